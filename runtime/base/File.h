@@ -1,0 +1,80 @@
+// The only opener of files: read-only mappings, folders that cannot be left, and files that appear whole or not at all.
+// Everything read here is data of a stranger: ranges are checked with arithmetic that cannot overflow.
+#pragma once
+
+#include "runtime/base/Status.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace hpc {
+
+/// A regular file mapped for reading; the mapping lives as long as the object. (A file that another process truncates
+/// while it is mapped raises SIGBUS: there is no guard against that.)
+class MappedFile {
+public:
+  static Expected<MappedFile> open(const std::string &path);
+
+  /// Opens `relative` beneath `folder`: no `..` out of it, no symbolic link on the way, a regular file that has one name
+  /// only. For files that a model names, as ONNX external data does.
+  static Expected<MappedFile> openBeneath(const std::string &folder, const std::string &relative);
+
+  MappedFile() = default;
+  MappedFile(MappedFile &&other) noexcept { swap(other); }
+  MappedFile &operator=(MappedFile &&other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~MappedFile();
+
+  const std::string &path() const { return name; }
+  const std::byte *data() const { return start; }
+  int64_t size() const { return length; }
+  std::string_view text() const { return {reinterpret_cast<const char *>(start), size_t(length)}; }
+
+  /// The address of bytes offset .. offset+bytes-1, or an error that names `what`.
+  Expected<const std::byte *> range(int64_t offset, int64_t bytes, const std::string &what) const;
+
+private:
+  static Expected<MappedFile> map(int descriptor, const std::string &path, bool singleName);
+  void swap(MappedFile &other) noexcept;
+
+  std::string name;
+  const std::byte *start = nullptr;
+  int64_t length = 0;
+};
+
+/// A file being written under a temporary name in the folder of `path`. commit() makes it durable and moves it into
+/// place; without commit() nothing is left behind and what was at `path` stays.
+class AtomicFile {
+public:
+  static Expected<AtomicFile> create(const std::string &path);
+
+  AtomicFile(AtomicFile &&other) noexcept;
+  AtomicFile &operator=(AtomicFile &&) = delete;
+  ~AtomicFile();
+
+  Status write(const void *data, int64_t bytes);
+  Status write(std::string_view text) { return write(text.data(), int64_t(text.size())); }
+  Status commit();
+
+private:
+  AtomicFile() = default;
+  Status failed(const char *what) const;
+
+  std::string path, temporary;
+  int descriptor = -1;
+};
+
+/// Writes a whole file through AtomicFile.
+Status writeFile(const std::string &path, std::string_view content);
+
+/// "a/b/c.plan" -> "a/b", "c.plan" -> ".", "/c" -> "/".
+std::string folderOf(const std::string &path);
+
+/// `path` if it is absolute, else beside what is in `folder`.
+std::string resolvePath(const std::string &folder, const std::string &path);
+
+} // namespace hpc

@@ -1,0 +1,21 @@
+// NumPy's .npy format, versions 1 to 3: one array with a small header in Python's syntax.
+// Big-endian and structured types are refused; Fortran order is converted on reading.
+#pragma once
+
+#include "runtime/base/Array.h"
+#include "runtime/base/Status.h"
+
+#include <string_view>
+
+namespace hpc {
+
+/// `name` is what errors call the array, e.g. "inputs.npz: 'input_ids'".
+Expected<Array> parseNpy(std::string_view bytes, const std::string &name);
+
+/// The header (version 1.0) that goes before array.data. bf16, which NumPy lacks, is written as ml_dtypes does: `<V2`.
+std::string npyHeader(const Array &array);
+
+Expected<Array> readNpy(const std::string &path);
+Status writeNpy(const std::string &path, const Array &array);
+
+} // namespace hpc

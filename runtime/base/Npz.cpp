@@ -1,0 +1,56 @@
+// Zip members in, arrays out, and back.
+#include "runtime/base/Npz.h"
+
+#include "runtime/base/File.h"
+#include "runtime/base/Zip.h"
+
+#include <set>
+
+namespace hpc {
+
+Expected<NamedArrays> parseNpz(std::string_view bytes, const std::string &name) {
+  Expected<ZipReader> zip = ZipReader::open(bytes, name);
+  if (!zip.ok())
+    return zip.status();
+  NamedArrays arrays;
+  std::set<std::string> seen;
+  for (const ZipMember &member : zip->members()) {
+    constexpr std::string_view ending = ".npy";
+    if (member.name.size() <= ending.size() ||
+        member.name.compare(member.name.size() - ending.size(), ending.size(), ending) != 0)
+      continue;
+    std::string arrayName = member.name.substr(0, member.name.size() - ending.size());
+    if (!seen.insert(arrayName).second)
+      return Status::error(ErrorKind::Io, "'" + name + "': has two arrays named '" + arrayName + "'");
+    std::string storage;
+    Expected<std::string_view> content = zip->read(member, storage);
+    if (!content.ok())
+      return content.status();
+    Expected<Array> array = parseNpy(*content, "'" + name + "': '" + arrayName + "'");
+    if (!array.ok())
+      return array.status();
+    arrays.emplace_back(std::move(arrayName), std::move(*array));
+  }
+  return arrays;
+}
+
+Expected<NamedArrays> readNpz(const std::string &path) {
+  Expected<MappedFile> file = MappedFile::open(path);
+  if (!file.ok())
+    return file.status();
+  return parseNpz(file->text(), path);
+}
+
+Status writeNpz(const std::string &path, const NamedArrays &arrays) {
+  Expected<AtomicFile> file = AtomicFile::create(path);
+  if (!file.ok())
+    return file.status();
+  ZipWriter zip(*file);
+  for (const auto &[name, array] : arrays)
+    HPC_RETURN_IF_ERROR(zip.add(name + ".npy", npyHeader(array),
+                                {reinterpret_cast<const char *>(array.data.data()), array.data.size()}));
+  HPC_RETURN_IF_ERROR(zip.finish());
+  return file->commit();
+}
+
+} // namespace hpc
