@@ -1,0 +1,28 @@
+"""The lit suite: every .mlir and .test file below this folder, run with the build's tools first on the PATH.
+Run it over the build's test folder (build/test), which holds lit.site.cfg.py."""
+import os
+
+import lit.formats
+
+config.name = "hpc"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir", ".test"]
+config.excludes = ["unit", "Inputs"]
+config.test_source_root = os.path.dirname(__file__)
+config.test_exec_root = os.path.join(config.hpc_binary_dir, "test")
+
+config.environment["PATH"] = os.pathsep.join(
+    [os.path.join(config.hpc_binary_dir, "bin"), config.llvm_tools_dir, os.environ["PATH"]])
+# A pattern variable that does not begin with $ ends at the next CHECK-LABEL.
+config.environment["FILECHECK_OPTS"] = "-enable-var-scope"
+
+config.substitutions.append(("%root", config.hpc_source_dir))
+config.substitutions.append(("%models", os.path.join(config.hpc_source_dir, "models")))
+config.substitutions.append(("%shared", config.hpc_shared_dir))
+
+# REQUIRES: shared      models that are not in the repository
+# UNSUPPORTED: address  a build whose tools are instrumented
+if os.path.isdir(os.path.join(config.hpc_shared_dir, "models")):
+    config.available_features.add("shared")
+if config.hpc_sanitize:
+    config.available_features.add(config.hpc_sanitize)

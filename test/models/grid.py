@@ -1,0 +1,251 @@
+#!/usr/bin/env python3
+"""The equality grid: every model x input set x layout (tp, pp, dp) x micro-batches is compiled, run by hpc-run and compared with the true result.
+Within 3e-6 of max |logit| or it has failed; the first case of each layout is also compiled with --verify. Needs python3 and numpy only.
+
+  test/models/grid.py [--bin=build/bin] [--run-bin=build-thread/bin] [--models=gpt2-odd,mlp] [--jobs=2] [--sample=24] [--resume=grid.json]
+
+A --sample is chosen without chance: it touches every value of every parameter, then as many pairs of values as N cases can.
+--resume keeps in a file what has passed with these binaries, and does not run it again. The last line is `N passed, N failed, N skipped`.
+"""
+import argparse
+import collections
+import concurrent.futures
+import hashlib
+import itertools
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BOUND = 3e-6
+MOST_RANKS = 8
+TP, PP, DP, MICRO_BATCHES = (1, 2, 3, 4, 5), (1, 2, 3), (1, 2), (1, 2)
+TIMEOUT_SECONDS = 600
+
+# A model: its file, its input, the names of the input's symbolic dims (None: not symbolic), its output.
+Model = collections.namedtuple("Model", "file input dims output sets")
+MODELS = {
+    "gpt2-tiny": Model("dynamo-eager-op18.onnx", "input_ids", ("batch_size", "sequence_length"), "logits", (0, 1, 2)),
+    "gpt2-odd": Model("dynamo-eager-op18.onnx", "input_ids", ("batch_size", "sequence_length"), "logits", (0, 1, 2)),
+    "mlp": Model("dynamo-op18.onnx", "x", ("batch", None), "y", (0,)),
+    "decoder": Model("model.onnx", "tokens", ("batch", "time"), "scores", (0, 1, 2)),
+}
+# Only a model this shallow may have fewer places to cut than the grid has stages.
+SHALLOW = {"mlp"}
+
+Case = collections.namedtuple("Case", "model set tp pp dp micro_batches")
+
+
+def folder(model):
+    return os.path.join(ROOT, "models", model)
+
+
+def inputs_file(case):
+    return os.path.join(folder(case.model), f"inputs_{case.set}.npz")
+
+
+def input_shape(case):
+    return numpy.load(inputs_file(case))[MODELS[case.model].input].shape
+
+
+def layouts():
+    return [(tp, pp, dp) for tp, pp, dp in itertools.product(TP, PP, DP) if tp * pp * dp <= MOST_RANKS]
+
+
+def all_cases(models):
+    cases = []
+    for model in models:
+        for tp, pp, dp in layouts():
+            for s in MODELS[model].sets:
+                for m in reversed(MICRO_BATCHES):  # the first case of a layout is verified: let it have micro-batches
+                    case = Case(model, s, tp, pp, dp, m)
+                    if input_shape(case)[0] % m == 0:
+                        cases.append(case)
+    return cases
+
+
+def values(case):
+    """The values that a sample has to touch; a set belongs to its model."""
+    return ["model=" + case.model, f"set={case.model}/{case.set}", f"tp={case.tp}", f"pp={case.pp}", f"dp={case.dp}", f"mb={case.micro_batches}"]
+
+
+def sample(cases, count):
+    chosen, rest, seen = [], list(cases), set()
+
+    def gain(case):
+        new = [v for v in values(case) if v not in seen]
+        pairs = [p for p in itertools.combinations(values(case), 2) if p not in seen]
+        return 1000 * len(new) + len(pairs)
+
+    while rest and len(chosen) < count:
+        best = max(rest, key=gain)
+        rest.remove(best)
+        chosen.append(best)
+        seen.update(values(best), itertools.combinations(values(best), 2))
+    left = sorted({v for case in cases for v in values(case)} - seen)
+    if left:
+        sys.exit(f"grid.py: --sample={count} is too few: it leaves out {', '.join(left)}")
+    return sorted(chosen, key=cases.index)
+
+
+def compile_command(options, case, verify, plan):
+    model = MODELS[case.model]
+    command = [os.path.join(options.bin, "hpc-opt"), os.path.join(folder(case.model), model.file), f"--tp={case.tp}", f"--pp={case.pp}",
+               f"--dp={case.dp}", f"--micro-batches={case.micro_batches}"]
+    for name, size in zip(model.dims, input_shape(case)):
+        if name:
+            command += ["--dim", f"{name}={size}"]
+    return command + (["--verify"] if verify else []) + ["-o", plan]
+
+
+def call(command):
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=TIMEOUT_SECONDS, text=True, errors="replace")
+        return done.returncode, done.stdout
+    except subprocess.TimeoutExpired:
+        return 124, f"no end after {TIMEOUT_SECONDS} s\n"
+    except OSError as error:
+        return 127, f"{error}\n"
+
+
+def difference(case, file):
+    """None where the result is right, else what is wrong with it; and max |got - true| / max |true|."""
+    name = MODELS[case.model].output
+    want = numpy.load(os.path.join(folder(case.model), f"expected_{case.set}.npz"))[name]
+    arrays = numpy.load(file)
+    if name not in arrays:
+        return f"{file} has no array {name}, only {', '.join(arrays.files)}", numpy.inf
+    got = arrays[name]
+    if got.shape != want.shape or got.dtype != want.dtype:
+        return f"{name} is {got.dtype} {got.shape}, not {want.dtype} {want.shape}", numpy.inf
+    off = numpy.abs(got.astype(numpy.float64) - want)
+    scale = numpy.abs(want).max()
+    error = off.max() / scale
+    if error <= BOUND:  # NaN is not
+        return None, error
+    where = numpy.unravel_index(numpy.argmax(numpy.where(numpy.isnan(off), numpy.inf, off)), off.shape)
+    return f"{name}{list(map(int, where))} is {got[where]}, not {want[where]}: {error:.3g} of max |logit|, the bound is {BOUND}", error
+
+
+def commands(options, case, verify, stem):
+    plan = stem + ".plan"
+    return [compile_command(options, case, verify, plan),
+            [os.path.join(options.run_bin, "hpc-run"), plan, "--input=" + inputs_file(case), "--output=" + stem + ".npz"]]
+
+
+def run_case(options, case, verify, scratch):
+    """('passed' | 'failed' | 'skipped', text, error)."""
+    stem = os.path.join(scratch, "-".join(map(str, case)))
+    plan, output = stem + ".plan", stem + ".npz"
+    result, error, text = "passed", 0.0, ""
+    for step in commands(options, case, verify, stem):
+        code, said = call(step)
+        if code != 0:
+            result = "skipped" if case.model in SHALLOW and "places to cut" in said else "failed"
+            text = f"exit {code}\n{said[-4000:]}"
+            break
+    else:
+        problem, error = difference(case, output)
+        if problem:
+            result, text = "failed", problem + "\n"
+    if result == "failed":
+        text += "  again: " + " && ".join(map(shlex.join, commands(options, case, verify, "/tmp/again")))
+    for file in (plan, output):
+        if os.path.exists(file):
+            os.remove(file)
+    return result, text, error
+
+
+def fingerprint(options):
+    """What a state file belongs to: results of other binaries say nothing."""
+    digest = hashlib.sha256()
+    for file in (os.path.join(options.bin, "hpc-opt"), os.path.join(options.run_bin, "hpc-run")):
+        if os.path.exists(file):
+            with open(file, "rb") as binary:
+                digest.update(binary.read())
+    return digest.hexdigest()
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", default=os.path.join(ROOT, "build", "bin"), help="folder of hpc-opt (and hpc-run)")
+    parser.add_argument("--run-bin", help="folder of hpc-run where it is another one")
+    parser.add_argument("--models", default=",".join(MODELS), help="comma-separated, of " + ", ".join(MODELS))
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--sample", type=int, metavar="N", help="N cases that touch every value")
+    parser.add_argument("--resume", metavar="FILE", help="state of finished cases; made where it is missing")
+    parser.add_argument("--no-verify", action="store_true", help="leave --verify out")
+    parser.add_argument("--list", action="store_true", help="print the cases, run nothing")
+    options = parser.parse_args()
+    options.run_bin = options.run_bin or options.bin
+    options.models = options.models.split(",")
+    for name in options.models:
+        if name not in MODELS:
+            sys.exit(f"grid.py: no model {name}; there are {', '.join(MODELS)}")
+    return options
+
+
+def main():
+    options = arguments()
+    cases = all_cases(options.models)
+    if options.sample:
+        cases = sample(cases, options.sample)
+    verified, work = set(), []
+    for case in cases:
+        layout = (case.model, case.tp, case.pp, case.dp)
+        work.append((case, not options.no_verify and layout not in verified))
+        verified.add(layout)
+    if options.list:
+        for case, verify in work:
+            print(" ".join(values(case)), "verify" if verify else "")
+        return 0
+
+    state, tools = {}, fingerprint(options)
+    if options.resume and os.path.exists(options.resume):
+        with open(options.resume) as file:
+            state = json.load(file)
+        if state.get("tools") != tools:
+            print(f"{options.resume} is of other binaries: starting anew")
+            state = {}
+    state["tools"] = tools
+    key = lambda case, verify: "-".join(map(str, case)) + ("-verify" if verify else "")
+    counts, worst, started = collections.Counter(), (0.0, None), time.time()
+    scratch = tempfile.mkdtemp(prefix="hpc-grid-")
+    try:
+        with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+            futures = {}
+            for case, verify in work:
+                if state.get(key(case, verify)) in ("passed", "skipped"):
+                    counts[state[key(case, verify)]] += 1
+                    continue
+                futures[pool.submit(run_case, options, case, verify, scratch)] = (case, verify)
+            for future in concurrent.futures.as_completed(futures):
+                case, verify = futures[future]
+                result, text, error = future.result()
+                counts[result] += 1
+                state[key(case, verify)] = result
+                if result == "passed":
+                    worst = max(worst, (float(error), key(case, verify)))
+                else:
+                    print(f"{result.upper()}: {' '.join(values(case))}{' --verify' if verify else ''}: {text}", flush=True)
+                if options.resume:
+                    with open(options.resume + ".new", "w") as file:
+                        json.dump(state, file, indent=0, sort_keys=True)
+                    os.replace(options.resume + ".new", options.resume)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    if worst[1]:
+        print(f"worst of what passed: {worst[0]:.3g} of max |logit| (bound {BOUND}), {worst[1]}; {time.time() - started:.0f} s")
+    print(f"{counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped")
+    return 1 if counts["failed"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

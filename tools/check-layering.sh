@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# Checks the arrows of the design between the folders by the includes of their files; every line that breaks one is named.
+#   runtime/base <- runtime/plan <- compiler <- passes <- tools      runtime/plan <- the rest of runtime <- tools
+# No phase (passes/<Phase>/) sees another; only passes/Phases.cpp sees all. runtime/ sees no MLIR or LLVM, and only OnnxReader the ONNX protobuf.
+#
+#   tools/check-layering.sh [ROOT]
+set -euo pipefail
+cd "${1:-$(dirname "$0")/..}"
+
+# May `from` (a file) include `to` (a root-relative path)?
+allowed() {
+  local from="$1" to="$2" phase
+  case "$from" in
+  runtime/base/*) [[ "$to" == runtime/base/* ]] ;;
+  runtime/plan/*) [[ "$to" == runtime/base/* || "$to" == runtime/plan/* ]] ;;
+  runtime/*) [[ "$to" == runtime/* ]] ;;
+  compiler/*) [[ "$to" == compiler/* || "$to" == runtime/base/* || "$to" == runtime/plan/* ]] ;;
+  passes/Phases.cpp) [[ "$to" == passes/* || "$to" == compiler/* || "$to" == runtime/base/* || "$to" == runtime/plan/* ]] ;;
+  passes/*)
+    [[ "$to" == compiler/* || "$to" == runtime/base/* || "$to" == runtime/plan/* ]] && return 0
+    # A header directly in passes/ belongs to all phases; a phase's own folder, at any depth, to itself.
+    [[ "$to" == passes/* && "${to#passes/}" != */* ]] && return 0
+    phase="${from#passes/}"
+    [[ "$phase" == */* && "$to" == "passes/${phase%%/*}/"* ]]
+    ;;
+  tools/*) [[ "$to" != test/* ]] ;;
+  esac
+}
+
+violations=0
+complain() {
+  echo "check-layering: $1"
+  violations=$((violations + 1))
+}
+
+name='["<]([^">]*)[">]'
+files=0
+while IFS= read -r file; do files=$((files + 1)); done < <(find runtime compiler passes tools -name '*.h' -o -name '*.cpp' -o -name '*.td' -o -name '*.cu')
+
+while IFS=: read -r file line text; do
+  [[ "$text" =~ $name ]] && to="${BASH_REMATCH[1]}"
+  case "$to" in
+  runtime/* | compiler/* | passes/* | tools/* | test/*)
+    allowed "$file" "$to" || complain "$file:$line includes $to, against the arrows of the design"
+    ;;
+  mlir/* | mlir-c/* | llvm/* | llvm-c/* | lld/* | clang/*)
+    [[ "$file" != runtime/* ]] || complain "$file:$line includes $to: the runtime is free of MLIR and LLVM"
+    ;;
+  *onnx*.pb.h | *onnx*_pb.h)
+    [[ "$file" == compiler/Import/OnnxReader* ]] || complain "$file:$line includes $to: only compiler/Import/OnnxReader sees the protobuf"
+    ;;
+  *)
+    [[ ! -e "$(dirname "$file")/$to" ]] || complain "$file:$line includes $to: write it relative to the root, $(dirname "$file")/$to"
+    ;;
+  esac
+done < <(grep -rnE --include='*.h' --include='*.cpp' --include='*.td' --include='*.cu' '^[[:space:]]*#?[[:space:]]*include[[:space:]]*["<]' runtime compiler passes tools || true)
+
+[ "$files" -gt 0 ] || complain "there is no source file below $(pwd)"
+[ "$violations" -eq 0 ] || { echo "check-layering: $violations wrong in $files files"; exit 1; }
+echo "check-layering: $files files keep to the arrows"

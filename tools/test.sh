@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# Sets up, builds and runs every test: lit, GoogleTest, and a sample of the models' equality grid. The last line is
+# `N passed, N failed, N skipped` over all suites; the exit status is 1 where anything failed.
+#
+#   tools/test.sh [--sanitize=address|thread] [--sample=N]
+#
+# address: everything of ours is instrumented. thread: hpc-run and the plain C++ tests are; plans come from the ordinary hpc-opt, since
+# LLVM's own threads are not instrumented. What ../shared has to be there for is reported as skipped where it is missing.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+sanitize="" sample=""
+for argument in "$@"; do
+  case "$argument" in
+  --sanitize=address | --sanitize=thread) sanitize="${argument#*=}" ;;
+  --sample=*) sample="${argument#*=}" ;;
+  *) echo "test.sh: unknown option $argument; usage: tools/test.sh [--sanitize=address|thread] [--sample=N]" >&2; exit 1 ;;
+  esac
+done
+
+passed=0 failed=0 skipped=0
+add() { # name passed failed skipped
+  echo "test.sh: $1: $2 passed, $3 failed, $4 skipped, ${SECONDS} s since the start"
+  passed=$((passed + $2)) failed=$((failed + $3)) skipped=$((skipped + $4))
+}
+finish() {
+  echo "$passed passed, $failed failed, $skipped skipped"
+  [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
+  exit
+}
+
+unit_tests() { # build names...
+  local build="$1" name
+  shift
+  for name in "$@"; do
+    [ -x "$build/bin/$name" ] || { echo "test.sh: $build/bin/$name was not built"; add "$name" 0 1 0; continue; }
+    rm -f "$build/$name.json"
+    "$build/bin/$name" --gtest_brief=1 --gtest_output="json:$build/$name.json" || echo "test.sh: $build/bin/$name exited with $?"
+    read -r p f s < <(python3 test/results.py gtest "$build/$name.json")
+    add "$name" "$p" "$f" "$s"
+  done
+}
+
+lit() { # build
+  local build="$1"
+  rm -f "$build/lit.json"
+  /usr/lib/llvm-22/bin/lit -s -v -o "$build/lit.json" "$build/test" || true
+  read -r p f s < <(python3 test/results.py lit "$build/lit.json")
+  add lit "$p" "$f" "$s"
+}
+
+grid() { # options of grid.py
+  local last p f s
+  last=$(python3 test/models/grid.py "$@" | tee /dev/stderr | tail -n 1)
+  [[ "$last" =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed,\ ([0-9]+)\ skipped$ ]] || { add "equality grid" 0 1 0; return; }
+  p="${BASH_REMATCH[1]}" f="${BASH_REMATCH[2]}" s="${BASH_REMATCH[3]}"
+  add "equality grid" "$p" "$f" "$s"
+}
+
+case "$sanitize" in
+thread)
+  tools/setup.sh hpc-opt || exit 1
+  tools/setup.sh --sanitize=thread hpc-run hpc-unit-dist hpc-unit-runtime || exit 1
+  export TSAN_OPTIONS="halt_on_error=1:second_deadlock_stack=1"
+  unit_tests build-thread hpc-unit-dist hpc-unit-runtime
+  grid --run-bin=build-thread/bin --no-verify --sample="${sample:-24}"
+  ;;
+address)
+  tools/setup.sh --sanitize=address || exit 1
+  # The packaged LLVM is not instrumented: containers and arenas that it and our code share are marked by one side only.
+  export ASAN_OPTIONS="detect_container_overflow=0:allow_user_poisoning=0:detect_stack_use_after_return=1"
+  mapfile -t units <build-address/unit-tests.txt
+  unit_tests build-address "${units[@]}"
+  lit build-address
+  grid --bin=build-address/bin --sample="${sample:-12}"
+  ;;
+*)
+  tools/setup.sh || exit 1
+  mapfile -t units <build/unit-tests.txt
+  unit_tests build "${units[@]}"
+  lit build
+  grid --sample="${sample:-24}"
+  ;;
+esac
+finish
