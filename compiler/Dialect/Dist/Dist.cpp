@@ -1,0 +1,134 @@
+// Registration, the text of the attributes (the algebra's own notation inside a string), and access to shardings.
+#include "compiler/Dialect/Dist/Dist.h"
+
+#include "compiler/Dialect/Dist/DistDialect.cpp.inc"
+#include "compiler/Dialect/Dist/DistEnums.cpp.inc"
+#define GET_ATTRDEF_CLASSES
+#include "compiler/Dialect/Dist/DistAttributes.cpp.inc"
+#define GET_OP_CLASSES
+#include "compiler/Dialect/Dist/DistOps.cpp.inc"
+
+namespace hpc::dist {
+
+llvm::hash_code hash_value(const Mesh &mesh) { return llvm::hash_value(toString(mesh)); }
+llvm::hash_code hash_value(const Sharding &sharding) { return llvm::hash_value(toString(sharding)); }
+
+namespace {
+/// Prints shardings and the mesh under short names at the head of a file.
+struct Aliases : OpAsmDialectInterface {
+  using OpAsmDialectInterface::OpAsmDialectInterface;
+  AliasResult getAlias(Attribute attr, raw_ostream &os) const override {
+    if (isa<MeshAttr>(attr))
+      return os << "mesh", AliasResult::OverridableAlias;
+    return AliasResult::NoAlias;
+  }
+};
+} // namespace
+
+void DistDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "compiler/Dialect/Dist/DistAttributes.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "compiler/Dialect/Dist/DistOps.cpp.inc"
+      >();
+  addInterfaces<Aliases>();
+}
+
+/// `<"text">`, where text is what `parse` reads.
+template <typename T> static std::optional<T> parseQuoted(AsmParser &parser, Expected<T> (*parse)(std::string_view)) {
+  std::string text;
+  SMLoc place = parser.getCurrentLocation();
+  if (parser.parseLess() || parser.parseString(&text) || parser.parseGreater())
+    return std::nullopt;
+  Expected<T> value = parse(text);
+  if (!value.ok()) {
+    parser.emitError(place, value.status().message());
+    return std::nullopt;
+  }
+  return *value;
+}
+
+Attribute MeshAttr::parse(AsmParser &parser, Type) {
+  std::optional<Mesh> mesh = parseQuoted<Mesh>(parser, parseMesh);
+  return mesh ? MeshAttr::get(parser.getContext(), *mesh) : MeshAttr();
+}
+void MeshAttr::print(AsmPrinter &printer) const { printer << "<\"" << toString(getValue()) << "\">"; }
+
+Attribute ShardingAttr::parse(AsmParser &parser, Type) {
+  std::optional<Sharding> sharding = parseQuoted<Sharding>(parser, parseSharding);
+  return sharding ? ShardingAttr::get(parser.getContext(), *sharding) : ShardingAttr();
+}
+void ShardingAttr::print(AsmPrinter &printer) const { printer << "<\"" << toString(getValue()) << "\">"; }
+
+Mesh meshOf(Operation *op) {
+  for (Operation *parent = op; parent; parent = parent->getParentOp())
+    if (auto mesh = parent->getAttrOfType<MeshAttr>(meshAttrName))
+      return mesh.getValue();
+  return {};
+}
+
+ShardingAttr shardingAttrOf(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor ? dyn_cast_if_present<ShardingAttr>(tensor.getEncoding()) : ShardingAttr();
+}
+
+Sharding shardingOf(Value value) {
+  if (ShardingAttr attr = shardingAttrOf(value))
+    return attr.getValue();
+  return replicated(cast<RankedTensorType>(value.getType()).getShape().vec());
+}
+
+RankedTensorType withSharding(RankedTensorType type, const Sharding &sharding) {
+  return RankedTensorType::get(type.getShape(), type.getElementType(), ShardingAttr::get(type.getContext(), sharding));
+}
+RankedTensorType withoutSharding(RankedTensorType type) {
+  return RankedTensorType::get(type.getShape(), type.getElementType());
+}
+RankedTensorType localType(RankedTensorType global, const Mesh &mesh) {
+  ShardingAttr attr = shardingAttrOf(global);
+  if (!attr)
+    return global;
+  return RankedTensorType::get(boxShape(attr.getValue(), mesh), global.getElementType(), attr);
+}
+RankedTensorType globalType(RankedTensorType local) {
+  ShardingAttr attr = shardingAttrOf(local);
+  if (!attr)
+    return local;
+  return RankedTensorType::get(globalShape(attr.getValue()), local.getElementType(), attr);
+}
+
+LogicalResult ReshardOp::verify() {
+  auto from = cast<RankedTensorType>(getOperand().getType()), to = cast<RankedTensorType>(getResult().getType());
+  if (from.getShape() != to.getShape() || from.getElementType() != to.getElementType())
+    return emitOpError("(C1) operand ") << from << " and result " << to << " must have the same global shape and element type";
+  for (const std::string &axis : shardingOf(getResult()).partial)
+    if (!llvm::is_contained(shardingOf(getOperand()).partial, axis))
+      return emitOpError("(C2) the result is partial over '") << axis << "', the operand is not";
+  return success();
+}
+
+/// (C1) the encodings are the normal forms of `before` and `after`, and the shapes their local boxes.
+static LogicalResult verifyStep(Operation *op, ShardingAttr before, ShardingAttr after) {
+  Mesh mesh = meshOf(op);
+  auto check = [&](Value value, const Sharding &sharding, StringRef what) -> LogicalResult {
+    auto type = cast<RankedTensorType>(value.getType());
+    if (!shardingAttrOf(value) || normalize(shardingOf(value), mesh) != normalize(sharding, mesh))
+      return op->emitOpError("(C1) ") << what << " type " << type << " must carry the sharding " << toString(sharding);
+    if (type.getShape() != ArrayRef<int64_t>(boxShape(sharding, mesh)))
+      return op->emitOpError("(C1) ") << what << " type " << type << " must have the shape of its local box";
+    return success();
+  };
+  return success(succeeded(check(op->getOperand(0), before.getValue(), "operand")) &&
+                 succeeded(check(op->getResult(0), after.getValue(), "result")));
+}
+LogicalResult AllReduceOp::verify() { return verifyStep(*this, getBefore(), getAfter()); }
+LogicalResult AllGatherOp::verify() { return verifyStep(*this, getBefore(), getAfter()); }
+LogicalResult ReduceScatterOp::verify() { return verifyStep(*this, getBefore(), getAfter()); }
+LogicalResult AllToAllOp::verify() { return verifyStep(*this, getBefore(), getAfter()); }
+LogicalResult PermuteOp::verify() { return verifyStep(*this, getBefore(), getAfter()); }
+LogicalResult SliceOp::verify() { return verifyStep(*this, getBefore(), getAfter()); }
+
+} // namespace hpc::dist

@@ -1,0 +1,46 @@
+// The `dist` dialect: attributes for mesh and sharding, and access to them on types and modules.
+#pragma once
+
+#include "compiler/Dialect/Dist/Sharding.h"
+#include "compiler/Interfaces/ShardingRule.h"
+#include "compiler/MLIR.h"
+
+namespace llvm {
+inline hash_code hash_value(const std::vector<std::string> &strings) {
+  return hash_combine_range(strings.begin(), strings.end());
+}
+} // namespace llvm
+
+namespace hpc::dist {
+llvm::hash_code hash_value(const Mesh &mesh);
+llvm::hash_code hash_value(const Sharding &sharding);
+} // namespace hpc::dist
+
+#include "compiler/Dialect/Dist/DistDialect.h.inc"
+#include "compiler/Dialect/Dist/DistEnums.h.inc"
+#define GET_ATTRDEF_CLASSES
+#include "compiler/Dialect/Dist/DistAttributes.h.inc"
+#define GET_OP_CLASSES
+#include "compiler/Dialect/Dist/DistOps.h.inc"
+
+namespace hpc::dist {
+
+/// Name of the module attribute that holds the mesh.
+constexpr const char *meshAttrName = "dist.mesh";
+
+/// The mesh of the module around `op`; an empty mesh when it has none yet.
+Mesh meshOf(Operation *op);
+/// The sharding of a value's type, null before propagation.
+ShardingAttr shardingAttrOf(Type type);
+inline ShardingAttr shardingAttrOf(Value value) { return shardingAttrOf(value.getType()); }
+/// The sharding of a value; replicated when it has none.
+Sharding shardingOf(Value value);
+/// The type with another encoding, same shape.
+RankedTensorType withSharding(RankedTensorType type, const Sharding &sharding);
+/// The type of the local box of a globally shaped type, keeping its encoding.
+RankedTensorType localType(RankedTensorType global, const Mesh &mesh);
+/// The global type of a local one.
+RankedTensorType globalType(RankedTensorType local);
+RankedTensorType withoutSharding(RankedTensorType type);
+
+} // namespace hpc::dist

@@ -1,0 +1,108 @@
+// The `dist` dialect: who holds what. Mesh and sharding attributes; reshard before partition, collectives after it.
+#ifndef HPC_DIST
+#define HPC_DIST
+include "mlir/IR/OpBase.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def Dist_Dialect : Dialect {
+  let name = "dist";
+  let cppNamespace = "::hpc::dist";
+  let summary = "Meshes, shardings and the collectives between them";
+  let description = [{
+    A module has one mesh (attribute `dist.mesh`). After `propagate` the encoding of every ranked tensor type is a sharding. Before `partition` a type's shape is
+    global; after it, the local box of its sharding. Collectives move boxes; a gathered dim is compact again.
+  }];
+  let useDefaultAttributePrinterParser = 1;
+}
+
+class Dist_Attr<string name, string mnem> : AttrDef<Dist_Dialect, name> {
+  let mnemonic = mnem;
+  let hasCustomAssemblyFormat = 1;
+}
+def Dist_MeshAttr : Dist_Attr<"Mesh", "mesh"> {
+  let summary = "named axes: `#dist.mesh<\"mb=2, dp=1, tp=2\">`";
+  let parameters = (ins AttrParameter<"::hpc::dist::Mesh", "the axes">:$value);
+}
+def Dist_ShardingAttr : Dist_Attr<"Sharding", "sharding"> {
+  let summary = "who holds which elements: `#dist.sharding<\"[4@mb, 33, (3, 5@tp, 8)] partial{tp}\">`";
+  let parameters = (ins AttrParameter<"::hpc::dist::Sharding", "the algebra's form">:$value);
+}
+
+class Dist_Op<string mnemonic, list<Trait> traits = [Pure]> : Op<Dist_Dialect, mnemonic, traits>;
+
+def Dist_ReshardOp : Dist_Op<"reshard"> {
+  let summary = "the same global tensor under another sharding; partition turns it into collectives";
+  let description = [{
+        %1 = dist.reshard %0 {cause = "..."} : tensor<2x40xf32, #dist.sharding<"[2, 40] partial{tp}">> -> tensor<2x40xf32, #dist.sharding<"[2, 40]">>
+
+    Constraints: (C1) global shapes and element types agree. (C2) the result is partial only where the operand is.
+  }];
+  let arguments = (ins AnyRankedTensor:$operand, OptionalAttr<StrAttr>:$cause, OptionalAttr<StrAttr>:$avoid);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$operand attr-dict `:` type($operand) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Dist_ReduceKind : I32EnumAttr<"CollectiveReduction", "how ranks' values are combined", [
+    I32EnumAttrCase<"sum", 0>, I32EnumAttrCase<"max", 1>, I32EnumAttrCase<"min", 2>]> {
+  let cppNamespace = "::hpc::dist";
+  let genSpecializedAttr = 0;
+}
+def Dist_ReduceKindAttr : EnumAttr<Dist_Dialect, Dist_ReduceKind, "reduction">;
+
+/// A step of a reshard (compiler/Dialect/Dist/Sharding.h, ReshardStep) on local boxes. `before` and `after` are the step's shardings with
+/// split sub-dims (the types' encodings are their normal forms); dims and sub-dims are those of ReshardStep.
+class Dist_Step<string mnemonic, dag extra> : Dist_Op<mnemonic> {
+  let arguments = !con((ins AnyRankedTensor:$operand, Dist_ShardingAttr:$before, Dist_ShardingAttr:$after,
+      OptionalAttr<StrAttr>:$cause, OptionalAttr<StrAttr>:$avoid), extra);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$operand attr-dict `:` type($operand) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Dist_AllReduceOp : Dist_Step<"all_reduce", (ins StrArrayAttr:$axes, Dist_ReduceKindAttr:$kind)> {
+  let summary = "combines the boxes of the ranks along `axes`; everyone gets the result";
+  let description = "With kind = max or min, `before` and `after` are equal (only sums are ever partial).";
+}
+def Dist_AllGatherOp : Dist_Step<"all_gather", (ins StrAttr:$axis, I64Attr:$from_dim, I64Attr:$from_sub)> {
+  let summary = "`axis` no longer cuts sub-dim `from_sub` of dim `from_dim`; the gathered sub-dim is compact";
+}
+def Dist_ReduceScatterOp : Dist_Step<"reduce_scatter", (ins StrAttr:$axis, I64Attr:$to_dim, I64Attr:$to_sub)> {
+  let summary = "sums over `axis`, of which each rank keeps its part of sub-dim `to_sub` of dim `to_dim`";
+}
+def Dist_AllToAllOp : Dist_Step<"all_to_all", (ins StrAttr:$axis, I64Attr:$from_dim, I64Attr:$from_sub, I64Attr:$to_dim, I64Attr:$to_sub)> {
+  let summary = "`axis` moves from cutting one sub-dim to cutting another";
+}
+def Dist_PermuteOp : Dist_Step<"permute", (ins StrArrayAttr:$axes)> {
+  let summary = "whole boxes change places: axes trade what they cut";
+}
+def Dist_SliceOp : Dist_Step<"slice", (ins StrAttr:$axis, I64Attr:$to_dim, I64Attr:$to_sub)> {
+  let summary = "each rank keeps its part of sub-dim `to_sub` of dim `to_dim`; no communication";
+}
+
+def Dist_FillTailOp : Dist_Op<"fill_tail"> {
+  let summary = "overwrites the padding of the listed dims by `value`";
+  let description = [{
+    Padding is what the operand's sharding says no rank holds at this coordinate. Reductions over a cut uneven factor read it.
+
+        %1 = dist.fill_tail %0 {dims = array<i64: 2>, value = 0.0 : f64} : tensor<2x33x24xf32, #s> -> tensor<2x33x24xf32, #s>
+  }];
+  let arguments = (ins AnyRankedTensor:$operand, DenseI64ArrayAttr:$dims, F64Attr:$value);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$operand attr-dict `:` type($operand) `->` type($result)";
+}
+
+def Dist_OffsetOp : Dist_Op<"offset"> {
+  let summary = "the first index of `dim` that this coordinate holds, a tensor<i64>";
+  let description = [{
+    `dim` is the sharding of one dim with a single cut sub-dim: `#dist.sharding<"[503@tp]">`. A rank that holds nothing gets the clamped start.
+
+        %o = dist.offset {dim = #dist.sharding<"[503@tp]">} : tensor<i64>
+  }];
+  let arguments = (ins Dist_ShardingAttr:$dim);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+}
+#endif

@@ -1,0 +1,29 @@
+// The dialect and the base classes of its ops.
+#ifndef HPC_NN_BASE
+#define HPC_NN_BASE
+include "mlir/IR/OpBase.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/Bytecode/BytecodeOpInterface.td"
+include "compiler/Interfaces/ShardingRule.td"
+include "compiler/Interfaces/Cost.td"
+
+def NN_Dialect : Dialect {
+  let name = "nn";
+  let cppNamespace = "::hpc::nn";
+  let summary = "Serial tensor maths, as ONNX models use it";
+  let description = [{
+    Ranked tensors of static shape. Elementwise ops broadcast as NumPy does. Before `partition` shapes are global; after it they are the padded
+    local box of one rank, and the sharding in the type's encoding says which part. Every op that computes has a sharding rule.
+  }];
+  let useDefaultAttributePrinterParser = 1;
+  let hasConstantMaterializer = 1;
+}
+
+class NN_Op<string mnemonic, list<Trait> traits = []> : Op<NN_Dialect, mnemonic, traits>;
+
+/// An op that computes: no side effects, a sharding rule, a cost.
+class NN_ComputeOp<string mnemonic, list<Trait> traits = []> : NN_Op<mnemonic, !listconcat([Pure,
+    DeclareOpInterfaceMethods<ShardingRuleOpInterface>, DeclareOpInterfaceMethods<CostOpInterface>], traits)>;
+#endif

@@ -1,0 +1,58 @@
+// Ops that make or read indices.
+#ifndef HPC_NN_INDEX
+#define HPC_NN_INDEX
+include "compiler/Dialect/NN/Base.td"
+
+def NN_IotaOp : NN_ComputeOp<"iota", [DeclareOpInterfaceMethods<ShardingRuleOpInterface, ["getShardingRule", "localize"]>]> {
+  let summary = "start + step * (index along `dim` + offset)";
+  let description = [{
+    The same along all other dims. `offset` (a tensor<i64>) appears when partition cuts `dim`.
+
+        %i = nn.iota {dim = 0 : i64, start = 0 : i64, step = 1 : i64} : tensor<16x1xi64>
+  }];
+  let arguments = (ins Optional<AnyRankedTensor>:$offset, I64Attr:$dim, DefaultValuedAttr<I64Attr, "0">:$start,
+      DefaultValuedAttr<I64Attr, "1">:$step);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "(`offset` $offset^ `:` type($offset))? attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def NN_EmbeddingOp : NN_ComputeOp<"embedding", [DeclareOpInterfaceMethods<ShardingRuleOpInterface, ["getShardingRule", "localize"]>]> {
+  let summary = "rows of a table: result[..., e] = table[ids[...], e]";
+  let description = [{
+    Rule `ve,...->...e; sum v; index v`. A negative id counts from `vocabulary`, the *global* number of rows. With `offset` (a tensor<i64>) the table
+    holds rows offset, offset+1, ... and a row held elsewhere yields 0; an id outside [-vocabulary, vocabulary) yields NaN.
+    Constraints: (C1) table is [v, e]; ids are integers; result is ids' shape and e.
+  }];
+  let arguments = (ins AnyRankedTensor:$table, AnyRankedTensor:$ids, Optional<AnyRankedTensor>:$offset, I64Attr:$vocabulary);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$table `,` $ids (`offset` $offset^ `:` type($offset))? attr-dict `:` type($table) `,` type($ids) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def NN_GatherOp : NN_ComputeOp<"gather"> {
+  let summary = "ONNX Gather: result = data with dim `axis` replaced by the indices' dims";
+  let description = "The gathered axis is never cut. Constraints: (C1) the result's shape is data[:axis] + indices + data[axis+1:].";
+  let arguments = (ins AnyRankedTensor:$data, AnyRankedTensor:$indices, I64Attr:$axis);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$data `,` $indices attr-dict `:` type($data) `,` type($indices) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def NN_GatherNdOp : NN_ComputeOp<"gather_nd"> {
+  let summary = "ONNX GatherND: indices[..., :] name positions of data's dims after `batch_dims`";
+  let description = "Batch dims are factors, all else uncut.";
+  let arguments = (ins AnyRankedTensor:$data, AnyRankedTensor:$indices, I64Attr:$batch_dims);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$data `,` $indices attr-dict `:` type($data) `,` type($indices) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def NN_CumsumOp : NN_ComputeOp<"cumsum"> {
+  let summary = "running sum along `axis`, which is never cut";
+  let arguments = (ins AnyRankedTensor:$operand, I64Attr:$axis, UnitAttr:$exclusive, UnitAttr:$reverse);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$operand attr-dict `:` type($operand) `->` type($result)";
+  let builders = [OpBuilder<(ins "::mlir::Value":$operand, "int64_t":$axis), [{ build($_builder, $_state, operand.getType(), operand, axis); }]>];
+}
+#endif

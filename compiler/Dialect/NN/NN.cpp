@@ -1,0 +1,29 @@
+// Registration of the dialect and the definitions that ODS generates.
+#include "compiler/Dialect/NN/NN.h"
+
+#include "compiler/Dialect/NN/NNDialect.cpp.inc"
+#include "compiler/Dialect/NN/NNEnums.cpp.inc"
+#define GET_ATTRDEF_CLASSES
+#include "compiler/Dialect/NN/NNAttributes.cpp.inc"
+#define GET_OP_CLASSES
+#include "compiler/Dialect/NN/NNOps.cpp.inc"
+
+namespace hpc::nn {
+
+void NNDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "compiler/Dialect/NN/NNAttributes.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "compiler/Dialect/NN/NNOps.cpp.inc"
+      >();
+}
+
+Operation *NNDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type, Location loc) {
+  auto elements = dyn_cast<DenseElementsAttr>(value);
+  return elements ? ConstantOp::create(builder, loc, type, elements).getOperation() : nullptr;
+}
+
+} // namespace hpc::nn

@@ -1,0 +1,39 @@
+// Values that come from nowhere: parameters (by reference) and small constants.
+#ifndef HPC_NN_SOURCE
+#define HPC_NN_SOURCE
+include "compiler/Dialect/NN/Base.td"
+
+def NN_ParameterOp : NN_Op<"parameter", [Pure]> {
+  let summary = "a weight, by reference";
+  let description = [{
+    Its bytes are `file[offset, offset+bytes)`, row-major in the stored shape, or `value` when it is stored in no mappable form. `hashes` has one XXH3-64 per
+    MiB. `aliases` are its other names: initializers with the same content, module paths of its consumers.
+    After partition the type is the local box; the stored shape is then the global shape of the encoding.
+
+        %w = nn.parameter "transformer.wte.weight" {file = "model.onnx", offset = 120 : i64, bytes = 80480 : i64, hashes = array<i64: 7>} : tensor<503x40xf32>
+
+    Constraints: (C1) the stored shape's bytes equal `bytes`. (C2) one hash per MiB. (C3) `file` or `value`, not both.
+  }];
+  let arguments = (ins StrAttr:$name, DefaultValuedStrAttr<StrAttr, "">:$file, DefaultValuedAttr<I64Attr, "0">:$offset,
+      DefaultValuedAttr<I64Attr, "0">:$bytes, DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$hashes,
+      OptionalAttr<ElementsAttr>:$value, OptionalAttr<StrArrayAttr>:$aliases);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$name attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def NN_ConstantOp : NN_Op<"constant", [Pure, ConstantLike]> {
+  let summary = "a small constant";
+  let description = [{
+        %c = nn.constant dense<5.000000e-01> : tensor<f32>
+
+    Constraints: (C1) shape and element type of `value` are those of the result.
+  }];
+  let arguments = (ins ElementsAttr:$value);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$value attr-dict `:` type($result)";
+  let builders = [OpBuilder<(ins "::mlir::DenseElementsAttr":$value), [{ build($_builder, $_state, value.getType(), value); }]>];
+  let hasFolder = 1;
+  let hasVerifier = 1;
+}
+#endif

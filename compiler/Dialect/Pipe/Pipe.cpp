@@ -1,0 +1,44 @@
+// Registration and verifiers of the pipe dialect.
+#include "compiler/Dialect/Pipe/Pipe.h"
+
+#include "compiler/Dialect/Pipe/PipeDialect.cpp.inc"
+#define GET_OP_CLASSES
+#include "compiler/Dialect/Pipe/PipeOps.cpp.inc"
+
+namespace hpc::pipe {
+
+void PipeDialect::initialize() {
+  addOperations<
+#define GET_OP_LIST
+#include "compiler/Dialect/Pipe/PipeOps.cpp.inc"
+      >();
+}
+
+LogicalResult StageOp::verify() {
+  Block &block = getBody().front();
+  if (block.getArgumentTypes() != getOperands().getTypes())
+    return emitOpError("(C1) block arguments must have the operands' types");
+  auto yield = dyn_cast<YieldOp>(block.getTerminator());
+  if (!yield || yield.getOperandTypes() != getResultTypes())
+    return emitOpError("(C1) pipe.yield must have the results' types");
+  for (Value operand : getOperands())
+    if (Operation *producer = operand.getDefiningOp()) {
+      auto transfer = dyn_cast<TransferOp>(producer);
+      if (!transfer || transfer.getTo() != getIndex())
+        return emitOpError("(C2) operand ") << operand << " must be a function argument or a transfer to stage " << getIndex();
+    }
+  for (Operation *user : getOperation()->getUsers())
+    if (auto transfer = dyn_cast<TransferOp>(user); transfer && transfer.getFrom() != getIndex())
+      return emitOpError("(C2) a result goes through a transfer from stage ") << transfer.getFrom() << ", not " << getIndex();
+  return success();
+}
+
+LogicalResult TransferOp::verify() {
+  if (getOperand().getType() != getResult().getType())
+    return emitOpError("(C1) operand and result types differ");
+  if (getFrom() >= getTo())
+    return emitOpError("(C2) goes from stage ") << getFrom() << " to stage " << getTo() << "; it must go forward";
+  return success();
+}
+
+} // namespace hpc::pipe

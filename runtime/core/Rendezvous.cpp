@@ -1,0 +1,120 @@
+// Waiting by futex. A failure changes every word before it wakes the sleepers, so that no one can fall asleep on the old
+// value after it.
+#include "runtime/core/Rendezvous.h"
+
+#include <climits>
+#include <cstring>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace hpc {
+
+Signal::Signal(Rendezvous &owner) : owner(owner) {
+  std::lock_guard<std::mutex> lock(owner.mutex);
+  owner.signals.push_back(this);
+}
+
+void Signal::wakeAll() const {
+  static_assert(sizeof(word) == 4);
+  ::syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+}
+
+void Signal::set(uint32_t value) {
+  // Keeps the failed bit, which another thread may be setting.
+  uint32_t old = word.load(std::memory_order_relaxed);
+  while (!word.compare_exchange_weak(old, (old & failedBit) | value, std::memory_order_acq_rel))
+    ;
+  wakeAll();
+}
+
+Status Signal::waitWhile(uint32_t seen) const {
+  int spins = owner.spins;
+  while (true) {
+    uint32_t now = word.load(std::memory_order_acquire);
+    if ((now & ~failedBit) != seen)
+      return Status::success();
+    if (now & failedBit)
+      return owner.status();
+    if (spins > 0) {
+      --spins;
+      __builtin_ia32_pause();
+    } else {
+      ::syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, now, nullptr, nullptr, 0);
+    }
+  }
+}
+
+void Rendezvous::fail(Status error) {
+  std::lock_guard<std::mutex> lock(mutex);
+  if (hasFailed)
+    return;
+  first = std::move(error);
+  hasFailed.store(true, std::memory_order_release);
+  for (Signal *signal : signals) {
+    signal->word.fetch_or(Signal::failedBit, std::memory_order_acq_rel);
+    signal->wakeAll();
+  }
+}
+
+Status Rendezvous::status() const {
+  std::lock_guard<std::mutex> lock(mutex);
+  return first;
+}
+
+void Rendezvous::reset() {
+  std::lock_guard<std::mutex> lock(mutex);
+  hasFailed = false;
+  first = Status::success();
+  for (Signal *signal : signals)
+    signal->word = 0;
+}
+
+Status Barrier::arrive() {
+  uint32_t seen = generation.value();
+  if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 < size)
+    return generation.waitWhile(seen);
+  arrived.store(0, std::memory_order_relaxed);
+  generation.set((seen + 1) & 0xffff);
+  return Status::success();
+}
+
+Status Request::wait() {
+  if (state.value() == Idle)
+    return Status::success();
+  HPC_RETURN_IF_ERROR(state.waitWhile(Posted));
+  state.set(Idle);
+  return Status::success();
+}
+
+Status Mailbox::post(std::byte *address, int64_t bytes, Request &request, bool isSend) {
+  if (request.pending())
+    return Status::error(ErrorKind::Plan, "a request is posted again before it was waited for");
+  request.address = address;
+  request.bytes = bytes;
+  request.next = nullptr;
+  request.state.set(Request::Posted);
+  Request *other = nullptr;
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    if (head && headIsSend != isSend) {
+      other = head;
+      head = head->next;
+    } else {
+      (head ? tail->next : head) = &request;
+      tail = &request;
+      headIsSend = isSend;
+      return Status::success();
+    }
+  }
+  if (other->bytes != bytes)
+    return Status::error(ErrorKind::Plan, "a send and its receive differ in size: " + std::to_string(bytes) +
+                                              " bytes here, " + std::to_string(other->bytes) + " there");
+  if (bytes > 0)
+    std::memcpy(isSend ? other->address : address, isSend ? address : other->address, size_t(bytes));
+  other->state.set(Request::Done);
+  request.state.set(Request::Done);
+  return Status::success();
+}
+
+} // namespace hpc

@@ -1,0 +1,111 @@
+// Where the threads of a session meet: barriers, and mailboxes for what one rank sends another.
+// The first error wakes everybody: each wait then returns that error, so no rank is left waiting for one that gave up.
+#pragma once
+
+#include "runtime/base/Status.h"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+namespace hpc {
+
+class Rendezvous;
+
+/// A word that threads sleep on until it changes. Its top bit says that the session has failed.
+class Signal {
+public:
+  explicit Signal(Rendezvous &owner);
+  Signal(const Signal &) = delete;
+
+  uint32_t value() const { return word.load(std::memory_order_acquire) & ~failedBit; }
+  /// Sets the value and wakes the sleepers. What the caller wrote before is visible to them.
+  void set(uint32_t value);
+  /// Returns when the value is no longer `seen`, or with the error that ended the session.
+  Status waitWhile(uint32_t seen) const;
+
+private:
+  friend class Rendezvous;
+  static constexpr uint32_t failedBit = 1u << 31;
+  void wakeAll() const;
+
+  Rendezvous &owner;
+  std::atomic<uint32_t> word{0};
+};
+
+/// The meeting point of a session. Signals register here when they are made, before any thread runs.
+class Rendezvous {
+public:
+  /// `spin`: threads look at a word a few thousand times before they sleep; wise when each thread has a core.
+  explicit Rendezvous(bool spin) : spins(spin ? 4000 : 0) {}
+
+  /// Keeps the first error and wakes all who wait, now and later.
+  void fail(Status error);
+  bool failed() const { return hasFailed.load(std::memory_order_acquire); }
+  /// Success, or the first error.
+  Status status() const;
+  /// Makes the rendezvous usable again after a failure. No thread may be inside it.
+  void reset();
+
+private:
+  friend class Signal;
+  mutable std::mutex mutex;
+  std::vector<Signal *> signals;
+  std::atomic<bool> hasFailed{false};
+  Status first;
+  const int spins;
+};
+
+/// A barrier of a fixed number of threads.
+class Barrier {
+public:
+  Barrier(Rendezvous &rendezvous, int size) : generation(rendezvous), size(size) {}
+  /// Returns when all have arrived; what each wrote before is then visible to all.
+  Status arrive();
+  void reset() { arrived = 0; }
+
+private:
+  Signal generation;
+  std::atomic<int> arrived{0};
+  const int size;
+};
+
+/// One end of a message: posted by a rank, completed when the other end is posted too.
+class Request {
+public:
+  explicit Request(Rendezvous &rendezvous) : state(rendezvous) {}
+  /// Returns when the last post is complete; at once if there is none.
+  Status wait();
+  bool pending() const { return state.value() == Posted; }
+  void reset() { state.set(Idle); }
+
+private:
+  friend class Mailbox;
+  enum : uint32_t { Idle, Posted, Done };
+  Signal state;
+  std::byte *address = nullptr;
+  int64_t bytes = 0;
+  Request *next = nullptr;
+};
+
+/// The messages of one (sender, receiver, channel), matched in order and not buffered: whoever posts second copies from
+/// the sender's memory to the receiver's.
+class Mailbox {
+public:
+  Status send(const std::byte *source, int64_t bytes, Request &request) {
+    return post(const_cast<std::byte *>(source), bytes, request, true);
+  }
+  Status receive(std::byte *target, int64_t bytes, Request &request) { return post(target, bytes, request, false); }
+  void reset() { head = tail = nullptr; }
+
+private:
+  Status post(std::byte *address, int64_t bytes, Request &request, bool isSend);
+
+  std::mutex mutex;
+  Request *head = nullptr, *tail = nullptr; ///< posts that wait for the other side; all of one kind
+  bool headIsSend = false;
+};
+
+} // namespace hpc

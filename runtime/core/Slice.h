@@ -1,0 +1,49 @@
+// A plan::Slice at one rank and micro-batch, turned into loops that copy between the global tensor and the local box.
+// Built once per instruction, so that a copy allocates nothing.
+#pragma once
+
+#include "runtime/plan/Plan.h"
+
+#include <cstddef>
+#include <vector>
+
+namespace hpc {
+
+/// Where in a plan something happens: the arguments of ByCoord::at.
+struct Place {
+  int64_t coordinate = 0, microBatch = 0, ranksPerStage = 1;
+
+  int64_t operator()(const plan::ByCoord &table) const { return table.at(coordinate, microBatch, ranksPerStage); }
+};
+
+class SliceCopy {
+public:
+  SliceCopy() = default;
+  /// The slice must be one that PlanCheck accepts.
+  SliceCopy(const plan::Slice &slice, int64_t elementSize, Place place);
+
+  /// Bytes of the local box, padding included.
+  int64_t boxBytes() const { return box; }
+  /// Fills the whole box: the elements that the rank holds from the global tensor, zeros elsewhere.
+  void gather(const std::byte *global, std::byte *local) const;
+  /// Copies the elements that the rank holds into the global tensor; padding is not read.
+  void scatter(const std::byte *local, std::byte *global) const;
+
+private:
+  /// One loop. Strides are in bytes.
+  struct Loop {
+    int64_t size, globalStride, localStride;
+  };
+  template <bool IntoLocal> void copy(size_t depth, std::byte *local, std::byte *global) const;
+
+  std::vector<Loop> loops; ///< outer to inner, without the innermost run
+  int64_t element = 1;     ///< bytes that are copied at once if the innermost loop is strided
+  int64_t run = 0;         ///< bytes that lie together on both sides; 0: nothing to copy
+  int64_t globalStart = 0, box = 0;
+  bool padded = false;
+};
+
+/// Which chunks of `chunkBytes` of the global tensor hold an element of the slice: one flag per chunk.
+std::vector<bool> touchedChunks(const plan::Slice &slice, int64_t elementSize, Place place, int64_t chunkBytes);
+
+} // namespace hpc

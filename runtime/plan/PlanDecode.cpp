@@ -1,0 +1,249 @@
+// Messages to structs. One `decode` per struct, in the order of Plan.h; the first thing that a struct cannot say is kept
+// in `Decoder::error` and ends the decoding.
+#include "runtime/plan/PlanProto.h"
+#include "runtime/plan/plan.pb.h"
+
+namespace hpc::plan {
+namespace {
+
+struct Decoder {
+  std::string error;
+
+  /// Enums are stored shifted by one, so that a missing field is not a valid value.
+  template <typename T> void decodeEnum(int from, int numValues, const char *what, T &to) {
+    if (from < 1 || from > numValues) {
+      if (error.empty())
+        error = std::string("unknown ") + what + " " + std::to_string(from) + "; the file is corrupt or of a newer version";
+      return;
+    }
+    to = T(from - 1);
+  }
+  void decode(int from, DType &to) { decodeEnum(from, numDTypes, "element type", to); }
+  void decode(int from, MemoryClass &to) { decodeEnum(from, int(MemoryClass::Temp) + 1, "memory class", to); }
+  void decode(int from, CollectiveKind &to) {
+    decodeEnum(from, int(CollectiveKind::Permute) + 1, "kind of collective", to);
+  }
+  void decode(int from, ReduceKind &to) { decodeEnum(from, int(ReduceKind::Min) + 1, "kind of reduction", to); }
+
+  template <typename Messages, typename Struct> void decodeAll(const Messages &from, std::vector<Struct> &to) {
+    to.reserve(from.size());
+    for (const auto &message : from) {
+      if (!error.empty())
+        return;
+      to.emplace_back();
+      decode(message, to.back());
+    }
+  }
+  template <typename Fields, typename T> void copyAll(const Fields &from, std::vector<T> &to) {
+    to.assign(from.begin(), from.end());
+  }
+
+  void decode(const proto::ByCoord &from, ByCoord &to) { copyAll(from.values(), to.values); }
+
+  void decode(const proto::Slice &from, Slice &to) {
+    copyAll(from.view(), to.view);
+    copyAll(from.permutation(), to.permutation);
+    decodeAll(from.start(), to.start);
+    decodeAll(from.extent(), to.extent);
+    copyAll(from.box(), to.box);
+  }
+
+  void decode(const proto::Buffer &from, Buffer &to) {
+    to.name = from.name();
+    decode(from.dtype(), to.dtype);
+    copyAll(from.box(), to.box);
+    decode(from.memory(), to.memory);
+    to.bytes = from.bytes();
+    to.offset = from.offset();
+    to.slots = from.slots();
+    to.slotStride = from.slot_stride();
+  }
+
+  void decode(const proto::Ref &from, Ref &to) {
+    to.buffer = from.buffer();
+    to.byteOffset = from.byte_offset();
+  }
+
+  void decode(const proto::Reason &from, Reason &to) {
+    to.node = from.node();
+    to.path = from.path();
+    to.cause = from.cause();
+    to.avoid = from.avoid();
+  }
+
+  void decode(const proto::Gemm &from, Gemm &to) {
+    decode(from.a(), to.a);
+    decode(from.b(), to.b);
+    decode(from.c(), to.c);
+    decode(from.m(), to.m);
+    decode(from.n(), to.n);
+    decode(from.k(), to.k);
+    to.lda = from.lda();
+    to.ldb = from.ldb();
+    to.ldc = from.ldc();
+    to.transposeA = from.transpose_a();
+    to.transposeB = from.transpose_b();
+    copyAll(from.batch(), to.batch);
+    copyAll(from.stride_a(), to.strideA);
+    copyAll(from.stride_b(), to.strideB);
+    copyAll(from.stride_c(), to.strideC);
+  }
+
+  void decode(const proto::Kernel &from, Kernel &to) {
+    to.symbol = from.symbol();
+    decodeAll(from.args(), to.args);
+    copyAll(from.writes(), to.writes);
+    copyAll(from.arg_bytes(), to.argBytes);
+    decodeAll(from.scalars(), to.scalars);
+    to.rows = from.rows();
+  }
+
+  void decode(const proto::Copy &from, Copy &to) {
+    decode(from.src(), to.src);
+    decode(from.dst(), to.dst);
+    to.bytes = from.bytes();
+  }
+
+  void decode(const proto::Collective &from, Collective &to) {
+    decode(from.kind(), to.kind);
+    decode(from.reduce(), to.reduce);
+    copyAll(from.axes(), to.axes);
+    decode(from.dtype(), to.dtype);
+    to.count = from.count();
+    decode(from.src(), to.src);
+    decode(from.dst(), to.dst);
+    decode(from.source(), to.source);
+    decode(from.reason(), to.reason);
+  }
+
+  template <typename Message, typename Transfer> void decodeTransfer(const Message &from, Transfer &to) {
+    to.bytes = from.bytes();
+    decode(from.peer(), to.peer);
+    to.channel = from.channel();
+    to.request = from.request();
+    decode(from.reason(), to.reason);
+  }
+  void decode(const proto::Send &from, Send &to) {
+    decode(from.src(), to.src);
+    decodeTransfer(from, to);
+  }
+  void decode(const proto::Recv &from, Recv &to) {
+    decode(from.dst(), to.dst);
+    decodeTransfer(from, to);
+  }
+  void decode(const proto::Wait &from, Wait &to) { to.request = from.request(); }
+
+  void decode(const proto::LoadInput &from, LoadInput &to) {
+    to.input = from.input();
+    decode(from.dst(), to.dst);
+    decode(from.slice(), to.slice);
+  }
+
+  void decode(const proto::StoreOutput &from, StoreOutput &to) {
+    to.output = from.output();
+    decode(from.src(), to.src);
+    decode(from.slice(), to.slice);
+    decode(from.owner(), to.owner);
+  }
+
+  template <typename Struct, typename Message> void decodeAction(const Message &from, Action &to) {
+    decode(from, to.emplace<Struct>());
+  }
+
+  void decode(const proto::Instruction &from, Instruction &to) {
+    to.node = from.node();
+    switch (from.action_case()) {
+    case proto::Instruction::kGemm: return decodeAction<Gemm>(from.gemm(), to.action);
+    case proto::Instruction::kKernel: return decodeAction<Kernel>(from.kernel(), to.action);
+    case proto::Instruction::kCopy: return decodeAction<Copy>(from.copy(), to.action);
+    case proto::Instruction::kCollective: return decodeAction<Collective>(from.collective(), to.action);
+    case proto::Instruction::kSend: return decodeAction<Send>(from.send(), to.action);
+    case proto::Instruction::kRecv: return decodeAction<Recv>(from.recv(), to.action);
+    case proto::Instruction::kWait: return decodeAction<Wait>(from.wait(), to.action);
+    case proto::Instruction::kLoadInput: return decodeAction<LoadInput>(from.load_input(), to.action);
+    case proto::Instruction::kStoreOutput: return decodeAction<StoreOutput>(from.store_output(), to.action);
+    case proto::Instruction::ACTION_NOT_SET: break;
+    }
+    if (error.empty())
+      error = "an instruction of a kind that this reader does not know (node '" + from.node() +
+              "'); the file is corrupt or of a newer version";
+  }
+
+  void decode(const proto::Program &from, Program &to) {
+    to.name = from.name();
+    decodeAll(from.instructions(), to.instructions);
+  }
+
+  void decode(const proto::WeightBinding &from, WeightBinding &to) {
+    to.tensor = from.tensor();
+    to.buffer = from.buffer();
+    decode(from.slice(), to.slice);
+  }
+
+  void decode(const proto::ScheduleStep &from, ScheduleStep &to) {
+    to.program = from.program();
+    to.microBatch = from.micro_batch();
+    to.slot = from.slot();
+  }
+
+  void decode(const proto::Stage &from, Stage &to) {
+    decodeAll(from.buffers(), to.buffers);
+    decodeAll(from.weights(), to.weights);
+    decodeAll(from.programs(), to.programs);
+    decodeAll(from.schedule(), to.schedule);
+    to.requests = from.requests();
+    to.weightBytes = from.weight_bytes();
+    to.stateBytes = from.state_bytes();
+    to.workBytes = from.work_bytes();
+  }
+
+  void decode(const proto::Axis &from, Axis &to) {
+    to.name = from.name();
+    to.size = from.size();
+  }
+
+  void decode(const proto::WeightFile &from, WeightFile &to) { to.path = from.path(); }
+
+  void decode(const proto::Tensor &from, Tensor &to) {
+    to.name = from.name();
+    decode(from.dtype(), to.dtype);
+    copyAll(from.shape(), to.shape);
+    to.file = from.file();
+    to.offset = from.offset();
+    to.bytes = from.bytes();
+    copyAll(from.hashes(), to.hashes);
+    to.inlineData = from.inline_data();
+  }
+
+  void decode(const proto::Port &from, Port &to) {
+    to.name = from.name();
+    decode(from.dtype(), to.dtype);
+    copyAll(from.shape(), to.shape);
+  }
+
+  void decode(const proto::Plan &from, Plan &to) {
+    to.model = from.model();
+    decodeAll(from.axes(), to.axes);
+    to.microBatches = from.micro_batches();
+    decodeAll(from.inputs(), to.inputs);
+    decodeAll(from.outputs(), to.outputs);
+    decodeAll(from.files(), to.files);
+    decodeAll(from.tensors(), to.tensors);
+    decodeAll(from.stages(), to.stages);
+    to.code = from.code();
+    copyAll(from.cpu_features(), to.cpuFeatures);
+  }
+};
+
+} // namespace
+
+Expected<Plan> decode(const proto::Plan &message) {
+  Decoder decoder;
+  Plan plan;
+  decoder.decode(message, plan);
+  if (!decoder.error.empty())
+    return Status::error(ErrorKind::Plan, decoder.error);
+  return plan;
+}
+
+} // namespace hpc::plan
