@@ -69,14 +69,14 @@ address)
   tools/setup.sh --sanitize=address || exit 1
   # The packaged LLVM is not instrumented: containers and arenas that it and our code share are marked by one side only.
   export ASAN_OPTIONS="detect_container_overflow=0:allow_user_poisoning=0:detect_stack_use_after_return=1"
-  mapfile -t units <build-address/unit-tests.txt
+  mapfile -t units < <(grep . build-address/unit-tests.txt)
   unit_tests build-address "${units[@]}"
   lit build-address
   grid --bin=build-address/bin --sample="${sample:-12}"
   ;;
 *)
   tools/setup.sh || exit 1
-  mapfile -t units <build/unit-tests.txt
+  mapfile -t units < <(grep . build/unit-tests.txt)
   unit_tests build "${units[@]}"
   lit build
   grid --sample="${sample:-24}"
