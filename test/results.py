@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """Counts the results of one suite from the file that its tool wrote and prints `passed failed skipped`.
 A file that is missing or broken is one failure: the tool died before it could write it.
 

@@ -26,7 +26,7 @@ echo "== Run: threads are ranks"
 show build/bin/hpc-run "$out/gpt2.plan" --input="$model/inputs_1.npz" --output="$out/logits.npz"
 echo
 echo "== Compare with the logits of the serial model in float64"
-python3 - "$out/logits.npz" "$model/expected_1.npz" <<'PYTHON'
+/usr/bin/python3 - "$out/logits.npz" "$model/expected_1.npz" <<'PYTHON'
 import sys
 import numpy
 got, want = (numpy.load(file)["logits"] for file in sys.argv[1:])

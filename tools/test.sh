@@ -36,7 +36,7 @@ unit_tests() { # build names...
     [ -x "$build/bin/$name" ] || { echo "test.sh: $build/bin/$name was not built"; add "$name" 0 1 0; continue; }
     rm -f "$build/$name.json"
     "$build/bin/$name" --gtest_brief=1 --gtest_output="json:$build/$name.json" || echo "test.sh: $build/bin/$name exited with $?"
-    read -r p f s < <(python3 test/results.py gtest "$build/$name.json")
+    read -r p f s < <(/usr/bin/python3 test/results.py gtest "$build/$name.json")
     add "$name" "$p" "$f" "$s"
   done
 }
@@ -45,13 +45,13 @@ lit() { # build
   local build="$1"
   rm -f "$build/lit.json"
   /usr/lib/llvm-22/bin/lit -s -v -o "$build/lit.json" "$build/test" || true
-  read -r p f s < <(python3 test/results.py lit "$build/lit.json")
+  read -r p f s < <(/usr/bin/python3 test/results.py lit "$build/lit.json")
   add lit "$p" "$f" "$s"
 }
 
 grid() { # options of grid.py
   local last p f s
-  last=$(python3 test/models/grid.py "$@" | tee /dev/stderr | tail -n 1)
+  last=$(/usr/bin/python3 test/models/grid.py "$@" | tee /dev/stderr | tail -n 1)
   [[ "$last" =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed,\ ([0-9]+)\ skipped$ ]] || { add "equality grid" 0 1 0; return; }
   p="${BASH_REMATCH[1]}" f="${BASH_REMATCH[2]}" s="${BASH_REMATCH[3]}"
   add "equality grid" "$p" "$f" "$s"

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """The equality grid: every model x input set x layout (tp, pp, dp) x micro-batches is compiled, run by hpc-run and compared with the true result.
 Within 3e-6 of max |logit| or it has failed; the first case of each layout is also compiled with --verify. Needs python3 and numpy only.
 
