@@ -1,5 +1,6 @@
 // What a coordinate holds of a dim, and where in its local box.
-// Every axis of a sub-dim cuts the *block* of the one before, not what is left of it, so boxes are the same on all ranks.
+// Every axis of a sub-dim cuts the *block* of the one before, not what is left of it, so boxes are the same on all
+// ranks.
 #include "compiler/Dialect/Dist/Sharding.h"
 
 #include <algorithm>
@@ -44,12 +45,12 @@ Range heldDigits(const SubDim &sub, const Mesh &mesh, const std::vector<int64_t>
 
 bool hasPadding(const DimSharding &dim, const Mesh &mesh) {
   // ceil(ceil(size/k1)/k2)... * k1 * k2... = size exactly when every block divides.
-  return std::any_of(dim.begin(), dim.end(), [&](const SubDim &sub) {
-    int64_t covered = boxSize(sub, mesh);
-    for (const std::string &axis : sub.axes)
-      covered *= mesh.size(axis);
-    return covered != sub.size;
-  });
+  return globalSize(dim) != 0 && std::any_of(dim.begin(), dim.end(), [&](const SubDim &sub) {
+           int64_t covered = boxSize(sub, mesh);
+           for (const std::string &axis : sub.axes)
+             covered *= mesh.size(axis);
+           return covered != sub.size;
+         });
 }
 
 int64_t localIndex(const DimSharding &dim, const Mesh &mesh, const std::vector<int64_t> &coordinate, int64_t index) {

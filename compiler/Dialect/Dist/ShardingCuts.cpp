@@ -90,7 +90,8 @@ bool writeCuts(const std::vector<Cut> &cuts, int64_t size, int64_t unit, DimShar
   int64_t period = size; // what is written has consumed all digits of this weight and more
   const Cut *cut = cuts.data(), *end = cut + cuts.size();
   while (cut != end) {
-    if (cut->period != period) { // only the first can have uncut digits before it: the others' are inside the block before
+    if (cut->period !=
+        period) { // only the first can have uncut digits before it: the others' are inside the block before
       if (period % cut->period != 0)
         return false;
       dim.push_back({period / cut->period, {}});

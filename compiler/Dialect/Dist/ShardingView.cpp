@@ -1,10 +1,11 @@
-// Regrouping the digits of a dim: what a reshape that splits a dim makes of its sharding. Merging dims is concatenation.
-// A cut belongs to the group in which its period lies, and must deal out whole digits of that group.
+// Regrouping the digits of a dim: what a reshape that splits a dim makes of its sharding. Merging dims is
+// concatenation. A cut belongs to the group in which its period lies, and must deal out whole digits of that group.
 #include "compiler/Dialect/Dist/ShardingCuts.h"
 
 namespace hpc::dist {
 
-/// Pinned axes go where they are natural: a group that can take them in, else one of size 1 (a batch of 1 over dp), else the last.
+/// Pinned axes go where they are natural: a group that can take them in, else one of size 1 (a batch of 1 over dp),
+/// else the last.
 static bool placePinned(const std::vector<std::string> &pinned, const std::vector<int64_t> &sizes, const Mesh &mesh,
                         std::vector<DimSharding> &groups) {
   if (pinned.empty())
