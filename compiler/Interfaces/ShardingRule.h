@@ -15,6 +15,7 @@ struct ShardingFactor {
   bool canCut = true;                    ///< false: UPPER CASE letters, sequence order, view remainders
   Reduction reduction = Reduction::None; ///< not None: missing in all results, combined so
   bool isIndex = false;                  ///< the op reads global coordinates of it (needs its offset when cut)
+  bool isInternal = false;               ///< a composite reduces over it though results have it: when cut, partition decomposes
 };
 
 /// Which operands a partial sum may pass through.
@@ -39,7 +40,7 @@ struct ShardingRule {
 /// Builds a rule from its text. `...` = leading dims, NumPy-aligned; a letter is a factor; a dim of size 1 has no factor; `(hd)`
 /// groups factors into one dim (their sizes come from elsewhere in the rule: one of them may be inferred); UPPER CASE is never cut.
 /// Clauses after `;`: `sum|max|min k` (default sum for a letter that no result has), `linear 0,2` (Product),
-/// `linear all 0,1` (Sum), `index v`. Asserts on a rule that does not fit the shapes: rules are ours, verifiers run first.
+/// `linear all 0,1` (Sum), `index v`, `internal e`. Asserts on a rule that does not fit the shapes: rules are ours, verifiers run first.
 ShardingRule buildRule(StringRef text, ArrayRef<ArrayRef<int64_t>> operands, ArrayRef<ArrayRef<int64_t>> results);
 /// The same, shapes from the op's ranked operand and result types.
 ShardingRule buildRule(StringRef text, Operation *op);

@@ -1,0 +1,72 @@
+// Elementwise ops: broadcasting, and what their partial sums and casts may do.
+#include "compiler/Dialect/NN/NN.h"
+
+namespace hpc::nn {
+
+/// The NumPy broadcast of shapes; nullopt when they do not broadcast.
+static std::optional<SmallVector<int64_t>> broadcastShape(ArrayRef<ArrayRef<int64_t>> shapes) {
+  size_t rank = 0;
+  for (ArrayRef<int64_t> shape : shapes)
+    rank = std::max(rank, shape.size());
+  SmallVector<int64_t> result(rank, 1);
+  for (ArrayRef<int64_t> shape : shapes)
+    for (size_t dim = 0; dim < shape.size(); ++dim) {
+      int64_t &size = result[rank - shape.size() + dim];
+      if (shape[dim] == 1)
+        continue;
+      if (size != 1 && size != shape[dim])
+        return std::nullopt;
+      size = shape[dim];
+    }
+  return result;
+}
+
+RankedTensorType broadcastType(ValueRange values, Type elementType) {
+  auto shape = broadcastShape(llvm::map_to_vector(values, [](Value value) { return shapeOf(value); }));
+  if (!shape)
+    return {};
+  return RankedTensorType::get(*shape, elementType ? elementType : tensorType(values[0]).getElementType());
+}
+
+LogicalResult verifyElementwise(Operation *op) {
+  auto shape = broadcastShape(llvm::map_to_vector(op->getOperands(), [](Value value) { return shapeOf(value); }));
+  if (!shape)
+    return op->emitOpError("(C1) operand shapes do not broadcast: ") << op->getOperandTypes();
+  ArrayRef<int64_t> result = shapeOf(op->getResult(0));
+  if (result != ArrayRef<int64_t>(*shape))
+    return op->emitOpError("(C1) result ") << op->getResult(0).getType() << " must have the operands' broadcast shape ["
+                                           << llvm::join(llvm::map_range(*shape, [](int64_t size) { return std::to_string(size); }), ", ")
+                                           << "]";
+  return success();
+}
+
+/// A constant whose elements are all zero (of either sign).
+static bool isLiteralZero(Value value) {
+  auto constant = value.getDefiningOp<ConstantOp>();
+  auto elements = constant ? dyn_cast<DenseElementsAttr>(constant.getValue()) : DenseElementsAttr();
+  if (!elements || !elements.isSplat())
+    return false;
+  if (isa<FloatType>(elements.getElementType()))
+    return elements.getSplatValue<APFloat>().isZero();
+  return isa<IntegerType>(elements.getElementType()) && elements.getSplatValue<APInt>().isZero();
+}
+
+ShardingRule SelectOp::getShardingRule() {
+  LinearClause linear{LinearClause::Sum, {}};
+  if (!isLiteralZero(getOnTrue()))
+    linear.operands.push_back(1);
+  if (!isLiteralZero(getOnFalse()))
+    linear.operands.push_back(2);
+  return elementwiseRule(*this, std::move(linear));
+}
+LogicalResult SelectOp::verify() { return verifyElementwise(*this); }
+
+ShardingRule CastOp::getShardingRule() {
+  auto from = dyn_cast<FloatType>(tensorType(getOperand()).getElementType());
+  auto to = dyn_cast<FloatType>(tensorType(getResult()).getElementType());
+  bool widens = from && to && to.getWidth() >= from.getWidth();
+  return elementwiseRule(*this, widens ? LinearClause{LinearClause::Sum, {0}} : LinearClause{});
+}
+LogicalResult CastOp::verify() { return verifyElementwise(*this); }
+
+} // namespace hpc::nn

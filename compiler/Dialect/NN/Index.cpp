@@ -1,0 +1,143 @@
+// Ops that make or read indices. Those that read global coordinates take the offset of what their rank holds.
+#include "compiler/Dialect/NN/NN.h"
+
+namespace hpc::nn {
+
+static bool isInteger(Value value) { return isa<IntegerType>(tensorType(value).getElementType()); }
+
+// ---- iota --------------------------------------------------------------------------------------------------------------
+
+ShardingRule IotaOp::getShardingRule() {
+  ShardingRule rule;
+  rule.text = "iota";
+  if (getOffset())
+    rule.operands.emplace_back();
+  auto &dims = rule.results.emplace_back();
+  for (auto [dim, size] : llvm::enumerate(shapeOf(getResult()))) {
+    dims.emplace_back();
+    if (size == 1)
+      continue;
+    dims.back().push_back(int(rule.factors.size()));
+    rule.factors.push_back({size, true, Reduction::None, dim == getDim(), false});
+  }
+  return rule;
+}
+
+Operation *IotaOp::localize(OpBuilder &builder, ValueRange operands, TypeRange resultTypes, ValueRange offsets) {
+  Value offset = offsets.empty() ? (operands.empty() ? Value() : operands[0]) : offsets[0];
+  auto local = IotaOp::create(builder, getLoc(), resultTypes[0], offset, getDim(), getStart(), getStep());
+  local->setDiscardableAttrs((*this)->getDiscardableAttrDictionary());
+  return local;
+}
+
+LogicalResult IotaOp::verify() {
+  if (int64_t(getDim()) < 0 || int64_t(getDim()) >= tensorType(getResult()).getRank())
+    return emitOpError("(C1) dim ") << getDim() << " of " << getResult().getType();
+  return success();
+}
+
+// ---- embedding ---------------------------------------------------------------------------------------------------------
+
+ShardingRule EmbeddingOp::getShardingRule() {
+  return buildRule(getOffset() ? "ve,...,->...e; sum v; index v" : "ve,...->...e; sum v; index v", *this);
+}
+
+Operation *EmbeddingOp::localize(OpBuilder &builder, ValueRange operands, TypeRange resultTypes, ValueRange offsets) {
+  Value offset = offsets.empty() ? (operands.size() > 2 ? operands[2] : Value()) : offsets[0];
+  auto local = EmbeddingOp::create(builder, getLoc(), resultTypes[0], operands[0], operands[1], offset, getVocabulary());
+  local->setDiscardableAttrs((*this)->getDiscardableAttrDictionary());
+  return local;
+}
+
+LogicalResult EmbeddingOp::verify() {
+  ArrayRef<int64_t> table = shapeOf(getTable());
+  SmallVector<int64_t> shape(shapeOf(getIds()));
+  if (table.size() != 2 || !isInteger(getIds()))
+    return emitOpError("(C1) takes a [v, e] table and integer ids, got ") << getTable().getType() << " and " << getIds().getType();
+  shape.push_back(table[1]);
+  if (shapeOf(getResult()) != ArrayRef<int64_t>(shape))
+    return emitOpError("(C1) result ") << getResult().getType() << " must be the ids' shape and " << table[1];
+  return success();
+}
+
+// ---- gather ------------------------------------------------------------------------------------------------------------
+
+ShardingRule GatherOp::getShardingRule() {
+  ShardingRule rule;
+  rule.text = "gather";
+  rule.linear = {LinearClause::Sum, {0}};
+  auto &data = rule.operands.emplace_back();
+  auto &indices = rule.operands.emplace_back();
+  auto &result = rule.results.emplace_back();
+  auto add = [&](int64_t size, bool canCut) {
+    ShardingRule::DimFactors dim;
+    if (size != 1) {
+      dim.push_back(int(rule.factors.size()));
+      rule.factors.push_back({size, canCut, Reduction::None, false, false});
+    }
+    return dim;
+  };
+  for (auto [dim, size] : llvm::enumerate(shapeOf(getData())))
+    data.push_back(add(size, dim != getAxis()));
+  for (int64_t size : shapeOf(getIndices()))
+    indices.push_back(add(size, true));
+  result.append(data.begin(), data.begin() + getAxis());
+  result.append(indices.begin(), indices.end());
+  result.append(data.begin() + getAxis() + 1, data.end());
+  return rule;
+}
+
+LogicalResult GatherOp::verify() {
+  ArrayRef<int64_t> data = shapeOf(getData()), indices = shapeOf(getIndices());
+  if (int64_t(getAxis()) < 0 || getAxis() >= data.size() || !isInteger(getIndices()))
+    return emitOpError("(C1) needs an axis of ") << getData().getType() << " and integer indices";
+  SmallVector<int64_t> shape(data.take_front(getAxis()));
+  llvm::append_range(shape, indices);
+  llvm::append_range(shape, data.drop_front(getAxis() + 1));
+  if (shapeOf(getResult()) != ArrayRef<int64_t>(shape))
+    return emitOpError("(C1) result ") << getResult().getType() << " does not follow from data, indices and axis";
+  return success();
+}
+
+ShardingRule GatherNdOp::getShardingRule() {
+  ShardingRule rule;
+  rule.text = "gather_nd";
+  auto &data = rule.operands.emplace_back(shapeOf(getData()).size());
+  auto &indices = rule.operands.emplace_back(shapeOf(getIndices()).size());
+  auto &result = rule.results.emplace_back(shapeOf(getResult()).size());
+  auto fixed = [&](ShardingRule::DimFactors &dim, int64_t size, bool canCut) {
+    if (size == 1)
+      return;
+    dim.push_back(int(rule.factors.size()));
+    rule.factors.push_back({size, canCut, Reduction::None, false, false});
+  };
+  size_t batch = getBatchDims();
+  for (size_t dim = 0; dim < batch; ++dim) {
+    fixed(data[dim], shapeOf(getData())[dim], true);
+    indices[dim] = result[dim] = data[dim];
+  }
+  for (size_t dim = batch; dim < data.size(); ++dim)
+    fixed(data[dim], shapeOf(getData())[dim], false);
+  for (size_t dim = batch; dim < indices.size(); ++dim)
+    fixed(indices[dim], shapeOf(getIndices())[dim], false);
+  for (size_t dim = batch; dim < result.size(); ++dim)
+    fixed(result[dim], shapeOf(getResult())[dim], false);
+  return rule;
+}
+
+LogicalResult GatherNdOp::verify() {
+  ArrayRef<int64_t> data = shapeOf(getData()), indices = shapeOf(getIndices());
+  int64_t batch = getBatchDims(), depth = indices.empty() ? 0 : indices.back();
+  if (!isInteger(getIndices()) || indices.empty() || batch < 0 || batch >= int64_t(indices.size()) || batch + depth > int64_t(data.size()) ||
+      data.take_front(batch) != indices.take_front(batch))
+    return emitOpError("(C1) indices ") << getIndices().getType() << " with " << batch << " batch dims do not fit " << getData().getType();
+  SmallVector<int64_t> shape(indices.drop_back());
+  llvm::append_range(shape, data.drop_front(batch + depth));
+  if (shapeOf(getResult()) != ArrayRef<int64_t>(shape))
+    return emitOpError("(C1) result ") << getResult().getType() << " does not follow from data and indices";
+  return success();
+}
+
+ShardingRule CumsumOp::getShardingRule() { return axisLocalRule(*this, {static_cast<int64_t>(getAxis())}); }
+
+} // namespace hpc::nn

@@ -1,0 +1,40 @@
+// Reductions.
+#include "compiler/Dialect/NN/NN.h"
+
+namespace hpc::nn {
+
+void ReduceOp::build(OpBuilder &builder, OperationState &state, ReduceKind kind, Value operand, ArrayRef<int64_t> axes) {
+  SmallVector<int64_t> shape(shapeOf(operand)), sorted(axes);
+  llvm::sort(sorted);
+  for (int64_t axis : sorted)
+    shape[axis] = 1;
+  build(builder, state, RankedTensorType::get(shape, tensorType(operand).getElementType()), kind, operand, sorted);
+}
+
+ShardingRule ReduceOp::getShardingRule() {
+  Reduction kind = Reduction::None; // prod has no collective
+  switch (getKind()) {
+  case ReduceKind::sum: kind = Reduction::Sum; break;
+  case ReduceKind::max: kind = Reduction::Max; break;
+  case ReduceKind::min: kind = Reduction::Min; break;
+  case ReduceKind::prod: break;
+  }
+  return reduceRule(shapeOf(getOperand()), getAxes(), kind);
+}
+
+int64_t ReduceOp::getFlops() { return tensorType(getOperand()).getNumElements(); }
+
+LogicalResult ReduceOp::verify() {
+  ArrayRef<int64_t> from = shapeOf(getOperand()), axes = getAxes();
+  SmallVector<int64_t> expected(from);
+  for (auto [index, axis] : llvm::enumerate(axes)) {
+    if (axis < 0 || axis >= int64_t(from.size()) || (index > 0 && axes[index - 1] >= axis))
+      return emitOpError("(C1) axes ") << getAxesAttr() << " must be sorted dims of " << getOperand().getType();
+    expected[axis] = 1;
+  }
+  if (shapeOf(getResult()) != ArrayRef<int64_t>(expected))
+    return emitOpError("(C1) result ") << getResult().getType() << " must be the operand with size 1 at the axes";
+  return success();
+}
+
+} // namespace hpc::nn
