@@ -1,0 +1,25 @@
+// What the user asks of a compilation, as plain data. It travels in the module attribute `hpc.options`, so that a dumped
+// phase can be continued to the same plan.
+#pragma once
+
+#include "compiler/MLIR.h"
+
+namespace hpc {
+
+struct Options {
+  int64_t tp = 1, pp = 1, dp = 1;
+  int64_t microBatches = 1;
+  /// Name of the symbolic dim of the inputs that is the batch; "" = the one that starts with "batch", else dim 0.
+  std::string batchDim;
+  /// uniform, balanced, or the number of blocks of every stage: "1,2,1".
+  std::string ppSplit = "balanced";
+
+  DictionaryAttr toAttribute(MLIRContext *context) const;
+  static Options fromAttribute(DictionaryAttr attribute);
+};
+
+/// Module attributes that the driver sets.
+constexpr const char *optionsAttrName = "hpc.options";
+constexpr const char *phaseAttrName = "hpc.phase";
+
+} // namespace hpc
