@@ -1,7 +1,7 @@
 // Who holds what: meshes, shardings and their algebra, as plain C++ without MLIR (the attribute wraps it).
 //
-// A sharding gives every dim of a tensor a list of sub-dims, major to minor, whose sizes multiply to the dim. A sub-dim may be
-// cut over mesh axes. Written `[4@mb, 33, (3, 5@tp, 8)] partial{tp}`; two axes on one sub-dim: `8@(dp, tp)`.
+// A sharding gives every dim of a tensor a list of sub-dims, major to minor, whose sizes multiply to the dim. A sub-dim
+// may be cut over mesh axes. Written `[4@mb, 33, (3, 5@tp, 8)] partial{tp}`; two axes on one sub-dim: `8@(dp, tp)`.
 // design.md section 4 and worked-example.md ("What a list of sub-dims means") are the specification.
 #pragma once
 
@@ -34,7 +34,8 @@ struct Mesh {
   bool operator==(const Mesh &other) const { return axes == other.axes; }
 };
 
-/// One digit of a dim's mixed-radix index. `axes` cut it in order: the first cuts `size`, the next the block of the first.
+/// One digit of a dim's mixed-radix index. `axes` cut it in order: the first cuts `size`, the next the block of the
+/// first.
 struct SubDim {
   int64_t size = 1;
   std::vector<std::string> axes;
@@ -51,7 +52,8 @@ struct Sharding {
   bool operator!=(const Sharding &other) const { return !(*this == other); }
 };
 
-// ---- text ------------------------------------------------------------------------------------------------------------
+// ---- text
+// ------------------------------------------------------------------------------------------------------------
 
 Expected<Mesh> parseMesh(std::string_view text);
 Expected<Sharding> parseSharding(std::string_view text);
@@ -59,7 +61,8 @@ std::string toString(const Mesh &mesh);
 std::string toString(const DimSharding &dim);
 std::string toString(const Sharding &sharding);
 
-// ---- construction and queries ----------------------------------------------------------------------------------------
+// ---- construction and queries
+// ----------------------------------------------------------------------------------------
 
 /// Every dim one uncut sub-dim, nothing partial.
 Sharding replicated(const std::vector<int64_t> &shape);
@@ -69,16 +72,18 @@ std::vector<int64_t> globalShape(const Sharding &sharding);
 std::vector<std::string> cutAxes(const Sharding &sharding);
 bool isCut(const DimSharding &dim);
 bool isReplicated(const Sharding &sharding);
-/// Errors: an axis that the mesh lacks, an axis used twice (cut or partial), a size < 0. `shape` must be the global shape.
+/// Errors: an axis that the mesh lacks, an axis used twice (cut or partial), a size < 0. `shape` must be the global
+/// shape.
 Status verify(const Sharding &sharding, const std::vector<int64_t> &shape, const Mesh &mesh);
 
 /// The normal form: axes of size 1 dropped, sub-dims of size 1 dropped unless cut, uncut neighbours merged, and
-/// (a@X, b) written (a*b)@X where both hold the same elements (equal blocks). Two normal forms are equal exactly when every
-/// coordinate holds the same elements at the same local index. A dim of size 1 that is uncut is the empty list.
+/// (a@X, b) written (a*b)@X where both hold the same elements (equal blocks). Two normal forms are equal exactly when
+/// every coordinate holds the same elements at the same local index. A dim of size 1 that is uncut is the empty list.
 DimSharding normalize(const DimSharding &dim, const Mesh &mesh);
 Sharding normalize(const Sharding &sharding, const Mesh &mesh);
 
-// ---- local boxes -----------------------------------------------------------------------------------------------------
+// ---- local boxes
+// -----------------------------------------------------------------------------------------------------
 
 /// Width of the local box of one sub-dim: the last nested block, ceil(ceil(size/k1)/k2)...; the same on all ranks.
 int64_t boxSize(const SubDim &sub, const Mesh &mesh);
@@ -98,14 +103,18 @@ int64_t localIndex(const DimSharding &dim, const Mesh &mesh, const std::vector<i
 /// The inverse: the global index at a local index, or -1 for padding.
 int64_t globalIndex(const DimSharding &dim, const Mesh &mesh, const std::vector<int64_t> &coordinate, int64_t local);
 
-// ---- views -----------------------------------------------------------------------------------------------------------
+// ---- views
+// -----------------------------------------------------------------------------------------------------------
 
-/// Writes `dim` as consecutive groups of sub-dims with the given global sizes (whose product is the dim's size), holding the
-/// same elements: (5@tp, 8) over {5, 8} is {[5@tp], [8]}; 40@2 over {4, 10} is {[4@tp], [10]}; over {5, 8} it has no answer
-/// (returns false), since 40@tp holds 20/20 and 5@tp, 8 holds 24/16. The concatenation of the result normalizes to `dim`.
-bool splitAt(const DimSharding &dim, const std::vector<int64_t> &sizes, const Mesh &mesh, std::vector<DimSharding> &groups);
+/// Writes `dim` as consecutive groups of sub-dims with the given global sizes (whose product is the dim's size),
+/// holding the same elements: (5@tp, 8) over {5, 8} is {[5@tp], [8]}; 40@2 over {4, 10} is {[4@tp], [10]}; over {5, 8}
+/// it has no answer (returns false), since 40@tp holds 20/20 and 5@tp, 8 holds 24/16. The concatenation of the result
+/// normalizes to `dim`.
+bool splitAt(const DimSharding &dim, const std::vector<int64_t> &sizes, const Mesh &mesh,
+             std::vector<DimSharding> &groups);
 
-// ---- resharding ------------------------------------------------------------------------------------------------------
+// ---- resharding
+// ------------------------------------------------------------------------------------------------------
 
 /// One step from a sharding to the next. All steps keep the invariant: `after` of one is `before` of the next.
 struct ReshardStep {
@@ -119,17 +128,25 @@ struct ReshardStep {
   } kind;
   std::vector<std::string> axes; ///< one axis; Permute: all axes that trade places
   int fromDim = -1, toDim = -1;
-  int fromSub = -1; ///< AllGather, AllToAll: index of the sub-dim of before.dims[fromDim] that the axis cuts (as its last axis)
-  int toSub = -1;   ///< Slice, AllToAll, ReduceScatter: index of the sub-dim of after.dims[toDim] that it then cuts (as its last axis)
+  int fromSub =
+      -1; ///< AllGather, AllToAll: index of the sub-dim of before.dims[fromDim] that the axis cuts (as its last axis)
+  int toSub = -1; ///< Slice, AllToAll, ReduceScatter: index of the sub-dim of after.dims[toDim] that it then cuts (as
+                  ///< its last axis)
   Sharding before, after; ///< not normalized: sub-dims are split so that the step acts on a whole sub-dim
 };
 
-/// The steps that turn `from` into `to` (same global shape): partial axes first (reduce-scatter where `to` wants the axis cut
-/// and `from` leaves room, else all-reduce), then slice, permute, all-to-all, gather until nothing is left. `to` may not be partial
-/// over an axis that `from` is not. The last step's `after` normalizes to `to`; no steps when they are equal already.
+/// The steps that turn `from` into `to` (same global shape): partial axes first (reduce-scatter where `to` wants the
+/// axis cut and `from` leaves room, else all-reduce), then slice, permute, all-to-all, gather until nothing is left.
+/// `to` may not be partial over an axis that `from` is not. The last step's `after` normalizes to `to`; no steps when
+/// they are equal already.
 Expected<std::vector<ReshardStep>> planReshard(const Sharding &from, const Sharding &to, const Mesh &mesh);
 
-/// Bytes that one rank receives for the steps (ring algorithms: all-gather (k-1)/k of the result, all-reduce twice that, ...).
+/// Permute: the coordinate whose whole box (same sub-dims, same layout) the rank at `coordinate` takes. It differs from
+/// `coordinate` in the step's axes only, and no two ranks take from the same one.
+std::vector<int64_t> permuteSource(const ReshardStep &step, const Mesh &mesh, const std::vector<int64_t> &coordinate);
+
+/// Bytes that one rank receives for the steps (ring algorithms: all-gather (k-1)/k of the result, all-reduce twice
+/// that, ...).
 int64_t bytesMoved(const std::vector<ReshardStep> &steps, const Mesh &mesh, int64_t elementBytes);
 
 } // namespace hpc::dist
