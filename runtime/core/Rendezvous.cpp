@@ -23,9 +23,11 @@ void Signal::wakeAll() const {
 void Signal::set(uint32_t value) {
   // Keeps the failed bit, which another thread may be setting.
   uint32_t old = word.load(std::memory_order_relaxed);
-  while (!word.compare_exchange_weak(old, (old & failedBit) | value, std::memory_order_acq_rel))
+  while (!word.compare_exchange_weak(old, (old & failedBit) | value))
     ;
-  wakeAll();
+  // Sequentially consistent on both sides: either the sleeper is seen here, or it sees the new word there.
+  if (sleepers.load() > 0)
+    wakeAll();
 }
 
 Status Signal::waitWhile(uint32_t seen) const {
@@ -40,7 +42,9 @@ Status Signal::waitWhile(uint32_t seen) const {
       --spins;
       __builtin_ia32_pause();
     } else {
+      sleepers.fetch_add(1);
       ::syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, now, nullptr, nullptr, 0);
+      sleepers.fetch_sub(1);
     }
   }
 }

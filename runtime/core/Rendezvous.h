@@ -33,6 +33,7 @@ private:
 
   Rendezvous &owner;
   std::atomic<uint32_t> word{0};
+  mutable std::atomic<int> sleepers{0};
 };
 
 /// The meeting point of a session. Signals register here when they are made, before any thread runs.

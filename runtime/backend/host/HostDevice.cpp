@@ -1,0 +1,49 @@
+// Memory in huge pages where it is large, and the calls that need no more than a line.
+#include "runtime/backend/host/HostDevice.h"
+
+#include "runtime/backend/host/Code.h"
+#include "runtime/backend/host/Gemm.h"
+
+#include <algorithm>
+#include <cstring>
+#include <sys/mman.h>
+
+namespace hpc::host {
+
+HostDevice::HostDevice() { useOneThread(); }
+
+Expected<std::byte *> HostDevice::allocate(int64_t bytes, std::byte fillValue) {
+  constexpr size_t hugePage = size_t(2) << 20;
+  size_t alignment = size_t(bytes) >= hugePage ? hugePage : 64;
+  size_t size = std::max<size_t>(alignment, (size_t(bytes) + alignment - 1) / alignment * alignment);
+  std::byte *address = static_cast<std::byte *>(std::aligned_alloc(alignment, size));
+  if (!address)
+    return Status::error(ErrorKind::Capacity, "cannot get " + std::to_string(bytes) + " bytes of memory");
+  memory.emplace_back(address);
+  if (alignment == hugePage)
+    ::madvise(address, size, MADV_HUGEPAGE); // advice: without it the pages are small
+  std::memset(address, int(fillValue), size);
+  return address;
+}
+
+void HostDevice::fill(std::byte *target, std::byte value, int64_t bytes) {
+  std::memset(target, int(value), size_t(bytes));
+}
+
+void HostDevice::copy(std::byte *target, const std::byte *source, int64_t bytes) {
+  std::memcpy(target, source, size_t(bytes));
+}
+
+Status HostDevice::prepare(const plan::Gemm &, int64_t m, int64_t n, int64_t k) {
+  scratch = std::max(scratch, gemmScratchBytes(m, n, k));
+  return Status::success();
+}
+
+Status HostDevice::gemm(const GemmCall &call) { return host::gemm(call); }
+
+Status HostDevice::kernel(KernelHandle kernel, void *const *args, const int64_t *scalars, int64_t rows) {
+  reinterpret_cast<KernelFunction>(const_cast<void *>(kernel))(args, scalars, 0, rows);
+  return Status::success();
+}
+
+} // namespace hpc::host

@@ -1,0 +1,34 @@
+// One rank's share of this machine: memory, matrix products, calls of generated code.
+#pragma once
+
+#include "runtime/core/Backend.h"
+
+#include <cstdlib>
+
+namespace hpc::host {
+
+class HostDevice : public Device {
+public:
+  HostDevice();
+
+  Expected<std::byte *> allocate(int64_t bytes, std::byte fill) override;
+  void fill(std::byte *target, std::byte value, int64_t bytes) override;
+  void copy(std::byte *target, const std::byte *source, int64_t bytes) override;
+  void gather(const SliceCopy &slice, const std::byte *host, std::byte *target) override { slice.gather(host, target); }
+  void scatter(const SliceCopy &slice, const std::byte *source, std::byte *host) override { slice.scatter(source, host); }
+
+  Status prepare(const plan::Gemm &gemm, int64_t m, int64_t n, int64_t k) override;
+  Status gemm(const GemmCall &call) override;
+  Status kernel(KernelHandle kernel, void *const *args, const int64_t *scalars, int64_t rows) override;
+
+  int64_t scratchBytes() const override { return scratch; }
+
+private:
+  struct Free {
+    void operator()(std::byte *memory) const { std::free(memory); }
+  };
+  std::vector<std::unique_ptr<std::byte, Free>> memory;
+  int64_t scratch = 0; ///< of the product that takes most
+};
+
+} // namespace hpc::host

@@ -1,0 +1,43 @@
+// The memory of one rank: weight, state and work arena, and where in them each buffer of its stage lies.
+// Under poison every byte that nothing has written yet is 0xFF, which is NaN in every float type.
+#pragma once
+
+#include "runtime/core/Backend.h"
+
+namespace hpc {
+
+constexpr std::byte poisonByte{0xff};
+
+class Arena {
+public:
+  static Expected<Arena> create(const plan::Stage &stage, Device &device, bool poison);
+
+  /// The place of a Ref for a micro-batch that runs in `slot`.
+  std::byte *at(const plan::Ref &ref, int64_t slot) const {
+    const Base &base = bases[size_t(ref.buffer)];
+    return base.address + slot * base.slotStride + ref.byteOffset;
+  }
+  std::byte *buffer(int64_t index, int64_t slot) const { return at({int32_t(index), 0}, slot); }
+
+  /// Poisons all that a run may not take from the run before: slots and temporaries.
+  void poisonWork(Device &device) const { device.fill(work, poisonByte, workBytes); }
+  /// Poisons what a program may not take from the program before: the temporaries that share no memory with a slot.
+  void poisonTemporaries(Device &device) const;
+
+  int64_t bytes() const { return totalBytes; }
+
+private:
+  struct Base {
+    std::byte *address;
+    int64_t slotStride; ///< 0 outside of slots
+  };
+  struct Range {
+    int64_t offset, bytes;
+  };
+  std::vector<Base> bases;
+  std::vector<Range> temporaries;
+  std::byte *work = nullptr;
+  int64_t workBytes = 0, totalBytes = 0;
+};
+
+} // namespace hpc

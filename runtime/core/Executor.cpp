@@ -1,0 +1,173 @@
+// One overload per action, twice: what is looked up before the run, and what is done in it.
+#include "runtime/core/Executor.h"
+
+#include <algorithm>
+
+namespace hpc {
+
+struct Executor::Prepare {
+  Executor &executor;
+  const Backend &backend;
+  Prepared &entry;
+
+  template <typename F> void eachMicroBatch(F f) const {
+    for (int64_t microBatch = 0; microBatch < executor.plan.microBatches; ++microBatch)
+      f(executor.at(microBatch));
+  }
+  void slices(const plan::Slice &slice, DType dtype) const {
+    eachMicroBatch([&](Place place) { entry.slices.emplace_back(slice, byteSize(dtype), place); });
+  }
+
+  Status operator()(const plan::Gemm &gemm) const {
+    Status status;
+    eachMicroBatch([&](Place place) {
+      if (status.ok())
+        status = executor.device.prepare(gemm, place(gemm.m), place(gemm.n), place(gemm.k));
+    });
+    return status;
+  }
+  Status operator()(const plan::Kernel &kernel) const {
+    Expected<KernelHandle> handle = backend.kernel(kernel.symbol);
+    if (!handle.ok())
+      return handle.status();
+    entry.kernel = *handle;
+    eachMicroBatch([&](Place place) {
+      for (const plan::ByCoord &scalar : kernel.scalars)
+        entry.scalars.push_back(place(scalar));
+    });
+    executor.args.resize(std::max(executor.args.size(), kernel.args.size()));
+    return Status::success();
+  }
+  Status operator()(const plan::Collective &collective) const {
+    Expected<int64_t> group = executor.communicator.prepare(collective);
+    if (!group.ok())
+      return group.status();
+    entry.group = *group;
+    return Status::success();
+  }
+  Status operator()(const plan::LoadInput &load) const {
+    slices(load.slice, executor.plan.inputs[size_t(load.input)].dtype);
+    return Status::success();
+  }
+  Status operator()(const plan::StoreOutput &store) const {
+    slices(store.slice, executor.plan.outputs[size_t(store.output)].dtype);
+    return Status::success();
+  }
+  Status operator()(const plan::Copy &) const { return Status::success(); }
+  Status operator()(const plan::Send &) const { return Status::success(); }
+  Status operator()(const plan::Recv &) const { return Status::success(); }
+  Status operator()(const plan::Wait &) const { return Status::success(); }
+};
+
+struct Executor::Execute {
+  Executor &executor;
+  const Prepared &entry;
+  const std::vector<Array> &inputs;
+  std::vector<Array> &outputs;
+  int64_t slot;
+  Place place;
+
+  std::byte *address(const plan::Ref &ref) const { return executor.arena.at(ref, slot); }
+  int64_t request(int32_t id) const { return slot * executor.stage.requests + id; }
+
+  Status operator()(const plan::Gemm &gemm) const {
+    return executor.device.gemm({gemm, reinterpret_cast<const float *>(address(gemm.a)),
+                                 reinterpret_cast<const float *>(address(gemm.b)),
+                                 reinterpret_cast<float *>(address(gemm.c)), place(gemm.m), place(gemm.n),
+                                 place(gemm.k)});
+  }
+  Status operator()(const plan::Kernel &kernel) const {
+    for (size_t i = 0; i < kernel.args.size(); ++i)
+      executor.args[i] = address(kernel.args[i]);
+    const int64_t *scalars = entry.scalars.data() + place.microBatch * int64_t(kernel.scalars.size());
+    return executor.device.kernel(entry.kernel, executor.args.data(), scalars, kernel.rows);
+  }
+  Status operator()(const plan::Copy &copy) const {
+    executor.device.copy(address(copy.dst), address(copy.src), copy.bytes);
+    return Status::success();
+  }
+  Status operator()(const plan::Collective &collective) const {
+    return executor.communicator.collective(collective, entry.group, address(collective.src), address(collective.dst),
+                                            place(collective.source));
+  }
+  Status operator()(const plan::Send &send) const {
+    int64_t peer = place(send.peer);
+    return peer < 0 ? Status::success()
+                    : executor.communicator.send(peer, send.channel, address(send.src), send.bytes,
+                                                 request(send.request));
+  }
+  Status operator()(const plan::Recv &recv) const {
+    int64_t peer = place(recv.peer);
+    return peer < 0 ? Status::success()
+                    : executor.communicator.receive(peer, recv.channel, address(recv.dst), recv.bytes,
+                                                    request(recv.request));
+  }
+  Status operator()(const plan::Wait &wait) const { return executor.communicator.wait(request(wait.request)); }
+  Status operator()(const plan::LoadInput &load) const {
+    executor.device.gather(entry.slices[size_t(place.microBatch)], inputs[size_t(load.input)].data.data(),
+                           address(load.dst));
+    return Status::success();
+  }
+  Status operator()(const plan::StoreOutput &store) const {
+    if (place(store.owner))
+      executor.device.scatter(entry.slices[size_t(place.microBatch)], address(store.src),
+                              outputs[size_t(store.output)].data.data());
+    return Status::success();
+  }
+};
+
+Executor::Executor(const plan::Plan &plan, RankPlace place, Device &device, Communicator &communicator,
+                   const Arena &arena, const ExecutorOptions &options)
+    : plan(plan), stage(plan.stages[size_t(place.stage)]), place(place), ranksPerStage(plan.ranksPerStage()),
+      device(device), communicator(communicator), arena(arena), options(options) {}
+
+Status Executor::prepare(const Backend &backend) {
+  for (const plan::Program &program : stage.programs) {
+    std::vector<Prepared> &entries = prepared.emplace_back(program.instructions.size());
+    for (size_t i = 0; i < entries.size(); ++i) {
+      const plan::Instruction &instruction = program.instructions[i];
+      Status status = std::visit(Prepare{*this, backend, entries[i]}, instruction.action);
+      if (!status.ok())
+        return status.at(std::string(opcodeName(instruction.action)) + " of node '" + instruction.node + "'");
+    }
+  }
+  return Status::success();
+}
+
+Status Executor::runProgram(int32_t stepIndex, const std::vector<Array> &inputs, std::vector<Array> &outputs) {
+  const plan::ScheduleStep &step = stage.schedule[size_t(stepIndex)];
+  const plan::Program &program = stage.programs[size_t(step.program)];
+  if (options.poison)
+    arena.poisonTemporaries(device);
+  for (size_t i = 0; i < program.instructions.size(); ++i) {
+    const plan::Instruction &instruction = program.instructions[i];
+    Trace::Event event{stepIndex, int32_t(i), {}, {}};
+    if (options.trace)
+      event.start = Trace::Clock::now();
+    Status status = std::visit(
+        Execute{*this, prepared[size_t(step.program)][i], inputs, outputs, step.slot, at(step.microBatch)},
+        instruction.action);
+    if (options.trace) {
+      event.end = Trace::Clock::now();
+      options.trace->add(place.rank, event);
+    }
+    if (status.ok() && options.observer)
+      status = options.observer({place, step.microBatch, step.slot, step.program, int64_t(i), arena});
+    if (!status.ok())
+      return status.at("rank " + std::to_string(place.rank) + " (stage " + std::to_string(place.stage) + "), '" +
+                       program.name + "' of micro-batch " + std::to_string(step.microBatch) + ", instruction " +
+                       std::to_string(i) + " (" + opcodeName(instruction.action) + " of node '" + instruction.node +
+                       "')");
+  }
+  return Status::success();
+}
+
+Status Executor::run(const std::vector<Array> &inputs, std::vector<Array> &outputs) {
+  if (options.poison)
+    arena.poisonWork(device);
+  for (int32_t step = 0; step < int32_t(stage.schedule.size()); ++step)
+    HPC_RETURN_IF_ERROR(runProgram(step, inputs, outputs));
+  return Status::success();
+}
+
+} // namespace hpc

@@ -1,0 +1,68 @@
+// The loop of one rank: walks its stage's schedule and does what each instruction says.
+// All that can be looked up beforehand (kernels, groups, slices, scalars) is; the loop itself allocates nothing.
+#pragma once
+
+#include "runtime/base/Array.h"
+#include "runtime/core/Arena.h"
+#include "runtime/core/Backend.h"
+#include "runtime/core/Trace.h"
+
+#include <functional>
+
+namespace hpc {
+
+/// An instruction that has just been done. Buffers may be read, but for those that a receive is still writing.
+struct ObservedInstruction {
+  RankPlace place;
+  int64_t microBatch, slot;
+  int64_t program, instruction; ///< indices into the stage's programs and the program's instructions
+  const Arena &arena;
+
+  const std::byte *buffer(int64_t index) const { return arena.buffer(index, slot); }
+};
+/// Called on the ranks' threads, by several at once. An error ends the run.
+using Observer = std::function<Status(const ObservedInstruction &)>;
+
+struct ExecutorOptions {
+  bool poison = false;
+  Observer observer;      ///< may be empty
+  Trace *trace = nullptr; ///< may be null
+};
+
+class Executor {
+public:
+  Executor(const plan::Plan &plan, RankPlace place, Device &device, Communicator &communicator, const Arena &arena,
+           const ExecutorOptions &options);
+
+  /// Looks up kernels and groups and tells device and communicator of what will come.
+  Status prepare(const Backend &backend);
+  /// One step: every entry of the schedule. Arrays stand in the order of the plan's ports.
+  Status run(const std::vector<Array> &inputs, std::vector<Array> &outputs);
+
+private:
+  /// What is known of an instruction before the run.
+  struct Prepared {
+    KernelHandle kernel = nullptr;
+    int64_t group = 0;
+    std::vector<int64_t> scalars;  ///< kernel: [microBatch][scalar]
+    std::vector<SliceCopy> slices; ///< load and store: [microBatch]
+  };
+  struct Prepare;
+  struct Execute;
+
+  Status runProgram(int32_t stepIndex, const std::vector<Array> &inputs, std::vector<Array> &outputs);
+  Place at(int64_t microBatch) const { return {place.coordinate, microBatch, ranksPerStage}; }
+
+  const plan::Plan &plan;
+  const plan::Stage &stage;
+  const RankPlace place;
+  const int64_t ranksPerStage;
+  Device &device;
+  Communicator &communicator;
+  const Arena &arena;
+  const ExecutorOptions &options;
+  std::vector<std::vector<Prepared>> prepared; ///< by program and instruction
+  std::vector<void *> args;                    ///< of the kernel that is being called
+};
+
+} // namespace hpc

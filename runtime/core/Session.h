@@ -1,0 +1,76 @@
+// A plan that is being run: owns all of it, and is the only creator of threads, one per rank.
+// A session is used from one thread; a run that failed leaves it ready for the next.
+#pragma once
+
+#include "runtime/core/Executor.h"
+#include "runtime/core/Weights.h"
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+namespace hpc {
+
+struct SessionOptions {
+  std::string planFolder = ".";   ///< what the plan's weight files are relative to
+  std::string weightsReplacement; ///< see Weights::open
+  bool poison = false;            ///< NaN in all memory that nothing has written
+  bool trace = false;
+  Observer observer;
+};
+
+class Session {
+public:
+  /// Loads code, makes the ranks' threads and binds their weights. The plan must have passed plan::checkPlan and
+  /// outlive the session.
+  static Expected<std::unique_ptr<Session>> create(const plan::Plan &plan, std::unique_ptr<Backend> backend,
+                                                   SessionOptions options);
+  ~Session();
+
+  /// Runs one step. Inputs stand in the order of the plan's inputs, outputs in the order of its outputs.
+  Expected<std::vector<Array>> run(const std::vector<Array> &inputs);
+  /// The same into arrays that the caller keeps; they are made right if they are not.
+  Status run(const std::vector<Array> &inputs, std::vector<Array> &outputs);
+
+  /// Arenas and scratch of the rank that takes most; mapped files do not count.
+  int64_t peakBytesPerRank() const;
+  /// The last run's, if options.trace was set.
+  const Trace *trace() const { return recorder ? &*recorder : nullptr; }
+
+private:
+  /// What a rank's thread owns, made and destroyed on that thread.
+  struct Rank {
+    RankPlace place;
+    std::unique_ptr<Device> device;
+    std::unique_ptr<Communicator> communicator;
+    std::optional<Arena> arena;
+    std::unique_ptr<Executor> executor;
+    Status status; ///< of the last task
+  };
+
+  Session(const plan::Plan &plan, std::unique_ptr<Backend> backend, SessionOptions options);
+  Status prepare(Rank &rank);
+  void work(Rank &rank);
+  /// Runs `task` on all ranks' threads and waits for all of them.
+  void onAllRanks(std::function<Status(Rank &)> task);
+
+  const plan::Plan &plan;
+  const SessionOptions options;
+  Rendezvous rendezvous;
+  std::unique_ptr<Backend> backend;
+  std::optional<Weights> weights;
+  std::optional<Trace> recorder;
+  ExecutorOptions executorOptions;
+
+  std::vector<Rank> ranks;
+  std::vector<std::thread> threads;
+  std::mutex mutex;
+  std::condition_variable begin, end;
+  std::function<Status(Rank &)> task; ///< empty: the threads leave
+  uint64_t generation = 0;
+  size_t busy = 0;
+};
+
+} // namespace hpc

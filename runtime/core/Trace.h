@@ -1,0 +1,41 @@
+// What each rank did when, for people: written as Chrome's trace JSON, which Perfetto opens.
+// Each rank writes its own list, sized before the run, so that tracing costs two clock reads an instruction.
+#pragma once
+
+#include "runtime/base/Status.h"
+#include "runtime/core/Backend.h"
+
+#include <chrono>
+
+namespace hpc {
+
+/// "gemm", "kernel", "all-reduce", "wait", ...
+const char *opcodeName(const plan::Action &action);
+
+/// Bytes that an instruction reads and writes (a collective or transfer: that it sends), padding included.
+int64_t bytesOf(const plan::Action &action, const plan::Plan &plan, Place place);
+
+class Trace {
+public:
+  using Clock = std::chrono::steady_clock;
+  struct Event {
+    int32_t step, instruction; ///< index into the stage's schedule and into the program's instructions
+    Clock::time_point start, end;
+  };
+
+  explicit Trace(const plan::Plan &plan);
+
+  /// Drops the events of the run before.
+  void begin();
+  void add(int64_t rank, const Event &event) { events[size_t(rank)].push_back(event); }
+
+  /// One process a stage, one thread a rank; args: ONNX node, micro-batch, bytes.
+  std::string json() const;
+
+private:
+  const plan::Plan &plan;
+  Clock::time_point origin;
+  std::vector<std::vector<Event>> events; ///< by rank
+};
+
+} // namespace hpc

@@ -1,0 +1,148 @@
+// Resolves each tensor to bytes of a mapped file (or of the plan), then gathers slices out of them.
+#include "runtime/core/Weights.h"
+
+#include "runtime/base/Array.h"
+#include "runtime/base/Hash.h"
+#include "runtime/core/SafeTensors.h"
+
+#include <algorithm>
+
+namespace hpc {
+
+namespace {
+
+std::string baseName(const std::string &path) { return path.substr(path.rfind('/') + 1); }
+
+bool isSafeTensors(const std::string &path) {
+  constexpr std::string_view ending = ".safetensors";
+  return path.size() >= ending.size() && path.compare(path.size() - ending.size(), ending.size(), ending) == 0;
+}
+
+/// The file of the plan that `replacement` stands in for.
+Expected<size_t> replacedFile(const plan::Plan &plan, const std::string &replacement) {
+  if (plan.files.size() == 1)
+    return size_t(0);
+  std::string names;
+  for (size_t i = 0; i < plan.files.size(); ++i) {
+    if (baseName(plan.files[i].path) == baseName(replacement))
+      return i;
+    names += (i ? ", " : "") + baseName(plan.files[i].path);
+  }
+  return Status::error(ErrorKind::Usage, "--weights=" + replacement + ": the plan reads " +
+                                             (names.empty() ? std::string("no weight file")
+                                                            : "several files (" + names +
+                                                                  "); give a file with one of these names, or a "
+                                                                  ".safetensors file"));
+}
+
+} // namespace
+
+Status Weights::openFiles(const std::string &folder, const std::string &replacement) {
+  std::vector<std::string> paths;
+  for (const plan::WeightFile &file : plan->files)
+    paths.push_back(resolvePath(folder, file.path));
+  if (isSafeTensors(replacement)) {
+    paths = {replacement};
+  } else if (!replacement.empty()) {
+    Expected<size_t> index = replacedFile(*plan, replacement);
+    if (!index.ok())
+      return index.status();
+    paths[*index] = replacement;
+  }
+  for (const std::string &path : paths) {
+    Expected<MappedFile> file = MappedFile::open(path);
+    if (!file.ok())
+      return Status::error(ErrorKind::Io,
+                           file.status().message() + " (weights of the plan; --weights=FILE names another place)");
+    files.push_back(std::move(*file));
+  }
+  return Status::success();
+}
+
+Status Weights::resolveByOffset() {
+  for (size_t i = 0; i < sources.size(); ++i) {
+    const plan::Tensor &tensor = plan->tensors[i];
+    if (tensor.file < 0)
+      continue;
+    const MappedFile &file = files[size_t(tensor.file)];
+    Expected<const std::byte *> range = file.range(tensor.offset, tensor.bytes, "weight '" + tensor.name + "'");
+    if (!range.ok())
+      return Status::error(ErrorKind::Io, range.status().message() +
+                                              "; give the file that the plan was compiled from, or compile again");
+    sources[i].data = *range;
+    sources[i].path = file.path();
+  }
+  return Status::success();
+}
+
+Status Weights::resolveByName() {
+  const MappedFile &file = files[0];
+  Expected<std::map<std::string, SafeTensor>> named = readSafeTensors(file);
+  if (!named.ok())
+    return named.status();
+  for (size_t i = 0; i < sources.size(); ++i) {
+    const plan::Tensor &tensor = plan->tensors[i];
+    if (tensor.file < 0)
+      continue;
+    std::string wanted = shapeText(tensor.shape) + " of " + name(tensor.dtype);
+    auto found = named->find(tensor.name);
+    if (found == named->end())
+      return Status::error(ErrorKind::Io, "'" + file.path() + "': has no tensor '" + tensor.name +
+                                              "' that the plan needs (" + wanted +
+                                              "); tensors go by the names of the ONNX file");
+    if (found->second.dtype != tensor.dtype || found->second.shape != tensor.shape)
+      return Status::error(ErrorKind::Io, "'" + file.path() + "': tensor '" + tensor.name + "' is " +
+                                              shapeText(found->second.shape) + " of " + name(found->second.dtype) +
+                                              ", the plan needs " + wanted +
+                                              "; compile the model again for other shapes");
+    sources[i].data = found->second.data;
+    sources[i].path = file.path();
+  }
+  return Status::success();
+}
+
+Expected<Weights> Weights::open(const plan::Plan &plan, const std::string &folder, const std::string &replacement) {
+  Weights weights;
+  weights.plan = &plan;
+  for (const plan::Tensor &tensor : plan.tensors) {
+    Source source;
+    size_t chunks = size_t(numHashChunks(tensor.bytes));
+    source.verified = std::make_unique<std::atomic<uint8_t>[]>(chunks);
+    for (size_t chunk = 0; chunk < chunks; ++chunk)
+      source.verified[chunk] = 0;
+    source.data = reinterpret_cast<const std::byte *>(tensor.inlineData.data());
+    source.path = "the plan";
+    weights.sources.push_back(std::move(source));
+  }
+  HPC_RETURN_IF_ERROR(weights.openFiles(folder, replacement));
+  HPC_RETURN_IF_ERROR(isSafeTensors(replacement) ? weights.resolveByName() : weights.resolveByOffset());
+  return weights;
+}
+
+Status Weights::check(int32_t index, const std::vector<bool> &touched) const {
+  const plan::Tensor &tensor = plan->tensors[size_t(index)];
+  const Source &source = sources[size_t(index)];
+  for (size_t chunk = 0; chunk < touched.size() && chunk < tensor.hashes.size(); ++chunk) {
+    if (!touched[chunk] || source.verified[chunk].load(std::memory_order_relaxed))
+      continue;
+    int64_t start = int64_t(chunk) * hashChunkBytes, bytes = std::min(hashChunkBytes, tensor.bytes - start);
+    if (hashBytes(source.data + start, bytes) != tensor.hashes[chunk])
+      return Status::error(ErrorKind::Io, "weight '" + tensor.name + "' of '" + source.path + "': bytes " +
+                                              std::to_string(start) + " to " + std::to_string(start + bytes - 1) +
+                                              " (chunk " + std::to_string(chunk) +
+                                              ") are not those that the plan was compiled from; restore the file or "
+                                              "compile the plan again");
+    source.verified[chunk].store(1, std::memory_order_relaxed);
+  }
+  return Status::success();
+}
+
+Status Weights::load(const plan::WeightBinding &binding, Place place, Device &device, std::byte *target) const {
+  int64_t elementSize = byteSize(plan->tensors[size_t(binding.tensor)].dtype);
+  HPC_RETURN_IF_ERROR(
+      check(binding.tensor, touchedChunks(binding.slice, elementSize, place, hashChunkBytes)));
+  device.gather(SliceCopy(binding.slice, elementSize, place), sources[size_t(binding.tensor)].data, target);
+  return Status::success();
+}
+
+} // namespace hpc

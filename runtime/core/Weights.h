@@ -1,0 +1,39 @@
+// The plan's stored tensors: opens their files once for all ranks, and copies to each rank just the slices that it holds.
+// Every MiB that is read is checked against the plan's hash first, once, whichever rank comes to it first.
+#pragma once
+
+#include "runtime/base/File.h"
+#include "runtime/core/Backend.h"
+
+#include <atomic>
+#include <string>
+
+namespace hpc {
+
+class Weights {
+public:
+  /// Opens the files of `plan`, which lie relative to `folder`. `replacement`, unless empty, stands in for them: a
+  /// .safetensors file gives its tensors by name; any other file has the bytes of the plan's one weight file, or of the
+  /// one with the same base name.
+  static Expected<Weights> open(const plan::Plan &plan, const std::string &folder, const std::string &replacement);
+
+  /// Copies what the rank holds of a binding into its buffer. May be called by all ranks at once.
+  Status load(const plan::WeightBinding &binding, Place place, Device &device, std::byte *target) const;
+
+private:
+  struct Source {
+    const std::byte *data = nullptr;
+    std::string path;                                 ///< for errors
+    std::unique_ptr<std::atomic<uint8_t>[]> verified; ///< per chunk
+  };
+  Status openFiles(const std::string &folder, const std::string &replacement);
+  Status resolveByOffset();
+  Status resolveByName();
+  Status check(int32_t tensor, const std::vector<bool> &touched) const;
+
+  const plan::Plan *plan = nullptr;
+  std::vector<MappedFile> files;
+  std::vector<Source> sources; ///< per tensor of the plan
+};
+
+} // namespace hpc

@@ -1,0 +1,126 @@
+// Sorts the given arrays by the plan's inputs and checks each against its port.
+#include "tools/hpc-run/Inputs.h"
+
+#include "runtime/base/Npy.h"
+#include "runtime/base/Npz.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace hpc {
+
+namespace {
+
+struct Given {
+  Array array;
+  std::string place; ///< for errors: "--input=x.npz"
+  bool byName = false;
+};
+
+const char *numpyName(DType dtype) {
+  switch (dtype) {
+  case DType::F32: return "float32";
+  case DType::F64: return "float64";
+  case DType::F16: return "float16";
+  case DType::BF16: return "bfloat16";
+  case DType::I64: return "int64";
+  case DType::I32: return "int32";
+  case DType::I16: return "int16";
+  case DType::I8: return "int8";
+  case DType::U8: return "uint8";
+  case DType::U16: return "uint16";
+  case DType::U32: return "uint32";
+  case DType::U64: return "uint64";
+  case DType::Bool: return "bool";
+  }
+  return "?";
+}
+
+std::string portText(const plan::Port &port) {
+  return "'" + port.name + "' (" + shapeText(port.shape) + " of " + name(port.dtype) + ")";
+}
+
+std::string portList(const plan::Plan &plan) {
+  std::string list;
+  for (const plan::Port &port : plan.inputs)
+    list += (list.empty() ? "" : ", ") + portText(port);
+  return list.empty() ? "none" : list;
+}
+
+bool isNpz(const std::string &flag) { return flag.size() >= 4 && flag.compare(flag.size() - 4, 4, ".npz") == 0; }
+
+Status usage(const std::string &message) { return Status::error(ErrorKind::Usage, message); }
+
+/// Finds an input of the plan by name; -1 if there is none.
+int64_t findPort(const plan::Plan &plan, const std::string &name) {
+  auto found = std::find_if(plan.inputs.begin(), plan.inputs.end(),
+                            [&](const plan::Port &port) { return port.name == name; });
+  return found == plan.inputs.end() ? -1 : found - plan.inputs.begin();
+}
+
+/// Keeps an array for an input; a second one of the same sort is an error.
+Status give(std::optional<Given> &slot, const plan::Port &port, Given given) {
+  if (slot && slot->byName == given.byName)
+    return usage("input '" + port.name + "' is given twice, by " + slot->place + " and by " + given.place);
+  if (!slot || given.byName)
+    slot = std::move(given);
+  return Status::success();
+}
+
+Status checkArray(const plan::Port &port, const Given &given) {
+  if (given.array.dtype != port.dtype)
+    return usage("input '" + port.name + "' of " + given.place + " is " + name(given.array.dtype) +
+                 ", the plan takes " + name(port.dtype) + "; convert it: a.astype('" + numpyName(port.dtype) + "')");
+  if (given.array.shape != port.shape)
+    return usage("input '" + port.name + "' of " + given.place + " has shape " + shapeText(given.array.shape) +
+                 ", the plan was compiled for " + shapeText(port.shape) +
+                 "; give that shape, or compile for the other one (hpc-opt --dim)");
+  return Status::success();
+}
+
+} // namespace
+
+Expected<std::vector<Array>> readInputs(const plan::Plan &plan, const std::vector<std::string> &flags,
+                                        std::vector<std::string> &notes) {
+  std::vector<std::optional<Given>> given(plan.inputs.size());
+  for (const std::string &flag : flags) {
+    std::string place = "--input=" + flag;
+    if (isNpz(flag)) {
+      Expected<NamedArrays> arrays = readNpz(flag);
+      if (!arrays.ok())
+        return arrays.status();
+      for (auto &[name, array] : *arrays) {
+        int64_t port = findPort(plan, name);
+        if (port < 0)
+          notes.push_back("note: array '" + name + "' of '" + flag + "' is ignored: the plan has no such input");
+        else
+          HPC_RETURN_IF_ERROR(give(given[size_t(port)], plan.inputs[size_t(port)], {std::move(array), place, false}));
+      }
+      continue;
+    }
+    size_t equals = flag.find('=');
+    if (equals == std::string::npos)
+      return usage(place + ": is neither FILE.npz nor NAME=FILE.npy");
+    int64_t port = findPort(plan, flag.substr(0, equals));
+    if (port < 0)
+      return usage(place + ": the plan has no input '" + flag.substr(0, equals) + "'; its inputs are: " +
+                   portList(plan));
+    Expected<Array> array = readNpy(flag.substr(equals + 1));
+    if (!array.ok())
+      return array.status();
+    HPC_RETURN_IF_ERROR(give(given[size_t(port)], plan.inputs[size_t(port)], {std::move(*array), place, true}));
+  }
+
+  std::vector<Array> inputs;
+  for (size_t i = 0; i < given.size(); ++i) {
+    const plan::Port &port = plan.inputs[i];
+    if (!given[i])
+      return usage("input " + portText(port) + " is missing; give it by --input=FILE.npz or --input=" + port.name +
+                   "=FILE.npy");
+    HPC_RETURN_IF_ERROR(checkArray(port, *given[i]));
+    inputs.push_back(std::move(given[i]->array));
+  }
+  return inputs;
+}
+
+} // namespace hpc

@@ -1,0 +1,19 @@
+// The --input flags of hpc-run: files in, one array per input of the plan out.
+// What is missing, unknown or of another type or shape is an error; what an .npz holds beside the inputs is a note.
+#pragma once
+
+#include "runtime/base/Array.h"
+#include "runtime/base/Status.h"
+#include "runtime/plan/Plan.h"
+
+#include <string>
+#include <vector>
+
+namespace hpc {
+
+/// `flags` are FILE.npz or NAME=FILE.npy; the latter wins where both give an input. Arrays come in the order of the
+/// plan's inputs. `notes` get one line per array that is ignored.
+Expected<std::vector<Array>> readInputs(const plan::Plan &plan, const std::vector<std::string> &flags,
+                                        std::vector<std::string> &notes);
+
+} // namespace hpc

@@ -1,0 +1,121 @@
+// hpc-run: runs a plan on this machine, one thread per rank.
+// A plan contains machine code: run only plans whose author you trust.
+#include "runtime/backend/host/HostBackend.h"
+#include "runtime/base/File.h"
+#include "runtime/base/Npz.h"
+#include "runtime/core/Session.h"
+#include "runtime/plan/PlanCheck.h"
+#include "runtime/plan/PlanFile.h"
+#include "tools/hpc-run/Inputs.h"
+#include "tools/hpc-run/Report.h"
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdio>
+#include <new>
+
+using namespace hpc;
+
+namespace {
+
+struct Flags {
+  std::string plan, output, weights, trace;
+  std::vector<std::string> inputs;
+  bool poison = false;
+  int repeat = 0;
+};
+
+Status repeatRuns(Session &session, const std::vector<Array> &inputs, std::vector<Array> &outputs, int runs) {
+  constexpr int warmUps = 2;
+  std::vector<double> milliseconds;
+  for (int i = -warmUps; i < runs; ++i) {
+    auto start = std::chrono::steady_clock::now();
+    HPC_RETURN_IF_ERROR(session.run(inputs, outputs));
+    if (i >= 0)
+      milliseconds.push_back(
+          std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+  }
+  std::printf("%s\n", timingLine(std::move(milliseconds), session.peakBytesPerRank()).c_str());
+  return Status::success();
+}
+
+Status writeOutputs(const Flags &flags, const plan::Plan &plan, std::vector<Array> outputs) {
+  if (flags.output.empty()) {
+    for (size_t i = 0; i < outputs.size() && flags.repeat == 0; ++i)
+      std::printf("%s\n", describeOutput(plan.outputs[i].name, outputs[i]).c_str());
+    return Status::success();
+  }
+  NamedArrays named;
+  for (size_t i = 0; i < outputs.size(); ++i)
+    named.emplace_back(plan.outputs[i].name, std::move(outputs[i]));
+  return writeNpz(flags.output, named);
+}
+
+Status runPlan(const Flags &flags) {
+  Expected<plan::Plan> plan = plan::readPlan(flags.plan);
+  if (!plan.ok())
+    return plan.status();
+  HPC_RETURN_IF_ERROR(plan::checkPlan(*plan));
+  std::vector<std::string> notes;
+  Expected<std::vector<Array>> inputs = readInputs(*plan, flags.inputs, notes);
+  for (const std::string &note : notes)
+    std::fprintf(stderr, "%s\n", note.c_str());
+  if (!inputs.ok())
+    return inputs.status();
+
+  SessionOptions options;
+  options.planFolder = folderOf(flags.plan);
+  options.weightsReplacement = flags.weights;
+  options.poison = flags.poison;
+  options.trace = !flags.trace.empty();
+  Expected<std::unique_ptr<Session>> session = Session::create(*plan, host::createHostBackend(), options);
+  if (!session.ok())
+    return session.status();
+
+  std::vector<Array> outputs;
+  HPC_RETURN_IF_ERROR(flags.repeat > 0 ? repeatRuns(**session, *inputs, outputs, flags.repeat)
+                                       : (*session)->run(*inputs, outputs));
+  if (!flags.trace.empty())
+    HPC_RETURN_IF_ERROR(writeFile(flags.trace, (*session)->trace()->json()));
+  return writeOutputs(flags, *plan, std::move(outputs));
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  Flags flags;
+  CLI::App app("Runs a plan that hpc-opt made, with one thread per rank. A plan contains machine code: run only plans "
+               "whose author you trust.",
+               "hpc-run");
+  app.add_option("plan", flags.plan, "the plan")->required();
+  app.add_option("--input", flags.inputs, "FILE.npz with arrays named as the inputs, or NAME=FILE.npy; may be repeated")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option("--output", flags.output, "write the outputs to this .npz; without it a summary is printed");
+  app.add_option("--weights", flags.weights,
+                 "take the weights from this file: the ONNX file (or external data) wherever it lies now, or a "
+                 ".safetensors file with the same tensors by name");
+  app.add_option("--trace", flags.trace, "write what each rank did when, as JSON for Perfetto (of the last run)");
+  app.add_flag("--poison", flags.poison, "fill all memory that nothing has written with NaN");
+  app.add_option("--repeat", flags.repeat,
+                 "time N runs after 2 warm-ups; prints one JSON line: min_ms, median_ms, peak_bytes_per_rank")
+      ->check(CLI::PositiveNumber);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError &error) {
+    if (error.get_exit_code() == 0)
+      return app.exit(error);
+    std::fprintf(stderr, "hpc-run: error[usage]: %s; see hpc-run --help\n", error.what());
+    return 1;
+  }
+
+  Status status;
+  try {
+    status = runPlan(flags);
+  } catch (const std::bad_alloc &) {
+    status = Status::error(ErrorKind::Capacity, "out of memory");
+  }
+  if (!status.ok())
+    std::fprintf(stderr, "hpc-run: %s\n", status.text().c_str());
+  return status.exitCode();
+}
