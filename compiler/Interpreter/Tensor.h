@@ -38,7 +38,7 @@ double roundTo(DType dtype, double value);
 int64_t wrapTo(DType dtype, int64_t value);
 /// Float to integer: toward zero, saturating, NaN is 0; bool is value != 0 (NaN is true).
 int64_t convertToInteger(DType dtype, double value);
-/// Integer (read as `from`) to a double that rounds to the float type `to` as the integer itself would.
+/// Integer (read as `from`) to the double that roundTo(to, ...) rounds as it would the integer itself.
 double convertToFloat(DType from, int64_t value, DType to);
 
 /// Every element brought to what the dtype can hold.

@@ -1,0 +1,145 @@
+// The meaning of the collectives, fill_tail and offset on all coordinates at once.
+// A rank reads only members of its group along the op's own axes: data that a wrong axis cannot reach stays NaN, and shows.
+#include "compiler/Interpreter/Boxes.h"
+#include "compiler/Interpreter/Evaluators.h"
+
+#include <cmath>
+
+namespace hpc::interpreter {
+
+using dist::Mesh;
+using dist::Sharding;
+using Boxes = std::vector<std::shared_ptr<Tensor>>;
+
+static double combine(dist::CollectiveReduction kind, double a, double b) {
+  switch (kind) {
+  case dist::CollectiveReduction::sum:
+    return a + b;
+  case dist::CollectiveReduction::max:
+    return a > b || std::isnan(a) ? a : b;
+  case dist::CollectiveReduction::min:
+    return a < b || std::isnan(a) ? a : b;
+  }
+  llvm_unreachable("a reduction without a meaning");
+}
+
+static int64_t combine(dist::CollectiveReduction kind, int64_t a, int64_t b, DType dtype) {
+  bool isLess = dtype == DType::U64 ? uint64_t(a) < uint64_t(b) : a < b;
+  switch (kind) {
+  case dist::CollectiveReduction::sum:
+    return wrapTo(dtype, int64_t(uint64_t(a) + uint64_t(b)));
+  case dist::CollectiveReduction::max:
+    return isLess ? b : a;
+  case dist::CollectiveReduction::min:
+    return isLess ? a : b;
+  }
+  llvm_unreachable("a reduction without a meaning");
+}
+
+/// Combines whole boxes in coordinate order; a group computes once.
+static Boxes allReduce(dist::AllReduceOp op, const LocalTensors &operand, const Mesh &mesh) {
+  std::vector<std::string> axes;
+  for (StringAttr axis : op.getAxes().getAsRange<StringAttr>())
+    axes.push_back(axis.str());
+  Boxes results(operand.size());
+  for (int64_t c = 0; c < mesh.numCoordinates(); ++c) {
+    SmallVector<int64_t> group = groupOf(mesh, c, axes);
+    if (group.front() != c) {
+      results[c] = results[group.front()];
+      continue;
+    }
+    auto result = std::make_shared<Tensor>(*operand[c]);
+    for (int64_t member : llvm::drop_begin(group)) {
+      for (size_t i = 0; i < result->floats.size(); ++i)
+        result->floats[i] = combine(op.getKind(), result->floats[i], operand[member]->floats[i]);
+      for (size_t i = 0; i < result->ints.size(); ++i)
+        result->ints[i] = combine(op.getKind(), result->ints[i], operand[member]->ints[i], result->dtype);
+    }
+    results[c] = result;
+  }
+  return results;
+}
+
+/// Every element of the result comes from the members of the group along `axes` that hold it: from any of them, or added up.
+static Boxes exchange(Operation *op, const LocalTensors &operand, const Mesh &mesh, const Sharding &before,
+                      const Sharding &after, ArrayRef<std::string> axes, bool isSum = false) {
+  Boxes results;
+  for (int64_t c = 0; c < mesh.numCoordinates(); ++c) {
+    auto result = std::make_shared<Tensor>(emptyLike(op->getResult(0)));
+    Tensor &target = *result;
+    if (!isSum)
+      for (int64_t i = 0; i < target.size(); ++i)
+        setMissing(target, i);
+    for (int64_t member : groupOf(mesh, c, axes)) {
+      const Tensor &source = *operand[member];
+      SmallVector<Positions> dims =
+          sharedPositions(before, mesh.coordinate(member), after, mesh.coordinate(c), mesh);
+      forEachPosition(dims, stridesOf(source.shape), stridesOf(target.shape), [&](int64_t from, int64_t to) {
+        if (source.isFloat())
+          target.floats[to] = isSum ? target.floats[to] + source.floats[from] : source.floats[from];
+        else if (isSum)
+          target.ints[to] = combine(dist::CollectiveReduction::sum, target.ints[to], source.ints[from], target.dtype);
+        else
+          target.ints[to] = source.ints[from];
+      });
+    }
+    results.push_back(result);
+  }
+  return results;
+}
+
+static Boxes fillTail(dist::FillTailOp op, const LocalTensors &operand, const Mesh &mesh) {
+  Boxes results;
+  double value = op.getValue().convertToDouble();
+  for (int64_t c = 0; c < mesh.numCoordinates(); ++c) {
+    auto result = std::make_shared<Tensor>(*operand[c]);
+    fillPadding(*result, dist::shardingOf(op.getOperand()), mesh, mesh.coordinate(c), op.getDims(), value,
+                result->isFloat() ? 0 : convertToInteger(result->dtype, value));
+    results.push_back(result);
+  }
+  return results;
+}
+
+/// The index whose digits are the starts of the rank's blocks, each clamped to its sub-dim.
+static Boxes offset(dist::OffsetOp op, const Mesh &mesh) {
+  Boxes results;
+  const Sharding sharding = op.getDim().getValue();
+  for (int64_t c = 0; c < mesh.numCoordinates(); ++c) {
+    int64_t first = 0;
+    for (const dist::SubDim &sub : sharding.dims.front())
+      first = first * sub.size + std::min(dist::heldDigits(sub, mesh, mesh.coordinate(c)).start, sub.size);
+    auto result = std::make_shared<Tensor>(emptyLike(op.getResult()));
+    result->ints.front() = first;
+    results.push_back(result);
+  }
+  return results;
+}
+
+Expected<Boxes> runCollective(Operation *op, const LocalTensors &operand, const Mesh &mesh) {
+  auto step = [&](auto step, ArrayRef<std::string> axes, bool isSum = false) {
+    return exchange(step, operand, mesh, step.getBefore().getValue(), step.getAfter().getValue(), axes, isSum);
+  };
+  if (auto allReduceOp = dyn_cast<dist::AllReduceOp>(op))
+    return allReduce(allReduceOp, operand, mesh);
+  if (auto gather = dyn_cast<dist::AllGatherOp>(op))
+    return step(gather, {gather.getAxis().str()});
+  if (auto scatter = dyn_cast<dist::ReduceScatterOp>(op))
+    return step(scatter, {scatter.getAxis().str()}, /*isSum=*/true);
+  if (auto allToAll = dyn_cast<dist::AllToAllOp>(op))
+    return step(allToAll, {allToAll.getAxis().str()});
+  if (auto slice = dyn_cast<dist::SliceOp>(op))
+    return step(slice, {});
+  if (auto permute = dyn_cast<dist::PermuteOp>(op)) {
+    std::vector<std::string> axes;
+    for (StringAttr axis : permute.getAxes().getAsRange<StringAttr>())
+      axes.push_back(axis.str());
+    return step(permute, axes);
+  }
+  if (auto fill = dyn_cast<dist::FillTailOp>(op))
+    return fillTail(fill, operand, mesh);
+  if (auto offsetOp = dyn_cast<dist::OffsetOp>(op))
+    return offset(offsetOp, mesh);
+  return Status::error(ErrorKind::Internal, describe(op) + " has no meaning in the interpreter");
+}
+
+} // namespace hpc::interpreter

@@ -1,0 +1,100 @@
+// Evaluates one nn op: by the table, or, for composites, by evaluating their decomposition op by op.
+#include "compiler/Interpreter/Evaluators.h"
+#include "compiler/Location.h"
+
+#include <deque>
+
+namespace hpc {
+
+using namespace interpreter;
+
+static const Evaluators &evaluators() {
+  static const Evaluators table = [] {
+    Evaluators table;
+    addSources(table);
+    addElementwise(table);
+    addViews(table);
+    addIndices(table);
+    addContractions(table);
+    addReductions(table);
+    return table;
+  }();
+  return table;
+}
+
+namespace interpreter {
+bool isEvaluated(OperationName name) {
+  return evaluators().find(name.getStringRef()) || name.hasInterface<CompositeOpInterface>();
+}
+} // namespace interpreter
+
+/// Decomposes a copy of the op in a block of its own, whose arguments stand for the operands.
+static Results evaluateComposite(Operation *op, Operands operands, const EvalOptions &options) {
+  Block block;
+  IRMapping arguments;
+  DenseMap<Value, const Tensor *> values;
+  for (auto [operand, tensor] : llvm::zip_equal(op->getOperands(), operands)) {
+    Value argument = block.addArgument(operand.getType(), op->getLoc());
+    arguments.map(operand, argument);
+    values[argument] = tensor;
+  }
+  Operation *copy = op->clone(arguments);
+  block.push_back(copy);
+  OpBuilder builder(copy);
+  SmallVector<Value> definition = cast<CompositeOpInterface>(copy).decompose(builder);
+
+  std::deque<Tensor> storage;
+  for (Operation &step : block) {
+    if (&step == copy)
+      break;
+    SmallVector<const Tensor *> inputs;
+    for (Value operand : step.getOperands())
+      inputs.push_back(values.lookup(operand));
+    Results results = evaluateOp(&step, inputs, options);
+    if (!results.ok())
+      return results.status().at(describe(op));
+    for (auto [value, tensor] : llvm::zip_equal(step.getResults(), *results)) {
+      storage.push_back(std::move(tensor));
+      values[value] = &storage.back();
+    }
+  }
+  std::vector<Tensor> results;
+  for (Value value : definition)
+    results.push_back(*values.lookup(value));
+  return results;
+}
+
+Expected<std::vector<Tensor>> evaluateOp(Operation *op, ArrayRef<const Tensor *> operands, const EvalOptions &options) {
+  for (const Tensor *operand : operands)
+    if (!operand)
+      return Status::error(ErrorKind::Internal, describe(op) + " reads a value that was not computed");
+  for (Type type : op->getResultTypes())
+    if (!findDType(type))
+      return Status::error(ErrorKind::Unsupported, describe(op) + " has an element type that cannot be computed with");
+  if (const Evaluators::Function *evaluate = evaluators().find(op->getName().getStringRef())) {
+    Results results = (*evaluate)(op, operands);
+    if (!results.ok())
+      return results;
+    for (Tensor &result : *results)
+      if (!result.isFloat() || !options.doublePrecision)
+        round(result);
+    return results;
+  }
+  if (isa<CompositeOpInterface>(op))
+    return evaluateComposite(op, operands, options);
+  return Status::error(ErrorKind::Internal, describe(op) + " is not an op that computes on tensors alone");
+}
+
+std::string describe(Operation *op) {
+  std::string text = op->getName().getStringRef().str();
+  std::string node = nodeName(op->getLoc()), path = modulePath(op->getLoc());
+  if (!node.empty())
+    text += " at '" + node + "'";
+  if (!path.empty())
+    text += " (" + path + ")";
+  if (auto place = dyn_cast<FileLineColLoc>(op->getLoc()))
+    text += " at line " + std::to_string(place.getLine());
+  return text;
+}
+
+} // namespace hpc

@@ -1,0 +1,88 @@
+// The table from op names to what computes them, filled by one function per family; private to compiler/Interpreter.
+#pragma once
+
+#include "compiler/ElementType.h"
+#include "compiler/Interpreter/Interpreter.h"
+
+namespace hpc::interpreter {
+
+using Results = Expected<std::vector<Tensor>>;
+using Operands = ArrayRef<const Tensor *>;
+
+class Evaluators {
+public:
+  using Function = std::function<Results(Operation *, Operands)>;
+
+  /// `evaluate` gets an Op and its operands; results need not be rounded.
+  template <typename Op, typename Evaluate> void add(Evaluate evaluate) {
+    table[Op::getOperationName()] = [evaluate](Operation *op, Operands operands) -> Results {
+      return evaluate(cast<Op>(op), operands);
+    };
+  }
+  const Function *find(StringRef name) const {
+    auto found = table.find(name);
+    return found == table.end() ? nullptr : &found->second;
+  }
+
+private:
+  llvm::StringMap<Function> table;
+};
+
+void addSources(Evaluators &evaluators);
+void addElementwise(Evaluators &evaluators);
+void addViews(Evaluators &evaluators);
+void addIndices(Evaluators &evaluators);
+void addContractions(Evaluators &evaluators);
+void addReductions(Evaluators &evaluators);
+
+/// Whether evaluateOp knows the op.
+bool isEvaluated(OperationName name);
+
+/// A zero tensor of a value's type.
+inline Tensor emptyLike(Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  return Tensor(dtypeOf(type), type.getShape());
+}
+inline Results one(Tensor tensor) {
+  std::vector<Tensor> results;
+  results.push_back(std::move(tensor));
+  return results;
+}
+
+/// Strides of an operand of shape `from` read along the dims of `to` by NumPy's rules: 0 where it is broadcast.
+SmallVector<int64_t> broadcastStrides(ArrayRef<int64_t> from, ArrayRef<int64_t> to);
+
+/// Calls `visit(index, sources)` for every element of `shape` in row-major order, where sources[i] is `starts[i]` plus the
+/// position along `strides[i]`.
+template <size_t N, typename Visit>
+void forEachElement(ArrayRef<int64_t> shape, const std::array<SmallVector<int64_t>, N> &strides,
+                    std::array<int64_t, N> sources, Visit visit) {
+  int64_t count = elementCount(shape);
+  SmallVector<int64_t> digits(shape.size(), 0);
+  for (int64_t index = 0; index < count; ++index) {
+    visit(index, sources);
+    for (int64_t dim = int64_t(shape.size()) - 1; dim >= 0; --dim) {
+      ++digits[dim];
+      for (size_t i = 0; i < N; ++i)
+        sources[i] += strides[i][dim];
+      if (digits[dim] < shape[dim])
+        break;
+      for (size_t i = 0; i < N; ++i)
+        sources[i] -= strides[i][dim] * shape[dim];
+      digits[dim] = 0;
+    }
+  }
+}
+
+/// The elements of `source` along strides from `start`, as a tensor like `result`.
+void readStrided(const Tensor &source, int64_t start, SmallVector<int64_t> strides, Tensor &result);
+
+/// What an element reads that does not exist: NaN, 0 for integers.
+inline void setMissing(Tensor &tensor, int64_t index) {
+  if (tensor.isFloat())
+    tensor.floats[index] = std::numeric_limits<double>::quiet_NaN();
+  else
+    tensor.ints[index] = 0;
+}
+
+} // namespace hpc::interpreter
