@@ -2,4 +2,38 @@
 #ifndef HPC_PASSES_ANNOTATE
 #define HPC_PASSES_ANNOTATE
 include "mlir/Pass/PassBase.td"
+
+def BuildMesh : Pass<"hpc-build-mesh", "::mlir::ModuleOp"> {
+  let summary = "give the module its mesh: mb (time), dp, tp";
+  let options = [
+    Option<"tp", "tp", "int64_t", "1", "degree of tensor parallelism">,
+    Option<"dp", "dp", "int64_t", "1", "degree of data parallelism">,
+    Option<"microBatches", "micro-batches", "int64_t", "1", "number of micro-batches">,
+  ];
+  let dependentDialects = ["::hpc::dist::DistDialect"];
+}
+
+def AnnotateBatch : Pass<"hpc-annotate-batch", "::mlir::ModuleOp"> {
+  let summary = "seed the batch dim of the inputs: cut over micro-batches, and each of those over dp";
+  let description = [{
+    The batch dim is the one named by the option, else the one whose name starts with `batch`, else dim 0.
+    After: the argument attribute `dist.seed = #dist.sharding<"[4@(mb, dp), 33]">`.
+  }];
+  let options = [Option<"batchDim", "batch-dim", "std::string", "\"\"", "name of the batch dim">];
+  let dependentDialects = ["::hpc::dist::DistDialect"];
+}
+
+def AnnotateTensorParallel : Pass<"hpc-annotate-tensor-parallel", "::mlir::ModuleOp"> {
+  let summary = "seed weights with Megatron's layout, found from the graph's structure";
+  let description = [{
+    A matmul whose contracted dim comes from columns of earlier weight matmuls alone (through elementwise ops, views, attention) is cut by rows, those
+    by columns, along the outermost part of the dim that survives the way (heads, for attention). Embedding tables are cut by vocabulary; a matmul that
+    leads to nothing but outputs is cut by columns. Shoeybi et al. 2019, section 3.
+  }];
+  let dependentDialects = ["::hpc::dist::DistDialect"];
+}
+
+def VerifyAnnotated : Pass<"hpc-verify-annotated", "::mlir::ModuleOp"> {
+  let summary = "check: one mesh, seeds fit their tensors, no type carries a sharding yet";
+}
 #endif

@@ -2,6 +2,7 @@
 #include "passes/Stage/Blocks.h"
 
 #include "compiler/Dialect/NN/NN.h"
+#include "compiler/Dialect/NN/Origin.h"
 #include "compiler/Interfaces/Cost.h"
 
 #include "llvm/ADT/DenseSet.h"
@@ -9,12 +10,6 @@
 namespace hpc {
 
 namespace {
-/// What a value is made of.
-struct Origin {
-  bool fromInputs = false, fromWeights = false;
-  bool isTrunk() const { return fromInputs && fromWeights; }
-};
-
 /// Ops between two neighbouring cuts: trunk[begin, end).
 struct Segment {
   size_t begin, end;
@@ -22,23 +17,6 @@ struct Segment {
   bool hasMatrix = false; ///< reads a weight of rank 2 or more
 };
 } // namespace
-
-static llvm::DenseMap<Value, Origin> findOrigins(func::FuncOp function) {
-  llvm::DenseMap<Value, Origin> origins;
-  for (Value argument : function.getArguments())
-    origins[argument].fromInputs = true;
-  for (Operation &op : function.getBody().front()) {
-    Origin origin;
-    origin.fromWeights = isa<nn::ParameterOp>(op);
-    for (Value operand : op.getOperands()) {
-      origin.fromInputs |= origins[operand].fromInputs;
-      origin.fromWeights |= origins[operand].fromWeights;
-    }
-    for (Value result : op.getResults())
-      origins[result] = origin;
-  }
-  return origins;
-}
 
 /// Op names, types and attributes of what is computed; ids, names and texts are left out.
 static std::string signatureOf(ArrayRef<Operation *> ops) {
@@ -54,7 +32,7 @@ static std::string signatureOf(ArrayRef<Operation *> ops) {
   return text;
 }
 
-static std::vector<Segment> findSegments(ArrayRef<Operation *> trunk, llvm::DenseMap<Value, Origin> &origins) {
+static std::vector<Segment> findSegments(ArrayRef<Operation *> trunk, const nn::Origins &origins) {
   llvm::DenseMap<Operation *, size_t> position;
   for (auto [index, op] : llvm::enumerate(trunk))
     position[op] = index;
@@ -85,8 +63,7 @@ static std::vector<Segment> findSegments(ArrayRef<Operation *> trunk, llvm::Dens
     Segment segment{begin, i + 1, signatureOf(trunk.slice(begin, i + 1 - begin)), false};
     for (Operation *op : trunk.slice(begin, i + 1 - begin))
       for (Value operand : op->getOperands())
-        segment.hasMatrix |= origins[operand].fromWeights && !origins[operand].fromInputs &&
-                             cast<RankedTensorType>(operand.getType()).getRank() >= 2;
+        segment.hasMatrix |= origins.lookup(operand).isWeight() && cast<RankedTensorType>(operand.getType()).getRank() >= 2;
     segments.push_back(std::move(segment));
     begin = i + 1;
   }
@@ -130,7 +107,7 @@ static Repetition findRepetition(ArrayRef<Segment> segments) {
 }
 
 Blocks findBlocks(func::FuncOp function) {
-  llvm::DenseMap<Value, Origin> origins = findOrigins(function);
+  nn::Origins origins = nn::findOrigins(function);
   Blocks blocks;
   for (Operation &op : function.getBody().front().without_terminator())
     if (llvm::any_of(op.getResults(), [&](Value result) { return origins[result].isTrunk(); }))

@@ -1,0 +1,21 @@
+// What a value is made of: graph inputs, weights, both or neither. Passes that look for structure (where a model's trunk runs, which
+// matrix products have weights) ask this instead of names.
+#pragma once
+
+#include "compiler/MLIR.h"
+
+namespace hpc::nn {
+
+struct Origin {
+  bool fromInputs = false, fromWeights = false;
+  /// Activations: what depends on both.
+  bool isTrunk() const { return fromInputs && fromWeights; }
+  /// A weight, or what is made of weights and constants alone.
+  bool isWeight() const { return fromWeights && !fromInputs; }
+};
+
+/// The origin of every value of a single-block function.
+using Origins = llvm::DenseMap<Value, Origin>;
+Origins findOrigins(func::FuncOp function);
+
+} // namespace hpc::nn
