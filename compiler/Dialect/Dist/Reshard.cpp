@@ -76,9 +76,9 @@ private:
     return std::nullopt;
   }
 
+  /// An axis that is still partial here stays so, and the goal cannot cut with it.
   bool isFree(const std::string &axis) const {
     std::vector<std::string> used = cutAxes(current);
-    used.insert(used.end(), current.partial.begin(), current.partial.end());
     return std::find(used.begin(), used.end(), axis) == used.end();
   }
 

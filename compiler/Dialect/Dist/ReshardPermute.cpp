@@ -1,5 +1,6 @@
 // Matches the boxes before a permutation with those after it.
-// Several ranks may hold the same box, or nothing; the n-th that wants one takes it from the n-th that has it.
+// Equal boxes imply an equal layout, since coordinate 0 holds a full box. Several ranks may hold the same box, or
+// nothing; the n-th that wants one takes it from the n-th that has it.
 #include "compiler/Dialect/Dist/ReshardPermute.h"
 
 #include <algorithm>
@@ -37,18 +38,8 @@ static std::vector<std::vector<int64_t>> peers(const std::vector<std::string> &a
   return result;
 }
 
-static bool sameLayout(const Sharding &before, const Sharding &after, const Mesh &mesh) {
-  for (size_t d = 0; d < before.dims.size(); ++d)
-    for (size_t s = 0; s < before.dims[d].size(); ++s)
-      if (boxSize(before.dims[d][s], mesh) != boxSize(after.dims[d][s], mesh))
-        return false;
-  return true;
-}
-
 bool isPermutation(const Sharding &before, const Sharding &after, const std::vector<std::string> &axes,
                    const Mesh &mesh) {
-  if (!sameLayout(before, after, mesh))
-    return false;
   for (int64_t rank = 0; rank < mesh.numCoordinates(); ++rank) {
     std::vector<int64_t> coordinate = mesh.coordinate(rank);
     if (std::any_of(axes.begin(), axes.end(),

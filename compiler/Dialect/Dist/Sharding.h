@@ -128,10 +128,10 @@ struct ReshardStep {
   } kind;
   std::vector<std::string> axes; ///< one axis; Permute: all axes that trade places
   int fromDim = -1, toDim = -1;
-  int fromSub =
-      -1; ///< AllGather, AllToAll: index of the sub-dim of before.dims[fromDim] that the axis cuts (as its last axis)
-  int toSub = -1; ///< Slice, AllToAll, ReduceScatter: index of the sub-dim of after.dims[toDim] that it then cuts (as
-                  ///< its last axis)
+  /// AllGather, AllToAll: the sub-dim of before.dims[fromDim] that the axis cuts as its last axis.
+  int fromSub = -1;
+  /// Slice, AllToAll, ReduceScatter: the sub-dim of after.dims[toDim] that the axis then cuts as its last axis.
+  int toSub = -1;
   Sharding before, after; ///< not normalized: sub-dims are split so that the step acts on a whole sub-dim
 };
 

@@ -100,7 +100,7 @@ bool writeCuts(const std::vector<Cut> &cuts, int64_t size, int64_t unit, DimShar
     while (last != end && last->period == last[-1].block)
       ++last;
     period = last == end ? unit : last->period;
-    if (period % unit != 0 || !writeNested(cut, last, period, dim))
+    if (!writeNested(cut, last, period, dim))
       return false;
     cut = last;
   }

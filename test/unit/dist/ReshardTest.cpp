@@ -115,9 +115,9 @@ TEST(Reshard, AllPairsOverTwoAxes) {
 }
 TEST(Reshard, SampledPairsOfLargerShapes) {
   for (auto shape : std::vector<std::vector<int64_t>>{{12, 6}, {6, 20}, {36, 4}, {18, 12}}) {
-    checkPairs(shape, {2, 2}, 23);
-    checkPairs(shape, {2, 3}, 23);
-    checkPairs(shape, {4, 2}, 23);
+    checkPairs(shape, {2, 2}, 47);
+    checkPairs(shape, {2, 3}, 47);
+    checkPairs(shape, {4, 2}, 47);
   }
   checkPairs({4, 6}, {2, 2, 2}, 97);
   checkPairs({4, 6}, {2, 3, 2}, 97);
@@ -147,6 +147,9 @@ TEST(Reshard, Examples) {
            {"[120@tp]", "[(3, 5@tp, 8)]", "all-gather tp, slice tp"},
            {"[120@tp]", "[(3, 40@tp)]", "all-gather tp, slice tp"},
            {"[(4@tp, 10)]", "[(4, 10@tp)]", "all-to-all tp"},
+           {"[7@(tp, q)]", "[7@(q, tp)]", "all-gather q, all-gather tp, slice q, slice tp"},
+           {"[1@tp]", "[1@(dp, tp)]", "slice dp"},
+           {"[1@(dp, tp)]", "[1@tp]", "all-gather dp"},
            {"[1@tp, 4]", "[1, 4@tp]", "all-to-all tp"}}) {
     std::vector<ReshardStep> plan;
     EXPECT_EQ(simulate(*parseSharding(from), *parseSharding(to), mesh, plan), "") << from << " to " << to;
