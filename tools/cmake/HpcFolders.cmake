@@ -22,7 +22,8 @@ endfunction()
 add_library(hpc_mlir INTERFACE)
 target_include_directories(hpc_mlir INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
 target_include_directories(hpc_mlir SYSTEM INTERFACE ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
-target_compile_options(hpc_mlir INTERFACE ${HPC_LLVM_DEFINITIONS} -fno-exceptions)
+# -fPIC for executables too (CMake gives them -fPIE): the precompiled header is shared with the libraries.
+target_compile_options(hpc_mlir INTERFACE ${HPC_LLVM_DEFINITIONS} -fno-exceptions $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-fPIC>)
 target_link_libraries(hpc_mlir INTERFACE MLIR LLVM)
 
 function(hpc_mlir_library name)
