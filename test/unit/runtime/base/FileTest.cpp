@@ -1,0 +1,115 @@
+// Files: what may be opened, what stays in its folder, and that a file appears whole or not at all.
+#include "runtime/base/File.h"
+#include "runtime/base/Hash.h"
+#include "test/unit/runtime/TemporaryFolder.h"
+
+#include <cstring>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+using namespace hpc;
+using testing::HasSubstr;
+
+TEST(File, MapsWhatIsThere) {
+  TemporaryFolder folder;
+  Expected<MappedFile> file = MappedFile::open(folder.write("a", "hello"));
+  ASSERT_TRUE(file.ok()) << file.status().text();
+  EXPECT_EQ(file->text(), "hello");
+  Expected<MappedFile> empty = MappedFile::open(folder.write("b", ""));
+  ASSERT_TRUE(empty.ok());
+  EXPECT_EQ(empty->size(), 0);
+}
+
+TEST(File, RangesCannotOverflow) {
+  TemporaryFolder folder;
+  Expected<MappedFile> file = MappedFile::open(folder.write("a", "hello"));
+  ASSERT_TRUE(file.ok());
+  EXPECT_TRUE(file->range(0, 5, "x").ok());
+  EXPECT_TRUE(file->range(5, 0, "x").ok());
+  for (auto [offset, bytes] : {std::pair<int64_t, int64_t>{0, 6}, {5, 1}, {6, 0}, {-1, 1}, {1, -1},
+                               {INT64_MAX, INT64_MAX}, {1, INT64_MAX}, {INT64_MIN, 0}, {0, INT64_MIN}})
+    EXPECT_FALSE(file->range(offset, bytes, "x").ok()) << offset << " " << bytes;
+  EXPECT_THAT(file->range(2, 9, "weight 'w'").status().message(), HasSubstr("weight 'w' needs bytes 2 to 11"));
+}
+
+TEST(File, OpensRegularFilesOnly) {
+  TemporaryFolder folder;
+  EXPECT_THAT(MappedFile::open(folder / "none").status().text(), HasSubstr("error[io]"));
+  EXPECT_THAT(MappedFile::open(folder.path).status().message(), HasSubstr("not a regular file"));
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  EXPECT_THAT(MappedFile::open(folder / "pipe").status().message(), HasSubstr("not a regular file"));
+  EXPECT_FALSE(MappedFile::open("/dev/zero").ok());
+}
+
+TEST(File, StaysBeneathItsFolder) {
+  TemporaryFolder folder;
+  std::filesystem::create_directories(folder / "model/sub");
+  folder.write("secret", "s");
+  folder.write("model/data", "d");
+  folder.write("model/sub/data", "d");
+  folder.write("model/twice", "d");
+  ::symlink("data", (folder / "model/link").c_str());
+  ::symlink("sub", (folder / "model/linked-folder").c_str());
+  ::link((folder / "model/twice").c_str(), (folder / "model/other-name").c_str());
+  std::string model = folder / "model";
+  EXPECT_TRUE(MappedFile::openBeneath(model, "data").ok());
+  EXPECT_TRUE(MappedFile::openBeneath(model, "sub/data").ok());
+  EXPECT_TRUE(MappedFile::openBeneath(model, "sub/../data").ok());
+  EXPECT_THAT(MappedFile::openBeneath(model, "../secret").status().message(), HasSubstr("leaves the folder"));
+  EXPECT_THAT(MappedFile::openBeneath(model, "sub/../../secret").status().message(), HasSubstr("leaves the folder"));
+  EXPECT_THAT(MappedFile::openBeneath(model, folder / "secret").status().message(), HasSubstr("leaves the folder"));
+  EXPECT_THAT(MappedFile::openBeneath(model, "link").status().message(), HasSubstr("symbolic link"));
+  EXPECT_THAT(MappedFile::openBeneath(model, "linked-folder/data").status().message(), HasSubstr("symbolic link"));
+  EXPECT_THAT(MappedFile::openBeneath(model, "twice").status().message(), HasSubstr("hard links"));
+  EXPECT_FALSE(MappedFile::openBeneath(model, "sub").ok());
+  EXPECT_FALSE(MappedFile::openBeneath(model, "").ok());
+  EXPECT_FALSE(MappedFile::openBeneath(model, std::string("data\0x", 6)).ok());
+}
+
+TEST(File, AppearsWholeOrNotAtAll) {
+  TemporaryFolder folder;
+  std::string path = folder.write("plan", "old");
+  {
+    Expected<AtomicFile> file = AtomicFile::create(path);
+    ASSERT_TRUE(file.ok());
+    ASSERT_TRUE(file->write("new").ok());
+    EXPECT_EQ(TemporaryFolder::read(path), "old");
+  }
+  EXPECT_EQ(TemporaryFolder::read(path), "old");
+  EXPECT_EQ(folder.entries(), 1);
+  ASSERT_TRUE(writeFile(path, "new").ok());
+  EXPECT_EQ(TemporaryFolder::read(path), "new");
+  EXPECT_EQ(folder.entries(), 1);
+  EXPECT_FALSE(writeFile(folder / "no/such/folder", "x").ok());
+  EXPECT_FALSE(writeFile(folder.path, "x").ok()); // a folder is in the way
+  EXPECT_EQ(folder.entries(), 1);
+}
+
+TEST(File, Paths) {
+  EXPECT_EQ(folderOf("a/b/c"), "a/b");
+  EXPECT_EQ(folderOf("c"), ".");
+  EXPECT_EQ(folderOf("/c"), "/");
+  EXPECT_EQ(resolvePath("a/b", "c"), "a/b/c");
+  EXPECT_EQ(resolvePath(".", "c"), "c");
+  EXPECT_EQ(resolvePath("/", "c"), "/c");
+  EXPECT_EQ(resolvePath("a", "/c"), "/c");
+}
+
+TEST(Hash, OnePerMiB) {
+  std::string data((2 << 20) + 5, 'x');
+  std::vector<uint64_t> hashes = hashChunks(data.data(), int64_t(data.size()));
+  ASSERT_EQ(hashes.size(), 3u);
+  EXPECT_EQ(hashes[0], hashes[1]);
+  EXPECT_EQ(hashes[2], hashBytes("xxxxx", 5));
+  data[(1 << 20) + 7] = 'y';
+  std::vector<uint64_t> changed = hashChunks(data.data(), int64_t(data.size()));
+  EXPECT_EQ(changed[0], hashes[0]);
+  EXPECT_NE(changed[1], hashes[1]);
+  EXPECT_EQ(changed[2], hashes[2]);
+  EXPECT_TRUE(hashChunks(nullptr, 0).empty());
+  EXPECT_EQ(hashChunks(data.data(), 1 << 20).size(), 1u);
+  // The value of the algorithm itself (xxhash's own test of XXH3_64bits of no bytes): files depend on it.
+  EXPECT_EQ(hashBytes("", 0), 0x2D06800538D394C2ull);
+}

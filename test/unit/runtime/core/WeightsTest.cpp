@@ -1,0 +1,183 @@
+// Binding weights: only what a rank reads is checked, and another file may stand in for the plan's.
+#include "runtime/core/Weights.h"
+#include "runtime/backend/host/HostDevice.h"
+#include "runtime/core/SafeTensors.h"
+#include "test/unit/runtime/core/TinyPlan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+using namespace hpc;
+using testing::HasSubstr;
+
+namespace {
+
+std::string safeTensors(const nlohmann::json &header, const std::string &data) {
+  std::string text = header.dump(), file;
+  for (int i = 0; i < 8; ++i)
+    file += char(uint64_t(text.size()) >> (8 * i) & 255);
+  return file + text + data;
+}
+
+nlohmann::json entry(const std::string &type, std::vector<int64_t> shape, int64_t begin, int64_t end) {
+  return {{"dtype", type}, {"shape", shape}, {"data_offsets", {begin, end}}};
+}
+
+/// The tensors of TinyPlan in another order.
+std::string sameTensors(const TinyPlan &tiny) {
+  nlohmann::json header = {{"__metadata__", {{"format", "pt"}}}, {"unused", entry("F8_E4M3", {3}, 0, 3)}};
+  std::string data = "abc";
+  for (size_t i = tiny.plan.tensors.size(); i-- > 0;) {
+    const plan::Tensor &tensor = tiny.plan.tensors[i];
+    header[tensor.name] = entry("F32", tensor.shape, int64_t(data.size()), int64_t(data.size()) + tensor.bytes);
+    data += tiny.file.substr(size_t(tensor.offset), size_t(tensor.bytes));
+  }
+  return safeTensors(header, data);
+}
+
+/// Loads all weights of both stages and ranks; empty or the first error.
+std::string loadAll(const TinyPlan &tiny, const std::string &replacement) {
+  Expected<Weights> weights = Weights::open(tiny.plan, tiny.folder.path, replacement);
+  if (!weights.ok())
+    return weights.status().text();
+  host::HostDevice device;
+  for (const plan::Stage &stage : tiny.plan.stages)
+    for (const plan::WeightBinding &binding : stage.weights)
+      for (int64_t coordinate : {0, 1}) {
+        std::vector<float> target(64, -1);
+        Status status = weights->load(binding, {coordinate, 0, 2}, device, reinterpret_cast<std::byte *>(target.data()));
+        if (!status.ok())
+          return status.text();
+      }
+  return "";
+}
+
+} // namespace
+
+TEST(Weights, GathersTheSliceOfEachRank) {
+  TinyPlan tiny;
+  Expected<Weights> weights = Weights::open(tiny.plan, tiny.folder.path, "");
+  ASSERT_TRUE(weights.ok()) << weights.status().text();
+  host::HostDevice device;
+  float target[24];
+  ASSERT_TRUE(weights->load(tiny.plan.stages[0].weights[0], {1, 0, 2}, device, reinterpret_cast<std::byte *>(target)).ok());
+  for (int row = 0; row < 6; ++row)
+    for (int column = 0; column < 4; ++column)
+      EXPECT_EQ(target[row * 4 + column], column < 3 ? tiny.w1[size_t(row * 7 + 4 + column)] : 0);
+}
+
+TEST(Weights, ChecksOnlyTheChunksThatARankReads) {
+  TinyPlan tiny;
+  // One tensor of 3 MiB and a bit, of which each rank reads half the rows.
+  std::string data(size_t(3 << 20) + 64, 'w');
+  int64_t rows = int64_t(data.size()) / 64;
+  plan::Tensor tensor;
+  tensor.name = "big";
+  tensor.shape = {rows, 16};
+  tensor.file = 0;
+  tensor.bytes = int64_t(data.size());
+  tensor.hashes = hashChunks(data.data(), tensor.bytes);
+  tiny.plan.tensors = {tensor};
+  int64_t half = (rows + 1) / 2;
+  plan::WeightBinding binding{0, 0, {{rows, 16}, {}, {TinyPlan::byRank(0, half), 0}, {TinyPlan::byRank(half, rows - half), 16}, {half, 16}}};
+  auto load = [&](int64_t coordinate) {
+    Expected<Weights> weights = Weights::open(tiny.plan, tiny.folder.path, "");
+    host::HostDevice device;
+    std::vector<float> target(size_t(half) * 16);
+    return weights->load(binding, {coordinate, 0, 2}, device, reinterpret_cast<std::byte *>(target.data()));
+  };
+  data[(2 << 20) + 5] = 'x';
+  tiny.folder.write("weights.bin", data);
+  EXPECT_TRUE(load(0).ok());
+  EXPECT_THAT(load(1).text(), HasSubstr("error[io]: weight 'big' of '" + tiny.folder / "weights.bin" +
+                                        "': bytes 2097152 to 3145727 (chunk 2) are not those"));
+}
+
+TEST(Weights, InlineTensorsAreCheckedToo) {
+  TinyPlan tiny;
+  for (plan::Tensor &tensor : tiny.plan.tensors) {
+    tensor.inlineData = tiny.file.substr(size_t(tensor.offset), size_t(tensor.bytes));
+    tensor.file = -1;
+  }
+  tiny.plan.files.clear();
+  EXPECT_EQ(loadAll(tiny, ""), "");
+  tiny.plan.tensors[2].inlineData[0] ^= 1;
+  EXPECT_THAT(loadAll(tiny, ""), HasSubstr("weight 'W3' of 'the plan'"));
+}
+
+TEST(Weights, MissingOrShortFiles) {
+  TinyPlan tiny;
+  tiny.folder.write("weights.bin", tiny.file.substr(0, tiny.file.size() - 1));
+  EXPECT_THAT(loadAll(tiny, ""), HasSubstr("weight 'bias' needs bytes"));
+  std::filesystem::remove(tiny.folder / "weights.bin");
+  EXPECT_THAT(loadAll(tiny, ""), HasSubstr("--weights=FILE"));
+}
+
+TEST(Weights, AnotherFileOfTheSameBytes) {
+  TinyPlan tiny;
+  std::string other = tiny.folder.write("moved.onnx", tiny.file);
+  std::filesystem::remove(tiny.folder / "weights.bin");
+  EXPECT_EQ(loadAll(tiny, other), "");
+  // With two files it must be clear which one is meant.
+  tiny.plan.files.push_back({"weights.data"});
+  EXPECT_THAT(loadAll(tiny, other), HasSubstr("error[usage]: --weights=" + other + ": the plan reads several files (weights.bin, weights.data)"));
+  tiny.folder.write("weights.bin", "");
+  tiny.folder.write("weights.data", "");
+  std::filesystem::create_directory(tiny.folder / "sub");
+  EXPECT_EQ(loadAll(tiny, tiny.folder.write("sub/weights.bin", tiny.file)), "");
+}
+
+TEST(Weights, SafeTensorsByName) {
+  TinyPlan tiny;
+  std::filesystem::remove(tiny.folder / "weights.bin");
+  std::string good = sameTensors(tiny);
+  std::string path = tiny.folder.write("w.safetensors", good);
+  EXPECT_EQ(loadAll(tiny, path), "");
+  good.back() = char(good.back() ^ 1);
+  tiny.folder.write("w.safetensors", good);
+  EXPECT_THAT(loadAll(tiny, path), HasSubstr("weight 'W1' of '" + path + "'"));
+  tiny.plan.tensors[1].name = "other";
+  EXPECT_THAT(loadAll(tiny, path), HasSubstr("has no tensor 'other' that the plan needs (7x5 of f32)"));
+  tiny.plan.tensors[1].name = "W2";
+  tiny.plan.tensors[1].shape = {5, 7};
+  EXPECT_THAT(loadAll(tiny, path), HasSubstr("tensor 'W2' is 7x5 of f32, the plan needs 5x7"));
+}
+
+TEST(SafeTensors, MalformedHeadersAreErrors) {
+  TemporaryFolder folder;
+  auto read = [&](const std::string &content) {
+    Expected<MappedFile> file = MappedFile::open(folder.write("w.safetensors", content));
+    return readSafeTensors(*file).status();
+  };
+  EXPECT_TRUE(read(safeTensors({{"a", entry("F32", {2}, 0, 8)}}, std::string(8, 'x'))).ok());
+  EXPECT_TRUE(read(safeTensors({{"a", entry("F32", {0, 9}, 3, 3)}}, std::string(8, 'x'))).ok());
+  EXPECT_FALSE(read("short").ok());
+  EXPECT_FALSE(read(std::string(8, '\xff') + "{}").ok());
+  EXPECT_FALSE(read(std::string(8, '\0')).ok());
+  EXPECT_FALSE(read(safeTensors(nlohmann::json::array(), "")).ok());
+  for (const nlohmann::json &bad : std::vector<nlohmann::json>{
+           {{"a", 3}},
+           {{"a", {{"dtype", "F32"}}}},
+           {{"a", entry("F32", {2}, 0, 4)}},
+           {{"a", entry("F32", {2}, 4, 12)}},
+           {{"a", entry("F32", {2}, 8, 0)}},
+           {{"a", entry("F32", {-2}, 0, 8)}},
+           {{"a", entry("F32", {int64_t(1) << 61, 8}, 0, 0)}},
+           {{"a", {{"dtype", "F32"}, {"shape", {2}}, {"data_offsets", {0.0, 8.0}}}}},
+           {{"a", {{"dtype", "F32"}, {"shape", {2}}, {"data_offsets", {0, 18446744073709551615ull}}}}},
+           {{"a", {{"dtype", "F32"}, {"shape", {2}}, {"data_offsets", {8}}}}},
+           {{"a", {{"dtype", 7}, {"shape", {2}}, {"data_offsets", {0, 8}}}}}})
+    EXPECT_THAT(read(safeTensors(bad, std::string(8, 'x'))).text(), HasSubstr("tensor 'a' ")) << bad.dump();
+  // Every cut and every flipped byte of a good file: an error or a tensor within the file, never a crash.
+  std::string good = safeTensors({{"a", entry("F32", {2}, 0, 8)}}, std::string(8, 'x'));
+  for (size_t length = 0; length < good.size(); ++length)
+    EXPECT_FALSE(read(good.substr(0, length)).ok()) << length;
+  for (size_t at = 0; at < good.size(); ++at)
+    for (int mask : {1, 0x80, 0xff}) {
+      std::string bad = good;
+      bad[at] = char(bad[at] ^ mask);
+      (void)read(bad);
+    }
+  EXPECT_FALSE(read(safeTensors({}, "").substr(0, 8) + std::string(100000, '[')).ok());
+}

@@ -1,0 +1,252 @@
+// Every collective for every type, reduction, group size and count against brute force, in place and not; and groups over
+// several axes.
+#include "runtime/backend/host/HostCommunicator.h"
+
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <thread>
+
+using namespace hpc;
+using plan::CollectiveKind;
+using plan::ReduceKind;
+using testing::HasSubstr;
+
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+plan::Plan planOf(std::vector<plan::Axis> axes, plan::Collective collective) {
+  plan::Plan plan;
+  plan.axes = std::move(axes);
+  plan.stages.resize(1);
+  plan.stages[0].programs = {{"forward", {{std::move(collective), "node"}}}};
+  return plan;
+}
+
+/// What ranks have and get: one thread per rank of a one-stage plan that has one collective.
+struct Outcome {
+  std::vector<Bytes> targets;
+  std::vector<Status> statuses;
+};
+
+Outcome runCollective(const plan::Plan &plan, const std::vector<Bytes> &sources, int64_t targetBytes) {
+  const plan::Collective &collective = std::get<plan::Collective>(plan.stages[0].programs[0].instructions[0].action);
+  bool inPlace = collective.src.buffer == collective.dst.buffer;
+  Rendezvous rendezvous(false);
+  host::World world(plan, rendezvous);
+  Outcome outcome;
+  outcome.targets.resize(sources.size());
+  outcome.statuses.resize(sources.size());
+  std::vector<std::thread> threads;
+  for (size_t rank = 0; rank < sources.size(); ++rank)
+    threads.emplace_back([&, rank] {
+      RankPlace place{int64_t(rank), 0, int64_t(rank)};
+      host::HostCommunicator communicator(world, place);
+      Bytes source = sources[rank], &target = outcome.targets[rank];
+      if (inPlace) {
+        target = source;
+        target.resize(std::max(source.size(), size_t(targetBytes)));
+      } else {
+        target.resize(size_t(targetBytes), std::byte{0xff});
+      }
+      Expected<int64_t> group = communicator.prepare(collective);
+      Status &status = outcome.statuses[rank];
+      status = group.status();
+      for (int again = 0; again < 2 && status.ok(); ++again) {
+        if (inPlace && again == 1)
+          break; // the source is gone
+        status = communicator.collective(collective, *group, inPlace ? target.data() : source.data(), target.data(),
+                                         collective.source.at(int64_t(rank), 0, plan.ranksPerStage()));
+      }
+      if (!status.ok())
+        rendezvous.fail(status);
+      target.resize(size_t(targetBytes));
+      if (!inPlace) {
+        EXPECT_EQ(source, sources[rank]) << "a source was written";
+      }
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  return outcome;
+}
+
+/// Values that make order and NaN matter: sums of floats depend on their order.
+template <typename T> T value(int64_t rank, int64_t i) {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (i % 7 == 3 && rank == i % 2)
+      return std::numeric_limits<T>::quiet_NaN();
+    return T(rank == 0 ? 1e8 : 1) * T((i + 1) % 13) + T(rank) * T(0.3) - T(i % 3);
+  } else {
+    return T((i * 2654435761u + rank * 40503u) >> 3);
+  }
+}
+
+template <typename T> T reduce(ReduceKind kind, T a, T b) {
+  if (kind == ReduceKind::Sum)
+    return T(a + b);
+  if (a != a || b != b)
+    return std::is_floating_point_v<T> ? T(NAN) : a;
+  return kind == ReduceKind::Max ? std::max(a, b) : std::min(a, b);
+}
+
+template <typename T> Bytes toBytes(const std::vector<T> &values) {
+  Bytes bytes(values.size() * sizeof(T));
+  if (!bytes.empty())
+    std::memcpy(bytes.data(), values.data(), bytes.size());
+  return bytes;
+}
+
+/// Equal bit by bit, but that any NaN equals any other.
+template <typename T> void expectSame(const Bytes &actual, const std::vector<T> &expected, const std::string &what) {
+  ASSERT_EQ(actual.size(), expected.size() * sizeof(T)) << what;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    T got;
+    std::memcpy(&got, actual.data() + i * sizeof(T), sizeof(T));
+    if (expected[i] != expected[i])
+      ASSERT_TRUE(got != got) << what << " at " << i;
+    else
+      ASSERT_EQ(std::memcmp(&got, &expected[i], sizeof(T)), 0) << what << " at " << i << ": " << +got;
+  }
+}
+
+/// One collective over one axis `tp` of `size` ranks.
+template <typename T>
+void check(CollectiveKind kind, ReduceKind reduceKind, DType dtype, int64_t size, int64_t count, bool inPlace) {
+  bool sourceBlocks = kind == CollectiveKind::ReduceScatter || kind == CollectiveKind::AllToAll;
+  bool targetBlocks = kind == CollectiveKind::AllGather || kind == CollectiveKind::AllToAll;
+  int64_t sourceCount = count * (sourceBlocks ? size : 1), targetCount = count * (targetBlocks ? size : 1);
+  std::vector<std::vector<T>> sources(static_cast<size_t>(size));
+  std::vector<Bytes> bytes;
+  for (int64_t r = 0; r < size; ++r) {
+    for (int64_t i = 0; i < sourceCount; ++i)
+      sources[size_t(r)].push_back(dtype == DType::Bool ? T((i + r) % 3 == 0) : value<T>(r, i));
+    bytes.push_back(toBytes(sources[size_t(r)]));
+  }
+  plan::Collective collective;
+  collective.kind = kind;
+  collective.reduce = reduceKind;
+  collective.axes = {"tp"};
+  collective.dtype = dtype;
+  collective.count = count;
+  collective.src = {0, 0};
+  collective.dst = {inPlace ? 0 : 1, 0};
+  collective.source.values.clear();
+  for (int64_t r = 0; r < size; ++r)
+    collective.source.values.push_back((r + 1) % size);
+  Outcome outcome = runCollective(planOf({{"tp", size}}, collective), bytes, targetCount * int64_t(sizeof(T)));
+
+  auto reduced = [&](int64_t i) {
+    T result = sources[0][size_t(i)];
+    for (int64_t j = 1; j < size; ++j)
+      result = reduce(reduceKind, result, sources[size_t(j)][size_t(i)]);
+    return result;
+  };
+  for (int64_t r = 0; r < size; ++r) {
+    ASSERT_TRUE(outcome.statuses[size_t(r)].ok()) << outcome.statuses[size_t(r)].text();
+    std::vector<T> expected;
+    for (int64_t i = 0; i < targetCount; ++i)
+      switch (kind) {
+      case CollectiveKind::AllReduce: expected.push_back(reduced(i)); break;
+      case CollectiveKind::ReduceScatter: expected.push_back(reduced(r * count + i)); break;
+      case CollectiveKind::AllGather: expected.push_back(sources[size_t(i / count)][size_t(i % count)]); break;
+      case CollectiveKind::AllToAll: expected.push_back(sources[size_t(i / count)][size_t(r * count + i % count)]); break;
+      case CollectiveKind::Permute: expected.push_back(sources[size_t((r + 1) % size)][size_t(i)]); break;
+      }
+    expectSame(outcome.targets[size_t(r)], expected,
+               "kind " + std::to_string(int(kind)) + " reduce " + std::to_string(int(reduceKind)) + " " + name(dtype) +
+                   " size " + std::to_string(size) + " count " + std::to_string(count) + " rank " + std::to_string(r));
+  }
+}
+
+template <typename T> void checkAll(DType dtype) {
+  for (CollectiveKind kind : {CollectiveKind::AllReduce, CollectiveKind::AllGather, CollectiveKind::ReduceScatter,
+                              CollectiveKind::AllToAll, CollectiveKind::Permute})
+    for (ReduceKind reduceKind : {ReduceKind::Sum, ReduceKind::Max, ReduceKind::Min}) {
+      bool reduces = kind == CollectiveKind::AllReduce || kind == CollectiveKind::ReduceScatter;
+      bool skip = reduces ? (dtype == DType::Bool && reduceKind == ReduceKind::Sum) ||
+                                dtype == DType::F16 || dtype == DType::BF16
+                          : reduceKind != ReduceKind::Sum;
+      for (int64_t size = 1; size <= 5 && !skip; ++size)
+        for (int64_t count : {0, 1, 5, 33})
+          for (bool inPlace : {false, true})
+            check<T>(kind, reduceKind, dtype, size, count, inPlace);
+    }
+}
+
+} // namespace
+
+TEST(Collective, F32) { checkAll<float>(DType::F32); }
+TEST(Collective, F64) { checkAll<double>(DType::F64); }
+TEST(Collective, I64) { checkAll<int64_t>(DType::I64); }
+TEST(Collective, I32) { checkAll<int32_t>(DType::I32); }
+TEST(Collective, I16) { checkAll<int16_t>(DType::I16); }
+TEST(Collective, I8) { checkAll<int8_t>(DType::I8); }
+TEST(Collective, U8) { checkAll<uint8_t>(DType::U8); }
+TEST(Collective, U16) { checkAll<uint16_t>(DType::U16); }
+TEST(Collective, U32) { checkAll<uint32_t>(DType::U32); }
+TEST(Collective, U64) { checkAll<uint64_t>(DType::U64); }
+TEST(Collective, Bool) { checkAll<uint8_t>(DType::Bool); }
+TEST(Collective, F16Moves) { checkAll<uint16_t>(DType::F16); }
+TEST(Collective, BF16Moves) { checkAll<uint16_t>(DType::BF16); }
+
+TEST(Collective, LargerThanABlock) {
+  for (CollectiveKind kind : {CollectiveKind::AllReduce, CollectiveKind::ReduceScatter})
+    for (bool inPlace : {false, true})
+      check<float>(kind, ReduceKind::Sum, DType::F32, 3, 10007, inPlace);
+}
+
+TEST(Collective, WhatCannotBeReducedIsRefused) {
+  for (auto [kind, dtype] : {std::pair{ReduceKind::Sum, DType::Bool}, {ReduceKind::Sum, DType::F16},
+                             {ReduceKind::Max, DType::BF16}}) {
+    plan::Collective collective;
+    collective.axes = {"tp"};
+    collective.reduce = kind;
+    collective.dtype = dtype;
+    Outcome outcome = runCollective(planOf({{"tp", 1}}, collective), {Bytes()}, 0);
+    EXPECT_THAT(outcome.statuses[0].text(), HasSubstr(std::string("error[unsupported]: the host backend cannot reduce ") + name(dtype)));
+  }
+}
+
+// Mesh dp=2, tp=3: groups over dp, tp, both, and both in the other order (which changes positions, not members).
+TEST(Collective, GroupsOverSeveralAxes) {
+  struct Case {
+    std::vector<std::string> axes;
+    std::function<std::vector<int>(int)> members; ///< of the group of a rank, in order
+  };
+  std::vector<Case> cases = {
+      {{"dp"}, [](int r) { return std::vector<int>{r % 3, r % 3 + 3}; }},
+      {{"tp"}, [](int r) { return std::vector<int>{r / 3 * 3, r / 3 * 3 + 1, r / 3 * 3 + 2}; }},
+      {{"dp", "tp"}, [](int) { return std::vector<int>{0, 1, 2, 3, 4, 5}; }},
+      {{"tp", "dp"}, [](int) { return std::vector<int>{0, 3, 1, 4, 2, 5}; }},
+      {{}, [](int r) { return std::vector<int>{r}; }},
+  };
+  for (const Case &test : cases) {
+    plan::Collective collective;
+    collective.kind = CollectiveKind::AllGather;
+    collective.axes = test.axes;
+    collective.dtype = DType::U8;
+    collective.count = 1;
+    collective.src = {0, 0};
+    collective.dst = {1, 0};
+    std::vector<Bytes> sources;
+    for (int r = 0; r < 6; ++r)
+      sources.push_back({std::byte(r)});
+    Outcome outcome = runCollective(planOf({{"dp", 2}, {"tp", 3}}, collective), sources, int64_t(test.members(0).size()));
+    for (int r = 0; r < 6; ++r) {
+      std::vector<int> members = test.members(r);
+      ASSERT_EQ(outcome.targets[size_t(r)].size(), members.size());
+      for (size_t j = 0; j < members.size(); ++j)
+        EXPECT_EQ(int(outcome.targets[size_t(r)][j]), members[j]) << "rank " << r;
+    }
+  }
+}
+
+TEST(Collective, AnUnknownAxisIsAnError) {
+  plan::Collective collective;
+  collective.axes = {"pp"};
+  Outcome outcome = runCollective(planOf({{"tp", 2}}, collective), {Bytes(4), Bytes(4)}, 4);
+  EXPECT_THAT(outcome.statuses[0].message(), HasSubstr("axis 'pp'"));
+}
