@@ -91,7 +91,8 @@ namespace hpc {
 
 using namespace interpreter;
 
-Tensor cutLocal(const Tensor &global, const dist::Sharding &sharding, const dist::Mesh &mesh, ArrayRef<int64_t> coordinate) {
+Tensor cutLocal(const Tensor &global, const dist::Sharding &sharding, const dist::Mesh &mesh,
+                ArrayRef<int64_t> coordinate) {
   Tensor local(global.dtype, dist::boxShape(sharding, mesh));
   dist::Sharding whole = dist::replicated(global.shape);
   SmallVector<Positions> dims = sharedPositions(whole, coordinate, sharding, coordinate, mesh);

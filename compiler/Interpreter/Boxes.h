@@ -28,8 +28,8 @@ void forEachPosition(ArrayRef<Positions> dims, ArrayRef<int64_t> fromStrides, Ar
 }
 
 /// From the box of `source` under `before` to the box of `target` under `after`: the elements that both hold.
-SmallVector<Positions> sharedPositions(const dist::Sharding &before, ArrayRef<int64_t> source, const dist::Sharding &after,
-                                       ArrayRef<int64_t> target, const dist::Mesh &mesh);
+SmallVector<Positions> sharedPositions(const dist::Sharding &before, ArrayRef<int64_t> source,
+                                       const dist::Sharding &after, ArrayRef<int64_t> target, const dist::Mesh &mesh);
 
 /// Overwrites the padding of the listed dims.
 void fillPadding(Tensor &tensor, const dist::Sharding &sharding, const dist::Mesh &mesh, ArrayRef<int64_t> coordinate,
@@ -42,9 +42,11 @@ bool hasPadding(const dist::Sharding &sharding, const dist::Mesh &mesh);
 SmallVector<int64_t> groupOf(const dist::Mesh &mesh, int64_t coordinate, ArrayRef<std::string> axes);
 
 /// cutLocal for every coordinate; those that hold the same share one tensor.
-LocalTensors cutAll(const std::shared_ptr<const Tensor> &global, const dist::Sharding &sharding, const dist::Mesh &mesh);
+LocalTensors cutAll(const std::shared_ptr<const Tensor> &global, const dist::Sharding &sharding,
+                    const dist::Mesh &mesh);
 
 /// One of the collectives, fill_tail or offset on all coordinates; padding of the result is not touched.
-Expected<std::vector<std::shared_ptr<Tensor>>> runCollective(Operation *op, const LocalTensors &operand, const dist::Mesh &mesh);
+Expected<std::vector<std::shared_ptr<Tensor>>> runCollective(Operation *op, const LocalTensors &operand,
+                                                             const dist::Mesh &mesh);
 
 } // namespace hpc::interpreter

@@ -1,5 +1,6 @@
 // The meaning of the collectives, fill_tail and offset on all coordinates at once.
-// A rank reads only members of its group along the op's own axes: data that a wrong axis cannot reach stays NaN, and shows.
+// A rank reads only members of its group along the op's own axes: data that a wrong axis cannot reach stays NaN, and
+// shows.
 #include "compiler/Interpreter/Boxes.h"
 #include "compiler/Interpreter/Evaluators.h"
 
@@ -60,7 +61,8 @@ static Boxes allReduce(dist::AllReduceOp op, const LocalTensors &operand, const 
   return results;
 }
 
-/// Every element of the result comes from the members of the group along `axes` that hold it: from any of them, or added up.
+/// Every element of the result comes from the members of the group along `axes` that hold it: from any of them, or
+/// added up.
 static Boxes exchange(Operation *op, const LocalTensors &operand, const Mesh &mesh, const Sharding &before,
                       const Sharding &after, ArrayRef<std::string> axes, bool isSum = false) {
   Boxes results;
@@ -72,8 +74,7 @@ static Boxes exchange(Operation *op, const LocalTensors &operand, const Mesh &me
         setMissing(target, i);
     for (int64_t member : groupOf(mesh, c, axes)) {
       const Tensor &source = *operand[member];
-      SmallVector<Positions> dims =
-          sharedPositions(before, mesh.coordinate(member), after, mesh.coordinate(c), mesh);
+      SmallVector<Positions> dims = sharedPositions(before, mesh.coordinate(member), after, mesh.coordinate(c), mesh);
       forEachPosition(dims, stridesOf(source.shape), stridesOf(target.shape), [&](int64_t from, int64_t to) {
         if (source.isFloat())
           target.floats[to] = isSum ? target.floats[to] + source.floats[from] : source.floats[from];
@@ -115,6 +116,40 @@ static Boxes offset(dist::OffsetOp op, const Mesh &mesh) {
   return results;
 }
 
+/// Which block of a member's operand is added to which block of the result, in the plan's collectives on contiguous
+/// blocks.
+struct BlockMove {
+  int64_t fromBlock, toBlock;
+};
+/// `move(member, own)` says so, for positions in the group along `axis`.
+template <typename Move>
+static Boxes moveBlocks(Operation *op, StringRef axis, const LocalTensors &operand, const Mesh &mesh, int64_t blocksIn,
+                        int64_t blocksOut, Move move) {
+  Boxes results;
+  for (int64_t c = 0; c < mesh.numCoordinates(); ++c) {
+    SmallVector<int64_t> group = groupOf(mesh, c, {axis.str()});
+    int64_t own = std::distance(group.begin(), llvm::find(group, c));
+    auto result = std::make_shared<Tensor>(emptyLike(op->getResult(0)));
+    std::fill(result->floats.begin(), result->floats.end(), -0.0); // to which adding anything copies it
+    for (auto [index, member] : llvm::enumerate(group)) {
+      const Tensor &source = *operand[member];
+      int64_t size = blocksIn ? source.size() / blocksIn : 0;
+      BlockMove blocks = move(int64_t(index), own);
+      assert(blocksOut * size == result->size() && "verified");
+      for (int64_t i = 0; i < size; ++i) {
+        int64_t from = blocks.fromBlock * size + i, to = blocks.toBlock * size + i;
+        if (source.isFloat())
+          result->floats[to] += source.floats[from];
+        else
+          result->ints[to] =
+              combine(dist::CollectiveReduction::sum, result->ints[to], source.ints[from], result->dtype);
+      }
+    }
+    results.push_back(result);
+  }
+  return results;
+}
+
 Expected<Boxes> runCollective(Operation *op, const LocalTensors &operand, const Mesh &mesh) {
   auto step = [&](auto step, ArrayRef<std::string> axes, bool isSum = false) {
     return exchange(step, operand, mesh, step.getBefore().getValue(), step.getAfter().getValue(), axes, isSum);
@@ -135,6 +170,16 @@ Expected<Boxes> runCollective(Operation *op, const LocalTensors &operand, const 
       axes.push_back(axis.str());
     return step(permute, axes);
   }
+  if (auto gather = dyn_cast<dist::RawAllGatherOp>(op))
+    return moveBlocks(gather, gather.getAxis(), operand, mesh, 1, mesh.size(gather.getAxis().str()),
+                      [](int64_t member, int64_t) { return BlockMove{0, member}; });
+  if (auto scatter = dyn_cast<dist::RawReduceScatterOp>(op))
+    return moveBlocks(scatter, scatter.getAxis(), operand, mesh, mesh.size(scatter.getAxis().str()), 1,
+                      [](int64_t, int64_t own) { return BlockMove{own, 0}; });
+  if (auto allToAll = dyn_cast<dist::RawAllToAllOp>(op))
+    return moveBlocks(allToAll, allToAll.getAxis(), operand, mesh, mesh.size(allToAll.getAxis().str()),
+                      mesh.size(allToAll.getAxis().str()),
+                      [](int64_t member, int64_t own) { return BlockMove{own, member}; });
   if (auto fill = dyn_cast<dist::FillTailOp>(op))
     return fillTail(fill, operand, mesh);
   if (auto offsetOp = dyn_cast<dist::OffsetOp>(op))

@@ -1,5 +1,5 @@
-// Matrix products. Every element is summed over k in order, in double, whatever the blocking and however the operands are
-// stored, so that a cut of m or n changes no bit of it.
+// Matrix products. Every element is summed over k in order, in double, whatever the blocking and however the operands
+// are stored, so that a cut of m or n changes no bit of it.
 #include "compiler/Interpreter/Evaluators.h"
 
 namespace hpc::interpreter {
@@ -14,14 +14,14 @@ struct Matrix {
 };
 
 /// result[m, n] = lhs[m, k] rhs[k, n]; n is taken in panels of rhs that are packed to [k, panelWidth].
-void multiply(const Matrix &lhs, const Matrix &rhs, double *result, int64_t m, int64_t k, int64_t n, std::vector<double> &panel) {
+void multiply(const Matrix &lhs, const Matrix &rhs, double *result, int64_t m, int64_t k, int64_t n,
+              std::vector<double> &panel) {
   panel.resize(k * panelWidth);
   for (int64_t first = 0; first < n; first += panelWidth) {
     int64_t width = std::min(panelWidth, n - first);
     for (int64_t p = 0; p < k; ++p)
       for (int64_t j = 0; j < panelWidth; ++j)
-        panel[p * panelWidth + j] =
-            j < width ? rhs.data[p * rhs.rowStride + (first + j) * rhs.columnStride] : 0.0;
+        panel[p * panelWidth + j] = j < width ? rhs.data[p * rhs.rowStride + (first + j) * rhs.columnStride] : 0.0;
     for (int64_t i = 0; i < m; ++i) {
       double sums[panelWidth] = {};
       for (int64_t p = 0; p < k; ++p) {
@@ -39,7 +39,8 @@ void multiply(const Matrix &lhs, const Matrix &rhs, double *result, int64_t m, i
 static Results evaluateMatmul(nn::MatmulOp op, Operands operands) {
   const Tensor &lhs = *operands[0], &rhs = *operands[1];
   if (!lhs.isFloat() || !rhs.isFloat())
-    return Status::error(ErrorKind::Unsupported, describe(op) + " of " + name(lhs.dtype) + ": matrix products take floats only");
+    return Status::error(ErrorKind::Unsupported,
+                         describe(op) + " of " + name(lhs.dtype) + ": matrix products take floats only");
   Tensor result = emptyLike(op.getResult());
   ArrayRef<int64_t> lhsShape = lhs.shape, rhsShape = rhs.shape, shape = result.shape;
   int64_t m = shape[shape.size() - 2], n = shape.back();

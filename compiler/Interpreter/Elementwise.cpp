@@ -1,5 +1,6 @@
 // The meaning of every elementwise op on one element, one line an op; then the loops.
-// Each has up to three forms: on floats, on integers, and on u64, where the latter differ. What C++ leaves open is defined here.
+// Each has up to three forms: on floats, on integers, and on u64, where the latter differ. What C++ leaves open is
+// defined here.
 #include "compiler/Interpreter/Evaluators.h"
 
 #include <cmath>
@@ -10,7 +11,8 @@ namespace {
 
 using Natural = uint64_t;
 
-// ---- definitions on one element --------------------------------------------------------------------------------------
+// ---- definitions on one element
+// --------------------------------------------------------------------------------------
 
 int64_t wrappingAdd(int64_t a, int64_t b) { return int64_t(Natural(a) + Natural(b)); }
 int64_t wrappingSub(int64_t a, int64_t b) { return int64_t(Natural(a) - Natural(b)); }
@@ -72,7 +74,8 @@ Status meaningless(Operation *op, DType dtype) {
   return Status::error(ErrorKind::Unsupported, describe(op) + " has no meaning on " + name(dtype));
 }
 
-// ---- loops -----------------------------------------------------------------------------------------------------------
+// ---- loops
+// -----------------------------------------------------------------------------------------------------------
 
 Results evaluate(Operation *op, const Unary &unary, const Tensor &operand) {
   Tensor result = emptyLike(op->getResult(0));
@@ -93,8 +96,9 @@ template <typename Visit> void forEachPair(const Tensor &result, const Tensor &l
       visit(i, i, i);
     return;
   }
-  forEachElement<2>(result.shape, {broadcastStrides(lhs.shape, result.shape), broadcastStrides(rhs.shape, result.shape)},
-                    {0, 0}, [&](int64_t i, const std::array<int64_t, 2> &at) { visit(i, at[0], at[1]); });
+  forEachElement<2>(result.shape,
+                    {broadcastStrides(lhs.shape, result.shape), broadcastStrides(rhs.shape, result.shape)}, {0, 0},
+                    [&](int64_t i, const std::array<int64_t, 2> &at) { visit(i, at[0], at[1]); });
 }
 
 Results evaluate(Operation *op, const Binary &binary, const Tensor &lhs, const Tensor &rhs) {
@@ -103,9 +107,8 @@ Results evaluate(Operation *op, const Binary &binary, const Tensor &lhs, const T
   if (lhs.isFloat() ? !binary.real : !binary.whole)
     return meaningless(op, lhs.dtype);
   if (lhs.isFloat() && rhs.isFloat())
-    forEachPair(result, lhs, rhs, [&](int64_t i, int64_t a, int64_t b) {
-      result.floats[i] = binary.real(lhs.floats[a], rhs.floats[b]);
-    });
+    forEachPair(result, lhs, rhs,
+                [&](int64_t i, int64_t a, int64_t b) { result.floats[i] = binary.real(lhs.floats[a], rhs.floats[b]); });
   else if (lhs.isFloat() || rhs.isFloat()) // pow alone mixes types; the result has the base's
     forEachPair(result, lhs, rhs, [&](int64_t i, int64_t a, int64_t b) {
       result.setNumber(i, binary.real(lhs.number(a), rhs.number(b)));
@@ -115,9 +118,8 @@ Results evaluate(Operation *op, const Binary &binary, const Tensor &lhs, const T
       result.ints[i] = int64_t(binary.natural(Natural(lhs.ints[a]), Natural(rhs.ints[b])));
     });
   else
-    forEachPair(result, lhs, rhs, [&](int64_t i, int64_t a, int64_t b) {
-      result.ints[i] = binary.whole(lhs.ints[a], rhs.ints[b]);
-    });
+    forEachPair(result, lhs, rhs,
+                [&](int64_t i, int64_t a, int64_t b) { result.ints[i] = binary.whole(lhs.ints[a], rhs.ints[b]); });
   return one(std::move(result));
 }
 
@@ -151,9 +153,9 @@ Results evaluateCompare(nn::CompareOp op, Operands operands) {
   Tensor result = emptyLike(op.getResult());
   nn::ComparePredicate predicate = op.getPredicate();
   forEachPair(result, lhs, rhs, [&](int64_t i, int64_t a, int64_t b) {
-    result.ints[i] = lhs.isFloat()               ? holds(predicate, lhs.floats[a], rhs.floats[b])
+    result.ints[i] = lhs.isFloat()             ? holds(predicate, lhs.floats[a], rhs.floats[b])
                      : lhs.dtype == DType::U64 ? holds(predicate, Natural(lhs.ints[a]), Natural(rhs.ints[b]))
-                                                 : holds(predicate, lhs.ints[a], rhs.ints[b]);
+                                               : holds(predicate, lhs.ints[a], rhs.ints[b]);
   });
   return one(std::move(result));
 }
@@ -202,7 +204,8 @@ template <typename Op> void predicate(Evaluators &evaluators, Predicate definiti
 
 } // namespace
 
-// ---- the table -------------------------------------------------------------------------------------------------------
+// ---- the table
+// -------------------------------------------------------------------------------------------------------
 
 #define REAL(expression) [](double a) -> double { return expression; }
 #define WHOLE(expression) [](int64_t a) -> int64_t { return expression; }

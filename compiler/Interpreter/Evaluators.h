@@ -52,8 +52,8 @@ inline Results one(Tensor tensor) {
 /// Strides of an operand of shape `from` read along the dims of `to` by NumPy's rules: 0 where it is broadcast.
 SmallVector<int64_t> broadcastStrides(ArrayRef<int64_t> from, ArrayRef<int64_t> to);
 
-/// Calls `visit(index, sources)` for every element of `shape` in row-major order, where sources[i] is `starts[i]` plus the
-/// position along `strides[i]`.
+/// Calls `visit(index, sources)` for every element of `shape` in row-major order, where sources[i] is `starts[i]` plus
+/// the position along `strides[i]`.
 template <size_t N, typename Visit>
 void forEachElement(ArrayRef<int64_t> shape, const std::array<SmallVector<int64_t>, N> &strides,
                     std::array<int64_t, N> sources, Visit visit) {

@@ -8,7 +8,8 @@ namespace hpc::interpreter {
 struct Split {
   int64_t outer, size, inner;
   Split(ArrayRef<int64_t> shape, int64_t axis)
-      : outer(elementCount(shape.take_front(axis))), size(shape[axis]), inner(elementCount(shape.drop_front(axis + 1))) {}
+      : outer(elementCount(shape.take_front(axis))), size(shape[axis]),
+        inner(elementCount(shape.drop_front(axis + 1))) {}
 };
 
 /// A possibly negative index of a dim of `size`, or -1 where it names nothing.

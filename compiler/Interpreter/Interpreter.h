@@ -1,6 +1,7 @@
 // The oracle: what programs of the nn, dist and pipe dialects mean, in plain loops over one process.
-// Serial programs run as they stand (shardings ignored, dist.reshard is the identity); partitioned ones run all coordinates
-// of the mesh in lock step, where a rank sees another's data only through a collective over the axis between them.
+// Serial programs run as they stand (shardings ignored, dist.reshard is the identity); partitioned ones run all
+// coordinates of the mesh in lock step, where a rank sees another's data only through a collective over the axis
+// between them.
 #pragma once
 
 #include "compiler/Dialect/Dist/Dist.h"
@@ -12,14 +13,16 @@
 namespace hpc {
 
 struct EvalOptions {
-  /// Floats are never rounded to their dtype. Otherwise every op's result is: + - * / sqrt are then exactly those of IEEE,
-  /// reductions and matrix products accumulate in double and round once.
+  /// Floats are never rounded to their dtype. Otherwise every op's result is: + - * / sqrt are then exactly those of
+  /// IEEE, reductions and matrix products accumulate in double and round once.
   bool doublePrecision = false;
 };
 
-/// Evaluates one nn op, the composites by their decomposition; nn.parameter and nn.fused need a run. What C++ leaves open is defined:
-/// integers wrap, x / 0 and x mod 0 of integers are 0, casts saturate with NaN -> 0, an index outside its dim reads NaN (integers: 0).
-Expected<std::vector<Tensor>> evaluateOp(Operation *op, ArrayRef<const Tensor *> operands, const EvalOptions &options = {});
+/// Evaluates one nn op, the composites by their decomposition; nn.parameter and nn.fused need a run. What C++ leaves
+/// open is defined: integers wrap, x / 0 and x mod 0 of integers are 0, casts saturate with NaN -> 0, an index outside
+/// its dim reads NaN (integers: 0).
+Expected<std::vector<Tensor>> evaluateOp(Operation *op, ArrayRef<const Tensor *> operands,
+                                         const EvalOptions &options = {});
 
 /// Whether the interpreter knows the op (of nn, dist or pipe).
 bool isInterpreted(OperationName name);
@@ -35,23 +38,25 @@ using LocalTensors = std::vector<std::shared_ptr<const Tensor>>;
 
 struct RunOptions : EvalOptions {
   ParameterLoader parameters = parametersFromFiles(".");
-  /// Sees every value when it is produced (arguments first, parameters at their first use), inside stages and fused regions too.
-  /// An error ends the run.
+  /// Sees every value when it is produced (arguments first, parameters at their first use), inside stages and fused
+  /// regions too. An error ends the run.
   std::function<Status(Value, const LocalTensors &)> observe;
 };
 
 /// Runs a function on global shapes.
-Expected<std::vector<Tensor>> runFunction(func::FuncOp function, ArrayRef<Tensor> inputs, const RunOptions &options = {});
+Expected<std::vector<Tensor>> runFunction(func::FuncOp function, ArrayRef<Tensor> inputs,
+                                          const RunOptions &options = {});
 
-/// Runs a function of local boxes on all coordinates of `mesh`. Inputs and outputs are global: arguments and parameters are cut by the
-/// sharding of their type with zeros in the padding, results are put together and must agree among replicas. The padding of
-/// every other value is overwritten after each op, by NaN or (integers) a large odd number, except what dist.fill_tail filled.
+/// Runs a function of local boxes on all coordinates of `mesh`. Inputs and outputs are global: arguments and parameters
+/// are cut by the sharding of their type with zeros in the padding, results are put together and must agree among
+/// replicas. The padding of every other value is overwritten after each op, by NaN or (integers) a large odd number,
+/// except what dist.fill_tail filled.
 Expected<std::vector<Tensor>> runPartitioned(func::FuncOp function, ArrayRef<Tensor> inputs, const dist::Mesh &mesh,
                                              const RunOptions &options = {});
 
 /// Two coordinates that hold different values for one element.
 struct Disagreement {
-  int64_t index = 0;          ///< row-major in the global tensor
+  int64_t index = 0;            ///< row-major in the global tensor
   int64_t rankA = 0, rankB = 0; ///< coordinates, row-major in the mesh
   double a = 0, b = 0;
 };
@@ -61,12 +66,13 @@ struct GlobalTensor {
   std::optional<Disagreement> disagreement; ///< the first one
 };
 
-/// Puts a value together from its local boxes: sums over the partial axes (coordinate order), then takes each element from the
-/// first coordinate that holds it and compares the others with it, exactly (NaN equals NaN).
+/// Puts a value together from its local boxes: sums over the partial axes (coordinate order), then takes each element
+/// from the first coordinate that holds it and compares the others with it, exactly (NaN equals NaN).
 GlobalTensor gatherGlobal(const LocalTensors &locals, const dist::Sharding &sharding, const dist::Mesh &mesh);
 
 /// The box that `coordinate` holds of a global tensor, zeros in the padding.
-Tensor cutLocal(const Tensor &global, const dist::Sharding &sharding, const dist::Mesh &mesh, ArrayRef<int64_t> coordinate);
+Tensor cutLocal(const Tensor &global, const dist::Sharding &sharding, const dist::Mesh &mesh,
+                ArrayRef<int64_t> coordinate);
 
 /// "tp=1, dp=0" of a row-major coordinate; axes of size 1 are left out.
 std::string coordinateText(const dist::Mesh &mesh, int64_t coordinate);

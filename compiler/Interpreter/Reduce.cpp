@@ -38,7 +38,10 @@ int64_t combine(nn::ReduceKind kind, int64_t a, int64_t b, bool isNatural) {
 
 /// The identity as a double; convertToInteger saturates it to the integer type's own.
 double identity(nn::ReduceKind kind) {
-  return kind == nn::ReduceKind::sum ? 0 : kind == nn::ReduceKind::prod ? 1 : kind == nn::ReduceKind::max ? -INFINITY : INFINITY;
+  return kind == nn::ReduceKind::sum    ? 0
+         : kind == nn::ReduceKind::prod ? 1
+         : kind == nn::ReduceKind::max  ? -INFINITY
+                                        : INFINITY;
 }
 } // namespace
 

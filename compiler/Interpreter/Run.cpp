@@ -49,7 +49,8 @@ std::string text(Type type) {
   return result;
 }
 
-// ---- values ----------------------------------------------------------------------------------------------------------
+// ---- values
+// ----------------------------------------------------------------------------------------------------------
 
 Status Run::define(Value value, LocalTensors tensors) {
   if (options.observe)
@@ -86,7 +87,8 @@ Expected<dist::Sharding> Run::boxSharding(Type type, const std::string &what) {
   if (!attr)
     return dist::replicated(tensor.getShape().vec());
   if (tensor.getShape() != ArrayRef<int64_t>(dist::boxShape(attr.getValue(), mesh)))
-    return Status::error(ErrorKind::Internal, what + ": the shape of " + text(type) + " is not the local box of its sharding");
+    return Status::error(ErrorKind::Internal,
+                         what + ": the shape of " + text(type) + " is not the local box of its sharding");
   return attr.getValue();
 }
 
@@ -122,7 +124,8 @@ Expected<LocalTensors> Run::poisoned(Value value, std::vector<std::shared_ptr<Te
   return LocalTensors(tensors.begin(), tensors.end());
 }
 
-// ---- ops -------------------------------------------------------------------------------------------------------------
+// ---- ops
+// -------------------------------------------------------------------------------------------------------------
 
 Expected<Run::Values> Run::evaluateEverywhere(Operation *op, const Values &operands) {
   std::vector<std::vector<std::shared_ptr<Tensor>>> results(op->getNumResults()); // [result][coordinate]
@@ -202,12 +205,13 @@ Expected<Run::Values> Run::runBlock(Block &block, const Values &arguments) {
   return Status::error(ErrorKind::Internal, "a block without a terminator");
 }
 
-// ---- functions -------------------------------------------------------------------------------------------------------
+// ---- functions
+// -------------------------------------------------------------------------------------------------------
 
 Expected<std::vector<Tensor>> Run::run(func::FuncOp function, ArrayRef<Tensor> inputs) {
   if (function.getNumArguments() != inputs.size())
-    return Status::error(ErrorKind::Usage, "the program takes " + std::to_string(function.getNumArguments()) + " inputs, " +
-                                               std::to_string(inputs.size()) + " are given");
+    return Status::error(ErrorKind::Usage, "the program takes " + std::to_string(function.getNumArguments()) +
+                                               " inputs, " + std::to_string(inputs.size()) + " are given");
   Values arguments;
   for (auto [index, input] : llvm::enumerate(inputs)) {
     auto type = cast<RankedTensorType>(function.getArgumentTypes()[index]);
@@ -249,12 +253,24 @@ Expected<std::vector<Tensor>> Run::run(func::FuncOp function, ArrayRef<Tensor> i
 } // namespace
 
 bool isInterpreted(OperationName name) {
-  static const StringRef runOps[] = {
-      nn::ParameterOp::getOperationName(),      nn::FusedOp::getOperationName(),       nn::YieldOp::getOperationName(),
-      pipe::StageOp::getOperationName(),        pipe::YieldOp::getOperationName(),     pipe::TransferOp::getOperationName(),
-      dist::ReshardOp::getOperationName(),      dist::AllReduceOp::getOperationName(), dist::AllGatherOp::getOperationName(),
-      dist::ReduceScatterOp::getOperationName(), dist::AllToAllOp::getOperationName(),  dist::PermuteOp::getOperationName(),
-      dist::SliceOp::getOperationName(),        dist::FillTailOp::getOperationName(),  dist::OffsetOp::getOperationName()};
+  static const StringRef runOps[] = {nn::ParameterOp::getOperationName(),
+                                     nn::FusedOp::getOperationName(),
+                                     nn::YieldOp::getOperationName(),
+                                     pipe::StageOp::getOperationName(),
+                                     pipe::YieldOp::getOperationName(),
+                                     pipe::TransferOp::getOperationName(),
+                                     dist::ReshardOp::getOperationName(),
+                                     dist::AllReduceOp::getOperationName(),
+                                     dist::AllGatherOp::getOperationName(),
+                                     dist::ReduceScatterOp::getOperationName(),
+                                     dist::AllToAllOp::getOperationName(),
+                                     dist::PermuteOp::getOperationName(),
+                                     dist::SliceOp::getOperationName(),
+                                     dist::FillTailOp::getOperationName(),
+                                     dist::OffsetOp::getOperationName(),
+                                     dist::RawAllGatherOp::getOperationName(),
+                                     dist::RawReduceScatterOp::getOperationName(),
+                                     dist::RawAllToAllOp::getOperationName()};
   return isEvaluated(name) || llvm::is_contained(runOps, name.getStringRef());
 }
 

@@ -107,7 +107,8 @@ int64_t convertToInteger(DType dtype, double value) {
   return int64_t(value);
 }
 
-/// Above 2^53 the bits that a double drops are kept as one sticky bit, so that the second rounding is that of the integer.
+/// Above 2^53 the bits that a double drops are kept as one sticky bit, so that the second rounding is that of the
+/// integer.
 static double sticky(uint64_t magnitude) {
   if (magnitude < (uint64_t(1) << 53))
     return double(magnitude);
@@ -134,7 +135,8 @@ void round(Tensor &tensor) {
       value = wrapTo(tensor.dtype, value);
 }
 
-// ---- bytes -----------------------------------------------------------------------------------------------------------
+// ---- bytes
+// -----------------------------------------------------------------------------------------------------------
 
 static float bfloatToFloat(uint16_t bits) {
   uint32_t wide = uint32_t(bits) << 16;
@@ -286,14 +288,16 @@ std::vector<std::byte> tensorToBytes(const Tensor &tensor) {
 Tensor tensorFromArray(const Array &array) { return tensorFromBytes(array.dtype, array.shape, array.data.data()); }
 Array tensorToArray(const Tensor &tensor) { return {tensor.dtype, tensor.shape, tensorToBytes(tensor)}; }
 
-// ---- attributes ------------------------------------------------------------------------------------------------------
+// ---- attributes
+// ------------------------------------------------------------------------------------------------------
 
 Expected<Tensor> tensorFromAttr(ElementsAttr attr) {
   std::optional<DType> dtype = findDType(attr.getElementType());
   if (!dtype) {
     std::string text;
     llvm::raw_string_ostream(text) << attr.getShapedType();
-    return Status::error(ErrorKind::Unsupported, "a constant of type " + text + " has no element type that can be computed with");
+    return Status::error(ErrorKind::Unsupported,
+                         "a constant of type " + text + " has no element type that can be computed with");
   }
   ArrayRef<int64_t> shape = attr.getShapedType().getShape();
   Tensor tensor(*dtype, shape);

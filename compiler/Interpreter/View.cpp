@@ -1,5 +1,5 @@
-// Ops that move elements: reshape, transpose, broadcast, slice, concat, pad. Also the strided reading that other families use.
-// An op's result has the shape of its type, so the same code serves global shapes and local boxes.
+// Ops that move elements: reshape, transpose, broadcast, slice, concat, pad. Also the strided reading that other
+// families use. An op's result has the shape of its type, so the same code serves global shapes and local boxes.
 #include "compiler/Interpreter/Evaluators.h"
 
 namespace hpc::interpreter {
@@ -86,8 +86,9 @@ static Results evaluatePad(nn::PadOp op, Operands operands) {
     std::fill(result.floats.begin(), result.floats.end(), real.getValueAsDouble());
   else if (auto whole = dyn_cast<IntegerAttr>(op.getValue()))
     std::fill(result.ints.begin(), result.ints.end(),
-              whole.getType().isUnsignedInteger() || whole.getType().isInteger(1) ? int64_t(whole.getValue().getZExtValue())
-                                                                                  : whole.getValue().getSExtValue());
+              whole.getType().isUnsignedInteger() || whole.getType().isInteger(1)
+                  ? int64_t(whole.getValue().getZExtValue())
+                  : whole.getValue().getSExtValue());
   else
     return Status::error(ErrorKind::Model, describe(op) + ": `value` must be a number");
   // Negative amounts crop: the part of the operand that stays begins at max(0, -low) and lands at max(0, low).
