@@ -1,5 +1,5 @@
-// Messages to structs. One `decode` per struct, in the order of Plan.h; the first thing that a struct cannot say is kept
-// in `Decoder::error` and ends the decoding.
+// Messages to structs. One `decode` per struct, in the order of Plan.h; the first thing that a struct cannot say is
+// kept in `Decoder::error` and ends the decoding.
 #include "runtime/plan/PlanProto.h"
 #include "runtime/plan/plan.pb.h"
 
@@ -13,7 +13,8 @@ struct Decoder {
   template <typename T> void decodeEnum(int from, int numValues, const char *what, T &to) {
     if (from < 1 || from > numValues) {
       if (error.empty())
-        error = std::string("unknown ") + what + " " + std::to_string(from) + "; the file is corrupt or of a newer version";
+        error =
+            std::string("unknown ") + what + " " + std::to_string(from) + "; the file is corrupt or of a newer version";
       return;
     }
     to = T(from - 1);
@@ -153,16 +154,26 @@ struct Decoder {
   void decode(const proto::Instruction &from, Instruction &to) {
     to.node = from.node();
     switch (from.action_case()) {
-    case proto::Instruction::kGemm: return decodeAction<Gemm>(from.gemm(), to.action);
-    case proto::Instruction::kKernel: return decodeAction<Kernel>(from.kernel(), to.action);
-    case proto::Instruction::kCopy: return decodeAction<Copy>(from.copy(), to.action);
-    case proto::Instruction::kCollective: return decodeAction<Collective>(from.collective(), to.action);
-    case proto::Instruction::kSend: return decodeAction<Send>(from.send(), to.action);
-    case proto::Instruction::kRecv: return decodeAction<Recv>(from.recv(), to.action);
-    case proto::Instruction::kWait: return decodeAction<Wait>(from.wait(), to.action);
-    case proto::Instruction::kLoadInput: return decodeAction<LoadInput>(from.load_input(), to.action);
-    case proto::Instruction::kStoreOutput: return decodeAction<StoreOutput>(from.store_output(), to.action);
-    case proto::Instruction::ACTION_NOT_SET: break;
+    case proto::Instruction::kGemm:
+      return decodeAction<Gemm>(from.gemm(), to.action);
+    case proto::Instruction::kKernel:
+      return decodeAction<Kernel>(from.kernel(), to.action);
+    case proto::Instruction::kCopy:
+      return decodeAction<Copy>(from.copy(), to.action);
+    case proto::Instruction::kCollective:
+      return decodeAction<Collective>(from.collective(), to.action);
+    case proto::Instruction::kSend:
+      return decodeAction<Send>(from.send(), to.action);
+    case proto::Instruction::kRecv:
+      return decodeAction<Recv>(from.recv(), to.action);
+    case proto::Instruction::kWait:
+      return decodeAction<Wait>(from.wait(), to.action);
+    case proto::Instruction::kLoadInput:
+      return decodeAction<LoadInput>(from.load_input(), to.action);
+    case proto::Instruction::kStoreOutput:
+      return decodeAction<StoreOutput>(from.store_output(), to.action);
+    case proto::Instruction::ACTION_NOT_SET:
+      break;
     }
     if (error.empty())
       error = "an instruction of a kind that this reader does not know (node '" + from.node() +

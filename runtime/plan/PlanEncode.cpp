@@ -7,213 +7,219 @@ namespace {
 
 template <typename To, typename From> To shifted(From value) { return To(int(value) + 1); }
 
-template <typename Message, typename Struct> void encodeAll(const std::vector<Struct> &from, Message *to) {
-  to->Reserve(int(from.size()));
-  for (const Struct &item : from)
-    encode(item, *to->Add());
-}
-
-void encode(const ByCoord &from, proto::ByCoord &to) {
-  for (int64_t value : from.values)
-    to.add_values(value);
-}
-
-void addSizes(const std::vector<int64_t> &from, google::protobuf::RepeatedField<int64_t> *to) {
-  for (int64_t value : from)
-    to->Add(value);
-}
-
-void encode(const Slice &from, proto::Slice &to) {
-  addSizes(from.view, to.mutable_view());
-  addSizes(from.permutation, to.mutable_permutation());
-  encodeAll(from.start, to.mutable_start());
-  encodeAll(from.extent, to.mutable_extent());
-  addSizes(from.box, to.mutable_box());
-}
-
-void encode(const Buffer &from, proto::Buffer &to) {
-  to.set_name(from.name);
-  to.set_dtype(shifted<proto::DType>(from.dtype));
-  addSizes(from.box, to.mutable_box());
-  to.set_memory(shifted<proto::MemoryClass>(from.memory));
-  to.set_bytes(from.bytes);
-  to.set_offset(from.offset);
-  to.set_slots(from.slots);
-  to.set_slot_stride(from.slotStride);
-}
-
-void encode(const Ref &from, proto::Ref &to) {
-  to.set_buffer(from.buffer);
-  to.set_byte_offset(from.byteOffset);
-}
-
-void encode(const Reason &from, proto::Reason &to) {
-  to.set_node(from.node);
-  to.set_path(from.path);
-  to.set_cause(from.cause);
-  to.set_avoid(from.avoid);
-}
-
-void encode(const Gemm &from, proto::Gemm &to) {
-  encode(from.a, *to.mutable_a());
-  encode(from.b, *to.mutable_b());
-  encode(from.c, *to.mutable_c());
-  encode(from.m, *to.mutable_m());
-  encode(from.n, *to.mutable_n());
-  encode(from.k, *to.mutable_k());
-  to.set_lda(from.lda);
-  to.set_ldb(from.ldb);
-  to.set_ldc(from.ldc);
-  to.set_transpose_a(from.transposeA);
-  to.set_transpose_b(from.transposeB);
-  addSizes(from.batch, to.mutable_batch());
-  addSizes(from.strideA, to.mutable_stride_a());
-  addSizes(from.strideB, to.mutable_stride_b());
-  addSizes(from.strideC, to.mutable_stride_c());
-}
-
-void encode(const Kernel &from, proto::Kernel &to) {
-  to.set_symbol(from.symbol);
-  encodeAll(from.args, to.mutable_args());
-  for (bool writes : from.writes)
-    to.add_writes(writes);
-  addSizes(from.argBytes, to.mutable_arg_bytes());
-  encodeAll(from.scalars, to.mutable_scalars());
-  to.set_rows(from.rows);
-}
-
-void encode(const Copy &from, proto::Copy &to) {
-  encode(from.src, *to.mutable_src());
-  encode(from.dst, *to.mutable_dst());
-  to.set_bytes(from.bytes);
-}
-
-void encode(const Collective &from, proto::Collective &to) {
-  to.set_kind(shifted<proto::CollectiveKind>(from.kind));
-  to.set_reduce(shifted<proto::ReduceKind>(from.reduce));
-  for (const std::string &axis : from.axes)
-    to.add_axes(axis);
-  to.set_dtype(shifted<proto::DType>(from.dtype));
-  to.set_count(from.count);
-  encode(from.src, *to.mutable_src());
-  encode(from.dst, *to.mutable_dst());
-  encode(from.source, *to.mutable_source());
-  encode(from.reason, *to.mutable_reason());
-}
-
-template <typename Transfer, typename Message> void encodeTransfer(const Transfer &from, Message &to) {
-  to.set_bytes(from.bytes);
-  encode(from.peer, *to.mutable_peer());
-  to.set_channel(from.channel);
-  to.set_request(from.request);
-  encode(from.reason, *to.mutable_reason());
-}
-
-void encode(const LoadInput &from, proto::LoadInput &to) {
-  to.set_input(from.input);
-  encode(from.dst, *to.mutable_dst());
-  encode(from.slice, *to.mutable_slice());
-}
-
-void encode(const StoreOutput &from, proto::StoreOutput &to) {
-  to.set_output(from.output);
-  encode(from.src, *to.mutable_src());
-  encode(from.slice, *to.mutable_slice());
-  encode(from.owner, *to.mutable_owner());
-}
-
-/// Picks the field of the oneof by the struct's type.
-struct EncodeAction {
-  proto::Instruction &to;
-  void operator()(const Gemm &from) { encode(from, *to.mutable_gemm()); }
-  void operator()(const Kernel &from) { encode(from, *to.mutable_kernel()); }
-  void operator()(const Copy &from) { encode(from, *to.mutable_copy()); }
-  void operator()(const Collective &from) { encode(from, *to.mutable_collective()); }
-  void operator()(const Send &from) {
-    encode(from.src, *to.mutable_send()->mutable_src());
-    encodeTransfer(from, *to.mutable_send());
+/// A struct, so that the templates see all overloads.
+struct Encoder {
+  template <typename Message, typename Struct> void encodeAll(const std::vector<Struct> &from, Message *to) {
+    to->Reserve(int(from.size()));
+    for (const Struct &item : from)
+      encode(item, *to->Add());
   }
-  void operator()(const Recv &from) {
-    encode(from.dst, *to.mutable_recv()->mutable_dst());
-    encodeTransfer(from, *to.mutable_recv());
+
+  void encode(const ByCoord &from, proto::ByCoord &to) {
+    for (int64_t value : from.values)
+      to.add_values(value);
   }
-  void operator()(const Wait &from) { to.mutable_wait()->set_request(from.request); }
-  void operator()(const LoadInput &from) { encode(from, *to.mutable_load_input()); }
-  void operator()(const StoreOutput &from) { encode(from, *to.mutable_store_output()); }
+
+  void addSizes(const std::vector<int64_t> &from, google::protobuf::RepeatedField<int64_t> *to) {
+    for (int64_t value : from)
+      to->Add(value);
+  }
+
+  void encode(const Slice &from, proto::Slice &to) {
+    addSizes(from.view, to.mutable_view());
+    addSizes(from.permutation, to.mutable_permutation());
+    encodeAll(from.start, to.mutable_start());
+    encodeAll(from.extent, to.mutable_extent());
+    addSizes(from.box, to.mutable_box());
+  }
+
+  void encode(const Buffer &from, proto::Buffer &to) {
+    to.set_name(from.name);
+    to.set_dtype(shifted<proto::DType>(from.dtype));
+    addSizes(from.box, to.mutable_box());
+    to.set_memory(shifted<proto::MemoryClass>(from.memory));
+    to.set_bytes(from.bytes);
+    to.set_offset(from.offset);
+    to.set_slots(from.slots);
+    to.set_slot_stride(from.slotStride);
+  }
+
+  void encode(const Ref &from, proto::Ref &to) {
+    to.set_buffer(from.buffer);
+    to.set_byte_offset(from.byteOffset);
+  }
+
+  void encode(const Reason &from, proto::Reason &to) {
+    to.set_node(from.node);
+    to.set_path(from.path);
+    to.set_cause(from.cause);
+    to.set_avoid(from.avoid);
+  }
+
+  void encode(const Gemm &from, proto::Gemm &to) {
+    encode(from.a, *to.mutable_a());
+    encode(from.b, *to.mutable_b());
+    encode(from.c, *to.mutable_c());
+    encode(from.m, *to.mutable_m());
+    encode(from.n, *to.mutable_n());
+    encode(from.k, *to.mutable_k());
+    to.set_lda(from.lda);
+    to.set_ldb(from.ldb);
+    to.set_ldc(from.ldc);
+    to.set_transpose_a(from.transposeA);
+    to.set_transpose_b(from.transposeB);
+    addSizes(from.batch, to.mutable_batch());
+    addSizes(from.strideA, to.mutable_stride_a());
+    addSizes(from.strideB, to.mutable_stride_b());
+    addSizes(from.strideC, to.mutable_stride_c());
+  }
+
+  void encode(const Kernel &from, proto::Kernel &to) {
+    to.set_symbol(from.symbol);
+    encodeAll(from.args, to.mutable_args());
+    for (bool writes : from.writes)
+      to.add_writes(writes);
+    addSizes(from.argBytes, to.mutable_arg_bytes());
+    encodeAll(from.scalars, to.mutable_scalars());
+    to.set_rows(from.rows);
+  }
+
+  void encode(const Copy &from, proto::Copy &to) {
+    encode(from.src, *to.mutable_src());
+    encode(from.dst, *to.mutable_dst());
+    to.set_bytes(from.bytes);
+  }
+
+  void encode(const Collective &from, proto::Collective &to) {
+    to.set_kind(shifted<proto::CollectiveKind>(from.kind));
+    to.set_reduce(shifted<proto::ReduceKind>(from.reduce));
+    for (const std::string &axis : from.axes)
+      to.add_axes(axis);
+    to.set_dtype(shifted<proto::DType>(from.dtype));
+    to.set_count(from.count);
+    encode(from.src, *to.mutable_src());
+    encode(from.dst, *to.mutable_dst());
+    encode(from.source, *to.mutable_source());
+    encode(from.reason, *to.mutable_reason());
+  }
+
+  template <typename Transfer, typename Message> void encodeTransfer(const Transfer &from, Message &to) {
+    to.set_bytes(from.bytes);
+    encode(from.peer, *to.mutable_peer());
+    to.set_channel(from.channel);
+    to.set_request(from.request);
+    encode(from.reason, *to.mutable_reason());
+  }
+
+  void encode(const LoadInput &from, proto::LoadInput &to) {
+    to.set_input(from.input);
+    encode(from.dst, *to.mutable_dst());
+    encode(from.slice, *to.mutable_slice());
+  }
+
+  void encode(const StoreOutput &from, proto::StoreOutput &to) {
+    to.set_output(from.output);
+    encode(from.src, *to.mutable_src());
+    encode(from.slice, *to.mutable_slice());
+    encode(from.owner, *to.mutable_owner());
+  }
+
+  /// Picks the field of the oneof by the struct's type.
+  struct EncodeAction {
+    Encoder &encoder;
+    proto::Instruction &to;
+    void operator()(const Gemm &from) { encoder.encode(from, *to.mutable_gemm()); }
+    void operator()(const Kernel &from) { encoder.encode(from, *to.mutable_kernel()); }
+    void operator()(const Copy &from) { encoder.encode(from, *to.mutable_copy()); }
+    void operator()(const Collective &from) { encoder.encode(from, *to.mutable_collective()); }
+    void operator()(const Send &from) {
+      encoder.encode(from.src, *to.mutable_send()->mutable_src());
+      encoder.encodeTransfer(from, *to.mutable_send());
+    }
+    void operator()(const Recv &from) {
+      encoder.encode(from.dst, *to.mutable_recv()->mutable_dst());
+      encoder.encodeTransfer(from, *to.mutable_recv());
+    }
+    void operator()(const Wait &from) { to.mutable_wait()->set_request(from.request); }
+    void operator()(const LoadInput &from) { encoder.encode(from, *to.mutable_load_input()); }
+    void operator()(const StoreOutput &from) { encoder.encode(from, *to.mutable_store_output()); }
+  };
+
+  void encode(const Instruction &from, proto::Instruction &to) {
+    std::visit(EncodeAction{*this, to}, from.action);
+    to.set_node(from.node);
+  }
+
+  void encode(const Program &from, proto::Program &to) {
+    to.set_name(from.name);
+    encodeAll(from.instructions, to.mutable_instructions());
+  }
+
+  void encode(const WeightBinding &from, proto::WeightBinding &to) {
+    to.set_tensor(from.tensor);
+    to.set_buffer(from.buffer);
+    encode(from.slice, *to.mutable_slice());
+  }
+
+  void encode(const ScheduleStep &from, proto::ScheduleStep &to) {
+    to.set_program(from.program);
+    to.set_micro_batch(from.microBatch);
+    to.set_slot(from.slot);
+  }
+
+  void encode(const Stage &from, proto::Stage &to) {
+    encodeAll(from.buffers, to.mutable_buffers());
+    encodeAll(from.weights, to.mutable_weights());
+    encodeAll(from.programs, to.mutable_programs());
+    encodeAll(from.schedule, to.mutable_schedule());
+    to.set_requests(from.requests);
+    to.set_weight_bytes(from.weightBytes);
+    to.set_state_bytes(from.stateBytes);
+    to.set_work_bytes(from.workBytes);
+  }
+
+  void encode(const Axis &from, proto::Axis &to) {
+    to.set_name(from.name);
+    to.set_size(from.size);
+  }
+
+  void encode(const WeightFile &from, proto::WeightFile &to) { to.set_path(from.path); }
+
+  void encode(const Tensor &from, proto::Tensor &to) {
+    to.set_name(from.name);
+    to.set_dtype(shifted<proto::DType>(from.dtype));
+    addSizes(from.shape, to.mutable_shape());
+    to.set_file(from.file);
+    to.set_offset(from.offset);
+    to.set_bytes(from.bytes);
+    for (uint64_t hash : from.hashes)
+      to.add_hashes(hash);
+    to.set_inline_data(from.inlineData);
+  }
+
+  void encode(const Port &from, proto::Port &to) {
+    to.set_name(from.name);
+    to.set_dtype(shifted<proto::DType>(from.dtype));
+    addSizes(from.shape, to.mutable_shape());
+  }
+
+  void encode(const Plan &from, proto::Plan &to) {
+    to.set_model(from.model);
+    encodeAll(from.axes, to.mutable_axes());
+    to.set_micro_batches(from.microBatches);
+    encodeAll(from.inputs, to.mutable_inputs());
+    encodeAll(from.outputs, to.mutable_outputs());
+    encodeAll(from.files, to.mutable_files());
+    encodeAll(from.tensors, to.mutable_tensors());
+    encodeAll(from.stages, to.mutable_stages());
+    to.set_code(from.code);
+    for (const std::string &feature : from.cpuFeatures)
+      to.add_cpu_features(feature);
+  }
 };
-
-void encode(const Instruction &from, proto::Instruction &to) {
-  std::visit(EncodeAction{to}, from.action);
-  to.set_node(from.node);
-}
-
-void encode(const Program &from, proto::Program &to) {
-  to.set_name(from.name);
-  encodeAll(from.instructions, to.mutable_instructions());
-}
-
-void encode(const WeightBinding &from, proto::WeightBinding &to) {
-  to.set_tensor(from.tensor);
-  to.set_buffer(from.buffer);
-  encode(from.slice, *to.mutable_slice());
-}
-
-void encode(const ScheduleStep &from, proto::ScheduleStep &to) {
-  to.set_program(from.program);
-  to.set_micro_batch(from.microBatch);
-  to.set_slot(from.slot);
-}
-
-void encode(const Stage &from, proto::Stage &to) {
-  encodeAll(from.buffers, to.mutable_buffers());
-  encodeAll(from.weights, to.mutable_weights());
-  encodeAll(from.programs, to.mutable_programs());
-  encodeAll(from.schedule, to.mutable_schedule());
-  to.set_requests(from.requests);
-  to.set_weight_bytes(from.weightBytes);
-  to.set_state_bytes(from.stateBytes);
-  to.set_work_bytes(from.workBytes);
-}
-
-void encode(const Axis &from, proto::Axis &to) {
-  to.set_name(from.name);
-  to.set_size(from.size);
-}
-
-void encode(const WeightFile &from, proto::WeightFile &to) { to.set_path(from.path); }
-
-void encode(const Tensor &from, proto::Tensor &to) {
-  to.set_name(from.name);
-  to.set_dtype(shifted<proto::DType>(from.dtype));
-  addSizes(from.shape, to.mutable_shape());
-  to.set_file(from.file);
-  to.set_offset(from.offset);
-  to.set_bytes(from.bytes);
-  for (uint64_t hash : from.hashes)
-    to.add_hashes(hash);
-  to.set_inline_data(from.inlineData);
-}
-
-void encode(const Port &from, proto::Port &to) {
-  to.set_name(from.name);
-  to.set_dtype(shifted<proto::DType>(from.dtype));
-  addSizes(from.shape, to.mutable_shape());
-}
 
 } // namespace
 
-void encode(const Plan &from, proto::Plan &to) {
-  to.set_model(from.model);
-  encodeAll(from.axes, to.mutable_axes());
-  to.set_micro_batches(from.microBatches);
-  encodeAll(from.inputs, to.mutable_inputs());
-  encodeAll(from.outputs, to.mutable_outputs());
-  encodeAll(from.files, to.mutable_files());
-  encodeAll(from.tensors, to.mutable_tensors());
-  encodeAll(from.stages, to.mutable_stages());
-  to.set_code(from.code);
-  for (const std::string &feature : from.cpuFeatures)
-    to.add_cpu_features(feature);
-}
+void encode(const Plan &plan, proto::Plan &message) { Encoder().encode(plan, message); }
 
 } // namespace hpc::plan

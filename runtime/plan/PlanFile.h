@@ -1,5 +1,6 @@
 // Reads and writes plan files. A plan that comes out of the reader has passed checkStructure and checkRanges
-// (PlanStructure.h, CheckRanges in PlanCheck.h): nothing in it points outside anything, so the executor need not look again.
+// (PlanStructure.h, CheckRanges in PlanCheck.h): nothing in it points outside anything, so the executor need not look
+// again.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -10,8 +11,8 @@
 
 namespace hpc::plan {
 
-/// Errors are of kind Io (cannot be read) or Plan (not a plan, another major version, truncated, corrupt, inconsistent), and
-/// start with the file's name.
+/// Errors are of kind Io (cannot be read) or Plan (not a plan, another major version, truncated, corrupt,
+/// inconsistent), and start with the file's name.
 Expected<Plan> readPlan(const std::string &path);
 /// The same for bytes in memory; `name` stands for the file in errors.
 Expected<Plan> parsePlan(std::string_view bytes, const std::string &name);

@@ -1,5 +1,5 @@
-// Between the plan's structs and the messages of plan.proto, field by field. Decoding refuses only what the structs cannot
-// say (unknown enum values, an empty instruction); whether a number makes sense is for PlanStructure.h.
+// Between the plan's structs and the messages of plan.proto, field by field. Decoding refuses only what the structs
+// cannot say (unknown enum values, an empty instruction); whether a number makes sense is for PlanStructure.h.
 #pragma once
 
 #include "runtime/base/Status.h"

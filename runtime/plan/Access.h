@@ -1,0 +1,41 @@
+// What an instruction touches: the one place that knows, per instruction, which bytes are read and written. All checks
+// of memory (ranges, liveness, transfers in flight) read this list and never look into instructions themselves.
+#pragma once
+
+#include "runtime/plan/Plan.h"
+
+#include <vector>
+
+namespace hpc::plan {
+
+/// Bytes ref.byteOffset .. ref.byteOffset+bytes-1 of a buffer, the widest over all coordinates and micro-batches.
+/// `bytes` is `saturated` (CheckedMath.h) where it would overflow.
+struct Access {
+  Ref ref;
+  int64_t bytes = 0;
+  bool write = false;
+  const char *role = "";                  ///< "a", "dst", "arg", ...
+  int64_t coordinate = 0, microBatch = 0; ///< where it is the widest
+};
+
+/// Reads come before writes. Needs a plan that passed checkStructure, or, for one instruction, whose extents are >= 0.
+std::vector<Access> accessesOf(const Plan &plan, const Instruction &instruction);
+
+/// Members of each group of the collective. Unknown axes count as 1.
+int64_t groupSize(const Plan &plan, const std::vector<std::string> &axes);
+
+/// Calls visit(coordinate, microBatch) once for every entry in which the tables may differ; it stops when visit is
+/// false.
+template <typename Visit>
+bool forEachEntry(const Plan &plan, std::initializer_list<const ByCoord *> tables, Visit visit) {
+  size_t entries = 1;
+  for (const ByCoord *table : tables)
+    entries = table->values.size() > entries ? table->values.size() : entries;
+  int64_t ranks = plan.ranksPerStage();
+  for (size_t i = 0; i < entries; ++i)
+    if (!visit(int64_t(i) % ranks, int64_t(i) / ranks))
+      return false;
+  return true;
+}
+
+} // namespace hpc::plan

@@ -1,0 +1,109 @@
+// Ranges: accesses stay inside buffers, writes do not overlap reads of the same instruction, a gemm's result elements
+// are distinct. With this and the offsets that checkStructure has seen, no instruction can touch memory outside its
+// arena.
+#include "runtime/plan/Access.h"
+#include "runtime/plan/CheckedMath.h"
+#include "runtime/plan/PlanCheck.h"
+#include "runtime/plan/PlanNames.h"
+
+#include <algorithm>
+
+namespace hpc::plan {
+
+namespace {
+
+Status fault(const std::string &message) { return Status::error(ErrorKind::Plan, message); }
+
+Status checkInside(const Plan &plan, const Stage &stage, const Access &access) {
+  const Buffer &buffer = stage.buffers[access.ref.buffer];
+  if (addSizes(access.ref.byteOffset, access.bytes) <= buffer.bytes)
+    return Status::success();
+  return fault(std::string(access.write ? "writes " : "reads ") + std::to_string(access.bytes) + " bytes at byte " +
+               std::to_string(access.ref.byteOffset) + " of " + bufferText(stage, access.ref.buffer) + " (" +
+               access.role + "), which has " + std::to_string(buffer.bytes) + "; first at " +
+               coordinateText(plan, access.coordinate) + ", micro-batch " + std::to_string(access.microBatch));
+}
+
+/// In place means exactly the same bytes; an instruction that does not work element by element must not be in place at
+/// all.
+bool mayBeInPlace(const Action &action) {
+  if (const auto *collective = std::get_if<Collective>(&action))
+    return collective->kind != CollectiveKind::AllGather && collective->kind != CollectiveKind::ReduceScatter;
+  return std::holds_alternative<Kernel>(action);
+}
+
+Status checkOverlap(const Stage &stage, const Action &action, const Access &one, const Access &other) {
+  if ((!one.write && !other.write) || one.ref.buffer != other.ref.buffer || one.bytes == 0 || other.bytes == 0)
+    return Status::success();
+  int64_t a = one.ref.byteOffset, b = other.ref.byteOffset;
+  bool same = a == b && one.bytes == other.bytes;
+  if (a + one.bytes <= b || b + other.bytes <= a || (same && mayBeInPlace(action)))
+    return Status::success();
+  return fault(std::string(one.role) + " (" + std::to_string(one.bytes) + " bytes at " + std::to_string(a) + ") and " +
+               other.role + " (" + std::to_string(other.bytes) + " bytes at " + std::to_string(b) + ") overlap in " +
+               bufferText(stage, one.ref.buffer));
+}
+
+/// C's elements must be distinct. Sorted by stride, each dim has to step over all that the smaller ones reach.
+Status checkGemm(const Plan &plan, const Gemm &gemm) {
+  int64_t ranks = plan.ranksPerStage();
+  Status status;
+  forEachEntry(plan, {&gemm.m, &gemm.n, &gemm.k}, [&](int64_t coordinate, int64_t microBatch) {
+    int64_t m = gemm.m.at(coordinate, microBatch, ranks), n = gemm.n.at(coordinate, microBatch, ranks),
+            k = gemm.k.at(coordinate, microBatch, ranks);
+    auto shortLeading = [&](const char *what, int64_t leading, int64_t rows, int64_t columns) {
+      if (!status.ok() || rows <= 1 || leading >= columns)
+        return;
+      status = fault(std::string(what) + " is " + std::to_string(leading) + " at " + coordinateText(plan, coordinate) +
+                     ", the matrix has " + std::to_string(columns) + " columns");
+    };
+    shortLeading("lda", gemm.lda, gemm.transposeA ? k : m, gemm.transposeA ? m : k);
+    shortLeading("ldb", gemm.ldb, gemm.transposeB ? n : k, gemm.transposeB ? k : n);
+    shortLeading("ldc", gemm.ldc, m, n);
+    std::vector<std::pair<int64_t, int64_t>> dims = {{1, n}, {gemm.ldc, m}}; // stride, size
+    for (size_t i = 0; i < gemm.batch.size(); ++i)
+      dims.emplace_back(gemm.strideC[i], gemm.batch[i]);
+    for (const auto &dim : dims)
+      if (dim.second == 0)
+        return status.ok();
+    std::sort(dims.begin(), dims.end());
+    int64_t reach = 0;
+    for (const auto &[stride, size] : dims) {
+      if (status.ok() && size > 1 && stride <= reach)
+        status = fault("elements of c share memory at " + coordinateText(plan, coordinate) + ": a dim of " +
+                       std::to_string(size) + " with stride " + std::to_string(stride) + " steps inside " +
+                       std::to_string(reach + 1) + " elements");
+      if (size > 1)
+        reach = addSizes(reach, multiplySizes(size - 1, stride));
+    }
+    return status.ok();
+  });
+  return status;
+}
+
+Status checkInstruction(const Plan &plan, const Stage &stage, const Instruction &instruction) {
+  std::vector<Access> accesses = accessesOf(plan, instruction);
+  for (const Access &access : accesses)
+    HPC_RETURN_IF_ERROR(checkInside(plan, stage, access));
+  for (size_t i = 0; i < accesses.size(); ++i)
+    for (size_t j = i + 1; j < accesses.size(); ++j)
+      HPC_RETURN_IF_ERROR(checkOverlap(stage, instruction.action, accesses[i], accesses[j]));
+  if (const auto *gemm = std::get_if<Gemm>(&instruction.action))
+    return checkGemm(plan, *gemm);
+  return Status::success();
+}
+
+} // namespace
+
+Status checkRanges(const Plan &plan) {
+  for (size_t s = 0; s < plan.stages.size(); ++s)
+    for (size_t p = 0; p < plan.stages[s].programs.size(); ++p) {
+      const std::vector<Instruction> &instructions = plan.stages[s].programs[p].instructions;
+      for (size_t i = 0; i < instructions.size(); ++i)
+        if (Status status = checkInstruction(plan, plan.stages[s], instructions[i]); !status.ok())
+          return status.at(instructionText(plan, int64_t(s), int64_t(p), int64_t(i)));
+    }
+  return Status::success();
+}
+
+} // namespace hpc::plan

@@ -1,0 +1,39 @@
+// The plan's own check: a plan that passes can run to its end on every rank, with no access outside a buffer, no two
+// live buffers in one place, no deadlock, and every element of every output stored once. It executes nothing and needs
+// no weights; what it cannot see is whether the arithmetic is right (hpc-opt --verify).
+#pragma once
+
+#include "runtime/base/Status.h"
+#include "runtime/plan/Plan.h"
+#include "runtime/plan/PlanFacts.h"
+
+namespace hpc::plan {
+
+/// All of the checks below, in this order, after checkStructure. Errors are of kind Plan and name stage, coordinate,
+/// program, instruction, ONNX node, the value and what it should be.
+Status checkPlan(const Plan &plan);
+
+/// checkPlan, and what it found out on the way.
+Expected<PlanFacts> analysePlan(const Plan &plan);
+
+/// Every access of every instruction stays inside its buffer, at every coordinate; what an instruction writes does not
+/// overlap what it reads.
+Status checkRanges(const Plan &plan);
+
+/// No two buffers that live at once share memory, a Temp buffer is written before it is read, weights are disjoint,
+/// bound once and never written. A Temp buffer lives from its first to its last use in a program; one that is sent or
+/// received lives until the Wait.
+Status checkMemory(const Plan &plan);
+
+/// Over the coordinates of a stage, the slices of each tensor cover it, and ranges of a view dim are equal or disjoint.
+Status checkWeights(const Plan &plan);
+
+/// Each element of each output is stored by exactly one owner, over stages, coordinates and micro-batches.
+Status checkOutputs(const Plan &plan);
+
+/// Runs all ranks' streams of collectives, sends, receives and waits side by side, as rendezvous with no buffering:
+/// kinds, groups, counts, bytes and order match, nobody waits for ever, each program meets the data of its own
+/// micro-batch in its slot, and nothing touches a buffer in flight. Fills `timeline` where it is not null.
+Status simulatePlan(const Plan &plan, Timeline *timeline);
+
+} // namespace hpc::plan

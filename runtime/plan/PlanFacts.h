@@ -1,0 +1,51 @@
+// What is known about a plan before it runs: memory per rank, traffic, the pipeline's bubble. All of it follows from
+// the plan alone; nothing is measured.
+#pragma once
+
+#include "runtime/plan/Plan.h"
+
+namespace hpc::plan {
+
+/// Bytes of one rank of a stage (the ranks of a stage have the same arenas).
+struct MemoryFacts {
+  int64_t weight = 0; ///< the weight arena
+  int64_t state = 0;  ///< the state arena
+  int64_t slot = 0;   ///< all copies of all Slot buffers
+  int64_t temp = 0;   ///< what else the work arena has
+  int64_t total() const { return weight + state + slot + temp; }
+};
+
+/// One Collective or Send instruction over a whole step.
+struct TrafficFacts {
+  int64_t stage = 0, program = 0, instruction = 0;
+  int64_t bytes =
+      0; ///< payload of one rank and one run: the full array of a collective (before a scatter, after a gather)
+  int64_t runs = 0;   ///< times that the stage runs it in a step
+  int64_t groups = 0; ///< a collective's groups in the stage; a send's coordinates that have a peer
+  int64_t totalBytes() const { return bytes * runs * groups; }
+};
+
+/// A run of a program that computes, in the simulation's clock, in which each of them takes one unit.
+struct Turn {
+  int64_t start = 0;
+  int32_t step = 0; ///< index into Stage::schedule
+};
+
+struct Timeline {
+  std::vector<std::vector<Turn>> stages; ///< at coordinate 0, in order
+  int64_t length = 0;                    ///< the last end
+  /// Share of (stages * length) in which a stage idles.
+  double bubble() const;
+};
+
+struct PlanFacts {
+  std::vector<MemoryFacts> memory; ///< by stage
+  std::vector<TrafficFacts> collectives, transfers;
+  std::vector<int64_t> gemmFlops; ///< by stage: of one rank in one step, the largest over coordinates
+  Timeline timeline;
+};
+
+/// Everything but the timeline. Needs a plan that passed checkStructure.
+PlanFacts staticFacts(const Plan &plan);
+
+} // namespace hpc::plan

@@ -1,0 +1,116 @@
+// The envelope of a plan file: format tag, version, hash, then the plan itself. The version is judged before the body
+// is parsed, so that a newer plan is refused for being newer and not for what an old reader makes of it.
+#include "runtime/plan/PlanFile.h"
+
+#include "runtime/base/File.h"
+#include "runtime/base/Hash.h"
+#include "runtime/plan/PlanCheck.h"
+#include "runtime/plan/PlanProto.h"
+#include "runtime/plan/PlanStructure.h"
+#include "runtime/plan/plan.pb.h"
+
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+
+namespace hpc::plan {
+
+namespace {
+
+constexpr std::string_view formatTag = "hpc-plan";
+/// Protocol Buffers count bytes of a message in an int.
+constexpr size_t maxFileBytes = (size_t(1) << 31) - (1 << 16);
+
+template <typename... Parts> Status fault(const std::string &name, const Parts &...parts) {
+  std::string message = name + ": ";
+  ((message += parts), ...);
+  return Status::error(ErrorKind::Plan, message);
+}
+
+/// Map-free messages have one encoding under this flag, whatever the library's version does by default.
+template <typename Message> std::string toBytes(const Message &message) {
+  std::string bytes;
+  {
+    google::protobuf::io::StringOutputStream stream(&bytes);
+    google::protobuf::io::CodedOutputStream coded(&stream);
+    coded.SetSerializationDeterministic(true);
+    message.SerializeToCodedStream(&coded);
+  }
+  return bytes;
+}
+
+std::string versionText(int64_t major, int64_t minor) { return std::to_string(major) + "." + std::to_string(minor); }
+
+} // namespace
+
+Expected<std::string> openEnvelope(std::string_view bytes, const std::string &name) {
+  std::string head = std::string("\x0a\x08") + std::string(formatTag);
+  if (bytes.substr(0, head.size()) != head)
+    return fault(name,
+                 bytes.empty() ? "is empty, not a plan" : "is not a plan: it does not begin with the tag 'hpc-plan'");
+  if (bytes.size() > maxFileBytes)
+    return fault(name, "has ", std::to_string(bytes.size()), " bytes, a plan has at most ",
+                 std::to_string(maxFileBytes));
+  proto::PlanFile file;
+  if (!file.ParseFromArray(bytes.data(), int(bytes.size())))
+    return fault(name, "is truncated or corrupt: its envelope cannot be parsed; write the plan again");
+  if (file.format() != formatTag)
+    return fault(name, "is corrupt: it has two format tags");
+  if (file.major() != uint32_t(majorVersion))
+    return fault(name, "is a plan of version ", versionText(file.major(), file.minor()),
+                 ", this program reads version ", std::to_string(majorVersion),
+                 ".x; compile the model again with the hpc-opt that belongs to it");
+  if (file.hash() != hashBytes(file.plan().data(), int64_t(file.plan().size())))
+    return fault(name, "is truncated or corrupt: the hash of its ", std::to_string(file.plan().size()),
+                 " bytes of plan differs from the recorded one; write the plan again");
+  return std::move(*file.mutable_plan());
+}
+
+std::string sealEnvelope(std::string body) {
+  proto::PlanFile file;
+  file.set_format(std::string(formatTag));
+  file.set_major(majorVersion);
+  file.set_minor(minorVersion);
+  file.set_hash(hashBytes(body.data(), int64_t(body.size())));
+  file.set_plan(std::move(body));
+  return toBytes(file);
+}
+
+Expected<Plan> parsePlan(std::string_view bytes, const std::string &name) {
+  Expected<std::string> body = openEnvelope(bytes, name);
+  if (!body.ok())
+    return body.status();
+  proto::Plan message;
+  if (!message.ParseFromString(*body))
+    return fault(name, "is corrupt: its plan cannot be parsed; write the plan again");
+  Expected<Plan> plan = decode(message);
+  if (!plan.ok())
+    return plan.status().at(name);
+  HPC_RETURN_IF_ERROR(checkStructure(*plan).at(name));
+  HPC_RETURN_IF_ERROR(checkRanges(*plan).at(name));
+  return plan;
+}
+
+Expected<Plan> readPlan(const std::string &path) {
+  Expected<MappedFile> file = MappedFile::open(path);
+  if (!file.ok())
+    return file.status();
+  return parsePlan(file->text(), path);
+}
+
+std::string serializePlan(const Plan &plan) {
+  proto::Plan message;
+  encode(plan, message);
+  return sealEnvelope(toBytes(message));
+}
+
+Status writePlan(const Plan &plan, const std::string &path) {
+  proto::Plan message;
+  encode(plan, message);
+  if (message.ByteSizeLong() > maxFileBytes - 1024)
+    return Status::error(ErrorKind::Capacity, path + ": the plan has " + std::to_string(message.ByteSizeLong()) +
+                                                  " bytes, a plan file holds at most " + std::to_string(maxFileBytes) +
+                                                  "; keep large constants in a weight file");
+  return writeFile(path, sealEnvelope(toBytes(message)));
+}
+
+} // namespace hpc::plan

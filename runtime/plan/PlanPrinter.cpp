@@ -1,0 +1,179 @@
+// The plan as text, part by part in the order in which one reads it.
+#include "runtime/plan/PlanPrinter.h"
+
+#include "runtime/plan/PlanNames.h"
+#include "runtime/plan/Schedule.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace hpc::plan {
+
+namespace {
+
+/// A picture wider than this is cut off: it has become a pattern by then.
+constexpr int64_t maxColumns = 64;
+
+std::string number(int64_t value) { return std::to_string(value); }
+
+std::string portText(const Port &port) { return port.name + ": " + hpc::name(port.dtype) + shapeText(port.shape); }
+
+std::string header(const Plan &plan) {
+  std::string axes,
+      text = "plan '" + plan.model + "', version " + number(majorVersion) + "." + number(minorVersion) + "\n";
+  for (const Axis &axis : plan.axes)
+    axes += (axes.empty() ? "" : ", ") + axis.name + "=" + number(axis.size);
+  text += "mesh: " + (axes.empty() ? "one rank a stage" : axes) + "\n";
+  text += "stages: " + number(int64_t(plan.stages.size())) + ", ranks per stage: " + number(plan.ranksPerStage()) +
+          ", ranks: " + number(plan.worldSize()) + ", micro-batches: " + number(plan.microBatches) + "\n";
+  for (const Port &port : plan.inputs)
+    text += "input " + portText(port) + "\n";
+  for (const Port &port : plan.outputs)
+    text += "output " + portText(port) + "\n";
+  text += "code: " + bytesText(int64_t(plan.code.size()));
+  for (size_t i = 0; i < plan.cpuFeatures.size(); ++i)
+    text += (i ? " " : ", needs ") + plan.cpuFeatures[i];
+  return text + "\n";
+}
+
+std::string memory(const Plan &plan, const PlanFacts &facts) {
+  std::string text = "memory per rank:\n";
+  for (size_t s = 0; s < facts.memory.size(); ++s) {
+    const MemoryFacts &memory = facts.memory[s];
+    text += "  stage " + number(int64_t(s)) + ": weight " + number(memory.weight) + ", state " + number(memory.state) +
+            ", slot " + number(memory.slot) + ", temp " + number(memory.temp) + ", total " + bytesText(memory.total()) +
+            "\n";
+  }
+  return text;
+}
+
+std::string bufferLine(const Buffer &buffer, size_t index) {
+  std::string text = "  b" + number(int64_t(index)) + " " + name(buffer.memory) + " " + hpc::name(buffer.dtype) +
+                     shapeText(buffer.box) + ", " + number(buffer.bytes) + " bytes at " + number(buffer.offset);
+  if (buffer.slots > 1)
+    text += ", " + number(buffer.slots) + " slots by " + number(buffer.slotStride);
+  return buffer.name.empty() ? text + "\n" : text + "  # " + buffer.name + "\n";
+}
+
+std::string stageText(const Plan &plan, size_t index) {
+  const Stage &stage = plan.stages[index];
+  int64_t ranks = plan.ranksPerStage(), first = int64_t(index) * ranks;
+  std::string text =
+      "stage " + number(int64_t(index)) + " (ranks " + number(first) + ".." + number(first + ranks - 1) + "):\n";
+  for (size_t i = 0; i < stage.buffers.size(); ++i)
+    text += bufferLine(stage.buffers[i], i);
+  for (const WeightBinding &binding : stage.weights) {
+    const Tensor &tensor = plan.tensors[binding.tensor];
+    text += "  weight " + tensor.name + ": " + hpc::name(tensor.dtype) + shapeText(tensor.shape) + " -> b" +
+            number(binding.buffer) + ", " + sliceText(plan, binding.slice, tensor.shape) + "\n";
+  }
+  for (const Program &program : stage.programs) {
+    text += "  program " + program.name + ":\n";
+    for (size_t i = 0; i < program.instructions.size(); ++i)
+      text += "    " + number(int64_t(i)) + ": " + instructionLine(plan, stage, program.instructions[i]) + "\n";
+  }
+  return text;
+}
+
+const Instruction &at(const Plan &plan, const TrafficFacts &traffic) {
+  return plan.stages[traffic.stage].programs[traffic.program].instructions[traffic.instruction];
+}
+
+std::string reasonText(const Reason &reason) {
+  std::string text = ", node " + (reason.node.empty() ? "?" : reason.node);
+  if (!reason.path.empty())
+    text += " (" + reason.path + ")";
+  if (!reason.cause.empty())
+    text += ": " + reason.cause;
+  return reason.avoid.empty() ? text : text + "; avoided by " + reason.avoid;
+}
+
+std::string trafficText(const Plan &plan, const PlanFacts &facts) {
+  std::string text = "collectives in a step:\n";
+  int64_t collectiveRuns = 0, collectiveBytes = 0, transferRuns = 0, transferBytes = 0;
+  for (const TrafficFacts &traffic : facts.collectives) {
+    const auto &collective = std::get<Collective>(at(plan, traffic).action);
+    std::string axes;
+    for (const std::string &axis : collective.axes)
+      axes += (axes.empty() ? "" : ", ") + axis;
+    text += "  stage " + number(traffic.stage) + ": " + name(collective.kind) + " {" + axes + "} " +
+            number(traffic.bytes) + " bytes x " + number(traffic.runs) + reasonText(collective.reason) + "\n";
+    collectiveRuns += traffic.runs;
+    collectiveBytes += traffic.bytes * traffic.runs;
+  }
+  text += "transfers in a step:\n";
+  for (const TrafficFacts &traffic : facts.transfers) {
+    const auto &send = std::get<Send>(at(plan, traffic).action);
+    text += "  stage " + number(traffic.stage) + ": " + number(traffic.bytes) + " bytes x " + number(traffic.runs) +
+            " to rank " + tableText(plan, send.peer) + reasonText(send.reason) + "\n";
+    transferRuns += traffic.runs * traffic.groups;
+    transferBytes += traffic.totalBytes();
+  }
+  text += "total: " + number(collectiveRuns) + " collectives of " + bytesText(collectiveBytes) + " a rank, " +
+          number(transferRuns) + " transfers of " + bytesText(transferBytes) + "\n";
+  return text;
+}
+
+std::string scheduleText(const Plan &plan, const PlanFacts &facts) {
+  std::string text = "schedule:\n";
+  for (size_t s = 0; s < plan.stages.size(); ++s)
+    text += "  stage " + number(int64_t(s)) + " runs " + formatSchedule(scheduleOf(plan.stages[s])) + "\n";
+  if (facts.timeline.stages.empty())
+    return text;
+  char bubble[64];
+  std::snprintf(bubble, sizeof(bubble), "%.1f%%", 100 * facts.timeline.bubble());
+  text += "pipeline (every program taken as equally long):\n" + timelinePicture(plan, facts.timeline);
+  return text + "bubble: " + bubble + "\n";
+}
+
+} // namespace
+
+std::string bytesText(int64_t bytes) {
+  static const char *const units[] = {"KiB", "MiB", "GiB", "TiB"};
+  std::string text = number(bytes) + " bytes";
+  if (bytes < 1024)
+    return text;
+  double value = double(bytes) / 1024;
+  int unit = 0;
+  for (; value >= 1024 && unit < 3; ++unit)
+    value /= 1024;
+  char buffer[64];
+  std::snprintf(buffer, sizeof(buffer), " (%.1f %s)", value, units[unit]);
+  return text + buffer;
+}
+
+std::string timelinePicture(const Plan &plan, const Timeline &timeline) {
+  auto label = [&](size_t stage, const Turn &turn) {
+    const ScheduleStep &step = plan.stages[stage].schedule[turn.step];
+    return std::string(1, programLetter(plan.stages[stage].programs[step.program].name)) + number(step.microBatch);
+  };
+  size_t width = 2;
+  for (size_t s = 0; s < timeline.stages.size(); ++s)
+    for (const Turn &turn : timeline.stages[s])
+      width = std::max(width, label(s, turn).size());
+  int64_t columns = std::min(timeline.length, maxColumns);
+  std::string text;
+  for (size_t s = 0; s < timeline.stages.size(); ++s) {
+    std::vector<std::string> cells(columns, ".");
+    for (const Turn &turn : timeline.stages[s])
+      if (turn.start < columns)
+        cells[turn.start] = label(s, turn);
+    std::string line = "  stage " + number(int64_t(s)) + ":";
+    for (const std::string &cell : cells)
+      line += " " + cell + std::string(width - cell.size(), ' ');
+    if (timeline.length > columns)
+      line += " ...";
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
+std::string printPlan(const Plan &plan, const PlanFacts &facts) {
+  std::string text = header(plan) + memory(plan, facts);
+  for (size_t s = 0; s < plan.stages.size(); ++s)
+    text += stageText(plan, s);
+  return text + trafficText(plan, facts) + scheduleText(plan, facts);
+}
+
+} // namespace hpc::plan

@@ -1,0 +1,183 @@
+// Instructions, slices and tables as text.
+#include "runtime/plan/PlanNames.h"
+#include "runtime/plan/PlanPrinter.h"
+
+#include <algorithm>
+
+namespace hpc::plan {
+
+namespace {
+
+/// "a | b | c", and "a | b | .. | z" beyond six.
+std::string joinCoordinates(const std::vector<std::string> &texts) {
+  std::string text;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    if (texts.size() > 6 && i == 3)
+      text += " | .. (" + std::to_string(texts.size()) + " coordinates)";
+    if (texts.size() > 6 && i >= 3 && i + 1 < texts.size())
+      continue;
+    text += (i ? " | " : "") + texts[i];
+  }
+  return text;
+}
+
+/// One text a coordinate, or a single one where they are all the same.
+std::string byCoordinate(std::vector<std::string> texts) {
+  if (std::all_of(texts.begin(), texts.end(), [&](const std::string &text) { return text == texts[0]; }))
+    texts.resize(1);
+  return joinCoordinates(texts);
+}
+
+std::string byMicroBatch(const std::vector<std::string> &texts) {
+  if (std::all_of(texts.begin(), texts.end(), [&](const std::string &text) { return text == texts[0]; }))
+    return texts[0];
+  std::string text;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    if (texts.size() > 4 && i == 2)
+      text += " / ..";
+    if (texts.size() > 4 && i >= 2 && i + 1 < texts.size())
+      continue;
+    text += (i ? " / " : "") + texts[i];
+  }
+  return text;
+}
+
+std::string rangeText(int64_t start, int64_t extent) {
+  return extent == 0 ? "none" : std::to_string(start) + ".." + std::to_string(start + extent - 1);
+}
+
+std::string dimText(const Plan &plan, const Slice &slice, size_t d) {
+  int64_t ranks = plan.ranksPerStage();
+  bool perMicroBatch =
+      std::max(slice.start[d].values.size(), slice.extent[d].values.size()) > size_t(std::max<int64_t>(ranks, 1));
+  std::vector<std::string> texts;
+  bool padded = false;
+  for (int64_t microBatch = 0; microBatch < (perMicroBatch ? plan.microBatches : 1); ++microBatch) {
+    std::vector<std::string> coordinates;
+    for (int64_t coordinate = 0; coordinate < ranks; ++coordinate) {
+      int64_t extent = slice.extent[d].at(coordinate, microBatch, ranks);
+      coordinates.push_back(rangeText(slice.start[d].at(coordinate, microBatch, ranks), extent));
+      padded = padded || extent < slice.box[d];
+    }
+    texts.push_back(byCoordinate(std::move(coordinates)));
+  }
+  std::string text = byMicroBatch(texts) + " of " + std::to_string(slice.view[d]);
+  return padded ? text + " (box " + std::to_string(slice.box[d]) + ")" : text;
+}
+
+bool isWhole(const Slice &slice, size_t d) {
+  const std::vector<int64_t> &extents = slice.extent[d].values;
+  return slice.box[d] == slice.view[d] &&
+         std::all_of(extents.begin(), extents.end(), [&](int64_t extent) { return extent == slice.view[d]; });
+}
+
+struct Line {
+  const Plan &plan;
+  const Stage &stage;
+
+  std::string ref(const Ref &ref) const {
+    std::string text = "b" + std::to_string(ref.buffer);
+    return ref.byteOffset ? text + "+" + std::to_string(ref.byteOffset) : text;
+  }
+  std::string table(const ByCoord &values) const { return tableText(plan, values); }
+
+  std::string operator()(const Gemm &gemm) const {
+    std::string text = "gemm " + ref(gemm.c) + " = " + ref(gemm.a) + (gemm.transposeA ? "^T" : "") + " * " +
+                       ref(gemm.b) + (gemm.transposeB ? "^T" : "") + ", m " + table(gemm.m) + ", n " + table(gemm.n) +
+                       ", k " + table(gemm.k) + ", ld " + std::to_string(gemm.lda) + " " + std::to_string(gemm.ldb) +
+                       " " + std::to_string(gemm.ldc);
+    if (!gemm.batch.empty())
+      text += ", batch " + shapeText(gemm.batch) + " strides " + shapeText(gemm.strideA) + " " +
+              shapeText(gemm.strideB) + " " + shapeText(gemm.strideC);
+    return text;
+  }
+  std::string operator()(const Kernel &kernel) const {
+    std::string reads, writes, scalars;
+    for (size_t i = 0; i < kernel.args.size(); ++i) {
+      std::string &list = kernel.writes[i] ? writes : reads;
+      list += (list.empty() ? "" : ", ") + ref(kernel.args[i]);
+    }
+    for (const ByCoord &scalar : kernel.scalars)
+      scalars += (scalars.empty() ? "" : ", ") + table(scalar);
+    std::string text =
+        "kernel " + writes + " = " + kernel.symbol + "(" + reads + "), rows " + std::to_string(kernel.rows);
+    return scalars.empty() ? text : text + ", scalars " + scalars;
+  }
+  std::string operator()(const Copy &copy) const {
+    return "copy " + ref(copy.dst) + " = " + ref(copy.src) + ", " + std::to_string(copy.bytes) + " bytes";
+  }
+  std::string operator()(const Collective &collective) const {
+    std::string axes;
+    for (const std::string &axis : collective.axes)
+      axes += (axes.empty() ? "" : ", ") + axis;
+    std::string text = std::string(name(collective.kind)) + " " + ref(collective.dst) + " = " + ref(collective.src) +
+                       " over {" + axes + "}";
+    if (collective.kind == CollectiveKind::AllReduce || collective.kind == CollectiveKind::ReduceScatter)
+      text += std::string(" ") + name(collective.reduce);
+    if (collective.kind == CollectiveKind::Permute)
+      text += " from position " + table(collective.source);
+    text += ", " + std::to_string(collective.count) + " x " + hpc::name(collective.dtype) + " (" +
+            std::to_string(collective.count * byteSize(collective.dtype)) + " bytes)";
+    return text + reason(collective.reason);
+  }
+  std::string operator()(const Send &send) const {
+    return "send " + ref(send.src) + ", " + std::to_string(send.bytes) + " bytes to rank " + table(send.peer) +
+           ", channel " + std::to_string(send.channel) + ", request " + std::to_string(send.request) +
+           reason(send.reason);
+  }
+  std::string operator()(const Recv &recv) const {
+    return "recv " + ref(recv.dst) + ", " + std::to_string(recv.bytes) + " bytes from rank " + table(recv.peer) +
+           ", channel " + std::to_string(recv.channel) + ", request " + std::to_string(recv.request) +
+           reason(recv.reason);
+  }
+  std::string operator()(const Wait &wait) const { return "wait request " + std::to_string(wait.request); }
+  std::string operator()(const LoadInput &load) const {
+    const Port &port = plan.inputs[load.input];
+    return "load " + ref(load.dst) + " = input " + port.name + ": " + sliceText(plan, load.slice, port.shape);
+  }
+  std::string operator()(const StoreOutput &store) const {
+    const Port &port = plan.outputs[store.output];
+    return "store output " + port.name + " = " + ref(store.src) + ": " + sliceText(plan, store.slice, port.shape) +
+           ", owner " + table(store.owner);
+  }
+  std::string reason(const Reason &reason) const { return reason.cause.empty() ? "" : ", because " + reason.cause; }
+};
+
+} // namespace
+
+std::string tableText(const Plan &plan, const ByCoord &table) {
+  int64_t ranks = plan.ranksPerStage();
+  std::vector<std::string> microBatches;
+  for (size_t first = 0; first < table.values.size(); first += ranks) {
+    std::vector<std::string> coordinates;
+    for (size_t i = first; i < table.values.size() && i < first + ranks; ++i)
+      coordinates.push_back(std::to_string(table.values[i]));
+    microBatches.push_back(byCoordinate(std::move(coordinates)));
+  }
+  return byMicroBatch(microBatches);
+}
+
+std::string sliceText(const Plan &plan, const Slice &slice, const std::vector<int64_t> &shape) {
+  bool asStored = slice.view == shape;
+  std::string text;
+  for (size_t d = 0; d < slice.view.size(); ++d) {
+    if (isWhole(slice, d))
+      continue;
+    std::string dim = !asStored || slice.view.size() != 2 ? "dim " + std::to_string(d) : d == 0 ? "rows" : "columns";
+    text += (text.empty() ? "" : ", ") + dim + " " + dimText(plan, slice, d);
+  }
+  if (text.empty())
+    text = "whole";
+  if (!asStored)
+    text += " of view " + shapeText(slice.view);
+  if (!slice.permutation.empty() && !std::is_sorted(slice.permutation.begin(), slice.permutation.end()))
+    text += ", stored as " + shapeText(slice.permutation);
+  return text;
+}
+
+std::string instructionLine(const Plan &plan, const Stage &stage, const Instruction &instruction) {
+  std::string text = std::visit(Line{plan, stage}, instruction.action);
+  return instruction.node.empty() ? text : text + "  # " + instruction.node;
+}
+
+} // namespace hpc::plan

@@ -1,0 +1,88 @@
+// Slices and tables: lengths, permutations, boxes. A slice that passes can be copied without looking at any bound
+// again.
+#include "runtime/plan/Access.h"
+#include "runtime/plan/CheckedMath.h"
+#include "runtime/plan/PlanNames.h"
+#include "runtime/plan/PlanStructure.h"
+
+namespace hpc::plan {
+
+namespace {
+
+Status fault(const std::string &message) { return Status::error(ErrorKind::Plan, message); }
+
+Status checkPermutation(const Slice &slice) {
+  if (slice.permutation.empty())
+    return Status::success();
+  std::vector<bool> seen(slice.view.size(), false);
+  bool good = slice.permutation.size() == slice.view.size();
+  for (int64_t dim : slice.permutation) {
+    good = good && dim >= 0 && dim < int64_t(seen.size()) && !seen[dim];
+    if (good)
+      seen[dim] = true;
+  }
+  if (good)
+    return Status::success();
+  return fault("slice: permutation " + shapeText(slice.permutation) + " does not name each of the " +
+               std::to_string(slice.view.size()) + " view dims once");
+}
+
+} // namespace
+
+Status checkTable(const Plan &plan, const ByCoord &table, const char *what, int64_t least, int64_t most) {
+  size_t ranks = plan.ranksPerStage(), all = ranks * size_t(plan.microBatches), size = table.values.size();
+  if (size != 1 && size != ranks && size != all)
+    return fault(std::string("table '") + what + "' has " + std::to_string(size) + " values; it needs 1, " +
+                 std::to_string(ranks) + " (ranks of a stage) or " + std::to_string(all) + " (times micro-batches)");
+  for (size_t i = 0; i < size; ++i)
+    if (table.values[i] < least || table.values[i] > most)
+      return fault(std::string("table '") + what + "' has " + std::to_string(table.values[i]) + " at " +
+                   coordinateText(plan, i % ranks) + "; it must be in " + std::to_string(least) + ".." +
+                   std::to_string(most));
+  return Status::success();
+}
+
+Status checkSlice(const Plan &plan, const Slice &slice, int64_t elements, bool byMicroBatch) {
+  size_t dims = slice.view.size();
+  if (dims > size_t(maxDims))
+    return fault("slice: " + std::to_string(dims) + " view dims; at most " + std::to_string(maxDims));
+  if (slice.start.size() != dims || slice.extent.size() != dims || slice.box.size() != dims)
+    return fault("slice: view has " + std::to_string(dims) + " dims, but there are " +
+                 std::to_string(slice.start.size()) + " starts, " + std::to_string(slice.extent.size()) +
+                 " extents and " + std::to_string(slice.box.size()) + " box sizes");
+  for (size_t d = 0; d < dims; ++d)
+    if (slice.view[d] < 0 || slice.view[d] > maxBytes || slice.box[d] < 0 || slice.box[d] > maxBytes)
+      return fault("slice: view " + shapeText(slice.view) + " and box " + shapeText(slice.box) + " need sizes in 0.." +
+                   std::to_string(maxBytes));
+  if (productOf(slice.view) != elements)
+    return fault("slice: view " + shapeText(slice.view) + " has not the " + std::to_string(elements) +
+                 " elements of its tensor");
+  HPC_RETURN_IF_ERROR(checkPermutation(slice));
+
+  int64_t ranks = plan.ranksPerStage();
+  for (size_t d = 0; d < dims; ++d) {
+    const ByCoord &start = slice.start[d], &extent = slice.extent[d];
+    HPC_RETURN_IF_ERROR(checkTable(plan, start, "start", 0, maxBytes));
+    HPC_RETURN_IF_ERROR(checkTable(plan, extent, "extent", 0, maxBytes));
+    if (!byMicroBatch && (start.values.size() > size_t(ranks) || extent.values.size() > size_t(ranks)))
+      return fault("slice: view dim " + std::to_string(d) + " depends on the micro-batch, which a weight cannot");
+    Status status;
+    forEachEntry(plan, {&start, &extent}, [&](int64_t coordinate, int64_t microBatch) {
+      int64_t first = start.at(coordinate, microBatch, ranks), width = extent.at(coordinate, microBatch, ranks);
+      if (width <= slice.box[d] && (width == 0 || first + width <= slice.view[d])) // an empty range may start anywhere
+        return true;
+      std::string where = "slice: view dim " + std::to_string(d) + " at " + coordinateText(plan, coordinate);
+      if (width > slice.box[d])
+        status =
+            fault(where + " has " + std::to_string(width) + " indices, its box only " + std::to_string(slice.box[d]));
+      else
+        status = fault(where + " holds " + std::to_string(first) + ".." + std::to_string(first + width - 1) + " of " +
+                       std::to_string(slice.view[d]) + " indices");
+      return false;
+    });
+    HPC_RETURN_IF_ERROR(status);
+  }
+  return Status::success();
+}
+
+} // namespace hpc::plan

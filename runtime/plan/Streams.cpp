@@ -1,0 +1,120 @@
+// Programs boiled down to streams.
+#include "runtime/plan/Streams.h"
+
+#include "runtime/plan/Access.h"
+
+#include <algorithm>
+#include <map>
+
+namespace hpc::plan {
+
+namespace {
+
+OpKind kindOf(const Action &action) {
+  if (std::holds_alternative<Collective>(action))
+    return OpKind::Collective;
+  if (std::holds_alternative<Send>(action))
+    return OpKind::Send;
+  if (std::holds_alternative<Recv>(action))
+    return OpKind::Recv;
+  if (std::holds_alternative<Wait>(action))
+    return OpKind::Wait;
+  return OpKind::Touch;
+}
+
+/// The group of every coordinate: its coordinates on all axes but `axes`, as one number.
+std::vector<int32_t> groupsOver(const Plan &plan, const std::vector<std::string> &axes) {
+  std::vector<int32_t> groups(plan.ranksPerStage(), 0);
+  for (int64_t coordinate = 0; coordinate < int64_t(groups.size()); ++coordinate) {
+    int64_t rest = coordinate, scale = 1, group = 0;
+    for (size_t i = plan.axes.size(); i-- > 0;) {
+      int64_t digit = rest % plan.axes[i].size;
+      rest /= plan.axes[i].size;
+      if (std::find(axes.begin(), axes.end(), plan.axes[i].name) != axes.end())
+        continue;
+      group += digit * scale;
+      scale *= plan.axes[i].size;
+    }
+    groups[coordinate] = int32_t(group);
+  }
+  return groups;
+}
+
+struct Builder {
+  const Plan &plan;
+  const Stage &stage;
+  StageStreams streams;
+  std::vector<int32_t> trackedOf; ///< by buffer, -1: not tracked
+  std::map<std::vector<std::string>, int32_t> signatures;
+
+  void track(int32_t buffer) {
+    if (trackedOf[buffer] >= 0)
+      return;
+    bool perSlot = stage.buffers[buffer].memory == MemoryClass::Slot;
+    trackedOf[buffer] = int32_t(streams.tracked.size());
+    streams.tracked.push_back({buffer, streams.states, perSlot});
+    streams.states += perSlot ? int32_t(stage.buffers[buffer].slots) : 1;
+  }
+
+  void chooseTracked() {
+    trackedOf.assign(stage.buffers.size(), -1);
+    for (const Program &program : stage.programs)
+      for (const Instruction &instruction : program.instructions) {
+        OpKind kind = kindOf(instruction.action);
+        for (const Access &access : accessesOf(plan, instruction))
+          if (kind == OpKind::Send || kind == OpKind::Recv ||
+              stage.buffers[access.ref.buffer].memory == MemoryClass::Slot)
+            track(access.ref.buffer);
+      }
+  }
+
+  int32_t signatureOf(const std::vector<std::string> &axes) {
+    auto [found, isNew] = signatures.emplace(axes, int32_t(streams.groupOf.size()));
+    if (isNew) {
+      streams.groupOf.push_back(groupsOver(plan, axes));
+      streams.groupSizes.push_back(groupSize(plan, axes));
+    }
+    return found->second;
+  }
+
+  /// The work goes before the first send: by then a program has waited for what it needs and computed.
+  std::vector<StreamOp> build(const Program &program) {
+    std::vector<StreamOp> ops;
+    int32_t workAt = -1;
+    bool computes = false;
+    for (int32_t i = 0; i < int32_t(program.instructions.size()); ++i) {
+      const Instruction &instruction = program.instructions[i];
+      StreamOp op;
+      op.kind = kindOf(instruction.action);
+      op.instruction = i;
+      for (const Access &access : accessesOf(plan, instruction))
+        if (int32_t tracked = trackedOf[access.ref.buffer]; tracked >= 0 && access.bytes > 0)
+          op.uses.push_back({tracked, access.ref.byteOffset, access.ref.byteOffset + access.bytes, access.write});
+      if (const auto *collective = std::get_if<Collective>(&instruction.action))
+        op.signature = signatureOf(collective->axes);
+      computes = computes || op.kind == OpKind::Touch || op.kind == OpKind::Collective;
+      if (op.kind == OpKind::Send && workAt < 0)
+        workAt = int32_t(ops.size());
+      if (op.kind != OpKind::Touch || !op.uses.empty())
+        ops.push_back(std::move(op));
+    }
+    if (computes) {
+      StreamOp work;
+      work.kind = OpKind::Work;
+      ops.insert(workAt < 0 ? ops.end() : ops.begin() + workAt, std::move(work));
+    }
+    return ops;
+  }
+};
+
+} // namespace
+
+StageStreams buildStreams(const Plan &plan, const Stage &stage) {
+  Builder builder{plan, stage, {}, {}, {}};
+  builder.chooseTracked();
+  for (const Program &program : stage.programs)
+    builder.streams.programs.push_back(builder.build(program));
+  return std::move(builder.streams);
+}
+
+} // namespace hpc::plan

@@ -1,0 +1,155 @@
+// Plan files: what is written is read back, the same plan gives the same bytes, and no damaged file gets past the
+// reader as something that the checks cannot deal with.
+#include "runtime/plan/PlanFile.h"
+
+#include "SamplePlan.h"
+#include "runtime/plan/PlanCheck.h"
+#include "runtime/plan/PlanPrinter.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <unistd.h>
+
+using namespace hpc;
+using namespace hpc::plan;
+using testing::HasSubstr;
+
+namespace {
+
+/// The sample, plus the fields that it leaves at their defaults: every field of Plan.h has a value of its own.
+Plan fullPlan() {
+  Plan plan = test::samplePlan();
+  plan.files = {{"weights.bin"}, {"/abs/other.bin"}};
+  Tensor inFile;
+  inFile.name = "big";
+  inFile.dtype = DType::BF16;
+  inFile.shape = {3, 1 << 19};
+  inFile.file = 1;
+  inFile.offset = 4096;
+  inFile.bytes = 3 << 20;
+  inFile.hashes = {1, ~uint64_t(0), 3};
+  plan.tensors.push_back(inFile);
+  Stage &stage = plan.stages[1];
+  stage.buffers.push_back(test::buffer("state", MemoryClass::State, {4, 4}, 64));
+  stage.stateBytes = 128;
+  stage.programs[1].instructions[1].action = [] {
+    Gemm gemm = test::gemm(2, 0, 1, 1, test::table({4, 3}), test::table({3, 2, 1, 0}), 3, 3, 4);
+    gemm.transposeA = gemm.transposeB = true;
+    gemm.batch = {2, 1};
+    gemm.strideA = {3, 1};
+    gemm.strideB = {2, 5};
+    gemm.strideC = {4, 7};
+    return gemm;
+  }();
+  Collective permute;
+  permute.kind = CollectiveKind::Permute;
+  permute.reduce = ReduceKind::Min;
+  permute.axes = {"tp"};
+  permute.count = 3;
+  permute.src = {5, 4};
+  permute.dst = {5, 32};
+  permute.source = test::table({1, 0});
+  stage.programs[1].instructions.push_back({permute, "permute"});
+  stage.weights[0].slice.permutation = {1, 0};
+  return plan;
+}
+
+std::string errorOf(const std::string &bytes) {
+  Expected<Plan> plan = parsePlan(bytes, "some.plan");
+  return plan.ok() ? "ok" : plan.status().text();
+}
+
+TEST(PlanFile, RoundTripKeepsEveryField) {
+  Plan plan = fullPlan();
+  std::string bytes = serializePlan(plan);
+  Expected<Plan> again = parsePlan(bytes, "some.plan");
+  ASSERT_TRUE(again.ok()) << again.status().text();
+  EXPECT_EQ(serializePlan(*again), bytes);
+  // Equal bytes would also come of a field that both directions forget, so compare through the printers too.
+  EXPECT_EQ(printPlan(*again, staticFacts(*again)), printPlan(plan, staticFacts(plan)));
+  EXPECT_EQ(printPlanJson(*again, staticFacts(*again)), printPlanJson(plan, staticFacts(plan)));
+  const Tensor &tensor = again->tensors[3];
+  EXPECT_EQ(tensor.file, 1);
+  EXPECT_EQ(tensor.offset, 4096);
+  EXPECT_EQ(tensor.hashes, plan.tensors[3].hashes);
+  EXPECT_EQ(again->tensors[0].inlineData, plan.tensors[0].inlineData);
+  EXPECT_EQ(again->files[1].path, "/abs/other.bin");
+  EXPECT_EQ(again->code, plan.code);
+}
+
+TEST(PlanFile, WritesWholeFiles) {
+  std::string path = testing::TempDir() + "/plan-file-test-" + std::to_string(::getpid()) + ".plan";
+  ASSERT_TRUE(writePlan(test::samplePlan(), path).ok());
+  Expected<Plan> plan = readPlan(path);
+  ASSERT_TRUE(plan.ok()) << plan.status().text();
+  EXPECT_EQ(plan->model, "sample");
+  std::remove(path.c_str());
+  EXPECT_EQ(readPlan(path).status().kind(), ErrorKind::Io);
+  EXPECT_EQ(writePlan(*plan, "/no/such/folder/x.plan").kind(), ErrorKind::Io);
+}
+
+TEST(PlanFile, OtherFilesAreNotPlans) {
+  EXPECT_EQ(errorOf(""), "error[plan]: some.plan: is empty, not a plan");
+  EXPECT_EQ(errorOf("PK\x03\x04"), "error[plan]: some.plan: is not a plan: it does not begin with the tag 'hpc-plan'");
+}
+
+TEST(PlanFile, AnotherMajorVersionIsRefused) {
+  std::string bytes = serializePlan(test::samplePlan());
+  ASSERT_EQ(bytes[10], '\x10'); // the tag of `major`
+  bytes[11] = 9;
+  EXPECT_EQ(errorOf(bytes), "error[plan]: some.plan: is a plan of version 9.0, this program reads version 1.x; compile "
+                            "the model again with the hpc-opt that belongs to it");
+}
+
+TEST(PlanFile, EveryTruncationAndEveryFlippedBitIsAnError) {
+  const std::string bytes = serializePlan(test::samplePlan());
+  for (size_t size = 0; size < bytes.size(); ++size)
+    ASSERT_THAT(errorOf(bytes.substr(0, size)), HasSubstr("error[plan]: some.plan: ")) << size;
+  for (size_t i = 0; i < bytes.size(); ++i)
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string broken = bytes;
+      broken[i] = char(broken[i] ^ (1 << bit));
+      std::string error = errorOf(broken);
+      // Only the minor version, an unknown field's number, and padding bits of a varint may change unnoticed.
+      if (error == "ok")
+        ASSERT_EQ(serializePlan(*parsePlan(broken, "x")), bytes) << i;
+      else
+        ASSERT_THAT(error, HasSubstr("error[plan]: some.plan: ")) << i;
+    }
+}
+
+// Behind the hash: a body that somebody wrote on purpose. Whatever the reader lets through, checks and printers
+// survive.
+TEST(PlanFile, ForgedBodiesAreErrorsOrSoundPlans) {
+  const std::string body = *openEnvelope(serializePlan(test::samplePlan()), "x");
+  int sound = 0, refused = 0, faulty = 0;
+  auto tryBody = [&](const std::string &forged) {
+    Expected<Plan> plan = parsePlan(sealEnvelope(forged), "x");
+    if (!plan.ok()) {
+      ASSERT_EQ(plan.status().kind(), ErrorKind::Plan);
+      ++refused;
+      return;
+    }
+    Expected<PlanFacts> facts = analysePlan(*plan);
+    (facts.ok() ? sound : faulty)++;
+    PlanFacts known = facts.ok() ? *facts : staticFacts(*plan);
+    ASSERT_FALSE(printPlan(*plan, known).empty());
+    ASSERT_FALSE(printPlanJson(*plan, known).empty());
+  };
+  for (size_t size = 0; size < body.size(); ++size)
+    tryBody(body.substr(0, size));
+  for (size_t i = 0; i < body.size(); ++i)
+    for (int flip : {0x01, 0x02, 0x40, 0x80, 0xff}) {
+      std::string forged = body;
+      forged[i] = char(forged[i] ^ flip);
+      tryBody(forged);
+    }
+  // All three happen: names can change unnoticed, sizes cannot, swapped slots pass the reader but not the check.
+  EXPECT_GT(sound, 0);
+  EXPECT_GT(refused, 100);
+  EXPECT_GT(faulty, 0);
+}
+
+} // namespace

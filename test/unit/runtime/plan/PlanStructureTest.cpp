@@ -1,0 +1,152 @@
+// The reader's checks of structure: one broken thing at a time, found and named.
+#include "runtime/plan/PlanStructure.h"
+
+#include "SamplePlan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+using namespace hpc;
+using namespace hpc::plan;
+using namespace hpc::plan::test;
+using testing::HasSubstr;
+
+namespace {
+
+struct Case {
+  const char *name;
+  std::function<void(Plan &)> change;
+  const char *message;
+};
+
+const Case cases[] = {
+    {"AxisTwice", [](Plan &p) { p.axes.push_back({"tp", 1}); }, "mesh: axis name 'tp' is empty or used twice"},
+    {"AxisZero", [](Plan &p) { p.axes[0].size = 0; }, "mesh: size of axis 'tp' is 0; it must be in 1..65536"},
+    {"Ranks", [](Plan &p) { p.axes[0].size = 65536; }, "number of ranks is 131072"},
+    {"RanksOverflow",
+     [](Plan &p) {
+       for (const char *name : {"a", "b", "c", "d"})
+         p.axes.push_back({name, 65536});
+     },
+     "number of ranks is 9223372036854775807"},
+    {"NoStage", [](Plan &p) { p.stages.clear(); }, "number of stages is 0"},
+    {"MicroBatches", [](Plan &p) { p.microBatches = 0; }, "number of micro-batches is 0"},
+    {"PortShape", [](Plan &p) { p.inputs[0].shape[0] = -4; }, "input 'x': a size of shape [-4, 3] is -4"},
+    {"PortOverflow", [](Plan &p) { p.outputs[0].shape = {int64_t(1) << 40, int64_t(1) << 40}; },
+     "output 'out': bytes of shape [1099511627776, 1099511627776] is 9223372036854775807"},
+    {"TensorBytes", [](Plan &p) { p.tensors[1].bytes = 100; },
+     "tensor 'w1': has 100 bytes; its shape [5, 6] needs 120"},
+    {"TensorFile", [](Plan &p) { p.tensors[1].file = 0; }, "tensor 'w1': file is 0; it must be in -1..-1"},
+    {"TensorInline", [](Plan &p) { p.tensors[1].inlineData.pop_back(); }, "has 119 bytes of inline data; it needs 120"},
+    {"TensorHashes", [](Plan &p) { p.tensors[1].hashes = {1, 2}; }, "has 2 hashes; 120 bytes need one per MiB, 1"},
+    {"TensorOffset", [](Plan &p) { p.tensors[1].offset = INT64_MAX; }, "tensor 'w1': offset is 9223372036854775807"},
+    {"Code", [](Plan &p) { p.code = "#!/bin/sh relu"; }, "the plan's code is not an ELF shared object"},
+    {"BufferBytes", [](Plan &p) { p.stages[0].buffers[2].bytes = 28; },
+     "stage 0, buffer 2 'x': has 28 bytes; its box [2, 3] needs 24"},
+    {"BufferUnplaced", [](Plan &p) { p.stages[0].buffers[2].offset = -1; },
+     "stage 0, buffer 2 'x': has no offset; run the place phase"},
+    {"BufferAlignment", [](Plan &p) { p.stages[0].buffers[2].offset = 32; }, "must be multiples of 64"},
+    {"BufferEnd", [](Plan &p) { p.stages[0].buffers[3].offset = 256; },
+     "stage 0, buffer 3 'h': ends at byte 280 of an arena of 256 bytes (temp)"},
+    {"BufferStride", [](Plan &p) { p.stages[0].buffers[4].slotStride = 0; },
+     "buffer 4 'y': slot stride is 0; it must be in 48.."},
+    {"BufferSlots", [](Plan &p) { p.stages[0].buffers[4].slots = 3; }, "buffer 4 'y': ends at byte 304 of an arena"},
+    {"TempSlots", [](Plan &p) { p.stages[0].buffers[2].slots = 2; }, "buffer 2 'x': number of slots is 2"},
+    {"WeightTensor", [](Plan &p) { p.stages[0].weights[0].tensor = 3; },
+     "stage 0, weight binding 0: tensor is 3; it must be in 0..2"},
+    {"WeightBuffer", [](Plan &p) { p.stages[0].weights[0].buffer = -1; }, "weight binding 0: buffer is -1"},
+    {"WeightClass", [](Plan &p) { p.stages[0].weights[0].buffer = 2; }, "the buffer is of class temp, not weight"},
+    {"WeightDType", [](Plan &p) { p.tensors[0].dtype = DType::I32; }, "the tensor is i32, the buffer f32"},
+    {"WeightBox", [](Plan &p) { p.stages[0].weights[0].slice.box[1] = 4; },
+     "the slice's box [3, 4] has 48 bytes, the buffer 36"},
+    {"WeightByMicroBatch", [](Plan &p) { p.stages[0].weights[0].slice.start[0] = table({0, 0, 0, 0}); },
+     "depends on the micro-batch, which a weight cannot"},
+    {"SliceView", [](Plan &p) { p.stages[0].weights[0].slice.view[0] = 4; },
+     "slice: view [4, 5] has not the 15 elements of its tensor"},
+    {"SliceDims", [](Plan &p) { p.stages[0].weights[0].slice.box.pop_back(); },
+     "slice: view has 2 dims, but there are 2"},
+    {"SliceEnd", [](Plan &p) { p.stages[0].weights[0].slice.start[1] = table({0, 4}); },
+     "slice: view dim 1 at coordinate 1 (tp=1) holds 4..5 of 5 indices"},
+    {"SliceExtent", [](Plan &p) { p.stages[0].weights[0].slice.extent[1] = table({4, 1}); },
+     "slice: view dim 1 at coordinate 0 (tp=0) has 4 indices, its box only 3"},
+    {"SlicePermutation", [](Plan &p) { p.stages[0].weights[0].slice.permutation = {1, 1}; },
+     "slice: permutation [1, 1] does not name each of the 2 view dims once"},
+    {"SliceTable", [](Plan &p) { p.stages[0].weights[0].slice.start[1] = table({0, 1, 2}); },
+     "table 'start' has 3 values; it needs 1, 2 (ranks of a stage) or 4 (times micro-batches)"},
+    {"GemmBuffer", [](Plan &p) { action<Gemm>(p, 0, 0, stage0::GemmH).b.buffer = 5; },
+     "stage 0, program forward, instruction 2 (gemm, node /w0/MatMul): buffer of b is 5; it must be in 0..4"},
+    {"GemmOffset", [](Plan &p) { action<Gemm>(p, 0, 0, stage0::GemmH).a.byteOffset = 2; },
+     "byte offset 2 of a is not a multiple of the 4 bytes"},
+    {"GemmExtent", [](Plan &p) { action<Gemm>(p, 0, 0, stage0::GemmH).n = table({3, -1}); },
+     "table 'n' has -1 at coordinate 1 (tp=1)"},
+    {"GemmStrides", [](Plan &p) { action<Gemm>(p, 0, 0, stage0::GemmH).batch = {2}; },
+     "1 batch dims, but 0, 0 and 0 strides"},
+    {"KernelSymbol", [](Plan &p) { action<Kernel>(p, 1, 1, stage1::Relu).symbol = "gelu"; },
+     "stage 1, program forward, instruction 2 (kernel, node /Relu): calls 'gelu', which the plan's code (15 bytes) "
+     "does "
+     "not define"},
+    {"KernelSizes", [](Plan &p) { action<Kernel>(p, 1, 1, stage1::Relu).writes.pop_back(); },
+     "2 arguments, but 1 marks of writing and 2 sizes"},
+    {"CollectiveAxis", [](Plan &p) { action<Collective>(p, 0, 0, stage0::Reduce).axes = {"dp"}; },
+     "axis 'dp' is none of the mesh's axes"},
+    {"CollectiveNoAxis", [](Plan &p) { action<Collective>(p, 0, 0, stage0::Reduce).axes = {}; },
+     "a collective over no axis"},
+    {"CollectiveTwice", [](Plan &p) { action<Collective>(p, 0, 0, stage0::Reduce).axes = {"tp", "tp"}; },
+     "axis 'tp' is listed twice"},
+    {"CollectiveDType", [](Plan &p) { action<Collective>(p, 0, 0, stage0::Reduce).dtype = DType::I32; },
+     "src is buffer 4 'y' of f32; it must be i32"},
+    {"PermuteSource",
+     [](Plan &p) {
+       action<Collective>(p, 0, 0, stage0::Reduce).kind = CollectiveKind::Permute;
+       action<Collective>(p, 0, 0, stage0::Reduce).source = table({1, 2});
+     },
+     "table 'source' has 2 at coordinate 1 (tp=1); it must be in 0..1"},
+    {"SendPeer", [](Plan &p) { action<Send>(p, 0, 0, stage0::SendY).peer = table({2, 4}); },
+     "table 'peer' has 4 at coordinate 1 (tp=1); it must be in -1..3"},
+    {"SendRequest", [](Plan &p) { action<Send>(p, 0, 0, stage0::SendY).request = 1; },
+     "request is 1; it must be in 0..0"},
+    {"WaitRequest", [](Plan &p) { action<Wait>(p, 1, 1, stage1::WaitY).request = -1; }, "request is -1"},
+    {"LoadInput", [](Plan &p) { action<LoadInput>(p, 0, 0, stage0::LoadX).input = 1; },
+     "input is 1; it must be in 0..0"},
+    {"StoreOwner", [](Plan &p) { action<StoreOutput>(p, 1, 1, stage1::StoreO).owner = 2; }, "table 'owner' has 2"},
+    {"ProgramName", [](Plan &p) { p.stages[0].programs[1].name = "forward"; },
+     "stage 0: program name 'forward' is empty or used twice"},
+    {"StepProgram", [](Plan &p) { p.stages[0].schedule[1].program = 2; }, "stage 0: schedule step 1: program is 2"},
+    {"StepMicroBatch", [](Plan &p) { p.stages[0].schedule[1].microBatch = 2; }, "schedule step 1: micro-batch is 2"},
+    {"StepSlot", [](Plan &p) { p.stages[0].schedule[1].slot = 2; },
+     "schedule step 1: slot of program forward is 2; it must be in 0..1"},
+};
+
+void PrintTo(const Case &value, std::ostream *stream) { *stream << value.name; }
+
+class PlanStructure : public testing::TestWithParam<Case> {};
+
+TEST_P(PlanStructure, Fault) {
+  Plan plan = samplePlan();
+  GetParam().change(plan);
+  Status status = checkStructure(plan);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.kind(), ErrorKind::Plan);
+  EXPECT_THAT(status.message(), HasSubstr(GetParam().message));
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, PlanStructure, testing::ValuesIn(cases),
+                         [](const testing::TestParamInfo<Case> &info) { return info.param.name; });
+
+TEST(PlanStructureGood, Sample) {
+  Status status = checkStructure(samplePlan());
+  EXPECT_TRUE(status.ok()) << status.text();
+}
+
+// A coordinate that holds nothing may have any start: c * block lies beyond the end there.
+TEST(PlanStructureGood, EmptyRangeBeyondTheEnd) {
+  Plan plan = samplePlan();
+  Slice &slice = plan.stages[0].weights[0].slice;
+  slice.start[1] = table({0, 6});
+  slice.extent[1] = table({3, 0});
+  EXPECT_TRUE(checkStructure(plan).ok());
+}
+
+} // namespace

@@ -1,0 +1,72 @@
+// hpc-plan: prints what every rank of a plan does, holds and sends, or checks the plan without running it.
+// The plan is checked in either case; a plan that fails is still printed, as far as it can be read at all.
+#include "runtime/plan/PlanCheck.h"
+#include "runtime/plan/PlanFile.h"
+#include "runtime/plan/PlanPrinter.h"
+
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <iostream>
+
+using namespace hpc;
+using namespace hpc::plan;
+
+namespace {
+
+int fail(const Status &status) {
+  std::cout.flush();
+  std::cerr << status.text() << "\n";
+  return status.exitCode();
+}
+
+std::string summary(const Plan &plan, const PlanFacts &facts) {
+  int64_t collectives = 0, transfers = 0, most = 0;
+  for (const TrafficFacts &traffic : facts.collectives)
+    collectives += traffic.runs;
+  for (const TrafficFacts &traffic : facts.transfers)
+    transfers += traffic.runs * traffic.groups;
+  for (const MemoryFacts &memory : facts.memory)
+    most = std::max(most, memory.total());
+  char bubble[32];
+  std::snprintf(bubble, sizeof(bubble), "%.1f%%", 100 * facts.timeline.bubble());
+  return "ok: " + std::to_string(plan.worldSize()) + " ranks in " + std::to_string(plan.stages.size()) + " stages, " +
+         std::to_string(plan.microBatches) + " micro-batches, at most " + bytesText(most) + " a rank, " +
+         std::to_string(collectives) + " collectives and " + std::to_string(transfers) + " transfers a step, bubble " +
+         bubble + "\n";
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  CLI::App app("Prints or checks a plan that hpc-opt wrote");
+  std::string path;
+  bool check = false, json = false;
+  app.add_option("plan", path, "the plan file")->required();
+  app.add_flag("--check", check, "only check it: one line that begins with 'ok:', or the error");
+  app.add_flag("--json", json, "print the facts as JSON");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp &) {
+    std::cout << app.help();
+    return 0;
+  } catch (const CLI::ParseError &error) {
+    return fail(Status::error(ErrorKind::Usage, std::string(error.what()) + "; see hpc-plan --help"));
+  }
+
+  Expected<Plan> plan = readPlan(path);
+  if (!plan.ok())
+    return fail(plan.status());
+  Expected<PlanFacts> facts = analysePlan(*plan);
+  Status status = facts.ok() ? Status::success() : facts.status().at(path);
+  if (check && !status.ok())
+    return fail(status);
+  PlanFacts known = facts.ok() ? *facts : staticFacts(*plan);
+  if (json)
+    std::cout << printPlanJson(*plan, known);
+  else if (check)
+    std::cout << summary(*plan, known);
+  else
+    std::cout << printPlan(*plan, known);
+  return status.ok() ? 0 : fail(status);
+}
