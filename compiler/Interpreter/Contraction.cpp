@@ -5,7 +5,8 @@
 namespace hpc::interpreter {
 
 namespace {
-constexpr int64_t panelWidth = 64;
+/// A tile of the result, small enough that its sums stay in registers.
+constexpr int64_t tileRows = 2, tileColumns = 8;
 
 /// One matrix inside a batched operand.
 struct Matrix {
@@ -13,25 +14,35 @@ struct Matrix {
   int64_t rowStride, columnStride;
 };
 
-/// result[m, n] = lhs[m, k] rhs[k, n]; n is taken in panels of rhs that are packed to [k, panelWidth].
+/// `rows` rows of lhs from `row` times a packed panel [k, tileColumns], into result rows of width n; `width` columns
+/// count.
+template <int64_t rows>
+void multiplyTile(const Matrix &lhs, int64_t row, const double *panel, int64_t k, double *result, int64_t n,
+                  int64_t width) {
+  double sums[rows][tileColumns] = {};
+  const double *left = lhs.data + row * lhs.rowStride;
+  for (int64_t p = 0; p < k; ++p)
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t j = 0; j < tileColumns; ++j)
+        sums[i][j] += left[i * lhs.rowStride + p * lhs.columnStride] * panel[p * tileColumns + j];
+  for (int64_t i = 0; i < rows; ++i)
+    std::copy_n(sums[i], width, result + (row + i) * n);
+}
+
+/// result[m, n] = lhs[m, k] rhs[k, n].
 void multiply(const Matrix &lhs, const Matrix &rhs, double *result, int64_t m, int64_t k, int64_t n,
               std::vector<double> &panel) {
-  panel.resize(k * panelWidth);
-  for (int64_t first = 0; first < n; first += panelWidth) {
-    int64_t width = std::min(panelWidth, n - first);
+  panel.resize(k * tileColumns);
+  for (int64_t first = 0; first < n; first += tileColumns) {
+    int64_t width = std::min(tileColumns, n - first);
     for (int64_t p = 0; p < k; ++p)
-      for (int64_t j = 0; j < panelWidth; ++j)
-        panel[p * panelWidth + j] = j < width ? rhs.data[p * rhs.rowStride + (first + j) * rhs.columnStride] : 0.0;
-    for (int64_t i = 0; i < m; ++i) {
-      double sums[panelWidth] = {};
-      for (int64_t p = 0; p < k; ++p) {
-        double left = lhs.data[i * lhs.rowStride + p * lhs.columnStride];
-        const double *right = panel.data() + p * panelWidth;
-        for (int64_t j = 0; j < panelWidth; ++j)
-          sums[j] += left * right[j];
-      }
-      std::copy_n(sums, width, result + i * n + first);
-    }
+      for (int64_t j = 0; j < tileColumns; ++j)
+        panel[p * tileColumns + j] = j < width ? rhs.data[p * rhs.rowStride + (first + j) * rhs.columnStride] : 0.0;
+    int64_t row = 0;
+    for (; row + tileRows <= m; row += tileRows)
+      multiplyTile<tileRows>(lhs, row, panel.data(), k, result + first, n, width);
+    for (; row < m; ++row)
+      multiplyTile<1>(lhs, row, panel.data(), k, result + first, n, width);
   }
 }
 } // namespace
@@ -48,10 +59,18 @@ static Results evaluateMatmul(nn::MatmulOp op, Operands operands) {
   Matrix left{nullptr, op.getTransposeLhs() ? 1 : k, op.getTransposeLhs() ? m : 1};
   Matrix right{nullptr, op.getTransposeRhs() ? 1 : n, op.getTransposeRhs() ? k : 1};
   ArrayRef<int64_t> batch = shape.drop_back(2);
+  std::vector<double> panel;
+  if (elementCount(rhsShape.drop_back(2)) == 1 && !op.getTransposeLhs() &&
+      elementCount(lhsShape) == elementCount(batch) * m * k) {
+    // One rhs for all: the batch only adds rows.
+    left.data = lhs.floats.data();
+    right.data = rhs.floats.data();
+    multiply(left, right, result.floats.data(), elementCount(batch) * m, k, n, panel);
+    return one(std::move(result));
+  }
   // Offsets of matrices count in matrices: strides of the batch shapes times the size of a matrix.
   std::array<SmallVector<int64_t>, 2> strides = {broadcastStrides(lhsShape.drop_back(2), batch),
                                                  broadcastStrides(rhsShape.drop_back(2), batch)};
-  std::vector<double> panel;
   forEachElement<2>(batch, strides, {0, 0}, [&](int64_t i, const std::array<int64_t, 2> &at) {
     left.data = lhs.floats.data() + at[0] * m * k;
     right.data = rhs.floats.data() + at[1] * k * n;
