@@ -2,4 +2,74 @@
 #ifndef HPC_PASSES_KERNELS
 #define HPC_PASSES_KERNELS
 include "mlir/Pass/PassBase.td"
+
+def PackCollectives : Pass<"hpc-pack-collectives", "::mlir::ModuleOp"> {
+  let summary = "collectives on boxes become the plan's collectives on contiguous blocks";
+  let description = [{
+    An all-gather of the last sub-dim gives one box per rank, major to everything; a transpose, a reshape and a slice make the gathered sub-dim compact:
+
+        %1 = dist.all_gather %0 {axis = "tp", ...} : tensor<4x252xf32> -> tensor<4x503xf32>
+
+        %a = dist.raw_all_gather %0 {axis = "tp"} : tensor<4x252xf32> -> tensor<2x4x252xf32>
+        %b = nn.transpose %a {permutation = array<i64: 1, 0, 2>} : tensor<2x4x252xf32> -> tensor<4x2x252xf32>
+        %c = nn.reshape %b : tensor<4x2x252xf32> -> tensor<4x504xf32>
+        %1 = nn.slice %c {starts = array<i64: 0, 0>, steps = array<i64: 1, 1>} : tensor<4x504xf32> -> tensor<4x503xf32>
+
+    Reduce-scatter and all-to-all pad, reshape and transpose before them in the same way. All-reduce and permute act on whole boxes already.
+  }];
+  let dependentDialects = ["::hpc::nn::NNDialect", "::hpc::dist::DistDialect"];
+}
+
+def DecomposeComposites : Pass<"hpc-decompose-composites", "::mlir::ModuleOp"> {
+  let summary = "attention, norms and softmax become their definitions";
+  let description = [{
+    The ops made carry `kernel_name = "softmax"`, by which hpc-fuse-regions names the region that they end in. Attention leaves two matmuls.
+  }];
+  let dependentDialects = ["::hpc::nn::NNDialect"];
+}
+
+def FoldTransposes : Pass<"hpc-fold-transposes", "::mlir::ModuleOp"> {
+  let summary = "a transpose of the last two dims of a matmul operand becomes its flag";
+  let description = [{
+        %t = nn.transpose %k {permutation = array<i64: 0, 1, 3, 2>} : tensor<2x3x33x8xf32> -> tensor<2x3x8x33xf32>
+        %s = nn.matmul %q, %t : ...
+
+        %s = nn.matmul %q, %k {transpose_rhs} : ...
+
+    A transpose that also permutes leading dims is split, so that what remains to be copied keeps its rows.
+  }];
+  let dependentDialects = ["::hpc::nn::NNDialect"];
+}
+
+def FuseRegions : Pass<"hpc-fuse-regions", "::mlir::ModuleOp"> {
+  let summary = "what no library computes is grouped into nn.fused regions";
+  let description = [{
+    Producers join their consumers as long as one loop nest computes them all without repeating expensive work (README.md, Regions).
+
+        %1 = nn.add %0, %bias : ...                     %2 = nn.fused "gelu_2x33x36_0" (%0, %bias) : ... {
+        %2 = nn.gelu %1 : ...                             ...
+                                                        }
+        %3 = nn.matmul %2, %w : ...                     %3 = nn.matmul %2, %w : ...
+
+    Left outside: matmul, parameters, collectives, transfers, reshapes of buffers (aliases), fill_tail that a matmul reads.
+  }];
+  let dependentDialects = ["::hpc::nn::NNDialect", "::hpc::dist::DistDialect"];
+}
+
+def EmitKernels : Pass<"hpc-emit-kernels", "::mlir::ModuleOp"> {
+  let summary = "every distinct region becomes a function of one ELF shared object";
+  let description = [{
+    The object is the module attribute `hpc.code`, the CPU features that it needs `hpc.cpu_features` (names as in /proc/cpuinfo). Every nn.fused gets `rows`
+    and `scalars` (README.md). The module is otherwise unchanged.
+  }];
+  let options = [
+    Option<"cpu", "cpu", "std::string", "\"host\"", "the machine to generate for: host or x86-64-v3">,
+    Option<"printKernels", "print-kernels", "bool", "false", "print the kernels as scf and arith to stderr, before machine code">,
+  ];
+}
+
+def VerifyKernels : Pass<"hpc-verify-kernels", "::mlir::ModuleOp"> {
+  let summary = "checks what phase kernels promises to lower";
+  let description = "Every op is a matmul, a parameter, a collective, a transfer, an alias or a fused region with code.";
+}
 #endif

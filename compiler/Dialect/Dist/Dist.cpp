@@ -131,4 +131,26 @@ LogicalResult AllToAllOp::verify() { return verifyStep(*this, getBefore(), getAf
 LogicalResult PermuteOp::verify() { return verifyStep(*this, getBefore(), getAfter()); }
 LogicalResult SliceOp::verify() { return verifyStep(*this, getBefore(), getAfter()); }
 
+/// (C1) `blocks`, a value with one block per rank along `axis`, is [k] + the shape of `block`.
+static LogicalResult verifyRaw(Operation *op, StringRef axis, Value blocks, ArrayRef<int64_t> block) {
+  auto type = cast<RankedTensorType>(blocks.getType());
+  int64_t ranks = meshOf(op).size(axis.str());
+  if (type.getRank() == 0 || type.getDimSize(0) != ranks || type.getShape().drop_front() != block)
+    return op->emitOpError("(C1) type ") << type << " must be one block per rank: " << ranks << " along '" << axis
+                                         << "', each of the other side's shape";
+  return success();
+}
+LogicalResult RawAllGatherOp::verify() {
+  return verifyRaw(*this, getAxis(), getResult(), cast<RankedTensorType>(getOperand().getType()).getShape());
+}
+LogicalResult RawReduceScatterOp::verify() {
+  return verifyRaw(*this, getAxis(), getOperand(), cast<RankedTensorType>(getResult().getType()).getShape());
+}
+LogicalResult RawAllToAllOp::verify() {
+  auto type = cast<RankedTensorType>(getResult().getType());
+  if (type.getRank() == 0)
+    return emitOpError("(C1) result type ") << type << " has no dim of blocks";
+  return verifyRaw(*this, getAxis(), getOperand(), type.getShape().drop_front());
+}
+
 } // namespace hpc::dist

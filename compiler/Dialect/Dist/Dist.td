@@ -82,6 +82,26 @@ def Dist_SliceOp : Dist_Step<"slice", (ins StrAttr:$axis, I64Attr:$to_dim, I64At
   let summary = "each rank keeps its part of sub-dim `to_sub` of dim `to_dim`; no communication";
 }
 
+/// The plan's collectives as they stand: contiguous blocks, no shardings. `hpc-pack-collectives` makes them, with nn views round them.
+class Dist_Raw<string mnemonic> : Dist_Op<mnemonic> {
+  let arguments = (ins AnyRankedTensor:$operand, StrAttr:$axis, OptionalAttr<StrAttr>:$cause, OptionalAttr<StrAttr>:$avoid);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$operand attr-dict `:` type($operand) `->` type($result)";
+  let hasVerifier = 1;
+}
+def Dist_RawAllGatherOp : Dist_Raw<"raw_all_gather"> {
+  let summary = "the operands of all ranks along `axis`, in coordinate order: [k] + operand shape";
+  let description = "result[c, ...] = operand of coordinate c. Constraints: (C1) the result's shape is [k] + the operand's, k the size of `axis`.";
+}
+def Dist_RawReduceScatterOp : Dist_Raw<"raw_reduce_scatter"> {
+  let summary = "the sum over `axis` of the ranks' block at this rank's coordinate: [k] + shape -> shape";
+  let description = "result[...] = sum over ranks r of operand_r[my coordinate, ...]. Constraints: (C1) the operand's shape is [k] + the result's.";
+}
+def Dist_RawAllToAllOp : Dist_Raw<"raw_all_to_all"> {
+  let summary = "block j of the result is the block at this rank's coordinate of rank j's operand: [k, ...] -> [k, ...]";
+  let description = "result[j, ...] = operand_j[my coordinate, ...]. Constraints: (C1) operand and result have one shape, whose first dim is k.";
+}
+
 def Dist_FillTailOp : Dist_Op<"fill_tail"> {
   let summary = "overwrites the padding of the listed dims by `value`";
   let description = [{

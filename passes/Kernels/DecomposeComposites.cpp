@@ -1,0 +1,49 @@
+// Composites become their definitions; what each op came from stays on it as `kernel_name`, until its region is named.
+#include "passes/Kernels/Passes.h"
+
+namespace hpc {
+#define GEN_PASS_DEF_DECOMPOSECOMPOSITES
+#include "passes/Kernels/Passes.h.inc"
+
+namespace {
+/// Marks every op that a builder makes.
+struct Naming : OpBuilder::Listener {
+  explicit Naming(StringAttr name) : name(name) {}
+  void notifyOperationInserted(Operation *op, OpBuilder::InsertPoint) override { op->setAttr("kernel_name", name); }
+  StringAttr name;
+};
+
+/// Innermost last: attention's definition contains a softmax, which is decomposed in turn.
+void decompose(CompositeOpInterface composite) {
+  Operation *op = composite;
+  Naming naming(StringAttr::get(op->getContext(), op->getName().stripDialect()));
+  OpBuilder builder(op->getContext(), &naming);
+  builder.setInsertionPoint(op);
+  Operation *before = op->getPrevNode();
+  Block *block = op->getBlock();
+  SmallVector<Value> results = composite.decompose(builder);
+  for (auto [old, value] : llvm::zip_equal(op->getResults(), results)) {
+    // The definition speaks of shapes alone; the sharding is the composite's.
+    if (value.getType() != old.getType() && value.getDefiningOp() && !llvm::is_contained(op->getOperands(), value))
+      value.setType(old.getType());
+    old.replaceAllUsesWith(value);
+  }
+  SmallVector<CompositeOpInterface> inner;
+  for (Operation *made = before ? before->getNextNode() : &block->front(); made != op; made = made->getNextNode())
+    if (auto composite = dyn_cast<CompositeOpInterface>(made))
+      inner.push_back(composite);
+  op->erase();
+  for (CompositeOpInterface composite : inner)
+    decompose(composite);
+}
+
+struct DecomposeCompositesPass : impl::DecomposeCompositesBase<DecomposeCompositesPass> {
+  void runOnOperation() override {
+    SmallVector<CompositeOpInterface> composites;
+    getOperation().walk([&](CompositeOpInterface op) { composites.push_back(op); });
+    for (CompositeOpInterface op : composites)
+      decompose(op);
+  }
+};
+} // namespace
+} // namespace hpc

@@ -1,0 +1,356 @@
+// Pulls one element through the ops of a region. Code is branch-free: an index that data or a neighbour decides is clamped, then selected.
+#include "passes/Kernels/ElementEmitter.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+#include <limits>
+
+namespace hpc::kernels {
+
+ElementEmitter::ElementEmitter(OpBuilder &builder, nn::FusedOp region, ValueRange buffers, ValueRange scalars, Block *entry)
+    : builder(builder), loc(builder.getUnknownLoc()), scalar(builder, loc), indices(builder, loc, entry), region(region), buffers(buffers),
+      scalars(scalars), scalarNames(collectScalars(region)), scopes(1) {}
+
+// ---- memory ----------------------------------------------------------------------------------------------------------
+
+static Type storageType(Type elementType) {
+  if (elementType.isInteger(1))
+    return IntegerType::get(elementType.getContext(), 8); // a byte, 0 or 1
+  if (auto integer = dyn_cast<IntegerType>(elementType))
+    return IntegerType::get(elementType.getContext(), integer.getWidth());
+  return elementType;
+}
+
+Value ElementEmitter::load(Type elementType, Value buffer, Value linear) {
+  Type stored = storageType(elementType);
+  Value address = LLVM::GEPOp::create(builder, loc, buffer.getType(), stored, buffer, linear);
+  Value value = LLVM::LoadOp::create(builder, loc, stored, address);
+  if (elementType.isInteger(1)) // padding holds any byte
+    return scalar.compare(arith::CmpIPredicate::ne, value, scalar.whole(stored, 0));
+  Type type = registerType(elementType);
+  return type == stored ? value : arith::ExtFOp::create(builder, loc, type, value).getResult();
+}
+
+void ElementEmitter::store(Value element, Type elementType, Value buffer, Value linear) {
+  Type stored = storageType(elementType);
+  if (elementType.isInteger(1))
+    element = arith::ExtUIOp::create(builder, loc, stored, element);
+  else if (element.getType() != stored)
+    element = arith::TruncFOp::create(builder, loc, stored, element);
+  Value address = LLVM::GEPOp::create(builder, loc, buffer.getType(), stored, buffer, linear);
+  LLVM::StoreOp::create(builder, loc, element, address);
+}
+
+// ---- loops and what they remember ------------------------------------------------------------------------------------
+
+Value ElementEmitter::loop(Value begin, Value end, Value state, function_ref<Value(Value, Value)> body) {
+  auto loop = scf::ForOp::create(builder, loc, begin, end, indices.constant(1), state ? ValueRange(state) : ValueRange());
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(loop.getBody());
+  scopes.emplace_back();
+  Value next = body(loop.getInductionVar(), state ? Value(loop.getRegionIterArg(0)) : Value());
+  scopes.pop_back();
+  if (!state)
+    return {};
+  builder.setInsertionPointToEnd(loop.getBody());
+  scf::YieldOp::create(builder, loc, next);
+  return loop.getResult(0);
+}
+
+Value ElementEmitter::element(Value tensor, const Index &index) {
+  Position position{tensor.getAsOpaquePointer(), {}};
+  for (Value i : index)
+    position.second.push_back(i.getAsOpaquePointer());
+  for (auto &scope : llvm::reverse(scopes))
+    if (auto found = scope.find(position); found != scope.end())
+      return found->second;
+  Value value;
+  if (nn::tensorType(tensor).getNumElements() == 0)
+    value = zeroOf(nn::tensorType(tensor).getElementType()); // nothing to read; such a loop runs zero times
+  else if (auto argument = dyn_cast<BlockArgument>(tensor))
+    value = load(nn::tensorType(tensor).getElementType(), buffers[argument.getArgNumber()],
+                 indices.linearize(index, nn::shapeOf(tensor)));
+  else
+    value = compute(tensor.getDefiningOp(), index);
+  return scopes.back()[position] = value;
+}
+
+// ---- ops -------------------------------------------------------------------------------------------------------------
+
+bool hasElementEmitter(Operation *op) {
+  return hasScalarEmitter(op->getName()) ||
+         isa<nn::ReshapeOp, nn::TransposeOp, nn::BroadcastOp, nn::SliceOp, nn::ConstantOp, nn::IotaOp, nn::ConcatOp, nn::PadOp, nn::EmbeddingOp,
+             nn::GatherOp, nn::GatherNdOp, nn::CumsumOp, nn::ReduceOp, dist::FillTailOp, dist::SliceOp, dist::OffsetOp>(op);
+}
+
+Value ElementEmitter::compute(Operation *op, const Index &index) {
+  Index source;
+  if (mapThroughView(indices, op, index, source))
+    return element(op->getOperand(0), source);
+  if (hasScalarEmitter(op->getName())) {
+    SmallVector<Value> operands;
+    for (Value operand : op->getOperands())
+      operands.push_back(element(operand, indices.broadcast(index, nn::shapeOf(operand))));
+    return emitScalar(scalar, op, operands);
+  }
+  return TypeSwitch<Operation *, Value>(op)
+      .Case([&](nn::ConstantOp op) { return constant(op, index); })
+      .Case([&](nn::IotaOp op) { return iota(op, index); })
+      .Case([&](nn::ConcatOp op) { return concat(op, index); })
+      .Case([&](nn::PadOp op) { return pad(op, index); })
+      .Case([&](nn::EmbeddingOp op) { return embedding(op, index); })
+      .Case([&](nn::GatherOp op) { return gather(op, index); })
+      .Case([&](nn::GatherNdOp op) { return gatherNd(op, index); })
+      .Case([&](nn::CumsumOp op) { return cumsum(op, index); })
+      .Case([&](nn::ReduceOp op) { return reduce(op, index); })
+      .Case([&](dist::FillTailOp op) { return fillTail(op, index); })
+      .Case([&](dist::SliceOp op) { return slice(op, index); })
+      .Case([&](dist::OffsetOp op) { return scalarOf(offsetScalar(op)); })
+      .Default([](Operation *) -> Value { llvm_unreachable("checked by hasElementEmitter"); });
+}
+
+Value ElementEmitter::scalarOf(const KernelScalar &which) { return scalars[llvm::find(scalarNames, which) - scalarNames.begin()]; }
+
+Value ElementEmitter::numberOf(Attribute value, Type elementType) {
+  Type type = registerType(elementType);
+  if (auto real = dyn_cast<FloatAttr>(value))
+    return scalar.constant(type, real.getValueAsDouble());
+  APInt number = cast<IntegerAttr>(value).getValue();
+  return scalar.whole(type, isUnsigned(elementType) ? int64_t(number.getZExtValue()) : number.getSExtValue());
+}
+
+Value ElementEmitter::constant(nn::ConstantOp op, const Index &index) {
+  auto values = cast<DenseElementsAttr>(op.getValue());
+  Type elementType = values.getElementType();
+  if (values.isSplat())
+    return numberOf(values.getSplatValue<Attribute>(), elementType);
+  // The elements become a table in the object; booleans as bytes.
+  Type stored = storageType(elementType);
+  auto tableType = RankedTensorType::get({values.getNumElements()}, stored);
+  DenseElementsAttr table;
+  if (elementType.isInteger(1)) {
+    SmallVector<int8_t> bytes;
+    for (bool value : values.getValues<bool>())
+      bytes.push_back(value);
+    table = DenseElementsAttr::get(tableType, ArrayRef<int8_t>(bytes));
+  } else {
+    table = values.bitcast(stored).reshape(tableType);
+  }
+  auto module = builder.getInsertionBlock()->getParentOp()->getParentOfType<ModuleOp>();
+  LLVM::GlobalOp global;
+  for (LLVM::GlobalOp other : module.getOps<LLVM::GlobalOp>())
+    if (other.getValueOrNull() == table)
+      global = other;
+  if (!global) {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(module.getBody());
+    std::string name = "constant_" + std::to_string(llvm::range_size(module.getOps<LLVM::GlobalOp>()));
+    global = LLVM::GlobalOp::create(builder, loc, LLVM::LLVMArrayType::get(stored, values.getNumElements()), true, LLVM::Linkage::Internal,
+                                    name, table);
+  }
+  Value address = LLVM::AddressOfOp::create(builder, loc, global);
+  return load(elementType, address, indices.linearize(index, values.getType().getShape()));
+}
+
+Value ElementEmitter::iota(nn::IotaOp op, const Index &index) {
+  Value position = index[op.getDim()];
+  if (op.getOffset())
+    position = indices.add(position, element(op.getOffset(), Index(nn::tensorType(op.getOffset()).getRank(), indices.constant(0))));
+  Value value = indices.add(indices.constant(op.getStart()), indices.mul(position, op.getStep()));
+  return emitCast(scalar, value, builder.getI64Type(), nn::tensorType(op.getResult()).getElementType());
+}
+
+Value ElementEmitter::concat(nn::ConcatOp op, const Index &index) {
+  Value along = index[op.getAxis()], chosen;
+  int64_t end = nn::shapeOf(op.getResult())[op.getAxis()];
+  for (Value operand : llvm::reverse(op.getOperands())) {
+    int64_t size = nn::shapeOf(operand)[op.getAxis()], begin = end - size;
+    if (size == 0)
+      continue;
+    Index source = index;
+    source[op.getAxis()] = indices.clamp(indices.add(along, indices.constant(-begin)), size);
+    Value part = element(operand, source);
+    chosen = chosen ? scalar.select(scalar.compare(arith::CmpIPredicate::slt, along, indices.constant(end)), part, chosen) : part;
+    end = begin;
+  }
+  return chosen;
+}
+
+Value ElementEmitter::pad(nn::PadOp op, const Index &index) {
+  ArrayRef<int64_t> shape = nn::shapeOf(op.getOperand());
+  Index source;
+  Value inside;
+  for (auto [i, size, low, high] : llvm::zip_equal(index, shape, op.getLow(), op.getHigh())) {
+    if (low == 0 && high == 0) {
+      source.push_back(i);
+      continue;
+    }
+    Value moved = indices.add(i, indices.constant(-low));
+    Value within = indices.isWithin(moved, indices.constant(0), indices.constant(size));
+    inside = inside ? scalar.make<arith::AndIOp>(inside, within) : within;
+    source.push_back(indices.clamp(moved, size));
+  }
+  Value value = element(op.getOperand(), source);
+  return inside ? scalar.select(inside, value, numberOf(op.getValue(), nn::tensorType(op.getResult()).getElementType())) : value;
+}
+
+// ---- indices that are data -------------------------------------------------------------------------------------------
+
+Value ElementEmitter::missingUnless(Value isValid, Value element) {
+  double missing = ScalarBuilder::isReal(element) ? std::numeric_limits<double>::quiet_NaN() : 0.0;
+  return scalar.select(isValid, element, scalar.like(element, missing));
+}
+
+Value ElementEmitter::normalized(Value id, Type idType, int64_t size, Value &isValid) {
+  Value wide = emitCast(scalar, id, idType, builder.getI64Type());
+  Value isKnown = indices.isWithin(wide, indices.constant(-size), indices.constant(size));
+  isValid = isValid ? scalar.make<arith::AndIOp>(isValid, isKnown) : isKnown;
+  Value isNegative = scalar.compare(arith::CmpIPredicate::slt, wide, indices.constant(0));
+  return scalar.select(isNegative, scalar.add(wide, indices.constant(size)), wide);
+}
+
+Value ElementEmitter::embedding(nn::EmbeddingOp op, const Index &index) {
+  int64_t rows = nn::shapeOf(op.getTable())[0];
+  Value isValid;
+  Value id = element(op.getIds(), Index(ArrayRef<Value>(index).drop_back()));
+  Value row = normalized(id, nn::tensorType(op.getIds()).getElementType(), op.getVocabulary(), isValid);
+  Value isHere;
+  if (op.getOffset()) {
+    row = scalar.sub(row, element(op.getOffset(), Index(nn::tensorType(op.getOffset()).getRank(), indices.constant(0))));
+    isHere = indices.isWithin(row, indices.constant(0), indices.constant(rows));
+  } else if (rows < int64_t(op.getVocabulary())) {
+    isHere = indices.isWithin(row, indices.constant(0), indices.constant(rows));
+  }
+  Value value = element(op.getTable(), {indices.clamp(row, rows), index.back()});
+  if (isHere)
+    value = scalar.select(isHere, value, scalar.like(value, 0));
+  return missingUnless(isValid, value);
+}
+
+Value ElementEmitter::gather(nn::GatherOp op, const Index &index) {
+  auto ids = nn::tensorType(op.getIndices());
+  int64_t axis = op.getAxis(), size = nn::shapeOf(op.getData())[axis];
+  ArrayRef<Value> all(index);
+  Value isValid;
+  Value at = normalized(element(op.getIndices(), Index(all.slice(axis, ids.getRank()))), ids.getElementType(), size, isValid);
+  Index source(all.take_front(axis));
+  source.push_back(indices.clamp(at, size));
+  ArrayRef<Value> rest = all.drop_front(axis + ids.getRank());
+  source.append(rest.begin(), rest.end());
+  return missingUnless(isValid, element(op.getData(), source));
+}
+
+Value ElementEmitter::gatherNd(nn::GatherNdOp op, const Index &index) {
+  auto ids = nn::tensorType(op.getIndices());
+  int64_t batchDims = op.getBatchDims(), depth = ids.getShape().back();
+  ArrayRef<Value> all(index);
+  Value isValid;
+  Index source(all.take_front(batchDims));
+  for (int64_t d = 0; d < depth; ++d) {
+    Index at(all.take_front(ids.getRank() - 1));
+    at.push_back(indices.constant(d));
+    int64_t size = nn::shapeOf(op.getData())[batchDims + d];
+    source.push_back(indices.clamp(normalized(element(op.getIndices(), at), ids.getElementType(), size, isValid), size));
+  }
+  ArrayRef<Value> rest = all.drop_front(ids.getRank() - 1);
+  source.append(rest.begin(), rest.end());
+  Value value = element(op.getData(), source);
+  return isValid ? missingUnless(isValid, value) : value;
+}
+
+// ---- accumulation ----------------------------------------------------------------------------------------------------
+
+/// What a reduction starts from, in the register type of its accumulator.
+static Value identityOf(ScalarBuilder &s, nn::ReduceKind kind, Type type, bool natural) {
+  bool wantsMax = kind == nn::ReduceKind::max;
+  if (kind == nn::ReduceKind::sum || kind == nn::ReduceKind::prod)
+    return s.constant(type, kind == nn::ReduceKind::prod);
+  if (isa<FloatType>(type))
+    return s.constant(type, wantsMax ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity());
+  unsigned width = type.getIntOrFloatBitWidth();
+  APInt lowest = natural ? APInt::getMinValue(width) : APInt::getSignedMinValue(width);
+  APInt highest = natural ? APInt::getMaxValue(width) : APInt::getSignedMaxValue(width);
+  return s.whole(type, (wantsMax ? lowest : highest).getSExtValue());
+}
+
+static Value combine(ScalarBuilder &s, nn::ReduceKind kind, Value sum, Value element, bool natural) {
+  // The one place where the order of operations is the compiler's.
+  ScalarBuilder free = s;
+  free.flags = arith::FastMathFlags::contract | arith::FastMathFlags::reassoc;
+  bool real = ScalarBuilder::isReal(element);
+  switch (kind) {
+  case nn::ReduceKind::sum:
+    return free.add(sum, element);
+  case nn::ReduceKind::prod:
+    return free.mul(sum, element);
+  case nn::ReduceKind::max:
+    return real ? s.make<arith::MaximumFOp>(sum, element) : natural ? s.make<arith::MaxUIOp>(sum, element) : s.make<arith::MaxSIOp>(sum, element);
+  case nn::ReduceKind::min:
+    return real ? s.make<arith::MinimumFOp>(sum, element) : natural ? s.make<arith::MinUIOp>(sum, element) : s.make<arith::MinSIOp>(sum, element);
+  }
+  llvm_unreachable("a reduction without code");
+}
+
+Value ElementEmitter::reduce(nn::ReduceOp op, const Index &index) {
+  auto type = nn::tensorType(op.getOperand());
+  bool natural = isUnsigned(type.getElementType());
+  std::function<Value(Index, ArrayRef<int64_t>, Value)> along = [&](Index at, ArrayRef<int64_t> axes, Value sum) -> Value {
+    if (axes.empty())
+      return combine(scalar, op.getKind(), sum, element(op.getOperand(), at), natural);
+    int64_t size = type.getDimSize(axes.front());
+    if (size == 1)
+      return along(at, axes.drop_front(), sum);
+    return loop(indices.constant(0), indices.constant(size), sum, [&](Value i, Value state) {
+      at[axes.front()] = i;
+      return along(at, axes.drop_front(), state);
+    });
+  };
+  Value start = identityOf(scalar, op.getKind(), registerType(type.getElementType()), natural);
+  return scalar.round(along(index, op.getAxes(), start), type.getElementType());
+}
+
+/// The sum of a prefix or a suffix, from the start for every element: quadratic, for the short rows of positions that models have.
+Value ElementEmitter::cumsum(nn::CumsumOp op, const Index &index) {
+  auto type = nn::tensorType(op.getOperand());
+  Value zero = indices.constant(0), along = index[op.getAxis()], next = indices.add(along, indices.constant(1));
+  Value begin = !op.getReverse() ? zero : op.getExclusive() ? next : along;
+  Value end = op.getReverse() ? indices.constant(type.getDimSize(op.getAxis())) : op.getExclusive() ? along : next;
+  Value sum = loop(begin, end, zeroOf(type.getElementType()), [&](Value i, Value state) {
+    Index at = index;
+    at[op.getAxis()] = i;
+    return combine(scalar, nn::ReduceKind::sum, state, element(op.getOperand(), at), false);
+  });
+  return scalar.round(sum, type.getElementType());
+}
+
+// ---- what depends on the rank ----------------------------------------------------------------------------------------
+
+Value ElementEmitter::fillTail(dist::FillTailOp op, const Index &index) {
+  Value value = element(op.getOperand(), index), isHeld;
+  for (const PaddedDigit &digit : paddedDigits(op)) {
+    Value position = indices.rem(indices.div(index[digit.dim], digit.stride), digit.box);
+    if (digit.stride * digit.box == nn::shapeOf(op.getOperand())[digit.dim])
+      position = indices.div(index[digit.dim], digit.stride); // the major digit
+    Value within = scalar.compare(arith::CmpIPredicate::slt, position, scalarOf(digit.extent));
+    isHeld = isHeld ? scalar.make<arith::AndIOp>(isHeld, within) : within;
+  }
+  if (!isHeld)
+    return value;
+  Type elementType = nn::tensorType(op.getOperand()).getElementType();
+  Value fill = emitCast(scalar, scalar.constant(builder.getF64Type(), op.getValue().convertToDouble()), builder.getF64Type(), elementType);
+  return scalar.select(isHeld, value, fill);
+}
+
+Value ElementEmitter::slice(dist::SliceOp op, const Index &index) {
+  SlicedDigit digit = slicedDigit(op);
+  Value i = index[digit.dim];
+  Value minor = indices.rem(i, digit.stride), major = indices.div(i, digit.stride * digit.box);
+  Value position = indices.rem(indices.div(i, digit.stride), digit.box);
+  position = indices.clamp(indices.add(position, scalarOf(digit.offset)), digit.fromBox);
+  Index source = index;
+  source[digit.dim] = indices.add(indices.mul(indices.add(indices.mul(major, digit.fromBox), position), digit.stride), minor);
+  return element(op.getOperand(), source);
+}
+
+} // namespace hpc::kernels

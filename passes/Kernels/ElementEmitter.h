@@ -1,0 +1,62 @@
+// One element of any value of a region, pulled from the region's operands at an index. Pulling is right for every op at every index;
+// what has been computed at the same index in an enclosing loop is used again, which is how a row's reductions are done once.
+#pragma once
+
+#include "passes/Kernels/IndexMap.h"
+#include "passes/Kernels/KernelScalars.h"
+#include "passes/Kernels/ScalarBuilder.h"
+
+namespace hpc::kernels {
+
+class ElementEmitter {
+public:
+  /// `buffers`: pointers of the region's block arguments; `scalars`: as collectScalars orders them; `entry`: the function's first block.
+  ElementEmitter(OpBuilder &builder, nn::FusedOp region, ValueRange buffers, ValueRange scalars, Block *entry);
+
+  /// A register with the element of `tensor` at `index`.
+  Value element(Value tensor, const Index &index);
+  void store(Value element, Type elementType, Value buffer, Value linear);
+
+  /// for (i = begin; i < end; ++i) state = body(i, state); `state` may be null. Elements that the body computes are forgotten behind it.
+  Value loop(Value begin, Value end, Value state, function_ref<Value(Value, Value)> body);
+
+  IndexBuilder &index() { return indices; }
+
+private:
+  Value compute(Operation *op, const Index &index);
+  Value load(Type elementType, Value buffer, Value linear);
+  Value zeroOf(Type elementType) { return scalar.constant(registerType(elementType), 0); }
+  Value numberOf(Attribute value, Type elementType);
+  /// The element at an index that data decides: NaN (integers 0) where `isValid` is false, without reading outside.
+  Value missingUnless(Value isValid, Value element);
+  /// A possibly negative index of a dim, made non-negative; `isValid` is and-ed with whether it names anything.
+  Value normalized(Value id, Type idType, int64_t size, Value &isValid);
+  Value scalarOf(const KernelScalar &which);
+
+  Value constant(nn::ConstantOp op, const Index &index);
+  Value iota(nn::IotaOp op, const Index &index);
+  Value concat(nn::ConcatOp op, const Index &index);
+  Value pad(nn::PadOp op, const Index &index);
+  Value embedding(nn::EmbeddingOp op, const Index &index);
+  Value gather(nn::GatherOp op, const Index &index);
+  Value gatherNd(nn::GatherNdOp op, const Index &index);
+  Value cumsum(nn::CumsumOp op, const Index &index);
+  Value reduce(nn::ReduceOp op, const Index &index);
+  Value fillTail(dist::FillTailOp op, const Index &index);
+  Value slice(dist::SliceOp op, const Index &index);
+
+  using Position = std::pair<void *, std::vector<void *>>; ///< a value at an index
+  OpBuilder &builder;
+  Location loc;
+  ScalarBuilder scalar;
+  IndexBuilder indices;
+  nn::FusedOp region;
+  SmallVector<Value> buffers, scalars;
+  SmallVector<KernelScalar> scalarNames;
+  SmallVector<std::map<Position, Value>> scopes; ///< innermost last
+};
+
+/// Whether the emitter knows the op at all.
+bool hasElementEmitter(Operation *op);
+
+} // namespace hpc::kernels

@@ -1,0 +1,76 @@
+// Every distinct region becomes a function; all functions become one shared object on the module.
+// Regions of one symbol are equal (hpc-fuse-regions sees to it; checked here), so the first speaks for all.
+#include "passes/Kernels/KernelScalars.h"
+#include "passes/Kernels/MachineCode.h"
+#include "passes/Kernels/Passes.h"
+#include "passes/Kernels/RegionEmitter.h"
+#include "passes/Kernels/RegionShape.h"
+
+#include "compiler/Diagnostics.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+namespace hpc {
+#define GEN_PASS_DEF_EMITKERNELS
+#include "passes/Kernels/Passes.h.inc"
+
+namespace {
+/// `rows` and `scalars`, which lower reads.
+void describe(nn::FusedOp region) {
+  Builder b(region.getContext());
+  SmallVector<Attribute> scalars;
+  for (const kernels::KernelScalar &scalar : kernels::collectScalars(region))
+    scalars.push_back(scalar.toAttribute(region.getContext()));
+  std::optional<kernels::RegionShape> shape = kernels::findRegionShape(region);
+  region->setAttr("rows", b.getI64IntegerAttr(shape ? shape->rows() : 0));
+  region->setAttr("scalars", b.getArrayAttr(scalars));
+}
+
+struct EmitKernelsPass : impl::EmitKernelsBase<EmitKernelsPass> {
+  using EmitKernelsBase::EmitKernelsBase;
+
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<arith::ArithDialect, math::MathDialect, scf::SCFDialect, cf::ControlFlowDialect, LLVM::LLVMDialect, func::FuncDialect>();
+  }
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    // 1. The first region of every symbol.
+    llvm::MapVector<StringRef, nn::FusedOp> distinct;
+    WalkResult consistent = module.walk([&](nn::FusedOp region) {
+      auto [first, isNew] = distinct.insert({region.getSymbol(), region});
+      if (!isNew && !kernels::areEqual(first->second, region)) {
+        userError(region, ErrorKind::Internal) << "two different regions are called '" << region.getSymbol() << "'";
+        return WalkResult::interrupt();
+      }
+      describe(region);
+      return WalkResult::advance();
+    });
+    if (consistent.wasInterrupted())
+      return signalPassFailure();
+    module->removeAttr("hpc.code");
+    module->removeAttr("hpc.cpu_features");
+    if (distinct.empty())
+      return;
+    // 2. One function each, in a module of their own.
+    OwningOpRef<ModuleOp> kernels = ModuleOp::create(UnknownLoc::get(&getContext()));
+    for (auto &[symbol, region] : distinct)
+      if (failed(kernels::emitRegion(region, *kernels)))
+        return signalPassFailure();
+    if (printKernels)
+      llvm::errs() << *kernels << "\n";
+    // 3. Machine code.
+    FailureOr<kernels::MachineCode> code = kernels::compileKernels(*kernels, cpu, module.getLoc());
+    if (failed(code))
+      return signalPassFailure();
+    Builder b(&getContext());
+    SmallVector<StringRef> features(code->cpuFeatures.begin(), code->cpuFeatures.end());
+    auto type = RankedTensorType::get({int64_t(code->bytes.size())}, b.getI8Type());
+    module->setAttr("hpc.code", DenseElementsAttr::getFromRawBuffer(type, ArrayRef<char>(code->bytes.data(), code->bytes.size())));
+    module->setAttr("hpc.cpu_features", b.getStrArrayAttr(features));
+  }
+};
+} // namespace
+} // namespace hpc

@@ -1,0 +1,141 @@
+// Groups become nn.fused ops: isolated, with clones of what costs nothing, under names that equal regions share.
+#include "compiler/Location.h"
+#include "passes/Kernels/FusionGroups.h"
+#include "passes/Kernels/Passes.h"
+
+#include "mlir/Analysis/TopologicalSortUtils.h"
+
+namespace hpc {
+#define GEN_PASS_DEF_FUSEREGIONS
+#include "passes/Kernels/Passes.h.inc"
+
+namespace {
+using kernels::FusionGroup;
+using kernels::FusionRole;
+using kernels::FusionRoles;
+
+/// Names like `softmax_2x3x33x33_0`: equal regions share one, in the order in which they are met.
+class Symbols {
+public:
+  std::string find(nn::FusedOp region, const std::string &base) {
+    auto &known = regions[base];
+    for (auto [number, other] : llvm::enumerate(known))
+      if (kernels::areEqual(region, other))
+        return base + "_" + std::to_string(number);
+    known.push_back(region);
+    return base + "_" + std::to_string(known.size() - 1);
+  }
+
+private:
+  std::map<std::string, std::vector<nn::FusedOp>> regions;
+};
+
+/// What the region does, for people: the composite of its last reduction, else its last op.
+std::string baseName(const FusionGroup &group, ArrayRef<Value> results) {
+  std::string name = group.ops.back()->getName().stripDialect().str();
+  for (Operation *op : group.ops)
+    if (auto composite = op->getAttrOfType<StringAttr>("kernel_name"); composite && isa<nn::ReduceOp>(op))
+      name = composite.getValue().str();
+  // Of several results the last stands for the region.
+  ArrayRef<int64_t> shape = nn::shapeOf(results.back());
+  name += "_" + (shape.empty() ? "scalar" : llvm::join(llvm::map_range(shape, [](int64_t size) { return std::to_string(size); }), "x"));
+  return name;
+}
+
+class RegionBuilder {
+public:
+  RegionBuilder(const FusionGroup &group, const FusionRoles &roles) : group(group), roles(roles) {}
+
+  nn::FusedOp build(Symbols &symbols) {
+    SmallVector<Value> results = group.results();
+    Operation *last = group.ops.back();
+    OpBuilder builder(last->getContext());
+    // 1. The body; what is not cloned becomes an operand.
+    for (Operation *op : group.ops)
+      clone(op);
+    SmallVector<Value> yielded;
+    SmallVector<Type> types;
+    SmallVector<Location> locations;
+    for (Value result : results) {
+      yielded.push_back(mapping.lookup(result));
+      types.push_back(result.getType());
+    }
+    for (Operation *op : llvm::reverse(group.ops))
+      locations.push_back(op->getLoc());
+    // 2. The op around it, where the last of the group stood; the block is sorted when all groups are built.
+    builder.setInsertionPointAfter(last);
+    auto region = nn::FusedOp::create(builder, builder.getFusedLoc(locations), types, "", operands);
+    region.getBody().push_back(body.release());
+    builder.setInsertionPointToEnd(&region.getBody().front());
+    nn::YieldOp::create(builder, region.getLoc(), yielded);
+    region.setSymbol(symbols.find(region, baseName(group, results)));
+    // 3. Readers outside take the region's results.
+    for (auto [old, result] : llvm::zip_equal(results, region.getResults()))
+      old.replaceUsesWithIf(result, [&](OpOperand &use) { return !group.members.contains(use.getOwner()); });
+    return region;
+  }
+
+private:
+  Value inRegion(Value value) {
+    if (Value known = mapping.lookupOrNull(value))
+      return known;
+    Operation *op = value.getDefiningOp();
+    if (op && (group.contains(op) || roles.of(op) == FusionRole::Cloned)) {
+      clone(op);
+      return mapping.lookup(value);
+    }
+    operands.push_back(value);
+    Value argument = body->addArgument(value.getType(), value.getLoc());
+    mapping.map(value, argument);
+    return argument;
+  }
+  void clone(Operation *op) {
+    if (op->getNumResults() && mapping.contains(op->getResult(0)))
+      return;
+    for (Value operand : op->getOperands())
+      inRegion(operand);
+    Operation *copy = op->clone(mapping);
+    copy->removeAttr("kernel_name");
+    body->push_back(copy);
+  }
+
+  const FusionGroup &group;
+  const FusionRoles &roles;
+  std::unique_ptr<Block> body = std::make_unique<Block>();
+  IRMapping mapping;
+  SmallVector<Value> operands;
+};
+
+void fuseBlock(Block &block, Symbols &symbols) {
+  FusionRoles roles(block);
+  for (const FusionGroup &group : kernels::formGroups(block, roles)) {
+    if (group.results().empty())
+      continue; // dead
+    RegionBuilder(group, roles).build(symbols);
+  }
+  // What has moved into regions has no readers left.
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (op.use_empty() && isPure(&op) && roles.of(&op) != FusionRole::Fixed)
+      op.erase();
+  sortTopologically(&block);
+}
+
+struct FuseRegionsPass : impl::FuseRegionsBase<FuseRegionsPass> {
+  void runOnOperation() override {
+    SmallVector<Block *> blocks;
+    getOperation().walk<WalkOrder::PreOrder>([&](Operation *op) {
+      if (isa<nn::FusedOp>(op))
+        return WalkResult::skip();
+      if (isa<func::FuncOp, pipe::StageOp>(op))
+        for (Block &block : op->getRegion(0))
+          blocks.push_back(&block);
+      return WalkResult::advance();
+    });
+    Symbols symbols;
+    for (Block *block : blocks)
+      fuseBlock(*block, symbols);
+    getOperation().walk([](Operation *op) { op->removeAttr("kernel_name"); });
+  }
+};
+} // namespace
+} // namespace hpc

@@ -1,0 +1,196 @@
+// Greedy fusion. A union of two groups is legal when (1) its results fit one loop nest, (2) its reductions are done once per row or once per
+// result, (3) nothing expensive is pulled more often than it was computed before, (4) no path leaves it and comes back.
+#include "passes/Kernels/FusionGroups.h"
+
+#include "passes/Kernels/ElementEmitter.h"
+
+namespace hpc::kernels {
+
+namespace {
+constexpr size_t maxOps = 96;          // bounds the time to compile one kernel
+constexpr size_t maxRowReductions = 4; // each pulls its operand once more
+constexpr int64_t maxRepeatedOps = 8;  // cheap ops that a broadcast may repeat
+} // namespace
+
+SmallVector<Value> FusionGroup::results() const {
+  SmallVector<Value> results;
+  auto isRead = [&](Operation *user) {
+    if (members.contains(user))
+      return false;
+    return !llvm::is_contained(reshapes, user) || llvm::any_of(user->getUsers(), [&](Operation *next) { return !contains(next); });
+  };
+  for (Operation *op : ops)
+    if (llvm::any_of(op->getUsers(), isRead))
+      results.push_back(op->getResult(0));
+  return results;
+}
+
+namespace {
+FusionGroup unite(const FusionGroup &a, const FusionGroup &b) {
+  FusionGroup group;
+  std::merge(a.ops.begin(), a.ops.end(), b.ops.begin(), b.ops.end(), std::back_inserter(group.ops),
+             [](Operation *x, Operation *y) { return x->isBeforeInBlock(y); });
+  group.members.insert(group.ops.begin(), group.ops.end());
+  // Every reshape from a member to a member, chains included.
+  std::function<bool(Operation *)> leadsToMember = [&](Operation *reshape) {
+    return llvm::any_of(reshape->getUsers(), [&](Operation *user) {
+      return group.members.contains(user) || (isa<nn::ReshapeOp>(user) && leadsToMember(user));
+    });
+  };
+  std::function<void(Value)> addReshapes = [&](Value value) {
+    for (Operation *user : value.getUsers())
+      if (isa<nn::ReshapeOp>(user) && !group.contains(user) && leadsToMember(user)) {
+        group.reshapes.push_back(user);
+        addReshapes(user->getResult(0));
+      }
+  };
+  for (Operation *op : group.ops)
+    addReshapes(op->getResult(0));
+  llvm::sort(group.reshapes, [](Operation *x, Operation *y) { return x->isBeforeInBlock(y); });
+  return group;
+}
+
+/// What pulling a value costs within a group.
+struct Cone {
+  bool hasReduction = false, isExpensive = false;
+  int64_t ops = 0;
+};
+
+class Legality {
+public:
+  explicit Legality(const FusionGroup &group) : group(group) {}
+
+  bool check() {
+    if (group.ops.size() > maxOps || !findShape())
+      return false;
+    for (Operation *op : group.reshapes)
+      if (!keepsRows(cast<nn::ReshapeOp>(op)) || cone(op->getOperand(0)).hasReduction)
+        return false;
+    return llvm::all_of(group.ops, [&](Operation *op) { return checkOperands(op); }) && isConvex();
+  }
+
+private:
+  bool findShape() {
+    SmallVector<nn::ReduceOp> reductions;
+    for (Operation *op : group.ops)
+      if (auto reduce = dyn_cast<nn::ReduceOp>(op))
+        reductions.push_back(reduce);
+    std::optional<RegionShape> found = findRegionShape(group.results(), reductions);
+    if (!found || found->rowReductions.size() > maxRowReductions)
+      return false;
+    shape = *found;
+    return llvm::all_of(reductions, [&](nn::ReduceOp op) {
+      return llvm::is_contained(shape.rowReductions, op) || nn::shapeOf(op.getResult()) == ArrayRef<int64_t>(shape.root);
+    });
+  }
+
+  bool isInside(Value value) const { return value.getDefiningOp() && group.contains(value.getDefiningOp()); }
+
+  const Cone &cone(Value value) {
+    auto [found, isNew] = cones.try_emplace(value);
+    if (!isNew || !isInside(value))
+      return found->second;
+    Operation *op = value.getDefiningOp();
+    Cone sum{isa<nn::ReduceOp, nn::CumsumOp>(op), isExpensive(op), 1};
+    for (Value operand : op->getOperands()) {
+      const Cone &part = cone(operand);
+      sum = {sum.hasReduction || part.hasReduction, sum.isExpensive || part.isExpensive, sum.ops + part.ops};
+    }
+    return cones[value] = sum;
+  }
+
+  /// A broadcast may repeat what is cheap, and what is there once per row.
+  bool checkRepeats(Operation *op, Value operand) {
+    if (nn::tensorType(operand).getNumElements() >= nn::tensorType(op->getResult(0)).getNumElements() || shape.isRowShape(nn::shapeOf(operand)))
+      return true;
+    return !cone(operand).isExpensive && cone(operand).ops <= maxRepeatedOps;
+  }
+
+  bool checkOperands(Operation *op) {
+    for (Value operand : op->getOperands()) {
+      if (!isInside(operand))
+        continue;
+      Cone inner = cone(operand);
+      bool isLegal = false;
+      if (hasScalarEmitter(op->getName()))
+        isLegal = checkRepeats(op, operand);
+      else if (auto reduce = dyn_cast<nn::ReduceOp>(op))
+        isLegal = llvm::is_contained(shape.rowReductions, reduce) || !inner.hasReduction;
+      else if (isa<dist::FillTailOp>(op))
+        isLegal = true;
+      else if (isMove(op))
+        isLegal = !inner.hasReduction;
+      else if (isa<nn::BroadcastOp>(op))
+        isLegal = !inner.hasReduction && checkRepeats(op, operand);
+      else if (!isa<nn::CumsumOp>(op)) // concat, pad, gathers: pulled at every index, chosen or not
+        isLegal = !inner.isExpensive && inner.ops <= maxRepeatedOps;
+      if (!isLegal)
+        return false;
+    }
+    return true;
+  }
+
+  bool isConvex() const {
+    SmallVector<Operation *> open;
+    DenseSet<Operation *> seen;
+    auto visitUsers = [&](Operation *op) {
+      for (Operation *user : op->getUsers())
+        if (!group.contains(user) && seen.insert(user).second)
+          open.push_back(user);
+    };
+    for (Operation *op : group.ops)
+      visitUsers(op);
+    for (Operation *op : group.reshapes)
+      visitUsers(op);
+    while (!open.empty()) {
+      Operation *op = open.pop_back_val();
+      if (llvm::any_of(op->getUsers(), [&](Operation *user) { return group.members.contains(user); }))
+        return false;
+      // Nothing behind the group's last op leads back into it.
+      if (op->isBeforeInBlock(group.ops.back()))
+        visitUsers(op);
+    }
+    return true;
+  }
+
+  const FusionGroup &group;
+  RegionShape shape;
+  DenseMap<Value, Cone> cones;
+};
+} // namespace
+
+std::vector<FusionGroup> formGroups(Block &block, const FusionRoles &roles) {
+  std::vector<FusionGroup> groups;
+  DenseMap<Operation *, size_t> groupOf;
+  for (Operation &op : block) {
+    bool isMember = roles.of(&op) == FusionRole::Grouped || roles.materialized.contains(&op);
+    if (!isMember)
+      continue;
+    size_t mine = groups.size();
+    groupOf[&op] = mine;
+    groups.push_back({{&op}, {&op}, {}});
+    if (roles.of(&op) == FusionRole::Cloned)
+      continue; // reads buffers and clones alone
+    for (Value operand : op.getOperands()) {
+      Operation *producer = operand.getDefiningOp();
+      while (producer && roles.of(producer) == FusionRole::Alias)
+        producer = producer->getOperand(0).getDefiningOp();
+      auto found = producer && roles.of(producer) == FusionRole::Grouped ? groupOf.find(producer) : groupOf.end();
+      if (found == groupOf.end() || found->second == mine)
+        continue;
+      size_t theirs = found->second;
+      FusionGroup both = unite(groups[theirs], groups[mine]);
+      if (!Legality(both).check())
+        continue;
+      for (Operation *member : both.ops)
+        groupOf[member] = theirs;
+      groups[theirs] = std::move(both);
+      groups[mine] = {};
+      mine = theirs;
+    }
+  }
+  llvm::erase_if(groups, [](const FusionGroup &group) { return group.ops.empty(); });
+  return groups;
+}
+
+} // namespace hpc::kernels

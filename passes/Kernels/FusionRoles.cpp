@@ -1,0 +1,88 @@
+// Roles follow from an op, its operands' roles and its users; program order suffices, since operands come first.
+#include "passes/Kernels/FusionRoles.h"
+
+#include "passes/Kernels/ElementEmitter.h"
+#include "passes/Kernels/KernelScalars.h"
+
+namespace hpc::kernels {
+
+bool isExpensive(Operation *op) {
+  return isa<nn::ExpOp, nn::LogOp, nn::SqrtOp, nn::ReciprocalOp, nn::TanhOp, nn::ErfOp, nn::SinOp, nn::CosOp, nn::SigmoidOp, nn::DivOp, nn::ModOp,
+             nn::FmodOp, nn::PowOp, nn::GeluOp, nn::ReduceOp, nn::CumsumOp>(op);
+}
+bool isMove(Operation *op) { return isa<nn::TransposeOp, nn::SliceOp, dist::SliceOp>(op); }
+
+bool keepsRows(nn::ReshapeOp op) {
+  ArrayRef<int64_t> from = nn::shapeOf(op.getOperand()), to = nn::shapeOf(op.getResult());
+  int64_t fromRow = from.empty() ? 1 : from.back(), toRow = to.empty() ? 1 : to.back();
+  return toRow == 0 || fromRow % toRow == 0;
+}
+
+bool isExactExtent(dist::FillTailOp op) {
+  SmallVector<PaddedDigit> digits = paddedDigits(op);
+  // One padded digit, the major one of its dim, so that the padding is a tail of the dim.
+  if (digits.size() > 1 || op.getDims().size() != 1 || !op.getValue().isZero() || op->use_empty())
+    return false;
+  int64_t dim = op.getDims()[0], rank = nn::tensorType(op.getOperand()).getRank();
+  if (!digits.empty() && digits[0].stride * digits[0].box != nn::shapeOf(op.getOperand())[dim])
+    return false;
+  return llvm::all_of(op->getUses(), [&](OpOperand &use) {
+    auto matmul = dyn_cast<nn::MatmulOp>(use.getOwner());
+    if (!matmul)
+      return false;
+    bool isLhs = use.getOperandNumber() == 0;
+    bool contractsLast = isLhs ? !matmul.getTransposeLhs() : matmul.getTransposeRhs();
+    return dim == (contractsLast ? rank - 1 : rank - 2);
+  });
+}
+
+namespace {
+struct Classifier {
+  FusionRoles &result;
+  DenseSet<Operation *> free; ///< Cloned, and reads no data at all
+
+  FusionRole role(Value value) const { return value.getDefiningOp() ? result.of(value.getDefiningOp()) : FusionRole::Fixed; }
+  /// In memory before any region of this block runs, as far as fusion goes.
+  bool isBuffer(Value value) const {
+    while (role(value) == FusionRole::Alias)
+      value = value.getDefiningOp()->getOperand(0);
+    return role(value) == FusionRole::Fixed;
+  }
+  bool isClonable(Value value) const { return isBuffer(value) || role(value) == FusionRole::Cloned; }
+
+  FusionRole classify(Operation *op) {
+    if (!hasElementEmitter(op))
+      return FusionRole::Fixed;
+    if (auto fill = dyn_cast<dist::FillTailOp>(op); fill && isExactExtent(fill))
+      return FusionRole::Fixed;
+    if (!isExpensive(op) && llvm::all_of(op->getOperands(), [&](Value v) { return v.getDefiningOp() && free.contains(v.getDefiningOp()); })) {
+      free.insert(op);
+      return FusionRole::Cloned;
+    }
+    if (auto reshape = dyn_cast<nn::ReshapeOp>(op)) {
+      bool ofView = role(reshape.getOperand()) == FusionRole::Cloned;
+      return ofView && keepsRows(reshape) ? FusionRole::Cloned : FusionRole::Alias;
+    }
+    if ((isMove(op) || isa<nn::BroadcastOp>(op)) && isClonable(op->getOperand(0)))
+      return FusionRole::Cloned;
+    // Cheap and read only in parts, as the bias of a fused q, k, v: each part computes its own.
+    bool readInParts = !op->use_empty() && llvm::all_of(op->getUsers(), [](Operation *user) { return isa<nn::SliceOp>(user); });
+    if (readInParts && hasScalarEmitter(op->getName()) && !isExpensive(op) && llvm::all_of(op->getOperands(), [&](Value v) { return isClonable(v); }))
+      return FusionRole::Cloned;
+    return FusionRole::Grouped;
+  }
+};
+} // namespace
+
+FusionRoles::FusionRoles(Block &block) {
+  Classifier classifier{*this, {}};
+  for (Operation &op : block)
+    roles[&op] = classifier.classify(&op);
+  for (Operation &op : block) {
+    auto isOutside = [&](Operation *user) { return of(user) == FusionRole::Fixed || of(user) == FusionRole::Alias; };
+    if (of(&op) == FusionRole::Cloned && !isa<dist::OffsetOp>(op) && llvm::any_of(op.getUsers(), isOutside))
+      materialized.insert(&op);
+  }
+}
+
+} // namespace hpc::kernels

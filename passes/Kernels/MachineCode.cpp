@@ -1,0 +1,181 @@
+// The back end of the kernels. Features, not a CPU's name, decide what code is made, so that a plan says what it needs.
+// The linker works on files: both sides of it live in a fresh folder of the system's temporary directory.
+#include "passes/Kernels/MachineCode.h"
+
+#include "compiler/Diagnostics.h"
+
+#include "lld/Common/Driver.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/Host.h"
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "mlir/Transforms/Passes.h"
+
+LLD_HAS_DRIVER(elf)
+
+namespace hpc::kernels {
+
+ArrayRef<CpuFeature> knownCpuFeatures() {
+  static const CpuFeature features[] = {
+      {"sse3", "pni", true},          {"ssse3", "ssse3", true},       {"sse4.1", "sse4_1", true},     {"sse4.2", "sse4_2", true},
+      {"popcnt", "popcnt", true},     {"avx", "avx", true},           {"avx2", "avx2", true},         {"fma", "fma", true},
+      {"f16c", "f16c", true},         {"bmi", "bmi1", true},          {"bmi2", "bmi2", true},         {"lzcnt", "abm", true},
+      {"movbe", "movbe", true},       {"avx512f", "avx512f", false},  {"avx512cd", "avx512cd", false}, {"avx512bw", "avx512bw", false},
+      {"avx512dq", "avx512dq", false}, {"avx512vl", "avx512vl", false}};
+  return features;
+}
+
+namespace {
+using Bytes = SmallVector<char, 0>;
+
+InFlightDiagnostic fail(Location loc, const Twine &what) { return userError(loc, ErrorKind::Internal) << "kernels: " << what; }
+
+std::unique_ptr<llvm::TargetMachine> makeTarget(StringRef cpu, std::vector<std::string> &cpuFeatures, Location loc) {
+  LLVMInitializeX86TargetInfo();
+  LLVMInitializeX86Target();
+  LLVMInitializeX86TargetMC();
+  LLVMInitializeX86AsmPrinter();
+  if (cpu != "host" && cpu != "x86-64-v3") {
+    userError(loc, ErrorKind::Usage) << "cpu=" << cpu << " is unknown; use host or x86-64-v3";
+    return nullptr;
+  }
+  std::string list;
+  llvm::StringMap<bool> host = llvm::sys::getHostCPUFeatures();
+  for (const CpuFeature &feature : knownCpuFeatures()) {
+    bool has = cpu == "host" ? host.lookup(feature.llvmName) : feature.inV3;
+    list += std::string(list.empty() ? "" : ",") + (has ? "+" : "-") + feature.llvmName;
+    if (has)
+      cpuFeatures.push_back(feature.cpuinfoName);
+  }
+  llvm::Triple triple("x86_64-unknown-linux-gnu");
+  std::string error;
+  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, error);
+  if (!target) {
+    fail(loc, "LLVM has no x86-64 back end: " + error);
+    return nullptr;
+  }
+  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
+      triple, "x86-64", list, llvm::TargetOptions(), llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+}
+
+/// scf, arith, math and func become the llvm dialect.
+LogicalResult lowerToLLVMDialect(ModuleOp kernels) {
+  PassManager manager(kernels.getContext());
+  manager.enableVerifier(true);
+  manager.addPass(createCSEPass());
+  manager.addPass(createSCFToControlFlowPass());
+  manager.addPass(createConvertMathToLLVMPass());
+  manager.addPass(createArithToLLVMConversionPass());
+  manager.addPass(createConvertFuncToLLVMPass());
+  manager.addPass(createConvertControlFlowToLLVMPass());
+  manager.addPass(createReconcileUnrealizedCastsPass());
+  return manager.run(kernels);
+}
+
+void optimize(llvm::Module &module, llvm::TargetMachine &target) {
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager components;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassBuilder builder(&target);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
+}
+
+FailureOr<Bytes> emitObject(ModuleOp kernels, llvm::TargetMachine &target, Location loc) {
+  mlir::registerBuiltinDialectTranslation(*kernels.getContext());
+  mlir::registerLLVMDialectTranslation(*kernels.getContext());
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> module = mlir::translateModuleToLLVMIR(kernels, context, "kernels");
+  if (!module)
+    return fail(loc, "no LLVM IR was made");
+  module->setTargetTriple(target.getTargetTriple());
+  module->setDataLayout(target.createDataLayout());
+  for (llvm::Function &function : *module)
+    function.addFnAttr(llvm::Attribute::NoUnwind); // no tables for a stack that is never unwound
+  optimize(*module, target);
+  Bytes object;
+  llvm::raw_svector_ostream stream(object);
+  llvm::legacy::PassManager codegen;
+  if (target.addPassesToEmitFile(codegen, stream, nullptr, llvm::CodeGenFileType::ObjectFile))
+    return fail(loc, "LLVM cannot write x86-64 objects");
+  codegen.run(*module);
+  return object;
+}
+
+/// A folder that goes away with its files.
+struct TemporaryFolder {
+  SmallString<128> path;
+  std::error_code error = llvm::sys::fs::createUniqueDirectory("hpc-kernels", path);
+  ~TemporaryFolder() {
+    if (!error)
+      llvm::sys::fs::remove_directories(path);
+  }
+  std::string file(StringRef name) const {
+    SmallString<128> full(path);
+    llvm::sys::path::append(full, name);
+    return full.str().str();
+  }
+};
+
+FailureOr<std::string> linkObject(const Bytes &object, Location loc) {
+  TemporaryFolder folder;
+  if (folder.error)
+    return userError(loc, ErrorKind::Io) << "kernels: no temporary folder: " << folder.error.message();
+  std::string input = folder.file("kernels.o"), output = folder.file("kernels.so");
+  std::error_code error;
+  {
+    llvm::raw_fd_ostream file(input, error);
+    file.write(object.data(), object.size());
+    file.close();
+    if (error || file.has_error())
+      return userError(loc, ErrorKind::Io) << "kernels: cannot write " << input << ": " << (error ? error : file.error()).message();
+  }
+  std::string messages;
+  llvm::raw_string_ostream stream(messages);
+  // libm's functions stay undefined: the process that loads the object has them.
+  const char *arguments[] = {"ld.lld",        "-shared", "--strip-all", "--build-id=none", "--hash-style=gnu", "--threads=1", "-z",
+                             "noexecstack",   "-o",      output.c_str(), input.c_str()};
+  lld::Result result = lld::lldMain(arguments, stream, stream, {{lld::Gnu, &lld::elf::link}});
+  if (result.retCode != 0 || !result.canRunAgain)
+    return fail(loc, "lld: " + messages);
+  auto linked = llvm::MemoryBuffer::getFile(output);
+  if (!linked)
+    return userError(loc, ErrorKind::Io) << "kernels: cannot read " << output << ": " << linked.getError().message();
+  return (*linked)->getBuffer().str();
+}
+} // namespace
+
+FailureOr<MachineCode> compileKernels(ModuleOp kernels, StringRef cpu, Location loc) {
+  MachineCode code;
+  std::unique_ptr<llvm::TargetMachine> target = makeTarget(cpu, code.cpuFeatures, loc);
+  if (!target)
+    return failure();
+  if (failed(lowerToLLVMDialect(kernels)))
+    return fail(loc, "the kernels do not lower to LLVM");
+  FailureOr<Bytes> object = emitObject(kernels, *target, loc);
+  if (failed(object))
+    return failure();
+  FailureOr<std::string> bytes = linkObject(*object, loc);
+  if (failed(bytes))
+    return failure();
+  code.bytes = std::move(*bytes);
+  return code;
+}
+
+} // namespace hpc::kernels

@@ -1,0 +1,81 @@
+// Scalar arithmetic in generated kernels, under the numerics policy: `contract` everywhere, `reassoc` only while accumulating.
+// A register holds an element's own type, integers signless, but f32 for f16 and bf16 (load widens, round() after every op narrows).
+#pragma once
+
+#include "compiler/MLIR.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+namespace hpc::kernels {
+
+/// The type that a tensor's elements have in registers.
+inline Type registerType(Type elementType) {
+  if (elementType.isF16() || elementType.isBF16())
+    return Float32Type::get(elementType.getContext());
+  if (auto integer = dyn_cast<IntegerType>(elementType))
+    return IntegerType::get(elementType.getContext(), integer.getWidth());
+  return elementType;
+}
+inline bool isUnsigned(Type elementType) { return elementType.isUnsignedInteger() || elementType.isInteger(1); }
+
+class ScalarBuilder {
+public:
+  OpBuilder &builder;
+  Location loc;
+  arith::FastMathFlags flags = arith::FastMathFlags::contract;
+
+  ScalarBuilder(OpBuilder &builder, Location loc) : builder(builder), loc(loc) {}
+
+  static bool isReal(Value a) { return isa<FloatType>(a.getType()); }
+
+  /// A constant of a float or integer type.
+  Value constant(Type type, double value) {
+    if (auto real = dyn_cast<FloatType>(type))
+      return arith::ConstantOp::create(builder, loc, FloatAttr::get(real, value));
+    return whole(type, int64_t(value));
+  }
+  Value whole(Type type, int64_t value) {
+    return arith::ConstantOp::create(builder, loc, IntegerAttr::get(type, APInt(type.getIntOrFloatBitWidth(), uint64_t(value), false, true)));
+  }
+  Value like(Value a, double value) { return constant(a.getType(), value); }
+
+  Value add(Value a, Value b) { return isReal(a) ? real<arith::AddFOp>(a, b) : make<arith::AddIOp>(a, b); }
+  Value sub(Value a, Value b) { return isReal(a) ? real<arith::SubFOp>(a, b) : make<arith::SubIOp>(a, b); }
+  Value mul(Value a, Value b) { return isReal(a) ? real<arith::MulFOp>(a, b) : make<arith::MulIOp>(a, b); }
+  Value divReal(Value a, Value b) { return real<arith::DivFOp>(a, b); }
+  Value fma(Value a, Value b, Value c) { return make<math::FmaOp>(a, b, c); }
+  Value negReal(Value a) { return make<arith::NegFOp>(a); }
+
+  Value compare(arith::CmpFPredicate predicate, Value a, Value b) { return arith::CmpFOp::create(builder, loc, predicate, a, b); }
+  Value compare(arith::CmpIPredicate predicate, Value a, Value b) { return arith::CmpIOp::create(builder, loc, predicate, a, b); }
+  Value select(Value condition, Value a, Value b) { return arith::SelectOp::create(builder, loc, condition, a, b); }
+  Value bitcast(Type type, Value a) { return arith::BitcastOp::create(builder, loc, type, a); }
+
+  /// Any op whose result type follows from its operands.
+  template <typename Op, typename... Values> Value make(Values... values) { return Op::create(builder, loc, values...).getResult(); }
+  template <typename Op> Value real(Value a, Value b) {
+    return Op::create(builder, loc, a, b, arith::FastMathFlagsAttr::get(builder.getContext(), flags)).getResult();
+  }
+
+  /// Brings a register to what its element type can hold.
+  Value round(Value a, Type elementType) {
+    if (!elementType.isF16() && !elementType.isBF16())
+      return a;
+    Value narrow = arith::TruncFOp::create(builder, loc, elementType, a);
+    return arith::ExtFOp::create(builder, loc, builder.getF32Type(), narrow);
+  }
+};
+
+/// f32 approximations (Approximations.cpp states their bounds); other float types call libm.
+Value emitExp(ScalarBuilder &s, Value x);
+Value emitTanh(ScalarBuilder &s, Value x);
+Value emitErf(ScalarBuilder &s, Value x);
+
+/// Whether there is a line for the op in the table of elementwise ops.
+bool hasScalarEmitter(OperationName name);
+/// The element of an elementwise op's result, given those of its operands. `op` says types and attributes.
+Value emitScalar(ScalarBuilder &s, Operation *op, ArrayRef<Value> operands);
+/// A register converted between element types, as nn.cast.
+Value emitCast(ScalarBuilder &s, Value a, Type from, Type to);
+
+} // namespace hpc::kernels

@@ -1,0 +1,47 @@
+// What phase kernels promises to lower: nothing computes outside matmuls, collectives, transfers and regions that have code.
+#include "compiler/Diagnostics.h"
+#include "compiler/Location.h"
+#include "passes/Kernels/Passes.h"
+
+namespace hpc {
+#define GEN_PASS_DEF_VERIFYKERNELS
+#include "passes/Kernels/Passes.h.inc"
+
+namespace {
+LogicalResult verifyOp(Operation *op, bool hasCode) {
+  if (isa<ModuleOp, func::FuncOp, func::ReturnOp, pipe::StageOp, pipe::YieldOp, pipe::TransferOp>(op))
+    return success();
+  if (isa<nn::MatmulOp, nn::ParameterOp, nn::ReshapeOp>(op))
+    return success();
+  if (isa<dist::AllReduceOp, dist::PermuteOp, dist::RawAllGatherOp, dist::RawReduceScatterOp, dist::RawAllToAllOp>(op))
+    return success();
+  if (isa<dist::FillTailOp>(op)) {
+    for (Operation *user : op->getUsers())
+      if (!isa<nn::MatmulOp>(user))
+        return userError(op, ErrorKind::Internal) << "dist.fill_tail of '" << nodeName(op->getLoc()) << "' is read by " << user->getName()
+                                                  << ", only a matmul can leave out a tail; run hpc-fuse-regions";
+    return success();
+  }
+  if (auto region = dyn_cast<nn::FusedOp>(op)) {
+    if (!op->hasAttr("rows") || !op->hasAttr("scalars") || !hasCode)
+      return userError(op, ErrorKind::Internal) << "region '" << region.getSymbol() << "' has no code; run hpc-emit-kernels";
+    return success();
+  }
+  return userError(op, ErrorKind::Internal) << op->getName() << " of '" << nodeName(op->getLoc())
+                                            << "' is neither a library call nor in a fused region; run hpc-fuse-regions";
+}
+
+struct VerifyKernelsPass : impl::VerifyKernelsBase<VerifyKernelsPass> {
+  void runOnOperation() override {
+    bool hasCode = getOperation()->hasAttr("hpc.code");
+    WalkResult verified = getOperation().walk<WalkOrder::PreOrder>([&](Operation *op) {
+      if (failed(verifyOp(op, hasCode)))
+        return WalkResult::interrupt();
+      return isa<nn::FusedOp>(op) ? WalkResult::skip() : WalkResult::advance();
+    });
+    if (verified.wasInterrupted())
+      signalPassFailure();
+  }
+};
+} // namespace
+} // namespace hpc
