@@ -1,0 +1,82 @@
+// A matrix product becomes one library call: leading dims that the right operand does not have join the rows, the rest are batch
+// dims with strides.
+#include "passes/Lower/StageLowering.h"
+
+#include "compiler/Location.h"
+
+namespace hpc {
+
+namespace {
+/// A batch dim with the steps of the three operands, in elements; 0 broadcasts.
+struct BatchDim {
+  int64_t size, a, b, c;
+};
+} // namespace
+
+/// Batch dims of the result, major to minor, sizes of 1 left out.
+static SmallVector<BatchDim> batchDims(nn::MatmulOp op) {
+  ArrayRef<int64_t> result = nn::shapeOf(op.getResult());
+  size_t rank = result.size();
+  /// The step of an operand per result dim.
+  auto steps = [&](ArrayRef<int64_t> shape) {
+    SmallVector<int64_t> strides(rank, 0);
+    int64_t step = shape[shape.size() - 2] * shape.back();
+    for (size_t fromRight = 2; fromRight < shape.size(); ++fromRight) {
+      int64_t size = shape[shape.size() - 1 - fromRight];
+      strides[rank - 1 - fromRight] = size == 1 ? 0 : step;
+      step *= size;
+    }
+    return strides;
+  };
+  SmallVector<int64_t> a = steps(nn::shapeOf(op.getLhs())), b = steps(nn::shapeOf(op.getRhs())), c = steps(result);
+  SmallVector<BatchDim> dims;
+  for (size_t dim = 0; dim + 2 < rank; ++dim) {
+    if (result[dim] == 1)
+      continue;
+    // Joins the dim before it when all three walk on evenly.
+    if (!dims.empty() && dims.back().a == a[dim] * result[dim] && dims.back().b == b[dim] * result[dim] && dims.back().c == c[dim] * result[dim])
+      dims.back() = {dims.back().size * result[dim], a[dim], b[dim], c[dim]};
+    else
+      dims.push_back({result[dim], a[dim], b[dim], c[dim]});
+  }
+  return dims;
+}
+
+Status StageLowering::lowerMatmul(nn::MatmulOp op) {
+  ArrayRef<int64_t> lhs = nn::shapeOf(op.getLhs()), rhs = nn::shapeOf(op.getRhs()), result = nn::shapeOf(op.getResult());
+  plan::Gemm gemm;
+  gemm.transposeA = op.getTransposeLhs();
+  gemm.transposeB = op.getTransposeRhs();
+  int64_t m = result[result.size() - 2];
+  gemm.n = result.back();
+  gemm.lda = std::max<int64_t>(lhs.back(), 1);
+  gemm.ldb = std::max<int64_t>(rhs.back(), 1);
+  gemm.ldc = std::max<int64_t>(result.back(), 1);
+  // What partition filled with zeros is left out instead.
+  gemm.k = lhs[lhs.size() - (gemm.transposeA ? 2 : 1)];
+  for (Value operand : {op.getLhs(), op.getRhs()})
+    if (auto exact = exactK.find(operand); exact != exactK.end())
+      gemm.k = exact->second;
+
+  SmallVector<BatchDim> dims = batchDims(op);
+  // The innermost batch dim joins the rows when the right operand is the same along it and rows follow each other in the left one.
+  if (!dims.empty() && dims.back().b == 0 && !gemm.transposeA && dims.back().a == m * gemm.lda && dims.back().c == m * gemm.ldc) {
+    m *= dims.back().size;
+    dims.pop_back();
+  }
+  gemm.m = m;
+  for (const BatchDim &dim : dims) {
+    gemm.batch.push_back(dim.size);
+    gemm.strideA.push_back(dim.a);
+    gemm.strideB.push_back(dim.b);
+    gemm.strideC.push_back(dim.c);
+  }
+  gemm.a = place(op.getLhs());
+  gemm.b = place(op.getRhs());
+  addResult(op.getResult());
+  gemm.c = place(op.getResult());
+  emit(std::move(gemm), nodeName(op.getLoc()));
+  return Status::success();
+}
+
+} // namespace hpc

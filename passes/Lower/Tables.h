@@ -1,0 +1,39 @@
+// What differs between ranks and micro-batches, as the plan's tables. The mesh axis `mb` is the micro-batch; all others, in the
+// mesh's order, are the coordinate within a stage.
+#pragma once
+
+#include "compiler/Dialect/Dist/Sharding.h"
+#include "runtime/plan/Plan.h"
+
+#include <functional>
+
+namespace hpc {
+
+class Tables {
+public:
+  explicit Tables(dist::Mesh mesh);
+
+  const dist::Mesh &mesh() const { return fullMesh; }
+  /// The plan's axes: all but mb.
+  const std::vector<plan::Axis> &axes() const { return rankAxes; }
+  int64_t ranksPerStage() const { return ranks; }
+  int64_t microBatches() const { return batches; }
+
+  /// Tabulates a function of the full mesh coordinate, in as few entries as hold it.
+  plan::ByCoord table(const std::function<int64_t(const std::vector<int64_t> &)> &function) const;
+  /// The part of a global tensor that each coordinate holds.
+  plan::Slice slice(const dist::Sharding &sharding) const;
+  /// 1 where the coordinate is the one that speaks for its replicas: 0 along every axis that does not cut the value.
+  plan::ByCoord owner(const dist::Sharding &sharding) const;
+  /// For a permute along `axes`: the position in the group of the rank that holds under `before` what this one holds under `after`.
+  plan::ByCoord permuteSource(const dist::Sharding &before, const dist::Sharding &after, const std::vector<std::string> &axes) const;
+
+private:
+  std::vector<int64_t> coordinate(int64_t rank, int64_t microBatch) const;
+
+  dist::Mesh fullMesh, rankMesh;
+  std::vector<plan::Axis> rankAxes;
+  int64_t ranks = 1, batches = 1;
+};
+
+} // namespace hpc

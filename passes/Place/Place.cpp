@@ -1,0 +1,96 @@
+// Greedy placement by size over live ranges.
+#include "passes/Place/Place.h"
+
+#include "runtime/plan/Liveness.h"
+
+#include <algorithm>
+
+namespace hpc {
+
+using plan::Buffer;
+using plan::MemoryClass;
+
+static constexpr int64_t alignment = 64;
+static int64_t alignUp(int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+
+/// Packs all buffers of a class one after the other from `start`; returns the end.
+static int64_t pack(plan::Stage &stage, MemoryClass memory, int64_t start) {
+  for (Buffer &buffer : stage.buffers) {
+    if (buffer.memory != memory)
+      continue;
+    buffer.offset = start;
+    if (memory == MemoryClass::Slot)
+      buffer.slotStride = alignUp(buffer.bytes);
+    start += memory == MemoryClass::Slot ? buffer.slotStride * buffer.slots : alignUp(buffer.bytes);
+  }
+  return start;
+}
+
+/// Places the temporaries of one program from `start`; returns the end.
+static int64_t placeTemporaries(plan::Stage &stage, std::vector<plan::LiveRange> ranges, int64_t start) {
+  std::stable_sort(ranges.begin(), ranges.end(), [&](const plan::LiveRange &a, const plan::LiveRange &b) {
+    return stage.buffers[a.buffer].bytes > stage.buffers[b.buffer].bytes;
+  });
+  int64_t end = start;
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    // What is already placed and lives at the same time, by offset; the first gap that is wide enough is taken.
+    std::vector<std::pair<int64_t, int64_t>> taken;
+    for (size_t j = 0; j < i; ++j)
+      if (ranges[j].first <= ranges[i].last && ranges[i].first <= ranges[j].last) {
+        const Buffer &other = stage.buffers[ranges[j].buffer];
+        taken.push_back({other.offset, other.offset + alignUp(other.bytes)});
+      }
+    std::sort(taken.begin(), taken.end());
+    Buffer &buffer = stage.buffers[ranges[i].buffer];
+    int64_t offset = start;
+    for (auto [from, to] : taken) {
+      if (from - offset >= alignUp(buffer.bytes))
+        break;
+      offset = std::max(offset, to);
+    }
+    buffer.offset = offset;
+    end = std::max(end, offset + alignUp(buffer.bytes));
+  }
+  return end;
+}
+
+/// The peak of a stage with its largest buffers, against the limit.
+static Status checkCapacity(const plan::Stage &stage, size_t index, int64_t limit) {
+  int64_t bytes = stage.weightBytes + stage.stateBytes + stage.workBytes;
+  if (limit == 0 || bytes <= limit)
+    return Status::success();
+  std::vector<const Buffer *> largest;
+  for (const Buffer &buffer : stage.buffers)
+    largest.push_back(&buffer);
+  std::stable_sort(largest.begin(), largest.end(), [](const Buffer *a, const Buffer *b) { return a->bytes > b->bytes; });
+  std::string names;
+  for (size_t i = 0; i < largest.size() && i < 3; ++i)
+    names += (i ? ", " : "") + largest[i]->name + " (" + std::to_string(largest[i]->bytes) + " bytes)";
+  return Status::error(ErrorKind::Capacity, "a rank of stage " + std::to_string(index) + " needs " + std::to_string(bytes) + " bytes (weights " +
+                                                std::to_string(stage.weightBytes) + ", work " + std::to_string(stage.workBytes) +
+                                                "), --device-memory allows " + std::to_string(limit) + "; its largest buffers are " + names +
+                                                "; raise --tp, --pp or --micro-batches");
+}
+
+Status placeBuffers(plan::Plan &plan, const PlaceOptions &options) {
+  for (size_t index = 0; index < plan.stages.size(); ++index) {
+    plan::Stage &stage = plan.stages[index];
+    stage.weightBytes = pack(stage, MemoryClass::Weight, 0);
+    stage.stateBytes = pack(stage, MemoryClass::State, 0);
+    int64_t slots = pack(stage, MemoryClass::Slot, 0);
+    stage.workBytes = slots;
+    for (Buffer &buffer : stage.buffers)
+      if (buffer.memory == MemoryClass::Temp)
+        buffer.offset = slots; // of no bytes, or of no use
+    for (size_t program = 0; program < stage.programs.size(); ++program) {
+      Expected<std::vector<plan::LiveRange>> ranges = plan::liveRanges(plan, int64_t(index), int64_t(program));
+      if (!ranges.ok())
+        return ranges.status();
+      stage.workBytes = std::max(stage.workBytes, placeTemporaries(stage, *ranges, slots));
+    }
+    HPC_RETURN_IF_ERROR(checkCapacity(stage, index, options.deviceMemory));
+  }
+  return Status::success();
+}
+
+} // namespace hpc
