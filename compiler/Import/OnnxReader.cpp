@@ -1,1 +1,357 @@
-// The only file that sees the ONNX protobuf.
+// The only file that sees the ONNX protobuf; it turns it into the structs of OnnxModel.h.
+// Built with exceptions, which end here. The schema may be older than the file: a node's metadata is read from unknown fields.
+#include "compiler/Import/OnnxReader.h"
+
+#include "compiler/Import/ModulePath.h"
+#include "compiler/Import/OnnxTensorScan.h"
+#include "compiler/Import/WireFormat.h"
+#include "runtime/base/Array.h"
+
+#include "onnx/onnx.pb.h"
+
+#include <algorithm>
+#include <climits>
+#include <cstring>
+#include <exception>
+#include <set>
+
+namespace hpc::onnx {
+namespace {
+
+Status modelError(const std::string &message) { return Status::error(ErrorKind::Model, message); }
+std::string quoted(const std::string &text) { return "'" + text + "'"; }
+
+class Reader {
+public:
+  Expected<Model> read(const std::string &path);
+
+private:
+  Expected<StoredTensor> tensor(const ::onnx::TensorProto &proto, const StoredBytes *stored);
+  Status external(const ::onnx::TensorProto &proto, StoredTensor &tensor);
+  Expected<std::shared_ptr<MappedFile>> externalFile(const std::string &location);
+  Expected<Attribute> attribute(const ::onnx::AttributeProto &proto);
+  Expected<Node> node(const ::onnx::NodeProto &proto);
+  ValueInfo valueInfo(const ::onnx::ValueInfoProto &proto);
+  Expected<Function> function(const ::onnx::FunctionProto &proto);
+  Status graph(const ::onnx::GraphProto &proto);
+
+  Model model;
+  std::map<std::string, std::shared_ptr<MappedFile>> externalFiles;
+};
+
+/// The elements of a typed field, each stored with the dtype's own width.
+template <typename Element, typename Field> void store(const Field &field, std::vector<std::byte> &out) {
+  out.resize(size_t(field.size()) * sizeof(Element));
+  for (int i = 0; i < field.size(); ++i) {
+    Element element = Element(field.Get(i));
+    std::memcpy(out.data() + size_t(i) * sizeof(Element), &element, sizeof(Element));
+  }
+}
+
+std::vector<std::byte> typedData(const ::onnx::TensorProto &proto, DType dtype) {
+  std::vector<std::byte> out;
+  switch (dtype) {
+  case DType::F32: store<float>(proto.float_data(), out); break;
+  case DType::F64: store<double>(proto.double_data(), out); break;
+  case DType::I64: store<int64_t>(proto.int64_data(), out); break;
+  case DType::U64: store<uint64_t>(proto.uint64_data(), out); break;
+  case DType::U32: store<uint32_t>(proto.uint64_data(), out); break;
+  case DType::I32: store<int32_t>(proto.int32_data(), out); break;
+  case DType::I16:
+  case DType::U16:
+  case DType::F16:
+  case DType::BF16: store<uint16_t>(proto.int32_data(), out); break;
+  case DType::I8:
+  case DType::U8:
+  case DType::Bool: store<uint8_t>(proto.int32_data(), out); break;
+  }
+  return out;
+}
+
+Expected<std::shared_ptr<MappedFile>> Reader::externalFile(const std::string &location) {
+  std::shared_ptr<MappedFile> &file = externalFiles[location];
+  if (!file) {
+    Expected<MappedFile> opened = MappedFile::openBeneath(folderOf(model.path), location);
+    if (!opened.ok())
+      return opened.status();
+    file = std::make_shared<MappedFile>(std::move(*opened));
+    model.files.push_back(file);
+  }
+  return file;
+}
+
+Status Reader::external(const ::onnx::TensorProto &proto, StoredTensor &tensor) {
+  std::string location;
+  int64_t offset = 0, length = tensor.bytes;
+  for (const auto &entry : proto.external_data()) {
+    if (entry.key() == "location") {
+      location = entry.value();
+    } else if (entry.key() == "offset" || entry.key() == "length") {
+      char *end = nullptr;
+      errno = 0;
+      int64_t value = std::strtoll(entry.value().c_str(), &end, 10);
+      if (entry.value().empty() || *end || errno || value < 0)
+        return modelError("external data has " + entry.key() + " " + quoted(entry.value()) + ", not a number of bytes");
+      (entry.key() == "offset" ? offset : length) = value;
+    }
+  }
+  if (location.empty())
+    return modelError("external data without a location");
+  if (length != tensor.bytes)
+    return modelError("external data of " + std::to_string(length) + " bytes, but its type and shape need " +
+                      std::to_string(tensor.bytes));
+  Expected<std::shared_ptr<MappedFile>> file = externalFile(location);
+  if (!file.ok())
+    return file.status();
+  Expected<const std::byte *> data = (*file)->range(offset, tensor.bytes, "external data");
+  if (!data.ok())
+    return modelError(data.status().message());
+  std::string folder = folderOf(model.path);
+  tensor.file = folder == "." ? location : folder + "/" + location;
+  tensor.offset = offset;
+  tensor.data = *data;
+  return Status::success();
+}
+
+/// `stored`: where the file has the bytes (initializers of the main graph), else null and they are copied.
+Expected<StoredTensor> Reader::tensor(const ::onnx::TensorProto &proto, const StoredBytes *stored) {
+  StoredTensor result;
+  result.name = proto.name();
+  result.dtype = dtypeOfCode(proto.data_type());
+  result.typeName = typeNameOfCode(proto.data_type());
+  result.shape.assign(proto.dims().begin(), proto.dims().end());
+  if (!result.dtype)
+    return result;
+  std::optional<int64_t> bytes = checkedBytes(*result.dtype, result.shape);
+  if (!bytes)
+    return modelError("tensor " + quoted(proto.name()) + " has the impossible shape " + shapeText(result.shape));
+  result.bytes = *bytes;
+  if (proto.has_segment())
+    return modelError("tensor " + quoted(proto.name()) + " is stored in segments; save it in one piece");
+  if (proto.data_location() == ::onnx::TensorProto::EXTERNAL) {
+    HPC_RETURN_IF_ERROR(external(proto, result).at("tensor " + quoted(proto.name())));
+    return result;
+  }
+  if (stored && stored->offset >= 0 && stored->bytes == result.bytes) {
+    result.file = model.path;
+    result.offset = stored->offset;
+    result.data = model.files.front()->data() + stored->offset;
+    return result;
+  }
+  auto owned = std::make_shared<std::vector<std::byte>>();
+  if (proto.has_raw_data()) {
+    owned->resize(proto.raw_data().size());
+    std::memcpy(owned->data(), proto.raw_data().data(), owned->size());
+  } else {
+    *owned = typedData(proto, *result.dtype);
+  }
+  if (int64_t(owned->size()) != result.bytes)
+    return modelError("tensor " + quoted(proto.name()) + " holds " + std::to_string(owned->size()) + " bytes, but " +
+                      result.typeName + " " + shapeText(result.shape) + " needs " + std::to_string(result.bytes));
+  result.data = owned->data();
+  result.owned = std::move(owned);
+  return result;
+}
+
+Expected<Attribute> Reader::attribute(const ::onnx::AttributeProto &proto) {
+  Attribute result;
+  result.reference = proto.ref_attr_name();
+  switch (proto.type()) {
+  case ::onnx::AttributeProto::INT:
+    result.kind = Attribute::Int;
+    result.i = proto.i();
+    break;
+  case ::onnx::AttributeProto::FLOAT:
+    result.kind = Attribute::Float;
+    result.f = proto.f();
+    break;
+  case ::onnx::AttributeProto::STRING:
+    result.kind = Attribute::String;
+    result.s = proto.s();
+    break;
+  case ::onnx::AttributeProto::INTS:
+    result.kind = Attribute::Ints;
+    result.ints.assign(proto.ints().begin(), proto.ints().end());
+    break;
+  case ::onnx::AttributeProto::FLOATS:
+    result.kind = Attribute::Floats;
+    result.floats.assign(proto.floats().begin(), proto.floats().end());
+    break;
+  case ::onnx::AttributeProto::STRINGS:
+    result.kind = Attribute::Strings;
+    result.strings.assign(proto.strings().begin(), proto.strings().end());
+    break;
+  case ::onnx::AttributeProto::TENSOR: {
+    result.kind = Attribute::TensorValue;
+    Expected<StoredTensor> value = tensor(proto.t(), nullptr);
+    if (!value.ok())
+      return value.status();
+    result.tensor = std::make_shared<const StoredTensor>(std::move(*value));
+    break;
+  }
+  default:
+    break;
+  }
+  return result;
+}
+
+/// Calls `visit` with the bytes of every field `number` that an older schema kept as unknown bytes.
+template <typename Visit> void eachUnknown(const std::string &unknown, uint64_t number, Visit visit) {
+  Fields fields(reinterpret_cast<const std::byte *>(unknown.data()), 0, int64_t(unknown.size()));
+  for (Field field; fields.next(field);)
+    if (field.number == number && field.type == 2)
+      visit(unknown.substr(size_t(field.begin), size_t(field.end - field.begin)));
+}
+
+/// NodeProto's metadata_props (field 9) came with IR version 10.
+std::map<std::string, std::string> nodeMetadata(const ::onnx::NodeProto &proto) {
+  std::map<std::string, std::string> metadata;
+  eachUnknown(proto.unknown_fields(), 9, [&](const std::string &bytes) {
+    ::onnx::StringStringEntryProto entry;
+    if (entry.ParseFromString(bytes))
+      metadata[entry.key()] = entry.value();
+  });
+  return metadata;
+}
+
+Expected<Node> Reader::node(const ::onnx::NodeProto &proto) {
+  Node result;
+  result.op = proto.op_type();
+  result.domain = proto.domain() == "ai.onnx" ? "" : proto.domain();
+  result.inputs.assign(proto.input().begin(), proto.input().end());
+  result.outputs.assign(proto.output().begin(), proto.output().end());
+  result.name = !proto.name().empty() || result.outputs.empty() ? proto.name() : result.outputs.front();
+  result.modulePath = modulePathOf(proto.name(), nodeMetadata(proto));
+  for (const auto &each : proto.attribute()) {
+    Expected<Attribute> value = attribute(each);
+    if (!value.ok())
+      return value.status().at("node " + quoted(result.name) + ", attribute " + quoted(each.name()));
+    result.attributes[each.name()] = std::move(*value);
+  }
+  return result;
+}
+
+ValueInfo Reader::valueInfo(const ::onnx::ValueInfoProto &proto) {
+  ValueInfo info;
+  info.name = proto.name();
+  const ::onnx::TypeProto &type = proto.type();
+  if (!type.has_tensor_type()) {
+    info.typeName = "no tensor";
+    return info;
+  }
+  info.dtype = dtypeOfCode(type.tensor_type().elem_type());
+  info.typeName = typeNameOfCode(type.tensor_type().elem_type());
+  info.hasShape = type.tensor_type().has_shape();
+  for (const auto &dim : type.tensor_type().shape().dim()) {
+    Dim result;
+    if (dim.has_dim_value())
+      result.size = dim.dim_value();
+    else
+      result.symbol = dim.dim_param();
+    info.dims.push_back(std::move(result));
+  }
+  return info;
+}
+
+Expected<Function> Reader::function(const ::onnx::FunctionProto &proto) {
+  Function result;
+  result.name = proto.name();
+  result.domain = proto.domain() == "ai.onnx" ? "" : proto.domain();
+  result.inputs.assign(proto.input().begin(), proto.input().end());
+  result.outputs.assign(proto.output().begin(), proto.output().end());
+  for (const auto &each : proto.node()) {
+    Expected<Node> body = node(each);
+    if (!body.ok())
+      return body.status().at("function " + quoted(result.name));
+    result.nodes.push_back(std::move(*body));
+  }
+  // FunctionProto's attribute_proto (field 11): attributes with default values.
+  Status status;
+  eachUnknown(proto.unknown_fields(), 11, [&](const std::string &bytes) {
+    ::onnx::AttributeProto each;
+    if (!status.ok() || !each.ParseFromString(bytes))
+      return;
+    Expected<Attribute> value = attribute(each);
+    if (value.ok())
+      result.defaults[each.name()] = std::move(*value);
+    else
+      status = value.status().at("function " + quoted(result.name));
+  });
+  HPC_RETURN_IF_ERROR(status);
+  return result;
+}
+
+Status Reader::graph(const ::onnx::GraphProto &proto) {
+  std::vector<StoredBytes> stored = scanInitializers(model.files.front()->data(), model.files.front()->size());
+  bool known = stored.size() == size_t(proto.initializer_size());
+  std::set<std::string> initializers;
+  for (int i = 0; i < proto.initializer_size(); ++i) {
+    Expected<StoredTensor> value = tensor(proto.initializer(i), known ? &stored[size_t(i)] : nullptr);
+    if (!value.ok())
+      return value.status();
+    if (!initializers.insert(value->name).second)
+      return modelError("two initializers are named " + quoted(value->name));
+    model.initializers.push_back(std::move(*value));
+  }
+  if (proto.sparse_initializer_size())
+    return Status::error(ErrorKind::Unsupported, "sparse initializers; store " +
+                                                     quoted(proto.sparse_initializer(0).values().name()) + " densely");
+  for (const auto &each : proto.node()) {
+    Expected<Node> value = node(each);
+    if (!value.ok())
+      return value.status();
+    model.nodes.push_back(std::move(*value));
+  }
+  // Before IR version 4 every initializer is an input as well; its default value is what we compile.
+  for (const auto &each : proto.input())
+    if (!initializers.count(each.name()))
+      model.inputs.push_back(valueInfo(each));
+  for (const auto &each : proto.output())
+    model.outputs.push_back(valueInfo(each));
+  return Status::success();
+}
+
+Expected<Model> Reader::read(const std::string &path) {
+  model.path = path;
+  Expected<MappedFile> file = MappedFile::open(path);
+  if (!file.ok())
+    return file.status();
+  model.files.push_back(std::make_shared<MappedFile>(std::move(*file)));
+  const MappedFile &mapped = *model.files.front();
+  if (mapped.size() > INT_MAX)
+    return modelError("the file has " + std::to_string(mapped.size()) +
+                      " bytes and protobuf stops at 2 GB; save the weights as external data");
+  google::protobuf::SetLogHandler(nullptr);
+  ::onnx::ModelProto proto;
+  if (!proto.ParseFromArray(mapped.data(), int(mapped.size())))
+    return modelError("not an ONNX model, or cut off: its protobuf of " + std::to_string(mapped.size()) +
+                      " bytes does not parse");
+  if (!proto.has_graph())
+    return modelError("no graph in it: not an ONNX model, or cut off");
+  model.irVersion = proto.ir_version();
+  for (const auto &each : proto.opset_import())
+    model.opsets[each.domain() == "ai.onnx" ? "" : each.domain()] = each.version();
+  for (const auto &each : proto.functions()) {
+    Expected<Function> value = function(each);
+    if (!value.ok())
+      return value.status();
+    model.functions.push_back(std::move(*value));
+  }
+  HPC_RETURN_IF_ERROR(graph(proto.graph()));
+  return std::move(model);
+}
+
+} // namespace
+
+Expected<Model> readOnnx(const std::string &path) {
+  try {
+    Expected<Model> model = Reader().read(path);
+    if (!model.ok() && model.status().message().compare(0, path.size(), path))
+      return model.status().at(path);
+    return model;
+  } catch (const std::exception &error) {
+    return modelError(path + ": " + error.what());
+  }
+}
+
+} // namespace hpc::onnx

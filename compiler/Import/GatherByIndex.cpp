@@ -1,0 +1,94 @@
+// Gathers by affine indices as views.
+#include "compiler/Import/GatherByIndex.h"
+
+namespace hpc::onnx {
+
+Expected<KnownTensor> normalizedIndices(const KnownTensor &indices, ArrayRef<int64_t> sizes) {
+  KnownTensor result = indices;
+  // Along the last dim the compact form has one index per size, or one for all.
+  int64_t depth = sizes.size() > 1 && !result.compact.shape.empty() ? result.compact.shape.back() : 1;
+  int64_t smallest = sizes.empty() ? 0 : *std::min_element(sizes.begin(), sizes.end());
+  bool differ = llvm::any_of(sizes, [&](int64_t size) { return size != sizes[0]; });
+  if (depth == 1 && differ && llvm::any_of(result.compact.ints, [](int64_t index) { return index < 0; }))
+    return Status::error(ErrorKind::Unsupported, "negative indices into dims of different sizes");
+  for (size_t at = 0; at < result.compact.ints.size(); ++at) {
+    int64_t &index = result.compact.ints[at];
+    int64_t size = depth == 1 ? smallest : sizes[at % size_t(depth)];
+    if (index < -size || index >= size)
+      return Status::error(ErrorKind::Model, "index " + std::to_string(index) + " is out of range for a dim of " +
+                                                 std::to_string(size) + " elements");
+    index += index < 0 ? size : 0;
+  }
+  return KnownTensor(result.shape, std::move(result.compact));
+}
+
+std::optional<SmallVector<std::optional<AffineIndex>>> affineComponents(const KnownTensor &indices, int64_t batchDims) {
+  int64_t depth = indices.shape.back(), stored = indices.compact.shape.back();
+  // Along batch dims data and result go together, so the indices may not vary there.
+  for (int64_t dim = 0; dim < batchDims; ++dim)
+    if (indices.compact.shape[size_t(dim)] != 1)
+      return std::nullopt;
+  SmallVector<std::optional<AffineIndex>> components;
+  for (int64_t c = 0; c < depth; ++c) {
+    Tensor part(indices.dtype(), ArrayRef<int64_t>(indices.compact.shape).drop_back());
+    for (size_t i = 0; i < part.ints.size(); ++i)
+      part.ints[i] = indices.compact.ints[i * size_t(stored) + size_t(stored == 1 ? 0 : c)];
+    SmallVector<int64_t> shape(indices.shape.begin(), indices.shape.end() - 1);
+    std::optional<AffineIndex> affine = findAffine(KnownTensor(shape, std::move(part)));
+    if (!affine)
+      return std::nullopt;
+    affine->dim -= affine->dim < 0 ? 0 : int(batchDims);
+    components.push_back(affine);
+  }
+  return components;
+}
+
+std::optional<GatherPlan> planGather(int64_t first, ArrayRef<int64_t> indexShape,
+                                     ArrayRef<std::optional<AffineIndex>> components, ArrayRef<int64_t> data) {
+  GatherPlan plan;
+  plan.starts.assign(data.size(), 0);
+  plan.steps.assign(data.size(), 1);
+  plan.sizes.assign(data.begin(), data.end());
+  SmallVector<int64_t> byDim(indexShape.size(), -1); // the data dim that runs along an index dim
+  SmallVector<int64_t> single;                       // data dims of one index
+  for (auto [c, component] : llvm::enumerate(components)) {
+    if (!component || llvm::is_contained(indexShape, 0))
+      return std::nullopt;
+    size_t dim = size_t(first) + c;
+    plan.starts[dim] = component->start;
+    plan.steps[dim] = component->dim < 0 ? 1 : component->step;
+    plan.sizes[dim] = component->size;
+    if (component->dim < 0) {
+      single.push_back(int64_t(dim));
+      continue;
+    }
+    if (byDim[size_t(component->dim)] >= 0)
+      return std::nullopt;
+    byDim[size_t(component->dim)] = int64_t(dim);
+  }
+  size_t rest = size_t(first) + components.size();
+  for (int64_t dim = 0; dim < first; ++dim)
+    plan.permutation.push_back(dim);
+  llvm::append_range(plan.permutation, single);
+  plan.shape.assign(data.begin(), data.begin() + first);
+  plan.result = plan.shape;
+  for (auto [dim, from] : llvm::enumerate(byDim)) {
+    if (from >= 0)
+      plan.permutation.push_back(from);
+    plan.shape.push_back(from >= 0 ? plan.sizes[size_t(from)] : 1);
+    plan.result.push_back(indexShape[dim]);
+  }
+  for (size_t dim = rest; dim < data.size(); ++dim) {
+    plan.permutation.push_back(int64_t(dim));
+    plan.shape.push_back(data[dim]);
+    plan.result.push_back(data[dim]);
+  }
+  return plan;
+}
+
+Value gatherBySlice(GraphBuilder &builder, Value data, const GatherPlan &plan) {
+  Value part = builder.slice(data, plan.starts, plan.steps, plan.sizes);
+  return builder.broadcast(builder.reshape(builder.transpose(part, plan.permutation), plan.shape), plan.result);
+}
+
+} // namespace hpc::onnx

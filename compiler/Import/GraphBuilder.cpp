@@ -1,0 +1,238 @@
+// Creation, verification and folding of ops, and writing out of known values.
+// Every op is verified when it is made, so that a model's mistake is reported with the node that made it.
+#include "compiler/Import/GraphBuilder.h"
+
+#include "compiler/ElementType.h"
+#include "compiler/Import/FoldedConstant.h"
+#include "compiler/Import/ShapeFolding.h"
+#include "mlir/IR/Verifier.h"
+
+namespace hpc::onnx {
+
+GraphBuilder::GraphBuilder(func::FuncOp function)
+    : function(function), builder(OpBuilder::atBlockEnd(&function.getBody().front())),
+      weights(&function.getBody().front(), function.getContext()), loc(function.getLoc()) {}
+
+GraphBuilder::~GraphBuilder() { placeholders.dropAllDefinedValueUses(); }
+
+void GraphBuilder::beginNode(Location location, std::string text) {
+  loc = location;
+  label = std::move(text);
+}
+
+Value GraphBuilder::fail(const std::string &message, ErrorKind kind) {
+  if (failure.ok())
+    failure = Status::error(kind, label + ": " + message);
+  return placeholder(type({}, DType::F32));
+}
+
+// ---- known values ------------------------------------------------------------------------------------------------------
+
+Value GraphBuilder::placeholder(RankedTensorType type) { return placeholders.addArgument(type, loc); }
+
+Value GraphBuilder::known(KnownTensor tensor) {
+  Value value = placeholder(type(tensor.shape, tensor.dtype()));
+  entries.try_emplace(value, Entry{std::make_shared<const KnownTensor>(std::move(tensor)), nullptr, loc, {}, {}});
+  return value;
+}
+
+Value GraphBuilder::known(const StoredTensor &stored) {
+  Value value = placeholder(type(stored.shape, *stored.dtype));
+  entries.try_emplace(value, Entry{nullptr, &stored, loc, {}, {}});
+  return value;
+}
+
+std::shared_ptr<const KnownTensor> GraphBuilder::find(Value value) {
+  auto found = entries.find(value);
+  if (found == entries.end())
+    return nullptr;
+  Entry &entry = found->second;
+  if (entry.tensor || !entry.stored)
+    return entry.tensor;
+  auto loaded = std::make_shared<const KnownTensor>(
+      tensorFromBytes(*entry.stored->dtype, entry.stored->shape, entry.stored->data));
+  if (loaded->compact.size() <= 4096) // big ones are loaded again rather than kept
+    entry.tensor = loaded;
+  return loaded;
+}
+
+void GraphBuilder::forget(Value value) {
+  if (auto found = entries.find(value); found != entries.end())
+    found->second.tensor.reset();
+}
+
+SmallVector<int64_t> GraphBuilder::integers(Value value, const std::string &what) {
+  std::shared_ptr<const KnownTensor> known = find(value);
+  if (!known) {
+    fail("its " + what + " depends on the data, not on shapes alone", ErrorKind::Unsupported);
+    return {};
+  }
+  if (known->compact.isFloat() || known->elements() > (1 << 20)) {
+    fail("its " + what + " must be a few whole numbers");
+    return {};
+  }
+  Tensor full = broadcastTo(known->compact, known->shape);
+  return SmallVector<int64_t>(full.ints.begin(), full.ints.end());
+}
+
+double GraphBuilder::number(Value value, const std::string &what) {
+  std::shared_ptr<const KnownTensor> known = find(value);
+  if (!known)
+    fail("its " + what + " depends on the data, not on shapes alone", ErrorKind::Unsupported);
+  else if (!known->isSplat())
+    fail("its " + what + " must be one number");
+  return known && known->isSplat() ? known->compact.number(0) : 0;
+}
+
+Value GraphBuilder::scalar(double value, DType dtype) {
+  Tensor tensor(dtype, {});
+  tensor.setNumber(0, value);
+  round(tensor);
+  return known(std::move(tensor));
+}
+
+Value GraphBuilder::indices(ArrayRef<int64_t> values) {
+  Tensor tensor(DType::I64, {int64_t(values.size())});
+  tensor.ints.assign(values.begin(), values.end());
+  return known(std::move(tensor));
+}
+
+// ---- types -------------------------------------------------------------------------------------------------------------
+
+DType GraphBuilder::dtype(Value value) const { return dtypeOf(value.getType()); }
+
+RankedTensorType GraphBuilder::type(ArrayRef<int64_t> shape, DType dtype) const {
+  return RankedTensorType::get(shape, typeOf(dtype, builder.getContext()));
+}
+
+static std::string typeText(Value value) {
+  std::string text;
+  llvm::raw_string_ostream(text) << value.getType();
+  return text;
+}
+
+bool GraphBuilder::broadcasts(ArrayRef<Value> values) {
+  for (Value value : values.drop_front())
+    if (nn::tensorType(value).getElementType() != nn::tensorType(values[0]).getElementType()) {
+      fail("operands of types " + typeText(values[0]) + " and " + typeText(value) + " must have one element type");
+      return false;
+    }
+  if (nn::broadcastType(values))
+    return true;
+  std::string types;
+  for (Value value : values)
+    types += (types.empty() ? "" : ", ") + typeText(value);
+  fail("the shapes of " + types + " do not broadcast");
+  return false;
+}
+
+// ---- creation ----------------------------------------------------------------------------------------------------------
+
+bool GraphBuilder::verifyOp(Operation *op) {
+  std::string message;
+  ScopedDiagnosticHandler handler(op->getContext(), [&](Diagnostic &diagnostic) {
+    if (message.empty())
+      message = diagnostic.str();
+    return success();
+  });
+  bool good = succeeded(verify(op, /*verifyRecursively=*/false));
+  if (!good)
+    fail(message);
+  return good;
+}
+
+Value GraphBuilder::finish(Operation *op, bool elementwise) {
+  // Folds and poisons replace the op by a placeholder of its type.
+  auto replaced = [&](Value value) {
+    op->erase();
+    return value;
+  };
+  auto resultType = nn::tensorType(op->getResult(0));
+  if (!failure.ok() || !verifyOp(op))
+    return replaced(placeholder(resultType));
+  SmallVector<std::shared_ptr<const KnownTensor>> held;
+  SmallVector<const KnownTensor *> operands;
+  bool allKnown = llvm::all_of(op->getOperands(), [&](Value operand) { return isKnown(operand); });
+  if (allKnown) {
+    for (Value operand : op->getOperands()) {
+      held.push_back(find(operand));
+      operands.push_back(held.back().get());
+    }
+    Expected<std::vector<KnownTensor>> results = foldOp(op, operands, elementwise);
+    if (!results.ok()) {
+      fail(results.status().message(), results.status().kind());
+      return replaced(placeholder(resultType));
+    }
+    return replaced(known(std::move(results->front())));
+  }
+  useRealOperands(op, elementwise);
+  return op->getResult(0);
+}
+
+/// Elementwise ops take the compact form of a known operand, and what is below a broadcast, as long as some operand still has
+/// the result's size along every dim.
+void GraphBuilder::useRealOperands(Operation *op, bool elementwise) {
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(op);
+  SmallVector<Value> full(op->getOperands());
+  for (OpOperand &operand : op->getOpOperands())
+    if (isKnown(operand.get()))
+      operand.set(writtenOut(operand.get(), elementwise));
+  if (!elementwise)
+    return;
+  auto keepsShape = [&] {
+    auto broadcast = nn::broadcastType(op->getOperands());
+    return broadcast && broadcast.getShape() == nn::shapeOf(op->getResult(0));
+  };
+  for (auto [index, value] : llvm::enumerate(full))
+    if (isKnown(value) && !keepsShape())
+      op->setOperand(index, writtenOut(value, false));
+  for (OpOperand &operand : op->getOpOperands())
+    if (auto broadcast = operand.get().getDefiningOp<nn::BroadcastOp>()) {
+      operand.set(broadcast.getOperand());
+      if (!keepsShape())
+        operand.set(broadcast);
+    }
+}
+
+Value GraphBuilder::writtenOut(Value value, bool compact) {
+  if (!isKnown(value))
+    return value;
+  // `entries` may not change while the reference is held: building constants adds none.
+  Entry &entry = entries.find(value)->second;
+  if (!entry.compact) {
+    std::shared_ptr<const KnownTensor> known = find(value);
+    assert(known && "a forgotten value is used");
+    bool large = known->compact.size() > maxConstantElements;
+    if (entry.stored && large && known->compact.isFloat())
+      entry.compact = weights.get(*entry.stored);
+    else
+      entry.compact = buildConstant(builder, entry.loc, *known, "constant_" + std::to_string(numWritten++));
+  }
+  if (compact)
+    return entry.compact;
+  if (!entry.full) {
+    auto wanted = nn::tensorType(value);
+    Value held = entry.compact;
+    auto constant = held.getDefiningOp<nn::ConstantOp>();
+    if (held.getType() == wanted)
+      entry.full = held;
+    else if (auto splat = constant ? dyn_cast<DenseElementsAttr>(constant.getValue()) : DenseElementsAttr();
+             splat && splat.isSplat() && splat.getNumElements() == 1 && wanted.getNumElements() == 1)
+      entry.full = nn::ConstantOp::create(builder, entry.loc, splat.resizeSplat(wanted));
+    else
+      entry.full = nn::BroadcastOp::create(builder, entry.loc, wanted, held);
+  }
+  return entry.full;
+}
+
+void GraphBuilder::finishFunction(ArrayRef<Value> results) {
+  func::ReturnOp::create(builder, function.getLoc(), results);
+  Block &body = function.getBody().front();
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
+    if (isOpTriviallyDead(&op))
+      op.erase();
+  weights.setAliases();
+}
+
+} // namespace hpc::onnx

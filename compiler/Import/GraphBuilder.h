@@ -1,0 +1,121 @@
+// Builds the nn program op by op and folds as it goes: an op whose operands are all known is evaluated at once and leaves no trace.
+// Values that are known stand in the graph as placeholders; a real op that reads one gets it written out before it.
+// The first error stays; later calls then do harmless work, so that callers need not check every step.
+#pragma once
+
+#include "compiler/Dialect/NN/NN.h"
+#include "compiler/Import/KnownTensor.h"
+#include "compiler/Import/WeightTable.h"
+
+#include <memory>
+
+namespace hpc::onnx {
+
+class GraphBuilder {
+public:
+  GraphBuilder(func::FuncOp function);
+  ~GraphBuilder();
+
+  /// What is built from here on comes from this node; `label` ("node '/h.0/Add' (Add)") begins its errors.
+  void beginNode(Location location, std::string label);
+  const Status &status() const { return failure; }
+  void clearError() { failure = Status::success(); }
+  /// Records an error and returns a placeholder, for `return {b.fail(...)}`.
+  Value fail(const std::string &message, ErrorKind kind = ErrorKind::Model);
+
+  // ---- known values ----
+  Value known(Tensor tensor) { return known(KnownTensor(std::move(tensor))); }
+  Value known(KnownTensor tensor);
+  /// A constant of the file, loaded whenever it is needed.
+  Value known(const StoredTensor &stored);
+  Value weight(const StoredTensor &stored) { return weights.get(stored); }
+  bool isKnown(Value value) const { return entries.count(value); }
+  /// Null when the value depends on data.
+  std::shared_ptr<const KnownTensor> find(Value value);
+  /// All elements of a known value as integers; an error that names `what` when it depends on data.
+  SmallVector<int64_t> integers(Value value, const std::string &what);
+  /// The only element.
+  double number(Value value, const std::string &what);
+  /// A rank-0 constant with the element type of `like`.
+  Value scalar(double value, Value like) { return scalar(value, dtype(like)); }
+  Value scalar(double value, DType dtype);
+  Value indices(ArrayRef<int64_t> values);
+  /// Nobody asks for the content again (the value itself may still have real users).
+  void forget(Value value);
+
+  // ---- elementwise, broadcasting ----
+  template <typename Op> Value unary(Value x) {
+    return finish(Op::create(builder, loc, x), true);
+  }
+  template <typename Op> Value binary(Value x, Value y) {
+    return broadcasts({x, y}) ? finish(Op::create(builder, loc, x, y), true) : x;
+  }
+  Value compare(nn::ComparePredicate predicate, Value x, Value y);
+  Value select(Value condition, Value onTrue, Value onFalse);
+  Value cast(Value x, DType to);
+  Value gelu(Value x, bool tanhApproximation);
+  Value add(Value x, Value y) { return binary<nn::AddOp>(x, y); }
+  Value sub(Value x, Value y) { return binary<nn::SubOp>(x, y); }
+  Value mul(Value x, Value y) { return binary<nn::MulOp>(x, y); }
+  Value div(Value x, Value y) { return binary<nn::DivOp>(x, y); }
+
+  // ---- views; those that change nothing return their operand ----
+  Value reshape(Value x, ArrayRef<int64_t> shape);
+  Value transpose(Value x, ArrayRef<int64_t> permutation);
+  Value broadcast(Value x, ArrayRef<int64_t> shape);
+  Value slice(Value x, ArrayRef<int64_t> starts, ArrayRef<int64_t> steps, ArrayRef<int64_t> sizes);
+  Value concat(ArrayRef<Value> parts, int64_t axis);
+  Value pad(Value x, ArrayRef<int64_t> low, ArrayRef<int64_t> high, double value);
+
+  // ---- the rest ----
+  Value matmul(Value x, Value y, bool transposeX = false, bool transposeY = false);
+  Value reduce(nn::ReduceKind kind, Value x, ArrayRef<int64_t> axes);
+  Value softmax(Value x) { return unaryWhole<nn::SoftmaxOp>(x); }
+  Value cumsum(Value x, int64_t axis, bool exclusive, bool reverse);
+  Value gather(Value data, Value indices, int64_t axis);
+  Value gatherNd(Value data, Value indices, int64_t batchDims);
+  Value layerNorm(Value x, Value weight, Value bias, double epsilon);
+  Value rmsNorm(Value x, Value weight, double epsilon);
+  Value attention(Value query, Value key, Value value, Value bias, double scale, bool causal);
+
+  // ---- types ----
+  DType dtype(Value value) const;
+  static SmallVector<int64_t> shape(Value value) { return SmallVector<int64_t>(nn::shapeOf(value)); }
+  static int64_t rank(Value value) { return int64_t(nn::shapeOf(value).size()); }
+  RankedTensorType type(ArrayRef<int64_t> shape, DType dtype) const;
+
+  /// The value as the program holds it: written out in full where it was known.
+  Value real(Value value) { return writtenOut(value, false); }
+  /// Parameters get their aliases, ops without users go.
+  void finishFunction(ArrayRef<Value> results);
+
+private:
+  struct Entry {
+    std::shared_ptr<const KnownTensor> tensor;
+    const StoredTensor *stored = nullptr;
+    Location loc;
+    Value compact, full; ///< written out already
+  };
+
+  template <typename Op> Value unaryWhole(Value x) { return finish(Op::create(builder, loc, x), false); }
+  /// An error when the shapes or element types do not go together.
+  bool broadcasts(ArrayRef<Value> values);
+  Value placeholder(RankedTensorType type);
+  /// Verifies the new op, then folds it or gives it real operands. Returns its result.
+  Value finish(Operation *op, bool elementwise);
+  void useRealOperands(Operation *op, bool elementwise);
+  Value writtenOut(Value value, bool compact);
+  bool verifyOp(Operation *op);
+
+  func::FuncOp function;
+  OpBuilder builder;
+  WeightTable weights;
+  Location loc;
+  std::string label;
+  Status failure;
+  Block placeholders; ///< its arguments stand for known values
+  llvm::DenseMap<Value, Entry> entries;
+  int64_t numWritten = 0;
+};
+
+} // namespace hpc::onnx

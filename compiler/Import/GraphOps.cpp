@@ -1,0 +1,184 @@
+// GraphBuilder's ops, one short function each: shape checks that the op's builder relies on, then creation.
+#include "compiler/Import/GraphBuilder.h"
+
+#include "compiler/ElementType.h"
+#include "compiler/Import/AffineIndex.h"
+#include "compiler/Import/GatherByIndex.h"
+
+namespace hpc::onnx {
+
+Value GraphBuilder::compare(nn::ComparePredicate predicate, Value x, Value y) {
+  return broadcasts({x, y}) ? finish(nn::CompareOp::create(builder, loc, predicate, x, y), true) : x;
+}
+
+Value GraphBuilder::select(Value condition, Value onTrue, Value onFalse) {
+  if (dtype(condition) != DType::Bool)
+    return fail("its condition is " + std::string(name(dtype(condition))) + ", not bool");
+  if (!broadcasts({onTrue, onFalse}))
+    return onTrue;
+  if (!nn::broadcastType({condition, onTrue, onFalse}))
+    return fail("the shapes of its condition and branches do not broadcast");
+  return finish(nn::SelectOp::create(builder, loc, condition, onTrue, onFalse), true);
+}
+
+Value GraphBuilder::cast(Value x, DType to) {
+  if (dtype(x) == to)
+    return x;
+  return finish(nn::CastOp::create(builder, loc, type(shape(x), to), x), true);
+}
+
+Value GraphBuilder::gelu(Value x, bool tanhApproximation) {
+  return finish(nn::GeluOp::create(builder, loc, x.getType(), x, tanhApproximation), true);
+}
+
+// ---- views -------------------------------------------------------------------------------------------------------------
+
+Value GraphBuilder::reshape(Value x, ArrayRef<int64_t> to) {
+  if (ArrayRef<int64_t>(shape(x)) == to)
+    return x;
+  return finish(nn::ReshapeOp::create(builder, loc, type(to, dtype(x)), x), false);
+}
+
+Value GraphBuilder::transpose(Value x, ArrayRef<int64_t> permutation) {
+  SmallVector<bool> seen(size_t(rank(x)), false);
+  bool valid = int64_t(permutation.size()) == rank(x), identity = true;
+  for (auto [index, dim] : llvm::enumerate(permutation)) {
+    valid = valid && dim >= 0 && dim < rank(x) && !seen[size_t(dim)];
+    if (!valid)
+      return fail("its permutation is not one of the operand's " + std::to_string(rank(x)) + " dims");
+    seen[size_t(dim)] = true;
+    identity &= int64_t(index) == dim;
+  }
+  if (!valid)
+    return fail("its permutation is not one of the operand's " + std::to_string(rank(x)) + " dims");
+  return identity ? x : finish(nn::TransposeOp::create(builder, loc, x, permutation), false);
+}
+
+Value GraphBuilder::broadcast(Value x, ArrayRef<int64_t> to) {
+  if (ArrayRef<int64_t>(shape(x)) == to)
+    return x;
+  return finish(nn::BroadcastOp::create(builder, loc, type(to, dtype(x)), x), false);
+}
+
+Value GraphBuilder::slice(Value x, ArrayRef<int64_t> starts, ArrayRef<int64_t> steps, ArrayRef<int64_t> sizes) {
+  bool whole = ArrayRef<int64_t>(shape(x)) == sizes && llvm::all_of(starts, [](int64_t start) { return start == 0; });
+  if (whole)
+    return x;
+  return finish(nn::SliceOp::create(builder, loc, type(sizes, dtype(x)), x, starts, steps), false);
+}
+
+Value GraphBuilder::concat(ArrayRef<Value> parts, int64_t axis) {
+  if (parts.size() == 1)
+    return parts[0];
+  SmallVector<int64_t> to = shape(parts[0]);
+  if (axis < 0 || axis >= int64_t(to.size()))
+    return fail("axis " + std::to_string(axis) + " is not a dim of its operands");
+  to[size_t(axis)] = 0;
+  for (Value part : parts) {
+    if (rank(part) != int64_t(to.size()) || dtype(part) != dtype(parts[0]))
+      return fail("its operands differ in rank or element type");
+    to[size_t(axis)] += shape(part)[size_t(axis)];
+  }
+  return finish(nn::ConcatOp::create(builder, loc, type(to, dtype(parts[0])), parts, axis), false);
+}
+
+Value GraphBuilder::pad(Value x, ArrayRef<int64_t> low, ArrayRef<int64_t> high, double value) {
+  SmallVector<int64_t> to = shape(x);
+  for (size_t dim = 0; dim < to.size(); ++dim)
+    to[dim] += low[dim] + high[dim];
+  if (to == shape(x))
+    return x;
+  Type element = nn::tensorType(x).getElementType();
+  mlir::Attribute fill = isa<FloatType>(element) ? mlir::Attribute(builder.getFloatAttr(element, value))
+                                           : builder.getIntegerAttr(element, int64_t(value));
+  return finish(nn::PadOp::create(builder, loc, type(to, dtype(x)), x, low, high, fill), false);
+}
+
+// ---- the rest ----------------------------------------------------------------------------------------------------------
+
+Value GraphBuilder::matmul(Value x, Value y, bool transposeX, bool transposeY) {
+  if (rank(x) < 2 || rank(y) < 2)
+    return fail("operands of a matrix product need two dims or more");
+  if (!isFloat(dtype(x)) || dtype(x) != dtype(y))
+    return fail(std::string("a matrix product of ") + name(dtype(x)) + " and " + name(dtype(y)) +
+                    "; only equal float types are supported",
+                ErrorKind::Unsupported);
+  return finish(nn::MatmulOp::create(builder, loc, x, y, transposeX, transposeY), false);
+}
+
+Value GraphBuilder::reduce(nn::ReduceKind kind, Value x, ArrayRef<int64_t> axes) {
+  if (axes.empty())
+    return x;
+  return finish(nn::ReduceOp::create(builder, loc, kind, x, axes), false);
+}
+
+Value GraphBuilder::cumsum(Value x, int64_t axis, bool exclusive, bool reverse) {
+  return finish(nn::CumsumOp::create(builder, loc, x.getType(), x, axis, exclusive, reverse), false);
+}
+
+Value GraphBuilder::gather(Value data, Value index, int64_t axis) {
+  SmallVector<int64_t> from = shape(data), to(from.begin(), from.begin() + axis);
+  llvm::append_range(to, shape(index));
+  to.append(from.begin() + axis + 1, from.end());
+  if (auto known = find(index)) {
+    Expected<KnownTensor> inRange = normalizedIndices(*known, {from[size_t(axis)]});
+    if (!inRange.ok())
+      return fail(inRange.status().message());
+    if (!isKnown(data))
+      if (auto plan = planGather(axis, {inRange->shape.begin(), inRange->shape.end()}, {findAffine(*inRange)}, from))
+        return gatherBySlice(*this, data, *plan);
+  }
+  if (axis == 0 && from.size() == 2 && isFloat(dtype(data)) && !(isKnown(data) && isKnown(index)))
+    return finish(nn::EmbeddingOp::create(builder, loc, type(to, dtype(data)), data, index, Value(), from[0]), false);
+  return finish(nn::GatherOp::create(builder, loc, type(to, dtype(data)), data, index, axis), false);
+}
+
+Value GraphBuilder::gatherNd(Value data, Value index, int64_t batchDims) {
+  SmallVector<int64_t> from = shape(data), at = shape(index);
+  if (at.empty() || batchDims < 0 || batchDims >= int64_t(at.size()) || batchDims + at.back() > int64_t(from.size()))
+    return fail("its indices do not fit its data");
+  int64_t depth = at.back();
+  SmallVector<int64_t> to(at.begin(), at.end() - 1);
+  to.append(from.begin() + batchDims + depth, from.end());
+  if (auto known = find(index)) {
+    Expected<KnownTensor> inRange =
+        normalizedIndices(*known, ArrayRef<int64_t>(from).slice(size_t(batchDims), size_t(depth)));
+    if (!inRange.ok())
+      return fail(inRange.status().message());
+    SmallVector<int64_t> indexShape(at.begin() + batchDims, at.end() - 1);
+    if (!isKnown(data))
+      if (auto components = affineComponents(*inRange, batchDims))
+        if (auto plan = planGather(batchDims, indexShape, *components, from))
+          return gatherBySlice(*this, data, *plan);
+  }
+  return finish(nn::GatherNdOp::create(builder, loc, type(to, dtype(data)), data, index, batchDims), false);
+}
+
+Value GraphBuilder::layerNorm(Value x, Value weight, Value bias, double epsilon) {
+  return finish(nn::LayerNormOp::create(builder, loc, x.getType(), x, weight, bias, APFloat(epsilon)), false);
+}
+
+Value GraphBuilder::rmsNorm(Value x, Value weight, double epsilon) {
+  return finish(nn::RmsNormOp::create(builder, loc, x.getType(), x, weight, APFloat(epsilon)), false);
+}
+
+Value GraphBuilder::attention(Value query, Value key, Value value, Value bias, double scale, bool causal) {
+  SmallVector<int64_t> to = shape(query);
+  to.back() = shape(value).back();
+  // A known bias broadcasts inside the op, so its compact form is enough.
+  if (auto known = bias ? find(bias) : nullptr) {
+    if (known->isSplat()) {
+      Tensor one = known->compact;
+      one.shape.assign(4, 1);
+      bias = this->known(std::move(one));
+    } else {
+      bias = writtenOut(bias, true);
+    }
+  }
+  IntegerAttr offset = causal ? builder.getI64IntegerAttr(0) : IntegerAttr();
+  return finish(nn::AttentionOp::create(builder, loc, type(to, dtype(query)), query, key, value, bias,
+                                        builder.getF64FloatAttr(scale), offset),
+                false);
+}
+
+} // namespace hpc::onnx

@@ -1,0 +1,80 @@
+// Functions that a model defines itself, put in the place of the nodes that call them.
+// Values inside get the call's name as a prefix, so that no two calls share one.
+#include "compiler/Import/OnnxFunctions.h"
+
+namespace hpc::onnx {
+namespace {
+
+constexpr int maxDepth = 64;
+constexpr size_t maxNodes = 2'000'000;
+
+using FunctionTable = std::map<std::pair<std::string, std::string>, const Function *>;
+
+/// An attribute of a body node: its own value, or that of the call, or the function's default. Nothing: left out.
+const Attribute *resolve(const Attribute &attribute, const Node &call, const Function &function) {
+  if (attribute.reference.empty())
+    return &attribute;
+  if (auto given = call.attributes.find(attribute.reference); given != call.attributes.end())
+    return &given->second;
+  auto fallback = function.defaults.find(attribute.reference);
+  return fallback == function.defaults.end() ? nullptr : &fallback->second;
+}
+
+Status expand(const Node &node, const FunctionTable &functions, int depth, std::vector<Node> &out) {
+  auto found = functions.find({node.domain, node.op});
+  if (found == functions.end()) {
+    out.push_back(node);
+    return out.size() <= maxNodes ? Status::success()
+                                  : Status::error(ErrorKind::Model, "its functions expand to over two million nodes");
+  }
+  const Function &function = *found->second;
+  if (depth == maxDepth)
+    return Status::error(ErrorKind::Model, "function '" + function.name + "' calls itself, or calls nest deeper than " +
+                                               std::to_string(maxDepth));
+  if (node.inputs.size() > function.inputs.size() || node.outputs.size() > function.outputs.size())
+    return Status::error(ErrorKind::Model, "node '" + node.name + "' gives function '" + function.name +
+                                               "' more inputs or outputs than it has");
+  std::map<std::string, std::string> names = {{"", ""}};
+  for (size_t i = 0; i < function.inputs.size(); ++i)
+    names[function.inputs[i]] = i < node.inputs.size() ? node.inputs[i] : "";
+  for (size_t i = 0; i < node.outputs.size(); ++i)
+    if (!node.outputs[i].empty())
+      names[function.outputs[i]] = node.outputs[i];
+  auto rename = [&](std::vector<std::string> &list) {
+    for (std::string &each : list) {
+      auto known = names.find(each);
+      each = known != names.end() ? known->second : names[each] = node.name + "/" + each;
+    }
+  };
+  for (Node body : function.nodes) {
+    rename(body.inputs);
+    rename(body.outputs);
+    body.name = node.name + "/" + body.name;
+    if (body.modulePath.empty())
+      body.modulePath = node.modulePath;
+    std::map<std::string, Attribute> attributes;
+    for (const auto &[name, attribute] : body.attributes)
+      if (const Attribute *value = resolve(attribute, node, function))
+        attributes[name] = *value;
+    body.attributes = std::move(attributes);
+    HPC_RETURN_IF_ERROR(expand(body, functions, depth + 1, out));
+  }
+  return Status::success();
+}
+
+} // namespace
+
+Status inlineFunctions(Model &model) {
+  if (model.functions.empty())
+    return Status::success();
+  FunctionTable functions;
+  for (const Function &function : model.functions)
+    functions[{function.domain, function.name}] = &function;
+  std::vector<Node> nodes;
+  for (const Node &node : model.nodes)
+    HPC_RETURN_IF_ERROR(expand(node, functions, 0, nodes));
+  model.nodes = std::move(nodes);
+  return Status::success();
+}
+
+} // namespace hpc::onnx

@@ -1,0 +1,244 @@
+// The importer's steps: read, inline functions, bind sizes, order nodes, import each, return the outputs.
+// Everything unsupported is collected before it is reported.
+#include "compiler/Import/OnnxImporter.h"
+
+#include "compiler/ElementType.h"
+#include "compiler/Import/GraphBuilder.h"
+#include "compiler/Import/NodeOrder.h"
+#include "compiler/Import/OnnxFunctions.h"
+#include "compiler/Import/OnnxOps/OnnxOp.h"
+#include "compiler/Import/OnnxReader.h"
+#include "compiler/Import/SymbolicDims.h"
+#include "compiler/Location.h"
+#include "mlir/IR/Verifier.h"
+
+namespace hpc {
+namespace onnx {
+namespace {
+
+std::string quoted(const std::string &text) { return "'" + text + "'"; }
+
+/// What no op of the import can do, by op, for one message.
+class UnsupportedList {
+public:
+  void add(const std::string &what, const Node &node) { nodes[what].push_back(quoted(node.name)); }
+  bool empty() const { return nodes.empty(); }
+  Status status() const {
+    std::string text = "this model needs what the import does not have:";
+    for (const auto &[what, names] : nodes) {
+      text += "\n  " + what + ": node" + (names.size() > 1 ? "s " : " ");
+      for (size_t i = 0; i < names.size() && i < maxNames; ++i)
+        text += (i ? ", " : "") + names[i];
+      if (names.size() > maxNames)
+        text += " and " + std::to_string(names.size() - maxNames) + " more";
+    }
+    return Status::error(ErrorKind::Unsupported, text);
+  }
+
+private:
+  static constexpr size_t maxNames = 20;
+  std::map<std::string, std::vector<std::string>> nodes;
+};
+
+int64_t opsetOf(const Model &model, const std::string &domain) {
+  auto found = model.opsets.find(domain);
+  return found == model.opsets.end() ? 0 : found->second;
+}
+
+/// Every op of `nodes` that no table has.
+UnsupportedList unknownOps(const Model &model, ArrayRef<const Node *> nodes) {
+  UnsupportedList unknown;
+  for (const Node *node : nodes) {
+    int64_t version = opsetOf(model, node->domain);
+    if (findOnnxOp(node->domain, node->op, version))
+      continue;
+    std::string op = (node->domain.empty() ? "" : node->domain + ".") + node->op;
+    unknown.add(version ? op + " (opset " + std::to_string(version) + ")" : op + " (no opset imported for its domain)", *node);
+  }
+  return unknown;
+}
+
+class Importer {
+public:
+  Importer(const Model &model, func::FuncOp function) : model(model), function(function), builder(function) {}
+
+  Status run(ArrayRef<const Node *> nodes) {
+    bindSources();
+    countReaders(nodes);
+    for (const Node *node : nodes)
+      HPC_RETURN_IF_ERROR(importNode(*node));
+    if (!unsupported.empty())
+      return unsupported.status();
+    return returnOutputs();
+  }
+
+private:
+  void bindSources() {
+    for (auto [input, argument] : llvm::zip_equal(model.inputs, function.getArguments()))
+      values[input.name] = argument;
+    for (const StoredTensor &tensor : model.initializers)
+      initializers[tensor.name] = &tensor;
+  }
+
+  void countReaders(ArrayRef<const Node *> nodes) {
+    for (const Node *node : nodes)
+      for (const std::string &input : node->inputs)
+        ++readers[input];
+    for (const ValueInfo &output : model.outputs)
+      ++readers[output.name];
+  }
+
+  /// Null when the value was not made because a node before it is unsupported.
+  Value lookUp(const std::string &name) {
+    if (auto found = values.find(name); found != values.end())
+      return found->second;
+    auto stored = initializers.find(name);
+    if (stored == initializers.end())
+      return {};
+    const StoredTensor &tensor = *stored->second;
+    Value value;
+    if (!tensor.dtype)
+      value = builder.fail("weight " + quoted(name) + " has type " + tensor.typeName, ErrorKind::Unsupported);
+    else
+      value = isWeight(tensor) ? builder.weight(tensor) : builder.known(tensor);
+    return values[name] = value;
+  }
+
+  Status importNode(const Node &node) {
+    builder.beginNode(onnxLocation(function.getContext(), node.name, node.modulePath), "node " + quoted(node.name) + " (" + node.op + ")");
+    SmallVector<Value> inputs;
+    for (const std::string &input : node.inputs) {
+      inputs.push_back(input.empty() ? Value() : lookUp(input));
+      if (!input.empty() && !inputs.back())
+        return Status::success(); // depends on something unsupported, which is reported already
+    }
+    int64_t version = opsetOf(model, node.domain);
+    NodeImport context(builder, node, version, inputs);
+    Results results = findOnnxOp(node.domain, node.op, version)->import(context);
+    if (!builder.status().ok()) {
+      if (builder.status().kind() != ErrorKind::Unsupported)
+        return builder.status();
+      // "node 'x' (Op): what" is listed under what.
+      std::string message = builder.status().message();
+      unsupported.add(node.op + ": " + message.substr(message.find("): ") + 3), node);
+      builder.clearError();
+      return Status::success();
+    }
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      if (node.outputs[i].empty())
+        continue;
+      if (i >= results.size())
+        return Status::error(ErrorKind::Model, "node " + quoted(node.name) + " (" + node.op + ") has more outputs than the op");
+      values[node.outputs[i]] = results[i];
+    }
+    forgetInputs(node);
+    return Status::success();
+  }
+
+  /// Frees folded tensors that nothing reads any more.
+  void forgetInputs(const Node &node) {
+    for (const std::string &input : node.inputs) {
+      auto count = readers.find(input);
+      if (input.empty() || --count->second || initializers.count(input))
+        continue;
+      Value value = values[input];
+      bool shared = llvm::any_of(node.outputs, [&](const std::string &output) { return !output.empty() && values[output] == value; });
+      if (!shared && !aliased.count(value))
+        builder.forget(value);
+      if (shared)
+        aliased.insert(value); // an Identity or a reshape that changes nothing
+    }
+  }
+
+  Status returnOutputs() {
+    SmallVector<Value> results;
+    SmallVector<Type> types;
+    builder.beginNode(function.getLoc(), "the model's outputs");
+    for (const ValueInfo &output : model.outputs) {
+      Value value = lookUp(output.name);
+      if (!value || !builder.status().ok())
+        return builder.status().ok() ? Status::error(ErrorKind::Model, "output " + quoted(output.name) + " is not made") : builder.status();
+      if (output.dtype && *output.dtype != builder.dtype(value))
+        return Status::error(ErrorKind::Model, "output " + quoted(output.name) + " is declared " + name(*output.dtype) + " but the graph makes " +
+                                                   name(builder.dtype(value)));
+      results.push_back(builder.real(value));
+      types.push_back(results.back().getType());
+    }
+    Builder attributes(function.getContext());
+    function.setType(attributes.getFunctionType(function.getArgumentTypes(), types));
+    for (auto [index, output] : llvm::enumerate(model.outputs))
+      function.setResultAttr(unsigned(index), argumentNameAttr, attributes.getStringAttr(output.name));
+    builder.finishFunction(results);
+    return Status::success();
+  }
+
+  const Model &model;
+  func::FuncOp function;
+  GraphBuilder builder;
+  std::map<std::string, Value> values;
+  std::map<std::string, const StoredTensor *> initializers;
+  std::map<std::string, int64_t> readers;
+  llvm::DenseSet<Value> aliased;
+  UnsupportedList unsupported;
+};
+
+/// @main with the model's inputs as arguments and no results yet.
+Expected<func::FuncOp> createMain(const Model &model, const std::vector<std::vector<int64_t>> &shapes, ModuleOp module) {
+  OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+  SmallVector<Type> types;
+  for (auto [input, shape] : llvm::zip_equal(model.inputs, shapes)) {
+    if (!input.dtype)
+      return Status::error(ErrorKind::Unsupported, "input " + quoted(input.name) + " has type " + input.typeName);
+    if (!input.hasShape)
+      return Status::error(ErrorKind::Unsupported, "input " + quoted(input.name) + " has no shape; export it with one");
+    types.push_back(RankedTensorType::get(shape, typeOf(*input.dtype, builder.getContext())));
+  }
+  auto function = func::FuncOp::create(builder, module.getLoc(), "main", builder.getFunctionType(types, {}));
+  function.addEntryBlock();
+  for (auto [index, input] : llvm::enumerate(model.inputs)) {
+    SmallVector<std::string> dims;
+    for (size_t dim = 0; dim < input.dims.size(); ++dim)
+      dims.push_back(dimText(input, dim));
+    SmallVector<StringRef> texts(dims.begin(), dims.end());
+    function.setArgAttr(unsigned(index), argumentNameAttr, builder.getStringAttr(input.name));
+    function.setArgAttr(unsigned(index), argumentDimsAttr, builder.getStrArrayAttr(texts));
+  }
+  return function;
+}
+
+Expected<OwningOpRef<ModuleOp>> importModel(Model &model, const ImportOptions &options, MLIRContext *context) {
+  HPC_RETURN_IF_ERROR(inlineFunctions(model));
+  Expected<std::vector<std::vector<int64_t>>> shapes = bindDims(model, options.dims);
+  if (!shapes.ok())
+    return shapes.status();
+  Expected<std::vector<const Node *>> nodes = orderedNodes(model);
+  if (!nodes.ok())
+    return nodes.status();
+  if (UnsupportedList unknown = unknownOps(model, *nodes); !unknown.empty())
+    return unknown.status();
+  if (model.outputs.empty())
+    return Status::error(ErrorKind::Model, "the graph has no outputs");
+  OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(context));
+  Expected<func::FuncOp> function = createMain(model, *shapes, *module);
+  if (!function.ok())
+    return function.status();
+  HPC_RETURN_IF_ERROR(Importer(model, *function).run(*nodes));
+  (*module)->setAttr("hpc.phase", StringAttr::get(context, "import"));
+  if (failed(verify(*module)))
+    return Status::error(ErrorKind::Internal, "the imported module does not verify");
+  return std::move(module);
+}
+
+} // namespace
+} // namespace onnx
+
+Expected<OwningOpRef<ModuleOp>> importOnnx(const std::string &path, const ImportOptions &options, MLIRContext *context) {
+  context->loadDialect<func::FuncDialect, nn::NNDialect>();
+  Expected<onnx::Model> model = onnx::readOnnx(path);
+  if (!model.ok())
+    return model.status();
+  Expected<OwningOpRef<ModuleOp>> module = onnx::importModel(*model, options, context);
+  return module.ok() || module.status().kind() == ErrorKind::Usage ? std::move(module) : Expected<OwningOpRef<ModuleOp>>(module.status().at(path));
+}
+
+} // namespace hpc

@@ -1,0 +1,21 @@
+// From an ONNX file to a module with one function @main of the nn dialect, static shapes, weights by reference.
+// Arguments carry `nn.name` and `nn.dims` (["batch_size", "16"]: symbol or number), results `nn.name`; every op's location names its
+// ONNX node and module path. What depends on shapes alone is folded (README.md).
+#pragma once
+
+#include "compiler/MLIR.h"
+#include "runtime/base/Status.h"
+
+namespace hpc {
+
+struct ImportOptions {
+  std::map<std::string, int64_t> dims; ///< sizes of symbolic dims, by name
+};
+
+/// Errors: usage (open sizes), model (corrupt, inconsistent), unsupported (all ops at once, with their nodes), io.
+Expected<OwningOpRef<ModuleOp>> importOnnx(const std::string &path, const ImportOptions &options, MLIRContext *context);
+
+constexpr const char *argumentNameAttr = "nn.name"; ///< of arguments and results
+constexpr const char *argumentDimsAttr = "nn.dims";
+
+} // namespace hpc

@@ -1,0 +1,92 @@
+// An ONNX file as plain structs: what the reader hands to the importer, without protobuf and without MLIR.
+// Weights are references into mapped files that live as long as the model.
+#pragma once
+
+#include "runtime/base/DType.h"
+#include "runtime/base/File.h"
+#include "runtime/base/Status.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hpc::onnx {
+
+/// ONNX's number of an element type (TensorProto.DataType) as a DType; nothing for types that we do not have.
+std::optional<DType> dtypeOfCode(int64_t code);
+/// Its name, also for types that we do not have.
+std::string typeNameOfCode(int64_t code);
+
+/// An initializer or a constant: row-major, little endian, bool as one byte.
+struct StoredTensor {
+  std::string name;
+  std::optional<DType> dtype; ///< none: a type that we do not have; `typeName` says which
+  std::string typeName;
+  std::vector<int64_t> shape;
+  std::string file;   ///< the file that holds the bytes; empty when they are stored in no mappable form
+  int64_t offset = 0; ///< of the bytes in `file`
+  int64_t bytes = 0;
+  const std::byte *data = nullptr;              ///< unaligned; null only when there are no bytes
+  std::shared_ptr<std::vector<std::byte>> owned; ///< holds `data` where no file does
+
+  int64_t elements() const { return dtype ? bytes / byteSize(*dtype) : 0; }
+};
+
+struct Attribute {
+  enum Kind { Int, Float, String, TensorValue, Ints, Floats, Strings, Other } kind = Other;
+  int64_t i = 0;
+  float f = 0;
+  std::string s;
+  std::vector<int64_t> ints;
+  std::vector<float> floats;
+  std::vector<std::string> strings;
+  std::shared_ptr<const StoredTensor> tensor;
+  std::string reference; ///< inside a function: the function's attribute that this one takes its value from
+};
+
+struct Node {
+  std::string name; ///< as stored, or the first output's name
+  std::string op, domain;
+  std::vector<std::string> inputs, outputs; ///< "" = an optional one left out
+  std::map<std::string, Attribute> attributes;
+  std::string modulePath; ///< "transformer.h.0.attn", from the exporter's metadata or the node's name
+};
+
+/// A dim of an input: a number, or a name (perhaps an expression) that --dim binds.
+struct Dim {
+  std::optional<int64_t> size;
+  std::string symbol;
+};
+
+struct ValueInfo {
+  std::string name;
+  std::optional<DType> dtype;
+  std::string typeName;
+  bool hasShape = false;
+  std::vector<Dim> dims;
+};
+
+/// A function that the model defines itself.
+struct Function {
+  std::string name, domain;
+  std::vector<std::string> inputs, outputs;
+  std::map<std::string, Attribute> defaults;
+  std::vector<Node> nodes;
+};
+
+struct Model {
+  std::string path;
+  int64_t irVersion = 0;
+  std::map<std::string, int64_t> opsets; ///< by domain; "" is ONNX's own
+  std::vector<Node> nodes;
+  std::vector<StoredTensor> initializers;
+  std::vector<ValueInfo> inputs, outputs; ///< inputs without those that are initializers
+  std::vector<Function> functions;
+  std::vector<std::shared_ptr<MappedFile>> files; ///< keeps the mappings alive
+};
+
+} // namespace hpc::onnx

@@ -1,0 +1,101 @@
+// Activations, as compositions of elementwise nn ops; `raise` finds those that matter again.
+#include "compiler/Import/OnnxOps/OnnxOp.h"
+
+namespace hpc::onnx {
+namespace {
+
+Results gelu(NodeImport &n) { return {n.b.gelu(n.in(0), n.text("approximate", "none") == "tanh")}; }
+
+/// com.microsoft: the tanh approximation of x + bias.
+Results fastGelu(NodeImport &n) {
+  Value x = n.has(1) ? n.b.add(n.in(0), n.in(1)) : n.in(0);
+  return {n.b.gelu(x, true)};
+}
+Results biasGelu(NodeImport &n) { return {n.b.gelu(n.b.add(n.in(0), n.in(1)), false)}; }
+
+/// max(x, 0), which unlike select keeps NaN.
+Value positivePart(NodeImport &n, Value x) { return n.b.unary<nn::ReluOp>(x); }
+
+/// x where x >= 0, else `negative`.
+Value whereNegative(NodeImport &n, Value x, Value negative) {
+  Value condition = n.b.compare(nn::ComparePredicate::lt, x, n.b.scalar(0, x));
+  return n.b.select(condition, negative, x);
+}
+
+Results leakyRelu(NodeImport &n) {
+  Value x = n.in(0);
+  return {whereNegative(n, x, n.b.mul(x, n.b.scalar(n.number("alpha", 0.01), x)))};
+}
+Results pRelu(NodeImport &n) { return {whereNegative(n, n.in(0), n.b.mul(n.in(0), n.in(1)))}; }
+
+Value expMinusOne(NodeImport &n, Value x) { return n.b.sub(n.b.unary<nn::ExpOp>(x), n.b.scalar(1, x)); }
+
+Results elu(NodeImport &n) {
+  Value x = n.in(0);
+  return {whereNegative(n, x, n.b.mul(expMinusOne(n, x), n.b.scalar(n.number("alpha", 1), x)))};
+}
+Results selu(NodeImport &n) {
+  Value x = n.in(0);
+  Value negative = n.b.mul(expMinusOne(n, x), n.b.scalar(n.number("alpha", 1.67326319217681884765625), x));
+  return {n.b.mul(whereNegative(n, x, negative), n.b.scalar(n.number("gamma", 1.05070102214813232421875), x))};
+}
+
+Value hardSigmoid(NodeImport &n, Value x, double alpha, double beta) {
+  Value line = n.b.add(n.b.mul(x, n.b.scalar(alpha, x)), n.b.scalar(beta, x));
+  return n.b.binary<nn::MinOp>(positivePart(n, line), n.b.scalar(1, x));
+}
+Results hardSigmoid(NodeImport &n) { return {hardSigmoid(n, n.in(0), n.number("alpha", 0.2), n.number("beta", 0.5))}; }
+Results hardSwish(NodeImport &n) { return {n.b.mul(n.in(0), hardSigmoid(n, n.in(0), 1.0 / 6, 0.5))}; }
+
+/// x * sigmoid(alpha x)
+Results swish(NodeImport &n) {
+  Value x = n.in(0);
+  double alpha = n.number("alpha", 1);
+  Value inner = alpha == 1 ? x : n.b.mul(x, n.b.scalar(alpha, x));
+  return {n.b.mul(x, n.b.unary<nn::SigmoidOp>(inner))};
+}
+
+/// log(1 + exp x) = max(x, 0) + log(1 + exp(-|x|)), which does not overflow.
+Value softplus(NodeImport &n, Value x) {
+  Value small = n.b.unary<nn::ExpOp>(n.b.unary<nn::NegOp>(n.b.unary<nn::AbsOp>(x)));
+  return n.b.add(positivePart(n, x), n.b.unary<nn::LogOp>(n.b.add(small, n.b.scalar(1, x))));
+}
+Results softplus(NodeImport &n) { return {softplus(n, n.in(0))}; }
+Results mish(NodeImport &n) { return {n.b.mul(n.in(0), n.b.unary<nn::TanhOp>(softplus(n, n.in(0))))}; }
+
+Results softsign(NodeImport &n) {
+  Value x = n.in(0);
+  return {n.b.div(x, n.b.add(n.b.unary<nn::AbsOp>(x), n.b.scalar(1, x)))};
+}
+
+/// In inference a Dropout passes its input, also where the exporter left it in training mode; its mask is then all true.
+Results dropout(NodeImport &n) {
+  KnownTensor mask(n.b.shape(n.in(0)), Tensor(DType::Bool, SmallVector<int64_t>(size_t(n.b.rank(n.in(0))), 1)));
+  for (int64_t &element : mask.compact.ints)
+    element = 1;
+  return {n.in(0), n.b.known(std::move(mask))};
+}
+
+const OnnxOp table[] = {
+    {"Gelu", 20, gelu},
+    {"Gelu", 1, gelu, "com.microsoft"},
+    {"FastGelu", 1, fastGelu, "com.microsoft"},
+    {"BiasGelu", 1, biasGelu, "com.microsoft"},
+    {"LeakyRelu", 6, leakyRelu},
+    {"PRelu", 9, pRelu},
+    {"Elu", 6, elu},
+    {"Selu", 6, selu},
+    {"HardSigmoid", 6, hardSigmoid},
+    {"HardSwish", 14, hardSwish},
+    {"Swish", 24, swish},
+    {"Softplus", 1, softplus},
+    {"Mish", 18, mish},
+    {"Softsign", 1, softsign},
+    {"Dropout", 7, dropout},
+};
+
+} // namespace
+
+ArrayRef<OnnxOp> activationOps() { return table; }
+
+} // namespace hpc::onnx

@@ -1,0 +1,119 @@
+// Elementwise arithmetic, comparison and logic. An op that nn has costs one line of the table at the end.
+#include "compiler/Import/OnnxOps/OnnxOp.h"
+
+namespace hpc::onnx {
+namespace {
+
+template <typename Op> Results unary(NodeImport &n) { return {n.b.unary<Op>(n.in(0))}; }
+template <typename Op> Results binary(NodeImport &n) { return {n.b.binary<Op>(n.in(0), n.in(1))}; }
+
+/// Max, Min, Sum over any number of inputs.
+template <typename Op> Results variadic(NodeImport &n) {
+  Value result = n.in(0);
+  for (size_t i = 1; i < n.numInputs(); ++i)
+    result = n.b.binary<Op>(result, n.in(i));
+  return {result};
+}
+
+Results mean(NodeImport &n) {
+  Value sum = variadic<nn::AddOp>(n)[0];
+  return {n.b.div(sum, n.b.scalar(double(n.numInputs()), sum))};
+}
+
+template <nn::ComparePredicate predicate> Results compare(NodeImport &n) {
+  return {n.b.compare(predicate, n.in(0), n.in(1))};
+}
+
+Results identity(NodeImport &n) { return {n.in(0)}; }
+
+/// Base and exponent may have different types; the result has the base's.
+Results pow(NodeImport &n) {
+  Value base = n.in(0), exponent = n.in(1);
+  DType type = n.b.dtype(base);
+  if (isFloat(type) || !isFloat(n.b.dtype(exponent)))
+    return {n.b.binary<nn::PowOp>(base, n.b.cast(exponent, type))};
+  Value power = n.b.binary<nn::PowOp>(n.b.cast(base, n.b.dtype(exponent)), exponent);
+  return {n.b.cast(power, type)};
+}
+
+Results mod(NodeImport &n) {
+  return n.integer("fmod", 0) ? binary<nn::FmodOp>(n) : binary<nn::ModOp>(n);
+}
+
+Results isInf(NodeImport &n) {
+  if (!n.integer("detect_negative", 1) || !n.integer("detect_positive", 1))
+    return {n.unsupported("IsInf of one sign only")};
+  return unary<nn::IsInfOp>(n);
+}
+
+Results where(NodeImport &n) { return {n.b.select(n.in(0), n.in(1), n.in(2))}; }
+
+Results cast(NodeImport &n) {
+  int64_t code = n.integer("to", 0);
+  if (auto type = dtypeOfCode(code))
+    return {n.b.cast(n.in(0), *type)};
+  return {n.unsupported("a cast to " + typeNameOfCode(code))};
+}
+
+Results castLike(NodeImport &n) { return {n.b.cast(n.in(0), n.b.dtype(n.in(1)))}; }
+
+/// Bounds are attributes before opset 11, optional inputs since.
+Results clip(NodeImport &n) {
+  Value x = n.in(0);
+  if (n.hasAttribute("min") || n.has(1))
+    x = n.b.binary<nn::MaxOp>(x, n.has(1) ? n.in(1) : n.b.scalar(n.number("min", 0), x));
+  if (n.hasAttribute("max") || n.has(2))
+    x = n.b.binary<nn::MinOp>(x, n.has(2) ? n.in(2) : n.b.scalar(n.number("max", 0), x));
+  return {x};
+}
+
+const OnnxOp table[] = {
+    {"Neg", 6, unary<nn::NegOp>},
+    {"Abs", 6, unary<nn::AbsOp>},
+    {"Exp", 6, unary<nn::ExpOp>},
+    {"Log", 6, unary<nn::LogOp>},
+    {"Sqrt", 6, unary<nn::SqrtOp>},
+    {"Reciprocal", 6, unary<nn::ReciprocalOp>},
+    {"Tanh", 6, unary<nn::TanhOp>},
+    {"Erf", 9, unary<nn::ErfOp>},
+    {"Sin", 7, unary<nn::SinOp>},
+    {"Cos", 7, unary<nn::CosOp>},
+    {"Sigmoid", 6, unary<nn::SigmoidOp>},
+    {"Relu", 6, unary<nn::ReluOp>},
+    {"Floor", 6, unary<nn::FloorOp>},
+    {"Ceil", 6, unary<nn::CeilOp>},
+    {"Round", 11, unary<nn::RoundOp>},
+    {"Sign", 9, unary<nn::SignOp>},
+    {"Not", 1, unary<nn::NotOp>},
+    {"IsNaN", 9, unary<nn::IsNanOp>},
+    {"IsInf", 10, isInf},
+    {"Add", 7, binary<nn::AddOp>},
+    {"Sub", 7, binary<nn::SubOp>},
+    {"Mul", 7, binary<nn::MulOp>},
+    {"Div", 7, binary<nn::DivOp>},
+    {"Mod", 10, mod},
+    {"Pow", 7, pow},
+    {"And", 7, binary<nn::AndOp>},
+    {"Or", 7, binary<nn::OrOp>},
+    {"Xor", 7, binary<nn::XorOp>},
+    {"Max", 8, variadic<nn::MaxOp>},
+    {"Min", 8, variadic<nn::MinOp>},
+    {"Sum", 8, variadic<nn::AddOp>},
+    {"Mean", 8, mean},
+    {"Equal", 7, compare<nn::ComparePredicate::eq>},
+    {"Less", 7, compare<nn::ComparePredicate::lt>},
+    {"LessOrEqual", 12, compare<nn::ComparePredicate::le>},
+    {"Greater", 7, compare<nn::ComparePredicate::gt>},
+    {"GreaterOrEqual", 12, compare<nn::ComparePredicate::ge>},
+    {"Where", 9, where},
+    {"Cast", 6, cast},
+    {"CastLike", 15, castLike},
+    {"Clip", 6, clip},
+    {"Identity", 1, identity},
+};
+
+} // namespace
+
+ArrayRef<OnnxOp> elementwiseOps() { return table; }
+
+} // namespace hpc::onnx

@@ -1,0 +1,111 @@
+// Softmax and normalizations. nn works along the last dim; other axes are brought there.
+#include "compiler/Import/OnnxOps/OnnxOp.h"
+
+namespace hpc::onnx {
+namespace {
+
+/// Swaps `axis` with the last dim; its own inverse.
+Value swapWithLast(NodeImport &n, Value x, int64_t axis) {
+  SmallVector<int64_t> permutation = llvm::to_vector(llvm::seq<int64_t>(0, n.b.rank(x)));
+  if (permutation.empty())
+    return x;
+  std::swap(permutation[size_t(axis)], permutation.back());
+  return n.b.transpose(x, permutation);
+}
+
+/// [product of dims before axis, product of the rest]
+SmallVector<int64_t> flatShape(ArrayRef<int64_t> shape, int64_t axis) {
+  return {elementCount(shape.take_front(size_t(axis))), elementCount(shape.drop_front(size_t(axis)))};
+}
+
+Value logSoftmaxLast(NodeImport &n, Value x) {
+  SmallVector<int64_t> last = {n.b.rank(x) - 1};
+  Value shifted = n.b.sub(x, n.b.reduce(nn::ReduceKind::max, x, last));
+  Value sum = n.b.reduce(nn::ReduceKind::sum, n.b.unary<nn::ExpOp>(shifted), last);
+  return n.b.sub(shifted, n.b.unary<nn::LogOp>(sum));
+}
+
+Value alongLast(NodeImport &n, Value x, bool log) { return log ? logSoftmaxLast(n, x) : n.b.softmax(x); }
+
+template <bool log> Results softmax(NodeImport &n) {
+  Value x = n.in(0);
+  if (n.b.rank(x) == 0)
+    return {n.b.fail("softmax of a scalar")};
+  int64_t axis = n.axis(n.integer("axis", -1), n.b.rank(x));
+  return {swapWithLast(n, alongLast(n, swapWithLast(n, x, axis), log), axis)};
+}
+
+/// Before opset 13: over all dims from `axis` on, flattened.
+template <bool log> Results flatSoftmax(NodeImport &n) {
+  Value x = n.in(0);
+  if (n.b.rank(x) == 0)
+    return {n.b.fail("softmax of a scalar")};
+  int64_t axis = n.axis(n.integer("axis", 1), n.b.rank(x));
+  if (axis == n.b.rank(x) - 1)
+    return {alongLast(n, x, log)};
+  SmallVector<int64_t> shape = n.b.shape(x);
+  return {n.b.reshape(alongLast(n, n.b.reshape(x, flatShape(shape, axis)), log), shape)};
+}
+
+/// A scale or bias as [e]: stored so, or with leading dims of size 1, or to be broadcast.
+Value perElement(NodeImport &n, Value x, ArrayRef<int64_t> normalized) {
+  int64_t size = elementCount(normalized);
+  if (elementCount(n.b.shape(x)) != size)
+    x = n.b.broadcast(x, normalized);
+  return n.b.reshape(x, {size});
+}
+
+/// x as [..., e] where e is all dims from the axis on.
+struct Normalized {
+  Value x;
+  SmallVector<int64_t> shape, dims;
+};
+Normalized normalizedInput(NodeImport &n) {
+  Value x = n.in(0);
+  SmallVector<int64_t> shape = n.b.shape(x);
+  int64_t axis = n.axis(n.integer("axis", -1), int64_t(shape.size()));
+  SmallVector<int64_t> dims(shape.begin() + std::min<int64_t>(axis, int64_t(shape.size())), shape.end());
+  SmallVector<int64_t> flat(shape.begin(), shape.end() - int64_t(dims.size()));
+  flat.push_back(elementCount(dims));
+  return {n.b.reshape(x, flat), shape, dims};
+}
+
+Results layerNorm(NodeImport &n) {
+  if (n.wantsOutput(1) || n.wantsOutput(2))
+    return {n.unsupported("a layer norm whose mean or deviation is used")};
+  if (n.b.rank(n.in(0)) == 0)
+    return {n.b.fail("a norm of a scalar")};
+  Normalized input = normalizedInput(n);
+  Value weight = n.has(1) ? perElement(n, n.in(1), input.dims) : Value();
+  Value bias = n.has(2) ? perElement(n, n.in(2), input.dims) : Value();
+  Value result = n.b.layerNorm(input.x, weight, bias, n.number("epsilon", 1e-5f));
+  return {n.b.reshape(result, input.shape)};
+}
+
+Results rmsNorm(NodeImport &n) {
+  if (n.wantsOutput(1))
+    return {n.unsupported("a norm whose deviation is used")};
+  if (n.b.rank(n.in(0)) == 0)
+    return {n.b.fail("a norm of a scalar")};
+  Normalized input = normalizedInput(n);
+  Value weight = n.has(1) ? perElement(n, n.in(1), input.dims) : Value();
+  return {n.b.reshape(n.b.rmsNorm(input.x, weight, n.number("epsilon", 1e-5f)), input.shape)};
+}
+
+const OnnxOp table[] = {
+    {"Softmax", 1, flatSoftmax<false>},
+    {"Softmax", 13, softmax<false>},
+    {"LogSoftmax", 1, flatSoftmax<true>},
+    {"LogSoftmax", 13, softmax<true>},
+    {"LayerNormalization", 17, layerNorm},
+    {"LayerNormalization", 1, layerNorm, "com.microsoft"},
+    {"RMSNormalization", 23, rmsNorm},
+    {"SimplifiedLayerNormalization", 1, rmsNorm},
+    {"SimplifiedLayerNormalization", 1, rmsNorm, "com.microsoft"},
+};
+
+} // namespace
+
+ArrayRef<OnnxOp> normOps() { return table; }
+
+} // namespace hpc::onnx

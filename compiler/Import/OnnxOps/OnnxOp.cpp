@@ -1,0 +1,88 @@
+// Reading of a node's inputs and attributes, and the look-up over all tables.
+#include "compiler/Import/OnnxOps/OnnxOp.h"
+
+namespace hpc::onnx {
+
+const Attribute *NodeImport::find(const std::string &name, Attribute::Kind kind) {
+  auto found = node.attributes.find(name);
+  if (found == node.attributes.end())
+    return nullptr;
+  if (found->second.kind == kind)
+    return &found->second;
+  b.fail("attribute '" + name + "' has the wrong kind of value");
+  return nullptr;
+}
+
+int64_t NodeImport::integer(const std::string &name, int64_t fallback) {
+  const Attribute *attribute = find(name, Attribute::Int);
+  return attribute ? attribute->i : fallback;
+}
+
+double NodeImport::number(const std::string &name, double fallback) {
+  const Attribute *attribute = find(name, Attribute::Float);
+  return attribute ? attribute->f : fallback;
+}
+
+std::string NodeImport::text(const std::string &name, const std::string &fallback) {
+  const Attribute *attribute = find(name, Attribute::String);
+  return attribute ? attribute->s : fallback;
+}
+
+std::optional<SmallVector<int64_t>> NodeImport::integers(const std::string &name) {
+  const Attribute *attribute = find(name, Attribute::Ints);
+  if (!attribute)
+    return std::nullopt;
+  return SmallVector<int64_t>(attribute->ints.begin(), attribute->ints.end());
+}
+
+std::shared_ptr<const StoredTensor> NodeImport::tensor(const std::string &name) {
+  const Attribute *attribute = find(name, Attribute::TensorValue);
+  return attribute ? attribute->tensor : nullptr;
+}
+
+int64_t NodeImport::axis(int64_t value, int64_t rank) {
+  if (value >= -rank && value < rank)
+    return value < 0 ? value + rank : value;
+  b.fail("axis " + std::to_string(value) + " is out of range for rank " + std::to_string(rank));
+  return 0;
+}
+
+SmallVector<int64_t> NodeImport::axes(ArrayRef<int64_t> values, int64_t rank) {
+  SmallVector<int64_t> result;
+  for (int64_t value : values) {
+    int64_t dim = axis(value, rank);
+    if (llvm::is_contained(result, dim))
+      b.fail("axis " + std::to_string(value) + " is named twice");
+    else
+      result.push_back(dim);
+  }
+  llvm::sort(result);
+  return result;
+}
+
+std::optional<SmallVector<int64_t>> NodeImport::attributeOrInput(const std::string &name, size_t index) {
+  if (hasAttribute(name))
+    return integers(name);
+  if (has(index))
+    return b.integers(in(index), name);
+  return std::nullopt;
+}
+
+std::vector<OnnxOp> allOnnxOps() {
+  std::vector<OnnxOp> all;
+  for (ArrayRef<OnnxOp> table : {elementwiseOps(), activationOps(), constantOps(), shapeOps(), sliceOps(), indexOps(),
+                                 contractionOps(), reduceOps(), normOps(), attentionOps()})
+    all.insert(all.end(), table.begin(), table.end());
+  return all;
+}
+
+const OnnxOp *findOnnxOp(const std::string &domain, const std::string &name, int64_t version) {
+  static const std::vector<OnnxOp> all = allOnnxOps();
+  const OnnxOp *best = nullptr;
+  for (const OnnxOp &op : all)
+    if (name == op.name && domain == op.domain && op.since <= version && (!best || op.since > best->since))
+      best = &op;
+  return best;
+}
+
+} // namespace hpc::onnx

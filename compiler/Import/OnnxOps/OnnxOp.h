@@ -1,0 +1,75 @@
+// How an ONNX op is imported: a function from a node to values, listed in a table by family.
+// A function reads inputs and attributes through NodeImport; its mistakes and the model's end up in the builder's status.
+#pragma once
+
+#include "compiler/Import/GraphBuilder.h"
+#include "compiler/Import/OnnxModel.h"
+
+namespace hpc::onnx {
+
+class NodeImport {
+public:
+  NodeImport(GraphBuilder &builder, const Node &node, int64_t version, ArrayRef<Value> inputs)
+      : b(builder), node(node), version(version), inputs(inputs) {}
+
+  GraphBuilder &b;
+  const Node &node;
+  int64_t version; ///< of the opset that the model imports for the op's domain
+
+  bool has(size_t index) const { return index < inputs.size() && inputs[index]; }
+  /// The input, or an error and a placeholder.
+  Value in(size_t index) {
+    return has(index) ? inputs[index] : b.fail("input " + std::to_string(index) + " is missing");
+  }
+  size_t numInputs() const { return inputs.size(); }
+  bool wantsOutput(size_t index) const { return index < node.outputs.size() && !node.outputs[index].empty(); }
+
+  /// Attributes; an error when one has another kind than asked for.
+  bool hasAttribute(const std::string &name) const { return node.attributes.count(name); }
+  int64_t integer(const std::string &name, int64_t fallback);
+  double number(const std::string &name, double fallback);
+  std::string text(const std::string &name, const std::string &fallback);
+  std::optional<SmallVector<int64_t>> integers(const std::string &name);
+  std::shared_ptr<const StoredTensor> tensor(const std::string &name);
+
+  /// A dim from an axis that may count from the end; an error and 0 when it is out of range.
+  int64_t axis(int64_t value, int64_t rank);
+  /// The same for a list, sorted; an error when one comes twice.
+  SmallVector<int64_t> axes(ArrayRef<int64_t> values, int64_t rank);
+  /// Attribute `name` (older opsets) or input `index`; nothing when the node has neither.
+  std::optional<SmallVector<int64_t>> attributeOrInput(const std::string &name, size_t index);
+
+  Value unsupported(const std::string &what) { return b.fail(what, ErrorKind::Unsupported); }
+
+private:
+  const Attribute *find(const std::string &name, Attribute::Kind kind);
+  ArrayRef<Value> inputs;
+};
+
+using Results = SmallVector<Value>;
+
+struct OnnxOp {
+  const char *name;
+  int64_t since; ///< the first opset in which this function is right
+  Results (*import)(NodeImport &);
+  const char *domain = "";
+};
+
+// One table per file of this folder. An op may be listed several times: the highest `since` that is not above the model's opset counts.
+ArrayRef<OnnxOp> elementwiseOps();
+ArrayRef<OnnxOp> activationOps();
+ArrayRef<OnnxOp> constantOps();
+ArrayRef<OnnxOp> shapeOps();
+ArrayRef<OnnxOp> sliceOps();
+ArrayRef<OnnxOp> indexOps();
+ArrayRef<OnnxOp> contractionOps();
+ArrayRef<OnnxOp> reduceOps();
+ArrayRef<OnnxOp> normOps();
+ArrayRef<OnnxOp> attentionOps();
+
+/// Null when no table has it.
+const OnnxOp *findOnnxOp(const std::string &domain, const std::string &name, int64_t version);
+/// All tables, for tests and docs.
+std::vector<OnnxOp> allOnnxOps();
+
+} // namespace hpc::onnx

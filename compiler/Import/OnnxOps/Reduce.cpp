@@ -1,0 +1,89 @@
+// Reductions: nn keeps reduced dims with size 1; a reshape drops them where ONNX does.
+#include "compiler/Import/OnnxOps/OnnxOp.h"
+
+namespace hpc::onnx {
+namespace {
+
+/// Which dims a node reduces; nothing: the node passes its input on.
+std::optional<SmallVector<int64_t>> reducedAxes(NodeImport &n) {
+  auto given = n.attributeOrInput("axes", 1);
+  int64_t rank = n.b.rank(n.in(0));
+  if (given && !given->empty())
+    return n.axes(*given, rank);
+  if (n.integer("noop_with_empty_axes", 0))
+    return std::nullopt;
+  return llvm::to_vector(llvm::seq<int64_t>(0, rank));
+}
+
+/// `combine` reduces a value over axes, keeping dims.
+template <typename Combine> Results reduce(NodeImport &n, Combine combine) {
+  Value x = n.in(0);
+  auto axes = reducedAxes(n);
+  if (!axes || !n.b.status().ok())
+    return {x};
+  Value result = combine(x, *axes);
+  if (n.integer("keepdims", 1))
+    return {result};
+  SmallVector<int64_t> shape;
+  for (auto [dim, size] : llvm::enumerate(n.b.shape(x)))
+    if (!llvm::is_contained(*axes, int64_t(dim)))
+      shape.push_back(size);
+  return {n.b.reshape(result, shape)};
+}
+
+template <nn::ReduceKind kind> Results plain(NodeImport &n) {
+  return reduce(n, [&](Value x, ArrayRef<int64_t> axes) { return n.b.reduce(kind, x, axes); });
+}
+
+Value sum(NodeImport &n, Value x, ArrayRef<int64_t> axes) { return n.b.reduce(nn::ReduceKind::sum, x, axes); }
+
+/// A sum times 1/n; integers divide.
+Results mean(NodeImport &n) {
+  return reduce(n, [&](Value x, ArrayRef<int64_t> axes) {
+    int64_t count = 1;
+    for (int64_t axis : axes)
+      count *= n.b.shape(x)[size_t(axis)];
+    Value total = sum(n, x, axes);
+    return isFloat(n.b.dtype(x)) ? n.b.mul(total, n.b.scalar(1.0 / double(count), x))
+                                 : n.b.div(total, n.b.scalar(double(count), x));
+  });
+}
+
+Results sumSquare(NodeImport &n) {
+  return reduce(n, [&](Value x, ArrayRef<int64_t> axes) { return sum(n, n.b.mul(x, x), axes); });
+}
+Results l1(NodeImport &n) {
+  return reduce(n, [&](Value x, ArrayRef<int64_t> axes) { return sum(n, n.b.unary<nn::AbsOp>(x), axes); });
+}
+Results l2(NodeImport &n) {
+  return reduce(n, [&](Value x, ArrayRef<int64_t> axes) { return n.b.unary<nn::SqrtOp>(sum(n, n.b.mul(x, x), axes)); });
+}
+Results logSum(NodeImport &n) {
+  return reduce(n, [&](Value x, ArrayRef<int64_t> axes) { return n.b.unary<nn::LogOp>(sum(n, x, axes)); });
+}
+/// max + log(sum(exp(x - max))), which does not overflow.
+Results logSumExp(NodeImport &n) {
+  return reduce(n, [&](Value x, ArrayRef<int64_t> axes) {
+    Value max = n.b.reduce(nn::ReduceKind::max, x, axes);
+    return n.b.add(max, n.b.unary<nn::LogOp>(sum(n, n.b.unary<nn::ExpOp>(n.b.sub(x, max)), axes)));
+  });
+}
+
+const OnnxOp table[] = {
+    {"ReduceSum", 1, plain<nn::ReduceKind::sum>},
+    {"ReduceMax", 1, plain<nn::ReduceKind::max>},
+    {"ReduceMin", 1, plain<nn::ReduceKind::min>},
+    {"ReduceProd", 1, plain<nn::ReduceKind::prod>},
+    {"ReduceMean", 1, mean},
+    {"ReduceSumSquare", 1, sumSquare},
+    {"ReduceL1", 1, l1},
+    {"ReduceL2", 1, l2},
+    {"ReduceLogSum", 1, logSum},
+    {"ReduceLogSumExp", 1, logSumExp},
+};
+
+} // namespace
+
+ArrayRef<OnnxOp> reduceOps() { return table; }
+
+} // namespace hpc::onnx

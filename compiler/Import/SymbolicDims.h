@@ -1,0 +1,15 @@
+// The open sizes of a model's inputs, and their binding by --dim NAME=N.
+#pragma once
+
+#include "compiler/Import/OnnxModel.h"
+
+namespace hpc::onnx {
+
+/// Shapes of model.inputs, in order. An input's nameless dim 1 is bound as `input.1`. Errors list all that are missing with where
+/// they occur, or a binding that names nothing.
+Expected<std::vector<std::vector<int64_t>>> bindDims(const Model &model, const std::map<std::string, int64_t> &dims);
+
+/// What an input's dim is called: "batch_size", "16", or "input.1".
+std::string dimText(const ValueInfo &input, size_t dim);
+
+} // namespace hpc::onnx

@@ -1,0 +1,63 @@
+// Walks the fields of one message in protobuf's wire format, without a schema and without copies.
+// A field is `key = number << 3 | type`, then a varint (type 0), 8 bytes (1), a length and bytes (2) or 4 bytes (5).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace hpc::onnx {
+
+/// One field: `begin`..`end` are its bytes when type is 2.
+struct Field {
+  uint64_t number = 0, type = 0;
+  int64_t begin = 0, end = 0;
+};
+
+class Fields {
+public:
+  Fields(const std::byte *data, int64_t begin, int64_t end) : data(data), at(begin), end(end) {}
+
+  bool next(Field &field) {
+    uint64_t key, value;
+    if (at >= end || !varint(key))
+      return false;
+    field.number = key >> 3;
+    field.type = key & 7;
+    switch (field.type) {
+    case 0:
+      return varint(value);
+    case 1:
+      return skip(8);
+    case 5:
+      return skip(4);
+    case 2:
+      if (!varint(value) || value > uint64_t(end - at))
+        return false;
+      field.begin = at;
+      field.end = at += int64_t(value);
+      return true;
+    }
+    return false;
+  }
+
+private:
+  bool skip(int64_t bytes) {
+    at += bytes;
+    return at <= end;
+  }
+  bool varint(uint64_t &value) {
+    value = 0;
+    for (int shift = 0; shift < 64 && at < end; shift += 7) {
+      uint64_t byte = uint64_t(data[at++]);
+      value |= (byte & 127) << shift;
+      if (byte < 128)
+        return true;
+    }
+    return false;
+  }
+
+  const std::byte *data;
+  int64_t at, end;
+};
+
+} // namespace hpc::onnx
