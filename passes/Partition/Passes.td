@@ -2,4 +2,52 @@
 #ifndef HPC_PASSES_PARTITION
 #define HPC_PASSES_PARTITION
 include "mlir/Pass/PassBase.td"
+
+class PartitionPass<string flag> : Pass<flag, "::mlir::ModuleOp"> {
+  let dependentDialects = ["::hpc::dist::DistDialect", "::hpc::nn::NNDialect"];
+}
+
+def DecomposeSharded : PartitionPass<"hpc-decompose-sharded"> {
+  let summary = "Composites that reduce over a cut factor become their definition";
+  let description = [{
+    A softmax over `[2, 503@tp]` becomes reduce max, sub, exp, reduce sum, div; every new op has its sharding. Composites whose internal factor is whole stay.
+  }];
+}
+def CollectPartials : PartitionPass<"hpc-collect-partials"> {
+  let summary = "Sums of many values add those that are partial over the same axes first";
+  let description = "`(p1 + x) + p2` becomes `(p1 + p2) + x`: one all-reduce instead of two.";
+}
+def InsertReshards : PartitionPass<"hpc-insert-reshards"> {
+  let summary = "Every operand gets the sharding that its op needs, by dist.reshard";
+  let description = [{
+    One reshard for each value and wanted sharding, before its first user; each says what caused it and what would avoid it.
+
+        %y = nn.matmul ... : tensor<2x40xf32, #dist.sharding<"[2, 40] partial{tp}">>
+        %r = dist.reshard %y {cause = "nn.matmul (c_proj) sums over a dim cut over tp by the layout's cut of c_proj.weight"} : ... -> tensor<2x40xf32, #dist.sharding<"[2, 40]">>
+        %z = nn.add %r, %bias
+  }];
+}
+def FillTails : PartitionPass<"hpc-fill-tails"> {
+  let summary = "Identities into the padding that a reduction over a cut uneven factor would read";
+  let description = "Parameters and inputs are zero in their padding already, so a sum needs no `dist.fill_tail` for them.";
+}
+def Localize : PartitionPass<"hpc-localize"> {
+  let summary = "From global shapes to the local box of one rank";
+  let description = [{
+    dist.reshard becomes the steps of its plan; types become boxes and keep their sharding as encoding; ops that read global coordinates get a `dist.offset`;
+    max and min over a cut factor get their all-reduce. The function's arguments and results are local too.
+
+        %r = dist.reshard %y : tensor<2x40xf32, #dist.sharding<"[2, 40] partial{tp}">> -> ...
+        // becomes
+        %r = dist.all_reduce %y {after = #dist.sharding<"[2, 40]">, axes = ["tp"], before = #dist.sharding<"[2, 40] partial{tp}">, kind = ...}
+  }];
+}
+def VerifyPartitioned : PartitionPass<"hpc-verify-partitioned"> {
+  let summary = "Local shapes only, and every op derived again from its rule";
+  let description = [{
+    Changes nothing. From the encodings of its operands and results every op's factors are read again: they must agree, reductions over cut factors must give partial
+    sums or be followed by their all-reduce, padding that is reduced must be filled, offsets and local attributes must be those that localize() gives.
+    Every collective must do what its shardings say.
+  }];
+}
 #endif

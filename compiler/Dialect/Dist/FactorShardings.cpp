@@ -1,0 +1,228 @@
+// Projection between factors and tensors, and the rules of partial sums (design.md, "Partial").
+#include "compiler/Dialect/Dist/FactorShardings.h"
+
+#include <algorithm>
+
+namespace hpc::dist {
+
+FactorShardings uncutFactors(const ShardingRule &rule) {
+  FactorShardings factors;
+  for (const ShardingFactor &factor : rule.factors)
+    factors.push_back(factor.size == 1 ? DimSharding() : DimSharding{{factor.size, {}}});
+  return factors;
+}
+
+AxisNames axesOf(const DimSharding &dim) {
+  AxisNames axes;
+  for (const SubDim &sub : dim)
+    axes.insert(axes.end(), sub.axes.begin(), sub.axes.end());
+  return axes;
+}
+
+AxisNames axesOf(const FactorShardings &factors) {
+  AxisNames axes;
+  for (const DimSharding &factor : factors)
+    llvm::append_range(axes, axesOf(factor));
+  return axes;
+}
+
+bool intersects(const AxisNames &a, const AxisNames &b) {
+  return llvm::any_of(a, [&](const std::string &axis) { return llvm::is_contained(b, axis); });
+}
+
+AxisNames unite(const AxisNames &a, const AxisNames &b) {
+  AxisNames result = a;
+  for (const std::string &axis : b)
+    if (!llvm::is_contained(result, axis))
+      result.push_back(axis);
+  llvm::sort(result);
+  return result;
+}
+
+AxisNames without(const AxisNames &a, const AxisNames &b) {
+  AxisNames result;
+  llvm::copy_if(a, std::back_inserter(result), [&](const std::string &axis) { return !llvm::is_contained(b, axis); });
+  llvm::sort(result);
+  return result;
+}
+
+bool mayCut(const ShardingFactor &factor, const DimSharding &cut) {
+  return factor.canCut && factor.size > 1 && (!factor.isIndex || cut.size() == 1);
+}
+
+bool splitByFactors(const ShardingRule &rule, ArrayRef<int> dimFactors, const DimSharding &dim, const Mesh &mesh,
+                    SmallVectorImpl<DimSharding> &groups) {
+  groups.assign(dimFactors.size(), {});
+  std::vector<int64_t> sizes;
+  SmallVector<size_t> places; // of the factors with more than one element
+  for (auto [place, factor] : llvm::enumerate(dimFactors))
+    if (rule.factors[factor].size != 1) {
+      sizes.push_back(rule.factors[factor].size);
+      places.push_back(place);
+    }
+  if (places.empty())
+    return !isCut(dim);
+  if (places.size() == 1) {
+    groups[places[0]] = normalize(dim, mesh);
+    return true;
+  }
+  std::vector<DimSharding> parts;
+  if (!splitAt(dim, sizes, mesh, parts))
+    return false;
+  for (auto [place, part] : llvm::zip(places, parts))
+    groups[place] = normalize(part, mesh);
+  return true;
+}
+
+Sharding project(ArrayRef<ShardingRule::DimFactors> dims, const FactorShardings &factors, const Mesh &mesh) {
+  Sharding sharding;
+  for (const ShardingRule::DimFactors &dim : dims) {
+    DimSharding subs;
+    for (int factor : dim)
+      llvm::append_range(subs, factors[factor]);
+    sharding.dims.push_back(normalize(subs, mesh));
+  }
+  return sharding;
+}
+
+AxisNames reducedAxes(const ShardingRule &rule, const FactorShardings &factors, Reduction kind) {
+  AxisNames axes;
+  for (auto [factor, cut] : llvm::zip(rule.factors, factors))
+    if (factor.reduction == kind)
+      llvm::append_range(axes, axesOf(cut));
+  llvm::sort(axes);
+  return axes;
+}
+
+// ---- partial sums --------------------------------------------------------------------------------------------------------
+
+/// Product: at most one listed operand is partial; -2 when there are more, -1 when none is.
+static int onlyPartial(const LinearClause &linear, ArrayRef<AxisNames> partials) {
+  int found = -1;
+  for (int operand : linear.operands)
+    if (!partials[operand].empty())
+      found = found == -1 ? operand : -2;
+  return found;
+}
+
+void OpSharding::choosePassing(ArrayRef<AxisNames> partials) {
+  passing.clear();
+  carrier = -1;
+  if (rule.linear.kind == LinearClause::None || rule.linear.operands.empty())
+    return;
+  if (rule.linear.kind == LinearClause::Product) {
+    carrier = onlyPartial(rule.linear, partials);
+    if (carrier >= 0)
+      passing = partials[carrier];
+  } else {
+    passing = partials[rule.linear.operands[0]];
+    for (int operand : rule.linear.operands)
+      passing = without(passing, without(passing, partials[operand]));
+  }
+  passing = without(passing, axesOf(factors)); // an axis does one thing in an op
+}
+
+void OpSharding::setPassing(const AxisNames &resultPartial, ArrayRef<AxisNames> partials) {
+  passing = without(resultPartial, reducedAxes(rule, factors, Reduction::Sum));
+  carrier = -1;
+  if (rule.linear.kind == LinearClause::Product && !passing.empty())
+    carrier = onlyPartial(rule.linear, partials);
+}
+
+Sharding OpSharding::operand(unsigned index, const Mesh &mesh) const {
+  Sharding sharding = project(rule.operands[index], factors, mesh);
+  bool takes = rule.linear.kind == LinearClause::Sum ? llvm::is_contained(rule.linear.operands, int(index)) : carrier == int(index);
+  if (takes)
+    sharding.partial = passing;
+  return sharding;
+}
+
+Sharding OpSharding::result(unsigned index, const Mesh &mesh) const {
+  Sharding sharding = project(rule.results[index], factors, mesh);
+  sharding.partial = unite(passing, reducedAxes(rule, factors, Reduction::Sum));
+  return sharding;
+}
+
+// ---- reading -------------------------------------------------------------------------------------------------------------
+
+std::optional<OpSharding> readOpSharding(const ShardingRule &rule, ArrayRef<Sharding> operands, ArrayRef<Sharding> results,
+                                         const Mesh &mesh, std::string &why) {
+  OpSharding op{rule, uncutFactors(rule), {}, -1};
+  std::vector<bool> known(rule.factors.size(), false);
+  auto read = [&](ArrayRef<ShardingRule::DimFactors> dims, const Sharding &sharding, const std::string &what) {
+    if (dims.size() != sharding.dims.size()) {
+      why = what + " has another rank than the rule";
+      return false;
+    }
+    for (auto [d, dim] : llvm::enumerate(dims)) {
+      SmallVector<DimSharding> groups;
+      std::string place = what + " dim " + std::to_string(d) + ", cut " + toString(sharding.dims[d]);
+      if (!splitByFactors(rule, dim, sharding.dims[d], mesh, groups)) {
+        why = place + ", does not nest with the op's factors";
+        return false;
+      }
+      for (auto [factor, group] : llvm::zip(dim, groups)) {
+        if (known[factor] && normalize(op.factors[factor], mesh) != group) {
+          why = place + ", differs from the cut " + toString(op.factors[factor]) + " that another dim of the same factor has";
+          return false;
+        }
+        if (isCut(group) && !mayCut(rule.factors[factor], group)) {
+          why = place + ", is cut where the op needs it whole";
+          return false;
+        }
+        op.factors[factor] = group;
+        known[factor] = true;
+      }
+    }
+    return true;
+  };
+  for (auto [index, sharding] : llvm::enumerate(operands))
+    if (!read(rule.operands[index], sharding, "operand " + std::to_string(index)))
+      return std::nullopt;
+  for (auto [index, sharding] : llvm::enumerate(results))
+    if (!read(rule.results[index], sharding, "result " + std::to_string(index)))
+      return std::nullopt;
+  AxisNames axes = axesOf(op.factors);
+  llvm::sort(axes);
+  if (auto twice = std::adjacent_find(axes.begin(), axes.end()); twice != axes.end()) {
+    why = "axis '" + *twice + "' cuts two factors of the op";
+    return std::nullopt;
+  }
+  return op;
+}
+
+std::optional<OpSharding> readOpSharding(ShardingRuleOpInterface op, const Mesh &mesh, std::string &why) {
+  SmallVector<Sharding> operands, results;
+  SmallVector<AxisNames> partials;
+  for (Value operand : op->getOperands()) {
+    operands.push_back(shardingOf(operand));
+    partials.push_back(operands.back().partial);
+  }
+  for (Value result : op->getResults())
+    results.push_back(shardingOf(result));
+  std::optional<OpSharding> sharding = readOpSharding(op.getShardingRule(), operands, results, mesh, why);
+  if (sharding && !results.empty())
+    sharding->setPassing(results[0].partial, partials);
+  return sharding;
+}
+
+OpSharding inferFromOperands(const ShardingRule &rule, ArrayRef<Sharding> operands, const Mesh &mesh) {
+  OpSharding op{rule, uncutFactors(rule), {}, -1};
+  SmallVector<AxisNames> partials;
+  for (auto [index, sharding] : llvm::enumerate(operands)) {
+    partials.push_back(sharding.partial);
+    for (auto [dim, cut] : llvm::zip(rule.operands[index], sharding.dims)) {
+      SmallVector<DimSharding> groups;
+      if (!isCut(cut) || !splitByFactors(rule, dim, cut, mesh, groups))
+        continue;
+      for (auto [factor, group] : llvm::zip(dim, groups))
+        if (isCut(group) && !isCut(op.factors[factor]) && mayCut(rule.factors[factor], group) &&
+            !intersects(axesOf(group), axesOf(op.factors)))
+          op.factors[factor] = group;
+    }
+  }
+  op.choosePassing(partials);
+  return op;
+}
+
+} // namespace hpc::dist

@@ -1,0 +1,178 @@
+// Pass hpc-insert-reshards: every operand gets the sharding that its op's factors need.
+// Invariant: one reshard for each value and wanted sharding; a sharding that slicing gives from another wanted one is made from that.
+#include "compiler/Diagnostics.h"
+#include "compiler/Dialect/Dist/Correspondence.h"
+#include "compiler/Dialect/Dist/FactorShardings.h"
+#include "passes/Partition/Passes.h"
+#include "passes/Partition/ReshardCause.h"
+
+namespace hpc {
+#define GEN_PASS_DEF_INSERTRESHARDS
+#include "passes/Partition/Passes.h.inc"
+
+using namespace dist;
+
+namespace {
+/// What a use needs.
+struct Want {
+  OpOperand *use;
+  Sharding target;
+};
+
+class Resharder {
+public:
+  Resharder(const Mesh &mesh) : mesh(mesh) {}
+
+  /// What each operand of an op has to be.
+  LogicalResult addWants(ShardingRuleOpInterface op) {
+    auto factors = op->getAttrOfType<ShardingAttr>(factorsAttrName);
+    if (!factors)
+      return userError(op, ErrorKind::Internal) << "has no " << factorsAttrName << "; hpc-propagate-shardings gives it";
+    OpSharding sharding{op.getShardingRule(), factors.getValue().dims, {}, -1};
+    SmallVector<AxisNames> partials;
+    for (Value operand : op->getOperands())
+      partials.push_back(shardingOf(operand).partial);
+    if (op->getNumResults() > 0)
+      sharding.setPassing(shardingOf(op->getResult(0)).partial, partials);
+    for (OpOperand &use : op->getOpOperands())
+      addWant(use, sharding.operand(use.getOperandNumber(), mesh));
+    return success();
+  }
+
+  /// A reshard that an earlier pass put there is redone here, so that users share it.
+  void addWantsThrough(ReshardOp reshard) {
+    Sharding target = shardingOf(reshard.getResult());
+    Value source = reshard.getOperand();
+    for (OpOperand &use : llvm::make_early_inc_range(reshard.getResult().getUses())) {
+      use.set(source);
+      returned.push_back({&use, target});
+    }
+  }
+
+  void addWant(OpOperand &use, const Sharding &target) {
+    wants.push_back({&use, target});
+    std::vector<Sharding> &targets = wanted[use.get()];
+    if (!llvm::is_contained(targets, target))
+      targets.push_back(target);
+  }
+
+  LogicalResult insertAll() {
+    for (Want &want : wants) {
+      Value source = want.use->get();
+      FailureOr<Value> value = materialize(source, want.target, want.use->getOwner());
+      if (failed(value))
+        return failure();
+      want.use->set(*value);
+    }
+    return success();
+  }
+
+  SmallVector<Want> returned;
+
+private:
+  FailureOr<Value> materialize(Value source, const Sharding &target, Operation *user) {
+    Sharding from = shardingOf(source);
+    if (normalize(from, mesh) == normalize(target, mesh))
+      return source;
+    for (auto &[sharding, value] : made[source])
+      if (sharding == target)
+        return value;
+    FailureOr<int64_t> direct = bytes(source, from, target, user);
+    if (failed(direct))
+      return failure();
+    Value origin = source;
+    for (const Sharding &other : wanted[source]) {
+      if (*direct == 0)
+        break;
+      if (other == target || normalize(other, mesh) == normalize(from, mesh) || slicesTo(target, other) || !slicesTo(other, target))
+        continue;
+      FailureOr<Value> made = materialize(source, other, user);
+      if (failed(made))
+        return failure();
+      origin = *made;
+      break;
+    }
+    Value result = create(origin, source, target, user);
+    made[source].push_back({target, result});
+    return result;
+  }
+
+  Value create(Value operand, Value source, const Sharding &target, Operation *user) {
+    OpBuilder builder(user);
+    bool isReturn = isa<func::ReturnOp>(user);
+    ReshardCause why = causeOf(operand, isReturn ? nullptr : user, shardingOf(operand), target);
+    Operation *producer = source.getDefiningOp();
+    bool completes = shardingOf(operand).partial != target.partial;
+    Location loc = producer && (completes || isReturn) ? producer->getLoc() : user->getLoc();
+    auto reshard = ReshardOp::create(builder, loc, withSharding(nn::tensorType(source), target), operand, builder.getStringAttr(why.cause),
+                                     why.avoid.empty() ? StringAttr() : builder.getStringAttr(why.avoid));
+    if (producer && producer->hasAttr(valueIdAttrName))
+      reshard->setAttr(movedIdAttrName, producer->getAttr(valueIdAttrName));
+    return reshard;
+  }
+
+  bool slicesTo(const Sharding &from, const Sharding &to) {
+    Expected<std::vector<ReshardStep>> steps = planReshard(from, to, mesh);
+    return steps.ok() && llvm::all_of(*steps, [](const ReshardStep &step) { return step.kind == ReshardStep::Slice; });
+  }
+
+  FailureOr<int64_t> bytes(Value source, const Sharding &from, const Sharding &to, Operation *user) {
+    Expected<std::vector<ReshardStep>> steps = planReshard(from, to, mesh);
+    if (!steps.ok())
+      return userError(user, steps.status().kind())
+             << describeOp(user) << " needs " << toString(to) << " of a value that is " << toString(from) << ": " << steps.status().message();
+    for (const ReshardStep &step : *steps)
+      if (llvm::is_contained(step.axes, "mb"))
+        return userError(user, ErrorKind::Unsupported)
+               << describeOp(user) << " needs " << toString(to) << " of a value that is " << toString(from)
+               << ": micro-batches come one after the other, so data cannot pass between them; use --micro-batches=1";
+    return bytesMoved(*steps, mesh, (nn::tensorType(source).getElementTypeBitWidth() + 7) / 8);
+  }
+
+  const Mesh &mesh;
+  SmallVector<Want> wants; ///< program order
+  DenseMap<Value, std::vector<Sharding>> wanted;
+  DenseMap<Value, SmallVector<std::pair<Sharding, Value>>> made;
+};
+
+struct InsertReshards : impl::InsertReshardsBase<InsertReshards> {
+  void runOnOperation() override {
+    auto function = getOperation().lookupSymbol<func::FuncOp>("main");
+    if (!function)
+      return;
+    Mesh mesh = meshOf(function);
+    Resharder resharder(mesh);
+    // 1. Reshards of earlier passes become wants, so that equal ones are shared.
+    SmallVector<ReshardOp> earlier(function.front().getOps<ReshardOp>());
+    DenseMap<OpOperand *, Sharding> fixed;
+    for (ReshardOp reshard : earlier)
+      if (!isa_and_present<ReshardOp>(reshard.getOperand().getDefiningOp()))
+        resharder.addWantsThrough(reshard);
+    for (Want &want : resharder.returned)
+      fixed[want.use] = want.target;
+    for (ReshardOp reshard : llvm::reverse(earlier))
+      if (reshard->use_empty())
+        reshard.erase();
+    // 2. What every op needs, in program order; the return needs complete sums.
+    for (Operation &op : function.front()) {
+      if (auto ruled = dyn_cast<ShardingRuleOpInterface>(op)) {
+        if (failed(resharder.addWants(ruled)))
+          return signalPassFailure();
+        continue;
+      }
+      for (OpOperand &use : op.getOpOperands()) {
+        Sharding target = fixed.count(&use) ? fixed[&use] : shardingOf(use.get());
+        if (isa<func::ReturnOp>(op))
+          target.partial.clear();
+        resharder.addWant(use, target);
+      }
+    }
+    // 3. The reshards.
+    if (failed(resharder.insertAll()))
+      return signalPassFailure();
+    for (Operation &op : function.front())
+      op.removeAttr(factorsAttrName);
+  }
+};
+} // namespace
+} // namespace hpc

@@ -1,0 +1,20 @@
+// Why a reshard is there and what would avoid it: the two sentences that --explain prints for every collective.
+#pragma once
+
+#include "compiler/Dialect/Dist/FactorShardings.h"
+
+namespace hpc {
+
+struct ReshardCause {
+  std::string cause, avoid;
+};
+
+/// `user` needs `value`, which has the sharding `from`, as `to`. Null `user`: the value is returned.
+ReshardCause causeOf(Value value, Operation *user, const dist::Sharding &from, const dist::Sharding &to);
+/// A max or min over a cut factor is combined right after the op.
+ReshardCause causeOfReduction(Operation *op, const dist::AxisNames &axes);
+
+/// "nn.matmul (/h.0/MatMul)".
+std::string describeOp(Operation *op);
+
+} // namespace hpc

@@ -1,0 +1,252 @@
+// Pass hpc-verify-partitioned: derives every op again from its rule and the encodings of its operands and results.
+// The rule speaks of global shapes, so each op is rebuilt on global types in a scratch block, and made local once more to compare.
+#include "compiler/Diagnostics.h"
+#include "compiler/Dialect/Dist/Correspondence.h"
+#include "mlir/IR/Verifier.h"
+#include "passes/Partition/CollectiveCheck.h"
+#include "passes/Partition/Passes.h"
+#include "passes/Partition/ReducedPadding.h"
+#include "passes/Partition/ReshardCause.h"
+
+namespace hpc {
+#define GEN_PASS_DEF_VERIFYPARTITIONED
+#include "passes/Partition/Passes.h.inc"
+
+using namespace dist;
+
+namespace {
+class Checker {
+public:
+  Checker(const Mesh &mesh) : mesh(mesh) {}
+
+  LogicalResult check(Operation *op) {
+    for (Value result : op->getResults())
+      if (failed(checkValue(result)))
+        return failure();
+    if (auto id = op->getAttrOfType<IntegerAttr>(valueIdAttrName); id && !ids.insert(id.getInt()).second)
+      return fail(op) << "has the " << valueIdAttrName << " " << id.getInt() << " of another op";
+    if (isCollective(op))
+      return checkStep(op);
+    if (auto ruled = dyn_cast<ShardingRuleOpInterface>(op))
+      return checkComputation(op);
+    if (isa<ReshardOp>(op))
+      return fail(op) << "is left; hpc-localize turns reshards into collectives";
+    if (auto fill = dyn_cast<FillTailOp>(op))
+      return fill.getOperand().getType() == fill.getResult().getType() ? success() : LogicalResult(fail(op) << "changes the type");
+    if (auto constant = dyn_cast<nn::ConstantOp>(op))
+      return isReplicated(shardingOf(constant.getResult())) ? success() : LogicalResult(fail(op) << "is cut; constants are whole, then sliced");
+    if (auto parameter = dyn_cast<nn::ParameterOp>(op))
+      return shardingOf(parameter.getResult()).partial.empty() ? success() : LogicalResult(fail(op) << "is partial");
+    if (isa<OffsetOp>(op))
+      return success();
+    if (isa<func::ReturnOp>(op)) {
+      for (Value value : op->getOperands())
+        if (!shardingOf(value).partial.empty())
+          return fail(op) << "returns a partial sum " << toString(shardingOf(value)) << " of "
+                          << (value.getDefiningOp() ? describeOp(value.getDefiningOp()) : "an argument") << "; a collective is missing";
+      return success();
+    }
+    return fail(op) << "is not an op of a partitioned program";
+  }
+
+  /// Local shape, legal sharding in normal form.
+  LogicalResult checkValue(Value value) {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    ShardingAttr attr = shardingAttrOf(value);
+    auto place = [&] { return userError(value.getLoc(), ErrorKind::Internal); };
+    if (!type || !attr)
+      return place() << "a value of type " << value.getType() << " has no sharding";
+    const Sharding &sharding = attr.getValue();
+    if (Status legal = verify(sharding, globalShape(sharding), mesh); !legal.ok())
+      return place() << legal.message();
+    if (normalize(sharding, mesh) != sharding)
+      return place() << toString(sharding) << " is not in normal form: " << toString(normalize(sharding, mesh));
+    if (type.getShape() != ArrayRef<int64_t>(boxShape(sharding, mesh)))
+      return place() << type << " does not have the shape of its local box, "
+                     << RankedTensorType::get(boxShape(sharding, mesh), type.getElementType());
+    return success();
+  }
+
+private:
+  InFlightDiagnostic fail(Operation *op) { return userError(op, ErrorKind::Internal) << describeOp(op) << ": "; }
+
+  // ---- collectives -------------------------------------------------------------------------------------------------------
+
+  LogicalResult checkStep(Operation *op) {
+    if (std::string wrong = checkCollective(op, mesh); !wrong.empty())
+      return fail(op) << wrong;
+    auto reduce = dyn_cast<AllReduceOp>(op);
+    if (!reduce || reduce.getKind() == CollectiveReduction::sum)
+      return success();
+    // A max or min belongs to the op right before it, which checkComputation has seen.
+    if (!combines.contains(op))
+      return fail(op) << "combines no reduction over its axes; it is left over or doubled";
+    return success();
+  }
+
+  // ---- computation -------------------------------------------------------------------------------------------------------
+
+  /// The op on global types, its constants beside it (a rule may look at a literal zero).
+  Operation *rebuildGlobal(Operation *op, unsigned numOperands, Block &scratch) {
+    OpBuilder builder(op->getContext());
+    builder.setInsertionPointToEnd(&scratch);
+    SmallVector<Value> operands;
+    for (Value operand : op->getOperands().take_front(numOperands)) {
+      Value source = operand;
+      while (source.getDefiningOp() && isCollective(source.getDefiningOp()))
+        source = source.getDefiningOp()->getOperand(0);
+      if (source.getDefiningOp<nn::ConstantOp>() && nn::shapeOf(source) == ArrayRef<int64_t>(globalShape(shardingOf(operand))))
+        operands.push_back(builder.clone(*source.getDefiningOp())->getResult(0));
+      else
+        operands.push_back(scratch.addArgument(globalType(nn::tensorType(operand)), op->getLoc()));
+    }
+    NamedAttrList attrs(op->getAttrs());
+    if (auto global = op->getAttrOfType<DictionaryAttr>(globalAttrsName)) {
+      for (NamedAttribute attr : global)
+        attrs.set(attr.getName(), attr.getValue());
+      attrs.erase(globalAttrsName);
+    }
+    SmallVector<Type> types;
+    for (Value result : op->getResults())
+      types.push_back(globalType(nn::tensorType(result)));
+    OperationState state(op->getLoc(), op->getName(), operands, types, attrs);
+    return builder.create(state);
+  }
+
+  LogicalResult checkComputation(Operation *op) {
+    unsigned numOffsets = 0;
+    while (numOffsets < op->getNumOperands() && op->getOperand(op->getNumOperands() - 1 - numOffsets).getDefiningOp<OffsetOp>())
+      ++numOffsets;
+    unsigned numOperands = op->getNumOperands() - numOffsets;
+    Block scratch;
+    Operation *global = rebuildGlobal(op, numOperands, scratch);
+    auto ruled = cast<ShardingRuleOpInterface>(global);
+
+    SmallVector<Sharding> operands, results;
+    SmallVector<AxisNames> partials;
+    for (Value operand : op->getOperands().take_front(numOperands)) {
+      operands.push_back(shardingOf(operand));
+      partials.push_back(operands.back().partial);
+    }
+    for (Value result : op->getResults())
+      results.push_back(shardingOf(result));
+    std::string why;
+    std::optional<OpSharding> sharding = readOpSharding(ruled.getShardingRule(), operands, results, mesh, why);
+    if (!sharding)
+      return fail(op) << why;
+    for (auto [factor, cut] : llvm::zip(sharding->rule.factors, sharding->factors))
+      if (isCut(cut) && factor.isInternal)
+        return fail(op) << "reduces over a dim that is cut " << toString(cut) << "; hpc-decompose-sharded replaces such ops";
+      else if (factor.reduction != Reduction::None && llvm::is_contained(axesOf(cut), "mb"))
+        return fail(op) << "reduces over micro-batches, cut " << toString(cut);
+    if (failed(checkPartials(op, *sharding, partials)) || failed(checkPadding(op, *sharding, numOperands)))
+      return failure();
+    for (Reduction reduction : {Reduction::Max, Reduction::Min})
+      if (failed(checkCombined(op, *sharding, reduction)))
+        return failure();
+    return checkLocalForm(op, ruled, *sharding, numOperands);
+  }
+
+  /// Operands and results are partial exactly where the rule lets a sum pass.
+  LogicalResult checkPartials(Operation *op, OpSharding &sharding, ArrayRef<AxisNames> partials) {
+    if (op->getNumResults() == 0)
+      return success();
+    sharding.setPassing(shardingOf(op->getResult(0)).partial, partials);
+    for (unsigned i = 0; i < partials.size(); ++i)
+      if (AxisNames expected = sharding.operand(i, mesh).partial; expected != partials[i])
+        return fail(op) << "operand " << i << " is partial over {" << llvm::join(partials[i], ", ") << "}, the op takes it partial over {"
+                        << llvm::join(expected, ", ") << "}; a collective is missing, doubled or over the wrong axis";
+    if (intersects(sharding.passing, axesOf(sharding.factors)))
+      return fail(op) << "is partial over an axis that cuts one of its factors";
+    if (sharding.rule.linear.kind == LinearClause::None && !sharding.passing.empty())
+      return fail(op) << "has a partial result, but is not linear";
+    for (OpResult result : op->getResults())
+      if (shardingOf(result).partial != sharding.result(result.getResultNumber(), mesh).partial)
+        return fail(op) << "result " << result.getResultNumber() << " is " << toString(shardingOf(result)) << ", the op gives "
+                        << toString(sharding.result(result.getResultNumber(), mesh));
+    if (!sharding.passing.empty() && sharding.rule.linear.kind == LinearClause::Product && sharding.carrier < 0)
+      return fail(op) << "has a partial result, but no operand that brings it";
+    return success();
+  }
+
+  LogicalResult checkPadding(Operation *op, const OpSharding &sharding, unsigned numOperands) {
+    for (unsigned i = 0; i < numOperands; ++i) {
+      Value operand = op->getOperand(i);
+      std::optional<TailFill> fill = tailFillOf(sharding, i, nn::tensorType(operand).getElementType(), mesh);
+      if (!fill || hasZeroPadding(operand, fill->value))
+        continue;
+      auto filled = operand.getDefiningOp<FillTailOp>();
+      if (!filled || filled.getDims() != ArrayRef<int64_t>(fill->dims) || filled.getValue().convertToDouble() != fill->value)
+        return fail(op) << "reduces over padding of operand " << i << " (" << toString(shardingOf(operand)) << "), which dist.fill_tail must set to "
+                        << fill->value;
+    }
+    return success();
+  }
+
+  LogicalResult checkCombined(Operation *op, const OpSharding &sharding, Reduction reduction) {
+    AxisNames axes = reducedAxes(sharding.rule, sharding.factors, reduction);
+    if (axes.empty())
+      return success();
+    CollectiveReduction kind = reduction == Reduction::Max ? CollectiveReduction::max : CollectiveReduction::min;
+    for (Operation *user : op->getUsers()) {
+      auto combine = dyn_cast<AllReduceOp>(user);
+      AxisNames has;
+      if (combine)
+        for (StringRef axis : combine.getAxes().getAsValueRange<StringAttr>())
+          has.push_back(axis.str());
+      llvm::sort(has);
+      if (!combine || combine.getKind() != kind || has != axes)
+        return fail(op) << "reduces over a dim cut over " << llvm::join(axes, ", ") << "; " << describeOp(user)
+                        << " reads its result before the ranks' values are combined";
+      combines.insert(user);
+    }
+    return success();
+  }
+
+  /// localize() gives the very op that is there, offsets included.
+  LogicalResult checkLocalForm(Operation *op, ShardingRuleOpInterface global, const OpSharding &sharding, unsigned numOperands) {
+    SmallVector<DimSharding> indices;
+    for (auto [factor, cut] : llvm::zip(sharding.rule.factors, sharding.factors))
+      if (factor.isIndex && isCut(cut))
+        indices.push_back(cut);
+    SmallVector<Value> offsets(op->getOperands().drop_front(numOperands));
+    if (offsets.size() != indices.size())
+      return fail(op) << "reads " << indices.size() << " cut coordinates, but has " << offsets.size() << " offsets";
+    for (auto [offset, cut] : llvm::zip(offsets, indices))
+      if (normalize(offset.getDefiningOp<OffsetOp>().getDim().getValue(), mesh) != normalize(Sharding{{cut}, {}}, mesh))
+        return fail(op) << "reads coordinates cut " << toString(cut) << " with the offset of "
+                        << toString(offset.getDefiningOp<OffsetOp>().getDim().getValue());
+    Block scratch;
+    OpBuilder builder(op->getContext());
+    builder.setInsertionPointToEnd(&scratch);
+    Operation *again = global.localize(builder, op->getOperands().take_front(numOperands), op->getResultTypes(), offsets);
+    for (NamedAttribute attr : again->getAttrs())
+      if (!again->getDiscardableAttrDictionary().contains(attr.getName()) && op->getAttr(attr.getName()) != attr.getValue())
+        return fail(op) << "attribute '" << attr.getName() << "' is " << op->getAttr(attr.getName()) << ", on the local box it is " << attr.getValue();
+    return again->getOperands() == op->getOperands() ? success() : LogicalResult(fail(op) << "does not have the operands of its local form");
+  }
+
+  const Mesh &mesh;
+  DenseSet<int64_t> ids;
+  DenseSet<Operation *> combines;
+};
+
+struct VerifyPartitioned : impl::VerifyPartitionedBase<VerifyPartitioned> {
+  void runOnOperation() override {
+    auto function = getOperation().lookupSymbol<func::FuncOp>("main");
+    if (!function)
+      return;
+    Mesh mesh = meshOf(function);
+    if (failed(mlir::verify(getOperation())))
+      return signalPassFailure();
+    Checker checker(mesh);
+    for (BlockArgument argument : function.getArguments())
+      if (failed(checker.checkValue(argument)))
+        return signalPassFailure();
+    for (Operation &op : function.front())
+      if (failed(checker.check(&op)))
+        return signalPassFailure();
+  }
+};
+} // namespace
+} // namespace hpc

@@ -1,0 +1,48 @@
+// Partial sums: which results stay partial, and where they have to be resolved before the op.
+// A partial value passes through its users only if all of them can take it, else it would be resolved twice.
+#include "compiler/Dialect/NN/NN.h"
+#include "passes/Propagate/Propagation.h"
+
+namespace hpc {
+
+using namespace dist;
+
+/// Whether a use could pass a partial sum over `axes` on.
+static bool couldPass(const OpSharding &user, unsigned operand, const AxisNames &axes) {
+  return user.rule.linear.kind != LinearClause::None && llvm::is_contained(user.rule.linear.operands, int(operand)) &&
+         !intersects(axes, axesOf(user.factors));
+}
+
+void Propagation::choosePassing(OpState &state) {
+  SmallVector<AxisNames> partials;
+  for (Value operand : state.op->getOperands())
+    partials.push_back(shardingOf(operand).partial);
+  state.sharding.choosePassing(partials);
+  if (state.sharding.passing.empty())
+    return;
+  int64_t resultElements = 0;
+  for (Value result : state.op->getResults())
+    resultElements += nn::tensorType(result).getNumElements();
+  for (auto [index, operand] : llvm::enumerate(state.op->getOperands())) {
+    if (partials[index].empty())
+      continue;
+    bool everyUse = llvm::all_of(operand.getUses(), [&](OpOperand &use) {
+      OpState *user = stateOf(use.getOwner());
+      return user && couldPass(user->sharding, use.getOperandNumber(), state.sharding.passing);
+    });
+    // A product with a full value may be larger than its partial operand (matmul): then the sum is taken before.
+    bool grows = state.sharding.carrier == int(index) && resultElements > nn::tensorType(operand).getNumElements();
+    if (!everyUse || grows) {
+      state.sharding.passing.clear();
+      state.sharding.carrier = -1;
+      return;
+    }
+  }
+}
+
+void Propagation::flowPartials() {
+  for (OpState &state : ops)
+    choosePassing(state);
+}
+
+} // namespace hpc

@@ -1,0 +1,36 @@
+// Pass hpc-propagate-shardings: from seeds on a few values to one sharding for every tensor.
+// The user's seeds flow to the end before those of default layouts begin, so that a default never overrules the user.
+#include "compiler/Diagnostics.h"
+#include "passes/Propagate/Passes.h"
+#include "passes/Propagate/Propagation.h"
+
+namespace hpc {
+#define GEN_PASS_DEF_PROPAGATESHARDINGS
+#include "passes/Propagate/Passes.h.inc"
+
+namespace {
+struct PropagateShardings : impl::PropagateShardingsBase<PropagateShardings> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto function = module.lookupSymbol<func::FuncOp>("main");
+    if (!function || !module->hasAttr(dist::meshAttrName)) {
+      userError(module, ErrorKind::Internal) << "propagation needs @main and the module attribute '" << dist::meshAttrName << "'";
+      return signalPassFailure();
+    }
+    Propagation propagation(function, dist::meshOf(module));
+    for (int priority : {0, 1}) {
+      if (failed(propagation.seed(priority)))
+        return signalPassFailure();
+      propagation.flow();
+    }
+    propagation.flowPartials();
+    propagation.weighConflicts();
+    propagation.flowPartials(); // what was given up may pass other partial sums
+    propagation.settleParameters();
+    if (failed(propagation.check()))
+      return signalPassFailure();
+    propagation.write();
+  }
+};
+} // namespace
+} // namespace hpc

@@ -1,0 +1,212 @@
+// Seeds flow along factors: an op takes cuts from its operands, offers them to what produces its operands, and users take them from it.
+// A producer that cannot follow refuses, and nothing beyond it learns of the cut; the difference is left to hpc-insert-reshards.
+#include "passes/Propagate/Propagation.h"
+
+#include "compiler/Dialect/NN/NN.h"
+
+namespace hpc {
+
+using namespace dist;
+
+static bool isBatchAxis(const std::string &axis) { return axis == "mb" || axis == "dp"; }
+
+Propagation::Propagation(func::FuncOp function, const Mesh &mesh) : function(function), mesh(mesh) {
+  auto addSource = [&](Value value, SourceState::Kind kind) {
+    sourceIndex[value] = int(sources.size());
+    sources.push_back({kind, value, replicated(nn::shapeOf(value).vec()), {}, false, false});
+  };
+  for (BlockArgument argument : function.getArguments())
+    addSource(argument, SourceState::Argument);
+  for (Operation &op : function.front()) {
+    if (auto ruled = dyn_cast<ShardingRuleOpInterface>(op)) {
+      OpState state;
+      state.op = &op;
+      state.sharding.rule = ruled.getShardingRule();
+      state.sharding.factors = uncutFactors(state.sharding.rule);
+      state.anchored.resize(state.sharding.rule.factors.size());
+      state.closed.resize(state.sharding.rule.factors.size(), op.getNumOperands() == 0); // iota is whole everywhere
+      opIndex[&op] = int(ops.size());
+      ops.push_back(std::move(state));
+    } else {
+      for (Value result : op.getResults())
+        addSource(result, isa<nn::ParameterOp>(op) ? SourceState::Parameter : SourceState::Constant);
+    }
+  }
+}
+
+OpState *Propagation::stateOf(Operation *op) {
+  auto found = opIndex.find(op);
+  return found == opIndex.end() ? nullptr : &ops[found->second];
+}
+
+Sharding Propagation::shardingOf(Value value) const {
+  if (auto source = sourceIndex.find(value); source != sourceIndex.end())
+    return sources[source->second].sharding;
+  auto result = cast<OpResult>(value);
+  return ops[opIndex.lookup(result.getOwner())].sharding.result(result.getResultNumber(), mesh);
+}
+
+const Origins &Propagation::originsOf(Value value) const {
+  if (auto source = sourceIndex.find(value); source != sourceIndex.end())
+    return sources[source->second].origins;
+  return ops[opIndex.lookup(value.getDefiningOp())].origins;
+}
+
+void Propagation::touch(OpState &state) {
+  state.dirty = true;
+  for (Value result : state.op->getResults())
+    touchUsers(result);
+}
+
+void Propagation::touchUsers(Value value) {
+  for (Operation *user : value.getUsers())
+    if (OpState *state = stateOf(user))
+      state->dirty = true;
+}
+
+// ---- offers --------------------------------------------------------------------------------------------------------------
+
+/// A composite's internal factor is cut when both sides want it: the operand brings the cut and a user asks for it.
+static bool operandHas(const OpState &state, int factor, const DimSharding &cut, const Mesh &mesh,
+                       llvm::function_ref<Sharding(Value)> shardingOf) {
+  const ShardingRule &rule = state.sharding.rule;
+  for (auto [index, operand] : llvm::enumerate(state.op->getOperands()))
+    for (auto [d, dim] : llvm::enumerate(rule.operands[index])) {
+      SmallVector<DimSharding> groups;
+      if (!llvm::is_contained(dim, factor) || isa_and_present<nn::ParameterOp>(operand.getDefiningOp()) ||
+          !splitByFactors(rule, dim, shardingOf(operand).dims[d], mesh, groups))
+        continue;
+      if (groups[llvm::find(dim, factor) - dim.begin()] == cut)
+        return true;
+    }
+  return false;
+}
+
+/// All or nothing for one dim of a result: every factor takes its part of the cut, or none does.
+bool Propagation::offerToOp(OpState &state, unsigned result, unsigned dim, const DimSharding &wanted, const Origins &origins) {
+  const ShardingRule &rule = state.sharding.rule;
+  const ShardingRule::DimFactors &dimFactors = rule.results[result][dim];
+  SmallVector<DimSharding> groups;
+  if (!splitByFactors(rule, dimFactors, wanted, mesh, groups))
+    return false;
+  AxisNames used = axesOf(state.sharding.factors);
+  for (auto [factor, group] : llvm::zip(dimFactors, groups)) {
+    if (group == state.sharding.factors[factor])
+      continue;
+    if (isCut(state.sharding.factors[factor]) || state.closed[factor] || !mayCut(rule.factors[factor], group) ||
+        intersects(axesOf(group), used))
+      return false;
+    if (rule.factors[factor].isInternal &&
+        !operandHas(state, factor, group, mesh, [&](Value value) { return shardingOf(value); }))
+      return false;
+    llvm::append_range(used, axesOf(group));
+  }
+  for (auto [factor, group] : llvm::zip(dimFactors, groups)) {
+    for (const std::string &axis : axesOf(group))
+      if (auto origin = origins.find(axis); origin != origins.end())
+        state.origins.insert(*origin);
+    state.sharding.factors[factor] = group;
+  }
+  touch(state);
+  return true;
+}
+
+/// Asks for a cut of one dim of a value. Constants stay whole; parameters are never cut over batch axes.
+bool Propagation::offer(Value value, unsigned dim, const DimSharding &wanted, const Origins &origins) {
+  if (OpState *producer = producerOf(value))
+    return offerToOp(*producer, cast<OpResult>(value).getResultNumber(), dim, wanted, origins);
+  SourceState &source = sources[sourceIndex[value]];
+  DimSharding &current = source.sharding.dims[dim];
+  AxisNames axes = axesOf(wanted);
+  if (source.kind == SourceState::Constant || source.closed || isCut(current) || intersects(axes, cutAxes(source.sharding)))
+    return false;
+  if (source.kind == SourceState::Parameter && llvm::any_of(axes, isBatchAxis))
+    return false;
+  current = normalize(wanted, mesh);
+  for (const std::string &axis : axes)
+    if (auto origin = origins.find(axis); origin != origins.end())
+      source.origins.insert(*origin);
+  touchUsers(value);
+  return true;
+}
+
+// ---- the flow ------------------------------------------------------------------------------------------------------------
+
+namespace {
+/// A cut that an operand brings to a factor.
+struct Candidate {
+  bool weight;
+  int64_t elements;
+  unsigned operand;
+  int factor;
+  DimSharding cut;
+};
+} // namespace
+
+/// Weights go before activations, larger operands before smaller ones, then the order of operands.
+bool Propagation::takeFromOperands(OpState &state) {
+  const ShardingRule &rule = state.sharding.rule;
+  std::vector<Candidate> candidates;
+  for (auto [index, operand] : llvm::enumerate(state.op->getOperands())) {
+    Sharding sharding = shardingOf(operand);
+    bool weight = isa_and_present<nn::ParameterOp>(operand.getDefiningOp());
+    for (auto [dim, cut] : llvm::zip(rule.operands[index], sharding.dims)) {
+      SmallVector<DimSharding> groups;
+      if (!isCut(cut) || !splitByFactors(rule, dim, cut, mesh, groups))
+        continue;
+      for (auto [factor, group] : llvm::zip(dim, groups))
+        if (isCut(group) && !isCut(state.sharding.factors[factor]) && !state.closed[factor] && !rule.factors[factor].isInternal &&
+            mayCut(rule.factors[factor], group))
+          candidates.push_back({weight, nn::tensorType(operand).getNumElements(), unsigned(index), factor, group});
+    }
+  }
+  llvm::sort(candidates, [](const Candidate &a, const Candidate &b) {
+    return std::make_tuple(!a.weight, -a.elements, a.operand, a.factor) <
+           std::make_tuple(!b.weight, -b.elements, b.operand, b.factor);
+  });
+  bool changed = false;
+  for (const Candidate &candidate : candidates) {
+    DimSharding &factor = state.sharding.factors[candidate.factor];
+    if (isCut(factor) || intersects(axesOf(candidate.cut), axesOf(state.sharding.factors)))
+      continue;
+    factor = candidate.cut;
+    const Origins &origins = originsOf(state.op->getOperand(candidate.operand));
+    for (const std::string &axis : axesOf(candidate.cut))
+      if (auto origin = origins.find(axis); origin != origins.end())
+        state.origins.insert(*origin);
+    changed = true;
+  }
+  return changed;
+}
+
+void Propagation::giveToOperands(OpState &state) {
+  for (auto [index, operand] : llvm::enumerate(state.op->getOperands())) {
+    Sharding has = shardingOf(operand), wanted = project(state.sharding.rule.operands[index], state.sharding.factors, mesh);
+    for (unsigned dim = 0; dim < wanted.dims.size(); ++dim)
+      if (isCut(wanted.dims[dim]) && wanted.dims[dim] != normalize(has.dims[dim], mesh))
+        (void)offer(operand, dim, wanted.dims[dim], state.origins); // a refusal is a conflict, seen again in weighConflicts
+  }
+}
+
+void Propagation::visit(OpState &state) {
+  state.dirty = false;
+  if (takeFromOperands(state))
+    for (Value result : state.op->getResults())
+      touchUsers(result);
+  giveToOperands(state);
+}
+
+void Propagation::flow() {
+  auto anyDirty = [&] { return llvm::any_of(ops, [](const OpState &state) { return state.dirty; }); };
+  // Sweeps in both directions: a chain of any length is done in one.
+  while (anyDirty()) {
+    for (OpState &state : ops)
+      if (state.dirty)
+        visit(state);
+    for (OpState &state : llvm::reverse(ops))
+      if (state.dirty)
+        visit(state);
+  }
+}
+
+} // namespace hpc

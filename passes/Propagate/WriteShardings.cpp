@@ -1,0 +1,114 @@
+// The end of propagation: what was decided goes into types and attributes, and what no plan can do is refused.
+// Ids are given in program order, so that two runs give the same ones.
+#include "compiler/Diagnostics.h"
+#include "compiler/Dialect/NN/NN.h"
+#include "compiler/Location.h"
+#include "passes/Propagate/Propagation.h"
+
+namespace hpc {
+
+using namespace dist;
+
+/// "nn.matmul (/h.0/MatMul)".
+static std::string describeOp(Operation *op) {
+  std::string node = nodeName(op->getLoc());
+  return op->getName().getStringRef().str() + (node.empty() ? "" : " (" + node + ")");
+}
+
+LogicalResult Propagation::check() {
+  for (OpState &state : ops)
+    for (auto [factor, cut] : llvm::zip(state.sharding.rule.factors, state.sharding.factors))
+      if ((factor.reduction != Reduction::None || factor.isInternal) && llvm::is_contained(axesOf(cut), "mb"))
+        return userError(state.op, ErrorKind::Unsupported)
+               << describeOp(state.op) << " combines elements of different micro-batches (the batch dim " << toString(cut)
+               << " is reduced): batch statistics need the whole batch at once; use --micro-batches=1";
+  return success();
+}
+
+void Propagation::remarkOnConflicts(OpState &state) {
+  for (auto [index, operand] : llvm::enumerate(state.op->getOperands())) {
+    Sharding has = shardingOf(operand), wanted = state.sharding.operand(index, mesh);
+    if (normalize(has, mesh) == normalize(wanted, mesh) || isa_and_present<nn::ConstantOp>(operand.getDefiningOp()))
+      continue;
+    Expected<std::vector<ReshardStep>> steps = planReshard(has, wanted, mesh);
+    if (!steps.ok())
+      continue; // an error of hpc-insert-reshards
+    bool conflict = llvm::any_of(*steps, [](const ReshardStep &step) {
+      return step.kind == ReshardStep::AllGather || step.kind == ReshardStep::AllToAll || step.kind == ReshardStep::Permute;
+    });
+    if (conflict)
+      state.op->emitRemark() << "[hpc-propagate-shardings] operand " << index << " is " << toString(has) << ", the op needs "
+                             << toString(wanted) << ": " << bytesMoved(*steps, mesh, (nn::tensorType(operand).getElementTypeBitWidth() + 7) / 8)
+                             << " bytes are moved to every rank";
+  }
+}
+
+/// Origins of the axes that may cost a collective: those reduced over, and those that a user does not want.
+void Propagation::writeOrigins(OpState &state) {
+  AxisNames axes;
+  for (auto [factor, cut] : llvm::zip(state.sharding.rule.factors, state.sharding.factors))
+    if (factor.reduction != Reduction::None || factor.isInternal)
+      axes = unite(axes, axesOf(cut));
+  for (OpResult result : state.op->getResults())
+    for (OpOperand &use : result.getUses())
+      if (OpState *user = stateOf(use.getOwner())) {
+        Sharding has = state.sharding.result(result.getResultNumber(), mesh);
+        if (user->sharding.operand(use.getOperandNumber(), mesh).dims != has.dims)
+          axes = unite(axes, cutAxes(has));
+      }
+  SmallVector<NamedAttribute> entries;
+  OpBuilder builder(state.op);
+  for (const std::string &axis : axes)
+    if (auto origin = state.origins.find(axis); origin != state.origins.end())
+      entries.push_back(builder.getNamedAttr(axis, builder.getStringAttr(origin->second.text())));
+  if (!entries.empty())
+    state.op->setAttr(originAttrName, builder.getDictionaryAttr(entries));
+}
+
+static void setSharding(Value value, const Sharding &sharding) {
+  value.setType(withSharding(nn::tensorType(value), sharding));
+}
+
+/// A returned value is complete: partial sums end before the return.
+static void resolveReturned(func::FuncOp function, const Mesh &mesh) {
+  Operation *terminator = function.front().getTerminator();
+  OpBuilder builder(terminator);
+  for (OpOperand &returned : terminator->getOpOperands()) {
+    Sharding sharding = shardingOf(returned.get());
+    if (sharding.partial.empty())
+      continue;
+    sharding.partial.clear();
+    auto type = withSharding(nn::tensorType(returned.get()), sharding);
+    returned.set(ReshardOp::create(builder, returned.get().getLoc(), type, returned.get(), StringAttr(), StringAttr()));
+  }
+}
+
+void Propagation::write() {
+  MLIRContext *context = function.getContext();
+  for (OpState &state : ops) {
+    remarkOnConflicts(state);
+    writeOrigins(state);
+    state.op->setAttr(factorsAttrName, ShardingAttr::get(context, Sharding{state.sharding.factors, {}}));
+  }
+  for (OpState &state : ops)
+    for (OpResult result : state.op->getResults())
+      setSharding(result, state.sharding.result(result.getResultNumber(), mesh));
+  for (SourceState &source : sources)
+    setSharding(source.value, source.sharding);
+
+  int64_t id = 0;
+  for (Operation &op : function.front()) {
+    op.removeAttr(seedAttrName);
+    op.removeAttr(priorityAttrName);
+    if (op.getNumResults() > 0)
+      op.setAttr(valueIdAttrName, IntegerAttr::get(IntegerType::get(context, 64), id++));
+  }
+  for (unsigned index = 0; index < function.getNumArguments(); ++index) {
+    function.removeArgAttr(index, seedAttrName);
+    function.removeArgAttr(index, priorityAttrName);
+  }
+  resolveReturned(function, mesh);
+  function.setFunctionType(FunctionType::get(context, function.front().getArgumentTypes(), function.front().getTerminator()->getOperandTypes()));
+}
+
+} // namespace hpc
