@@ -4,7 +4,7 @@
 #
 #   tools/test.sh [--sanitize=address|thread] [--sample=N]
 #
-# address: everything of ours is instrumented. thread: hpc-run and the plain C++ tests are; plans come from the ordinary hpc-opt, since
+# address: everything of ours is instrumented. thread: hpc-run and the tests of the runtime are; plans come from the ordinary hpc-opt, since
 # LLVM's own threads are not instrumented. What ../shared has to be there for is reported as skipped where it is missing.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -35,7 +35,8 @@ unit_tests() { # build names...
   for name in "$@"; do
     [ -x "$build/bin/$name" ] || { echo "test.sh: $build/bin/$name was not built"; add "$name" 0 1 0; continue; }
     rm -f "$build/$name.json"
-    "$build/bin/$name" --gtest_brief=1 --gtest_output="json:$build/$name.json" || echo "test.sh: $build/bin/$name exited with $?"
+    "$build/bin/$name" --gtest_brief=1 --gtest_output="json:$build/$name.json" 2>"$build/$name.err" ||
+      { echo "test.sh: $build/bin/$name exited with $?; the end of $build/$name.err:"; tail -n 60 "$build/$name.err"; }
     read -r p f s < <(/usr/bin/python3 test/results.py gtest "$build/$name.json")
     add "$name" "$p" "$f" "$s"
   done
@@ -60,9 +61,9 @@ grid() { # options of grid.py
 case "$sanitize" in
 thread)
   tools/setup.sh hpc-opt || exit 1
-  tools/setup.sh --sanitize=thread hpc-run hpc-unit-dist hpc-unit-runtime || exit 1
+  tools/setup.sh --sanitize=thread hpc-run hpc-unit-runtime || exit 1
   export TSAN_OPTIONS="halt_on_error=1:second_deadlock_stack=1"
-  unit_tests build-thread hpc-unit-dist hpc-unit-runtime
+  unit_tests build-thread hpc-unit-runtime
   grid --run-bin=build-thread/bin --no-verify --sample="${sample:-24}"
   ;;
 address)
