@@ -385,6 +385,18 @@ TEST(PlanCheck, AcceptsChainsOfAllSizes) {
       }
 }
 
+// One rank misses a message; the others of its group wait for it in the collective.
+TEST(PlanCheck, NamesAllThatWaitInADeadlock) {
+  Plan plan = chain(2, 3, 1);
+  action<Send>(plan, 0, 1, 2).peer = table({3, -1, 5});
+  std::string message = checkPlan(plan).message();
+  EXPECT_THAT(message, HasSubstr("deadlock: 3 of 6 ranks wait for ever"));
+  EXPECT_THAT(message,
+              HasSubstr("rank 4 (stage 1, coordinate 1 (tp=1)), schedule step 1 (forward, micro-batch 0, slot 0), "
+                        "stage 1, program forward, instruction 0 (wait) waits for a send from rank 1"));
+  EXPECT_THAT(message, HasSubstr("instruction 2 (all_reduce, node sum) waits for 1 more members of its group"));
+}
+
 TEST(PlanCheck, IsQuickForAThousandRanks) {
   Expected<PlanFacts> facts = analysePlan(chain(8, 128, 32));
   ASSERT_TRUE(facts.ok()) << facts.status().text();
