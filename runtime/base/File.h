@@ -17,8 +17,8 @@ class MappedFile {
 public:
   static Expected<MappedFile> open(const std::string &path);
 
-  /// Opens `relative` beneath `folder`: no `..` out of it, no symbolic link on the way, a regular file that has one name
-  /// only. For files that a model names, as ONNX external data does.
+  /// Opens `relative` beneath `folder`: no `..` out of it, no symbolic link on the way, a regular file that has one
+  /// name only. For files that a model names, as ONNX external data does.
   static Expected<MappedFile> openBeneath(const std::string &folder, const std::string &relative);
 
   MappedFile() = default;

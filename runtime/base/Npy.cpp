@@ -15,8 +15,8 @@ struct Descriptor {
   const char *text; ///< as written; a reader takes '<', '=' and '|' before a type of one byte
 };
 constexpr Descriptor descriptors[] = {
-    {DType::F32, "<f4"}, {DType::F64, "<f8"}, {DType::F16, "<f2"}, {DType::BF16, "<V2"}, {DType::I64, "<i8"},
-    {DType::I32, "<i4"}, {DType::I16, "<i2"}, {DType::I8, "|i1"},  {DType::U8, "|u1"},   {DType::U16, "<u2"},
+    {DType::F32, "<f4"}, {DType::F64, "<f8"}, {DType::F16, "<f2"},  {DType::BF16, "<V2"}, {DType::I64, "<i8"},
+    {DType::I32, "<i4"}, {DType::I16, "<i2"}, {DType::I8, "|i1"},   {DType::U8, "|u1"},   {DType::U16, "<u2"},
     {DType::U32, "<u4"}, {DType::U64, "<u8"}, {DType::Bool, "|b1"},
 };
 static_assert(sizeof(descriptors) / sizeof(descriptors[0]) == numDTypes);

@@ -5,14 +5,22 @@ namespace hpc {
 
 const char *name(ErrorKind kind) {
   switch (kind) {
-  case ErrorKind::Usage: return "usage";
-  case ErrorKind::Model: return "model";
-  case ErrorKind::Unsupported: return "unsupported";
-  case ErrorKind::Sidecar: return "sidecar";
-  case ErrorKind::Capacity: return "capacity";
-  case ErrorKind::Plan: return "plan";
-  case ErrorKind::Io: return "io";
-  case ErrorKind::Internal: return "internal";
+  case ErrorKind::Usage:
+    return "usage";
+  case ErrorKind::Model:
+    return "model";
+  case ErrorKind::Unsupported:
+    return "unsupported";
+  case ErrorKind::Sidecar:
+    return "sidecar";
+  case ErrorKind::Capacity:
+    return "capacity";
+  case ErrorKind::Plan:
+    return "plan";
+  case ErrorKind::Io:
+    return "io";
+  case ErrorKind::Internal:
+    return "internal";
   }
   return "internal";
 }

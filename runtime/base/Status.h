@@ -1,5 +1,6 @@
 // Errors as values: Status and Expected<T>. Every error that a user can cause has a kind (printed as a tag and tested)
-// and a message that names value, place and remedy. Nothing here throws, and only tools/ turn a Status into an exit code.
+// and a message that names value, place and remedy. Nothing here throws, and only tools/ turn a Status into an exit
+// code.
 #pragma once
 
 #include <cassert>
@@ -54,7 +55,9 @@ private:
 template <typename T> class [[nodiscard]] Expected {
 public:
   Expected(T value) : content(std::move(value)) {}
-  Expected(Status status) : failure(std::move(status)) { assert(!failure.ok() && "Expected needs a value or an error"); }
+  Expected(Status status) : failure(std::move(status)) {
+    assert(!failure.ok() && "Expected needs a value or an error");
+  }
 
   bool ok() const { return content.has_value(); }
   const Status &status() const { return failure; }

@@ -1,5 +1,6 @@
 // Zip archives as .npz files use them: stored and deflated members, zip64, no encryption.
-// Nothing that an archive says of itself is believed: offsets, sizes and checksums are checked before memory is asked for.
+// Nothing that an archive says of itself is believed: offsets, sizes and checksums are checked before memory is asked
+// for.
 #pragma once
 
 #include "runtime/base/File.h"
@@ -15,7 +16,7 @@ namespace hpc {
 struct ZipMember {
   std::string name;
   bool deflated = false;
-  uint32_t checksum = 0;        ///< CRC-32 of the content
+  uint32_t checksum = 0; ///< CRC-32 of the content
   uint64_t packedBytes = 0, bytes = 0;
   uint64_t headerOffset = 0;
 };

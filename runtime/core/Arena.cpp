@@ -28,8 +28,7 @@ Expected<Arena> Arena::create(const plan::Stage &stage, Device &device, bool poi
       slots.push_back({buffer.offset, (buffer.slots - 1) * buffer.slotStride + buffer.bytes});
   }
   for (const plan::Buffer &buffer : stage.buffers)
-    if (buffer.memory == plan::MemoryClass::Temp &&
-        std::none_of(slots.begin(), slots.end(), [&](const Range &slot) {
+    if (buffer.memory == plan::MemoryClass::Temp && std::none_of(slots.begin(), slots.end(), [&](const Range &slot) {
           return buffer.offset < slot.offset + slot.bytes && slot.offset < buffer.offset + buffer.bytes;
         }))
       arena.temporaries.push_back({buffer.offset, buffer.bytes});

@@ -54,8 +54,8 @@ class Communicator {
 public:
   virtual ~Communicator() = default;
 
-  /// Told of every collective before the first run, in the same order on all ranks of a stage; returns what collective()
-  /// wants as `group`.
+  /// Told of every collective before the first run, in the same order on all ranks of a stage; returns what
+  /// collective() wants as `group`.
   virtual Expected<int64_t> prepare(const plan::Collective &collective) = 0;
   virtual Status collective(const plan::Collective &collective, int64_t group, const std::byte *source,
                             std::byte *target, int64_t sourcePosition) = 0;

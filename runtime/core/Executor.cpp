@@ -71,10 +71,9 @@ struct Executor::Execute {
   int64_t request(int32_t id) const { return slot * executor.stage.requests + id; }
 
   Status operator()(const plan::Gemm &gemm) const {
-    return executor.device.gemm({gemm, reinterpret_cast<const float *>(address(gemm.a)),
-                                 reinterpret_cast<const float *>(address(gemm.b)),
-                                 reinterpret_cast<float *>(address(gemm.c)), place(gemm.m), place(gemm.n),
-                                 place(gemm.k)});
+    return executor.device.gemm(
+        {gemm, reinterpret_cast<const float *>(address(gemm.a)), reinterpret_cast<const float *>(address(gemm.b)),
+         reinterpret_cast<float *>(address(gemm.c)), place(gemm.m), place(gemm.n), place(gemm.k)});
   }
   Status operator()(const plan::Kernel &kernel) const {
     for (size_t i = 0; i < kernel.args.size(); ++i)
@@ -92,9 +91,9 @@ struct Executor::Execute {
   }
   Status operator()(const plan::Send &send) const {
     int64_t peer = place(send.peer);
-    return peer < 0 ? Status::success()
-                    : executor.communicator.send(peer, send.channel, address(send.src), send.bytes,
-                                                 request(send.request));
+    return peer < 0
+               ? Status::success()
+               : executor.communicator.send(peer, send.channel, address(send.src), send.bytes, request(send.request));
   }
   Status operator()(const plan::Recv &recv) const {
     int64_t peer = place(recv.peer);
@@ -144,9 +143,9 @@ Status Executor::runProgram(int32_t stepIndex, const std::vector<Array> &inputs,
     Trace::Event event{stepIndex, int32_t(i), {}, {}};
     if (options.trace)
       event.start = Trace::Clock::now();
-    Status status = std::visit(
-        Execute{*this, prepared[size_t(step.program)][i], inputs, outputs, step.slot, at(step.microBatch)},
-        instruction.action);
+    Status status =
+        std::visit(Execute{*this, prepared[size_t(step.program)][i], inputs, outputs, step.slot, at(step.microBatch)},
+                   instruction.action);
     if (options.trace) {
       event.end = Trace::Clock::now();
       options.trace->add(place.rank, event);

@@ -1,5 +1,5 @@
-// Waiting by futex. A failure changes every word before it wakes the sleepers, so that no one can fall asleep on the old
-// value after it.
+// Waiting by futex. A failure changes every word before it wakes the sleepers, so that no one can fall asleep on the
+// old value after it.
 #include "runtime/core/Rendezvous.h"
 
 #include <climits>

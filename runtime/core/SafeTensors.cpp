@@ -14,8 +14,8 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::pair<const char *, DType> typeNames[] = {
-    {"F32", DType::F32}, {"F64", DType::F64}, {"F16", DType::F16}, {"BF16", DType::BF16}, {"I64", DType::I64},
-    {"I32", DType::I32}, {"I16", DType::I16}, {"I8", DType::I8},   {"U8", DType::U8},     {"U16", DType::U16},
+    {"F32", DType::F32}, {"F64", DType::F64}, {"F16", DType::F16},   {"BF16", DType::BF16}, {"I64", DType::I64},
+    {"I32", DType::I32}, {"I16", DType::I16}, {"I8", DType::I8},     {"U8", DType::U8},     {"U16", DType::U16},
     {"U32", DType::U32}, {"U64", DType::U64}, {"BOOL", DType::Bool},
 };
 
@@ -34,16 +34,14 @@ bool parseNumbers(const Json &list, std::vector<int64_t> &numbers) {
 } // namespace
 
 Expected<std::map<std::string, SafeTensor>> readSafeTensors(const MappedFile &file) {
-  auto wrong = [&](const std::string &what) {
-    return Status::error(ErrorKind::Io, "'" + file.path() + "': " + what);
-  };
+  auto wrong = [&](const std::string &what) { return Status::error(ErrorKind::Io, "'" + file.path() + "': " + what); };
   if (file.size() < 8)
     return wrong("is not a .safetensors file: it is too short");
   uint64_t headerBytes;
   std::memcpy(&headerBytes, file.data(), 8);
   if (headerBytes > uint64_t(file.size() - 8))
-    return wrong("is not a .safetensors file, or it is cut off: its header should take " +
-                 std::to_string(headerBytes) + " bytes");
+    return wrong("is not a .safetensors file, or it is cut off: its header should take " + std::to_string(headerBytes) +
+                 " bytes");
   std::string_view text = file.text().substr(8, headerBytes);
   Json header = Json::parse(text, nullptr, false);
   if (!header.is_object())

@@ -2,12 +2,13 @@
 #include "runtime/core/Session.h"
 
 #include <algorithm>
+#include <system_error>
 
 namespace hpc {
 
 Session::Session(const plan::Plan &plan, std::unique_ptr<Backend> backend, SessionOptions given)
-    : plan(plan), options(std::move(given)), rendezvous(plan.worldSize() <= int64_t(std::thread::hardware_concurrency())),
-      backend(std::move(backend)) {
+    : plan(plan), options(std::move(given)),
+      rendezvous(plan.worldSize() <= int64_t(std::thread::hardware_concurrency())), backend(std::move(backend)) {
   if (options.trace)
     recorder.emplace(plan);
   executorOptions = {options.poison, options.observer, recorder ? &*recorder : nullptr};
@@ -87,13 +88,17 @@ Expected<std::unique_ptr<Session>> Session::create(const plan::Plan &plan, std::
                                                    SessionOptions options) {
   std::unique_ptr<Session> session(new Session(plan, std::move(backend), std::move(options)));
   HPC_RETURN_IF_ERROR(session->backend->load(plan, session->rendezvous));
-  Expected<Weights> weights =
-      Weights::open(plan, session->options.planFolder, session->options.weightsReplacement);
+  Expected<Weights> weights = Weights::open(plan, session->options.planFolder, session->options.weightsReplacement);
   if (!weights.ok())
     return weights.status();
   session->weights.emplace(std::move(*weights));
-  for (Rank &rank : session->ranks)
-    session->threads.emplace_back([owner = session.get(), &rank] { owner->work(rank); });
+  try {
+    for (Rank &rank : session->ranks)
+      session->threads.emplace_back([owner = session.get(), &rank] { owner->work(rank); });
+  } catch (const std::system_error &error) {
+    return Status::error(ErrorKind::Capacity, "cannot start " + std::to_string(session->ranks.size()) +
+                                                  " threads, one per rank: " + error.what());
+  }
   session->onAllRanks([owner = session.get()](Rank &rank) { return owner->prepare(rank); });
   // Ranks do not meet in this task, so all errors are there: the lowest rank's is told, the same each time.
   for (const Rank &rank : session->ranks)
@@ -104,7 +109,9 @@ Expected<std::unique_ptr<Session>> Session::create(const plan::Plan &plan, std::
 }
 
 Status Session::run(const std::vector<Array> &inputs, std::vector<Array> &outputs) {
-  auto misfit = [](const plan::Port &port, const Array &array) { return array.dtype != port.dtype || array.shape != port.shape; };
+  auto misfit = [](const plan::Port &port, const Array &array) {
+    return array.dtype != port.dtype || array.shape != port.shape;
+  };
   if (inputs.size() != plan.inputs.size())
     return Status::error(ErrorKind::Usage, std::to_string(inputs.size()) + " inputs are given, the plan has " +
                                                std::to_string(plan.inputs.size()));

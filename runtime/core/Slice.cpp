@@ -74,10 +74,14 @@ template <bool IntoLocal> void SliceCopy::copy(size_t depth, std::byte *local, s
   const Loop &loop = loops[depth];
   if (depth + 1 == loops.size() && run == element) {
     switch (element) {
-    case 1: return moveStrided<IntoLocal, 1>(local, global, loop.size, loop.localStride, loop.globalStride);
-    case 2: return moveStrided<IntoLocal, 2>(local, global, loop.size, loop.localStride, loop.globalStride);
-    case 4: return moveStrided<IntoLocal, 4>(local, global, loop.size, loop.localStride, loop.globalStride);
-    case 8: return moveStrided<IntoLocal, 8>(local, global, loop.size, loop.localStride, loop.globalStride);
+    case 1:
+      return moveStrided<IntoLocal, 1>(local, global, loop.size, loop.localStride, loop.globalStride);
+    case 2:
+      return moveStrided<IntoLocal, 2>(local, global, loop.size, loop.localStride, loop.globalStride);
+    case 4:
+      return moveStrided<IntoLocal, 4>(local, global, loop.size, loop.localStride, loop.globalStride);
+    case 8:
+      return moveStrided<IntoLocal, 8>(local, global, loop.size, loop.localStride, loop.globalStride);
     }
   }
   for (int64_t i = 0; i < loop.size; ++i)

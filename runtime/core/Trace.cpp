@@ -14,11 +14,16 @@ struct NameOf {
   const char *operator()(const plan::Copy &) const { return "copy"; }
   const char *operator()(const plan::Collective &collective) const {
     switch (collective.kind) {
-    case plan::CollectiveKind::AllReduce: return "all-reduce";
-    case plan::CollectiveKind::AllGather: return "all-gather";
-    case plan::CollectiveKind::ReduceScatter: return "reduce-scatter";
-    case plan::CollectiveKind::AllToAll: return "all-to-all";
-    case plan::CollectiveKind::Permute: return "permute";
+    case plan::CollectiveKind::AllReduce:
+      return "all-reduce";
+    case plan::CollectiveKind::AllGather:
+      return "all-gather";
+    case plan::CollectiveKind::ReduceScatter:
+      return "reduce-scatter";
+    case plan::CollectiveKind::AllToAll:
+      return "all-to-all";
+    case plan::CollectiveKind::Permute:
+      return "permute";
     }
     return "collective";
   }
@@ -117,11 +122,12 @@ std::string Trace::json() const {
       const plan::ScheduleStep &step = stage.schedule[size_t(event.step)];
       const plan::Program &program = stage.programs[size_t(step.program)];
       const plan::Instruction &instruction = program.instructions[size_t(event.instruction)];
-      Json args = {{"node", instruction.node},
-                   {"program", program.name},
-                   {"instruction", event.instruction},
-                   {"micro-batch", step.microBatch},
-                   {"bytes", bytesOf(instruction.action, plan, {rank % ranksPerStage, step.microBatch, ranksPerStage})}};
+      Json args = {
+          {"node", instruction.node},
+          {"program", program.name},
+          {"instruction", event.instruction},
+          {"micro-batch", step.microBatch},
+          {"bytes", bytesOf(instruction.action, plan, {rank % ranksPerStage, step.microBatch, ranksPerStage})}};
       if (const plan::Kernel *kernel = std::get_if<plan::Kernel>(&instruction.action))
         args["symbol"] = kernel->symbol;
       std::string label = opcodeName(instruction.action);

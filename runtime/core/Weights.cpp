@@ -139,8 +139,7 @@ Status Weights::check(int32_t index, const std::vector<bool> &touched) const {
 
 Status Weights::load(const plan::WeightBinding &binding, Place place, Device &device, std::byte *target) const {
   int64_t elementSize = byteSize(plan->tensors[size_t(binding.tensor)].dtype);
-  HPC_RETURN_IF_ERROR(
-      check(binding.tensor, touchedChunks(binding.slice, elementSize, place, hashChunkBytes)));
+  HPC_RETURN_IF_ERROR(check(binding.tensor, touchedChunks(binding.slice, elementSize, place, hashChunkBytes)));
   device.gather(SliceCopy(binding.slice, elementSize, place), sources[size_t(binding.tensor)].data, target);
   return Status::success();
 }

@@ -1,5 +1,5 @@
-// The plan's stored tensors: opens their files once for all ranks, and copies to each rank just the slices that it holds.
-// Every MiB that is read is checked against the plan's hash first, once, whichever rank comes to it first.
+// The plan's stored tensors: opens their files once for all ranks, and copies to each rank just the slices that it
+// holds. Every MiB that is read is checked against the plan's hash first, once, whichever rank comes to it first.
 #pragma once
 
 #include "runtime/base/File.h"

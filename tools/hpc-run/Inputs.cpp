@@ -19,19 +19,32 @@ struct Given {
 
 const char *numpyName(DType dtype) {
   switch (dtype) {
-  case DType::F32: return "float32";
-  case DType::F64: return "float64";
-  case DType::F16: return "float16";
-  case DType::BF16: return "bfloat16";
-  case DType::I64: return "int64";
-  case DType::I32: return "int32";
-  case DType::I16: return "int16";
-  case DType::I8: return "int8";
-  case DType::U8: return "uint8";
-  case DType::U16: return "uint16";
-  case DType::U32: return "uint32";
-  case DType::U64: return "uint64";
-  case DType::Bool: return "bool";
+  case DType::F32:
+    return "float32";
+  case DType::F64:
+    return "float64";
+  case DType::F16:
+    return "float16";
+  case DType::BF16:
+    return "bfloat16";
+  case DType::I64:
+    return "int64";
+  case DType::I32:
+    return "int32";
+  case DType::I16:
+    return "int16";
+  case DType::I8:
+    return "int8";
+  case DType::U8:
+    return "uint8";
+  case DType::U16:
+    return "uint16";
+  case DType::U32:
+    return "uint32";
+  case DType::U64:
+    return "uint64";
+  case DType::Bool:
+    return "bool";
   }
   return "?";
 }
@@ -53,8 +66,8 @@ Status usage(const std::string &message) { return Status::error(ErrorKind::Usage
 
 /// Finds an input of the plan by name; -1 if there is none.
 int64_t findPort(const plan::Plan &plan, const std::string &name) {
-  auto found = std::find_if(plan.inputs.begin(), plan.inputs.end(),
-                            [&](const plan::Port &port) { return port.name == name; });
+  auto found =
+      std::find_if(plan.inputs.begin(), plan.inputs.end(), [&](const plan::Port &port) { return port.name == name; });
   return found == plan.inputs.end() ? -1 : found - plan.inputs.begin();
 }
 
@@ -103,8 +116,8 @@ Expected<std::vector<Array>> readInputs(const plan::Plan &plan, const std::vecto
       return usage(place + ": is neither FILE.npz nor NAME=FILE.npy");
     int64_t port = findPort(plan, flag.substr(0, equals));
     if (port < 0)
-      return usage(place + ": the plan has no input '" + flag.substr(0, equals) + "'; its inputs are: " +
-                   portList(plan));
+      return usage(place + ": the plan has no input '" + flag.substr(0, equals) +
+                   "'; its inputs are: " + portList(plan));
     Expected<Array> array = readNpy(flag.substr(equals + 1));
     if (!array.ok())
       return array.status();

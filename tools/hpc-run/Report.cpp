@@ -14,14 +14,16 @@ namespace {
 /// Element `i` as a double; the 16-bit floats are taken apart by hand.
 double element(const Array &array, int64_t i) {
   switch (array.dtype) {
-  case DType::F32: return array.as<float>()[i];
-  case DType::F64: return array.as<double>()[i];
+  case DType::F32:
+    return array.as<float>()[i];
+  case DType::F64:
+    return array.as<double>()[i];
   case DType::F16: {
     uint16_t bits = array.as<uint16_t>()[i];
     int exponent = bits >> 10 & 31, fraction = bits & 1023;
-    double value = exponent == 31 ? (fraction ? std::numeric_limits<double>::quiet_NaN()
-                                              : std::numeric_limits<double>::infinity())
-                                  : std::ldexp(exponent ? 1024 + fraction : fraction, std::max(exponent, 1) - 25);
+    double value = exponent == 31
+                       ? (fraction ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity())
+                       : std::ldexp(exponent ? 1024 + fraction : fraction, std::max(exponent, 1) - 25);
     return bits >> 15 ? -value : value;
   }
   case DType::BF16: {
@@ -31,15 +33,24 @@ double element(const Array &array, int64_t i) {
     __builtin_memcpy(&value, &bits, sizeof(value));
     return value;
   }
-  case DType::I64: return double(array.as<int64_t>()[i]);
-  case DType::I32: return array.as<int32_t>()[i];
-  case DType::I16: return array.as<int16_t>()[i];
-  case DType::I8: return array.as<int8_t>()[i];
-  case DType::U8: return array.as<uint8_t>()[i];
-  case DType::U16: return array.as<uint16_t>()[i];
-  case DType::U32: return array.as<uint32_t>()[i];
-  case DType::U64: return double(array.as<uint64_t>()[i]);
-  case DType::Bool: return array.as<uint8_t>()[i] != 0;
+  case DType::I64:
+    return double(array.as<int64_t>()[i]);
+  case DType::I32:
+    return array.as<int32_t>()[i];
+  case DType::I16:
+    return array.as<int16_t>()[i];
+  case DType::I8:
+    return array.as<int8_t>()[i];
+  case DType::U8:
+    return array.as<uint8_t>()[i];
+  case DType::U16:
+    return array.as<uint16_t>()[i];
+  case DType::U32:
+    return array.as<uint32_t>()[i];
+  case DType::U64:
+    return double(array.as<uint64_t>()[i]);
+  case DType::Bool:
+    return array.as<uint8_t>()[i] != 0;
   }
   return 0;
 }
@@ -79,8 +90,7 @@ std::string describeOutput(const std::string &outputName, const Array &array) {
 std::string timingLine(std::vector<double> milliseconds, int64_t peakBytesPerRank) {
   std::sort(milliseconds.begin(), milliseconds.end());
   size_t half = milliseconds.size() / 2;
-  double median =
-      milliseconds.size() % 2 ? milliseconds[half] : (milliseconds[half - 1] + milliseconds[half]) / 2;
+  double median = milliseconds.size() % 2 ? milliseconds[half] : (milliseconds[half - 1] + milliseconds[half]) / 2;
   nlohmann::ordered_json line = {{"min_ms", milliseconds.front()},
                                  {"median_ms", median},
                                  {"peak_bytes_per_rank", peakBytesPerRank},

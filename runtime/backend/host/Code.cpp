@@ -30,8 +30,9 @@ Status checkCpuFeatures(const std::vector<std::string> &needed, const std::strin
     break;
   }
   if (present.empty())
-    return Status::error(ErrorKind::Io, "'" + cpuInfo + "' lists no CPU flags, so the plan's need of them cannot be "
-                                                        "checked");
+    return Status::error(ErrorKind::Io, "'" + cpuInfo +
+                                            "' lists no CPU flags, so the plan's need of them cannot be "
+                                            "checked");
   std::string missing;
   for (const std::string &feature : needed)
     if (!present.count(feature))

@@ -52,8 +52,8 @@ Status gemm(const GemmCall &call) {
 int64_t gemmScratchBytes(int64_t m, int64_t n, int64_t k) {
   if (m == 0 || n == 0 || k == 0)
     return 0;
-  // oneDNN 2.6.3 packs panels of at most 9984 x 384 and 384 x 384 (row-major products have its m and n swapped), or uses
-  // a fixed 72 KiB and no panels. Measured by counting posix_memalign for products from 16^3 to 30000^2 x 128.
+  // oneDNN 2.6.3 packs panels of at most 9984 x 384 and 384 x 384 (row-major products have its m and n swapped), or
+  // uses a fixed 72 KiB and no panels. Measured by counting posix_memalign for products from 16^3 to 30000^2 x 128.
   auto roundedUp = [](int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; };
   int64_t depth = std::min<int64_t>(roundedUp(k, 8), 384);
   int64_t panels = std::min<int64_t>(roundedUp(n, 48), 9984) + std::min<int64_t>(roundedUp(m, 8), 384);

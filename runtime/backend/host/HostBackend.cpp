@@ -16,8 +16,8 @@ namespace {
 Status checkMemory(const plan::Plan &plan) {
   double needed = 0, present = double(::sysconf(_SC_PHYS_PAGES)) * double(::sysconf(_SC_PAGESIZE));
   for (const plan::Stage &stage : plan.stages)
-    needed += (double(stage.weightBytes) + double(stage.stateBytes) + double(stage.workBytes)) *
-              double(plan.ranksPerStage());
+    needed +=
+        (double(stage.weightBytes) + double(stage.stateBytes) + double(stage.workBytes)) * double(plan.ranksPerStage());
   if (needed <= present)
     return Status::success();
   auto gib = [](double bytes) { return std::to_string(int64_t(bytes / (1 << 30)) + 1) + " GiB"; };

@@ -11,9 +11,7 @@ namespace {
 
 using plan::CollectiveKind;
 
-bool reduces(CollectiveKind kind) {
-  return kind == CollectiveKind::AllReduce || kind == CollectiveKind::ReduceScatter;
-}
+bool reduces(CollectiveKind kind) { return kind == CollectiveKind::AllReduce || kind == CollectiveKind::ReduceScatter; }
 
 /// Bytes of a rank's source and target.
 int64_t sourceBytes(const plan::Collective &collective, int64_t members) {

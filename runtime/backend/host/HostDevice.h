@@ -15,7 +15,9 @@ public:
   void fill(std::byte *target, std::byte value, int64_t bytes) override;
   void copy(std::byte *target, const std::byte *source, int64_t bytes) override;
   void gather(const SliceCopy &slice, const std::byte *host, std::byte *target) override { slice.gather(host, target); }
-  void scatter(const SliceCopy &slice, const std::byte *source, std::byte *host) override { slice.scatter(source, host); }
+  void scatter(const SliceCopy &slice, const std::byte *source, std::byte *host) override {
+    slice.scatter(source, host);
+  }
 
   Status prepare(const plan::Gemm &gemm, int64_t m, int64_t n, int64_t k) override;
   Status gemm(const GemmCall &call) override;

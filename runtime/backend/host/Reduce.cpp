@@ -31,29 +31,44 @@ void accumulate(std::byte *target, const std::byte *source, int64_t count) {
 
 template <typename T> Accumulate forKind(plan::ReduceKind kind) {
   switch (kind) {
-  case plan::ReduceKind::Sum: return accumulate<plan::ReduceKind::Sum, T>;
-  case plan::ReduceKind::Max: return accumulate<plan::ReduceKind::Max, T>;
-  case plan::ReduceKind::Min: return accumulate<plan::ReduceKind::Min, T>;
+  case plan::ReduceKind::Sum:
+    return accumulate<plan::ReduceKind::Sum, T>;
+  case plan::ReduceKind::Max:
+    return accumulate<plan::ReduceKind::Max, T>;
+  case plan::ReduceKind::Min:
+    return accumulate<plan::ReduceKind::Min, T>;
   }
   return nullptr;
 }
 
 Accumulate forType(plan::ReduceKind kind, DType dtype) {
   switch (dtype) {
-  case DType::F32: return forKind<float>(kind);
-  case DType::F64: return forKind<double>(kind);
-  case DType::I64: return forKind<int64_t>(kind);
-  case DType::I32: return forKind<int32_t>(kind);
-  case DType::I16: return forKind<int16_t>(kind);
-  case DType::I8: return forKind<int8_t>(kind);
-  case DType::U8: return forKind<uint8_t>(kind);
-  case DType::U16: return forKind<uint16_t>(kind);
-  case DType::U32: return forKind<uint32_t>(kind);
-  case DType::U64: return forKind<uint64_t>(kind);
+  case DType::F32:
+    return forKind<float>(kind);
+  case DType::F64:
+    return forKind<double>(kind);
+  case DType::I64:
+    return forKind<int64_t>(kind);
+  case DType::I32:
+    return forKind<int32_t>(kind);
+  case DType::I16:
+    return forKind<int16_t>(kind);
+  case DType::I8:
+    return forKind<int8_t>(kind);
+  case DType::U8:
+    return forKind<uint8_t>(kind);
+  case DType::U16:
+    return forKind<uint16_t>(kind);
+  case DType::U32:
+    return forKind<uint32_t>(kind);
+  case DType::U64:
+    return forKind<uint64_t>(kind);
   // Bytes 0 and 1: max is or, min is and.
-  case DType::Bool: return kind == plan::ReduceKind::Sum ? nullptr : forKind<uint8_t>(kind);
+  case DType::Bool:
+    return kind == plan::ReduceKind::Sum ? nullptr : forKind<uint8_t>(kind);
   case DType::F16:
-  case DType::BF16: return nullptr;
+  case DType::BF16:
+    return nullptr;
   }
   return nullptr;
 }

@@ -1,4 +1,5 @@
-// What the ranks of a session share to talk to each other: groups, mailboxes and requests, all made before the first run.
+// What the ranks of a session share to talk to each other: groups, mailboxes and requests, all made before the first
+// run.
 #pragma once
 
 #include "runtime/core/Backend.h"

@@ -28,8 +28,15 @@ TEST(File, RangesCannotOverflow) {
   ASSERT_TRUE(file.ok());
   EXPECT_TRUE(file->range(0, 5, "x").ok());
   EXPECT_TRUE(file->range(5, 0, "x").ok());
-  for (auto [offset, bytes] : {std::pair<int64_t, int64_t>{0, 6}, {5, 1}, {6, 0}, {-1, 1}, {1, -1},
-                               {INT64_MAX, INT64_MAX}, {1, INT64_MAX}, {INT64_MIN, 0}, {0, INT64_MIN}})
+  for (auto [offset, bytes] : {std::pair<int64_t, int64_t>{0, 6},
+                               {5, 1},
+                               {6, 0},
+                               {-1, 1},
+                               {1, -1},
+                               {INT64_MAX, INT64_MAX},
+                               {1, INT64_MAX},
+                               {INT64_MIN, 0},
+                               {0, INT64_MIN}})
     EXPECT_FALSE(file->range(offset, bytes, "x").ok()) << offset << " " << bytes;
   EXPECT_THAT(file->range(2, 9, "weight 'w'").status().message(), HasSubstr("weight 'w' needs bytes 2 to 11"));
 }

@@ -111,8 +111,7 @@ TEST(Npy, HeaderIsAsNumpyWritesIt) {
 
 TEST(Npy, VersionsAndSpellings) {
   for (int version : {1, 2, 3}) {
-    Expected<Array> read =
-        parseNpy(npy("{\"shape\":(2,),'fortran_order':False,'descr':'|u1'}\n", "ab", version), "x");
+    Expected<Array> read = parseNpy(npy("{\"shape\":(2,),'fortran_order':False,'descr':'|u1'}\n", "ab", version), "x");
     ASSERT_TRUE(read.ok()) << read.status().text();
     EXPECT_EQ(read->shape, (std::vector<int64_t>{2}));
   }
@@ -185,7 +184,8 @@ TEST(Npz, SkipsOtherMembersAndRefusesDuplicates) {
 
 TEST(Npz, EveryTruncationIsAnError) {
   TemporaryFolder folder;
-  ASSERT_TRUE(writeNpz(folder / "a.npz", {{"x", counting(DType::F32, {3})}, {"yy", counting(DType::I64, {2, 2})}}).ok());
+  ASSERT_TRUE(
+      writeNpz(folder / "a.npz", {{"x", counting(DType::F32, {3})}, {"yy", counting(DType::I64, {2, 2})}}).ok());
   std::string file = TemporaryFolder::read(folder / "a.npz");
   for (size_t length = 0; length < file.size(); ++length) {
     Expected<NamedArrays> read = parseNpz(std::string_view(file).substr(0, length), "a.npz");
@@ -199,8 +199,8 @@ TEST(Npz, NoFlippedByteCrashesOrChangesData) {
   NamedArrays arrays = {{"x", counting(DType::F32, {3})}, {"yy", counting(DType::I64, {2, 2})}};
   ASSERT_TRUE(writeNpz(folder / "a.npz", arrays).ok());
   std::string stored = TemporaryFolder::read(folder / "a.npz");
-  std::string content = npyHeader(arrays[0].second) +
-                        std::string(reinterpret_cast<const char *>(arrays[0].second.data.data()), 12);
+  std::string content =
+      npyHeader(arrays[0].second) + std::string(reinterpret_cast<const char *>(arrays[0].second.data.data()), 12);
   std::string deflated = deflatedZip("x.npy", content, uint32_t(content.size()));
   int64_t refused = 0, tried = 0;
   for (const std::string &good : {stored, deflated})
@@ -213,7 +213,8 @@ TEST(Npz, NoFlippedByteCrashesOrChangesData) {
         refused += !read.ok();
         // Names and dates carry no checksum; data does.
         for (size_t i = 0; read.ok() && i < read->size(); ++i)
-          EXPECT_TRUE((*read)[i].second.data == arrays[0].second.data || (*read)[i].second.data == arrays[1].second.data)
+          EXPECT_TRUE((*read)[i].second.data == arrays[0].second.data ||
+                      (*read)[i].second.data == arrays[1].second.data)
               << at;
       }
   EXPECT_GT(refused, tried / 2);
@@ -229,7 +230,8 @@ TEST(Npz, OutputIsWhatNumpyReads) {
   ASSERT_TRUE(writeNpz(folder / "a.npz", {{"a.b/c", array}}).ok());
   std::string script = "import numpy as np\na = np.load('" + folder / "a.npz" +
                        "')['a.b/c']\nassert a.dtype == np.float32 and (a == np.arange(6).reshape(2, 3) / 4).all()\n"
-                       "np.savez_compressed('" + folder / "b.npz" + "', big=np.asfortranarray(np.arange(6000).reshape(2, 3000)))\n";
+                       "np.savez_compressed('" +
+                       folder / "b.npz" + "', big=np.asfortranarray(np.arange(6000).reshape(2, 3000)))\n";
   folder.write("check.py", script);
   ASSERT_EQ(std::system(("/usr/bin/python3 " + (folder / "check.py")).c_str()), 0);
   Expected<NamedArrays> back = readNpz(folder / "b.npz");

@@ -1,4 +1,5 @@
-// Barriers and mailboxes among threads: what is written before is seen after, order holds, and an error wakes everybody.
+// Barriers and mailboxes among threads: what is written before is seen after, order holds, and an error wakes
+// everybody.
 #include "runtime/core/Rendezvous.h"
 
 #include <functional>
@@ -95,9 +96,7 @@ TEST(Rendezvous, AnErrorWakesAllWhoWait) {
     auto round = [&] {
       onThreads(4, [&](int me) {
         std::byte byte{};
-        Status status = me == 0   ? barrier.arrive()
-                        : me == 1 ? mailbox.receive(&byte, 1, request)
-                                  : Status::success();
+        Status status = me == 0 ? barrier.arrive() : me == 1 ? mailbox.receive(&byte, 1, request) : Status::success();
         if (me == 1)
           status = request.wait();
         if (me == 2) {

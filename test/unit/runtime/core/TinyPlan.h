@@ -3,8 +3,9 @@
 //   stage 0:  h = relu(x W1), p = h W2 (partial over tp, all-reduced), send p
 //   stage 1:  receive p, y = p W3 + b
 //
-// x [4,6], cut by micro-batch; W1 [6,7] cut by columns into 4 and 3; W2 [7,5] cut by rows alike; W3 [5,7] and b [7] by columns.
-// Rank 1's fourth column of h is padding that the first product does not write: poison, unless the second leaves it out.
+// x [4,6], cut by micro-batch; W1 [6,7] cut by columns into 4 and 3; W2 [7,5] cut by rows alike; W3 [5,7] and b [7] by
+// columns. Rank 1's fourth column of h is padding that the first product does not write: poison, unless the second
+// leaves it out.
 #pragma once
 
 #include "runtime/base/Hash.h"
@@ -145,7 +146,8 @@ struct TinyPlan {
   void buildSecondStage(plan::Stage &stage) {
     using plan::MemoryClass;
     int32_t w3 = addWeight(stage, "W3", {5, 7}, this->w3, 1), bias = addWeight(stage, "bias", {7}, this->bias, 0);
-    int32_t p = addBuffer(stage, "p", {2, 5}, MemoryClass::Slot, 2), y = addBuffer(stage, "y", {2, 4}, MemoryClass::Temp);
+    int32_t p = addBuffer(stage, "p", {2, 5}, MemoryClass::Slot, 2),
+            y = addBuffer(stage, "y", {2, 4}, MemoryClass::Temp);
     plan::Recv receive;
     receive.dst = {p, 0};
     receive.bytes = 40;
@@ -153,12 +155,13 @@ struct TinyPlan {
     plan::ByCoord row;
     row.values = {0, 0, 2, 2};
     plan::Kernel add{"test_add_bias", {{y, 0}, {bias, 0}}, {true, false}, {32, 16}, {4}, 2};
-    stage.programs = {{"receive", {{receive, ""}}},
-                      {"forward",
-                       {{plan::Wait{0}, ""},
-                        {gemm(p, w3, y, byRank(4, 3), 5, 5, 4, 4), "/fc3"},
-                        {add, "/fc3"},
-                        {plan::StoreOutput{0, {y, 0}, {{4, 7}, {}, {row, byRank(0, 4)}, {2, byRank(4, 3)}, {2, 4}}, 1}, "y"}}}};
+    stage.programs = {
+        {"receive", {{receive, ""}}},
+        {"forward",
+         {{plan::Wait{0}, ""},
+          {gemm(p, w3, y, byRank(4, 3), 5, 5, 4, 4), "/fc3"},
+          {add, "/fc3"},
+          {plan::StoreOutput{0, {y, 0}, {{4, 7}, {}, {row, byRank(0, 4)}, {2, byRank(4, 3)}, {2, 4}}, 1}, "y"}}}};
     stage.schedule = {{0, 0, 0}, {0, 1, 1}, {1, 0, 0}, {1, 1, 1}};
     stage.requests = 1;
   }

@@ -46,7 +46,8 @@ std::string loadAll(const TinyPlan &tiny, const std::string &replacement) {
     for (const plan::WeightBinding &binding : stage.weights)
       for (int64_t coordinate : {0, 1}) {
         std::vector<float> target(64, -1);
-        Status status = weights->load(binding, {coordinate, 0, 2}, device, reinterpret_cast<std::byte *>(target.data()));
+        Status status =
+            weights->load(binding, {coordinate, 0, 2}, device, reinterpret_cast<std::byte *>(target.data()));
         if (!status.ok())
           return status.text();
       }
@@ -61,7 +62,8 @@ TEST(Weights, GathersTheSliceOfEachRank) {
   ASSERT_TRUE(weights.ok()) << weights.status().text();
   host::HostDevice device;
   float target[24];
-  ASSERT_TRUE(weights->load(tiny.plan.stages[0].weights[0], {1, 0, 2}, device, reinterpret_cast<std::byte *>(target)).ok());
+  ASSERT_TRUE(
+      weights->load(tiny.plan.stages[0].weights[0], {1, 0, 2}, device, reinterpret_cast<std::byte *>(target)).ok());
   for (int row = 0; row < 6; ++row)
     for (int column = 0; column < 4; ++column)
       EXPECT_EQ(target[row * 4 + column], column < 3 ? tiny.w1[size_t(row * 7 + 4 + column)] : 0);
@@ -80,7 +82,8 @@ TEST(Weights, ChecksOnlyTheChunksThatARankReads) {
   tensor.hashes = hashChunks(data.data(), tensor.bytes);
   tiny.plan.tensors = {tensor};
   int64_t half = (rows + 1) / 2;
-  plan::WeightBinding binding{0, 0, {{rows, 16}, {}, {TinyPlan::byRank(0, half), 0}, {TinyPlan::byRank(half, rows - half), 16}, {half, 16}}};
+  plan::WeightBinding binding{
+      0, 0, {{rows, 16}, {}, {TinyPlan::byRank(0, half), 0}, {TinyPlan::byRank(half, rows - half), 16}, {half, 16}}};
   auto load = [&](int64_t coordinate) {
     Expected<Weights> weights = Weights::open(tiny.plan, tiny.folder.path, "");
     host::HostDevice device;
@@ -121,7 +124,8 @@ TEST(Weights, AnotherFileOfTheSameBytes) {
   EXPECT_EQ(loadAll(tiny, other), "");
   // With two files it must be clear which one is meant.
   tiny.plan.files.push_back({"weights.data"});
-  EXPECT_THAT(loadAll(tiny, other), HasSubstr("error[usage]: --weights=" + other + ": the plan reads several files (weights.bin, weights.data)"));
+  EXPECT_THAT(loadAll(tiny, other), HasSubstr("error[usage]: --weights=" + other +
+                                              ": the plan reads several files (weights.bin, weights.data)"));
   tiny.folder.write("weights.bin", "");
   tiny.folder.write("weights.data", "");
   std::filesystem::create_directory(tiny.folder / "sub");

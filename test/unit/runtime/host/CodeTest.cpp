@@ -29,7 +29,8 @@ TEST(Code, CallsWhatItLoaded) {
 }
 
 TEST(Code, WrongCodeIsAnError) {
-  EXPECT_THAT(host::Code::load("not an ELF file").status().text(), HasSubstr("error[plan]: the plan's code cannot be loaded"));
+  EXPECT_THAT(host::Code::load("not an ELF file").status().text(),
+              HasSubstr("error[plan]: the plan's code cannot be loaded"));
   std::string library = TemporaryFolder::read(HPC_TEST_KERNELS);
   EXPECT_FALSE(host::Code::load(library.substr(0, 100)).ok());
   Expected<host::Code> code = host::Code::load(library);

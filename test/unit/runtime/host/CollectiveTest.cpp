@@ -1,5 +1,5 @@
-// Every collective for every type, reduction, group size and count against brute force, in place and not; and groups over
-// several axes.
+// Every collective for every type, reduction, group size and count against brute force, in place and not; and groups
+// over several axes.
 #include "runtime/backend/host/HostCommunicator.h"
 
 #include <cmath>
@@ -149,11 +149,21 @@ void check(CollectiveKind kind, ReduceKind reduceKind, DType dtype, int64_t size
     std::vector<T> expected;
     for (int64_t i = 0; i < targetCount; ++i)
       switch (kind) {
-      case CollectiveKind::AllReduce: expected.push_back(reduced(i)); break;
-      case CollectiveKind::ReduceScatter: expected.push_back(reduced(r * count + i)); break;
-      case CollectiveKind::AllGather: expected.push_back(sources[size_t(i / count)][size_t(i % count)]); break;
-      case CollectiveKind::AllToAll: expected.push_back(sources[size_t(i / count)][size_t(r * count + i % count)]); break;
-      case CollectiveKind::Permute: expected.push_back(sources[size_t((r + 1) % size)][size_t(i)]); break;
+      case CollectiveKind::AllReduce:
+        expected.push_back(reduced(i));
+        break;
+      case CollectiveKind::ReduceScatter:
+        expected.push_back(reduced(r * count + i));
+        break;
+      case CollectiveKind::AllGather:
+        expected.push_back(sources[size_t(i / count)][size_t(i % count)]);
+        break;
+      case CollectiveKind::AllToAll:
+        expected.push_back(sources[size_t(i / count)][size_t(r * count + i % count)]);
+        break;
+      case CollectiveKind::Permute:
+        expected.push_back(sources[size_t((r + 1) % size)][size_t(i)]);
+        break;
       }
     expectSame(outcome.targets[size_t(r)], expected,
                "kind " + std::to_string(int(kind)) + " reduce " + std::to_string(int(reduceKind)) + " " + name(dtype) +
@@ -166,8 +176,8 @@ template <typename T> void checkAll(DType dtype) {
                               CollectiveKind::AllToAll, CollectiveKind::Permute})
     for (ReduceKind reduceKind : {ReduceKind::Sum, ReduceKind::Max, ReduceKind::Min}) {
       bool reduces = kind == CollectiveKind::AllReduce || kind == CollectiveKind::ReduceScatter;
-      bool skip = reduces ? (dtype == DType::Bool && reduceKind == ReduceKind::Sum) ||
-                                dtype == DType::F16 || dtype == DType::BF16
+      bool skip = reduces ? (dtype == DType::Bool && reduceKind == ReduceKind::Sum) || dtype == DType::F16 ||
+                                dtype == DType::BF16
                           : reduceKind != ReduceKind::Sum;
       for (int64_t size = 1; size <= 5 && !skip; ++size)
         for (int64_t count : {0, 1, 5, 33})
@@ -199,14 +209,15 @@ TEST(Collective, LargerThanABlock) {
 }
 
 TEST(Collective, WhatCannotBeReducedIsRefused) {
-  for (auto [kind, dtype] : {std::pair{ReduceKind::Sum, DType::Bool}, {ReduceKind::Sum, DType::F16},
-                             {ReduceKind::Max, DType::BF16}}) {
+  for (auto [kind, dtype] :
+       {std::pair{ReduceKind::Sum, DType::Bool}, {ReduceKind::Sum, DType::F16}, {ReduceKind::Max, DType::BF16}}) {
     plan::Collective collective;
     collective.axes = {"tp"};
     collective.reduce = kind;
     collective.dtype = dtype;
     Outcome outcome = runCollective(planOf({{"tp", 1}}, collective), {Bytes()}, 0);
-    EXPECT_THAT(outcome.statuses[0].text(), HasSubstr(std::string("error[unsupported]: the host backend cannot reduce ") + name(dtype)));
+    EXPECT_THAT(outcome.statuses[0].text(),
+                HasSubstr(std::string("error[unsupported]: the host backend cannot reduce ") + name(dtype)));
   }
 }
 
@@ -234,7 +245,8 @@ TEST(Collective, GroupsOverSeveralAxes) {
     std::vector<Bytes> sources;
     for (int r = 0; r < 6; ++r)
       sources.push_back({std::byte(r)});
-    Outcome outcome = runCollective(planOf({{"dp", 2}, {"tp", 3}}, collective), sources, int64_t(test.members(0).size()));
+    Outcome outcome =
+        runCollective(planOf({{"dp", 2}, {"tp", 3}}, collective), sources, int64_t(test.members(0).size()));
     for (int r = 0; r < 6; ++r) {
       std::vector<int> members = test.members(r);
       ASSERT_EQ(outcome.targets[size_t(r)].size(), members.size());

@@ -23,8 +23,9 @@ void check(const Shape &shape, bool transposeA, bool transposeB, int64_t slack) 
   gemm.ldb = std::max<int64_t>(1, transposeB ? k : n) + slack;
   gemm.ldc = std::max<int64_t>(1, n) + slack;
   gemm.batch = batch;
-  int64_t sizeA = std::max<int64_t>(1, transposeA ? k : m) * gemm.lda, sizeB = std::max<int64_t>(1, transposeB ? n : k) * gemm.ldb,
-          sizeC = std::max<int64_t>(1, m) * gemm.ldc, products = 1;
+  int64_t sizeA = std::max<int64_t>(1, transposeA ? k : m) * gemm.lda,
+          sizeB = std::max<int64_t>(1, transposeB ? n : k) * gemm.ldb, sizeC = std::max<int64_t>(1, m) * gemm.ldc,
+          products = 1;
   gemm.strideA.resize(batch.size());
   gemm.strideB.resize(batch.size());
   gemm.strideC.resize(batch.size());
