@@ -62,17 +62,22 @@ void StageLowering::emit(plan::Action action, const std::string &node) {
 }
 
 void StageLowering::note(Operation *op) {
-  auto add = [&](int64_t id, Value value) {
+  auto add = [&](int64_t id, Value value, Value typed) {
     if (id >= 0)
-      values.push_back({id, index, 0, int64_t(forward.instructions.size()) - 1, place(value), value});
+      values.push_back({id, index, 0, int64_t(forward.instructions.size()) - 1, place(value), typed});
   };
   if (forward.instructions.empty())
     return;
-  if (auto ids = op->getAttrOfType<DenseI64ArrayAttr>("hpc.ids")) {
-    for (auto [id, result] : llvm::zip(ids.asArrayRef(), op->getResults()))
-      add(id, result);
-  } else if (auto id = op->getAttrOfType<IntegerAttr>(valueIdAttrName); id && op->getNumResults() == 1) {
-    add(id.getInt(), op->getResult(0));
+  auto idOf = [](Operation *maker) {
+    auto id = maker ? maker->getAttrOfType<IntegerAttr>(valueIdAttrName) : IntegerAttr();
+    return id && maker->getNumResults() == 1 ? id.getInt() : -1;
+  };
+  // What a region yields is known by the op inside that makes it.
+  if (auto fused = dyn_cast<nn::FusedOp>(op)) {
+    for (auto [inside, result] : llvm::zip(fused.getBody().front().getTerminator()->getOperands(), op->getResults()))
+      add(idOf(inside.getDefiningOp()), result, inside);
+  } else if (op->getNumResults() == 1) {
+    add(idOf(op), op->getResult(0), op->getResult(0));
   }
 }
 
@@ -321,7 +326,8 @@ Status StageLowering::run(Block &body, ArrayRef<StageInput> inputs, ArrayRef<Sta
     if (auto matmul = dyn_cast<nn::MatmulOp>(op); matmul && !nn::tensorType(matmul.getResult()).getElementType().isF32())
       return unsupported(&op, "matrix products are f32 here; got " + Twine(name(elementDType(matmul.getResult()))));
     HPC_RETURN_IF_ERROR(lower(&op));
-    note(&op);
+    if (!isa<nn::ParameterOp, nn::ConstantOp>(op))
+      note(&op);
   }
   // 3. Results out; the waits of step 1 for the sends that are known only now.
   storeAndSend(outputs);

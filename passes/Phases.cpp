@@ -1,0 +1,116 @@
+// The table of contents of the compiler: every pass in order, with the reason why it stands where it does.
+#include "passes/Phases.h"
+
+#include "compiler/Dialect/Dist/Dist.h"
+#include "compiler/Dialect/NN/NN.h"
+#include "compiler/Dialect/Pipe/Pipe.h"
+#include "passes/Annotate/Passes.h"
+#include "passes/Kernels/Passes.h"
+#include "passes/Partition/Passes.h"
+#include "passes/Propagate/Passes.h"
+#include "passes/Raise/Passes.h"
+#include "passes/Stage/Passes.h"
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+
+namespace hpc {
+
+/// Exporters' idioms become one op each.
+static void buildRaise(OpPassManager &passes, const Options &) {
+  passes.addPass(createTieWeights());     // first: one parameter per weight, so that every later match sees it shared
+  passes.addPass(createSimplify());       // spellings that differ in nothing, so that the matchers see few of them
+  passes.addPass(createRaiseLayerNorm()); // before linear: norms on [B*S, C] move as one op
+  passes.addPass(createRaiseGelu());      // likewise
+  passes.addPass(createRaiseLinear());    // [B*S, C] becomes [B, S, C], and the reshapes round heads come together
+  passes.addPass(createRaiseAttention()); // last: it needs q, k and v as [B, H, S, D]
+  passes.addPass(createSimplify());       // what the patterns left over
+  passes.addPass(createVerifyRaised());
+}
+
+/// Flags become a mesh and seeds on a few tensors.
+static void buildAnnotate(OpPassManager &passes, const Options &options) {
+  passes.addPass(createBuildMesh({options.tp, options.dp, options.microBatches})); // names the axes that seeds use
+  passes.addPass(createAnnotateBatch({options.batchDim}));
+  passes.addPass(createAnnotateTensorParallel());
+  passes.addPass(createVerifyAnnotated());
+}
+
+/// Seeds become a sharding of every tensor.
+static void buildPropagate(OpPassManager &passes, const Options &) {
+  passes.addPass(createPropagateShardings());
+  passes.addPass(createVerifyPropagated());
+}
+
+/// Global shapes become local ones, and the collectives between them appear.
+static void buildPartition(OpPassManager &passes, const Options &) {
+  passes.addPass(createDecomposeSharded()); // first: it makes ops that need reshards of their own
+  passes.addPass(createCollectPartials());  // before reshards: partial terms of a sum share one all-reduce
+  passes.addPass(createInsertReshards());
+  passes.addPass(createFillTails());        // on the operands as they arrive, so after reshards
+  passes.addPass(createLocalize());         // last: until here every shape is global
+  passes.addPass(createVerifyPartitioned());
+}
+
+/// One program becomes stages.
+static void buildStage(OpPassManager &passes, const Options &options) {
+  passes.addPass(createSplitStages({options.pp, options.ppSplit}));
+  passes.addPass(createVerifyStaged());
+}
+
+/// What no library computes becomes machine code.
+static void buildKernels(OpPassManager &passes, const Options &) {
+  passes.addPass(createPackCollectives());     // first: its views are fused like all others
+  passes.addPass(createDecomposeComposites()); // composites have no code of their own
+  passes.addPass(createFoldTransposes());      // a transpose that a matmul takes as a flag need not be copied
+  passes.addPass(createFuseRegions());
+  passes.addPass(createEmitKernels());
+  passes.addPass(createVerifyKernels());
+}
+
+ArrayRef<Phase> phases() {
+  static const Phase all[] = {{"raise", buildRaise},         {"annotate", buildAnnotate}, {"propagate", buildPropagate},
+                              {"partition", buildPartition}, {"stage", buildStage},       {"kernels", buildKernels}};
+  return all;
+}
+
+LogicalResult runPhases(ModuleOp module, const Options &options, StringRef last,
+                        const std::function<LogicalResult(StringRef)> &afterPhase,
+                        const std::function<void(PassManager &)> &configure) {
+  auto done = module->getAttrOfType<StringAttr>(phaseAttrName);
+  // Phases up to the module's own have run; a module that names none has run none.
+  bool isPast = !done || done.getValue() == "import";
+  for (const Phase &phase : phases()) {
+    if (!isPast) {
+      isPast = done.getValue() == phase.name;
+      continue;
+    }
+    PassManager passes(module.getContext());
+    configure(passes);
+    phase.build(passes, options);
+    if (failed(passes.run(module)))
+      return failure();
+    module->setAttr(phaseAttrName, StringAttr::get(module.getContext(), phase.name));
+    if (failed(afterPhase(phase.name)))
+      return failure();
+    if (phase.name == last)
+      break;
+  }
+  return success();
+}
+
+void registerDialects(DialectRegistry &registry) {
+  registry.insert<func::FuncDialect, nn::NNDialect, dist::DistDialect, pipe::PipeDialect>();
+}
+
+void registerPasses() {
+  registerRaisePasses();
+  registerAnnotatePasses();
+  registerPropagatePasses();
+  registerPartitionPasses();
+  registerStagePasses();
+  registerKernelsPasses();
+  mlir::registerTransformsPasses(); // canonicalize, cse, symbol-dce ...
+}
+
+} // namespace hpc

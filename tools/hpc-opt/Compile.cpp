@@ -1,0 +1,232 @@
+// The way of the data: import, the phases, lower, place, check; then what the user asked to see or to have proved. Nothing is written
+// before everything has succeeded.
+#include "tools/hpc-opt/Compile.h"
+
+#include "compiler/Import/OnnxImporter.h"
+#include "compiler/Import/ParamList.h"
+#include "passes/Lower/Lower.h"
+#include "passes/Phases.h"
+#include "passes/Place/Place.h"
+#include "runtime/base/File.h"
+#include "runtime/plan/PlanCheck.h"
+#include "runtime/plan/PlanFile.h"
+#include "tools/hpc-opt/CommandLine.h"
+#include "tools/hpc-opt/Explain.h"
+#include "tools/hpc-opt/Verify.h"
+
+#include "mlir/IR/AsmState.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Support/Timing.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <filesystem>
+
+namespace hpc {
+
+namespace {
+/// Turns diagnostics into the first error's kind and prints them: `[usage] text` as `error[usage]: text`.
+struct DiagnosticPrinter {
+  std::optional<ErrorKind> first;
+  ScopedDiagnosticHandler handler;
+
+  explicit DiagnosticPrinter(MLIRContext *context) : handler(context, [this](Diagnostic &diagnostic) { return print(diagnostic); }) {}
+
+  /// The kind that a tag in front of the text names; the text without it.
+  static std::pair<std::optional<ErrorKind>, StringRef> splitTag(StringRef text) {
+    for (ErrorKind kind : {ErrorKind::Usage, ErrorKind::Model, ErrorKind::Unsupported, ErrorKind::Sidecar, ErrorKind::Capacity,
+                           ErrorKind::Plan, ErrorKind::Io, ErrorKind::Internal})
+      if (StringRef rest = text; rest.consume_front("[" + std::string(name(kind)) + "] "))
+        return {kind, rest};
+    return {std::nullopt, text};
+  }
+
+  LogicalResult print(Diagnostic &diagnostic) {
+    std::string message = diagnostic.str();
+    auto [tag, text] = splitTag(message);
+    switch (diagnostic.getSeverity()) {
+    case DiagnosticSeverity::Error: {
+      // What carries no tag is caused by no user.
+      ErrorKind kind = tag.value_or(ErrorKind::Internal);
+      if (!first)
+        first = kind;
+      llvm::errs() << "hpc-opt: error[" << name(kind) << "]: ";
+      break;
+    }
+    case DiagnosticSeverity::Warning: llvm::errs() << "hpc-opt: warning: "; break;
+    case DiagnosticSeverity::Remark: llvm::errs() << "hpc-opt: remark: "; break;
+    case DiagnosticSeverity::Note: llvm::errs() << "hpc-opt: note: "; break;
+    }
+    llvm::errs() << text << "\n";
+    for (Diagnostic &note : diagnostic.getNotes())
+      (void)print(note);
+    return success();
+  }
+};
+
+struct Compilation {
+  CommandLine line;
+  MLIRContext &context;
+  DiagnosticPrinter &diagnostics;
+  OwningOpRef<ModuleOp> module;
+  OwningOpRef<ModuleOp> serial; ///< a copy of what was imported, for --verify
+  OwningOpRef<ModuleOp> propagated; ///< a copy after propagate: serial still, with a sharding on every value
+  int dumped = 0;
+  Status failure; ///< an error that came from no diagnostic
+
+  /// Takes a Status for a place where MLIR wants a LogicalResult.
+  LogicalResult check(Status status) {
+    if (status.ok())
+      return success();
+    failure = status;
+    return mlir::failure();
+  }
+
+  std::string text() {
+    std::string result;
+    llvm::raw_string_ostream out(result);
+    OpPrintingFlags flags;
+    flags.enableDebugInfo(/*enable=*/true, /*prettyForm=*/false);
+    module->print(out, flags);
+    result += "\n";
+    return result;
+  }
+
+  LogicalResult dump(StringRef phase) {
+    if (line.dumpPhases.empty())
+      return success();
+    std::string number = (dumped < 10 ? "0" : "") + std::to_string(dumped);
+    ++dumped;
+    std::string path = (std::filesystem::path(line.dumpPhases) / (number + "-" + phase.str() + ".mlir")).string();
+    return check(writeFile(path, text()));
+  }
+
+  Status load() {
+    if (StringRef(line.input).ends_with(".mlir")) {
+      if (!std::filesystem::is_regular_file(line.input))
+        return Status::error(ErrorKind::Io, line.input + ": no such file");
+      module = parseSourceFile<ModuleOp>(line.input, &context);
+      if (!module)
+        return Status::error(ErrorKind::Model, line.input + " does not parse; give a file of --dump-phases, or the .onnx model");
+      line.options = Options::fromAttribute((*module)->getAttrOfType<DictionaryAttr>(optionsAttrName));
+      return Status::success();
+    }
+    ImportOptions options;
+    options.dims = line.dims;
+    Expected<OwningOpRef<ModuleOp>> imported = importOnnx(line.input, options, &context);
+    if (!imported.ok())
+      return imported.status();
+    module = std::move(*imported);
+    (*module)->setAttr(optionsAttrName, line.options.toAttribute(&context));
+    (*module)->setAttr(phaseAttrName, StringAttr::get(&context, "import"));
+    return Status::success();
+  }
+
+  Status runThePhases() {
+    auto after = [&](StringRef phase) {
+      if (phase == "propagate" && line.verify)
+        propagated = module->clone();
+      return dump(phase);
+    };
+    auto configure = [](PassManager &passes) {
+      (void)applyPassManagerCLOptions(passes);
+      applyDefaultTimingPassManagerCLOptions(passes);
+    };
+    if (succeeded(runPhases(*module, line.options, line.compileTo, after, configure)))
+      return Status::success();
+    return failure.ok() ? Status::error(diagnostics.first.value_or(ErrorKind::Internal), "") : failure;
+  }
+
+  std::string planFolder() const {
+    std::string folder = std::filesystem::path(line.output).parent_path().string();
+    return folder.empty() ? "." : folder;
+  }
+
+  Status checkArguments() const {
+    if (!line.compileTo.empty() && line.compileTo != "import" &&
+        llvm::none_of(phases(), [&](const Phase &phase) { return phase.name == line.compileTo; }))
+      return Status::error(ErrorKind::Usage, "--compile-to=" + line.compileTo + " is no phase; phases are import, raise, annotate, propagate, partition, stage, kernels");
+    if (!line.dumpPhases.empty()) {
+      std::error_code error;
+      std::filesystem::create_directories(line.dumpPhases, error);
+      if (error)
+        return Status::error(ErrorKind::Io, "--dump-phases=" + line.dumpPhases + " cannot be made: " + error.message());
+    }
+    return Status::success();
+  }
+
+  Status printModule() {
+    if (line.output.empty() || line.output == "-") {
+      OpPrintingFlags flags;
+      module->print(llvm::outs(), flags);
+      llvm::outs() << "\n";
+      return Status::success();
+    }
+    return writeFile(line.output, text());
+  }
+
+  Status run() {
+    HPC_RETURN_IF_ERROR(checkArguments());
+    // 1. The model.
+    HPC_RETURN_IF_ERROR(load());
+    if (line.listParams) {
+      llvm::outs() << listParameters(*module);
+      return Status::success();
+    }
+    if (line.verify)
+      serial = module->clone();
+    if (failed(dump("import")))
+      return failure;
+    if (line.compileTo == "import")
+      return printModule();
+    // 2. The phases.
+    HPC_RETURN_IF_ERROR(runThePhases());
+    if (!line.compileTo.empty())
+      return printModule();
+    // 3. The plan.
+    LowerOptions lowerOptions;
+    lowerOptions.modelName = std::filesystem::path(line.input).stem().string();
+    if (auto name = (*module)->getAttrOfType<StringAttr>("hpc.model"))
+      lowerOptions.modelName = name.str();
+    lowerOptions.planFolder = planFolder();
+    Expected<Lowered> lowered = lowerToPlan(*module, lowerOptions);
+    if (!lowered.ok())
+      return lowered.status();
+    HPC_RETURN_IF_ERROR(placeBuffers(lowered->plan, {line.deviceMemory}));
+    Expected<plan::PlanFacts> facts = plan::analysePlan(lowered->plan);
+    if (!facts.ok())
+      return Status::error(ErrorKind::Internal, "the plan that was made fails its own check: " + facts.status().message());
+    // 4. What is told and proved of it.
+    if (line.explain)
+      llvm::outs() << explain(lowered->plan, *facts);
+    if (line.verify) {
+      Verification verification{*serial, propagated ? *propagated : ModuleOp(), *module, *lowered, lowerOptions.planFolder, line.verifyInputs};
+      Expected<std::string> report = verifyPlan(verification);
+      if (!report.ok())
+        return report.status();
+      llvm::outs() << *report;
+    }
+    // 5. Only now it is written.
+    return line.output.empty() ? Status::success() : plan::writePlan(lowered->plan, line.output);
+  }
+};
+} // namespace
+
+int compileMain(int argc, char **argv, DialectRegistry &registry) {
+  Expected<CommandLine> line = parseCommandLine(argc, argv);
+  Status status = line.status();
+  if (line.ok()) {
+    MLIRContext context(registry);
+    context.loadAllAvailableDialects();
+    context.disableMultithreading(); // deterministic remarks; a compilation takes no time that threads would save
+    DiagnosticPrinter diagnostics(&context);
+    Compilation compilation{*line, context, diagnostics, {}, {}, {}};
+    status = compilation.run();
+  }
+  llvm::outs().flush();
+  if (!status.ok() && !status.message().empty())
+    llvm::errs() << "hpc-opt: " << status.text() << "\n";
+  return status.exitCode();
+}
+
+} // namespace hpc

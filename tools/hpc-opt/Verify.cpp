@@ -1,0 +1,167 @@
+// Three comparisons, each naming the first value that differs: import against propagate (raise, train and the like kept the meaning),
+// propagate against all ranks' compiled program, and that reference against the buffers of the running plan.
+#include "tools/hpc-opt/Verify.h"
+
+#include "compiler/Dialect/Dist/Correspondence.h"
+#include "compiler/Interpreter/Interpreter.h"
+#include "compiler/Location.h"
+#include "tools/hpc-opt/VerifyInputs.h"
+#include "tools/hpc-opt/VerifyRun.h"
+#include "tools/hpc-opt/ErrorBound.h"
+
+#include <cmath>
+#include <cstdarg>
+
+namespace hpc {
+
+/// printf into a string.
+static std::string format(const char *pattern, ...) {
+  char text[512];
+  va_list arguments;
+  va_start(arguments, pattern);
+  std::vsnprintf(text, sizeof(text), pattern, arguments);
+  va_end(arguments);
+  return text;
+}
+
+static int64_t idOf(Operation *op) {
+  auto id = op ? op->getAttrOfType<IntegerAttr>(valueIdAttrName) : IntegerAttr();
+  return id ? id.getInt() : -1;
+}
+
+static Status differs(const std::string &what, const std::string &where, const Difference &difference) {
+  std::string text = what + " differs at ONNX node '" + where + "'";
+  if (!difference.rank.empty())
+    text += ", rank " + difference.rank;
+  return Status::error(ErrorKind::Internal, text + ", index [" + difference.index + "]: " +
+                                                format("is %.9g, should be %.9g (off by %.3g, bound %.3g)", difference.found, difference.expected,
+                                                       std::abs(difference.found - difference.expected), difference.bound));
+}
+
+static func::FuncOp mainOf(ModuleOp module) { return module.lookupSymbol<func::FuncOp>("main"); }
+
+namespace {
+struct Verifier {
+  const Verification &what;
+  std::vector<Tensor> inputs;
+  Reference reference;
+  double worstRaise = 0, worstPartition = 0;
+  int64_t comparedValues = 0;
+
+  RunOptions doublePrecision() {
+    RunOptions options;
+    options.doublePrecision = true;
+    return options;
+  }
+
+  /// 1. The serial program before and after the phases that keep it serial. Exporters round constants (sqrt(2/pi)) to f32, which raised ops
+  /// know exactly: hence f32's epsilon, though both runs are in double.
+  Status compareRaised() {
+    Expected<std::vector<Tensor>> before = runFunction(mainOf(what.serial), inputs, doublePrecision());
+    if (!before.ok())
+      return before.status();
+    RunOptions options = doublePrecision();
+    options.observe = [&](Value value, const LocalTensors &tensors) {
+      if (int64_t id = idOf(value.getDefiningOp()); id >= 0)
+        reference.values[id] = tensors.front();
+      return Status::success();
+    };
+    Expected<std::vector<Tensor>> after = runFunction(mainOf(what.propagated), inputs, options);
+    if (!after.ok())
+      return after.status();
+    findErrorBounds(mainOf(what.propagated), reference);
+    reference.outputs = *before;
+    for (auto [number, pair] : llvm::enumerate(llvm::zip(*before, *after))) {
+      auto &[expected, found] = pair;
+      double bound = 8 * singleEpsilon * largestMagnitude(expected);
+      if (std::optional<Difference> difference = firstDifference(found, expected, bound, worstRaise))
+        return differs("serial program after raise", outputName(number), *difference);
+    }
+    return Status::success();
+  }
+
+  std::string outputName(size_t number) {
+    Value value = mainOf(what.propagated).getBody().front().getTerminator()->getOperand(number);
+    return nodeName(value.getLoc());
+  }
+
+  /// 2. Every value of the compiled program of all ranks, put together, against the serial one. Both are in double: what remains is the order of sums.
+  Status comparePartitioned() {
+    dist::Mesh mesh = dist::meshOf(what.compiled);
+    RunOptions options = doublePrecision();
+    options.observe = [&](Value value, const LocalTensors &tensors) -> Status {
+      auto expected = reference.values.find(idOf(value.getDefiningOp()));
+      dist::ShardingAttr sharding = dist::shardingAttrOf(value);
+      if (expected == reference.values.end() || !sharding || int64_t(tensors.size()) != mesh.numCoordinates())
+        return Status::success();
+      const Tensor &wanted = *expected->second;
+      GlobalTensor global = gatherGlobal(tensors, sharding.getValue(), mesh);
+      std::string where = nodeName(value.getLoc());
+      if (global.tensor.shape != wanted.shape)
+        return Status::error(ErrorKind::Internal, "partitioned program: value of ONNX node '" + where + "' has another global shape than the serial one");
+      ++comparedValues;
+      double bound = 1e-10 * std::max(largestMagnitude(wanted), 1e-30);
+      std::optional<Difference> difference = firstDifference(global.tensor, wanted, bound, worstPartition);
+      if (!difference && global.disagreement)
+        difference = Difference{indexText(wanted.shape, global.disagreement->index),
+                                coordinateText(mesh, global.disagreement->rankA) + " against " + coordinateText(mesh, global.disagreement->rankB),
+                                global.disagreement->a, global.disagreement->b, 0};
+      if (!difference)
+        return Status::success();
+      if (difference->rank.empty())
+        difference->rank = holderOf(sharding.getValue(), mesh, wanted.shape, difference->flatIndex);
+      return differs("partitioned program", where, *difference);
+    };
+    Expected<std::vector<Tensor>> found = runPartitioned(mainOf(what.compiled), inputs, mesh, options);
+    if (!found.ok())
+      return found.status();
+    for (auto [number, pair] : llvm::enumerate(llvm::zip(reference.outputs, *found))) {
+      auto &[expected, output] = pair;
+      double ignored = 0;
+      double bound = 8 * singleEpsilon * largestMagnitude(expected);
+      if (output.shape != expected.shape)
+        return Status::error(ErrorKind::Internal, "output of ONNX node '" + outputName(number) + "' has another shape than the serial one");
+      if (std::optional<Difference> difference = firstDifference(output, expected, bound, ignored))
+        return differs("output of the partitioned program", outputName(number), *difference);
+    }
+    return Status::success();
+  }
+
+  /// The first coordinate that holds an element.
+  static std::string holderOf(const dist::Sharding &sharding, const dist::Mesh &mesh, const std::vector<int64_t> &shape, int64_t flat) {
+    std::vector<int64_t> index(shape.size());
+    for (size_t dim = shape.size(); dim-- > 0; flat /= shape[dim])
+      index[dim] = flat % shape[dim];
+    for (int64_t rank = 0; rank < mesh.numCoordinates(); ++rank) {
+      bool holds = true;
+      for (size_t dim = 0; dim < shape.size(); ++dim)
+        holds &= dist::localIndex(sharding.dims[dim], mesh, mesh.coordinate(rank), index[dim]) >= 0;
+      if (holds)
+        return coordinateText(mesh, rank);
+    }
+    return "none";
+  }
+};
+} // namespace
+
+Expected<std::string> verifyPlan(const Verification &what) {
+  if (!what.propagated)
+    return Status::error(ErrorKind::Usage, "--verify compares with the serial program, which a file after propagate no longer has; start from the .onnx model or "
+                                           "an earlier phase");
+  Expected<std::vector<Tensor>> inputs = inputsFor(mainOf(what.serial), what.inputs);
+  if (!inputs.ok())
+    return inputs.status();
+  Verifier verifier{what, std::move(*inputs), {}};
+  HPC_RETURN_IF_ERROR(verifier.compareRaised());
+  HPC_RETURN_IF_ERROR(verifier.comparePartitioned());
+  Expected<RunReport> run = runAndCompare(what, verifier.inputs, verifier.reference);
+  if (!run.ok())
+    return run.status();
+  dist::Mesh mesh = dist::meshOf(what.compiled);
+  return format("verified: serial == raised (largest difference %.2g of the largest value), serial == %lld values of all %lld coordinates (%.2g, in double), "
+                "serial == plan on %lld ranks with poisoned memory (%lld buffers; %.2g of the bound; outputs off by %.2g of the largest value)\n",
+                verifier.worstRaise, (long long)verifier.comparedValues, (long long)mesh.numCoordinates(), verifier.worstPartition,
+                (long long)what.lowered.plan.worldSize(), (long long)run->buffers, run->worstOfBound, run->worstOutput);
+}
+
+} // namespace hpc

@@ -1,0 +1,78 @@
+// Integers are followed through views to the tables that they index.
+#include "tools/hpc-opt/VerifyInputs.h"
+
+#include "compiler/Dialect/NN/NN.h"
+#include "compiler/ElementType.h"
+#include "runtime/base/Npz.h"
+
+namespace hpc {
+
+/// The least number of rows among the tables that `value` indexes; nullopt when it indexes none.
+static std::optional<int64_t> indexedSize(Value value) {
+  std::optional<int64_t> size;
+  auto take = [&](std::optional<int64_t> other) {
+    if (other && (!size || *other < *size))
+      size = other;
+  };
+  for (OpOperand &use : value.getUses()) {
+    Operation *user = use.getOwner();
+    if (auto embedding = dyn_cast<nn::EmbeddingOp>(user); embedding && use.getOperandNumber() == 1)
+      take(int64_t(embedding.getVocabulary()));
+    else if (auto gather = dyn_cast<nn::GatherOp>(user); gather && use.getOperandNumber() == 1)
+      take(nn::shapeOf(gather.getData())[gather.getAxis()]);
+    else if (isa<nn::ReshapeOp, nn::TransposeOp, nn::BroadcastOp, nn::SliceOp, nn::ConcatOp, nn::CastOp>(user))
+      take(indexedSize(user->getResult(0)));
+  }
+  return size;
+}
+
+static std::vector<Tensor> madeUpInputs(func::FuncOp serial) {
+  uint64_t state = 0x9e3779b97f4a7c15; // xorshift64*, Vigna 2016
+  auto next = [&]() {
+    state ^= state >> 12;
+    state ^= state << 25;
+    state ^= state >> 27;
+    return (state * 0x2545f4914f6cdd1d) >> 11; // 53 bits
+  };
+  std::vector<Tensor> inputs;
+  for (BlockArgument argument : serial.getArguments()) {
+    Tensor tensor(dtypeOf(argument.getType()), nn::shapeOf(argument));
+    int64_t limit = indexedSize(argument).value_or(2);
+    for (int64_t i = 0; i < tensor.size(); ++i)
+      if (tensor.isFloat())
+        tensor.floats[i] = 2.0 * double(next()) / double(uint64_t(1) << 53) - 1.0;
+      else
+        tensor.ints[i] = limit > 0 ? int64_t(next() % uint64_t(limit)) : 0;
+    round(tensor);
+    inputs.push_back(std::move(tensor));
+  }
+  return inputs;
+}
+
+Expected<std::vector<Tensor>> inputsFor(func::FuncOp serial, const std::string &path) {
+  if (path.empty())
+    return madeUpInputs(serial);
+  Expected<NamedArrays> arrays = readNpz(path);
+  if (!arrays.ok())
+    return arrays.status();
+  std::vector<Tensor> inputs;
+  for (BlockArgument argument : serial.getArguments()) {
+    auto name = serial.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "nn.name");
+    const Array *found = nullptr;
+    for (const auto &[key, array] : *arrays)
+      if (name && key == name.getValue())
+        found = &array;
+    std::string label = name ? name.str() : "?";
+    if (!found)
+      return Status::error(ErrorKind::Usage, "--verify=" + path + " has no array for input '" + label + "'");
+    Tensor expected(dtypeOf(argument.getType()), nn::shapeOf(argument));
+    if (found->dtype != expected.dtype || found->shape != expected.shape)
+      return Status::error(ErrorKind::Usage, "--verify=" + path + ": input '" + label + "' is " + hpc::name(found->dtype) + " " + shapeText(found->shape) +
+                                                 ", the model was compiled for " + hpc::name(expected.dtype) + " " + shapeText(expected.shape) +
+                                                 "; compile with other --dim, or give another file");
+    inputs.push_back(tensorFromArray(*found));
+  }
+  return inputs;
+}
+
+} // namespace hpc
