@@ -43,6 +43,11 @@ def RaiseGelu : Pass<"hpc-raise-gelu", "::mlir::ModuleOp"> {
   let dependentDialects = ["::hpc::nn::NNDialect"];
 }
 
+def RaiseSoftmax : Pass<"hpc-raise-softmax", "::mlir::ModuleOp"> {
+  let summary = "exp(x - max) / sum in pieces -> nn.softmax";
+  let dependentDialects = ["::hpc::nn::NNDialect"];
+}
+
 def RaiseLinear : Pass<"hpc-raise-linear", "::mlir::ModuleOp"> {
   let summary = "work on [B, S, C] where the exporter merged leading dims to [B*S, C]";
   let description = [{
@@ -68,5 +73,6 @@ def RaiseAttention : Pass<"hpc-raise-attention", "::mlir::ModuleOp"> {
 
 def VerifyRaised : Pass<"hpc-verify-raised", "::mlir::ModuleOp"> {
   let summary = "check: no spelled-out layer norm, GELU or attention that the matchers know is left; equal weights are one";
+  let options = [Option<"folder", "folder", "std::string", "\".\"", "folder that relative file names of parameters start from">];
 }
 #endif

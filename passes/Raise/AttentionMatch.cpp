@@ -1,0 +1,212 @@
+// From the product with v back to q k^T. What decides about a causal mask is that what it masks must count as exactly 0, as it does in nn.attention,
+// in every row: a row of which all else is masked too, by something as low, would be uniform over what the causal mask hides.
+#include "passes/Raise/AttentionMatch.h"
+
+#include "passes/Raise/Scalars.h"
+
+#include "llvm/ADT/SetVector.h"
+
+#include <cmath>
+
+namespace hpc {
+
+/// From here on a number absorbs every score that is added to it: half an ulp of 1e30 is 7e13, in double.
+constexpr double lowest = -1e30;
+
+namespace {
+struct Chain {
+  nn::MatmulOp scores;
+  double scale = 1;
+  SmallVector<ScoreStep> steps; ///< inside out
+};
+} // namespace
+
+static bool isLow(Value value) {
+  std::optional<double> number = scalarOf(value);
+  return number && *number <= lowest;
+}
+static bool isMinusInfinity(Value value) { return scalarOf(value) == -std::numeric_limits<double>::infinity(); }
+
+/// The chain from q k^T to `value`; all of it has one type, so nothing is broadcast on the way.
+static std::optional<Chain> findChain(Value value, Type type, int depth = 0) {
+  Operation *op = value.getDefiningOp();
+  if (!op || value.getType() != type || depth > 16)
+    return std::nullopt;
+  if (auto matmul = dyn_cast<nn::MatmulOp>(op))
+    return Chain{matmul, 1, {}};
+  if (isa<nn::MulOp, nn::DivOp>(op)) {
+    for (unsigned side : isa<nn::DivOp>(op) ? ArrayRef<unsigned>{1} : ArrayRef<unsigned>{1, 0}) {
+      std::optional<double> number = scalarOf(op->getOperand(side));
+      std::optional<Chain> chain = number ? findChain(op->getOperand(1 - side), type, depth + 1) : std::nullopt;
+      // A bias that is scaled with the scores is not one of nn.attention.
+      if (!chain || !chain->steps.empty())
+        continue;
+      chain->scale *= isa<nn::DivOp>(op) ? 1 / *number : *number;
+      return std::isfinite(chain->scale) ? chain : std::nullopt;
+    }
+    return std::nullopt;
+  }
+  if (isa<nn::AddOp>(op)) {
+    for (unsigned side : {0u, 1u})
+      if (std::optional<Chain> chain = findChain(op->getOperand(side), type, depth + 1)) {
+        chain->steps.push_back({op->getOperand(1 - side), {}, {}});
+        return chain;
+      }
+    return std::nullopt;
+  }
+  if (auto select = dyn_cast<nn::SelectOp>(op)) {
+    bool isNegated = !isLow(select.getOnFalse());
+    Value low = isNegated ? select.getOnTrue() : select.getOnFalse();
+    std::optional<Chain> chain = findChain(isNegated ? select.getOnFalse() : select.getOnTrue(), type, depth + 1);
+    if (!chain || !isLow(low))
+      return std::nullopt;
+    chain->steps.push_back({{}, conjunctsOf(select.getCondition(), isNegated), low});
+    return chain;
+  }
+  return std::nullopt;
+}
+
+/// A selection of 0 or a low number, added: as a selection of the sum it is the same but for a masked element, which is as low.
+static std::optional<ScoreStep> asSelection(Value term) {
+  // Views that leave the last two dims alone.
+  Value inner = term;
+  while (isa_and_present<nn::ReshapeOp, nn::BroadcastOp>(inner.getDefiningOp())) {
+    Value operand = inner.getDefiningOp()->getOperand(0);
+    if (nn::shapeOf(operand).size() < 2 || nn::shapeOf(inner).size() < 2 || nn::shapeOf(operand).take_back(2) != nn::shapeOf(inner).take_back(2))
+      break;
+    inner = operand;
+  }
+  auto select = inner.getDefiningOp<nn::SelectOp>();
+  if (!select)
+    return std::nullopt;
+  bool isNegated = !isLow(select.getOnFalse());
+  Value low = isNegated ? select.getOnTrue() : select.getOnFalse();
+  if (!isLow(low) || scalarOf(isNegated ? select.getOnFalse() : select.getOnTrue()) != 0.0)
+    return std::nullopt;
+  return ScoreStep{{}, conjunctsOf(select.getCondition(), isNegated), low};
+}
+
+/// The smallest offset among causal conjuncts, and the other conjuncts; no offset when there is none, or when a row would see nothing.
+static std::pair<std::optional<int64_t>, SmallVector<Conjunct>> splitCausal(ArrayRef<Conjunct> conjuncts) {
+  std::pair<std::optional<int64_t>, SmallVector<Conjunct>> split;
+  for (const Conjunct &conjunct : conjuncts) {
+    std::optional<int64_t> offset = causalOffset(conjunct);
+    if (offset && *offset >= 0)
+      split.first = std::min(split.first.value_or(*offset), *offset);
+    else
+      split.second.push_back(conjunct);
+  }
+  return split;
+}
+
+/// Whether a bias cannot mask anything: made of weights, positions and constants none of which is very low.
+static bool isModerate(Value term) {
+  llvm::SetVector<Value> cone;
+  cone.insert(term);
+  for (size_t i = 0; i < cone.size(); ++i) {
+    Operation *op = cone[i].getDefiningOp();
+    if (!op)
+      return false; // data
+    if (auto constant = dyn_cast<nn::ConstantOp>(op)) {
+      auto elements = dyn_cast<DenseElementsAttr>(constant.getValue());
+      if (!elements)
+        return false;
+      if (isa<FloatType>(elements.getElementType()))
+        for (APFloat number : elements.getValues<APFloat>()) {
+          bool losesInfo = false;
+          number.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &losesInfo);
+          if (!(std::abs(number.convertToDouble()) < -lowest))
+            return false;
+        }
+    }
+    cone.insert(op->operand_begin(), op->operand_end());
+  }
+  return true;
+}
+
+/// Without anything but the causal mask that may mask: every causal step is the attribute, whatever its low number. Says whether that is so.
+static bool takeAllCausal(ArrayRef<ScoreStep> steps, AttentionMatch &match) {
+  std::optional<int64_t> smallest;
+  SmallVector<ScoreStep> bias;
+  for (const ScoreStep &step : steps) {
+    std::optional<ScoreStep> selection = step.term ? asSelection(step.term) : step;
+    if (selection) {
+      auto [offset, others] = splitCausal(selection->visible);
+      if (!offset || !others.empty())
+        return false;
+      smallest = std::min(smallest.value_or(*offset), *offset);
+    } else if (isModerate(step.term)) {
+      bias.push_back(step);
+    } else {
+      return false;
+    }
+  }
+  match.causalOffset = smallest;
+  match.bias = bias;
+  return true;
+}
+
+/// Else only what ends as -infinity whatever else is masked: causal masks of -infinity that no other selection overrides.
+static void takeInfiniteCausal(ArrayRef<ScoreStep> steps, AttentionMatch &match) {
+  bool isOverridden = false;
+  auto take = [&](int64_t offset) { match.causalOffset = std::min<int64_t>(match.causalOffset.value_or(offset), offset); };
+  for (const ScoreStep &step : llvm::reverse(steps)) {
+    std::optional<ScoreStep> selection = step.term ? asSelection(step.term) : step;
+    if (isOverridden || !selection || !isMinusInfinity(selection->low)) {
+      isOverridden |= !step.term;
+      match.bias.push_back(step);
+      continue;
+    }
+    auto [offset, others] = splitCausal(selection->visible);
+    if (offset)
+      take(*offset);
+    if (!offset || !others.empty()) {
+      // The rest of a conjunction stays, inside of the causal part. An added mask stays as it was.
+      isOverridden |= !step.term;
+      match.bias.push_back(step.term ? step : ScoreStep{{}, others, step.low});
+    }
+  }
+  std::reverse(match.bias.begin(), match.bias.end());
+}
+
+/// p of select(is_nan(p), 0, p), which only matters for rows that see nothing.
+static Value nanGuardOperand(Value value) {
+  auto select = value.getDefiningOp<nn::SelectOp>();
+  auto isNan = select ? select.getCondition().getDefiningOp<nn::IsNanOp>() : nn::IsNanOp();
+  bool isGuard = isNan && isNan.getOperand() == select.getOnFalse() && scalarOf(select.getOnTrue()) == 0.0;
+  return isGuard && select.getType() == select.getOnFalse().getType() ? select.getOnFalse() : Value();
+}
+
+/// Whether q, k and v fit nn.attention: equal batch dims, heads a multiple of the groups.
+static bool haveFittingShapes(nn::MatmulOp scores, nn::MatmulOp root) {
+  ArrayRef<int64_t> query = nn::shapeOf(scores.getLhs()), key = nn::shapeOf(scores.getRhs()), value = nn::shapeOf(root.getRhs());
+  size_t rank = query.size();
+  if (rank < 2 || rank > 4 || key.size() != rank || value.size() != rank || nn::shapeOf(scores.getResult()).size() != rank)
+    return false;
+  if (rank < 4)
+    return query.drop_back(2) == key.drop_back(2) && query.drop_back(2) == value.drop_back(2);
+  return query[0] == key[0] && query[0] == value[0] && key[1] == value[1] && key[1] > 0 && query[1] % key[1] == 0;
+}
+
+std::optional<AttentionMatch> matchAttention(nn::MatmulOp root) {
+  Value weights = root.getLhs();
+  Value guarded = nanGuardOperand(weights);
+  auto softmax = (guarded ? guarded : weights).getDefiningOp<nn::SoftmaxOp>();
+  if (!softmax || root.getTransposeLhs())
+    return std::nullopt;
+  std::optional<Chain> chain = findChain(softmax.getOperand(), softmax.getType());
+  if (!chain || !haveFittingShapes(chain->scores, root))
+    return std::nullopt;
+  AttentionMatch match;
+  match.scores = chain->scores;
+  match.root = root;
+  match.scale = chain->scale;
+  if (takeAllCausal(chain->steps, match))
+    return match;
+  if (guarded)
+    return std::nullopt; // a row may see nothing
+  takeInfiniteCausal(chain->steps, match);
+  return match;
+}
+
+} // namespace hpc

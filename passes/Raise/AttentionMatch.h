@@ -1,0 +1,26 @@
+// Attention as exporters spell it out, and what of its masks an nn.attention may take as causal.
+#pragma once
+
+#include "passes/Raise/CausalMask.h"
+
+namespace hpc {
+
+/// One step from scaled scores s to what softmax reads: s + term, or s where all of `visible` holds and else `low`.
+struct ScoreStep {
+  Value term; ///< null: a selection
+  SmallVector<Conjunct> visible;
+  Value low; ///< a constant of one number
+};
+
+struct AttentionMatch {
+  nn::MatmulOp scores, root; ///< q k^T and the product with v
+  double scale = 1;
+  std::optional<int64_t> causalOffset;
+  /// In the order in which they apply. On 0 they give the bias: an element that a selection masks gets `low`, which absorbs any score.
+  SmallVector<ScoreStep> bias;
+};
+
+/// Matches at the product with v; ranks are 2 to 4.
+std::optional<AttentionMatch> matchAttention(nn::MatmulOp root);
+
+} // namespace hpc

@@ -1,0 +1,150 @@
+// Integers that are affine in their coordinates, followed through views and sums down to iotas and constants.
+#include "passes/Raise/CausalMask.h"
+
+#include "passes/Raise/Scalars.h"
+
+#include <cmath>
+
+namespace hpc {
+
+SmallVector<Conjunct> conjunctsOf(Value condition, bool isNegated) {
+  Operation *op = condition.getDefiningOp();
+  if (auto inverse = dyn_cast_if_present<nn::NotOp>(op))
+    return conjunctsOf(inverse.getOperand(), !isNegated);
+  if (isNegated ? isa_and_present<nn::OrOp>(op) : isa_and_present<nn::AndOp>(op)) {
+    SmallVector<Conjunct> parts = conjunctsOf(op->getOperand(0), isNegated);
+    parts.append(conjunctsOf(op->getOperand(1), isNegated));
+    return parts;
+  }
+  return {{condition, isNegated}};
+}
+
+namespace {
+/// start + sum of steps[dim] * coordinate[dim]; the step of a dim of size 1 is 0.
+struct Affine {
+  int64_t start = 0;
+  SmallVector<int64_t> steps;
+};
+} // namespace
+
+/// Steps of a value of shape `from` as one of shape `to` sees them; the dims that are not of size 1 must be the same ones.
+static std::optional<SmallVector<int64_t>> reshapeSteps(ArrayRef<int64_t> steps, ArrayRef<int64_t> from, ArrayRef<int64_t> to) {
+  SmallVector<int64_t> result(to.size(), 0);
+  size_t source = 0;
+  for (size_t dim = 0; dim < to.size(); ++dim) {
+    if (to[dim] == 1)
+      continue;
+    while (source < from.size() && from[source] == 1)
+      ++source;
+    if (source == from.size() || from[source] != to[dim])
+      return std::nullopt;
+    result[dim] = steps[source++];
+  }
+  return result;
+}
+
+static std::optional<Affine> affineOf(Value value) {
+  ArrayRef<int64_t> shape = nn::shapeOf(value);
+  Affine affine{0, SmallVector<int64_t>(shape.size(), 0)};
+  if (std::optional<double> number = scalarOf(value)) {
+    affine.start = int64_t(*number);
+    return std::abs(*number) < 1e15 && double(affine.start) == *number ? std::optional(affine) : std::nullopt;
+  }
+  Operation *op = value.getDefiningOp();
+  if (auto iota = dyn_cast_if_present<nn::IotaOp>(op)) {
+    if (iota.getOffset())
+      return std::nullopt;
+    affine.start = int64_t(iota.getStart());
+    if (shape[iota.getDim()] != 1)
+      affine.steps[iota.getDim()] = int64_t(iota.getStep());
+    return affine;
+  }
+  if (!isa_and_present<nn::ReshapeOp, nn::BroadcastOp, nn::TransposeOp, nn::CastOp, nn::AddOp, nn::SubOp>(op) ||
+      getElementTypeOrSelf(value.getType()).isInteger(1))
+    return std::nullopt;
+  std::optional<Affine> operand = affineOf(op->getOperand(0));
+  if (!operand)
+    return std::nullopt;
+  ArrayRef<int64_t> from = nn::shapeOf(op->getOperand(0));
+  affine.start = operand->start;
+  if (isa<nn::ReshapeOp>(op)) {
+    std::optional<SmallVector<int64_t>> steps = reshapeSteps(operand->steps, from, shape);
+    if (!steps)
+      return std::nullopt;
+    affine.steps = *steps;
+    return affine;
+  }
+  if (auto transpose = dyn_cast<nn::TransposeOp>(op)) {
+    for (auto [dim, source] : llvm::enumerate(transpose.getPermutation()))
+      affine.steps[dim] = operand->steps[source];
+    return affine;
+  }
+  // Aligned from the right, steps along broadcast dims are 0 already.
+  auto addSteps = [&](const Affine &part, int64_t sign) {
+    size_t missing = shape.size() - part.steps.size();
+    for (auto [dim, step] : llvm::enumerate(part.steps))
+      affine.steps[missing + dim] += sign * step;
+  };
+  addSteps(*operand, 1);
+  if (isa<nn::AddOp, nn::SubOp>(op)) {
+    std::optional<Affine> second = affineOf(op->getOperand(1));
+    if (!second)
+      return std::nullopt;
+    int64_t sign = isa<nn::SubOp>(op) ? -1 : 1;
+    affine.start += sign * second->start;
+    addSteps(*second, sign);
+  }
+  return affine;
+}
+
+std::optional<int64_t> causalOffset(const Conjunct &conjunct) {
+  // A mask may get its leading dims after the comparison.
+  Value condition = conjunct.condition;
+  while (Operation *view = condition.getDefiningOp()) {
+    ArrayRef<int64_t> shape = nn::shapeOf(condition);
+    if (!isa<nn::ReshapeOp, nn::BroadcastOp>(view) || shape.size() < 2 || nn::shapeOf(view->getOperand(0)).size() < 2 ||
+        nn::shapeOf(view->getOperand(0)).take_back(2) != shape.take_back(2))
+      break;
+    condition = view->getOperand(0);
+  }
+  auto compare = condition.getDefiningOp<nn::CompareOp>();
+  if (!compare)
+    return std::nullopt;
+  std::optional<Affine> left = affineOf(compare.getLhs()), right = affineOf(compare.getRhs());
+  size_t rank = nn::shapeOf(compare.getResult()).size();
+  if (!left || !right || rank < 2)
+    return std::nullopt;
+
+  // left - right = start + row * i + column * j, compared with 0.
+  int64_t start = left->start - right->start;
+  SmallVector<int64_t> steps(rank, 0);
+  for (auto [dim, step] : llvm::enumerate(left->steps))
+    steps[rank - left->steps.size() + dim] += step;
+  for (auto [dim, step] : llvm::enumerate(right->steps))
+    steps[rank - right->steps.size() + dim] -= step;
+  int64_t row = steps[rank - 2], column = steps[rank - 1];
+  if (llvm::any_of(ArrayRef<int64_t>(steps).drop_back(2), [](int64_t step) { return step != 0; }))
+    return std::nullopt;
+
+  using Predicate = nn::ComparePredicate;
+  Predicate predicate = compare.getPredicate();
+  if (conjunct.isNegated)
+    switch (predicate) {
+    case Predicate::lt: predicate = Predicate::ge; break;
+    case Predicate::le: predicate = Predicate::gt; break;
+    case Predicate::gt: predicate = Predicate::le; break;
+    case Predicate::ge: predicate = Predicate::lt; break;
+    case Predicate::eq: case Predicate::ne: return std::nullopt;
+    }
+  // As "difference >= 0", in integers.
+  switch (predicate) {
+  case Predicate::ge: break;
+  case Predicate::gt: start -= 1; break;
+  case Predicate::le: start = -start, row = -row, column = -column; break;
+  case Predicate::lt: start = -start - 1, row = -row, column = -column; break;
+  case Predicate::eq: case Predicate::ne: return std::nullopt;
+  }
+  return row == 1 && column == -1 ? std::optional(start) : std::nullopt;
+}
+
+} // namespace hpc

@@ -1,0 +1,20 @@
+// Comparisons of positions: which of them are causal masks.
+#pragma once
+
+#include "compiler/Dialect/NN/NN.h"
+
+namespace hpc {
+
+/// A part of a condition, or its negation.
+struct Conjunct {
+  Value condition;
+  bool isNegated = false;
+};
+
+/// The conditions that all hold exactly where `condition` (negated: its opposite) does: `and`, `not`, `or` under `not` are taken apart.
+SmallVector<Conjunct> conjunctsOf(Value condition, bool isNegated);
+
+/// o, when the conjunct says j <= i + o about the last two coordinates (i, j) and nothing about others.
+std::optional<int64_t> causalOffset(const Conjunct &conjunct);
+
+} // namespace hpc

@@ -1,0 +1,128 @@
+// Builds nn.attention from a match: operands in [b, h, s, d], the steps that are not causal as one bias.
+#include "passes/Raise/AttentionMatch.h"
+#include "passes/Raise/Passes.h"
+#include "passes/Raise/Scalars.h"
+#include "passes/Raise/Simplify.h"
+
+namespace hpc {
+
+#define GEN_PASS_DEF_RAISEATTENTION
+#include "passes/Raise/Passes.h.inc"
+
+/// Swaps the last two dims where `isTransposed`.
+static Value straighten(OpBuilder &builder, Location loc, Value value, bool isTransposed) {
+  if (!isTransposed)
+    return value;
+  SmallVector<int64_t> permutation = llvm::to_vector(llvm::seq<int64_t>(0, int64_t(nn::shapeOf(value).size())));
+  std::swap(permutation.back(), *std::prev(permutation.end(), 2));
+  return nn::TransposeOp::create(builder, loc, value, permutation);
+}
+
+static Value reshape(OpBuilder &builder, Location loc, Value value, ArrayRef<int64_t> shape) {
+  return nn::ReshapeOp::create(builder, loc, RankedTensorType::get(shape, nn::tensorType(value).getElementType()), value);
+}
+
+/// [s, d] -> [1, 1, s, d], [b, s, d] -> [b, 1, s, d].
+static Value asRank4(OpBuilder &builder, Location loc, Value value) {
+  ArrayRef<int64_t> shape = nn::shapeOf(value);
+  if (shape.size() == 4)
+    return value;
+  int64_t batch = shape.size() == 3 ? shape[0] : 1;
+  return reshape(builder, loc, value, {batch, 1, shape[shape.size() - 2], shape.back()});
+}
+
+/// A bias that broadcasts to scores of rank `rank`, so that it broadcasts to [b, h, q, k].
+static Value biasAsRank4(OpBuilder &builder, Location loc, Value bias, size_t rank) {
+  SmallVector<int64_t> shape(rank - nn::shapeOf(bias).size(), 1);
+  llvm::append_range(shape, nn::shapeOf(bias));
+  while (shape.size() < 4)
+    shape.insert(shape.begin() + (shape.size() == 3 ? 1 : 0), 1); // [b, q, k] has its heads in b
+  return nn::shapeOf(bias) == ArrayRef<int64_t>(shape) ? bias : reshape(builder, loc, bias, shape);
+}
+
+/// The steps applied to a score of 0.
+static Value buildBias(OpBuilder &builder, Location loc, ArrayRef<ScoreStep> steps, Value like) {
+  Value bias;
+  for (const ScoreStep &step : steps) {
+    if (step.term) {
+      bias = bias ? Value(nn::AddOp::create(builder, loc, bias, step.term)) : step.term;
+      continue;
+    }
+    Value visible;
+    for (const Conjunct &conjunct : step.visible) {
+      Value part = conjunct.isNegated ? Value(nn::NotOp::create(builder, loc, conjunct.condition)) : conjunct.condition;
+      visible = visible ? Value(nn::AndOp::create(builder, loc, visible, part)) : part;
+    }
+    if (!bias)
+      bias = makeScalar(builder, loc, like, 0);
+    bias = nn::SelectOp::create(builder, loc, visible, bias, makeScalar(builder, loc, like, *scalarOf(step.low)));
+  }
+  return bias;
+}
+
+/// k or v of grouped attention, whose groups the exporter has repeated: [b, g, s, d] -> [b, g, 1, s, d] -> [b, g, r, s, d] -> [b, g * r, s, d].
+static Value beforeRepeat(Value value) {
+  auto merge = value.getDefiningOp<nn::ReshapeOp>();
+  auto repeat = merge ? merge.getOperand().getDefiningOp<nn::BroadcastOp>() : nn::BroadcastOp();
+  auto source = repeat ? repeat.getOperand().getDefiningOp<nn::ReshapeOp>() : nn::ReshapeOp();
+  if (!source)
+    return {};
+  ArrayRef<int64_t> shape = nn::shapeOf(source.getOperand()), apart = nn::shapeOf(source.getResult());
+  ArrayRef<int64_t> repeated = nn::shapeOf(repeat.getResult()), merged = nn::shapeOf(value);
+  if (shape.size() != 4 || repeated.size() != 5 || merged.size() != 4)
+    return {};
+  bool isRepeat = apart == ArrayRef<int64_t>({shape[0], shape[1], 1, shape[2], shape[3]}) && repeated.take_front(2) == shape.take_front(2) &&
+                  repeated.drop_front(3) == shape.drop_front(2) && merged[0] == shape[0] && merged[1] == repeated[1] * repeated[2] &&
+                  merged.drop_front(2) == shape.drop_front(2);
+  return isRepeat ? source.getOperand() : Value();
+}
+
+static LogicalResult raiseAttention(nn::MatmulOp root, PatternRewriter &rewriter) {
+  std::optional<AttentionMatch> match = matchAttention(root);
+  if (!match)
+    return failure();
+  Location loc = root.getLoc();
+  nn::MatmulOp scores = match->scores;
+  size_t rank = nn::shapeOf(scores.getResult()).size();
+  Value query = asRank4(rewriter, loc, straighten(rewriter, loc, scores.getLhs(), scores.getTransposeLhs()));
+  Value key = asRank4(rewriter, loc, straighten(rewriter, loc, scores.getRhs(), !scores.getTransposeRhs()));
+  Value value = asRank4(rewriter, loc, straighten(rewriter, loc, root.getRhs(), root.getTransposeRhs()));
+  Value bias = buildBias(rewriter, loc, match->bias, scores.getResult());
+  if (bias)
+    bias = biasAsRank4(rewriter, loc, bias, rank);
+  auto type = RankedTensorType::get({nn::shapeOf(query)[0], nn::shapeOf(query)[1], nn::shapeOf(query)[2], nn::shapeOf(value)[3]},
+                                    nn::tensorType(query).getElementType());
+  IntegerAttr offset = match->causalOffset ? rewriter.getI64IntegerAttr(*match->causalOffset) : IntegerAttr();
+  Value result = nn::AttentionOp::create(rewriter, loc, type, query, key, value, bias, rewriter.getF64FloatAttr(match->scale), offset);
+  if (result.getType() != root.getType())
+    result = reshape(rewriter, loc, result, nn::shapeOf(root.getResult()));
+  rewriter.replaceOp(root, result);
+  return success();
+}
+
+/// Keys and values of grouped attention need no repetition.
+static LogicalResult dropRepeats(nn::AttentionOp op, PatternRewriter &rewriter) {
+  Value key = beforeRepeat(op.getKey()), value = beforeRepeat(op.getValue());
+  if (!key || !value || nn::shapeOf(key)[1] != nn::shapeOf(value)[1])
+    return failure();
+  rewriter.modifyOpInPlace(op, [&] {
+    op.getKeyMutable().assign(key);
+    op.getValueMutable().assign(value);
+  });
+  return success();
+}
+
+namespace {
+struct RaiseAttention : impl::RaiseAttentionBase<RaiseAttention> {
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    populateSimplifyPatterns(patterns);
+    patterns.add(raiseAttention);
+    patterns.add(dropRepeats);
+    if (failed(rewriteToTheEnd(getOperation(), std::move(patterns))))
+      signalPassFailure();
+  }
+};
+} // namespace
+
+} // namespace hpc

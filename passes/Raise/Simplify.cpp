@@ -1,0 +1,134 @@
+// One spelling for equal things. No rewrite here changes a rounding: each is exact for every number (x + 0 may change the sign of a zero).
+#include "passes/Raise/Simplify.h"
+
+#include "passes/Raise/Passes.h"
+#include "passes/Raise/Scalars.h"
+
+#include "mlir/IR/Dominance.h"
+#include "mlir/Transforms/CSE.h"
+
+#include <cmath>
+
+namespace hpc {
+
+#define GEN_PASS_DEF_SIMPLIFY
+#include "passes/Raise/Passes.h.inc"
+
+/// x op `neutral` -> x, where that changes no shape. `commutes`: also neutral op x.
+template <typename Op> static LogicalResult dropNeutral(Op op, PatternRewriter &rewriter, double neutral, bool commutes) {
+  for (unsigned side : commutes ? ArrayRef<unsigned>{1, 0} : ArrayRef<unsigned>{1}) {
+    Value other = op->getOperand(1 - side);
+    std::optional<double> number = scalarOf(op->getOperand(side));
+    if (!number || *number != neutral || other.getType() != op.getType())
+      continue;
+    rewriter.replaceOp(op, other);
+    return success();
+  }
+  return failure();
+}
+
+static LogicalResult simplifyMul(nn::MulOp op, PatternRewriter &rewriter) { return dropNeutral(op, rewriter, 1, true); }
+static LogicalResult simplifyAdd(nn::AddOp op, PatternRewriter &rewriter) { return dropNeutral(op, rewriter, 0, true); }
+static LogicalResult simplifySub(nn::SubOp op, PatternRewriter &rewriter) { return dropNeutral(op, rewriter, 0, false); }
+
+/// x / 1 -> x; x / 2^n -> x * 2^-n, where both are normal numbers of every float type.
+static LogicalResult simplifyDiv(nn::DivOp op, PatternRewriter &rewriter) {
+  if (succeeded(dropNeutral(op, rewriter, 1, false)))
+    return success();
+  std::optional<double> number = scalarOf(op.getRhs());
+  int exponent = 0;
+  if (!number || !isa<FloatType>(getElementTypeOrSelf(op.getType())) || std::abs(std::frexp(*number, &exponent)) != 0.5 ||
+      std::abs(exponent) > 13 || op.getLhs().getType() != op.getType())
+    return failure();
+  rewriter.replaceOpWithNewOp<nn::MulOp>(op, op.getLhs(), makeScalar(rewriter, op.getRhs().getLoc(), op.getLhs(), 1 / *number));
+  return success();
+}
+
+/// pow(x, 1) -> x, pow(x, 2) -> x * x.
+static LogicalResult simplifyPow(nn::PowOp op, PatternRewriter &rewriter) {
+  std::optional<double> exponent = scalarOf(op.getRhs());
+  if (!exponent || op.getLhs().getType() != op.getType())
+    return failure();
+  if (*exponent == 1)
+    rewriter.replaceOp(op, op.getLhs());
+  else if (*exponent == 2)
+    rewriter.replaceOpWithNewOp<nn::MulOp>(op, op.getLhs(), op.getLhs());
+  else
+    return failure();
+  return success();
+}
+
+static LogicalResult dropIdentityCast(nn::CastOp op, PatternRewriter &rewriter) {
+  if (op.getOperand().getType() != op.getType())
+    return failure();
+  rewriter.replaceOp(op, op.getOperand());
+  return success();
+}
+
+static LogicalResult joinTransposes(nn::TransposeOp op, PatternRewriter &rewriter) {
+  auto inner = op.getOperand().getDefiningOp<nn::TransposeOp>();
+  if (!inner)
+    return failure();
+  SmallVector<int64_t> permutation;
+  for (int64_t dim : op.getPermutation())
+    permutation.push_back(inner.getPermutation()[dim]);
+  rewriter.replaceOpWithNewOp<nn::TransposeOp>(op, inner.getOperand(), permutation);
+  return success();
+}
+
+/// Whether a value is the transpose of another in its last two dims: that one.
+static Value transposedInLastTwo(Value value) {
+  auto op = value.getDefiningOp<nn::TransposeOp>();
+  int64_t rank = op ? int64_t(op.getPermutation().size()) : 0;
+  if (rank < 2)
+    return {};
+  for (auto [index, dim] : llvm::enumerate(op.getPermutation())) {
+    int64_t expected = int64_t(index) == rank - 1 ? rank - 2 : int64_t(index) == rank - 2 ? rank - 1 : int64_t(index);
+    if (dim != expected)
+      return {};
+  }
+  return op.getOperand();
+}
+
+static LogicalResult absorbTransposes(nn::MatmulOp op, PatternRewriter &rewriter) {
+  Value lhs = transposedInLastTwo(op.getLhs()), rhs = transposedInLastTwo(op.getRhs());
+  if (!lhs && !rhs)
+    return failure();
+  rewriter.replaceOpWithNewOp<nn::MatmulOp>(op, lhs ? lhs : op.getLhs(), rhs ? rhs : op.getRhs(),
+                                            op.getTransposeLhs() != bool(lhs), op.getTransposeRhs() != bool(rhs));
+  return success();
+}
+
+void populateSimplifyPatterns(RewritePatternSet &patterns) {
+  patterns.add(simplifyMul);
+  patterns.add(simplifyAdd);
+  patterns.add(simplifySub);
+  patterns.add(simplifyDiv);
+  patterns.add(simplifyPow);
+  patterns.add(dropIdentityCast);
+  patterns.add(joinTransposes);
+  patterns.add(absorbTransposes);
+}
+
+LogicalResult rewriteToTheEnd(ModuleOp module, RewritePatternSet &&patterns) {
+  GreedyRewriteConfig config;
+  config.enableConstantCSE(false);
+  return applyPatternsGreedily(module, std::move(patterns), config);
+}
+
+namespace {
+struct Simplify : impl::SimplifyBase<Simplify> {
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    populateSimplifyPatterns(patterns);
+    if (failed(rewriteToTheEnd(getOperation(), std::move(patterns))))
+      return signalPassFailure();
+    // Equal ops are one op, so that the matchers may compare values.
+    DominanceInfo dominance(getOperation());
+    IRRewriter rewriter(&getContext());
+    eliminateCommonSubExpressions(rewriter, dominance, getOperation());
+  }
+};
+} // namespace
+
+} // namespace hpc

@@ -1,0 +1,57 @@
+// Duplicates of a weight become uses of it; their names live on as its aliases.
+#include "compiler/Diagnostics.h"
+#include "passes/Raise/Passes.h"
+#include "passes/Raise/Ties.h"
+
+namespace hpc {
+
+#define GEN_PASS_DEF_TIEWEIGHTS
+#include "passes/Raise/Passes.h.inc"
+
+/// Adds the names of `duplicate` to the aliases of `weight`.
+static void joinAliases(nn::ParameterOp weight, nn::ParameterOp duplicate) {
+  SmallVector<StringRef> aliases;
+  auto add = [&](StringRef alias) {
+    if (alias != weight.getName() && !llvm::is_contained(aliases, alias))
+      aliases.push_back(alias);
+  };
+  if (std::optional<ArrayAttr> own = weight.getAliases())
+    for (StringRef alias : own->getAsValueRange<StringAttr>())
+      add(alias);
+  add(duplicate.getName());
+  if (std::optional<ArrayAttr> more = duplicate.getAliases())
+    for (StringRef alias : more->getAsValueRange<StringAttr>())
+      add(alias);
+  weight.setAliasesAttr(Builder(weight.getContext()).getStrArrayAttr(aliases));
+}
+
+namespace {
+struct TieWeights : impl::TieWeightsBase<TieWeights> {
+  using TieWeightsBase::TieWeightsBase;
+
+  void runOnOperation() override {
+    auto function = getOperation().lookupSymbol<func::FuncOp>("main");
+    if (!function)
+      return;
+    Expected<std::vector<Tie>> ties = findTies(function, folder);
+    if (!ties.ok()) {
+      userError(function, ties.status().kind()) << ties.status().message();
+      return signalPassFailure();
+    }
+    for (Tie &tie : *ties) {
+      joinAliases(tie.weight, tie.duplicate);
+      if (!tie.weight->isBeforeInBlock(tie.duplicate))
+        tie.weight->moveBefore(tie.duplicate);
+      Value value = tie.weight;
+      if (tie.isTransposed) {
+        OpBuilder builder(tie.duplicate);
+        value = nn::TransposeOp::create(builder, tie.duplicate.getLoc(), value, ArrayRef<int64_t>{1, 0});
+      }
+      tie.duplicate.getResult().replaceAllUsesWith(value);
+      tie.duplicate.erase();
+    }
+  }
+};
+} // namespace
+
+} // namespace hpc
