@@ -66,9 +66,9 @@ ShardingRule GatherOp::getShardingRule() {
   ShardingRule rule;
   rule.text = "gather";
   rule.linear = {LinearClause::Sum, {0}};
-  auto &data = rule.operands.emplace_back();
-  auto &indices = rule.operands.emplace_back();
-  auto &result = rule.results.emplace_back();
+  rule.operands.resize(2); // before references are taken
+  rule.results.resize(1);
+  auto &data = rule.operands[0], &indices = rule.operands[1], &result = rule.results[0];
   auto add = [&](int64_t size, bool canCut) {
     ShardingRule::DimFactors dim;
     if (size != 1) {
@@ -102,9 +102,12 @@ LogicalResult GatherOp::verify() {
 ShardingRule GatherNdOp::getShardingRule() {
   ShardingRule rule;
   rule.text = "gather_nd";
-  auto &data = rule.operands.emplace_back(shapeOf(getData()).size());
-  auto &indices = rule.operands.emplace_back(shapeOf(getIndices()).size());
-  auto &result = rule.results.emplace_back(shapeOf(getResult()).size());
+  rule.operands.resize(2); // before references are taken
+  rule.results.resize(1);
+  auto &data = rule.operands[0], &indices = rule.operands[1], &result = rule.results[0];
+  data.resize(shapeOf(getData()).size());
+  indices.resize(shapeOf(getIndices()).size());
+  result.resize(shapeOf(getResult()).size());
   auto fixed = [&](ShardingRule::DimFactors &dim, int64_t size, bool canCut) {
     if (size == 1)
       return;
