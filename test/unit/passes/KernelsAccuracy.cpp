@@ -1,0 +1,58 @@
+// Errors of the generated exp, tanh and erf in ulp of f32 against libm in double precision, over every exponent with many mantissas.
+// The bounds are those that passes/Kernels/Approximations.cpp states.
+#include "KernelsHarness.h"
+
+namespace hpc::test {
+namespace {
+
+double ulp(float value) {
+  float magnitude = std::max(std::fabs(value), std::numeric_limits<float>::min());
+  return std::ldexp(1.0, std::ilogb(magnitude) - 23);
+}
+
+/// All floats whose low 13 bits are a varying pattern: 2^19 of them, of both signs.
+Tensor sampledFloats() {
+  Tensor tensor(DType::F32, {512, 1024});
+  for (uint32_t i = 0; i < (1u << 19); ++i) {
+    uint32_t bits = (i << 13) | (i * 2654435761u >> 19);
+    float value;
+    std::memcpy(&value, &bits, sizeof value);
+    tensor.floats[i] = double(value);
+  }
+  return tensor;
+}
+
+struct Accuracy : KernelTest {
+  void measure(const std::string &op, double (*exact)(double), double bound) {
+    std::string type = "tensor<512x1024xf32>";
+    parse("func.func @main(%x: " + type + ") -> " + type + " {\n  %r = nn." + op + " %x : " + type + " -> " + type + "\n  return %r : " + type + "\n}");
+    runPasses();
+    LoadedCode code(*module);
+    Tensor x = sampledFloats(), actual;
+    module->walk([&](nn::FusedOp region) { actual = call(code, region, {&x}, {}, 0)[0]; });
+    double worst = 0, at = 0;
+    for (int64_t i = 0; i < x.size(); ++i) {
+      double expected = exact(x.floats[i]);
+      float rounded = float(expected);
+      if (std::isnan(expected) || std::isinf(rounded)) {
+        EXPECT_TRUE(std::isnan(expected) ? std::isnan(actual.floats[i]) : actual.floats[i] == double(rounded) || expected < 3.5e38)
+            << op << "(" << x.floats[i] << ") = " << actual.floats[i];
+        continue;
+      }
+      double error = std::fabs(actual.floats[i] - expected) / ulp(rounded);
+      if (error > worst)
+        worst = error, at = x.floats[i];
+    }
+    RecordProperty(op + "_ulp", std::to_string(worst));
+    std::printf("%s: %.3f ulp at %.9g\n", op.c_str(), worst, at);
+    EXPECT_LE(worst, bound) << op << " at " << at;
+  }
+};
+
+TEST_F(Accuracy, Exp) { measure("exp", [](double x) { return std::exp(x); }, 0.9); }
+TEST_F(Accuracy, Tanh) { measure("tanh", [](double x) { return std::tanh(x); }, 1.5); }
+TEST_F(Accuracy, Erf) { measure("erf", [](double x) { return std::erf(x); }, 1.0); }
+TEST_F(Accuracy, Sigmoid) { measure("sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); }, 3.0); }
+
+} // namespace
+} // namespace hpc::test

@@ -1,0 +1,226 @@
+// Runs machine code of regions beside the interpreter. The interpreter runs a module of fused regions and shows every value; each region's
+// kernel then gets the very operands and must give the same results.
+// Buffers end at an unmapped page and start as NaN, so that reading or writing outside, or leaving an element out, is seen.
+#pragma once
+
+#include "compiler/ElementType.h"
+#include "compiler/Interpreter/Interpreter.h"
+#include "passes/Kernels/Passes.h"
+
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "gtest/gtest.h"
+
+#include <cmath>
+#include <cstring>
+#include <dlfcn.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace hpc::test {
+
+class GuardedBuffer {
+public:
+  explicit GuardedBuffer(size_t bytes) {
+    size_t page = size_t(sysconf(_SC_PAGESIZE));
+    mapped = (bytes + page - 1) / page * page + page;
+    memory = static_cast<char *>(mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    mprotect(memory + mapped - page, page, PROT_NONE);
+    std::memset(memory, 0xFF, mapped - page);
+    data = memory + mapped - page - bytes;
+  }
+  GuardedBuffer(const GuardedBuffer &) = delete;
+  ~GuardedBuffer() { munmap(memory, mapped); }
+  char *data;
+
+private:
+  char *memory;
+  size_t mapped;
+};
+
+/// The shared object of a module.
+class LoadedCode {
+public:
+  explicit LoadedCode(ModuleOp module) {
+    auto code = module->getAttrOfType<DenseElementsAttr>("hpc.code");
+    int file = memfd_create("kernels", 0);
+    ArrayRef<char> bytes = code.getRawData();
+    EXPECT_EQ(write(file, bytes.data(), bytes.size()), ssize_t(bytes.size()));
+    handle = dlopen(("/proc/self/fd/" + std::to_string(file)).c_str(), RTLD_NOW | RTLD_LOCAL);
+    EXPECT_NE(handle, nullptr) << dlerror();
+    close(file);
+  }
+  ~LoadedCode() {
+    if (handle)
+      dlclose(handle);
+  }
+  using Function = void (*)(void *const *, const int64_t *, int64_t, int64_t);
+  Function find(StringRef symbol) const { return reinterpret_cast<Function>(dlsym(handle, symbol.str().c_str())); }
+
+private:
+  void *handle;
+};
+
+/// Relative to max(1, |expected|), by dtype: a few roundings of the type.
+inline double toleranceOf(DType dtype) {
+  return dtype == DType::F64 ? 4e-15 : dtype == DType::F16 ? 2e-3 : dtype == DType::BF16 ? 1.6e-2 : 1e-6;
+}
+
+struct KernelTest : testing::Test {
+  MLIRContext context;
+  OwningOpRef<ModuleOp> module;
+  double toleranceScale = 1;
+  int numKernelRuns = 0;
+
+  KernelTest() { context.loadDialect<nn::NNDialect, dist::DistDialect, pipe::PipeDialect, func::FuncDialect>(); }
+
+  void parse(const std::string &text) {
+    module = parseSourceString<ModuleOp>(text, &context);
+    ASSERT_TRUE(module) << text;
+  }
+
+  void runPasses() {
+    PassManager manager(&context);
+    manager.addPass(createPackCollectives());
+    manager.addPass(createDecomposeComposites());
+    manager.addPass(createFoldTransposes());
+    manager.addPass(createFuseRegions());
+    manager.addPass(createEmitKernels());
+    manager.addPass(createVerifyKernels());
+    ASSERT_TRUE(succeeded(manager.run(*module)));
+  }
+
+  static bool isHeld(Type type, const dist::Mesh &mesh, int64_t coordinate, int64_t element) {
+    dist::ShardingAttr sharding = dist::shardingAttrOf(type);
+    if (!sharding)
+      return true;
+    ArrayRef<int64_t> shape = cast<RankedTensorType>(type).getShape();
+    std::vector<int64_t> at = mesh.coordinate(coordinate);
+    for (int64_t dim = int64_t(shape.size()) - 1; dim >= 0; element /= shape[dim], --dim)
+      if (dist::globalIndex(sharding.getValue().dims[dim], mesh, at, element % shape[dim]) < 0)
+        return false;
+    return true;
+  }
+
+  void expectClose(const Tensor &actual, const Tensor &expected, Type type, const dist::Mesh &mesh, int64_t coordinate,
+                   const std::string &what) {
+    ASSERT_EQ(actual.shape, expected.shape) << what;
+    int failures = 0;
+    for (int64_t i = 0; i < expected.size() && failures < 5; ++i) {
+      if (!isHeld(type, mesh, coordinate, i))
+        continue;
+      double a = actual.number(i), b = expected.number(i);
+      bool isClose = expected.isFloat() ? a == b || (std::isnan(a) && std::isnan(b)) ||
+                                              std::abs(a - b) <= toleranceScale * toleranceOf(expected.dtype) * std::max(1.0, std::abs(b))
+                                        : actual.ints[i] == expected.ints[i];
+      failures += !isClose;
+      EXPECT_TRUE(isClose) << what << " element " << i << ": " << a << ", expected " << b << ", coordinate " << coordinate;
+    }
+  }
+
+  /// Calls the kernel of `region` in two parts, the later rows first.
+  std::vector<Tensor> call(const LoadedCode &code, nn::FusedOp region, ArrayRef<const Tensor *> operands, const dist::Mesh &mesh,
+                           int64_t coordinate) {
+    std::vector<std::unique_ptr<GuardedBuffer>> buffers;
+    std::vector<void *> arguments;
+    auto add = [&](size_t bytes) {
+      buffers.push_back(std::make_unique<GuardedBuffer>(bytes));
+      arguments.push_back(buffers.back()->data);
+    };
+    for (const Tensor *operand : operands) {
+      std::vector<std::byte> bytes = tensorToBytes(*operand);
+      add(bytes.size());
+      std::memcpy(arguments.back(), bytes.data(), bytes.size());
+    }
+    for (Type type : region.getResultTypes())
+      add(size_t(elementCount(cast<RankedTensorType>(type).getShape()) * byteSize(dtypeOf(type))));
+    std::vector<int64_t> scalars;
+    for (Attribute entry : region->getAttrOfType<ArrayAttr>("scalars")) {
+      auto scalar = cast<DictionaryAttr>(entry);
+      dist::SubDim sub = scalar.getAs<dist::ShardingAttr>("dim").getValue().dims[0][0];
+      dist::Range held = dist::heldDigits(sub, mesh, mesh.coordinate(coordinate));
+      scalars.push_back(scalar.getAs<StringAttr>("kind") == "extent" ? held.extent : held.start);
+    }
+    LoadedCode::Function function = code.find(region.getSymbol());
+    EXPECT_NE(function, nullptr) << region.getSymbol().str();
+    int64_t rows = region->getAttrOfType<IntegerAttr>("rows").getInt();
+    function(arguments.data(), scalars.data(), rows / 2, rows);
+    function(arguments.data(), scalars.data(), 0, rows / 2);
+    ++numKernelRuns;
+    std::vector<Tensor> results;
+    for (auto [i, type] : llvm::enumerate(region.getResultTypes()))
+      results.push_back(tensorFromBytes(dtypeOf(type), cast<RankedTensorType>(type).getShape(),
+                                        static_cast<std::byte *>(arguments[operands.size() + i])));
+    return results;
+  }
+
+  /// 1. The interpreter's answer does not change by the passes. 2. Every region's machine code gives what the interpreter gives.
+  /// The passes run on the first call alone.
+  void check(StringRef function, const std::vector<Tensor> &inputs, bool partitioned = false) {
+    ASSERT_TRUE(module);
+    dist::Mesh mesh = partitioned ? dist::meshOf(*module) : dist::Mesh{};
+    RunOptions options;
+    auto run = [&](const RunOptions &options) {
+      auto op = module->lookupSymbol<func::FuncOp>(function);
+      return partitioned ? runPartitioned(op, inputs, mesh, options) : runFunction(op, inputs, options);
+    };
+    if (!(*module)->hasAttr("hpc.code")) {
+      OwningOpRef<ModuleOp> before(module->clone());
+      runPasses();
+      if (HasFatalFailure())
+        return;
+      auto op = before->lookupSymbol<func::FuncOp>(function);
+      Expected<std::vector<Tensor>> serial = partitioned ? runPartitioned(op, inputs, mesh, options) : runFunction(op, inputs, options);
+      ASSERT_TRUE(serial.ok()) << serial.status().text();
+      Expected<std::vector<Tensor>> fused = run(options);
+      ASSERT_TRUE(fused.ok()) << fused.status().text();
+      for (size_t i = 0; i < serial->size(); ++i)
+        expectClose((*fused)[i], (*serial)[i], RankedTensorType::get((*serial)[i].shape, Float32Type::get(&context)), mesh, 0,
+                    "interpreted after the passes, result " + std::to_string(i));
+    }
+    DenseMap<Value, LocalTensors> values;
+    options.observe = [&](Value value, const LocalTensors &tensors) {
+      values[value] = tensors;
+      return Status();
+    };
+    Expected<std::vector<Tensor>> results = run(options);
+    ASSERT_TRUE(results.ok()) << results.status().text();
+    LoadedCode code(*module);
+    module->lookupSymbol<func::FuncOp>(function).walk([&](nn::FusedOp region) {
+      for (int64_t coordinate = 0; coordinate < mesh.numCoordinates(); ++coordinate) {
+        SmallVector<const Tensor *> operands;
+        for (Value operand : region.getOperands())
+          operands.push_back(values.lookup(operand)[coordinate].get());
+        std::vector<Tensor> actual = call(code, region, operands, mesh, coordinate);
+        for (auto [i, result] : llvm::enumerate(region.getResults()))
+          expectClose(actual[i], *values.lookup(result)[coordinate], result.getType(), mesh, coordinate,
+                      region.getSymbol().str() + " result " + std::to_string(i));
+      }
+    });
+  }
+
+  /// A body of @main from its arguments to %r.
+  void checkBody(const std::string &arguments, const std::string &body, const std::string &type, const std::vector<Tensor> &inputs) {
+    parse("func.func @main(" + arguments + ") -> " + type + " {\n" + body + "\n  return %r : " + type + "\n}");
+    if (!HasFatalFailure())
+      check("main", inputs);
+  }
+};
+
+/// Numbers without a pattern, in [-3, 3).
+inline Tensor someFloats(ArrayRef<int64_t> shape, unsigned seed = 1) {
+  Tensor tensor(DType::F32, shape);
+  uint32_t state = seed * 2654435761u + 12345u;
+  for (double &value : tensor.floats) {
+    state = state * 1664525u + 1013904223u;
+    value = double(float((state >> 8) / double(1 << 24) * 6 - 3));
+  }
+  return tensor;
+}
+inline Tensor someInts(ArrayRef<int64_t> shape, std::vector<int64_t> values) {
+  Tensor tensor(DType::I64, shape);
+  tensor.ints = std::move(values);
+  return tensor;
+}
+
+} // namespace hpc::test
