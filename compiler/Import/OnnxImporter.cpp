@@ -135,18 +135,16 @@ private:
     return Status::success();
   }
 
-  /// Frees folded tensors that nothing reads any more.
+  /// Frees folded tensors that nothing reads any more. A value with two names (an Identity's, a Cast's that changes nothing) stays.
   void forgetInputs(const Node &node) {
     for (const std::string &input : node.inputs) {
-      auto count = readers.find(input);
-      if (input.empty() || --count->second || initializers.count(input))
+      if (input.empty())
         continue;
       Value value = values[input];
-      bool shared = llvm::any_of(node.outputs, [&](const std::string &output) { return !output.empty() && values[output] == value; });
-      if (!shared && !aliased.count(value))
+      if (llvm::any_of(node.outputs, [&](const std::string &output) { return !output.empty() && values[output] == value; }))
+        aliased.insert(value);
+      if (--readers[input] == 0 && !initializers.count(input) && !aliased.count(value))
         builder.forget(value);
-      if (shared)
-        aliased.insert(value); // an Identity or a reshape that changes nothing
     }
   }
 
