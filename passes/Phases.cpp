@@ -22,6 +22,7 @@ static void buildRaise(OpPassManager &passes, const Options &) {
   passes.addPass(createSimplify());       // spellings that differ in nothing, so that the matchers see few of them
   passes.addPass(createRaiseLayerNorm()); // before linear: norms on [B*S, C] move as one op
   passes.addPass(createRaiseGelu());      // likewise
+  passes.addPass(createRaiseSoftmax());   // likewise, and attention is found by it
   passes.addPass(createRaiseLinear());    // [B*S, C] becomes [B, S, C], and the reshapes round heads come together
   passes.addPass(createRaiseAttention()); // last: it needs q, k and v as [B, H, S, D]
   passes.addPass(createSimplify());       // what the patterns left over
