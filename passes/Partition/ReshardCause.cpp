@@ -23,7 +23,7 @@ static std::string originOf(Operation *op, const std::string &axis) {
 /// The op that reduces over `axis`: a partial sum may have come through linear ops since.
 static Operation *findReduction(Value value, const std::string &axis) {
   Operation *op = value.getDefiningOp();
-  while (op && originOf(op, axis).empty()) {
+  while (op) {
     auto partial = llvm::find_if(op->getOperands(), [&](Value operand) { return llvm::is_contained(shardingOf(operand).partial, axis); });
     if (partial == op->getOperands().end())
       break;

@@ -1,5 +1,5 @@
 // Conflicts between activations, decided by bytes moved: a cut that some neighbour cannot follow is given up where that moves less.
-// Weights and seeds are never given up here, so an op keeps every cut that it shares with a parameter.
+// A cut is weighed where it is as a whole (all ops along which it flowed), then op by op. Weights and seeds are never given up here.
 #include "compiler/Dialect/NN/NN.h"
 #include "passes/Propagate/Propagation.h"
 
@@ -16,7 +16,9 @@ std::vector<Sharding> distinct(std::vector<Sharding> shardings) {
 }
 
 namespace {
-/// Bytes first; then the number of collectives, each of which has a latency.
+/// A factor of an op.
+using Node = std::pair<int, int>;
+
 struct Cost {
   int64_t bytes = 0, collectives = 0;
   Cost &operator+=(const Cost &other) {
@@ -24,7 +26,8 @@ struct Cost {
     collectives += other.collectives;
     return *this;
   }
-  bool operator<(const Cost &other) const { return std::tie(bytes, collectives) < std::tie(other.bytes, other.collectives); }
+  /// A collective takes as long as some bytes however few it moves: an all-reduce beats a reduce-scatter and an all-gather later.
+  int64_t total() const { return bytes + collectives * (int64_t(64) << 10); }
 };
 } // namespace
 
@@ -32,52 +35,108 @@ class ConflictCosts {
 public:
   ConflictCosts(Propagation &propagation) : propagation(propagation), mesh(propagation.mesh) {}
 
-  /// One sweep; whether anything was given up.
-  bool sweep() {
+  /// One round over the groups of factors that carry one cut, then over single factors; whether anything was given up.
+  bool round() {
     bool changed = false;
-    for (OpState &state : propagation.ops)
-      for (unsigned factor = 0; factor < state.sharding.factors.size(); ++factor)
-        if (mayGiveUp(state, factor))
-          changed |= tryGivingUp(state, factor);
+    for (const std::vector<Node> &group : groups())
+      changed |= tryGivingUp(group);
+    for (int op = 0; op < int(propagation.ops.size()); ++op)
+      for (int factor = 0; factor < int(propagation.ops[op].sharding.factors.size()); ++factor)
+        if (mayGiveUp({op, factor}))
+          changed |= tryGivingUp({Node(op, factor)});
     return changed;
   }
 
 private:
-  bool mayGiveUp(const OpState &state, unsigned factor) const {
-    AxisNames axes = axesOf(state.sharding.factors[factor]);
-    if (axes.empty() || state.anchored[factor] || llvm::is_contained(axes, "mb"))
+  /// Not what a seed, a weight (two dims or more; a bias follows) or the batch asks for.
+  bool mayGiveUp(Node node) const {
+    const OpState &state = propagation.ops[node.first];
+    AxisNames axes = axesOf(state.sharding.factors[node.second]);
+    if (axes.empty() || state.anchored[node.second] || intersects(axes, {"mb", "dp"}))
       return false;
-    for (auto [index, operand] : llvm::enumerate(state.op->getOperands()))
-      if (isa_and_present<nn::ParameterOp>(operand.getDefiningOp()))
-        for (const ShardingRule::DimFactors &dim : state.sharding.rule.operands[index])
-          if (llvm::is_contained(dim, int(factor)))
-            return false;
+    for (auto [index, operand] : llvm::enumerate(state.op->getOperands())) {
+      if (!isa_and_present<nn::ParameterOp>(operand.getDefiningOp()))
+        continue;
+      bool fixed = nn::tensorType(operand).getRank() >= 2 || propagation.sources[propagation.sourceIndex.lookup(operand)].seeded;
+      for (const ShardingRule::DimFactors &dim : state.sharding.rule.operands[index])
+        if (fixed && llvm::is_contained(dim, node.second))
+          return false;
+    }
     return true;
   }
 
-  bool tryGivingUp(OpState &state, unsigned factor) {
-    Cost cut = costAround(state);
-    if (cut.bytes == 0)
+  /// Factors that may be given up, joined where a value carries a cut from one to the other.
+  std::vector<std::vector<Node>> groups() {
+    std::map<Node, Node> parent; // a forest over the nodes, roots point to themselves
+    for (int op = 0; op < int(propagation.ops.size()); ++op)
+      for (int factor = 0; factor < int(propagation.ops[op].sharding.factors.size()); ++factor)
+        if (mayGiveUp({op, factor}))
+          parent[{op, factor}] = {op, factor};
+    auto root = [&](Node node) {
+      while (parent[node] != node)
+        node = parent[node] = parent[parent[node]];
+      return node;
+    };
+    for (auto &entry : parent) {
+      OpState &state = propagation.ops[entry.first.first];
+      for (auto [index, operand] : llvm::enumerate(state.op->getOperands())) {
+        OpState *producer = propagation.producerOf(operand);
+        if (!producer)
+          continue;
+        auto &sides = producer->sharding.rule.results[cast<OpResult>(operand).getResultNumber()];
+        for (auto [dim, theirs] : llvm::zip(state.sharding.rule.operands[index], sides))
+          if (llvm::is_contained(dim, entry.first.second))
+            for (int factor : theirs)
+              if (Node other(int(producer - propagation.ops.data()), factor); parent.count(other))
+                parent[root(other)] = root(entry.first);
+      }
+    }
+    std::map<Node, std::vector<Node>> byRoot;
+    for (auto &entry : parent)
+      byRoot[root(entry.first)].push_back(entry.first);
+    std::vector<std::vector<Node>> result;
+    for (auto &entry : byRoot)
+      result.push_back(std::move(entry.second));
+    return result;
+  }
+
+  bool tryGivingUp(const std::vector<Node> &nodes) {
+    std::vector<int> members;
+    for (Node node : nodes)
+      if (members.empty() || members.back() != node.first)
+        members.push_back(node.first);
+    Cost before = costAround(members);
+    if (before.bytes == 0)
       return false;
-    OpSharding before = state.sharding;
-    state.sharding.factors[factor] = uncutFactors(before.rule)[factor];
-    propagation.choosePassing(state);
-    if (costAround(state) < cut)
+    std::vector<OpSharding> kept;
+    for (int member : members)
+      kept.push_back(propagation.ops[member].sharding);
+    for (Node node : nodes) {
+      OpSharding &sharding = propagation.ops[node.first].sharding;
+      sharding.factors[node.second] = uncutFactors(sharding.rule)[node.second];
+    }
+    for (int member : members)
+      propagation.choosePassing(propagation.ops[member]);
+    if (costAround(members).total() < before.total())
       return true;
-    state.sharding = before;
+    for (auto [member, sharding] : llvm::zip(members, kept))
+      propagation.ops[member].sharding = sharding;
     return false;
   }
 
-  /// What the op's operands and results cost on their way to all their users, and what a composite pays for an internal cut.
-  Cost costAround(const OpState &state) {
-    Cost cost = internalCost(state);
-    SmallVector<Value> values;
-    llvm::append_range(values, state.op->getOperands());
-    llvm::append_range(values, state.op->getResults());
-    llvm::SmallPtrSet<Value, 8> seen;
-    for (Value value : values)
-      if (seen.insert(value).second)
-        cost += costOf(value);
+  /// What the ops' operands and results cost on their way to all their users, and what composites pay for an internal cut.
+  Cost costAround(ArrayRef<int> members) {
+    Cost cost;
+    llvm::SmallPtrSet<Value, 16> seen;
+    for (int member : members) {
+      const OpState &state = propagation.ops[member];
+      cost += internalCost(state);
+      SmallVector<Value> values(state.op->getOperands());
+      llvm::append_range(values, state.op->getResults());
+      for (Value value : values)
+        if (seen.insert(value).second)
+          cost += costOf(value);
+    }
     return cost;
   }
 
@@ -145,8 +204,8 @@ private:
 
 void Propagation::weighConflicts() {
   ConflictCosts costs(*this);
-  // Each sweep only gives up, so the number of sweeps is bounded; in practice the second finds nothing.
-  while (costs.sweep()) {
+  // Each round only gives up, so the number of rounds is bounded; in practice the second or third finds nothing.
+  while (costs.round()) {
   }
 }
 

@@ -36,6 +36,9 @@ void Propagation::remarkOnConflicts(OpState &state) {
     bool conflict = llvm::any_of(*steps, [](const ReshardStep &step) {
       return step.kind == ReshardStep::AllGather || step.kind == ReshardStep::AllToAll || step.kind == ReshardStep::Permute;
     });
+    for (OpOperand &use : operand.getUses()) // one remark for each value and wanted sharding
+      if (OpState *user = stateOf(use.getOwner()); user && user < &state && user->sharding.operand(use.getOperandNumber(), mesh) == wanted)
+        conflict = false;
     if (conflict)
       state.op->emitRemark() << "[hpc-propagate-shardings] operand " << index << " is " << toString(has) << ", the op needs "
                              << toString(wanted) << ": " << bytesMoved(*steps, mesh, (nn::tensorType(operand).getElementTypeBitWidth() + 7) / 8)
