@@ -1,0 +1,82 @@
+// RUN: hpc-opt %s --hpc-simplify --split-input-file | FileCheck %s
+
+// Neutral elements and squares: if one survives, a matcher behind it misses.
+// CHECK-LABEL: func.func @main(
+// CHECK-SAME: %[[X:.*]]: tensor<2x3xf32>
+// CHECK-NEXT: %[[S:.*]] = nn.mul %[[X]], %[[X]]
+// CHECK-NEXT: return %[[S]], %[[X]]
+func.func @main(%x: tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>) {
+  %zero = nn.constant dense<0.0> : tensor<f32> : tensor<f32>
+  %one = nn.constant dense<1.0> : tensor<1xf32> : tensor<1xf32>
+  %two = nn.constant dense<2.0> : tensor<f32> : tensor<f32>
+  %a = nn.mul %one, %x : tensor<1xf32>, tensor<2x3xf32> -> tensor<2x3xf32>
+  %b = nn.add %a, %zero : tensor<2x3xf32>, tensor<f32> -> tensor<2x3xf32>
+  %c = nn.sub %b, %zero : tensor<2x3xf32>, tensor<f32> -> tensor<2x3xf32>
+  %d = nn.div %c, %one : tensor<2x3xf32>, tensor<1xf32> -> tensor<2x3xf32>
+  %e = nn.pow %d, %two : tensor<2x3xf32>, tensor<f32> -> tensor<2x3xf32>
+  %f = nn.cast %d : tensor<2x3xf32> -> tensor<2x3xf32>
+  return %e, %f : tensor<2x3xf32>, tensor<2x3xf32>
+}
+
+// -----
+
+// A neutral element that broadcasts changes the shape and stays; so does 0 - x.
+// CHECK-LABEL: func.func @main
+// CHECK: nn.mul
+// CHECK: nn.sub
+func.func @main(%x: tensor<3xf32>) -> (tensor<2x3xf32>, tensor<3xf32>) {
+  %ones = nn.constant dense<1.0> : tensor<2x1xf32> : tensor<2x1xf32>
+  %zero = nn.constant dense<0.0> : tensor<f32> : tensor<f32>
+  %a = nn.mul %x, %ones : tensor<3xf32>, tensor<2x1xf32> -> tensor<2x3xf32>
+  %b = nn.sub %zero, %x : tensor<f32>, tensor<3xf32> -> tensor<3xf32>
+  return %a, %b : tensor<2x3xf32>, tensor<3xf32>
+}
+
+// -----
+
+// Only a division whose reciprocal is exact becomes a product, else results would round differently from the model's.
+// CHECK-LABEL: func.func @main
+// CHECK: %[[EIGHTH:.*]] = nn.constant dense<1.250000e-01>
+// CHECK: nn.mul %{{.*}}, %[[EIGHTH]]
+// CHECK: nn.div
+// CHECK: nn.div {{.*}} tensor<3xi64>
+func.func @main(%x: tensor<3xf32>, %n: tensor<3xi64>) -> (tensor<3xf32>, tensor<3xf32>, tensor<3xi64>) {
+  %eight = nn.constant dense<8.0> : tensor<f32> : tensor<f32>
+  %three = nn.constant dense<3.0> : tensor<f32> : tensor<f32>
+  %two = nn.constant dense<2> : tensor<i64> : tensor<i64>
+  %a = nn.div %x, %eight : tensor<3xf32>, tensor<f32> -> tensor<3xf32>
+  %b = nn.div %x, %three : tensor<3xf32>, tensor<f32> -> tensor<3xf32>
+  %c = nn.div %n, %two : tensor<3xi64>, tensor<i64> -> tensor<3xi64>
+  return %a, %b, %c : tensor<3xf32>, tensor<3xf32>, tensor<3xi64>
+}
+
+// -----
+
+// Transposes of transposes are one, a swap of the last two dims is the matmul's flag, and two that undo each other are none.
+// CHECK-LABEL: func.func @main(
+// CHECK-SAME: %[[X:[^:]*]]: tensor<2x3x4xf32>, %[[Y:[^:]*]]: tensor<2x5x4xf32>
+// CHECK-NEXT: %[[P:.*]] = nn.matmul %[[X]], %[[Y]] {transpose_rhs}
+// CHECK-NEXT: %[[Q:.*]] = nn.matmul %[[X]], %[[X]] {transpose_lhs}
+// CHECK-NEXT: return %[[P]], %[[Q]], %[[X]]
+func.func @main(%x: tensor<2x3x4xf32>, %y: tensor<2x5x4xf32>) -> (tensor<2x3x5xf32>, tensor<2x4x4xf32>, tensor<2x3x4xf32>) {
+  %t = nn.transpose %y {permutation = array<i64: 1, 0, 2>} : tensor<2x5x4xf32> -> tensor<5x2x4xf32>
+  %u = nn.transpose %t {permutation = array<i64: 1, 2, 0>} : tensor<5x2x4xf32> -> tensor<2x4x5xf32>
+  %p = nn.matmul %x, %u : tensor<2x3x4xf32>, tensor<2x4x5xf32> -> tensor<2x3x5xf32>
+  %v = nn.transpose %x {permutation = array<i64: 0, 2, 1>} : tensor<2x3x4xf32> -> tensor<2x4x3xf32>
+  %q = nn.matmul %v, %x : tensor<2x4x3xf32>, tensor<2x3x4xf32> -> tensor<2x4x4xf32>
+  %w = nn.transpose %v {permutation = array<i64: 0, 2, 1>} : tensor<2x4x3xf32> -> tensor<2x3x4xf32>
+  return %p, %q, %w : tensor<2x3x5xf32>, tensor<2x4x4xf32>, tensor<2x3x4xf32>
+}
+
+// -----
+
+// Equal ops are one op, dead ones none: matchers compare values.
+// CHECK-LABEL: func.func @main
+// CHECK: %[[E:.*]] = nn.exp
+// CHECK-NEXT: return %[[E]], %[[E]]
+func.func @main(%x: tensor<3xf32>) -> (tensor<3xf32>, tensor<3xf32>) {
+  %a = nn.exp %x : tensor<3xf32> -> tensor<3xf32>
+  %b = nn.exp %x : tensor<3xf32> -> tensor<3xf32>
+  %c = nn.log %x : tensor<3xf32> -> tensor<3xf32>
+  return %a, %b : tensor<3xf32>, tensor<3xf32>
+}

@@ -1,0 +1,47 @@
+// RUN: hpc-opt %s --hpc-tie-weights --split-input-file | FileCheck %s
+
+// Equal bytes are one weight: if not, a tied embedding is stored, sharded and trained twice. Its names stay findable.
+// CHECK-LABEL: func.func @main
+// CHECK: %[[W:.*]] = nn.parameter "wte" {aliases = ["transformer.wte", "head"]
+// CHECK-NOT: nn.parameter
+// CHECK: nn.embedding %[[W]]
+// CHECK: nn.matmul {{.*}}, %[[W]] {transpose_rhs}
+func.func @main(%ids: tensor<2xi64>, %x: tensor<2x2xf32>) -> (tensor<2x2xf32>, tensor<2x3xf32>) {
+  %a = nn.parameter "wte" {value = dense<[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]> : tensor<3x2xf32>, aliases = ["transformer.wte"]} : tensor<3x2xf32>
+  %b = nn.parameter "head" {value = dense<[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]> : tensor<3x2xf32>} : tensor<3x2xf32>
+  %e = nn.embedding %a, %ids {vocabulary = 3 : i64} : tensor<3x2xf32>, tensor<2xi64> -> tensor<2x2xf32>
+  %y = nn.matmul %x, %b {transpose_rhs} : tensor<2x2xf32>, tensor<3x2xf32> -> tensor<2x3xf32>
+  return %e, %y : tensor<2x2xf32>, tensor<2x3xf32>
+}
+
+// -----
+
+// A transposed duplicate becomes a transpose of the table, even where the duplicate comes first: an embedding reads whole rows.
+// CHECK-LABEL: func.func @main
+// CHECK: %[[W:.*]] = nn.parameter "wte" {aliases = ["onnx::MatMul_7"]
+// CHECK-NEXT: %[[T:.*]] = nn.transpose %[[W]] {permutation = array<i64: 1, 0>}
+// CHECK-NOT: nn.parameter
+// CHECK: nn.embedding %[[W]]
+// CHECK: nn.matmul {{.*}}, %[[T]]
+func.func @main(%ids: tensor<2xi64>, %x: tensor<2x2xf32>) -> (tensor<2x2xf32>, tensor<2x3xf32>) {
+  %b = nn.parameter "onnx::MatMul_7" {value = dense<[[1.0, 3.0, 5.0], [2.0, 4.0, 6.0]]> : tensor<2x3xf32>} : tensor<2x3xf32>
+  %a = nn.parameter "wte" {value = dense<[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]> : tensor<3x2xf32>} : tensor<3x2xf32>
+  %e = nn.embedding %a, %ids {vocabulary = 3 : i64} : tensor<3x2xf32>, tensor<2xi64> -> tensor<2x2xf32>
+  %y = nn.matmul %x, %b : tensor<2x2xf32>, tensor<2x3xf32> -> tensor<2x3xf32>
+  return %e, %y : tensor<2x2xf32>, tensor<2x3xf32>
+}
+
+// -----
+
+// Not tied: other numbers, other types, and constant fills, which fresh biases share by accident.
+// CHECK-LABEL: func.func @main
+// CHECK-COUNT-6: nn.parameter
+func.func @main() -> (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf64>, tensor<2x2xf32>) {
+  %a = nn.parameter "zeros" {value = dense<0.0> : tensor<2xf32>} : tensor<2xf32>
+  %b = nn.parameter "more zeros" {value = dense<0.0> : tensor<2xf32>} : tensor<2xf32>
+  %c = nn.parameter "one two" {value = dense<[1.0, 2.0]> : tensor<2xf32>} : tensor<2xf32>
+  %d = nn.parameter "two one" {value = dense<[2.0, 1.0]> : tensor<2xf32>} : tensor<2xf32>
+  %e = nn.parameter "wide" {value = dense<[1.0, 2.0]> : tensor<2xf64>} : tensor<2xf64>
+  %f = nn.parameter "square" {value = dense<[[1.0, 2.0], [3.0, 4.0]]> : tensor<2x2xf32>} : tensor<2x2xf32>
+  return %a, %b, %c, %d, %e, %f : tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf64>, tensor<2x2xf32>
+}
