@@ -35,8 +35,9 @@ static std::optional<Chain> findChain(Value value, Type type, int depth = 0) {
   if (auto matmul = dyn_cast<nn::MatmulOp>(op))
     return Chain{matmul, 1, {}};
   if (isa<nn::MulOp, nn::DivOp>(op)) {
-    for (unsigned side : isa<nn::DivOp>(op) ? ArrayRef<unsigned>{1} : ArrayRef<unsigned>{1, 0}) {
-      std::optional<double> number = scalarOf(op->getOperand(side));
+    for (unsigned side : {1u, 0u}) {
+      bool isFactor = side == 1 || isa<nn::MulOp>(op);
+      std::optional<double> number = isFactor ? scalarOf(op->getOperand(side)) : std::nullopt;
       std::optional<Chain> chain = number ? findChain(op->getOperand(1 - side), type, depth + 1) : std::nullopt;
       // A bias that is scaled with the scores is not one of nn.attention.
       if (!chain || !chain->steps.empty())

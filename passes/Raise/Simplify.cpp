@@ -16,7 +16,9 @@ namespace hpc {
 
 /// x op `neutral` -> x, where that changes no shape. `commutes`: also neutral op x.
 template <typename Op> static LogicalResult dropNeutral(Op op, PatternRewriter &rewriter, double neutral, bool commutes) {
-  for (unsigned side : commutes ? ArrayRef<unsigned>{1, 0} : ArrayRef<unsigned>{1}) {
+  for (unsigned side : {1u, 0u}) {
+    if (side == 0 && !commutes)
+      break;
     Value other = op->getOperand(1 - side);
     std::optional<double> number = scalarOf(op->getOperand(side));
     if (!number || *number != neutral || other.getType() != op.getType())

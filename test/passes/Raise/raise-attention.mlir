@@ -1,0 +1,305 @@
+// RUN: hpc-opt %s --hpc-raise-attention --split-input-file | FileCheck %s
+
+// gpt2's spelling: scores divided, masked by a selection and by an addition, K from [B, S, H, D] by one transpose.
+// CHECK-LABEL: func.func @main(
+// CHECK-SAME: %[[Q:[^:]*]]: tensor<2x4x3x8xf32>, %[[K:[^:]*]]: tensor<2x3x4x8xf32>, %[[V:[^:]*]]: tensor<2x4x3x8xf32>
+// CHECK-NEXT: %[[T:.*]] = nn.transpose %[[K]] {permutation = array<i64: 0, 2, 1, 3>}
+// CHECK-NEXT: %[[Y:.*]] = nn.attention %[[Q]], %[[T]], %[[V]] {causal_offset = 0 : i64, scale = 0.3535{{.*}} : f64}
+// CHECK-NEXT: return %[[Y]]
+func.func @main(%q: tensor<2x4x3x8xf32>, %k: tensor<2x3x4x8xf32>, %v: tensor<2x4x3x8xf32>) -> tensor<2x4x3x8xf32> {
+  %root = nn.constant dense<2.8284270763397217> : tensor<f32> : tensor<f32>
+  %low = nn.constant dense<-3.40282347E+38> : tensor<f32> : tensor<f32>
+  %zero = nn.constant dense<0.0> : tensor<f32> : tensor<f32>
+  %i = nn.iota {dim = 0 : i64} : tensor<3x1xi64>
+  %j = nn.iota {dim = 1 : i64} : tensor<1x3xi64>
+  %c = nn.compare ge %i, %j : tensor<3x1xi64>, tensor<1x3xi64> -> tensor<3x3xi1>
+  %kt = nn.transpose %k {permutation = array<i64: 0, 2, 3, 1>} : tensor<2x3x4x8xf32> -> tensor<2x4x8x3xf32>
+  %s = nn.matmul %q, %kt : tensor<2x4x3x8xf32>, tensor<2x4x8x3xf32> -> tensor<2x4x3x3xf32>
+  %d = nn.div %s, %root : tensor<2x4x3x3xf32>, tensor<f32> -> tensor<2x4x3x3xf32>
+  %e = nn.select %c, %d, %low : tensor<3x3xi1>, tensor<2x4x3x3xf32>, tensor<f32> -> tensor<2x4x3x3xf32>
+  %a = nn.select %c, %zero, %low : tensor<3x3xi1>, tensor<f32>, tensor<f32> -> tensor<3x3xf32>
+  %b = nn.reshape %a : tensor<3x3xf32> -> tensor<1x1x3x3xf32>
+  %m = nn.add %e, %b : tensor<2x4x3x3xf32>, tensor<1x1x3x3xf32> -> tensor<2x4x3x3xf32>
+  %p = nn.softmax %m : tensor<2x4x3x3xf32> -> tensor<2x4x3x3xf32>
+  %y = nn.matmul %p, %v : tensor<2x4x3x3xf32>, tensor<2x4x3x8xf32> -> tensor<2x4x3x8xf32>
+  return %y : tensor<2x4x3x8xf32>
+}
+
+// -----
+
+// No mask, no scale.
+// CHECK-LABEL: func.func @main(
+// CHECK-SAME: %[[Q:[^:]*]]: tensor<2x4x3x8xf32>, %[[K:[^:]*]]: tensor<2x4x3x8xf32>, %[[V:[^:]*]]: tensor<2x4x3x8xf32>
+// CHECK-NEXT: nn.attention %[[Q]], %[[K]], %[[V]] {scale = 1.000000e+00 : f64}
+func.func @main(%q: tensor<2x4x3x8xf32>, %k: tensor<2x4x3x8xf32>, %v: tensor<2x4x3x8xf32>) -> tensor<2x4x3x8xf32> {
+  %s = nn.matmul %q, %k {transpose_rhs} : tensor<2x4x3x8xf32>, tensor<2x4x3x8xf32> -> tensor<2x4x3x3xf32>
+  %p = nn.softmax %s : tensor<2x4x3x3xf32> -> tensor<2x4x3x3xf32>
+  %y = nn.matmul %p, %v : tensor<2x4x3x3xf32>, tensor<2x4x3x8xf32> -> tensor<2x4x3x8xf32>
+  return %y : tensor<2x4x3x8xf32>
+}
+
+// -----
+
+// Other spellings of the causal mask: j < i + 2 negated, by rank-4 positions made from rank-1 ones, -infinity where true.
+// CHECK-LABEL: func.func @main(
+// CHECK-SAME: %[[Q:[^:]*]]: tensor<2x4x3x8xf32>, %[[K:[^:]*]]: tensor<2x4x3x8xf32>, %[[V:[^:]*]]: tensor<2x4x3x8xf32>
+// CHECK: nn.attention %[[Q]], %[[K]], %[[V]] {causal_offset = 1 : i64, scale = 5.000000e-01 : f64}
+func.func @main(%q: tensor<2x4x3x8xf32>, %k: tensor<2x4x3x8xf32>, %v: tensor<2x4x3x8xf32>) -> tensor<2x4x3x8xf32> {
+  %low = nn.constant dense<0xFF800000> : tensor<f32> : tensor<f32>
+  %half = nn.constant dense<0.5> : tensor<f32> : tensor<f32>
+  %two = nn.constant dense<2> : tensor<i64> : tensor<i64>
+  %n = nn.iota {dim = 0 : i64} : tensor<3xi64>
+  %r = nn.reshape %n : tensor<3xi64> -> tensor<1x1x3x1xi64>
+  %o = nn.add %r, %two : tensor<1x1x3x1xi64>, tensor<i64> -> tensor<1x1x3x1xi64>
+  %l = nn.compare lt %n, %o : tensor<3xi64>, tensor<1x1x3x1xi64> -> tensor<1x1x3x3xi1>
+  %c = nn.not %l : tensor<1x1x3x3xi1> -> tensor<1x1x3x3xi1>
+  %s = nn.matmul %q, %k {transpose_rhs} : tensor<2x4x3x8xf32>, tensor<2x4x3x8xf32> -> tensor<2x4x3x3xf32>
+  %h = nn.mul %half, %s : tensor<f32>, tensor<2x4x3x3xf32> -> tensor<2x4x3x3xf32>
+  %m = nn.select %c, %low, %h : tensor<1x1x3x3xi1>, tensor<f32>, tensor<2x4x3x3xf32> -> tensor<2x4x3x3xf32>
+  %p = nn.softmax %m : tensor<2x4x3x3xf32> -> tensor<2x4x3x3xf32>
+  %y = nn.matmul %p, %v : tensor<2x4x3x3xf32>, tensor<2x4x3x8xf32> -> tensor<2x4x3x8xf32>
+  return %y : tensor<2x4x3x8xf32>
+}
+
+// -----
+
+// A bias of weights beside a causal mask cannot mask anything, so the mask stays causal.
+// CHECK-LABEL: func.func @main(
+// CHECK-SAME: %[[Q:[^:]*]]: tensor<2x4x3x8xf32>, %[[K:[^:]*]]: tensor<2x4x3x8xf32>, %[[V:[^:]*]]: tensor<2x4x3x8xf32>
+// CHECK: %[[B:.*]] = nn.parameter "bias"
+// CHECK: nn.attention %[[Q]], %[[K]], %[[V]] bias %[[B]] : tensor<1x4x3x3xf32> {causal_offset = 0 : i64
+func.func @main(%q: tensor<2x4x3x8xf32>, %k: tensor<2x4x3x8xf32>, %v: tensor<2x4x3x8xf32>) -> tensor<2x4x3x8xf32> {
+  %low = nn.constant dense<-3.40282347E+38> : tensor<f32> : tensor<f32>
+  %i = nn.iota {dim = 0 : i64} : tensor<3x1xi64>
+  %j = nn.iota {dim = 1 : i64} : tensor<1x3xi64>
+  %c = nn.compare ge %i, %j : tensor<3x1xi64>, tensor<1x3xi64> -> tensor<3x3xi1>
+  %s = nn.matmul %q, %k {transpose_rhs} : tensor<2x4x3x8xf32>, tensor<2x4x3x8xf32> -> tensor<2x4x3x3xf32>
+  %b = nn.parameter "bias" {file = "w", offset = 0 : i64, bytes = 144 : i64, hashes = array<i64: 1>} : tensor<1x4x3x3xf32>
+  %a = nn.add %s, %b : tensor<2x4x3x3xf32>, tensor<1x4x3x3xf32> -> tensor<2x4x3x3xf32>
+  %m = nn.select %c, %a, %low : tensor<3x3xi1>, tensor<2x4x3x3xf32>, tensor<f32> -> tensor<2x4x3x3xf32>
+  %p = nn.softmax %m : tensor<2x4x3x3xf32> -> tensor<2x4x3x3xf32>
+  %y = nn.matmul %p, %v : tensor<2x4x3x3xf32>, tensor<2x4x3x8xf32> -> tensor<2x4x3x8xf32>
+  return %y : tensor<2x4x3x8xf32>
+}
+
+// -----
+
+// A mask that is data may hide a whole row. Then -3.4e38 for what is causally hidden counts like it: the causal mask must be part of the bias.
+// CHECK-LABEL: func.func @main(
+// CHECK-SAME: %[[Q:[^:]*]]: tensor<2x4x3x8xf32>, %[[K:[^:]*]]: tensor<2x4x3x8xf32>, %[[V:[^:]*]]: tensor<2x4x3x8xf32>
+// CHECK: %[[C:.*]] = nn.compare ge
+// CHECK: %[[M:.*]] = nn.select %[[C]], {{.*}} -> tensor<3x3xf32>
+// CHECK: %[[B:.*]] = nn.add %[[M]], %{{.*}} -> tensor<2x1x3x3xf32>
+// CHECK: nn.attention %[[Q]], %[[K]], %[[V]] bias %[[B]] : tensor<2x1x3x3xf32> {scale
+func.func @main(%q: tensor<2x4x3x8xf32>, %k: tensor<2x4x3x8xf32>, %v: tensor<2x4x3x8xf32>, %mask: tensor<2x1x1x3xf32>) -> tensor<2x4x3x8xf32> {
+  %low = nn.constant dense<-3.40282347E+38> : tensor<f32> : tensor<f32>
+  %i = nn.iota {dim = 0 : i64} : tensor<3x1xi64>
+  %j = nn.iota {dim = 1 : i64} : tensor<1x3xi64>
+  %c = nn.compare ge %i, %j : tensor<3x1xi64>, tensor<1x3xi64> -> tensor<3x3xi1>
+  %s = nn.matmul %q, %k {transpose_rhs} : tensor<2x4x3x8xf32>, tensor<2x4x3x8xf32> -> tensor<2x4x3x3xf32>
+  %e = nn.select %c, %s, %low : tensor<3x3xi1>, tensor<2x4x3x3xf32>, tensor<f32> -> tensor<2x4x3x3xf32>
+  %m = nn.add %e, %mask : tensor<2x4x3x3xf32>, tensor<2x1x1x3xf32> -> tensor<2x4x3x3xf32>
+  %p = nn.softmax %m : tensor<2x4x3x3xf32> -> tensor<2x4x3x3xf32>
+  %y = nn.matmul %p, %v : tensor<2x4x3x3xf32>, tensor<2x4x3x8xf32> -> tensor<2x4x3x8xf32>
+  return %y : tensor<2x4x3x8xf32>
+}
+
+// -----
+
+// With -infinity what is causally hidden is 0 in any row, so the mask of data alone is the bias.
+// CHECK-LABEL: func.func @main(
+// CHECK-SAME: %[[Q:[^:]*]]: tensor<2x4x3x8xf32>, %[[K:[^:]*]]: tensor<2x4x3x8xf32>, %[[V:[^:]*]]: tensor<2x4x3x8xf32>, %[[M:[^:]*]]:
+// CHECK: nn.attention %[[Q]], %[[K]], %[[V]] bias %[[M]] : tensor<2x1x1x3xf32> {causal_offset = 0 : i64
+func.func @main(%q: tensor<2x4x3x8xf32>, %k: tensor<2x4x3x8xf32>, %v: tensor<2x4x3x8xf32>, %mask: tensor<2x1x1x3xf32>) -> tensor<2x4x3x8xf32> {
+  %low = nn.constant dense<0xFF800000> : tensor<f32> : tensor<f32>
+  %i = nn.iota {dim = 0 : i64} : tensor<3x1xi64>
+  %j = nn.iota {dim = 1 : i64} : tensor<1x3xi64>
+  %c = nn.compare ge %i, %j : tensor<3x1xi64>, tensor<1x3xi64> -> tensor<3x3xi1>
+  %s = nn.matmul %q, %k {transpose_rhs} : tensor<2x4x3x8xf32>, tensor<2x4x3x8xf32> -> tensor<2x4x3x3xf32>
+  %e = nn.select %c, %s, %low : tensor<3x3xi1>, tensor<2x4x3x3xf32>, tensor<f32> -> tensor<2x4x3x3xf32>
+  %m = nn.add %e, %mask : tensor<2x4x3x3xf32>, tensor<2x1x1x3xf32> -> tensor<2x4x3x3xf32>
+  %p = nn.softmax %m : tensor<2x4x3x3xf32> -> tensor<2x4x3x3xf32>
+  %y = nn.matmul %p, %v : tensor<2x4x3x3xf32>, tensor<2x4x3x8xf32> -> tensor<2x4x3x8xf32>
+  return %y : tensor<2x4x3x8xf32>
+}
+
+// -----
+
+// A selection by data becomes a bias of 0 and the low number.
+// CHECK-LABEL: func.func @main(
+// CHECK-SAME: %[[Q:[^:]*]]: tensor<2x4x3x8xf32>, %[[K:[^:]*]]: tensor<2x4x3x8xf32>, %[[V:[^:]*]]: tensor<2x4x3x8xf32>, %[[C:[^:]*]]:
+// CHECK: %[[B:.*]] = nn.select %[[C]], %{{.*}} : tensor<2x1x1x3xi1>, tensor<f32>, tensor<f32> -> tensor<2x1x1x3xf32>
+// CHECK: nn.attention %[[Q]], %[[K]], %[[V]] bias %[[B]] : tensor<2x1x1x3xf32> {scale
+func.func @main(%q: tensor<2x4x3x8xf32>, %k: tensor<2x4x3x8xf32>, %v: tensor<2x4x3x8xf32>, %c: tensor<2x1x1x3xi1>) -> tensor<2x4x3x8xf32> {
+  %low = nn.constant dense<-3.40282347E+38> : tensor<f32> : tensor<f32>
+  %s = nn.matmul %q, %k {transpose_rhs} : tensor<2x4x3x8xf32>, tensor<2x4x3x8xf32> -> tensor<2x4x3x3xf32>
+  %m = nn.select %c, %s, %low : tensor<2x1x1x3xi1>, tensor<2x4x3x3xf32>, tensor<f32> -> tensor<2x4x3x3xf32>
+  %p = nn.softmax %m : tensor<2x4x3x3xf32> -> tensor<2x4x3x3xf32>
+  %y = nn.matmul %p, %v : tensor<2x4x3x3xf32>, tensor<2x4x3x8xf32> -> tensor<2x4x3x8xf32>
+  return %y : tensor<2x4x3x8xf32>
+}
+
+// -----
+
+// A conjunction of causal and data with -infinity: the causal part is the attribute, the rest the bias.
+// CHECK-LABEL: func.func @main(
+// CHECK-SAME: %[[Q:[^:]*]]: tensor<2x4x3x8xf32>, %[[K:[^:]*]]: tensor<2x4x3x8xf32>, %[[V:[^:]*]]: tensor<2x4x3x8xf32>, %[[D:[^:]*]]:
+// CHECK: %[[B:.*]] = nn.select %[[D]]
+// CHECK: nn.attention %[[Q]], %[[K]], %[[V]] bias %[[B]] : tensor<2x1x1x3xf32> {causal_offset = 0 : i64
+func.func @main(%q: tensor<2x4x3x8xf32>, %k: tensor<2x4x3x8xf32>, %v: tensor<2x4x3x8xf32>, %d: tensor<2x1x1x3xi1>) -> tensor<2x4x3x8xf32> {
+  %low = nn.constant dense<0xFF800000> : tensor<f32> : tensor<f32>
+  %i = nn.iota {dim = 0 : i64} : tensor<3x1xi64>
+  %j = nn.iota {dim = 1 : i64} : tensor<1x3xi64>
+  %e = nn.compare ge %i, %j : tensor<3x1xi64>, tensor<1x3xi64> -> tensor<3x3xi1>
+  %c = nn.and %e, %d : tensor<3x3xi1>, tensor<2x1x1x3xi1> -> tensor<2x1x3x3xi1>
+  %s = nn.matmul %q, %k {transpose_rhs} : tensor<2x4x3x8xf32>, tensor<2x4x3x8xf32> -> tensor<2x4x3x3xf32>
+  %m = nn.select %c, %s, %low : tensor<2x1x3x3xi1>, tensor<2x4x3x3xf32>, tensor<f32> -> tensor<2x4x3x3xf32>
+  %p = nn.softmax %m : tensor<2x4x3x3xf32> -> tensor<2x4x3x3xf32>
+  %y = nn.matmul %p, %v : tensor<2x4x3x3xf32>, tensor<2x4x3x8xf32> -> tensor<2x4x3x8xf32>
+  return %y : tensor<2x4x3x8xf32>
+}
+
+// -----
+
+// NaN replaced after softmax only matters in a row that sees nothing; under a causal mask there is none.
+// CHECK-LABEL: func.func @main(
+// CHECK-SAME: %[[Q:[^:]*]]: tensor<2x4x3x8xf32>, %[[K:[^:]*]]: tensor<2x4x3x8xf32>, %[[V:[^:]*]]: tensor<2x4x3x8xf32>
+// CHECK-NOT: nn.is_nan
+// CHECK: nn.attention %[[Q]], %[[K]], %[[V]] {causal_offset = 0 : i64
+// CHECK-NEXT: return
+func.func @main(%q: tensor<2x4x3x8xf32>, %k: tensor<2x4x3x8xf32>, %v: tensor<2x4x3x8xf32>) -> tensor<2x4x3x8xf32> {
+  %low = nn.constant dense<0xFF800000> : tensor<f32> : tensor<f32>
+  %zero = nn.constant dense<0.0> : tensor<f32> : tensor<f32>
+  %i = nn.iota {dim = 0 : i64} : tensor<3x1xi64>
+  %j = nn.iota {dim = 1 : i64} : tensor<1x3xi64>
+  %c = nn.compare ge %i, %j : tensor<3x1xi64>, tensor<1x3xi64> -> tensor<3x3xi1>
+  %s = nn.matmul %q, %k {transpose_rhs} : tensor<2x4x3x8xf32>, tensor<2x4x3x8xf32> -> tensor<2x4x3x3xf32>
+  %m = nn.select %c, %s, %low : tensor<3x3xi1>, tensor<2x4x3x3xf32>, tensor<f32> -> tensor<2x4x3x3xf32>
+  %w = nn.softmax %m : tensor<2x4x3x3xf32> -> tensor<2x4x3x3xf32>
+  %n = nn.is_nan %w : tensor<2x4x3x3xf32> -> tensor<2x4x3x3xi1>
+  %p = nn.select %n, %zero, %w : tensor<2x4x3x3xi1>, tensor<f32>, tensor<2x4x3x3xf32> -> tensor<2x4x3x3xf32>
+  %y = nn.matmul %p, %v : tensor<2x4x3x3xf32>, tensor<2x4x3x8xf32> -> tensor<2x4x3x8xf32>
+  return %y : tensor<2x4x3x8xf32>
+}
+
+// -----
+
+// Under a mask of data there may be one: such rows give 0 in the model and NaN in nn.attention, so nothing is raised.
+// CHECK-LABEL: func.func @main(
+// CHECK-NOT: nn.attention
+// CHECK: nn.is_nan
+func.func @main(%q: tensor<2x4x3x8xf32>, %k: tensor<2x4x3x8xf32>, %v: tensor<2x4x3x8xf32>, %c: tensor<2x1x1x3xi1>) -> tensor<2x4x3x8xf32> {
+  %low = nn.constant dense<0xFF800000> : tensor<f32> : tensor<f32>
+  %zero = nn.constant dense<0.0> : tensor<f32> : tensor<f32>
+  %s = nn.matmul %q, %k {transpose_rhs} : tensor<2x4x3x8xf32>, tensor<2x4x3x8xf32> -> tensor<2x4x3x3xf32>
+  %m = nn.select %c, %s, %low : tensor<2x1x1x3xi1>, tensor<2x4x3x3xf32>, tensor<f32> -> tensor<2x4x3x3xf32>
+  %w = nn.softmax %m : tensor<2x4x3x3xf32> -> tensor<2x4x3x3xf32>
+  %n = nn.is_nan %w : tensor<2x4x3x3xf32> -> tensor<2x4x3x3xi1>
+  %p = nn.select %n, %zero, %w : tensor<2x4x3x3xi1>, tensor<f32>, tensor<2x4x3x3xf32> -> tensor<2x4x3x3xf32>
+  %y = nn.matmul %p, %v : tensor<2x4x3x3xf32>, tensor<2x4x3x8xf32> -> tensor<2x4x3x8xf32>
+  return %y : tensor<2x4x3x8xf32>
+}
+
+// -----
+
+// j <= i - 1 leaves the first row empty, where -3.4e38 is uniform and -infinity NaN: a bias, not an offset.
+// CHECK-LABEL: func.func @main(
+// CHECK-SAME: %[[Q:[^:]*]]: tensor<2x4x3x8xf32>, %[[K:[^:]*]]: tensor<2x4x3x8xf32>, %[[V:[^:]*]]: tensor<2x4x3x8xf32>
+// CHECK: nn.attention %[[Q]], %[[K]], %[[V]] bias %{{.*}} : tensor<1x1x3x3xf32> {scale
+func.func @main(%q: tensor<2x4x3x8xf32>, %k: tensor<2x4x3x8xf32>, %v: tensor<2x4x3x8xf32>) -> tensor<2x4x3x8xf32> {
+  %low = nn.constant dense<-3.40282347E+38> : tensor<f32> : tensor<f32>
+  %i = nn.iota {dim = 0 : i64} : tensor<3x1xi64>
+  %j = nn.iota {dim = 1 : i64} : tensor<1x3xi64>
+  %c = nn.compare gt %i, %j : tensor<3x1xi64>, tensor<1x3xi64> -> tensor<3x3xi1>
+  %s = nn.matmul %q, %k {transpose_rhs} : tensor<2x4x3x8xf32>, tensor<2x4x3x8xf32> -> tensor<2x4x3x3xf32>
+  %m = nn.select %c, %s, %low : tensor<3x3xi1>, tensor<2x4x3x3xf32>, tensor<f32> -> tensor<2x4x3x3xf32>
+  %p = nn.softmax %m : tensor<2x4x3x3xf32> -> tensor<2x4x3x3xf32>
+  %y = nn.matmul %p, %v : tensor<2x4x3x3xf32>, tensor<2x4x3x8xf32> -> tensor<2x4x3x8xf32>
+  return %y : tensor<2x4x3x8xf32>
+}
+
+// -----
+
+// The mirrored mask, j >= i, is not causal.
+// CHECK-LABEL: func.func @main(
+// CHECK-SAME: %[[Q:[^:]*]]: tensor<2x4x3x8xf32>, %[[K:[^:]*]]: tensor<2x4x3x8xf32>, %[[V:[^:]*]]: tensor<2x4x3x8xf32>
+// CHECK: nn.attention %[[Q]], %[[K]], %[[V]] bias %{{.*}} : tensor<1x1x3x3xf32> {scale
+func.func @main(%q: tensor<2x4x3x8xf32>, %k: tensor<2x4x3x8xf32>, %v: tensor<2x4x3x8xf32>) -> tensor<2x4x3x8xf32> {
+  %low = nn.constant dense<0xFF800000> : tensor<f32> : tensor<f32>
+  %i = nn.iota {dim = 0 : i64} : tensor<3x1xi64>
+  %j = nn.iota {dim = 1 : i64} : tensor<1x3xi64>
+  %c = nn.compare le %i, %j : tensor<3x1xi64>, tensor<1x3xi64> -> tensor<3x3xi1>
+  %s = nn.matmul %q, %k {transpose_rhs} : tensor<2x4x3x8xf32>, tensor<2x4x3x8xf32> -> tensor<2x4x3x3xf32>
+  %m = nn.select %c, %s, %low : tensor<3x3xi1>, tensor<2x4x3x3xf32>, tensor<f32> -> tensor<2x4x3x3xf32>
+  %p = nn.softmax %m : tensor<2x4x3x3xf32> -> tensor<2x4x3x3xf32>
+  %y = nn.matmul %p, %v : tensor<2x4x3x3xf32>, tensor<2x4x3x8xf32> -> tensor<2x4x3x8xf32>
+  return %y : tensor<2x4x3x8xf32>
+}
+
+// -----
+
+// A bias that is scaled together with the scores is not nn.attention's.
+// CHECK-LABEL: func.func @main(
+// CHECK-NOT: nn.attention
+// CHECK: nn.softmax
+func.func @main(%q: tensor<2x4x3x8xf32>, %k: tensor<2x4x3x8xf32>, %v: tensor<2x4x3x8xf32>, %mask: tensor<2x1x1x3xf32>) -> tensor<2x4x3x8xf32> {
+  %half = nn.constant dense<0.5> : tensor<f32> : tensor<f32>
+  %s = nn.matmul %q, %k {transpose_rhs} : tensor<2x4x3x8xf32>, tensor<2x4x3x8xf32> -> tensor<2x4x3x3xf32>
+  %e = nn.add %s, %mask : tensor<2x4x3x3xf32>, tensor<2x1x1x3xf32> -> tensor<2x4x3x3xf32>
+  %m = nn.mul %e, %half : tensor<2x4x3x3xf32>, tensor<f32> -> tensor<2x4x3x3xf32>
+  %p = nn.softmax %m : tensor<2x4x3x3xf32> -> tensor<2x4x3x3xf32>
+  %y = nn.matmul %p, %v : tensor<2x4x3x3xf32>, tensor<2x4x3x8xf32> -> tensor<2x4x3x8xf32>
+  return %y : tensor<2x4x3x8xf32>
+}
+
+// -----
+
+// -1000 does not hide: exp(-1000 - s) may be far from 0.
+// CHECK-LABEL: func.func @main(
+// CHECK-NOT: nn.attention
+// CHECK: nn.softmax
+func.func @main(%q: tensor<2x4x3x8xf32>, %k: tensor<2x4x3x8xf32>, %v: tensor<2x4x3x8xf32>) -> tensor<2x4x3x8xf32> {
+  %low = nn.constant dense<-1000.0> : tensor<f32> : tensor<f32>
+  %i = nn.iota {dim = 0 : i64} : tensor<3x1xi64>
+  %j = nn.iota {dim = 1 : i64} : tensor<1x3xi64>
+  %c = nn.compare ge %i, %j : tensor<3x1xi64>, tensor<1x3xi64> -> tensor<3x3xi1>
+  %s = nn.matmul %q, %k {transpose_rhs} : tensor<2x4x3x8xf32>, tensor<2x4x3x8xf32> -> tensor<2x4x3x3xf32>
+  %m = nn.select %c, %s, %low : tensor<3x3xi1>, tensor<2x4x3x3xf32>, tensor<f32> -> tensor<2x4x3x3xf32>
+  %p = nn.softmax %m : tensor<2x4x3x3xf32> -> tensor<2x4x3x3xf32>
+  %y = nn.matmul %p, %v : tensor<2x4x3x3xf32>, tensor<2x4x3x8xf32> -> tensor<2x4x3x8xf32>
+  return %y : tensor<2x4x3x8xf32>
+}
+
+// -----
+
+// Rank 3, heads in the batch: one head each, and a bias per head.
+// CHECK-LABEL: func.func @main(
+// CHECK: %[[B:.*]] = nn.reshape %{{.*}} : tensor<6x3x5xf32> -> tensor<6x1x3x5xf32>
+// CHECK: %[[A:.*]] = nn.attention %{{.*}}, %{{.*}}, %{{.*}} bias %[[B]] : tensor<6x1x3x5xf32> {scale = {{.*}}} : tensor<6x1x3x8xf32>, tensor<6x1x5x8xf32>, tensor<6x1x5x7xf32> -> tensor<6x1x3x7xf32>
+// CHECK: nn.reshape %[[A]] : tensor<6x1x3x7xf32> -> tensor<6x3x7xf32>
+func.func @main(%q: tensor<6x3x8xf32>, %k: tensor<6x8x5xf32>, %v: tensor<6x7x5xf32>, %b: tensor<6x3x5xf32>) -> tensor<6x3x7xf32> {
+  %s = nn.matmul %q, %k : tensor<6x3x8xf32>, tensor<6x8x5xf32> -> tensor<6x3x5xf32>
+  %m = nn.add %s, %b : tensor<6x3x5xf32>, tensor<6x3x5xf32> -> tensor<6x3x5xf32>
+  %p = nn.softmax %m : tensor<6x3x5xf32> -> tensor<6x3x5xf32>
+  %y = nn.matmul %p, %v {transpose_rhs} : tensor<6x3x5xf32>, tensor<6x7x5xf32> -> tensor<6x3x7xf32>
+  return %y : tensor<6x3x7xf32>
+}
+
+// -----
+
+// Grouped attention: the exporter repeats keys and values for the heads of a group, nn.attention need not.
+// CHECK-LABEL: func.func @main(
+// CHECK-SAME: %[[Q:[^:]*]]: tensor<2x4x3x8xf32>, %[[K:[^:]*]]: tensor<2x2x3x8xf32>, %[[V:[^:]*]]: tensor<2x2x3x8xf32>
+// CHECK-NEXT: nn.attention %[[Q]], %[[K]], %[[V]] {scale = {{.*}}} : tensor<2x4x3x8xf32>, tensor<2x2x3x8xf32>, tensor<2x2x3x8xf32> -> tensor<2x4x3x8xf32>
+func.func @main(%q: tensor<2x4x3x8xf32>, %k: tensor<2x2x3x8xf32>, %v: tensor<2x2x3x8xf32>) -> tensor<2x4x3x8xf32> {
+  %k0 = nn.reshape %k : tensor<2x2x3x8xf32> -> tensor<2x2x1x3x8xf32>
+  %k1 = nn.broadcast %k0 : tensor<2x2x1x3x8xf32> -> tensor<2x2x2x3x8xf32>
+  %k2 = nn.reshape %k1 : tensor<2x2x2x3x8xf32> -> tensor<2x4x3x8xf32>
+  %v0 = nn.reshape %v : tensor<2x2x3x8xf32> -> tensor<2x2x1x3x8xf32>
+  %v1 = nn.broadcast %v0 : tensor<2x2x1x3x8xf32> -> tensor<2x2x2x3x8xf32>
+  %v2 = nn.reshape %v1 : tensor<2x2x2x3x8xf32> -> tensor<2x4x3x8xf32>
+  %s = nn.matmul %q, %k2 {transpose_rhs} : tensor<2x4x3x8xf32>, tensor<2x4x3x8xf32> -> tensor<2x4x3x3xf32>
+  %p = nn.softmax %s : tensor<2x4x3x3xf32> -> tensor<2x4x3x3xf32>
+  %y = nn.matmul %p, %v2 : tensor<2x4x3x3xf32>, tensor<2x4x3x8xf32> -> tensor<2x4x3x8xf32>
+  return %y : tensor<2x4x3x8xf32>
+}

@@ -1,0 +1,144 @@
+// Every program of test/passes/Raise means the same after its pass, and after the whole phase: interpreted in double precision on made-up
+// inputs, some of which mask whole rows.
+#include "compiler/Interpreter/Interpreter.h"
+#include "passes/Raise/Passes.h"
+
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "gtest/gtest.h"
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <sstream>
+
+namespace hpc {
+namespace {
+
+std::string readText(const std::filesystem::path &path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+/// Normally distributed floats; integers 0, 1, 2; booleans of any mixture.
+Tensor madeUp(RankedTensorType type, unsigned seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<double> normal;
+  DType dtype = type.getElementType().isF64() ? DType::F64
+                : type.getElementType().isF32() ? DType::F32
+                : type.getElementType().isInteger(1) ? DType::Bool : DType::I64;
+  Tensor tensor(dtype, type.getShape());
+  for (double &number : tensor.floats)
+    number = normal(random);
+  for (int64_t &number : tensor.ints)
+    number = int64_t(random() % (dtype == DType::Bool ? 2 : 3));
+  return tensor;
+}
+
+/// Parameters by reference get made-up values instead of a file's.
+Expected<Tensor> loadParameter(nn::ParameterOp op, ArrayRef<int64_t> shape) {
+  if (std::optional<ElementsAttr> value = op.getValue())
+    return tensorFromAttr(*value);
+  return madeUp(RankedTensorType::get(shape, getElementTypeOrSelf(op.getType())), unsigned(op.getName().size()));
+}
+
+/// `masksRows`: additive masks [b, 1, 1, k] hide all keys of the first row of the batch, boolean ones too.
+std::vector<Tensor> inputsOf(func::FuncOp function, unsigned seed, bool masksRows) {
+  std::vector<Tensor> inputs;
+  for (Type type : function.getArgumentTypes()) {
+    auto tensorType = cast<RankedTensorType>(type);
+    inputs.push_back(madeUp(tensorType, seed++));
+    ArrayRef<int64_t> shape = tensorType.getShape();
+    if (!masksRows || shape.size() != 4 || shape[1] != 1 || shape[2] != 1)
+      continue;
+    for (int64_t j = 0; j < shape[3]; ++j)
+      inputs.back().setNumber(j, inputs.back().isFloat() ? -std::numeric_limits<float>::max() : 0);
+  }
+  return inputs;
+}
+
+/// "" or where two results differ.
+std::string difference(const std::vector<Tensor> &expected, const std::vector<Tensor> &actual) {
+  if (expected.size() != actual.size())
+    return "another number of results";
+  for (size_t r = 0; r < expected.size(); ++r) {
+    if (expected[r].shape != actual[r].shape)
+      return "another shape of result " + std::to_string(r);
+    for (int64_t i = 0; i < expected[r].size(); ++i) {
+      double a = expected[r].number(i), b = actual[r].number(i);
+      // 1e-6: exporters' constants are those of float32.
+      if (std::isnan(a) != std::isnan(b) || std::abs(a - b) > 1e-6 * std::max(1.0, std::abs(a)))
+        return "result " + std::to_string(r) + " [" + std::to_string(i) + "]: " + std::to_string(a) + " became " + std::to_string(b);
+    }
+  }
+  return "";
+}
+
+struct RaiseEquivalence : testing::TestWithParam<std::string> {
+  MLIRContext context;
+  RunOptions options;
+
+  RaiseEquivalence() {
+    context.loadDialect<nn::NNDialect, func::FuncDialect>();
+    options.doublePrecision = true;
+    options.parameters = loadParameter;
+    static bool isRegistered = (registerRaisePasses(), true);
+    (void)isRegistered;
+  }
+
+  void check(ModuleOp module, StringRef pipeline, const std::string &text) {
+    OwningOpRef<ModuleOp> raised(module.clone());
+    PassManager passes(&context, "builtin.module");
+    ASSERT_TRUE(succeeded(parsePassPipeline(pipeline, passes)));
+    ASSERT_TRUE(succeeded(passes.run(*raised))) << text;
+    auto before = module.lookupSymbol<func::FuncOp>("main"), after = raised->lookupSymbol<func::FuncOp>("main");
+    for (bool masksRows : {false, true}) {
+      std::vector<Tensor> inputs = inputsOf(before, 1, masksRows);
+      Expected<std::vector<Tensor>> expected = runFunction(before, inputs, options), actual = runFunction(after, inputs, options);
+      ASSERT_TRUE(expected.ok()) << expected.status().text() << text;
+      ASSERT_TRUE(actual.ok()) << actual.status().text() << text;
+      EXPECT_EQ(difference(*expected, *actual), "") << pipeline.str() << (masksRows ? ", rows masked" : "") << text;
+    }
+  }
+};
+
+const char *const folder = HPC_SOURCE_DIR "/test/passes/Raise/";
+
+TEST_P(RaiseEquivalence, KeepsTheMeaning) {
+  std::string text = readText(folder + GetParam() + ".mlir");
+  SmallVector<StringRef> programs;
+  StringRef(text).split(programs, "// -----");
+  ASSERT_FALSE(text.empty());
+  for (StringRef program : programs) {
+    OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(program, &context);
+    ASSERT_TRUE(module) << program.str();
+    check(*module, "hpc-" + GetParam(), "\n" + program.str());
+    // Without ties: they read files.
+    check(*module,
+          "hpc-simplify,hpc-raise-layer-norm,hpc-raise-gelu,hpc-raise-softmax,hpc-raise-linear,hpc-raise-attention,hpc-simplify",
+          "\n" + program.str());
+  }
+}
+
+std::vector<std::string> testFiles() {
+  std::vector<std::string> names;
+  for (const auto &entry : std::filesystem::directory_iterator(folder))
+    if (std::string name = entry.path().stem().string();
+        entry.path().extension() == ".mlir" && !StringRef(name).ends_with("-errors") && !StringRef(name).starts_with("verify"))
+      names.push_back(name);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Passes, RaiseEquivalence, testing::ValuesIn(testFiles()), [](const auto &info) {
+  std::string name = info.param;
+  name.erase(std::remove(name.begin(), name.end(), '-'), name.end());
+  return name;
+});
+
+} // namespace
+} // namespace hpc
