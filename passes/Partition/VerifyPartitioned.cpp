@@ -222,7 +222,7 @@ private:
     Operation *again = global.localize(builder, op->getOperands().take_front(numOperands), op->getResultTypes(), offsets);
     for (NamedAttribute attr : again->getAttrs())
       if (!again->getDiscardableAttrDictionary().contains(attr.getName()) && op->getAttr(attr.getName()) != attr.getValue())
-        return fail(op) << "attribute '" << attr.getName() << "' is " << op->getAttr(attr.getName()) << ", on the local box it is " << attr.getValue();
+        return fail(op) << "attribute '" << attr.getName().strref() << "' is " << op->getAttr(attr.getName()) << ", on the local box it is " << attr.getValue();
     return again->getOperands() == op->getOperands() ? success() : LogicalResult(fail(op) << "does not have the operands of its local form");
   }
 

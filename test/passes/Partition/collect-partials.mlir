@@ -1,0 +1,20 @@
+// RUN: hpc-opt %s --hpc-propagate-shardings --hpc-decompose-sharded --hpc-collect-partials --hpc-insert-reshards | FileCheck %s
+
+// Two partial sums with a full value between them share one all-reduce; the root keeps its id.
+// CHECK: %[[Y:.*]] = nn.matmul {{.*}} partial{tp}
+// CHECK: %[[U:.*]] = nn.matmul {{.*}} partial{tp}
+// CHECK: %[[P:.*]] = nn.add %[[Y]], %[[U]] {{.*}} -> tensor<2x5xf32, #dist.sharding<"[2, 5] partial{tp}">>
+// CHECK: %[[R:.*]] = dist.reshard %[[P]]
+// CHECK: nn.add %[[R]], %arg1 {hpc.id = 5 : i64}
+// CHECK-NOT: dist.reshard
+module attributes {dist.mesh = #dist.mesh<"tp=2">} {
+  func.func @main(%x: tensor<2x7xf32>, %z: tensor<2x5xf32>) -> tensor<2x5xf32> {
+    %w = nn.parameter "w" {value = dense<1.0> : tensor<7x5xf32>, dist.seed = #dist.sharding<"[7@tp, 5]">} : tensor<7x5xf32>
+    %v = nn.parameter "v" {value = dense<1.0> : tensor<7x5xf32>, dist.seed = #dist.sharding<"[7@tp, 5]">} : tensor<7x5xf32>
+    %y = nn.matmul %x, %w : tensor<2x7xf32>, tensor<7x5xf32> -> tensor<2x5xf32>
+    %s = nn.add %y, %z : tensor<2x5xf32>, tensor<2x5xf32> -> tensor<2x5xf32>
+    %u = nn.matmul %x, %v : tensor<2x7xf32>, tensor<7x5xf32> -> tensor<2x5xf32>
+    %r = nn.add %s, %u : tensor<2x5xf32>, tensor<2x5xf32> -> tensor<2x5xf32>
+    return %r : tensor<2x5xf32>
+  }
+}

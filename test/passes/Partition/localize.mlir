@@ -1,0 +1,168 @@
+// RUN: hpc-opt %s -split-input-file --hpc-propagate-shardings --hpc-decompose-sharded --hpc-collect-partials --hpc-insert-reshards --hpc-fill-tails --hpc-localize --hpc-verify-partitioned 2>/dev/null | FileCheck %s
+
+// worked-example.md, "The forward pass of a block": the boxes of one rank and the collectives, and nothing else.
+// CHECK-LABEL: dist.mesh = #mesh
+// CHECK: func.func @main(%arg0: tensor<2x33xi64, #dist.sharding<"[4@mb, 33]">>) -> tensor<2x33x252xf32, #dist.sharding<"[4@mb, 33, 503@tp]">>
+// CHECK: nn.parameter "wte" {{.*}} : tensor<252x40xf32, #dist.sharding<"[503@tp, 40]">>
+// CHECK: nn.parameter "attn.c_attn.weight" {{.*}} : tensor<40x72xf32, #dist.sharding<"[40, (3, 5@tp, 8)]">>
+// CHECK: nn.parameter "attn.c_proj.weight" {{.*}} : tensor<24x40xf32, #dist.sharding<"[(5@tp, 8), 40]">>
+// CHECK: nn.parameter "mlp.c_fc.weight" {{.*}} : tensor<40x36xf32, #dist.sharding<"[40, 72@tp]">>
+// CHECK: %[[OFFSET:.*]] = dist.offset {dim = #dist.sharding<"[503@tp]">}
+// CHECK: %[[TOKENS:.*]] = nn.embedding %{{.*}}, %arg0 offset %[[OFFSET]] {{.*}} -> tensor<2x33x40xf32, #dist.sharding<"[4@mb, 33, 40] partial{tp}">>
+// CHECK: dist.all_reduce %[[TOKENS]] {{.*}}axes = ["tp"]{{.*}}cause = "nn.embedding (/wte/Gather) sums over a dim cut over tp by the layout's cut of wte; nn.add (/wpe/Add) needs the complete sum"
+// CHECK-NOT: dist.{{all|fill|slice|reduce|permute}}
+// CHECK: nn.matmul {{.*}} -> tensor<2x33x72xf32
+// CHECK: nn.slice {{.*}}starts = array<i64: 0, 0, 0>{{.*}} -> tensor<2x33x24xf32
+// CHECK: nn.slice {{.*}}starts = array<i64: 0, 0, 24>{{.*}} -> tensor<2x33x24xf32
+// CHECK: nn.slice {{.*}}starts = array<i64: 0, 0, 48>{{.*}} -> tensor<2x33x24xf32
+// CHECK: nn.attention {{.*}} -> tensor<2x3x33x8xf32
+// CHECK: %[[HEADS:.*]] = nn.reshape {{.*}} -> tensor<2x33x24xf32
+// CHECK-NEXT: %[[FILLED:.*]] = dist.fill_tail %[[HEADS]] {dims = array<i64: 2>, hpc.id_of = {{.*}}, value = 0.000000e+00 : f64}
+// CHECK-NEXT: %[[PROJ:.*]] = nn.matmul %[[FILLED]], {{.*}} -> tensor<2x33x40xf32, #dist.sharding<"[4@mb, 33, 40] partial{tp}">>
+// CHECK-NEXT: dist.all_reduce %[[PROJ]]
+// CHECK: nn.gelu {{.*}} -> tensor<2x33x36xf32
+// CHECK-NEXT: %[[MLP:.*]] = nn.matmul
+// CHECK-NEXT: dist.all_reduce %[[MLP]]
+// CHECK-NOT: dist.{{all|reduce|permute}}
+// CHECK: %[[LOGITS:.*]] = nn.matmul {{.*}} -> tensor<2x33x252xf32
+// CHECK-NEXT: return %[[LOGITS]]
+module attributes {dist.mesh = #dist.mesh<"mb=2, dp=1, tp=2">} {
+  func.func @main(%ids: tensor<4x33xi64> {dist.seed = #dist.sharding<"[4@(mb, dp), 33]">}) -> tensor<4x33x503xf32> {
+    %wte = nn.parameter "wte" {value = dense<1.0> : tensor<503x40xf32>, dist.seed = #dist.sharding<"[503@tp, 40]">} : tensor<503x40xf32>
+    %wpe = nn.parameter "wpe" {value = dense<1.0> : tensor<33x40xf32>} : tensor<33x40xf32>
+    %ln1w = nn.parameter "ln_1.weight" {value = dense<1.0> : tensor<40xf32>} : tensor<40xf32>
+    %ln1b = nn.parameter "ln_1.bias" {value = dense<1.0> : tensor<40xf32>} : tensor<40xf32>
+    %attnw = nn.parameter "attn.c_attn.weight" {value = dense<1.0> : tensor<40x120xf32>} : tensor<40x120xf32>
+    %attnb = nn.parameter "attn.c_attn.bias" {value = dense<1.0> : tensor<120xf32>} : tensor<120xf32>
+    %projw = nn.parameter "attn.c_proj.weight" {value = dense<1.0> : tensor<40x40xf32>} : tensor<40x40xf32>
+    %projb = nn.parameter "attn.c_proj.bias" {value = dense<1.0> : tensor<40xf32>} : tensor<40xf32>
+    %fcw = nn.parameter "mlp.c_fc.weight" {value = dense<1.0> : tensor<40x72xf32>, dist.seed = #dist.sharding<"[40, 72@tp]">} : tensor<40x72xf32>
+    %fcb = nn.parameter "mlp.c_fc.bias" {value = dense<1.0> : tensor<72xf32>} : tensor<72xf32>
+    %mprojw = nn.parameter "mlp.c_proj.weight" {value = dense<1.0> : tensor<72x40xf32>} : tensor<72x40xf32>
+    %mprojb = nn.parameter "mlp.c_proj.bias" {value = dense<1.0> : tensor<40xf32>} : tensor<40xf32>
+
+    %tok = nn.embedding %wte, %ids {vocabulary = 503 : i64} : tensor<503x40xf32>, tensor<4x33xi64> -> tensor<4x33x40xf32> loc("/wte/Gather")
+    %x0 = nn.add %tok, %wpe : tensor<4x33x40xf32>, tensor<33x40xf32> -> tensor<4x33x40xf32> loc("/wpe/Add")
+    %n1 = nn.layer_norm %x0 weight %ln1w : tensor<40xf32> bias %ln1b : tensor<40xf32> {epsilon = 1.0e-5 : f64} : tensor<4x33x40xf32> -> tensor<4x33x40xf32> loc("/ln_1")
+    %qkv0 = nn.matmul %n1, %attnw : tensor<4x33x40xf32>, tensor<40x120xf32> -> tensor<4x33x120xf32> loc("/attn/c_attn/MatMul")
+    %qkv = nn.add %qkv0, %attnb : tensor<4x33x120xf32>, tensor<120xf32> -> tensor<4x33x120xf32> loc("/attn/c_attn/Add")
+    %q0 = nn.slice %qkv {starts = array<i64: 0, 0, 0>, steps = array<i64: 1, 1, 1>} : tensor<4x33x120xf32> -> tensor<4x33x40xf32> loc("/attn/Split")
+    %k0 = nn.slice %qkv {starts = array<i64: 0, 0, 40>, steps = array<i64: 1, 1, 1>} : tensor<4x33x120xf32> -> tensor<4x33x40xf32> loc("/attn/Split")
+    %v0 = nn.slice %qkv {starts = array<i64: 0, 0, 80>, steps = array<i64: 1, 1, 1>} : tensor<4x33x120xf32> -> tensor<4x33x40xf32> loc("/attn/Split")
+    %q1 = nn.reshape %q0 : tensor<4x33x40xf32> -> tensor<4x33x5x8xf32> loc("/attn/Reshape")
+    %k1 = nn.reshape %k0 : tensor<4x33x40xf32> -> tensor<4x33x5x8xf32> loc("/attn/Reshape_1")
+    %v1 = nn.reshape %v0 : tensor<4x33x40xf32> -> tensor<4x33x5x8xf32> loc("/attn/Reshape_2")
+    %q = nn.transpose %q1 {permutation = array<i64: 0, 2, 1, 3>} : tensor<4x33x5x8xf32> -> tensor<4x5x33x8xf32> loc("/attn/Transpose")
+    %k = nn.transpose %k1 {permutation = array<i64: 0, 2, 1, 3>} : tensor<4x33x5x8xf32> -> tensor<4x5x33x8xf32> loc("/attn/Transpose_1")
+    %v = nn.transpose %v1 {permutation = array<i64: 0, 2, 1, 3>} : tensor<4x33x5x8xf32> -> tensor<4x5x33x8xf32> loc("/attn/Transpose_2")
+    %a = nn.attention %q, %k, %v {scale = 0.35355339059327373 : f64, causal_offset = 0 : i64, dist.seed = #dist.sharding<"[4, 5@tp, 33, 8]">} : tensor<4x5x33x8xf32>, tensor<4x5x33x8xf32>, tensor<4x5x33x8xf32> -> tensor<4x5x33x8xf32> loc("/attn/Softmax")
+    %at = nn.transpose %a {permutation = array<i64: 0, 2, 1, 3>} : tensor<4x5x33x8xf32> -> tensor<4x33x5x8xf32> loc("/attn/Transpose_3")
+    %am = nn.reshape %at : tensor<4x33x5x8xf32> -> tensor<4x33x40xf32> loc("/attn/Reshape_3")
+    %p0 = nn.matmul %am, %projw : tensor<4x33x40xf32>, tensor<40x40xf32> -> tensor<4x33x40xf32> loc("/attn/c_proj/MatMul")
+    %p = nn.add %p0, %projb : tensor<4x33x40xf32>, tensor<40xf32> -> tensor<4x33x40xf32> loc("/attn/c_proj/Add")
+    %x1 = nn.add %x0, %p : tensor<4x33x40xf32>, tensor<4x33x40xf32> -> tensor<4x33x40xf32> loc("/Add")
+    %n2 = nn.layer_norm %x1 {epsilon = 1.0e-5 : f64} : tensor<4x33x40xf32> -> tensor<4x33x40xf32> loc("/ln_2")
+    %h0 = nn.matmul %n2, %fcw : tensor<4x33x40xf32>, tensor<40x72xf32> -> tensor<4x33x72xf32> loc("/mlp/c_fc/MatMul")
+    %h1 = nn.add %h0, %fcb : tensor<4x33x72xf32>, tensor<72xf32> -> tensor<4x33x72xf32> loc("/mlp/c_fc/Add")
+    %h = nn.gelu %h1 {tanh_approximation} : tensor<4x33x72xf32> -> tensor<4x33x72xf32> loc("/mlp/act")
+    %m0 = nn.matmul %h, %mprojw : tensor<4x33x72xf32>, tensor<72x40xf32> -> tensor<4x33x40xf32> loc("/mlp/c_proj/MatMul")
+    %m = nn.add %m0, %mprojb : tensor<4x33x40xf32>, tensor<40xf32> -> tensor<4x33x40xf32> loc("/mlp/c_proj/Add")
+    %x2 = nn.add %x1, %m : tensor<4x33x40xf32>, tensor<4x33x40xf32> -> tensor<4x33x40xf32> loc("/Add_1")
+    %nf = nn.layer_norm %x2 {epsilon = 1.0e-5 : f64} : tensor<4x33x40xf32> -> tensor<4x33x40xf32> loc("/ln_f")
+    %logits = nn.matmul %nf, %wte {transpose_rhs} : tensor<4x33x40xf32>, tensor<503x40xf32> -> tensor<4x33x503xf32> loc("/lm_head/MatMul")
+    return %logits : tensor<4x33x503xf32>
+  }
+}
+
+// -----
+
+// worked-example.md, "ColoTensor's layout": gathers before the first norm, the split and the residual; all-reduces after the MLP and the head.
+// CHECK-LABEL: dist.mesh = #mesh
+// CHECK: dist.all_gather {{.*}} nn.layer_norm (/ln_1) needs it whole
+// CHECK-NEXT: {{.*}} = nn.layer_norm
+// CHECK: dist.all_gather {{.*}} nn.slice (/attn/Split) needs it whole
+// CHECK-NEXT: {{.*}} = nn.slice
+// CHECK-NOT: dist.{{all|reduce|permute}}
+// CHECK: nn.attention
+// CHECK: dist.all_gather {{.*}} nn.add (/attn/c_proj/Add) needs it whole
+// CHECK-NOT: dist.{{all|reduce|permute}}
+// CHECK: dist.all_reduce {{.*}}nn.matmul (/mlp/c_proj/MatMul) sums over a dim
+// CHECK-NOT: dist.{{all|reduce|permute}}
+// CHECK: dist.slice
+// CHECK-NEXT: {{.*}} = nn.matmul
+// CHECK-NEXT: dist.all_reduce {{.*}}nn.matmul (/lm_head/MatMul) sums over a dim
+module attributes {dist.mesh = #dist.mesh<"mb=1, dp=1, tp=2">} {
+  func.func @main(%ids: tensor<4x33xi64>) -> tensor<4x33x503xf32> {
+    %wte = nn.parameter "wte" {value = dense<1.0> : tensor<503x40xf32>, dist.seed = #dist.sharding<"[503, 40@tp]">, dist.priority = 0 : i64} : tensor<503x40xf32>
+    %wpe = nn.parameter "wpe" {value = dense<1.0> : tensor<33x40xf32>} : tensor<33x40xf32>
+    %attnw = nn.parameter "attn.c_attn.weight" {value = dense<1.0> : tensor<40x120xf32>, dist.seed = #dist.sharding<"[40, 120@tp]">, dist.priority = 0 : i64} : tensor<40x120xf32>
+    %attnb = nn.parameter "attn.c_attn.bias" {value = dense<1.0> : tensor<120xf32>} : tensor<120xf32>
+    %projw = nn.parameter "attn.c_proj.weight" {value = dense<1.0> : tensor<40x40xf32>, dist.seed = #dist.sharding<"[40, 40@tp]">, dist.priority = 0 : i64} : tensor<40x40xf32>
+    %projb = nn.parameter "attn.c_proj.bias" {value = dense<1.0> : tensor<40xf32>} : tensor<40xf32>
+    %fcw = nn.parameter "mlp.c_fc.weight" {value = dense<1.0> : tensor<40x72xf32>, dist.seed = #dist.sharding<"[40, 72@tp]">, dist.priority = 0 : i64} : tensor<40x72xf32>
+    %fcb = nn.parameter "mlp.c_fc.bias" {value = dense<1.0> : tensor<72xf32>} : tensor<72xf32>
+    %mprojw = nn.parameter "mlp.c_proj.weight" {value = dense<1.0> : tensor<72x40xf32>, dist.seed = #dist.sharding<"[72@tp, 40]">, dist.priority = 0 : i64} : tensor<72x40xf32>
+    %mprojb = nn.parameter "mlp.c_proj.bias" {value = dense<1.0> : tensor<40xf32>} : tensor<40xf32>
+
+    %tok = nn.embedding %wte, %ids {vocabulary = 503 : i64} : tensor<503x40xf32>, tensor<4x33xi64> -> tensor<4x33x40xf32> loc("/wte/Gather")
+    %x0 = nn.add %tok, %wpe : tensor<4x33x40xf32>, tensor<33x40xf32> -> tensor<4x33x40xf32> loc("/wpe/Add")
+    %n1 = nn.layer_norm %x0 {epsilon = 1.0e-5 : f64} : tensor<4x33x40xf32> -> tensor<4x33x40xf32> loc("/ln_1")
+    %qkv0 = nn.matmul %n1, %attnw : tensor<4x33x40xf32>, tensor<40x120xf32> -> tensor<4x33x120xf32> loc("/attn/c_attn/MatMul")
+    %qkv = nn.add %qkv0, %attnb : tensor<4x33x120xf32>, tensor<120xf32> -> tensor<4x33x120xf32> loc("/attn/c_attn/Add")
+    %q0 = nn.slice %qkv {starts = array<i64: 0, 0, 0>, steps = array<i64: 1, 1, 1>} : tensor<4x33x120xf32> -> tensor<4x33x40xf32> loc("/attn/Split")
+    %k0 = nn.slice %qkv {starts = array<i64: 0, 0, 40>, steps = array<i64: 1, 1, 1>} : tensor<4x33x120xf32> -> tensor<4x33x40xf32> loc("/attn/Split")
+    %v0 = nn.slice %qkv {starts = array<i64: 0, 0, 80>, steps = array<i64: 1, 1, 1>} : tensor<4x33x120xf32> -> tensor<4x33x40xf32> loc("/attn/Split")
+    %q1 = nn.reshape %q0 : tensor<4x33x40xf32> -> tensor<4x33x5x8xf32> loc("/attn/Reshape")
+    %k1 = nn.reshape %k0 : tensor<4x33x40xf32> -> tensor<4x33x5x8xf32> loc("/attn/Reshape_1")
+    %v1 = nn.reshape %v0 : tensor<4x33x40xf32> -> tensor<4x33x5x8xf32> loc("/attn/Reshape_2")
+    %q = nn.transpose %q1 {permutation = array<i64: 0, 2, 1, 3>} : tensor<4x33x5x8xf32> -> tensor<4x5x33x8xf32> loc("/attn/Transpose")
+    %k = nn.transpose %k1 {permutation = array<i64: 0, 2, 1, 3>} : tensor<4x33x5x8xf32> -> tensor<4x5x33x8xf32> loc("/attn/Transpose_1")
+    %v = nn.transpose %v1 {permutation = array<i64: 0, 2, 1, 3>} : tensor<4x33x5x8xf32> -> tensor<4x5x33x8xf32> loc("/attn/Transpose_2")
+    %a = nn.attention %q, %k, %v {scale = 0.35355339059327373 : f64, causal_offset = 0 : i64} : tensor<4x5x33x8xf32>, tensor<4x5x33x8xf32>, tensor<4x5x33x8xf32> -> tensor<4x5x33x8xf32> loc("/attn/Softmax")
+    %at = nn.transpose %a {permutation = array<i64: 0, 2, 1, 3>} : tensor<4x5x33x8xf32> -> tensor<4x33x5x8xf32> loc("/attn/Transpose_3")
+    %am = nn.reshape %at : tensor<4x33x5x8xf32> -> tensor<4x33x40xf32> loc("/attn/Reshape_3")
+    %p0 = nn.matmul %am, %projw : tensor<4x33x40xf32>, tensor<40x40xf32> -> tensor<4x33x40xf32> loc("/attn/c_proj/MatMul")
+    %p = nn.add %p0, %projb : tensor<4x33x40xf32>, tensor<40xf32> -> tensor<4x33x40xf32> loc("/attn/c_proj/Add")
+    %x1 = nn.add %x0, %p : tensor<4x33x40xf32>, tensor<4x33x40xf32> -> tensor<4x33x40xf32> loc("/Add")
+    %n2 = nn.layer_norm %x1 {epsilon = 1.0e-5 : f64} : tensor<4x33x40xf32> -> tensor<4x33x40xf32> loc("/ln_2")
+    %h0 = nn.matmul %n2, %fcw : tensor<4x33x40xf32>, tensor<40x72xf32> -> tensor<4x33x72xf32> loc("/mlp/c_fc/MatMul")
+    %h1 = nn.add %h0, %fcb : tensor<4x33x72xf32>, tensor<72xf32> -> tensor<4x33x72xf32> loc("/mlp/c_fc/Add")
+    %h = nn.gelu %h1 {tanh_approximation} : tensor<4x33x72xf32> -> tensor<4x33x72xf32> loc("/mlp/act")
+    %m0 = nn.matmul %h, %mprojw : tensor<4x33x72xf32>, tensor<72x40xf32> -> tensor<4x33x40xf32> loc("/mlp/c_proj/MatMul")
+    %m = nn.add %m0, %mprojb : tensor<4x33x40xf32>, tensor<40xf32> -> tensor<4x33x40xf32> loc("/mlp/c_proj/Add")
+    %x2 = nn.add %x1, %m : tensor<4x33x40xf32>, tensor<4x33x40xf32> -> tensor<4x33x40xf32> loc("/Add_1")
+    %nf = nn.layer_norm %x2 {epsilon = 1.0e-5 : f64} : tensor<4x33x40xf32> -> tensor<4x33x40xf32> loc("/ln_f")
+    %logits = nn.matmul %nf, %wte {transpose_rhs} : tensor<4x33x40xf32>, tensor<503x40xf32> -> tensor<4x33x503xf32> loc("/lm_head/MatMul")
+    return %logits : tensor<4x33x503xf32>
+  }
+}
+
+// -----
+
+// Max over a cut uneven dim: the lowest value in the tail, an all-reduce of that kind right after, which carries the op's id.
+// CHECK-LABEL: dist.mesh = #mesh
+// CHECK: %[[F:.*]] = dist.fill_tail {{.*}}value = 0xFFF0000000000000 : f64
+// CHECK: %[[M:.*]] = nn.reduce max %[[F]] {axes = array<i64: 1>}
+// CHECK-NEXT: dist.all_reduce %[[M]] {{.*}}hpc.id = {{.*}}kind = {{.*}}max
+// CHECK-NEXT: return
+module attributes {dist.mesh = #dist.mesh<"tp=2">} {
+  func.func @main(%x: tensor<3x7xf32> {dist.seed = #dist.sharding<"[3, 7@tp]">}) -> tensor<3x1xf32> {
+    %m = nn.reduce max %x {axes = array<i64: 1>} : tensor<3x7xf32> -> tensor<3x1xf32>
+    return %m : tensor<3x1xf32>
+  }
+}
+
+// -----
+
+// A constant is whole and sliced where a cut op reads it.
+// CHECK-LABEL: dist.mesh = #mesh
+// CHECK: %[[C:.*]] = nn.constant {{.*}} : tensor<6xf32, #dist.sharding<"[6]">>
+// CHECK: %[[S:.*]] = dist.slice %[[C]] {{.*}}axis = "tp"{{.*}} -> tensor<3xf32, #dist.sharding<"[6@tp]">>
+// CHECK: nn.mul %arg0, %[[S]]
+module attributes {dist.mesh = #dist.mesh<"tp=2">} {
+  func.func @main(%x: tensor<2x6xf32> {dist.seed = #dist.sharding<"[2, 6@tp]">}) -> tensor<2x6xf32> {
+    %c = nn.constant dense<[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]> : tensor<6xf32> : tensor<6xf32>
+    %y = nn.mul %x, %c : tensor<2x6xf32>, tensor<6xf32> -> tensor<2x6xf32>
+    return %y : tensor<2x6xf32>
+  }
+}

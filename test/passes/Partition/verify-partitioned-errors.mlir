@@ -1,0 +1,57 @@
+// RUN: hpc-opt %s -split-input-file -verify-diagnostics --hpc-verify-partitioned
+
+// A partial sum where a complete value is needed: the all-reduce is missing.
+module attributes {dist.mesh = #dist.mesh<"tp=2">} {
+  func.func @main(%x: tensor<4xf32, #dist.sharding<"[4]">>) -> tensor<4xf32, #dist.sharding<"[4]">> {
+    %w = nn.parameter "w" {value = dense<1.0> : tensor<2x4xf32>} : tensor<2x2xf32, #dist.sharding<"[2, 4@tp]">>
+    %s = nn.reduce sum %w {axes = array<i64: 1>} : tensor<2x2xf32, #dist.sharding<"[2, 4@tp]">> -> tensor<2x1xf32, #dist.sharding<"[2, 1] partial{tp}">>
+    // expected-error@below {{[internal] nn.exp: operand 0 is partial over {tp}, the op takes it partial over {}; a collective is missing, doubled or over the wrong axis}}
+    %e = nn.exp %s : tensor<2x1xf32, #dist.sharding<"[2, 1] partial{tp}">> -> tensor<2x1xf32, #dist.sharding<"[2, 1]">>
+    return %x : tensor<4xf32, #dist.sharding<"[4]">>
+  }
+}
+
+// -----
+
+// Padding that a sum reads must be filled.
+module attributes {dist.mesh = #dist.mesh<"tp=2">} {
+  func.func @main(%x: tensor<4xf32, #dist.sharding<"[7@tp]">>) -> tensor<1xf32, #dist.sharding<"[1]">> {
+    %e = nn.exp %x : tensor<4xf32, #dist.sharding<"[7@tp]">> -> tensor<4xf32, #dist.sharding<"[7@tp]">>
+    // expected-error@below {{nn.reduce: reduces over padding of operand 0 ([7@tp]), which dist.fill_tail must set to 0}}
+    %s = nn.reduce sum %e {axes = array<i64: 0>} : tensor<4xf32, #dist.sharding<"[7@tp]">> -> tensor<1xf32, #dist.sharding<"[1] partial{tp}">>
+    %r = dist.all_reduce %s {after = #dist.sharding<"[1]">, axes = ["tp"], before = #dist.sharding<"[1] partial{tp}">, kind = #dist<reduction sum>} : tensor<1xf32, #dist.sharding<"[1] partial{tp}">> -> tensor<1xf32, #dist.sharding<"[1]">>
+    return %r : tensor<1xf32, #dist.sharding<"[1]">>
+  }
+}
+
+// -----
+
+// Global shapes have no place here.
+module attributes {dist.mesh = #dist.mesh<"tp=2">} {
+  // expected-error@below {{does not have the shape of its local box, 'tensor<2xf32>'}}
+  func.func @main(%x: tensor<4xf32, #dist.sharding<"[4@tp]">>) -> tensor<4xf32, #dist.sharding<"[4@tp]">> {
+    return %x : tensor<4xf32, #dist.sharding<"[4@tp]">>
+  }
+}
+
+// -----
+
+// Cut along different factors: data would have to cross ranks without a collective.
+module attributes {dist.mesh = #dist.mesh<"tp=2">} {
+  func.func @main(%x: tensor<2x4xf32, #dist.sharding<"[4@tp, 4]">>, %y: tensor<4x2xf32, #dist.sharding<"[4, 4@tp]">>) -> tensor<2x4xf32, #dist.sharding<"[4@tp, 4]">> {
+    // expected-error@below {{(C1) operand shapes do not broadcast}}
+    %s = nn.add %x, %y : tensor<2x4xf32, #dist.sharding<"[4@tp, 4]">>, tensor<4x2xf32, #dist.sharding<"[4, 4@tp]">> -> tensor<2x4xf32, #dist.sharding<"[4@tp, 4]">>
+    return %s : tensor<2x4xf32, #dist.sharding<"[4@tp, 4]">>
+  }
+}
+
+// -----
+
+// The same boxes, other elements: 8@tp holds 0..3, (2, 4@tp) holds 0, 1, 4, 5.
+module attributes {dist.mesh = #dist.mesh<"tp=2">} {
+  func.func @main(%x: tensor<4xf32, #dist.sharding<"[8@tp]">>, %y: tensor<4xf32, #dist.sharding<"[(2, 4@tp)]">>) -> tensor<4xf32, #dist.sharding<"[8@tp]">> {
+    // expected-error@below {{nn.add: operand 1 dim 0, cut (2, 4@tp), differs from the cut 8@tp that another dim of the same factor has}}
+    %s = nn.add %x, %y : tensor<4xf32, #dist.sharding<"[8@tp]">>, tensor<4xf32, #dist.sharding<"[(2, 4@tp)]">> -> tensor<4xf32, #dist.sharding<"[8@tp]">>
+    return %s : tensor<4xf32, #dist.sharding<"[8@tp]">>
+  }
+}
