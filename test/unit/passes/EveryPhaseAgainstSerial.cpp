@@ -1,9 +1,11 @@
-// Every program of test/exec, run serially and, after each phase, on all ranks of each of its meshes: the results must be equal.
-// A program is a serial @main with seeds; `exec.meshes` lists the meshes. Inputs and weights are drawn from their names.
+// Every program of test/exec, run serially and, after each phase, on all ranks of each of its meshes: the results must
+// be equal. A program is a serial @main with seeds; `exec.meshes` lists the meshes. Inputs and weights are drawn from
+// their names.
 #include "compiler/Interpreter/Interpreter.h"
 #include "passes/Phases.h"
 
 #include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
 #include "gtest/gtest.h"
 
 #include <cmath>
@@ -83,7 +85,9 @@ TEST_P(ExecTest, partitionedEqualsSerial) {
   auto main = serial->lookupSymbol<func::FuncOp>("main");
   for (BlockArgument argument : main.getArguments()) {
     auto type = cast<RankedTensorType>(argument.getType());
-    DType dtype = type.getElementType().isF32() ? DType::F32 : type.getElementType().isInteger(1) ? DType::Bool : DType::I64;
+    DType dtype = type.getElementType().isF32()        ? DType::F32
+                  : type.getElementType().isInteger(1) ? DType::Bool
+                                                       : DType::I64;
     inputs.push_back(draw("input" + std::to_string(argument.getArgNumber()), dtype, type.getShape()));
   }
   auto expected = runFunction(main, inputs, runOptions());
