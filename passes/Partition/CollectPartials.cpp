@@ -1,5 +1,5 @@
-// Pass hpc-collect-partials: n-ary sums add the values that are partial over the same axes first, so that they share one all-reduce.
-// Only adds of one shape that nothing else reads take part; the order among equals stays.
+// Pass hpc-collect-partials: n-ary sums add the values that are partial over the same axes first, so that they share
+// one all-reduce. Only adds of one shape that nothing else reads take part; the order among equals stays.
 #include "compiler/Dialect/Dist/Correspondence.h"
 #include "compiler/Dialect/Dist/FactorShardings.h"
 #include "passes/Partition/Passes.h"
@@ -13,10 +13,12 @@ using namespace dist;
 /// An inner node of the sum whose result is `type`: an add of that shape that only the sum reads, complete itself.
 static bool isInner(Value value, RankedTensorType type) {
   auto add = value.getDefiningOp<nn::AddOp>();
-  return add && value.hasOneUse() && value.getType() == type && shardingOf(value).partial.empty() && add->hasAttr(factorsAttrName);
+  return add && value.hasOneUse() && value.getType() == type && shardingOf(value).partial.empty() &&
+         add->hasAttr(factorsAttrName);
 }
 
-static void collectLeaves(Value value, RankedTensorType type, SmallVectorImpl<Value> &leaves, SmallVectorImpl<Operation *> &adds) {
+static void collectLeaves(Value value, RankedTensorType type, SmallVectorImpl<Value> &leaves,
+                          SmallVectorImpl<Operation *> &adds) {
   auto add = value.getDefiningOp<nn::AddOp>();
   adds.push_back(add);
   for (Value operand : add->getOperands())
@@ -26,13 +28,14 @@ static void collectLeaves(Value value, RankedTensorType type, SmallVectorImpl<Va
       leaves.push_back(operand);
 }
 
-/// Leaves by the axes over which they are partial, in order of appearance; full leaves last and alone.
-static SmallVector<SmallVector<Value>> group(ArrayRef<Value> leaves, ArrayRef<int64_t> shape) {
+/// Leaves by the axes over which they are partial, in order of appearance; full leaves last and alone. A leaf that is
+/// partial over an axis which cuts the sum is scattered before it, and counts as full.
+static SmallVector<SmallVector<Value>> group(ArrayRef<Value> leaves, ArrayRef<int64_t> shape, const AxisNames &cut) {
   SmallVector<std::pair<AxisNames, SmallVector<Value>>> groups;
   SmallVector<SmallVector<Value>> result, full;
   for (Value leaf : leaves) {
     AxisNames partial = shardingOf(leaf).partial;
-    if (partial.empty() || nn::shapeOf(leaf) != shape) {
+    if (partial.empty() || intersects(partial, cut) || nn::shapeOf(leaf) != shape) {
       full.push_back({leaf});
       continue;
     }
@@ -53,7 +56,7 @@ static void rebuild(nn::AddOp root) {
   SmallVector<Value> leaves;
   SmallVector<Operation *> adds; // the root first, every add before those below it
   collectLeaves(root.getResult(), type, leaves, adds);
-  SmallVector<SmallVector<Value>> groups = group(leaves, type.getShape());
+  SmallVector<SmallVector<Value>> groups = group(leaves, type.getShape(), cutAxes(shardingOf(root.getResult())));
   if (llvm::all_of(groups, [](auto &values) { return values.size() < 2; }) || groups.size() < 2)
     return;
   OpBuilder builder(root);

@@ -1,5 +1,6 @@
-// Every step changes exactly one thing: the axis that it names appears or disappears at the sub-dim that it names. So `before` with the change
-// undone or done must equal `after` in normal form; anything else (another axis, another dim, twice) differs.
+// Every step changes exactly one thing: the axis that it names appears or disappears at the sub-dim that it names. So
+// `before` with the change undone or done must equal `after` in normal form; anything else (another axis, another dim,
+// twice) differs.
 #include "passes/Partition/CollectiveCheck.h"
 
 #include "compiler/Dialect/Dist/FactorShardings.h"
@@ -23,7 +24,9 @@ static bool removeAxis(Sharding &sharding, int64_t dim, int64_t sub, StringRef a
   return true;
 }
 
-static bool equal(const Sharding &a, const Sharding &b, const Mesh &mesh) { return normalize(a, mesh) == normalize(b, mesh); }
+static bool equal(const Sharding &a, const Sharding &b, const Mesh &mesh) {
+  return normalize(a, mesh) == normalize(b, mesh);
+}
 
 static std::string checkAllReduce(AllReduceOp op, const Sharding &before, const Sharding &after, const Mesh &mesh) {
   AxisNames axes;
@@ -34,7 +37,8 @@ static std::string checkAllReduce(AllReduceOp op, const Sharding &before, const 
   Sharding expected = before;
   expected.partial = without(before.partial, axes);
   if (!without(axes, before.partial).empty())
-    return "sums over '" + without(axes, before.partial)[0] + "', but the operand is not partial over it: " + toString(before);
+    return "sums over '" + without(axes, before.partial)[0] +
+           "', but the operand is not partial over it: " + toString(before);
   return equal(expected, after, mesh) ? "" : "gives " + toString(expected) + ", not " + toString(after);
 }
 
@@ -46,13 +50,15 @@ static std::string checkPermute(PermuteOp op, Sharding before, Sharding after) {
   for (Sharding *sharding : {&before, &after})
     for (DimSharding &dim : sharding->dims)
       for (SubDim &sub : dim)
-        sub.axes.erase(std::remove_if(sub.axes.begin(), sub.axes.end(), [&](const std::string &axis) { return llvm::is_contained(axes, axis); }),
+        sub.axes.erase(std::remove_if(sub.axes.begin(), sub.axes.end(),
+                                      [&](const std::string &axis) { return llvm::is_contained(axes, axis); }),
                        sub.axes.end());
   return before == after ? "" : "changes more than the places of its axes";
 }
 
 std::string checkCollective(Operation *op, const Mesh &mesh) {
-  Sharding before = op->getAttrOfType<ShardingAttr>("before").getValue(), after = op->getAttrOfType<ShardingAttr>("after").getValue();
+  Sharding before = op->getAttrOfType<ShardingAttr>("before").getValue(),
+           after = op->getAttrOfType<ShardingAttr>("after").getValue();
   std::string differs = "does not lead from " + toString(before) + " to " + toString(after);
   AxisNames axes;
   if (auto axis = op->getAttrOfType<StringAttr>("axis"))
@@ -69,9 +75,13 @@ std::string checkCollective(Operation *op, const Mesh &mesh) {
   if (auto permute = dyn_cast<PermuteOp>(op))
     return checkPermute(permute, before, after);
   if (auto gather = dyn_cast<AllGatherOp>(op))
-    return removeAxis(before, gather.getFromDim(), gather.getFromSub(), gather.getAxis()) && equal(before, after, mesh) ? "" : differs;
+    return removeAxis(before, gather.getFromDim(), gather.getFromSub(), gather.getAxis()) && equal(before, after, mesh)
+               ? ""
+               : differs;
   if (auto slice = dyn_cast<dist::SliceOp>(op))
-    return removeAxis(after, slice.getToDim(), slice.getToSub(), slice.getAxis()) && equal(before, after, mesh) ? "" : differs;
+    return removeAxis(after, slice.getToDim(), slice.getToSub(), slice.getAxis()) && equal(before, after, mesh)
+               ? ""
+               : differs;
   if (auto toAll = dyn_cast<AllToAllOp>(op))
     return removeAxis(before, toAll.getFromDim(), toAll.getFromSub(), toAll.getAxis()) &&
                    removeAxis(after, toAll.getToDim(), toAll.getToSub(), toAll.getAxis()) && equal(before, after, mesh)

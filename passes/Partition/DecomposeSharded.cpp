@@ -1,5 +1,6 @@
-// Pass hpc-decompose-sharded: a composite that reduces over a cut factor becomes its definition, whose reductions the partitioner knows.
-// The shardings of the new ops follow from the operands alone, so a definition may hold composites again (attention holds a softmax).
+// Pass hpc-decompose-sharded: a composite that reduces over a cut factor becomes its definition, whose reductions the
+// partitioner knows. The shardings of the new ops follow from the operands alone, so a definition may hold composites
+// again (attention holds a softmax).
 #include "compiler/Diagnostics.h"
 #include "compiler/Dialect/Dist/Correspondence.h"
 #include "compiler/Dialect/Dist/FactorShardings.h"
@@ -24,7 +25,8 @@ static bool cutsInternally(Operation *op) {
 static Value reshardTo(OpBuilder &builder, Location loc, Value value, const Sharding &wanted) {
   if (shardingOf(value) == wanted)
     return value;
-  return ReshardOp::create(builder, loc, withSharding(nn::tensorType(value), wanted), value, StringAttr(), StringAttr());
+  return ReshardOp::create(builder, loc, withSharding(nn::tensorType(value), wanted), value, StringAttr(),
+                           StringAttr());
 }
 
 static void setResultShardings(Operation *op, const OpSharding &sharding, const Mesh &mesh) {

@@ -27,19 +27,23 @@ struct FillTails : impl::FillTailsBase<FillTails> {
       std::string why;
       std::optional<OpSharding> sharding = readOpSharding(ruled, mesh, why);
       if (!sharding) {
-        userError(&op, ErrorKind::Internal) << describeOp(&op) << ": " << why << "; hpc-insert-reshards makes operands fit";
+        userError(&op, ErrorKind::Internal)
+            << describeOp(&op) << ": " << why << "; hpc-insert-reshards makes operands fit";
         return signalPassFailure();
       }
       for (OpOperand &use : op.getOpOperands()) {
-        std::optional<TailFill> fill = tailFillOf(*sharding, use.getOperandNumber(), nn::tensorType(use.get()).getElementType(), mesh);
+        std::optional<TailFill> fill =
+            tailFillOf(*sharding, use.getOperandNumber(), nn::tensorType(use.get()).getElementType(), mesh);
         if (!fill || hasZeroPadding(use.get(), fill->value))
           continue;
         Value &filled = made[{use.get().getAsOpaquePointer(), fill->dims, fill->value}];
         if (!filled) {
           OpBuilder builder(&op);
-          filled = FillTailOp::create(builder, op.getLoc(), use.get().getType(), use.get(), fill->dims, APFloat(fill->value));
+          filled = FillTailOp::create(builder, op.getLoc(), use.get().getType(), use.get(), fill->dims,
+                                      APFloat(fill->value));
           if (Operation *producer = use.get().getDefiningOp())
-            if (Attribute id = producer->hasAttr(valueIdAttrName) ? producer->getAttr(valueIdAttrName) : producer->getAttr(movedIdAttrName))
+            if (Attribute id = producer->hasAttr(valueIdAttrName) ? producer->getAttr(valueIdAttrName)
+                                                                  : producer->getAttr(movedIdAttrName))
               filled.getDefiningOp()->setAttr(movedIdAttrName, id);
         }
         use.set(filled);

@@ -1,5 +1,6 @@
 // Pass hpc-insert-reshards: every operand gets the sharding that its op's factors need.
-// Invariant: one reshard for each value and wanted sharding; a sharding that slicing gives from another wanted one is made from that.
+// Invariant: one reshard for each value and wanted sharding; a sharding that slicing gives from another wanted one is
+// made from that.
 #include "compiler/Diagnostics.h"
 #include "compiler/Dialect/Dist/Correspondence.h"
 #include "compiler/Dialect/Dist/FactorShardings.h"
@@ -84,7 +85,8 @@ private:
     for (const Sharding &other : wanted[source]) {
       if (*direct == 0)
         break;
-      if (other == target || normalize(other, mesh) == normalize(from, mesh) || slicesTo(target, other) || !slicesTo(other, target))
+      if (other == target || normalize(other, mesh) == normalize(from, mesh) || slicesTo(target, other) ||
+          !slicesTo(other, target))
         continue;
       FailureOr<Value> made = materialize(source, other, user);
       if (failed(made))
@@ -104,7 +106,8 @@ private:
     Operation *producer = source.getDefiningOp();
     bool completes = shardingOf(operand).partial != target.partial;
     Location loc = producer && (completes || isReturn) ? producer->getLoc() : user->getLoc();
-    auto reshard = ReshardOp::create(builder, loc, withSharding(nn::tensorType(source), target), operand, builder.getStringAttr(why.cause),
+    auto reshard = ReshardOp::create(builder, loc, withSharding(nn::tensorType(source), target), operand,
+                                     builder.getStringAttr(why.cause),
                                      why.avoid.empty() ? StringAttr() : builder.getStringAttr(why.avoid));
     if (producer && producer->hasAttr(valueIdAttrName))
       reshard->setAttr(movedIdAttrName, producer->getAttr(valueIdAttrName));
@@ -120,7 +123,8 @@ private:
     Expected<std::vector<ReshardStep>> steps = planReshard(from, to, mesh);
     if (!steps.ok())
       return userError(user, steps.status().kind())
-             << describeOp(user) << " needs " << toString(to) << " of a value that is " << toString(from) << ": " << steps.status().message();
+             << describeOp(user) << " needs " << toString(to) << " of a value that is " << toString(from) << ": "
+             << steps.status().message();
     for (const ReshardStep &step : *steps)
       if (llvm::is_contained(step.axes, "mb"))
         return userError(user, ErrorKind::Unsupported)

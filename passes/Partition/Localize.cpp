@@ -1,5 +1,5 @@
-// Pass hpc-localize: the program of one rank, on local boxes. The global program is kept beside it until the end, since the rules by
-// which ops become local speak of global shapes.
+// Pass hpc-localize: the program of one rank, on local boxes. The global program is kept beside it until the end, since
+// the rules by which ops become local speak of global shapes.
 #include "compiler/Diagnostics.h"
 #include "compiler/Dialect/Dist/Correspondence.h"
 #include "compiler/Dialect/Dist/FactorShardings.h"
@@ -36,7 +36,8 @@ public:
     for (Operation *op : llvm::reverse(old))
       op->erase();
     block.eraseArguments(0, numArguments);
-    function.setFunctionType(FunctionType::get(function.getContext(), block.getArgumentTypes(), block.getTerminator()->getOperandTypes()));
+    function.setFunctionType(
+        FunctionType::get(function.getContext(), block.getArgumentTypes(), block.getTerminator()->getOperandTypes()));
     return success();
   }
 
@@ -44,8 +45,9 @@ private:
   LogicalResult localize(Operation *op) {
     if (auto reshard = dyn_cast<ReshardOp>(op)) {
       CollectiveNote note{reshard.getCauseAttr(), reshard.getAvoidAttr(), op->getAttr(movedIdAttrName)};
-      FailureOr<Value> local = lowerReshard(builder, op->getLoc(), locals.lookup(reshard.getOperand()), shardingOf(reshard.getOperand()),
-                                            shardingOf(reshard.getResult()), mesh, note);
+      FailureOr<Value> local =
+          lowerReshard(builder, op->getLoc(), locals.lookup(reshard.getOperand()), shardingOf(reshard.getOperand()),
+                       shardingOf(reshard.getResult()), mesh, note);
       if (failed(local))
         return failure();
       locals.map(reshard.getResult(), *local);
@@ -63,7 +65,8 @@ private:
     std::string why;
     std::optional<OpSharding> sharding = readOpSharding(op, mesh, why);
     if (!sharding)
-      return userError(op, ErrorKind::Internal) << describeOp(op) << ": " << why << "; hpc-insert-reshards makes operands fit";
+      return userError(op, ErrorKind::Internal)
+             << describeOp(op) << ": " << why << "; hpc-insert-reshards makes operands fit";
     SmallVector<Value> offsets;
     for (auto [factor, cut] : llvm::zip(sharding->rule.factors, sharding->factors))
       if (factor.isIndex && isCut(cut))
@@ -81,7 +84,8 @@ private:
   }
 
   /// Max and min do not stay open: their all-reduce follows at once and holds the op's value.
-  void combine(Operation *op, Operation *local, const OpSharding &sharding, Reduction reduction, CollectiveReduction kind) {
+  void combine(Operation *op, Operation *local, const OpSharding &sharding, Reduction reduction,
+               CollectiveReduction kind) {
     AxisNames axes = reducedAxes(sharding.rule, sharding.factors, reduction);
     if (axes.empty())
       return;
@@ -90,9 +94,10 @@ private:
     for (OpResult result : op->getResults()) {
       Value value = local->getResult(result.getResultNumber());
       auto same = ShardingAttr::get(builder.getContext(), shardingOf(result));
-      auto combined = AllReduceOp::create(builder, op->getLoc(), value.getType(), value, same, same, builder.getStringAttr(why.cause),
-                                          builder.getStringAttr(why.avoid), builder.getStrArrayAttr(names),
-                                          CollectiveReductionAttr::get(builder.getContext(), kind));
+      auto combined =
+          AllReduceOp::create(builder, op->getLoc(), value.getType(), value, same, same,
+                              builder.getStringAttr(why.cause), builder.getStringAttr(why.avoid),
+                              builder.getStrArrayAttr(names), CollectiveReductionAttr::get(builder.getContext(), kind));
       if (Attribute id = local->getAttr(valueIdAttrName))
         combined->setAttr(valueIdAttrName, id);
       locals.map(result, combined.getResult());
@@ -114,7 +119,8 @@ private:
     return llvm::map_to_vector(op->getOperands(), [&](Value operand) { return locals.lookup(operand); });
   }
   SmallVector<Type> localTypes(Operation *op) {
-    return llvm::map_to_vector(op->getResultTypes(), [&](Type type) -> Type { return localType(cast<RankedTensorType>(type), mesh); });
+    return llvm::map_to_vector(op->getResultTypes(),
+                               [&](Type type) -> Type { return localType(cast<RankedTensorType>(type), mesh); });
   }
 
   func::FuncOp function;

@@ -12,7 +12,7 @@ struct CollectiveNote {
 };
 
 /// Emits the steps of planReshard(from, to) on `local`, the box of `from`; returns the box of `to`.
-FailureOr<Value> lowerReshard(OpBuilder &builder, Location loc, Value local, const dist::Sharding &from, const dist::Sharding &to,
-                              const dist::Mesh &mesh, const CollectiveNote &note);
+FailureOr<Value> lowerReshard(OpBuilder &builder, Location loc, Value local, const dist::Sharding &from,
+                              const dist::Sharding &to, const dist::Mesh &mesh, const CollectiveNote &note);
 
 } // namespace hpc

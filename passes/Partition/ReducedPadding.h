@@ -1,4 +1,5 @@
-// Which padding an op reads: that of factors which are cut unevenly and reduced. Shared by hpc-fill-tails and its verifier.
+// Which padding an op reads: that of factors which are cut unevenly and reduced. Shared by hpc-fill-tails and its
+// verifier.
 #pragma once
 
 #include "compiler/Dialect/Dist/FactorShardings.h"
@@ -10,8 +11,10 @@ struct TailFill {
   double value = 0;          ///< identity of the reduction: 0, or the lowest or highest value of the element type
 };
 
-/// What has to be in the padding of an operand, if the op reads it. An index factor is looked up, not walked: its padding is not read.
-std::optional<TailFill> tailFillOf(const dist::OpSharding &sharding, unsigned operand, Type elementType, const dist::Mesh &mesh);
+/// What has to be in the padding of an operand, if the op reads it. An index factor is looked up, not walked: its
+/// padding is not read.
+std::optional<TailFill> tailFillOf(const dist::OpSharding &sharding, unsigned operand, Type elementType,
+                                   const dist::Mesh &mesh);
 /// Whether the padding is `value` already: parameters and inputs are zero there.
 bool hasZeroPadding(Value value, double fill);
 

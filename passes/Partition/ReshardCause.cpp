@@ -1,4 +1,5 @@
-// Causes are found by walking back from the value to the op that made it partial or cut, where propagation noted which seed brought the axis.
+// Causes are found by walking back from the value to the op that made it partial or cut, where propagation noted which
+// seed brought the axis.
 #include "passes/Partition/ReshardCause.h"
 
 #include "compiler/Dialect/Dist/Correspondence.h"
@@ -24,7 +25,8 @@ static std::string originOf(Operation *op, const std::string &axis) {
 static Operation *findReduction(Value value, const std::string &axis) {
   Operation *op = value.getDefiningOp();
   while (op) {
-    auto partial = llvm::find_if(op->getOperands(), [&](Value operand) { return llvm::is_contained(shardingOf(operand).partial, axis); });
+    auto partial = llvm::find_if(op->getOperands(),
+                                 [&](Value operand) { return llvm::is_contained(shardingOf(operand).partial, axis); });
     if (partial == op->getOperands().end())
       break;
     op = (*partial).getDefiningOp();
@@ -42,8 +44,8 @@ ReshardCause causeOf(Value value, Operation *user, const Sharding &from, const S
   if (AxisNames axes = without(from.partial, to.partial); !axes.empty()) {
     Operation *op = findReduction(value, axes[0]);
     std::string origin = originOf(op, axes[0]);
-    return {(op ? describeOp(op) : "a value") + " sums over a dim cut over " + axes[0] + byOrigin(origin) + "; " + needs +
-                " needs the complete sum",
+    return {(op ? describeOp(op) : "a value") + " sums over a dim cut over " + axes[0] + byOrigin(origin) + "; " +
+                needs + " needs the complete sum",
             avoidOrigin(origin, "leave the summed dim uncut")};
   }
   for (unsigned dim = 0; dim < from.dims.size(); ++dim)
@@ -53,8 +55,8 @@ ReshardCause causeOf(Value value, Operation *user, const Sharding &from, const S
         if (!llvm::is_contained(axesOf(to.dims[dim]), other))
           axis = other;
       std::string origin = originOf(value.getDefiningOp(), axis);
-      return {"dim " + std::to_string(dim) + " is cut " + toString(from.dims[dim]) + byOrigin(origin) + "; " + needs + " needs it " +
-                  (isCut(to.dims[dim]) ? toString(to.dims[dim]) : "whole"),
+      return {"dim " + std::to_string(dim) + " is cut " + toString(from.dims[dim]) + byOrigin(origin) + "; " + needs +
+                  " needs it " + (isCut(to.dims[dim]) ? toString(to.dims[dim]) : "whole"),
               avoidOrigin(origin, "cut it as " + needs + " needs it")};
     }
   return {needs + " needs " + toString(to), ""};
@@ -62,7 +64,8 @@ ReshardCause causeOf(Value value, Operation *user, const Sharding &from, const S
 
 ReshardCause causeOfReduction(Operation *op, const AxisNames &axes) {
   std::string origin = originOf(op, axes[0]);
-  return {describeOp(op) + " reduces over a dim cut over " + axes[0] + byOrigin(origin), avoidOrigin(origin, "leave the reduced dim uncut")};
+  return {describeOp(op) + " reduces over a dim cut over " + axes[0] + byOrigin(origin),
+          avoidOrigin(origin, "leave the reduced dim uncut")};
 }
 
 } // namespace hpc

@@ -1,5 +1,6 @@
 // Pass hpc-verify-partitioned: derives every op again from its rule and the encodings of its operands and results.
-// The rule speaks of global shapes, so each op is rebuilt on global types in a scratch block, and made local once more to compare.
+// The rule speaks of global shapes, so each op is rebuilt on global types in a scratch block, and made local once more
+// to compare.
 #include "compiler/Diagnostics.h"
 #include "compiler/Dialect/Dist/Correspondence.h"
 #include "mlir/IR/Verifier.h"
@@ -32,9 +33,12 @@ public:
     if (isa<ReshardOp>(op))
       return fail(op) << "is left; hpc-localize turns reshards into collectives";
     if (auto fill = dyn_cast<FillTailOp>(op))
-      return fill.getOperand().getType() == fill.getResult().getType() ? success() : LogicalResult(fail(op) << "changes the type");
+      return fill.getOperand().getType() == fill.getResult().getType() ? success()
+                                                                       : LogicalResult(fail(op) << "changes the type");
     if (auto constant = dyn_cast<nn::ConstantOp>(op))
-      return isReplicated(shardingOf(constant.getResult())) ? success() : LogicalResult(fail(op) << "is cut; constants are whole, then sliced");
+      return isReplicated(shardingOf(constant.getResult()))
+                 ? success()
+                 : LogicalResult(fail(op) << "is cut; constants are whole, then sliced");
     if (auto parameter = dyn_cast<nn::ParameterOp>(op))
       return shardingOf(parameter.getResult()).partial.empty() ? success() : LogicalResult(fail(op) << "is partial");
     if (isa<OffsetOp>(op))
@@ -43,7 +47,8 @@ public:
       for (Value value : op->getOperands())
         if (!shardingOf(value).partial.empty())
           return fail(op) << "returns a partial sum " << toString(shardingOf(value)) << " of "
-                          << (value.getDefiningOp() ? describeOp(value.getDefiningOp()) : "an argument") << "; a collective is missing";
+                          << (value.getDefiningOp() ? describeOp(value.getDefiningOp()) : "an argument")
+                          << "; a collective is missing";
       return success();
     }
     return fail(op) << "is not an op of a partitioned program";
@@ -70,7 +75,8 @@ public:
 private:
   InFlightDiagnostic fail(Operation *op) { return userError(op, ErrorKind::Internal) << describeOp(op) << ": "; }
 
-  // ---- collectives -------------------------------------------------------------------------------------------------------
+  // ---- collectives
+  // -------------------------------------------------------------------------------------------------------
 
   LogicalResult checkStep(Operation *op) {
     if (std::string wrong = checkCollective(op, mesh); !wrong.empty())
@@ -84,7 +90,8 @@ private:
     return success();
   }
 
-  // ---- computation -------------------------------------------------------------------------------------------------------
+  // ---- computation
+  // -------------------------------------------------------------------------------------------------------
 
   /// The op on global types, its constants beside it (a rule may look at a literal zero).
   Operation *rebuildGlobal(Operation *op, unsigned numOperands, Block &scratch) {
@@ -95,7 +102,8 @@ private:
       Value source = operand;
       while (source.getDefiningOp() && isCollective(source.getDefiningOp()))
         source = source.getDefiningOp()->getOperand(0);
-      if (source.getDefiningOp<nn::ConstantOp>() && nn::shapeOf(source) == ArrayRef<int64_t>(globalShape(shardingOf(operand))))
+      if (source.getDefiningOp<nn::ConstantOp>() &&
+          nn::shapeOf(source) == ArrayRef<int64_t>(globalShape(shardingOf(operand))))
         operands.push_back(builder.clone(*source.getDefiningOp())->getResult(0));
       else
         operands.push_back(scratch.addArgument(globalType(nn::tensorType(operand)), op->getLoc()));
@@ -115,7 +123,8 @@ private:
 
   LogicalResult checkComputation(Operation *op) {
     unsigned numOffsets = 0;
-    while (numOffsets < op->getNumOperands() && op->getOperand(op->getNumOperands() - 1 - numOffsets).getDefiningOp<OffsetOp>())
+    while (numOffsets < op->getNumOperands() &&
+           op->getOperand(op->getNumOperands() - 1 - numOffsets).getDefiningOp<OffsetOp>())
       ++numOffsets;
     unsigned numOperands = op->getNumOperands() - numOffsets;
     Block scratch;
@@ -136,7 +145,8 @@ private:
       return fail(op) << why;
     for (auto [factor, cut] : llvm::zip(sharding->rule.factors, sharding->factors))
       if (isCut(cut) && factor.isInternal)
-        return fail(op) << "reduces over a dim that is cut " << toString(cut) << "; hpc-decompose-sharded replaces such ops";
+        return fail(op) << "reduces over a dim that is cut " << toString(cut)
+                        << "; hpc-decompose-sharded replaces such ops";
       else if (factor.reduction != Reduction::None && llvm::is_contained(axesOf(cut), "mb"))
         return fail(op) << "reduces over micro-batches, cut " << toString(cut);
     if (failed(checkPartials(op, *sharding, partials)) || failed(checkPadding(op, *sharding, numOperands)))
@@ -154,16 +164,17 @@ private:
     sharding.setPassing(shardingOf(op->getResult(0)).partial, partials);
     for (unsigned i = 0; i < partials.size(); ++i)
       if (AxisNames expected = sharding.operand(i, mesh).partial; expected != partials[i])
-        return fail(op) << "operand " << i << " is partial over {" << llvm::join(partials[i], ", ") << "}, the op takes it partial over {"
-                        << llvm::join(expected, ", ") << "}; a collective is missing, doubled or over the wrong axis";
+        return fail(op) << "operand " << i << " is partial over {" << llvm::join(partials[i], ", ")
+                        << "}, the op takes it partial over {" << llvm::join(expected, ", ")
+                        << "}; a collective is missing, doubled or over the wrong axis";
     if (intersects(sharding.passing, axesOf(sharding.factors)))
       return fail(op) << "is partial over an axis that cuts one of its factors";
     if (sharding.rule.linear.kind == LinearClause::None && !sharding.passing.empty())
       return fail(op) << "has a partial result, but is not linear";
     for (OpResult result : op->getResults())
       if (shardingOf(result).partial != sharding.result(result.getResultNumber(), mesh).partial)
-        return fail(op) << "result " << result.getResultNumber() << " is " << toString(shardingOf(result)) << ", the op gives "
-                        << toString(sharding.result(result.getResultNumber(), mesh));
+        return fail(op) << "result " << result.getResultNumber() << " is " << toString(shardingOf(result))
+                        << ", the op gives " << toString(sharding.result(result.getResultNumber(), mesh));
     if (!sharding.passing.empty() && sharding.rule.linear.kind == LinearClause::Product && sharding.carrier < 0)
       return fail(op) << "has a partial result, but no operand that brings it";
     return success();
@@ -176,9 +187,10 @@ private:
       if (!fill || hasZeroPadding(operand, fill->value))
         continue;
       auto filled = operand.getDefiningOp<FillTailOp>();
-      if (!filled || filled.getDims() != ArrayRef<int64_t>(fill->dims) || filled.getValue().convertToDouble() != fill->value)
-        return fail(op) << "reduces over padding of operand " << i << " (" << toString(shardingOf(operand)) << "), which dist.fill_tail must set to "
-                        << fill->value;
+      if (!filled || filled.getDims() != ArrayRef<int64_t>(fill->dims) ||
+          filled.getValue().convertToDouble() != fill->value)
+        return fail(op) << "reduces over padding of operand " << i << " (" << toString(shardingOf(operand))
+                        << "), which dist.fill_tail must set to " << fill->value;
     }
     return success();
   }
@@ -204,7 +216,8 @@ private:
   }
 
   /// localize() gives the very op that is there, offsets included.
-  LogicalResult checkLocalForm(Operation *op, ShardingRuleOpInterface global, const OpSharding &sharding, unsigned numOperands) {
+  LogicalResult checkLocalForm(Operation *op, ShardingRuleOpInterface global, const OpSharding &sharding,
+                               unsigned numOperands) {
     SmallVector<DimSharding> indices;
     for (auto [factor, cut] : llvm::zip(sharding.rule.factors, sharding.factors))
       if (factor.isIndex && isCut(cut))
@@ -219,11 +232,16 @@ private:
     Block scratch;
     OpBuilder builder(op->getContext());
     builder.setInsertionPointToEnd(&scratch);
-    Operation *again = global.localize(builder, op->getOperands().take_front(numOperands), op->getResultTypes(), offsets);
+    Operation *again =
+        global.localize(builder, op->getOperands().take_front(numOperands), op->getResultTypes(), offsets);
     for (NamedAttribute attr : again->getAttrs())
-      if (!again->getDiscardableAttrDictionary().contains(attr.getName()) && op->getAttr(attr.getName()) != attr.getValue())
-        return fail(op) << "attribute '" << attr.getName().strref() << "' is " << op->getAttr(attr.getName()) << ", on the local box it is " << attr.getValue();
-    return again->getOperands() == op->getOperands() ? success() : LogicalResult(fail(op) << "does not have the operands of its local form");
+      if (!again->getDiscardableAttrDictionary().contains(attr.getName()) &&
+          op->getAttr(attr.getName()) != attr.getValue())
+        return fail(op) << "attribute '" << attr.getName().strref() << "' is " << op->getAttr(attr.getName())
+                        << ", on the local box it is " << attr.getValue();
+    return again->getOperands() == op->getOperands()
+               ? success()
+               : LogicalResult(fail(op) << "does not have the operands of its local form");
   }
 
   const Mesh &mesh;

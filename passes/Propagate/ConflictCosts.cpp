@@ -1,5 +1,6 @@
-// Conflicts between activations, decided by bytes moved: a cut that some neighbour cannot follow is given up where that moves less.
-// A cut is weighed where it is as a whole (all ops along which it flowed), then op by op. Weights and seeds are never given up here.
+// Conflicts between activations, decided by bytes moved: a cut that some neighbour cannot follow is given up where that
+// moves less. A cut is weighed where it is as a whole (all ops along which it flowed), then op by op. Weights and seeds
+// are never given up here.
 #include "compiler/Dialect/NN/NN.h"
 #include "passes/Propagate/Propagation.h"
 
@@ -26,7 +27,8 @@ struct Cost {
     collectives += other.collectives;
     return *this;
   }
-  /// A collective takes as long as some bytes however few it moves: an all-reduce beats a reduce-scatter and an all-gather later.
+  /// A collective takes as long as some bytes however few it moves: an all-reduce beats a reduce-scatter and an
+  /// all-gather later.
   int64_t total() const { return bytes + collectives * (int64_t(64) << 10); }
 };
 } // namespace
@@ -57,7 +59,8 @@ private:
     for (auto [index, operand] : llvm::enumerate(state.op->getOperands())) {
       if (!isa_and_present<nn::ParameterOp>(operand.getDefiningOp()))
         continue;
-      bool fixed = nn::tensorType(operand).getRank() >= 2 || propagation.sources[propagation.sourceIndex.lookup(operand)].seeded;
+      bool fixed =
+          nn::tensorType(operand).getRank() >= 2 || propagation.sources[propagation.sourceIndex.lookup(operand)].seeded;
       for (const ShardingRule::DimFactors &dim : state.sharding.rule.operands[index])
         if (fixed && llvm::is_contained(dim, node.second))
           return false;
@@ -124,7 +127,8 @@ private:
     return false;
   }
 
-  /// What the ops' operands and results cost on their way to all their users, and what composites pay for an internal cut.
+  /// What the ops' operands and results cost on their way to all their users, and what composites pay for an internal
+  /// cut.
   Cost costAround(ArrayRef<int> members) {
     Cost cost;
     llvm::SmallPtrSet<Value, 16> seen;
@@ -160,9 +164,10 @@ private:
     int64_t width = nn::tensorType(value).getElementTypeBitWidth() / 8 + 1;
     for (const Sharding &target : wanted) {
       Cost direct = move(has, target, width);
-      bool free = direct.bytes == 0 || llvm::any_of(wanted, [&](const Sharding &other) {
-        return other != target && move(has, other, width).bytes > 0 && move(other, target, width).bytes == 0;
-      });
+      bool free =
+          direct.bytes == 0 || llvm::any_of(wanted, [&](const Sharding &other) {
+            return other != target && move(has, other, width).bytes > 0 && move(other, target, width).bytes == 0;
+          });
       if (!free)
         total += direct;
     }
@@ -180,7 +185,8 @@ private:
         entry->second.bytes = std::numeric_limits<int64_t>::max() / 64; // not at all
       else {
         entry->second.bytes = bytesMoved(*steps, mesh, elementBytes);
-        entry->second.collectives = llvm::count_if(*steps, [](const ReshardStep &step) { return step.kind != ReshardStep::Slice; });
+        entry->second.collectives =
+            llvm::count_if(*steps, [](const ReshardStep &step) { return step.kind != ReshardStep::Slice; });
       }
     }
     return entry->second;

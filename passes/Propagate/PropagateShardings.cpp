@@ -14,7 +14,8 @@ struct PropagateShardings : impl::PropagateShardingsBase<PropagateShardings> {
     ModuleOp module = getOperation();
     auto function = module.lookupSymbol<func::FuncOp>("main");
     if (!function || !module->hasAttr(dist::meshAttrName)) {
-      userError(module, ErrorKind::Internal) << "propagation needs @main and the module attribute '" << dist::meshAttrName << "'";
+      userError(module, ErrorKind::Internal)
+          << "propagation needs @main and the module attribute '" << dist::meshAttrName << "'";
       return signalPassFailure();
     }
     Propagation propagation(function, dist::meshOf(module));

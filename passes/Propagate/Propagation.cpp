@@ -1,5 +1,6 @@
-// Seeds flow along factors: an op takes cuts from its operands, offers them to what produces its operands, and users take them from it.
-// A producer that cannot follow refuses, and nothing beyond it learns of the cut; the difference is left to hpc-insert-reshards.
+// Seeds flow along factors: an op takes cuts from its operands, offers them to what produces its operands, and users
+// take them from it. A producer that cannot follow refuses, and nothing beyond it learns of the cut; the difference is
+// left to hpc-insert-reshards.
 #include "passes/Propagate/Propagation.h"
 
 #include "compiler/Dialect/NN/NN.h"
@@ -64,7 +65,8 @@ void Propagation::touchUsers(Value value) {
       state->dirty = true;
 }
 
-// ---- offers --------------------------------------------------------------------------------------------------------------
+// ---- offers
+// --------------------------------------------------------------------------------------------------------------
 
 /// A composite's internal factor is cut when both sides want it: the operand brings the cut and a user asks for it.
 static bool operandHas(const OpState &state, int factor, const DimSharding &cut, const Mesh &mesh,
@@ -83,7 +85,8 @@ static bool operandHas(const OpState &state, int factor, const DimSharding &cut,
 }
 
 /// All or nothing for one dim of a result: every factor takes its part of the cut, or none does.
-bool Propagation::offerToOp(OpState &state, unsigned result, unsigned dim, const DimSharding &wanted, const Origins &origins) {
+bool Propagation::offerToOp(OpState &state, unsigned result, unsigned dim, const DimSharding &wanted,
+                            const Origins &origins) {
   const ShardingRule &rule = state.sharding.rule;
   const ShardingRule::DimFactors &dimFactors = rule.results[result][dim];
   SmallVector<DimSharding> groups;
@@ -118,7 +121,8 @@ bool Propagation::offer(Value value, unsigned dim, const DimSharding &wanted, co
   SourceState &source = sources[sourceIndex[value]];
   DimSharding &current = source.sharding.dims[dim];
   AxisNames axes = axesOf(wanted);
-  if (source.kind == SourceState::Constant || source.closed || isCut(current) || intersects(axes, cutAxes(source.sharding)))
+  if (source.kind == SourceState::Constant || source.closed || isCut(current) ||
+      intersects(axes, cutAxes(source.sharding)))
     return false;
   if (source.kind == SourceState::Parameter && llvm::any_of(axes, isBatchAxis))
     return false;
@@ -130,7 +134,8 @@ bool Propagation::offer(Value value, unsigned dim, const DimSharding &wanted, co
   return true;
 }
 
-// ---- the flow ------------------------------------------------------------------------------------------------------------
+// ---- the flow
+// ------------------------------------------------------------------------------------------------------------
 
 namespace {
 /// A cut that an operand brings to a factor.
@@ -155,8 +160,8 @@ bool Propagation::takeFromOperands(OpState &state) {
       if (!isCut(cut) || !splitByFactors(rule, dim, cut, mesh, groups))
         continue;
       for (auto [factor, group] : llvm::zip(dim, groups))
-        if (isCut(group) && !isCut(state.sharding.factors[factor]) && !state.closed[factor] && !rule.factors[factor].isInternal &&
-            mayCut(rule.factors[factor], group))
+        if (isCut(group) && !isCut(state.sharding.factors[factor]) && !state.closed[factor] &&
+            !rule.factors[factor].isInternal && mayCut(rule.factors[factor], group))
           candidates.push_back({weight, nn::tensorType(operand).getNumElements(), unsigned(index), factor, group});
     }
   }
@@ -181,10 +186,12 @@ bool Propagation::takeFromOperands(OpState &state) {
 
 void Propagation::giveToOperands(OpState &state) {
   for (auto [index, operand] : llvm::enumerate(state.op->getOperands())) {
-    Sharding has = shardingOf(operand), wanted = project(state.sharding.rule.operands[index], state.sharding.factors, mesh);
+    Sharding has = shardingOf(operand),
+             wanted = project(state.sharding.rule.operands[index], state.sharding.factors, mesh);
     for (unsigned dim = 0; dim < wanted.dims.size(); ++dim)
       if (isCut(wanted.dims[dim]) && wanted.dims[dim] != normalize(has.dims[dim], mesh))
-        (void)offer(operand, dim, wanted.dims[dim], state.origins); // a refusal is a conflict, seen again in weighConflicts
+        (void)offer(operand, dim, wanted.dims[dim],
+                    state.origins); // a refusal is a conflict, seen again in weighConflicts
   }
 }
 

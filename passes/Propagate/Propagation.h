@@ -1,5 +1,6 @@
 // The state of propagation: how the factors of every op and the dims of every source are cut so far, and who wanted it.
-// Cuts are only ever added while seeds flow, so the flow ends; an op's results always have the sharding that its factors give.
+// Cuts are only ever added while seeds flow, so the flow ends; an op's results always have the sharding that its
+// factors give.
 #pragma once
 
 #include "compiler/Dialect/Dist/Correspondence.h"
@@ -48,11 +49,13 @@ public:
   void weighConflicts();
   /// Decides over which axes results stay partial.
   void flowPartials();
-  /// Parameters that several users want differently stay whole: slicing a whole weight is free, gathering a part is not.
+  /// Parameters that several users want differently stay whole: slicing a whole weight is free, gathering a part is
+  /// not.
   void settleParameters();
   /// Errors for what no plan can do: a sum, gather or slice over micro-batches.
   LogicalResult check();
-  /// Shardings into the types, factors, origins and ids into attributes; a returned partial sum is resolved; seeds removed.
+  /// Shardings into the types, factors, origins and ids into attributes; a returned partial sum is resolved; seeds
+  /// removed.
   void write();
 
 private:
@@ -69,7 +72,8 @@ private:
   bool takeFromOperands(OpState &state);
   void giveToOperands(OpState &state);
   bool offer(Value value, unsigned dim, const dist::DimSharding &wanted, const Origins &origins);
-  bool offerToOp(OpState &state, unsigned result, unsigned dim, const dist::DimSharding &wanted, const Origins &origins);
+  bool offerToOp(OpState &state, unsigned result, unsigned dim, const dist::DimSharding &wanted,
+                 const Origins &origins);
   void choosePassing(OpState &state);
   void writeOrigins(OpState &state);
   void remarkOnConflicts(OpState &state);

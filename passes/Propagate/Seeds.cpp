@@ -1,5 +1,6 @@
 // Seeds: the shardings that a sidecar or a layout gives to a few values before anything flows.
-// What a seed cuts stays cut; what it leaves uncut may be cut by others, unless it is the user's or cuts nothing at all.
+// What a seed cuts stays cut; what it leaves uncut may be cut by others, unless it is the user's or cuts nothing at
+// all.
 #include "compiler/Diagnostics.h"
 #include "compiler/Dialect/NN/NN.h"
 #include "compiler/Location.h"
@@ -31,18 +32,21 @@ static Sharding withoutEmptyCuts(Sharding sharding, const Mesh &mesh) {
   return normalize(sharding, mesh);
 }
 
-void Propagation::seedResult(OpState &state, unsigned result, const Sharding &seed, const Origins &origins, bool closed) {
+void Propagation::seedResult(OpState &state, unsigned result, const Sharding &seed, const Origins &origins,
+                             bool closed) {
   const ShardingRule &rule = state.sharding.rule;
   for (auto [d, dim] : llvm::enumerate(rule.results[result])) {
     SmallVector<DimSharding> groups;
     bool nests = splitByFactors(rule, dim, seed.dims[d], mesh, groups);
     for (unsigned i = 0; nests && i < dim.size(); ++i)
-      nests = !isCut(groups[i]) || groups[i] == state.sharding.factors[dim[i]] ||
-              (!isCut(state.sharding.factors[dim[i]]) && !state.closed[dim[i]] && mayCut(rule.factors[dim[i]], groups[i]) &&
-               !intersects(axesOf(groups[i]), axesOf(state.sharding.factors)));
+      nests =
+          !isCut(groups[i]) || groups[i] == state.sharding.factors[dim[i]] ||
+          (!isCut(state.sharding.factors[dim[i]]) && !state.closed[dim[i]] && mayCut(rule.factors[dim[i]], groups[i]) &&
+           !intersects(axesOf(groups[i]), axesOf(state.sharding.factors)));
     if (!nests) {
-      state.op->emitRemark() << "[hpc-propagate-shardings] the op cannot compute dim " << d << " cut " << toString(seed.dims[d])
-                             << " as the seed asks (" << rule.text << "); it stays as its operands have it";
+      state.op->emitRemark() << "[hpc-propagate-shardings] the op cannot compute dim " << d << " cut "
+                             << toString(seed.dims[d]) << " as the seed asks (" << rule.text
+                             << "); it stays as its operands have it";
       continue;
     }
     for (auto [factor, group] : llvm::zip(dim, groups)) {

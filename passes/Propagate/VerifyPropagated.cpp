@@ -1,5 +1,5 @@
-// Pass hpc-verify-propagated: what holds after propagation. Every type is compared with what the op's rule and factors give.
-// A failure is a defect of this program, except where a hand-written file is read.
+// Pass hpc-verify-propagated: what holds after propagation. Every type is compared with what the op's rule and factors
+// give. A failure is a defect of this program, except where a hand-written file is read.
 #include "compiler/Diagnostics.h"
 #include "compiler/Dialect/Dist/Correspondence.h"
 #include "compiler/Dialect/Dist/FactorShardings.h"
@@ -33,7 +33,8 @@ public:
   LogicalResult checkValue(Value value) {
     ShardingAttr attr = shardingAttrOf(value);
     if (!attr)
-      return userError(value.getLoc(), ErrorKind::Internal) << "a value of type " << value.getType() << " has no sharding";
+      return userError(value.getLoc(), ErrorKind::Internal)
+             << "a value of type " << value.getType() << " has no sharding";
     if (Status legal = verify(attr.getValue(), nn::shapeOf(value).vec(), mesh); !legal.ok())
       return userError(value.getLoc(), legal.kind()) << legal.message();
     if (normalize(attr.getValue(), mesh) != attr.getValue())
@@ -49,12 +50,14 @@ private:
       return userError(op, ErrorKind::Internal) << "has no " << factorsAttrName;
     OpSharding sharding{op.getShardingRule(), attr.getValue().dims, {}, -1};
     if (sharding.factors.size() != sharding.rule.factors.size())
-      return userError(op, ErrorKind::Internal) << factorsAttrName << " must have " << sharding.rule.factors.size() << " factors (" << sharding.rule.text << ")";
+      return userError(op, ErrorKind::Internal) << factorsAttrName << " must have " << sharding.rule.factors.size()
+                                                << " factors (" << sharding.rule.text << ")";
     AxisNames axes = axesOf(sharding.factors);
     for (auto [index, factor] : llvm::enumerate(sharding.rule.factors)) {
       const DimSharding &cut = sharding.factors[index];
       if (globalSize(cut) != factor.size || (isCut(cut) && !mayCut(factor, cut)))
-        return userError(op, ErrorKind::Internal) << "factor " << index << " of size " << factor.size << " cannot be " << toString(cut);
+        return userError(op, ErrorKind::Internal)
+               << "factor " << index << " of size " << factor.size << " cannot be " << toString(cut);
       for (const std::string &axis : axesOf(cut))
         if (llvm::count(axes, axis) > 1)
           return userError(op, ErrorKind::Internal) << "axis '" << axis << "' cuts two factors";
@@ -66,12 +69,14 @@ private:
     OpSharding largest = sharding;
     largest.choosePassing(partials);
     if (!without(sharding.passing, largest.passing).empty())
-      return userError(op, ErrorKind::Internal) << "the result is partial over '" << without(sharding.passing, largest.passing)[0]
-                                                << "', which neither a cut sum nor the operands give";
+      return userError(op, ErrorKind::Internal)
+             << "the result is partial over '" << without(sharding.passing, largest.passing)[0]
+             << "', which neither a cut sum nor the operands give";
     for (OpResult result : op->getResults())
       if (shardingOf(result) != sharding.result(result.getResultNumber(), mesh))
-        return userError(op, ErrorKind::Internal) << "result " << result.getResultNumber() << " is " << toString(shardingOf(result))
-                                                  << ", its factors give " << toString(sharding.result(result.getResultNumber(), mesh));
+        return userError(op, ErrorKind::Internal)
+               << "result " << result.getResultNumber() << " is " << toString(shardingOf(result))
+               << ", its factors give " << toString(sharding.result(result.getResultNumber(), mesh));
     return success();
   }
 
@@ -94,7 +99,8 @@ struct VerifyPropagated : impl::VerifyPropagatedBase<VerifyPropagated> {
         return signalPassFailure();
     for (Value value : function.front().getTerminator()->getOperands())
       if (!shardingOf(value).partial.empty()) {
-        userError(value.getLoc(), ErrorKind::Internal) << "a returned value is a partial sum: " << toString(shardingOf(value));
+        userError(value.getLoc(), ErrorKind::Internal)
+            << "a returned value is a partial sum: " << toString(shardingOf(value));
         return signalPassFailure();
       }
   }

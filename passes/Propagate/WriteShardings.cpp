@@ -20,8 +20,8 @@ LogicalResult Propagation::check() {
     for (auto [factor, cut] : llvm::zip(state.sharding.rule.factors, state.sharding.factors))
       if ((factor.reduction != Reduction::None || factor.isInternal) && llvm::is_contained(axesOf(cut), "mb"))
         return userError(state.op, ErrorKind::Unsupported)
-               << describeOp(state.op) << " combines elements of different micro-batches (the batch dim " << toString(cut)
-               << " is reduced): batch statistics need the whole batch at once; use --micro-batches=1";
+               << describeOp(state.op) << " combines elements of different micro-batches (the batch dim "
+               << toString(cut) << " is reduced): batch statistics need the whole batch at once; use --micro-batches=1";
   return success();
 }
 
@@ -34,14 +34,17 @@ void Propagation::remarkOnConflicts(OpState &state) {
     if (!steps.ok())
       continue; // an error of hpc-insert-reshards
     bool conflict = llvm::any_of(*steps, [](const ReshardStep &step) {
-      return step.kind == ReshardStep::AllGather || step.kind == ReshardStep::AllToAll || step.kind == ReshardStep::Permute;
+      return step.kind == ReshardStep::AllGather || step.kind == ReshardStep::AllToAll ||
+             step.kind == ReshardStep::Permute;
     });
     for (OpOperand &use : operand.getUses()) // one remark for each value and wanted sharding
-      if (OpState *user = stateOf(use.getOwner()); user && user < &state && user->sharding.operand(use.getOperandNumber(), mesh) == wanted)
+      if (OpState *user = stateOf(use.getOwner());
+          user && user < &state && user->sharding.operand(use.getOperandNumber(), mesh) == wanted)
         conflict = false;
     if (conflict)
-      state.op->emitRemark() << "[hpc-propagate-shardings] operand " << index << " is " << toString(has) << ", the op needs "
-                             << toString(wanted) << ": " << bytesMoved(*steps, mesh, (nn::tensorType(operand).getElementTypeBitWidth() + 7) / 8)
+      state.op->emitRemark() << "[hpc-propagate-shardings] operand " << index << " is " << toString(has)
+                             << ", the op needs " << toString(wanted) << ": "
+                             << bytesMoved(*steps, mesh, (nn::tensorType(operand).getElementTypeBitWidth() + 7) / 8)
                              << " bytes are moved to every rank";
   }
 }
@@ -111,7 +114,8 @@ void Propagation::write() {
     function.removeArgAttr(index, priorityAttrName);
   }
   resolveReturned(function, mesh);
-  function.setFunctionType(FunctionType::get(context, function.front().getArgumentTypes(), function.front().getTerminator()->getOperandTypes()));
+  function.setFunctionType(FunctionType::get(context, function.front().getArgumentTypes(),
+                                             function.front().getTerminator()->getOperandTypes()));
 }
 
 } // namespace hpc

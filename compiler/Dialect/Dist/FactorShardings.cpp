@@ -94,7 +94,8 @@ AxisNames reducedAxes(const ShardingRule &rule, const FactorShardings &factors, 
   return axes;
 }
 
-// ---- partial sums --------------------------------------------------------------------------------------------------------
+// ---- partial sums
+// --------------------------------------------------------------------------------------------------------
 
 /// Product: at most one listed operand is partial; -2 when there are more, -1 when none is.
 static int onlyPartial(const LinearClause &linear, ArrayRef<AxisNames> partials) {
@@ -131,7 +132,8 @@ void OpSharding::setPassing(const AxisNames &resultPartial, ArrayRef<AxisNames> 
 
 Sharding OpSharding::operand(unsigned index, const Mesh &mesh) const {
   Sharding sharding = project(rule.operands[index], factors, mesh);
-  bool takes = rule.linear.kind == LinearClause::Sum ? llvm::is_contained(rule.linear.operands, int(index)) : carrier == int(index);
+  bool takes = rule.linear.kind == LinearClause::Sum ? llvm::is_contained(rule.linear.operands, int(index))
+                                                     : carrier == int(index);
   if (takes)
     sharding.partial = passing;
   return sharding;
@@ -143,10 +145,11 @@ Sharding OpSharding::result(unsigned index, const Mesh &mesh) const {
   return sharding;
 }
 
-// ---- reading -------------------------------------------------------------------------------------------------------------
+// ---- reading
+// -------------------------------------------------------------------------------------------------------------
 
-std::optional<OpSharding> readOpSharding(const ShardingRule &rule, ArrayRef<Sharding> operands, ArrayRef<Sharding> results,
-                                         const Mesh &mesh, std::string &why) {
+std::optional<OpSharding> readOpSharding(const ShardingRule &rule, ArrayRef<Sharding> operands,
+                                         ArrayRef<Sharding> results, const Mesh &mesh, std::string &why) {
   OpSharding op{rule, uncutFactors(rule), {}, -1};
   std::vector<bool> known(rule.factors.size(), false);
   auto read = [&](ArrayRef<ShardingRule::DimFactors> dims, const Sharding &sharding, const std::string &what) {
@@ -163,7 +166,8 @@ std::optional<OpSharding> readOpSharding(const ShardingRule &rule, ArrayRef<Shar
       }
       for (auto [factor, group] : llvm::zip(dim, groups)) {
         if (known[factor] && normalize(op.factors[factor], mesh) != group) {
-          why = place + ", differs from the cut " + toString(op.factors[factor]) + " that another dim of the same factor has";
+          why = place + ", differs from the cut " + toString(op.factors[factor]) +
+                " that another dim of the same factor has";
           return false;
         }
         if (isCut(group) && !mayCut(rule.factors[factor], group)) {

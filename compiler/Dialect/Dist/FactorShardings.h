@@ -8,7 +8,8 @@ namespace hpc::dist {
 
 using AxisNames = std::vector<std::string>;
 
-/// One list of sub-dims (normal form) per factor of a rule, in the rule's order. As an attribute: a sharding whose dims are the factors.
+/// One list of sub-dims (normal form) per factor of a rule, in the rule's order. As an attribute: a sharding whose dims
+/// are the factors.
 using FactorShardings = std::vector<DimSharding>;
 
 FactorShardings uncutFactors(const ShardingRule &rule);
@@ -19,11 +20,12 @@ bool intersects(const AxisNames &a, const AxisNames &b);
 AxisNames unite(const AxisNames &a, const AxisNames &b);
 AxisNames without(const AxisNames &a, const AxisNames &b);
 
-/// Whether the op can run with a factor cut so: it may be cut, has more than one element, and an index factor is one sub-dim (so that an
-/// offset says which indices a rank holds).
+/// Whether the op can run with a factor cut so: it may be cut, has more than one element, and an index factor is one
+/// sub-dim (so that an offset says which indices a rank holds).
 bool mayCut(const ShardingFactor &factor, const DimSharding &cut);
 
-/// The part of a dim's sharding that belongs to each of its factors; false when its cuts do not nest with them (120@tp and (3, 40)).
+/// The part of a dim's sharding that belongs to each of its factors; false when its cuts do not nest with them (120@tp
+/// and (3, 40)).
 bool splitByFactors(const ShardingRule &rule, ArrayRef<int> dimFactors, const DimSharding &dim, const Mesh &mesh,
                     SmallVectorImpl<DimSharding> &groups);
 
@@ -33,12 +35,13 @@ Sharding project(ArrayRef<ShardingRule::DimFactors> dims, const FactorShardings 
 /// Axes that cut a factor which the op reduces so.
 AxisNames reducedAxes(const ShardingRule &rule, const FactorShardings &factors, Reduction kind);
 
-/// A rule with its factors cut, and the partial sums that pass through: what an op needs of its operands and gives as results.
+/// A rule with its factors cut, and the partial sums that pass through: what an op needs of its operands and gives as
+/// results.
 struct OpSharding {
   ShardingRule rule;
   FactorShardings factors;
-  AxisNames passing;    ///< partial axes of operands that the results have as well
-  int carrier = -1;     ///< Product: the operand that is partial over `passing`
+  AxisNames passing; ///< partial axes of operands that the results have as well
+  int carrier = -1;  ///< Product: the operand that is partial over `passing`
   Sharding operand(unsigned index, const Mesh &mesh) const;
   Sharding result(unsigned index, const Mesh &mesh) const;
   /// Chooses `passing` as large as the rule allows, given over which axes each operand is partial.
@@ -47,9 +50,10 @@ struct OpSharding {
   void setPassing(const AxisNames &resultPartial, ArrayRef<AxisNames> operandPartials);
 };
 
-/// The factors of an op from the shardings of all operands and results, which must agree exactly. On failure `why` says what differs.
-std::optional<OpSharding> readOpSharding(const ShardingRule &rule, ArrayRef<Sharding> operands, ArrayRef<Sharding> results,
-                                         const Mesh &mesh, std::string &why);
+/// The factors of an op from the shardings of all operands and results, which must agree exactly. On failure `why` says
+/// what differs.
+std::optional<OpSharding> readOpSharding(const ShardingRule &rule, ArrayRef<Sharding> operands,
+                                         ArrayRef<Sharding> results, const Mesh &mesh, std::string &why);
 
 /// The same from the types of an op, with the partial sums that pass through it.
 std::optional<OpSharding> readOpSharding(ShardingRuleOpInterface op, const Mesh &mesh, std::string &why);

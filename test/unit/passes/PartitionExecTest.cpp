@@ -9,7 +9,8 @@ using namespace hpc;
 
 namespace {
 
-/// Even and uneven cuts, more ranks than heads or rows, two axes and micro-batches. A file named meshes-*.mlir has its own in `// MESH:` lines.
+/// Even and uneven cuts, more ranks than heads or rows, two axes and micro-batches. A file named meshes-*.mlir has its
+/// own in `// MESH:` lines.
 const char *const grid[] = {
     "mb=1, dp=1, tp=1", "mb=1, dp=1, tp=2", "mb=2, dp=1, tp=2", "mb=1, dp=2, tp=1", "mb=1, dp=1, tp=3",
     "mb=2, dp=2, tp=2", "mb=1, dp=3, tp=2", "mb=1, dp=1, tp=5", "mb=1, dp=4, tp=4",
@@ -34,7 +35,8 @@ TEST(PartitionExec, SerialEqualsPartitioned) {
     for (const std::string &module : test::readModules(file.string())) {
       ++modules;
       for (const std::string &mesh : meshesOf(module))
-        EXPECT_EQ(test::compare(module, mesh), "") << file.filename() << " on " << mesh << "\n" << module.substr(0, module.find("module"));
+        EXPECT_EQ(test::compare(module, mesh), "") << file.filename() << " on " << mesh << "\n"
+                                                   << module.substr(0, module.find("module"));
     }
   EXPECT_GT(modules, 20);
 }

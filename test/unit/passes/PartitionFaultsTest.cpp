@@ -1,5 +1,5 @@
-// Ways of breaking a partitioned program: hpc-verify-partitioned finds each and names the place. What it could not see from one op's types,
-// the interpreter does: every fault that runs gives other numbers than the serial program.
+// Ways of breaking a partitioned program: hpc-verify-partitioned finds each and names the place. What it could not see
+// from one op's types, the interpreter does: every fault that runs gives other numbers than the serial program.
 #include "test/unit/passes/SerialEqualsPartitioned.h"
 
 #include "compiler/Dialect/Dist/Correspondence.h"
@@ -10,7 +10,8 @@ using namespace hpc;
 
 namespace {
 
-/// A vocabulary-cut embedding, heads, a row-cut matmul, a softmax and a maximum over a cut uneven dim, a gather and a sliced constant.
+/// A vocabulary-cut embedding, heads, a row-cut matmul, a softmax and a maximum over a cut uneven dim, a gather and a
+/// sliced constant.
 const char *const program = R"(
 module attributes {dist.mesh = #dist.mesh<"mb=1, dp=2, tp=2">} {
   func.func @main(%ids: tensor<4x3xi64> {test.limit = 11 : i64, dist.seed = #dist.sharding<"[4@(mb, dp), 3]">}) -> (tensor<4x3x11xf32>, tensor<4x3x1xf32>, tensor<4x3x6xf32>) {
@@ -83,21 +84,25 @@ const std::vector<Fault> faults = {
        again->setAttr("before", op.getAfterAttr());
      },
      "sums over 'tp', but the operand is not partial over it"},
-    {"an all-reduce over the wrong axis", [](ModuleOp module) { find<dist::AllReduceOp>(module, "node_rows")->setAttr("axes", strings(module, "dp")); },
+    {"an all-reduce over the wrong axis",
+     [](ModuleOp module) { find<dist::AllReduceOp>(module, "node_rows")->setAttr("axes", strings(module, "dp")); },
      "sums over 'dp'"},
     {"an all-reduce over micro-batches",
-     [](ModuleOp module) { find<dist::AllReduceOp>(module, "node_rows")->setAttr("axes", strings(module, "mb")); }, "works over 'mb'"},
+     [](ModuleOp module) { find<dist::AllReduceOp>(module, "node_rows")->setAttr("axes", strings(module, "mb")); },
+     "works over 'mb'"},
     {"a gather along the wrong dim",
      [](ModuleOp module) {
        find<dist::AllGatherOp>(module, "")->setAttr("from_dim", Builder(module.getContext()).getI64IntegerAttr(0));
      },
      "does not lead from"},
-    {"a gather over the wrong axis",
-     [](ModuleOp module) { find<dist::AllGatherOp>(module, "").setAxis("dp"); }, "does not lead from"},
-    {"a slice of a constant over the wrong axis", [](ModuleOp module) { find<dist::SliceOp>(module, "").setAxis("dp"); }, "does not lead from"},
+    {"a gather over the wrong axis", [](ModuleOp module) { find<dist::AllGatherOp>(module, "").setAxis("dp"); },
+     "does not lead from"},
+    {"a slice of a constant over the wrong axis",
+     [](ModuleOp module) { find<dist::SliceOp>(module, "").setAxis("dp"); }, "does not lead from"},
     {"the wrong part of q, k, v",
      [](ModuleOp module) {
-       find<nn::SliceOp>(module, "node_split")->setAttr("starts", DenseI64ArrayAttr::get(module.getContext(), {0, 0, 0}));
+       find<nn::SliceOp>(module, "node_split")
+           ->setAttr("starts", DenseI64ArrayAttr::get(module.getContext(), {0, 0, 0}));
      },
      "attribute 'starts'"},
     {"a missing tail fill",
@@ -107,11 +112,14 @@ const std::vector<Fault> faults = {
        op.erase();
      },
      "reduces over padding of operand 0"},
-    {"a tail filled with another value", [](ModuleOp module) { find<dist::FillTailOp>(module, "node_max").setValue(APFloat(0.0)); },
+    {"a tail filled with another value",
+     [](ModuleOp module) { find<dist::FillTailOp>(module, "node_max").setValue(APFloat(0.0)); },
      "reduces over padding of operand 0"},
     {"the offset of another dim",
-     [](ModuleOp module) { find<dist::OffsetOp>(module, "").setDimAttr(sharding(module, "[11@dp]")); }, "with the offset of"},
-    {"no offset at all", [](ModuleOp module) { find<nn::EmbeddingOp>(module, "").getOffsetMutable().clear(); }, "has 0 offsets"},
+     [](ModuleOp module) { find<dist::OffsetOp>(module, "").setDimAttr(sharding(module, "[11@dp]")); },
+     "with the offset of"},
+    {"no offset at all", [](ModuleOp module) { find<nn::EmbeddingOp>(module, "").getOffsetMutable().clear(); },
+     "has 0 offsets"},
     {"a maximum that is not combined",
      [](ModuleOp module) {
        auto op = find<dist::AllReduceOp>(module, "node_max");

@@ -24,7 +24,9 @@ static Tensor randomTensor(DType dtype, ArrayRef<int64_t> shape, unsigned seed, 
   for (double &value : tensor.floats)
     value = real(generator);
   for (int64_t &value : tensor.ints)
-    value = int64_t(generator() % limit) - (dtype == DType::Bool ? 0 : generator() % 8 == 0 ? limit : 0); // now and then from the end
+    value = int64_t(generator() % limit) - (dtype == DType::Bool   ? 0
+                                            : generator() % 8 == 0 ? limit
+                                                                   : 0); // now and then from the end
   if (dtype == DType::Bool)
     for (int64_t &value : tensor.ints)
       value &= 1;
@@ -65,14 +67,17 @@ bool Compiler::run(ModuleOp module, const std::string &pipeline) {
   return succeeded(passes.run(module));
 }
 
-static bool close(double a, double b) { return (std::isnan(a) && std::isnan(b)) || std::abs(a - b) <= 1e-9 * std::max(1.0, std::abs(a)); }
+static bool close(double a, double b) {
+  return (std::isnan(a) && std::isnan(b)) || std::abs(a - b) <= 1e-9 * std::max(1.0, std::abs(a));
+}
 
 static std::string differs(const std::string &what, const Tensor &serial, const Tensor &partitioned) {
   if (serial.shape != partitioned.shape)
     return what + ": another shape";
   for (int64_t i = 0; i < serial.size(); ++i)
     if (double a = serial.number(i), b = partitioned.number(i); !close(a, b))
-      return what + ": element " + std::to_string(i) + " is " + std::to_string(a) + " serially and " + std::to_string(b) + " partitioned";
+      return what + ": element " + std::to_string(i) + " is " + std::to_string(a) + " serially and " +
+             std::to_string(b) + " partitioned";
   return "";
 }
 
@@ -80,14 +85,15 @@ std::string compareRuns(ModuleOp serial, ModuleOp partitioned, const dist::Mesh 
   RunOptions options;
   options.doublePrecision = true;
   options.parameters = [](nn::ParameterOp op, ArrayRef<int64_t> shape) -> Expected<Tensor> {
-    return randomTensor(dtypeOf(nn::tensorType(op.getResult()).getElementType()), shape, unsigned(llvm::hash_value(op.getName())) & 0xffff, 7);
+    return randomTensor(dtypeOf(nn::tensorType(op.getResult()).getElementType()), shape,
+                        unsigned(llvm::hash_value(op.getName())) & 0xffff, 7);
   };
   auto main = serial.lookupSymbol<func::FuncOp>("main"), local = partitioned.lookupSymbol<func::FuncOp>("main");
   std::vector<Tensor> inputs;
   for (BlockArgument argument : main.getArguments()) {
     auto limit = main.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), "test.limit");
-    inputs.push_back(randomTensor(dtypeOf(nn::tensorType(argument).getElementType()), nn::shapeOf(argument), 77 + argument.getArgNumber(),
-                                  limit ? limit.getInt() : 5));
+    inputs.push_back(randomTensor(dtypeOf(nn::tensorType(argument).getElementType()), nn::shapeOf(argument),
+                                  77 + argument.getArgNumber(), limit ? limit.getInt() : 5));
   }
 
   std::map<int64_t, Tensor> values; // by hpc.id

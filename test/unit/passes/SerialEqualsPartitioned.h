@@ -1,4 +1,5 @@
-// Runs a module serially and partitioned on a mesh in the interpreter, in double precision with poisoned padding, and compares.
+// Runs a module serially and partitioned on a mesh in the interpreter, in double precision with poisoned padding, and
+// compares.
 #pragma once
 
 #include "compiler/Dialect/Dist/Dist.h"
@@ -22,10 +23,12 @@ struct Compiler {
   std::string diagnostics;
 };
 
-/// Empty, or what differs: the first value by hpc.id where the programs disagree, the outputs, or the diagnostics of a pass.
+/// Empty, or what differs: the first value by hpc.id where the programs disagree, the outputs, or the diagnostics of a
+/// pass.
 std::string compare(const std::string &module, const std::string &mesh);
 
-/// Runs both programs with random parameters and inputs ("" = equal). `partitioned` may have been changed since it was made.
+/// Runs both programs with random parameters and inputs ("" = equal). `partitioned` may have been changed since it was
+/// made.
 std::string compareRuns(ModuleOp serial, ModuleOp partitioned, const dist::Mesh &mesh);
 
 /// Modules of a file, separated by `// -----`.
