@@ -125,49 +125,53 @@ static bool isModerate(Value term) {
   return true;
 }
 
-/// Without anything but the causal mask that may mask: every causal step is the attribute, whatever its low number. Says whether that is so.
-static bool takeAllCausal(ArrayRef<ScoreStep> steps, AttentionMatch &match) {
-  std::optional<int64_t> smallest;
-  SmallVector<ScoreStep> bias;
+/// Without anything but the causal mask that may mask: every causal step is the attribute, whatever its low number.
+static std::optional<MaskSplit> takeAllCausal(ArrayRef<ScoreStep> steps) {
+  MaskSplit split;
+  split.everyRowSees = true;
   for (const ScoreStep &step : steps) {
     std::optional<ScoreStep> selection = step.term ? asSelection(step.term) : step;
     if (selection) {
       auto [offset, others] = splitCausal(selection->visible);
       if (!offset || !others.empty())
-        return false;
-      smallest = std::min(smallest.value_or(*offset), *offset);
+        return std::nullopt;
+      split.causalOffset = std::min(split.causalOffset.value_or(*offset), *offset);
     } else if (isModerate(step.term)) {
-      bias.push_back(step);
+      split.bias.push_back(step);
     } else {
-      return false;
+      return std::nullopt;
     }
   }
-  match.causalOffset = smallest;
-  match.bias = bias;
-  return true;
+  return split;
 }
 
 /// Else only what ends as -infinity whatever else is masked: causal masks of -infinity that no other selection overrides.
-static void takeInfiniteCausal(ArrayRef<ScoreStep> steps, AttentionMatch &match) {
+static MaskSplit takeInfiniteCausal(ArrayRef<ScoreStep> steps) {
+  MaskSplit split;
   bool isOverridden = false;
-  auto take = [&](int64_t offset) { match.causalOffset = std::min<int64_t>(match.causalOffset.value_or(offset), offset); };
   for (const ScoreStep &step : llvm::reverse(steps)) {
     std::optional<ScoreStep> selection = step.term ? asSelection(step.term) : step;
     if (isOverridden || !selection || !isMinusInfinity(selection->low)) {
       isOverridden |= !step.term;
-      match.bias.push_back(step);
+      split.bias.push_back(step);
       continue;
     }
     auto [offset, others] = splitCausal(selection->visible);
     if (offset)
-      take(*offset);
+      split.causalOffset = std::min(split.causalOffset.value_or(*offset), *offset);
     if (!offset || !others.empty()) {
       // The rest of a conjunction stays, inside of the causal part. An added mask stays as it was.
       isOverridden |= !step.term;
-      match.bias.push_back(step.term ? step : ScoreStep{{}, others, step.low});
+      split.bias.push_back(step.term ? step : ScoreStep{{}, others, step.low});
     }
   }
-  std::reverse(match.bias.begin(), match.bias.end());
+  std::reverse(split.bias.begin(), split.bias.end());
+  return split;
+}
+
+MaskSplit splitMask(ArrayRef<ScoreStep> steps) {
+  std::optional<MaskSplit> split = takeAllCausal(steps);
+  return split ? *split : takeInfiniteCausal(steps);
 }
 
 /// p of select(is_nan(p), 0, p), which only matters for rows that see nothing.
@@ -198,16 +202,9 @@ std::optional<AttentionMatch> matchAttention(nn::MatmulOp root) {
   std::optional<Chain> chain = findChain(softmax.getOperand(), softmax.getType());
   if (!chain || !haveFittingShapes(chain->scores, root))
     return std::nullopt;
-  AttentionMatch match;
-  match.scores = chain->scores;
-  match.root = root;
-  match.scale = chain->scale;
-  if (takeAllCausal(chain->steps, match))
-    return match;
-  if (guarded)
-    return std::nullopt; // a row may see nothing
-  takeInfiniteCausal(chain->steps, match);
-  return match;
+  AttentionMatch match{chain->scores, root, chain->scale, splitMask(chain->steps)};
+  // What guards against NaN matters where a row sees nothing, and nn.attention has no guard.
+  return guarded && !match.mask.everyRowSees ? std::nullopt : std::optional(match);
 }
 
 } // namespace hpc

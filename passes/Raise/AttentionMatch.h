@@ -12,12 +12,21 @@ struct ScoreStep {
   Value low; ///< a constant of one number
 };
 
-struct AttentionMatch {
-  nn::MatmulOp scores, root; ///< q k^T and the product with v
-  double scale = 1;
+/// Steps as nn.attention's causal_offset and the steps that remain.
+struct MaskSplit {
   std::optional<int64_t> causalOffset;
   /// In the order in which they apply. On 0 they give the bias: an element that a selection masks gets `low`, which absorbs any score.
   SmallVector<ScoreStep> bias;
+  bool everyRowSees = false; ///< no row can be masked as a whole
+};
+
+/// `steps` inside out.
+MaskSplit splitMask(ArrayRef<ScoreStep> steps);
+
+struct AttentionMatch {
+  nn::MatmulOp scores, root; ///< q k^T and the product with v
+  double scale = 1;
+  MaskSplit mask;
 };
 
 /// Matches at the product with v; ranks are 2 to 4.

@@ -87,16 +87,44 @@ static LogicalResult raiseAttention(nn::MatmulOp root, PatternRewriter &rewriter
   Value query = asRank4(rewriter, loc, straighten(rewriter, loc, scores.getLhs(), scores.getTransposeLhs()));
   Value key = asRank4(rewriter, loc, straighten(rewriter, loc, scores.getRhs(), !scores.getTransposeRhs()));
   Value value = asRank4(rewriter, loc, straighten(rewriter, loc, root.getRhs(), root.getTransposeRhs()));
-  Value bias = buildBias(rewriter, loc, match->bias, scores.getResult());
+  Value bias = buildBias(rewriter, loc, match->mask.bias, scores.getResult());
   if (bias)
     bias = biasAsRank4(rewriter, loc, bias, rank);
   auto type = RankedTensorType::get({nn::shapeOf(query)[0], nn::shapeOf(query)[1], nn::shapeOf(query)[2], nn::shapeOf(value)[3]},
                                     nn::tensorType(query).getElementType());
-  IntegerAttr offset = match->causalOffset ? rewriter.getI64IntegerAttr(*match->causalOffset) : IntegerAttr();
+  std::optional<int64_t> causal = match->mask.causalOffset;
+  IntegerAttr offset = causal ? rewriter.getI64IntegerAttr(*causal) : IntegerAttr();
   Value result = nn::AttentionOp::create(rewriter, loc, type, query, key, value, bias, rewriter.getF64FloatAttr(match->scale), offset);
   if (result.getType() != root.getType())
     result = reshape(rewriter, loc, result, nn::shapeOf(root.getResult()));
   rewriter.replaceOp(root, result);
+  return success();
+}
+
+/// The terms of a sum, in order.
+static void collectTerms(Value sum, SmallVectorImpl<ScoreStep> &steps) {
+  if (auto add = sum.getDefiningOp<nn::AddOp>()) {
+    collectTerms(add.getLhs(), steps);
+    collectTerms(add.getRhs(), steps);
+  } else {
+    steps.push_back({sum, {}, {}});
+  }
+}
+
+/// An nn.attention that the model had already, with a causal mask as its bias.
+static LogicalResult absorbCausalBias(nn::AttentionOp op, PatternRewriter &rewriter) {
+  if (!op.getBias() || op.getCausalOffset())
+    return failure();
+  SmallVector<ScoreStep> steps;
+  collectTerms(op.getBias(), steps);
+  MaskSplit mask = splitMask(steps);
+  if (!mask.causalOffset)
+    return failure();
+  Value bias = buildBias(rewriter, op.getLoc(), mask.bias, op.getQuery());
+  if (bias)
+    bias = biasAsRank4(rewriter, op.getLoc(), bias, 4);
+  rewriter.replaceOpWithNewOp<nn::AttentionOp>(op, op.getType(), op.getQuery(), op.getKey(), op.getValue(), bias, op.getScaleAttr(),
+                                               rewriter.getI64IntegerAttr(*mask.causalOffset));
   return success();
 }
 
@@ -118,6 +146,7 @@ struct RaiseAttention : impl::RaiseAttentionBase<RaiseAttention> {
     RewritePatternSet patterns(&getContext());
     populateSimplifyPatterns(patterns);
     patterns.add(raiseAttention);
+    patterns.add(absorbCausalBias);
     patterns.add(dropRepeats);
     if (failed(rewriteToTheEnd(getOperation(), std::move(patterns))))
       signalPassFailure();

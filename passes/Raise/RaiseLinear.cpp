@@ -17,12 +17,15 @@ static std::optional<Shape> mergedDims(Value value) {
   if (!reshape || nn::shapeOf(value).empty() || nn::tensorType(value).getNumElements() == 0)
     return std::nullopt;
   ArrayRef<int64_t> from = nn::shapeOf(reshape.getOperand()), to = nn::shapeOf(value);
-  // A way to leave the other dims as they are is the right one; else the shortest.
+  if (to.size() >= from.size())
+    return std::nullopt;
+  // A way to leave the other dims as they are is the right one; else the shortest. A prefix that stays is not merged, though its product may be
+  // the first dim: [2, 1, 4, 8] -> [2, 1, 32].
   for (bool keepsOthers : {true, false}) {
-    int64_t product = from.empty() ? 1 : from[0];
+    int64_t product = from[0];
     for (size_t count = 2; count <= from.size(); ++count) {
       product *= from[count - 1];
-      if (product == to[0] && (!keepsOthers || from.drop_front(count) == to.drop_front()))
+      if (product == to[0] && (keepsOthers ? from.drop_front(count) == to.drop_front() : from.take_front(count) != to.take_front(count)))
         return Shape(from.take_front(count));
     }
   }

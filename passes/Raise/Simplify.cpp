@@ -60,6 +60,16 @@ static LogicalResult simplifyPow(nn::PowOp op, PatternRewriter &rewriter) {
   return success();
 }
 
+/// A selection by a constant is what it selects.
+static LogicalResult dropDecidedSelect(nn::SelectOp op, PatternRewriter &rewriter) {
+  std::optional<double> condition = scalarOf(op.getCondition());
+  Value chosen = condition && *condition != 0 ? op.getOnTrue() : op.getOnFalse();
+  if (!condition || chosen.getType() != op.getType())
+    return failure();
+  rewriter.replaceOp(op, chosen);
+  return success();
+}
+
 static LogicalResult dropIdentityCast(nn::CastOp op, PatternRewriter &rewriter) {
   if (op.getOperand().getType() != op.getType())
     return failure();
@@ -107,6 +117,7 @@ void populateSimplifyPatterns(RewritePatternSet &patterns) {
   patterns.add(simplifySub);
   patterns.add(simplifyDiv);
   patterns.add(simplifyPow);
+  patterns.add(dropDecidedSelect);
   patterns.add(dropIdentityCast);
   patterns.add(joinTransposes);
   patterns.add(absorbTransposes);

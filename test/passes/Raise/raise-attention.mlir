@@ -303,3 +303,20 @@ func.func @main(%q: tensor<2x4x3x8xf32>, %k: tensor<2x2x3x8xf32>, %v: tensor<2x2
   %y = nn.matmul %p, %v2 : tensor<2x4x3x3xf32>, tensor<2x4x3x8xf32> -> tensor<2x4x3x8xf32>
   return %y : tensor<2x4x3x8xf32>
 }
+
+// -----
+
+// An nn.attention from the model's own op, whose causal mask is a bias: S x S numbers that need not exist.
+// CHECK-LABEL: func.func @main(
+// CHECK-SAME: %[[Q:[^:]*]]: tensor<2x4x3x8xf32>
+// CHECK-NEXT: nn.attention %[[Q]], %[[Q]], %[[Q]] {causal_offset = 0 : i64, scale = 5.000000e-01 : f64}
+func.func @main(%q: tensor<2x4x3x8xf32>) -> tensor<2x4x3x8xf32> {
+  %low = nn.constant dense<0xFF800000> : tensor<f32> : tensor<f32>
+  %zero = nn.constant dense<0.0> : tensor<f32> : tensor<f32>
+  %i = nn.iota {dim = 2 : i64} : tensor<1x1x3x1xi64>
+  %j = nn.iota {dim = 3 : i64} : tensor<1x1x1x3xi64>
+  %c = nn.compare ge %i, %j : tensor<1x1x3x1xi64>, tensor<1x1x1x3xi64> -> tensor<1x1x3x3xi1>
+  %b = nn.select %c, %zero, %low : tensor<1x1x3x3xi1>, tensor<f32>, tensor<f32> -> tensor<1x1x3x3xf32>
+  %y = nn.attention %q, %q, %q bias %b : tensor<1x1x3x3xf32> {scale = 0.5 : f64} : tensor<2x4x3x8xf32>, tensor<2x4x3x8xf32>, tensor<2x4x3x8xf32> -> tensor<2x4x3x8xf32>
+  return %y : tensor<2x4x3x8xf32>
+}

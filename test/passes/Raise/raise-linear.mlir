@@ -116,3 +116,20 @@ func.func @main(%x: tensor<2x3x4xf32>) -> (tensor<4x6xf32>, tensor<1x4xf32>, ten
   %p = nn.slice %r {starts = array<i64: 1, 0>, steps = array<i64: 1, 1>} : tensor<6x4xf32> -> tensor<4x4xf32>
   return %t, %s, %c, %p : tensor<4x6xf32>, tensor<1x4xf32>, tensor<6x4xf32>, tensor<4x4xf32>
 }
+
+// -----
+
+// One token (S = 1): a prefix [2, 1] that a reshape leaves alone is not merged, though its product is the first dim. (Taken for merged, it grows forever.)
+// CHECK-LABEL: func.func @main(
+// CHECK-SAME: %[[X:[^:]*]]: tensor<2x1x4x8xf32>
+// CHECK-NEXT: %[[R:.*]] = nn.reshape %[[X]] : tensor<2x1x4x8xf32> -> tensor<2x1x32xf32>
+// CHECK-NEXT: %[[M:.*]] = nn.matmul %[[R]], %{{.*}} -> tensor<2x1x3xf32>
+// CHECK-NEXT: %[[Y:.*]] = nn.add %[[M]], %{{.*}} : tensor<2x1x3xf32>, tensor<3xf32>
+// CHECK-NEXT: return %[[Y]]
+func.func @main(%x: tensor<2x1x4x8xf32>, %w: tensor<32x3xf32>, %b: tensor<3xf32>) -> tensor<2x1x3xf32> {
+  %r = nn.reshape %x : tensor<2x1x4x8xf32> -> tensor<2x32xf32>
+  %m = nn.matmul %r, %w : tensor<2x32xf32>, tensor<32x3xf32> -> tensor<2x3xf32>
+  %a = nn.add %m, %b : tensor<2x3xf32>, tensor<3xf32> -> tensor<2x3xf32>
+  %y = nn.reshape %a : tensor<2x3xf32> -> tensor<2x1x3xf32>
+  return %y : tensor<2x1x3xf32>
+}
