@@ -60,7 +60,7 @@ static Status resolveDegrees(const Flags &flags, Options &options) {
 }
 
 Expected<CommandLine> parseCommandLine(int argc, char **argv) {
-  Flags flags;
+  static Flags flags; // llvm::cl keeps pointers to them, and lld visits all options later
   registerMLIRContextCLOptions();
   registerPassManagerCLOptions();
   registerAsmPrinterCLOptions();

@@ -2,6 +2,7 @@
 // before everything has succeeded.
 #include "tools/hpc-opt/Compile.h"
 
+#include "compiler/DiagnosticText.h"
 #include "compiler/Import/OnnxImporter.h"
 #include "compiler/Import/ParamList.h"
 #include "passes/Lower/Lower.h"
@@ -42,7 +43,7 @@ struct DiagnosticPrinter {
   }
 
   LogicalResult print(Diagnostic &diagnostic) {
-    std::string message = diagnostic.str();
+    std::string message = describeDiagnostic(diagnostic);
     auto [tag, text] = splitTag(message);
     switch (diagnostic.getSeverity()) {
     case DiagnosticSeverity::Error: {
@@ -220,7 +221,7 @@ int compileMain(int argc, char **argv, DialectRegistry &registry) {
     context.loadAllAvailableDialects();
     context.disableMultithreading(); // deterministic remarks; a compilation takes no time that threads would save
     DiagnosticPrinter diagnostics(&context);
-    Compilation compilation{*line, context, diagnostics, {}, {}, {}};
+    Compilation compilation{*line, context, diagnostics, {}, {}, {}, 0, {}};
     status = compilation.run();
   }
   llvm::outs().flush();
