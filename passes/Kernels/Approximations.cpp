@@ -1,6 +1,6 @@
 // exp, tanh and erf of f32 as branch-free polynomials that vectorize; NaN and infinities as in libm.
-// Bounds, measured over all floats of their range against double-precision libm (test/unit/passes/KernelsAccuracy.cpp): exp 1.2 ulp, tanh 2 ulp,
-// erf 1.5 ulp. Coefficients: exp and erf after N. Juffa's minimax fits, tanh after Cephes (S. Moshier, tanhf.c).
+// Bounds, measured on half a million floats of all exponents against libm in double precision (test/unit/passes/KernelsAccuracy.cpp): exp 0.9 ulp,
+// tanh 1.5 ulp, erf 1 ulp. Coefficients: exp and erf after N. Juffa's minimax fits, tanh after Cephes (S. Moshier, tanhf.c).
 #include "passes/Kernels/ScalarBuilder.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"

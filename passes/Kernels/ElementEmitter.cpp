@@ -17,9 +17,9 @@ ElementEmitter::ElementEmitter(OpBuilder &builder, nn::FusedOp region, ValueRang
 static Type storageType(Type elementType) {
   if (elementType.isInteger(1))
     return IntegerType::get(elementType.getContext(), 8); // a byte, 0 or 1
-  if (auto integer = dyn_cast<IntegerType>(elementType))
-    return IntegerType::get(elementType.getContext(), integer.getWidth());
-  return elementType;
+  if (elementType.isF16() || elementType.isBF16())
+    return IntegerType::get(elementType.getContext(), 16);
+  return registerType(elementType);
 }
 
 Value ElementEmitter::load(Type elementType, Value buffer, Value linear) {
@@ -28,8 +28,7 @@ Value ElementEmitter::load(Type elementType, Value buffer, Value linear) {
   Value value = LLVM::LoadOp::create(builder, loc, stored, address);
   if (elementType.isInteger(1)) // padding holds any byte
     return scalar.compare(arith::CmpIPredicate::ne, value, scalar.whole(stored, 0));
-  Type type = registerType(elementType);
-  return type == stored ? value : arith::ExtFOp::create(builder, loc, type, value).getResult();
+  return registerType(elementType) == stored ? value : scalar.widen(value, elementType);
 }
 
 void ElementEmitter::store(Value element, Type elementType, Value buffer, Value linear) {
@@ -37,7 +36,7 @@ void ElementEmitter::store(Value element, Type elementType, Value buffer, Value 
   if (elementType.isInteger(1))
     element = arith::ExtUIOp::create(builder, loc, stored, element);
   else if (element.getType() != stored)
-    element = arith::TruncFOp::create(builder, loc, stored, element);
+    element = scalar.narrow(element, elementType);
   Value address = LLVM::GEPOp::create(builder, loc, buffer.getType(), stored, buffer, linear);
   LLVM::StoreOp::create(builder, loc, element, address);
 }
@@ -78,10 +77,12 @@ Value ElementEmitter::element(Value tensor, const Index &index) {
 
 // ---- ops -------------------------------------------------------------------------------------------------------------
 
-bool hasElementEmitter(Operation *op) {
-  return hasScalarEmitter(op->getName()) ||
-         isa<nn::ReshapeOp, nn::TransposeOp, nn::BroadcastOp, nn::SliceOp, nn::ConstantOp, nn::IotaOp, nn::ConcatOp, nn::PadOp, nn::EmbeddingOp,
-             nn::GatherOp, nn::GatherNdOp, nn::CumsumOp, nn::ReduceOp, dist::FillTailOp, dist::SliceOp, dist::OffsetOp>(op);
+template <typename... Ops> static bool isOneOf(OperationName name) { return ((name.getStringRef() == Ops::getOperationName()) || ...); }
+
+bool hasElementEmitter(OperationName name) {
+  return hasScalarEmitter(name) ||
+         isOneOf<nn::ReshapeOp, nn::TransposeOp, nn::BroadcastOp, nn::SliceOp, nn::ConstantOp, nn::IotaOp, nn::ConcatOp, nn::PadOp,
+                 nn::EmbeddingOp, nn::GatherOp, nn::GatherNdOp, nn::CumsumOp, nn::ReduceOp, dist::FillTailOp, dist::SliceOp, dist::OffsetOp>(name);
 }
 
 Value ElementEmitter::compute(Operation *op, const Index &index) {

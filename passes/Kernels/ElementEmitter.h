@@ -57,6 +57,6 @@ private:
 };
 
 /// Whether the emitter knows the op at all.
-bool hasElementEmitter(Operation *op);
+bool hasElementEmitter(OperationName name);
 
 } // namespace hpc::kernels

@@ -51,7 +51,7 @@ struct Classifier {
   bool isClonable(Value value) const { return isBuffer(value) || role(value) == FusionRole::Cloned; }
 
   FusionRole classify(Operation *op) {
-    if (!hasElementEmitter(op))
+    if (!hasElementEmitter(op->getName()))
       return FusionRole::Fixed;
     if (auto fill = dyn_cast<dist::FillTailOp>(op); fill && isExactExtent(fill))
       return FusionRole::Fixed;

@@ -13,7 +13,7 @@ namespace hpc::kernels {
 
 static LogicalResult checkOps(nn::FusedOp region) {
   for (Operation &op : region.getBody().front().without_terminator()) {
-    if (!hasElementEmitter(&op))
+    if (!hasElementEmitter(op.getName()))
       return userError(&op, ErrorKind::Internal) << op.getName() << " in region '" << region.getSymbol()
                                                  << "' has no code; add it to passes/Kernels/ScalarEmitter.cpp or ElementEmitter.cpp";
     for (Value value : op.getResults())

@@ -57,12 +57,31 @@ public:
     return Op::create(builder, loc, a, b, arith::FastMathFlagsAttr::get(builder.getContext(), flags)).getResult();
   }
 
+  /// f32 to the 16 bits of f16 or bf16 in memory, to nearest even. bf16 by hand: its instruction is rare, its library function missing.
+  Value narrow(Value a, Type elementType) {
+    Type i16 = builder.getI16Type(), i32 = builder.getI32Type();
+    if (elementType.isF16())
+      return bitcast(i16, arith::TruncFOp::create(builder, loc, elementType, a));
+    Value bits = bitcast(i32, a);
+    Value isOdd = make<arith::AndIOp>(shiftRight(bits, 16), whole(i32, 1));
+    Value rounded = shiftRight(add(add(bits, isOdd), whole(i32, 0x7FFF)), 16);
+    Value quietNan = make<arith::OrIOp>(shiftRight(bits, 16), whole(i32, 0x40));
+    rounded = select(compare(arith::CmpFPredicate::UNO, a, a), quietNan, rounded);
+    return arith::TruncIOp::create(builder, loc, i16, rounded);
+  }
+  /// The inverse.
+  Value widen(Value bits, Type elementType) {
+    Type f32 = builder.getF32Type(), i32 = builder.getI32Type();
+    if (elementType.isF16())
+      return arith::ExtFOp::create(builder, loc, f32, bitcast(elementType, bits));
+    Value wide = arith::ExtUIOp::create(builder, loc, i32, bits);
+    return bitcast(f32, make<arith::ShLIOp>(wide, whole(i32, 16)));
+  }
+  Value shiftRight(Value a, int64_t count) { return make<arith::ShRUIOp>(a, whole(a.getType(), count)); }
+
   /// Brings a register to what its element type can hold.
   Value round(Value a, Type elementType) {
-    if (!elementType.isF16() && !elementType.isBF16())
-      return a;
-    Value narrow = arith::TruncFOp::create(builder, loc, elementType, a);
-    return arith::ExtFOp::create(builder, loc, builder.getF32Type(), narrow);
+    return elementType.isF16() || elementType.isBF16() ? widen(narrow(a, elementType), elementType) : a;
   }
 };
 

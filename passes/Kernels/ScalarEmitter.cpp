@@ -96,21 +96,24 @@ Value power(S s, nn::PowOp op, Value base, Value exponent) {
   bool realBase = isa<FloatType>(baseType), realExponent = isa<FloatType>(exponentType);
   if (!realBase && !realExponent)
     return integerPower(s, base, exponent, isUnsigned(baseType), isUnsigned(exponentType));
-  Type common = realBase ? base.getType() : Type(s.builder.getF64Type());
-  if (realBase && realExponent && exponent.getType().isF64())
-    common = exponent.getType();
-  Value a = emitCast(s, base, baseType, common), n = emitCast(s, exponent, exponentType, common);
-  FloatAttr known;
-  if (matchPattern(n, m_Constant(&known)) && (known.getValueAsDouble() == 2.0 || known.getValueAsDouble() == 3.0))
-    a = known.getValueAsDouble() == 2.0 ? s.mul(a, a) : s.mul(s.mul(a, a), a);
-  else
-    a = s.make<math::PowFOp>(a, n);
-  return emitCast(s, a, common, baseType);
+  Attribute known;
+  matchPattern(exponent, m_Constant(&known));
+  for (int64_t small : {2, 3}) {
+    auto real = dyn_cast_if_present<FloatAttr>(known);
+    auto whole = dyn_cast_if_present<IntegerAttr>(known);
+    if (realBase && ((real && real.getValueAsDouble() == double(small)) || (whole && whole.getValue() == small)))
+      return small == 2 ? s.mul(base, base) : s.mul(s.mul(base, base), base);
+  }
+  // f32 would round an integer exponent, and with it its parity.
+  Type f64 = s.builder.getF64Type(), common = realBase && realExponent && !exponent.getType().isF64() ? base.getType() : f64;
+  Value result = s.make<math::PowFOp>(emitCast(s, base, baseType, common), emitCast(s, exponent, exponentType, common));
+  return emitCast(s, result, common, baseType);
 }
 
+/// 1 / (1 + exp(-|a|)), times exp(-|a|) below 0, where it would lose its small values.
 Value sigmoid(S s, Value a) {
-  Value one = s.like(a, 1);
-  return s.divReal(one, s.add(one, emitExp(s, s.negReal(a))));
+  Value one = s.like(a, 1), tail = emitExp(s, s.negReal(s.make<math::AbsFOp>(a)));
+  return s.divReal(s.select(isNegative(s, a), tail, one), s.add(one, tail));
 }
 /// The tanh form as x / (1 + exp(-2u)), which is the same function and loses nothing to cancellation.
 Value gelu(S s, Value a, bool tanhApproximation) {
@@ -188,11 +191,9 @@ Value emitCast(ScalarBuilder &s, Value a, Type from, Type to) {
   if (to.isInteger(1) && a.getType() != type)
     return ScalarBuilder::isReal(a) ? s.compare(CmpFPredicate::UNE, a, s.like(a, 0)) : s.compare(CmpIPredicate::ne, a, s.like(a, 0));
   if (ScalarBuilder::isReal(a) && isa<FloatType>(type)) {
-    if (a.getType().getIntOrFloatBitWidth() > to.getIntOrFloatBitWidth()) {
-      a = arith::TruncFOp::create(b, s.loc, to, a); // to f16 in one rounding
-      return a.getType() == type ? a : arith::ExtFOp::create(b, s.loc, type, a).getResult();
-    }
-    return a.getType() == type ? a : arith::ExtFOp::create(b, s.loc, type, a).getResult();
+    if (a.getType() != type)
+      a = type.isF64() ? arith::ExtFOp::create(b, s.loc, type, a).getResult() : arith::TruncFOp::create(b, s.loc, type, a).getResult();
+    return s.round(a, to);
   }
   if (ScalarBuilder::isReal(a))
     return toInteger(s, a, type, isUnsigned(to));

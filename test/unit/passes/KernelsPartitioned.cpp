@@ -60,12 +60,14 @@ TEST_F(PartitionedKernelTest, AllGathers) {
   checkStep("tp=2", "[8@tp, 6]", "[8, 6]");
   checkStep("dp=2, tp=3", "[5@dp, 7@tp]", "[5, 7@tp]");
   checkStep("dp=2, tp=2", "[9@(dp, tp), 3]", "[9, 3]");
+  EXPECT_GT(numKernelRuns, 0);
 }
 
 TEST_F(PartitionedKernelTest, AllToAlls) {
   checkStep("tp=2", "[5@tp, 7]", "[5, 7@tp]");
   checkStep("tp=3", "[7, (5@tp, 2)]", "[7@tp, 10]");
   checkStep("tp=2", "[4, 3, 6@tp]", "[4@tp, 3, 6]");
+  EXPECT_GT(numKernelRuns, 0);
 }
 
 TEST_F(PartitionedKernelTest, SlicesReadAtTheirCoordinate) {
@@ -73,6 +75,7 @@ TEST_F(PartitionedKernelTest, SlicesReadAtTheirCoordinate) {
   checkStep("tp=4", "[5, 3]", "[5@tp, 3]"); // coordinate 3 holds nothing
   checkStep("tp=2", "[3, (3, 5, 2)]", "[3, (3, 5@tp, 2)]");
   checkStep("dp=2, tp=2", "[9@dp, 3]", "[9@(dp, tp), 3]");
+  EXPECT_EQ(numKernelRuns, 2 + 4 + 2 + 4); // one a coordinate
 }
 
 // A partial sum is made by reducing each rank's part, then scattered over the result's rows.
