@@ -17,24 +17,40 @@ Value splitHeads(NodeImport &n, Value x, int64_t heads) {
   return n.b.transpose(n.b.reshape(x, {shape[0], shape[1], heads, shape[2] / heads}), {0, 2, 1, 3});
 }
 
+/// A bias of four dims. What a boolean mask hides gets the lowest number, as onnxruntime does: with -inf a query that sees nothing would
+/// be NaN, and in the next layer make NaN of every query that must not see it.
+Value fourDims(NodeImport &n, Value bias, Value like) {
+  if (n.b.dtype(bias) == DType::Bool) {
+    double lowest = n.b.dtype(like) == DType::F16 ? -65504.0 : n.b.dtype(like) == DType::F64 ? std::numeric_limits<double>::lowest() : -0x1.fep127;
+    bias = n.b.select(bias, n.b.scalar(0, like), n.b.scalar(lowest, like));
+  }
+  SmallVector<int64_t> shape = n.b.shape(bias);
+  if (shape.size() < 4)
+    shape.insert(shape.begin(), 4 - shape.size(), 1);
+  return n.b.reshape(bias, shape);
+}
+
 Results attention(NodeImport &n) {
   if (n.number("softcap", 0) != 0 || n.wantsOutput(3))
-    return {n.unsupported("Attention with a softcap or with its scores as an output")};
+    return {n.unsupported("a softcap, or scores as an output")};
+  if (n.has(6))
+    return {n.unsupported("lengths of keys as an input")};
+  for (const auto &[name, attribute] : n.node.attributes)
+    if (name.find("window") != std::string::npos)
+      return {n.unsupported("attribute '" + name + "'")};
   bool flat = n.b.rank(n.in(0)) == 3, causal = n.integer("is_causal", 0);
   Value query = splitHeads(n, n.in(0), n.integer("q_num_heads", 0));
   Value key = splitHeads(n, n.in(1), n.integer("kv_num_heads", 0));
   Value value = splitHeads(n, n.in(2), n.integer("kv_num_heads", 0));
   if (n.has(4)) {
     if (causal)
-      return {n.unsupported("causal Attention with past keys")};
+      return {n.unsupported("a causal mask with past keys")};
     key = n.b.concat({n.in(4), key}, 2);
     value = n.b.concat({n.in(5), value}, 2);
   }
   if (!n.b.status().ok())
     return {n.in(0)};
-  Value bias = n.has(3) ? n.in(3) : Value();
-  if (bias && n.b.dtype(bias) == DType::Bool)
-    bias = n.b.select(bias, n.b.scalar(0, query), n.b.scalar(-std::numeric_limits<double>::infinity(), query));
+  Value bias = n.has(3) ? fourDims(n, n.in(3), query) : Value();
   double scale = n.number("scale", 1 / std::sqrt(double(n.b.shape(query).back())));
   Value result = n.b.attention(query, key, value, bias, scale, causal);
   if (flat) {

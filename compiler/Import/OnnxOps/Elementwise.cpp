@@ -1,6 +1,8 @@
 // Elementwise arithmetic, comparison and logic. An op that nn has costs one line of the table at the end.
 #include "compiler/Import/OnnxOps/OnnxOp.h"
 
+#include <limits>
+
 namespace hpc::onnx {
 namespace {
 
@@ -40,10 +42,15 @@ Results mod(NodeImport &n) {
   return n.integer("fmod", 0) ? binary<nn::FmodOp>(n) : binary<nn::ModOp>(n);
 }
 
+/// Of both signs, or of one.
 Results isInf(NodeImport &n) {
-  if (!n.integer("detect_negative", 1) || !n.integer("detect_positive", 1))
-    return {n.unsupported("IsInf of one sign only")};
-  return unary<nn::IsInfOp>(n);
+  bool negative = n.integer("detect_negative", 1), positive = n.integer("detect_positive", 1);
+  Value result = n.b.unary<nn::IsInfOp>(n.in(0));
+  if (negative && positive)
+    return {result};
+  auto sign = negative ? nn::ComparePredicate::lt : nn::ComparePredicate::gt;
+  Value limit = n.b.scalar(negative || positive ? 0 : std::numeric_limits<double>::infinity(), n.in(0));
+  return {n.b.binary<nn::AndOp>(result, n.b.compare(sign, n.in(0), limit))};
 }
 
 Results where(NodeImport &n) { return {n.b.select(n.in(0), n.in(1), n.in(2))}; }

@@ -70,16 +70,26 @@ Normalized normalizedInput(NodeImport &n) {
   return {n.b.reshape(x, flat), shape, dims};
 }
 
+Value meanLast(NodeImport &n, Value x) {
+  int64_t last = n.b.rank(x) - 1;
+  return n.b.mul(n.b.reduce(nn::ReduceKind::sum, x, {last}), n.b.scalar(1.0 / double(n.b.shape(x)[size_t(last)]), x));
+}
+
 Results layerNorm(NodeImport &n) {
-  if (n.wantsOutput(1) || n.wantsOutput(2))
-    return {n.unsupported("a layer norm whose mean or deviation is used")};
   if (n.b.rank(n.in(0)) == 0)
     return {n.b.fail("a norm of a scalar")};
   Normalized input = normalizedInput(n);
   Value weight = n.has(1) ? perElement(n, n.in(1), input.dims) : Value();
   Value bias = n.has(2) ? perElement(n, n.in(2), input.dims) : Value();
-  Value result = n.b.layerNorm(input.x, weight, bias, n.number("epsilon", 1e-5f));
-  return {n.b.reshape(result, input.shape)};
+  Value result = n.b.reshape(n.b.layerNorm(input.x, weight, bias, n.number("epsilon", 1e-5f)), input.shape);
+  if (!n.wantsOutput(1) && !n.wantsOutput(2))
+    return {result};
+  // Mean and 1 / deviation, with size 1 along the normalized dims.
+  Value mean = meanLast(n, input.x), centered = n.b.sub(input.x, mean);
+  Value variance = n.b.add(meanLast(n, n.b.mul(centered, centered)), n.b.scalar(n.number("epsilon", 1e-5f), mean));
+  SmallVector<int64_t> shape = input.shape;
+  std::fill(shape.end() - int64_t(input.dims.size()), shape.end(), 1);
+  return {result, n.b.reshape(mean, shape), n.b.reshape(n.b.unary<nn::ReciprocalOp>(n.b.unary<nn::SqrtOp>(variance)), shape)};
 }
 
 Results rmsNorm(NodeImport &n) {

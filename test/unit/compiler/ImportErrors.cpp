@@ -1,0 +1,189 @@
+// What a file or a flag can do wrong, and damaged files: an error that names the place, never a crash.
+#include "test/unit/compiler/ImportFixture.h"
+#include "test/unit/compiler/OnnxWriter.h"
+
+#include "compiler/Dialect/NN/NN.h"
+#include "compiler/Import/OnnxReader.h"
+#include "runtime/base/File.h"
+
+#include <gmock/gmock.h>
+
+namespace hpc {
+namespace {
+
+using namespace onnxwriter;
+using testing::HasSubstr;
+
+class ImportErrors : public testing::Test {
+protected:
+  Expected<OwningOpRef<ModuleOp>> import(const std::string &bytes, const std::map<std::string, int64_t> &dims = {}) {
+    EXPECT_TRUE(writeFile(folder.file("m.onnx"), bytes).ok());
+    ImportOptions options;
+    options.dims = dims;
+    return importOnnx(folder.file("m.onnx"), options, &context);
+  }
+  void expectError(const std::string &bytes, ErrorKind kind, const std::string &text, const std::map<std::string, int64_t> &dims = {}) {
+    auto module = import(bytes, dims);
+    ASSERT_FALSE(module.ok());
+    EXPECT_EQ(module.status().kind(), kind) << module.status().text();
+    EXPECT_THAT(module.status().message(), HasSubstr(text));
+  }
+  /// x [2, 3] -> nodes -> y
+  static Graph graph(std::vector<std::string> nodes) {
+    Graph result;
+    result.nodes = std::move(nodes);
+    result.inputs = {value("x", f32, {"2", "3"})};
+    result.outputs = {value("y", f32, {})};
+    return result;
+  }
+  TemporaryFolder folder;
+  MLIRContext context;
+};
+
+TEST_F(ImportErrors, MissingFile) {
+  auto module = importOnnx(folder.file("none.onnx"), {}, &context);
+  ASSERT_FALSE(module.ok());
+  EXPECT_EQ(module.status().kind(), ErrorKind::Io);
+}
+
+/// All open sizes at once, each with where it occurs and the flag that binds it.
+TEST_F(ImportErrors, OpenSizes) {
+  Graph model = graph({node("Add", {"x", "z"}, {"y"})});
+  model.inputs = {value("x", f32, {"rows", "n"}), value("z", f32, {"n"})};
+  expectError(model.model(), ErrorKind::Usage, "rows (input 'x' dim 0); n (input 'x' dim 1, input 'z' dim 0); give --dim rows=N --dim n=N");
+  expectError(model.model(), ErrorKind::Usage, "--dim k=3 names no open size of the model; it has rows, n", {{"k", 3}});
+  expectError(model.model(), ErrorKind::Usage, "--dim n=-1 is negative", {{"n", -1}, {"rows", 2}});
+  EXPECT_TRUE(import(model.model(), {{"n", 2}, {"rows", 3}}).ok());
+}
+
+/// A size that is an expression needs its names only; one without a name is called input.dim.
+TEST_F(ImportErrors, ExpressionsAndNamelessSizes) {
+  Graph model = graph({node("Identity", {"x"}, {"y"})});
+  model.inputs = {value("x", f32, {"past + 2*(n - 1)", ""})};
+  expectError(model.model(), ErrorKind::Usage, "give --dim past=N --dim n=N --dim x.1=N");
+  auto module = import(model.model(), {{"past", 3}, {"n", 5}, {"x.1", 7}});
+  ASSERT_TRUE(module.ok()) << module.status().text();
+  EXPECT_EQ(nn::shapeOf(mainOf(**module).getArgument(0)), ArrayRef<int64_t>({11, 7}));
+}
+
+/// Everything unsupported in one message, with its nodes.
+TEST_F(ImportErrors, UnsupportedOps) {
+  Graph model = graph({node("Foo", {"x"}, {"a"}, {}, "n1"), node("Bar", {"a"}, {"b"}, {}, "n2", "vendor"), node("Foo", {"b"}, {"y"}, {}, "n3"),
+                       node("Dead", {"x"}, {"unused"}, {}, "n4")});
+  expectError(model.model(), ErrorKind::Unsupported,
+              "Foo (opset 18): nodes 'n1', 'n3'\n  vendor.Bar (no opset imported for its domain): node 'n2'");
+}
+
+TEST_F(ImportErrors, UnsupportedUses) {
+  Graph model = graph({node("Reshape", {"x", "s"}, {"a"}, {}, "r"), node("Cast", {"x"}, {"b"}, {attribute("to", int64_t(8))}, "c"),
+                       node("Add", {"a", "b"}, {"y"})});
+  model.inputs.push_back(value("s", i64, {"1"}));
+  auto module = import(model.model());
+  ASSERT_FALSE(module.ok());
+  EXPECT_EQ(module.status().kind(), ErrorKind::Unsupported);
+  EXPECT_THAT(module.status().message(), HasSubstr("Reshape: its shape depends on the data, not on shapes alone: node 'r'"));
+  EXPECT_THAT(module.status().message(), HasSubstr("Cast: a cast to string: node 'c'"));
+}
+
+TEST_F(ImportErrors, GraphsThatDoNotHold) {
+  using Nodes = std::vector<std::string>;
+  auto expect = [&](Nodes nodes, const std::string &text) { expectError(graph(std::move(nodes)).model(), ErrorKind::Model, text); };
+  expect({node("Relu", {"z"}, {"y"}, {}, "n")}, "node 'n' reads 'z', which nothing makes");
+  expect({node("Relu", {"x"}, {"y"}, {}, "n"), node("Neg", {"x"}, {"y"}, {}, "k")}, "node 'k' makes 'y', which exists already");
+  expect({node("Relu", {"x"}, {"x"}, {}, "n")}, "node 'n' makes 'x', which exists already");
+  expect({node("Add", {"x", "b"}, {"a"}, {}, "n"), node("Relu", {"a"}, {"b"}), node("Relu", {"b"}, {"y"})}, "a cycle through node 'n'");
+  expect({node("Relu", {}, {"y"}, {}, "n")}, "node 'n' (Relu): input 0 is missing");
+  expect({node("Transpose", {"x"}, {"y"}, {attribute("perm", std::vector<int64_t>{0, 0})}, "n")}, "node 'n' (Transpose): its permutation");
+  expect({node("Transpose", {"x"}, {"y"}, {attribute("perm", int64_t(1))}, "n")}, "attribute 'perm' has the wrong kind");
+  expect({node("MatMul", {"x", "x"}, {"y"}, {}, "n")}, "node 'n' (MatMul): 'nn.matmul' op (C2)");
+  expect({node("Concat", {"x", "x"}, {"y"}, {attribute("axis", int64_t(2))}, "n")}, "node 'n' (Concat): axis 2 is out of range for rank 2");
+  expect({node("Relu", {"x"}, {"y", "z"}, {}, "n")}, "node 'n' (Relu) has more outputs than the op");
+  expect({node("Split", {"x"}, {"y", "z"}, {attribute("axis", int64_t(1))}, "n")}, "size 3 does not split into 2 parts");
+}
+
+TEST_F(ImportErrors, ShapesThatDoNotGoTogether) {
+  Graph model = graph({node("Add", {"x", "w"}, {"y"}, {}, "n")});
+  model.initializers = {floats("w", {2}, {1, 2})};
+  expectError(model.model(), ErrorKind::Model, "node 'n' (Add): the shapes of tensor<2x3xf32>, tensor<2xf32> do not broadcast");
+  model.initializers = {ints("w", {3}, {1, 2, 3})};
+  expectError(model.model(), ErrorKind::Model, "must have one element type");
+  model.nodes = {node("Reshape", {"x", "w"}, {"y"}, {}, "n")};
+  model.initializers = {ints("w", {2}, {4, -1})};
+  expectError(model.model(), ErrorKind::Model, "6 elements do not divide by the 4 of its other sizes");
+}
+
+TEST_F(ImportErrors, DamagedTensors) {
+  Graph model = graph({node("Add", {"x", "w"}, {"y"}, {}, "n")});
+  model.initializers = {tensor<float>("w", f32, {3}, {1, 2})};
+  expectError(model.model(), ErrorKind::Model, "tensor 'w' holds 8 bytes, but f32 3 needs 12");
+  model.initializers = {tensor<float>("w", f32, {-3}, {})};
+  expectError(model.model(), ErrorKind::Model, "tensor 'w' has the impossible shape");
+  model.initializers = {tensor<float>("w", f32, {int64_t(1) << 40, int64_t(1) << 40}, {})};
+  expectError(model.model(), ErrorKind::Model, "impossible shape");
+  model.initializers = {floats("w", {1}, {1}), floats("w", {1}, {1})};
+  expectError(model.model(), ErrorKind::Model, "two initializers are named 'w'");
+  model.initializers = {tensorHead("w", 17, {3})};
+  expectError(model.model(), ErrorKind::Unsupported, "weight 'w' has type float8e4m3fn");
+}
+
+/// External data stays in the model's folder, in a regular file that is long enough.
+TEST_F(ImportErrors, ExternalData) {
+  Graph model = graph({node("Add", {"x", "w"}, {"y"}, {}, "n")});
+  auto with = [&](std::vector<std::pair<std::string, std::string>> entries) {
+    model.initializers = {externalTensor("w", {3}, entries)};
+    return model.model();
+  };
+  ASSERT_TRUE(writeFile(folder.file("w.bin"), raw<float>({9, 1, 2, 3})).ok());
+  ASSERT_EQ(symlink(folder.file("w.bin").c_str(), folder.file("link.bin").c_str()), 0);
+  expectError(with({{"location", "none.bin"}}), ErrorKind::Io, "tensor 'w'");
+  expectError(with({{"location", "../w.bin"}}), ErrorKind::Io, "tensor 'w'");
+  expectError(with({{"location", "/etc/passwd"}}), ErrorKind::Io, "tensor 'w'");
+  expectError(with({{"location", "link.bin"}}), ErrorKind::Io, "tensor 'w'");
+  expectError(with({{"location", "w.bin"}, {"offset", "8"}}), ErrorKind::Model, "tensor 'w'");
+  expectError(with({{"location", "w.bin"}, {"offset", "-4"}}), ErrorKind::Model, "offset '-4'");
+  expectError(with({{"location", "w.bin"}, {"offset", "4x"}}), ErrorKind::Model, "offset '4x'");
+  expectError(with({{"location", "w.bin"}, {"length", "8"}}), ErrorKind::Model, "8 bytes, but its type and shape need 12");
+  expectError(with({}), ErrorKind::Model, "external data without a location");
+
+  auto module = import(with({{"location", "w.bin"}, {"offset", "4"}, {"length", "12"}}));
+  ASSERT_TRUE(module.ok()) << module.status().text();
+  NamedArrays inputs = {{"x", Array::zeros(DType::F32, {2, 3})}};
+  auto result = runImported(**module, inputs, true);
+  ASSERT_TRUE(result.ok()) << result.status().text();
+  EXPECT_EQ(result->front().floats, std::vector<double>({1, 2, 3, 1, 2, 3}));
+}
+
+TEST_F(ImportErrors, NotAModel) {
+  expectError("", ErrorKind::Model, "no graph in it");
+  expectError("hello, this is text", ErrorKind::Model, "m.onnx");
+  expectError(number(1, 8), ErrorKind::Model, "no graph in it");
+}
+
+/// A file cut off anywhere, or with any byte changed, gives an error or a module; under the address sanitizer it shows more.
+TEST_F(ImportErrors, DamageIsFoundOrHarmless) {
+  auto file = MappedFile::open(sourcePath("models/mlp/dynamo-op18.onnx"));
+  ASSERT_TRUE(file.ok());
+  const std::string whole(file->text());
+  int64_t refused = 0;
+  for (size_t length = 0; length < whole.size(); length += 193) {
+    auto module = import(whole.substr(0, length), {{"batch", 2}});
+    refused += !module.ok();
+    EXPECT_TRUE(module.ok() || module.status().kind() != ErrorKind::Internal) << length << ": " << module.status().text();
+  }
+  EXPECT_GT(refused, 75); // nearly every prefix
+  uint64_t state = 12345;
+  for (int round = 0; round < 300; ++round) {
+    std::string damaged = whole;
+    for (int flips = 0; flips < 1 + round % 3; ++flips) {
+      state = state * 6364136223846793005u + 1442695040888963407u;
+      // Mostly where the structure is: the weights are most of the file, and any weight will do.
+      size_t at = (state >> 33) % (flips % 2 ? damaged.size() : 2700);
+      damaged[at] = char(damaged[at] ^ (1 << ((state >> 20) % 8)));
+    }
+    auto module = import(damaged, {{"batch", 2}});
+    EXPECT_TRUE(module.ok() || module.status().kind() != ErrorKind::Internal) << module.status().text();
+  }
+}
+
+} // namespace
+} // namespace hpc

@@ -1,0 +1,266 @@
+// Oddities of graphs that are right, weights, functions, and the forms that folded constants take.
+#include "test/unit/compiler/ImportFixture.h"
+#include "test/unit/compiler/OnnxWriter.h"
+
+#include "compiler/Dialect/NN/NN.h"
+#include "compiler/Import/DimExpression.h"
+#include "compiler/Import/FoldedConstant.h"
+#include "compiler/Import/ModulePath.h"
+#include "compiler/Import/OnnxOps/OnnxOp.h"
+#include "runtime/base/File.h"
+
+namespace hpc {
+namespace {
+
+using namespace onnxwriter;
+
+class ImportGraphs : public testing::Test {
+protected:
+  OwningOpRef<ModuleOp> import(const Graph &graph) {
+    EXPECT_TRUE(writeFile(folder.file("m.onnx"), graph.model()).ok());
+    auto module = importOnnx(folder.file("m.onnx"), {}, &context);
+    if (module.ok())
+      return std::move(*module);
+    ADD_FAILURE() << module.status().text();
+    return {};
+  }
+  std::vector<double> run(ModuleOp module, std::vector<float> x = {1, 2, 3, 4, 5, 6}) {
+    Array array = Array::zeros(DType::F32, {2, 3});
+    std::copy(x.begin(), x.end(), array.as<float>());
+    auto results = runImported(module, {{"x", array}}, false);
+    if (results.ok())
+      return results->front().isFloat() ? results->front().floats
+                                        : std::vector<double>(results->front().ints.begin(), results->front().ints.end());
+    ADD_FAILURE() << results.status().text();
+    return {};
+  }
+  static Graph graph(std::vector<std::string> nodes, int type = f32) {
+    Graph result;
+    result.nodes = std::move(nodes);
+    result.inputs = {value("x", f32, {"2", "3"})};
+    result.outputs = {value("y", type, {})};
+    return result;
+  }
+  TemporaryFolder folder;
+  MLIRContext context;
+};
+
+using Numbers = std::vector<double>;
+
+TEST_F(ImportGraphs, OutputsMayBeInputsOrConstantsOrTwice) {
+  Graph model = graph({node("Shape", {"x"}, {"s"}), node("Neg", {"x"}, {"n"})});
+  model.outputs = {value("x", f32, {}), value("s", i64, {}), value("n", f32, {}), value("n", f32, {})};
+  auto module = import(model);
+  ASSERT_TRUE(module);
+  auto results = runImported(*module, {{"x", Array::zeros(DType::F32, {2, 3})}}, false);
+  ASSERT_TRUE(results.ok());
+  EXPECT_EQ((*results)[1].ints, std::vector<int64_t>({2, 3}));
+  EXPECT_EQ(results->size(), 4u);
+}
+
+TEST_F(ImportGraphs, NodesInAnyOrderAndUnusedOnes) {
+  Graph model = graph({node("Neg", {"a"}, {"y"}), node("Nonsense", {"x"}, {"dead"}), node("Abs", {"x"}, {"a"})});
+  model.initializers = {floats("unused", {2}, {1, 2})};
+  auto module = import(model);
+  ASSERT_TRUE(module);
+  EXPECT_EQ(run(*module), Numbers({-1, -2, -3, -4, -5, -6}));
+  EXPECT_EQ(countOps(*module, "nn.parameter"), 0);
+}
+
+/// Before IR version 4 weights are listed among the inputs.
+TEST_F(ImportGraphs, InitializersThatAreInputs) {
+  Graph model = graph({node("Add", {"x", "w"}, {"y"})});
+  model.inputs.push_back(value("w", f32, {"3"}));
+  model.initializers = {floats("w", {3}, {10, 20, 30})};
+  auto module = import(model);
+  ASSERT_TRUE(module);
+  EXPECT_EQ(mainOf(*module).getNumArguments(), 1u);
+  EXPECT_EQ(run(*module), Numbers({11, 22, 33, 14, 25, 36}));
+}
+
+/// Floats in float_data instead of raw_data: one packed run can be mapped, single values cannot.
+TEST_F(ImportGraphs, FloatData) {
+  Graph model = graph({node("Add", {"x", "w"}, {"y"})});
+  model.initializers = {tensorHead("w", f32, {3}) + bytes(4, raw<float>({10, 20, 30}))};
+  auto packed = import(model);
+  ASSERT_TRUE(packed);
+  EXPECT_EQ(run(*packed), Numbers({11, 22, 33, 14, 25, 36}));
+  packed->walk([](nn::ParameterOp op) { EXPECT_FALSE(op.getFile().empty()); });
+  auto single = [](float value) { return varint(4 << 3 | 5) + raw<float>({value}); };
+  model.initializers = {tensorHead("w", f32, {3}) + single(10) + single(20) + single(30)};
+  auto scattered = import(model);
+  ASSERT_TRUE(scattered);
+  EXPECT_EQ(run(*scattered), Numbers({11, 22, 33, 14, 25, 36}));
+  scattered->walk([](nn::ParameterOp op) { EXPECT_TRUE(op.getFile().empty()); });
+}
+
+/// The same weight stored twice is one parameter; zeros stored twice are two.
+TEST_F(ImportGraphs, TiedWeights) {
+  Graph model = graph({node("Add", {"x", "w"}, {"a"}), node("Mul", {"a", "v"}, {"b"}), node("Add", {"b", "z"}, {"c"}), node("Add", {"c", "o"}, {"y"})});
+  model.initializers = {floats("w", {3}, {1, 2, 3}), floats("v", {3}, {1, 2, 3}), floats("z", {3}, {0, 0, 0}), floats("o", {3}, {0, 0, 0})};
+  auto module = import(model);
+  ASSERT_TRUE(module);
+  EXPECT_EQ(countOps(*module, "nn.parameter"), 3);
+  module->walk([&](nn::ParameterOp op) {
+    if (op.getName() == "w") {
+      ASSERT_TRUE(op.getAliases());
+      EXPECT_EQ((*op.getAliases())[0], StringAttr::get(&context, "v"));
+    }
+  });
+  EXPECT_EQ(run(*module), Numbers({2, 8, 18, 5, 14, 27}));
+}
+
+/// A bias inside a partial contraction would count once per rank, so Gemm comes apart: product, scale, sum.
+TEST_F(ImportGraphs, GemmComesApart) {
+  Graph model = graph({node("Gemm", {"x", "w", "b"}, {"y"}, {attribute("transB", int64_t(1)), bytes(1, "alpha") + varint(2 << 3 | 5) + raw<float>({2}) + number(20, 1)})});
+  model.initializers = {floats("w", {2, 3}, {1, 0, 0, 0, 1, 0}), floats("b", {2}, {10, 20})};
+  auto module = import(model);
+  ASSERT_TRUE(module);
+  EXPECT_EQ(countOps(*module, "nn.matmul"), 1);
+  EXPECT_EQ(countOps(*module, "nn.mul"), 1);
+  EXPECT_EQ(countOps(*module, "nn.add"), 1);
+  EXPECT_EQ(run(*module), Numbers({12, 24, 18, 30}));
+}
+
+/// A function of the model stands for its nodes; attributes come from the call.
+TEST_F(ImportGraphs, Functions) {
+  Graph model = graph({node("Twice", {"x"}, {"y"}, {attribute("k", int64_t(1))}, "call", "local")});
+  model.functions = {bytes(1, "Twice") + bytes(4, "a") + bytes(5, "b") + bytes(6, "k") +
+                     bytes(7, node("Add", {"a", "a"}, {"t"})) + bytes(7, node("Flatten", {"t"}, {"b"}, {attributeFrom("axis", "k")})) +
+                     bytes(9, bytes(1, "") + number(2, 18)) + bytes(10, "local")};
+  auto module = import(model);
+  ASSERT_TRUE(module);
+  EXPECT_EQ(run(*module), Numbers({2, 4, 6, 8, 10, 12}));
+}
+
+/// Attention scores times Trilu: the triangle is a comparison of row and column numbers, not a matrix.
+TEST_F(ImportGraphs, TriangleOfData) {
+  Graph model = graph({node("Trilu", {"x", "k"}, {"y"}, {attribute("upper", int64_t(0))})});
+  model.initializers = {ints("k", {}, {1})};
+  auto module = import(model);
+  ASSERT_TRUE(module);
+  EXPECT_EQ(countOps(*module, "nn.iota"), 2);
+  EXPECT_EQ(run(*module), Numbers({1, 2, 0, 4, 5, 6}));
+}
+
+/// Known indices in an affine order become views, whatever gathers.
+TEST_F(ImportGraphs, GathersBecomeViews) {
+  Graph gather = graph({node("Gather", {"x", "i"}, {"y"}, {attribute("axis", int64_t(1))})});
+  gather.initializers = {ints("i", {2}, {-1, 1})};
+  auto module = import(gather);
+  ASSERT_TRUE(module);
+  EXPECT_EQ(countOps(*module, "nn.gather"), 0);
+  EXPECT_EQ(run(*module), Numbers({3, 2, 6, 5}));
+
+  Graph gatherNd = graph({node("GatherND", {"x", "i"}, {"y"})}); // indices [j, i] for i, j: the transpose
+  gatherNd.initializers = {ints("i", {3, 2, 2}, {0, 0, 1, 0, 0, 1, 1, 1, 0, 2, 1, 2})};
+  module = import(gatherNd);
+  ASSERT_TRUE(module);
+  EXPECT_EQ(countOps(*module, "nn.gather_nd"), 0);
+  EXPECT_EQ(countOps(*module, "nn.transpose"), 1);
+  EXPECT_EQ(run(*module), Numbers({1, 4, 2, 5, 3, 6}));
+
+  gather.initializers = {ints("i", {4}, {0, 1, 1, 2})}; // not affine
+  module = import(gather);
+  ASSERT_TRUE(module);
+  EXPECT_EQ(countOps(*module, "nn.gather"), 1);
+  EXPECT_EQ(run(*module), Numbers({1, 2, 2, 3, 4, 5, 5, 6}));
+}
+
+// ---- the forms of folded constants -------------------------------------------------------------------------------------
+
+class FoldedConstant : public ImportGraphs {
+protected:
+  /// Builds the constant and checks that it evaluates to what it stands for.
+  std::string build(DType type, std::vector<int64_t> shape, std::function<double(ArrayRef<int64_t>)> element) {
+    context.loadDialect<nn::NNDialect, func::FuncDialect>();
+    Tensor tensor(type, shape);
+    SmallVector<int64_t> strides = stridesOf(shape);
+    for (int64_t at = 0; at < tensor.size(); ++at) {
+      SmallVector<int64_t> index;
+      for (size_t dim = 0; dim < shape.size(); ++dim)
+        index.push_back(at / strides[dim] % shape[dim]);
+      tensor.setNumber(at, element(index));
+    }
+    OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
+    OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
+    auto function = func::FuncOp::create(builder, module->getLoc(), "main", builder.getFunctionType({}, {}));
+    builder.setInsertionPointToStart(function.addEntryBlock());
+    Value value = onnx::buildConstant(builder, module->getLoc(), onnx::KnownTensor(tensor), "folded");
+    if (nn::shapeOf(value) != ArrayRef<int64_t>(shape))
+      value = nn::BroadcastOp::create(builder, module->getLoc(), RankedTensorType::get(shape, nn::tensorType(value).getElementType()), value);
+    func::ReturnOp::create(builder, module->getLoc(), value);
+    function.setType(builder.getFunctionType({}, value.getType()));
+    auto results = runFunction(function, {});
+    EXPECT_TRUE(results.ok() && results->front().floats == tensor.floats && results->front().ints == tensor.ints);
+    std::string ops;
+    for (Operation &op : function.getBody().front().without_terminator())
+      if (!isa<nn::BroadcastOp>(op))
+        ops += (ops.empty() ? "" : " ") + op.getName().stripDialect().str();
+    return ops;
+  }
+};
+
+TEST_F(FoldedConstant, TakesTheSimplestForm) {
+  using Index = ArrayRef<int64_t>;
+  EXPECT_EQ(build(DType::F32, {3, 4}, [](Index) { return 0.5; }), "constant");
+  EXPECT_EQ(build(DType::I64, {3, 4}, [](Index i) { return 7 - 2 * i[1]; }), "iota");
+  EXPECT_EQ(build(DType::I64, {3, 4}, [](Index i) { return 10 * i[0] + i[1] + 5; }), "iota iota add");
+  EXPECT_EQ(build(DType::F32, {1, 5}, [](Index i) { return i[1]; }), "iota cast");
+  EXPECT_EQ(build(DType::F32, {1, 5}, [](Index i) { return 0.5 * i[1]; }), "constant");
+  EXPECT_EQ(build(DType::I64, {2, 3}, [](Index i) { return i[0] * i[1]; }), "constant");
+  EXPECT_EQ(build(DType::Bool, {6}, [](Index i) { return i[0] < 4; }), "iota constant compare");
+  EXPECT_EQ(build(DType::Bool, {6}, [](Index i) { return i[0] != 4; }), "constant");
+}
+
+/// Bands of every width and offset in small rectangles; what is no band stays a constant.
+TEST_F(FoldedConstant, FindsBands) {
+  using Index = ArrayRef<int64_t>;
+  const std::string upper = "iota iota compare";
+  for (int64_t rows = 2; rows <= 4; ++rows)
+    for (int64_t columns = 2; columns <= 4; ++columns)
+      for (int64_t low = -4; low <= 4; ++low)
+        for (int64_t high = low; high <= 4; ++high) {
+          std::string form = build(DType::Bool, {rows, columns}, [=](Index i) { return i[1] - i[0] >= low && i[1] - i[0] <= high; });
+          EXPECT_TRUE(form.find("compare") != std::string::npos || form == "constant");
+        }
+  EXPECT_EQ(build(DType::Bool, {2, 1, 5, 5}, [](Index i) { return i[3] <= i[2]; }), upper);
+  EXPECT_EQ(build(DType::Bool, {5, 5}, [](Index i) { return i[1] > i[0]; }), upper);
+  EXPECT_EQ(build(DType::Bool, {5, 9}, [](Index i) { return i[1] <= i[0] + 4; }), upper);
+  EXPECT_EQ(build(DType::Bool, {9, 9}, [](Index i) { return i[1] <= i[0] && i[1] > i[0] - 3; }), "iota iota compare iota compare and");
+  EXPECT_EQ(build(DType::Bool, {4, 4}, [](Index i) { return i[1] <= i[0] || i[1] == 3; }), "constant");
+  EXPECT_EQ(build(DType::F32, {5, 5}, [](Index i) { return i[1] <= i[0] ? 0 : -INFINITY; }), upper + " constant constant select");
+  EXPECT_EQ(build(DType::F32, {5, 5}, [](Index i) { return i[1] <= i[0] ? 0 : i[1] == 4 ? -INFINITY : -1; }), "constant");
+}
+
+TEST(DimExpression, Evaluates) {
+  std::map<std::string, int64_t> dims = {{"batch_size", 4}, {"n", 33}};
+  EXPECT_EQ(*onnx::evaluateDim("((batch_size*Min(48, n))//n)", dims), 4);
+  EXPECT_EQ(*onnx::evaluateDim("n + 2*batch_size - 1", dims), 40);
+  EXPECT_EQ(*onnx::evaluateDim("Max(n, 100) % 7", dims), 2);
+  EXPECT_FALSE(onnx::evaluateDim("n // 0", dims).ok());
+  EXPECT_FALSE(onnx::evaluateDim("n +", dims).ok());
+  EXPECT_FALSE(onnx::evaluateDim("m", dims).ok());
+  EXPECT_EQ(onnx::namesIn("a + b*a"), std::vector<std::string>({"a", "b"}));
+  EXPECT_EQ(onnx::namesIn("one name"), std::vector<std::string>({"one name"}));
+}
+
+TEST(ModulePath, FromMetadataOrName) {
+  EXPECT_EQ(onnx::modulePathOf("view_1", {{"pkg.torch.onnx.name_scopes", "['', 'model', 'model.h.0', 'view_1']"}}), "model.h.0");
+  EXPECT_EQ(onnx::modulePathOf("view_1", {{"namespace", ": Net/model: Model/model.h.0: Block/view_1: aten.view"}}), "model.h.0");
+  EXPECT_EQ(onnx::modulePathOf("/model/h.0/attn/MatMul", {}), "model.h.0.attn");
+  EXPECT_EQ(onnx::modulePathOf("MatMul_12", {}), "");
+}
+
+/// An op listed twice for the same opset would hide one of the two.
+TEST(OnnxOpTables, HaveNoDuplicates) {
+  std::set<std::tuple<std::string, std::string, int64_t>> seen;
+  for (const onnx::OnnxOp &op : onnx::allOnnxOps())
+    EXPECT_TRUE(seen.insert({op.domain, op.name, op.since}).second) << op.name;
+  EXPECT_EQ(onnx::findOnnxOp("", "Softmax", 12)->since, 1);
+  EXPECT_EQ(onnx::findOnnxOp("", "Softmax", 18)->since, 13);
+  EXPECT_EQ(onnx::findOnnxOp("", "Gelu", 19), nullptr);
+}
+
+} // namespace
+} // namespace hpc
