@@ -1,0 +1,48 @@
+// RUN: hpc-opt %s --hpc-emit-kernels=cpu=x86-64-v3 | FileCheck %s
+// RUN: hpc-opt %s --hpc-emit-kernels=cpu=x86-64-v3 > %t.1
+// RUN: hpc-opt %s --hpc-emit-kernels=cpu=x86-64-v3 > %t.2
+// RUN: cmp %t.1 %t.2
+// RUN: hpc-opt %s --hpc-emit-kernels="cpu=x86-64-v3 print-kernels" -o %t.3 2>&1 | FileCheck %s --check-prefix=CODE
+
+// The object, the features that it needs, rows and scalars of each region.
+// CHECK: hpc.code = dense<"0x7F454C46
+// CHECK-SAME: hpc.cpu_features = ["pni", "ssse3", "sse4_1", "sse4_2", "popcnt", "avx", "avx2", "fma", "f16c", "bmi1", "bmi2", "abm", "movbe"]
+// CHECK: nn.fused "softmax_6x33_0"(%arg0) {rows = 6 : i64, scalars = []}
+// CHECK: nn.fused "tail_0"(%arg1) {rows = 4 : i64, scalars = [{dim = #dist.sharding<"[5@tp]">, kind = "extent"}]}
+// CHECK: nn.fused "rows_0"(%arg2, %arg3) {rows = 2 : i64, scalars = [{dim = #dist.sharding<"[503@tp]">, kind = "offset"}]}
+
+// Declared reductions alone may be reordered; nothing assumes that NaN or infinities do not occur.
+// CODE-NOT: nnan
+// CODE-NOT: ninf
+// CODE: func.func private @softmax_6x33_0.rows
+// CODE: arith.maximumf
+// CODE: arith.addf %{{.*}}, %{{.*}} fastmath<reassoc,contract>
+// CODE-NOT: arith.addf %{{.*}}, %{{.*}} fastmath<reassoc,contract>
+// CODE: arith.divf %{{.*}}, %{{.*}} fastmath<contract>
+// CODE: func.func @softmax_6x33_0(%{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: i64)
+module attributes {dist.mesh = #dist.mesh<"tp=2">} {
+func.func @main(%x: tensor<6x33xf32>, %y: tensor<4x18xf32, #dist.sharding<"[4, (3, 5@tp, 2)]">>, %t: tensor<252x4xf32>, %i: tensor<2xi64>)
+    -> (tensor<6x33xf32>, tensor<4x18xf32, #dist.sharding<"[4, (3, 5@tp, 2)]">>, tensor<2x4xf32>) {
+  %0 = nn.fused "softmax_6x33_0" (%x) : (tensor<6x33xf32>) -> tensor<6x33xf32> {
+  ^bb0(%a: tensor<6x33xf32>):
+    %1 = nn.reduce max %a {axes = array<i64: 1>} : tensor<6x33xf32> -> tensor<6x1xf32>
+    %2 = nn.sub %a, %1 : tensor<6x33xf32>, tensor<6x1xf32> -> tensor<6x33xf32>
+    %3 = nn.exp %2 : tensor<6x33xf32> -> tensor<6x33xf32>
+    %4 = nn.reduce sum %3 {axes = array<i64: 1>} : tensor<6x33xf32> -> tensor<6x1xf32>
+    %5 = nn.div %3, %4 : tensor<6x33xf32>, tensor<6x1xf32> -> tensor<6x33xf32>
+    nn.yield %5 : tensor<6x33xf32>
+  }
+  %6 = nn.fused "tail_0" (%y) : (tensor<4x18xf32, #dist.sharding<"[4, (3, 5@tp, 2)]">>) -> tensor<4x18xf32, #dist.sharding<"[4, (3, 5@tp, 2)]">> {
+  ^bb0(%a: tensor<4x18xf32, #dist.sharding<"[4, (3, 5@tp, 2)]">>):
+    %7 = dist.fill_tail %a {dims = array<i64: 1>, value = 0.0 : f64} : tensor<4x18xf32, #dist.sharding<"[4, (3, 5@tp, 2)]">> -> tensor<4x18xf32, #dist.sharding<"[4, (3, 5@tp, 2)]">>
+    nn.yield %7 : tensor<4x18xf32, #dist.sharding<"[4, (3, 5@tp, 2)]">>
+  }
+  %8 = nn.fused "rows_0" (%t, %i) : (tensor<252x4xf32>, tensor<2xi64>) -> tensor<2x4xf32> {
+  ^bb0(%a: tensor<252x4xf32>, %b: tensor<2xi64>):
+    %o = dist.offset {dim = #dist.sharding<"[503@tp]">} : tensor<i64>
+    %9 = nn.embedding %a, %b offset %o : tensor<i64> {vocabulary = 503 : i64} : tensor<252x4xf32>, tensor<2xi64> -> tensor<2x4xf32>
+    nn.yield %9 : tensor<2x4xf32>
+  }
+  return %0, %6, %8 : tensor<6x33xf32>, tensor<4x18xf32, #dist.sharding<"[4, (3, 5@tp, 2)]">>, tensor<2x4xf32>
+}
+}

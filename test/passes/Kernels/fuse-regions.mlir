@@ -1,0 +1,106 @@
+// RUN: hpc-opt %s --hpc-decompose-composites --hpc-fuse-regions | FileCheck %s
+
+module attributes {dist.mesh = #dist.mesh<"tp=2">} {
+
+// Bias, residual and layer norm are one kernel; the sum that later readers want is its second result. Two equal ones share a symbol.
+// CHECK-LABEL: @residual
+// CHECK: %[[A:.*]]:2 = nn.fused "layer_norm_2x9x16_0"(%arg0, %arg1, %arg2)
+// CHECK: nn.yield %{{.*}}, %{{.*}} : tensor<2x9x16xf32>, tensor<2x9x16xf32>
+// CHECK: %[[M:.*]] = nn.matmul %[[A]]#1
+// CHECK-NEXT: %[[B:.*]]:2 = nn.fused "layer_norm_2x9x16_0"(%[[M]], %arg1, %[[A]]#0)
+// CHECK: return %[[B]]#0, %[[B]]#1
+func.func @residual(%x: tensor<2x9x16xf32>, %b: tensor<16xf32>, %res: tensor<2x9x16xf32>, %w: tensor<16x16xf32>) -> (tensor<2x9x16xf32>, tensor<2x9x16xf32>) {
+  %0 = nn.add %x, %b : tensor<2x9x16xf32>, tensor<16xf32> -> tensor<2x9x16xf32>
+  %1 = nn.add %0, %res : tensor<2x9x16xf32>, tensor<2x9x16xf32> -> tensor<2x9x16xf32>
+  %2 = nn.layer_norm %1 weight %b : tensor<16xf32> {epsilon = 1.0e-5 : f64} : tensor<2x9x16xf32> -> tensor<2x9x16xf32>
+  %3 = nn.matmul %2, %w : tensor<2x9x16xf32>, tensor<16x16xf32> -> tensor<2x9x16xf32>
+  %4 = nn.add %3, %b : tensor<2x9x16xf32>, tensor<16xf32> -> tensor<2x9x16xf32>
+  %5 = nn.add %4, %1 : tensor<2x9x16xf32>, tensor<2x9x16xf32> -> tensor<2x9x16xf32>
+  %6 = nn.layer_norm %5 weight %b : tensor<16xf32> {epsilon = 1.0e-5 : f64} : tensor<2x9x16xf32> -> tensor<2x9x16xf32>
+  return %5, %6 : tensor<2x9x16xf32>, tensor<2x9x16xf32>
+}
+
+// Scale, causal mask and softmax between the matmuls: one kernel, iotas inside.
+// CHECK-LABEL: @attention
+// CHECK: %[[S:.*]] = nn.matmul
+// CHECK-NEXT: %[[P:.*]] = nn.fused "softmax_1x2x5x5_0"(%[[S]])
+// CHECK-COUNT-2: nn.iota
+// CHECK: nn.matmul %[[P]], %arg2
+func.func @attention(%q: tensor<1x2x5x4xf32>, %k: tensor<1x2x5x4xf32>, %v: tensor<1x2x5x4xf32>) -> tensor<1x2x5x4xf32> {
+  %0 = nn.attention %q, %k, %v {scale = 0.5 : f64, causal_offset = 0 : i64} : tensor<1x2x5x4xf32>, tensor<1x2x5x4xf32>, tensor<1x2x5x4xf32> -> tensor<1x2x5x4xf32>
+  return %0 : tensor<1x2x5x4xf32>
+}
+
+// The bias of a fused q, k is added in each part, which is copied once, heads in front; reshapes of buffers are aliases.
+// CHECK-LABEL: @heads
+// CHECK: %[[R:.*]] = nn.reshape %arg0 : tensor<10x16xf32> -> tensor<2x5x16xf32>
+// CHECK: %[[Q:.*]] = nn.fused "transpose_2x2x5x4_0"(%[[R]], %arg1)
+// CHECK: nn.add
+// CHECK: %[[K:.*]] = nn.fused "transpose_2x2x5x4_1"(%[[R]], %arg1)
+// CHECK: nn.add
+// CHECK: nn.matmul %[[Q]], %[[K]]
+func.func @heads(%x: tensor<10x16xf32>, %b: tensor<16xf32>) -> tensor<2x2x5x5xf32> {
+  %0 = nn.reshape %x : tensor<10x16xf32> -> tensor<2x5x16xf32>
+  %1 = nn.add %0, %b : tensor<2x5x16xf32>, tensor<16xf32> -> tensor<2x5x16xf32>
+  %q0 = nn.slice %1 {starts = array<i64: 0, 0, 0>, steps = array<i64: 1, 1, 1>} : tensor<2x5x16xf32> -> tensor<2x5x8xf32>
+  %k0 = nn.slice %1 {starts = array<i64: 0, 0, 8>, steps = array<i64: 1, 1, 1>} : tensor<2x5x16xf32> -> tensor<2x5x8xf32>
+  %q1 = nn.reshape %q0 : tensor<2x5x8xf32> -> tensor<2x5x2x4xf32>
+  %k1 = nn.reshape %k0 : tensor<2x5x8xf32> -> tensor<2x5x2x4xf32>
+  %q = nn.transpose %q1 {permutation = array<i64: 0, 2, 1, 3>} : tensor<2x5x2x4xf32> -> tensor<2x2x5x4xf32>
+  %k = nn.transpose %k1 {permutation = array<i64: 0, 2, 1, 3>} : tensor<2x5x2x4xf32> -> tensor<2x2x5x4xf32>
+  %r = nn.matmul %q, %k {transpose_rhs} : tensor<2x2x5x4xf32>, tensor<2x2x5x4xf32> -> tensor<2x2x5x5xf32>
+  return %r : tensor<2x2x5x5xf32>
+}
+
+// An exponential is not done again for every row that reads it, a sum for no element twice: two kernels each.
+// CHECK-LABEL: @expensive
+// CHECK: %[[E:.*]] = nn.fused "exp_16_0"(%arg1)
+// CHECK: nn.fused "add_9x16_0"(%arg0, %[[E]])
+// CHECK: %[[S:.*]] = nn.fused "reduce_1x16_0"(%arg0)
+// CHECK: nn.fused "mul_9x16_0"(%arg0, %[[S]])
+func.func @expensive(%x: tensor<9x16xf32>, %v: tensor<16xf32>) -> (tensor<9x16xf32>, tensor<9x16xf32>) {
+  %0 = nn.exp %v : tensor<16xf32> -> tensor<16xf32>
+  %1 = nn.add %x, %0 : tensor<9x16xf32>, tensor<16xf32> -> tensor<9x16xf32>
+  %2 = nn.reduce sum %x {axes = array<i64: 0>} : tensor<9x16xf32> -> tensor<1x16xf32>
+  %3 = nn.mul %x, %2 : tensor<9x16xf32>, tensor<1x16xf32> -> tensor<9x16xf32>
+  return %1, %3 : tensor<9x16xf32>, tensor<9x16xf32>
+}
+
+// Fusing both ends of a path through a matmul would make a cycle.
+// CHECK-LABEL: @cycle
+// CHECK: nn.fused "exp
+// CHECK: nn.matmul
+// CHECK: nn.fused "add
+func.func @cycle(%x: tensor<9x9xf32>) -> tensor<9x9xf32> {
+  %0 = nn.exp %x : tensor<9x9xf32> -> tensor<9x9xf32>
+  %1 = nn.matmul %0, %x : tensor<9x9xf32>, tensor<9x9xf32> -> tensor<9x9xf32>
+  %2 = nn.add %1, %0 : tensor<9x9xf32>, tensor<9x9xf32> -> tensor<9x9xf32>
+  return %2 : tensor<9x9xf32>
+}
+
+// A contiguous tail that only a matmul contracts stays outside: lower leaves the tail out. The padded digit of (3, 5@tp, 2) is no tail.
+// CHECK-LABEL: @tails
+// CHECK: %[[F:.*]] = dist.fill_tail %arg0
+// CHECK: nn.matmul %[[F]]
+// CHECK: %[[G:.*]] = nn.fused "fill_tail_4x18_0"(%arg2)
+// CHECK: nn.matmul %[[G]]
+func.func @tails(%x: tensor<4x24xf32, #dist.sharding<"[4, (5@tp, 8)]">>, %w: tensor<24x7xf32>, %y: tensor<4x18xf32, #dist.sharding<"[4, (3, 5@tp, 2)]">>,
+                 %v: tensor<18x7xf32>) -> (tensor<4x7xf32>, tensor<4x7xf32>) {
+  %0 = dist.fill_tail %x {dims = array<i64: 1>, value = 0.0 : f64} : tensor<4x24xf32, #dist.sharding<"[4, (5@tp, 8)]">> -> tensor<4x24xf32, #dist.sharding<"[4, (5@tp, 8)]">>
+  %1 = nn.matmul %0, %w : tensor<4x24xf32, #dist.sharding<"[4, (5@tp, 8)]">>, tensor<24x7xf32> -> tensor<4x7xf32>
+  %2 = dist.fill_tail %y {dims = array<i64: 1>, value = 0.0 : f64} : tensor<4x18xf32, #dist.sharding<"[4, (3, 5@tp, 2)]">> -> tensor<4x18xf32, #dist.sharding<"[4, (3, 5@tp, 2)]">>
+  %3 = nn.matmul %2, %v : tensor<4x18xf32, #dist.sharding<"[4, (3, 5@tp, 2)]">>, tensor<18x7xf32> -> tensor<4x7xf32>
+  return %1, %3 : tensor<4x7xf32>, tensor<4x7xf32>
+}
+
+// Ranks read the ids of their own rows: offsets go inside the region, no buffer holds them.
+// CHECK-LABEL: @offset
+// CHECK: nn.fused "embedding_2x4_0"(%arg0, %arg1)
+// CHECK: dist.offset
+// CHECK-NOT: dist.offset
+func.func @offset(%t: tensor<252x4xf32>, %i: tensor<2xi64>) -> tensor<2x4xf32> {
+  %o = dist.offset {dim = #dist.sharding<"[503@tp]">} : tensor<i64>
+  %r = nn.embedding %t, %i offset %o : tensor<i64> {vocabulary = 503 : i64} : tensor<252x4xf32>, tensor<2xi64> -> tensor<2x4xf32>
+  return %r : tensor<2x4xf32>
+}
+}

@@ -1,0 +1,30 @@
+// RUN: hpc-opt %s --hpc-verify-kernels -split-input-file -verify-diagnostics
+
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{nn.exp of '' is neither a library call nor in a fused region; run hpc-fuse-regions}}
+  %0 = nn.exp %x : tensor<4xf32> -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{region 'f_0' has no code; run hpc-emit-kernels}}
+  %0 = nn.fused "f_0" (%x) : (tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%a: tensor<4xf32>):
+    %1 = nn.exp %a : tensor<4xf32> -> tensor<4xf32>
+    nn.yield %1 : tensor<4xf32>
+  }
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// Only a matmul can leave a tail out.
+module attributes {dist.mesh = #dist.mesh<"tp=2">} {
+func.func @main(%x: tensor<3xf32, #dist.sharding<"[5@tp]">>) -> tensor<3xf32, #dist.sharding<"[5@tp]">> {
+  // expected-error @+1 {{dist.fill_tail of '' is read by func.return, only a matmul can leave out a tail; run hpc-fuse-regions}}
+  %0 = dist.fill_tail %x {dims = array<i64: 0>, value = 0.0 : f64} : tensor<3xf32, #dist.sharding<"[5@tp]">> -> tensor<3xf32, #dist.sharding<"[5@tp]">>
+  return %0 : tensor<3xf32, #dist.sharding<"[5@tp]">>
+}
+}
