@@ -91,6 +91,17 @@ Status checkArray(const plan::Port &port, const Given &given) {
   return Status::success();
 }
 
+/// One line for all arrays of a file that no input takes; long lists are cut short.
+std::string ignoredNote(const std::vector<std::string> &names, const std::string &file) {
+  std::string text = "note: " + std::string(names.size() == 1 ? "array " : "arrays ");
+  constexpr size_t most = 5;
+  for (size_t i = 0; i < names.size() && i < most; ++i)
+    text += (i ? ", '" : "'") + names[i] + "'";
+  if (names.size() > most)
+    text += " and " + std::to_string(names.size() - most) + " more";
+  return text + " of '" + file + "' " + (names.size() == 1 ? "is" : "are") + " ignored: the plan has no such input";
+}
+
 } // namespace
 
 Expected<std::vector<Array>> readInputs(const plan::Plan &plan, const std::vector<std::string> &flags,
@@ -102,13 +113,16 @@ Expected<std::vector<Array>> readInputs(const plan::Plan &plan, const std::vecto
       Expected<NamedArrays> arrays = readNpz(flag);
       if (!arrays.ok())
         return arrays.status();
+      std::vector<std::string> ignored;
       for (auto &[name, array] : *arrays) {
         int64_t port = findPort(plan, name);
         if (port < 0)
-          notes.push_back("note: array '" + name + "' of '" + flag + "' is ignored: the plan has no such input");
+          ignored.push_back(name);
         else
           HPC_RETURN_IF_ERROR(give(given[size_t(port)], plan.inputs[size_t(port)], {std::move(array), place, false}));
       }
+      if (!ignored.empty())
+        notes.push_back(ignoredNote(ignored, flag));
       continue;
     }
     size_t equals = flag.find('=');
