@@ -1,0 +1,9 @@
+// RUN: hpc-opt %s --hpc-annotate-batch="batch-dim=seq" | FileCheck %s
+
+// The user's name wins over the one that starts with batch.
+// CHECK: tensor<4x33xi64> {dist.seed = #dist.sharding<"[4, 33@dp]">
+module attributes {dist.mesh = #dist.mesh<"mb=1, dp=2, tp=1">} {
+  func.func @main(%a: tensor<4x33xi64> {nn.dims = ["batch_size", "seq"]}) -> tensor<4x33xi64> {
+    return %a : tensor<4x33xi64>
+  }
+}
