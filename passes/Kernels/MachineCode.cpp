@@ -1,17 +1,14 @@
 // The back end of the kernels. Features, not a CPU's name, decide what code is made, so that a plan says what it needs.
-// The linker works on files: both sides of it live in a fresh folder of the system's temporary directory.
 #include "passes/Kernels/MachineCode.h"
+
+#include "passes/Kernels/SharedObject.h"
 
 #include "compiler/Diagnostics.h"
 
-#include "lld/Common/Driver.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/Path.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Host.h"
@@ -21,8 +18,6 @@
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "mlir/Transforms/Passes.h"
-
-LLD_HAS_DRIVER(elf)
 
 namespace hpc::kernels {
 
@@ -117,48 +112,6 @@ FailureOr<Bytes> emitObject(ModuleOp kernels, llvm::TargetMachine &target, Locat
   codegen.run(*module);
   return object;
 }
-
-/// A folder that goes away with its files.
-struct TemporaryFolder {
-  SmallString<128> path;
-  std::error_code error = llvm::sys::fs::createUniqueDirectory("hpc-kernels", path);
-  ~TemporaryFolder() {
-    if (!error)
-      llvm::sys::fs::remove_directories(path);
-  }
-  std::string file(StringRef name) const {
-    SmallString<128> full(path);
-    llvm::sys::path::append(full, name);
-    return full.str().str();
-  }
-};
-
-FailureOr<std::string> linkObject(const Bytes &object, Location loc) {
-  TemporaryFolder folder;
-  if (folder.error)
-    return userError(loc, ErrorKind::Io) << "kernels: no temporary folder: " << folder.error.message();
-  std::string input = folder.file("kernels.o"), output = folder.file("kernels.so");
-  std::error_code error;
-  {
-    llvm::raw_fd_ostream file(input, error);
-    file.write(object.data(), object.size());
-    file.close();
-    if (error || file.has_error())
-      return userError(loc, ErrorKind::Io) << "kernels: cannot write " << input << ": " << (error ? error : file.error()).message();
-  }
-  std::string messages;
-  llvm::raw_string_ostream stream(messages);
-  // libm's functions stay undefined: the process that loads the object has them.
-  const char *arguments[] = {"ld.lld",        "-shared", "--strip-all", "--build-id=none", "--hash-style=gnu", "--threads=1", "-z",
-                             "noexecstack",   "-o",      output.c_str(), input.c_str()};
-  lld::Result result = lld::lldMain(arguments, stream, stream, {{lld::Gnu, &lld::elf::link}});
-  if (result.retCode != 0 || !result.canRunAgain)
-    return fail(loc, "lld: " + messages);
-  auto linked = llvm::MemoryBuffer::getFile(output);
-  if (!linked)
-    return userError(loc, ErrorKind::Io) << "kernels: cannot read " << output << ": " << linked.getError().message();
-  return (*linked)->getBuffer().str();
-}
 } // namespace
 
 FailureOr<MachineCode> compileKernels(ModuleOp kernels, StringRef cpu, Location loc) {
@@ -171,7 +124,7 @@ FailureOr<MachineCode> compileKernels(ModuleOp kernels, StringRef cpu, Location 
   FailureOr<Bytes> object = emitObject(kernels, *target, loc);
   if (failed(object))
     return failure();
-  FailureOr<std::string> bytes = linkObject(*object, loc);
+  FailureOr<std::string> bytes = linkSharedObject(*object, loc);
   if (failed(bytes))
     return failure();
   code.bytes = std::move(*bytes);
