@@ -12,7 +12,8 @@ namespace {
 /// Recursive descent; values come from `lookup`, and `failed` is set by anything that is not an expression.
 class Parser {
 public:
-  Parser(const std::string &text, std::function<int64_t(const std::string &)> lookup) : text(text), lookup(std::move(lookup)) {}
+  Parser(const std::string &text, std::function<int64_t(const std::string &)> lookup)
+      : text(text), lookup(std::move(lookup)) {}
 
   int64_t run() {
     int64_t value = sum();
@@ -100,7 +101,8 @@ private:
 
   int64_t named() {
     size_t begin = at;
-    while (at < text.size() && (std::isalnum(static_cast<unsigned char>(text[at])) || text[at] == '_' || text[at] == '.'))
+    while (at < text.size() &&
+           (std::isalnum(static_cast<unsigned char>(text[at])) || text[at] == '_' || text[at] == '.'))
       ++at;
     std::string name = text.substr(begin, at - begin);
     if (name.empty()) {
@@ -133,7 +135,8 @@ std::vector<std::string> namesIn(const std::string &expression) {
     return int64_t(1);
   });
   parser.run();
-  // Arithmetic on the stand-in 1 may fail where the real sizes do not, e.g. a // (b - 1); only a lack of names says "no expression".
+  // Arithmetic on the stand-in 1 may fail where the real sizes do not, e.g. a // (b - 1); only a lack of names says "no
+  // expression".
   bool isName = expression.find_first_of("+-*/%(") == std::string::npos;
   return names.empty() || (parser.failed && isName) ? std::vector<std::string>{expression} : names;
 }

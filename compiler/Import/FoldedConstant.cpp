@@ -1,4 +1,5 @@
-// Recognition of masks and index tensors among folded constants, so that nothing of size query x key stays in the program.
+// Recognition of masks and index tensors among folded constants, so that nothing of size query x key stays in the
+// program.
 #include "compiler/Import/FoldedConstant.h"
 
 #include "compiler/Dialect/NN/NN.h"
@@ -80,8 +81,8 @@ public:
     DenseElementsAttr value = tensorToAttr(compact, builder.getContext());
     if (compact.size() <= maxConstantElements)
       return nn::ConstantOp::create(builder, loc, value);
-    return nn::ParameterOp::create(builder, loc, value.getType(), builder.getStringAttr(name), StringAttr(), IntegerAttr(),
-                                   IntegerAttr(), DenseI64ArrayAttr(), value, ArrayAttr());
+    return nn::ParameterOp::create(builder, loc, value.getType(), builder.getStringAttr(name), StringAttr(),
+                                   IntegerAttr(), IntegerAttr(), DenseI64ArrayAttr(), value, ArrayAttr());
   }
 
 private:
@@ -159,7 +160,8 @@ private:
       other = index;
     }
     Value condition = mask(first);
-    return condition ? Value(nn::SelectOp::create(builder, loc, condition, scalar(compact, 0), scalar(compact, other))) : Value();
+    return condition ? Value(nn::SelectOp::create(builder, loc, condition, scalar(compact, 0), scalar(compact, other)))
+                     : Value();
   }
 
   OpBuilder &builder;

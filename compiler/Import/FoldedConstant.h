@@ -9,10 +9,10 @@ namespace hpc::onnx {
 /// A value of the compact shape (one element: of rank 0). In this order of preference:
 ///   one element                       nn.constant : tensor<f32>
 ///   affine in its coordinates         nn.iota, one per dim, added; cast when the type is a float
-///   a boolean band i+a <= j <= i+c    comparisons of nn.iota over rows [n,1] and columns [1,m]; causal: nn.compare ge (i + c), j
-///   a boolean prefix or suffix        one comparison of nn.iota with a constant
-///   two values a, b over such a mask  nn.select mask, a, b
-///   anything else                     nn.constant up to maxConstantElements, then nn.parameter with a `value` called `name`
+///   a boolean band i+a <= j <= i+c    comparisons of nn.iota over rows [n,1] and columns [1,m]; causal: nn.compare ge
+///   (i + c), j a boolean prefix or suffix        one comparison of nn.iota with a constant two values a, b over such a
+///   mask  nn.select mask, a, b anything else                     nn.constant up to maxConstantElements, then
+///   nn.parameter with a `value` called `name`
 Value buildConstant(OpBuilder &builder, Location loc, const KnownTensor &known, StringRef name);
 
 constexpr int64_t maxConstantElements = 64 * 1024;

@@ -7,8 +7,8 @@
 
 namespace hpc::onnx {
 
-/// Indices counted from the start. `sizes`: of the dim that they index (Gather), or of one dim per index along the last dim
-/// (GatherND). Error: an index out of range.
+/// Indices counted from the start. `sizes`: of the dim that they index (Gather), or of one dim per index along the last
+/// dim (GatherND). Error: an index out of range.
 Expected<KnownTensor> normalizedIndices(const KnownTensor &indices, ArrayRef<int64_t> sizes);
 
 /// GatherND's indices [batch..., ..., k] as k affine components over the dims between; nothing when one is not affine.
@@ -19,8 +19,8 @@ struct GatherPlan {
   SmallVector<int64_t> starts, steps, sizes, permutation, shape, result;
 };
 
-/// Data dims first .. first + components.size() - 1 are indexed by the components (dims counted within `indexShape`); the result is
-/// data[:first], indexShape, data[rest]. Nothing when two components run along the same dim.
+/// Data dims first .. first + components.size() - 1 are indexed by the components (dims counted within `indexShape`);
+/// the result is data[:first], indexShape, data[rest]. Nothing when two components run along the same dim.
 std::optional<GatherPlan> planGather(int64_t first, ArrayRef<int64_t> indexShape,
                                      ArrayRef<std::optional<AffineIndex>> components, ArrayRef<int64_t> data);
 Value gatherBySlice(GraphBuilder &builder, Value data, const GatherPlan &plan);

@@ -26,7 +26,8 @@ Value GraphBuilder::fail(const std::string &message, ErrorKind kind) {
   return placeholder(type({}, DType::F32));
 }
 
-// ---- known values ------------------------------------------------------------------------------------------------------
+// ---- known values
+// ------------------------------------------------------------------------------------------------------
 
 Value GraphBuilder::placeholder(RankedTensorType type) { return placeholders.addArgument(type, loc); }
 
@@ -97,7 +98,8 @@ Value GraphBuilder::indices(ArrayRef<int64_t> values) {
   return known(std::move(tensor));
 }
 
-// ---- types -------------------------------------------------------------------------------------------------------------
+// ---- types
+// -------------------------------------------------------------------------------------------------------------
 
 DType GraphBuilder::dtype(Value value) const { return dtypeOf(value.getType()); }
 
@@ -126,7 +128,8 @@ bool GraphBuilder::broadcasts(ArrayRef<Value> values) {
   return false;
 }
 
-// ---- creation ----------------------------------------------------------------------------------------------------------
+// ---- creation
+// ----------------------------------------------------------------------------------------------------------
 
 bool GraphBuilder::verifyOp(Operation *op) {
   std::string message;
@@ -169,8 +172,8 @@ Value GraphBuilder::finish(Operation *op, bool elementwise) {
   return op->getResult(0);
 }
 
-/// Elementwise ops take the compact form of a known operand, and what is below a broadcast, as long as some operand still has
-/// the result's size along every dim.
+/// Elementwise ops take the compact form of a known operand, and what is below a broadcast, as long as some operand
+/// still has the result's size along every dim.
 void GraphBuilder::useRealOperands(Operation *op, bool elementwise) {
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(op);

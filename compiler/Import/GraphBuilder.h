@@ -1,6 +1,6 @@
-// Builds the nn program op by op and folds as it goes: an op whose operands are all known is evaluated at once and leaves no trace.
-// Values that are known stand in the graph as placeholders; a real op that reads one gets it written out before it.
-// The first error stays; later calls then do harmless work, so that callers need not check every step.
+// Builds the nn program op by op and folds as it goes: an op whose operands are all known is evaluated at once and
+// leaves no trace. Values that are known stand in the graph as placeholders; a real op that reads one gets it written
+// out before it. The first error stays; later calls then do harmless work, so that callers need not check every step.
 #pragma once
 
 #include "compiler/Dialect/NN/NN.h"
@@ -44,9 +44,7 @@ public:
   void forget(Value value);
 
   // ---- elementwise, broadcasting ----
-  template <typename Op> Value unary(Value x) {
-    return finish(Op::create(builder, loc, x), true);
-  }
+  template <typename Op> Value unary(Value x) { return finish(Op::create(builder, loc, x), true); }
   template <typename Op> Value binary(Value x, Value y) {
     return broadcasts({x, y}) ? finish(Op::create(builder, loc, x, y), true) : x;
   }

@@ -61,7 +61,8 @@ KnownTensor::KnownTensor(Tensor tensor) : shape(tensor.shape.begin(), tensor.sha
   onnx::compact(compact);
 }
 
-KnownTensor::KnownTensor(SmallVector<int64_t> shape, Tensor tensor) : shape(std::move(shape)), compact(std::move(tensor)) {
+KnownTensor::KnownTensor(SmallVector<int64_t> shape, Tensor tensor)
+    : shape(std::move(shape)), compact(std::move(tensor)) {
   onnx::compact(compact);
 }
 

@@ -1,5 +1,6 @@
 // A tensor whose value is known while importing, kept small: a dim along which all elements are equal is held once.
-// So a mask over [batch, query, key] that is the same for the whole batch costs query x key, and a filled tensor one element.
+// So a mask over [batch, query, key] that is the same for the whole batch costs query x key, and a filled tensor one
+// element.
 #pragma once
 
 #include "compiler/Interpreter/Tensor.h"

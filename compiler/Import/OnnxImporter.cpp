@@ -53,7 +53,8 @@ UnsupportedList unknownOps(const Model &model, ArrayRef<const Node *> nodes) {
     if (findOnnxOp(node->domain, node->op, version))
       continue;
     std::string op = (node->domain.empty() ? "" : node->domain + ".") + node->op;
-    unknown.add(version ? op + " (opset " + std::to_string(version) + ")" : op + " (no opset imported for its domain)", *node);
+    unknown.add(version ? op + " (opset " + std::to_string(version) + ")" : op + " (no opset imported for its domain)",
+                *node);
   }
   return unknown;
 }
@@ -105,7 +106,8 @@ private:
   }
 
   Status importNode(const Node &node) {
-    builder.beginNode(onnxLocation(function.getContext(), node.name, node.modulePath), "node " + quoted(node.name) + " (" + node.op + ")");
+    builder.beginNode(onnxLocation(function.getContext(), node.name, node.modulePath),
+                      "node " + quoted(node.name) + " (" + node.op + ")");
     SmallVector<Value> inputs;
     for (const std::string &input : node.inputs) {
       inputs.push_back(input.empty() ? Value() : lookUp(input));
@@ -128,20 +130,23 @@ private:
       if (node.outputs[i].empty())
         continue;
       if (i >= results.size())
-        return Status::error(ErrorKind::Model, "node " + quoted(node.name) + " (" + node.op + ") has more outputs than the op");
+        return Status::error(ErrorKind::Model,
+                             "node " + quoted(node.name) + " (" + node.op + ") has more outputs than the op");
       values[node.outputs[i]] = results[i];
     }
     forgetInputs(node);
     return Status::success();
   }
 
-  /// Frees folded tensors that nothing reads any more. A value with two names (an Identity's, a Cast's that changes nothing) stays.
+  /// Frees folded tensors that nothing reads any more. A value with two names (an Identity's, a Cast's that changes
+  /// nothing) stays.
   void forgetInputs(const Node &node) {
     for (const std::string &input : node.inputs) {
       if (input.empty())
         continue;
       Value value = values[input];
-      if (llvm::any_of(node.outputs, [&](const std::string &output) { return !output.empty() && values[output] == value; }))
+      if (llvm::any_of(node.outputs,
+                       [&](const std::string &output) { return !output.empty() && values[output] == value; }))
         aliased.insert(value);
       if (--readers[input] == 0 && !initializers.count(input) && !aliased.count(value))
         builder.forget(value);
@@ -155,10 +160,11 @@ private:
     for (const ValueInfo &output : model.outputs) {
       Value value = lookUp(output.name);
       if (!value || !builder.status().ok())
-        return builder.status().ok() ? Status::error(ErrorKind::Model, "output " + quoted(output.name) + " is not made") : builder.status();
+        return builder.status().ok() ? Status::error(ErrorKind::Model, "output " + quoted(output.name) + " is not made")
+                                     : builder.status();
       if (output.dtype && *output.dtype != builder.dtype(value))
-        return Status::error(ErrorKind::Model, "output " + quoted(output.name) + " is declared " + name(*output.dtype) + " but the graph makes " +
-                                                   name(builder.dtype(value)));
+        return Status::error(ErrorKind::Model, "output " + quoted(output.name) + " is declared " + name(*output.dtype) +
+                                                   " but the graph makes " + name(builder.dtype(value)));
       results.push_back(builder.real(value));
       types.push_back(results.back().getType());
     }
@@ -181,7 +187,8 @@ private:
 };
 
 /// @main with the model's inputs as arguments and no results yet.
-Expected<func::FuncOp> createMain(const Model &model, const std::vector<std::vector<int64_t>> &shapes, ModuleOp module) {
+Expected<func::FuncOp> createMain(const Model &model, const std::vector<std::vector<int64_t>> &shapes,
+                                  ModuleOp module) {
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
   SmallVector<Type> types;
   for (auto [input, shape] : llvm::zip_equal(model.inputs, shapes)) {
@@ -230,13 +237,16 @@ Expected<OwningOpRef<ModuleOp>> importModel(Model &model, const ImportOptions &o
 } // namespace
 } // namespace onnx
 
-Expected<OwningOpRef<ModuleOp>> importOnnx(const std::string &path, const ImportOptions &options, MLIRContext *context) {
+Expected<OwningOpRef<ModuleOp>> importOnnx(const std::string &path, const ImportOptions &options,
+                                           MLIRContext *context) {
   context->loadDialect<func::FuncDialect, nn::NNDialect>();
   Expected<onnx::Model> model = onnx::readOnnx(path);
   if (!model.ok())
     return model.status();
   Expected<OwningOpRef<ModuleOp>> module = onnx::importModel(*model, options, context);
-  return module.ok() || module.status().kind() == ErrorKind::Usage ? std::move(module) : Expected<OwningOpRef<ModuleOp>>(module.status().at(path));
+  return module.ok() || module.status().kind() == ErrorKind::Usage
+             ? std::move(module)
+             : Expected<OwningOpRef<ModuleOp>>(module.status().at(path));
 }
 
 } // namespace hpc

@@ -1,6 +1,6 @@
 // From an ONNX file to a module with one function @main of the nn dialect, static shapes, weights by reference.
-// Arguments carry `nn.name` and `nn.dims` (["batch_size", "16"]: symbol or number), results `nn.name`; every op's location names its
-// ONNX node and module path. What depends on shapes alone is folded (README.md).
+// Arguments carry `nn.name` and `nn.dims` (["batch_size", "16"]: symbol or number), results `nn.name`; every op's
+// location names its ONNX node and module path. What depends on shapes alone is folded (README.md).
 #pragma once
 
 #include "compiler/MLIR.h"

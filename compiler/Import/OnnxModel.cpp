@@ -4,9 +4,10 @@
 namespace hpc::onnx {
 
 std::optional<DType> dtypeOfCode(int64_t code) {
-  static const std::map<int64_t, DType> types = {
-      {1, DType::F32},  {2, DType::U8},   {3, DType::I8},   {4, DType::U16},  {5, DType::I16},  {6, DType::I32},  {7, DType::I64},
-      {9, DType::Bool}, {10, DType::F16}, {11, DType::F64}, {12, DType::U32}, {13, DType::U64}, {16, DType::BF16}};
+  static const std::map<int64_t, DType> types = {{1, DType::F32},  {2, DType::U8},   {3, DType::I8},   {4, DType::U16},
+                                                 {5, DType::I16},  {6, DType::I32},  {7, DType::I64},  {9, DType::Bool},
+                                                 {10, DType::F16}, {11, DType::F64}, {12, DType::U32}, {13, DType::U64},
+                                                 {16, DType::BF16}};
   auto found = types.find(code);
   return found == types.end() ? std::nullopt : std::optional(found->second);
 }

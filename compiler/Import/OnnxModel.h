@@ -30,7 +30,7 @@ struct StoredTensor {
   std::string file;   ///< the file that holds the bytes; empty when they are stored in no mappable form
   int64_t offset = 0; ///< of the bytes in `file`
   int64_t bytes = 0;
-  const std::byte *data = nullptr;              ///< unaligned; null only when there are no bytes
+  const std::byte *data = nullptr;               ///< unaligned; null only when there are no bytes
   std::shared_ptr<std::vector<std::byte>> owned; ///< holds `data` where no file does
 
   int64_t elements() const { return dtype ? bytes / byteSize(*dtype) : 0; }

@@ -1,5 +1,6 @@
 // The only file that sees the ONNX protobuf; it turns it into the structs of OnnxModel.h.
-// Built with exceptions, which end here. The schema may be older than the file: a node's metadata is read from unknown fields.
+// Built with exceptions, which end here. The schema may be older than the file: a node's metadata is read from unknown
+// fields.
 #include "compiler/Import/OnnxReader.h"
 
 #include "compiler/Import/ModulePath.h"
@@ -51,19 +52,35 @@ template <typename Element, typename Field> void store(const Field &field, std::
 std::vector<std::byte> typedData(const ::onnx::TensorProto &proto, DType dtype) {
   std::vector<std::byte> out;
   switch (dtype) {
-  case DType::F32: store<float>(proto.float_data(), out); break;
-  case DType::F64: store<double>(proto.double_data(), out); break;
-  case DType::I64: store<int64_t>(proto.int64_data(), out); break;
-  case DType::U64: store<uint64_t>(proto.uint64_data(), out); break;
-  case DType::U32: store<uint32_t>(proto.uint64_data(), out); break;
-  case DType::I32: store<int32_t>(proto.int32_data(), out); break;
+  case DType::F32:
+    store<float>(proto.float_data(), out);
+    break;
+  case DType::F64:
+    store<double>(proto.double_data(), out);
+    break;
+  case DType::I64:
+    store<int64_t>(proto.int64_data(), out);
+    break;
+  case DType::U64:
+    store<uint64_t>(proto.uint64_data(), out);
+    break;
+  case DType::U32:
+    store<uint32_t>(proto.uint64_data(), out);
+    break;
+  case DType::I32:
+    store<int32_t>(proto.int32_data(), out);
+    break;
   case DType::I16:
   case DType::U16:
   case DType::F16:
-  case DType::BF16: store<uint16_t>(proto.int32_data(), out); break;
+  case DType::BF16:
+    store<uint16_t>(proto.int32_data(), out);
+    break;
   case DType::I8:
   case DType::U8:
-  case DType::Bool: store<uint8_t>(proto.int32_data(), out); break;
+  case DType::Bool:
+    store<uint8_t>(proto.int32_data(), out);
+    break;
   }
   return out;
 }

@@ -1,4 +1,5 @@
-// The text of --list-params. Users are followed through views (a transposed weight is used by the product behind the transpose).
+// The text of --list-params. Users are followed through views (a transposed weight is used by the product behind the
+// transpose).
 #include "compiler/Import/ParamList.h"
 
 #include "compiler/Dialect/NN/NN.h"
@@ -16,7 +17,8 @@ void collectUsers(Value value, std::vector<std::string> &users) {
       continue;
     }
     std::string path = modulePath(user->getLoc());
-    std::string text = nodeName(user->getLoc()) + " (" + user->getName().getStringRef().str() + (path.empty() ? ")" : ") in " + path);
+    std::string text =
+        nodeName(user->getLoc()) + " (" + user->getName().getStringRef().str() + (path.empty() ? ")" : ") in " + path);
     if (!llvm::is_contained(users, text))
       users.push_back(text);
   }
@@ -46,7 +48,8 @@ std::string listParameters(ModuleOp module) {
     for (const std::string &user : users)
       stream << "  used by " << user << "\n";
   });
-  return text + std::to_string(count) + " parameters, " + std::to_string(elements) + " elements, " + std::to_string(bytes) + " bytes\n";
+  return text + std::to_string(count) + " parameters, " + std::to_string(elements) + " elements, " +
+         std::to_string(bytes) + " bytes\n";
 }
 
 } // namespace hpc

@@ -20,7 +20,8 @@ Folded one(KnownTensor known) {
 }
 
 /// Evaluates a copy of `op` on compact operands; its result then has `compactShape` and stands for the op's own result.
-Folded evaluateCompact(Operation *op, Known operands, ArrayRef<int64_t> compactShape, ArrayRef<NamedAttribute> attributes) {
+Folded evaluateCompact(Operation *op, Known operands, ArrayRef<int64_t> compactShape,
+                       ArrayRef<NamedAttribute> attributes) {
   Block scratch;
   SmallVector<Value> values;
   SmallVector<const Tensor *> tensors;
@@ -49,8 +50,8 @@ Folded foldElementwise(Operation *op, Known operands) {
   return evaluateCompact(op, operands, shape, op->getAttrs());
 }
 
-/// The same elements, with the compact sizes of the non-1 dims dealt out to the non-1 dims of the new shape; nothing where the two
-/// shapes differ in more than dims of size 1.
+/// The same elements, with the compact sizes of the non-1 dims dealt out to the non-1 dims of the new shape; nothing
+/// where the two shapes differ in more than dims of size 1.
 std::optional<KnownTensor> reshapeCompact(const KnownTensor &known, ArrayRef<int64_t> shape) {
   Tensor compact = known.compact;
   compact.shape.assign(shape.size(), 1);
@@ -127,7 +128,8 @@ Folded foldExpanded(Operation *op, Known operands) {
 } // namespace
 
 Folded foldOp(Operation *op, Known operands, bool elementwise) {
-  bool empty = llvm::any_of(op->getResults(), [](Value result) { return nn::tensorType(result).getNumElements() == 0; });
+  bool empty =
+      llvm::any_of(op->getResults(), [](Value result) { return nn::tensorType(result).getNumElements() == 0; });
   if (empty)
     return foldExpanded(op, operands);
   if (elementwise)

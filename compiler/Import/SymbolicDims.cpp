@@ -22,9 +22,11 @@ Expected<std::vector<std::vector<int64_t>>> bindDims(const Model &model, const s
     for (size_t dim = 0; dim < input.dims.size(); ++dim)
       if (!input.dims[dim].size) {
         std::string text = dimText(input, dim), place = "input '" + input.name + "' dim " + std::to_string(dim);
-        std::vector<std::string> names = input.dims[dim].symbol.empty() || dims.count(text) ? std::vector{text} : namesIn(text);
+        std::vector<std::string> names =
+            input.dims[dim].symbol.empty() || dims.count(text) ? std::vector{text} : namesIn(text);
         for (const std::string &name : names) {
-          auto known = std::find_if(symbols.begin(), symbols.end(), [&](const auto &symbol) { return symbol.first == name; });
+          auto known =
+              std::find_if(symbols.begin(), symbols.end(), [&](const auto &symbol) { return symbol.first == name; });
           if (known == symbols.end())
             symbols.emplace_back(name, place);
           else
@@ -40,8 +42,10 @@ Expected<std::vector<std::vector<int64_t>>> bindDims(const Model &model, const s
     flags += " --dim " + name + "=N";
   }
   for (const auto &[name, size] : dims) {
-    if (std::none_of(symbols.begin(), symbols.end(), [&, &name = name](const auto &symbol) { return symbol.first == name; }))
-      return Status::error(ErrorKind::Usage, "--dim " + name + "=" + std::to_string(size) + " names no open size of the model; " +
+    if (std::none_of(symbols.begin(), symbols.end(),
+                     [&, &name = name](const auto &symbol) { return symbol.first == name; }))
+      return Status::error(ErrorKind::Usage, "--dim " + name + "=" + std::to_string(size) +
+                                                 " names no open size of the model; " +
                                                  (all.empty() ? "it has none" : "it has " + all));
     if (size < 0)
       return Status::error(ErrorKind::Usage, "--dim " + name + "=" + std::to_string(size) + " is negative");
@@ -68,7 +72,8 @@ Expected<std::vector<std::vector<int64_t>>> bindDims(const Model &model, const s
       shape.push_back(size);
     }
     if (input.dtype && !checkedBytes(*input.dtype, shape))
-      return Status::error(ErrorKind::Usage, "input '" + input.name + "' of shape " + shapeText(shape) + " has too many elements");
+      return Status::error(ErrorKind::Usage,
+                           "input '" + input.name + "' of shape " + shapeText(shape) + " has too many elements");
   }
   return shapes;
 }

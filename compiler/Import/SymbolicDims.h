@@ -5,8 +5,8 @@
 
 namespace hpc::onnx {
 
-/// Shapes of model.inputs, in order. An input's nameless dim 1 is bound as `input.1`. Errors list all that are missing with where
-/// they occur, or a binding that names nothing.
+/// Shapes of model.inputs, in order. An input's nameless dim 1 is bound as `input.1`. Errors list all that are missing
+/// with where they occur, or a binding that names nothing.
 Expected<std::vector<std::vector<int64_t>>> bindDims(const Model &model, const std::map<std::string, int64_t> &dims);
 
 /// What an input's dim is called: "batch_size", "16", or "input.1".

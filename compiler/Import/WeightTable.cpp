@@ -53,9 +53,10 @@ nn::ParameterOp WeightTable::create(const StoredTensor &tensor, ArrayRef<int64_t
     op = nn::ParameterOp::create(builder, loc, type, builder.getStringAttr(tensor.name), StringAttr(), IntegerAttr(),
                                  IntegerAttr(), DenseI64ArrayAttr(), value, ArrayAttr());
   } else {
-    op = nn::ParameterOp::create(builder, loc, type, builder.getStringAttr(tensor.name), builder.getStringAttr(tensor.file),
-                                 builder.getI64IntegerAttr(tensor.offset), builder.getI64IntegerAttr(tensor.bytes),
-                                 builder.getDenseI64ArrayAttr(hashes), ElementsAttr(), ArrayAttr());
+    op = nn::ParameterOp::create(builder, loc, type, builder.getStringAttr(tensor.name),
+                                 builder.getStringAttr(tensor.file), builder.getI64IntegerAttr(tensor.offset),
+                                 builder.getI64IntegerAttr(tensor.bytes), builder.getDenseI64ArrayAttr(hashes),
+                                 ElementsAttr(), ArrayAttr());
   }
   last = op;
   return op;

@@ -1,6 +1,6 @@
 // The program's nn.parameter ops: one per distinct weight, at the start of the function, by reference to the file.
-// Equal content makes two initializers one weight (exporters write a tied weight twice), unless all elements are equal: zeros and
-// ones are how biases and norms begin, and say nothing.
+// Equal content makes two initializers one weight (exporters write a tied weight twice), unless all elements are equal:
+// zeros and ones are how biases and norms begin, and say nothing.
 #pragma once
 
 #include "compiler/Dialect/NN/NN.h"
@@ -8,8 +8,8 @@
 
 namespace hpc::onnx {
 
-/// Whether an initializer is something to learn: floats of more than one element, masks (two values, one of them far below the
-/// other) excepted. All other initializers are constants and fold.
+/// Whether an initializer is something to learn: floats of more than one element, masks (two values, one of them far
+/// below the other) excepted. All other initializers are constants and fold.
 bool isWeight(const StoredTensor &tensor);
 
 class WeightTable {

@@ -68,7 +68,8 @@ Results softsign(NodeImport &n) {
   return {n.b.div(x, n.b.add(n.b.unary<nn::AbsOp>(x), n.b.scalar(1, x)))};
 }
 
-/// In inference a Dropout passes its input, also where the exporter left it in training mode; its mask is then all true.
+/// In inference a Dropout passes its input, also where the exporter left it in training mode; its mask is then all
+/// true.
 Results dropout(NodeImport &n) {
   KnownTensor mask(n.b.shape(n.in(0)), Tensor(DType::Bool, SmallVector<int64_t>(size_t(n.b.rank(n.in(0))), 1)));
   for (int64_t &element : mask.compact.ints)

@@ -17,11 +17,13 @@ Value splitHeads(NodeImport &n, Value x, int64_t heads) {
   return n.b.transpose(n.b.reshape(x, {shape[0], shape[1], heads, shape[2] / heads}), {0, 2, 1, 3});
 }
 
-/// A bias of four dims. What a boolean mask hides gets the lowest number, as onnxruntime does: with -inf a query that sees nothing would
-/// be NaN, and in the next layer make NaN of every query that must not see it.
+/// A bias of four dims. What a boolean mask hides gets the lowest number, as onnxruntime does: with -inf a query that
+/// sees nothing would be NaN, and in the next layer make NaN of every query that must not see it.
 Value fourDims(NodeImport &n, Value bias, Value like) {
   if (n.b.dtype(bias) == DType::Bool) {
-    double lowest = n.b.dtype(like) == DType::F16 ? -65504.0 : n.b.dtype(like) == DType::F64 ? std::numeric_limits<double>::lowest() : -0x1.fep127;
+    double lowest = n.b.dtype(like) == DType::F16   ? -65504.0
+                    : n.b.dtype(like) == DType::F64 ? std::numeric_limits<double>::lowest()
+                                                    : -0x1.fep127;
     bias = n.b.select(bias, n.b.scalar(0, like), n.b.scalar(lowest, like));
   }
   SmallVector<int64_t> shape = n.b.shape(bias);

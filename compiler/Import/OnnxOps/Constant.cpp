@@ -76,7 +76,8 @@ Results range(NodeImport &n) {
   int64_t count = 0;
   auto tooLong = [&] { return n.b.fail("it has more than " + std::to_string(maxFoldedElements) + " elements"); };
   if (isFloat(type)) {
-    double start = n.b.number(n.in(0), "start"), limit = n.b.number(n.in(1), "limit"), delta = n.b.number(n.in(2), "delta");
+    double start = n.b.number(n.in(0), "start"), limit = n.b.number(n.in(1), "limit"),
+           delta = n.b.number(n.in(2), "delta");
     double steps = std::ceil((limit - start) / delta);
     if (!(std::fabs(steps) <= double(maxFoldedElements)))
       return {tooLong()};
@@ -117,8 +118,9 @@ Results eyeLike(NodeImport &n) {
 }
 
 const OnnxOp table[] = {
-    {"Constant", 1, constant}, {"ConstantOfShape", 9, constantOfShape}, {"Shape", 1, shape},
-    {"Size", 1, size},         {"Range", 11, range},                    {"EyeLike", 9, eyeLike},
+    {"Constant", 1, constant}, {"ConstantOfShape", 9, constantOfShape},
+    {"Shape", 1, shape},       {"Size", 1, size},
+    {"Range", 11, range},      {"EyeLike", 9, eyeLike},
 };
 
 } // namespace

@@ -1,4 +1,5 @@
-// Matrix products. A bias is added after the product, never inside: in a partial contraction it would count once per rank.
+// Matrix products. A bias is added after the product, never inside: in a partial contraction it would count once per
+// rank.
 #include "compiler/Import/OnnxOps/OnnxOp.h"
 
 namespace hpc::onnx {

@@ -38,9 +38,7 @@ Results pow(NodeImport &n) {
   return {n.b.cast(power, type)};
 }
 
-Results mod(NodeImport &n) {
-  return n.integer("fmod", 0) ? binary<nn::FmodOp>(n) : binary<nn::ModOp>(n);
-}
+Results mod(NodeImport &n) { return n.integer("fmod", 0) ? binary<nn::FmodOp>(n) : binary<nn::ModOp>(n); }
 
 /// Of both signs, or of one.
 Results isInf(NodeImport &n) {

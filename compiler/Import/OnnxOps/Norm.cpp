@@ -89,7 +89,8 @@ Results layerNorm(NodeImport &n) {
   Value variance = n.b.add(meanLast(n, n.b.mul(centered, centered)), n.b.scalar(n.number("epsilon", 1e-5f), mean));
   SmallVector<int64_t> shape = input.shape;
   std::fill(shape.end() - int64_t(input.dims.size()), shape.end(), 1);
-  return {result, n.b.reshape(mean, shape), n.b.reshape(n.b.unary<nn::ReciprocalOp>(n.b.unary<nn::SqrtOp>(variance)), shape)};
+  return {result, n.b.reshape(mean, shape),
+          n.b.reshape(n.b.unary<nn::ReciprocalOp>(n.b.unary<nn::SqrtOp>(variance)), shape)};
 }
 
 Results rmsNorm(NodeImport &n) {

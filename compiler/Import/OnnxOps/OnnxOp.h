@@ -1,5 +1,6 @@
 // How an ONNX op is imported: a function from a node to values, listed in a table by family.
-// A function reads inputs and attributes through NodeImport; its mistakes and the model's end up in the builder's status.
+// A function reads inputs and attributes through NodeImport; its mistakes and the model's end up in the builder's
+// status.
 #pragma once
 
 #include "compiler/Import/GraphBuilder.h"
@@ -55,7 +56,8 @@ struct OnnxOp {
   const char *domain = "";
 };
 
-// One table per file of this folder. An op may be listed several times: the highest `since` that is not above the model's opset counts.
+// One table per file of this folder. An op may be listed several times: the highest `since` that is not above the
+// model's opset counts.
 ArrayRef<OnnxOp> elementwiseOps();
 ArrayRef<OnnxOp> activationOps();
 ArrayRef<OnnxOp> constantOps();

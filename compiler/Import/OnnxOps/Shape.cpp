@@ -59,7 +59,8 @@ Results squeeze(NodeImport &n) {
   for (size_t dim = 0; dim < from.size(); ++dim) {
     bool goes = given ? llvm::is_contained(axes, int64_t(dim)) : from[dim] == 1;
     if (goes && from[dim] != 1)
-      return {n.b.fail("dim " + std::to_string(dim) + " has size " + std::to_string(from[dim]) + " and cannot be squeezed")};
+      return {n.b.fail("dim " + std::to_string(dim) + " has size " + std::to_string(from[dim]) +
+                       " and cannot be squeezed")};
     if (!goes)
       to.push_back(from[dim]);
   }

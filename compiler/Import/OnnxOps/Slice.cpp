@@ -61,7 +61,8 @@ Results split(NodeImport &n) {
   if (!sizes) {
     int64_t wanted = n.integer("num_outputs", parts);
     if (wanted != parts || (!n.hasAttribute("num_outputs") && from[dim] % parts))
-      return {n.b.fail("size " + std::to_string(from[dim]) + " does not split into " + std::to_string(parts) + " parts")};
+      return {
+          n.b.fail("size " + std::to_string(from[dim]) + " does not split into " + std::to_string(parts) + " parts")};
     int64_t size = (from[dim] + parts - 1) / parts;
     sizes.emplace();
     for (int64_t i = 0; i < parts; ++i)
@@ -71,7 +72,8 @@ Results split(NodeImport &n) {
   for (int64_t size : *sizes)
     sum += size < 0 ? from[dim] + 1 : size;
   if (int64_t(sizes->size()) != parts || sum != from[dim])
-    return {n.b.fail("its sizes do not add up to " + std::to_string(from[dim]) + " in " + std::to_string(parts) + " parts")};
+    return {n.b.fail("its sizes do not add up to " + std::to_string(from[dim]) + " in " + std::to_string(parts) +
+                     " parts")};
   Results results;
   SmallVector<int64_t> starts(from.size(), 0), steps(from.size(), 1);
   for (int64_t size : *sizes) {
@@ -123,7 +125,8 @@ Results pad(NodeImport &n) {
     axes = n.b.integers(n.in(3), "axes");
   if (!pads || pads->size() != 2 * axes.size())
     return {n.b.fail("it needs two pads for each axis")};
-  SmallVector<int64_t> low(from.size(), 0), high(from.size(), 0), starts(from.size(), 0), steps(from.size(), 1), sizes = from;
+  SmallVector<int64_t> low(from.size(), 0), high(from.size(), 0), starts(from.size(), 0), steps(from.size(), 1),
+      sizes = from;
   for (size_t i = 0; i < axes.size(); ++i) {
     size_t dim = size_t(n.axis(axes[i], int64_t(from.size())));
     if (!n.b.status().ok())

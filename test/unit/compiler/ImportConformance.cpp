@@ -34,7 +34,8 @@ std::vector<ConformanceCase> conformanceCases() {
   return list;
 }
 
-/// Whether a file of test/conformance lists the case. unsupported.txt: the import must refuse it; deviations.txt: see the README there.
+/// Whether a file of test/conformance lists the case. unsupported.txt: the import must refuse it; deviations.txt: see
+/// the README there.
 bool isListed(const std::string &list, const std::string &name) {
   Expected<MappedFile> file = MappedFile::open(sourcePath("test/conformance/" + list));
   return file.ok() && ("\n" + std::string(file->text())).find("\n" + name + "\n") != std::string::npos;
@@ -42,11 +43,16 @@ bool isListed(const std::string &list, const std::string &name) {
 
 double tolerance(DType type) {
   switch (type) {
-  case DType::F64: return 1e-7; // expected values of some cases went through float32
-  case DType::F32: return 1e-5;
-  case DType::F16: return 2e-3;
-  case DType::BF16: return 2e-2;
-  default: return 0;
+  case DType::F64:
+    return 1e-7; // expected values of some cases went through float32
+  case DType::F32:
+    return 1e-5;
+  case DType::F16:
+    return 2e-3;
+  case DType::BF16:
+    return 2e-2;
+  default:
+    return 0;
   }
 }
 

@@ -22,7 +22,8 @@ protected:
     options.dims = dims;
     return importOnnx(folder.file("m.onnx"), options, &context);
   }
-  void expectError(const std::string &bytes, ErrorKind kind, const std::string &text, const std::map<std::string, int64_t> &dims = {}) {
+  void expectError(const std::string &bytes, ErrorKind kind, const std::string &text,
+                   const std::map<std::string, int64_t> &dims = {}) {
     auto module = import(bytes, dims);
     ASSERT_FALSE(module.ok());
     EXPECT_EQ(module.status().kind(), kind) << module.status().text();
@@ -50,7 +51,8 @@ TEST_F(ImportErrors, MissingFile) {
 TEST_F(ImportErrors, OpenSizes) {
   Graph model = graph({node("Add", {"x", "z"}, {"y"})});
   model.inputs = {value("x", f32, {"rows", "n"}), value("z", f32, {"n"})};
-  expectError(model.model(), ErrorKind::Usage, "rows (input 'x' dim 0); n (input 'x' dim 1, input 'z' dim 0); give --dim rows=N --dim n=N");
+  expectError(model.model(), ErrorKind::Usage,
+              "rows (input 'x' dim 0); n (input 'x' dim 1, input 'z' dim 0); give --dim rows=N --dim n=N");
   expectError(model.model(), ErrorKind::Usage, "--dim k=3 names no open size of the model; it has rows, n", {{"k", 3}});
   expectError(model.model(), ErrorKind::Usage, "--dim n=-1 is negative", {{"n", -1}, {"rows", 2}});
   EXPECT_TRUE(import(model.model(), {{"n", 2}, {"rows", 3}}).ok());
@@ -68,43 +70,53 @@ TEST_F(ImportErrors, ExpressionsAndNamelessSizes) {
 
 /// Everything unsupported in one message, with its nodes.
 TEST_F(ImportErrors, UnsupportedOps) {
-  Graph model = graph({node("Foo", {"x"}, {"a"}, {}, "n1"), node("Bar", {"a"}, {"b"}, {}, "n2", "vendor"), node("Foo", {"b"}, {"y"}, {}, "n3"),
-                       node("Dead", {"x"}, {"unused"}, {}, "n4")});
+  Graph model = graph({node("Foo", {"x"}, {"a"}, {}, "n1"), node("Bar", {"a"}, {"b"}, {}, "n2", "vendor"),
+                       node("Foo", {"b"}, {"y"}, {}, "n3"), node("Dead", {"x"}, {"unused"}, {}, "n4")});
   expectError(model.model(), ErrorKind::Unsupported,
               "Foo (opset 18): nodes 'n1', 'n3'\n  vendor.Bar (no opset imported for its domain): node 'n2'");
 }
 
 TEST_F(ImportErrors, UnsupportedUses) {
-  Graph model = graph({node("Reshape", {"x", "s"}, {"a"}, {}, "r"), node("Cast", {"x"}, {"b"}, {attribute("to", int64_t(8))}, "c"),
-                       node("Add", {"a", "b"}, {"y"})});
+  Graph model = graph({node("Reshape", {"x", "s"}, {"a"}, {}, "r"),
+                       node("Cast", {"x"}, {"b"}, {attribute("to", int64_t(8))}, "c"), node("Add", {"a", "b"}, {"y"})});
   model.inputs.push_back(value("s", i64, {"1"}));
   auto module = import(model.model());
   ASSERT_FALSE(module.ok());
   EXPECT_EQ(module.status().kind(), ErrorKind::Unsupported);
-  EXPECT_THAT(module.status().message(), HasSubstr("Reshape: its shape depends on the data, not on shapes alone: node 'r'"));
+  EXPECT_THAT(module.status().message(),
+              HasSubstr("Reshape: its shape depends on the data, not on shapes alone: node 'r'"));
   EXPECT_THAT(module.status().message(), HasSubstr("Cast: a cast to string: node 'c'"));
 }
 
 TEST_F(ImportErrors, GraphsThatDoNotHold) {
   using Nodes = std::vector<std::string>;
-  auto expect = [&](Nodes nodes, const std::string &text) { expectError(graph(std::move(nodes)).model(), ErrorKind::Model, text); };
+  auto expect = [&](Nodes nodes, const std::string &text) {
+    expectError(graph(std::move(nodes)).model(), ErrorKind::Model, text);
+  };
   expect({node("Relu", {"z"}, {"y"}, {}, "n")}, "node 'n' reads 'z', which nothing makes");
-  expect({node("Relu", {"x"}, {"y"}, {}, "n"), node("Neg", {"x"}, {"y"}, {}, "k")}, "node 'k' makes 'y', which exists already");
+  expect({node("Relu", {"x"}, {"y"}, {}, "n"), node("Neg", {"x"}, {"y"}, {}, "k")},
+         "node 'k' makes 'y', which exists already");
   expect({node("Relu", {"x"}, {"x"}, {}, "n")}, "node 'n' makes 'x', which exists already");
-  expect({node("Add", {"x", "b"}, {"a"}, {}, "n"), node("Relu", {"a"}, {"b"}), node("Relu", {"b"}, {"y"})}, "a cycle through node 'n'");
+  expect({node("Add", {"x", "b"}, {"a"}, {}, "n"), node("Relu", {"a"}, {"b"}), node("Relu", {"b"}, {"y"})},
+         "a cycle through node 'n'");
   expect({node("Relu", {}, {"y"}, {}, "n")}, "node 'n' (Relu): input 0 is missing");
-  expect({node("Transpose", {"x"}, {"y"}, {attribute("perm", std::vector<int64_t>{0, 0})}, "n")}, "node 'n' (Transpose): its permutation");
-  expect({node("Transpose", {"x"}, {"y"}, {attribute("perm", int64_t(1))}, "n")}, "attribute 'perm' has the wrong kind");
+  expect({node("Transpose", {"x"}, {"y"}, {attribute("perm", std::vector<int64_t>{0, 0})}, "n")},
+         "node 'n' (Transpose): its permutation");
+  expect({node("Transpose", {"x"}, {"y"}, {attribute("perm", int64_t(1))}, "n")},
+         "attribute 'perm' has the wrong kind");
   expect({node("MatMul", {"x", "x"}, {"y"}, {}, "n")}, "node 'n' (MatMul): 'nn.matmul' op (C2)");
-  expect({node("Concat", {"x", "x"}, {"y"}, {attribute("axis", int64_t(2))}, "n")}, "node 'n' (Concat): axis 2 is out of range for rank 2");
+  expect({node("Concat", {"x", "x"}, {"y"}, {attribute("axis", int64_t(2))}, "n")},
+         "node 'n' (Concat): axis 2 is out of range for rank 2");
   expect({node("Relu", {"x"}, {"y", "z"}, {}, "n")}, "node 'n' (Relu) has more outputs than the op");
-  expect({node("Split", {"x"}, {"y", "z"}, {attribute("axis", int64_t(1))}, "n")}, "size 3 does not split into 2 parts");
+  expect({node("Split", {"x"}, {"y", "z"}, {attribute("axis", int64_t(1))}, "n")},
+         "size 3 does not split into 2 parts");
 }
 
 TEST_F(ImportErrors, ShapesThatDoNotGoTogether) {
   Graph model = graph({node("Add", {"x", "w"}, {"y"}, {}, "n")});
   model.initializers = {floats("w", {2}, {1, 2})};
-  expectError(model.model(), ErrorKind::Model, "node 'n' (Add): the shapes of tensor<2x3xf32>, tensor<2xf32> do not broadcast");
+  expectError(model.model(), ErrorKind::Model,
+              "node 'n' (Add): the shapes of tensor<2x3xf32>, tensor<2xf32> do not broadcast");
   model.initializers = {ints("w", {3}, {1, 2, 3})};
   expectError(model.model(), ErrorKind::Model, "must have one element type");
   model.nodes = {node("Reshape", {"x", "w"}, {"y"}, {}, "n")};
@@ -142,7 +154,8 @@ TEST_F(ImportErrors, ExternalData) {
   expectError(with({{"location", "w.bin"}, {"offset", "8"}}), ErrorKind::Model, "tensor 'w'");
   expectError(with({{"location", "w.bin"}, {"offset", "-4"}}), ErrorKind::Model, "offset '-4'");
   expectError(with({{"location", "w.bin"}, {"offset", "4x"}}), ErrorKind::Model, "offset '4x'");
-  expectError(with({{"location", "w.bin"}, {"length", "8"}}), ErrorKind::Model, "8 bytes, but its type and shape need 12");
+  expectError(with({{"location", "w.bin"}, {"length", "8"}}), ErrorKind::Model,
+              "8 bytes, but its type and shape need 12");
   expectError(with({}), ErrorKind::Model, "external data without a location");
 
   auto module = import(with({{"location", "w.bin"}, {"offset", "4"}, {"length", "12"}}));
@@ -159,7 +172,8 @@ TEST_F(ImportErrors, NotAModel) {
   expectError(number(1, 8), ErrorKind::Model, "no graph in it");
 }
 
-/// A file cut off anywhere, or with any byte changed, gives an error or a module; under the address sanitizer it shows more.
+/// A file cut off anywhere, or with any byte changed, gives an error or a module; under the address sanitizer it shows
+/// more.
 TEST_F(ImportErrors, DamageIsFoundOrHarmless) {
   auto file = MappedFile::open(sourcePath("models/mlp/dynamo-op18.onnx"));
   ASSERT_TRUE(file.ok());
@@ -168,7 +182,8 @@ TEST_F(ImportErrors, DamageIsFoundOrHarmless) {
   for (size_t length = 0; length < whole.size(); length += 193) {
     auto module = import(whole.substr(0, length), {{"batch", 2}});
     refused += !module.ok();
-    EXPECT_TRUE(module.ok() || module.status().kind() != ErrorKind::Internal) << length << ": " << module.status().text();
+    EXPECT_TRUE(module.ok() || module.status().kind() != ErrorKind::Internal)
+        << length << ": " << module.status().text();
   }
   EXPECT_GT(refused, 75); // nearly every prefix
   uint64_t state = 12345;

@@ -29,8 +29,9 @@ protected:
     std::copy(x.begin(), x.end(), array.as<float>());
     auto results = runImported(module, {{"x", array}}, false);
     if (results.ok())
-      return results->front().isFloat() ? results->front().floats
-                                        : std::vector<double>(results->front().ints.begin(), results->front().ints.end());
+      return results->front().isFloat()
+                 ? results->front().floats
+                 : std::vector<double>(results->front().ints.begin(), results->front().ints.end());
     ADD_FAILURE() << results.status().text();
     return {};
   }
@@ -96,8 +97,10 @@ TEST_F(ImportGraphs, FloatData) {
 
 /// The same weight stored twice is one parameter; zeros stored twice are two.
 TEST_F(ImportGraphs, TiedWeights) {
-  Graph model = graph({node("Add", {"x", "w"}, {"a"}), node("Mul", {"a", "v"}, {"b"}), node("Add", {"b", "z"}, {"c"}), node("Add", {"c", "o"}, {"y"})});
-  model.initializers = {floats("w", {3}, {1, 2, 3}), floats("v", {3}, {1, 2, 3}), floats("z", {3}, {0, 0, 0}), floats("o", {3}, {0, 0, 0})};
+  Graph model = graph({node("Add", {"x", "w"}, {"a"}), node("Mul", {"a", "v"}, {"b"}), node("Add", {"b", "z"}, {"c"}),
+                       node("Add", {"c", "o"}, {"y"})});
+  model.initializers = {floats("w", {3}, {1, 2, 3}), floats("v", {3}, {1, 2, 3}), floats("z", {3}, {0, 0, 0}),
+                        floats("o", {3}, {0, 0, 0})};
   auto module = import(model);
   ASSERT_TRUE(module);
   EXPECT_EQ(countOps(*module, "nn.parameter"), 3);
@@ -112,7 +115,9 @@ TEST_F(ImportGraphs, TiedWeights) {
 
 /// A bias inside a partial contraction would count once per rank, so Gemm comes apart: product, scale, sum.
 TEST_F(ImportGraphs, GemmComesApart) {
-  Graph model = graph({node("Gemm", {"x", "w", "b"}, {"y"}, {attribute("transB", int64_t(1)), bytes(1, "alpha") + varint(2 << 3 | 5) + raw<float>({2}) + number(20, 1)})});
+  Graph model = graph({node(
+      "Gemm", {"x", "w", "b"}, {"y"},
+      {attribute("transB", int64_t(1)), bytes(1, "alpha") + varint(2 << 3 | 5) + raw<float>({2}) + number(20, 1)})});
   model.initializers = {floats("w", {2, 3}, {1, 0, 0, 0, 1, 0}), floats("b", {2}, {10, 20})};
   auto module = import(model);
   ASSERT_TRUE(module);
@@ -126,7 +131,8 @@ TEST_F(ImportGraphs, GemmComesApart) {
 TEST_F(ImportGraphs, Functions) {
   Graph model = graph({node("Twice", {"x"}, {"y"}, {attribute("k", int64_t(1))}, "call", "local")});
   model.functions = {bytes(1, "Twice") + bytes(4, "a") + bytes(5, "b") + bytes(6, "k") +
-                     bytes(7, node("Add", {"a", "a"}, {"t"})) + bytes(7, node("Flatten", {"t"}, {"b"}, {attributeFrom("axis", "k")})) +
+                     bytes(7, node("Add", {"a", "a"}, {"t"})) +
+                     bytes(7, node("Flatten", {"t"}, {"b"}, {attributeFrom("axis", "k")})) +
                      bytes(9, bytes(1, "") + number(2, 18)) + bytes(10, "local")};
   auto module = import(model);
   ASSERT_TRUE(module);
@@ -167,7 +173,8 @@ TEST_F(ImportGraphs, GathersBecomeViews) {
   EXPECT_EQ(run(*module), Numbers({1, 2, 2, 3, 4, 5, 5, 6}));
 }
 
-// ---- the forms of folded constants -------------------------------------------------------------------------------------
+// ---- the forms of folded constants
+// -------------------------------------------------------------------------------------
 
 class FoldedConstant : public ImportGraphs {
 protected:
@@ -188,7 +195,8 @@ protected:
     builder.setInsertionPointToStart(function.addEntryBlock());
     Value value = onnx::buildConstant(builder, module->getLoc(), onnx::KnownTensor(tensor), "folded");
     if (nn::shapeOf(value) != ArrayRef<int64_t>(shape))
-      value = nn::BroadcastOp::create(builder, module->getLoc(), RankedTensorType::get(shape, nn::tensorType(value).getElementType()), value);
+      value = nn::BroadcastOp::create(builder, module->getLoc(),
+                                      RankedTensorType::get(shape, nn::tensorType(value).getElementType()), value);
     func::ReturnOp::create(builder, module->getLoc(), value);
     function.setType(builder.getFunctionType({}, value.getType()));
     auto results = runFunction(function, {});
@@ -221,16 +229,22 @@ TEST_F(FoldedConstant, FindsBands) {
     for (int64_t columns = 2; columns <= 4; ++columns)
       for (int64_t low = -4; low <= 4; ++low)
         for (int64_t high = low; high <= 4; ++high) {
-          std::string form = build(DType::Bool, {rows, columns}, [=](Index i) { return i[1] - i[0] >= low && i[1] - i[0] <= high; });
+          std::string form =
+              build(DType::Bool, {rows, columns}, [=](Index i) { return i[1] - i[0] >= low && i[1] - i[0] <= high; });
           EXPECT_TRUE(form.find("compare") != std::string::npos || form == "constant");
         }
   EXPECT_EQ(build(DType::Bool, {2, 1, 5, 5}, [](Index i) { return i[3] <= i[2]; }), upper);
   EXPECT_EQ(build(DType::Bool, {5, 5}, [](Index i) { return i[1] > i[0]; }), upper);
   EXPECT_EQ(build(DType::Bool, {5, 9}, [](Index i) { return i[1] <= i[0] + 4; }), upper);
-  EXPECT_EQ(build(DType::Bool, {9, 9}, [](Index i) { return i[1] <= i[0] && i[1] > i[0] - 3; }), "iota iota compare iota compare and");
+  EXPECT_EQ(build(DType::Bool, {9, 9}, [](Index i) { return i[1] <= i[0] && i[1] > i[0] - 3; }),
+            "iota iota compare iota compare and");
   EXPECT_EQ(build(DType::Bool, {4, 4}, [](Index i) { return i[1] <= i[0] || i[1] == 3; }), "constant");
-  EXPECT_EQ(build(DType::F32, {5, 5}, [](Index i) { return i[1] <= i[0] ? 0 : -INFINITY; }), upper + " constant constant select");
-  EXPECT_EQ(build(DType::F32, {5, 5}, [](Index i) { return i[1] <= i[0] ? 0 : i[1] == 4 ? -INFINITY : -1; }), "constant");
+  EXPECT_EQ(build(DType::F32, {5, 5}, [](Index i) { return i[1] <= i[0] ? 0 : -INFINITY; }),
+            upper + " constant constant select");
+  EXPECT_EQ(build(DType::F32, {5, 5}, [](Index i) { return i[1] <= i[0] ? 0
+                                                           : i[1] == 4  ? -INFINITY
+                                                                        : -1; }),
+            "constant");
 }
 
 TEST(DimExpression, Evaluates) {
@@ -246,8 +260,10 @@ TEST(DimExpression, Evaluates) {
 }
 
 TEST(ModulePath, FromMetadataOrName) {
-  EXPECT_EQ(onnx::modulePathOf("view_1", {{"pkg.torch.onnx.name_scopes", "['', 'model', 'model.h.0', 'view_1']"}}), "model.h.0");
-  EXPECT_EQ(onnx::modulePathOf("view_1", {{"namespace", ": Net/model: Model/model.h.0: Block/view_1: aten.view"}}), "model.h.0");
+  EXPECT_EQ(onnx::modulePathOf("view_1", {{"pkg.torch.onnx.name_scopes", "['', 'model', 'model.h.0', 'view_1']"}}),
+            "model.h.0");
+  EXPECT_EQ(onnx::modulePathOf("view_1", {{"namespace", ": Net/model: Model/model.h.0: Block/view_1: aten.view"}}),
+            "model.h.0");
   EXPECT_EQ(onnx::modulePathOf("/model/h.0/attn/MatMul", {}), "model.h.0.attn");
   EXPECT_EQ(onnx::modulePathOf("MatMul_12", {}), "");
 }

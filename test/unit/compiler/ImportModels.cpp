@@ -1,5 +1,6 @@
-// Real exports, imported and run in the interpreter in double precision, against their known results; and what folding leaves of them.
-// Files of ../shared are other exporters' spellings of the same models; they are skipped where the folder is missing.
+// Real exports, imported and run in the interpreter in double precision, against their known results; and what folding
+// leaves of them. Files of ../shared are other exporters' spellings of the same models; they are skipped where the
+// folder is missing.
 #include "test/unit/compiler/ImportFixture.h"
 
 #include "compiler/Dialect/NN/NN.h"
@@ -10,11 +11,11 @@ namespace hpc {
 namespace {
 
 struct ModelCase {
-  std::string model;       ///< below models/ or ../shared/models/
-  std::string data;        ///< folder of inputs and expected results, below models/
-  int set;                 ///< number of the input set
+  std::string model;         ///< below models/ or ../shared/models/
+  std::string data;          ///< folder of inputs and expected results, below models/
+  int set;                   ///< number of the input set
   std::vector<int64_t> dims; ///< of the first input
-  std::string key;         ///< array of expected_N.npz; "" = the result's name
+  std::string key;           ///< array of expected_N.npz; "" = the result's name
 };
 
 std::string findModel(const std::string &model) {
@@ -76,8 +77,8 @@ std::vector<ModelCase> modelCases() {
     cases.push_back({base + "dynamo-eager-op18.onnx", folder, 0, {2, 16}, ""});
     cases.push_back({base + "dynamo-eager-op18.onnx", folder, 1, {4, 33}, ""});
     cases.push_back({base + "dynamo-eager-op18.onnx", folder, 2, {1, positions}, ""});
-    for (const char *file : {"dynamo-eager-op20", "dynamo-sdpa-op18", "dynamo-sdpa-op23", "torchscript-op13", "torchscript-op17",
-                             "torchscript-op17-dropout"})
+    for (const char *file : {"dynamo-eager-op20", "dynamo-sdpa-op18", "dynamo-sdpa-op23", "torchscript-op13",
+                             "torchscript-op17", "torchscript-op17-dropout"})
       cases.push_back({base + file + ".onnx", folder, 1, {4, 33}, ""});
     for (const char *file : {"dynamo-eager-op18-mask", "dynamo-sdpa-op23-mask", "torchscript-op14-mask"})
       cases.push_back({base + file + ".onnx", folder, 1, {4, 33}, "masked_logits"});
@@ -109,10 +110,13 @@ protected:
 
 /// The exporter's chain of CumSum, GatherND and Equal is shapes only: nothing of it may stay.
 TEST_F(ImportOdd, FoldsTheMaskChain) {
-  for (const char *op : {"nn.cumsum", "nn.gather_nd", "nn.gather", "nn.and", "nn.or", "nn.cast", "nn.broadcast", "nn.concat"})
+  for (const char *op :
+       {"nn.cumsum", "nn.gather_nd", "nn.gather", "nn.and", "nn.or", "nn.cast", "nn.broadcast", "nn.concat"})
     EXPECT_EQ(countOps(*module, op), 0) << op;
   EXPECT_EQ(countOps(*module, "nn.embedding"), 1);
-  module->walk([](nn::ConstantOp op) { EXPECT_EQ(nn::tensorType(op.getResult()).getNumElements(), 1) << nodeName(op.getLoc()); });
+  module->walk([](nn::ConstantOp op) {
+    EXPECT_EQ(nn::tensorType(op.getResult()).getNumElements(), 1) << nodeName(op.getLoc());
+  });
 }
 
 /// Every mask is a comparison of row and column numbers: j <= i.
@@ -161,9 +165,11 @@ TEST_F(ImportOdd, WeightsAreReferences) {
   });
   EXPECT_EQ(parameters, 40);
   std::string list = listParameters(*module);
-  EXPECT_NE(list.find("lm_head.weight\n  shape   [503, 40] f32, 80480 bytes\n  alias   lm_head\n  alias   transformer.wte\n"
-                      "  used by node_embedding (nn.embedding) in transformer.wte\n  used by node_linear (nn.matmul) in lm_head\n"),
-            std::string::npos)
+  EXPECT_NE(
+      list.find(
+          "lm_head.weight\n  shape   [503, 40] f32, 80480 bytes\n  alias   lm_head\n  alias   transformer.wte\n"
+          "  used by node_embedding (nn.embedding) in transformer.wte\n  used by node_linear (nn.matmul) in lm_head\n"),
+      std::string::npos)
       << list;
 }
 

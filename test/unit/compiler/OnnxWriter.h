@@ -1,5 +1,5 @@
-// Writes small ONNX files for tests, straight in protobuf's wire format: a field is its number, then a varint or a length and bytes.
-// Only what tests need; no library, so that malformed files can be written as well.
+// Writes small ONNX files for tests, straight in protobuf's wire format: a field is its number, then a varint or a
+// length and bytes. Only what tests need; no library, so that malformed files can be written as well.
 #pragma once
 
 #include <cstdint>
@@ -34,13 +34,16 @@ inline std::string tensorHead(const std::string &name, int type, const std::vect
   return proto + number(2, type) + bytes(8, name);
 }
 template <typename Element>
-std::string tensor(const std::string &name, int type, const std::vector<int64_t> &dims, const std::vector<Element> &elements) {
+std::string tensor(const std::string &name, int type, const std::vector<int64_t> &dims,
+                   const std::vector<Element> &elements) {
   return tensorHead(name, type, dims) + bytes(9, raw(elements));
 }
-inline std::string floats(const std::string &name, const std::vector<int64_t> &dims, const std::vector<float> &elements) {
+inline std::string floats(const std::string &name, const std::vector<int64_t> &dims,
+                          const std::vector<float> &elements) {
   return tensor(name, f32, dims, elements);
 }
-inline std::string ints(const std::string &name, const std::vector<int64_t> &dims, const std::vector<int64_t> &elements) {
+inline std::string ints(const std::string &name, const std::vector<int64_t> &dims,
+                        const std::vector<int64_t> &elements) {
   return tensor(name, i64, dims, elements);
 }
 inline std::string externalTensor(const std::string &name, const std::vector<int64_t> &dims,
@@ -51,7 +54,9 @@ inline std::string externalTensor(const std::string &name, const std::vector<int
   return proto;
 }
 
-inline std::string attribute(const std::string &name, int64_t value) { return bytes(1, name) + number(3, value) + number(20, 2); }
+inline std::string attribute(const std::string &name, int64_t value) {
+  return bytes(1, name) + number(3, value) + number(20, 2);
+}
 inline std::string attribute(const std::string &name, const std::vector<int64_t> &values) {
   std::string proto = bytes(1, name);
   for (int64_t value : values)
@@ -63,8 +68,9 @@ inline std::string attributeFrom(const std::string &name, const std::string &fro
   return bytes(1, name) + bytes(21, from) + number(20, 2);
 }
 
-inline std::string node(const std::string &op, const std::vector<std::string> &inputs, const std::vector<std::string> &outputs,
-                        const std::vector<std::string> &attributes = {}, const std::string &name = "", const std::string &domain = "") {
+inline std::string node(const std::string &op, const std::vector<std::string> &inputs,
+                        const std::vector<std::string> &outputs, const std::vector<std::string> &attributes = {},
+                        const std::string &name = "", const std::string &domain = "") {
   std::string proto;
   for (const std::string &input : inputs)
     proto += bytes(1, input);
@@ -80,7 +86,9 @@ inline std::string node(const std::string &op, const std::vector<std::string> &i
 inline std::string value(const std::string &name, int type, const std::vector<std::string> &dims) {
   std::string shape;
   for (const std::string &dim : dims)
-    shape += bytes(1, dim.find_first_not_of("0123456789") == std::string::npos && !dim.empty() ? number(1, std::stoll(dim)) : bytes(2, dim));
+    shape +=
+        bytes(1, dim.find_first_not_of("0123456789") == std::string::npos && !dim.empty() ? number(1, std::stoll(dim))
+                                                                                          : bytes(2, dim));
   return bytes(1, name) + bytes(2, bytes(1, number(1, type) + bytes(2, shape)));
 }
 
@@ -100,7 +108,8 @@ struct Graph {
       graph += bytes(11, each);
     for (const std::string &each : outputs)
       graph += bytes(12, each);
-    std::string model = number(1, 8) + bytes(7, graph) + bytes(8, bytes(1, "") + number(2, opset)) + bytes(8, bytes(1, "local") + number(2, 1));
+    std::string model = number(1, 8) + bytes(7, graph) + bytes(8, bytes(1, "") + number(2, opset)) +
+                        bytes(8, bytes(1, "local") + number(2, 1));
     for (const std::string &each : functions)
       model += bytes(25, each);
     return model;
