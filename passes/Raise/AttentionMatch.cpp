@@ -1,5 +1,6 @@
-// From the product with v back to q k^T. What decides about a causal mask is that what it masks must count as exactly 0, as it does in nn.attention,
-// in every row: a row of which all else is masked too, by something as low, would be uniform over what the causal mask hides.
+// From the product with v back to q k^T. What decides about a causal mask is that what it masks must count as exactly
+// 0, as it does in nn.attention, in every row: a row of which all else is masked too, by something as low, would be
+// uniform over what the causal mask hides.
 #include "passes/Raise/AttentionMatch.h"
 
 #include "passes/Raise/Scalars.h"
@@ -67,13 +68,15 @@ static std::optional<Chain> findChain(Value value, Type type, int depth = 0) {
   return std::nullopt;
 }
 
-/// A selection of 0 or a low number, added: as a selection of the sum it is the same but for a masked element, which is as low.
+/// A selection of 0 or a low number, added: as a selection of the sum it is the same but for a masked element, which is
+/// as low.
 static std::optional<ScoreStep> asSelection(Value term) {
   // Views that leave the last two dims alone.
   Value inner = term;
   while (isa_and_present<nn::ReshapeOp, nn::BroadcastOp>(inner.getDefiningOp())) {
     Value operand = inner.getDefiningOp()->getOperand(0);
-    if (nn::shapeOf(operand).size() < 2 || nn::shapeOf(inner).size() < 2 || nn::shapeOf(operand).take_back(2) != nn::shapeOf(inner).take_back(2))
+    if (nn::shapeOf(operand).size() < 2 || nn::shapeOf(inner).size() < 2 ||
+        nn::shapeOf(operand).take_back(2) != nn::shapeOf(inner).take_back(2))
       break;
     inner = operand;
   }
@@ -87,7 +90,8 @@ static std::optional<ScoreStep> asSelection(Value term) {
   return ScoreStep{{}, conjunctsOf(select.getCondition(), isNegated), low};
 }
 
-/// The smallest offset among causal conjuncts, and the other conjuncts; no offset when there is none, or when a row would see nothing.
+/// The smallest offset among causal conjuncts, and the other conjuncts; no offset when there is none, or when a row
+/// would see nothing.
 static std::pair<std::optional<int64_t>, SmallVector<Conjunct>> splitCausal(ArrayRef<Conjunct> conjuncts) {
   std::pair<std::optional<int64_t>, SmallVector<Conjunct>> split;
   for (const Conjunct &conjunct : conjuncts) {
@@ -145,7 +149,8 @@ static std::optional<MaskSplit> takeAllCausal(ArrayRef<ScoreStep> steps) {
   return split;
 }
 
-/// Else only what ends as -infinity whatever else is masked: causal masks of -infinity that no other selection overrides.
+/// Else only what ends as -infinity whatever else is masked: causal masks of -infinity that no other selection
+/// overrides.
 static MaskSplit takeInfiniteCausal(ArrayRef<ScoreStep> steps) {
   MaskSplit split;
   bool isOverridden = false;
@@ -184,9 +189,11 @@ static Value nanGuardOperand(Value value) {
 
 /// Whether q, k and v fit nn.attention: equal batch dims, heads a multiple of the groups.
 static bool haveFittingShapes(nn::MatmulOp scores, nn::MatmulOp root) {
-  ArrayRef<int64_t> query = nn::shapeOf(scores.getLhs()), key = nn::shapeOf(scores.getRhs()), value = nn::shapeOf(root.getRhs());
+  ArrayRef<int64_t> query = nn::shapeOf(scores.getLhs()), key = nn::shapeOf(scores.getRhs()),
+                    value = nn::shapeOf(root.getRhs());
   size_t rank = query.size();
-  if (rank < 2 || rank > 4 || key.size() != rank || value.size() != rank || nn::shapeOf(scores.getResult()).size() != rank)
+  if (rank < 2 || rank > 4 || key.size() != rank || value.size() != rank ||
+      nn::shapeOf(scores.getResult()).size() != rank)
     return false;
   if (rank < 4)
     return query.drop_back(2) == key.drop_back(2) && query.drop_back(2) == value.drop_back(2);

@@ -15,7 +15,8 @@ struct ScoreStep {
 /// Steps as nn.attention's causal_offset and the steps that remain.
 struct MaskSplit {
   std::optional<int64_t> causalOffset;
-  /// In the order in which they apply. On 0 they give the bias: an element that a selection masks gets `low`, which absorbs any score.
+  /// In the order in which they apply. On 0 they give the bias: an element that a selection masks gets `low`, which
+  /// absorbs any score.
   SmallVector<ScoreStep> bias;
   bool everyRowSees = false; ///< no row can be masked as a whole
 };

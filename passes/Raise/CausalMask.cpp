@@ -27,8 +27,10 @@ struct Affine {
 };
 } // namespace
 
-/// Steps of a value of shape `from` as one of shape `to` sees them; the dims that are not of size 1 must be the same ones.
-static std::optional<SmallVector<int64_t>> reshapeSteps(ArrayRef<int64_t> steps, ArrayRef<int64_t> from, ArrayRef<int64_t> to) {
+/// Steps of a value of shape `from` as one of shape `to` sees them; the dims that are not of size 1 must be the same
+/// ones.
+static std::optional<SmallVector<int64_t>> reshapeSteps(ArrayRef<int64_t> steps, ArrayRef<int64_t> from,
+                                                        ArrayRef<int64_t> to) {
   SmallVector<int64_t> result(to.size(), 0);
   size_t source = 0;
   for (size_t dim = 0; dim < to.size(); ++dim) {
@@ -130,19 +132,38 @@ std::optional<int64_t> causalOffset(const Conjunct &conjunct) {
   Predicate predicate = compare.getPredicate();
   if (conjunct.isNegated)
     switch (predicate) {
-    case Predicate::lt: predicate = Predicate::ge; break;
-    case Predicate::le: predicate = Predicate::gt; break;
-    case Predicate::gt: predicate = Predicate::le; break;
-    case Predicate::ge: predicate = Predicate::lt; break;
-    case Predicate::eq: case Predicate::ne: return std::nullopt;
+    case Predicate::lt:
+      predicate = Predicate::ge;
+      break;
+    case Predicate::le:
+      predicate = Predicate::gt;
+      break;
+    case Predicate::gt:
+      predicate = Predicate::le;
+      break;
+    case Predicate::ge:
+      predicate = Predicate::lt;
+      break;
+    case Predicate::eq:
+    case Predicate::ne:
+      return std::nullopt;
     }
   // As "difference >= 0", in integers.
   switch (predicate) {
-  case Predicate::ge: break;
-  case Predicate::gt: start -= 1; break;
-  case Predicate::le: start = -start, row = -row, column = -column; break;
-  case Predicate::lt: start = -start - 1, row = -row, column = -column; break;
-  case Predicate::eq: case Predicate::ne: return std::nullopt;
+  case Predicate::ge:
+    break;
+  case Predicate::gt:
+    start -= 1;
+    break;
+  case Predicate::le:
+    start = -start, row = -row, column = -column;
+    break;
+  case Predicate::lt:
+    start = -start - 1, row = -row, column = -column;
+    break;
+  case Predicate::eq:
+  case Predicate::ne:
+    return std::nullopt;
   }
   return row == 1 && column == -1 ? std::optional(start) : std::nullopt;
 }

@@ -11,7 +11,8 @@ struct Conjunct {
   bool isNegated = false;
 };
 
-/// The conditions that all hold exactly where `condition` (negated: its opposite) does: `and`, `not`, `or` under `not` are taken apart.
+/// The conditions that all hold exactly where `condition` (negated: its opposite) does: `and`, `not`, `or` under `not`
+/// are taken apart.
 SmallVector<Conjunct> conjunctsOf(Value condition, bool isNegated);
 
 /// o, when the conjunct says j <= i + o about the last two coordinates (i, j) and nothing about others.

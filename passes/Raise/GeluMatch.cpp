@@ -1,5 +1,5 @@
-// A GELU is a polynomial in x and t = erf(..) or tanh(..), whose own argument is a polynomial in x. Comparing coefficients makes
-// association, order, distribution and the spelling of powers irrelevant.
+// A GELU is a polynomial in x and t = erf(..) or tanh(..), whose own argument is a polynomial in x. Comparing
+// coefficients makes association, order, distribution and the spelling of powers irrelevant.
 #include "passes/Raise/GeluMatch.h"
 
 #include "passes/Raise/Scalars.h"
@@ -88,7 +88,8 @@ static SmallVector<Value> arithmeticSources(Value value) {
   llvm::SetVector<Value> found;
   found.insert(value);
   for (size_t i = 0; i < found.size() && found.size() < 64; ++i)
-    if (Operation *op = found[i].getDefiningOp(); isa_and_present<nn::AddOp, nn::SubOp, nn::MulOp, nn::DivOp, nn::PowOp, nn::NegOp>(op))
+    if (Operation *op = found[i].getDefiningOp();
+        isa_and_present<nn::AddOp, nn::SubOp, nn::MulOp, nn::DivOp, nn::PowOp, nn::NegOp>(op))
       found.insert(op->operand_begin(), op->operand_end());
   return found.takeVector();
 }
@@ -119,7 +120,8 @@ std::optional<GeluMatch> matchGelu(Operation *activation) {
   if (isTanh)
     expectedArgument[{3, 0}] = inner * 0.044715;
   for (Value x : arithmeticSources(argument)) {
-    if (x.getType() != type || scalarOf(x) || !isPolynomial(polynomialOf(argument, {x, Value()}), expectedArgument, type))
+    if (x.getType() != type || scalarOf(x) ||
+        !isPolynomial(polynomialOf(argument, {x, Value()}), expectedArgument, type))
       continue;
     for (Operation *root : arithmeticUsers(t))
       if (root->getResult(0).getType() == type &&

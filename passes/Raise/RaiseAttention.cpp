@@ -19,7 +19,8 @@ static Value straighten(OpBuilder &builder, Location loc, Value value, bool isTr
 }
 
 static Value reshape(OpBuilder &builder, Location loc, Value value, ArrayRef<int64_t> shape) {
-  return nn::ReshapeOp::create(builder, loc, RankedTensorType::get(shape, nn::tensorType(value).getElementType()), value);
+  return nn::ReshapeOp::create(builder, loc, RankedTensorType::get(shape, nn::tensorType(value).getElementType()),
+                               value);
 }
 
 /// [s, d] -> [1, 1, s, d], [b, s, d] -> [b, 1, s, d].
@@ -60,7 +61,8 @@ static Value buildBias(OpBuilder &builder, Location loc, ArrayRef<ScoreStep> ste
   return bias;
 }
 
-/// k or v of grouped attention, whose groups the exporter has repeated: [b, g, s, d] -> [b, g, 1, s, d] -> [b, g, r, s, d] -> [b, g * r, s, d].
+/// k or v of grouped attention, whose groups the exporter has repeated: [b, g, s, d] -> [b, g, 1, s, d] -> [b, g, r, s,
+/// d] -> [b, g * r, s, d].
 static Value beforeRepeat(Value value) {
   auto merge = value.getDefiningOp<nn::ReshapeOp>();
   auto repeat = merge ? merge.getOperand().getDefiningOp<nn::BroadcastOp>() : nn::BroadcastOp();
@@ -71,8 +73,9 @@ static Value beforeRepeat(Value value) {
   ArrayRef<int64_t> repeated = nn::shapeOf(repeat.getResult()), merged = nn::shapeOf(value);
   if (shape.size() != 4 || repeated.size() != 5 || merged.size() != 4)
     return {};
-  bool isRepeat = apart == ArrayRef<int64_t>({shape[0], shape[1], 1, shape[2], shape[3]}) && repeated.take_front(2) == shape.take_front(2) &&
-                  repeated.drop_front(3) == shape.drop_front(2) && merged[0] == shape[0] && merged[1] == repeated[1] * repeated[2] &&
+  bool isRepeat = apart == ArrayRef<int64_t>({shape[0], shape[1], 1, shape[2], shape[3]}) &&
+                  repeated.take_front(2) == shape.take_front(2) && repeated.drop_front(3) == shape.drop_front(2) &&
+                  merged[0] == shape[0] && merged[1] == repeated[1] * repeated[2] &&
                   merged.drop_front(2) == shape.drop_front(2);
   return isRepeat ? source.getOperand() : Value();
 }
@@ -90,11 +93,13 @@ static LogicalResult raiseAttention(nn::MatmulOp root, PatternRewriter &rewriter
   Value bias = buildBias(rewriter, loc, match->mask.bias, scores.getResult());
   if (bias)
     bias = biasAsRank4(rewriter, loc, bias, rank);
-  auto type = RankedTensorType::get({nn::shapeOf(query)[0], nn::shapeOf(query)[1], nn::shapeOf(query)[2], nn::shapeOf(value)[3]},
-                                    nn::tensorType(query).getElementType());
+  auto type = RankedTensorType::get(
+      {nn::shapeOf(query)[0], nn::shapeOf(query)[1], nn::shapeOf(query)[2], nn::shapeOf(value)[3]},
+      nn::tensorType(query).getElementType());
   std::optional<int64_t> causal = match->mask.causalOffset;
   IntegerAttr offset = causal ? rewriter.getI64IntegerAttr(*causal) : IntegerAttr();
-  Value result = nn::AttentionOp::create(rewriter, loc, type, query, key, value, bias, rewriter.getF64FloatAttr(match->scale), offset);
+  Value result = nn::AttentionOp::create(rewriter, loc, type, query, key, value, bias,
+                                         rewriter.getF64FloatAttr(match->scale), offset);
   if (result.getType() != root.getType())
     result = reshape(rewriter, loc, result, nn::shapeOf(root.getResult()));
   rewriter.replaceOp(root, result);
@@ -123,8 +128,8 @@ static LogicalResult absorbCausalBias(nn::AttentionOp op, PatternRewriter &rewri
   Value bias = buildBias(rewriter, op.getLoc(), mask.bias, op.getQuery());
   if (bias)
     bias = biasAsRank4(rewriter, op.getLoc(), bias, 4);
-  rewriter.replaceOpWithNewOp<nn::AttentionOp>(op, op.getType(), op.getQuery(), op.getKey(), op.getValue(), bias, op.getScaleAttr(),
-                                               rewriter.getI64IntegerAttr(*mask.causalOffset));
+  rewriter.replaceOpWithNewOp<nn::AttentionOp>(op, op.getType(), op.getQuery(), op.getKey(), op.getValue(), bias,
+                                               op.getScaleAttr(), rewriter.getI64IntegerAttr(*mask.causalOffset));
   return success();
 }
 

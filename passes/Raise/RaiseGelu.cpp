@@ -19,7 +19,8 @@ struct RaiseGelu : impl::RaiseGeluBase<RaiseGelu> {
     for (Operation *activation : activations)
       if (std::optional<GeluMatch> match = matchGelu(activation)) {
         OpBuilder builder(match->root);
-        Value gelu = nn::GeluOp::create(builder, match->root->getLoc(), match->root->getResult(0).getType(), match->input, match->isTanh);
+        Value gelu = nn::GeluOp::create(builder, match->root->getLoc(), match->root->getResult(0).getType(),
+                                        match->input, match->isTanh);
         match->root->getResult(0).replaceAllUsesWith(gelu);
       }
     // Without patterns this removes dead code.

@@ -42,9 +42,11 @@ static LogicalResult absorbWeight(nn::MulOp op, PatternRewriter &rewriter) {
     if (!weight)
       continue;
     if (auto layerNorm = dyn_cast<nn::LayerNormOp>(norm))
-      rewriter.replaceOpWithNewOp<nn::LayerNormOp>(op, op.getType(), layerNorm.getOperand(), weight, Value(), layerNorm.getEpsilon());
+      rewriter.replaceOpWithNewOp<nn::LayerNormOp>(op, op.getType(), layerNorm.getOperand(), weight, Value(),
+                                                   layerNorm.getEpsilon());
     else
-      rewriter.replaceOpWithNewOp<nn::RmsNormOp>(op, op.getType(), norm->getOperand(0), weight, cast<nn::RmsNormOp>(norm).getEpsilon());
+      rewriter.replaceOpWithNewOp<nn::RmsNormOp>(op, op.getType(), norm->getOperand(0), weight,
+                                                 cast<nn::RmsNormOp>(norm).getEpsilon());
     return success();
   }
   return failure();
@@ -58,7 +60,8 @@ static LogicalResult absorbBias(nn::AddOp op, PatternRewriter &rewriter) {
     Value bias = asVector(op->getOperand(1 - side), nn::shapeOf(op.getResult()).back(), rewriter);
     if (!bias)
       continue;
-    rewriter.replaceOpWithNewOp<nn::LayerNormOp>(op, op.getType(), norm.getOperand(), norm.getWeight(), bias, norm.getEpsilon());
+    rewriter.replaceOpWithNewOp<nn::LayerNormOp>(op, op.getType(), norm.getOperand(), norm.getWeight(), bias,
+                                                 norm.getEpsilon());
     return success();
   }
   return failure();

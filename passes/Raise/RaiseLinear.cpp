@@ -1,5 +1,5 @@
-// Sinks reshapes that merge leading dims, op by op, until they meet the reshape that parts the dims again (and fold with it) or a result.
-// Every step moves one such reshape from before an op to after it, so it ends.
+// Sinks reshapes that merge leading dims, op by op, until they meet the reshape that parts the dims again (and fold
+// with it) or a result. Every step moves one such reshape from before an op to after it, so it ends.
 #include "passes/Raise/Passes.h"
 #include "passes/Raise/Simplify.h"
 
@@ -10,8 +10,8 @@ namespace hpc {
 
 using Shape = SmallVector<int64_t>;
 
-/// The dims that a reshape merges into its result's first: [4, 33, 5, 8] -> [132, 40] merges [4, 33]. (What it does to the others does not
-/// matter: [4, 33, 40] lies between.)
+/// The dims that a reshape merges into its result's first: [4, 33, 5, 8] -> [132, 40] merges [4, 33]. (What it does to
+/// the others does not matter: [4, 33, 40] lies between.)
 static std::optional<Shape> mergedDims(Value value) {
   auto reshape = value.getDefiningOp<nn::ReshapeOp>();
   if (!reshape || nn::shapeOf(value).empty() || nn::tensorType(value).getNumElements() == 0)
@@ -19,13 +19,14 @@ static std::optional<Shape> mergedDims(Value value) {
   ArrayRef<int64_t> from = nn::shapeOf(reshape.getOperand()), to = nn::shapeOf(value);
   if (to.size() >= from.size())
     return std::nullopt;
-  // A way to leave the other dims as they are is the right one; else the shortest. A prefix that stays is not merged, though its product may be
-  // the first dim: [2, 1, 4, 8] -> [2, 1, 32].
+  // A way to leave the other dims as they are is the right one; else the shortest. A prefix that stays is not merged,
+  // though its product may be the first dim: [2, 1, 4, 8] -> [2, 1, 32].
   for (bool keepsOthers : {true, false}) {
     int64_t product = from[0];
     for (size_t count = 2; count <= from.size(); ++count) {
       product *= from[count - 1];
-      if (product == to[0] && (keepsOthers ? from.drop_front(count) == to.drop_front() : from.take_front(count) != to.take_front(count)))
+      if (product == to[0] &&
+          (keepsOthers ? from.drop_front(count) == to.drop_front() : from.take_front(count) != to.take_front(count)))
         return Shape(from.take_front(count));
     }
   }
@@ -39,12 +40,15 @@ static RankedTensorType withLead(Value value, ArrayRef<int64_t> lead) {
   return RankedTensorType::get(shape, nn::tensorType(value).getElementType());
 }
 
-/// The attributes of `op` when its first dim has become `1 + more` dims; nothing for an op that counts its dims in another way.
+/// The attributes of `op` when its first dim has become `1 + more` dims; nothing for an op that counts its dims in
+/// another way.
 static std::optional<NamedAttrList> attributesForMoreDims(Operation *op, int64_t more) {
   NamedAttrList attributes(op->getAttrDictionary());
   Builder builder(op->getContext());
   // Dims 0 .. more lead, each standing for itself as dim 0 did.
-  auto shifted = [&](ArrayRef<int64_t> dims) { return llvm::map_to_vector(dims, [&](int64_t dim) { return dim + more; }); };
+  auto shifted = [&](ArrayRef<int64_t> dims) {
+    return llvm::map_to_vector(dims, [&](int64_t dim) { return dim + more; });
+  };
   auto extended = [&](ArrayRef<int64_t> values, int64_t lead) {
     Shape all(size_t(more), lead);
     llvm::append_range(all, values);
@@ -57,7 +61,8 @@ static std::optional<NamedAttrList> attributesForMoreDims(Operation *op, int64_t
   } else if (auto reduce = dyn_cast<nn::ReduceOp>(op)) {
     attributes.set("axes", builder.getDenseI64ArrayAttr(shifted(reduce.getAxes())));
   } else if (auto slice = dyn_cast<nn::SliceOp>(op)) {
-    if (slice.getStarts()[0] != 0 || slice.getSteps()[0] != 1 || nn::shapeOf(slice.getOperand())[0] != nn::shapeOf(slice.getResult())[0])
+    if (slice.getStarts()[0] != 0 || slice.getSteps()[0] != 1 ||
+        nn::shapeOf(slice.getOperand())[0] != nn::shapeOf(slice.getResult())[0])
       return std::nullopt;
     attributes.set("starts", extended(slice.getStarts(), 0));
     attributes.set("steps", extended(slice.getSteps(), 1));
@@ -66,7 +71,8 @@ static std::optional<NamedAttrList> attributesForMoreDims(Operation *op, int64_t
   } else if (!isa<nn::EmbeddingOp>(op)) {
     // Integers are dims; an attention has just four.
     for (NamedAttribute attribute : op->getAttrs())
-      if (isa<DenseI64ArrayAttr>(attribute.getValue()) || attribute.getName() == "axis" || attribute.getName() == "batch_dims")
+      if (isa<DenseI64ArrayAttr>(attribute.getValue()) || attribute.getName() == "axis" ||
+          attribute.getName() == "batch_dims")
         return std::nullopt;
     if (isa<nn::AttentionOp>(op))
       return std::nullopt;
@@ -99,16 +105,19 @@ struct SinkMerge : RewritePattern {
         if (!lead)
           lead = mergedDims(operand);
       }
-    std::optional<NamedAttrList> attributes = lead ? attributesForMoreDims(op, int64_t(lead->size()) - 1) : std::nullopt;
+    std::optional<NamedAttrList> attributes =
+        lead ? attributesForMoreDims(op, int64_t(lead->size()) - 1) : std::nullopt;
     if (!attributes)
       return failure();
 
     SmallVector<Value> operands;
     for (auto [operand, dims] : llvm::zip(op->getOperands(), rule.operands)) {
       bool hasFactor = !dims.empty() && llvm::is_contained(dims[0], factor);
-      operands.push_back(hasFactor ? nn::ReshapeOp::create(rewriter, operand.getLoc(), withLead(operand, *lead), operand) : operand);
+      operands.push_back(
+          hasFactor ? nn::ReshapeOp::create(rewriter, operand.getLoc(), withLead(operand, *lead), operand) : operand);
     }
-    OperationState state(op->getLoc(), op->getName(), operands, TypeRange(withLead(op->getResult(0), *lead)), *attributes);
+    OperationState state(op->getLoc(), op->getName(), operands, TypeRange(withLead(op->getResult(0), *lead)),
+                         *attributes);
     Operation *split = rewriter.create(state);
     rewriter.replaceOpWithNewOp<nn::ReshapeOp>(op, op->getResult(0).getType(), split->getResult(0));
     return success();

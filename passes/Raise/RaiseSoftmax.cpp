@@ -1,4 +1,5 @@
-// exp(x - max(x)) / sum(exp(x - max(x))) over the last dim becomes nn.softmax. Without the maximum it is left: it overflows earlier.
+// exp(x - max(x)) / sum(exp(x - max(x))) over the last dim becomes nn.softmax. Without the maximum it is left: it
+// overflows earlier.
 #include "passes/Raise/Passes.h"
 #include "passes/Raise/Simplify.h"
 
@@ -26,7 +27,9 @@ static LogicalResult raise(Operation *op, Value numerator, Value sum, PatternRew
   return success();
 }
 
-static LogicalResult raiseDivision(nn::DivOp op, PatternRewriter &rewriter) { return raise(op, op.getLhs(), op.getRhs(), rewriter); }
+static LogicalResult raiseDivision(nn::DivOp op, PatternRewriter &rewriter) {
+  return raise(op, op.getLhs(), op.getRhs(), rewriter);
+}
 
 static LogicalResult raiseProduct(nn::MulOp op, PatternRewriter &rewriter) {
   for (unsigned side : {1u, 0u})

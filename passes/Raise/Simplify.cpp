@@ -1,4 +1,5 @@
-// One spelling for equal things. No rewrite here changes a rounding: each is exact for every number (x + 0 may change the sign of a zero).
+// One spelling for equal things. No rewrite here changes a rounding: each is exact for every number (x + 0 may change
+// the sign of a zero).
 #include "passes/Raise/Simplify.h"
 
 #include "passes/Raise/Passes.h"
@@ -15,7 +16,8 @@ namespace hpc {
 #include "passes/Raise/Passes.h.inc"
 
 /// x op `neutral` -> x, where that changes no shape. `commutes`: also neutral op x.
-template <typename Op> static LogicalResult dropNeutral(Op op, PatternRewriter &rewriter, double neutral, bool commutes) {
+template <typename Op>
+static LogicalResult dropNeutral(Op op, PatternRewriter &rewriter, double neutral, bool commutes) {
   for (unsigned side : {1u, 0u}) {
     if (side == 0 && !commutes)
       break;
@@ -31,7 +33,9 @@ template <typename Op> static LogicalResult dropNeutral(Op op, PatternRewriter &
 
 static LogicalResult simplifyMul(nn::MulOp op, PatternRewriter &rewriter) { return dropNeutral(op, rewriter, 1, true); }
 static LogicalResult simplifyAdd(nn::AddOp op, PatternRewriter &rewriter) { return dropNeutral(op, rewriter, 0, true); }
-static LogicalResult simplifySub(nn::SubOp op, PatternRewriter &rewriter) { return dropNeutral(op, rewriter, 0, false); }
+static LogicalResult simplifySub(nn::SubOp op, PatternRewriter &rewriter) {
+  return dropNeutral(op, rewriter, 0, false);
+}
 
 /// x / 1 -> x; x / 2^n -> x * 2^-n, where both are normal numbers of every float type.
 static LogicalResult simplifyDiv(nn::DivOp op, PatternRewriter &rewriter) {
@@ -39,10 +43,12 @@ static LogicalResult simplifyDiv(nn::DivOp op, PatternRewriter &rewriter) {
     return success();
   std::optional<double> number = scalarOf(op.getRhs());
   int exponent = 0;
-  if (!number || !isa<FloatType>(getElementTypeOrSelf(op.getType())) || std::abs(std::frexp(*number, &exponent)) != 0.5 ||
-      std::abs(exponent) > 13 || op.getLhs().getType() != op.getType())
+  if (!number || !isa<FloatType>(getElementTypeOrSelf(op.getType())) ||
+      std::abs(std::frexp(*number, &exponent)) != 0.5 || std::abs(exponent) > 13 ||
+      op.getLhs().getType() != op.getType())
     return failure();
-  rewriter.replaceOpWithNewOp<nn::MulOp>(op, op.getLhs(), makeScalar(rewriter, op.getRhs().getLoc(), op.getLhs(), 1 / *number));
+  rewriter.replaceOpWithNewOp<nn::MulOp>(op, op.getLhs(),
+                                         makeScalar(rewriter, op.getRhs().getLoc(), op.getLhs(), 1 / *number));
   return success();
 }
 

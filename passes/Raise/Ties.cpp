@@ -1,5 +1,5 @@
-// Hashes propose, bytes decide. A file is mapped once, and only candidates' bytes are touched: for a transposed pair that is no tie,
-// most often one element.
+// Hashes propose, bytes decide. A file is mapped once, and only candidates' bytes are touched: for a transposed pair
+// that is no tie, most often one element.
 #include "passes/Raise/Ties.h"
 
 #include "compiler/ElementType.h"
@@ -94,7 +94,9 @@ Expected<std::vector<Tie>> findTies(func::FuncOp function, const std::string &fo
   // Tables first: an embedding needs its rows as they are stored, a matmul takes either way.
   llvm::stable_sort(parameters, [](nn::ParameterOp a, nn::ParameterOp b) {
     auto isTable = [](nn::ParameterOp op) {
-      return llvm::any_of(op->getUses(), [](OpOperand &use) { return isa<nn::EmbeddingOp>(use.getOwner()) && use.getOperandNumber() == 0; });
+      return llvm::any_of(op->getUses(), [](OpOperand &use) {
+        return isa<nn::EmbeddingOp>(use.getOwner()) && use.getOperandNumber() == 0;
+      });
     };
     return isTable(a) && !isTable(b);
   });

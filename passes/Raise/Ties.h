@@ -12,8 +12,9 @@ struct Tie {
   bool isTransposed = false;
 };
 
-/// Every parameter that duplicates another, once. Of two, the weight is the one that an embedding reads, else the first. Tensors whose elements are all
-/// equal are tied to nothing: so biases and norms begin, and being equal then says nothing. Relative file names start from `folder`.
+/// Every parameter that duplicates another, once. Of two, the weight is the one that an embedding reads, else the
+/// first. Tensors whose elements are all equal are tied to nothing: so biases and norms begin, and being equal then
+/// says nothing. Relative file names start from `folder`.
 Expected<std::vector<Tie>> findTies(func::FuncOp function, const std::string &folder);
 
 } // namespace hpc

@@ -1,4 +1,5 @@
-// What holds when the phase ends: whatever a matcher of this folder knows has become one op, and equal weights are one parameter.
+// What holds when the phase ends: whatever a matcher of this folder knows has become one op, and equal weights are one
+// parameter.
 #include "compiler/Diagnostics.h"
 #include "compiler/Location.h"
 #include "passes/Raise/AttentionMatch.h"

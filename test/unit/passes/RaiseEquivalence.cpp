@@ -1,5 +1,5 @@
-// Every program of test/passes/Raise, and every model at hand, means the same after its pass, and after the whole phase: interpreted in double
-// precision on made-up inputs, some of which mask whole rows.
+// Every program of test/passes/Raise, and every model at hand, means the same after its pass, and after the whole
+// phase: interpreted in double precision on made-up inputs, some of which mask whole rows.
 #include "compiler/Import/OnnxImporter.h"
 #include "compiler/Interpreter/Interpreter.h"
 #include "passes/Raise/Passes.h"
@@ -29,9 +29,10 @@ std::string readText(const std::filesystem::path &path) {
 Tensor madeUp(RankedTensorType type, unsigned seed) {
   std::mt19937 random(seed);
   std::normal_distribution<double> normal;
-  DType dtype = type.getElementType().isF64() ? DType::F64
-                : type.getElementType().isF32() ? DType::F32
-                : type.getElementType().isInteger(1) ? DType::Bool : DType::I64;
+  DType dtype = type.getElementType().isF64()        ? DType::F64
+                : type.getElementType().isF32()      ? DType::F32
+                : type.getElementType().isInteger(1) ? DType::Bool
+                                                     : DType::I64;
   Tensor tensor(dtype, type.getShape());
   for (double &number : tensor.floats)
     number = normal(random);
@@ -77,13 +78,15 @@ std::string difference(const std::vector<Tensor> &expected, const std::vector<Te
       double a = expected[r].number(i), b = actual[r].number(i);
       // 1e-6: exporters' constants are those of float32.
       if (std::isnan(a) != std::isnan(b) || std::abs(a - b) > 1e-6 * std::max(1.0, std::abs(a)))
-        return "result " + std::to_string(r) + " [" + std::to_string(i) + "]: " + std::to_string(a) + " became " + std::to_string(b);
+        return "result " + std::to_string(r) + " [" + std::to_string(i) + "]: " + std::to_string(a) + " became " +
+               std::to_string(b);
     }
   }
   return "";
 }
 
-constexpr const char *phase = "hpc-simplify,hpc-raise-layer-norm,hpc-raise-gelu,hpc-raise-softmax,hpc-raise-linear,hpc-raise-attention,hpc-simplify";
+constexpr const char *phase = "hpc-simplify,hpc-raise-layer-norm,hpc-raise-gelu,hpc-raise-softmax,hpc-raise-linear,hpc-"
+                              "raise-attention,hpc-simplify";
 
 struct RaiseEquivalence : testing::TestWithParam<std::string> {
   MLIRContext context;
@@ -105,7 +108,8 @@ struct RaiseEquivalence : testing::TestWithParam<std::string> {
     auto before = module.lookupSymbol<func::FuncOp>("main"), after = raised->lookupSymbol<func::FuncOp>("main");
     for (bool masksRows : {false, true}) {
       std::vector<Tensor> inputs = inputsOf(before, 1, masksRows);
-      Expected<std::vector<Tensor>> expected = runFunction(before, inputs, options), actual = runFunction(after, inputs, options);
+      Expected<std::vector<Tensor>> expected = runFunction(before, inputs, options),
+                                    actual = runFunction(after, inputs, options);
       ASSERT_TRUE(expected.ok()) << expected.status().text() << text;
       ASSERT_TRUE(actual.ok()) << actual.status().text() << text;
       EXPECT_EQ(difference(*expected, *actual), "") << pipeline.str() << (masksRows ? ", rows masked" : "") << text;
@@ -132,8 +136,9 @@ TEST_P(RaiseEquivalence, KeepsTheMeaning) {
 std::vector<std::string> testFiles() {
   std::vector<std::string> names;
   for (const auto &entry : std::filesystem::directory_iterator(folder))
-    if (std::string name = entry.path().stem().string();
-        entry.path().extension() == ".mlir" && !StringRef(name).ends_with("-errors") && !StringRef(name).starts_with("verify"))
+    if (std::string name = entry.path().stem().string(); entry.path().extension() == ".mlir" &&
+                                                         !StringRef(name).ends_with("-errors") &&
+                                                         !StringRef(name).starts_with("verify"))
       names.push_back(name);
   std::sort(names.begin(), names.end());
   return names;
@@ -150,7 +155,8 @@ struct RaiseModels : RaiseEquivalence {};
 
 std::vector<std::string> modelFiles() {
   std::vector<std::string> files;
-  for (const char *name : {"models/decoder", "models/gpt2-odd", "models/gpt2-tiny", "models/mlp", "../shared/models/gpt2-odd"})
+  for (const char *name :
+       {"models/decoder", "models/gpt2-odd", "models/gpt2-tiny", "models/mlp", "../shared/models/gpt2-odd"})
     if (std::filesystem::path path = std::filesystem::path(HPC_SOURCE_DIR) / name; std::filesystem::is_directory(path))
       for (const auto &entry : std::filesystem::directory_iterator(path))
         if (entry.path().extension() == ".onnx")
@@ -165,7 +171,9 @@ TEST_P(RaiseModels, KeepTheirMeaning) {
   bool hasPast = StringRef(GetParam()).contains("past");
   Expected<OwningOpRef<ModuleOp>> module = Status::error(ErrorKind::Usage, "not imported");
   for (const std::map<std::string, int64_t> &dims :
-       {std::map<std::string, int64_t>{{"batch_size", 2}, {"sequence_length", hasPast ? 1 : 5}}, {{"batch", 2}, {"time", 5}}, {{"batch", 2}}}) {
+       {std::map<std::string, int64_t>{{"batch_size", 2}, {"sequence_length", hasPast ? 1 : 5}},
+        {{"batch", 2}, {"time", 5}},
+        {{"batch", 2}}}) {
     ImportOptions importOptions{dims};
     if (hasPast)
       importOptions.dims["past_sequence_length"] = 4;
@@ -180,9 +188,11 @@ TEST_P(RaiseModels, KeepTheirMeaning) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, RaiseModels, testing::ValuesIn(modelFiles()), [](const auto &info) {
-  std::string name = std::filesystem::path(info.param).parent_path().filename().string() + std::filesystem::path(info.param).stem().string() +
-                     std::to_string(info.index);
-  name.erase(std::remove_if(name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }), name.end());
+  std::string name = std::filesystem::path(info.param).parent_path().filename().string() +
+                     std::filesystem::path(info.param).stem().string() + std::to_string(info.index);
+  name.erase(
+      std::remove_if(name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }),
+      name.end());
   return name;
 });
 
