@@ -1,4 +1,5 @@
 // Composites become their definitions; what each op came from stays on it as `kernel_name`, until its region is named.
+#include "compiler/Dialect/Dist/Correspondence.h"
 #include "passes/Kernels/Passes.h"
 
 namespace hpc {
@@ -26,6 +27,9 @@ void decompose(CompositeOpInterface composite) {
     // The definition speaks of shapes alone; the sharding is the composite's.
     if (value.getType() != old.getType() && value.getDefiningOp() && !llvm::is_contained(op->getOperands(), value))
       value.setType(old.getType());
+    // The same value as before, for --verify. An operand that is handed through keeps its own id.
+    if (Operation *maker = value.getDefiningOp(); maker && op->hasAttr(valueIdAttrName) && !maker->hasAttr(valueIdAttrName))
+      maker->setAttr(valueIdAttrName, op->getAttr(valueIdAttrName));
     old.replaceAllUsesWith(value);
   }
   SmallVector<CompositeOpInterface> inner;

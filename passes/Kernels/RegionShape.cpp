@@ -49,7 +49,8 @@ std::optional<RegionShape> findRegionShape(nn::FusedOp region) {
 
 bool areEqual(nn::FusedOp a, nn::FusedOp b) {
   return a->getOperandTypes() == b->getOperandTypes() && a->getResultTypes() == b->getResultTypes() &&
-         OperationEquivalence::isRegionEquivalentTo(&a.getBody(), &b.getBody(), OperationEquivalence::IgnoreLocations);
+         OperationEquivalence::isRegionEquivalentTo(&a.getBody(), &b.getBody(),
+                                                    OperationEquivalence::IgnoreLocations | OperationEquivalence::IgnoreDiscardableAttrs);
 }
 
 } // namespace hpc::kernels

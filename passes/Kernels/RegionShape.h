@@ -30,7 +30,7 @@ std::optional<RegionShape> findRegionShape(ArrayRef<Value> results, ArrayRef<nn:
 /// Of an existing region.
 std::optional<RegionShape> findRegionShape(nn::FusedOp region);
 
-/// Whether two regions compute the same on the same types, whatever their symbols and locations: then one kernel serves both.
+/// Whether two regions compute the same on the same types, whatever their symbols, locations and marks (hpc.id): then one kernel serves both.
 bool areEqual(nn::FusedOp a, nn::FusedOp b);
 
 } // namespace hpc::kernels

@@ -2,7 +2,7 @@
 
 module attributes {dist.mesh = #dist.mesh<"tp=2">} {
 
-// Bias, residual and layer norm are one kernel; the sum that later readers want is its second result. Two equal ones share a symbol.
+// Bias, residual and layer norm are one kernel; the sum that later readers want is its second result. Two that differ in marks alone share a symbol.
 // CHECK-LABEL: @residual
 // CHECK: %[[A:.*]]:2 = nn.fused "layer_norm_2x9x16_0"(%arg0, %arg1, %arg2)
 // CHECK: nn.yield %{{.*}}, %{{.*}} : tensor<2x9x16xf32>, tensor<2x9x16xf32>
@@ -10,11 +10,11 @@ module attributes {dist.mesh = #dist.mesh<"tp=2">} {
 // CHECK-NEXT: %[[B:.*]]:2 = nn.fused "layer_norm_2x9x16_0"(%[[M]], %arg1, %[[A]]#0)
 // CHECK: return %[[B]]#0, %[[B]]#1
 func.func @residual(%x: tensor<2x9x16xf32>, %b: tensor<16xf32>, %res: tensor<2x9x16xf32>, %w: tensor<16x16xf32>) -> (tensor<2x9x16xf32>, tensor<2x9x16xf32>) {
-  %0 = nn.add %x, %b : tensor<2x9x16xf32>, tensor<16xf32> -> tensor<2x9x16xf32>
+  %0 = nn.add %x, %b {hpc.id = 1 : i64} : tensor<2x9x16xf32>, tensor<16xf32> -> tensor<2x9x16xf32>
   %1 = nn.add %0, %res : tensor<2x9x16xf32>, tensor<2x9x16xf32> -> tensor<2x9x16xf32>
   %2 = nn.layer_norm %1 weight %b : tensor<16xf32> {epsilon = 1.0e-5 : f64} : tensor<2x9x16xf32> -> tensor<2x9x16xf32>
   %3 = nn.matmul %2, %w : tensor<2x9x16xf32>, tensor<16x16xf32> -> tensor<2x9x16xf32>
-  %4 = nn.add %3, %b : tensor<2x9x16xf32>, tensor<16xf32> -> tensor<2x9x16xf32>
+  %4 = nn.add %3, %b {hpc.id = 2 : i64} : tensor<2x9x16xf32>, tensor<16xf32> -> tensor<2x9x16xf32>
   %5 = nn.add %4, %1 : tensor<2x9x16xf32>, tensor<2x9x16xf32> -> tensor<2x9x16xf32>
   %6 = nn.layer_norm %5 weight %b : tensor<16xf32> {epsilon = 1.0e-5 : f64} : tensor<2x9x16xf32> -> tensor<2x9x16xf32>
   return %5, %6 : tensor<2x9x16xf32>, tensor<2x9x16xf32>
