@@ -262,53 +262,74 @@ Value ElementEmitter::gatherNd(nn::GatherNdOp op, const Index &index) {
 
 // ---- accumulation ----------------------------------------------------------------------------------------------------
 
-/// What a reduction starts from, in the register type of its accumulator.
-static Value identityOf(ScalarBuilder &s, nn::ReduceKind kind, Type type, bool natural) {
-  bool wantsMax = kind == nn::ReduceKind::max;
-  if (kind == nn::ReduceKind::sum || kind == nn::ReduceKind::prod)
-    return s.constant(type, kind == nn::ReduceKind::prod);
-  if (isa<FloatType>(type))
-    return s.constant(type, wantsMax ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity());
-  unsigned width = type.getIntOrFloatBitWidth();
-  APInt lowest = natural ? APInt::getMinValue(width) : APInt::getSignedMinValue(width);
-  APInt highest = natural ? APInt::getMaxValue(width) : APInt::getSignedMaxValue(width);
-  return s.whole(type, (wantsMax ? lowest : highest).getSExtValue());
-}
+namespace {
+/// How a reduction accumulates. Max and min of floats run on integers in the order of the floats, NaN beyond all: LLVM vectorizes that, and its own
+/// NaN-propagating maximum only sometimes. The map is its own inverse: negative numbers have all bits but the sign flipped.
+struct Accumulation {
+  ScalarBuilder s;
+  nn::ReduceKind kind;
+  Type type; ///< the elements', in registers
+  bool natural;
 
-static Value combine(ScalarBuilder &s, nn::ReduceKind kind, Value sum, Value element, bool natural) {
-  // The one place where the order of operations is the compiler's.
-  ScalarBuilder free = s;
-  free.flags = arith::FastMathFlags::contract | arith::FastMathFlags::reassoc;
-  bool real = ScalarBuilder::isReal(element);
-  switch (kind) {
-  case nn::ReduceKind::sum:
-    return free.add(sum, element);
-  case nn::ReduceKind::prod:
-    return free.mul(sum, element);
-  case nn::ReduceKind::max:
-    return real ? s.make<arith::MaximumFOp>(sum, element) : natural ? s.make<arith::MaxUIOp>(sum, element) : s.make<arith::MaxSIOp>(sum, element);
-  case nn::ReduceKind::min:
-    return real ? s.make<arith::MinimumFOp>(sum, element) : natural ? s.make<arith::MinUIOp>(sum, element) : s.make<arith::MinSIOp>(sum, element);
+  bool wantsMax() const { return kind == nn::ReduceKind::max; }
+  bool isOrdered() const { return isa<FloatType>(type) && (wantsMax() || kind == nn::ReduceKind::min); }
+  Type stateType() const { return isOrdered() ? IntegerType::get(type.getContext(), type.getIntOrFloatBitWidth()) : type; }
+
+  Value limit(Type integer, bool highest) {
+    unsigned width = integer.getIntOrFloatBitWidth();
+    APInt value = natural ? (highest ? APInt::getMaxValue(width) : APInt::getMinValue(width))
+                          : (highest ? APInt::getSignedMaxValue(width) : APInt::getSignedMinValue(width));
+    return s.whole(integer, value.getSExtValue());
   }
-  llvm_unreachable("a reduction without code");
-}
+  Value flip(Value bits) {
+    Value sign = s.make<arith::ShRSIOp>(bits, s.whole(bits.getType(), bits.getType().getIntOrFloatBitWidth() - 1));
+    return s.make<arith::XOrIOp>(bits, s.make<arith::AndIOp>(sign, limit(bits.getType(), true)));
+  }
+  Value order(Value element) {
+    Value isNan = s.compare(arith::CmpFPredicate::UNO, element, element);
+    return s.select(isNan, limit(stateType(), wantsMax()), flip(s.bitcast(stateType(), element)));
+  }
+
+  Value start() {
+    if (kind == nn::ReduceKind::sum || kind == nn::ReduceKind::prod)
+      return s.constant(type, kind == nn::ReduceKind::prod);
+    const double infinity = std::numeric_limits<double>::infinity();
+    return isOrdered() ? order(s.constant(type, wantsMax() ? -infinity : infinity)) : limit(type, !wantsMax());
+  }
+  Value combine(Value state, Value element) {
+    // The one place where the order of operations is the compiler's.
+    ScalarBuilder free = s;
+    free.flags = arith::FastMathFlags::contract | arith::FastMathFlags::reassoc;
+    if (kind == nn::ReduceKind::sum)
+      return free.add(state, element);
+    if (kind == nn::ReduceKind::prod)
+      return free.mul(state, element);
+    if (isOrdered())
+      element = order(element);
+    bool isUnsigned = natural && !isOrdered();
+    if (wantsMax())
+      return isUnsigned ? s.make<arith::MaxUIOp>(state, element) : s.make<arith::MaxSIOp>(state, element);
+    return isUnsigned ? s.make<arith::MinUIOp>(state, element) : s.make<arith::MinSIOp>(state, element);
+  }
+  Value finish(Value state) { return isOrdered() ? s.bitcast(type, flip(state)) : state; }
+};
+} // namespace
 
 Value ElementEmitter::reduce(nn::ReduceOp op, const Index &index) {
   auto type = nn::tensorType(op.getOperand());
-  bool natural = isUnsigned(type.getElementType());
-  std::function<Value(Index, ArrayRef<int64_t>, Value)> along = [&](Index at, ArrayRef<int64_t> axes, Value sum) -> Value {
+  Accumulation sum{scalar, op.getKind(), registerType(type.getElementType()), isUnsigned(type.getElementType())};
+  std::function<Value(Index, ArrayRef<int64_t>, Value)> along = [&](Index at, ArrayRef<int64_t> axes, Value state) -> Value {
     if (axes.empty())
-      return combine(scalar, op.getKind(), sum, element(op.getOperand(), at), natural);
+      return sum.combine(state, element(op.getOperand(), at));
     int64_t size = type.getDimSize(axes.front());
     if (size == 1)
-      return along(at, axes.drop_front(), sum);
-    return loop(indices.constant(0), indices.constant(size), sum, [&](Value i, Value state) {
-      at[axes.front()] = i;
       return along(at, axes.drop_front(), state);
+    return loop(indices.constant(0), indices.constant(size), state, [&](Value i, Value inner) {
+      at[axes.front()] = i;
+      return along(at, axes.drop_front(), inner);
     });
   };
-  Value start = identityOf(scalar, op.getKind(), registerType(type.getElementType()), natural);
-  return scalar.round(along(index, op.getAxes(), start), type.getElementType());
+  return scalar.round(sum.finish(along(index, op.getAxes(), sum.start())), type.getElementType());
 }
 
 /// The sum of a prefix or a suffix, from the start for every element: quadratic, for the short rows of positions that models have.
@@ -317,10 +338,11 @@ Value ElementEmitter::cumsum(nn::CumsumOp op, const Index &index) {
   Value zero = indices.constant(0), along = index[op.getAxis()], next = indices.add(along, indices.constant(1));
   Value begin = !op.getReverse() ? zero : op.getExclusive() ? next : along;
   Value end = op.getReverse() ? indices.constant(type.getDimSize(op.getAxis())) : op.getExclusive() ? along : next;
-  Value sum = loop(begin, end, zeroOf(type.getElementType()), [&](Value i, Value state) {
+  Accumulation sums{scalar, nn::ReduceKind::sum, registerType(type.getElementType()), false};
+  Value sum = loop(begin, end, sums.start(), [&](Value i, Value state) {
     Index at = index;
     at[op.getAxis()] = i;
-    return combine(scalar, nn::ReduceKind::sum, state, element(op.getOperand(), at), false);
+    return sums.combine(state, element(op.getOperand(), at));
   });
   return scalar.round(sum, type.getElementType());
 }

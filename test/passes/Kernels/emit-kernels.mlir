@@ -15,7 +15,7 @@
 // CODE-NOT: nnan
 // CODE-NOT: ninf
 // CODE: func.func private @softmax_6x33_0.rows
-// CODE: arith.maximumf
+// CODE: arith.maxsi
 // CODE: arith.addf %{{.*}}, %{{.*}} fastmath<reassoc,contract>
 // CODE-NOT: arith.addf %{{.*}}, %{{.*}} fastmath<reassoc,contract>
 // CODE: arith.divf %{{.*}}, %{{.*}} fastmath<contract>
