@@ -90,16 +90,17 @@ static Expected<std::optional<Tie>> findTie(nn::ParameterOp weight, nn::Paramete
 
 Expected<std::vector<Tie>> findTies(func::FuncOp function, const std::string &folder) {
   Bytes bytes(folder);
-  SmallVector<nn::ParameterOp> parameters(function.getOps<nn::ParameterOp>());
   // Tables first: an embedding needs its rows as they are stored, a matmul takes either way.
-  llvm::stable_sort(parameters, [](nn::ParameterOp a, nn::ParameterOp b) {
-    auto isTable = [](nn::ParameterOp op) {
-      return llvm::any_of(op->getUses(), [](OpOperand &use) {
-        return isa<nn::EmbeddingOp>(use.getOwner()) && use.getOperandNumber() == 0;
-      });
-    };
-    return isTable(a) && !isTable(b);
-  });
+  auto isTable = [](nn::ParameterOp op) {
+    return llvm::any_of(op->getUses(), [](OpOperand &use) {
+      return isa<nn::EmbeddingOp>(use.getOwner()) && use.getOperandNumber() == 0;
+    });
+  };
+  SmallVector<nn::ParameterOp> parameters;
+  for (bool tables : {true, false})
+    for (nn::ParameterOp op : function.getOps<nn::ParameterOp>())
+      if (isTable(op) == tables)
+        parameters.push_back(op);
   // Only weights of one type and extents, in either order, can be tied.
   std::map<std::pair<int, SmallVector<int64_t>>, std::vector<nn::ParameterOp>> distinct;
   std::vector<Tie> ties;
