@@ -48,7 +48,8 @@ Expected<Tensor> loadParameter(nn::ParameterOp op, ArrayRef<int64_t> shape) {
   return madeUp(RankedTensorType::get(shape, getElementTypeOrSelf(op.getType())), unsigned(op.getName().size()));
 }
 
-/// `masksRows`: additive masks [b, 1, 1, k] hide all keys of the first row of the batch, boolean ones too.
+/// `masksRows`: masks [b, 1, 1, k], additive or boolean, hide all keys but the last of the first sequence (left
+/// padding: its first queries see nothing) and all keys of the others.
 std::vector<Tensor> inputsOf(func::FuncOp function, unsigned seed, bool masksRows) {
   std::vector<Tensor> inputs;
   for (Type type : function.getArgumentTypes()) {
@@ -61,8 +62,10 @@ std::vector<Tensor> inputsOf(func::FuncOp function, unsigned seed, bool masksRow
     ArrayRef<int64_t> shape = tensorType.getShape();
     if (!masksRows || shape.size() != 4 || shape[1] != 1 || shape[2] != 1)
       continue;
-    for (int64_t j = 0; j < shape[3]; ++j)
-      inputs.back().setNumber(j, inputs.back().isFloat() ? -std::numeric_limits<float>::max() : 0);
+    for (int64_t b = 0; b < shape[0]; ++b)
+      for (int64_t j = 0; j < shape[3]; ++j)
+        if (b > 0 || j + 1 < shape[3])
+          inputs.back().setNumber(b * shape[3] + j, inputs.back().isFloat() ? -std::numeric_limits<float>::max() : 0);
   }
   return inputs;
 }
