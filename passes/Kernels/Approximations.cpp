@@ -1,6 +1,7 @@
 // exp, tanh and erf of f32 as branch-free polynomials that vectorize; NaN and infinities as in libm.
-// Bounds, measured on half a million floats of all exponents against libm in double precision (test/unit/passes/KernelsAccuracy.cpp): exp 0.9 ulp,
-// tanh 1.5 ulp, erf 1 ulp. Coefficients: exp and erf after N. Juffa's minimax fits, tanh after Cephes (S. Moshier, tanhf.c).
+// Bounds, measured on half a million floats of all exponents against libm in double precision
+// (test/unit/passes/KernelsAccuracy.cpp): exp 0.9 ulp, tanh 1.5 ulp, erf 1 ulp. Coefficients: exp and erf after N.
+// Juffa's minimax fits, tanh after Cephes (S. Moshier, tanhf.c).
 #include "passes/Kernels/ScalarBuilder.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -30,8 +31,9 @@ Value callLibm(ScalarBuilder &s, StringRef name, Value x) {
 }
 } // namespace
 
-// x = n ln 2 + r with |r| <= ln 2 / 2; exp x = 2^n exp r. n comes from the rounding of a sum with 1.5 * 2^23, whose low bits it then is, so
-// that NaN needs no conversion to an integer. 2^n is applied in two halves, which reaches subnormals and infinity by one rounding.
+// x = n ln 2 + r with |r| <= ln 2 / 2; exp x = 2^n exp r. n comes from the rounding of a sum with 1.5 * 2^23, whose low
+// bits it then is, so that NaN needs no conversion to an integer. 2^n is applied in two halves, which reaches
+// subnormals and infinity by one rounding.
 Value emitExp(ScalarBuilder &s, Value x) {
   if (!x.getType().isF32())
     return s.make<math::ExpOp>(x);
@@ -44,8 +46,8 @@ Value emitExp(ScalarBuilder &s, Value x) {
   Value n = s.sub(shifted, s.like(x, magic));
   Value r = s.fma(n, s.like(x, -0x1.62e400p-1), clamped);
   r = s.fma(n, s.like(x, -0x1.7f7d1cp-20), r);
-  Value power = horner(s, r, s.like(x, 0x1.694000p-10),
-                       {0x1.125edcp-7, 0x1.555b5ap-5, 0x1.555450p-3, 0x1.fffff6p-2, 1.0, 1.0});
+  Value power =
+      horner(s, r, s.like(x, 0x1.694000p-10), {0x1.125edcp-7, 0x1.555b5ap-5, 0x1.555450p-3, 0x1.fffff6p-2, 1.0, 1.0});
   Value whole = s.sub(s.bitcast(i32, shifted), s.whole(i32, 0x4B400000));
   Value half = s.make<arith::ShRSIOp>(whole, s.whole(i32, 1));
   auto powerOfTwo = [&](Value exponent) {

@@ -28,7 +28,8 @@ void decompose(CompositeOpInterface composite) {
     if (value.getType() != old.getType() && value.getDefiningOp() && !llvm::is_contained(op->getOperands(), value))
       value.setType(old.getType());
     // The same value as before, for --verify. An operand that is handed through keeps its own id.
-    if (Operation *maker = value.getDefiningOp(); maker && op->hasAttr(valueIdAttrName) && !maker->hasAttr(valueIdAttrName))
+    if (Operation *maker = value.getDefiningOp();
+        maker && op->hasAttr(valueIdAttrName) && !maker->hasAttr(valueIdAttrName))
       maker->setAttr(valueIdAttrName, op->getAttr(valueIdAttrName));
     old.replaceAllUsesWith(value);
   }

@@ -1,5 +1,8 @@
-// Pulls one element through the ops of a region. Code is branch-free: an index that data or a neighbour decides is clamped, then selected.
+// Pulls one element through the ops of a region. Code is branch-free: an index that data or a neighbour decides is
+// clamped, then selected.
 #include "passes/Kernels/ElementEmitter.h"
+
+#include "passes/Kernels/Accumulation.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -8,11 +11,13 @@
 
 namespace hpc::kernels {
 
-ElementEmitter::ElementEmitter(OpBuilder &builder, nn::FusedOp region, ValueRange buffers, ValueRange scalars, Block *entry)
-    : builder(builder), loc(builder.getUnknownLoc()), scalar(builder, loc), indices(builder, loc, entry), region(region), buffers(buffers),
-      scalars(scalars), scalarNames(collectScalars(region)), scopes(1) {}
+ElementEmitter::ElementEmitter(OpBuilder &builder, nn::FusedOp region, ValueRange buffers, ValueRange scalars,
+                               Block *entry)
+    : builder(builder), loc(builder.getUnknownLoc()), scalar(builder, loc), indices(builder, loc, entry),
+      region(region), buffers(buffers), scalars(scalars), scalarNames(collectScalars(region)), scopes(1) {}
 
-// ---- memory ----------------------------------------------------------------------------------------------------------
+// ---- memory
+// ----------------------------------------------------------------------------------------------------------
 
 static Type storageType(Type elementType) {
   if (elementType.isInteger(1))
@@ -41,10 +46,12 @@ void ElementEmitter::store(Value element, Type elementType, Value buffer, Value 
   LLVM::StoreOp::create(builder, loc, element, address);
 }
 
-// ---- loops and what they remember ------------------------------------------------------------------------------------
+// ---- loops and what they remember
+// ------------------------------------------------------------------------------------
 
 Value ElementEmitter::loop(Value begin, Value end, Value state, function_ref<Value(Value, Value)> body) {
-  auto loop = scf::ForOp::create(builder, loc, begin, end, indices.constant(1), state ? ValueRange(state) : ValueRange());
+  auto loop =
+      scf::ForOp::create(builder, loc, begin, end, indices.constant(1), state ? ValueRange(state) : ValueRange());
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(loop.getBody());
   scopes.emplace_back();
@@ -75,14 +82,18 @@ Value ElementEmitter::element(Value tensor, const Index &index) {
   return scopes.back()[position] = value;
 }
 
-// ---- ops -------------------------------------------------------------------------------------------------------------
+// ---- ops
+// -------------------------------------------------------------------------------------------------------------
 
-template <typename... Ops> static bool isOneOf(OperationName name) { return ((name.getStringRef() == Ops::getOperationName()) || ...); }
+template <typename... Ops> static bool isOneOf(OperationName name) {
+  return ((name.getStringRef() == Ops::getOperationName()) || ...);
+}
 
 bool hasElementEmitter(OperationName name) {
   return hasScalarEmitter(name) ||
-         isOneOf<nn::ReshapeOp, nn::TransposeOp, nn::BroadcastOp, nn::SliceOp, nn::ConstantOp, nn::IotaOp, nn::ConcatOp, nn::PadOp,
-                 nn::EmbeddingOp, nn::GatherOp, nn::GatherNdOp, nn::CumsumOp, nn::ReduceOp, dist::FillTailOp, dist::SliceOp, dist::OffsetOp>(name);
+         isOneOf<nn::ReshapeOp, nn::TransposeOp, nn::BroadcastOp, nn::SliceOp, nn::ConstantOp, nn::IotaOp, nn::ConcatOp,
+                 nn::PadOp, nn::EmbeddingOp, nn::GatherOp, nn::GatherNdOp, nn::CumsumOp, nn::ReduceOp, dist::FillTailOp,
+                 dist::SliceOp, dist::OffsetOp>(name);
 }
 
 Value ElementEmitter::compute(Operation *op, const Index &index) {
@@ -111,7 +122,9 @@ Value ElementEmitter::compute(Operation *op, const Index &index) {
       .Default([](Operation *) -> Value { llvm_unreachable("checked by hasElementEmitter"); });
 }
 
-Value ElementEmitter::scalarOf(const KernelScalar &which) { return scalars[llvm::find(scalarNames, which) - scalarNames.begin()]; }
+Value ElementEmitter::scalarOf(const KernelScalar &which) {
+  return scalars[llvm::find(scalarNames, which) - scalarNames.begin()];
+}
 
 Value ElementEmitter::numberOf(Attribute value, Type elementType) {
   Type type = registerType(elementType);
@@ -147,8 +160,8 @@ Value ElementEmitter::constant(nn::ConstantOp op, const Index &index) {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(module.getBody());
     std::string name = "constant_" + std::to_string(llvm::range_size(module.getOps<LLVM::GlobalOp>()));
-    global = LLVM::GlobalOp::create(builder, loc, LLVM::LLVMArrayType::get(stored, values.getNumElements()), true, LLVM::Linkage::Internal,
-                                    name, table);
+    global = LLVM::GlobalOp::create(builder, loc, LLVM::LLVMArrayType::get(stored, values.getNumElements()), true,
+                                    LLVM::Linkage::Internal, name, table);
   }
   Value address = LLVM::AddressOfOp::create(builder, loc, global);
   return load(elementType, address, indices.linearize(index, values.getType().getShape()));
@@ -157,7 +170,8 @@ Value ElementEmitter::constant(nn::ConstantOp op, const Index &index) {
 Value ElementEmitter::iota(nn::IotaOp op, const Index &index) {
   Value position = index[op.getDim()];
   if (op.getOffset())
-    position = indices.add(position, element(op.getOffset(), Index(nn::tensorType(op.getOffset()).getRank(), indices.constant(0))));
+    position = indices.add(
+        position, element(op.getOffset(), Index(nn::tensorType(op.getOffset()).getRank(), indices.constant(0))));
   Value value = indices.add(indices.constant(op.getStart()), indices.mul(position, op.getStep()));
   return emitCast(scalar, value, builder.getI64Type(), nn::tensorType(op.getResult()).getElementType());
 }
@@ -172,7 +186,9 @@ Value ElementEmitter::concat(nn::ConcatOp op, const Index &index) {
     Index source = index;
     source[op.getAxis()] = indices.clamp(indices.add(along, indices.constant(-begin)), size);
     Value part = element(operand, source);
-    chosen = chosen ? scalar.select(scalar.compare(arith::CmpIPredicate::slt, along, indices.constant(end)), part, chosen) : part;
+    chosen = chosen
+                 ? scalar.select(scalar.compare(arith::CmpIPredicate::slt, along, indices.constant(end)), part, chosen)
+                 : part;
     end = begin;
   }
   return chosen;
@@ -193,10 +209,12 @@ Value ElementEmitter::pad(nn::PadOp op, const Index &index) {
     source.push_back(indices.clamp(moved, size));
   }
   Value value = element(op.getOperand(), source);
-  return inside ? scalar.select(inside, value, numberOf(op.getValue(), nn::tensorType(op.getResult()).getElementType())) : value;
+  return inside ? scalar.select(inside, value, numberOf(op.getValue(), nn::tensorType(op.getResult()).getElementType()))
+                : value;
 }
 
-// ---- indices that are data -------------------------------------------------------------------------------------------
+// ---- indices that are data
+// -------------------------------------------------------------------------------------------
 
 Value ElementEmitter::missingUnless(Value isValid, Value element) {
   double missing = ScalarBuilder::isReal(element) ? std::numeric_limits<double>::quiet_NaN() : 0.0;
@@ -218,7 +236,8 @@ Value ElementEmitter::embedding(nn::EmbeddingOp op, const Index &index) {
   Value row = normalized(id, nn::tensorType(op.getIds()).getElementType(), op.getVocabulary(), isValid);
   Value isHere;
   if (op.getOffset()) {
-    row = scalar.sub(row, element(op.getOffset(), Index(nn::tensorType(op.getOffset()).getRank(), indices.constant(0))));
+    row =
+        scalar.sub(row, element(op.getOffset(), Index(nn::tensorType(op.getOffset()).getRank(), indices.constant(0))));
     isHere = indices.isWithin(row, indices.constant(0), indices.constant(rows));
   } else if (rows < int64_t(op.getVocabulary())) {
     isHere = indices.isWithin(row, indices.constant(0), indices.constant(rows));
@@ -234,7 +253,8 @@ Value ElementEmitter::gather(nn::GatherOp op, const Index &index) {
   int64_t axis = op.getAxis(), size = nn::shapeOf(op.getData())[axis];
   ArrayRef<Value> all(index);
   Value isValid;
-  Value at = normalized(element(op.getIndices(), Index(all.slice(axis, ids.getRank()))), ids.getElementType(), size, isValid);
+  Value at =
+      normalized(element(op.getIndices(), Index(all.slice(axis, ids.getRank()))), ids.getElementType(), size, isValid);
   Index source(all.take_front(axis));
   source.push_back(indices.clamp(at, size));
   ArrayRef<Value> rest = all.drop_front(axis + ids.getRank());
@@ -252,7 +272,8 @@ Value ElementEmitter::gatherNd(nn::GatherNdOp op, const Index &index) {
     Index at(all.take_front(ids.getRank() - 1));
     at.push_back(indices.constant(d));
     int64_t size = nn::shapeOf(op.getData())[batchDims + d];
-    source.push_back(indices.clamp(normalized(element(op.getIndices(), at), ids.getElementType(), size, isValid), size));
+    source.push_back(
+        indices.clamp(normalized(element(op.getIndices(), at), ids.getElementType(), size, isValid), size));
   }
   ArrayRef<Value> rest = all.drop_front(ids.getRank() - 1);
   source.append(rest.begin(), rest.end());
@@ -260,65 +281,14 @@ Value ElementEmitter::gatherNd(nn::GatherNdOp op, const Index &index) {
   return isValid ? missingUnless(isValid, value) : value;
 }
 
-// ---- accumulation ----------------------------------------------------------------------------------------------------
-
-namespace {
-/// How a reduction accumulates. Max and min of floats run on integers in the order of the floats, NaN beyond all: LLVM vectorizes that, and its own
-/// NaN-propagating maximum only sometimes. The map is its own inverse: negative numbers have all bits but the sign flipped.
-struct Accumulation {
-  ScalarBuilder s;
-  nn::ReduceKind kind;
-  Type type; ///< the elements', in registers
-  bool natural;
-
-  bool wantsMax() const { return kind == nn::ReduceKind::max; }
-  bool isOrdered() const { return isa<FloatType>(type) && (wantsMax() || kind == nn::ReduceKind::min); }
-  Type stateType() const { return isOrdered() ? IntegerType::get(type.getContext(), type.getIntOrFloatBitWidth()) : type; }
-
-  Value limit(Type integer, bool highest) {
-    unsigned width = integer.getIntOrFloatBitWidth();
-    APInt value = natural ? (highest ? APInt::getMaxValue(width) : APInt::getMinValue(width))
-                          : (highest ? APInt::getSignedMaxValue(width) : APInt::getSignedMinValue(width));
-    return s.whole(integer, value.getSExtValue());
-  }
-  Value flip(Value bits) {
-    Value sign = s.make<arith::ShRSIOp>(bits, s.whole(bits.getType(), bits.getType().getIntOrFloatBitWidth() - 1));
-    return s.make<arith::XOrIOp>(bits, s.make<arith::AndIOp>(sign, limit(bits.getType(), true)));
-  }
-  Value order(Value element) {
-    Value isNan = s.compare(arith::CmpFPredicate::UNO, element, element);
-    return s.select(isNan, limit(stateType(), wantsMax()), flip(s.bitcast(stateType(), element)));
-  }
-
-  Value start() {
-    if (kind == nn::ReduceKind::sum || kind == nn::ReduceKind::prod)
-      return s.constant(type, kind == nn::ReduceKind::prod);
-    const double infinity = std::numeric_limits<double>::infinity();
-    return isOrdered() ? order(s.constant(type, wantsMax() ? -infinity : infinity)) : limit(type, !wantsMax());
-  }
-  Value combine(Value state, Value element) {
-    // The one place where the order of operations is the compiler's.
-    ScalarBuilder free = s;
-    free.flags = arith::FastMathFlags::contract | arith::FastMathFlags::reassoc;
-    if (kind == nn::ReduceKind::sum)
-      return free.add(state, element);
-    if (kind == nn::ReduceKind::prod)
-      return free.mul(state, element);
-    if (isOrdered())
-      element = order(element);
-    bool isUnsigned = natural && !isOrdered();
-    if (wantsMax())
-      return isUnsigned ? s.make<arith::MaxUIOp>(state, element) : s.make<arith::MaxSIOp>(state, element);
-    return isUnsigned ? s.make<arith::MinUIOp>(state, element) : s.make<arith::MinSIOp>(state, element);
-  }
-  Value finish(Value state) { return isOrdered() ? s.bitcast(type, flip(state)) : state; }
-};
-} // namespace
+// ---- accumulation
+// ----------------------------------------------------------------------------------------------------
 
 Value ElementEmitter::reduce(nn::ReduceOp op, const Index &index) {
   auto type = nn::tensorType(op.getOperand());
   Accumulation sum{scalar, op.getKind(), registerType(type.getElementType()), isUnsigned(type.getElementType())};
-  std::function<Value(Index, ArrayRef<int64_t>, Value)> along = [&](Index at, ArrayRef<int64_t> axes, Value state) -> Value {
+  std::function<Value(Index, ArrayRef<int64_t>, Value)> along = [&](Index at, ArrayRef<int64_t> axes,
+                                                                    Value state) -> Value {
     if (axes.empty())
       return sum.combine(state, element(op.getOperand(), at));
     int64_t size = type.getDimSize(axes.front());
@@ -332,7 +302,8 @@ Value ElementEmitter::reduce(nn::ReduceOp op, const Index &index) {
   return scalar.round(sum.finish(along(index, op.getAxes(), sum.start())), type.getElementType());
 }
 
-/// The sum of a prefix or a suffix, from the start for every element: quadratic, for the short rows of positions that models have.
+/// The sum of a prefix or a suffix, from the start for every element: quadratic, for the short rows of positions that
+/// models have.
 Value ElementEmitter::cumsum(nn::CumsumOp op, const Index &index) {
   auto type = nn::tensorType(op.getOperand());
   Value zero = indices.constant(0), along = index[op.getAxis()], next = indices.add(along, indices.constant(1));
@@ -347,7 +318,8 @@ Value ElementEmitter::cumsum(nn::CumsumOp op, const Index &index) {
   return scalar.round(sum, type.getElementType());
 }
 
-// ---- what depends on the rank ----------------------------------------------------------------------------------------
+// ---- what depends on the rank
+// ----------------------------------------------------------------------------------------
 
 Value ElementEmitter::fillTail(dist::FillTailOp op, const Index &index) {
   Value value = element(op.getOperand(), index), isHeld;
@@ -361,7 +333,8 @@ Value ElementEmitter::fillTail(dist::FillTailOp op, const Index &index) {
   if (!isHeld)
     return value;
   Type elementType = nn::tensorType(op.getOperand()).getElementType();
-  Value fill = emitCast(scalar, scalar.constant(builder.getF64Type(), op.getValue().convertToDouble()), builder.getF64Type(), elementType);
+  Value fill = emitCast(scalar, scalar.constant(builder.getF64Type(), op.getValue().convertToDouble()),
+                        builder.getF64Type(), elementType);
   return scalar.select(isHeld, value, fill);
 }
 
@@ -372,7 +345,8 @@ Value ElementEmitter::slice(dist::SliceOp op, const Index &index) {
   Value position = indices.rem(indices.div(i, digit.stride), digit.box);
   position = indices.clamp(indices.add(position, scalarOf(digit.offset)), digit.fromBox);
   Index source = index;
-  source[digit.dim] = indices.add(indices.mul(indices.add(indices.mul(major, digit.fromBox), position), digit.stride), minor);
+  source[digit.dim] =
+      indices.add(indices.mul(indices.add(indices.mul(major, digit.fromBox), position), digit.stride), minor);
   return element(op.getOperand(), source);
 }
 

@@ -1,5 +1,6 @@
-// One element of any value of a region, pulled from the region's operands at an index. Pulling is right for every op at every index;
-// what has been computed at the same index in an enclosing loop is used again, which is how a row's reductions are done once.
+// One element of any value of a region, pulled from the region's operands at an index. Pulling is right for every op at
+// every index; what has been computed at the same index in an enclosing loop is used again, which is how a row's
+// reductions are done once.
 #pragma once
 
 #include "passes/Kernels/IndexMap.h"
@@ -10,14 +11,16 @@ namespace hpc::kernels {
 
 class ElementEmitter {
 public:
-  /// `buffers`: pointers of the region's block arguments; `scalars`: as collectScalars orders them; `entry`: the function's first block.
+  /// `buffers`: pointers of the region's block arguments; `scalars`: as collectScalars orders them; `entry`: the
+  /// function's first block.
   ElementEmitter(OpBuilder &builder, nn::FusedOp region, ValueRange buffers, ValueRange scalars, Block *entry);
 
   /// A register with the element of `tensor` at `index`.
   Value element(Value tensor, const Index &index);
   void store(Value element, Type elementType, Value buffer, Value linear);
 
-  /// for (i = begin; i < end; ++i) state = body(i, state); `state` may be null. Elements that the body computes are forgotten behind it.
+  /// for (i = begin; i < end; ++i) state = body(i, state); `state` may be null. Elements that the body computes are
+  /// forgotten behind it.
   Value loop(Value begin, Value end, Value state, function_ref<Value(Value, Value)> body);
 
   IndexBuilder &index() { return indices; }

@@ -32,7 +32,8 @@ struct EmitKernelsPass : impl::EmitKernelsBase<EmitKernelsPass> {
   using EmitKernelsBase::EmitKernelsBase;
 
   void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<arith::ArithDialect, math::MathDialect, scf::SCFDialect, cf::ControlFlowDialect, LLVM::LLVMDialect, func::FuncDialect>();
+    registry.insert<arith::ArithDialect, math::MathDialect, scf::SCFDialect, cf::ControlFlowDialect, LLVM::LLVMDialect,
+                    func::FuncDialect>();
   }
 
   void runOnOperation() override {
@@ -68,7 +69,8 @@ struct EmitKernelsPass : impl::EmitKernelsBase<EmitKernelsPass> {
     Builder b(&getContext());
     SmallVector<StringRef> features(code->cpuFeatures.begin(), code->cpuFeatures.end());
     auto type = RankedTensorType::get({int64_t(code->bytes.size())}, b.getI8Type());
-    module->setAttr("hpc.code", DenseElementsAttr::getFromRawBuffer(type, ArrayRef<char>(code->bytes.data(), code->bytes.size())));
+    module->setAttr("hpc.code",
+                    DenseElementsAttr::getFromRawBuffer(type, ArrayRef<char>(code->bytes.data(), code->bytes.size())));
     module->setAttr("hpc.cpu_features", b.getStrArrayAttr(features));
   }
 };

@@ -1,5 +1,6 @@
 // A matmul reads its operands transposed for free: transposes of the last two dims become its flags.
-// One that moves leading dims as well is split: what is left to copy keeps the last dim in place, so that rows move whole.
+// One that moves leading dims as well is split: what is left to copy keeps the last dim in place, so that rows move
+// whole.
 #include "passes/Kernels/Passes.h"
 
 namespace hpc {

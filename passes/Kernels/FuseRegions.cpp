@@ -38,7 +38,9 @@ std::string baseName(const FusionGroup &group, ArrayRef<Value> results) {
       name = composite.getValue().str();
   // Of several results the last stands for the region.
   ArrayRef<int64_t> shape = nn::shapeOf(results.back());
-  name += "_" + (shape.empty() ? "scalar" : llvm::join(llvm::map_range(shape, [](int64_t size) { return std::to_string(size); }), "x"));
+  name += "_" + (shape.empty()
+                     ? "scalar"
+                     : llvm::join(llvm::map_range(shape, [](int64_t size) { return std::to_string(size); }), "x"));
   return name;
 }
 

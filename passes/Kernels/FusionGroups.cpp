@@ -1,5 +1,6 @@
-// Greedy fusion. A union of two groups is legal when (1) its results fit one loop nest, (2) its reductions are done once per row or once per
-// result, (3) nothing expensive is pulled more often than it was computed before, (4) no path leaves it and comes back.
+// Greedy fusion. A union of two groups is legal when (1) its results fit one loop nest, (2) its reductions are done
+// once per row or once per result, (3) nothing expensive is pulled more often than it was computed before, (4) no path
+// leaves it and comes back.
 #include "passes/Kernels/FusionGroups.h"
 
 #include "passes/Kernels/ElementEmitter.h"
@@ -17,7 +18,8 @@ SmallVector<Value> FusionGroup::results() const {
   auto isRead = [&](Operation *user) {
     if (members.contains(user))
       return false;
-    return !llvm::is_contained(reshapes, user) || llvm::any_of(user->getUsers(), [&](Operation *next) { return !contains(next); });
+    return !llvm::is_contained(reshapes, user) ||
+           llvm::any_of(user->getUsers(), [&](Operation *next) { return !contains(next); });
   };
   for (Operation *op : ops)
     if (llvm::any_of(op->getUsers(), isRead))
@@ -80,7 +82,8 @@ private:
       return false;
     shape = *found;
     return llvm::all_of(reductions, [&](nn::ReduceOp op) {
-      return llvm::is_contained(shape.rowReductions, op) || nn::shapeOf(op.getResult()) == ArrayRef<int64_t>(shape.root);
+      return llvm::is_contained(shape.rowReductions, op) ||
+             nn::shapeOf(op.getResult()) == ArrayRef<int64_t>(shape.root);
     });
   }
 
@@ -101,7 +104,8 @@ private:
 
   /// A broadcast may repeat what is cheap, and what is there once per row.
   bool checkRepeats(Operation *op, Value operand) {
-    if (nn::tensorType(operand).getNumElements() >= nn::tensorType(op->getResult(0)).getNumElements() || shape.isRowShape(nn::shapeOf(operand)))
+    if (nn::tensorType(operand).getNumElements() >= nn::tensorType(op->getResult(0)).getNumElements() ||
+        shape.isRowShape(nn::shapeOf(operand)))
       return true;
     return !cone(operand).isExpensive && cone(operand).ops <= maxRepeatedOps;
   }

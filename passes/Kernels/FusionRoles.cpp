@@ -7,8 +7,8 @@
 namespace hpc::kernels {
 
 bool isExpensive(Operation *op) {
-  return isa<nn::ExpOp, nn::LogOp, nn::SqrtOp, nn::ReciprocalOp, nn::TanhOp, nn::ErfOp, nn::SinOp, nn::CosOp, nn::SigmoidOp, nn::DivOp, nn::ModOp,
-             nn::FmodOp, nn::PowOp, nn::GeluOp, nn::ReduceOp, nn::CumsumOp>(op);
+  return isa<nn::ExpOp, nn::LogOp, nn::SqrtOp, nn::ReciprocalOp, nn::TanhOp, nn::ErfOp, nn::SinOp, nn::CosOp,
+             nn::SigmoidOp, nn::DivOp, nn::ModOp, nn::FmodOp, nn::PowOp, nn::GeluOp, nn::ReduceOp, nn::CumsumOp>(op);
 }
 bool isMove(Operation *op) { return isa<nn::TransposeOp, nn::SliceOp, dist::SliceOp>(op); }
 
@@ -41,7 +41,9 @@ struct Classifier {
   FusionRoles &result;
   DenseSet<Operation *> free; ///< Cloned, and reads no data at all
 
-  FusionRole role(Value value) const { return value.getDefiningOp() ? result.of(value.getDefiningOp()) : FusionRole::Fixed; }
+  FusionRole role(Value value) const {
+    return value.getDefiningOp() ? result.of(value.getDefiningOp()) : FusionRole::Fixed;
+  }
   /// In memory before any region of this block runs, as far as fusion goes.
   bool isBuffer(Value value) const {
     while (role(value) == FusionRole::Alias)
@@ -55,7 +57,9 @@ struct Classifier {
       return FusionRole::Fixed;
     if (auto fill = dyn_cast<dist::FillTailOp>(op); fill && isExactExtent(fill))
       return FusionRole::Fixed;
-    if (!isExpensive(op) && llvm::all_of(op->getOperands(), [&](Value v) { return v.getDefiningOp() && free.contains(v.getDefiningOp()); })) {
+    if (!isExpensive(op) && llvm::all_of(op->getOperands(), [&](Value v) {
+          return v.getDefiningOp() && free.contains(v.getDefiningOp());
+        })) {
       free.insert(op);
       return FusionRole::Cloned;
     }
@@ -66,8 +70,10 @@ struct Classifier {
     if ((isMove(op) || isa<nn::BroadcastOp>(op)) && isClonable(op->getOperand(0)))
       return FusionRole::Cloned;
     // Cheap and read only in parts, as the bias of a fused q, k, v: each part computes its own.
-    bool readInParts = !op->use_empty() && llvm::all_of(op->getUsers(), [](Operation *user) { return isa<nn::SliceOp>(user); });
-    if (readInParts && hasScalarEmitter(op->getName()) && !isExpensive(op) && llvm::all_of(op->getOperands(), [&](Value v) { return isClonable(v); }))
+    bool readInParts =
+        !op->use_empty() && llvm::all_of(op->getUsers(), [](Operation *user) { return isa<nn::SliceOp>(user); });
+    if (readInParts && hasScalarEmitter(op->getName()) && !isExpensive(op) &&
+        llvm::all_of(op->getOperands(), [&](Value v) { return isClonable(v); }))
       return FusionRole::Cloned;
     return FusionRole::Grouped;
   }

@@ -7,9 +7,10 @@
 namespace hpc::kernels {
 
 enum class FusionRole {
-  Fixed,   ///< stays: library calls, parameters, collectives, transfers, terminators
-  Alias,   ///< a reshape: the same buffer under another shape, unless a region computes through it
-  Cloned,  ///< costs nothing to compute again: cloned into every region that reads it (constants, iotas, masks, views of buffers)
+  Fixed,  ///< stays: library calls, parameters, collectives, transfers, terminators
+  Alias,  ///< a reshape: the same buffer under another shape, unless a region computes through it
+  Cloned, ///< costs nothing to compute again: cloned into every region that reads it (constants, iotas, masks, views of
+          ///< buffers)
   Grouped, ///< computed once, in one region
 };
 
@@ -27,9 +28,11 @@ struct FusionRoles {
 
 /// More than a few instructions an element; never pulled several times if that can be helped.
 bool isExpensive(Operation *op);
-/// Moves elements, each at most once, and computes nothing: transpose, slice, dist.slice. (A reshape is an Alias, a broadcast repeats.)
+/// Moves elements, each at most once, and computes nothing: transpose, slice, dist.slice. (A reshape is an Alias, a
+/// broadcast repeats.)
 bool isMove(Operation *op);
-/// Whether the inner loop over a reshape's result runs through its operand without a division: [2, 66] -> [2, 33, 2] does, the inverse does not.
+/// Whether the inner loop over a reshape's result runs through its operand without a division: [2, 66] -> [2, 33, 2]
+/// does, the inverse does not.
 bool keepsRows(nn::ReshapeOp op);
 /// A fill_tail that lower turns into the exact contraction extents of the matmuls that read it.
 bool isExactExtent(dist::FillTailOp op);

@@ -90,7 +90,8 @@ Index IndexBuilder::reshape(ArrayRef<Value> index, ArrayRef<int64_t> to, ArrayRe
   Index source(from.size(), constant(0));
   if (llvm::is_contained(to, 0))
     return source;
-  // Walk both shapes from the left in runs of equal products: [4, 33, 40] and [132, 5, 8] have the runs (4, 33 | 132) and (40 | 5, 8).
+  // Walk both shapes from the left in runs of equal products: [4, 33, 40] and [132, 5, 8] have the runs (4, 33 | 132)
+  // and (40 | 5, 8).
   size_t i = 0, j = 0;
   while (i < to.size() || j < from.size()) {
     size_t firstTo = i, firstFrom = j;

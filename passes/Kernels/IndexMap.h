@@ -1,5 +1,6 @@
 // Views as index maps: which element of its operand an element of a view is.
-// Indices are i64 values in range (>= 0), one per dim; a dim of size 1 always has the index constant 0, so that equal positions are equal values.
+// Indices are i64 values in range (>= 0), one per dim; a dim of size 1 always has the index constant 0, so that equal
+// positions are equal values.
 #pragma once
 
 #include "compiler/Dialect/NN/NN.h"
@@ -26,7 +27,8 @@ public:
 
   Value linearize(ArrayRef<Value> index, ArrayRef<int64_t> shape);
   Index delinearize(Value linear, ArrayRef<int64_t> shape);
-  /// The index into `from` of element `index` of `to`, the same elements in row-major order. Dims that both shapes share pass unchanged.
+  /// The index into `from` of element `index` of `to`, the same elements in row-major order. Dims that both shapes
+  /// share pass unchanged.
   Index reshape(ArrayRef<Value> index, ArrayRef<int64_t> to, ArrayRef<int64_t> from);
   /// NumPy: dims align from the right, a dim of size 1 is always read at 0.
   Index broadcast(ArrayRef<Value> index, ArrayRef<int64_t> from);

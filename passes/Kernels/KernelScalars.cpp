@@ -6,7 +6,8 @@ namespace hpc::kernels {
 DictionaryAttr KernelScalar::toAttribute(MLIRContext *context) const {
   Builder b(context);
   auto dim = dist::ShardingAttr::get(context, dist::Sharding{{{subDim}}, {}});
-  return b.getDictionaryAttr({b.getNamedAttr("dim", dim), b.getNamedAttr("kind", b.getStringAttr(isExtent ? "extent" : "offset"))});
+  return b.getDictionaryAttr(
+      {b.getNamedAttr("dim", dim), b.getNamedAttr("kind", b.getStringAttr(isExtent ? "extent" : "offset"))});
 }
 
 SmallVector<PaddedDigit> paddedDigits(dist::FillTailOp op) {

@@ -1,5 +1,5 @@
-// The numbers that a kernel takes besides buffers: where this rank's part of a cut dim starts, and how much of it there is.
-// Both are functions of the rank's coordinate; `lower` turns each into a table.
+// The numbers that a kernel takes besides buffers: where this rank's part of a cut dim starts, and how much of it there
+// is. Both are functions of the rank's coordinate; `lower` turns each into a table.
 #pragma once
 
 #include "compiler/Dialect/Dist/Dist.h"
@@ -23,7 +23,8 @@ struct PaddedDigit {
 };
 SmallVector<PaddedDigit> paddedDigits(dist::FillTailOp op);
 
-/// How dist.slice moves the index of one dim: digit `(index / stride) % box` becomes digit + offset (at most `fromBox` - 1) of a box of fromBox.
+/// How dist.slice moves the index of one dim: digit `(index / stride) % box` becomes digit + offset (at most `fromBox`
+/// - 1) of a box of fromBox.
 struct SlicedDigit {
   int64_t dim, stride, box, fromBox;
   KernelScalar offset;

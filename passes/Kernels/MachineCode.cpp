@@ -5,6 +5,12 @@
 
 #include "compiler/Diagnostics.h"
 
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "mlir/Transforms/Passes.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
@@ -12,29 +18,28 @@
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Host.h"
-#include "mlir/Conversion/Passes.h"
-#include "mlir/Pass/PassManager.h"
-#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
-#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
-#include "mlir/Target/LLVMIR/Export.h"
-#include "mlir/Transforms/Passes.h"
 
 namespace hpc::kernels {
 
 ArrayRef<CpuFeature> knownCpuFeatures() {
-  static const CpuFeature features[] = {
-      {"sse3", "pni", true},          {"ssse3", "ssse3", true},       {"sse4.1", "sse4_1", true},     {"sse4.2", "sse4_2", true},
-      {"popcnt", "popcnt", true},     {"avx", "avx", true},           {"avx2", "avx2", true},         {"fma", "fma", true},
-      {"f16c", "f16c", true},         {"bmi", "bmi1", true},          {"bmi2", "bmi2", true},         {"lzcnt", "abm", true},
-      {"movbe", "movbe", true},       {"avx512f", "avx512f", false},  {"avx512cd", "avx512cd", false}, {"avx512bw", "avx512bw", false},
-      {"avx512dq", "avx512dq", false}, {"avx512vl", "avx512vl", false}};
+  static const CpuFeature features[] = {{"sse3", "pni", true},           {"ssse3", "ssse3", true},
+                                        {"sse4.1", "sse4_1", true},      {"sse4.2", "sse4_2", true},
+                                        {"popcnt", "popcnt", true},      {"avx", "avx", true},
+                                        {"avx2", "avx2", true},          {"fma", "fma", true},
+                                        {"f16c", "f16c", true},          {"bmi", "bmi1", true},
+                                        {"bmi2", "bmi2", true},          {"lzcnt", "abm", true},
+                                        {"movbe", "movbe", true},        {"avx512f", "avx512f", false},
+                                        {"avx512cd", "avx512cd", false}, {"avx512bw", "avx512bw", false},
+                                        {"avx512dq", "avx512dq", false}, {"avx512vl", "avx512vl", false}};
   return features;
 }
 
 namespace {
 using Bytes = SmallVector<char, 0>;
 
-InFlightDiagnostic fail(Location loc, const Twine &what) { return userError(loc, ErrorKind::Internal) << "kernels: " << what; }
+InFlightDiagnostic fail(Location loc, const Twine &what) {
+  return userError(loc, ErrorKind::Internal) << "kernels: " << what;
+}
 
 std::unique_ptr<llvm::TargetMachine> makeTarget(StringRef cpu, std::vector<std::string> &cpuFeatures, Location loc) {
   LLVMInitializeX86TargetInfo();
@@ -60,8 +65,9 @@ std::unique_ptr<llvm::TargetMachine> makeTarget(StringRef cpu, std::vector<std::
     fail(loc, "LLVM has no x86-64 back end: " + error);
     return nullptr;
   }
-  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
-      triple, "x86-64", list, llvm::TargetOptions(), llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(triple, "x86-64", list, llvm::TargetOptions(),
+                                                                          llvm::Reloc::PIC_, std::nullopt,
+                                                                          llvm::CodeGenOptLevel::Aggressive));
 }
 
 /// scf, arith, math and func become the llvm dialect.

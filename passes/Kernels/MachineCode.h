@@ -19,8 +19,8 @@ struct MachineCode {
   std::vector<std::string> cpuFeatures; ///< names as in /proc/cpuinfo
 };
 
-/// Compiles all functions of `kernels` (consumed) for "host" or "x86-64-v3". The same functions give the same bytes. Fails with a
-/// diagnostic at `loc`.
+/// Compiles all functions of `kernels` (consumed) for "host" or "x86-64-v3". The same functions give the same bytes.
+/// Fails with a diagnostic at `loc`.
 FailureOr<MachineCode> compileKernels(ModuleOp kernels, StringRef cpu, Location loc);
 
 } // namespace hpc::kernels

@@ -1,5 +1,6 @@
-// Collectives that gather, scatter or exchange parts of a box become raw collectives on contiguous blocks, with nn views round them.
-// A part is always one sub-dim, so every view is: see the box by its sub-dims, move the dim of ranks next to the sub-dim, merge.
+// Collectives that gather, scatter or exchange parts of a box become raw collectives on contiguous blocks, with nn
+// views round them. A part is always one sub-dim, so every view is: see the box by its sub-dims, move the dim of ranks
+// next to the sub-dim, merge.
 #include "compiler/Diagnostics.h"
 #include "passes/Kernels/Passes.h"
 
@@ -29,12 +30,14 @@ struct SubDims {
 /// Builds views of one collective, all with its location.
 class Views {
 public:
-  Views(OpBuilder &builder, Location location, Type elementType) : builder(builder), location(location), elementType(elementType) {}
+  Views(OpBuilder &builder, Location location, Type elementType)
+      : builder(builder), location(location), elementType(elementType) {}
 
   RankedTensorType type(ArrayRef<int64_t> shape) const { return RankedTensorType::get(shape, elementType); }
 
   Value reshape(Value value, ArrayRef<int64_t> shape) {
-    return nn::shapeOf(value) == shape ? value : nn::ReshapeOp::create(builder, location, type(shape), value).getResult();
+    return nn::shapeOf(value) == shape ? value
+                                       : nn::ReshapeOp::create(builder, location, type(shape), value).getResult();
   }
   /// The dim `from` becomes dim `to`; a reshape when nothing changes places.
   Value move(Value value, int64_t from, int64_t to) {
@@ -108,11 +111,14 @@ template <typename Op> struct Packing {
   SubDims before, after;
 
   explicit Packing(Op op)
-      : op(op), builder(op), mesh(dist::meshOf(op)), views(builder, op.getLoc(), nn::tensorType(op.getResult()).getElementType()),
-        ranks(mesh.size(op.getAxis().str())), before(op.getBefore().getValue(), mesh), after(op.getAfter().getValue(), mesh) {}
+      : op(op), builder(op), mesh(dist::meshOf(op)),
+        views(builder, op.getLoc(), nn::tensorType(op.getResult()).getElementType()),
+        ranks(mesh.size(op.getAxis().str())), before(op.getBefore().getValue(), mesh),
+        after(op.getAfter().getValue(), mesh) {}
 
   template <typename Raw> Value collective(Value blocks, ArrayRef<int64_t> shape) {
-    return Raw::create(builder, op.getLoc(), views.type(shape), blocks, op.getAxisAttr(), op.getCauseAttr(), op.getAvoidAttr());
+    return Raw::create(builder, op.getLoc(), views.type(shape), blocks, op.getAxisAttr(), op.getCauseAttr(),
+                       op.getAvoidAttr());
   }
   void finish(Value value) {
     auto type = cast<RankedTensorType>(op.getResult().getType());
@@ -146,7 +152,8 @@ void pack(dist::ReduceScatterOp op) {
 
 void pack(dist::AllToAllOp op) {
   Packing<dist::AllToAllOp> p(op);
-  int64_t from = p.before.position(op.getFromDim(), op.getFromSub()), to = p.after.position(op.getToDim(), op.getToSub());
+  int64_t from = p.before.position(op.getFromDim(), op.getFromSub()),
+          to = p.after.position(op.getToDim(), op.getToSub());
   Value box = p.views.reshape(op.getOperand(), p.before.sizes);
   Value blocks = p.views.splitOff(box, to, p.ranks, p.after.sizes[to]);
   blocks = p.collective<dist::RawAllToAllOp>(blocks, nn::shapeOf(blocks));
@@ -159,8 +166,8 @@ LogicalResult checkSubDims(Operation *op, dist::ShardingAttr before, dist::Shard
   const dist::Sharding &from = before.getValue(), &to = after.getValue();
   for (auto [a, b] : llvm::zip_equal(from.dims, to.dims))
     if (!llvm::equal(a, b, [](const dist::SubDim &x, const dist::SubDim &y) { return x.size == y.size; }))
-      return userError(op, ErrorKind::Internal) << "the sub-dims of " << dist::toString(from) << " and " << dist::toString(to)
-                                                << " differ; split both alike";
+      return userError(op, ErrorKind::Internal) << "the sub-dims of " << dist::toString(from) << " and "
+                                                << dist::toString(to) << " differ; split both alike";
   return success();
 }
 
@@ -172,13 +179,14 @@ struct PackCollectivesPass : impl::PackCollectivesBase<PackCollectivesPass> {
         collectives.push_back(op);
     });
     for (Operation *op : collectives) {
-      LogicalResult packed = TypeSwitch<Operation *, LogicalResult>(op)
-                                 .Case<dist::AllGatherOp, dist::ReduceScatterOp, dist::AllToAllOp>([](auto op) {
-                                   if (failed(checkSubDims(op, op.getBefore(), op.getAfter())))
-                                     return failure();
-                                   pack(op);
-                                   return success();
-                                 });
+      LogicalResult packed =
+          TypeSwitch<Operation *, LogicalResult>(op).Case<dist::AllGatherOp, dist::ReduceScatterOp, dist::AllToAllOp>(
+              [](auto op) {
+                if (failed(checkSubDims(op, op.getBefore(), op.getAfter())))
+                  return failure();
+                pack(op);
+                return success();
+              });
       if (failed(packed))
         return signalPassFailure();
     }

@@ -1,5 +1,6 @@
 // The loops of a region: rows, then per row its reductions, then one loop over the last dim for all results.
-// Two functions: the exported one unpacks the argument array, so that the inner one can promise that no result overlaps another argument.
+// Two functions: the exported one unpacks the argument array, so that the inner one can promise that no result overlaps
+// another argument.
 #include "passes/Kernels/RegionEmitter.h"
 
 #include "compiler/Diagnostics.h"
@@ -14,11 +15,13 @@ namespace hpc::kernels {
 static LogicalResult checkOps(nn::FusedOp region) {
   for (Operation &op : region.getBody().front().without_terminator()) {
     if (!hasElementEmitter(op.getName()))
-      return userError(&op, ErrorKind::Internal) << op.getName() << " in region '" << region.getSymbol()
-                                                 << "' has no code; add it to passes/Kernels/ScalarEmitter.cpp or ElementEmitter.cpp";
+      return userError(&op, ErrorKind::Internal)
+             << op.getName() << " in region '" << region.getSymbol()
+             << "' has no code; add it to passes/Kernels/ScalarEmitter.cpp or ElementEmitter.cpp";
     for (Value value : op.getResults())
       if (!findDType(value.getType()))
-        return userError(&op, ErrorKind::Unsupported) << "element type of " << value.getType() << " has no generated code";
+        return userError(&op, ErrorKind::Unsupported)
+               << "element type of " << value.getType() << " has no generated code";
     if (auto constant = dyn_cast<nn::ConstantOp>(op); constant && !isa<DenseElementsAttr>(constant.getValue()))
       return userError(&op, ErrorKind::Internal) << "a constant in region '" << region.getSymbol() << "' must be dense";
   }
@@ -30,7 +33,8 @@ static void emitRows(OpBuilder &builder, nn::FusedOp region, const RegionShape &
   Block *entry = &function.getBody().front();
   size_t numOperands = region.getNumOperands(), numResults = region.getNumResults();
   ValueRange arguments(entry->getArguments());
-  ValueRange buffers = arguments.take_front(numOperands), outputs = arguments.drop_front(numOperands).take_front(numResults);
+  ValueRange buffers = arguments.take_front(numOperands),
+             outputs = arguments.drop_front(numOperands).take_front(numResults);
   ValueRange scalars = arguments.drop_front(numOperands + numResults).drop_back(2);
   Value begin = arguments.drop_back().back(), end = arguments.back();
   ElementEmitter emitter(builder, region, buffers, scalars, entry);
@@ -67,8 +71,8 @@ static void emitRows(OpBuilder &builder, nn::FusedOp region, const RegionShape &
 LogicalResult emitRegion(nn::FusedOp region, ModuleOp kernels) {
   std::optional<RegionShape> shape = findRegionShape(region);
   if (!shape)
-    return userError(region, ErrorKind::Internal) << "results of region '" << region.getSymbol()
-                                                  << "' have no common root shape; split the region";
+    return userError(region, ErrorKind::Internal)
+           << "results of region '" << region.getSymbol() << "' have no common root shape; split the region";
   if (failed(checkOps(region)))
     return failure();
 
@@ -80,7 +84,8 @@ LogicalResult emitRegion(nn::FusedOp region, ModuleOp kernels) {
   SmallVector<Type> innerTypes(numBuffers, pointer);
   innerTypes.append(numScalars + 2, i64);
   builder.setInsertionPointToEnd(kernels.getBody());
-  auto inner = func::FuncOp::create(builder, loc, (region.getSymbol() + ".rows").str(), builder.getFunctionType(innerTypes, {}));
+  auto inner =
+      func::FuncOp::create(builder, loc, (region.getSymbol() + ".rows").str(), builder.getFunctionType(innerTypes, {}));
   inner.setPrivate();
   inner->setAttr("llvm.linkage", LLVM::LinkageAttr::get(builder.getContext(), LLVM::Linkage::Internal));
   for (size_t i = 0; i < numBuffers; ++i)
@@ -90,7 +95,8 @@ LogicalResult emitRegion(nn::FusedOp region, ModuleOp kernels) {
   func::ReturnOp::create(builder, loc);
 
   builder.setInsertionPointToEnd(kernels.getBody());
-  auto outer = func::FuncOp::create(builder, loc, region.getSymbol(), builder.getFunctionType({pointer, pointer, i64, i64}, {}));
+  auto outer =
+      func::FuncOp::create(builder, loc, region.getSymbol(), builder.getFunctionType({pointer, pointer, i64, i64}, {}));
   Block *entry = outer.addEntryBlock();
   builder.setInsertionPointToStart(entry);
   SmallVector<Value> arguments;

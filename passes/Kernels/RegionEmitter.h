@@ -5,7 +5,8 @@
 
 namespace hpc::kernels {
 
-/// Adds `void symbol(ptr args, ptr scalars, i64 begin, i64 end)` to `kernels`. Fails with a diagnostic at the region when an op in it has no code.
+/// Adds `void symbol(ptr args, ptr scalars, i64 begin, i64 end)` to `kernels`. Fails with a diagnostic at the region
+/// when an op in it has no code.
 LogicalResult emitRegion(nn::FusedOp region, ModuleOp kernels);
 
 } // namespace hpc::kernels

@@ -1,4 +1,5 @@
-// Finding the root shape of a region: the operand shape of its row reductions where it has some, else its results' common shape.
+// Finding the root shape of a region: the operand shape of its row reductions where it has some, else its results'
+// common shape.
 #include "passes/Kernels/RegionShape.h"
 
 #include "mlir/IR/OperationSupport.h"
@@ -50,7 +51,8 @@ std::optional<RegionShape> findRegionShape(nn::FusedOp region) {
 bool areEqual(nn::FusedOp a, nn::FusedOp b) {
   return a->getOperandTypes() == b->getOperandTypes() && a->getResultTypes() == b->getResultTypes() &&
          OperationEquivalence::isRegionEquivalentTo(&a.getBody(), &b.getBody(),
-                                                    OperationEquivalence::IgnoreLocations | OperationEquivalence::IgnoreDiscardableAttrs);
+                                                    OperationEquivalence::IgnoreLocations |
+                                                        OperationEquivalence::IgnoreDiscardableAttrs);
 }
 
 } // namespace hpc::kernels

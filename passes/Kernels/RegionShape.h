@@ -1,4 +1,5 @@
-// The loop nest of a region: rows (all dims of the root shape but the last), and the reductions that are done once per row.
+// The loop nest of a region: rows (all dims of the root shape but the last), and the reductions that are done once per
+// row.
 #pragma once
 
 #include "compiler/Dialect/NN/NN.h"
@@ -24,13 +25,14 @@ struct RegionShape {
 /// A reduction over the last dim alone.
 bool reducesLastDim(nn::ReduceOp op);
 
-/// The loop nest that computes `results` in one go, given the reductions among their producers; nothing when no nest does:
-/// every result must have the root shape or its row shape.
+/// The loop nest that computes `results` in one go, given the reductions among their producers; nothing when no nest
+/// does: every result must have the root shape or its row shape.
 std::optional<RegionShape> findRegionShape(ArrayRef<Value> results, ArrayRef<nn::ReduceOp> reductions);
 /// Of an existing region.
 std::optional<RegionShape> findRegionShape(nn::FusedOp region);
 
-/// Whether two regions compute the same on the same types, whatever their symbols, locations and marks (hpc.id): then one kernel serves both.
+/// Whether two regions compute the same on the same types, whatever their symbols, locations and marks (hpc.id): then
+/// one kernel serves both.
 bool areEqual(nn::FusedOp a, nn::FusedOp b);
 
 } // namespace hpc::kernels

@@ -1,5 +1,6 @@
-// Scalar arithmetic in generated kernels, under the numerics policy: `contract` everywhere, `reassoc` only while accumulating.
-// A register holds an element's own type, integers signless, but f32 for f16 and bf16 (load widens, round() after every op narrows).
+// Scalar arithmetic in generated kernels, under the numerics policy: `contract` everywhere, `reassoc` only while
+// accumulating. A register holds an element's own type, integers signless, but f32 for f16 and bf16 (load widens,
+// round() after every op narrows).
 #pragma once
 
 #include "compiler/MLIR.h"
@@ -35,7 +36,8 @@ public:
     return whole(type, int64_t(value));
   }
   Value whole(Type type, int64_t value) {
-    return arith::ConstantOp::create(builder, loc, IntegerAttr::get(type, APInt(type.getIntOrFloatBitWidth(), uint64_t(value), false, true)));
+    return arith::ConstantOp::create(
+        builder, loc, IntegerAttr::get(type, APInt(type.getIntOrFloatBitWidth(), uint64_t(value), false, true)));
   }
   Value like(Value a, double value) { return constant(a.getType(), value); }
 
@@ -46,18 +48,25 @@ public:
   Value fma(Value a, Value b, Value c) { return make<math::FmaOp>(a, b, c); }
   Value negReal(Value a) { return make<arith::NegFOp>(a); }
 
-  Value compare(arith::CmpFPredicate predicate, Value a, Value b) { return arith::CmpFOp::create(builder, loc, predicate, a, b); }
-  Value compare(arith::CmpIPredicate predicate, Value a, Value b) { return arith::CmpIOp::create(builder, loc, predicate, a, b); }
+  Value compare(arith::CmpFPredicate predicate, Value a, Value b) {
+    return arith::CmpFOp::create(builder, loc, predicate, a, b);
+  }
+  Value compare(arith::CmpIPredicate predicate, Value a, Value b) {
+    return arith::CmpIOp::create(builder, loc, predicate, a, b);
+  }
   Value select(Value condition, Value a, Value b) { return arith::SelectOp::create(builder, loc, condition, a, b); }
   Value bitcast(Type type, Value a) { return arith::BitcastOp::create(builder, loc, type, a); }
 
   /// Any op whose result type follows from its operands.
-  template <typename Op, typename... Values> Value make(Values... values) { return Op::create(builder, loc, values...).getResult(); }
+  template <typename Op, typename... Values> Value make(Values... values) {
+    return Op::create(builder, loc, values...).getResult();
+  }
   template <typename Op> Value real(Value a, Value b) {
     return Op::create(builder, loc, a, b, arith::FastMathFlagsAttr::get(builder.getContext(), flags)).getResult();
   }
 
-  /// f32 to the 16 bits of f16 or bf16 in memory, to nearest even. bf16 by hand: its instruction is rare, its library function missing.
+  /// f32 to the 16 bits of f16 or bf16 in memory, to nearest even. bf16 by hand: its instruction is rare, its library
+  /// function missing.
   Value narrow(Value a, Type elementType) {
     Type i16 = builder.getI16Type(), i32 = builder.getI32Type();
     if (elementType.isF16())

@@ -17,7 +17,8 @@ using S = ScalarBuilder &;
 Value isZero(S s, Value a) { return s.compare(CmpIPredicate::eq, a, s.whole(a.getType(), 0)); }
 Value isNan(S s, Value a) { return s.compare(CmpFPredicate::UNO, a, a); }
 Value isNegative(S s, Value a) {
-  return ScalarBuilder::isReal(a) ? s.compare(CmpFPredicate::OLT, a, s.like(a, 0)) : s.compare(CmpIPredicate::slt, a, s.like(a, 0));
+  return ScalarBuilder::isReal(a) ? s.compare(CmpFPredicate::OLT, a, s.like(a, 0))
+                                  : s.compare(CmpIPredicate::slt, a, s.like(a, 0));
 }
 Value negate(S s, Value a) { return ScalarBuilder::isReal(a) ? s.negReal(a) : s.sub(s.like(a, 0), a); }
 Value never(S s) { return s.whole(s.builder.getI1Type(), 0); }
@@ -28,7 +29,8 @@ Value absolute(S s, Value a, bool natural) {
   return natural ? a : s.select(isNegative(s, a), negate(s, a), a);
 }
 
-/// Truncating division or remainder of integers. The divisors that trap (0, and -1 under the lowest number) never reach the instruction.
+/// Truncating division or remainder of integers. The divisors that trap (0, and -1 under the lowest number) never reach
+/// the instruction.
 Value divide(S s, Value a, Value b, bool natural, bool wantsRemainder) {
   Value zero = s.like(a, 0), one = s.like(a, 1);
   Value isBad = isZero(s, b);
@@ -71,14 +73,14 @@ Value integerPower(S s, Value base, Value exponent, bool naturalBase, bool natur
   };
   Value a = widen(base, naturalBase), n = widen(exponent, naturalExponent);
   Value zero = s.whole(i64, 0), one = s.whole(i64, 1);
-  auto loop = scf::ForOp::create(
-      s.builder, s.loc, zero, s.whole(i64, 64), one, ValueRange{one, a, n},
-      [&](OpBuilder &, Location, Value, ValueRange state) {
-        Value isOdd = s.compare(CmpIPredicate::ne, s.make<arith::AndIOp>(state[2], one), zero);
-        Value product = s.select(isOdd, s.mul(state[0], state[1]), state[0]);
-        Value next = s.make<arith::ShRUIOp>(state[2], one);
-        scf::YieldOp::create(s.builder, s.loc, ValueRange{product, s.mul(state[1], state[1]), next});
-      });
+  auto loop =
+      scf::ForOp::create(s.builder, s.loc, zero, s.whole(i64, 64), one, ValueRange{one, a, n},
+                         [&](OpBuilder &, Location, Value, ValueRange state) {
+                           Value isOdd = s.compare(CmpIPredicate::ne, s.make<arith::AndIOp>(state[2], one), zero);
+                           Value product = s.select(isOdd, s.mul(state[0], state[1]), state[0]);
+                           Value next = s.make<arith::ShRUIOp>(state[2], one);
+                           scf::YieldOp::create(s.builder, s.loc, ValueRange{product, s.mul(state[1], state[1]), next});
+                         });
   Value result = loop.getResult(0);
   if (!naturalExponent) {
     Value isOdd = s.compare(CmpIPredicate::ne, s.make<arith::AndIOp>(n, one), zero);
@@ -105,7 +107,8 @@ Value power(S s, nn::PowOp op, Value base, Value exponent) {
       return small == 2 ? s.mul(base, base) : s.mul(s.mul(base, base), base);
   }
   // f32 would round an integer exponent, and with it its parity.
-  Type f64 = s.builder.getF64Type(), common = realBase && realExponent && !exponent.getType().isF64() ? base.getType() : f64;
+  Type f64 = s.builder.getF64Type(),
+       common = realBase && realExponent && !exponent.getType().isF64() ? base.getType() : f64;
   Value result = s.make<math::PowFOp>(emitCast(s, base, baseType, common), emitCast(s, exponent, exponentType, common));
   return emitCast(s, result, common, baseType);
 }
@@ -164,10 +167,13 @@ Value compare(S s, nn::ComparePredicate predicate, Value a, Value b, bool natura
 /// Float to integer: toward zero, saturating, NaN is 0. Whatever the conversion gives out of range is never selected.
 Value toInteger(S s, Value a, Type type, bool natural) {
   unsigned width = type.getIntOrFloatBitWidth();
-  Value lowest = s.like(a, natural ? 0.0 : -std::ldexp(1.0, int(width) - 1)), above = s.like(a, std::ldexp(1.0, int(width) - !natural));
+  Value lowest = s.like(a, natural ? 0.0 : -std::ldexp(1.0, int(width) - 1)),
+        above = s.like(a, std::ldexp(1.0, int(width) - !natural));
   APInt max = natural ? APInt::getMaxValue(width) : APInt::getSignedMaxValue(width);
   APInt min = natural ? APInt::getMinValue(width) : APInt::getSignedMinValue(width);
-  auto limit = [&](const APInt &value) -> Value { return arith::ConstantOp::create(s.builder, s.loc, IntegerAttr::get(type, value)); };
+  auto limit = [&](const APInt &value) -> Value {
+    return arith::ConstantOp::create(s.builder, s.loc, IntegerAttr::get(type, value));
+  };
   Value converted = natural ? arith::FPToUIOp::create(s.builder, s.loc, type, a).getResult()
                             : arith::FPToSIOp::create(s.builder, s.loc, type, a).getResult();
   converted = s.select(s.compare(CmpFPredicate::OLE, a, lowest), limit(min), converted);
@@ -189,17 +195,20 @@ Value emitCast(ScalarBuilder &s, Value a, Type from, Type to) {
   OpBuilder &b = s.builder;
   bool natural = isUnsigned(from);
   if (to.isInteger(1) && a.getType() != type)
-    return ScalarBuilder::isReal(a) ? s.compare(CmpFPredicate::UNE, a, s.like(a, 0)) : s.compare(CmpIPredicate::ne, a, s.like(a, 0));
+    return ScalarBuilder::isReal(a) ? s.compare(CmpFPredicate::UNE, a, s.like(a, 0))
+                                    : s.compare(CmpIPredicate::ne, a, s.like(a, 0));
   if (ScalarBuilder::isReal(a) && isa<FloatType>(type)) {
     if (a.getType() != type)
-      a = type.isF64() ? arith::ExtFOp::create(b, s.loc, type, a).getResult() : arith::TruncFOp::create(b, s.loc, type, a).getResult();
+      a = type.isF64() ? arith::ExtFOp::create(b, s.loc, type, a).getResult()
+                       : arith::TruncFOp::create(b, s.loc, type, a).getResult();
     return s.round(a, to);
   }
   if (ScalarBuilder::isReal(a))
     return toInteger(s, a, type, isUnsigned(to));
   if (isa<FloatType>(type)) {
     Type wide = to == type ? type : Type(b.getF64Type());
-    Value converted = natural ? arith::UIToFPOp::create(b, s.loc, wide, a).getResult() : arith::SIToFPOp::create(b, s.loc, wide, a).getResult();
+    Value converted = natural ? arith::UIToFPOp::create(b, s.loc, wide, a).getResult()
+                              : arith::SIToFPOp::create(b, s.loc, wide, a).getResult();
     return wide == type ? converted : emitCast(s, converted, wide, to);
   }
   unsigned fromWidth = a.getType().getIntOrFloatBitWidth(), toWidth = type.getIntOrFloatBitWidth();
@@ -207,18 +216,18 @@ Value emitCast(ScalarBuilder &s, Value a, Type from, Type to) {
     return a;
   if (fromWidth > toWidth)
     return arith::TruncIOp::create(b, s.loc, type, a);
-  return natural ? arith::ExtUIOp::create(b, s.loc, type, a).getResult() : arith::ExtSIOp::create(b, s.loc, type, a).getResult();
+  return natural ? arith::ExtUIOp::create(b, s.loc, type, a).getResult()
+                 : arith::ExtSIOp::create(b, s.loc, type, a).getResult();
 }
 
-// ---- the table -------------------------------------------------------------------------------------------------------
+// ---- the table
+// -------------------------------------------------------------------------------------------------------
 
-#define LINE(Op, expression)                                                                                                       \
-  {                                                                                                                                \
-    nn::Op::getOperationName(), [](S s, const Arguments &x) -> Value {                                                             \
-      [[maybe_unused]] Value a = x.operands[0], b = x.operands.size() > 1 ? x.operands[1] : Value();                               \
-      return expression;                                                                                                           \
-    }                                                                                                                              \
-  }
+#define LINE(Op, expression)                                                                                           \
+  {nn::Op::getOperationName(), [](S s, const Arguments &x) -> Value {                                                  \
+     [[maybe_unused]] Value a = x.operands[0], b = x.operands.size() > 1 ? x.operands[1] : Value();                    \
+     return expression;                                                                                                \
+   }}
 
 static const llvm::StringMap<Emit> &table() {
   // clang-format off
@@ -266,7 +275,8 @@ static const llvm::StringMap<Emit> &table() {
 bool hasScalarEmitter(OperationName name) { return table().contains(name.getStringRef()); }
 
 Value emitScalar(ScalarBuilder &s, Operation *op, ArrayRef<Value> operands) {
-  Value result = table().lookup(op->getName().getStringRef())(s, {op, operands, isUnsigned(getElementTypeOrSelf(op->getOperand(0)))});
+  Value result = table().lookup(op->getName().getStringRef())(
+      s, {op, operands, isUnsigned(getElementTypeOrSelf(op->getOperand(0)))});
   return s.round(result, getElementTypeOrSelf(op->getResult(0)));
 }
 

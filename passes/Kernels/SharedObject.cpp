@@ -14,7 +14,8 @@ LLD_HAS_DRIVER(elf)
 namespace hpc::kernels {
 
 namespace {
-/// lld resets every option of llvm::cl that has been given, as if it owned the process. While this lives, none can be found.
+/// lld resets every option of llvm::cl that has been given, as if it owned the process. While this lives, none can be
+/// found.
 class KeptOptions {
 public:
   KeptOptions() {
@@ -66,13 +67,15 @@ FailureOr<std::string> linkSharedObject(ArrayRef<char> object, Location loc) {
     file.write(object.data(), object.size());
     file.close();
     if (error || file.has_error())
-      return userError(loc, ErrorKind::Io) << "kernels: cannot write " << input << ": " << (error ? error : file.error()).message();
+      return userError(loc, ErrorKind::Io)
+             << "kernels: cannot write " << input << ": " << (error ? error : file.error()).message();
   }
   std::string messages;
   llvm::raw_string_ostream stream(messages);
   // libm's functions stay undefined: the process that loads the object has them.
-  const char *arguments[] = {"ld.lld",        "-shared", "--strip-all", "--build-id=none", "--hash-style=gnu", "--threads=1", "-z",
-                             "noexecstack",   "-o",      output.c_str(), input.c_str()};
+  const char *arguments[] = {
+      "ld.lld", "-shared",     "--strip-all", "--build-id=none", "--hash-style=gnu", "--threads=1",
+      "-z",     "noexecstack", "-o",          output.c_str(),    input.c_str()};
   KeptOptions options;
   lld::Result result = lld::lldMain(arguments, stream, stream, {{lld::Gnu, &lld::elf::link}});
   if (result.retCode != 0 || !result.canRunAgain)

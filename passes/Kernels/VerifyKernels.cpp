@@ -1,4 +1,5 @@
-// What phase kernels promises to lower: nothing computes outside matmuls, collectives, transfers and regions that have code.
+// What phase kernels promises to lower: nothing computes outside matmuls, collectives, transfers and regions that have
+// code.
 #include "compiler/Diagnostics.h"
 #include "compiler/Location.h"
 #include "passes/Kernels/Passes.h"
@@ -18,17 +19,20 @@ LogicalResult verifyOp(Operation *op, bool hasCode) {
   if (isa<dist::FillTailOp>(op)) {
     for (Operation *user : op->getUsers())
       if (!isa<nn::MatmulOp>(user))
-        return userError(op, ErrorKind::Internal) << "dist.fill_tail of '" << nodeName(op->getLoc()) << "' is read by " << user->getName()
-                                                  << ", only a matmul can leave out a tail; run hpc-fuse-regions";
+        return userError(op, ErrorKind::Internal)
+               << "dist.fill_tail of '" << nodeName(op->getLoc()) << "' is read by " << user->getName()
+               << ", only a matmul can leave out a tail; run hpc-fuse-regions";
     return success();
   }
   if (auto region = dyn_cast<nn::FusedOp>(op)) {
     if (!op->hasAttr("rows") || !op->hasAttr("scalars") || !hasCode)
-      return userError(op, ErrorKind::Internal) << "region '" << region.getSymbol() << "' has no code; run hpc-emit-kernels";
+      return userError(op, ErrorKind::Internal)
+             << "region '" << region.getSymbol() << "' has no code; run hpc-emit-kernels";
     return success();
   }
-  return userError(op, ErrorKind::Internal) << op->getName() << " of '" << nodeName(op->getLoc())
-                                            << "' is neither a library call nor in a fused region; run hpc-fuse-regions";
+  return userError(op, ErrorKind::Internal)
+         << op->getName() << " of '" << nodeName(op->getLoc())
+         << "' is neither a library call nor in a fused region; run hpc-fuse-regions";
 }
 
 struct VerifyKernelsPass : impl::VerifyKernelsBase<VerifyKernelsPass> {

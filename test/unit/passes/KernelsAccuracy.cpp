@@ -1,6 +1,6 @@
-// Errors of the generated exp, tanh and erf in ulp of f32 against libm in double precision, over every exponent with many mantissas.
-// The bounds are those that passes/Kernels/Approximations.cpp states.
-#include "KernelsHarness.h"
+// Errors of the generated exp, tanh and erf in ulp of f32 against libm in double precision, over every exponent with
+// many mantissas. The bounds are those that passes/Kernels/Approximations.cpp states.
+#include "test/unit/passes/KernelsHarness.h"
 
 namespace hpc::test {
 namespace {
@@ -25,7 +25,8 @@ Tensor sampledFloats() {
 struct Accuracy : KernelTest {
   void measure(const std::string &op, double (*exact)(double), double bound) {
     std::string type = "tensor<512x1024xf32>";
-    parse("func.func @main(%x: " + type + ") -> " + type + " {\n  %r = nn." + op + " %x : " + type + " -> " + type + "\n  return %r : " + type + "\n}");
+    parse("func.func @main(%x: " + type + ") -> " + type + " {\n  %r = nn." + op + " %x : " + type + " -> " + type +
+          "\n  return %r : " + type + "\n}");
     runPasses();
     LoadedCode code(*module);
     Tensor x = sampledFloats(), actual;
@@ -35,7 +36,8 @@ struct Accuracy : KernelTest {
       double expected = exact(x.floats[i]);
       float rounded = float(expected);
       if (std::isnan(expected) || std::isinf(rounded)) {
-        EXPECT_TRUE(std::isnan(expected) ? std::isnan(actual.floats[i]) : actual.floats[i] == double(rounded) || expected < 3.5e38)
+        EXPECT_TRUE(std::isnan(expected) ? std::isnan(actual.floats[i])
+                                         : actual.floats[i] == double(rounded) || expected < 3.5e38)
             << op << "(" << x.floats[i] << ") = " << actual.floats[i];
         continue;
       }
@@ -49,10 +51,18 @@ struct Accuracy : KernelTest {
   }
 };
 
-TEST_F(Accuracy, Exp) { measure("exp", [](double x) { return std::exp(x); }, 0.9); }
-TEST_F(Accuracy, Tanh) { measure("tanh", [](double x) { return std::tanh(x); }, 1.5); }
-TEST_F(Accuracy, Erf) { measure("erf", [](double x) { return std::erf(x); }, 1.0); }
-TEST_F(Accuracy, Sigmoid) { measure("sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); }, 3.0); }
+TEST_F(Accuracy, Exp) {
+  measure("exp", [](double x) { return std::exp(x); }, 0.9);
+}
+TEST_F(Accuracy, Tanh) {
+  measure("tanh", [](double x) { return std::tanh(x); }, 1.5);
+}
+TEST_F(Accuracy, Erf) {
+  measure("erf", [](double x) { return std::erf(x); }, 1.0);
+}
+TEST_F(Accuracy, Sigmoid) {
+  measure("sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); }, 3.0);
+}
 
 } // namespace
 } // namespace hpc::test

@@ -1,5 +1,6 @@
-// Every elementwise op on every element type, on all pairs of awkward values, against the interpreter; and the tables that an op may be missing from.
-#include "KernelsHarness.h"
+// Every elementwise op on every element type, on all pairs of awkward values, against the interpreter; and the tables
+// that an op may be missing from.
+#include "test/unit/passes/KernelsHarness.h"
 
 #include "passes/Kernels/ElementEmitter.h"
 
@@ -7,10 +8,12 @@ namespace hpc::test {
 namespace {
 
 std::vector<double> awkwardFloats() {
-  return {0.0, -0.0, 1.0, -1.0, 0.5, 1.5, -2.5, 3.75, -7.0, 2.0, 3.0, 0.1, -0.6, 0.93, 12.25, -9.5, 60.0, -60.0, 1e-3, 1e-30, 1e30, -1e30,
-          INFINITY, -INFINITY, NAN};
+  return {0.0,  -0.0,  1.0,  -1.0, 0.5,   1.5,  -2.5,  3.75, -7.0,  2.0,      3.0,       0.1, -0.6,
+          0.93, 12.25, -9.5, 60.0, -60.0, 1e-3, 1e-30, 1e30, -1e30, INFINITY, -INFINITY, NAN};
 }
-std::vector<int64_t> awkwardInts() { return {0, 1, -1, 2, -2, 3, 7, -7, 100, 127, -128, 63, INT64_MIN, INT64_MAX, INT32_MIN, INT32_MAX}; }
+std::vector<int64_t> awkwardInts() {
+  return {0, 1, -1, 2, -2, 3, 7, -7, 100, 127, -128, 63, INT64_MIN, INT64_MAX, INT32_MIN, INT32_MAX};
+}
 
 Tensor awkward(DType dtype, bool asColumn) {
   size_t count = isFloat(dtype) ? awkwardFloats().size() : dtype == DType::Bool ? 2 : awkwardInts().size();
@@ -30,10 +33,13 @@ std::string text(const Tensor &like, DType dtype, MLIRContext &context) {
   return result;
 }
 
-const DType dtypes[] = {DType::F32, DType::F64, DType::F16, DType::BF16, DType::I64, DType::I32, DType::I8, DType::U8, DType::U64, DType::Bool};
-const char *unary[] = {"neg", "abs", "exp", "log", "sqrt", "reciprocal", "tanh", "erf", "sin", "cos", "sigmoid", "relu", "floor", "ceil",
-                       "round", "sign", "not", "is_nan", "is_inf", "gelu", "gelu tanh"};
-const char *binary[] = {"add", "sub", "mul", "div", "mod", "fmod", "pow", "max", "min", "and", "or", "xor",
+const DType dtypes[] = {DType::F32, DType::F64, DType::F16, DType::BF16, DType::I64,
+                        DType::I32, DType::I8,  DType::U8,  DType::U64,  DType::Bool};
+const char *unary[] = {"neg",   "abs",  "exp", "log",     "sqrt",   "reciprocal", "tanh",
+                       "erf",   "sin",  "cos", "sigmoid", "relu",   "floor",      "ceil",
+                       "round", "sign", "not", "is_nan",  "is_inf", "gelu",       "gelu tanh"};
+const char *binary[] = {"add",        "sub",        "mul",        "div",        "mod",        "fmod",
+                        "pow",        "max",        "min",        "and",        "or",         "xor",
                         "compare eq", "compare ne", "compare lt", "compare le", "compare gt", "compare ge"};
 
 /// One module with a function per op and type; ops that the interpreter says have no meaning on a type are left out.
@@ -47,8 +53,8 @@ struct ElementwiseTest : KernelTest {
     const char *names[] = {"%a", "%b", "%c"};
     for (size_t i = 0; i < inputs.size(); ++i)
       arguments += (i ? ", " : "") + std::string(names[i]) + ": " + text(inputs[i], inputs[i].dtype, context);
-    std::string function =
-        "func.func @" + name + "(" + arguments + ") -> " + resultType + " {\n  %r = " + line + " -> " + resultType + "\n  return %r : " + resultType + "\n}\n";
+    std::string function = "func.func @" + name + "(" + arguments + ") -> " + resultType + " {\n  %r = " + line +
+                           " -> " + resultType + "\n  return %r : " + resultType + "\n}\n";
     OwningOpRef<ModuleOp> alone = parseSourceString<ModuleOp>(function, &context);
     ASSERT_TRUE(alone) << function;
     Expected<std::vector<Tensor>> results = runFunction(alone->lookupSymbol<func::FuncOp>(name), inputs);
@@ -73,7 +79,8 @@ TEST_F(ElementwiseTest, Unary) {
   for (std::string op : unary)
     for (DType dtype : dtypes) {
       Tensor a = awkward(dtype, false);
-      std::string type = text(a, dtype, context), result = op.rfind("is_", 0) == 0 ? text(a, DType::Bool, context) : type;
+      std::string type = text(a, dtype, context),
+                  result = op.rfind("is_", 0) == 0 ? text(a, DType::Bool, context) : type;
       std::string name = op.substr(0, op.find(' ')), attribute = op == name ? "" : " {tanh_approximation}";
       add("nn." + name, "nn." + name + " %a" + attribute + " : " + type, {a}, result);
     }
@@ -91,7 +98,8 @@ TEST_F(ElementwiseTest, Binary) {
       Tensor a = awkward(dtype, true), b = awkward(dtype, false), c(dtype, {a.shape[0], b.shape[1]});
       std::string result = text(c, op.find("compare") == 0 ? DType::Bool : dtype, context);
       std::string name = op.substr(0, op.find(' '));
-      add("nn." + name, "nn." + op + " %a, %b : " + text(a, dtype, context) + ", " + text(b, dtype, context), {a, b}, result);
+      add("nn." + name, "nn." + op + " %a, %b : " + text(a, dtype, context) + ", " + text(b, dtype, context), {a, b},
+          result);
     }
   checkAll();
   for (std::string op : binary)
@@ -99,9 +107,11 @@ TEST_F(ElementwiseTest, Binary) {
 }
 
 TEST_F(ElementwiseTest, PowersOfMixedTypes) {
-  for (auto [base, exponent] : {std::pair(DType::F32, DType::I64), std::pair(DType::F32, DType::F64), std::pair(DType::I64, DType::F32)}) {
+  for (auto [base, exponent] :
+       {std::pair(DType::F32, DType::I64), std::pair(DType::F32, DType::F64), std::pair(DType::I64, DType::F32)}) {
     Tensor a = awkward(base, true), b = awkward(exponent, false), c(base, {a.shape[0], b.shape[1]});
-    add("nn.pow", "nn.pow %a, %b : " + text(a, base, context) + ", " + text(b, exponent, context), {a, b}, text(c, base, context));
+    add("nn.pow", "nn.pow %a, %b : " + text(a, base, context) + ", " + text(b, exponent, context), {a, b},
+        text(c, base, context));
   }
   checkAll();
 }
@@ -120,7 +130,9 @@ TEST_F(ElementwiseTest, Select) {
     Tensor condition(DType::Bool, {2, 1}), a = awkward(dtype, false), b(dtype, {});
     condition.ints = {0, 1};
     Tensor c(dtype, {2, a.shape[1]});
-    add("nn.select", "nn.select %a, %b, %c : " + text(condition, DType::Bool, context) + ", " + text(a, dtype, context) + ", " + text(b, dtype, context),
+    add("nn.select",
+        "nn.select %a, %b, %c : " + text(condition, DType::Bool, context) + ", " + text(a, dtype, context) + ", " +
+            text(b, dtype, context),
         {condition, a, b}, text(c, dtype, context));
   }
   checkAll();
@@ -137,11 +149,14 @@ TEST(KernelTables, EveryOpHasCode) {
   for (std::string op : binary)
     tested.insert("nn." + op.substr(0, op.find(' ')));
   for (RegisteredOperationName name : context.getRegisteredOperations()) {
-    if (name.getDialectNamespace() != "nn" || others.count(name.getStringRef().str()) || name.hasInterface<CompositeOpInterface>())
+    if (name.getDialectNamespace() != "nn" || others.count(name.getStringRef().str()) ||
+        name.hasInterface<CompositeOpInterface>())
       continue;
-    EXPECT_TRUE(kernels::hasElementEmitter(name)) << name.getStringRef().str() << ": add it to passes/Kernels/ScalarEmitter.cpp or ElementEmitter.cpp";
+    EXPECT_TRUE(kernels::hasElementEmitter(name))
+        << name.getStringRef().str() << ": add it to passes/Kernels/ScalarEmitter.cpp or ElementEmitter.cpp";
     if (kernels::hasScalarEmitter(name))
-      EXPECT_TRUE(tested.count(name.getStringRef().str())) << name.getStringRef().str() << ": add it to the lists of this file";
+      EXPECT_TRUE(tested.count(name.getStringRef().str()))
+          << name.getStringRef().str() << ": add it to the lists of this file";
   }
 }
 } // namespace

@@ -1,6 +1,6 @@
-// Runs machine code of regions beside the interpreter. The interpreter runs a module of fused regions and shows every value; each region's
-// kernel then gets the very operands and must give the same results.
-// Buffers end at an unmapped page and start as NaN, so that reading or writing outside, or leaving an element out, is seen.
+// Runs machine code of regions beside the interpreter. The interpreter runs a module of fused regions and shows every
+// value; each region's kernel then gets the very operands and must give the same results. Buffers end at an unmapped
+// page and start as NaN, so that reading or writing outside, or leaving an element out, is seen.
 #pragma once
 
 #include "compiler/ElementType.h"
@@ -113,16 +113,18 @@ struct KernelTest : testing::Test {
         continue;
       double a = actual.number(i), b = expected.number(i);
       bool isClose = expected.isFloat() ? a == b || (std::isnan(a) && std::isnan(b)) ||
-                                              std::abs(a - b) <= toleranceScale * toleranceOf(expected.dtype) * std::max(1.0, std::abs(b))
+                                              std::abs(a - b) <= toleranceScale * toleranceOf(expected.dtype) *
+                                                                     std::max(1.0, std::abs(b))
                                         : actual.ints[i] == expected.ints[i];
       failures += !isClose;
-      EXPECT_TRUE(isClose) << what << " element " << i << ": " << a << ", expected " << b << ", coordinate " << coordinate;
+      EXPECT_TRUE(isClose) << what << " element " << i << ": " << a << ", expected " << b << ", coordinate "
+                           << coordinate;
     }
   }
 
   /// Calls the kernel of `region` in two parts, the later rows first.
-  std::vector<Tensor> call(const LoadedCode &code, nn::FusedOp region, ArrayRef<const Tensor *> operands, const dist::Mesh &mesh,
-                           int64_t coordinate) {
+  std::vector<Tensor> call(const LoadedCode &code, nn::FusedOp region, ArrayRef<const Tensor *> operands,
+                           const dist::Mesh &mesh, int64_t coordinate) {
     std::vector<std::unique_ptr<GuardedBuffer>> buffers;
     std::vector<void *> arguments;
     auto add = [&](size_t bytes) {
@@ -156,8 +158,8 @@ struct KernelTest : testing::Test {
     return results;
   }
 
-  /// 1. The interpreter's answer does not change by the passes. 2. Every region's machine code gives what the interpreter gives.
-  /// The passes run on the first call alone.
+  /// 1. The interpreter's answer does not change by the passes. 2. Every region's machine code gives what the
+  /// interpreter gives. The passes run on the first call alone.
   void check(StringRef function, const std::vector<Tensor> &inputs, bool partitioned = false) {
     ASSERT_TRUE(module);
     dist::Mesh mesh = partitioned ? dist::meshOf(*module) : dist::Mesh{};
@@ -173,13 +175,14 @@ struct KernelTest : testing::Test {
       if (HasFatalFailure())
         return;
       auto op = before->lookupSymbol<func::FuncOp>(function);
-      Expected<std::vector<Tensor>> serial = partitioned ? runPartitioned(op, inputs, mesh, options) : runFunction(op, inputs, options);
+      Expected<std::vector<Tensor>> serial =
+          partitioned ? runPartitioned(op, inputs, mesh, options) : runFunction(op, inputs, options);
       ASSERT_TRUE(serial.ok()) << serial.status().text();
       Expected<std::vector<Tensor>> fused = run(options);
       ASSERT_TRUE(fused.ok()) << fused.status().text();
       for (size_t i = 0; i < serial->size(); ++i)
-        expectClose((*fused)[i], (*serial)[i], RankedTensorType::get((*serial)[i].shape, Float32Type::get(&context)), mesh, 0,
-                    "interpreted after the passes, result " + std::to_string(i));
+        expectClose((*fused)[i], (*serial)[i], RankedTensorType::get((*serial)[i].shape, Float32Type::get(&context)),
+                    mesh, 0, "interpreted after the passes, result " + std::to_string(i));
     }
     DenseMap<Value, LocalTensors> values;
     options.observe = [&](Value value, const LocalTensors &tensors) {
@@ -195,7 +198,8 @@ struct KernelTest : testing::Test {
       for (int64_t coordinate = 0; coordinate < mesh.numCoordinates(); ++coordinate) {
         SmallVector<const Tensor *> operands;
         for (Value operand : region.getOperands()) {
-          ASSERT_TRUE(values.contains(operand)) << region.getSymbol().str() << ": the interpreter did not show an operand";
+          ASSERT_TRUE(values.contains(operand))
+              << region.getSymbol().str() << ": the interpreter did not show an operand";
           operands.push_back(values.lookup(operand)[coordinate].get());
         }
         std::vector<Tensor> actual = call(code, region, operands, mesh, coordinate);
@@ -207,7 +211,8 @@ struct KernelTest : testing::Test {
   }
 
   /// A body of @main from its arguments to %r.
-  void checkBody(const std::string &arguments, const std::string &body, const std::string &type, const std::vector<Tensor> &inputs) {
+  void checkBody(const std::string &arguments, const std::string &body, const std::string &type,
+                 const std::vector<Tensor> &inputs) {
     parse("func.func @main(" + arguments + ") -> " + type + " {\n" + body + "\n  return %r : " + type + "\n}");
     if (!HasFatalFailure())
       check("main", inputs);

@@ -1,14 +1,16 @@
-// Local programs: packed collectives against the interpreter's, and kernels that depend on the rank's coordinate, with poison in all padding.
-#include "KernelsHarness.h"
+// Local programs: packed collectives against the interpreter's, and kernels that depend on the rank's coordinate, with
+// poison in all padding.
+#include "test/unit/passes/KernelsHarness.h"
 
 namespace hpc::test {
 namespace {
 
 struct PartitionedKernelTest : KernelTest {
   /// `body` computes %r of local type `result` from %x of local type `x`; both types with shardings.
-  void checkLocal(const std::string &mesh, const std::string &x, const std::string &result, const std::string &body, const Tensor &input) {
-    parse("module attributes {dist.mesh = #dist.mesh<\"" + mesh + "\">} {\nfunc.func @main(%x: " + x + ") -> " + result + " {\n" + body +
-          "\n  return %r : " + result + "\n}\n}");
+  void checkLocal(const std::string &mesh, const std::string &x, const std::string &result, const std::string &body,
+                  const Tensor &input) {
+    parse("module attributes {dist.mesh = #dist.mesh<\"" + mesh + "\">} {\nfunc.func @main(%x: " + x + ") -> " +
+          result + " {\n" + body + "\n  return %r : " + result + "\n}\n}");
     if (!HasFatalFailure())
       check("main", {input}, true);
   }
@@ -29,7 +31,8 @@ struct PartitionedKernelTest : KernelTest {
     for (auto [i, step] : llvm::enumerate(*steps)) {
       const char *names[] = {"slice", "permute", "all_to_all", "all_gather", "all_reduce", "reduce_scatter"};
       std::string next = i + 1 == steps->size() ? "%r" : "%" + std::to_string(i);
-      std::string attributes = "before = #dist.sharding<\"" + dist::toString(step.before) + "\">, after = #dist.sharding<\"" + dist::toString(step.after) + "\">";
+      std::string attributes = "before = #dist.sharding<\"" + dist::toString(step.before) +
+                               "\">, after = #dist.sharding<\"" + dist::toString(step.after) + "\">";
       if (step.kind == dist::ReshardStep::Permute || step.kind == dist::ReshardStep::AllReduce)
         attributes += ", axes = [\"" + llvm::join(step.axes, "\", \"") + "\"]";
       else
@@ -44,7 +47,8 @@ struct PartitionedKernelTest : KernelTest {
       number("from_sub", step.fromSub);
       number("to_dim", step.toSub >= 0 ? step.toDim : -1);
       number("to_sub", step.toSub);
-      body += "  " + next + " = dist." + names[step.kind] + " " + value + " {" + attributes + "} : " + type(step.before) + " -> " + type(step.after) + "\n";
+      body += "  " + next + " = dist." + names[step.kind] + " " + value + " {" + attributes +
+              "} : " + type(step.before) + " -> " + type(step.after) + "\n";
       value = next;
     }
     std::vector<int64_t> shape = dist::globalShape(before);
@@ -80,7 +84,8 @@ TEST_F(PartitionedKernelTest, SlicesReadAtTheirCoordinate) {
 
 // A partial sum is made by reducing each rank's part, then scattered over the result's rows.
 TEST_F(PartitionedKernelTest, ReduceScatterOfUnevenRows) {
-  checkLocal("tp=2", R"(tensor<5x4xf32, #dist.sharding<"[5, 8@tp]">>)", R"(tensor<3x1xf32, #dist.sharding<"[5@tp, 1]">>)", R"(
+  checkLocal("tp=2", R"(tensor<5x4xf32, #dist.sharding<"[5, 8@tp]">>)",
+             R"(tensor<3x1xf32, #dist.sharding<"[5@tp, 1]">>)", R"(
     %s = nn.reduce sum %x {axes = array<i64: 1>} : tensor<5x4xf32, #dist.sharding<"[5, 8@tp]">> -> tensor<5x1xf32, #dist.sharding<"[5, 1] partial{tp}">>
     %r = dist.reduce_scatter %s {axis = "tp", before = #dist.sharding<"[5, 1] partial{tp}">, after = #dist.sharding<"[5@tp, 1]">, to_dim = 0 : i64, to_sub = 0 : i64}
       : tensor<5x1xf32, #dist.sharding<"[5, 1] partial{tp}">> -> tensor<3x1xf32, #dist.sharding<"[5@tp, 1]">>)",
@@ -92,7 +97,8 @@ TEST_F(PartitionedKernelTest, FillTailBySubDim) {
   for (const char *mesh : {"tp=2", "tp=3", "tp=4"}) {
     int64_t ranks = mesh[3] - '0', box = 3 * ((5 + ranks - 1) / ranks) * 2;
     std::string type = "tensor<2x" + std::to_string(box) + R"(xf32, #dist.sharding<"[2, (3, 5@tp, 2)]">>)";
-    std::string partial = R"(tensor<2x1xf32, #dist.sharding<"[2, 1] partial{tp}">>)", whole = R"(tensor<2x1xf32, #dist.sharding<"[2, 1]">>)";
+    std::string partial = R"(tensor<2x1xf32, #dist.sharding<"[2, 1] partial{tp}">>)",
+                whole = R"(tensor<2x1xf32, #dist.sharding<"[2, 1]">>)";
     checkLocal(mesh, type, whole,
                "  %f = dist.fill_tail %x {dims = array<i64: 1>, value = 0.0 : f64} : " + type + " -> " + type +
                    "\n  %s = nn.reduce sum %f {axes = array<i64: 1>} : " + type + " -> " + partial +
@@ -104,17 +110,22 @@ TEST_F(PartitionedKernelTest, FillTailBySubDim) {
 }
 
 TEST_F(PartitionedKernelTest, IotaAndEmbeddingWithOffsets) {
-  std::string ids = R"(tensor<2x3xi64, #dist.sharding<"[2, 3]">>)", part = R"(tensor<2x3x4xf32, #dist.sharding<"[2, 3, 4] partial{tp}">>)",
+  std::string ids = R"(tensor<2x3xi64, #dist.sharding<"[2, 3]">>)",
+              part = R"(tensor<2x3x4xf32, #dist.sharding<"[2, 3, 4] partial{tp}">>)",
               whole = R"(tensor<2x3x4xf32, #dist.sharding<"[2, 3, 4]">>)";
   for (const char *mesh : {"tp=2", "tp=4"}) {
     std::string rows = mesh[3] == '2' ? "3" : "2", table = "tensor<" + rows + R"(x4xf32, #dist.sharding<"[5@tp, 4]">>)";
-    checkLocal(mesh, ids, whole, R"(
+    checkLocal(mesh, ids, whole,
+               R"(
   %o = dist.offset {dim = #dist.sharding<"[5@tp]">} : tensor<i64>
-  %i = nn.iota offset %o : tensor<i64> {dim = 0 : i64, start = 10 : i64, step = 3 : i64} : )" + table + R"(
-  %t = nn.exp %i : )" + table + " -> " + table + R"(
-  %e = nn.embedding %t, %x offset %o : tensor<i64> {vocabulary = 5 : i64} : )" + table + ", " + ids + " -> " + part + R"(
+  %i = nn.iota offset %o : tensor<i64> {dim = 0 : i64, start = 10 : i64, step = 3 : i64} : )" +
+                   table + R"(
+  %t = nn.exp %i : )" +
+                   table + " -> " + table + R"(
+  %e = nn.embedding %t, %x offset %o : tensor<i64> {vocabulary = 5 : i64} : )" +
+                   table + ", " + ids + " -> " + part + R"(
   %r = dist.all_reduce %e {axes = ["tp"], kind = #dist<reduction sum>, before = #dist.sharding<"[2, 3, 4] partial{tp}">, after = #dist.sharding<"[2, 3, 4]">} : )" +
-                                 part + " -> " + whole,
+                   part + " -> " + whole,
                someInts({2, 3}, {0, 4, -1, -5, 3, 2}));
   }
 }

@@ -1,5 +1,6 @@
-// Regions as models have them, compiled and compared with the interpreter: norms, softmax with its hard rows, reductions, views, gathers, sizes 0 and 1.
-#include "KernelsHarness.h"
+// Regions as models have them, compiled and compared with the interpreter: norms, softmax with its hard rows,
+// reductions, views, gathers, sizes 0 and 1.
+#include "test/unit/passes/KernelsHarness.h"
 
 namespace hpc::test {
 namespace {
@@ -11,7 +12,8 @@ TEST_F(KernelTest, LayerNormAndWhatStandsRoundIt) {
     %1 = nn.add %0, %res : tensor<2x33x40xf32>, tensor<2x33x40xf32> -> tensor<2x33x40xf32>
     %2 = nn.layer_norm %1 weight %w : tensor<40xf32> bias %b : tensor<40xf32> {epsilon = 1.0e-5 : f64} : tensor<2x33x40xf32> -> tensor<2x33x40xf32>
     %r = nn.sub %2, %1 : tensor<2x33x40xf32>, tensor<2x33x40xf32> -> tensor<2x33x40xf32>)",
-            "tensor<2x33x40xf32>", {someFloats({2, 33, 40}), someFloats({2, 33, 40}, 2), someFloats({40}, 3), someFloats({40}, 4)});
+            "tensor<2x33x40xf32>",
+            {someFloats({2, 33, 40}), someFloats({2, 33, 40}, 2), someFloats({40}, 3), someFloats({40}, 4)});
   EXPECT_EQ(numKernelRuns, 1);
 }
 
@@ -26,26 +28,32 @@ TEST_F(KernelTest, SoftmaxOfHardRows) {
   }
   x.floats[5 * 33 + 31] = NAN;
   round(x);
-  checkBody("%x: tensor<6x33xf32>", "%r = nn.softmax %x : tensor<6x33xf32> -> tensor<6x33xf32>", "tensor<6x33xf32>", {x});
+  checkBody("%x: tensor<6x33xf32>", "%r = nn.softmax %x : tensor<6x33xf32> -> tensor<6x33xf32>", "tensor<6x33xf32>",
+            {x});
   EXPECT_EQ(numKernelRuns, 1);
 }
 
 TEST_F(KernelTest, CausalAttention) {
   toleranceScale = 4;
   checkBody("%q: tensor<2x4x9x8xf32>, %k: tensor<2x2x12x8xf32>, %v: tensor<2x2x12x8xf32>",
-            "%r = nn.attention %q, %k, %v {scale = 0.35 : f64, causal_offset = 3 : i64} : tensor<2x4x9x8xf32>, tensor<2x2x12x8xf32>, "
+            "%r = nn.attention %q, %k, %v {scale = 0.35 : f64, causal_offset = 3 : i64} : tensor<2x4x9x8xf32>, "
+            "tensor<2x2x12x8xf32>, "
             "tensor<2x2x12x8xf32> -> tensor<2x4x9x8xf32>",
-            "tensor<2x4x9x8xf32>", {someFloats({2, 4, 9, 8}), someFloats({2, 2, 12, 8}, 2), someFloats({2, 2, 12, 8}, 3)});
+            "tensor<2x4x9x8xf32>",
+            {someFloats({2, 4, 9, 8}), someFloats({2, 2, 12, 8}, 2), someFloats({2, 2, 12, 8}, 3)});
   EXPECT_EQ(numKernelRuns, 1);
 }
 
 TEST_F(KernelTest, RmsNormOfDoubles) {
   Tensor x = someFloats({5, 17});
   x.dtype = DType::F64;
-  checkBody("%x: tensor<5x17xf64>", "%r = nn.rms_norm %x {epsilon = 1.0e-5 : f64} : tensor<5x17xf64> -> tensor<5x17xf64>", "tensor<5x17xf64>", {x});
+  checkBody("%x: tensor<5x17xf64>",
+            "%r = nn.rms_norm %x {epsilon = 1.0e-5 : f64} : tensor<5x17xf64> -> tensor<5x17xf64>", "tensor<5x17xf64>",
+            {x});
 }
 
-struct Reductions : KernelTest, testing::WithParamInterface<std::tuple<const char *, const char *, const char *, const char *>> {};
+struct Reductions : KernelTest,
+                    testing::WithParamInterface<std::tuple<const char *, const char *, const char *, const char *>> {};
 TEST_P(Reductions, EqualTheInterpreter) {
   auto [kind, axes, result, type] = GetParam();
   toleranceScale = 10; // up to 105 terms; products grow
@@ -54,17 +62,23 @@ TEST_P(Reductions, EqualTheInterpreter) {
     x.setNumber(i, x.isFloat() ? std::sin(double(i)) * 1.5 : double(i * 7 % 11 - 5));
   round(x);
   std::string from = std::string("tensor<3x5x7x") + type + ">", to = std::string("tensor<") + result + "x" + type + ">";
-  checkBody("%x: " + from, std::string("%r = nn.reduce ") + kind + " %x {axes = array<i64: " + axes + ">} : " + from + " -> " + to, to, {x});
+  checkBody("%x: " + from,
+            std::string("%r = nn.reduce ") + kind + " %x {axes = array<i64: " + axes + ">} : " + from + " -> " + to, to,
+            {x});
 }
 INSTANTIATE_TEST_SUITE_P(All, Reductions,
-                         testing::Combine(testing::Values("sum", "max", "min", "prod"), testing::Values("2"), testing::Values("3x5x1"),
+                         testing::Combine(testing::Values("sum", "max", "min", "prod"), testing::Values("2"),
+                                          testing::Values("3x5x1"),
                                           testing::Values("f32", "f64", "i64", "i32", "f16")));
 INSTANTIATE_TEST_SUITE_P(First, Reductions,
-                         testing::Combine(testing::Values("sum", "max"), testing::Values("0"), testing::Values("1x5x7"), testing::Values("f32", "i64")));
+                         testing::Combine(testing::Values("sum", "max"), testing::Values("0"), testing::Values("1x5x7"),
+                                          testing::Values("f32", "i64")));
 INSTANTIATE_TEST_SUITE_P(Outer, Reductions,
-                         testing::Combine(testing::Values("sum", "min"), testing::Values("0, 2"), testing::Values("1x5x1"), testing::Values("f32")));
+                         testing::Combine(testing::Values("sum", "min"), testing::Values("0, 2"),
+                                          testing::Values("1x5x1"), testing::Values("f32")));
 INSTANTIATE_TEST_SUITE_P(Whole, Reductions,
-                         testing::Combine(testing::Values("sum", "prod"), testing::Values("0, 1, 2"), testing::Values("1x1x1"), testing::Values("f32", "i32")));
+                         testing::Combine(testing::Values("sum", "prod"), testing::Values("0, 1, 2"),
+                                          testing::Values("1x1x1"), testing::Values("f32", "i32")));
 
 TEST_F(KernelTest, MaxAndMinKeepNaN) {
   Tensor x = someFloats({2, 40});
@@ -92,36 +106,50 @@ TEST_F(KernelTest, ViewsOfViews) {
 
 TEST_F(KernelTest, ConcatOfThreeOneEmpty) {
   checkBody("%x: tensor<2x3xi32>, %y: tensor<2x0xi32>, %z: tensor<2x4xi32>",
-            "%r = nn.concat %x, %y, %z {axis = 1 : i64} : tensor<2x3xi32>, tensor<2x0xi32>, tensor<2x4xi32> -> tensor<2x7xi32>", "tensor<2x7xi32>",
-            {[] { Tensor t(DType::I32, {2, 3}); t.ints = {1, 2, 3, 4, 5, 6}; return t; }(), Tensor(DType::I32, {2, 0}),
-             [] { Tensor t(DType::I32, {2, 4}); t.ints = {-1, -2, -3, -4, -5, -6, -7, -8}; return t; }()});
+            "%r = nn.concat %x, %y, %z {axis = 1 : i64} : tensor<2x3xi32>, tensor<2x0xi32>, tensor<2x4xi32> -> "
+            "tensor<2x7xi32>",
+            "tensor<2x7xi32>",
+            {[] {
+               Tensor t(DType::I32, {2, 3});
+               t.ints = {1, 2, 3, 4, 5, 6};
+               return t;
+             }(),
+             Tensor(DType::I32, {2, 0}),
+             [] {
+               Tensor t(DType::I32, {2, 4});
+               t.ints = {-1, -2, -3, -4, -5, -6, -7, -8};
+               return t;
+             }()});
 }
 
 // Negative ids count from the end; what names nothing is NaN; nothing outside the table is read, whatever the id.
 TEST_F(KernelTest, EmbeddingOfAnyId) {
   std::vector<int64_t> ids = {0, 6, -1, -7, 7, -8, INT64_MAX, INT64_MIN, 3, 1234567890123};
   checkBody("%t: tensor<7x5xf32>, %i: tensor<2x5xi64>",
-            "%r = nn.embedding %t, %i {vocabulary = 7 : i64} : tensor<7x5xf32>, tensor<2x5xi64> -> tensor<2x5x5xf32>", "tensor<2x5x5xf32>",
-            {someFloats({7, 5}), someInts({2, 5}, ids)});
+            "%r = nn.embedding %t, %i {vocabulary = 7 : i64} : tensor<7x5xf32>, tensor<2x5xi64> -> tensor<2x5x5xf32>",
+            "tensor<2x5x5xf32>", {someFloats({7, 5}), someInts({2, 5}, ids)});
 }
 
 TEST_F(KernelTest, GatherOfAnyIndex) {
   std::vector<int64_t> ids = {0, 3, -1, -4, 4, INT64_MIN};
   checkBody("%t: tensor<2x4x3xf32>, %i: tensor<3x2xi64>",
-            "%r = nn.gather %t, %i {axis = 1 : i64} : tensor<2x4x3xf32>, tensor<3x2xi64> -> tensor<2x3x2x3xf32>", "tensor<2x3x2x3xf32>",
-            {someFloats({2, 4, 3}), someInts({3, 2}, ids)});
+            "%r = nn.gather %t, %i {axis = 1 : i64} : tensor<2x4x3xf32>, tensor<3x2xi64> -> tensor<2x3x2x3xf32>",
+            "tensor<2x3x2x3xf32>", {someFloats({2, 4, 3}), someInts({3, 2}, ids)});
 }
 
 TEST_F(KernelTest, GatherNd) {
   std::vector<int64_t> ids = {0, 0, -1, 2, 3, -3, 9, 0, 1, 1, 0, -9};
-  checkBody("%t: tensor<2x4x3x2xf32>, %i: tensor<2x3x2xi64>",
-            "%r = nn.gather_nd %t, %i {batch_dims = 1 : i64} : tensor<2x4x3x2xf32>, tensor<2x3x2xi64> -> tensor<2x3x2xf32>", "tensor<2x3x2xf32>",
-            {someFloats({2, 4, 3, 2}), someInts({2, 3, 2}, ids)});
+  checkBody(
+      "%t: tensor<2x4x3x2xf32>, %i: tensor<2x3x2xi64>",
+      "%r = nn.gather_nd %t, %i {batch_dims = 1 : i64} : tensor<2x4x3x2xf32>, tensor<2x3x2xi64> -> tensor<2x3x2xf32>",
+      "tensor<2x3x2xf32>", {someFloats({2, 4, 3, 2}), someInts({2, 3, 2}, ids)});
 }
 
 struct Cumsums : KernelTest, testing::WithParamInterface<const char *> {};
 TEST_P(Cumsums, EqualTheInterpreter) {
-  checkBody("%x: tensor<3x5x2xf32>", std::string("%r = nn.cumsum %x {axis = 1 : i64") + GetParam() + "} : tensor<3x5x2xf32> -> tensor<3x5x2xf32>",
+  checkBody("%x: tensor<3x5x2xf32>",
+            std::string("%r = nn.cumsum %x {axis = 1 : i64") + GetParam() +
+                "} : tensor<3x5x2xf32> -> tensor<3x5x2xf32>",
             "tensor<3x5x2xf32>", {someFloats({3, 5, 2})});
 }
 INSTANTIATE_TEST_SUITE_P(All, Cumsums, testing::Values("", ", exclusive", ", reverse", ", exclusive, reverse"));

@@ -1,0 +1,65 @@
+// How reductions and running sums accumulate: what they start from, one step, and the result.
+#pragma once
+
+#include "compiler/Dialect/NN/NN.h"
+#include "passes/Kernels/ScalarBuilder.h"
+
+#include <limits>
+
+namespace hpc::kernels {
+
+/// How a reduction accumulates. Max and min of floats run on integers in the order of the floats, NaN beyond all: LLVM
+/// vectorizes that, and its own NaN-propagating maximum only sometimes. The map is its own inverse: negative numbers
+/// have all bits but the sign flipped.
+struct Accumulation {
+  ScalarBuilder s;
+  nn::ReduceKind kind;
+  Type type; ///< the elements', in registers
+  bool natural;
+
+  bool wantsMax() const { return kind == nn::ReduceKind::max; }
+  bool isOrdered() const { return isa<FloatType>(type) && (wantsMax() || kind == nn::ReduceKind::min); }
+  Type stateType() const {
+    return isOrdered() ? IntegerType::get(type.getContext(), type.getIntOrFloatBitWidth()) : type;
+  }
+
+  Value limit(Type integer, bool highest) {
+    unsigned width = integer.getIntOrFloatBitWidth();
+    APInt value = natural ? (highest ? APInt::getMaxValue(width) : APInt::getMinValue(width))
+                          : (highest ? APInt::getSignedMaxValue(width) : APInt::getSignedMinValue(width));
+    return s.whole(integer, value.getSExtValue());
+  }
+  Value flip(Value bits) {
+    Value sign = s.make<arith::ShRSIOp>(bits, s.whole(bits.getType(), bits.getType().getIntOrFloatBitWidth() - 1));
+    return s.make<arith::XOrIOp>(bits, s.make<arith::AndIOp>(sign, limit(bits.getType(), true)));
+  }
+  Value order(Value element) {
+    Value isNan = s.compare(arith::CmpFPredicate::UNO, element, element);
+    return s.select(isNan, limit(stateType(), wantsMax()), flip(s.bitcast(stateType(), element)));
+  }
+
+  Value start() {
+    if (kind == nn::ReduceKind::sum || kind == nn::ReduceKind::prod)
+      return s.constant(type, kind == nn::ReduceKind::prod);
+    const double infinity = std::numeric_limits<double>::infinity();
+    return isOrdered() ? order(s.constant(type, wantsMax() ? -infinity : infinity)) : limit(type, !wantsMax());
+  }
+  Value combine(Value state, Value element) {
+    // The one place where the order of operations is the compiler's.
+    ScalarBuilder free = s;
+    free.flags = arith::FastMathFlags::contract | arith::FastMathFlags::reassoc;
+    if (kind == nn::ReduceKind::sum)
+      return free.add(state, element);
+    if (kind == nn::ReduceKind::prod)
+      return free.mul(state, element);
+    if (isOrdered())
+      element = order(element);
+    bool isUnsigned = natural && !isOrdered();
+    if (wantsMax())
+      return isUnsigned ? s.make<arith::MaxUIOp>(state, element) : s.make<arith::MaxSIOp>(state, element);
+    return isUnsigned ? s.make<arith::MinUIOp>(state, element) : s.make<arith::MinSIOp>(state, element);
+  }
+  Value finish(Value state) { return isOrdered() ? s.bitcast(type, flip(state)) : state; }
+};
+
+} // namespace hpc::kernels
