@@ -14,7 +14,9 @@ using plan::MemoryClass;
 DType elementDType(Value value) { return dtypeOf(value.getType()); }
 
 static Status unsupported(Operation *op, const Twine &message) {
-  return Status::error(ErrorKind::Unsupported, (op->getName().getStringRef() + " of ONNX node '" + nodeName(op->getLoc()) + "': " + message).str());
+  return Status::error(
+      ErrorKind::Unsupported,
+      (op->getName().getStringRef() + " of ONNX node '" + nodeName(op->getLoc()) + "': " + message).str());
 }
 
 static std::string stringAttr(Operation *op, StringRef name) {
@@ -35,7 +37,8 @@ static Value aliasRoot(Value value) {
   return value;
 }
 
-// ---- buffers -----------------------------------------------------------------------------------------------------------
+// ---- buffers
+// -----------------------------------------------------------------------------------------------------------
 
 int32_t StageLowering::addBuffer(Value value, MemoryClass memory) {
   plan::Buffer buffer;
@@ -70,6 +73,8 @@ void StageLowering::note(Operation *op) {
     return;
   auto idOf = [](Operation *maker) {
     auto id = maker ? maker->getAttrOfType<IntegerAttr>(valueIdAttrName) : IntegerAttr();
+    if (!id && isa_and_nonnull<dist::AllReduceOp, dist::PermuteOp>(maker))
+      id = maker->getAttrOfType<IntegerAttr>(movedIdAttrName); // the same value, elsewhere
     return id && maker->getNumResults() == 1 ? id.getInt() : -1;
   };
   // What a region yields is known by the op inside that makes it.
@@ -81,7 +86,8 @@ void StageLowering::note(Operation *op) {
   }
 }
 
-// ---- the stage's edges ---------------------------------------------------------------------------------------------------
+// ---- the stage's edges
+// ---------------------------------------------------------------------------------------------------
 
 void StageLowering::postReceives(ArrayRef<StageInput> inputs) {
   for (const StageInput &input : inputs) {
@@ -108,16 +114,18 @@ void StageLowering::loadInputs(ArrayRef<StageInput> inputs) {
     if (input.graphPort < 0)
       continue;
     int32_t buffer = addBuffer(input.value, MemoryClass::Temp);
-    emit(plan::LoadInput{input.graphPort, {buffer, 0}, tables.slice(dist::shardingOf(input.value))}, stage.buffers[buffer].name);
+    emit(plan::LoadInput{input.graphPort, {buffer, 0}, tables.slice(dist::shardingOf(input.value))},
+         stage.buffers[buffer].name);
   }
 }
 
-/// Buffers that a send reads must outlive the program. What the forward program computes itself goes to a slot of its own; the rest is copied
-/// there when it is sent.
+/// Buffers that a send reads must outlive the program. What the forward program computes itself goes to a slot of its
+/// own; the rest is copied there when it is sent.
 void StageLowering::prepareSends(ArrayRef<StageOutput> outputs) {
   for (const StageOutput &output : outputs)
     if (output.channel >= 0)
-      if (Value root = aliasRoot(output.value); root.getDefiningOp() && !isa<nn::ParameterOp, nn::ConstantOp>(root.getDefiningOp()))
+      if (Value root = aliasRoot(output.value);
+          root.getDefiningOp() && !isa<nn::ParameterOp, nn::ConstantOp>(root.getDefiningOp()))
         sent.insert(root);
 }
 
@@ -126,7 +134,8 @@ void StageLowering::storeAndSend(ArrayRef<StageOutput> outputs) {
     if (output.graphPort < 0)
       continue;
     dist::Sharding sharding = dist::shardingOf(output.value);
-    emit(plan::StoreOutput{output.graphPort, place(output.value), tables.slice(sharding), tables.owner(sharding)}, nodeName(output.value.getLoc()));
+    emit(plan::StoreOutput{output.graphPort, place(output.value), tables.slice(sharding), tables.owner(sharding)},
+         nodeName(output.value.getLoc()));
   }
   for (const StageOutput &output : outputs) {
     if (output.channel < 0)
@@ -175,7 +184,8 @@ Status StageLowering::bindSchedule() {
   return Status::success();
 }
 
-// ---- ops -----------------------------------------------------------------------------------------------------------------
+// ---- ops
+// -----------------------------------------------------------------------------------------------------------------
 
 Status StageLowering::lowerParameter(nn::ParameterOp op) {
   int32_t buffer = addBuffer(op.getResult(), MemoryClass::Weight);
@@ -186,7 +196,8 @@ Status StageLowering::lowerParameter(nn::ParameterOp op) {
 
 Status StageLowering::lowerConstant(nn::ConstantOp op) {
   int32_t buffer = addBuffer(op.getResult(), MemoryClass::Weight);
-  stage.weights.push_back({weights.constant(op), buffer, tables.slice(dist::replicated(nn::shapeOf(op.getResult()).vec()))});
+  stage.weights.push_back(
+      {weights.constant(op), buffer, tables.slice(dist::replicated(nn::shapeOf(op.getResult()).vec()))});
   return Status::success();
 }
 
@@ -311,8 +322,10 @@ Status StageLowering::lower(Operation *op) {
   if (auto scatter = dyn_cast<dist::RawReduceScatterOp>(op))
     return lowerRaw(op, CollectiveKind::ReduceScatter, elements(scatter.getResult()));
   if (auto exchange = dyn_cast<dist::RawAllToAllOp>(op))
-    return lowerRaw(op, CollectiveKind::AllToAll, elements(exchange.getOperand()) / tables.mesh().size(exchange.getAxis().str()));
-  return Status::error(ErrorKind::Internal, "no lowering of " + op->getName().getStringRef().str() + " at ONNX node '" + nodeName(op->getLoc()) + "'");
+    return lowerRaw(op, CollectiveKind::AllToAll,
+                    elements(exchange.getOperand()) / tables.mesh().size(exchange.getAxis().str()));
+  return Status::error(ErrorKind::Internal, "no lowering of " + op->getName().getStringRef().str() + " at ONNX node '" +
+                                                nodeName(op->getLoc()) + "'");
 }
 
 Status StageLowering::run(Block &body, ArrayRef<StageInput> inputs, ArrayRef<StageOutput> outputs) {
@@ -323,7 +336,8 @@ Status StageLowering::run(Block &body, ArrayRef<StageInput> inputs, ArrayRef<Sta
   loadInputs(inputs);
   // 2. The ops.
   for (Operation &op : body.without_terminator()) {
-    if (auto matmul = dyn_cast<nn::MatmulOp>(op); matmul && !nn::tensorType(matmul.getResult()).getElementType().isF32())
+    if (auto matmul = dyn_cast<nn::MatmulOp>(op);
+        matmul && !nn::tensorType(matmul.getResult()).getElementType().isF32())
       return unsupported(&op, "matrix products are f32 here; got " + Twine(name(elementDType(matmul.getResult()))));
     HPC_RETURN_IF_ERROR(lower(&op));
     if (!isa<nn::ParameterOp, nn::ConstantOp>(op))

@@ -1,8 +1,10 @@
-// Moves every op of @main into the pipe.stage that computes it. Trunk ops go to one stage; what they need of weights alone or inputs
-// alone is cloned into each stage that uses it, so the activation that crosses a cut is all that is ever sent.
+// Moves every op of @main into the pipe.stage that computes it. Trunk ops go to one stage; what they need of weights
+// alone or inputs alone is cloned into each stage that uses it, so the activation that crosses a cut is all that is
+// ever sent.
 #include "passes/Stage/Blocks.h"
 #include "passes/Stage/Passes.h"
 
+#include "compiler/Dialect/Dist/Correspondence.h"
 #include "compiler/Location.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -16,12 +18,13 @@ namespace {
 struct Splitter {
   func::FuncOp function;
   const Blocks &blocks;
-  std::vector<size_t> stageOfTrunk;                 ///< by position in blocks.trunk
-  llvm::DenseMap<Operation *, size_t> stageOf;      ///< trunk ops only
-  llvm::DenseMap<Value, Value> arrived;             ///< trunk value -> what stands for it outside of the current stage
-  llvm::DenseMap<Value, Value> returned;            ///< returned value -> stage result
+  std::vector<size_t> stageOfTrunk;            ///< by position in blocks.trunk
+  llvm::DenseMap<Operation *, size_t> stageOf; ///< trunk ops only
+  llvm::DenseMap<Value, Value> arrived;        ///< trunk value -> what stands for it outside of the current stage
+  llvm::DenseMap<Value, Value> returned;       ///< returned value -> stage result
 
-  Splitter(func::FuncOp function, const Blocks &blocks, ArrayRef<size_t> blocksOfStage) : function(function), blocks(blocks) {
+  Splitter(func::FuncOp function, const Blocks &blocks, ArrayRef<size_t> blocksOfStage)
+      : function(function), blocks(blocks) {
     size_t block = 0;
     for (auto [stage, count] : llvm::enumerate(blocksOfStage))
       for (size_t i = 0; i < count; ++i, ++block) {
@@ -39,9 +42,10 @@ struct Splitter {
     return last;
   }
 
-  /// Everything that `stage` computes, in program order, and the values that come from outside: function arguments and trunk values
-  /// of earlier stages.
-  void collect(size_t stage, llvm::SetVector<Operation *> &ops, llvm::SetVector<Value> &inputs, ArrayRef<Value> wanted) {
+  /// Everything that `stage` computes, in program order, and the values that come from outside: function arguments and
+  /// trunk values of earlier stages.
+  void collect(size_t stage, llvm::SetVector<Operation *> &ops, llvm::SetVector<Value> &inputs,
+               ArrayRef<Value> wanted) {
     SmallVector<Value> pending(wanted);
     llvm::DenseSet<Operation *> needed;
     for (Operation *op : blocks.trunk)
@@ -60,7 +64,8 @@ struct Splitter {
         ops.insert(&op);
     // Inputs in a fixed order: arguments first, then what arrives, in program order.
     auto uses = [&](Value value) {
-      return llvm::is_contained(wanted, value) || llvm::any_of(value.getUsers(), [&](Operation *user) { return needed.contains(user); });
+      return llvm::is_contained(wanted, value) ||
+             llvm::any_of(value.getUsers(), [&](Operation *user) { return needed.contains(user); });
     };
     for (Value argument : function.getArguments())
       if (uses(argument))
@@ -119,16 +124,22 @@ struct Splitter {
     OpBuilder inside = OpBuilder::atBlockEnd(body);
     for (Operation *op : ops)
       inside.clone(*op, mapping);
-    pipe::YieldOp::create(inside, place, llvm::map_to_vector(results, [&](Value value) { return mapping.lookup(value); }));
+    pipe::YieldOp::create(inside, place,
+                          llvm::map_to_vector(results, [&](Value value) { return mapping.lookup(value); }));
 
     for (auto [index, value] : llvm::enumerate(results)) {
       if (index < numReturned)
         returned[value] = stageOp.getResult(index);
       if (!crossing.contains(value))
         continue;
-      std::string cause = "pipeline stage " + std::to_string(stage + 1) + " reads what stage " + std::to_string(stage) + " computes";
-      arrived[value] = pipe::TransferOp::create(builder, value.getLoc(), value.getType(), stageOp.getResult(index), stage, stage + 1,
-                                                builder.getStringAttr(cause), builder.getStringAttr("fewer stages (--pp)"));
+      std::string cause =
+          "pipeline stage " + std::to_string(stage + 1) + " reads what stage " + std::to_string(stage) + " computes";
+      auto transfer =
+          pipe::TransferOp::create(builder, value.getLoc(), value.getType(), stageOp.getResult(index), stage, stage + 1,
+                                   builder.getStringAttr(cause), builder.getStringAttr("fewer stages (--pp)"));
+      if (auto id = value.getDefiningOp()->getAttr(valueIdAttrName))
+        transfer->setAttr(movedIdAttrName, id); // what --verify should find on arrival
+      arrived[value] = transfer;
     }
   }
 };

@@ -65,6 +65,9 @@ struct DiagnosticPrinter {
   }
 };
 
+/// Module attribute: the name of the model, for people.
+constexpr const char *modelAttrName = "hpc.model";
+
 struct Compilation {
   CommandLine line;
   MLIRContext &context;
@@ -120,6 +123,7 @@ struct Compilation {
     module = std::move(*imported);
     (*module)->setAttr(optionsAttrName, line.options.toAttribute(&context));
     (*module)->setAttr(phaseAttrName, StringAttr::get(&context, "import"));
+    (*module)->setAttr(modelAttrName, StringAttr::get(&context, stem()));
     return Status::success();
   }
 
@@ -137,6 +141,8 @@ struct Compilation {
       return Status::success();
     return failure.ok() ? Status::error(diagnostics.first.value_or(ErrorKind::Internal), "") : failure;
   }
+
+  std::string stem() const { return std::filesystem::path(line.input).stem().string(); }
 
   std::string planFolder() const {
     std::string folder = std::filesystem::path(line.output).parent_path().string();
@@ -186,9 +192,9 @@ struct Compilation {
       return printModule();
     // 3. The plan.
     LowerOptions lowerOptions;
-    lowerOptions.modelName = std::filesystem::path(line.input).stem().string();
-    if (auto name = (*module)->getAttrOfType<StringAttr>("hpc.model"))
-      lowerOptions.modelName = name.str();
+    // A file of --dump-phases still knows the model that it stems from.
+    auto name = (*module)->getAttrOfType<StringAttr>(modelAttrName);
+    lowerOptions.modelName = name ? name.str() : stem();
     lowerOptions.planFolder = planFolder();
     Expected<Lowered> lowered = lowerToPlan(*module, lowerOptions);
     if (!lowered.ok())

@@ -24,8 +24,11 @@ static std::string format(const char *pattern, ...) {
   return text;
 }
 
+/// The value that an op makes or, as a collective does, moves; -1: none that the serial program has.
 static int64_t idOf(Operation *op) {
   auto id = op ? op->getAttrOfType<IntegerAttr>(valueIdAttrName) : IntegerAttr();
+  if (op && !id)
+    id = op->getAttrOfType<IntegerAttr>(movedIdAttrName);
   return id ? id.getInt() : -1;
 }
 

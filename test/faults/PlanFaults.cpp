@@ -1,0 +1,192 @@
+// Ways of breaking a finished plan of gpt2-odd. What can make a plan hang, read or write a wrong place or lose an
+// output is found by the plan's check, which runs nothing; what only computes something else, by running it (--verify).
+#include "test/faults/Compilation.h"
+
+#include "runtime/plan/PlanCheck.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace hpc;
+using namespace hpc::plan;
+using namespace hpc::test;
+using testing::HasSubstr;
+
+namespace {
+
+struct Fault {
+  const char *name;
+  void (*breakIt)(Plan &);
+  std::vector<const char *> check;  ///< what checkPlan says; empty: it cannot see it
+  std::vector<const char *> verify; ///< then, what --verify says
+};
+
+// ---- finding instructions
+// ------------------------------------------------------------------------------------------------------
+
+Program &program(Plan &plan, int stage, const std::string &name) {
+  for (Program &program : plan.stages[stage].programs)
+    if (program.name == name)
+      return program;
+  ADD_FAILURE() << "no program " << name;
+  std::exit(1);
+}
+
+/// The number of the first instruction of a kind, of one ONNX node unless `node` is empty.
+template <typename ActionT> size_t find(const Program &program, const std::string &node = "") {
+  for (size_t i = 0; i < program.instructions.size(); ++i)
+    if (std::holds_alternative<ActionT>(program.instructions[i].action) &&
+        (node.empty() || program.instructions[i].node == node))
+      return i;
+  ADD_FAILURE() << "no such instruction at " << node << "; the test is out of date";
+  std::exit(1);
+}
+template <typename ActionT> ActionT &the(Plan &plan, int stage, const std::string &name, const std::string &node = "") {
+  Program &where = program(plan, stage, name);
+  return std::get<ActionT>(where.instructions[find<ActionT>(where, node)].action);
+}
+WeightBinding &weight(Plan &plan, int stage, const std::string &name) {
+  for (WeightBinding &binding : plan.stages[stage].weights)
+    if (plan.tensors[binding.tensor].name == name)
+      return binding;
+  ADD_FAILURE() << "no weight " << name;
+  std::exit(1);
+}
+/// All values of a table over coordinates and micro-batches.
+void spread(ByCoord &table, const Plan &plan, bool byMicroBatch = false) {
+  std::vector<int64_t> values;
+  for (int64_t batch = 0; batch < (byMicroBatch ? plan.microBatches : 1); ++batch)
+    for (int64_t rank = 0; rank < plan.ranksPerStage(); ++rank)
+      values.push_back(table.at(rank, batch, plan.ranksPerStage()));
+  table.values = std::move(values);
+}
+
+constexpr const char *attentionOut = "node_addmm_5";
+constexpr const char *lastWeight = "transformer.h.2.attn.c_proj.weight"; // in stage 1: [40, 40], rows cut (5@tp, 8)
+
+// ---- faults
+// ----------------------------------------------------------------------------------------------------------------------
+
+/// The product of c_proj lands on what it reads.
+void overlapBuffers(Plan &plan) {
+  const Gemm &gemm = the<Gemm>(plan, 0, "forward", attentionOut);
+  std::vector<Buffer> &buffers = plan.stages[0].buffers;
+  buffers[gemm.c.buffer].offset = buffers[gemm.a.buffer].offset;
+}
+/// Stage 1 computes micro-batch 0 in the slot that receives micro-batch 1.
+void swapSlots(Plan &plan) {
+  for (ScheduleStep &step : plan.stages[1].schedule)
+    if (plan.stages[1].programs[step.program].name == "forward")
+      step.slot = 1 - step.slot;
+}
+/// Rank 1 binds rows from the middle of rank 0's.
+void shiftWeight(Plan &plan) {
+  Slice &slice = weight(plan, 1, lastWeight).slice;
+  spread(slice.start[0], plan);
+  slice.start[0].values[1] -= 1;
+}
+/// Rank 0 binds rank 1's columns and the other way round: all are held, by the wrong ranks.
+void swapWeightSlices(Plan &plan) {
+  Slice &slice = weight(plan, 1, "transformer.h.2.mlp.c_fc.weight").slice;
+  for (size_t dim = 0; dim < slice.view.size(); ++dim) {
+    spread(slice.start[dim], plan);
+    std::swap(slice.start[dim].values[0], slice.start[dim].values[1]);
+  }
+}
+/// The bytes of another tensor: same shape, another place in the file.
+void otherBytes(Plan &plan) { plan.tensors[weight(plan, 1, lastWeight).tensor].offset -= 64; }
+void crossPeers(Plan &plan) {
+  ByCoord &peer = the<Recv>(plan, 1, "receive").peer;
+  std::swap(peer.values[0], peer.values[1]);
+}
+void dropWait(Plan &plan) {
+  Program &forward = program(plan, 1, "forward");
+  forward.instructions.erase(forward.instructions.begin() + find<Wait>(forward));
+}
+void dropLastWaits(Plan &plan) { program(plan, 0, "drain").instructions.clear(); }
+/// One column more than the buffer of a row holds.
+void contractBeyond(Plan &plan) {
+  Gemm &gemm = the<Gemm>(plan, 0, "forward", attentionOut);
+  gemm.k = gemm.lda + 1;
+}
+/// Two heads on each rank: rank 0 has three.
+void contractLess(Plan &plan) { the<Gemm>(plan, 0, "forward", attentionOut).k = 16; }
+void reduceLess(Plan &plan) { the<Collective>(plan, 0, "forward", attentionOut).count /= 2; }
+void receiveLess(Plan &plan) { the<Recv>(plan, 1, "receive").bytes /= 2; }
+void disown(Plan &plan) {
+  ByCoord &owner = the<StoreOutput>(plan, 1, "forward").owner;
+  spread(owner, plan);
+  owner.values[1] = 0;
+}
+/// Micro-batch 1 reads the rows of micro-batch 0.
+void sameRows(Plan &plan) {
+  Slice &slice = the<LoadInput>(plan, 0, "forward").slice;
+  for (ByCoord &start : slice.start)
+    start = 0;
+}
+/// Whatever adds the bias of h.1 adds that of h.0.
+void otherBias(Plan &plan) {
+  int32_t other = weight(plan, 0, "transformer.h.0.mlp.c_fc.bias").buffer,
+          own = weight(plan, 0, "transformer.h.1.mlp.c_fc.bias").buffer;
+  for (Instruction &instruction : program(plan, 0, "forward").instructions)
+    if (auto *kernel = std::get_if<Kernel>(&instruction.action))
+      for (Ref &arg : kernel->args)
+        if (arg.buffer == own)
+          arg.buffer = other;
+}
+/// The all-reduce of c_proj comes before the product that it sums.
+void swapInstructions(Plan &plan) {
+  Program &forward = program(plan, 0, "forward");
+  size_t reduce = find<Collective>(forward, attentionOut), gemm = find<Gemm>(forward, attentionOut);
+  std::swap(forward.instructions[reduce], forward.instructions[gemm]);
+}
+
+const Fault faults[] = {
+    {"BuffersOverlap", overlapBuffers, {"stage 0, program forward", "gemm, node node_addmm_5", "bytes"}, {}},
+    {"SlotsSwapped", swapSlots, {"schedule step", "slot 1, which holds", "micro-batch"}, {}},
+    {"WeightSliceShifted",
+     shiftWeight,
+     {"stage 1: weight 'transformer.h.2.attn.c_proj.weight'", "ranges must be equal or apart"},
+     {}},
+    {"WeightSlicesSwapped", swapWeightSlices, {}, {"node_addmm_10"}},
+    {"WeightOfOtherBytes",
+     otherBytes,
+     {},
+     {"transformer.h.2.attn.c_proj.weight", "are not those that the plan was compiled from"}},
+    {"PeersCrossed", crossPeers, {"deadlock", "stage 1", "node_add_15"}, {}},
+    {"WaitDropped", dropWait, {"stage 1, program forward", "buffer"}, {}},
+    {"LastWaitsDropped", dropLastWaits, {"wait"}, {}},
+    {"GemmBeyondItsRows", contractBeyond, {"stage 0, program forward", "gemm, node node_addmm_5"}, {}},
+    {"GemmOverTooLittle", contractLess, {}, {"plan differs at ONNX node 'node_addmm_5'", "rank"}},
+    {"AllReduceOfHalf", reduceLess, {}, {"plan differs at ONNX node 'node_addmm_5'"}},
+    {"ReceiveOfHalf", receiveLess, {"expects", "node_add_15"}, {}},
+    {"OutputUnowned", disown, {"output 'logits'", "stored by nobody"}, {}},
+    {"RowsOfOtherMicroBatch", sameRows, {}, {"node_embedding", "micro-batch 1"}},
+    // Bias and GELU are one region, which ends in node_mul_55.
+    {"BiasOfOtherBlock", otherBias, {}, {"plan differs at ONNX node 'node_mul_55'"}},
+    {"ReducedBeforeComputed", swapInstructions, {"node_addmm_5"}, {}},
+};
+
+class PlanFault : public testing::TestWithParam<Fault> {};
+void PrintTo(const Fault &fault, std::ostream *out) { *out << fault.name; }
+
+TEST_P(PlanFault, IsNamed) {
+  const Fault &fault = GetParam();
+  Compilation &compilation = Compilation::of(oddLayout(), "partition");
+  std::string checked = compilation.checkPlan(fault.breakIt), verified;
+  if (fault.check.empty()) {
+    EXPECT_EQ(checked, "") << "the plan's check sees more than this table says";
+    verified = compilation.verifyPlan(fault.breakIt);
+  }
+  for (const char *text : fault.check)
+    EXPECT_THAT(checked, HasSubstr(text));
+  for (const char *text : fault.verify)
+    EXPECT_THAT(verified, HasSubstr(text));
+  if (std::getenv("HPC_SHOW"))
+    std::fprintf(stderr, "%s: %s%s\n", fault.name, checked.c_str(), verified.c_str());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, PlanFault, testing::ValuesIn(faults),
+                         [](const auto &info) { return std::string(info.param.name); });
+
+} // namespace
