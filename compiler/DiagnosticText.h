@@ -1,4 +1,5 @@
-// A diagnostic as a user reads it: MLIR's op verifiers name no place, so the ONNX node of the location is added where the text lacks it.
+// A diagnostic as a user reads it: MLIR's op verifiers name no place, so the ONNX node of the location is added where
+// the text lacks it.
 #pragma once
 
 #include "compiler/Location.h"

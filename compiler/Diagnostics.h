@@ -1,5 +1,5 @@
-// Errors that a user causes, as MLIR diagnostics: the kind travels as a tag in front of the message ("[usage] ..."), which hpc-opt prints as
-// error[usage]. A diagnostic without a tag is a defect of this program.
+// Errors that a user causes, as MLIR diagnostics: the kind travels as a tag in front of the message ("[usage] ..."),
+// which hpc-opt prints as error[usage]. A diagnostic without a tag is a defect of this program.
 #pragma once
 
 #include "compiler/MLIR.h"

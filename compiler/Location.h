@@ -7,8 +7,8 @@
 namespace hpc {
 
 inline Location onnxLocation(MLIRContext *context, StringRef node, StringRef path) {
-  Location place = path.empty() ? Location(UnknownLoc::get(context))
-                                : Location(NameLoc::get(StringAttr::get(context, path)));
+  Location place =
+      path.empty() ? Location(UnknownLoc::get(context)) : Location(NameLoc::get(StringAttr::get(context, path)));
   return NameLoc::get(StringAttr::get(context, node), place);
 }
 

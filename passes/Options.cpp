@@ -4,7 +4,8 @@
 namespace hpc {
 
 /// Visits every field with its name; the only place to extend.
-template <typename Opts, typename Number, typename Text> static void forEachField(Opts &options, Number number, Text text) {
+template <typename Opts, typename Number, typename Text>
+static void forEachField(Opts &options, Number number, Text text) {
   number("tp", options.tp);
   number("pp", options.pp);
   number("dp", options.dp);

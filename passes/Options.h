@@ -1,5 +1,5 @@
-// What the user asks of a compilation, as plain data. It travels in the module attribute `hpc.options`, so that a dumped
-// phase can be continued to the same plan.
+// What the user asks of a compilation, as plain data. It travels in the module attribute `hpc.options`, so that a
+// dumped phase can be continued to the same plan.
 #pragma once
 
 #include "compiler/MLIR.h"

@@ -48,8 +48,8 @@ static void buildPartition(OpPassManager &passes, const Options &) {
   passes.addPass(createDecomposeSharded()); // first: it makes ops that need reshards of their own
   passes.addPass(createCollectPartials());  // before reshards: partial terms of a sum share one all-reduce
   passes.addPass(createInsertReshards());
-  passes.addPass(createFillTails());        // on the operands as they arrive, so after reshards
-  passes.addPass(createLocalize());         // last: until here every shape is global
+  passes.addPass(createFillTails()); // on the operands as they arrive, so after reshards
+  passes.addPass(createLocalize());  // last: until here every shape is global
   passes.addPass(createVerifyPartitioned());
 }
 

@@ -1,4 +1,5 @@
-// The phases in order. Each is a pipeline of passes that ends with its verify pass; the file Phases.cpp is the table of contents.
+// The phases in order. Each is a pipeline of passes that ends with its verify pass; the file Phases.cpp is the table of
+// contents.
 #pragma once
 
 #include "passes/Options.h"
@@ -12,11 +13,12 @@ struct Phase {
   void (*build)(OpPassManager &, const Options &);
 };
 
-/// raise, annotate, propagate, partition, stage, kernels. (import comes before them, lower and place after: they are not passes.)
+/// raise, annotate, propagate, partition, stage, kernels. (import comes before them, lower and place after: they are
+/// not passes.)
 ArrayRef<Phase> phases();
 
-/// Runs the phases after `module`'s own (attribute hpc.phase; none = all) up to and including `last` ("" = all), calling `afterPhase` when one
-/// has succeeded. Errors are diagnostics.
+/// Runs the phases after `module`'s own (attribute hpc.phase; none = all) up to and including `last` ("" = all),
+/// calling `afterPhase` when one has succeeded. Errors are diagnostics.
 LogicalResult runPhases(ModuleOp module, const Options &options, StringRef last,
                         const std::function<LogicalResult(StringRef)> &afterPhase,
                         const std::function<void(PassManager &)> &configure);

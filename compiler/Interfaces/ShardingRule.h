@@ -1,5 +1,5 @@
-// How an op's dims relate: one struct per op, read by propagation, partition, cost and layouts, which know factors and never ops.
-// A factor is a loop of the op; a dim is a list of factors, major to minor; a dim of size 1 has none.
+// How an op's dims relate: one struct per op, read by propagation, partition, cost and layouts, which know factors and
+// never ops. A factor is a loop of the op; a dim is a list of factors, major to minor; a dim of size 1 has none.
 #pragma once
 
 #include "compiler/Dialect/Dist/Sharding.h"
@@ -15,7 +15,7 @@ struct ShardingFactor {
   bool canCut = true;                    ///< false: UPPER CASE letters, sequence order, view remainders
   Reduction reduction = Reduction::None; ///< not None: missing in all results, combined so
   bool isIndex = false;                  ///< the op reads global coordinates of it (needs its offset when cut)
-  bool isInternal = false;               ///< a composite reduces over it though results have it: when cut, partition decomposes
+  bool isInternal = false; ///< a composite reduces over it though results have it: when cut, partition decomposes
 };
 
 /// Which operands a partial sum may pass through.
@@ -37,23 +37,24 @@ struct ShardingRule {
   std::string text;
 };
 
-/// Builds a rule from its text. `...` = leading dims, NumPy-aligned; a letter is a factor; a dim of size 1 has no factor; `(hd)`
-/// groups factors into one dim (their sizes come from elsewhere in the rule: one of them may be inferred); UPPER CASE is never cut.
-/// Clauses after `;`: `sum|max|min k` (default sum for a letter that no result has), `linear 0,2` (Product),
-/// `linear all 0,1` (Sum), `index v`, `internal e`. Asserts on a rule that does not fit the shapes: rules are ours, verifiers run first.
+/// Builds a rule from its text. `...` = leading dims, NumPy-aligned; a letter is a factor; a dim of size 1 has no
+/// factor; `(hd)` groups factors into one dim (their sizes come from elsewhere in the rule: one of them may be
+/// inferred); UPPER CASE is never cut. Clauses after `;`: `sum|max|min k` (default sum for a letter that no result
+/// has), `linear 0,2` (Product), `linear all 0,1` (Sum), `index v`, `internal e`. Asserts on a rule that does not fit
+/// the shapes: rules are ours, verifiers run first.
 ShardingRule buildRule(StringRef text, ArrayRef<ArrayRef<int64_t>> operands, ArrayRef<ArrayRef<int64_t>> results);
 /// The same, shapes from the op's ranked operand and result types.
 ShardingRule buildRule(StringRef text, Operation *op);
 
 /// NumPy-broadcasting elementwise op: result dims are factors, aligned from the right.
 ShardingRule elementwiseRule(Operation *op, LinearClause linear = {});
-/// Reshape: factors are the common refinement of the two shapes; runs of dims whose factors do not nest ([6,4] -> [8,3]) become one
-/// factor per dim that cannot be cut. `linear all 0`.
+/// Reshape: factors are the common refinement of the two shapes; runs of dims whose factors do not nest ([6,4] ->
+/// [8,3]) become one factor per dim that cannot be cut. `linear all 0`.
 ShardingRule viewRule(ArrayRef<int64_t> from, ArrayRef<int64_t> to);
 /// Result dim i has operand dim `permutation[i]`.
 ShardingRule transposeRule(ArrayRef<int64_t> from, ArrayRef<int64_t> permutation);
-/// Slice of operand [start, start+size) per dim (step 1). A dim taken whole is one factor; an equal part (size divides both start and
-/// the dim) is a view on (n, rest) with n uncut and rest shared with the result; else uncut factors.
+/// Slice of operand [start, start+size) per dim (step 1). A dim taken whole is one factor; an equal part (size divides
+/// both start and the dim) is a view on (n, rest) with n uncut and rest shared with the result; else uncut factors.
 ShardingRule sliceRule(ArrayRef<int64_t> from, ArrayRef<int64_t> starts, ArrayRef<int64_t> sizes);
 /// Concat along `axis`; when all parts are equal a view on (n, rest), else the axis is uncut.
 ShardingRule concatRule(Operation *op, int64_t axis);

@@ -1,5 +1,5 @@
-// Builds a ShardingRule from its text. The dims of every value are matched against the term's tokens; letters get their size from
-// the dims that they stand in, and one letter of a group may be inferred from the group's dim.
+// Builds a ShardingRule from its text. The dims of every value are matched against the term's tokens; letters get their
+// size from the dims that they stand in, and one letter of a group may be inferred from the group's dim.
 #include "compiler/Interfaces/ShardingRule.h"
 
 namespace hpc {
@@ -32,7 +32,7 @@ Term parseTerm(StringRef text) {
 /// The state of building one rule.
 struct Builder {
   ShardingRule rule;
-  std::map<char, int> letters;    ///< letter -> factor
+  std::map<char, int> letters;     ///< letter -> factor
   SmallVector<int> leadingFactors; ///< factors of `...`, counted from the right
 
   int letterFactor(char letter) {
@@ -59,7 +59,8 @@ struct Builder {
       known = size;
   }
 
-  /// Calls `visit(token, dim)` for every dim of a value, `...` expanded to ("." , dim, index from the right of its run).
+  /// Calls `visit(token, dim)` for every dim of a value, `...` expanded to ("." , dim, index from the right of its
+  /// run).
   template <typename Visit> void forEachDim(const Term &term, ArrayRef<int64_t> shape, Visit visit) {
     size_t run = shape.size() - (term.tokens.size() - llvm::count(term.tokens, "..."));
     size_t dim = 0;

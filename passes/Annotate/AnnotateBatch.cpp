@@ -1,4 +1,5 @@
-// Seeds the inputs' batch dim. mb is major to dp: a micro-batch is a contiguous part of the batch, and dp cuts each of them.
+// Seeds the inputs' batch dim. mb is major to dp: a micro-batch is a contiguous part of the batch, and dp cuts each of
+// them.
 #include "compiler/Diagnostics.h"
 #include "compiler/Dialect/NN/NN.h"
 #include "passes/Annotate/Passes.h"
@@ -73,8 +74,9 @@ struct AnnotateBatch : impl::AnnotateBatchBase<AnnotateBatch> {
       std::vector<int64_t> shape = nn::shapeOf(function.getArgument(argument)).vec();
       if (shape[*dim] % microBatches) {
         auto name = function.getArgAttrOfType<StringAttr>(argument, "nn.name");
-        userError(function, ErrorKind::Usage) << "--micro-batches=" << microBatches << " does not divide the batch of " << shape[*dim] << " (dim " << *dim
-                                              << " of input '" << (name ? name.getValue() : "?") << "'); use a divisor of it";
+        userError(function, ErrorKind::Usage)
+            << "--micro-batches=" << microBatches << " does not divide the batch of " << shape[*dim] << " (dim " << *dim
+            << " of input '" << (name ? name.getValue() : "?") << "'); use a divisor of it";
         return signalPassFailure();
       }
       if (shape[*dim] <= 1)
@@ -87,7 +89,8 @@ struct AnnotateBatch : impl::AnnotateBatchBase<AnnotateBatch> {
         function.setArgAttr(argument, "dist.seed", dist::ShardingAttr::get(&getContext(), seed));
     }
     if (microBatches > 1 && !hasBatch) {
-      userError(function, ErrorKind::Usage) << "--micro-batches=" << microBatches << " needs a batch dim, and no input has a dim; use --micro-batches=1";
+      userError(function, ErrorKind::Usage)
+          << "--micro-batches=" << microBatches << " needs a batch dim, and no input has a dim; use --micro-batches=1";
       return signalPassFailure();
     }
   }

@@ -1,5 +1,6 @@
-// Megatron's layout from structure. Every weight matmul is asked, in program order, where its contracted dim comes from; the answer makes it
-// a row matmul and its sources column matmuls. What remains is vocabulary: embedding tables and heads.
+// Megatron's layout from structure. Every weight matmul is asked, in program order, where its contracted dim comes
+// from; the answer makes it a row matmul and its sources column matmuls. What remains is vocabulary: embedding tables
+// and heads.
 #include "passes/Annotate/DimTrace.h"
 #include "passes/Annotate/Passes.h"
 
@@ -105,9 +106,11 @@ struct Annotator {
       Value result = matmul.op.getResult();
       unsigned last = unsigned(nn::shapeOf(result).size()) - 1;
       if (leadsToOutputs(result, matmul.weight == 1 ? last : last - 1))
-        seed(matmul.op->getOperand(matmul.weight), matmul.weightN, {1, nn::shapeOf(matmul.op->getOperand(matmul.weight))[matmul.weightN]});
+        seed(matmul.op->getOperand(matmul.weight), matmul.weightN,
+             {1, nn::shapeOf(matmul.op->getOperand(matmul.weight))[matmul.weightN]});
       else
-        matmul.op.emitRemark() << "weight of '" << nodeName(matmul.op.getLoc()) << "' is not cut: it pairs with no other matmul; annotate it in the sidecar";
+        matmul.op.emitRemark() << "weight of '" << nodeName(matmul.op.getLoc())
+                               << "' is not cut: it pairs with no other matmul; annotate it in the sidecar";
     }
   }
 };

@@ -1,5 +1,5 @@
-// The walk. A dim is a list of factors; a piece that spans several is followed through each on its own, so heads and the dim of a head
-// part by themselves where a reshape parts them.
+// The walk. A dim is a list of factors; a piece that spans several is followed through each on its own, so heads and
+// the dim of a head part by themselves where a reshape parts them.
 #include "passes/Annotate/DimTrace.h"
 
 namespace hpc {

@@ -17,20 +17,22 @@ struct Piece {
 /// A matmul of activations with a weight.
 struct WeightMatmul {
   nn::MatmulOp op;
-  unsigned weight = 1;   ///< operand number of the weight
-  unsigned weightN = 1;  ///< dim of the weight that the result has
-  unsigned weightK = 0;  ///< dim of the weight that is contracted
+  unsigned weight = 1;  ///< operand number of the weight
+  unsigned weightN = 1; ///< dim of the weight that the result has
+  unsigned weightK = 0; ///< dim of the weight that is contracted
   unsigned activation() const { return 1 - weight; }
 };
 
 /// Whether `op` is one; its weight has rank 2.
 std::optional<WeightMatmul> matchWeightMatmul(Operation *op, const nn::Origins &origins);
 
-/// Where a piece of a dim comes from. A trace succeeds when every source is the columns of a weight matmul, or something that any rank can slice
-/// without communication (weights, masks, the result of a matmul that is cut by rows).
+/// Where a piece of a dim comes from. A trace succeeds when every source is the columns of a weight matmul, or
+/// something that any rank can slice without communication (weights, masks, the result of a matmul that is cut by
+/// rows).
 class DimTrace {
 public:
-  DimTrace(const nn::Origins &origins, const llvm::DenseSet<Operation *> &rowMatmuls) : origins(origins), rowMatmuls(rowMatmuls) {}
+  DimTrace(const nn::Origins &origins, const llvm::DenseSet<Operation *> &rowMatmuls)
+      : origins(origins), rowMatmuls(rowMatmuls) {}
 
   /// The pieces of dim `dim` of `value`, inside `piece`, that succeed, outermost first.
   SmallVector<Piece> back(Value value, unsigned dim, Piece piece);

@@ -31,11 +31,13 @@ struct VerifyAnnotated : impl::VerifyAnnotatedBase<VerifyAnnotated> {
     }
     dist::Mesh mesh = dist::meshOf(getOperation());
     for (BlockArgument argument : function.getArguments())
-      if (failed(check(argument.getLoc(), argument, function.getArgAttrOfType<dist::ShardingAttr>(argument.getArgNumber(), "dist.seed"), mesh)))
+      if (failed(check(argument.getLoc(), argument,
+                       function.getArgAttrOfType<dist::ShardingAttr>(argument.getArgNumber(), "dist.seed"), mesh)))
         return signalPassFailure();
     WalkResult walk = function.walk([&](Operation *op) {
       for (Value result : op->getResults())
-        if (isa<RankedTensorType>(result.getType()) && failed(check(op->getLoc(), result, op->getAttrOfType<dist::ShardingAttr>("dist.seed"), mesh)))
+        if (isa<RankedTensorType>(result.getType()) &&
+            failed(check(op->getLoc(), result, op->getAttrOfType<dist::ShardingAttr>("dist.seed"), mesh)))
           return WalkResult::interrupt();
       return WalkResult::advance();
     });

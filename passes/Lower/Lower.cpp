@@ -19,7 +19,8 @@ struct PlanLowering {
   llvm::DenseMap<Operation *, int32_t> channels; ///< of transfers
 
   PlanLowering(ModuleOp module, func::FuncOp function, const LowerOptions &options)
-      : module(module), function(function), options(options), tables(dist::meshOf(module)), weights(lowered.plan, options.planFolder) {}
+      : module(module), function(function), options(options), tables(dist::meshOf(module)),
+        weights(lowered.plan, options.planFolder) {}
 
   static std::string nameOf(DictionaryAttr attrs, const std::string &fallback) {
     auto name = attrs ? attrs.getAs<StringAttr>("nn.name") : StringAttr();
@@ -32,10 +33,12 @@ struct PlanLowering {
       return plan::Port{name, dtypeOf(tensor), dist::globalType(tensor).getShape().vec()};
     };
     for (BlockArgument argument : function.getArguments())
-      lowered.plan.inputs.push_back(
-          port(nameOf(function.getArgAttrDict(argument.getArgNumber()), "input" + std::to_string(argument.getArgNumber())), argument.getType()));
+      lowered.plan.inputs.push_back(port(
+          nameOf(function.getArgAttrDict(argument.getArgNumber()), "input" + std::to_string(argument.getArgNumber())),
+          argument.getType()));
     for (auto [number, type] : llvm::enumerate(function.getResultTypes()))
-      lowered.plan.outputs.push_back(port(nameOf(function.getResultAttrDict(number), "output" + std::to_string(number)), type));
+      lowered.plan.outputs.push_back(
+          port(nameOf(function.getResultAttrDict(number), "output" + std::to_string(number)), type));
   }
 
   void lowerCode() {
@@ -50,7 +53,8 @@ struct PlanLowering {
 
   static plan::Reason reasonOf(pipe::TransferOp transfer) {
     auto text = [](std::optional<StringRef> value) { return value ? value->str() : std::string(); };
-    return {nodeName(transfer.getLoc()), modulePath(transfer.getLoc()), text(transfer.getCause()), text(transfer.getAvoid())};
+    return {nodeName(transfer.getLoc()), modulePath(transfer.getLoc()), text(transfer.getCause()),
+            text(transfer.getAvoid())};
   }
 
   /// What a stage op reads: arguments of the function or results of transfers.
@@ -96,7 +100,8 @@ struct PlanLowering {
     return outputs;
   }
 
-  Status lowerStage(Block &body, ArrayRef<StageInput> inputs, ArrayRef<StageOutput> outputs, int64_t index, int64_t stages) {
+  Status lowerStage(Block &body, ArrayRef<StageInput> inputs, ArrayRef<StageOutput> outputs, int64_t index,
+                    int64_t stages) {
     StageLowering stage(tables, weights, index, stages);
     HPC_RETURN_IF_ERROR(stage.run(body, inputs, outputs));
     lowered.plan.stages.push_back(std::move(stage.stage));
@@ -135,7 +140,8 @@ struct PlanLowering {
     for (auto [channel, transfer] : llvm::enumerate(body.getOps<pipe::TransferOp>()))
       channels[transfer] = int32_t(channel);
     for (auto [index, stage] : llvm::enumerate(stages))
-      HPC_RETURN_IF_ERROR(lowerStage(stage.getBody().front(), inputsOf(stage), outputsOf(stage), int64_t(index), int64_t(stages.size())));
+      HPC_RETURN_IF_ERROR(lowerStage(stage.getBody().front(), inputsOf(stage), outputsOf(stage), int64_t(index),
+                                     int64_t(stages.size())));
     return Status::success();
   }
 };

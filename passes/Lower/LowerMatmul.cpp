@@ -1,5 +1,5 @@
-// A matrix product becomes one library call: leading dims that the right operand does not have join the rows, the rest are batch
-// dims with strides.
+// A matrix product becomes one library call: leading dims that the right operand does not have join the rows, the rest
+// are batch dims with strides.
 #include "passes/Lower/StageLowering.h"
 
 #include "compiler/Location.h"
@@ -34,7 +34,8 @@ static SmallVector<BatchDim> batchDims(nn::MatmulOp op) {
     if (result[dim] == 1)
       continue;
     // Joins the dim before it when all three walk on evenly.
-    if (!dims.empty() && dims.back().a == a[dim] * result[dim] && dims.back().b == b[dim] * result[dim] && dims.back().c == c[dim] * result[dim])
+    if (!dims.empty() && dims.back().a == a[dim] * result[dim] && dims.back().b == b[dim] * result[dim] &&
+        dims.back().c == c[dim] * result[dim])
       dims.back() = {dims.back().size * result[dim], a[dim], b[dim], c[dim]};
     else
       dims.push_back({result[dim], a[dim], b[dim], c[dim]});
@@ -43,7 +44,8 @@ static SmallVector<BatchDim> batchDims(nn::MatmulOp op) {
 }
 
 Status StageLowering::lowerMatmul(nn::MatmulOp op) {
-  ArrayRef<int64_t> lhs = nn::shapeOf(op.getLhs()), rhs = nn::shapeOf(op.getRhs()), result = nn::shapeOf(op.getResult());
+  ArrayRef<int64_t> lhs = nn::shapeOf(op.getLhs()), rhs = nn::shapeOf(op.getRhs()),
+                    result = nn::shapeOf(op.getResult());
   plan::Gemm gemm;
   gemm.transposeA = op.getTransposeLhs();
   gemm.transposeB = op.getTransposeRhs();
@@ -59,8 +61,10 @@ Status StageLowering::lowerMatmul(nn::MatmulOp op) {
       gemm.k = exact->second;
 
   SmallVector<BatchDim> dims = batchDims(op);
-  // The innermost batch dim joins the rows when the right operand is the same along it and rows follow each other in the left one.
-  if (!dims.empty() && dims.back().b == 0 && !gemm.transposeA && dims.back().a == m * gemm.lda && dims.back().c == m * gemm.ldc) {
+  // The innermost batch dim joins the rows when the right operand is the same along it and rows follow each other in
+  // the left one.
+  if (!dims.empty() && dims.back().b == 0 && !gemm.transposeA && dims.back().a == m * gemm.lda &&
+      dims.back().c == m * gemm.ldc) {
     m *= dims.back().size;
     dims.pop_back();
   }

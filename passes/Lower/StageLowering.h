@@ -14,7 +14,7 @@ struct StagePort {
   int32_t graphPort = -1; ///< index of a graph input or output
   int32_t channel = -1;   ///< of a transfer, unique in the plan
   int64_t peerStage = -1;
-  plan::Reason reason;    ///< of a transfer
+  plan::Reason reason; ///< of a transfer
 };
 
 struct StageInput : StagePort {
@@ -66,9 +66,9 @@ private:
   const int64_t index, stages;
 
   plan::Program receive{"receive", {}}, forward{"forward", {}}, drain{"drain", {}};
-  llvm::DenseMap<Value, int32_t> buffers;        ///< by value; aliases share one
-  llvm::DenseMap<Value, plan::ByCoord> exactK;   ///< results of fill_tail: the extent of their contracted dim
-  llvm::DenseSet<Value> sent;                    ///< values whose buffer a send reads; aliases resolved
+  llvm::DenseMap<Value, int32_t> buffers;      ///< by value; aliases share one
+  llvm::DenseMap<Value, plan::ByCoord> exactK; ///< results of fill_tail: the extent of their contracted dim
+  llvm::DenseSet<Value> sent;                  ///< values whose buffer a send reads; aliases resolved
 };
 
 /// The DType of a tensor's elements; booleans take a byte.

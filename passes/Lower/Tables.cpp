@@ -69,7 +69,8 @@ plan::ByCoord Tables::owner(const dist::Sharding &sharding) const {
 }
 
 /// Start and extent of every sub-dim at a coordinate: what it holds.
-static std::vector<int64_t> held(const dist::Sharding &sharding, const dist::Mesh &mesh, const std::vector<int64_t> &at) {
+static std::vector<int64_t> held(const dist::Sharding &sharding, const dist::Mesh &mesh,
+                                 const std::vector<int64_t> &at) {
   std::vector<int64_t> ranges;
   for (const dist::DimSharding &dim : sharding.dims)
     for (const dist::SubDim &sub : dim) {

@@ -1,5 +1,5 @@
-// What differs between ranks and micro-batches, as the plan's tables. The mesh axis `mb` is the micro-batch; all others, in the
-// mesh's order, are the coordinate within a stage.
+// What differs between ranks and micro-batches, as the plan's tables. The mesh axis `mb` is the micro-batch; all
+// others, in the mesh's order, are the coordinate within a stage.
 #pragma once
 
 #include "compiler/Dialect/Dist/Sharding.h"
@@ -25,8 +25,10 @@ public:
   plan::Slice slice(const dist::Sharding &sharding) const;
   /// 1 where the coordinate is the one that speaks for its replicas: 0 along every axis that does not cut the value.
   plan::ByCoord owner(const dist::Sharding &sharding) const;
-  /// For a permute along `axes`: the position in the group of the rank that holds under `before` what this one holds under `after`.
-  plan::ByCoord permuteSource(const dist::Sharding &before, const dist::Sharding &after, const std::vector<std::string> &axes) const;
+  /// For a permute along `axes`: the position in the group of the rank that holds under `before` what this one holds
+  /// under `after`.
+  plan::ByCoord permuteSource(const dist::Sharding &before, const dist::Sharding &after,
+                              const std::vector<std::string> &axes) const;
 
 private:
   std::vector<int64_t> coordinate(int64_t rank, int64_t microBatch) const;

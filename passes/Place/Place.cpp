@@ -62,14 +62,16 @@ static Status checkCapacity(const plan::Stage &stage, size_t index, int64_t limi
   std::vector<const Buffer *> largest;
   for (const Buffer &buffer : stage.buffers)
     largest.push_back(&buffer);
-  std::stable_sort(largest.begin(), largest.end(), [](const Buffer *a, const Buffer *b) { return a->bytes > b->bytes; });
+  std::stable_sort(largest.begin(), largest.end(),
+                   [](const Buffer *a, const Buffer *b) { return a->bytes > b->bytes; });
   std::string names;
   for (size_t i = 0; i < largest.size() && i < 3; ++i)
     names += (i ? ", " : "") + largest[i]->name + " (" + std::to_string(largest[i]->bytes) + " bytes)";
-  return Status::error(ErrorKind::Capacity, "a rank of stage " + std::to_string(index) + " needs " + std::to_string(bytes) + " bytes (weights " +
-                                                std::to_string(stage.weightBytes) + ", work " + std::to_string(stage.workBytes) +
-                                                "), --device-memory allows " + std::to_string(limit) + "; its largest buffers are " + names +
-                                                "; raise --tp, --pp or --micro-batches");
+  return Status::error(ErrorKind::Capacity,
+                       "a rank of stage " + std::to_string(index) + " needs " + std::to_string(bytes) +
+                           " bytes (weights " + std::to_string(stage.weightBytes) + ", work " +
+                           std::to_string(stage.workBytes) + "), --device-memory allows " + std::to_string(limit) +
+                           "; its largest buffers are " + names + "; raise --tp, --pp or --micro-batches");
 }
 
 Status placeBuffers(plan::Plan &plan, const PlaceOptions &options) {

@@ -13,7 +13,7 @@ namespace {
 /// Ops between two neighbouring cuts: trunk[begin, end).
 struct Segment {
   size_t begin, end;
-  std::string signature; ///< equal for segments that compute the same on other weights
+  std::string signature;  ///< equal for segments that compute the same on other weights
   bool hasMatrix = false; ///< reads a weight of rank 2 or more
 };
 } // namespace
@@ -63,7 +63,8 @@ static std::vector<Segment> findSegments(ArrayRef<Operation *> trunk, const nn::
     Segment segment{begin, i + 1, signatureOf(trunk.slice(begin, i + 1 - begin)), false};
     for (Operation *op : trunk.slice(begin, i + 1 - begin))
       for (Value operand : op->getOperands())
-        segment.hasMatrix |= origins.lookup(operand).isWeight() && cast<RankedTensorType>(operand.getType()).getRank() >= 2;
+        segment.hasMatrix |=
+            origins.lookup(operand).isWeight() && cast<RankedTensorType>(operand.getType()).getRank() >= 2;
     segments.push_back(std::move(segment));
     begin = i + 1;
   }
@@ -78,7 +79,8 @@ struct Repetition {
 };
 } // namespace
 
-/// The repetition with a matrix in each run that covers the most ops; among equals the shortest period, which makes most blocks.
+/// The repetition with a matrix in each run that covers the most ops; among equals the shortest period, which makes
+/// most blocks.
 static Repetition findRepetition(ArrayRef<Segment> segments) {
   // Numbers instead of texts, so that comparing is cheap.
   llvm::StringMap<int> ids;

@@ -12,8 +12,8 @@ static std::vector<size_t> uniformSplit(size_t blocks, size_t stages) {
   return counts;
 }
 
-/// Minimizes the largest stage's cost by dynamic programming over (stages left, first block): O(stages * blocks^2). Among equal maxima the
-/// later stages are the lighter ones.
+/// Minimizes the largest stage's cost by dynamic programming over (stages left, first block): O(stages * blocks^2).
+/// Among equal maxima the later stages are the lighter ones.
 static std::vector<size_t> balancedSplit(ArrayRef<double> cost, size_t stages) {
   size_t blocks = cost.size();
   std::vector<double> prefix(blocks + 1, 0);
@@ -39,11 +39,13 @@ static std::vector<size_t> balancedSplit(ArrayRef<double> cost, size_t stages) {
   return counts;
 }
 
-std::optional<std::vector<size_t>> chooseSplit(func::FuncOp function, const Blocks &blocks, int64_t stages, StringRef split) {
+std::optional<std::vector<size_t>> chooseSplit(func::FuncOp function, const Blocks &blocks, int64_t stages,
+                                               StringRef split) {
   size_t available = blocks.size();
   if (stages < 1 || size_t(stages) > available) {
-    userError(function, ErrorKind::Usage) << "pp=" << stages << " needs " << stages << " places to cut, the graph has " << available
-                                          << "; use --pp=1" << (available > 1 ? " to " + std::to_string(available) : "");
+    userError(function, ErrorKind::Usage)
+        << "pp=" << stages << " needs " << stages << " places to cut, the graph has " << available << "; use --pp=1"
+        << (available > 1 ? " to " + std::to_string(available) : "");
     return std::nullopt;
   }
   if (split == "uniform")
@@ -58,15 +60,18 @@ std::optional<std::vector<size_t>> chooseSplit(func::FuncOp function, const Bloc
   for (StringRef text : texts) {
     size_t count = 0;
     if (text.trim().getAsInteger(10, count) || count == 0) {
-      userError(function, ErrorKind::Usage) << "--pp-split=" << split << " is not uniform, balanced, or a list of block counts of at least 1 such as 1,2,1";
+      userError(function, ErrorKind::Usage)
+          << "--pp-split=" << split
+          << " is not uniform, balanced, or a list of block counts of at least 1 such as 1,2,1";
       return std::nullopt;
     }
     counts.push_back(count);
     sum += count;
   }
   if (counts.size() != size_t(stages) || sum != available) {
-    userError(function, ErrorKind::Usage) << "--pp-split=" << split << " names " << counts.size() << " stages with " << sum << " blocks, but pp=" << stages
-                                          << " and the graph has " << available << " blocks; give " << stages << " numbers that sum to " << available;
+    userError(function, ErrorKind::Usage) << "--pp-split=" << split << " names " << counts.size() << " stages with "
+                                          << sum << " blocks, but pp=" << stages << " and the graph has " << available
+                                          << " blocks; give " << stages << " numbers that sum to " << available;
     return std::nullopt;
   }
   return counts;

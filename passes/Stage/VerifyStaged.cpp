@@ -16,7 +16,8 @@ struct VerifyStaged : impl::VerifyStagedBase<VerifyStaged> {
     for (Operation &op : function.getBody().front()) {
       if (auto stage = dyn_cast<pipe::StageOp>(op)) {
         if (int64_t(stage.getIndex()) != next++) {
-          stage.emitError() << "stage " << stage.getIndex() << " stands at position " << next - 1 << "; stages run in order";
+          stage.emitError() << "stage " << stage.getIndex() << " stands at position " << next - 1
+                            << "; stages run in order";
           return signalPassFailure();
         }
       } else if (auto transfer = dyn_cast<pipe::TransferOp>(op)) {

@@ -103,7 +103,8 @@ RankedTensorType globalType(RankedTensorType local) {
 LogicalResult ReshardOp::verify() {
   auto from = cast<RankedTensorType>(getOperand().getType()), to = cast<RankedTensorType>(getResult().getType());
   if (from.getShape() != to.getShape() || from.getElementType() != to.getElementType())
-    return emitOpError("(C1) operand ") << from << " and result " << to << " must have the same global shape and element type";
+    return emitOpError("(C1) operand ") << from << " and result " << to
+                                        << " must have the same global shape and element type";
   for (const std::string &axis : shardingOf(getResult()).partial)
     if (!llvm::is_contained(shardingOf(getOperand()).partial, axis))
       return emitOpError("(C2) the result is partial over '") << axis << "', the operand is not";

@@ -14,11 +14,13 @@ ShardingRule AttentionOp::getShardingRule() {
 
 int64_t AttentionOp::getFlops() {
   ArrayRef<int64_t> query = shapeOf(getQuery()), value = shapeOf(getValue());
-  return 2 * query[0] * query[1] * query[2] * value[2] * (query[3] + value[3]) + 5 * query[0] * query[1] * query[2] * value[2];
+  return 2 * query[0] * query[1] * query[2] * value[2] * (query[3] + value[3]) +
+         5 * query[0] * query[1] * query[2] * value[2];
 }
 
 LogicalResult AttentionOp::verify() {
-  ArrayRef<int64_t> query = shapeOf(getQuery()), key = shapeOf(getKey()), value = shapeOf(getValue()), result = shapeOf(getResult());
+  ArrayRef<int64_t> query = shapeOf(getQuery()), key = shapeOf(getKey()), value = shapeOf(getValue()),
+                    result = shapeOf(getResult());
   if (query.size() != 4 || key.size() != 4 || value.size() != 4)
     return emitOpError("(C1) query, key and value need rank 4");
   if (query[0] != key[0] || query[3] != key[3] || key.take_front(3) != value.take_front(3) ||
@@ -41,7 +43,8 @@ SmallVector<Value> AttentionOp::decompose(OpBuilder &builder) {
   Location loc = getLoc();
   Type element = tensorType(getQuery()).getElementType();
   auto constant = [&](double value) -> Value {
-    return ConstantOp::create(builder, loc, DenseElementsAttr::get(RankedTensorType::get({}, element), builder.getFloatAttr(element, value)));
+    return ConstantOp::create(
+        builder, loc, DenseElementsAttr::get(RankedTensorType::get({}, element), builder.getFloatAttr(element, value)));
   };
   auto reshape = [&](Value value, ArrayRef<int64_t> shape) -> Value {
     return ReshapeOp::create(builder, loc, RankedTensorType::get(shape, tensorType(value).getElementType()), value);
@@ -67,7 +70,8 @@ SmallVector<Value> AttentionOp::decompose(OpBuilder &builder) {
     scores = AddOp::create(builder, loc, scores, bias);
   if (std::optional<uint64_t> offset = getCausalOffset()) {
     Type i64 = builder.getI64Type();
-    Value row = IotaOp::create(builder, loc, RankedTensorType::get({query[2], 1}, i64), Value(), 0, int64_t(*offset), 1);
+    Value row =
+        IotaOp::create(builder, loc, RankedTensorType::get({query[2], 1}, i64), Value(), 0, int64_t(*offset), 1);
     Value column = IotaOp::create(builder, loc, RankedTensorType::get({1, key[2]}, i64), Value(), 1, 0, 1);
     Value visible = CompareOp::create(builder, loc, ComparePredicate::ge, row, column);
     scores = SelectOp::create(builder, loc, visible, scores, constant(-std::numeric_limits<double>::infinity()));

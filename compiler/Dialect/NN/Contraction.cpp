@@ -3,7 +3,8 @@
 
 namespace hpc::nn {
 
-void MatmulOp::build(OpBuilder &builder, OperationState &state, Value lhs, Value rhs, bool transposeLhs, bool transposeRhs) {
+void MatmulOp::build(OpBuilder &builder, OperationState &state, Value lhs, Value rhs, bool transposeLhs,
+                     bool transposeRhs) {
   ArrayRef<int64_t> left = shapeOf(lhs), right = shapeOf(rhs);
   size_t rank = std::max(left.size(), right.size());
   SmallVector<int64_t> shape(rank, 1);
@@ -13,7 +14,8 @@ void MatmulOp::build(OpBuilder &builder, OperationState &state, Value lhs, Value
         shape[rank - operand.size() + dim] = operand[dim];
   shape[rank - 2] = left[left.size() - (transposeLhs ? 1 : 2)];
   shape[rank - 1] = right[right.size() - (transposeRhs ? 2 : 1)];
-  build(builder, state, RankedTensorType::get(shape, tensorType(lhs).getElementType()), lhs, rhs, transposeLhs, transposeRhs);
+  build(builder, state, RankedTensorType::get(shape, tensorType(lhs).getElementType()), lhs, rhs, transposeLhs,
+        transposeRhs);
 }
 
 ShardingRule MatmulOp::getShardingRule() {
@@ -30,11 +32,14 @@ int64_t MatmulOp::getFlops() {
 LogicalResult MatmulOp::verify() {
   ArrayRef<int64_t> left = shapeOf(getLhs()), right = shapeOf(getRhs()), result = shapeOf(getResult());
   if (left.size() < 2 || right.size() < 2)
-    return emitOpError("(C1) operands need rank 2 or more, got ") << getLhs().getType() << " and " << getRhs().getType();
+    return emitOpError("(C1) operands need rank 2 or more, got ")
+           << getLhs().getType() << " and " << getRhs().getType();
   auto type = tensorType(getLhs()).getElementType();
-  if (!isa<FloatType>(type) || type != tensorType(getRhs()).getElementType() || type != tensorType(getResult()).getElementType())
+  if (!isa<FloatType>(type) || type != tensorType(getRhs()).getElementType() ||
+      type != tensorType(getResult()).getElementType())
     return emitOpError("(C3) operands and result must have one float element type");
-  int64_t k = left[left.size() - (getTransposeLhs() ? 2 : 1)], otherK = right[right.size() - (getTransposeRhs() ? 1 : 2)];
+  int64_t k = left[left.size() - (getTransposeLhs() ? 2 : 1)],
+          otherK = right[right.size() - (getTransposeRhs() ? 1 : 2)];
   int64_t m = left[left.size() - (getTransposeLhs() ? 1 : 2)], n = right[right.size() - (getTransposeRhs() ? 2 : 1)];
   size_t rank = std::max(left.size(), right.size());
   bool fits = k == otherK && result.size() == rank && result[rank - 2] == m && result[rank - 1] == n;
@@ -44,7 +49,8 @@ LogicalResult MatmulOp::verify() {
     fits = (a == b || a == 1 || b == 1) && result[rank - 1 - fromRight] == (a == 1 ? b : a);
   }
   if (!fits)
-    return emitOpError("(C2) ") << getLhs().getType() << " times " << getRhs().getType() << " does not give " << getResult().getType();
+    return emitOpError("(C2) ") << getLhs().getType() << " times " << getRhs().getType() << " does not give "
+                                << getResult().getType();
   return success();
 }
 

@@ -34,9 +34,9 @@ LogicalResult verifyElementwise(Operation *op) {
     return op->emitOpError("(C1) operand shapes do not broadcast: ") << op->getOperandTypes();
   ArrayRef<int64_t> result = shapeOf(op->getResult(0));
   if (result != ArrayRef<int64_t>(*shape))
-    return op->emitOpError("(C1) result ") << op->getResult(0).getType() << " must have the operands' broadcast shape ["
-                                           << llvm::join(llvm::map_range(*shape, [](int64_t size) { return std::to_string(size); }), ", ")
-                                           << "]";
+    return op->emitOpError("(C1) result ")
+           << op->getResult(0).getType() << " must have the operands' broadcast shape ["
+           << llvm::join(llvm::map_range(*shape, [](int64_t size) { return std::to_string(size); }), ", ") << "]";
   return success();
 }
 

@@ -5,7 +5,8 @@ namespace hpc::nn {
 
 static bool isInteger(Value value) { return isa<IntegerType>(tensorType(value).getElementType()); }
 
-// ---- iota --------------------------------------------------------------------------------------------------------------
+// ---- iota
+// --------------------------------------------------------------------------------------------------------------
 
 ShardingRule IotaOp::getShardingRule() {
   ShardingRule rule;
@@ -36,7 +37,8 @@ LogicalResult IotaOp::verify() {
   return success();
 }
 
-// ---- embedding ---------------------------------------------------------------------------------------------------------
+// ---- embedding
+// ---------------------------------------------------------------------------------------------------------
 
 ShardingRule EmbeddingOp::getShardingRule() {
   return buildRule(getOffset() ? "ve,...,->...e; sum v; index v" : "ve,...->...e; sum v; index v", *this);
@@ -44,7 +46,8 @@ ShardingRule EmbeddingOp::getShardingRule() {
 
 Operation *EmbeddingOp::localize(OpBuilder &builder, ValueRange operands, TypeRange resultTypes, ValueRange offsets) {
   Value offset = offsets.empty() ? (operands.size() > 2 ? operands[2] : Value()) : offsets[0];
-  auto local = EmbeddingOp::create(builder, getLoc(), resultTypes[0], operands[0], operands[1], offset, getVocabulary());
+  auto local =
+      EmbeddingOp::create(builder, getLoc(), resultTypes[0], operands[0], operands[1], offset, getVocabulary());
   local->setDiscardableAttrs((*this)->getDiscardableAttrDictionary());
   return local;
 }
@@ -53,14 +56,16 @@ LogicalResult EmbeddingOp::verify() {
   ArrayRef<int64_t> table = shapeOf(getTable());
   SmallVector<int64_t> shape(shapeOf(getIds()));
   if (table.size() != 2 || !isInteger(getIds()))
-    return emitOpError("(C1) takes a [v, e] table and integer ids, got ") << getTable().getType() << " and " << getIds().getType();
+    return emitOpError("(C1) takes a [v, e] table and integer ids, got ")
+           << getTable().getType() << " and " << getIds().getType();
   shape.push_back(table[1]);
   if (shapeOf(getResult()) != ArrayRef<int64_t>(shape))
     return emitOpError("(C1) result ") << getResult().getType() << " must be the ids' shape and " << table[1];
   return success();
 }
 
-// ---- gather ------------------------------------------------------------------------------------------------------------
+// ---- gather
+// ------------------------------------------------------------------------------------------------------------
 
 ShardingRule GatherOp::getShardingRule() {
   ShardingRule rule;
@@ -131,9 +136,10 @@ ShardingRule GatherNdOp::getShardingRule() {
 LogicalResult GatherNdOp::verify() {
   ArrayRef<int64_t> data = shapeOf(getData()), indices = shapeOf(getIndices());
   int64_t batch = getBatchDims(), depth = indices.empty() ? 0 : indices.back();
-  if (!isInteger(getIndices()) || indices.empty() || batch < 0 || batch >= int64_t(indices.size()) || batch + depth > int64_t(data.size()) ||
-      data.take_front(batch) != indices.take_front(batch))
-    return emitOpError("(C1) indices ") << getIndices().getType() << " with " << batch << " batch dims do not fit " << getData().getType();
+  if (!isInteger(getIndices()) || indices.empty() || batch < 0 || batch >= int64_t(indices.size()) ||
+      batch + depth > int64_t(data.size()) || data.take_front(batch) != indices.take_front(batch))
+    return emitOpError("(C1) indices ") << getIndices().getType() << " with " << batch << " batch dims do not fit "
+                                        << getData().getType();
   SmallVector<int64_t> shape(indices.drop_back());
   llvm::append_range(shape, data.drop_front(batch + depth));
   if (shapeOf(getResult()) != ArrayRef<int64_t>(shape))

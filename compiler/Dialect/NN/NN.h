@@ -7,7 +7,8 @@
 
 namespace hpc::nn {
 
-/// NumPy broadcast of the values' shapes; element type `elementType`, or that of the first value. No encoding. Null if they do not broadcast.
+/// NumPy broadcast of the values' shapes; element type `elementType`, or that of the first value. No encoding. Null if
+/// they do not broadcast.
 RankedTensorType broadcastType(ValueRange values, Type elementType = {});
 /// Result shape is the broadcast of the operands' shapes (C1); used by every elementwise op.
 LogicalResult verifyElementwise(Operation *op);

@@ -1,4 +1,5 @@
-// Layer norm, RMS norm and softmax over the last dim. decompose() is the definition that interpreter, partition and kernels use.
+// Layer norm, RMS norm and softmax over the last dim. decompose() is the definition that interpreter, partition and
+// kernels use.
 #include "compiler/Dialect/NN/NN.h"
 
 namespace hpc::nn {
@@ -6,11 +7,12 @@ namespace hpc::nn {
 /// A scalar constant of the element type of `like`.
 static Value scalar(OpBuilder &builder, Location loc, Value like, double value) {
   Type element = tensorType(like).getElementType();
-  return ConstantOp::create(builder, loc,
-                            DenseElementsAttr::get(RankedTensorType::get({}, element), builder.getFloatAttr(element, value)));
+  return ConstantOp::create(
+      builder, loc, DenseElementsAttr::get(RankedTensorType::get({}, element), builder.getFloatAttr(element, value)));
 }
 
-/// The mean along the last dim. The count is the dim's size here: the true one, since this runs on global shapes or on whole dims.
+/// The mean along the last dim. The count is the dim's size here: the true one, since this runs on global shapes or on
+/// whole dims.
 static Value meanOfLast(OpBuilder &builder, Location loc, Value value) {
   int64_t last = int64_t(shapeOf(value).size()) - 1;
   Value sum = ReduceOp::create(builder, loc, ReduceKind::sum, value, {last});
@@ -21,14 +23,16 @@ static Value meanOfLast(OpBuilder &builder, Location loc, Value value) {
 static LogicalResult verifyOverLast(Operation *op, Value operand, ArrayRef<Value> vectors) {
   ArrayRef<int64_t> shape = shapeOf(operand);
   if (shape.empty() || shapeOf(op->getResult(0)) != shape)
-    return op->emitOpError("(C1) result ") << op->getResult(0).getType() << " must have the shape of " << operand.getType();
+    return op->emitOpError("(C1) result ")
+           << op->getResult(0).getType() << " must have the shape of " << operand.getType();
   for (Value vector : vectors)
     if (vector && shapeOf(vector) != shape.take_back(1))
       return op->emitOpError("(C1) weight or bias ") << vector.getType() << " must be [" << shape.back() << "]";
   return success();
 }
 
-// ---- layer norm --------------------------------------------------------------------------------------------------------
+// ---- layer norm
+// --------------------------------------------------------------------------------------------------------
 
 ShardingRule LayerNormOp::getShardingRule() {
   std::string text = "...e";
@@ -52,7 +56,8 @@ SmallVector<Value> LayerNormOp::decompose(OpBuilder &builder) {
   return {result};
 }
 
-// ---- RMS norm ----------------------------------------------------------------------------------------------------------
+// ---- RMS norm
+// ----------------------------------------------------------------------------------------------------------
 
 ShardingRule RmsNormOp::getShardingRule() {
   return buildRule(getWeight() ? "...e,e->...e; internal e" : "...e->...e; internal e", *this);
@@ -70,7 +75,8 @@ SmallVector<Value> RmsNormOp::decompose(OpBuilder &builder) {
   return {result};
 }
 
-// ---- softmax -----------------------------------------------------------------------------------------------------------
+// ---- softmax
+// -----------------------------------------------------------------------------------------------------------
 
 ShardingRule SoftmaxOp::getShardingRule() { return buildRule("...e->...e; internal e", *this); }
 int64_t SoftmaxOp::getFlops() { return 5 * tensorType(getResult()).getNumElements(); }

@@ -1,5 +1,5 @@
-// What a value is made of: graph inputs, weights, both or neither. Passes that look for structure (where a model's trunk runs, which
-// matrix products have weights) ask this instead of names.
+// What a value is made of: graph inputs, weights, both or neither. Passes that look for structure (where a model's
+// trunk runs, which matrix products have weights) ask this instead of names.
 #pragma once
 
 #include "compiler/MLIR.h"

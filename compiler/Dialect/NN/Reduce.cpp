@@ -3,7 +3,8 @@
 
 namespace hpc::nn {
 
-void ReduceOp::build(OpBuilder &builder, OperationState &state, ReduceKind kind, Value operand, ArrayRef<int64_t> axes) {
+void ReduceOp::build(OpBuilder &builder, OperationState &state, ReduceKind kind, Value operand,
+                     ArrayRef<int64_t> axes) {
   SmallVector<int64_t> shape(shapeOf(operand)), sorted(axes);
   llvm::sort(sorted);
   for (int64_t axis : sorted)
@@ -14,10 +15,17 @@ void ReduceOp::build(OpBuilder &builder, OperationState &state, ReduceKind kind,
 ShardingRule ReduceOp::getShardingRule() {
   Reduction kind = Reduction::None; // prod has no collective
   switch (getKind()) {
-  case ReduceKind::sum: kind = Reduction::Sum; break;
-  case ReduceKind::max: kind = Reduction::Max; break;
-  case ReduceKind::min: kind = Reduction::Min; break;
-  case ReduceKind::prod: break;
+  case ReduceKind::sum:
+    kind = Reduction::Sum;
+    break;
+  case ReduceKind::max:
+    kind = Reduction::Max;
+    break;
+  case ReduceKind::min:
+    kind = Reduction::Min;
+    break;
+  case ReduceKind::prod:
+    break;
   }
   return reduceRule(shapeOf(getOperand()), getAxes(), kind);
 }

@@ -14,7 +14,8 @@ LogicalResult ParameterOp::verify() {
   RankedTensorType stored = dist::globalType(tensorType(getResult()));
   int64_t elementBytes = (stored.getElementTypeBitWidth() + 7) / 8;
   if (stored.getNumElements() * elementBytes != int64_t(getBytes()))
-    return emitOpError("(C1) ") << stored << " has " << stored.getNumElements() * elementBytes << " bytes, the source has " << getBytes();
+    return emitOpError("(C1) ") << stored << " has " << stored.getNumElements() * elementBytes
+                                << " bytes, the source has " << getBytes();
   int64_t chunks = (getBytes() + (int64_t(1) << 20) - 1) >> 20;
   if (int64_t(getHashes().size()) != chunks)
     return emitOpError("(C2) needs ") << chunks << " hashes (one per MiB), has " << getHashes().size();

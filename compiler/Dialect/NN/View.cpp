@@ -3,14 +3,16 @@
 
 namespace hpc::nn {
 
-// ---- reshape -----------------------------------------------------------------------------------------------------------
+// ---- reshape
+// -----------------------------------------------------------------------------------------------------------
 
 ShardingRule ReshapeOp::getShardingRule() { return viewRule(shapeOf(getOperand()), shapeOf(getResult())); }
 
 OpFoldResult ReshapeOp::fold(FoldAdaptor) {
   if (getOperand().getType() == getResult().getType())
     return getOperand();
-  // reshape(reshape(x)) is one reshape while shapes are serial; with shardings the middle shape says how sub-dims regroup.
+  // reshape(reshape(x)) is one reshape while shapes are serial; with shardings the middle shape says how sub-dims
+  // regroup.
   auto inner = getOperand().getDefiningOp<ReshapeOp>();
   if (inner && !tensorType(getResult()).getEncoding() && !tensorType(inner.getOperand()).getEncoding()) {
     getOperandMutable().assign(inner.getOperand());
@@ -26,7 +28,8 @@ LogicalResult ReshapeOp::verify() {
   return success();
 }
 
-// ---- transpose ---------------------------------------------------------------------------------------------------------
+// ---- transpose
+// ---------------------------------------------------------------------------------------------------------
 
 void TransposeOp::build(OpBuilder &builder, OperationState &state, Value operand, ArrayRef<int64_t> permutation) {
   SmallVector<int64_t> shape;
@@ -59,7 +62,8 @@ LogicalResult TransposeOp::verify() {
   return success();
 }
 
-// ---- broadcast ---------------------------------------------------------------------------------------------------------
+// ---- broadcast
+// ---------------------------------------------------------------------------------------------------------
 
 ShardingRule BroadcastOp::getShardingRule() { return elementwiseRule(*this, {LinearClause::Sum, {0}}); }
 
@@ -77,7 +81,8 @@ LogicalResult BroadcastOp::verify() {
   return success();
 }
 
-// ---- slice -------------------------------------------------------------------------------------------------------------
+// ---- slice
+// -------------------------------------------------------------------------------------------------------------
 
 ShardingRule SliceOp::getShardingRule() {
   ArrayRef<int64_t> from = shapeOf(getOperand()), sizes = shapeOf(getResult());
@@ -120,7 +125,8 @@ LogicalResult SliceOp::verify() {
   return success();
 }
 
-// ---- concat, pad -------------------------------------------------------------------------------------------------------
+// ---- concat, pad
+// -------------------------------------------------------------------------------------------------------
 
 ShardingRule ConcatOp::getShardingRule() { return concatRule(*this, getAxis()); }
 
@@ -138,7 +144,9 @@ LogicalResult ConcatOp::verify() {
     if (ArrayRef<int64_t>(shape) != to)
       return emitOpError("(C1) operand ") << operand.getType() << " differs from the result off the axis";
   }
-  return sum == to[getAxis()] ? success() : emitOpError("(C1) operands have ") << sum << " along the axis, the result " << to[getAxis()];
+  return sum == to[getAxis()]
+             ? success()
+             : emitOpError("(C1) operands have ") << sum << " along the axis, the result " << to[getAxis()];
 }
 
 ShardingRule PadOp::getShardingRule() {

@@ -25,11 +25,13 @@ LogicalResult StageOp::verify() {
     if (Operation *producer = operand.getDefiningOp()) {
       auto transfer = dyn_cast<TransferOp>(producer);
       if (!transfer || transfer.getTo() != getIndex())
-        return emitOpError("(C2) operand ") << operand << " must be a function argument or a transfer to stage " << getIndex();
+        return emitOpError("(C2) operand ")
+               << operand << " must be a function argument or a transfer to stage " << getIndex();
     }
   for (Operation *user : getOperation()->getUsers())
     if (auto transfer = dyn_cast<TransferOp>(user); transfer && transfer.getFrom() != getIndex())
-      return emitOpError("(C2) a result goes through a transfer from stage ") << transfer.getFrom() << ", not " << getIndex();
+      return emitOpError("(C2) a result goes through a transfer from stage ")
+             << transfer.getFrom() << ", not " << getIndex();
   return success();
 }
 
