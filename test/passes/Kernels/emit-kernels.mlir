@@ -20,6 +20,12 @@
 // CODE-NOT: arith.addf %{{.*}}, %{{.*}} fastmath<reassoc,contract>
 // CODE: arith.divf %{{.*}}, %{{.*}} fastmath<contract>
 // CODE: func.func @softmax_6x33_0(%{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: i64)
+
+// An id is data: the row is clamped into the table before it is read.
+// CODE: func.func private @rows_0.rows
+// CODE: %[[LOW:.*]] = arith.maxsi %{{.*}}, %c0_i64
+// CODE: %[[ROW:.*]] = arith.minsi %[[LOW]], %c251_i64
+// CODE: arith.muli %[[ROW]]
 module attributes {dist.mesh = #dist.mesh<"tp=2">} {
 func.func @main(%x: tensor<6x33xf32>, %y: tensor<4x18xf32, #dist.sharding<"[4, (3, 5@tp, 2)]">>, %t: tensor<252x4xf32>, %i: tensor<2xi64>)
     -> (tensor<6x33xf32>, tensor<4x18xf32, #dist.sharding<"[4, (3, 5@tp, 2)]">>, tensor<2x4xf32>) {
