@@ -15,21 +15,38 @@ namespace {
 struct Flags {
   cl::OptionCategory category{"hpc-opt options"};
   cl::opt<std::string> input{cl::Positional, cl::desc("<model.onnx or phase.mlir>"), cl::Required, cl::cat(category)};
-  cl::opt<std::string> output{"o", cl::desc("Write the plan (or, with --compile-to, the IR) to this file"), cl::value_desc("file"), cl::cat(category)};
+  cl::opt<std::string> output{"o", cl::desc("Write the plan (or, with --compile-to, the IR) to this file"),
+                              cl::value_desc("file"), cl::cat(category)};
   cl::opt<int64_t> tp{"tp", cl::desc("Degree of tensor parallelism"), cl::init(1), cl::cat(category)};
   cl::opt<int64_t> pp{"pp", cl::desc("Number of pipeline stages"), cl::init(1), cl::cat(category)};
-  cl::opt<int64_t> dp{"dp", cl::desc("Degree of data parallelism (default: devices / (tp * pp))"), cl::init(0), cl::cat(category)};
-  cl::opt<int64_t> devices{"devices", cl::desc("Number of ranks (default: tp * pp * dp)"), cl::init(0), cl::cat(category)};
-  cl::opt<int64_t> microBatches{"micro-batches", cl::desc("Number of micro-batches that a batch is cut into"), cl::init(1), cl::cat(category)};
-  cl::opt<std::string> ppSplit{"pp-split", cl::desc("uniform, balanced (default), or the blocks of every stage: 1,2,1"), cl::init("balanced"), cl::cat(category)};
-  cl::opt<std::string> batchDim{"batch-dim", cl::desc("Name of the inputs' batch dim (default: batch*, else dim 0)"), cl::cat(category)};
+  cl::opt<int64_t> dp{"dp", cl::desc("Degree of data parallelism (default: devices / (tp * pp))"), cl::init(0),
+                      cl::cat(category)};
+  cl::opt<int64_t> devices{"devices", cl::desc("Number of ranks (default: tp * pp * dp)"), cl::init(0),
+                           cl::cat(category)};
+  cl::opt<int64_t> microBatches{"micro-batches", cl::desc("Number of micro-batches that a batch is cut into"),
+                                cl::init(1), cl::cat(category)};
+  cl::opt<std::string> ppSplit{"pp-split", cl::desc("uniform, balanced (default), or the blocks of every stage: 1,2,1"),
+                               cl::init("balanced"), cl::cat(category)};
+  cl::opt<std::string> batchDim{"batch-dim", cl::desc("Name of the inputs' batch dim (default: batch*, else dim 0)"),
+                                cl::cat(category)};
   cl::list<std::string> dims{"dim", cl::desc("Size of a symbolic dim"), cl::value_desc("name=N"), cl::cat(category)};
-  cl::opt<std::string> compileTo{"compile-to", cl::desc("Stop after a phase and print: import, raise, annotate, propagate, partition, stage, kernels"), cl::value_desc("phase"), cl::cat(category)};
-  cl::opt<std::string> dumpPhases{"dump-phases", cl::desc("Write numbered .mlir files, one a phase; each leads to the same plan"), cl::value_desc("folder"), cl::cat(category)};
-  cl::opt<bool> listParams{"list-params", cl::desc("List parameters: names, aliases, shape, dtype, users"), cl::cat(category)};
-  cl::opt<bool> explain{"explain", cl::desc("One line a collective: what, bytes, why, and what would avoid it"), cl::cat(category)};
-  cl::opt<std::string> verify{"verify", cl::desc("Prove that the plan equals the serial model, on inputs of an .npz or made-up ones"), cl::value_desc("inputs.npz"), cl::ValueOptional, cl::cat(category)};
-  cl::opt<int64_t> deviceMemory{"device-memory", cl::desc("Bytes that a rank may take; a plan that takes more is refused"), cl::init(0), cl::cat(category)};
+  cl::opt<std::string> compileTo{
+      "compile-to",
+      cl::desc("Stop after a phase and print: import, raise, annotate, propagate, partition, stage, kernels"),
+      cl::value_desc("phase"), cl::cat(category)};
+  cl::opt<std::string> dumpPhases{"dump-phases",
+                                  cl::desc("Write numbered .mlir files, one a phase; each leads to the same plan"),
+                                  cl::value_desc("folder"), cl::cat(category)};
+  cl::opt<bool> listParams{"list-params", cl::desc("List parameters: names, aliases, shape, dtype, users"),
+                           cl::cat(category)};
+  cl::opt<bool> explain{"explain", cl::desc("One line a collective: what, bytes, why, and what would avoid it"),
+                        cl::cat(category)};
+  cl::opt<std::string> verify{
+      "verify", cl::desc("Prove that the plan equals the serial model, on inputs of an .npz or made-up ones"),
+      cl::value_desc("inputs.npz"), cl::ValueOptional, cl::cat(category)};
+  cl::opt<int64_t> deviceMemory{"device-memory",
+                                cl::desc("Bytes that a rank may take; a plan that takes more is refused"), cl::init(0),
+                                cl::cat(category)};
 };
 } // namespace
 
@@ -37,10 +54,11 @@ static Status usage(const Twine &message) { return Status::error(ErrorKind::Usag
 
 /// dp follows from --devices, and all degrees must multiply to it.
 static Status resolveDegrees(const Flags &flags, Options &options) {
-  for (auto [name, value, least] : {std::tuple("tp", flags.tp.getValue(), int64_t(1)), std::tuple("pp", flags.pp.getValue(), int64_t(1)),
-                                    std::tuple("dp", flags.dp.getValue(), int64_t(flags.dp.getNumOccurrences() ? 1 : 0)),
-                                    std::tuple("devices", flags.devices.getValue(), int64_t(flags.devices.getNumOccurrences() ? 1 : 0)),
-                                    std::tuple("micro-batches", flags.microBatches.getValue(), int64_t(1))})
+  for (auto [name, value, least] :
+       {std::tuple("tp", flags.tp.getValue(), int64_t(1)), std::tuple("pp", flags.pp.getValue(), int64_t(1)),
+        std::tuple("dp", flags.dp.getValue(), int64_t(flags.dp.getNumOccurrences() ? 1 : 0)),
+        std::tuple("devices", flags.devices.getValue(), int64_t(flags.devices.getNumOccurrences() ? 1 : 0)),
+        std::tuple("micro-batches", flags.microBatches.getValue(), int64_t(1))})
     if (value < least || value > 65536)
       return usage(Twine("--") + name + "=" + Twine(value) + " must be from 1 to 65536");
   options.tp = flags.tp;
@@ -55,7 +73,8 @@ static Status resolveDegrees(const Flags &flags, Options &options) {
   }
   if (devices && options.tp * options.pp * options.dp != devices)
     return usage("tp * pp * dp = " + Twine(options.tp) + " * " + Twine(options.pp) + " * " + Twine(options.dp) + " = " +
-                 Twine(options.tp * options.pp * options.dp) + " ranks, but --devices=" + Twine(devices) + "; leave out --dp or --devices");
+                 Twine(options.tp * options.pp * options.dp) + " ranks, but --devices=" + Twine(devices) +
+                 "; leave out --dp or --devices");
   return Status::success();
 }
 

@@ -20,7 +20,8 @@ struct CommandLine {
   int64_t deviceMemory = 0; ///< bytes a rank may take; 0 = unlimited
 };
 
-/// Reads the flags. A flag that does not parse ends the process with code 1, as llvm::cl does; a value that makes no sense is an error.
+/// Reads the flags. A flag that does not parse ends the process with code 1, as llvm::cl does; a value that makes no
+/// sense is an error.
 Expected<CommandLine> parseCommandLine(int argc, char **argv);
 
 } // namespace hpc

@@ -1,5 +1,5 @@
-// The way of the data: import, the phases, lower, place, check; then what the user asked to see or to have proved. Nothing is written
-// before everything has succeeded.
+// The way of the data: import, the phases, lower, place, check; then what the user asked to see or to have proved.
+// Nothing is written before everything has succeeded.
 #include "tools/hpc-opt/Compile.h"
 
 #include "compiler/DiagnosticText.h"
@@ -12,6 +12,7 @@
 #include "runtime/plan/PlanCheck.h"
 #include "runtime/plan/PlanFile.h"
 #include "tools/hpc-opt/CommandLine.h"
+#include "tools/hpc-opt/DiagnosticPrinter.h"
 #include "tools/hpc-opt/Explain.h"
 #include "tools/hpc-opt/Verify.h"
 
@@ -26,55 +27,17 @@
 namespace hpc {
 
 namespace {
-/// Turns diagnostics into the first error's kind and prints them: `[usage] text` as `error[usage]: text`.
-struct DiagnosticPrinter {
-  std::optional<ErrorKind> first;
-  ScopedDiagnosticHandler handler;
-
-  explicit DiagnosticPrinter(MLIRContext *context) : handler(context, [this](Diagnostic &diagnostic) { return print(diagnostic); }) {}
-
-  /// The kind that a tag in front of the text names; the text without it.
-  static std::pair<std::optional<ErrorKind>, StringRef> splitTag(StringRef text) {
-    for (ErrorKind kind : {ErrorKind::Usage, ErrorKind::Model, ErrorKind::Unsupported, ErrorKind::Sidecar, ErrorKind::Capacity,
-                           ErrorKind::Plan, ErrorKind::Io, ErrorKind::Internal})
-      if (StringRef rest = text; rest.consume_front("[" + std::string(name(kind)) + "] "))
-        return {kind, rest};
-    return {std::nullopt, text};
-  }
-
-  LogicalResult print(Diagnostic &diagnostic) {
-    std::string message = describeDiagnostic(diagnostic);
-    auto [tag, text] = splitTag(message);
-    switch (diagnostic.getSeverity()) {
-    case DiagnosticSeverity::Error: {
-      // What carries no tag is caused by no user.
-      ErrorKind kind = tag.value_or(ErrorKind::Internal);
-      if (!first)
-        first = kind;
-      llvm::errs() << "hpc-opt: error[" << name(kind) << "]: ";
-      break;
-    }
-    case DiagnosticSeverity::Warning: llvm::errs() << "hpc-opt: warning: "; break;
-    case DiagnosticSeverity::Remark: llvm::errs() << "hpc-opt: remark: "; break;
-    case DiagnosticSeverity::Note: llvm::errs() << "hpc-opt: note: "; break;
-    }
-    llvm::errs() << text << "\n";
-    for (Diagnostic &note : diagnostic.getNotes())
-      (void)print(note);
-    return success();
-  }
-};
-
-/// Module attribute: the name of the model, for people.
-constexpr const char *modelAttrName = "hpc.model";
+/// Module attribute: the model that a module stems from, `{file = "gpt2.onnx", dims = {batch_size = 2 : i64}}`.
+constexpr const char *sourceAttrName = "hpc.source";
 
 struct Compilation {
   CommandLine line;
   MLIRContext &context;
   DiagnosticPrinter &diagnostics;
   OwningOpRef<ModuleOp> module;
-  OwningOpRef<ModuleOp> serial; ///< a copy of what was imported, for --verify
-  OwningOpRef<ModuleOp> propagated; ///< a copy after propagate: serial still, with a sharding on every value
+  OwningOpRef<ModuleOp> serial; ///< --verify: what was imported
+  OwningOpRef<ModuleOp>
+      propagated; ///< --verify: the same after propagate: serial still, with a sharding on every value
   int dumped = 0;
   Status failure; ///< an error that came from no diagnostic
 
@@ -111,28 +74,67 @@ struct Compilation {
         return Status::error(ErrorKind::Io, line.input + ": no such file");
       module = parseSourceFile<ModuleOp>(line.input, &context);
       if (!module)
-        return Status::error(ErrorKind::Model, line.input + " does not parse; give a file of --dump-phases, or the .onnx model");
+        return Status::error(ErrorKind::Model,
+                             line.input + " does not parse; give a file of --dump-phases, or the .onnx model");
       line.options = Options::fromAttribute((*module)->getAttrOfType<DictionaryAttr>(optionsAttrName));
       return Status::success();
     }
-    ImportOptions options;
-    options.dims = line.dims;
-    Expected<OwningOpRef<ModuleOp>> imported = importOnnx(line.input, options, &context);
+    Expected<OwningOpRef<ModuleOp>> imported = import(line.input, line.dims);
     if (!imported.ok())
       return imported.status();
     module = std::move(*imported);
-    (*module)->setAttr(optionsAttrName, line.options.toAttribute(&context));
-    (*module)->setAttr(phaseAttrName, StringAttr::get(&context, "import"));
-    (*module)->setAttr(modelAttrName, StringAttr::get(&context, stem()));
+    return Status::success();
+  }
+
+  Expected<OwningOpRef<ModuleOp>> import(const std::string &file, const std::map<std::string, int64_t> &dims) {
+    ImportOptions options;
+    options.dims = dims;
+    Expected<OwningOpRef<ModuleOp>> imported = importOnnx(file, options, &context);
+    if (!imported.ok())
+      return imported;
+    ModuleOp root = **imported;
+    Builder builder(&context);
+    NamedAttrList sizes, source;
+    for (const auto &[name, size] : dims)
+      sizes.set(name, builder.getI64IntegerAttr(size));
+    source.set("file", builder.getStringAttr(file));
+    source.set("dims", sizes.getDictionary(&context));
+    root->setAttr(sourceAttrName, source.getDictionary(&context));
+    root->setAttr(optionsAttrName, line.options.toAttribute(&context));
+    root->setAttr(phaseAttrName, builder.getStringAttr("import"));
+    return imported;
+  }
+
+  /// What --verify compares with. A file of --dump-phases may have been changed since, so its model is imported once
+  /// more.
+  Status makeReference() {
+    if (StringRef(line.input).ends_with(".mlir")) {
+      auto source = (*module)->getAttrOfType<DictionaryAttr>(sourceAttrName);
+      if (!source)
+        return Status::error(
+            ErrorKind::Usage,
+            line.input +
+                " does not say which model it stems from (module attribute hpc.source), so --verify has nothing "
+                "to compare it with; start from the .onnx model or a file of --dump-phases");
+      std::map<std::string, int64_t> dims;
+      for (NamedAttribute dim : source.getAs<DictionaryAttr>("dims"))
+        dims[dim.getName().str()] = cast<IntegerAttr>(dim.getValue()).getInt();
+      Expected<OwningOpRef<ModuleOp>> imported = import(source.getAs<StringAttr>("file").str(), dims);
+      if (!imported.ok())
+        return imported.status();
+      serial = std::move(*imported);
+    } else {
+      serial = module->clone();
+    }
+    propagated = serial->clone();
+    auto nothing = [](StringRef) { return success(); };
+    if (failed(runPhases(*propagated, line.options, "propagate", nothing, [](PassManager &) {})))
+      return Status::error(diagnostics.first.value_or(ErrorKind::Internal), "");
     return Status::success();
   }
 
   Status runThePhases() {
-    auto after = [&](StringRef phase) {
-      if (phase == "propagate" && line.verify)
-        propagated = module->clone();
-      return dump(phase);
-    };
+    auto after = [&](StringRef phase) { return dump(phase); };
     auto configure = [](PassManager &passes) {
       (void)applyPassManagerCLOptions(passes);
       applyDefaultTimingPassManagerCLOptions(passes);
@@ -142,8 +144,6 @@ struct Compilation {
     return failure.ok() ? Status::error(diagnostics.first.value_or(ErrorKind::Internal), "") : failure;
   }
 
-  std::string stem() const { return std::filesystem::path(line.input).stem().string(); }
-
   std::string planFolder() const {
     std::string folder = std::filesystem::path(line.output).parent_path().string();
     return folder.empty() ? "." : folder;
@@ -152,7 +152,10 @@ struct Compilation {
   Status checkArguments() const {
     if (!line.compileTo.empty() && line.compileTo != "import" &&
         llvm::none_of(phases(), [&](const Phase &phase) { return phase.name == line.compileTo; }))
-      return Status::error(ErrorKind::Usage, "--compile-to=" + line.compileTo + " is no phase; phases are import, raise, annotate, propagate, partition, stage, kernels");
+      return Status::error(
+          ErrorKind::Usage,
+          "--compile-to=" + line.compileTo +
+              " is no phase; phases are import, raise, annotate, propagate, partition, stage, kernels");
     if (!line.dumpPhases.empty()) {
       std::error_code error;
       std::filesystem::create_directories(line.dumpPhases, error);
@@ -181,7 +184,7 @@ struct Compilation {
       return Status::success();
     }
     if (line.verify)
-      serial = module->clone();
+      HPC_RETURN_IF_ERROR(makeReference());
     if (failed(dump("import")))
       return failure;
     if (line.compileTo == "import")
@@ -193,8 +196,9 @@ struct Compilation {
     // 3. The plan.
     LowerOptions lowerOptions;
     // A file of --dump-phases still knows the model that it stems from.
-    auto name = (*module)->getAttrOfType<StringAttr>(modelAttrName);
-    lowerOptions.modelName = name ? name.str() : stem();
+    auto source = (*module)->getAttrOfType<DictionaryAttr>(sourceAttrName);
+    std::filesystem::path model = source ? source.getAs<StringAttr>("file").str() : line.input;
+    lowerOptions.modelName = model.stem().string();
     lowerOptions.planFolder = planFolder();
     Expected<Lowered> lowered = lowerToPlan(*module, lowerOptions);
     if (!lowered.ok())
@@ -202,12 +206,13 @@ struct Compilation {
     HPC_RETURN_IF_ERROR(placeBuffers(lowered->plan, {line.deviceMemory}));
     Expected<plan::PlanFacts> facts = plan::analysePlan(lowered->plan);
     if (!facts.ok())
-      return Status::error(ErrorKind::Internal, "the plan that was made fails its own check: " + facts.status().message());
+      return Status::error(ErrorKind::Internal,
+                           "the plan that was made fails its own check: " + facts.status().message());
     // 4. What is told and proved of it.
     if (line.explain)
       llvm::outs() << explain(lowered->plan, *facts);
     if (line.verify) {
-      Verification verification{*serial, propagated ? *propagated : ModuleOp(), *module, *lowered, lowerOptions.planFolder, line.verifyInputs};
+      Verification verification{*serial, *propagated, *module, *lowered, lowerOptions.planFolder, line.verifyInputs};
       Expected<std::string> report = verifyPlan(verification);
       if (!report.ok())
         return report.status();

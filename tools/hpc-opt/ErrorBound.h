@@ -1,8 +1,9 @@
 // How far results may be from the truth, and where two tensors first differ by more.
 //
-// A sum of n rounded terms in f32 is off by about sqrt(n) half units in the last place when errors are independent (Higham, Accuracy and Stability
-// of Numerical Algorithms, 2nd ed., section 2.8 and 4.2); along a path of ops the lengths of all reductions add up. The bound of a value is
-// 2 * eps * sqrt(total length of reductions on the longest path to it) times its largest magnitude.
+// A sum of n rounded terms in f32 is off by about sqrt(n) half units in the last place when errors are independent
+// (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 2.8 and 4.2); along a path of ops the
+// lengths of all reductions add up. The bound of a value is 2 * eps * sqrt(total length of reductions on the longest
+// path to it) times its largest magnitude.
 #pragma once
 
 #include "compiler/Interpreter/Interpreter.h"
@@ -34,7 +35,8 @@ std::string indexText(const std::vector<int64_t> &shape, int64_t flat);
 
 /// Whether two numbers agree within a bound; NaN agrees with NaN, an infinity with itself.
 bool agree(double found, double expected, double bound);
-/// The first element that differs by more than `bound` (integers: at all). `worst` grows to the largest difference relative to the largest magnitude.
+/// The first element that differs by more than `bound` (integers: at all). `worst` grows to the largest difference
+/// relative to the largest magnitude.
 std::optional<Difference> firstDifference(const Tensor &found, const Tensor &expected, double bound, double &worst);
 
 } // namespace hpc

@@ -33,8 +33,8 @@ std::string explain(const plan::Plan &plan, const plan::PlanFacts &facts) {
   int64_t total = 0;
   auto line = [&](const plan::TrafficFacts &traffic, const std::string &what, const plan::Reason &reason) {
     total += traffic.totalBytes();
-    text += "stage " + std::to_string(traffic.stage) + ": " + what + ", " + plan::bytesText(traffic.bytes) + ", " + std::to_string(traffic.runs) +
-            " times a step" + because(reason) + "\n";
+    text += "stage " + std::to_string(traffic.stage) + ": " + what + ", " + plan::bytesText(traffic.bytes) + ", " +
+            std::to_string(traffic.runs) + " times a step" + because(reason) + "\n";
   };
   for (const plan::TrafficFacts &traffic : facts.collectives) {
     const auto &collective = std::get<plan::Collective>(actionOf(traffic));
@@ -47,13 +47,13 @@ std::string explain(const plan::Plan &plan, const plan::PlanFacts &facts) {
     const auto &send = std::get<plan::Send>(actionOf(traffic));
     line(traffic, "transfer to stage " + std::to_string(send.peer.values[0] / plan.ranksPerStage()), send.reason);
   }
-  text += std::to_string(facts.collectives.size()) + " collectives and " + std::to_string(facts.transfers.size()) + " transfers a program; " +
-          plan::bytesText(total) + " a step over all ranks\n";
+  text += std::to_string(facts.collectives.size()) + " collectives and " + std::to_string(facts.transfers.size()) +
+          " transfers a program; " + plan::bytesText(total) + " a step over all ranks\n";
   for (size_t stage = 0; stage < facts.memory.size(); ++stage) {
     const plan::MemoryFacts &memory = facts.memory[stage];
-    text += "memory of a rank of stage " + std::to_string(stage) + ": " + plan::bytesText(memory.total()) + ", weights " +
-            std::to_string(memory.weight) + ", state " + std::to_string(memory.state) + ", slots " + std::to_string(memory.slot) + ", temporaries " +
-            std::to_string(memory.temp) + "\n";
+    text += "memory of a rank of stage " + std::to_string(stage) + ": " + plan::bytesText(memory.total()) +
+            ", weights " + std::to_string(memory.weight) + ", state " + std::to_string(memory.state) + ", slots " +
+            std::to_string(memory.slot) + ", temporaries " + std::to_string(memory.temp) + "\n";
   }
   text += "schedule:\n" + plan::timelinePicture(plan, facts.timeline);
   return text;

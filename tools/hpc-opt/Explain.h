@@ -5,7 +5,8 @@
 
 namespace hpc {
 
-/// One line a collective or transfer: kind, axis, bytes, times a step, ONNX node, cause, what would avoid it; then the totals and the memory.
+/// One line a collective or transfer: kind, axis, bytes, times a step, ONNX node, cause, what would avoid it; then the
+/// totals and the memory.
 std::string explain(const plan::Plan &plan, const plan::PlanFacts &facts);
 
 } // namespace hpc

@@ -1,13 +1,14 @@
-// Three comparisons, each naming the first value that differs: import against propagate (raise, train and the like kept the meaning),
-// propagate against all ranks' compiled program, and that reference against the buffers of the running plan.
+// Three comparisons, each naming the first value that differs: import against propagate (raise, train and the like kept
+// the meaning), propagate against all ranks' compiled program, and that reference against the buffers of the running
+// plan.
 #include "tools/hpc-opt/Verify.h"
 
 #include "compiler/Dialect/Dist/Correspondence.h"
 #include "compiler/Interpreter/Interpreter.h"
 #include "compiler/Location.h"
+#include "tools/hpc-opt/ErrorBound.h"
 #include "tools/hpc-opt/VerifyInputs.h"
 #include "tools/hpc-opt/VerifyRun.h"
-#include "tools/hpc-opt/ErrorBound.h"
 
 #include <cmath>
 #include <cstdarg>
@@ -36,9 +37,10 @@ static Status differs(const std::string &what, const std::string &where, const D
   std::string text = what + " differs at ONNX node '" + where + "'";
   if (!difference.rank.empty())
     text += ", rank " + difference.rank;
-  return Status::error(ErrorKind::Internal, text + ", index [" + difference.index + "]: " +
-                                                format("is %.9g, should be %.9g (off by %.3g, bound %.3g)", difference.found, difference.expected,
-                                                       std::abs(difference.found - difference.expected), difference.bound));
+  return Status::error(ErrorKind::Plan, text + ", index [" + difference.index + "]: " +
+                                            format("is %.9g, should be %.9g (off by %.3g, bound %.3g)",
+                                                   difference.found, difference.expected,
+                                                   std::abs(difference.found - difference.expected), difference.bound));
 }
 
 static func::FuncOp mainOf(ModuleOp module) { return module.lookupSymbol<func::FuncOp>("main"); }
@@ -57,8 +59,8 @@ struct Verifier {
     return options;
   }
 
-  /// 1. The serial program before and after the phases that keep it serial. Exporters round constants (sqrt(2/pi)) to f32, which raised ops
-  /// know exactly: hence f32's epsilon, though both runs are in double.
+  /// 1. The serial program before and after the phases that keep it serial. Exporters round constants (sqrt(2/pi)) to
+  /// f32, which raised ops know exactly: hence f32's epsilon, though both runs are in double.
   Status compareRaised() {
     Expected<std::vector<Tensor>> before = runFunction(mainOf(what.serial), inputs, doublePrecision());
     if (!before.ok())
@@ -88,7 +90,8 @@ struct Verifier {
     return nodeName(value.getLoc());
   }
 
-  /// 2. Every value of the compiled program of all ranks, put together, against the serial one. Both are in double: what remains is the order of sums.
+  /// 2. Every value of the compiled program of all ranks, put together, against the serial one. Both are in double:
+  /// what remains is the order of sums.
   Status comparePartitioned() {
     dist::Mesh mesh = dist::meshOf(what.compiled);
     RunOptions options = doublePrecision();
@@ -101,13 +104,15 @@ struct Verifier {
       GlobalTensor global = gatherGlobal(tensors, sharding.getValue(), mesh);
       std::string where = nodeName(value.getLoc());
       if (global.tensor.shape != wanted.shape)
-        return Status::error(ErrorKind::Internal, "partitioned program: value of ONNX node '" + where + "' has another global shape than the serial one");
+        return Status::error(ErrorKind::Plan, "partitioned program: value of ONNX node '" + where +
+                                                  "' has another global shape than the serial one");
       ++comparedValues;
       double bound = 1e-10 * std::max(largestMagnitude(wanted), 1e-30);
       std::optional<Difference> difference = firstDifference(global.tensor, wanted, bound, worstPartition);
       if (!difference && global.disagreement)
         difference = Difference{indexText(wanted.shape, global.disagreement->index),
-                                coordinateText(mesh, global.disagreement->rankA) + " against " + coordinateText(mesh, global.disagreement->rankB),
+                                coordinateText(mesh, global.disagreement->rankA) + " against " +
+                                    coordinateText(mesh, global.disagreement->rankB),
                                 global.disagreement->a, global.disagreement->b, 0};
       if (!difference)
         return Status::success();
@@ -123,7 +128,8 @@ struct Verifier {
       double ignored = 0;
       double bound = 8 * singleEpsilon * largestMagnitude(expected);
       if (output.shape != expected.shape)
-        return Status::error(ErrorKind::Internal, "output of ONNX node '" + outputName(number) + "' has another shape than the serial one");
+        return Status::error(ErrorKind::Plan,
+                             "output of ONNX node '" + outputName(number) + "' has another shape than the serial one");
       if (std::optional<Difference> difference = firstDifference(output, expected, bound, ignored))
         return differs("output of the partitioned program", outputName(number), *difference);
     }
@@ -131,7 +137,8 @@ struct Verifier {
   }
 
   /// The first coordinate that holds an element.
-  static std::string holderOf(const dist::Sharding &sharding, const dist::Mesh &mesh, const std::vector<int64_t> &shape, int64_t flat) {
+  static std::string holderOf(const dist::Sharding &sharding, const dist::Mesh &mesh, const std::vector<int64_t> &shape,
+                              int64_t flat) {
     std::vector<int64_t> index(shape.size());
     for (size_t dim = shape.size(); dim-- > 0; flat /= shape[dim])
       index[dim] = flat % shape[dim];
@@ -148,9 +155,6 @@ struct Verifier {
 } // namespace
 
 Expected<std::string> verifyPlan(const Verification &what) {
-  if (!what.propagated)
-    return Status::error(ErrorKind::Usage, "--verify compares with the serial program, which a file after propagate no longer has; start from the .onnx model or "
-                                           "an earlier phase");
   Expected<std::vector<Tensor>> inputs = inputsFor(mainOf(what.serial), what.inputs);
   if (!inputs.ok())
     return inputs.status();
@@ -161,10 +165,13 @@ Expected<std::string> verifyPlan(const Verification &what) {
   if (!run.ok())
     return run.status();
   dist::Mesh mesh = dist::meshOf(what.compiled);
-  return format("verified: serial == raised (largest difference %.2g of the largest value), serial == %lld values of all %lld coordinates (%.2g, in double), "
-                "serial == plan on %lld ranks with poisoned memory (%lld buffers; %.2g of the bound; outputs off by %.2g of the largest value)\n",
-                verifier.worstRaise, (long long)verifier.comparedValues, (long long)mesh.numCoordinates(), verifier.worstPartition,
-                (long long)what.lowered.plan.worldSize(), (long long)run->buffers, run->worstOfBound, run->worstOutput);
+  return format("verified: serial == raised (largest difference %.2g of the largest value), serial == %lld values of "
+                "all %lld coordinates (%.2g, in double), "
+                "serial == plan on %lld ranks with poisoned memory (%lld buffers; %.2g of the bound; outputs off by "
+                "%.2g of the largest value)\n",
+                verifier.worstRaise, (long long)verifier.comparedValues, (long long)mesh.numCoordinates(),
+                verifier.worstPartition, (long long)what.lowered.plan.worldSize(), (long long)run->buffers,
+                run->worstOfBound, run->worstOutput);
 }
 
 } // namespace hpc

@@ -67,9 +67,10 @@ Expected<std::vector<Tensor>> inputsFor(func::FuncOp serial, const std::string &
       return Status::error(ErrorKind::Usage, "--verify=" + path + " has no array for input '" + label + "'");
     Tensor expected(dtypeOf(argument.getType()), nn::shapeOf(argument));
     if (found->dtype != expected.dtype || found->shape != expected.shape)
-      return Status::error(ErrorKind::Usage, "--verify=" + path + ": input '" + label + "' is " + hpc::name(found->dtype) + " " + shapeText(found->shape) +
-                                                 ", the model was compiled for " + hpc::name(expected.dtype) + " " + shapeText(expected.shape) +
-                                                 "; compile with other --dim, or give another file");
+      return Status::error(ErrorKind::Usage,
+                           "--verify=" + path + ": input '" + label + "' is " + hpc::name(found->dtype) + " " +
+                               shapeText(found->shape) + ", the model was compiled for " + hpc::name(expected.dtype) +
+                               " " + shapeText(expected.shape) + "; compile with other --dim, or give another file");
     inputs.push_back(tensorFromArray(*found));
   }
   return inputs;

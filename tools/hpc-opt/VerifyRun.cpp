@@ -1,4 +1,5 @@
-// An observer of the run cuts, for each instruction that finishes a known value, what this rank should hold out of the serial value.
+// An observer of the run cuts, for each instruction that finishes a known value, what this rank should hold out of the
+// serial value.
 #include "tools/hpc-opt/VerifyRun.h"
 
 #include "compiler/Location.h"
@@ -27,7 +28,8 @@ struct Checkpoint {
 
 struct Comparison {
   const plan::Plan &plan;
-  std::map<std::tuple<int64_t, int64_t, int64_t>, std::vector<Checkpoint>> checkpoints; ///< by stage, program, instruction
+  std::map<std::tuple<int64_t, int64_t, int64_t>, std::vector<Checkpoint>>
+      checkpoints; ///< by stage, program, instruction
   std::mutex mutex;
   RunReport report;
 
@@ -45,7 +47,8 @@ struct Comparison {
     int64_t elements = elementCount(checkpoint.box);
     std::vector<double> wanted(elements);
     std::vector<uint8_t> isHeld(elements);
-    SliceCopy(checkpoint.slice, sizeof(double), place).gather(checkpoint.numbers.data(), reinterpret_cast<std::byte *>(wanted.data()));
+    SliceCopy(checkpoint.slice, sizeof(double), place)
+        .gather(checkpoint.numbers.data(), reinterpret_cast<std::byte *>(wanted.data()));
     SliceCopy(checkpoint.slice, 1, place).gather(checkpoint.ones.data(), reinterpret_cast<std::byte *>(isHeld.data()));
     const std::byte *bytes = seen.buffer(checkpoint.lowered->place.buffer) + checkpoint.lowered->place.byteOffset;
     Tensor is = tensorFromBytes(checkpoint.dtype, checkpoint.box, bytes);
@@ -56,10 +59,12 @@ struct Comparison {
       double found = is.number(i);
       if (!agree(found, wanted[i], checkpoint.bound)) {
         char numbers[160];
-        std::snprintf(numbers, sizeof(numbers), "is %.9g, should be %.9g (bound %.3g)", found, wanted[i], checkpoint.bound);
-        return Status::error(ErrorKind::Internal,
-                             "plan differs at ONNX node '" + nodeName(checkpoint.lowered->value.getLoc()) + "', rank " + std::to_string(seen.place.rank) +
-                                 ", micro-batch " + std::to_string(seen.microBatch) + ", local index [" + indexText(checkpoint.box, i) + "]: " + numbers);
+        std::snprintf(numbers, sizeof(numbers), "is %.9g, should be %.9g (bound %.3g)", found, wanted[i],
+                      checkpoint.bound);
+        return Status::error(ErrorKind::Plan,
+                             "plan differs at ONNX node '" + nodeName(checkpoint.lowered->value.getLoc()) + "', rank " +
+                                 std::to_string(seen.place.rank) + ", micro-batch " + std::to_string(seen.microBatch) +
+                                 ", local index [" + indexText(checkpoint.box, i) + "]: " + numbers);
       }
       if (std::isfinite(found) && std::isfinite(wanted[i]) && checkpoint.bound > 0)
         worst = std::max(worst, std::abs(found - wanted[i]) / checkpoint.bound);
@@ -94,7 +99,9 @@ static void addCheckpoints(Comparison &comparison, const Verification &what, con
     if (dist::globalShape(sharding.getValue()) != tensor.shape)
       continue;
     auto relative = reference.relativeBound.find(lowered.id);
-    double bound = tensor.isFloat() ? (relative == reference.relativeBound.end() ? 1e-4 : relative->second) * largestMagnitude(tensor) : 0;
+    double bound = tensor.isFloat() ? (relative == reference.relativeBound.end() ? 1e-4 : relative->second) *
+                                          largestMagnitude(tensor)
+                                    : 0;
     auto type = cast<RankedTensorType>(lowered.value.getType());
     comparison.checkpoints[{lowered.stage, lowered.program, lowered.instruction}].push_back(
         {&lowered, tables.slice(sharding.getValue()), tensor.dtype, type.getShape().vec(), &tensor, numbersOf(tensor),
@@ -102,7 +109,8 @@ static void addCheckpoints(Comparison &comparison, const Verification &what, con
   }
 }
 
-Expected<RunReport> runAndCompare(const Verification &what, const std::vector<Tensor> &inputs, const Reference &reference) {
+Expected<RunReport> runAndCompare(const Verification &what, const std::vector<Tensor> &inputs,
+                                  const Reference &reference) {
   const plan::Plan &plan = what.lowered.plan;
   Comparison comparison{plan, {}, {}, {}};
   addCheckpoints(comparison, what, reference);
@@ -127,8 +135,10 @@ Expected<RunReport> runAndCompare(const Verification &what, const std::vector<Te
     double bound = reference.outputBound[number] * largestMagnitude(expected);
     if (std::optional<Difference> difference = firstDifference(found, expected, bound, comparison.report.worstOutput)) {
       char numbers[160];
-      std::snprintf(numbers, sizeof(numbers), "is %.9g, should be %.9g (bound %.3g)", difference->found, difference->expected, bound);
-      return Status::error(ErrorKind::Internal, "plan's output '" + plan.outputs[number].name + "' differs at index [" + difference->index + "]: " + numbers);
+      std::snprintf(numbers, sizeof(numbers), "is %.9g, should be %.9g (bound %.3g)", difference->found,
+                    difference->expected, bound);
+      return Status::error(ErrorKind::Plan, "plan's output '" + plan.outputs[number].name + "' differs at index [" +
+                                                difference->index + "]: " + numbers);
     }
   }
   return comparison.report;

@@ -1,5 +1,6 @@
 // hpc-opt: compiles an ONNX model into a plan, or runs passes over an .mlir file as mlir-opt does.
-// What it does follows from its arguments: an .onnx file, or an .mlir file with an output that ends in .plan, is compiled.
+// What it does follows from its arguments: an .onnx file, or an .mlir file with an output that ends in .plan, is
+// compiled.
 #include "compiler/MLIR.h"
 #include "passes/Phases.h"
 #include "tools/hpc-opt/Compile.h"
@@ -28,7 +29,8 @@ static bool wantsCompile(int argc, char **argv) {
     }
   }
   (void)isMlirOutput;
-  // A file of another kind is a model by a wrong name: the compiler's errors say so. No file at all is mlir-opt on standard input.
+  // A file of another kind is a model by a wrong name: the compiler's errors say so. No file at all is mlir-opt on
+  // standard input.
   return isMlir && isPlanOutput;
 }
 
@@ -39,5 +41,7 @@ int main(int argc, char **argv) {
   registerPasses();
   if (wantsCompile(argc, argv))
     return compileMain(argc, argv, registry);
-  return failed(MlirOptMain(argc, argv, "hpc-opt: passes over .mlir; give it an .onnx file to compile\n", registry)) ? 1 : 0;
+  return failed(MlirOptMain(argc, argv, "hpc-opt: passes over .mlir; give it an .onnx file to compile\n", registry))
+             ? 1
+             : 0;
 }

@@ -1,0 +1,50 @@
+// Severity, kind and text of a diagnostic; its notes follow it.
+#include "tools/hpc-opt/DiagnosticPrinter.h"
+
+#include "llvm/Support/raw_ostream.h"
+
+namespace hpc {
+
+/// The kind that a tag in front of the text names, and the text without it.
+static std::pair<std::optional<ErrorKind>, StringRef> splitTag(StringRef text) {
+  for (ErrorKind kind : {ErrorKind::Usage, ErrorKind::Model, ErrorKind::Unsupported, ErrorKind::Sidecar,
+                         ErrorKind::Capacity, ErrorKind::Plan, ErrorKind::Io, ErrorKind::Internal})
+    if (StringRef rest = text; rest.consume_front("[" + std::string(name(kind)) + "] "))
+      return {kind, rest};
+  return {std::nullopt, text};
+}
+
+DiagnosticPrinter::DiagnosticPrinter(MLIRContext *context)
+    : handler(context, [this](Diagnostic &diagnostic) {
+        print(diagnostic);
+        return success();
+      }) {}
+
+void DiagnosticPrinter::print(Diagnostic &diagnostic) {
+  std::string message = diagnostic.str();
+  auto [tag, text] = splitTag(message);
+  switch (diagnostic.getSeverity()) {
+  case DiagnosticSeverity::Error: {
+    // What carries no tag is caused by no user.
+    ErrorKind kind = tag.value_or(ErrorKind::Internal);
+    if (!first)
+      first = kind;
+    llvm::errs() << "hpc-opt: error[" << name(kind) << "]: ";
+    break;
+  }
+  case DiagnosticSeverity::Warning:
+    llvm::errs() << "hpc-opt: warning: ";
+    break;
+  case DiagnosticSeverity::Remark:
+    llvm::errs() << "hpc-opt: remark: ";
+    break;
+  case DiagnosticSeverity::Note:
+    llvm::errs() << "hpc-opt: note: ";
+    break;
+  }
+  llvm::errs() << text << "\n";
+  for (Diagnostic &note : diagnostic.getNotes())
+    print(note);
+}
+
+} // namespace hpc

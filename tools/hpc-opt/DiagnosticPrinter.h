@@ -1,0 +1,22 @@
+// Prints MLIR's diagnostics as hpc-opt's messages: the tag of compiler/Diagnostics.h becomes error[kind].
+#pragma once
+
+#include "compiler/MLIR.h"
+#include "runtime/base/Status.h"
+
+#include "mlir/IR/Diagnostics.h"
+
+namespace hpc {
+
+/// As long as it lives, `[usage] text` is printed as `hpc-opt: error[usage]: text`.
+struct DiagnosticPrinter {
+  std::optional<ErrorKind> first; ///< the kind of the first error that was printed
+
+  explicit DiagnosticPrinter(MLIRContext *context);
+
+private:
+  void print(Diagnostic &diagnostic);
+  ScopedDiagnosticHandler handler;
+};
+
+} // namespace hpc
