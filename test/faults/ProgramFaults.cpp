@@ -327,8 +327,14 @@ const Fault faults[] = {
      {"node_embedding", "(2, 2@mb)"},
      {"node_embedding"}},
     {"MicroBatchesDropped", oddLayout, "partition", dropMicroBatches, {"node_embedding"}, {"node_embedding"}},
-    {"StagesSwapped", tinyFourStages, "stage", swapStages, {}, {"node_"}},
-    {"StageNumbersSwapped", tinyFourStages, "stage", swapStageNumbers, {"stage 2 stands at position 1"}, {"stage"}},
+    // The norm of block 2 stands where block 0 ends.
+    {"StagesSwapped", tinyFourStages, "stage", swapStages, {}, {"differs at ONNX node 'node_layer_norm_4'"}},
+    {"StageNumbersSwapped",
+     tinyFourStages,
+     "stage",
+     swapStageNumbers,
+     {"stage 2 stands at position 1"},
+     {"'pipe.stage' op (C2)"}},
     {"WrongValueSent", oddLayout, "stage", sendTheWrongValue, {}, {"node_add_15"}},
 };
 
