@@ -60,3 +60,16 @@ function(hpc_tablegen td)
   add_public_tablegen_target(${target})
   add_dependencies(hpc_tablegen_headers ${target})
 endfunction()
+
+# Documentation of dialects and passes from their ODS, in docs/ of the build folder: `ninja hpc-docs`.
+add_custom_target(hpc-docs)
+function(hpc_docs td output generator)
+  set(file ${CMAKE_BINARY_DIR}/docs/${output}.md)
+  add_custom_command(OUTPUT ${file}
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/docs
+    COMMAND ${MLIR_TABLEGEN_EXE} ${generator} ${ARGN} -I ${CMAKE_SOURCE_DIR} -I ${MLIR_INCLUDE_DIRS} ${CMAKE_CURRENT_SOURCE_DIR}/${td} -o ${file}
+    DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${td})
+  string(MAKE_C_IDENTIFIER "hpc_docs_${output}" target)
+  add_custom_target(${target} DEPENDS ${file})
+  add_dependencies(hpc-docs ${target})
+endfunction()

@@ -2,7 +2,6 @@
 // Nothing is written before everything has succeeded.
 #include "tools/hpc-opt/Compile.h"
 
-#include "compiler/DiagnosticText.h"
 #include "compiler/Import/OnnxImporter.h"
 #include "compiler/Import/ParamList.h"
 #include "passes/Lower/Lower.h"

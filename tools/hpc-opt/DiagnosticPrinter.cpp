@@ -1,6 +1,8 @@
 // Severity, kind and text of a diagnostic; its notes follow it.
 #include "tools/hpc-opt/DiagnosticPrinter.h"
 
+#include "compiler/DiagnosticText.h"
+
 #include "llvm/Support/raw_ostream.h"
 
 namespace hpc {
@@ -21,7 +23,7 @@ DiagnosticPrinter::DiagnosticPrinter(MLIRContext *context)
       }) {}
 
 void DiagnosticPrinter::print(Diagnostic &diagnostic) {
-  std::string message = diagnostic.str();
+  std::string message = describeDiagnostic(diagnostic);
   auto [tag, text] = splitTag(message);
   switch (diagnostic.getSeverity()) {
   case DiagnosticSeverity::Error: {
