@@ -42,7 +42,7 @@ void findErrorBounds(func::FuncOp function, Reference &reference) {
 double largestMagnitude(const Tensor &tensor) {
   double largest = 0;
   for (int64_t i = 0; i < tensor.size(); ++i)
-    if (double magnitude = std::abs(tensor.number(i)); std::isfinite(magnitude))
+    if (double magnitude = std::abs(tensor.number(i)); std::isfinite(magnitude) && magnitude < maskMagnitude)
       largest = std::max(largest, magnitude);
   return largest;
 }
@@ -59,6 +59,8 @@ bool agree(double found, double expected, double bound) {
     return std::isnan(expected) && std::isnan(found);
   if (std::isinf(expected) || std::isinf(found))
     return found == expected;
+  if (std::abs(expected) >= maskMagnitude)
+    bound = 8 * singleEpsilon * std::abs(expected);
   return std::abs(found - expected) <= bound;
 }
 
@@ -68,7 +70,7 @@ std::optional<Difference> firstDifference(const Tensor &found, const Tensor &exp
     double is = found.number(i), should = expected.number(i);
     if (!agree(is, should, expected.isFloat() ? bound : 0))
       return Difference{indexText(expected.shape, i), "", is, should, expected.isFloat() ? bound : 0, i};
-    if (std::isfinite(is) && std::isfinite(should))
+    if (std::isfinite(is) && std::isfinite(should) && std::abs(should) < maskMagnitude)
       worst = std::max(worst, std::abs(is - should) / largest);
   }
   return std::nullopt;

@@ -30,10 +30,15 @@ struct Difference {
 /// Fills the bounds from the rules of the ops of a serial function.
 void findErrorBounds(func::FuncOp function, Reference &reference);
 
+/// Numbers from here on are masks (exporters add the lowest f32): they say nothing of the size of a tensor's values,
+/// and agree relative to themselves.
+constexpr double maskMagnitude = 1e30;
+
+/// Of the finite elements that are no masks.
 double largestMagnitude(const Tensor &tensor);
 std::string indexText(const std::vector<int64_t> &shape, int64_t flat);
 
-/// Whether two numbers agree within a bound; NaN agrees with NaN, an infinity with itself.
+/// Whether two numbers agree within a bound; NaN agrees with NaN, an infinity with itself, a mask with what is near it.
 bool agree(double found, double expected, double bound);
 /// The first element that differs by more than `bound` (integers: at all). `worst` grows to the largest difference
 /// relative to the largest magnitude.

@@ -10,28 +10,31 @@
 
 using namespace hpc;
 
+/// Whether a flag is one that mlir-opt does not have.
+static bool isCompilerFlag(StringRef arg) {
+  StringRef name = arg.ltrim('-').split('=').first;
+  return llvm::is_contained({"compile-to", "verify", "explain", "dump-phases", "list-params"}, name);
+}
+
 /// Whether the command line asks for a compilation rather than for single passes.
 static bool wantsCompile(int argc, char **argv) {
-  bool isPlanOutput = false, isMlir = false, isMlirOutput = false;
+  bool isMlir = false, asksForPlan = false;
   for (int i = 1; i < argc; ++i) {
     StringRef arg = argv[i];
-    if (arg == "-o" && i + 1 < argc) {
-      isPlanOutput = StringRef(argv[i + 1]).ends_with(".plan");
-      isMlirOutput = StringRef(argv[++i]).ends_with(".mlir");
-    } else if (arg.consume_front("-o=") || arg.consume_front("--o=")) {
-      isPlanOutput = arg.ends_with(".plan");
-    } else if (!arg.starts_with("-")) {
-      if (arg.ends_with(".onnx"))
-        return true;
+    if (arg == "-o" && i + 1 < argc)
+      asksForPlan |= StringRef(argv[++i]).ends_with(".plan");
+    else if (arg.starts_with("-o=") || arg.starts_with("--o="))
+      asksForPlan |= arg.ends_with(".plan");
+    else if (arg == "--help" || arg == "-h" || arg == "-help")
+      return argc == 2; // with anything else, mlir-opt's own help
+    else if (arg.starts_with("-"))
+      asksForPlan |= isCompilerFlag(arg);
+    else if (arg.ends_with(".onnx"))
+      return true;
+    else
       isMlir |= arg.ends_with(".mlir");
-    } else if (arg.starts_with("--help") || arg == "-h" || arg == "-help") {
-      return argc == 2;
-    }
   }
-  (void)isMlirOutput;
-  // A file of another kind is a model by a wrong name: the compiler's errors say so. No file at all is mlir-opt on
-  // standard input.
-  return isMlir && isPlanOutput;
+  return isMlir && asksForPlan;
 }
 
 int main(int argc, char **argv) {
