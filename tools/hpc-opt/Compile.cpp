@@ -71,7 +71,9 @@ struct Compilation {
     if (StringRef(line.input).ends_with(".mlir")) {
       if (!std::filesystem::is_regular_file(line.input))
         return Status::error(ErrorKind::Io, line.input + ": no such file");
+      diagnostics.untagged = ErrorKind::Model;
       module = parseSourceFile<ModuleOp>(line.input, &context);
+      diagnostics.untagged = ErrorKind::Internal;
       if (!module)
         return Status::error(ErrorKind::Model,
                              line.input + " does not parse; give a file of --dump-phases, or the .onnx model");

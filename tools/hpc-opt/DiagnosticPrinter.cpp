@@ -27,8 +27,7 @@ void DiagnosticPrinter::print(Diagnostic &diagnostic) {
   auto [tag, text] = splitTag(message);
   switch (diagnostic.getSeverity()) {
   case DiagnosticSeverity::Error: {
-    // What carries no tag is caused by no user.
-    ErrorKind kind = tag.value_or(ErrorKind::Internal);
+    ErrorKind kind = tag.value_or(untagged);
     if (!first)
       first = kind;
     llvm::errs() << "hpc-opt: error[" << name(kind) << "]: ";
@@ -44,6 +43,8 @@ void DiagnosticPrinter::print(Diagnostic &diagnostic) {
     llvm::errs() << "hpc-opt: note: ";
     break;
   }
+  if (auto place = dyn_cast<FileLineColLoc>(diagnostic.getLocation()))
+    llvm::errs() << place.getFilename().getValue() << ":" << place.getLine() << ":" << place.getColumn() << ": ";
   llvm::errs() << text << "\n";
   for (Diagnostic &note : diagnostic.getNotes())
     print(note);

@@ -11,6 +11,8 @@ namespace hpc {
 /// As long as it lives, `[usage] text` is printed as `hpc-opt: error[usage]: text`.
 struct DiagnosticPrinter {
   std::optional<ErrorKind> first; ///< the kind of the first error that was printed
+  /// Of errors without a tag: a defect of this program, but while a user's file is parsed.
+  ErrorKind untagged = ErrorKind::Internal;
 
   explicit DiagnosticPrinter(MLIRContext *context);
 
