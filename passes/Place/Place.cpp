@@ -4,6 +4,7 @@
 #include "runtime/plan/Liveness.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace hpc {
 
@@ -28,8 +29,10 @@ static int64_t pack(plan::Stage &stage, MemoryClass memory, int64_t start) {
 
 /// Places the temporaries of one program from `start`; returns the end.
 static int64_t placeTemporaries(plan::Stage &stage, std::vector<plan::LiveRange> ranges, int64_t start) {
-  std::stable_sort(ranges.begin(), ranges.end(), [&](const plan::LiveRange &a, const plan::LiveRange &b) {
-    return stage.buffers[a.buffer].bytes > stage.buffers[b.buffer].bytes;
+  // The largest first; among equals in a fixed order, so that the same program always gets the same plan.
+  std::sort(ranges.begin(), ranges.end(), [&](const plan::LiveRange &a, const plan::LiveRange &b) {
+    return std::make_tuple(-stage.buffers[a.buffer].bytes, a.first, a.buffer) <
+           std::make_tuple(-stage.buffers[b.buffer].bytes, b.first, b.buffer);
   });
   int64_t end = start;
   for (size_t i = 0; i < ranges.size(); ++i) {
@@ -62,8 +65,9 @@ static Status checkCapacity(const plan::Stage &stage, size_t index, int64_t limi
   std::vector<const Buffer *> largest;
   for (const Buffer &buffer : stage.buffers)
     largest.push_back(&buffer);
-  std::stable_sort(largest.begin(), largest.end(),
-                   [](const Buffer *a, const Buffer *b) { return a->bytes > b->bytes; });
+  std::sort(largest.begin(), largest.end(), [](const Buffer *a, const Buffer *b) {
+    return std::make_pair(-a->bytes, a) < std::make_pair(-b->bytes, b); // pointers into one vector: by number
+  });
   std::string names;
   for (size_t i = 0; i < largest.size() && i < 3; ++i)
     names += (i ? ", " : "") + largest[i]->name + " (" + std::to_string(largest[i]->bytes) + " bytes)";
