@@ -67,6 +67,21 @@ struct Compilation {
     return check(writeFile(path, text()));
   }
 
+  /// A dumped phase carries the options that it was made with; a program without them takes those of the command line.
+  Status takeOptions() {
+    DictionaryAttr given = line.options.toAttribute(&context);
+    auto own = (*module)->getAttrOfType<DictionaryAttr>(optionsAttrName);
+    if (!own) {
+      (*module)->setAttr(optionsAttrName, given);
+      return Status::success();
+    }
+    if (given != Options().toAttribute(&context) && given != own)
+      return Status::error(ErrorKind::Usage, line.input + " was made with other degrees than the flags say; leave them "
+                                                          "out, or start from the .onnx model");
+    line.options = Options::fromAttribute(own);
+    return Status::success();
+  }
+
   Status load() {
     if (StringRef(line.input).ends_with(".mlir")) {
       if (!std::filesystem::is_regular_file(line.input))
@@ -77,8 +92,7 @@ struct Compilation {
       if (!module)
         return Status::error(ErrorKind::Model,
                              line.input + " does not parse; give a file of --dump-phases, or the .onnx model");
-      line.options = Options::fromAttribute((*module)->getAttrOfType<DictionaryAttr>(optionsAttrName));
-      return Status::success();
+      return takeOptions();
     }
     Expected<OwningOpRef<ModuleOp>> imported = import(line.input, line.dims);
     if (!imported.ok())
