@@ -26,8 +26,7 @@ Value GraphBuilder::fail(const std::string &message, ErrorKind kind) {
   return placeholder(type({}, DType::F32));
 }
 
-// ---- known values
-// ------------------------------------------------------------------------------------------------------
+// ---- known values -------------------------------------------------------------------------------
 
 Value GraphBuilder::placeholder(RankedTensorType type) { return placeholders.addArgument(type, loc); }
 
@@ -98,8 +97,7 @@ Value GraphBuilder::indices(ArrayRef<int64_t> values) {
   return known(std::move(tensor));
 }
 
-// ---- types
-// -------------------------------------------------------------------------------------------------------------
+// ---- types --------------------------------------------------------------------------------------
 
 DType GraphBuilder::dtype(Value value) const { return dtypeOf(value.getType()); }
 
@@ -128,8 +126,7 @@ bool GraphBuilder::broadcasts(ArrayRef<Value> values) {
   return false;
 }
 
-// ---- creation
-// ----------------------------------------------------------------------------------------------------------
+// ---- creation -----------------------------------------------------------------------------------
 
 bool GraphBuilder::verifyOp(Operation *op) {
   std::string message;

@@ -31,8 +31,7 @@ Value GraphBuilder::gelu(Value x, bool tanhApproximation) {
   return finish(nn::GeluOp::create(builder, loc, x.getType(), x, tanhApproximation), true);
 }
 
-// ---- views
-// -------------------------------------------------------------------------------------------------------------
+// ---- views --------------------------------------------------------------------------------------
 
 Value GraphBuilder::reshape(Value x, ArrayRef<int64_t> to) {
   if (ArrayRef<int64_t>(shape(x)) == to)
@@ -95,8 +94,7 @@ Value GraphBuilder::pad(Value x, ArrayRef<int64_t> low, ArrayRef<int64_t> high, 
   return finish(nn::PadOp::create(builder, loc, type(to, dtype(x)), x, low, high, fill), false);
 }
 
-// ---- the rest
-// ----------------------------------------------------------------------------------------------------------
+// ---- the rest -----------------------------------------------------------------------------------
 
 Value GraphBuilder::matmul(Value x, Value y, bool transposeX, bool transposeY) {
   if (rank(x) < 2 || rank(y) < 2)

@@ -11,8 +11,7 @@ namespace {
 
 using Natural = uint64_t;
 
-// ---- definitions on one element
-// --------------------------------------------------------------------------------------
+// ---- definitions on one element -----------------------------------------------------------------
 
 int64_t wrappingAdd(int64_t a, int64_t b) { return int64_t(Natural(a) + Natural(b)); }
 int64_t wrappingSub(int64_t a, int64_t b) { return int64_t(Natural(a) - Natural(b)); }
@@ -74,8 +73,7 @@ Status meaningless(Operation *op, DType dtype) {
   return Status::error(ErrorKind::Unsupported, describe(op) + " has no meaning on " + name(dtype));
 }
 
-// ---- loops
-// -----------------------------------------------------------------------------------------------------------
+// ---- loops --------------------------------------------------------------------------------------
 
 Results evaluate(Operation *op, const Unary &unary, const Tensor &operand) {
   Tensor result = emptyLike(op->getResult(0));
@@ -204,8 +202,7 @@ template <typename Op> void predicate(Evaluators &evaluators, Predicate definiti
 
 } // namespace
 
-// ---- the table
-// -------------------------------------------------------------------------------------------------------
+// ---- the table ----------------------------------------------------------------------------------
 
 #define REAL(expression) [](double a) -> double { return expression; }
 #define WHOLE(expression) [](int64_t a) -> int64_t { return expression; }

@@ -49,8 +49,7 @@ std::string text(Type type) {
   return result;
 }
 
-// ---- values
-// ----------------------------------------------------------------------------------------------------------
+// ---- values -------------------------------------------------------------------------------------
 
 Status Run::define(Value value, LocalTensors tensors) {
   if (options.observe)
@@ -124,8 +123,7 @@ Expected<LocalTensors> Run::poisoned(Value value, std::vector<std::shared_ptr<Te
   return LocalTensors(tensors.begin(), tensors.end());
 }
 
-// ---- ops
-// -------------------------------------------------------------------------------------------------------------
+// ---- ops ----------------------------------------------------------------------------------------
 
 Expected<Run::Values> Run::evaluateEverywhere(Operation *op, const Values &operands) {
   std::vector<std::vector<std::shared_ptr<Tensor>>> results(op->getNumResults()); // [result][coordinate]
@@ -205,8 +203,7 @@ Expected<Run::Values> Run::runBlock(Block &block, const Values &arguments) {
   return Status::error(ErrorKind::Internal, "a block without a terminator");
 }
 
-// ---- functions
-// -------------------------------------------------------------------------------------------------------
+// ---- functions ----------------------------------------------------------------------------------
 
 Expected<std::vector<Tensor>> Run::run(func::FuncOp function, ArrayRef<Tensor> inputs) {
   if (function.getNumArguments() != inputs.size())

@@ -135,8 +135,7 @@ void round(Tensor &tensor) {
       value = wrapTo(tensor.dtype, value);
 }
 
-// ---- bytes
-// -----------------------------------------------------------------------------------------------------------
+// ---- bytes --------------------------------------------------------------------------------------
 
 static float bfloatToFloat(uint16_t bits) {
   uint32_t wide = uint32_t(bits) << 16;
@@ -288,8 +287,7 @@ std::vector<std::byte> tensorToBytes(const Tensor &tensor) {
 Tensor tensorFromArray(const Array &array) { return tensorFromBytes(array.dtype, array.shape, array.data.data()); }
 Array tensorToArray(const Tensor &tensor) { return {tensor.dtype, tensor.shape, tensorToBytes(tensor)}; }
 
-// ---- attributes
-// ------------------------------------------------------------------------------------------------------
+// ---- attributes ---------------------------------------------------------------------------------
 
 Expected<Tensor> tensorFromAttr(ElementsAttr attr) {
   std::optional<DType> dtype = findDType(attr.getElementType());

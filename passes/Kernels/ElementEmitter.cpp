@@ -16,8 +16,7 @@ ElementEmitter::ElementEmitter(OpBuilder &builder, nn::FusedOp region, ValueRang
     : builder(builder), loc(builder.getUnknownLoc()), scalar(builder, loc), indices(builder, loc, entry),
       region(region), buffers(buffers), scalars(scalars), scalarNames(collectScalars(region)), scopes(1) {}
 
-// ---- memory
-// ----------------------------------------------------------------------------------------------------------
+// ---- memory -------------------------------------------------------------------------------------
 
 static Type storageType(Type elementType) {
   if (elementType.isInteger(1))
@@ -46,8 +45,7 @@ void ElementEmitter::store(Value element, Type elementType, Value buffer, Value 
   LLVM::StoreOp::create(builder, loc, element, address);
 }
 
-// ---- loops and what they remember
-// ------------------------------------------------------------------------------------
+// ---- loops and what they remember ---------------------------------------------------------------
 
 Value ElementEmitter::loop(Value begin, Value end, Value state, function_ref<Value(Value, Value)> body) {
   auto loop =
@@ -82,8 +80,7 @@ Value ElementEmitter::element(Value tensor, const Index &index) {
   return scopes.back()[position] = value;
 }
 
-// ---- ops
-// -------------------------------------------------------------------------------------------------------------
+// ---- ops ----------------------------------------------------------------------------------------
 
 template <typename... Ops> static bool isOneOf(OperationName name) {
   return ((name.getStringRef() == Ops::getOperationName()) || ...);
@@ -213,8 +210,7 @@ Value ElementEmitter::pad(nn::PadOp op, const Index &index) {
                 : value;
 }
 
-// ---- indices that are data
-// -------------------------------------------------------------------------------------------
+// ---- indices that are data ----------------------------------------------------------------------
 
 Value ElementEmitter::missingUnless(Value isValid, Value element) {
   double missing = ScalarBuilder::isReal(element) ? std::numeric_limits<double>::quiet_NaN() : 0.0;
@@ -281,8 +277,7 @@ Value ElementEmitter::gatherNd(nn::GatherNdOp op, const Index &index) {
   return isValid ? missingUnless(isValid, value) : value;
 }
 
-// ---- accumulation
-// ----------------------------------------------------------------------------------------------------
+// ---- accumulation -------------------------------------------------------------------------------
 
 Value ElementEmitter::reduce(nn::ReduceOp op, const Index &index) {
   auto type = nn::tensorType(op.getOperand());
@@ -318,8 +313,7 @@ Value ElementEmitter::cumsum(nn::CumsumOp op, const Index &index) {
   return scalar.round(sum, type.getElementType());
 }
 
-// ---- what depends on the rank
-// ----------------------------------------------------------------------------------------
+// ---- what depends on the rank -------------------------------------------------------------------
 
 Value ElementEmitter::fillTail(dist::FillTailOp op, const Index &index) {
   Value value = element(op.getOperand(), index), isHeld;

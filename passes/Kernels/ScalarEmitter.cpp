@@ -220,8 +220,7 @@ Value emitCast(ScalarBuilder &s, Value a, Type from, Type to) {
                  : arith::ExtSIOp::create(b, s.loc, type, a).getResult();
 }
 
-// ---- the table
-// -------------------------------------------------------------------------------------------------------
+// ---- the table ----------------------------------------------------------------------------------
 
 #define LINE(Op, expression)                                                                                           \
   {nn::Op::getOperationName(), [](S s, const Arguments &x) -> Value {                                                  \

@@ -37,8 +37,7 @@ static Value aliasRoot(Value value) {
   return value;
 }
 
-// ---- buffers
-// -----------------------------------------------------------------------------------------------------------
+// ---- buffers ------------------------------------------------------------------------------------
 
 int32_t StageLowering::addBuffer(Value value, MemoryClass memory) {
   plan::Buffer buffer;
@@ -86,8 +85,7 @@ void StageLowering::note(Operation *op) {
   }
 }
 
-// ---- the stage's edges
-// ---------------------------------------------------------------------------------------------------
+// ---- the stage's edges --------------------------------------------------------------------------
 
 void StageLowering::postReceives(ArrayRef<StageInput> inputs) {
   for (const StageInput &input : inputs) {
@@ -184,8 +182,7 @@ Status StageLowering::bindSchedule() {
   return Status::success();
 }
 
-// ---- ops
-// -----------------------------------------------------------------------------------------------------------------
+// ---- ops ----------------------------------------------------------------------------------------
 
 Status StageLowering::lowerParameter(nn::ParameterOp op) {
   int32_t buffer = addBuffer(op.getResult(), MemoryClass::Weight);

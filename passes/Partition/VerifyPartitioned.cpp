@@ -75,8 +75,7 @@ public:
 private:
   InFlightDiagnostic fail(Operation *op) { return userError(op, ErrorKind::Internal) << describeOp(op) << ": "; }
 
-  // ---- collectives
-  // -------------------------------------------------------------------------------------------------------
+  // ---- collectives ------------------------------------------------------------------------------
 
   LogicalResult checkStep(Operation *op) {
     if (std::string wrong = checkCollective(op, mesh); !wrong.empty())
@@ -90,8 +89,7 @@ private:
     return success();
   }
 
-  // ---- computation
-  // -------------------------------------------------------------------------------------------------------
+  // ---- computation ------------------------------------------------------------------------------
 
   /// The op on global types, its constants beside it (a rule may look at a literal zero).
   Operation *rebuildGlobal(Operation *op, unsigned numOperands, Block &scratch) {

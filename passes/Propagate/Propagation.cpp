@@ -65,8 +65,7 @@ void Propagation::touchUsers(Value value) {
       state->dirty = true;
 }
 
-// ---- offers
-// --------------------------------------------------------------------------------------------------------------
+// ---- offers -------------------------------------------------------------------------------------
 
 /// A composite's internal factor is cut when both sides want it: the operand brings the cut and a user asks for it.
 static bool operandHas(const OpState &state, int factor, const DimSharding &cut, const Mesh &mesh,
@@ -134,8 +133,7 @@ bool Propagation::offer(Value value, unsigned dim, const DimSharding &wanted, co
   return true;
 }
 
-// ---- the flow
-// ------------------------------------------------------------------------------------------------------------
+// ---- the flow -----------------------------------------------------------------------------------
 
 namespace {
 /// A cut that an operand brings to a factor.

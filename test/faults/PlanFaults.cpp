@@ -21,8 +21,7 @@ struct Fault {
   std::vector<const char *> verify; ///< then, what --verify says
 };
 
-// ---- finding instructions
-// ------------------------------------------------------------------------------------------------------
+// ---- finding instructions -----------------------------------------------------------------------
 
 Program &program(Plan &plan, int stage, const std::string &name) {
   for (Program &program : plan.stages[stage].programs)
@@ -64,8 +63,7 @@ void spread(ByCoord &table, const Plan &plan, bool byMicroBatch = false) {
 constexpr const char *attentionOut = "node_addmm_5";
 constexpr const char *lastWeight = "transformer.h.2.attn.c_proj.weight"; // in stage 1: [40, 40], rows cut (5@tp, 8)
 
-// ---- faults
-// ----------------------------------------------------------------------------------------------------------------------
+// ---- faults -------------------------------------------------------------------------------------
 
 /// The product of c_proj lands on what it reads.
 void overlapBuffers(Plan &plan) {

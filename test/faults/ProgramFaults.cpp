@@ -28,8 +28,7 @@ struct Fault {
   std::vector<const char *> verify;     ///< what --verify says without that pass; empty: the fault does no harm
 };
 
-// ---- finding and changing ops
-// --------------------------------------------------------------------------------------------
+// ---- finding and changing ops -------------------------------------------------------------------
 
 /// The ops of a kind that stem from one ONNX node, in program order.
 template <typename OpT> SmallVector<OpT> all(ModuleOp module, StringRef node) {
@@ -62,8 +61,7 @@ constexpr const char *feedForwardOut = "node_addmm_7";
 constexpr const char *splitHeads = "node_Split_470"; // q, k, v of h.1
 constexpr const char *attention = "node_matmul_3";
 
-// ---- collectives
-// -----------------------------------------------------------------------------------------------------------
+// ---- collectives --------------------------------------------------------------------------------
 
 void dropAllReduce(ModuleOp module) {
   auto reduce = the<dist::AllReduceOp>(module, attentionOut);
@@ -115,8 +113,7 @@ void dropAllReduceOfMlp(ModuleOp module) {
   reduce.erase();
 }
 
-// ---- slices, tails, offsets, weights
-// -----------------------------------------------------------------------------------------
+// ---- slices, tails, offsets, weights ------------------------------------------------------------
 
 /// k becomes a second q, on global shapes as well: the program is consistent, but another one.
 void takeQueriesForKeys(ModuleOp module) {
@@ -164,8 +161,7 @@ void weightOfOtherBlock(ModuleOp module) {
   one.setHashes(other.getHashes());
 }
 
-// ---- what each op computes
-// ---------------------------------------------------------------------------------------------------
+// ---- what each op computes ----------------------------------------------------------------------
 
 void changeScale(ModuleOp module) {
   auto op = the<nn::AttentionOp>(module, attention);
@@ -178,8 +174,7 @@ void addTheNorm(ModuleOp module) {
   the<nn::AddOp>(module, "node_add_15")->replaceUsesOfWith(norm.getOperand(), norm.getResult());
 }
 
-// ---- micro-batches and stages
-// ------------------------------------------------------------------------------------------------
+// ---- micro-batches and stages -------------------------------------------------------------------
 
 void setArgumentType(ModuleOp module, RankedTensorType type) {
   auto main = module.lookupSymbol<func::FuncOp>("main");
@@ -230,8 +225,7 @@ void sendTheWrongValue(ModuleOp module) {
   ADD_FAILURE() << "stage 0 sends nothing of the type of its operands";
 }
 
-// ---- the table
-// -----------------------------------------------------------------------------------------------------------------
+// ---- the table ----------------------------------------------------------------------------------
 
 const Fault faults[] = {
     {"AllReduceDropped",

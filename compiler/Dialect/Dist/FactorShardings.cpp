@@ -94,8 +94,7 @@ AxisNames reducedAxes(const ShardingRule &rule, const FactorShardings &factors, 
   return axes;
 }
 
-// ---- partial sums
-// --------------------------------------------------------------------------------------------------------
+// ---- partial sums -------------------------------------------------------------------------------
 
 /// Product: at most one listed operand is partial; -2 when there are more, -1 when none is.
 static int onlyPartial(const LinearClause &linear, ArrayRef<AxisNames> partials) {
@@ -145,8 +144,7 @@ Sharding OpSharding::result(unsigned index, const Mesh &mesh) const {
   return sharding;
 }
 
-// ---- reading
-// -------------------------------------------------------------------------------------------------------------
+// ---- reading ------------------------------------------------------------------------------------
 
 std::optional<OpSharding> readOpSharding(const ShardingRule &rule, ArrayRef<Sharding> operands,
                                          ArrayRef<Sharding> results, const Mesh &mesh, std::string &why) {

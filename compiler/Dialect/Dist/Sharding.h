@@ -52,8 +52,7 @@ struct Sharding {
   bool operator!=(const Sharding &other) const { return !(*this == other); }
 };
 
-// ---- text
-// ------------------------------------------------------------------------------------------------------------
+// ---- text ---------------------------------------------------------------------------------------
 
 Expected<Mesh> parseMesh(std::string_view text);
 Expected<Sharding> parseSharding(std::string_view text);
@@ -61,8 +60,7 @@ std::string toString(const Mesh &mesh);
 std::string toString(const DimSharding &dim);
 std::string toString(const Sharding &sharding);
 
-// ---- construction and queries
-// ----------------------------------------------------------------------------------------
+// ---- construction and queries -------------------------------------------------------------------
 
 /// Every dim one uncut sub-dim, nothing partial.
 Sharding replicated(const std::vector<int64_t> &shape);
@@ -82,8 +80,7 @@ Status verify(const Sharding &sharding, const std::vector<int64_t> &shape, const
 DimSharding normalize(const DimSharding &dim, const Mesh &mesh);
 Sharding normalize(const Sharding &sharding, const Mesh &mesh);
 
-// ---- local boxes
-// -----------------------------------------------------------------------------------------------------
+// ---- local boxes --------------------------------------------------------------------------------
 
 /// Width of the local box of one sub-dim: the last nested block, ceil(ceil(size/k1)/k2)...; the same on all ranks.
 int64_t boxSize(const SubDim &sub, const Mesh &mesh);
@@ -103,8 +100,7 @@ int64_t localIndex(const DimSharding &dim, const Mesh &mesh, const std::vector<i
 /// The inverse: the global index at a local index, or -1 for padding.
 int64_t globalIndex(const DimSharding &dim, const Mesh &mesh, const std::vector<int64_t> &coordinate, int64_t local);
 
-// ---- views
-// -----------------------------------------------------------------------------------------------------------
+// ---- views --------------------------------------------------------------------------------------
 
 /// Writes `dim` as consecutive groups of sub-dims with the given global sizes (whose product is the dim's size),
 /// holding the same elements: (5@tp, 8) over {5, 8} is {[5@tp], [8]}; 40@2 over {4, 10} is {[4@tp], [10]}; over {5, 8}
@@ -113,8 +109,7 @@ int64_t globalIndex(const DimSharding &dim, const Mesh &mesh, const std::vector<
 bool splitAt(const DimSharding &dim, const std::vector<int64_t> &sizes, const Mesh &mesh,
              std::vector<DimSharding> &groups);
 
-// ---- resharding
-// ------------------------------------------------------------------------------------------------------
+// ---- resharding ---------------------------------------------------------------------------------
 
 /// One step from a sharding to the next. All steps keep the invariant: `after` of one is `before` of the next.
 struct ReshardStep {

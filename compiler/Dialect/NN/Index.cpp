@@ -5,8 +5,7 @@ namespace hpc::nn {
 
 static bool isInteger(Value value) { return isa<IntegerType>(tensorType(value).getElementType()); }
 
-// ---- iota
-// --------------------------------------------------------------------------------------------------------------
+// ---- iota ---------------------------------------------------------------------------------------
 
 ShardingRule IotaOp::getShardingRule() {
   ShardingRule rule;
@@ -37,8 +36,7 @@ LogicalResult IotaOp::verify() {
   return success();
 }
 
-// ---- embedding
-// ---------------------------------------------------------------------------------------------------------
+// ---- embedding ----------------------------------------------------------------------------------
 
 ShardingRule EmbeddingOp::getShardingRule() {
   return buildRule(getOffset() ? "ve,...,->...e; sum v; index v" : "ve,...->...e; sum v; index v", *this);
@@ -64,8 +62,7 @@ LogicalResult EmbeddingOp::verify() {
   return success();
 }
 
-// ---- gather
-// ------------------------------------------------------------------------------------------------------------
+// ---- gather -------------------------------------------------------------------------------------
 
 ShardingRule GatherOp::getShardingRule() {
   ShardingRule rule;

@@ -31,8 +31,7 @@ static LogicalResult verifyOverLast(Operation *op, Value operand, ArrayRef<Value
   return success();
 }
 
-// ---- layer norm
-// --------------------------------------------------------------------------------------------------------
+// ---- layer norm ---------------------------------------------------------------------------------
 
 ShardingRule LayerNormOp::getShardingRule() {
   std::string text = "...e";
@@ -56,8 +55,7 @@ SmallVector<Value> LayerNormOp::decompose(OpBuilder &builder) {
   return {result};
 }
 
-// ---- RMS norm
-// ----------------------------------------------------------------------------------------------------------
+// ---- RMS norm -----------------------------------------------------------------------------------
 
 ShardingRule RmsNormOp::getShardingRule() {
   return buildRule(getWeight() ? "...e,e->...e; internal e" : "...e->...e; internal e", *this);
@@ -75,8 +73,7 @@ SmallVector<Value> RmsNormOp::decompose(OpBuilder &builder) {
   return {result};
 }
 
-// ---- softmax
-// -----------------------------------------------------------------------------------------------------------
+// ---- softmax ------------------------------------------------------------------------------------
 
 ShardingRule SoftmaxOp::getShardingRule() { return buildRule("...e->...e; internal e", *this); }
 int64_t SoftmaxOp::getFlops() { return 5 * tensorType(getResult()).getNumElements(); }

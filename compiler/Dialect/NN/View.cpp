@@ -3,8 +3,7 @@
 
 namespace hpc::nn {
 
-// ---- reshape
-// -----------------------------------------------------------------------------------------------------------
+// ---- reshape ------------------------------------------------------------------------------------
 
 ShardingRule ReshapeOp::getShardingRule() { return viewRule(shapeOf(getOperand()), shapeOf(getResult())); }
 
@@ -28,8 +27,7 @@ LogicalResult ReshapeOp::verify() {
   return success();
 }
 
-// ---- transpose
-// ---------------------------------------------------------------------------------------------------------
+// ---- transpose ----------------------------------------------------------------------------------
 
 void TransposeOp::build(OpBuilder &builder, OperationState &state, Value operand, ArrayRef<int64_t> permutation) {
   SmallVector<int64_t> shape;
@@ -62,8 +60,7 @@ LogicalResult TransposeOp::verify() {
   return success();
 }
 
-// ---- broadcast
-// ---------------------------------------------------------------------------------------------------------
+// ---- broadcast ----------------------------------------------------------------------------------
 
 ShardingRule BroadcastOp::getShardingRule() { return elementwiseRule(*this, {LinearClause::Sum, {0}}); }
 
@@ -81,8 +78,7 @@ LogicalResult BroadcastOp::verify() {
   return success();
 }
 
-// ---- slice
-// -------------------------------------------------------------------------------------------------------------
+// ---- slice --------------------------------------------------------------------------------------
 
 ShardingRule SliceOp::getShardingRule() {
   ArrayRef<int64_t> from = shapeOf(getOperand()), sizes = shapeOf(getResult());
@@ -125,8 +121,7 @@ LogicalResult SliceOp::verify() {
   return success();
 }
 
-// ---- concat, pad
-// -------------------------------------------------------------------------------------------------------
+// ---- concat, pad --------------------------------------------------------------------------------
 
 ShardingRule ConcatOp::getShardingRule() { return concatRule(*this, getAxis()); }
 

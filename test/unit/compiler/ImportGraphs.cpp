@@ -173,8 +173,7 @@ TEST_F(ImportGraphs, GathersBecomeViews) {
   EXPECT_EQ(run(*module), Numbers({1, 2, 2, 3, 4, 5, 5, 6}));
 }
 
-// ---- the forms of folded constants
-// -------------------------------------------------------------------------------------
+// ---- the forms of folded constants --------------------------------------------------------------
 
 class FoldedConstant : public ImportGraphs {
 protected:
