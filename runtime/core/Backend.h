@@ -1,9 +1,9 @@
-// What a backend has to provide: a device for each rank that computes, and a communicator for each rank that talks.
-// The executor and the session know these interfaces alone. Pointers are in the device's memory unless said otherwise.
+// What a backend has to provide: a device for each rank that computes, a communicator for each rank that talks, and one
+// word on how a step ended. The executor and the session know these interfaces alone. Pointers are in the device's
+// memory unless said otherwise.
 #pragma once
 
 #include "runtime/base/Status.h"
-#include "runtime/core/Rendezvous.h"
 #include "runtime/core/Slice.h"
 #include "runtime/plan/Plan.h"
 
@@ -14,6 +14,13 @@ namespace hpc {
 /// One rank: rank = stage * ranksPerStage + coordinate.
 struct RankPlace {
   int64_t rank = 0, stage = 0, coordinate = 0;
+};
+
+/// The ranks of one process: first .. first+count-1.
+struct RankRange {
+  int64_t first = 0, count = 0;
+
+  bool holds(int64_t rank) const { return rank >= first && rank < first + count; }
 };
 
 /// A generated function, as the backend's device calls it.
@@ -45,11 +52,15 @@ public:
   virtual Status gemm(const GemmCall &call) = 0;
   virtual Status kernel(KernelHandle kernel, void *const *args, const int64_t *scalars, int64_t rows) = 0;
 
+  /// Returns when all that was asked of this device is done; what scatter wrote may then be read.
+  virtual Status finish() = 0;
+
   /// Bytes that libraries take beside the arenas at their peak.
   virtual int64_t scratchBytes() const = 0;
 };
 
-/// Talks for one rank. Used by that rank's thread alone.
+/// Talks for one rank. Used by that rank's thread alone. Every wait ends when a rank of the world has failed, with that
+/// rank's error. Requests are numbered from 0 to what Backend::createCommunicator was told.
 class Communicator {
 public:
   virtual ~Communicator() = default;
@@ -57,31 +68,42 @@ public:
   /// Told of every collective before the first run, in the same order on all ranks of a stage; returns what
   /// collective() wants as `group`.
   virtual Expected<int64_t> prepare(const plan::Collective &collective) = 0;
+  /// Done when it returns.
   virtual Status collective(const plan::Collective &collective, int64_t group, const std::byte *source,
                             std::byte *target, int64_t sourcePosition) = 0;
-  /// Post; requests are numbered from 0 to what Backend::createCommunicator was told.
+  /// Posts a collective, send or receive, which wait() completes. Returns without waiting for another rank; until the
+  /// wait the source may not be written and the target not be touched.
+  virtual Status post(const plan::Collective &collective, int64_t group, const std::byte *source, std::byte *target,
+                      int64_t sourcePosition, int64_t request) = 0;
   virtual Status send(int64_t peer, int32_t channel, const std::byte *source, int64_t bytes, int64_t request) = 0;
   virtual Status receive(int64_t peer, int32_t channel, std::byte *target, int64_t bytes, int64_t request) = 0;
+  /// Returns at once where nothing is posted.
   virtual Status wait(int64_t request) = 0;
 
   virtual int64_t scratchBytes() const = 0;
 };
 
-/// Makes devices and communicators for one session. The plan has passed its check and outlives the backend's use.
+/// Makes devices and communicators for the ranks of one process, and speaks for it to the others. The plan has passed
+/// its check and outlives the backend.
 class Backend {
 public:
   virtual ~Backend() = default;
 
-  /// Checks that the plan fits this machine and loads its code. Called once, before all else.
-  virtual Status load(const plan::Plan &plan, Rendezvous &rendezvous) = 0;
+  /// Checks that the plan fits this machine and loads its code. Called once, before all else; also after an error
+  /// fail() and agree() may be called.
+  virtual Status load(const plan::Plan &plan, RankRange ranks) = 0;
   virtual Expected<KernelHandle> kernel(const std::string &symbol) const = 0;
 
   /// Called on the rank's own thread.
   virtual Expected<std::unique_ptr<Device>> createDevice(const RankPlace &place) = 0;
-  virtual Expected<std::unique_ptr<Communicator>> createCommunicator(const RankPlace &place) = 0;
+  virtual Expected<std::unique_ptr<Communicator>> createCommunicator(const RankPlace &place, int64_t requests) = 0;
 
-  /// After a failed run, when no thread is in it: makes the next run possible.
-  virtual void reset() = 0;
+  /// Ends all waits of all ranks of the world with `error`, unless another error was first. Called by any thread.
+  virtual void fail(const Status &error) = 0;
+  /// Called by every process when its ranks are done, with or without errors; returns when all processes have called
+  /// it. Success where all gave success and nobody failed; else one error, the same for all: the first that was given to
+  /// fail(), or else that of the process with the lowest ranks. Afterwards the ranks can run again.
+  virtual Status agree(const Status &mine) = 0;
 };
 
 } // namespace hpc

@@ -108,9 +108,13 @@ struct Executor::Execute {
     return Status::success();
   }
   Status operator()(const plan::StoreOutput &store) const {
-    if (place(store.owner))
+    if (!place(store.owner))
+      return Status::success();
+    if (executor.outputTransfer.isHome())
       executor.device.scatter(entry.slices[size_t(place.microBatch)], address(store.src),
                               outputs[size_t(store.output)].data.data());
+    else
+      executor.outputTransfer.keep(address(store.src));
     return Status::success();
   }
 };
@@ -130,7 +134,20 @@ Status Executor::prepare(const Backend &backend) {
         return status.at(std::string(opcodeName(instruction.action)) + " of node '" + instruction.node + "'");
     }
   }
+  // Ranks number their requests densely, the one of the outputs last.
+  Expected<OutputTransfer> transfer =
+      OutputTransfer::create(plan, place, options.ranks, device, communicator, requestCount(stage) - 1);
+  if (!transfer.ok())
+    return transfer.status();
+  outputTransfer = std::move(*transfer);
   return Status::success();
+}
+
+int64_t Executor::requestCount(const plan::Stage &stage) {
+  int64_t slots = 0;
+  for (const plan::ScheduleStep &step : stage.schedule)
+    slots = std::max<int64_t>(slots, step.slot + 1);
+  return slots * stage.requests + 1;
 }
 
 Status Executor::runProgram(int32_t stepIndex, const std::vector<Array> &inputs, std::vector<Array> &outputs) {
@@ -164,9 +181,13 @@ Status Executor::runProgram(int32_t stepIndex, const std::vector<Array> &inputs,
 Status Executor::run(const std::vector<Array> &inputs, std::vector<Array> &outputs) {
   if (options.poison)
     arena.poisonWork(device);
+  outputTransfer.begin();
   for (int32_t step = 0; step < int32_t(stage.schedule.size()); ++step)
     HPC_RETURN_IF_ERROR(runProgram(step, inputs, outputs));
-  return Status::success();
+  Status status = outputTransfer.finish(outputs);
+  if (!status.ok())
+    return status.at("rank " + std::to_string(place.rank) + ", bringing outputs to rank 0");
+  return device.finish();
 }
 
 } // namespace hpc

@@ -5,6 +5,7 @@
 #include "runtime/base/Array.h"
 #include "runtime/core/Arena.h"
 #include "runtime/core/Backend.h"
+#include "runtime/core/OutputTransfer.h"
 #include "runtime/core/Trace.h"
 
 #include <functional>
@@ -24,6 +25,7 @@ struct ObservedInstruction {
 using Observer = std::function<Status(const ObservedInstruction &)>;
 
 struct ExecutorOptions {
+  RankRange ranks; ///< of this process
   bool poison = false;
   Observer observer;      ///< may be empty
   Trace *trace = nullptr; ///< may be null
@@ -34,9 +36,12 @@ public:
   Executor(const plan::Plan &plan, RankPlace place, Device &device, Communicator &communicator, const Arena &arena,
            const ExecutorOptions &options);
 
+  /// How many requests the rank's communicator must have.
+  static int64_t requestCount(const plan::Stage &stage);
   /// Looks up kernels and groups and tells device and communicator of what will come.
   Status prepare(const Backend &backend);
-  /// One step: every entry of the schedule. Arrays stand in the order of the plan's ports.
+  /// One step: every entry of the schedule. Arrays stand in the order of the plan's ports; outputs are there in the
+  /// process of rank 0 alone.
   Status run(const std::vector<Array> &inputs, std::vector<Array> &outputs);
 
 private:
@@ -63,6 +68,7 @@ private:
   const ExecutorOptions &options;
   std::vector<std::vector<Prepared>> prepared; ///< by program and instruction
   std::vector<void *> args;                    ///< of the kernel that is being called
+  OutputTransfer outputTransfer;
 };
 
 } // namespace hpc

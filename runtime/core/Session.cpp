@@ -6,15 +6,24 @@
 
 namespace hpc {
 
+/// A default Array has the shape of a scalar but holds nothing: the bytes count too.
+static bool fits(const Array &array, const plan::Port &port) {
+  return array.dtype == port.dtype && array.shape == port.shape &&
+         checkedBytes(port.dtype, port.shape) == int64_t(array.data.size());
+}
+
+/// Where errors of a rank come from.
+static std::string rankText(const RankPlace &place) {
+  return "rank " + std::to_string(place.rank) + " (stage " + std::to_string(place.stage) + ")";
+}
+
 Session::Session(const plan::Plan &plan, std::unique_ptr<Backend> backend, SessionOptions given)
-    : plan(plan), options(std::move(given)),
-      rendezvous(plan.worldSize() <= int64_t(std::thread::hardware_concurrency())), backend(std::move(backend)) {
+    : plan(plan), options(std::move(given)), backend(std::move(backend)) {
   if (options.trace)
     recorder.emplace(plan);
-  executorOptions = {options.poison, options.observer, recorder ? &*recorder : nullptr};
-  ranks.resize(size_t(plan.worldSize()));
-  for (int64_t rank = 0; rank < plan.worldSize(); ++rank)
-    ranks[size_t(rank)].place = {rank, rank / plan.ranksPerStage(), rank % plan.ranksPerStage()};
+  executorOptions = {options.ranks, options.poison, options.observer, recorder ? &*recorder : nullptr};
+  for (int64_t rank = options.ranks.first; rank < options.ranks.first + options.ranks.count; ++rank)
+    ranks.emplace_back().place = {rank, rank / plan.ranksPerStage(), rank % plan.ranksPerStage()};
 }
 
 Session::~Session() {
@@ -38,9 +47,14 @@ void Session::work(Rank &rank) {
       if (!task)
         break;
     }
-    rank.status = task(rank);
-    if (!rank.status.ok())
-      rendezvous.fail(rank.status);
+    try {
+      rank.status = task(rank);
+    } catch (const std::bad_alloc &) {
+      rank.status = Status::error(ErrorKind::Capacity, rankText(rank.place) + ": this machine has no more memory; " +
+                                                           "compile for a smaller batch or for more ranks");
+    }
+    if (!rank.status.ok() && isRunning)
+      backend->fail(rank.status);
     std::lock_guard<std::mutex> lock(mutex);
     if (--busy == 0)
       end.notify_all();
@@ -67,7 +81,8 @@ Status Session::prepare(Rank &rank) {
   if (!device.ok())
     return device.status();
   rank.device = std::move(*device);
-  Expected<std::unique_ptr<Communicator>> communicator = backend->createCommunicator(rank.place);
+  Expected<std::unique_ptr<Communicator>> communicator =
+      backend->createCommunicator(rank.place, Executor::requestCount(stage));
   if (!communicator.ok())
     return communicator.status();
   rank.communicator = std::move(*communicator);
@@ -75,68 +90,88 @@ Status Session::prepare(Rank &rank) {
   if (!arena.ok())
     return arena.status();
   rank.arena = std::move(*arena);
-  rank.executor =
-      std::make_unique<Executor>(plan, rank.place, *rank.device, *rank.communicator, *rank.arena, executorOptions);
-  HPC_RETURN_IF_ERROR(rank.executor->prepare(*backend));
   Place place{rank.place.coordinate, 0, plan.ranksPerStage()};
   for (const plan::WeightBinding &binding : stage.weights)
     HPC_RETURN_IF_ERROR(weights->load(binding, place, *rank.device, rank.arena->buffer(binding.buffer, 0)));
+  // Products may be prepared with the weights that are there now.
+  rank.executor =
+      std::make_unique<Executor>(plan, rank.place, *rank.device, *rank.communicator, *rank.arena, executorOptions);
+  return rank.executor->prepare(*backend);
+}
+
+Status Session::start() {
+  HPC_RETURN_IF_ERROR(backend->load(plan, options.ranks));
+  Expected<Weights> opened = Weights::open(plan, options.planFolder, options.weightsReplacement);
+  if (!opened.ok())
+    return opened.status();
+  weights.emplace(std::move(*opened));
+  try {
+    for (Rank &rank : ranks)
+      threads.emplace_back([this, &rank] { work(rank); });
+  } catch (const std::system_error &error) {
+    return Status::error(ErrorKind::Capacity, "cannot start " + std::to_string(ranks.size()) +
+                                                  " threads, one per rank: " + error.what());
+  }
+  onAllRanks([this](Rank &rank) { return prepare(rank); });
+  // Ranks do not meet in this task, so all errors are there: the lowest rank's is told, the same each time.
+  for (const Rank &rank : ranks)
+    if (!rank.status.ok())
+      return rank.status.at(rankText(rank.place));
   return Status::success();
 }
 
 Expected<std::unique_ptr<Session>> Session::create(const plan::Plan &plan, std::unique_ptr<Backend> backend,
                                                    SessionOptions options) {
+  const int64_t worldSize = plan.worldSize();
+  RankRange &own = options.ranks;
+  if (own.count == 0)
+    own = {0, worldSize};
+  if (own.first < 0 || own.count < 0 || own.first + own.count > worldSize)
+    return Status::error(ErrorKind::Usage, "a process with " + std::to_string(own.count) + " ranks from rank " +
+                                               std::to_string(own.first) + " on: the plan has ranks 0 to " +
+                                               std::to_string(worldSize - 1));
   std::unique_ptr<Session> session(new Session(plan, std::move(backend), std::move(options)));
-  HPC_RETURN_IF_ERROR(session->backend->load(plan, session->rendezvous));
-  Expected<Weights> weights = Weights::open(plan, session->options.planFolder, session->options.weightsReplacement);
-  if (!weights.ok())
-    return weights.status();
-  session->weights.emplace(std::move(*weights));
-  try {
-    for (Rank &rank : session->ranks)
-      session->threads.emplace_back([owner = session.get(), &rank] { owner->work(rank); });
-  } catch (const std::system_error &error) {
-    return Status::error(ErrorKind::Capacity, "cannot start " + std::to_string(session->ranks.size()) +
-                                                  " threads, one per rank: " + error.what());
-  }
-  session->onAllRanks([owner = session.get()](Rank &rank) { return owner->prepare(rank); });
-  // Ranks do not meet in this task, so all errors are there: the lowest rank's is told, the same each time.
-  for (const Rank &rank : session->ranks)
-    if (!rank.status.ok())
-      return rank.status.at("rank " + std::to_string(rank.place.rank) + " (stage " + std::to_string(rank.place.stage) +
-                            ")");
+  HPC_RETURN_IF_ERROR(session->backend->agree(session->start()));
   return session;
 }
 
-Status Session::run(const std::vector<Array> &inputs, std::vector<Array> &outputs) {
-  auto misfit = [](const plan::Port &port, const Array &array) {
-    return array.dtype != port.dtype || array.shape != port.shape;
-  };
+Status Session::checkInputs(const std::vector<Array> &inputs) const {
   if (inputs.size() != plan.inputs.size())
     return Status::error(ErrorKind::Usage, std::to_string(inputs.size()) + " inputs are given, the plan has " +
                                                std::to_string(plan.inputs.size()));
   for (size_t i = 0; i < inputs.size(); ++i)
-    if (const plan::Port &port = plan.inputs[i]; misfit(port, inputs[i]))
+    if (const plan::Port &port = plan.inputs[i]; !fits(inputs[i], port))
       return Status::error(ErrorKind::Usage, "input '" + port.name + "' is " + shapeText(inputs[i].shape) + " of " +
                                                  name(inputs[i].dtype) + ", the plan was compiled for " +
                                                  shapeText(port.shape) + " of " + name(port.dtype) +
                                                  "; convert the array, or compile again with --dim for other shapes");
-  outputs.resize(plan.outputs.size());
-  for (size_t i = 0; i < outputs.size(); ++i)
-    if (const plan::Port &port = plan.outputs[i]; misfit(port, outputs[i]))
-      outputs[i] = Array::zeros(port.dtype, port.shape);
-  if (options.poison)
-    for (Array &output : outputs)
-      std::fill(output.data.begin(), output.data.end(), poisonByte);
+  return Status::success();
+}
 
-  if (rendezvous.failed()) {
-    rendezvous.reset();
-    backend->reset();
+void Session::shapeOutputs(std::vector<Array> &outputs) const {
+  outputs.resize(options.ranks.holds(0) ? plan.outputs.size() : 0);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const plan::Port &port = plan.outputs[i];
+    if (!fits(outputs[i], port))
+      outputs[i] = Array::zeros(port.dtype, port.shape);
+    if (options.poison)
+      std::fill(outputs[i].data.begin(), outputs[i].data.end(), poisonByte);
   }
-  if (recorder)
-    recorder->begin();
-  onAllRanks([&](Rank &rank) { return rank.executor->run(inputs, outputs); });
-  return rendezvous.status();
+}
+
+Status Session::run(const std::vector<Array> &inputs, std::vector<Array> &outputs) {
+  Status status = checkInputs(inputs);
+  if (status.ok()) {
+    shapeOutputs(outputs);
+    if (recorder)
+      recorder->begin();
+    isRunning = true;
+    onAllRanks([&](Rank &rank) { return rank.executor->run(inputs, outputs); });
+    isRunning = false;
+  } else {
+    backend->fail(status); // the other processes' ranks may be waiting for ours
+  }
+  return backend->agree(status);
 }
 
 Expected<std::vector<Array>> Session::run(const std::vector<Array> &inputs) {

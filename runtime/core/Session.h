@@ -1,5 +1,5 @@
-// A plan that is being run: owns all of it, and is the only creator of threads, one per rank.
-// A session is used from one thread; a run that failed leaves it ready for the next.
+// A plan that is being run by this process: owns its ranks, all of the world's or some, and is the only creator of
+// threads, one per rank. A session is used from one thread; a run that failed leaves it ready for the next.
 #pragma once
 
 #include "runtime/core/Executor.h"
@@ -14,6 +14,7 @@
 namespace hpc {
 
 struct SessionOptions {
+  RankRange ranks;                ///< of this process; none: all of the world
   std::string planFolder = ".";   ///< what the plan's weight files are relative to
   std::string weightsReplacement; ///< see Weights::open
   bool poison = false;            ///< NaN in all memory that nothing has written
@@ -24,17 +25,19 @@ struct SessionOptions {
 class Session {
 public:
   /// Loads code, makes the ranks' threads and binds their weights. The plan must have passed plan::checkPlan and
-  /// outlive the session.
+  /// outlive the session. Like run(), it waits for the processes of the other ranks, and what fails in one of them fails
+  /// in all, with one error.
   static Expected<std::unique_ptr<Session>> create(const plan::Plan &plan, std::unique_ptr<Backend> backend,
                                                    SessionOptions options);
   ~Session();
 
-  /// Runs one step. Inputs stand in the order of the plan's inputs, outputs in the order of its outputs.
+  /// Runs one step. Inputs stand in the order of the plan's inputs, outputs in the order of its outputs. The process of
+  /// rank 0 gets the outputs, whoever computes them; in the others there are none.
   Expected<std::vector<Array>> run(const std::vector<Array> &inputs);
   /// The same into arrays that the caller keeps; they are made right if they are not.
   Status run(const std::vector<Array> &inputs, std::vector<Array> &outputs);
 
-  /// Arenas and scratch of the rank that takes most; mapped files do not count.
+  /// Arenas and scratch of this process's rank that takes most; mapped files do not count.
   int64_t peakBytesPerRank() const;
   /// The last run's, if options.trace was set.
   const Trace *trace() const { return recorder ? &*recorder : nullptr; }
@@ -51,14 +54,16 @@ private:
   };
 
   Session(const plan::Plan &plan, std::unique_ptr<Backend> backend, SessionOptions options);
+  Status start();
   Status prepare(Rank &rank);
+  Status checkInputs(const std::vector<Array> &inputs) const;
+  void shapeOutputs(std::vector<Array> &outputs) const;
   void work(Rank &rank);
-  /// Runs `task` on all ranks' threads and waits for all of them.
+  /// Runs `task` on the threads of this process's ranks and waits for all of them.
   void onAllRanks(std::function<Status(Rank &)> task);
 
   const plan::Plan &plan;
   const SessionOptions options;
-  Rendezvous rendezvous;
   std::unique_ptr<Backend> backend;
   std::optional<Weights> weights;
   std::optional<Trace> recorder;
@@ -71,6 +76,7 @@ private:
   std::function<Status(Rank &)> task; ///< empty: the threads leave
   uint64_t generation = 0;
   size_t busy = 0;
+  bool isRunning = false; ///< the task is a step, in which ranks wait for each other
 };
 
 } // namespace hpc

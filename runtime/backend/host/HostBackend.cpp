@@ -5,7 +5,6 @@
 #include "runtime/backend/host/HostCommunicator.h"
 #include "runtime/backend/host/HostDevice.h"
 
-#include <optional>
 #include <unistd.h>
 
 namespace hpc::host {
@@ -28,14 +27,23 @@ Status checkMemory(const plan::Plan &plan) {
 
 class HostBackend : public Backend {
 public:
-  Status load(const plan::Plan &plan, Rendezvous &rendezvous) override {
+  explicit HostBackend(std::shared_ptr<World> given) : world(std::move(given)) {}
+  ~HostBackend() override {
+    if (joined)
+      world->leave(ranks);
+  }
+  Status load(const plan::Plan &plan, RankRange own) override {
+    if (!world)
+      world = std::make_shared<World>(plan);
+    ranks = own;
+    HPC_RETURN_IF_ERROR(world->join(ranks));
+    joined = true;
     HPC_RETURN_IF_ERROR(checkMemory(plan));
     HPC_RETURN_IF_ERROR(checkCpuFeatures(plan.cpuFeatures));
     Expected<Code> loaded = Code::load(plan.code);
     if (!loaded.ok())
       return loaded.status();
     code = std::move(*loaded);
-    world.emplace(plan, rendezvous);
     return Status::success();
   }
   Expected<KernelHandle> kernel(const std::string &symbol) const override {
@@ -47,18 +55,26 @@ public:
   Expected<std::unique_ptr<Device>> createDevice(const RankPlace &) override {
     return std::unique_ptr<Device>(std::make_unique<HostDevice>());
   }
-  Expected<std::unique_ptr<Communicator>> createCommunicator(const RankPlace &place) override {
-    return std::unique_ptr<Communicator>(std::make_unique<HostCommunicator>(*world, place));
+  Expected<std::unique_ptr<Communicator>> createCommunicator(const RankPlace &place, int64_t requests) override {
+    return std::unique_ptr<Communicator>(std::make_unique<HostCommunicator>(*world, place, requests));
   }
-  void reset() override { world->reset(); }
+  void fail(const Status &error) override {
+    if (joined)
+      world->fail(error);
+  }
+  Status agree(const Status &mine) override { return joined ? world->agree(ranks, mine) : mine; }
 
 private:
   Code code;
-  std::optional<World> world;
+  std::shared_ptr<World> world;
+  RankRange ranks;
+  bool joined = false;
 };
 
 } // namespace
 
-std::unique_ptr<Backend> createHostBackend() { return std::make_unique<HostBackend>(); }
+std::unique_ptr<Backend> createHostBackend(std::shared_ptr<World> world) {
+  return std::make_unique<HostBackend>(std::move(world));
+}
 
 } // namespace hpc::host

@@ -1,12 +1,14 @@
-// The backend of this machine's CPU: ranks are threads, memory is shared.
+// The backend of this machine's CPU: ranks are threads, memory is shared. Sessions of one process that hold a part of
+// the ranks each talk through one World, which they are given.
 #pragma once
 
-#include "runtime/core/Backend.h"
+#include "runtime/backend/host/World.h"
 
 #include <memory>
 
 namespace hpc::host {
 
-std::unique_ptr<Backend> createHostBackend();
+/// Without a world the session is alone and holds all ranks.
+std::unique_ptr<Backend> createHostBackend(std::shared_ptr<World> world = nullptr);
 
 } // namespace hpc::host

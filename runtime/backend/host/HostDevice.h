@@ -23,6 +23,8 @@ public:
   Status gemm(const GemmCall &call) override;
   Status kernel(KernelHandle kernel, void *const *args, const int64_t *scalars, int64_t rows) override;
 
+  Status finish() override { return Status::success(); } // nothing is enqueued
+
   int64_t scratchBytes() const override { return scratch; }
 
 private:

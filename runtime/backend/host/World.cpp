@@ -1,7 +1,11 @@
 // Walks the plan once and makes a group for every collective and a mailbox for every message that it can name.
 #include "runtime/backend/host/World.h"
 
+#include "runtime/core/OutputTransfer.h"
+
 #include <algorithm>
+#include <set>
+#include <thread>
 
 namespace hpc::host {
 
@@ -12,22 +16,22 @@ struct GroupPlace {
   int64_t number = 0, position = 0, size = 1;
 };
 
-GroupPlace groupPlace(const plan::Plan &plan, int64_t coordinate, const std::vector<std::string> &axes) {
-  std::vector<int64_t> digits(plan.axes.size());
+GroupPlace groupPlace(const std::vector<plan::Axis> &all, int64_t coordinate, const std::vector<std::string> &axes) {
+  std::vector<int64_t> digits(all.size());
   for (size_t a = digits.size(); a-- > 0;) {
-    digits[a] = coordinate % plan.axes[a].size;
-    coordinate /= plan.axes[a].size;
+    digits[a] = coordinate % all[a].size;
+    coordinate /= all[a].size;
   }
   GroupPlace place;
   for (const std::string &used : axes) // in the order in which they are listed
     for (size_t a = 0; a < digits.size(); ++a)
-      if (plan.axes[a].name == used) {
-        place.position = place.position * plan.axes[a].size + digits[a];
-        place.size *= plan.axes[a].size;
+      if (all[a].name == used) {
+        place.position = place.position * all[a].size + digits[a];
+        place.size *= all[a].size;
       }
   for (size_t a = 0; a < digits.size(); ++a)
-    if (std::find(axes.begin(), axes.end(), plan.axes[a].name) == axes.end())
-      place.number = place.number * plan.axes[a].size + digits[a];
+    if (std::find(axes.begin(), axes.end(), all[a].name) == axes.end())
+      place.number = place.number * all[a].size + digits[a];
   return place;
 }
 
@@ -38,49 +42,99 @@ template <typename T, typename F> void eachAction(const plan::Stage &stage, F f)
         f(*action);
 }
 
+std::string text(RankRange ranks) {
+  return "ranks " + std::to_string(ranks.first) + " to " + std::to_string(ranks.first + ranks.count - 1);
+}
+
 } // namespace
 
-World::World(const plan::Plan &plan, Rendezvous &rendezvous) : plan(plan), rendezvous(rendezvous) {
-  requests.resize(size_t(plan.worldSize()));
+void PostedQueue::post(const plan::Collective &collective, Accumulate accumulate, int64_t position, const Share &share,
+                       Request &request) {
+  Meeting complete;
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    const size_t size = next.size(), index = size_t(next[size_t(position)]++ - finished);
+    while (open.size() <= index) {
+      Meeting &fresh = open.emplace_back();
+      fresh.shares.resize(size);
+      fresh.copies.resize(size);
+      fresh.requests.resize(size);
+    }
+    Meeting &meeting = open[index];
+    Share &mine = meeting.shares[size_t(position)] = share;
+    if (needsCopy(collective, share, int64_t(size))) {
+      std::vector<std::byte> &copy = meeting.copies[size_t(position)];
+      copy.assign(share.source, share.source + sourceBytes(collective, int64_t(size)));
+      mine.source = copy.data();
+    }
+    meeting.requests[size_t(position)] = &request;
+    if (++meeting.arrived < int64_t(size))
+      return;
+    // All have posted this one, so all have posted those before it: it is the oldest.
+    complete = std::move(open.front());
+    open.pop_front();
+    ++finished;
+  }
+  for (size_t member = 0; member < complete.shares.size(); ++member)
+    exchange(collective, accumulate, complete.shares, int64_t(member));
+  for (Request *posted : complete.requests)
+    posted->complete();
+}
+
+void PostedQueue::reset() {
+  open.clear();
+  finished = 0;
+  std::fill(next.begin(), next.end(), 0);
+}
+
+PostedQueue &Group::posted(int64_t number) {
+  std::lock_guard<std::mutex> lock(mutex);
+  std::unique_ptr<PostedQueue> &queue = queues[number];
+  if (!queue)
+    queue = std::make_unique<PostedQueue>(size());
+  return *queue;
+}
+
+World::World(const plan::Plan &plan)
+    : axes(plan.axes), ranksPerStage(plan.ranksPerStage()), worldSize(plan.worldSize()),
+      rendezvous(plan.worldSize() <= int64_t(std::thread::hardware_concurrency())) {
+  requests.resize(size_t(worldSize));
   for (size_t s = 0; s < plan.stages.size(); ++s) {
-    const plan::Stage &stage = plan.stages[s];
-    int64_t slots = 0;
-    for (const plan::ScheduleStep &step : stage.schedule)
-      slots = std::max<int64_t>(slots, step.slot + 1);
-    for (int64_t c = 0; c < plan.ranksPerStage(); ++c)
-      for (int64_t i = 0; i < slots * stage.requests; ++i)
-        requests[s * size_t(plan.ranksPerStage()) + size_t(c)].push_back(std::make_unique<Request>(rendezvous));
-    addMailboxes(stage, int64_t(s));
-    addGroups(stage, int64_t(s));
+    addMailboxes(plan.stages[s], int64_t(s));
+    addGroups(plan.stages[s], int64_t(s));
   }
 }
 
 void World::addMailboxes(const plan::Stage &stage, int64_t stageIndex) {
-  int64_t ranksPerStage = plan.ranksPerStage();
   auto add = [&](int64_t sender, int64_t receiver, int32_t channel) {
     std::unique_ptr<Mailbox> &mailbox = mailboxes[{sender, receiver, channel}];
     if (!mailbox)
       mailbox = std::make_unique<Mailbox>();
   };
-  for (int64_t c = 0; c < ranksPerStage; ++c)
-    for (int64_t m = 0; m < plan.microBatches; ++m) {
-      Place place{c, m, ranksPerStage};
-      int64_t rank = stageIndex * ranksPerStage + c;
-      eachAction<plan::Send>(stage, [&](const plan::Send &send) {
-        if (int64_t peer = place(send.peer); peer >= 0)
-          add(rank, peer, send.channel);
-      });
-      eachAction<plan::Recv>(stage, [&](const plan::Recv &recv) {
-        if (int64_t peer = place(recv.peer); peer >= 0)
-          add(peer, rank, recv.channel);
-      });
+  // Many instructions have the same peers; each table is looked through once.
+  std::set<std::tuple<std::vector<int64_t>, int32_t, bool>> seen;
+  auto addAll = [&](const plan::ByCoord &peers, int32_t channel, bool isSend) {
+    if (!seen.insert({peers.values, channel, isSend}).second)
+      return;
+    for (int64_t entry = 0; entry < std::max(ranksPerStage, int64_t(peers.values.size())); ++entry) {
+      int64_t rank = stageIndex * ranksPerStage + entry % ranksPerStage;
+      int64_t peer = peers.at(entry % ranksPerStage, entry / ranksPerStage, ranksPerStage);
+      if (peer >= 0)
+        isSend ? add(rank, peer, channel) : add(peer, rank, channel);
     }
+  };
+  eachAction<plan::Send>(stage, [&](const plan::Send &send) { addAll(send.peer, send.channel, true); });
+  eachAction<plan::Recv>(stage, [&](const plan::Recv &recv) { addAll(recv.peer, recv.channel, false); });
+  eachAction<plan::StoreOutput>(stage, [&](const plan::StoreOutput &) { addAll(0, outputChannel, true); });
 }
 
 void World::addGroups(const plan::Stage &stage, int64_t stageIndex) {
+  std::set<std::vector<std::string>> seen;
   eachAction<plan::Collective>(stage, [&](const plan::Collective &collective) {
-    for (int64_t c = 0; c < plan.ranksPerStage(); ++c) {
-      GroupPlace place = groupPlace(plan, c, collective.axes);
+    if (!seen.insert(collective.axes).second)
+      return;
+    for (int64_t c = 0; c < ranksPerStage; ++c) {
+      GroupPlace place = groupPlace(axes, c, collective.axes);
       std::unique_ptr<Group> &group = groups[{stageIndex, collective.axes, place.number}];
       if (!group)
         group = std::make_unique<Group>(rendezvous, int(place.size));
@@ -88,12 +142,12 @@ void World::addGroups(const plan::Stage &stage, int64_t stageIndex) {
   });
 }
 
-Expected<Seat> World::seat(const RankPlace &place, const std::vector<std::string> &axes) {
-  for (const std::string &used : axes)
-    if (std::none_of(plan.axes.begin(), plan.axes.end(), [&](const plan::Axis &axis) { return axis.name == used; }))
+Expected<Seat> World::seat(const RankPlace &place, const std::vector<std::string> &over) {
+  for (const std::string &used : over)
+    if (std::none_of(axes.begin(), axes.end(), [&](const plan::Axis &axis) { return axis.name == used; }))
       return Status::error(ErrorKind::Plan, "a collective goes over axis '" + used + "', which the plan does not have");
-  GroupPlace found = groupPlace(plan, place.coordinate, axes);
-  auto group = groups.find({place.stage, axes, found.number});
+  GroupPlace found = groupPlace(axes, place.coordinate, over);
+  auto group = groups.find({place.stage, over, found.number});
   if (group == groups.end())
     return Status::error(ErrorKind::Internal, "a collective that is not in the plan");
   return Seat{group->second.get(), found.position};
@@ -104,14 +158,69 @@ Mailbox *World::mailbox(int64_t sender, int64_t receiver, int32_t channel) {
   return found == mailboxes.end() ? nullptr : found->second.get();
 }
 
+std::vector<std::unique_ptr<Request>> &World::makeRequests(int64_t rank, int64_t count) {
+  std::vector<std::unique_ptr<Request>> &list = requests[size_t(rank)];
+  while (int64_t(list.size()) < count)
+    list.push_back(std::make_unique<Request>(rendezvous));
+  return list;
+}
+
 void World::reset() {
-  for (auto &[key, group] : groups)
+  rendezvous.reset();
+  for (auto &[key, group] : groups) {
     group->barrier.reset();
+    for (auto &[number, queue] : group->queues)
+      queue->reset();
+  }
   for (auto &[key, mailbox] : mailboxes)
     mailbox->reset();
   for (auto &list : requests)
     for (std::unique_ptr<Request> &request : list)
       request->reset();
+}
+
+Status World::join(RankRange ranks) {
+  std::lock_guard<std::mutex> lock(mutex);
+  for (const RankRange &other : joined)
+    if (ranks.first < other.first + other.count && other.first < ranks.first + ranks.count)
+      return Status::error(ErrorKind::Usage, "two sessions hold the same ranks: " + text(ranks) + " and " +
+                                                 text(other) + "; each rank belongs to one");
+  joined.push_back(ranks);
+  return Status::success();
+}
+
+void World::leave(RankRange ranks) {
+  std::lock_guard<std::mutex> lock(mutex);
+  gone = Status::error(ErrorKind::Io, "the session with " + text(ranks) + " has ended; the others cannot go on alone");
+  rendezvous.fail(gone);
+  if (!round->given.empty())
+    conclude();
+}
+
+/// All have given their status, or some never will.
+void World::conclude() {
+  Status verdict = rendezvous.status();
+  for (const auto &[first, status] : round->given)
+    if (verdict.ok())
+      verdict = status;
+  if (!verdict.ok() && gone.ok())
+    reset();
+  round->verdict = verdict;
+  round = std::make_shared<Round>();
+  concluded.notify_all();
+}
+
+Status World::agree(RankRange ranks, const Status &mine) {
+  std::unique_lock<std::mutex> lock(mutex);
+  if (!gone.ok())
+    return rendezvous.status();
+  std::shared_ptr<Round> current = round;
+  current->given[ranks.first] = mine;
+  current->ranks += ranks.count;
+  if (current->ranks == worldSize)
+    conclude();
+  concluded.wait(lock, [&] { return current->verdict.has_value(); });
+  return *current->verdict;
 }
 
 } // namespace hpc::host

@@ -1,30 +1,57 @@
-// What the ranks of a session share to talk to each other: groups, mailboxes and requests, all made before the first
-// run.
+// What all ranks of a plan share to talk to each other as threads of this process: groups, mailboxes, requests, and the
+// agreement of sessions that hold a part of the ranks each. One session alone, or several joined by one World, is all
+// the same to the ranks.
 #pragma once
 
+#include "runtime/backend/host/Exchange.h"
+#include "runtime/backend/host/Rendezvous.h"
 #include "runtime/core/Backend.h"
 
+#include <condition_variable>
+#include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <tuple>
 #include <vector>
 
 namespace hpc::host {
 
+/// Posted collectives of one instruction that not all members have posted yet, the oldest first. Members post in the
+/// same order, so the i-th posts of all belong together.
+class PostedQueue {
+public:
+  explicit PostedQueue(int64_t members) : next(size_t(members), 0) {}
+  /// Whoever posts last does the work of all, so that no post waits for another rank.
+  void post(const plan::Collective &collective, Accumulate accumulate, int64_t position, const Share &share,
+            Request &request);
+  void reset();
+
+private:
+  struct Meeting {
+    std::vector<Share> shares;
+    std::vector<std::vector<std::byte>> copies; ///< of sources that their targets lie over
+    std::vector<Request *> requests;
+    int64_t arrived = 0;
+  };
+  std::mutex mutex;
+  std::deque<Meeting> open;
+  int64_t finished = 0;      ///< meetings that are no longer in `open`
+  std::vector<int64_t> next; ///< by position: the meeting that its next post belongs to
+};
+
 /// Ranks that do collectives together, in the order of their positions.
 struct Group {
-  /// What a rank shows the others during a collective.
-  struct Member {
-    const plan::Collective *collective = nullptr;
-    const std::byte *source = nullptr;
-    std::byte *target = nullptr;
-  };
-  Group(Rendezvous &rendezvous, int size) : barrier(rendezvous, size), members(size_t(size)) {}
+  Group(Rendezvous &rendezvous, int size) : barrier(rendezvous, size), shares(size_t(size)), numbers(size_t(size)) {}
 
-  int64_t size() const { return int64_t(members.size()); }
+  int64_t size() const { return int64_t(shares.size()); }
+  PostedQueue &posted(int64_t number);
 
   Barrier barrier;
-  std::vector<Member> members; ///< by position
+  std::vector<Share> shares;    ///< by position
+  std::vector<int64_t> numbers; ///< by position: which of its stage's collectives the rank is in
+  std::mutex mutex;
+  std::map<int64_t, std::unique_ptr<PostedQueue>> queues; ///< by number of the collective
 };
 
 /// A rank's seat in a group.
@@ -35,16 +62,21 @@ struct Seat {
 
 class World {
 public:
-  World(const plan::Plan &plan, Rendezvous &rendezvous);
+  explicit World(const plan::Plan &plan);
 
   /// The seat of a rank in its group over `axes`, or an error for an axis that the plan lacks.
   Expected<Seat> seat(const RankPlace &place, const std::vector<std::string> &axes);
   /// Null when the plan has no such messages.
   Mailbox *mailbox(int64_t sender, int64_t receiver, int32_t channel);
-  Request &request(int64_t rank, int64_t index) { return *requests[size_t(rank)][size_t(index)]; }
+  /// The requests of a rank; they live as long as the world.
+  std::vector<std::unique_ptr<Request>> &makeRequests(int64_t rank, int64_t count);
 
-  /// Forgets what a failed run left behind.
-  void reset();
+  /// A session comes with its ranks, which no other may hold, and goes; what others then wait for is an error.
+  Status join(RankRange ranks);
+  void leave(RankRange ranks);
+  void fail(const Status &error) { rendezvous.fail(error); }
+  /// See Backend::agree.
+  Status agree(RankRange ranks, const Status &mine);
 
 private:
   using MailboxKey = std::tuple<int64_t, int64_t, int32_t>; ///< sender, receiver, channel
@@ -53,12 +85,27 @@ private:
 
   void addMailboxes(const plan::Stage &stage, int64_t stageIndex);
   void addGroups(const plan::Stage &stage, int64_t stageIndex);
+  /// What the sessions say at the end of one step. Who waits holds on to it while others begin the next.
+  struct Round {
+    std::map<int64_t, Status> given; ///< by first rank
+    int64_t ranks = 0;               ///< that `given` speaks for
+    std::optional<Status> verdict;
+  };
+  void reset();
+  void conclude();
 
-  const plan::Plan &plan;
-  Rendezvous &rendezvous;
+  const std::vector<plan::Axis> axes;
+  const int64_t ranksPerStage, worldSize;
+  Rendezvous rendezvous;
   std::map<GroupKey, std::unique_ptr<Group>> groups;
   std::map<MailboxKey, std::unique_ptr<Mailbox>> mailboxes;
   std::vector<std::vector<std::unique_ptr<Request>>> requests; ///< by rank
+
+  std::mutex mutex; ///< of all below
+  std::condition_variable concluded;
+  std::vector<RankRange> joined;
+  std::shared_ptr<Round> round = std::make_shared<Round>();
+  Status gone; ///< why there cannot be another round
 };
 
 } // namespace hpc::host

@@ -144,6 +144,39 @@ TEST(Session, AnErrorOfOneRankEndsAll) {
     }
 }
 
+// The allocation that fails is a rank's, on its thread: it must not end the process.
+TEST(Session, OutOfMemoryOnARanksThreadIsAnError) {
+  Prepared run;
+  std::atomic<bool> broken{true};
+  run.options.observer = [&](const ObservedInstruction &at) {
+    if (at.place.rank == 1 && broken)
+      throw std::bad_alloc();
+    return Status::success();
+  };
+  Expected<std::unique_ptr<Session>> session = run.create();
+  ASSERT_TRUE(session.ok());
+  EXPECT_THAT((*session)->run({input(0)}).status().text(),
+              HasSubstr("error[capacity]: rank 1 (stage 0): this machine has no more memory"));
+  broken = false;
+  expectRight(run, **session, 2);
+}
+
+// A fresh Array has the shape of a scalar and no bytes: an output of rank 0 was stored through null.
+TEST(Session, OutputsOfRankZero) {
+  Prepared run;
+  run.plan.outputs.push_back({"scalar", DType::F32, {}});
+  plan::Stage &stage = run.plan.stages[0];
+  plan::Slice slice; // of no dims
+  stage.programs[0].instructions.push_back({plan::StoreOutput{1, {2, 0}, slice, TinyPlan::byRank(1, 0)}, "scalar"});
+  run.options.poison = true;
+  Expected<std::unique_ptr<Session>> session = run.create();
+  ASSERT_TRUE(session.ok()) << session.status().text();
+  Expected<std::vector<Array>> outputs = (*session)->run({input(0)});
+  ASSERT_TRUE(outputs.ok()) << outputs.status().text();
+  ASSERT_EQ((*outputs)[1].data.size(), 4u);
+  EXPECT_EQ((*outputs)[1].as<float>()[0], input(0).as<float>()[12]); // x's first element of the second micro-batch
+}
+
 TEST(Session, ErrorsBeforeTheRun) {
   {
     Prepared run;

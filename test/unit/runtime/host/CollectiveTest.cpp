@@ -1,5 +1,5 @@
-// Every collective for every type, reduction, group size and count against brute force, in place and not; and groups
-// over several axes.
+// Every collective for every type, reduction, group size and count against brute force, in place and not, done at once
+// and posted; and groups over several axes.
 #include "runtime/backend/host/HostCommunicator.h"
 
 #include <cmath>
@@ -32,11 +32,12 @@ struct Outcome {
   std::vector<Status> statuses;
 };
 
-Outcome runCollective(const plan::Plan &plan, const std::vector<Bytes> &sources, int64_t targetBytes) {
+/// `posted`: by post and wait.
+Outcome runCollective(const plan::Plan &plan, const std::vector<Bytes> &sources, int64_t targetBytes,
+                      bool posted = false) {
   const plan::Collective &collective = std::get<plan::Collective>(plan.stages[0].programs[0].instructions[0].action);
   bool inPlace = collective.src.buffer == collective.dst.buffer;
-  Rendezvous rendezvous(false);
-  host::World world(plan, rendezvous);
+  host::World world(plan);
   Outcome outcome;
   outcome.targets.resize(sources.size());
   outcome.statuses.resize(sources.size());
@@ -44,7 +45,7 @@ Outcome runCollective(const plan::Plan &plan, const std::vector<Bytes> &sources,
   for (size_t rank = 0; rank < sources.size(); ++rank)
     threads.emplace_back([&, rank] {
       RankPlace place{int64_t(rank), 0, int64_t(rank)};
-      host::HostCommunicator communicator(world, place);
+      host::HostCommunicator communicator(world, place, 1);
       Bytes source = sources[rank], &target = outcome.targets[rank];
       if (inPlace) {
         target = source;
@@ -58,11 +59,18 @@ Outcome runCollective(const plan::Plan &plan, const std::vector<Bytes> &sources,
       for (int again = 0; again < 2 && status.ok(); ++again) {
         if (inPlace && again == 1)
           break; // the source is gone
-        status = communicator.collective(collective, *group, inPlace ? target.data() : source.data(), target.data(),
-                                         collective.source.at(int64_t(rank), 0, plan.ranksPerStage()));
+        const std::byte *from = inPlace ? target.data() : source.data();
+        int64_t position = collective.source.at(int64_t(rank), 0, plan.ranksPerStage());
+        if (posted) {
+          status = communicator.post(collective, *group, from, target.data(), position, 0);
+          if (status.ok())
+            status = communicator.wait(0);
+        } else {
+          status = communicator.collective(collective, *group, from, target.data(), position);
+        }
       }
       if (!status.ok())
-        rendezvous.fail(status);
+        world.fail(status);
       target.resize(size_t(targetBytes));
       if (!inPlace) {
         EXPECT_EQ(source, sources[rank]) << "a source was written";
@@ -114,7 +122,8 @@ template <typename T> void expectSame(const Bytes &actual, const std::vector<T> 
 
 /// One collective over one axis `tp` of `size` ranks.
 template <typename T>
-void check(CollectiveKind kind, ReduceKind reduceKind, DType dtype, int64_t size, int64_t count, bool inPlace) {
+void check(CollectiveKind kind, ReduceKind reduceKind, DType dtype, int64_t size, int64_t count, bool inPlace,
+           bool posted) {
   bool sourceBlocks = kind == CollectiveKind::ReduceScatter || kind == CollectiveKind::AllToAll;
   bool targetBlocks = kind == CollectiveKind::AllGather || kind == CollectiveKind::AllToAll;
   int64_t sourceCount = count * (sourceBlocks ? size : 1), targetCount = count * (targetBlocks ? size : 1);
@@ -136,7 +145,7 @@ void check(CollectiveKind kind, ReduceKind reduceKind, DType dtype, int64_t size
   collective.source.values.clear();
   for (int64_t r = 0; r < size; ++r)
     collective.source.values.push_back((r + 1) % size);
-  Outcome outcome = runCollective(planOf({{"tp", size}}, collective), bytes, targetCount * int64_t(sizeof(T)));
+  Outcome outcome = runCollective(planOf({{"tp", size}}, collective), bytes, targetCount * int64_t(sizeof(T)), posted);
 
   auto reduced = [&](int64_t i) {
     T result = sources[0][size_t(i)];
@@ -182,7 +191,8 @@ template <typename T> void checkAll(DType dtype) {
       for (int64_t size = 1; size <= 5 && !skip; ++size)
         for (int64_t count : {0, 1, 5, 33})
           for (bool inPlace : {false, true})
-            check<T>(kind, reduceKind, dtype, size, count, inPlace);
+            for (bool posted : {false, true})
+              check<T>(kind, reduceKind, dtype, size, count, inPlace, posted);
     }
 }
 
@@ -205,7 +215,8 @@ TEST(Collective, BF16Moves) { checkAll<uint16_t>(DType::BF16); }
 TEST(Collective, LargerThanABlock) {
   for (CollectiveKind kind : {CollectiveKind::AllReduce, CollectiveKind::ReduceScatter})
     for (bool inPlace : {false, true})
-      check<float>(kind, ReduceKind::Sum, DType::F32, 3, 10007, inPlace);
+      for (bool posted : {false, true})
+        check<float>(kind, ReduceKind::Sum, DType::F32, 3, 10007, inPlace, posted);
 }
 
 TEST(Collective, WhatCannotBeReducedIsRefused) {
@@ -254,6 +265,42 @@ TEST(Collective, GroupsOverSeveralAxes) {
         EXPECT_EQ(int(outcome.targets[size_t(r)][j]), members[j]) << "rank " << r;
     }
   }
+}
+
+// A post that waited for the others would hang here: each rank posts three before any rank waits, and rank 0 waits for
+// what comes last while the others still need a message from it.
+TEST(Collective, PostsDoNotWait) {
+  plan::Collective collective;
+  collective.axes = {"tp"};
+  collective.dtype = DType::I32;
+  collective.count = 1;
+  collective.src = collective.dst = {0, 0};
+  constexpr int ranks = 3, posts = 3;
+  plan::Plan plan = planOf({{"tp", ranks}}, collective);
+  host::World world(plan);
+  std::vector<std::unique_ptr<host::HostCommunicator>> communicators;
+  std::vector<int64_t> groups;
+  for (int64_t rank = 0; rank < ranks; ++rank) {
+    communicators.push_back(std::make_unique<host::HostCommunicator>(world, RankPlace{rank, 0, rank}, posts));
+    groups.push_back(*communicators.back()->prepare(collective));
+  }
+  int32_t values[ranks][posts];
+  for (int round = 0; round < 3; ++round) { // one thread for all ranks: whatever waits, waits for ever
+    for (int rank = 0; rank < ranks; ++rank)
+      for (int i = 0; i < posts; ++i) {
+        values[rank][i] = rank + 10 * i + round;
+        auto *place = reinterpret_cast<std::byte *>(&values[rank][i]);
+        ASSERT_TRUE(communicators[rank]->post(collective, groups[rank], place, place, 0, i).ok());
+      }
+    for (int rank = 0; rank < ranks; ++rank)
+      for (int i = posts; i-- > 0;) {
+        ASSERT_TRUE(communicators[rank]->wait(i).ok());
+        EXPECT_EQ(values[rank][i], 3 + 30 * i + 3 * round);
+      }
+  }
+  auto *place = reinterpret_cast<std::byte *>(&values[0][0]);
+  ASSERT_TRUE(communicators[0]->post(collective, groups[0], place, place, 0, 0).ok());
+  EXPECT_THAT(communicators[0]->post(collective, groups[0], place, place, 0, 0).message(), HasSubstr("posted again"));
 }
 
 TEST(Collective, AnUnknownAxisIsAnError) {

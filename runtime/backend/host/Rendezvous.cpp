@@ -1,6 +1,6 @@
 // Waiting by futex. A failure changes every word before it wakes the sleepers, so that no one can fall asleep on the
 // old value after it.
-#include "runtime/core/Rendezvous.h"
+#include "runtime/backend/host/Rendezvous.h"
 
 #include <climits>
 #include <cstring>
@@ -8,11 +8,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-namespace hpc {
+namespace hpc::host {
 
 Signal::Signal(Rendezvous &owner) : owner(owner) {
   std::lock_guard<std::mutex> lock(owner.mutex);
   owner.signals.push_back(this);
+  if (owner.hasFailed)
+    word = failedBit;
 }
 
 void Signal::wakeAll() const {
@@ -91,13 +93,18 @@ Status Request::wait() {
   return Status::success();
 }
 
-Status Mailbox::post(std::byte *address, int64_t bytes, Request &request, bool isSend) {
-  if (request.pending())
+Status Request::post() {
+  if (pending())
     return Status::error(ErrorKind::Plan, "a request is posted again before it was waited for");
+  state.set(Posted);
+  return Status::success();
+}
+
+Status Mailbox::post(std::byte *address, int64_t bytes, Request &request, bool isSend) {
+  HPC_RETURN_IF_ERROR(request.post());
   request.address = address;
   request.bytes = bytes;
   request.next = nullptr;
-  request.state.set(Request::Posted);
   Request *other = nullptr;
   {
     std::lock_guard<std::mutex> lock(mutex);
@@ -116,9 +123,9 @@ Status Mailbox::post(std::byte *address, int64_t bytes, Request &request, bool i
                                               " bytes here, " + std::to_string(other->bytes) + " there");
   if (bytes > 0)
     std::memcpy(isSend ? other->address : address, isSend ? address : other->address, size_t(bytes));
-  other->state.set(Request::Done);
-  request.state.set(Request::Done);
+  other->complete();
+  request.complete();
   return Status::success();
 }
 
-} // namespace hpc
+} // namespace hpc::host

@@ -1,4 +1,4 @@
-// Where the threads of a session meet: barriers, and mailboxes for what one rank sends another.
+// Where the ranks that are threads of one process meet: barriers, and mailboxes for what one rank sends another.
 // The first error wakes everybody: each wait then returns that error, so no rank is left waiting for one that gave up.
 #pragma once
 
@@ -10,11 +10,11 @@
 #include <mutex>
 #include <vector>
 
-namespace hpc {
+namespace hpc::host {
 
 class Rendezvous;
 
-/// A word that threads sleep on until it changes. Its top bit says that the session has failed.
+/// A word that threads sleep on until it changes. Its top bit says that the world has failed.
 class Signal {
 public:
   explicit Signal(Rendezvous &owner);
@@ -23,7 +23,7 @@ public:
   uint32_t value() const { return word.load(std::memory_order_acquire) & ~failedBit; }
   /// Sets the value and wakes the sleepers. What the caller wrote before is visible to them.
   void set(uint32_t value);
-  /// Returns when the value is no longer `seen`, or with the error that ended the session.
+  /// Returns when the value is no longer `seen`, or with the error that ended the step.
   Status waitWhile(uint32_t seen) const;
 
 private:
@@ -36,7 +36,7 @@ private:
   mutable std::atomic<int> sleepers{0};
 };
 
-/// The meeting point of a session. Signals register here when they are made, before any thread runs.
+/// The meeting point of a world. Signals register here when they are made and live as long as it.
 class Rendezvous {
 public:
   /// `spin`: threads look at a word a few thousand times before they sleep; wise when each thread has a core.
@@ -73,13 +73,17 @@ private:
   const int size;
 };
 
-/// One end of a message: posted by a rank, completed when the other end is posted too.
+/// What a rank has posted: one end of a message, completed when the other end is posted too, or its part in a
+/// collective, completed when all have posted theirs.
 class Request {
 public:
   explicit Request(Rendezvous &rendezvous) : state(rendezvous) {}
   /// Returns when the last post is complete; at once if there is none.
   Status wait();
   bool pending() const { return state.value() == Posted; }
+  /// An error if the last post was not waited for.
+  Status post();
+  void complete() { state.set(Done); }
   void reset() { state.set(Idle); }
 
 private:
@@ -109,4 +113,4 @@ private:
   bool headIsSend = false;
 };
 
-} // namespace hpc
+} // namespace hpc::host

@@ -1,12 +1,13 @@
 // Barriers and mailboxes among threads: what is written before is seen after, order holds, and an error wakes
 // everybody.
-#include "runtime/core/Rendezvous.h"
+#include "runtime/backend/host/Rendezvous.h"
 
 #include <functional>
 #include <gtest/gtest.h>
 #include <thread>
 
 using namespace hpc;
+using namespace hpc::host;
 
 namespace {
 

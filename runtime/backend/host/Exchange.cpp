@@ -1,0 +1,89 @@
+// Copies and reductions between the members' memory, in the order of their positions.
+#include "runtime/backend/host/Exchange.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace hpc::host {
+
+namespace {
+
+using plan::CollectiveKind;
+
+void copyBytes(std::byte *target, const std::byte *source, int64_t bytes) {
+  if (bytes > 0 && target != source)
+    std::memcpy(target, source, size_t(bytes));
+}
+
+/// Reduces elements first .. first+count-1 of all sources and calls store(address, first element, elements) on pieces.
+template <typename F>
+void reduceRange(const std::vector<Share> &shares, Accumulate accumulate, int64_t elementSize, int64_t first,
+                 int64_t count, F store) {
+  alignas(64) std::byte block[8192];
+  const int64_t step = int64_t(sizeof(block)) / elementSize;
+  for (int64_t at = first; at < first + count; at += step) {
+    int64_t elements = std::min(step, first + count - at);
+    std::memcpy(block, shares[0].source + at * elementSize, size_t(elements * elementSize));
+    for (size_t j = 1; j < shares.size(); ++j)
+      accumulate(block, shares[j].source + at * elementSize, elements);
+    store(block, at, elements);
+  }
+}
+
+} // namespace
+
+bool reduces(CollectiveKind kind) { return kind == CollectiveKind::AllReduce || kind == CollectiveKind::ReduceScatter; }
+
+int64_t sourceBytes(const plan::Collective &collective, int64_t members) {
+  bool blocks = collective.kind == CollectiveKind::ReduceScatter || collective.kind == CollectiveKind::AllToAll;
+  return collective.count * byteSize(collective.dtype) * (blocks ? members : 1);
+}
+
+int64_t targetBytes(const plan::Collective &collective, int64_t members) {
+  bool blocks = collective.kind == CollectiveKind::AllGather || collective.kind == CollectiveKind::AllToAll;
+  return collective.count * byteSize(collective.dtype) * (blocks ? members : 1);
+}
+
+bool needsCopy(const plan::Collective &collective, const Share &share, int64_t members) {
+  return collective.kind != CollectiveKind::AllReduce &&
+         share.source < share.target + targetBytes(collective, members) &&
+         share.target < share.source + sourceBytes(collective, members);
+}
+
+void exchange(const plan::Collective &collective, Accumulate accumulate, const std::vector<Share> &shares, int64_t me) {
+  const int64_t elementSize = byteSize(collective.dtype), count = collective.count, bytes = count * elementSize;
+  const int64_t size = int64_t(shares.size());
+  const Share &mine = shares[size_t(me)];
+  switch (collective.kind) {
+  case CollectiveKind::AllReduce: {
+    // Each member reduces one part, in whole cache lines, and writes it to all.
+    int64_t line = 64 / elementSize, part = ((count + size - 1) / size + line - 1) / line * line;
+    int64_t first = std::min(count, me * part);
+    reduceRange(shares, accumulate, elementSize, first, std::min(part, count - first),
+                [&](const std::byte *block, int64_t at, int64_t elements) {
+                  for (const Share &share : shares)
+                    std::memcpy(share.target + at * elementSize, block, size_t(elements * elementSize));
+                });
+    return;
+  }
+  case CollectiveKind::ReduceScatter:
+    reduceRange(shares, accumulate, elementSize, me * count, count,
+                [&](const std::byte *block, int64_t at, int64_t elements) {
+                  std::memcpy(mine.target + (at - me * count) * elementSize, block, size_t(elements * elementSize));
+                });
+    return;
+  case CollectiveKind::AllGather:
+    for (int64_t j = 0; j < size; ++j)
+      copyBytes(mine.target + j * bytes, shares[size_t(j)].source, bytes);
+    return;
+  case CollectiveKind::AllToAll:
+    for (int64_t j = 0; j < size; ++j)
+      copyBytes(mine.target + j * bytes, shares[size_t(j)].source + me * bytes, bytes);
+    return;
+  case CollectiveKind::Permute:
+    copyBytes(mine.target, shares[size_t(mine.sourcePosition)].source, bytes);
+    return;
+  }
+}
+
+} // namespace hpc::host

@@ -1,0 +1,178 @@
+// Sessions that hold a part of the ranks each, joined by one world: the same results as one session with all of them,
+// outputs in the session of rank 0, and an error in one of them ends all with one message.
+#include "runtime/backend/host/HostBackend.h"
+#include "runtime/core/Session.h"
+#include "test/unit/runtime/core/TinyPlan.h"
+
+#include <atomic>
+#include <functional>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <thread>
+
+using namespace hpc;
+using testing::HasSubstr;
+
+namespace {
+
+constexpr int64_t worldSize = 4;
+
+Array input(int64_t seed) {
+  Array x = Array::zeros(DType::F32, {4, 6});
+  std::vector<float> list = TinyPlan::values(24, seed);
+  std::copy(list.begin(), list.end(), x.as<float>());
+  return x;
+}
+
+/// Every way to give ranks 0 .. 3 to sessions: a cut after rank i where bit i is set.
+std::vector<RankRange> split(unsigned cuts) {
+  std::vector<RankRange> parts{{0, 1}};
+  for (int64_t rank = 1; rank < worldSize; ++rank)
+    if (cuts >> (rank - 1) & 1)
+      parts.push_back({rank, 1});
+    else
+      ++parts.back().count;
+  return parts;
+}
+constexpr unsigned numSplits = 1u << (worldSize - 1);
+
+/// One thread per session, each with a plan of its own, as processes would have.
+struct Joined : TinyPlan {
+  std::vector<RankRange> parts;
+  std::shared_ptr<host::World> world = std::make_shared<host::World>(plan);
+  std::vector<plan::Plan> plans;
+  std::vector<SessionOptions> options;
+
+  explicit Joined(unsigned cuts) : parts(split(cuts)), plans(parts.size(), plan), options(parts.size()) {
+    for (size_t i = 0; i < parts.size(); ++i) {
+      options[i].planFolder = folder.path;
+      options[i].ranks = parts[i];
+    }
+  }
+  /// What each part's create() or `work` returned.
+  std::vector<Status> onParts(const std::function<Status(size_t part, Session &)> &work) {
+    std::vector<Status> statuses(parts.size());
+    std::vector<std::thread> threads;
+    for (size_t i = 0; i < parts.size(); ++i)
+      threads.emplace_back([&, i] {
+        Expected<std::unique_ptr<Session>> session =
+            Session::create(plans[i], host::createHostBackend(world), options[i]);
+        statuses[i] = session.ok() ? work(i, **session) : session.status();
+      });
+    for (std::thread &thread : threads)
+      thread.join();
+    return statuses;
+  }
+  /// Rank 0's session has the right outputs, the others have none.
+  void expectRight(size_t part, const std::vector<Array> &outputs, int64_t seed) const {
+    ASSERT_EQ(outputs.size(), part == 0 ? 1u : 0u);
+    std::vector<float> wanted = expected(values(24, seed));
+    for (size_t i = 0; i < wanted.size() && part == 0; ++i)
+      EXPECT_EQ(outputs[0].as<float>()[i], wanted[i]) << i;
+  }
+};
+
+} // namespace
+
+TEST(SplitSession, EverySplitComputesTheSame) {
+  for (unsigned cuts = 0; cuts < numSplits; ++cuts)
+    for (bool poison : {false, true}) {
+      Joined joined(cuts);
+      for (SessionOptions &options : joined.options)
+        options.poison = poison;
+      std::vector<Status> statuses = joined.onParts([&](size_t part, Session &session) {
+        for (int64_t seed : {0, 3, 8}) {
+          Expected<std::vector<Array>> outputs = session.run({input(seed)});
+          HPC_RETURN_IF_ERROR(outputs.status());
+          joined.expectRight(part, *outputs, seed);
+        }
+        return Status::success();
+      });
+      for (const Status &status : statuses)
+        EXPECT_TRUE(status.ok()) << status.text();
+    }
+}
+
+// A rank that fails must not leave those of another session waiting, and all must be able to go on afterwards.
+TEST(SplitSession, AnErrorOfOneRankEndsAllWithOneMessage) {
+  for (unsigned cuts = 1; cuts < numSplits; ++cuts)
+    for (int64_t rank = 0; rank < worldSize; ++rank)
+      for (int64_t instruction : {0, 2, 3}) {
+        Joined joined(cuts);
+        std::atomic<bool> broken{true};
+        for (SessionOptions &options : joined.options)
+          options.observer = [&, rank, instruction](const ObservedInstruction &at) {
+            bool here = at.place.rank == rank && at.instruction == instruction && at.microBatch == 1;
+            return here && broken ? Status::error(ErrorKind::Io, "the disk is gone") : Status::success();
+          };
+        std::atomic<size_t> failed{0};
+        std::vector<std::string> first(joined.parts.size());
+        std::vector<Status> statuses = joined.onParts([&](size_t part, Session &session) {
+          first[part] = session.run({input(0)}).status().text();
+          if (++failed == joined.parts.size())
+            broken = false;
+          while (broken)
+            std::this_thread::yield();
+          Expected<std::vector<Array>> outputs = session.run({input(2)});
+          HPC_RETURN_IF_ERROR(outputs.status());
+          joined.expectRight(part, *outputs, 2);
+          return Status::success();
+        });
+        EXPECT_THAT(first[0], HasSubstr("error[io]: rank " + std::to_string(rank) + " (stage "));
+        EXPECT_THAT(first[0], HasSubstr("the disk is gone"));
+        for (const std::string &text : first)
+          EXPECT_EQ(text, first[0]);
+        for (const Status &status : statuses)
+          EXPECT_TRUE(status.ok()) << status.text();
+      }
+}
+
+// Bytes of W1 that the others read are damaged, or the plan of one session calls a function that is not there: no
+// session may begin, and all name the lowest rank that cannot.
+TEST(SplitSession, WhatOneCannotPrepareEndsAll) {
+  for (unsigned cuts = 1; cuts < numSplits; ++cuts) {
+    Joined joined(cuts);
+    size_t last = joined.plans.size() - 1;
+    std::get<plan::Kernel>(joined.plans[last].stages[1].programs[1].instructions[2].action).symbol = "gone";
+    int64_t rank = std::max<int64_t>(2, joined.parts[last].first);
+    for (const Status &status : joined.onParts([](size_t, Session &) { return Status::success(); }))
+      EXPECT_THAT(status.text(), HasSubstr("error[plan]: rank " + std::to_string(rank) + " (stage 1): kernel of node"));
+  }
+}
+
+// The inputs of one session are wrong, so its ranks never start; the others' would wait for them.
+TEST(SplitSession, AStepThatOneDoesNotBeginEndsAll) {
+  for (size_t wrong : {0, 1}) {
+    Joined joined(0b010);
+    for (const Status &status : joined.onParts([&](size_t part, Session &session) {
+           return session.run({part == wrong ? Array::zeros(DType::I32, {4, 6}) : input(0)}).status();
+         }))
+      EXPECT_THAT(status.text(), HasSubstr("error[usage]: input 'x' is 4x6 of i32"));
+  }
+}
+
+TEST(SplitSession, ASessionThatEndsIsNotWaitedFor) {
+  for (size_t quitter : {0, 1}) {
+    Joined joined(0b010);
+    std::vector<Status> statuses = joined.onParts(
+        [&](size_t part, Session &session) { return part == quitter ? Status() : session.run({input(0)}).status(); });
+    EXPECT_TRUE(statuses[quitter].ok());
+    EXPECT_THAT(statuses[1 - quitter].text(),
+                HasSubstr("the session with ranks " + std::to_string(2 * quitter) + " to " +
+                          std::to_string(2 * quitter + 1) + " has ended"));
+  }
+}
+
+TEST(SplitSession, RanksBelongToOneSession) {
+  TinyPlan tiny;
+  SessionOptions options;
+  options.planFolder = tiny.folder.path;
+  auto world = std::make_shared<host::World>(tiny.plan);
+  ASSERT_TRUE(world->join({2, 2}).ok());
+  options.ranks = {1, 2};
+  EXPECT_THAT(Session::create(tiny.plan, host::createHostBackend(world), options).status().text(),
+              HasSubstr("error[usage]: two sessions hold the same ranks: ranks 1 to 2 and ranks 2 to 3"));
+  options.ranks = {3, 2};
+  EXPECT_THAT(Session::create(tiny.plan, host::createHostBackend(), options).status().text(),
+              HasSubstr("error[usage]: a process with 2 ranks from rank 3 on: the plan has ranks 0 to 3"));
+}
