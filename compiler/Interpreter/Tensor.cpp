@@ -4,6 +4,7 @@
 
 #include "compiler/ElementType.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
+#include "runtime/base/HalfFloat.h"
 
 #include <cmath>
 #include <cstring>
@@ -137,43 +138,9 @@ void round(Tensor &tensor) {
 
 // ---- bytes --------------------------------------------------------------------------------------
 
-static float bfloatToFloat(uint16_t bits) {
-  uint32_t wide = uint32_t(bits) << 16;
-  float value;
-  std::memcpy(&value, &wide, 4);
-  return value;
-}
-
-static uint16_t bfloatBits(double value) {
-  if (std::isnan(value))
-    return 0x7fc0;
-  float narrow = float(roundTo(DType::BF16, value));
-  uint32_t bits;
-  std::memcpy(&bits, &narrow, 4);
-  return uint16_t(bits >> 16);
-}
-
-static double halfToDouble(uint16_t bits) {
-  int exponent = (bits >> 10) & 31, fraction = bits & 1023;
-  double magnitude = exponent == 31  ? (fraction ? NAN : INFINITY)
-                     : exponent == 0 ? std::ldexp(fraction, -24)
-                                     : std::ldexp(1024 + fraction, exponent - 25);
-  return bits & 0x8000 ? -magnitude : magnitude;
-}
-
-static uint16_t halfBits(double value) {
-  if (std::isnan(value))
-    return 0x7e00;
-  value = roundTo(DType::F16, value);
-  uint16_t sign = std::signbit(value) ? 0x8000 : 0;
-  double magnitude = std::fabs(value);
-  if (std::isinf(magnitude))
-    return sign | 0x7c00;
-  if (magnitude < 0x1p-14)
-    return sign | uint16_t(std::ldexp(magnitude, 24));
-  int exponent = std::ilogb(magnitude);
-  return sign | uint16_t((exponent + 15) << 10) | uint16_t(std::ldexp(magnitude, 10 - exponent) - 1024);
-}
+/// What roundTo gives is a number of the narrow type already, and all of those are floats.
+static uint16_t bfloatBits(double value) { return floatToBfloat(float(roundTo(DType::BF16, value))); }
+static uint16_t halfBits(double value) { return floatToHalf(float(roundTo(DType::F16, value))); }
 
 template <typename T, typename Target> static void copyFrom(const std::byte *bytes, std::vector<Target> &target) {
   for (size_t i = 0; i < target.size(); ++i) {
@@ -207,7 +174,7 @@ Tensor tensorFromBytes(DType dtype, ArrayRef<int64_t> shape, const std::byte *by
     copyFrom<double>(bytes, tensor.floats);
     break;
   case DType::F16:
-    narrow(halfToDouble);
+    narrow([](uint16_t bits) { return double(halfToFloat(bits)); });
     break;
   case DType::BF16:
     narrow([](uint16_t bits) { return double(bfloatToFloat(bits)); });

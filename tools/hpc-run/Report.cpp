@@ -1,6 +1,8 @@
 // Statistics in double precision over any element type.
 #include "tools/hpc-run/Report.h"
 
+#include "runtime/base/HalfFloat.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -11,28 +13,17 @@ namespace hpc {
 
 namespace {
 
-/// Element `i` as a double; the 16-bit floats are taken apart by hand.
+/// Element `i` as a double.
 double element(const Array &array, int64_t i) {
   switch (array.dtype) {
   case DType::F32:
     return array.as<float>()[i];
   case DType::F64:
     return array.as<double>()[i];
-  case DType::F16: {
-    uint16_t bits = array.as<uint16_t>()[i];
-    int exponent = bits >> 10 & 31, fraction = bits & 1023;
-    double value = exponent == 31
-                       ? (fraction ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity())
-                       : std::ldexp(exponent ? 1024 + fraction : fraction, std::max(exponent, 1) - 25);
-    return bits >> 15 ? -value : value;
-  }
-  case DType::BF16: {
-    uint32_t bits = uint32_t(array.as<uint16_t>()[i]) << 16;
-    float value;
-    static_assert(sizeof(value) == sizeof(bits));
-    __builtin_memcpy(&value, &bits, sizeof(value));
-    return value;
-  }
+  case DType::F16:
+    return halfToFloat(array.as<uint16_t>()[i]);
+  case DType::BF16:
+    return bfloatToFloat(array.as<uint16_t>()[i]);
   case DType::I64:
     return double(array.as<int64_t>()[i]);
   case DType::I32:

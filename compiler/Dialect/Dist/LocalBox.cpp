@@ -3,11 +3,11 @@
 // ranks.
 #include "compiler/Dialect/Dist/Sharding.h"
 
+#include "runtime/base/IntegerMath.h"
+
 #include <algorithm>
 
 namespace hpc::dist {
-
-static int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 int64_t boxSize(const SubDim &sub, const Mesh &mesh) {
   int64_t block = sub.size;

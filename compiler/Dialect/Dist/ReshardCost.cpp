@@ -2,6 +2,8 @@
 // Counted are boxes with their padding, since those are what collectives move.
 #include "compiler/Dialect/Dist/Sharding.h"
 
+#include "runtime/base/IntegerMath.h"
+
 namespace hpc::dist {
 
 static int64_t elements(const Sharding &sharding, const Mesh &mesh) {
@@ -30,7 +32,7 @@ static int64_t elementsReceived(const ReshardStep &step, const Mesh &mesh) {
   case ReshardStep::ReduceScatter:
     return (k - 1) * after;
   case ReshardStep::AllReduce:
-    return 2 * (k - 1) * ((before + k - 1) / k);
+    return 2 * (k - 1) * ceilDiv(before, k);
   }
   return 0;
 }

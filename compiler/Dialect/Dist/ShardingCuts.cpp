@@ -2,12 +2,12 @@
 // Writing is canonical because it looks at nothing but the numbers of the cuts.
 #include "compiler/Dialect/Dist/ShardingCuts.h"
 
+#include "runtime/base/IntegerMath.h"
+
 #include <algorithm>
 #include <numeric>
 
 namespace hpc::dist {
-
-static int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 CutDim readCuts(const DimSharding &dim, const Mesh &mesh) {
   CutDim result;

@@ -1,6 +1,8 @@
 // Ops that take parts of tensors, put them together or mask them.
 #include "compiler/Import/OnnxOps/OnnxOp.h"
 
+#include "runtime/base/IntegerMath.h"
+
 namespace hpc::onnx {
 namespace {
 
@@ -63,7 +65,7 @@ Results split(NodeImport &n) {
     if (wanted != parts || (!n.hasAttribute("num_outputs") && from[dim] % parts))
       return {
           n.b.fail("size " + std::to_string(from[dim]) + " does not split into " + std::to_string(parts) + " parts")};
-    int64_t size = (from[dim] + parts - 1) / parts;
+    int64_t size = ceilDiv(from[dim], parts);
     sizes.emplace();
     for (int64_t i = 0; i < parts; ++i)
       sizes->push_back(std::clamp<int64_t>(from[dim] - i * size, 0, size));

@@ -1,6 +1,8 @@
 // Copies and reductions between the members' memory, in the order of their positions.
 #include "runtime/backend/host/Exchange.h"
 
+#include "runtime/base/IntegerMath.h"
+
 #include <algorithm>
 #include <cstring>
 
@@ -17,15 +19,16 @@ void copyBytes(std::byte *target, const std::byte *source, int64_t bytes) {
 
 /// Reduces elements first .. first+count-1 of all sources and calls store(address, first element, elements) on pieces.
 template <typename F>
-void reduceRange(const std::vector<Share> &shares, Accumulate accumulate, int64_t elementSize, int64_t first,
+void reduceRange(const std::vector<Share> &shares, const Reduction &reduction, int64_t elementSize, int64_t first,
                  int64_t count, F store) {
   alignas(64) std::byte block[8192];
-  const int64_t step = int64_t(sizeof(block)) / elementSize;
+  const int64_t step = int64_t(sizeof(block)) / reduction.wideSize;
   for (int64_t at = first; at < first + count; at += step) {
     int64_t elements = std::min(step, first + count - at);
-    std::memcpy(block, shares[0].source + at * elementSize, size_t(elements * elementSize));
+    reduction.begin(block, shares[0].source + at * elementSize, elements);
     for (size_t j = 1; j < shares.size(); ++j)
-      accumulate(block, shares[j].source + at * elementSize, elements);
+      reduction.add(block, shares[j].source + at * elementSize, elements);
+    reduction.end(block, elements);
     store(block, at, elements);
   }
 }
@@ -50,16 +53,17 @@ bool needsCopy(const plan::Collective &collective, const Share &share, int64_t m
          share.target < share.source + sourceBytes(collective, members);
 }
 
-void exchange(const plan::Collective &collective, Accumulate accumulate, const std::vector<Share> &shares, int64_t me) {
+void exchange(const plan::Collective &collective, const Reduction &reduction, const std::vector<Share> &shares,
+              int64_t me) {
   const int64_t elementSize = byteSize(collective.dtype), count = collective.count, bytes = count * elementSize;
   const int64_t size = int64_t(shares.size());
   const Share &mine = shares[size_t(me)];
   switch (collective.kind) {
   case CollectiveKind::AllReduce: {
     // Each member reduces one part, in whole cache lines, and writes it to all.
-    int64_t line = 64 / elementSize, part = ((count + size - 1) / size + line - 1) / line * line;
+    int64_t part = roundUp(ceilDiv(count, size), 64 / elementSize);
     int64_t first = std::min(count, me * part);
-    reduceRange(shares, accumulate, elementSize, first, std::min(part, count - first),
+    reduceRange(shares, reduction, elementSize, first, std::min(part, count - first),
                 [&](const std::byte *block, int64_t at, int64_t elements) {
                   for (const Share &share : shares)
                     std::memcpy(share.target + at * elementSize, block, size_t(elements * elementSize));
@@ -67,7 +71,7 @@ void exchange(const plan::Collective &collective, Accumulate accumulate, const s
     return;
   }
   case CollectiveKind::ReduceScatter:
-    reduceRange(shares, accumulate, elementSize, me * count, count,
+    reduceRange(shares, reduction, elementSize, me * count, count,
                 [&](const std::byte *block, int64_t at, int64_t elements) {
                   std::memcpy(mine.target + (at - me * count) * elementSize, block, size_t(elements * elementSize));
                 });

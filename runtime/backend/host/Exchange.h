@@ -25,7 +25,8 @@ bool needsCopy(const plan::Collective &collective, const Share &share, int64_t m
 
 bool reduces(plan::CollectiveKind kind);
 
-/// The share of member `me`. `accumulate` for reductions only.
-void exchange(const plan::Collective &collective, Accumulate accumulate, const std::vector<Share> &shares, int64_t me);
+/// The share of member `me`. `reduction` is looked at for reductions only.
+void exchange(const plan::Collective &collective, const Reduction &reduction, const std::vector<Share> &shares,
+              int64_t me);
 
 } // namespace hpc::host

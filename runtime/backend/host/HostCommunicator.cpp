@@ -10,18 +10,18 @@ Expected<int64_t> HostCommunicator::prepare(const plan::Collective &collective) 
   Expected<Seat> seat = world.seat(place, collective.axes);
   if (!seat.ok())
     return seat.status();
-  Accumulate accumulate = nullptr;
+  Reduction reduction;
   if (reduces(collective.kind)) {
-    Expected<Accumulate> found = findAccumulate(collective.reduce, collective.dtype);
+    Expected<Reduction> found = findReduction(collective.reduce, collective.dtype);
     if (!found.ok())
       return found.status();
-    accumulate = *found;
+    reduction = *found;
   }
   if (collective.kind != plan::CollectiveKind::AllReduce && collective.src.buffer == collective.dst.buffer)
     scratch.resize(std::max(scratch.size(), size_t(sourceBytes(collective, seat->group->size()))));
   // All ranks of a stage prepare the same collectives in the same order, so the index says which one it is.
   int64_t number = int64_t(prepared.size());
-  prepared.push_back({*seat, accumulate, &seat->group->posted(number)});
+  prepared.push_back({*seat, reduction, &seat->group->posted(number)});
   return number;
 }
 
@@ -53,7 +53,7 @@ Status HostCommunicator::collective(const plan::Collective &collective, int64_t 
   for (int64_t number : group.numbers)
     if (number != index)
       return Status::error(ErrorKind::Plan, "the ranks of a group meet in different collectives");
-  exchange(collective, entry.accumulate, group.shares, position);
+  exchange(collective, entry.reduction, group.shares, position);
   return group.barrier.arrive();
 }
 
@@ -62,7 +62,7 @@ Status HostCommunicator::post(const plan::Collective &collective, int64_t index,
   const Prepared &entry = prepared[size_t(index)];
   HPC_RETURN_IF_ERROR(checkPosition(collective, sourcePosition, entry.seat.group->size()));
   HPC_RETURN_IF_ERROR(requests[size_t(request)]->post());
-  entry.queue->post(collective, entry.accumulate, entry.seat.position, {source, target, sourcePosition},
+  entry.queue->post(collective, entry.reduction, entry.seat.position, {source, target, sourcePosition},
                     *requests[size_t(request)]);
   return Status::success();
 }

@@ -24,8 +24,8 @@ private:
   /// What prepare() found out; its index is what collective() gets as `group`.
   struct Prepared {
     Seat seat;
-    Accumulate accumulate; ///< reductions only
-    PostedQueue *queue;    ///< posted collectives only
+    Reduction reduction; ///< reductions only
+    PostedQueue *queue;  ///< posted collectives only
   };
 
   World &world;

@@ -3,6 +3,7 @@
 
 #include "runtime/backend/host/Code.h"
 #include "runtime/backend/host/Gemm.h"
+#include "runtime/base/IntegerMath.h"
 
 #include <algorithm>
 #include <cstring>
@@ -15,7 +16,7 @@ HostDevice::HostDevice() { useOneThread(); }
 Expected<std::byte *> HostDevice::allocate(int64_t bytes, std::byte fillValue) {
   constexpr size_t hugePage = size_t(2) << 20;
   size_t alignment = size_t(bytes) >= hugePage ? hugePage : 64;
-  size_t size = std::max<size_t>(alignment, (size_t(bytes) + alignment - 1) / alignment * alignment);
+  size_t size = std::max(alignment, size_t(roundUp(bytes, int64_t(alignment))));
   std::byte *address = static_cast<std::byte *>(std::aligned_alloc(alignment, size));
   if (!address)
     return Status::error(ErrorKind::Capacity, "cannot get " + std::to_string(bytes) + " bytes of memory");

@@ -1,7 +1,9 @@
-// One loop per operator, instantiated for every type.
+// One loop per operator, instantiated for every type of the running value.
 #include "runtime/backend/host/Reduce.h"
 
-#include <string>
+#include "runtime/base/HalfFloat.h"
+
+#include <cstring>
 #include <type_traits>
 
 namespace hpc::host {
@@ -21,66 +23,93 @@ template <plan::ReduceKind Kind, typename T> T combine(T left, T right) {
   }
 }
 
-template <plan::ReduceKind Kind, typename T>
-void accumulate(std::byte *target, const std::byte *source, int64_t count) {
-  T *left = reinterpret_cast<T *>(target);
-  const T *right = reinterpret_cast<const T *>(source);
-  for (int64_t i = 0; i < count; ++i)
-    left[i] = combine<Kind>(left[i], right[i]);
-}
-
-template <typename T> Accumulate forKind(plan::ReduceKind kind) {
-  switch (kind) {
-  case plan::ReduceKind::Sum:
-    return accumulate<plan::ReduceKind::Sum, T>;
-  case plan::ReduceKind::Max:
-    return accumulate<plan::ReduceKind::Max, T>;
-  case plan::ReduceKind::Min:
-    return accumulate<plan::ReduceKind::Min, T>;
+/// Elements of type T are added up as they are.
+template <plan::ReduceKind Kind, typename T> struct Plain {
+  static void begin(std::byte *running, const std::byte *source, int64_t count) {
+    std::memcpy(running, source, size_t(count) * sizeof(T));
   }
-  return nullptr;
-}
+  static void add(std::byte *running, const std::byte *source, int64_t count) {
+    T *left = reinterpret_cast<T *>(running);
+    const T *right = reinterpret_cast<const T *>(source);
+    for (int64_t i = 0; i < count; ++i)
+      left[i] = combine<Kind>(left[i], right[i]);
+  }
+  static void end(std::byte *, int64_t) {}
+  static Reduction functions() { return {sizeof(T), begin, add, end}; }
+};
 
-Accumulate forType(plan::ReduceKind kind, DType dtype) {
+/// 16-bit floats are widened, added up as f32 and narrowed at the end.
+template <plan::ReduceKind Kind, float (*Widen)(uint16_t), uint16_t (*Narrow)(float)> struct Widened {
+  static void begin(std::byte *running, const std::byte *source, int64_t count) {
+    float *wide = reinterpret_cast<float *>(running);
+    const uint16_t *narrow = reinterpret_cast<const uint16_t *>(source);
+    for (int64_t i = 0; i < count; ++i)
+      wide[i] = Widen(narrow[i]);
+  }
+  static void add(std::byte *running, const std::byte *source, int64_t count) {
+    float *wide = reinterpret_cast<float *>(running);
+    const uint16_t *narrow = reinterpret_cast<const uint16_t *>(source);
+    for (int64_t i = 0; i < count; ++i)
+      wide[i] = combine<Kind>(wide[i], Widen(narrow[i]));
+  }
+  static void end(std::byte *running, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) { // element i lies before value i
+      float wide;
+      std::memcpy(&wide, running + i * int64_t(sizeof(float)), sizeof(wide));
+      uint16_t narrow = Narrow(wide);
+      std::memcpy(running + i * int64_t(sizeof(narrow)), &narrow, sizeof(narrow));
+    }
+  }
+  static Reduction functions() { return {sizeof(float), begin, add, end}; }
+};
+
+template <plan::ReduceKind Kind> Reduction forType(DType dtype) {
   switch (dtype) {
   case DType::F32:
-    return forKind<float>(kind);
+    return Plain<Kind, float>::functions();
   case DType::F64:
-    return forKind<double>(kind);
-  case DType::I64:
-    return forKind<int64_t>(kind);
-  case DType::I32:
-    return forKind<int32_t>(kind);
-  case DType::I16:
-    return forKind<int16_t>(kind);
-  case DType::I8:
-    return forKind<int8_t>(kind);
-  case DType::U8:
-    return forKind<uint8_t>(kind);
-  case DType::U16:
-    return forKind<uint16_t>(kind);
-  case DType::U32:
-    return forKind<uint32_t>(kind);
-  case DType::U64:
-    return forKind<uint64_t>(kind);
-  // Bytes 0 and 1: max is or, min is and.
-  case DType::Bool:
-    return kind == plan::ReduceKind::Sum ? nullptr : forKind<uint8_t>(kind);
+    return Plain<Kind, double>::functions();
   case DType::F16:
+    return Widened<Kind, halfToFloat, floatToHalf>::functions();
   case DType::BF16:
-    return nullptr;
+    return Widened<Kind, bfloatToFloat, floatToBfloat>::functions();
+  case DType::I64:
+    return Plain<Kind, int64_t>::functions();
+  case DType::I32:
+    return Plain<Kind, int32_t>::functions();
+  case DType::I16:
+    return Plain<Kind, int16_t>::functions();
+  case DType::I8:
+    return Plain<Kind, int8_t>::functions();
+  case DType::U16:
+    return Plain<Kind, uint16_t>::functions();
+  case DType::U32:
+    return Plain<Kind, uint32_t>::functions();
+  case DType::U64:
+    return Plain<Kind, uint64_t>::functions();
+  case DType::U8:
+  case DType::Bool: // bytes 0 and 1: max is or, min is and
+    return Plain<Kind, uint8_t>::functions();
   }
-  return nullptr;
+  return {};
 }
 
 } // namespace
 
-Expected<Accumulate> findAccumulate(plan::ReduceKind kind, DType dtype) {
-  if (Accumulate function = forType(kind, dtype))
-    return function;
-  const char *what = kind == plan::ReduceKind::Sum ? "sum" : kind == plan::ReduceKind::Max ? "max" : "min";
-  return Status::error(ErrorKind::Unsupported, std::string("the host backend cannot reduce ") + name(dtype) + " by " +
-                                                   what + "; reduce in f32 or an integer type");
+Expected<Reduction> findReduction(plan::ReduceKind kind, DType dtype) {
+  switch (kind) {
+  case plan::ReduceKind::Sum:
+    if (dtype == DType::Bool)
+      break;
+    return forType<plan::ReduceKind::Sum>(dtype);
+  case plan::ReduceKind::Max:
+    return forType<plan::ReduceKind::Max>(dtype);
+  case plan::ReduceKind::Min:
+    return forType<plan::ReduceKind::Min>(dtype);
+  }
+  return Status::error(
+      ErrorKind::Unsupported,
+      "a sum of bool over ranks has no meaning; reduce by max (or) or min (and), or sum in an integer type");
 }
 
 } // namespace hpc::host

@@ -1,16 +1,26 @@
 // Reductions over ranks, element by element and always in the order of the ranks, so that all get the same bits.
+// The 16-bit floats are added up in f32 and rounded once, at the end.
 #pragma once
 
 #include "runtime/base/DType.h"
 #include "runtime/base/Status.h"
 #include "runtime/plan/Plan.h"
 
+#include <cstddef>
+
 namespace hpc::host {
 
-/// target[i] = target[i] op source[i]. Max and Min give NaN if either is NaN. Integer sums wrap.
-using Accumulate = void (*)(std::byte *target, const std::byte *source, int64_t count);
+/// How `count` elements of the ranks become one result, in a block that holds running values of `wideSize` bytes each.
+/// Max and Min give NaN if either is NaN. Integer sums wrap.
+struct Reduction {
+  int64_t wideSize = 1;
+  void (*begin)(std::byte *running, const std::byte *source, int64_t count) = nullptr;
+  void (*add)(std::byte *running, const std::byte *source, int64_t count) = nullptr;
+  /// Makes the block hold elements again, from its start on.
+  void (*end)(std::byte *running, int64_t count) = nullptr;
+};
 
-/// An error for what has no meaning here (a sum of bool) or no code yet (f16, bf16).
-Expected<Accumulate> findAccumulate(plan::ReduceKind kind, DType dtype);
+/// An error for what has no meaning: a sum of bool.
+Expected<Reduction> findReduction(plan::ReduceKind kind, DType dtype);
 
 } // namespace hpc::host

@@ -48,8 +48,8 @@ std::string text(RankRange ranks) {
 
 } // namespace
 
-void PostedQueue::post(const plan::Collective &collective, Accumulate accumulate, int64_t position, const Share &share,
-                       Request &request) {
+void PostedQueue::post(const plan::Collective &collective, const Reduction &reduction, int64_t position,
+                       const Share &share, Request &request) {
   Meeting complete;
   {
     std::lock_guard<std::mutex> lock(mutex);
@@ -76,7 +76,7 @@ void PostedQueue::post(const plan::Collective &collective, Accumulate accumulate
     ++finished;
   }
   for (size_t member = 0; member < complete.shares.size(); ++member)
-    exchange(collective, accumulate, complete.shares, int64_t(member));
+    exchange(collective, reduction, complete.shares, int64_t(member));
   for (Request *posted : complete.requests)
     posted->complete();
 }

@@ -23,7 +23,7 @@ class PostedQueue {
 public:
   explicit PostedQueue(int64_t members) : next(size_t(members), 0) {}
   /// Whoever posts last does the work of all, so that no post waits for another rank.
-  void post(const plan::Collective &collective, Accumulate accumulate, int64_t position, const Share &share,
+  void post(const plan::Collective &collective, const Reduction &reduction, int64_t position, const Share &share,
             Request &request);
   void reset();
 

@@ -1,0 +1,161 @@
+// oneDNN for f32; for all other types blocks of A, B and C in the type of the sums, so that memory for them is small.
+#include "runtime/backend/host/Product.h"
+
+#include "runtime/base/HalfFloat.h"
+
+#include <algorithm>
+#include <cstring>
+#include <dnnl.h>
+
+namespace hpc::host {
+
+namespace {
+
+constexpr int64_t block = 512; ///< rows, columns and depth of what is multiplied at once
+
+/// oneDNN 2.6.3 dies of SIGFPE on a zero extent; callers have none.
+Status multiplyF32(bool transposeA, bool transposeB, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda,
+                   const float *b, int64_t ldb, float beta, float *c, int64_t ldc) {
+  dnnl_status_t status =
+      dnnl_sgemm(transposeA ? 'T' : 'N', transposeB ? 'T' : 'N', m, n, k, 1.0f, a, lda, b, ldb, beta, c, ldc);
+  if (status == dnnl_success)
+    return Status::success();
+  return Status::error(ErrorKind::Internal, "oneDNN refuses a product of m=" + std::to_string(m) +
+                                                " n=" + std::to_string(n) + " k=" + std::to_string(k) + " (status " +
+                                                std::to_string(int(status)) + ")");
+}
+
+/// Row-major blocks without gaps: c += a * b.
+Status multiplyBlock(int64_t m, int64_t n, int64_t k, const float *a, const float *b, float *c) {
+  return multiplyF32(false, false, m, n, k, a, k, b, n, 1.0f, c, n);
+}
+
+Status multiplyBlock(int64_t m, int64_t n, int64_t k, const double *a, const double *b, double *c) {
+  // Four rows of C at a time read each row of B once.
+  for (int64_t i = 0; i < m; i += 4) {
+    const int64_t rows = std::min<int64_t>(4, m - i);
+    for (int64_t x = 0; x < k; ++x)
+      for (int64_t row = i; row < i + rows; ++row) {
+        const double factor = a[row * k + x];
+        for (int64_t j = 0; j < n; ++j)
+          c[row * n + j] += factor * b[x * n + j];
+      }
+  }
+  return Status::success();
+}
+
+template <typename Sum, typename T> Sum widen(T value) { return Sum(value); }
+struct Half {
+  uint16_t bits;
+};
+struct BFloat {
+  uint16_t bits;
+};
+template <typename Sum> Sum widen(Half value) { return Sum(halfToFloat(value.bits)); }
+template <typename Sum> Sum widen(BFloat value) { return Sum(bfloatToFloat(value.bits)); }
+
+template <typename T, typename Sum> T narrow(Sum value) {
+  if constexpr (std::is_same_v<T, Half>)
+    return {floatToHalf(float(value))};
+  else if constexpr (std::is_same_v<T, BFloat>)
+    return {floatToBfloat(float(value))};
+  else
+    return T(value);
+}
+
+/// Calls f with a value of the C++ type of `dtype`. Only float types have products.
+template <typename F> void withType(DType dtype, F f) {
+  switch (dtype) {
+  case DType::F64:
+    return f(double());
+  case DType::F16:
+    return f(Half());
+  case DType::BF16:
+    return f(BFloat());
+  default:
+    return f(float());
+  }
+}
+
+/// Elements [row .. row+rows) x [column .. column+columns) of the matrix that the product sees.
+template <typename Sum, typename Byte>
+void load(const MatrixOf<Byte> &from, int64_t row, int64_t rows, int64_t column, int64_t columns, Sum *to) {
+  const int64_t rowStride = from.transpose ? 1 : from.ld, columnStride = from.transpose ? from.ld : 1;
+  withType(from.dtype, [&](auto type) {
+    using T = decltype(type);
+    const T *start = reinterpret_cast<const T *>(from.data) + row * rowStride + column * columnStride;
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t j = 0; j < columns; ++j)
+        to[i * columns + j] = widen<Sum>(start[i * rowStride + j * columnStride]);
+  });
+}
+
+template <typename Sum>
+void store(const Sum *from, const Matrix &to, int64_t row, int64_t rows, int64_t column, int64_t columns) {
+  withType(to.dtype, [&](auto type) {
+    using T = decltype(type);
+    T *start = reinterpret_cast<T *>(to.data) + row * to.ld + column;
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t j = 0; j < columns; ++j)
+        start[i * to.ld + j] = narrow<T>(from[i * columns + j]);
+  });
+}
+
+template <typename Sum> Status multiplyBlocks(const Product &product, std::byte *scratch) {
+  Sum *a = reinterpret_cast<Sum *>(scratch), *b = a + block * block, *c = b + block * block;
+  for (int64_t column = 0; column < product.n; column += block)
+    for (int64_t row = 0; row < product.m; row += block) {
+      const int64_t rows = std::min(block, product.m - row), columns = std::min(block, product.n - column);
+      if (product.addToC)
+        load(product.c, row, rows, column, columns, c);
+      else
+        std::fill(c, c + rows * columns, Sum(0));
+      for (int64_t x = 0; x < product.k; x += block) {
+        const int64_t depth = std::min(block, product.k - x);
+        load(product.a, row, rows, x, depth, a);
+        load(product.b, x, depth, column, columns, b);
+        HPC_RETURN_IF_ERROR(multiplyBlock(rows, columns, depth, a, b, c));
+      }
+      store(c, product.c, row, rows, column, columns);
+    }
+  return Status::success();
+}
+
+bool isPlainF32(DType a, DType b, DType c, DType accumulate) {
+  return a == DType::F32 && b == DType::F32 && c == DType::F32 && accumulate == DType::F32;
+}
+
+} // namespace
+
+Expected<int64_t> productScratch(DType a, DType b, DType c, DType accumulate) {
+  bool floats = isFloat(a) && isFloat(b) && isFloat(c);
+  if (!floats || (accumulate != DType::F32 && accumulate != DType::F64))
+    return Status::error(ErrorKind::Unsupported, std::string("the host backend has no product of ") + name(a) +
+                                                     " and " + name(b) + " into " + name(c) + " with sums in " +
+                                                     name(accumulate) +
+                                                     "; operands may be f16, bf16, f32 or f64, sums f32 or f64");
+  return isPlainF32(a, b, c, accumulate) ? 0 : 3 * block * block * byteSize(accumulate);
+}
+
+Status multiply(const Product &product, std::vector<std::byte> &scratch) {
+  const auto &[m, n, k, a, b, c, accumulate, addToC] = product;
+  if (m == 0 || n == 0 || (k == 0 && addToC))
+    return Status::success();
+  if (k > 0 && isPlainF32(a.dtype, b.dtype, c.dtype, accumulate))
+    return multiplyF32(a.transpose, b.transpose, m, n, k, reinterpret_cast<const float *>(a.data), a.ld,
+                       reinterpret_cast<const float *>(b.data), b.ld, addToC ? 1.0f : 0.0f,
+                       reinterpret_cast<float *>(c.data), c.ld);
+  if (k == 0) { // zeros are zero bytes in every float type
+    for (int64_t row = 0; row < m; ++row)
+      std::memset(c.data + row * c.ld * byteSize(c.dtype), 0, size_t(n * byteSize(c.dtype)));
+    return Status::success();
+  }
+  Expected<int64_t> bytes = productScratch(a.dtype, b.dtype, c.dtype, accumulate);
+  if (!bytes.ok())
+    return bytes.status();
+  scratch.resize(std::max(scratch.size(), size_t(*bytes)));
+  return accumulate == DType::F64 ? multiplyBlocks<double>(product, scratch.data())
+                                  : multiplyBlocks<float>(product, scratch.data());
+}
+
+} // namespace hpc::host

@@ -1,0 +1,38 @@
+// One matrix product on the host, C = A * B or C += A * B, for every float type. One thread a call: the ranks are the
+// threads. f32 goes straight to oneDNN; the 16-bit floats are widened block by block and multiplied there too, so that
+// sums are f32 in any case; f64, which oneDNN 2.6 lacks, is our own loop.
+#pragma once
+
+#include "runtime/base/DType.h"
+#include "runtime/base/Status.h"
+
+#include <cstddef>
+#include <vector>
+
+namespace hpc::host {
+
+/// A row-major matrix, or its transpose. `ld`: elements from one stored row to the next.
+template <typename Byte> struct MatrixOf {
+  Byte *data = nullptr;
+  DType dtype = DType::F32;
+  int64_t ld = 1;
+  bool transpose = false;
+};
+using ConstMatrix = MatrixOf<const std::byte>;
+using Matrix = MatrixOf<std::byte>;
+
+/// Extents may be 0: without m or n nothing happens, k = 0 is a sum of nothing. C is never transposed.
+struct Product {
+  int64_t m = 0, n = 0, k = 0;
+  ConstMatrix a = {}, b = {};
+  Matrix c = {};
+  DType accumulate = DType::F32;
+  bool addToC = false;
+};
+
+/// Bytes that multiply() wants as scratch, or an error for types that have no product here.
+Expected<int64_t> productScratch(DType a, DType b, DType c, DType accumulate);
+
+Status multiply(const Product &product, std::vector<std::byte> &scratch);
+
+} // namespace hpc::host

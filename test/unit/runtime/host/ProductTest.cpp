@@ -1,0 +1,171 @@
+// Products against loops in double precision: all float types, transposes, adding to C, shapes down to zero and past a
+// block, NaN in C before and around it.
+#include "runtime/backend/host/Product.h"
+#include "runtime/backend/host/Gemm.h"
+#include "runtime/base/HalfFloat.h"
+
+#include <cmath>
+#include <cstring>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <limits>
+
+using namespace hpc;
+using host::Product;
+
+namespace {
+
+double get(DType dtype, const std::byte *data, int64_t i) {
+  auto read = [&](auto value) {
+    std::memcpy(&value, data + i * int64_t(sizeof(value)), sizeof(value));
+    return value;
+  };
+  switch (dtype) {
+  case DType::F64:
+    return read(double());
+  case DType::F16:
+    return halfToFloat(read(uint16_t()));
+  case DType::BF16:
+    return bfloatToFloat(read(uint16_t()));
+  default:
+    return read(float());
+  }
+}
+
+void set(DType dtype, std::byte *data, int64_t i, double number) {
+  auto write = [&](auto value) { std::memcpy(data + i * int64_t(sizeof(value)), &value, sizeof(value)); };
+  switch (dtype) {
+  case DType::F64:
+    return write(number);
+  case DType::F16:
+    return write(floatToHalf(float(number)));
+  case DType::BF16:
+    return write(floatToBfloat(float(number)));
+  default:
+    return write(float(number));
+  }
+}
+
+struct Case {
+  DType a = DType::F32, b = DType::F32, c = DType::F32, accumulate = DType::F32;
+  int64_t m = 1, n = 1, k = 1;
+  bool transposeA = false, transposeB = false, add = false;
+  int64_t slack = 0;
+};
+
+/// Multiples of 1/4 with sums below 2^7: exact in every type that holds them, bf16 included.
+double value(int64_t i, int64_t seed) { return double((i * 7919 + seed) % 5 - 2) / 4; }
+
+void check(const Case &test) {
+  const auto &[typeA, typeB, typeC, accumulate, m, n, k, transposeA, transposeB, add, slack] = test;
+  Product product{m, n, k};
+  product.a = {nullptr, typeA, std::max<int64_t>(1, transposeA ? m : k) + slack, transposeA};
+  product.b = {nullptr, typeB, std::max<int64_t>(1, transposeB ? k : n) + slack, transposeB};
+  product.c = {nullptr, typeC, std::max<int64_t>(1, n) + slack, false};
+  product.accumulate = accumulate;
+  product.addToC = add;
+  int64_t sizeA = std::max<int64_t>(1, transposeA ? k : m) * product.a.ld,
+          sizeB = std::max<int64_t>(1, transposeB ? n : k) * product.b.ld,
+          sizeC = std::max<int64_t>(1, m) * product.c.ld;
+  std::vector<std::byte> a(size_t(sizeA * 8)), b(size_t(sizeB * 8)), c(size_t(sizeC * 8));
+  for (int64_t i = 0; i < sizeA; ++i)
+    set(typeA, a.data(), i, value(i, 1));
+  for (int64_t i = 0; i < sizeB; ++i)
+    set(typeB, b.data(), i, value(i, 3));
+  for (int64_t i = 0; i < sizeC; ++i) // where nothing is added, what was there is poison
+    set(typeC, c.data(), i,
+        add && i / product.c.ld < m && i % product.c.ld < n ? value(i, 2) : std::numeric_limits<double>::quiet_NaN());
+  std::vector<std::byte> before = c, scratch;
+  product.a.data = a.data();
+  product.b.data = b.data();
+  product.c.data = c.data();
+  Status status = host::multiply(product, scratch);
+  ASSERT_TRUE(status.ok()) << status.text();
+  EXPECT_LE(int64_t(scratch.size()), *host::productScratch(typeA, typeB, typeC, accumulate));
+
+  std::string what = std::string(name(typeA)) + " " + name(typeB) + " " + name(typeC) + " by " + name(accumulate) +
+                     ": " + std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k) +
+                     (transposeA ? " A^T" : "") + (transposeB ? " B^T" : "") + (add ? " add" : "");
+  for (int64_t i = 0; i < std::max<int64_t>(1, m); ++i)
+    for (int64_t j = 0; j < product.c.ld; ++j) {
+      int64_t at = i * product.c.ld + j;
+      if (i >= m || j >= n) {
+        ASSERT_TRUE(std::isnan(get(typeC, c.data(), at))) << what << ": wrote outside of C";
+        continue;
+      }
+      double sum = add ? get(typeC, before.data(), at) : 0;
+      for (int64_t x = 0; x < k; ++x)
+        sum += get(typeA, a.data(), transposeA ? x * product.a.ld + i : i * product.a.ld + x) *
+               get(typeB, b.data(), transposeB ? j * product.b.ld + x : x * product.b.ld + j);
+      std::byte rounded[8];
+      set(typeC, rounded, 0, sum);
+      ASSERT_EQ(get(typeC, c.data(), at), get(typeC, rounded, 0)) << what << " at " << i << "," << j;
+    }
+}
+
+constexpr DType floats[] = {DType::F32, DType::F64, DType::F16, DType::BF16};
+
+} // namespace
+
+TEST(Product, AllTypesTransposesAndAdding) {
+  host::useOneThread();
+  for (DType a : floats)
+    for (DType b : floats)
+      for (DType c : floats)
+        for (DType accumulate : {DType::F32, DType::F64})
+          for (bool transposeA : {false, true})
+            for (bool transposeB : {false, true})
+              for (bool add : {false, true})
+                for (int64_t k : {0, 1, 9})
+                  for (int64_t slack : {0, 3})
+                    check({a, b, c, accumulate, 5, 7, k, transposeA, transposeB, add, slack});
+}
+
+TEST(Product, AllSmallShapes) {
+  host::useOneThread();
+  for (DType type : floats)
+    for (int64_t m : {0, 1, 2, 17})
+      for (int64_t n : {0, 1, 3, 50})
+        for (int64_t k : {0, 1, 4, 33})
+          for (bool add : {false, true})
+            for (bool transposeB : {false, true})
+              check(
+                  {type, type, type, type == DType::F64 ? DType::F64 : DType::F32, m, n, k, false, transposeB, add, 1});
+}
+
+// Past the blocks of the widened types: a depth block must add to the one before.
+TEST(Product, SeveralBlocks) {
+  host::useOneThread();
+  for (DType type : {DType::F64, DType::BF16})
+    for (bool add : {false, true}) {
+      DType sums = type == DType::F64 ? DType::F64 : DType::F32;
+      check({type, type, type, sums, 3, 5, 1100, false, true, add, 0});
+      check({type, type, type, sums, 530, 4, 6, true, false, add, 0});
+      check({type, type, type, sums, 4, 1030, 6, false, false, add, 2});
+    }
+  check({DType::F32, DType::F32, DType::F32, DType::F32, 130, 503, 40, false, true, true, 0});
+}
+
+// Sums of 16-bit floats are f32: 4096 ones are 4096, where a sum in bf16 would end at 256 and one in f16 at 2048.
+TEST(Product, SumsAreWide) {
+  for (DType type : {DType::F16, DType::BF16}) {
+    Product product{1, 1, 4096};
+    std::vector<std::byte> ones(2 * 4096), scratch;
+    for (int64_t i = 0; i < 4096; ++i)
+      set(type, ones.data(), i, 1);
+    std::byte c[2];
+    product.a = {ones.data(), type, 4096, false};
+    product.b = {ones.data(), type, 1, false};
+    product.c = {c, type, 1, false};
+    ASSERT_TRUE(host::multiply(product, scratch).ok());
+    EXPECT_EQ(get(type, c, 0), 4096);
+  }
+}
+
+TEST(Product, TypesWithoutAProductAreRefused) {
+  for (DType type : {DType::I32, DType::Bool})
+    EXPECT_THAT(host::productScratch(DType::F32, type, DType::F32, DType::F32).status().text(),
+                testing::HasSubstr(std::string("error[unsupported]: the host backend has no product of f32 and ") +
+                                   name(type)));
+  EXPECT_FALSE(host::productScratch(DType::F16, DType::F16, DType::F16, DType::F16).ok());
+}
