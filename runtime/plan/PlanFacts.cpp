@@ -21,12 +21,6 @@ MemoryFacts memoryOf(const Stage &stage) {
   return facts;
 }
 
-int64_t payload(const Plan &plan, const Collective &collective) {
-  int64_t one = multiplySizes(collective.count, byteSize(collective.dtype));
-  bool whole = collective.kind == CollectiveKind::AllReduce || collective.kind == CollectiveKind::Permute;
-  return whole ? one : multiplySizes(one, groupSize(plan, collective.axes));
-}
-
 /// 2*m*n*k of one run, added per coordinate.
 void addFlops(const Plan &plan, const Gemm &gemm, int64_t microBatch, std::vector<int64_t> &flops) {
   int64_t ranks = plan.ranksPerStage(), batch = productOf(gemm.batch);
@@ -85,7 +79,7 @@ void addTraffic(const Plan &plan, int64_t stageIndex, PlanFacts &facts) {
       const Action &action = stage.programs[p].instructions[i].action;
       TrafficFacts traffic{stageIndex, int64_t(p), int64_t(i), 0, runs, 0};
       if (const auto *collective = std::get_if<Collective>(&action)) {
-        traffic.bytes = payload(plan, *collective);
+        traffic.bytes = payloadBytes(plan, *collective);
         traffic.groups = plan.ranksPerStage() / groupSize(plan, collective->axes);
         facts.collectives.push_back(traffic);
       } else if (const auto *send = std::get_if<Send>(&action)) {
@@ -106,6 +100,12 @@ double Timeline::bubble() const {
   for (const std::vector<Turn> &turns : stages)
     busy += double(turns.size());
   return 1.0 - busy / (double(length) * double(stages.size()));
+}
+
+int64_t payloadBytes(const Plan &plan, const Collective &collective) {
+  int64_t one = multiplySizes(collective.count, byteSize(collective.dtype));
+  bool whole = collective.kind == CollectiveKind::AllReduce || collective.kind == CollectiveKind::Permute;
+  return whole ? one : multiplySizes(one, groupSize(plan, collective.axes));
 }
 
 PlanFacts staticFacts(const Plan &plan) {

@@ -45,6 +45,9 @@ struct PlanFacts {
   Timeline timeline;
 };
 
+/// Bytes of a collective's full array at one rank: before a scatter, after a gather.
+int64_t payloadBytes(const Plan &plan, const Collective &collective);
+
 /// Everything but the timeline. Needs a plan that passed checkStructure.
 PlanFacts staticFacts(const Plan &plan);
 

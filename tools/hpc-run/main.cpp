@@ -1,11 +1,13 @@
 // hpc-run: runs a plan on this machine, one thread per rank.
 // A plan contains machine code: run only plans whose author you trust.
 #include "runtime/backend/host/HostBackend.h"
+#include "runtime/backend/null/Counts.h"
 #include "runtime/base/File.h"
 #include "runtime/base/Npz.h"
 #include "runtime/core/Session.h"
 #include "runtime/plan/PlanCheck.h"
 #include "runtime/plan/PlanFile.h"
+#include "tools/hpc-run/CountReport.h"
 #include "tools/hpc-run/Inputs.h"
 #include "tools/hpc-run/Report.h"
 
@@ -19,7 +21,7 @@ using namespace hpc;
 namespace {
 
 struct Flags {
-  std::string plan, output, weights, trace;
+  std::string plan, output, weights, trace, backend = "host";
   std::vector<std::string> inputs;
   bool poison = false;
   int repeat = 0;
@@ -51,11 +53,26 @@ Status writeOutputs(const Flags &flags, const plan::Plan &plan, std::vector<Arra
   return writeNpz(flags.output, named);
 }
 
+/// --backend=null: counts what one step does.
+Status countPlan(const Flags &flags, const plan::Plan &plan) {
+  if (!flags.inputs.empty() || !flags.output.empty() || !flags.weights.empty() || !flags.trace.empty() ||
+      flags.poison || flags.repeat > 0)
+    return Status::error(ErrorKind::Usage, "--backend=null counts one step without doing it: leave out --input, "
+                                           "--output, --weights, --trace, --poison and --repeat");
+  Expected<std::vector<null::Counts>> counts = null::countRanks(plan);
+  if (!counts.ok())
+    return counts.status();
+  std::fputs(describeCounts(plan, *counts).c_str(), stdout);
+  return Status::success();
+}
+
 Status runPlan(const Flags &flags) {
   Expected<plan::Plan> plan = plan::readPlan(flags.plan);
   if (!plan.ok())
     return plan.status();
   HPC_RETURN_IF_ERROR(plan::checkPlan(*plan));
+  if (flags.backend == "null")
+    return countPlan(flags, *plan);
   std::vector<std::string> notes;
   Expected<std::vector<Array>> inputs = readInputs(*plan, flags.inputs, notes);
   for (const std::string &note : notes)
@@ -100,6 +117,10 @@ int main(int argc, char **argv) {
   app.add_option("--repeat", flags.repeat,
                  "time N runs after 2 warm-ups; prints one JSON line: min_ms, median_ms, peak_bytes_per_rank")
       ->check(CLI::PositiveNumber);
+  app.add_option("--backend", flags.backend,
+                 "host: this machine's CPU; null: run nothing, need no weights and no inputs, and print what each rank "
+                 "would compute, hold and move in one step")
+      ->check(CLI::IsMember({"host", "null"}));
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {

@@ -1,0 +1,15 @@
+// What hpc-run --backend=null prints: per rank, or for all ranks that do the same, what one step computes, holds and
+// moves.
+#pragma once
+
+#include "runtime/backend/null/Counts.h"
+
+#include <string>
+
+namespace hpc {
+
+/// Three tables: work, memory by lifetime, traffic. Rows are sets of ranks with equal numbers; the last row of work and
+/// traffic sums over all ranks.
+std::string describeCounts(const plan::Plan &plan, const std::vector<null::Counts> &counts);
+
+} // namespace hpc
