@@ -55,7 +55,7 @@ static void buildPartition(OpPassManager &passes, const Options &) {
 
 /// One program becomes stages.
 static void buildStage(OpPassManager &passes, const Options &options) {
-  passes.addPass(createSplitStages({options.pp, options.ppSplit}));
+  passes.addPass(createSplitStages({options.pp, 1, options.ppSplit}));
   passes.addPass(createVerifyStaged());
 }
 

@@ -1,140 +1,165 @@
-// Trunk, cuts, segments, and the repetition among them.
+// Gaps between products, runs of equal layers among them, and the blocks that they give.
 #include "passes/Stage/Blocks.h"
 
-#include "compiler/Dialect/NN/NN.h"
-#include "compiler/Dialect/NN/Origin.h"
 #include "compiler/Interfaces/Cost.h"
 
-#include "llvm/ADT/DenseSet.h"
+#include <deque>
 
 namespace hpc {
 
+/// Layers of more products than this are not recognised; keeps the search linear in the program.
+constexpr size_t maxPeriod = 1024;
+
 namespace {
-/// Ops between two neighbouring cuts: trunk[begin, end).
-struct Segment {
-  size_t begin, end;
-  std::string signature;  ///< equal for segments that compute the same on other weights
-  bool hasMatrix = false; ///< reads a weight of rank 2 or more
+/// The gap before product `i`, for i >= 1; entry 0 is unused.
+struct Gap {
+  size_t op = 0;        ///< cut before this op of the trunk
+  int64_t crossing = 0; ///< values
+};
+
+/// products[first, first + period * times) is `times` equal layers, each of which begins at a gap.
+struct Run {
+  size_t first = 0, period = 0, times = 0;
+  size_t size() const { return period * times; }
+  size_t end() const { return first + size(); }
 };
 } // namespace
 
-/// Op names, types and attributes of what is computed; ids, names and texts are left out.
-static std::string signatureOf(ArrayRef<Operation *> ops) {
+/// Name, types and attributes of a product; ids, names and texts are left out.
+static std::string signatureOf(Operation *op) {
   std::string text;
   llvm::raw_string_ostream out(text);
-  for (Operation *op : ops) {
-    out << op->getName() << op->getOperandTypes() << "->" << op->getResultTypes();
-    for (NamedAttribute attr : op->getAttrs())
-      if (!attr.getName().strref().contains('.') && attr.getName() != "cause" && attr.getName() != "avoid")
-        out << attr.getName() << attr.getValue();
-    out << ";";
-  }
+  out << op->getName() << op->getOperandTypes() << "->" << op->getResultTypes();
+  for (NamedAttribute attr : op->getAttrs())
+    if (!attr.getName().strref().contains('.'))
+      out << attr.getName() << attr.getValue();
   return text;
 }
 
-static std::vector<Segment> findSegments(ArrayRef<Operation *> trunk, const nn::Origins &origins) {
-  llvm::DenseMap<Operation *, size_t> position;
-  for (auto [index, op] : llvm::enumerate(trunk))
-    position[op] = index;
-  // ends[i]: trunk values whose last trunk use is op i.
-  std::vector<std::vector<Value>> lastUses(trunk.size());
-  for (Operation *op : trunk)
-    for (Value result : op->getResults()) {
-      size_t last = 0;
-      bool isUsed = false;
-      for (Operation *user : result.getUsers())
-        if (auto found = position.find(user); found != position.end()) {
-          last = std::max(last, found->second);
-          isUsed = true;
-        }
-      if (isUsed)
-        lastUses[last].push_back(result);
-    }
-
-  std::vector<Segment> segments;
-  int64_t crossing = 0;
-  size_t begin = 0;
-  for (size_t i = 0; i < trunk.size(); ++i) {
-    for (Value result : trunk[i]->getResults())
-      crossing += llvm::any_of(result.getUsers(), [&](Operation *user) { return position.count(user); });
-    crossing -= int64_t(lastUses[i].size());
-    if (crossing > 1 && i + 1 < trunk.size())
-      continue;
-    Segment segment{begin, i + 1, signatureOf(trunk.slice(begin, i + 1 - begin)), false};
-    for (Operation *op : trunk.slice(begin, i + 1 - begin))
-      for (Value operand : op->getOperands())
-        segment.hasMatrix |=
-            origins.lookup(operand).isWeight() && cast<RankedTensorType>(operand.getType()).getRank() >= 2;
-    segments.push_back(std::move(segment));
-    begin = i + 1;
+static std::vector<Gap> findGaps(const Trunk &trunk) {
+  std::vector<Gap> gaps(trunk.products.size());
+  for (size_t i = 1; i < trunk.products.size(); ++i) {
+    size_t best = trunk.products[i];
+    for (size_t op = trunk.products[i]; op > trunk.products[i - 1]; --op)
+      if (trunk.crossingBytes[op] < trunk.crossingBytes[best])
+        best = op; // among equals the last: what follows a product belongs to it
+    gaps[i] = {best, trunk.crossing[best]};
   }
-  return segments;
+  return gaps;
 }
 
-namespace {
-/// segments[first, first + period * times) is `times` equal runs.
-struct Repetition {
-  size_t first = 0, period = 0, times = 0;
-  size_t ops = 0; ///< trunk ops that it covers
-};
-} // namespace
-
-/// The repetition with a matrix in each run that covers the most ops; among equals the shortest period, which makes
-/// most blocks.
-static Repetition findRepetition(ArrayRef<Segment> segments) {
-  // Numbers instead of texts, so that comparing is cheap.
-  llvm::StringMap<int> ids;
-  SmallVector<int> kinds;
-  for (const Segment &segment : segments)
-    kinds.push_back(ids.try_emplace(segment.signature, int(ids.size())).first->second);
-
-  Repetition best;
-  for (size_t period = 1; period * 2 <= segments.size(); ++period)
-    for (size_t first = 0; first + 2 * period <= segments.size(); ++first) {
-      size_t matching = 0;
-      while (first + period + matching < segments.size() && kinds[first + matching] == kinds[first + period + matching])
-        ++matching;
-      size_t times = 1 + matching / period;
-      if (times < 2)
-        continue;
-      ArrayRef<Segment> run = segments.slice(first, period);
-      if (llvm::none_of(run, [](const Segment &segment) { return segment.hasMatrix; }))
-        continue;
-      size_t ops = segments[first + times * period - 1].end - segments[first].begin;
-      if (ops > best.ops)
-        best = {first, period, times, ops};
-      first += matching; // later starts within this run cover less
+/// Per gap: whether no gap less than `distance` away has fewer values crossing. Sliding minimum, linear.
+static std::vector<bool> localMinima(ArrayRef<Gap> gaps, size_t distance) {
+  std::vector<bool> result(gaps.size(), false);
+  std::deque<size_t> window; // candidates for the minimum, their crossings growing
+  size_t next = 1;
+  for (size_t i = 1; i < gaps.size(); ++i) {
+    for (; next < gaps.size() && next < i + distance; ++next) {
+      while (!window.empty() && gaps[window.back()].crossing >= gaps[next].crossing)
+        window.pop_back();
+      window.push_back(next);
     }
+    while (window.front() + distance <= i)
+      window.pop_front();
+    result[i] = gaps[i].crossing <= gaps[window.front()].crossing;
+  }
+  return result;
+}
+
+/// The layers in a stretch of products that repeats with `period`. They begin where the fewest values cross between them;
+/// among equals where most layers are whole, then where the last one ends with the stretch (the first may have caught
+/// something alike before it). At half of the cuts at least no gap less than a layer away may have fewer values crossing:
+/// near the ends of a stretch there may be one, since what all layers share begins and ends there.
+static std::optional<Run> placeLayers(size_t begin, size_t end, size_t period, ArrayRef<Gap> gaps,
+                                      const std::vector<bool> &isPlace) {
+  std::optional<Run> best;
+  std::tuple<double, size_t, size_t> bestCosts;
+  for (size_t first = begin; first < begin + period && first + 2 * period <= end; ++first) {
+    Run run{first, period, (end - first) / period};
+    size_t places = 0;
+    int64_t crossing = 0;
+    for (size_t gap = first + period; gap < run.end(); gap += period) {
+      places += isPlace[gap];
+      crossing += gaps[gap].crossing;
+    }
+    size_t cuts = run.times - 1;
+    std::tuple<double, size_t, size_t> costs(double(crossing) / double(cuts), end - begin - run.size(), end - run.end());
+    if (2 * places >= cuts && (!best || costs < bestCosts)) {
+      best = run;
+      bestCosts = costs;
+    }
+  }
   return best;
 }
 
-Blocks findBlocks(func::FuncOp function) {
-  nn::Origins origins = nn::findOrigins(function);
-  Blocks blocks;
-  for (Operation &op : function.getBody().front().without_terminator())
-    if (llvm::any_of(op.getResults(), [&](Value result) { return origins[result].isTrunk(); }))
-      blocks.trunk.push_back(&op);
-
-  std::vector<Segment> segments = findSegments(blocks.trunk, origins);
-  blocks.firstOp.push_back(0);
-  if (Repetition repetition = findRepetition(segments); repetition.times) {
-    for (size_t i = 1; i < repetition.times; ++i)
-      blocks.firstOp.push_back(segments[repetition.first + i * repetition.period].begin);
-  } else {
-    // No layers: every segment with a matrix starts a block, and what follows it without one belongs to it.
-    bool seenMatrix = false;
-    for (const Segment &segment : segments) {
-      if (segment.hasMatrix && seenMatrix)
-        blocks.firstOp.push_back(segment.begin);
-      seenMatrix |= segment.hasMatrix;
+/// The run of equal layers within products [begin, end) that covers the most; among equals the shortest layer, which
+/// makes most blocks.
+static std::optional<Run> findRun(ArrayRef<int> kinds, ArrayRef<Gap> gaps, size_t begin, size_t end) {
+  std::optional<Run> best;
+  for (size_t period = 1; period <= maxPeriod && begin + 2 * period <= end; ++period) {
+    std::optional<std::vector<bool>> isPlace; // when it is needed
+    for (size_t first = begin; first + 2 * period <= end; ++first) {
+      size_t stretch = first;
+      while (first + period < end && kinds[first] == kinds[first + period])
+        ++first;
+      size_t stretchEnd = first + period; // later starts within it cover less
+      if (stretchEnd - stretch < 2 * period || (best && stretchEnd - stretch <= best->size()))
+        continue;
+      if (!isPlace)
+        isPlace = localMinima(gaps, std::max<size_t>(period, 2));
+      std::optional<Run> run = placeLayers(stretch, stretchEnd, period, gaps, *isPlace);
+      if (run && (!best || run->size() > best->size()))
+        best = run;
     }
   }
+  return best;
+}
 
-  for (auto [index, first] : llvm::enumerate(blocks.firstOp)) {
-    size_t end = index + 1 < blocks.size() ? blocks.firstOp[index + 1] : blocks.trunk.size();
+/// Runs in order: the one that covers the most, then what stands before and behind it (an encoder before a decoder), as
+/// long as it is no trifle beside the whole.
+static void findRuns(ArrayRef<int> kinds, ArrayRef<Gap> gaps, size_t begin, size_t end, std::vector<Run> &runs) {
+  std::optional<Run> run = findRun(kinds, gaps, begin, end);
+  if (!run || run->size() * 8 < kinds.size())
+    return;
+  findRuns(kinds, gaps, begin, run->first, runs);
+  runs.push_back(*run);
+  findRuns(kinds, gaps, run->end(), end, runs);
+}
+
+static std::vector<size_t> findCuts(const Trunk &trunk) {
+  std::vector<Gap> gaps = findGaps(trunk);
+  llvm::StringMap<int> ids; // numbers instead of texts, so that comparing is cheap
+  SmallVector<int> kinds;
+  for (size_t product : trunk.products)
+    kinds.push_back(ids.try_emplace(signatureOf(trunk.ops[product]), int(ids.size())).first->second);
+
+  std::vector<Run> runs;
+  findRuns(kinds, gaps, 0, kinds.size(), runs);
+  std::vector<size_t> cuts;
+  for (const Run &run : runs) {
+    if (&run != &runs.front())
+      cuts.push_back(gaps[run.first].op);
+    for (size_t gap = run.first + run.period; gap < run.end(); gap += run.period)
+      cuts.push_back(gaps[gap].op);
+  }
+  if (runs.empty()) {
+    std::vector<bool> isPlace = localMinima(gaps, 2);
+    for (size_t gap = 1; gap < gaps.size(); ++gap)
+      if (isPlace[gap])
+        cuts.push_back(gaps[gap].op);
+  }
+  return cuts;
+}
+
+Blocks findBlocks(func::FuncOp function) {
+  Blocks blocks;
+  blocks.trunk = findTrunk(function);
+  blocks.firstOp.push_back(0);
+  llvm::append_range(blocks.firstOp, findCuts(blocks.trunk));
+  for (size_t block = 0; block < blocks.size(); ++block) {
     double cost = 0;
-    for (size_t i = first; i < end; ++i)
-      if (auto op = dyn_cast<CostOpInterface>(blocks.trunk[i]))
+    for (size_t i = blocks.firstOp[block]; i < blocks.endOp(block); ++i)
+      if (auto op = dyn_cast<CostOpInterface>(blocks.trunk.ops[i]))
         cost += double(op.getFlops());
     blocks.cost.push_back(cost);
   }

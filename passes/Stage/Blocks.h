@@ -1,28 +1,31 @@
 // Where a program can be cut into stages, found from its structure alone.
 //
-// The trunk is what depends on both inputs and weights. All else is cheap to repeat: weights and what is made of them
-// alone, masks and the like made of inputs alone. A cut is possible between two trunk ops when exactly one trunk value
-// crosses. The ops between two neighbouring cuts are a segment; a run of segments that repeats (a transformer's layers)
-// gives the blocks.
+// Between two neighbouring products with weights lies a gap; it would be cut where the fewest bytes cross. A sequence of
+// products that repeats (a transformer's layers) gives the blocks, if between its repetitions no more values cross than
+// anywhere in the layers beside them; whatever crosses all of them (an encoder's output) crosses cuts too. Without a
+// repetition every gap is a cut at which no more values cross than at its neighbours.
 #pragma once
 
-#include "compiler/MLIR.h"
+#include "passes/Stage/Trunk.h"
 
 namespace hpc {
 
 struct Blocks {
-  std::vector<Operation *> trunk; ///< in program order
-  std::vector<size_t> firstOp;    ///< of every block, index into `trunk`; the first is 0
-  std::vector<double> cost;       ///< floating-point operations of every block
+  Trunk trunk;
+  std::vector<size_t> firstOp; ///< of every block, index into the trunk's ops; the first is 0
+  std::vector<double> cost;    ///< floating-point operations of every block
   size_t size() const { return firstOp.size(); }
+  /// Index of the op behind a block's last one.
+  size_t endOp(size_t block) const { return block + 1 < size() ? firstOp[block + 1] : trunk.ops.size(); }
 };
 
 /// Finds the blocks of a single-block function.
 Blocks findBlocks(func::FuncOp function);
 
-/// How many blocks every stage gets: `split` is "uniform", "balanced" (the largest stage costs as little as possible;
-/// ties go to even counts of blocks) or a list of numbers. Null on an error, which is emitted at `function`.
+/// How many blocks every part gets; a stage has `chunks` parts. `split` is "uniform", "balanced" (the largest part costs
+/// as little as possible; ties go to even counts of blocks) or a list of numbers. Null on an error, which is emitted at
+/// `function`.
 std::optional<std::vector<size_t>> chooseSplit(func::FuncOp function, const Blocks &blocks, int64_t stages,
-                                               StringRef split);
+                                               int64_t chunks, StringRef split);
 
 } // namespace hpc

@@ -6,19 +6,22 @@ include "mlir/Pass/PassBase.td"
 def SplitStages : Pass<"hpc-split-stages", "::mlir::ModuleOp"> {
   let summary = "cut @main into pipeline stages";
   let description = [{
-    Places to cut lie where one activation alone crosses; where the graph repeats a pattern, they lie between its repetitions (blocks), and what comes
-    before the first or after the last belongs to it. What depends on weights alone, or on inputs alone, is computed in every stage that uses it.
+    What stands behind a product with a weight is computed once; what does not (positions, masks, slopes, a bias that all layers share) is cheap to
+    repeat and is computed in every part that reads it, as are weights and what is made of weights alone. Places to cut lie between products; where the
+    graph repeats a pattern of them (layers), they lie between its repetitions, and what comes before the first or after the last belongs to it.
 
-    Before: a function of local ops. After: one `pipe.stage` per stage, values cross by `pipe.transfer`.
+    Before: a function of local ops. After: one `pipe.stage` for each part; a stage has `chunks` parts, part k is chunk k / stages of stage
+    k mod stages. Values go from part to part by `pipe.transfer`; a value that is read further on goes through all parts between.
   }];
   let options = [
     Option<"stages", "stages", "int64_t", "1", "number of stages">,
-    Option<"split", "split", "std::string", "\"balanced\"", "uniform, balanced, or blocks per stage separated by '-' or ','">,
+    Option<"chunks", "chunks", "int64_t", "1", "parts of every stage">,
+    Option<"split", "split", "std::string", "\"balanced\"", "uniform, balanced, or blocks per part separated by '-' or ','">,
   ];
   let dependentDialects = ["::hpc::pipe::PipeDialect"];
 }
 
 def VerifyStaged : Pass<"hpc-verify-staged", "::mlir::ModuleOp"> {
-  let summary = "check: every op is in one stage, values cross stages only by transfers between neighbours in order";
+  let summary = "check: every op is in one program of one stage, values go to other stages only by transfers, the schedule may run";
 }
 #endif

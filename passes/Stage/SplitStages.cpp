@@ -1,6 +1,6 @@
-// Moves every op of @main into the pipe.stage that computes it. Trunk ops go to one stage; what they need of weights
-// alone or inputs alone is cloned into each stage that uses it, so the activation that crosses a cut is all that is
-// ever sent.
+// Moves every op of @main into the pipe.stage that computes it. Trunk ops go to one part of the pipeline, what is cheap
+// to repeat is cloned into each part that reads it. A trunk value that is read further on goes through every part
+// between, so that messages are those of neighbours.
 #include "passes/Stage/Blocks.h"
 #include "passes/Stage/Passes.h"
 
@@ -14,110 +14,100 @@ namespace hpc {
 #include "passes/Stage/Passes.h.inc"
 
 namespace {
-/// Builds the stages of one function, first to last.
+/// Builds the parts of one function, first to last. Part k is chunk k / stages of stage k % stages.
 struct Splitter {
   func::FuncOp function;
-  const Blocks &blocks;
-  std::vector<size_t> stageOfTrunk;            ///< by position in blocks.trunk
-  llvm::DenseMap<Operation *, size_t> stageOf; ///< trunk ops only
-  llvm::DenseMap<Value, Value> arrived;        ///< trunk value -> what stands for it outside of the current stage
-  llvm::DenseMap<Value, Value> returned;       ///< returned value -> stage result
+  const std::vector<Operation *> &trunk;
+  size_t stages, parts;
+  llvm::DenseMap<Operation *, size_t> partOf; ///< trunk ops only
+  llvm::DenseMap<Value, size_t> lastReader;   ///< trunk values: the last part that reads them; else absent
+  llvm::DenseMap<Value, Value> arrived;       ///< trunk value -> what stands for it where the next part can read it
+  llvm::DenseMap<Value, Value> returned;      ///< returned value -> result of its part
 
-  Splitter(func::FuncOp function, const Blocks &blocks, ArrayRef<size_t> blocksOfStage)
-      : function(function), blocks(blocks) {
+  Splitter(func::FuncOp function, const Blocks &blocks, ArrayRef<size_t> blocksOfPart, size_t stages)
+      : function(function), trunk(blocks.trunk.ops), stages(stages), parts(blocksOfPart.size()) {
     size_t block = 0;
-    for (auto [stage, count] : llvm::enumerate(blocksOfStage))
-      for (size_t i = 0; i < count; ++i, ++block) {
-        size_t end = block + 1 < blocks.size() ? blocks.firstOp[block + 1] : blocks.trunk.size();
-        for (size_t op = blocks.firstOp[block]; op < end; ++op)
-          stageOf[blocks.trunk[op]] = stage;
-      }
+    for (auto [part, count] : llvm::enumerate(blocksOfPart))
+      for (size_t i = 0; i < count; ++i, ++block)
+        for (size_t op = blocks.firstOp[block]; op < blocks.endOp(block); ++op)
+          partOf[trunk[op]] = part;
+    for (Operation *op : trunk)
+      for (Value operand : op->getOperands())
+        if (Operation *producer = operand.getDefiningOp(); producer && partOf.count(producer))
+          lastReader[operand] = std::max(lastReader.lookup(operand), partOf[op]);
   }
 
-  size_t lastStageUsing(Value value) const {
-    size_t last = 0;
-    for (Operation *user : value.getUsers())
-      if (auto found = stageOf.find(user); found != stageOf.end())
-        last = std::max(last, found->second);
-    return last;
+  /// Whether a trunk value is made in `part` or before and read behind it.
+  bool leaves(Operation *op, Value result, size_t part) const {
+    return partOf.lookup(op) <= part && lastReader.lookup(result) > part;
   }
 
-  /// Everything that `stage` computes, in program order, and the values that come from outside: function arguments and
-  /// trunk values of earlier stages.
-  void collect(size_t stage, llvm::SetVector<Operation *> &ops, llvm::SetVector<Value> &inputs,
-               ArrayRef<Value> wanted) {
+  /// Everything that `part` computes, in program order, and the values that come from outside: function arguments,
+  /// and trunk values that are read here or go on.
+  void collect(size_t part, ArrayRef<Value> wanted, SmallVectorImpl<Operation *> &ops, SmallVectorImpl<Value> &inputs) {
     SmallVector<Value> pending(wanted);
     llvm::DenseSet<Operation *> needed;
-    for (Operation *op : blocks.trunk)
-      if (stageOf[op] == stage && needed.insert(op).second)
+    llvm::DenseSet<Value> read;
+    for (Operation *op : trunk)
+      if (partOf[op] == part && needed.insert(op).second)
         llvm::append_range(pending, op->getOperands());
     while (!pending.empty()) {
       Value value = pending.pop_back_val();
+      read.insert(value);
       Operation *producer = value.getDefiningOp();
-      auto found = producer ? stageOf.find(producer) : stageOf.end();
-      bool isElsewhere = found != stageOf.end() && found->second != stage;
+      auto found = producer ? partOf.find(producer) : partOf.end();
+      bool isElsewhere = found != partOf.end() && found->second != part;
       if (producer && !isElsewhere && needed.insert(producer).second)
         llvm::append_range(pending, producer->getOperands());
     }
     for (Operation &op : function.getBody().front())
       if (needed.contains(&op))
-        ops.insert(&op);
-    // Inputs in a fixed order: arguments first, then what arrives, in program order.
-    auto uses = [&](Value value) {
-      return llvm::is_contained(wanted, value) ||
-             llvm::any_of(value.getUsers(), [&](Operation *user) { return needed.contains(user); });
-    };
+        ops.push_back(&op);
     for (Value argument : function.getArguments())
-      if (uses(argument))
-        inputs.insert(argument);
-    for (Operation *op : blocks.trunk)
+      if (read.contains(argument))
+        inputs.push_back(argument);
+    for (Operation *op : trunk)
       for (Value result : op->getResults())
-        if (stageOf[op] < stage && (uses(result) || lastStageUsing(result) > stage))
-          if (lastStageUsing(result) >= stage)
-            inputs.insert(result);
+        if (partOf[op] < part && lastReader.lookup(result) >= part)
+          inputs.push_back(result);
   }
 
-  void build(OpBuilder &builder, size_t stages) {
+  void build(OpBuilder &builder) {
     Operation *terminator = function.getBody().front().getTerminator();
     builder.setInsertionPoint(terminator);
-    for (size_t stage = 0; stage < stages; ++stage)
-      buildStage(builder, stage, stages, terminator);
+    for (size_t part = 0; part < parts; ++part)
+      buildPart(builder, part, terminator);
     for (OpOperand &operand : terminator->getOpOperands())
       operand.set(returned[operand.get()]);
   }
 
-  void buildStage(OpBuilder &builder, size_t stage, size_t stages, Operation *terminator) {
-    // A returned value leaves from the stage that computes it; what no trunk computes, from the first.
+  void buildPart(OpBuilder &builder, size_t part, Operation *terminator) {
+    // A returned value leaves from the part that computes it; what is no trunk, from the first.
     llvm::SetVector<Value> results;
-    for (Value value : terminator->getOperands()) {
-      auto found = value.getDefiningOp() ? stageOf.find(value.getDefiningOp()) : stageOf.end();
-      if ((found == stageOf.end() ? 0 : found->second) == stage)
+    for (Value value : terminator->getOperands())
+      if (partOf.lookup(value.getDefiningOp()) == part)
         results.insert(value);
-    }
     size_t numReturned = results.size();
-    llvm::SetVector<Value> crossing;
-    for (Operation *op : blocks.trunk)
+    SmallVector<Operation *> ops;
+    SmallVector<Value> inputs;
+    collect(part, results.getArrayRef(), ops, inputs);
+    llvm::DenseSet<Value> leaving;
+    for (Operation *op : trunk)
       for (Value result : op->getResults())
-        if (stageOf[op] <= stage && lastStageUsing(result) > stage)
-          crossing.insert(result);
-
-    llvm::SetVector<Operation *> ops;
-    llvm::SetVector<Value> inputs;
-    collect(stage, ops, inputs, results.getArrayRef());
-    results.insert(crossing.begin(), crossing.end());
+        if (leaves(op, result, part)) {
+          leaving.insert(result);
+          results.insert(result);
+        }
 
     SmallVector<Value> operands;
     for (Value input : inputs)
       operands.push_back(isa<BlockArgument>(input) ? input : arrived.lookup(input));
-    SmallVector<Location> places;
-    for (Value result : results)
-      places.push_back(result.getLoc());
-    Location place = places.empty() ? function.getLoc() : places.front();
+    Location place = results.empty() ? function.getLoc() : results.front().getLoc();
     auto types = llvm::map_to_vector(results, [](Value value) { return value.getType(); });
-    auto stageOp = pipe::StageOp::create(builder, place, types, stage, "forward", operands);
-
+    auto program = pipe::StageOp::create(builder, place, types, part % stages, part / stages,
+                                         pipe::ProgramKind::forward, operands);
     Block *body = new Block();
-    stageOp.getBody().push_back(body);
+    program.getBody().push_back(body);
     IRMapping mapping;
     for (Value input : inputs)
       mapping.map(input, body->addArgument(input.getType(), input.getLoc()));
@@ -129,18 +119,23 @@ struct Splitter {
 
     for (auto [index, value] : llvm::enumerate(results)) {
       if (index < numReturned)
-        returned[value] = stageOp.getResult(index);
-      if (!crossing.contains(value))
-        continue;
-      std::string cause =
-          "pipeline stage " + std::to_string(stage + 1) + " reads what stage " + std::to_string(stage) + " computes";
-      auto transfer =
-          pipe::TransferOp::create(builder, value.getLoc(), value.getType(), stageOp.getResult(index), stage, stage + 1,
-                                   builder.getStringAttr(cause), builder.getStringAttr("fewer stages (--pp)"));
-      if (auto id = value.getDefiningOp()->getAttr(valueIdAttrName))
-        transfer->setAttr(movedIdAttrName, id); // what --verify should find on arrival
-      arrived[value] = transfer;
+        returned[value] = program.getResult(index);
+      if (leaving.contains(value))
+        arrived[value] = stages > 1 ? transfer(builder, value, program.getResult(index), part) : program.getResult(index);
     }
+  }
+
+  /// To the stage of the next part.
+  Value transfer(OpBuilder &builder, Value value, Value result, size_t part) {
+    size_t from = part % stages, to = (part + 1) % stages;
+    size_t source = partOf.lookup(value.getDefiningOp());
+    std::string cause = "pipeline stage " + std::to_string(to) + " reads what stage " + std::to_string(source % stages) +
+                        " computes" + (source == part ? "" : "; it comes through stage " + std::to_string(from));
+    auto transfer = pipe::TransferOp::create(builder, value.getLoc(), value.getType(), result, from, to,
+                                             builder.getStringAttr(cause), builder.getStringAttr("fewer stages (--pp)"));
+    if (auto id = value.getDefiningOp()->getAttr(valueIdAttrName))
+      transfer->setAttr(movedIdAttrName, id); // what --verify should find on arrival
+    return transfer;
   }
 };
 
@@ -153,15 +148,15 @@ struct SplitStages : impl::SplitStagesBase<SplitStages> {
       return;
     // 1. Where the program may be cut, and which cuts to take.
     Blocks blocks = findBlocks(function);
-    std::optional<std::vector<size_t>> counts = chooseSplit(function, blocks, stages, split);
+    std::optional<std::vector<size_t>> counts = chooseSplit(function, blocks, stages, chunks, split);
     if (!counts)
       return signalPassFailure();
-    // 2. Clone every op into its stage.
+    // 2. Clone every op into its part.
     SmallVector<Operation *> old;
     for (Operation &op : function.getBody().front().without_terminator())
       old.push_back(&op);
     OpBuilder builder(&getContext());
-    Splitter(function, blocks, *counts).build(builder, counts->size());
+    Splitter(function, blocks, *counts, size_t(stages)).build(builder);
     // 3. Drop what was there before.
     for (Operation *op : llvm::reverse(old))
       op->erase();

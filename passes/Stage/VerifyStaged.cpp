@@ -1,10 +1,57 @@
-// What holds when the phase ends: @main is stages 0, 1, ... with transfers between neighbours, and nothing else.
+// What holds when the phase ends: @main is programs of stages 0, 1, ... and transfers between them, and nothing else, and
+// its schedule passes the checker.
 #include "passes/Stage/Passes.h"
+
+#include "compiler/Dialect/Dist/Dist.h"
 
 namespace hpc {
 
 #define GEN_PASS_DEF_VERIFYSTAGED
 #include "passes/Stage/Passes.h.inc"
+
+static std::string nameOf(pipe::StageOp program) {
+  std::string chunk = program.getChunk() ? ", chunk " + std::to_string(program.getChunk()) : "";
+  return "program " + pipe::stringifyProgramKind(program.getProgram()).str() + " of stage " +
+         std::to_string(program.getIndex()) + chunk;
+}
+
+/// Each program is there once, and stages and chunks are numbered without holes.
+static LogicalResult checkPrograms(func::FuncOp function) {
+  std::map<std::tuple<int64_t, int64_t, int>, pipe::StageOp> programs;
+  std::set<int64_t> stages, chunks;
+  for (auto program : function.getBody().front().getOps<pipe::StageOp>()) {
+    int64_t stage = int64_t(program.getIndex()), chunk = int64_t(program.getChunk());
+    auto [first, isNew] = programs.try_emplace({stage, chunk, int(program.getProgram())}, program);
+    if (!isNew) {
+      InFlightDiagnostic error = program.emitError() << nameOf(program) << " is there twice";
+      error.attachNote(first->second.getLoc()) << "here too";
+      return error;
+    }
+    stages.insert(stage);
+    chunks.insert(chunk);
+  }
+  for (auto [kind, numbers] : {std::pair("stage", &stages), std::pair("chunk", &chunks)})
+    if (!numbers->empty() && (*numbers->begin() != 0 || *numbers->rbegin() + 1 != int64_t(numbers->size())))
+      return function.emitError() << "the " << kind << "s of @main are not 0, 1, ...: there are " << numbers->size()
+                                  << " up to " << *numbers->rbegin();
+  return success();
+}
+
+static LogicalResult checkOps(func::FuncOp function) {
+  for (Operation &op : function.getBody().front()) {
+    if (isa<pipe::StageOp, func::ReturnOp>(op))
+      continue;
+    auto transfer = dyn_cast<pipe::TransferOp>(op);
+    if (!transfer)
+      return op.emitError() << "'" << op.getName() << "' stands outside of every stage";
+    auto source = transfer.getOperand().getDefiningOp<pipe::StageOp>();
+    if (!source || source.getIndex() != transfer.getFrom())
+      return transfer.emitError() << "transfer from stage " << transfer.getFrom() << " to " << transfer.getTo()
+                                  << " must carry a result of stage " << transfer.getFrom()
+                                  << (source ? ", not of stage " + std::to_string(source.getIndex()) : std::string());
+  }
+  return success();
+}
 
 namespace {
 struct VerifyStaged : impl::VerifyStagedBase<VerifyStaged> {
@@ -12,27 +59,9 @@ struct VerifyStaged : impl::VerifyStagedBase<VerifyStaged> {
     auto function = getOperation().lookupSymbol<func::FuncOp>("main");
     if (!function)
       return;
-    int64_t next = 0;
-    for (Operation &op : function.getBody().front()) {
-      if (auto stage = dyn_cast<pipe::StageOp>(op)) {
-        if (int64_t(stage.getIndex()) != next++) {
-          stage.emitError() << "stage " << stage.getIndex() << " stands at position " << next - 1
-                            << "; stages run in order";
-          return signalPassFailure();
-        }
-      } else if (auto transfer = dyn_cast<pipe::TransferOp>(op)) {
-        // A transfer forwards a result of the stage it leaves from, to the next one.
-        auto source = transfer.getOperand().getDefiningOp<pipe::StageOp>();
-        if (!source || source.getIndex() != transfer.getFrom() || transfer.getTo() != transfer.getFrom() + 1) {
-          transfer.emitError() << "transfer from stage " << transfer.getFrom() << " to " << transfer.getTo()
-                               << " must carry a result of stage " << transfer.getFrom() << " to its neighbour";
-          return signalPassFailure();
-        }
-      } else if (!isa<func::ReturnOp>(op)) {
-        op.emitError() << "'" << op.getName() << "' stands outside of every stage";
-        return signalPassFailure();
-      }
-    }
+    // Each check uses what the ones before it have shown.
+    if (failed(checkOps(function)) || failed(checkPrograms(function)))
+      signalPassFailure();
   }
 };
 } // namespace

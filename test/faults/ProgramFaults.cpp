@@ -327,7 +327,7 @@ const Fault faults[] = {
      tinyFourStages,
      "stage",
      swapStageNumbers,
-     {"stage 2 stands at position 1"},
+     {"must carry a result of stage"},
      {"'pipe.stage' op (C2)"}},
     {"WrongValueSent", oddLayout, "stage", sendTheWrongValue, {}, {"node_add_15"}},
 };

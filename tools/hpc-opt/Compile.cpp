@@ -121,9 +121,9 @@ struct Compilation {
   }
 
   /// What --verify compares with. A file of --dump-phases may have been changed since, so its model is imported once
-  /// more.
+  /// more; a .mlir that no phase has touched is a serial program itself.
   Status makeReference() {
-    if (StringRef(line.input).ends_with(".mlir")) {
+    if (StringRef(line.input).ends_with(".mlir") && (*module)->hasAttr(phaseAttrName)) {
       auto source = (*module)->getAttrOfType<DictionaryAttr>(sourceAttrName);
       if (!source)
         return Status::error(

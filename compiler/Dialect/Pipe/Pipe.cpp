@@ -2,6 +2,7 @@
 #include "compiler/Dialect/Pipe/Pipe.h"
 
 #include "compiler/Dialect/Pipe/PipeDialect.cpp.inc"
+#include "compiler/Dialect/Pipe/PipeEnums.cpp.inc"
 #define GET_OP_CLASSES
 #include "compiler/Dialect/Pipe/PipeOps.cpp.inc"
 
@@ -24,9 +25,10 @@ LogicalResult StageOp::verify() {
   for (Value operand : getOperands())
     if (Operation *producer = operand.getDefiningOp()) {
       auto transfer = dyn_cast<TransferOp>(producer);
-      if (!transfer || transfer.getTo() != getIndex())
-        return emitOpError("(C2) operand ")
-               << operand << " must be a function argument or a transfer to stage " << getIndex();
+      auto program = dyn_cast<StageOp>(producer);
+      if (!(transfer && transfer.getTo() == getIndex()) && !(program && program.getIndex() == getIndex()))
+        return emitOpError("(C2) operand ") << operand << " must be a function argument, a transfer to stage "
+                                            << getIndex() << " or a result of another program of it";
     }
   for (Operation *user : getOperation()->getUsers())
     if (auto transfer = dyn_cast<TransferOp>(user); transfer && transfer.getFrom() != getIndex())
@@ -38,8 +40,9 @@ LogicalResult StageOp::verify() {
 LogicalResult TransferOp::verify() {
   if (getOperand().getType() != getResult().getType())
     return emitOpError("(C1) operand and result types differ");
-  if (getFrom() >= getTo())
-    return emitOpError("(C2) goes from stage ") << getFrom() << " to stage " << getTo() << "; it must go forward";
+  int64_t from = int64_t(getFrom()), to = int64_t(getTo());
+  if (from == to || from < 0 || to < 0)
+    return emitOpError("(C2) goes from stage ") << from << " to stage " << to << "; it must connect two stages";
   return success();
 }
 

@@ -24,7 +24,7 @@
 
 module attributes {dist.mesh = #dist.mesh<"mb=2, dp=1, tp=2">, hpc.phase = "stage"} {
   func.func @main(%x: tensor<2x24xf32, #dist.sharding<"[4@mb, (5@tp, 8)]">> {nn.name = "x"}) -> (tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">> {nn.name = "y"}) {
-    %0 = pipe.stage 0 "forward"(%x) : (tensor<2x24xf32, #dist.sharding<"[4@mb, (5@tp, 8)]">>) -> tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">> {
+    %0 = pipe.stage 0 forward(%x) : (tensor<2x24xf32, #dist.sharding<"[4@mb, (5@tp, 8)]">>) -> tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">> {
     ^bb0(%a: tensor<2x24xf32, #dist.sharding<"[4@mb, (5@tp, 8)]">>):
       %w = nn.parameter "w" {value = dense<1.0> : tensor<40x3xf32>} : tensor<24x3xf32, #dist.sharding<"[(5@tp, 8), 3]">>
       %f = dist.fill_tail %a {dims = array<i64: 1>, value = 0.0 : f64} : tensor<2x24xf32, #dist.sharding<"[4@mb, (5@tp, 8)]">> -> tensor<2x24xf32, #dist.sharding<"[4@mb, (5@tp, 8)]">>
@@ -33,7 +33,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=2, dp=1, tp=2">, hpc.phase = "stag
       pipe.yield %r : tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>
     }
     %1 = pipe.transfer %0 {from = 0 : i64, to = 1 : i64} : tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">> -> tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>
-    %2 = pipe.stage 1 "forward"(%1) : (tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>) -> tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">> {
+    %2 = pipe.stage 1 forward(%1) : (tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>) -> tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">> {
     ^bb0(%a: tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>):
       %g = nn.tanh %a : tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">> -> tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>
       pipe.yield %g : tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>

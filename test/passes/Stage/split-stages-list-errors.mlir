@@ -1,6 +1,6 @@
 // RUN: hpc-opt %s --hpc-split-stages="stages=2 split=1,3" -verify-diagnostics
 
-// expected-error @below {{[usage] --pp-split=1,3 names 2 stages with 4 blocks, but pp=2 and the graph has 3 blocks; give 2 numbers that sum to 3}}
+// expected-error @below {{[usage] --pp-split=1,3 names 2 parts with 4 blocks, but pp=2 has 2 parts and the graph has 3 blocks; give 2 numbers that sum to 3, such as 2,1}}
 func.func @main(%ids: tensor<2xi64>) -> tensor<2x7xf32> {
   %wte = nn.parameter "wte" {file = "w", offset = 0 : i64, bytes = 112 : i64, hashes = array<i64: 1>} : tensor<7x4xf32>
   %up0 = nn.parameter "up0" {file = "w", offset = 0 : i64, bytes = 128 : i64, hashes = array<i64: 1>} : tensor<4x8xf32>

@@ -6,14 +6,14 @@
 // The tied table is in both. A stage that read anything else of the other would need a second transfer.
 // CHECK-LABEL: func.func @main(
 // CHECK-SAME: %[[IDS:[^:]*]]: tensor<2xi64>
-// CHECK-NEXT: %[[S0:.*]] = pipe.stage 0 "forward"(%[[IDS]]) : (tensor<2xi64>) -> tensor<2x4xf32>
+// CHECK-NEXT: %[[S0:.*]] = pipe.stage 0 forward(%[[IDS]]) : (tensor<2xi64>) -> tensor<2x4xf32>
 // CHECK: nn.parameter "wte"
 // CHECK: nn.embedding
 // CHECK-COUNT-2: nn.gelu
 // CHECK-NOT: nn.gelu
 // CHECK: pipe.yield
 // CHECK: %[[T:.*]] = pipe.transfer %[[S0]] {{.*}}from = 0 : i64, to = 1 : i64}
-// CHECK-NEXT: %[[S1:.*]] = pipe.stage 1 "forward"(%[[T]]) : (tensor<2x4xf32>) -> tensor<2x7xf32>
+// CHECK-NEXT: %[[S1:.*]] = pipe.stage 1 forward(%[[T]]) : (tensor<2x4xf32>) -> tensor<2x7xf32>
 // CHECK: nn.parameter "wte"
 // CHECK-NOT: nn.embedding
 // CHECK: nn.gelu
@@ -69,11 +69,11 @@ func.func @main(%ids: tensor<2xi64>) -> tensor<2x7xf32> {
 // What depends on inputs alone (a mask) or on weights alone is computed where it is used, never sent: the graph input reaches both stages.
 // CHECK-LABEL: func.func @main(
 // CHECK-SAME: %[[X:[^:]*]]: tensor<2x4xf32>, %[[M:[^:]*]]: tensor<2x1xi64>
-// CHECK: pipe.stage 0 "forward"(%[[X]], %[[M]])
+// CHECK: pipe.stage 0 forward(%[[X]], %[[M]])
 // CHECK: nn.cast
 // CHECK: %[[T:.*]] = pipe.transfer
 // CHECK-NOT: pipe.transfer
-// CHECK: pipe.stage 1 "forward"(%[[M]], %[[T]])
+// CHECK: pipe.stage 1 forward(%[[M]], %[[T]])
 // CHECK: nn.cast
 // LIST-LABEL: func.func @main
 // ONE-LABEL: func.func @main

@@ -9,9 +9,10 @@ func.func @main(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
 
 // -----
 
+// A stage without a program would be ranks without work.
+// expected-error @below {{the stages of @main are not 0, 1, ...: there are 1 up to 1}}
 func.func @main(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
-  // expected-error @below {{stage 1 stands at position 0; stages run in order}}
-  %y = pipe.stage 1 "forward" (%x) : (tensor<2x4xf32>) -> tensor<2x4xf32> {
+  %y = pipe.stage 1 forward(%x) : (tensor<2x4xf32>) -> tensor<2x4xf32> {
   ^bb0(%a: tensor<2x4xf32>):
     pipe.yield %a : tensor<2x4xf32>
   }
@@ -20,13 +21,26 @@ func.func @main(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
 
 // -----
 
-// A transfer over two stages: the ranks between would have to forward it.
+// Two programs under one key: the schedule could not say which to run.
 func.func @main(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
-  %y = pipe.stage 0 "forward" (%x) : (tensor<2x4xf32>) -> tensor<2x4xf32> {
+  // expected-note @below {{here too}}
+  %y = pipe.stage 0 forward(%x) : (tensor<2x4xf32>) -> tensor<2x4xf32> {
   ^bb0(%a: tensor<2x4xf32>):
     pipe.yield %a : tensor<2x4xf32>
   }
-  // expected-error @below {{transfer from stage 0 to 2 must carry a result of stage 0 to its neighbour}}
-  %t = pipe.transfer %y {from = 0 : i64, to = 2 : i64} : tensor<2x4xf32> -> tensor<2x4xf32>
+  // expected-error @below {{program forward of stage 0 is there twice}}
+  %z = pipe.stage 0 forward(%y) : (tensor<2x4xf32>) -> tensor<2x4xf32> {
+  ^bb0(%a: tensor<2x4xf32>):
+    pipe.yield %a : tensor<2x4xf32>
+  }
+  return %z : tensor<2x4xf32>
+}
+
+// -----
+
+// A transfer of something that is no stage's result.
+func.func @main(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
+  // expected-error @below {{transfer from stage 0 to 1 must carry a result of stage 0}}
+  %t = pipe.transfer %x {from = 0 : i64, to = 1 : i64} : tensor<2x4xf32> -> tensor<2x4xf32>
   return %t : tensor<2x4xf32>
 }

@@ -296,7 +296,7 @@ TEST_F(InterpreterTest, groupedCausalAttention) {
 TEST_F(InterpreterTest, regionsObserversAndParameters) {
   func::FuncOp main = parse(R"(
     func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
-      %0 = pipe.stage 0 "forward" (%x) : (tensor<2xf32>) -> tensor<2xf32> {
+      %0 = pipe.stage 0 forward (%x) : (tensor<2xf32>) -> tensor<2xf32> {
       ^bb0(%a: tensor<2xf32>):
         %w = nn.parameter "w" {value = dense<[10.0, 20.0]> : tensor<2xf32>, bytes = 8 : i64} : tensor<2xf32>
         %s = nn.fused "k" (%a, %w) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32> {

@@ -1,0 +1,103 @@
+// One walk forwards tells trunk from what is cheap to repeat, one over the trunk counts what crosses each position.
+#include "passes/Stage/Trunk.h"
+
+#include "compiler/Dialect/NN/NN.h"
+#include "compiler/Dialect/NN/Origin.h"
+#include "compiler/Interfaces/Cost.h"
+
+namespace hpc {
+
+static int64_t bytesOf(Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  return type.getNumElements() * int64_t((type.getElementType().getIntOrFloatBitWidth() + 7) / 8);
+}
+
+/// An outer product (two operations an element) is no more than an elementwise op, whatever its name: rotary angles.
+static bool isProduct(Operation *op) {
+  auto cost = dyn_cast<CostOpInterface>(op);
+  return cost && isa<nn::MatmulOp, nn::AttentionOp>(op) && cost.getFlops() > 2 * nn::tensorType(op->getResult(0)).getNumElements();
+}
+
+/// The weight of a product, if it has one.
+static Value weightOf(Operation *op, const nn::Origins &origins) {
+  if (isProduct(op))
+    for (Value operand : op->getOperands())
+      if (origins.lookup(operand).isWeight() && nn::tensorType(operand).getRank() >= 2)
+        return operand;
+  return nullptr;
+}
+
+/// Bytes of a typical weight of a product: the median; 0 where there is none.
+static int64_t typicalWeight(func::FuncOp function, const nn::Origins &origins) {
+  std::vector<int64_t> bytes;
+  for (Operation &op : function.getBody().front())
+    if (Value weight = weightOf(&op, origins))
+      bytes.push_back(bytesOf(weight));
+  if (bytes.empty())
+    return 0;
+  std::nth_element(bytes.begin(), bytes.begin() + bytes.size() / 2, bytes.end());
+  return bytes[bytes.size() / 2];
+}
+
+/// Ops of the trunk, in program order. A lookup is cheap as long as its table is no larger than what it yields or than a
+/// typical weight: a copy of the table then costs a stage less than one layer more would.
+static std::vector<Operation *> findOps(func::FuncOp function, const nn::Origins &origins) {
+  int64_t typical = typicalWeight(function, origins);
+  llvm::DenseSet<Value> trunk;
+  llvm::DenseMap<Value, int64_t> largestWeight; ///< of a value's cone
+  std::vector<Operation *> ops;
+  for (Operation &op : function.getBody().front().without_terminator()) {
+    if (op.getNumResults() == 0)
+      continue;
+    nn::Origin origin = origins.lookup(op.getResult(0));
+    int64_t largest = isa<nn::ParameterOp>(op) ? bytesOf(op.getResult(0)) : 0, made = 0;
+    bool readsTrunk = false;
+    for (Value operand : op.getOperands()) {
+      largest = std::max(largest, largestWeight.lookup(operand));
+      readsTrunk |= trunk.contains(operand);
+    }
+    for (Value result : op.getResults()) {
+      made += bytesOf(result);
+      largestWeight[result] = largest;
+    }
+    bool isLargeLookup = origin.isTrunk() && largest > std::max(made, typical);
+    if (origin.isWeight() || !(readsTrunk || isProduct(&op) || isLargeLookup))
+      continue;
+    ops.push_back(&op);
+    trunk.insert(op.result_begin(), op.result_end());
+  }
+  return ops;
+}
+
+Trunk findTrunk(func::FuncOp function) {
+  nn::Origins origins = nn::findOrigins(function);
+  Trunk trunk;
+  trunk.ops = findOps(function, origins);
+  llvm::DenseMap<Operation *, size_t> position;
+  for (auto [index, op] : llvm::enumerate(trunk.ops)) {
+    position[op] = index;
+    if (weightOf(op, origins))
+      trunk.products.push_back(index);
+  }
+  // Differences first: +1 behind the op that makes a value, -1 behind the last that reads it.
+  trunk.crossing.assign(trunk.ops.size() + 1, 0);
+  trunk.crossingBytes.assign(trunk.ops.size() + 1, 0);
+  for (auto [index, op] : llvm::enumerate(trunk.ops))
+    for (Value result : op->getResults()) {
+      size_t last = index;
+      for (Operation *user : result.getUsers())
+        if (auto found = position.find(user); found != position.end())
+          last = std::max(last, found->second);
+      trunk.crossing[index + 1] += 1;
+      trunk.crossing[last + 1] -= 1;
+      trunk.crossingBytes[index + 1] += bytesOf(result);
+      trunk.crossingBytes[last + 1] -= bytesOf(result);
+    }
+  for (size_t i = 1; i < trunk.crossing.size(); ++i) {
+    trunk.crossing[i] += trunk.crossing[i - 1];
+    trunk.crossingBytes[i] += trunk.crossingBytes[i - 1];
+  }
+  return trunk;
+}
+
+} // namespace hpc

@@ -1,0 +1,22 @@
+// What a pipeline computes once, and what every stage may compute for itself.
+//
+// The trunk is everything behind a product: it is computed in one stage and sent where else it is read. What has no
+// product in its cone (positions, masks, slopes, a bias that all layers share, a lookup in a small table) is cheap to
+// repeat and is cloned into each stage that reads it; so are weights and what is made of weights alone.
+#pragma once
+
+#include "compiler/MLIR.h"
+
+namespace hpc {
+
+struct Trunk {
+  std::vector<Operation *> ops;  ///< in program order
+  std::vector<size_t> products;  ///< positions in `ops` of the products with a weight
+  /// Before each position of `ops`: the number of values that earlier ones make and later ones read, and their bytes.
+  std::vector<int64_t> crossing, crossingBytes;
+};
+
+/// Of a single-block function.
+Trunk findTrunk(func::FuncOp function);
+
+} // namespace hpc
