@@ -36,12 +36,12 @@ FusionGroup unite(const FusionGroup &a, const FusionGroup &b) {
   // Every reshape from a member to a member, chains included.
   std::function<bool(Operation *)> leadsToMember = [&](Operation *reshape) {
     return llvm::any_of(reshape->getUsers(), [&](Operation *user) {
-      return group.members.contains(user) || (isa<nn::ReshapeOp>(user) && leadsToMember(user));
+      return group.members.contains(user) || (isAlias(user) && leadsToMember(user));
     });
   };
   std::function<void(Value)> addReshapes = [&](Value value) {
     for (Operation *user : value.getUsers())
-      if (isa<nn::ReshapeOp>(user) && !group.contains(user) && leadsToMember(user)) {
+      if (isAlias(user) && !group.contains(user) && leadsToMember(user)) {
         group.reshapes.push_back(user);
         addReshapes(user->getResult(0));
       }
@@ -66,7 +66,7 @@ public:
     if (group.ops.size() > maxOps || !findShape())
       return false;
     for (Operation *op : group.reshapes)
-      if (!keepsRows(cast<nn::ReshapeOp>(op)) || cone(op->getOperand(0)).hasReduction)
+      if (!keepsRows(op) || cone(op->getOperand(0)).hasReduction)
         return false;
     return llvm::all_of(group.ops, [&](Operation *op) { return checkOperands(op); }) && isConvex();
   }
@@ -94,7 +94,7 @@ private:
     if (!isNew || !isInside(value))
       return found->second;
     Operation *op = value.getDefiningOp();
-    Cone sum{isa<nn::ReduceOp, nn::CumsumOp>(op), isExpensive(op), 1};
+    Cone sum{accessOf(op) == Access::Combine, isExpensive(op), 1};
     for (Value operand : op->getOperands()) {
       const Cone &part = cone(operand);
       sum = {sum.hasReduction || part.hasReduction, sum.isExpensive || part.isExpensive, sum.ops + part.ops};
@@ -110,25 +110,28 @@ private:
     return !cone(operand).isExpensive && cone(operand).ops <= maxRepeatedOps;
   }
 
+  /// Whether `op` may compute its operand, whose cone is `inner`, where it reads it.
+  bool mayPull(Operation *op, Value operand, const Cone &inner) {
+    switch (*accessOf(op)) {
+    case Access::Elementwise:
+      return checkRepeats(op, operand);
+    case Access::Move:
+      return !inner.hasReduction;
+    case Access::Repeat:
+      return !inner.hasReduction && checkRepeats(op, operand);
+    case Access::Combine: // a running sum reads every element many times
+      return isa<nn::ReduceOp>(op) &&
+             (llvm::is_contained(shape.rowReductions, cast<nn::ReduceOp>(op)) || !inner.hasReduction);
+    default: // concat, pad, gathers: pulled at every index, chosen or not
+      return !inner.isExpensive && inner.ops <= maxRepeatedOps;
+    }
+  }
+
   bool checkOperands(Operation *op) {
     for (Value operand : op->getOperands()) {
       if (!isInside(operand))
         continue;
-      Cone inner = cone(operand);
-      bool isLegal = false;
-      if (hasScalarEmitter(op->getName()))
-        isLegal = checkRepeats(op, operand);
-      else if (auto reduce = dyn_cast<nn::ReduceOp>(op))
-        isLegal = llvm::is_contained(shape.rowReductions, reduce) || !inner.hasReduction;
-      else if (isa<dist::FillTailOp>(op))
-        isLegal = true;
-      else if (isMove(op))
-        isLegal = !inner.hasReduction;
-      else if (isa<nn::BroadcastOp>(op))
-        isLegal = !inner.hasReduction && checkRepeats(op, operand);
-      else if (!isa<nn::CumsumOp>(op)) // concat, pad, gathers: pulled at every index, chosen or not
-        isLegal = !inner.isExpensive && inner.ops <= maxRepeatedOps;
-      if (!isLegal)
+      if (!mayPull(op, operand, cone(operand)))
         return false;
     }
     return true;

@@ -7,13 +7,14 @@
 namespace hpc::kernels {
 
 bool isExpensive(Operation *op) {
-  return isa<nn::ExpOp, nn::LogOp, nn::SqrtOp, nn::ReciprocalOp, nn::TanhOp, nn::ErfOp, nn::SinOp, nn::CosOp,
-             nn::SigmoidOp, nn::DivOp, nn::ModOp, nn::FmodOp, nn::PowOp, nn::GeluOp, nn::ReduceOp, nn::CumsumOp>(op);
+  std::optional<Effort> effort = effortOf(op);
+  return effort && *effort >= Effort::Expensive;
 }
-bool isMove(Operation *op) { return isa<nn::TransposeOp, nn::SliceOp, dist::SliceOp>(op); }
+bool isMove(Operation *op) { return accessOf(op) == Access::Move; }
+bool isAlias(Operation *op) { return accessOf(op) == Access::Alias; }
 
-bool keepsRows(nn::ReshapeOp op) {
-  ArrayRef<int64_t> from = nn::shapeOf(op.getOperand()), to = nn::shapeOf(op.getResult());
+bool keepsRows(Operation *alias) {
+  ArrayRef<int64_t> from = nn::shapeOf(alias->getOperand(0)), to = nn::shapeOf(alias->getResult(0));
   int64_t fromRow = from.empty() ? 1 : from.back(), toRow = to.empty() ? 1 : to.back();
   return toRow == 0 || fromRow % toRow == 0;
 }
@@ -63,15 +64,18 @@ struct Classifier {
       free.insert(op);
       return FusionRole::Cloned;
     }
-    if (auto reshape = dyn_cast<nn::ReshapeOp>(op)) {
-      bool ofView = role(reshape.getOperand()) == FusionRole::Cloned;
-      return ofView && keepsRows(reshape) ? FusionRole::Cloned : FusionRole::Alias;
+    if (isAlias(op)) {
+      bool ofView = role(op->getOperand(0)) == FusionRole::Cloned;
+      return ofView && keepsRows(op) ? FusionRole::Cloned : FusionRole::Alias;
     }
-    if ((isMove(op) || isa<nn::BroadcastOp>(op)) && isClonable(op->getOperand(0)))
+    if (isView(op) && isClonable(op->getOperand(0)))
       return FusionRole::Cloned;
     // Cheap and read only in parts, as the bias of a fused q, k, v: each part computes its own.
-    bool readInParts =
-        !op->use_empty() && llvm::all_of(op->getUsers(), [](Operation *user) { return isa<nn::SliceOp>(user); });
+    auto isPart = [&](Operation *user) {
+      return isMove(user) &&
+             nn::tensorType(user->getResult(0)).getNumElements() < nn::tensorType(op->getResult(0)).getNumElements();
+    };
+    bool readInParts = !op->use_empty() && llvm::all_of(op->getUsers(), isPart);
     if (readInParts && hasScalarEmitter(op->getName()) && !isExpensive(op) &&
         llvm::all_of(op->getOperands(), [&](Value v) { return isClonable(v); }))
       return FusionRole::Cloned;

@@ -28,12 +28,13 @@ struct FusionRoles {
 
 /// More than a few instructions an element; never pulled several times if that can be helped.
 bool isExpensive(Operation *op);
-/// Moves elements, each at most once, and computes nothing: transpose, slice, dist.slice. (A reshape is an Alias, a
-/// broadcast repeats.)
+/// Moves elements, each at most once, and computes nothing (Access::Move).
 bool isMove(Operation *op);
-/// Whether the inner loop over a reshape's result runs through its operand without a division: [2, 66] -> [2, 33, 2]
+/// The same buffer under another shape (Access::Alias).
+bool isAlias(Operation *op);
+/// Whether the inner loop over an alias's result runs through its operand without a division: [2, 66] -> [2, 33, 2]
 /// does, the inverse does not.
-bool keepsRows(nn::ReshapeOp op);
+bool keepsRows(Operation *alias);
 /// A fill_tail that lower turns into the exact contraction extents of the matmuls that read it.
 bool isExactExtent(dist::FillTailOp op);
 

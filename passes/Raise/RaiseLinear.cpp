@@ -40,60 +40,22 @@ static RankedTensorType withLead(Value value, ArrayRef<int64_t> lead) {
   return RankedTensorType::get(shape, nn::tensorType(value).getElementType());
 }
 
-/// The attributes of `op` when its first dim has become `1 + more` dims; nothing for an op that counts its dims in
-/// another way.
-static std::optional<NamedAttrList> attributesForMoreDims(Operation *op, int64_t more) {
-  NamedAttrList attributes(op->getAttrDictionary());
-  Builder builder(op->getContext());
-  // Dims 0 .. more lead, each standing for itself as dim 0 did.
-  auto shifted = [&](ArrayRef<int64_t> dims) {
-    return llvm::map_to_vector(dims, [&](int64_t dim) { return dim + more; });
-  };
-  auto extended = [&](ArrayRef<int64_t> values, int64_t lead) {
-    Shape all(size_t(more), lead);
-    llvm::append_range(all, values);
-    return builder.getDenseI64ArrayAttr(all);
-  };
-  if (auto transpose = dyn_cast<nn::TransposeOp>(op)) {
-    Shape permutation = llvm::to_vector(llvm::seq<int64_t>(0, more));
-    llvm::append_range(permutation, shifted(transpose.getPermutation()));
-    attributes.set("permutation", builder.getDenseI64ArrayAttr(permutation));
-  } else if (auto reduce = dyn_cast<nn::ReduceOp>(op)) {
-    attributes.set("axes", builder.getDenseI64ArrayAttr(shifted(reduce.getAxes())));
-  } else if (auto slice = dyn_cast<nn::SliceOp>(op)) {
-    if (slice.getStarts()[0] != 0 || slice.getSteps()[0] != 1 ||
-        nn::shapeOf(slice.getOperand())[0] != nn::shapeOf(slice.getResult())[0])
-      return std::nullopt;
-    attributes.set("starts", extended(slice.getStarts(), 0));
-    attributes.set("steps", extended(slice.getSteps(), 1));
-  } else if (auto concat = dyn_cast<nn::ConcatOp>(op)) {
-    attributes.set("axis", builder.getI64IntegerAttr(concat.getAxis() + more));
-  } else if (!isa<nn::EmbeddingOp>(op)) {
-    // Integers are dims; an attention has just four.
-    for (NamedAttribute attribute : op->getAttrs())
-      if (isa<DenseI64ArrayAttr>(attribute.getValue()) || attribute.getName() == "axis" ||
-          attribute.getName() == "batch_dims")
-        return std::nullopt;
-    if (isa<nn::AttentionOp>(op))
-      return std::nullopt;
-  }
-  return attributes;
-}
-
 namespace {
 struct SinkMerge : RewritePattern {
   explicit SinkMerge(MLIRContext *context) : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
 
   LogicalResult matchAndRewrite(Operation *op, PatternRewriter &rewriter) const override {
     auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
-    if (!ruled || op->getNumResults() != 1 || isa<nn::ReshapeOp>(op) || llvm::none_of(op->getOperands(), mergedDims))
+    auto leading = dyn_cast<LeadingDimsOpInterface>(op);
+    if (!ruled || !leading || op->getNumResults() != 1 || llvm::none_of(op->getOperands(), mergedDims))
       return failure();
-    // The first dim must pass through the op as one factor, and be nothing else anywhere.
+    // The first dim must pass through the op as one factor that treats its elements alike, and be nothing else
+    // anywhere.
     ShardingRule rule = ruled.getShardingRule();
     if (rule.results[0].empty() || rule.results[0][0].size() != 1)
       return failure();
     int factor = rule.results[0][0][0];
-    if (rule.factors[factor].isInternal)
+    if (rule.factors[factor].isInternal || !rule.factors[factor].canCut)
       return failure();
     std::optional<Shape> lead;
     for (auto [operand, dims] : llvm::zip(op->getOperands(), rule.operands))
@@ -106,7 +68,7 @@ struct SinkMerge : RewritePattern {
           lead = mergedDims(operand);
       }
     std::optional<NamedAttrList> attributes =
-        lead ? attributesForMoreDims(op, int64_t(lead->size()) - 1) : std::nullopt;
+        lead ? leading.attributesForMoreDims(int64_t(lead->size()) - 1) : std::nullopt;
     if (!attributes)
       return failure();
 

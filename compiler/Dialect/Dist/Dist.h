@@ -3,6 +3,7 @@
 
 #include "compiler/Dialect/Dist/Sharding.h"
 #include "compiler/Interfaces/ShardingRule.h"
+#include "compiler/Interfaces/Structure.h"
 #include "compiler/MLIR.h"
 
 namespace llvm {

@@ -5,6 +5,7 @@ include "mlir/IR/OpBase.td"
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/EnumAttr.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
+include "compiler/Interfaces/Structure.td"
 
 def Dist_Dialect : Dialect {
   let name = "dist";
@@ -54,7 +55,7 @@ def Dist_ReduceKindAttr : EnumAttr<Dist_Dialect, Dist_ReduceKind, "reduction">;
 
 /// A step of a reshard (compiler/Dialect/Dist/Sharding.h, ReshardStep) on local boxes. `before` and `after` are the step's shardings with
 /// split sub-dims (the types' encodings are their normal forms); dims and sub-dims are those of ReshardStep.
-class Dist_Step<string mnemonic, dag extra> : Dist_Op<mnemonic> {
+class Dist_Step<string mnemonic, dag extra, list<Trait> traits = []> : Dist_Op<mnemonic, !listconcat([Pure], traits)> {
   let arguments = !con((ins AnyRankedTensor:$operand, Dist_ShardingAttr:$before, Dist_ShardingAttr:$after,
       OptionalAttr<StrAttr>:$cause, OptionalAttr<StrAttr>:$avoid), extra);
   let results = (outs AnyRankedTensor:$result);
@@ -78,7 +79,7 @@ def Dist_AllToAllOp : Dist_Step<"all_to_all", (ins StrAttr:$axis, I64Attr:$from_
 def Dist_PermuteOp : Dist_Step<"permute", (ins StrArrayAttr:$axes)> {
   let summary = "whole boxes change places: axes trade what they cut";
 }
-def Dist_SliceOp : Dist_Step<"slice", (ins StrAttr:$axis, I64Attr:$to_dim, I64Attr:$to_sub)> {
+def Dist_SliceOp : Dist_Step<"slice", (ins StrAttr:$axis, I64Attr:$to_dim, I64Attr:$to_sub), [StructureOpInterface, HPC_Structure<"Move", "None">]> {
   let summary = "each rank keeps its part of sub-dim `to_sub` of dim `to_dim`; no communication";
 }
 
@@ -102,7 +103,7 @@ def Dist_RawAllToAllOp : Dist_Raw<"raw_all_to_all"> {
   let description = "result[j, ...] = operand_j[my coordinate, ...]. Constraints: (C1) operand and result have one shape, whose first dim is k.";
 }
 
-def Dist_FillTailOp : Dist_Op<"fill_tail"> {
+def Dist_FillTailOp : Dist_Op<"fill_tail", [Pure, StructureOpInterface, HPC_Structure<"Elementwise", "Cheap">]> {
   let summary = "overwrites the padding of the listed dims by `value`";
   let description = [{
     Padding is what the operand's sharding says no rank holds at this coordinate. Reductions over a cut uneven factor read it.
@@ -114,7 +115,7 @@ def Dist_FillTailOp : Dist_Op<"fill_tail"> {
   let assemblyFormat = "$operand attr-dict `:` type($operand) `->` type($result)";
 }
 
-def Dist_OffsetOp : Dist_Op<"offset"> {
+def Dist_OffsetOp : Dist_Op<"offset", [Pure, StructureOpInterface, HPC_Structure<"Source", "None">]> {
   let summary = "the first index of `dim` that this coordinate holds, a tensor<i64>";
   let description = [{
     `dim` is the sharding of one dim with a single cut sub-dim: `#dist.sharding<"[503@tp]">`. A rank that holds nothing gets the clamped start.

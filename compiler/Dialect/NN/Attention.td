@@ -3,7 +3,7 @@
 #define HPC_NN_ATTENTION
 include "compiler/Dialect/NN/Norm.td"
 
-def NN_AttentionOp : NN_Composite<"attention"> {
+def NN_AttentionOp : NN_Composite<"attention", "Product"> {
   let summary = "softmax(scale * q k^T + bias, masked) v";
   let description = [{
     query [b, h, q, d], key [b, g, k, d], value [b, g, k, x] -> [b, h, q, x]; h = g * r, head i of the query uses group i / r. With `causal_offset` o, query i

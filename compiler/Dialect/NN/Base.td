@@ -8,6 +8,8 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/Bytecode/BytecodeOpInterface.td"
 include "compiler/Interfaces/ShardingRule.td"
 include "compiler/Interfaces/Cost.td"
+include "compiler/Interfaces/Structure.td"
+include "compiler/Interfaces/LeadingDims.td"
 
 def NN_Dialect : Dialect {
   let name = "nn";
@@ -23,7 +25,13 @@ def NN_Dialect : Dialect {
 
 class NN_Op<string mnemonic, list<Trait> traits = []> : Op<NN_Dialect, mnemonic, traits>;
 
-/// An op that computes: no side effects, a sharding rule, a cost.
-class NN_ComputeOp<string mnemonic, list<Trait> traits = []> : NN_Op<mnemonic, !listconcat([Pure,
-    DeclareOpInterfaceMethods<ShardingRuleOpInterface>, DeclareOpInterfaceMethods<CostOpInterface>], traits)>;
+/// An op that computes: no side effects, a sharding rule, a cost. `access` and `effort` are cases of the enums in
+/// compiler/Interfaces/Structure.h. One whose first dim may become several says so by LeadingDimsOpInterface, declaring
+/// its method where attributes speak of dims.
+class NN_ComputeOp<string mnemonic, string access, string effort, list<Trait> traits = []>
+    : NN_Op<mnemonic, !listconcat([Pure, StructureOpInterface, HPC_Structure<access, effort>,
+        DeclareOpInterfaceMethods<ShardingRuleOpInterface>, DeclareOpInterfaceMethods<CostOpInterface>], traits)>;
+
+/// Its attributes speak of dims, and it says how they change with more leading dims.
+def NN_CountsDims : DeclareOpInterfaceMethods<LeadingDimsOpInterface, ["attributesForMoreDims"]>;
 #endif

@@ -4,8 +4,10 @@
 #define HPC_NN_ELEMENTWISE
 include "compiler/Dialect/NN/Base.td"
 
-/// `linear`: operands through which a partial sum may pass, as the C++ initializer of a LinearClause.
-class NN_Elementwise<string mnemonic, string linear, list<Trait> traits = []> : NN_ComputeOp<mnemonic, traits> {
+/// `effort`: Cheap or Expensive. `linear`: operands through which a partial sum may pass, as the C++ initializer of a
+/// LinearClause.
+class NN_Elementwise<string mnemonic, string effort, string linear, list<Trait> traits = []>
+    : NN_ComputeOp<mnemonic, "Elementwise", effort, !listconcat([LeadingDimsOpInterface], traits)> {
   let extraClassDefinition = [{
     ::hpc::ShardingRule $cppClass::getShardingRule() { return ::hpc::elementwiseRule(getOperation(), }] # linear # [{); }
     ::llvm::LogicalResult $cppClass::verify() { return ::hpc::nn::verifyElementwise(getOperation()); }
@@ -13,7 +15,7 @@ class NN_Elementwise<string mnemonic, string linear, list<Trait> traits = []> : 
   let hasVerifier = 1;
 }
 
-class NN_Unary<string mnemonic, string linear = "{}"> : NN_Elementwise<mnemonic, linear> {
+class NN_Unary<string mnemonic, string effort, string linear = "{}"> : NN_Elementwise<mnemonic, effort, linear> {
   let summary = "elementwise " # mnemonic;
   let arguments = (ins AnyRankedTensor:$operand);
   let results = (outs AnyRankedTensor:$result);
@@ -21,11 +23,11 @@ class NN_Unary<string mnemonic, string linear = "{}"> : NN_Elementwise<mnemonic,
   let builders = [OpBuilder<(ins "::mlir::Value":$operand), [{ build($_builder, $_state, operand.getType(), operand); }]>];
 }
 /// Unary with a boolean result.
-class NN_Predicate<string mnemonic> : NN_Unary<mnemonic> {
+class NN_Predicate<string mnemonic> : NN_Unary<mnemonic, "Cheap"> {
   let builders = [OpBuilder<(ins "::mlir::Value":$operand), [{
     build($_builder, $_state, ::hpc::nn::broadcastType({operand}, $_builder.getI1Type()), operand); }]>];
 }
-class NN_Binary<string mnemonic, string linear = "{}"> : NN_Elementwise<mnemonic, linear> {
+class NN_Binary<string mnemonic, string effort, string linear = "{}"> : NN_Elementwise<mnemonic, effort, linear> {
   let summary = "elementwise " # mnemonic # " with broadcasting";
   let arguments = (ins AnyRankedTensor:$lhs, AnyRankedTensor:$rhs);
   let results = (outs AnyRankedTensor:$result);
@@ -34,38 +36,38 @@ class NN_Binary<string mnemonic, string linear = "{}"> : NN_Elementwise<mnemonic
     build($_builder, $_state, ::hpc::nn::broadcastType({lhs, rhs}), lhs, rhs); }]>];
 }
 
-def NN_NegOp : NN_Unary<"neg", "{::hpc::LinearClause::Sum, {0}}">;
-def NN_AbsOp : NN_Unary<"abs">;
-def NN_ExpOp : NN_Unary<"exp">;
-def NN_LogOp : NN_Unary<"log">;
-def NN_SqrtOp : NN_Unary<"sqrt">;
-def NN_ReciprocalOp : NN_Unary<"reciprocal">;
-def NN_TanhOp : NN_Unary<"tanh">;
-def NN_ErfOp : NN_Unary<"erf">;
-def NN_SinOp : NN_Unary<"sin">;
-def NN_CosOp : NN_Unary<"cos">;
-def NN_SigmoidOp : NN_Unary<"sigmoid">;
-def NN_ReluOp : NN_Unary<"relu">;
-def NN_FloorOp : NN_Unary<"floor">;
-def NN_CeilOp : NN_Unary<"ceil">;
-def NN_RoundOp : NN_Unary<"round">; // to nearest, ties to even
-def NN_SignOp : NN_Unary<"sign">;
-def NN_NotOp : NN_Unary<"not">;
+def NN_NegOp : NN_Unary<"neg", "Cheap", "{::hpc::LinearClause::Sum, {0}}">;
+def NN_AbsOp : NN_Unary<"abs", "Cheap">;
+def NN_ExpOp : NN_Unary<"exp", "Expensive">;
+def NN_LogOp : NN_Unary<"log", "Expensive">;
+def NN_SqrtOp : NN_Unary<"sqrt", "Expensive">;
+def NN_ReciprocalOp : NN_Unary<"reciprocal", "Expensive">;
+def NN_TanhOp : NN_Unary<"tanh", "Expensive">;
+def NN_ErfOp : NN_Unary<"erf", "Expensive">;
+def NN_SinOp : NN_Unary<"sin", "Expensive">;
+def NN_CosOp : NN_Unary<"cos", "Expensive">;
+def NN_SigmoidOp : NN_Unary<"sigmoid", "Expensive">;
+def NN_ReluOp : NN_Unary<"relu", "Cheap">;
+def NN_FloorOp : NN_Unary<"floor", "Cheap">;
+def NN_CeilOp : NN_Unary<"ceil", "Cheap">;
+def NN_RoundOp : NN_Unary<"round", "Cheap">; // to nearest, ties to even
+def NN_SignOp : NN_Unary<"sign", "Cheap">;
+def NN_NotOp : NN_Unary<"not", "Cheap">;
 def NN_IsNanOp : NN_Predicate<"is_nan">;
 def NN_IsInfOp : NN_Predicate<"is_inf">;
 
-def NN_AddOp : NN_Binary<"add", "{::hpc::LinearClause::Sum, {0, 1}}">;
-def NN_SubOp : NN_Binary<"sub", "{::hpc::LinearClause::Sum, {0, 1}}">;
-def NN_MulOp : NN_Binary<"mul", "{::hpc::LinearClause::Product, {0, 1}}">;
-def NN_DivOp : NN_Binary<"div", "{::hpc::LinearClause::Product, {0}}">; // integers truncate as C does
-def NN_ModOp : NN_Binary<"mod">; // sign of the divisor (fmod = 0)
-def NN_FmodOp : NN_Binary<"fmod">; // sign of the dividend
-def NN_PowOp : NN_Binary<"pow">; // result has the base's element type
-def NN_MaxOp : NN_Binary<"max">; // NaN propagates
-def NN_MinOp : NN_Binary<"min">;
-def NN_AndOp : NN_Binary<"and">;
-def NN_OrOp : NN_Binary<"or">;
-def NN_XorOp : NN_Binary<"xor">;
+def NN_AddOp : NN_Binary<"add", "Cheap", "{::hpc::LinearClause::Sum, {0, 1}}">;
+def NN_SubOp : NN_Binary<"sub", "Cheap", "{::hpc::LinearClause::Sum, {0, 1}}">;
+def NN_MulOp : NN_Binary<"mul", "Cheap", "{::hpc::LinearClause::Product, {0, 1}}">;
+def NN_DivOp : NN_Binary<"div", "Expensive", "{::hpc::LinearClause::Product, {0}}">; // integers truncate as C does
+def NN_ModOp : NN_Binary<"mod", "Expensive">; // sign of the divisor (fmod = 0)
+def NN_FmodOp : NN_Binary<"fmod", "Expensive">; // sign of the dividend
+def NN_PowOp : NN_Binary<"pow", "Expensive">; // result has the base's element type
+def NN_MaxOp : NN_Binary<"max", "Cheap">; // NaN propagates
+def NN_MinOp : NN_Binary<"min", "Cheap">;
+def NN_AndOp : NN_Binary<"and", "Cheap">;
+def NN_OrOp : NN_Binary<"or", "Cheap">;
+def NN_XorOp : NN_Binary<"xor", "Cheap">;
 
 def NN_ComparePredicate : I32EnumAttr<"ComparePredicate", "how two numbers compare", [
     I32EnumAttrCase<"eq", 0>, I32EnumAttrCase<"ne", 1>, I32EnumAttrCase<"lt", 2>,
@@ -75,7 +77,7 @@ def NN_ComparePredicate : I32EnumAttr<"ComparePredicate", "how two numbers compa
 }
 def NN_ComparePredicateAttr : EnumAttr<NN_Dialect, NN_ComparePredicate, "compare_predicate">;
 
-def NN_CompareOp : NN_Elementwise<"compare", "{}"> {
+def NN_CompareOp : NN_Elementwise<"compare", "Cheap", "{}"> {
   let summary = "elementwise comparison, boolean result; every ordered comparison with NaN is false";
   let arguments = (ins NN_ComparePredicateAttr:$predicate, AnyRankedTensor:$lhs, AnyRankedTensor:$rhs);
   let results = (outs AnyRankedTensor:$result);
@@ -84,7 +86,7 @@ def NN_CompareOp : NN_Elementwise<"compare", "{}"> {
     build($_builder, $_state, ::hpc::nn::broadcastType({lhs, rhs}, $_builder.getI1Type()), predicate, lhs, rhs); }]>];
 }
 
-def NN_SelectOp : NN_ComputeOp<"select"> {
+def NN_SelectOp : NN_ComputeOp<"select", "Elementwise", "Cheap", [LeadingDimsOpInterface]> {
   let summary = "elementwise choice (ONNX Where)";
   let description = [{
     Linear in its branches when the condition is full: both partial, or one of them the literal 0.
@@ -99,7 +101,7 @@ def NN_SelectOp : NN_ComputeOp<"select"> {
   let hasVerifier = 1;
 }
 
-def NN_CastOp : NN_ComputeOp<"cast"> {
+def NN_CastOp : NN_ComputeOp<"cast", "Elementwise", "Cheap", [LeadingDimsOpInterface]> {
   let summary = "elementwise conversion; linear when the result type is a wider float";
   let arguments = (ins AnyRankedTensor:$operand);
   let results = (outs AnyRankedTensor:$result);
@@ -107,7 +109,7 @@ def NN_CastOp : NN_ComputeOp<"cast"> {
   let hasVerifier = 1;
 }
 
-def NN_GeluOp : NN_Elementwise<"gelu", "{}"> {
+def NN_GeluOp : NN_Elementwise<"gelu", "Expensive", "{}"> {
   let summary = "x * Phi(x), by erf or by the tanh approximation";
   let arguments = (ins AnyRankedTensor:$operand, UnitAttr:$tanh_approximation);
   let results = (outs AnyRankedTensor:$result);

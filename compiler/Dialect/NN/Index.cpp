@@ -89,6 +89,13 @@ ShardingRule GatherOp::getShardingRule() {
   return rule;
 }
 
+/// Dim 0 of the result is the data's, or, along axis 0, the indices', which stand at `axis` however many they are.
+std::optional<NamedAttrList> GatherOp::attributesForMoreDims(int64_t more) {
+  if (getAxis() == 0)
+    return NamedAttrList((*this)->getAttrDictionary());
+  return attributesWithLaterAxis(*this, getAxisAttr(), getAxisAttrName(), more);
+}
+
 LogicalResult GatherOp::verify() {
   ArrayRef<int64_t> data = shapeOf(getData()), indices = shapeOf(getIndices());
   if (int64_t(getAxis()) < 0 || getAxis() >= data.size() || !isInteger(getIndices()))
@@ -130,6 +137,10 @@ ShardingRule GatherNdOp::getShardingRule() {
   return rule;
 }
 
+std::optional<NamedAttrList> GatherNdOp::attributesForMoreDims(int64_t more) {
+  return attributesWithLaterAxis(*this, getBatchDimsAttr(), getBatchDimsAttrName(), more); // all batch dims lead
+}
+
 LogicalResult GatherNdOp::verify() {
   ArrayRef<int64_t> data = shapeOf(getData()), indices = shapeOf(getIndices());
   int64_t batch = getBatchDims(), depth = indices.empty() ? 0 : indices.back();
@@ -145,5 +156,9 @@ LogicalResult GatherNdOp::verify() {
 }
 
 ShardingRule CumsumOp::getShardingRule() { return axisLocalRule(*this, {static_cast<int64_t>(getAxis())}); }
+
+std::optional<NamedAttrList> CumsumOp::attributesForMoreDims(int64_t more) {
+  return attributesWithLaterAxis(*this, getAxisAttr(), getAxisAttrName(), more);
+}
 
 } // namespace hpc::nn

@@ -3,7 +3,8 @@
 #define HPC_NN_INDEX
 include "compiler/Dialect/NN/Base.td"
 
-def NN_IotaOp : NN_ComputeOp<"iota", [DeclareOpInterfaceMethods<ShardingRuleOpInterface, ["getShardingRule", "localize"]>]> {
+def NN_IotaOp : NN_ComputeOp<"iota", "Source", "None", [
+    DeclareOpInterfaceMethods<ShardingRuleOpInterface, ["getShardingRule", "localize"]>]> {
   let summary = "start + step * (index along `dim` + offset)";
   let description = [{
     The same along all other dims. `offset` (a tensor<i64>) appears when partition cuts `dim`.
@@ -17,7 +18,8 @@ def NN_IotaOp : NN_ComputeOp<"iota", [DeclareOpInterfaceMethods<ShardingRuleOpIn
   let hasVerifier = 1;
 }
 
-def NN_EmbeddingOp : NN_ComputeOp<"embedding", [DeclareOpInterfaceMethods<ShardingRuleOpInterface, ["getShardingRule", "localize"]>]> {
+def NN_EmbeddingOp : NN_ComputeOp<"embedding", "Lookup", "Cheap", [LeadingDimsOpInterface,
+    DeclareOpInterfaceMethods<ShardingRuleOpInterface, ["getShardingRule", "localize"]>]> {
   let summary = "rows of a table: result[..., e] = table[ids[...], e]";
   let description = [{
     Rule `ve,...->...e; sum v; index v`. A negative id counts from `vocabulary`, the *global* number of rows. With `offset` (a tensor<i64>) the table
@@ -30,7 +32,7 @@ def NN_EmbeddingOp : NN_ComputeOp<"embedding", [DeclareOpInterfaceMethods<Shardi
   let hasVerifier = 1;
 }
 
-def NN_GatherOp : NN_ComputeOp<"gather"> {
+def NN_GatherOp : NN_ComputeOp<"gather", "Lookup", "Cheap", [NN_CountsDims]> {
   let summary = "ONNX Gather: result = data with dim `axis` replaced by the indices' dims";
   let description = "The gathered axis is never cut. Constraints: (C1) the result's shape is data[:axis] + indices + data[axis+1:].";
   let arguments = (ins AnyRankedTensor:$data, AnyRankedTensor:$indices, I64Attr:$axis);
@@ -39,7 +41,7 @@ def NN_GatherOp : NN_ComputeOp<"gather"> {
   let hasVerifier = 1;
 }
 
-def NN_GatherNdOp : NN_ComputeOp<"gather_nd"> {
+def NN_GatherNdOp : NN_ComputeOp<"gather_nd", "Lookup", "Cheap", [NN_CountsDims]> {
   let summary = "ONNX GatherND: indices[..., :] name positions of data's dims after `batch_dims`";
   let description = "Batch dims are factors, all else uncut.";
   let arguments = (ins AnyRankedTensor:$data, AnyRankedTensor:$indices, I64Attr:$batch_dims);
@@ -48,7 +50,7 @@ def NN_GatherNdOp : NN_ComputeOp<"gather_nd"> {
   let hasVerifier = 1;
 }
 
-def NN_CumsumOp : NN_ComputeOp<"cumsum"> {
+def NN_CumsumOp : NN_ComputeOp<"cumsum", "Combine", "Expensive", [NN_CountsDims]> {
   let summary = "running sum along `axis`, which is never cut";
   let arguments = (ins AnyRankedTensor:$operand, I64Attr:$axis, UnitAttr:$exclusive, UnitAttr:$reverse);
   let results = (outs AnyRankedTensor:$result);

@@ -2,7 +2,9 @@
 #pragma once
 
 #include "compiler/Interfaces/Cost.h"
+#include "compiler/Interfaces/LeadingDims.h"
 #include "compiler/Interfaces/ShardingRule.h"
+#include "compiler/Interfaces/Structure.h"
 #include "compiler/MLIR.h"
 
 namespace hpc::nn {
@@ -12,6 +14,9 @@ namespace hpc::nn {
 RankedTensorType broadcastType(ValueRange values, Type elementType = {});
 /// Result shape is the broadcast of the operands' shapes (C1); used by every elementwise op.
 LogicalResult verifyElementwise(Operation *op);
+
+/// attributesForMoreDims of an op along one `axis`, the attribute `name`: it moves up, unless it is dim 0.
+std::optional<NamedAttrList> attributesWithLaterAxis(Operation *op, IntegerAttr axis, StringAttr name, int64_t more);
 
 inline RankedTensorType tensorType(Value value) { return cast<RankedTensorType>(value.getType()); }
 inline ArrayRef<int64_t> shapeOf(Value value) { return tensorType(value).getShape(); }

@@ -30,6 +30,15 @@ ShardingRule ReduceOp::getShardingRule() {
   return reduceRule(shapeOf(getOperand()), getAxes(), kind);
 }
 
+std::optional<NamedAttrList> ReduceOp::attributesForMoreDims(int64_t more) {
+  if (llvm::is_contained(getAxes(), 0))
+    return std::nullopt;
+  NamedAttrList attributes((*this)->getAttrDictionary());
+  SmallVector<int64_t> axes = llvm::map_to_vector(getAxes(), [&](int64_t axis) { return axis + more; });
+  attributes.set(getAxesAttrName(), DenseI64ArrayAttr::get(getContext(), axes));
+  return attributes;
+}
+
 int64_t ReduceOp::getFlops() { return tensorType(getOperand()).getNumElements(); }
 
 LogicalResult ReduceOp::verify() {

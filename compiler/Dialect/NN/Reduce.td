@@ -10,7 +10,8 @@ def NN_ReduceKind : I32EnumAttr<"ReduceKind", "how elements are combined", [
 }
 def NN_ReduceKindAttr : EnumAttr<NN_Dialect, NN_ReduceKind, "reduce_kind">;
 
-def NN_ReduceOp : NN_ComputeOp<"reduce", [DeclareOpInterfaceMethods<CostOpInterface, ["getFlops"]>]> {
+def NN_ReduceOp : NN_ComputeOp<"reduce", "Combine", "Expensive", [NN_CountsDims,
+    DeclareOpInterfaceMethods<CostOpInterface, ["getFlops"]>]> {
   let summary = "combines all elements along `axes`";
   let description = [{
     Sums accumulate in fp32 or wider; max and min propagate NaN. Rule: reduceRule; `sum` passes partials, `prod` axes are never cut.

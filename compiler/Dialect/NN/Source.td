@@ -3,7 +3,7 @@
 #define HPC_NN_SOURCE
 include "compiler/Dialect/NN/Base.td"
 
-def NN_ParameterOp : NN_Op<"parameter", [Pure]> {
+def NN_ParameterOp : NN_Op<"parameter", [Pure, StructureOpInterface, HPC_Structure<"Source", "None">]> {
   let summary = "a weight, by reference";
   let description = [{
     Its bytes are `file[offset, offset+bytes)`, row-major in the stored shape, or `value` when it is stored in no mappable form. `hashes` has one XXH3-64 per
@@ -22,7 +22,7 @@ def NN_ParameterOp : NN_Op<"parameter", [Pure]> {
   let hasVerifier = 1;
 }
 
-def NN_ConstantOp : NN_Op<"constant", [Pure, ConstantLike]> {
+def NN_ConstantOp : NN_Op<"constant", [Pure, ConstantLike, StructureOpInterface, HPC_Structure<"Source", "None">]> {
   let summary = "a small constant";
   let description = [{
         %c = nn.constant dense<5.000000e-01> : tensor<f32>

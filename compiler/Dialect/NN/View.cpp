@@ -3,6 +3,21 @@
 
 namespace hpc::nn {
 
+std::optional<NamedAttrList> attributesWithLaterAxis(Operation *op, IntegerAttr axis, StringAttr name, int64_t more) {
+  if (axis.getInt() == 0)
+    return std::nullopt;
+  NamedAttrList attributes(op->getAttrDictionary());
+  attributes.set(name, IntegerAttr::get(axis.getType(), axis.getInt() + more));
+  return attributes;
+}
+
+/// One entry per dim, with `lead` for `more` dims before the first.
+static DenseI64ArrayAttr extendedBy(DenseI64ArrayAttr entries, int64_t more, int64_t lead) {
+  SmallVector<int64_t> all(size_t(more), lead);
+  llvm::append_range(all, entries.asArrayRef());
+  return DenseI64ArrayAttr::get(entries.getContext(), all);
+}
+
 // ---- reshape ------------------------------------------------------------------------------------
 
 ShardingRule ReshapeOp::getShardingRule() { return viewRule(shapeOf(getOperand()), shapeOf(getResult())); }
@@ -43,6 +58,17 @@ OpFoldResult TransposeOp::fold(FoldAdaptor) {
     if (int64_t(index) != dim)
       return {};
   return getOperand().getType() == getResult().getType() ? getOperand() : Value();
+}
+
+std::optional<NamedAttrList> TransposeOp::attributesForMoreDims(int64_t more) {
+  if (getPermutation().empty() || getPermutation()[0] != 0)
+    return std::nullopt;
+  SmallVector<int64_t> permutation = llvm::to_vector(llvm::seq<int64_t>(0, more));
+  for (int64_t dim : getPermutation())
+    permutation.push_back(dim + more);
+  NamedAttrList attributes((*this)->getAttrDictionary());
+  attributes.set(getPermutationAttrName(), DenseI64ArrayAttr::get(getContext(), permutation));
+  return attributes;
 }
 
 LogicalResult TransposeOp::verify() {
@@ -103,6 +129,16 @@ Operation *SliceOp::localize(OpBuilder &builder, ValueRange operands, TypeRange 
   return local;
 }
 
+std::optional<NamedAttrList> SliceOp::attributesForMoreDims(int64_t more) {
+  if (getStarts().empty() || getStarts()[0] != 0 || getSteps()[0] != 1 ||
+      shapeOf(getOperand())[0] != shapeOf(getResult())[0])
+    return std::nullopt;
+  NamedAttrList attributes((*this)->getAttrDictionary());
+  attributes.set(getStartsAttrName(), extendedBy(getStartsAttr(), more, 0));
+  attributes.set(getStepsAttrName(), extendedBy(getStepsAttr(), more, 1));
+  return attributes;
+}
+
 OpFoldResult SliceOp::fold(FoldAdaptor) {
   bool whole = llvm::all_of(getStarts(), [](int64_t start) { return start == 0; }) &&
                llvm::all_of(getSteps(), [](int64_t step) { return step == 1; });
@@ -124,6 +160,10 @@ LogicalResult SliceOp::verify() {
 // ---- concat, pad --------------------------------------------------------------------------------
 
 ShardingRule ConcatOp::getShardingRule() { return concatRule(*this, getAxis()); }
+
+std::optional<NamedAttrList> ConcatOp::attributesForMoreDims(int64_t more) {
+  return attributesWithLaterAxis(*this, getAxisAttr(), getAxisAttrName(), more);
+}
 
 LogicalResult ConcatOp::verify() {
   ArrayRef<int64_t> to = shapeOf(getResult());
@@ -150,6 +190,15 @@ ShardingRule PadOp::getShardingRule() {
     if (getLow()[dim] || getHigh()[dim])
       padded.push_back(dim);
   return axisLocalRule(*this, padded);
+}
+
+std::optional<NamedAttrList> PadOp::attributesForMoreDims(int64_t more) {
+  if (getLow().empty() || getLow()[0] != 0 || getHigh()[0] != 0)
+    return std::nullopt;
+  NamedAttrList attributes((*this)->getAttrDictionary());
+  attributes.set(getLowAttrName(), extendedBy(getLowAttr(), more, 0));
+  attributes.set(getHighAttrName(), extendedBy(getHighAttr(), more, 0));
+  return attributes;
 }
 
 LogicalResult PadOp::verify() {
