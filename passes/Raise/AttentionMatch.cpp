@@ -28,18 +28,31 @@ static bool isLow(Value value) {
 }
 static bool isMinusInfinity(Value value) { return scalarOf(value) == -std::numeric_limits<double>::infinity(); }
 
+/// Values without a chain to q k^T: a sum of a sum of ... of one value is walked once.
+using Excluded = llvm::SmallDenseSet<Value>;
+
+static std::optional<Chain> findChainOf(Operation *op, Type type, int depth, Excluded &excluded);
+
 /// The chain from q k^T to `value`; all of it has one type, so nothing is broadcast on the way.
-static std::optional<Chain> findChain(Value value, Type type, int depth = 0) {
+static std::optional<Chain> findChain(Value value, Type type, int depth, Excluded &excluded) {
   Operation *op = value.getDefiningOp();
-  if (!op || value.getType() != type || depth > 16)
+  if (!op || value.getType() != type || depth > 16 || excluded.contains(value))
     return std::nullopt;
+  std::optional<Chain> chain = findChainOf(op, type, depth, excluded);
+  if (!chain)
+    excluded.insert(value);
+  return chain;
+}
+
+static std::optional<Chain> findChainOf(Operation *op, Type type, int depth, Excluded &excluded) {
   if (auto matmul = dyn_cast<nn::MatmulOp>(op))
     return Chain{matmul, 1, {}};
   if (isa<nn::MulOp, nn::DivOp>(op)) {
     for (unsigned side : {1u, 0u}) {
       bool isFactor = side == 1 || isa<nn::MulOp>(op);
       std::optional<double> number = isFactor ? scalarOf(op->getOperand(side)) : std::nullopt;
-      std::optional<Chain> chain = number ? findChain(op->getOperand(1 - side), type, depth + 1) : std::nullopt;
+      std::optional<Chain> chain =
+          number ? findChain(op->getOperand(1 - side), type, depth + 1, excluded) : std::nullopt;
       // A bias that is scaled with the scores is not one of nn.attention.
       if (!chain || !chain->steps.empty())
         continue;
@@ -50,7 +63,7 @@ static std::optional<Chain> findChain(Value value, Type type, int depth = 0) {
   }
   if (isa<nn::AddOp>(op)) {
     for (unsigned side : {0u, 1u})
-      if (std::optional<Chain> chain = findChain(op->getOperand(side), type, depth + 1)) {
+      if (std::optional<Chain> chain = findChain(op->getOperand(side), type, depth + 1, excluded)) {
         chain->steps.push_back({op->getOperand(1 - side), {}, {}});
         return chain;
       }
@@ -59,7 +72,8 @@ static std::optional<Chain> findChain(Value value, Type type, int depth = 0) {
   if (auto select = dyn_cast<nn::SelectOp>(op)) {
     bool isNegated = !isLow(select.getOnFalse());
     Value low = isNegated ? select.getOnTrue() : select.getOnFalse();
-    std::optional<Chain> chain = findChain(isNegated ? select.getOnFalse() : select.getOnTrue(), type, depth + 1);
+    Value high = isNegated ? select.getOnFalse() : select.getOnTrue();
+    std::optional<Chain> chain = findChain(high, type, depth + 1, excluded);
     if (!chain || !isLow(low))
       return std::nullopt;
     chain->steps.push_back({{}, conjunctsOf(select.getCondition(), isNegated), low});
@@ -104,25 +118,32 @@ static std::pair<std::optional<int64_t>, SmallVector<Conjunct>> splitCausal(Arra
   return split;
 }
 
+/// No element is very low, very high or NaN.
+static bool isModerate(DenseElementsAttr elements) {
+  if (elements.getElementType().isF32()) // by far the most elements
+    return llvm::all_of(elements.getValues<float>(), [](float number) { return std::abs(number) < -lowest; });
+  if (!isa<FloatType>(elements.getElementType()))
+    return true;
+  return llvm::all_of(elements.getValues<APFloat>(), [](APFloat number) {
+    bool losesInfo = false;
+    number.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &losesInfo);
+    return std::abs(number.convertToDouble()) < -lowest;
+  });
+}
+
 /// Whether a bias cannot mask anything: made of weights, positions and constants none of which is very low.
 static bool isModerate(Value term) {
+  constexpr size_t maxValues = 256; // what depends on data may depend on the whole program
   llvm::SetVector<Value> cone;
   cone.insert(term);
   for (size_t i = 0; i < cone.size(); ++i) {
     Operation *op = cone[i].getDefiningOp();
-    if (!op)
+    if (!op || cone.size() > maxValues)
       return false; // data
     if (auto constant = dyn_cast<nn::ConstantOp>(op)) {
       auto elements = dyn_cast<DenseElementsAttr>(constant.getValue());
-      if (!elements)
+      if (!elements || !isModerate(elements))
         return false;
-      if (isa<FloatType>(elements.getElementType()))
-        for (APFloat number : elements.getValues<APFloat>()) {
-          bool losesInfo = false;
-          number.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &losesInfo);
-          if (!(std::abs(number.convertToDouble()) < -lowest))
-            return false;
-        }
     }
     cone.insert(op->operand_begin(), op->operand_end());
   }
@@ -206,7 +227,8 @@ std::optional<AttentionMatch> matchAttention(nn::MatmulOp root) {
   auto softmax = (guarded ? guarded : weights).getDefiningOp<nn::SoftmaxOp>();
   if (!softmax || root.getTransposeLhs())
     return std::nullopt;
-  std::optional<Chain> chain = findChain(softmax.getOperand(), softmax.getType());
+  Excluded excluded;
+  std::optional<Chain> chain = findChain(softmax.getOperand(), softmax.getType(), 0, excluded);
   if (!chain || !haveFittingShapes(chain->scores, root))
     return std::nullopt;
   AttentionMatch match{chain->scores, root, chain->scale, splitMask(chain->steps)};

@@ -8,15 +8,23 @@
 namespace hpc {
 
 SmallVector<Conjunct> conjunctsOf(Value condition, bool isNegated) {
-  Operation *op = condition.getDefiningOp();
-  if (auto inverse = dyn_cast_if_present<nn::NotOp>(op))
-    return conjunctsOf(inverse.getOperand(), !isNegated);
-  if (isNegated ? isa_and_present<nn::OrOp>(op) : isa_and_present<nn::AndOp>(op)) {
-    SmallVector<Conjunct> parts = conjunctsOf(op->getOperand(0), isNegated);
-    parts.append(conjunctsOf(op->getOperand(1), isNegated));
-    return parts;
+  SmallVector<Conjunct> parts, pending{{condition, isNegated}};
+  // What holds once holds twice: and(m, m) of and(m, m) of ... is m.
+  llvm::DenseSet<llvm::PointerIntPair<void *, 1, bool>> seen;
+  while (!pending.empty()) {
+    Conjunct part = pending.pop_back_val();
+    if (!seen.insert({part.condition.getAsOpaquePointer(), part.isNegated}).second)
+      continue;
+    Operation *op = part.condition.getDefiningOp();
+    if (isa_and_present<nn::NotOp>(op))
+      pending.push_back({op->getOperand(0), !part.isNegated});
+    else if (part.isNegated ? isa_and_present<nn::OrOp>(op) : isa_and_present<nn::AndOp>(op))
+      for (Value operand : llvm::reverse(op->getOperands())) // the left one is next
+        pending.push_back({operand, part.isNegated});
+    else
+      parts.push_back(part);
   }
-  return {{condition, isNegated}};
+  return parts;
 }
 
 namespace {
@@ -45,7 +53,10 @@ static std::optional<SmallVector<int64_t>> reshapeSteps(ArrayRef<int64_t> steps,
   return result;
 }
 
-static std::optional<Affine> affineOf(Value value) {
+/// Ops of one side of a comparison that are looked at; exporters' positions take a handful.
+constexpr int maxPositionOps = 64;
+
+static std::optional<Affine> affineOf(Value value, int &opsLeft) {
   ArrayRef<int64_t> shape = nn::shapeOf(value);
   Affine affine{0, SmallVector<int64_t>(shape.size(), 0)};
   if (std::optional<double> number = scalarOf(value)) {
@@ -64,7 +75,7 @@ static std::optional<Affine> affineOf(Value value) {
   if (!isa_and_present<nn::ReshapeOp, nn::BroadcastOp, nn::TransposeOp, nn::CastOp, nn::AddOp, nn::SubOp>(op) ||
       getElementTypeOrSelf(value.getType()).isInteger(1))
     return std::nullopt;
-  std::optional<Affine> operand = affineOf(op->getOperand(0));
+  std::optional<Affine> operand = opsLeft-- > 0 ? affineOf(op->getOperand(0), opsLeft) : std::nullopt;
   if (!operand)
     return std::nullopt;
   ArrayRef<int64_t> from = nn::shapeOf(op->getOperand(0));
@@ -89,7 +100,7 @@ static std::optional<Affine> affineOf(Value value) {
   };
   addSteps(*operand, 1);
   if (isa<nn::AddOp, nn::SubOp>(op)) {
-    std::optional<Affine> second = affineOf(op->getOperand(1));
+    std::optional<Affine> second = affineOf(op->getOperand(1), opsLeft);
     if (!second)
       return std::nullopt;
     int64_t sign = isa<nn::SubOp>(op) ? -1 : 1;
@@ -112,7 +123,8 @@ std::optional<int64_t> causalOffset(const Conjunct &conjunct) {
   auto compare = condition.getDefiningOp<nn::CompareOp>();
   if (!compare)
     return std::nullopt;
-  std::optional<Affine> left = affineOf(compare.getLhs()), right = affineOf(compare.getRhs());
+  int leftOps = maxPositionOps, rightOps = maxPositionOps;
+  std::optional<Affine> left = affineOf(compare.getLhs(), leftOps), right = affineOf(compare.getRhs(), rightOps);
   size_t rank = nn::shapeOf(compare.getResult()).size();
   if (!left || !right || rank < 2)
     return std::nullopt;

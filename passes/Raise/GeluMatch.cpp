@@ -14,12 +14,25 @@ namespace {
 /// Coefficients by (power of x, power of t).
 using Polynomial = std::map<std::pair<int, int>, double>;
 
-struct Symbols {
+constexpr int maxPower = 4;
+/// Ops that one formula may have; exporters spell a GELU in ten. It bounds every walk of this file.
+constexpr size_t maxOps = 64;
+
+/// Reads values as polynomials of x and t, each value once.
+class Reader {
+public:
+  Reader(Value x, Value t) : x(x), t(t) {}
+
+  /// Nothing when the value depends on anything else.
+  std::optional<Polynomial> read(Value value);
+
+private:
+  std::optional<Polynomial> readOp(Operation *op);
+
   Value x, t;
+  llvm::SmallDenseMap<Value, std::optional<Polynomial>> known;
 };
 } // namespace
-
-constexpr int maxPower = 4, maxDepth = 12;
 
 static std::optional<Polynomial> multiply(const Polynomial &a, const Polynomial &b) {
   Polynomial product;
@@ -33,18 +46,28 @@ static std::optional<Polynomial> multiply(const Polynomial &a, const Polynomial 
   return product;
 }
 
-/// `value` as a polynomial of the symbols; nothing when it depends on anything else.
-static std::optional<Polynomial> polynomialOf(Value value, const Symbols &symbols, int depth = 0) {
-  if (value == symbols.x)
+std::optional<Polynomial> Reader::read(Value value) {
+  if (value == x)
     return Polynomial{{{1, 0}, 1}};
-  if (value == symbols.t)
+  if (value == t)
     return Polynomial{{{0, 1}, 1}};
   if (std::optional<double> number = scalarOf(value))
     return Polynomial{{{0, 0}, *number}};
   Operation *op = value.getDefiningOp();
-  if (!isa_and_present<nn::AddOp, nn::SubOp, nn::MulOp, nn::DivOp, nn::PowOp, nn::NegOp>(op) || depth > maxDepth)
+  if (!isa_and_present<nn::AddOp, nn::SubOp, nn::MulOp, nn::DivOp, nn::PowOp, nn::NegOp>(op))
     return std::nullopt;
-  std::optional<Polynomial> left = polynomialOf(op->getOperand(0), symbols, depth + 1);
+  if (auto found = known.find(value); found != known.end())
+    return found->second;
+  if (known.size() >= maxOps)
+    return std::nullopt;
+  known[value] = std::nullopt;
+  std::optional<Polynomial> polynomial = readOp(op);
+  known[value] = polynomial;
+  return polynomial;
+}
+
+std::optional<Polynomial> Reader::readOp(Operation *op) {
+  std::optional<Polynomial> left = read(op->getOperand(0));
   if (!left)
     return std::nullopt;
   if (isa<nn::NegOp>(op))
@@ -60,7 +83,7 @@ static std::optional<Polynomial> polynomialOf(Value value, const Symbols &symbol
       power = multiply(*power, *left);
     return power;
   }
-  std::optional<Polynomial> right = polynomialOf(op->getOperand(1), symbols, depth + 1);
+  std::optional<Polynomial> right = read(op->getOperand(1));
   if (!right)
     return std::nullopt;
   if (isa<nn::MulOp>(op))
@@ -87,7 +110,7 @@ static bool isPolynomial(const std::optional<Polynomial> &polynomial, const Poly
 static SmallVector<Value> arithmeticSources(Value value) {
   llvm::SetVector<Value> found;
   found.insert(value);
-  for (size_t i = 0; i < found.size() && found.size() < 64; ++i)
+  for (size_t i = 0; i < found.size() && found.size() < maxOps; ++i)
     if (Operation *op = found[i].getDefiningOp();
         isa_and_present<nn::AddOp, nn::SubOp, nn::MulOp, nn::DivOp, nn::PowOp, nn::NegOp>(op))
       found.insert(op->operand_begin(), op->operand_end());
@@ -102,7 +125,8 @@ static SmallVector<Operation *> arithmeticUsers(Value value) {
     SmallVector<Value> next;
     for (Value from : front)
       for (Operation *user : from.getUsers())
-        if (isa<nn::AddOp, nn::SubOp, nn::MulOp, nn::DivOp, nn::NegOp>(user) && found.insert(user))
+        if (found.size() < maxOps && isa<nn::AddOp, nn::SubOp, nn::MulOp, nn::DivOp, nn::NegOp>(user) &&
+            found.insert(user))
           next.push_back(user->getResult(0));
     front = next;
   }
@@ -120,12 +144,11 @@ std::optional<GeluMatch> matchGelu(Operation *activation) {
   if (isTanh)
     expectedArgument[{3, 0}] = inner * 0.044715;
   for (Value x : arithmeticSources(argument)) {
-    if (x.getType() != type || scalarOf(x) ||
-        !isPolynomial(polynomialOf(argument, {x, Value()}), expectedArgument, type))
+    if (x.getType() != type || scalarOf(x) || !isPolynomial(Reader(x, Value()).read(argument), expectedArgument, type))
       continue;
     for (Operation *root : arithmeticUsers(t))
       if (root->getResult(0).getType() == type &&
-          isPolynomial(polynomialOf(root->getResult(0), {x, t}), {{{1, 0}, 0.5}, {{1, 1}, 0.5}}, type))
+          isPolynomial(Reader(x, t).read(root->getResult(0)), {{{1, 0}, 0.5}, {{1, 1}, 0.5}}, type))
         return GeluMatch{x, root, isTanh};
   }
   return std::nullopt;

@@ -106,23 +106,32 @@ static LogicalResult raiseAttention(nn::MatmulOp root, PatternRewriter &rewriter
   return success();
 }
 
-/// The terms of a sum, in order.
-static void collectTerms(Value sum, SmallVectorImpl<ScoreStep> &steps) {
-  if (auto add = sum.getDefiningOp<nn::AddOp>()) {
-    collectTerms(add.getLhs(), steps);
-    collectTerms(add.getRhs(), steps);
-  } else {
-    steps.push_back({sum, {}, {}});
+/// The terms of a sum, in order; nothing for more than a bias of attention has (a term counts as often as it is added,
+/// so x + x of x + x of ... has no end of them).
+static std::optional<SmallVector<ScoreStep>> termsOf(Value sum) {
+  constexpr size_t maxTerms = 64;
+  SmallVector<ScoreStep> terms;
+  SmallVector<Value> pending{sum};
+  while (!pending.empty()) {
+    Value value = pending.pop_back_val();
+    if (auto add = value.getDefiningOp<nn::AddOp>()) {
+      pending.push_back(add.getRhs());
+      pending.push_back(add.getLhs());
+    } else {
+      terms.push_back({value, {}, {}});
+    }
+    if (terms.size() + pending.size() > maxTerms)
+      return std::nullopt;
   }
+  return terms;
 }
 
 /// An nn.attention that the model had already, with a causal mask as its bias.
 static LogicalResult absorbCausalBias(nn::AttentionOp op, PatternRewriter &rewriter) {
   if (!op.getBias() || op.getCausalOffset())
     return failure();
-  SmallVector<ScoreStep> steps;
-  collectTerms(op.getBias(), steps);
-  MaskSplit mask = splitMask(steps);
+  std::optional<SmallVector<ScoreStep>> terms = termsOf(op.getBias());
+  MaskSplit mask = terms ? splitMask(*terms) : MaskSplit();
   if (!mask.causalOffset)
     return failure();
   Value bias = buildBias(rewriter, op.getLoc(), mask.bias, op.getQuery());

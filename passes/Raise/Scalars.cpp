@@ -7,7 +7,9 @@ namespace hpc {
 
 std::optional<double> scalarOf(Value value) {
   Operation *op = value.getDefiningOp();
-  while (isa_and_present<nn::ReshapeOp, nn::BroadcastOp>(op))
+  // Every pattern asks this of every operand: a chain of views as long as the program must not be walked each time.
+  constexpr int maxViews = 16;
+  for (int views = 0; views < maxViews && isa_and_present<nn::ReshapeOp, nn::BroadcastOp>(op); ++views)
     op = op->getOperand(0).getDefiningOp();
   auto constant = dyn_cast_if_present<nn::ConstantOp>(op);
   auto elements = constant ? dyn_cast<DenseElementsAttr>(constant.getValue()) : DenseElementsAttr();
