@@ -17,15 +17,22 @@ static bool isInner(Value value, RankedTensorType type) {
          add->hasAttr(factorsAttrName);
 }
 
-static void collectLeaves(Value value, RankedTensorType type, SmallVectorImpl<Value> &leaves,
+/// The terms of the sum, left to right, and its adds: the root first, every add before those below it. A sum may be as
+/// deep as the program.
+static void collectLeaves(nn::AddOp root, RankedTensorType type, SmallVectorImpl<Value> &leaves,
                           SmallVectorImpl<Operation *> &adds) {
-  auto add = value.getDefiningOp<nn::AddOp>();
-  adds.push_back(add);
-  for (Value operand : add->getOperands())
-    if (isInner(operand, type))
-      collectLeaves(operand, type, leaves, adds);
-    else
-      leaves.push_back(operand);
+  SmallVector<Value> pending{root.getResult()};
+  while (!pending.empty()) {
+    Value value = pending.pop_back_val();
+    if (value != root.getResult() && !isInner(value, type)) {
+      leaves.push_back(value);
+      continue;
+    }
+    auto add = value.getDefiningOp<nn::AddOp>();
+    adds.push_back(add);
+    pending.push_back(add.getRhs());
+    pending.push_back(add.getLhs());
+  }
 }
 
 /// Leaves by the axes over which they are partial, in order of appearance; full leaves last and alone. A leaf that is
@@ -54,8 +61,8 @@ static SmallVector<SmallVector<Value>> group(ArrayRef<Value> leaves, ArrayRef<in
 static void rebuild(nn::AddOp root) {
   auto type = nn::tensorType(root.getResult());
   SmallVector<Value> leaves;
-  SmallVector<Operation *> adds; // the root first, every add before those below it
-  collectLeaves(root.getResult(), type, leaves, adds);
+  SmallVector<Operation *> adds;
+  collectLeaves(root, type, leaves, adds);
   SmallVector<SmallVector<Value>> groups = group(leaves, type.getShape(), cutAxes(shardingOf(root.getResult())));
   if (llvm::all_of(groups, [](auto &values) { return values.size() < 2; }) || groups.size() < 2)
     return;
