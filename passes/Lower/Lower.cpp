@@ -6,6 +6,8 @@
 #include "compiler/Location.h"
 #include "passes/Lower/StageLowering.h"
 
+#include <set>
+
 namespace hpc {
 
 namespace {
@@ -41,14 +43,25 @@ struct PlanLowering {
           port(nameOf(function.getResultAttrDict(number), "output" + std::to_string(number)), type));
   }
 
+  /// After the stages: what they call is what the code defines.
   void lowerCode() {
-    if (auto code = module->getAttrOfType<DenseElementsAttr>("hpc.code")) {
-      ArrayRef<char> bytes = code.getRawData();
-      lowered.plan.code.assign(bytes.begin(), bytes.end());
-    }
+    auto code = module->getAttrOfType<DenseElementsAttr>("hpc.code");
+    if (!code)
+      return;
+    plan::CodeModule &host = lowered.plan.modules.emplace_back();
+    host.target = "x86-64";
+    ArrayRef<char> bytes = code.getRawData();
+    host.bytes.assign(bytes.begin(), bytes.end());
     if (auto features = module->getAttrOfType<ArrayAttr>("hpc.cpu_features"))
       for (auto feature : features.getAsRange<StringAttr>())
-        lowered.plan.cpuFeatures.push_back(feature.str());
+        host.features.push_back(feature.str());
+    std::set<std::string> symbols;
+    for (const plan::Stage &stage : lowered.plan.stages)
+      for (const plan::Program &program : stage.programs)
+        for (const plan::Instruction &instruction : program.instructions)
+          if (const auto *kernel = std::get_if<plan::Kernel>(&instruction.action))
+            symbols.insert(kernel->symbol);
+    host.symbols.assign(symbols.begin(), symbols.end());
   }
 
   static plan::Reason reasonOf(pipe::TransferOp transfer) {
@@ -132,7 +145,12 @@ struct PlanLowering {
     lowered.plan.axes = tables.axes();
     lowered.plan.microBatches = tables.microBatches();
     lowerPorts();
+    HPC_RETURN_IF_ERROR(lowerStages());
     lowerCode();
+    return Status::success();
+  }
+
+  Status lowerStages() {
     Block &body = function.getBody().front();
     SmallVector<pipe::StageOp> stages(body.getOps<pipe::StageOp>());
     if (stages.empty())

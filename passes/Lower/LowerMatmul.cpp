@@ -47,15 +47,15 @@ Status StageLowering::lowerMatmul(nn::MatmulOp op) {
   ArrayRef<int64_t> lhs = nn::shapeOf(op.getLhs()), rhs = nn::shapeOf(op.getRhs()),
                     result = nn::shapeOf(op.getResult());
   plan::Gemm gemm;
-  gemm.transposeA = op.getTransposeLhs();
-  gemm.transposeB = op.getTransposeRhs();
+  gemm.a.transpose = op.getTransposeLhs();
+  gemm.b.transpose = op.getTransposeRhs();
   int64_t m = result[result.size() - 2];
   gemm.n = result.back();
-  gemm.lda = std::max<int64_t>(lhs.back(), 1);
-  gemm.ldb = std::max<int64_t>(rhs.back(), 1);
-  gemm.ldc = std::max<int64_t>(result.back(), 1);
+  gemm.a.ld = std::max<int64_t>(lhs.back(), 1);
+  gemm.b.ld = std::max<int64_t>(rhs.back(), 1);
+  gemm.c.ld = std::max<int64_t>(result.back(), 1);
   // What partition filled with zeros is left out instead.
-  gemm.k = lhs[lhs.size() - (gemm.transposeA ? 2 : 1)];
+  gemm.k = lhs[lhs.size() - (gemm.a.transpose ? 2 : 1)];
   for (Value operand : {op.getLhs(), op.getRhs()})
     if (auto exact = exactK.find(operand); exact != exactK.end())
       gemm.k = exact->second;
@@ -63,22 +63,24 @@ Status StageLowering::lowerMatmul(nn::MatmulOp op) {
   SmallVector<BatchDim> dims = batchDims(op);
   // The innermost batch dim joins the rows when the right operand is the same along it and rows follow each other in
   // the left one.
-  if (!dims.empty() && dims.back().b == 0 && !gemm.transposeA && dims.back().a == m * gemm.lda &&
-      dims.back().c == m * gemm.ldc) {
+  if (!dims.empty() && dims.back().b == 0 && !gemm.a.transpose && dims.back().a == m * gemm.a.ld &&
+      dims.back().c == m * gemm.c.ld) {
     m *= dims.back().size;
     dims.pop_back();
   }
   gemm.m = m;
   for (const BatchDim &dim : dims) {
     gemm.batch.push_back(dim.size);
-    gemm.strideA.push_back(dim.a);
-    gemm.strideB.push_back(dim.b);
-    gemm.strideC.push_back(dim.c);
+    gemm.a.stride.push_back(dim.a);
+    gemm.b.stride.push_back(dim.b);
+    gemm.c.stride.push_back(dim.c);
   }
-  gemm.a = place(op.getLhs());
-  gemm.b = place(op.getRhs());
   addResult(op.getResult());
-  gemm.c = place(op.getResult());
+  for (auto [operand, value] : {std::pair(&gemm.a, op.getLhs()), std::pair(&gemm.b, op.getRhs()),
+                                std::pair(&gemm.c, cast<TypedValue<RankedTensorType>>(op.getResult()))}) {
+    operand->place = place(value);
+    operand->dtype = elementDType(value);
+  }
   emit(std::move(gemm), nodeName(op.getLoc()));
   return Status::success();
 }

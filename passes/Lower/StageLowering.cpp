@@ -9,7 +9,7 @@
 namespace hpc {
 
 using plan::CollectiveKind;
-using plan::MemoryClass;
+using plan::Lifetime;
 
 DType elementDType(Value value) { return dtypeOf(value.getType()); }
 
@@ -39,22 +39,27 @@ static Value aliasRoot(Value value) {
 
 // ---- buffers ------------------------------------------------------------------------------------
 
-int32_t StageLowering::addBuffer(Value value, MemoryClass memory) {
+int32_t StageLowering::addBuffer(Value value, Lifetime lifetime) {
   plan::Buffer buffer;
   buffer.name = nodeName(value.getLoc());
   buffer.dtype = elementDType(value);
   buffer.box = nn::shapeOf(value).vec();
-  buffer.memory = memory;
+  buffer.lifetime = lifetime;
   buffer.bytes = nn::tensorType(value).getNumElements() * byteSize(buffer.dtype);
-  buffer.slots = memory == MemoryClass::Slot ? plan::inferenceSlots(tables.microBatches()) : 1;
+  buffer.slots = lifetime == Lifetime::MicroBatch ? plan::inferenceSlots(tables.microBatches()) : 1;
   stage.buffers.push_back(std::move(buffer));
   int32_t number = int32_t(stage.buffers.size()) - 1;
   buffers[value] = number;
   return number;
 }
 
+int32_t StageLowering::addRequest() {
+  stage.requests.push_back(int32_t(plan::inferenceSlots(tables.microBatches())));
+  return int32_t(stage.requests.size()) - 1;
+}
+
 int32_t StageLowering::addResult(Value value) {
-  return addBuffer(value, sent.contains(value) ? MemoryClass::Slot : MemoryClass::Temp);
+  return addBuffer(value, sent.contains(value) ? Lifetime::MicroBatch : Lifetime::Program);
 }
 
 void StageLowering::alias(Value value, Value of) { buffers[value] = buffers.lookup(of); }
@@ -91,7 +96,7 @@ void StageLowering::postReceives(ArrayRef<StageInput> inputs) {
   for (const StageInput &input : inputs) {
     if (input.channel < 0)
       continue;
-    int32_t buffer = addBuffer(input.value, MemoryClass::Slot);
+    int32_t buffer = addBuffer(input.value, Lifetime::MicroBatch);
     int64_t perStage = tables.ranksPerStage();
     plan::Recv recv;
     recv.dst = {buffer, 0};
@@ -100,7 +105,7 @@ void StageLowering::postReceives(ArrayRef<StageInput> inputs) {
     for (int64_t rank = 0; rank < perStage; ++rank)
       recv.peer.values.push_back(input.peerStage * perStage + rank);
     recv.channel = input.channel;
-    recv.request = stage.requests++;
+    recv.request = addRequest();
     recv.reason = input.reason;
     receive.instructions.push_back({recv, input.reason.node});
     emit(plan::Wait{recv.request}, input.reason.node);
@@ -111,7 +116,7 @@ void StageLowering::loadInputs(ArrayRef<StageInput> inputs) {
   for (const StageInput &input : inputs) {
     if (input.graphPort < 0)
       continue;
-    int32_t buffer = addBuffer(input.value, MemoryClass::Temp);
+    int32_t buffer = addBuffer(input.value, Lifetime::Program);
     emit(plan::LoadInput{input.graphPort, {buffer, 0}, tables.slice(dist::shardingOf(input.value))},
          stage.buffers[buffer].name);
   }
@@ -141,7 +146,7 @@ void StageLowering::storeAndSend(ArrayRef<StageOutput> outputs) {
     plan::Ref src = place(output.value);
     int64_t bytes = stage.buffers[src.buffer].bytes;
     if (!sent.contains(aliasRoot(output.value))) {
-      int32_t copy = addBuffer(output.value, MemoryClass::Slot);
+      int32_t copy = addBuffer(output.value, Lifetime::MicroBatch);
       emit(plan::Copy{src, {copy, 0}, bytes}, output.reason.node);
       src = {copy, 0};
     }
@@ -152,7 +157,7 @@ void StageLowering::storeAndSend(ArrayRef<StageOutput> outputs) {
     for (int64_t rank = 0; rank < tables.ranksPerStage(); ++rank)
       send.peer.values.push_back(output.peerStage * tables.ranksPerStage() + rank);
     send.channel = output.channel;
-    send.request = stage.requests++;
+    send.request = addRequest();
     send.reason = output.reason;
     emit(send, output.reason.node);
     drain.instructions.push_back({plan::Wait{send.request}, output.reason.node});
@@ -164,7 +169,7 @@ Status StageLowering::bindSchedule() {
   int64_t slots = plan::inferenceSlots(tables.microBatches());
   plan::StageSchedule schedule = plan::inferenceSchedule(index, stages, tables.microBatches(), slots);
   auto runs = [&](const plan::Program &program) {
-    char letter = plan::programLetter(program.name);
+    char letter = plan::programLetter(program.kind);
     return llvm::any_of(schedule, [&](const plan::ScheduleAction &action) { return action.program == letter; });
   };
   for (plan::Program *program : {&receive, &forward, &drain}) {
@@ -185,16 +190,17 @@ Status StageLowering::bindSchedule() {
 // ---- ops ----------------------------------------------------------------------------------------
 
 Status StageLowering::lowerParameter(nn::ParameterOp op) {
-  int32_t buffer = addBuffer(op.getResult(), MemoryClass::Weight);
+  int32_t buffer = addBuffer(op.getResult(), Lifetime::Session);
   stage.buffers[buffer].name = op.getName().str();
-  stage.weights.push_back({weights.tensor(op), buffer, tables.slice(dist::shardingOf(op.getResult()))});
+  stage.bindings.push_back({buffer, tables.slice(dist::shardingOf(op.getResult())),
+                            plan::StoredTensor{weights.tensor(op)}, "", {}});
   return Status::success();
 }
 
 Status StageLowering::lowerConstant(nn::ConstantOp op) {
-  int32_t buffer = addBuffer(op.getResult(), MemoryClass::Weight);
-  stage.weights.push_back(
-      {weights.constant(op), buffer, tables.slice(dist::replicated(nn::shapeOf(op.getResult()).vec()))});
+  int32_t buffer = addBuffer(op.getResult(), Lifetime::Session);
+  stage.bindings.push_back({buffer, tables.slice(dist::replicated(nn::shapeOf(op.getResult()).vec())),
+                            plan::StoredTensor{weights.constant(op)}, "", {}});
   return Status::success();
 }
 
@@ -208,9 +214,8 @@ Status StageLowering::lowerFused(nn::FusedOp op) {
   for (Value result : op.getResults())
     addResult(result);
   auto addArg = [&](Value value, bool isWritten) {
-    kernel.args.push_back(place(value));
-    kernel.writes.push_back(isWritten);
-    kernel.argBytes.push_back(nn::tensorType(value).getNumElements() * byteSize(elementDType(value)));
+    int64_t bytes = nn::tensorType(value).getNumElements() * byteSize(elementDType(value));
+    kernel.args.push_back({place(value), bytes, !isWritten, isWritten});
   };
   for (Value operand : op.getOperands())
     addArg(operand, false);
@@ -243,7 +248,7 @@ Status StageLowering::lowerAllReduce(dist::AllReduceOp op) {
   // In place where nobody else reads the operand and its buffer is this program's own temporary.
   Value operand = op.getOperand();
   bool isOwn = operand.hasOneUse() && aliasRoot(operand) == operand && !sent.contains(op.getResult()) &&
-               stage.buffers[collective.src.buffer].memory == MemoryClass::Temp;
+               stage.buffers[collective.src.buffer].lifetime == Lifetime::Program;
   if (isOwn)
     alias(op.getResult(), operand);
   else

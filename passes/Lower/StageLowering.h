@@ -46,8 +46,9 @@ private:
   /// raw_all_gather, raw_reduce_scatter, raw_all_to_all.
   Status lowerRaw(Operation *op, plan::CollectiveKind kind, int64_t count);
 
-  int32_t addBuffer(Value value, plan::MemoryClass memory);
-  /// A new buffer for a result: a Slot buffer when it is sent to another stage.
+  int32_t addBuffer(Value value, plan::Lifetime lifetime);
+  int32_t addRequest();
+  /// A new buffer for a result: a MicroBatch buffer when it is sent to another stage.
   int32_t addResult(Value value);
   void alias(Value value, Value of);
   plan::Ref place(Value value) const { return {buffers.lookup(value), 0}; }
@@ -65,7 +66,8 @@ private:
   TensorTable &weights;
   const int64_t index, stages;
 
-  plan::Program receive{"receive", {}}, forward{"forward", {}}, drain{"drain", {}};
+  plan::Program receive{plan::ProgramKind::Receive, 0, {}}, forward{plan::ProgramKind::Forward, 0, {}},
+      drain{plan::ProgramKind::Drain, 0, {}};
   llvm::DenseMap<Value, int32_t> buffers;      ///< by value; aliases share one
   llvm::DenseMap<Value, plan::ByCoord> exactK; ///< results of fill_tail: the extent of their contracted dim
   llvm::DenseSet<Value> sent;                  ///< values whose buffer a send reads; aliases resolved

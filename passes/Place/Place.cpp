@@ -9,22 +9,24 @@
 namespace hpc {
 
 using plan::Buffer;
-using plan::MemoryClass;
+using plan::Lifetime;
 
 static constexpr int64_t alignment = 64;
 static int64_t alignUp(int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
-/// Packs all buffers of a class one after the other from `start`; returns the end.
-static int64_t pack(plan::Stage &stage, MemoryClass memory, int64_t start) {
-  for (Buffer &buffer : stage.buffers) {
-    if (buffer.memory != memory)
-      continue;
-    buffer.offset = start;
-    if (memory == MemoryClass::Slot)
-      buffer.slotStride = alignUp(buffer.bytes);
-    start += memory == MemoryClass::Slot ? buffer.slotStride * buffer.slots : alignUp(buffer.bytes);
-  }
-  return start;
+/// Packs all buffers of an arena that live longer than a program one after the other, the longest-lived first; returns
+/// the end.
+static int64_t pack(plan::Stage &stage, plan::ArenaKind arena) {
+  int64_t end = 0;
+  for (Lifetime lifetime : {Lifetime::Session, Lifetime::Step, Lifetime::MicroBatch})
+    for (Buffer &buffer : stage.buffers) {
+      if (buffer.lifetime != lifetime || arenaOf(buffer) != arena)
+        continue;
+      buffer.offset = end;
+      buffer.slotStride = buffer.slots > 1 ? alignUp(buffer.bytes) : 0;
+      end += alignUp(buffer.bytes) * buffer.slots;
+    }
+  return end;
 }
 
 /// Places the temporaries of one program from `start`; returns the end.
@@ -59,7 +61,7 @@ static int64_t placeTemporaries(plan::Stage &stage, std::vector<plan::LiveRange>
 
 /// The peak of a stage with its largest buffers, against the limit.
 static Status checkCapacity(const plan::Stage &stage, size_t index, int64_t limit) {
-  int64_t bytes = stage.weightBytes + stage.stateBytes + stage.workBytes;
+  int64_t bytes = stage.sessionBytes + stage.workBytes;
   if (limit == 0 || bytes <= limit)
     return Status::success();
   std::vector<const Buffer *> largest;
@@ -73,7 +75,7 @@ static Status checkCapacity(const plan::Stage &stage, size_t index, int64_t limi
     names += (i ? ", " : "") + largest[i]->name + " (" + std::to_string(largest[i]->bytes) + " bytes)";
   return Status::error(ErrorKind::Capacity,
                        "a rank of stage " + std::to_string(index) + " needs " + std::to_string(bytes) +
-                           " bytes (weights " + std::to_string(stage.weightBytes) + ", work " +
+                           " bytes (weights and states " + std::to_string(stage.sessionBytes) + ", work " +
                            std::to_string(stage.workBytes) + "), --device-memory allows " + std::to_string(limit) +
                            "; its largest buffers are " + names + "; raise --tp, --pp or --micro-batches");
 }
@@ -81,18 +83,18 @@ static Status checkCapacity(const plan::Stage &stage, size_t index, int64_t limi
 Status placeBuffers(plan::Plan &plan, const PlaceOptions &options) {
   for (size_t index = 0; index < plan.stages.size(); ++index) {
     plan::Stage &stage = plan.stages[index];
-    stage.weightBytes = pack(stage, MemoryClass::Weight, 0);
-    stage.stateBytes = pack(stage, MemoryClass::State, 0);
-    int64_t slots = pack(stage, MemoryClass::Slot, 0);
-    stage.workBytes = slots;
+    stage.sessionBytes = pack(stage, plan::ArenaKind::Session);
+    stage.hostBytes = pack(stage, plan::ArenaKind::Host);
+    int64_t longer = pack(stage, plan::ArenaKind::Work);
+    stage.workBytes = longer;
     for (Buffer &buffer : stage.buffers)
-      if (buffer.memory == MemoryClass::Temp)
-        buffer.offset = slots; // of no bytes, or of no use
+      if (buffer.lifetime == Lifetime::Program)
+        buffer.offset = longer; // of no bytes, or of no use
     for (size_t program = 0; program < stage.programs.size(); ++program) {
       Expected<std::vector<plan::LiveRange>> ranges = plan::liveRanges(plan, int64_t(index), int64_t(program));
       if (!ranges.ok())
         return ranges.status();
-      stage.workBytes = std::max(stage.workBytes, placeTemporaries(stage, *ranges, slots));
+      stage.workBytes = std::max(stage.workBytes, placeTemporaries(stage, *ranges, longer));
     }
     HPC_RETURN_IF_ERROR(checkCapacity(stage, index, options.deviceMemory));
   }

@@ -11,9 +11,9 @@ struct PlaceOptions {
   int64_t deviceMemory = 0; ///< bytes that a rank may take; 0 = unlimited
 };
 
-/// Sets offsets and arena sizes of all stages. Weights and states are packed one after the other; slots come first in
-/// the work arena, temporaries share what follows: the largest first, each at the lowest place that is free for all of
-/// its life (a greedy best fit). Errors: Plan (a buffer that is read before it is written), Capacity.
+/// Sets offsets and arena sizes of all stages. What lives longer than a program is packed one after the other; the
+/// buffers of one program share what follows in the work arena: the largest first, each at the lowest place that is free
+/// for all of its life (a greedy best fit). Errors: Plan (a buffer that is read before it is written), Capacity.
 Status placeBuffers(plan::Plan &plan, const PlaceOptions &options = {});
 
 } // namespace hpc

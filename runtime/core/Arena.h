@@ -1,4 +1,4 @@
-// The memory of one rank: weight, state and work arena, and where in them each buffer of its stage lies.
+// The memory of one rank: session, work and host arena, and where in them each buffer of its stage lies.
 // Under poison every byte that nothing has written yet is 0xFF, which is NaN in every float type.
 #pragma once
 
@@ -12,16 +12,17 @@ class Arena {
 public:
   static Expected<Arena> create(const plan::Stage &stage, Device &device, bool poison);
 
-  /// The place of a Ref for a micro-batch that runs in `slot`.
-  std::byte *at(const plan::Ref &ref, int64_t slot) const {
+  /// The place of a Ref for a micro-batch.
+  std::byte *at(const plan::Ref &ref, int64_t microBatch) const {
     const Base &base = bases[size_t(ref.buffer)];
-    return base.address + slot * base.slotStride + ref.byteOffset;
+    return base.address + (base.slots == 1 ? 0 : microBatch % base.slots * base.slotStride) + ref.byteOffset;
   }
-  std::byte *buffer(int64_t index, int64_t slot) const { return at({int32_t(index), 0}, slot); }
+  std::byte *buffer(int64_t index, int64_t microBatch) const { return at({int32_t(index), 0}, microBatch); }
 
-  /// Poisons all that a run may not take from the run before: slots and temporaries.
+  /// Poisons all that a step may not take from the step before: all but the session arena and the host's.
   void poisonWork(Device &device) const { device.fill(work, poisonByte, workBytes); }
-  /// Poisons what a program may not take from the program before: the temporaries that share no memory with a slot.
+  /// Poisons what a program may not take from the program before: its buffers, but for those without a use, which share
+  /// their place with one that lives longer.
   void poisonTemporaries(Device &device) const;
 
   int64_t bytes() const { return totalBytes; }
@@ -29,7 +30,7 @@ public:
 private:
   struct Base {
     std::byte *address;
-    int64_t slotStride; ///< 0 outside of slots
+    int64_t slots, slotStride;
   };
   struct Range {
     int64_t offset, bytes;

@@ -32,6 +32,7 @@ struct GemmCall {
   const float *a, *b;
   float *c;
   int64_t m, n, k;
+  bool addToC;
 };
 
 /// Computes for one rank. Used by that rank's thread alone, which also makes and destroys it.

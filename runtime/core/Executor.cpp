@@ -1,6 +1,8 @@
 // One overload per action, twice: what is looked up before the run, and what is done in it.
 #include "runtime/core/Executor.h"
 
+#include "runtime/plan/PlanNames.h"
+
 #include <algorithm>
 
 namespace hpc {
@@ -64,20 +66,22 @@ struct Executor::Execute {
   const Prepared &entry;
   const std::vector<Array> &inputs;
   std::vector<Array> &outputs;
-  int64_t slot;
   Place place;
 
-  std::byte *address(const plan::Ref &ref) const { return executor.arena.at(ref, slot); }
-  int64_t request(int32_t id) const { return slot * executor.stage.requests + id; }
+  std::byte *address(const plan::Ref &ref) const { return executor.arena.at(ref, place.microBatch); }
+  int64_t request(int32_t id) const {
+    return executor.firstRequest[size_t(id)] + place.microBatch % executor.stage.requests[size_t(id)];
+  }
 
   Status operator()(const plan::Gemm &gemm) const {
-    return executor.device.gemm(
-        {gemm, reinterpret_cast<const float *>(address(gemm.a)), reinterpret_cast<const float *>(address(gemm.b)),
-         reinterpret_cast<float *>(address(gemm.c)), place(gemm.m), place(gemm.n), place(gemm.k)});
+    return executor.device.gemm({gemm, reinterpret_cast<const float *>(address(gemm.a.place)),
+                                 reinterpret_cast<const float *>(address(gemm.b.place)),
+                                 reinterpret_cast<float *>(address(gemm.c.place)), place(gemm.m), place(gemm.n),
+                                 place(gemm.k), place(gemm.addToC) != 0});
   }
   Status operator()(const plan::Kernel &kernel) const {
     for (size_t i = 0; i < kernel.args.size(); ++i)
-      executor.args[i] = address(kernel.args[i]);
+      executor.args[i] = address(kernel.args[i].place);
     const int64_t *scalars = entry.scalars.data() + place.microBatch * int64_t(kernel.scalars.size());
     return executor.device.kernel(entry.kernel, executor.args.data(), scalars, kernel.rows);
   }
@@ -86,6 +90,9 @@ struct Executor::Execute {
     return Status::success();
   }
   Status operator()(const plan::Collective &collective) const {
+    if (collective.request >= 0)
+      return executor.communicator.post(collective, entry.group, address(collective.src), address(collective.dst),
+                                        place(collective.source), request(collective.request));
     return executor.communicator.collective(collective, entry.group, address(collective.src), address(collective.dst),
                                             place(collective.source));
   }
@@ -122,7 +129,13 @@ struct Executor::Execute {
 Executor::Executor(const plan::Plan &plan, RankPlace place, Device &device, Communicator &communicator,
                    const Arena &arena, const ExecutorOptions &options)
     : plan(plan), stage(plan.stages[size_t(place.stage)]), place(place), ranksPerStage(plan.ranksPerStage()),
-      device(device), communicator(communicator), arena(arena), options(options) {}
+      device(device), communicator(communicator), arena(arena), options(options) {
+  int64_t next = 0;
+  for (int32_t slots : stage.requests) {
+    firstRequest.push_back(next);
+    next += slots;
+  }
+}
 
 Status Executor::prepare(const Backend &backend) {
   for (const plan::Program &program : stage.programs) {
@@ -145,9 +158,9 @@ Status Executor::prepare(const Backend &backend) {
 
 int64_t Executor::requestCount(const plan::Stage &stage) {
   int64_t slots = 0;
-  for (const plan::ScheduleStep &step : stage.schedule)
-    slots = std::max<int64_t>(slots, step.slot + 1);
-  return slots * stage.requests + 1;
+  for (int32_t request : stage.requests)
+    slots += request;
+  return slots + 1;
 }
 
 Status Executor::runProgram(int32_t stepIndex, const std::vector<Array> &inputs, std::vector<Array> &outputs) {
@@ -157,21 +170,23 @@ Status Executor::runProgram(int32_t stepIndex, const std::vector<Array> &inputs,
     arena.poisonTemporaries(device);
   for (size_t i = 0; i < program.instructions.size(); ++i) {
     const plan::Instruction &instruction = program.instructions[i];
+    if (!at(step.microBatch)(instruction.when))
+      continue;
     Trace::Event event{stepIndex, int32_t(i), {}, {}};
     if (options.trace)
       event.start = Trace::Clock::now();
     Status status =
-        std::visit(Execute{*this, prepared[size_t(step.program)][i], inputs, outputs, step.slot, at(step.microBatch)},
+        std::visit(Execute{*this, prepared[size_t(step.program)][i], inputs, outputs, at(step.microBatch)},
                    instruction.action);
     if (options.trace) {
       event.end = Trace::Clock::now();
       options.trace->add(place.rank, event);
     }
     if (status.ok() && options.observer)
-      status = options.observer({place, step.microBatch, step.slot, step.program, int64_t(i), arena});
+      status = options.observer({place, step.microBatch, step.program, int64_t(i), arena});
     if (!status.ok())
       return status.at("rank " + std::to_string(place.rank) + " (stage " + std::to_string(place.stage) + "), '" +
-                       program.name + "' of micro-batch " + std::to_string(step.microBatch) + ", instruction " +
+                       programText(program) + "' of micro-batch " + std::to_string(step.microBatch) + ", instruction " +
                        std::to_string(i) + " (" + opcodeName(instruction.action) + " of node '" + instruction.node +
                        "')");
   }

@@ -15,11 +15,11 @@ namespace hpc {
 /// An instruction that has just been done. Buffers may be read, but for those that a receive is still writing.
 struct ObservedInstruction {
   RankPlace place;
-  int64_t microBatch, slot;
+  int64_t microBatch;
   int64_t program, instruction; ///< indices into the stage's programs and the program's instructions
   const Arena &arena;
 
-  const std::byte *buffer(int64_t index) const { return arena.buffer(index, slot); }
+  const std::byte *buffer(int64_t index) const { return arena.buffer(index, microBatch); }
 };
 /// Called on the ranks' threads, by several at once. An error ends the run.
 using Observer = std::function<Status(const ObservedInstruction &)>;
@@ -66,6 +66,7 @@ private:
   Communicator &communicator;
   const Arena &arena;
   const ExecutorOptions &options;
+  std::vector<int64_t> firstRequest; ///< of the communicator's numbers, by request of the plan; its slots follow
   std::vector<std::vector<Prepared>> prepared; ///< by program and instruction
   std::vector<void *> args;                    ///< of the kernel that is being called
   OutputTransfer outputTransfer;

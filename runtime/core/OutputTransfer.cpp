@@ -16,7 +16,7 @@ void OutputTransfer::addPieces(const plan::Plan &plan, int64_t rank, std::vector
     for (const plan::Instruction &instruction : stage.programs[size_t(step.program)].instructions)
       if (const auto *store = std::get_if<plan::StoreOutput>(&instruction.action)) {
         Place place{rank % ranksPerStage, step.microBatch, ranksPerStage};
-        if (place(store->owner))
+        if (place(store->owner) && place(instruction.when))
           pieces.push_back({rank, store->output,
                             SliceCopy(store->slice, byteSize(plan.outputs[size_t(store->output)].dtype), place),
                             nullptr});

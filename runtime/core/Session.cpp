@@ -91,8 +91,9 @@ Status Session::prepare(Rank &rank) {
     return arena.status();
   rank.arena = std::move(*arena);
   Place place{rank.place.coordinate, 0, plan.ranksPerStage()};
-  for (const plan::WeightBinding &binding : stage.weights)
-    HPC_RETURN_IF_ERROR(weights->load(binding, place, *rank.device, rank.arena->buffer(binding.buffer, 0)));
+  for (const plan::Binding &binding : stage.bindings)
+    HPC_RETURN_IF_ERROR(weights->load(binding, stage.buffers[size_t(binding.buffer)], place, *rank.device,
+                                      rank.arena->buffer(binding.buffer, 0)));
   // Products may be prepared with the weights that are there now.
   rank.executor =
       std::make_unique<Executor>(plan, rank.place, *rank.device, *rank.communicator, *rank.arena, executorOptions);

@@ -40,8 +40,7 @@ SliceCopy::SliceCopy(const plan::Slice &slice, int64_t elementSize, Place place)
   run = elementSize;
   int64_t inner = elementSize;
   std::vector<Loop> all;
-  for (size_t i = rank; i-- > 0;) {
-    size_t d = slice.permutation.empty() ? i : size_t(slice.permutation[i]);
+  for (size_t d = rank; d-- > 0;) {
     int64_t extent = place(slice.extent[d]);
     globalStart += place(slice.start[d]) * strides[d];
     padded |= extent < slice.box[d];

@@ -1,6 +1,8 @@
 // Names and sizes of instructions, and the trace file.
 #include "runtime/core/Trace.h"
 
+#include "runtime/plan/PlanNames.h"
+
 #include <nlohmann/json.hpp>
 
 namespace hpc {
@@ -48,12 +50,13 @@ struct BytesOf {
     int64_t m = place(gemm.m), n = place(gemm.n), k = place(gemm.k), products = 1;
     for (int64_t size : gemm.batch)
       products *= size;
-    return products * (m * k + k * n + m * n) * 4;
+    return products * (m * k * byteSize(gemm.a.dtype) + k * n * byteSize(gemm.b.dtype) +
+                       m * n * byteSize(gemm.c.dtype) * (place(gemm.addToC) ? 2 : 1));
   }
   int64_t operator()(const plan::Kernel &kernel) const {
     int64_t bytes = 0;
-    for (int64_t arg : kernel.argBytes)
-      bytes += arg;
+    for (const plan::KernelArg &arg : kernel.args)
+      bytes += arg.bytes * (int64_t(arg.reads) + int64_t(arg.writes));
     return bytes;
   }
   int64_t operator()(const plan::Copy &copy) const { return 2 * copy.bytes; }
@@ -124,7 +127,7 @@ std::string Trace::json() const {
       const plan::Instruction &instruction = program.instructions[size_t(event.instruction)];
       Json args = {
           {"node", instruction.node},
-          {"program", program.name},
+          {"program", programText(program)},
           {"instruction", event.instruction},
           {"micro-batch", step.microBatch},
           {"bytes", bytesOf(instruction.action, plan, {rank % ranksPerStage, step.microBatch, ranksPerStage})}};

@@ -6,6 +6,7 @@
 #include "runtime/core/SafeTensors.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace hpc {
 
@@ -16,6 +17,56 @@ std::string baseName(const std::string &path) { return path.substr(path.rfind('/
 bool isSafeTensors(const std::string &path) {
   constexpr std::string_view ending = ".safetensors";
   return path.size() >= ending.size() && path.compare(path.size() - ending.size(), ending.size(), ending) == 0;
+}
+
+/// `count` elements of one value.
+template <typename T> std::vector<std::byte> repeatedAs(T value, int64_t count) {
+  std::vector<std::byte> bytes(size_t(count) * sizeof(T));
+  for (int64_t i = 0; i < count; ++i)
+    std::memcpy(bytes.data() + size_t(i) * sizeof(T), &value, sizeof(T));
+  return bytes;
+}
+
+/// The nearest bfloat16, ties to even.
+uint16_t toBFloat16(double value) {
+  float single = float(value);
+  uint32_t bits;
+  std::memcpy(&bits, &single, sizeof(bits));
+  if (single != single)
+    return uint16_t(bits >> 16 | 0x40);
+  return uint16_t((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+std::vector<std::byte> repeated(DType dtype, double value, int64_t count) {
+  switch (dtype) {
+  case DType::F32:
+    return repeatedAs(float(value), count);
+  case DType::F64:
+    return repeatedAs(value, count);
+  case DType::F16:
+    return repeatedAs(_Float16(value), count);
+  case DType::BF16:
+    return repeatedAs(toBFloat16(value), count);
+  case DType::I64:
+    return repeatedAs(int64_t(value), count);
+  case DType::I32:
+    return repeatedAs(int32_t(value), count);
+  case DType::I16:
+    return repeatedAs(int16_t(value), count);
+  case DType::I8:
+    return repeatedAs(int8_t(value), count);
+  case DType::U8:
+    return repeatedAs(uint8_t(value), count);
+  case DType::U16:
+    return repeatedAs(uint16_t(value), count);
+  case DType::U32:
+    return repeatedAs(uint32_t(value), count);
+  case DType::U64:
+    return repeatedAs(uint64_t(value), count);
+  case DType::Bool:
+    return repeatedAs(uint8_t(value != 0), count);
+  }
+  return {};
 }
 
 /// The file of the plan that `replacement` stands in for.
@@ -137,10 +188,20 @@ Status Weights::check(int32_t index, const std::vector<bool> &touched) const {
   return Status::success();
 }
 
-Status Weights::load(const plan::WeightBinding &binding, Place place, Device &device, std::byte *target) const {
-  int64_t elementSize = byteSize(plan->tensors[size_t(binding.tensor)].dtype);
-  HPC_RETURN_IF_ERROR(check(binding.tensor, touchedChunks(binding.slice, elementSize, place, hashChunkBytes)));
-  device.gather(SliceCopy(binding.slice, elementSize, place), sources[size_t(binding.tensor)].data, target);
+Status Weights::load(const plan::Binding &binding, const plan::Buffer &buffer, Place place, Device &device,
+                     std::byte *target) const {
+  int64_t elementSize = byteSize(buffer.dtype);
+  if (const auto *number = std::get_if<plan::Number>(&binding.start)) {
+    std::vector<std::byte> content = repeated(buffer.dtype, number->value, buffer.bytes / elementSize);
+    plan::Slice whole{{buffer.bytes}, {0}, {buffer.bytes}, {buffer.bytes}};
+    device.gather(SliceCopy(whole, 1, place), content.data(), target);
+    return Status::success();
+  }
+  const auto *stored = std::get_if<plan::StoredTensor>(&binding.start);
+  if (!stored)
+    return Status::success();
+  HPC_RETURN_IF_ERROR(check(stored->tensor, touchedChunks(binding.slice, elementSize, place, hashChunkBytes)));
+  device.gather(SliceCopy(binding.slice, elementSize, place), sources[size_t(stored->tensor)].data, target);
   return Status::success();
 }
 

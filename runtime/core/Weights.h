@@ -1,5 +1,5 @@
-// The plan's stored tensors: opens their files once for all ranks, and copies to each rank just the slices that it
-// holds. Every MiB that is read is checked against the plan's hash first, once, whichever rank comes to it first.
+// What Session buffers start with: opens the files of the plan's stored tensors once for all ranks, and copies to each
+// rank just the slices that it holds. Every MiB that is read is checked against the plan's hash first, once, whichever rank comes to it first.
 #pragma once
 
 #include "runtime/base/File.h"
@@ -17,8 +17,9 @@ public:
   /// one with the same base name.
   static Expected<Weights> open(const plan::Plan &plan, const std::string &folder, const std::string &replacement);
 
-  /// Copies what the rank holds of a binding into its buffer. May be called by all ranks at once.
-  Status load(const plan::WeightBinding &binding, Place place, Device &device, std::byte *target) const;
+  /// Fills the buffer of a binding with what it starts with. May be called by all ranks at once.
+  Status load(const plan::Binding &binding, const plan::Buffer &buffer, Place place, Device &device,
+              std::byte *target) const;
 
 private:
   struct Source {

@@ -16,15 +16,16 @@ int64_t groupSize(const Plan &plan, const std::vector<std::string> &axes) {
 
 namespace {
 
-/// Bytes from the first to one past the last element of a [rows, columns] matrix of f32 for every index of `batch`.
-int64_t matrixBytes(int64_t rows, int64_t columns, int64_t leading, const std::vector<int64_t> &batch,
-                    const std::vector<int64_t> &strides) {
+/// Bytes from the first to one past the last element of an operand of [rows, columns] as multiplied.
+int64_t matrixBytes(const Operand &operand, int64_t rows, int64_t columns, const std::vector<int64_t> &batch) {
   if (rows == 0 || columns == 0 || productOf(batch) == 0)
     return 0;
-  int64_t last = addSizes(multiplySizes(rows - 1, leading), columns - 1);
+  if (operand.transpose)
+    std::swap(rows, columns);
+  int64_t last = addSizes(multiplySizes(rows - 1, operand.ld), columns - 1);
   for (size_t i = 0; i < batch.size(); ++i)
-    last = addSizes(last, multiplySizes(batch[i] - 1, strides[i]));
-  return multiplySizes(addSizes(last, 1), byteSize(DType::F32));
+    last = addSizes(last, multiplySizes(batch[i] - 1, operand.stride[i]));
+  return multiplySizes(addSizes(last, 1), byteSize(operand.dtype));
 }
 
 void widen(Access &access, int64_t bytes, int64_t coordinate, int64_t microBatch) {
@@ -39,37 +40,48 @@ struct Lister {
   const Plan &plan;
   std::vector<Access> list;
 
-  Access &add(const Ref &ref, int64_t bytes, bool write, const char *role) {
-    list.push_back({ref, bytes, write, role, 0, 0});
-    return list.back();
+  void add(const Ref &ref, int64_t bytes, bool write, const char *role, int32_t operand) {
+    list.push_back({ref, bytes, write, role, 0, 0, operand, nullptr});
   }
 
   void operator()(const Gemm &gemm) {
-    Access a{gemm.a, 0, false, "a", 0, 0}, b{gemm.b, 0, false, "b", 0, 0}, c{gemm.c, 0, true, "c", 0, 0};
+    Access a{gemm.a.place, 0, false, "a"}, b{gemm.b.place, 0, false, "b"}, c{gemm.c.place, 0, true, "c"},
+        bias{gemm.bias, 0, false, "bias"};
+    b.operand = 1;
+    c.operand = 2;
+    bias.operand = 3;
     int64_t ranks = plan.ranksPerStage();
     forEachEntry(plan, {&gemm.m, &gemm.n, &gemm.k}, [&](int64_t coordinate, int64_t microBatch) {
       int64_t m = gemm.m.at(coordinate, microBatch, ranks), n = gemm.n.at(coordinate, microBatch, ranks),
               k = gemm.k.at(coordinate, microBatch, ranks);
       if (m == 0 || n == 0)
         return true;
-      widen(a, matrixBytes(gemm.transposeA ? k : m, gemm.transposeA ? m : k, gemm.lda, gemm.batch, gemm.strideA),
-            coordinate, microBatch);
-      widen(b, matrixBytes(gemm.transposeB ? n : k, gemm.transposeB ? k : n, gemm.ldb, gemm.batch, gemm.strideB),
-            coordinate, microBatch);
-      widen(c, matrixBytes(m, n, gemm.ldc, gemm.batch, gemm.strideC), coordinate, microBatch);
+      widen(a, matrixBytes(gemm.a, m, k, gemm.batch), coordinate, microBatch);
+      widen(b, matrixBytes(gemm.b, k, n, gemm.batch), coordinate, microBatch);
+      widen(c, matrixBytes(gemm.c, m, n, gemm.batch), coordinate, microBatch);
+      widen(bias, multiplySizes(n, byteSize(gemm.c.dtype)), coordinate, microBatch);
       return true;
     });
-    list = {a, b, c};
+    list = {a, b};
+    if (gemm.epilogue != Epilogue::None)
+      list.push_back(bias);
+    if (!isEverywhere(gemm.addToC, 0)) {
+      Access sum = c;
+      sum.write = false;
+      sum.when = &gemm.addToC;
+      list.push_back(sum);
+    }
+    list.push_back(c);
   }
   void operator()(const Kernel &kernel) {
     for (bool write : {false, true})
       for (size_t i = 0; i < kernel.args.size(); ++i)
-        if (kernel.writes[i] == write)
-          add(kernel.args[i], kernel.argBytes[i], write, "argument");
+        if (const KernelArg &arg = kernel.args[i]; write ? arg.writes : arg.reads)
+          add(arg.place, arg.bytes, write, "argument", int32_t(i));
   }
   void operator()(const Copy &copy) {
-    add(copy.src, copy.bytes, false, "src");
-    add(copy.dst, copy.bytes, true, "dst");
+    add(copy.src, copy.bytes, false, "src", 0);
+    add(copy.dst, copy.bytes, true, "dst", 1);
   }
   void operator()(const Collective &collective) {
     int64_t one = multiplySizes(collective.count, byteSize(collective.dtype));
@@ -77,19 +89,21 @@ struct Lister {
     CollectiveKind kind = collective.kind;
     bool wideSrc = kind == CollectiveKind::ReduceScatter || kind == CollectiveKind::AllToAll;
     bool wideDst = kind == CollectiveKind::AllGather || kind == CollectiveKind::AllToAll;
-    add(collective.src, wideSrc ? all : one, false, "src");
-    add(collective.dst, wideDst ? all : one, true, "dst");
+    add(collective.src, wideSrc ? all : one, false, "src", 0);
+    add(collective.dst, wideDst ? all : one, true, "dst", 1);
   }
-  void operator()(const Send &send) { add(send.src, send.bytes, false, "src"); }
-  void operator()(const Recv &recv) { add(recv.dst, recv.bytes, true, "dst"); }
+  void operator()(const Send &send) { add(send.src, send.bytes, false, "src", 0); }
+  void operator()(const Recv &recv) { add(recv.dst, recv.bytes, true, "dst", 0); }
   void operator()(const Wait &) {}
   /// The buffer's element type is the port's (checkStructure).
   int64_t boxBytes(const Slice &slice, const Port &port) {
     return multiplySizes(productOf(slice.box), byteSize(port.dtype));
   }
-  void operator()(const LoadInput &load) { add(load.dst, boxBytes(load.slice, plan.inputs[load.input]), true, "dst"); }
+  void operator()(const LoadInput &load) {
+    add(load.dst, boxBytes(load.slice, plan.inputs[load.input]), true, "dst", 0);
+  }
   void operator()(const StoreOutput &store) {
-    add(store.src, boxBytes(store.slice, plan.outputs[store.output]), false, "src");
+    add(store.src, boxBytes(store.slice, plan.outputs[store.output]), false, "src", 0);
   }
 };
 

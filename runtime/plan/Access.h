@@ -16,6 +16,8 @@ struct Access {
   bool write = false;
   const char *role = "";                  ///< "a", "dst", "arg", ...
   int64_t coordinate = 0, microBatch = 0; ///< where it is the widest
+  int32_t operand = 0;                    ///< which of the instruction's operands; one that is read and written has two
+  const ByCoord *when = nullptr;          ///< only where it is not 0 (of the instruction; its own `when` apart)
 };
 
 /// Reads come before writes. Needs a plan that passed checkStructure, or, for one instruction, whose extents are >= 0.

@@ -1,5 +1,5 @@
-// Memory: what lives at once lies apart. Weight, State and Slot buffers live all the time; Temp buffers by liveRanges.
-// Sweeps keep the live buffers in a map by address, so that only neighbours need comparing.
+// Memory: what lives at once lies apart. Buffers that live longer than a program live all the time here; those of one
+// program by liveRanges. Sweeps keep the live buffers in a map by address, so that only neighbours need comparing.
 #include "runtime/plan/Access.h"
 #include "runtime/plan/Liveness.h"
 #include "runtime/plan/PlanCheck.h"
@@ -29,12 +29,12 @@ std::string spanText(const Stage &stage, const Span &span) {
   return text + " at bytes " + std::to_string(span.begin) + ".." + std::to_string(span.end - 1);
 }
 
-/// All copies of all buffers of a class, by address.
-std::vector<Span> spansOf(const Stage &stage, MemoryClass memory) {
+/// All copies of all buffers of an arena that live longer than a program, by address.
+std::vector<Span> spansOf(const Stage &stage, ArenaKind arena) {
   std::vector<Span> spans;
   for (size_t i = 0; i < stage.buffers.size(); ++i) {
     const Buffer &buffer = stage.buffers[i];
-    if (buffer.memory != memory || buffer.bytes == 0)
+    if (arenaOf(buffer) != arena || buffer.lifetime == Lifetime::Program || buffer.bytes == 0)
       continue;
     for (int64_t slot = 0; slot < buffer.slots; ++slot) {
       int64_t begin = buffer.offset + slot * buffer.slotStride;
@@ -52,44 +52,96 @@ bool sameValues(const std::vector<ByCoord> &a, const std::vector<ByCoord> &b) {
                     [](const ByCoord &x, const ByCoord &y) { return x.values == y.values; });
 }
 
-/// Two weight buffers that hold the same part of the same tensor may be one piece of memory.
-bool sameContent(const WeightBinding *a, const WeightBinding *b) {
-  return a && b && a->tensor == b->tensor && a->slice.view == b->slice.view &&
-         a->slice.permutation == b->slice.permutation && a->slice.box == b->slice.box &&
-         sameValues(a->slice.start, b->slice.start) && sameValues(a->slice.extent, b->slice.extent);
+/// What the checks want to know of a Session buffer.
+struct SessionUse {
+  const Binding *binding = nullptr;
+  bool isWritten = false; ///< by some program
+};
+
+/// Two buffers that hold the same part of the same stored tensor for ever may be one piece of memory.
+bool sameContent(const SessionUse &one, const SessionUse &other) {
+  if (!one.binding || !other.binding || one.isWritten || other.isWritten)
+    return false;
+  const Binding &a = *one.binding, &b = *other.binding;
+  const auto *x = std::get_if<StoredTensor>(&a.start), *y = std::get_if<StoredTensor>(&b.start);
+  return x && y && x->tensor == y->tensor && a.slice.view == b.slice.view && a.slice.box == b.slice.box &&
+         sameValues(a.slice.start, b.slice.start) && sameValues(a.slice.extent, b.slice.extent);
 }
 
-Status checkApart(const Stage &stage, MemoryClass memory, const std::vector<const WeightBinding *> &bindings) {
-  std::vector<Span> spans = spansOf(stage, memory);
+Status checkApart(const Stage &stage, ArenaKind arena, const std::vector<SessionUse> &uses) {
+  std::vector<Span> spans = spansOf(stage, arena);
   const Span *last = nullptr; // the one that reaches furthest
   for (const Span &span : spans) {
     bool overlap = last && span.begin < last->end;
     bool shared = overlap && span.begin == last->begin && span.end == last->end &&
-                  sameContent(bindings[span.buffer], bindings[last->buffer]);
+                  sameContent(uses[span.buffer], uses[last->buffer]);
     if (overlap && !shared)
-      return fault(spanText(stage, *last) + " and " + spanText(stage, span) + " overlap in the " + name(memory) +
-                   " memory, where both live all the time; place them apart");
+      return fault(spanText(stage, *last) + " and " + spanText(stage, span) + " overlap in the " + name(arena) +
+                   " arena, where both live all the time; place them apart");
     if (!last || span.end > last->end)
       last = &span;
   }
   return Status::success();
 }
 
-/// Every Weight buffer has one binding. Returns them by buffer.
-Status bindWeights(const Stage &stage, std::vector<const WeightBinding *> &bindings) {
-  bindings.assign(stage.buffers.size(), nullptr);
-  for (const WeightBinding &binding : stage.weights) {
-    if (bindings[binding.buffer])
-      return fault(bufferText(stage, binding.buffer) + " is bound to a weight twice; one binding must go");
-    bindings[binding.buffer] = &binding;
+/// Every Session buffer has one binding; no key is saved from two of them.
+Status checkBindings(const Stage &stage, std::vector<SessionUse> &uses) {
+  uses.assign(stage.buffers.size(), {});
+  std::map<std::string, int32_t> saved;
+  for (const Binding &binding : stage.bindings) {
+    if (uses[binding.buffer].binding)
+      return fault(bufferText(stage, binding.buffer) + " is bound twice; one binding must go");
+    uses[binding.buffer].binding = &binding;
+    if (binding.saved.empty())
+      continue;
+    auto [first, isNew] = saved.emplace(binding.saved, binding.buffer);
+    if (!isNew)
+      return fault(bufferText(stage, first->second) + " and " + bufferText(stage, binding.buffer) +
+                   " are both saved as '" + binding.saved + "'; a key has one buffer a stage");
   }
   for (size_t i = 0; i < stage.buffers.size(); ++i)
-    if (stage.buffers[i].memory == MemoryClass::Weight && !bindings[i])
-      return fault(bufferText(stage, int64_t(i)) + " is of class weight, but no weight is bound to it");
+    if (stage.buffers[i].lifetime == Lifetime::Session && !uses[i].binding)
+      return fault(bufferText(stage, int64_t(i)) + " lives for the session, but no binding says what it starts with");
   return Status::success();
 }
 
-/// The live Temp buffers of one moment.
+/// What is stored in a file and not saved again is never written.
+Status findWrites(const Plan &plan, int64_t stageIndex, std::vector<SessionUse> &uses) {
+  const Stage &stage = plan.stages[stageIndex];
+  for (size_t p = 0; p < stage.programs.size(); ++p)
+    for (size_t i = 0; i < stage.programs[p].instructions.size(); ++i)
+      for (const Access &access : accessesOf(plan, stage.programs[p].instructions[i])) {
+        const Binding *binding = uses[access.ref.buffer].binding;
+        if (!access.write || !binding)
+          continue;
+        uses[access.ref.buffer].isWritten = true;
+        if (std::holds_alternative<StoredTensor>(binding->start) && binding->saved.empty())
+          return fault(instructionText(plan, stageIndex, int64_t(p), int64_t(i)) + ": writes to " +
+                       bufferText(stage, access.ref.buffer) +
+                       ", a weight that no checkpoint saves; such weights are only read");
+      }
+  return Status::success();
+}
+
+/// A form that the device made of a weight would be stale once a program wrote to it.
+Status checkPacked(const Plan &plan, int64_t stageIndex, const std::vector<SessionUse> &uses) {
+  const Stage &stage = plan.stages[stageIndex];
+  for (size_t p = 0; p < stage.programs.size(); ++p)
+    for (size_t i = 0; i < stage.programs[p].instructions.size(); ++i) {
+      const auto *gemm = std::get_if<Gemm>(&stage.programs[p].instructions[i].action);
+      if (!gemm || !gemm->b.packed)
+        continue;
+      int32_t buffer = gemm->b.place.buffer;
+      if (stage.buffers[buffer].lifetime != Lifetime::Session || uses[buffer].isWritten)
+        return fault(instructionText(plan, stageIndex, int64_t(p), int64_t(i)) + ": takes " +
+                     bufferText(stage, buffer) + " packed, but " +
+                     (uses[buffer].isWritten ? "a program writes to it" : "it does not live for the session") +
+                     "; only what never changes may be packed");
+    }
+  return Status::success();
+}
+
+/// The live buffers of a program at one moment.
 class LiveSet {
 public:
   LiveSet(const Stage &stage, const std::vector<Span> &always) : stage(stage), always(always) {}
@@ -130,12 +182,12 @@ bool isInPlaceReduce(const Instruction &instruction, const Span &src, const Span
          collective->src.byteOffset == collective->dst.byteOffset;
 }
 
-Status checkTemps(const Plan &plan, int64_t stageIndex, int64_t programIndex, const std::vector<Span> &slots) {
+Status checkTemporaries(const Plan &plan, int64_t stageIndex, int64_t programIndex, const std::vector<Span> &always) {
   const Stage &stage = plan.stages[stageIndex];
   Expected<std::vector<LiveRange>> ranges = liveRanges(plan, stageIndex, programIndex);
   if (!ranges.ok())
     return ranges.status();
-  LiveSet live(stage, slots);
+  LiveSet live(stage, always);
   std::multimap<int32_t, int32_t> ends; // last instruction -> buffer
   std::map<int32_t, int32_t> lasts;     // buffer -> last instruction
   for (const LiveRange &range : *ranges) {
@@ -146,7 +198,7 @@ Status checkTemps(const Plan &plan, int64_t stageIndex, int64_t programIndex, co
     const Buffer &buffer = stage.buffers[range.buffer];
     Span span{buffer.offset, buffer.offset + buffer.bytes, range.buffer, 0};
     if (const Span *other = live.conflict(span)) {
-      bool isTemp = stage.buffers[other->buffer].memory == MemoryClass::Temp;
+      bool isTemp = stage.buffers[other->buffer].lifetime == Lifetime::Program;
       const Instruction &first = stage.programs[programIndex].instructions[range.first];
       if (!isTemp || lasts[other->buffer] != range.first || !isInPlaceReduce(first, *other, span)) {
         std::string until =
@@ -164,32 +216,21 @@ Status checkTemps(const Plan &plan, int64_t stageIndex, int64_t programIndex, co
   return Status::success();
 }
 
-Status checkNoWeightWritten(const Plan &plan, int64_t stageIndex, int64_t programIndex) {
-  const Stage &stage = plan.stages[stageIndex];
-  const std::vector<Instruction> &instructions = stage.programs[programIndex].instructions;
-  for (size_t i = 0; i < instructions.size(); ++i)
-    for (const Access &access : accessesOf(plan, instructions[i]))
-      if (access.write && stage.buffers[access.ref.buffer].memory == MemoryClass::Weight)
-        return fault(instructionText(plan, stageIndex, programIndex, int64_t(i)) + ": writes to " +
-                     bufferText(stage, access.ref.buffer) + ", a weight; weights are only read");
-  return Status::success();
-}
-
 } // namespace
 
 Status checkMemory(const Plan &plan) {
   for (size_t s = 0; s < plan.stages.size(); ++s) {
     const Stage &stage = plan.stages[s];
     std::string where = "stage " + std::to_string(s);
-    std::vector<const WeightBinding *> bindings;
-    HPC_RETURN_IF_ERROR(bindWeights(stage, bindings).at(where));
-    for (MemoryClass memory : {MemoryClass::Weight, MemoryClass::State, MemoryClass::Slot})
-      HPC_RETURN_IF_ERROR(checkApart(stage, memory, bindings).at(where));
-    std::vector<Span> slots = spansOf(stage, MemoryClass::Slot);
-    for (size_t p = 0; p < stage.programs.size(); ++p) {
-      HPC_RETURN_IF_ERROR(checkNoWeightWritten(plan, int64_t(s), int64_t(p)));
-      HPC_RETURN_IF_ERROR(checkTemps(plan, int64_t(s), int64_t(p), slots));
-    }
+    std::vector<SessionUse> uses;
+    HPC_RETURN_IF_ERROR(checkBindings(stage, uses).at(where));
+    HPC_RETURN_IF_ERROR(findWrites(plan, int64_t(s), uses));
+    HPC_RETURN_IF_ERROR(checkPacked(plan, int64_t(s), uses));
+    for (ArenaKind arena : {ArenaKind::Session, ArenaKind::Work, ArenaKind::Host})
+      HPC_RETURN_IF_ERROR(checkApart(stage, arena, uses).at(where));
+    std::vector<Span> always = spansOf(stage, ArenaKind::Work);
+    for (size_t p = 0; p < stage.programs.size(); ++p)
+      HPC_RETURN_IF_ERROR(checkTemporaries(plan, int64_t(s), int64_t(p), always));
   }
   return Status::success();
 }

@@ -32,16 +32,36 @@ bool mayBeInPlace(const Action &action) {
   return std::holds_alternative<Kernel>(action);
 }
 
-Status checkOverlap(const Stage &stage, const Action &action, const Access &one, const Access &other) {
-  if ((!one.write && !other.write) || one.ref.buffer != other.ref.buffer || one.bytes == 0 || other.bytes == 0)
-    return Status::success();
+bool overlap(const Access &one, const Access &other) {
   int64_t a = one.ref.byteOffset, b = other.ref.byteOffset;
-  bool same = a == b && one.bytes == other.bytes;
-  if (a + one.bytes <= b || b + other.bytes <= a || (same && mayBeInPlace(action)))
-    return Status::success();
-  return fault(std::string(one.role) + " (" + std::to_string(one.bytes) + " bytes at " + std::to_string(a) + ") and " +
-               other.role + " (" + std::to_string(other.bytes) + " bytes at " + std::to_string(b) + ") overlap in " +
-               bufferText(stage, one.ref.buffer));
+  return one.ref.buffer == other.ref.buffer && one.bytes > 0 && other.bytes > 0 && a < addSizes(b, other.bytes) &&
+         b < addSizes(a, one.bytes);
+}
+
+std::string placeText(const Access &access) {
+  return std::string(access.role) + " (" + std::to_string(access.bytes) + " bytes at " +
+         std::to_string(access.ref.byteOffset) + ")";
+}
+
+/// The rule of README.md, "Aliasing": what is written overlaps no other operand, but for one that is read at the
+/// identical place by an instruction that works element by element.
+Status checkAliases(const Stage &stage, const Action &action, const std::vector<Access> &accesses) {
+  for (const Access &written : accesses) {
+    const Access *inPlace = nullptr;
+    for (const Access &other : accesses) {
+      if (!written.write || written.operand == other.operand || !overlap(written, other))
+        continue;
+      bool same = written.ref.byteOffset == other.ref.byteOffset && written.bytes == other.bytes;
+      if (!same || other.write || !mayBeInPlace(action))
+        return fault(placeText(other) + " and " + placeText(written) + " overlap in " +
+                     bufferText(stage, written.ref.buffer));
+      if (inPlace && inPlace->operand != other.operand)
+        return fault(placeText(*inPlace) + ", " + placeText(other) + " and " + placeText(written) + " are one place of " +
+                     bufferText(stage, written.ref.buffer) + "; a result takes the place of one operand only");
+      inPlace = &other;
+    }
+  }
+  return Status::success();
 }
 
 /// C's elements must be distinct. Sorted by stride, each dim has to step over all that the smaller ones reach.
@@ -51,18 +71,20 @@ Status checkGemm(const Plan &plan, const Gemm &gemm) {
   forEachEntry(plan, {&gemm.m, &gemm.n, &gemm.k}, [&](int64_t coordinate, int64_t microBatch) {
     int64_t m = gemm.m.at(coordinate, microBatch, ranks), n = gemm.n.at(coordinate, microBatch, ranks),
             k = gemm.k.at(coordinate, microBatch, ranks);
-    auto shortLeading = [&](const char *what, int64_t leading, int64_t rows, int64_t columns) {
-      if (!status.ok() || rows <= 1 || leading >= columns)
+    auto shortLeading = [&](const char *what, const Operand &operand, int64_t rows, int64_t columns) {
+      if (operand.transpose)
+        std::swap(rows, columns);
+      if (!status.ok() || rows <= 1 || operand.ld >= columns)
         return;
-      status = fault(std::string(what) + " is " + std::to_string(leading) + " at " + coordinateText(plan, coordinate) +
-                     ", the matrix has " + std::to_string(columns) + " columns");
+      status = fault(std::string("leading dim of ") + what + " is " + std::to_string(operand.ld) + " at " +
+                     coordinateText(plan, coordinate) + ", the matrix has " + std::to_string(columns) + " columns");
     };
-    shortLeading("lda", gemm.lda, gemm.transposeA ? k : m, gemm.transposeA ? m : k);
-    shortLeading("ldb", gemm.ldb, gemm.transposeB ? n : k, gemm.transposeB ? k : n);
-    shortLeading("ldc", gemm.ldc, m, n);
-    std::vector<std::pair<int64_t, int64_t>> dims = {{1, n}, {gemm.ldc, m}}; // stride, size
+    shortLeading("a", gemm.a, m, k);
+    shortLeading("b", gemm.b, k, n);
+    shortLeading("c", gemm.c, m, n);
+    std::vector<std::pair<int64_t, int64_t>> dims = {{1, n}, {gemm.c.ld, m}}; // stride, size
     for (size_t i = 0; i < gemm.batch.size(); ++i)
-      dims.emplace_back(gemm.strideC[i], gemm.batch[i]);
+      dims.emplace_back(gemm.c.stride[i], gemm.batch[i]);
     for (const auto &dim : dims)
       if (dim.second == 0)
         return status.ok();
@@ -85,9 +107,7 @@ Status checkInstruction(const Plan &plan, const Stage &stage, const Instruction 
   std::vector<Access> accesses = accessesOf(plan, instruction);
   for (const Access &access : accesses)
     HPC_RETURN_IF_ERROR(checkInside(plan, stage, access));
-  for (size_t i = 0; i < accesses.size(); ++i)
-    for (size_t j = i + 1; j < accesses.size(); ++j)
-      HPC_RETURN_IF_ERROR(checkOverlap(stage, instruction.action, accesses[i], accesses[j]));
+  HPC_RETURN_IF_ERROR(checkAliases(stage, instruction.action, accesses));
   if (const auto *gemm = std::get_if<Gemm>(&instruction.action))
     return checkGemm(plan, *gemm);
   return Status::success();

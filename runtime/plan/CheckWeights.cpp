@@ -1,4 +1,4 @@
-// Weights: together the coordinates of a stage hold all of each tensor. Per view dim the non-empty ranges are pairwise
+// Weights and states: together the coordinates of a stage hold all of each stored or saved value. Per view dim the non-empty ranges are pairwise
 // equal or disjoint and leave no index out, and every combination of ranges occurs: a product of partitions, replicated
 // or not.
 #include "runtime/plan/PlanCheck.h"
@@ -78,11 +78,12 @@ struct Holdings {
   }
 };
 
-Status checkTensor(const Plan &plan, const Stage &stage, int32_t tensor, const std::vector<size_t> &bindings) {
+/// `bindings` of one value, which errors call `what`.
+Status checkValue(const Plan &plan, const Stage &stage, const std::string &what, const std::vector<size_t> &bindings) {
   std::map<std::vector<int64_t>, std::vector<size_t>> partial; // by view
   Status first;
   for (size_t binding : bindings) {
-    const Slice &slice = stage.weights[binding].slice;
+    const Slice &slice = stage.bindings[binding].slice;
     Holdings alone(slice.view);
     alone.add(plan, slice);
     Status status = alone.check(plan);
@@ -90,15 +91,15 @@ Status checkTensor(const Plan &plan, const Stage &stage, int32_t tensor, const s
       continue;
     partial[slice.view].push_back(binding);
     if (first.ok())
-      first = status.at(bufferText(stage, stage.weights[binding].buffer));
+      first = status.at(bufferText(stage, stage.bindings[binding].buffer));
   }
   // Several bindings may hold a part each, as the q, k and v of one fused weight.
   for (const auto &[view, parts] : partial) {
     Holdings together(view);
     for (size_t binding : parts)
-      together.add(plan, stage.weights[binding].slice);
+      together.add(plan, stage.bindings[binding].slice);
     if (parts.size() < 2 || !together.check(plan).ok())
-      return first.at("weight '" + plan.tensors[tensor].name + "' " + shapeText(plan.tensors[tensor].shape));
+      return first.at(what);
   }
   return Status::success();
 }
@@ -108,11 +109,21 @@ Status checkTensor(const Plan &plan, const Stage &stage, int32_t tensor, const s
 Status checkWeights(const Plan &plan) {
   for (size_t s = 0; s < plan.stages.size(); ++s) {
     const Stage &stage = plan.stages[s];
+    std::string where = "stage " + std::to_string(s);
     std::map<int32_t, std::vector<size_t>> byTensor;
-    for (size_t i = 0; i < stage.weights.size(); ++i)
-      byTensor[stage.weights[i].tensor].push_back(i);
-    for (const auto &[tensor, bindings] : byTensor)
-      HPC_RETURN_IF_ERROR(checkTensor(plan, stage, tensor, bindings).at("stage " + std::to_string(s)));
+    for (size_t i = 0; i < stage.bindings.size(); ++i) {
+      const Binding &binding = stage.bindings[i];
+      if (const auto *stored = std::get_if<StoredTensor>(&binding.start))
+        byTensor[stored->tensor].push_back(i);
+      else if (!binding.saved.empty())
+        HPC_RETURN_IF_ERROR(
+            checkValue(plan, stage, "state '" + binding.saved + "' " + shapeText(binding.shape), {i}).at(where));
+    }
+    for (const auto &[index, bindings] : byTensor) {
+      const Tensor &tensor = plan.tensors[index];
+      HPC_RETURN_IF_ERROR(
+          checkValue(plan, stage, "weight '" + tensor.name + "' " + shapeText(tensor.shape), bindings).at(where));
+    }
   }
   return Status::success();
 }

@@ -12,6 +12,12 @@ namespace {
 
 Status fault(const std::string &message) { return Status::error(ErrorKind::Plan, message); }
 
+bool isPosted(const Action &action) {
+  const auto *collective = std::get_if<Collective>(&action);
+  return std::holds_alternative<Send>(action) || std::holds_alternative<Recv>(action) ||
+         (collective && collective->request >= 0);
+}
+
 struct Checker {
   const Plan &plan;
   const Stage &stage;
@@ -26,10 +32,13 @@ struct Checker {
   }
 
   /// The buffer exists, the offset is inside and a multiple of the element size.
-  Status checkRef(const Ref &ref, const char *what) const {
+  Status checkRef(const Ref &ref, const char *what, bool mayBeOnHost = false) const {
     HPC_RETURN_IF_ERROR(
         inRange((std::string("buffer of ") + what).c_str(), ref.buffer, 0, int64_t(stage.buffers.size()) - 1));
     const Buffer &buffer = stage.buffers[ref.buffer];
+    if (buffer.space == Space::Host && !mayBeOnHost)
+      return fault(std::string(what) + " is " + bufferText(stage, ref.buffer) +
+                   ", which lies in host memory; only a copy reaches it");
     HPC_RETURN_IF_ERROR(inRange((std::string("byte offset of ") + what).c_str(), ref.byteOffset, 0, buffer.bytes));
     if (ref.byteOffset % byteSize(buffer.dtype) != 0)
       return fault(std::string("byte offset ") + std::to_string(ref.byteOffset) + " of " + what +
@@ -45,46 +54,61 @@ struct Checker {
     return Status::success();
   }
 
+  Status checkOperand(const Gemm &gemm, const Operand &operand, const char *what) const {
+    HPC_RETURN_IF_ERROR(checkRef(operand.place, what, operand.dtype));
+    HPC_RETURN_IF_ERROR(inRange((std::string("leading dim of ") + what).c_str(), operand.ld, 0, maxBytes));
+    if (operand.stride.size() != gemm.batch.size())
+      return fault(std::to_string(gemm.batch.size()) + " batch dims, but " + std::to_string(operand.stride.size()) +
+                   " strides of " + what);
+    for (int64_t stride : operand.stride)
+      HPC_RETURN_IF_ERROR(inRange((std::string("batch stride of ") + what).c_str(), stride, 0, maxBytes));
+    return Status::success();
+  }
   Status operator()(const Gemm &gemm) const {
-    HPC_RETURN_IF_ERROR(checkRef(gemm.a, "a", DType::F32));
-    HPC_RETURN_IF_ERROR(checkRef(gemm.b, "b", DType::F32));
-    HPC_RETURN_IF_ERROR(checkRef(gemm.c, "c", DType::F32));
+    HPC_RETURN_IF_ERROR(inRange("number of batch dims", int64_t(gemm.batch.size()), 0, maxDims));
+    for (int64_t size : gemm.batch)
+      HPC_RETURN_IF_ERROR(inRange("batch dim", size, 0, maxBytes));
+    HPC_RETURN_IF_ERROR(checkOperand(gemm, gemm.a, "a"));
+    HPC_RETURN_IF_ERROR(checkOperand(gemm, gemm.b, "b"));
+    HPC_RETURN_IF_ERROR(checkOperand(gemm, gemm.c, "c"));
+    for (DType dtype : {gemm.a.dtype, gemm.b.dtype, gemm.c.dtype, gemm.accumulate})
+      if (!isFloat(dtype))
+        return fault(std::string("a product with ") + hpc::name(dtype) + "; operands and sum are floats");
+    if (byteSize(gemm.accumulate) < byteSize(gemm.c.dtype))
+      return fault(std::string("sums in ") + hpc::name(gemm.accumulate) + " what is stored as " +
+                   hpc::name(gemm.c.dtype) + "; sum in a type at least as wide");
+    if (gemm.c.transpose || gemm.c.packed || gemm.a.packed)
+      return fault("only b may be packed, and c is neither packed nor transposed");
     HPC_RETURN_IF_ERROR(checkTable(plan, gemm.m, "m", 0, maxBytes));
     HPC_RETURN_IF_ERROR(checkTable(plan, gemm.n, "n", 0, maxBytes));
     HPC_RETURN_IF_ERROR(checkTable(plan, gemm.k, "k", 0, maxBytes));
-    for (int64_t leading : {gemm.lda, gemm.ldb, gemm.ldc})
-      HPC_RETURN_IF_ERROR(inRange("leading dim", leading, 0, maxBytes));
-    size_t dims = gemm.batch.size();
-    if (dims > size_t(maxDims) || gemm.strideA.size() != dims || gemm.strideB.size() != dims ||
-        gemm.strideC.size() != dims)
-      return fault(std::to_string(dims) + " batch dims, but " + std::to_string(gemm.strideA.size()) + ", " +
-                   std::to_string(gemm.strideB.size()) + " and " + std::to_string(gemm.strideC.size()) +
-                   " strides of a, b and c");
-    for (size_t i = 0; i < dims; ++i) {
-      HPC_RETURN_IF_ERROR(inRange("batch dim", gemm.batch[i], 0, maxBytes));
-      for (int64_t stride : {gemm.strideA[i], gemm.strideB[i], gemm.strideC[i]})
-        HPC_RETURN_IF_ERROR(inRange("batch stride", stride, 0, maxBytes));
-    }
-    return Status::success();
+    HPC_RETURN_IF_ERROR(checkTable(plan, gemm.addToC, "add to c", 0, 1));
+    if (gemm.epilogue == Epilogue::None)
+      return Status::success();
+    if (!isEverywhere(gemm.addToC, 0))
+      return fault(std::string("adds to c and has the epilogue '") + name(gemm.epilogue) + "'; it is one or the other");
+    return checkRef(gemm.bias, "bias", gemm.c.dtype);
   }
 
   Status operator()(const Kernel &kernel) const {
-    size_t args = kernel.args.size();
-    if (kernel.writes.size() != args || kernel.argBytes.size() != args)
-      return fault(std::to_string(args) + " arguments, but " + std::to_string(kernel.writes.size()) +
-                   " marks of writing and " + std::to_string(kernel.argBytes.size()) + " sizes");
-    for (size_t i = 0; i < args; ++i) {
-      HPC_RETURN_IF_ERROR(checkRef(kernel.args[i], ("argument " + std::to_string(i)).c_str()));
-      HPC_RETURN_IF_ERROR(inRange("bytes of an argument", kernel.argBytes[i], 0, maxBytes));
+    for (size_t i = 0; i < kernel.args.size(); ++i) {
+      const KernelArg &arg = kernel.args[i];
+      HPC_RETURN_IF_ERROR(checkRef(arg.place, ("argument " + std::to_string(i)).c_str()));
+      HPC_RETURN_IF_ERROR(inRange("bytes of an argument", arg.bytes, 0, maxBytes));
+      if (!arg.reads && !arg.writes)
+        return fault("argument " + std::to_string(i) + " is neither read nor written");
     }
     for (const ByCoord &scalar : kernel.scalars)
       HPC_RETURN_IF_ERROR(checkTable(plan, scalar, "scalar", INT64_MIN, INT64_MAX));
+    HPC_RETURN_IF_ERROR(checkTable(plan, kernel.launch.blocks, "blocks", 0, INT32_MAX));
+    HPC_RETURN_IF_ERROR(checkTable(plan, kernel.launch.threads, "threads", 0, maxThreads));
+    HPC_RETURN_IF_ERROR(checkTable(plan, kernel.launch.sharedBytes, "shared bytes", 0, maxSharedBytes));
     return inRange("rows", kernel.rows, 0, maxBytes);
   }
 
   Status operator()(const Copy &copy) const {
-    HPC_RETURN_IF_ERROR(checkRef(copy.src, "src"));
-    HPC_RETURN_IF_ERROR(checkRef(copy.dst, "dst"));
+    HPC_RETURN_IF_ERROR(checkRef(copy.src, "src", true));
+    HPC_RETURN_IF_ERROR(checkRef(copy.dst, "dst", true));
     return inRange("bytes", copy.bytes, 0, maxBytes);
   }
 
@@ -107,16 +131,21 @@ struct Checker {
         return fault("axis '" + wanted + "' is listed twice");
       group *= found->size;
     }
+    if (collective.request != -1)
+      HPC_RETURN_IF_ERROR(checkRequest(collective.request));
     if (collective.kind != CollectiveKind::Permute)
       return Status::success();
     return checkTable(plan, collective.source, "source", 0, group - 1);
   }
 
+  Status checkRequest(int32_t request) const {
+    return inRange("request", request, 0, int64_t(stage.requests.size()) - 1);
+  }
   template <typename Transfer> Status checkTransfer(const Transfer &transfer) const {
     HPC_RETURN_IF_ERROR(inRange("bytes", transfer.bytes, 0, maxBytes));
     HPC_RETURN_IF_ERROR(checkTable(plan, transfer.peer, "peer", -1, plan.worldSize() - 1));
     HPC_RETURN_IF_ERROR(inRange("channel", transfer.channel, 0, maxChannel));
-    return inRange("request", transfer.request, 0, int64_t(stage.requests) - 1);
+    return checkRequest(transfer.request);
   }
   Status operator()(const Send &send) const {
     HPC_RETURN_IF_ERROR(checkRef(send.src, "src"));
@@ -126,7 +155,7 @@ struct Checker {
     HPC_RETURN_IF_ERROR(checkRef(recv.dst, "dst"));
     return checkTransfer(recv);
   }
-  Status operator()(const Wait &wait) const { return inRange("request", wait.request, 0, int64_t(stage.requests) - 1); }
+  Status operator()(const Wait &wait) const { return checkRequest(wait.request); }
 
   Status operator()(const LoadInput &load) const {
     HPC_RETURN_IF_ERROR(inRange("input", load.input, 0, int64_t(plan.inputs.size()) - 1));
@@ -146,7 +175,13 @@ struct Checker {
 } // namespace
 
 Status checkInstruction(const Plan &plan, const Stage &stage, const Instruction &instruction) {
-  return std::visit(Checker{plan, stage}, instruction.action);
+  Checker checker{plan, stage};
+  HPC_RETURN_IF_ERROR(checkTable(plan, instruction.when, "when", 0, 1));
+  HPC_RETURN_IF_ERROR(checker.inRange("queue", instruction.queue, 0, maxQueues - 1));
+  if (instruction.queue != 0 && !isPosted(instruction.action))
+    return fault("is on queue " + std::to_string(instruction.queue) +
+                 ", but is not posted with a request; what is not posted is on queue 0");
+  return std::visit(checker, instruction.action);
 }
 
 } // namespace hpc::plan

@@ -19,44 +19,74 @@ struct Flight {
   int32_t buffer, instruction;
 };
 
+/// The request that an instruction posts, or -1.
+int32_t postedRequest(const Action &action) {
+  if (const auto *send = std::get_if<Send>(&action))
+    return send->request;
+  if (const auto *recv = std::get_if<Recv>(&action))
+    return recv->request;
+  const auto *collective = std::get_if<Collective>(&action);
+  return collective ? collective->request : -1;
+}
+
+/// Where a buffer has been written: everywhere, or where one of these tables is 1.
+struct Written {
+  bool everywhere = false;
+  std::vector<const ByCoord *> where;
+
+  void add(const ByCoord &when) {
+    everywhere = everywhere || isEverywhere(when, 1);
+    where.push_back(&when);
+  }
+  bool covers(const ByCoord &when) const {
+    return everywhere || std::any_of(where.begin(), where.end(),
+                                     [&](const ByCoord *table) { return table->values == when.values; });
+  }
+};
+
 } // namespace
 
 Expected<std::vector<LiveRange>> liveRanges(const Plan &plan, int64_t stageIndex, int64_t programIndex) {
   const Stage &stage = plan.stages[stageIndex];
   const std::vector<Instruction> &instructions = stage.programs[programIndex].instructions;
   std::map<int32_t, LiveRange> ranges;
+  std::map<int32_t, Written> written;
   std::map<int32_t, std::vector<Flight>> flights; // by request
-  auto isTemp = [&](int32_t buffer) { return stage.buffers[buffer].memory == MemoryClass::Temp; };
 
   for (int32_t i = 0; i < int32_t(instructions.size()); ++i) {
     const Action &action = instructions[i].action;
+    int32_t request = postedRequest(action);
     for (const Access &access : accessesOf(plan, instructions[i])) {
       int32_t buffer = access.ref.buffer;
-      if (access.bytes == 0 || !isTemp(buffer))
+      if (access.bytes == 0 || stage.buffers[buffer].lifetime != Lifetime::Program)
         continue;
-      auto known = ranges.find(buffer);
-      if (known == ranges.end() && !access.write)
+      if (!access.write && !written[buffer].covers(instructions[i].when))
         return fault(instructionText(plan, stageIndex, programIndex, i) + ": reads " + bufferText(stage, buffer) +
                      " (" + access.role + ") before any instruction of the program wrote to it");
-      if (known == ranges.end())
-        ranges[buffer] = {buffer, i, i};
-      else
-        known->second.last = i;
-      if (const auto *send = std::get_if<Send>(&action))
-        flights[send->request].push_back({buffer, i});
-      if (const auto *recv = std::get_if<Recv>(&action))
-        flights[recv->request].push_back({buffer, i});
+      if (access.write)
+        written[buffer].add(instructions[i].when);
+      ranges.emplace(buffer, LiveRange{buffer, i, i}).first->second.last = i;
+      if (request >= 0)
+        flights[request].push_back({buffer, i});
     }
     if (const auto *wait = std::get_if<Wait>(&action)) {
-      for (const Flight &flight : flights[wait->request])
-        ranges[flight.buffer].last = i;
-      flights.erase(wait->request);
+      std::vector<Flight> &open = flights[wait->request];
+      auto isOpen = [&](const Flight &flight) {
+        const ByCoord &when = instructions[i].when;
+        return !isEverywhere(when, 1) && when.values != instructions[flight.instruction].when.values;
+      };
+      for (const Flight &flight : open)
+        if (!isOpen(flight))
+          ranges[flight.buffer].last = i;
+      open.erase(std::remove_if(open.begin(), open.end(), [&](const Flight &flight) { return !isOpen(flight); }),
+                 open.end());
     }
   }
   for (const auto &[request, posts] : flights)
-    return fault(instructionText(plan, stageIndex, programIndex, posts[0].instruction) + ": " +
-                 bufferText(stage, posts[0].buffer) + " is temp, but the program ends before a wait on request " +
-                 std::to_string(request) + "; wait in this program or use a slot buffer");
+    if (!posts.empty())
+      return fault(instructionText(plan, stageIndex, programIndex, posts[0].instruction) + ": " +
+                 bufferText(stage, posts[0].buffer) + " lives for the program, which ends before a wait on request " +
+                 std::to_string(request) + "; wait in this program or use a buffer that lives longer");
 
   std::vector<LiveRange> result;
   for (const auto &[buffer, range] : ranges)

@@ -16,7 +16,7 @@
 namespace hpc::plan {
 
 /// Raised whenever an older reader would misread a plan.
-constexpr int majorVersion = 1;
+constexpr int majorVersion = 2;
 constexpr int minorVersion = 0;
 
 /// A number that may depend on the rank's coordinate within its stage and on the micro-batch.
@@ -35,37 +35,58 @@ struct ByCoord {
   }
 };
 
+/// Whether a table has one value everywhere.
+inline bool isEverywhere(const ByCoord &table, int64_t value) {
+  for (int64_t entry : table.values)
+    if (entry != value)
+      return false;
+  return true;
+}
+
 /// Which part of a global row-major tensor a rank holds. The tensor is first seen as `view` (sizes whose product is the
-/// number of elements: its sub-dims, major to minor), then its view dims are permuted, then a box is cut. Per view dim d
-/// the rank holds indices start[d] .. start[d]+extent[d]-1 of view[d]; its local box is box[d] >= extent[d] wide, the rest is
-/// padding. The local buffer is row-major over box[permutation[0]], box[permutation[1]], ...
+/// number of elements: its sub-dims, major to minor), then a box is cut. Per view dim d the rank holds indices
+/// start[d] .. start[d]+extent[d]-1 of view[d]; its local box is box[d] >= extent[d] wide, the rest is padding. The local
+/// buffer is row-major over box.
 struct Slice {
   std::vector<int64_t> view;
-  std::vector<int64_t> permutation; ///< empty: identity
-  std::vector<ByCoord> start;       ///< per view dim, in view order
-  std::vector<ByCoord> extent;      ///< per view dim; 0 is legal
-  std::vector<int64_t> box;         ///< per view dim, the same on all ranks
+  std::vector<ByCoord> start;  ///< per view dim
+  std::vector<ByCoord> extent; ///< per view dim; 0 is legal
+  std::vector<int64_t> box;    ///< per view dim, the same on all ranks
 };
 
-enum class MemoryClass : uint8_t {
-  Weight, ///< filled once, when the weights are bound; lives as long as the session
-  State,  ///< lives across steps
-  Slot,   ///< `slots` copies, one per micro-batch in flight: offset + slot * slotStride
-  Temp,   ///< lives within one run of one program
+/// How long the content of a buffer lasts.
+enum class Lifetime : uint8_t {
+  Session,    ///< across steps: weights, states. What it starts with stands in a Binding
+  Step,       ///< one step: accumulators, values that are computed once a step. Written before it is read in each step
+  MicroBatch, ///< from one program of a micro-batch to another: `slots` copies, micro-batch m has copy m % slots
+  Program,    ///< within one run of one program; shares its memory with others that do not live at the same time
 };
 
-/// A piece of a rank's memory. Offsets are assigned by `place`: Weight and State offsets count from the start of the rank's
-/// weight arena and state arena, Slot and Temp offsets from the start of its work arena.
+enum class Space : uint8_t {
+  Device, ///< where instructions compute
+  Host,   ///< beside the device, for what is offloaded: only Copy touches it
+};
+
+/// A piece of a rank's memory. `place` gives it its offset, which counts from the start of its arena (arenaOf).
 struct Buffer {
-  std::string name;       ///< the ONNX value or node it holds, for people
+  std::string name; ///< the ONNX value or node it holds, for people
   DType dtype = DType::F32;
   std::vector<int64_t> box; ///< local shape, padding included
-  MemoryClass memory = MemoryClass::Temp;
-  int64_t bytes = 0;  ///< product of box times element size; 0 is legal
+  Lifetime lifetime = Lifetime::Program;
+  Space space = Space::Device;
+  int64_t bytes = 0;   ///< product of box times element size; 0 is legal
   int64_t offset = -1; ///< multiple of 64; -1: not placed yet
-  int64_t slots = 1;
+  int64_t slots = 1;   ///< 1 but for MicroBatch
   int64_t slotStride = 0; ///< >= bytes when slots > 1
 };
+
+/// The allocations of a rank. Session memory keeps its content between steps, work memory does not.
+enum class ArenaKind : uint8_t { Session, Work, Host };
+inline ArenaKind arenaOf(const Buffer &buffer) {
+  return buffer.space == Space::Host            ? ArenaKind::Host
+         : buffer.lifetime == Lifetime::Session ? ArenaKind::Session
+                                                : ArenaKind::Work;
+}
 
 /// A place in a buffer of the same stage.
 struct Ref {
@@ -81,28 +102,61 @@ struct Reason {
   std::string avoid; ///< what would avoid it
 };
 
-/// C = A * B (row-major, f32), for every index of `batch`. Strides are in elements; a batch stride of 0 broadcasts.
-/// Extents m, n, k may be 0 at a coordinate: k = 0 writes zeros, m = 0 or n = 0 does nothing.
-struct Gemm {
-  Ref a, b, c;
-  ByCoord m, n, k;
-  int64_t lda = 0, ldb = 0, ldc = 0;
-  bool transposeA = false; ///< A is stored [k, m]
-  bool transposeB = false; ///< B is stored [n, k]
-  std::vector<int64_t> batch; ///< batch dims, major to minor; empty: one product
-  std::vector<int64_t> strideA, strideB, strideC; ///< per batch dim
+/// One matrix of a product, for every index of the product's batch. Strides are in elements.
+struct Operand {
+  Ref place;
+  DType dtype = DType::F32;
+  int64_t ld = 0;         ///< leading dim: the step from row to row as stored
+  bool transpose = false; ///< stored with its two dims exchanged
+  std::vector<int64_t> stride; ///< per batch dim; 0 broadcasts
+  /// The device may keep it in a form of its own, made when the session is prepared. Only B, and only where it stands in
+  /// a Session buffer that no program writes.
+  bool packed = false;
 };
 
-/// A call of a generated function of Plan::code:
+/// What is done to each element of A * B before it is stored.
+enum class Epilogue : uint8_t {
+  None,
+  Bias,         ///< + bias[column], a vector of n elements of C's dtype
+  BiasRelu,     ///< max(x + bias[column], 0)
+  BiasGeluTanh, ///< GELU's tanh form of x + bias[column]
+};
+
+/// C = epilogue(A * B), or C += A * B where `addToC` is 1. A is [m, k], B [k, n], C [m, n], row-major.
+/// Extents may be 0 at a coordinate: k = 0 writes zeros (where it adds: leaves C), m = 0 or n = 0 does nothing.
+struct Gemm {
+  Operand a, b, c; ///< c: neither transposed nor packed
+  ByCoord m, n, k;
+  DType accumulate = DType::F32; ///< of the sum over k
+  ByCoord addToC;                ///< 0 or 1; an accumulator is written in its first micro-batch and added to later
+  Epilogue epilogue = Epilogue::None; ///< None where addToC is 1 anywhere
+  Ref bias;                           ///< unless epilogue is None
+  std::vector<int64_t> batch; ///< batch dims, major to minor; empty: one product
+};
+
+/// An argument of a kernel: a pointer.
+struct KernelArg {
+  Ref place;
+  int64_t bytes = 0; ///< that the function may touch
+  bool reads = true, writes = false;
+};
+
+/// How a device starts a kernel; all 0 where there is no such thing (the host).
+struct Launch {
+  ByCoord blocks, threads, sharedBytes;
+};
+
+/// A call of a generated function of Plan::modules. On the host:
 ///   void symbol(void *const *args, const int64_t *scalars, int64_t begin, int64_t end)
 /// which computes rows begin..end-1 of `rows`; rows may be computed in any order and on any thread.
+/// Arguments do not overlap where one of them is written, but for a result in place: one argument that is read and one
+/// that is written at the identical place (README.md, "Aliasing").
 struct Kernel {
   std::string symbol;
-  std::vector<Ref> args;     ///< which of them are written: `writes`
-  std::vector<bool> writes;  ///< per arg
-  std::vector<int64_t> argBytes; ///< per arg: the bytes that the function may touch, for the checker
+  std::vector<KernelArg> args;
   std::vector<ByCoord> scalars;
   int64_t rows = 1;
+  Launch launch;
 };
 
 /// memcpy between two places that do not overlap.
@@ -121,6 +175,8 @@ enum class CollectiveKind : uint8_t {
 enum class ReduceKind : uint8_t { Sum, Max, Min };
 
 /// Groups: ranks of the stage whose coordinates agree on all axes but `axes`; position = row-major over `axes` as listed.
+/// Members start it in the same order as the other collectives of their group. With a request it may still run when the
+/// instruction returns: until the Wait src is only read and dst is not touched.
 struct Collective {
   CollectiveKind kind = CollectiveKind::AllReduce;
   ReduceKind reduce = ReduceKind::Sum;
@@ -129,12 +185,13 @@ struct Collective {
   int64_t count = 0; ///< elements, see CollectiveKind
   Ref src, dst;      ///< the same place, or no overlap
   ByCoord source;    ///< Permute only: position in the group
+  int32_t request = -1; ///< >= 0: posted here, completed by a Wait on it
   Reason reason;
 };
 
 /// Point to point, posted here and completed by a Wait on `request`. Matching is by (sender, receiver, channel), in order.
-/// A peer of -1 posts nothing (and its Wait returns at once). Requests are per slot: Wait in slot s completes the post
-/// of slot s. The buffer must not be touched between post and wait (a send's may be read).
+/// A peer of -1 posts nothing (and its Wait returns at once). The buffer must not be touched between post and wait (a
+/// send's may be read).
 struct Send {
   Ref src;
   int64_t bytes = 0;
@@ -149,7 +206,8 @@ struct Recv {
   int32_t channel = 0, request = 0;
   Reason reason;
 };
-/// Completes the last post of `request` in this slot; returns at once when there is none.
+/// Completes the last post of `request`; returns at once when there is none. A request has slots as a buffer has: a Wait
+/// in micro-batch m completes the post of slot m % slots.
 struct Wait {
   int32_t request = 0;
 };
@@ -174,34 +232,61 @@ using Action = std::variant<Gemm, Kernel, Copy, Collective, Send, Recv, Wait, Lo
 struct Instruction {
   Action action;
   std::string node; ///< ONNX node that it computes, for traces and errors
+  ByCoord when = 1; ///< 0: skipped there. By micro-batch it tells the first or last one of a step from the others
+  /// Of what is posted with a request: the device's queue that runs it, after all that was issued before. 0, the queue of
+  /// everything else, where it shall not overlap.
+  int32_t queue = 0;
 };
 
+enum class ProgramKind : uint8_t {
+  Receive,         ///< posts the receives of activations
+  Forward,
+  Drain,           ///< completes the sends of activations
+  ReceiveGradient, ///< posts the receives of gradients
+  Backward,        ///< what the gradient that goes to another stage needs
+  DrainGradient,
+  WeightGradient, ///< the rest of backward, which only accumulators read
+  Update,         ///< once a step, in micro-batch 0
+};
+
+/// A stage lists each (kind, chunk) once. Chunks are the parts of the model that the stage owns.
 struct Program {
-  std::string name; ///< "receive", "forward", "drain"
+  ProgramKind kind = ProgramKind::Forward;
+  int32_t chunk = 0;
   std::vector<Instruction> instructions;
 };
 
-/// A weight of a stage: which tensor, which part, into which buffer.
-struct WeightBinding {
+// What a Session buffer starts with.
+struct Nothing {}; ///< poison: a program writes it before anything reads it
+struct Number {
+  double value = 0; ///< in every element
+};
+struct StoredTensor {
   int32_t tensor = 0; ///< index into Plan::tensors
-  int32_t buffer = 0; ///< a Weight buffer of the stage
-  Slice slice;
 };
 
-/// One entry of a stage's schedule: run a program for a micro-batch, in a slot.
+/// Of each Session buffer: what it starts with and how it is saved.
+struct Binding {
+  int32_t buffer = 0;
+  Slice slice; ///< the part of the global value that each rank holds
+  std::variant<Nothing, Number, StoredTensor> start;
+  std::string saved;          ///< key in a checkpoint: a parameter's name, "adam.m/<parameter>"; empty: not saved
+  std::vector<int64_t> shape; ///< of the global value in a checkpoint; empty where it is not saved
+};
+
+/// One entry of a stage's schedule: run a program for a micro-batch. The slot of a buffer is microBatch % its slots.
 struct ScheduleStep {
   int32_t program = 0;
   int32_t microBatch = 0;
-  int32_t slot = 0;
 };
 
 struct Stage {
   std::vector<Buffer> buffers;
-  std::vector<WeightBinding> weights;
+  std::vector<Binding> bindings; ///< one per Session buffer
   std::vector<Program> programs;
   std::vector<ScheduleStep> schedule;
-  int32_t requests = 0;                 ///< number of request ids
-  int64_t weightBytes = 0, stateBytes = 0, workBytes = 0; ///< arena sizes; set by `place`
+  std::vector<int32_t> requests; ///< per request: the number of its slots
+  int64_t sessionBytes = 0, workBytes = 0, hostBytes = 0; ///< arena sizes; set by `place`
 };
 
 struct Axis {
@@ -230,6 +315,16 @@ struct Port {
   std::string name;
   DType dtype = DType::F32;
   std::vector<int64_t> shape;
+  bool isStepScalar = false; ///< an input of rank 0 that the loop fills before each step: lr, step, seed, ...
+};
+
+/// Machine code for one kind of device.
+struct CodeModule {
+  std::string target;                ///< "x86-64" (an ELF shared object) or "ptx"
+  std::vector<std::string> features; ///< what the code needs: of x86-64, names as in /proc/cpuinfo
+  int32_t capability = 0;            ///< of ptx: the least compute capability, 80 for 8.0
+  std::string bytes;
+  std::vector<std::string> symbols; ///< the functions it defines, each once
 };
 
 struct Plan {
@@ -240,8 +335,7 @@ struct Plan {
   std::vector<WeightFile> files;
   std::vector<Tensor> tensors;
   std::vector<Stage> stages;
-  std::string code;                     ///< ELF shared object, empty when no kernel is used
-  std::vector<std::string> cpuFeatures; ///< what the code needs, names as in /proc/cpuinfo
+  std::vector<CodeModule> modules; ///< every one defines all kernels of the plan; none when it has no kernel
 
   int64_t ranksPerStage() const {
     int64_t ranks = 1;

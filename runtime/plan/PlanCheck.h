@@ -16,16 +16,17 @@ Status checkPlan(const Plan &plan);
 /// checkPlan, and what it found out on the way.
 Expected<PlanFacts> analysePlan(const Plan &plan);
 
-/// Every access of every instruction stays inside its buffer, at every coordinate; what an instruction writes does not
-/// overlap what it reads.
+/// Every access of every instruction stays inside its buffer, at every coordinate; what an instruction writes overlaps
+/// nothing else of it, but for a result in place (README.md, "Aliasing").
 Status checkRanges(const Plan &plan);
 
-/// No two buffers that live at once share memory, a Temp buffer is written before it is read, weights are disjoint,
-/// bound once and never written. A Temp buffer lives from its first to its last use in a program; one that is sent or
-/// received lives until the Wait.
+/// No two buffers that live at once share memory. A Program buffer is written before it is read and lives from its first
+/// to its last use in a program, one that is in flight until the Wait. Session buffers are bound once; a weight that is
+/// not saved is never written, one that is written never packed.
 Status checkMemory(const Plan &plan);
 
-/// Over the coordinates of a stage, the slices of each tensor cover it, and ranges of a view dim are equal or disjoint.
+/// Over the coordinates of a stage, the slices of each stored or saved value cover it, and ranges of a view dim are equal
+/// or disjoint.
 Status checkWeights(const Plan &plan);
 
 /// Each element of each output is stored by exactly one owner, over stages, coordinates and micro-batches.
@@ -33,7 +34,9 @@ Status checkOutputs(const Plan &plan);
 
 /// Runs all ranks' streams of collectives, sends, receives and waits side by side, as rendezvous with no buffering:
 /// kinds, groups, counts, bytes and order match, nobody waits for ever, each program meets the data of its own
-/// micro-batch in its slot, and nothing touches a buffer in flight. Fills `timeline` where it is not null.
+/// micro-batch in its slot, what lives for a step is written before it is read, and nothing touches a buffer in flight.
+/// A posted collective is taken to meet its group where it is posted (a backend may do it there), and to be in flight
+/// until the Wait. Fills `timeline` where it is not null.
 Status simulatePlan(const Plan &plan, Timeline *timeline);
 
 } // namespace hpc::plan

@@ -20,7 +20,10 @@ struct Decoder {
     to = T(from - 1);
   }
   void decode(int from, DType &to) { decodeEnum(from, numDTypes, "element type", to); }
-  void decode(int from, MemoryClass &to) { decodeEnum(from, int(MemoryClass::Temp) + 1, "memory class", to); }
+  void decode(int from, Lifetime &to) { decodeEnum(from, int(Lifetime::Program) + 1, "lifetime", to); }
+  void decode(int from, Space &to) { decodeEnum(from, int(Space::Host) + 1, "space", to); }
+  void decode(int from, Epilogue &to) { decodeEnum(from, int(Epilogue::BiasGeluTanh) + 1, "epilogue", to); }
+  void decode(int from, ProgramKind &to) { decodeEnum(from, int(ProgramKind::Update) + 1, "kind of program", to); }
   void decode(int from, CollectiveKind &to) {
     decodeEnum(from, int(CollectiveKind::Permute) + 1, "kind of collective", to);
   }
@@ -43,7 +46,6 @@ struct Decoder {
 
   void decode(const proto::Slice &from, Slice &to) {
     copyAll(from.view(), to.view);
-    copyAll(from.permutation(), to.permutation);
     decodeAll(from.start(), to.start);
     decodeAll(from.extent(), to.extent);
     copyAll(from.box(), to.box);
@@ -53,7 +55,8 @@ struct Decoder {
     to.name = from.name();
     decode(from.dtype(), to.dtype);
     copyAll(from.box(), to.box);
-    decode(from.memory(), to.memory);
+    decode(from.lifetime(), to.lifetime);
+    decode(from.space(), to.space);
     to.bytes = from.bytes();
     to.offset = from.offset();
     to.slots = from.slots();
@@ -72,6 +75,15 @@ struct Decoder {
     to.avoid = from.avoid();
   }
 
+  void decode(const proto::Operand &from, Operand &to) {
+    decode(from.place(), to.place);
+    decode(from.dtype(), to.dtype);
+    to.ld = from.ld();
+    to.transpose = from.transpose();
+    copyAll(from.stride(), to.stride);
+    to.packed = from.packed();
+  }
+
   void decode(const proto::Gemm &from, Gemm &to) {
     decode(from.a(), to.a);
     decode(from.b(), to.b);
@@ -79,24 +91,32 @@ struct Decoder {
     decode(from.m(), to.m);
     decode(from.n(), to.n);
     decode(from.k(), to.k);
-    to.lda = from.lda();
-    to.ldb = from.ldb();
-    to.ldc = from.ldc();
-    to.transposeA = from.transpose_a();
-    to.transposeB = from.transpose_b();
+    decode(from.accumulate(), to.accumulate);
+    decode(from.add_to_c(), to.addToC);
+    decode(from.epilogue(), to.epilogue);
+    decode(from.bias(), to.bias);
     copyAll(from.batch(), to.batch);
-    copyAll(from.stride_a(), to.strideA);
-    copyAll(from.stride_b(), to.strideB);
-    copyAll(from.stride_c(), to.strideC);
+  }
+
+  void decode(const proto::KernelArg &from, KernelArg &to) {
+    decode(from.place(), to.place);
+    to.bytes = from.bytes();
+    to.reads = from.reads();
+    to.writes = from.writes();
+  }
+
+  void decode(const proto::Launch &from, Launch &to) {
+    decode(from.blocks(), to.blocks);
+    decode(from.threads(), to.threads);
+    decode(from.shared_bytes(), to.sharedBytes);
   }
 
   void decode(const proto::Kernel &from, Kernel &to) {
     to.symbol = from.symbol();
     decodeAll(from.args(), to.args);
-    copyAll(from.writes(), to.writes);
-    copyAll(from.arg_bytes(), to.argBytes);
     decodeAll(from.scalars(), to.scalars);
     to.rows = from.rows();
+    decode(from.launch(), to.launch);
   }
 
   void decode(const proto::Copy &from, Copy &to) {
@@ -114,6 +134,7 @@ struct Decoder {
     decode(from.src(), to.src);
     decode(from.dst(), to.dst);
     decode(from.source(), to.source);
+    to.request = from.request();
     decode(from.reason(), to.reason);
   }
 
@@ -153,6 +174,8 @@ struct Decoder {
 
   void decode(const proto::Instruction &from, Instruction &to) {
     to.node = from.node();
+    decode(from.when(), to.when);
+    to.queue = from.queue();
     switch (from.action_case()) {
     case proto::Instruction::kGemm:
       return decodeAction<Gemm>(from.gemm(), to.action);
@@ -181,31 +204,47 @@ struct Decoder {
   }
 
   void decode(const proto::Program &from, Program &to) {
-    to.name = from.name();
+    decode(from.kind(), to.kind);
+    to.chunk = from.chunk();
     decodeAll(from.instructions(), to.instructions);
   }
 
-  void decode(const proto::WeightBinding &from, WeightBinding &to) {
-    to.tensor = from.tensor();
+  void decode(const proto::Binding &from, Binding &to) {
     to.buffer = from.buffer();
     decode(from.slice(), to.slice);
+    to.saved = from.saved();
+    copyAll(from.shape(), to.shape);
+    switch (from.start_case()) {
+    case proto::Binding::kNothing:
+      to.start = Nothing{};
+      return;
+    case proto::Binding::kNumber:
+      to.start = Number{from.number().value()};
+      return;
+    case proto::Binding::kStored:
+      to.start = StoredTensor{from.stored().tensor()};
+      return;
+    case proto::Binding::START_NOT_SET:
+      break;
+    }
+    if (error.empty())
+      error = "a binding that does not say what its buffer starts with; the file is corrupt or of a newer version";
   }
 
   void decode(const proto::ScheduleStep &from, ScheduleStep &to) {
     to.program = from.program();
     to.microBatch = from.micro_batch();
-    to.slot = from.slot();
   }
 
   void decode(const proto::Stage &from, Stage &to) {
     decodeAll(from.buffers(), to.buffers);
-    decodeAll(from.weights(), to.weights);
+    decodeAll(from.bindings(), to.bindings);
     decodeAll(from.programs(), to.programs);
     decodeAll(from.schedule(), to.schedule);
-    to.requests = from.requests();
-    to.weightBytes = from.weight_bytes();
-    to.stateBytes = from.state_bytes();
+    copyAll(from.requests(), to.requests);
+    to.sessionBytes = from.session_bytes();
     to.workBytes = from.work_bytes();
+    to.hostBytes = from.host_bytes();
   }
 
   void decode(const proto::Axis &from, Axis &to) {
@@ -230,6 +269,15 @@ struct Decoder {
     to.name = from.name();
     decode(from.dtype(), to.dtype);
     copyAll(from.shape(), to.shape);
+    to.isStepScalar = from.is_step_scalar();
+  }
+
+  void decode(const proto::CodeModule &from, CodeModule &to) {
+    to.target = from.target();
+    copyAll(from.features(), to.features);
+    to.capability = from.capability();
+    to.bytes = from.bytes();
+    copyAll(from.symbols(), to.symbols);
   }
 
   void decode(const proto::Plan &from, Plan &to) {
@@ -241,8 +289,7 @@ struct Decoder {
     decodeAll(from.files(), to.files);
     decodeAll(from.tensors(), to.tensors);
     decodeAll(from.stages(), to.stages);
-    to.code = from.code();
-    copyAll(from.cpu_features(), to.cpuFeatures);
+    decodeAll(from.modules(), to.modules);
   }
 };
 

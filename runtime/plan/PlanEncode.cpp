@@ -27,7 +27,6 @@ struct Encoder {
 
   void encode(const Slice &from, proto::Slice &to) {
     addSizes(from.view, to.mutable_view());
-    addSizes(from.permutation, to.mutable_permutation());
     encodeAll(from.start, to.mutable_start());
     encodeAll(from.extent, to.mutable_extent());
     addSizes(from.box, to.mutable_box());
@@ -37,7 +36,8 @@ struct Encoder {
     to.set_name(from.name);
     to.set_dtype(shifted<proto::DType>(from.dtype));
     addSizes(from.box, to.mutable_box());
-    to.set_memory(shifted<proto::MemoryClass>(from.memory));
+    to.set_lifetime(shifted<proto::Lifetime>(from.lifetime));
+    to.set_space(shifted<proto::Space>(from.space));
     to.set_bytes(from.bytes);
     to.set_offset(from.offset);
     to.set_slots(from.slots);
@@ -56,6 +56,15 @@ struct Encoder {
     to.set_avoid(from.avoid);
   }
 
+  void encode(const Operand &from, proto::Operand &to) {
+    encode(from.place, *to.mutable_place());
+    to.set_dtype(shifted<proto::DType>(from.dtype));
+    to.set_ld(from.ld);
+    to.set_transpose(from.transpose);
+    addSizes(from.stride, to.mutable_stride());
+    to.set_packed(from.packed);
+  }
+
   void encode(const Gemm &from, proto::Gemm &to) {
     encode(from.a, *to.mutable_a());
     encode(from.b, *to.mutable_b());
@@ -63,25 +72,32 @@ struct Encoder {
     encode(from.m, *to.mutable_m());
     encode(from.n, *to.mutable_n());
     encode(from.k, *to.mutable_k());
-    to.set_lda(from.lda);
-    to.set_ldb(from.ldb);
-    to.set_ldc(from.ldc);
-    to.set_transpose_a(from.transposeA);
-    to.set_transpose_b(from.transposeB);
+    to.set_accumulate(shifted<proto::DType>(from.accumulate));
+    encode(from.addToC, *to.mutable_add_to_c());
+    to.set_epilogue(shifted<proto::Epilogue>(from.epilogue));
+    encode(from.bias, *to.mutable_bias());
     addSizes(from.batch, to.mutable_batch());
-    addSizes(from.strideA, to.mutable_stride_a());
-    addSizes(from.strideB, to.mutable_stride_b());
-    addSizes(from.strideC, to.mutable_stride_c());
+  }
+
+  void encode(const KernelArg &from, proto::KernelArg &to) {
+    encode(from.place, *to.mutable_place());
+    to.set_bytes(from.bytes);
+    to.set_reads(from.reads);
+    to.set_writes(from.writes);
+  }
+
+  void encode(const Launch &from, proto::Launch &to) {
+    encode(from.blocks, *to.mutable_blocks());
+    encode(from.threads, *to.mutable_threads());
+    encode(from.sharedBytes, *to.mutable_shared_bytes());
   }
 
   void encode(const Kernel &from, proto::Kernel &to) {
     to.set_symbol(from.symbol);
     encodeAll(from.args, to.mutable_args());
-    for (bool writes : from.writes)
-      to.add_writes(writes);
-    addSizes(from.argBytes, to.mutable_arg_bytes());
     encodeAll(from.scalars, to.mutable_scalars());
     to.set_rows(from.rows);
+    encode(from.launch, *to.mutable_launch());
   }
 
   void encode(const Copy &from, proto::Copy &to) {
@@ -100,6 +116,7 @@ struct Encoder {
     encode(from.src, *to.mutable_src());
     encode(from.dst, *to.mutable_dst());
     encode(from.source, *to.mutable_source());
+    to.set_request(from.request);
     encode(from.reason, *to.mutable_reason());
   }
 
@@ -148,34 +165,47 @@ struct Encoder {
   void encode(const Instruction &from, proto::Instruction &to) {
     std::visit(EncodeAction{*this, to}, from.action);
     to.set_node(from.node);
+    encode(from.when, *to.mutable_when());
+    to.set_queue(from.queue);
   }
 
   void encode(const Program &from, proto::Program &to) {
-    to.set_name(from.name);
+    to.set_kind(shifted<proto::ProgramKind>(from.kind));
+    to.set_chunk(from.chunk);
     encodeAll(from.instructions, to.mutable_instructions());
   }
 
-  void encode(const WeightBinding &from, proto::WeightBinding &to) {
-    to.set_tensor(from.tensor);
+  /// Picks the field of the oneof by what the buffer starts with.
+  struct EncodeStart {
+    proto::Binding &to;
+    void operator()(const Nothing &) { to.mutable_nothing(); }
+    void operator()(const Number &from) { to.mutable_number()->set_value(from.value); }
+    void operator()(const StoredTensor &from) { to.mutable_stored()->set_tensor(from.tensor); }
+  };
+
+  void encode(const Binding &from, proto::Binding &to) {
     to.set_buffer(from.buffer);
     encode(from.slice, *to.mutable_slice());
+    std::visit(EncodeStart{to}, from.start);
+    to.set_saved(from.saved);
+    addSizes(from.shape, to.mutable_shape());
   }
 
   void encode(const ScheduleStep &from, proto::ScheduleStep &to) {
     to.set_program(from.program);
     to.set_micro_batch(from.microBatch);
-    to.set_slot(from.slot);
   }
 
   void encode(const Stage &from, proto::Stage &to) {
     encodeAll(from.buffers, to.mutable_buffers());
-    encodeAll(from.weights, to.mutable_weights());
+    encodeAll(from.bindings, to.mutable_bindings());
     encodeAll(from.programs, to.mutable_programs());
     encodeAll(from.schedule, to.mutable_schedule());
-    to.set_requests(from.requests);
-    to.set_weight_bytes(from.weightBytes);
-    to.set_state_bytes(from.stateBytes);
+    for (int32_t slots : from.requests)
+      to.add_requests(slots);
+    to.set_session_bytes(from.sessionBytes);
     to.set_work_bytes(from.workBytes);
+    to.set_host_bytes(from.hostBytes);
   }
 
   void encode(const Axis &from, proto::Axis &to) {
@@ -201,6 +231,17 @@ struct Encoder {
     to.set_name(from.name);
     to.set_dtype(shifted<proto::DType>(from.dtype));
     addSizes(from.shape, to.mutable_shape());
+    to.set_is_step_scalar(from.isStepScalar);
+  }
+
+  void encode(const CodeModule &from, proto::CodeModule &to) {
+    to.set_target(from.target);
+    for (const std::string &feature : from.features)
+      to.add_features(feature);
+    to.set_capability(from.capability);
+    to.set_bytes(from.bytes);
+    for (const std::string &symbol : from.symbols)
+      to.add_symbols(symbol);
   }
 
   void encode(const Plan &from, proto::Plan &to) {
@@ -212,9 +253,7 @@ struct Encoder {
     encodeAll(from.files, to.mutable_files());
     encodeAll(from.tensors, to.mutable_tensors());
     encodeAll(from.stages, to.mutable_stages());
-    to.set_code(from.code);
-    for (const std::string &feature : from.cpuFeatures)
-      to.add_cpu_features(feature);
+    encodeAll(from.modules, to.mutable_modules());
   }
 };
 

@@ -15,7 +15,10 @@ using Json = nlohmann::ordered_json;
 Json ports(const std::vector<Port> &ports) {
   Json list = Json::array();
   for (const Port &port : ports)
-    list.push_back({{"name", port.name}, {"dtype", hpc::name(port.dtype)}, {"shape", port.shape}});
+    list.push_back({{"name", port.name},
+                    {"dtype", hpc::name(port.dtype)},
+                    {"shape", port.shape},
+                    {"step_scalar", port.isStepScalar}});
   return list;
 }
 
@@ -26,19 +29,31 @@ Json tables(const std::vector<ByCoord> &tables) {
   return list;
 }
 
-Json weightJson(const Plan &plan, const WeightBinding &binding) {
-  const Tensor &tensor = plan.tensors[binding.tensor];
+Json bindingJson(const Plan &plan, const Stage &stage, const Binding &binding) {
   const Slice &slice = binding.slice;
-  return {{"tensor", tensor.name},
-          {"dtype", hpc::name(tensor.dtype)},
-          {"shape", tensor.shape},
-          {"buffer", binding.buffer},
-          {"view", slice.view},
-          {"permutation", slice.permutation},
-          {"start", tables(slice.start)},
-          {"extent", tables(slice.extent)},
-          {"box", slice.box},
-          {"held", sliceText(plan, slice, tensor.shape)}};
+  Json json = {{"buffer", binding.buffer}};
+  std::vector<int64_t> shape = slice.view;
+  if (const auto *stored = std::get_if<StoredTensor>(&binding.start)) {
+    const Tensor &tensor = plan.tensors[stored->tensor];
+    shape = tensor.shape;
+    json["tensor"] = tensor.name;
+  } else if (const auto *number = std::get_if<Number>(&binding.start)) {
+    json["number"] = number->value;
+  } else {
+    json["nothing"] = true;
+  }
+  if (!binding.saved.empty()) {
+    shape = binding.shape;
+    json["saved"] = binding.saved;
+  }
+  json["dtype"] = hpc::name(stage.buffers[binding.buffer].dtype);
+  json["shape"] = shape;
+  json["view"] = slice.view;
+  json["start"] = tables(slice.start);
+  json["extent"] = tables(slice.extent);
+  json["box"] = slice.box;
+  json["held"] = sliceText(plan, slice, shape);
+  return json;
 }
 
 Json stageJson(const Plan &plan, const PlanFacts &facts, size_t index) {
@@ -48,23 +63,26 @@ Json stageJson(const Plan &plan, const PlanFacts &facts, size_t index) {
   json["ranks"] = {int64_t(index) * plan.ranksPerStage(), (int64_t(index) + 1) * plan.ranksPerStage() - 1};
   json["memory_per_rank"] = {{"weight", memory.weight},
                              {"state", memory.state},
+                             {"step", memory.step},
                              {"slot", memory.slot},
                              {"temp", memory.temp},
+                             {"host", memory.host},
                              {"total", memory.total()}};
   json["gemm_flops_per_step"] = facts.gemmFlops[index];
   json["buffers"] = Json::array();
   for (const Buffer &buffer : stage.buffers)
     json["buffers"].push_back({{"name", buffer.name},
-                               {"memory", name(buffer.memory)},
+                               {"lifetime", name(buffer.lifetime)},
+                               {"arena", name(arenaOf(buffer))},
                                {"dtype", hpc::name(buffer.dtype)},
                                {"box", buffer.box},
                                {"bytes", buffer.bytes},
                                {"offset", buffer.offset},
                                {"slots", buffer.slots},
                                {"slot_stride", buffer.slotStride}});
-  json["weights"] = Json::array();
-  for (const WeightBinding &binding : stage.weights)
-    json["weights"].push_back(weightJson(plan, binding));
+  json["bindings"] = Json::array();
+  for (const Binding &binding : stage.bindings)
+    json["bindings"].push_back(bindingJson(plan, stage, binding));
   json["programs"] = Json::array();
   for (const Program &program : stage.programs) {
     Json instructions = Json::array();
@@ -72,7 +90,8 @@ Json stageJson(const Plan &plan, const PlanFacts &facts, size_t index) {
       instructions.push_back({{"kind", actionName(instruction.action)},
                               {"node", instruction.node},
                               {"text", instructionLine(plan, stage, instruction)}});
-    json["programs"].push_back({{"name", program.name}, {"instructions", instructions}});
+    json["programs"].push_back(
+        {{"kind", name(program.kind)}, {"chunk", program.chunk}, {"instructions", instructions}});
   }
   json["schedule"] = formatSchedule(scheduleOf(stage));
   return json;
@@ -82,7 +101,7 @@ Json trafficJson(const Plan &plan, const TrafficFacts &traffic) {
   const Program &program = plan.stages[traffic.stage].programs[traffic.program];
   const Action &action = program.instructions[traffic.instruction].action;
   Json json = {{"stage", traffic.stage},
-               {"program", program.name},
+               {"program", programText(program)},
                {"instruction", traffic.instruction},
                {"kind", actionName(action)}};
   const Reason *reason;
@@ -118,8 +137,13 @@ std::string printPlanJson(const Plan &plan, const PlanFacts &facts) {
   json["micro_batches"] = plan.microBatches;
   json["inputs"] = ports(plan.inputs);
   json["outputs"] = ports(plan.outputs);
-  json["code_bytes"] = plan.code.size();
-  json["cpu_features"] = plan.cpuFeatures;
+  json["modules"] = Json::array();
+  for (const CodeModule &module : plan.modules)
+    json["modules"].push_back({{"target", module.target},
+                               {"features", module.features},
+                               {"capability", module.capability},
+                               {"bytes", module.bytes.size()},
+                               {"symbols", module.symbols}});
   json["stages"] = Json::array();
   for (size_t s = 0; s < plan.stages.size(); ++s)
     json["stages"].push_back(stageJson(plan, facts, s));

@@ -3,18 +3,25 @@
 
 namespace hpc::plan {
 
-const char *name(MemoryClass memory) {
-  switch (memory) {
-  case MemoryClass::Weight:
-    return "weight";
-  case MemoryClass::State:
-    return "state";
-  case MemoryClass::Slot:
-    return "slot";
-  case MemoryClass::Temp:
-    return "temp";
-  }
-  return "?";
+const char *name(Lifetime lifetime) {
+  static const char *const names[] = {"session", "step", "micro-batch", "program"};
+  return names[int(lifetime)];
+}
+
+const char *name(ArenaKind arena) {
+  static const char *const names[] = {"session", "work", "host"};
+  return names[int(arena)];
+}
+
+const char *name(ProgramKind kind) {
+  static const char *const names[] = {"receive",  "forward",        "drain",           "receive gradient",
+                                      "backward", "drain gradient", "weight gradient", "update"};
+  return names[int(kind)];
+}
+
+const char *name(Epilogue epilogue) {
+  static const char *const names[] = {"none", "bias", "bias relu", "bias gelu tanh"};
+  return names[int(epilogue)];
 }
 
 const char *name(CollectiveKind kind) {
@@ -60,6 +67,11 @@ const char *actionName(const Action &action) {
   return std::visit(Namer{}, action);
 }
 
+std::string programText(const Program &program) {
+  std::string text = name(program.kind);
+  return program.chunk == 0 ? text : text + " " + std::to_string(program.chunk);
+}
+
 std::string coordinateText(const Plan &plan, int64_t coordinate) {
   std::string text = "coordinate " + std::to_string(coordinate);
   if (plan.axes.empty())
@@ -82,7 +94,7 @@ std::string rankText(const Plan &plan, int64_t rank) {
 std::string instructionText(const Plan &plan, int64_t stage, int64_t program, int64_t instruction) {
   const Program &where = plan.stages[stage].programs[program];
   const Instruction &what = where.instructions[instruction];
-  std::string text = "stage " + std::to_string(stage) + ", program " + where.name + ", instruction " +
+  std::string text = "stage " + std::to_string(stage) + ", program " + programText(where) + ", instruction " +
                      std::to_string(instruction) + " (" + actionName(what.action);
   if (!what.node.empty())
     text += ", node " + what.node;
@@ -91,8 +103,8 @@ std::string instructionText(const Plan &plan, int64_t stage, int64_t program, in
 
 std::string stepText(const Stage &stage, int64_t step) {
   const ScheduleStep &what = stage.schedule[step];
-  return "schedule step " + std::to_string(step) + " (" + stage.programs[what.program].name + ", micro-batch " +
-         std::to_string(what.microBatch) + ", slot " + std::to_string(what.slot) + ")";
+  return "schedule step " + std::to_string(step) + " (" + programText(stage.programs[what.program]) + ", micro-batch " +
+         std::to_string(what.microBatch) + ")";
 }
 
 std::string bufferText(const Stage &stage, int64_t buffer) {

@@ -7,19 +7,24 @@
 
 namespace hpc::plan {
 
-const char *name(MemoryClass memory);
+const char *name(Lifetime lifetime); ///< "session", "step", "micro-batch", "program"
+const char *name(ArenaKind arena);   ///< "session", "work", "host"
+const char *name(ProgramKind kind);  ///< "forward", "receive gradient", ...
+const char *name(Epilogue epilogue);
 const char *name(CollectiveKind kind);
 const char *name(ReduceKind kind);
 /// "gemm", "kernel", "all_reduce", "send", ...
 const char *actionName(const Action &action);
 
+/// "forward", and "forward 2" of chunk 2
+std::string programText(const Program &program);
 /// "coordinate 1 (dp=0, tp=1)"
 std::string coordinateText(const Plan &plan, int64_t coordinate);
 /// "rank 3 (stage 1, coordinate 1 (tp=1))"
 std::string rankText(const Plan &plan, int64_t rank);
 /// "stage 1, program forward, instruction 3 (gemm, node /h.0/mlp/c_fc)"
 std::string instructionText(const Plan &plan, int64_t stage, int64_t program, int64_t instruction);
-/// "schedule step 2 (forward, micro-batch 1, slot 1)"
+/// "schedule step 2 (forward, micro-batch 1)"
 std::string stepText(const Stage &stage, int64_t step);
 /// "buffer 4 'h0'"
 std::string bufferText(const Stage &stage, int64_t buffer);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 
 namespace hpc::plan {
 
@@ -16,7 +17,20 @@ constexpr int64_t maxColumns = 64;
 
 std::string number(int64_t value) { return std::to_string(value); }
 
-std::string portText(const Port &port) { return port.name + ": " + hpc::name(port.dtype) + shapeText(port.shape); }
+std::string portText(const Port &port) {
+  return port.name + ": " + hpc::name(port.dtype) + shapeText(port.shape) + (port.isStepScalar ? ", step scalar" : "");
+}
+
+/// A double in as few digits as give it back.
+std::string doubleText(double value) {
+  char text[32];
+  for (int digits : {6, 17}) {
+    std::snprintf(text, sizeof(text), "%.*g", digits, value);
+    if (std::strtod(text, nullptr) == value)
+      break;
+  }
+  return text;
+}
 
 std::string header(const Plan &plan) {
   std::string axes,
@@ -30,10 +44,18 @@ std::string header(const Plan &plan) {
     text += "input " + portText(port) + "\n";
   for (const Port &port : plan.outputs)
     text += "output " + portText(port) + "\n";
-  text += "code: " + bytesText(int64_t(plan.code.size()));
-  for (size_t i = 0; i < plan.cpuFeatures.size(); ++i)
-    text += (i ? " " : ", needs ") + plan.cpuFeatures[i];
-  return text + "\n";
+  if (plan.modules.empty())
+    text += "code: none\n";
+  for (const CodeModule &module : plan.modules) {
+    text += "code: " + module.target + ", " + bytesText(int64_t(module.bytes.size())) + ", " +
+            number(int64_t(module.symbols.size())) + " functions";
+    if (module.capability)
+      text += ", needs compute capability " + number(module.capability);
+    for (size_t i = 0; i < module.features.size(); ++i)
+      text += (i ? " " : ", needs ") + module.features[i];
+    text += "\n";
+  }
+  return text;
 }
 
 std::string memory(const Plan &plan, const PlanFacts &facts) {
@@ -41,18 +63,42 @@ std::string memory(const Plan &plan, const PlanFacts &facts) {
   for (size_t s = 0; s < facts.memory.size(); ++s) {
     const MemoryFacts &memory = facts.memory[s];
     text += "  stage " + number(int64_t(s)) + ": weight " + number(memory.weight) + ", state " + number(memory.state) +
-            ", slot " + number(memory.slot) + ", temp " + number(memory.temp) + ", total " + bytesText(memory.total()) +
-            "\n";
+            ", step " + number(memory.step) + ", slot " + number(memory.slot) + ", temp " + number(memory.temp) +
+            ", total " + bytesText(memory.total());
+    if (memory.host)
+      text += ", and " + bytesText(memory.host) + " of host memory";
+    text += "\n";
   }
   return text;
 }
 
 std::string bufferLine(const Buffer &buffer, size_t index) {
-  std::string text = "  b" + number(int64_t(index)) + " " + name(buffer.memory) + " " + hpc::name(buffer.dtype) +
+  std::string text = "  b" + number(int64_t(index)) + " " + name(buffer.lifetime) + (buffer.space == Space::Host ? " on host " : " ") +
+                     hpc::name(buffer.dtype) +
                      shapeText(buffer.box) + ", " + number(buffer.bytes) + " bytes at " + number(buffer.offset);
   if (buffer.slots > 1)
     text += ", " + number(buffer.slots) + " slots by " + number(buffer.slotStride);
   return buffer.name.empty() ? text + "\n" : text + "  # " + buffer.name + "\n";
+}
+
+/// "weight w0: f32[3, 5] -> b0, columns 0..2 | 3..4 of 5 (box 3)"
+std::string bindingLine(const Plan &plan, const Stage &stage, const Binding &binding) {
+  std::string text = "  ", dtype = hpc::name(stage.buffers[binding.buffer].dtype);
+  std::vector<int64_t> shape = binding.saved.empty() ? binding.slice.view : binding.shape;
+  if (const auto *stored = std::get_if<StoredTensor>(&binding.start)) {
+    const Tensor &tensor = plan.tensors[stored->tensor];
+    shape = tensor.shape;
+    text += "weight " + tensor.name;
+  } else {
+    text += "state " + (binding.saved.empty() ? stage.buffers[binding.buffer].name : binding.saved);
+  }
+  text += ": " + dtype + shapeText(shape) + " -> b" + number(binding.buffer) + ", " +
+          sliceText(plan, binding.slice, shape);
+  if (const auto *initial = std::get_if<Number>(&binding.start))
+    text += ", starts as " + doubleText(initial->value);
+  if (std::holds_alternative<Nothing>(binding.start))
+    text += ", starts with nothing";
+  return text + (binding.saved.empty() ? "\n" : ", saved as '" + binding.saved + "'\n");
 }
 
 std::string stageText(const Plan &plan, size_t index) {
@@ -62,13 +108,10 @@ std::string stageText(const Plan &plan, size_t index) {
       "stage " + number(int64_t(index)) + " (ranks " + number(first) + ".." + number(first + ranks - 1) + "):\n";
   for (size_t i = 0; i < stage.buffers.size(); ++i)
     text += bufferLine(stage.buffers[i], i);
-  for (const WeightBinding &binding : stage.weights) {
-    const Tensor &tensor = plan.tensors[binding.tensor];
-    text += "  weight " + tensor.name + ": " + hpc::name(tensor.dtype) + shapeText(tensor.shape) + " -> b" +
-            number(binding.buffer) + ", " + sliceText(plan, binding.slice, tensor.shape) + "\n";
-  }
+  for (const Binding &binding : stage.bindings)
+    text += bindingLine(plan, stage, binding);
   for (const Program &program : stage.programs) {
-    text += "  program " + program.name + ":\n";
+    text += "  program " + programText(program) + ":\n";
     for (size_t i = 0; i < program.instructions.size(); ++i)
       text += "    " + number(int64_t(i)) + ": " + instructionLine(plan, stage, program.instructions[i]) + "\n";
   }
@@ -145,7 +188,7 @@ std::string bytesText(int64_t bytes) {
 std::string timelinePicture(const Plan &plan, const Timeline &timeline) {
   auto label = [&](size_t stage, const Turn &turn) {
     const ScheduleStep &step = plan.stages[stage].schedule[turn.step];
-    return std::string(1, programLetter(plan.stages[stage].programs[step.program].name)) + number(step.microBatch);
+    return std::string(1, programLetter(plan.stages[stage].programs[step.program].kind)) + number(step.microBatch);
   };
   size_t width = 2;
   for (size_t s = 0; s < timeline.stages.size(); ++s)

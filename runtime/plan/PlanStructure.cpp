@@ -1,13 +1,12 @@
-// The plan's structure from the outside in: mesh, ports, tensors, then each stage's buffers, weights, programs,
+// The plan's structure from the outside in: mesh, ports, tensors, code, then each stage's buffers, bindings, programs,
 // schedule. The order matters: each step uses only what the ones before it have shown to be sound.
 #include "runtime/plan/PlanStructure.h"
 
 #include "runtime/base/Hash.h"
-#include "runtime/plan/Access.h"
 #include "runtime/plan/CheckedMath.h"
 #include "runtime/plan/PlanNames.h"
 
-#include <algorithm>
+#include <map>
 #include <set>
 
 namespace hpc::plan {
@@ -52,6 +51,8 @@ Status checkPorts(const std::vector<Port> &ports, const char *kind) {
     if (port.name.empty() || !names.insert(port.name).second)
       return fault(where + ": the name is empty or used twice");
     HPC_RETURN_IF_ERROR(checkShape(port.shape, port.dtype).at(where));
+    if (port.isStepScalar && !port.shape.empty())
+      return fault(where + ": a step scalar of shape " + shapeText(port.shape) + "; it has no dims");
   }
   return Status::success();
 }
@@ -76,10 +77,10 @@ Status checkTensor(const Plan &plan, const Tensor &tensor) {
   return Status::success();
 }
 
-int64_t arenaBytes(const Stage &stage, MemoryClass memory) {
-  return memory == MemoryClass::Weight  ? stage.weightBytes
-         : memory == MemoryClass::State ? stage.stateBytes
-                                        : stage.workBytes;
+int64_t arenaBytes(const Stage &stage, ArenaKind arena) {
+  return arena == ArenaKind::Session ? stage.sessionBytes
+         : arena == ArenaKind::Work  ? stage.workBytes
+                                     : stage.hostBytes;
 }
 
 Status checkBuffer(const Stage &stage, const Buffer &buffer) {
@@ -88,7 +89,10 @@ Status checkBuffer(const Stage &stage, const Buffer &buffer) {
   if (buffer.bytes != bytes)
     return fault("has " + std::to_string(buffer.bytes) + " bytes; its box " + shapeText(buffer.box) + " needs " +
                  std::to_string(bytes));
-  HPC_RETURN_IF_ERROR(inRange("number of slots", buffer.slots, 1, buffer.memory == MemoryClass::Slot ? maxSlots : 1));
+  HPC_RETURN_IF_ERROR(
+      inRange("number of slots", buffer.slots, 1, buffer.lifetime == Lifetime::MicroBatch ? maxSlots : 1));
+  if (buffer.space == Space::Host && buffer.lifetime == Lifetime::Program)
+    return fault("lives for one program and lies in host memory; what is offloaded lives longer");
   if (buffer.offset < 0)
     return fault("has no offset; run the place phase");
   HPC_RETURN_IF_ERROR(inRange("offset", buffer.offset, 0, maxBytes));
@@ -97,85 +101,117 @@ Status checkBuffer(const Stage &stage, const Buffer &buffer) {
     return fault("offset " + std::to_string(buffer.offset) + " and slot stride " + std::to_string(buffer.slotStride) +
                  " must be multiples of " + std::to_string(alignment));
   int64_t end = addSizes(addSizes(buffer.offset, multiplySizes(buffer.slots - 1, buffer.slotStride)), bytes);
-  if (end > arenaBytes(stage, buffer.memory))
-    return fault("ends at byte " + std::to_string(end) + " of an arena of " +
-                 std::to_string(arenaBytes(stage, buffer.memory)) + " bytes (" + name(buffer.memory) + ")");
+  ArenaKind arena = arenaOf(buffer);
+  if (end > arenaBytes(stage, arena))
+    return fault("ends at byte " + std::to_string(end) + " of the " + name(arena) + " arena, which has " +
+                 std::to_string(arenaBytes(stage, arena)) + " bytes");
   return Status::success();
 }
 
-Status checkBinding(const Plan &plan, const Stage &stage, const WeightBinding &binding) {
-  HPC_RETURN_IF_ERROR(inRange("tensor", binding.tensor, 0, int64_t(plan.tensors.size()) - 1));
-  HPC_RETURN_IF_ERROR(inRange("buffer", binding.buffer, 0, int64_t(stage.buffers.size()) - 1));
-  const Tensor &tensor = plan.tensors[binding.tensor];
-  const Buffer &buffer = stage.buffers[binding.buffer];
-  std::string where = "tensor '" + tensor.name + "' in " + bufferText(stage, binding.buffer);
-  if (buffer.memory != MemoryClass::Weight)
-    return fault(where + ": the buffer is of class " + name(buffer.memory) + ", not weight");
+/// What a buffer starts with: the stored tensor fits it.
+Status checkStored(const Plan &plan, const Binding &binding, const Buffer &buffer, int32_t index) {
+  HPC_RETURN_IF_ERROR(inRange("tensor", index, 0, int64_t(plan.tensors.size()) - 1));
+  const Tensor &tensor = plan.tensors[index];
   if (buffer.dtype != tensor.dtype)
-    return fault(where + ": the tensor is " + hpc::name(tensor.dtype) + ", the buffer " + hpc::name(buffer.dtype));
-  HPC_RETURN_IF_ERROR(checkSlice(plan, binding.slice, productOf(tensor.shape), false).at(where));
-  int64_t boxBytes = multiplySizes(productOf(binding.slice.box), byteSize(tensor.dtype));
+    return fault("tensor '" + tensor.name + "' is " + hpc::name(tensor.dtype) + ", the buffer " +
+                 hpc::name(buffer.dtype));
+  return checkSlice(plan, binding.slice, productOf(tensor.shape), false).at("tensor '" + tensor.name + "'");
+}
+
+Status checkBinding(const Plan &plan, const Stage &stage, const Binding &binding) {
+  HPC_RETURN_IF_ERROR(inRange("buffer", binding.buffer, 0, int64_t(stage.buffers.size()) - 1));
+  const Buffer &buffer = stage.buffers[binding.buffer];
+  if (buffer.lifetime != Lifetime::Session)
+    return fault(bufferText(stage, binding.buffer) + " has lifetime " + name(buffer.lifetime) + ", not session");
+  std::string where = bufferText(stage, binding.buffer);
+  if (const auto *stored = std::get_if<StoredTensor>(&binding.start))
+    HPC_RETURN_IF_ERROR(checkStored(plan, binding, buffer, stored->tensor).at(where));
+  if (binding.saved.empty() && !binding.shape.empty())
+    return fault(where + ": has a shape to be saved with, " + shapeText(binding.shape) + ", but no key");
+  if (!binding.saved.empty())
+    HPC_RETURN_IF_ERROR(checkShape(binding.shape, buffer.dtype).at(where));
+  int64_t elements = binding.saved.empty() ? productOf(binding.slice.view) : productOf(binding.shape);
+  HPC_RETURN_IF_ERROR(checkSlice(plan, binding.slice, elements, false).at(where));
+  int64_t boxBytes = multiplySizes(productOf(binding.slice.box), byteSize(buffer.dtype));
   if (boxBytes != buffer.bytes)
     return fault(where + ": the slice's box " + shapeText(binding.slice.box) + " has " + std::to_string(boxBytes) +
                  " bytes, the buffer " + std::to_string(buffer.bytes));
   return Status::success();
 }
 
-/// Slots that every Slot buffer of a program has: a run in slot s needs more than s.
-int64_t slotsOf(const Plan &plan, const Stage &stage, const Program &program) {
-  int64_t slots = maxSlots;
-  for (const Instruction &instruction : program.instructions)
-    for (const Access &access : accessesOf(plan, instruction))
-      if (stage.buffers[access.ref.buffer].memory == MemoryClass::Slot)
-        slots = std::min(slots, stage.buffers[access.ref.buffer].slots);
-  return slots;
-}
-
 Status checkScheduleSteps(const Plan &plan, const Stage &stage) {
-  std::vector<int64_t> slots;
-  for (const Program &program : stage.programs)
-    slots.push_back(slotsOf(plan, stage, program));
   for (size_t i = 0; i < stage.schedule.size(); ++i) {
     const ScheduleStep &step = stage.schedule[i];
     std::string where = "schedule step " + std::to_string(i) + ": ";
     HPC_RETURN_IF_ERROR(inRange(where + "program", step.program, 0, int64_t(stage.programs.size()) - 1));
-    HPC_RETURN_IF_ERROR(inRange(where + "micro-batch", step.microBatch, 0, plan.microBatches - 1));
-    HPC_RETURN_IF_ERROR(
-        inRange(where + "slot of program " + stage.programs[step.program].name, step.slot, 0, slots[step.program] - 1));
+    bool isUpdate = stage.programs[step.program].kind == ProgramKind::Update;
+    HPC_RETURN_IF_ERROR(inRange(where + (isUpdate ? "micro-batch of an update" : "micro-batch"), step.microBatch, 0,
+                                isUpdate ? 0 : plan.microBatches - 1));
   }
   return Status::success();
 }
 
-/// dlsym settles it at load time; a name that occurs nowhere in the code is found here, before any rank starts.
-Status checkSymbol(const Plan &plan, const Instruction &instruction, std::set<std::string> &known) {
-  const Kernel *kernel = std::get_if<Kernel>(&instruction.action);
-  if (!kernel || known.count(kernel->symbol))
-    return Status::success();
-  if (kernel->symbol.empty() || kernel->symbol.find('\0') != std::string::npos ||
-      plan.code.find(kernel->symbol + '\0') == std::string::npos)
-    return fault("calls '" + kernel->symbol + "', which the plan's code (" + std::to_string(plan.code.size()) +
-                 " bytes) does not define");
-  known.insert(kernel->symbol);
+Status checkModule(const CodeModule &module) {
+  bool isHost = module.target == "x86-64";
+  if (!isHost && module.target != "ptx")
+    return fault("of an unknown target; this program knows x86-64 and ptx");
+  if (isHost && module.bytes.compare(0, 4,
+                                     "\x7f"
+                                     "ELF") != 0)
+    return fault("is not an ELF shared object");
+  HPC_RETURN_IF_ERROR(inRange("compute capability", module.capability, 0, isHost ? 0 : 1000));
+  std::set<std::string> symbols;
+  for (const std::string &symbol : module.symbols) {
+    if (symbol.empty() || symbol.find('\0') != std::string::npos || !symbols.insert(symbol).second)
+      return fault("lists symbol '" + symbol + "', which is empty, no name, or there twice");
+    // dlsym settles it at load time; a name that occurs nowhere is found here, before any rank starts.
+    if (module.bytes.find(isHost ? symbol + '\0' : symbol) == std::string::npos)
+      return fault("lists symbol '" + symbol + "', which its " + std::to_string(module.bytes.size()) +
+                   " bytes do not define");
+  }
   return Status::success();
 }
 
-Status checkStage(const Plan &plan, int64_t index, std::set<std::string> &symbols) {
-  const Stage &stage = plan.stages[index];
-  std::string where = "stage " + std::to_string(index);
-  for (int64_t bytes : {stage.weightBytes, stage.stateBytes, stage.workBytes})
-    HPC_RETURN_IF_ERROR(inRange(where + ": bytes of an arena", bytes, 0, maxBytes));
-  HPC_RETURN_IF_ERROR(inRange(where + ": number of requests", stage.requests, 0, maxRequests));
-  for (size_t i = 0; i < stage.buffers.size(); ++i)
-    HPC_RETURN_IF_ERROR(checkBuffer(stage, stage.buffers[i]).at(where + ", " + bufferText(stage, int64_t(i))));
-  for (size_t i = 0; i < stage.weights.size(); ++i)
-    HPC_RETURN_IF_ERROR(
-        checkBinding(plan, stage, stage.weights[i]).at(where + ", weight binding " + std::to_string(i)));
+Status checkModules(const Plan &plan) {
+  for (size_t i = 0; i < plan.modules.size(); ++i) {
+    const CodeModule &module = plan.modules[i];
+    HPC_RETURN_IF_ERROR(checkModule(module).at("code module " + std::to_string(i) + " '" + module.target + "'"));
+  }
+  return Status::success();
+}
 
-  std::set<std::string> names;
+/// The functions that every module defines.
+std::set<std::string> commonSymbols(const Plan &plan) {
+  std::map<std::string, size_t> count;
+  for (const CodeModule &module : plan.modules)
+    for (const std::string &symbol : module.symbols)
+      ++count[symbol];
+  std::set<std::string> common;
+  for (const auto &[symbol, modules] : count)
+    if (modules == plan.modules.size())
+      common.insert(symbol);
+  return common;
+}
+
+Status checkSymbol(const Plan &plan, const Instruction &instruction, const std::set<std::string> &symbols) {
+  const Kernel *kernel = std::get_if<Kernel>(&instruction.action);
+  if (!kernel || symbols.count(kernel->symbol))
+    return Status::success();
+  return fault("calls '" + kernel->symbol + "', which " +
+               (plan.modules.empty() ? std::string("no code defines; the plan has none")
+                                     : "not every one of the plan's " + std::to_string(plan.modules.size()) +
+                                           " code modules defines"));
+}
+
+Status checkPrograms(const Plan &plan, int64_t index, const std::set<std::string> &symbols) {
+  const Stage &stage = plan.stages[index];
+  std::set<std::pair<ProgramKind, int32_t>> programs;
   for (size_t p = 0; p < stage.programs.size(); ++p) {
     const Program &program = stage.programs[p];
-    if (program.name.empty() || !names.insert(program.name).second)
-      return fault(where + ": program name '" + program.name + "' is empty or used twice");
+    std::string where = "stage " + std::to_string(index) + ", program " + programText(program);
+    HPC_RETURN_IF_ERROR(inRange(where + ": chunk", program.chunk, 0, maxChunks - 1));
+    if (!programs.emplace(program.kind, program.chunk).second)
+      return fault(where + ": is there twice");
     for (size_t i = 0; i < program.instructions.size(); ++i) {
       Status status = checkInstruction(plan, stage, program.instructions[i]);
       if (status.ok())
@@ -184,6 +220,23 @@ Status checkStage(const Plan &plan, int64_t index, std::set<std::string> &symbol
         return status.at(instructionText(plan, index, int64_t(p), int64_t(i)));
     }
   }
+  return Status::success();
+}
+
+Status checkStage(const Plan &plan, int64_t index, const std::set<std::string> &symbols) {
+  const Stage &stage = plan.stages[index];
+  std::string where = "stage " + std::to_string(index);
+  for (int64_t bytes : {stage.sessionBytes, stage.workBytes, stage.hostBytes})
+    HPC_RETURN_IF_ERROR(inRange(where + ": bytes of an arena", bytes, 0, maxBytes));
+  HPC_RETURN_IF_ERROR(inRange(where + ": number of requests", int64_t(stage.requests.size()), 0, maxRequests));
+  for (size_t i = 0; i < stage.requests.size(); ++i)
+    HPC_RETURN_IF_ERROR(
+        inRange(where + ": slots of request " + std::to_string(i), stage.requests[i], 1, maxSlots));
+  for (size_t i = 0; i < stage.buffers.size(); ++i)
+    HPC_RETURN_IF_ERROR(checkBuffer(stage, stage.buffers[i]).at(where + ", " + bufferText(stage, int64_t(i))));
+  for (size_t i = 0; i < stage.bindings.size(); ++i)
+    HPC_RETURN_IF_ERROR(checkBinding(plan, stage, stage.bindings[i]).at(where + ", binding " + std::to_string(i)));
+  HPC_RETURN_IF_ERROR(checkPrograms(plan, index, symbols));
   return checkScheduleSteps(plan, stage).at(where);
 }
 
@@ -198,11 +251,8 @@ Status checkStructure(const Plan &plan) {
       return fault("weight file '" + file.path + "': not the name of a file");
   for (const Tensor &tensor : plan.tensors)
     HPC_RETURN_IF_ERROR(checkTensor(plan, tensor).at("tensor '" + tensor.name + "'"));
-  if (!plan.code.empty() && plan.code.compare(0, 4,
-                                              "\x7f"
-                                              "ELF") != 0)
-    return fault("the plan's code is not an ELF shared object");
-  std::set<std::string> symbols;
+  HPC_RETURN_IF_ERROR(checkModules(plan));
+  std::set<std::string> symbols = commonSymbols(plan);
   for (size_t i = 0; i < plan.stages.size(); ++i)
     HPC_RETURN_IF_ERROR(checkStage(plan, int64_t(i), symbols));
   return Status::success();

@@ -81,27 +81,45 @@ struct Line {
   }
   std::string table(const ByCoord &values) const { return tableText(plan, values); }
 
+  std::string operand(const Operand &operand) const {
+    return (operand.packed ? "packed " : "") + ref(operand.place) + (operand.transpose ? "^T" : "");
+  }
   std::string operator()(const Gemm &gemm) const {
-    std::string text = "gemm " + ref(gemm.c) + " = " + ref(gemm.a) + (gemm.transposeA ? "^T" : "") + " * " +
-                       ref(gemm.b) + (gemm.transposeB ? "^T" : "") + ", m " + table(gemm.m) + ", n " + table(gemm.n) +
-                       ", k " + table(gemm.k) + ", ld " + std::to_string(gemm.lda) + " " + std::to_string(gemm.ldb) +
-                       " " + std::to_string(gemm.ldc);
+    std::string text = "gemm " + operand(gemm.c) + (isEverywhere(gemm.addToC, 1) ? " += " : " = ") + operand(gemm.a) +
+                       " * " + operand(gemm.b) + ", m " + table(gemm.m) + ", n " + table(gemm.n) + ", k " +
+                       table(gemm.k) + ", ld " + std::to_string(gemm.a.ld) + " " + std::to_string(gemm.b.ld) + " " +
+                       std::to_string(gemm.c.ld);
     if (!gemm.batch.empty())
-      text += ", batch " + shapeText(gemm.batch) + " strides " + shapeText(gemm.strideA) + " " +
-              shapeText(gemm.strideB) + " " + shapeText(gemm.strideC);
+      text += ", batch " + shapeText(gemm.batch) + " strides " + shapeText(gemm.a.stride) + " " +
+              shapeText(gemm.b.stride) + " " + shapeText(gemm.c.stride);
+    if (gemm.a.dtype != DType::F32 || gemm.b.dtype != DType::F32 || gemm.c.dtype != DType::F32 ||
+        gemm.accumulate != DType::F32)
+      text += std::string(", ") + hpc::name(gemm.a.dtype) + " * " + hpc::name(gemm.b.dtype) + " -> " +
+              hpc::name(gemm.c.dtype) + " in " + hpc::name(gemm.accumulate);
+    if (!isEverywhere(gemm.addToC, 0) && !isEverywhere(gemm.addToC, 1))
+      text += ", adds " + table(gemm.addToC);
+    if (gemm.epilogue != Epilogue::None)
+      text += std::string(", then ") + name(gemm.epilogue) + " " + ref(gemm.bias);
     return text;
   }
   std::string operator()(const Kernel &kernel) const {
     std::string reads, writes, scalars;
-    for (size_t i = 0; i < kernel.args.size(); ++i) {
-      std::string &list = kernel.writes[i] ? writes : reads;
-      list += (list.empty() ? "" : ", ") + ref(kernel.args[i]);
+    for (const KernelArg &arg : kernel.args) {
+      if (arg.reads)
+        reads += (reads.empty() ? "" : ", ") + ref(arg.place);
+      if (arg.writes)
+        writes += (writes.empty() ? "" : ", ") + ref(arg.place);
     }
     for (const ByCoord &scalar : kernel.scalars)
       scalars += (scalars.empty() ? "" : ", ") + table(scalar);
     std::string text =
         "kernel " + writes + " = " + kernel.symbol + "(" + reads + "), rows " + std::to_string(kernel.rows);
-    return scalars.empty() ? text : text + ", scalars " + scalars;
+    if (!scalars.empty())
+      text += ", scalars " + scalars;
+    if (!isEverywhere(kernel.launch.blocks, 0))
+      text += ", launch " + table(kernel.launch.blocks) + " x " + table(kernel.launch.threads) + ", shared " +
+              table(kernel.launch.sharedBytes);
+    return text;
   }
   std::string operator()(const Copy &copy) const {
     return "copy " + ref(copy.dst) + " = " + ref(copy.src) + ", " + std::to_string(copy.bytes) + " bytes";
@@ -118,6 +136,8 @@ struct Line {
       text += " from position " + table(collective.source);
     text += ", " + std::to_string(collective.count) + " x " + hpc::name(collective.dtype) + " (" +
             std::to_string(collective.count * byteSize(collective.dtype)) + " bytes)";
+    if (collective.request >= 0)
+      text += ", request " + std::to_string(collective.request);
     return text + reason(collective.reason);
   }
   std::string operator()(const Send &send) const {
@@ -170,13 +190,15 @@ std::string sliceText(const Plan &plan, const Slice &slice, const std::vector<in
     text = "whole";
   if (!asStored)
     text += " of view " + shapeText(slice.view);
-  if (!slice.permutation.empty() && !std::is_sorted(slice.permutation.begin(), slice.permutation.end()))
-    text += ", stored as " + shapeText(slice.permutation);
   return text;
 }
 
 std::string instructionLine(const Plan &plan, const Stage &stage, const Instruction &instruction) {
   std::string text = std::visit(Line{plan, stage}, instruction.action);
+  if (instruction.queue)
+    text += ", queue " + std::to_string(instruction.queue);
+  if (!isEverywhere(instruction.when, 1))
+    text += ", when " + tableText(plan, instruction.when);
   return instruction.node.empty() ? text : text + "  # " + instruction.node;
 }
 

@@ -21,9 +21,7 @@ StageSchedule drainAll(int64_t microBatches, int64_t slots) {
 
 } // namespace
 
-char programLetter(const std::string &program) {
-  return program.empty() ? '?' : char(std::toupper(static_cast<unsigned char>(program[0])));
-}
+char programLetter(ProgramKind program) { return "RFDGBEWU"[int(program)]; }
 
 StageSchedule inferenceSchedule(int64_t stage, int64_t stages, int64_t microBatches, int64_t slots) {
   StageSchedule schedule;
@@ -90,18 +88,22 @@ Expected<std::vector<ScheduleStep>> bindSchedule(const StageSchedule &schedule, 
   std::vector<ScheduleStep> steps;
   for (const ScheduleAction &action : schedule) {
     auto program = std::find_if(programs.begin(), programs.end(),
-                                [&](const Program &p) { return programLetter(p.name) == action.program; });
+                                [&](const Program &p) { return programLetter(p.kind) == action.program; });
     if (program == programs.end())
-      return fault(std::string("schedule: no program of the stage begins with '") + action.program + "'");
-    steps.push_back({int32_t(program - programs.begin()), action.microBatch, action.slot});
+      return fault(std::string("schedule: the stage has no program '") + action.program + "'");
+    steps.push_back({int32_t(program - programs.begin()), action.microBatch});
   }
   return steps;
 }
 
 StageSchedule scheduleOf(const Stage &stage) {
   StageSchedule schedule;
+  int32_t slots = 1;
+  for (int32_t request : stage.requests)
+    slots = std::max(slots, request);
   for (const ScheduleStep &step : stage.schedule)
-    schedule.push_back({programLetter(stage.programs[step.program].name), step.microBatch, step.slot});
+    schedule.push_back(
+        {programLetter(stage.programs[step.program].kind), step.microBatch, step.microBatch % slots});
   return schedule;
 }
 

@@ -26,8 +26,8 @@ struct ScheduleAction {
 };
 using StageSchedule = std::vector<ScheduleAction>;
 
-/// The letter of a program: "forward" -> 'F'. '?' for an empty name.
-char programLetter(const std::string &program);
+/// The letter of a program.
+char programLetter(ProgramKind program);
 
 /// Slots that are of use: one beyond what F works on, for the receive that is posted ahead.
 inline int64_t inferenceSlots(int64_t microBatches) { return microBatches < 2 ? microBatches : 2; }

@@ -12,11 +12,6 @@ namespace {
 
 Status fault(const std::string &message) { return Status::error(ErrorKind::Plan, message); }
 
-/// Programs of these names run once for each micro-batch.
-bool runsPerMicroBatch(const std::string &program) {
-  return program == "receive" || program == "forward" || program == "backward";
-}
-
 } // namespace
 
 Simulation::Simulation(const Plan &plan) : plan(plan), ranks(plan.ranksPerStage()) {
@@ -39,7 +34,7 @@ const Instruction &Simulation::instructionAt(const Site &site) const {
   return stage.programs[stage.schedule[site.step].program].instructions[site.instruction];
 }
 
-/// "rank 3 (...), schedule step 2 (forward, micro-batch 1, slot 1), stage 1, program forward, instruction 0 (wait)"
+/// "rank 3 (...), schedule step 2 (forward, micro-batch 1), stage 1, program forward, instruction 0 (wait)"
 std::string Simulation::siteText(const Site &site) const {
   int64_t stage = stageOf(site.rank);
   return rankText(plan, site.rank) + ", " + stepText(plan.stages[stage], site.step) + ", " +
@@ -54,15 +49,17 @@ Status Simulation::checkRuns(int64_t stageIndex) const {
     runs[step.program].push_back(step.microBatch);
   for (size_t p = 0; p < stage.programs.size(); ++p) {
     const Program &program = stage.programs[p];
-    std::string where = "stage " + std::to_string(stageIndex) + ", program " + program.name + ": ";
+    std::string where = "stage " + std::to_string(stageIndex) + ", program " + programText(program) + ": ";
     if (program.instructions.empty())
       continue;
     if (runs[p].empty())
       return fault(where + "the schedule never runs it");
-    if (!runsPerMicroBatch(program.name))
+    // A drain completes what no later run of the sender waits for.
+    if (program.kind == ProgramKind::Drain || program.kind == ProgramKind::DrainGradient)
       continue;
+    int64_t times = program.kind == ProgramKind::Update ? 1 : plan.microBatches;
     std::sort(runs[p].begin(), runs[p].end());
-    for (int32_t i = 0; i < int32_t(plan.microBatches); ++i) {
+    for (int32_t i = 0; i < int32_t(times); ++i) {
       int64_t count = std::count(runs[p].begin(), runs[p].end(), i);
       if (count != 1)
         return fault(where + "the schedule runs it " + std::to_string(count) + " times for micro-batch " +
@@ -96,7 +93,8 @@ Status Simulation::advance(int32_t rank) {
     const std::vector<StreamOp> &ops = streams[stageOf(rank)].programs[stage.schedule[state.step].program];
     while (state.op < int32_t(ops.size())) {
       bool blocked = false;
-      HPC_RETURN_IF_ERROR(execute(rank, ops[state.op], blocked));
+      if (isOn(rank, ops[state.op].when))
+        HPC_RETURN_IF_ERROR(execute(rank, ops[state.op], blocked));
       if (blocked)
         return Status::success();
       ++state.op;
@@ -129,10 +127,20 @@ Status Simulation::execute(int32_t rank, const StreamOp &op, bool &blocked) {
   return Status::success();
 }
 
-/// Arrives at a collective; the last member lets all go on.
+/// Arrives at a collective; the last member lets all go on. A posted one is complete by then, but in flight.
 Status Simulation::meet(int32_t rank, const StreamOp &op, bool &blocked) {
-  for (const TrackedUse &one : op.uses)
-    HPC_RETURN_IF_ERROR(use(rank, op, one));
+  int32_t request = std::get<Collective>(instructionAt(siteOf(rank, op)).action).request;
+  if (request < 0) {
+    for (const TrackedUse &one : op.uses)
+      HPC_RETURN_IF_ERROR(use(rank, op, one));
+  } else {
+    Post post;
+    post.request = request;
+    post.complete = true;
+    Expected<int32_t> launched = launch(rank, op, std::move(post));
+    if (!launched.ok())
+      return launched.status();
+  }
   int64_t stage = stageOf(rank);
   const StageStreams &stream = streams[stage];
   int64_t key = ((int64_t(op.signature) * ranks + stream.groupOf[op.signature][rank % ranks]) << 17) + stage;
@@ -176,7 +184,7 @@ std::string Simulation::waitText(int32_t rank) const {
   std::string text = siteText(siteOf(rank, op)) + " waits for ";
   if (state.blockedPost >= 0) {
     const Post &post = posts[state.blockedPost];
-    return text + (post.isSend ? "a receive by rank " : "a send from rank ") + std::to_string(post.peer) +
+    return text + (post.kind == OpKind::Send ? "a receive by rank " : "a send from rank ") + std::to_string(post.peer) +
            " on channel " + std::to_string(post.channel) + " of " + std::to_string(post.bytes) + " bytes (node " +
            instructionAt(post.site).node + ")";
   }

@@ -19,14 +19,19 @@ struct Site {
   int32_t rank = 0, step = 0, instruction = 0;
 };
 
-/// A posted send or receive.
+/// A use of a copy of a tracked buffer that lasts from a post to its wait.
+struct FlyingUse {
+  TrackedUse use;
+  int32_t state = -1; ///< index into RankState::holds
+};
+
+/// A posted send, receive or collective.
 struct Post {
   Site site;
-  bool isSend = false;
+  OpKind kind = OpKind::Send;
   int32_t peer = 0, channel = 0, request = 0, slot = 0, microBatch = 0;
   int64_t bytes = 0;
-  TrackedUse use;     ///< bytes 0: begin == end
-  int32_t state = -1; ///< index into RankState::holds
+  std::vector<FlyingUse> uses;
   int64_t clock = 0;  ///< when it was posted; when both sides were, once complete
   bool complete = false;
   bool waitedFor = false; ///< its rank is blocked on it
@@ -64,6 +69,8 @@ private:
   Status advance(int32_t rank);
   Status execute(int32_t rank, const StreamOp &op, bool &blocked);
   Status post(int32_t rank, const StreamOp &op);
+  /// Notes a post under its request, and that its buffers are in flight from now on. Returns its number.
+  Expected<int32_t> launch(int32_t rank, const StreamOp &op, Post post);
   Status match(int32_t sendId, int32_t recvId);
   Status wait(int32_t rank, const StreamOp &op, bool &blocked);
   Status meet(int32_t rank, const StreamOp &op, bool &blocked);
@@ -75,6 +82,10 @@ private:
   const ScheduleStep &stepOf(int32_t rank) const;
   Site siteOf(int32_t rank, const StreamOp &op) const { return {rank, states[rank].step, op.instruction}; }
   int32_t stateIndex(int32_t rank, const TrackedUse &use) const;
+  int32_t slotOf(int32_t rank, int32_t request) const;
+  bool isOn(int32_t rank, const ByCoord *when) const {
+    return !when || when->at(rank % ranks, stepOf(rank).microBatch, ranks);
+  }
   const Instruction &instructionAt(const Site &site) const;
   std::string siteText(const Site &site) const;
   std::string waitText(int32_t rank) const;

@@ -1,4 +1,4 @@
-// Messages and data in the simulation: posting, matching and waiting, and whose micro-batch each buffer holds. The i-th
+// Messages and data in the simulation: posting, matching and waiting, and what each buffer holds. The i-th
 // send from a rank to another on a channel meets the i-th receive; neither is complete before the other is posted.
 #include "runtime/plan/PlanNames.h"
 #include "runtime/plan/Simulation.h"
@@ -24,67 +24,62 @@ bool intersect(const TrackedUse &a, const TrackedUse &b) { return a.begin < b.en
 
 int32_t Simulation::stateIndex(int32_t rank, const TrackedUse &use) const {
   const TrackedBuffer &tracked = streams[stageOf(rank)].tracked[use.tracked];
-  return tracked.firstState + (tracked.perSlot ? stepOf(rank).slot : 0);
+  return tracked.firstState + stepOf(rank).microBatch % tracked.slots;
 }
 
-/// A rank's own use of a tracked buffer: not in flight, and of the micro-batch that the program works on.
+int32_t Simulation::slotOf(int32_t rank, int32_t request) const {
+  return stepOf(rank).microBatch % plan.stages[stageOf(rank)].requests[request];
+}
+
+/// A rank's own use of a tracked buffer: not in flight, and with the content that the program needs.
 Status Simulation::use(int32_t rank, const StreamOp &op, const TrackedUse &use) {
+  if (!isOn(rank, use.when))
+    return Status::success();
   RankState &state = states[rank];
   const Stage &stage = plan.stages[stageOf(rank)];
   const TrackedBuffer &tracked = streams[stageOf(rank)].tracked[use.tracked];
   int32_t index = stateIndex(rank, use), microBatch = stepOf(rank).microBatch;
-  for (int32_t id : state.flights) {
-    const Post &post = posts[id];
-    if (post.state != index || !intersect(post.use, use) || (post.isSend && !use.write))
-      continue;
-    return fault(siteText(siteOf(rank, op)) + ": " + (use.write ? "writes to " : "reads ") +
-                 bufferText(stage, tracked.buffer) + " while it is in flight: request " + std::to_string(post.request) +
-                 ", posted by " + siteText(post.site) + "; wait for it first");
-  }
+  for (int32_t id : state.flights)
+    for (const FlyingUse &flying : posts[id].uses) {
+      if (flying.state != index || !intersect(flying.use, use) || (!flying.use.write && !use.write))
+        continue;
+      return fault(siteText(siteOf(rank, op)) + ": " + (use.write ? "writes to " : "reads ") +
+                   bufferText(stage, tracked.buffer) + " while it is in flight: request " +
+                   std::to_string(posts[id].request) + ", posted by " + siteText(posts[id].site) +
+                   "; wait for it first");
+    }
   if (use.write) {
     state.holds[index] = microBatch;
     return Status::success();
   }
-  if (!tracked.perSlot || state.holds[index] == microBatch)
+  int32_t held = state.holds[index];
+  bool good = tracked.content == Content::Any || (tracked.content == Content::Written && held >= 0) ||
+              held == microBatch;
+  if (good)
     return Status::success();
-  std::string content =
-      state.holds[index] < 0 ? "nothing yet" : "data of micro-batch " + std::to_string(state.holds[index]);
-  return fault(siteText(siteOf(rank, op)) + ": reads " + bufferText(stage, tracked.buffer) + " in slot " +
-               std::to_string(stepOf(rank).slot) + ", which holds " + content + ", for micro-batch " +
-               std::to_string(microBatch) + "; its receive and its forward must have the same slot");
+  std::string slot = tracked.slots > 1 ? " in slot " + std::to_string(microBatch % tracked.slots) : "";
+  std::string content = held < 0 ? "nothing yet" : "data of micro-batch " + std::to_string(held);
+  return fault(siteText(siteOf(rank, op)) + ": reads " + bufferText(stage, tracked.buffer) + slot + ", which holds " +
+               content + (tracked.content == Content::Written
+                              ? "; a program must write it before"
+                              : ", for micro-batch " + std::to_string(microBatch) +
+                                    "; what writes it must run before, and its slots must be enough"));
 }
 
-Status Simulation::post(int32_t rank, const StreamOp &op) {
+Expected<int32_t> Simulation::launch(int32_t rank, const StreamOp &op, Post post) {
   RankState &state = states[rank];
-  const ScheduleStep &step = stepOf(rank);
-  const Action &action = instructionAt(siteOf(rank, op)).action;
-  Post post;
   post.site = siteOf(rank, op);
-  post.isSend = op.kind == OpKind::Send;
-  auto take = [&](const auto &transfer) {
-    post.peer = int32_t(transfer.peer.at(rank % ranks, step.microBatch, ranks));
-    post.channel = transfer.channel;
-    post.request = transfer.request;
-    post.bytes = transfer.bytes;
-  };
-  if (post.isSend)
-    take(std::get<Send>(action));
-  else
-    take(std::get<Recv>(action));
-  if (post.peer < 0)
-    return Status::success();
-  if (post.peer == rank)
-    return fault(siteText(post.site) + ": the peer is the rank itself; use a copy");
-  post.slot = step.slot;
-  post.microBatch = step.microBatch;
+  post.kind = op.kind;
+  post.slot = slotOf(rank, post.request);
+  post.microBatch = stepOf(rank).microBatch;
   post.clock = state.clock;
-  if (!op.uses.empty()) {
-    HPC_RETURN_IF_ERROR(use(rank, op, op.uses[0]));
-    post.use = op.uses[0];
-    post.state = stateIndex(rank, post.use);
-    if (!post.isSend)
-      state.holds[post.state] = -1;
+  for (const TrackedUse &one : op.uses) {
+    HPC_RETURN_IF_ERROR(use(rank, op, one));
+    post.uses.push_back({one, stateIndex(rank, one)});
   }
+  for (const FlyingUse &flying : post.uses)
+    if (flying.use.write)
+      state.holds[flying.state] = -1; // until it is waited for
   int32_t id = int32_t(posts.size());
   auto [open, isNew] = state.requests.emplace(requestKey(post.request, post.slot), id);
   if (!isNew)
@@ -92,17 +87,43 @@ Status Simulation::post(int32_t rank, const StreamOp &op) {
                  std::to_string(post.slot) + " again before a wait on the one of " +
                  siteText(posts[open->second].site));
   state.flights.push_back(id);
-  posts.push_back(post);
+  posts.push_back(std::move(post));
+  return id;
+}
 
-  Lane &lane = lanes[post.isSend ? laneKey(rank, post.peer, post.channel) : laneKey(post.peer, rank, post.channel)];
-  std::deque<int32_t> &mine = post.isSend ? lane.sends : lane.recvs, &others = post.isSend ? lane.recvs : lane.sends;
+Status Simulation::post(int32_t rank, const StreamOp &op) {
+  const Action &action = instructionAt(siteOf(rank, op)).action;
+  Post post;
+  auto take = [&](const auto &transfer) {
+    post.peer = int32_t(transfer.peer.at(rank % ranks, stepOf(rank).microBatch, ranks));
+    post.channel = transfer.channel;
+    post.request = transfer.request;
+    post.bytes = transfer.bytes;
+  };
+  bool isSend = op.kind == OpKind::Send;
+  if (isSend)
+    take(std::get<Send>(action));
+  else
+    take(std::get<Recv>(action));
+  if (post.peer < 0)
+    return Status::success();
+  if (post.peer == rank)
+    return fault(siteText(siteOf(rank, op)) + ": the peer is the rank itself; use a copy");
+  int32_t peer = post.peer, channel = post.channel;
+  Expected<int32_t> launched = launch(rank, op, std::move(post));
+  if (!launched.ok())
+    return launched.status();
+  int32_t id = *launched;
+
+  Lane &lane = lanes[isSend ? laneKey(rank, peer, channel) : laneKey(peer, rank, channel)];
+  std::deque<int32_t> &mine = isSend ? lane.sends : lane.recvs, &others = isSend ? lane.recvs : lane.sends;
   if (others.empty()) {
     mine.push_back(id);
     return Status::success();
   }
   int32_t other = others.front();
   others.pop_front();
-  return post.isSend ? match(id, other) : match(other, id);
+  return isSend ? match(id, other) : match(other, id);
 }
 
 Status Simulation::match(int32_t sendId, int32_t recvId) {
@@ -130,7 +151,7 @@ Status Simulation::match(int32_t sendId, int32_t recvId) {
 Status Simulation::wait(int32_t rank, const StreamOp &op, bool &blocked) {
   RankState &state = states[rank];
   int64_t request = std::get<Wait>(instructionAt(siteOf(rank, op)).action).request;
-  auto found = state.requests.find(requestKey(request, stepOf(rank).slot));
+  auto found = state.requests.find(requestKey(request, slotOf(rank, int32_t(request))));
   if (found == state.requests.end())
     return Status::success();
   int32_t id = found->second;
@@ -142,8 +163,9 @@ Status Simulation::wait(int32_t rank, const StreamOp &op, bool &blocked) {
     return Status::success();
   }
   state.clock = std::max(state.clock, post.clock);
-  if (!post.isSend && post.state >= 0)
-    state.holds[post.state] = post.microBatch;
+  for (const FlyingUse &flying : post.uses)
+    if (flying.use.write)
+      state.holds[flying.state] = post.microBatch;
   state.requests.erase(found);
   state.flights.erase(std::find(state.flights.begin(), state.flights.end(), id));
   return Status::success();

@@ -1,4 +1,4 @@
-// Slices and tables: lengths, permutations, boxes. A slice that passes can be copied without looking at any bound
+// Slices and tables: lengths, ranges, boxes. A slice that passes can be copied without looking at any bound
 // again.
 #include "runtime/plan/Access.h"
 #include "runtime/plan/CheckedMath.h"
@@ -10,22 +10,6 @@ namespace hpc::plan {
 namespace {
 
 Status fault(const std::string &message) { return Status::error(ErrorKind::Plan, message); }
-
-Status checkPermutation(const Slice &slice) {
-  if (slice.permutation.empty())
-    return Status::success();
-  std::vector<bool> seen(slice.view.size(), false);
-  bool good = slice.permutation.size() == slice.view.size();
-  for (int64_t dim : slice.permutation) {
-    good = good && dim >= 0 && dim < int64_t(seen.size()) && !seen[dim];
-    if (good)
-      seen[dim] = true;
-  }
-  if (good)
-    return Status::success();
-  return fault("slice: permutation " + shapeText(slice.permutation) + " does not name each of the " +
-               std::to_string(slice.view.size()) + " view dims once");
-}
 
 } // namespace
 
@@ -57,7 +41,6 @@ Status checkSlice(const Plan &plan, const Slice &slice, int64_t elements, bool b
   if (productOf(slice.view) != elements)
     return fault("slice: view " + shapeText(slice.view) + " has not the " + std::to_string(elements) +
                  " elements of its tensor");
-  HPC_RETURN_IF_ERROR(checkPermutation(slice));
 
   int64_t ranks = plan.ranksPerStage();
   for (size_t d = 0; d < dims; ++d) {
@@ -65,7 +48,7 @@ Status checkSlice(const Plan &plan, const Slice &slice, int64_t elements, bool b
     HPC_RETURN_IF_ERROR(checkTable(plan, start, "start", 0, maxBytes));
     HPC_RETURN_IF_ERROR(checkTable(plan, extent, "extent", 0, maxBytes));
     if (!byMicroBatch && (start.values.size() > size_t(ranks) || extent.values.size() > size_t(ranks)))
-      return fault("slice: view dim " + std::to_string(d) + " depends on the micro-batch, which a weight cannot");
+      return fault("slice: view dim " + std::to_string(d) + " depends on the micro-batch, which what lives for a session cannot");
     Status status;
     forEachEntry(plan, {&start, &extent}, [&](int64_t coordinate, int64_t microBatch) {
       int64_t first = start.at(coordinate, microBatch, ranks), width = extent.at(coordinate, microBatch, ranks);

@@ -40,32 +40,48 @@ std::vector<int32_t> groupsOver(const Plan &plan, const std::vector<std::string>
   return groups;
 }
 
+bool isPosted(const Action &action) {
+  const auto *collective = std::get_if<Collective>(&action);
+  return std::holds_alternative<Send>(action) || std::holds_alternative<Recv>(action) ||
+         (collective && collective->request >= 0);
+}
+
 struct Builder {
   const Plan &plan;
   const Stage &stage;
   StageStreams streams;
   std::vector<int32_t> trackedOf; ///< by buffer, -1: not tracked
+  std::vector<Content> contents;  ///< by buffer
   std::map<std::vector<std::string>, int32_t> signatures;
+
+  void findContents() {
+    contents.assign(stage.buffers.size(), Content::Any);
+    for (size_t i = 0; i < stage.buffers.size(); ++i)
+      if (stage.buffers[i].lifetime == Lifetime::MicroBatch)
+        contents[i] = Content::MicroBatch;
+      else if (stage.buffers[i].lifetime == Lifetime::Step)
+        contents[i] = Content::Written;
+    for (const Binding &binding : stage.bindings)
+      if (std::holds_alternative<Nothing>(binding.start))
+        contents[binding.buffer] = Content::Written;
+  }
 
   void track(int32_t buffer) {
     if (trackedOf[buffer] >= 0)
       return;
-    bool perSlot = stage.buffers[buffer].memory == MemoryClass::Slot;
+    int32_t slots = int32_t(stage.buffers[buffer].slots);
     trackedOf[buffer] = int32_t(streams.tracked.size());
-    streams.tracked.push_back({buffer, streams.states, perSlot});
-    streams.states += perSlot ? int32_t(stage.buffers[buffer].slots) : 1;
+    streams.tracked.push_back({buffer, streams.states, slots, contents[buffer]});
+    streams.states += slots;
   }
 
   void chooseTracked() {
     trackedOf.assign(stage.buffers.size(), -1);
     for (const Program &program : stage.programs)
-      for (const Instruction &instruction : program.instructions) {
-        OpKind kind = kindOf(instruction.action);
+      for (const Instruction &instruction : program.instructions)
         for (const Access &access : accessesOf(plan, instruction))
-          if (kind == OpKind::Send || kind == OpKind::Recv ||
-              stage.buffers[access.ref.buffer].memory == MemoryClass::Slot)
+          if (isPosted(instruction.action) || contents[access.ref.buffer] != Content::Any)
             track(access.ref.buffer);
-      }
   }
 
   int32_t signatureOf(const std::vector<std::string> &axes) {
@@ -87,9 +103,12 @@ struct Builder {
       StreamOp op;
       op.kind = kindOf(instruction.action);
       op.instruction = i;
+      if (!isEverywhere(instruction.when, 1))
+        op.when = &instruction.when;
       for (const Access &access : accessesOf(plan, instruction))
         if (int32_t tracked = trackedOf[access.ref.buffer]; tracked >= 0 && access.bytes > 0)
-          op.uses.push_back({tracked, access.ref.byteOffset, access.ref.byteOffset + access.bytes, access.write});
+          op.uses.push_back({tracked, access.ref.byteOffset, access.ref.byteOffset + access.bytes, access.write,
+                             access.when});
       if (const auto *collective = std::get_if<Collective>(&instruction.action))
         op.signature = signatureOf(collective->axes);
       computes = computes || op.kind == OpKind::Touch || op.kind == OpKind::Collective;
@@ -110,7 +129,8 @@ struct Builder {
 } // namespace
 
 StageStreams buildStreams(const Plan &plan, const Stage &stage) {
-  Builder builder{plan, stage, {}, {}, {}};
+  Builder builder{plan, stage, {}, {}, {}, {}};
+  builder.findContents();
   builder.chooseTracked();
   for (const Program &program : stage.programs)
     builder.streams.programs.push_back(builder.build(program));

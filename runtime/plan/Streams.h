@@ -14,6 +14,7 @@ struct TrackedUse {
   int32_t tracked = -1; ///< index into StageStreams::tracked
   int64_t begin = 0, end = 0;
   bool write = false;
+  const ByCoord *when = nullptr; ///< Access::when
 };
 
 enum class OpKind : uint8_t {
@@ -28,15 +29,24 @@ enum class OpKind : uint8_t {
 struct StreamOp {
   OpKind kind = OpKind::Touch;
   int32_t instruction = 0;
+  const ByCoord *when = nullptr; ///< null: everywhere
   int32_t signature = -1;       ///< Collective: index into StageStreams::groupOf
   std::vector<TrackedUse> uses; ///< reads before writes
+};
+
+/// What must be true of a tracked buffer when it is read.
+enum class Content : uint8_t {
+  Any,        ///< nothing: only its flights matter
+  Written,    ///< something has written it: Step buffers, Session buffers that start with nothing
+  MicroBatch, ///< it holds data of the micro-batch that reads it
 };
 
 /// A buffer whose content the simulation follows, one state per copy.
 struct TrackedBuffer {
   int32_t buffer = -1;
   int32_t firstState = 0; ///< of RankState::holds; slot s is firstState + s
-  bool perSlot = false;
+  int32_t slots = 1;
+  Content content = Content::Any;
 };
 
 struct StageStreams {

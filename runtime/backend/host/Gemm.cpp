@@ -15,12 +15,13 @@ namespace {
 Status multiply(const GemmCall &call, const float *a, const float *b, float *c) {
   const plan::Gemm &plan = call.plan;
   if (call.k == 0) {
-    for (int64_t row = 0; row < call.m; ++row)
-      std::memset(c + row * plan.ldc, 0, size_t(call.n) * sizeof(float));
+    for (int64_t row = 0; !call.addToC && row < call.m; ++row)
+      std::memset(c + row * plan.c.ld, 0, size_t(call.n) * sizeof(float));
     return Status::success();
   }
-  dnnl_status_t status = dnnl_sgemm(plan.transposeA ? 'T' : 'N', plan.transposeB ? 'T' : 'N', call.m, call.n, call.k,
-                                    1.0f, a, plan.lda, b, plan.ldb, 0.0f, c, plan.ldc);
+  dnnl_status_t status =
+      dnnl_sgemm(plan.a.transpose ? 'T' : 'N', plan.b.transpose ? 'T' : 'N', call.m, call.n, call.k, 1.0f, a, plan.a.ld,
+                 b, plan.b.ld, call.addToC ? 1.0f : 0.0f, c, plan.c.ld);
   if (status == dnnl_success)
     return Status::success();
   return Status::error(ErrorKind::Internal, "oneDNN refuses a product of m=" + std::to_string(call.m) +
@@ -33,8 +34,8 @@ Status multiplyBatch(const GemmCall &call, size_t depth, const float *a, const f
   if (depth == plan.batch.size())
     return multiply(call, a, b, c);
   for (int64_t i = 0; i < plan.batch[depth]; ++i)
-    HPC_RETURN_IF_ERROR(multiplyBatch(call, depth + 1, a + i * plan.strideA[depth], b + i * plan.strideB[depth],
-                                      c + i * plan.strideC[depth]));
+    HPC_RETURN_IF_ERROR(multiplyBatch(call, depth + 1, a + i * plan.a.stride[depth], b + i * plan.b.stride[depth],
+                                      c + i * plan.c.stride[depth]));
   return Status::success();
 }
 

@@ -5,6 +5,7 @@
 #include "runtime/backend/host/HostCommunicator.h"
 #include "runtime/backend/host/HostDevice.h"
 
+#include <algorithm>
 #include <unistd.h>
 
 namespace hpc::host {
@@ -16,7 +17,7 @@ Status checkMemory(const plan::Plan &plan) {
   double needed = 0, present = double(::sysconf(_SC_PHYS_PAGES)) * double(::sysconf(_SC_PAGESIZE));
   for (const plan::Stage &stage : plan.stages)
     needed +=
-        (double(stage.weightBytes) + double(stage.stateBytes) + double(stage.workBytes)) * double(plan.ranksPerStage());
+        (double(stage.sessionBytes) + double(stage.workBytes) + double(stage.hostBytes)) * double(plan.ranksPerStage());
   if (needed <= present)
     return Status::success();
   auto gib = [](double bytes) { return std::to_string(int64_t(bytes / (1 << 30)) + 1) + " GiB"; };
@@ -39,11 +40,19 @@ public:
     HPC_RETURN_IF_ERROR(world->join(ranks));
     joined = true;
     HPC_RETURN_IF_ERROR(checkMemory(plan));
-    HPC_RETURN_IF_ERROR(checkCpuFeatures(plan.cpuFeatures));
-    Expected<Code> loaded = Code::load(plan.code);
-    if (!loaded.ok())
-      return loaded.status();
-    code = std::move(*loaded);
+    auto module = std::find_if(plan.modules.begin(), plan.modules.end(),
+                               [](const plan::CodeModule &one) { return one.target == "x86-64"; });
+    if (module == plan.modules.end() && !plan.modules.empty())
+      return Status::error(ErrorKind::Unsupported, "the plan has code for '" + plan.modules[0].target +
+                                                       "' only, not for this machine's CPU; compile it with "
+                                                       "--target=host");
+    if (module != plan.modules.end()) {
+      HPC_RETURN_IF_ERROR(checkCpuFeatures(module->features));
+      Expected<Code> loaded = Code::load(module->bytes);
+      if (!loaded.ok())
+        return loaded.status();
+      code = std::move(*loaded);
+    }
     return Status::success();
   }
   Expected<KernelHandle> kernel(const std::string &symbol) const override {

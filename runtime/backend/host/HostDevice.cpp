@@ -35,7 +35,13 @@ void HostDevice::copy(std::byte *target, const std::byte *source, int64_t bytes)
   std::memcpy(target, source, size_t(bytes));
 }
 
-Status HostDevice::prepare(const plan::Gemm &, int64_t m, int64_t n, int64_t k) {
+Status HostDevice::prepare(const plan::Gemm &gemm, int64_t m, int64_t n, int64_t k) {
+  for (const plan::Operand *operand : {&gemm.a, &gemm.b, &gemm.c})
+    if (operand->dtype != DType::F32)
+      return Status::error(ErrorKind::Unsupported, std::string("matrix products on the host are f32; got ") +
+                                                       name(operand->dtype));
+  if (gemm.epilogue != plan::Epilogue::None)
+    return Status::error(ErrorKind::Unsupported, "matrix products on the host have no epilogue");
   scratch = std::max(scratch, gemmScratchBytes(m, n, k));
   return Status::success();
 }

@@ -16,7 +16,6 @@ plan::Plan randomPlan(std::mt19937 &random) {
   plan.axes = {{"tp", 1}};
   plan::Stage &stage = plan.stages.emplace_back();
   plan::Program &program = stage.programs.emplace_back();
-  program.name = "forward";
   int count = 3 + int(random() % 20);
   for (int i = 0; i < count; ++i) {
     Buffer buffer;
@@ -28,13 +27,9 @@ plan::Plan randomPlan(std::mt19937 &random) {
     kernel.symbol = "k";
     for (int reads = 0; i > 0 && reads < 2; ++reads) {
       int read = int(random() % i);
-      kernel.args.push_back({read, 0});
-      kernel.writes.push_back(false);
-      kernel.argBytes.push_back(stage.buffers[read].bytes);
+      kernel.args.push_back({{read, 0}, stage.buffers[read].bytes, true, false});
     }
-    kernel.args.push_back({i, 0});
-    kernel.writes.push_back(true);
-    kernel.argBytes.push_back(buffer.bytes);
+    kernel.args.push_back({{i, 0}, buffer.bytes, false, true});
     program.instructions.push_back({kernel, "node"});
   }
   return plan;
@@ -51,19 +46,19 @@ TEST(PlaceRandom, NoReadFindsAnotherBuffersBytes) {
       const auto &kernel = std::get<plan::Kernel>(instruction.action);
       for (bool write : {false, true}) // all reads, then the writes: a kernel's result may not lie on its operands
         for (size_t arg = 0; arg < kernel.args.size(); ++arg) {
-          const Buffer &buffer = stage.buffers[size_t(kernel.args[arg].buffer)];
+          const Buffer &buffer = stage.buffers[size_t(kernel.args[arg].place.buffer)];
           ASSERT_EQ(buffer.offset % 64, 0);
           ASSERT_LE(buffer.offset + buffer.bytes, stage.workBytes);
-          if (kernel.writes[arg] != write)
+          if (kernel.args[arg].writes != write)
             continue;
           for (int64_t byte = buffer.offset; byte < buffer.offset + buffer.bytes; ++byte) {
             if (write) {
               for (size_t other = 0; other < kernel.args.size(); ++other)
-                ASSERT_FALSE(!kernel.writes[other] && owner[size_t(byte)] == kernel.args[other].buffer)
+                ASSERT_FALSE(!kernel.args[other].writes && owner[size_t(byte)] == kernel.args[other].place.buffer)
                     << "round " << round << ": a result on an operand of the same kernel";
-              owner[size_t(byte)] = kernel.args[arg].buffer;
+              owner[size_t(byte)] = kernel.args[arg].place.buffer;
             } else {
-              ASSERT_EQ(owner[size_t(byte)], kernel.args[arg].buffer) << "round " << round << ", byte " << byte;
+              ASSERT_EQ(owner[size_t(byte)], kernel.args[arg].place.buffer) << "round " << round << ", byte " << byte;
             }
           }
         }
@@ -83,8 +78,8 @@ TEST(PlaceRandom, TheArenaIsCloseToWhatLivesAtOnce) {
     // Last use of every buffer, then the most aligned bytes that live at one instruction.
     std::vector<size_t> last(stage.buffers.size());
     for (size_t i = 0; i < instructions.size(); ++i)
-      for (const plan::Ref &arg : std::get<plan::Kernel>(instructions[i].action).args)
-        last[size_t(arg.buffer)] = i;
+      for (const plan::KernelArg &arg : std::get<plan::Kernel>(instructions[i].action).args)
+        last[size_t(arg.place.buffer)] = i;
     int64_t most = 0;
     for (size_t i = 0; i < instructions.size(); ++i) {
       int64_t live = 0;

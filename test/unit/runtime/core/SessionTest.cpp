@@ -50,7 +50,7 @@ TEST(Session, ComputesWhatTheSerialModelDoes) {
     ASSERT_TRUE(session.ok()) << session.status().text();
     for (int64_t seed : {0, 3, 8})
       expectRight(run, **session, seed);
-    int64_t arenas = run.plan.stages[0].weightBytes + run.plan.stages[0].workBytes;
+    int64_t arenas = run.plan.stages[0].sessionBytes + run.plan.stages[0].workBytes;
     EXPECT_GE((*session)->peakBytesPerRank(), arenas);
   }
 }
@@ -83,9 +83,9 @@ TEST(Session, PoisonShowsAnOutputThatNobodyStores) {
 TEST(Session, PoisonReachesTemporariesBetweenPrograms) {
   Prepared run;
   plan::Stage &stage = run.plan.stages[0];
-  stage.programs.push_back({"load", {stage.programs[0].instructions.front()}});
+  stage.programs.push_back({plan::ProgramKind::Receive, 0, {stage.programs[0].instructions.front()}});
   stage.programs[0].instructions.erase(stage.programs[0].instructions.begin());
-  stage.schedule = {{2, 0, 0}, {0, 0, 0}, {2, 1, 1}, {0, 1, 1}, {1, 0, 0}, {1, 1, 1}};
+  stage.schedule = {{2, 0}, {0, 0}, {2, 1}, {0, 1}, {1, 0}, {1, 1}};
   for (bool poison : {false, true}) {
     run.options.poison = poison;
     Expected<std::unique_ptr<Session>> session = run.create();
@@ -107,7 +107,6 @@ TEST(Session, ObserverSeesEveryInstruction) {
     ++seen;
     if (at.place.rank == 1 && at.microBatch == 1 && at.program == 0 && at.instruction == 2) {
       relu = true;
-      EXPECT_EQ(at.slot, 1);
       const float *h = reinterpret_cast<const float *>(at.buffer(3));
       EXPECT_GE(*h, 0);
     }
@@ -187,12 +186,12 @@ TEST(Session, ErrorsBeforeTheRun) {
   }
   {
     Prepared run;
-    run.plan.cpuFeatures = {"sse2", "quantum"};
+    run.plan.modules[0].features = {"sse2", "quantum"};
     EXPECT_THAT(run.createError(), HasSubstr("lacks: quantum"));
   }
   {
     Prepared run;
-    run.plan.code = "no ELF";
+    run.plan.modules[0].bytes = "no ELF";
     EXPECT_THAT(run.createError(), HasSubstr("error[plan]"));
   }
   {

@@ -75,25 +75,25 @@ struct TinyPlan {
     slice.start[cutDim] = byRank(0, 4);
     slice.extent[cutDim] = byRank(4, 3);
     slice.box[cutDim] = 4;
-    int32_t buffer = addBuffer(stage, name, slice.box, plan::MemoryClass::Weight);
-    stage.weights.push_back({int32_t(plan.tensors.size()), buffer, slice});
+    int32_t buffer = addBuffer(stage, name, slice.box, plan::Lifetime::Session);
+    stage.bindings.push_back({buffer, slice, plan::StoredTensor{int32_t(plan.tensors.size())}, "", {}});
     plan.tensors.push_back(tensor);
     return buffer;
   }
 
   static int32_t addBuffer(plan::Stage &stage, const std::string &name, const std::vector<int64_t> &box,
-                           plan::MemoryClass memory, int64_t slots = 1) {
+                           plan::Lifetime lifetime, int64_t slots = 1) {
     plan::Buffer buffer;
     buffer.name = name;
     buffer.box = box;
-    buffer.memory = memory;
+    buffer.lifetime = lifetime;
     buffer.bytes = 4;
     for (int64_t size : box)
       buffer.bytes *= size;
     int64_t room = (buffer.bytes + 63) / 64 * 64;
     buffer.slots = slots;
     buffer.slotStride = slots > 1 ? room : 0;
-    int64_t &arena = memory == plan::MemoryClass::Weight ? stage.weightBytes : stage.workBytes;
+    int64_t &arena = lifetime == plan::Lifetime::Session ? stage.sessionBytes : stage.workBytes;
     buffer.offset = arena;
     arena += room * slots;
     stage.buffers.push_back(buffer);
@@ -103,23 +103,23 @@ struct TinyPlan {
   static plan::Gemm gemm(int32_t a, int32_t b, int32_t c, plan::ByCoord n, plan::ByCoord k, int64_t lda, int64_t ldb,
                          int64_t ldc) {
     plan::Gemm product;
-    product.a = {a, 0};
-    product.b = {b, 0};
-    product.c = {c, 0};
+    product.a.place = {a, 0};
+    product.b.place = {b, 0};
+    product.c.place = {c, 0};
     product.m = 2;
     product.n = std::move(n);
     product.k = std::move(k);
-    product.lda = lda;
-    product.ldb = ldb;
-    product.ldc = ldc;
+    product.a.ld = lda;
+    product.b.ld = ldb;
+    product.c.ld = ldc;
     return product;
   }
 
   void buildFirstStage(plan::Stage &stage) {
-    using plan::MemoryClass;
+    using plan::Lifetime, plan::ProgramKind;
     int32_t w1 = addWeight(stage, "W1", {6, 7}, this->w1, 1), w2 = addWeight(stage, "W2", {7, 5}, this->w2, 0);
-    int32_t x = addBuffer(stage, "x", {2, 6}, MemoryClass::Temp), h = addBuffer(stage, "h", {2, 4}, MemoryClass::Temp);
-    int32_t p = addBuffer(stage, "p", {2, 5}, MemoryClass::Slot, 2);
+    int32_t x = addBuffer(stage, "x", {2, 6}, Lifetime::Program), h = addBuffer(stage, "h", {2, 4}, Lifetime::Program);
+    int32_t p = addBuffer(stage, "p", {2, 5}, Lifetime::MicroBatch, 2);
     plan::ByCoord row, next = byRank(2, 3);
     row.values = {0, 0, 2, 2}; // [microBatch][coordinate]
     plan::Collective sum;
@@ -130,51 +130,53 @@ struct TinyPlan {
     send.src = {p, 0};
     send.bytes = 40;
     send.peer = next;
-    plan::Kernel relu{"test_relu", {{h, 0}, {h, 0}}, {false, true}, {32, 32}, {4}, 2};
-    stage.programs = {{"forward",
-                       {{plan::LoadInput{0, {x, 0}, {{4, 6}, {}, {row, 0}, {2, 6}, {2, 6}}}, "x"},
+    plan::Kernel relu{"test_relu", {{{h, 0}, 32, true, false}, {{h, 0}, 32, false, true}}, {4}, 2, {}};
+    stage.programs = {{ProgramKind::Forward,
+                       0,
+                       {{plan::LoadInput{0, {x, 0}, {{4, 6}, {row, 0}, {2, 6}, {2, 6}}}, "x"},
                         {gemm(x, w1, h, byRank(4, 3), 6, 6, 4, 4), "/fc1"},
                         {relu, "/relu"},
                         {gemm(h, w2, p, 5, byRank(4, 3), 4, 5, 5), "/fc2"},
                         {sum, "/fc2"},
                         {send, "/fc2"}}},
-                      {"drain", {{plan::Wait{0}, ""}}}};
-    stage.schedule = {{0, 0, 0}, {0, 1, 1}, {1, 0, 0}, {1, 1, 1}};
-    stage.requests = 1;
+                      {ProgramKind::Drain, 0, {{plan::Wait{0}, ""}}}};
+    stage.schedule = {{0, 0}, {0, 1}, {1, 0}, {1, 1}};
+    stage.requests = {2};
   }
 
   void buildSecondStage(plan::Stage &stage) {
-    using plan::MemoryClass;
+    using plan::Lifetime, plan::ProgramKind;
     int32_t w3 = addWeight(stage, "W3", {5, 7}, this->w3, 1), bias = addWeight(stage, "bias", {7}, this->bias, 0);
-    int32_t p = addBuffer(stage, "p", {2, 5}, MemoryClass::Slot, 2),
-            y = addBuffer(stage, "y", {2, 4}, MemoryClass::Temp);
+    int32_t p = addBuffer(stage, "p", {2, 5}, Lifetime::MicroBatch, 2),
+            y = addBuffer(stage, "y", {2, 4}, Lifetime::Program);
     plan::Recv receive;
     receive.dst = {p, 0};
     receive.bytes = 40;
     receive.peer = byRank(0, 1);
     plan::ByCoord row;
     row.values = {0, 0, 2, 2};
-    plan::Kernel add{"test_add_bias", {{y, 0}, {bias, 0}}, {true, false}, {32, 16}, {4}, 2};
+    plan::Kernel add{"test_add_bias", {{{y, 0}, 32, true, true}, {{bias, 0}, 16, true, false}}, {4}, 2, {}};
     stage.programs = {
-        {"receive", {{receive, ""}}},
-        {"forward",
+        {ProgramKind::Receive, 0, {{receive, ""}}},
+        {ProgramKind::Forward,
+         0,
          {{plan::Wait{0}, ""},
           {gemm(p, w3, y, byRank(4, 3), 5, 5, 4, 4), "/fc3"},
           {add, "/fc3"},
-          {plan::StoreOutput{0, {y, 0}, {{4, 7}, {}, {row, byRank(0, 4)}, {2, byRank(4, 3)}, {2, 4}}, 1}, "y"}}}};
-    stage.schedule = {{0, 0, 0}, {0, 1, 1}, {1, 0, 0}, {1, 1, 1}};
-    stage.requests = 1;
+          {plan::StoreOutput{0, {y, 0}, {{4, 7}, {row, byRank(0, 4)}, {2, byRank(4, 3)}, {2, 4}}, 1}, "y"}}}};
+    stage.schedule = {{0, 0}, {0, 1}, {1, 0}, {1, 1}};
+    stage.requests = {2};
   }
 
   TinyPlan() {
     plan.model = "tiny";
     plan.axes = {{"tp", 2}};
     plan.microBatches = 2;
-    plan.inputs = {{"x", DType::F32, {4, 6}}};
-    plan.outputs = {{"y", DType::F32, {4, 7}}};
+    plan.inputs = {{"x", DType::F32, {4, 6}, false}};
+    plan.outputs = {{"y", DType::F32, {4, 7}, false}};
     plan.files = {{"weights.bin"}};
-    plan.code = TemporaryFolder::read(HPC_TEST_KERNELS);
-    plan.cpuFeatures = {"sse2"};
+    plan.modules = {
+        {"x86-64", {"sse2"}, 0, TemporaryFolder::read(HPC_TEST_KERNELS), {"test_relu", "test_add_bias"}}};
     plan.stages.resize(2);
     buildFirstStage(plan.stages[0]);
     buildSecondStage(plan.stages[1]);

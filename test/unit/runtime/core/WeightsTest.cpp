@@ -43,11 +43,12 @@ std::string loadAll(const TinyPlan &tiny, const std::string &replacement) {
     return weights.status().text();
   host::HostDevice device;
   for (const plan::Stage &stage : tiny.plan.stages)
-    for (const plan::WeightBinding &binding : stage.weights)
+    for (const plan::Binding &binding : stage.bindings)
       for (int64_t coordinate : {0, 1}) {
         std::vector<float> target(64, -1);
         Status status =
-            weights->load(binding, {coordinate, 0, 2}, device, reinterpret_cast<std::byte *>(target.data()));
+            weights->load(binding, stage.buffers[size_t(binding.buffer)], {coordinate, 0, 2}, device,
+                          reinterpret_cast<std::byte *>(target.data()));
         if (!status.ok())
           return status.text();
       }
@@ -63,7 +64,7 @@ TEST(Weights, GathersTheSliceOfEachRank) {
   host::HostDevice device;
   float target[24];
   ASSERT_TRUE(
-      weights->load(tiny.plan.stages[0].weights[0], {1, 0, 2}, device, reinterpret_cast<std::byte *>(target)).ok());
+      weights->load(tiny.plan.stages[0].bindings[0], tiny.plan.stages[0].buffers[0], {1, 0, 2}, device, reinterpret_cast<std::byte *>(target)).ok());
   for (int row = 0; row < 6; ++row)
     for (int column = 0; column < 4; ++column)
       EXPECT_EQ(target[row * 4 + column], column < 3 ? tiny.w1[size_t(row * 7 + 4 + column)] : 0);
@@ -82,13 +83,19 @@ TEST(Weights, ChecksOnlyTheChunksThatARankReads) {
   tensor.hashes = hashChunks(data.data(), tensor.bytes);
   tiny.plan.tensors = {tensor};
   int64_t half = (rows + 1) / 2;
-  plan::WeightBinding binding{
-      0, 0, {{rows, 16}, {}, {TinyPlan::byRank(0, half), 0}, {TinyPlan::byRank(half, rows - half), 16}, {half, 16}}};
+  plan::Binding binding{
+      0,
+      {{rows, 16}, {TinyPlan::byRank(0, half), 0}, {TinyPlan::byRank(half, rows - half), 16}, {half, 16}},
+      plan::StoredTensor{0},
+      "",
+      {}};
+  plan::Buffer buffer;
+  buffer.bytes = half * 64;
   auto load = [&](int64_t coordinate) {
     Expected<Weights> weights = Weights::open(tiny.plan, tiny.folder.path, "");
     host::HostDevice device;
     std::vector<float> target(size_t(half) * 16);
-    return weights->load(binding, {coordinate, 0, 2}, device, reinterpret_cast<std::byte *>(target.data()));
+    return weights->load(binding, buffer, {coordinate, 0, 2}, device, reinterpret_cast<std::byte *>(target.data()));
   };
   data[(2 << 20) + 5] = 'x';
   tiny.folder.write("weights.bin", data);

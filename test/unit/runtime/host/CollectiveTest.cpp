@@ -23,7 +23,7 @@ plan::Plan planOf(std::vector<plan::Axis> axes, plan::Collective collective) {
   plan::Plan plan;
   plan.axes = std::move(axes);
   plan.stages.resize(1);
-  plan.stages[0].programs = {{"forward", {{std::move(collective), "node"}}}};
+  plan.stages[0].programs = {{plan::ProgramKind::Forward, 0, {{std::move(collective), "node"}}}};
   return plan;
 }
 

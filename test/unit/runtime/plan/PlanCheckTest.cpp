@@ -39,34 +39,34 @@ const Case cases[] = {
      [](Plan &p) {
        Gemm &gemm = action<Gemm>(p, 0, 0, stage0::GemmH);
        gemm.batch = {2};
-       gemm.strideA = gemm.strideB = {0};
-       gemm.strideC = {6};
+       gemm.a.stride = gemm.b.stride = {0};
+       gemm.c.stride = {6};
      },
      {"writes 48 bytes at byte 0 of buffer 3 'h' (c), which has 24; first at coordinate 0 (tp=0)"}},
     {"GemmOverflow",
      [](Plan &p) {
        Gemm &gemm = action<Gemm>(p, 0, 0, stage0::GemmH);
        gemm.batch = {int64_t(1) << 40};
-       gemm.strideA = gemm.strideB = gemm.strideC = {int64_t(1) << 40};
+       gemm.a.stride = gemm.b.stride = gemm.c.stride = {int64_t(1) << 40};
      },
      {"reads 9223372036854775807 bytes", "buffer 2 'x'"}},
     {"GemmLeading",
-     [](Plan &p) { action<Gemm>(p, 0, 0, stage0::GemmH).ldc = 2; },
-     {"ldc is 2 at coordinate 0 (tp=0), the matrix has 3 columns"}},
+     [](Plan &p) { action<Gemm>(p, 0, 0, stage0::GemmH).c.ld = 2; },
+     {"leading dim of c is 2 at coordinate 0 (tp=0), the matrix has 3 columns"}},
     {"GemmResultOverlaps",
      [](Plan &p) {
        Gemm &gemm = action<Gemm>(p, 0, 0, stage0::GemmH);
        gemm.m = 1;
        gemm.batch = {2};
-       gemm.strideA = gemm.strideB = {0};
-       gemm.strideC = {2};
+       gemm.a.stride = gemm.b.stride = {0};
+       gemm.c.stride = {2};
      },
      {"elements of c share memory at coordinate 0"}},
     {"GemmInPlace",
-     [](Plan &p) { action<Gemm>(p, 0, 0, stage0::GemmH).c.buffer = stage0::X; },
+     [](Plan &p) { action<Gemm>(p, 0, 0, stage0::GemmH).c.place.buffer = stage0::X; },
      {"a (24 bytes at 0) and c (24 bytes at 0) overlap in buffer 2 'x'"}},
     {"KernelBeyond",
-     [](Plan &p) { action<Kernel>(p, 1, 1, stage1::Relu).argBytes[1] = 36; },
+     [](Plan &p) { action<Kernel>(p, 1, 1, stage1::Relu).args[1].bytes = 36; },
      {"stage 1, program forward, instruction 2 (kernel, node /Relu): writes 36 bytes", "buffer 3 'r'"}},
     {"CopyBeyond",
      [](Plan &p) { action<Copy>(p, 1, 1, stage1::CopyO).src.byteOffset = 4; },
@@ -101,28 +101,51 @@ const Case cases[] = {
        p.stages[0].workBytes = 320;
      },
      {"stage 0: buffer 4 'y' (slot 1) at bytes 192..239 and buffer 5 'y2' (slot 0) at bytes 192..239 overlap"}},
+    {"StepInSlot",
+     [](Plan &p) {
+       p.stages[0].buffers.push_back(buffer("sum", Lifetime::Step, {2, 6}, 128));
+     },
+     {"stage 0: buffer 4 'y' (slot 0) at bytes 128..175 and buffer 5 'sum' at bytes 128..175 overlap in the work arena"}},
     {"WeightsOverlap",
      [](Plan &p) { p.stages[0].buffers[stage0::W1].offset = 0; },
-     {"stage 0: buffer 0 'w0' at bytes 0..35 and buffer 1 'w1' at bytes 0..71 overlap in the weight memory"}},
+     {"stage 0: buffer 0 'w0' at bytes 0..35 and buffer 1 'w1' at bytes 0..71 overlap in the session arena"}},
     {"WeightUnbound",
-     [](Plan &p) { p.stages[0].weights.pop_back(); },
-     {"stage 0: buffer 1 'w1' is of class weight, but no weight is bound to it"}},
+     [](Plan &p) { p.stages[0].bindings.pop_back(); },
+     {"stage 0: buffer 1 'w1' lives for the session, but no binding says what it starts with"}},
     {"WeightBoundTwice",
-     [](Plan &p) { p.stages[0].weights.push_back(p.stages[0].weights[0]); },
-     {"stage 0: buffer 0 'w0' is bound to a weight twice"}},
+     [](Plan &p) { p.stages[0].bindings.push_back(p.stages[0].bindings[0]); },
+     {"stage 0: buffer 0 'w0' is bound twice"}},
+    {"SavedTwice",
+     [](Plan &p) {
+       for (Binding &binding : p.stages[0].bindings) {
+         binding.saved = "w";
+         binding.shape = binding.slice.view;
+       }
+     },
+     {"stage 0: buffer 0 'w0' and buffer 1 'w1' are both saved as 'w'"}},
     {"WeightWritten",
-     [](Plan &p) { action<Gemm>(p, 0, 0, stage0::GemmH).c.buffer = stage0::W1; },
-     {"instruction 2 (gemm, node /w0/MatMul): writes to buffer 1 'w1', a weight"}},
+     [](Plan &p) { action<Gemm>(p, 0, 0, stage0::GemmH).c.place.buffer = stage0::W1; },
+     {"instruction 2 (gemm, node /w0/MatMul): writes to buffer 1 'w1', a weight that no checkpoint saves"}},
+    {"PackedTemporary",
+     [](Plan &p) {
+       Gemm &gemm = action<Gemm>(p, 0, 0, stage0::GemmH);
+       gemm.b.place.buffer = stage0::X;
+       gemm.m = gemm.k = 1;
+       gemm.a.place.buffer = stage0::W0;
+       gemm.b.packed = true;
+     },
+     {"instruction 2 (gemm, node /w0/MatMul): takes buffer 2 'x' packed, but it does not live for the session"}},
     {"TempReadFirst",
      [](Plan &p) { program(p, 0, 0).erase(program(p, 0, 0).begin() + stage0::LoadX); },
      {"instruction 1 (gemm, node /w0/MatMul): reads buffer 2 'x' (a) before any instruction of the program wrote to "
       "it"}},
     {"TempInFlightAtEnd",
      [](Plan &p) {
-       p.stages[1].buffers[stage1::Y].memory = MemoryClass::Temp;
+       p.stages[1].buffers[stage1::Y].lifetime = Lifetime::Program;
        p.stages[1].buffers[stage1::Y].slots = 1;
      },
-     {"stage 1, program receive, instruction 0 (recv, node /w1/MatMul): buffer 0 'y' is temp"}},
+     {"stage 1, program receive, instruction 0 (recv, node /w1/MatMul): buffer 0 'y' lives for the program, which ends before a wait on "
+      "request 0"}},
     {"WriteWhileSent",
      [](Plan &p) { std::swap(program(p, 0, 0)[stage0::Reduce], program(p, 0, 0)[stage0::SendY]); },
      {"instruction 5 (all_reduce, node /w1/MatMul): writes to buffer 4 'y' while it is in flight: request 0"}},
@@ -169,13 +192,13 @@ const Case cases[] = {
      [](Plan &p) { setSchedule(p, 1, "R1 R0 F0 F1"); },
      {"sends data of micro-batch", "is for micro-batch", "in one order"}},
     {"ForwardBeforeReceive", [](Plan &p) { setSchedule(p, 1, "R0 F1 R1 F0"); }, {"stage 1", "holds nothing yet"}},
-    {"SwappedSlots",
-     [](Plan &p) {
-       for (ScheduleStep &step : p.stages[1].schedule)
-         step.slot = step.program == stage1::ForwardProgram ? 1 - step.slot : step.slot;
-     },
-     {"schedule step 2 (forward, micro-batch 0, slot 1)", "instruction 1 (gemm, node /w2/MatMul)",
-      "reads buffer 0 'y' in slot 1, which holds data of micro-batch 1, for micro-batch 0"}},
+    {"SlotTooFew",
+     [](Plan &p) { p.stages[1].buffers[stage1::Y].slots = 1; },
+     {"rank 2 (stage 1, coordinate 0 (tp=0)), schedule step 1 (receive, micro-batch 1)",
+      "writes to buffer 0 'y' while it is in flight: request 0"}},
+    {"RequestTooFew",
+     [](Plan &p) { p.stages[1].requests[0] = 1; },
+     {"posts request 0 in slot 0 again before a wait on the one of"}},
     {"MicroBatchTwice",
      [](Plan &p) { p.stages[0].schedule[1].microBatch = 0; },
      {"stage 0, program forward: the schedule runs it 2 times for micro-batch 0"}},
@@ -187,22 +210,22 @@ const Case cases[] = {
     // (4) weights
     {"WeightSliceTwice",
      [](Plan &p) {
-       p.stages[0].weights[0].slice.start[1] = table({0, 0});
-       p.stages[0].weights[0].slice.extent[1] = table({3, 3});
+       p.stages[0].bindings[0].slice.start[1] = table({0, 0});
+       p.stages[0].bindings[0].slice.extent[1] = table({3, 3});
      },
      {"stage 0: weight 'w0' [3, 5]: buffer 0 'w0': view dim 1: no coordinate holds index 3 of 5"}},
     {"WeightSliceShifted",
-     [](Plan &p) { p.stages[0].weights[0].slice.start[1] = table({0, 2}); },
+     [](Plan &p) { p.stages[0].bindings[0].slice.start[1] = table({0, 2}); },
      {"coordinate 0 (tp=0) holds 0..2 and coordinate 1 (tp=1) holds 2..3; ranges must be equal or apart"}},
     {"WeightSliceShort",
-     [](Plan &p) { p.stages[1].weights[0].slice.extent[1] = table({4, 2}); },
+     [](Plan &p) { p.stages[1].bindings[0].slice.extent[1] = table({4, 2}); },
      {"stage 1: weight 'w2' [6, 7]", "view dim 1: no coordinate holds index 6 of 7"}},
     {"WeightRowMissing",
-     [](Plan &p) { p.stages[0].weights[1].slice.start[0] = table({1, 3}); },
+     [](Plan &p) { p.stages[0].bindings[1].slice.start[0] = table({1, 3}); },
      {"stage 0: weight 'w1' [5, 6]", "view dim 0: no coordinate holds index 0 of 5"}},
     {"WeightGridIncomplete",
      [](Plan &p) {
-       Slice &slice = p.stages[0].weights[0].slice; // the diagonal of a 2 x 2 grid
+       Slice &slice = p.stages[0].bindings[0].slice; // the diagonal of a 2 x 2 grid
        slice.start = {table({0, 2}), table({0, 3})};
        slice.extent = {table({2, 1}), table({3, 2})};
      },
@@ -264,11 +287,12 @@ TEST(PlanCheck, AcceptsSharedCopiesOfAWeight) {
   Plan plan = samplePlan();
   Stage &stage = plan.stages[0];
   stage.buffers.push_back(stage.buffers[stage0::W0]);
-  WeightBinding again = stage.weights[0];
+  Binding again = stage.bindings[0];
   again.buffer = int32_t(stage.buffers.size()) - 1;
-  stage.weights.push_back(again);
+  stage.bindings.push_back(again);
   EXPECT_TRUE(checkPlan(plan).ok());
-  stage.weights.back().slice.permutation = {1, 0}; // other content in the same place
+  stage.bindings.back().slice.start[1] = table({3, 0}); // other content in the same place
+  stage.bindings.back().slice.extent[1] = table({2, 3});
   EXPECT_FALSE(checkPlan(plan).ok());
 }
 
@@ -276,18 +300,18 @@ TEST(PlanCheck, AcceptsSharedCopiesOfAWeight) {
 TEST(PlanCheck, AcceptsAWeightInParts) {
   Plan plan = samplePlan();
   Stage &stage = plan.stages[0];
-  stage.weights[0].slice.start[1] = 0;
-  stage.weights[0].slice.extent[1] = 3;
+  stage.bindings[0].slice.start[1] = 0;
+  stage.bindings[0].slice.extent[1] = 3;
   EXPECT_THAT(checkPlan(plan).message(), HasSubstr("no coordinate holds index 3 of 5"));
-  Buffer rest = buffer("w0 rest", MemoryClass::Weight, {3, 2}, 192);
-  stage.weightBytes = 256;
+  Buffer rest = buffer("w0 rest", Lifetime::Session, {3, 2}, 192);
+  stage.sessionBytes = 256;
   stage.buffers.push_back(rest);
-  WeightBinding binding = stage.weights[0];
+  Binding binding = stage.bindings[0];
   binding.buffer = int32_t(stage.buffers.size()) - 1;
   binding.slice.start[1] = 3;
   binding.slice.extent[1] = 2;
   binding.slice.box[1] = 2;
-  stage.weights.push_back(binding);
+  stage.bindings.push_back(binding);
   Status status = checkPlan(plan);
   EXPECT_TRUE(status.ok()) << status.text();
 }
@@ -311,10 +335,10 @@ TEST(PlanCheck, AcceptsAnAllReduceIntoTheDyingOperandsPlace) {
 // Empty shards: more coordinates than columns.
 TEST(PlanCheck, AcceptsEmptyShards) {
   Plan plan = samplePlan();
-  plan.stages[0].weights[0].slice.start[1] = table({0, 6});
-  plan.stages[0].weights[0].slice.extent[1] = table({3, 0});
+  plan.stages[0].bindings[0].slice.start[1] = table({0, 6});
+  plan.stages[0].bindings[0].slice.extent[1] = table({3, 0});
   plan.tensors[0] = inlineTensor("w0", {3, 3});
-  plan.stages[0].weights[0].slice.view = {3, 3};
+  plan.stages[0].bindings[0].slice.view = {3, 3};
   action<Gemm>(plan, 0, 0, stage0::GemmH).n = table({3, 0});
   action<Gemm>(plan, 0, 0, stage0::GemmY).k = table({3, 0});
   Status status = checkPlan(plan);
@@ -331,7 +355,7 @@ Plan chain(int64_t stages, int64_t ranks, int64_t microBatches) {
     Stage stage;
     stage.buffers = {slotBuffer("in", {4}, 0), slotBuffer("out", {4}, 128)};
     stage.workBytes = 256;
-    stage.requests = 2;
+    stage.requests = {2, 2};
     auto peers = [&](int64_t other) {
       ByCoord table;
       table.values.resize(ranks);
@@ -356,12 +380,17 @@ Plan chain(int64_t stages, int64_t ranks, int64_t microBatches) {
     std::vector<Instruction> forward = {{Wait{0}, ""}, {Wait{1}, ""}, {reduce, "sum"}, {send, "out"}};
     if (s == 0) { // no operand: it fills its own
       Copy fill{{0, 0}, {1, 0}, 8};
-      stage.buffers[0].memory = MemoryClass::State;
+      stage.buffers[0].lifetime = Lifetime::Session;
       stage.buffers[0].slots = 1;
-      stage.stateBytes = 64;
+      stage.bindings = {{0, cutInTwo({4}, 0, 4), Number{1}, "", {}}};
+      stage.bindings[0].slice.start[0] = 0;
+      stage.bindings[0].slice.extent[0] = 4;
+      stage.sessionBytes = 64;
       forward = {{Wait{1}, ""}, {fill, "fill"}, {send, "out"}};
     }
-    stage.programs = {{"receive", {{recv, "in"}}}, {"forward", forward}, {"drain", {{Wait{1}, ""}}}};
+    stage.programs = {{ProgramKind::Receive, 0, {{recv, "in"}}},
+                      {ProgramKind::Forward, 0, forward},
+                      {ProgramKind::Drain, 0, {{Wait{1}, ""}}}};
     if (s == 0)
       stage.programs[0].instructions.clear();
     if (s + 1 == stages)
@@ -392,7 +421,7 @@ TEST(PlanCheck, NamesAllThatWaitInADeadlock) {
   std::string message = checkPlan(plan).message();
   EXPECT_THAT(message, HasSubstr("deadlock: 3 of 6 ranks wait for ever"));
   EXPECT_THAT(message,
-              HasSubstr("rank 4 (stage 1, coordinate 1 (tp=1)), schedule step 1 (forward, micro-batch 0, slot 0), "
+              HasSubstr("rank 4 (stage 1, coordinate 1 (tp=1)), schedule step 1 (forward, micro-batch 0), "
                         "stage 1, program forward, instruction 0 (wait) waits for a send from rank 1"));
   EXPECT_THAT(message, HasSubstr("instruction 2 (all_reduce, node sum) waits for 1 more members of its group"));
 }
@@ -401,6 +430,171 @@ TEST(PlanCheck, IsQuickForAThousandRanks) {
   Expected<PlanFacts> facts = analysePlan(chain(8, 128, 32));
   ASSERT_TRUE(facts.ok()) << facts.status().text();
   EXPECT_EQ(facts->collectives.size(), 7u);
+}
+
+/// samplePlan's first stage with a training step's tail: an accumulator of x^T h, which the update reduces over tp (posted)
+/// and adds to a state.
+namespace step {
+enum Buffers { Sum = 5, State };
+enum Update { Post, WaitSum, Add };
+constexpr int gradient = 6; // the instruction of forward that adds to the sum
+} // namespace step
+Plan trainingPlan() {
+  Plan plan = samplePlan();
+  Stage &stage = plan.stages[0];
+  stage.buffers.push_back(buffer("sum", Lifetime::Step, {3, 3}, 256));
+  stage.workBytes = 320;
+  stage.buffers.push_back(buffer("state", Lifetime::Session, {3, 3}, 192));
+  stage.sessionBytes = 256;
+  stage.bindings.push_back({step::State, cutInTwo({3, 5}, 1, 3), Number{0}, "m/w0", {3, 5}});
+  stage.requests.push_back(1);
+  Gemm gradient = gemm(step::Sum, stage0::X, stage0::H, 3, table({3, 2}), 2, 3, 3, 3);
+  gradient.a.transpose = true;
+  gradient.addToC = table({0, 0, 1, 1});
+  stage.programs[0].instructions.push_back({gradient, "gradient"});
+  Collective reduce;
+  reduce.axes = {"tp"};
+  reduce.count = 9;
+  reduce.src = reduce.dst = {step::Sum, 0};
+  reduce.request = 1;
+  Kernel add;
+  add.symbol = "relu";
+  add.args = {{{step::Sum, 0}, 36, true, false}, {{step::State, 0}, 36, true, true}};
+  stage.programs.push_back(
+      {ProgramKind::Update, 0, {{reduce, "reduce"}, {Wait{1}, "reduce"}, {add, "update"}}});
+  stage.schedule.push_back({2, 0});
+  return plan;
+}
+
+std::string messageOf(const Plan &plan) { return checkPlan(plan).message(); }
+
+TEST(TrainingPlan, Passes) {
+  Expected<PlanFacts> facts = analysePlan(trainingPlan());
+  ASSERT_TRUE(facts.ok()) << facts.status().text();
+  EXPECT_EQ(facts->memory[0].step, 36);
+  EXPECT_EQ(facts->memory[0].state, 36);
+}
+
+// An accumulator that the first micro-batch adds to would hold the step before, or poison.
+TEST(TrainingPlan, FirstMicroBatchWrites) {
+  Plan plan = trainingPlan();
+  action<Gemm>(plan, 0, 0, step::gradient).addToC = 1;
+  EXPECT_THAT(messageOf(plan), HasSubstr("instruction 6 (gemm, node gradient): reads buffer 5 'sum', which holds "
+                                         "nothing yet; a program must write it before"));
+  action<Gemm>(plan, 0, 0, step::gradient).addToC = table({0, 1, 1, 1}); // on one coordinate
+  EXPECT_THAT(messageOf(plan), AllOf(HasSubstr("coordinate 1 (tp=1)"), HasSubstr("holds nothing yet")));
+}
+
+// The same for an instruction that runs in the last micro-batch only and one that reads in all.
+TEST(TrainingPlan, SkippedWriteIsNoWrite) {
+  Plan plan = trainingPlan();
+  program(plan, 0, 0)[step::gradient].when = table({0, 0, 1, 1});
+  action<Gemm>(plan, 0, 0, step::gradient).addToC = 0;
+  EXPECT_EQ(messageOf(plan), "");
+  program(plan, 0, 0)[step::gradient].when = 0;
+  EXPECT_THAT(messageOf(plan), HasSubstr("reads buffer 5 'sum', which holds nothing yet"));
+}
+
+// Within a program, a write that is skipped somewhere serves only reads that are skipped there too.
+TEST(TrainingPlan, TemporaryOfASkippedWrite) {
+  Plan plan = trainingPlan();
+  program(plan, 0, 0)[stage0::GemmH].when = table({0, 0, 1, 1});
+  EXPECT_THAT(messageOf(plan), HasSubstr("reads buffer 3 'h' (a) before any instruction of the program wrote to it"));
+  for (int i : {int(stage0::GemmY), step::gradient})
+    program(plan, 0, 0)[i].when = table({0, 0, 1, 1});
+  EXPECT_THAT(messageOf(plan), HasSubstr("reads buffer 4 'y'")); // h is sound now, what is made of it is not
+}
+
+// Between post and wait nobody touches the target, and the source is only read.
+TEST(TrainingPlan, PostedCollectiveIsInFlightUntilItsWait) {
+  Plan plan = trainingPlan();
+  std::swap(program(plan, 0, 2)[step::WaitSum], program(plan, 0, 2)[step::Add]);
+  EXPECT_THAT(messageOf(plan), HasSubstr("instruction 1 (kernel, node update): reads buffer 5 'sum' while it is in "
+                                         "flight: request 1, posted by rank"));
+  plan = trainingPlan();
+  program(plan, 0, 2).erase(program(plan, 0, 2).begin() + step::WaitSum);
+  EXPECT_THAT(messageOf(plan), HasSubstr("while it is in flight"));
+  program(plan, 0, 2).pop_back();
+  EXPECT_THAT(messageOf(plan), HasSubstr("the step ends before a wait on request 1 in slot 0"));
+}
+
+// Posted in the last micro-batch of forward, waited for in the update: the overlap that training wants.
+TEST(TrainingPlan, PostedInOneProgramAndWaitedForInAnother) {
+  Plan plan = trainingPlan();
+  Instruction post = program(plan, 0, 2)[step::Post];
+  post.when = table({0, 0, 1, 1});
+  program(plan, 0, 0).push_back(post);
+  program(plan, 0, 2).erase(program(plan, 0, 2).begin());
+  EXPECT_EQ(messageOf(plan), "");
+  program(plan, 0, 0).back().when = 1; // in each micro-batch: the second post finds the first in flight
+  EXPECT_THAT(messageOf(plan), HasSubstr("reads buffer 5 'sum' while it is in flight"));
+  program(plan, 0, 0).back().when = table({0, 0, 1, 0}); // one member stays away
+  EXPECT_THAT(messageOf(plan), HasSubstr("deadlock: 1 of 4 ranks wait for ever"));
+}
+
+// A temporary in a posted collective lives until the wait: nothing else may take its place before.
+TEST(TrainingPlan, TemporaryInFlightKeepsItsPlace) {
+  Plan plan = trainingPlan();
+  Stage &stage = plan.stages[0];
+  stage.buffers.push_back(buffer("piece", Lifetime::Program, {3, 3}, 0));
+  stage.buffers.push_back(buffer("other", Lifetime::Program, {3, 3}, 0));
+  Collective &reduce = action<Collective>(plan, 0, 2, step::Post);
+  reduce.dst = {step::State + 1, 0};
+  Copy copy{{step::State, 0}, {step::State + 2, 0}, 36};
+  program(plan, 0, 2).insert(program(plan, 0, 2).begin() + step::WaitSum, Instruction{copy, "copy"});
+  EXPECT_THAT(messageOf(plan), HasSubstr("begins to use buffer 8 'other' at bytes 0..35, but buffer 7 'piece' at bytes "
+                                         "0..35 is in use until instruction 2"));
+  std::swap(program(plan, 0, 2)[1], program(plan, 0, 2)[2]); // after the wait
+  EXPECT_EQ(messageOf(plan), "");
+}
+
+TEST(TrainingPlan, UpdateRunsOnce) {
+  Plan plan = trainingPlan();
+  plan.stages[0].schedule.push_back({2, 0});
+  EXPECT_THAT(messageOf(plan), HasSubstr("program update: the schedule runs it 2 times for micro-batch 0; once is "
+                                         "needed"));
+}
+
+// A buffer that starts with nothing is a program's to fill.
+TEST(TrainingPlan, StateThatStartsWithNothing) {
+  Plan plan = trainingPlan();
+  plan.stages[0].bindings[2].start = Nothing{};
+  EXPECT_THAT(messageOf(plan), HasSubstr("reads buffer 6 'state', which holds nothing yet"));
+  action<Kernel>(plan, 0, 2, step::Add).args[1].reads = false;
+  EXPECT_EQ(messageOf(plan), "");
+}
+
+// What is written keeps its own memory and is never packed, and what is saved is held whole.
+TEST(TrainingPlan, WrittenWeights) {
+  Plan plan = trainingPlan();
+  action<Kernel>(plan, 0, 2, step::Add).args[1].place.buffer = stage0::W0;
+  EXPECT_THAT(messageOf(plan), HasSubstr("writes to buffer 0 'w0', a weight that no checkpoint saves"));
+  Binding &weight = plan.stages[0].bindings[0];
+  weight.saved = "w0";
+  weight.shape = {3, 5};
+  EXPECT_EQ(messageOf(plan), "");
+  action<Gemm>(plan, 0, 0, stage0::GemmH).b.packed = true;
+  EXPECT_THAT(messageOf(plan), HasSubstr("takes buffer 0 'w0' packed, but a program writes to it"));
+  plan = trainingPlan();
+  plan.stages[0].bindings[2].slice.start[1] = table({0, 0});
+  plan.stages[0].bindings[2].slice.extent[1] = table({3, 3});
+  EXPECT_THAT(messageOf(plan), HasSubstr("state 'm/w0' [3, 5]: buffer 6 'state': view dim 1: no coordinate holds"));
+}
+
+// The aliasing rule (runtime/plan/README.md): kernels trust that nothing else lies where they write.
+TEST(PlanCheck, AliasesOfKernelArguments) {
+  Plan plan = samplePlan();
+  Kernel &relu = action<Kernel>(plan, 1, 1, stage1::Relu);
+  relu.args[0].place.buffer = stage1::R; // in place, but nobody wrote it
+  EXPECT_THAT(messageOf(plan), HasSubstr("reads buffer 3 'r' (argument) before"));
+  relu.args = {{{stage1::Z, 0}, 32, true, false}, {{stage1::Z, 0}, 32, false, true}, {{stage1::R, 0}, 32, false, true}};
+  EXPECT_EQ(messageOf(plan), "");
+  relu.args.push_back({{stage1::Z, 0}, 32, true, false});
+  EXPECT_THAT(messageOf(plan), HasSubstr("are one place of buffer 2 'z'; a result takes the place of one operand only"));
+  relu.args.back() = {{stage1::R, 0}, 32, false, true};
+  EXPECT_THAT(messageOf(plan), HasSubstr("overlap in buffer 3 'r'"));
+  relu.args.back() = {{stage1::Z, 16}, 16, true, false};
+  EXPECT_THAT(messageOf(plan), HasSubstr("argument (16 bytes at 16) and argument (32 bytes at 0) overlap"));
 }
 
 } // namespace

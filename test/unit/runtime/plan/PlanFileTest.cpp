@@ -32,17 +32,34 @@ Plan fullPlan() {
   inFile.hashes = {1, ~uint64_t(0), 3};
   plan.tensors.push_back(inFile);
   Stage &stage = plan.stages[1];
-  stage.buffers.push_back(test::buffer("state", MemoryClass::State, {4, 4}, 64));
-  stage.stateBytes = 128;
+  stage.buffers.push_back(test::buffer("state", Lifetime::Session, {4, 4}, 128));
+  stage.bindings.push_back({5, test::cutInTwo({4, 7}, 1, 4), Number{0.5}, "adam.m/w2", {4, 7}});
+  stage.buffers.push_back(test::buffer("cache", Lifetime::Session, {4}, 192));
+  stage.bindings.push_back({6, test::cutInTwo({4}, 0, 4), Nothing{}, "", {}});
+  stage.bindings[2].slice.start[0] = 0;
+  stage.bindings[2].slice.extent[0] = 4;
+  stage.sessionBytes = 256;
+  stage.buffers.push_back(test::buffer("offloaded", Lifetime::Step, {4}, 64));
+  stage.buffers.back().space = Space::Host;
+  stage.hostBytes = 128;
+  plan.inputs.push_back({"lr", DType::F32, {}, true});
+  plan.modules.push_back({"ptx", {"tensor"}, 80, "relu in ptx", {"relu"}});
   stage.programs[1].instructions[1].action = [] {
     Gemm gemm = test::gemm(2, 0, 1, 1, test::table({4, 3}), test::table({3, 2, 1, 0}), 3, 3, 4);
-    gemm.transposeA = gemm.transposeB = true;
+    gemm.a.transpose = gemm.b.transpose = gemm.b.packed = true;
     gemm.batch = {2, 1};
-    gemm.strideA = {3, 1};
-    gemm.strideB = {2, 5};
-    gemm.strideC = {4, 7};
+    gemm.a.stride = {3, 1};
+    gemm.b.stride = {2, 5};
+    gemm.c.stride = {4, 7};
+    gemm.accumulate = DType::F64;
+    gemm.addToC = test::table({0, 0, 1, 1});
     return gemm;
   }();
+  Gemm biased = test::gemm(2, 0, 1, 1, 1, 1, 6, 4, 4);
+  biased.epilogue = Epilogue::BiasGeluTanh;
+  biased.bias = {3, 4};
+  stage.programs[1].instructions.push_back({biased, "biased"});
+  test::action<Kernel>(plan, 1, 1, test::stage1::Relu).launch = {128, test::table({256, 64}), 4096};
   Collective permute;
   permute.kind = CollectiveKind::Permute;
   permute.reduce = ReduceKind::Min;
@@ -51,8 +68,10 @@ Plan fullPlan() {
   permute.src = {5, 4};
   permute.dst = {5, 32};
   permute.source = test::table({1, 0});
-  stage.programs[1].instructions.push_back({permute, "permute"});
-  stage.weights[0].slice.permutation = {1, 0};
+  permute.request = 1;
+  stage.requests.push_back(1);
+  stage.programs[1].instructions.push_back({permute, "permute", test::table({0, 0, 1, 1}), 3});
+  stage.programs.push_back({ProgramKind::WeightGradient, 4, {{Wait{1}, ""}}});
   return plan;
 }
 
@@ -76,7 +95,12 @@ TEST(PlanFile, RoundTripKeepsEveryField) {
   EXPECT_EQ(tensor.hashes, plan.tensors[3].hashes);
   EXPECT_EQ(again->tensors[0].inlineData, plan.tensors[0].inlineData);
   EXPECT_EQ(again->files[1].path, "/abs/other.bin");
-  EXPECT_EQ(again->code, plan.code);
+  EXPECT_EQ(again->modules[0].bytes, plan.modules[0].bytes);
+  EXPECT_EQ(again->stages[1].programs[1].instructions[1].when.values, std::vector<int64_t>{1});
+  const auto &gemm = std::get<Gemm>(again->stages[1].programs[1].instructions[1].action);
+  EXPECT_EQ(gemm.accumulate, DType::F64);
+  EXPECT_TRUE(gemm.b.packed);
+  EXPECT_EQ(again->stages[1].requests, (std::vector<int32_t>{2, 1}));
 }
 
 TEST(PlanFile, WritesWholeFiles) {
@@ -99,7 +123,7 @@ TEST(PlanFile, AnotherMajorVersionIsRefused) {
   std::string bytes = serializePlan(test::samplePlan());
   ASSERT_EQ(bytes[10], '\x10'); // the tag of `major`
   bytes[11] = 9;
-  EXPECT_EQ(errorOf(bytes), "error[plan]: some.plan: is a plan of version 9.0, this program reads version 1.x; compile "
+  EXPECT_EQ(errorOf(bytes), "error[plan]: some.plan: is a plan of version 9.0, this program reads version 2.x; compile "
                             "the model again with the hpc-opt that belongs to it");
 }
 

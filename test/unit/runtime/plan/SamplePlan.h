@@ -3,7 +3,7 @@
 //
 //   stage 0: h = x * w0 (5 columns over tp: 3 | 2), y = h * w1 (partial), all-reduce y, send y
 //   stage 1: receive y, z = y * w2 (7 columns over tp: 4 | 3), r = relu(z), o = r, store o
-// Weights: w0 [3, 5], w1 [5, 6], w2 [6, 7]. y is a Slot buffer on both sides, two slots.
+// Weights: w0 [3, 5], w1 [5, 6], w2 [6, 7]. y has two slots on both sides.
 #pragma once
 
 #include "runtime/plan/Plan.h"
@@ -31,10 +31,10 @@ inline ByCoord table(std::vector<int64_t> values) {
   return result;
 }
 
-inline Buffer buffer(const char *name, MemoryClass memory, std::vector<int64_t> box, int64_t offset) {
+inline Buffer buffer(const char *name, Lifetime lifetime, std::vector<int64_t> box, int64_t offset) {
   Buffer result;
   result.name = name;
-  result.memory = memory;
+  result.lifetime = lifetime;
   result.bytes = 4;
   for (int64_t size : box)
     result.bytes *= size;
@@ -44,7 +44,7 @@ inline Buffer buffer(const char *name, MemoryClass memory, std::vector<int64_t> 
 }
 
 inline Buffer slotBuffer(const char *name, std::vector<int64_t> box, int64_t offset) {
-  Buffer result = buffer(name, MemoryClass::Slot, std::move(box), offset);
+  Buffer result = buffer(name, Lifetime::MicroBatch, std::move(box), offset);
   result.slots = 2;
   result.slotStride = 64;
   return result;
@@ -82,27 +82,32 @@ inline Tensor inlineTensor(const char *name, std::vector<int64_t> shape) {
   return tensor;
 }
 
+/// A Session buffer that holds part of a stored tensor.
+inline Binding weight(int32_t tensor, int32_t buffer, Slice slice) {
+  return {buffer, std::move(slice), StoredTensor{tensor}, "", {}};
+}
+
 inline Gemm gemm(int32_t c, int32_t a, int32_t b, ByCoord m, ByCoord n, ByCoord k, int64_t lda, int64_t ldb,
                  int64_t ldc) {
   Gemm result;
-  result.c.buffer = c;
-  result.a.buffer = a;
-  result.b.buffer = b;
+  result.c.place.buffer = c;
+  result.a.place.buffer = a;
+  result.b.place.buffer = b;
   result.m = m;
   result.n = n;
   result.k = k;
-  result.lda = lda;
-  result.ldb = ldb;
-  result.ldc = ldc;
+  result.a.ld = lda;
+  result.b.ld = ldb;
+  result.c.ld = ldc;
   return result;
 }
 
 inline Stage sampleStage0() {
   Stage stage;
-  stage.buffers = {buffer("w0", MemoryClass::Weight, {3, 3}, 0), buffer("w1", MemoryClass::Weight, {3, 6}, 64),
-                   buffer("x", MemoryClass::Temp, {2, 3}, 0), buffer("h", MemoryClass::Temp, {2, 3}, 64),
+  stage.buffers = {buffer("w0", Lifetime::Session, {3, 3}, 0), buffer("w1", Lifetime::Session, {3, 6}, 64),
+                   buffer("x", Lifetime::Program, {2, 3}, 0), buffer("h", Lifetime::Program, {2, 3}, 64),
                    slotBuffer("y", {2, 6}, 128)};
-  stage.weights = {{0, stage0::W0, cutInTwo({3, 5}, 1, 3)}, {1, stage0::W1, cutInTwo({5, 6}, 0, 3)}};
+  stage.bindings = {weight(0, stage0::W0, cutInTwo({3, 5}, 1, 3)), weight(1, stage0::W1, cutInTwo({5, 6}, 0, 3))};
   LoadInput load;
   load.dst.buffer = stage0::X;
   load.slice = byMicroBatch(cutInTwo({4, 3}, 1, 3));
@@ -119,17 +124,17 @@ inline Stage sampleStage0() {
   send.peer = table({2, 3});
   send.reason = {"/w1/MatMul", "w1", "stage 1 uses it", "--pp=1"};
   stage.programs = {
-      {"forward",
+      {ProgramKind::Forward, 0,
        {{Wait{0}, ""},
         {load, "x"},
         {gemm(stage0::H, stage0::X, stage0::W0, 2, table({3, 2}), 3, 3, 3, 3), "/w0/MatMul"},
         {gemm(stage0::Y, stage0::H, stage0::W1, 2, 6, table({3, 2}), 3, 6, 6), "/w1/MatMul"},
         {reduce, "/w1/MatMul"},
         {send, "/w1/MatMul"}}},
-      {"drain", {{Wait{0}, ""}}},
+      {ProgramKind::Drain, 0, {{Wait{0}, ""}}},
   };
-  stage.requests = 1;
-  stage.weightBytes = 192;
+  stage.requests = {2};
+  stage.sessionBytes = 192;
   stage.workBytes = 256;
   stage.schedule = *bindSchedule(inferenceSchedule(0, 2, 2, 2), stage.programs);
   return stage;
@@ -137,19 +142,17 @@ inline Stage sampleStage0() {
 
 inline Stage sampleStage1() {
   Stage stage;
-  stage.buffers = {slotBuffer("y", {2, 6}, 0), buffer("w2", MemoryClass::Weight, {6, 4}, 0),
-                   buffer("z", MemoryClass::Temp, {2, 4}, 128), buffer("r", MemoryClass::Temp, {2, 4}, 192),
-                   buffer("o", MemoryClass::Temp, {2, 4}, 128)}; // o takes z's place
-  stage.weights = {{2, stage1::W2, cutInTwo({6, 7}, 1, 4)}};
+  stage.buffers = {slotBuffer("y", {2, 6}, 0), buffer("w2", Lifetime::Session, {6, 4}, 0),
+                   buffer("z", Lifetime::Program, {2, 4}, 128), buffer("r", Lifetime::Program, {2, 4}, 192),
+                   buffer("o", Lifetime::Program, {2, 4}, 128)}; // o takes z's place
+  stage.bindings = {weight(2, stage1::W2, cutInTwo({6, 7}, 1, 4))};
   Recv recv;
   recv.dst.buffer = stage1::Y;
   recv.bytes = 48;
   recv.peer = table({0, 1});
   Kernel relu;
   relu.symbol = "relu";
-  relu.args = {{stage1::Z, 0}, {stage1::R, 0}};
-  relu.writes = {false, true};
-  relu.argBytes = {32, 32};
+  relu.args = {{{stage1::Z, 0}, 32, true, false}, {{stage1::R, 0}, 32, false, true}};
   relu.scalars = {table({4, 3}), -7};
   relu.rows = 2;
   StoreOutput store;
@@ -157,16 +160,16 @@ inline Stage sampleStage1() {
   store.slice = byMicroBatch(cutInTwo({4, 7}, 1, 4));
   store.owner = 1;
   stage.programs = {
-      {"receive", {{recv, "/w1/MatMul"}}},
-      {"forward",
+      {ProgramKind::Receive, 0, {{recv, "/w1/MatMul"}}},
+      {ProgramKind::Forward, 0,
        {{Wait{0}, "/w1/MatMul"},
         {gemm(stage1::Z, stage1::Y, stage1::W2, 2, table({4, 3}), 6, 6, 4, 4), "/w2/MatMul"},
         {relu, "/Relu"},
         {Copy{{stage1::R, 0}, {stage1::O, 0}, 32}, "/Identity"},
         {store, "out"}}},
   };
-  stage.requests = 1;
-  stage.weightBytes = 128;
+  stage.requests = {2};
+  stage.sessionBytes = 128;
   stage.workBytes = 256;
   stage.schedule = *bindSchedule(inferenceSchedule(1, 2, 2, 2), stage.programs);
   return stage;
@@ -177,14 +180,11 @@ inline Plan samplePlan() {
   plan.model = "sample";
   plan.axes = {{"tp", 2}};
   plan.microBatches = 2;
-  plan.inputs = {{"x", DType::F32, {4, 3}}};
-  plan.outputs = {{"out", DType::F32, {4, 7}}};
+  plan.inputs = {{"x", DType::F32, {4, 3}, false}};
+  plan.outputs = {{"out", DType::F32, {4, 7}, false}};
   plan.tensors = {inlineTensor("w0", {3, 5}), inlineTensor("w1", {5, 6}), inlineTensor("w2", {6, 7})};
   plan.stages = {sampleStage0(), sampleStage1()};
-  plan.code = std::string("\x7f"
-                          "ELF code relu\0",
-                          15);
-  plan.cpuFeatures = {"avx2", "fma"};
+  plan.modules = {{"x86-64", {"avx2", "fma"}, 0, std::string("\x7f" "ELF code relu\0", 15), {"relu"}}};
   return plan;
 }
 

@@ -98,13 +98,13 @@ TEST(Schedule, BadTextIsNamed) {
 }
 
 TEST(Schedule, BindsLettersToPrograms) {
-  std::vector<Program> programs = {{"receive", {}}, {"forward", {}}};
+  std::vector<Program> programs = {{ProgramKind::Receive, 0, {}}, {ProgramKind::Forward, 0, {}}};
   Expected<std::vector<ScheduleStep>> steps = bindSchedule(*parseSchedule("R0 F0", 1, 1), programs);
   ASSERT_TRUE(steps.ok());
   EXPECT_EQ((*steps)[0].program, 0);
   EXPECT_EQ((*steps)[1].program, 1);
   EXPECT_EQ(bindSchedule(*parseSchedule("D0", 1, 1), programs).status().message(),
-            "schedule: no program of the stage begins with 'D'");
+            "schedule: the stage has no program 'D'");
 }
 
 } // namespace
