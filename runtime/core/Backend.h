@@ -26,13 +26,17 @@ struct RankRange {
 /// A generated function, as the backend's device calls it.
 using KernelHandle = const void *;
 
-/// A plan::Gemm with addresses and the extents of this rank and micro-batch; strides and layout stand in `plan`.
+/// What a device keeps of a product that it has prepared, by a number of its own.
+using GemmHandle = int64_t;
+
+/// A plan::Gemm at one rank and micro-batch; types, strides and layouts stand in `plan`.
 struct GemmCall {
   const plan::Gemm &plan;
-  const float *a, *b;
-  float *c;
   int64_t m, n, k;
   bool addToC;
+  const std::byte *a, *b;
+  std::byte *c;
+  const std::byte *bias; ///< null without an epilogue
 };
 
 /// Computes for one rank. Used by that rank's thread alone, which also makes and destroys it.
@@ -48,9 +52,11 @@ public:
   virtual void gather(const SliceCopy &slice, const std::byte *host, std::byte *target) = 0;
   virtual void scatter(const SliceCopy &slice, const std::byte *source, std::byte *host) = 0;
 
-  /// Told of every product before the first run: the place to reserve scratch and to refuse.
-  virtual Status prepare(const plan::Gemm &gemm, int64_t m, int64_t n, int64_t k) = 0;
-  virtual Status gemm(const GemmCall &call) = 0;
+  /// Told of every product before the first run, when weights are bound: the place to choose an algorithm, to reserve
+  /// scratch, to pack (plan::Operand::packed) and to refuse. Addresses are those of the run where the operand lies in a
+  /// Session buffer, else null. gemm() gets what this returned.
+  virtual Expected<GemmHandle> prepare(const GemmCall &call) = 0;
+  virtual Status gemm(GemmHandle handle, const GemmCall &call) = 0;
   virtual Status kernel(KernelHandle kernel, void *const *args, const int64_t *scalars, int64_t rows) = 0;
 
   /// Returns when all that was asked of this device is done; what scatter wrote may then be read.
@@ -102,8 +108,8 @@ public:
   /// Ends all waits of all ranks of the world with `error`, unless another error was first. Called by any thread.
   virtual void fail(const Status &error) = 0;
   /// Called by every process when its ranks are done, with or without errors; returns when all processes have called
-  /// it. Success where all gave success and nobody failed; else one error, the same for all: the first that was given to
-  /// fail(), or else that of the process with the lowest ranks. Afterwards the ranks can run again.
+  /// it. Success where all gave success and nobody failed; else one error, the same for all: the first that was given
+  /// to fail(), or else that of the process with the lowest ranks. Afterwards the ranks can run again.
   virtual Status agree(const Status &mine) = 0;
 };
 

@@ -4,6 +4,7 @@
 #include "runtime/plan/PlanNames.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace hpc {
 
@@ -21,10 +22,28 @@ struct Executor::Prepare {
   }
 
   Status operator()(const plan::Gemm &gemm) const {
+    const std::vector<plan::Buffer> &buffers = executor.stage.buffers;
+    auto isBound = [&](const plan::Ref &ref) {
+      return ref.buffer >= 0 && buffers[size_t(ref.buffer)].lifetime == plan::Lifetime::Session;
+    };
     Status status;
+    std::tuple<int64_t, int64_t, int64_t, bool> before;
     eachMicroBatch([&](Place place) {
-      if (status.ok())
-        status = executor.device.prepare(gemm, place(gemm.m), place(gemm.n), place(gemm.k));
+      if (!status.ok())
+        return;
+      GemmCall call = executor.callOf(gemm, place);
+      // Session buffers have one place, so only the extents can differ from the micro-batch before.
+      std::tuple now{call.m, call.n, call.k, call.addToC};
+      if (!entry.gemms.empty() && now == before)
+        return entry.gemms.push_back(entry.gemms.back());
+      before = now;
+      call.a = isBound(gemm.a.place) ? call.a : nullptr;
+      call.b = isBound(gemm.b.place) ? call.b : nullptr;
+      call.c = isBound(gemm.c.place) ? call.c : nullptr;
+      call.bias = isBound(gemm.bias) ? call.bias : nullptr;
+      Expected<GemmHandle> handle = executor.device.prepare(call);
+      status = handle.status();
+      entry.gemms.push_back(handle.ok() ? *handle : 0);
     });
     return status;
   }
@@ -74,10 +93,7 @@ struct Executor::Execute {
   }
 
   Status operator()(const plan::Gemm &gemm) const {
-    return executor.device.gemm({gemm, reinterpret_cast<const float *>(address(gemm.a.place)),
-                                 reinterpret_cast<const float *>(address(gemm.b.place)),
-                                 reinterpret_cast<float *>(address(gemm.c.place)), place(gemm.m), place(gemm.n),
-                                 place(gemm.k), place(gemm.addToC) != 0});
+    return executor.device.gemm(entry.gemms[size_t(place.microBatch)], executor.callOf(gemm, place));
   }
   Status operator()(const plan::Kernel &kernel) const {
     for (size_t i = 0; i < kernel.args.size(); ++i)
@@ -137,6 +153,19 @@ Executor::Executor(const plan::Plan &plan, RankPlace place, Device &device, Comm
   }
 }
 
+GemmCall Executor::callOf(const plan::Gemm &gemm, Place place) const {
+  auto address = [&](const plan::Ref &ref) { return arena.at(ref, place.microBatch); };
+  return {gemm,
+          place(gemm.m),
+          place(gemm.n),
+          place(gemm.k),
+          place(gemm.addToC) != 0,
+          address(gemm.a.place),
+          address(gemm.b.place),
+          address(gemm.c.place),
+          gemm.epilogue == plan::Epilogue::None ? nullptr : address(gemm.bias)};
+}
+
 Status Executor::prepare(const Backend &backend) {
   for (const plan::Program &program : stage.programs) {
     std::vector<Prepared> &entries = prepared.emplace_back(program.instructions.size());
@@ -175,9 +204,8 @@ Status Executor::runProgram(int32_t stepIndex, const std::vector<Array> &inputs,
     Trace::Event event{stepIndex, int32_t(i), {}, {}};
     if (options.trace)
       event.start = Trace::Clock::now();
-    Status status =
-        std::visit(Execute{*this, prepared[size_t(step.program)][i], inputs, outputs, at(step.microBatch)},
-                   instruction.action);
+    Status status = std::visit(Execute{*this, prepared[size_t(step.program)][i], inputs, outputs, at(step.microBatch)},
+                               instruction.action);
     if (options.trace) {
       event.end = Trace::Clock::now();
       options.trace->add(place.rank, event);

@@ -50,10 +50,12 @@ private:
     KernelHandle kernel = nullptr;
     int64_t group = 0;
     std::vector<int64_t> scalars;  ///< kernel: [microBatch][scalar]
+    std::vector<GemmHandle> gemms; ///< product: [microBatch]
     std::vector<SliceCopy> slices; ///< load and store: [microBatch]
   };
   struct Prepare;
   struct Execute;
+  GemmCall callOf(const plan::Gemm &gemm, Place place) const;
 
   Status runProgram(int32_t stepIndex, const std::vector<Array> &inputs, std::vector<Array> &outputs);
   Place at(int64_t microBatch) const { return {place.coordinate, microBatch, ranksPerStage}; }

@@ -106,7 +106,7 @@ std::string describeCounts(const plan::Plan &plan, const std::vector<null::Count
                                          &Counts::loads, &Counts::stores, &Counts::waits};
   const std::vector<plan::MemoryFacts> memory = plan::staticFacts(plan).memory;
   Table work({"ranks", "stage", "flops", "gemms", "kernels", "copies", "loads", "stores", "waits"});
-  Table held({"ranks", "weights", "state", "slots", "temporaries", "bytes in all"});
+  Table held({"ranks", "weights", "states", "step", "micro-batches", "program", "bytes in all", "on the host"});
   Table moved({"ranks", "what", "over", "times", "payload bytes"});
   Counts all;
   for (int64_t rank = 0; rank < int64_t(counts.size()); ++rank) {
@@ -119,8 +119,8 @@ std::string describeCounts(const plan::Plan &plan, const std::vector<null::Count
     }
     work.add(rank, std::move(numbers));
     const plan::MemoryFacts &bytes = memory[size_t(stage)];
-    held.add(rank, {number(bytes.weight), number(bytes.state), number(bytes.slot), number(bytes.temp),
-                    number(bytes.total())});
+    held.add(rank, {number(bytes.weight), number(bytes.state), number(bytes.step), number(bytes.slot),
+                    number(bytes.temp), number(bytes.total()), number(bytes.host)});
     for (const auto &[kind, traffic] : one.traffic) {
       moved.add(rank, {kind.first, kind.second, number(traffic.calls), number(traffic.bytes)});
       all.traffic[kind].calls += traffic.calls;

@@ -35,18 +35,16 @@ void HostDevice::copy(std::byte *target, const std::byte *source, int64_t bytes)
   std::memcpy(target, source, size_t(bytes));
 }
 
-Status HostDevice::prepare(const plan::Gemm &gemm, int64_t m, int64_t n, int64_t k) {
-  for (const plan::Operand *operand : {&gemm.a, &gemm.b, &gemm.c})
-    if (operand->dtype != DType::F32)
-      return Status::error(ErrorKind::Unsupported, std::string("matrix products on the host are f32; got ") +
-                                                       name(operand->dtype));
-  if (gemm.epilogue != plan::Epilogue::None)
-    return Status::error(ErrorKind::Unsupported, "matrix products on the host have no epilogue");
-  scratch = std::max(scratch, gemmScratchBytes(m, n, k));
-  return Status::success();
+Expected<GemmHandle> HostDevice::prepare(const GemmCall &call) {
+  Expected<GemmNeeds> needs = gemmNeeds(call);
+  if (!needs.ok())
+    return needs.status();
+  scratch.resize(std::max(scratch.size(), size_t(needs->scratch)));
+  libraryBytes = std::max(libraryBytes, needs->library);
+  return GemmHandle(0); // nothing is kept of a product: see gemm()
 }
 
-Status HostDevice::gemm(const GemmCall &call) { return host::gemm(call); }
+Status HostDevice::gemm(GemmHandle, const GemmCall &call) { return host::gemm(call, scratch); }
 
 Status HostDevice::kernel(KernelHandle kernel, void *const *args, const int64_t *scalars, int64_t rows) {
   reinterpret_cast<KernelFunction>(const_cast<void *>(kernel))(args, scalars, 0, rows);

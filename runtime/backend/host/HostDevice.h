@@ -19,20 +19,21 @@ public:
     slice.scatter(source, host);
   }
 
-  Status prepare(const plan::Gemm &gemm, int64_t m, int64_t n, int64_t k) override;
-  Status gemm(const GemmCall &call) override;
+  Expected<GemmHandle> prepare(const GemmCall &call) override;
+  Status gemm(GemmHandle handle, const GemmCall &call) override;
   Status kernel(KernelHandle kernel, void *const *args, const int64_t *scalars, int64_t rows) override;
 
   Status finish() override { return Status::success(); } // nothing is enqueued
 
-  int64_t scratchBytes() const override { return scratch; }
+  int64_t scratchBytes() const override { return libraryBytes + int64_t(scratch.size()); }
 
 private:
   struct Free {
     void operator()(std::byte *memory) const { std::free(memory); }
   };
   std::vector<std::unique_ptr<std::byte, Free>> memory;
-  int64_t scratch = 0; ///< of the product that takes most
+  std::vector<std::byte> scratch; ///< of the product that takes most
+  int64_t libraryBytes = 0;       ///< of oneDNN in the product that takes most
 };
 
 } // namespace hpc::host

@@ -30,9 +30,16 @@ struct Product {
   bool addToC = false;
 };
 
+/// Called once on each thread that will multiply: Debian's oneDNN would otherwise start a pool of its own for each.
+void useOneThread();
+
 /// Bytes that multiply() wants as scratch, or an error for types that have no product here.
 Expected<int64_t> productScratch(DType a, DType b, DType c, DType accumulate);
 
+/// `scratch` grows as needed.
 Status multiply(const Product &product, std::vector<std::byte> &scratch);
+
+/// An upper bound of what oneDNN allocates during one product.
+int64_t oneDnnScratch(int64_t m, int64_t n, int64_t k);
 
 } // namespace hpc::host

@@ -36,8 +36,8 @@ public:
   void gather(const SliceCopy &, const std::byte *, std::byte *) override { ++counts.loads; }
   void scatter(const SliceCopy &, const std::byte *, std::byte *) override { ++counts.stores; }
 
-  Status prepare(const plan::Gemm &, int64_t, int64_t, int64_t) override { return Status::success(); }
-  Status gemm(const GemmCall &call) override {
+  Expected<GemmHandle> prepare(const GemmCall &) override { return GemmHandle(0); }
+  Status gemm(GemmHandle, const GemmCall &call) override {
     ++counts.gemms;
     int64_t products = 1;
     for (int64_t size : call.plan.batch)

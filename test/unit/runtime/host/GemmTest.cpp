@@ -1,5 +1,7 @@
-// Products against loops in double precision: shapes down to zero, transposes, batches with broadcast, NaN in C before.
+// The plan's products in f32 against loops in double precision: shapes down to zero, transposes, batches with
+// broadcast, NaN in C before. ProductTest has the other types.
 #include "runtime/backend/host/Gemm.h"
+#include "runtime/base/HalfFloat.h"
 
 #include <cmath>
 #include <gtest/gtest.h>
@@ -40,7 +42,9 @@ void check(const Shape &shape, bool transposeA, bool transposeB, int64_t slack) 
     a[i] = float(int(i * 7919 % 17) - 8) / 8;
   for (size_t i = 0; i < b.size(); ++i)
     b[i] = float(int(i * 104729 % 23) - 11) / 8;
-  Status status = host::gemm({gemm, a.data(), b.data(), c.data(), m, n, k, false});
+  std::vector<std::byte> scratch;
+  auto bytes = [](std::vector<float> &list) { return reinterpret_cast<std::byte *>(list.data()); };
+  Status status = host::gemm({gemm, m, n, k, false, bytes(a), bytes(b), bytes(c), nullptr}, scratch);
   ASSERT_TRUE(status.ok()) << status.text();
 
   std::vector<bool> written(c.size(), false);
@@ -82,6 +86,40 @@ TEST(Gemm, Batches) {
   for (const std::vector<int64_t> &batch : std::vector<std::vector<int64_t>>{{1}, {3}, {2, 3}, {2, 1, 2}, {0}})
     for (bool transposeB : {false, true})
       check({4, 5, 6, batch}, false, transposeB, 0);
+}
+
+// Strides count elements, whatever their size; a batch that adds with a stride of 0 in C sums over the batch.
+TEST(Gemm, BatchesOfMixedTypesThatAdd) {
+  host::useOneThread();
+  plan::Gemm gemm;
+  gemm.a.dtype = DType::BF16;
+  gemm.b.dtype = DType::F64;
+  gemm.c.dtype = DType::F32;
+  gemm.a.ld = gemm.b.ld = gemm.c.ld = 1;
+  gemm.batch = {3, 2};
+  gemm.a.stride = {2, 1};
+  gemm.b.stride = {0, 1};
+  gemm.c.stride = {1, 0};
+  uint16_t a[6];
+  for (int i = 0; i < 6; ++i)
+    a[i] = floatToBfloat(float(i + 1));
+  double b[2] = {10, 100};
+  float c[3] = {0.5f, 0.25f, 0.125f};
+  std::vector<std::byte> scratch;
+  ASSERT_TRUE(host::gemm({gemm, 1, 1, 1, true, reinterpret_cast<std::byte *>(a), reinterpret_cast<std::byte *>(b),
+                          reinterpret_cast<std::byte *>(c), nullptr},
+                         scratch)
+                  .ok());
+  EXPECT_EQ(c[0], 0.5f + 10 + 200);
+  EXPECT_EQ(c[1], 0.25f + 30 + 400);
+  EXPECT_EQ(c[2], 0.125f + 50 + 600);
+}
+
+TEST(Gemm, AnEpilogueIsRefused) {
+  plan::Gemm gemm;
+  gemm.epilogue = plan::Epilogue::Bias;
+  Expected<host::GemmNeeds> needs = host::gemmNeeds({gemm, 1, 1, 1, false, nullptr, nullptr, nullptr, nullptr});
+  EXPECT_NE(needs.status().text().find("error[unsupported]"), std::string::npos);
 }
 
 TEST(Gemm, Larger) {

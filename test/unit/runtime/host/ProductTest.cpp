@@ -1,7 +1,6 @@
 // Products against loops in double precision: all float types, transposes, adding to C, shapes down to zero and past a
 // block, NaN in C before and around it.
 #include "runtime/backend/host/Product.h"
-#include "runtime/backend/host/Gemm.h"
 #include "runtime/base/HalfFloat.h"
 
 #include <cmath>
