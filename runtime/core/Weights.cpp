@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 
 namespace hpc {
 
@@ -82,11 +83,29 @@ Expected<size_t> replacedFile(const plan::Plan &plan, const std::string &replace
   return Status::error(ErrorKind::Usage, "--weights=" + replacement + ": the plan reads " +
                                              (names.empty() ? std::string("no weight file")
                                                             : "several files (" + names +
-                                                                  "); give a file with one of these names, or a "
-                                                                  ".safetensors file"));
+                                                                  "); give a file with one of these names, the folder "
+                                                                  "of all, or a .safetensors file"));
 }
 
+/// A tensor of which the compiler has seen the shape alone.
+bool isAbsent(const plan::Tensor &tensor) { return tensor.file >= 0 && tensor.bytes > 0 && tensor.hashes.empty(); }
+
 } // namespace
+
+Status Weights::checkContentIsKnown() const {
+  const plan::Tensor *first = nullptr;
+  int64_t count = 0;
+  for (const plan::Tensor &tensor : plan->tensors)
+    if (isAbsent(tensor) && ++count == 1)
+      first = &tensor;
+  if (count == 0)
+    return Status::success();
+  return Status::error(ErrorKind::Usage, "the plan was compiled without weights: '" + first->name + "' (" +
+                                             shapeText(first->shape) + " of " + name(first->dtype) + ")" +
+                                             (count > 1 ? " and " + std::to_string(count - 1) + " more" : "") +
+                                             " must come by --weights: a .safetensors file with the tensors' names, or "
+                                             "the model's external data (file or folder)");
+}
 
 Status Weights::openFiles(const std::string &folder, const std::string &replacement) {
   std::vector<std::string> paths;
@@ -94,6 +113,9 @@ Status Weights::openFiles(const std::string &folder, const std::string &replacem
     paths.push_back(resolvePath(folder, file.path));
   if (isSafeTensors(replacement)) {
     paths = {replacement};
+  } else if (std::filesystem::is_directory(replacement)) {
+    for (std::string &path : paths)
+      path = resolvePath(replacement, baseName(path));
   } else if (!replacement.empty()) {
     Expected<size_t> index = replacedFile(*plan, replacement);
     if (!index.ok())
@@ -165,6 +187,8 @@ Expected<Weights> Weights::open(const plan::Plan &plan, const std::string &folde
     source.path = "the plan";
     weights.sources.push_back(std::move(source));
   }
+  if (replacement.empty())
+    HPC_RETURN_IF_ERROR(weights.checkContentIsKnown());
   HPC_RETURN_IF_ERROR(weights.openFiles(folder, replacement));
   HPC_RETURN_IF_ERROR(isSafeTensors(replacement) ? weights.resolveByName() : weights.resolveByOffset());
   return weights;

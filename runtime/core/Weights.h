@@ -1,5 +1,6 @@
 // What Session buffers start with: opens the files of the plan's stored tensors once for all ranks, and copies to each
-// rank just the slices that it holds. Every MiB that is read is checked against the plan's hash first, once, whichever rank comes to it first.
+// rank just the slices that it holds. Every MiB that is read is checked against the plan's hash first, once, whichever
+// rank comes to it first.
 #pragma once
 
 #include "runtime/base/File.h"
@@ -13,8 +14,10 @@ namespace hpc {
 class Weights {
 public:
   /// Opens the files of `plan`, which lie relative to `folder`. `replacement`, unless empty, stands in for them: a
-  /// .safetensors file gives its tensors by name; any other file has the bytes of the plan's one weight file, or of the
-  /// one with the same base name.
+  /// .safetensors file gives its tensors by name, checked by dtype and shape; a folder has them all under their base
+  /// names; any other file has the bytes of the plan's one weight file, or of the one with the same base name.
+  /// A plan that was compiled without the content of its weights needs a replacement: there is no hash that could tell
+  /// whether what happens to lie at the place of a file is meant.
   static Expected<Weights> open(const plan::Plan &plan, const std::string &folder, const std::string &replacement);
 
   /// Fills the buffer of a binding with what it starts with. May be called by all ranks at once.
@@ -27,6 +30,7 @@ private:
     std::string path;                                 ///< for errors
     std::unique_ptr<std::atomic<uint8_t>[]> verified; ///< per chunk
   };
+  Status checkContentIsKnown() const;
   Status openFiles(const std::string &folder, const std::string &replacement);
   Status resolveByOffset();
   Status resolveByName();

@@ -110,8 +110,8 @@ int main(int argc, char **argv) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_option("--output", flags.output, "write the outputs to this .npz; without it a summary is printed");
   app.add_option("--weights", flags.weights,
-                 "take the weights from this file: the ONNX file (or external data) wherever it lies now, or a "
-                 ".safetensors file with the same tensors by name");
+                 "take the weights from here: a .safetensors file with the same tensors by name, or the ONNX file or "
+                 "external data (a file, or the folder of all) wherever it lies now");
   app.add_option("--trace", flags.trace, "write what each rank did when, as JSON for Perfetto (of the last run)");
   app.add_flag("--poison", flags.poison, "fill all memory that nothing has written with NaN");
   app.add_option("--repeat", flags.repeat,

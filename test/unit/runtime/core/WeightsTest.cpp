@@ -46,9 +46,8 @@ std::string loadAll(const TinyPlan &tiny, const std::string &replacement) {
     for (const plan::Binding &binding : stage.bindings)
       for (int64_t coordinate : {0, 1}) {
         std::vector<float> target(64, -1);
-        Status status =
-            weights->load(binding, stage.buffers[size_t(binding.buffer)], {coordinate, 0, 2}, device,
-                          reinterpret_cast<std::byte *>(target.data()));
+        Status status = weights->load(binding, stage.buffers[size_t(binding.buffer)], {coordinate, 0, 2}, device,
+                                      reinterpret_cast<std::byte *>(target.data()));
         if (!status.ok())
           return status.text();
       }
@@ -63,8 +62,10 @@ TEST(Weights, GathersTheSliceOfEachRank) {
   ASSERT_TRUE(weights.ok()) << weights.status().text();
   host::HostDevice device;
   float target[24];
-  ASSERT_TRUE(
-      weights->load(tiny.plan.stages[0].bindings[0], tiny.plan.stages[0].buffers[0], {1, 0, 2}, device, reinterpret_cast<std::byte *>(target)).ok());
+  ASSERT_TRUE(weights
+                  ->load(tiny.plan.stages[0].bindings[0], tiny.plan.stages[0].buffers[0], {1, 0, 2}, device,
+                         reinterpret_cast<std::byte *>(target))
+                  .ok());
   for (int row = 0; row < 6; ++row)
     for (int column = 0; column < 4; ++column)
       EXPECT_EQ(target[row * 4 + column], column < 3 ? tiny.w1[size_t(row * 7 + 4 + column)] : 0);
@@ -137,6 +138,25 @@ TEST(Weights, AnotherFileOfTheSameBytes) {
   tiny.folder.write("weights.data", "");
   std::filesystem::create_directory(tiny.folder / "sub");
   EXPECT_EQ(loadAll(tiny, tiny.folder.write("sub/weights.bin", tiny.file)), "");
+  tiny.folder.write("sub/weights.data", "");
+  tiny.folder.write("weights.bin", "not these");
+  EXPECT_EQ(loadAll(tiny, tiny.folder / "sub"), "");
+}
+
+// Nothing says whether a file at the place of the absent one is meant, so it is not taken without being named.
+TEST(Weights, APlanWithoutContentNeedsThemNamed) {
+  TinyPlan tiny;
+  for (plan::Tensor &tensor : tiny.plan.tensors)
+    tensor.hashes.clear();
+  EXPECT_THAT(
+      loadAll(tiny, ""),
+      HasSubstr("error[usage]: the plan was compiled without weights: 'W1' (6x7 of f32) and 3 more must come by "
+                "--weights: a .safetensors file"));
+  EXPECT_EQ(loadAll(tiny, tiny.folder / "weights.bin"), "");
+  std::string path = tiny.folder.write("w.safetensors", sameTensors(tiny));
+  EXPECT_EQ(loadAll(tiny, path), "");
+  tiny.plan.tensors[1].dtype = DType::I32;
+  EXPECT_THAT(loadAll(tiny, path), HasSubstr("tensor 'W2' is 7x5 of f32, the plan needs 7x5 of i32"));
 }
 
 TEST(Weights, SafeTensorsByName) {

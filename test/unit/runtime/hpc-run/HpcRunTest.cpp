@@ -88,6 +88,44 @@ TEST_F(HpcRun, TakesWeightsFromElsewhere) {
   expectRightOutput("y.npz");
 }
 
+TEST_F(HpcRun, RunsAPlanThatWasCompiledWithoutWeights) {
+  ASSERT_TRUE(writeNpy(file("x.npy"), input()).ok());
+  for (plan::Tensor &tensor : tiny.plan.tensors)
+    tensor.hashes.clear();
+  ASSERT_TRUE(plan::writePlan(tiny.plan, file("tiny.plan")).ok());
+  EXPECT_EQ(run("--input=x=x.npy"), 1);
+  EXPECT_THAT(errors, HasSubstr("error[usage]: the plan was compiled without weights"));
+  ASSERT_EQ(run("--input=x=x.npy --weights=weights.bin --output=y.npz"), 0) << errors;
+  expectRightOutput("y.npz");
+  ASSERT_EQ(run("--backend=null"), 0) << errors;
+}
+
+// A scalar is an array of no dims, in .npy, in .npz and printed.
+TEST_F(HpcRun, ScalarsInAndOut) {
+  tiny.plan.inputs.push_back({"lr", DType::F32, {}, false});
+  tiny.plan.outputs.push_back({"same", DType::F32, {}, false});
+  plan::Stage &stage = tiny.plan.stages[0];
+  plan::Slice scalar; // of no dims
+  int32_t buffer = TinyPlan::addBuffer(stage, "lr", {}, plan::Lifetime::Program);
+  std::vector<plan::Instruction> &list = stage.programs[0].instructions;
+  list.push_back({plan::LoadInput{1, {buffer, 0}, scalar}, "lr"});
+  plan::ByCoord owner;
+  owner.values = {1, 0, 0, 0}; // [microBatch][coordinate]
+  list.push_back({plan::StoreOutput{1, {buffer, 0}, scalar, owner}, "lr"});
+  ASSERT_TRUE(plan::writePlan(tiny.plan, file("tiny.plan")).ok());
+  Array lr = Array::zeros(DType::F32, {});
+  lr.as<float>()[0] = 0.25f;
+  ASSERT_TRUE(writeNpy(file("lr.npy"), lr).ok());
+  ASSERT_TRUE(writeNpz(file("in.npz"), {{"x", input()}, {"lr", lr}}).ok());
+  ASSERT_EQ(run("--input=in.npz"), 0) << errors;
+  EXPECT_THAT(output, HasSubstr("same: scalar of f32, min 0.25, max 0.25, mean 0.25, first 0.25"));
+  ASSERT_EQ(run("--input=in.npz --input=lr=lr.npy --output=y.npz"), 0) << errors;
+  Expected<NamedArrays> arrays = readNpz(file("y.npz"));
+  ASSERT_TRUE(arrays.ok()) << arrays.status().text();
+  EXPECT_TRUE((*arrays)[1].second.shape.empty());
+  EXPECT_EQ((*arrays)[1].second.as<float>()[0], 0.25f);
+}
+
 TEST_F(HpcRun, ErrorsNameValuePlaceAndRemedy) {
   ASSERT_TRUE(writeNpz(file("in.npz"), {{"x", input()}}).ok());
   ASSERT_TRUE(writeNpz(file("int.npz"), {{"x", Array::zeros(DType::I32, {4, 6})}}).ok());
