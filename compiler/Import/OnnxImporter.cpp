@@ -40,8 +40,10 @@ private:
   std::map<std::string, std::vector<std::string>> nodes;
 };
 
-int64_t opsetOf(const Model &model, const std::string &domain) {
-  auto found = model.opsets.find(domain);
+int64_t opsetOf(const Model &model, const Node &node) {
+  if (node.version)
+    return *node.version;
+  auto found = model.opsets.find(node.domain);
   return found == model.opsets.end() ? 0 : found->second;
 }
 
@@ -49,7 +51,7 @@ int64_t opsetOf(const Model &model, const std::string &domain) {
 UnsupportedList unknownOps(const Model &model, ArrayRef<const Node *> nodes) {
   UnsupportedList unknown;
   for (const Node *node : nodes) {
-    int64_t version = opsetOf(model, node->domain);
+    int64_t version = opsetOf(model, *node);
     if (findOnnxOp(node->domain, node->op, version))
       continue;
     std::string op = (node->domain.empty() ? "" : node->domain + ".") + node->op;
@@ -61,7 +63,8 @@ UnsupportedList unknownOps(const Model &model, ArrayRef<const Node *> nodes) {
 
 class Importer {
 public:
-  Importer(const Model &model, func::FuncOp function) : model(model), function(function), builder(function) {}
+  Importer(const Model &model, func::FuncOp function, bool inference)
+      : model(model), function(function), builder(function), mode{inference, {}} {}
 
   Status run(ArrayRef<const Node *> nodes) {
     bindSources();
@@ -70,11 +73,15 @@ public:
       HPC_RETURN_IF_ERROR(importNode(*node));
     if (!unsupported.empty())
       return unsupported.status();
+    if (!mode.switched.empty())
+      emitRemark(function.getLoc()) << mode.switched.size() << " nodes with a training mode do what they do in "
+                                    << "inference, as --inference says; the first is '" << mode.switched.front() << "'";
     return returnOutputs();
   }
 
 private:
   void bindSources() {
+    builder.reserveNames(model.initializers);
     for (auto [input, argument] : llvm::zip_equal(model.inputs, function.getArguments()))
       values[input.name] = argument;
     for (const StoredTensor &tensor : model.initializers)
@@ -100,6 +107,8 @@ private:
     Value value;
     if (!tensor.dtype)
       value = builder.fail("weight " + quoted(name) + " has type " + tensor.typeName, ErrorKind::Unsupported);
+    else if (!builder.checkType(tensor.shape, *tensor.dtype))
+      value = builder.fail("");
     else
       value = isWeight(tensor) ? builder.weight(tensor) : builder.known(tensor);
     return values[name] = value;
@@ -114,8 +123,8 @@ private:
       if (!input.empty() && !inputs.back())
         return Status::success(); // depends on something unsupported, which is reported already
     }
-    int64_t version = opsetOf(model, node.domain);
-    NodeImport context(builder, node, version, inputs);
+    int64_t version = opsetOf(model, node);
+    NodeImport context(builder, node, version, inputs, mode);
     Results results = findOnnxOp(node.domain, node.op, version)->import(context);
     if (!builder.status().ok()) {
       if (builder.status().kind() != ErrorKind::Unsupported)
@@ -179,6 +188,7 @@ private:
   const Model &model;
   func::FuncOp function;
   GraphBuilder builder;
+  ImportMode mode;
   std::map<std::string, Value> values;
   std::map<std::string, const StoredTensor *> initializers;
   std::map<std::string, int64_t> readers;
@@ -196,6 +206,7 @@ Expected<func::FuncOp> createMain(const Model &model, const std::vector<std::vec
       return Status::error(ErrorKind::Unsupported, "input " + quoted(input.name) + " has type " + input.typeName);
     if (!input.hasShape)
       return Status::error(ErrorKind::Unsupported, "input " + quoted(input.name) + " has no shape; export it with one");
+    HPC_RETURN_IF_ERROR(checkTensor(shape, *input.dtype).at("input " + quoted(input.name)));
     types.push_back(RankedTensorType::get(shape, typeOf(*input.dtype, builder.getContext())));
   }
   auto function = func::FuncOp::create(builder, module.getLoc(), "main", builder.getFunctionType(types, {}));
@@ -211,7 +222,32 @@ Expected<func::FuncOp> createMain(const Model &model, const std::vector<std::vec
   return function;
 }
 
+/// One remark for all weights that are not there.
+void remarkAbsent(const Model &model, Location place) {
+  int64_t count = 0, bytes = 0;
+  std::set<std::string> files;
+  for (const StoredTensor &tensor : model.initializers)
+    if (tensor.isAbsent()) {
+      ++count;
+      bytes += tensor.bytes;
+      files.insert(tensor.file);
+    }
+  if (count)
+    emitRemark(place) << "'" << *files.begin() << "'"
+                      << (files.size() > 1 ? " and " + std::to_string(files.size() - 1) + " more files" : "")
+                      << (files.size() > 1 ? " are" : " is") << " not there: compiling without the content of " << count
+                      << " tensors (" << bytes
+                      << " bytes); masks and tied weights are not recognised, and hpc-run needs --weights=FILE";
+}
+
 Expected<OwningOpRef<ModuleOp>> importModel(Model &model, const ImportOptions &options, MLIRContext *context) {
+  if (model.outputs.empty())
+    return Status::error(ErrorKind::Model, "the graph has no outputs");
+  for (const std::vector<ValueInfo> *list : {&model.inputs, &model.outputs})
+    for (const ValueInfo &each : *list)
+      if (each.name.empty())
+        return Status::error(ErrorKind::Model, list == &model.inputs ? "an input of the graph has no name"
+                                                                     : "an output of the graph has no name");
   HPC_RETURN_IF_ERROR(inlineFunctions(model));
   Expected<std::vector<std::vector<int64_t>>> shapes = bindDims(model, options.dims);
   if (!shapes.ok())
@@ -221,13 +257,13 @@ Expected<OwningOpRef<ModuleOp>> importModel(Model &model, const ImportOptions &o
     return nodes.status();
   if (UnsupportedList unknown = unknownOps(model, *nodes); !unknown.empty())
     return unknown.status();
-  if (model.outputs.empty())
-    return Status::error(ErrorKind::Model, "the graph has no outputs");
   OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(context));
   Expected<func::FuncOp> function = createMain(model, *shapes, *module);
   if (!function.ok())
     return function.status();
-  HPC_RETURN_IF_ERROR(Importer(model, *function).run(*nodes));
+  if (!options.withoutWeights)
+    remarkAbsent(model, (*module)->getLoc());
+  HPC_RETURN_IF_ERROR(Importer(model, *function, options.inference).run(*nodes));
   (*module)->setAttr("hpc.phase", StringAttr::get(context, "import"));
   if (failed(verify(*module)))
     return Status::error(ErrorKind::Internal, "the imported module does not verify");
@@ -240,7 +276,7 @@ Expected<OwningOpRef<ModuleOp>> importModel(Model &model, const ImportOptions &o
 Expected<OwningOpRef<ModuleOp>> importOnnx(const std::string &path, const ImportOptions &options,
                                            MLIRContext *context) {
   context->loadDialect<func::FuncDialect, nn::NNDialect>();
-  Expected<onnx::Model> model = onnx::readOnnx(path);
+  Expected<onnx::Model> model = onnx::readOnnx(path, {options.withoutWeights});
   if (!model.ok())
     return model.status();
   Expected<OwningOpRef<ModuleOp>> module = onnx::importModel(*model, options, context);

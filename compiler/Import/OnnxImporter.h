@@ -10,8 +10,11 @@ namespace hpc {
 
 struct ImportOptions {
   std::map<std::string, int64_t> dims; ///< sizes of symbolic dims, by name
+  bool inference = false;              ///< nodes in training mode (Dropout) do what they do in inference, with a remark
+  bool withoutWeights = false;         ///< external data is not read, though it may be there
 };
 
+/// Weights whose external data is not there become parameters without hashes, with one remark.
 /// Errors: usage (open sizes), model (corrupt, inconsistent), unsupported (all ops at once, with their nodes), io.
 Expected<OwningOpRef<ModuleOp>> importOnnx(const std::string &path, const ImportOptions &options, MLIRContext *context);
 

@@ -30,9 +30,11 @@ struct StoredTensor {
   std::string file;   ///< the file that holds the bytes; empty when they are stored in no mappable form
   int64_t offset = 0; ///< of the bytes in `file`
   int64_t bytes = 0;
-  const std::byte *data = nullptr;               ///< unaligned; null only when there are no bytes
+  const std::byte *data = nullptr;               ///< unaligned; null when there are no bytes, or isAbsent
   std::shared_ptr<std::vector<std::byte>> owned; ///< holds `data` where no file does
 
+  /// External data that was not read: `file` and `offset` say where it belongs, nobody knows what it is.
+  bool isAbsent() const { return bytes > 0 && !data; }
   int64_t elements() const { return dtype ? bytes / byteSize(*dtype) : 0; }
 };
 
@@ -50,7 +52,8 @@ struct Attribute {
 
 struct Node {
   std::string name; ///< as stored, or the first output's name
-  std::string op, domain;
+  std::string op, domain, overload;
+  std::optional<int64_t> version;           ///< of the opset, where a function imports its own; else the model's
   std::vector<std::string> inputs, outputs; ///< "" = an optional one left out
   std::map<std::string, Attribute> attributes;
   std::string modulePath; ///< "transformer.h.0.attn", from the exporter's metadata or the node's name
@@ -72,8 +75,9 @@ struct ValueInfo {
 
 /// A function that the model defines itself.
 struct Function {
-  std::string name, domain;
+  std::string name, domain, overload; ///< several may share a name and differ in the overload
   std::vector<std::string> inputs, outputs;
+  std::map<std::string, int64_t> opsets; ///< by domain, for its nodes
   std::map<std::string, Attribute> defaults;
   std::vector<Node> nodes;
 };

@@ -14,16 +14,26 @@
 #include <climits>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <set>
 
 namespace hpc::onnx {
 namespace {
 
 Status modelError(const std::string &message) { return Status::error(ErrorKind::Model, message); }
-std::string quoted(const std::string &text) { return "'" + text + "'"; }
+std::string inQuotes(const std::string &text) { return "'" + text + "'"; }
+
+/// Ends of absent tensors must be numbers as those of present ones are.
+constexpr int64_t maxFileBytes = int64_t(1) << 62;
+
+/// ONNX's own domain has two names.
+template <typename Proto> std::string domainOf(const Proto &proto) {
+  return proto.domain() == "ai.onnx" ? "" : proto.domain();
+}
 
 class Reader {
 public:
+  explicit Reader(const ReadOptions &options) : options(options) {}
   Expected<Model> read(const std::string &path);
 
 private:
@@ -36,8 +46,9 @@ private:
   Expected<Function> function(const ::onnx::FunctionProto &proto);
   Status graph(const ::onnx::GraphProto &proto);
 
+  ReadOptions options;
   Model model;
-  std::map<std::string, std::shared_ptr<MappedFile>> externalFiles;
+  std::map<std::string, std::shared_ptr<MappedFile>> externalFiles; ///< by location; null: not read
 };
 
 /// The elements of a typed field, each stored with the dtype's own width.
@@ -85,16 +96,23 @@ std::vector<std::byte> typedData(const ::onnx::TensorProto &proto, DType dtype) 
   return out;
 }
 
+/// Null when the file is not there, or nobody wants it read.
 Expected<std::shared_ptr<MappedFile>> Reader::externalFile(const std::string &location) {
-  std::shared_ptr<MappedFile> &file = externalFiles[location];
-  if (!file) {
-    Expected<MappedFile> opened = MappedFile::openBeneath(folderOf(model.path), location);
-    if (!opened.ok())
-      return opened.status();
-    file = std::make_shared<MappedFile>(std::move(*opened));
-    model.files.push_back(file);
-  }
-  return file;
+  if (auto found = externalFiles.find(location); found != externalFiles.end())
+    return found->second;
+  namespace fs = std::filesystem;
+  fs::path relative = fs::path(location).lexically_normal();
+  bool staysBeneath = relative.is_relative() && *relative.begin() != "..";
+  std::error_code error;
+  bool isThere =
+      fs::symlink_status(fs::path(folderOf(model.path)) / relative, error).type() != fs::file_type::not_found;
+  if (staysBeneath && (options.withoutWeights || !isThere))
+    return externalFiles[location] = nullptr;
+  Expected<MappedFile> opened = MappedFile::openBeneath(folderOf(model.path), location);
+  if (!opened.ok())
+    return opened.status();
+  model.files.push_back(std::make_shared<MappedFile>(std::move(*opened)));
+  return externalFiles[location] = model.files.back();
 }
 
 Status Reader::external(const ::onnx::TensorProto &proto, StoredTensor &tensor) {
@@ -108,7 +126,8 @@ Status Reader::external(const ::onnx::TensorProto &proto, StoredTensor &tensor) 
       errno = 0;
       int64_t value = std::strtoll(entry.value().c_str(), &end, 10);
       if (entry.value().empty() || *end || errno || value < 0)
-        return modelError("external data has " + entry.key() + " " + quoted(entry.value()) + ", not a number of bytes");
+        return modelError("external data has " + entry.key() + " " + inQuotes(entry.value()) +
+                          ", not a number of bytes");
       (entry.key() == "offset" ? offset : length) = value;
     }
   }
@@ -120,12 +139,16 @@ Status Reader::external(const ::onnx::TensorProto &proto, StoredTensor &tensor) 
   Expected<std::shared_ptr<MappedFile>> file = externalFile(location);
   if (!file.ok())
     return file.status();
-  Expected<const std::byte *> data = (*file)->range(offset, tensor.bytes, "external data");
-  if (!data.ok())
-    return modelError(data.status().message());
   std::string folder = folderOf(model.path);
   tensor.file = folder == "." ? location : folder + "/" + location;
   tensor.offset = offset;
+  if (!*file)
+    return offset <= maxFileBytes - tensor.bytes
+               ? Status::success()
+               : modelError("external data at offset " + std::to_string(offset) + ", which no file reaches");
+  Expected<const std::byte *> data = (*file)->range(offset, tensor.bytes, "external data");
+  if (!data.ok())
+    return modelError(data.status().message());
   tensor.data = *data;
   return Status::success();
 }
@@ -141,12 +164,12 @@ Expected<StoredTensor> Reader::tensor(const ::onnx::TensorProto &proto, const St
     return result;
   std::optional<int64_t> bytes = checkedBytes(*result.dtype, result.shape);
   if (!bytes)
-    return modelError("tensor " + quoted(proto.name()) + " has the impossible shape " + shapeText(result.shape));
+    return modelError("tensor " + inQuotes(proto.name()) + " has the impossible shape " + shapeText(result.shape));
   result.bytes = *bytes;
   if (proto.has_segment())
-    return modelError("tensor " + quoted(proto.name()) + " is stored in segments; save it in one piece");
+    return modelError("tensor " + inQuotes(proto.name()) + " is stored in segments; save it in one piece");
   if (proto.data_location() == ::onnx::TensorProto::EXTERNAL) {
-    HPC_RETURN_IF_ERROR(external(proto, result).at("tensor " + quoted(proto.name())));
+    HPC_RETURN_IF_ERROR(external(proto, result).at("tensor " + inQuotes(proto.name())));
     return result;
   }
   if (stored && stored->offset >= 0 && stored->bytes == result.bytes) {
@@ -163,7 +186,7 @@ Expected<StoredTensor> Reader::tensor(const ::onnx::TensorProto &proto, const St
     *owned = typedData(proto, *result.dtype);
   }
   if (int64_t(owned->size()) != result.bytes)
-    return modelError("tensor " + quoted(proto.name()) + " holds " + std::to_string(owned->size()) + " bytes, but " +
+    return modelError("tensor " + inQuotes(proto.name()) + " holds " + std::to_string(owned->size()) + " bytes, but " +
                       result.typeName + " " + shapeText(result.shape) + " needs " + std::to_string(result.bytes));
   result.data = owned->data();
   result.owned = std::move(owned);
@@ -220,7 +243,7 @@ template <typename Visit> void eachUnknown(const std::string &unknown, uint64_t 
       visit(unknown.substr(size_t(field.begin), size_t(field.end - field.begin)));
 }
 
-/// NodeProto's metadata_props (field 9) came with IR version 10.
+/// NodeProto's metadata_props (field 9) and overload (field 8) came with IR version 10.
 std::map<std::string, std::string> nodeMetadata(const ::onnx::NodeProto &proto) {
   std::map<std::string, std::string> metadata;
   eachUnknown(proto.unknown_fields(), 9, [&](const std::string &bytes) {
@@ -234,15 +257,16 @@ std::map<std::string, std::string> nodeMetadata(const ::onnx::NodeProto &proto) 
 Expected<Node> Reader::node(const ::onnx::NodeProto &proto) {
   Node result;
   result.op = proto.op_type();
-  result.domain = proto.domain() == "ai.onnx" ? "" : proto.domain();
+  result.domain = domainOf(proto);
   result.inputs.assign(proto.input().begin(), proto.input().end());
   result.outputs.assign(proto.output().begin(), proto.output().end());
   result.name = !proto.name().empty() || result.outputs.empty() ? proto.name() : result.outputs.front();
+  eachUnknown(proto.unknown_fields(), 8, [&](const std::string &bytes) { result.overload = bytes; });
   result.modulePath = modulePathOf(proto.name(), nodeMetadata(proto));
   for (const auto &each : proto.attribute()) {
     Expected<Attribute> value = attribute(each);
     if (!value.ok())
-      return value.status().at("node " + quoted(result.name) + ", attribute " + quoted(each.name()));
+      return value.status().at("node " + inQuotes(result.name) + ", attribute " + inQuotes(each.name()));
     result.attributes[each.name()] = std::move(*value);
   }
   return result;
@@ -273,13 +297,16 @@ ValueInfo Reader::valueInfo(const ::onnx::ValueInfoProto &proto) {
 Expected<Function> Reader::function(const ::onnx::FunctionProto &proto) {
   Function result;
   result.name = proto.name();
-  result.domain = proto.domain() == "ai.onnx" ? "" : proto.domain();
+  result.domain = domainOf(proto);
   result.inputs.assign(proto.input().begin(), proto.input().end());
   result.outputs.assign(proto.output().begin(), proto.output().end());
+  for (const auto &each : proto.opset_import())
+    result.opsets[domainOf(each)] = each.version();
+  eachUnknown(proto.unknown_fields(), 13, [&](const std::string &bytes) { result.overload = bytes; });
   for (const auto &each : proto.node()) {
     Expected<Node> body = node(each);
     if (!body.ok())
-      return body.status().at("function " + quoted(result.name));
+      return body.status().at("function " + inQuotes(result.name));
     result.nodes.push_back(std::move(*body));
   }
   // FunctionProto's attribute_proto (field 11): attributes with default values.
@@ -292,7 +319,7 @@ Expected<Function> Reader::function(const ::onnx::FunctionProto &proto) {
     if (value.ok())
       result.defaults[each.name()] = std::move(*value);
     else
-      status = value.status().at("function " + quoted(result.name));
+      status = value.status().at("function " + inQuotes(result.name));
   });
   HPC_RETURN_IF_ERROR(status);
   return result;
@@ -307,12 +334,13 @@ Status Reader::graph(const ::onnx::GraphProto &proto) {
     if (!value.ok())
       return value.status();
     if (!initializers.insert(value->name).second)
-      return modelError("two initializers are named " + quoted(value->name));
+      return modelError("two initializers are named " + inQuotes(value->name));
     model.initializers.push_back(std::move(*value));
   }
   if (proto.sparse_initializer_size())
     return Status::error(ErrorKind::Unsupported, "sparse initializers; store " +
-                                                     quoted(proto.sparse_initializer(0).values().name()) + " densely");
+                                                     inQuotes(proto.sparse_initializer(0).values().name()) +
+                                                     " densely");
   for (const auto &each : proto.node()) {
     Expected<Node> value = node(each);
     if (!value.ok())
@@ -347,7 +375,7 @@ Expected<Model> Reader::read(const std::string &path) {
     return modelError("no graph in it: not an ONNX model, or cut off");
   model.irVersion = proto.ir_version();
   for (const auto &each : proto.opset_import())
-    model.opsets[each.domain() == "ai.onnx" ? "" : each.domain()] = each.version();
+    model.opsets[domainOf(each)] = each.version();
   for (const auto &each : proto.functions()) {
     Expected<Function> value = function(each);
     if (!value.ok())
@@ -360,9 +388,9 @@ Expected<Model> Reader::read(const std::string &path) {
 
 } // namespace
 
-Expected<Model> readOnnx(const std::string &path) {
+Expected<Model> readOnnx(const std::string &path, const ReadOptions &options) {
   try {
-    Expected<Model> model = Reader().read(path);
+    Expected<Model> model = Reader(options).read(path);
     if (!model.ok() && model.status().message().compare(0, path.size(), path))
       return model.status().at(path);
     return model;

@@ -6,6 +6,11 @@
 
 namespace hpc::onnx {
 
-Expected<Model> readOnnx(const std::string &path);
+struct ReadOptions {
+  bool withoutWeights = false; ///< external data is not opened, though it may be there
+};
+
+/// External data whose file is not there makes absent tensors, no error.
+Expected<Model> readOnnx(const std::string &path, const ReadOptions &options = {});
 
 } // namespace hpc::onnx

@@ -3,9 +3,10 @@
 #include "compiler/Import/WeightTable.h"
 
 #include "compiler/ElementType.h"
+#include "compiler/Import/KnownTensor.h"
+#include "compiler/Import/WeightContent.h"
 #include "compiler/Interpreter/Tensor.h"
 #include "compiler/Location.h"
-#include "runtime/base/Hash.h"
 
 #include <cstring>
 #include <set>
@@ -30,13 +31,14 @@ static bool isMask(const StoredTensor &tensor) {
   return std::min(first, second) < -1000 && std::max(first, second) >= 0;
 }
 
-bool isWeight(const StoredTensor &tensor) {
-  return tensor.dtype && isFloat(*tensor.dtype) && tensor.elements() > 1 && !isMask(tensor);
+static bool isFilled(const StoredTensor &tensor) {
+  return hpc::isFilled(tensor.data, tensor.bytes, byteSize(*tensor.dtype));
 }
 
-static bool isFilled(const StoredTensor &tensor) {
-  int64_t width = byteSize(*tensor.dtype);
-  return tensor.bytes <= width || !std::memcmp(tensor.data, tensor.data + width, size_t(tensor.bytes - width));
+bool isWeight(const StoredTensor &tensor) {
+  if (tensor.isAbsent() || tensor.elements() > maxFoldedElements)
+    return tensor.dtype.has_value();
+  return tensor.dtype && isFloat(*tensor.dtype) && tensor.elements() > 1 && (isFilled(tensor) || !isMask(tensor));
 }
 
 nn::ParameterOp WeightTable::create(const StoredTensor &tensor, ArrayRef<int64_t> hashes) {
@@ -65,36 +67,39 @@ nn::ParameterOp WeightTable::create(const StoredTensor &tensor, ArrayRef<int64_t
 Value WeightTable::get(const StoredTensor &tensor) {
   if (auto found = byName.find(tensor.name); found != byName.end())
     return found->second.getResult();
-  std::vector<uint64_t> chunks = hashChunks(tensor.data, tensor.bytes);
-  std::vector<int64_t> hashes(chunks.begin(), chunks.end());
+  // What may be equal has the same key: the place of what is absent, the hashes of what is there.
   std::vector<int64_t> key = {int64_t(*tensor.dtype), int64_t(tensor.shape.size())};
   key.insert(key.end(), tensor.shape.begin(), tensor.shape.end());
-  key.insert(key.end(), hashes.begin(), hashes.end());
-  std::vector<std::string> &equal = byContent[key];
-  if (!isFilled(tensor))
-    for (const std::string &name : equal)
-      if (!std::memcmp(tensors[name].front()->data, tensor.data, size_t(tensor.bytes))) {
-        tensors[name].push_back(&tensor);
-        return (byName[tensor.name] = byName[name]).getResult();
+  std::vector<int64_t> hashes;
+  if (tensor.isAbsent()) {
+    key.push_back(tensor.offset);
+  } else {
+    std::vector<uint64_t> chunks = hashContent(tensor.data, tensor.bytes);
+    hashes.assign(chunks.begin(), chunks.end());
+    key.insert(key.end(), hashes.begin(), hashes.end());
+  }
+  if (tensor.isAbsent() || !isFilled(tensor)) {
+    std::vector<const StoredTensor *> &equal = byContent[{tensor.isAbsent() ? tensor.file : "", key}];
+    for (const StoredTensor *other : equal)
+      if (tensor.isAbsent() || sameContent(other->data, tensor.data, tensor.bytes)) {
+        tied[other->name].push_back(tensor.name);
+        return (byName[tensor.name] = byName[other->name]).getResult();
       }
-  equal.push_back(tensor.name);
-  tensors[tensor.name].push_back(&tensor);
+    equal.push_back(&tensor);
+  }
   return (byName[tensor.name] = create(tensor, hashes)).getResult();
 }
 
 void WeightTable::setAliases() {
   Builder builder(context);
-  for (auto &[name, same] : tensors) {
-    nn::ParameterOp op = byName[name];
-    std::set<std::string> known = {name};
-    SmallVector<StringRef> aliases;
-    for (const StoredTensor *tensor : same)
-      if (known.insert(tensor->name).second)
-        aliases.push_back(tensor->name);
-    std::set<std::string> paths;
+  for (auto op : entry->getOps<nn::ParameterOp>()) { // not those of `byName`: some had no user and are gone
+    std::vector<std::string> &names = tied[op.getName().str()];
+    std::set<std::string> known(names.begin(), names.end()), paths;
+    known.insert(op.getName().str());
     for (Operation *user : op->getUsers())
       if (std::string path = modulePath(user->getLoc()); !path.empty() && !known.count(path))
         paths.insert(path);
+    SmallVector<StringRef> aliases(names.begin(), names.end());
     aliases.append(paths.begin(), paths.end());
     if (!aliases.empty())
       op.setAliasesAttr(builder.getStrArrayAttr(aliases));

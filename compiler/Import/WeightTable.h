@@ -1,6 +1,6 @@
 // The program's nn.parameter ops: one per distinct weight, at the start of the function, by reference to the file.
-// Equal content makes two initializers one weight (exporters write a tied weight twice), unless all elements are equal:
-// zeros and ones are how biases and norms begin, and say nothing.
+// Equal content, or for absent ones the same place, makes two initializers one weight (exporters write a tied weight
+// twice), unless all elements are equal: zeros and ones are how biases and norms begin, and say nothing.
 #pragma once
 
 #include "compiler/Dialect/NN/NN.h"
@@ -8,8 +8,9 @@
 
 namespace hpc::onnx {
 
-/// Whether an initializer is something to learn: floats of more than one element, masks (two values, one of them far
-/// below the other) excepted. All other initializers are constants and fold.
+/// Whether an initializer stays a reference: floats of more than one element are something to learn, masks (two values,
+/// one of them far below the other) excepted; what is absent or has more than maxFoldedElements nobody can fold. All
+/// others are constants.
 bool isWeight(const StoredTensor &tensor);
 
 class WeightTable {
@@ -27,9 +28,10 @@ private:
   Block *entry;
   MLIRContext *context;
   Operation *last = nullptr;
-  std::map<std::string, nn::ParameterOp> byName;
-  std::map<std::string, std::vector<const StoredTensor *>> tensors; ///< by name of the parameter; the first is its own
-  std::map<std::vector<int64_t>, std::vector<std::string>> byContent; ///< (dtype, shape, hashes) -> names of parameters
+  std::map<std::string, nn::ParameterOp> byName;        ///< by name of a tensor; tied ones share a parameter
+  std::map<std::string, std::vector<std::string>> tied; ///< name of a parameter -> the other tensors that it holds
+  /// (file of an absent tensor; dtype, shape, hashes or offset) -> tensors of different content
+  std::map<std::pair<std::string, std::vector<int64_t>>, std::vector<const StoredTensor *>> byContent;
 };
 
 } // namespace hpc::onnx

@@ -1,12 +1,11 @@
-// Hashes propose, bytes decide. A file is mapped once, and only candidates' bytes are touched: for a transposed pair
-// that is no tie, most often one element.
+// Hashes and corners propose, bytes decide. A file is mapped once, and only candidates' bytes are compared, so the time
+// grows with the number of weights and not with that of their pairs.
 #include "passes/Raise/Ties.h"
 
 #include "compiler/ElementType.h"
+#include "compiler/Import/WeightContent.h"
 #include "compiler/Interpreter/Tensor.h"
 #include "runtime/base/File.h"
-
-#include <cstring>
 
 namespace hpc {
 
@@ -46,83 +45,114 @@ private:
 };
 } // namespace
 
-static bool isFilled(const std::byte *data, int64_t count, int64_t width) {
-  return count < 2 || !std::memcmp(data, data + width, size_t((count - 1) * width));
-}
-
-/// Whether b [columns, rows] is a [rows, columns] transposed.
-static bool isTranspose(const std::byte *a, const std::byte *b, int64_t rows, int64_t columns, int64_t width) {
-  for (int64_t i = 0; i < rows; ++i)
-    for (int64_t j = 0; j < columns; ++j)
-      if (std::memcmp(a + (i * columns + j) * width, b + (j * rows + i) * width, size_t(width)))
-        return false;
-  return true;
-}
-
 /// Whether the hashes allow equal content; values have none.
 static bool mayBeEqual(nn::ParameterOp a, nn::ParameterOp b) {
   return a.getHashes().empty() || b.getHashes().empty() || a.getHashes() == b.getHashes();
 }
 
-static Expected<std::optional<Tie>> findTie(nn::ParameterOp weight, nn::ParameterOp duplicate, Bytes &bytes) {
-  auto type = nn::tensorType(weight.getResult()), otherType = nn::tensorType(duplicate.getResult());
-  ArrayRef<int64_t> shape = type.getShape(), other = otherType.getShape();
-  bool isEqualShape = type == otherType;
-  bool isMirrored = type.getElementType() == otherType.getElementType() && shape.size() == 2 && other.size() == 2 &&
-                    shape[0] == other[1] && shape[1] == other[0];
-  if (!isMirrored && !(isEqualShape && mayBeEqual(weight, duplicate)))
+namespace {
+/// What equal weights, one of them perhaps transposed, have in common and can be read in no time: so that few weights
+/// are compared with each other. Element [0, 0] and the last one stay where they are under a transpose.
+struct TieKey {
+  int dtype;
+  SmallVector<int64_t> extents; ///< sorted where there are two
+  std::string place;            ///< of an absent weight
+  std::string corners;          ///< of a present one: bytes of the first and the last element
+
+  bool operator<(const TieKey &other) const {
+    return std::tie(dtype, extents, place, corners) < std::tie(other.dtype, other.extents, other.place, other.corners);
+  }
+};
+
+class TieFinder {
+public:
+  explicit TieFinder(const std::string &folder) : bytes(folder) {}
+
+  /// The tie of a weight to one that was asked about before.
+  Expected<std::optional<Tie>> find(nn::ParameterOp parameter) {
+    Expected<std::optional<TieKey>> key = keyOf(parameter);
+    if (!key.ok())
+      return key.status();
+    if (!*key)
+      return std::optional<Tie>();
+    std::vector<nn::ParameterOp> &others = distinct[**key];
+    for (nn::ParameterOp other : others) {
+      Expected<std::optional<Tie>> tie = compare(other, parameter);
+      if (!tie.ok() || *tie)
+        return tie;
+    }
+    others.push_back(parameter);
     return std::optional<Tie>();
-  Expected<const std::byte *> a = bytes.of(weight), b = bytes.of(duplicate);
-  if (!a.ok())
-    return a.status();
-  if (!b.ok())
-    return b.status();
-  int64_t width = byteSize(dtypeOf(type)), count = type.getNumElements();
-  std::optional<Tie> tie;
-  if (isEqualShape && mayBeEqual(weight, duplicate) && !std::memcmp(*a, *b, size_t(count * width)))
-    tie = Tie{weight, duplicate, false};
-  else if (isMirrored && isTranspose(*a, *b, shape[0], shape[1], width))
-    tie = Tie{weight, duplicate, true};
-  if (tie && isFilled(*a, count, width))
-    tie.reset();
-  return tie;
-}
+  }
+
+private:
+  /// Nothing for a weight that is tied to none: no elements, or all the same.
+  Expected<std::optional<TieKey>> keyOf(nn::ParameterOp op) {
+    auto type = nn::tensorType(op.getResult());
+    int64_t width = byteSize(dtypeOf(type)), size = type.getNumElements() * width;
+    TieKey key{int(dtypeOf(type)), SmallVector<int64_t>(type.getShape()), "", ""};
+    if (op.isAbsent()) {
+      key.place = op.getFile().str() + ":" + std::to_string(op.getOffset());
+      return std::optional<TieKey>(std::move(key));
+    }
+    if (size == 0)
+      return std::optional<TieKey>();
+    Expected<const std::byte *> data = bytes.of(op);
+    if (!data.ok())
+      return data.status();
+    if (isFilled(*data, size, width))
+      return std::optional<TieKey>();
+    if (key.extents.size() == 2)
+      llvm::sort(key.extents);
+    key.corners.assign(reinterpret_cast<const char *>(*data), size_t(width));
+    key.corners.append(reinterpret_cast<const char *>(*data + size - width), size_t(width));
+    return std::optional<TieKey>(std::move(key));
+  }
+
+  /// Two weights of one key.
+  Expected<std::optional<Tie>> compare(nn::ParameterOp weight, nn::ParameterOp duplicate) {
+    if (duplicate.isAbsent()) // the key names the place, and stored shapes are equal
+      return std::optional<Tie>(Tie{weight, duplicate, false});
+    auto type = nn::tensorType(weight.getResult()), otherType = nn::tensorType(duplicate.getResult());
+    int64_t width = byteSize(dtypeOf(type));
+    Expected<const std::byte *> a = bytes.of(weight), b = bytes.of(duplicate);
+    if (!a.ok())
+      return a.status();
+    if (!b.ok())
+      return b.status();
+    if (type == otherType && mayBeEqual(weight, duplicate) && sameContent(*a, *b, type.getNumElements() * width))
+      return std::optional<Tie>(Tie{weight, duplicate, false});
+    ArrayRef<int64_t> shape = type.getShape(), other = otherType.getShape();
+    bool isMirrored = shape.size() == 2 && shape[0] == other[1] && shape[1] == other[0];
+    if (isMirrored && isTransposed(*a, *b, shape[0], shape[1], width))
+      return std::optional<Tie>(Tie{weight, duplicate, true});
+    return std::optional<Tie>();
+  }
+
+  Bytes bytes;
+  std::map<TieKey, std::vector<nn::ParameterOp>> distinct;
+};
+} // namespace
 
 Expected<std::vector<Tie>> findTies(func::FuncOp function, const std::string &folder) {
-  Bytes bytes(folder);
   // Tables first: an embedding needs its rows as they are stored, a matmul takes either way.
   auto isTable = [](nn::ParameterOp op) {
     return llvm::any_of(op->getUses(), [](OpOperand &use) {
       return isa<nn::EmbeddingOp>(use.getOwner()) && use.getOperandNumber() == 0;
     });
   };
-  SmallVector<nn::ParameterOp> parameters;
-  for (bool tables : {true, false})
-    for (nn::ParameterOp op : function.getOps<nn::ParameterOp>())
-      if (isTable(op) == tables)
-        parameters.push_back(op);
-  // Only weights of one type and extents, in either order, can be tied.
-  std::map<std::pair<int, SmallVector<int64_t>>, std::vector<nn::ParameterOp>> distinct;
+  TieFinder finder(folder);
   std::vector<Tie> ties;
-  for (nn::ParameterOp parameter : parameters) {
-    auto type = nn::tensorType(parameter.getResult());
-    SmallVector<int64_t> extents(type.getShape());
-    if (extents.size() == 2)
-      llvm::sort(extents);
-    std::vector<nn::ParameterOp> &others = distinct[{int(dtypeOf(type)), extents}];
-    std::optional<Tie> tie;
-    for (nn::ParameterOp other : others) {
-      Expected<std::optional<Tie>> found = findTie(other, parameter, bytes);
-      if (!found.ok())
-        return found.status();
-      if ((tie = *found))
-        break;
+  for (bool tables : {true, false})
+    for (nn::ParameterOp op : function.getOps<nn::ParameterOp>()) {
+      if (isTable(op) != tables)
+        continue;
+      Expected<std::optional<Tie>> tie = finder.find(op);
+      if (!tie.ok())
+        return tie.status();
+      if (*tie)
+        ties.push_back(**tie);
     }
-    if (tie)
-      ties.push_back(*tie);
-    else
-      others.push_back(parameter);
-  }
   return ties;
 }
 

@@ -306,7 +306,8 @@ struct Tensor {
   std::vector<int64_t> shape;
   int32_t file = -1;
   int64_t offset = 0, bytes = 0;
-  std::vector<uint64_t> hashes; ///< XXH3 (64 bits) of every MiB, the last one shorter
+  std::vector<uint64_t>
+      hashes; ///< XXH3 (64 bits) of every MiB, the last one shorter; none: compiled without the content
   std::string inlineData;
 };
 

@@ -37,6 +37,11 @@ struct Flags {
   cl::opt<std::string> dumpPhases{"dump-phases",
                                   cl::desc("Write numbered .mlir files, one a phase; each leads to the same plan"),
                                   cl::value_desc("folder"), cl::cat(category)};
+  cl::opt<bool> inference{"inference",
+                          cl::desc("Compile nodes that were exported in training mode (Dropout) for inference"),
+                          cl::cat(category)};
+  cl::opt<bool> noWeights{"no-weights", cl::desc("Do not read external data: the plan fits any weights of its shapes"),
+                          cl::cat(category)};
   cl::opt<bool> listParams{"list-params", cl::desc("List parameters: names, aliases, shape, dtype, users"),
                            cl::cat(category)};
   cl::opt<bool> explain{"explain", cl::desc("One line a collective: what, bytes, why, and what would avoid it"),
@@ -95,6 +100,8 @@ Expected<CommandLine> parseCommandLine(int argc, char **argv) {
   line.output = flags.output;
   line.compileTo = flags.compileTo;
   line.dumpPhases = flags.dumpPhases;
+  line.inference = flags.inference;
+  line.noWeights = flags.noWeights;
   line.listParams = flags.listParams;
   line.explain = flags.explain;
   line.verify = flags.verify.getNumOccurrences() > 0;

@@ -13,6 +13,8 @@ struct CommandLine {
   std::map<std::string, int64_t> dims;
   std::string compileTo;  ///< phase after which to stop and print; "" = the whole way
   std::string dumpPhases; ///< folder; "" = no dumps
+  bool inference = false; ///< nodes in training mode are compiled for inference
+  bool noWeights = false; ///< external data is not read
   bool listParams = false;
   bool explain = false;
   bool verify = false;

@@ -2,6 +2,7 @@
 // Nothing is written before everything has succeeded.
 #include "tools/hpc-opt/Compile.h"
 
+#include "compiler/Dialect/NN/NN.h"
 #include "compiler/Import/OnnxImporter.h"
 #include "compiler/Import/ParamList.h"
 #include "passes/Lower/Lower.h"
@@ -26,7 +27,8 @@
 namespace hpc {
 
 namespace {
-/// Module attribute: the model that a module stems from, `{file = "gpt2.onnx", dims = {batch_size = 2 : i64}}`.
+/// Module attribute: the model that a module stems from, `{file = "gpt2.onnx", dims = {batch_size = 2 : i64}}`, with
+/// `inference` where that flag was given.
 constexpr const char *sourceAttrName = "hpc.source";
 
 struct Compilation {
@@ -104,6 +106,8 @@ struct Compilation {
   Expected<OwningOpRef<ModuleOp>> import(const std::string &file, const std::map<std::string, int64_t> &dims) {
     ImportOptions options;
     options.dims = dims;
+    options.inference = line.inference;
+    options.withoutWeights = line.noWeights;
     Expected<OwningOpRef<ModuleOp>> imported = importOnnx(file, options, &context);
     if (!imported.ok())
       return imported;
@@ -114,6 +118,8 @@ struct Compilation {
       sizes.set(name, builder.getI64IntegerAttr(size));
     source.set("file", builder.getStringAttr(file));
     source.set("dims", sizes.getDictionary(&context));
+    if (line.inference)
+      source.set("inference", builder.getUnitAttr());
     root->setAttr(sourceAttrName, source.getDictionary(&context));
     root->setAttr(optionsAttrName, line.options.toAttribute(&context));
     root->setAttr(phaseAttrName, builder.getStringAttr("import"));
@@ -134,6 +140,7 @@ struct Compilation {
       std::map<std::string, int64_t> dims;
       for (NamedAttribute dim : source.getAs<DictionaryAttr>("dims"))
         dims[dim.getName().str()] = cast<IntegerAttr>(dim.getValue()).getInt();
+      line.inference |= source.contains("inference");
       Expected<OwningOpRef<ModuleOp>> imported = import(source.getAs<StringAttr>("file").str(), dims);
       if (!imported.ok())
         return imported.status();
@@ -180,6 +187,18 @@ struct Compilation {
     return Status::success();
   }
 
+  /// A proof on numbers needs the numbers.
+  Status checkWeightsAreThere() {
+    Status status;
+    module->walk([&](nn::ParameterOp op) {
+      if (status.ok() && op.isAbsent() && !std::filesystem::exists(op.getFile().str()))
+        status = Status::error(ErrorKind::Usage, "--verify computes with the weights, and '" + op.getFile().str() +
+                                                     "', which holds '" + op.getName().str() +
+                                                     "', is not there; put it beside the model, or leave --verify out");
+    });
+    return status;
+  }
+
   Status printModule() {
     if (line.output.empty() || line.output == "-") {
       OpPrintingFlags flags;
@@ -198,8 +217,10 @@ struct Compilation {
       llvm::outs() << listParameters(*module);
       return Status::success();
     }
-    if (line.verify)
+    if (line.verify) {
+      HPC_RETURN_IF_ERROR(checkWeightsAreThere());
       HPC_RETURN_IF_ERROR(makeReference());
+    }
     if (failed(dump("import")))
       return failure;
     if (line.compileTo == "import")

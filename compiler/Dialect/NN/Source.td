@@ -7,18 +7,22 @@ def NN_ParameterOp : NN_Op<"parameter", [Pure, StructureOpInterface, HPC_Structu
   let summary = "a weight, by reference";
   let description = [{
     Its bytes are `file[offset, offset+bytes)`, row-major in the stored shape, or `value` when it is stored in no mappable form. `hashes` has one XXH3-64 per
-    MiB. `aliases` are its other names: initializers with the same content, module paths of its consumers.
+    MiB; none where the content was not there to be read (an absent parameter: compiling needs shapes, not weights). `aliases` are its other names: initializers with the same content, module paths of its consumers.
     After partition the type is the local box; the stored shape is then the global shape of the encoding.
 
         %w = nn.parameter "transformer.wte.weight" {file = "model.onnx", offset = 120 : i64, bytes = 80480 : i64, hashes = array<i64: 7>} : tensor<503x40xf32>
 
-    Constraints: (C1) the stored shape's bytes equal `bytes`. (C2) one hash per MiB. (C3) `file` or `value`, not both.
+    Constraints: (C1) the stored shape's bytes equal `bytes`. (C2) one hash per MiB, or none. (C3) `file` or `value`, not both.
   }];
   let arguments = (ins StrAttr:$name, DefaultValuedStrAttr<StrAttr, "">:$file, DefaultValuedAttr<I64Attr, "0">:$offset,
       DefaultValuedAttr<I64Attr, "0">:$bytes, DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$hashes,
       OptionalAttr<ElementsAttr>:$value, OptionalAttr<StrArrayAttr>:$aliases);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$name attr-dict `:` type($result)";
+  let extraClassDeclaration = [{
+    /// Nobody knows what it holds, only where that will be.
+    bool isAbsent() { return !getValue() && getBytes() > 0 && getHashes().empty(); }
+  }];
   let hasVerifier = 1;
 }
 

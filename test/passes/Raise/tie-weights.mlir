@@ -45,3 +45,19 @@ func.func @main() -> (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>
   %f = nn.parameter "square" {value = dense<[[1.0, 2.0], [3.0, 4.0]]> : tensor<2x2xf32>} : tensor<2x2xf32>
   return %a, %b, %c, %d, %e, %f : tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf64>, tensor<2x2xf32>
 }
+
+// -----
+
+// Of weights that are not there only the place is known: two names of one place are one weight, and equal shapes say nothing. The files are not opened.
+// CHECK-LABEL: func.func @main
+// CHECK: nn.parameter "a" {aliases = ["c"], bytes = 8 : i64, file = "none.bin", offset = 8 : i64}
+// CHECK-NEXT: nn.parameter "b"
+// CHECK-NEXT: nn.parameter "d"
+// CHECK-NOT: nn.parameter
+func.func @main() -> (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) {
+  %a = nn.parameter "a" {file = "none.bin", offset = 8 : i64, bytes = 8 : i64} : tensor<2xf32>
+  %b = nn.parameter "b" {file = "none.bin", offset = 16 : i64, bytes = 8 : i64} : tensor<2xf32>
+  %c = nn.parameter "c" {file = "none.bin", offset = 8 : i64, bytes = 8 : i64} : tensor<2xf32>
+  %d = nn.parameter "d" {file = "other.bin", offset = 8 : i64, bytes = 8 : i64} : tensor<2xf32>
+  return %a, %b, %c, %d : tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>
+}
