@@ -6,6 +6,8 @@
 #include "compiler/Import/FoldedConstant.h"
 #include "compiler/Import/ShapeFolding.h"
 #include "mlir/IR/Verifier.h"
+#include "runtime/base/Array.h"
+#include "runtime/plan/CheckedMath.h"
 
 namespace hpc::onnx {
 
@@ -26,11 +28,38 @@ Value GraphBuilder::fail(const std::string &message, ErrorKind kind) {
   return placeholder(type({}, DType::F32));
 }
 
+Status checkTensor(ArrayRef<int64_t> shape, DType dtype) {
+  int64_t bytes = byteSize(dtype);
+  for (int64_t size : shape)
+    bytes = size < 0 ? plan::saturated : plan::multiplySizes(bytes, std::max<int64_t>(size, 1));
+  if (bytes > maxTensorBytes)
+    return Status::error(ErrorKind::Model, "a tensor of shape " + shapeText(shape.vec()) +
+                                               " cannot be; sizes are 0 or more, and at most 2^53 bytes in all");
+  if (int64_t(shape.size()) > maxRank)
+    return Status::error(ErrorKind::Unsupported, "a tensor of " + std::to_string(shape.size()) + " dims; at most " +
+                                                     std::to_string(maxRank) + " are possible");
+  return Status::success();
+}
+
+bool GraphBuilder::checkType(ArrayRef<int64_t> shape, DType dtype) {
+  Status status = checkTensor(shape, dtype);
+  if (!status.ok())
+    fail(status.message(), status.kind());
+  return status.ok();
+}
+
+void GraphBuilder::reserveNames(ArrayRef<StoredTensor> tensors) {
+  for (const StoredTensor &tensor : tensors)
+    takenNames.insert(tensor.name);
+}
+
 // ---- known values -------------------------------------------------------------------------------
 
 Value GraphBuilder::placeholder(RankedTensorType type) { return placeholders.addArgument(type, loc); }
 
 Value GraphBuilder::known(KnownTensor tensor) {
+  if (!checkType(tensor.shape, tensor.dtype()))
+    return placeholder(type({}, tensor.dtype()));
   Value value = placeholder(type(tensor.shape, tensor.dtype()));
   entries.try_emplace(value, Entry{std::make_shared<const KnownTensor>(std::move(tensor)), nullptr, loc, {}, {}});
   return value;
@@ -61,10 +90,18 @@ void GraphBuilder::forget(Value value) {
     found->second.tensor.reset();
 }
 
+std::string GraphBuilder::unknownText(Value value) const {
+  auto parameter = value.getDefiningOp<nn::ParameterOp>();
+  if (parameter && parameter.isAbsent())
+    return " is '" + parameter.getName().str() + "' in " + parameter.getFile().str() +
+           ", which was not read; store it in the model";
+  return " depends on the data, not on shapes alone";
+}
+
 SmallVector<int64_t> GraphBuilder::integers(Value value, const std::string &what) {
   std::shared_ptr<const KnownTensor> known = find(value);
   if (!known) {
-    fail("its " + what + " depends on the data, not on shapes alone", ErrorKind::Unsupported);
+    fail("its " + what + unknownText(value), ErrorKind::Unsupported);
     return {};
   }
   if (known->compact.isFloat() || known->elements() > (1 << 20)) {
@@ -75,13 +112,15 @@ SmallVector<int64_t> GraphBuilder::integers(Value value, const std::string &what
   return SmallVector<int64_t>(full.ints.begin(), full.ints.end());
 }
 
-double GraphBuilder::number(Value value, const std::string &what) {
+Tensor GraphBuilder::element(Value value, const std::string &what) {
   std::shared_ptr<const KnownTensor> known = find(value);
   if (!known)
-    fail("its " + what + " depends on the data, not on shapes alone", ErrorKind::Unsupported);
+    fail("its " + what + unknownText(value), ErrorKind::Unsupported);
   else if (!known->isSplat())
     fail("its " + what + " must be one number");
-  return known && known->isSplat() ? known->compact.number(0) : 0;
+  Tensor one = known && known->isSplat() ? known->compact : Tensor(dtype(value), {});
+  one.shape.clear();
+  return one;
 }
 
 Value GraphBuilder::scalar(double value, DType dtype) {
@@ -148,7 +187,9 @@ Value GraphBuilder::finish(Operation *op, bool elementwise) {
     return value;
   };
   auto resultType = nn::tensorType(op->getResult(0));
-  if (!failure.ok() || !verifyOp(op))
+  if (!failure.ok() || !checkType(resultType.getShape(), dtypeOf(resultType)))
+    return replaced(placeholder(type({}, dtypeOf(resultType))));
+  if (!verifyOp(op))
     return replaced(placeholder(resultType));
   SmallVector<std::shared_ptr<const KnownTensor>> held;
   SmallVector<const KnownTensor *> operands;
@@ -195,6 +236,14 @@ void GraphBuilder::useRealOperands(Operation *op, bool elementwise) {
     }
 }
 
+std::string GraphBuilder::freeName() {
+  std::string name;
+  do
+    name = "constant_" + std::to_string(numWritten++);
+  while (takenNames.contains(name));
+  return name;
+}
+
 Value GraphBuilder::writtenOut(Value value, bool compact) {
   if (!isKnown(value))
     return value;
@@ -207,7 +256,7 @@ Value GraphBuilder::writtenOut(Value value, bool compact) {
     if (entry.stored && large && known->compact.isFloat())
       entry.compact = weights.get(*entry.stored);
     else
-      entry.compact = buildConstant(builder, entry.loc, *known, "constant_" + std::to_string(numWritten++));
+      entry.compact = buildConstant(builder, entry.loc, *known, freeName());
   }
   if (compact)
     return entry.compact;

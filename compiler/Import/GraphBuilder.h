@@ -6,10 +6,20 @@
 #include "compiler/Dialect/NN/NN.h"
 #include "compiler/Import/KnownTensor.h"
 #include "compiler/Import/WeightTable.h"
+#include "llvm/ADT/StringSet.h"
 
 #include <memory>
 
 namespace hpc::onnx {
+
+/// Dims of a tensor: cuts, heads and [q|k|v] split some of them, and a plan's slices have at most 32.
+constexpr int64_t maxRank = 24;
+/// Low enough that sums over the tensors of a program stay numbers. Sizes of 0 do not make the others harmless.
+constexpr int64_t maxTensorBytes = int64_t(1) << 53;
+
+/// The one place that says which tensors can exist: an error unless there are at most maxRank dims, none of them
+/// negative, and at most maxTensorBytes bytes.
+Status checkTensor(ArrayRef<int64_t> shape, DType dtype);
 
 class GraphBuilder {
 public:
@@ -20,6 +30,10 @@ public:
   void beginNode(Location location, std::string label);
   const Status &status() const { return failure; }
   void clearError() { failure = Status::success(); }
+  /// checkTensor, as an error of the node. Results are asked about when they are made.
+  bool checkType(ArrayRef<int64_t> shape, DType dtype);
+  /// Names of stored tensors, which nothing that is written out may take.
+  void reserveNames(ArrayRef<StoredTensor> tensors);
   /// Records an error and returns a placeholder, for `return {b.fail(...)}`.
   Value fail(const std::string &message, ErrorKind kind = ErrorKind::Model);
 
@@ -34,8 +48,9 @@ public:
   std::shared_ptr<const KnownTensor> find(Value value);
   /// All elements of a known value as integers; an error that names `what` when it depends on data.
   SmallVector<int64_t> integers(Value value, const std::string &what);
-  /// The only element.
-  double number(Value value, const std::string &what);
+  /// The only element, of rank 0.
+  Tensor element(Value value, const std::string &what);
+  double number(Value value, const std::string &what) { return element(value, what).number(0); }
   /// A rank-0 constant with the element type of `like`.
   Value scalar(double value, Value like) { return scalar(value, dtype(like)); }
   Value scalar(double value, DType dtype);
@@ -63,7 +78,8 @@ public:
   Value broadcast(Value x, ArrayRef<int64_t> shape);
   Value slice(Value x, ArrayRef<int64_t> starts, ArrayRef<int64_t> steps, ArrayRef<int64_t> sizes);
   Value concat(ArrayRef<Value> parts, int64_t axis);
-  Value pad(Value x, ArrayRef<int64_t> low, ArrayRef<int64_t> high, double value);
+  /// `fill`: rank 0, of x's element type.
+  Value pad(Value x, ArrayRef<int64_t> low, ArrayRef<int64_t> high, const Tensor &fill);
 
   // ---- the rest ----
   Value matmul(Value x, Value y, bool transposeX = false, bool transposeY = false);
@@ -81,6 +97,9 @@ public:
   static SmallVector<int64_t> shape(Value value) { return SmallVector<int64_t>(nn::shapeOf(value)); }
   static int64_t rank(Value value) { return int64_t(nn::shapeOf(value).size()); }
   RankedTensorType type(ArrayRef<int64_t> shape, DType dtype) const;
+
+  /// Why a value is not known: data, or a weight that was not read.
+  std::string unknownText(Value value) const;
 
   /// The value as the program holds it: written out in full where it was known.
   Value real(Value value) { return writtenOut(value, false); }
@@ -102,6 +121,7 @@ private:
   /// Verifies the new op, then folds it or gives it real operands. Returns its result.
   Value finish(Operation *op, bool elementwise);
   void useRealOperands(Operation *op, bool elementwise);
+  std::string freeName();
   Value writtenOut(Value value, bool compact);
   bool verifyOp(Operation *op);
 
@@ -113,6 +133,7 @@ private:
   Status failure;
   Block placeholders; ///< its arguments stand for known values
   llvm::DenseMap<Value, Entry> entries;
+  llvm::StringSet<> takenNames;
   int64_t numWritten = 0;
 };
 

@@ -4,6 +4,7 @@
 #include "compiler/ElementType.h"
 #include "compiler/Import/AffineIndex.h"
 #include "compiler/Import/GatherByIndex.h"
+#include "runtime/plan/CheckedMath.h"
 
 namespace hpc::onnx {
 
@@ -77,21 +78,19 @@ Value GraphBuilder::concat(ArrayRef<Value> parts, int64_t axis) {
   for (Value part : parts) {
     if (rank(part) != int64_t(to.size()) || dtype(part) != dtype(parts[0]))
       return fail("its operands differ in rank or element type");
-    to[size_t(axis)] += shape(part)[size_t(axis)];
+    to[size_t(axis)] = plan::addSizes(to[size_t(axis)], shape(part)[size_t(axis)]);
   }
   return finish(nn::ConcatOp::create(builder, loc, type(to, dtype(parts[0])), parts, axis), false);
 }
 
-Value GraphBuilder::pad(Value x, ArrayRef<int64_t> low, ArrayRef<int64_t> high, double value) {
+Value GraphBuilder::pad(Value x, ArrayRef<int64_t> low, ArrayRef<int64_t> high, const Tensor &fill) {
   SmallVector<int64_t> to = shape(x);
   for (size_t dim = 0; dim < to.size(); ++dim)
-    to[dim] += low[dim] + high[dim];
+    to[dim] = plan::addSizes(to[dim], plan::addSizes(low[dim], high[dim]));
   if (to == shape(x))
     return x;
-  Type element = nn::tensorType(x).getElementType();
-  mlir::Attribute fill = isa<FloatType>(element) ? mlir::Attribute(builder.getFloatAttr(element, value))
-                                                 : builder.getIntegerAttr(element, int64_t(value));
-  return finish(nn::PadOp::create(builder, loc, type(to, dtype(x)), x, low, high, fill), false);
+  mlir::Attribute value = *tensorToAttr(fill, builder.getContext()).value_begin<mlir::Attribute>();
+  return finish(nn::PadOp::create(builder, loc, type(to, dtype(x)), x, low, high, value), false);
 }
 
 // ---- the rest -----------------------------------------------------------------------------------

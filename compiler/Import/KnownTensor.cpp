@@ -89,10 +89,15 @@ Tensor broadcastTo(const Tensor &tensor, ArrayRef<int64_t> shape) {
   return result;
 }
 
+Status checkFolded(int64_t elements) {
+  if (elements <= maxFoldedElements)
+    return Status::success();
+  return Status::error(ErrorKind::Unsupported, "a constant of " + std::to_string(elements) +
+                                                   " elements has to be written out; use smaller --dim sizes");
+}
+
 Expected<Tensor> expanded(const KnownTensor &known) {
-  if (known.elements() > maxFoldedElements)
-    return Status::error(ErrorKind::Unsupported, "a constant of " + std::to_string(known.elements()) +
-                                                     " elements has to be written out; use smaller --dim sizes");
+  HPC_RETURN_IF_ERROR(checkFolded(known.elements()));
   return broadcastTo(known.compact, known.shape);
 }
 

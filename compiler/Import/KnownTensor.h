@@ -27,6 +27,9 @@ struct KnownTensor {
 /// The largest tensor that folding writes out.
 constexpr int64_t maxFoldedElements = int64_t(1) << 28;
 
+/// An error above that.
+Status checkFolded(int64_t elements);
+
 /// All elements. Error: more than maxFoldedElements.
 Expected<Tensor> expanded(const KnownTensor &known);
 /// Elements of the compact form, repeated to `shape`, which it broadcasts to.

@@ -2,13 +2,16 @@
 // Values inside get the call's name as a prefix, so that no two calls share one.
 #include "compiler/Import/OnnxFunctions.h"
 
+#include <tuple>
+
 namespace hpc::onnx {
 namespace {
 
 constexpr int maxDepth = 64;
-constexpr size_t maxNodes = 2'000'000;
+constexpr size_t maxExpanded = 2'000'000;
 
-using FunctionTable = std::map<std::pair<std::string, std::string>, const Function *>;
+/// By domain, name and overload.
+using FunctionTable = std::map<std::tuple<std::string, std::string, std::string>, const Function *>;
 
 /// An attribute of a body node: its own value, or that of the call, or the function's default. Nothing: left out.
 const Attribute *resolve(const Attribute &attribute, const Node &call, const Function &function) {
@@ -20,12 +23,19 @@ const Attribute *resolve(const Attribute &attribute, const Node &call, const Fun
   return fallback == function.defaults.end() ? nullptr : &fallback->second;
 }
 
-Status expand(const Node &node, const FunctionTable &functions, int depth, std::vector<Node> &out) {
-  auto found = functions.find({node.domain, node.op});
-  if (found == functions.end()) {
-    out.push_back(node);
-    return out.size() <= maxNodes ? Status::success()
-                                  : Status::error(ErrorKind::Model, "its functions expand to over two million nodes");
+struct Expansion {
+  FunctionTable functions;
+  size_t expanded = 0; ///< nodes and calls: functions that call each other and nothing else grow as well
+  std::vector<Node> nodes;
+};
+
+Status expand(const Node &node, int depth, Expansion &expansion) {
+  if (++expansion.expanded > maxExpanded)
+    return Status::error(ErrorKind::Model, "its functions expand to over two million nodes");
+  auto found = expansion.functions.find({node.domain, node.op, node.overload});
+  if (found == expansion.functions.end()) {
+    expansion.nodes.push_back(node);
+    return Status::success();
   }
   const Function &function = *found->second;
   if (depth == maxDepth)
@@ -57,7 +67,9 @@ Status expand(const Node &node, const FunctionTable &functions, int depth, std::
       if (const Attribute *value = resolve(attribute, node, function))
         attributes[name] = *value;
     body.attributes = std::move(attributes);
-    HPC_RETURN_IF_ERROR(expand(body, functions, depth + 1, out));
+    if (auto version = function.opsets.find(body.domain); version != function.opsets.end())
+      body.version = version->second;
+    HPC_RETURN_IF_ERROR(expand(body, depth + 1, expansion));
   }
   return Status::success();
 }
@@ -67,13 +79,13 @@ Status expand(const Node &node, const FunctionTable &functions, int depth, std::
 Status inlineFunctions(Model &model) {
   if (model.functions.empty())
     return Status::success();
-  FunctionTable functions;
+  Expansion expansion;
   for (const Function &function : model.functions)
-    functions[{function.domain, function.name}] = &function;
-  std::vector<Node> nodes;
+    if (!expansion.functions.try_emplace({function.domain, function.name, function.overload}, &function).second)
+      return Status::error(ErrorKind::Model, "two functions are named '" + function.name + "'");
   for (const Node &node : model.nodes)
-    HPC_RETURN_IF_ERROR(expand(node, functions, 0, nodes));
-  model.nodes = std::move(nodes);
+    HPC_RETURN_IF_ERROR(expand(node, 0, expansion));
+  model.nodes = std::move(expansion.nodes);
   return Status::success();
 }
 

@@ -6,22 +6,27 @@
 #include "compiler/ElementType.h"
 #include "compiler/Location.h"
 
+#include <set>
+
 namespace hpc {
 namespace {
 
-/// "node (nn.op) in module", each once.
-void collectUsers(Value value, std::vector<std::string> &users) {
-  for (Operation *user : value.getUsers()) {
+/// "node (nn.op) in module".
+std::set<std::string> usersOf(Value parameter) {
+  std::set<std::string> users;
+  llvm::SetVector<Operation *> open(parameter.user_begin(),
+                                    parameter.user_end()); // each once, however many ways lead to it
+  for (size_t next = 0; next < open.size(); ++next) {
+    Operation *user = open[next];
     if (isa<nn::TransposeOp, nn::ReshapeOp, nn::CastOp, nn::BroadcastOp>(user)) {
-      collectUsers(user->getResult(0), users);
+      open.insert(user->user_begin(), user->user_end());
       continue;
     }
     std::string path = modulePath(user->getLoc());
-    std::string text =
-        nodeName(user->getLoc()) + " (" + user->getName().getStringRef().str() + (path.empty() ? ")" : ") in " + path);
-    if (!llvm::is_contained(users, text))
-      users.push_back(text);
+    users.insert(nodeName(user->getLoc()) + " (" + user->getName().getStringRef().str() +
+                 (path.empty() ? ")" : ") in " + path));
   }
+  return users;
 }
 
 } // namespace
@@ -42,10 +47,7 @@ std::string listParameters(ModuleOp module) {
     if (auto aliases = op.getAliases())
       for (Attribute alias : *aliases)
         stream << "  alias   " << cast<StringAttr>(alias).getValue() << "\n";
-    std::vector<std::string> users;
-    collectUsers(op.getResult(), users);
-    llvm::sort(users);
-    for (const std::string &user : users)
+    for (const std::string &user : usersOf(op.getResult()))
       stream << "  used by " << user << "\n";
   });
   return text + std::to_string(count) + " parameters, " + std::to_string(elements) + " elements, " +

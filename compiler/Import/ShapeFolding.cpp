@@ -47,6 +47,7 @@ Folded foldElementwise(Operation *op, Known operands) {
     for (size_t dim = 0; dim < known->compact.shape.size(); ++dim)
       if (known->compact.shape[dim] != 1)
         shape[rank - known->compact.shape.size() + dim] = known->compact.shape[dim];
+  HPC_RETURN_IF_ERROR(checkFolded(elementCount(shape)));
   return evaluateCompact(op, operands, shape, op->getAttrs());
 }
 
@@ -111,9 +112,7 @@ Folded foldExpanded(Operation *op, Known operands) {
   int64_t elements = 0;
   for (Value result : op->getResults())
     elements += nn::tensorType(result).getNumElements();
-  if (elements > maxFoldedElements)
-    return Status::error(ErrorKind::Unsupported, "a constant of " + std::to_string(elements) +
-                                                     " elements has to be written out; use smaller --dim sizes");
+  HPC_RETURN_IF_ERROR(checkFolded(elements));
   for (const Tensor &tensor : full)
     tensors.push_back(&tensor);
   Expected<std::vector<Tensor>> results = evaluateOp(op, tensors);

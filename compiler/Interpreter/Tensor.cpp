@@ -5,6 +5,7 @@
 #include "compiler/ElementType.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
 #include "runtime/base/HalfFloat.h"
+#include "runtime/plan/CheckedMath.h"
 
 #include <cmath>
 #include <cstring>
@@ -13,16 +14,18 @@
 namespace hpc {
 
 int64_t elementCount(ArrayRef<int64_t> shape) {
+  if (llvm::is_contained(shape, 0))
+    return 0;
   int64_t count = 1;
   for (int64_t size : shape)
-    count *= size;
+    count = plan::multiplySizes(count, size);
   return count;
 }
 
 SmallVector<int64_t> stridesOf(ArrayRef<int64_t> shape) {
   SmallVector<int64_t> strides(shape.size(), 1);
   for (int64_t dim = int64_t(shape.size()) - 2; dim >= 0; --dim)
-    strides[dim] = strides[dim + 1] * shape[dim + 1];
+    strides[dim] = plan::multiplySizes(strides[dim + 1], shape[dim + 1]);
   return strides;
 }
 

@@ -27,7 +27,7 @@ struct Tensor {
   void setNumber(int64_t index, double value);
 };
 
-/// Product of the dims.
+/// Product of the dims; INT64_MAX where it does not fit.
 int64_t elementCount(ArrayRef<int64_t> shape);
 /// Row-major strides.
 SmallVector<int64_t> stridesOf(ArrayRef<int64_t> shape);

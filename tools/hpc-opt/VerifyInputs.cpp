@@ -7,22 +7,25 @@
 
 namespace hpc {
 
-/// The least number of rows among the tables that `value` indexes; nullopt when it indexes none.
+/// The least number of rows among the tables that `value` indexes, directly or through views; nullopt when it indexes
+/// none.
 static std::optional<int64_t> indexedSize(Value value) {
   std::optional<int64_t> size;
-  auto take = [&](std::optional<int64_t> other) {
-    if (other && (!size || *other < *size))
-      size = other;
-  };
-  for (OpOperand &use : value.getUses()) {
-    Operation *user = use.getOwner();
-    if (auto embedding = dyn_cast<nn::EmbeddingOp>(user); embedding && use.getOperandNumber() == 1)
-      take(int64_t(embedding.getVocabulary()));
-    else if (auto gather = dyn_cast<nn::GatherOp>(user); gather && use.getOperandNumber() == 1)
-      take(nn::shapeOf(gather.getData())[gather.getAxis()]);
-    else if (isa<nn::ReshapeOp, nn::TransposeOp, nn::BroadcastOp, nn::SliceOp, nn::ConcatOp, nn::CastOp>(user))
-      take(indexedSize(user->getResult(0)));
-  }
+  llvm::SetVector<Value> open; // each once, however many ways lead to it
+  open.insert(value);
+  for (size_t next = 0; next < open.size(); ++next)
+    for (OpOperand &use : open[next].getUses()) {
+      Operation *user = use.getOwner();
+      std::optional<int64_t> rows;
+      if (auto embedding = dyn_cast<nn::EmbeddingOp>(user); embedding && use.getOperandNumber() == 1)
+        rows = int64_t(embedding.getVocabulary());
+      else if (auto gather = dyn_cast<nn::GatherOp>(user); gather && use.getOperandNumber() == 1)
+        rows = nn::shapeOf(gather.getData())[gather.getAxis()];
+      else if (isa<nn::ReshapeOp, nn::TransposeOp, nn::BroadcastOp, nn::SliceOp, nn::ConcatOp, nn::CastOp>(user))
+        open.insert(user->getResult(0));
+      if (rows && (!size || *rows < *size))
+        size = rows;
+    }
   return size;
 }
 

@@ -68,9 +68,15 @@ Results softsign(NodeImport &n) {
   return {n.b.div(x, n.b.add(n.b.unary<nn::AbsOp>(x), n.b.scalar(1, x)))};
 }
 
-/// In inference a Dropout passes its input, also where the exporter left it in training mode; its mask is then all
-/// true.
+/// Passes its input, with a mask that is all true. In training mode (an input since opset 12) it draws random numbers.
 Results dropout(NodeImport &n) {
+  if (n.has(2) && n.mode.inference) {
+    n.mode.switched.push_back(n.node.name);
+  } else if (n.has(2)) {
+    double ratio = n.has(1) ? n.b.number(n.in(1), "ratio") : 0.5;
+    if (n.b.number(n.in(2), "training_mode") != 0 && ratio != 0)
+      return {n.unsupported("training mode, which draws random numbers; with --inference it passes its input")};
+  }
   KnownTensor mask(n.b.shape(n.in(0)), Tensor(DType::Bool, SmallVector<int64_t>(size_t(n.b.rank(n.in(0))), 1)));
   for (int64_t &element : mask.compact.ints)
     element = 1;

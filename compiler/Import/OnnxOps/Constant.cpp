@@ -37,6 +37,8 @@ Results constant(NodeImport &n) {
     return {n.unsupported("a constant that is no dense tensor of numbers")};
   if (!value->dtype)
     return {n.unsupported("a constant of type " + value->typeName)};
+  if (value->isAbsent())
+    return {n.unsupported("a constant in " + value->file + ", which was not read")};
   return {n.b.known(*value)};
 }
 
@@ -48,7 +50,7 @@ Results constantOfShape(NodeImport &n) {
   std::shared_ptr<const StoredTensor> value = n.hasAttribute("value") ? n.tensor("value") : nullptr;
   if (!value)
     return {n.b.known(filled(DType::F32, shape, Tensor(DType::F32, {})))};
-  if (!value->dtype || value->elements() != 1)
+  if (!value->dtype || value->elements() != 1 || value->isAbsent())
     return {n.b.fail("its value must be one number")};
   return {n.b.known(filled(*value->dtype, shape, tensorFromBytes(*value->dtype, {}, value->data)))};
 }
@@ -74,10 +76,14 @@ Results size(NodeImport &n) {
 Results range(NodeImport &n) {
   DType type = n.b.dtype(n.in(0));
   int64_t count = 0;
-  auto tooLong = [&] { return n.b.fail("it has more than " + std::to_string(maxFoldedElements) + " elements"); };
+  auto tooLong = [&] {
+    return n.unsupported("a range of more than " + std::to_string(maxFoldedElements) + " elements");
+  };
   if (isFloat(type)) {
     double start = n.b.number(n.in(0), "start"), limit = n.b.number(n.in(1), "limit"),
            delta = n.b.number(n.in(2), "delta");
+    if (delta == 0)
+      return {n.b.fail("its delta is 0")};
     double steps = std::ceil((limit - start) / delta);
     if (!(std::fabs(steps) <= double(maxFoldedElements)))
       return {tooLong()};
@@ -107,13 +113,16 @@ Results range(NodeImport &n) {
 Results eyeLike(NodeImport &n) {
   SmallVector<int64_t> dims = n.b.shape(n.in(0));
   auto type = n.hasAttribute("dtype") ? dtypeOfCode(n.integer("dtype", 1)) : n.b.dtype(n.in(0));
-  if (!type || dims.size() != 2 || elementCount(dims) > maxFoldedElements)
-    return {n.unsupported("EyeLike of this type or shape")};
+  if (dims.size() != 2)
+    return {n.b.fail("its input must have two dims")};
+  if (!type)
+    return {n.unsupported("a matrix of type " + typeNameOfCode(n.integer("dtype", 1)))};
+  if (Status size = checkFolded(elementCount(dims)); !size.ok())
+    return {n.unsupported(size.message())};
   Tensor result(*type, dims);
-  int64_t k = n.integer("k", 0);
-  for (int64_t row = 0; row < dims[0]; ++row)
-    if (row + k >= 0 && row + k < dims[1])
-      result.setNumber(row * dims[1] + row + k, 1);
+  int64_t k = std::clamp(n.integer("k", 0), -dims[0], dims[1]); // beyond, the diagonal is outside as well
+  for (int64_t row = std::max<int64_t>(0, -k); row < dims[0] && row + k < dims[1]; ++row)
+    result.setNumber(row * dims[1] + row + k, 1);
   return {n.b.known(std::move(result))};
 }
 

@@ -62,13 +62,25 @@ Results cast(NodeImport &n) {
 
 Results castLike(NodeImport &n) { return {n.b.cast(n.in(0), n.b.dtype(n.in(1)))}; }
 
-/// Bounds are attributes before opset 11, optional inputs since.
+/// Before opset 11 bounds are attributes, and those left out are the largest f32: infinities become numbers.
+Results oldClip(NodeImport &n) {
+  constexpr double largest = std::numeric_limits<float>::max();
+  Value x = n.in(0);
+  Value above = n.b.binary<nn::MaxOp>(x, n.b.scalar(n.number("min", -largest), x));
+  return {n.b.binary<nn::MinOp>(above, n.b.scalar(n.number("max", largest), x))};
+}
+
+/// min(max(x, low), high): the upper bound wins where they cross, and a NaN among the three is the result, as in the
+/// standard's reference evaluator.
 Results clip(NodeImport &n) {
   Value x = n.in(0);
-  if (n.hasAttribute("min") || n.has(1))
-    x = n.b.binary<nn::MaxOp>(x, n.has(1) ? n.in(1) : n.b.scalar(n.number("min", 0), x));
-  if (n.hasAttribute("max") || n.has(2))
-    x = n.b.binary<nn::MinOp>(x, n.has(2) ? n.in(2) : n.b.scalar(n.number("max", 0), x));
+  for (size_t bound : {1, 2})
+    if (n.has(bound) && n.b.rank(n.in(bound)) != 0 && elementCount(n.b.shape(n.in(bound))) != 1)
+      return {n.b.fail("its bounds must be one number each")};
+  if (n.has(1))
+    x = n.b.binary<nn::MaxOp>(x, n.in(1));
+  if (n.has(2))
+    x = n.b.binary<nn::MinOp>(x, n.in(2));
   return {x};
 }
 
@@ -113,7 +125,8 @@ const OnnxOp table[] = {
     {"Where", 9, where},
     {"Cast", 6, cast},
     {"CastLike", 15, castLike},
-    {"Clip", 6, clip},
+    {"Clip", 6, oldClip},
+    {"Clip", 11, clip},
     {"Identity", 1, identity},
 };
 

@@ -1,5 +1,6 @@
 // Gathers and running sums.
 #include "compiler/Import/OnnxOps/OnnxOp.h"
+#include "runtime/plan/CheckedMath.h"
 
 namespace hpc::onnx {
 namespace {
@@ -30,6 +31,8 @@ Results gatherElements(NodeImport &n) {
   int64_t rank = int64_t(shape.size()), axis = n.axis(n.integer("axis", 0), rank);
   if (rank == 0 || rank != n.b.rank(data))
     return {n.b.fail("data and indices differ in rank")};
+  if (Status size = checkFolded(plan::multiplySizes(elementCount(shape), rank)); !size.ok())
+    return {n.unsupported(size.message())};
   SmallVector<int64_t> single = shape;
   single.push_back(1);
   SmallVector<Value> coordinates;

@@ -8,14 +8,21 @@
 
 namespace hpc::onnx {
 
+/// What the user asked for beyond what the file says, and what came of it.
+struct ImportMode {
+  bool inference = false;            ///< nodes that the exporter left in training mode do what they do in inference
+  std::vector<std::string> switched; ///< those nodes
+};
+
 class NodeImport {
 public:
-  NodeImport(GraphBuilder &builder, const Node &node, int64_t version, ArrayRef<Value> inputs)
-      : b(builder), node(node), version(version), inputs(inputs) {}
+  NodeImport(GraphBuilder &builder, const Node &node, int64_t version, ArrayRef<Value> inputs, ImportMode &mode)
+      : b(builder), node(node), version(version), mode(mode), inputs(inputs) {}
 
   GraphBuilder &b;
   const Node &node;
   int64_t version; ///< of the opset that the model imports for the op's domain
+  ImportMode &mode;
 
   bool has(size_t index) const { return index < inputs.size() && inputs[index]; }
   /// The input, or an error and a placeholder.

@@ -1,5 +1,6 @@
 // Ops that give the same elements another shape or repeat them.
 #include "compiler/Import/OnnxOps/OnnxOp.h"
+#include "runtime/plan/CheckedMath.h"
 
 namespace hpc::onnx {
 namespace {
@@ -99,7 +100,7 @@ Results expand(NodeImport &n) {
   return {n.b.broadcast(n.in(0), to)};
 }
 
-/// [d0, d1] repeated (r0, r1) times: [1, d0, 1, d1] broadcast to [r0, d0, r1, d1].
+/// [d0, d1] repeated (r0, 1) times: [1, d0, d1] broadcast to [r0, d0, d1].
 Results tile(NodeImport &n) {
   SmallVector<int64_t> from = n.b.shape(n.in(0)), repeats = n.b.integers(n.in(1), "repeats");
   if (repeats.size() != from.size())
@@ -108,9 +109,13 @@ Results tile(NodeImport &n) {
   for (auto [size, count] : llvm::zip_equal(from, repeats)) {
     if (count < 0)
       return {n.b.fail("a negative repeat")};
-    split.append({1, size});
-    repeated.append({count, size});
-    merged.push_back(count * size);
+    if (count != 1) {
+      split.push_back(1);
+      repeated.push_back(count);
+    }
+    split.push_back(size);
+    repeated.push_back(size);
+    merged.push_back(plan::multiplySizes(count, size));
   }
   return {n.b.reshape(n.b.broadcast(n.b.reshape(n.in(0), split), repeated), merged)};
 }

@@ -1,5 +1,6 @@
 // Ops that take parts of tensors, put them together or mask them.
 #include "compiler/Import/OnnxOps/OnnxOp.h"
+#include "runtime/plan/CheckedMath.h"
 
 #include "runtime/base/IntegerMath.h"
 
@@ -11,6 +12,8 @@ struct SlicedDim {
   int64_t start, step, size;
 };
 SlicedDim sliceDim(int64_t start, int64_t end, int64_t step, int64_t dim) {
+  if (dim == 0)
+    return {0, 1, 0};
   start += start < 0 ? dim : 0;
   end += end < 0 ? dim : 0;
   start = step > 0 ? std::clamp<int64_t>(start, 0, dim) : std::clamp<int64_t>(start, 0, dim - 1);
@@ -72,7 +75,7 @@ Results split(NodeImport &n) {
   }
   int64_t sum = 0;
   for (int64_t size : *sizes)
-    sum += size < 0 ? from[dim] + 1 : size;
+    sum = size < 0 ? plan::saturated : plan::addSizes(sum, size);
   if (int64_t(sizes->size()) != parts || sum != from[dim])
     return {n.b.fail("its sizes do not add up to " + std::to_string(from[dim]) + " in " + std::to_string(parts) +
                      " parts")};
@@ -103,8 +106,10 @@ Results trilu(NodeImport &n) {
     return {n.b.fail("a triangle needs two dims")};
   int64_t rows = dims[dims.size() - 2], columns = dims.back();
   SmallVector<int64_t> offset = n.has(1) ? n.b.integers(n.in(1), "k") : SmallVector<int64_t>{0};
-  if (offset.size() != 1 || rows * columns > maxFoldedElements)
+  if (offset.size() != 1)
     return {n.b.fail("its k must be one number")};
+  if (Status size = checkFolded(plan::multiplySizes(rows, columns)); !size.ok())
+    return {n.unsupported(size.message())};
   int64_t k = std::clamp<int64_t>(offset[0], -rows - 1, columns + 1);
   bool upper = n.integer("upper", 1);
   Tensor mask(DType::Bool, {rows, columns});
@@ -119,7 +124,15 @@ Results pad(NodeImport &n) {
     return {n.unsupported("padding of mode '" + mode + "'")};
   SmallVector<int64_t> from = n.b.shape(n.in(0));
   auto pads = n.attributeOrInput("pads", 1);
-  double value = n.has(2) ? n.b.number(n.in(2), "value") : n.number("value", 0);
+  Tensor fill(n.b.dtype(n.in(0)), {});
+  if (n.has(2)) {
+    fill = n.b.element(n.in(2), "value");
+    if (n.b.status().ok() && fill.dtype != n.b.dtype(n.in(0)))
+      return {n.b.fail("its value has another element type than its data")};
+  } else {
+    fill.setNumber(0, n.number("value", 0));
+    round(fill);
+  }
   SmallVector<int64_t> axes;
   for (size_t dim = 0; dim < from.size(); ++dim)
     axes.push_back(int64_t(dim));
@@ -133,16 +146,17 @@ Results pad(NodeImport &n) {
     size_t dim = size_t(n.axis(axes[i], int64_t(from.size())));
     if (!n.b.status().ok())
       return {n.in(0)};
-    int64_t before = (*pads)[i], after = (*pads)[i + axes.size()];
+    constexpr int64_t most = int64_t(1) << 53; // further out nothing is legal, nor does it overflow
+    int64_t before = std::clamp((*pads)[i], -most, most), after = std::clamp((*pads)[i + axes.size()], -most, most);
     // Negative padding takes elements away.
     starts[dim] = std::max<int64_t>(0, -before);
     sizes[dim] = from[dim] - starts[dim] - std::max<int64_t>(0, -after);
     low[dim] = std::max<int64_t>(0, before);
     high[dim] = std::max<int64_t>(0, after);
-    if (sizes[dim] < 0 || low[dim] > (int64_t(1) << 40) || high[dim] > (int64_t(1) << 40))
-      return {n.b.fail("pads that dim " + std::to_string(dim) + " cannot have")};
+    if (sizes[dim] < 0)
+      return {n.b.fail("pads that take more from dim " + std::to_string(dim) + " than it has")};
   }
-  return {n.b.pad(n.b.slice(n.in(0), starts, steps, sizes), low, high, value)};
+  return {n.b.pad(n.b.slice(n.in(0), starts, steps, sizes), low, high, fill)};
 }
 
 const OnnxOp table[] = {

@@ -7,6 +7,7 @@
 #include "compiler/Import/FoldedConstant.h"
 #include "compiler/Import/ModulePath.h"
 #include "compiler/Import/OnnxOps/OnnxOp.h"
+#include "compiler/Import/ParamList.h"
 #include "runtime/base/File.h"
 
 namespace hpc {
@@ -137,6 +138,162 @@ TEST_F(ImportGraphs, Functions) {
   auto module = import(model);
   ASSERT_TRUE(module);
   EXPECT_EQ(run(*module), Numbers({2, 4, 6, 8, 10, 12}));
+}
+
+/// A function of the model comes before the op of that name: ONNX lets a model define its own Relu. Overloads differ.
+TEST_F(ImportGraphs, FunctionsShadowOps) {
+  auto function = [](const std::string &name, const std::string &domain, const std::string &op,
+                     const std::string &overload) {
+    return bytes(1, name) + bytes(4, "a") + bytes(5, "b") + bytes(7, node(op, {"a"}, {"b"})) +
+           bytes(9, bytes(1, "") + number(2, 18)) + bytes(10, domain) + (overload.empty() ? "" : bytes(13, overload));
+  };
+  for (const char *domain : {"", "ai.onnx"}) {
+    Graph model = graph({node("Relu", {"x"}, {"y"}, {}, "call", domain)});
+    model.functions = {function("Relu", "", "Neg", "")};
+    auto module = import(model);
+    ASSERT_TRUE(module);
+    EXPECT_EQ(run(*module), Numbers({-1, -2, -3, -4, -5, -6}));
+  }
+  Graph model = graph({node("F", {"x"}, {"t"}, {}, "one", "local") + bytes(8, "negative"),
+                       node("F", {"t"}, {"y"}, {}, "two", "local") + bytes(8, "positive")});
+  model.functions = {function("F", "local", "Neg", "negative"), function("F", "local", "Abs", "positive")};
+  auto module = import(model);
+  ASSERT_TRUE(module);
+  EXPECT_EQ(countOps(*module, "nn.neg"), 1);
+  EXPECT_EQ(run(*module), Numbers({1, 2, 3, 4, 5, 6}));
+}
+
+/// A function's nodes follow the opset that the function imports: Softmax of opset 12 takes all dims from its axis on.
+TEST_F(ImportGraphs, FunctionsImportTheirOwnOpset) {
+  Graph model = graph({node("F", {"x"}, {"y"}, {}, "call", "local")});
+  model.functions = {bytes(1, "F") + bytes(4, "a") + bytes(5, "b") +
+                     bytes(7, node("Softmax", {"a"}, {"b"}, {attribute("axis", int64_t(0))})) +
+                     bytes(9, bytes(1, "") + number(2, 12)) + bytes(10, "local")};
+  auto module = import(model);
+  ASSERT_TRUE(module);
+  Numbers result = run(*module, {1, 1, 1, 1, 1, 1});
+  EXPECT_NEAR(result.at(0), 1.0 / 6, 1e-6);
+}
+
+/// Where folding leaves a weight without users, it leaves no trace: only its shape or type was asked for.
+TEST_F(ImportGraphs, WeightsThatOnlyFoldedOpsRead) {
+  Graph model = graph(
+      {node("Shape", {"w"}, {"s"}), node("Reshape", {"x", "s"}, {"a"}), node("CastLike", {"a", "v"}, {"b"}),
+       node("Gemm", {"b", "m", "z"}, {"c"}, {bytes(1, "beta") + varint(2 << 3 | 5) + raw<float>({0}) + number(20, 1)}),
+       node("Reshape", {"c", "t"}, {"y"})});
+  model.initializers = {floats("w", {3, 2}, {1, 2, 3, 4, 5, 6}), floats("v", {2}, {1, 2}),
+                        floats("m", {2, 2}, {1, 0, 0, 2}), floats("z", {2}, {7, 8}), ints("t", {2}, {2, 3})};
+  auto module = import(model);
+  ASSERT_TRUE(module);
+  EXPECT_EQ(countOps(*module, "nn.parameter"), 1);
+  EXPECT_EQ(run(*module), Numbers({1, 4, 3, 8, 5, 12}));
+}
+
+/// A constant that is written out may not take the name of a stored tensor: a plan knows tensors by their names.
+TEST_F(ImportGraphs, WrittenOutConstantsHaveNamesOfTheirOwn) {
+  std::vector<float> many(70000);
+  for (size_t i = 0; i < many.size(); ++i)
+    many[i] = float(i * i % 1000);
+  Graph model =
+      graph({node("Constant", {}, {"k"}, {bytes(1, "value") + bytes(5, floats("", {70000}, many)) + number(20, 4)}),
+             node("ReduceSum", {"x"}, {"s"}, {attribute("keepdims", int64_t(0))}), node("Add", {"k", "s"}, {"a"}),
+             node("Mul", {"a", "constant_0"}, {"y"})});
+  model.initializers = {floats("constant_0", {70000}, std::vector<float>(70000, 3))};
+  auto module = import(model);
+  ASSERT_TRUE(module);
+  std::set<std::string> names;
+  module->walk([&](nn::ParameterOp op) { EXPECT_TRUE(names.insert(op.getName().str()).second) << op.getName().str(); });
+  EXPECT_EQ(names.size(), 2u);
+}
+
+/// Reversing nothing is nothing; the bounds of a dim of 0 have no place to be clamped to.
+TEST_F(ImportGraphs, SlicesOfEmptyDims) {
+  Graph model = graph({node("Slice", {"x", "z", "z"}, {"e"}), // [0, 3]
+                       node("Slice", {"e", "a", "b", "z", "m"}, {"r"}),
+                       node("Concat", {"r", "x"}, {"y"}, {attribute("axis", int64_t(0))})});
+  model.initializers = {ints("z", {1}, {0}), ints("m", {1}, {-1}),
+                        ints("a", {1}, {std::numeric_limits<int64_t>::max()}),
+                        ints("b", {1}, {std::numeric_limits<int64_t>::min()})};
+  auto module = import(model);
+  ASSERT_TRUE(module);
+  EXPECT_EQ(run(*module), Numbers({1, 2, 3, 4, 5, 6}));
+}
+
+/// Weights that are not there: parameters that say where they belong, without hashes; two names of one place are one.
+TEST_F(ImportGraphs, AbsentWeights) {
+  using Entries = std::vector<std::pair<std::string, std::string>>;
+  Graph model = graph({node("Add", {"x", "w"}, {"a"}), node("Mul", {"a", "v"}, {"b"}), node("Sub", {"b", "u"}, {"y"})});
+  Entries first = {{"location", "w.bin"}, {"offset", "4"}}, second = {{"location", "w.bin"}, {"offset", "16"}};
+  model.initializers = {externalTensor("w", {3}, first), externalTensor("v", {3}, second),
+                        externalTensor("u", {3}, first)};
+  std::vector<std::string> remarks;
+  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) { remarks.push_back(diagnostic.str()); });
+  auto module = import(model);
+  ASSERT_TRUE(module);
+  ASSERT_EQ(remarks.size(), 1u);
+  EXPECT_NE(remarks[0].find("w.bin' is not there: compiling without the content of 3 tensors (36 bytes)"),
+            std::string::npos)
+      << remarks[0];
+  std::map<std::string, int64_t> offsets;
+  module->walk([&](nn::ParameterOp op) {
+    EXPECT_TRUE(op.isAbsent());
+    offsets[op.getName().str()] = int64_t(op.getOffset());
+    if (op.getName() == "w")
+      EXPECT_EQ((*op.getAliases())[0], StringAttr::get(&context, "u"));
+  });
+  EXPECT_EQ(offsets, (std::map<std::string, int64_t>{{"w", 4}, {"v", 16}}));
+
+  // There, they are hashed; with --no-weights nobody looks, and nobody remarks on it.
+  remarks.clear();
+  ASSERT_TRUE(writeFile(folder.file("w.bin"), raw<float>({0, 1, 2, 3, 4, 5, 6})).ok());
+  auto read = import(model);
+  ASSERT_TRUE(read);
+  read->walk([](nn::ParameterOp op) { EXPECT_FALSE(op.isAbsent()); });
+  EXPECT_EQ(run(*read), Numbers({7, 18, 33, 19, 33, 51}));
+  ImportOptions options;
+  options.withoutWeights = true;
+  auto unread = importOnnx(folder.file("m.onnx"), options, &context);
+  ASSERT_TRUE(unread.ok()) << unread.status().text();
+  (*unread)->walk([](nn::ParameterOp op) { EXPECT_TRUE(op.isAbsent()); });
+  EXPECT_TRUE(remarks.empty());
+}
+
+/// What shapes depend on must be known; the error says which file it would have been in.
+TEST_F(ImportGraphs, AbsentShapes) {
+  Graph model = graph({node("Tile", {"x", "s"}, {"y"}, {}, "n")});
+  model.initializers = {tensorHead("s", i64, {2}) + number(14, 1) +
+                        bytes(13, bytes(1, "location") + bytes(2, "s.bin"))};
+  ASSERT_TRUE(writeFile(folder.file("m.onnx"), model.model()).ok());
+  auto module = importOnnx(folder.file("m.onnx"), {}, &context);
+  ASSERT_FALSE(module.ok());
+  EXPECT_NE(module.status().message().find("its repeats is 's' in"), std::string::npos) << module.status().text();
+}
+
+/// As deep as the program is long: nothing on the way may recurse, or take quadratic time.
+TEST_F(ImportGraphs, LongChainsAndWideSums) {
+  constexpr int length = 100000;
+  std::vector<std::string> nodes, terms;
+  for (int i = 0; i < length; ++i)
+    nodes.push_back(
+        node("Neg", {i ? "v" + std::to_string(i) : "x"}, {i + 1 == length ? "y" : "v" + std::to_string(i + 1)}));
+  auto module = import(graph(std::move(nodes)));
+  ASSERT_TRUE(module);
+  EXPECT_EQ(countOps(*module, "nn.neg"), length);
+  auto sum = import(graph({node("Sum", std::vector<std::string>(length, "x"), {"y"})}));
+  ASSERT_TRUE(sum);
+  EXPECT_EQ(countOps(*sum, "nn.add"), length - 1);
+}
+
+/// Users of a weight are found behind any number of views, without a stack frame for each.
+TEST_F(ImportGraphs, UsersBehindManyViews) {
+  std::vector<std::string> nodes = {node("Add", {"x", "v100000"}, {"y"}, {}, "sum")};
+  for (int i = 0; i < 100000; ++i)
+    nodes.push_back(node("Transpose", {i ? "v" + std::to_string(i) : "w"}, {"v" + std::to_string(i + 1)}));
+  Graph model = graph(std::move(nodes));
+  model.initializers = {floats("w", {2, 3}, {1, 2, 3, 4, 5, 6})};
+  auto module = import(model);
+  ASSERT_TRUE(module);
+  EXPECT_NE(listParameters(*module).find("used by sum (nn.add)"), std::string::npos);
 }
 
 /// Attention scores times Trilu: the triangle is a comparison of row and column numbers, not a matrix.
