@@ -173,7 +173,7 @@ Status Executor::prepare(const Backend &backend) {
       const plan::Instruction &instruction = program.instructions[i];
       Status status = std::visit(Prepare{*this, backend, entries[i]}, instruction.action);
       if (!status.ok())
-        return status.at(std::string(opcodeName(instruction.action)) + " of node '" + instruction.node + "'");
+        return status.at(std::string(plan::actionName(instruction.action)) + " of node '" + instruction.node + "'");
     }
   }
   // Ranks number their requests densely, the one of the outputs last.
@@ -215,8 +215,8 @@ Status Executor::runProgram(int32_t stepIndex, const std::vector<Array> &inputs,
     if (!status.ok())
       return status.at("rank " + std::to_string(place.rank) + " (stage " + std::to_string(place.stage) + "), '" +
                        programText(program) + "' of micro-batch " + std::to_string(step.microBatch) + ", instruction " +
-                       std::to_string(i) + " (" + opcodeName(instruction.action) + " of node '" + instruction.node +
-                       "')");
+                       std::to_string(i) + " (" + plan::actionName(instruction.action) + " of node '" +
+                       instruction.node + "')");
   }
   return Status::success();
 }

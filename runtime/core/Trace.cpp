@@ -1,90 +1,21 @@
-// Names and sizes of instructions, and the trace file.
+// Sizes of instructions, and the trace file.
 #include "runtime/core/Trace.h"
 
+#include "runtime/plan/Access.h"
+#include "runtime/plan/PlanFacts.h"
 #include "runtime/plan/PlanNames.h"
 
 #include <nlohmann/json.hpp>
 
 namespace hpc {
 
-namespace {
-
-/// One overload per action.
-struct NameOf {
-  const char *operator()(const plan::Gemm &) const { return "gemm"; }
-  const char *operator()(const plan::Kernel &kernel) const { return "kernel"; }
-  const char *operator()(const plan::Copy &) const { return "copy"; }
-  const char *operator()(const plan::Collective &collective) const {
-    switch (collective.kind) {
-    case plan::CollectiveKind::AllReduce:
-      return "all-reduce";
-    case plan::CollectiveKind::AllGather:
-      return "all-gather";
-    case plan::CollectiveKind::ReduceScatter:
-      return "reduce-scatter";
-    case plan::CollectiveKind::AllToAll:
-      return "all-to-all";
-    case plan::CollectiveKind::Permute:
-      return "permute";
-    }
-    return "collective";
-  }
-  const char *operator()(const plan::Send &) const { return "send"; }
-  const char *operator()(const plan::Recv &) const { return "recv"; }
-  const char *operator()(const plan::Wait &) const { return "wait"; }
-  const char *operator()(const plan::LoadInput &) const { return "load input"; }
-  const char *operator()(const plan::StoreOutput &) const { return "store output"; }
-};
-
-struct BytesOf {
-  const plan::Plan &plan;
-  Place place;
-
-  int64_t box(const plan::Slice &slice, DType dtype) const {
-    int64_t bytes = byteSize(dtype);
-    for (int64_t size : slice.box)
-      bytes *= size;
-    return bytes;
-  }
-  int64_t operator()(const plan::Gemm &gemm) const {
-    int64_t m = place(gemm.m), n = place(gemm.n), k = place(gemm.k), products = 1;
-    for (int64_t size : gemm.batch)
-      products *= size;
-    return products * (m * k * byteSize(gemm.a.dtype) + k * n * byteSize(gemm.b.dtype) +
-                       m * n * byteSize(gemm.c.dtype) * (place(gemm.addToC) ? 2 : 1));
-  }
-  int64_t operator()(const plan::Kernel &kernel) const {
-    int64_t bytes = 0;
-    for (const plan::KernelArg &arg : kernel.args)
-      bytes += arg.bytes * (int64_t(arg.reads) + int64_t(arg.writes));
-    return bytes;
-  }
-  int64_t operator()(const plan::Copy &copy) const { return 2 * copy.bytes; }
-  int64_t operator()(const plan::Collective &collective) const {
-    int64_t members = 1;
-    if (collective.kind == plan::CollectiveKind::ReduceScatter || collective.kind == plan::CollectiveKind::AllToAll)
-      for (const plan::Axis &axis : plan.axes)
-        for (const std::string &used : collective.axes)
-          members *= axis.name == used ? axis.size : 1;
-    return collective.count * members * byteSize(collective.dtype);
-  }
-  int64_t operator()(const plan::Send &send) const { return send.bytes; }
-  int64_t operator()(const plan::Recv &recv) const { return recv.bytes; }
-  int64_t operator()(const plan::Wait &) const { return 0; }
-  int64_t operator()(const plan::LoadInput &load) const {
-    return box(load.slice, plan.inputs[size_t(load.input)].dtype);
-  }
-  int64_t operator()(const plan::StoreOutput &store) const {
-    return place(store.owner) ? box(store.slice, plan.outputs[size_t(store.output)].dtype) : 0;
-  }
-};
-
-} // namespace
-
-const char *opcodeName(const plan::Action &action) { return std::visit(NameOf{}, action); }
-
-int64_t bytesOf(const plan::Action &action, const plan::Plan &plan, Place place) {
-  return std::visit(BytesOf{plan, place}, action);
+int64_t bytesOf(const plan::Instruction &instruction, const plan::Plan &plan) {
+  if (const auto *collective = std::get_if<plan::Collective>(&instruction.action))
+    return plan::payloadBytes(plan, *collective);
+  int64_t bytes = 0;
+  for (const plan::Access &access : plan::accessesOf(plan, instruction))
+    bytes += access.bytes;
+  return bytes;
 }
 
 Trace::Trace(const plan::Plan &plan) : plan(plan), origin(Clock::now()), events(size_t(plan.worldSize())) {
@@ -125,19 +56,18 @@ std::string Trace::json() const {
       const plan::ScheduleStep &step = stage.schedule[size_t(event.step)];
       const plan::Program &program = stage.programs[size_t(step.program)];
       const plan::Instruction &instruction = program.instructions[size_t(event.instruction)];
-      Json args = {
-          {"node", instruction.node},
-          {"program", programText(program)},
-          {"instruction", event.instruction},
-          {"micro-batch", step.microBatch},
-          {"bytes", bytesOf(instruction.action, plan, {rank % ranksPerStage, step.microBatch, ranksPerStage})}};
+      Json args = {{"node", instruction.node},
+                   {"program", programText(program)},
+                   {"instruction", event.instruction},
+                   {"micro-batch", step.microBatch},
+                   {"bytes", bytesOf(instruction, plan)}};
       if (const plan::Kernel *kernel = std::get_if<plan::Kernel>(&instruction.action))
         args["symbol"] = kernel->symbol;
-      std::string label = opcodeName(instruction.action);
+      std::string label = plan::actionName(instruction.action);
       if (!instruction.node.empty())
         label += " " + instruction.node;
       list.push_back({{"name", label},
-                      {"cat", opcodeName(instruction.action)},
+                      {"cat", plan::actionName(instruction.action)},
                       {"ph", "X"},
                       {"pid", stageIndex},
                       {"tid", rank},

@@ -9,11 +9,8 @@
 
 namespace hpc {
 
-/// "gemm", "kernel", "all-reduce", "wait", ...
-const char *opcodeName(const plan::Action &action);
-
-/// Bytes that an instruction reads and writes (a collective or transfer: that it sends), padding included.
-int64_t bytesOf(const plan::Action &action, const plan::Plan &plan, Place place);
+/// Bytes that an instruction reads and writes at the rank that touches most; of a collective its payload.
+int64_t bytesOf(const plan::Instruction &instruction, const plan::Plan &plan);
 
 class Trace {
 public:

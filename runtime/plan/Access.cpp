@@ -2,17 +2,9 @@
 #include "runtime/plan/Access.h"
 
 #include "runtime/plan/CheckedMath.h"
+#include "runtime/plan/Groups.h"
 
 namespace hpc::plan {
-
-int64_t groupSize(const Plan &plan, const std::vector<std::string> &axes) {
-  int64_t size = 1;
-  for (const std::string &wanted : axes)
-    for (const Axis &axis : plan.axes)
-      if (axis.name == wanted)
-        size = multiplySizes(size, axis.size);
-  return size;
-}
 
 namespace {
 

@@ -23,9 +23,6 @@ struct Access {
 /// Reads come before writes. Needs a plan that passed checkStructure, or, for one instruction, whose extents are >= 0.
 std::vector<Access> accessesOf(const Plan &plan, const Instruction &instruction);
 
-/// Members of each group of the collective. Unknown axes count as 1.
-int64_t groupSize(const Plan &plan, const std::vector<std::string> &axes);
-
 /// Calls visit(coordinate, microBatch) once for every entry in which the tables may differ; it stops when visit is
 /// false.
 template <typename Visit>

@@ -3,6 +3,7 @@
 
 #include "runtime/plan/Access.h"
 #include "runtime/plan/CheckedMath.h"
+#include "runtime/plan/Groups.h"
 
 #include <algorithm>
 

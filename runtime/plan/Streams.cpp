@@ -2,6 +2,7 @@
 #include "runtime/plan/Streams.h"
 
 #include "runtime/plan/Access.h"
+#include "runtime/plan/Groups.h"
 
 #include <algorithm>
 #include <map>
@@ -22,21 +23,10 @@ OpKind kindOf(const Action &action) {
   return OpKind::Touch;
 }
 
-/// The group of every coordinate: its coordinates on all axes but `axes`, as one number.
 std::vector<int32_t> groupsOver(const Plan &plan, const std::vector<std::string> &axes) {
-  std::vector<int32_t> groups(plan.ranksPerStage(), 0);
-  for (int64_t coordinate = 0; coordinate < int64_t(groups.size()); ++coordinate) {
-    int64_t rest = coordinate, scale = 1, group = 0;
-    for (size_t i = plan.axes.size(); i-- > 0;) {
-      int64_t digit = rest % plan.axes[i].size;
-      rest /= plan.axes[i].size;
-      if (std::find(axes.begin(), axes.end(), plan.axes[i].name) != axes.end())
-        continue;
-      group += digit * scale;
-      scale *= plan.axes[i].size;
-    }
-    groups[coordinate] = int32_t(group);
-  }
+  std::vector<int32_t> groups;
+  for (int64_t coordinate = 0; coordinate < plan.ranksPerStage(); ++coordinate)
+    groups.push_back(int32_t(seatOf(plan.axes, coordinate, axes).group));
   return groups;
 }
 
@@ -107,8 +97,8 @@ struct Builder {
         op.when = &instruction.when;
       for (const Access &access : accessesOf(plan, instruction))
         if (int32_t tracked = trackedOf[access.ref.buffer]; tracked >= 0 && access.bytes > 0)
-          op.uses.push_back({tracked, access.ref.byteOffset, access.ref.byteOffset + access.bytes, access.write,
-                             access.when});
+          op.uses.push_back(
+              {tracked, access.ref.byteOffset, access.ref.byteOffset + access.bytes, access.write, access.when});
       if (const auto *collective = std::get_if<Collective>(&instruction.action))
         op.signature = signatureOf(collective->axes);
       computes = computes || op.kind == OpKind::Touch || op.kind == OpKind::Collective;

@@ -2,6 +2,7 @@
 #include "runtime/backend/host/World.h"
 
 #include "runtime/core/OutputTransfer.h"
+#include "runtime/plan/Groups.h"
 
 #include <algorithm>
 #include <set>
@@ -10,30 +11,6 @@
 namespace hpc::host {
 
 namespace {
-
-/// A coordinate within a stage, seen from a list of axes: its position in the group, and which of the groups it is.
-struct GroupPlace {
-  int64_t number = 0, position = 0, size = 1;
-};
-
-GroupPlace groupPlace(const std::vector<plan::Axis> &all, int64_t coordinate, const std::vector<std::string> &axes) {
-  std::vector<int64_t> digits(all.size());
-  for (size_t a = digits.size(); a-- > 0;) {
-    digits[a] = coordinate % all[a].size;
-    coordinate /= all[a].size;
-  }
-  GroupPlace place;
-  for (const std::string &used : axes) // in the order in which they are listed
-    for (size_t a = 0; a < digits.size(); ++a)
-      if (all[a].name == used) {
-        place.position = place.position * all[a].size + digits[a];
-        place.size *= all[a].size;
-      }
-  for (size_t a = 0; a < digits.size(); ++a)
-    if (std::find(axes.begin(), axes.end(), all[a].name) == axes.end())
-      place.number = place.number * all[a].size + digits[a];
-  return place;
-}
 
 template <typename T, typename F> void eachAction(const plan::Stage &stage, F f) {
   for (const plan::Program &program : stage.programs)
@@ -134,10 +111,10 @@ void World::addGroups(const plan::Stage &stage, int64_t stageIndex) {
     if (!seen.insert(collective.axes).second)
       return;
     for (int64_t c = 0; c < ranksPerStage; ++c) {
-      GroupPlace place = groupPlace(axes, c, collective.axes);
-      std::unique_ptr<Group> &group = groups[{stageIndex, collective.axes, place.number}];
+      plan::GroupSeat seat = plan::seatOf(axes, c, collective.axes);
+      std::unique_ptr<Group> &group = groups[{stageIndex, collective.axes, seat.group}];
       if (!group)
-        group = std::make_unique<Group>(rendezvous, int(place.size));
+        group = std::make_unique<Group>(rendezvous, int(seat.size));
     }
   });
 }
@@ -146,8 +123,8 @@ Expected<Seat> World::seat(const RankPlace &place, const std::vector<std::string
   for (const std::string &used : over)
     if (std::none_of(axes.begin(), axes.end(), [&](const plan::Axis &axis) { return axis.name == used; }))
       return Status::error(ErrorKind::Plan, "a collective goes over axis '" + used + "', which the plan does not have");
-  GroupPlace found = groupPlace(axes, place.coordinate, over);
-  auto group = groups.find({place.stage, over, found.number});
+  plan::GroupSeat found = plan::seatOf(axes, place.coordinate, over);
+  auto group = groups.find({place.stage, over, found.group});
   if (group == groups.end())
     return Status::error(ErrorKind::Internal, "a collective that is not in the plan");
   return Seat{group->second.get(), found.position};

@@ -2,6 +2,7 @@
 // outputs in the session of rank 0, and an error in one of them ends all with one message.
 #include "runtime/backend/host/HostBackend.h"
 #include "runtime/core/Session.h"
+#include "runtime/plan/PlanCheck.h"
 #include "test/unit/runtime/core/TinyPlan.h"
 
 #include <atomic>
@@ -39,11 +40,15 @@ constexpr unsigned numSplits = 1u << (worldSize - 1);
 /// One thread per session, each with a plan of its own, as processes would have.
 struct Joined : TinyPlan {
   std::vector<RankRange> parts;
-  std::shared_ptr<host::World> world = std::make_shared<host::World>(plan);
+  std::shared_ptr<host::World> world;
   std::vector<plan::Plan> plans;
   std::vector<SessionOptions> options;
 
-  explicit Joined(unsigned cuts) : parts(split(cuts)), plans(parts.size(), plan), options(parts.size()) {
+  explicit Joined(unsigned cuts, bool posted = false) : parts(split(cuts)), options(parts.size()) {
+    if (posted)
+      postTheAllReduce();
+    world = std::make_shared<host::World>(plan);
+    plans.assign(parts.size(), plan);
     for (size_t i = 0; i < parts.size(); ++i) {
       options[i].planFolder = folder.path;
       options[i].ranks = parts[i];
@@ -76,8 +81,11 @@ struct Joined : TinyPlan {
 
 TEST(SplitSession, EverySplitComputesTheSame) {
   for (unsigned cuts = 0; cuts < numSplits; ++cuts)
-    for (bool poison : {false, true}) {
-      Joined joined(cuts);
+    for (int variant = 0; variant < 4; ++variant) {
+      bool poison = variant & 1, posted = variant & 2;
+      Joined joined(cuts, posted);
+      Status checked = plan::checkPlan(joined.plan);
+      ASSERT_TRUE(checked.ok()) << checked.text();
       for (SessionOptions &options : joined.options)
         options.poison = poison;
       std::vector<Status> statuses = joined.onParts([&](size_t part, Session &session) {
@@ -157,9 +165,8 @@ TEST(SplitSession, ASessionThatEndsIsNotWaitedFor) {
     std::vector<Status> statuses = joined.onParts(
         [&](size_t part, Session &session) { return part == quitter ? Status() : session.run({input(0)}).status(); });
     EXPECT_TRUE(statuses[quitter].ok());
-    EXPECT_THAT(statuses[1 - quitter].text(),
-                HasSubstr("the session with ranks " + std::to_string(2 * quitter) + " to " +
-                          std::to_string(2 * quitter + 1) + " has ended"));
+    EXPECT_THAT(statuses[1 - quitter].text(), HasSubstr("the session with ranks " + std::to_string(2 * quitter) +
+                                                        " to " + std::to_string(2 * quitter + 1) + " has ended"));
   }
 }
 

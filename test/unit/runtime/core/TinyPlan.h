@@ -168,6 +168,19 @@ struct TinyPlan {
     stage.requests = {2};
   }
 
+  /// The same with the all-reduce posted, in the micro-batch before the one whose sum is sent: first both products,
+  /// then both sends.
+  void postTheAllReduce() {
+    plan::Stage &stage = plan.stages[0];
+    std::vector<plan::Instruction> &forward = stage.programs[0].instructions;
+    std::get<plan::Collective>(forward[4].action).request = 1;
+    plan::Instruction send = forward[5];
+    forward.pop_back();
+    stage.programs.push_back({plan::ProgramKind::Backward, 0, {{plan::Wait{1}, "/fc2"}, send}});
+    stage.schedule = {{0, 0}, {0, 1}, {2, 0}, {2, 1}, {1, 0}, {1, 1}};
+    stage.requests = {2, 2};
+  }
+
   TinyPlan() {
     plan.model = "tiny";
     plan.axes = {{"tp", 2}};
@@ -175,8 +188,7 @@ struct TinyPlan {
     plan.inputs = {{"x", DType::F32, {4, 6}, false}};
     plan.outputs = {{"y", DType::F32, {4, 7}, false}};
     plan.files = {{"weights.bin"}};
-    plan.modules = {
-        {"x86-64", {"sse2"}, 0, TemporaryFolder::read(HPC_TEST_KERNELS), {"test_relu", "test_add_bias"}}};
+    plan.modules = {{"x86-64", {"sse2"}, 0, TemporaryFolder::read(HPC_TEST_KERNELS), {"test_relu", "test_add_bias"}}};
     plan.stages.resize(2);
     buildFirstStage(plan.stages[0]);
     buildSecondStage(plan.stages[1]);
