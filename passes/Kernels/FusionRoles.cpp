@@ -38,9 +38,16 @@ bool isExactExtent(dist::FillTailOp op) {
 }
 
 namespace {
+/// What may be cloned with an op, itself included: a chain of views as long as the program is not cloned into every
+/// region, and what is added to itself again and again is not computed once for each path to it.
+constexpr int64_t maxClonedOps = 64;
+
 struct Classifier {
   FusionRoles &result;
-  DenseSet<Operation *> free; ///< Cloned, and reads no data at all
+  DenseSet<Operation *> free;               ///< Cloned, and reads no data at all
+  DenseMap<Operation *, int64_t> clonedOps; ///< of Cloned ops; one that is read twice counts twice
+
+  explicit Classifier(FusionRoles &result) : result(result) {}
 
   FusionRole role(Value value) const {
     return value.getDefiningOp() ? result.of(value.getDefiningOp()) : FusionRole::Fixed;
@@ -53,12 +60,26 @@ struct Classifier {
   }
   bool isClonable(Value value) const { return isBuffer(value) || role(value) == FusionRole::Cloned; }
 
+  int64_t countClonedOps(Operation *op) const {
+    int64_t count = 1;
+    for (Value operand : op->getOperands())
+      count += clonedOps.lookup(operand.getDefiningOp());
+    return count;
+  }
+
   FusionRole classify(Operation *op) {
+    FusionRole role = choose(op, countClonedOps(op) <= maxClonedOps);
+    if (role == FusionRole::Cloned)
+      clonedOps[op] = countClonedOps(op);
+    return role;
+  }
+
+  FusionRole choose(Operation *op, bool mayClone) {
     if (!hasElementEmitter(op->getName()))
       return FusionRole::Fixed;
     if (auto fill = dyn_cast<dist::FillTailOp>(op); fill && isExactExtent(fill))
       return FusionRole::Fixed;
-    if (!isExpensive(op) && llvm::all_of(op->getOperands(), [&](Value v) {
+    if (mayClone && !isExpensive(op) && llvm::all_of(op->getOperands(), [&](Value v) {
           return v.getDefiningOp() && free.contains(v.getDefiningOp());
         })) {
       free.insert(op);
@@ -66,9 +87,9 @@ struct Classifier {
     }
     if (isAlias(op)) {
       bool ofView = role(op->getOperand(0)) == FusionRole::Cloned;
-      return ofView && keepsRows(op) ? FusionRole::Cloned : FusionRole::Alias;
+      return mayClone && ofView && keepsRows(op) ? FusionRole::Cloned : FusionRole::Alias;
     }
-    if (isView(op) && isClonable(op->getOperand(0)))
+    if (mayClone && isView(op) && isClonable(op->getOperand(0)))
       return FusionRole::Cloned;
     // Cheap and read only in parts, as the bias of a fused q, k, v: each part computes its own.
     auto isPart = [&](Operation *user) {
@@ -76,7 +97,7 @@ struct Classifier {
              nn::tensorType(user->getResult(0)).getNumElements() < nn::tensorType(op->getResult(0)).getNumElements();
     };
     bool readInParts = !op->use_empty() && llvm::all_of(op->getUsers(), isPart);
-    if (readInParts && hasScalarEmitter(op->getName()) && !isExpensive(op) &&
+    if (mayClone && readInParts && hasScalarEmitter(op->getName()) && !isExpensive(op) &&
         llvm::all_of(op->getOperands(), [&](Value v) { return isClonable(v); }))
       return FusionRole::Cloned;
     return FusionRole::Grouped;
@@ -85,7 +106,7 @@ struct Classifier {
 } // namespace
 
 FusionRoles::FusionRoles(Block &block) {
-  Classifier classifier{*this, {}};
+  Classifier classifier(*this);
   for (Operation &op : block)
     roles[&op] = classifier.classify(&op);
   for (Operation &op : block) {
