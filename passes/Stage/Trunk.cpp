@@ -15,7 +15,8 @@ static int64_t bytesOf(Value value) {
 /// An outer product (two operations an element) is no more than an elementwise op, whatever its name: rotary angles.
 static bool isProduct(Operation *op) {
   auto cost = dyn_cast<CostOpInterface>(op);
-  return cost && isa<nn::MatmulOp, nn::AttentionOp>(op) && cost.getFlops() > 2 * nn::tensorType(op->getResult(0)).getNumElements();
+  return cost && effortOf(op) == Effort::Product &&
+         cost.getFlops() > 2 * nn::tensorType(op->getResult(0)).getNumElements();
 }
 
 /// The weight of a product, if it has one.
