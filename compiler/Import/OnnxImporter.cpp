@@ -2,6 +2,7 @@
 // Everything unsupported is collected before it is reported.
 #include "compiler/Import/OnnxImporter.h"
 
+#include "compiler/Dialect/NN/Ports.h"
 #include "compiler/ElementType.h"
 #include "compiler/Import/GraphBuilder.h"
 #include "compiler/Import/NodeOrder.h"
@@ -180,7 +181,7 @@ private:
     Builder attributes(function.getContext());
     function.setType(attributes.getFunctionType(function.getArgumentTypes(), types));
     for (auto [index, output] : llvm::enumerate(model.outputs))
-      function.setResultAttr(unsigned(index), argumentNameAttr, attributes.getStringAttr(output.name));
+      nn::setResultPort(function, unsigned(index), {output.name, ""});
     builder.finishFunction(results);
     return Status::success();
   }
@@ -212,12 +213,11 @@ Expected<func::FuncOp> createMain(const Model &model, const std::vector<std::vec
   auto function = func::FuncOp::create(builder, module.getLoc(), "main", builder.getFunctionType(types, {}));
   function.addEntryBlock();
   for (auto [index, input] : llvm::enumerate(model.inputs)) {
-    SmallVector<std::string> dims;
+    nn::ArgumentPort port;
+    port.name = input.name;
     for (size_t dim = 0; dim < input.dims.size(); ++dim)
-      dims.push_back(dimText(input, dim));
-    SmallVector<StringRef> texts(dims.begin(), dims.end());
-    function.setArgAttr(unsigned(index), argumentNameAttr, builder.getStringAttr(input.name));
-    function.setArgAttr(unsigned(index), argumentDimsAttr, builder.getStrArrayAttr(texts));
+      port.dims.push_back(dimText(input, dim));
+    nn::setArgumentPort(function, unsigned(index), port);
   }
   return function;
 }

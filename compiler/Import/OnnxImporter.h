@@ -1,6 +1,6 @@
 // From an ONNX file to a module with one function @main of the nn dialect, static shapes, weights by reference.
-// Arguments carry `nn.name` and `nn.dims` (["batch_size", "16"]: symbol or number), results `nn.name`; every op's
-// location names its ONNX node and module path. What depends on shapes alone is folded (README.md).
+// Arguments carry name and dims, results a name (compiler/Dialect/NN/Ports.h); every op's location names its ONNX node and
+// module path. What depends on shapes alone is folded (README.md).
 #pragma once
 
 #include "compiler/MLIR.h"
@@ -17,8 +17,5 @@ struct ImportOptions {
 /// Weights whose external data is not there become parameters without hashes, with one remark.
 /// Errors: usage (open sizes), model (corrupt, inconsistent), unsupported (all ops at once, with their nodes), io.
 Expected<OwningOpRef<ModuleOp>> importOnnx(const std::string &path, const ImportOptions &options, MLIRContext *context);
-
-constexpr const char *argumentNameAttr = "nn.name"; ///< of arguments and results
-constexpr const char *argumentDimsAttr = "nn.dims";
 
 } // namespace hpc

@@ -83,16 +83,16 @@ TEST_P(Conformance, EqualsExpected) {
   if (isListed("deviations.txt", test.name))
     GTEST_SKIP() << "deviates on purpose";
   for (size_t i = 0; i < results->size(); ++i) {
-    StringRef name = mainOf(**module).getResultAttrOfType<StringAttr>(unsigned(i), argumentNameAttr).getValue();
-    const Array *array = findArray(test.outputs, name.str());
-    ASSERT_TRUE(array) << name.str();
+    std::string name = nn::resultPort(mainOf(**module), unsigned(i)).name;
+    const Array *array = findArray(test.outputs, name);
+    ASSERT_TRUE(array) << name;
     Tensor expected = tensorFromArray(*array);
     const Tensor &actual = (*results)[i];
     ASSERT_EQ(actual.shape, expected.shape);
     ASSERT_EQ(actual.dtype, expected.dtype);
     for (int64_t at = 0; at < expected.size(); ++at)
       ASSERT_TRUE(agrees(actual.number(at), expected.number(at), tolerance(expected.dtype)))
-          << name.str() << " at " << at << ": " << actual.number(at) << ", expected " << expected.number(at);
+          << name << " at " << at << ": " << actual.number(at) << ", expected " << expected.number(at);
   }
 }
 

@@ -1,6 +1,7 @@
 // Helpers for tests that import ONNX files and run them in the interpreter.
 #pragma once
 
+#include "compiler/Dialect/NN/Ports.h"
 #include "compiler/Import/OnnxImporter.h"
 #include "compiler/Interpreter/Interpreter.h"
 #include "runtime/base/Npz.h"
@@ -29,7 +30,7 @@ inline Expected<std::vector<Tensor>> runImported(ModuleOp module, const NamedArr
   std::vector<Tensor> inputs;
   func::FuncOp function = mainOf(module);
   for (unsigned i = 0; i < function.getNumArguments(); ++i) {
-    StringRef wanted = function.getArgAttrOfType<StringAttr>(i, argumentNameAttr).getValue();
+    std::string wanted = nn::argumentPort(function, i).name;
     bool found = false;
     for (const auto &[name, array] : arrays)
       if (!found && wanted == name) {
@@ -37,7 +38,7 @@ inline Expected<std::vector<Tensor>> runImported(ModuleOp module, const NamedArr
         found = true;
       }
     if (!found)
-      return Status::error(ErrorKind::Usage, "no input " + wanted.str());
+      return Status::error(ErrorKind::Usage, "no input " + wanted);
   }
   RunOptions options;
   options.doublePrecision = doublePrecision;

@@ -47,7 +47,7 @@ TEST_P(ImportModel, EqualsExpected) {
   ASSERT_TRUE(inputs.ok() && golden.ok());
   Expected<std::vector<Tensor>> results = runImported(**module, *inputs, /*doublePrecision=*/true);
   ASSERT_TRUE(results.ok()) << results.status().text();
-  std::string name = mainOf(**module).getResultAttrOfType<StringAttr>(0, argumentNameAttr).getValue().str();
+  std::string name = nn::resultPort(mainOf(**module), 0).name;
   const Array *array = findArray(*golden, model.key.empty() ? name : model.key);
   ASSERT_TRUE(array);
   Tensor expected = tensorFromArray(*array);
@@ -138,9 +138,9 @@ TEST_F(ImportOdd, MasksAreCausal) {
 
 TEST_F(ImportOdd, NamesNodesModulesInputsAndResults) {
   func::FuncOp function = mainOf(*module);
-  EXPECT_EQ(function.getArgAttrOfType<StringAttr>(0, argumentNameAttr).getValue(), "input_ids");
-  EXPECT_EQ(function.getArgAttrOfType<ArrayAttr>(0, argumentDimsAttr)[1], StringAttr::get(&context, "sequence_length"));
-  EXPECT_EQ(function.getResultAttrOfType<StringAttr>(0, argumentNameAttr).getValue(), "logits");
+  EXPECT_EQ(nn::argumentPort(function, 0).name, "input_ids");
+  EXPECT_EQ(nn::argumentPort(function, 0).dims[1], "sequence_length");
+  EXPECT_EQ(nn::resultPort(function, 0).name, "logits");
   bool found = false;
   module->walk([&](Operation *op) {
     if (op->getDialect() && op->getDialect()->getNamespace() == "nn")

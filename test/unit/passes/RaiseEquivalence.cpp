@@ -1,5 +1,6 @@
 // Every program of test/passes/Raise, and every model at hand, means the same after its pass, and after the whole
 // phase: interpreted in double precision on made-up inputs, some of which mask whole rows.
+#include "compiler/Dialect/NN/Ports.h"
 #include "compiler/Import/OnnxImporter.h"
 #include "compiler/Interpreter/Interpreter.h"
 #include "passes/Raise/Passes.h"
@@ -55,8 +56,7 @@ std::vector<Tensor> inputsOf(func::FuncOp function, unsigned seed, bool masksRow
   for (Type type : function.getArgumentTypes()) {
     auto tensorType = cast<RankedTensorType>(type);
     inputs.push_back(madeUp(tensorType, seed++));
-    auto name = function.getArgAttrOfType<StringAttr>(unsigned(inputs.size()) - 1, argumentNameAttr);
-    if (name && name.getValue() == "attention_mask")
+    if (nn::argumentPort(function, unsigned(inputs.size()) - 1).name == "attention_mask")
       for (int64_t &number : inputs.back().ints)
         number = number != 0;
     ArrayRef<int64_t> shape = tensorType.getShape();

@@ -1,0 +1,40 @@
+// What the arguments and results of @main are: inputs and outputs of the graph, states, written values, step scalars.
+// What lives across steps is an argument and a result here, so every op stays pure; lower gives both one buffer.
+#pragma once
+
+#include "compiler/Dialect/NN/NN.h"
+
+namespace hpc::nn {
+
+/// An argument: an input of the graph, or a state, or a step scalar.
+struct ArgumentPort {
+  std::string name;              ///< `nn.name`: of the graph's input
+  std::vector<std::string> dims; ///< `nn.dims`: symbol or number of every dim, ["batch_size", "16"]; may be empty
+  std::string state;             ///< `nn.state`: "adam.m/wte.weight", or "" when it is none
+  double initial = 0;            ///< `nn.initial`: what every element of a state is before the first step
+  std::string stepScalar;        ///< `nn.step_scalar`: "lr"; rank 0, never cut, filled by the loop; or ""
+  bool isState() const { return !state.empty(); }
+};
+/// A result: an output of the graph, or the next value of a parameter or state.
+struct ResultPort {
+  std::string name;   ///< `nn.name`
+  std::string writes; ///< `nn.writes`: the parameter or state that is this value from the next step on, or ""
+};
+
+ArgumentPort argumentPort(func::FuncOp function, unsigned index);
+ResultPort resultPort(func::FuncOp function, unsigned index);
+/// Fields that say nothing take the attribute away.
+void setArgumentPort(func::FuncOp function, unsigned index, const ArgumentPort &port);
+void setResultPort(func::FuncOp function, unsigned index, const ResultPort &port);
+
+/// The parameters and states that a function writes, by name, and the number of the result that does.
+std::map<std::string, unsigned> writtenBy(func::FuncOp function);
+/// Whether a value is a parameter or state that its function writes: after the first step its padding is what the
+/// update left there.
+bool isWritten(Value value);
+
+/// Names of states are unique and no parameter's; every written name is a parameter or state of the result's type and
+/// is written once; step scalars have rank 0.
+LogicalResult verifyPorts(func::FuncOp function);
+
+} // namespace hpc::nn
