@@ -61,10 +61,17 @@ ShardingRule SelectOp::getShardingRule() {
 }
 LogicalResult SelectOp::verify() { return verifyElementwise(*this); }
 
+LinearClause linearInDividend(Operation *op) {
+  bool isReal = isa<FloatType>(tensorType(op->getOperand(0)).getElementType());
+  return isReal ? LinearClause{LinearClause::Product, {0}} : LinearClause{};
+}
+
 ShardingRule CastOp::getShardingRule() {
   auto from = dyn_cast<FloatType>(tensorType(getOperand()).getElementType());
   auto to = dyn_cast<FloatType>(tensorType(getResult()).getElementType());
-  bool widens = from && to && to.getWidth() >= from.getWidth();
+  // Every number of `from` is one of `to`: not f16 to bf16, nor the other way.
+  bool widens = from && to &&
+                APFloat::isRepresentableBy(from.getFloatSemantics(), to.getFloatSemantics());
   return elementwiseRule(*this, widens ? LinearClause{LinearClause::Sum, {0}} : LinearClause{});
 }
 LogicalResult CastOp::verify() { return verifyElementwise(*this); }

@@ -59,7 +59,7 @@ def NN_IsInfOp : NN_Predicate<"is_inf">;
 def NN_AddOp : NN_Binary<"add", "Cheap", "{::hpc::LinearClause::Sum, {0, 1}}">;
 def NN_SubOp : NN_Binary<"sub", "Cheap", "{::hpc::LinearClause::Sum, {0, 1}}">;
 def NN_MulOp : NN_Binary<"mul", "Cheap", "{::hpc::LinearClause::Product, {0, 1}}">;
-def NN_DivOp : NN_Binary<"div", "Expensive", "{::hpc::LinearClause::Product, {0}}">; // integers truncate as C does
+def NN_DivOp : NN_Binary<"div", "Expensive", "::hpc::nn::linearInDividend(getOperation())">; // integers truncate as C does
 def NN_ModOp : NN_Binary<"mod", "Expensive">; // sign of the divisor (fmod = 0)
 def NN_FmodOp : NN_Binary<"fmod", "Expensive">; // sign of the dividend
 def NN_PowOp : NN_Binary<"pow", "Expensive">; // result has the base's element type

@@ -17,6 +17,8 @@ LogicalResult verifyElementwise(Operation *op);
 
 /// attributesForMoreDims of an op along one `axis`, the attribute `name`: it moves up, unless it is dim 0.
 std::optional<NamedAttrList> attributesWithLaterAxis(Operation *op, IntegerAttr axis, StringAttr name, int64_t more);
+/// Of a division: floats are linear in the dividend; integers, which truncate, are not.
+LinearClause linearInDividend(Operation *op);
 
 inline RankedTensorType tensorType(Value value) { return cast<RankedTensorType>(value.getType()); }
 inline ArrayRef<int64_t> shapeOf(Value value) { return tensorType(value).getShape(); }
