@@ -1,5 +1,6 @@
 // Runs a function op by op on all coordinates in lock step; a serial run is the mesh of one.
 // Values are freed after their last use and parameters loaded at their first, so that peak memory follows the program.
+#include "compiler/Dialect/NN/Ports.h"
 #include "compiler/Dialect/Pipe/Pipe.h"
 #include "compiler/Interpreter/Boxes.h"
 #include "compiler/Interpreter/Evaluators.h"
@@ -24,7 +25,7 @@ private:
   Expected<Values> execute(Operation *op, const Values &operands);
   Expected<Values> evaluateEverywhere(Operation *op, const Values &operands);
   Expected<LocalTensors> load(nn::ParameterOp op);
-  Expected<LocalTensors> cut(std::shared_ptr<const Tensor> global, Type type, const std::string &what);
+  Expected<LocalTensors> cut(std::shared_ptr<const Tensor> global, Value value, const std::string &what);
   Expected<LocalTensors> poisoned(Value value, std::vector<std::shared_ptr<Tensor>> tensors);
   Expected<dist::Sharding> boxSharding(Type type, const std::string &what);
 
@@ -91,13 +92,22 @@ Expected<dist::Sharding> Run::boxSharding(Type type, const std::string &what) {
   return attr.getValue();
 }
 
-Expected<LocalTensors> Run::cut(std::shared_ptr<const Tensor> global, Type type, const std::string &what) {
+/// The boxes of an argument or parameter. What the program writes has poison in its padding, as after its first step.
+Expected<LocalTensors> Run::cut(std::shared_ptr<const Tensor> global, Value value, const std::string &what) {
   if (!isPartitioned)
     return LocalTensors{global};
-  Expected<dist::Sharding> sharding = boxSharding(type, what);
+  Expected<dist::Sharding> sharding = boxSharding(value.getType(), what);
   if (!sharding.ok())
     return sharding.status();
-  return cutAll(global, *sharding, mesh);
+  LocalTensors locals = cutAll(global, *sharding, mesh);
+  if (!nn::isWritten(value) || !interpreter::hasPadding(*sharding, mesh))
+    return locals;
+  for (int64_t c = 0; c < mesh.numCoordinates(); ++c) {
+    auto local = std::make_shared<Tensor>(*locals[c]);
+    poison(*local, *sharding, mesh, mesh.coordinate(c));
+    locals[c] = local;
+  }
+  return locals;
 }
 
 Expected<LocalTensors> Run::load(nn::ParameterOp op) {
@@ -106,7 +116,7 @@ Expected<LocalTensors> Run::load(nn::ParameterOp op) {
   Expected<Tensor> tensor = options.parameters(op, stored.getShape());
   if (!tensor.ok())
     return tensor.status();
-  return cut(std::make_shared<Tensor>(std::move(*tensor)), type, describe(op));
+  return cut(std::make_shared<Tensor>(std::move(*tensor)), op.getResult(), describe(op));
 }
 
 /// Overwrites the padding of an op's result; a tensor that coordinates share is copied first.
@@ -217,7 +227,7 @@ Expected<std::vector<Tensor>> Run::run(func::FuncOp function, ArrayRef<Tensor> i
     if (findDType(type) != input.dtype || global.getShape() != ArrayRef<int64_t>(input.shape))
       return Status::error(ErrorKind::Usage, what + " is " + name(input.dtype) + " " + shapeText(input.shape) +
                                                  ", the program takes " + text(dist::withoutSharding(global)));
-    Expected<LocalTensors> locals = cut(std::make_shared<Tensor>(input), type, what);
+    Expected<LocalTensors> locals = cut(std::make_shared<Tensor>(input), function.getArgument(unsigned(index)), what);
     if (!locals.ok())
       return locals.status();
     arguments.push_back(std::move(*locals));
@@ -258,6 +268,7 @@ bool isInterpreted(OperationName name) {
                                      pipe::TransferOp::getOperationName(),
                                      dist::ReshardOp::getOperationName(),
                                      dist::AllReduceOp::getOperationName(),
+                                     dist::AccumulateOp::getOperationName(),
                                      dist::AllGatherOp::getOperationName(),
                                      dist::ReduceScatterOp::getOperationName(),
                                      dist::AllToAllOp::getOperationName(),

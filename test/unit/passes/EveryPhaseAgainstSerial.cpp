@@ -1,7 +1,8 @@
 // Every program of test/exec, run serially and, after each phase, on all ranks of each of its meshes: the results must
-// be equal. A program is a serial @main with seeds; `exec.meshes` lists the meshes. Inputs and weights are drawn from
-// their names.
-#include "compiler/Interpreter/Interpreter.h"
+// be equal. A program is a serial @main with seeds; `exec.meshes` lists the meshes, `exec.steps` says how often it runs, each
+// step on what the one before wrote. Inputs and weights are drawn from their names.
+#include "compiler/Dialect/NN/Ports.h"
+#include "compiler/Interpreter/Steps.h"
 #include "passes/Phases.h"
 
 #include "mlir/Parser/Parser.h"
@@ -56,10 +57,16 @@ std::string difference(const Tensor &expected, const Tensor &actual) {
   return "";
 }
 
+/// What one step returns, and what lives on after it.
+struct StepResult {
+  std::vector<Tensor> outputs;
+  KeptTensors kept;
+};
+
 struct ExecTest : testing::TestWithParam<std::string> {
   DialectRegistry registry;
   std::unique_ptr<MLIRContext> context;
-  std::vector<Tensor> inputs;
+  std::vector<std::vector<Tensor>> inputs; ///< by step
 
   ExecTest() {
     registerDialects(registry);
@@ -69,28 +76,59 @@ struct ExecTest : testing::TestWithParam<std::string> {
 
   OwningOpRef<ModuleOp> parse() { return parseSourceFile<ModuleOp>(GetParam(), context.get()); }
 
-  void compare(ModuleOp module, const std::vector<Tensor> &expected, const dist::Mesh *mesh, const std::string &what) {
+  /// All steps, serially or on all ranks.
+  Expected<std::vector<StepResult>> run(ModuleOp module, const dist::Mesh *mesh) {
     auto main = module.lookupSymbol<func::FuncOp>("main");
-    auto results = mesh ? runPartitioned(main, inputs, *mesh, runOptions()) : runFunction(main, inputs, runOptions());
+    std::vector<StepResult> results;
+    KeptTensors kept;
+    for (const std::vector<Tensor> &step : inputs) {
+      Expected<std::vector<Tensor>> outputs = runStep(main, step, kept, mesh, runOptions());
+      if (!outputs.ok())
+        return outputs.status();
+      results.push_back({std::move(*outputs), kept});
+    }
+    return results;
+  }
+
+  void compare(ModuleOp module, const std::vector<StepResult> &expected, const dist::Mesh *mesh,
+               const std::string &what) {
+    Expected<std::vector<StepResult>> results = run(module, mesh);
     ASSERT_TRUE(results.ok()) << what << ": " << results.status().text();
-    ASSERT_EQ(results->size(), expected.size());
-    for (size_t i = 0; i < expected.size(); ++i)
-      EXPECT_EQ(difference(expected[i], (*results)[i]), "") << what << ", output " << i;
+    for (size_t step = 0; step < expected.size(); ++step) {
+      std::string where = what + ", step " + std::to_string(step);
+      ASSERT_EQ((*results)[step].outputs.size(), expected[step].outputs.size());
+      for (size_t i = 0; i < expected[step].outputs.size(); ++i)
+        EXPECT_EQ(difference(expected[step].outputs[i], (*results)[step].outputs[i]), "") << where << ", output " << i;
+      ASSERT_EQ((*results)[step].kept.size(), expected[step].kept.size()) << where;
+      for (const auto &[name, tensor] : expected[step].kept)
+        EXPECT_EQ(difference(tensor, (*results)[step].kept[name]), "") << where << ", " << name;
+    }
+  }
+
+  void drawInputs(ModuleOp module) {
+    auto main = module.lookupSymbol<func::FuncOp>("main");
+    auto steps = module->getAttrOfType<IntegerAttr>("exec.steps");
+    for (int64_t step = 0; step < (steps ? steps.getInt() : 1); ++step) {
+      inputs.emplace_back();
+      for (BlockArgument argument : main.getArguments()) {
+        if (nn::argumentPort(main, argument.getArgNumber()).isState())
+          continue;
+        auto type = cast<RankedTensorType>(argument.getType());
+        DType dtype = type.getElementType().isF32()        ? DType::F32
+                      : type.getElementType().isInteger(1) ? DType::Bool
+                                                           : DType::I64;
+        std::string name = "input" + std::to_string(argument.getArgNumber());
+        inputs.back().push_back(draw(step ? name + " of step " + std::to_string(step) : name, dtype, type.getShape()));
+      }
+    }
   }
 };
 
 TEST_P(ExecTest, partitionedEqualsSerial) {
   OwningOpRef<ModuleOp> serial = parse();
   ASSERT_TRUE(serial) << GetParam();
-  auto main = serial->lookupSymbol<func::FuncOp>("main");
-  for (BlockArgument argument : main.getArguments()) {
-    auto type = cast<RankedTensorType>(argument.getType());
-    DType dtype = type.getElementType().isF32()        ? DType::F32
-                  : type.getElementType().isInteger(1) ? DType::Bool
-                                                       : DType::I64;
-    inputs.push_back(draw("input" + std::to_string(argument.getArgNumber()), dtype, type.getShape()));
-  }
-  auto expected = runFunction(main, inputs, runOptions());
+  drawInputs(*serial);
+  auto expected = run(*serial, nullptr);
   ASSERT_TRUE(expected.ok()) << expected.status().text();
   auto meshes = serial->getOperation()->getAttrOfType<ArrayAttr>("exec.meshes");
   ASSERT_TRUE(meshes && !meshes.empty()) << GetParam() << " lists no meshes";
