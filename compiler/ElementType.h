@@ -44,6 +44,9 @@ inline DType dtypeOf(Type type) {
   return *dtype;
 }
 
+/// Bytes of one element in memory.
+inline int64_t elementBytes(Type type) { return byteSize(dtypeOf(type)); }
+
 inline Type typeOf(DType dtype, MLIRContext *context) {
   switch (dtype) {
   case DType::F32:

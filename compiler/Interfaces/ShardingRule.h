@@ -7,13 +7,13 @@
 
 namespace hpc {
 
-/// What happens to a factor that no result has.
+/// What happens to a factor in a result that does not have it.
 enum class Reduction { None, Sum, Max, Min };
 
 struct ShardingFactor {
   int64_t size = 1;
   bool canCut = true;                    ///< false: UPPER CASE letters, sequence order, view remainders
-  Reduction reduction = Reduction::None; ///< not None: missing in all results, combined so
+  Reduction reduction = Reduction::None; ///< not None: combined so in every result that lacks it
   bool isIndex = false;                  ///< the op reads global coordinates of it (needs its offset when cut)
   bool isInternal = false; ///< a composite reduces over it though results have it: when cut, partition decomposes
 };
@@ -26,6 +26,9 @@ struct LinearClause {
     Product, ///< at most one of `operands` is partial, all others full (mul, matmul; div lists operand 0 only)
   } kind = None;
   SmallVector<int> operands;
+  /// Those that the sum passes on to, empty: all. Other results must not depend on `operands`.
+  SmallVector<int> results = {};
+  bool reaches(int result) const { return kind != None && (results.empty() || llvm::is_contained(results, result)); }
 };
 
 struct ShardingRule {
@@ -40,7 +43,7 @@ struct ShardingRule {
 /// Builds a rule from its text. `...` = leading dims, NumPy-aligned; a letter is a factor; a dim of size 1 has no
 /// factor; `(hd)` groups factors into one dim (their sizes come from elsewhere in the rule: one of them may be
 /// inferred); UPPER CASE is never cut. Clauses after `;`: `sum|max|min k` (default sum for a letter that no result
-/// has), `linear 0,2` (Product), `linear all 0,1` (Sum), `index v`, `internal e`. Asserts on a rule that does not fit
+/// has), `linear 0,2` (Product), `linear all 0,1` (Sum), `linear 2 -> 0` (to result 0 alone), `index v`, `internal e`. Asserts on a rule that does not fit
 /// the shapes: rules are ours, verifiers run first.
 ShardingRule buildRule(StringRef text, ArrayRef<ArrayRef<int64_t>> operands, ArrayRef<ArrayRef<int64_t>> results);
 /// The same, shapes from the op's ranked operand and result types.

@@ -121,6 +121,20 @@ struct Builder {
     return dims;
   }
 
+  static void readNumbers(StringRef text, SmallVectorImpl<int> &numbers) {
+    SmallVector<StringRef> parts;
+    text.split(parts, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+    for (StringRef part : parts) {
+      if (part.trim().empty())
+        continue;
+      int number = 0;
+      bool failed = part.trim().getAsInteger(10, number);
+      assert(!failed && "linear takes numbers of operands and results");
+      (void)failed;
+      numbers.push_back(number);
+    }
+  }
+
   void applyClause(StringRef clause) {
     auto parts = clause.trim().split(' ');
     StringRef word = parts.first, rest = parts.second.trim();
@@ -139,15 +153,9 @@ struct Builder {
       eachLetter([](ShardingFactor &factor) { factor.isInternal = true; });
     else if (word == "linear") {
       rule.linear.kind = rest.consume_front("all") ? LinearClause::Sum : LinearClause::Product;
-      SmallVector<StringRef> numbers;
-      rest.trim().split(numbers, ',');
-      for (StringRef number : numbers) {
-        int operand = 0;
-        bool failed = number.trim().getAsInteger(10, operand);
-        assert(!failed && "linear takes operand numbers");
-        (void)failed;
-        rule.linear.operands.push_back(operand);
-      }
+      auto [operands, results] = rest.split("->");
+      readNumbers(operands, rule.linear.operands);
+      readNumbers(results, rule.linear.results);
     } else {
       assert(false && "unknown clause of a sharding rule");
     }

@@ -37,11 +37,16 @@ static int64_t combine(dist::CollectiveReduction kind, int64_t a, int64_t b, DTy
   llvm_unreachable("a reduction without a meaning");
 }
 
+static std::vector<std::string> names(ArrayAttr axes) {
+  std::vector<std::string> result;
+  for (StringRef axis : axes.getAsValueRange<StringAttr>())
+    result.push_back(axis.str());
+  return result;
+}
+
 /// Combines whole boxes in coordinate order; a group computes once.
-static Boxes allReduce(dist::AllReduceOp op, const LocalTensors &operand, const Mesh &mesh) {
-  std::vector<std::string> axes;
-  for (StringAttr axis : op.getAxes().getAsRange<StringAttr>())
-    axes.push_back(axis.str());
+static Boxes allReduce(const std::vector<std::string> &axes, dist::CollectiveReduction kind,
+                       const LocalTensors &operand, const Mesh &mesh) {
   Boxes results(operand.size());
   for (int64_t c = 0; c < mesh.numCoordinates(); ++c) {
     SmallVector<int64_t> group = groupOf(mesh, c, axes);
@@ -52,9 +57,9 @@ static Boxes allReduce(dist::AllReduceOp op, const LocalTensors &operand, const 
     auto result = std::make_shared<Tensor>(*operand[c]);
     for (int64_t member : llvm::drop_begin(group)) {
       for (size_t i = 0; i < result->floats.size(); ++i)
-        result->floats[i] = combine(op.getKind(), result->floats[i], operand[member]->floats[i]);
+        result->floats[i] = combine(kind, result->floats[i], operand[member]->floats[i]);
       for (size_t i = 0; i < result->ints.size(); ++i)
-        result->ints[i] = combine(op.getKind(), result->ints[i], operand[member]->ints[i], result->dtype);
+        result->ints[i] = combine(kind, result->ints[i], operand[member]->ints[i], result->dtype);
     }
     results[c] = result;
   }
@@ -91,11 +96,16 @@ static Boxes exchange(Operation *op, const LocalTensors &operand, const Mesh &me
 
 static Boxes fillTail(dist::FillTailOp op, const LocalTensors &operand, const Mesh &mesh) {
   Boxes results;
-  double value = op.getValue().convertToDouble();
+  auto real = dyn_cast<FloatAttr>(op.getValue());
+  auto whole = dyn_cast<IntegerAttr>(op.getValue());
   for (int64_t c = 0; c < mesh.numCoordinates(); ++c) {
     auto result = std::make_shared<Tensor>(*operand[c]);
-    fillPadding(*result, dist::shardingOf(op.getOperand()), mesh, mesh.coordinate(c), op.getDims(), value,
-                result->isFloat() ? 0 : convertToInteger(result->dtype, value));
+    fillPadding(*result, dist::shardingOf(op.getOperand()), mesh, mesh.coordinate(c), op.getDims(),
+                real ? real.getValueAsDouble() : 0,
+                !whole                                          ? 0
+                : whole.getType().isUnsignedInteger() || whole.getType().isInteger(1)
+                    ? int64_t(whole.getValue().getZExtValue())
+                    : whole.getValue().getSExtValue());
     results.push_back(result);
   }
   return results;
@@ -155,7 +165,9 @@ Expected<Boxes> runCollective(Operation *op, const LocalTensors &operand, const 
     return exchange(step, operand, mesh, step.getBefore().getValue(), step.getAfter().getValue(), axes, isSum);
   };
   if (auto allReduceOp = dyn_cast<dist::AllReduceOp>(op))
-    return allReduce(allReduceOp, operand, mesh);
+    return allReduce(names(allReduceOp.getAxes()), allReduceOp.getKind(), operand, mesh);
+  if (auto accumulate = dyn_cast<dist::AccumulateOp>(op)) // all micro-batches of the step run in lock step here
+    return allReduce(names(accumulate.getAxes()), dist::CollectiveReduction::sum, operand, mesh);
   if (auto gather = dyn_cast<dist::AllGatherOp>(op))
     return step(gather, {gather.getAxis().str()});
   if (auto scatter = dyn_cast<dist::ReduceScatterOp>(op))
@@ -164,12 +176,8 @@ Expected<Boxes> runCollective(Operation *op, const LocalTensors &operand, const 
     return step(allToAll, {allToAll.getAxis().str()});
   if (auto slice = dyn_cast<dist::SliceOp>(op))
     return step(slice, {});
-  if (auto permute = dyn_cast<dist::PermuteOp>(op)) {
-    std::vector<std::string> axes;
-    for (StringAttr axis : permute.getAxes().getAsRange<StringAttr>())
-      axes.push_back(axis.str());
-    return step(permute, axes);
-  }
+  if (auto permute = dyn_cast<dist::PermuteOp>(op))
+    return step(permute, names(permute.getAxes()));
   if (auto gather = dyn_cast<dist::RawAllGatherOp>(op))
     return moveBlocks(gather, gather.getAxis(), operand, mesh, 1, mesh.size(gather.getAxis().str()),
                       [](int64_t member, int64_t) { return BlockMove{0, member}; });

@@ -1,39 +1,51 @@
-// Seeds the inputs' batch dim. mb is major to dp: a micro-batch is a contiguous part of the batch, and dp cuts each of
-// them.
+// Seeds the inputs' batch dim. Time is major to data: a micro-batch is a contiguous part of the batch, and data
+// parallelism cuts each of them. What the user seeds on an input is cut inside of both.
 #include "compiler/Diagnostics.h"
-#include "compiler/Dialect/NN/NN.h"
+#include "compiler/Dialect/NN/Ports.h"
 #include "passes/Annotate/Passes.h"
-
-#include "llvm/ADT/SetVector.h"
 
 namespace hpc {
 
 #define GEN_PASS_DEF_ANNOTATEBATCH
 #include "passes/Annotate/Passes.h.inc"
 
+/// A hand-written file may hold anything that MLIR can spell.
+static LogicalResult checkArguments(func::FuncOp function) {
+  for (BlockArgument argument : function.getArguments())
+    if (auto type = dyn_cast<RankedTensorType>(argument.getType()); !type || !type.hasStaticShape())
+      return userError(argument.getLoc(), ErrorKind::Model)
+             << "argument " << argument.getArgNumber() << " of @main has type " << argument.getType()
+             << "; programs take tensors of fixed sizes";
+  return success();
+}
+
 /// The symbolic names of an input's dims, "" where it has none.
-static SmallVector<StringRef> dimNames(func::FuncOp function, unsigned argument) {
-  SmallVector<StringRef> names(nn::shapeOf(function.getArgument(argument)).size());
-  if (auto attr = function.getArgAttrOfType<ArrayAttr>(argument, "nn.dims"))
-    for (auto [name, entry] : llvm::zip(names, attr.getAsRange<StringAttr>()))
-      name = entry.getValue();
+static std::vector<std::string> dimNames(const nn::ArgumentPort &port, size_t rank) {
+  std::vector<std::string> names = port.dims;
+  names.resize(rank);
   return names;
 }
 
-/// The batch dim of every input, nullopt where it has none.
+/// The batch dim of every input, nullopt where it has none; states and step scalars have none.
 static FailureOr<SmallVector<std::optional<int64_t>>> findBatchDims(func::FuncOp function, StringRef wanted) {
   SmallVector<std::optional<int64_t>> dims(function.getNumArguments());
-  llvm::SetVector<StringRef> known;
+  std::vector<std::string> known;
   bool isNamed = false;
-  for (unsigned argument = 0; argument < dims.size(); ++argument)
-    for (auto [dim, name] : llvm::enumerate(dimNames(function, argument))) {
-      if (!name.empty() && !llvm::all_of(name, llvm::isDigit))
-        known.insert(name);
-      if (!dims[argument] && (wanted.empty() ? name.starts_with("batch") : name == wanted)) {
+  SmallVector<unsigned> inputs;
+  for (unsigned argument = 0; argument < dims.size(); ++argument) {
+    nn::ArgumentPort port = nn::argumentPort(function, argument);
+    if (port.isState() || !port.stepScalar.empty())
+      continue;
+    inputs.push_back(argument);
+    for (auto [dim, name] : llvm::enumerate(dimNames(port, nn::shapeOf(function.getArgument(argument)).size()))) {
+      if (!name.empty() && !llvm::all_of(name, llvm::isDigit) && !llvm::is_contained(known, name))
+        known.push_back(name);
+      if (!dims[argument] && (wanted.empty() ? StringRef(name).starts_with("batch") : StringRef(name) == wanted)) {
         dims[argument] = dim;
         isNamed = true;
       }
     }
+  }
   if (isNamed)
     return dims;
   if (!wanted.empty()) {
@@ -43,7 +55,7 @@ static FailureOr<SmallVector<std::optional<int64_t>>> findBatchDims(func::FuncOp
   }
   // Nothing is named: dim 0, of all inputs that agree on its size with the first.
   std::optional<int64_t> size;
-  for (unsigned argument = 0; argument < dims.size(); ++argument) {
+  for (unsigned argument : inputs) {
     ArrayRef<int64_t> shape = nn::shapeOf(function.getArgument(argument));
     if (shape.empty() || (size && *size != shape[0]))
       continue;
@@ -51,6 +63,19 @@ static FailureOr<SmallVector<std::optional<int64_t>>> findBatchDims(func::FuncOp
     dims[argument] = 0;
   }
   return dims;
+}
+
+/// Adds `axes` outside of what the seed cuts of dim `dim`; axes that it names already stay where they are.
+static void cutOutside(dist::Seed &seed, int64_t dim, const std::vector<std::string> &axes) {
+  std::vector<std::string> named = dist::cutAxes(seed.sharding);
+  dist::DimSharding &subs = seed.sharding.dims[dim];
+  std::vector<std::string> added;
+  llvm::copy_if(axes, std::back_inserter(added),
+                [&](const std::string &axis) { return !llvm::is_contained(named, axis); });
+  if (!added.empty()) {
+    subs.front().axes.insert(subs.front().axes.begin(), added.begin(), added.end());
+    seed.open[dim] = false;
+  }
 }
 
 namespace {
@@ -61,32 +86,44 @@ struct AnnotateBatch : impl::AnnotateBatchBase<AnnotateBatch> {
     auto function = getOperation().lookupSymbol<func::FuncOp>("main");
     if (!function)
       return;
+    if (failed(checkArguments(function)))
+      return signalPassFailure();
     dist::Mesh mesh = dist::meshOf(getOperation());
     auto dims = findBatchDims(function, batchDim);
     if (failed(dims))
       return signalPassFailure();
-    int64_t microBatches = mesh.size("mb");
+    int64_t microBatches = mesh.sizeOf(dist::AxisRole::Time);
+    std::vector<std::string> axes; // outermost first, those of size 1 left out
+    for (dist::AxisRole role : {dist::AxisRole::Time, dist::AxisRole::Data})
+      llvm::copy_if(mesh.axesOf(role), std::back_inserter(axes),
+                    [&](const std::string &axis) { return mesh.size(axis) > 1; });
     bool hasBatch = false;
     for (auto [argument, dim] : llvm::enumerate(*dims)) {
       if (!dim)
         continue;
       hasBatch = true;
-      std::vector<int64_t> shape = nn::shapeOf(function.getArgument(argument)).vec();
-      if (shape[*dim] % microBatches) {
-        auto name = function.getArgAttrOfType<StringAttr>(argument, "nn.name");
+      Value value = function.getArgument(argument);
+      std::vector<int64_t> shape = nn::shapeOf(value).vec();
+      std::optional<dist::Seed> user = dist::seedOf(value);
+      if (user) // another pass's error, with all that is wrong: hpc-verify-annotated
+        if (!dist::verify(user->sharding, shape, mesh).ok() || user->sharding.dims[*dim].empty())
+          continue;
+      // The micro-batches are cut from the major sub-dim, which a user may have made smaller than the batch.
+      int64_t outer = user ? user->sharding.dims[*dim].front().size : shape[*dim];
+      if (outer % microBatches) {
+        std::string name = nn::argumentPort(function, argument).name;
         userError(function, ErrorKind::Usage)
             << "--micro-batches=" << microBatches << " does not divide the batch of " << shape[*dim] << " (dim " << *dim
-            << " of input '" << (name ? name.getValue() : "?") << "'); use a divisor of it";
+            << " of input '" << (name.empty() ? "?" : name) << "'"
+            << (user ? ", seeded " + dist::shardingText(*user) : std::string()) << "); use a divisor of "
+            << (user ? std::to_string(outer) : "it");
         return signalPassFailure();
       }
-      if (shape[*dim] <= 1)
-        continue; // a dim of size 1 has nothing to cut
-      dist::Sharding seed = dist::replicated(shape);
-      for (StringRef axis : {"mb", "dp"})
-        if (mesh.size(axis.str()) > 1)
-          seed.dims[*dim].front().axes.push_back(axis.str());
-      if (!dist::isReplicated(seed))
-        function.setArgAttr(argument, "dist.seed", dist::ShardingAttr::get(&getContext(), seed));
+      if (shape[*dim] <= 1 || axes.empty())
+        continue; // nothing to cut, or nothing to cut it with
+      dist::Seed seed = user.value_or(dist::Seed{dist::replicated(shape), std::vector<bool>(shape.size(), true)});
+      cutOutside(seed, *dim, axes);
+      dist::setSeed(value, seed);
     }
     if (microBatches > 1 && !hasBatch) {
       userError(function, ErrorKind::Usage)

@@ -1,9 +1,10 @@
 // Megatron's layout from structure. Every weight matmul is asked, in program order, where its contracted dim comes
-// from; the answer makes it a row matmul and its sources column matmuls. What remains is vocabulary: embedding tables
-// and heads.
+// from; the answer makes it a row matmul and its sources column matmuls. What remains is vocabulary: embedding tables,
+// where that pays, and heads.
 #include "passes/Annotate/DimTrace.h"
 #include "passes/Annotate/Passes.h"
 
+#include "compiler/ElementType.h"
 #include "compiler/Location.h"
 
 namespace hpc {
@@ -14,15 +15,19 @@ namespace hpc {
 namespace {
 struct Annotator {
   func::FuncOp function;
+  dist::Mesh mesh;
+  std::vector<std::string> axes; ///< that cut weights, outermost first
   nn::Origins origins;
   llvm::DenseSet<Operation *> rows, columns;
 
-  explicit Annotator(func::FuncOp function) : function(function), origins(nn::findOrigins(function)) {}
+  Annotator(func::FuncOp function, dist::Mesh mesh, std::vector<std::string> axes)
+      : function(function), mesh(std::move(mesh)), axes(std::move(axes)), origins(nn::findOrigins(function)) {}
 
-  /// Seeds a weight: `piece` of dim `dim` cut over tp. The first seed of a value stays.
+  /// Seeds a weight: `piece` of dim `dim` cut over the axes. The first seed of a value stays, and so does a weight
+  /// without elements.
   void seed(Value weight, unsigned dim, Piece piece) {
     Operation *op = weight.getDefiningOp();
-    if (op->hasAttr("dist.seed"))
+    if (op->hasAttr(dist::seedAttrName) || nn::tensorType(weight).getNumElements() == 0)
       return;
     std::vector<int64_t> shape = nn::shapeOf(weight).vec();
     dist::Sharding sharding = dist::replicated(shape);
@@ -30,12 +35,25 @@ struct Annotator {
     dist::DimSharding cut;
     if (outer != 1)
       cut.push_back({outer, {}});
-    cut.push_back({piece.size, {"tp"}});
+    cut.push_back({piece.size, axes});
     if (piece.inner != 1)
       cut.push_back({piece.inner, {}});
     sharding.dims[dim] = cut;
-    op->setAttr("dist.seed", dist::ShardingAttr::get(op->getContext(), sharding));
-    op->setAttr("dist.priority", Builder(op->getContext()).getI64IntegerAttr(1));
+    dist::setSeed(weight, dist::layoutSeed(sharding));
+  }
+
+  /// Rows that a rank does not hold save memory once; the all-reduce that fetches them costs bytes in every
+  /// micro-batch. A table that is a head's weight too is cut for the head. So vocabularies are cut, and tables of a few
+  /// rows that are read many times (token types, T5's relative positions) are not.
+  bool paysByRows(nn::EmbeddingOp embedding) {
+    for (Operation *user : embedding.getTable().getUsers())
+      if (matchWeightMatmul(user, origins))
+        return true;
+    auto bytes = [](Value value) {
+      return nn::tensorType(value).getNumElements() * elementBytes(nn::tensorType(value).getElementType());
+    };
+    int64_t batchCuts = mesh.sizeOf(dist::AxisRole::Time) * mesh.sizeOf(dist::AxisRole::Data);
+    return bytes(embedding.getTable()) >= 2 * bytes(embedding.getResult()) / batchCuts; // both times (k - 1) / k
   }
 
   /// Cuts a matmul by rows and its sources by columns, if its contracted dim has a piece that comes from columns alone.
@@ -62,30 +80,43 @@ struct Annotator {
     return true;
   }
 
+  /// Dims of results that a use's dim becomes, as long as the op leaves it cuttable; nothing when it does not.
+  static std::optional<SmallVector<std::pair<Value, unsigned>>> follow(OpOperand &use, unsigned dim) {
+    auto ruled = dyn_cast<ShardingRuleOpInterface>(use.getOwner());
+    if (!ruled)
+      return std::nullopt;
+    ShardingRule rule = ruled.getShardingRule();
+    const auto &factors = rule.operands[use.getOperandNumber()][dim];
+    if (factors.size() != 1 || !rule.factors[factors[0]].canCut || rule.factors[factors[0]].isInternal ||
+        rule.factors[factors[0]].reduction != Reduction::None)
+      return std::nullopt;
+    SmallVector<std::pair<Value, unsigned>> next;
+    for (auto [result, dims] : llvm::zip(use.getOwner()->getResults(), rule.results))
+      for (auto [resultDim, resultFactors] : llvm::enumerate(dims))
+        if (llvm::is_contained(resultFactors, factors[0])) {
+          if (resultFactors.size() != 1)
+            return std::nullopt;
+          next.push_back({result, unsigned(resultDim)});
+        }
+    return next.empty() ? std::nullopt : std::optional(next);
+  }
+
   /// Whether dim `dim` of a value reaches only function results, through ops that leave it cuttable.
   bool leadsToOutputs(Value value, unsigned dim) {
-    for (OpOperand &use : value.getUses()) {
-      Operation *user = use.getOwner();
-      if (isa<func::ReturnOp>(user))
+    SmallVector<std::pair<Value, unsigned>> pending = {{value, dim}};
+    llvm::DenseSet<std::pair<Value, unsigned>> seen;
+    while (!pending.empty()) {
+      auto [at, atDim] = pending.pop_back_val();
+      if (!seen.insert({at, atDim}).second)
         continue;
-      auto ruled = dyn_cast<ShardingRuleOpInterface>(user);
-      if (!ruled)
-        return false;
-      ShardingRule rule = ruled.getShardingRule();
-      const auto &factors = rule.operands[use.getOperandNumber()][dim];
-      if (factors.size() != 1 || !rule.factors[factors[0]].canCut || rule.factors[factors[0]].isInternal ||
-          rule.factors[factors[0]].reduction != Reduction::None)
-        return false;
-      bool isFound = false;
-      for (auto [result, dims] : llvm::zip(user->getResults(), rule.results))
-        for (auto [resultDim, resultFactors] : llvm::enumerate(dims))
-          if (llvm::is_contained(resultFactors, factors[0])) {
-            isFound = true;
-            if (resultFactors.size() != 1 || !leadsToOutputs(result, resultDim))
-              return false;
-          }
-      if (!isFound)
-        return false;
+      for (OpOperand &use : at.getUses()) {
+        if (isa<func::ReturnOp>(use.getOwner()))
+          continue;
+        auto next = follow(use, atDim);
+        if (!next)
+          return false;
+        llvm::append_range(pending, *next);
+      }
     }
     return true;
   }
@@ -98,7 +129,7 @@ struct Annotator {
           rest.push_back(*matmul);
     for (Operation &op : function.getBody().front())
       if (auto embedding = dyn_cast<nn::EmbeddingOp>(op))
-        if (origins.lookup(embedding.getTable()).isWeight())
+        if (origins.lookup(embedding.getTable()).isWeight() && paysByRows(embedding))
           seed(embedding.getTable(), 0, {1, nn::shapeOf(embedding.getTable())[0]});
     for (WeightMatmul &matmul : rest) {
       if (columns.contains(matmul.op))
@@ -118,8 +149,12 @@ struct Annotator {
 struct AnnotateTensorParallel : impl::AnnotateTensorParallelBase<AnnotateTensorParallel> {
   void runOnOperation() override {
     auto function = getOperation().lookupSymbol<func::FuncOp>("main");
-    if (function && dist::meshOf(getOperation()).size("tp") > 1)
-      Annotator(function).run();
+    dist::Mesh mesh = dist::meshOf(getOperation());
+    std::vector<std::string> axes;
+    llvm::copy_if(mesh.axesOf(dist::AxisRole::Tensor), std::back_inserter(axes),
+                  [&](const std::string &axis) { return mesh.size(axis) > 1; });
+    if (function && !axes.empty())
+      Annotator(function, mesh, axes).run();
   }
 };
 } // namespace

@@ -11,7 +11,9 @@ struct BuildMesh : impl::BuildMeshBase<BuildMesh> {
   using BuildMeshBase::BuildMeshBase;
 
   void runOnOperation() override {
-    dist::Mesh mesh{{{"mb", microBatches}, {"dp", dp}, {"tp", tp}}};
+    using dist::AxisRole;
+    dist::Mesh mesh{
+        {{"mb", microBatches, AxisRole::Time}, {"dp", dp, AxisRole::Data}, {"tp", tp, AxisRole::Tensor}}};
     getOperation()->setAttr(dist::meshAttrName, dist::MeshAttr::get(&getContext(), mesh));
   }
 };

@@ -39,6 +39,27 @@ static SmallVector<Piece> intersect(ArrayRef<Piece> left, ArrayRef<Piece> right)
 }
 
 SmallVector<Piece> DimTrace::back(Value value, unsigned dim, Piece piece) {
+  Questions pending = {{value, dim, piece}};
+  while (!pending.empty()) {
+    Question question = pending.back();
+    if (answers.count(question)) {
+      pending.pop_back();
+      continue;
+    }
+    Questions open; // that have to be answered first
+    SmallVector<Piece> pieces = answer(question, open);
+    if (open.empty())
+      answers[question] = std::move(pieces);
+    pending.append(open.rbegin(), open.rend());
+  }
+  return answers[{value, dim, piece}];
+}
+
+/// The answer, if those that it needs are known; else they are added to `open`.
+SmallVector<Piece> DimTrace::answer(const Question &question, Questions &open) {
+  auto [value, dim, piece] = question;
+  if (nn::tensorType(value).getNumElements() == 0)
+    return {}; // nothing to cut
   // What is not an activation can be cut anywhere by slicing; a graph input used as an activation is left whole.
   nn::Origin origin = origins.lookup(value);
   Operation *op = value.getDefiningOp();
@@ -67,25 +88,34 @@ SmallVector<Piece> DimTrace::back(Value value, unsigned dim, Piece piece) {
     std::optional<Piece> part = intersect(piece, {inner, rule.factors[factor].size});
     if (!part || part->size == 1 || !rule.factors[factor].canCut || rule.factors[factor].isInternal)
       continue;
-    for (Piece success : backThroughFactor(op, rule, factor, {part->inner / inner, part->size}))
+    for (Piece success : backThroughFactor(op, rule, factor, {part->inner / inner, part->size}, open))
       found.push_back({success.inner * inner, success.size});
   }
   return found;
 }
 
 /// Follows a piece of a factor (relative to the factor) into every operand that has the factor; all must agree.
-SmallVector<Piece> DimTrace::backThroughFactor(Operation *op, const ShardingRule &rule, int factor, Piece within) {
+SmallVector<Piece> DimTrace::backThroughFactor(Operation *op, const ShardingRule &rule, int factor, Piece within,
+                                               Questions &open) {
   SmallVector<Piece> agreed{within};
   bool isSomewhere = false;
   for (auto [number, dims] : llvm::enumerate(rule.operands))
     for (auto [dim, factors] : llvm::enumerate(dims)) {
+      if (nn::shapeOf(op->getOperand(number))[dim] == 0)
+        continue;
       int64_t inner = nn::shapeOf(op->getOperand(number))[dim];
       for (int candidate : factors) {
         inner /= rule.factors[candidate].size;
         if (candidate != factor)
           continue;
         isSomewhere = true;
-        SmallVector<Piece> pieces = back(op->getOperand(number), dim, {within.inner * inner, within.size});
+        Question question{op->getOperand(number), unsigned(dim), {within.inner * inner, within.size}};
+        auto known = answers.find(question);
+        if (known == answers.end()) {
+          open.push_back(question);
+          continue;
+        }
+        SmallVector<Piece> pieces = known->second;
         for (Piece &piece : pieces)
           piece.inner /= inner;
         agreed = intersect(agreed, pieces);

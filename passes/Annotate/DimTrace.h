@@ -34,15 +34,31 @@ public:
   DimTrace(const nn::Origins &origins, const llvm::DenseSet<Operation *> &rowMatmuls)
       : origins(origins), rowMatmuls(rowMatmuls) {}
 
-  /// The pieces of dim `dim` of `value`, inside `piece`, that succeed, outermost first.
+  /// The pieces of dim `dim` of `value`, inside `piece`, that succeed, outermost first. Each question is answered once,
+  /// however many ways lead to it, and without recursion, however long they are.
   SmallVector<Piece> back(Value value, unsigned dim, Piece piece);
 
   /// Columns of weight matmuls that were reached: the matmul and the piece of its result's last dim.
   std::vector<std::pair<WeightMatmul, Piece>> columns;
 
 private:
-  SmallVector<Piece> backThroughFactor(Operation *op, const ShardingRule &rule, int factor, Piece within);
+  struct Question {
+    Value value;
+    unsigned dim;
+    Piece piece;
+    bool operator<(const Question &other) const {
+      auto key = [](const Question &q) {
+        return std::make_tuple(q.value.getAsOpaquePointer(), q.dim, q.piece.inner, q.piece.size);
+      };
+      return key(*this) < key(other);
+    }
+  };
+  using Questions = SmallVector<Question>;
+  SmallVector<Piece> answer(const Question &question, Questions &open);
+  SmallVector<Piece> backThroughFactor(Operation *op, const ShardingRule &rule, int factor, Piece within,
+                                       Questions &open);
 
+  std::map<Question, SmallVector<Piece>> answers;
   const nn::Origins &origins;
   const llvm::DenseSet<Operation *> &rowMatmuls;
 };

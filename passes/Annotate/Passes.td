@@ -4,7 +4,7 @@
 include "mlir/Pass/PassBase.td"
 
 def BuildMesh : Pass<"hpc-build-mesh", "::mlir::ModuleOp"> {
-  let summary = "give the module its mesh: mb (time), dp, tp";
+  let summary = "give the module its mesh: axes mb of time, dp of data, tp of tensor parallelism";
   let options = [
     Option<"tp", "tp", "int64_t", "1", "degree of tensor parallelism">,
     Option<"dp", "dp", "int64_t", "1", "degree of data parallelism">,
@@ -17,7 +17,8 @@ def AnnotateBatch : Pass<"hpc-annotate-batch", "::mlir::ModuleOp"> {
   let summary = "seed the batch dim of the inputs: cut over micro-batches, and each of those over dp";
   let description = [{
     The batch dim is the one named by the option, else the one whose name starts with `batch`, else dim 0.
-    After: the argument attribute `dist.seed = #dist.sharding<"[4@(mb, dp), 33]">`.
+    Axes of time stand outside of axes of data, and both outside of what the user seeds on the input. States and step scalars have no batch.
+    After: the argument attribute `dist.seed = #dist.seed<"[4@(mb, dp), 33?]">`.
   }];
   let options = [Option<"batchDim", "batch-dim", "std::string", "\"\"", "name of the batch dim">];
   let dependentDialects = ["::hpc::dist::DistDialect"];
@@ -27,8 +28,8 @@ def AnnotateTensorParallel : Pass<"hpc-annotate-tensor-parallel", "::mlir::Modul
   let summary = "seed weights with Megatron's layout, found from the graph's structure";
   let description = [{
     A matmul whose contracted dim comes from columns of earlier weight matmuls alone (through elementwise ops, views, attention) is cut by rows, those
-    by columns, along the outermost part of the dim that survives the way (heads, for attention). Embedding tables are cut by vocabulary; a matmul that
-    leads to nothing but outputs is cut by columns. Shoeybi et al. 2019, section 3.
+    by columns, along the outermost part of the dim that survives the way (heads, for attention). Embedding tables are cut by vocabulary where a rank
+    saves at least the bytes that the all-reduce then moves in a micro-batch, or where the table is a head's weight too; a matmul that leads to nothing but outputs is cut by columns. Shoeybi et al. 2019, section 3.
   }];
   let dependentDialects = ["::hpc::dist::DistDialect"];
 }

@@ -1,5 +1,7 @@
 // What holds when the phase ends: one mesh, seeds that fit, and no sharding on a type.
-#include "compiler/Dialect/NN/NN.h"
+#include "compiler/Diagnostics.h"
+#include "compiler/Dialect/NN/Ports.h"
+#include "compiler/ElementType.h"
 #include "passes/Annotate/Passes.h"
 
 namespace hpc {
@@ -9,15 +11,26 @@ namespace hpc {
 
 namespace {
 struct VerifyAnnotated : impl::VerifyAnnotatedBase<VerifyAnnotated> {
-  /// Whether the seed is a sharding of the value.
-  LogicalResult check(Location place, Value value, dist::ShardingAttr seed, const dist::Mesh &mesh) {
+  /// Whether the attribute, if there is one, holds a seed of the value.
+  LogicalResult check(Value value, Attribute attr, const dist::Mesh &mesh) {
+    Location place = value.getLoc();
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    if (!type || !findDType(type))
+      return userError(place, ErrorKind::Model)
+             << "a value of type " << value.getType() << " is no tensor of a known element type";
     if (dist::shardingAttrOf(value))
       return mlir::emitError(place) << "type " << value.getType() << " carries a sharding before propagation";
-    if (!seed)
+    if (!attr)
       return success();
-    Status status = dist::verify(seed.getValue(), nn::shapeOf(value).vec(), mesh);
+    std::optional<dist::Seed> seed = dist::seedOf(value);
+    if (!seed)
+      return isa<ArrayAttr>(attr) ? success()
+                                  : LogicalResult(userError(place, ErrorKind::Sidecar)
+                                                  << dist::seedAttrName << " = " << attr
+                                                  << " is no seed; write #dist.seed<\"[4@dp, 33?]\">");
+    Status status = dist::verify(seed->sharding, type.getShape().vec(), mesh);
     if (!status.ok())
-      return mlir::emitError(place) << "seed " << seed << " of " << value.getType() << ": " << status.message();
+      return mlir::emitError(place) << "seed " << attr << " of " << value.getType() << ": " << status.message();
     return success();
   }
 
@@ -31,17 +44,15 @@ struct VerifyAnnotated : impl::VerifyAnnotatedBase<VerifyAnnotated> {
     }
     dist::Mesh mesh = dist::meshOf(getOperation());
     for (BlockArgument argument : function.getArguments())
-      if (failed(check(argument.getLoc(), argument,
-                       function.getArgAttrOfType<dist::ShardingAttr>(argument.getArgNumber(), "dist.seed"), mesh)))
+      if (failed(check(argument, function.getArgAttr(argument.getArgNumber(), dist::seedAttrName), mesh)))
         return signalPassFailure();
     WalkResult walk = function.walk([&](Operation *op) {
       for (Value result : op->getResults())
-        if (isa<RankedTensorType>(result.getType()) &&
-            failed(check(op->getLoc(), result, op->getAttrOfType<dist::ShardingAttr>("dist.seed"), mesh)))
+        if (failed(check(result, op->getAttr(dist::seedAttrName), mesh)))
           return WalkResult::interrupt();
       return WalkResult::advance();
     });
-    if (walk.wasInterrupted())
+    if (walk.wasInterrupted() || failed(nn::verifyPorts(function)))
       signalPassFailure();
   }
 };

@@ -327,8 +327,10 @@ Value ElementEmitter::fillTail(dist::FillTailOp op, const Index &index) {
   if (!isHeld)
     return value;
   Type elementType = nn::tensorType(op.getOperand()).getElementType();
-  Value fill = emitCast(scalar, scalar.constant(builder.getF64Type(), op.getValue().convertToDouble()),
-                        builder.getF64Type(), elementType);
+  auto real = dyn_cast<FloatAttr>(op.getValue());
+  Value fill = real ? scalar.constant(registerType(elementType), real.getValueAsDouble())
+                    : scalar.whole(registerType(elementType), int64_t(cast<IntegerAttr>(op.getValue()).getValue()
+                                                                          .getRawData()[0]));
   return scalar.select(isHeld, value, fill);
 }
 

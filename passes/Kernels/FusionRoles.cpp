@@ -19,10 +19,12 @@ bool keepsRows(Operation *alias) {
   return toRow == 0 || fromRow % toRow == 0;
 }
 
+static bool isZero(TypedAttr value) { return value == Builder(value.getContext()).getZeroAttr(value.getType()); }
+
 bool isExactExtent(dist::FillTailOp op) {
   SmallVector<PaddedDigit> digits = paddedDigits(op);
   // One padded digit, the major one of its dim, so that the padding is a tail of the dim.
-  if (digits.size() > 1 || op.getDims().size() != 1 || !op.getValue().isZero() || op->use_empty())
+  if (digits.size() > 1 || op.getDims().size() != 1 || !isZero(op.getValue()) || op->use_empty())
     return false;
   int64_t dim = op.getDims()[0], rank = nn::tensorType(op.getOperand()).getRank();
   if (!digits.empty() && digits[0].stride * digits[0].box != nn::shapeOf(op.getOperand())[dim])

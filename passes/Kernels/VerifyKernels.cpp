@@ -14,7 +14,7 @@ LogicalResult verifyOp(Operation *op, bool hasCode) {
     return success();
   if (isa<nn::MatmulOp, nn::ParameterOp, nn::ReshapeOp>(op))
     return success();
-  if (isa<dist::AllReduceOp, dist::PermuteOp, dist::RawAllGatherOp, dist::RawReduceScatterOp, dist::RawAllToAllOp>(op))
+  if (isa<dist::AllReduceOp, dist::AccumulateOp, dist::PermuteOp, dist::RawAllGatherOp, dist::RawReduceScatterOp, dist::RawAllToAllOp>(op))
     return success();
   if (isa<dist::FillTailOp>(op)) {
     for (Operation *user : op->getUsers())

@@ -10,7 +10,7 @@ namespace hpc {
 using namespace dist;
 
 bool isCollective(Operation *op) {
-  return isa<AllReduceOp, AllGatherOp, ReduceScatterOp, AllToAllOp, PermuteOp, dist::SliceOp>(op);
+  return isa<AllReduceOp, AccumulateOp, AllGatherOp, ReduceScatterOp, AllToAllOp, PermuteOp, dist::SliceOp>(op);
 }
 
 /// Takes `axis` off the sub-dim that it cuts last; false when it does not.
@@ -28,12 +28,8 @@ static bool equal(const Sharding &a, const Sharding &b, const Mesh &mesh) {
   return normalize(a, mesh) == normalize(b, mesh);
 }
 
-static std::string checkAllReduce(AllReduceOp op, const Sharding &before, const Sharding &after, const Mesh &mesh) {
-  AxisNames axes;
-  for (StringRef axis : op.getAxes().getAsValueRange<StringAttr>())
-    axes.push_back(axis.str());
-  if (op.getKind() != CollectiveReduction::sum)
-    return equal(before, after, mesh) ? "" : "a max or min over ranks changes no sharding";
+/// An all-reduce or an accumulation.
+static std::string checkSum(const AxisNames &axes, const Sharding &before, const Sharding &after, const Mesh &mesh) {
   Sharding expected = before;
   expected.partial = without(before.partial, axes);
   if (!without(axes, before.partial).empty())
@@ -67,11 +63,14 @@ std::string checkCollective(Operation *op, const Mesh &mesh) {
     for (StringRef axis : op->getAttrOfType<ArrayAttr>("axes").getAsValueRange<StringAttr>())
       axes.push_back(axis.str());
   for (const std::string &axis : axes)
-    if (axis == "mb" || mesh.index(axis) < 0)
-      return "works over '" + axis + "', along which data cannot move";
+    if (mesh.index(axis) < 0 || mesh.hasRole(axis, AxisRole::Time) != isa<AccumulateOp>(op))
+      return "works over '" + axis + "', along which " +
+             (isa<AccumulateOp>(op) ? "ranks differ, not micro-batches" : "data cannot move");
 
-  if (auto reduce = dyn_cast<AllReduceOp>(op))
-    return checkAllReduce(reduce, before, after, mesh);
+  if (auto reduce = dyn_cast<AllReduceOp>(op); reduce && reduce.getKind() != CollectiveReduction::sum)
+    return equal(before, after, mesh) ? "" : "a max or min over ranks changes no sharding";
+  if (isa<AllReduceOp, AccumulateOp>(op))
+    return checkSum(axes, before, after, mesh);
   if (auto permute = dyn_cast<PermuteOp>(op))
     return checkPermute(permute, before, after);
   if (auto gather = dyn_cast<AllGatherOp>(op))

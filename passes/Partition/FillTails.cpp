@@ -19,7 +19,7 @@ struct FillTails : impl::FillTailsBase<FillTails> {
     if (!function)
       return;
     Mesh mesh = meshOf(function);
-    std::map<std::tuple<void *, std::vector<int64_t>, double>, Value> made; // users share a filled value
+    std::map<std::tuple<void *, std::vector<int64_t>, const void *>, Value> made; // users share a filled value
     for (Operation &op : llvm::make_early_inc_range(function.front())) {
       auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
       if (!ruled)
@@ -34,13 +34,13 @@ struct FillTails : impl::FillTailsBase<FillTails> {
       for (OpOperand &use : op.getOpOperands()) {
         std::optional<TailFill> fill =
             tailFillOf(*sharding, use.getOperandNumber(), nn::tensorType(use.get()).getElementType(), mesh);
-        if (!fill || hasZeroPadding(use.get(), fill->value))
+        if (!fill || hasPadding(use.get(), fill->value))
           continue;
-        Value &filled = made[{use.get().getAsOpaquePointer(), fill->dims, fill->value}];
+        Value &filled = made[{use.get().getAsOpaquePointer(), fill->dims, fill->value.getAsOpaquePointer()}];
         if (!filled) {
           OpBuilder builder(&op);
           filled = FillTailOp::create(builder, op.getLoc(), use.get().getType(), use.get(), fill->dims,
-                                      APFloat(fill->value));
+                                      fill->value);
           if (Operation *producer = use.get().getDefiningOp())
             if (Attribute id = producer->hasAttr(valueIdAttrName) ? producer->getAttr(valueIdAttrName)
                                                                   : producer->getAttr(movedIdAttrName))

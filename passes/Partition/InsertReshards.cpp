@@ -4,6 +4,7 @@
 #include "compiler/Diagnostics.h"
 #include "compiler/Dialect/Dist/Correspondence.h"
 #include "compiler/Dialect/Dist/FactorShardings.h"
+#include "compiler/ElementType.h"
 #include "passes/Partition/Passes.h"
 #include "passes/Partition/ReshardCause.h"
 
@@ -30,11 +31,7 @@ public:
     if (!factors)
       return userError(op, ErrorKind::Internal) << "has no " << factorsAttrName << "; hpc-propagate-shardings gives it";
     OpSharding sharding{op.getShardingRule(), factors.getValue().dims, {}, -1};
-    SmallVector<AxisNames> partials;
-    for (Value operand : op->getOperands())
-      partials.push_back(shardingOf(operand).partial);
-    if (op->getNumResults() > 0)
-      sharding.setPassing(shardingOf(op->getResult(0)).partial, partials);
+    sharding.setPassing(op);
     for (OpOperand &use : op->getOpOperands())
       addWant(use, sharding.operand(use.getOperandNumber(), mesh));
     return success();
@@ -126,11 +123,11 @@ private:
              << describeOp(user) << " needs " << toString(to) << " of a value that is " << toString(from) << ": "
              << steps.status().message();
     for (const ReshardStep &step : *steps)
-      if (llvm::is_contained(step.axes, "mb"))
+      if (step.kind != ReshardStep::Accumulate && !axesWithRole(step.axes, mesh, AxisRole::Time).empty())
         return userError(user, ErrorKind::Unsupported)
                << describeOp(user) << " needs " << toString(to) << " of a value that is " << toString(from)
-               << ": micro-batches come one after the other, so data cannot pass between them; use --micro-batches=1";
-    return bytesMoved(*steps, mesh, (nn::tensorType(source).getElementTypeBitWidth() + 7) / 8);
+               << ": micro-batches come one after the other, so nothing but a sum can pass between them; use --micro-batches=1";
+    return bytesMoved(*steps, mesh, elementBytes(nn::tensorType(source).getElementType()));
   }
 
   const Mesh &mesh;

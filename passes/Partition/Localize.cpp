@@ -86,12 +86,14 @@ private:
   /// Max and min do not stay open: their all-reduce follows at once and holds the op's value.
   void combine(Operation *op, Operation *local, const OpSharding &sharding, Reduction reduction,
                CollectiveReduction kind) {
-    AxisNames axes = reducedAxes(sharding.rule, sharding.factors, reduction);
-    if (axes.empty())
-      return;
-    ReshardCause why = causeOfReduction(op, axes);
-    SmallVector<StringRef> names(axes.begin(), axes.end());
+    bool isAny = false;
     for (OpResult result : op->getResults()) {
+      AxisNames axes = reducedAxes(sharding.rule, sharding.factors, reduction, result.getResultNumber());
+      if (axes.empty())
+        continue;
+      isAny = true;
+      ReshardCause why = causeOfReduction(op, axes);
+      SmallVector<StringRef> names(axes.begin(), axes.end());
       Value value = local->getResult(result.getResultNumber());
       auto same = ShardingAttr::get(builder.getContext(), shardingOf(result));
       auto combined =
@@ -102,7 +104,8 @@ private:
         combined->setAttr(valueIdAttrName, id);
       locals.map(result, combined.getResult());
     }
-    local->removeAttr(valueIdAttrName);
+    if (isAny)
+      local->removeAttr(valueIdAttrName);
   }
 
   /// Attributes that changed keep their global form, for the verifier.

@@ -32,6 +32,8 @@ static Operation *lowerStep(OpBuilder &builder, Location loc, Value value, Type 
   case ReshardStep::AllReduce:
     return AllReduceOp::create(builder, loc, type, value, before, after, note.cause, note.avoid, axes,
                                CollectiveReductionAttr::get(context, CollectiveReduction::sum));
+  case ReshardStep::Accumulate:
+    return AccumulateOp::create(builder, loc, type, value, before, after, note.cause, note.avoid, axes);
   case ReshardStep::ReduceScatter:
     return ReduceScatterOp::create(builder, loc, type, value, before, after, note.cause, note.avoid, axis,
                                    number(step.toDim), number(step.toSub));

@@ -1,37 +1,32 @@
 // Identities of the reductions by element type, and the operand dims that they have to fill.
 #include "passes/Partition/ReducedPadding.h"
 
-#include "compiler/Dialect/NN/NN.h"
-
-#include <limits>
+#include "compiler/Dialect/NN/Ports.h"
 
 namespace hpc {
 
 using namespace dist;
 
-/// Lowest or highest value of a type, as a double that does not round beyond it.
-static double extreme(Type type, bool highest) {
+/// Lowest or highest value of a type.
+static TypedAttr extreme(Type type, bool highest) {
   auto integer = dyn_cast<IntegerType>(type);
   if (!integer)
-    return highest ? std::numeric_limits<double>::infinity() : -std::numeric_limits<double>::infinity();
+    return FloatAttr::get(type, APFloat::getInf(cast<FloatType>(type).getFloatSemantics(), /*Negative=*/!highest));
   unsigned width = integer.getWidth();
-  if (width == 1)
-    return highest ? 1 : 0;
-  APInt value = integer.isUnsigned() ? (highest ? APInt::getMaxValue(width) : APInt::getMinValue(width))
-                                     : (highest ? APInt::getSignedMaxValue(width) : APInt::getSignedMinValue(width));
-  APFloat number(0.0);
-  number.convertFromAPInt(value, !integer.isUnsigned(), APFloat::rmTowardZero);
-  return number.convertToDouble();
+  bool isNatural = integer.isUnsigned() || width == 1;
+  return IntegerAttr::get(type, isNatural ? (highest ? APInt::getMaxValue(width) : APInt::getMinValue(width))
+                                : highest ? APInt::getSignedMaxValue(width)
+                                          : APInt::getSignedMinValue(width));
 }
 
-static double identityOf(Reduction reduction, Type type) {
+static TypedAttr identityOf(Reduction reduction, Type type) {
   switch (reduction) {
   case Reduction::Max:
     return extreme(type, /*highest=*/false);
   case Reduction::Min:
     return extreme(type, /*highest=*/true);
   default:
-    return 0;
+    return cast<TypedAttr>(Builder(type.getContext()).getZeroAttr(type));
   }
 }
 
@@ -51,8 +46,9 @@ std::optional<TailFill> tailFillOf(const OpSharding &sharding, unsigned operand,
   return fill;
 }
 
-bool hasZeroPadding(Value value, double fill) {
-  return fill == 0 && (isa<BlockArgument>(value) || isa<nn::ParameterOp>(value.getDefiningOp()));
+bool hasPadding(Value value, TypedAttr fill) {
+  bool isZero = fill == Builder(fill.getContext()).getZeroAttr(fill.getType());
+  return isZero && (isa<BlockArgument>(value) || isa<nn::ParameterOp>(value.getDefiningOp())) && !nn::isWritten(value);
 }
 
 } // namespace hpc

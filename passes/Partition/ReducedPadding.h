@@ -8,14 +8,14 @@ namespace hpc {
 
 struct TailFill {
   std::vector<int64_t> dims; ///< of the operand
-  double value = 0;          ///< identity of the reduction: 0, or the lowest or highest value of the element type
+  TypedAttr value;           ///< identity of the reduction: 0, or the lowest or highest value of the element type
 };
 
 /// What has to be in the padding of an operand, if the op reads it. An index factor is looked up, not walked: its
 /// padding is not read.
 std::optional<TailFill> tailFillOf(const dist::OpSharding &sharding, unsigned operand, Type elementType,
                                    const dist::Mesh &mesh);
-/// Whether the padding is `value` already: parameters and inputs are zero there.
-bool hasZeroPadding(Value value, double fill);
+/// Whether the padding is `fill` already: inputs, and parameters that nothing writes, are zero there.
+bool hasPadding(Value value, TypedAttr fill);
 
 } // namespace hpc

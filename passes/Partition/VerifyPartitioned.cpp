@@ -26,15 +26,16 @@ public:
         return failure();
     if (auto id = op->getAttrOfType<IntegerAttr>(valueIdAttrName); id && !ids.insert(id.getInt()).second)
       return fail(op) << "has the " << valueIdAttrName << " " << id.getInt() << " of another op";
+    if (failed(checkTime(op)))
+      return failure();
     if (isCollective(op))
       return checkStep(op);
     if (auto ruled = dyn_cast<ShardingRuleOpInterface>(op))
       return checkComputation(op);
     if (isa<ReshardOp>(op))
       return fail(op) << "is left; hpc-localize turns reshards into collectives";
-    if (auto fill = dyn_cast<FillTailOp>(op))
-      return fill.getOperand().getType() == fill.getResult().getType() ? success()
-                                                                       : LogicalResult(fail(op) << "changes the type");
+    if (isa<FillTailOp>(op))
+      return success();
     if (auto constant = dyn_cast<nn::ConstantOp>(op))
       return isReplicated(shardingOf(constant.getResult()))
                  ? success()
@@ -80,6 +81,8 @@ private:
   LogicalResult checkStep(Operation *op) {
     if (std::string wrong = checkCollective(op, mesh); !wrong.empty())
       return fail(op) << wrong;
+    if (isa<AccumulateOp>(op))
+      totals.insert(op->getResult(0));
     auto reduce = dyn_cast<AllReduceOp>(op);
     if (!reduce || reduce.getKind() == CollectiveReduction::sum)
       return success();
@@ -145,8 +148,9 @@ private:
       if (isCut(cut) && factor.isInternal)
         return fail(op) << "reduces over a dim that is cut " << toString(cut)
                         << "; hpc-decompose-sharded replaces such ops";
-      else if (factor.reduction != Reduction::None && llvm::is_contained(axesOf(cut), "mb"))
-        return fail(op) << "reduces over micro-batches, cut " << toString(cut);
+      else if ((factor.reduction == Reduction::Max || factor.reduction == Reduction::Min) &&
+               !axesWithRole(axesOf(cut), mesh, AxisRole::Time).empty())
+        return fail(op) << "takes a max or min over micro-batches, cut " << toString(cut);
     if (failed(checkPartials(op, *sharding, partials)) || failed(checkPadding(op, *sharding, numOperands)))
       return failure();
     for (Reduction reduction : {Reduction::Max, Reduction::Min})
@@ -155,11 +159,21 @@ private:
     return checkLocalForm(op, ruled, *sharding, numOperands);
   }
 
+  /// What is computed in every micro-batch reads nothing that is known at the end of the step.
+  LogicalResult checkTime(Operation *op) {
+    auto isPerBatch = [&](Value value) { return isPerMicroBatch(shardingOf(value), mesh); };
+    auto readsTotal = [&](Value value) { return totals.contains(value); };
+    if (isa<func::ReturnOp>(op) || llvm::none_of(op->getOperands(), readsTotal))
+      return success();
+    if (llvm::any_of(op->getOperands(), isPerBatch) || llvm::any_of(op->getResults(), isPerBatch))
+      return fail(op) << "reads in every micro-batch what depends on a sum over all of them";
+    totals.insert(op->result_begin(), op->result_end());
+    return success();
+  }
+
   /// Operands and results are partial exactly where the rule lets a sum pass.
   LogicalResult checkPartials(Operation *op, OpSharding &sharding, ArrayRef<AxisNames> partials) {
-    if (op->getNumResults() == 0)
-      return success();
-    sharding.setPassing(shardingOf(op->getResult(0)).partial, partials);
+    sharding.setPassing(op);
     for (unsigned i = 0; i < partials.size(); ++i)
       if (AxisNames expected = sharding.operand(i, mesh).partial; expected != partials[i])
         return fail(op) << "operand " << i << " is partial over {" << llvm::join(partials[i], ", ")
@@ -182,11 +196,11 @@ private:
     for (unsigned i = 0; i < numOperands; ++i) {
       Value operand = op->getOperand(i);
       std::optional<TailFill> fill = tailFillOf(sharding, i, nn::tensorType(operand).getElementType(), mesh);
-      if (!fill || hasZeroPadding(operand, fill->value))
+      if (!fill || hasPadding(operand, fill->value))
         continue;
       auto filled = operand.getDefiningOp<FillTailOp>();
       if (!filled || filled.getDims() != ArrayRef<int64_t>(fill->dims) ||
-          filled.getValue().convertToDouble() != fill->value)
+          filled.getValue() != fill->value)
         return fail(op) << "reduces over padding of operand " << i << " (" << toString(shardingOf(operand))
                         << "), which dist.fill_tail must set to " << fill->value;
     }
@@ -194,11 +208,18 @@ private:
   }
 
   LogicalResult checkCombined(Operation *op, const OpSharding &sharding, Reduction reduction) {
-    AxisNames axes = reducedAxes(sharding.rule, sharding.factors, reduction);
+    for (OpResult result : op->getResults())
+      if (failed(checkCombined(result, reducedAxes(sharding.rule, sharding.factors, reduction, result.getResultNumber()),
+                               reduction == Reduction::Max ? CollectiveReduction::max : CollectiveReduction::min)))
+        return failure();
+    return success();
+  }
+
+  LogicalResult checkCombined(OpResult result, const AxisNames &axes, CollectiveReduction kind) {
     if (axes.empty())
       return success();
-    CollectiveReduction kind = reduction == Reduction::Max ? CollectiveReduction::max : CollectiveReduction::min;
-    for (Operation *user : op->getUsers()) {
+    Operation *op = result.getOwner();
+    for (Operation *user : result.getUsers()) {
       auto combine = dyn_cast<AllReduceOp>(user);
       AxisNames has;
       if (combine)
@@ -245,6 +266,7 @@ private:
   const Mesh &mesh;
   DenseSet<int64_t> ids;
   DenseSet<Operation *> combines;
+  DenseSet<Value> totals; ///< values that depend on a sum over all micro-batches
 };
 
 struct VerifyPartitioned : impl::VerifyPartitionedBase<VerifyPartitioned> {

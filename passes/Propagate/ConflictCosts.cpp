@@ -2,6 +2,7 @@
 // moves less. A cut is weighed where it is as a whole (all ops along which it flowed), then op by op. Weights and seeds
 // are never given up here.
 #include "compiler/Dialect/NN/NN.h"
+#include "compiler/ElementType.h"
 #include "passes/Propagate/Propagation.h"
 
 namespace hpc {
@@ -54,7 +55,7 @@ private:
   bool mayGiveUp(Node node) const {
     const OpState &state = propagation.ops[node.first];
     AxisNames axes = axesOf(state.sharding.factors[node.second]);
-    if (axes.empty() || state.anchored[node.second] || intersects(axes, {"mb", "dp"}))
+    if (axes.empty() || state.anchored[node.second] || cutsBatch(axes, mesh))
       return false;
     for (auto [index, operand] : llvm::enumerate(state.op->getOperands())) {
       if (!isa_and_present<nn::ParameterOp>(operand.getDefiningOp()))
@@ -147,7 +148,7 @@ private:
   /// Every sharding that users want is made once; one that another wanted sharding gives by slicing costs nothing.
   Cost costOf(Value value) {
     if (auto source = propagation.sourceIndex.find(value); source != propagation.sourceIndex.end())
-      if (propagation.sources[source->second].kind == SourceState::Parameter)
+      if (propagation.sources[source->second].kind == SourceState::Kept)
         return {};
     Sharding has = propagation.shardingOf(value);
     std::vector<Sharding> wanted;
@@ -161,7 +162,7 @@ private:
     }
     wanted = distinct(std::move(wanted));
     Cost total;
-    int64_t width = nn::tensorType(value).getElementTypeBitWidth() / 8 + 1;
+    int64_t width = elementBytes(nn::tensorType(value).getElementType());
     for (const Sharding &target : wanted) {
       Cost direct = move(has, target, width);
       bool free =
@@ -186,7 +187,9 @@ private:
       else {
         entry->second.bytes = bytesMoved(*steps, mesh, elementBytes);
         entry->second.collectives =
-            llvm::count_if(*steps, [](const ReshardStep &step) { return step.kind != ReshardStep::Slice; });
+            llvm::count_if(*steps, [](const ReshardStep &step) {
+              return step.kind != ReshardStep::Slice && step.kind != ReshardStep::Accumulate;
+            });
       }
     }
     return entry->second;
@@ -217,7 +220,7 @@ void Propagation::weighConflicts() {
 
 void Propagation::settleParameters() {
   for (SourceState &source : sources) {
-    if (source.kind != SourceState::Parameter || source.seeded)
+    if (source.kind != SourceState::Kept || source.seeded)
       continue;
     for (unsigned dim = 0; dim < source.sharding.dims.size(); ++dim)
       for (OpOperand &use : source.value.getUses())

@@ -18,8 +18,16 @@ void Propagation::choosePassing(OpState &state) {
   for (Value operand : state.op->getOperands())
     partials.push_back(shardingOf(operand).partial);
   state.sharding.choosePassing(partials);
-  if (state.sharding.passing.empty())
+  // A sum over time is taken as early as it can be: what comes after is done once a step. It passes ops that do nothing
+  // but add up and move (their operands are all terms of it), so that terms meet.
+  const LinearClause &linear = state.sharding.rule.linear;
+  if (linear.kind != LinearClause::Sum || linear.operands.size() != state.op->getNumOperands())
+    state.sharding.passing =
+        without(state.sharding.passing, axesWithRole(state.sharding.passing, mesh, AxisRole::Time));
+  if (state.sharding.passing.empty()) {
+    state.sharding.carrier = -1;
     return;
+  }
   int64_t resultElements = 0;
   for (Value result : state.op->getResults())
     resultElements += nn::tensorType(result).getNumElements();

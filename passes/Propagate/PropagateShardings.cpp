@@ -1,5 +1,5 @@
 // Pass hpc-propagate-shardings: from seeds on a few values to one sharding for every tensor.
-// The user's seeds flow to the end before those of default layouts begin, so that a default never overrules the user.
+// The seeds of one priority flow to the end before those of the next begin, so that a default never overrules the user.
 #include "compiler/Diagnostics.h"
 #include "passes/Propagate/Passes.h"
 #include "passes/Propagate/Propagation.h"
@@ -19,11 +19,13 @@ struct PropagateShardings : impl::PropagateShardingsBase<PropagateShardings> {
       return signalPassFailure();
     }
     Propagation propagation(function, dist::meshOf(module));
-    for (int priority : {0, 1}) {
+    for (int64_t priority : propagation.priorities()) {
       if (failed(propagation.seed(priority)))
         return signalPassFailure();
       propagation.flow();
     }
+    propagation.seedWritten();
+    propagation.flow();
     propagation.flowPartials();
     propagation.weighConflicts();
     propagation.flowPartials(); // what was given up may pass other partial sums

@@ -3,21 +3,25 @@
 // left to hpc-insert-reshards.
 #include "passes/Propagate/Propagation.h"
 
-#include "compiler/Dialect/NN/NN.h"
+#include "compiler/Dialect/NN/Ports.h"
 
 namespace hpc {
 
 using namespace dist;
 
-static bool isBatchAxis(const std::string &axis) { return axis == "mb" || axis == "dp"; }
-
 Propagation::Propagation(func::FuncOp function, const Mesh &mesh) : function(function), mesh(mesh) {
   auto addSource = [&](Value value, SourceState::Kind kind) {
     sourceIndex[value] = int(sources.size());
-    sources.push_back({kind, value, replicated(nn::shapeOf(value).vec()), {}, false, false});
+    ArrayRef<int64_t> shape = nn::shapeOf(value);
+    sources.push_back({kind, value, replicated(shape.vec()), {}, false, llvm::SmallBitVector(unsigned(shape.size()))});
   };
-  for (BlockArgument argument : function.getArguments())
-    addSource(argument, SourceState::Argument);
+  std::map<std::string, int> kept; // parameters and states
+  for (BlockArgument argument : function.getArguments()) {
+    nn::ArgumentPort port = nn::argumentPort(function, argument.getArgNumber());
+    if (port.isState())
+      kept[port.state] = int(sources.size());
+    addSource(argument, port.isState() ? SourceState::Kept : SourceState::Input);
+  }
   for (Operation &op : function.front()) {
     if (auto ruled = dyn_cast<ShardingRuleOpInterface>(op)) {
       OpState state;
@@ -29,10 +33,15 @@ Propagation::Propagation(func::FuncOp function, const Mesh &mesh) : function(fun
       opIndex[&op] = int(ops.size());
       ops.push_back(std::move(state));
     } else {
+      if (auto parameter = dyn_cast<nn::ParameterOp>(op))
+        kept[parameter.getName().str()] = int(sources.size());
       for (Value result : op.getResults())
-        addSource(result, isa<nn::ParameterOp>(op) ? SourceState::Parameter : SourceState::Constant);
+        addSource(result, isa<nn::ParameterOp>(op) ? SourceState::Kept : SourceState::Constant);
     }
   }
+  for (const auto &[name, result] : nn::writtenBy(function))
+    if (auto source = kept.find(name); source != kept.end())
+      written[result] = source->second;
 }
 
 OpState *Propagation::stateOf(Operation *op) {
@@ -47,7 +56,23 @@ Sharding Propagation::shardingOf(Value value) const {
   return ops[opIndex.lookup(result.getOwner())].sharding.result(result.getResultNumber(), mesh);
 }
 
-const Origins &Propagation::originsOf(Value value) const {
+Sharding Propagation::usedSharding(Value value) const {
+  auto source = sourceIndex.find(value);
+  if (source == sourceIndex.end() || sources[source->second].kind != SourceState::Kept)
+    return shardingOf(value);
+  return withoutRole(sources[source->second].sharding, mesh, AxisRole::Data);
+}
+
+Sharding Propagation::returnedSharding(unsigned result) const {
+  if (auto target = written.find(result); target != written.end())
+    return sources[target->second].sharding;
+  func::FuncOp main = function;
+  Sharding sharding = shardingOf(main.front().getTerminator()->getOperand(result));
+  sharding.partial.clear();
+  return sharding;
+}
+
+const CutOrigins &Propagation::originsOf(Value value) const {
   if (auto source = sourceIndex.find(value); source != sourceIndex.end())
     return sources[source->second].origins;
   return ops[opIndex.lookup(value.getDefiningOp())].origins;
@@ -85,7 +110,7 @@ static bool operandHas(const OpState &state, int factor, const DimSharding &cut,
 
 /// All or nothing for one dim of a result: every factor takes its part of the cut, or none does.
 bool Propagation::offerToOp(OpState &state, unsigned result, unsigned dim, const DimSharding &wanted,
-                            const Origins &origins) {
+                            const CutOrigins &origins) {
   const ShardingRule &rule = state.sharding.rule;
   const ShardingRule::DimFactors &dimFactors = rule.results[result][dim];
   SmallVector<DimSharding> groups;
@@ -113,17 +138,18 @@ bool Propagation::offerToOp(OpState &state, unsigned result, unsigned dim, const
   return true;
 }
 
-/// Asks for a cut of one dim of a value. Constants stay whole; parameters are never cut over batch axes.
-bool Propagation::offer(Value value, unsigned dim, const DimSharding &wanted, const Origins &origins) {
+/// Asks for a cut of one dim of a value. Constants stay whole; what lives across steps is never cut over the batch's
+/// axes by its users.
+bool Propagation::offer(Value value, unsigned dim, const DimSharding &wanted, const CutOrigins &origins) {
   if (OpState *producer = producerOf(value))
     return offerToOp(*producer, cast<OpResult>(value).getResultNumber(), dim, wanted, origins);
   SourceState &source = sources[sourceIndex[value]];
   DimSharding &current = source.sharding.dims[dim];
   AxisNames axes = axesOf(wanted);
-  if (source.kind == SourceState::Constant || source.closed || isCut(current) ||
+  if (source.kind == SourceState::Constant || source.closed[dim] || isCut(current) ||
       intersects(axes, cutAxes(source.sharding)))
     return false;
-  if (source.kind == SourceState::Parameter && llvm::any_of(axes, isBatchAxis))
+  if (source.kind == SourceState::Kept && cutsBatch(axes, mesh))
     return false;
   current = normalize(wanted, mesh);
   for (const std::string &axis : axes)
@@ -151,7 +177,7 @@ bool Propagation::takeFromOperands(OpState &state) {
   const ShardingRule &rule = state.sharding.rule;
   std::vector<Candidate> candidates;
   for (auto [index, operand] : llvm::enumerate(state.op->getOperands())) {
-    Sharding sharding = shardingOf(operand);
+    Sharding sharding = usedSharding(operand);
     bool weight = isa_and_present<nn::ParameterOp>(operand.getDefiningOp());
     for (auto [dim, cut] : llvm::zip(rule.operands[index], sharding.dims)) {
       SmallVector<DimSharding> groups;
@@ -173,7 +199,7 @@ bool Propagation::takeFromOperands(OpState &state) {
     if (isCut(factor) || intersects(axesOf(candidate.cut), axesOf(state.sharding.factors)))
       continue;
     factor = candidate.cut;
-    const Origins &origins = originsOf(state.op->getOperand(candidate.operand));
+    const CutOrigins &origins = originsOf(state.op->getOperand(candidate.operand));
     for (const std::string &axis : axesOf(candidate.cut))
       if (auto origin = origins.find(axis); origin != origins.end())
         state.origins.insert(*origin);

@@ -9,40 +9,40 @@
 
 namespace hpc {
 
-/// Which seed brought an axis.
-struct Origin {
-  int priority = 1;    ///< 0 the user's sidecar, 1 a default layout
-  std::string subject; ///< "wte.weight", "/h.0/attn/Softmax", "input ids"
-  std::string text() const { return (priority == 0 ? "the sidecar's cut of " : "the layout's cut of ") + subject; }
-};
-using Origins = std::map<std::string, Origin>; // by axis
+/// Which seed brought each axis, by axis: "the sidecar's cut of wte.weight".
+using CutOrigins = std::map<std::string, std::string>;
 
 /// An op that computes.
 struct OpState {
   Operation *op = nullptr;
   dist::OpSharding sharding;
-  Origins origins;
+  CutOrigins origins;
   llvm::SmallBitVector anchored; ///< factors cut by a seed on a result: never given up
   llvm::SmallBitVector closed;   ///< factors that take no (further) cut
   bool dirty = false;
 };
 
-/// A value without a rule: argument, parameter, constant.
+/// A value without a rule: input, parameter or state, constant.
 struct SourceState {
-  enum Kind { Argument, Parameter, Constant } kind = Argument;
+  enum Kind { Input, Kept, Constant } kind = Input;
   Value value;
-  dist::Sharding sharding;
-  Origins origins;
+  dist::Sharding sharding; ///< a parameter's or state's storage; see Propagation::usedSharding
+  CutOrigins origins;
   bool seeded = false;
-  bool closed = false;
+  llvm::SmallBitVector closed; ///< dims that nobody else may cut
 };
 
 class Propagation {
 public:
   Propagation(func::FuncOp function, const dist::Mesh &mesh);
 
+  /// The priorities of all seeds, lowest first.
+  std::set<int64_t> priorities() const;
   /// Applies the seeds of one priority.
-  LogicalResult seed(int priority);
+  LogicalResult seed(int64_t priority);
+  /// What a step writes is wanted as it is stored. After all other seeds, so that only ops which nothing else has
+  /// decided follow a storage's cut over data.
+  void seedWritten();
   /// Lets cuts flow along factors, forward and backward, until nothing changes.
   void flow();
   /// Gives up cuts of activations that cost more bytes than they save.
@@ -52,7 +52,8 @@ public:
   /// Parameters that several users want differently stay whole: slicing a whole weight is free, gathering a part is
   /// not.
   void settleParameters();
-  /// Errors for what no plan can do: a sum, gather or slice over micro-batches.
+  /// Errors for what no plan can do: anything but a sum over micro-batches, and what reads such a sum in every
+  /// micro-batch.
   LogicalResult check();
   /// Shardings into the types, factors, origins and ids into attributes; a returned partial sum is resolved; seeds
   /// removed.
@@ -61,22 +62,28 @@ public:
 private:
   friend class ConflictCosts;
   dist::Sharding shardingOf(Value value) const;
+  /// What a value offers its users: parameters and states are used whole over data, however they are stored.
+  dist::Sharding usedSharding(Value value) const;
   OpState *stateOf(Operation *op);
   OpState *producerOf(Value value) { return value.getDefiningOp() ? stateOf(value.getDefiningOp()) : nullptr; }
-  const Origins &originsOf(Value value) const;
-  LogicalResult seedValue(Value value, dist::ShardingAttr seed, int priority, const std::string &subject);
-  void seedResult(OpState &state, unsigned result, const dist::Sharding &seed, const Origins &origins, bool closed);
+  const CutOrigins &originsOf(Value value) const;
+  LogicalResult forEachSeeded(llvm::function_ref<LogicalResult(Value, const dist::Seed &)> visit) const;
+  LogicalResult seedValue(Value value, const dist::Seed &seed);
+  LogicalResult seedResult(OpState &state, unsigned result, const dist::Seed &seed, const CutOrigins &origins);
+  LogicalResult checkOp(const OpState &state, DenseSet<Value> &isTotal) const;
+  dist::Sharding returnedSharding(unsigned result) const;
   void touch(OpState &state);
   void touchUsers(Value value);
   void visit(OpState &state);
   bool takeFromOperands(OpState &state);
   void giveToOperands(OpState &state);
-  bool offer(Value value, unsigned dim, const dist::DimSharding &wanted, const Origins &origins);
+  bool offer(Value value, unsigned dim, const dist::DimSharding &wanted, const CutOrigins &origins);
   bool offerToOp(OpState &state, unsigned result, unsigned dim, const dist::DimSharding &wanted,
-                 const Origins &origins);
+                 const CutOrigins &origins);
   void choosePassing(OpState &state);
   void writeOrigins(OpState &state);
   void remarkOnConflicts(OpState &state);
+  void reshardReturned();
 
   func::FuncOp function;
   dist::Mesh mesh;
@@ -84,6 +91,7 @@ private:
   DenseMap<Operation *, int> opIndex;
   std::vector<SourceState> sources;
   DenseMap<Value, int> sourceIndex;
+  DenseMap<unsigned, int> written; ///< result of the function -> the source that it writes
 };
 
 /// What of a value other than its own sharding its users want; each list once.

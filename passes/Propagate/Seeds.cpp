@@ -1,6 +1,5 @@
 // Seeds: the shardings that a sidecar or a layout gives to a few values before anything flows.
-// What a seed cuts stays cut; what it leaves uncut may be cut by others, unless it is the user's or cuts nothing at
-// all.
+// What a seed cuts stays cut; of what it leaves uncut, each dim is open to others or closed.
 #include "compiler/Diagnostics.h"
 #include "compiler/Dialect/NN/NN.h"
 #include "compiler/Location.h"
@@ -32,20 +31,25 @@ static Sharding withoutEmptyCuts(Sharding sharding, const Mesh &mesh) {
   return normalize(sharding, mesh);
 }
 
-void Propagation::seedResult(OpState &state, unsigned result, const Sharding &seed, const Origins &origins,
-                             bool closed) {
+LogicalResult Propagation::seedResult(OpState &state, unsigned result, const Seed &seed, const CutOrigins &origins) {
   const ShardingRule &rule = state.sharding.rule;
   for (auto [d, dim] : llvm::enumerate(rule.results[result])) {
     SmallVector<DimSharding> groups;
-    bool nests = splitByFactors(rule, dim, seed.dims[d], mesh, groups);
+    bool nests = splitByFactors(rule, dim, seed.sharding.dims[d], mesh, groups);
     for (unsigned i = 0; nests && i < dim.size(); ++i)
       nests =
           !isCut(groups[i]) || groups[i] == state.sharding.factors[dim[i]] ||
           (!isCut(state.sharding.factors[dim[i]]) && !state.closed[dim[i]] && mayCut(rule.factors[dim[i]], groups[i]) &&
            !intersects(axesOf(groups[i]), axesOf(state.sharding.factors)));
+    if (!nests && seed.isBinding())
+      return userError(state.op, ErrorKind::Sidecar)
+             << subjectOf(state.op->getResult(result)) << ": the op (" << rule.text << ") cannot compute dim " << d
+             << " cut " << toString(seed.sharding.dims[d]) << " as the " << seed.origin << " asks; it can have "
+             << toString(project(rule.results[result], state.sharding.factors, mesh).dims[d])
+             << ": ask for that, or for a cut that nests with the op's dims";
     if (!nests) {
       state.op->emitRemark() << "[hpc-propagate-shardings] the op cannot compute dim " << d << " cut "
-                             << toString(seed.dims[d]) << " as the seed asks (" << rule.text
+                             << toString(seed.sharding.dims[d]) << " as the seed asks (" << rule.text
                              << "); it stays as its operands have it";
       continue;
     }
@@ -54,62 +58,91 @@ void Propagation::seedResult(OpState &state, unsigned result, const Sharding &se
         state.sharding.factors[factor] = group;
         state.anchored.set(factor);
       }
-      if (closed)
+      if (!seed.open[d])
         state.closed.set(factor);
     }
   }
   state.origins.insert(origins.begin(), origins.end());
   touch(state);
+  return success();
 }
 
-LogicalResult Propagation::seedValue(Value value, ShardingAttr attr, int priority, const std::string &subject) {
-  Status legal = verify(attr.getValue(), nn::shapeOf(value).vec(), mesh);
-  if (legal.ok() && !attr.getValue().partial.empty())
-    legal = Status::error(ErrorKind::Sidecar, "sharding '" + toString(attr.getValue()) + "': a seed cannot be partial");
+LogicalResult Propagation::seedValue(Value value, const Seed &given) {
+  std::string subject = subjectOf(value);
+  Status legal = verify(given.sharding, nn::shapeOf(value).vec(), mesh);
+  if (legal.ok() && !given.sharding.partial.empty())
+    legal = Status::error(ErrorKind::Sidecar,
+                          "sharding '" + toString(given.sharding) + "': a seed cannot be partial");
+  auto source = sourceIndex.find(value);
+  bool isKept = source != sourceIndex.end() && sources[source->second].kind == SourceState::Kept;
+  if (AxisNames time = axesWithRole(cutAxes(given.sharding), mesh, AxisRole::Time); legal.ok() && isKept && !time.empty())
+    legal = Status::error(ErrorKind::Sidecar, "sharding '" + toString(given.sharding) + "': cuts over '" + time[0] +
+                                                  "', which is time; what lives across steps cannot");
   if (!legal.ok())
     return userError(value.getLoc(), legal.kind()) << subject << ": " << legal.message();
-  Sharding seed = withoutEmptyCuts(attr.getValue(), mesh);
-  bool closed = priority == 0 || !llvm::any_of(attr.getValue().dims, isCut);
-  Origins origins;
-  for (const std::string &axis : cutAxes(seed))
-    origins[axis] = {priority, subject};
-  if (OpState *producer = producerOf(value)) {
-    seedResult(*producer, cast<OpResult>(value).getResultNumber(), seed, origins, closed);
+  Seed seed = given;
+  seed.sharding = withoutEmptyCuts(given.sharding, mesh);
+  CutOrigins origins;
+  for (const std::string &axis : cutAxes(seed.sharding))
+    origins[axis] = "the " + seed.origin + "'s cut of " + subject;
+  if (OpState *producer = producerOf(value))
+    return seedResult(*producer, cast<OpResult>(value).getResultNumber(), seed, origins);
+  SourceState &state = sources[source->second];
+  if (state.seeded || state.closed.any())
     return success();
-  }
-  SourceState &source = sources[sourceIndex[value]];
-  if (source.seeded || source.closed)
-    return success();
-  source.sharding = seed;
-  source.origins = origins;
-  source.seeded = true;
-  source.closed = closed;
+  state.sharding = seed.sharding;
+  state.origins = origins;
+  state.seeded = true;
+  for (unsigned dim = 0; dim < seed.open.size(); ++dim)
+    if (!seed.open[dim])
+      state.closed.set(dim);
   touchUsers(value);
   return success();
 }
 
-LogicalResult Propagation::seed(int priority) {
-  auto priorityOf = [](Attribute attr) { return attr ? int(cast<IntegerAttr>(attr).getInt()) : 1; };
-  for (BlockArgument argument : function.getArguments()) {
-    unsigned index = argument.getArgNumber();
-    auto attr = function.getArgAttrOfType<ShardingAttr>(index, seedAttrName);
-    if (attr && priorityOf(function.getArgAttr(index, priorityAttrName)) == priority &&
-        failed(seedValue(argument, attr, priority, subjectOf(argument))))
-      return failure();
-  }
-  for (Operation &op : function.front()) {
-    Attribute attr = op.getAttr(seedAttrName);
-    if (!attr || priorityOf(op.getAttr(priorityAttrName)) != priority)
-      continue;
-    for (auto [index, result] : llvm::enumerate(op.getResults())) {
-      auto list = dyn_cast<ArrayAttr>(attr);
-      Attribute one = list ? (index < list.size() ? list[index] : Attribute()) : attr;
-      auto sharding = dyn_cast_if_present<ShardingAttr>(one);
-      if (sharding && failed(seedValue(result, sharding, priority, subjectOf(result))))
+std::set<int64_t> Propagation::priorities() const {
+  std::set<int64_t> found;
+  (void)forEachSeeded([&](Value, const Seed &seed) {
+    found.insert(seed.priority);
+    return success();
+  });
+  return found;
+}
+
+LogicalResult Propagation::seed(int64_t priority) {
+  return forEachSeeded(
+      [&](Value value, const Seed &seed) { return seed.priority == priority ? seedValue(value, seed) : success(); });
+}
+
+LogicalResult Propagation::forEachSeeded(llvm::function_ref<LogicalResult(Value, const Seed &)> visit) const {
+  auto visitAll = [&](ValueRange values) {
+    for (Value value : values)
+      if (std::optional<Seed> seed = seedOf(value); seed && failed(visit(value, *seed)))
         return failure();
-    }
-  }
+    return success();
+  };
+  func::FuncOp main = function;
+  if (failed(visitAll(main.getArguments())))
+    return failure();
+  for (Operation &op : main.front())
+    if (op.hasAttr(seedAttrName) && failed(visitAll(op.getResults())))
+      return failure();
   return success();
+}
+
+void Propagation::seedWritten() {
+  for (auto &[result, index] : written) {
+    Value value = function.front().getTerminator()->getOperand(result);
+    const SourceState &target = sources[index];
+    OpState *producer = producerOf(value);
+    if (!producer || isReplicated(target.sharding))
+      continue;
+    // Dim by dim: an op that cannot follow one leaves the rest to a reshard at the return.
+    for (unsigned dim = 0; dim < target.sharding.dims.size(); ++dim)
+      if (isCut(target.sharding.dims[dim]))
+        (void)offerToOp(*producer, cast<OpResult>(value).getResultNumber(), dim, target.sharding.dims[dim],
+                        target.origins);
+  }
 }
 
 } // namespace hpc

@@ -65,7 +65,7 @@ private:
     SmallVector<AxisNames> partials;
     for (Value operand : op->getOperands())
       partials.push_back(shardingOf(operand).partial);
-    sharding.setPassing(shardingOf(op->getResult(0)).partial, partials);
+    sharding.setPassing(op);
     OpSharding largest = sharding;
     largest.choosePassing(partials);
     if (!without(sharding.passing, largest.passing).empty())

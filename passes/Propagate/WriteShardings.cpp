@@ -2,6 +2,7 @@
 // Ids are given in program order, so that two runs give the same ones.
 #include "compiler/Diagnostics.h"
 #include "compiler/Dialect/NN/NN.h"
+#include "compiler/ElementType.h"
 #include "compiler/Location.h"
 #include "passes/Propagate/Propagation.h"
 
@@ -15,19 +16,44 @@ static std::string describeOp(Operation *op) {
   return op->getName().getStringRef().str() + (node.empty() ? "" : " (" + node + ")");
 }
 
+/// `isTotal`: values that depend on a sum over all micro-batches.
+LogicalResult Propagation::checkOp(const OpState &state, DenseSet<Value> &isTotal) const {
+  for (auto [factor, cut] : llvm::zip(state.sharding.rule.factors, state.sharding.factors))
+    if ((factor.isInternal || factor.reduction == Reduction::Max || factor.reduction == Reduction::Min) &&
+        !axesWithRole(axesOf(cut), mesh, AxisRole::Time).empty())
+      return userError(state.op, ErrorKind::Unsupported)
+             << describeOp(state.op) << " combines elements of different micro-batches (the batch dim "
+             << toString(cut) << " is reduced): batch statistics need the whole batch at once; use --micro-batches=1";
+  bool isPerBatch = false, readsTotal = false;
+  for (auto [index, operand] : llvm::enumerate(state.op->getOperands())) {
+    Sharding taken = state.sharding.operand(index, mesh);
+    isPerBatch |= isPerMicroBatch(taken, mesh);
+    AxisNames completed = without(shardingOf(operand).partial, taken.partial);
+    readsTotal |= isTotal.contains(operand) || !axesWithRole(completed, mesh, AxisRole::Time).empty();
+  }
+  if (isPerBatch && readsTotal)
+    return userError(state.op, ErrorKind::Unsupported)
+           << describeOp(state.op)
+           << " reads in every micro-batch what is a sum over all of them, known only at the end of the step: batch "
+              "statistics need the whole batch at once; use --micro-batches=1";
+  if (readsTotal)
+    for (Value result : state.op->getResults())
+      isTotal.insert(result);
+  return success();
+}
+
 LogicalResult Propagation::check() {
+  DenseSet<Value> isTotal;
   for (OpState &state : ops)
-    for (auto [factor, cut] : llvm::zip(state.sharding.rule.factors, state.sharding.factors))
-      if ((factor.reduction != Reduction::None || factor.isInternal) && llvm::is_contained(axesOf(cut), "mb"))
-        return userError(state.op, ErrorKind::Unsupported)
-               << describeOp(state.op) << " combines elements of different micro-batches (the batch dim "
-               << toString(cut) << " is reduced): batch statistics need the whole batch at once; use --micro-batches=1";
+    if (failed(checkOp(state, isTotal)))
+      return failure();
   return success();
 }
 
 void Propagation::remarkOnConflicts(OpState &state) {
   for (auto [index, operand] : llvm::enumerate(state.op->getOperands())) {
-    Sharding has = shardingOf(operand), wanted = state.sharding.operand(index, mesh);
+    // That storage differs from use is no conflict.
+    Sharding has = usedSharding(operand), wanted = state.sharding.operand(index, mesh);
     if (normalize(has, mesh) == normalize(wanted, mesh) || isa_and_present<nn::ConstantOp>(operand.getDefiningOp()))
       continue;
     Expected<std::vector<ReshardStep>> steps = planReshard(has, wanted, mesh);
@@ -44,7 +70,7 @@ void Propagation::remarkOnConflicts(OpState &state) {
     if (conflict)
       state.op->emitRemark() << "[hpc-propagate-shardings] operand " << index << " is " << toString(has)
                              << ", the op needs " << toString(wanted) << ": "
-                             << bytesMoved(*steps, mesh, (nn::tensorType(operand).getElementTypeBitWidth() + 7) / 8)
+                             << bytesMoved(*steps, mesh, elementBytes(nn::tensorType(operand).getElementType()))
                              << " bytes are moved to every rank";
   }
 }
@@ -66,7 +92,7 @@ void Propagation::writeOrigins(OpState &state) {
   OpBuilder builder(state.op);
   for (const std::string &axis : axes)
     if (auto origin = state.origins.find(axis); origin != state.origins.end())
-      entries.push_back(builder.getNamedAttr(axis, builder.getStringAttr(origin->second.text())));
+      entries.push_back(builder.getNamedAttr(axis, builder.getStringAttr(origin->second)));
   if (!entries.empty())
     state.op->setAttr(originAttrName, builder.getDictionaryAttr(entries));
 }
@@ -75,15 +101,14 @@ static void setSharding(Value value, const Sharding &sharding) {
   value.setType(withSharding(nn::tensorType(value), sharding));
 }
 
-/// A returned value is complete: partial sums end before the return.
-static void resolveReturned(func::FuncOp function, const Mesh &mesh) {
+/// A returned value is complete, and a written one is as its target is stored.
+void Propagation::reshardReturned() {
   Operation *terminator = function.front().getTerminator();
   OpBuilder builder(terminator);
   for (OpOperand &returned : terminator->getOpOperands()) {
-    Sharding sharding = shardingOf(returned.get());
-    if (sharding.partial.empty())
+    Sharding sharding = returnedSharding(returned.getOperandNumber());
+    if (sharding == dist::shardingOf(returned.get()))
       continue;
-    sharding.partial.clear();
     auto type = withSharding(nn::tensorType(returned.get()), sharding);
     returned.set(ReshardOp::create(builder, returned.get().getLoc(), type, returned.get(), StringAttr(), StringAttr()));
   }
@@ -103,17 +128,12 @@ void Propagation::write() {
     setSharding(source.value, source.sharding);
 
   int64_t id = 0;
+  removeSeeds(function);
   for (Operation &op : function.front()) {
-    op.removeAttr(seedAttrName);
-    op.removeAttr(priorityAttrName);
     if (op.getNumResults() > 0)
       op.setAttr(valueIdAttrName, IntegerAttr::get(IntegerType::get(context, 64), id++));
   }
-  for (unsigned index = 0; index < function.getNumArguments(); ++index) {
-    function.removeArgAttr(index, seedAttrName);
-    function.removeArgAttr(index, priorityAttrName);
-  }
-  resolveReturned(function, mesh);
+  reshardReturned();
   function.setFunctionType(FunctionType::get(context, function.front().getArgumentTypes(),
                                              function.front().getTerminator()->getOperandTypes()));
 }

@@ -1,6 +1,6 @@
 // Operands that arrive cut differently: along other dims, over other axes, over two axes in both orders. The difference is
 // resharded, whatever it takes.
-module attributes {exec.meshes = ["x=2, y=2", "x=3, y=2", "x=1, y=3"]} {
+module attributes {exec.meshes = ["x=2:tensor, y=2:tensor", "x=3:tensor, y=2:tensor", "x=1:tensor, y=3:tensor"]} {
   func.func @main(%a: tensor<5x6xf32> {dist.seed = #dist.sharding<"[5@x, 6@y]">}, %b: tensor<5x6xf32> {dist.seed = #dist.sharding<"[5@y, 6@x]">},
       %c: tensor<5x6xf32> {dist.seed = #dist.sharding<"[5@(x, y), 6]">}, %d: tensor<5x6xf32> {dist.seed = #dist.sharding<"[5, (2@x, 3@y)]">})
       -> (tensor<5x6xf32>, tensor<5x6xf32>, tensor<6x6xf32>, tensor<5x5xf32>, tensor<5x6xf32>) {

@@ -1,6 +1,6 @@
 // GPT-2's attention with one weight for q, k and v: 5 heads of 4 over tp. The cut of the heads goes back through split, reshape
 // and transpose; a plain cut of the 60 columns would give a rank half of k.
-module attributes {exec.meshes = ["mb=1, dp=1, tp=2", "mb=1, dp=1, tp=3", "mb=1, dp=1, tp=7", "mb=2, dp=1, tp=2"]} {
+module attributes {exec.meshes = ["mb=1:time, dp=1:data, tp=2:tensor", "mb=1:time, dp=1:data, tp=3:tensor", "mb=1:time, dp=1:data, tp=7:tensor", "mb=2:time, dp=1:data, tp=2:tensor"]} {
   func.func @main(%x: tensor<2x3x20xf32> {dist.seed = #dist.sharding<"[2@(mb, dp), 3, 20]">}) -> tensor<2x3x20xf32> {
     %w = nn.parameter "c_attn.weight" {file = "w", bytes = 4800 : i64, hashes = array<i64: 0>, dist.seed = #dist.sharding<"[20, (3, 5@tp, 4)]">} : tensor<20x60xf32>
     %b = nn.parameter "c_attn.bias" {file = "w", bytes = 240 : i64, hashes = array<i64: 0>} : tensor<60xf32>

@@ -1,5 +1,5 @@
 // Six query heads share three groups of keys; a mask built from positions, and an additive bias per head.
-module attributes {exec.meshes = ["tp=2", "tp=3", "tp=4"]} {
+module attributes {exec.meshes = ["tp=2:tensor", "tp=3:tensor", "tp=4:tensor"]} {
   func.func @main(%q: tensor<2x6x3x2xf32> {dist.seed = #dist.sharding<"[2, (3@tp, 2), 3, 2]">}, %k: tensor<2x3x3x2xf32>, %v: tensor<2x3x3x4xf32>)
       -> (tensor<2x6x3x4xf32>, tensor<2x6x3x3xf32>) {
     %bias = nn.parameter "bias" {file = "w", bytes = 24 : i64, hashes = array<i64: 0>} : tensor<1x6x1x1xf32>

@@ -1,6 +1,6 @@
 // A column-cut and a row-cut matmul round a GELU, 7 columns over tp: the padding of the hidden layer must not reach the sum,
 // and the bias must be added once.
-module attributes {exec.meshes = ["mb=1, dp=1, tp=1", "mb=1, dp=1, tp=2", "mb=1, dp=1, tp=3", "mb=1, dp=2, tp=4", "mb=2, dp=2, tp=2"]} {
+module attributes {exec.meshes = ["mb=1:time, dp=1:data, tp=1:tensor", "mb=1:time, dp=1:data, tp=2:tensor", "mb=1:time, dp=1:data, tp=3:tensor", "mb=1:time, dp=2:data, tp=4:tensor", "mb=2:time, dp=2:data, tp=2:tensor"]} {
   func.func @main(%x: tensor<4x3x6xf32> {dist.seed = #dist.sharding<"[4@(mb, dp), 3, 6]">}) -> tensor<4x3x6xf32> {
     %g = nn.parameter "gain" {file = "w", bytes = 24 : i64, hashes = array<i64: 0>} : tensor<6xf32>
     %w1 = nn.parameter "w1" {file = "w", bytes = 168 : i64, hashes = array<i64: 0>, dist.seed = #dist.sharding<"[6, 7@tp]">} : tensor<6x7xf32>

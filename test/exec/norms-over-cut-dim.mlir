@@ -1,5 +1,5 @@
 // Norms whose own dim is cut unevenly: the mean divides by the true count, not by the box.
-module attributes {exec.meshes = ["dp=1, tp=2", "dp=1, tp=4", "dp=2, tp=3"]} {
+module attributes {exec.meshes = ["dp=1:data, tp=2:tensor", "dp=1:data, tp=4:tensor", "dp=2:data, tp=3:tensor"]} {
   func.func @main(%x: tensor<3x10xf32> {dist.seed = #dist.sharding<"[3@dp, 10@tp]">}) -> (tensor<3x10xf32>, tensor<3x10xf32>) {
     %g = nn.parameter "gain" {file = "w", bytes = 40 : i64, hashes = array<i64: 0>} : tensor<10xf32>
     %b = nn.parameter "bias" {file = "w", bytes = 40 : i64, hashes = array<i64: 0>} : tensor<10xf32>

@@ -1,6 +1,6 @@
 // Where partial sums may pass and where they must be resolved: sums of partials, a full operand, a product of two, a choice
 // with a literal 0, a negation, a cast to a wider type.
-module attributes {exec.meshes = ["dp=1, tp=2", "dp=1, tp=3", "dp=2, tp=2"]} {
+module attributes {exec.meshes = ["dp=1:data, tp=2:tensor", "dp=1:data, tp=3:tensor", "dp=2:data, tp=2:tensor"]} {
   func.func @main(%x: tensor<2x5xf32> {dist.seed = #dist.sharding<"[2, 5@tp]">}, %y: tensor<2x5xf32> {dist.seed = #dist.sharding<"[2, 5@dp]">},
       %f: tensor<2x4xf32>, %m: tensor<2x4xi1>) -> (tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4xf64>, tensor<2x4xf32>) {
     %w = nn.parameter "w" {file = "w", bytes = 80 : i64, hashes = array<i64: 0>} : tensor<5x4xf32>

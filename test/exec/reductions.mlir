@@ -1,5 +1,5 @@
 // Every kind of reduction over dims that are cut unevenly, over one axis and over two.
-module attributes {exec.meshes = ["dp=1, tp=2", "dp=2, tp=2", "dp=3, tp=2"]} {
+module attributes {exec.meshes = ["dp=1:data, tp=2:tensor", "dp=2:data, tp=2:tensor", "dp=3:data, tp=2:tensor"]} {
   func.func @main(%x: tensor<5x7xf32> {dist.seed = #dist.sharding<"[5@dp, 7@tp]">}, %n: tensor<5x7xi64> {dist.seed = #dist.sharding<"[5@tp, 7@dp]">})
       -> (tensor<5x1xf32>, tensor<1x7xf32>, tensor<1x1xf32>, tensor<5x1xf32>, tensor<1x1xi64>, tensor<1x7xi64>) {
     %e = nn.exp %x : tensor<5x7xf32> -> tensor<5x7xf32>

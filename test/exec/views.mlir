@@ -1,6 +1,6 @@
 // Reshapes that merge and split cut dims (batch and heads in one dim), factors that do not nest, concat, slices with steps, pad,
 // gather and running sums along dims that are cut elsewhere.
-module attributes {exec.meshes = ["dp=1, tp=2", "dp=2, tp=2", "dp=3, tp=2", "dp=2, tp=3"]} {
+module attributes {exec.meshes = ["dp=1:data, tp=2:tensor", "dp=2:data, tp=2:tensor", "dp=3:data, tp=2:tensor", "dp=2:data, tp=3:tensor"]} {
   func.func @main(%x: tensor<4x3x5x2xf32> {dist.seed = #dist.sharding<"[4@dp, 3, 5@tp, 2]">}, %i: tensor<2xi64>)
       -> (tensor<20x6xf32>, tensor<8x15xf32>, tensor<4x3x10x2xf32>, tensor<2x3x5x2xf32>, tensor<4x5x5x3xf32>, tensor<4x3x2x2xf32>, tensor<4x3x5x2xf32>) {
     %0 = nn.transpose %x {permutation = array<i64: 0, 2, 1, 3>} : tensor<4x3x5x2xf32> -> tensor<4x5x3x2xf32>

@@ -1,6 +1,6 @@
 // A tied embedding cut by rows, its table used again as the head, and a log-softmax over the cut, uneven vocabulary: maximum and
 // sum over the ranks, with the padding filled.
-module attributes {exec.meshes = ["mb=1, dp=1, tp=2", "mb=1, dp=1, tp=3", "mb=3, dp=1, tp=2"]} {
+module attributes {exec.meshes = ["mb=1:time, dp=1:data, tp=2:tensor", "mb=1:time, dp=1:data, tp=3:tensor", "mb=3:time, dp=1:data, tp=2:tensor"]} {
   func.func @main(%ids: tensor<3x2xi64> {dist.seed = #dist.sharding<"[3@(mb, dp), 2]">}) -> (tensor<3x2x7xf32>, tensor<3x2x7xf32>, tensor<3x2x1xf32>) {
     %wte = nn.parameter "wte" {file = "w", bytes = 140 : i64, hashes = array<i64: 0>, dist.seed = #dist.sharding<"[7@tp, 5]">} : tensor<7x5xf32>
     %0 = nn.embedding %wte, %ids {vocabulary = 7 : i64} : tensor<7x5xf32>, tensor<3x2xi64> -> tensor<3x2x5xf32>

@@ -136,7 +136,7 @@ void dropFill(ModuleOp module) {
   fill.erase();
 }
 void fillOtherDim(ModuleOp module) { the<dist::FillTailOp>(module, attentionOut).setDims({1}); }
-void fillWithOne(ModuleOp module) { the<dist::FillTailOp>(module, attentionOut).setValue(APFloat(1.0)); }
+void fillWithOne(ModuleOp module) { the<dist::FillTailOp>(module, attentionOut).setValueAttr(Builder(module.getContext()).getF32FloatAttr(1)); }
 void dropOffset(ModuleOp module) { the<nn::EmbeddingOp>(module, "node_embedding").getOffsetMutable().clear(); }
 void offsetOfOtherCut(ModuleOp module) {
   the<dist::OffsetOp>(module, "node_embedding").setDimAttr(attr(module, "[499@tp]"));
@@ -296,7 +296,7 @@ const Fault faults[] = {
      {"node_addmm_5", "dist.fill_tail must set"},
      {"node_addmm_5"}},
     // The weight holds zeros where the tail holds ones, and the plan multiplies neither.
-    {"FillWithOne", oddLayout, "partition", fillWithOne, {"node_addmm_5", "dist.fill_tail must set to 0"}, {}},
+    {"FillWithOne", oddLayout, "partition", fillWithOne, {"node_addmm_5", "dist.fill_tail must set to 0.000000e+00"}, {}},
     {"OffsetDropped",
      oddLayout,
      "partition",

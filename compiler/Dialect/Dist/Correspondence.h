@@ -18,9 +18,4 @@ constexpr const char *globalAttrsName = "hpc.global";
 constexpr const char *factorsAttrName = "dist.factors";
 /// {axis = text}: which seed brought an axis to the op, for --explain; as long as dist.factors.
 constexpr const char *originAttrName = "dist.origin";
-/// #dist.sharding (or an array, one per result) before propagate, with priority 0 (the user's sidecar) or 1 (default
-/// layouts; the default).
-constexpr const char *seedAttrName = "dist.seed";
-constexpr const char *priorityAttrName = "dist.priority";
-
 } // namespace hpc

@@ -12,6 +12,9 @@ namespace hpc::dist {
 
 llvm::hash_code hash_value(const Mesh &mesh) { return llvm::hash_value(toString(mesh)); }
 llvm::hash_code hash_value(const Sharding &sharding) { return llvm::hash_value(toString(sharding)); }
+llvm::hash_code hash_value(const Seed &seed) {
+  return llvm::hash_combine(shardingText(seed), seed.priority, seed.origin);
+}
 
 namespace {
 /// Prints shardings and the mesh under short names at the head of a file.
@@ -63,11 +66,86 @@ Attribute ShardingAttr::parse(AsmParser &parser, Type) {
 }
 void ShardingAttr::print(AsmPrinter &printer) const { printer << "<\"" << toString(getValue()) << "\">"; }
 
+Attribute SeedAttr::parse(AsmParser &parser, Type) {
+  std::string text, origin;
+  SMLoc place = parser.getCurrentLocation();
+  if (parser.parseLess() || parser.parseString(&text))
+    return {};
+  Expected<Seed> seed = parseSeedSharding(text);
+  if (!seed.ok()) {
+    parser.emitError(place, seed.status().message());
+    return {};
+  }
+  while (succeeded(parser.parseOptionalComma())) {
+    if (succeeded(parser.parseOptionalKeyword("priority"))) {
+      if (parser.parseEqual() || parser.parseInteger(seed->priority))
+        return {};
+    } else if (parser.parseKeyword("origin") || parser.parseEqual() || parser.parseString(&seed->origin)) {
+      return {};
+    }
+  }
+  return parser.parseGreater() ? SeedAttr() : SeedAttr::get(parser.getContext(), *seed);
+}
+void SeedAttr::print(AsmPrinter &printer) const {
+  const Seed seed = getValue(), defaults;
+  printer << "<\"" << shardingText(seed) << "\"";
+  if (seed.priority != defaults.priority)
+    printer << ", priority = " << seed.priority;
+  if (seed.origin != defaults.origin) {
+    printer << ", origin = ";
+    printer.printString(seed.origin);
+  }
+  printer << ">";
+}
+
 Mesh meshOf(Operation *op) {
   for (Operation *parent = op; parent; parent = parent->getParentOp())
     if (auto mesh = parent->getAttrOfType<MeshAttr>(meshAttrName))
       return mesh.getValue();
   return {};
+}
+
+/// What `dist.seed` says of the value at `index` of those that it speaks of.
+static std::optional<Seed> readSeed(Attribute attr, unsigned index) {
+  if (auto list = dyn_cast_if_present<ArrayAttr>(attr))
+    attr = index < list.size() ? list[index] : Attribute();
+  if (auto seed = dyn_cast_if_present<SeedAttr>(attr))
+    return seed.getValue();
+  if (auto sharding = dyn_cast_if_present<ShardingAttr>(attr))
+    return layoutSeed(sharding.getValue());
+  return std::nullopt;
+}
+
+std::optional<Seed> seedOf(Value value) {
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    auto function = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
+    return function ? readSeed(function.getArgAttr(argument.getArgNumber(), seedAttrName), 0) : std::nullopt;
+  }
+  return readSeed(value.getDefiningOp()->getAttr(seedAttrName), cast<OpResult>(value).getResultNumber());
+}
+
+void setSeed(Value value, const Seed &seed) {
+  Attribute attr = SeedAttr::get(value.getContext(), seed);
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    cast<func::FuncOp>(argument.getOwner()->getParentOp()).setArgAttr(argument.getArgNumber(), seedAttrName, attr);
+    return;
+  }
+  Operation *op = value.getDefiningOp();
+  if (op->getNumResults() > 1) {
+    auto list = op->getAttrOfType<ArrayAttr>(seedAttrName);
+    SmallVector<Attribute> seeds(op->getNumResults(), UnitAttr::get(value.getContext()));
+    if (list && list.size() == seeds.size())
+      llvm::copy(list, seeds.begin());
+    seeds[cast<OpResult>(value).getResultNumber()] = attr;
+    attr = ArrayAttr::get(value.getContext(), seeds);
+  }
+  op->setAttr(seedAttrName, attr);
+}
+
+void removeSeeds(func::FuncOp function) {
+  for (unsigned index = 0; index < function.getNumArguments(); ++index)
+    function.removeArgAttr(index, seedAttrName);
+  function.walk([](Operation *op) { op->removeAttr(seedAttrName); });
 }
 
 ShardingAttr shardingAttrOf(Type type) {
@@ -126,6 +204,28 @@ static LogicalResult verifyStep(Operation *op, ShardingAttr before, ShardingAttr
                  succeeded(check(op->getResult(0), after.getValue(), "result")));
 }
 LogicalResult AllReduceOp::verify() { return verifyStep(*this, getBefore(), getAfter()); }
+LogicalResult AccumulateOp::verify() {
+  Mesh mesh = meshOf(*this);
+  const std::vector<std::string> partial = getBefore().getValue().partial;
+  for (StringRef axis : getAxes().getAsValueRange<StringAttr>())
+    if (!mesh.hasRole(axis.str(), AxisRole::Time) || !llvm::is_contained(partial, axis.str()))
+      return emitOpError("(C2) adds up over '")
+             << axis << "', which must be an axis of time over which the operand is partial; the mesh is '"
+             << toString(mesh) << "', the operand " << toString(getBefore().getValue());
+  return verifyStep(*this, getBefore(), getAfter());
+}
+LogicalResult FillTailOp::verify() {
+  auto type = cast<RankedTensorType>(getOperand().getType());
+  if (getValue().getType() != type.getElementType())
+    return emitOpError("(C1) value ") << getValue() << " must be a number of the element type "
+                                      << type.getElementType();
+  for (int64_t dim : getDims())
+    if (dim < 0 || dim >= type.getRank())
+      return emitOpError("(C2) dim ") << dim << " is no dim of " << type;
+  if (getOperand().getType() != getResult().getType())
+    return emitOpError("(C3) operand and result must have one type");
+  return success();
+}
 LogicalResult AllGatherOp::verify() { return verifyStep(*this, getBefore(), getAfter()); }
 LogicalResult ReduceScatterOp::verify() { return verifyStep(*this, getBefore(), getAfter()); }
 LogicalResult AllToAllOp::verify() { return verifyStep(*this, getBefore(), getAfter()); }

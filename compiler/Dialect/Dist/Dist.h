@@ -2,6 +2,7 @@
 #pragma once
 
 #include "compiler/Dialect/Dist/Sharding.h"
+#include "compiler/Dialect/Dist/ShardingSeed.h"
 #include "compiler/Interfaces/ShardingRule.h"
 #include "compiler/Interfaces/Structure.h"
 #include "compiler/MLIR.h"
@@ -15,6 +16,7 @@ inline hash_code hash_value(const std::vector<std::string> &strings) {
 namespace hpc::dist {
 llvm::hash_code hash_value(const Mesh &mesh);
 llvm::hash_code hash_value(const Sharding &sharding);
+llvm::hash_code hash_value(const Seed &seed);
 } // namespace hpc::dist
 
 #include "compiler/Dialect/Dist/DistDialect.h.inc"
@@ -28,9 +30,18 @@ namespace hpc::dist {
 
 /// Name of the module attribute that holds the mesh.
 constexpr const char *meshAttrName = "dist.mesh";
+/// A SeedAttr or, for a default layout, a ShardingAttr, on an argument or an op (an array of them, one per result, where
+/// it has several). Read by seedOf, written by setSeed.
+constexpr const char *seedAttrName = "dist.seed";
 
 /// The mesh of the module around `op`; an empty mesh when it has none yet.
 Mesh meshOf(Operation *op);
+/// The seed of a value, if it has one. Null attributes and attributes that are no seed give none; hpc-verify-annotated
+/// names the latter.
+std::optional<Seed> seedOf(Value value);
+void setSeed(Value value, const Seed &seed);
+/// Takes the seeds off all ops and arguments of a function.
+void removeSeeds(func::FuncOp function);
 /// The sharding of a value's type, null before propagation.
 ShardingAttr shardingAttrOf(Type type);
 inline ShardingAttr shardingAttrOf(Value value) { return shardingAttrOf(value.getType()); }

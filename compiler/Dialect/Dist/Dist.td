@@ -3,6 +3,7 @@
 #define HPC_DIST
 include "mlir/IR/OpBase.td"
 include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/BuiltinAttributeInterfaces.td"
 include "mlir/IR/EnumAttr.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "compiler/Interfaces/Structure.td"
@@ -23,12 +24,21 @@ class Dist_Attr<string name, string mnem> : AttrDef<Dist_Dialect, name> {
   let hasCustomAssemblyFormat = 1;
 }
 def Dist_MeshAttr : Dist_Attr<"Mesh", "mesh"> {
-  let summary = "named axes: `#dist.mesh<\"mb=2, dp=1, tp=2\">`";
+  let summary = "named axes and their roles: `#dist.mesh<\"mb=2:time, dp=1:data, tp=2:tensor\">`";
   let parameters = (ins AttrParameter<"::hpc::dist::Mesh", "the axes">:$value);
 }
 def Dist_ShardingAttr : Dist_Attr<"Sharding", "sharding"> {
   let summary = "who holds which elements: `#dist.sharding<\"[4@mb, 33, (3, 5@tp, 8)] partial{tp}\">`";
   let parameters = (ins AttrParameter<"::hpc::dist::Sharding", "the algebra's form">:$value);
+}
+
+def Dist_SeedAttr : Dist_Attr<"Seed", "seed"> {
+  let summary = "what somebody wants of a value: `#dist.seed<\"[4@dp, 33?]\", priority = 0, origin = \"sidecar\">`";
+  let description = [{
+    The attribute `dist.seed` of ops and arguments until propagate. `33?` may be cut by others, other dims may not. Lower priorities flow first; 1 and
+    "layout" are the defaults and not printed. `#dist.sharding<...>` in its place is the seed of a default layout: its uncut dims are open.
+  }];
+  let parameters = (ins AttrParameter<"::hpc::dist::Seed", "sharding, open dims, priority, origin">:$value);
 }
 
 class Dist_Op<string mnemonic, list<Trait> traits = [Pure]> : Op<Dist_Dialect, mnemonic, traits>;
@@ -66,6 +76,15 @@ class Dist_Step<string mnemonic, dag extra, list<Trait> traits = []> : Dist_Op<m
 def Dist_AllReduceOp : Dist_Step<"all_reduce", (ins StrArrayAttr:$axes, Dist_ReduceKindAttr:$kind)> {
   let summary = "combines the boxes of the ranks along `axes`; everyone gets the result";
   let description = "With kind = max or min, `before` and `after` are equal (only sums are ever partial).";
+}
+def Dist_AccumulateOp : Dist_Step<"accumulate", (ins StrArrayAttr:$axes)> {
+  let summary = "the sum over all micro-batches: one value a step";
+  let description = [{
+        %1 = dist.accumulate %0 {axes = ["mb"], before = #dist.sharding<"[6, 8] partial{mb}">, after = #dist.sharding<"[6, 8]">} : ... -> ...
+
+    The only way across an axis of time. Nothing moves: the term of every micro-batch is added where it is. Constraints: (C1) as every step. (C2) every axis
+    has the role `time`, and the operand is partial over it.
+  }];
 }
 def Dist_AllGatherOp : Dist_Step<"all_gather", (ins StrAttr:$axis, I64Attr:$from_dim, I64Attr:$from_sub)> {
   let summary = "`axis` no longer cuts sub-dim `from_sub` of dim `from_dim`; the gathered sub-dim is compact";
@@ -108,11 +127,14 @@ def Dist_FillTailOp : Dist_Op<"fill_tail", [Pure, StructureOpInterface, HPC_Stru
   let description = [{
     Padding is what the operand's sharding says no rank holds at this coordinate. Reductions over a cut uneven factor read it.
 
-        %1 = dist.fill_tail %0 {dims = array<i64: 2>, value = 0.0 : f64} : tensor<2x33x24xf32, #s> -> tensor<2x33x24xf32, #s>
+        %1 = dist.fill_tail %0 {dims = array<i64: 2>, value = 0.0 : f32} : tensor<2x33x24xf32, #s> -> tensor<2x33x24xf32, #s>
+
+    Constraints: (C1) `value` is a number of the element type. (C2) `dims` are dims of the operand. (C3) operand and result have one type.
   }];
-  let arguments = (ins AnyRankedTensor:$operand, DenseI64ArrayAttr:$dims, F64Attr:$value);
+  let arguments = (ins AnyRankedTensor:$operand, DenseI64ArrayAttr:$dims, TypedAttrInterface:$value);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$operand attr-dict `:` type($operand) `->` type($result)";
+  let hasVerifier = 1;
 }
 
 def Dist_OffsetOp : Dist_Op<"offset", [Pure, StructureOpInterface, HPC_Structure<"Source", "None">]> {

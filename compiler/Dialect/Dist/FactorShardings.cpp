@@ -85,11 +85,13 @@ Sharding project(ArrayRef<ShardingRule::DimFactors> dims, const FactorShardings 
   return sharding;
 }
 
-AxisNames reducedAxes(const ShardingRule &rule, const FactorShardings &factors, Reduction kind) {
+AxisNames reducedAxes(const ShardingRule &rule, const FactorShardings &factors, Reduction kind, unsigned result) {
   AxisNames axes;
-  for (auto [factor, cut] : llvm::zip(rule.factors, factors))
-    if (factor.reduction == kind)
-      llvm::append_range(axes, axesOf(cut));
+  for (int index = 0; index < int(rule.factors.size()); ++index)
+    if (rule.factors[index].reduction == kind &&
+        llvm::none_of(rule.results[result],
+                      [&](const ShardingRule::DimFactors &dim) { return llvm::is_contained(dim, index); }))
+      llvm::append_range(axes, axesOf(factors[index]));
   llvm::sort(axes);
   return axes;
 }
@@ -122,11 +124,25 @@ void OpSharding::choosePassing(ArrayRef<AxisNames> partials) {
   passing = without(passing, axesOf(factors)); // an axis does one thing in an op
 }
 
-void OpSharding::setPassing(const AxisNames &resultPartial, ArrayRef<AxisNames> partials) {
-  passing = without(resultPartial, reducedAxes(rule, factors, Reduction::Sum));
+AxisNames OpSharding::passingTo(unsigned result) const {
+  return rule.linear.reaches(int(result)) ? passing : AxisNames();
+}
+
+void OpSharding::setPassing(ArrayRef<AxisNames> resultPartials, ArrayRef<AxisNames> partials) {
+  passing.clear();
   carrier = -1;
+  for (auto [result, partial] : llvm::enumerate(resultPartials))
+    if (rule.linear.results.empty() || rule.linear.reaches(int(result)))
+      passing = unite(passing, without(partial, reducedAxes(rule, factors, Reduction::Sum, result)));
   if (rule.linear.kind == LinearClause::Product && !passing.empty())
     carrier = onlyPartial(rule.linear, partials);
+}
+
+void OpSharding::setPassing(Operation *op) {
+  auto partials = [](ValueRange values) {
+    return llvm::map_to_vector(values, [](Value value) { return shardingOf(value).partial; });
+  };
+  setPassing(partials(op->getResults()), partials(op->getOperands()));
 }
 
 Sharding OpSharding::operand(unsigned index, const Mesh &mesh) const {
@@ -140,7 +156,7 @@ Sharding OpSharding::operand(unsigned index, const Mesh &mesh) const {
 
 Sharding OpSharding::result(unsigned index, const Mesh &mesh) const {
   Sharding sharding = project(rule.results[index], factors, mesh);
-  sharding.partial = unite(passing, reducedAxes(rule, factors, Reduction::Sum));
+  sharding.partial = unite(passingTo(index), reducedAxes(rule, factors, Reduction::Sum, index));
   return sharding;
 }
 
@@ -194,17 +210,11 @@ std::optional<OpSharding> readOpSharding(const ShardingRule &rule, ArrayRef<Shar
 }
 
 std::optional<OpSharding> readOpSharding(ShardingRuleOpInterface op, const Mesh &mesh, std::string &why) {
-  SmallVector<Sharding> operands, results;
-  SmallVector<AxisNames> partials;
-  for (Value operand : op->getOperands()) {
-    operands.push_back(shardingOf(operand));
-    partials.push_back(operands.back().partial);
-  }
-  for (Value result : op->getResults())
-    results.push_back(shardingOf(result));
+  auto operands = llvm::map_to_vector(op->getOperands(), [](Value value) { return shardingOf(value); });
+  auto results = llvm::map_to_vector(op->getResults(), [](Value value) { return shardingOf(value); });
   std::optional<OpSharding> sharding = readOpSharding(op.getShardingRule(), operands, results, mesh, why);
-  if (sharding && !results.empty())
-    sharding->setPassing(results[0].partial, partials);
+  if (sharding)
+    sharding->setPassing(op);
   return sharding;
 }
 

@@ -32,22 +32,26 @@ bool splitByFactors(const ShardingRule &rule, ArrayRef<int> dimFactors, const Di
 /// The sharding, in normal form and nowhere partial, of a tensor whose dims are lists of factors.
 Sharding project(ArrayRef<ShardingRule::DimFactors> dims, const FactorShardings &factors, const Mesh &mesh);
 
-/// Axes that cut a factor which the op reduces so.
-AxisNames reducedAxes(const ShardingRule &rule, const FactorShardings &factors, Reduction kind);
+/// Axes that cut a factor which result `result` lacks and the op reduces so.
+AxisNames reducedAxes(const ShardingRule &rule, const FactorShardings &factors, Reduction kind, unsigned result);
 
 /// A rule with its factors cut, and the partial sums that pass through: what an op needs of its operands and gives as
 /// results.
 struct OpSharding {
   ShardingRule rule;
   FactorShardings factors;
-  AxisNames passing; ///< partial axes of operands that the results have as well
+  AxisNames passing; ///< partial axes of operands that the results have as well which the linear clause reaches
   int carrier = -1;  ///< Product: the operand that is partial over `passing`
   Sharding operand(unsigned index, const Mesh &mesh) const;
   Sharding result(unsigned index, const Mesh &mesh) const;
+  /// The partial axes of operands that a result has as well.
+  AxisNames passingTo(unsigned result) const;
   /// Chooses `passing` as large as the rule allows, given over which axes each operand is partial.
   void choosePassing(ArrayRef<AxisNames> operandPartials);
   /// The same when the results' partial axes are already decided.
-  void setPassing(const AxisNames &resultPartial, ArrayRef<AxisNames> operandPartials);
+  void setPassing(ArrayRef<AxisNames> resultPartials, ArrayRef<AxisNames> operandPartials);
+  /// The same from the types of an op's operands and results.
+  void setPassing(Operation *op);
 };
 
 /// The factors of an op from the shardings of all operands and results, which must agree exactly. On failure `why` says

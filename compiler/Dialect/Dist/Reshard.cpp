@@ -116,6 +116,12 @@ private:
     auto drop = [&](const std::string &axis) {
       current.partial.erase(std::find(current.partial.begin(), current.partial.end(), axis));
     };
+    // Over time first: what moves data is then done once a step.
+    if (std::vector<std::string> time = axesWithRole(axes, mesh, AxisRole::Time); !time.empty()) {
+      ReshardStep step = begin(ReshardStep::Accumulate, time);
+      std::for_each(time.begin(), time.end(), drop);
+      return end(step);
+    }
     for (const std::string &axis : axes)
       if (std::optional<Place> to = roomFor(axis)) {
         ReshardStep step = begin(ReshardStep::ReduceScatter, {axis});
@@ -123,8 +129,8 @@ private:
         putOn(step, *to);
         return end(step);
       }
-    ReshardStep step = begin(ReshardStep::AllReduce, {axes[0]});
-    drop(axes[0]);
+    ReshardStep step = begin(ReshardStep::AllReduce, axes);
+    std::for_each(axes.begin(), axes.end(), drop);
     return end(step);
   }
 

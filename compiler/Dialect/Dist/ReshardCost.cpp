@@ -15,9 +15,12 @@ static int64_t elements(const Sharding &sharding, const Mesh &mesh) {
 
 static int64_t elementsReceived(const ReshardStep &step, const Mesh &mesh) {
   int64_t before = elements(step.before, mesh), after = elements(step.after, mesh);
-  int64_t k = step.axes.empty() ? 1 : mesh.size(step.axes[0]);
+  int64_t k = 1;
+  for (const std::string &axis : step.axes)
+    k *= mesh.size(axis);
   switch (step.kind) {
   case ReshardStep::Slice:
+  case ReshardStep::Accumulate:
     return 0;
   case ReshardStep::Permute:
     return after;

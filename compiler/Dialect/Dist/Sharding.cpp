@@ -1,6 +1,7 @@
 // Meshes and the simple questions about a sharding: sizes, axes, whether it is legal on a mesh.
 // An axis that the mesh does not have counts as size 1, so that a sharding can be read before the mesh is known.
 #include "compiler/Dialect/Dist/Sharding.h"
+#include "compiler/Dialect/Dist/ShardingSeed.h"
 
 #include <algorithm>
 
@@ -16,6 +17,43 @@ int Mesh::index(std::string_view axis) const {
 int64_t Mesh::size(std::string_view axis) const {
   int i = index(axis);
   return i < 0 ? 1 : axes[i].size;
+}
+
+const char *name(AxisRole role) {
+  switch (role) {
+  case AxisRole::Time:
+    return "time";
+  case AxisRole::Data:
+    return "data";
+  case AxisRole::Tensor:
+    return "tensor";
+  case AxisRole::Sequence:
+    return "sequence";
+  case AxisRole::Pipeline:
+    return "pipeline";
+  }
+  return "";
+}
+
+std::vector<std::string> Mesh::axesOf(AxisRole role) const {
+  std::vector<std::string> names;
+  for (const Axis &axis : axes)
+    if (axis.role == role)
+      names.push_back(axis.name);
+  return names;
+}
+
+bool Mesh::hasRole(std::string_view axis, AxisRole role) const {
+  int i = index(axis);
+  return i >= 0 && axes[i].role == role;
+}
+
+int64_t Mesh::sizeOf(AxisRole role) const {
+  int64_t size = 1;
+  for (const Axis &axis : axes)
+    if (axis.role == role)
+      size *= axis.size;
+  return size;
 }
 
 int64_t Mesh::numCoordinates() const {
@@ -46,6 +84,14 @@ int64_t globalSize(const DimSharding &dim) {
   return size;
 }
 
+bool fitsInt64(const DimSharding &dim) {
+  int64_t size = 1;
+  for (const SubDim &sub : dim)
+    if (__builtin_mul_overflow(size, sub.size, &size))
+      return false;
+  return true;
+}
+
 std::vector<int64_t> globalShape(const Sharding &sharding) {
   std::vector<int64_t> shape;
   for (const DimSharding &dim : sharding.dims)
@@ -69,6 +115,47 @@ bool isReplicated(const Sharding &sharding) {
   return sharding.partial.empty() && std::none_of(sharding.dims.begin(), sharding.dims.end(), isCut);
 }
 
+std::vector<std::string> axesWithRole(const std::vector<std::string> &axes, const Mesh &mesh, AxisRole role) {
+  std::vector<std::string> result;
+  std::copy_if(axes.begin(), axes.end(), std::back_inserter(result),
+               [&](const std::string &axis) { return mesh.hasRole(axis, role); });
+  return result;
+}
+
+bool cutsBatch(const std::vector<std::string> &axes, const Mesh &mesh) {
+  return std::any_of(axes.begin(), axes.end(), [&](const std::string &axis) {
+    return mesh.hasRole(axis, AxisRole::Time) || mesh.hasRole(axis, AxisRole::Data);
+  });
+}
+
+bool isPerMicroBatch(const Sharding &sharding, const Mesh &mesh) {
+  return !axesWithRole(cutAxes(sharding), mesh, AxisRole::Time).empty() ||
+         !axesWithRole(sharding.partial, mesh, AxisRole::Time).empty();
+}
+
+Sharding withoutRole(const Sharding &sharding, const Mesh &mesh, AxisRole role) {
+  Sharding result = sharding;
+  auto drop = [&](std::vector<std::string> &axes) {
+    axes.erase(std::remove_if(axes.begin(), axes.end(),
+                              [&](const std::string &axis) { return mesh.hasRole(axis, role); }),
+               axes.end());
+  };
+  for (DimSharding &dim : result.dims)
+    for (SubDim &sub : dim)
+      drop(sub.axes);
+  drop(result.partial);
+  return normalize(result, mesh);
+}
+
+Seed layoutSeed(Sharding sharding) {
+  Seed seed;
+  bool cuts = std::any_of(sharding.dims.begin(), sharding.dims.end(), isCut);
+  for (const DimSharding &dim : sharding.dims)
+    seed.open.push_back(cuts && !isCut(dim));
+  seed.sharding = std::move(sharding);
+  return seed;
+}
+
 static Status illegal(const Sharding &sharding, const std::string &what) {
   return Status::error(ErrorKind::Sidecar, "sharding '" + toString(sharding) + "': " + what);
 }
@@ -81,6 +168,8 @@ Status verify(const Sharding &sharding, const std::vector<int64_t> &shape, const
     for (const SubDim &sub : sharding.dims[d])
       if (sub.size < 0)
         return illegal(sharding, "dim " + std::to_string(d) + " has the negative size " + std::to_string(sub.size));
+    if (!fitsInt64(sharding.dims[d]))
+      return illegal(sharding, "the sub-dims of dim " + std::to_string(d) + " multiply to more than 2^63 - 1");
     if (int64_t size = globalSize(sharding.dims[d]); size != shape[d])
       return illegal(sharding, "the sub-dims of dim " + std::to_string(d) + " multiply to " + std::to_string(size) +
                                    ", the tensor's dim is " + std::to_string(shape[d]) +

@@ -14,14 +14,36 @@
 
 namespace hpc::dist {
 
-/// The named axes of devices (and `mb`, whose coordinate is time). Written `mb=2, dp=2, tp=2`.
+/// What an axis is for. Passes ask the role, never the name.
+enum class AxisRole {
+  Time,     ///< micro-batches: the coordinate is time, so only sums cross it (`accumulate`)
+  Data,     ///< cuts the batch; parameters are whole over it in use, and may be cut over it in storage
+  Tensor,   ///< cuts weights
+  Sequence, ///< cuts the sequence dim of activations
+  Pipeline, ///< stages
+};
+/// "time", "data", ...
+const char *name(AxisRole role);
+
+/// The named axes of devices and of time. Written `mb=2:time, dp=2:data, tp=2:tensor`; an axis without a role is an
+/// error of the parser, so that no role is ever guessed from a name.
 struct Mesh {
   struct Axis {
     std::string name;
     int64_t size = 1;
-    bool operator==(const Axis &other) const { return name == other.name && size == other.size; }
+    AxisRole role = AxisRole::Tensor;
+    bool operator==(const Axis &other) const {
+      return name == other.name && size == other.size && role == other.role;
+    }
   };
   std::vector<Axis> axes;
+
+  /// Names of the axes of a role, in the mesh's order.
+  std::vector<std::string> axesOf(AxisRole role) const;
+  /// Whether the mesh has the axis, and it has the role.
+  bool hasRole(std::string_view axis, AxisRole role) const;
+  /// Product of the sizes of the axes of a role.
+  int64_t sizeOf(AxisRole role) const;
 
   /// Size of an axis; 1 for a name that the mesh does not have.
   int64_t size(std::string_view axis) const;
@@ -65,11 +87,22 @@ std::string toString(const Sharding &sharding);
 /// Every dim one uncut sub-dim, nothing partial.
 Sharding replicated(const std::vector<int64_t> &shape);
 int64_t globalSize(const DimSharding &dim);
+/// Whether the sizes of the sub-dims multiply to what an int64_t holds; a sharding that is parsed always does.
+bool fitsInt64(const DimSharding &dim);
 std::vector<int64_t> globalShape(const Sharding &sharding);
 /// Axes that cut any sub-dim, in order of appearance (partial axes not included).
 std::vector<std::string> cutAxes(const Sharding &sharding);
 bool isCut(const DimSharding &dim);
 bool isReplicated(const Sharding &sharding);
+/// `axes` of the list that have the role.
+std::vector<std::string> axesWithRole(const std::vector<std::string> &axes, const Mesh &mesh, AxisRole role);
+/// Whether an axis is of those that cut a batch: time or data.
+bool cutsBatch(const std::vector<std::string> &axes, const Mesh &mesh);
+/// Whether the value is cut or partial over time: there is one of it in every micro-batch, else one in every step.
+bool isPerMicroBatch(const Sharding &sharding, const Mesh &mesh);
+/// The sharding without the axes of a role, in normal form: how a parameter is used is how it is stored, whole over
+/// data.
+Sharding withoutRole(const Sharding &sharding, const Mesh &mesh, AxisRole role);
 /// Errors: an axis that the mesh lacks, an axis used twice (cut or partial), a size < 0. `shape` must be the global
 /// shape.
 Status verify(const Sharding &sharding, const std::vector<int64_t> &shape, const Mesh &mesh);
@@ -118,10 +151,11 @@ struct ReshardStep {
     Permute,       ///< ranks exchange whole boxes (axes trade places)
     AllToAll,      ///< `axis` moves from cutting `fromDim` to cutting `toDim`
     AllGather,     ///< `axis` no longer cuts `fromDim`
-    AllReduce,     ///< `axis` is no longer partial
+    AllReduce,     ///< `axes` are no longer partial
+    Accumulate,    ///< `axes` of time are no longer partial: the micro-batches are added up; nothing moves
     ReduceScatter, ///< `axis` is no longer partial and now cuts `toDim`
   } kind;
-  std::vector<std::string> axes; ///< one axis; Permute: all axes that trade places
+  std::vector<std::string> axes; ///< one axis; AllReduce, Accumulate: all at once; Permute: all that trade places
   int fromDim = -1, toDim = -1;
   /// AllGather, AllToAll: the sub-dim of before.dims[fromDim] that the axis cuts as its last axis.
   int fromSub = -1;
@@ -130,8 +164,9 @@ struct ReshardStep {
   Sharding before, after; ///< not normalized: sub-dims are split so that the step acts on a whole sub-dim
 };
 
-/// The steps that turn `from` into `to` (same global shape): partial axes first (reduce-scatter where `to` wants the
-/// axis cut and `from` leaves room, else all-reduce), then slice, permute, all-to-all, gather until nothing is left.
+/// The steps that turn `from` into `to` (same global shape): partial axes first (accumulate over time, so that what
+/// follows is done once a step; reduce-scatter where `to` wants the axis cut and `from` leaves room; one all-reduce over
+/// all others), then slice, permute, all-to-all, gather until nothing is left.
 /// `to` may not be partial over an axis that `from` is not. The last step's `after` normalizes to `to`; no steps when
 /// they are equal already.
 Expected<std::vector<ReshardStep>> planReshard(const Sharding &from, const Sharding &to, const Mesh &mesh);

@@ -1,6 +1,7 @@
-// The text form of meshes and shardings, both ways: `mb=2, tp=2` and `[4@mb, 33, (3, 5@tp, 8)] partial{tp}`.
+// The text form of meshes and shardings, both ways: `mb=2:time, tp=2:tensor` and `[4@mb, 33, (3, 5@tp, 8)] partial{tp}`.
 // What is printed parses to an equal value, except that a dim `1` is always the empty list.
 #include "compiler/Dialect/Dist/Sharding.h"
+#include "compiler/Dialect/Dist/ShardingSeed.h"
 
 #include <algorithm>
 #include <cctype>
@@ -44,10 +45,17 @@ std::string toString(const Sharding &sharding) {
   return "[" + join(dims) + "]" + (sharding.partial.empty() ? "" : " partial{" + join(sharding.partial) + "}");
 }
 
+std::string shardingText(const Seed &seed) {
+  std::vector<std::string> dims;
+  for (size_t d = 0; d < seed.sharding.dims.size(); ++d)
+    dims.push_back(toString(seed.sharding.dims[d]) + (seed.open[d] ? "?" : ""));
+  return "[" + join(dims) + "]";
+}
+
 std::string toString(const Mesh &mesh) {
   std::vector<std::string> axes;
   for (const Mesh::Axis &axis : mesh.axes)
-    axes.push_back(axis.name + "=" + std::to_string(axis.size));
+    axes.push_back(axis.name + "=" + std::to_string(axis.size) + ":" + name(axis.role));
   return join(axes);
 }
 
@@ -157,19 +165,44 @@ static DimSharding readDim(Reader &reader) {
     dim.push_back(readSubDim(reader));
   while (reader.take(','));
   reader.expect(')');
+  if (!fitsInt64(dim))
+    reader.fail("the sub-dims of a dim multiply to more than 2^63 - 1");
   return dim;
+}
+
+/// `[...]`; with `open`, every dim may end in a question mark.
+static std::vector<DimSharding> readDims(Reader &reader, std::vector<bool> *open = nullptr) {
+  std::vector<DimSharding> dims;
+  reader.expect('[');
+  if (reader.take(']'))
+    return dims;
+  do {
+    dims.push_back(readDim(reader));
+    if (!open)
+      continue;
+    open->push_back(reader.take('?'));
+    if (open->back() && isCut(dims.back()))
+      reader.fail("a dim that the seed cuts is closed");
+  } while (reader.take(','));
+  reader.expect(']');
+  return dims;
+}
+
+Expected<Seed> parseSeedSharding(std::string_view text) {
+  Reader reader(text);
+  Seed seed;
+  seed.sharding.dims = readDims(reader, &seed.open);
+  if (!reader.atEnd())
+    reader.fail("unexpected text");
+  if (reader.failed())
+    return reader.error(ErrorKind::Sidecar, "seed", "[4@dp, 33?, (3, 5@tp, 8)]");
+  return seed;
 }
 
 Expected<Sharding> parseSharding(std::string_view text) {
   Reader reader(text);
   Sharding sharding;
-  reader.expect('[');
-  if (!reader.take(']')) {
-    do
-      sharding.dims.push_back(readDim(reader));
-    while (reader.take(','));
-    reader.expect(']');
-  }
+  sharding.dims = readDims(reader);
   if (reader.takeWord("partial")) {
     reader.expect('{');
     do
@@ -185,6 +218,16 @@ Expected<Sharding> parseSharding(std::string_view text) {
   return sharding;
 }
 
+static AxisRole readRole(Reader &reader, const std::string &axis) {
+  if (reader.take(':'))
+    for (AxisRole role :
+         {AxisRole::Time, AxisRole::Data, AxisRole::Tensor, AxisRole::Sequence, AxisRole::Pipeline})
+      if (reader.takeWord(name(role)))
+        return role;
+  reader.fail("axis '" + axis + "' needs a role: time, data, tensor, sequence or pipeline");
+  return AxisRole::Tensor;
+}
+
 Expected<Mesh> parseMesh(std::string_view text) {
   Reader reader(text);
   Mesh mesh;
@@ -196,6 +239,7 @@ Expected<Mesh> parseMesh(std::string_view text) {
       axis.size = reader.number();
       if (axis.size < 1)
         reader.fail("axis '" + axis.name + "' has size " + std::to_string(axis.size) + ", the least is 1");
+      axis.role = readRole(reader, axis.name);
       if (mesh.index(axis.name) >= 0)
         reader.fail("axis '" + axis.name + "' is given twice");
       mesh.axes.push_back(std::move(axis));
@@ -204,7 +248,7 @@ Expected<Mesh> parseMesh(std::string_view text) {
       reader.fail("unexpected text");
   }
   if (reader.failed())
-    return reader.error(ErrorKind::Usage, "mesh", "mb=2, dp=1, tp=2");
+    return reader.error(ErrorKind::Usage, "mesh", "mb=2:time, dp=1:data, tp=2:tensor");
   return mesh;
 }
 

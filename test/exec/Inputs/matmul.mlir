@@ -65,8 +65,8 @@ module {
 }
 // -----
 // Two axes on one contraction and one output dim: cut by (row, col) with nested uneven blocks.
-// MESH: mb=1, dp=1, tp.row=2, tp.col=2
-// MESH: mb=1, dp=2, tp.row=3, tp.col=2
+// MESH: mb=1:time, dp=1:data, tp.row=2:tensor, tp.col=2:tensor
+// MESH: mb=1:time, dp=2:data, tp.row=3:tensor, tp.col=2:tensor
 module {
   func.func @main(%x: tensor<4x5xf32>) -> tensor<4x7xf32> {
     %w = nn.parameter "w" {value = dense<1.0> : tensor<5x7xf32>, dist.seed = #dist.sharding<"[5@tp.row, 7@tp.col]">} : tensor<5x7xf32>

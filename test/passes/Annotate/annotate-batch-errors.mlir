@@ -1,7 +1,7 @@
 // RUN: hpc-opt %s --hpc-annotate-batch --split-input-file -verify-diagnostics
 
 // Micro-batches must be equal: the schedule runs one program for all.
-module attributes {dist.mesh = #dist.mesh<"mb=3, dp=1, tp=1">} {
+module attributes {dist.mesh = #dist.mesh<"mb=3:time, dp=1:data, tp=1:tensor">} {
   // expected-error @below {{[usage] --micro-batches=3 does not divide the batch of 4 (dim 0 of input 'ids'); use a divisor of it}}
   func.func @main(%a: tensor<4x33xi64> {nn.dims = ["batch_size", "seq"], nn.name = "ids"}) -> tensor<4x33xi64> {
     return %a : tensor<4x33xi64>
@@ -10,9 +10,38 @@ module attributes {dist.mesh = #dist.mesh<"mb=3, dp=1, tp=1">} {
 
 // -----
 
-module attributes {dist.mesh = #dist.mesh<"mb=2, dp=1, tp=1">} {
+module attributes {dist.mesh = #dist.mesh<"mb=2:time, dp=1:data, tp=1:tensor">} {
   // expected-error @below {{[usage] --micro-batches=2 needs a batch dim, and no input has a dim; use --micro-batches=1}}
   func.func @main(%a: tensor<f32>) -> tensor<f32> {
     return %a : tensor<f32>
+  }
+}
+
+// -----
+
+// The micro-batches are parts of the major sub-dim that the user wrote.
+module attributes {dist.mesh = #dist.mesh<"mb=2:time, dp=1:data, tp=2:tensor">} {
+  // expected-error @below {{[usage] --micro-batches=2 does not divide the batch of 6 (dim 0 of input '?', seeded [(3, 2@tp)]); use a divisor of 3}}
+  func.func @main(%a: tensor<6xf32> {dist.seed = #dist.seed<"[(3, 2@tp)]", origin = "sidecar">}) -> tensor<6xf32> {
+    return %a : tensor<6xf32>
+  }
+}
+
+// -----
+
+// A damaged file: sizes that are not known killed the compiler.
+module attributes {dist.mesh = #dist.mesh<"mb=2:time, dp=1:data, tp=2:tensor">} {
+  // expected-error @below {{[model] argument 0 of @main has type 'tensor<?x4xf32>'; programs take tensors of fixed sizes}}
+  func.func @main(%a: tensor<?x4xf32>) {
+    return
+  }
+}
+
+// -----
+
+module attributes {dist.mesh = #dist.mesh<"mb=2:time, dp=1:data, tp=2:tensor">} {
+  // expected-error @below {{[model] argument 0 of @main has type 'i64'; programs take tensors of fixed sizes}}
+  func.func @main(%a: i64) {
+    return
   }
 }

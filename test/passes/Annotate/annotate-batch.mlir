@@ -2,10 +2,10 @@
 
 // The dim named batch... is cut, wherever it stands, micro-batches outside of dp; other inputs and dims of the same size stay whole.
 // CHECK-LABEL: func.func @main(
-// CHECK-SAME: tensor<4x33xi64> {dist.seed = #dist.sharding<"[4@(mb, dp), 33]">
-// CHECK-SAME: tensor<33x4xf32> {dist.seed = #dist.sharding<"[33, 4@(mb, dp)]">
+// CHECK-SAME: tensor<4x33xi64> {dist.seed = #dist.seed<"[4@(mb, dp), 33?]">
+// CHECK-SAME: tensor<33x4xf32> {dist.seed = #dist.seed<"[33?, 4@(mb, dp)]">
 // CHECK-SAME: tensor<4x4xf32> {nn.dims
-module attributes {dist.mesh = #dist.mesh<"mb=2, dp=2, tp=1">} {
+module attributes {dist.mesh = #dist.mesh<"mb=2:time, dp=2:data, tp=1:tensor">} {
   func.func @main(%a: tensor<4x33xi64> {nn.dims = ["batch_size", "seq"]}, %b: tensor<33x4xf32> {nn.dims = ["seq", "batch_size"]},
                   %c: tensor<4x4xf32> {nn.dims = ["heads", "4"]}) -> tensor<4x4xf32> {
     return %c : tensor<4x4xf32>
@@ -16,10 +16,10 @@ module attributes {dist.mesh = #dist.mesh<"mb=2, dp=2, tp=1">} {
 
 // No names: dim 0, of the inputs whose dim 0 has one size. An axis of size 1 is left out of the seed.
 // CHECK-LABEL: func.func @main(
-// CHECK-SAME: tensor<4x3xf32> {dist.seed = #dist.sharding<"[4@dp, 3]">}
-// CHECK-SAME: tensor<4xi64> {dist.seed = #dist.sharding<"[4@dp]">}
+// CHECK-SAME: tensor<4x3xf32> {dist.seed = #dist.seed<"[4@dp, 3?]">}
+// CHECK-SAME: tensor<4xi64> {dist.seed = #dist.seed<"[4@dp]">}
 // CHECK-SAME: %{{[^:]*}}: tensor<3xf32>, %{{[^:]*}}: tensor<f32>)
-module attributes {dist.mesh = #dist.mesh<"mb=1, dp=2, tp=2">} {
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=2:data, tp=2:tensor">} {
   func.func @main(%a: tensor<4x3xf32>, %b: tensor<4xi64>, %c: tensor<3xf32>, %d: tensor<f32>) -> tensor<f32> {
     return %d : tensor<f32>
   }
@@ -29,8 +29,8 @@ module attributes {dist.mesh = #dist.mesh<"mb=1, dp=2, tp=2">} {
 
 // dp above the batch is legal (ranks with nothing), a batch of 1 has nothing to cut.
 // CHECK-LABEL: func.func @main(
-// CHECK-SAME: tensor<3x2xf32> {dist.seed = #dist.sharding<"[3@dp, 2]">}
-module attributes {dist.mesh = #dist.mesh<"mb=1, dp=5, tp=1">} {
+// CHECK-SAME: tensor<3x2xf32> {dist.seed = #dist.seed<"[3@dp, 2?]">}
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=5:data, tp=1:tensor">} {
   func.func @main(%a: tensor<3x2xf32>) -> tensor<3x2xf32> {
     return %a : tensor<3x2xf32>
   }
@@ -40,8 +40,37 @@ module attributes {dist.mesh = #dist.mesh<"mb=1, dp=5, tp=1">} {
 
 // CHECK-LABEL: func.func @main(
 // CHECK-NOT: dist.seed
-module attributes {dist.mesh = #dist.mesh<"mb=1, dp=2, tp=1">} {
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=2:data, tp=1:tensor">} {
   func.func @main(%a: tensor<1x48xi64> {nn.dims = ["batch_size", "seq"]}) -> tensor<1x48xi64> {
     return %a : tensor<1x48xi64>
+  }
+}
+
+// -----
+
+// What the user seeds on an input is cut inside of the batch's axes: dp cuts the batch, each rank's part over the user's
+// axis; a dim that the user closes stays closed, and a user's batch of sub-dims is cut at the major one.
+// CHECK-LABEL: func.func @main(
+// CHECK-SAME: dist.seed = #dist.seed<"[8@(mb, dp, tp), 33]", priority = 0, origin = "sidecar">
+// CHECK-SAME: dist.seed = #dist.seed<"[8@(mb, dp), 33@tp]", priority = -3, origin = "sidecar">
+// CHECK-SAME: dist.seed = #dist.seed<"[(4@(mb, dp), 2@tp), 33?]">
+module attributes {dist.mesh = #dist.mesh<"mb=2:time, dp=2:data, tp=2:tensor">} {
+  func.func @main(%a: tensor<8x33xi64> {dist.seed = #dist.seed<"[8@tp, 33]", priority = 0, origin = "sidecar">},
+                  %b: tensor<8x33xf32> {dist.seed = #dist.seed<"[8?, 33@tp]", priority = -3, origin = "sidecar">},
+                  %c: tensor<8x33xf32> {dist.seed = #dist.sharding<"[(4, 2@tp), 33]">}) -> tensor<8x33xf32> {
+    return %c : tensor<8x33xf32>
+  }
+}
+
+// -----
+
+// States live across steps and step scalars have no dims: neither has a batch.
+// CHECK-LABEL: func.func @main(
+// CHECK-SAME: tensor<8x6xf32> {dist.seed = #dist.seed<"[8@dp, 6?]">}
+// CHECK-SAME: tensor<8x6xf32> {nn.initial = 0.000000e+00 : f64, nn.state = "m"}
+// CHECK-SAME: tensor<f32> {nn.step_scalar = "lr"}
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=2:data, tp=1:tensor">} {
+  func.func @main(%x: tensor<8x6xf32>, %m: tensor<8x6xf32> {nn.state = "m", nn.initial = 0.0 : f64}, %lr: tensor<f32> {nn.step_scalar = "lr"}) -> tensor<8x6xf32> {
+    return %x : tensor<8x6xf32>
   }
 }

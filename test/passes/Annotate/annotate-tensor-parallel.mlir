@@ -2,9 +2,9 @@
 
 // Attention with a fused projection: heads are cut, and the cut of q, k and v alike is (3, 5@tp, 8) of the weight. A cut 120@tp would hold q and half of k.
 // CHECK-LABEL: func.func @main
-// CHECK: nn.parameter "c_attn" {{.*}}dist.seed = #dist.sharding<"[40, (3, 5@tp, 8)]">
-// CHECK: nn.parameter "c_proj" {{.*}}dist.seed = #dist.sharding<"[(5@tp, 8), 40]">
-module attributes {dist.mesh = #dist.mesh<"mb=1, dp=1, tp=2">} {
+// CHECK: nn.parameter "c_attn" {{.*}}dist.seed = #dist.seed<"[40?, (3, 5@tp, 8)]">
+// CHECK: nn.parameter "c_proj" {{.*}}dist.seed = #dist.seed<"[(5@tp, 8), 40?]">
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%x: tensor<4x33x40xf32>) -> tensor<4x33x40xf32> {
     %c_attn = nn.parameter "c_attn" {file = "w", offset = 0 : i64, bytes = 19200 : i64, hashes = array<i64: 1>} : tensor<40x120xf32>
     %b = nn.parameter "b" {file = "w", offset = 0 : i64, bytes = 480 : i64, hashes = array<i64: 1>} : tensor<120xf32>
@@ -33,9 +33,9 @@ module attributes {dist.mesh = #dist.mesh<"mb=1, dp=1, tp=2">} {
 
 // Feed-forward, weights stored transposed: the first by columns, the second by rows, each on its stored dim. The norm after it sees whole rows.
 // CHECK-LABEL: func.func @main
-// CHECK: nn.parameter "up" {{.*}}dist.priority = 1 : i64, dist.seed = #dist.sharding<"[72@tp, 40]">
-// CHECK: nn.parameter "down" {{.*}}dist.seed = #dist.sharding<"[40, 72@tp]">
-module attributes {dist.mesh = #dist.mesh<"mb=1, dp=1, tp=2">} {
+// CHECK: nn.parameter "up" {{.*}}dist.seed = #dist.seed<"[72@tp, 40?]">
+// CHECK: nn.parameter "down" {{.*}}dist.seed = #dist.seed<"[40?, 72@tp]">
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%x: tensor<4x33x40xf32>) -> tensor<4x33x40xf32> {
     %up = nn.parameter "up" {file = "w", offset = 0 : i64, bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<72x40xf32>
     %down = nn.parameter "down" {file = "w", offset = 0 : i64, bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<40x72xf32>
@@ -51,10 +51,10 @@ module attributes {dist.mesh = #dist.mesh<"mb=1, dp=1, tp=2">} {
 
 // Two matmuls that meet in a product are both columns of the third.
 // CHECK-LABEL: func.func @main
-// CHECK: nn.parameter "gate" {{.*}}dist.seed = #dist.sharding<"[40, 72@tp]">
-// CHECK: nn.parameter "up" {{.*}}dist.seed = #dist.sharding<"[40, 72@tp]">
-// CHECK: nn.parameter "down" {{.*}}dist.seed = #dist.sharding<"[72@tp, 40]">
-module attributes {dist.mesh = #dist.mesh<"mb=1, dp=1, tp=2">} {
+// CHECK: nn.parameter "gate" {{.*}}dist.seed = #dist.seed<"[40?, 72@tp]">
+// CHECK: nn.parameter "up" {{.*}}dist.seed = #dist.seed<"[40?, 72@tp]">
+// CHECK: nn.parameter "down" {{.*}}dist.seed = #dist.seed<"[72@tp, 40?]">
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%x: tensor<4x33x40xf32>) -> tensor<4x33x40xf32> {
     %gate = nn.parameter "gate" {file = "w", offset = 0 : i64, bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<40x72xf32>
     %up = nn.parameter "up" {file = "w", offset = 0 : i64, bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<40x72xf32>
@@ -72,10 +72,10 @@ module attributes {dist.mesh = #dist.mesh<"mb=1, dp=1, tp=2">} {
 
 // A tied embedding is cut by vocabulary once, for both uses; 503 is odd. The norm's weight stays whole.
 // CHECK-LABEL: func.func @main
-// CHECK: nn.parameter "wte" {{.*}}dist.seed = #dist.sharding<"[503@tp, 40]">
+// CHECK: nn.parameter "wte" {{.*}}dist.seed = #dist.seed<"[503@tp, 40?]">
 // CHECK: nn.parameter "w"
 // CHECK-NOT: dist.seed
-module attributes {dist.mesh = #dist.mesh<"mb=1, dp=1, tp=2">} {
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%ids: tensor<4x33xi64>) -> tensor<4x33x503xf32> {
     %wte = nn.parameter "wte" {file = "w", offset = 0 : i64, bytes = 80480 : i64, hashes = array<i64: 1>} : tensor<503x40xf32>
     %w = nn.parameter "w" {file = "w", offset = 0 : i64, bytes = 160 : i64, hashes = array<i64: 1>} : tensor<40xf32>
@@ -90,8 +90,8 @@ module attributes {dist.mesh = #dist.mesh<"mb=1, dp=1, tp=2">} {
 
 // An untied head leads to nothing but an output: by columns, and no collective.
 // CHECK-LABEL: func.func @main
-// CHECK: nn.parameter "head" {{.*}}dist.seed = #dist.sharding<"[40, 101@tp]">
-module attributes {dist.mesh = #dist.mesh<"mb=1, dp=1, tp=2">} {
+// CHECK: nn.parameter "head" {{.*}}dist.seed = #dist.seed<"[40?, 101@tp]">
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%x: tensor<4x33x40xf32>) -> tensor<4x33x101xf32> {
     %head = nn.parameter "head" {file = "w", offset = 0 : i64, bytes = 16160 : i64, hashes = array<i64: 1>} : tensor<40x101xf32>
     %y = nn.matmul %x, %head : tensor<4x33x40xf32>, tensor<40x101xf32> -> tensor<4x33x101xf32>
@@ -104,7 +104,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=1, dp=1, tp=2">} {
 // A softmax over the dim in between needs whole rows: the two are no pair, and nothing is cut.
 // CHECK-LABEL: func.func @main
 // CHECK-NOT: dist.seed
-module attributes {dist.mesh = #dist.mesh<"mb=1, dp=1, tp=2">} {
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%x: tensor<4x33x40xf32>) -> tensor<4x33x40xf32> {
     %up = nn.parameter "up" {file = "w", offset = 0 : i64, bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<40x72xf32>
     %down = nn.parameter "down" {file = "w", offset = 0 : i64, bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<72x40xf32>
@@ -121,7 +121,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=1, dp=1, tp=2">} {
 // Without tensor parallelism there is nothing to seed.
 // CHECK-LABEL: func.func @main
 // CHECK-NOT: dist.seed
-module attributes {dist.mesh = #dist.mesh<"mb=1, dp=1, tp=1">} {
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=1:tensor">} {
   func.func @main(%x: tensor<4x33x40xf32>) -> tensor<4x33x40xf32> {
     %up = nn.parameter "up" {file = "w", offset = 0 : i64, bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<40x72xf32>
     %down = nn.parameter "down" {file = "w", offset = 0 : i64, bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<72x40xf32>
@@ -130,5 +130,236 @@ module attributes {dist.mesh = #dist.mesh<"mb=1, dp=1, tp=1">} {
     %d = nn.matmul %g, %down : tensor<4x33x72xf32>, tensor<72x40xf32> -> tensor<4x33x40xf32>
     %n = nn.softmax %d : tensor<4x33x40xf32> -> tensor<4x33x40xf32>
     return %n : tensor<4x33x40xf32>
+  }
+}
+
+// -----
+
+// Rows are cut where that pays: a vocabulary of 503 rows saves more than its all-reduce moves; two token types, and a
+// table of positions that is read 33 * 33 times, save next to nothing, and stay whole.
+// CHECK-LABEL: func.func @main
+// CHECK: nn.parameter "words" {{.*}}dist.seed = #dist.seed<"[503@tp, 40?]">
+// CHECK: nn.parameter "types"
+// CHECK-NOT: dist.seed
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
+  func.func @main(%ids: tensor<1x33xi64>, %kinds: tensor<1x33xi64>, %distances: tensor<33x33xi64>) -> (tensor<1x33x40xf32>, tensor<33x33x5xf32>) {
+    %words = nn.parameter "words" {file = "w", offset = 0 : i64, bytes = 80480 : i64, hashes = array<i64: 1>} : tensor<503x40xf32>
+    %types = nn.parameter "types" {file = "w", offset = 0 : i64, bytes = 320 : i64, hashes = array<i64: 1>} : tensor<2x40xf32>
+    %bias = nn.parameter "bias" {file = "w", offset = 0 : i64, bytes = 640 : i64, hashes = array<i64: 1>} : tensor<32x5xf32>
+    %w = nn.embedding %words, %ids {vocabulary = 503 : i64} : tensor<503x40xf32>, tensor<1x33xi64> -> tensor<1x33x40xf32>
+    %t = nn.embedding %types, %kinds {vocabulary = 2 : i64} : tensor<2x40xf32>, tensor<1x33xi64> -> tensor<1x33x40xf32>
+    %b = nn.embedding %bias, %distances {vocabulary = 32 : i64} : tensor<32x5xf32>, tensor<33x33xi64> -> tensor<33x33x5xf32>
+    %e = nn.add %w, %t : tensor<1x33x40xf32>, tensor<1x33x40xf32> -> tensor<1x33x40xf32>
+    return %e, %b : tensor<1x33x40xf32>, tensor<33x33x5xf32>
+  }
+}
+
+// -----
+
+// A layout is handed a list of axes: both of a split tensor axis cut the weights, and other roles never do.
+// CHECK-LABEL: func.func @main
+// CHECK: nn.parameter "up" {{.*}}dist.seed = #dist.seed<"[40?, 72@(row, col)]">
+// CHECK: nn.parameter "down" {{.*}}dist.seed = #dist.seed<"[72@(row, col), 40?]">
+module attributes {dist.mesh = #dist.mesh<"time=1:time, tp=2:data, row=2:tensor, col=3:tensor, sp=2:sequence">} {
+  func.func @main(%x: tensor<4x33x40xf32>) -> tensor<4x33x40xf32> {
+    %up = nn.parameter "up" {file = "w", offset = 0 : i64, bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<40x72xf32>
+    %down = nn.parameter "down" {file = "w", offset = 0 : i64, bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<72x40xf32>
+    %m = nn.matmul %x, %up : tensor<4x33x40xf32>, tensor<40x72xf32> -> tensor<4x33x72xf32>
+    %g = nn.gelu %m : tensor<4x33x72xf32> -> tensor<4x33x72xf32>
+    %d = nn.matmul %g, %down : tensor<4x33x72xf32>, tensor<72x40xf32> -> tensor<4x33x40xf32>
+    return %d : tensor<4x33x40xf32>
+  }
+}
+
+// -----
+
+// A dim of no elements between two products (a past of length 0) is no place to cut; dividing by it killed the compiler.
+// CHECK-LABEL: func.func @main
+// CHECK: nn.parameter "up"
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
+  func.func @main(%x: tensor<4x0x40xf32>) -> tensor<4x0x40xf32> {
+    %up = nn.parameter "up" {file = "w", offset = 0 : i64, bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<40x72xf32>
+    %down = nn.parameter "down" {file = "w", offset = 0 : i64, bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<72x40xf32>
+    %m = nn.matmul %x, %up : tensor<4x0x40xf32>, tensor<40x72xf32> -> tensor<4x0x72xf32>
+    %r = nn.reshape %m : tensor<4x0x72xf32> -> tensor<4x0x8x9xf32>
+    %s = nn.reshape %r : tensor<4x0x8x9xf32> -> tensor<4x0x72xf32>
+    %d = nn.matmul %s, %down : tensor<4x0x72xf32>, tensor<72x40xf32> -> tensor<4x0x40xf32>
+    return %d : tensor<4x0x40xf32>
+  }
+}
+
+// -----
+
+// Forty doublings of the ways between two products, and after the last: each question is asked once, or this takes 2^40.
+// CHECK-LABEL: func.func @main
+// CHECK: nn.parameter "up" {{.*}}dist.seed = #dist.seed<"[40?, 72@tp]">
+// CHECK: nn.parameter "down" {{.*}}dist.seed = #dist.seed<"[72@tp, 72?]">
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
+  func.func @main(%x: tensor<4x40xf32>) -> tensor<4x72xf32> {
+    %up = nn.parameter "up" {file = "w", offset = 0 : i64, bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<40x72xf32>
+    %down = nn.parameter "down" {file = "w", offset = 0 : i64, bytes = 20736 : i64, hashes = array<i64: 1>} : tensor<72x72xf32>
+    %m = nn.matmul %x, %up : tensor<4x40xf32>, tensor<40x72xf32> -> tensor<4x72xf32>
+    %s0 = nn.sigmoid %m : tensor<4x72xf32> -> tensor<4x72xf32>
+    %x0 = nn.mul %m, %s0 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %s1 = nn.sigmoid %x0 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %x1 = nn.mul %x0, %s1 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %s2 = nn.sigmoid %x1 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %x2 = nn.mul %x1, %s2 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %s3 = nn.sigmoid %x2 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %x3 = nn.mul %x2, %s3 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %s4 = nn.sigmoid %x3 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %x4 = nn.mul %x3, %s4 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %s5 = nn.sigmoid %x4 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %x5 = nn.mul %x4, %s5 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %s6 = nn.sigmoid %x5 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %x6 = nn.mul %x5, %s6 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %s7 = nn.sigmoid %x6 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %x7 = nn.mul %x6, %s7 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %s8 = nn.sigmoid %x7 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %x8 = nn.mul %x7, %s8 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %s9 = nn.sigmoid %x8 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %x9 = nn.mul %x8, %s9 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %s10 = nn.sigmoid %x9 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %x10 = nn.mul %x9, %s10 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %s11 = nn.sigmoid %x10 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %x11 = nn.mul %x10, %s11 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %s12 = nn.sigmoid %x11 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %x12 = nn.mul %x11, %s12 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %s13 = nn.sigmoid %x12 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %x13 = nn.mul %x12, %s13 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %s14 = nn.sigmoid %x13 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %x14 = nn.mul %x13, %s14 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %s15 = nn.sigmoid %x14 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %x15 = nn.mul %x14, %s15 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %s16 = nn.sigmoid %x15 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %x16 = nn.mul %x15, %s16 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %s17 = nn.sigmoid %x16 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %x17 = nn.mul %x16, %s17 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %s18 = nn.sigmoid %x17 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %x18 = nn.mul %x17, %s18 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %s19 = nn.sigmoid %x18 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %x19 = nn.mul %x18, %s19 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %s20 = nn.sigmoid %x19 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %x20 = nn.mul %x19, %s20 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %s21 = nn.sigmoid %x20 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %x21 = nn.mul %x20, %s21 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %s22 = nn.sigmoid %x21 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %x22 = nn.mul %x21, %s22 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %s23 = nn.sigmoid %x22 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %x23 = nn.mul %x22, %s23 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %s24 = nn.sigmoid %x23 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %x24 = nn.mul %x23, %s24 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %s25 = nn.sigmoid %x24 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %x25 = nn.mul %x24, %s25 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %s26 = nn.sigmoid %x25 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %x26 = nn.mul %x25, %s26 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %s27 = nn.sigmoid %x26 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %x27 = nn.mul %x26, %s27 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %s28 = nn.sigmoid %x27 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %x28 = nn.mul %x27, %s28 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %s29 = nn.sigmoid %x28 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %x29 = nn.mul %x28, %s29 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %s30 = nn.sigmoid %x29 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %x30 = nn.mul %x29, %s30 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %s31 = nn.sigmoid %x30 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %x31 = nn.mul %x30, %s31 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %s32 = nn.sigmoid %x31 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %x32 = nn.mul %x31, %s32 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %s33 = nn.sigmoid %x32 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %x33 = nn.mul %x32, %s33 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %s34 = nn.sigmoid %x33 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %x34 = nn.mul %x33, %s34 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %s35 = nn.sigmoid %x34 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %x35 = nn.mul %x34, %s35 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %s36 = nn.sigmoid %x35 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %x36 = nn.mul %x35, %s36 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %s37 = nn.sigmoid %x36 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %x37 = nn.mul %x36, %s37 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %s38 = nn.sigmoid %x37 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %x38 = nn.mul %x37, %s38 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %s39 = nn.sigmoid %x38 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %x39 = nn.mul %x38, %s39 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %d = nn.matmul %x39, %down : tensor<4x72xf32>, tensor<72x72xf32> -> tensor<4x72xf32>
+    %t0 = nn.sigmoid %d : tensor<4x72xf32> -> tensor<4x72xf32>
+    %y0 = nn.mul %d, %t0 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %t1 = nn.sigmoid %y0 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %y1 = nn.mul %y0, %t1 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %t2 = nn.sigmoid %y1 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %y2 = nn.mul %y1, %t2 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %t3 = nn.sigmoid %y2 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %y3 = nn.mul %y2, %t3 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %t4 = nn.sigmoid %y3 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %y4 = nn.mul %y3, %t4 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %t5 = nn.sigmoid %y4 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %y5 = nn.mul %y4, %t5 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %t6 = nn.sigmoid %y5 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %y6 = nn.mul %y5, %t6 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %t7 = nn.sigmoid %y6 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %y7 = nn.mul %y6, %t7 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %t8 = nn.sigmoid %y7 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %y8 = nn.mul %y7, %t8 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %t9 = nn.sigmoid %y8 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %y9 = nn.mul %y8, %t9 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %t10 = nn.sigmoid %y9 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %y10 = nn.mul %y9, %t10 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %t11 = nn.sigmoid %y10 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %y11 = nn.mul %y10, %t11 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %t12 = nn.sigmoid %y11 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %y12 = nn.mul %y11, %t12 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %t13 = nn.sigmoid %y12 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %y13 = nn.mul %y12, %t13 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %t14 = nn.sigmoid %y13 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %y14 = nn.mul %y13, %t14 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %t15 = nn.sigmoid %y14 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %y15 = nn.mul %y14, %t15 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %t16 = nn.sigmoid %y15 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %y16 = nn.mul %y15, %t16 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %t17 = nn.sigmoid %y16 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %y17 = nn.mul %y16, %t17 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %t18 = nn.sigmoid %y17 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %y18 = nn.mul %y17, %t18 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %t19 = nn.sigmoid %y18 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %y19 = nn.mul %y18, %t19 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %t20 = nn.sigmoid %y19 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %y20 = nn.mul %y19, %t20 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %t21 = nn.sigmoid %y20 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %y21 = nn.mul %y20, %t21 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %t22 = nn.sigmoid %y21 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %y22 = nn.mul %y21, %t22 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %t23 = nn.sigmoid %y22 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %y23 = nn.mul %y22, %t23 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %t24 = nn.sigmoid %y23 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %y24 = nn.mul %y23, %t24 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %t25 = nn.sigmoid %y24 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %y25 = nn.mul %y24, %t25 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %t26 = nn.sigmoid %y25 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %y26 = nn.mul %y25, %t26 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %t27 = nn.sigmoid %y26 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %y27 = nn.mul %y26, %t27 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %t28 = nn.sigmoid %y27 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %y28 = nn.mul %y27, %t28 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %t29 = nn.sigmoid %y28 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %y29 = nn.mul %y28, %t29 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %t30 = nn.sigmoid %y29 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %y30 = nn.mul %y29, %t30 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %t31 = nn.sigmoid %y30 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %y31 = nn.mul %y30, %t31 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %t32 = nn.sigmoid %y31 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %y32 = nn.mul %y31, %t32 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %t33 = nn.sigmoid %y32 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %y33 = nn.mul %y32, %t33 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %t34 = nn.sigmoid %y33 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %y34 = nn.mul %y33, %t34 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %t35 = nn.sigmoid %y34 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %y35 = nn.mul %y34, %t35 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %t36 = nn.sigmoid %y35 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %y36 = nn.mul %y35, %t36 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %t37 = nn.sigmoid %y36 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %y37 = nn.mul %y36, %t37 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %t38 = nn.sigmoid %y37 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %y38 = nn.mul %y37, %t38 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    %t39 = nn.sigmoid %y38 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %y39 = nn.mul %y38, %t39 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
+    return %y39 : tensor<4x72xf32>
   }
 }

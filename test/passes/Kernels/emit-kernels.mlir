@@ -26,7 +26,7 @@
 // CODE: %[[LOW:.*]] = arith.maxsi %{{.*}}, %c0_i64
 // CODE: %[[ROW:.*]] = arith.minsi %[[LOW]], %c251_i64
 // CODE: arith.muli %[[ROW]]
-module attributes {dist.mesh = #dist.mesh<"tp=2">} {
+module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
 func.func @main(%x: tensor<6x33xf32>, %y: tensor<4x18xf32, #dist.sharding<"[4, (3, 5@tp, 2)]">>, %t: tensor<252x4xf32>, %i: tensor<2xi64>)
     -> (tensor<6x33xf32>, tensor<4x18xf32, #dist.sharding<"[4, (3, 5@tp, 2)]">>, tensor<2x4xf32>) {
   %0 = nn.fused "softmax_6x33_0" (%x) : (tensor<6x33xf32>) -> tensor<6x33xf32> {
@@ -40,7 +40,7 @@ func.func @main(%x: tensor<6x33xf32>, %y: tensor<4x18xf32, #dist.sharding<"[4, (
   }
   %6 = nn.fused "tail_0" (%y) : (tensor<4x18xf32, #dist.sharding<"[4, (3, 5@tp, 2)]">>) -> tensor<4x18xf32, #dist.sharding<"[4, (3, 5@tp, 2)]">> {
   ^bb0(%a: tensor<4x18xf32, #dist.sharding<"[4, (3, 5@tp, 2)]">>):
-    %7 = dist.fill_tail %a {dims = array<i64: 1>, value = 0.0 : f64} : tensor<4x18xf32, #dist.sharding<"[4, (3, 5@tp, 2)]">> -> tensor<4x18xf32, #dist.sharding<"[4, (3, 5@tp, 2)]">>
+    %7 = dist.fill_tail %a {dims = array<i64: 1>, value = 0.0 : f32} : tensor<4x18xf32, #dist.sharding<"[4, (3, 5@tp, 2)]">> -> tensor<4x18xf32, #dist.sharding<"[4, (3, 5@tp, 2)]">>
     nn.yield %7 : tensor<4x18xf32, #dist.sharding<"[4, (3, 5@tp, 2)]">>
   }
   %8 = nn.fused "rows_0" (%t, %i) : (tensor<252x4xf32>, tensor<2xi64>) -> tensor<2x4xf32> {

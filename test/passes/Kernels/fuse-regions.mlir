@@ -1,6 +1,6 @@
 // RUN: hpc-opt %s --hpc-decompose-composites --hpc-fuse-regions | FileCheck %s
 
-module attributes {dist.mesh = #dist.mesh<"tp=2">} {
+module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
 
 // Bias, residual and layer norm are one kernel; the sum that later readers want is its second result. Two that differ in marks alone share a symbol.
 // CHECK-LABEL: @residual
@@ -86,9 +86,9 @@ func.func @cycle(%x: tensor<9x9xf32>) -> tensor<9x9xf32> {
 // CHECK: nn.matmul %[[G]]
 func.func @tails(%x: tensor<4x24xf32, #dist.sharding<"[4, (5@tp, 8)]">>, %w: tensor<24x7xf32>, %y: tensor<4x18xf32, #dist.sharding<"[4, (3, 5@tp, 2)]">>,
                  %v: tensor<18x7xf32>) -> (tensor<4x7xf32>, tensor<4x7xf32>) {
-  %0 = dist.fill_tail %x {dims = array<i64: 1>, value = 0.0 : f64} : tensor<4x24xf32, #dist.sharding<"[4, (5@tp, 8)]">> -> tensor<4x24xf32, #dist.sharding<"[4, (5@tp, 8)]">>
+  %0 = dist.fill_tail %x {dims = array<i64: 1>, value = 0.0 : f32} : tensor<4x24xf32, #dist.sharding<"[4, (5@tp, 8)]">> -> tensor<4x24xf32, #dist.sharding<"[4, (5@tp, 8)]">>
   %1 = nn.matmul %0, %w : tensor<4x24xf32, #dist.sharding<"[4, (5@tp, 8)]">>, tensor<24x7xf32> -> tensor<4x7xf32>
-  %2 = dist.fill_tail %y {dims = array<i64: 1>, value = 0.0 : f64} : tensor<4x18xf32, #dist.sharding<"[4, (3, 5@tp, 2)]">> -> tensor<4x18xf32, #dist.sharding<"[4, (3, 5@tp, 2)]">>
+  %2 = dist.fill_tail %y {dims = array<i64: 1>, value = 0.0 : f32} : tensor<4x18xf32, #dist.sharding<"[4, (3, 5@tp, 2)]">> -> tensor<4x18xf32, #dist.sharding<"[4, (3, 5@tp, 2)]">>
   %3 = nn.matmul %2, %v : tensor<4x18xf32, #dist.sharding<"[4, (3, 5@tp, 2)]">>, tensor<18x7xf32> -> tensor<4x7xf32>
   return %1, %3 : tensor<4x7xf32>, tensor<4x7xf32>
 }

@@ -1,6 +1,6 @@
 // RUN: hpc-opt %s --hpc-pack-collectives | FileCheck %s
 
-module attributes {dist.mesh = #dist.mesh<"dp=2, tp=2">} {
+module attributes {dist.mesh = #dist.mesh<"dp=2:data, tp=2:tensor">} {
 
 // A gather of the major dim is the raw collective alone: blocks lie one after the other already.
 // CHECK-LABEL: @rows

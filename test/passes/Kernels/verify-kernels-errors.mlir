@@ -21,10 +21,10 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
 // -----
 
 // Only a matmul can leave a tail out.
-module attributes {dist.mesh = #dist.mesh<"tp=2">} {
+module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
 func.func @main(%x: tensor<3xf32, #dist.sharding<"[5@tp]">>) -> tensor<3xf32, #dist.sharding<"[5@tp]">> {
   // expected-error @+1 {{dist.fill_tail of '' is read by func.return, only a matmul can leave out a tail; run hpc-fuse-regions}}
-  %0 = dist.fill_tail %x {dims = array<i64: 0>, value = 0.0 : f64} : tensor<3xf32, #dist.sharding<"[5@tp]">> -> tensor<3xf32, #dist.sharding<"[5@tp]">>
+  %0 = dist.fill_tail %x {dims = array<i64: 0>, value = 0.0 : f32} : tensor<3xf32, #dist.sharding<"[5@tp]">> -> tensor<3xf32, #dist.sharding<"[5@tp]">>
   return %0 : tensor<3xf32, #dist.sharding<"[5@tp]">>
 }
 }

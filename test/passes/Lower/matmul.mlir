@@ -3,7 +3,7 @@
 // Leading dims that only the left operand has are rows of one product; where both have them they are batch dims; a broadcast one has stride 0. A wrong
 // stride or leading dimension shows here before it shows as numbers.
 
-module attributes {dist.mesh = #dist.mesh<"tp=1">, hpc.phase = "stage"} {
+module attributes {dist.mesh = #dist.mesh<"tp=1:tensor">, hpc.phase = "stage"} {
   func.func @main(%x: tensor<2x3x4xf32> {nn.name = "x"}, %k: tensor<2x5x4xf32> {nn.name = "k"}, %b: tensor<1x4x6xf32> {nn.name = "b"})
       -> (tensor<2x3x7xf32> {nn.name = "rows"}, tensor<2x3x5xf32> {nn.name = "batched"}, tensor<2x5x6xf32> {nn.name = "broadcast"}) {
     %w = nn.parameter "w" {value = dense<1.0> : tensor<4x7xf32>} : tensor<4x7xf32>

@@ -22,12 +22,12 @@
 // CHECK: store output y = b1: rows 0..1 / 2..3 of 4, owner 1 | 0
 // CHECK: stage 1 runs R0 R1 F0 F1
 
-module attributes {dist.mesh = #dist.mesh<"mb=2, dp=1, tp=2">, hpc.phase = "stage"} {
+module attributes {dist.mesh = #dist.mesh<"mb=2:time, dp=1:data, tp=2:tensor">, hpc.phase = "stage"} {
   func.func @main(%x: tensor<2x24xf32, #dist.sharding<"[4@mb, (5@tp, 8)]">> {nn.name = "x"}) -> (tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">> {nn.name = "y"}) {
     %0 = pipe.stage 0 forward(%x) : (tensor<2x24xf32, #dist.sharding<"[4@mb, (5@tp, 8)]">>) -> tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">> {
     ^bb0(%a: tensor<2x24xf32, #dist.sharding<"[4@mb, (5@tp, 8)]">>):
       %w = nn.parameter "w" {value = dense<1.0> : tensor<40x3xf32>} : tensor<24x3xf32, #dist.sharding<"[(5@tp, 8), 3]">>
-      %f = dist.fill_tail %a {dims = array<i64: 1>, value = 0.0 : f64} : tensor<2x24xf32, #dist.sharding<"[4@mb, (5@tp, 8)]">> -> tensor<2x24xf32, #dist.sharding<"[4@mb, (5@tp, 8)]">>
+      %f = dist.fill_tail %a {dims = array<i64: 1>, value = 0.0 : f32} : tensor<2x24xf32, #dist.sharding<"[4@mb, (5@tp, 8)]">> -> tensor<2x24xf32, #dist.sharding<"[4@mb, (5@tp, 8)]">>
       %m = nn.matmul %f, %w : tensor<2x24xf32, #dist.sharding<"[4@mb, (5@tp, 8)]">>, tensor<24x3xf32, #dist.sharding<"[(5@tp, 8), 3]">> -> tensor<2x3xf32, #dist.sharding<"[4@mb, 3] partial{tp}">>
       %r = dist.all_reduce %m {axes = ["tp"], kind = #dist<reduction sum>, before = #dist.sharding<"[4@mb, 3] partial{tp}">, after = #dist.sharding<"[4@mb, 3]">, cause = "the sum"} : tensor<2x3xf32, #dist.sharding<"[4@mb, 3] partial{tp}">> -> tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>
       pipe.yield %r : tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>

@@ -7,7 +7,7 @@
 // CHECK: %[[R:.*]] = dist.reshard %[[P]]
 // CHECK: nn.add %[[R]], %arg1 {hpc.id = 5 : i64}
 // CHECK-NOT: dist.reshard
-module attributes {dist.mesh = #dist.mesh<"tp=2">} {
+module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
   func.func @main(%x: tensor<2x7xf32>, %z: tensor<2x5xf32>) -> tensor<2x5xf32> {
     %w = nn.parameter "w" {value = dense<1.0> : tensor<7x5xf32>, dist.seed = #dist.sharding<"[7@tp, 5]">} : tensor<7x5xf32>
     %v = nn.parameter "v" {value = dense<1.0> : tensor<7x5xf32>, dist.seed = #dist.sharding<"[7@tp, 5]">} : tensor<7x5xf32>

@@ -9,7 +9,7 @@
 // CHECK-NEXT: dist.all_reduce {{.*}}sum{{.*}} -> tensor<3x1xf32
 // CHECK-NOT: dist.{{all|reduce|permute}}
 // CHECK: nn.div {{.*}}hpc.id = 1
-module attributes {dist.mesh = #dist.mesh<"tp=2">} {
+module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
   func.func @main(%x: tensor<3x7xf32>) -> tensor<3x7xf32> {
     %a = nn.tanh %x {dist.seed = #dist.sharding<"[3, 7@tp]">} : tensor<3x7xf32> -> tensor<3x7xf32>
     %s = nn.softmax %a {dist.seed = #dist.sharding<"[3, 7@tp]">} : tensor<3x7xf32> -> tensor<3x7xf32>
@@ -29,7 +29,7 @@ module attributes {dist.mesh = #dist.mesh<"tp=2">} {
 // CHECK: nn.reduce sum
 // CHECK: dist.all_reduce
 // CHECK-NOT: dist.{{all|reduce|permute}}
-module attributes {dist.mesh = #dist.mesh<"tp=2">} {
+module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
   func.func @main(%x: tensor<3x7xf32>) -> tensor<3x7xf32> {
     %a = nn.tanh %x {dist.seed = #dist.sharding<"[3, 7@tp]">} : tensor<3x7xf32> -> tensor<3x7xf32>
     %s = nn.layer_norm %a {epsilon = 1.0e-5 : f64, dist.seed = #dist.sharding<"[3, 7@tp]">} : tensor<3x7xf32> -> tensor<3x7xf32>
@@ -43,7 +43,7 @@ module attributes {dist.mesh = #dist.mesh<"tp=2">} {
 // CHECK-LABEL: dist.mesh = #mesh
 // CHECK: dist.all_gather
 // CHECK-NEXT: {{.*}} = nn.softmax
-module attributes {dist.mesh = #dist.mesh<"tp=2">} {
+module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
   func.func @main(%x: tensor<3x7xf32>) -> tensor<3x7xf32> {
     %a = nn.tanh %x {dist.seed = #dist.sharding<"[3, 7@tp]">} : tensor<3x7xf32> -> tensor<3x7xf32>
     %s = nn.softmax %a : tensor<3x7xf32> -> tensor<3x7xf32>

@@ -9,7 +9,7 @@
 // CHECK: %[[PART:.*]] = dist.reshard %[[FULL]] {{.*}} -> tensor<2x6xf32, #dist.sharding<"[2, 6@tp]">>
 // CHECK: nn.tanh %[[PART]]
 // CHECK-NOT: dist.factors
-module attributes {dist.mesh = #dist.mesh<"tp=2">} {
+module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
   func.func @main(%x: tensor<2x7xf32>) -> (tensor<2x6xf32>, tensor<2x6xf32>, tensor<2x6xf32>) {
     %w = nn.parameter "w" {value = dense<1.0> : tensor<7x6xf32>, dist.seed = #dist.sharding<"[7@tp, 6]">} : tensor<7x6xf32>
     %y = nn.matmul %x, %w : tensor<2x7xf32>, tensor<7x6xf32> -> tensor<2x6xf32>
@@ -29,7 +29,7 @@ module attributes {dist.mesh = #dist.mesh<"tp=2">} {
 // CHECK: %[[A:.*]] = dist.reshard %[[Y]] {{.*}} -> tensor<2x5xf32, #dist.sharding<"[2, 5]">>
 // CHECK: %[[B:.*]] = dist.reshard %[[U]] {{.*}} -> tensor<2x5xf32, #dist.sharding<"[2, 5]">>
 // CHECK: nn.add %[[A]], %[[B]]
-module attributes {dist.mesh = #dist.mesh<"dp=2, tp=2">} {
+module attributes {dist.mesh = #dist.mesh<"dp=2:data, tp=2:tensor">} {
   func.func @main(%x: tensor<2x7xf32> {dist.seed = #dist.sharding<"[2, 7@tp]">}, %z: tensor<2x6xf32> {dist.seed = #dist.sharding<"[2, 6@dp]">}) -> tensor<2x5xf32> {
     %w = nn.parameter "w" {value = dense<1.0> : tensor<7x5xf32>} : tensor<7x5xf32>
     %v = nn.parameter "v" {value = dense<1.0> : tensor<6x5xf32>} : tensor<6x5xf32>

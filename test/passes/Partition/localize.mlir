@@ -17,7 +17,7 @@
 // CHECK: nn.slice {{.*}}starts = array<i64: 0, 0, 48>{{.*}} -> tensor<2x33x24xf32
 // CHECK: nn.attention {{.*}} -> tensor<2x3x33x8xf32
 // CHECK: %[[HEADS:.*]] = nn.reshape {{.*}} -> tensor<2x33x24xf32
-// CHECK-NEXT: %[[FILLED:.*]] = dist.fill_tail %[[HEADS]] {dims = array<i64: 2>, hpc.id_of = {{.*}}, value = 0.000000e+00 : f64}
+// CHECK-NEXT: %[[FILLED:.*]] = dist.fill_tail %[[HEADS]] {dims = array<i64: 2>, hpc.id_of = {{.*}}, value = 0.000000e+00 : f32}
 // CHECK-NEXT: %[[PROJ:.*]] = nn.matmul %[[FILLED]], {{.*}} -> tensor<2x33x40xf32, #dist.sharding<"[4@mb, 33, 40] partial{tp}">>
 // CHECK-NEXT: dist.all_reduce %[[PROJ]]
 // CHECK: nn.gelu {{.*}} -> tensor<2x33x36xf32
@@ -26,7 +26,7 @@
 // CHECK-NOT: dist.{{all|reduce|permute}}
 // CHECK: %[[LOGITS:.*]] = nn.matmul {{.*}} -> tensor<2x33x252xf32
 // CHECK-NEXT: return %[[LOGITS]]
-module attributes {dist.mesh = #dist.mesh<"mb=2, dp=1, tp=2">} {
+module attributes {dist.mesh = #dist.mesh<"mb=2:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%ids: tensor<4x33xi64> {dist.seed = #dist.sharding<"[4@(mb, dp), 33]">}) -> tensor<4x33x503xf32> {
     %wte = nn.parameter "wte" {value = dense<1.0> : tensor<503x40xf32>, dist.seed = #dist.sharding<"[503@tp, 40]">} : tensor<503x40xf32>
     %wpe = nn.parameter "wpe" {value = dense<1.0> : tensor<33x40xf32>} : tensor<33x40xf32>
@@ -91,17 +91,17 @@ module attributes {dist.mesh = #dist.mesh<"mb=2, dp=1, tp=2">} {
 // CHECK: dist.slice
 // CHECK-NEXT: {{.*}} = nn.matmul
 // CHECK-NEXT: dist.all_reduce {{.*}}nn.matmul (/lm_head/MatMul) sums over a dim
-module attributes {dist.mesh = #dist.mesh<"mb=1, dp=1, tp=2">} {
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%ids: tensor<4x33xi64>) -> tensor<4x33x503xf32> {
-    %wte = nn.parameter "wte" {value = dense<1.0> : tensor<503x40xf32>, dist.seed = #dist.sharding<"[503, 40@tp]">, dist.priority = 0 : i64} : tensor<503x40xf32>
+    %wte = nn.parameter "wte" {value = dense<1.0> : tensor<503x40xf32>, dist.seed = #dist.seed<"[503, 40@tp]", priority = 0, origin = "sidecar">} : tensor<503x40xf32>
     %wpe = nn.parameter "wpe" {value = dense<1.0> : tensor<33x40xf32>} : tensor<33x40xf32>
-    %attnw = nn.parameter "attn.c_attn.weight" {value = dense<1.0> : tensor<40x120xf32>, dist.seed = #dist.sharding<"[40, 120@tp]">, dist.priority = 0 : i64} : tensor<40x120xf32>
+    %attnw = nn.parameter "attn.c_attn.weight" {value = dense<1.0> : tensor<40x120xf32>, dist.seed = #dist.seed<"[40, 120@tp]", priority = 0, origin = "sidecar">} : tensor<40x120xf32>
     %attnb = nn.parameter "attn.c_attn.bias" {value = dense<1.0> : tensor<120xf32>} : tensor<120xf32>
-    %projw = nn.parameter "attn.c_proj.weight" {value = dense<1.0> : tensor<40x40xf32>, dist.seed = #dist.sharding<"[40, 40@tp]">, dist.priority = 0 : i64} : tensor<40x40xf32>
+    %projw = nn.parameter "attn.c_proj.weight" {value = dense<1.0> : tensor<40x40xf32>, dist.seed = #dist.seed<"[40, 40@tp]", priority = 0, origin = "sidecar">} : tensor<40x40xf32>
     %projb = nn.parameter "attn.c_proj.bias" {value = dense<1.0> : tensor<40xf32>} : tensor<40xf32>
-    %fcw = nn.parameter "mlp.c_fc.weight" {value = dense<1.0> : tensor<40x72xf32>, dist.seed = #dist.sharding<"[40, 72@tp]">, dist.priority = 0 : i64} : tensor<40x72xf32>
+    %fcw = nn.parameter "mlp.c_fc.weight" {value = dense<1.0> : tensor<40x72xf32>, dist.seed = #dist.seed<"[40, 72@tp]", priority = 0, origin = "sidecar">} : tensor<40x72xf32>
     %fcb = nn.parameter "mlp.c_fc.bias" {value = dense<1.0> : tensor<72xf32>} : tensor<72xf32>
-    %mprojw = nn.parameter "mlp.c_proj.weight" {value = dense<1.0> : tensor<72x40xf32>, dist.seed = #dist.sharding<"[72@tp, 40]">, dist.priority = 0 : i64} : tensor<72x40xf32>
+    %mprojw = nn.parameter "mlp.c_proj.weight" {value = dense<1.0> : tensor<72x40xf32>, dist.seed = #dist.seed<"[72@tp, 40]", priority = 0, origin = "sidecar">} : tensor<72x40xf32>
     %mprojb = nn.parameter "mlp.c_proj.bias" {value = dense<1.0> : tensor<40xf32>} : tensor<40xf32>
 
     %tok = nn.embedding %wte, %ids {vocabulary = 503 : i64} : tensor<503x40xf32>, tensor<4x33xi64> -> tensor<4x33x40xf32> loc("/wte/Gather")
@@ -141,11 +141,11 @@ module attributes {dist.mesh = #dist.mesh<"mb=1, dp=1, tp=2">} {
 
 // Max over a cut uneven dim: the lowest value in the tail, an all-reduce of that kind right after, which carries the op's id.
 // CHECK-LABEL: dist.mesh = #mesh
-// CHECK: %[[F:.*]] = dist.fill_tail {{.*}}value = 0xFFF0000000000000 : f64
+// CHECK: %[[F:.*]] = dist.fill_tail {{.*}}value = 0xFF800000 : f32
 // CHECK: %[[M:.*]] = nn.reduce max %[[F]] {axes = array<i64: 1>}
 // CHECK-NEXT: dist.all_reduce %[[M]] {{.*}}hpc.id = {{.*}}kind = {{.*}}max
 // CHECK-NEXT: return
-module attributes {dist.mesh = #dist.mesh<"tp=2">} {
+module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
   func.func @main(%x: tensor<3x7xf32> {dist.seed = #dist.sharding<"[3, 7@tp]">}) -> tensor<3x1xf32> {
     %m = nn.reduce max %x {axes = array<i64: 1>} : tensor<3x7xf32> -> tensor<3x1xf32>
     return %m : tensor<3x1xf32>
@@ -159,10 +159,32 @@ module attributes {dist.mesh = #dist.mesh<"tp=2">} {
 // CHECK: %[[C:.*]] = nn.constant {{.*}} : tensor<6xf32, #dist.sharding<"[6]">>
 // CHECK: %[[S:.*]] = dist.slice %[[C]] {{.*}}axis = "tp"{{.*}} -> tensor<3xf32, #dist.sharding<"[6@tp]">>
 // CHECK: nn.mul %arg0, %[[S]]
-module attributes {dist.mesh = #dist.mesh<"tp=2">} {
+module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
   func.func @main(%x: tensor<2x6xf32> {dist.seed = #dist.sharding<"[2, 6@tp]">}) -> tensor<2x6xf32> {
     %c = nn.constant dense<[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]> : tensor<6xf32> : tensor<6xf32>
     %y = nn.mul %x, %c : tensor<2x6xf32>, tensor<6xf32> -> tensor<2x6xf32>
     return %y : tensor<2x6xf32>
+  }
+}
+
+// -----
+
+// A gradient: accumulated over time, then scattered over data, once a step; two axes that are summed at once are one all-reduce.
+// CHECK-LABEL: dist.mesh = #mesh
+// CHECK: %[[G:.*]] = nn.matmul {{.*}}transpose_lhs
+// CHECK: %[[A:.*]] = dist.accumulate %[[G]] {{.*}}axes = ["mb"]
+// CHECK-NEXT: dist.reduce_scatter %[[A]] {{.*}}axis = "dp"
+// CHECK: %[[L:.*]] = nn.reduce sum
+// CHECK: %[[T:.*]] = dist.accumulate %[[L]]
+// CHECK-NEXT: dist.all_reduce %[[T]] {{.*}}axes = ["dp", "tp"]
+module attributes {dist.mesh = #dist.mesh<"mb=2:time, dp=2:data, tp=2:tensor">} {
+  func.func @main(%x: tensor<8x6xf32> {dist.seed = #dist.sharding<"[8@(mb, dp), 6]">}) -> (tensor<1x1xf32>, tensor<6x4xf32> {nn.writes = "w"}) {
+    %w = nn.parameter "w" {value = dense<1.0> : tensor<6x4xf32>, dist.seed = #dist.sharding<"[6@dp, 4@tp]">} : tensor<6x4xf32>
+    %y = nn.matmul %x, %w : tensor<8x6xf32>, tensor<6x4xf32> -> tensor<8x4xf32>
+    %t = nn.tanh %y : tensor<8x4xf32> -> tensor<8x4xf32>
+    %g = nn.matmul %x, %t {transpose_lhs} : tensor<8x6xf32>, tensor<8x4xf32> -> tensor<6x4xf32>
+    %n = nn.sub %w, %g : tensor<6x4xf32>, tensor<6x4xf32> -> tensor<6x4xf32>
+    %l = nn.reduce sum %t {axes = array<i64: 0, 1>} : tensor<8x4xf32> -> tensor<1x1xf32>
+    return %l, %n : tensor<1x1xf32>, tensor<6x4xf32>
   }
 }

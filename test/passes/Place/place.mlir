@@ -6,7 +6,7 @@
 // buffers overlap.
 // CHECK: stage 0: weight 0, state 0, step 0, slot 0, temp 128, total 128 bytes
 // SMALL: error[capacity]: a rank of stage 0 needs 128 bytes {{.*}}--device-memory allows 100{{.*}}raise --tp, --pp or --micro-batches
-module attributes {dist.mesh = #dist.mesh<"tp=1">, hpc.phase = "stage"} {
+module attributes {dist.mesh = #dist.mesh<"tp=1:tensor">, hpc.phase = "stage"} {
   func.func @main(%x: tensor<4x4xf32> {nn.name = "x"}) -> (tensor<4x4xf32> {nn.name = "y"}) {
     %a = nn.matmul %x, %x : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
     %b = nn.matmul %a, %a : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>

@@ -30,7 +30,7 @@
 // CHECK: nn.matmul {{.*}} -> tensor<4x33x40xf32, #dist.sharding<"[4@mb, 33, 40] partial{tp}">>
 // CHECK: nn.matmul {{.*}} -> tensor<4x33x503xf32, #dist.sharding<"[4@mb, 33, 503@tp]">>
 // CHECK-NOT: dist.seed
-module attributes {dist.mesh = #dist.mesh<"mb=2, dp=1, tp=2">} {
+module attributes {dist.mesh = #dist.mesh<"mb=2:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%ids: tensor<4x33xi64> {dist.seed = #dist.sharding<"[4@(mb, dp), 33]">}) -> tensor<4x33x503xf32> {
     %wte = nn.parameter "wte" {value = dense<1.0> : tensor<503x40xf32>, dist.seed = #dist.sharding<"[503@tp, 40]">} : tensor<503x40xf32>
     %wpe = nn.parameter "wpe" {value = dense<1.0> : tensor<33x40xf32>} : tensor<33x40xf32>
@@ -93,17 +93,17 @@ module attributes {dist.mesh = #dist.mesh<"mb=2, dp=1, tp=2">} {
 // CHECK: %[[LOGITS:.*]] = nn.matmul {{.*}} -> tensor<4x33x503xf32, #dist.sharding<"[4, 33, 503] partial{tp}">>
 // CHECK: %[[WHOLE:.*]] = dist.reshard %[[LOGITS]]
 // CHECK: return %[[WHOLE]]
-module attributes {dist.mesh = #dist.mesh<"mb=1, dp=1, tp=2">} {
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%ids: tensor<4x33xi64>) -> tensor<4x33x503xf32> {
-    %wte = nn.parameter "wte" {value = dense<1.0> : tensor<503x40xf32>, dist.seed = #dist.sharding<"[503, 40@tp]">, dist.priority = 0 : i64} : tensor<503x40xf32>
+    %wte = nn.parameter "wte" {value = dense<1.0> : tensor<503x40xf32>, dist.seed = #dist.seed<"[503, 40@tp]", priority = 0, origin = "sidecar">} : tensor<503x40xf32>
     %wpe = nn.parameter "wpe" {value = dense<1.0> : tensor<33x40xf32>} : tensor<33x40xf32>
-    %attnw = nn.parameter "attn.c_attn.weight" {value = dense<1.0> : tensor<40x120xf32>, dist.seed = #dist.sharding<"[40, 120@tp]">, dist.priority = 0 : i64} : tensor<40x120xf32>
+    %attnw = nn.parameter "attn.c_attn.weight" {value = dense<1.0> : tensor<40x120xf32>, dist.seed = #dist.seed<"[40, 120@tp]", priority = 0, origin = "sidecar">} : tensor<40x120xf32>
     %attnb = nn.parameter "attn.c_attn.bias" {value = dense<1.0> : tensor<120xf32>} : tensor<120xf32>
-    %projw = nn.parameter "attn.c_proj.weight" {value = dense<1.0> : tensor<40x40xf32>, dist.seed = #dist.sharding<"[40, 40@tp]">, dist.priority = 0 : i64} : tensor<40x40xf32>
+    %projw = nn.parameter "attn.c_proj.weight" {value = dense<1.0> : tensor<40x40xf32>, dist.seed = #dist.seed<"[40, 40@tp]", priority = 0, origin = "sidecar">} : tensor<40x40xf32>
     %projb = nn.parameter "attn.c_proj.bias" {value = dense<1.0> : tensor<40xf32>} : tensor<40xf32>
-    %fcw = nn.parameter "mlp.c_fc.weight" {value = dense<1.0> : tensor<40x72xf32>, dist.seed = #dist.sharding<"[40, 72@tp]">, dist.priority = 0 : i64} : tensor<40x72xf32>
+    %fcw = nn.parameter "mlp.c_fc.weight" {value = dense<1.0> : tensor<40x72xf32>, dist.seed = #dist.seed<"[40, 72@tp]", priority = 0, origin = "sidecar">} : tensor<40x72xf32>
     %fcb = nn.parameter "mlp.c_fc.bias" {value = dense<1.0> : tensor<72xf32>} : tensor<72xf32>
-    %mprojw = nn.parameter "mlp.c_proj.weight" {value = dense<1.0> : tensor<72x40xf32>, dist.seed = #dist.sharding<"[72@tp, 40]">, dist.priority = 0 : i64} : tensor<72x40xf32>
+    %mprojw = nn.parameter "mlp.c_proj.weight" {value = dense<1.0> : tensor<72x40xf32>, dist.seed = #dist.seed<"[72@tp, 40]", priority = 0, origin = "sidecar">} : tensor<72x40xf32>
     %mprojb = nn.parameter "mlp.c_proj.bias" {value = dense<1.0> : tensor<40xf32>} : tensor<40xf32>
 
     %tok = nn.embedding %wte, %ids {vocabulary = 503 : i64} : tensor<503x40xf32>, tensor<4x33xi64> -> tensor<4x33x40xf32> loc("/wte/Gather")
@@ -145,9 +145,9 @@ module attributes {dist.mesh = #dist.mesh<"mb=1, dp=1, tp=2">} {
 // CHECK-LABEL: dist.mesh = #mesh
 // CHECK: nn.parameter "w" {{.*}} #dist.sharding<"[6@tp, 8]">
 // CHECK: nn.matmul {{.*}} #dist.sharding<"[2, 8] partial{tp}">
-module attributes {dist.mesh = #dist.mesh<"tp=2">} {
+module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
   func.func @main(%x: tensor<2x6xf32>) -> tensor<2x8xf32> {
-    %w = nn.parameter "w" {value = dense<1.0> : tensor<6x8xf32>, dist.seed = #dist.sharding<"[6@tp, 8]">, dist.priority = 0 : i64} : tensor<6x8xf32>
+    %w = nn.parameter "w" {value = dense<1.0> : tensor<6x8xf32>, dist.seed = #dist.seed<"[6@tp, 8]", priority = 0, origin = "sidecar">} : tensor<6x8xf32>
     %y = nn.matmul %x, %w : tensor<2x6xf32>, tensor<6x8xf32> -> tensor<2x8xf32>
     %z = nn.tanh %y {dist.seed = #dist.sharding<"[2, 8@tp]">} : tensor<2x8xf32> -> tensor<2x8xf32>
     return %z : tensor<2x8xf32>
@@ -160,7 +160,7 @@ module attributes {dist.mesh = #dist.mesh<"tp=2">} {
 // CHECK-LABEL: dist.mesh = #mesh
 // CHECK: nn.tanh {{.*}} #dist.sharding<"[4@tp, 6]">
 // CHECK: nn.matmul {{.*}} -> tensor<4x8xf32, #dist.sharding<"[4, 8@tp]">>
-module attributes {dist.mesh = #dist.mesh<"tp=2">} {
+module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
   func.func @main(%x: tensor<4x6xf32>) -> tensor<4x8xf32> {
     %w = nn.parameter "w" {value = dense<1.0> : tensor<6x8xf32>, dist.seed = #dist.sharding<"[6, 8@tp]">} : tensor<6x8xf32>
     %a = nn.tanh %x {dist.seed = #dist.sharding<"[4@tp, 6]">} : tensor<4x6xf32> -> tensor<4x6xf32>
@@ -177,7 +177,7 @@ module attributes {dist.mesh = #dist.mesh<"tp=2">} {
 // CHECK: nn.parameter "w" {{.*}} #dist.sharding<"[4, 6]">
 // CHECK: nn.iota {{.*}} #dist.sharding<"[4, 1]">
 // CHECK: nn.add {{.*}} -> tensor<4x6xf32, #dist.sharding<"[4@dp, 6]">>
-module attributes {dist.mesh = #dist.mesh<"dp=2">} {
+module attributes {dist.mesh = #dist.mesh<"dp=2:data">} {
   func.func @main(%x: tensor<4x6xf32> {dist.seed = #dist.sharding<"[4@dp, 6]">}, %one: tensor<1x6xf32> {dist.seed = #dist.sharding<"[1@dp, 6]">}) -> tensor<4x6xf32> {
     %w = nn.parameter "w" {value = dense<1.0> : tensor<4x6xf32>} : tensor<4x6xf32>
     %i0 = nn.iota {dim = 0 : i64} : tensor<4x1xi64>
@@ -196,7 +196,7 @@ module attributes {dist.mesh = #dist.mesh<"dp=2">} {
 // CHECK: %arg0: tensor<4x6xf32, #dist.sharding<"[4@(mb, dp), 6]">>, %arg1: tensor<3xf32, #dist.sharding<"[3]">>
 // CHECK: nn.exp {{.*}} -> tensor<4x6xf32, #dist.sharding<"[4@(mb, dp), 6]">>
 // CHECK: nn.exp {{.*}} -> tensor<3xf32, #dist.sharding<"[3]">>
-module attributes {dist.mesh = #dist.mesh<"mb=2, dp=2">} {
+module attributes {dist.mesh = #dist.mesh<"mb=2:time, dp=2:data">} {
   func.func @main(%x: tensor<4x6xf32> {dist.seed = #dist.sharding<"[4@(mb, dp), 6]">}, %o: tensor<3xf32>) -> (tensor<4x6xf32>, tensor<3xf32>) {
     %y = nn.exp %x : tensor<4x6xf32> -> tensor<4x6xf32>
     %z = nn.exp %o : tensor<3xf32> -> tensor<3xf32>
@@ -215,7 +215,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=2, dp=2">} {
 // CHECK: %[[U:.*]] = nn.matmul {{.*}} partial{tp}
 // CHECK: %[[V:.*]] = nn.matmul {{.*}} partial{tp}
 // CHECK: nn.mul %[[U]], %[[V]] {{.*}} -> tensor<2x5xf32, #dist.sharding<"[2, 5]">>
-module attributes {dist.mesh = #dist.mesh<"tp=2">} {
+module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
   func.func @main(%x: tensor<2x7xf32>, %m: tensor<2x5xi1>, %z: tensor<2x5xf32>) -> (tensor<2x5xf32>, tensor<2x5xf32>) {
     %w = nn.parameter "w" {value = dense<1.0> : tensor<7x5xf32>, dist.seed = #dist.sharding<"[7@tp, 5]">} : tensor<7x5xf32>
     %k = nn.constant dense<3.0> : tensor<f32> : tensor<f32>
@@ -228,5 +228,95 @@ module attributes {dist.mesh = #dist.mesh<"tp=2">} {
     %v = nn.matmul %x, %w : tensor<2x7xf32>, tensor<7x5xf32> -> tensor<2x5xf32>
     %p = nn.mul %u, %v : tensor<2x5xf32>, tensor<2x5xf32> -> tensor<2x5xf32>
     return %a, %p : tensor<2x5xf32>, tensor<2x5xf32>
+  }
+}
+
+// -----
+
+// A sum over the batch is partial over time and data. Terms meet in an add before it is accumulated; a product with a number
+// waits until it is, so that it is done once a step; data may stay partial through it.
+// CHECK-LABEL: dist.mesh = #mesh
+// CHECK: %[[A:.*]] = nn.reduce sum {{.*}} -> tensor<1x6xf32, #dist.sharding<"[1, 6] partial{dp, mb}">>
+// CHECK: %[[B:.*]] = nn.reduce sum {{.*}} -> tensor<1x6xf32, #dist.sharding<"[1, 6] partial{dp, mb}">>
+// CHECK: %[[S:.*]] = nn.add %[[A]], %[[B]] {{.*}} -> tensor<1x6xf32, #dist.sharding<"[1, 6] partial{dp, mb}">>
+// CHECK: nn.mul %[[S]], {{.*}} -> tensor<1x6xf32, #dist.sharding<"[1, 6] partial{dp}">>
+module attributes {dist.mesh = #dist.mesh<"mb=2:time, dp=2:data">} {
+  func.func @main(%x: tensor<8x6xf32> {dist.seed = #dist.sharding<"[8@(mb, dp), 6]">}) -> tensor<1x6xf32> {
+    %k = nn.constant dense<0.125> : tensor<f32> : tensor<f32>
+    %a = nn.reduce sum %x {axes = array<i64: 0>} : tensor<8x6xf32> -> tensor<1x6xf32>
+    %e = nn.exp %x : tensor<8x6xf32> -> tensor<8x6xf32>
+    %b = nn.reduce sum %e {axes = array<i64: 0>} : tensor<8x6xf32> -> tensor<1x6xf32>
+    %s = nn.add %a, %b : tensor<1x6xf32>, tensor<1x6xf32> -> tensor<1x6xf32>
+    %m = nn.mul %s, %k : tensor<1x6xf32>, tensor<f32> -> tensor<1x6xf32>
+    return %m : tensor<1x6xf32>
+  }
+}
+
+// -----
+
+// Storage and use: the weight is stored cut over dp, which no user sees, but what is written to it is computed in its pieces:
+// the gradient is wanted cut over dp, the returned value is as it is stored.
+// CHECK-LABEL: dist.mesh = #mesh
+// CHECK: -> (tensor<8x5xf32, #dist.sharding<"[8@(mb, dp), 5@tp]">>, tensor<6x5xf32, #dist.sharding<"[6@dp, 5@tp]">> {nn.writes = "w"})
+// CHECK: nn.parameter "w" {{.*}} #dist.sharding<"[6@dp, 5@tp]">
+// CHECK: nn.matmul {{.*}}dist.factors = #dist.sharding<"[8@(mb, dp), 6, 5@tp]">
+// CHECK: nn.matmul {{.*}} -> tensor<6x5xf32, #dist.sharding<"[6, 5@tp] partial{dp, mb}">>
+// CHECK: nn.sub {{.*}} -> tensor<6x5xf32, #dist.sharding<"[6@dp, 5@tp]">>
+module attributes {dist.mesh = #dist.mesh<"mb=2:time, dp=2:data, tp=2:tensor">} {
+  func.func @main(%x: tensor<8x6xf32> {dist.seed = #dist.sharding<"[8@(mb, dp), 6]">}) -> (tensor<8x5xf32>, tensor<6x5xf32> {nn.writes = "w"}) {
+    %w = nn.parameter "w" {value = dense<1.0> : tensor<6x5xf32>, dist.seed = #dist.sharding<"[6@dp, 5@tp]">} : tensor<6x5xf32>
+    %y = nn.matmul %x, %w : tensor<8x6xf32>, tensor<6x5xf32> -> tensor<8x5xf32>
+    %t = nn.tanh %y : tensor<8x5xf32> -> tensor<8x5xf32>
+    %g = nn.matmul %x, %t {transpose_lhs} : tensor<8x6xf32>, tensor<8x5xf32> -> tensor<6x5xf32>
+    %n = nn.sub %w, %g : tensor<6x5xf32>, tensor<6x5xf32> -> tensor<6x5xf32>
+    return %t, %n : tensor<8x5xf32>, tensor<6x5xf32>
+  }
+}
+
+// -----
+
+// Open dims take cuts of others, closed ones do not; the lower priority flows first, whatever the order in the file.
+// CHECK-LABEL: dist.mesh = #mesh
+// CHECK: %arg0: tensor<4x6xf32, #dist.sharding<"[4@x, 6]">>
+// CHECK-SAME: %arg1: tensor<4x6xf32, #dist.sharding<"[4, 6]">>
+// CHECK: nn.exp {{.*}} -> tensor<4x6xf32, #dist.sharding<"[4@x, 6]">>
+// CHECK: nn.tanh {{.*}} -> tensor<4x6xf32, #dist.sharding<"[4, 6@x]">>
+module attributes {dist.mesh = #dist.mesh<"x=2:tensor">} {
+  func.func @main(%a: tensor<4x6xf32> {dist.seed = #dist.seed<"[4?, 6]">}, %b: tensor<4x6xf32> {dist.seed = #dist.seed<"[4, 6]">}) -> (tensor<4x6xf32>, tensor<4x6xf32>) {
+    %e = nn.exp %a {dist.seed = #dist.sharding<"[4@x, 6]">} : tensor<4x6xf32> -> tensor<4x6xf32>
+    %t = nn.tanh %b {dist.seed = #dist.sharding<"[4, 6@x]">} : tensor<4x6xf32> -> tensor<4x6xf32>
+    return %e, %t : tensor<4x6xf32>, tensor<4x6xf32>
+  }
+}
+
+// -----
+
+// CHECK-LABEL: dist.mesh = #mesh
+// CHECK: nn.exp {{.*}} -> tensor<4x6xf32, #dist.sharding<"[4, 6@x]">>
+module attributes {dist.mesh = #dist.mesh<"x=2:tensor">} {
+  func.func @main(%a: tensor<4x6xf32> {dist.seed = #dist.seed<"[4@x, 6?]", priority = 7>}) -> tensor<4x6xf32> {
+    %n = nn.neg %a : tensor<4x6xf32> -> tensor<4x6xf32>
+    %e = nn.exp %n {dist.seed = #dist.seed<"[4?, 6@x]", priority = -7>} : tensor<4x6xf32> -> tensor<4x6xf32>
+    return %e : tensor<4x6xf32>
+  }
+}
+
+// -----
+
+// A sum may be cast where every number of the one type is one of the other, and not from f16 to bf16 or between integers' quotients.
+// CHECK-LABEL: dist.mesh = #mesh
+// CHECK: nn.cast {{.*}} -> tensor<2x1xf32, #dist.sharding<"[2, 1] partial{tp}">>
+// CHECK: nn.cast {{.*}} -> tensor<2x1xbf16, #dist.sharding<"[2, 1]">>
+// CHECK: nn.div {{.*}} -> tensor<2x1xi64, #dist.sharding<"[2, 1]">>
+module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
+  func.func @main(%x: tensor<2x6xf16> {dist.seed = #dist.sharding<"[2, 6@tp]">}, %i: tensor<2x6xi64> {dist.seed = #dist.sharding<"[2, 6@tp]">}) -> (tensor<2x1xf32>, tensor<2x1xbf16>, tensor<2x1xi64>) {
+    %two = nn.constant dense<2> : tensor<i64> : tensor<i64>
+    %a = nn.reduce sum %x {axes = array<i64: 1>} : tensor<2x6xf16> -> tensor<2x1xf16>
+    %wide = nn.cast %a : tensor<2x1xf16> -> tensor<2x1xf32>
+    %b = nn.reduce sum %x {axes = array<i64: 1>} : tensor<2x6xf16> -> tensor<2x1xf16>
+    %other = nn.cast %b : tensor<2x1xf16> -> tensor<2x1xbf16>
+    %c = nn.reduce sum %i {axes = array<i64: 1>} : tensor<2x6xi64> -> tensor<2x1xi64>
+    %half = nn.div %c, %two : tensor<2x1xi64>, tensor<i64> -> tensor<2x1xi64>
+    return %wide, %other, %half : tensor<2x1xf32>, tensor<2x1xbf16>, tensor<2x1xi64>
   }
 }

@@ -86,7 +86,7 @@ struct ReshardProgram {
 /// An input that is partial over k ranks reaches each of them whole, so its value is k times what is given.
 TEST_F(InterpreterTest, plannedReshardsKeepTheGlobalTensor) {
   int programs = 0, steps = 0;
-  for (const char *meshText : {"tp=2", "x=2, y=2", "x=3, y=2"}) {
+  for (const char *meshText : {"tp=2:tensor", "x=2:tensor, y=2:tensor", "x=3:tensor, y=2:tensor"}) {
     dist::Mesh mesh = meshFrom(meshText);
     std::vector<std::string> shardings;
     if (mesh.axes.size() == 1)
@@ -155,10 +155,10 @@ TEST_F(CollectiveTest, aGatherOverTheWrongAxisShows) {
   std::string right = program, wrong = program;
   right.replace(right.find("AXIS"), 4, "x");
   wrong.replace(wrong.find("AXIS"), 4, "y");
-  auto results = run("x=2, y=2", right, {counting({5})});
+  auto results = run("x=2:tensor, y=2:tensor", right, {counting({5})});
   ASSERT_TRUE(results.ok()) << results.status().text();
   EXPECT_THAT(results->front().floats, ElementsAre(1, 2, 3, 4, 5));
-  EXPECT_EQ(run("x=2, y=2", wrong, {counting({5})}).status().message(),
+  EXPECT_EQ(run("x=2:tensor, y=2:tensor", wrong, {counting({5})}).status().message(),
             "output 0: element 0 is 1.000000 at x=0, y=0 and nan at x=1, y=0");
 }
 
@@ -177,13 +177,13 @@ TEST_F(CollectiveTest, aDroppedOrDoubledAllReduceShows) {
       : tensor<1x1xf32, #part> -> tensor<1x1xf32, #full>
   )";
   std::vector<Tensor> inputs = {counting({1, 4}), counting({4, 1})};
-  auto results = run("tp=2", head + "%1 " + reduce + "return %1 : tensor<1x1xf32, #full> }", inputs);
+  auto results = run("tp=2:tensor", head + "%1 " + reduce + "return %1 : tensor<1x1xf32, #full> }", inputs);
   ASSERT_TRUE(results.ok()) << results.status().text();
   EXPECT_THAT(results->front().floats, ElementsAre(30));
   std::string dropped = "%1 = nn.reshape %0 : tensor<1x1xf32, #part> -> tensor<1x1xf32, #full>\n";
-  EXPECT_EQ(run("tp=2", head + dropped + "return %1 : tensor<1x1xf32, #full> }", inputs).status().message(),
+  EXPECT_EQ(run("tp=2:tensor", head + dropped + "return %1 : tensor<1x1xf32, #full> }", inputs).status().message(),
             "output 0: element 0 is 5.000000 at tp=0 and 25.000000 at tp=1");
-  results = run("tp=2",
+  results = run("tp=2:tensor",
                 head + "%9 " + reduce + "%8 = nn.reshape %9 : tensor<1x1xf32, #full> -> tensor<1x1xf32, #part>\n%7 " +
                     std::string(reduce).replace(reduce.find("%0"), 2, "%8") + "return %7 : tensor<1x1xf32, #full> }",
                 inputs);
@@ -210,17 +210,17 @@ TEST_F(CollectiveTest, unevenContractionNeedsItsFill) {
   std::string filled = program, unfilled = program;
   filled.replace(filled.find("FILL"), 4, "dist.fill_tail");
   unfilled.replace(unfilled.find("FILL"), 4, "nn.abs");
-  auto results = run("tp=2", filled, {counting({2, 6})});
+  auto results = run("tp=2:tensor", filled, {counting({2, 6})});
   ASSERT_TRUE(results.ok()) << results.status().text();
   EXPECT_THAT(results->front().floats, ElementsAre(-21, -57));
-  results = run("tp=2", unfilled, {counting({2, 6})});
+  results = run("tp=2:tensor", unfilled, {counting({2, 6})});
   ASSERT_TRUE(results.ok()) << results.status().text();
   EXPECT_TRUE(std::isnan(results->front().floats[0]));
 }
 
 /// 5 rows over 2 ranks, table and ids in one program; ids cut over mb leave padding ids that must not crash.
 TEST_F(CollectiveTest, vocabularyParallelEmbedding) {
-  auto results = run("mb=2, tp=2", R"(
+  auto results = run("mb=2:time, tp=2:tensor", R"(
     #t = #dist.sharding<"[5@tp, 2]">
     #i = #dist.sharding<"[3@mb]">
     #part = #dist.sharding<"[3@mb, 2] partial{tp}">
@@ -241,11 +241,11 @@ TEST_F(CollectiveTest, vocabularyParallelEmbedding) {
 
 /// Two axes on one dim, uneven: the largest element is found where the padding holds the lowest value.
 TEST_F(CollectiveTest, maximumOverTwoAxes) {
-  auto results = run("x=2, y=2", R"(
+  auto results = run("x=2:tensor, y=2:tensor", R"(
     #c = #dist.sharding<"[5@(x, y)]">
     #full = #dist.sharding<"[1]">
     func.func @main(%x: tensor<2xf32, #c>) -> tensor<1xf32, #full> {
-      %0 = dist.fill_tail %x {dims = array<i64: 0>, value = 0xFFF0000000000000 : f64} : tensor<2xf32, #c> -> tensor<2xf32, #c>
+      %0 = dist.fill_tail %x {dims = array<i64: 0>, value = 0xFF800000 : f32} : tensor<2xf32, #c> -> tensor<2xf32, #c>
       %1 = nn.reduce max %0 {axes = array<i64: 0>} : tensor<2xf32, #c> -> tensor<1xf32, #full>
       %2 = dist.all_reduce %1 {before = #full, after = #full, axes = ["x", "y"], kind = #dist<reduction max>}
         : tensor<1xf32, #full> -> tensor<1xf32, #full>
@@ -264,7 +264,7 @@ TEST_F(CollectiveTest, paddingIsPoisonExceptInArguments) {
       seen.push_back(numbers(*local));
     return Status::success();
   };
-  auto results = run("tp=2", R"(
+  auto results = run("tp=2:tensor", R"(
     #c = #dist.sharding<"[3@tp]">
     func.func @main(%x: tensor<2xf32, #c>, %y: tensor<2xi64, #c>) -> (tensor<2xf32, #c>, tensor<2xi64, #c>) {
       %0 = nn.neg %x : tensor<2xf32, #c> -> tensor<2xf32, #c>
@@ -295,7 +295,7 @@ TEST_F(CollectiveTest, blockCollectives) {
       %w = nn.reshape %v : tensor<1x2xf32> -> tensor<2xf32, #r>
       return %s, %u, %w : tensor<2xf32, #r>, tensor<2xf32, #r>, tensor<2xf32, #r>
     })";
-  auto results = run("x=2", body, {floatTensor({4}, {1, 2, 3, 4})});
+  auto results = run("x=2:tensor", body, {floatTensor({4}, {1, 2, 3, 4})});
   ASSERT_TRUE(results.ok()) << results.status().text();
   EXPECT_THAT((*results)[0].floats, ElementsAre(2, 4, 6, 8)); // both ranks gathered the same: twice one's block
   EXPECT_THAT((*results)[1].floats, ElementsAre(1, 3, 2, 4));
@@ -303,7 +303,7 @@ TEST_F(CollectiveTest, blockCollectives) {
 }
 
 TEST_F(CollectiveTest, aShapeThatIsNotTheBoxIsRefused) {
-  Status status = run("tp=2", R"(
+  Status status = run("tp=2:tensor", R"(
     #c = #dist.sharding<"[3@tp]">
     func.func @main(%x: tensor<3xf32, #c>) -> tensor<3xf32, #c> { return %x : tensor<3xf32, #c> })",
                       {counting({3})})
@@ -312,7 +312,7 @@ TEST_F(CollectiveTest, aShapeThatIsNotTheBoxIsRefused) {
 }
 
 TEST(InterpreterBoxes, partialsAreSummedAndReplicasCompared) {
-  dist::Mesh mesh = meshFrom("dp=2, tp=2");
+  dist::Mesh mesh = meshFrom("dp=2:data, tp=2:tensor");
   auto box = [](std::vector<double> values) {
     return std::make_shared<const Tensor>(floatTensor({int64_t(values.size())}, values));
   };

@@ -333,7 +333,7 @@ TEST_F(InterpreterTest, regionsObserversAndParameters) {
 
 /// Shardings on global shapes mean nothing to a serial run.
 TEST_F(InterpreterTest, serialRunIgnoresShardings) {
-  func::FuncOp main = parse(R"(module attributes {dist.mesh = #dist.mesh<"tp=2">} {
+  func::FuncOp main = parse(R"(module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
     func.func @main(%x: tensor<3xf32, #dist.sharding<"[3@tp]">>) -> tensor<3xf32> {
       %0 = nn.neg %x : tensor<3xf32, #dist.sharding<"[3@tp]">> -> tensor<3xf32, #dist.sharding<"[3@tp]">>
       %1 = dist.reshard %0 : tensor<3xf32, #dist.sharding<"[3@tp]">> -> tensor<3xf32, #dist.sharding<"[3]">>

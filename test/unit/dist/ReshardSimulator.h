@@ -122,7 +122,11 @@ private:
       result[element] = own->second;
       return "";
     }
-    bool reduces = step.kind == ReshardStep::AllReduce || step.kind == ReshardStep::ReduceScatter;
+    bool reduces = step.kind == ReshardStep::AllReduce || step.kind == ReshardStep::Accumulate ||
+                   step.kind == ReshardStep::ReduceScatter;
+    int64_t terms = 1;
+    for (const std::string &axis : step.axes)
+      terms *= mesh.size(axis);
     int64_t holders = 0;
     for (int64_t peer = 0; peer < int64_t(memory.size()); ++peer) {
       if (!isPeer(rank, peer, step.axes))
@@ -133,7 +137,7 @@ private:
       ++holders;
       result[element].insert(theirs->second.begin(), theirs->second.end());
     }
-    if (holders != (reduces ? mesh.size(step.axes[0]) : 1))
+    if (holders != (reduces ? terms : 1))
       return "an element is held by " + std::to_string(holders) + " peers";
     return "";
   }
@@ -141,7 +145,8 @@ private:
   /// That `after` is `before` with the axis taken or put where the step says, and nothing else.
   static std::string checkForm(const ReshardStep &step) {
     using Kind = ReshardStep::Kind;
-    if (step.axes.size() != 1 && step.kind != Kind::Permute)
+    bool isSum = step.kind == Kind::AllReduce || step.kind == Kind::Accumulate;
+    if (step.axes.empty() || (step.axes.size() != 1 && step.kind != Kind::Permute && !isSum))
       return "a step with " + std::to_string(step.axes.size()) + " axes";
     Sharding wanted = step.before;
     if (step.kind == Kind::Permute) {
@@ -160,12 +165,13 @@ private:
         return "the axis is not the last of fromSub";
       axes.pop_back();
     }
-    if (step.kind == Kind::AllReduce || step.kind == Kind::ReduceScatter) {
-      auto axis = std::find(wanted.partial.begin(), wanted.partial.end(), step.axes[0]);
-      if (axis == wanted.partial.end())
-        return "the axis is not partial";
-      wanted.partial.erase(axis);
-    }
+    if (isSum || step.kind == Kind::ReduceScatter)
+      for (const std::string &name : step.axes) {
+        auto axis = std::find(wanted.partial.begin(), wanted.partial.end(), name);
+        if (axis == wanted.partial.end())
+          return "the axis is not partial";
+        wanted.partial.erase(axis);
+      }
     if (step.kind == Kind::Slice || step.kind == Kind::AllToAll || step.kind == Kind::ReduceScatter)
       wanted.dims.at(step.toDim).at(step.toSub).axes.push_back(step.axes[0]);
     return step.after == wanted ? "" : "after is not before with the axis moved";

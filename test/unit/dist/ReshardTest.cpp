@@ -9,7 +9,7 @@ using namespace hpc::dist;
 using testing::HasSubstr;
 
 static const char *nameOf(ReshardStep::Kind kind) {
-  static const char *names[] = {"slice", "permute", "all-to-all", "all-gather", "all-reduce", "reduce-scatter"};
+  static const char *names[] = {"slice", "permute", "all-to-all", "all-gather", "all-reduce", "accumulate", "reduce-scatter"};
   return names[kind];
 }
 
@@ -124,7 +124,7 @@ TEST(Reshard, SampledPairsOfLargerShapes) {
 }
 
 TEST(Reshard, Examples) {
-  Mesh mesh = *parseMesh("dp=2, tp=2, q=3");
+  Mesh mesh = *parseMesh("dp=2:data, tp=2:tensor, q=3:tensor, mb=2:time");
   for (auto [from, to, steps] : std::vector<std::tuple<const char *, const char *, const char *>>{
            {"[4@dp, 8]", "[4@dp, 8]", ""},
            {"[(4@dp, 2), 8]", "[8@dp, 8]", ""},
@@ -143,6 +143,11 @@ TEST(Reshard, Examples) {
            {"[8@dp] partial{tp}", "[8@tp]", "all-reduce tp, permute dp tp"},
            {"[8] partial{dp, tp}", "[8@tp] partial{dp}", "reduce-scatter tp"},
            {"[8] partial{dp, tp}", "[8@(dp, tp)]", "reduce-scatter dp, reduce-scatter tp"},
+           // Several axes at once are one all-reduce; what time adds up comes first, so the rest is once a step.
+           {"[8] partial{dp, tp}", "[8]", "all-reduce dp tp"},
+           {"[8] partial{dp, mb, tp}", "[8]", "accumulate mb, all-reduce dp tp"},
+           {"[8, 6] partial{dp, mb}", "[8@dp, 6]", "accumulate mb, reduce-scatter dp"},
+           {"[8, 6@tp] partial{dp, mb}", "[8, 6@tp] partial{dp}", "accumulate mb"},
            {"[(3, 5@tp, 8)]", "[120]", "all-gather tp"},
            {"[120@tp]", "[(3, 5@tp, 8)]", "all-gather tp, slice tp"},
            {"[120@tp]", "[(3, 40@tp)]", "all-gather tp, slice tp"},
@@ -158,7 +163,7 @@ TEST(Reshard, Examples) {
 }
 
 TEST(Reshard, GatherThenSliceActsOnWholeSubDims) {
-  auto steps = planReshard(*parseSharding("[120@tp]"), *parseSharding("[(3, 5@tp, 8)]"), *parseMesh("tp=2"));
+  auto steps = planReshard(*parseSharding("[120@tp]"), *parseSharding("[(3, 5@tp, 8)]"), *parseMesh("tp=2:tensor"));
   ASSERT_TRUE(steps.ok());
   ASSERT_EQ(steps->size(), 2u);
   EXPECT_EQ(toString((*steps)[0].before), "[120@tp]");
@@ -169,7 +174,7 @@ TEST(Reshard, GatherThenSliceActsOnWholeSubDims) {
 }
 
 TEST(Reshard, Refusals) {
-  Mesh mesh = *parseMesh("tp=2");
+  Mesh mesh = *parseMesh("tp=2:tensor");
   auto refuse = [&](const char *from, const char *to) {
     return planReshard(*parseSharding(from), *parseSharding(to), mesh).status().message();
   };
@@ -179,7 +184,7 @@ TEST(Reshard, Refusals) {
 }
 
 TEST(Reshard, BytesMoved) {
-  Mesh mesh = *parseMesh("dp=2, q=4");
+  Mesh mesh = *parseMesh("dp=2:data, q=4:tensor");
   auto bytes = [&](const char *from, const char *to) {
     return bytesMoved(*planReshard(*parseSharding(from), *parseSharding(to), mesh), mesh, 4);
   };
@@ -190,8 +195,9 @@ TEST(Reshard, BytesMoved) {
   EXPECT_EQ(bytes("[8, 16] partial{q}", "[8, 16]"), 2 * 3 * 32 * 4); // twice 3/4
   EXPECT_EQ(bytes("[8, 16] partial{q}", "[8, 16@q]"), 3 * 32 * 4);
   EXPECT_EQ(bytes("[2, 33, 40] partial{dp}", "[2, 33, 40]"), 10560); // the worked example's all-reduce
+  EXPECT_EQ(bytes("[8, 16] partial{dp, q}", "[8, 16]"), 2 * 7 * 16 * 4); // one ring of 8
   EXPECT_EQ(bytes("[8@dp, 16]", "[8@dp, 16]"), 0);
-  EXPECT_EQ(bytesMoved(*planReshard(*parseSharding("[8@x]"), *parseSharding("[8@y]"), *parseMesh("x=2, y=2")),
-                       *parseMesh("x=2, y=2"), 4),
+  EXPECT_EQ(bytesMoved(*planReshard(*parseSharding("[8@x]"), *parseSharding("[8@y]"), *parseMesh("x=2:tensor, y=2:tensor")),
+                       *parseMesh("x=2:tensor, y=2:tensor"), 4),
             4 * 4);
 }

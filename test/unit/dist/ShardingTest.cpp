@@ -50,7 +50,7 @@ TEST(LocalBox, MatchesElementLists) {
 }
 
 TEST(LocalBox, WorkedExample) {
-  Mesh tp = *parseMesh("tp=2"), grid = *parseMesh("tp.row=2, tp.col=2"), both = *parseMesh("dp=2, tp=2");
+  Mesh tp = *parseMesh("tp=2:tensor"), grid = *parseMesh("tp.row=2:tensor, tp.col=2:tensor"), both = *parseMesh("dp=2:data, tp=2:tensor");
   EXPECT_EQ(boxSize(parseDim("503@tp"), tp), 252);
   EXPECT_EQ(heldDigits({503, {"tp"}}, tp, {1}).extent, 251);
   EXPECT_EQ(boxSize(parseDim("(5@tp, 8)"), tp), 24);
@@ -93,7 +93,7 @@ TEST(NormalForm, IsCanonicalOverThreeAxes) {
 }
 
 TEST(NormalForm, Examples) {
-  Mesh mesh = *parseMesh("mb=2, dp=2, tp=2, q=4, one=1");
+  Mesh mesh = *parseMesh("mb=2:time, dp=2:data, tp=2:tensor, q=4:tensor, one=1:tensor");
   for (auto [text, normal] : std::vector<std::pair<const char *, const char *>>{{"(3, 4, 2)", "24"},
                                                                                 {"(4@tp, 10)", "40@tp"},
                                                                                 {"(5@tp, 8)", "(5@tp, 8)"},
@@ -168,7 +168,7 @@ TEST(View, SplitsWheneverGroupsExist) {
 }
 
 TEST(View, Examples) {
-  Mesh mesh = *parseMesh("mb=2, dp=2, tp=2");
+  Mesh mesh = *parseMesh("mb=2:time, dp=2:data, tp=2:tensor");
   auto split = [&](const char *dim, std::vector<int64_t> sizes) -> std::string {
     std::vector<DimSharding> groups;
     if (!splitAt(parseDim(dim), sizes, mesh, groups))

@@ -57,34 +57,34 @@ struct PartitionedKernelTest : KernelTest {
 };
 
 TEST_F(PartitionedKernelTest, AllGathers) {
-  checkStep("tp=2", "[4, 503@tp]", "[4, 503]");
-  checkStep("tp=3", "[2, (5@tp, 8)]", "[2, 40]");
-  checkStep("tp=2", "[3, (3, 5@tp, 2)]", "[3, 30]");
-  checkStep("tp=2", "[7@tp, 6]", "[7, 6]");
-  checkStep("tp=2", "[8@tp, 6]", "[8, 6]");
-  checkStep("dp=2, tp=3", "[5@dp, 7@tp]", "[5, 7@tp]");
-  checkStep("dp=2, tp=2", "[9@(dp, tp), 3]", "[9, 3]");
+  checkStep("tp=2:tensor", "[4, 503@tp]", "[4, 503]");
+  checkStep("tp=3:tensor", "[2, (5@tp, 8)]", "[2, 40]");
+  checkStep("tp=2:tensor", "[3, (3, 5@tp, 2)]", "[3, 30]");
+  checkStep("tp=2:tensor", "[7@tp, 6]", "[7, 6]");
+  checkStep("tp=2:tensor", "[8@tp, 6]", "[8, 6]");
+  checkStep("dp=2:data, tp=3:tensor", "[5@dp, 7@tp]", "[5, 7@tp]");
+  checkStep("dp=2:data, tp=2:tensor", "[9@(dp, tp), 3]", "[9, 3]");
   EXPECT_GT(numKernelRuns, 0);
 }
 
 TEST_F(PartitionedKernelTest, AllToAlls) {
-  checkStep("tp=2", "[5@tp, 7]", "[5, 7@tp]");
-  checkStep("tp=3", "[7, (5@tp, 2)]", "[7@tp, 10]");
-  checkStep("tp=2", "[4, 3, 6@tp]", "[4@tp, 3, 6]");
+  checkStep("tp=2:tensor", "[5@tp, 7]", "[5, 7@tp]");
+  checkStep("tp=3:tensor", "[7, (5@tp, 2)]", "[7@tp, 10]");
+  checkStep("tp=2:tensor", "[4, 3, 6@tp]", "[4@tp, 3, 6]");
   EXPECT_GT(numKernelRuns, 0);
 }
 
 TEST_F(PartitionedKernelTest, SlicesReadAtTheirCoordinate) {
-  checkStep("tp=2", "[4, 503]", "[4, 503@tp]");
-  checkStep("tp=4", "[5, 3]", "[5@tp, 3]"); // coordinate 3 holds nothing
-  checkStep("tp=2", "[3, (3, 5, 2)]", "[3, (3, 5@tp, 2)]");
-  checkStep("dp=2, tp=2", "[9@dp, 3]", "[9@(dp, tp), 3]");
+  checkStep("tp=2:tensor", "[4, 503]", "[4, 503@tp]");
+  checkStep("tp=4:tensor", "[5, 3]", "[5@tp, 3]"); // coordinate 3 holds nothing
+  checkStep("tp=2:tensor", "[3, (3, 5, 2)]", "[3, (3, 5@tp, 2)]");
+  checkStep("dp=2:data, tp=2:tensor", "[9@dp, 3]", "[9@(dp, tp), 3]");
   EXPECT_EQ(numKernelRuns, 2 + 4 + 2 + 4); // one a coordinate
 }
 
 // A partial sum is made by reducing each rank's part, then scattered over the result's rows.
 TEST_F(PartitionedKernelTest, ReduceScatterOfUnevenRows) {
-  checkLocal("tp=2", R"(tensor<5x4xf32, #dist.sharding<"[5, 8@tp]">>)",
+  checkLocal("tp=2:tensor", R"(tensor<5x4xf32, #dist.sharding<"[5, 8@tp]">>)",
              R"(tensor<3x1xf32, #dist.sharding<"[5@tp, 1]">>)", R"(
     %s = nn.reduce sum %x {axes = array<i64: 1>} : tensor<5x4xf32, #dist.sharding<"[5, 8@tp]">> -> tensor<5x1xf32, #dist.sharding<"[5, 1] partial{tp}">>
     %r = dist.reduce_scatter %s {axis = "tp", before = #dist.sharding<"[5, 1] partial{tp}">, after = #dist.sharding<"[5@tp, 1]">, to_dim = 0 : i64, to_sub = 0 : i64}
@@ -95,14 +95,14 @@ TEST_F(PartitionedKernelTest, ReduceScatterOfUnevenRows) {
 // The padded head of (3, 5@tp, 2) is no contiguous tail: a kernel fills it. Coordinate 3 of 4 holds nothing at all.
 // Inputs are zero in padding, so the exponential makes it something else before it is filled.
 TEST_F(PartitionedKernelTest, FillTailBySubDim) {
-  for (const char *mesh : {"tp=2", "tp=3", "tp=4"}) {
+  for (const char *mesh : {"tp=2:tensor", "tp=3:tensor", "tp=4:tensor"}) {
     int64_t ranks = mesh[3] - '0', box = 3 * ((5 + ranks - 1) / ranks) * 2;
     std::string type = "tensor<2x" + std::to_string(box) + R"(xf32, #dist.sharding<"[2, (3, 5@tp, 2)]">>)";
     std::string partial = R"(tensor<2x1xf32, #dist.sharding<"[2, 1] partial{tp}">>)",
                 whole = R"(tensor<2x1xf32, #dist.sharding<"[2, 1]">>)";
     checkLocal(mesh, type, whole,
                "  %e = nn.exp %x : " + type + " -> " + type +
-                   "\n  %f = dist.fill_tail %e {dims = array<i64: 1>, value = 0.0 : f64} : " + type + " -> " + type +
+                   "\n  %f = dist.fill_tail %e {dims = array<i64: 1>, value = 0.0 : f32} : " + type + " -> " + type +
                    "\n  %s = nn.reduce sum %f {axes = array<i64: 1>} : " + type + " -> " + partial +
                    R"(
   %r = dist.all_reduce %s {axes = ["tp"], kind = #dist<reduction sum>, before = #dist.sharding<"[2, 1] partial{tp}">, after = #dist.sharding<"[2, 1]">} : )" +
@@ -115,7 +115,7 @@ TEST_F(PartitionedKernelTest, IotaAndEmbeddingWithOffsets) {
   std::string ids = R"(tensor<2x3xi64, #dist.sharding<"[2, 3]">>)",
               part = R"(tensor<2x3x4xf32, #dist.sharding<"[2, 3, 4] partial{tp}">>)",
               whole = R"(tensor<2x3x4xf32, #dist.sharding<"[2, 3, 4]">>)";
-  for (const char *mesh : {"tp=2", "tp=4"}) {
+  for (const char *mesh : {"tp=2:tensor", "tp=4:tensor"}) {
     std::string rows = mesh[3] == '2' ? "3" : "2", table = "tensor<" + rows + R"(x4xf32, #dist.sharding<"[5@tp, 4]">>)";
     checkLocal(mesh, ids, whole,
                R"(

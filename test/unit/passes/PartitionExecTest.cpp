@@ -12,8 +12,8 @@ namespace {
 /// Even and uneven cuts, more ranks than heads or rows, two axes and micro-batches. A file named meshes-*.mlir has its
 /// own in `// MESH:` lines.
 const char *const grid[] = {
-    "mb=1, dp=1, tp=1", "mb=1, dp=1, tp=2", "mb=2, dp=1, tp=2", "mb=1, dp=2, tp=1", "mb=1, dp=1, tp=3",
-    "mb=2, dp=2, tp=2", "mb=1, dp=3, tp=2", "mb=1, dp=1, tp=5", "mb=1, dp=4, tp=4",
+    "mb=1:time, dp=1:data, tp=1:tensor", "mb=1:time, dp=1:data, tp=2:tensor", "mb=2:time, dp=1:data, tp=2:tensor", "mb=1:time, dp=2:data, tp=1:tensor", "mb=1:time, dp=1:data, tp=3:tensor",
+    "mb=2:time, dp=2:data, tp=2:tensor", "mb=1:time, dp=3:data, tp=2:tensor", "mb=1:time, dp=1:data, tp=5:tensor", "mb=1:time, dp=4:data, tp=4:tensor",
 };
 
 std::vector<std::string> meshesOf(const std::string &module) {

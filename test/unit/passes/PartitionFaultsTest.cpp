@@ -13,7 +13,7 @@ namespace {
 /// A vocabulary-cut embedding, heads, a row-cut matmul, a softmax and a maximum over a cut uneven dim, a gather and a
 /// sliced constant.
 const char *const program = R"(
-module attributes {dist.mesh = #dist.mesh<"mb=1, dp=2, tp=2">} {
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=2:data, tp=2:tensor">} {
   func.func @main(%ids: tensor<4x3xi64> {test.limit = 11 : i64, dist.seed = #dist.sharding<"[4@(mb, dp), 3]">}) -> (tensor<4x3x11xf32>, tensor<4x3x1xf32>, tensor<4x3x6xf32>) {
     %wte = nn.parameter "wte" {value = dense<1.0> : tensor<11x6xf32>, dist.seed = #dist.sharding<"[11@tp, 6]">} : tensor<11x6xf32> loc("wte")
     %w = nn.parameter "w" {value = dense<1.0> : tensor<6x30xf32>, dist.seed = #dist.sharding<"[6, (3, 5@tp, 2)]">} : tensor<6x30xf32> loc("w")
@@ -113,7 +113,7 @@ const std::vector<Fault> faults = {
      },
      "reduces over padding of operand 0"},
     {"a tail filled with another value",
-     [](ModuleOp module) { find<dist::FillTailOp>(module, "node_max").setValue(APFloat(0.0)); },
+     [](ModuleOp module) { find<dist::FillTailOp>(module, "node_max").setValueAttr(Builder(module.getContext()).getF32FloatAttr(0)); },
      "reduces over padding of operand 0"},
     {"the offset of another dim",
      [](ModuleOp module) { find<dist::OffsetOp>(module, "").setDimAttr(sharding(module, "[11@dp]")); },

@@ -43,27 +43,32 @@ struct RandomSeeds {
     return result;
   }
 
+  /// Open and closed dims, any priority.
+  dist::Seed seed(ArrayRef<int64_t> shape, int64_t priority) {
+    dist::Seed seed = dist::layoutSeed(sharding(shape));
+    for (size_t dim = 0; dim < seed.open.size(); ++dim)
+      seed.open[dim] = !dist::isCut(seed.sharding.dims[dim]) && below(3) != 0;
+    seed.priority = priority;
+    return seed;
+  }
+
   void replaceSeeds(func::FuncOp function) {
-    MLIRContext *context = function.getContext();
+    dist::removeSeeds(function);
     for (BlockArgument argument : function.getArguments()) {
-      function.removeArgAttr(argument.getArgNumber(), seedAttrName);
       if (below(3) == 0)
-        function.setArgAttr(argument.getArgNumber(), seedAttrName,
-                            dist::ShardingAttr::get(context, sharding(nn::shapeOf(argument))));
+        dist::setSeed(argument, seed(nn::shapeOf(argument), 1));
     }
     for (Operation &op : function.front()) {
-      op.removeAttr(seedAttrName);
       if (op.getNumResults() != 1 || isa<nn::ConstantOp>(op) || below(4) != 0)
         continue;
-      op.setAttr(seedAttrName, dist::ShardingAttr::get(context, sharding(nn::shapeOf(op.getResult(0)))));
-      op.setAttr(priorityAttrName, IntegerAttr::get(IntegerType::get(context, 64), below(2)));
+      dist::setSeed(op.getResult(0), seed(nn::shapeOf(op.getResult(0)), below(4) - 2));
     }
   }
 };
 
 TEST(PartitionRandomSeeds, SerialEqualsPartitioned) {
   const int rounds = std::getenv("HPC_ROUNDS") ? std::atoi(std::getenv("HPC_ROUNDS")) : 6;
-  const char *const meshes[] = {"mb=1, dp=2, tp=2", "mb=1, dp=1, tp=3", "mb=1, dp=2, tp=3", "dp=2, tp.row=2, tp.col=2"};
+  const char *const meshes[] = {"mb=1:time, dp=2:data, tp=2:tensor", "mb=1:time, dp=1:data, tp=3:tensor", "mb=1:time, dp=2:data, tp=3:tensor", "dp=2:data, tp.row=2:tensor, tp.col=2:tensor"};
   std::vector<std::filesystem::path> files;
   for (const auto &entry : std::filesystem::directory_iterator(HPC_SOURCE_DIR "/test/exec/Inputs"))
     files.push_back(entry.path());
