@@ -140,7 +140,8 @@ Status checkOutputs(const Plan &plan) {
       for (size_t i = 0; i < instructions.size(); ++i) {
         const auto *store = std::get_if<StoreOutput>(&instructions[i].action);
         for (int64_t coordinate = 0; store && coordinate < ranks; ++coordinate)
-          if (store->owner.at(coordinate, step.microBatch, ranks))
+          if (store->owner.at(coordinate, step.microBatch, ranks) &&
+              instructions[i].when.at(coordinate, step.microBatch, ranks))
             stores[store->output].push_back({int64_t(s), step.program, int64_t(i), coordinate, step.microBatch, store});
       }
     }

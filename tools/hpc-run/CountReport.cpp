@@ -105,20 +105,19 @@ std::string describeCounts(const plan::Plan &plan, const std::vector<null::Count
   constexpr int64_t Counts::*fields[] = {&Counts::flops, &Counts::gemms,  &Counts::kernels, &Counts::copies,
                                          &Counts::loads, &Counts::stores, &Counts::waits};
   const std::vector<plan::MemoryFacts> memory = plan::staticFacts(plan).memory;
-  Table work({"ranks", "stage", "flops", "gemms", "kernels", "copies", "loads", "stores", "waits"});
+  Table work({"ranks", "flops", "gemms", "kernels", "copies", "loads", "stores", "waits"});
   Table held({"ranks", "weights", "states", "step", "micro-batches", "program", "bytes in all", "on the host"});
   Table moved({"ranks", "what", "over", "times", "payload bytes"});
   Counts all;
   for (int64_t rank = 0; rank < int64_t(counts.size()); ++rank) {
     const Counts &one = counts[size_t(rank)];
-    const int64_t stage = rank / plan.ranksPerStage();
-    Table::Row numbers{number(stage)};
+    Table::Row numbers;
     for (int64_t Counts::*field : fields) {
       numbers.push_back(number(one.*field));
       all.*field += one.*field;
     }
     work.add(rank, std::move(numbers));
-    const plan::MemoryFacts &bytes = memory[size_t(stage)];
+    const plan::MemoryFacts &bytes = memory[size_t(rank / plan.ranksPerStage())];
     held.add(rank, {number(bytes.weight), number(bytes.state), number(bytes.step), number(bytes.slot),
                     number(bytes.temp), number(bytes.total()), number(bytes.host)});
     for (const auto &[kind, traffic] : one.traffic) {
@@ -127,7 +126,7 @@ std::string describeCounts(const plan::Plan &plan, const std::vector<null::Count
       all.traffic[kind].bytes += traffic.bytes;
     }
   }
-  Table::Row sums{""};
+  Table::Row sums;
   for (int64_t Counts::*field : fields)
     sums.push_back(number(all.*field));
   work.addSum(std::move(sums));

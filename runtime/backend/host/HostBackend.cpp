@@ -12,17 +12,19 @@ namespace hpc::host {
 
 namespace {
 
-/// Refuses a plan whose arenas pass this machine's memory; the kernel would otherwise end the process in the middle.
-Status checkMemory(const plan::Plan &plan) {
+/// Refuses ranks whose arenas pass this machine's memory; the kernel would otherwise end the process in the middle.
+Status checkMemory(const plan::Plan &plan, RankRange ranks) {
   double needed = 0, present = double(::sysconf(_SC_PHYS_PAGES)) * double(::sysconf(_SC_PAGESIZE));
-  for (const plan::Stage &stage : plan.stages)
-    needed +=
-        (double(stage.sessionBytes) + double(stage.workBytes) + double(stage.hostBytes)) * double(plan.ranksPerStage());
+  for (int64_t rank = ranks.first; rank < ranks.first + ranks.count; ++rank) {
+    const plan::Stage &stage = plan.stages[size_t(rank / plan.ranksPerStage())];
+    needed += double(stage.sessionBytes) + double(stage.workBytes) + double(stage.hostBytes);
+  }
   if (needed <= present)
     return Status::success();
   auto gib = [](double bytes) { return std::to_string(int64_t(bytes / (1 << 30)) + 1) + " GiB"; };
-  return Status::error(ErrorKind::Capacity, "the plan's " + std::to_string(plan.worldSize()) + " ranks need " +
-                                                gib(needed) + " of memory, this machine has " + gib(present) +
+  return Status::error(ErrorKind::Capacity, std::to_string(ranks.count) + " of the plan's " +
+                                                std::to_string(plan.worldSize()) + " ranks need " + gib(needed) +
+                                                " of memory, this machine has " + gib(present) +
                                                 "; compile for a smaller batch, or use more micro-batches");
 }
 
@@ -39,7 +41,7 @@ public:
     ranks = own;
     HPC_RETURN_IF_ERROR(world->join(ranks));
     joined = true;
-    HPC_RETURN_IF_ERROR(checkMemory(plan));
+    HPC_RETURN_IF_ERROR(checkMemory(plan, ranks));
     auto module = std::find_if(plan.modules.begin(), plan.modules.end(),
                                [](const plan::CodeModule &one) { return one.target == "x86-64"; });
     if (module == plan.modules.end() && !plan.modules.empty())

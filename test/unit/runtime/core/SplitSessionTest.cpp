@@ -170,6 +170,19 @@ TEST(SplitSession, ASessionThatEndsIsNotWaitedFor) {
   }
 }
 
+// Only the ranks of this process count: stage 1 of a plan whose stage 0 fits no machine.
+TEST(SplitSession, MemoryIsCheckedForTheRanksOfThisProcess) {
+  Joined joined(0b010);
+  joined.plans[1].stages[0].workBytes = int64_t(1) << 60;
+  for (const Status &status : joined.onParts([&](size_t part, Session &session) {
+         Expected<std::vector<Array>> outputs = session.run({input(3)});
+         HPC_RETURN_IF_ERROR(outputs.status());
+         joined.expectRight(part, *outputs, 3);
+         return Status::success();
+       }))
+    EXPECT_TRUE(status.ok()) << status.text();
+}
+
 TEST(SplitSession, RanksBelongToOneSession) {
   TinyPlan tiny;
   SessionOptions options;

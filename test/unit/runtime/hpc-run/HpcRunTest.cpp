@@ -109,9 +109,8 @@ TEST_F(HpcRun, ScalarsInAndOut) {
   int32_t buffer = TinyPlan::addBuffer(stage, "lr", {}, plan::Lifetime::Program);
   std::vector<plan::Instruction> &list = stage.programs[0].instructions;
   list.push_back({plan::LoadInput{1, {buffer, 0}, scalar}, "lr"});
-  plan::ByCoord owner;
-  owner.values = {1, 0, 0, 0}; // [microBatch][coordinate]
-  list.push_back({plan::StoreOutput{1, {buffer, 0}, scalar, owner}, "lr"});
+  list.push_back({plan::StoreOutput{1, {buffer, 0}, scalar, TinyPlan::byRank(1, 0)}, "lr"});
+  list.back().when.values = {1, 1, 0, 0}; // [microBatch][coordinate]: once
   ASSERT_TRUE(plan::writePlan(tiny.plan, file("tiny.plan")).ok());
   Array lr = Array::zeros(DType::F32, {});
   lr.as<float>()[0] = 0.25f;

@@ -245,6 +245,9 @@ const Case cases[] = {
     {"OutputSameRows",
      [](Plan &p) { action<StoreOutput>(p, 1, 1, stage1::StoreO).slice.start[0] = 0; },
      {"output 'out': index [0, 0] of view [4, 7] is stored 2 times"}},
+    {"OutputSkipped", // the store is there, but one micro-batch leaves it out
+     [](Plan &p) { program(p, 1, 1)[stage1::StoreO].when = table({1, 1, 0, 0}); },
+     {"output 'out': index [2, 0] of view [4, 7] is stored by nobody"}},
     {"OutputMissing", [](Plan &p) { program(p, 1, 1).pop_back(); }, {"output 'out': no owner stores any of it"}},
 };
 
