@@ -12,6 +12,8 @@ static void forEachField(Opts &options, Number number, Text text) {
   number("micro_batches", options.microBatches);
   text("batch_dim", options.batchDim);
   text("pp_split", options.ppSplit);
+  number("pp_chunks", options.ppChunks);
+  text("pp_schedule", options.ppSchedule);
 }
 
 DictionaryAttr Options::toAttribute(MLIRContext *context) const {

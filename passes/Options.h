@@ -11,8 +11,11 @@ struct Options {
   int64_t microBatches = 1;
   /// Name of the symbolic dim of the inputs that is the batch; "" = the one that starts with "batch", else dim 0.
   std::string batchDim;
-  /// uniform, balanced, or the number of blocks of every stage: "1,2,1".
+  /// uniform, balanced, or the number of blocks of every part (a stage has ppChunks of them): "1,2,1".
   std::string ppSplit = "balanced";
+  int64_t ppChunks = 1;
+  /// Name of a schedule or path of a file; "" = what fits the programs.
+  std::string ppSchedule;
 
   DictionaryAttr toAttribute(MLIRContext *context) const;
   static Options fromAttribute(DictionaryAttr attribute);

@@ -55,7 +55,8 @@ static void buildPartition(OpPassManager &passes, const Options &) {
 
 /// One program becomes stages.
 static void buildStage(OpPassManager &passes, const Options &options) {
-  passes.addPass(createSplitStages({options.pp, 1, options.ppSplit}));
+  passes.addPass(createSplitStages({options.pp, options.ppChunks, options.ppSplit}));
+  passes.addPass(createMakeSchedule({options.ppSchedule})); // it reads what crosses from the transfers
   passes.addPass(createVerifyStaged());
 }
 

@@ -1,10 +1,11 @@
 // The whole plan: ports, stages, transfers between them, code.
 #include "passes/Lower/Lower.h"
 
-#include "compiler/Dialect/Pipe/Pipe.h"
+#include "compiler/Dialect/Pipe/Schedule.h"
 #include "compiler/ElementType.h"
 #include "compiler/Location.h"
 #include "passes/Lower/StageLowering.h"
+#include "runtime/plan/ScheduleKinds.h"
 
 #include <set>
 
@@ -70,74 +71,91 @@ struct PlanLowering {
             text(transfer.getAvoid())};
   }
 
-  /// What a stage op reads: arguments of the function or results of transfers.
-  SmallVector<StageInput> inputsOf(pipe::StageOp stage) {
-    SmallVector<StageInput> inputs;
-    for (auto [operand, inside] : llvm::zip(stage.getOperands(), stage.getBody().front().getArguments())) {
-      StageInput input;
+  /// What a program reads: arguments of the function, results of transfers and of other programs of its stage.
+  SmallVector<ProgramInput> inputsOf(pipe::StageOp program) {
+    SmallVector<ProgramInput> inputs;
+    for (auto [operand, inside] : llvm::zip(program.getOperands(), program.getBody().front().getArguments())) {
+      ProgramInput input;
       input.value = inside;
       if (auto argument = dyn_cast<BlockArgument>(operand)) {
         input.graphPort = int32_t(argument.getArgNumber());
-      } else {
-        auto transfer = cast<pipe::TransferOp>(operand.getDefiningOp());
+      } else if (auto transfer = operand.getDefiningOp<pipe::TransferOp>()) {
         input.channel = channels.lookup(transfer);
         input.peerStage = int64_t(transfer.getFrom());
         input.reason = reasonOf(transfer);
+      } else {
+        auto result = cast<OpResult>(operand);
+        Operation *yield = cast<pipe::StageOp>(result.getOwner()).getBody().front().getTerminator();
+        input.source = yield->getOperand(result.getResultNumber());
       }
       inputs.push_back(std::move(input));
     }
     return inputs;
   }
 
-  /// Where the results of a stage op go; one that goes to two places appears twice.
-  SmallVector<StageOutput> outputsOf(pipe::StageOp stage) {
-    SmallVector<StageOutput> outputs;
-    Operation *yield = stage.getBody().front().getTerminator();
-    for (auto [number, result] : llvm::enumerate(stage.getResults()))
+  static plan::StageProgram keyOf(pipe::StageOp program) {
+    return {pipe::planKind(program.getProgram()), int32_t(program.getChunk())};
+  }
+
+  /// Where the results of a program go; one that goes to two places appears twice.
+  SmallVector<ProgramOutput> outputsOf(pipe::StageOp program) {
+    SmallVector<ProgramOutput> outputs;
+    Operation *yield = program.getBody().front().getTerminator();
+    for (auto [number, result] : llvm::enumerate(program.getResults()))
       for (OpOperand &use : result.getUses()) {
-        StageOutput output;
+        ProgramOutput output;
         output.value = yield->getOperand(number);
         if (auto transfer = dyn_cast<pipe::TransferOp>(use.getOwner())) {
           output.channel = channels.lookup(transfer);
           output.peerStage = int64_t(transfer.getTo());
           output.reason = reasonOf(transfer);
+        } else if (auto reader = dyn_cast<pipe::StageOp>(use.getOwner())) {
+          output.reader = keyOf(reader);
         } else {
           output.graphPort = int32_t(use.getOperandNumber());
         }
         outputs.push_back(std::move(output));
       }
-    // Uses come in no fixed order.
-    llvm::sort(outputs, [](const StageOutput &a, const StageOutput &b) {
-      return std::pair(a.graphPort, a.channel) < std::pair(b.graphPort, b.channel);
+    // Uses of a result come in no fixed order; the results do.
+    llvm::stable_sort(outputs, [](const ProgramOutput &a, const ProgramOutput &b) {
+      auto key = [](const ProgramOutput &output) {
+        plan::StageProgram reader = output.reader.value_or(plan::StageProgram{});
+        return std::tuple(output.graphPort, output.channel, reader.kind, reader.chunk);
+      };
+      return key(a) < key(b);
     });
     return outputs;
   }
 
-  Status lowerStage(Block &body, ArrayRef<StageInput> inputs, ArrayRef<StageOutput> outputs, int64_t index,
-                    int64_t stages) {
-    StageLowering stage(tables, weights, index, stages);
-    HPC_RETURN_IF_ERROR(stage.run(body, inputs, outputs));
+  void take(StageLowering &stage) {
     lowered.plan.stages.push_back(std::move(stage.stage));
     llvm::append_range(lowered.values, stage.values);
-    return Status::success();
   }
 
   /// A function without stages is one.
   Status lowerWhole() {
-    SmallVector<StageInput> inputs;
+    SmallVector<ProgramInput> inputs;
     for (BlockArgument argument : function.getArguments()) {
-      StageInput &input = inputs.emplace_back();
+      ProgramInput &input = inputs.emplace_back();
       input.value = argument;
       input.graphPort = int32_t(argument.getArgNumber());
     }
-    SmallVector<StageOutput> outputs;
+    SmallVector<ProgramOutput> outputs;
     Block &body = function.getBody().front();
     for (OpOperand &operand : body.getTerminator()->getOpOperands()) {
-      StageOutput &output = outputs.emplace_back();
+      ProgramOutput &output = outputs.emplace_back();
       output.value = operand.get();
       output.graphPort = int32_t(operand.getOperandNumber());
     }
-    return lowerStage(body, inputs, outputs, 0, 1);
+    Expected<plan::PipelineSchedule> schedule =
+        plan::makeSchedule(plan::ScheduleKind::Inference, 1, 1, tables.microBatches());
+    if (!schedule.ok())
+      return schedule.status();
+    StageLowering stage(tables, weights, 0, schedule->front());
+    HPC_RETURN_IF_ERROR(stage.addProgram({plan::ProgramKind::Forward, 0}, body, inputs, outputs));
+    HPC_RETURN_IF_ERROR(stage.bindSchedule());
+    take(stage);
+    return Status::success();
   }
 
   Status run() {
@@ -152,14 +170,23 @@ struct PlanLowering {
 
   Status lowerStages() {
     Block &body = function.getBody().front();
-    SmallVector<pipe::StageOp> stages(body.getOps<pipe::StageOp>());
-    if (stages.empty())
+    SmallVector<pipe::StageOp> programs(body.getOps<pipe::StageOp>());
+    if (programs.empty())
       return lowerWhole();
     for (auto [channel, transfer] : llvm::enumerate(body.getOps<pipe::TransferOp>()))
       channels[transfer] = int32_t(channel);
-    for (auto [index, stage] : llvm::enumerate(stages))
-      HPC_RETURN_IF_ERROR(lowerStage(stage.getBody().front(), inputsOf(stage), outputsOf(stage), int64_t(index),
-                                     int64_t(stages.size())));
+    Expected<plan::PipelineSchedule> schedule = pipe::readSchedule(function);
+    if (!schedule.ok())
+      return schedule.status();
+    for (auto [index, stageSchedule] : llvm::enumerate(*schedule)) {
+      StageLowering stage(tables, weights, int64_t(index), stageSchedule);
+      for (pipe::StageOp program : programs)
+        if (program.getIndex() == index)
+          HPC_RETURN_IF_ERROR(stage.addProgram(keyOf(program), program.getBody().front(), inputsOf(program),
+                                               outputsOf(program)));
+      HPC_RETURN_IF_ERROR(stage.bindSchedule());
+      take(stage);
+    }
     return Status::success();
   }
 };

@@ -1,4 +1,4 @@
-// One stage: its programs receive, forward and drain, and every op of nn and dist that is left.
+// The programs of one stage, each with its receives and drains, and every op of nn and dist that is left.
 #include "passes/Lower/StageLowering.h"
 
 #include "compiler/Dialect/Dist/Correspondence.h"
@@ -46,34 +46,41 @@ int32_t StageLowering::addBuffer(Value value, Lifetime lifetime) {
   buffer.box = nn::shapeOf(value).vec();
   buffer.lifetime = lifetime;
   buffer.bytes = nn::tensorType(value).getNumElements() * byteSize(buffer.dtype);
-  buffer.slots = lifetime == Lifetime::MicroBatch ? plan::inferenceSlots(tables.microBatches()) : 1;
   stage.buffers.push_back(std::move(buffer));
   int32_t number = int32_t(stage.buffers.size()) - 1;
   buffers[value] = number;
   return number;
 }
 
-int32_t StageLowering::addRequest() {
-  stage.requests.push_back(int32_t(plan::inferenceSlots(tables.microBatches())));
+int32_t StageLowering::addSpanBuffer(Value value, const plan::SlotSpan &span) {
+  int32_t number = addBuffer(value, Lifetime::MicroBatch);
+  stage.buffers[number].slots = plan::slotsNeeded(schedule, span);
+  return number;
+}
+
+int32_t StageLowering::addRequest(const plan::SlotSpan &span) {
+  stage.requests.push_back(int32_t(plan::slotsNeeded(schedule, span)));
   return int32_t(stage.requests.size()) - 1;
 }
 
 int32_t StageLowering::addResult(Value value) {
-  return addBuffer(value, sent.contains(value) ? Lifetime::MicroBatch : Lifetime::Program);
+  auto outside = readers.find(value);
+  return outside == readers.end() ? addBuffer(value, Lifetime::Program)
+                                  : addSpanBuffer(value, {current, outside->second});
 }
 
 void StageLowering::alias(Value value, Value of) { buffers[value] = buffers.lookup(of); }
 
 void StageLowering::emit(plan::Action action, const std::string &node) {
-  forward.instructions.push_back({std::move(action), node});
+  compute.instructions.push_back({std::move(action), node});
 }
 
 void StageLowering::note(Operation *op) {
   auto add = [&](int64_t id, Value value, Value typed) {
     if (id >= 0)
-      values.push_back({id, index, 0, int64_t(forward.instructions.size()) - 1, place(value), typed});
+      values.push_back({id, index, 0, int64_t(compute.instructions.size()) - 1, place(value), typed});
   };
-  if (forward.instructions.empty())
+  if (compute.instructions.empty())
     return;
   auto idOf = [](Operation *maker) {
     auto id = maker ? maker->getAttrOfType<IntegerAttr>(valueIdAttrName) : IntegerAttr();
@@ -92,28 +99,64 @@ void StageLowering::note(Operation *op) {
 
 // ---- the stage's edges --------------------------------------------------------------------------
 
-void StageLowering::postReceives(ArrayRef<StageInput> inputs) {
-  for (const StageInput &input : inputs) {
+plan::ByCoord StageLowering::ranksOf(int64_t otherStage) const {
+  plan::ByCoord ranks;
+  ranks.values.clear();
+  for (int64_t rank = 0; rank < tables.ranksPerStage(); ++rank)
+    ranks.values.push_back(otherStage * tables.ranksPerStage() + rank);
+  return ranks;
+}
+
+/// Whether a value that is read outside lies in a buffer that outlives the program: what it computes or receives. The
+/// rest (weights, graph inputs, what another program keeps for this one) is copied.
+static bool outlives(Value root, ArrayRef<ProgramInput> inputs) {
+  if (Operation *producer = root.getDefiningOp())
+    return !isa<nn::ParameterOp, nn::ConstantOp>(producer);
+  return llvm::any_of(inputs, [&](const ProgramInput &input) { return input.value == root && input.channel >= 0; });
+}
+
+/// Who reads results outside: the drain of what is sent, other programs of the stage.
+Status StageLowering::findReaders(ArrayRef<ProgramOutput> outputs) {
+  readers.clear();
+  for (const ProgramOutput &output : outputs) {
+    if (output.reader && plan::isPerStep(output.reader->kind) && !plan::isPerStep(current.kind) &&
+        tables.microBatches() > 1)
+      return Status::error(ErrorKind::Unsupported, "value of ONNX node '" + nodeName(output.value.getLoc()) +
+                                                       "' is made in each micro-batch and read once a step, but is no "
+                                                       "sum over micro-batches; use --micro-batches=1");
+    if (output.channel >= 0)
+      readers[aliasRoot(output.value)].push_back(drainProgram());
+    if (output.reader)
+      readers[aliasRoot(output.value)].push_back(*output.reader);
+  }
+  return Status::success();
+}
+
+void StageLowering::postReceives(ArrayRef<ProgramInput> inputs) {
+  plan::StageProgram receiver{plan::receiveOf(current.kind), current.chunk};
+  for (const ProgramInput &input : inputs) {
     if (input.channel < 0)
       continue;
-    int32_t buffer = addBuffer(input.value, Lifetime::MicroBatch);
-    int64_t perStage = tables.ranksPerStage();
+    plan::SlotSpan span{receiver, {current}};
+    if (auto outside = readers.find(input.value); outside != readers.end())
+      llvm::append_range(span.last, outside->second);
+    int32_t buffer = addSpanBuffer(input.value, span);
     plan::Recv recv;
     recv.dst = {buffer, 0};
     recv.bytes = stage.buffers[buffer].bytes;
-    recv.peer.values.clear();
-    for (int64_t rank = 0; rank < perStage; ++rank)
-      recv.peer.values.push_back(input.peerStage * perStage + rank);
+    recv.peer = ranksOf(input.peerStage);
     recv.channel = input.channel;
-    recv.request = addRequest();
+    recv.request = addRequest({receiver, {current}});
     recv.reason = input.reason;
     receive.instructions.push_back({recv, input.reason.node});
     emit(plan::Wait{recv.request}, input.reason.node);
   }
 }
 
-void StageLowering::loadInputs(ArrayRef<StageInput> inputs) {
-  for (const StageInput &input : inputs) {
+void StageLowering::loadInputs(ArrayRef<ProgramInput> inputs) {
+  for (const ProgramInput &input : inputs) {
+    if (input.source)
+      alias(input.value, input.source);
     if (input.graphPort < 0)
       continue;
     int32_t buffer = addBuffer(input.value, Lifetime::Program);
@@ -122,67 +165,49 @@ void StageLowering::loadInputs(ArrayRef<StageInput> inputs) {
   }
 }
 
-/// Buffers that a send reads must outlive the program. What the forward program computes itself goes to a slot of its
-/// own; the rest is copied there when it is sent.
-void StageLowering::prepareSends(ArrayRef<StageOutput> outputs) {
-  for (const StageOutput &output : outputs)
-    if (output.channel >= 0)
-      if (Value root = aliasRoot(output.value);
-          root.getDefiningOp() && !isa<nn::ParameterOp, nn::ConstantOp>(root.getDefiningOp()))
-        sent.insert(root);
+/// What leaves but lies in a buffer that does not outlive the program gets one that does.
+void StageLowering::copyOut(ArrayRef<ProgramInput> inputs, ArrayRef<ProgramOutput> outputs) {
+  llvm::DenseSet<Value> copied;
+  for (const ProgramOutput &output : outputs) {
+    Value root = aliasRoot(output.value);
+    auto outside = readers.find(root);
+    if (outside == readers.end() || outlives(root, inputs) || !copied.insert(output.value).second)
+      continue;
+    plan::Ref src = place(output.value);
+    int64_t bytes = stage.buffers[src.buffer].bytes;
+    int32_t copy = addSpanBuffer(output.value, {current, outside->second});
+    emit(plan::Copy{src, {copy, 0}, bytes}, nodeName(output.value.getLoc()));
+  }
 }
 
-void StageLowering::storeAndSend(ArrayRef<StageOutput> outputs) {
-  for (const StageOutput &output : outputs) {
+void StageLowering::storeAndSend(ArrayRef<ProgramInput> inputs, ArrayRef<ProgramOutput> outputs) {
+  for (const ProgramOutput &output : outputs) {
     if (output.graphPort < 0)
       continue;
     dist::Sharding sharding = dist::shardingOf(output.value);
     emit(plan::StoreOutput{output.graphPort, place(output.value), tables.slice(sharding), tables.owner(sharding)},
          nodeName(output.value.getLoc()));
   }
-  for (const StageOutput &output : outputs) {
+  copyOut(inputs, outputs);
+  for (const ProgramOutput &output : outputs) {
     if (output.channel < 0)
       continue;
-    plan::Ref src = place(output.value);
-    int64_t bytes = stage.buffers[src.buffer].bytes;
-    if (!sent.contains(aliasRoot(output.value))) {
-      int32_t copy = addBuffer(output.value, Lifetime::MicroBatch);
-      emit(plan::Copy{src, {copy, 0}, bytes}, output.reason.node);
-      src = {copy, 0};
-    }
     plan::Send send;
-    send.src = src;
-    send.bytes = bytes;
-    send.peer.values.clear();
-    for (int64_t rank = 0; rank < tables.ranksPerStage(); ++rank)
-      send.peer.values.push_back(output.peerStage * tables.ranksPerStage() + rank);
+    send.src = place(output.value);
+    send.bytes = stage.buffers[send.src.buffer].bytes;
+    send.peer = ranksOf(output.peerStage);
     send.channel = output.channel;
-    send.request = addRequest();
+    send.request = addRequest({current, {drainProgram()}});
     send.reason = output.reason;
     emit(send, output.reason.node);
     drain.instructions.push_back({plan::Wait{send.request}, output.reason.node});
   }
 }
 
-/// The programs that the schedule runs, and the schedule.
 Status StageLowering::bindSchedule() {
-  int64_t slots = plan::inferenceSlots(tables.microBatches());
-  plan::StageSchedule schedule = plan::inferenceSchedule(index, stages, tables.microBatches(), slots);
-  auto runs = [&](const plan::Program &program) {
-    char letter = plan::programLetter(program.kind);
-    return llvm::any_of(schedule, [&](const plan::ScheduleAction &action) { return action.program == letter; });
-  };
-  for (plan::Program *program : {&receive, &forward, &drain}) {
-    if (!runs(*program))
-      continue;
-    for (LoweredValue &value : values)
-      if (program == &forward)
-        value.program = int64_t(stage.programs.size());
-    stage.programs.push_back(std::move(*program));
-  }
   Expected<std::vector<plan::ScheduleStep>> steps = plan::bindSchedule(schedule, stage.programs);
   if (!steps.ok())
-    return steps.status();
+    return steps.status().at("stage " + std::to_string(index));
   stage.schedule = *steps;
   return Status::success();
 }
@@ -190,7 +215,14 @@ Status StageLowering::bindSchedule() {
 // ---- ops ----------------------------------------------------------------------------------------
 
 Status StageLowering::lowerParameter(nn::ParameterOp op) {
-  int32_t buffer = addBuffer(op.getResult(), Lifetime::Session);
+  std::string key = op.getName().str() + " ";
+  llvm::raw_string_ostream(key) << op.getResult().getType();
+  auto [known, isNew] = weightBuffers.try_emplace(key, 0);
+  if (!isNew) {
+    buffers[op.getResult()] = known->second;
+    return Status::success();
+  }
+  int32_t buffer = known->second = addBuffer(op.getResult(), Lifetime::Session);
   stage.buffers[buffer].name = op.getName().str();
   stage.bindings.push_back({buffer, tables.slice(dist::shardingOf(op.getResult())),
                             plan::StoredTensor{weights.tensor(op)}, "", {}});
@@ -247,7 +279,7 @@ Status StageLowering::lowerAllReduce(dist::AllReduceOp op) {
   collective.src = place(op.getOperand());
   // In place where nobody else reads the operand and its buffer is this program's own temporary.
   Value operand = op.getOperand();
-  bool isOwn = operand.hasOneUse() && aliasRoot(operand) == operand && !sent.contains(op.getResult()) &&
+  bool isOwn = operand.hasOneUse() && aliasRoot(operand) == operand && !readers.count(op.getResult()) &&
                stage.buffers[collective.src.buffer].lifetime == Lifetime::Program;
   if (isOwn)
     alias(op.getResult(), operand);
@@ -330,11 +362,16 @@ Status StageLowering::lower(Operation *op) {
                                                 nodeName(op->getLoc()) + "'");
 }
 
-Status StageLowering::run(Block &body, ArrayRef<StageInput> inputs, ArrayRef<StageOutput> outputs) {
-  prepareSends(outputs);
-  // 1. Receives, and waits for them and for what the slot still sends.
+Status StageLowering::addProgram(plan::StageProgram program, Block &body, ArrayRef<ProgramInput> inputs,
+                                 ArrayRef<ProgramOutput> outputs) {
+  current = program;
+  receive = {plan::receiveOf(program.kind), program.chunk, {}};
+  compute = {program.kind, program.chunk, {}};
+  drain = {plan::drainOf(program.kind), program.chunk, {}};
+  size_t firstValue = values.size();
+  // 1. What comes in.
+  HPC_RETURN_IF_ERROR(findReaders(outputs));
   postReceives(inputs);
-  size_t firstWait = forward.instructions.size();
   loadInputs(inputs);
   // 2. The ops.
   for (Operation &op : body.without_terminator()) {
@@ -345,13 +382,16 @@ Status StageLowering::run(Block &body, ArrayRef<StageInput> inputs, ArrayRef<Sta
     if (!isa<nn::ParameterOp, nn::ConstantOp>(op))
       note(&op);
   }
-  // 3. Results out; the waits of step 1 for the sends that are known only now.
-  storeAndSend(outputs);
-  std::vector<plan::Instruction> waits = drain.instructions;
-  forward.instructions.insert(forward.instructions.begin() + firstWait, waits.begin(), waits.end());
-  for (LoweredValue &value : values)
-    value.instruction += int64_t(waits.size());
-  return bindSchedule();
+  // 3. What goes out. A stage lists the programs that do something.
+  storeAndSend(inputs, outputs);
+  if (!receive.instructions.empty())
+    stage.programs.push_back(std::move(receive));
+  for (size_t i = firstValue; i < values.size(); ++i)
+    values[i].program = int64_t(stage.programs.size());
+  stage.programs.push_back(std::move(compute));
+  if (!drain.instructions.empty())
+    stage.programs.push_back(std::move(drain));
+  return Status::success();
 }
 
 } // namespace hpc

@@ -1,4 +1,5 @@
-// Lowers the ops of one stage: values to buffers, ops to instructions.
+// Lowers the programs of one stage: values to buffers, ops to instructions. What a buffer or a posted transfer needs in
+// slots follows from the stage's schedule, which is made before (phase stage); here it is only bound.
 #pragma once
 
 #include "compiler/Dialect/Dist/Dist.h"
@@ -6,31 +7,38 @@
 #include "passes/Lower/Lower.h"
 #include "passes/Lower/Tables.h"
 #include "passes/Lower/TensorTable.h"
+#include "runtime/plan/ScheduleSlots.h"
 
 namespace hpc {
 
-/// What a stage takes from and gives to the outside. Each is one of the two.
-struct StagePort {
+/// What a program takes from and gives to the outside. Each is one of: a graph port, a transfer, a program of the stage.
+struct ProgramPort {
   int32_t graphPort = -1; ///< index of a graph input or output
   int32_t channel = -1;   ///< of a transfer, unique in the plan
   int64_t peerStage = -1;
   plan::Reason reason; ///< of a transfer
 };
 
-struct StageInput : StagePort {
-  Value value; ///< in the stage's body
+struct ProgramInput : ProgramPort {
+  Value value;  ///< in the program's body
+  Value source; ///< of another program of the stage: in that one's body
 };
-struct StageOutput : StagePort {
+struct ProgramOutput : ProgramPort {
   Value value;
+  std::optional<plan::StageProgram> reader; ///< another program of the stage
 };
 
 class StageLowering {
 public:
-  StageLowering(const Tables &tables, TensorTable &weights, int64_t index, int64_t stages)
-      : tables(tables), weights(weights), index(index), stages(stages) {}
+  StageLowering(const Tables &tables, TensorTable &weights, int64_t index, plan::StageSchedule schedule)
+      : tables(tables), weights(weights), index(index), schedule(std::move(schedule)) {}
 
-  /// Lowers `body` (its terminator is not looked at). Fills `stage` and `values`.
-  Status run(Block &body, ArrayRef<StageInput> inputs, ArrayRef<StageOutput> outputs);
+  /// Lowers `body` (its terminator is not looked at); what it reads of other programs has been lowered before. Adds to
+  /// `stage` and `values`.
+  Status addProgram(plan::StageProgram program, Block &body, ArrayRef<ProgramInput> inputs,
+                    ArrayRef<ProgramOutput> outputs);
+  /// Once all programs are there.
+  Status bindSchedule();
 
   plan::Stage stage;
   std::vector<LoweredValue> values;
@@ -47,8 +55,10 @@ private:
   Status lowerRaw(Operation *op, plan::CollectiveKind kind, int64_t count);
 
   int32_t addBuffer(Value value, plan::Lifetime lifetime);
-  int32_t addRequest();
-  /// A new buffer for a result: a MicroBatch buffer when it is sent to another stage.
+  /// A buffer with as many slots as the schedule asks for.
+  int32_t addSpanBuffer(Value value, const plan::SlotSpan &span);
+  int32_t addRequest(const plan::SlotSpan &span);
+  /// A new buffer for a result: one with slots when something outside of this program reads it.
   int32_t addResult(Value value);
   void alias(Value value, Value of);
   plan::Ref place(Value value) const { return {buffers.lookup(value), 0}; }
@@ -56,21 +66,27 @@ private:
   /// Notes where the results of `op` lie after the instruction that was emitted last.
   void note(Operation *op);
 
-  void postReceives(ArrayRef<StageInput> inputs);
-  void loadInputs(ArrayRef<StageInput> inputs);
-  void prepareSends(ArrayRef<StageOutput> outputs);
-  void storeAndSend(ArrayRef<StageOutput> outputs);
-  Status bindSchedule();
+  plan::StageProgram drainProgram() const { return {plan::drainOf(current.kind), current.chunk}; }
+  Status findReaders(ArrayRef<ProgramOutput> outputs);
+  void postReceives(ArrayRef<ProgramInput> inputs);
+  void loadInputs(ArrayRef<ProgramInput> inputs);
+  void copyOut(ArrayRef<ProgramInput> inputs, ArrayRef<ProgramOutput> outputs);
+  void storeAndSend(ArrayRef<ProgramInput> inputs, ArrayRef<ProgramOutput> outputs);
+  plan::ByCoord ranksOf(int64_t otherStage) const;
 
   const Tables &tables;
   TensorTable &weights;
-  const int64_t index, stages;
+  const int64_t index;
+  const plan::StageSchedule schedule;
 
-  plan::Program receive{plan::ProgramKind::Receive, 0, {}}, forward{plan::ProgramKind::Forward, 0, {}},
-      drain{plan::ProgramKind::Drain, 0, {}};
-  llvm::DenseMap<Value, int32_t> buffers;      ///< by value; aliases share one
-  llvm::DenseMap<Value, plan::ByCoord> exactK; ///< results of fill_tail: the extent of their contracted dim
-  llvm::DenseSet<Value> sent;                  ///< values whose buffer a send reads; aliases resolved
+  std::map<std::string, int32_t> weightBuffers; ///< by name and type; all programs of the stage share one
+  llvm::DenseMap<Value, int32_t> buffers;       ///< by value; aliases share one
+  llvm::DenseMap<Value, plan::ByCoord> exactK;  ///< results of fill_tail: the extent of their contracted dim
+
+  // Of the program that is being lowered.
+  plan::StageProgram current;
+  plan::Program receive, compute, drain;
+  llvm::DenseMap<Value, std::vector<plan::StageProgram>> readers; ///< outside of it, by value; aliases resolved
 };
 
 /// The DType of a tensor's elements; booleans take a byte.

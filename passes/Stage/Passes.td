@@ -21,6 +21,18 @@ def SplitStages : Pass<"hpc-split-stages", "::mlir::ModuleOp"> {
   let dependentDialects = ["::hpc::pipe::PipeDialect"];
 }
 
+def MakeSchedule : Pass<"hpc-make-schedule", "::mlir::ModuleOp"> {
+  let summary = "write the order in which each stage runs its programs";
+  let description = [{
+    After: @main has `pipe.schedule = ["F0 F1 DF0 DF1", "RF0 RF1 F0 F1"]`, a text a stage (runtime/plan/Schedule.h). Made by name (inference, gpipe,
+    1f1b, interleaved, zb-h1) or read from a user's file, a line a stage; receives and drains are added by one rule where the file has none. A schedule
+    that the checker does not accept for the programs and transfers of @main is an error that says what is wrong with it.
+  }];
+  let options = [
+    Option<"schedule", "schedule", "std::string", "\"\"", "a name or the path of a file (with a '/' or '.'); empty: what fits the programs">,
+  ];
+}
+
 def VerifyStaged : Pass<"hpc-verify-staged", "::mlir::ModuleOp"> {
   let summary = "check: every op is in one program of one stage, values go to other stages only by transfers, the schedule may run";
 }

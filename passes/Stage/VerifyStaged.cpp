@@ -3,6 +3,8 @@
 #include "passes/Stage/Passes.h"
 
 #include "compiler/Dialect/Dist/Dist.h"
+#include "compiler/Dialect/Pipe/Schedule.h"
+#include "runtime/plan/ScheduleCheck.h"
 
 namespace hpc {
 
@@ -53,6 +55,13 @@ static LogicalResult checkOps(func::FuncOp function) {
   return success();
 }
 
+static LogicalResult checkSchedule(ModuleOp module, func::FuncOp function) {
+  Expected<plan::PipelineSchedule> schedule = pipe::readSchedule(function);
+  plan::Pipeline pipeline = pipe::pipelineOf(function, dist::meshOf(module).size("mb"));
+  Status status = schedule.ok() ? plan::checkSchedule(pipeline, *schedule).status() : schedule.status();
+  return status.ok() ? success() : LogicalResult(function.emitError() << status.message());
+}
+
 namespace {
 struct VerifyStaged : impl::VerifyStagedBase<VerifyStaged> {
   void runOnOperation() override {
@@ -60,7 +69,7 @@ struct VerifyStaged : impl::VerifyStagedBase<VerifyStaged> {
     if (!function)
       return;
     // Each check uses what the ones before it have shown.
-    if (failed(checkOps(function)) || failed(checkPrograms(function)))
+    if (failed(checkOps(function)) || failed(checkPrograms(function)) || failed(checkSchedule(getOperation(), function)))
       signalPassFailure();
   }
 };

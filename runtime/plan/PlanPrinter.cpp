@@ -188,7 +188,8 @@ std::string bytesText(int64_t bytes) {
 std::string timelinePicture(const Plan &plan, const Timeline &timeline) {
   auto label = [&](size_t stage, const Turn &turn) {
     const ScheduleStep &step = plan.stages[stage].schedule[turn.step];
-    return std::string(1, programLetter(plan.stages[stage].programs[step.program].kind)) + number(step.microBatch);
+    const Program &program = plan.stages[stage].programs[step.program];
+    return actionText({program.kind, step.microBatch, program.chunk});
   };
   size_t width = 2;
   for (size_t s = 0; s < timeline.stages.size(); ++s)

@@ -1,4 +1,4 @@
-// Building, printing and parsing schedules.
+// The text form of schedules, and their binding to a stage's programs.
 #include "runtime/plan/Schedule.h"
 
 #include <algorithm>
@@ -9,88 +9,124 @@ namespace hpc::plan {
 
 namespace {
 
+struct KindText {
+  ProgramKind kind;
+  const char *text;
+};
+/// No text is the beginning of another, so that the first that fits is the one.
+constexpr KindText kindTexts[] = {
+    {ProgramKind::Forward, "F"},  {ProgramKind::Backward, "B"}, {ProgramKind::WeightGradient, "W"},
+    {ProgramKind::Update, "U"},   {ProgramKind::Receive, "RF"}, {ProgramKind::ReceiveGradient, "RB"},
+    {ProgramKind::Drain, "DF"},   {ProgramKind::DrainGradient, "DB"},
+};
+
 Status fault(const std::string &message) { return Status::error(ErrorKind::Plan, message); }
 
-/// The drains of the micro-batches that may still be in flight after the last forward, the oldest first.
-StageSchedule drainAll(int64_t microBatches, int64_t slots) {
-  StageSchedule drains;
-  for (int64_t i = std::max<int64_t>(0, microBatches - slots); i < microBatches; ++i)
-    drains.push_back({'D', int32_t(i), int32_t(i % slots)});
-  return drains;
+/// Reads digits at `at` and moves behind them; -1 where there are none or too many.
+int32_t readNumber(const std::string &word, size_t &at) {
+  size_t begin = at;
+  while (at < word.size() && std::isdigit(static_cast<unsigned char>(word[at])))
+    ++at;
+  return at == begin || at - begin > 6 ? -1 : int32_t(std::stol(word.substr(begin, at - begin)));
+}
+
+Expected<ScheduleAction> parseAction(const std::string &word) {
+  for (const KindText &known : kindTexts) {
+    size_t at = std::string(known.text).size();
+    if (word.compare(0, at, known.text) != 0)
+      continue;
+    ScheduleAction action;
+    action.kind = known.kind;
+    if (isPerStep(known.kind)) {
+      if (at == word.size())
+        return action;
+      return fault("schedule: '" + word + "': " + known.text + " runs once a step and has no number");
+    }
+    action.microBatch = readNumber(word, at);
+    if (action.microBatch >= 0 && at < word.size() && word[at] == '.')
+      action.chunk = readNumber(word, ++at);
+    if (action.microBatch >= 0 && action.chunk >= 0 && at == word.size())
+      return action;
+    return fault("schedule: '" + word + "' needs a micro-batch and may have a chunk, as " + known.text + "0 and " +
+                 known.text + "0.1");
+  }
+  return fault("schedule: '" + word +
+               "' is no action; write F, B or W with a micro-batch (F0, or F0.1 for chunk 1), U, and, where receives "
+               "and drains are written too, RF, DF, RB, DB");
 }
 
 } // namespace
 
-char programLetter(ProgramKind program) { return "RFDGBEWU"[int(program)]; }
+bool computes(ProgramKind kind) {
+  return kind == ProgramKind::Forward || kind == ProgramKind::Backward || kind == ProgramKind::WeightGradient ||
+         kind == ProgramKind::Update;
+}
 
-StageSchedule inferenceSchedule(int64_t stage, int64_t stages, int64_t microBatches, int64_t slots) {
-  StageSchedule schedule;
-  auto add = [&](char program, int64_t microBatch) {
-    if (microBatch < microBatches)
-      schedule.push_back({program, int32_t(microBatch), int32_t(microBatch % slots)});
-  };
-  bool receives = stage > 0, sends = stage + 1 < stages;
-  for (int64_t i = 0; receives && i < slots; ++i)
-    add('R', i);
-  for (int64_t i = 0; i < microBatches; ++i) {
-    add('F', i);
-    if (receives)
-      add('R', i + slots);
-  }
-  if (sends)
-    for (const ScheduleAction &drain : drainAll(microBatches, slots))
-      schedule.push_back(drain);
-  return schedule;
+ProgramKind receiveOf(ProgramKind kind) {
+  return kind == ProgramKind::Forward ? ProgramKind::Receive : ProgramKind::ReceiveGradient;
+}
+ProgramKind drainOf(ProgramKind kind) {
+  return kind == ProgramKind::Forward ? ProgramKind::Drain : ProgramKind::DrainGradient;
+}
+
+std::string kindText(ProgramKind kind) {
+  for (const KindText &known : kindTexts)
+    if (known.kind == kind)
+      return known.text;
+  return "?";
+}
+
+std::string actionText(const ScheduleAction &action) {
+  if (isPerStep(action.kind))
+    return kindText(action.kind);
+  std::string chunk = action.chunk ? "." + std::to_string(action.chunk) : "";
+  return kindText(action.kind) + std::to_string(action.microBatch) + chunk;
 }
 
 std::string formatSchedule(const StageSchedule &schedule) {
-  // What `D` alone stands for can be told from the forwards.
-  int64_t microBatches = 0, slots = 1;
-  for (const ScheduleAction &action : schedule) {
-    microBatches = std::max<int64_t>(microBatches, action.microBatch + 1);
-    slots = std::max<int64_t>(slots, action.slot + 1);
-  }
-  StageSchedule drains = drainAll(microBatches, slots);
-  bool shortDrain = !drains.empty() && schedule.size() >= drains.size() &&
-                    std::equal(drains.begin(), drains.end(), schedule.end() - drains.size());
-  size_t spelled = schedule.size() - (shortDrain ? drains.size() : 0);
   std::string text;
-  for (size_t i = 0; i < spelled; ++i)
-    text += (i ? " " : "") + std::string(1, schedule[i].program) + std::to_string(schedule[i].microBatch);
-  if (shortDrain)
-    text += text.empty() ? "D" : " D";
+  for (const ScheduleAction &action : schedule)
+    text += (text.empty() ? "" : " ") + actionText(action);
   return text;
 }
 
-Expected<StageSchedule> parseSchedule(const std::string &text, int64_t microBatches, int64_t slots) {
+Expected<StageSchedule> parseSchedule(const std::string &text) {
   StageSchedule schedule;
   std::istringstream words(text);
-  std::string word;
-  while (words >> word) {
-    if (word == "D") {
-      for (const ScheduleAction &drain : drainAll(microBatches, slots))
-        schedule.push_back(drain);
-      continue;
-    }
-    bool isNumber = word.size() > 1 && word.size() < 8 &&
-                    std::all_of(word.begin() + 1, word.end(), [](unsigned char c) { return std::isdigit(c); });
-    if (!std::isupper(static_cast<unsigned char>(word[0])) || !isNumber)
-      return fault("schedule: '" + word + "' is not a letter and a micro-batch such as F0");
-    int64_t microBatch = std::stoll(word.substr(1));
-    if (microBatch >= microBatches)
-      return fault("schedule: '" + word + "' names a micro-batch beyond the last, " + std::to_string(microBatches - 1));
-    schedule.push_back({word[0], int32_t(microBatch), int32_t(microBatch % slots)});
+  for (std::string word; words >> word;) {
+    Expected<ScheduleAction> action = parseAction(word);
+    if (!action.ok())
+      return action.status();
+    schedule.push_back(*action);
   }
   return schedule;
+}
+
+Expected<PipelineSchedule> parseScheduleFile(const std::string &text) {
+  PipelineSchedule stages;
+  std::istringstream lines(text);
+  int64_t number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    line = line.substr(0, line.find('#'));
+    if (line.find_first_not_of(" \t\r") == std::string::npos)
+      continue;
+    Expected<StageSchedule> stage = parseSchedule(line);
+    if (!stage.ok())
+      return stage.status().at("line " + std::to_string(number));
+    stages.push_back(std::move(*stage));
+  }
+  return stages;
 }
 
 Expected<std::vector<ScheduleStep>> bindSchedule(const StageSchedule &schedule, const std::vector<Program> &programs) {
   std::vector<ScheduleStep> steps;
   for (const ScheduleAction &action : schedule) {
-    auto program = std::find_if(programs.begin(), programs.end(),
-                                [&](const Program &p) { return programLetter(p.kind) == action.program; });
+    auto program = std::find_if(programs.begin(), programs.end(), [&](const Program &p) {
+      return p.kind == action.kind && p.chunk == action.chunk;
+    });
     if (program == programs.end())
-      return fault(std::string("schedule: the stage has no program '") + action.program + "'");
+      return fault("schedule: " + actionText(action) + ": the stage has no such program");
     steps.push_back({int32_t(program - programs.begin()), action.microBatch});
   }
   return steps;
@@ -98,12 +134,8 @@ Expected<std::vector<ScheduleStep>> bindSchedule(const StageSchedule &schedule, 
 
 StageSchedule scheduleOf(const Stage &stage) {
   StageSchedule schedule;
-  int32_t slots = 1;
-  for (int32_t request : stage.requests)
-    slots = std::max(slots, request);
   for (const ScheduleStep &step : stage.schedule)
-    schedule.push_back(
-        {programLetter(stage.programs[step.program].kind), step.microBatch, step.microBatch % slots});
+    schedule.push_back({stage.programs[step.program].kind, step.microBatch, stage.programs[step.program].chunk});
   return schedule;
 }
 

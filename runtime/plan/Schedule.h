@@ -1,58 +1,61 @@
-// Schedules as plain data: in which order a stage runs its programs for its micro-batches, and in which slot. They have
-// a text form, one builder per kind, and one checker that knows nothing of the builders.
+// Schedules as plain data: in which order each stage runs its programs for its micro-batches. Builders (ScheduleKinds.h)
+// and users write them; one checker that knows none of the builders (ScheduleCheck.h) decides what may run.
 //
-// Text: the first letter of a program's name in upper case and the micro-batch: R receive, F forward, D drain. `D`
-// alone drains all that is in flight. Micro-batch i uses slot i mod slots. Three micro-batches, two slots, a middle
-// stage:
-//   R0 R1 F0 R2 F1 F2 D
+// Text: one token an action, one line a stage.
+//   F0 B0 W0   forward, backward, weight gradient of micro-batch 0 (of chunk 0)
+//   B0.1       of chunk 1
+//   U          the update, once a step
+//   RF0 DF0    posts the receives that F0 waits for; completes the sends that F0 posted. RB0 and DB0: the same of B0
+// Two stages, two micro-batches, forward only: "F0 F1 DF0 DF1" and "RF0 RF1 F0 F1". Who writes a schedule need not write
+// R and D: addTransfers puts them in by one rule.
 #pragma once
 
 #include "runtime/base/Status.h"
 #include "runtime/plan/Plan.h"
 
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace hpc::plan {
 
-/// One run of a program, the program being its letter.
+/// One run of a program of a stage.
 struct ScheduleAction {
-  char program = 'F';
-  int32_t microBatch = 0;
-  int32_t slot = 0;
+  ProgramKind kind = ProgramKind::Forward;
+  int32_t microBatch = 0; ///< 0 for Update
+  int32_t chunk = 0;
+
   bool operator==(const ScheduleAction &other) const {
-    return program == other.program && microBatch == other.microBatch && slot == other.slot;
+    return kind == other.kind && microBatch == other.microBatch && chunk == other.chunk;
   }
+  bool operator!=(const ScheduleAction &other) const { return !(*this == other); }
 };
 using StageSchedule = std::vector<ScheduleAction>;
+using PipelineSchedule = std::vector<StageSchedule>; ///< by stage
 
-/// The letter of a program.
-char programLetter(ProgramKind program);
+/// F, B, W and U; the others move what these read and write.
+bool computes(ProgramKind kind);
+/// Runs once a step, not once a micro-batch: Update.
+inline bool isPerStep(ProgramKind kind) { return kind == ProgramKind::Update; }
+/// The program that posts the receives of a computing one, and the one that completes its sends. Forward and Backward
+/// have them; Update exchanges what it needs by itself, WeightGradient nothing.
+ProgramKind receiveOf(ProgramKind kind);
+ProgramKind drainOf(ProgramKind kind);
 
-/// Slots that are of use: one beyond what F works on, for the receive that is posted ahead.
-inline int64_t inferenceSlots(int64_t microBatches) { return microBatches < 2 ? microBatches : 2; }
+/// "F", "RB", ...
+std::string kindText(ProgramKind kind);
+/// "F0", "B0.1", "U"
+std::string actionText(const ScheduleAction &action);
 
-/// Forward only. Receives are posted as early as a slot is free: those of the first `slots` micro-batches at once, that
-/// of i + slots after F i. The first stage receives nothing, the last one has nothing to drain.
-StageSchedule inferenceSchedule(int64_t stage, int64_t stages, int64_t microBatches, int64_t slots);
-
-/// `R0 R1 F0 F1 D`
+/// `RF0 RF1 F0 F1`
 std::string formatSchedule(const StageSchedule &schedule);
-Expected<StageSchedule> parseSchedule(const std::string &text, int64_t microBatches, int64_t slots);
+/// Errors name the word and what would be one. Which micro-batches, chunks and programs there are is the checker's to say.
+Expected<StageSchedule> parseSchedule(const std::string &text);
+/// A user's file: a line a stage, first to last; empty lines and what follows a '#' are left out.
+Expected<PipelineSchedule> parseScheduleFile(const std::string &text);
 
-/// To and from the plan's form. A letter must be that of one of the programs.
+/// To and from the plan's form. Each action must be of one of the stage's programs.
 Expected<std::vector<ScheduleStep>> bindSchedule(const StageSchedule &schedule, const std::vector<Program> &programs);
 StageSchedule scheduleOf(const Stage &stage);
-
-/// What the checker counts: per stage, the most micro-batches that hold a slot at once.
-struct ScheduleFacts {
-  std::vector<int64_t> peakInFlight;
-};
-
-/// Checks the schedules of all stages of a forward pipeline, each stage feeding the next: every action once, a receive
-/// before its forward and in its slot, no slot used again while its micro-batch is in it, micro-batches received in the
-/// order in which they are sent, all sends drained, and no deadlock when a message moves only once both sides have
-/// posted it.
-Expected<ScheduleFacts> checkSchedules(const std::vector<StageSchedule> &stages, int64_t microBatches, int64_t slots);
 
 } // namespace hpc::plan

@@ -1,9 +1,10 @@
-// The independent checker of schedules. First each stage by itself (once, order, slots), then all stages side by side:
-// a message moves once the sender's F and the receiver's R are both posted, and a wait blocks until then.
-#include "runtime/plan/Schedule.h"
+// First each stage by itself, then the messages of each two stages, then all side by side (ScheduleTiming.cpp). The order
+// matters: each step uses only what the ones before it have shown.
+#include "runtime/plan/ScheduleCheck.h"
+
+#include "runtime/plan/ScheduleTiming.h"
 
 #include <algorithm>
-#include <set>
 
 namespace hpc::plan {
 
@@ -11,149 +12,140 @@ namespace {
 
 Status fault(const std::string &message) { return Status::error(ErrorKind::Plan, message); }
 
-std::string text(const ScheduleAction &action) {
-  return std::string(1, action.program) + std::to_string(action.microBatch);
+std::string inStage(int64_t stage) { return "stage " + std::to_string(stage); }
+
+/// The programs that a stage must run, receives and drains included.
+std::vector<ProgramPlace> programsOf(const Pipeline &pipeline, int64_t stage) {
+  std::vector<ProgramPlace> programs;
+  auto add = [&](ProgramPlace place) {
+    if (place.stage == stage && std::find(programs.begin(), programs.end(), place) == programs.end())
+      programs.push_back(place);
+  };
+  for (const ProgramPlace &place : pipeline.programs)
+    add(place);
+  for (const Dependency &dependency : pipeline.dependencies)
+    if (dependency.crosses()) {
+      if (!isPerStep(dependency.after.kind))
+        add({receiveOf(dependency.after.kind), dependency.after.stage, dependency.after.chunk});
+      if (!isPerStep(dependency.before.kind))
+        add({drainOf(dependency.before.kind), dependency.before.stage, dependency.before.chunk});
+    }
+  return programs;
 }
 
-/// The state of one stage while its list is read.
-struct StageChecker {
-  bool receives, sends;
-  int64_t microBatches, slots;
-  std::set<int32_t> received, forwarded, drained;
-  std::vector<int32_t> incoming; ///< by slot: the micro-batch whose input is in it, or -1
-  std::vector<int32_t> outgoing; ///< by slot: the micro-batch whose output may be on its way, or -1
-  int64_t live = 0, peak = 0;
+/// Each program once for each micro-batch (once for a program of the step), and nothing else.
+Status checkRuns(const Pipeline &pipeline, int64_t stage, const StageSchedule &schedule, const Positions &positions) {
+  std::vector<ProgramPlace> programs = programsOf(pipeline, stage);
+  std::string known;
+  for (const ProgramPlace &place : programs)
+    known += (known.empty() ? "" : ", ") + kindText(place.kind) + (place.chunk ? " of chunk " + std::to_string(place.chunk) : "");
+  for (size_t i = 0; i < schedule.size(); ++i) {
+    const ScheduleAction &action = schedule[i];
+    std::string where = inStage(stage) + ": " + actionText(action) + ": ";
+    if (action.microBatch < 0 || action.microBatch >= pipeline.microBatches)
+      return fault(where + "there are micro-batches 0 to " + std::to_string(pipeline.microBatches - 1));
+    if (std::find(programs.begin(), programs.end(), ProgramPlace{action.kind, int32_t(stage), action.chunk}) ==
+        programs.end())
+      return fault(where + "the stage has no such program; it has " + known);
+    if (positions.at(stage, action) != int64_t(i))
+      return fault(where + "is there twice");
+  }
+  for (const ProgramPlace &place : programs)
+    for (int32_t i = 0; i < (isPerStep(place.kind) ? 1 : pipeline.microBatches); ++i)
+      if (ScheduleAction action{place.kind, i, place.chunk}; positions.at(stage, action) < 0)
+        return fault(inStage(stage) + ": " + actionText(action) + " is missing");
+  return Status::success();
+}
 
-  StageChecker(bool receives, bool sends, int64_t microBatches, int64_t slots)
-      : receives(receives), sends(sends), microBatches(microBatches), slots(slots), incoming(slots, -1),
-        outgoing(slots, -1) {}
+/// `first` stands before `second` in a stage, both being there.
+Status checkOrder(const Positions &positions, int64_t stage, const ScheduleAction &first, const ScheduleAction &second,
+                  const std::string &why) {
+  if (positions.at(stage, first) < positions.at(stage, second))
+    return Status::success();
+  return fault(inStage(stage) + ": " + actionText(second) + " stands before " + actionText(first) + ", " + why);
+}
 
-  Status receive(const ScheduleAction &action) {
-    if (!receives)
-      return fault("the first stage receives nothing");
-    if (!received.insert(action.microBatch).second)
-      return fault("is there twice");
-    if (incoming[action.slot] >= 0)
-      return fault("slot " + std::to_string(action.slot) + " still holds micro-batch " +
-                   std::to_string(incoming[action.slot]));
-    incoming[action.slot] = action.microBatch;
-    peak = std::max(peak, ++live);
-    return Status::success();
-  }
-  Status forward(const ScheduleAction &action) {
-    if (!forwarded.insert(action.microBatch).second)
-      return fault("is there twice");
-    if (receives && incoming[action.slot] != action.microBatch)
-      return fault("its input is not in slot " + std::to_string(action.slot) + "; R" +
-                   std::to_string(action.microBatch) + " must come first, in the same slot");
-    incoming[action.slot] = -1;
-    outgoing[action.slot] = action.microBatch; // waits for the slot's last send by itself
-    if (!receives)
-      peak = std::max<int64_t>(peak, 1);
-    live -= receives;
-    return Status::success();
-  }
-  Status drain(const ScheduleAction &action) {
-    if (!sends)
-      return fault("the last stage has nothing to drain");
-    if (outgoing[action.slot] != action.microBatch || !drained.insert(action.microBatch).second)
-      return fault("micro-batch " + std::to_string(action.microBatch) + " is not on its way in slot " +
-                   std::to_string(action.slot));
-    outgoing[action.slot] = -1;
-    return Status::success();
-  }
-  Status apply(const ScheduleAction &action) {
-    if (action.microBatch < 0 || action.microBatch >= microBatches || action.slot < 0 || action.slot >= slots)
-      return fault("there are " + std::to_string(microBatches) + " micro-batches and " + std::to_string(slots) +
-                   " slots");
-    switch (action.program) {
-    case 'R':
-      return receive(action);
-    case 'F':
-      return forward(action);
-    case 'D':
-      return drain(action);
+/// What a dependency asks of one stage's list.
+Status checkDependency(const Pipeline &pipeline, const Positions &positions, const Dependency &dependency) {
+  const auto &[before, after] = dependency;
+  if (dependency.crosses() && (isPerStep(before.kind) || isPerStep(after.kind)))
+    return Status::success(); // updates exchange what they need by themselves
+  for (int32_t i = 0; i < pipeline.microBatches; ++i) {
+    ScheduleAction first{before.kind, isPerStep(before.kind) ? 0 : i, before.chunk};
+    ScheduleAction second{after.kind, isPerStep(after.kind) ? 0 : i, after.chunk};
+    if (!dependency.crosses()) {
+      HPC_RETURN_IF_ERROR(checkOrder(positions, after.stage, first, second, "which makes what it needs"));
+      continue;
     }
-    return fault("unknown program; the checker knows R, F and D");
+    HPC_RETURN_IF_ERROR(checkOrder(positions, after.stage, {receiveOf(after.kind), i, after.chunk}, second,
+                                   "which posts the receives that it waits for"));
+    HPC_RETURN_IF_ERROR(checkOrder(positions, before.stage, first, {drainOf(before.kind), i, before.chunk},
+                                   "whose sends it completes"));
   }
-  Status finish() const {
-    for (int32_t i = 0; i < microBatches; ++i)
-      if (!forwarded.count(i))
-        return fault("F" + std::to_string(i) + " is missing");
-    for (int32_t microBatch : outgoing)
-      if (sends && microBatch >= 0)
-        return fault("D" + std::to_string(microBatch) + " is missing: its send is never waited for");
-    return Status::success();
+  return Status::success();
+}
+
+/// A message between two given stages: a dependency and a micro-batch.
+struct Message {
+  size_t dependency;
+  int32_t microBatch;
+  bool operator!=(const Message &other) const {
+    return dependency != other.dependency || microBatch != other.microBatch;
   }
 };
 
-/// Message i of a link is the i-th that each side posts.
-struct Link {
-  std::vector<int32_t> sent, received; ///< micro-batches in the order of posting
-  bool delivered(int32_t microBatch, const std::vector<int32_t> &mine, const std::vector<int32_t> &other) const {
-    size_t position = std::find(mine.begin(), mine.end(), microBatch) - mine.begin();
-    return position < mine.size() && position < other.size();
-  }
-};
-
-/// Runs all stages; `links[s]` is from stage s to s + 1.
-Status simulate(const std::vector<StageSchedule> &stages, int64_t slots) {
-  std::vector<Link> links(stages.size());
-  std::vector<size_t> next(stages.size(), 0);
-  std::vector<std::vector<int32_t>> lastSent(stages.size(), std::vector<int32_t>(slots, -1));
-  auto sendDone = [&](size_t s, int32_t microBatch) {
-    return microBatch < 0 || links[s].delivered(microBatch, links[s].sent, links[s].received);
-  };
-  auto tryStep = [&](size_t s) {
-    const ScheduleAction &action = stages[s][next[s]];
-    bool sends = s + 1 < stages.size();
-    if (action.program == 'R') {
-      links[s - 1].received.push_back(action.microBatch);
-    } else {
-      if (sends && !sendDone(s, lastSent[s][action.slot]))
-        return false;
-      if (action.program == 'F') {
-        if (s > 0 && !links[s - 1].delivered(action.microBatch, links[s - 1].received, links[s - 1].sent))
-          return false;
-        if (sends) {
-          links[s].sent.push_back(action.microBatch);
-          lastSent[s][action.slot] = action.microBatch;
-        }
-      }
+/// The messages from `from` to `to` as the sender's programs or the receiver's receives post them.
+std::vector<Message> messages(const Pipeline &pipeline, const StageSchedule &schedule, int32_t from, int32_t to,
+                              bool asSender) {
+  std::vector<Message> posted;
+  for (const ScheduleAction &action : schedule)
+    for (size_t d = 0; d < pipeline.dependencies.size(); ++d) {
+      const auto &[before, after] = pipeline.dependencies[d];
+      if (before.stage != from || after.stage != to || isPerStep(before.kind) || isPerStep(after.kind))
+        continue;
+      ProgramPlace poster =
+          asSender ? before : ProgramPlace{receiveOf(after.kind), after.stage, after.chunk};
+      if (poster.kind == action.kind && poster.chunk == action.chunk)
+        posted.push_back({d, action.microBatch});
     }
-    ++next[s];
-    return true;
-  };
-  for (bool progress = true; progress;) {
-    progress = false;
-    for (size_t s = 0; s < stages.size(); ++s)
-      while (next[s] < stages[s].size() && tryStep(s))
-        progress = true;
+  return posted;
+}
+
+Status checkMessageOrder(const Pipeline &pipeline, const PipelineSchedule &schedule, int32_t from, int32_t to) {
+  std::vector<Message> sent = messages(pipeline, schedule[from], from, to, true);
+  std::vector<Message> received = messages(pipeline, schedule[to], from, to, false);
+  for (size_t i = 0; i < sent.size() && i < received.size(); ++i) {
+    if (!(sent[i] != received[i]))
+      continue;
+    auto text = [&](const Message &message) {
+      const auto &[before, after] = pipeline.dependencies[message.dependency];
+      return std::pair(actionText({before.kind, message.microBatch, before.chunk}),
+                       actionText({receiveOf(after.kind), message.microBatch, after.chunk}));
+    };
+    return fault(inStage(from) + ": " + text(sent[i]).first + " sends to stage " + std::to_string(to) +
+                 " what stage " + std::to_string(to) + " receives by " + text(sent[i]).second + ", but that one posts " +
+                 text(received[i]).second + " first; both must take the messages between them in one order");
   }
-  for (size_t s = 0; s < stages.size(); ++s)
-    if (next[s] < stages[s].size())
-      return fault("stage " + std::to_string(s) + ": deadlock: " + text(stages[s][next[s]]) + " waits for ever");
-  for (size_t s = 0; s + 1 < stages.size(); ++s)
-    if (links[s].sent != links[s].received)
-      return fault("stage " + std::to_string(s) + " sends micro-batches in another order than stage " +
-                   std::to_string(s + 1) + " receives them");
   return Status::success();
 }
 
 } // namespace
 
-Expected<ScheduleFacts> checkSchedules(const std::vector<StageSchedule> &stages, int64_t microBatches, int64_t slots) {
-  ScheduleFacts facts;
-  for (size_t s = 0; s < stages.size(); ++s) {
-    StageChecker checker(s > 0, s + 1 < stages.size(), microBatches, slots);
-    std::string where = "stage " + std::to_string(s);
-    for (const ScheduleAction &action : stages[s])
-      HPC_RETURN_IF_ERROR(checker.apply(action).at(where + ": " + text(action)));
-    HPC_RETURN_IF_ERROR(checker.finish().at(where));
-    facts.peakInFlight.push_back(checker.peak);
-  }
-  HPC_RETURN_IF_ERROR(simulate(stages, slots));
-  return facts;
+Expected<ScheduleFacts> checkSchedule(const Pipeline &pipeline, const PipelineSchedule &schedule,
+                                      const ScheduleCosts &costs) {
+  if (int64_t(schedule.size()) != pipeline.stages)
+    return fault("the schedule has lists for " + std::to_string(schedule.size()) + " stages, the pipeline has " +
+                 std::to_string(pipeline.stages));
+  Positions positions(pipeline, schedule);
+  for (int64_t s = 0; s < pipeline.stages; ++s)
+    HPC_RETURN_IF_ERROR(checkRuns(pipeline, s, schedule[s], positions));
+  for (const Dependency &dependency : pipeline.dependencies)
+    HPC_RETURN_IF_ERROR(checkDependency(pipeline, positions, dependency));
+  for (int32_t from = 0; from < pipeline.stages; ++from)
+    for (int32_t to = 0; to < pipeline.stages; ++to)
+      if (from != to)
+        HPC_RETURN_IF_ERROR(checkMessageOrder(pipeline, schedule, from, to));
+  return timeSchedule(pipeline, schedule, positions, costs);
 }
 
 } // namespace hpc::plan

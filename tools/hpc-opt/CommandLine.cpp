@@ -27,6 +27,12 @@ struct Flags {
                                 cl::init(1), cl::cat(category)};
   cl::opt<std::string> ppSplit{"pp-split", cl::desc("uniform, balanced (default), or the blocks of every stage: 1,2,1"),
                                cl::init("balanced"), cl::cat(category)};
+  cl::opt<int64_t> ppChunks{"pp-chunks", cl::desc("Number of parts of the model that every stage owns (interleaved)"),
+                            cl::init(1), cl::cat(category)};
+  cl::opt<std::string> ppSchedule{
+      "pp-schedule",
+      cl::desc("inference, gpipe, 1f1b, interleaved, zb-h1, or a file: ./mine.txt (default: what fits the programs)"),
+      cl::cat(category)};
   cl::opt<std::string> batchDim{"batch-dim", cl::desc("Name of the inputs' batch dim (default: batch*, else dim 0)"),
                                 cl::cat(category)};
   cl::list<std::string> dims{"dim", cl::desc("Size of a symbolic dim"), cl::value_desc("name=N"), cl::cat(category)};
@@ -61,6 +67,7 @@ static Status usage(const Twine &message) { return Status::error(ErrorKind::Usag
 static Status resolveDegrees(const Flags &flags, Options &options) {
   for (auto [name, value, least] :
        {std::tuple("tp", flags.tp.getValue(), int64_t(1)), std::tuple("pp", flags.pp.getValue(), int64_t(1)),
+        std::tuple("pp-chunks", flags.ppChunks.getValue(), int64_t(1)),
         std::tuple("dp", flags.dp.getValue(), int64_t(flags.dp.getNumOccurrences() ? 1 : 0)),
         std::tuple("devices", flags.devices.getValue(), int64_t(flags.devices.getNumOccurrences() ? 1 : 0)),
         std::tuple("micro-batches", flags.microBatches.getValue(), int64_t(1))})
@@ -96,6 +103,8 @@ Expected<CommandLine> parseCommandLine(int argc, char **argv) {
   line.options.microBatches = flags.microBatches;
   line.options.batchDim = flags.batchDim;
   line.options.ppSplit = flags.ppSplit;
+  line.options.ppChunks = flags.ppChunks;
+  line.options.ppSchedule = flags.ppSchedule;
   line.input = flags.input;
   line.output = flags.output;
   line.compileTo = flags.compileTo;

@@ -4,10 +4,8 @@
 
 // A weight's slice is by heads, its padding part of the box.
 // CHECK: weight w: f32[40, 3] -> b1, dim 0 0..2 | 3..4 of 5 (box 3) of view [5, 8, 3]
-// The slot that is sent is free again before the program writes it.
-// CHECK: program forward:
-// CHECK-NEXT: 0: wait request 0
 // The micro-batch chooses the rows, the coordinate the heads.
+// CHECK: program forward:
 // CHECK-NEXT: load b0 = input x: dim 0 0..1 / 2..3 of 4, dim 1 0..2 | 3..4 of 5 (box 3)
 // fill_tail is no instruction: rank 1 contracts 16 columns, not 24.
 // CHECK-NEXT: gemm b2 = b0 * b1, m 2, n 3, k 24 | 16
@@ -20,10 +18,10 @@
 // CHECK-NEXT: recv b0, 24 bytes from rank 0 | 1
 // One replica owns the output.
 // CHECK: store output y = b1: rows 0..1 / 2..3 of 4, owner 1 | 0
-// CHECK: stage 1 runs R0 R1 F0 F1
+// CHECK: stage 1 runs RF0 RF1 F0 F1
 
 module attributes {dist.mesh = #dist.mesh<"mb=2:time, dp=1:data, tp=2:tensor">, hpc.phase = "stage"} {
-  func.func @main(%x: tensor<2x24xf32, #dist.sharding<"[4@mb, (5@tp, 8)]">> {nn.name = "x"}) -> (tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">> {nn.name = "y"}) {
+  func.func @main(%x: tensor<2x24xf32, #dist.sharding<"[4@mb, (5@tp, 8)]">> {nn.name = "x"}) -> (tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">> {nn.name = "y"}) attributes {pipe.schedule = ["F0 F1 DF0 DF1", "RF0 RF1 F0 F1"]} {
     %0 = pipe.stage 0 forward(%x) : (tensor<2x24xf32, #dist.sharding<"[4@mb, (5@tp, 8)]">>) -> tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">> {
     ^bb0(%a: tensor<2x24xf32, #dist.sharding<"[4@mb, (5@tp, 8)]">>):
       %w = nn.parameter "w" {value = dense<1.0> : tensor<40x3xf32>} : tensor<24x3xf32, #dist.sharding<"[(5@tp, 8), 3]">>

@@ -1,4 +1,4 @@
-// RUN: hpc-opt %s --hpc-split-stages="stages=2 split=uniform" --hpc-verify-staged --split-input-file | FileCheck %s
+// RUN: hpc-opt %s --hpc-split-stages="stages=2 split=uniform" --hpc-make-schedule --hpc-verify-staged --split-input-file | FileCheck %s
 // RUN: hpc-opt %s --hpc-split-stages="stages=2 split=1,2" --split-input-file | FileCheck %s --check-prefix=LIST
 // RUN: hpc-opt %s --hpc-split-stages="stages=1" --split-input-file | FileCheck %s --check-prefix=ONE
 

@@ -44,3 +44,43 @@ func.func @main(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
   %t = pipe.transfer %x {from = 0 : i64, to = 1 : i64} : tensor<2x4xf32> -> tensor<2x4xf32>
   return %t : tensor<2x4xf32>
 }
+
+// -----
+
+// Without a schedule lower would have nothing to bind.
+// expected-error @below {{@main has stages but no attribute pipe.schedule, an array of one text a stage; run hpc-make-schedule}}
+func.func @main(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
+  %y = pipe.stage 0 forward(%x) : (tensor<2x4xf32>) -> tensor<2x4xf32> {
+  ^bb0(%a: tensor<2x4xf32>):
+    pipe.yield %a : tensor<2x4xf32>
+  }
+  return %y : tensor<2x4xf32>
+}
+
+// -----
+
+// A schedule that was edited by hand and leaves out what it must run.
+module attributes {dist.mesh = #dist.mesh<"mb=2, dp=1, tp=1">} {
+  // expected-error @below {{stage 0: F1 is missing}}
+  func.func @main(%x: tensor<2x4xf32>) -> tensor<2x4xf32> attributes {pipe.schedule = ["F0"]} {
+    %y = pipe.stage 0 forward(%x) : (tensor<2x4xf32>) -> tensor<2x4xf32> {
+    ^bb0(%a: tensor<2x4xf32>):
+      pipe.yield %a : tensor<2x4xf32>
+    }
+    return %y : tensor<2x4xf32>
+  }
+}
+
+// -----
+
+// A schedule that cannot be read.
+module attributes {dist.mesh = #dist.mesh<"mb=2, dp=1, tp=1">} {
+  // expected-error @below {{pipe.schedule, stage 0: schedule: 'G1' is no action}}
+  func.func @main(%x: tensor<2x4xf32>) -> tensor<2x4xf32> attributes {pipe.schedule = ["F0 G1"]} {
+    %y = pipe.stage 0 forward(%x) : (tensor<2x4xf32>) -> tensor<2x4xf32> {
+    ^bb0(%a: tensor<2x4xf32>):
+      pipe.yield %a : tensor<2x4xf32>
+    }
+    return %y : tensor<2x4xf32>
+  }
+}

@@ -22,7 +22,7 @@ struct Case {
 };
 
 void setSchedule(Plan &plan, int stage, const char *text) {
-  plan.stages[stage].schedule = *bindSchedule(*parseSchedule(text, 2, 2), plan.stages[stage].programs);
+  plan.stages[stage].schedule = *bindSchedule(*parseSchedule(text), plan.stages[stage].programs);
 }
 
 std::vector<Instruction> &program(Plan &plan, int stage, int index) {
@@ -177,7 +177,7 @@ const Case cases[] = {
      [](Plan &p) { action<Send>(p, 0, 0, stage0::SendY).peer = table({0, 3}); },
      {"rank 0 (stage 0, coordinate 0 (tp=0))", "the peer is the rank itself"}},
     {"NotDrained",
-     [](Plan &p) { setSchedule(p, 0, "F0 F1 D0"); },
+     [](Plan &p) { setSchedule(p, 0, "F0 F1 DF0"); },
      {"the step ends before a wait on request 0 in slot 1"}},
     {"PostedTwice",
      [](Plan &p) { program(p, 1, 0).push_back(program(p, 1, 0)[0]); },
@@ -189,9 +189,9 @@ const Case cases[] = {
      },
      {"posts request 0 in slot 0 again before a wait on the one of"}},
     {"OrderOfMicroBatches",
-     [](Plan &p) { setSchedule(p, 1, "R1 R0 F0 F1"); },
+     [](Plan &p) { setSchedule(p, 1, "RF1 RF0 F0 F1"); },
      {"sends data of micro-batch", "is for micro-batch", "in one order"}},
-    {"ForwardBeforeReceive", [](Plan &p) { setSchedule(p, 1, "R0 F1 R1 F0"); }, {"stage 1", "holds nothing yet"}},
+    {"ForwardBeforeReceive", [](Plan &p) { setSchedule(p, 1, "RF0 F1 RF1 F0"); }, {"stage 1", "holds nothing yet"}},
     {"SlotTooFew",
      [](Plan &p) { p.stages[1].buffers[stage1::Y].slots = 1; },
      {"rank 2 (stage 1, coordinate 0 (tp=0)), schedule step 1 (receive, micro-batch 1)",
@@ -398,7 +398,7 @@ Plan chain(int64_t stages, int64_t ranks, int64_t microBatches) {
       stage.programs[0].instructions.clear();
     if (s + 1 == stages)
       stage.programs[2].instructions.clear();
-    stage.schedule = *bindSchedule(inferenceSchedule(s, stages, microBatches, 2), stage.programs);
+    stage.schedule = *bindSchedule(inferenceStage(s, stages, microBatches), stage.programs);
     plan.stages.push_back(stage);
   }
   return plan;

@@ -43,8 +43,8 @@ TEST(PlanPrinter, Lines) {
            "  stage 0: 48 bytes x 2 to rank 2 | 3, node /w1/MatMul (w1): stage 1 uses it; avoided by --pp=1\n"
            "total: 2 collectives of 96 bytes a rank, 4 transfers of 192 bytes\n",
            "schedule:\n"
-           "  stage 0 runs F0 F1 D\n"
-           "  stage 1 runs R0 R1 F0 F1\n",
+           "  stage 0 runs F0 F1 DF0 DF1\n"
+           "  stage 1 runs RF0 RF1 F0 F1\n",
            "  stage 0: F0 F1 .\n"
            "  stage 1: .  F0 F1\n"
            "bubble: 33.3%\n",
@@ -82,7 +82,7 @@ TEST(PlanPrinter, JsonHasTheSameFacts) {
   nlohmann::json json = nlohmann::json::parse(printPlanJson(plan, *analysePlan(plan)));
   EXPECT_EQ(json["ranks"], 4);
   EXPECT_EQ(json["stages"][0]["memory_per_rank"]["total"], 448);
-  EXPECT_EQ(json["stages"][0]["schedule"], "F0 F1 D");
+  EXPECT_EQ(json["stages"][0]["schedule"], "F0 F1 DF0 DF1");
   EXPECT_EQ(json["stages"][0]["bindings"][0]["start"][1], (std::vector<int>{0, 3}));
   EXPECT_EQ(json["collectives"][0]["bytes"], 48);
   EXPECT_EQ(json["collectives"][0]["runs"], 2);

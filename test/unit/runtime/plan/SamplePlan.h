@@ -7,7 +7,7 @@
 #pragma once
 
 #include "runtime/plan/Plan.h"
-#include "runtime/plan/Schedule.h"
+#include "runtime/plan/ScheduleKinds.h"
 
 #include <numeric>
 
@@ -102,6 +102,13 @@ inline Gemm gemm(int32_t c, int32_t a, int32_t b, ByCoord m, ByCoord n, ByCoord 
   return result;
 }
 
+/// A forward stage's list, receives and drains included.
+inline StageSchedule inferenceStage(int64_t stage, int64_t stages, int64_t microBatches) {
+  PipelineSchedule schedule = *makeSchedule(ScheduleKind::Inference, stages, 1, microBatches);
+  addTransfers(inferencePipeline(stages, 1, microBatches), schedule);
+  return schedule[stage];
+}
+
 inline Stage sampleStage0() {
   Stage stage;
   stage.buffers = {buffer("w0", Lifetime::Session, {3, 3}, 0), buffer("w1", Lifetime::Session, {3, 6}, 64),
@@ -136,7 +143,7 @@ inline Stage sampleStage0() {
   stage.requests = {2};
   stage.sessionBytes = 192;
   stage.workBytes = 256;
-  stage.schedule = *bindSchedule(inferenceSchedule(0, 2, 2, 2), stage.programs);
+  stage.schedule = *bindSchedule(inferenceStage(0, 2, 2), stage.programs);
   return stage;
 }
 
@@ -171,7 +178,7 @@ inline Stage sampleStage1() {
   stage.requests = {2};
   stage.sessionBytes = 128;
   stage.workBytes = 256;
-  stage.schedule = *bindSchedule(inferenceSchedule(1, 2, 2, 2), stage.programs);
+  stage.schedule = *bindSchedule(inferenceStage(1, 2, 2), stage.programs);
   return stage;
 }
 

@@ -1,5 +1,4 @@
-// Schedules: the builder's lists, their text form, and the independent checker over a grid of sizes and over broken
-// lists.
+// Schedules: their text form and their binding to programs.
 #include "runtime/plan/Schedule.h"
 
 #include <gtest/gtest.h>
@@ -9,102 +8,50 @@ using namespace hpc::plan;
 
 namespace {
 
-std::vector<StageSchedule> pipeline(int64_t stages, int64_t microBatches, int64_t slots) {
-  std::vector<StageSchedule> schedules;
-  for (int64_t stage = 0; stage < stages; ++stage)
-    schedules.push_back(inferenceSchedule(stage, stages, microBatches, slots));
-  return schedules;
+std::string messageOf(const std::string &text) { return parseSchedule(text).status().message(); }
+
+// Every kind of action prints as it parses; one that did not would change a dumped schedule.
+TEST(Schedule, TextIsReadAsItIsWritten) {
+  std::string text = "RF0 RF1.2 F0 F1.2 DF0 DF1.2 RB0 B0 B1.2 W12.1 DB0 U";
+  Expected<StageSchedule> schedule = parseSchedule("  " + text + " ");
+  ASSERT_TRUE(schedule.ok()) << schedule.status().text();
+  EXPECT_EQ(formatSchedule(*schedule), text);
+  EXPECT_TRUE((*schedule)[3] == (ScheduleAction{ProgramKind::Forward, 1, 2}));
+  EXPECT_TRUE((*schedule)[9] == (ScheduleAction{ProgramKind::WeightGradient, 12, 1}));
 }
 
-std::vector<StageSchedule> parseAll(const std::vector<std::string> &texts, int64_t microBatches, int64_t slots) {
-  std::vector<StageSchedule> schedules;
-  for (const std::string &text : texts)
-    schedules.push_back(*parseSchedule(text, microBatches, slots));
-  return schedules;
+// A user's file: comments and empty lines are no stages.
+TEST(Schedule, FileHasALineAStage) {
+  Expected<PipelineSchedule> schedule = parseScheduleFile("# two stages\n\nF0 F1 # first\n  \nF0 F1\r\n");
+  ASSERT_TRUE(schedule.ok()) << schedule.status().text();
+  ASSERT_EQ(schedule->size(), 2u);
+  EXPECT_EQ(formatSchedule((*schedule)[1]), "F0 F1");
+  EXPECT_EQ(parseScheduleFile("F0\nF0 X1").status().message().substr(0, 38), "line 2: schedule: 'X1' is no action; w");
 }
 
-std::string messageOf(const std::vector<StageSchedule> &schedules, int64_t microBatches, int64_t slots) {
-  Expected<ScheduleFacts> facts = checkSchedules(schedules, microBatches, slots);
-  return facts.ok() ? "ok" : facts.status().text();
-}
-
-TEST(Schedule, InferenceText) {
-  EXPECT_EQ(formatSchedule(inferenceSchedule(0, 1, 2, 2)), "F0 F1");
-  EXPECT_EQ(formatSchedule(inferenceSchedule(0, 2, 2, 2)), "F0 F1 D");
-  EXPECT_EQ(formatSchedule(inferenceSchedule(1, 2, 2, 2)), "R0 R1 F0 F1");
-  EXPECT_EQ(formatSchedule(inferenceSchedule(1, 3, 4, 2)), "R0 R1 F0 R2 F1 R3 F2 F3 D");
-  EXPECT_EQ(formatSchedule(inferenceSchedule(1, 3, 2, 1)), "R0 F0 R1 F1 D");
-}
-
-// Every list that is built, printed and parsed again is the same list, and passes the checker, with no more in flight
-// than there are slots.
-TEST(Schedule, GridOfSizes) {
-  for (int64_t stages = 1; stages <= 6; ++stages)
-    for (int64_t microBatches = 1; microBatches <= 9; ++microBatches)
-      for (int64_t slots = 1; slots <= 4; ++slots) {
-        std::vector<StageSchedule> schedules = pipeline(stages, microBatches, slots);
-        SCOPED_TRACE("stages " + std::to_string(stages) + ", micro-batches " + std::to_string(microBatches) +
-                     ", slots " + std::to_string(slots));
-        Expected<ScheduleFacts> facts = checkSchedules(schedules, microBatches, slots);
-        ASSERT_TRUE(facts.ok()) << facts.status().text();
-        for (int64_t stage = 0; stage < stages; ++stage) {
-          EXPECT_LE(facts->peakInFlight[stage], std::min(slots, microBatches));
-          Expected<StageSchedule> again = parseSchedule(formatSchedule(schedules[stage]), microBatches, slots);
-          ASSERT_TRUE(again.ok());
-          EXPECT_TRUE(*again == schedules[stage]) << formatSchedule(schedules[stage]);
-        }
-      }
-}
-
-// Dropping or doubling any one action is found, wherever it is.
-TEST(Schedule, EveryDroppedOrDoubledActionIsFound) {
-  for (int64_t slots = 1; slots <= 2; ++slots) {
-    std::vector<StageSchedule> good = pipeline(3, 3, slots);
-    for (size_t s = 0; s < good.size(); ++s)
-      for (size_t i = 0; i < good[s].size(); ++i) {
-        std::vector<StageSchedule> dropped = good, doubled = good;
-        dropped[s].erase(dropped[s].begin() + i);
-        doubled[s].insert(doubled[s].begin() + i, good[s][i]);
-        EXPECT_NE(messageOf(dropped, 3, slots), "ok") << formatSchedule(dropped[s]);
-        EXPECT_NE(messageOf(doubled, 3, slots), "ok") << formatSchedule(doubled[s]);
-      }
-  }
-}
-
-TEST(Schedule, BrokenListsAreNamed) {
-  EXPECT_EQ(messageOf(parseAll({"F0 F1 D", "R0 F1 F0"}, 2, 2), 2, 2),
-            "error[plan]: stage 1: F1: its input is not in slot 1; R1 must come first, in the same slot");
-  EXPECT_EQ(messageOf(parseAll({"F0 F1 F2 D", "R0 R1 R2 F0 F1 F2"}, 3, 2), 3, 2),
-            "error[plan]: stage 1: R2: slot 0 still holds micro-batch 0");
-  EXPECT_EQ(messageOf(parseAll({"F0 F1", "R0 R1 F0 F1"}, 2, 2), 2, 2),
-            "error[plan]: stage 0: D0 is missing: its send is never waited for");
-  EXPECT_EQ(messageOf(parseAll({"F0 D", "R0"}, 1, 1), 1, 1), "error[plan]: stage 1: F0 is missing");
-  EXPECT_EQ(messageOf(parseAll({"F1 F0 D", "R0 R1 F0 F1"}, 2, 2), 2, 2),
-            "error[plan]: stage 0 sends micro-batches in another order than stage 1 receives them");
-}
-
-// Each stage is right by itself, and with FIFO matching nobody would block: the data would be another micro-batch's.
-TEST(Schedule, OrderAcrossStagesIsCompared) {
-  EXPECT_EQ(messageOf(parseAll({"F0 D0 F1 D1", "R0 F0 R1 F1"}, 2, 2), 2, 2), "ok");
-  EXPECT_EQ(messageOf(parseAll({"F0 D0 F1 D1", "R0 F0 R1 F1 D", "R1 F1 R0 F0"}, 2, 2), 2, 2),
-            "error[plan]: stage 1 sends micro-batches in another order than stage 2 receives them");
-}
-
+// What is no action is named, with what would be one.
 TEST(Schedule, BadTextIsNamed) {
-  EXPECT_EQ(parseSchedule("F0 x", 2, 2).status().message(),
-            "schedule: 'x' is not a letter and a micro-batch such as F0");
-  EXPECT_EQ(parseSchedule("F0 F2", 2, 2).status().message(), "schedule: 'F2' names a micro-batch beyond the last, 1");
-  EXPECT_FALSE(parseSchedule("F99999999999999999999", 2, 2).ok());
+  EXPECT_EQ(messageOf("F0 x"), "schedule: 'x' is no action; write F, B or W with a micro-batch (F0, or F0.1 for chunk 1), U, "
+                               "and, where receives and drains are written too, RF, DF, RB, DB");
+  EXPECT_EQ(messageOf("F"), "schedule: 'F' needs a micro-batch and may have a chunk, as F0 and F0.1");
+  EXPECT_EQ(messageOf("B0."), "schedule: 'B0.' needs a micro-batch and may have a chunk, as B0 and B0.1");
+  EXPECT_EQ(messageOf("DF0.1.2"), "schedule: 'DF0.1.2' needs a micro-batch and may have a chunk, as DF0 and DF0.1");
+  EXPECT_EQ(messageOf("W99999999999999999999"),
+            "schedule: 'W99999999999999999999' needs a micro-batch and may have a chunk, as W0 and W0.1");
+  EXPECT_EQ(messageOf("U0"), "schedule: 'U0': U runs once a step and has no number");
+  EXPECT_FALSE(parseSchedule("R0").ok());
 }
 
-TEST(Schedule, BindsLettersToPrograms) {
-  std::vector<Program> programs = {{ProgramKind::Receive, 0, {}}, {ProgramKind::Forward, 0, {}}};
-  Expected<std::vector<ScheduleStep>> steps = bindSchedule(*parseSchedule("R0 F0", 1, 1), programs);
+TEST(Schedule, BindsActionsToPrograms) {
+  std::vector<Program> programs = {{ProgramKind::Receive, 0, {}}, {ProgramKind::Forward, 0, {}}, {ProgramKind::Forward, 1, {}}};
+  Expected<std::vector<ScheduleStep>> steps = bindSchedule(*parseSchedule("RF0 F0 F1.1"), programs);
   ASSERT_TRUE(steps.ok());
   EXPECT_EQ((*steps)[0].program, 0);
   EXPECT_EQ((*steps)[1].program, 1);
-  EXPECT_EQ(bindSchedule(*parseSchedule("D0", 1, 1), programs).status().message(),
-            "schedule: the stage has no program 'D'");
+  EXPECT_EQ((*steps)[2].program, 2);
+  EXPECT_EQ((*steps)[2].microBatch, 1);
+  EXPECT_EQ(bindSchedule(*parseSchedule("DF0"), programs).status().message(),
+            "schedule: DF0: the stage has no such program");
 }
 
 } // namespace
