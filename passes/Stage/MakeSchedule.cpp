@@ -100,7 +100,7 @@ struct MakeSchedule : impl::MakeScheduleBase<MakeSchedule> {
     auto function = getOperation().lookupSymbol<func::FuncOp>("main");
     if (!function || function.isExternal())
       return;
-    plan::Pipeline pipeline = pipe::pipelineOf(function, dist::meshOf(getOperation()).size("mb"));
+    plan::Pipeline pipeline = pipe::pipelineOf(function, dist::meshOf(getOperation()).sizeOf(dist::AxisRole::Time));
     Expected<PipelineSchedule> made = makeSchedule(pipeline, schedule);
     Status status = made.ok() ? plan::checkSchedule(pipeline, *made).status() : made.status();
     if (!status.ok()) {

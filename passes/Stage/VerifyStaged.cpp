@@ -57,7 +57,7 @@ static LogicalResult checkOps(func::FuncOp function) {
 
 static LogicalResult checkSchedule(ModuleOp module, func::FuncOp function) {
   Expected<plan::PipelineSchedule> schedule = pipe::readSchedule(function);
-  plan::Pipeline pipeline = pipe::pipelineOf(function, dist::meshOf(module).size("mb"));
+  plan::Pipeline pipeline = pipe::pipelineOf(function, dist::meshOf(module).sizeOf(dist::AxisRole::Time));
   Status status = schedule.ok() ? plan::checkSchedule(pipeline, *schedule).status() : schedule.status();
   return status.ok() ? success() : LogicalResult(function.emitError() << status.message());
 }

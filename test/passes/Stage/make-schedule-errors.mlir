@@ -18,7 +18,7 @@
 // FILE: [io] --pp-schedule=./no-such-file: {{.*}}no-such-file
 // KIND: [usage] --pp-schedule=1f1b: it runs B, which the program does not have; use inference
 // NAME: [usage] --pp-schedule=fastest: schedule 'fastest' is not known; there are inference, gpipe, 1f1b, interleaved, zb-h1, and files (./my-schedule.txt)
-module attributes {dist.mesh = #dist.mesh<"mb=2, dp=1, tp=1">} {
+module attributes {dist.mesh = #dist.mesh<"mb=2:time, dp=1:data, tp=1:tensor">} {
   func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
     %f = pipe.stage 0 forward(%x) : (tensor<2xf32>) -> tensor<2xf32> {
     ^bb0(%a: tensor<2xf32>):

@@ -3,7 +3,7 @@
 // Forward only: each stage as it comes, receives one ahead, drains one late. Another order here is another plan.
 // CHECK-LABEL: func.func @main
 // CHECK-SAME: pipe.schedule = ["F0 F1 DF0 F2 DF1 DF2", "RF0 RF1 F0 RF2 F1 F2"]
-module attributes {dist.mesh = #dist.mesh<"mb=3, dp=1, tp=1">} {
+module attributes {dist.mesh = #dist.mesh<"mb=3:time, dp=1:data, tp=1:tensor">} {
   func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
     %f = pipe.stage 0 forward(%x) : (tensor<2xf32>) -> tensor<2xf32> {
     ^bb0(%a: tensor<2xf32>):
@@ -23,7 +23,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=3, dp=1, tp=1">} {
 // Backward programs make it 1f1b, an update stands last and only where there is one.
 // CHECK-LABEL: func.func @main
 // CHECK-SAME: pipe.schedule = ["F0 RB0 F1 B0 RB1 DF0 F2 RB2 B1 B2 DF1 DF2 U", "RF0 F0 RF1 B0 F1 RF2 B1 F2 DB0 B2 DB1 DB2"]
-module attributes {dist.mesh = #dist.mesh<"mb=3, dp=1, tp=1">} {
+module attributes {dist.mesh = #dist.mesh<"mb=3:time, dp=1:data, tp=1:tensor">} {
   func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
     %f = pipe.stage 0 forward(%x) : (tensor<2xf32>) -> tensor<2xf32> {
     ^bb0(%a: tensor<2xf32>):

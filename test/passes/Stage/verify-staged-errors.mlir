@@ -60,7 +60,7 @@ func.func @main(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
 // -----
 
 // A schedule that was edited by hand and leaves out what it must run.
-module attributes {dist.mesh = #dist.mesh<"mb=2, dp=1, tp=1">} {
+module attributes {dist.mesh = #dist.mesh<"mb=2:time, dp=1:data, tp=1:tensor">} {
   // expected-error @below {{stage 0: F1 is missing}}
   func.func @main(%x: tensor<2x4xf32>) -> tensor<2x4xf32> attributes {pipe.schedule = ["F0"]} {
     %y = pipe.stage 0 forward(%x) : (tensor<2x4xf32>) -> tensor<2x4xf32> {
@@ -74,7 +74,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=2, dp=1, tp=1">} {
 // -----
 
 // A schedule that cannot be read.
-module attributes {dist.mesh = #dist.mesh<"mb=2, dp=1, tp=1">} {
+module attributes {dist.mesh = #dist.mesh<"mb=2:time, dp=1:data, tp=1:tensor">} {
   // expected-error @below {{pipe.schedule, stage 0: schedule: 'G1' is no action}}
   func.func @main(%x: tensor<2x4xf32>) -> tensor<2x4xf32> attributes {pipe.schedule = ["F0 G1"]} {
     %y = pipe.stage 0 forward(%x) : (tensor<2x4xf32>) -> tensor<2x4xf32> {
