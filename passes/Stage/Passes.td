@@ -21,6 +21,18 @@ def SplitStages : Pass<"hpc-split-stages", "::mlir::ModuleOp"> {
   let dependentDialects = ["::hpc::pipe::PipeDialect"];
 }
 
+def SplitUpdates : Pass<"hpc-split-updates", "::mlir::ModuleOp"> {
+  let summary = "take what is computed once a step out of the programs that run once a micro-batch";
+  let description = [{
+    Before: `forward` programs in which an accumulation is read. After: `forward` ends with the accumulations, to which each micro-batch adds its term, and
+    an `update` program of the same stage and chunk reads them; what parameters and states become is written there. With one micro-batch nothing changes.
+
+        %0:2 = pipe.stage 0 forward(%x) ...          // yields %y and %sum = dist.accumulate %term
+        %1 = pipe.stage 0 update(%lr, %0#1) ...      // yields the next value of "w"
+  }];
+  let dependentDialects = ["::hpc::pipe::PipeDialect"];
+}
+
 def MakeSchedule : Pass<"hpc-make-schedule", "::mlir::ModuleOp"> {
   let summary = "write the order in which each stage runs its programs";
   let description = [{
