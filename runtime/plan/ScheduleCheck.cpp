@@ -5,6 +5,7 @@
 #include "runtime/plan/ScheduleTiming.h"
 
 #include <algorithm>
+#include <map>
 
 namespace hpc::plan {
 
@@ -85,46 +86,43 @@ Status checkDependency(const Pipeline &pipeline, const Positions &positions, con
   return Status::success();
 }
 
-/// A message between two given stages: a dependency and a micro-batch.
-struct Message {
-  size_t dependency;
-  int32_t microBatch;
-  bool operator!=(const Message &other) const {
-    return dependency != other.dependency || microBatch != other.microBatch;
-  }
-};
+/// A message between two given stages: which of their dependencies, and the micro-batch.
+using Message = std::pair<size_t, int32_t>;
 
-/// The messages from `from` to `to` as the sender's programs or the receiver's receives post them.
-std::vector<Message> messages(const Pipeline &pipeline, const StageSchedule &schedule, int32_t from, int32_t to,
+/// The messages of some dependencies between two stages as the sender's programs or the receiver's receives post them.
+std::vector<Message> messages(const std::vector<Dependency> &dependencies, const StageSchedule &schedule,
                               bool asSender) {
   std::vector<Message> posted;
   for (const ScheduleAction &action : schedule)
-    for (size_t d = 0; d < pipeline.dependencies.size(); ++d) {
-      const auto &[before, after] = pipeline.dependencies[d];
-      if (before.stage != from || after.stage != to || isPerStep(before.kind) || isPerStep(after.kind))
-        continue;
-      ProgramPlace poster =
-          asSender ? before : ProgramPlace{receiveOf(after.kind), after.stage, after.chunk};
+    for (size_t d = 0; d < dependencies.size(); ++d) {
+      const auto &[before, after] = dependencies[d];
+      ProgramPlace poster = asSender ? before : ProgramPlace{receiveOf(after.kind), after.stage, after.chunk};
       if (poster.kind == action.kind && poster.chunk == action.chunk)
         posted.push_back({d, action.microBatch});
     }
   return posted;
 }
 
-Status checkMessageOrder(const Pipeline &pipeline, const PipelineSchedule &schedule, int32_t from, int32_t to) {
-  std::vector<Message> sent = messages(pipeline, schedule[from], from, to, true);
-  std::vector<Message> received = messages(pipeline, schedule[to], from, to, false);
+/// `dependencies` are all those from one stage to another.
+Status checkMessageOrder(const std::vector<Dependency> &dependencies, const PipelineSchedule &schedule) {
+  int32_t from = dependencies.front().before.stage, to = dependencies.front().after.stage;
+  std::vector<Message> sent = messages(dependencies, schedule[from], true);
+  std::vector<Message> received = messages(dependencies, schedule[to], false);
   for (size_t i = 0; i < sent.size() && i < received.size(); ++i) {
-    if (!(sent[i] != received[i]))
+    if (sent[i] == received[i])
       continue;
-    auto text = [&](const Message &message) {
-      const auto &[before, after] = pipeline.dependencies[message.dependency];
-      return std::pair(actionText({before.kind, message.microBatch, before.chunk}),
-                       actionText({receiveOf(after.kind), message.microBatch, after.chunk}));
+    auto sender = [&](const Message &message) {
+      const ProgramPlace &before = dependencies[message.first].before;
+      return actionText({before.kind, message.second, before.chunk});
     };
-    return fault(inStage(from) + ": " + text(sent[i]).first + " sends to stage " + std::to_string(to) +
-                 " what stage " + std::to_string(to) + " receives by " + text(sent[i]).second + ", but that one posts " +
-                 text(received[i]).second + " first; both must take the messages between them in one order");
+    auto receiver = [&](const Message &message) {
+      const ProgramPlace &after = dependencies[message.first].after;
+      return actionText({receiveOf(after.kind), message.second, after.chunk});
+    };
+    std::string other = "stage " + std::to_string(to);
+    return fault(inStage(from) + ": " + sender(sent[i]) + " sends to " + other + " what " + other + " receives by " +
+                 receiver(sent[i]) + ", but that one posts " + receiver(received[i]) +
+                 " first; both must take the messages between them in one order");
   }
   return Status::success();
 }
@@ -141,10 +139,12 @@ Expected<ScheduleFacts> checkSchedule(const Pipeline &pipeline, const PipelineSc
     HPC_RETURN_IF_ERROR(checkRuns(pipeline, s, schedule[s], positions));
   for (const Dependency &dependency : pipeline.dependencies)
     HPC_RETURN_IF_ERROR(checkDependency(pipeline, positions, dependency));
-  for (int32_t from = 0; from < pipeline.stages; ++from)
-    for (int32_t to = 0; to < pipeline.stages; ++to)
-      if (from != to)
-        HPC_RETURN_IF_ERROR(checkMessageOrder(pipeline, schedule, from, to));
+  std::map<std::pair<int32_t, int32_t>, std::vector<Dependency>> links;
+  for (const Dependency &dependency : pipeline.dependencies)
+    if (dependency.crosses() && !isPerStep(dependency.before.kind) && !isPerStep(dependency.after.kind))
+      links[{dependency.before.stage, dependency.after.stage}].push_back(dependency);
+  for (const auto &[stages, dependencies] : links)
+    HPC_RETURN_IF_ERROR(checkMessageOrder(dependencies, schedule));
   return timeSchedule(pipeline, schedule, positions, costs);
 }
 

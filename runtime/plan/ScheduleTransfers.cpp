@@ -3,11 +3,15 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 namespace hpc::plan {
 
 namespace {
+
+using ActionKey = std::tuple<ProgramKind, int32_t, int32_t>;
+ActionKey keyOf(const ScheduleAction &action) { return {action.kind, action.microBatch, action.chunk}; }
 
 struct TransferRule {
   const Pipeline &pipeline;
@@ -16,25 +20,28 @@ struct TransferRule {
   /// The receives of a stage, by what they are for: indices of computing actions, in the order in which they are posted.
   /// Each sender's messages come in its order; where it leaves a choice, what is needed first is posted first.
   std::vector<size_t> receiveOrder(int32_t stage) const {
-    const StageSchedule &mine = computing[stage];
-    auto indexOf = [&](const ScheduleAction &action) {
-      return size_t(std::find(mine.begin(), mine.end(), action) - mine.begin());
-    };
+    std::map<ActionKey, size_t> indexOf;
+    for (size_t i = 0; i < computing[stage].size(); ++i)
+      indexOf.emplace(keyOf(computing[stage][i]), i);
+    std::map<int32_t, std::vector<Dependency>> incoming; // by sender
+    for (const Dependency &dependency : pipeline.dependencies)
+      if (dependency.crosses() && dependency.after.stage == stage && !isPerStep(dependency.after.kind))
+        incoming[dependency.before.stage].push_back(dependency);
     std::map<size_t, std::set<size_t>> later; // by receive: those that must follow it
     std::map<size_t, int64_t> before;         // by receive: how many must still come before it
-    for (int32_t sender = 0; sender < int32_t(computing.size()); ++sender) {
-      size_t last = mine.size();
+    for (const auto &[sender, dependencies] : incoming) {
+      std::optional<size_t> last;
       for (const ScheduleAction &action : computing[sender])
-        for (const Dependency &dependency : pipeline.dependencies) {
-          if (!isReceived(dependency, stage) || !(dependency.before == ProgramPlace{action.kind, sender, action.chunk}))
+        for (const auto &[source, target] : dependencies) {
+          if (source.kind != action.kind || source.chunk != action.chunk)
             continue;
-          size_t index = indexOf({dependency.after.kind, action.microBatch, dependency.after.chunk});
-          if (index == mine.size())
+          auto found = indexOf.find({target.kind, action.microBatch, target.chunk});
+          if (found == indexOf.end())
             continue; // it is missing: the checker says so
-          before[index];
-          if (last != mine.size() && last != index && later[last].insert(index).second)
-            ++before[index];
-          last = index;
+          before[found->second];
+          if (last && *last != found->second && later[*last].insert(found->second).second)
+            ++before[found->second];
+          last = found->second;
         }
     }
     std::vector<size_t> order;
@@ -56,23 +63,20 @@ struct TransferRule {
     return order;
   }
 
-  static bool isReceived(const Dependency &dependency, int32_t stage) {
-    return dependency.crosses() && dependency.after.stage == stage && !isPerStep(dependency.after.kind);
-  }
-
-  /// The position before which the sends of action `index` are drained; 0 where it sends nothing.
-  size_t drainPosition(int32_t stage, size_t index) const {
-    const StageSchedule &mine = computing[stage];
-    const ScheduleAction &action = mine[index];
+  /// By how many parts the results of a program go on; 0 where it sends nothing.
+  int64_t reachOf(const ProgramPlace &place) const {
     int64_t reach = 0;
     for (const Dependency &dependency : pipeline.dependencies)
-      if (dependency.crosses() && dependency.before == ProgramPlace{action.kind, stage, action.chunk})
+      if (dependency.crosses() && dependency.before == place && !isPerStep(place.kind))
         reach = std::max(reach, std::abs(pipeline.partOf(dependency.after) - pipeline.partOf(dependency.before)));
-    if (reach == 0 || isPerStep(action.kind))
-      return 0;
+    return reach;
+  }
+
+  /// The position before which the sends of action `index` are drained.
+  static size_t drainPosition(const StageSchedule &mine, size_t index, int64_t reach) {
     int64_t runs = 0;
     for (size_t i = index + 1; i < mine.size(); ++i) {
-      runs += mine[i].kind == action.kind && mine[i].chunk == action.chunk;
+      runs += mine[i].kind == mine[index].kind && mine[i].chunk == mine[index].chunk;
       if (runs > reach || isPerStep(mine[i].kind))
         return i;
     }
@@ -91,9 +95,15 @@ struct TransferRule {
       const ScheduleAction &action = mine[order[i]];
       inFront[positions[i]].push_back({receiveOf(action.kind), action.microBatch, action.chunk});
     }
-    for (size_t i = 0; i < mine.size(); ++i)
-      if (size_t at = drainPosition(stage, i))
-        inFront[at].push_back({drainOf(mine[i].kind), mine[i].microBatch, mine[i].chunk});
+    std::map<std::pair<ProgramKind, int32_t>, int64_t> reaches;
+    for (size_t i = 0; i < mine.size(); ++i) {
+      auto [reach, isNew] = reaches.try_emplace({mine[i].kind, mine[i].chunk}, 0);
+      if (isNew)
+        reach->second = reachOf({mine[i].kind, stage, mine[i].chunk});
+      if (reach->second > 0)
+        inFront[drainPosition(mine, i, reach->second)].push_back(
+            {drainOf(mine[i].kind), mine[i].microBatch, mine[i].chunk});
+    }
     StageSchedule result;
     for (size_t i = 0; i <= mine.size(); ++i) {
       result.insert(result.end(), inFront[i].begin(), inFront[i].end());
