@@ -78,6 +78,8 @@ struct ReshardProgram {
       return dist::AllReduceOp::getOperationName();
     case dist::ReshardStep::ReduceScatter:
       return dist::ReduceScatterOp::getOperationName();
+    case dist::ReshardStep::Accumulate:
+      return dist::AccumulateOp::getOperationName();
     }
     return "";
   }
@@ -201,7 +203,7 @@ TEST_F(CollectiveTest, unevenContractionNeedsItsFill) {
     func.func @main(%x: tensor<2x4xf32, #k>) -> tensor<2x1xf32, #full> {
       %w = nn.parameter "w" {value = dense<1.0> : tensor<6x1xf32>, bytes = 24 : i64} : tensor<4x1xf32, #w>
       %a = nn.neg %x : tensor<2x4xf32, #k> -> tensor<2x4xf32, #k>
-      %b = FILL %a {dims = array<i64: 1>, value = 0.0 : f64} : tensor<2x4xf32, #k> -> tensor<2x4xf32, #k>
+      %b = FILL %a {dims = array<i64: 1>, value = 0.0 : f32} : tensor<2x4xf32, #k> -> tensor<2x4xf32, #k>
       %0 = nn.matmul %b, %w : tensor<2x4xf32, #k>, tensor<4x1xf32, #w> -> tensor<2x1xf32, #part>
       %1 = dist.all_reduce %0 {before = #part, after = #full, axes = ["tp"], kind = #dist<reduction sum>}
         : tensor<2x1xf32, #part> -> tensor<2x1xf32, #full>
