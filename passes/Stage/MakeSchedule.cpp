@@ -101,6 +101,10 @@ struct MakeSchedule : impl::MakeScheduleBase<MakeSchedule> {
     if (!function || function.isExternal())
       return;
     plan::Pipeline pipeline = pipe::pipelineOf(function, dist::meshOf(getOperation()).sizeOf(dist::AxisRole::Time));
+    if (pipeline.programs.empty()) {
+      userError(function, ErrorKind::Model) << "@main has no stages that a schedule could run; run hpc-split-stages first";
+      return signalPassFailure();
+    }
     Expected<PipelineSchedule> made = makeSchedule(pipeline, schedule);
     Status status = made.ok() ? plan::checkSchedule(pipeline, *made).status() : made.status();
     if (!status.ok()) {
