@@ -5,6 +5,7 @@
 #include "compiler/ElementType.h"
 #include "compiler/Location.h"
 #include "passes/Lower/StageLowering.h"
+#include "runtime/plan/ScheduleCheck.h"
 #include "runtime/plan/ScheduleKinds.h"
 
 #include <set>
@@ -178,6 +179,9 @@ struct PlanLowering {
     Expected<plan::PipelineSchedule> schedule = pipe::readSchedule(function);
     if (!schedule.ok())
       return schedule.status();
+    // A dumped phase may have been edited since stage checked it.
+    plan::Pipeline pipeline = pipe::pipelineOf(function, tables.microBatches());
+    HPC_RETURN_IF_ERROR(plan::checkSchedule(pipeline, *schedule).status().at("pipe.schedule"));
     for (auto [index, stageSchedule] : llvm::enumerate(*schedule)) {
       StageLowering stage(tables, weights, int64_t(index), stageSchedule);
       for (pipe::StageOp program : programs)
