@@ -1,5 +1,6 @@
 // A plan that is being run by this process: owns its ranks, all of the world's or some, and is the only creator of
-// threads, one per rank. A session is used from one thread; a run that failed leaves it ready for the next.
+// threads, one per rank. A session is used from one thread; a run that failed leaves it ready for the next, but for
+// what it had written to states by then.
 #pragma once
 
 #include "runtime/core/Executor.h"
@@ -25,8 +26,8 @@ struct SessionOptions {
 class Session {
 public:
   /// Loads code, makes the ranks' threads and binds their weights. The plan must have passed plan::checkPlan and
-  /// outlive the session. Like run(), it waits for the processes of the other ranks, and what fails in one of them fails
-  /// in all, with one error.
+  /// outlive the session. Like run(), it waits for the processes of the other ranks, and what fails in one of them
+  /// fails in all, with one error.
   static Expected<std::unique_ptr<Session>> create(const plan::Plan &plan, std::unique_ptr<Backend> backend,
                                                    SessionOptions options);
   ~Session();

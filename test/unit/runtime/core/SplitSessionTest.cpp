@@ -101,6 +101,51 @@ TEST(SplitSession, EverySplitComputesTheSame) {
     }
 }
 
+// A state of stage 0: it starts at 1/2, every micro-batch of every step adds x W1 to it, and the step's last one stores
+// it. An arena that was made anew, a lost addition or a store of what the first micro-batch left would show.
+TEST(SplitSession, StatesLiveAcrossSteps) {
+  for (unsigned cuts = 0; cuts < numSplits; ++cuts)
+    for (bool poison : {false, true}) {
+      Joined joined(cuts);
+      auto addState = [](plan::Plan &plan) {
+        plan::Stage &stage = plan.stages[0];
+        plan::ByCoord columns = TinyPlan::byRank(4, 3), last;
+        last.values = {0, 0, 1, 1}; // [microBatch][coordinate]
+        plan::Slice slice{{2, 7}, {0, TinyPlan::byRank(0, 4)}, {2, columns}, {2, 4}};
+        int32_t state = TinyPlan::addBuffer(stage, "state", {2, 4}, plan::Lifetime::Session);
+        stage.bindings.push_back({state, slice, plan::Number{0.5}, "momentum", {2, 7}});
+        plan::Gemm add = std::get<plan::Gemm>(stage.programs[0].instructions[1].action);
+        add.c.place = {state, 0};
+        add.addToC = 1;
+        stage.programs[0].instructions.push_back({add, "/state"});
+        stage.programs[0].instructions.push_back({plan::StoreOutput{1, {state, 0}, slice, 1}, "state", last});
+        plan.outputs.push_back({"state", DType::F32, {2, 7}, false});
+      };
+      addState(joined.plan);
+      joined.world = std::make_shared<host::World>(joined.plan);
+      Status checked = plan::checkPlan(joined.plan);
+      ASSERT_TRUE(checked.ok()) << checked.text();
+      for (size_t part = 0; part < joined.parts.size(); ++part) {
+        addState(joined.plans[part]);
+        joined.options[part].poison = poison;
+      }
+      for (const Status &status : joined.onParts([&](size_t part, Session &session) {
+             std::vector<float> state(14, 0.5f);
+             for (int64_t seed : {0, 3, 8}) {
+               Expected<std::vector<Array>> outputs = session.run({input(seed)});
+               HPC_RETURN_IF_ERROR(outputs.status());
+               std::vector<float> x = TinyPlan::values(24, seed);
+               for (size_t i = 0; i < 4 * 7 * 6; ++i) // row, column, k
+                 state[i / 42 % 2 * 7 + i / 6 % 7] += x[i / 42 * 6 + i % 6] * joined.w1[i % 6 * 7 + i / 6 % 7];
+               for (size_t i = 0; i < state.size() && part == 0; ++i)
+                 EXPECT_EQ((*outputs)[1].as<float>()[i], state[i]) << "seed " << seed << " at " << i;
+             }
+             return Status::success();
+           }))
+        EXPECT_TRUE(status.ok()) << status.text();
+    }
+}
+
 // A rank that fails must not leave those of another session waiting, and all must be able to go on afterwards.
 TEST(SplitSession, AnErrorOfOneRankEndsAllWithOneMessage) {
   for (unsigned cuts = 1; cuts < numSplits; ++cuts)
