@@ -19,9 +19,11 @@ struct Annotator {
   std::vector<std::string> axes; ///< that cut weights, outermost first
   nn::Origins origins;
   llvm::DenseSet<Operation *> rows, columns;
+  DimTrace trace;
 
   Annotator(func::FuncOp function, dist::Mesh mesh, std::vector<std::string> axes)
-      : function(function), mesh(std::move(mesh)), axes(std::move(axes)), origins(nn::findOrigins(function)) {}
+      : function(function), mesh(std::move(mesh)), axes(std::move(axes)), origins(nn::findOrigins(function)),
+        trace(origins, rows) {}
 
   /// Seeds a weight: `piece` of dim `dim` cut over the axes. The first seed of a value stays, and so does a weight
   /// without elements.
@@ -45,36 +47,30 @@ struct Annotator {
   /// Rows that a rank does not hold save memory once; the all-reduce that fetches them costs bytes in every
   /// micro-batch. A table that is a head's weight too is cut for the head. So vocabularies are cut, and tables of a few
   /// rows that are read many times (token types, T5's relative positions) are not.
-  bool paysByRows(nn::EmbeddingOp embedding) {
-    for (Operation *user : embedding.getTable().getUsers())
+  bool paysByRows(const WeightLookup &lookup) {
+    for (Operation *user : lookup.table.getUsers())
       if (matchWeightMatmul(user, origins))
         return true;
     auto bytes = [](Value value) {
       return nn::tensorType(value).getNumElements() * elementBytes(nn::tensorType(value).getElementType());
     };
     int64_t batchCuts = mesh.sizeOf(dist::AxisRole::Time) * mesh.sizeOf(dist::AxisRole::Data);
-    return bytes(embedding.getTable()) >= 2 * bytes(embedding.getResult()) / batchCuts; // both times (k - 1) / k
+    return bytes(lookup.table) >= 2 * bytes(lookup.op->getResult(0)) / batchCuts; // both times (k - 1) / k
   }
 
   /// Cuts a matmul by rows and its sources by columns, if its contracted dim has a piece that comes from columns alone.
   bool pair(WeightMatmul matmul) {
-    Value activation = matmul.op->getOperand(matmul.activation());
-    unsigned rank = unsigned(nn::shapeOf(activation).size());
-    // k is the last dim of a left operand and the last but one of a right one, unless it is stored transposed.
-    bool kLast = matmul.weight == 1 ? !matmul.op.getTransposeLhs() : matmul.op.getTransposeRhs();
-    unsigned kDim = kLast ? rank - 1 : rank - 2;
-    int64_t k = nn::shapeOf(activation)[kDim];
-    SmallVector<Piece> pieces = DimTrace(origins, rows).back(activation, kDim, {1, k});
-    if (pieces.empty())
+    if (!matmul.activationK)
       return false;
-    // Once more for the outermost piece alone, to learn which columns it reaches.
-    DimTrace trace(origins, rows);
-    trace.back(activation, kDim, pieces.front());
-    if (trace.columns.empty())
+    Value activation = matmul.op->getOperand(matmul.activation);
+    int64_t k = nn::shapeOf(activation)[*matmul.activationK];
+    SmallVector<Piece> pieces = trace.back(activation, *matmul.activationK, {1, k});
+    if (pieces.empty() || !trace.reachesColumns(activation, *matmul.activationK, pieces.front()))
       return false;
+    auto sources = trace.takeColumns(activation, *matmul.activationK, pieces.front()); // before it is one of rows
     rows.insert(matmul.op);
     seed(matmul.op->getOperand(matmul.weight), matmul.weightK, pieces.front());
-    for (auto &[source, piece] : trace.columns)
+    for (auto &[source, piece] : sources)
       if (columns.insert(source.op).second)
         seed(source.op->getOperand(source.weight), source.weightN, piece);
     return true;
@@ -128,20 +124,18 @@ struct Annotator {
         if (!pair(*matmul))
           rest.push_back(*matmul);
     for (Operation &op : function.getBody().front())
-      if (auto embedding = dyn_cast<nn::EmbeddingOp>(op))
-        if (origins.lookup(embedding.getTable()).isWeight() && paysByRows(embedding))
-          seed(embedding.getTable(), 0, {1, nn::shapeOf(embedding.getTable())[0]});
+      if (std::optional<WeightLookup> lookup = matchWeightLookup(&op, origins); lookup && paysByRows(*lookup))
+        seed(lookup->table, lookup->dim, {1, nn::shapeOf(lookup->table)[lookup->dim]});
     for (WeightMatmul &matmul : rest) {
       if (columns.contains(matmul.op))
         continue;
-      Value result = matmul.op.getResult();
-      unsigned last = unsigned(nn::shapeOf(result).size()) - 1;
-      if (leadsToOutputs(result, matmul.weight == 1 ? last : last - 1))
+      if (matmul.resultN && leadsToOutputs(matmul.op->getResult(0), *matmul.resultN))
         seed(matmul.op->getOperand(matmul.weight), matmul.weightN,
              {1, nn::shapeOf(matmul.op->getOperand(matmul.weight))[matmul.weightN]});
       else
-        matmul.op.emitRemark() << "weight of '" << nodeName(matmul.op.getLoc())
-                               << "' is not cut: it pairs with no other matmul; annotate it in the sidecar";
+        mlir::emitRemark(matmul.op->getLoc())
+            << "weight of '" << nodeName(matmul.op->getLoc())
+            << "' is not cut: it pairs with no other matmul; annotate it in the sidecar";
     }
   }
 };

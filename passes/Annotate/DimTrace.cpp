@@ -4,20 +4,52 @@
 
 namespace hpc {
 
+/// The dim of a value that is this factor and nothing else.
+static std::optional<unsigned> dimOf(ArrayRef<ShardingRule::DimFactors> dims, int factor) {
+  for (auto [dim, factors] : llvm::enumerate(dims))
+    if (factors.size() == 1 && factors[0] == factor)
+      return unsigned(dim);
+  return std::nullopt;
+}
+
+static bool isSum(const ShardingFactor &factor) { return factor.reduction == Reduction::Sum; }
+
 std::optional<WeightMatmul> matchWeightMatmul(Operation *op, const nn::Origins &origins) {
-  auto matmul = dyn_cast_if_present<nn::MatmulOp>(op);
-  if (!matmul)
+  if (accessOf(op) != Access::Product)
     return std::nullopt;
   for (unsigned weight : {1u, 0u}) {
-    Value operand = matmul->getOperand(weight), other = matmul->getOperand(1 - weight);
+    Value operand = op->getOperand(weight), other = op->getOperand(1 - weight);
     if (!origins.lookup(operand).isWeight() || origins.lookup(other).isWeight() || nn::shapeOf(operand).size() != 2)
       continue;
-    WeightMatmul match{matmul, weight};
-    bool kLast = weight == 1 ? matmul.getTransposeRhs() : !matmul.getTransposeLhs();
-    match.weightK = kLast ? 1 : 0;
-    match.weightN = kLast ? 0 : 1;
-    return match;
+    ShardingRule rule = cast<ShardingRuleOpInterface>(op).getShardingRule();
+    WeightMatmul match{op, weight, 1 - weight, 0, 0, std::nullopt, std::nullopt};
+    bool isKnown = false;
+    for (unsigned dim : {0u, 1u})
+      if (const auto &factors = rule.operands[weight][dim]; factors.size() == 1) {
+        bool isK = isSum(rule.factors[factors[0]]);
+        match.weightK = isK ? dim : 1 - dim;
+        match.weightN = 1 - match.weightK;
+        if (isK)
+          match.activationK = dimOf(rule.operands[1 - weight], factors[0]);
+        else
+          match.resultN = dimOf(rule.results[0], factors[0]);
+        isKnown = true;
+      }
+    if (isKnown)
+      return match;
   }
+  return std::nullopt;
+}
+
+std::optional<WeightLookup> matchWeightLookup(Operation *op, const nn::Origins &origins) {
+  if (accessOf(op) != Access::Lookup)
+    return std::nullopt;
+  ShardingRule rule = cast<ShardingRuleOpInterface>(op).getShardingRule();
+  for (auto [operand, dims] : llvm::zip(op->getOperands(), rule.operands))
+    for (auto [dim, factors] : llvm::enumerate(dims))
+      if (factors.size() == 1 && rule.factors[factors[0]].isIndex && isSum(rule.factors[factors[0]]) &&
+          origins.lookup(operand).isWeight())
+        return WeightLookup{op, operand, unsigned(dim)};
   return std::nullopt;
 }
 
@@ -38,65 +70,86 @@ static SmallVector<Piece> intersect(ArrayRef<Piece> left, ArrayRef<Piece> right)
   return both;
 }
 
-SmallVector<Piece> DimTrace::back(Value value, unsigned dim, Piece piece) {
-  Questions pending = {{value, dim, piece}};
+DimTrace::Answer &DimTrace::find(const Question &question) {
+  SmallVector<Question> pending = {question};
   while (!pending.empty()) {
-    Question question = pending.back();
-    if (answers.count(question)) {
+    Question next = pending.back();
+    if (answers.count(next)) {
       pending.pop_back();
       continue;
     }
-    Questions open; // that have to be answered first
-    SmallVector<Piece> pieces = answer(question, open);
+    SmallVector<Question> open; // that have to be answered first
+    Answer found = answer(next, open);
     if (open.empty())
-      answers[question] = std::move(pieces);
+      answers[next] = std::move(found);
     pending.append(open.rbegin(), open.rend());
   }
-  return answers[{value, dim, piece}];
+  return answers[question];
+}
+
+SmallVector<Piece> DimTrace::back(Value value, unsigned dim, Piece piece) { return find({value, dim, piece}).pieces; }
+bool DimTrace::reachesColumns(Value value, unsigned dim, Piece piece) {
+  return find({value, dim, piece}).reachesColumns;
+}
+
+std::vector<std::pair<WeightMatmul, Piece>> DimTrace::takeColumns(Value value, unsigned dim, Piece piece) {
+  std::vector<std::pair<WeightMatmul, Piece>> columns;
+  SmallVector<Question> pending = {{value, dim, piece}};
+  while (!pending.empty()) {
+    Question question = pending.pop_back_val();
+    Answer &answer = find(question);
+    if (answer.isTaken || !answer.reachesColumns)
+      continue;
+    answer.isTaken = true;
+    if (answer.column)
+      columns.push_back({*answer.column, question.piece});
+    pending.append(answer.asked.rbegin(), answer.asked.rend());
+  }
+  return columns;
 }
 
 /// The answer, if those that it needs are known; else they are added to `open`.
-SmallVector<Piece> DimTrace::answer(const Question &question, Questions &open) {
+DimTrace::Answer DimTrace::answer(const Question &question, SmallVectorImpl<Question> &open) {
   auto [value, dim, piece] = question;
+  Answer answer;
   if (nn::tensorType(value).getNumElements() == 0)
-    return {}; // nothing to cut
+    return answer; // nothing to cut
   // What is not an activation can be cut anywhere by slicing; a graph input used as an activation is left whole.
   nn::Origin origin = origins.lookup(value);
   Operation *op = value.getDefiningOp();
-  if (!origin.isTrunk() && !(origin.fromInputs && !op))
-    return {piece};
+  if (!origin.isTrunk() && !(origin.fromInputs && !op)) {
+    answer.pieces = {piece};
+    return answer;
+  }
   auto ruled = dyn_cast_if_present<ShardingRuleOpInterface>(op);
   if (!ruled)
-    return {};
-  if (std::optional<WeightMatmul> matmul = matchWeightMatmul(op, origins)) {
-    unsigned last = unsigned(nn::shapeOf(value).size()) - 1;
-    unsigned nDim = matmul->weight == 1 ? last : last - 1;
-    if (dim == nDim) {
-      if (rowMatmuls.contains(op))
-        return {piece}; // its result is whole on every rank
-      columns.push_back({*matmul, piece});
-      return {piece};
+    return answer;
+  if (std::optional<WeightMatmul> matmul = matchWeightMatmul(op, origins); matmul && matmul->resultN == dim) {
+    answer.pieces = {piece};
+    if (!rowMatmuls.contains(op)) { // else its result is whole on every rank
+      answer.column = matmul;
+      answer.reachesColumns = true;
     }
+    return answer;
   }
 
   ShardingRule rule = ruled.getShardingRule();
   const auto &factors = rule.results[cast<OpResult>(value).getResultNumber()][dim];
-  SmallVector<Piece> found;
   int64_t inner = nn::shapeOf(value)[dim];
   for (int factor : factors) { // outermost first
     inner /= rule.factors[factor].size;
     std::optional<Piece> part = intersect(piece, {inner, rule.factors[factor].size});
     if (!part || part->size == 1 || !rule.factors[factor].canCut || rule.factors[factor].isInternal)
       continue;
-    for (Piece success : backThroughFactor(op, rule, factor, {part->inner / inner, part->size}, open))
-      found.push_back({success.inner * inner, success.size});
+    for (Piece success : backThroughFactor(op, rule, factor, {part->inner / inner, part->size}, answer, open))
+      answer.pieces.push_back({success.inner * inner, success.size});
   }
-  return found;
+  return answer;
 }
 
 /// Follows a piece of a factor (relative to the factor) into every operand that has the factor; all must agree.
 SmallVector<Piece> DimTrace::backThroughFactor(Operation *op, const ShardingRule &rule, int factor, Piece within,
-                                               Questions &open) {
+                                               Answer &answer, SmallVectorImpl<Question> &open) {
   SmallVector<Piece> agreed{within};
   bool isSomewhere = false;
   for (auto [number, dims] : llvm::enumerate(rule.operands))
@@ -115,7 +168,9 @@ SmallVector<Piece> DimTrace::backThroughFactor(Operation *op, const ShardingRule
           open.push_back(question);
           continue;
         }
-        SmallVector<Piece> pieces = known->second;
+        answer.asked.push_back(question);
+        answer.reachesColumns |= known->second.reachesColumns;
+        SmallVector<Piece> pieces = known->second.pieces;
         for (Piece &piece : pieces)
           piece.inner /= inner;
         agreed = intersect(agreed, pieces);

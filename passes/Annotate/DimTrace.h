@@ -14,32 +14,46 @@ struct Piece {
   bool operator==(const Piece &other) const { return inner == other.inner && size == other.size; }
 };
 
-/// A matmul of activations with a weight.
+/// A product of activations with a weight of rank 2, by the op's rule: k is the factor that is summed, n the one that
+/// weight and result have. A dim of size 1 has no factor, so k or n may be missing where nothing could be cut.
 struct WeightMatmul {
-  nn::MatmulOp op;
-  unsigned weight = 1;  ///< operand number of the weight
-  unsigned weightN = 1; ///< dim of the weight that the result has
-  unsigned weightK = 0; ///< dim of the weight that is contracted
-  unsigned activation() const { return 1 - weight; }
+  Operation *op = nullptr;
+  unsigned weight = 1;                 ///< operand number of the weight
+  unsigned activation = 0;             ///< and of the activations
+  unsigned weightN = 1;                ///< dim of the weight that the result has
+  unsigned weightK = 0;                ///< dim of the weight that is contracted
+  std::optional<unsigned> activationK; ///< dim of the activations that is contracted
+  std::optional<unsigned> resultN;     ///< dim of the result that comes from the weight
 };
-
-/// Whether `op` is one; its weight has rank 2.
 std::optional<WeightMatmul> matchWeightMatmul(Operation *op, const nn::Origins &origins);
+
+/// A weight whose rows an op looks up by indices that are data: a rank that holds only some of them can look up those.
+struct WeightLookup {
+  Operation *op = nullptr;
+  Value table;
+  unsigned dim = 0; ///< of the table: its rows
+};
+std::optional<WeightLookup> matchWeightLookup(Operation *op, const nn::Origins &origins);
 
 /// Where a piece of a dim comes from. A trace succeeds when every source is the columns of a weight matmul, or
 /// something that any rank can slice without communication (weights, masks, the result of a matmul that is cut by
 /// rows).
+///
+/// One trace serves a whole program, asked in program order: each question is answered once, however many ways and
+/// products lead to it, and without recursion, however long they are. A product that was passed by is decided: it
+/// stands before the one that is asked about.
 class DimTrace {
 public:
+  /// `rowMatmuls`: the products that are cut by rows so far.
   DimTrace(const nn::Origins &origins, const llvm::DenseSet<Operation *> &rowMatmuls)
       : origins(origins), rowMatmuls(rowMatmuls) {}
 
-  /// The pieces of dim `dim` of `value`, inside `piece`, that succeed, outermost first. Each question is answered once,
-  /// however many ways lead to it, and without recursion, however long they are.
+  /// The pieces of dim `dim` of `value`, inside `piece`, that succeed, outermost first.
   SmallVector<Piece> back(Value value, unsigned dim, Piece piece);
-
-  /// Columns of weight matmuls that were reached: the matmul and the piece of its result's last dim.
-  std::vector<std::pair<WeightMatmul, Piece>> columns;
+  /// Whether columns of a weight matmul are among what such a piece comes from.
+  bool reachesColumns(Value value, unsigned dim, Piece piece);
+  /// These columns: the matmul and the piece of its result's dim; without those that were taken before.
+  std::vector<std::pair<WeightMatmul, Piece>> takeColumns(Value value, unsigned dim, Piece piece);
 
 private:
   struct Question {
@@ -53,12 +67,19 @@ private:
       return key(*this) < key(other);
     }
   };
-  using Questions = SmallVector<Question>;
-  SmallVector<Piece> answer(const Question &question, Questions &open);
+  struct Answer {
+    SmallVector<Piece> pieces;
+    SmallVector<Question> asked;        ///< what it follows from
+    std::optional<WeightMatmul> column; ///< itself the columns of a product
+    bool reachesColumns = false;
+    bool isTaken = false;
+  };
+  Answer &find(const Question &question);
+  Answer answer(const Question &question, SmallVectorImpl<Question> &open);
   SmallVector<Piece> backThroughFactor(Operation *op, const ShardingRule &rule, int factor, Piece within,
-                                       Questions &open);
+                                       Answer &answer, SmallVectorImpl<Question> &open);
 
-  std::map<Question, SmallVector<Piece>> answers;
+  std::map<Question, Answer> answers;
   const nn::Origins &origins;
   const llvm::DenseSet<Operation *> &rowMatmuls;
 };

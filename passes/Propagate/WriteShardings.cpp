@@ -22,8 +22,8 @@ LogicalResult Propagation::checkOp(const OpState &state, DenseSet<Value> &isTota
     if ((factor.isInternal || factor.reduction == Reduction::Max || factor.reduction == Reduction::Min) &&
         !axesWithRole(axesOf(cut), mesh, AxisRole::Time).empty())
       return userError(state.op, ErrorKind::Unsupported)
-             << describeOp(state.op) << " combines elements of different micro-batches (the batch dim "
-             << toString(cut) << " is reduced): batch statistics need the whole batch at once; use --micro-batches=1";
+             << describeOp(state.op) << " combines elements of different micro-batches (the batch dim " << toString(cut)
+             << " is reduced): batch statistics need the whole batch at once; use --micro-batches=1";
   bool isPerBatch = false, readsTotal = false;
   for (auto [index, operand] : llvm::enumerate(state.op->getOperands())) {
     Sharding taken = state.sharding.operand(index, mesh);
@@ -68,10 +68,12 @@ void Propagation::remarkOnConflicts(OpState &state) {
           user && user < &state && user->sharding.operand(use.getOperandNumber(), mesh) == wanted)
         conflict = false;
     if (conflict)
-      state.op->emitRemark() << "[hpc-propagate-shardings] operand " << index << " is " << toString(has)
-                             << ", the op needs " << toString(wanted) << ": "
-                             << bytesMoved(*steps, mesh, elementBytes(nn::tensorType(operand).getElementType()))
-                             << " bytes are moved to every rank";
+      // At the place, not at the op: that would be printed whole, and its operands numbered from the start.
+      mlir::emitRemark(state.op->getLoc())
+          << "[hpc-propagate-shardings] operand " << index << " is " << toString(has) << ", the op needs "
+          << toString(wanted) << ": "
+          << bytesMoved(*steps, mesh, elementBytes(nn::tensorType(operand).getElementType()))
+          << " bytes are moved to every rank";
   }
 }
 
