@@ -154,6 +154,25 @@ INSTANTIATE_TEST_SUITE_P(Ops, RaiseLeadingDims, testing::ValuesIn(cases()), [](c
   return name;
 });
 
+// An op that does not say how is left alone, whatever its attributes look like: attention has just four dims.
+TEST(RaiseLeadingDimsTable, LeavesWhatDoesNotSay) {
+  MLIRContext context;
+  context.loadDialect<nn::NNDialect, func::FuncDialect>();
+  ASSERT_FALSE(OperationName("nn.attention", &context).hasInterface<LeadingDimsOpInterface>());
+  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(R"(
+    func.func @main(%x: tensor<2x3x2x4x5xf32>) -> tensor<6x2x4x5xf32> {
+      %m = nn.reshape %x : tensor<2x3x2x4x5xf32> -> tensor<6x2x4x5xf32>
+      %r = nn.attention %m, %m, %m {scale = 0.5 : f64} : tensor<6x2x4x5xf32>, tensor<6x2x4x5xf32>, tensor<6x2x4x5xf32> -> tensor<6x2x4x5xf32>
+      return %r : tensor<6x2x4x5xf32>
+    })",
+                                                             &context);
+  ASSERT_TRUE(module);
+  PassManager passes(&context, "builtin.module");
+  passes.addPass(createRaiseLinear());
+  ASSERT_TRUE(succeeded(passes.run(*module)));
+  module->walk([](nn::AttentionOp op) { EXPECT_EQ(nn::shapeOf(op.getResult()).size(), 4u); });
+}
+
 // A new op that says how its attributes change, and has no case above, is rewritten without proof.
 TEST(RaiseLeadingDimsTable, HasEveryOp) {
   MLIRContext context;
