@@ -1,5 +1,5 @@
 // Recognition of affine integers, by reading the steps off the first elements and then checking every element.
-#include "compiler/Import/AffineIndex.h"
+#include "compiler/Import/KnownTensor.h"
 
 #include <cmath>
 

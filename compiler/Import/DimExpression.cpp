@@ -1,6 +1,6 @@
 // Sizes that a model's inputs give as an expression over names.
 // What does not parse as an expression is one name: exporters also print names with spaces or dots.
-#include "compiler/Import/DimExpression.h"
+#include "compiler/Import/SymbolicDims.h"
 
 #include <algorithm>
 #include <cctype>

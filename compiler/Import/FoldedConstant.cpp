@@ -1,10 +1,10 @@
 // Recognition of masks and index tensors among folded constants, so that nothing of size query x key stays in the
 // program.
-#include "compiler/Import/FoldedConstant.h"
+#include "compiler/Import/Folding.h"
 
 #include "compiler/Dialect/NN/NN.h"
 #include "compiler/ElementType.h"
-#include "compiler/Import/AffineIndex.h"
+#include "compiler/Import/KnownTensor.h"
 
 #include <cstring>
 

@@ -5,15 +5,15 @@ namespace hpc::onnx {
 
 Expected<KnownTensor> normalizedIndices(const KnownTensor &indices, ArrayRef<int64_t> sizes) {
   KnownTensor result = indices;
-  // Along the last dim the compact form has one index per size, or one for all.
-  int64_t depth = sizes.size() > 1 && !result.compact.shape.empty() ? result.compact.shape.back() : 1;
-  int64_t smallest = sizes.empty() ? 0 : *std::min_element(sizes.begin(), sizes.end());
-  bool differ = llvm::any_of(sizes, [&](int64_t size) { return size != sizes[0]; });
-  if (depth == 1 && differ && llvm::any_of(result.compact.ints, [](int64_t index) { return index < 0; }))
-    return Status::error(ErrorKind::Unsupported, "negative indices into dims of different sizes");
+  // Of several sizes, each has its own index along the last dim: -1 names another element in each.
+  if (sizes.size() > 1 && result.compact.size() > 0) {
+    std::vector<int64_t> shape = result.compact.shape;
+    shape.back() = int64_t(sizes.size());
+    result.compact = broadcastTo(result.compact, shape);
+  }
   for (size_t at = 0; at < result.compact.ints.size(); ++at) {
     int64_t &index = result.compact.ints[at];
-    int64_t size = depth == 1 ? smallest : sizes[at % size_t(depth)];
+    int64_t size = sizes[at % sizes.size()];
     if (index < -size || index >= size)
       return Status::error(ErrorKind::Model, "index " + std::to_string(index) + " is out of range for a dim of " +
                                                  std::to_string(size) + " elements");

@@ -2,8 +2,8 @@
 // So the position embedding of an exporter's arange becomes a slice of the table.
 #pragma once
 
-#include "compiler/Import/AffineIndex.h"
 #include "compiler/Import/GraphBuilder.h"
+#include "compiler/Import/KnownTensor.h"
 
 namespace hpc::onnx {
 

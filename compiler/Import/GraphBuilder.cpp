@@ -3,8 +3,7 @@
 #include "compiler/Import/GraphBuilder.h"
 
 #include "compiler/ElementType.h"
-#include "compiler/Import/FoldedConstant.h"
-#include "compiler/Import/ShapeFolding.h"
+#include "compiler/Import/Folding.h"
 #include "mlir/IR/Verifier.h"
 #include "runtime/base/Array.h"
 #include "runtime/plan/CheckedMath.h"
@@ -187,9 +186,8 @@ Value GraphBuilder::finish(Operation *op, bool elementwise) {
     return value;
   };
   auto resultType = nn::tensorType(op->getResult(0));
-  if (!failure.ok() || !checkType(resultType.getShape(), dtypeOf(resultType)))
-    return replaced(placeholder(type({}, dtypeOf(resultType))));
-  if (!verifyOp(op))
+  // An op that fails keeps its rank, which callers go on counting with.
+  if (!failure.ok() || !checkType(resultType.getShape(), dtypeOf(resultType)) || !verifyOp(op))
     return replaced(placeholder(resultType));
   SmallVector<std::shared_ptr<const KnownTensor>> held;
   SmallVector<const KnownTensor *> operands;

@@ -2,8 +2,8 @@
 #include "compiler/Import/GraphBuilder.h"
 
 #include "compiler/ElementType.h"
-#include "compiler/Import/AffineIndex.h"
 #include "compiler/Import/GatherByIndex.h"
+#include "compiler/Import/KnownTensor.h"
 #include "runtime/plan/CheckedMath.h"
 
 namespace hpc::onnx {

@@ -1,6 +1,6 @@
 // The nodes that the outputs need, in an order in which every value is made before it is read.
 // ONNX asks for topological order; files that break it are sorted, stably.
-#include "compiler/Import/NodeOrder.h"
+#include "compiler/Import/OnnxModel.h"
 
 #include <functional>
 #include <queue>

@@ -1,6 +1,6 @@
 // Functions that a model defines itself, put in the place of the nodes that call them.
 // Values inside get the call's name as a prefix, so that no two calls share one.
-#include "compiler/Import/OnnxFunctions.h"
+#include "compiler/Import/OnnxModel.h"
 
 #include <tuple>
 

@@ -5,10 +5,8 @@
 #include "compiler/Dialect/NN/Ports.h"
 #include "compiler/ElementType.h"
 #include "compiler/Import/GraphBuilder.h"
-#include "compiler/Import/NodeOrder.h"
-#include "compiler/Import/OnnxFunctions.h"
+#include "compiler/Import/OnnxModel.h"
 #include "compiler/Import/OnnxOps/OnnxOp.h"
-#include "compiler/Import/OnnxReader.h"
 #include "compiler/Import/SymbolicDims.h"
 #include "compiler/Location.h"
 #include "mlir/IR/Verifier.h"
@@ -222,6 +220,12 @@ Expected<func::FuncOp> createMain(const Model &model, const std::vector<std::vec
   return function;
 }
 
+/// An output that is listed twice is one array to whoever asks for it by name.
+void dropRepeatedOutputs(Model &model) {
+  std::set<std::string> seen;
+  llvm::erase_if(model.outputs, [&](const ValueInfo &output) { return !seen.insert(output.name).second; });
+}
+
 /// One remark for all weights that are not there.
 void remarkAbsent(const Model &model, Location place) {
   int64_t count = 0, bytes = 0;
@@ -248,6 +252,7 @@ Expected<OwningOpRef<ModuleOp>> importModel(Model &model, const ImportOptions &o
       if (each.name.empty())
         return Status::error(ErrorKind::Model, list == &model.inputs ? "an input of the graph has no name"
                                                                      : "an output of the graph has no name");
+  dropRepeatedOutputs(model);
   HPC_RETURN_IF_ERROR(inlineFunctions(model));
   Expected<std::vector<std::vector<int64_t>>> shapes = bindDims(model, options.dims);
   if (!shapes.ok())

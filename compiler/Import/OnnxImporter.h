@@ -18,4 +18,7 @@ struct ImportOptions {
 /// Errors: usage (open sizes), model (corrupt, inconsistent), unsupported (all ops at once, with their nodes), io.
 Expected<OwningOpRef<ModuleOp>> importOnnx(const std::string &path, const ImportOptions &options, MLIRContext *context);
 
+/// The text of --list-params: one paragraph per nn.parameter, in program order, with names, shape, dtype and users.
+std::string listParameters(ModuleOp module);
+
 } // namespace hpc

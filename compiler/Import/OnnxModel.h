@@ -1,4 +1,4 @@
-// An ONNX file as plain structs: what the reader hands to the importer, without protobuf and without MLIR.
+// An ONNX file as plain structs, without protobuf and without MLIR, and what is done to it before the import.
 // Weights are references into mapped files that live as long as the model.
 #pragma once
 
@@ -92,5 +92,27 @@ struct Model {
   std::vector<Function> functions;
   std::vector<std::shared_ptr<MappedFile>> files; ///< keeps the mappings alive
 };
+
+// ---- from a file to nodes in order --------------------------------------------------------------
+
+struct ReadOptions {
+  bool withoutWeights = false; ///< external data is not opened, though it may be there
+};
+
+/// Reads a file of any IR version: newer fields are passed over. External data whose file is not there makes absent
+/// tensors. Errors are error[model] for what is in the file and error[io] for what cannot be read.
+Expected<Model> readOnnx(const std::string &path, const ReadOptions &options = {});
+
+/// Where a node stands in the model's own modules ("transformer.h.0.attn"), from the exporter's metadata (PyTorch's
+/// dynamo) or the node's name (its tracing exporter). "" when neither says it.
+std::string modulePathOf(const std::string &nodeName, const std::map<std::string, std::string> &metadata);
+
+/// Functions that a model defines itself, put in the place of the nodes that call them, until no node calls one.
+/// Errors: a function that calls itself, or too many nodes.
+Status inlineFunctions(Model &model);
+
+/// The nodes that the outputs need, in an order in which every value is made before it is read; file order where that
+/// will do. Errors: a value made twice, a value that nothing makes, a cycle.
+Expected<std::vector<const Node *>> orderedNodes(const Model &model);
 
 } // namespace hpc::onnx

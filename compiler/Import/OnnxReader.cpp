@@ -1,10 +1,8 @@
 // The only file that sees the ONNX protobuf; it turns it into the structs of OnnxModel.h.
 // Built with exceptions, which end here. The schema may be older than the file: a node's metadata is read from unknown
 // fields.
-#include "compiler/Import/OnnxReader.h"
+#include "compiler/Import/OnnxModel.h"
 
-#include "compiler/Import/ModulePath.h"
-#include "compiler/Import/OnnxTensorScan.h"
 #include "compiler/Import/WireFormat.h"
 #include "runtime/base/Array.h"
 

@@ -1,7 +1,5 @@
 // Finds where the bytes of a model's initializers lie inside the .onnx file, by walking protobuf's wire format.
 // Of several copies of a field the last one counts, as in protobuf itself.
-#include "compiler/Import/OnnxTensorScan.h"
-
 #include "compiler/Import/WireFormat.h"
 
 namespace hpc::onnx {

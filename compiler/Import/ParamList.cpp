@@ -1,6 +1,6 @@
 // The text of --list-params. Users are followed through views (a transposed weight is used by the product behind the
 // transpose).
-#include "compiler/Import/ParamList.h"
+#include "compiler/Import/OnnxImporter.h"
 
 #include "compiler/Dialect/NN/NN.h"
 #include "compiler/ElementType.h"

@@ -1,6 +1,6 @@
 // Folding of one op: on the compact form where that says the same, else on all elements.
 // For the compact form the op is cloned with smaller types and given to the interpreter.
-#include "compiler/Import/ShapeFolding.h"
+#include "compiler/Import/Folding.h"
 
 #include "compiler/Dialect/NN/NN.h"
 #include "compiler/Interpreter/Interpreter.h"

@@ -2,7 +2,6 @@
 // Outputs name sizes too, as expressions even; those follow from the graph and are no symbols to bind.
 #include "compiler/Import/SymbolicDims.h"
 
-#include "compiler/Import/DimExpression.h"
 #include "runtime/base/Array.h"
 
 #include <algorithm>

@@ -12,4 +12,12 @@ Expected<std::vector<std::vector<int64_t>>> bindDims(const Model &model, const s
 /// What an input's dim is called: "batch_size", "16", or "input.1".
 std::string dimText(const ValueInfo &input, size_t dim);
 
+// ---- expressions over names, e.g. "past_sequence_length + 1" ------------------------------------
+// Integers with + - * // %, parentheses, Min and Max, as exporters print them.
+
+/// The names in it, in order of appearance; the text itself when it is no expression.
+std::vector<std::string> namesIn(const std::string &expression);
+/// Its value; every name must be in `dims`.
+Expected<int64_t> evaluateDim(const std::string &expression, const std::map<std::string, int64_t> &dims);
+
 } // namespace hpc::onnx

@@ -1,9 +1,11 @@
-// Walks the fields of one message in protobuf's wire format, without a schema and without copies.
+// Walks the fields of one message in protobuf's wire format, without a schema and without copies: protobuf itself only
+// gives copies, and a plan refers to the bytes of weights where they are.
 // A field is `key = number << 3 | type`, then a varint (type 0), 8 bytes (1), a length and bytes (2) or 4 bytes (5).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace hpc::onnx {
 
@@ -59,5 +61,15 @@ private:
   const std::byte *data;
   int64_t at, end;
 };
+
+/// Where an initializer's elements are stored verbatim (raw_data, or one packed run of floats or doubles); offset -1:
+/// nowhere.
+struct StoredBytes {
+  int64_t offset = -1, bytes = 0;
+};
+
+/// One entry per initializer of the main graph, in file order. Stops quietly at malformed input: the caller compares
+/// the count.
+std::vector<StoredBytes> scanInitializers(const std::byte *data, int64_t size);
 
 } // namespace hpc::onnx

@@ -4,7 +4,6 @@
 
 #include "compiler/Dialect/NN/NN.h"
 #include "compiler/Import/OnnxImporter.h"
-#include "compiler/Import/ParamList.h"
 #include "passes/Lower/Lower.h"
 #include "passes/Phases.h"
 #include "passes/Place/Place.h"

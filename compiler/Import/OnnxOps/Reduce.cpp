@@ -4,29 +4,30 @@
 namespace hpc::onnx {
 namespace {
 
-/// Which dims a node reduces; nothing: the node passes its input on.
-std::optional<SmallVector<int64_t>> reducedAxes(NodeImport &n) {
+/// Which dims a node reduces. With noop_with_empty_axes none: each element is then combined with no other, so that
+/// ReduceSumSquare is a square.
+SmallVector<int64_t> reducedAxes(NodeImport &n) {
   auto given = n.attributeOrInput("axes", 1);
   int64_t rank = n.b.rank(n.in(0));
   if (given && !given->empty())
     return n.axes(*given, rank);
   if (n.integer("noop_with_empty_axes", 0))
-    return std::nullopt;
+    return {};
   return llvm::to_vector(llvm::seq<int64_t>(0, rank));
 }
 
 /// `combine` reduces a value over axes, keeping dims.
 template <typename Combine> Results reduce(NodeImport &n, Combine combine) {
   Value x = n.in(0);
-  auto axes = reducedAxes(n);
-  if (!axes || !n.b.status().ok())
+  SmallVector<int64_t> axes = reducedAxes(n);
+  if (!n.b.status().ok())
     return {x};
-  Value result = combine(x, *axes);
+  Value result = combine(x, axes);
   if (n.integer("keepdims", 1))
     return {result};
   SmallVector<int64_t> shape;
   for (auto [dim, size] : llvm::enumerate(n.b.shape(x)))
-    if (!llvm::is_contained(*axes, int64_t(dim)))
+    if (!llvm::is_contained(axes, int64_t(dim)))
       shape.push_back(size);
   return {n.b.reshape(result, shape)};
 }
@@ -61,9 +62,11 @@ Results l2(NodeImport &n) {
 Results logSum(NodeImport &n) {
   return reduce(n, [&](Value x, ArrayRef<int64_t> axes) { return n.b.unary<nn::LogOp>(sum(n, x, axes)); });
 }
-/// max + log(sum(exp(x - max))), which does not overflow.
+/// max + log(sum(exp(x - max))), which does not overflow; of one element it is that element.
 Results logSumExp(NodeImport &n) {
   return reduce(n, [&](Value x, ArrayRef<int64_t> axes) {
+    if (axes.empty())
+      return x;
     Value max = n.b.reduce(nn::ReduceKind::max, x, axes);
     return n.b.add(max, n.b.unary<nn::LogOp>(sum(n, n.b.unary<nn::ExpOp>(n.b.sub(x, max)), axes)));
   });

@@ -4,7 +4,7 @@
 #include "test/unit/compiler/ImportFixture.h"
 
 #include "compiler/Dialect/NN/NN.h"
-#include "compiler/Import/ParamList.h"
+#include "compiler/Import/OnnxImporter.h"
 #include "compiler/Location.h"
 
 namespace hpc {
