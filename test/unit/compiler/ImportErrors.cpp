@@ -3,7 +3,7 @@
 #include "test/unit/compiler/OnnxWriter.h"
 
 #include "compiler/Dialect/NN/NN.h"
-#include "compiler/Import/OnnxReader.h"
+#include "compiler/Import/OnnxModel.h"
 #include "runtime/base/File.h"
 
 #include <gmock/gmock.h>
@@ -220,6 +220,18 @@ TEST_F(ImportErrors, TooManyDims) {
   model = graph({node("Neg", {"x"}, {"y"}, {}, "n")});
   model.inputs = {value("x", f32, std::vector<std::string>(33, "1"))};
   expectError(model.model(), ErrorKind::Unsupported, "input 'x': a tensor of 33 dims");
+}
+
+/// After its first error an op's import goes on with values that stand for nothing; they must have the rank it counts
+/// on.
+TEST_F(ImportErrors, TheFirstErrorIsTheOneReported) {
+  for (const char *op : {"LogSoftmax", "LayerNormalization", "ReduceLogSumExp"}) {
+    Graph model = graph({node(op, {"b"}, {"y"}, {}, "n")}); // of booleans, that is
+    model.inputs = {value("b", boolean, {"2", "3"})};
+    auto module = import(model.model());
+    ASSERT_FALSE(module.ok()) << op;
+    EXPECT_NE(module.status().kind(), ErrorKind::Internal) << module.status().text();
+  }
 }
 
 /// A graph must name what it takes and gives: without a name nobody could be told which array is meant.

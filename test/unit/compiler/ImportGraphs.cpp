@@ -3,11 +3,11 @@
 #include "test/unit/compiler/OnnxWriter.h"
 
 #include "compiler/Dialect/NN/NN.h"
-#include "compiler/Import/DimExpression.h"
-#include "compiler/Import/FoldedConstant.h"
-#include "compiler/Import/ModulePath.h"
+#include "compiler/Import/Folding.h"
+#include "compiler/Import/OnnxImporter.h"
+#include "compiler/Import/OnnxModel.h"
 #include "compiler/Import/OnnxOps/OnnxOp.h"
-#include "compiler/Import/ParamList.h"
+#include "compiler/Import/SymbolicDims.h"
 #include "runtime/base/File.h"
 
 namespace hpc {
@@ -49,9 +49,11 @@ protected:
 
 using Numbers = std::vector<double>;
 
+/// One value under two names is two outputs; one name listed twice is one array.
 TEST_F(ImportGraphs, OutputsMayBeInputsOrConstantsOrTwice) {
-  Graph model = graph({node("Shape", {"x"}, {"s"}), node("Neg", {"x"}, {"n"})});
-  model.outputs = {value("x", f32, {}), value("s", i64, {}), value("n", f32, {}), value("n", f32, {})};
+  Graph model = graph({node("Shape", {"x"}, {"s"}), node("Neg", {"x"}, {"n"}), node("Identity", {"n"}, {"m"})});
+  model.outputs = {value("x", f32, {}), value("s", i64, {}), value("n", f32, {}), value("n", f32, {}),
+                   value("m", f32, {})};
   auto module = import(model);
   ASSERT_TRUE(module);
   auto results = runImported(*module, {{"x", Array::zeros(DType::F32, {2, 3})}}, false);
@@ -294,6 +296,66 @@ TEST_F(ImportGraphs, UsersBehindManyViews) {
   auto module = import(model);
   ASSERT_TRUE(module);
   EXPECT_NE(listParameters(*module).find("used by sum (nn.add)"), std::string::npos);
+}
+
+/// Shapes with zeros: a 0 copies a dim of the input or, with allowzero, is a size; whatever holds nothing still has a
+/// shape.
+TEST_F(ImportGraphs, ReshapesOfNothing) {
+  struct Case {
+    std::vector<int64_t> from, to, result;
+    bool allowZero;
+  };
+  for (const Case &each : std::vector<Case>{{{1, 1, 5, 0}, {1, 1, 5, 0}, {1, 1, 5, 0}, true},
+                                            {{1, 1, 5, 0}, {0, 0, 0, 0}, {1, 1, 5, 0}, false},
+                                            {{1, 5, 0}, {1, 1, 5, 0}, {1, 1, 5, 0}, true},
+                                            {{4, 0, 8}, {0, 0, 8}, {4, 0, 8}, false},
+                                            {{4, 0, 8}, {0, 8}, {0, 8}, true},
+                                            {{4, 0, 8}, {4, 0, -1}, {4, 0, 8}, false},
+                                            {{0, 8}, {4, 0, 8}, {4, 0, 8}, true},
+                                            {{0, 3}, {-1, 3}, {0, 3}, false}}) {
+    for (bool isKnown : {false, true}) {
+      std::vector<std::string> dims;
+      for (int64_t size : each.from)
+        dims.push_back(std::to_string(size));
+      Graph model =
+          graph({node("Reshape", {isKnown ? "k" : "x", "s"}, {"t"}, {attribute("allowzero", int64_t(each.allowZero))}),
+                 node("Neg", {"t"}, {"y"})});
+      model.inputs = {value("x", f32, dims)};
+      model.initializers = {ints("s", {int64_t(each.to.size())}, each.to), floats("k", each.from, {})};
+      if (llvm::is_contained(each.to, -1) && each.to.front() != -1) { // 0 elements in rows of 0: nothing says how many
+        ASSERT_TRUE(writeFile(folder.file("m.onnx"), model.model()).ok());
+        EXPECT_EQ(importOnnx(folder.file("m.onnx"), {}, &context).status().kind(), ErrorKind::Model);
+        continue;
+      }
+      auto module = import(model);
+      ASSERT_TRUE(module);
+      auto results = runImported(*module, {{"x", Array::zeros(DType::F32, each.from)}}, false);
+      ASSERT_TRUE(results.ok()) << results.status().text();
+      EXPECT_EQ(results->front().shape, each.result);
+    }
+  }
+}
+
+/// With noop_with_empty_axes nothing is summed, but a sum of squares still squares.
+TEST_F(ImportGraphs, ReductionsOfNothing) {
+  auto with = [&](const std::string &op) {
+    auto module = import(graph({node(op, {"x"}, {"y"}, {attribute("noop_with_empty_axes", int64_t(1))})}));
+    return module ? run(*module, {-2, 0, 1, 2, 3, -4}) : Numbers();
+  };
+  EXPECT_EQ(with("ReduceSumSquare"), Numbers({4, 0, 1, 4, 9, 16}));
+  EXPECT_EQ(with("ReduceL1"), Numbers({2, 0, 1, 2, 3, 4}));
+  EXPECT_EQ(with("ReduceL2"), Numbers({2, 0, 1, 2, 3, 4}));
+  for (const char *op : {"ReduceSum", "ReduceMean", "ReduceMax", "ReduceProd", "ReduceLogSumExp"})
+    EXPECT_EQ(with(op), Numbers({-2, 0, 1, 2, 3, -4})) << op;
+}
+
+/// -1 names the last element of each dim, whatever their sizes; equal indices are held once and must come apart for it.
+TEST_F(ImportGraphs, EqualIndicesIntoDifferentDims) {
+  Graph model = graph({node("GatherND", {"x", "i"}, {"a"}), node("Add", {"x", "a"}, {"y"})});
+  model.initializers = {ints("i", {2}, {-1, -1})};
+  auto module = import(model);
+  ASSERT_TRUE(module);
+  EXPECT_EQ(run(*module), Numbers({7, 8, 9, 10, 11, 12}));
 }
 
 /// Attention scores times Trilu: the triangle is a comparison of row and column numbers, not a matrix.
