@@ -68,7 +68,36 @@ public:
     for (Operation *op : group.reshapes)
       if (!keepsRows(op) || cone(op->getOperand(0)).hasReduction)
         return false;
-    return llvm::all_of(group.ops, [&](Operation *op) { return checkOperands(op); }) && isConvex();
+    return llvm::all_of(group.ops, [&](Operation *op) { return checkOperands(op); });
+  }
+
+  /// No path leaves the group and comes back. Another group is one step of a path, whichever of its ops it goes in and out
+  /// by: of two groups that each read the other neither could run first.
+  bool isConvex(llvm::function_ref<SmallVector<Operation *>(Operation *)> fusedWith) const {
+    SmallVector<Operation *> open;
+    DenseSet<Operation *> seen;
+    auto visitUsers = [&](Operation *op) {
+      for (Operation *user : op->getUsers())
+        if (!group.contains(user) && seen.insert(user).second)
+          open.push_back(user);
+    };
+    for (Operation *op : group.ops)
+      visitUsers(op);
+    for (Operation *op : group.reshapes)
+      visitUsers(op);
+    while (!open.empty()) {
+      Operation *op = open.pop_back_val();
+      // Nothing behind the group's last op leads back into it, and there are no groups yet.
+      if (!op->isBeforeInBlock(group.ops.back()))
+        continue;
+      for (Operation *step : fusedWith(op)) {
+        seen.insert(step);
+        if (llvm::any_of(step->getUsers(), [&](Operation *user) { return group.members.contains(user); }))
+          return false;
+        visitUsers(step);
+      }
+    }
+    return true;
   }
 
 private:
@@ -137,29 +166,6 @@ private:
     return true;
   }
 
-  bool isConvex() const {
-    SmallVector<Operation *> open;
-    DenseSet<Operation *> seen;
-    auto visitUsers = [&](Operation *op) {
-      for (Operation *user : op->getUsers())
-        if (!group.contains(user) && seen.insert(user).second)
-          open.push_back(user);
-    };
-    for (Operation *op : group.ops)
-      visitUsers(op);
-    for (Operation *op : group.reshapes)
-      visitUsers(op);
-    while (!open.empty()) {
-      Operation *op = open.pop_back_val();
-      if (llvm::any_of(op->getUsers(), [&](Operation *user) { return group.members.contains(user); }))
-        return false;
-      // Nothing behind the group's last op leads back into it.
-      if (op->isBeforeInBlock(group.ops.back()))
-        visitUsers(op);
-    }
-    return true;
-  }
-
   const FusionGroup &group;
   RegionShape shape;
   DenseMap<Value, Cone> cones;
@@ -187,7 +193,12 @@ std::vector<FusionGroup> formGroups(Block &block, const FusionRoles &roles) {
         continue;
       size_t theirs = found->second;
       FusionGroup both = unite(groups[theirs], groups[mine]);
-      if (!Legality(both).check())
+      auto fusedWith = [&](Operation *other) -> SmallVector<Operation *> {
+        auto group = groupOf.find(other);
+        return group == groupOf.end() ? SmallVector<Operation *>{other} : groups[group->second].ops;
+      };
+      Legality legality(both);
+      if (!legality.check() || !legality.isConvex(fusedWith))
         continue;
       for (Operation *member : both.ops)
         groupOf[member] = theirs;
