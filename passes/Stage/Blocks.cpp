@@ -126,7 +126,7 @@ static void findRuns(ArrayRef<int> kinds, ArrayRef<Gap> gaps, size_t begin, size
   findRuns(kinds, gaps, run->end(), end, runs);
 }
 
-static std::vector<size_t> findCuts(const Trunk &trunk) {
+static std::vector<size_t> findCuts(const Trunk &trunk, size_t parts) {
   std::vector<Gap> gaps = findGaps(trunk);
   llvm::StringMap<int> ids; // numbers instead of texts, so that comparing is cheap
   SmallVector<int> kinds;
@@ -135,6 +135,11 @@ static std::vector<size_t> findCuts(const Trunk &trunk) {
 
   std::vector<Run> runs;
   findRuns(kinds, gaps, 0, kinds.size(), runs);
+  size_t covered = 0;
+  for (const Run &run : runs)
+    covered += run.size();
+  if (2 * covered < kinds.size())
+    runs.clear(); // a few products that happen to be alike are no layers
   std::vector<size_t> cuts;
   for (const Run &run : runs) {
     if (&run != &runs.front())
@@ -142,20 +147,22 @@ static std::vector<size_t> findCuts(const Trunk &trunk) {
     for (size_t gap = run.first + run.period; gap < run.end(); gap += run.period)
       cuts.push_back(gaps[gap].op);
   }
-  if (runs.empty()) {
-    std::vector<bool> isPlace = localMinima(gaps, 2);
-    for (size_t gap = 1; gap < gaps.size(); ++gap)
-      if (isPlace[gap])
-        cuts.push_back(gaps[gap].op);
-  }
+  if (!runs.empty())
+    return cuts;
+  // No layers: the best gaps, and all of them where those are too few.
+  std::vector<bool> isPlace = localMinima(gaps, 2);
+  bool takesAll = size_t(llvm::count(isPlace, true)) + 1 < parts;
+  for (size_t gap = 1; gap < gaps.size(); ++gap)
+    if (takesAll || isPlace[gap])
+      cuts.push_back(gaps[gap].op);
   return cuts;
 }
 
-Blocks findBlocks(func::FuncOp function) {
+Blocks findBlocks(func::FuncOp function, size_t parts) {
   Blocks blocks;
   blocks.trunk = findTrunk(function);
   blocks.firstOp.push_back(0);
-  llvm::append_range(blocks.firstOp, findCuts(blocks.trunk));
+  llvm::append_range(blocks.firstOp, findCuts(blocks.trunk, parts));
   for (size_t block = 0; block < blocks.size(); ++block) {
     double cost = 0;
     for (size_t i = blocks.firstOp[block]; i < blocks.endOp(block); ++i)

@@ -3,7 +3,8 @@
 // Between two neighbouring products with weights lies a gap; it would be cut where the fewest bytes cross. A sequence of
 // products that repeats (a transformer's layers) gives the blocks, if between its repetitions no more values cross than
 // anywhere in the layers beside them; whatever crosses all of them (an encoder's output) crosses cuts too. Without a
-// repetition every gap is a cut at which no more values cross than at its neighbours.
+// repetition every gap is a cut at which no more values cross than at its neighbours, and where those are too few for the
+// parts that are asked for, every gap.
 #pragma once
 
 #include "passes/Stage/Trunk.h"
@@ -19,8 +20,8 @@ struct Blocks {
   size_t endOp(size_t block) const { return block + 1 < size() ? firstOp[block + 1] : trunk.ops.size(); }
 };
 
-/// Finds the blocks of a single-block function.
-Blocks findBlocks(func::FuncOp function);
+/// Finds the blocks of a single-block function that is to have `parts` parts.
+Blocks findBlocks(func::FuncOp function, size_t parts);
 
 /// How many blocks every part gets; a stage has `chunks` parts. `split` is "uniform", "balanced" (the largest part costs
 /// as little as possible; ties go to even counts of blocks) or a list of numbers. Null on an error, which is emitted at

@@ -147,7 +147,7 @@ struct SplitStages : impl::SplitStagesBase<SplitStages> {
     if (!function)
       return;
     // 1. Where the program may be cut, and which cuts to take.
-    Blocks blocks = findBlocks(function);
+    Blocks blocks = findBlocks(function, size_t(std::max<int64_t>(stages, 1) * std::max<int64_t>(chunks, 1)));
     std::optional<std::vector<size_t>> counts = chooseSplit(function, blocks, stages, chunks, split);
     if (!counts)
       return signalPassFailure();
