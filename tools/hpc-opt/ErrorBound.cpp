@@ -19,20 +19,33 @@ static double reductionLength(Operation *op) {
   return length;
 }
 
+/// Half a unit in the last place of 1 where that is far above f32's; else 0.
+static double narrowRounding(Value value) {
+  Type type = getElementTypeOrSelf(value.getType());
+  return type.isF16() ? 0x1p-11 : type.isBF16() ? 0x1p-8 : 0;
+}
+
 void findErrorBounds(func::FuncOp function, Reference &reference) {
-  llvm::DenseMap<Value, double> lengths; ///< of the longest path, in summed terms
-  auto bound = [&](Value value) { return 2 * singleEpsilon * std::sqrt(std::max(lengths.lookup(value), 4.0)); };
+  llvm::DenseMap<Value, double> lengths;   ///< of the longest path, in summed terms
+  llvm::DenseMap<Value, double> roundings; ///< of the path with most: the squares of its roundings to 16-bit floats
+  auto bound = [&](Value value) {
+    return 2 * std::sqrt(singleEpsilon * singleEpsilon * std::max(lengths.lookup(value), 4.0) +
+                         roundings.lookup(value));
+  };
   for (Operation &op : function.getBody().front()) {
     if (isa<func::ReturnOp>(op)) {
       for (Value result : op.getOperands())
         reference.outputBound.push_back(bound(result));
       continue;
     }
-    double longest = 0;
-    for (Value operand : op.getOperands())
+    double longest = 0, rounded = 0;
+    for (Value operand : op.getOperands()) {
       longest = std::max(longest, lengths.lookup(operand));
+      rounded = std::max(rounded, roundings.lookup(operand));
+    }
     for (Value result : op.getResults()) {
       lengths[result] = longest + reductionLength(&op);
+      roundings[result] = rounded + narrowRounding(result) * narrowRounding(result);
       if (auto id = op.getAttrOfType<IntegerAttr>(valueIdAttrName))
         reference.relativeBound[id.getInt()] = bound(result);
     }

@@ -3,7 +3,8 @@
 // A sum of n rounded terms in f32 is off by about sqrt(n) half units in the last place when errors are independent
 // (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 2.8 and 4.2); along a path of ops the
 // lengths of all reductions add up. The bound of a value is 2 * eps * sqrt(total length of reductions on the longest
-// path to it) times its largest magnitude.
+// path to it) times its largest magnitude. Sums are f32 or wider, but f16 and bf16 values are rounded once more where an
+// op ends: 2 * sqrt(sum of squares) of those roundings comes on top.
 #pragma once
 
 #include "compiler/Interpreter/Interpreter.h"
@@ -15,7 +16,7 @@ constexpr double singleEpsilon = 1.0 / (1 << 23);
 /// What --verify compares with: the serial values in double, by hpc.id.
 struct Reference {
   std::map<int64_t, std::shared_ptr<const Tensor>> values;
-  std::map<int64_t, double> relativeBound; ///< by hpc.id: for f32, relative to the value's largest magnitude
+  std::map<int64_t, double> relativeBound; ///< by hpc.id: relative to the value's largest magnitude
   std::vector<double> outputBound;         ///< the same for the outputs
   std::vector<Tensor> outputs;
 };
