@@ -208,8 +208,12 @@ static Value nanGuardOperand(Value value) {
   return isGuard && select.getType() == select.getOnFalse().getType() ? select.getOnFalse() : Value();
 }
 
-/// Whether q, k and v fit nn.attention: equal batch dims, heads a multiple of the groups.
-static bool haveFittingShapes(nn::MatmulOp scores, nn::MatmulOp root) {
+/// Whether q, k and v fit nn.attention: one element type, equal batch dims, heads a multiple of the groups.
+static bool haveFittingTypes(nn::MatmulOp scores, nn::MatmulOp root) {
+  Type type = nn::tensorType(root.getResult()).getElementType();
+  for (Value value : {Value(scores.getLhs()), Value(scores.getResult()), Value(root.getRhs())})
+    if (nn::tensorType(value).getElementType() != type)
+      return false;
   ArrayRef<int64_t> query = nn::shapeOf(scores.getLhs()), key = nn::shapeOf(scores.getRhs()),
                     value = nn::shapeOf(root.getRhs());
   size_t rank = query.size();
@@ -229,7 +233,7 @@ std::optional<AttentionMatch> matchAttention(nn::MatmulOp root) {
     return std::nullopt;
   Excluded excluded;
   std::optional<Chain> chain = findChain(softmax.getOperand(), softmax.getType(), 0, excluded);
-  if (!chain || !haveFittingShapes(chain->scores, root))
+  if (!chain || !haveFittingTypes(chain->scores, root))
     return std::nullopt;
   AttentionMatch match{chain->scores, root, chain->scale, splitMask(chain->steps)};
   // What guards against NaN matters where a row sees nothing, and nn.attention has no guard.

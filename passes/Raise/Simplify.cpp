@@ -112,7 +112,7 @@ static LogicalResult absorbTransposes(nn::MatmulOp op, PatternRewriter &rewriter
   Value lhs = transposedInLastTwo(op.getLhs()), rhs = transposedInLastTwo(op.getRhs());
   if (!lhs && !rhs)
     return failure();
-  rewriter.replaceOpWithNewOp<nn::MatmulOp>(op, lhs ? lhs : op.getLhs(), rhs ? rhs : op.getRhs(),
+  rewriter.replaceOpWithNewOp<nn::MatmulOp>(op, op.getType(), lhs ? lhs : op.getLhs(), rhs ? rhs : op.getRhs(),
                                             op.getTransposeLhs() != bool(lhs), op.getTransposeRhs() != bool(rhs));
   return success();
 }

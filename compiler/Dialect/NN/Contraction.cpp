@@ -36,8 +36,9 @@ LogicalResult MatmulOp::verify() {
            << getLhs().getType() << " and " << getRhs().getType();
   auto type = tensorType(getLhs()).getElementType();
   if (!isa<FloatType>(type) || type != tensorType(getRhs()).getElementType() ||
-      type != tensorType(getResult()).getElementType())
-    return emitOpError("(C3) operands and result must have one float element type");
+      !isa<FloatType>(tensorType(getResult()).getElementType()))
+    return emitOpError("(C3) operands need one float element type and the result a float one, got ")
+           << getLhs().getType() << " times " << getRhs().getType() << " to " << getResult().getType();
   int64_t k = left[left.size() - (getTransposeLhs() ? 2 : 1)],
           otherK = right[right.size() - (getTransposeRhs() ? 1 : 2)];
   int64_t m = left[left.size() - (getTransposeLhs() ? 1 : 2)], n = right[right.size() - (getTransposeRhs() ? 2 : 1)];

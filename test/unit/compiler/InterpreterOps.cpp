@@ -214,6 +214,13 @@ TEST_F(InterpreterTest, matrixProductsInAllStorageOrders) {
   EXPECT_EQ(numbers(apply("nn.matmul %a, %b {transpose_lhs, transpose_rhs}", type, aT, bT)), expected);
 }
 
+// The result's type is free of the operands': rounded once, to that type and not to theirs (256 + 1 is no bf16).
+TEST_F(InterpreterTest, matrixProductsRoundToTheResultsType) {
+  std::string a = "dense<[[16., 1.]]> : tensor<1x2xbf16>", b = "dense<[[16.], [1.]]> : tensor<2x1xbf16>";
+  EXPECT_THAT(numbers(apply("nn.matmul %a, %b", "tensor<1x1xf32>", a, b)), ElementsAre(257));
+  EXPECT_THAT(numbers(apply("nn.matmul %a, %b", "tensor<1x1xbf16>", a, b)), ElementsAre(256));
+}
+
 /// Wider than the panels in which the product runs.
 TEST_F(InterpreterTest, wideMatrixProduct) {
   func::FuncOp main = parse(R"(func.func @main(%a: tensor<3x70xf32>, %b: tensor<131x70xf32>) -> tensor<3x131xf32> {
