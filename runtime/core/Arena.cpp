@@ -28,7 +28,8 @@ Expected<Arena> Arena::create(const plan::Stage &stage, Device &device, bool poi
       longer.push_back({buffer.offset, (buffer.slots - 1) * buffer.slotStride + buffer.bytes});
   }
   for (const plan::Buffer &buffer : stage.buffers)
-    if (buffer.lifetime == plan::Lifetime::Program && std::none_of(longer.begin(), longer.end(), [&](const Range &other) {
+    if (buffer.lifetime == plan::Lifetime::Program &&
+        std::none_of(longer.begin(), longer.end(), [&](const Range &other) {
           return buffer.offset < other.offset + other.bytes && other.offset < buffer.offset + buffer.bytes;
         }))
       arena.temporaries.push_back({buffer.offset, buffer.bytes});

@@ -48,6 +48,8 @@ public:
   virtual Expected<std::byte *> allocate(int64_t bytes, std::byte fill) = 0;
   virtual void fill(std::byte *target, std::byte value, int64_t bytes) = 0;
   virtual void copy(std::byte *target, const std::byte *source, int64_t bytes) = 0;
+  /// target[i] += source[i].
+  virtual Status accumulate(std::byte *target, const std::byte *source, DType dtype, int64_t count) = 0;
   /// Between a global tensor in the host's memory and a box on the device.
   virtual void gather(const SliceCopy &slice, const std::byte *host, std::byte *target) = 0;
   virtual void scatter(const SliceCopy &slice, const std::byte *source, std::byte *host) = 0;

@@ -75,6 +75,7 @@ struct Executor::Prepare {
     return Status::success();
   }
   Status operator()(const plan::Copy &) const { return Status::success(); }
+  Status operator()(const plan::Accumulate &) const { return Status::success(); }
   Status operator()(const plan::Send &) const { return Status::success(); }
   Status operator()(const plan::Recv &) const { return Status::success(); }
   Status operator()(const plan::Wait &) const { return Status::success(); }
@@ -103,6 +104,12 @@ struct Executor::Execute {
   }
   Status operator()(const plan::Copy &copy) const {
     executor.device.copy(address(copy.dst), address(copy.src), copy.bytes);
+    return Status::success();
+  }
+  Status operator()(const plan::Accumulate &sum) const {
+    if (place(sum.add))
+      return executor.device.accumulate(address(sum.dst), address(sum.src), sum.dtype, sum.count);
+    executor.device.copy(address(sum.dst), address(sum.src), sum.count * byteSize(sum.dtype));
     return Status::success();
   }
   Status operator()(const plan::Collective &collective) const {

@@ -2,6 +2,7 @@
 #include "runtime/core/Weights.h"
 
 #include "runtime/base/Array.h"
+#include "runtime/base/HalfFloat.h"
 #include "runtime/base/Hash.h"
 #include "runtime/core/SafeTensors.h"
 
@@ -28,16 +29,6 @@ template <typename T> std::vector<std::byte> repeatedAs(T value, int64_t count) 
   return bytes;
 }
 
-/// The nearest bfloat16, ties to even.
-uint16_t toBFloat16(double value) {
-  float single = float(value);
-  uint32_t bits;
-  std::memcpy(&bits, &single, sizeof(bits));
-  if (single != single)
-    return uint16_t(bits >> 16 | 0x40);
-  return uint16_t((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
 std::vector<std::byte> repeated(DType dtype, double value, int64_t count) {
   switch (dtype) {
   case DType::F32:
@@ -45,9 +36,9 @@ std::vector<std::byte> repeated(DType dtype, double value, int64_t count) {
   case DType::F64:
     return repeatedAs(value, count);
   case DType::F16:
-    return repeatedAs(_Float16(value), count);
+    return repeatedAs(floatToHalf(float(value)), count);
   case DType::BF16:
-    return repeatedAs(toBFloat16(value), count);
+    return repeatedAs(floatToBfloat(float(value)), count);
   case DType::I64:
     return repeatedAs(int64_t(value), count);
   case DType::I32:

@@ -75,6 +75,15 @@ struct Lister {
     add(copy.src, copy.bytes, false, "src", 0);
     add(copy.dst, copy.bytes, true, "dst", 1);
   }
+  void operator()(const Accumulate &sum) {
+    int64_t bytes = multiplySizes(sum.count, byteSize(sum.dtype));
+    add(sum.src, bytes, false, "src", 0);
+    if (!isEverywhere(sum.add, 0)) {
+      add(sum.dst, bytes, false, "dst", 1);
+      list.back().when = &sum.add;
+    }
+    add(sum.dst, bytes, true, "dst", 1);
+  }
   void operator()(const Collective &collective) {
     int64_t one = multiplySizes(collective.count, byteSize(collective.dtype));
     int64_t all = multiplySizes(one, groupSize(plan, collective.axes));

@@ -56,8 +56,9 @@ Status checkAliases(const Stage &stage, const Action &action, const std::vector<
         return fault(placeText(other) + " and " + placeText(written) + " overlap in " +
                      bufferText(stage, written.ref.buffer));
       if (inPlace && inPlace->operand != other.operand)
-        return fault(placeText(*inPlace) + ", " + placeText(other) + " and " + placeText(written) + " are one place of " +
-                     bufferText(stage, written.ref.buffer) + "; a result takes the place of one operand only");
+        return fault(placeText(*inPlace) + ", " + placeText(other) + " and " + placeText(written) +
+                     " are one place of " + bufferText(stage, written.ref.buffer) +
+                     "; a result takes the place of one operand only");
       inPlace = &other;
     }
   }

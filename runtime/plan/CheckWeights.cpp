@@ -1,6 +1,6 @@
-// Weights and states: together the coordinates of a stage hold all of each stored or saved value. Per view dim the non-empty ranges are pairwise
-// equal or disjoint and leave no index out, and every combination of ranges occurs: a product of partitions, replicated
-// or not.
+// Weights and states: together the coordinates of a stage hold all of each stored or saved value. Per view dim the
+// non-empty ranges are pairwise equal or disjoint and leave no index out, and every combination of ranges occurs: a
+// product of partitions, replicated or not.
 #include "runtime/plan/PlanCheck.h"
 #include "runtime/plan/PlanNames.h"
 

@@ -112,6 +112,15 @@ struct Checker {
     return inRange("bytes", copy.bytes, 0, maxBytes);
   }
 
+  Status operator()(const Accumulate &sum) const {
+    HPC_RETURN_IF_ERROR(checkRef(sum.src, "src", sum.dtype));
+    HPC_RETURN_IF_ERROR(checkRef(sum.dst, "dst", sum.dtype));
+    if (sum.dtype == DType::Bool)
+      return fault("adds up bool; only numbers have a sum");
+    HPC_RETURN_IF_ERROR(checkTable(plan, sum.add, "add", 0, 1));
+    return inRange("count", sum.count, 0, maxBytes);
+  }
+
   Status operator()(const Collective &collective) const {
     HPC_RETURN_IF_ERROR(checkRef(collective.src, "src", collective.dtype));
     HPC_RETURN_IF_ERROR(checkRef(collective.dst, "dst", collective.dtype));

@@ -39,8 +39,8 @@ struct Written {
     where.push_back(&when);
   }
   bool covers(const ByCoord &when) const {
-    return everywhere || std::any_of(where.begin(), where.end(),
-                                     [&](const ByCoord *table) { return table->values == when.values; });
+    return everywhere ||
+           std::any_of(where.begin(), where.end(), [&](const ByCoord *table) { return table->values == when.values; });
   }
 };
 
@@ -85,8 +85,8 @@ Expected<std::vector<LiveRange>> liveRanges(const Plan &plan, int64_t stageIndex
   for (const auto &[request, posts] : flights)
     if (!posts.empty())
       return fault(instructionText(plan, stageIndex, programIndex, posts[0].instruction) + ": " +
-                 bufferText(stage, posts[0].buffer) + " lives for the program, which ends before a wait on request " +
-                 std::to_string(request) + "; wait in this program or use a buffer that lives longer");
+                   bufferText(stage, posts[0].buffer) + " lives for the program, which ends before a wait on request " +
+                   std::to_string(request) + "; wait in this program or use a buffer that lives longer");
 
   std::vector<LiveRange> result;
   for (const auto &[buffer, range] : ranges)

@@ -14,9 +14,9 @@ struct LiveRange {
   int32_t first = 0, last = 0;
 };
 
-/// The live ranges of the program's buffers of lifetime Program, ordered by `first`, then buffer. Accesses of 0 bytes do
-/// not count. Errors: one that is read where nothing wrote to it (a write that `when` skips somewhere serves reads with
-/// the same `when` only), or that is still in flight when the program ends.
+/// The live ranges of the program's buffers of lifetime Program, ordered by `first`, then buffer. Accesses of 0 bytes
+/// do not count. Errors: one that is read where nothing wrote to it (a write that `when` skips somewhere serves reads
+/// with the same `when` only), or that is still in flight when the program ends.
 Expected<std::vector<LiveRange>> liveRanges(const Plan &plan, int64_t stage, int64_t program);
 
 } // namespace hpc::plan

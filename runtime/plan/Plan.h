@@ -1,8 +1,8 @@
 // The plan as plain structs: what `lower` builds, `place` completes, PlanCheck checks and the executor runs.
 // It is a contract: plan.proto is its file form, one message a struct, and a field here means the same there.
 //
-// Ranks. A plan has `stages` pipeline stages and, within each stage, one rank per coordinate of `axes` (row-major, the last
-// axis fastest). rank = stage * ranksPerStage + coordinate. All ranks of a stage share its programs (SPMD); what
+// Ranks. A plan has `stages` pipeline stages and, within each stage, one rank per coordinate of `axes` (row-major, the
+// last axis fastest). rank = stage * ranksPerStage + coordinate. All ranks of a stage share its programs (SPMD); what
 // differs between them is a ByCoord table.
 #pragma once
 
@@ -45,8 +45,8 @@ inline bool isEverywhere(const ByCoord &table, int64_t value) {
 
 /// Which part of a global row-major tensor a rank holds. The tensor is first seen as `view` (sizes whose product is the
 /// number of elements: its sub-dims, major to minor), then a box is cut. Per view dim d the rank holds indices
-/// start[d] .. start[d]+extent[d]-1 of view[d]; its local box is box[d] >= extent[d] wide, the rest is padding. The local
-/// buffer is row-major over box.
+/// start[d] .. start[d]+extent[d]-1 of view[d]; its local box is box[d] >= extent[d] wide, the rest is padding. The
+/// local buffer is row-major over box.
 struct Slice {
   std::vector<int64_t> view;
   std::vector<ByCoord> start;  ///< per view dim
@@ -74,9 +74,9 @@ struct Buffer {
   std::vector<int64_t> box; ///< local shape, padding included
   Lifetime lifetime = Lifetime::Program;
   Space space = Space::Device;
-  int64_t bytes = 0;   ///< product of box times element size; 0 is legal
-  int64_t offset = -1; ///< multiple of 64; -1: not placed yet
-  int64_t slots = 1;   ///< 1 but for MicroBatch
+  int64_t bytes = 0;      ///< product of box times element size; 0 is legal
+  int64_t offset = -1;    ///< multiple of 64; -1: not placed yet
+  int64_t slots = 1;      ///< 1 but for MicroBatch
   int64_t slotStride = 0; ///< >= bytes when slots > 1
 };
 
@@ -90,7 +90,7 @@ inline ArenaKind arenaOf(const Buffer &buffer) {
 
 /// A place in a buffer of the same stage.
 struct Ref {
-  int32_t buffer = -1;    ///< index into Stage::buffers
+  int32_t buffer = -1; ///< index into Stage::buffers
   int64_t byteOffset = 0;
 };
 
@@ -106,11 +106,11 @@ struct Reason {
 struct Operand {
   Ref place;
   DType dtype = DType::F32;
-  int64_t ld = 0;         ///< leading dim: the step from row to row as stored
-  bool transpose = false; ///< stored with its two dims exchanged
+  int64_t ld = 0;              ///< leading dim: the step from row to row as stored
+  bool transpose = false;      ///< stored with its two dims exchanged
   std::vector<int64_t> stride; ///< per batch dim; 0 broadcasts
-  /// The device may keep it in a form of its own, made when the session is prepared. Only B, and only where it stands in
-  /// a Session buffer that no program writes.
+  /// The device may keep it in a form of its own, made when the session is prepared. Only B, and only where it stands
+  /// in a Session buffer that no program writes.
   bool packed = false;
 };
 
@@ -127,11 +127,11 @@ enum class Epilogue : uint8_t {
 struct Gemm {
   Operand a, b, c; ///< c: neither transposed nor packed
   ByCoord m, n, k;
-  DType accumulate = DType::F32; ///< of the sum over k
-  ByCoord addToC;                ///< 0 or 1; an accumulator is written in its first micro-batch and added to later
+  DType accumulate = DType::F32;      ///< of the sum over k
+  ByCoord addToC;                     ///< 0 or 1; an accumulator is written in its first micro-batch and added to later
   Epilogue epilogue = Epilogue::None; ///< None where addToC is 1 anywhere
   Ref bias;                           ///< unless epilogue is None
-  std::vector<int64_t> batch; ///< batch dims, major to minor; empty: one product
+  std::vector<int64_t> batch;         ///< batch dims, major to minor; empty: one product
 };
 
 /// An argument of a kernel: a pointer.
@@ -165,6 +165,15 @@ struct Copy {
   int64_t bytes = 0;
 };
 
+/// dst = src, or dst += src where `add` is 1, element by element: what a micro-batch gives to an accumulator, where no
+/// product adds it by itself. No overlap.
+struct Accumulate {
+  Ref src, dst;
+  DType dtype = DType::F32;
+  int64_t count = 0; ///< elements
+  ByCoord add;       ///< 0 or 1
+};
+
 enum class CollectiveKind : uint8_t {
   AllReduce,     ///< dst[count] = reduction over the group of src[count], in rank order
   AllGather,     ///< dst[group*count] = the group's src[count], in group order
@@ -174,24 +183,24 @@ enum class CollectiveKind : uint8_t {
 };
 enum class ReduceKind : uint8_t { Sum, Max, Min };
 
-/// Groups: ranks of the stage whose coordinates agree on all axes but `axes`; position = row-major over `axes` as listed.
-/// Members start it in the same order as the other collectives of their group. With a request it may still run when the
-/// instruction returns: until the Wait src is only read and dst is not touched.
+/// Groups: ranks of the stage whose coordinates agree on all axes but `axes`; position = row-major over `axes` as
+/// listed. Members start it in the same order as the other collectives of their group. With a request it may still run
+/// when the instruction returns: until the Wait src is only read and dst is not touched.
 struct Collective {
   CollectiveKind kind = CollectiveKind::AllReduce;
   ReduceKind reduce = ReduceKind::Sum;
   std::vector<std::string> axes;
   DType dtype = DType::F32;
-  int64_t count = 0; ///< elements, see CollectiveKind
-  Ref src, dst;      ///< the same place, or no overlap
-  ByCoord source;    ///< Permute only: position in the group
+  int64_t count = 0;    ///< elements, see CollectiveKind
+  Ref src, dst;         ///< the same place, or no overlap
+  ByCoord source;       ///< Permute only: position in the group
   int32_t request = -1; ///< >= 0: posted here, completed by a Wait on it
   Reason reason;
 };
 
-/// Point to point, posted here and completed by a Wait on `request`. Matching is by (sender, receiver, channel), in order.
-/// A peer of -1 posts nothing (and its Wait returns at once). The buffer must not be touched between post and wait (a
-/// send's may be read).
+/// Point to point, posted here and completed by a Wait on `request`. Matching is by (sender, receiver, channel), in
+/// order. A peer of -1 posts nothing (and its Wait returns at once). The buffer must not be touched between post and
+/// wait (a send's may be read).
 struct Send {
   Ref src;
   int64_t bytes = 0;
@@ -206,8 +215,8 @@ struct Recv {
   int32_t channel = 0, request = 0;
   Reason reason;
 };
-/// Completes the last post of `request`; returns at once when there is none. A request has slots as a buffer has: a Wait
-/// in micro-batch m completes the post of slot m % slots.
+/// Completes the last post of `request`; returns at once when there is none. A request has slots as a buffer has: a
+/// Wait in micro-batch m completes the post of slot m % slots.
 struct Wait {
   int32_t request = 0;
 };
@@ -218,8 +227,8 @@ struct LoadInput {
   Ref dst;
   Slice slice;
 };
-/// Copies the rank's slice of graph output `output` from src into the global array, where `owner` is 1: every element has
-/// exactly one owner.
+/// Copies the rank's slice of graph output `output` from src into the global array, where `owner` is 1: every element
+/// has exactly one owner.
 struct StoreOutput {
   int32_t output = 0;
   Ref src;
@@ -227,19 +236,19 @@ struct StoreOutput {
   ByCoord owner;
 };
 
-using Action = std::variant<Gemm, Kernel, Copy, Collective, Send, Recv, Wait, LoadInput, StoreOutput>;
+using Action = std::variant<Gemm, Kernel, Copy, Accumulate, Collective, Send, Recv, Wait, LoadInput, StoreOutput>;
 
 struct Instruction {
   Action action;
   std::string node; ///< ONNX node that it computes, for traces and errors
   ByCoord when = 1; ///< 0: skipped there. By micro-batch it tells the first or last one of a step from the others
-  /// Of what is posted with a request: the device's queue that runs it, after all that was issued before. 0, the queue of
-  /// everything else, where it shall not overlap.
+  /// Of what is posted with a request: the device's queue that runs it, after all that was issued before. 0, the queue
+  /// of everything else, where it shall not overlap.
   int32_t queue = 0;
 };
 
 enum class ProgramKind : uint8_t {
-  Receive,         ///< posts the receives of activations
+  Receive, ///< posts the receives of activations
   Forward,
   Drain,           ///< completes the sends of activations
   ReceiveGradient, ///< posts the receives of gradients
@@ -285,7 +294,7 @@ struct Stage {
   std::vector<Binding> bindings; ///< one per Session buffer
   std::vector<Program> programs;
   std::vector<ScheduleStep> schedule;
-  std::vector<int32_t> requests; ///< per request: the number of its slots
+  std::vector<int32_t> requests;                          ///< per request: the number of its slots
   int64_t sessionBytes = 0, workBytes = 0, hostBytes = 0; ///< arena sizes; set by `place`
 };
 
@@ -329,7 +338,7 @@ struct CodeModule {
 };
 
 struct Plan {
-  std::string model;    ///< name for people
+  std::string model;      ///< name for people
   std::vector<Axis> axes; ///< within a stage, e.g. dp, tp; never empty sizes
   int64_t microBatches = 1;
   std::vector<Port> inputs, outputs;

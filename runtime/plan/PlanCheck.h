@@ -20,13 +20,13 @@ Expected<PlanFacts> analysePlan(const Plan &plan);
 /// nothing else of it, but for a result in place (README.md, "Aliasing").
 Status checkRanges(const Plan &plan);
 
-/// No two buffers that live at once share memory. A Program buffer is written before it is read and lives from its first
-/// to its last use in a program, one that is in flight until the Wait. Session buffers are bound once; a weight that is
-/// not saved is never written, one that is written never packed.
+/// No two buffers that live at once share memory. A Program buffer is written before it is read and lives from its
+/// first to its last use in a program, one that is in flight until the Wait. Session buffers are bound once; a weight
+/// that is not saved is never written, one that is written never packed.
 Status checkMemory(const Plan &plan);
 
-/// Over the coordinates of a stage, the slices of each stored or saved value cover it, and ranges of a view dim are equal
-/// or disjoint.
+/// Over the coordinates of a stage, the slices of each stored or saved value cover it, and ranges of a view dim are
+/// equal or disjoint.
 Status checkWeights(const Plan &plan);
 
 /// Each element of each output is stored by exactly one owner, over stages, coordinates and micro-batches.

@@ -125,6 +125,14 @@ struct Decoder {
     to.bytes = from.bytes();
   }
 
+  void decode(const proto::Accumulate &from, Accumulate &to) {
+    decode(from.src(), to.src);
+    decode(from.dst(), to.dst);
+    decode(from.dtype(), to.dtype);
+    to.count = from.count();
+    decode(from.add(), to.add);
+  }
+
   void decode(const proto::Collective &from, Collective &to) {
     decode(from.kind(), to.kind);
     decode(from.reduce(), to.reduce);
@@ -183,6 +191,8 @@ struct Decoder {
       return decodeAction<Kernel>(from.kernel(), to.action);
     case proto::Instruction::kCopy:
       return decodeAction<Copy>(from.copy(), to.action);
+    case proto::Instruction::kAccumulate:
+      return decodeAction<Accumulate>(from.accumulate(), to.action);
     case proto::Instruction::kCollective:
       return decodeAction<Collective>(from.collective(), to.action);
     case proto::Instruction::kSend:

@@ -106,6 +106,14 @@ struct Encoder {
     to.set_bytes(from.bytes);
   }
 
+  void encode(const Accumulate &from, proto::Accumulate &to) {
+    encode(from.src, *to.mutable_src());
+    encode(from.dst, *to.mutable_dst());
+    to.set_dtype(shifted<proto::DType>(from.dtype));
+    to.set_count(from.count);
+    encode(from.add, *to.mutable_add());
+  }
+
   void encode(const Collective &from, proto::Collective &to) {
     to.set_kind(shifted<proto::CollectiveKind>(from.kind));
     to.set_reduce(shifted<proto::ReduceKind>(from.reduce));
@@ -148,6 +156,7 @@ struct Encoder {
     void operator()(const Gemm &from) { encoder.encode(from, *to.mutable_gemm()); }
     void operator()(const Kernel &from) { encoder.encode(from, *to.mutable_kernel()); }
     void operator()(const Copy &from) { encoder.encode(from, *to.mutable_copy()); }
+    void operator()(const Accumulate &from) { encoder.encode(from, *to.mutable_accumulate()); }
     void operator()(const Collective &from) { encoder.encode(from, *to.mutable_collective()); }
     void operator()(const Send &from) {
       encoder.encode(from.src, *to.mutable_send()->mutable_src());

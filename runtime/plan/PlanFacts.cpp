@@ -53,8 +53,8 @@ void addFlops(const Plan &plan, const Instruction &instruction, int64_t microBat
 
 bool dependsOnMicroBatch(const Plan &plan, const Instruction &instruction) {
   const Gemm &gemm = std::get<Gemm>(instruction.action);
-  size_t most = std::max(
-      {gemm.m.values.size(), gemm.n.values.size(), gemm.k.values.size(), instruction.when.values.size()});
+  size_t most =
+      std::max({gemm.m.values.size(), gemm.n.values.size(), gemm.k.values.size(), instruction.when.values.size()});
   return most > size_t(plan.ranksPerStage());
 }
 

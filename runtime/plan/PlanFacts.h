@@ -8,12 +8,12 @@ namespace hpc::plan {
 
 /// Bytes of one rank of a stage (the ranks of a stage have the same arenas).
 struct MemoryFacts {
-  int64_t weight = 0; ///< the session arena but for the states
-  int64_t state = 0;  ///< Session buffers that no stored tensor fills
-  int64_t step = 0;   ///< Step buffers
-  int64_t slot = 0;   ///< all copies of all MicroBatch buffers
-  int64_t temp = 0;   ///< what else the work arena has
-  int64_t host = 0;   ///< beside the device
+  int64_t weight = 0;                                                   ///< the session arena but for the states
+  int64_t state = 0;                                                    ///< Session buffers that no stored tensor fills
+  int64_t step = 0;                                                     ///< Step buffers
+  int64_t slot = 0;                                                     ///< all copies of all MicroBatch buffers
+  int64_t temp = 0;                                                     ///< what else the work arena has
+  int64_t host = 0;                                                     ///< beside the device
   int64_t total() const { return weight + state + step + slot + temp; } ///< of the device
 };
 

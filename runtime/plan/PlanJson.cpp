@@ -61,12 +61,8 @@ Json stageJson(const Plan &plan, const PlanFacts &facts, size_t index) {
   const MemoryFacts &memory = facts.memory[index];
   Json json;
   json["ranks"] = {int64_t(index) * plan.ranksPerStage(), (int64_t(index) + 1) * plan.ranksPerStage() - 1};
-  json["memory_per_rank"] = {{"weight", memory.weight},
-                             {"state", memory.state},
-                             {"step", memory.step},
-                             {"slot", memory.slot},
-                             {"temp", memory.temp},
-                             {"host", memory.host},
+  json["memory_per_rank"] = {{"weight", memory.weight}, {"state", memory.state}, {"step", memory.step},
+                             {"slot", memory.slot},     {"temp", memory.temp},   {"host", memory.host},
                              {"total", memory.total()}};
   json["gemm_flops_per_step"] = facts.gemmFlops[index];
   json["buffers"] = Json::array();

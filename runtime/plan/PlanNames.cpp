@@ -57,6 +57,7 @@ const char *actionName(const Action &action) {
     const char *operator()(const Gemm &) { return "gemm"; }
     const char *operator()(const Kernel &) { return "kernel"; }
     const char *operator()(const Copy &) { return "copy"; }
+    const char *operator()(const Accumulate &) { return "accumulate"; }
     const char *operator()(const Collective &collective) { return name(collective.kind); }
     const char *operator()(const Send &) { return "send"; }
     const char *operator()(const Recv &) { return "recv"; }

@@ -73,8 +73,8 @@ std::string memory(const Plan &plan, const PlanFacts &facts) {
 }
 
 std::string bufferLine(const Buffer &buffer, size_t index) {
-  std::string text = "  b" + number(int64_t(index)) + " " + name(buffer.lifetime) + (buffer.space == Space::Host ? " on host " : " ") +
-                     hpc::name(buffer.dtype) +
+  std::string text = "  b" + number(int64_t(index)) + " " + name(buffer.lifetime) +
+                     (buffer.space == Space::Host ? " on host " : " ") + hpc::name(buffer.dtype) +
                      shapeText(buffer.box) + ", " + number(buffer.bytes) + " bytes at " + number(buffer.offset);
   if (buffer.slots > 1)
     text += ", " + number(buffer.slots) + " slots by " + number(buffer.slotStride);
@@ -92,8 +92,8 @@ std::string bindingLine(const Plan &plan, const Stage &stage, const Binding &bin
   } else {
     text += "state " + (binding.saved.empty() ? stage.buffers[binding.buffer].name : binding.saved);
   }
-  text += ": " + dtype + shapeText(shape) + " -> b" + number(binding.buffer) + ", " +
-          sliceText(plan, binding.slice, shape);
+  text +=
+      ": " + dtype + shapeText(shape) + " -> b" + number(binding.buffer) + ", " + sliceText(plan, binding.slice, shape);
   if (const auto *initial = std::get_if<Number>(&binding.start))
     text += ", starts as " + doubleText(initial->value);
   if (std::holds_alternative<Nothing>(binding.start))

@@ -198,9 +198,9 @@ Status checkSymbol(const Plan &plan, const Instruction &instruction, const std::
   if (!kernel || symbols.count(kernel->symbol))
     return Status::success();
   return fault("calls '" + kernel->symbol + "', which " +
-               (plan.modules.empty() ? std::string("no code defines; the plan has none")
-                                     : "not every one of the plan's " + std::to_string(plan.modules.size()) +
-                                           " code modules defines"));
+               (plan.modules.empty()
+                    ? std::string("no code defines; the plan has none")
+                    : "not every one of the plan's " + std::to_string(plan.modules.size()) + " code modules defines"));
 }
 
 Status checkPrograms(const Plan &plan, int64_t index, const std::set<std::string> &symbols) {
@@ -230,8 +230,7 @@ Status checkStage(const Plan &plan, int64_t index, const std::set<std::string> &
     HPC_RETURN_IF_ERROR(inRange(where + ": bytes of an arena", bytes, 0, maxBytes));
   HPC_RETURN_IF_ERROR(inRange(where + ": number of requests", int64_t(stage.requests.size()), 0, maxRequests));
   for (size_t i = 0; i < stage.requests.size(); ++i)
-    HPC_RETURN_IF_ERROR(
-        inRange(where + ": slots of request " + std::to_string(i), stage.requests[i], 1, maxSlots));
+    HPC_RETURN_IF_ERROR(inRange(where + ": slots of request " + std::to_string(i), stage.requests[i], 1, maxSlots));
   for (size_t i = 0; i < stage.buffers.size(); ++i)
     HPC_RETURN_IF_ERROR(checkBuffer(stage, stage.buffers[i]).at(where + ", " + bufferText(stage, int64_t(i))));
   for (size_t i = 0; i < stage.bindings.size(); ++i)

@@ -17,9 +17,9 @@ constexpr int64_t maxRequests = 1 << 20;
 constexpr int64_t maxChannel = (1 << 20) - 1;
 constexpr int64_t maxChunks = 65536;
 constexpr int64_t maxQueues = 256;
-constexpr int64_t maxThreads = 1024;             ///< of a block
-constexpr int64_t maxSharedBytes = 1 << 20;      ///< of a block
-constexpr int64_t alignment = 64; ///< of offsets and slot strides
+constexpr int64_t maxThreads = 1024;        ///< of a block
+constexpr int64_t maxSharedBytes = 1 << 20; ///< of a block
+constexpr int64_t alignment = 64;           ///< of offsets and slot strides
 
 /// An error of kind Plan that names the place, the value and what it should be.
 Status checkStructure(const Plan &plan);

@@ -124,6 +124,11 @@ struct Line {
   std::string operator()(const Copy &copy) const {
     return "copy " + ref(copy.dst) + " = " + ref(copy.src) + ", " + std::to_string(copy.bytes) + " bytes";
   }
+  std::string operator()(const Accumulate &sum) const {
+    std::string text = "accumulate " + ref(sum.dst) + (isEverywhere(sum.add, 1) ? " += " : " = ") + ref(sum.src) +
+                       ", " + std::to_string(sum.count) + " x " + hpc::name(sum.dtype);
+    return isEverywhere(sum.add, 0) || isEverywhere(sum.add, 1) ? text : text + ", adds " + table(sum.add);
+  }
   std::string operator()(const Collective &collective) const {
     std::string axes;
     for (const std::string &axis : collective.axes)

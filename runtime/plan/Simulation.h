@@ -32,7 +32,7 @@ struct Post {
   int32_t peer = 0, channel = 0, request = 0, slot = 0, microBatch = 0;
   int64_t bytes = 0;
   std::vector<FlyingUse> uses;
-  int64_t clock = 0;  ///< when it was posted; when both sides were, once complete
+  int64_t clock = 0; ///< when it was posted; when both sides were, once complete
   bool complete = false;
   bool waitedFor = false; ///< its rank is blocked on it
 };

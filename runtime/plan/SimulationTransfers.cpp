@@ -53,17 +53,17 @@ Status Simulation::use(int32_t rank, const StreamOp &op, const TrackedUse &use) 
     return Status::success();
   }
   int32_t held = state.holds[index];
-  bool good = tracked.content == Content::Any || (tracked.content == Content::Written && held >= 0) ||
-              held == microBatch;
+  bool good =
+      tracked.content == Content::Any || (tracked.content == Content::Written && held >= 0) || held == microBatch;
   if (good)
     return Status::success();
   std::string slot = tracked.slots > 1 ? " in slot " + std::to_string(microBatch % tracked.slots) : "";
   std::string content = held < 0 ? "nothing yet" : "data of micro-batch " + std::to_string(held);
-  return fault(siteText(siteOf(rank, op)) + ": reads " + bufferText(stage, tracked.buffer) + slot + ", which holds " +
-               content + (tracked.content == Content::Written
-                              ? "; a program must write it before"
-                              : ", for micro-batch " + std::to_string(microBatch) +
-                                    "; what writes it must run before, and its slots must be enough"));
+  return fault(
+      siteText(siteOf(rank, op)) + ": reads " + bufferText(stage, tracked.buffer) + slot + ", which holds " + content +
+      (tracked.content == Content::Written ? "; a program must write it before"
+                                           : ", for micro-batch " + std::to_string(microBatch) +
+                                                 "; what writes it must run before, and its slots must be enough"));
 }
 
 Expected<int32_t> Simulation::launch(int32_t rank, const StreamOp &op, Post post) {

@@ -48,7 +48,8 @@ Status checkSlice(const Plan &plan, const Slice &slice, int64_t elements, bool b
     HPC_RETURN_IF_ERROR(checkTable(plan, start, "start", 0, maxBytes));
     HPC_RETURN_IF_ERROR(checkTable(plan, extent, "extent", 0, maxBytes));
     if (!byMicroBatch && (start.values.size() > size_t(ranks) || extent.values.size() > size_t(ranks)))
-      return fault("slice: view dim " + std::to_string(d) + " depends on the micro-batch, which what lives for a session cannot");
+      return fault("slice: view dim " + std::to_string(d) +
+                   " depends on the micro-batch, which what lives for a session cannot");
     Status status;
     forEachEntry(plan, {&start, &extent}, [&](int64_t coordinate, int64_t microBatch) {
       int64_t first = start.at(coordinate, microBatch, ranks), width = extent.at(coordinate, microBatch, ranks);

@@ -30,8 +30,8 @@ struct StreamOp {
   OpKind kind = OpKind::Touch;
   int32_t instruction = 0;
   const ByCoord *when = nullptr; ///< null: everywhere
-  int32_t signature = -1;       ///< Collective: index into StageStreams::groupOf
-  std::vector<TrackedUse> uses; ///< reads before writes
+  int32_t signature = -1;        ///< Collective: index into StageStreams::groupOf
+  std::vector<TrackedUse> uses;  ///< reads before writes
 };
 
 /// What must be true of a tracked buffer when it is read.

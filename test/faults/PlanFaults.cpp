@@ -140,7 +140,92 @@ void swapInstructions(Plan &plan) {
   std::swap(forward.instructions[reduce], forward.instructions[gemm]);
 }
 
+// ---- fields that say how, not what --------------------------------------------------------------
+
+Gemm &attentionGemm(Plan &plan) { return the<Gemm>(plan, 0, "forward", attentionOut); }
+/// The first kernel of stage 0 and its last argument, a result.
+Kernel &firstKernel(Plan &plan) { return the<Kernel>(plan, 0, "forward"); }
+/// The first product of two values of the program: queries with keys.
+Gemm &productOfValues(Plan &plan) {
+  for (Instruction &instruction : program(plan, 0, "forward").instructions)
+    if (auto *gemm = std::get_if<Gemm>(&instruction.action);
+        gemm && plan.stages[0].buffers[gemm->b.place.buffer].lifetime == Lifetime::Program)
+      return *gemm;
+  ADD_FAILURE() << "no product of two values";
+  std::exit(1);
+}
+Buffer &receivedBuffer(Plan &plan) { return plan.stages[1].buffers[the<Recv>(plan, 1, "receive").dst.buffer]; }
+
+void requestTooFew(Plan &plan) { plan.stages[1].requests[the<Recv>(plan, 1, "receive").request] = 1; }
+void otherKind(Plan &plan) { program(plan, 0, "drain").kind = ProgramKind::Update; }
+/// The product runs in micro-batch 0 only.
+void skipOnce(Plan &plan) {
+  Program &forward = program(plan, 0, "forward");
+  forward.instructions[find<Gemm>(forward, attentionOut)].when.values = {1, 1, 0, 0};
+}
+void addToNothing(Plan &plan) { attentionGemm(plan).addToC = 1; }
+void otherOperandType(Plan &plan) { attentionGemm(plan).b.dtype = DType::F16; }
+void otherLeadingDim(Plan &plan) { attentionGemm(plan).a.ld += 8; }
+void untransposed(Plan &plan) { productOfValues(plan).b.transpose = false; }
+void otherStride(Plan &plan) { productOfValues(plan).b.stride.back() += 1; }
+void packTemporary(Plan &plan) { productOfValues(plan).b.packed = true; }
+void sumInHalf(Plan &plan) { attentionGemm(plan).accumulate = DType::F16; }
+void biasOfNothing(Plan &plan) { attentionGemm(plan).epilogue = Epilogue::Bias; }
+void postAndForget(Plan &plan) { the<Collective>(plan, 0, "forward", attentionOut).request = 0; }
+void unsaidResult(Plan &plan) { firstKernel(plan).args.back() = {firstKernel(plan).args.back().place, 4, true, false}; }
+/// The second operand of a kernel lies where its result is written, half a vector further.
+void aliasedResult(Plan &plan) {
+  Kernel &kernel = firstKernel(plan);
+  kernel.args.front().place = kernel.args.back().place;
+  kernel.args.front().bytes = kernel.args.back().bytes / 2;
+}
+void launchTooWide(Plan &plan) { firstKernel(plan).launch.threads = 4096; }
+void otherQueue(Plan &plan) { program(plan, 0, "forward").instructions[2].queue = 1; }
+void dropBinding(Plan &plan) { plan.stages[1].bindings.pop_back(); }
+void startWithNothing(Plan &plan) { weight(plan, 1, lastWeight).start = Nothing{}; }
+void startWithNumber(Plan &plan) { weight(plan, 1, lastWeight).start = Number{0.125}; }
+void liveTooShort(Plan &plan) {
+  receivedBuffer(plan).lifetime = Lifetime::Program;
+  receivedBuffer(plan).slots = 1;
+}
+/// A temporary that must now outlive its program lies where others are.
+void liveTooLong(Plan &plan) { plan.stages[0].buffers[attentionGemm(plan).c.place.buffer].lifetime = Lifetime::Step; }
+void moveToHost(Plan &plan) {
+  plan.stages[0].buffers[attentionGemm(plan).b.place.buffer].space = Space::Host;
+  plan.stages[0].hostBytes = plan.stages[0].sessionBytes;
+}
+void dropSymbol(Plan &plan) { plan.modules[0].symbols.pop_back(); }
+void otherTarget(Plan &plan) { plan.modules[0].target = "ptx"; }
+void unknownFeature(Plan &plan) { plan.modules[0].features.push_back("quantum"); }
+void scalarOfDims(Plan &plan) { plan.inputs[0].isStepScalar = true; }
+
 const Fault faults[] = {
+    {"RequestTooFew", requestTooFew, {"posts request", "again before a wait"}, {}},
+    {"ProgramOfOtherKind", otherKind, {"micro-batch of an update is 1"}, {}},
+    {"ProductSkippedOnce", skipOnce, {"node_addmm_5", "before any instruction of the program wrote to it"}, {}},
+    {"AddsToNothing", addToNothing, {"gemm, node node_addmm_5", "(c) before any instruction"}, {}},
+    {"OperandOfOtherType", otherOperandType, {"gemm, node node_addmm_5", "it must be f16"}, {}},
+    {"OperandOfOtherLeadingDim", otherLeadingDim, {"gemm, node node_addmm_5", "reads"}, {}},
+    {"OperandUntransposed", untransposed, {"leading dim of b"}, {}},
+    {"OperandOfOtherStride", otherStride, {"gemm", "(b), which has"}, {}},
+    {"TemporaryPacked", packTemporary, {"packed, but it does not live for the session"}, {}},
+    {"SumInHalf", sumInHalf, {"node_addmm_5", "sums in f16 what is stored as f32"}, {}},
+    {"BiasOfNothing", biasOfNothing, {"node_addmm_5", "buffer of bias is -1"}, {}},
+    {"PostedAndForgotten", postAndForget, {"all_reduce, node node_addmm_5", "ends before a wait on request 0"}, {}},
+    {"ResultUnsaid", unsaidResult, {"kernel", "before any instruction of the program wrote to it"}, {}},
+    {"ResultAliased", aliasedResult, {"kernel", "overlap in buffer"}, {}},
+    {"LaunchTooWide", launchTooWide, {"table 'threads' has 4096"}, {}},
+    {"QueueOfWhatIsNotPosted", otherQueue, {"is on queue 1, but is not posted"}, {}},
+    {"BindingDropped", dropBinding, {"stage 1", "no binding says what it starts with"}, {}},
+    {"WeightOfNothing", startWithNothing, {"transformer.h.2.attn.c_proj.weight", "holds nothing yet"}, {}},
+    {"WeightOfANumber", startWithNumber, {}, {"plan differs at ONNX node 'node_addmm_9'"}},
+    {"LifetimeTooShort", liveTooShort, {"lives for the program, which ends before a wait"}, {}},
+    {"LifetimeTooLong", liveTooLong, {"stage 0", "in use all the time"}, {}},
+    {"OperandOnHost", moveToHost, {"which lies in host memory; only a copy reaches it"}, {}},
+    {"SymbolDropped", dropSymbol, {"kernel", "which not every one of the plan's 1 code modules defines"}, {}},
+    {"CodeForOthers", otherTarget, {}, {"code for 'ptx' only"}},
+    {"FeatureOfOthers", unknownFeature, {}, {"CPU features that this machine lacks: quantum"}},
+    {"StepScalarOfDims", scalarOfDims, {"a step scalar of shape"}, {}},
     {"BuffersOverlap", overlapBuffers, {"stage 0, program forward", "gemm, node node_addmm_5", "bytes"}, {}},
     {"SlotTooFew", dropSlot, {"receive, micro-batch 1", "while it is in flight"}, {}},
     {"WeightSliceShifted",

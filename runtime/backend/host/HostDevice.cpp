@@ -3,6 +3,7 @@
 
 #include "runtime/backend/host/Code.h"
 #include "runtime/backend/host/Gemm.h"
+#include "runtime/backend/host/Reduce.h"
 #include "runtime/base/IntegerMath.h"
 
 #include <algorithm>
@@ -33,6 +34,22 @@ void HostDevice::fill(std::byte *target, std::byte value, int64_t bytes) {
 
 void HostDevice::copy(std::byte *target, const std::byte *source, int64_t bytes) {
   std::memcpy(target, source, size_t(bytes));
+}
+
+Status HostDevice::accumulate(std::byte *target, const std::byte *source, DType dtype, int64_t count) {
+  Expected<Reduction> sum = findReduction(plan::ReduceKind::Sum, dtype);
+  if (!sum.ok())
+    return sum.status();
+  alignas(64) std::byte block[8192];
+  const int64_t elementSize = byteSize(dtype), step = int64_t(sizeof(block)) / sum->wideSize;
+  for (int64_t at = 0; at < count; at += step) {
+    int64_t elements = std::min(step, count - at);
+    sum->begin(block, target + at * elementSize, elements);
+    sum->add(block, source + at * elementSize, elements);
+    sum->end(block, elements);
+    std::memcpy(target + at * elementSize, block, size_t(elements * elementSize));
+  }
+  return Status::success();
 }
 
 Expected<GemmHandle> HostDevice::prepare(const GemmCall &call) {

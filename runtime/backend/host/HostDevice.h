@@ -14,6 +14,7 @@ public:
   Expected<std::byte *> allocate(int64_t bytes, std::byte fill) override;
   void fill(std::byte *target, std::byte value, int64_t bytes) override;
   void copy(std::byte *target, const std::byte *source, int64_t bytes) override;
+  Status accumulate(std::byte *target, const std::byte *source, DType dtype, int64_t count) override;
   void gather(const SliceCopy &slice, const std::byte *host, std::byte *target) override { slice.gather(host, target); }
   void scatter(const SliceCopy &slice, const std::byte *source, std::byte *host) override {
     slice.scatter(source, host);

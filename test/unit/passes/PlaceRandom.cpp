@@ -66,6 +66,30 @@ TEST(PlaceRandom, NoReadFindsAnotherBuffersBytes) {
   }
 }
 
+// A program of 100,000 instructions, each of which reads the one before: asking every buffer for every other would be
+// 5e9 questions.
+TEST(PlaceRandom, LongProgramsArePlacedAsTheyLive) {
+  plan::Plan plan;
+  plan.axes = {{"tp", 1}};
+  plan::Stage &stage = plan.stages.emplace_back();
+  plan::Program &program = stage.programs.emplace_back();
+  constexpr int count = 100000;
+  for (int i = 0; i < count; ++i) {
+    Buffer buffer;
+    buffer.box = {16 + i % 7};
+    buffer.bytes = buffer.box[0] * 4;
+    stage.buffers.push_back(buffer);
+    plan::Kernel kernel;
+    kernel.symbol = "k";
+    if (i > 0)
+      kernel.args.push_back({{i - 1, 0}, stage.buffers[size_t(i) - 1].bytes, true, false});
+    kernel.args.push_back({{i, 0}, buffer.bytes, false, true});
+    program.instructions.push_back({kernel, ""});
+  }
+  ASSERT_TRUE(placeBuffers(plan).ok());
+  EXPECT_LE(stage.workBytes, 4 * 128); // two live at a time
+}
+
 TEST(PlaceRandom, TheArenaIsCloseToWhatLivesAtOnce) {
   std::mt19937 random(11);
   double sum = 0;

@@ -32,7 +32,9 @@ std::vector<Instruction> &program(Plan &plan, int stage, int index) {
 const Case cases[] = {
     // (1) ranges
     {"GemmReadsBeyond",
-     [](Plan &p) { action<Gemm>(p, 0, 0, stage0::GemmH).k = table({3, 4}); },
+     [](Plan &p) {
+       action<Gemm>(p, 0, 0, stage0::GemmH).k = table({3, 4});
+     },
      {"stage 0, program forward, instruction 2 (gemm, node /w0/MatMul)",
       "reads 28 bytes at byte 0 of buffer 2 'x' (a), which has 24; first at coordinate 1 (tp=1)"}},
     {"GemmBatchBeyond",
@@ -105,7 +107,8 @@ const Case cases[] = {
      [](Plan &p) {
        p.stages[0].buffers.push_back(buffer("sum", Lifetime::Step, {2, 6}, 128));
      },
-     {"stage 0: buffer 4 'y' (slot 0) at bytes 128..175 and buffer 5 'sum' at bytes 128..175 overlap in the work arena"}},
+     {"stage 0: buffer 4 'y' (slot 0) at bytes 128..175 and buffer 5 'sum' at bytes 128..175 overlap in the work "
+      "arena"}},
     {"WeightsOverlap",
      [](Plan &p) { p.stages[0].buffers[stage0::W1].offset = 0; },
      {"stage 0: buffer 0 'w0' at bytes 0..35 and buffer 1 'w1' at bytes 0..71 overlap in the session arena"}},
@@ -144,7 +147,8 @@ const Case cases[] = {
        p.stages[1].buffers[stage1::Y].lifetime = Lifetime::Program;
        p.stages[1].buffers[stage1::Y].slots = 1;
      },
-     {"stage 1, program receive, instruction 0 (recv, node /w1/MatMul): buffer 0 'y' lives for the program, which ends before a wait on "
+     {"stage 1, program receive, instruction 0 (recv, node /w1/MatMul): buffer 0 'y' lives for the program, which ends "
+      "before a wait on "
       "request 0"}},
     {"WriteWhileSent",
      [](Plan &p) { std::swap(program(p, 0, 0)[stage0::Reduce], program(p, 0, 0)[stage0::SendY]); },
@@ -162,19 +166,27 @@ const Case cases[] = {
      {"deadlock: 4 of 4 ranks wait for ever", "rank 0 (stage 0, coordinate 0 (tp=0))",
       "a receive by rank 2 on channel 0 of 48 bytes", "a send from rank 0 on channel 3", "node /w1/MatMul"}},
     {"PeersCrossed",
-     [](Plan &p) { action<Recv>(p, 1, 0, 0).peer = table({1, 0}); },
+     [](Plan &p) {
+       action<Recv>(p, 1, 0, 0).peer = table({1, 0});
+     },
      {"deadlock: 4 of 4 ranks wait for ever"}},
     {"OneRecvMissing",
-     [](Plan &p) { action<Recv>(p, 1, 0, 0).peer = table({0, -1}); },
+     [](Plan &p) {
+       action<Recv>(p, 1, 0, 0).peer = table({0, -1});
+     },
      {"rank 3 (stage 1, coordinate 1 (tp=1))", "reads buffer 0 'y' in slot", "holds nothing yet"}},
     {"SendMissing",
      [](Plan &p) { program(p, 0, 0).pop_back(); },
      {"deadlock: 2 of 4 ranks", "(wait, node /w1/MatMul)"}},
     {"OneSendMissing",
-     [](Plan &p) { action<Send>(p, 0, 0, stage0::SendY).peer = table({2, -1}); },
+     [](Plan &p) {
+       action<Send>(p, 0, 0, stage0::SendY).peer = table({2, -1});
+     },
      {"deadlock: 1 of 4 ranks", "rank 3 (stage 1, coordinate 1 (tp=1))"}},
     {"SelfSend",
-     [](Plan &p) { action<Send>(p, 0, 0, stage0::SendY).peer = table({0, 3}); },
+     [](Plan &p) {
+       action<Send>(p, 0, 0, stage0::SendY).peer = table({0, 3});
+     },
      {"rank 0 (stage 0, coordinate 0 (tp=0))", "the peer is the rank itself"}},
     {"NotDrained",
      [](Plan &p) { setSchedule(p, 0, "F0 F1 DF0"); },
@@ -215,13 +227,19 @@ const Case cases[] = {
      },
      {"stage 0: weight 'w0' [3, 5]: buffer 0 'w0': view dim 1: no coordinate holds index 3 of 5"}},
     {"WeightSliceShifted",
-     [](Plan &p) { p.stages[0].bindings[0].slice.start[1] = table({0, 2}); },
+     [](Plan &p) {
+       p.stages[0].bindings[0].slice.start[1] = table({0, 2});
+     },
      {"coordinate 0 (tp=0) holds 0..2 and coordinate 1 (tp=1) holds 2..3; ranges must be equal or apart"}},
     {"WeightSliceShort",
-     [](Plan &p) { p.stages[1].bindings[0].slice.extent[1] = table({4, 2}); },
+     [](Plan &p) {
+       p.stages[1].bindings[0].slice.extent[1] = table({4, 2});
+     },
      {"stage 1: weight 'w2' [6, 7]", "view dim 1: no coordinate holds index 6 of 7"}},
     {"WeightRowMissing",
-     [](Plan &p) { p.stages[0].bindings[1].slice.start[0] = table({1, 3}); },
+     [](Plan &p) {
+       p.stages[0].bindings[1].slice.start[0] = table({1, 3});
+     },
      {"stage 0: weight 'w1' [5, 6]", "view dim 0: no coordinate holds index 0 of 5"}},
     {"WeightGridIncomplete",
      [](Plan &p) {
@@ -233,7 +251,9 @@ const Case cases[] = {
 
     // (5) outputs
     {"OutputUnowned",
-     [](Plan &p) { action<StoreOutput>(p, 1, 1, stage1::StoreO).owner = table({1, 0}); },
+     [](Plan &p) {
+       action<StoreOutput>(p, 1, 1, stage1::StoreO).owner = table({1, 0});
+     },
      {"output 'out': index [0, 4] of view [4, 7] is stored by nobody"}},
     {"OutputTwice",
      [](Plan &p) {
@@ -423,9 +443,8 @@ TEST(PlanCheck, NamesAllThatWaitInADeadlock) {
   action<Send>(plan, 0, 1, 2).peer = table({3, -1, 5});
   std::string message = checkPlan(plan).message();
   EXPECT_THAT(message, HasSubstr("deadlock: 3 of 6 ranks wait for ever"));
-  EXPECT_THAT(message,
-              HasSubstr("rank 4 (stage 1, coordinate 1 (tp=1)), schedule step 1 (forward, micro-batch 0), "
-                        "stage 1, program forward, instruction 0 (wait) waits for a send from rank 1"));
+  EXPECT_THAT(message, HasSubstr("rank 4 (stage 1, coordinate 1 (tp=1)), schedule step 1 (forward, micro-batch 0), "
+                                 "stage 1, program forward, instruction 0 (wait) waits for a send from rank 1"));
   EXPECT_THAT(message, HasSubstr("instruction 2 (all_reduce, node sum) waits for 1 more members of its group"));
 }
 
@@ -435,8 +454,8 @@ TEST(PlanCheck, IsQuickForAThousandRanks) {
   EXPECT_EQ(facts->collectives.size(), 7u);
 }
 
-/// samplePlan's first stage with a training step's tail: an accumulator of x^T h, which the update reduces over tp (posted)
-/// and adds to a state.
+/// samplePlan's first stage with a training step's tail: an accumulator of x^T h, which the update reduces over tp
+/// (posted) and adds to a state.
 namespace step {
 enum Buffers { Sum = 5, State };
 enum Update { Post, WaitSum, Add };
@@ -463,8 +482,7 @@ Plan trainingPlan() {
   Kernel add;
   add.symbol = "relu";
   add.args = {{{step::Sum, 0}, 36, true, false}, {{step::State, 0}, 36, true, true}};
-  stage.programs.push_back(
-      {ProgramKind::Update, 0, {{reduce, "reduce"}, {Wait{1}, "reduce"}, {add, "update"}}});
+  stage.programs.push_back({ProgramKind::Update, 0, {{reduce, "reduce"}, {Wait{1}, "reduce"}, {add, "update"}}});
   stage.schedule.push_back({2, 0});
   return plan;
 }
@@ -519,6 +537,24 @@ TEST(TrainingPlan, PostedCollectiveIsInFlightUntilItsWait) {
   EXPECT_THAT(messageOf(plan), HasSubstr("while it is in flight"));
   program(plan, 0, 2).pop_back();
   EXPECT_THAT(messageOf(plan), HasSubstr("the step ends before a wait on request 1 in slot 0"));
+}
+
+// What is no product goes to its accumulator by an instruction of its own, with the same rule.
+TEST(TrainingPlan, AccumulatesWhatIsNoProduct) {
+  Plan plan = trainingPlan();
+  Accumulate sum{{stage0::X, 0}, {step::Sum, 0}, DType::F32, 6, table({0, 0, 1, 1})};
+  program(plan, 0, 0)[step::gradient].action = sum;
+  EXPECT_EQ(messageOf(plan), "");
+  action<Accumulate>(plan, 0, 0, step::gradient).add = 1;
+  EXPECT_THAT(messageOf(plan), HasSubstr("(accumulate, node gradient): reads buffer 5 'sum', which holds nothing yet"));
+  action<Accumulate>(plan, 0, 0, step::gradient) = sum;
+  action<Accumulate>(plan, 0, 0, step::gradient).count = 7;
+  EXPECT_THAT(messageOf(plan), HasSubstr("reads 28 bytes at byte 0 of buffer 2 'x' (src), which has 24"));
+  action<Accumulate>(plan, 0, 0, step::gradient).dtype = DType::I32;
+  EXPECT_THAT(messageOf(plan), HasSubstr("src is buffer 2 'x' of f32; it must be i32"));
+  action<Accumulate>(plan, 0, 0, step::gradient) = sum;
+  action<Accumulate>(plan, 0, 0, step::gradient).dst = {stage0::X, 0};
+  EXPECT_THAT(messageOf(plan), HasSubstr("overlap in buffer 2 'x'"));
 }
 
 // Posted in the last micro-batch of forward, waited for in the update: the overlap that training wants.
@@ -593,7 +629,8 @@ TEST(PlanCheck, AliasesOfKernelArguments) {
   relu.args = {{{stage1::Z, 0}, 32, true, false}, {{stage1::Z, 0}, 32, false, true}, {{stage1::R, 0}, 32, false, true}};
   EXPECT_EQ(messageOf(plan), "");
   relu.args.push_back({{stage1::Z, 0}, 32, true, false});
-  EXPECT_THAT(messageOf(plan), HasSubstr("are one place of buffer 2 'z'; a result takes the place of one operand only"));
+  EXPECT_THAT(messageOf(plan),
+              HasSubstr("are one place of buffer 2 'z'; a result takes the place of one operand only"));
   relu.args.back() = {{stage1::R, 0}, 32, false, true};
   EXPECT_THAT(messageOf(plan), HasSubstr("overlap in buffer 3 'r'"));
   relu.args.back() = {{stage1::Z, 16}, 16, true, false};

@@ -68,6 +68,7 @@ Plan fullPlan() {
   permute.src = {5, 4};
   permute.dst = {5, 32};
   permute.source = test::table({1, 0});
+  stage.programs[1].instructions.push_back({Accumulate{{6, 0}, {5, 16}, DType::F32, 4, test::table({0, 1})}, "sum"});
   permute.request = 1;
   stage.requests.push_back(1);
   stage.programs[1].instructions.push_back({permute, "permute", test::table({0, 0, 1, 1}), 3});

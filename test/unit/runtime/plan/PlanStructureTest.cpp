@@ -22,7 +22,11 @@ struct Case {
 };
 
 const Case cases[] = {
-    {"AxisTwice", [](Plan &p) { p.axes.push_back({"tp", 1}); }, "mesh: axis name 'tp' is empty or used twice"},
+    {"AxisTwice",
+     [](Plan &p) {
+       p.axes.push_back({"tp", 1});
+     },
+     "mesh: axis name 'tp' is empty or used twice"},
     {"AxisZero", [](Plan &p) { p.axes[0].size = 0; }, "mesh: size of axis 'tp' is 0; it must be in 1..65536"},
     {"Ranks", [](Plan &p) { p.axes[0].size = 65536; }, "number of ranks is 131072"},
     {"RanksOverflow",
@@ -34,13 +38,20 @@ const Case cases[] = {
     {"NoStage", [](Plan &p) { p.stages.clear(); }, "number of stages is 0"},
     {"MicroBatches", [](Plan &p) { p.microBatches = 0; }, "number of micro-batches is 0"},
     {"PortShape", [](Plan &p) { p.inputs[0].shape[0] = -4; }, "input 'x': a size of shape [-4, 3] is -4"},
-    {"PortOverflow", [](Plan &p) { p.outputs[0].shape = {int64_t(1) << 40, int64_t(1) << 40}; },
+    {"PortOverflow",
+     [](Plan &p) {
+       p.outputs[0].shape = {int64_t(1) << 40, int64_t(1) << 40};
+     },
      "output 'out': bytes of shape [1099511627776, 1099511627776] is 9223372036854775807"},
     {"TensorBytes", [](Plan &p) { p.tensors[1].bytes = 100; },
      "tensor 'w1': has 100 bytes; its shape [5, 6] needs 120"},
     {"TensorFile", [](Plan &p) { p.tensors[1].file = 0; }, "tensor 'w1': file is 0; it must be in -1..-1"},
     {"TensorInline", [](Plan &p) { p.tensors[1].inlineData.pop_back(); }, "has 119 bytes of inline data; it needs 120"},
-    {"TensorHashes", [](Plan &p) { p.tensors[1].hashes = {1, 2}; }, "has 2 hashes; 120 bytes need one per MiB, 1"},
+    {"TensorHashes",
+     [](Plan &p) {
+       p.tensors[1].hashes = {1, 2};
+     },
+     "has 2 hashes; 120 bytes need one per MiB, 1"},
     {"TensorOffset", [](Plan &p) { p.tensors[1].offset = INT64_MAX; }, "tensor 'w1': offset is 9223372036854775807"},
     {"Code", [](Plan &p) { p.modules[0].bytes = "#!/bin/sh relu"; },
      "code module 0 'x86-64': is not an ELF shared object"},
@@ -60,12 +71,10 @@ const Case cases[] = {
      "stage 0, buffer 3 'h': ends at byte 280 of the work arena, which has 256 bytes"},
     {"BufferStride", [](Plan &p) { p.stages[0].buffers[4].slotStride = 0; },
      "buffer 4 'y': slot stride is 0; it must be in 48.."},
-    {"BufferSlots", [](Plan &p) { p.stages[0].buffers[4].slots = 3; }, "buffer 4 'y': ends at byte 304 of the work arena"},
+    {"BufferSlots", [](Plan &p) { p.stages[0].buffers[4].slots = 3; },
+     "buffer 4 'y': ends at byte 304 of the work arena"},
     {"TempSlots", [](Plan &p) { p.stages[0].buffers[2].slots = 2; }, "buffer 2 'x': number of slots is 2"},
-    {"StepSlots",
-     [](Plan &p) {
-       p.stages[0].buffers[4].lifetime = Lifetime::Step;
-     },
+    {"StepSlots", [](Plan &p) { p.stages[0].buffers[4].lifetime = Lifetime::Step; },
      "buffer 4 'y': number of slots is 2; it must be in 1..1"},
     {"HostForAProgram", [](Plan &p) { p.stages[0].buffers[2].space = Space::Host; },
      "buffer 2 'x': lives for one program and lies in host memory"},
@@ -82,7 +91,10 @@ const Case cases[] = {
     {"BindingBuffer", [](Plan &p) { p.stages[0].bindings[0].buffer = -1; }, "binding 0: buffer is -1"},
     {"BindingLifetime", [](Plan &p) { p.stages[0].bindings[0].buffer = 2; },
      "binding 0: buffer 2 'x' has lifetime program, not session"},
-    {"BindingShape", [](Plan &p) { p.stages[0].bindings[0].shape = {3, 5}; },
+    {"BindingShape",
+     [](Plan &p) {
+       p.stages[0].bindings[0].shape = {3, 5};
+     },
      "has a shape to be saved with, [3, 5], but no key"},
     {"BindingSavedShape", [](Plan &p) { p.stages[0].bindings[0].saved = "w0"; },
      "slice: view [3, 5] has not the 1 elements of its tensor"},
@@ -95,23 +107,38 @@ const Case cases[] = {
     {"WeightDType", [](Plan &p) { p.tensors[0].dtype = DType::I32; }, "tensor 'w0' is i32, the buffer f32"},
     {"WeightBox", [](Plan &p) { p.stages[0].bindings[0].slice.box[1] = 4; },
      "the slice's box [3, 4] has 48 bytes, the buffer 36"},
-    {"WeightByMicroBatch", [](Plan &p) { p.stages[0].bindings[0].slice.start[0] = table({0, 0, 0, 0}); },
+    {"WeightByMicroBatch",
+     [](Plan &p) {
+       p.stages[0].bindings[0].slice.start[0] = table({0, 0, 0, 0});
+     },
      "depends on the micro-batch, which what lives for a session cannot"},
     {"SliceView", [](Plan &p) { p.stages[0].bindings[0].slice.view[0] = 4; },
      "slice: view [4, 5] has not the 15 elements of its tensor"},
     {"SliceDims", [](Plan &p) { p.stages[0].bindings[0].slice.box.pop_back(); },
      "slice: view has 2 dims, but there are 2"},
-    {"SliceEnd", [](Plan &p) { p.stages[0].bindings[0].slice.start[1] = table({0, 4}); },
+    {"SliceEnd",
+     [](Plan &p) {
+       p.stages[0].bindings[0].slice.start[1] = table({0, 4});
+     },
      "slice: view dim 1 at coordinate 1 (tp=1) holds 4..5 of 5 indices"},
-    {"SliceExtent", [](Plan &p) { p.stages[0].bindings[0].slice.extent[1] = table({4, 1}); },
+    {"SliceExtent",
+     [](Plan &p) {
+       p.stages[0].bindings[0].slice.extent[1] = table({4, 1});
+     },
      "slice: view dim 1 at coordinate 0 (tp=0) has 4 indices, its box only 3"},
-    {"SliceTable", [](Plan &p) { p.stages[0].bindings[0].slice.start[1] = table({0, 1, 2}); },
+    {"SliceTable",
+     [](Plan &p) {
+       p.stages[0].bindings[0].slice.start[1] = table({0, 1, 2});
+     },
      "table 'start' has 3 values; it needs 1, 2 (ranks of a stage) or 4 (times micro-batches)"},
     {"GemmBuffer", [](Plan &p) { action<Gemm>(p, 0, 0, stage0::GemmH).b.place.buffer = 5; },
      "stage 0, program forward, instruction 2 (gemm, node /w0/MatMul): buffer of b is 5; it must be in 0..4"},
     {"GemmOffset", [](Plan &p) { action<Gemm>(p, 0, 0, stage0::GemmH).a.place.byteOffset = 2; },
      "byte offset 2 of a is not a multiple of the 4 bytes"},
-    {"GemmExtent", [](Plan &p) { action<Gemm>(p, 0, 0, stage0::GemmH).n = table({3, -1}); },
+    {"GemmExtent",
+     [](Plan &p) {
+       action<Gemm>(p, 0, 0, stage0::GemmH).n = table({3, -1});
+     },
      "table 'n' has -1 at coordinate 1 (tp=1)"},
     {"GemmStrides", [](Plan &p) { action<Gemm>(p, 0, 0, stage0::GemmH).batch = {2}; },
      "1 batch dims, but 0 strides of a"},
@@ -153,11 +180,20 @@ const Case cases[] = {
      "argument 0 is neither read nor written"},
     {"KernelThreads", [](Plan &p) { action<Kernel>(p, 1, 1, stage1::Relu).launch.threads = 2048; },
      "table 'threads' has 2048 at coordinate 0 (tp=0); it must be in 0..1024"},
-    {"KernelBlocks", [](Plan &p) { action<Kernel>(p, 1, 1, stage1::Relu).launch.blocks = table({1, -1}); },
+    {"KernelBlocks",
+     [](Plan &p) {
+       action<Kernel>(p, 1, 1, stage1::Relu).launch.blocks = table({1, -1});
+     },
      "table 'blocks' has -1 at coordinate 1 (tp=1)"},
-    {"KernelShared", [](Plan &p) { action<Kernel>(p, 1, 1, stage1::Relu).launch.sharedBytes = table({1, 2, 3}); },
+    {"KernelShared",
+     [](Plan &p) {
+       action<Kernel>(p, 1, 1, stage1::Relu).launch.sharedBytes = table({1, 2, 3});
+     },
      "table 'shared bytes' has 3 values"},
-    {"When", [](Plan &p) { p.stages[0].programs[0].instructions[0].when = table({1, 2}); },
+    {"When",
+     [](Plan &p) {
+       p.stages[0].programs[0].instructions[0].when = table({1, 2});
+     },
      "instruction 0 (wait): table 'when' has 2 at coordinate 1 (tp=1); it must be in 0..1"},
     {"QueueOfCompute", [](Plan &p) { p.stages[0].programs[0].instructions[stage0::GemmH].queue = 1; },
      "is on queue 1, but is not posted with a request"},
@@ -171,7 +207,10 @@ const Case cases[] = {
      "axis 'dp' is none of the mesh's axes"},
     {"CollectiveNoAxis", [](Plan &p) { action<Collective>(p, 0, 0, stage0::Reduce).axes = {}; },
      "a collective over no axis"},
-    {"CollectiveTwice", [](Plan &p) { action<Collective>(p, 0, 0, stage0::Reduce).axes = {"tp", "tp"}; },
+    {"CollectiveTwice",
+     [](Plan &p) {
+       action<Collective>(p, 0, 0, stage0::Reduce).axes = {"tp", "tp"};
+     },
      "axis 'tp' is listed twice"},
     {"CollectiveDType", [](Plan &p) { action<Collective>(p, 0, 0, stage0::Reduce).dtype = DType::I32; },
      "src is buffer 4 'y' of f32; it must be i32"},
@@ -181,7 +220,10 @@ const Case cases[] = {
        action<Collective>(p, 0, 0, stage0::Reduce).source = table({1, 2});
      },
      "table 'source' has 2 at coordinate 1 (tp=1); it must be in 0..1"},
-    {"SendPeer", [](Plan &p) { action<Send>(p, 0, 0, stage0::SendY).peer = table({2, 4}); },
+    {"SendPeer",
+     [](Plan &p) {
+       action<Send>(p, 0, 0, stage0::SendY).peer = table({2, 4});
+     },
      "table 'peer' has 4 at coordinate 1 (tp=1); it must be in -1..3"},
     {"SendRequest", [](Plan &p) { action<Send>(p, 0, 0, stage0::SendY).request = 1; },
      "request is 1; it must be in 0..0"},

@@ -131,7 +131,8 @@ inline Stage sampleStage0() {
   send.peer = table({2, 3});
   send.reason = {"/w1/MatMul", "w1", "stage 1 uses it", "--pp=1"};
   stage.programs = {
-      {ProgramKind::Forward, 0,
+      {ProgramKind::Forward,
+       0,
        {{Wait{0}, ""},
         {load, "x"},
         {gemm(stage0::H, stage0::X, stage0::W0, 2, table({3, 2}), 3, 3, 3, 3), "/w0/MatMul"},
@@ -168,7 +169,8 @@ inline Stage sampleStage1() {
   store.owner = 1;
   stage.programs = {
       {ProgramKind::Receive, 0, {{recv, "/w1/MatMul"}}},
-      {ProgramKind::Forward, 0,
+      {ProgramKind::Forward,
+       0,
        {{Wait{0}, "/w1/MatMul"},
         {gemm(stage1::Z, stage1::Y, stage1::W2, 2, table({4, 3}), 6, 6, 4, 4), "/w2/MatMul"},
         {relu, "/Relu"},
@@ -191,7 +193,13 @@ inline Plan samplePlan() {
   plan.outputs = {{"out", DType::F32, {4, 7}, false}};
   plan.tensors = {inlineTensor("w0", {3, 5}), inlineTensor("w1", {5, 6}), inlineTensor("w2", {6, 7})};
   plan.stages = {sampleStage0(), sampleStage1()};
-  plan.modules = {{"x86-64", {"avx2", "fma"}, 0, std::string("\x7f" "ELF code relu\0", 15), {"relu"}}};
+  plan.modules = {{"x86-64",
+                   {"avx2", "fma"},
+                   0,
+                   std::string("\x7f"
+                               "ELF code relu\0",
+                               15),
+                   {"relu"}}};
   return plan;
 }
 
