@@ -20,29 +20,36 @@ struct PlanLowering {
   Tables tables;
   Lowered lowered;
   TensorTable weights;
+  const std::map<std::string, unsigned> written; ///< parameters and states
+  std::vector<int32_t> inputNumbers, outputNumbers; ///< of the plan, by argument and result of @main
   llvm::DenseMap<Operation *, int32_t> channels; ///< of transfers
 
   PlanLowering(ModuleOp module, func::FuncOp function, const LowerOptions &options)
       : module(module), function(function), options(options), tables(dist::meshOf(module)),
-        weights(lowered.plan, options.planFolder) {}
+        weights(lowered.plan, options.planFolder), written(nn::writtenBy(function)) {}
 
-  static std::string nameOf(DictionaryAttr attrs, const std::string &fallback) {
-    auto name = attrs ? attrs.getAs<StringAttr>("nn.name") : StringAttr();
-    return name ? name.str() : fallback;
-  }
-
+  /// States and written values are no ports: `inputNumbers` and `outputNumbers` have -1 for them.
   void lowerPorts() {
-    auto port = [](const std::string &name, Type type) {
+    auto port = [](const std::string &name, Type type, bool isStepScalar) {
       auto tensor = cast<RankedTensorType>(type);
-      return plan::Port{name, dtypeOf(tensor), dist::globalType(tensor).getShape().vec()};
+      return plan::Port{name, dtypeOf(tensor), dist::globalType(tensor).getShape().vec(), isStepScalar};
     };
-    for (BlockArgument argument : function.getArguments())
-      lowered.plan.inputs.push_back(port(
-          nameOf(function.getArgAttrDict(argument.getArgNumber()), "input" + std::to_string(argument.getArgNumber())),
-          argument.getType()));
-    for (auto [number, type] : llvm::enumerate(function.getResultTypes()))
-      lowered.plan.outputs.push_back(
-          port(nameOf(function.getResultAttrDict(number), "output" + std::to_string(number)), type));
+    for (BlockArgument argument : function.getArguments()) {
+      unsigned number = argument.getArgNumber();
+      nn::ArgumentPort is = nn::argumentPort(function, number);
+      inputNumbers.push_back(is.isState() ? -1 : int32_t(lowered.plan.inputs.size()));
+      std::string name = !is.stepScalar.empty() ? is.stepScalar : is.name;
+      if (!is.isState())
+        lowered.plan.inputs.push_back(
+            port(name.empty() ? "input" + std::to_string(number) : name, argument.getType(), !is.stepScalar.empty()));
+    }
+    for (auto [number, type] : llvm::enumerate(function.getResultTypes())) {
+      nn::ResultPort is = nn::resultPort(function, unsigned(number));
+      outputNumbers.push_back(is.writes.empty() ? int32_t(lowered.plan.outputs.size()) : -1);
+      if (is.writes.empty())
+        lowered.plan.outputs.push_back(
+            port(is.name.empty() ? "output" + std::to_string(number) : is.name, type, false));
+    }
   }
 
   /// After the stages: what they call is what the code defines.
@@ -72,14 +79,23 @@ struct PlanLowering {
             text(transfer.getAvoid())};
   }
 
+  void takeArgument(BlockArgument argument, ProgramInput &input) {
+    input.graphPort = inputNumbers[argument.getArgNumber()];
+    input.port = nn::argumentPort(function, argument.getArgNumber());
+  }
+  void giveResult(unsigned number, ProgramOutput &output) {
+    output.graphPort = outputNumbers[number];
+    output.writes = nn::resultPort(function, number).writes;
+  }
+
   /// What a program reads: arguments of the function, results of transfers and of other programs of its stage.
-  SmallVector<ProgramInput> inputsOf(pipe::StageOp program) {
-    SmallVector<ProgramInput> inputs;
+  std::vector<ProgramInput> inputsOf(pipe::StageOp program) {
+    std::vector<ProgramInput> inputs;
     for (auto [operand, inside] : llvm::zip(program.getOperands(), program.getBody().front().getArguments())) {
       ProgramInput input;
       input.value = inside;
       if (auto argument = dyn_cast<BlockArgument>(operand)) {
-        input.graphPort = int32_t(argument.getArgNumber());
+        takeArgument(argument, input);
       } else if (auto transfer = operand.getDefiningOp<pipe::TransferOp>()) {
         input.channel = channels.lookup(transfer);
         input.peerStage = int64_t(transfer.getFrom());
@@ -99,8 +115,8 @@ struct PlanLowering {
   }
 
   /// Where the results of a program go; one that goes to two places appears twice.
-  SmallVector<ProgramOutput> outputsOf(pipe::StageOp program) {
-    SmallVector<ProgramOutput> outputs;
+  std::vector<ProgramOutput> outputsOf(pipe::StageOp program) {
+    std::vector<ProgramOutput> outputs;
     Operation *yield = program.getBody().front().getTerminator();
     for (auto [number, result] : llvm::enumerate(program.getResults()))
       for (OpOperand &use : result.getUses()) {
@@ -113,7 +129,7 @@ struct PlanLowering {
         } else if (auto reader = dyn_cast<pipe::StageOp>(use.getOwner())) {
           output.reader = keyOf(reader);
         } else {
-          output.graphPort = int32_t(use.getOperandNumber());
+          giveResult(use.getOperandNumber(), output);
         }
         outputs.push_back(std::move(output));
       }
@@ -135,24 +151,27 @@ struct PlanLowering {
 
   /// A function without stages is one.
   Status lowerWhole() {
-    SmallVector<ProgramInput> inputs;
+    if (!written.empty() && tables.microBatches() > 1)
+      return Status::error(ErrorKind::Internal, "@main writes '" + written.begin()->first +
+                                                    "' and has micro-batches, but no update; run the stage phase");
+    std::vector<ProgramInput> inputs;
     for (BlockArgument argument : function.getArguments()) {
       ProgramInput &input = inputs.emplace_back();
       input.value = argument;
-      input.graphPort = int32_t(argument.getArgNumber());
+      takeArgument(argument, input);
     }
-    SmallVector<ProgramOutput> outputs;
+    std::vector<ProgramOutput> outputs;
     Block &body = function.getBody().front();
     for (OpOperand &operand : body.getTerminator()->getOpOperands()) {
       ProgramOutput &output = outputs.emplace_back();
       output.value = operand.get();
-      output.graphPort = int32_t(operand.getOperandNumber());
+      giveResult(operand.getOperandNumber(), output);
     }
     Expected<plan::PipelineSchedule> schedule =
         plan::makeSchedule(plan::ScheduleKind::Inference, 1, 1, tables.microBatches());
     if (!schedule.ok())
       return schedule.status();
-    StageLowering stage(tables, weights, 0, schedule->front());
+    StageLowering stage(tables, weights, written, 0, schedule->front());
     HPC_RETURN_IF_ERROR(stage.addProgram({plan::ProgramKind::Forward, 0}, body, inputs, outputs));
     HPC_RETURN_IF_ERROR(stage.bindSchedule());
     take(stage);
@@ -183,7 +202,7 @@ struct PlanLowering {
     plan::Pipeline pipeline = pipe::pipelineOf(function, tables.microBatches());
     HPC_RETURN_IF_ERROR(plan::checkSchedule(pipeline, *schedule).status().at("pipe.schedule"));
     for (auto [index, stageSchedule] : llvm::enumerate(*schedule)) {
-      StageLowering stage(tables, weights, int64_t(index), stageSchedule);
+      StageLowering stage(tables, weights, written, int64_t(index), stageSchedule);
       for (pipe::StageOp program : programs)
         if (program.getIndex() == index)
           HPC_RETURN_IF_ERROR(stage.addProgram(keyOf(program), program.getBody().front(), inputsOf(program),

@@ -26,7 +26,7 @@ struct Lowered {
   std::vector<LoweredValue> values; ///< by stage, then instruction
 };
 
-/// Lowers @main. Errors are what a plan cannot hold (matrix products of a type that the runtime's library lacks).
+/// Lowers @main. Errors are what a plan cannot hold.
 Expected<Lowered> lowerToPlan(ModuleOp module, const LowerOptions &options);
 
 } // namespace hpc

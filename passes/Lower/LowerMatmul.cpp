@@ -75,11 +75,19 @@ Status StageLowering::lowerMatmul(nn::MatmulOp op) {
     gemm.b.stride.push_back(dim.b);
     gemm.c.stride.push_back(dim.c);
   }
-  addResult(op.getResult());
+  // A sum over micro-batches that nothing else reads is made where it ends: the product adds to the accumulator.
+  if (dist::AccumulateOp sum = accumulationOf(op.getResult())) {
+    HPC_RETURN_IF_ERROR(lowerAccumulator(sum));
+    alias(op.getResult(), sum.getResult());
+    gemm.addToC = laterMicroBatches(sum.getAxes());
+  } else {
+    addResult(op.getResult());
+  }
   for (auto [operand, value] : {std::pair(&gemm.a, op.getLhs()), std::pair(&gemm.b, op.getRhs()),
                                 std::pair(&gemm.c, cast<TypedValue<RankedTensorType>>(op.getResult()))}) {
     operand->place = place(value);
     operand->dtype = elementDType(value);
+    gemm.accumulate = byteSize(operand->dtype) > byteSize(gemm.accumulate) ? operand->dtype : gemm.accumulate;
   }
   emit(std::move(gemm), nodeName(op.getLoc()));
   return Status::success();

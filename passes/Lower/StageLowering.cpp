@@ -27,8 +27,7 @@ static plan::Reason reasonOf(Operation *op) {
   return {nodeName(op->getLoc()), modulePath(op->getLoc()), stringAttr(op, "cause"), stringAttr(op, "avoid")};
 }
 
-/// The op whose buffer a value shares: through reshapes and fill_tails, which are aliases here.
-static Value aliasRoot(Value value) {
+Value aliasRoot(Value value) {
   while (Operation *op = value.getDefiningOp()) {
     if (!isa<nn::ReshapeOp, dist::FillTailOp>(op))
       break;
@@ -119,7 +118,8 @@ static bool outlives(Value root, ArrayRef<ProgramInput> inputs) {
 Status StageLowering::findReaders(ArrayRef<ProgramOutput> outputs) {
   readers.clear();
   for (const ProgramOutput &output : outputs) {
-    if (output.reader && plan::isPerStep(output.reader->kind) && !plan::isPerStep(current.kind) &&
+    bool isSum = aliasRoot(output.value).getDefiningOp<dist::AccumulateOp>() != nullptr;
+    if (output.reader && plan::isPerStep(output.reader->kind) && !plan::isPerStep(current.kind) && !isSum &&
         tables.microBatches() > 1)
       return Status::error(ErrorKind::Unsupported, "value of ONNX node '" + nodeName(output.value.getLoc()) +
                                                        "' is made in each micro-batch and read once a step, but is no "
@@ -157,6 +157,8 @@ void StageLowering::loadInputs(ArrayRef<ProgramInput> inputs) {
   for (const ProgramInput &input : inputs) {
     if (input.source)
       alias(input.value, input.source);
+    if (input.port.isState())
+      bindState(input);
     if (input.graphPort < 0)
       continue;
     int32_t buffer = addBuffer(input.value, Lifetime::Program);
@@ -185,8 +187,10 @@ void StageLowering::storeAndSend(ArrayRef<ProgramInput> inputs, ArrayRef<Program
     if (output.graphPort < 0)
       continue;
     dist::Sharding sharding = dist::shardingOf(output.value);
-    emit(plan::StoreOutput{output.graphPort, place(output.value), tables.slice(sharding), tables.owner(sharding)},
-         nodeName(output.value.getLoc()));
+    bool isSum = aliasRoot(output.value).getDefiningOp<dist::AccumulateOp>() != nullptr;
+    emit(
+        plan::StoreOutput{output.graphPort, place(output.value), tables.slice(sharding), tables.owner(sharding, isSum)},
+        nodeName(output.value.getLoc()));
   }
   copyOut(inputs, outputs);
   for (const ProgramOutput &output : outputs) {
@@ -223,16 +227,26 @@ Status StageLowering::lowerParameter(nn::ParameterOp op) {
     return Status::success();
   }
   int32_t buffer = known->second = addBuffer(op.getResult(), Lifetime::Session);
-  stage.buffers[buffer].name = op.getName().str();
-  stage.bindings.push_back({buffer, tables.slice(dist::shardingOf(op.getResult())),
-                            plan::StoredTensor{weights.tensor(op)}, "", {}});
+  std::string name = stage.buffers[buffer].name = op.getName().str();
+  dist::Sharding sharding = dist::shardingOf(op.getResult());
+  plan::Binding binding{buffer, tables.slice(sharding), plan::StoredTensor{weights.tensor(op)}, "", {}};
+  if (written.count(name)) {
+    binding.saved = name;
+    binding.shape = dist::globalShape(sharding);
+    if (!stateBuffers.emplace(name, buffer).second)
+      return unsupported(op, "'" + name + "' is written and held in two layouts in stage " + Twine(index));
+  }
+  stage.bindings.push_back(std::move(binding));
   return Status::success();
 }
 
 Status StageLowering::lowerConstant(nn::ConstantOp op) {
   int32_t buffer = addBuffer(op.getResult(), Lifetime::Session);
-  stage.bindings.push_back({buffer, tables.slice(dist::replicated(nn::shapeOf(op.getResult()).vec())),
-                            plan::StoredTensor{weights.constant(op)}, "", {}});
+  stage.bindings.push_back({buffer,
+                            tables.slice(dist::replicated(nn::shapeOf(op.getResult()).vec())),
+                            plan::StoredTensor{weights.constant(op)},
+                            "",
+                            {}});
   return Status::success();
 }
 
@@ -347,6 +361,8 @@ Status StageLowering::lower(Operation *op) {
     return Status::success();
   }
   auto elements = [](Value value) { return nn::tensorType(value).getNumElements(); };
+  if (auto accumulate = dyn_cast<dist::AccumulateOp>(op))
+    return lowerAccumulate(accumulate);
   if (auto reduce = dyn_cast<dist::AllReduceOp>(op))
     return lowerAllReduce(reduce);
   if (auto permute = dyn_cast<dist::PermuteOp>(op))
@@ -375,15 +391,13 @@ Status StageLowering::addProgram(plan::StageProgram program, Block &body, ArrayR
   loadInputs(inputs);
   // 2. The ops.
   for (Operation &op : body.without_terminator()) {
-    if (auto matmul = dyn_cast<nn::MatmulOp>(op);
-        matmul && !nn::tensorType(matmul.getResult()).getElementType().isF32())
-      return unsupported(&op, "matrix products are f32 here; got " + Twine(name(elementDType(matmul.getResult()))));
     HPC_RETURN_IF_ERROR(lower(&op));
     if (!isa<nn::ParameterOp, nn::ConstantOp>(op))
       note(&op);
   }
   // 3. What goes out. A stage lists the programs that do something.
   storeAndSend(inputs, outputs);
+  HPC_RETURN_IF_ERROR(writeStates(outputs));
   if (!receive.instructions.empty())
     stage.programs.push_back(std::move(receive));
   for (size_t i = firstValue; i < values.size(); ++i)

@@ -4,6 +4,7 @@
 
 #include "compiler/Dialect/Dist/Dist.h"
 #include "compiler/Dialect/NN/NN.h"
+#include "compiler/Dialect/NN/Ports.h"
 #include "passes/Lower/Lower.h"
 #include "passes/Lower/Tables.h"
 #include "passes/Lower/TensorTable.h"
@@ -11,7 +12,8 @@
 
 namespace hpc {
 
-/// What a program takes from and gives to the outside. Each is one of: a graph port, a transfer, a program of the stage.
+/// What a program takes from and gives to the outside. Each is one of: a graph port, a transfer, a program of the stage,
+/// a state.
 struct ProgramPort {
   int32_t graphPort = -1; ///< index of a graph input or output
   int32_t channel = -1;   ///< of a transfer, unique in the plan
@@ -22,16 +24,20 @@ struct ProgramPort {
 struct ProgramInput : ProgramPort {
   Value value;  ///< in the program's body
   Value source; ///< of another program of the stage: in that one's body
+  nn::ArgumentPort port; ///< of an argument of @main; a state has no graph port
 };
 struct ProgramOutput : ProgramPort {
   Value value;
   std::optional<plan::StageProgram> reader; ///< another program of the stage
+  std::string writes;                       ///< a parameter or state of the stage, or ""
 };
 
 class StageLowering {
 public:
-  StageLowering(const Tables &tables, TensorTable &weights, int64_t index, plan::StageSchedule schedule)
-      : tables(tables), weights(weights), index(index), schedule(std::move(schedule)) {}
+  /// `written`: the parameters and states that the function writes.
+  StageLowering(const Tables &tables, TensorTable &weights, const std::map<std::string, unsigned> &written,
+                int64_t index, plan::StageSchedule schedule)
+      : tables(tables), weights(weights), written(written), index(index), schedule(std::move(schedule)) {}
 
   /// Lowers `body` (its terminator is not looked at); what it reads of other programs has been lowered before. Adds to
   /// `stage` and `values`.
@@ -49,6 +55,9 @@ private:
   Status lowerConstant(nn::ConstantOp op);
   Status lowerMatmul(nn::MatmulOp op);
   Status lowerFused(nn::FusedOp op);
+  Status lowerAccumulate(dist::AccumulateOp op);
+  /// The buffer of its result, which lives for the step.
+  Status lowerAccumulator(dist::AccumulateOp op);
   Status lowerAllReduce(dist::AllReduceOp op);
   Status lowerPermute(dist::PermuteOp op);
   /// raw_all_gather, raw_reduce_scatter, raw_all_to_all.
@@ -71,15 +80,22 @@ private:
   void postReceives(ArrayRef<ProgramInput> inputs);
   void loadInputs(ArrayRef<ProgramInput> inputs);
   void copyOut(ArrayRef<ProgramInput> inputs, ArrayRef<ProgramOutput> outputs);
+  /// States (LowerState.cpp): an argument's buffer, and at the program's end what is written to parameters and states.
+  void bindState(const ProgramInput &input);
+  Status writeStates(ArrayRef<ProgramOutput> outputs);
+  /// 0 in the first micro-batch along `axes`, 1 in the others.
+  plan::ByCoord laterMicroBatches(ArrayAttr axes) const;
   void storeAndSend(ArrayRef<ProgramInput> inputs, ArrayRef<ProgramOutput> outputs);
   plan::ByCoord ranksOf(int64_t otherStage) const;
 
   const Tables &tables;
   TensorTable &weights;
+  const std::map<std::string, unsigned> &written;
   const int64_t index;
   const plan::StageSchedule schedule;
 
   std::map<std::string, int32_t> weightBuffers; ///< by name and type; all programs of the stage share one
+  std::map<std::string, int32_t> stateBuffers;  ///< of states and written parameters, by name
   llvm::DenseMap<Value, int32_t> buffers;       ///< by value; aliases share one
   llvm::DenseMap<Value, plan::ByCoord> exactK;  ///< results of fill_tail: the extent of their contracted dim
 
@@ -91,5 +107,9 @@ private:
 
 /// The DType of a tensor's elements; booleans take a byte.
 DType elementDType(Value value);
+/// The op whose buffer a value shares: through reshapes and fill_tails, which are aliases here.
+Value aliasRoot(Value value);
+/// The accumulation that is, through views, the only reader of a value; or null.
+dist::AccumulateOp accumulationOf(Value value);
 
 } // namespace hpc

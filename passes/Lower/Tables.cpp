@@ -5,11 +5,12 @@
 
 namespace hpc {
 
-static constexpr const char *microBatchAxis = "mb";
+/// The axis whose coordinate is the micro-batch; a mesh has one at most.
+static bool isMicroBatch(const dist::Mesh::Axis &axis) { return axis.role == dist::AxisRole::Time; }
 
 Tables::Tables(dist::Mesh mesh) : fullMesh(std::move(mesh)) {
   for (const dist::Mesh::Axis &axis : fullMesh.axes) {
-    if (axis.name == microBatchAxis) {
+    if (isMicroBatch(axis)) {
       batches = axis.size;
       continue;
     }
@@ -23,7 +24,7 @@ std::vector<int64_t> Tables::coordinate(int64_t rank, int64_t microBatch) const 
   std::vector<int64_t> inStage = rankMesh.coordinate(rank), full;
   size_t next = 0;
   for (const dist::Mesh::Axis &axis : fullMesh.axes)
-    full.push_back(axis.name == microBatchAxis ? microBatch : inStage[next++]);
+    full.push_back(isMicroBatch(axis) ? microBatch : inStage[next++]);
   return full;
 }
 
@@ -58,11 +59,12 @@ plan::Slice Tables::slice(const dist::Sharding &sharding) const {
   return slice;
 }
 
-plan::ByCoord Tables::owner(const dist::Sharding &sharding) const {
+plan::ByCoord Tables::owner(const dist::Sharding &sharding, bool atEnd) const {
   std::vector<std::string> cut = dist::cutAxes(sharding);
   return table([&](const std::vector<int64_t> &at) -> int64_t {
     for (size_t axis = 0; axis < fullMesh.axes.size(); ++axis)
-      if (at[axis] != 0 && std::find(cut.begin(), cut.end(), fullMesh.axes[axis].name) == cut.end())
+      if (int64_t speaker = atEnd && isMicroBatch(fullMesh.axes[axis]) ? fullMesh.axes[axis].size - 1 : 0;
+          at[axis] != speaker && std::find(cut.begin(), cut.end(), fullMesh.axes[axis].name) == cut.end())
         return 0;
     return 1;
   });

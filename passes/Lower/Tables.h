@@ -1,4 +1,4 @@
-// What differs between ranks and micro-batches, as the plan's tables. The mesh axis `mb` is the micro-batch; all
+// What differs between ranks and micro-batches, as the plan's tables. The mesh axis of role time is the micro-batch; all
 // others, in the mesh's order, are the coordinate within a stage.
 #pragma once
 
@@ -24,7 +24,8 @@ public:
   /// The part of a global tensor that each coordinate holds.
   plan::Slice slice(const dist::Sharding &sharding) const;
   /// 1 where the coordinate is the one that speaks for its replicas: 0 along every axis that does not cut the value.
-  plan::ByCoord owner(const dist::Sharding &sharding) const;
+  /// With `atEnd` it is the last micro-batch that speaks, as a sum over them is whole there only.
+  plan::ByCoord owner(const dist::Sharding &sharding, bool atEnd = false) const;
   /// For a permute along `axes`: the position in the group of the rank that holds under `before` what this one holds
   /// under `after`.
   plan::ByCoord permuteSource(const dist::Sharding &before, const dist::Sharding &after,

@@ -1,0 +1,97 @@
+// What lives longer than a micro-batch: states, written parameters, sums over micro-batches. A written value and what it
+// replaces are one buffer; every read of the old value comes before the write, which is the last thing of its program.
+#include "passes/Lower/StageLowering.h"
+
+#include "compiler/Location.h"
+
+namespace hpc {
+
+using plan::Lifetime;
+
+dist::AccumulateOp accumulationOf(Value value) {
+  while (value.hasOneUse()) {
+    Operation *user = *value.user_begin();
+    if (auto sum = dyn_cast<dist::AccumulateOp>(user))
+      return sum;
+    if (!isa<nn::ReshapeOp>(user))
+      break;
+    value = user->getResult(0);
+  }
+  return {};
+}
+
+plan::ByCoord StageLowering::laterMicroBatches(ArrayAttr axes) const {
+  return tables.table([&](const std::vector<int64_t> &at) -> int64_t {
+    return llvm::any_of(axes.getAsRange<StringAttr>(),
+                        [&](StringAttr axis) { return at[tables.mesh().index(axis.str())] != 0; });
+  });
+}
+
+Status StageLowering::lowerAccumulator(dist::AccumulateOp op) {
+  if (plan::isPerStep(current.kind))
+    return Status::error(ErrorKind::Internal, "the sum over micro-batches of ONNX node '" + nodeName(op.getLoc()) +
+                                                  "' is made in a program that runs once a step");
+  addBuffer(op.getResult(), Lifetime::Step);
+  return Status::success();
+}
+
+Status StageLowering::lowerAccumulate(dist::AccumulateOp op) {
+  if (buffers.count(op.getResult())) // the product that makes the term adds it
+    return Status::success();
+  HPC_RETURN_IF_ERROR(lowerAccumulator(op));
+  plan::Accumulate sum;
+  sum.src = place(op.getOperand());
+  sum.dst = place(op.getResult());
+  sum.dtype = elementDType(op.getResult());
+  sum.count = nn::tensorType(op.getResult()).getNumElements();
+  sum.add = laterMicroBatches(op.getAxes());
+  emit(std::move(sum), nodeName(op.getLoc()));
+  return Status::success();
+}
+
+void StageLowering::bindState(const ProgramInput &input) {
+  auto [known, isNew] = stateBuffers.try_emplace(input.port.state, 0);
+  if (!isNew) {
+    buffers[input.value] = known->second;
+    return;
+  }
+  int32_t buffer = known->second = addBuffer(input.value, Lifetime::Session);
+  stage.buffers[buffer].name = input.port.state;
+  dist::Sharding sharding = dist::shardingOf(input.value);
+  stage.bindings.push_back({buffer, tables.slice(sharding), plan::Number{input.port.initial}, input.port.state,
+                            dist::globalShape(sharding)});
+}
+
+Status StageLowering::writeStates(ArrayRef<ProgramOutput> outputs) {
+  struct Write {
+    plan::Ref from, to;
+    std::string node;
+  };
+  std::vector<Write> writes;
+  for (const ProgramOutput &output : outputs) {
+    if (output.writes.empty())
+      continue;
+    auto target = stateBuffers.find(output.writes);
+    if (target == stateBuffers.end())
+      return Status::error(ErrorKind::Internal, "stage " + std::to_string(index) + " writes '" + output.writes +
+                                                    "', of which it holds nothing");
+    Write write{place(output.value), {target->second, 0}, nodeName(output.value.getLoc())};
+    if (write.from.buffer == write.to.buffer)
+      continue;
+    // One state may become what another was: all are read before the first is written.
+    if (stage.buffers[write.from.buffer].lifetime == Lifetime::Session) {
+      plan::Buffer old = stage.buffers[write.from.buffer];
+      old.lifetime = Lifetime::Program;
+      stage.buffers.push_back(std::move(old));
+      plan::Ref kept{int32_t(stage.buffers.size()) - 1, 0};
+      emit(plan::Copy{write.from, kept, stage.buffers[kept.buffer].bytes}, write.node);
+      write.from = kept;
+    }
+    writes.push_back(std::move(write));
+  }
+  for (const Write &write : writes)
+    emit(plan::Copy{write.from, write.to, stage.buffers[write.to.buffer].bytes}, write.node);
+  return Status::success();
+}
+
+} // namespace hpc
