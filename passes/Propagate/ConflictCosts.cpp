@@ -9,14 +9,6 @@ namespace hpc {
 
 using namespace dist;
 
-std::vector<Sharding> distinct(std::vector<Sharding> shardings) {
-  std::vector<Sharding> result;
-  for (Sharding &sharding : shardings)
-    if (!llvm::is_contained(result, sharding))
-      result.push_back(std::move(sharding));
-  return result;
-}
-
 namespace {
 /// A factor of an op.
 using Node = std::pair<int, int>;
@@ -36,7 +28,10 @@ struct Cost {
 
 class ConflictCosts {
 public:
-  ConflictCosts(Propagation &propagation) : propagation(propagation), mesh(propagation.mesh) {}
+  ConflictCosts(Propagation &propagation) : propagation(propagation), mesh(propagation.mesh) {
+    for (OpState &state : propagation.ops)
+      updateWants(state);
+  }
 
   /// One round over the groups of factors that carry one cut, then over single factors; whether anything was given up.
   bool round() {
@@ -119,12 +114,16 @@ private:
       OpSharding &sharding = propagation.ops[node.first].sharding;
       sharding.factors[node.second] = uncutFactors(sharding.rule)[node.second];
     }
-    for (int member : members)
+    for (int member : members) {
       propagation.choosePassing(propagation.ops[member]);
+      updateWants(propagation.ops[member]);
+    }
     if (costAround(members).total() < before.total())
       return true;
-    for (auto [member, sharding] : llvm::zip(members, kept))
+    for (auto [member, sharding] : llvm::zip(members, kept)) {
       propagation.ops[member].sharding = sharding;
+      updateWants(propagation.ops[member]);
+    }
     return false;
   }
 
@@ -145,22 +144,46 @@ private:
     return cost;
   }
 
+  /// Brings what the op's operands are wanted as up to date with its factors.
+  void updateWants(OpState &state) {
+    SmallVector<int> &noted = wantedBy[state.op];
+    bool isNew = noted.empty();
+    for (auto [index, operand] : llvm::enumerate(state.op->getOperands())) {
+      Sharding sharding = state.sharding.operand(index, mesh);
+      auto [entry, isUnknown] = numbers.try_emplace(toString(sharding), int(shardings.size()));
+      if (isUnknown)
+        shardings.push_back(sharding);
+      int number = entry->second;
+      if (isNew) {
+        noted.push_back(number);
+      } else {
+        if (noted[index] == number)
+          continue;
+        auto old = wants[operand].find(noted[index]);
+        if (--old->second == 0)
+          wants[operand].erase(old);
+        noted[index] = number;
+      }
+      ++wants[operand][number];
+    }
+  }
+
   /// Every sharding that users want is made once; one that another wanted sharding gives by slicing costs nothing.
+  /// Users are not asked one by one: a mask or a table of positions has as many as there are layers.
   Cost costOf(Value value) {
     if (auto source = propagation.sourceIndex.find(value); source != propagation.sourceIndex.end())
       if (propagation.sources[source->second].kind == SourceState::Kept)
         return {};
     Sharding has = propagation.shardingOf(value);
     std::vector<Sharding> wanted;
-    for (OpOperand &use : value.getUses()) {
-      if (OpState *user = propagation.stateOf(use.getOwner()))
-        wanted.push_back(user->sharding.operand(use.getOperandNumber(), mesh));
-      else { // returned
-        wanted.push_back(has);
-        wanted.back().partial.clear();
-      }
+    for (auto [number, count] : wants[value])
+      wanted.push_back(shardings[number]);
+    if (isReturned(value)) {
+      Sharding complete = has;
+      complete.partial.clear();
+      if (!llvm::is_contained(wanted, complete))
+        wanted.push_back(complete);
     }
-    wanted = distinct(std::move(wanted));
     Cost total;
     int64_t width = elementBytes(nn::tensorType(value).getElementType());
     for (const Sharding &target : wanted) {
@@ -175,6 +198,14 @@ private:
     return total;
   }
 
+  /// Whether anything but an op with a rule reads the value.
+  bool isReturned(Value value) {
+    auto [entry, isNew] = returned.try_emplace(value, false);
+    if (isNew)
+      entry->second = llvm::any_of(value.getUsers(), [&](Operation *user) { return !propagation.stateOf(user); });
+    return entry->second;
+  }
+
   Cost move(const Sharding &from, const Sharding &to, int64_t elementBytes) {
     if (from == to)
       return {};
@@ -186,10 +217,9 @@ private:
         entry->second.bytes = std::numeric_limits<int64_t>::max() / 64; // not at all
       else {
         entry->second.bytes = bytesMoved(*steps, mesh, elementBytes);
-        entry->second.collectives =
-            llvm::count_if(*steps, [](const ReshardStep &step) {
-              return step.kind != ReshardStep::Slice && step.kind != ReshardStep::Accumulate;
-            });
+        entry->second.collectives = llvm::count_if(*steps, [](const ReshardStep &step) {
+          return step.kind != ReshardStep::Slice && step.kind != ReshardStep::Accumulate;
+        });
       }
     }
     return entry->second;
@@ -209,6 +239,11 @@ private:
   Propagation &propagation;
   const Mesh &mesh;
   std::map<std::string, Cost> moves;
+  std::map<std::string, int> numbers;               ///< of wanted shardings, by text
+  std::vector<Sharding> shardings;                  ///< by number
+  DenseMap<Value, std::map<int, int>> wants;        ///< how many uses want the value as which sharding
+  DenseMap<Operation *, SmallVector<int>> wantedBy; ///< per operand, as counted in `wants`
+  DenseMap<Value, bool> returned;
 };
 
 void Propagation::weighConflicts() {

@@ -94,7 +94,4 @@ private:
   DenseMap<unsigned, int> written; ///< result of the function -> the source that it writes
 };
 
-/// What of a value other than its own sharding its users want; each list once.
-std::vector<dist::Sharding> distinct(std::vector<dist::Sharding> shardings);
-
 } // namespace hpc

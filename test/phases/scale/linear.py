@@ -1,4 +1,4 @@
-"""Compiles programs of growing size and compares the processor time: linear.py FAMILY... Eight times the program may take at most 16 times
+"""Compiles programs of growing size and compares the processor time: linear.py 'FAMILY FLAGS'... Eight times the program may take at most 16 times
 the time beyond that of a program of one piece; a walk that is quadratic takes 64 times. Prints a line a family, exits 1 if one is above."""
 import os
 import resource
@@ -11,7 +11,7 @@ import programs
 SMALL, FACTOR, BOUND, NOISE = 500, 8, 16, 0.1
 
 
-def seconds(family, pieces, folder):
+def seconds(family, flags, pieces, folder):
     """Processor time of the quicker of two compilations."""
     path = os.path.join(folder, "program.mlir")
     with open(path, "w") as file:
@@ -19,7 +19,7 @@ def seconds(family, pieces, folder):
     times = []
     for _ in range(2):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run(["hpc-opt", path, "-o", os.path.join(folder, "program.plan")], check=True, stderr=subprocess.DEVNULL)
+        subprocess.run(["hpc-opt", path, *flags, "-o", os.path.join(folder, "program.plan")], check=True, stderr=subprocess.DEVNULL)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
     return min(times)
@@ -27,10 +27,11 @@ def seconds(family, pieces, folder):
 
 failed = False
 with tempfile.TemporaryDirectory() as folder:
-    for family in sys.argv[1:]:
-        base = seconds(family, 1, folder)
-        small, large = (max(seconds(family, SMALL * factor, folder) - base, 0) for factor in (1, FACTOR))
+    for case in sys.argv[1:]:
+        family, *flags = case.split()
+        base = seconds(family, flags, 1, folder)
+        small, large = (max(seconds(family, flags, SMALL * factor, folder) - base, 0) for factor in (1, FACTOR))
         isLinear = large <= BOUND * small + NOISE
         failed |= not isLinear
-        print(f"{family}: {small:.2f} s for {SMALL} pieces, {large:.2f} s for {SMALL * FACTOR}: {'linear' if isLinear else 'ABOVE THE BOUND'}")
+        print(f"{case}: {small:.2f} s for {SMALL} pieces, {large:.2f} s for {SMALL * FACTOR}: {'linear' if isLinear else 'ABOVE THE BOUND'}")
 sys.exit(failed)
