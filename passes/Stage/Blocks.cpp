@@ -66,10 +66,10 @@ static std::vector<bool> localMinima(ArrayRef<Gap> gaps, size_t distance) {
   return result;
 }
 
-/// The layers in a stretch of products that repeats with `period`. They begin where the fewest values cross between them;
-/// among equals where most layers are whole, then where the last one ends with the stretch (the first may have caught
-/// something alike before it). At half of the cuts at least no gap less than a layer away may have fewer values crossing:
-/// near the ends of a stretch there may be one, since what all layers share begins and ends there.
+/// The layers in a stretch of products that repeats with `period`. They begin where the fewest values cross between
+/// them; among equals where most layers are whole, then where the last one ends with the stretch (the first may have
+/// caught something alike before it). At half of the cuts at least no gap less than a layer away may have fewer values
+/// crossing: near the ends of a stretch there may be one, since what all layers share begins and ends there.
 static std::optional<Run> placeLayers(size_t begin, size_t end, size_t period, ArrayRef<Gap> gaps,
                                       const std::vector<bool> &isPlace) {
   std::optional<Run> best;
@@ -83,7 +83,8 @@ static std::optional<Run> placeLayers(size_t begin, size_t end, size_t period, A
       crossing += gaps[gap].crossing;
     }
     size_t cuts = run.times - 1;
-    std::tuple<double, size_t, size_t> costs(double(crossing) / double(cuts), end - begin - run.size(), end - run.end());
+    std::tuple<double, size_t, size_t> costs(double(crossing) / double(cuts), end - begin - run.size(),
+                                             end - run.end());
     if (2 * places >= cuts && (!best || costs < bestCosts)) {
       best = run;
       bestCosts = costs;

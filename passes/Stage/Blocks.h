@@ -1,10 +1,10 @@
 // Where a program can be cut into stages, found from its structure alone.
 //
-// Between two neighbouring products with weights lies a gap; it would be cut where the fewest bytes cross. A sequence of
-// products that repeats (a transformer's layers) gives the blocks, if between its repetitions no more values cross than
-// anywhere in the layers beside them; whatever crosses all of them (an encoder's output) crosses cuts too. Without a
-// repetition every gap is a cut at which no more values cross than at its neighbours, and where those are too few for the
-// parts that are asked for, every gap.
+// Between two neighbouring products with weights lies a gap; it would be cut where the fewest bytes cross. A sequence
+// of products that repeats (a transformer's layers) gives the blocks, if between its repetitions no more values cross
+// than anywhere in the layers beside them; whatever crosses all of them (an encoder's output) crosses cuts too. Without
+// a repetition every gap is a cut at which no more values cross than at its neighbours, and where those are too few for
+// the parts that are asked for, every gap.
 #pragma once
 
 #include "passes/Stage/Trunk.h"
@@ -23,9 +23,9 @@ struct Blocks {
 /// Finds the blocks of a single-block function that is to have `parts` parts.
 Blocks findBlocks(func::FuncOp function, size_t parts);
 
-/// How many blocks every part gets; a stage has `chunks` parts. `split` is "uniform", "balanced" (the largest part costs
-/// as little as possible; ties go to even counts of blocks) or a list of numbers. Null on an error, which is emitted at
-/// `function`.
+/// How many blocks every part gets; a stage has `chunks` parts. `split` is "uniform", "balanced" (the largest part
+/// costs as little as possible; the first parts take as few blocks as that allows) or a list of numbers. Null on an
+/// error, which is emitted at `function`.
 std::optional<std::vector<size_t>> chooseSplit(func::FuncOp function, const Blocks &blocks, int64_t stages,
                                                int64_t chunks, StringRef split);
 

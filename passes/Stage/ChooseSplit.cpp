@@ -64,7 +64,8 @@ static std::string describeParts(int64_t stages, int64_t chunks) {
 /// What would do instead: fewer stages, or fewer chunks of as many.
 static std::string nearestChoice(size_t available, int64_t stages, int64_t chunks) {
   if (chunks > 1 && int64_t(available) >= stages)
-    return "--pp-chunks=1" + (int64_t(available) / stages > 1 ? " to " + std::to_string(int64_t(available) / stages) : "");
+    return "--pp-chunks=1" +
+           (int64_t(available) / stages > 1 ? " to " + std::to_string(int64_t(available) / stages) : "");
   return "--pp=1" + (available > 1 ? " to " + std::to_string(available) : "") +
          std::string(chunks > 1 ? " with --pp-chunks=1" : "");
 }
@@ -103,8 +104,8 @@ std::optional<std::vector<size_t>> chooseSplit(func::FuncOp function, const Bloc
                                                int64_t chunks, StringRef split) {
   size_t available = blocks.size();
   if (stages < 1 || chunks < 1) {
-    userError(function, ErrorKind::Usage) << "--pp=" << stages << " and --pp-chunks=" << chunks
-                                          << " must both be at least 1";
+    userError(function, ErrorKind::Usage)
+        << "--pp=" << stages << " and --pp-chunks=" << chunks << " must both be at least 1";
     return std::nullopt;
   }
   size_t parts = size_t(stages) * size_t(chunks);

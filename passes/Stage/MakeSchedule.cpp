@@ -102,7 +102,8 @@ struct MakeSchedule : impl::MakeScheduleBase<MakeSchedule> {
       return;
     plan::Pipeline pipeline = pipe::pipelineOf(function, dist::meshOf(getOperation()).sizeOf(dist::AxisRole::Time));
     if (pipeline.programs.empty()) {
-      userError(function, ErrorKind::Model) << "@main has no stages that a schedule could run; run hpc-split-stages first";
+      userError(function, ErrorKind::Model)
+          << "@main has no stages that a schedule could run; run hpc-split-stages first";
       return signalPassFailure();
     }
     Expected<PipelineSchedule> made = makeSchedule(pipeline, schedule);

@@ -121,7 +121,8 @@ struct Splitter {
       if (index < numReturned)
         returned[value] = program.getResult(index);
       if (leaving.contains(value))
-        arrived[value] = stages > 1 ? transfer(builder, value, program.getResult(index), part) : program.getResult(index);
+        arrived[value] =
+            stages > 1 ? transfer(builder, value, program.getResult(index), part) : program.getResult(index);
     }
   }
 
@@ -129,10 +130,12 @@ struct Splitter {
   Value transfer(OpBuilder &builder, Value value, Value result, size_t part) {
     size_t from = part % stages, to = (part + 1) % stages;
     size_t source = partOf.lookup(value.getDefiningOp());
-    std::string cause = "pipeline stage " + std::to_string(to) + " reads what stage " + std::to_string(source % stages) +
-                        " computes" + (source == part ? "" : "; it comes through stage " + std::to_string(from));
-    auto transfer = pipe::TransferOp::create(builder, value.getLoc(), value.getType(), result, from, to,
-                                             builder.getStringAttr(cause), builder.getStringAttr("fewer stages (--pp)"));
+    std::string cause = "pipeline stage " + std::to_string(to) + " reads what stage " +
+                        std::to_string(source % stages) + " computes" +
+                        (source == part ? "" : "; it comes through stage " + std::to_string(from));
+    auto transfer =
+        pipe::TransferOp::create(builder, value.getLoc(), value.getType(), result, from, to,
+                                 builder.getStringAttr(cause), builder.getStringAttr("fewer stages (--pp)"));
     if (auto id = value.getDefiningOp()->getAttr(valueIdAttrName))
       transfer->setAttr(movedIdAttrName, id); // what --verify should find on arrival
     return transfer;

@@ -40,8 +40,8 @@ static int64_t typicalWeight(func::FuncOp function, const nn::Origins &origins) 
   return bytes[bytes.size() / 2];
 }
 
-/// Ops of the trunk, in program order. A lookup is cheap as long as its table is no larger than what it yields or than a
-/// typical weight: a copy of the table then costs a stage less than one layer more would.
+/// Ops of the trunk, in program order. A lookup is cheap as long as its table is no larger than what it yields or than
+/// a typical weight: a copy of the table then costs a stage less than one layer more would.
 static std::vector<Operation *> findOps(func::FuncOp function, const nn::Origins &origins) {
   int64_t typical = typicalWeight(function, origins);
   llvm::DenseSet<Value> trunk;

@@ -10,8 +10,8 @@
 namespace hpc {
 
 struct Trunk {
-  std::vector<Operation *> ops;  ///< in program order
-  std::vector<size_t> products;  ///< positions in `ops` of the products with a weight
+  std::vector<Operation *> ops; ///< in program order
+  std::vector<size_t> products; ///< positions in `ops` of the products with a weight
   /// Before each position of `ops`: the number of values that earlier ones make and later ones read, and their bytes.
   std::vector<int64_t> crossing, crossingBytes;
 };

@@ -1,5 +1,5 @@
-// What holds when the phase ends: @main is programs of stages 0, 1, ... and transfers between them, and nothing else, and
-// its schedule passes the checker.
+// What holds when the phase ends: @main is programs of stages 0, 1, ... and transfers between them, and nothing else,
+// and its schedule passes the checker.
 #include "passes/Stage/Passes.h"
 
 #include "compiler/Dialect/Dist/Dist.h"
@@ -69,7 +69,8 @@ struct VerifyStaged : impl::VerifyStagedBase<VerifyStaged> {
     if (!function)
       return;
     // Each check uses what the ones before it have shown.
-    if (failed(checkOps(function)) || failed(checkPrograms(function)) || failed(checkSchedule(getOperation(), function)))
+    if (failed(checkOps(function)) || failed(checkPrograms(function)) ||
+        failed(checkSchedule(getOperation(), function)))
       signalPassFailure();
   }
 };

@@ -1,5 +1,5 @@
-// What a schedule must run: the computing programs of all stages and what each reads of another. Plain data: whoever has
-// a program (the stage phase) writes it down, and for the usual pipelines there are two builders.
+// What a schedule must run: the computing programs of all stages and what each reads of another. Plain data: whoever
+// has a program (the stage phase) writes it down, and for the usual pipelines there are two builders.
 //
 // A pipeline of p stages with v chunks has p*v parts, and part k is chunk k / p of stage k % p: stage s owns the chunks
 // s, s + p, ... So what leaves the last stage goes on in the next chunk of the first.
@@ -19,8 +19,8 @@ struct ProgramPlace {
   }
 };
 
-/// `after` reads what `before` makes: for each micro-batch its own, or all of them where one of the two runs once a step.
-/// Where the stages differ it is a message a micro-batch.
+/// `after` reads what `before` makes: for each micro-batch its own, or all of them where one of the two runs once a
+/// step. Where the stages differ it is a message a micro-batch.
 struct Dependency {
   ProgramPlace before, after;
   bool crosses() const { return before.stage != after.stage; }

@@ -15,9 +15,9 @@ struct KindText {
 };
 /// No text is the beginning of another, so that the first that fits is the one.
 constexpr KindText kindTexts[] = {
-    {ProgramKind::Forward, "F"},  {ProgramKind::Backward, "B"}, {ProgramKind::WeightGradient, "W"},
-    {ProgramKind::Update, "U"},   {ProgramKind::Receive, "RF"}, {ProgramKind::ReceiveGradient, "RB"},
-    {ProgramKind::Drain, "DF"},   {ProgramKind::DrainGradient, "DB"},
+    {ProgramKind::Forward, "F"}, {ProgramKind::Backward, "B"},       {ProgramKind::WeightGradient, "W"},
+    {ProgramKind::Update, "U"},  {ProgramKind::Receive, "RF"},       {ProgramKind::ReceiveGradient, "RB"},
+    {ProgramKind::Drain, "DF"},  {ProgramKind::DrainGradient, "DB"},
 };
 
 Status fault(const std::string &message) { return Status::error(ErrorKind::Plan, message); }
@@ -122,9 +122,8 @@ Expected<PipelineSchedule> parseScheduleFile(const std::string &text) {
 Expected<std::vector<ScheduleStep>> bindSchedule(const StageSchedule &schedule, const std::vector<Program> &programs) {
   std::vector<ScheduleStep> steps;
   for (const ScheduleAction &action : schedule) {
-    auto program = std::find_if(programs.begin(), programs.end(), [&](const Program &p) {
-      return p.kind == action.kind && p.chunk == action.chunk;
-    });
+    auto program = std::find_if(programs.begin(), programs.end(),
+                                [&](const Program &p) { return p.kind == action.kind && p.chunk == action.chunk; });
     if (program == programs.end())
       return fault("schedule: " + actionText(action) + ": the stage has no such program");
     steps.push_back({int32_t(program - programs.begin()), action.microBatch});

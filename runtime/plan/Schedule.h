@@ -1,13 +1,14 @@
-// Schedules as plain data: in which order each stage runs its programs for its micro-batches. Builders (ScheduleKinds.h)
-// and users write them; one checker that knows none of the builders (ScheduleCheck.h) decides what may run.
+// Schedules as plain data: in which order each stage runs its programs for its micro-batches. Builders
+// (ScheduleKinds.h) and users write them; one checker that knows none of the builders (ScheduleCheck.h) decides what
+// may run.
 //
 // Text: one token an action, one line a stage.
 //   F0 B0 W0   forward, backward, weight gradient of micro-batch 0 (of chunk 0)
 //   B0.1       of chunk 1
 //   U          the update, once a step
 //   RF0 DF0    posts the receives that F0 waits for; completes the sends that F0 posted. RB0 and DB0: the same of B0
-// Two stages, two micro-batches, forward only: "F0 F1 DF0 DF1" and "RF0 RF1 F0 F1". Who writes a schedule need not write
-// R and D: addTransfers puts them in by one rule.
+// Two stages, two micro-batches, forward only: "F0 F1 DF0 DF1" and "RF0 RF1 F0 F1". Who writes a schedule need not
+// write R and D: addTransfers puts them in by one rule.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -49,7 +50,8 @@ std::string actionText(const ScheduleAction &action);
 
 /// `RF0 RF1 F0 F1`
 std::string formatSchedule(const StageSchedule &schedule);
-/// Errors name the word and what would be one. Which micro-batches, chunks and programs there are is the checker's to say.
+/// Errors name the word and what would be one. Which micro-batches, chunks and programs there are is the checker's to
+/// say.
 Expected<StageSchedule> parseSchedule(const std::string &text);
 /// A user's file: a line a stage, first to last; empty lines and what follows a '#' are left out.
 Expected<PipelineSchedule> parseScheduleFile(const std::string &text);

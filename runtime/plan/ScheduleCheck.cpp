@@ -1,5 +1,5 @@
-// First each stage by itself, then the messages of each two stages, then all side by side (ScheduleTiming.cpp). The order
-// matters: each step uses only what the ones before it have shown.
+// First each stage by itself, then the messages of each two stages, then all side by side (ScheduleTiming.cpp). The
+// order matters: each step uses only what the ones before it have shown.
 #include "runtime/plan/ScheduleCheck.h"
 
 #include "runtime/plan/ScheduleTiming.h"
@@ -39,7 +39,8 @@ Status checkRuns(const Pipeline &pipeline, int64_t stage, const StageSchedule &s
   std::vector<ProgramPlace> programs = programsOf(pipeline, stage);
   std::string known;
   for (const ProgramPlace &place : programs)
-    known += (known.empty() ? "" : ", ") + kindText(place.kind) + (place.chunk ? " of chunk " + std::to_string(place.chunk) : "");
+    known += (known.empty() ? "" : ", ") + kindText(place.kind) +
+             (place.chunk ? " of chunk " + std::to_string(place.chunk) : "");
   for (size_t i = 0; i < schedule.size(); ++i) {
     const ScheduleAction &action = schedule[i];
     std::string where = inStage(stage) + ": " + actionText(action) + ": ";

@@ -24,7 +24,8 @@ struct ScheduleFacts {
   double bubble() const;
 };
 
-/// Errors are of kind plan and name the stage, the action and what is wrong with it; a deadlock names who waits for whom.
+/// Errors are of kind plan and name the stage, the action and what is wrong with it; a deadlock names who waits for
+/// whom.
 Expected<ScheduleFacts> checkSchedule(const Pipeline &pipeline, const PipelineSchedule &schedule,
                                       const ScheduleCosts &costs = {});
 

@@ -1,5 +1,6 @@
-// The builders. All orders are those of the papers. Where micro-batches come in groups of p and p does not divide m, the
-// list is that of the next multiple with the micro-batches left out that are not there: leaving some out breaks nothing.
+// The builders. All orders are those of the papers. Where micro-batches come in groups of p and p does not divide m,
+// the list is that of the next multiple with the micro-batches left out that are not there: leaving some out breaks
+// nothing.
 #include "runtime/plan/ScheduleKinds.h"
 
 #include <algorithm>
@@ -9,7 +10,7 @@ namespace hpc::plan {
 namespace {
 
 constexpr std::pair<ScheduleKind, const char *> kindNames[] = {
-    {ScheduleKind::Inference, "inference"},     {ScheduleKind::GPipe, "gpipe"},
+    {ScheduleKind::Inference, "inference"},        {ScheduleKind::GPipe, "gpipe"},
     {ScheduleKind::OneForwardOneBackward, "1f1b"}, {ScheduleKind::Interleaved, "interleaved"},
     {ScheduleKind::ZeroBubbleH1, "zb-h1"},
 };
@@ -26,8 +27,7 @@ StageSchedule inGroups(ProgramKind kind, int64_t stages, int64_t chunks, int64_t
   return order;
 }
 
-/// `warmUp` forwards, then one forward and one backward in turn, then the backwards that are left. With zb-h1 the weight
-/// gradient of a backward comes `delay` backwards later.
+/// `warmUp` forwards, then one forward and one backward in turn, then the backwards that are left.
 StageSchedule inTurns(const StageSchedule &forwards, const StageSchedule &backwards, int64_t warmUp) {
   int64_t count = int64_t(forwards.size());
   StageSchedule schedule(forwards.begin(), forwards.begin() + std::min(warmUp, count));

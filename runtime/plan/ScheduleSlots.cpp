@@ -65,7 +65,8 @@ int64_t slotsNeeded(const StageSchedule &schedule, const SlotSpan &span) {
 Status checkSlots(const StageSchedule &schedule, const SlotSpan &span, int64_t slots) {
   std::string needed = std::to_string(slotsNeeded(schedule, span));
   if (slots < 1)
-    return Status::error(ErrorKind::Plan, "a buffer has " + std::to_string(slots) + " slots; " + needed + " are needed");
+    return Status::error(ErrorKind::Plan,
+                         "a buffer has " + std::to_string(slots) + " slots; " + needed + " are needed");
   std::pair<Stay, Stay> meeting;
   if (!findMeeting(staysOf(schedule, span), slots, meeting))
     return Status::success();

@@ -1,5 +1,5 @@
-// All stages of a schedule side by side: each goes on as soon as it can. Internal to the checker, which has shown before
-// that everything that is waited for is there.
+// All stages of a schedule side by side: each goes on as soon as it can. Internal to the checker, which has shown
+// before that everything that is waited for is there.
 #pragma once
 
 #include "runtime/plan/ScheduleCheck.h"

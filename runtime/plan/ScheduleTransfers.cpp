@@ -17,8 +17,8 @@ struct TransferRule {
   const Pipeline &pipeline;
   const PipelineSchedule &computing;
 
-  /// The receives of a stage, by what they are for: indices of computing actions, in the order in which they are posted.
-  /// Each sender's messages come in its order; where it leaves a choice, what is needed first is posted first.
+  /// The receives of a stage, by what they are for: indices of computing actions, in the order in which they are
+  /// posted. Each sender's messages come in its order; where it leaves a choice, what is needed first is posted first.
   std::vector<size_t> receiveOrder(int32_t stage) const {
     std::map<ActionKey, size_t> indexOf;
     for (size_t i = 0; i < computing[stage].size(); ++i)

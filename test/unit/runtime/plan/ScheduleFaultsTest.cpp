@@ -1,5 +1,5 @@
-// Damaged schedules. Each way to break a list is tried at every place, and the checker's verdict is compared with a second
-// definition of what may run: a graph of what must come before what, which must have no circle.
+// Damaged schedules. Each way to break a list is tried at every place, and the checker's verdict is compared with a
+// second definition of what may run: a graph of what must come before what, which must have no circle.
 #include "runtime/plan/ScheduleCheck.h"
 #include "runtime/plan/ScheduleKinds.h"
 #include "runtime/plan/ScheduleSlots.h"
@@ -24,10 +24,10 @@ struct Good {
 /// One of each kind, small enough to be broken everywhere.
 std::vector<Good> goodSchedules() {
   std::vector<Good> all;
-  for (auto [kind, p, v, m] : {std::tuple(ScheduleKind::Inference, 3, 1, 3), std::tuple(ScheduleKind::Inference, 2, 2, 3),
-                               std::tuple(ScheduleKind::GPipe, 2, 1, 3),
-                               std::tuple(ScheduleKind::OneForwardOneBackward, 3, 1, 3),
-                               std::tuple(ScheduleKind::Interleaved, 2, 2, 2), std::tuple(ScheduleKind::ZeroBubbleH1, 2, 1, 3)}) {
+  for (auto [kind, p, v, m] :
+       {std::tuple(ScheduleKind::Inference, 3, 1, 3), std::tuple(ScheduleKind::Inference, 2, 2, 3),
+        std::tuple(ScheduleKind::GPipe, 2, 1, 3), std::tuple(ScheduleKind::OneForwardOneBackward, 3, 1, 3),
+        std::tuple(ScheduleKind::Interleaved, 2, 2, 2), std::tuple(ScheduleKind::ZeroBubbleH1, 2, 1, 3)}) {
     Good good{pipelineOf(kind, p, v, m), *makeSchedule(kind, p, v, m)};
     addTransfers(good.pipeline, good.schedule);
     all.push_back(std::move(good));
@@ -80,7 +80,8 @@ bool mayRun(const Pipeline &pipeline, const PipelineSchedule &schedule) {
       graph.later[first].insert(second);
       if (before.stage == after.stage)
         continue;
-      Node receive(after.stage, receiveOf(after.kind), i, after.chunk), drain(before.stage, drainOf(before.kind), i, before.chunk);
+      Node receive(after.stage, receiveOf(after.kind), i, after.chunk),
+          drain(before.stage, drainOf(before.kind), i, before.chunk);
       graph.later[receive].insert(second);
       graph.later[receive].insert(drain);
       graph.later[first].insert(drain);
@@ -99,7 +100,8 @@ bool mayRun(const Pipeline &pipeline, const PipelineSchedule &schedule) {
   return true;
 }
 
-// An action that is dropped is named as missing, one that is there twice as that, one of another stage as unknown or twice.
+// An action that is dropped is named as missing, one that is there twice as that, one of another stage as unknown or
+// twice.
 TEST(ScheduleFaults, DroppedDoubledAndStrayActionsAreNamed) {
   for (const Good &good : goodSchedules())
     for (size_t s = 0; s < good.schedule.size(); ++s)
@@ -116,8 +118,8 @@ TEST(ScheduleFaults, DroppedDoubledAndStrayActionsAreNamed) {
       }
 }
 
-// Every action moved to every other place of its list, and every two exchanged: the checker agrees with the graph, and an
-// action that is used before it is made is refused wherever that is.
+// Every action moved to every other place of its list, and every two exchanged: the checker agrees with the graph, and
+// an action that is used before it is made is refused wherever that is.
 TEST(ScheduleFaults, MovedAndSwappedActionsAreJudgedAsTheGraphDoes) {
   int64_t refused = 0, accepted = 0;
   auto judge = [&](const Good &good, const PipelineSchedule &changed) {
@@ -154,25 +156,28 @@ TEST(ScheduleFaults, WhatIsWrongIsNamed) {
             "error[plan]: stage 1: F1 stands before RF1, which posts the receives that it waits for");
   EXPECT_EQ(check(two, "F0 DF1 F1 DF0\nRF0 RF1 F0 F1"),
             "error[plan]: stage 0: DF1 stands before F1, whose sends it completes");
-  EXPECT_EQ(check(two, "F0 F1 DF0 DF1\nRF1 RF0 F0 F1"),
-            "error[plan]: stage 0: F0 sends to stage 1 what stage 1 receives by RF0, but that one posts RF1 first; both must "
-            "take the messages between them in one order");
+  EXPECT_EQ(
+      check(two, "F0 F1 DF0 DF1\nRF1 RF0 F0 F1"),
+      "error[plan]: stage 0: F0 sends to stage 1 what stage 1 receives by RF0, but that one posts RF1 first; both must "
+      "take the messages between them in one order");
   EXPECT_EQ(check(two, "F0 F1 F2 DF0 DF1\nRF0 RF1 F0 F1"), "error[plan]: stage 0: F2: there are micro-batches 0 to 1");
   EXPECT_EQ(check(two, "F0 F1 B1 DF0 DF1\nRF0 RF1 F0 F1"),
             "error[plan]: stage 0: B1: the stage has no such program; it has F, DF");
-  EXPECT_EQ(check(training, "F0 B0 W0 F1 W1 B1 U"), "error[plan]: stage 0: W1 stands before B1, which makes what it needs");
-  EXPECT_EQ(check(training, "F0 B0 W0 F1 U B1 W1"), "error[plan]: stage 0: U stands before W1, which makes what it needs");
+  EXPECT_EQ(check(training, "F0 B0 W0 F1 W1 B1 U"),
+            "error[plan]: stage 0: W1 stands before B1, which makes what it needs");
+  EXPECT_EQ(check(training, "F0 B0 W0 F1 U B1 W1"),
+            "error[plan]: stage 0: U stands before W1, which makes what it needs");
 }
 
-// The first stage waits until its send is taken, the second takes nothing before it has a gradient to give: who waits for
-// whom is said, and nobody else.
+// The first stage waits until its send is taken, the second takes nothing before it has a gradient to give: who waits
+// for whom is said, and nobody else.
 TEST(ScheduleFaults, DeadlocksSayWhoWaitsForWhom) {
   Pipeline pipeline = trainingPipeline(3, 1, 2, false);
   PipelineSchedule schedule = *parseScheduleFile("F0 F1 RB0 B0 RB1 B1 DF0 DF1 U\n"
                                                  "RF0 F0 DF0 RB0 B0 DB0 RF1 F1 DF1 RB1 B1 DB1 U\n"
                                                  "RF0 F0 RF1 F1 B0 B1 DB0 DB1 U");
-  EXPECT_EQ(messageOf(pipeline, schedule),
-            "error[plan]: deadlock: stage 1 stands at B0 until stage 2 has run B0; stage 2 stands at F1 until stage 1 has run F1");
+  EXPECT_EQ(messageOf(pipeline, schedule), "error[plan]: deadlock: stage 1 stands at B0 until stage 2 has run B0; "
+                                           "stage 2 stands at F1 until stage 1 has run F1");
 }
 
 // Slots: a buffer with one too few is refused, and the two micro-batches that meet are named.
@@ -187,7 +192,9 @@ TEST(ScheduleFaults, ASlotTooFewIsNamed) {
   // Two readers: it is held until the last of them.
   StageSchedule split = *parseSchedule("F0 B0 F1 B1 W0 W1");
   EXPECT_EQ(slotsNeeded(split, {{ProgramKind::Forward, 0}, {{ProgramKind::Backward, 0}}}), 1);
-  EXPECT_EQ(slotsNeeded(split, {{ProgramKind::Forward, 0}, {{ProgramKind::Backward, 0}, {ProgramKind::WeightGradient, 0}}}), 2);
+  EXPECT_EQ(
+      slotsNeeded(split, {{ProgramKind::Forward, 0}, {{ProgramKind::Backward, 0}, {ProgramKind::WeightGradient, 0}}}),
+      2);
 }
 
 } // namespace

@@ -1,7 +1,7 @@
-// The named schedules over stages 1..8 x micro-batches 1..16 x chunks 1..3: all are accepted, and their bubbles and peaks
-// in flight are those of the papers.
-#include "runtime/plan/ScheduleCheck.h"
+// The named schedules over stages 1..8 x micro-batches 1..16 x chunks 1..3: all are accepted, and their bubbles and
+// peaks in flight are those of the papers.
 #include "runtime/plan/ScheduleKinds.h"
+#include "runtime/plan/ScheduleCheck.h"
 #include "runtime/plan/ScheduleSlots.h"
 
 #include <gtest/gtest.h>
@@ -126,8 +126,8 @@ TEST(ScheduleKinds, PeaksInFlightAreThePapers) {
   });
 }
 
-// A receive is posted one computation ahead and a drain one run late: two slots for what is sent and received, whatever the
-// schedule; and slots in order make saved activations need no more than are in flight.
+// A receive is posted one computation ahead and a drain one run late: two slots for what is sent and received, whatever
+// the schedule; and slots in order make saved activations need no more than are in flight.
 TEST(ScheduleKinds, SlotsAreWhatIsInFlight) {
   forAllSizes([](const Case &c) {
     for (const StageSchedule &stage : c.schedule)

@@ -31,8 +31,9 @@ TEST(Schedule, FileHasALineAStage) {
 
 // What is no action is named, with what would be one.
 TEST(Schedule, BadTextIsNamed) {
-  EXPECT_EQ(messageOf("F0 x"), "schedule: 'x' is no action; write F, B or W with a micro-batch (F0, or F0.1 for chunk 1), U, "
-                               "and, where receives and drains are written too, RF, DF, RB, DB");
+  EXPECT_EQ(messageOf("F0 x"),
+            "schedule: 'x' is no action; write F, B or W with a micro-batch (F0, or F0.1 for chunk 1), U, "
+            "and, where receives and drains are written too, RF, DF, RB, DB");
   EXPECT_EQ(messageOf("F"), "schedule: 'F' needs a micro-batch and may have a chunk, as F0 and F0.1");
   EXPECT_EQ(messageOf("B0."), "schedule: 'B0.' needs a micro-batch and may have a chunk, as B0 and B0.1");
   EXPECT_EQ(messageOf("DF0.1.2"), "schedule: 'DF0.1.2' needs a micro-batch and may have a chunk, as DF0 and DF0.1");
@@ -43,7 +44,8 @@ TEST(Schedule, BadTextIsNamed) {
 }
 
 TEST(Schedule, BindsActionsToPrograms) {
-  std::vector<Program> programs = {{ProgramKind::Receive, 0, {}}, {ProgramKind::Forward, 0, {}}, {ProgramKind::Forward, 1, {}}};
+  std::vector<Program> programs = {
+      {ProgramKind::Receive, 0, {}}, {ProgramKind::Forward, 0, {}}, {ProgramKind::Forward, 1, {}}};
   Expected<std::vector<ScheduleStep>> steps = bindSchedule(*parseSchedule("RF0 F0 F1.1"), programs);
   ASSERT_TRUE(steps.ok());
   EXPECT_EQ((*steps)[0].program, 0);
