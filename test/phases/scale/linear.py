@@ -1,5 +1,5 @@
-"""Compiles programs of growing size and compares the processor time: linear.py 'FAMILY FLAGS'... Eight times the program may take at most 16 times
-the time beyond that of a program of one piece; a walk that is quadratic takes 64 times. Prints a line a family, exits 1 if one is above."""
+"""Compiles programs of growing size and compares the processor time: linear.py 'FAMILY FLAGS'... Eight times the program may take at most 24 times
+the time beyond that of a program of eight pieces; a walk that is quadratic takes 64 times. Prints a line a family, exits 1 if one is above."""
 import os
 import resource
 import subprocess
@@ -8,7 +8,7 @@ import tempfile
 
 import programs
 
-SMALL, FACTOR, BOUND, NOISE = 500, 8, 16, 0.1
+SMALL, FACTOR, BOUND, NOISE = 500, 8, 24, 0.1
 
 
 def seconds(family, flags, pieces, folder):
@@ -29,7 +29,7 @@ failed = False
 with tempfile.TemporaryDirectory() as folder:
     for case in sys.argv[1:]:
         family, *flags = case.split()
-        base = seconds(family, flags, 1, folder)
+        base = seconds(family, flags, 8, folder)
         small, large = (max(seconds(family, flags, SMALL * factor, folder) - base, 0) for factor in (1, FACTOR))
         isLinear = large <= BOUND * small + NOISE
         failed |= not isLinear
