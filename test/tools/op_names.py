@@ -1,0 +1,40 @@
+"""Which ops of `nn` the passes name: op_names.py ROOT. A pass that asks what an op *is* must be changed for every new op, and the one that
+is forgotten compiles to something slower or wrong; so passes ask interfaces (compiler/Interfaces), and only what ALLOWED lists names ops.
+Prints a line for every other place and exits 1."""
+import pathlib
+import re
+import sys
+
+# Where values begin and regions are: nouns of the language, as arguments and functions are.
+EVERYWHERE = {"ParameterOp", "ConstantOp", "FusedOp", "YieldOp"}
+ALL = None
+ALLOWED = {  # the first prefix that fits counts
+    "passes/Raise/": ALL,  # matchers name what they look for
+    # One line or case an op: its code. Unit tests name the op that has none.
+    "passes/Kernels/ScalarEmitter.cpp": ALL,
+    "passes/Kernels/ElementEmitter": ALL,
+    "passes/Kernels/IndexMap.cpp": ALL,
+    # Reductions shape the loop nest. Products become library calls, which read operands transposed and leave out tails;
+    # a reshape is the buffer of its operand.
+    "passes/Kernels/Fusion": {"ReduceOp", "MatmulOp"},
+    "passes/Kernels/": {"ReduceOp", "MatmulOp", "TransposeOp", "ReshapeOp"},
+    "passes/Lower/": {"MatmulOp", "ReshapeOp"},
+    "passes/Partition/CollectPartials.cpp": {"AddOp"},  # sums
+}
+
+root = pathlib.Path(sys.argv[1])
+wrong = 0
+for path in sorted((root / "passes").rglob("*")):
+    if path.suffix not in (".cpp", ".h"):
+        continue
+    name = str(path.relative_to(root))
+    allowed = next((ops for prefix, ops in ALLOWED.items() if name.startswith(prefix)), set())
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        # Making an op is not asking for one.
+        for op in re.findall(r"(?<!replaceOpWithNewOp<)\bnn::([A-Z]\w*Op)\b(?!::create)", line.split("//")[0]):
+            if op in EVERYWHERE or allowed is ALL or op in allowed:
+                continue
+            print(f"{name}:{number}: names nn::{op}; ask an interface of the op (compiler/Interfaces/Structure.h, its sharding rule), or say in "
+                  f"test/tools/op_names.py why not")
+            wrong += 1
+sys.exit(wrong > 0)
