@@ -38,4 +38,10 @@ inline std::string modulePath(Location location) {
   return path ? path.getName().str() : std::string();
 }
 
+/// An op for messages: "nn.matmul (/h.0/MatMul)".
+inline std::string describeOp(Operation *op) {
+  std::string node = nodeName(op->getLoc());
+  return op->getName().getStringRef().str() + (node.empty() ? "" : " (" + node + ")");
+}
+
 } // namespace hpc

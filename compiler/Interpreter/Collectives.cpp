@@ -192,7 +192,7 @@ Expected<Boxes> runCollective(Operation *op, const LocalTensors &operand, const 
     return fillTail(fill, operand, mesh);
   if (auto offsetOp = dyn_cast<dist::OffsetOp>(op))
     return offset(offsetOp, mesh);
-  return Status::error(ErrorKind::Internal, describe(op) + " has no meaning in the interpreter");
+  return Status::error(ErrorKind::Internal, describeOp(op) + " has no meaning in the interpreter");
 }
 
 } // namespace hpc::interpreter

@@ -51,7 +51,7 @@ static Results evaluateMatmul(nn::MatmulOp op, Operands operands) {
   const Tensor &lhs = *operands[0], &rhs = *operands[1];
   if (!lhs.isFloat() || !rhs.isFloat())
     return Status::error(ErrorKind::Unsupported,
-                         describe(op) + " of " + name(lhs.dtype) + ": matrix products take floats only");
+                         describeOp(op) + " of " + name(lhs.dtype) + ": matrix products take floats only");
   Tensor result = emptyLike(op.getResult());
   ArrayRef<int64_t> lhsShape = lhs.shape, rhsShape = rhs.shape, shape = result.shape;
   int64_t m = shape[shape.size() - 2], n = shape.back();

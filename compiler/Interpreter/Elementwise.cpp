@@ -70,7 +70,7 @@ struct Predicate {
 };
 
 Status meaningless(Operation *op, DType dtype) {
-  return Status::error(ErrorKind::Unsupported, describe(op) + " has no meaning on " + name(dtype));
+  return Status::error(ErrorKind::Unsupported, describeOp(op) + " has no meaning on " + name(dtype));
 }
 
 // ---- loops --------------------------------------------------------------------------------------

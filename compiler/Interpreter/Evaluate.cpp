@@ -52,7 +52,7 @@ static Results evaluateComposite(Operation *op, Operands operands, const EvalOpt
       inputs.push_back(values.lookup(operand));
     Results results = evaluateOp(&step, inputs, options);
     if (!results.ok())
-      return results.status().at(describe(op));
+      return results.status().at(describeOp(op));
     for (auto [value, tensor] : llvm::zip_equal(step.getResults(), *results)) {
       storage.push_back(std::move(tensor));
       values[value] = &storage.back();
@@ -67,10 +67,10 @@ static Results evaluateComposite(Operation *op, Operands operands, const EvalOpt
 Expected<std::vector<Tensor>> evaluateOp(Operation *op, ArrayRef<const Tensor *> operands, const EvalOptions &options) {
   for (const Tensor *operand : operands)
     if (!operand)
-      return Status::error(ErrorKind::Internal, describe(op) + " reads a value that was not computed");
+      return Status::error(ErrorKind::Internal, describeOp(op) + " reads a value that was not computed");
   for (Type type : op->getResultTypes())
     if (!findDType(type))
-      return Status::error(ErrorKind::Unsupported, describe(op) + " has an element type that cannot be computed with");
+      return Status::error(ErrorKind::Unsupported, describeOp(op) + " has an element type that cannot be computed with");
   if (const Evaluators::Function *evaluate = evaluators().find(op->getName().getStringRef())) {
     Results results = (*evaluate)(op, operands);
     if (!results.ok())
@@ -82,19 +82,7 @@ Expected<std::vector<Tensor>> evaluateOp(Operation *op, ArrayRef<const Tensor *>
   }
   if (isa<CompositeOpInterface>(op))
     return evaluateComposite(op, operands, options);
-  return Status::error(ErrorKind::Internal, describe(op) + " is not an op that computes on tensors alone");
-}
-
-std::string describe(Operation *op) {
-  std::string text = op->getName().getStringRef().str();
-  std::string node = nodeName(op->getLoc()), path = modulePath(op->getLoc());
-  if (!node.empty())
-    text += " at '" + node + "'";
-  if (!path.empty())
-    text += " (" + path + ")";
-  if (auto place = dyn_cast<FileLineColLoc>(op->getLoc()))
-    text += " at line " + std::to_string(place.getLine());
-  return text;
+  return Status::error(ErrorKind::Internal, describeOp(op) + " is not an op that computes on tensors alone");
 }
 
 } // namespace hpc

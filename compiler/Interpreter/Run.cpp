@@ -116,12 +116,12 @@ Expected<LocalTensors> Run::load(nn::ParameterOp op) {
   Expected<Tensor> tensor = options.parameters(op, stored.getShape());
   if (!tensor.ok())
     return tensor.status();
-  return cut(std::make_shared<Tensor>(std::move(*tensor)), op.getResult(), describe(op));
+  return cut(std::make_shared<Tensor>(std::move(*tensor)), op.getResult(), describeOp(op));
 }
 
 /// Overwrites the padding of an op's result; a tensor that coordinates share is copied first.
 Expected<LocalTensors> Run::poisoned(Value value, std::vector<std::shared_ptr<Tensor>> tensors) {
-  Expected<dist::Sharding> sharding = boxSharding(value.getType(), describe(value.getDefiningOp()));
+  Expected<dist::Sharding> sharding = boxSharding(value.getType(), describeOp(value.getDefiningOp()));
   if (!sharding.ok())
     return sharding.status();
   if (hasPadding(*sharding, mesh))
@@ -171,7 +171,7 @@ Expected<Run::Values> Run::execute(Operation *op, const Values &operands) {
   if (isa<dist::ReshardOp>(op) && !isPartitioned)
     return operands;
   if (isa<dist::ReshardOp>(op) || !isPartitioned)
-    return Status::error(ErrorKind::Internal, describe(op) + " does not belong in a " +
+    return Status::error(ErrorKind::Internal, describeOp(op) + " does not belong in a " +
                                                   (isPartitioned ? "partitioned" : "serial") + " program");
   auto results = runCollective(op, operands.empty() ? LocalTensors() : operands.front(), mesh);
   if (!results.ok())
@@ -197,7 +197,7 @@ Expected<Run::Values> Run::runBlock(Block &block, const Values &arguments) {
     for (Value operand : op.getOperands()) {
       Expected<LocalTensors> tensors = fetch(operand);
       if (!tensors.ok())
-        return tensors.status().at(describe(&op));
+        return tensors.status().at(describeOp(&op));
       operands.push_back(std::move(*tensors));
     }
     for (Value operand : op.getOperands())

@@ -40,7 +40,7 @@ void addSources(Evaluators &evaluators) {
   evaluators.add<nn::ConstantOp>([](nn::ConstantOp op, Operands) -> Results {
     Expected<Tensor> tensor = tensorFromAttr(op.getValue());
     if (!tensor.ok())
-      return tensor.status().at(describe(op));
+      return tensor.status().at(describeOp(op));
     return one(std::move(*tensor));
   });
 }

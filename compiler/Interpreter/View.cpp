@@ -90,7 +90,7 @@ static Results evaluatePad(nn::PadOp op, Operands operands) {
                   ? int64_t(whole.getValue().getZExtValue())
                   : whole.getValue().getSExtValue());
   else
-    return Status::error(ErrorKind::Model, describe(op) + ": `value` must be a number");
+    return Status::error(ErrorKind::Model, describeOp(op) + ": `value` must be a number");
   // Negative amounts crop: the part of the operand that stays begins at max(0, -low) and lands at max(0, low).
   SmallVector<int64_t> from = stridesOf(operand.shape), to = stridesOf(result.shape), kept;
   int64_t readStart = 0, writeStart = 0;

@@ -2,9 +2,9 @@
 // All operands with the factor are filled: NaN in one times zero in the other is NaN.
 #include "compiler/Diagnostics.h"
 #include "compiler/Dialect/Dist/Correspondence.h"
+#include "compiler/Location.h"
 #include "passes/Partition/Passes.h"
 #include "passes/Partition/ReducedPadding.h"
-#include "passes/Partition/ReshardCause.h"
 
 namespace hpc {
 #define GEN_PASS_DEF_FILLTAILS

@@ -5,6 +5,7 @@
 #include "compiler/Dialect/Dist/Correspondence.h"
 #include "compiler/Dialect/Dist/FactorShardings.h"
 #include "compiler/ElementType.h"
+#include "compiler/Location.h"
 #include "passes/Partition/Passes.h"
 #include "passes/Partition/ReshardCause.h"
 

@@ -3,6 +3,7 @@
 #include "compiler/Diagnostics.h"
 #include "compiler/Dialect/Dist/Correspondence.h"
 #include "compiler/Dialect/Dist/FactorShardings.h"
+#include "compiler/Location.h"
 #include "passes/Partition/LowerReshard.h"
 #include "passes/Partition/Passes.h"
 #include "passes/Partition/ReshardCause.h"

@@ -10,10 +10,8 @@ namespace hpc {
 
 using namespace dist;
 
-std::string describeOp(Operation *op) {
-  std::string node = nodeName(op->getLoc());
-  return op->getName().getStringRef().str() + (node.empty() ? "" : " (" + node + ")");
-}
+/// "matmul": short, since the line that prints it names node and module beside it.
+static std::string shortName(Operation *op) { return op->getName().stripDialect().str(); }
 
 static std::string originOf(Operation *op, const std::string &axis) {
   auto origins = op ? op->getAttrOfType<DictionaryAttr>(originAttrName) : DictionaryAttr();
@@ -34,19 +32,17 @@ static Operation *findReduction(Value value, const std::string &axis) {
   return op;
 }
 
-static std::string byOrigin(const std::string &origin) { return origin.empty() ? "" : " by " + origin; }
-static std::string avoidOrigin(const std::string &origin, const std::string &otherwise) {
-  return origin.empty() ? otherwise : "do without " + origin;
+static std::string giveUp(const std::string &origin, const std::string &otherwise) {
+  return origin.empty() ? otherwise : "giving up " + origin;
 }
 
 ReshardCause causeOf(Value value, Operation *user, const Sharding &from, const Sharding &to) {
-  std::string needs = user ? describeOp(user) : "the return";
+  std::string reader = user ? shortName(user) : "the caller";
   if (AxisNames axes = without(from.partial, to.partial); !axes.empty()) {
     Operation *op = findReduction(value, axes[0]);
-    std::string origin = originOf(op, axes[0]);
-    return {(op ? describeOp(op) : "a value") + " sums over a dim cut over " + axes[0] + byOrigin(origin) + "; " +
-                needs + " needs the complete sum",
-            avoidOrigin(origin, "leave the summed dim uncut")};
+    return {(op ? shortName(op) + " sums over " : "the value is a sum over ") + llvm::join(axes, ", ") + " and " +
+                reader + " needs the whole sum",
+            giveUp(originOf(op, axes[0]), "leaving the summed dim uncut")};
   }
   for (unsigned dim = 0; dim < from.dims.size(); ++dim)
     if (isCut(from.dims[dim]) && from.dims[dim] != to.dims[dim]) {
@@ -54,18 +50,17 @@ ReshardCause causeOf(Value value, Operation *user, const Sharding &from, const S
       for (const std::string &other : axesOf(from.dims[dim]))
         if (!llvm::is_contained(axesOf(to.dims[dim]), other))
           axis = other;
-      std::string origin = originOf(value.getDefiningOp(), axis);
-      return {"dim " + std::to_string(dim) + " is cut " + toString(from.dims[dim]) + byOrigin(origin) + "; " + needs +
-                  " needs it " + (isCut(to.dims[dim]) ? toString(to.dims[dim]) : "whole"),
-              avoidOrigin(origin, "cut it as " + needs + " needs it")};
+      return {reader + " needs dim " + std::to_string(dim) + " " +
+                  (isCut(to.dims[dim]) ? "as " + toString(to.dims[dim]) : "whole") + " and gets it as " +
+                  toString(from.dims[dim]),
+              giveUp(originOf(value.getDefiningOp(), axis), "cutting it as " + reader + " needs it")};
     }
-  return {needs + " needs " + toString(to), ""};
+  return {reader + " needs " + toString(to), ""};
 }
 
 ReshardCause causeOfReduction(Operation *op, const AxisNames &axes) {
-  std::string origin = originOf(op, axes[0]);
-  return {describeOp(op) + " reduces over a dim cut over " + axes[0] + byOrigin(origin),
-          avoidOrigin(origin, "leave the reduced dim uncut")};
+  return {shortName(op) + " reduces over a dim that is cut over " + llvm::join(axes, ", "),
+          giveUp(originOf(op, axes[0]), "leaving the reduced dim uncut")};
 }
 
 } // namespace hpc

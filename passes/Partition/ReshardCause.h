@@ -1,4 +1,5 @@
-// Why a reshard is there and what would avoid it: the two sentences that --explain prints for every collective.
+// Why a reshard is there and what would avoid it.
+// --explain prints "because CAUSE; avoided by AVOID" for every collective, so both begin in the middle of a sentence.
 #pragma once
 
 #include "compiler/Dialect/Dist/FactorShardings.h"
@@ -13,8 +14,5 @@ struct ReshardCause {
 ReshardCause causeOf(Value value, Operation *user, const dist::Sharding &from, const dist::Sharding &to);
 /// A max or min over a cut factor is combined right after the op.
 ReshardCause causeOfReduction(Operation *op, const dist::AxisNames &axes);
-
-/// "nn.matmul (/h.0/MatMul)".
-std::string describeOp(Operation *op);
 
 } // namespace hpc

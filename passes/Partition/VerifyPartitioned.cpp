@@ -3,11 +3,11 @@
 // to compare.
 #include "compiler/Diagnostics.h"
 #include "compiler/Dialect/Dist/Correspondence.h"
+#include "compiler/Location.h"
 #include "mlir/IR/Verifier.h"
 #include "passes/Partition/CollectiveCheck.h"
 #include "passes/Partition/Passes.h"
 #include "passes/Partition/ReducedPadding.h"
-#include "passes/Partition/ReshardCause.h"
 
 namespace hpc {
 #define GEN_PASS_DEF_VERIFYPARTITIONED

@@ -10,12 +10,6 @@ namespace hpc {
 
 using namespace dist;
 
-/// "nn.matmul (/h.0/MatMul)".
-static std::string describeOp(Operation *op) {
-  std::string node = nodeName(op->getLoc());
-  return op->getName().getStringRef().str() + (node.empty() ? "" : " (" + node + ")");
-}
-
 /// `isTotal`: values that depend on a sum over all micro-batches.
 LogicalResult Propagation::checkOp(const OpState &state, DenseSet<Value> &isTotal) const {
   for (auto [factor, cut] : llvm::zip(state.sharding.rule.factors, state.sharding.factors))

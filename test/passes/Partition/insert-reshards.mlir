@@ -3,7 +3,7 @@
 // One reshard for all users that want the same; the one that wants a slice of it takes it from there.
 // CHECK-LABEL: dist.mesh = #mesh
 // CHECK: %[[Y:.*]] = nn.matmul {{.*}} partial{tp}
-// CHECK: %[[FULL:.*]] = dist.reshard %[[Y]] {avoid = "do without the layout's cut of w", cause = "nn.matmul sums over a dim cut over tp by the layout's cut of w; nn.exp needs the complete sum", hpc.id_of = 1 : i64} {{.*}} -> tensor<2x6xf32, #dist.sharding<"[2, 6]">>
+// CHECK: %[[FULL:.*]] = dist.reshard %[[Y]] {avoid = "giving up the layout's cut of w", cause = "matmul sums over tp and exp needs the whole sum", hpc.id_of = 1 : i64} {{.*}} -> tensor<2x6xf32, #dist.sharding<"[2, 6]">>
 // CHECK: nn.exp %[[FULL]]
 // CHECK: nn.softmax %[[FULL]]
 // CHECK: %[[PART:.*]] = dist.reshard %[[FULL]] {{.*}} -> tensor<2x6xf32, #dist.sharding<"[2, 6@tp]">>

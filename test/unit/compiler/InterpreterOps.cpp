@@ -357,7 +357,7 @@ TEST_F(InterpreterTest, errorsNameTheOpAndItsNode) {
     %0 = nn.exp %x : tensor<2xi64> -> tensor<2xi64> loc("/h.0/Exp"("h.0"))
     return %0 : tensor<2xi64> })");
   EXPECT_EQ(runFunction(main, {integerTensor({2}, {1, 2})}).status().text(),
-            "error[unsupported]: nn.exp at '/h.0/Exp' (h.0) has no meaning on i64");
+            "error[unsupported]: nn.exp (/h.0/Exp) has no meaning on i64");
 }
 
 TEST_F(InterpreterTest, aMissingFileNamesTheParameter) {

@@ -113,7 +113,7 @@ std::string compareRuns(ModuleOp serial, ModuleOp partitioned, const dist::Mesh 
     if (!id)
       return Status::success();
     GlobalTensor global = gatherGlobal(tensors, dist::shardingOf(value), mesh);
-    std::string what = describe(op);
+    std::string what = describeOp(op);
     if (global.disagreement)
       return Status::error(ErrorKind::Internal, what + ": replicas differ");
     std::string wrong = differs(what, values[id.getInt()], global.tensor);
