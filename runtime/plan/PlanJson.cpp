@@ -1,5 +1,6 @@
 // The facts of a plan as JSON, keys in the order of the text form. Names and paths of a model may hold bytes that are
 // not UTF-8; they are replaced rather than refused.
+#include "runtime/plan/PlanExplain.h"
 #include "runtime/plan/PlanNames.h"
 #include "runtime/plan/PlanPrinter.h"
 #include "runtime/plan/Schedule.h"
@@ -56,14 +57,16 @@ Json bindingJson(const Plan &plan, const Stage &stage, const Binding &binding) {
   return json;
 }
 
+Json memoryJson(const MemoryFacts &memory) {
+  return {{"weight", memory.weight}, {"state", memory.state}, {"step", memory.step},  {"slot", memory.slot},
+          {"temp", memory.temp},     {"host", memory.host},   {"total", memory.total()}};
+}
+
 Json stageJson(const Plan &plan, const PlanFacts &facts, size_t index) {
   const Stage &stage = plan.stages[index];
-  const MemoryFacts &memory = facts.memory[index];
   Json json;
   json["ranks"] = {int64_t(index) * plan.ranksPerStage(), (int64_t(index) + 1) * plan.ranksPerStage() - 1};
-  json["memory_per_rank"] = {{"weight", memory.weight}, {"state", memory.state}, {"step", memory.step},
-                             {"slot", memory.slot},     {"temp", memory.temp},   {"host", memory.host},
-                             {"total", memory.total()}};
+  json["memory_per_rank"] = memoryJson(facts.memory[index]);
   json["gemm_flops_per_step"] = facts.gemmFlops[index];
   json["buffers"] = Json::array();
   for (const Buffer &buffer : stage.buffers)
@@ -120,7 +123,31 @@ Json trafficJson(const Plan &plan, const TrafficFacts &traffic) {
   return json;
 }
 
+void addTraffic(const Plan &plan, const PlanFacts &facts, Json &json) {
+  json["collectives"] = Json::array();
+  for (const TrafficFacts &traffic : facts.collectives)
+    json["collectives"].push_back(trafficJson(plan, traffic));
+  json["transfers"] = Json::array();
+  for (const TrafficFacts &traffic : facts.transfers)
+    json["transfers"].push_back(trafficJson(plan, traffic));
+}
+
+std::string printed(const Json &json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
+
 } // namespace
+
+std::string explainPlanJson(const Plan &plan, const PlanFacts &facts) {
+  Json json;
+  json["model"] = plan.model;
+  addTraffic(plan, facts, json);
+  json["stages"] = Json::array();
+  for (size_t stage = 0; stage < facts.memory.size(); ++stage)
+    json["stages"].push_back(
+        {{"memory_per_rank", memoryJson(facts.memory[stage])}, {"gemm_flops_per_step", facts.gemmFlops[stage]}});
+  json["time_units"] = facts.timeline.length;
+  json["bubble"] = facts.timeline.bubble();
+  return printed(json);
+}
 
 std::string printPlanJson(const Plan &plan, const PlanFacts &facts) {
   Json json;
@@ -143,15 +170,10 @@ std::string printPlanJson(const Plan &plan, const PlanFacts &facts) {
   json["stages"] = Json::array();
   for (size_t s = 0; s < plan.stages.size(); ++s)
     json["stages"].push_back(stageJson(plan, facts, s));
-  json["collectives"] = Json::array();
-  for (const TrafficFacts &traffic : facts.collectives)
-    json["collectives"].push_back(trafficJson(plan, traffic));
-  json["transfers"] = Json::array();
-  for (const TrafficFacts &traffic : facts.transfers)
-    json["transfers"].push_back(trafficJson(plan, traffic));
+  addTraffic(plan, facts, json);
   json["time_units"] = facts.timeline.length;
   json["bubble"] = facts.timeline.bubble();
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return printed(json);
 }
 
 } // namespace hpc::plan
