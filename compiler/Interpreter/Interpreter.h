@@ -7,6 +7,7 @@
 #include "compiler/Dialect/Dist/Dist.h"
 #include "compiler/Dialect/NN/NN.h"
 #include "compiler/Interpreter/Tensor.h"
+#include "compiler/Location.h"
 
 #include <functional>
 
@@ -54,6 +55,10 @@ Expected<std::vector<Tensor>> runFunction(func::FuncOp function, ArrayRef<Tensor
 Expected<std::vector<Tensor>> runPartitioned(func::FuncOp function, ArrayRef<Tensor> inputs, const dist::Mesh &mesh,
                                              const RunOptions &options = {});
 
+/// The bytes of values that runFunction (null `mesh`) or runPartitioned holds at its peak. What composites need inside and
+/// what `observe` keeps come on top.
+int64_t peakBytesOfRun(func::FuncOp function, const dist::Mesh *mesh = nullptr);
+
 /// Two coordinates that hold different values for one element.
 struct Disagreement {
   int64_t index = 0;            ///< row-major in the global tensor
@@ -76,7 +81,5 @@ Tensor cutLocal(const Tensor &global, const dist::Sharding &sharding, const dist
 
 /// "tp=1, dp=0" of a row-major coordinate; axes of size 1 are left out.
 std::string coordinateText(const dist::Mesh &mesh, int64_t coordinate);
-/// "nn.matmul at /h.0/attn/MatMul": an op and where it comes from, for messages.
-std::string describe(Operation *op);
 
 } // namespace hpc

@@ -13,10 +13,12 @@ namespace hpc {
 
 constexpr double singleEpsilon = 1.0 / (1 << 23);
 
-/// What --verify compares with: the serial values in double, by hpc.id.
+/// What --verify compares with: the serial values in double, by hpc.id. Parameters are not kept but read again: they are
+/// most of a model.
 struct Reference {
   std::map<int64_t, std::shared_ptr<const Tensor>> values;
-  std::map<int64_t, double> relativeBound; ///< by hpc.id: relative to the value's largest magnitude
+  std::map<int64_t, nn::ParameterOp> parameters; ///< of the serial program
+  std::map<int64_t, double> relativeBound;       ///< by hpc.id: relative to the value's largest magnitude
   std::vector<double> outputBound;         ///< the same for the outputs
   std::vector<Tensor> outputs;
 };

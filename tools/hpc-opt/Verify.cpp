@@ -6,6 +6,9 @@
 #include "compiler/Dialect/Dist/Correspondence.h"
 #include "compiler/Interpreter/Interpreter.h"
 #include "compiler/Location.h"
+#include "runtime/base/AvailableMemory.h"
+#include "runtime/plan/PlanFacts.h"
+#include "runtime/plan/PlanPrinter.h"
 #include "tools/hpc-opt/ErrorBound.h"
 #include "tools/hpc-opt/VerifyInputs.h"
 #include "tools/hpc-opt/VerifyRun.h"
@@ -50,12 +53,14 @@ struct Verifier {
   const Verification &what;
   std::vector<Tensor> inputs;
   Reference reference;
+  ParameterLoader parameters = parametersFromFiles("."); ///< one for all runs: a file is mapped once
   double worstRaise = 0, worstPartition = 0;
   int64_t comparedValues = 0;
 
   RunOptions doublePrecision() {
     RunOptions options;
     options.doublePrecision = true;
+    options.parameters = parameters;
     return options;
   }
 
@@ -67,7 +72,10 @@ struct Verifier {
       return before.status();
     RunOptions options = doublePrecision();
     options.observe = [&](Value value, const LocalTensors &tensors) {
-      if (int64_t id = idOf(value.getDefiningOp()); id >= 0)
+      int64_t id = idOf(value.getDefiningOp());
+      if (auto parameter = value.getDefiningOp<nn::ParameterOp>())
+        reference.parameters[id] = parameter;
+      else if (id >= 0)
         reference.values[id] = tensors.front();
       return Status::success();
     };
@@ -85,6 +93,51 @@ struct Verifier {
     return Status::success();
   }
 
+  /// What the serial program has under an id; null where it has nothing.
+  Expected<std::shared_ptr<const Tensor>> serialValue(int64_t id) {
+    if (auto known = reference.values.find(id); known != reference.values.end())
+      return known->second;
+    auto parameter = reference.parameters.find(id);
+    if (parameter == reference.parameters.end())
+      return std::shared_ptr<const Tensor>();
+    Expected<Tensor> stored = parameters(parameter->second, nn::shapeOf(parameter->second));
+    if (!stored.ok())
+      return stored.status();
+    return std::shared_ptr<const Tensor>(std::make_shared<Tensor>(std::move(*stored)));
+  }
+
+  /// Makes room for the plan's own memory: a value inside a fused region is never seen there.
+  void dropWhatNoInstructionMakes() {
+    llvm::DenseSet<int64_t> made;
+    for (const LoweredValue &value : what.lowered.values)
+      made.insert(value.id);
+    for (auto value = reference.values.begin(); value != reference.values.end();)
+      value = made.contains(value->first) ? std::next(value) : reference.values.erase(value);
+  }
+
+  /// Nothing is begun that cannot end: an out-of-memory killer would leave no message.
+  Status checkMemory() {
+    dist::Mesh mesh = dist::meshOf(what.compiled);
+    int64_t kept = 0, plan = 0;
+    for (Operation &op : mainOf(what.propagated).getBody().front())
+      if (!isa<nn::ParameterOp>(op) && idOf(&op) >= 0)
+        for (Value result : op.getResults())
+          kept += nn::tensorType(result).getNumElements() * 8;
+    for (const plan::MemoryFacts &memory : plan::staticFacts(what.lowered.plan).memory)
+      plan += memory.total() * what.lowered.plan.ranksPerStage();
+    int64_t needed = std::max(peakBytesOfRun(mainOf(what.serial)),
+                              kept + std::max({peakBytesOfRun(mainOf(what.propagated)),
+                                               peakBytesOfRun(mainOf(what.compiled), &mesh), plan}));
+    int64_t available = availableMemory();
+    if (needed <= available)
+      return Status::success();
+    return Status::error(
+        ErrorKind::Capacity,
+        "--verify needs about " + plan::bytesText(needed) + ", of which " + plan::bytesText(kept) +
+            " are the serial program's values in double; " + plan::bytesText(available) +
+            " are free. Use smaller sizes (--dim) or fewer ranks, verify on a larger machine, or leave out --verify");
+  }
+
   std::string outputName(size_t number) {
     Value value = mainOf(what.propagated).getBody().front().getTerminator()->getOperand(number);
     return nodeName(value.getLoc());
@@ -96,11 +149,15 @@ struct Verifier {
     dist::Mesh mesh = dist::meshOf(what.compiled);
     RunOptions options = doublePrecision();
     options.observe = [&](Value value, const LocalTensors &tensors) -> Status {
-      auto expected = reference.values.find(idOf(value.getDefiningOp()));
       dist::ShardingAttr sharding = dist::shardingAttrOf(value);
-      if (expected == reference.values.end() || !sharding || int64_t(tensors.size()) != mesh.numCoordinates())
+      if (!sharding || int64_t(tensors.size()) != mesh.numCoordinates())
         return Status::success();
-      const Tensor &wanted = *expected->second;
+      Expected<std::shared_ptr<const Tensor>> expected = serialValue(idOf(value.getDefiningOp()));
+      if (!expected.ok())
+        return expected.status();
+      if (!*expected)
+        return Status::success();
+      const Tensor &wanted = **expected;
       GlobalTensor global = gatherGlobal(tensors, sharding.getValue(), mesh);
       std::string where = nodeName(value.getLoc());
       if (global.tensor.shape != wanted.shape)
@@ -159,8 +216,10 @@ Expected<std::string> verifyPlan(const Verification &what) {
   if (!inputs.ok())
     return inputs.status();
   Verifier verifier{what, std::move(*inputs), {}};
+  HPC_RETURN_IF_ERROR(verifier.checkMemory());
   HPC_RETURN_IF_ERROR(verifier.compareRaised());
   HPC_RETURN_IF_ERROR(verifier.comparePartitioned());
+  verifier.dropWhatNoInstructionMakes();
   Expected<RunReport> run = runAndCompare(what, verifier.inputs, verifier.reference);
   if (!run.ok())
     return run.status();

@@ -20,11 +20,39 @@ struct Checkpoint {
   plan::Slice slice;
   DType dtype;
   std::vector<int64_t> box;
-  const Tensor *expected;
-  std::vector<std::byte> numbers; ///< of `expected`, as doubles
-  std::vector<std::byte> ones;    ///< a byte 1 per element
+  std::shared_ptr<const Tensor> expected; ///< the global value; a rank's part is cut when it is compared
   double bound;
 };
+
+/// A flag per element of a rank's local box: whether it is one of the tensor's, not padding.
+std::vector<bool> heldElements(const plan::Slice &slice, hpc::Place place) {
+  std::vector<bool> held = {true};
+  for (size_t dim = 0; dim < slice.box.size(); ++dim) {
+    std::vector<bool> next;
+    next.reserve(held.size() * size_t(slice.box[dim]));
+    for (bool outer : held)
+      for (int64_t j = 0; j < slice.box[dim]; ++j)
+        next.push_back(outer && j < place(slice.extent[dim]));
+    held = std::move(next);
+  }
+  return held;
+}
+
+template <typename T> const std::byte *bytesOf(const std::vector<T> &elements) {
+  return reinterpret_cast<const std::byte *>(elements.data());
+}
+template <typename T> std::byte *bytesOf(std::vector<T> &elements) {
+  return reinterpret_cast<std::byte *>(elements.data());
+}
+
+/// What the dtype cannot hold is infinite there: two masks may sum to -inf in f32.
+double representable(const Tensor &tensor, int64_t index) {
+  double number = tensor.number(index);
+  if (!tensor.isFloat())
+    return number;
+  double rounded = roundTo(tensor.dtype, number);
+  return std::isinf(rounded) ? rounded : number;
+}
 
 struct Comparison {
   const plan::Plan &plan;
@@ -44,30 +72,31 @@ struct Comparison {
 
   Status compare(const Checkpoint &checkpoint, const ObservedInstruction &seen) {
     hpc::Place place{seen.place.coordinate, seen.microBatch, plan.ranksPerStage()};
-    int64_t elements = elementCount(checkpoint.box);
-    std::vector<double> wanted(elements);
-    std::vector<uint8_t> isHeld(elements);
-    SliceCopy(checkpoint.slice, sizeof(double), place)
-        .gather(checkpoint.numbers.data(), reinterpret_cast<std::byte *>(wanted.data()));
-    SliceCopy(checkpoint.slice, 1, place).gather(checkpoint.ones.data(), reinterpret_cast<std::byte *>(isHeld.data()));
+    const Tensor &global = *checkpoint.expected;
+    Tensor wanted(checkpoint.dtype, checkpoint.box); // as the interpreter holds it: 8 bytes an element
+    if (global.isFloat())
+      SliceCopy(checkpoint.slice, 8, place).gather(bytesOf(global.floats), bytesOf(wanted.floats));
+    else
+      SliceCopy(checkpoint.slice, 8, place).gather(bytesOf(global.ints), bytesOf(wanted.ints));
+    std::vector<bool> isHeld = heldElements(checkpoint.slice, place);
     const std::byte *bytes = seen.buffer(checkpoint.lowered->place.buffer) + checkpoint.lowered->place.byteOffset;
     Tensor is = tensorFromBytes(checkpoint.dtype, checkpoint.box, bytes);
     double worst = 0;
-    for (int64_t i = 0; i < elements; ++i) {
+    for (int64_t i = 0; i < is.size(); ++i) {
       if (!isHeld[i])
         continue;
-      double found = is.number(i);
-      if (!agree(found, wanted[i], checkpoint.bound)) {
+      double found = is.number(i), should = representable(wanted, i);
+      if (!agree(found, should, checkpoint.bound)) {
         char numbers[160];
-        std::snprintf(numbers, sizeof(numbers), "is %.9g, should be %.9g (bound %.3g)", found, wanted[i],
+        std::snprintf(numbers, sizeof(numbers), "is %.9g, should be %.9g (bound %.3g)", found, should,
                       checkpoint.bound);
         return Status::error(ErrorKind::Plan,
                              "plan differs at ONNX node '" + nodeName(checkpoint.lowered->value.getLoc()) + "', rank " +
                                  std::to_string(seen.place.rank) + ", micro-batch " + std::to_string(seen.microBatch) +
                                  ", local index [" + indexText(checkpoint.box, i) + "]: " + numbers);
       }
-      if (std::isfinite(found) && std::abs(wanted[i]) < maskMagnitude && checkpoint.bound > 0)
-        worst = std::max(worst, std::abs(found - wanted[i]) / checkpoint.bound);
+      if (std::isfinite(found) && std::abs(should) < maskMagnitude && checkpoint.bound > 0)
+        worst = std::max(worst, std::abs(found - should) / checkpoint.bound);
     }
     std::lock_guard<std::mutex> lock(mutex);
     ++report.buffers;
@@ -76,18 +105,6 @@ struct Comparison {
   }
 };
 } // namespace
-
-/// Doubles of all elements, in order. What the dtype cannot hold is infinite there: two masks may sum to -inf in f32.
-static std::vector<std::byte> numbersOf(const Tensor &tensor) {
-  std::vector<double> numbers(tensor.size());
-  for (int64_t i = 0; i < tensor.size(); ++i)
-    numbers[i] = tensor.isFloat() && std::isinf(roundTo(tensor.dtype, tensor.number(i)))
-                     ? roundTo(tensor.dtype, tensor.number(i))
-                     : tensor.number(i);
-  std::vector<std::byte> bytes(numbers.size() * sizeof(double));
-  std::memcpy(bytes.data(), numbers.data(), bytes.size());
-  return bytes;
-}
 
 static void addCheckpoints(Comparison &comparison, const Verification &what, const Reference &reference) {
   Tables tables(dist::meshOf(what.compiled));
@@ -106,8 +123,7 @@ static void addCheckpoints(Comparison &comparison, const Verification &what, con
                                     : 0;
     auto type = cast<RankedTensorType>(lowered.value.getType());
     comparison.checkpoints[{lowered.stage, lowered.program, lowered.instruction}].push_back(
-        {&lowered, tables.slice(sharding.getValue()), tensor.dtype, type.getShape().vec(), &tensor, numbersOf(tensor),
-         std::vector<std::byte>(tensor.size(), std::byte(1)), bound});
+        {&lowered, tables.slice(sharding.getValue()), tensor.dtype, type.getShape().vec(), expected->second, bound});
   }
 }
 
