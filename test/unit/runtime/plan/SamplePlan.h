@@ -203,6 +203,10 @@ inline Plan samplePlan() {
   return plan;
 }
 
+inline std::vector<Instruction> &program(Plan &plan, int stage, int index) {
+  return plan.stages[stage].programs[index].instructions;
+}
+
 template <typename T> T &action(Plan &plan, int stage, int program, int instruction) {
   return std::get<T>(plan.stages[stage].programs[program].instructions[instruction].action);
 }
