@@ -1,6 +1,8 @@
 // Options to attribute and back: one list of fields.
 #include "passes/Options.h"
 
+#include "llvm/ADT/StringSet.h"
+
 namespace hpc {
 
 /// Visits every field with its name; the only place to extend.
@@ -25,20 +27,38 @@ DictionaryAttr Options::toAttribute(MLIRContext *context) const {
   return fields.getDictionary(context);
 }
 
-Options Options::fromAttribute(DictionaryAttr attribute) {
+Expected<Options> Options::fromAttribute(DictionaryAttr attribute) {
   Options options;
-  if (!attribute)
-    return options;
+  Status status;
+  llvm::StringSet<> known;
+  auto wrong = [&](StringRef name, const char *wanted) {
+    status = Status::error(ErrorKind::Model, std::string(optionsAttrName) + ": " + name.str() + " must be " + wanted +
+                                                 "; leave the attribute as hpc-opt --dump-phases wrote it");
+  };
   forEachField(
       options,
       [&](StringRef name, int64_t &value) {
-        if (auto number = attribute.getAs<IntegerAttr>(name))
+        known.insert(name);
+        Attribute field = attribute.get(name);
+        auto number = dyn_cast_if_present<IntegerAttr>(field);
+        if (number && number.getType().isInteger(64) && number.getInt() >= 1)
           value = number.getInt();
+        else if (field)
+          wrong(name, "an i64 of at least 1");
       },
       [&](StringRef name, std::string &value) {
-        if (auto text = attribute.getAs<StringAttr>(name))
+        known.insert(name);
+        Attribute field = attribute.get(name);
+        if (auto text = dyn_cast_if_present<StringAttr>(field))
           value = text.str();
+        else if (field)
+          wrong(name, "a string");
       });
+  for (NamedAttribute field : attribute)
+    if (!known.contains(field.getName().getValue()))
+      wrong(field.getName().getValue(), "left out: there is no such option");
+  if (!status.ok())
+    return status;
   return options;
 }
 

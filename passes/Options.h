@@ -3,6 +3,7 @@
 #pragma once
 
 #include "compiler/MLIR.h"
+#include "runtime/base/Status.h"
 
 namespace hpc {
 
@@ -18,7 +19,8 @@ struct Options {
   std::string ppSchedule;
 
   DictionaryAttr toAttribute(MLIRContext *context) const;
-  static Options fromAttribute(DictionaryAttr attribute);
+  /// A missing field has its default. Errors: a field that is unknown or of another type, a degree below 1.
+  static Expected<Options> fromAttribute(DictionaryAttr attribute);
 };
 
 /// Module attributes that the driver sets.

@@ -1,6 +1,7 @@
 // The table of contents of the compiler: every pass in order, with the reason why it stands where it does.
 #include "passes/Phases.h"
 
+#include "compiler/Diagnostics.h"
 #include "compiler/Dialect/Dist/Dist.h"
 #include "compiler/Dialect/NN/NN.h"
 #include "compiler/Dialect/Pipe/Pipe.h"
@@ -77,17 +78,43 @@ ArrayRef<Phase> phases() {
   return all;
 }
 
+std::string phaseNames() {
+  std::string names = "import";
+  for (const Phase &phase : phases())
+    names += ", " + phase.name.str();
+  return names;
+}
+
+std::optional<size_t> phasesUpTo(StringRef name) {
+  if (name == "import")
+    return 0;
+  for (auto [index, phase] : llvm::enumerate(phases()))
+    if (phase.name == name)
+      return index + 1;
+  return std::nullopt;
+}
+
+std::optional<size_t> phasesDone(ModuleOp module) {
+  Attribute done = module->getAttr(phaseAttrName);
+  auto name = dyn_cast_if_present<StringAttr>(done);
+  return done ? name ? phasesUpTo(name.getValue()) : std::nullopt : 0;
+}
+
 LogicalResult runPhases(ModuleOp module, const Options &options, StringRef last,
                         const std::function<LogicalResult(StringRef)> &afterPhase,
                         const std::function<void(PassManager &)> &configure) {
-  auto done = module->getAttrOfType<StringAttr>(phaseAttrName);
-  // Phases up to the module's own have run; a module that names none has run none.
-  bool isPast = !done || done.getValue() == "import";
-  for (const Phase &phase : phases()) {
-    if (!isPast) {
-      isPast = done.getValue() == phase.name;
-      continue;
-    }
+  std::optional<size_t> done = phasesDone(module), end = last.empty() ? phases().size() : phasesUpTo(last);
+  if (!done)
+    return userError(module, ErrorKind::Model)
+           << phaseAttrName << " = " << module->getAttr(phaseAttrName) << " is no phase; phases are " << phaseNames()
+           << "; leave the attribute as hpc-opt --dump-phases wrote it";
+  if (!end)
+    return userError(module, ErrorKind::Usage) << "'" << last << "' is no phase; phases are " << phaseNames();
+  if (*end < *done)
+    return userError(module, ErrorKind::Usage)
+           << "the program is past '" << last << "': " << phaseAttrName << " = " << module->getAttr(phaseAttrName)
+           << ", and no phase can be undone; start from the model or an earlier file of --dump-phases";
+  for (const Phase &phase : phases().slice(*done, *end - *done)) {
     PassManager passes(module.getContext());
     configure(passes);
     phase.build(passes, options);
@@ -96,8 +123,6 @@ LogicalResult runPhases(ModuleOp module, const Options &options, StringRef last,
     module->setAttr(phaseAttrName, StringAttr::get(module.getContext(), phase.name));
     if (failed(afterPhase(phase.name)))
       return failure();
-    if (phase.name == last)
-      break;
   }
   return success();
 }

@@ -17,8 +17,15 @@ struct Phase {
 /// not passes.)
 ArrayRef<Phase> phases();
 
-/// Runs the phases after `module`'s own (attribute hpc.phase; none = all) up to and including `last` ("" = all),
-/// calling `afterPhase` when one has succeeded. Errors are diagnostics.
+/// "import, raise, ...": for messages.
+std::string phaseNames();
+/// How many of phases() have run when `name` has: 0 for import; nullopt where there is no such phase.
+std::optional<size_t> phasesUpTo(StringRef name);
+/// The same of a module, by its attribute hpc.phase; a module without it has been through none.
+std::optional<size_t> phasesDone(ModuleOp module);
+
+/// Runs the phases that `module` has not been through, up to and including `last` ("" = all), calling `afterPhase`
+/// when one has succeeded. Errors are diagnostics; that `module` is past `last` or names no phase is one.
 LogicalResult runPhases(ModuleOp module, const Options &options, StringRef last,
                         const std::function<LogicalResult(StringRef)> &afterPhase,
                         const std::function<void(PassManager &)> &configure);

@@ -1,76 +1,196 @@
 // The flags. They are made inside a function, since the .mlir mode registers mlir-opt's own, among them another -o.
+// A flag belongs to one of our groups, in which --help prints it; what MLIR and LLVM register stays behind
+// --help-hidden.
 #include "tools/hpc-opt/CommandLine.h"
+
+#include "passes/Phases.h"
+#include "tools/Suggestion.h"
 
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/Timing.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/raw_ostream.h"
 
 namespace hpc {
 
 namespace cl = llvm::cl;
 
+/// What was wrong with a number; LLVM's own parser would print it past us.
+static std::string &numberError() {
+  static std::string text;
+  return text;
+}
+
 namespace {
-struct Flags {
-  cl::OptionCategory category{"hpc-opt options"};
-  cl::opt<std::string> input{cl::Positional, cl::desc("<model.onnx or phase.mlir>"), cl::Required, cl::cat(category)};
-  cl::opt<std::string> output{"o", cl::desc("Write the plan (or, with --compile-to, the IR) to this file"),
-                              cl::value_desc("file"), cl::cat(category)};
-  cl::opt<int64_t> tp{"tp", cl::desc("Degree of tensor parallelism"), cl::init(1), cl::cat(category)};
-  cl::opt<int64_t> pp{"pp", cl::desc("Number of pipeline stages"), cl::init(1), cl::cat(category)};
-  cl::opt<int64_t> dp{"dp", cl::desc("Degree of data parallelism (default: devices / (tp * pp))"), cl::init(0),
-                      cl::cat(category)};
-  cl::opt<int64_t> devices{"devices", cl::desc("Number of ranks (default: tp * pp * dp)"), cl::init(0),
-                           cl::cat(category)};
-  cl::opt<int64_t> microBatches{"micro-batches", cl::desc("Number of micro-batches that a batch is cut into"),
-                                cl::init(1), cl::cat(category)};
-  cl::opt<std::string> ppSplit{"pp-split", cl::desc("uniform, balanced (default), or the blocks of every stage: 1,2,1"),
-                               cl::init("balanced"), cl::cat(category)};
-  cl::opt<int64_t> ppChunks{"pp-chunks", cl::desc("Number of parts of the model that every stage owns (interleaved)"),
-                            cl::init(1), cl::cat(category)};
-  cl::opt<std::string> ppSchedule{
-      "pp-schedule",
-      cl::desc("inference, gpipe, 1f1b, interleaved, zb-h1, or a file: ./mine.txt (default: what fits the programs)"),
-      cl::cat(category)};
-  cl::opt<std::string> batchDim{"batch-dim", cl::desc("Name of the inputs' batch dim (default: batch*, else dim 0)"),
-                                cl::cat(category)};
-  cl::list<std::string> dims{"dim", cl::desc("Size of a symbolic dim"), cl::value_desc("name=N"), cl::cat(category)};
-  cl::opt<std::string> compileTo{
-      "compile-to",
-      cl::desc("Stop after a phase and print: import, raise, annotate, propagate, partition, stage, kernels"),
-      cl::value_desc("phase"), cl::cat(category)};
-  cl::opt<std::string> dumpPhases{"dump-phases",
-                                  cl::desc("Write numbered .mlir files, one a phase; each leads to the same plan"),
-                                  cl::value_desc("folder"), cl::cat(category)};
-  cl::opt<bool> inference{"inference",
-                          cl::desc("Compile nodes that were exported in training mode (Dropout) for inference"),
-                          cl::cat(category)};
-  cl::opt<bool> noWeights{"no-weights", cl::desc("Do not read external data: the plan fits any weights of its shapes"),
-                          cl::cat(category)};
-  cl::opt<bool> listParams{"list-params", cl::desc("List parameters: names, aliases, shape, dtype, users"),
-                           cl::cat(category)};
-  cl::opt<bool> explain{"explain", cl::desc("One line a collective: what, bytes, why, and what would avoid it"),
-                        cl::cat(category)};
-  cl::opt<std::string> verify{
-      "verify", cl::desc("Prove that the plan equals the serial model, on inputs of an .npz or made-up ones"),
-      cl::value_desc("inputs.npz"), cl::ValueOptional, cl::cat(category)};
-  cl::opt<int64_t> deviceMemory{"device-memory",
-                                cl::desc("Bytes that a rank may take; a plan that takes more is refused"), cl::init(0),
-                                cl::cat(category)};
+struct WholeNumber {
+  int64_t value;
+  WholeNumber(int64_t value = 0) : value(value) {}
+  operator int64_t() const { return value; }
 };
 } // namespace
 
+} // namespace hpc
+
+/// As LLVM's parser of integers, but what is wrong is kept for one of our messages.
+template <> class llvm::cl::parser<hpc::WholeNumber> : public llvm::cl::basic_parser<hpc::WholeNumber> {
+public:
+  using basic_parser::basic_parser;
+  bool parse(Option &option, StringRef, StringRef text, hpc::WholeNumber &number) {
+    bool failed = text.getAsInteger(0, number.value);
+    if (failed)
+      hpc::numberError() = "--" + option.ArgStr.str() + "=" + text.str() + " is not a whole number";
+    return failed;
+  }
+  void printOptionDiff(const Option &, const hpc::WholeNumber &, const OptionValue<hpc::WholeNumber> &, size_t) const {}
+};
+
+namespace hpc {
+
+namespace {
+struct Flags {
+  cl::OptionCategory model{"Model and plan"};
+  cl::OptionCategory layout{"How it is cut"};
+  cl::OptionCategory report{"What is told and proved"};
+  cl::OptionCategory phase{"Phase by phase"};
+
+  cl::opt<std::string> input{cl::Positional, cl::desc("<model.onnx or phase.mlir>")};
+  cl::opt<std::string> output{"o", cl::desc("Write the plan to this file; with --compile-to the program (default: none)"),
+                              cl::value_desc("file"), cl::cat(model)};
+  cl::list<std::string> dims{"dim", cl::desc("Size of a symbolic dim of the model; again for each"),
+                             cl::value_desc("name=N"), cl::cat(model)};
+  cl::opt<bool> noWeights{"no-weights", cl::desc("Read no external data: the plan fits any weights of its shapes"),
+                          cl::cat(model)};
+  cl::opt<bool> inference{"inference", cl::desc("Take nodes exported in training mode (Dropout) as in inference"),
+                          cl::cat(model)};
+
+  cl::opt<WholeNumber> tp{"tp", cl::desc("Degree of tensor parallelism (default: 1)"), cl::value_desc("N"), cl::init(1),
+                      cl::cat(layout)};
+  cl::opt<WholeNumber> pp{"pp", cl::desc("WholeNumber of pipeline stages (default: 1)"), cl::value_desc("N"), cl::init(1),
+                      cl::cat(layout)};
+  cl::opt<WholeNumber> dp{"dp", cl::desc("Degree of data parallelism (default: devices / (tp * pp))"), cl::value_desc("N"),
+                      cl::init(0), cl::cat(layout)};
+  cl::opt<WholeNumber> devices{"devices", cl::desc("WholeNumber of ranks (default: tp * pp * dp)"), cl::value_desc("N"),
+                           cl::init(0), cl::cat(layout)};
+  cl::opt<WholeNumber> microBatches{"micro-batches", cl::desc("WholeNumber of pieces that a batch is cut into (default: 1)"),
+                                cl::value_desc("N"), cl::init(1), cl::cat(layout)};
+  cl::opt<std::string> ppSplit{"pp-split",
+                               cl::desc("uniform, balanced, or each stage's blocks: 1,2,1 (default: balanced)"),
+                               cl::value_desc("how"), cl::init("balanced"), cl::cat(layout)};
+  cl::opt<WholeNumber> ppChunks{"pp-chunks", cl::desc("Number of parts of the model that a stage owns (default: 1)"),
+                                cl::value_desc("N"), cl::init(1), cl::cat(layout)};
+  cl::opt<std::string> ppSchedule{
+      "pp-schedule",
+      cl::desc("inference, gpipe, 1f1b, interleaved, zb-h1 or ./file.txt (default: what fits the programs)"),
+      cl::value_desc("which"), cl::cat(layout)};
+  cl::opt<std::string> batchDim{"batch-dim", cl::desc("The inputs' batch dim (default: batch*, else dim 0)"),
+                                cl::value_desc("name"), cl::cat(layout)};
+  cl::opt<WholeNumber> deviceMemory{"device-memory",
+                                cl::desc("Refuse a plan that takes more bytes on a rank (default: no limit)"),
+                                cl::value_desc("bytes"), cl::init(0), cl::cat(layout)};
+
+  cl::opt<std::string> explain{
+      "explain", cl::desc("Tables of what is communicated and why, memory, schedule; =json for programs"),
+      cl::value_desc("json"), cl::ValueOptional, cl::cat(report)};
+  cl::opt<std::string> verify{
+      "verify", cl::desc("Prove by running that the plan equals the model (default: on made-up inputs)"),
+      cl::value_desc("inputs.npz"), cl::ValueOptional, cl::cat(report)};
+  cl::opt<bool> listParams{"list-params", cl::desc("Only list the parameters: names, aliases, shape, dtype, users"),
+                           cl::cat(report)};
+  cl::opt<std::string> remarks{"remarks", cl::desc("user: those that you can act on; all: also each pass's own (default: user)"),
+                               cl::value_desc("which"), cl::init("user"), cl::cat(report)};
+
+  cl::opt<std::string> compileTo{"compile-to", cl::desc("Stop after a phase and print the program"),
+                                 cl::value_desc("phase"), cl::cat(phase)};
+  cl::opt<std::string> dumpPhases{"dump-phases", cl::desc("Write a numbered .mlir a phase; each leads to the same plan"),
+                                  cl::value_desc("folder"), cl::cat(phase)};
+
+  /// In the order of --help.
+  std::vector<cl::OptionCategory *> groups() { return {&model, &layout, &report, &phase}; }
+
+  /// The flags of a group in the order of their declaration, which is that of their addresses.
+  std::vector<cl::Option *> flagsOf(cl::OptionCategory *group) {
+    std::vector<cl::Option *> flags;
+    for (auto &[name, option] : cl::getRegisteredOptions())
+      if (llvm::is_contained(option->Categories, group))
+        flags.push_back(option);
+    llvm::sort(flags);
+    return flags;
+  }
+};
+} // namespace
+
+static std::string dashed(StringRef name) { return (name.size() == 1 ? "-" : "--") + name.str(); }
+
+/// "--verify[=inputs.npz]", "--tp=N", "-o file".
+static std::string spelling(const cl::Option &flag) {
+  std::string text = dashed(flag.ArgStr), value = flag.ValueStr.str();
+  if (value.empty())
+    return text;
+  if (flag.getValueExpectedFlag() == cl::ValueOptional)
+    return text + "[=" + value + "]";
+  return text + (text.size() == 2 || value.find('=') != std::string::npos ? " " : "=") + value;
+}
+
+static std::string helpText(Flags &flags) {
+  std::string text = R"(hpc-opt: from a serial ONNX model to a plan for many ranks, which hpc-run runs
+
+  hpc-opt model.onnx [flags] -o model.plan     compile
+  hpc-opt phase.mlir [flags] -o model.plan     go on from a file of --dump-phases
+  hpc-opt file.mlir --hpc-some-pass ...        run single passes, as mlir-opt does
+
+For example
+  hpc-opt gpt2.onnx --tp=2 --pp=2 --dim batch_size=2 --dim sequence_length=16 --verify --explain -o gpt2.plan
+)";
+  for (cl::OptionCategory *group : flags.groups()) {
+    text += "\n" + group->getName().str() + "\n";
+    for (const cl::Option *flag : flags.flagsOf(group)) {
+      std::string left = "  " + spelling(*flag);
+      text += left + std::string(left.size() < 26 ? 26 - left.size() : 1, ' ') + flag->HelpStr.str() + "\n";
+      if (flag->ArgStr == "compile-to")
+        text += std::string(26, ' ') + phaseNames() + "\n";
+    }
+  }
+  return text + "\n--help-hidden lists the single passes and the options of MLIR and LLVM, --mlir-timing among them.\n";
+}
+
 static Status usage(const Twine &message) { return Status::error(ErrorKind::Usage, message.str()); }
+
+/// LLVM would offer any of its thousands of options as the nearest; here it is one of ours.
+static Status refuseUnknown(int argc, char **argv, Flags &flags) {
+  for (StringRef argument : llvm::drop_begin(ArrayRef<char *>(argv, argc))) {
+    if (argument == "--")
+      break;
+    StringRef name = argument.ltrim('-').split('=').first;
+    if (!argument.starts_with("-") || name.empty() || cl::getRegisteredOptions().contains(name))
+      continue;
+    std::vector<std::string> ours;
+    for (cl::OptionCategory *group : flags.groups())
+      for (const cl::Option *flag : flags.flagsOf(group))
+        ours.push_back(dashed(flag->ArgStr));
+    return usage(unknownFlag("hpc-opt", argument.split('=').first.str(), ours));
+  }
+  return Status::success();
+}
+
+/// LLVM's "hpc-opt: Too many positional arguments specified!..." as one of our messages.
+static Status parseError(StringRef text) {
+  text = text.trim().split('\n').first;
+  text.consume_front("hpc-opt: ");
+  if (!numberError().empty())
+    text = numberError();
+  return usage(Twine(text.empty() ? "a flag has a wrong value" : text.rtrim('!')) + "; see hpc-opt --help");
+}
 
 /// dp follows from --devices, and all degrees must multiply to it.
 static Status resolveDegrees(const Flags &flags, Options &options) {
   for (auto [name, value, least] :
-       {std::tuple("tp", flags.tp.getValue(), int64_t(1)), std::tuple("pp", flags.pp.getValue(), int64_t(1)),
-        std::tuple("pp-chunks", flags.ppChunks.getValue(), int64_t(1)),
-        std::tuple("dp", flags.dp.getValue(), int64_t(flags.dp.getNumOccurrences() ? 1 : 0)),
-        std::tuple("devices", flags.devices.getValue(), int64_t(flags.devices.getNumOccurrences() ? 1 : 0)),
-        std::tuple("micro-batches", flags.microBatches.getValue(), int64_t(1))})
+       {std::tuple("tp", int64_t(flags.tp), int64_t(1)), std::tuple("pp", int64_t(flags.pp), int64_t(1)),
+        std::tuple("pp-chunks", int64_t(flags.ppChunks), int64_t(1)),
+        std::tuple("dp", int64_t(flags.dp), int64_t(flags.dp.getNumOccurrences() ? 1 : 0)),
+        std::tuple("devices", int64_t(flags.devices), int64_t(flags.devices.getNumOccurrences() ? 1 : 0)),
+        std::tuple("micro-batches", int64_t(flags.microBatches), int64_t(1))})
     if (value < least || value > 65536)
       return usage(Twine("--") + name + "=" + Twine(value) + " must be from 1 to 65536");
   options.tp = flags.tp;
@@ -90,15 +210,32 @@ static Status resolveDegrees(const Flags &flags, Options &options) {
   return Status::success();
 }
 
+bool isCompilerFlag(StringRef argument) {
+  static constexpr StringRef names[] = {
+      "batch-dim", "compile-to", "device-memory", "devices", "dim", "dp", "dump-phases", "explain", "h", "help",
+      "inference", "list-params", "micro-batches", "no-weights", "pp", "pp-chunks", "pp-schedule", "pp-split",
+      "remarks", "tp", "verify"};
+  return argument.starts_with("-") && llvm::is_contained(names, argument.ltrim('-').split('=').first);
+}
+
 Expected<CommandLine> parseCommandLine(int argc, char **argv) {
   static Flags flags; // llvm::cl keeps pointers to them, and lld visits all options later
   registerMLIRContextCLOptions();
   registerPassManagerCLOptions();
   registerAsmPrinterCLOptions();
   registerDefaultTimingManagerCLOptions();
-  cl::ParseCommandLineOptions(argc, argv, "hpc-opt: from a serial ONNX model to a plan for many ranks\n");
-
   CommandLine line;
+  for (StringRef argument : llvm::drop_begin(ArrayRef<char *>(argv, argc)))
+    if (argument == "-h" || argument == "-help" || argument == "--help") {
+      line.help = helpText(flags);
+      return line;
+    }
+  HPC_RETURN_IF_ERROR(refuseUnknown(argc, argv, flags));
+  std::string errors;
+  llvm::raw_string_ostream errorStream(errors);
+  if (!cl::ParseCommandLineOptions(argc, argv, "", &errorStream))
+    return parseError(errors);
+
   HPC_RETURN_IF_ERROR(resolveDegrees(flags, line.options));
   line.options.microBatches = flags.microBatches;
   line.options.batchDim = flags.batchDim;
@@ -112,9 +249,19 @@ Expected<CommandLine> parseCommandLine(int argc, char **argv) {
   line.inference = flags.inference;
   line.noWeights = flags.noWeights;
   line.listParams = flags.listParams;
-  line.explain = flags.explain;
+  line.explain = flags.explain.getNumOccurrences() > 0;
+  line.explainAsJson = flags.explain == "json";
+  if (!line.explainAsJson && !flags.explain.empty())
+    return usage("--explain=" + Twine(flags.explain) + " is not known; use --explain for people, --explain=json for "
+                                                       "programs");
   line.verify = flags.verify.getNumOccurrences() > 0;
   line.verifyInputs = flags.verify;
+  line.allRemarks = flags.remarks == "all";
+  if (!line.allRemarks && flags.remarks != "user")
+    return usage("--remarks=" + Twine(flags.remarks) + " is not known; use user or all");
+  if (flags.deviceMemory < 0)
+    return usage("--device-memory=" + Twine(int64_t(flags.deviceMemory)) + " must be a number of bytes, or 0 for no "
+                                                                           "limit");
   line.deviceMemory = flags.deviceMemory;
   for (const std::string &dim : flags.dims) {
     auto [name, text] = StringRef(dim).split('=');

@@ -7,6 +7,7 @@
 namespace hpc {
 
 struct CommandLine {
+  std::string help; ///< where it was asked for: print it and do nothing else
   Options options;
   std::string input;  ///< .onnx or .mlir
   std::string output; ///< "" = none, "-" = standard output
@@ -17,13 +18,17 @@ struct CommandLine {
   bool noWeights = false; ///< external data is not read
   bool listParams = false;
   bool explain = false;
+  bool explainAsJson = false;
+  bool allRemarks = false; ///< also those that no user can act on
   bool verify = false;
   std::string verifyInputs; ///< .npz; "" = made up
   int64_t deviceMemory = 0; ///< bytes a rank may take; 0 = unlimited
 };
 
-/// Reads the flags. A flag that does not parse ends the process with code 1, as llvm::cl does; a value that makes no
-/// sense is an error.
+/// Reads the flags; one that is unknown, does not parse or makes no sense is an error.
 Expected<CommandLine> parseCommandLine(int argc, char **argv);
+
+/// Whether an argument is one of our flags that mlir-opt does not have.
+bool isCompilerFlag(StringRef argument);
 
 } // namespace hpc

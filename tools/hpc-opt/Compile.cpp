@@ -9,10 +9,11 @@
 #include "passes/Place/Place.h"
 #include "runtime/base/File.h"
 #include "runtime/plan/PlanCheck.h"
+#include "runtime/plan/PlanExplain.h"
 #include "runtime/plan/PlanFile.h"
 #include "tools/hpc-opt/CommandLine.h"
 #include "tools/hpc-opt/DiagnosticPrinter.h"
-#include "tools/hpc-opt/Explain.h"
+#include "tools/hpc-opt/ModelSource.h"
 #include "tools/hpc-opt/Verify.h"
 
 #include "mlir/IR/AsmState.h"
@@ -26,19 +27,13 @@
 namespace hpc {
 
 namespace {
-/// Module attribute: the model that a module stems from, `{file = "gpt2.onnx", dims = {batch_size = 2 : i64}}`, with
-/// `inference` where that flag was given.
-constexpr const char *sourceAttrName = "hpc.source";
-
 struct Compilation {
   CommandLine line;
   MLIRContext &context;
   DiagnosticPrinter &diagnostics;
   OwningOpRef<ModuleOp> module;
   OwningOpRef<ModuleOp> serial; ///< --verify: what was imported
-  OwningOpRef<ModuleOp>
-      propagated; ///< --verify: the same after propagate: serial still, with a sharding on every value
-  int dumped = 0;
+  OwningOpRef<ModuleOp> propagated; ///< --verify: the same, after propagate
   Status failure; ///< an error that came from no diagnostic
 
   /// Takes a Status for a place where MLIR wants a LogicalResult.
@@ -60,26 +55,34 @@ struct Compilation {
   }
 
   LogicalResult dump(StringRef phase) {
-    if (line.dumpPhases.empty())
+    std::optional<size_t> number = phasesUpTo(phase);
+    if (line.dumpPhases.empty() || !number) // a phase that is none is the error of runPhases
       return success();
-    std::string number = (dumped < 10 ? "0" : "") + std::to_string(dumped);
-    ++dumped;
-    std::string path = (std::filesystem::path(line.dumpPhases) / (number + "-" + phase.str() + ".mlir")).string();
+    std::string digits = (*number < 10 ? "0" : "") + std::to_string(*number);
+    std::string path = (std::filesystem::path(line.dumpPhases) / (digits + "-" + phase.str() + ".mlir")).string();
     return check(writeFile(path, text()));
   }
 
   /// A dumped phase carries the options that it was made with; a program without them takes those of the command line.
   Status takeOptions() {
     DictionaryAttr given = line.options.toAttribute(&context);
-    auto own = (*module)->getAttrOfType<DictionaryAttr>(optionsAttrName);
-    if (!own) {
+    Attribute attribute = (*module)->getAttr(optionsAttrName);
+    if (!attribute) {
       (*module)->setAttr(optionsAttrName, given);
       return Status::success();
     }
+    auto own = dyn_cast<DictionaryAttr>(attribute);
+    if (!own)
+      return Status::error(ErrorKind::Model, std::string(optionsAttrName) +
+                                                 " is no dictionary; leave the attribute as hpc-opt --dump-phases "
+                                                 "wrote it");
     if (given != Options().toAttribute(&context) && given != own)
       return Status::error(ErrorKind::Usage, line.input + " was made with other degrees than the flags say; leave them "
                                                           "out, or start from the .onnx model");
-    line.options = Options::fromAttribute(own);
+    Expected<Options> options = Options::fromAttribute(own);
+    if (!options.ok())
+      return options.status();
+    line.options = *options;
     return Status::success();
   }
 
@@ -112,14 +115,7 @@ struct Compilation {
       return imported;
     ModuleOp root = **imported;
     Builder builder(&context);
-    NamedAttrList sizes, source;
-    for (const auto &[name, size] : dims)
-      sizes.set(name, builder.getI64IntegerAttr(size));
-    source.set("file", builder.getStringAttr(file));
-    source.set("dims", sizes.getDictionary(&context));
-    if (line.inference)
-      source.set("inference", builder.getUnitAttr());
-    root->setAttr(sourceAttrName, source.getDictionary(&context));
+    ModelSource{file, dims, line.inference}.write(root);
     root->setAttr(optionsAttrName, line.options.toAttribute(&context));
     root->setAttr(phaseAttrName, builder.getStringAttr("import"));
     return imported;
@@ -129,18 +125,17 @@ struct Compilation {
   /// more; a .mlir that no phase has touched is a serial program itself.
   Status makeReference() {
     if (StringRef(line.input).ends_with(".mlir") && (*module)->hasAttr(phaseAttrName)) {
-      auto source = (*module)->getAttrOfType<DictionaryAttr>(sourceAttrName);
-      if (!source)
+      Expected<std::optional<ModelSource>> source = ModelSource::read(*module);
+      if (!source.ok())
+        return source.status();
+      if (!*source)
         return Status::error(
             ErrorKind::Usage,
             line.input +
                 " does not say which model it stems from (module attribute hpc.source), so --verify has nothing "
                 "to compare it with; start from the .onnx model or a file of --dump-phases");
-      std::map<std::string, int64_t> dims;
-      for (NamedAttribute dim : source.getAs<DictionaryAttr>("dims"))
-        dims[dim.getName().str()] = cast<IntegerAttr>(dim.getValue()).getInt();
-      line.inference |= source.contains("inference");
-      Expected<OwningOpRef<ModuleOp>> imported = import(source.getAs<StringAttr>("file").str(), dims);
+      line.inference |= (*source)->inference;
+      Expected<OwningOpRef<ModuleOp>> imported = import((*source)->file, (*source)->dims);
       if (!imported.ok())
         return imported.status();
       serial = std::move(*imported);
@@ -171,12 +166,11 @@ struct Compilation {
   }
 
   Status checkArguments() const {
-    if (!line.compileTo.empty() && line.compileTo != "import" &&
-        llvm::none_of(phases(), [&](const Phase &phase) { return phase.name == line.compileTo; }))
-      return Status::error(
-          ErrorKind::Usage,
-          "--compile-to=" + line.compileTo +
-              " is no phase; phases are import, raise, annotate, propagate, partition, stage, kernels");
+    if (line.input.empty())
+      return Status::error(ErrorKind::Usage, "no model is given; see hpc-opt --help");
+    if (!line.compileTo.empty() && !phasesUpTo(line.compileTo))
+      return Status::error(ErrorKind::Usage,
+                           "--compile-to=" + line.compileTo + " is no phase; phases are " + phaseNames());
     if (!line.dumpPhases.empty()) {
       std::error_code error;
       std::filesystem::create_directories(line.dumpPhases, error);
@@ -220,10 +214,9 @@ struct Compilation {
       HPC_RETURN_IF_ERROR(checkWeightsAreThere());
       HPC_RETURN_IF_ERROR(makeReference());
     }
-    if (failed(dump("import")))
+    auto phase = (*module)->getAttrOfType<StringAttr>(phaseAttrName);
+    if (failed(dump(phase ? phase.getValue() : "import")))
       return failure;
-    if (line.compileTo == "import")
-      return printModule();
     // 2. The phases.
     HPC_RETURN_IF_ERROR(runThePhases());
     if (!line.compileTo.empty())
@@ -231,8 +224,10 @@ struct Compilation {
     // 3. The plan.
     LowerOptions lowerOptions;
     // A file of --dump-phases still knows the model that it stems from.
-    auto source = (*module)->getAttrOfType<DictionaryAttr>(sourceAttrName);
-    std::filesystem::path model = source ? source.getAs<StringAttr>("file").str() : line.input;
+    Expected<std::optional<ModelSource>> source = ModelSource::read(*module);
+    if (!source.ok())
+      return source.status();
+    std::filesystem::path model = *source ? (*source)->file : line.input;
     lowerOptions.modelName = model.stem().string();
     lowerOptions.planFolder = planFolder();
     Expected<Lowered> lowered = lowerToPlan(*module, lowerOptions);
@@ -245,7 +240,8 @@ struct Compilation {
                            "the plan that was made fails its own check: " + facts.status().message());
     // 4. What is told and proved of it.
     if (line.explain)
-      llvm::outs() << explain(lowered->plan, *facts);
+      llvm::outs() << (line.explainAsJson ? plan::explainPlanJson(lowered->plan, *facts)
+                                          : plan::explainPlan(lowered->plan, *facts));
     if (line.verify) {
       Verification verification{*serial, *propagated, *module, *lowered, lowerOptions.planFolder, line.verifyInputs};
       Expected<std::string> report = verifyPlan(verification);
@@ -262,12 +258,14 @@ struct Compilation {
 int compileMain(int argc, char **argv, DialectRegistry &registry) {
   Expected<CommandLine> line = parseCommandLine(argc, argv);
   Status status = line.status();
-  if (line.ok()) {
+  if (line.ok() && !line->help.empty()) {
+    llvm::outs() << line->help;
+  } else if (line.ok()) {
     MLIRContext context(registry);
     context.loadAllAvailableDialects();
     context.disableMultithreading(); // deterministic remarks; a compilation takes no time that threads would save
-    DiagnosticPrinter diagnostics(&context);
-    Compilation compilation{*line, context, diagnostics, {}, {}, {}, 0, {}};
+    DiagnosticPrinter diagnostics(&context, line->allRemarks);
+    Compilation compilation{*line, context, diagnostics, {}, {}, {}, {}};
     status = compilation.run();
   }
   llvm::outs().flush();

@@ -16,8 +16,8 @@ static std::pair<std::optional<ErrorKind>, StringRef> splitTag(StringRef text) {
   return {std::nullopt, text};
 }
 
-DiagnosticPrinter::DiagnosticPrinter(MLIRContext *context)
-    : handler(context, [this](Diagnostic &diagnostic) {
+DiagnosticPrinter::DiagnosticPrinter(MLIRContext *context, bool allRemarks)
+    : allRemarks(allRemarks), handler(context, [this](Diagnostic &diagnostic) {
         print(diagnostic);
         return success();
       }) {}
@@ -25,6 +25,8 @@ DiagnosticPrinter::DiagnosticPrinter(MLIRContext *context)
 void DiagnosticPrinter::print(Diagnostic &diagnostic) {
   std::string message = describeDiagnostic(diagnostic);
   auto [tag, text] = splitTag(message);
+  if (diagnostic.getSeverity() == DiagnosticSeverity::Remark && text.starts_with("[hpc-") && !allRemarks)
+    return;
   switch (diagnostic.getSeverity()) {
   case DiagnosticSeverity::Error: {
     ErrorKind kind = tag.value_or(untagged);

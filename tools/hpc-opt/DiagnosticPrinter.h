@@ -14,10 +14,13 @@ struct DiagnosticPrinter {
   /// Of errors without a tag: a defect of this program, but while a user's file is parsed.
   ErrorKind untagged = ErrorKind::Internal;
 
-  explicit DiagnosticPrinter(MLIRContext *context);
+  /// A remark that begins with the flag of its pass, "[hpc-propagate-shardings] ...", tells what a pass weighed; only one
+  /// without it is something that a user can act on. The former are printed where `allRemarks` asks for them.
+  DiagnosticPrinter(MLIRContext *context, bool allRemarks);
 
 private:
   void print(Diagnostic &diagnostic);
+  bool allRemarks;
   ScopedDiagnosticHandler handler;
 };
 

@@ -3,8 +3,7 @@
 #include "runtime/plan/PlanCheck.h"
 #include "runtime/plan/PlanFile.h"
 #include "runtime/plan/PlanPrinter.h"
-
-#include <CLI/CLI.hpp>
+#include "tools/Arguments.h"
 
 #include <cstdio>
 #include <iostream>
@@ -14,11 +13,7 @@ using namespace hpc::plan;
 
 namespace {
 
-int fail(const Status &status) {
-  std::cout.flush();
-  std::cerr << status.text() << "\n";
-  return status.exitCode();
-}
+int fail(const Status &status) { return reportError("hpc-plan", status); }
 
 std::string summary(const Plan &plan, const PlanFacts &facts) {
   int64_t collectives = 0, transfers = 0, most = 0;
@@ -39,20 +34,15 @@ std::string summary(const Plan &plan, const PlanFacts &facts) {
 } // namespace
 
 int main(int argc, char **argv) {
-  CLI::App app("Prints or checks a plan that hpc-opt wrote");
+  CLI::App app("Prints or checks a plan that hpc-opt wrote.", "hpc-plan");
+  app.footer("For example\n  hpc-plan gpt2.plan --check");
   std::string path;
   bool check = false, json = false;
-  app.add_option("plan", path, "the plan file")->required();
+  app.add_option("plan", path, "the plan")->required()->type_name("FILE");
   app.add_flag("--check", check, "only check it: one line that begins with 'ok:', or the error");
-  app.add_flag("--json", json, "print the facts as JSON");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp &) {
-    std::cout << app.help();
-    return 0;
-  } catch (const CLI::ParseError &error) {
-    return fail(Status::error(ErrorKind::Usage, std::string(error.what()) + "; see hpc-plan --help"));
-  }
+  app.add_flag("--json", json, "print the facts as JSON; runtime/plan/README.md describes the keys");
+  if (std::optional<int> done = parseArguments(app, argc, argv))
+    return *done;
 
   Expected<Plan> plan = readPlan(path);
   if (!plan.ok())

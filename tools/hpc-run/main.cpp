@@ -7,11 +7,11 @@
 #include "runtime/core/Session.h"
 #include "runtime/plan/PlanCheck.h"
 #include "runtime/plan/PlanFile.h"
+#include "tools/Arguments.h"
 #include "tools/hpc-run/CountReport.h"
 #include "tools/hpc-run/Inputs.h"
 #include "tools/hpc-run/Report.h"
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
 #include <new>
@@ -101,34 +101,37 @@ Status runPlan(const Flags &flags) {
 
 int main(int argc, char **argv) {
   Flags flags;
-  CLI::App app("Runs a plan that hpc-opt made, with one thread per rank. A plan contains machine code: run only plans "
+  CLI::App app("Runs a plan that hpc-opt made, with one thread per rank. A plan contains machine code: run only plans\n"
                "whose author you trust.",
                "hpc-run");
-  app.add_option("plan", flags.plan, "the plan")->required();
-  app.add_option("--input", flags.inputs, "FILE.npz with arrays named as the inputs, or NAME=FILE.npy; may be repeated")
+  app.footer("For example\n  hpc-run gpt2.plan --input=inputs.npz --output=logits.npz");
+  app.get_formatter()->column_width(38);
+  app.add_option("plan", flags.plan, "the plan")->required()->type_name("FILE");
+  app.add_option("--input", flags.inputs, "arrays named as the inputs, or one input; may be repeated")
+      ->type_name("FILE.npz|NAME=FILE.npy")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  app.add_option("--output", flags.output, "write the outputs to this .npz; without it a summary is printed");
+  app.add_option("--output", flags.output, "write the outputs to this .npz (default: print a summary)")
+      ->type_name("FILE.npz");
   app.add_option("--weights", flags.weights,
-                 "take the weights from here: a .safetensors file with the same tensors by name, or the ONNX file or "
-                 "external data (a file, or the folder of all) wherever it lies now");
-  app.add_option("--trace", flags.trace, "write what each rank did when, as JSON for Perfetto (of the last run)");
+                 "take the weights from here (default: from where the plan says): a .safetensors file with the same\n"
+                 "tensors by name, or the ONNX file or external data (a file, or the folder of all) wherever it lies now")
+      ->type_name("FILE|FOLDER");
+  app.add_option("--trace", flags.trace, "write what each rank did when in the last run, for Perfetto")
+      ->type_name("FILE.json");
   app.add_flag("--poison", flags.poison, "fill all memory that nothing has written with NaN");
   app.add_option("--repeat", flags.repeat,
-                 "time N runs after 2 warm-ups; prints one JSON line: min_ms, median_ms, peak_bytes_per_rank")
+                 "time N runs after 2 warm-ups (default: run once); prints one JSON line: min_ms,\n"
+                 "median_ms, peak_bytes_per_rank, runs")
+      ->type_name("N")
       ->check(CLI::PositiveNumber);
   app.add_option("--backend", flags.backend,
-                 "host: this machine's CPU; null: run nothing, need no weights and no inputs, and print what each rank "
-                 "would compute, hold and move in one step")
+                 "host: this machine's CPU (the default); null: run nothing, need no weights and no inputs,\n"
+                 "and print what each rank would compute, hold and move in one step")
+      ->type_name("NAME")
       ->check(CLI::IsMember({"host", "null"}));
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError &error) {
-    if (error.get_exit_code() == 0)
-      return app.exit(error);
-    std::fprintf(stderr, "hpc-run: error[usage]: %s; see hpc-run --help\n", error.what());
-    return 1;
-  }
+  if (std::optional<int> done = parseArguments(app, argc, argv))
+    return *done;
 
   Status status;
   try {
@@ -136,7 +139,5 @@ int main(int argc, char **argv) {
   } catch (const std::bad_alloc &) {
     status = Status::error(ErrorKind::Capacity, "out of memory");
   }
-  if (!status.ok())
-    std::fprintf(stderr, "hpc-run: %s\n", status.text().c_str());
-  return status.exitCode();
+  return status.ok() ? 0 : reportError("hpc-run", status);
 }

@@ -34,7 +34,7 @@ TEST_F(InterpreterTest, peakHoldsWhatIsReadLater) {
 
 /// Every coordinate holds its own box, and the whole parameter is there while it is cut.
 TEST_F(InterpreterTest, peakCountsCoordinates) {
-  func::FuncOp main = parse(R"(module attributes {dist.mesh = #dist.mesh<"dp=2, tp=2">} {
+  func::FuncOp main = parse(R"(module attributes {dist.mesh = #dist.mesh<"dp=2:data, tp=2:tensor">} {
     func.func @main(%x: tensor<4x500xf32, #dist.sharding<"[4, 1000@tp]">>) -> tensor<4x500xf32, #dist.sharding<"[4, 1000@tp]">> {
       %w = nn.parameter "w" {value = dense<1.0> : tensor<1000xf32>} : tensor<500xf32, #dist.sharding<"[1000@tp]">>
       %y = nn.mul %x, %w : tensor<4x500xf32, #dist.sharding<"[4, 1000@tp]">>, tensor<500xf32, #dist.sharding<"[1000@tp]">> -> tensor<4x500xf32, #dist.sharding<"[4, 1000@tp]">>

@@ -1,0 +1,52 @@
+// The command line of the tools without LLVM (CLI11), with the messages and exit codes that hpc-opt has.
+#pragma once
+
+#include "runtime/base/Status.h"
+#include "tools/Suggestion.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <optional>
+
+namespace hpc {
+
+/// "hpc-run: error[usage]: ..." on standard error; the exit code of the error.
+inline int reportError(const std::string &tool, const Status &status) {
+  std::fflush(stdout);
+  std::fprintf(stderr, "%s: %s\n", tool.c_str(), status.text().c_str());
+  return status.exitCode();
+}
+
+/// Parses the arguments of a tool that `app` is named after. A value is the exit code of a program that has nothing left
+/// to do: --help was asked for, or the arguments are wrong.
+inline std::optional<int> parseArguments(CLI::App &app, int argc, char **argv) {
+  const std::string tool = app.get_name();
+  auto usage = [&](const std::string &message) {
+    return reportError(tool, Status::error(ErrorKind::Usage, message));
+  };
+  std::string wrong;
+  app.allow_extras(); // what is left over is told below, with what it may have been meant to be
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp &) {
+    std::fputs(app.help().c_str(), stdout);
+    return 0;
+  } catch (const CLI::ParseError &error) {
+    wrong = std::string(error.what()) + "; see " + tool + " --help";
+  }
+  // A misspelt flag first: what else is wrong may follow from it.
+  std::vector<std::string> flags, extras = app.remaining();
+  for (const CLI::Option *option : app.get_options())
+    for (const std::string &name : option->get_lnames())
+      flags.push_back("--" + name);
+  for (const std::string &extra : extras)
+    if (extra.size() > 1 && extra[0] == '-')
+      return usage(unknownFlag(tool, extra.substr(0, extra.find('=')), flags));
+  if (wrong.empty() && !extras.empty())
+    wrong = "'" + extras[0] + "' is one argument too many; see " + tool + " --help";
+  if (!wrong.empty())
+    return usage(wrong);
+  return std::nullopt;
+}
+
+} // namespace hpc
