@@ -67,6 +67,13 @@ std::string indexText(const std::vector<int64_t> &shape, int64_t flat) {
   return llvm::join(digits, ", ");
 }
 
+std::string differenceText(double found, double expected, double bound) {
+  char text[160];
+  std::snprintf(text, sizeof(text), "is %.9g, should be %.9g (off by %.3g, bound %.3g)", found, expected,
+                std::abs(found - expected), bound);
+  return text;
+}
+
 bool agree(double found, double expected, double bound) {
   if (std::isnan(expected) || std::isnan(found))
     return std::isnan(expected) && std::isnan(found);

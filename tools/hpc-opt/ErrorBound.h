@@ -41,6 +41,9 @@ constexpr double maskMagnitude = 1e30;
 double largestMagnitude(const Tensor &tensor);
 std::string indexText(const std::vector<int64_t> &shape, int64_t flat);
 
+/// "is 1.5, should be 1.25 (off by 0.25, bound 1e-06)"
+std::string differenceText(double found, double expected, double bound);
+
 /// Whether two numbers agree within a bound; NaN agrees with NaN, an infinity with itself, a mask with what is near it.
 bool agree(double found, double expected, double bound);
 /// The first element that differs by more than `bound` (integers: at all). `worst` grows to the largest difference

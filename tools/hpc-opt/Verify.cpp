@@ -40,10 +40,9 @@ static Status differs(const std::string &what, const std::string &where, const D
   std::string text = what + " differs at ONNX node '" + where + "'";
   if (!difference.rank.empty())
     text += ", rank " + difference.rank;
-  return Status::error(ErrorKind::Plan, text + ", index [" + difference.index + "]: " +
-                                            format("is %.9g, should be %.9g (off by %.3g, bound %.3g)",
-                                                   difference.found, difference.expected,
-                                                   std::abs(difference.found - difference.expected), difference.bound));
+  return Status::error(ErrorKind::Plan,
+                       text + ", index [" + difference.index +
+                           "]: " + differenceText(difference.found, difference.expected, difference.bound));
 }
 
 static func::FuncOp mainOf(ModuleOp module) { return module.lookupSymbol<func::FuncOp>("main"); }

@@ -87,13 +87,11 @@ struct Comparison {
         continue;
       double found = is.number(i), should = representable(wanted, i);
       if (!agree(found, should, checkpoint.bound)) {
-        char numbers[160];
-        std::snprintf(numbers, sizeof(numbers), "is %.9g, should be %.9g (bound %.3g)", found, should,
-                      checkpoint.bound);
         return Status::error(ErrorKind::Plan,
                              "plan differs at ONNX node '" + nodeName(checkpoint.lowered->value.getLoc()) + "', rank " +
                                  std::to_string(seen.place.rank) + ", micro-batch " + std::to_string(seen.microBatch) +
-                                 ", local index [" + indexText(checkpoint.box, i) + "]: " + numbers);
+                                 ", local index [" + indexText(checkpoint.box, i) +
+                                 "]: " + differenceText(found, should, checkpoint.bound));
       }
       if (std::isfinite(found) && std::abs(should) < maskMagnitude && checkpoint.bound > 0)
         worst = std::max(worst, std::abs(found - should) / checkpoint.bound);
@@ -152,11 +150,9 @@ Expected<RunReport> runAndCompare(const Verification &what, const std::vector<Te
     const Tensor &expected = reference.outputs[number];
     double bound = reference.outputBound[number] * largestMagnitude(expected);
     if (std::optional<Difference> difference = firstDifference(found, expected, bound, comparison.report.worstOutput)) {
-      char numbers[160];
-      std::snprintf(numbers, sizeof(numbers), "is %.9g, should be %.9g (bound %.3g)", difference->found,
-                    difference->expected, bound);
       return Status::error(ErrorKind::Plan, "plan's output '" + plan.outputs[number].name + "' differs at index [" +
-                                                difference->index + "]: " + numbers);
+                                                difference->index + "]: " +
+                                                differenceText(difference->found, difference->expected, bound));
     }
   }
   return comparison.report;

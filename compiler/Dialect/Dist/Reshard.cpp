@@ -15,7 +15,7 @@ namespace hpc::dist {
 
 namespace {
 
-struct Place {
+struct SubDimAt {
   int dim, sub;
 };
 
@@ -37,15 +37,15 @@ public:
   bool done() const { return normalize(current, mesh) == normalize(goal, mesh); }
 
 private:
-  std::vector<std::string> &axesAt(Place at) { return current.dims[at.dim][at.sub].axes; }
+  std::vector<std::string> &axesAt(SubDimAt at) { return current.dims[at.dim][at.sub].axes; }
 
   void match() {
     for (size_t d = 0; d < matched.size(); ++d)
       matched[d] = matched[d] || refine(current.dims[d], goal.dims[d], mesh);
   }
 
-  std::vector<Place> places() const {
-    std::vector<Place> result;
+  std::vector<SubDimAt> places() const {
+    std::vector<SubDimAt> result;
     for (int d = 0; d < int(current.dims.size()); ++d)
       for (int s = 0; s < int(current.dims[d].size()); ++s)
         result.push_back({d, s});
@@ -53,24 +53,24 @@ private:
   }
 
   /// How many axes of a sub-dim are right.
-  size_t numRight(Place at) const {
+  size_t numRight(SubDimAt at) const {
     if (!matched[at.dim])
       return 0;
     const std::vector<std::string> &has = current.dims[at.dim][at.sub].axes, &wants = goal.dims[at.dim][at.sub].axes;
     return std::mismatch(has.begin(), has.end(), wants.begin(), wants.end()).first - has.begin();
   }
 
-  bool hasWrong(Place at) const { return numRight(at) < current.dims[at.dim][at.sub].axes.size(); }
+  bool hasWrong(SubDimAt at) const { return numRight(at) < current.dims[at.dim][at.sub].axes.size(); }
 
   /// The axis that may cut a sub-dim next: all that cut it are right, and the goal has one more.
-  std::optional<std::string> nextAxis(Place at) const {
+  std::optional<std::string> nextAxis(SubDimAt at) const {
     if (!matched[at.dim] || hasWrong(at) || numRight(at) == goal.dims[at.dim][at.sub].axes.size())
       return std::nullopt;
     return goal.dims[at.dim][at.sub].axes[numRight(at)];
   }
 
-  std::optional<Place> roomFor(const std::string &axis) const {
-    for (Place at : places())
+  std::optional<SubDimAt> roomFor(const std::string &axis) const {
+    for (SubDimAt at : places())
       if (nextAxis(at) == axis)
         return at;
     return std::nullopt;
@@ -94,12 +94,12 @@ private:
     steps.push_back(std::move(step));
     return true;
   }
-  void takeFrom(ReshardStep &step, Place from) {
+  void takeFrom(ReshardStep &step, SubDimAt from) {
     step.fromDim = from.dim;
     step.fromSub = from.sub;
     axesAt(from).pop_back();
   }
-  void putOn(ReshardStep &step, Place to) {
+  void putOn(ReshardStep &step, SubDimAt to) {
     step.toDim = to.dim;
     step.toSub = to.sub;
     axesAt(to).push_back(step.axes[0]);
@@ -123,7 +123,7 @@ private:
       return end(step);
     }
     for (const std::string &axis : axes)
-      if (std::optional<Place> to = roomFor(axis)) {
+      if (std::optional<SubDimAt> to = roomFor(axis)) {
         ReshardStep step = begin(ReshardStep::ReduceScatter, {axis});
         drop(axis);
         putOn(step, *to);
@@ -135,7 +135,7 @@ private:
   }
 
   bool slice() {
-    for (Place at : places())
+    for (SubDimAt at : places())
       if (std::optional<std::string> axis = nextAxis(at); axis && isFree(*axis)) {
         ReshardStep step = begin(ReshardStep::Slice, {*axis});
         putOn(step, at);
@@ -149,7 +149,7 @@ private:
   /// Axes of equal size trade places until no trade makes one more right: [4@X, 4@Y] to [4@Y, 4@X], 8@X to 8@Y.
   bool tradeEqualAxes() {
     ReshardStep step = begin(ReshardStep::Permute, {});
-    for (Place at : places())
+    for (SubDimAt at : places())
       while (matched[at.dim] && hasWrong(at)) {
         size_t right = numRight(at);
         const std::vector<std::string> &wants = goal.dims[at.dim][at.sub].axes;
@@ -169,7 +169,7 @@ private:
 
   /// Axes of different sizes that happen to make the same boxes: 6@(X, Y) to 6@(Y, X) over 2x3.
   bool reorderBoxes() {
-    for (Place at : places()) {
+    for (SubDimAt at : places()) {
       if (!hasWrong(at) || !matched[at.dim])
         continue;
       ReshardStep step = begin(ReshardStep::Permute, axesAt(at));
@@ -185,11 +185,11 @@ private:
   }
 
   bool allToAll() {
-    for (Place from : places()) {
+    for (SubDimAt from : places()) {
       if (!hasWrong(from))
         continue;
       std::string axis = axesAt(from).back();
-      std::optional<Place> to = roomFor(axis);
+      std::optional<SubDimAt> to = roomFor(axis);
       if (!to)
         continue;
       ReshardStep step = begin(ReshardStep::AllToAll, {axis});
@@ -203,9 +203,9 @@ private:
   /// Gathers the wrong axis that helps most: one that makes room for another that is in the way elsewhere, one that
   /// lets its dim be matched, else the last.
   bool gather() {
-    std::optional<Place> best;
+    std::optional<SubDimAt> best;
     int bestScore = -1;
-    for (Place at : places()) {
+    for (SubDimAt at : places()) {
       if (!hasWrong(at))
         continue;
       int score = gatherScore(at);
@@ -221,7 +221,7 @@ private:
     return end(step);
   }
 
-  int gatherScore(Place at) const {
+  int gatherScore(SubDimAt at) const {
     if (matched[at.dim]) {
       size_t right = numRight(at);
       return right + 1 == current.dims[at.dim][at.sub].axes.size() && right < goal.dims[at.dim][at.sub].axes.size() ? 2
