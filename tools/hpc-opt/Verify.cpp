@@ -105,8 +105,10 @@ struct Verifier {
     return std::shared_ptr<const Tensor>(std::make_shared<Tensor>(std::move(*stored)));
   }
 
-  /// Makes room for the plan's own memory: a value inside a fused region is never seen there.
+  /// Makes room for the plan's own memory: a value inside a fused region is never seen there, and it reads the weights
+  /// itself.
   void dropWhatNoInstructionMakes() {
+    parameters = nullptr;
     llvm::DenseSet<int64_t> made;
     for (const LoweredValue &value : what.lowered.values)
       made.insert(value.id);
