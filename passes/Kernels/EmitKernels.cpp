@@ -24,8 +24,8 @@ void describe(nn::FusedOp region) {
   for (const kernels::KernelScalar &scalar : kernels::collectScalars(region))
     scalars.push_back(scalar.toAttribute(region.getContext()));
   std::optional<kernels::RegionShape> shape = kernels::findRegionShape(region);
-  region->setAttr("rows", b.getI64IntegerAttr(shape ? shape->rows() : 0));
-  region->setAttr("scalars", b.getArrayAttr(scalars));
+  region.setRows(shape ? shape->rows() : 0);
+  region.setScalarsAttr(b.getArrayAttr(scalars));
 }
 
 struct EmitKernelsPass : impl::EmitKernelsBase<EmitKernelsPass> {

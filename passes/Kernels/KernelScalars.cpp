@@ -3,11 +3,9 @@
 
 namespace hpc::kernels {
 
-DictionaryAttr KernelScalar::toAttribute(MLIRContext *context) const {
-  Builder b(context);
-  auto dim = dist::ShardingAttr::get(context, dist::Sharding{{{subDim}}, {}});
-  return b.getDictionaryAttr(
-      {b.getNamedAttr("dim", dim), b.getNamedAttr("kind", b.getStringAttr(isExtent ? "extent" : "offset"))});
+nn::KernelScalarAttr KernelScalar::toAttribute(MLIRContext *context) const {
+  return nn::KernelScalarAttr::get(context, isExtent ? nn::KernelScalarKind::extent : nn::KernelScalarKind::offset,
+                                   dist::ShardingAttr::get(context, dist::Sharding{{{subDim}}, {}}));
 }
 
 SmallVector<PaddedDigit> paddedDigits(dist::FillTailOp op) {

@@ -12,8 +12,8 @@ struct KernelScalar {
   dist::SubDim subDim;
   bool operator==(const KernelScalar &other) const { return isExtent == other.isExtent && subDim == other.subDim; }
 
-  /// `{kind = "extent", dim = #dist.sharding<"[5@tp]">}`.
-  DictionaryAttr toAttribute(MLIRContext *context) const;
+  /// `#nn.scalar<extent of #dist.sharding<"[5@tp]">>`.
+  nn::KernelScalarAttr toAttribute(MLIRContext *context) const;
 };
 
 /// One digit of a dim that dist.fill_tail looks at: (local index / stride) % box, padding from `extent` on.

@@ -33,8 +33,13 @@ static void emitRows(OpBuilder &builder, nn::FusedOp region, const RegionShape &
   Block *entry = &function.getBody().front();
   size_t numOperands = region.getNumOperands(), numResults = region.getNumResults();
   ValueRange arguments(entry->getArguments());
-  ValueRange buffers = arguments.take_front(numOperands),
-             outputs = arguments.drop_front(numOperands).take_front(numResults);
+  ValueRange buffers = arguments.take_front(numOperands);
+  // A result in place is written through its operand's pointer and never through its own: so no two pointers of the
+  // function overlap, and each is noalias.
+  SmallVector<Value> outputs(arguments.drop_front(numOperands).take_front(numResults));
+  for (unsigned i = 0; i < numResults; ++i)
+    if (int64_t operand = region.inPlaceOperand(i); operand >= 0)
+      outputs[i] = buffers[operand];
   ValueRange scalars = arguments.drop_front(numOperands + numResults).drop_back(2);
   Value begin = arguments.drop_back().back(), end = arguments.back();
   ElementEmitter emitter(builder, region, buffers, scalars, entry);
@@ -49,8 +54,15 @@ static void emitRows(OpBuilder &builder, nn::FusedOp region, const RegionShape &
     for (nn::ReduceOp op : shape.rowReductions)
       emitter.element(op.getResult(), rowElement);
     auto storeAll = [&](const Index &at, Value linear, bool perRow) {
+      auto isDueHere = [&](Value value) {
+        return (shape.columns() != 1 && shape.isRowShape(nn::shapeOf(value))) == perRow;
+      };
+      // All elements before the first store: a result in place overwrites what another may read.
+      for (Value value : yielded)
+        if (isDueHere(value))
+          emitter.element(value, at);
       for (auto [value, output] : llvm::zip_equal(yielded, outputs))
-        if ((shape.columns() != 1 && shape.isRowShape(nn::shapeOf(value))) == perRow)
+        if (isDueHere(value))
           emitter.store(emitter.element(value, at), nn::tensorType(value).getElementType(), output, linear);
     };
     storeAll(rowElement, row, true);

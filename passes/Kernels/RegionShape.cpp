@@ -50,6 +50,7 @@ std::optional<RegionShape> findRegionShape(nn::FusedOp region) {
 
 bool areEqual(nn::FusedOp a, nn::FusedOp b) {
   return a->getOperandTypes() == b->getOperandTypes() && a->getResultTypes() == b->getResultTypes() &&
+         a.getInPlaceAttr() == b.getInPlaceAttr() &&
          OperationEquivalence::isRegionEquivalentTo(&a.getBody(), &b.getBody(),
                                                     OperationEquivalence::IgnoreLocations |
                                                         OperationEquivalence::IgnoreDiscardableAttrs);

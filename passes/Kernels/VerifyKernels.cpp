@@ -25,7 +25,7 @@ LogicalResult verifyOp(Operation *op, bool hasCode) {
     return success();
   }
   if (auto region = dyn_cast<nn::FusedOp>(op)) {
-    if (!op->hasAttr("rows") || !op->hasAttr("scalars") || !hasCode)
+    if (!region.getRows() || !region.getScalars() || !hasCode)
       return userError(op, ErrorKind::Internal)
              << "region '" << region.getSymbol() << "' has no code; run hpc-emit-kernels";
     return success();

@@ -253,10 +253,9 @@ Status StageLowering::lowerConstant(nn::ConstantOp op) {
 Status StageLowering::lowerFused(nn::FusedOp op) {
   plan::Kernel kernel;
   kernel.symbol = op.getSymbol().str();
-  auto rows = op->getAttrOfType<IntegerAttr>("rows");
-  if (!rows)
+  if (!op.getRows() || !op.getScalars())
     return Status::error(ErrorKind::Internal, "nn.fused '" + kernel.symbol + "' has no code; run hpc-emit-kernels");
-  kernel.rows = rows.getInt();
+  kernel.rows = int64_t(*op.getRows());
   for (Value result : op.getResults())
     addResult(result);
   auto addArg = [&](Value value, bool isWritten) {
@@ -267,15 +266,13 @@ Status StageLowering::lowerFused(nn::FusedOp op) {
     addArg(operand, false);
   for (Value result : op.getResults())
     addArg(result, true);
-  if (auto scalars = op->getAttrOfType<ArrayAttr>("scalars"))
-    for (auto scalar : scalars.getAsRange<DictionaryAttr>()) {
-      dist::SubDim sub = scalar.getAs<dist::ShardingAttr>("dim").getValue().dims.at(0).at(0);
-      bool isExtent = scalar.getAs<StringAttr>("kind").getValue() == "extent";
-      kernel.scalars.push_back(tables.table([&](const auto &at) {
-        dist::Range range = dist::heldDigits(sub, tables.mesh(), at);
-        return isExtent ? range.extent : range.start;
-      }));
-    }
+  for (auto scalar : op.getScalarsAttr().getAsRange<nn::KernelScalarAttr>()) {
+    dist::SubDim sub = cast<dist::ShardingAttr>(scalar.getDim()).getValue().dims.at(0).at(0);
+    kernel.scalars.push_back(tables.table([&](const auto &at) {
+      dist::Range range = dist::heldDigits(sub, tables.mesh(), at);
+      return scalar.getKind() == nn::KernelScalarKind::extent ? range.extent : range.start;
+    }));
+  }
   emit(std::move(kernel), nodeName(op.getLoc()));
   return Status::success();
 }

@@ -8,17 +8,18 @@
 // CHECK: hpc.code = dense<"0x7F454C46
 // CHECK-SAME: hpc.cpu_features = ["pni", "ssse3", "sse4_1", "sse4_2", "popcnt", "avx", "avx2", "fma", "f16c", "bmi1", "bmi2", "abm", "movbe"]
 // CHECK: nn.fused "softmax_6x33_0"(%arg0) {rows = 6 : i64, scalars = []}
-// CHECK: nn.fused "tail_0"(%arg1) {rows = 4 : i64, scalars = [{dim = #dist.sharding<"[5@tp]">, kind = "extent"}]}
-// CHECK: nn.fused "rows_0"(%arg2, %arg3) {rows = 2 : i64, scalars = [{dim = #dist.sharding<"[503@tp]">, kind = "offset"}]}
+// CHECK: nn.fused "tail_0"(%arg1) {rows = 4 : i64, scalars = [#nn.scalar<extent of #dist.sharding<"[5@tp]">>]}
+// CHECK: nn.fused "rows_0"(%arg2, %arg3) {rows = 2 : i64, scalars = [#nn.scalar<offset of #dist.sharding<"[503@tp]">>]}
 
-// Declared reductions alone may be reordered; nothing assumes that NaN or infinities do not occur.
+// Declared reductions alone may be reordered; nothing assumes that NaN or infinities do not occur, no product and sum of two nodes are contracted.
 // CODE-NOT: nnan
 // CODE-NOT: ninf
+// CODE-NOT: contract
 // CODE: func.func private @softmax_6x33_0.rows
 // CODE: arith.maxsi
-// CODE: arith.addf %{{.*}}, %{{.*}} fastmath<reassoc,contract>
-// CODE-NOT: arith.addf %{{.*}}, %{{.*}} fastmath<reassoc,contract>
-// CODE: arith.divf %{{.*}}, %{{.*}} fastmath<contract>
+// CODE: arith.addf %{{.*}}, %{{.*}} fastmath<reassoc>
+// CODE-NOT: arith.addf %{{.*}}, %{{.*}} fastmath<reassoc>
+// CODE: arith.divf %{{.*}}, %{{.*}} : f32
 // CODE: func.func @softmax_6x33_0(%{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: i64)
 
 // An id is data: the row is clamped into the table before it is read.

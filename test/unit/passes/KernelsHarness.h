@@ -136,18 +136,20 @@ struct KernelTest : testing::Test {
       add(bytes.size());
       std::memcpy(arguments.back(), bytes.data(), bytes.size());
     }
-    for (Type type : region.getResultTypes())
-      add(size_t(elementCount(cast<RankedTensorType>(type).getShape()) * byteSize(dtypeOf(type))));
+    for (auto [i, type] : llvm::enumerate(region.getResultTypes()))
+      if (int64_t operand = region.inPlaceOperand(unsigned(i)); operand >= 0)
+        arguments.push_back(arguments[size_t(operand)]);
+      else
+        add(size_t(elementCount(cast<RankedTensorType>(type).getShape()) * byteSize(dtypeOf(type))));
     std::vector<int64_t> scalars;
-    for (Attribute entry : region->getAttrOfType<ArrayAttr>("scalars")) {
-      auto scalar = cast<DictionaryAttr>(entry);
-      dist::SubDim sub = scalar.getAs<dist::ShardingAttr>("dim").getValue().dims[0][0];
+    for (auto scalar : region.getScalarsAttr().getAsRange<nn::KernelScalarAttr>()) {
+      dist::SubDim sub = cast<dist::ShardingAttr>(scalar.getDim()).getValue().dims[0][0];
       dist::Range held = dist::heldDigits(sub, mesh, mesh.coordinate(coordinate));
-      scalars.push_back(scalar.getAs<StringAttr>("kind") == "extent" ? held.extent : held.start);
+      scalars.push_back(scalar.getKind() == nn::KernelScalarKind::extent ? held.extent : held.start);
     }
     LoadedCode::Function function = code.find(region.getSymbol());
     EXPECT_NE(function, nullptr) << region.getSymbol().str();
-    int64_t rows = region->getAttrOfType<IntegerAttr>("rows").getInt();
+    int64_t rows = int64_t(*region.getRows());
     function(arguments.data(), scalars.data(), rows / 2, rows);
     function(arguments.data(), scalars.data(), 0, rows / 2);
     ++numKernelRuns;
