@@ -47,7 +47,7 @@ struct Accumulation {
   Value combine(Value state, Value element) {
     // The one place where the order of operations is the compiler's.
     ScalarBuilder free = s;
-    free.flags = arith::FastMathFlags::contract | arith::FastMathFlags::reassoc;
+    free.flags = arith::FastMathFlags::reassoc;
     if (kind == nn::ReduceKind::sum)
       return free.add(state, element);
     if (kind == nn::ReduceKind::prod)

@@ -1,6 +1,6 @@
-// Scalar arithmetic in generated kernels, under the numerics policy: `contract` everywhere, `reassoc` only while
-// accumulating. A register holds an element's own type, integers signless, but f32 for f16 and bf16 (load widens,
-// round() after every op narrows).
+// Scalar arithmetic in generated kernels, under the numerics policy (docs/numerics.md): no fast-math flag but `reassoc`,
+// and that only while accumulating; a fused multiply-add is written as one. A register holds an element's own type,
+// integers signless, but f32 for f16 and bf16 (load widens, round() after every op narrows).
 #pragma once
 
 #include "compiler/MLIR.h"
@@ -23,7 +23,7 @@ class ScalarBuilder {
 public:
   OpBuilder &builder;
   Location loc;
-  arith::FastMathFlags flags = arith::FastMathFlags::contract;
+  arith::FastMathFlags flags = arith::FastMathFlags::none;
 
   ScalarBuilder(OpBuilder &builder, Location loc) : builder(builder), loc(loc) {}
 
