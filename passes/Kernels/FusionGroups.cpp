@@ -1,9 +1,10 @@
 // Greedy fusion. A union of two groups is legal when (1) its results fit one loop nest, (2) its reductions are done
-// once per row or once per result, (3) nothing expensive is pulled more often than it was computed before, (4) no path
-// leaves it and comes back.
+// once per row or once per result, (3) nothing expensive is pulled more often than it was computed before and all that is
+// pulled is bounded (PulledWork), (4) no path leaves it and comes back.
 #include "passes/Kernels/FusionGroups.h"
 
 #include "passes/Kernels/ElementEmitter.h"
+#include "passes/Kernels/PulledWork.h"
 
 namespace hpc::kernels {
 
@@ -60,7 +61,7 @@ struct Cone {
 
 class Legality {
 public:
-  explicit Legality(const FusionGroup &group) : group(group) {}
+  Legality(const FusionGroup &group, const FusionRoles &roles) : group(group), roles(roles) {}
 
   bool check() {
     if (group.ops.size() > maxOps || !findShape())
@@ -68,7 +69,7 @@ public:
     for (Operation *op : group.reshapes)
       if (!keepsRows(op) || cone(op->getOperand(0)).hasReduction)
         return false;
-    return llvm::all_of(group.ops, [&](Operation *op) { return checkOperands(op); });
+    return llvm::all_of(group.ops, [&](Operation *op) { return checkOperands(op); }) && checkWork();
   }
 
   /// No path leaves the group and comes back. Another group is one step of a path, whichever of its ops it goes in and out
@@ -126,7 +127,9 @@ private:
     Cone sum{accessOf(op) == Access::Combine, isExpensive(op), 1};
     for (Value operand : op->getOperands()) {
       const Cone &part = cone(operand);
-      sum = {sum.hasReduction || part.hasReduction, sum.isExpensive || part.isExpensive, sum.ops + part.ops};
+      // The sum over paths, which double where they meet again: it saturates.
+      sum = {sum.hasReduction || part.hasReduction, sum.isExpensive || part.isExpensive,
+             std::min<int64_t>(sum.ops + part.ops, maxRepeatedOps + 1)};
     }
     return cones[value] = sum;
   }
@@ -166,7 +169,13 @@ private:
     return true;
   }
 
+  bool checkWork() const {
+    PulledWork work([&](Operation *op) { return group.contains(op) || roles.of(op) == FusionRole::Cloned; });
+    return llvm::all_of(group.results(), [&](Value result) { return work.pull(result, shape.root); });
+  }
+
   const FusionGroup &group;
+  const FusionRoles &roles;
   RegionShape shape;
   DenseMap<Value, Cone> cones;
 };
@@ -197,7 +206,7 @@ std::vector<FusionGroup> formGroups(Block &block, const FusionRoles &roles) {
         auto group = groupOf.find(other);
         return group == groupOf.end() ? SmallVector<Operation *>{other} : groups[group->second].ops;
       };
-      Legality legality(both);
+      Legality legality(both, roles);
       if (!legality.check() || !legality.isConvex(fusedWith))
         continue;
       for (Operation *member : both.ops)
