@@ -1,5 +1,7 @@
-// Composites become their definitions; what each op came from stays on it as `kernel_name`, until its region is named.
+// Composites that nobody claims become their definitions; what each op came from stays on it as `kernel_name`, until its
+// region is named.
 #include "compiler/Dialect/Dist/Correspondence.h"
+#include "compiler/Providers.h"
 #include "passes/Kernels/Passes.h"
 
 namespace hpc {
@@ -35,7 +37,7 @@ void decompose(CompositeOpInterface composite) {
   }
   SmallVector<CompositeOpInterface> inner;
   for (Operation *made = before ? before->getNextNode() : &block->front(); made != op; made = made->getNextNode())
-    if (auto composite = dyn_cast<CompositeOpInterface>(made))
+    if (auto composite = dyn_cast<CompositeOpInterface>(made); composite && providerOf(made) == Provider::None)
       inner.push_back(composite);
   op->erase();
   for (CompositeOpInterface composite : inner)
@@ -45,7 +47,10 @@ void decompose(CompositeOpInterface composite) {
 struct DecomposeCompositesPass : impl::DecomposeCompositesBase<DecomposeCompositesPass> {
   void runOnOperation() override {
     SmallVector<CompositeOpInterface> composites;
-    getOperation().walk([&](CompositeOpInterface op) { composites.push_back(op); });
+    getOperation().walk([&](CompositeOpInterface op) {
+      if (providerOf(op) == Provider::None)
+        composites.push_back(op);
+    });
     for (CompositeOpInterface op : composites)
       decompose(op);
   }

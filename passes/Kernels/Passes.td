@@ -23,7 +23,8 @@ def PackCollectives : Pass<"hpc-pack-collectives", "::mlir::ModuleOp"> {
 def DecomposeComposites : Pass<"hpc-decompose-composites", "::mlir::ModuleOp"> {
   let summary = "attention, norms and softmax become their definitions";
   let description = [{
-    The ops made carry `kernel_name = "softmax"`, by which hpc-fuse-regions names the region that they end in. Attention leaves two matmuls.
+    A composite that a library or generated code claims (compiler/Providers.h) stays. The ops made carry `kernel_name = "softmax"`, by which
+    hpc-fuse-regions names the region that they end in. Attention leaves two matmuls.
   }];
   let dependentDialects = ["::hpc::nn::NNDialect"];
 }

@@ -1,7 +1,7 @@
-// What phase kernels promises to lower: nothing computes outside matmuls, collectives, transfers and regions that have
-// code.
+// What phase kernels promises to lower: every op has a provider (compiler/Providers.h), every region code.
 #include "compiler/Diagnostics.h"
 #include "compiler/Location.h"
+#include "compiler/Providers.h"
 #include "passes/Kernels/Passes.h"
 
 namespace hpc {
@@ -10,12 +10,6 @@ namespace hpc {
 
 namespace {
 LogicalResult verifyOp(Operation *op, bool hasCode) {
-  if (isa<ModuleOp, func::FuncOp, func::ReturnOp, pipe::StageOp, pipe::YieldOp, pipe::TransferOp>(op))
-    return success();
-  if (isa<nn::MatmulOp, nn::ParameterOp, nn::ReshapeOp>(op))
-    return success();
-  if (isa<dist::AllReduceOp, dist::AccumulateOp, dist::PermuteOp, dist::RawAllGatherOp, dist::RawReduceScatterOp, dist::RawAllToAllOp>(op))
-    return success();
   if (isa<dist::FillTailOp>(op)) {
     for (Operation *user : op->getUsers())
       if (!isa<nn::MatmulOp>(user))
@@ -30,9 +24,11 @@ LogicalResult verifyOp(Operation *op, bool hasCode) {
              << "region '" << region.getSymbol() << "' has no code; run hpc-emit-kernels";
     return success();
   }
-  return userError(op, ErrorKind::Internal)
-         << op->getName() << " of '" << nodeName(op->getLoc())
-         << "' is neither a library call nor in a fused region; run hpc-fuse-regions";
+  if (providerOf(op) == Provider::None)
+    return userError(op, ErrorKind::Internal)
+           << op->getName() << " of '" << nodeName(op->getLoc())
+           << "' is neither a library call nor in a fused region; run hpc-fuse-regions";
+  return success();
 }
 
 struct VerifyKernelsPass : impl::VerifyKernelsBase<VerifyKernelsPass> {

@@ -1,0 +1,22 @@
+// Who computes an op once kernels are made. One table answers for all: hpc-decompose-composites keeps the composites that
+// somebody claims, hpc-fuse-regions leaves outside what has a provider, hpc-verify-kernels and lower accept nothing else.
+#pragma once
+
+#include "compiler/MLIR.h"
+
+namespace hpc {
+
+enum class Provider : uint8_t {
+  None,       ///< nobody as it stands: a composite is decomposed, any other op goes into a region
+  Library,    ///< a call of the backend's library
+  Generated,  ///< a region with code of its own
+  Storage,    ///< a buffer that is filled before anything runs
+  Alias,      ///< the buffer of its operand, seen as another shape or extent
+  Collective, ///< the plan's collectives on contiguous blocks
+  Time,       ///< a buffer of the step that micro-batches add to
+  Structure,  ///< holds ops, ends blocks, joins stages
+};
+
+Provider providerOf(Operation *op);
+
+} // namespace hpc
