@@ -45,9 +45,9 @@ double modulo(double a, double b) {
   double rest = std::fmod(a, b);
   return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest == 0 ? std::copysign(0.0, b) : rest;
 }
-/// NaN propagates.
-double larger(double a, double b) { return a > b || std::isnan(a) ? a : b; }
-double smaller(double a, double b) { return a < b || std::isnan(a) ? a : b; }
+/// NaN propagates; -0 is less than +0 (IEEE 754-2019, maximum and minimum).
+double larger(double a, double b) { return std::isnan(a) || (a == b ? !std::signbit(a) : a > b) ? a : b; }
+double smaller(double a, double b) { return std::isnan(a) || (a == b ? std::signbit(a) : a < b) ? a : b; }
 double signOf(double a) { return std::isnan(a) ? a : (a > 0) - (a < 0); }
 double relu(double a) { return a > 0 || std::isnan(a) ? a : 0.0; }
 double sigmoid(double a) { return a >= 0 ? 1 / (1 + std::exp(-a)) : std::exp(a) / (1 + std::exp(a)); }

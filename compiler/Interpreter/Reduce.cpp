@@ -14,9 +14,9 @@ double combine(nn::ReduceKind kind, double a, double b) {
   case nn::ReduceKind::prod:
     return a * b;
   case nn::ReduceKind::max:
-    return a > b || std::isnan(a) ? a : b;
+    return std::isnan(a) || (a == b ? !std::signbit(a) : a > b) ? a : b; // -0 is less than +0
   case nn::ReduceKind::min:
-    return a < b || std::isnan(a) ? a : b;
+    return std::isnan(a) || (a == b ? std::signbit(a) : a < b) ? a : b;
   }
   llvm_unreachable("a reduction without a meaning");
 }

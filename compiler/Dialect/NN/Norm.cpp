@@ -11,12 +11,12 @@ static Value scalar(OpBuilder &builder, Location loc, Value like, double value) 
       builder, loc, DenseElementsAttr::get(RankedTensorType::get({}, element), builder.getFloatAttr(element, value)));
 }
 
-/// The mean along the last dim. The count is the dim's size here: the true one, since this runs on global shapes or on
-/// whole dims.
+/// The mean along the last dim, by one division: the mean of equal numbers is that number, which centers them to 0.
+/// The count is the dim's size here: the true one, since this runs on global shapes or on whole dims.
 static Value meanOfLast(OpBuilder &builder, Location loc, Value value) {
   int64_t last = int64_t(shapeOf(value).size()) - 1;
   Value sum = ReduceOp::create(builder, loc, ReduceKind::sum, value, {last});
-  return MulOp::create(builder, loc, sum, scalar(builder, loc, value, 1.0 / double(shapeOf(value)[last])));
+  return DivOp::create(builder, loc, sum, scalar(builder, loc, value, double(shapeOf(value)[last])));
 }
 
 /// (C1) result is the operand's shape; a weight or bias is [e].

@@ -17,19 +17,32 @@ Value splitHeads(NodeImport &n, Value x, int64_t heads) {
   return n.b.transpose(n.b.reshape(x, {shape[0], shape[1], heads, shape[2] / heads}), {0, 2, 1, 3});
 }
 
-/// A bias of four dims. What a boolean mask hides gets the lowest number, as onnxruntime does: with -inf a query that
-/// sees nothing would be NaN, and in the next layer make NaN of every query that must not see it.
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+/// A bias of four dims; what a boolean mask hides gets -inf.
 Value fourDims(NodeImport &n, Value bias, Value like) {
-  if (n.b.dtype(bias) == DType::Bool) {
-    double lowest = n.b.dtype(like) == DType::F16   ? -65504.0
-                    : n.b.dtype(like) == DType::F64 ? std::numeric_limits<double>::lowest()
-                                                    : -0x1.fep127;
-    bias = n.b.select(bias, n.b.scalar(0, like), n.b.scalar(lowest, like));
-  }
+  if (n.b.dtype(bias) == DType::Bool)
+    bias = n.b.select(bias, n.b.scalar(0, like), n.b.scalar(-infinity, like));
   SmallVector<int64_t> shape = n.b.shape(bias);
   if (shape.size() < 4)
     shape.insert(shape.begin(), 4 - shape.size(), 1);
   return n.b.reshape(bias, shape);
+}
+
+/// The result with 0 for the queries that see no key, as the standard wants (its errata of opset 23): those whose bias
+/// and causal mask are -inf everywhere. A softmax makes NaN of them, and the next layer of all that reads them.
+Value zeroUnseen(NodeImport &n, Value result, Value bias, int64_t queries, int64_t keys, bool causal) {
+  if (causal) {
+    SmallVector<int64_t> rows, columns;
+    rows.assign(llvm::seq<int64_t>(0, queries).begin(), llvm::seq<int64_t>(0, queries).end());
+    columns.assign(llvm::seq<int64_t>(0, keys).begin(), llvm::seq<int64_t>(0, keys).end());
+    Value visible = n.b.compare(nn::ComparePredicate::ge, n.b.reshape(n.b.indices(rows), {queries, 1}),
+                                n.b.reshape(n.b.indices(columns), {1, keys}));
+    bias = n.b.select(visible, bias, n.b.scalar(-infinity, bias));
+  }
+  Value highest = n.b.reduce(nn::ReduceKind::max, bias, {3});
+  Value unseen = n.b.compare(nn::ComparePredicate::eq, highest, n.b.scalar(-infinity, highest));
+  return n.b.select(unseen, n.b.scalar(0, result), result);
 }
 
 Results attention(NodeImport &n) {
@@ -55,6 +68,8 @@ Results attention(NodeImport &n) {
   Value bias = n.has(3) ? fourDims(n, n.in(3), query) : Value();
   double scale = n.number("scale", 1 / std::sqrt(double(n.b.shape(query).back())));
   Value result = n.b.attention(query, key, value, bias, scale, causal);
+  if (bias && n.b.status().ok())
+    result = zeroUnseen(n, result, bias, n.b.shape(query)[2], n.b.shape(key)[2], causal);
   if (flat) {
     SmallVector<int64_t> shape = n.b.shape(result);
     if (shape.size() == 4)

@@ -72,7 +72,7 @@ Normalized normalizedInput(NodeImport &n) {
 
 Value meanLast(NodeImport &n, Value x) {
   int64_t last = n.b.rank(x) - 1;
-  return n.b.mul(n.b.reduce(nn::ReduceKind::sum, x, {last}), n.b.scalar(1.0 / double(n.b.shape(x)[size_t(last)]), x));
+  return n.b.div(n.b.reduce(nn::ReduceKind::sum, x, {last}), n.b.scalar(double(n.b.shape(x)[size_t(last)]), x));
 }
 
 Results layerNorm(NodeImport &n) {

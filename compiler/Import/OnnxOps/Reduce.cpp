@@ -38,15 +38,16 @@ template <nn::ReduceKind kind> Results plain(NodeImport &n) {
 
 Value sum(NodeImport &n, Value x, ArrayRef<int64_t> axes) { return n.b.reduce(nn::ReduceKind::sum, x, axes); }
 
-/// A sum times 1/n; integers divide.
+/// A sum over n, by one division: the mean of equal numbers is that number. (An n beyond f16's largest number would be
+/// infinite there; its inverse is not 0.)
 Results mean(NodeImport &n) {
   return reduce(n, [&](Value x, ArrayRef<int64_t> axes) {
     int64_t count = 1;
     for (int64_t axis : axes)
       count *= n.b.shape(x)[size_t(axis)];
     Value total = sum(n, x, axes);
-    return isFloat(n.b.dtype(x)) ? n.b.mul(total, n.b.scalar(1.0 / double(count), x))
-                                 : n.b.div(total, n.b.scalar(double(count), x));
+    bool isHuge = n.b.dtype(x) == DType::F16 && count > 65504;
+    return isHuge ? n.b.mul(total, n.b.scalar(1.0 / double(count), x)) : n.b.div(total, n.b.scalar(double(count), x));
   });
 }
 
@@ -62,13 +63,16 @@ Results l2(NodeImport &n) {
 Results logSum(NodeImport &n) {
   return reduce(n, [&](Value x, ArrayRef<int64_t> axes) { return n.b.unary<nn::LogOp>(sum(n, x, axes)); });
 }
-/// max + log(sum(exp(x - max))), which does not overflow; of one element it is that element.
+/// max + log(sum(exp(x - max))), which does not overflow. An infinite maximum is not subtracted (inf - inf is NaN): a row
+/// with +inf gives +inf, a row of -inf alone -inf. Of one element it is that
+/// element.
 Results logSumExp(NodeImport &n) {
   return reduce(n, [&](Value x, ArrayRef<int64_t> axes) {
     if (axes.empty())
       return x;
     Value max = n.b.reduce(nn::ReduceKind::max, x, axes);
-    return n.b.add(max, n.b.unary<nn::LogOp>(sum(n, n.b.unary<nn::ExpOp>(n.b.sub(x, max)), axes)));
+    Value shift = n.b.select(n.b.unary<nn::IsInfOp>(max), n.b.scalar(0, max), max);
+    return n.b.add(shift, n.b.unary<nn::LogOp>(sum(n, n.b.unary<nn::ExpOp>(n.b.sub(x, shift)), axes)));
   });
 }
 
