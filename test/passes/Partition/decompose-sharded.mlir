@@ -23,7 +23,7 @@ module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
 // CHECK-LABEL: dist.mesh = #mesh
 // CHECK: dist.fill_tail
 // CHECK: nn.reduce sum
-// CHECK: nn.constant dense<0.142857149> : tensor<f32>
+// CHECK: nn.constant dense<7.000000e+00> : tensor<f32>
 // CHECK: dist.all_reduce
 // CHECK: dist.fill_tail
 // CHECK: nn.reduce sum
