@@ -67,6 +67,7 @@ static void buildKernels(OpPassManager &passes, const Options &) {
   passes.addPass(createPackCollectives());     // first: its views are fused like all others
   passes.addPass(createDecomposeComposites()); // composites have no code of their own
   passes.addPass(createFoldTransposes());      // a transpose that a matmul takes as a flag need not be copied
+  passes.addPass(createSplitReductions());     // before fusion: what is reduced joins the partial results
   passes.addPass(createFuseRegions());
   passes.addPass(createEmitKernels());
   passes.addPass(createVerifyKernels());

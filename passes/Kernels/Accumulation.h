@@ -23,6 +23,21 @@ struct Accumulation {
     return isOrdered() ? IntegerType::get(type.getContext(), type.getIntOrFloatBitWidth()) : type;
   }
 
+  /// The state between loops, where it lies in scratch memory.
+  Type memoryType() const {
+    return stateType().isInteger(1) ? IntegerType::get(type.getContext(), 8) : stateType();
+  }
+  Value toMemory(Value state) {
+    return state.getType() == memoryType()
+               ? state
+               : arith::ExtUIOp::create(s.builder, s.loc, memoryType(), state).getResult();
+  }
+  Value fromMemory(Value state) {
+    return state.getType() == stateType()
+               ? state
+               : arith::TruncIOp::create(s.builder, s.loc, stateType(), state).getResult();
+  }
+
   Value limit(Type integer, bool highest) {
     unsigned width = integer.getIntOrFloatBitWidth();
     APInt value = natural ? (highest ? APInt::getMaxValue(width) : APInt::getMinValue(width))

@@ -5,15 +5,14 @@
 #include "passes/Kernels/Accumulation.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 
 #include <limits>
 
 namespace hpc::kernels {
 
-ElementEmitter::ElementEmitter(OpBuilder &builder, nn::FusedOp region, ValueRange buffers, ValueRange scalars,
-                               Block *entry)
-    : builder(builder), loc(builder.getUnknownLoc()), scalar(builder, loc), indices(builder, loc, entry),
+ElementEmitter::ElementEmitter(OpBuilder &builder, LoopNest &nest, nn::FusedOp region, ValueRange buffers,
+                               ValueRange scalars, Block *entry)
+    : builder(builder), loc(builder.getUnknownLoc()), loops(nest), scalar(builder, loc), indices(builder, loc, entry),
       region(region), buffers(buffers), scalars(scalars), scalarNames(collectScalars(region)), scopes(1) {}
 
 // ---- memory -------------------------------------------------------------------------------------
@@ -26,46 +25,55 @@ static Type storageType(Type elementType) {
   return registerType(elementType);
 }
 
-Value ElementEmitter::load(Type elementType, Value buffer, Value linear) {
+Value ElementEmitter::load(Type elementType, Value buffer, const IndexExpr &linear) {
   Type stored = storageType(elementType);
-  Value address = LLVM::GEPOp::create(builder, loc, buffer.getType(), stored, buffer, linear);
-  Value value = LLVM::LoadOp::create(builder, loc, stored, address);
+  Value value = loops.load(stored, buffer, indices.value(linear));
   if (elementType.isInteger(1)) // padding holds any byte
     return scalar.compare(arith::CmpIPredicate::ne, value, scalar.whole(stored, 0));
   return registerType(elementType) == stored ? value : scalar.widen(value, elementType);
 }
 
-void ElementEmitter::store(Value element, Type elementType, Value buffer, Value linear) {
+void ElementEmitter::store(Value element, Type elementType, Value buffer, const IndexExpr &linear) {
   Type stored = storageType(elementType);
   if (elementType.isInteger(1))
     element = arith::ExtUIOp::create(builder, loc, stored, element);
   else if (element.getType() != stored)
     element = scalar.narrow(element, elementType);
-  Value address = LLVM::GEPOp::create(builder, loc, buffer.getType(), stored, buffer, linear);
-  LLVM::StoreOp::create(builder, loc, element, address);
+  loops.store(element, buffer, indices.value(linear));
 }
 
 // ---- loops and what they remember ---------------------------------------------------------------
 
-Value ElementEmitter::loop(Value begin, Value end, Value state, function_ref<Value(Value, Value)> body) {
-  auto loop =
-      scf::ForOp::create(builder, loc, begin, end, indices.constant(1), state ? ValueRange(state) : ValueRange());
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(loop.getBody());
+void ElementEmitter::forEachItem(int64_t count, function_ref<void(const IndexExpr &)> body) {
+  loops.forEachItem(count, [&](Value item) { inScope([&] { body(indices.atom(item, count)); }); });
+}
+
+Value ElementEmitter::loop(Value first, Value last, int64_t extent, Value state,
+                           function_ref<Value(const IndexExpr &, Value)> body) {
+  return loops.loop(first, last, state, [&](Value i, Value inner) {
+    Value next;
+    inScope([&] { next = body(indices.atom(i, extent), inner); });
+    return next;
+  });
+}
+Value ElementEmitter::loop(int64_t extent, Value state, function_ref<Value(const IndexExpr &, Value)> body) {
+  return loop(indices.constant(0), indices.constant(extent), extent, state, body);
+}
+
+void ElementEmitter::inScope(function_ref<void()> body) {
   scopes.emplace_back();
-  Value next = body(loop.getInductionVar(), state ? Value(loop.getRegionIterArg(0)) : Value());
+  indices.enterLoop();
+  body();
+  indices.leaveLoop();
   scopes.pop_back();
-  if (!state)
-    return {};
-  builder.setInsertionPointToEnd(loop.getBody());
-  scf::YieldOp::create(builder, loc, next);
-  return loop.getResult(0);
+}
+
+void ElementEmitter::remember(Value tensor, const Index &index, Value element) {
+  scopes.back()[{tensor.getAsOpaquePointer(), {index.begin(), index.end()}}] = element;
 }
 
 Value ElementEmitter::element(Value tensor, const Index &index) {
-  Position position{tensor.getAsOpaquePointer(), {}};
-  for (Value i : index)
-    position.second.push_back(i.getAsOpaquePointer());
+  Position position{tensor.getAsOpaquePointer(), {index.begin(), index.end()}};
   for (auto &scope : llvm::reverse(scopes))
     if (auto found = scope.find(position); found != scope.end())
       return found->second;
@@ -74,7 +82,7 @@ Value ElementEmitter::element(Value tensor, const Index &index) {
     value = zeroOf(nn::tensorType(tensor).getElementType()); // nothing to read; such a loop runs zero times
   else if (auto argument = dyn_cast<BlockArgument>(tensor))
     value = load(nn::tensorType(tensor).getElementType(), buffers[argument.getArgNumber()],
-                 indices.linearize(index, nn::shapeOf(tensor)));
+                 linearize(indices, index, nn::shapeOf(tensor)));
   else
     value = compute(tensor.getDefiningOp(), index);
   return scopes.back()[position] = value;
@@ -100,7 +108,7 @@ Value ElementEmitter::compute(Operation *op, const Index &index) {
   if (hasScalarEmitter(op->getName())) {
     SmallVector<Value> operands;
     for (Value operand : op->getOperands())
-      operands.push_back(element(operand, indices.broadcast(index, nn::shapeOf(operand))));
+      operands.push_back(element(operand, broadcastIndex(index, nn::shapeOf(operand))));
     return emitScalar(scalar, op, operands);
   }
   return TypeSwitch<Operation *, Value>(op)
@@ -161,31 +169,34 @@ Value ElementEmitter::constant(nn::ConstantOp op, const Index &index) {
                                     LLVM::Linkage::Internal, name, table);
   }
   Value address = LLVM::AddressOfOp::create(builder, loc, global);
-  return load(elementType, address, indices.linearize(index, values.getType().getShape()));
+  return load(elementType, address, linearize(indices, index, values.getType().getShape()));
 }
 
 Value ElementEmitter::iota(nn::IotaOp op, const Index &index) {
-  Value position = index[op.getDim()];
-  if (op.getOffset())
-    position = indices.add(
-        position, element(op.getOffset(), Index(nn::tensorType(op.getOffset()).getRank(), indices.constant(0))));
-  Value value = indices.add(indices.constant(op.getStart()), indices.mul(position, op.getStep()));
+  int64_t step = op.getStep();
+  Value value = indices.value(indices.add(op.getStart(), IndexBuilder::mul(index[op.getDim()], step)));
+  if (op.getOffset()) {
+    Value offset = element(op.getOffset(), Index(nn::tensorType(op.getOffset()).getRank()));
+    value = scalar.add(value, scalar.mul(offset, indices.constant(step)));
+  }
   return emitCast(scalar, value, builder.getI64Type(), nn::tensorType(op.getResult()).getElementType());
 }
 
 Value ElementEmitter::concat(nn::ConcatOp op, const Index &index) {
-  Value along = index[op.getAxis()], chosen;
+  const IndexExpr &along = index[op.getAxis()];
+  IndexBuilder::Range reach = indices.range(along);
+  Value chosen;
   int64_t end = nn::shapeOf(op.getResult())[op.getAxis()];
   for (Value operand : llvm::reverse(op.getOperands())) {
     int64_t size = nn::shapeOf(operand)[op.getAxis()], begin = end - size;
-    if (size == 0)
-      continue;
-    Index source = index;
-    source[op.getAxis()] = indices.clamp(indices.add(along, indices.constant(-begin)), size);
-    Value part = element(operand, source);
-    chosen = chosen
-                 ? scalar.select(scalar.compare(arith::CmpIPredicate::slt, along, indices.constant(end)), part, chosen)
-                 : part;
+    if (reach.min < end && reach.max >= begin && size > 0) {
+      Index source = index;
+      source[op.getAxis()] = indices.clamp(indices.add(along, -begin), size);
+      Value part = element(operand, source);
+      Value isBefore =
+          chosen ? scalar.compare(arith::CmpIPredicate::slt, indices.value(along), indices.constant(end)) : Value();
+      chosen = chosen ? scalar.select(isBefore, part, chosen) : part;
+    }
     end = begin;
   }
   return chosen;
@@ -200,9 +211,9 @@ Value ElementEmitter::pad(nn::PadOp op, const Index &index) {
       source.push_back(i);
       continue;
     }
-    Value moved = indices.add(i, indices.constant(-low));
-    Value within = indices.isWithin(moved, indices.constant(0), indices.constant(size));
-    inside = inside ? scalar.make<arith::AndIOp>(inside, within) : within;
+    IndexExpr moved = indices.add(i, -low);
+    Value within = indices.isWithin(moved, 0, size);
+    inside = inside && within ? scalar.make<arith::AndIOp>(inside, within) : within ? within : inside;
     source.push_back(indices.clamp(moved, size));
   }
   Value value = element(op.getOperand(), source);
@@ -228,12 +239,11 @@ Value ElementEmitter::normalized(Value id, Type idType, int64_t size, Value &isV
 Value ElementEmitter::embedding(nn::EmbeddingOp op, const Index &index) {
   int64_t rows = nn::shapeOf(op.getTable())[0];
   Value isValid;
-  Value id = element(op.getIds(), Index(ArrayRef<Value>(index).drop_back()));
+  Value id = element(op.getIds(), Index(ArrayRef<IndexExpr>(index).drop_back()));
   Value row = normalized(id, nn::tensorType(op.getIds()).getElementType(), op.getVocabulary(), isValid);
   Value isHere;
   if (op.getOffset()) {
-    row =
-        scalar.sub(row, element(op.getOffset(), Index(nn::tensorType(op.getOffset()).getRank(), indices.constant(0))));
+    row = scalar.sub(row, element(op.getOffset(), Index(nn::tensorType(op.getOffset()).getRank())));
     isHere = indices.isWithin(row, indices.constant(0), indices.constant(rows));
   } else if (rows < int64_t(op.getVocabulary())) {
     isHere = indices.isWithin(row, indices.constant(0), indices.constant(rows));
@@ -247,13 +257,13 @@ Value ElementEmitter::embedding(nn::EmbeddingOp op, const Index &index) {
 Value ElementEmitter::gather(nn::GatherOp op, const Index &index) {
   auto ids = nn::tensorType(op.getIndices());
   int64_t axis = op.getAxis(), size = nn::shapeOf(op.getData())[axis];
-  ArrayRef<Value> all(index);
+  ArrayRef<IndexExpr> all(index);
   Value isValid;
   Value at =
       normalized(element(op.getIndices(), Index(all.slice(axis, ids.getRank()))), ids.getElementType(), size, isValid);
   Index source(all.take_front(axis));
   source.push_back(indices.clamp(at, size));
-  ArrayRef<Value> rest = all.drop_front(axis + ids.getRank());
+  ArrayRef<IndexExpr> rest = all.drop_front(axis + ids.getRank());
   source.append(rest.begin(), rest.end());
   return missingUnless(isValid, element(op.getData(), source));
 }
@@ -261,17 +271,17 @@ Value ElementEmitter::gather(nn::GatherOp op, const Index &index) {
 Value ElementEmitter::gatherNd(nn::GatherNdOp op, const Index &index) {
   auto ids = nn::tensorType(op.getIndices());
   int64_t batchDims = op.getBatchDims(), depth = ids.getShape().back();
-  ArrayRef<Value> all(index);
+  ArrayRef<IndexExpr> all(index);
   Value isValid;
   Index source(all.take_front(batchDims));
   for (int64_t d = 0; d < depth; ++d) {
     Index at(all.take_front(ids.getRank() - 1));
-    at.push_back(indices.constant(d));
+    at.push_back(d);
     int64_t size = nn::shapeOf(op.getData())[batchDims + d];
     source.push_back(
         indices.clamp(normalized(element(op.getIndices(), at), ids.getElementType(), size, isValid), size));
   }
-  ArrayRef<Value> rest = all.drop_front(ids.getRank() - 1);
+  ArrayRef<IndexExpr> rest = all.drop_front(ids.getRank() - 1);
   source.append(rest.begin(), rest.end());
   Value value = element(op.getData(), source);
   return isValid ? missingUnless(isValid, value) : value;
@@ -289,7 +299,7 @@ Value ElementEmitter::reduce(nn::ReduceOp op, const Index &index) {
     int64_t size = type.getDimSize(axes.front());
     if (size == 1)
       return along(at, axes.drop_front(), state);
-    return loop(indices.constant(0), indices.constant(size), state, [&](Value i, Value inner) {
+    return loop(size, state, [&](const IndexExpr &i, Value inner) {
       at[axes.front()] = i;
       return along(at, axes.drop_front(), inner);
     });
@@ -301,11 +311,13 @@ Value ElementEmitter::reduce(nn::ReduceOp op, const Index &index) {
 /// models have.
 Value ElementEmitter::cumsum(nn::CumsumOp op, const Index &index) {
   auto type = nn::tensorType(op.getOperand());
-  Value zero = indices.constant(0), along = index[op.getAxis()], next = indices.add(along, indices.constant(1));
-  Value begin = !op.getReverse() ? zero : op.getExclusive() ? next : along;
-  Value end = op.getReverse() ? indices.constant(type.getDimSize(op.getAxis())) : op.getExclusive() ? along : next;
+  const IndexExpr along = index[op.getAxis()], next = indices.add(along, 1);
+  int64_t size = type.getDimSize(op.getAxis());
+  IndexExpr begin = !op.getReverse() ? IndexExpr(0) : op.getExclusive() ? next : along;
+  IndexExpr end = op.getReverse() ? IndexExpr(size) : op.getExclusive() ? along : next;
   Accumulation sums{scalar, nn::ReduceKind::sum, registerType(type.getElementType()), false};
-  Value sum = loop(begin, end, sums.start(), [&](Value i, Value state) {
+  Value first = indices.value(begin), last = indices.value(end);
+  Value sum = loop(first, last, size, sums.start(), [&](const IndexExpr &i, Value state) {
     Index at = index;
     at[op.getAxis()] = i;
     return sums.combine(state, element(op.getOperand(), at));
@@ -318,10 +330,8 @@ Value ElementEmitter::cumsum(nn::CumsumOp op, const Index &index) {
 Value ElementEmitter::fillTail(dist::FillTailOp op, const Index &index) {
   Value value = element(op.getOperand(), index), isHeld;
   for (const PaddedDigit &digit : paddedDigits(op)) {
-    Value position = indices.rem(indices.div(index[digit.dim], digit.stride), digit.box);
-    if (digit.stride * digit.box == nn::shapeOf(op.getOperand())[digit.dim])
-      position = indices.div(index[digit.dim], digit.stride); // the major digit
-    Value within = scalar.compare(arith::CmpIPredicate::slt, position, scalarOf(digit.extent));
+    IndexExpr position = indices.split(indices.split(index[digit.dim], digit.stride).first, digit.box).second;
+    Value within = scalar.compare(arith::CmpIPredicate::slt, indices.value(position), scalarOf(digit.extent));
     isHeld = isHeld ? scalar.make<arith::AndIOp>(isHeld, within) : within;
   }
   if (!isHeld)
@@ -336,13 +346,12 @@ Value ElementEmitter::fillTail(dist::FillTailOp op, const Index &index) {
 
 Value ElementEmitter::slice(dist::SliceOp op, const Index &index) {
   SlicedDigit digit = slicedDigit(op);
-  Value i = index[digit.dim];
-  Value minor = indices.rem(i, digit.stride), major = indices.div(i, digit.stride * digit.box);
-  Value position = indices.rem(indices.div(i, digit.stride), digit.box);
-  position = indices.clamp(indices.add(position, scalarOf(digit.offset)), digit.fromBox);
+  auto [upper, minor] = indices.split(index[digit.dim], digit.stride);
+  auto [major, position] = indices.split(upper, digit.box);
+  IndexExpr from = indices.clamp(scalar.add(indices.value(position), scalarOf(digit.offset)), digit.fromBox);
   Index source = index;
-  source[digit.dim] =
-      indices.add(indices.mul(indices.add(indices.mul(major, digit.fromBox), position), digit.stride), minor);
+  source[digit.dim] = indices.add(
+      IndexBuilder::mul(indices.add(IndexBuilder::mul(major, digit.fromBox), from), digit.stride), minor);
   return element(op.getOperand(), source);
 }
 

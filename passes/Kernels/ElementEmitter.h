@@ -5,29 +5,39 @@
 
 #include "passes/Kernels/IndexMap.h"
 #include "passes/Kernels/KernelScalars.h"
+#include "passes/Kernels/LoopNest.h"
 #include "passes/Kernels/ScalarBuilder.h"
 
 namespace hpc::kernels {
 
 class ElementEmitter {
 public:
-  /// `buffers`: pointers of the region's block arguments; `scalars`: as collectScalars orders them; `entry`: the
-  /// function's first block.
-  ElementEmitter(OpBuilder &builder, nn::FusedOp region, ValueRange buffers, ValueRange scalars, Block *entry);
+  /// `buffers`: of the region's block arguments; `scalars`: as collectScalars orders them; `entry`: the function's first
+  /// block.
+  ElementEmitter(OpBuilder &builder, LoopNest &nest, nn::FusedOp region, ValueRange buffers, ValueRange scalars,
+                 Block *entry);
 
   /// A register with the element of `tensor` at `index`.
   Value element(Value tensor, const Index &index);
-  void store(Value element, Type elementType, Value buffer, Value linear);
+  void store(Value element, Type elementType, Value buffer, const IndexExpr &linear);
 
-  /// for (i = begin; i < end; ++i) state = body(i, state); `state` may be null. Elements that the body computes are
-  /// forgotten behind it.
-  Value loop(Value begin, Value end, Value state, function_ref<Value(Value, Value)> body);
+  /// An element that is known otherwise, until the end of the loop.
+  void remember(Value tensor, const Index &index, Value element);
+
+  /// The loops of the nest. Elements that a body computes are forgotten behind it.
+  void forEachItem(int64_t count, function_ref<void(const IndexExpr &)> body);
+  /// For first <= i < last, where 0 <= i < extent.
+  Value loop(Value first, Value last, int64_t extent, Value state,
+             function_ref<Value(const IndexExpr &, Value)> body);
+  Value loop(int64_t extent, Value state, function_ref<Value(const IndexExpr &, Value)> body);
 
   IndexBuilder &index() { return indices; }
+  ScalarBuilder &registers() { return scalar; }
+  LoopNest &nest() { return loops; }
 
 private:
   Value compute(Operation *op, const Index &index);
-  Value load(Type elementType, Value buffer, Value linear);
+  Value load(Type elementType, Value buffer, const IndexExpr &linear);
   Value zeroOf(Type elementType) { return scalar.constant(registerType(elementType), 0); }
   Value numberOf(Attribute value, Type elementType);
   /// The element at an index that data decides: NaN (integers 0) where `isValid` is false, without reading outside.
@@ -48,9 +58,12 @@ private:
   Value fillTail(dist::FillTailOp op, const Index &index);
   Value slice(dist::SliceOp op, const Index &index);
 
-  using Position = std::pair<void *, std::vector<void *>>; ///< a value at an index
+  using Position = std::pair<void *, std::vector<IndexExpr>>; ///< a value at an index
+  void inScope(function_ref<void()> body);
+
   OpBuilder &builder;
   Location loc;
+  LoopNest &loops;
   ScalarBuilder scalar;
   IndexBuilder indices;
   nn::FusedOp region;

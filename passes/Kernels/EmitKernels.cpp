@@ -3,6 +3,7 @@
 #include "passes/Kernels/KernelScalars.h"
 #include "passes/Kernels/MachineCode.h"
 #include "passes/Kernels/Passes.h"
+#include "passes/Kernels/RegionBody.h"
 #include "passes/Kernels/RegionEmitter.h"
 #include "passes/Kernels/RegionShape.h"
 
@@ -23,8 +24,7 @@ void describe(nn::FusedOp region) {
   SmallVector<Attribute> scalars;
   for (const kernels::KernelScalar &scalar : kernels::collectScalars(region))
     scalars.push_back(scalar.toAttribute(region.getContext()));
-  std::optional<kernels::RegionShape> shape = kernels::findRegionShape(region);
-  region.setRows(shape ? shape->rows() : 0);
+  region.setRows(kernels::countItems(region));
   region.setScalarsAttr(b.getArrayAttr(scalars));
 }
 

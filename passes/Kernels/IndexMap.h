@@ -1,46 +1,21 @@
 // Views as index maps: which element of its operand an element of a view is.
-// Indices are i64 values in range (>= 0), one per dim; a dim of size 1 always has the index constant 0, so that equal
-// positions are equal values.
+// An index has one expression per dim, in range (>= 0); a dim of size 1 always has the constant 0.
 #pragma once
 
 #include "compiler/Dialect/NN/NN.h"
+#include "passes/Kernels/IndexExpr.h"
 
 namespace hpc::kernels {
 
-using Index = SmallVector<Value>;
+using Index = SmallVector<IndexExpr>;
 
-/// Index arithmetic that folds constants; all constants stand at the head of the function, one op each.
-class IndexBuilder {
-public:
-  /// `entry`: the function's first block, where constants go.
-  IndexBuilder(OpBuilder &builder, Location loc, Block *entry) : builder(builder), loc(loc), entry(entry) {}
-
-  Value constant(int64_t value);
-  Value add(Value a, Value b);
-  Value mul(Value a, int64_t b);
-  Value div(Value a, int64_t b); ///< a >= 0
-  Value rem(Value a, int64_t b); ///< a >= 0
-  /// min(max(a, 0), size - 1), for indices that data or a neighbour's part decide.
-  Value clamp(Value a, int64_t size);
-  /// low <= a < high.
-  Value isWithin(Value a, Value low, Value high);
-
-  Value linearize(ArrayRef<Value> index, ArrayRef<int64_t> shape);
-  Index delinearize(Value linear, ArrayRef<int64_t> shape);
-  /// The index into `from` of element `index` of `to`, the same elements in row-major order. Dims that both shapes
-  /// share pass unchanged.
-  Index reshape(ArrayRef<Value> index, ArrayRef<int64_t> to, ArrayRef<int64_t> from);
-  /// NumPy: dims align from the right, a dim of size 1 is always read at 0.
-  Index broadcast(ArrayRef<Value> index, ArrayRef<int64_t> from);
-
-private:
-  OpBuilder &builder;
-  Location loc;
-  Block *entry;
-  std::map<int64_t, Value> constants;
-};
+/// The position in row-major order, and back.
+IndexExpr linearize(IndexBuilder &indices, ArrayRef<IndexExpr> index, ArrayRef<int64_t> shape);
+Index delinearize(IndexBuilder &indices, IndexExpr linear, ArrayRef<int64_t> shape);
+/// NumPy: dims align from the right, a dim of size 1 is always read at 0.
+Index broadcastIndex(ArrayRef<IndexExpr> index, ArrayRef<int64_t> from);
 
 /// Reads through reshape, transpose, broadcast and slice: the operand's index for a result's. False for any other op.
-bool mapThroughView(IndexBuilder &indices, Operation *op, ArrayRef<Value> index, Index &source);
+bool mapThroughView(IndexBuilder &indices, Operation *op, ArrayRef<IndexExpr> index, Index &source);
 
 } // namespace hpc::kernels

@@ -42,6 +42,22 @@ def FoldTransposes : Pass<"hpc-fold-transposes", "::mlir::ModuleOp"> {
   let dependentDialects = ["::hpc::nn::NNDialect"];
 }
 
+def SplitReductions : Pass<"hpc-split-reductions", "::mlir::ModuleOp"> {
+  let summary = "reductions with few results get partial results in a tree that the shape fixes";
+  let description = [{
+    The sum of 2048 rows of 768 columns has 12 blocks of 64 columns, too few items for a machine with many threads:
+
+        %1 = nn.reduce sum %0 {axes = array<i64: 0, 1>} : tensor<2x1024x768xf32> -> tensor<1x1x768xf32>
+
+        %a = nn.reshape %0 : tensor<2x1024x768xf32> -> tensor<2x1024x768xf32>
+        %b = nn.reduce sum %a {axes = array<i64: 1>} : tensor<2x1024x768xf32> -> tensor<2x1x768xf32>
+        %1 = nn.reduce sum %b {axes = array<i64: 0>} : tensor<2x1x768xf32> -> tensor<1x1x768xf32>
+
+    One over rows and more reduces the rows first. f16 and bf16 are reduced in f32 then.
+  }];
+  let dependentDialects = ["::hpc::nn::NNDialect"];
+}
+
 def FuseRegions : Pass<"hpc-fuse-regions", "::mlir::ModuleOp"> {
   let summary = "what no library computes is grouped into nn.fused regions";
   let description = [{

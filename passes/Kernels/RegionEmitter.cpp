@@ -1,14 +1,16 @@
-// The loops of a region: rows, then per row its reductions, then one loop over the last dim for all results.
+// A region as a host function: the loops of RegionBody on HostLoops, and the way in.
 // Two functions: the exported one unpacks the argument array, so that the inner one can promise that no result overlaps
 // another argument.
 #include "passes/Kernels/RegionEmitter.h"
 
 #include "compiler/Diagnostics.h"
 #include "compiler/ElementType.h"
-#include "passes/Kernels/ElementEmitter.h"
-#include "passes/Kernels/RegionShape.h"
+#include "passes/Kernels/HostLoops.h"
+#include "passes/Kernels/RegionBody.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/Iterators.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace hpc::kernels {
 
@@ -28,8 +30,8 @@ static LogicalResult checkOps(nn::FusedOp region) {
   return success();
 }
 
-/// The body of the inner function, for rows begin..end-1.
-static void emitRows(OpBuilder &builder, nn::FusedOp region, const RegionShape &shape, func::FuncOp function) {
+/// The body of the inner function.
+static LogicalResult emitLoops(OpBuilder &builder, nn::FusedOp region, func::FuncOp function) {
   Block *entry = &function.getBody().front();
   size_t numOperands = region.getNumOperands(), numResults = region.getNumResults();
   ValueRange arguments(entry->getArguments());
@@ -41,50 +43,12 @@ static void emitRows(OpBuilder &builder, nn::FusedOp region, const RegionShape &
     if (int64_t operand = region.inPlaceOperand(i); operand >= 0)
       outputs[i] = buffers[operand];
   ValueRange scalars = arguments.drop_front(numOperands + numResults).drop_back(2);
-  Value begin = arguments.drop_back().back(), end = arguments.back();
-  ElementEmitter emitter(builder, region, buffers, scalars, entry);
-  IndexBuilder &indices = emitter.index();
-  ValueRange yielded = region.getBody().front().getTerminator()->getOperands();
-
-  emitter.loop(begin, end, {}, [&](Value row, Value) -> Value {
-    Index rowIndex = indices.delinearize(row, shape.outer());
-    Index rowElement = rowIndex; // of a value of row shape
-    if (!shape.root.empty())
-      rowElement.push_back(indices.constant(0));
-    for (nn::ReduceOp op : shape.rowReductions)
-      emitter.element(op.getResult(), rowElement);
-    auto storeAll = [&](const Index &at, Value linear, bool perRow) {
-      auto isDueHere = [&](Value value) {
-        return (shape.columns() != 1 && shape.isRowShape(nn::shapeOf(value))) == perRow;
-      };
-      // All elements before the first store: a result in place overwrites what another may read.
-      for (Value value : yielded)
-        if (isDueHere(value))
-          emitter.element(value, at);
-      for (auto [value, output] : llvm::zip_equal(yielded, outputs))
-        if (isDueHere(value))
-          emitter.store(emitter.element(value, at), nn::tensorType(value).getElementType(), output, linear);
-    };
-    storeAll(rowElement, row, true);
-    if (shape.columns() == 1) {
-      storeAll(rowElement, row, false);
-      return {};
-    }
-    emitter.loop(indices.constant(0), indices.constant(shape.columns()), {}, [&](Value column, Value) -> Value {
-      Index at = rowIndex;
-      at.push_back(column);
-      storeAll(at, indices.add(indices.mul(row, shape.columns()), column), false);
-      return {};
-    });
-    return {};
-  });
+  HostLoops nest(builder, builder.getUnknownLoc(), entry, arguments.drop_back().back(), arguments.back());
+  ElementEmitter emitter(builder, nest, region, buffers, scalars, entry);
+  return emitBody(emitter, region, outputs);
 }
 
 LogicalResult emitRegion(nn::FusedOp region, ModuleOp kernels) {
-  std::optional<RegionShape> shape = findRegionShape(region);
-  if (!shape)
-    return userError(region, ErrorKind::Internal)
-           << "results of region '" << region.getSymbol() << "' have no common root shape; split the region";
   if (failed(checkOps(region)))
     return failure();
 
@@ -103,8 +67,15 @@ LogicalResult emitRegion(nn::FusedOp region, ModuleOp kernels) {
   for (size_t i = 0; i < numBuffers; ++i)
     inner.setArgAttr(unsigned(i), "llvm.noalias", builder.getUnitAttr());
   builder.setInsertionPointToStart(inner.addEntryBlock());
-  emitRows(builder, region, *shape, inner);
+  if (failed(emitLoops(builder, region, inner)))
+    return userError(region, ErrorKind::Internal)
+           << "results of region '" << region.getSymbol() << "' have no common root shape; split the region";
   func::ReturnOp::create(builder, loc);
+  // Quotients and remainders that were joined again.
+  inner.walk<WalkOrder::PostOrder, ReverseIterator>([](Operation *op) {
+    if (isOpTriviallyDead(op))
+      op->erase();
+  });
 
   builder.setInsertionPointToEnd(kernels.getBody());
   auto outer =

@@ -80,6 +80,47 @@ INSTANTIATE_TEST_SUITE_P(Whole, Reductions,
                          testing::Combine(testing::Values("sum", "prod"), testing::Values("0, 1, 2"),
                                           testing::Values("1x1x1"), testing::Values("f32", "i32")));
 
+// By columns: whole blocks, a last block that is not full, dims kept before and between, one column too many for one item.
+INSTANTIATE_TEST_SUITE_P(Middle, Reductions,
+                         testing::Combine(testing::Values("sum", "max", "min", "prod"), testing::Values("1"),
+                                          testing::Values("3x1x7"),
+                                          testing::Values("f32", "f64", "i64", "i8", "f16", "bf16")));
+
+struct ColumnReductions : KernelTest,
+                          testing::WithParamInterface<std::tuple<std::vector<int64_t>, std::vector<int64_t>, const char *>> {
+};
+TEST_P(ColumnReductions, EqualTheInterpreter) {
+  auto [shape, axes, kind] = GetParam();
+  SmallVector<int64_t> reduced(shape.begin(), shape.end());
+  std::string from = "tensor<", to = "tensor<", list;
+  int64_t count = 1;
+  for (int64_t axis : axes) {
+    list += (list.empty() ? "" : ", ") + std::to_string(axis);
+    count *= reduced[size_t(axis)];
+    reduced[size_t(axis)] = 1;
+  }
+  for (size_t i = 0; i < shape.size(); ++i) {
+    from += std::to_string(shape[i]) + "x";
+    to += std::to_string(reduced[i]) + "x";
+  }
+  from += "f32>", to += "f32>";
+  toleranceScale = double(count); // in order down the rows
+  // What is reduced is computed on the way, what is made of it after.
+  checkBody("%x: " + from + ", %y: " + from,
+            "%0 = nn.mul %x, %y : " + from + ", " + from + " -> " + from + "\n%1 = nn.reduce " + kind +
+                " %0 {axes = array<i64: " + list + ">} : " + from + " -> " + to + "\n%2 = nn.reduce sum %y {axes = array<i64: " +
+                list + ">} : " + from + " -> " + to + "\n%r = nn.sub %1, %2 : " + to + ", " + to + " -> " + to,
+            to, {someFloats(shape), someFloats(shape, 2)});
+  EXPECT_GT(numKernelRuns, 0);
+}
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, ColumnReductions,
+    testing::Combine(testing::Values(std::vector<int64_t>{6, 5, 64}, std::vector<int64_t>{16, 20, 65},
+                                     std::vector<int64_t>{3, 7, 200}, std::vector<int64_t>{2, 640, 3}),
+                     testing::Values(std::vector<int64_t>{0}, std::vector<int64_t>{1}, std::vector<int64_t>{0, 1},
+                                     std::vector<int64_t>{0, 1, 2}),
+                     testing::Values("sum", "max")));
+
 TEST_F(KernelTest, MaxAndMinKeepNaN) {
   Tensor x = someFloats({2, 40});
   x.floats[37] = NAN;
@@ -103,6 +144,106 @@ TEST_F(KernelTest, ViewsOfViews) {
     %r = nn.pad %6 {low = array<i64: 1, 0, 0, 2>, high = array<i64: 0, 0, 1, 1>, value = 2.5 : f32} : tensor<2x4x4x3xf32> -> tensor<3x4x5x6xf32>)",
             "tensor<3x4x5x6xf32>", {someFloats({4, 6, 10}), someFloats({1, 3}, 2)});
 }
+
+/// Random chains of views with sums between them, which fuse to regions of many index maps.
+struct RandomViews : KernelTest, testing::WithParamInterface<unsigned> {
+  uint32_t state = 0;
+  int64_t below(int64_t bound) {
+    state = state * 1664525u + 1013904223u;
+    return int64_t((state >> 8) % uint32_t(bound));
+  }
+  static std::string typeOf(ArrayRef<int64_t> shape) {
+    std::string text = "tensor<";
+    for (int64_t size : shape)
+      text += std::to_string(size) + "x";
+    return text + "f32>";
+  }
+  static std::string list(ArrayRef<int64_t> values) {
+    std::string text;
+    for (int64_t value : values)
+      text += (text.empty() ? "" : ", ") + std::to_string(value);
+    return "array<i64: " + text + ">";
+  }
+  /// Splits or merges dims at random.
+  SmallVector<int64_t> regrouped(ArrayRef<int64_t> shape) {
+    SmallVector<int64_t> result;
+    for (int64_t size : shape) {
+      if (!result.empty() && below(3) == 0) {
+        result.back() *= size;
+      } else if (int64_t part = 2 + below(4); size % part == 0 && below(2)) {
+        result.push_back(part);
+        result.push_back(size / part);
+      } else {
+        result.push_back(size);
+      }
+    }
+    return result;
+  }
+};
+TEST_P(RandomViews, EqualTheInterpreter) {
+  state = GetParam() * 2654435761u + 7;
+  SmallVector<int64_t> shape = {2 + below(4), 6, 4 + 2 * below(3)};
+  SmallVector<int64_t> first = shape;
+  std::string body, value = "%x";
+  for (int step = 0; step < 9; ++step) {
+    SmallVector<int64_t> next = shape;
+    std::string name = "%v" + std::to_string(step), text, from = " : " + typeOf(shape);
+    switch (below(6)) {
+    case 0:
+      next = regrouped(shape);
+      text = "nn.reshape " + value + from;
+      break;
+    case 1: {
+      SmallVector<int64_t> order = llvm::to_vector(llvm::seq<int64_t>(0, int64_t(shape.size())));
+      for (size_t i = order.size(); i > 1; --i)
+        std::swap(order[i - 1], order[size_t(below(int64_t(i)))]);
+      for (size_t i = 0; i < order.size(); ++i)
+        next[i] = shape[size_t(order[i])];
+      text = "nn.transpose " + value + " {permutation = " + list(order) + "}" + from;
+      break;
+    }
+    case 2: {
+      SmallVector<int64_t> starts, steps;
+      for (int64_t &size : next) {
+        int64_t stride = 1 + below(2), start = below(size), isReversed = below(2);
+        starts.push_back(start);
+        steps.push_back(isReversed ? -stride : stride);
+        size = std::min<int64_t>(isReversed ? start / stride + 1 : (size - 1 - start) / stride + 1, 12);
+      }
+      text = "nn.slice " + value + " {starts = " + list(starts) + ", steps = " + list(steps) + "}" + from;
+      break;
+    }
+    case 3: {
+      SmallVector<int64_t> low, high;
+      for (int64_t &size : next) {
+        low.push_back(below(3));
+        high.push_back(below(2));
+        size += low.back() + high.back();
+      }
+      text = "nn.pad " + value + " {low = " + list(low) + ", high = " + list(high) + ", value = 0.5 : f32}" + from;
+      break;
+    }
+    case 4: {
+      int64_t axis = below(int64_t(shape.size()));
+      next[size_t(axis)] *= 2;
+      text = "nn.concat " + value + ", " + value + " {axis = " + std::to_string(axis) + " : i64}" + from + ", " +
+             typeOf(shape);
+      break;
+    }
+    default:
+      text = "nn.add " + value + ", " + value + from + ", " + typeOf(shape);
+    }
+    if (ShapedType::getNumElements(next) > 4000)
+      continue;
+    body += "    " + name + " = " + text + " -> " + typeOf(next) + "\n";
+    value = name;
+    shape = next;
+  }
+  body += "    %r = nn.neg " + value + " : " + typeOf(shape) + " -> " + typeOf(shape);
+  toleranceScale = 0;
+  checkBody("%x: " + typeOf(first), body, typeOf(shape), {someFloats(first)});
+}
+INSTANTIATE_TEST_SUITE_P(All, RandomViews, testing::Range(0u, 60u));
 
 TEST_F(KernelTest, ConcatOfThreeOneEmpty) {
   checkBody("%x: tensor<2x3xi32>, %y: tensor<2x0xi32>, %z: tensor<2x4xi32>",

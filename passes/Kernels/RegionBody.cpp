@@ -1,0 +1,142 @@
+// Two kinds of region. By rows: an item is a row of the root shape: first its reductions over the last dim, then one loop
+// over the last dim for all results. By columns: an item is a block of columns (ColumnRegion).
+#include "passes/Kernels/RegionBody.h"
+
+#include "passes/Kernels/Accumulation.h"
+#include "passes/Kernels/ColumnRegion.h"
+#include "passes/Kernels/RegionShape.h"
+
+namespace hpc::kernels {
+
+int64_t countItems(nn::FusedOp region) {
+  if (std::optional<ColumnRegion> columns = findColumnRegion(region))
+    return columns->items();
+  std::optional<RegionShape> shape = findRegionShape(region);
+  return shape ? shape->rows() : 0;
+}
+
+namespace {
+struct BodyEmitter {
+  ElementEmitter &emitter;
+  IndexBuilder &indices;
+  ScalarBuilder &registers;
+  ValueRange yielded, outputs;
+
+  /// Stores the chosen results at an index. All elements before the first store: a result in place overwrites what
+  /// another may read.
+  void storeAll(const Index &at, const IndexExpr &linear, function_ref<bool(Value)> isChosen) {
+    for (Value value : yielded)
+      if (isChosen(value))
+        emitter.element(value, at);
+    for (auto [value, output] : llvm::zip_equal(yielded, outputs))
+      if (isChosen(value))
+        emitter.store(emitter.element(value, at), nn::tensorType(value).getElementType(), output, linear);
+  }
+
+  void emitRow(const RegionShape &shape, const IndexExpr &row) {
+    Index rowIndex = delinearize(indices, row, shape.outer());
+    Index rowElement = rowIndex; // of a value of row shape
+    if (!shape.root.empty())
+      rowElement.push_back(0);
+    for (nn::ReduceOp op : shape.rowReductions)
+      emitter.element(op.getResult(), rowElement);
+    auto isPerRow = [&](Value value) { return shape.columns() == 1 || shape.isRowShape(nn::shapeOf(value)); };
+    storeAll(rowElement, row, isPerRow);
+    if (shape.columns() == 1)
+      return;
+    emitter.loop(shape.columns(), {}, [&](const IndexExpr &column, Value) -> Value {
+      Index at = rowIndex;
+      at.push_back(column);
+      storeAll(at, indices.add(IndexBuilder::mul(row, shape.columns()), column),
+               [&](Value value) { return !isPerRow(value); });
+      return {};
+    });
+  }
+
+  void emitColumns(const ColumnRegion &region, const IndexExpr &item) {
+    auto [outer, block] = indices.split(item, region.blocks());
+    IndexExpr first = IndexBuilder::mul(block, ColumnRegion::width);
+    Value count = indices.constant(ColumnRegion::width);
+    if (region.columns() % ColumnRegion::width != 0) // the last block
+      count = registers.make<arith::MinSIOp>(
+          count, registers.sub(indices.constant(region.columns()), indices.value(first)));
+    // The index of the reductions' results, but for the column; in their operand the reduced dims are set in loops.
+    Index at(region.operand.size());
+    Index kept = delinearize(indices, outer, region.kept());
+    for (size_t dim = 0, next = 0; dim + 1 < at.size(); ++dim)
+      if (!llvm::is_contained(region.axes, int64_t(dim)))
+        at[dim] = kept[next++];
+    auto forEachColumn = [&](function_ref<void(const IndexExpr &, Index)> body, const Index &index) {
+      emitter.loop(indices.constant(0), count, ColumnRegion::width, {}, [&](const IndexExpr &column, Value) -> Value {
+        Index here = index;
+        here.back() = indices.add(first, column);
+        body(column, here);
+        return {};
+      });
+    };
+    // 1. The block's sums, where they start.
+    SmallVector<Accumulation> sums;
+    SmallVector<Value> memory;
+    SmallVector<nn::ReduceOp> reductions(region.reductions);
+    for (nn::ReduceOp op : reductions) {
+      Type element = nn::tensorType(op.getOperand()).getElementType();
+      sums.push_back({registers, op.getKind(), registerType(element), isUnsigned(element)});
+      memory.push_back(emitter.nest().scratch(sums.back().memoryType(), ColumnRegion::width));
+    }
+    forEachColumn(
+        [&](const IndexExpr &column, const Index &) {
+          for (auto [sum, place] : llvm::zip_equal(sums, memory))
+            emitter.nest().store(sum.toMemory(sum.start()), place, indices.value(column));
+        },
+        at);
+    // 2. Down the rows.
+    std::function<void(Index, ArrayRef<int64_t>)> along = [&](Index index, ArrayRef<int64_t> axes) {
+      if (!axes.empty()) {
+        emitter.loop(region.operand[size_t(axes.front())], {}, [&](const IndexExpr &i, Value) -> Value {
+          index[size_t(axes.front())] = i;
+          along(index, axes.drop_front());
+          return {};
+        });
+        return;
+      }
+      forEachColumn(
+          [&](const IndexExpr &column, const Index &here) {
+            for (auto [op, sum, place] : llvm::zip_equal(reductions, sums, memory)) {
+              Value state = sum.fromMemory(emitter.nest().load(sum.memoryType(), place, indices.value(column)));
+              Value next = sum.combine(state, emitter.element(op.getOperand(), here));
+              emitter.nest().store(sum.toMemory(next), place, indices.value(column));
+            }
+          },
+          index);
+    };
+    along(at, region.axes);
+    // 3. What is made of them.
+    forEachColumn(
+        [&](const IndexExpr &column, const Index &here) {
+          for (auto [op, sum, place] : llvm::zip_equal(reductions, sums, memory)) {
+            Value state = sum.fromMemory(emitter.nest().load(sum.memoryType(), place, indices.value(column)));
+            emitter.remember(op.getResult(), here,
+                             registers.round(sum.finish(state), nn::tensorType(op.getResult()).getElementType()));
+          }
+          IndexExpr linear = linearize(indices, here, nn::shapeOf(reductions.front().getResult()));
+          storeAll(here, linear, [](Value) { return true; });
+        },
+        at);
+  }
+};
+} // namespace
+
+LogicalResult emitBody(ElementEmitter &emitter, nn::FusedOp region, ValueRange outputs) {
+  BodyEmitter body{emitter, emitter.index(), emitter.registers(), region.getBody().front().getTerminator()->getOperands(), outputs};
+  if (std::optional<ColumnRegion> columns = findColumnRegion(region)) {
+    emitter.forEachItem(columns->items(), [&](const IndexExpr &item) { body.emitColumns(*columns, item); });
+    return success();
+  }
+  std::optional<RegionShape> shape = findRegionShape(region);
+  if (!shape)
+    return failure();
+  emitter.forEachItem(shape->rows(), [&](const IndexExpr &row) { body.emitRow(*shape, row); });
+  return success();
+}
+
+} // namespace hpc::kernels
