@@ -19,7 +19,7 @@ Table makeTable() {
   Table table;
   add<nn::MatmulOp>(table, Provider::Library);
   add<nn::FusedOp>(table, Provider::Generated);
-  add<nn::ParameterOp>(table, Provider::Storage);
+  add<nn::ParameterOp, nn::ConstantOp>(table, Provider::Storage);
   add<nn::ReshapeOp, dist::FillTailOp>(table, Provider::Alias);
   add<dist::AllReduceOp, dist::PermuteOp, dist::RawAllGatherOp, dist::RawReduceScatterOp, dist::RawAllToAllOp>(
       table, Provider::Collective);

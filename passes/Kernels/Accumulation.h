@@ -60,9 +60,10 @@ struct Accumulation {
     return isOrdered() ? order(s.constant(type, wantsMax() ? -infinity : infinity)) : limit(type, !wantsMax());
   }
   Value combine(Value state, Value element) {
-    // The one place where the order of operations is the compiler's.
-    ScalarBuilder free = s;
-    free.flags = arith::FastMathFlags::reassoc;
+    // The one place where the order of operations is the compiler's. It may contract what an exponential scales by a
+    // power of two, which is exact; a node's product carries no flag.
+    ScalarBuilder free = s.contracting();
+    free.flags = free.flags | arith::FastMathFlags::reassoc;
     if (kind == nn::ReduceKind::sum)
       return free.add(state, element);
     if (kind == nn::ReduceKind::prod)

@@ -53,7 +53,8 @@ Value emitExp(ScalarBuilder &s, Value x) {
   auto powerOfTwo = [&](Value exponent) {
     return s.bitcast(x.getType(), s.make<arith::ShLIOp>(s.add(exponent, s.whole(i32, 127)), s.whole(i32, 23)));
   };
-  return s.mul(s.mul(power, powerOfTwo(half)), powerOfTwo(s.sub(whole, half)));
+  ScalarBuilder exact = s.contracting();
+  return exact.mul(exact.mul(power, powerOfTwo(half)), powerOfTwo(s.sub(whole, half)));
 }
 
 // Near 0 an odd polynomial; elsewhere 1 - 2 / (exp(2|x|) + 1) with the sign of x.
@@ -65,7 +66,7 @@ Value emitTanh(ScalarBuilder &s, Value x) {
                         {2.06390887954e-2, -5.37397155531e-2, 1.33314422036e-1, -3.33332819422e-1});
   Value near = s.fma(s.mul(series, square), x, x);
   Value exp = emitExp(s, s.add(magnitude, magnitude));
-  Value far = s.sub(s.like(x, 1.0), s.divReal(s.like(x, 2.0), s.add(exp, s.like(x, 1.0))));
+  Value far = s.sub(s.like(x, 1.0), s.divReal(s.like(x, 2.0), s.contracting().add(exp, s.like(x, 1.0))));
   far = s.make<math::CopySignOp>(far, x);
   return s.select(s.compare(CmpFPredicate::OLT, magnitude, s.like(x, 0.625)), near, far);
 }

@@ -1,6 +1,7 @@
 // Counting what ElementEmitter will make, without making it. Its memory is by index; so is this.
 #include "passes/Kernels/PulledWork.h"
 
+#include "compiler/Interfaces/Structure.h"
 #include "passes/Kernels/ElementEmitter.h"
 #include "passes/Kernels/FusionRoles.h"
 
@@ -22,7 +23,7 @@ int PulledWork::indexOf(OpOperand &operand, int index) {
   // Operands of one shape are read at one index, whoever broadcasts them.
   if (isElementwise)
     return indexOf({index, nullptr, 0, from.vec()}, false);
-  return indexOf({index, reader, operand.getOperandNumber(), {}}, isa<nn::ReduceOp, nn::CumsumOp>(reader));
+  return indexOf({index, reader, operand.getOperandNumber(), {}}, accessOf(reader) == Access::Combine);
 }
 
 bool PulledWork::pull(Value result, ArrayRef<int64_t> root) {

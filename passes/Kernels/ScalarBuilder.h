@@ -1,5 +1,5 @@
-// Scalar arithmetic in generated kernels, under the numerics policy (docs/numerics.md): no fast-math flag but `reassoc`,
-// and that only while accumulating; a fused multiply-add is written as one. A register holds an element's own type,
+// Scalar arithmetic in generated kernels, under the numerics policy (docs/numerics.md): `reassoc` while
+// accumulating, `contract` inside one op's formula, no other fast-math flag. A register holds an element's own type,
 // integers signless, but f32 for f16 and bf16 (load widens, round() after every op narrows).
 #pragma once
 
@@ -26,6 +26,14 @@ public:
   arith::FastMathFlags flags = arith::FastMathFlags::none;
 
   ScalarBuilder(OpBuilder &builder, Location loc) : builder(builder), loc(loc) {}
+
+  /// For products and sums inside one op's own formula: they may be contracted with each other. What a formula hands out
+  /// must not carry the flag, or the next node's formula could take it in; exact products (by powers of two) may.
+  ScalarBuilder contracting() const {
+    ScalarBuilder copy = *this;
+    copy.flags = copy.flags | arith::FastMathFlags::contract;
+    return copy;
+  }
 
   static bool isReal(Value a) { return isa<FloatType>(a.getType()); }
 

@@ -116,7 +116,7 @@ Value power(S s, nn::PowOp op, Value base, Value exponent) {
 /// 1 / (1 + exp(-|a|)), times exp(-|a|) below 0, where it would lose its small values.
 Value sigmoid(S s, Value a) {
   Value one = s.like(a, 1), tail = emitExp(s, s.negReal(s.make<math::AbsFOp>(a)));
-  return s.divReal(s.select(isNegative(s, a), tail, one), s.add(one, tail));
+  return s.divReal(s.select(isNegative(s, a), tail, one), s.contracting().add(one, tail));
 }
 /// The tanh form as x / (1 + exp(-2u)), which is the same function and loses nothing to cancellation.
 Value gelu(S s, Value a, bool tanhApproximation) {
@@ -124,7 +124,7 @@ Value gelu(S s, Value a, bool tanhApproximation) {
     return s.mul(s.mul(s.like(a, 0.5), a), s.add(s.like(a, 1), emitErf(s, s.mul(a, s.like(a, M_SQRT1_2)))));
   Value inner = s.mul(a, s.fma(s.mul(a, a), s.like(a, 0.044715), s.like(a, 1)));
   Value twice = s.mul(s.like(a, -2 * M_2_SQRTPI * M_SQRT1_2), inner);
-  return s.divReal(a, s.add(s.like(a, 1), emitExp(s, twice)));
+  return s.divReal(a, s.contracting().add(s.like(a, 1), emitExp(s, twice)));
 }
 Value sign(S s, Value a, bool natural) {
   Value zero = s.like(a, 0), one = s.like(a, 1);

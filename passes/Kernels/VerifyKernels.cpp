@@ -2,6 +2,7 @@
 #include "compiler/Diagnostics.h"
 #include "compiler/Location.h"
 #include "compiler/Providers.h"
+#include "passes/Kernels/InPlace.h"
 #include "passes/Kernels/Passes.h"
 
 namespace hpc {
@@ -22,6 +23,12 @@ LogicalResult verifyOp(Operation *op, bool hasCode) {
     if (!region.getRows() || !region.getScalars() || !hasCode)
       return userError(op, ErrorKind::Internal)
              << "region '" << region.getSymbol() << "' has no code; run hpc-emit-kernels";
+    for (unsigned result = 0; result < region.getNumResults(); ++result)
+      if (int64_t operand = region.inPlaceOperand(result);
+          operand >= 0 && !kernels::canWriteOver(region, result, unsigned(operand)))
+        return userError(op, ErrorKind::Internal)
+               << "region '" << region.getSymbol() << "' writes result " << result << " over operand " << operand
+               << ", but reads that at other elements too; take it out of in_place";
     return success();
   }
   if (providerOf(op) == Provider::None)

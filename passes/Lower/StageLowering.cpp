@@ -4,6 +4,7 @@
 #include "compiler/Dialect/Dist/Correspondence.h"
 #include "compiler/ElementType.h"
 #include "compiler/Location.h"
+#include "compiler/Providers.h"
 #include "runtime/plan/Schedule.h"
 
 namespace hpc {
@@ -29,7 +30,7 @@ static plan::Reason reasonOf(Operation *op) {
 
 Value aliasRoot(Value value) {
   while (Operation *op = value.getDefiningOp()) {
-    if (!isa<nn::ReshapeOp, dist::FillTailOp>(op))
+    if (providerOf(op) != Provider::Alias)
       break;
     value = op->getOperand(0);
   }
@@ -332,34 +333,29 @@ Status StageLowering::lowerRaw(Operation *op, CollectiveKind kind, int64_t count
   return Status::success();
 }
 
-Status StageLowering::lower(Operation *op) {
-  if (auto parameter = dyn_cast<nn::ParameterOp>(op))
-    return lowerParameter(parameter);
-  if (auto constant = dyn_cast<nn::ConstantOp>(op))
-    return lowerConstant(constant);
-  if (auto matmul = dyn_cast<nn::MatmulOp>(op))
-    return lowerMatmul(matmul);
-  if (auto fused = dyn_cast<nn::FusedOp>(op))
-    return lowerFused(fused);
-  if (isa<nn::ReshapeOp>(op)) {
-    alias(op->getResult(0), op->getOperand(0));
+Status StageLowering::lowerAlias(Operation *op) {
+  alias(op->getResult(0), op->getOperand(0));
+  auto fill = dyn_cast<dist::FillTailOp>(op);
+  if (!fill)
     return Status::success();
-  }
-  if (auto fill = dyn_cast<dist::FillTailOp>(op)) {
-    // Read by matmuls alone, as an exact extent of their contracted dim.
-    alias(fill.getResult(), fill.getOperand());
-    const dist::DimSharding dim = dist::shardingOf(fill.getResult()).dims[fill.getDims().front()];
-    exactK[fill.getResult()] = tables.table([&](const auto &at) {
-      int64_t extent = dist::heldDigits(dim.front(), tables.mesh(), at).extent;
-      for (size_t sub = 1; sub < dim.size(); ++sub)
-        extent *= dist::boxSize(dim[sub], tables.mesh());
-      return extent;
-    });
-    return Status::success();
-  }
+  // Read by matmuls alone, as an exact extent of their contracted dim.
+  const dist::DimSharding dim = dist::shardingOf(fill.getResult()).dims[fill.getDims().front()];
+  exactK[fill.getResult()] = tables.table([&](const auto &at) {
+    int64_t extent = dist::heldDigits(dim.front(), tables.mesh(), at).extent;
+    for (size_t sub = 1; sub < dim.size(); ++sub)
+      extent *= dist::boxSize(dim[sub], tables.mesh());
+    return extent;
+  });
+  return Status::success();
+}
+
+static Status noLowering(Operation *op) {
+  return Status::error(ErrorKind::Internal, "no lowering of " + op->getName().getStringRef().str() + " at ONNX node '" +
+                                                nodeName(op->getLoc()) + "'");
+}
+
+Status StageLowering::lowerCollective(Operation *op) {
   auto elements = [](Value value) { return nn::tensorType(value).getNumElements(); };
-  if (auto accumulate = dyn_cast<dist::AccumulateOp>(op))
-    return lowerAccumulate(accumulate);
   if (auto reduce = dyn_cast<dist::AllReduceOp>(op))
     return lowerAllReduce(reduce);
   if (auto permute = dyn_cast<dist::PermuteOp>(op))
@@ -371,8 +367,32 @@ Status StageLowering::lower(Operation *op) {
   if (auto exchange = dyn_cast<dist::RawAllToAllOp>(op))
     return lowerRaw(op, CollectiveKind::AllToAll,
                     elements(exchange.getOperand()) / tables.mesh().size(exchange.getAxis().str()));
-  return Status::error(ErrorKind::Internal, "no lowering of " + op->getName().getStringRef().str() + " at ONNX node '" +
-                                                nodeName(op->getLoc()) + "'");
+  return noLowering(op);
+}
+
+Status StageLowering::lower(Operation *op) {
+  switch (providerOf(op)) {
+  case Provider::Storage:
+    if (auto constant = dyn_cast<nn::ConstantOp>(op))
+      return lowerConstant(constant);
+    return lowerParameter(cast<nn::ParameterOp>(op));
+  case Provider::Library:
+    if (auto matmul = dyn_cast<nn::MatmulOp>(op))
+      return lowerMatmul(matmul);
+    break;
+  case Provider::Generated:
+    return lowerFused(cast<nn::FusedOp>(op));
+  case Provider::Alias:
+    return lowerAlias(op);
+  case Provider::Collective:
+    return lowerCollective(op);
+  case Provider::Time:
+    return lowerAccumulate(cast<dist::AccumulateOp>(op));
+  case Provider::None:
+  case Provider::Structure:
+    break;
+  }
+  return noLowering(op);
 }
 
 Status StageLowering::addProgram(plan::StageProgram program, Block &body, ArrayRef<ProgramInput> inputs,

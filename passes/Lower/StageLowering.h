@@ -58,6 +58,9 @@ private:
   Status lowerAccumulate(dist::AccumulateOp op);
   /// The buffer of its result, which lives for the step.
   Status lowerAccumulator(dist::AccumulateOp op);
+  /// reshape, and fill_tail as the exact extent of a product.
+  Status lowerAlias(Operation *op);
+  Status lowerCollective(Operation *op);
   Status lowerAllReduce(dist::AllReduceOp op);
   Status lowerPermute(dist::PermuteOp op);
   /// raw_all_gather, raw_reduce_scatter, raw_all_to_all.

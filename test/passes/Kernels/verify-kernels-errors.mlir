@@ -28,3 +28,19 @@ func.func @main(%x: tensor<3xf32, #dist.sharding<"[5@tp]">>) -> tensor<3xf32, #d
   return %0 : tensor<3xf32, #dist.sharding<"[5@tp]">>
 }
 }
+
+// -----
+
+// Element 0 would be gone before the last row reads it.
+module attributes {hpc.code = dense<0> : tensor<1xi8>} {
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{region 'f_0' writes result 0 over operand 0, but reads that at other elements too; take it out of in_place}}
+  %0 = nn.fused "f_0" (%x) {in_place = array<i64: 0>, rows = 1 : i64, scalars = []} : (tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%a: tensor<4xf32>):
+    %1 = nn.slice %a {starts = array<i64: 3>, steps = array<i64: -1>} : tensor<4xf32> -> tensor<4xf32>
+    %2 = nn.add %a, %1 : tensor<4xf32>, tensor<4xf32> -> tensor<4xf32>
+    nn.yield %2 : tensor<4xf32>
+  }
+  return %0 : tensor<4xf32>
+}
+}
