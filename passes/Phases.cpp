@@ -69,6 +69,7 @@ static void buildKernels(OpPassManager &passes, const Options &) {
   passes.addPass(createFoldTransposes());      // a transpose that a matmul takes as a flag need not be copied
   passes.addPass(createSplitReductions());     // before fusion: what is reduced joins the partial results
   passes.addPass(createFuseRegions());
+  passes.addPass(createWriteInPlace()); // on whole regions; kernels in place are kernels of their own
   passes.addPass(createEmitKernels());
   passes.addPass(createVerifyKernels());
 }

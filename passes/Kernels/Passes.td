@@ -73,6 +73,21 @@ def FuseRegions : Pass<"hpc-fuse-regions", "::mlir::ModuleOp"> {
   let dependentDialects = ["::hpc::nn::NNDialect", "::hpc::dist::DistDialect"];
 }
 
+def WriteInPlace : Pass<"hpc-write-in-place", "::mlir::ModuleOp"> {
+  let summary = "updates of parameters and states are written over what they read";
+  let description = [{
+    Where a result of @main says that it is the next value of a parameter or state (`nn.writes`), the region that makes it reads the old value at the same elements
+    alone, and nothing reads that afterwards:
+
+        %1 = nn.fused "sub_8x4_0" (%w, %g) : ...
+
+        %1 = nn.fused "sub_8x4_0_over0" (%w, %g) {in_place = array<i64: 0>} : ...
+
+    Otherwise lower copies the new value at the end.
+  }];
+  let dependentDialects = ["::hpc::nn::NNDialect"];
+}
+
 def EmitKernels : Pass<"hpc-emit-kernels", "::mlir::ModuleOp"> {
   let summary = "every distinct region becomes a function of one ELF shared object";
   let description = [{

@@ -257,8 +257,11 @@ Status StageLowering::lowerFused(nn::FusedOp op) {
   if (!op.getRows() || !op.getScalars())
     return Status::error(ErrorKind::Internal, "nn.fused '" + kernel.symbol + "' has no code; run hpc-emit-kernels");
   kernel.rows = int64_t(*op.getRows());
-  for (Value result : op.getResults())
-    addResult(result);
+  for (OpResult result : op.getResults())
+    if (int64_t operand = op.inPlaceOperand(result.getResultNumber()); operand >= 0)
+      alias(result, op.getOperand(unsigned(operand)));
+    else
+      addResult(result);
   auto addArg = [&](Value value, bool isWritten) {
     int64_t bytes = nn::tensorType(value).getNumElements() * byteSize(elementDType(value));
     kernel.args.push_back({place(value), bytes, !isWritten, isWritten});

@@ -1,0 +1,55 @@
+// RUN: hpc-opt %s --hpc-write-in-place | FileCheck %s
+
+// A step of momentum: the state is read and written at one element; so is the weight, which a matmul reads before.
+// CHECK-LABEL: @momentum
+// CHECK: nn.fused "momentum_0_over1_over0"(%{{.*}}, %{{.*}}, %{{.*}}) {in_place = array<i64: 1, 0>}
+func.func @momentum(%x: tensor<4x4xf32>, %m: tensor<4x4xf32> {nn.state = "m/w", nn.initial = 0.0 : f64})
+    -> (tensor<4x4xf32>, tensor<4x4xf32> {nn.writes = "m/w"}, tensor<4x4xf32> {nn.writes = "w"}) {
+  %w = nn.parameter "w" {value = dense<1.0> : tensor<4x4xf32>} : tensor<4x4xf32>
+  %y = nn.matmul %x, %w : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
+  %r:2 = nn.fused "momentum_0" (%w, %m, %y) : (tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4x4xf32>) {
+  ^bb0(%a: tensor<4x4xf32>, %b: tensor<4x4xf32>, %c: tensor<4x4xf32>):
+    %0 = nn.add %b, %c : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
+    %1 = nn.sub %a, %0 : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
+    nn.yield %0, %1 : tensor<4x4xf32>, tensor<4x4xf32>
+  }
+  return %y, %r#0, %r#1 : tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>
+}
+
+// Whoever reads the old value afterwards would see the new one.
+// CHECK-LABEL: @readLater
+// CHECK: nn.fused "sub_0"
+// CHECK-NOT: in_place
+func.func @readLater(%x: tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4x4xf32> {nn.writes = "w"}) {
+  %w = nn.parameter "w" {value = dense<1.0> : tensor<4x4xf32>} : tensor<4x4xf32>
+  %r = nn.fused "sub_0" (%w, %x) : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32> {
+  ^bb0(%a: tensor<4x4xf32>, %b: tensor<4x4xf32>):
+    %0 = nn.sub %a, %b : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
+    nn.yield %0 : tensor<4x4xf32>
+  }
+  %v = nn.reshape %w : tensor<4x4xf32> -> tensor<16xf32>
+  %s = nn.reshape %v : tensor<16xf32> -> tensor<4x4xf32>
+  %y = nn.matmul %x, %s : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
+  return %y, %r : tensor<4x4xf32>, tensor<4x4xf32>
+}
+
+// A row sum reads elements that are written already; and what is returned as it is read must stay.
+// CHECK-LABEL: @otherElements
+// CHECK: nn.fused "sum_0"
+// CHECK: nn.fused "sub_1"
+// CHECK-NOT: in_place
+func.func @otherElements(%x: tensor<4x4xf32>, %m: tensor<4x4xf32> {nn.state = "m", nn.initial = 0.0 : f64}, %n: tensor<4x4xf32> {nn.state = "n", nn.initial = 0.0 : f64})
+    -> (tensor<4x4xf32> {nn.writes = "m"}, tensor<4x4xf32> {nn.writes = "n"}, tensor<4x4xf32>) {
+  %r = nn.fused "sum_0" (%m) : (tensor<4x4xf32>) -> tensor<4x4xf32> {
+  ^bb0(%a: tensor<4x4xf32>):
+    %0 = nn.reduce sum %a {axes = array<i64: 1>} : tensor<4x4xf32> -> tensor<4x1xf32>
+    %1 = nn.sub %a, %0 : tensor<4x4xf32>, tensor<4x1xf32> -> tensor<4x4xf32>
+    nn.yield %1 : tensor<4x4xf32>
+  }
+  %s = nn.fused "sub_1" (%n, %x) : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32> {
+  ^bb0(%a: tensor<4x4xf32>, %b: tensor<4x4xf32>):
+    %0 = nn.sub %a, %b : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
+    nn.yield %0 : tensor<4x4xf32>
+  }
+  return %r, %s, %n : tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>
+}
