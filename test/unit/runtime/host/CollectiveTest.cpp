@@ -27,58 +27,75 @@ plan::Plan planOf(std::vector<plan::Axis> axes, plan::Collective collective) {
   return plan;
 }
 
-/// What ranks have and get: one thread per rank of a one-stage plan that has one collective.
+/// What the ranks of a one-stage plan that has one collective get.
 struct Outcome {
   std::vector<Bytes> targets;
   std::vector<Status> statuses;
 };
 
-/// `posted`: by post and wait.
+/// One rank's side of a collective.
+struct Side {
+  const plan::Collective &collective;
+  host::HostCommunicator communicator;
+  int64_t position = 0, group = 0; ///< that it takes from; what prepare returned
+  Bytes source, target;
+
+  Side(host::World &world, const plan::Collective &collective, int64_t rank, Bytes given, int64_t targetBytes)
+      : collective(collective), communicator(world, {rank, 0, rank}, 1), source(std::move(given)) {
+    if (inPlace())
+      target = source;
+    target.resize(std::max(inPlace() ? source.size() : 0, size_t(targetBytes)), std::byte{0xff});
+  }
+  bool inPlace() const { return collective.src.buffer == collective.dst.buffer; }
+  const std::byte *from() const { return inPlace() ? target.data() : source.data(); }
+
+  Status prepare() {
+    Expected<int64_t> prepared = communicator.prepare(collective);
+    group = prepared.ok() ? *prepared : 0;
+    return prepared.status();
+  }
+  Status run() { return communicator.collective(collective, group, from(), target.data(), position); }
+  Status post() { return communicator.post(collective, group, from(), target.data(), position, 0); }
+};
+
+/// `posted`: all ranks post on one thread before any waits, so a post that waited would hang. Else one thread a rank.
 Outcome runCollective(const plan::Plan &plan, const std::vector<Bytes> &sources, int64_t targetBytes,
                       bool posted = false) {
   const plan::Collective &collective = std::get<plan::Collective>(plan.stages[0].programs[0].instructions[0].action);
-  bool inPlace = collective.src.buffer == collective.dst.buffer;
   host::World world(plan);
+  std::vector<std::unique_ptr<Side>> sides;
   Outcome outcome;
-  outcome.targets.resize(sources.size());
-  outcome.statuses.resize(sources.size());
+  for (size_t rank = 0; rank < sources.size(); ++rank) {
+    sides.push_back(std::make_unique<Side>(world, collective, int64_t(rank), sources[rank], targetBytes));
+    sides.back()->position = collective.source.at(int64_t(rank), 0, plan.ranksPerStage());
+    outcome.statuses.push_back(sides.back()->prepare());
+  }
+  auto note = [&](size_t rank, Status status) {
+    if (!status.ok())
+      world.fail(status);
+    if (outcome.statuses[rank].ok())
+      outcome.statuses[rank] = std::move(status);
+  };
+  const int times = !outcome.statuses[0].ok() ? 0 : sides[0]->inPlace() ? 1 : 2; // in place the source is gone then
+  for (int time = 0; time < times && posted; ++time) {
+    for (size_t rank = 0; rank < sides.size(); ++rank)
+      note(rank, sides[rank]->post());
+    for (size_t rank = 0; rank < sides.size(); ++rank)
+      note(rank, sides[rank]->communicator.wait(0));
+  }
   std::vector<std::thread> threads;
-  for (size_t rank = 0; rank < sources.size(); ++rank)
+  for (size_t rank = 0; rank < sides.size() && !posted; ++rank)
     threads.emplace_back([&, rank] {
-      RankPlace place{int64_t(rank), 0, int64_t(rank)};
-      host::HostCommunicator communicator(world, place, 1);
-      Bytes source = sources[rank], &target = outcome.targets[rank];
-      if (inPlace) {
-        target = source;
-        target.resize(std::max(source.size(), size_t(targetBytes)));
-      } else {
-        target.resize(size_t(targetBytes), std::byte{0xff});
-      }
-      Expected<int64_t> group = communicator.prepare(collective);
-      Status &status = outcome.statuses[rank];
-      status = group.status();
-      for (int again = 0; again < 2 && status.ok(); ++again) {
-        if (inPlace && again == 1)
-          break; // the source is gone
-        const std::byte *from = inPlace ? target.data() : source.data();
-        int64_t position = collective.source.at(int64_t(rank), 0, plan.ranksPerStage());
-        if (posted) {
-          status = communicator.post(collective, *group, from, target.data(), position, 0);
-          if (status.ok())
-            status = communicator.wait(0);
-        } else {
-          status = communicator.collective(collective, *group, from, target.data(), position);
-        }
-      }
-      if (!status.ok())
-        world.fail(status);
-      target.resize(size_t(targetBytes));
-      if (!inPlace) {
-        EXPECT_EQ(source, sources[rank]) << "a source was written";
-      }
+      for (int time = 0; time < times; ++time)
+        note(rank, sides[rank]->run());
     });
   for (std::thread &thread : threads)
     thread.join();
+  for (size_t rank = 0; rank < sides.size(); ++rank) {
+    EXPECT_EQ(sides[rank]->source, sources[rank]) << "a source was written";
+    sides[rank]->target.resize(size_t(targetBytes));
+    outcome.targets.push_back(std::move(sides[rank]->target));
+  }
   return outcome;
 }
 
