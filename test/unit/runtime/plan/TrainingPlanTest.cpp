@@ -76,6 +76,13 @@ TEST(TrainingPlan, SkippedWriteIsNoWrite) {
   EXPECT_THAT(messageOf(plan), HasSubstr("reads buffer 5 'sum', which holds nothing yet"));
 }
 
+// A store that is skipped stores nothing.
+TEST(TrainingPlan, SkippedStore) {
+  Plan plan = trainingPlan();
+  program(plan, 1, 1)[stage1::StoreO].when = table({1, 1, 0, 0});
+  EXPECT_THAT(messageOf(plan), HasSubstr("output 'out': index [2, 0] of view [4, 7] is stored by nobody"));
+}
+
 // Within a program, a write that is skipped somewhere serves only reads that are skipped there too.
 TEST(TrainingPlan, TemporaryOfASkippedWrite) {
   Plan plan = trainingPlan();
