@@ -112,8 +112,11 @@ std::vector<std::pair<WeightMatmul, Piece>> DimTrace::takeColumns(Value value, u
 DimTrace::Answer DimTrace::answer(const Question &question, SmallVectorImpl<Question> &open) {
   auto [value, dim, piece] = question;
   Answer answer;
-  if (nn::tensorType(value).getNumElements() == 0)
-    return answer; // nothing to cut
+  if (nn::tensorType(value).getNumElements() == 0) {
+    if (piece.size != 0) // a past of length 0: cut as it may be, nothing is there
+      answer.pieces = {piece};
+    return answer;
+  }
   // What is not an activation can be cut anywhere by slicing; a graph input used as an activation is left whole.
   nn::Origin origin = origins.lookup(value);
   Operation *op = value.getDefiningOp();

@@ -363,3 +363,20 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
     return %y39 : tensor<4x72xf32>
   }
 }
+
+// -----
+
+// A past of length 0 beside the present holds nothing that would have to be cut: the layout is that without it.
+// CHECK-LABEL: func.func @main
+// CHECK: nn.parameter "up" {{.*}}dist.seed = #dist.seed<"[40?, 72@tp]">
+// CHECK: nn.parameter "down" {{.*}}dist.seed = #dist.seed<"[72@tp, 40?]">
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
+  func.func @main(%x: tensor<4x3x40xf32>, %past: tensor<4x0x72xf32>) -> tensor<4x3x40xf32> {
+    %up = nn.parameter "up" {file = "w", offset = 0 : i64, bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<40x72xf32>
+    %down = nn.parameter "down" {file = "w", offset = 0 : i64, bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<72x40xf32>
+    %m = nn.matmul %x, %up : tensor<4x3x40xf32>, tensor<40x72xf32> -> tensor<4x3x72xf32>
+    %c = nn.concat %past, %m {axis = 1 : i64} : tensor<4x0x72xf32>, tensor<4x3x72xf32> -> tensor<4x3x72xf32>
+    %d = nn.matmul %c, %down : tensor<4x3x72xf32>, tensor<72x40xf32> -> tensor<4x3x40xf32>
+    return %d : tensor<4x3x40xf32>
+  }
+}
