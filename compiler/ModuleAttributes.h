@@ -6,15 +6,11 @@
 
 namespace hpc {
 
-constexpr const char *phaseAttrName = "hpc.phase";
+constexpr const char *phaseAttrName = "hpc.phase"; ///< a string
 constexpr const char *codeAttrName = "hpc.code";
 constexpr const char *codeFeaturesAttrName = "hpc.cpu_features";
 
-/// The last phase that ran, "" for a module that names none.
-inline StringRef phaseOf(ModuleOp module) {
-  auto phase = module->getAttrOfType<StringAttr>(phaseAttrName);
-  return phase ? phase.getValue() : StringRef();
-}
+/// `phase` is the last one that ran. passes/Phases.h reads it (phasesDone), since a file may name none or anything.
 inline void setPhase(ModuleOp module, StringRef phase) {
   module->setAttr(phaseAttrName, StringAttr::get(module.getContext(), phase));
 }

@@ -2,7 +2,7 @@
 // dumped phase can be continued to the same plan.
 #pragma once
 
-#include "compiler/MLIR.h"
+#include "compiler/ModuleAttributes.h"
 #include "runtime/base/Status.h"
 
 namespace hpc {
@@ -23,8 +23,7 @@ struct Options {
   static Expected<Options> fromAttribute(DictionaryAttr attribute);
 };
 
-/// Module attributes that the driver sets.
+/// Module attribute that the driver sets.
 constexpr const char *optionsAttrName = "hpc.options";
-constexpr const char *phaseAttrName = "hpc.phase";
 
 } // namespace hpc

@@ -122,7 +122,7 @@ LogicalResult runPhases(ModuleOp module, const Options &options, StringRef last,
     phase.build(passes, options);
     if (failed(passes.run(module)))
       return failure();
-    module->setAttr(phaseAttrName, StringAttr::get(module.getContext(), phase.name));
+    setPhase(module, phase.name);
     if (failed(afterPhase(phase.name)))
       return failure();
   }

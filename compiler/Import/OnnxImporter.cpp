@@ -9,6 +9,7 @@
 #include "compiler/Import/OnnxOps/OnnxOp.h"
 #include "compiler/Import/SymbolicDims.h"
 #include "compiler/Location.h"
+#include "compiler/ModuleAttributes.h"
 #include "mlir/IR/Verifier.h"
 
 namespace hpc {
@@ -269,7 +270,7 @@ Expected<OwningOpRef<ModuleOp>> importModel(Model &model, const ImportOptions &o
   if (!options.withoutWeights)
     remarkAbsent(model, (*module)->getLoc());
   HPC_RETURN_IF_ERROR(Importer(model, *function, options.inference).run(*nodes));
-  (*module)->setAttr("hpc.phase", StringAttr::get(context, "import"));
+  setPhase(*module, "import");
   if (failed(verify(*module)))
     return Status::error(ErrorKind::Internal, "the imported module does not verify");
   return std::move(module);

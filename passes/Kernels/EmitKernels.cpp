@@ -8,6 +8,7 @@
 #include "passes/Kernels/RegionShape.h"
 
 #include "compiler/Diagnostics.h"
+#include "compiler/ModuleAttributes.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -51,8 +52,7 @@ struct EmitKernelsPass : impl::EmitKernelsBase<EmitKernelsPass> {
     });
     if (consistent.wasInterrupted())
       return signalPassFailure();
-    module->removeAttr("hpc.code");
-    module->removeAttr("hpc.cpu_features");
+    removeGeneratedCode(module);
     if (distinct.empty())
       return;
     // 2. One function each, in a module of their own.
@@ -66,12 +66,8 @@ struct EmitKernelsPass : impl::EmitKernelsBase<EmitKernelsPass> {
     FailureOr<kernels::MachineCode> code = kernels::compileKernels(*kernels, cpu, module.getLoc());
     if (failed(code))
       return signalPassFailure();
-    Builder b(&getContext());
-    SmallVector<StringRef> features(code->cpuFeatures.begin(), code->cpuFeatures.end());
-    auto type = RankedTensorType::get({int64_t(code->bytes.size())}, b.getI8Type());
-    module->setAttr("hpc.code",
-                    DenseElementsAttr::getFromRawBuffer(type, ArrayRef<char>(code->bytes.data(), code->bytes.size())));
-    module->setAttr("hpc.cpu_features", b.getStrArrayAttr(features));
+    setGeneratedCode(module, {ArrayRef<char>(code->bytes.data(), code->bytes.size()),
+                              {code->cpuFeatures.begin(), code->cpuFeatures.end()}});
   }
 };
 } // namespace

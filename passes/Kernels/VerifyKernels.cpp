@@ -1,6 +1,7 @@
 // What phase kernels promises to lower: every op has a provider (compiler/Providers.h), every region code.
 #include "compiler/Diagnostics.h"
 #include "compiler/Location.h"
+#include "compiler/ModuleAttributes.h"
 #include "compiler/Providers.h"
 #include "passes/Kernels/InPlace.h"
 #include "passes/Kernels/Passes.h"
@@ -40,7 +41,7 @@ LogicalResult verifyOp(Operation *op, bool hasCode) {
 
 struct VerifyKernelsPass : impl::VerifyKernelsBase<VerifyKernelsPass> {
   void runOnOperation() override {
-    bool hasCode = getOperation()->hasAttr("hpc.code");
+    bool hasCode = generatedCode(getOperation()).has_value();
     WalkResult verified = getOperation().walk<WalkOrder::PreOrder>([&](Operation *op) {
       if (failed(verifyOp(op, hasCode)))
         return WalkResult::interrupt();

@@ -4,6 +4,7 @@
 #include "compiler/Dialect/Pipe/Schedule.h"
 #include "compiler/ElementType.h"
 #include "compiler/Location.h"
+#include "compiler/ModuleAttributes.h"
 #include "passes/Lower/StageLowering.h"
 #include "runtime/plan/ScheduleCheck.h"
 #include "runtime/plan/ScheduleKinds.h"
@@ -54,16 +55,13 @@ struct PlanLowering {
 
   /// After the stages: what they call is what the code defines.
   void lowerCode() {
-    auto code = module->getAttrOfType<DenseElementsAttr>("hpc.code");
+    std::optional<GeneratedCode> code = generatedCode(module);
     if (!code)
       return;
     plan::CodeModule &host = lowered.plan.modules.emplace_back();
     host.target = "x86-64";
-    ArrayRef<char> bytes = code.getRawData();
-    host.bytes.assign(bytes.begin(), bytes.end());
-    if (auto features = module->getAttrOfType<ArrayAttr>("hpc.cpu_features"))
-      for (auto feature : features.getAsRange<StringAttr>())
-        host.features.push_back(feature.str());
+    host.bytes.assign(code->bytes.begin(), code->bytes.end());
+    host.features = code->features;
     std::set<std::string> symbols;
     for (const plan::Stage &stage : lowered.plan.stages)
       for (const plan::Program &program : stage.programs)
