@@ -134,8 +134,8 @@ struct Annotator {
              {1, nn::shapeOf(matmul.op->getOperand(matmul.weight))[matmul.weightN]});
       else
         mlir::emitRemark(matmul.op->getLoc())
-            << "weight of '" << nodeName(matmul.op->getLoc())
-            << "' is not cut: it pairs with no other matmul; annotate it in the sidecar";
+            << "[hpc-annotate-tensor-parallel] the weight of '" << nodeName(matmul.op->getLoc())
+            << "' stays whole on every rank: its product pairs with no other";
     }
   }
 };

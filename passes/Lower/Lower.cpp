@@ -114,7 +114,8 @@ struct PlanLowering {
 
   /// Where the results of a program go; one that goes to two places appears twice.
   std::vector<ProgramOutput> outputsOf(pipe::StageOp program) {
-    std::vector<ProgramOutput> outputs;
+    // Uses of a result come in no fixed order; equal keys keep the order of the results.
+    std::multimap<std::tuple<int32_t, int32_t, plan::ProgramKind, int32_t>, ProgramOutput> sorted;
     Operation *yield = program.getBody().front().getTerminator();
     for (auto [number, result] : llvm::enumerate(program.getResults()))
       for (OpOperand &use : result.getUses()) {
@@ -129,16 +130,12 @@ struct PlanLowering {
         } else {
           giveResult(use.getOperandNumber(), output);
         }
-        outputs.push_back(std::move(output));
-      }
-    // Uses of a result come in no fixed order; the results do.
-    llvm::stable_sort(outputs, [](const ProgramOutput &a, const ProgramOutput &b) {
-      auto key = [](const ProgramOutput &output) {
         plan::StageProgram reader = output.reader.value_or(plan::StageProgram{});
-        return std::tuple(output.graphPort, output.channel, reader.kind, reader.chunk);
-      };
-      return key(a) < key(b);
-    });
+        sorted.emplace(std::tuple(output.graphPort, output.channel, reader.kind, reader.chunk), std::move(output));
+      }
+    std::vector<ProgramOutput> outputs;
+    for (auto &entry : sorted)
+      outputs.push_back(std::move(entry.second));
     return outputs;
   }
 
