@@ -67,13 +67,13 @@ struct Flags {
 
   cl::opt<WholeNumber> tp{"tp", cl::desc("Degree of tensor parallelism (default: 1)"), cl::value_desc("N"), cl::init(1),
                       cl::cat(layout)};
-  cl::opt<WholeNumber> pp{"pp", cl::desc("WholeNumber of pipeline stages (default: 1)"), cl::value_desc("N"), cl::init(1),
+  cl::opt<WholeNumber> pp{"pp", cl::desc("Number of pipeline stages (default: 1)"), cl::value_desc("N"), cl::init(1),
                       cl::cat(layout)};
   cl::opt<WholeNumber> dp{"dp", cl::desc("Degree of data parallelism (default: devices / (tp * pp))"), cl::value_desc("N"),
                       cl::init(0), cl::cat(layout)};
-  cl::opt<WholeNumber> devices{"devices", cl::desc("WholeNumber of ranks (default: tp * pp * dp)"), cl::value_desc("N"),
+  cl::opt<WholeNumber> devices{"devices", cl::desc("Number of ranks (default: tp * pp * dp)"), cl::value_desc("N"),
                            cl::init(0), cl::cat(layout)};
-  cl::opt<WholeNumber> microBatches{"micro-batches", cl::desc("WholeNumber of pieces that a batch is cut into (default: 1)"),
+  cl::opt<WholeNumber> microBatches{"micro-batches", cl::desc("Number of pieces that a batch is cut into (default: 1)"),
                                 cl::value_desc("N"), cl::init(1), cl::cat(layout)};
   cl::opt<std::string> ppSplit{"pp-split",
                                cl::desc("uniform, balanced, or each stage's blocks: 1,2,1 (default: balanced)"),
