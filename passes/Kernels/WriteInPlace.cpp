@@ -91,10 +91,11 @@ struct WriteInPlacePass : impl::WriteInPlaceBase<WriteInPlacePass> {
     }
     // Kernels that write to different places are different kernels.
     getOperation().walk([](nn::FusedOp region) {
-      if (!region.getInPlace())
+      std::optional<ArrayRef<int64_t>> inPlace = region.getInPlace();
+      if (!inPlace)
         return;
       std::string symbol = region.getSymbol().str();
-      for (int64_t operand : *region.getInPlace())
+      for (int64_t operand : *inPlace)
         symbol += operand < 0 ? "_new" : "_over" + std::to_string(operand);
       region.setSymbol(symbol);
     });
