@@ -13,6 +13,21 @@ def BuildMesh : Pass<"hpc-build-mesh", "::mlir::ModuleOp"> {
   let dependentDialects = ["::hpc::dist::DistDialect"];
 }
 
+def AnnotateSidecar : Pass<"hpc-annotate-sidecar", "::mlir::ModuleOp"> {
+  let summary = "turn the rules of the user's sidecar into seeds";
+  let description = [{
+    The sidecar stands in the module attribute `hpc.sidecar` (compiler/Sidecar), or in the file that the option names. A parameter takes the first rule that matches
+    one of its names. What a rule cuts is cut, what it leaves is whole: the seed is closed, goes before all others, and is binding. A rule with `inferred` is the
+    seed of a default layout instead. `output_replicate` marks the parameter's product (behind its bias) as `dist.whole_output`.
+    A rule that decides nothing is an error that names the nearest name.
+
+    Before: `{"match": "*.c_fc.weight", "shard": [{"dim": -1, "axis": "tp"} ]}`. After, on the parameter:
+    `dist.seed = #dist.seed<"[40, 160@tp]", priority = 0, origin = "sidecar">`; the module says which line decided it.
+  }];
+  let options = [Option<"spec", "spec", "std::string", "\"\"", "path of a sidecar; empty: the module's own">];
+  let dependentDialects = ["::hpc::dist::DistDialect"];
+}
+
 def AnnotateBatch : Pass<"hpc-annotate-batch", "::mlir::ModuleOp"> {
   let summary = "seed the batch dim of the inputs: cut over micro-batches, and each of those over dp";
   let description = [{

@@ -19,6 +19,7 @@ struct PropagateShardings : impl::PropagateShardingsBase<PropagateShardings> {
       return signalPassFailure();
     }
     Propagation propagation(function, dist::meshOf(module));
+    propagation.closeWholeOutputs();
     for (int64_t priority : propagation.priorities()) {
       if (failed(propagation.seed(priority)))
         return signalPassFailure();

@@ -3,6 +3,7 @@
 // left to hpc-insert-reshards.
 #include "passes/Propagate/Propagation.h"
 
+#include "compiler/Dialect/Dist/WholeOutput.h"
 #include "compiler/Dialect/NN/Ports.h"
 
 namespace hpc {
@@ -67,8 +68,12 @@ Sharding Propagation::returnedSharding(unsigned result) const {
   if (auto target = written.find(result); target != written.end())
     return sources[target->second].sharding;
   func::FuncOp main = function;
-  Sharding sharding = shardingOf(main.front().getTerminator()->getOperand(result));
+  Value value = main.front().getTerminator()->getOperand(result);
+  Sharding sharding = shardingOf(value);
   sharding.partial.clear();
+  if (Operation *op = value.getDefiningOp())
+    for (int64_t dim : wholeOutputDims(op))
+      sharding.dims[dim] = replicated({nn::shapeOf(value)[dim]}).dims[0];
   return sharding;
 }
 

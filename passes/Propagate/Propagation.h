@@ -36,6 +36,8 @@ class Propagation {
 public:
   Propagation(func::FuncOp function, const dist::Mesh &mesh);
 
+  /// Readers of what is to be whole (compiler/Dialect/Dist/WholeOutput.h) take no cut of it. Before all seeds.
+  void closeWholeOutputs();
   /// The priorities of all seeds, lowest first.
   std::set<int64_t> priorities() const;
   /// Applies the seeds of one priority.

@@ -1,26 +1,13 @@
 // Seeds: the shardings that a sidecar or a layout gives to a few values before anything flows.
 // What a seed cuts stays cut; of what it leaves uncut, each dim is open to others or closed.
 #include "compiler/Diagnostics.h"
-#include "compiler/Dialect/NN/NN.h"
-#include "compiler/Location.h"
+#include "compiler/Dialect/Dist/WholeOutput.h"
+#include "compiler/Subject.h"
 #include "passes/Propagate/Propagation.h"
 
 namespace hpc {
 
 using namespace dist;
-
-/// "wte.weight", "input ids", or the ONNX node.
-static std::string subjectOf(Value value) {
-  if (auto argument = dyn_cast<BlockArgument>(value)) {
-    std::string name = nodeName(argument.getLoc());
-    return "input " + (name.empty() ? std::to_string(argument.getArgNumber()) : name);
-  }
-  Operation *op = value.getDefiningOp();
-  if (auto parameter = dyn_cast<nn::ParameterOp>(op))
-    return parameter.getName().str();
-  std::string node = nodeName(op->getLoc());
-  return node.empty() ? op->getName().getStringRef().str() : node;
-}
 
 /// Axes of size 1 and cuts of a single element say nothing.
 static Sharding withoutEmptyCuts(Sharding sharding, const Mesh &mesh) {
@@ -128,6 +115,15 @@ LogicalResult Propagation::forEachSeeded(llvm::function_ref<LogicalResult(Value,
     if (op.hasAttr(seedAttrName) && failed(visitAll(op.getResults())))
       return failure();
   return success();
+}
+
+void Propagation::closeWholeOutputs() {
+  for (OpState &state : ops)
+    for (int64_t dim : wholeOutputDims(state.op))
+      for (OpOperand &use : state.op->getResult(0).getUses())
+        if (OpState *user = stateOf(use.getOwner()))
+          for (int factor : user->sharding.rule.operands[use.getOperandNumber()][dim])
+            user->closed.set(factor);
 }
 
 void Propagation::seedWritten() {

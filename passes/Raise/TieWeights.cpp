@@ -1,5 +1,6 @@
 // Duplicates of a weight become uses of it; their names live on as its aliases.
 #include "compiler/Diagnostics.h"
+#include "compiler/Dialect/NN/TransposedAliases.h"
 #include "passes/Raise/Passes.h"
 #include "passes/Raise/Ties.h"
 
@@ -8,21 +9,24 @@ namespace hpc {
 #define GEN_PASS_DEF_TIEWEIGHTS
 #include "passes/Raise/Passes.h.inc"
 
-/// Adds the names of `duplicate` to the aliases of `weight`.
-static void joinAliases(nn::ParameterOp weight, nn::ParameterOp duplicate) {
-  SmallVector<StringRef> aliases;
-  auto add = [&](StringRef alias) {
-    if (alias != weight.getName() && !llvm::is_contained(aliases, alias))
-      aliases.push_back(alias);
-  };
+/// Adds the names of `duplicate` to the aliases of `weight`, and notes which of them speak of the transpose.
+static void joinAliases(nn::ParameterOp weight, nn::ParameterOp duplicate, bool isTransposed) {
+  SmallVector<StringRef> aliases, transposed = nn::transposedAliases(weight);
   if (std::optional<ArrayAttr> own = weight.getAliases())
-    for (StringRef alias : own->getAsValueRange<StringAttr>())
-      add(alias);
+    llvm::append_range(aliases, own->getAsValueRange<StringAttr>());
+  auto add = [&](StringRef alias) {
+    if (alias == weight.getName() || llvm::is_contained(aliases, alias))
+      return;
+    aliases.push_back(alias);
+    if (isTransposed != nn::isTransposedAlias(duplicate, alias))
+      transposed.push_back(alias);
+  };
   add(duplicate.getName());
   if (std::optional<ArrayAttr> more = duplicate.getAliases())
     for (StringRef alias : more->getAsValueRange<StringAttr>())
       add(alias);
   weight.setAliasesAttr(Builder(weight.getContext()).getStrArrayAttr(aliases));
+  nn::setTransposedAliases(weight, transposed);
 }
 
 namespace {
@@ -39,7 +43,7 @@ struct TieWeights : impl::TieWeightsBase<TieWeights> {
       return signalPassFailure();
     }
     for (Tie &tie : *ties) {
-      joinAliases(tie.weight, tie.duplicate);
+      joinAliases(tie.weight, tie.duplicate, tie.isTransposed);
       if (!tie.weight->isBeforeInBlock(tie.duplicate))
         tie.weight->moveBefore(tie.duplicate);
       Value value = tie.weight;

@@ -65,6 +65,8 @@ struct Flags {
   cl::opt<bool> inference{"inference", cl::desc("Take nodes exported in training mode (Dropout) as in inference"),
                           cl::cat(model)};
 
+  cl::opt<std::string> spec{"spec", cl::desc("Sidecar with your annotations; none (default: <model>.shard.json)"),
+                            cl::value_desc("file"), cl::cat(layout)};
   cl::opt<WholeNumber> tp{"tp", cl::desc("Degree of tensor parallelism (default: 1)"), cl::value_desc("N"), cl::init(1),
                       cl::cat(layout)};
   cl::opt<WholeNumber> pp{"pp", cl::desc("Number of pipeline stages (default: 1)"), cl::value_desc("N"), cl::init(1),
@@ -183,30 +185,20 @@ static Status parseError(StringRef text) {
   return usage(Twine(text.empty() ? "a flag has a wrong value" : text.rtrim('!')) + "; see hpc-opt --help");
 }
 
-/// dp follows from --devices, and all degrees must multiply to it.
-static Status resolveDegrees(const Flags &flags, Options &options) {
-  for (auto [name, value, least] :
-       {std::tuple("tp", int64_t(flags.tp), int64_t(1)), std::tuple("pp", int64_t(flags.pp), int64_t(1)),
-        std::tuple("pp-chunks", int64_t(flags.ppChunks), int64_t(1)),
-        std::tuple("dp", int64_t(flags.dp), int64_t(flags.dp.getNumOccurrences() ? 1 : 0)),
-        std::tuple("devices", int64_t(flags.devices), int64_t(flags.devices.getNumOccurrences() ? 1 : 0)),
-        std::tuple("micro-batches", int64_t(flags.microBatches), int64_t(1))})
-    if (value < least || value > 65536)
-      return usage(Twine("--") + name + "=" + Twine(value) + " must be from 1 to 65536");
-  options.tp = flags.tp;
-  options.pp = flags.pp;
-  options.dp = flags.dp ? int64_t(flags.dp) : 1;
-  int64_t devices = flags.devices;
-  if (devices && !flags.dp) {
-    if (devices % (options.tp * options.pp))
-      return usage("--devices=" + Twine(devices) + " is no multiple of tp * pp = " + Twine(options.tp * options.pp) +
-                   "; use a multiple, or other degrees");
-    options.dp = devices / (options.tp * options.pp);
+/// The degrees that flags give, in their range.
+static Status readDegrees(const Flags &flags, GivenDegrees &degrees) {
+  for (auto [flag, degree] : {std::pair(&flags.tp, &degrees.tp), std::pair(&flags.pp, &degrees.pp),
+                              std::pair(&flags.dp, &degrees.dp), std::pair(&flags.devices, &degrees.devices),
+                              std::pair(&flags.microBatches, &degrees.microBatches)}) {
+    if (!flag->getNumOccurrences())
+      continue;
+    int64_t value = flag->getValue();
+    if (value < 1 || value > 65536)
+      return usage("--" + flag->ArgStr + "=" + Twine(value) + " must be from 1 to 65536");
+    *degree = value;
   }
-  if (devices && options.tp * options.pp * options.dp != devices)
-    return usage("tp * pp * dp = " + Twine(options.tp) + " * " + Twine(options.pp) + " * " + Twine(options.dp) + " = " +
-                 Twine(options.tp * options.pp * options.dp) + " ranks, but --devices=" + Twine(devices) +
-                 "; leave out --dp or --devices");
+  if (flags.ppChunks < 1 || flags.ppChunks > 65536)
+    return usage("--pp-chunks=" + Twine(int64_t(flags.ppChunks)) + " must be from 1 to 65536");
   return Status::success();
 }
 
@@ -214,7 +206,7 @@ bool isCompilerFlag(StringRef argument) {
   static constexpr StringRef names[] = {
       "batch-dim", "compile-to", "device-memory", "devices", "dim", "dp", "dump-phases", "explain", "h", "help",
       "inference", "list-params", "micro-batches", "no-weights", "pp", "pp-chunks", "pp-schedule", "pp-split",
-      "remarks", "tp", "verify"};
+      "remarks", "spec", "tp", "verify"};
   return argument.starts_with("-") && llvm::is_contained(names, argument.ltrim('-').split('=').first);
 }
 
@@ -236,8 +228,8 @@ Expected<CommandLine> parseCommandLine(int argc, char **argv) {
   if (!cl::ParseCommandLineOptions(argc, argv, "", &errorStream))
     return parseError(errors);
 
-  HPC_RETURN_IF_ERROR(resolveDegrees(flags, line.options));
-  line.options.microBatches = flags.microBatches;
+  HPC_RETURN_IF_ERROR(readDegrees(flags, line.degrees));
+  line.spec = flags.spec;
   line.options.batchDim = flags.batchDim;
   line.options.ppSplit = flags.ppSplit;
   line.options.ppChunks = flags.ppChunks;

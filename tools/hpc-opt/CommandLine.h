@@ -3,12 +3,15 @@
 
 #include "passes/Options.h"
 #include "runtime/base/Status.h"
+#include "tools/hpc-opt/Degrees.h"
 
 namespace hpc {
 
 struct CommandLine {
   std::string help; ///< where it was asked for: print it and do nothing else
-  Options options;
+  Options options; ///< without the degrees: see resolveDegrees
+  GivenDegrees degrees;
+  std::string spec;  ///< sidecar; "" = the one beside the model, "none" = none
   std::string input;  ///< .onnx or .mlir
   std::string output; ///< "" = none, "-" = standard output
   std::map<std::string, int64_t> dims;

@@ -4,6 +4,7 @@
 
 #include "compiler/Dialect/NN/NN.h"
 #include "compiler/Import/OnnxImporter.h"
+#include "compiler/Sidecar/ModuleSidecar.h"
 #include "passes/Lower/Lower.h"
 #include "passes/Phases.h"
 #include "passes/Place/Place.h"
@@ -14,6 +15,8 @@
 #include "tools/hpc-opt/CommandLine.h"
 #include "tools/hpc-opt/DiagnosticPrinter.h"
 #include "tools/hpc-opt/ModelSource.h"
+#include "tools/hpc-opt/SidecarReasons.h"
+#include "tools/hpc-opt/SpecFile.h"
 #include "tools/hpc-opt/Verify.h"
 
 #include "mlir/IR/AsmState.h"
@@ -34,6 +37,7 @@ struct Compilation {
   OwningOpRef<ModuleOp> module;
   OwningOpRef<ModuleOp> serial; ///< --verify: what was imported
   OwningOpRef<ModuleOp> propagated; ///< --verify: the same, after propagate
+  std::optional<SpecFile> spec;
   Status failure; ///< an error that came from no diagnostic
 
   /// Takes a Status for a place where MLIR wants a LogicalResult.
@@ -86,7 +90,31 @@ struct Compilation {
     return Status::success();
   }
 
+  /// Finds the sidecar, and with it the degrees.
+  Status takeSpec() {
+    Expected<std::optional<SpecFile>> found = findSpec(line.spec, line.input);
+    if (!found.ok())
+      return found.status();
+    spec = std::move(*found);
+    return resolveDegrees(line.degrees, spec ? spec->sidecar.mesh : SidecarMesh(), line.options);
+  }
+
+  /// Gives a program that no phase has touched its sidecar; a dumped phase has its own.
+  Status attachSpec(ModuleOp root) {
+    if (!spec)
+      return Status::success();
+    if (root->hasAttr(sidecarAttrName) || phasesDone(root) != 0)
+      return Status::error(ErrorKind::Usage, "--spec=" + line.spec + ": " + line.input +
+                                                 " was made with the annotations that it has; leave --spec out, or "
+                                                 "start from the .onnx model");
+    setSidecar(root, spec->path, spec->text);
+    if (spec->isDefault)
+      mlir::emitRemark(root.getLoc()) << "taking the annotations of " << spec->path << "; --spec=none ignores them";
+    return Status::success();
+  }
+
   Status load() {
+    HPC_RETURN_IF_ERROR(takeSpec());
     if (StringRef(line.input).ends_with(".mlir")) {
       if (!std::filesystem::is_regular_file(line.input))
         return Status::error(ErrorKind::Io, line.input + ": no such file");
@@ -96,13 +124,14 @@ struct Compilation {
       if (!module)
         return Status::error(ErrorKind::Model,
                              line.input + " does not parse; give a file of --dump-phases, or the .onnx model");
+      HPC_RETURN_IF_ERROR(attachSpec(*module));
       return takeOptions();
     }
     Expected<OwningOpRef<ModuleOp>> imported = import(line.input, line.dims);
     if (!imported.ok())
       return imported.status();
     module = std::move(*imported);
-    return Status::success();
+    return attachSpec(*module);
   }
 
   Expected<OwningOpRef<ModuleOp>> import(const std::string &file, const std::map<std::string, int64_t> &dims) {
@@ -139,6 +168,8 @@ struct Compilation {
       if (!imported.ok())
         return imported.status();
       serial = std::move(*imported);
+      if (Attribute sidecar = (*module)->getAttr(sidecarAttrName))
+        (*serial)->setAttr(sidecarAttrName, sidecar);
     } else {
       serial = module->clone();
     }
@@ -239,9 +270,11 @@ struct Compilation {
       return Status::error(ErrorKind::Internal,
                            "the plan that was made fails its own check: " + facts.status().message());
     // 4. What is told and proved of it.
-    if (line.explain)
-      llvm::outs() << (line.explainAsJson ? plan::explainPlanJson(lowered->plan, *facts)
-                                          : plan::explainPlan(lowered->plan, *facts));
+    if (line.explain) {
+      plan::Plan explained = withSidecarPlaces(lowered->plan, sidecarPlaces(*module));
+      llvm::outs() << (line.explainAsJson ? plan::explainPlanJson(explained, *facts)
+                                          : plan::explainPlan(explained, *facts));
+    }
     if (line.verify) {
       Verification verification{*serial, *propagated, *module, *lowered, lowerOptions.planFolder, line.verifyInputs};
       Expected<std::string> report = verifyPlan(verification);
@@ -265,7 +298,7 @@ int compileMain(int argc, char **argv, DialectRegistry &registry) {
     context.loadAllAvailableDialects();
     context.disableMultithreading(); // deterministic remarks; a compilation takes no time that threads would save
     DiagnosticPrinter diagnostics(&context, line->allRemarks);
-    Compilation compilation{*line, context, diagnostics, {}, {}, {}, {}};
+    Compilation compilation{*line, context, diagnostics, {}, {}, {}, {}, {}};
     status = compilation.run();
   }
   llvm::outs().flush();

@@ -1,0 +1,56 @@
+// A sidecar as people would write it: a rule a line, nothing that is as it is without saying so.
+#include "compiler/Sidecar/JsonTree.h"
+#include "compiler/Sidecar/Sidecar.h"
+
+namespace hpc {
+
+static std::string joined(const std::vector<std::string> &parts, const char *separator) {
+  std::string text;
+  for (const std::string &part : parts)
+    text += (text.empty() ? "" : separator) + part;
+  return text;
+}
+
+static std::string cutText(const SidecarCut &cut) {
+  std::string text = "{\"dim\": " + std::to_string(cut.dim);
+  if (!cut.of.empty()) {
+    std::vector<std::string> sizes;
+    for (int64_t size : cut.of)
+      sizes.push_back(std::to_string(size));
+    text += ", \"of\": [" + joined(sizes, ", ") + "], \"at\": " + std::to_string(cut.at);
+  }
+  text += ", \"axis\": " + jsonQuoted(cut.axis);
+  return text + (cut.parts ? ", \"parts\": " + std::to_string(*cut.parts) : "") + "}";
+}
+
+/// `{"match": "wte.weight", "shard": [...]` without the end.
+static std::string ruleText(const SidecarRule &rule, const std::vector<SidecarCut> &shard) {
+  std::vector<std::string> cuts;
+  for (const SidecarCut &cut : shard)
+    cuts.push_back(cutText(cut));
+  return "{\"match\": " + jsonQuoted(rule.match) + ", \"shard\": [" + joined(cuts, ", ") + "]";
+}
+
+std::string sidecarText(const Sidecar &sidecar) {
+  std::vector<std::string> sections = {"\"version\": 1"}, degrees, params, tensors, stages;
+  for (auto [name, degree] : {std::pair("mb", sidecar.mesh.mb), std::pair("dp", sidecar.mesh.dp),
+                              std::pair("pp", sidecar.mesh.pp), std::pair("tp", sidecar.mesh.tp)})
+    if (degree)
+      degrees.push_back(jsonQuoted(name) + ": " + std::to_string(*degree));
+  if (!degrees.empty())
+    sections.push_back("\"mesh\": {" + joined(degrees, ", ") + "}");
+  for (const ParamRule &rule : sidecar.params)
+    params.push_back(ruleText(rule, rule.shard) + (rule.outputReplicate ? ", \"output_replicate\": true" : "") +
+                     (rule.inferred ? ", \"inferred\": true}" : "}"));
+  for (const TensorRule &rule : sidecar.tensors)
+    tensors.push_back(ruleText(rule, rule.shard) + "}");
+  for (const StageRule &rule : sidecar.stages)
+    stages.push_back("{\"match\": " + jsonQuoted(rule.match) + ", \"stage\": " + std::to_string(rule.stage) +
+                     (rule.chunk ? ", \"chunk\": " + std::to_string(rule.chunk) : "") + "}");
+  for (auto [name, rules] : {std::pair("params", &params), std::pair("tensors", &tensors), std::pair("stages", &stages)})
+    if (!rules->empty())
+      sections.push_back(jsonQuoted(name) + ": [\n    " + joined(*rules, ",\n    ") + "\n  ]");
+  return "{\n  " + joined(sections, ",\n  ") + "\n}\n";
+}
+
+} // namespace hpc

@@ -1,0 +1,130 @@
+// The user's rules become seeds that nothing overrules. What they do not speak of is left to the default layouts.
+#include "compiler/Diagnostics.h"
+#include "compiler/Dialect/Dist/WholeOutput.h"
+#include "compiler/Dialect/NN/Origin.h"
+#include "compiler/Sidecar/Cuts.h"
+#include "compiler/Sidecar/ModuleSidecar.h"
+#include "compiler/Sidecar/ParamRules.h"
+#include "compiler/Subject.h"
+#include "passes/Annotate/Passes.h"
+#include "runtime/base/File.h"
+
+namespace hpc {
+
+#define GEN_PASS_DEF_ANNOTATESIDECAR
+#include "passes/Annotate/Passes.h.inc"
+
+/// The dims of an op's result that have the factors of dim `dim` of an operand.
+static SmallVector<int64_t> resultDims(OpOperand &use, int64_t dim) {
+  SmallVector<int64_t> dims;
+  auto ruled = dyn_cast<ShardingRuleOpInterface>(use.getOwner());
+  if (!ruled || use.getOwner()->getNumResults() != 1)
+    return dims;
+  ShardingRule rule = ruled.getShardingRule();
+  const auto &factors = rule.operands[use.getOperandNumber()][dim];
+  for (auto [resultDim, resultFactors] : llvm::enumerate(rule.results[0]))
+    if (llvm::any_of(resultFactors, [&](int factor) { return llvm::is_contained(factors, factor); }))
+      dims.push_back(int64_t(resultDim));
+  return dims;
+}
+
+/// The op that adds a bias to `value`: its only reader, elementwise, all else made of weights alone.
+static OpOperand *biasOf(Value value, const nn::Origins &origins) {
+  if (!value.hasOneUse())
+    return nullptr;
+  OpOperand &use = *value.use_begin();
+  bool isBias = accessOf(use.getOwner()) == Access::Elementwise && use.getOwner()->getNumOperands() == 2;
+  for (Value operand : use.getOwner()->getOperands())
+    isBias &= operand == value || origins.lookup(operand).isWeight();
+  return isBias ? &use : nullptr;
+}
+
+/// Marks what becomes of dim `dim` of a parameter: the result of the first op that reads anything else beside it, or of
+/// the bias that follows. A dim that is summed away leaves nothing to gather: the sum is whole.
+static void markOutput(Value value, int64_t dim, const nn::Origins &origins) {
+  for (OpOperand &use : value.getUses())
+    for (int64_t resultDim : resultDims(use, dim)) {
+      Value result = use.getOwner()->getResult(0);
+      if (origins.lookup(result).isWeight()) { // a transpose of it
+        markOutput(result, resultDim, origins);
+        continue;
+      }
+      for (OpOperand *bias = biasOf(result, origins); bias; bias = biasOf(result, origins)) {
+        SmallVector<int64_t> dims = resultDims(*bias, resultDim);
+        if (dims.size() != 1)
+          break;
+        resultDim = dims.front();
+        result = bias->getOwner()->getResult(0);
+      }
+      dist::addWholeOutputDim(result.getDefiningOp(), resultDim);
+    }
+}
+
+namespace {
+struct AnnotateSidecar : impl::AnnotateSidecarBase<AnnotateSidecar> {
+  using AnnotateSidecarBase::AnnotateSidecarBase;
+
+  Status annotateParams(const Sidecar &sidecar, func::FuncOp function, const dist::Mesh &mesh, SidecarPlaces &places) {
+    Expected<std::vector<ParamDecision>> decisions = decideParams(sidecar, function);
+    if (!decisions.ok())
+      return decisions.status();
+    nn::Origins origins = nn::findOrigins(function);
+    for (ParamDecision &decision : *decisions) {
+      Value value = decision.parameter.getResult();
+      std::string place = sidecar.place(*decision.rule), subject = subjectOf(value);
+      std::vector<int64_t> shape = nn::shapeOf(value).vec();
+      Expected<dist::Sharding> sharding = resolveCuts(decision.rule->shard, shape, decision.isTransposed, mesh,
+                                                      place + ": parameter '" + subject + "'");
+      if (!sharding.ok())
+        return sharding.status();
+      if (std::vector<std::string> time = dist::axesWithRole(dist::cutAxes(*sharding), mesh, dist::AxisRole::Time);
+          !time.empty())
+        return Status::error(ErrorKind::Sidecar, place + ": parameter '" + subject + "': axis \"" + time[0] +
+                                                     "\" is time (micro-batches), and a parameter lives through all "
+                                                     "of it; cut it over another axis");
+      if (decision.rule->inferred) {
+        dist::setSeed(value, dist::layoutSeed(*sharding));
+        continue;
+      }
+      dist::setSeed(value, {*sharding, std::vector<bool>(shape.size(), false), 0, dist::Seed::sidecarOrigin});
+      places[subject] = place;
+      for (size_t dim = 0; decision.rule->outputReplicate && dim < shape.size(); ++dim)
+        if (dist::isCut(sharding->dims[dim]))
+          markOutput(value, int64_t(dim), origins);
+    }
+    return Status::success();
+  }
+
+  /// The module's own sidecar, or the one that the option names.
+  Status load() {
+    if (spec.empty())
+      return Status::success();
+    Expected<MappedFile> file = MappedFile::open(spec);
+    if (!file.ok())
+      return file.status();
+    setSidecar(getOperation(), spec, file->text());
+    return Status::success();
+  }
+
+  Status annotate() {
+    HPC_RETURN_IF_ERROR(load());
+    Expected<std::optional<Sidecar>> sidecar = sidecarOf(getOperation());
+    auto function = getOperation().lookupSymbol<func::FuncOp>("main");
+    if (!sidecar.ok() || !*sidecar || !function)
+      return sidecar.status();
+    SidecarPlaces places;
+    HPC_RETURN_IF_ERROR(annotateParams(**sidecar, function, dist::meshOf(getOperation()), places));
+    setSidecarPlaces(getOperation(), places);
+    return Status::success();
+  }
+
+  void runOnOperation() override {
+    if (Status status = annotate(); !status.ok()) {
+      userError(getOperation(), status.kind()) << status.message();
+      signalPassFailure();
+    }
+  }
+};
+} // namespace
+
+} // namespace hpc

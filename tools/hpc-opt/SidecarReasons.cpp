@@ -1,0 +1,26 @@
+// Subjects stand at the end of a reason, as hpc-propagate-shardings wrote it.
+#include "tools/hpc-opt/SidecarReasons.h"
+
+namespace hpc {
+
+static void addPlace(std::string &text, const SidecarPlaces &places) {
+  static const std::string begin = "the sidecar's cut of ";
+  size_t at = text.rfind(begin);
+  if (at == std::string::npos)
+    return;
+  if (auto place = places.find(text.substr(at + begin.size())); place != places.end())
+    text += " (" + place->second + ")";
+}
+
+plan::Plan withSidecarPlaces(plan::Plan plan, const SidecarPlaces &places) {
+  if (places.empty())
+    return plan;
+  for (plan::Stage &stage : plan.stages)
+    for (plan::Program &program : stage.programs)
+      for (plan::Instruction &instruction : program.instructions)
+        if (auto *collective = std::get_if<plan::Collective>(&instruction.action))
+          addPlace(collective->reason.avoid, places);
+  return plan;
+}
+
+} // namespace hpc
