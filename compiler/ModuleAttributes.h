@@ -1,4 +1,5 @@
-// What a module says about itself beside its ops: the phase that made it, and the machine code of its kernels.
+// What a module says about itself beside its ops: the phase that made it, what kernels are generated for, and their
+// machine code.
 // Each attribute is read and written here alone.
 #pragma once
 
@@ -7,12 +8,20 @@
 namespace hpc {
 
 constexpr const char *phaseAttrName = "hpc.phase"; ///< a string
+constexpr const char *targetAttrName = "hpc.target"; ///< a string
 constexpr const char *codeAttrName = "hpc.code";
 constexpr const char *codeFeaturesAttrName = "hpc.cpu_features";
 
 /// `phase` is the last one that ran. passes/Phases.h reads it (phasesDone), since a file may name none or anything.
 inline void setPhase(ModuleOp module, StringRef phase) {
   module->setAttr(phaseAttrName, StringAttr::get(module.getContext(), phase));
+}
+
+/// The only target that kernels are generated for today, and that of a module that names none.
+constexpr const char *hostTarget = "x86-64";
+inline StringRef targetOf(ModuleOp module) {
+  auto target = module ? module->getAttrOfType<StringAttr>(targetAttrName) : StringAttr();
+  return target ? target.getValue() : hostTarget;
 }
 
 /// The kernels of all fused regions, in one piece.

@@ -1,38 +1,56 @@
-// The table of providers. A library that computes a composite whole (attention, a norm) claims it by a line here; a line in
-// lower (passes/Lower) then says which instruction it is.
+// The table of providers: what holds on every target, then a column for each. A library that computes a composite whole
+// (attention, a norm) claims it by a line in its target's column; a line in lower (passes/Lower) then says which
+// instruction it is.
 #include "compiler/Providers.h"
 
 #include "compiler/Dialect/Dist/Dist.h"
 #include "compiler/Dialect/NN/NN.h"
 #include "compiler/Dialect/Pipe/Pipe.h"
+#include "compiler/ModuleAttributes.h"
 
 namespace hpc {
 
 namespace {
-using Table = llvm::StringMap<Provider>;
+using Column = llvm::StringMap<Provider>;
 
-template <typename... Ops> void add(Table &table, Provider provider) {
-  (table.insert({Ops::getOperationName(), provider}), ...);
+template <typename... Ops> void add(Column &column, Provider provider) {
+  (column.insert({Ops::getOperationName(), provider}), ...);
 }
 
-Table makeTable() {
-  Table table;
-  add<nn::MatmulOp>(table, Provider::Library);
-  add<nn::FusedOp>(table, Provider::Generated);
-  add<nn::ParameterOp, nn::ConstantOp>(table, Provider::Storage);
-  add<nn::ReshapeOp, dist::FillTailOp>(table, Provider::Alias);
+Column makeEverywhere() {
+  Column column;
+  add<nn::MatmulOp>(column, Provider::Library);
+  add<nn::FusedOp>(column, Provider::Generated);
+  add<nn::ParameterOp, nn::ConstantOp>(column, Provider::Storage);
+  add<nn::ReshapeOp, dist::FillTailOp>(column, Provider::Alias);
   add<dist::AllReduceOp, dist::PermuteOp, dist::RawAllGatherOp, dist::RawReduceScatterOp, dist::RawAllToAllOp>(
-      table, Provider::Collective);
-  add<dist::AccumulateOp>(table, Provider::Time);
-  add<ModuleOp, func::FuncOp, func::ReturnOp, pipe::StageOp, pipe::YieldOp, pipe::TransferOp>(table,
-                                                                                               Provider::Structure);
-  return table;
+      column, Provider::Collective);
+  add<dist::AccumulateOp>(column, Provider::Time);
+  add<ModuleOp, func::FuncOp, func::ReturnOp, pipe::StageOp, pipe::YieldOp, pipe::TransferOp>(column,
+                                                                                                Provider::Structure);
+  return column;
+}
+
+llvm::StringMap<Column> makeTargets() {
+  llvm::StringMap<Column> targets;
+  add<nn::SoftmaxOp, nn::LayerNormOp, nn::RmsNormOp>(targets[hostTarget], Provider::Region);
+  return targets;
 }
 } // namespace
 
+Provider providerOf(Operation *op, StringRef target) {
+  static const Column everywhere = makeEverywhere();
+  static const llvm::StringMap<Column> targets = makeTargets();
+  StringRef name = op->getName().getStringRef();
+  if (auto found = everywhere.find(name); found != everywhere.end())
+    return found->second;
+  auto column = targets.find(target);
+  return column == targets.end() ? Provider::None : column->second.lookup(name);
+}
+
 Provider providerOf(Operation *op) {
-  static const Table table = makeTable();
-  return table.lookup(op->getName().getStringRef());
+  auto module = dyn_cast<ModuleOp>(op);
+  return providerOf(op, targetOf(module ? module : op->getParentOfType<ModuleOp>()));
 }
 
 } // namespace hpc

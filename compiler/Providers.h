@@ -1,5 +1,6 @@
-// Who computes an op once kernels are made. One table answers for all: hpc-decompose-composites keeps the composites that
-// somebody claims, hpc-fuse-regions leaves outside what has a provider, hpc-verify-kernels and lower accept nothing else.
+// Who computes an op once kernels are made, on a target. One table answers for all: hpc-decompose-composites keeps the
+// composites that somebody claims, hpc-fuse-regions leaves outside what has a provider, hpc-verify-kernels and lower accept
+// nothing else.
 #pragma once
 
 #include "compiler/MLIR.h"
@@ -10,6 +11,7 @@ enum class Provider : uint8_t {
   None,       ///< nobody as it stands: a composite is decomposed, any other op goes into a region
   Library,    ///< a call of the backend's library
   Generated,  ///< a region with code of its own
+  Region,     ///< a composite that generated code computes whole, inside a region
   Storage,    ///< a buffer that is filled before anything runs
   Alias,      ///< the buffer of its operand, seen as another shape or extent
   Collective, ///< the plan's collectives on contiguous blocks
@@ -17,6 +19,11 @@ enum class Provider : uint8_t {
   Structure,  ///< holds ops, ends blocks, joins stages
 };
 
+/// `target`: what kernels are generated for, as targetOf (ModuleAttributes.h) names it. A target that no line names gets
+/// what holds everywhere.
+Provider providerOf(Operation *op, StringRef target);
+
+/// On the target of the module that the op is in.
 Provider providerOf(Operation *op);
 
 } // namespace hpc

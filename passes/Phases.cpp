@@ -66,7 +66,7 @@ static void buildStage(OpPassManager &passes, const Options &options) {
 /// What no library computes becomes machine code.
 static void buildKernels(OpPassManager &passes, const Options &) {
   passes.addPass(createPackCollectives());     // first: its views are fused like all others
-  passes.addPass(createDecomposeComposites()); // composites have no code of their own
+  passes.addPass(createDecomposeComposites()); // those that nobody computes whole
   passes.addPass(createFoldTransposes());      // a transpose that a matmul takes as a flag need not be copied
   passes.addPass(createSplitReductions());     // before fusion: what is reduced joins the partial results
   passes.addPass(createFuseRegions());

@@ -1,6 +1,8 @@
 // Finding regions whose results are all computed from reductions over one set of leading dims.
 #include "passes/Kernels/ColumnRegion.h"
 
+#include "passes/Kernels/RegionShape.h"
+
 namespace hpc::kernels {
 
 SmallVector<int64_t> ColumnRegion::kept() const {
@@ -33,7 +35,12 @@ static bool readsReduction(Value value, DenseMap<Value, bool> &known) {
 std::optional<ColumnRegion> findColumnRegion(nn::FusedOp region) {
   ColumnRegion columns;
   DenseMap<Value, bool> known;
-  for (nn::ReduceOp op : region.getOps<nn::ReduceOp>()) {
+  for (Operation &each : region.getBody().front()) {
+    if (!combinesElements(&each))
+      continue;
+    auto op = dyn_cast<nn::ReduceOp>(each);
+    if (!op)
+      return std::nullopt; // a composite runs along rows
     ArrayRef<int64_t> shape = nn::shapeOf(op.getOperand());
     if (columns.reductions.empty()) {
       columns.operand.assign(shape.begin(), shape.end());

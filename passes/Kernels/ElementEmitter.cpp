@@ -3,6 +3,7 @@
 #include "passes/Kernels/ElementEmitter.h"
 
 #include "passes/Kernels/Accumulation.h"
+#include "passes/Kernels/RowComposites.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
@@ -17,7 +18,7 @@ ElementEmitter::ElementEmitter(OpBuilder &builder, LoopNest &nest, nn::FusedOp r
 
 // ---- memory -------------------------------------------------------------------------------------
 
-static Type storageType(Type elementType) {
+Type storageType(Type elementType) {
   if (elementType.isInteger(1))
     return IntegerType::get(elementType.getContext(), 8); // a byte, 0 or 1
   if (elementType.isF16() || elementType.isBF16())
@@ -69,13 +70,22 @@ void ElementEmitter::inScope(function_ref<void()> body) {
 }
 
 void ElementEmitter::remember(Value tensor, const Index &index, Value element) {
-  scopes.back()[{tensor.getAsOpaquePointer(), {index.begin(), index.end()}}] = element;
+  scopes.back().elements[{tensor.getAsOpaquePointer(), {index.begin(), index.end()}}] = element;
+}
+
+RowNumbers ElementEmitter::startRow(Operation *op, Index index, std::optional<RowMemory> memory) {
+  index.back() = 0;
+  Position row{op, {index.begin(), index.end()}};
+  for (auto &scope : llvm::reverse(scopes))
+    if (auto found = scope.rows.find(row); found != scope.rows.end())
+      return found->second;
+  return scopes.back().rows[row] = startRowComposite(*this, op, index, memory);
 }
 
 Value ElementEmitter::element(Value tensor, const Index &index) {
   Position position{tensor.getAsOpaquePointer(), {index.begin(), index.end()}};
   for (auto &scope : llvm::reverse(scopes))
-    if (auto found = scope.find(position); found != scope.end())
+    if (auto found = scope.elements.find(position); found != scope.elements.end())
       return found->second;
   Value value;
   if (nn::tensorType(tensor).getNumElements() == 0)
@@ -85,7 +95,7 @@ Value ElementEmitter::element(Value tensor, const Index &index) {
                  linearize(indices, index, nn::shapeOf(tensor)));
   else
     value = compute(tensor.getDefiningOp(), index);
-  return scopes.back()[position] = value;
+  return scopes.back().elements[position] = value;
 }
 
 // ---- ops ----------------------------------------------------------------------------------------
@@ -95,7 +105,7 @@ template <typename... Ops> static bool isOneOf(OperationName name) {
 }
 
 bool hasElementEmitter(OperationName name) {
-  return hasScalarEmitter(name) ||
+  return hasScalarEmitter(name) || isRowComposite(name) ||
          isOneOf<nn::ReshapeOp, nn::TransposeOp, nn::BroadcastOp, nn::SliceOp, nn::ConstantOp, nn::IotaOp, nn::ConcatOp,
                  nn::PadOp, nn::EmbeddingOp, nn::GatherOp, nn::GatherNdOp, nn::CumsumOp, nn::ReduceOp, dist::FillTailOp,
                  dist::SliceOp, dist::OffsetOp>(name);
@@ -111,6 +121,8 @@ Value ElementEmitter::compute(Operation *op, const Index &index) {
       operands.push_back(element(operand, broadcastIndex(index, nn::shapeOf(operand))));
     return emitScalar(scalar, op, operands);
   }
+  if (isRowComposite(op->getName()))
+    return finishRowComposite(*this, op, index, startRow(op, index, std::nullopt));
   return TypeSwitch<Operation *, Value>(op)
       .Case([&](nn::ConstantOp op) { return constant(op, index); })
       .Case([&](nn::IotaOp op) { return iota(op, index); })

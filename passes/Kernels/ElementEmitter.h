@@ -10,6 +10,20 @@
 
 namespace hpc::kernels {
 
+/// The type that a tensor's elements have in memory: integers for f16 and bf16, a byte, 0 or 1, for i1.
+Type storageType(Type elementType);
+
+/// Where one row of elements lies: in a buffer of their type, from `base` on.
+struct RowMemory {
+  Value buffer;
+  IndexExpr base;
+};
+/// What a composite knows of a row before its elements are asked for (RowComposites.h).
+struct RowNumbers {
+  SmallVector<Value, 2> numbers;
+  std::optional<RowMemory> memory; ///< what it left there, if anything
+};
+
 class ElementEmitter {
 public:
   /// `buffers`: of the region's block arguments; `scalars`: as collectScalars orders them; `entry`: the function's first
@@ -19,10 +33,15 @@ public:
 
   /// A register with the element of `tensor` at `index`.
   Value element(Value tensor, const Index &index);
+  Value load(Type elementType, Value buffer, const IndexExpr &linear);
   void store(Value element, Type elementType, Value buffer, const IndexExpr &linear);
 
   /// An element that is known otherwise, until the end of the loop.
   void remember(Value tensor, const Index &index, Value element);
+
+  /// Does once what a composite needs of the row that `index` is in; its elements use it until the end of the loop.
+  /// `memory`, if any, holds what it likes until the last of them has been asked for.
+  RowNumbers startRow(Operation *composite, Index index, std::optional<RowMemory> memory);
 
   /// The loops of the nest. Elements that a body computes are forgotten behind it.
   void forEachItem(int64_t count, function_ref<void(const IndexExpr &)> body);
@@ -37,7 +56,6 @@ public:
 
 private:
   Value compute(Operation *op, const Index &index);
-  Value load(Type elementType, Value buffer, const IndexExpr &linear);
   Value zeroOf(Type elementType) { return scalar.constant(registerType(elementType), 0); }
   Value numberOf(Attribute value, Type elementType);
   /// The element at an index that data decides: NaN (integers 0) where `isValid` is false, without reading outside.
@@ -69,7 +87,11 @@ private:
   nn::FusedOp region;
   SmallVector<Value> buffers, scalars;
   SmallVector<KernelScalar> scalarNames;
-  SmallVector<std::map<Position, Value>> scopes; ///< innermost last
+  struct Scope {
+    std::map<Position, Value> elements;
+    std::map<Position, RowNumbers> rows;
+  };
+  SmallVector<Scope> scopes; ///< innermost last
 };
 
 /// Whether the emitter knows the op at all.

@@ -55,6 +55,11 @@ struct EmitKernelsPass : impl::EmitKernelsBase<EmitKernelsPass> {
     removeGeneratedCode(module);
     if (distinct.empty())
       return;
+    if (targetOf(module) != hostTarget) {
+      userError(module.getLoc(), ErrorKind::Unsupported) << targetAttrName << " = '" << targetOf(module) << "' has no code generator; use '"
+                                                         << hostTarget << "'";
+      return signalPassFailure();
+    }
     // 2. One function each, in a module of their own.
     OwningOpRef<ModuleOp> kernels = ModuleOp::create(UnknownLoc::get(&getContext()));
     for (auto &[symbol, region] : distinct)

@@ -30,11 +30,13 @@ private:
   std::map<std::string, std::vector<nn::FusedOp>> regions;
 };
 
-/// What the region does, for people: the composite of its last reduction, else its last op.
+/// What the region does, for people: its last composite, whole or as the last reduction is marked, else its last op.
 std::string baseName(const FusionGroup &group, ArrayRef<Value> results) {
   std::string name = group.ops.back()->getName().stripDialect().str();
   for (Operation *op : group.ops)
-    if (auto composite = op->getAttrOfType<StringAttr>("kernel_name"); composite && isa<nn::ReduceOp>(op))
+    if (accessOf(op) == Access::Composite)
+      name = op->getName().stripDialect().str();
+    else if (auto composite = op->getAttrOfType<StringAttr>("kernel_name"); composite && isa<nn::ReduceOp>(op))
       name = composite.getValue().str();
   // Of several results the last stands for the region.
   ArrayRef<int64_t> shape = nn::shapeOf(results.back());

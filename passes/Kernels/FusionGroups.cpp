@@ -1,16 +1,17 @@
 // Greedy fusion. A union of two groups is legal when (1) its results fit one loop nest, (2) its reductions are done
-// once per row or once per result, (3) nothing expensive is pulled more often than it was computed before and all that is
+// once per row or once per result, its composites once per row, (3) nothing expensive is pulled more often than it was computed before and all that is
 // pulled is bounded (PulledWork), (4) no path leaves it and comes back.
 #include "passes/Kernels/FusionGroups.h"
 
 #include "passes/Kernels/ElementEmitter.h"
 #include "passes/Kernels/PulledWork.h"
+#include "passes/Kernels/RowComposites.h"
 
 namespace hpc::kernels {
 
 namespace {
 constexpr size_t maxOps = 96;          // bounds the time to compile one kernel
-constexpr size_t maxRowReductions = 4; // each pulls its operand once more
+constexpr int64_t maxRowPasses = 4;    // each pulls its operand once more
 constexpr int64_t maxRepeatedOps = 8;  // cheap ops that a broadcast may repeat
 } // namespace
 
@@ -103,17 +104,20 @@ public:
 
 private:
   bool findShape() {
-    SmallVector<nn::ReduceOp> reductions;
+    SmallVector<Operation *> combining;
     for (Operation *op : group.ops)
-      if (auto reduce = dyn_cast<nn::ReduceOp>(op))
-        reductions.push_back(reduce);
-    std::optional<RegionShape> found = findRegionShape(group.results(), reductions);
-    if (!found || found->rowReductions.size() > maxRowReductions)
+      if (combinesElements(op))
+        combining.push_back(op);
+    std::optional<RegionShape> found = findRegionShape(group.results(), combining);
+    if (!found)
       return false;
     shape = *found;
-    return llvm::all_of(reductions, [&](nn::ReduceOp op) {
-      return llvm::is_contained(shape.rowReductions, op) ||
-             nn::shapeOf(op.getResult()) == ArrayRef<int64_t>(shape.root);
+    int64_t passes = 0;
+    for (Operation *op : shape.rowOps)
+      passes += isa<nn::ReduceOp>(op) ? 1 : passesOverRow(op);
+    return passes <= maxRowPasses && llvm::all_of(combining, [&](Operation *op) {
+      return llvm::is_contained(shape.rowOps, op) ||
+             (isa<nn::ReduceOp>(op) && nn::shapeOf(op->getResult(0)) == ArrayRef<int64_t>(shape.root));
     });
   }
 
@@ -124,7 +128,8 @@ private:
     if (!isNew || !isInside(value))
       return found->second;
     Operation *op = value.getDefiningOp();
-    Cone sum{accessOf(op) == Access::Combine, isExpensive(op), 1};
+    Access access = *accessOf(op);
+    Cone sum{access == Access::Combine || access == Access::Composite, isExpensive(op), 1};
     for (Value operand : op->getOperands()) {
       const Cone &part = cone(operand);
       // The sum over paths, which double where they meet again: it saturates.
@@ -142,8 +147,11 @@ private:
     return !cone(operand).isExpensive && cone(operand).ops <= maxRepeatedOps;
   }
 
-  /// Whether `op` may compute its operand, whose cone is `inner`, where it reads it.
-  bool mayPull(Operation *op, Value operand, const Cone &inner) {
+  /// Whether an op may compute its operand where it reads it.
+  bool mayPull(OpOperand &use) {
+    Operation *op = use.getOwner();
+    Value operand = use.get();
+    const Cone inner = cone(operand);
     switch (*accessOf(op)) {
     case Access::Elementwise:
       return checkRepeats(op, operand);
@@ -152,21 +160,16 @@ private:
     case Access::Repeat:
       return !inner.hasReduction && checkRepeats(op, operand);
     case Access::Combine: // a running sum reads every element many times
-      return isa<nn::ReduceOp>(op) &&
-             (llvm::is_contained(shape.rowReductions, cast<nn::ReduceOp>(op)) || !inner.hasReduction);
+      return isa<nn::ReduceOp>(op) && (llvm::is_contained(shape.rowOps, op) || !inner.hasReduction);
+    case Access::Composite: // the row that it runs along, and what it scales and shifts with
+      return use.getOperandNumber() == 0 || checkRepeats(op, operand);
     default: // concat, pad, gathers: pulled at every index, chosen or not
       return !inner.isExpensive && inner.ops <= maxRepeatedOps;
     }
   }
 
   bool checkOperands(Operation *op) {
-    for (Value operand : op->getOperands()) {
-      if (!isInside(operand))
-        continue;
-      if (!mayPull(op, operand, cone(operand)))
-        return false;
-    }
-    return true;
+    return llvm::all_of(op->getOpOperands(), [&](OpOperand &use) { return !isInside(use.get()) || mayPull(use); });
   }
 
   bool checkWork() const {

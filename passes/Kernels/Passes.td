@@ -21,10 +21,18 @@ def PackCollectives : Pass<"hpc-pack-collectives", "::mlir::ModuleOp"> {
 }
 
 def DecomposeComposites : Pass<"hpc-decompose-composites", "::mlir::ModuleOp"> {
-  let summary = "attention, norms and softmax become their definitions";
+  let summary = "composites that nobody claims become their definitions";
   let description = [{
-    A composite that a library or generated code claims (compiler/Providers.h) stays. The ops made carry `kernel_name = "softmax"`, by which
-    hpc-fuse-regions names the region that they end in. Attention leaves two matmuls.
+    A composite that a library or generated code claims on the module's `hpc.target` (compiler/Providers.h; "x86-64" where it names none) stays:
+
+        %1 = nn.attention %q, %k, %v {scale = 0.5 : f64} : ...
+
+        %a = nn.matmul %q, %k {transpose_rhs} : ...
+        %b = nn.mul %a, %half : ...
+        %c = nn.softmax %b : ...                        // claimed by generated code
+        %1 = nn.matmul %c, %v : ...
+
+    The ops made carry `kernel_name = "attention"`, by which hpc-fuse-regions names the region that a reduction of them ends in.
   }];
   let dependentDialects = ["::hpc::nn::NNDialect"];
 }
@@ -102,6 +110,9 @@ def EmitKernels : Pass<"hpc-emit-kernels", "::mlir::ModuleOp"> {
 
 def VerifyKernels : Pass<"hpc-verify-kernels", "::mlir::ModuleOp"> {
   let summary = "checks what phase kernels promises to lower";
-  let description = "Every op is a matmul, a parameter, a collective, a transfer, an alias or a fused region with code.";
+  let description = [{
+    Every op is a matmul, a parameter, a collective, a transfer, an alias or a fused region with code; a composite in a region is one that generated code
+    claims on the module's target.
+  }];
 }
 #endif

@@ -4,6 +4,7 @@
 #include "compiler/Interfaces/Structure.h"
 #include "passes/Kernels/ElementEmitter.h"
 #include "passes/Kernels/FusionRoles.h"
+#include "passes/Kernels/RowComposites.h"
 
 namespace hpc::kernels {
 
@@ -17,7 +18,8 @@ int PulledWork::indexOf(const Step &step, bool isLoop) {
 int PulledWork::indexOf(OpOperand &operand, int index) {
   Operation *reader = operand.getOwner();
   ArrayRef<int64_t> from = nn::shapeOf(operand.get()), to = nn::shapeOf(reader->getResult(0));
-  bool isElementwise = hasScalarEmitter(reader->getName());
+  // A composite reads what it scales and shifts with as an elementwise op does.
+  bool isElementwise = hasScalarEmitter(reader->getName()) || isRowComposite(reader->getName());
   if (isa<dist::FillTailOp>(reader) || (isElementwise && from == to))
     return index;
   // Operands of one shape are read at one index, whoever broadcasts them.
@@ -42,6 +44,8 @@ bool PulledWork::pull(Value result, ArrayRef<int64_t> root) {
       return false;
     for (OpOperand &operand : op->getOpOperands())
       open.push_back({operand.get(), indexOf(operand, index)});
+    if (isRowComposite(op->getName())) // along its row as well
+      open.push_back({op->getOperand(0), indexOf({index, op, 0, {}}, true)});
   }
   return true;
 }

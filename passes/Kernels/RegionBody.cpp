@@ -1,10 +1,11 @@
-// Two kinds of region. By rows: an item is a row of the root shape: first its reductions over the last dim, then one loop
-// over the last dim for all results. By columns: an item is a block of columns (ColumnRegion).
+// Two kinds of region. By rows: an item is a row of the root shape: first its reductions over the last dim and what its
+// composites need of it, then one loop over the last dim for all results. By columns: an item is a block of columns (ColumnRegion).
 #include "passes/Kernels/RegionBody.h"
 
 #include "passes/Kernels/Accumulation.h"
 #include "passes/Kernels/ColumnRegion.h"
 #include "passes/Kernels/RegionShape.h"
+#include "passes/Kernels/RowComposites.h"
 
 namespace hpc::kernels {
 
@@ -16,7 +17,29 @@ int64_t countItems(nn::FusedOp region) {
 }
 
 namespace {
+/// The longest row that a composite keeps on the stack; of a longer one it computes elements again.
+constexpr int64_t maxRowOnStack = 4096;
+
+/// Whether the region reads `value`, which has the root's shape, only at the element that it computes or in what is
+/// done once per row: then its row may lie in the buffer of a result, element after element overwritten by that.
+bool isReadInOrder(Value value, const RegionShape &shape) {
+  SmallVector<Value> open = {value};
+  DenseSet<Value> seen = {value};
+  while (!open.empty())
+    for (Operation *user : open.pop_back_val().getUsers()) {
+      if (isa<nn::YieldOp>(user) || (isa<nn::ReduceOp>(user) && llvm::is_contained(shape.rowOps, user)))
+        continue;
+      bool isSameElement = accessOf(user) == Access::Elementwise || llvm::is_contained(shape.rowOps, user);
+      if (!isSameElement || nn::shapeOf(user->getResult(0)) != ArrayRef<int64_t>(shape.root))
+        return false;
+      if (seen.insert(user->getResult(0)).second)
+        open.push_back(user->getResult(0));
+    }
+  return true;
+}
+
 struct BodyEmitter {
+  nn::FusedOp region;
   ElementEmitter &emitter;
   IndexBuilder &indices;
   ScalarBuilder &registers;
@@ -33,13 +56,36 @@ struct BodyEmitter {
         emitter.store(emitter.element(value, at), nn::tensorType(value).getElementType(), output, linear);
   }
 
+  /// A row for a composite: of a result's buffer, written again when the element is known, else on the stack.
+  std::optional<RowMemory> memoryFor(Operation *op, const RegionShape &shape, const IndexExpr &row,
+                                     SmallVector<bool> &taken) {
+    Type type = op->getResult(0).getType();
+    Type element = cast<RankedTensorType>(type).getElementType();
+    if (!keepsRow(op))
+      return std::nullopt;
+    for (auto [i, value] : llvm::enumerate(yielded))
+      if (!taken[i] && nn::shapeOf(value) == ArrayRef<int64_t>(shape.root) &&
+          nn::tensorType(value).getElementType() == element && region.inPlaceOperand(unsigned(i)) < 0 &&
+          isReadInOrder(op->getResult(0), shape)) {
+        taken[i] = true;
+        return RowMemory{outputs[i], IndexBuilder::mul(row, shape.columns())};
+      }
+    if (shape.columns() > maxRowOnStack)
+      return std::nullopt;
+    return RowMemory{emitter.nest().scratch(storageType(element), shape.columns()), 0};
+  }
+
   void emitRow(const RegionShape &shape, const IndexExpr &row) {
     Index rowIndex = delinearize(indices, row, shape.outer());
     Index rowElement = rowIndex; // of a value of row shape
     if (!shape.root.empty())
       rowElement.push_back(0);
-    for (nn::ReduceOp op : shape.rowReductions)
-      emitter.element(op.getResult(), rowElement);
+    SmallVector<bool> taken(yielded.size());
+    for (Operation *op : shape.rowOps)
+      if (isa<nn::ReduceOp>(op))
+        emitter.element(op->getResult(0), rowElement);
+      else
+        emitter.startRow(op, rowElement, memoryFor(op, shape, row, taken));
     auto isPerRow = [&](Value value) { return shape.columns() == 1 || shape.isRowShape(nn::shapeOf(value)); };
     storeAll(rowElement, row, isPerRow);
     if (shape.columns() == 1)
@@ -127,7 +173,8 @@ struct BodyEmitter {
 } // namespace
 
 LogicalResult emitBody(ElementEmitter &emitter, nn::FusedOp region, ValueRange outputs) {
-  BodyEmitter body{emitter, emitter.index(), emitter.registers(), region.getBody().front().getTerminator()->getOperands(), outputs};
+  BodyEmitter body{region,  emitter, emitter.index(), emitter.registers(), region.getBody().front().getTerminator()->getOperands(),
+                   outputs};
   if (std::optional<ColumnRegion> columns = findColumnRegion(region)) {
     emitter.forEachItem(columns->items(), [&](const IndexExpr &item) { body.emitColumns(*columns, item); });
     return success();

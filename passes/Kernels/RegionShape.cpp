@@ -1,6 +1,8 @@
-// Finding the root shape of a region: the operand shape of its row reductions where it has some, else its results'
-// common shape.
+// Finding the root shape of a region: the operand shape of what is done once per row where there is some, else its
+// results' common shape.
 #include "passes/Kernels/RegionShape.h"
+
+#include "passes/Kernels/RowComposites.h"
 
 #include "mlir/IR/OperationSupport.h"
 
@@ -10,8 +12,13 @@ bool RegionShape::isRowShape(ArrayRef<int64_t> shape) const {
   return !root.empty() && shape.size() == root.size() && shape.back() == 1 && shape.drop_back() == outer();
 }
 
-bool reducesLastDim(nn::ReduceOp op) {
-  return op.getAxes().size() == 1 && op.getAxes()[0] == nn::tensorType(op.getOperand()).getRank() - 1;
+bool combinesElements(Operation *op) { return isa<nn::ReduceOp>(op) || isRowComposite(op->getName()); }
+
+/// Once per row of its first operand: a reduction over the last dim alone, or a composite.
+static bool runsAlongRows(Operation *op) {
+  auto reduce = dyn_cast<nn::ReduceOp>(op);
+  return !reduce || (reduce.getAxes().size() == 1 &&
+                     reduce.getAxes()[0] == nn::tensorType(reduce.getOperand()).getRank() - 1);
 }
 
 static bool fits(const RegionShape &shape, ArrayRef<Value> results) {
@@ -20,20 +27,20 @@ static bool fits(const RegionShape &shape, ArrayRef<Value> results) {
   });
 }
 
-std::optional<RegionShape> findRegionShape(ArrayRef<Value> results, ArrayRef<nn::ReduceOp> reductions) {
+std::optional<RegionShape> findRegionShape(ArrayRef<Value> results, ArrayRef<Operation *> combining) {
   RegionShape shape;
-  for (nn::ReduceOp op : reductions) {
-    if (!reducesLastDim(op))
+  for (Operation *op : combining) {
+    if (!runsAlongRows(op))
       continue;
-    shape.root.assign(nn::shapeOf(op.getOperand()).begin(), nn::shapeOf(op.getOperand()).end());
+    shape.root.assign(nn::shapeOf(op->getOperand(0)).begin(), nn::shapeOf(op->getOperand(0)).end());
     if (!fits(shape, results))
       continue;
-    for (nn::ReduceOp other : reductions)
-      if (reducesLastDim(other) && nn::shapeOf(other.getOperand()) == ArrayRef<int64_t>(shape.root))
-        shape.rowReductions.push_back(other);
+    for (Operation *other : combining)
+      if (runsAlongRows(other) && nn::shapeOf(other->getOperand(0)) == ArrayRef<int64_t>(shape.root))
+        shape.rowOps.push_back(other);
     return shape;
   }
-  // No row reduction: the largest result is the root, others may be its rows.
+  // Nothing runs along rows: the largest result is the root, others may be its rows.
   for (Value result : results) {
     shape.root.assign(nn::shapeOf(result).begin(), nn::shapeOf(result).end());
     if (fits(shape, results))
@@ -43,9 +50,12 @@ std::optional<RegionShape> findRegionShape(ArrayRef<Value> results, ArrayRef<nn:
 }
 
 std::optional<RegionShape> findRegionShape(nn::FusedOp region) {
-  SmallVector<nn::ReduceOp> reductions(region.getOps<nn::ReduceOp>());
+  SmallVector<Operation *> combining;
+  for (Operation &op : region.getBody().front())
+    if (combinesElements(&op))
+      combining.push_back(&op);
   SmallVector<Value> results(region.getBody().front().getTerminator()->getOperands());
-  return findRegionShape(results, reductions);
+  return findRegionShape(results, combining);
 }
 
 bool areEqual(nn::FusedOp a, nn::FusedOp b) {

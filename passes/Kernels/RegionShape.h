@@ -1,5 +1,4 @@
-// The loop nest of a region: rows (all dims of the root shape but the last), and the reductions that are done once per
-// row.
+// The loop nest of a region: rows (all dims of the root shape but the last), and what is done once per row.
 #pragma once
 
 #include "compiler/Dialect/NN/NN.h"
@@ -8,7 +7,8 @@ namespace hpc::kernels {
 
 struct RegionShape {
   SmallVector<int64_t> root;
-  SmallVector<nn::ReduceOp> rowReductions; ///< over the last dim of a value of root shape, in program order
+  /// Reductions over the last dim of a value of root shape, and composites along it, in program order.
+  SmallVector<Operation *> rowOps;
 
   ArrayRef<int64_t> outer() const { return ArrayRef<int64_t>(root).drop_back(root.empty() ? 0 : 1); }
   int64_t columns() const { return root.empty() ? 1 : root.back(); }
@@ -22,12 +22,12 @@ struct RegionShape {
   bool isRowShape(ArrayRef<int64_t> shape) const;
 };
 
-/// A reduction over the last dim alone.
-bool reducesLastDim(nn::ReduceOp op);
+/// Whether an op combines elements of its operand: a reduction, or a composite that generated code computes whole.
+bool combinesElements(Operation *op);
 
-/// The loop nest that computes `results` in one go, given the reductions among their producers; nothing when no nest
+/// The loop nest that computes `results` in one go, given the combining ops among their producers; nothing when no nest
 /// does: every result must have the root shape or its row shape.
-std::optional<RegionShape> findRegionShape(ArrayRef<Value> results, ArrayRef<nn::ReduceOp> reductions);
+std::optional<RegionShape> findRegionShape(ArrayRef<Value> results, ArrayRef<Operation *> combining);
 /// Of an existing region.
 std::optional<RegionShape> findRegionShape(nn::FusedOp region);
 

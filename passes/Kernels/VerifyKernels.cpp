@@ -21,6 +21,11 @@ LogicalResult verifyOp(Operation *op, bool hasCode) {
     return success();
   }
   if (auto region = dyn_cast<nn::FusedOp>(op)) {
+    for (Operation &inner : region.getBody().front())
+      if (isa<CompositeOpInterface>(inner) && providerOf(&inner) != Provider::Region)
+        return userError(&inner, ErrorKind::Internal)
+               << inner.getName() << " in region '" << region.getSymbol() << "' is claimed by nobody on target '"
+               << targetOf(op->getParentOfType<ModuleOp>()) << "'; run hpc-decompose-composites";
     if (!region.getRows() || !region.getScalars() || !hasCode)
       return userError(op, ErrorKind::Internal)
              << "region '" << region.getSymbol() << "' has no code; run hpc-emit-kernels";
@@ -32,7 +37,7 @@ LogicalResult verifyOp(Operation *op, bool hasCode) {
                << ", but reads that at other elements too; take it out of in_place";
     return success();
   }
-  if (providerOf(op) == Provider::None)
+  if (Provider provider = providerOf(op); provider == Provider::None || provider == Provider::Region)
     return userError(op, ErrorKind::Internal)
            << op->getName() << " of '" << nodeName(op->getLoc())
            << "' is neither a library call nor in a fused region; run hpc-fuse-regions";

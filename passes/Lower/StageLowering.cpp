@@ -392,6 +392,7 @@ Status StageLowering::lower(Operation *op) {
   case Provider::Time:
     return lowerAccumulate(cast<dist::AccumulateOp>(op));
   case Provider::None:
+  case Provider::Region:
   case Provider::Structure:
     break;
   }

@@ -42,3 +42,18 @@ func.func @main(%x: tensor<4xf32>, %y: tensor<5xf32>) -> (tensor<4xf32>, tensor<
   }
   return %0#0, %0#1 : tensor<4xf32>, tensor<5xf32>
 }
+
+// -----
+
+// Kernels for a machine that nothing here makes code for would be x86-64's under another name.
+// expected-error @+1 {{hpc.target = 'unheard-of' has no code generator; use 'x86-64'}}
+module attributes {hpc.target = "unheard-of"} {
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = nn.fused "f_0" (%x) : (tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%a: tensor<4xf32>):
+    %1 = nn.exp %a : tensor<4xf32> -> tensor<4xf32>
+    nn.yield %1 : tensor<4xf32>
+  }
+  return %0 : tensor<4xf32>
+}
+}

@@ -24,11 +24,35 @@ func.func @residual(%x: tensor<2x9x16xf32>, %b: tensor<16xf32>, %res: tensor<2x9
 // CHECK-LABEL: @attention
 // CHECK: %[[S:.*]] = nn.matmul
 // CHECK-NEXT: %[[P:.*]] = nn.fused "softmax_1x2x5x5_0"(%[[S]])
+// CHECK: nn.mul
 // CHECK-COUNT-2: nn.iota
+// CHECK: nn.select
+// CHECK: nn.softmax
 // CHECK: nn.matmul %[[P]], %arg2
 func.func @attention(%q: tensor<1x2x5x4xf32>, %k: tensor<1x2x5x4xf32>, %v: tensor<1x2x5x4xf32>) -> tensor<1x2x5x4xf32> {
   %0 = nn.attention %q, %k, %v {scale = 0.5 : f64, causal_offset = 0 : i64} : tensor<1x2x5x4xf32>, tensor<1x2x5x4xf32>, tensor<1x2x5x4xf32> -> tensor<1x2x5x4xf32>
   return %0 : tensor<1x2x5x4xf32>
+}
+
+// What stands round a softmax joins it, before and behind: bias and a residual norm, NaN of rows that see nothing. A transpose does not, it would
+// read rows that are not known yet.
+// CHECK-LABEL: @around
+// CHECK-NEXT: %[[S:.*]]:2 = nn.fused "softmax_2x9x16_0"(%arg0, %arg1)
+// CHECK: nn.layer_norm
+// CHECK: nn.softmax
+// CHECK: nn.is_nan
+// CHECK: nn.yield %{{.*}}, %{{.*}} : tensor<2x9x16xf32>, tensor<2x9x16xf32>
+// CHECK: nn.fused "transpose_2x16x9_0"(%[[S]]#1)
+func.func @around(%x: tensor<2x9x16xf32>, %b: tensor<16xf32>) -> (tensor<2x9x16xf32>, tensor<2x16x9xf32>) {
+  %zero = nn.constant dense<0.0> : tensor<f32> : tensor<f32>
+  %0 = nn.add %x, %b : tensor<2x9x16xf32>, tensor<16xf32> -> tensor<2x9x16xf32>
+  %1 = nn.layer_norm %0 weight %b : tensor<16xf32> {epsilon = 1.0e-5 : f64} : tensor<2x9x16xf32> -> tensor<2x9x16xf32>
+  %2 = nn.add %0, %1 : tensor<2x9x16xf32>, tensor<2x9x16xf32> -> tensor<2x9x16xf32>
+  %3 = nn.softmax %2 : tensor<2x9x16xf32> -> tensor<2x9x16xf32>
+  %4 = nn.is_nan %3 : tensor<2x9x16xf32> -> tensor<2x9x16xi1>
+  %5 = nn.select %4, %zero, %3 : tensor<2x9x16xi1>, tensor<f32>, tensor<2x9x16xf32> -> tensor<2x9x16xf32>
+  %6 = nn.transpose %5 {permutation = array<i64: 0, 2, 1>} : tensor<2x9x16xf32> -> tensor<2x16x9xf32>
+  return %2, %6 : tensor<2x9x16xf32>, tensor<2x16x9xf32>
 }
 
 // The bias of a fused q, k is added in each part, which is copied once, heads in front; reshapes of buffers are aliases.

@@ -44,3 +44,27 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   return %0 : tensor<4xf32>
 }
 }
+
+// -----
+
+// A claimed composite has code inside a region only.
+func.func @main(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
+  // expected-error @+1 {{nn.softmax of '' is neither a library call nor in a fused region; run hpc-fuse-regions}}
+  %0 = nn.softmax %x : tensor<2x4xf32> -> tensor<2x4xf32>
+  return %0 : tensor<2x4xf32>
+}
+
+// -----
+
+// A region is code for one target.
+module attributes {hpc.target = "unheard-of"} {
+func.func @main(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
+  %0 = nn.fused "f_0" (%x) {rows = 2 : i64, scalars = []} : (tensor<2x4xf32>) -> tensor<2x4xf32> {
+  ^bb0(%a: tensor<2x4xf32>):
+    // expected-error @+1 {{nn.softmax in region 'f_0' is claimed by nobody on target 'unheard-of'; run hpc-decompose-composites}}
+    %1 = nn.softmax %a : tensor<2x4xf32> -> tensor<2x4xf32>
+    nn.yield %1 : tensor<2x4xf32>
+  }
+  return %0 : tensor<2x4xf32>
+}
+}
