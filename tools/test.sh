@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Sets up, builds and runs every test: lit, GoogleTest, and a sample of the models' equality grid. The last line is
+# Sets up, builds and runs every test: lit, GoogleTest, a sample of the models' equality grid, random graphs. The last line is
 # `N passed, N failed, N skipped` over all suites; the exit status is 1 where anything failed.
 #
 #   tools/test.sh [--sanitize=address|thread] [--sample=N]
@@ -53,16 +53,26 @@ lit() { # build
   add lit "$p" "$f" "$s"
 }
 
-grid() { # build, options of grid.py
-  local log="$1/grid.log" p f s
-  shift
-  /usr/bin/python3 test/models/grid.py "$@" | tee "$log" | sed '$d' # its last line is counted, not shown
+cases() { # name, build, script, options: what prints its failures and a last line `N passed, N failed, N skipped`
+  local name="$1" log="$2/cases.log" p f s
+  shift 2
+  /usr/bin/python3 "$@" | tee "$log" | sed '$d' # its last line is counted, not shown
   if [[ "$(tail -n 1 "$log")" =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed,\ ([0-9]+)\ skipped$ ]]; then
     p="${BASH_REMATCH[1]}" f="${BASH_REMATCH[2]}" s="${BASH_REMATCH[3]}"
-    add "equality grid" "$p" "$f" "$s"
+    add "$name" "$p" "$f" "$s"
   else
-    add "equality grid" 0 1 0
+    add "$name" 0 1 0
   fi
+}
+grid() { # build, options of grid.py
+  local build="$1"
+  shift
+  cases "equality grid" "$build" test/models/grid.py "$@"
+}
+random_graphs() { # build, options of graphs.py
+  local build="$1"
+  shift
+  cases "random graphs" "$build" test/random/graphs.py --bin="$build/bin" --keep="$build/random" "$@"
 }
 
 case "$sanitize" in
@@ -81,6 +91,7 @@ address)
   unit_tests build-address "${units[@]}"
   lit build-address
   grid build-address --bin=build-address/bin --sample="${sample:-12}"
+  random_graphs build-address --count=30
   ;;
 *)
   tools/setup.sh || exit 1
@@ -88,6 +99,7 @@ address)
   unit_tests build "${units[@]}"
   lit build
   grid build --sample="${sample:-24}"
+  random_graphs build
   ;;
 esac
 finish

@@ -1,0 +1,69 @@
+"""Writes ONNX models in protobuf's wire format, since tests have numpy and no onnx package. Field numbers are those of onnx.proto.
+
+    model([node("Relu", ["x"], ["y"])], inputs=[("x", "f32", [2, "batch"])], outputs=[("y", "f32", [2, "batch"])]) -> bytes
+"""
+import numpy
+
+ELEMENT_TYPES = {  # TensorProto.DataType; by our own short name
+    "f32": (1, numpy.float32), "u8": (2, numpy.uint8), "i8": (3, numpy.int8), "i32": (6, numpy.int32), "i64": (7, numpy.int64),
+    "bool": (9, numpy.bool_), "f16": (10, numpy.float16), "f64": (11, numpy.float64),
+}
+NAMES = {numpy.dtype(kind): name for name, (_, kind) in ELEMENT_TYPES.items()}
+
+
+def varint(number):
+    number &= (1 << 64) - 1
+    out = bytearray()
+    while number > 127:
+        out.append(number & 127 | 128)
+        number >>= 7
+    return bytes(out + bytes([number]))
+
+
+def field(number, value):
+    """A varint, or text, bytes or a message with its length."""
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    value = value.encode() if isinstance(value, str) else value
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def tensor(name, array):
+    """A TensorProto of an array; raw data, so any of ELEMENT_TYPES."""
+    array = numpy.asarray(array)
+    number = ELEMENT_TYPES[NAMES[array.dtype]][0]
+    return b"".join(field(1, size) for size in array.shape) + field(2, number) + field(8, name) + field(9, array.tobytes())
+
+
+def attribute(name, value):
+    """An AttributeProto: int, float, text, array, or a list of ints or floats."""
+    if isinstance(value, str):
+        return field(1, name) + field(4, value) + field(20, 3)
+    if isinstance(value, float):
+        return field(1, name) + varint(2 << 3 | 5) + numpy.float32(value).tobytes() + field(20, 1)
+    if isinstance(value, (int, numpy.integer)):
+        return field(1, name) + field(3, int(value)) + field(20, 2)
+    if isinstance(value, numpy.ndarray):
+        return field(1, name) + field(5, tensor("", value)) + field(20, 4)
+    if value and all(isinstance(item, float) for item in value):
+        return field(1, name) + b"".join(varint(7 << 3 | 5) + numpy.float32(item).tobytes() for item in value) + field(20, 6)
+    return field(1, name) + b"".join(field(8, int(item)) for item in value) + field(20, 7)
+
+
+def node(op, inputs, outputs, name=None, domain="", **attributes):
+    """A NodeProto; without a name it is called as its first output."""
+    return (b"".join(field(1, each) for each in inputs) + b"".join(field(2, each) for each in outputs) + field(3, name or outputs[0]) + field(4, op)
+            + (field(7, domain) if domain else b"") + b"".join(field(5, attribute(key, value)) for key, value in attributes.items()))
+
+
+def value_info(name, kind, shape):
+    """A ValueInfoProto; a dim is a size or a name."""
+    dims = b"".join(field(1, field(2, size) if isinstance(size, str) else field(1, int(size))) for size in shape)
+    return field(1, name) + field(2, field(1, field(1, ELEMENT_TYPES[kind][0]) + field(2, dims)))
+
+
+def model(nodes, inputs, outputs, initializers=(), opset=18, ir=8):
+    """A ModelProto. Inputs and outputs are (name, element type, shape), initializers (name, array)."""
+    graph = b"".join([*(field(1, each) for each in nodes), field(2, "test"), *(field(5, tensor(*each)) for each in initializers),
+                      *(field(11, value_info(*each)) for each in inputs), *(field(12, value_info(*each)) for each in outputs)])
+    return field(1, ir) + field(7, graph) + field(8, field(1, "") + field(2, opset))

@@ -1,0 +1,273 @@
+#!/usr/bin/python3
+"""Random graphs in random layouts: compiled with --verify, run with --poison, compared with what numpy says (README.md).
+
+  test/random/graphs.py [--bin=build/bin] [--seed=0] [--count=100] [--jobs=2] [--keep=FOLDER] [--reference=onnxruntime]
+
+Prints each failure, made smaller, and a last line `N passed, N failed, N skipped`. A graph that has too few places to cut, or statistics over the batch,
+is compiled again without stages and micro-batches; skipped are graphs without a node.
+"""
+import argparse
+import collections
+import concurrent.futures
+import math
+import os
+import random
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import numpy
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path[:0] = [HERE, os.path.dirname(HERE)]
+import onnx_file  # noqa: E402
+from ops import OPS  # noqa: E402
+from values import Reject, Value, evaluate, exact  # noqa: E402
+
+MOST_ELEMENTS = 20000
+Node = collections.namedtuple("Node", "op operands results attributes compute terms count arguments")
+Layout = collections.namedtuple("Layout", "tp dp pp micro_batches")
+# What a graph may have too little of, by the words of the refusal.
+TOO_SMALL = re.compile("places to cut|use --micro-batches=1")
+
+
+class Graph:
+    """What has been chosen so far; all of it follows from the seed."""
+
+    def __init__(self, seed):
+        self.choose, self.numbers = random.Random(seed), numpy.random.default_rng(seed)
+        self.inputs, self.constants, self.nodes, self.values = [], {}, [], []
+
+    def input(self, shape, kind="f32"):
+        data = self.numbers.standard_normal(shape) if kind == "f32" else self.numbers.integers(-9, 10, shape)
+        value = exact(f"x{len(self.inputs)}", numpy.asarray(data))
+        self.inputs.append(value)
+        self.values.append(value)
+
+    def constant(self, array):
+        value = exact(f"c{len(self.constants)}", numpy.asarray(array))
+        self.constants[value.name] = value
+        return value
+
+    def weight(self, shape):
+        return self.constant((self.numbers.standard_normal(shape) / math.sqrt(shape[0] if shape else 1)).astype(numpy.float32))
+
+    def has(self, kind):
+        return any(value.kind == kind for value in self.values)
+
+    def pick(self, kind=None, where=lambda value: True):
+        """An earlier value, mostly one of the last."""
+        fitting = [value for value in self.values if kind in (None, value.kind) and where(value)]
+        if not fitting:
+            raise Reject
+        return self.choose.choice(fitting[-6:] if self.choose.random() < 0.7 else fitting)
+
+    @staticmethod
+    def broadcasts(x, y):
+        return all(a == b or 1 in (a, b) for a, b in zip(x.shape[::-1], y.shape[::-1]))
+
+    def node(self, op, operands, compute, terms=None, count=1, taken=None, skipped=(), **attributes):
+        """Adds a node and returns its results. `compute` gets the first `taken` operands (all), without those `skipped`: the rest says a shape."""
+        arguments = [operand for i, operand in enumerate(operands) if (taken is None or i < taken) and i not in skipped]
+        results = evaluate(compute, arguments, terms, count)
+        if any(data.size > MOST_ELEMENTS or data.ndim > 6 for data, _ in results):
+            raise Reject
+        values = [Value(f"v{len(self.nodes)}" + (f".{i}" if i else ""), data, bound) for i, (data, bound) in enumerate(results)]
+        self.nodes.append(Node(op, operands, values, attributes, compute, terms, count, arguments))
+        self.values += values
+        return values
+
+
+def random_graph(seed):
+    graph = Graph(seed)
+    choose = graph.choose
+    batch, length, width = choose.choice([1, 2, 3, 4, 6]), choose.choice([1, 3, 5, 8]), choose.choice([4, 6, 8, 10, 12])
+    graph.input((batch, length, width))
+    if choose.random() < 0.4:
+        graph.input(choose.choice([(batch, length, width), (batch, 1, width), (batch, width)]))
+    if choose.random() < 0.3:
+        graph.input((batch, length), "i64")
+    functions, weights = [function for _, function in OPS], [weight for weight, _ in OPS]
+    for _ in range(choose.randint(4, 18)):
+        try:
+            choose.choices(functions, weights)[0](graph)
+        except Reject:
+            pass
+    layout = Layout(choose.choice([1, 2, 2, 3, 4]), choose.choice([1, 1, 2, 3]), choose.choice([1, 1, 1, 2]), 2 if batch % 2 == 0 and choose.random() < 0.3 else 1)
+    made = [value for node in graph.nodes for value in node.results]
+    return graph, choose.sample(made[-5:], min(len(made[-5:]), choose.randint(1, 2))), layout
+
+
+class Case:
+    """A part of a graph: what its outputs need, up to values that are made inputs."""
+
+    def __init__(self, graph, outputs, layout, cut=()):
+        self.outputs, self.layout, self.cut = outputs, layout, set(cut)
+        producer = {value.name: node for node in graph.nodes for value in node.results if value.name not in self.cut}
+        needed, pending, nodes = {}, list(outputs), set()
+        while pending:
+            value = pending.pop()
+            if value.name in needed:
+                continue
+            needed[value.name] = value
+            node = producer.get(value.name)
+            if node:
+                nodes.add(id(node))
+                pending += node.operands
+        self.nodes = [node for node in graph.nodes if id(node) in nodes]
+        self.constants = [value for name, value in graph.constants.items() if name in needed]
+        # All inputs of the graph stay: the first dim of any may be the batch.
+        self.inputs = [value for value in graph.inputs if value.name in needed or not cut]
+        self.inputs += [value for name, value in needed.items() if name in self.cut]
+
+    def expected(self):
+        """The outputs by name, computed from what the inputs hold after rounding."""
+        known = {value.name: exact(value.name, value.stored()) for value in self.inputs + self.constants}
+        for node in self.nodes:
+            results = evaluate(node.compute, [known[value.name] for value in node.arguments], node.terms, node.count)
+            known.update({value.name: Value(value.name, *result) for value, result in zip(node.results, results)})
+        return {value.name: known[value.name] for value in self.outputs}
+
+    def write(self, stem):
+        nodes = [onnx_file.node(node.op, [value.name for value in node.operands], [value.name for value in node.results], f"/{node.results[0].name}/{node.op}",
+                                **node.attributes) for node in self.nodes]
+        port = lambda value: (value.name, value.kind, value.shape)
+        with open(stem + ".onnx", "wb") as file:
+            file.write(onnx_file.model(nodes, map(port, self.inputs), map(port, self.outputs), [(value.name, value.stored()) for value in self.constants]))
+        numpy.savez(stem + ".npz", **{value.name: value.stored() for value in self.inputs})
+
+    def commands(self, binaries, stem):
+        layout = self.layout
+        return [[f"{binaries}/hpc-opt", stem + ".onnx", f"--tp={layout.tp}", f"--dp={layout.dp}", f"--pp={layout.pp}",
+                 f"--micro-batches={layout.micro_batches}", "--verify", "-o", stem + ".plan"],
+                [f"{binaries}/hpc-run", stem + ".plan", "--poison", f"--input={stem}.npz", f"--output={stem}.out.npz"]]
+
+    def run(self, options, stem):
+        """('passed' | 'failed' | 'skipped', what is wrong)."""
+        try:
+            expected = self.expected()
+        except Reject:
+            return "skipped", "no test in this form"
+        self.write(stem)
+        for command in self.commands(options.bin, stem):
+            try:
+                done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", timeout=options.timeout)
+            except subprocess.TimeoutExpired:
+                return "failed", f"{os.path.basename(command[0])}: no end after {options.timeout} s"
+            if done.returncode == 1 and TOO_SMALL.search(done.stdout) and (self.layout.pp, self.layout.micro_batches) != (1, 1):
+                self.layout = self.layout._replace(pp=1, micro_batches=1)
+                return self.run(options, stem)
+            if done.returncode:
+                return "failed", f"{os.path.basename(command[0])}: exit {done.returncode}\n{done.stdout[-2000:]}"
+        if options.reference == "onnxruntime":
+            problem = self.compare(self.onnxruntime(stem), expected)
+            if problem:
+                return "failed", "onnxruntime differs from numpy: " + problem
+        problem = self.compare(numpy.load(stem + ".out.npz"), expected)
+        return ("failed", problem) if problem else ("passed", "")
+
+    def onnxruntime(self, stem):
+        import onnxruntime
+        onnxruntime.set_default_logger_severity(4)
+        session = onnxruntime.InferenceSession(stem + ".onnx", providers=["CPUExecutionProvider"])
+        names = [value.name for value in self.outputs]
+        wanted = {each.name for each in session.get_inputs()}
+        return dict(zip(names, session.run(names, {value.name: value.stored() for value in self.inputs if value.name in wanted})))
+
+    @staticmethod
+    def compare(got, expected):
+        for name, value in expected.items():
+            if name not in got:
+                return f"no output {name}"
+            have = got[name]
+            if have.shape != value.shape or have.dtype != value.stored().dtype:
+                return f"{name} is {have.dtype} {have.shape}, not {value.stored().dtype} {value.shape}"
+            if value.kind != "f32":
+                wrong = have != value.data
+            else:
+                wrong = ~(numpy.abs(have.astype(numpy.float64) - value.data) <= value.bound + 1e-37)
+            if wrong.any():
+                at = tuple(int(each) for each in numpy.argwhere(wrong)[0])
+                return f"{name}{list(at)} is {have[at]}, not {value.data[at]} (bound {value.bound[at]}); {wrong.sum()} of {wrong.size} elements"
+        return None
+
+
+def smaller(graph, case, fails):
+    """The first of a row of simpler cases that still fails, as long as there is one."""
+    made = {value.name: value for node in graph.nodes for value in node.results}
+    while True:
+        layout, needed = case.layout, {value.name for node in case.nodes for value in node.results}
+        candidates = [Case(graph, [value], layout, case.cut) for value in case.outputs] if len(case.outputs) > 1 else []
+        candidates += [Case(graph, [value], layout, case.cut) for name, value in made.items() if name in needed and value not in case.outputs]
+        candidates += [Case(graph, case.outputs, layout, case.cut | {name}) for name in needed if made[name] not in case.outputs]
+        candidates += [Case(graph, case.outputs, layout._replace(**{field: 1}), case.cut) for field in Layout._fields if getattr(layout, field) > 1]
+        for candidate in candidates:
+            if fails(candidate):
+                case = candidate
+                break
+        else:
+            return case
+
+
+def sort_of(text):
+    """What kind of failure it is, so that a smaller case is one of the same."""
+    tag = re.search(r"error\[\w+\]", text)
+    return tag.group() if tag else text[:12]
+
+
+def one(options, seed, scratch):
+    graph, outputs, layout = random_graph(seed)
+    if not outputs:
+        return "skipped", ""
+    case = Case(graph, outputs, layout)
+    result, text = case.run(options, f"{scratch}/{seed}")
+    if result == "failed":
+        sort = sort_of(text)
+
+        def fails(candidate):
+            result, text = candidate.run(options, f"{scratch}/{seed}")
+            return result == "failed" and sort_of(text) == sort
+
+        case = smaller(graph, case, fails)
+        os.makedirs(options.keep, exist_ok=True)
+        stem = os.path.join(options.keep, str(seed))
+        text = f"{case.run(options, stem)[1]}\n  {len(case.nodes)} nodes: {' '.join(node.op for node in case.nodes)}\n  "
+        text += " && ".join(map(shlex.join, case.commands(options.bin, stem)))
+        numpy.savez(stem + ".expected.npz", **{name: value.stored() for name, value in case.expected().items()})
+    for end in ("onnx", "npz", "plan", "out.npz"):
+        if os.path.exists(f"{scratch}/{seed}.{end}"):
+            os.remove(f"{scratch}/{seed}.{end}")
+    return result, text
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", default=os.path.join(ROOT, "build", "bin"), help="folder of hpc-opt and hpc-run")
+    parser.add_argument("--seed", type=int, default=0, help="the first graph's")
+    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--keep", default=os.path.join(ROOT, "build", "random"), help="where failing graphs go")
+    parser.add_argument("--reference", choices=["numpy", "onnxruntime"], default="numpy", help="whether onnxruntime has to agree with numpy first")
+    parser.add_argument("--timeout", type=int, default=120, help="seconds for a command before it counts as hanging")
+    options = parser.parse_args()
+    counts = collections.Counter()
+    scratch = tempfile.mkdtemp(prefix="hpc-random-")
+    try:
+        with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+            seeds = range(options.seed, options.seed + options.count)
+            for seed, (result, text) in zip(seeds, pool.map(lambda seed: one(options, seed, scratch), seeds)):
+                counts[result] += 1
+                if result == "failed":
+                    print(f"FAILED: graph {seed}: {text}", flush=True)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    print(f"{counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped")
+    return 1 if counts["failed"] or not counts["passed"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
