@@ -1,6 +1,8 @@
 // Projection between factors and tensors, and the rules of partial sums (design.md, "Partial").
 #include "compiler/Dialect/Dist/FactorShardings.h"
 
+#include "compiler/Dialect/Dist/ShardingCuts.h"
+
 #include <algorithm>
 
 namespace hpc::dist {
@@ -162,22 +164,55 @@ Sharding OpSharding::result(unsigned index, const Mesh &mesh) const {
 
 // ---- reading ------------------------------------------------------------------------------------
 
+static bool isMerged(const ShardingRule &rule, ArrayRef<int> dim) {
+  return llvm::count_if(dim, [&](int factor) { return rule.factors[factor].size != 1; }) > 1;
+}
+
+static DimSharding withoutAxis(DimSharding dim, const std::string &axis) {
+  for (SubDim &sub : dim)
+    llvm::erase(sub.axes, axis);
+  return dim;
+}
+
+/// A merged dim does not tell in which of its factors an axis stands that cuts a block of one element (ShardingCuts.h):
+/// it goes where the dims that were read before have it.
+static void placePinned(ArrayRef<int> dim, SmallVectorImpl<DimSharding> &groups, const FactorShardings &factors,
+                        const std::vector<bool> &known, const Mesh &mesh) {
+  for (size_t from = 0; from < groups.size(); ++from)
+    for (const std::string &axis : readCuts(groups[from], mesh).pinned) {
+      auto fits = [&](int factor) { return !known[factor] || llvm::is_contained(axesOf(factors[factor]), axis); };
+      auto home = llvm::find_if(dim, [&](int factor) { return known[factor] && fits(factor); });
+      if (home == dim.end() && !fits(dim[from]))
+        home = llvm::find_if(dim, fits);
+      if (home == dim.end())
+        continue;
+      DimSharding &target = groups[size_t(home - dim.begin())];
+      groups[from] = normalize(withoutAxis(groups[from], axis), mesh);
+      target.insert(target.begin(), SubDim{1, {axis}});
+      target = normalize(target, mesh);
+    }
+}
+
 std::optional<OpSharding> readOpSharding(const ShardingRule &rule, ArrayRef<Sharding> operands,
                                          ArrayRef<Sharding> results, const Mesh &mesh, std::string &why) {
   OpSharding op{rule, uncutFactors(rule), {}, -1};
   std::vector<bool> known(rule.factors.size(), false);
-  auto read = [&](ArrayRef<ShardingRule::DimFactors> dims, const Sharding &sharding, const std::string &what) {
+  auto read = [&](bool merged, ArrayRef<ShardingRule::DimFactors> dims, const Sharding &sharding,
+                  const std::string &what) {
     if (dims.size() != sharding.dims.size()) {
       why = what + " has another rank than the rule";
       return false;
     }
     for (auto [d, dim] : llvm::enumerate(dims)) {
+      if (isMerged(rule, dim) != merged)
+        continue;
       SmallVector<DimSharding> groups;
       std::string place = what + " dim " + std::to_string(d) + ", cut " + toString(sharding.dims[d]);
       if (!splitByFactors(rule, dim, sharding.dims[d], mesh, groups)) {
         why = place + ", does not nest with the op's factors";
         return false;
       }
+      placePinned(dim, groups, op.factors, known, mesh);
       for (auto [factor, group] : llvm::zip(dim, groups)) {
         if (known[factor] && normalize(op.factors[factor], mesh) != group) {
           why = place + ", differs from the cut " + toString(op.factors[factor]) +
@@ -194,12 +229,14 @@ std::optional<OpSharding> readOpSharding(const ShardingRule &rule, ArrayRef<Shar
     }
     return true;
   };
-  for (auto [index, sharding] : llvm::enumerate(operands))
-    if (!read(rule.operands[index], sharding, "operand " + std::to_string(index)))
-      return std::nullopt;
-  for (auto [index, sharding] : llvm::enumerate(results))
-    if (!read(rule.results[index], sharding, "result " + std::to_string(index)))
-      return std::nullopt;
+  for (bool merged : {false, true}) {
+    for (auto [index, sharding] : llvm::enumerate(operands))
+      if (!read(merged, rule.operands[index], sharding, "operand " + std::to_string(index)))
+        return std::nullopt;
+    for (auto [index, sharding] : llvm::enumerate(results))
+      if (!read(merged, rule.results[index], sharding, "result " + std::to_string(index)))
+        return std::nullopt;
+  }
   AxisNames axes = axesOf(op.factors);
   llvm::sort(axes);
   if (auto twice = std::adjacent_find(axes.begin(), axes.end()); twice != axes.end()) {

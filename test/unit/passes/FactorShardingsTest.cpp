@@ -39,4 +39,19 @@ TEST(FactorShardings, PassingIsPerResult) {
   EXPECT_EQ(op.carrier, 1);
 }
 
+/// A batch of 2 over two micro-batches and dp=3: dp cuts blocks of one row, and the merged dim does not tell whose they were.
+TEST(FactorShardings, PinnedAxesOfMergedDimsFollowTheOtherDims) {
+  Mesh mesh = *parseMesh("mb=2:time, dp=3:data");
+  std::string why;
+  ShardingRule merge = buildRule("mn->(mn)", {{8, 10}}, {{80}});
+  auto merged = readOpSharding(merge, {parse("[(1@dp, 8@mb), 10]")}, {parse("[(1@dp, 80@mb)]")}, mesh, why);
+  ASSERT_TRUE(merged) << why;
+  EXPECT_EQ(toString(merged->operand(0, mesh)), "[(1@dp, 8@mb), 10]");
+  EXPECT_EQ(toString(merged->result(0, mesh)), "[(1@dp, 80@mb)]");
+  ShardingRule split = buildRule("(mn)->mn", {{80}}, {{8, 10}});
+  auto apart = readOpSharding(split, {parse("[(1@dp, 80@mb)]")}, {parse("[(1@dp, 8@mb), 10]")}, mesh, why);
+  ASSERT_TRUE(apart) << why;
+  EXPECT_EQ(toString(apart->result(0, mesh)), "[(1@dp, 8@mb), 10]");
+}
+
 } // namespace
