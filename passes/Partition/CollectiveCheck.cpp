@@ -63,7 +63,8 @@ std::string checkCollective(Operation *op, const Mesh &mesh) {
     for (StringRef axis : op->getAttrOfType<ArrayAttr>("axes").getAsValueRange<StringAttr>())
       axes.push_back(axis.str());
   for (const std::string &axis : axes)
-    if (mesh.index(axis) < 0 || mesh.hasRole(axis, AxisRole::Time) != isa<AccumulateOp>(op))
+    if (mesh.index(axis) < 0 || // a micro-batch may take its rows of what all hold
+        (mesh.hasRole(axis, AxisRole::Time) != isa<AccumulateOp>(op) && !isa<dist::SliceOp>(op)))
       return "works over '" + axis + "', along which " +
              (isa<AccumulateOp>(op) ? "ranks differ, not micro-batches" : "data cannot move");
 

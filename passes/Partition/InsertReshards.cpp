@@ -123,8 +123,10 @@ private:
       return userError(user, steps.status().kind())
              << describeOp(user) << " needs " << toString(to) << " of a value that is " << toString(from) << ": "
              << steps.status().message();
+    // A micro-batch takes its rows of what every one holds whole; but for that and sums, nothing goes over time.
     for (const ReshardStep &step : *steps)
-      if (step.kind != ReshardStep::Accumulate && !axesWithRole(step.axes, mesh, AxisRole::Time).empty())
+      if (step.kind != ReshardStep::Accumulate && step.kind != ReshardStep::Slice &&
+          !axesWithRole(step.axes, mesh, AxisRole::Time).empty())
         return userError(user, ErrorKind::Unsupported)
                << describeOp(user) << " needs " << toString(to) << " of a value that is " << toString(from)
                << ": micro-batches come one after the other, so nothing but a sum can pass between them; use --micro-batches=1";

@@ -1,17 +1,5 @@
 // RUN: hpc-opt %s -split-input-file -verify-diagnostics --hpc-propagate-shardings --hpc-insert-reshards
 
-// A parameter with a batch dim would have to be sliced by time.
-module attributes {dist.mesh = #dist.mesh<"mb=2:time, tp=2:tensor">} {
-  func.func @main(%x: tensor<4x6xf32> {dist.seed = #dist.sharding<"[4@mb, 6]">}) -> tensor<4x6xf32> {
-    %w = nn.parameter "w" {value = dense<1.0> : tensor<4x6xf32>} : tensor<4x6xf32>
-    // expected-error@below {{[unsupported] nn.add needs [4@mb, 6] of a value that is [4, 6]: micro-batches come one after the other, so nothing but a sum can pass between them; use --micro-batches=1}}
-    %y = nn.add %x, %w : tensor<4x6xf32>, tensor<4x6xf32> -> tensor<4x6xf32>
-    return %y : tensor<4x6xf32>
-  }
-}
-
-// -----
-
 // A running sum along the batch needs all micro-batches at once.
 module attributes {dist.mesh = #dist.mesh<"mb=2:time, tp=2:tensor">} {
   func.func @main(%x: tensor<4x6xf32> {dist.seed = #dist.sharding<"[4@mb, 6]">}) -> tensor<4x6xf32> {
