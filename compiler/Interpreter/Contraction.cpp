@@ -1,5 +1,5 @@
-// Matrix products. Every element is summed over k in order, in double, whatever the blocking and however the operands
-// are stored, so that a cut of m or n changes no bit of it.
+// Matrix products. Every element is summed over k in order, in double (or, where asked for, in f32), whatever the
+// blocking and however the operands are stored, so that a cut of m or n changes no bit of it.
 #include "compiler/Interpreter/Evaluators.h"
 
 namespace hpc::interpreter {
@@ -15,29 +15,30 @@ struct Matrix {
 };
 
 /// `rows` rows of lhs from `row` times a packed panel [k, tileColumns], into result rows of width n; `width` columns
-/// count.
-template <int64_t rows>
-void multiplyTile(const Matrix &lhs, int64_t row, const double *panel, int64_t k, double *result, int64_t n,
+/// count. Real is what sums are kept in.
+template <int64_t rows, typename Real>
+void multiplyTile(const Matrix &lhs, int64_t row, const Real *panel, int64_t k, double *result, int64_t n,
                   int64_t width) {
-  double sums[rows][tileColumns] = {};
+  Real sums[rows][tileColumns] = {};
   const double *left = lhs.data + row * lhs.rowStride;
   for (int64_t p = 0; p < k; ++p)
     for (int64_t i = 0; i < rows; ++i)
       for (int64_t j = 0; j < tileColumns; ++j)
-        sums[i][j] += left[i * lhs.rowStride + p * lhs.columnStride] * panel[p * tileColumns + j];
+        sums[i][j] += Real(left[i * lhs.rowStride + p * lhs.columnStride]) * panel[p * tileColumns + j];
   for (int64_t i = 0; i < rows; ++i)
     std::copy_n(sums[i], width, result + (row + i) * n);
 }
 
 /// result[m, n] = lhs[m, k] rhs[k, n].
+template <typename Real>
 void multiply(const Matrix &lhs, const Matrix &rhs, double *result, int64_t m, int64_t k, int64_t n,
-              std::vector<double> &panel) {
+              std::vector<Real> &panel) {
   panel.resize(k * tileColumns);
   for (int64_t first = 0; first < n; first += tileColumns) {
     int64_t width = std::min(tileColumns, n - first);
     for (int64_t p = 0; p < k; ++p)
       for (int64_t j = 0; j < tileColumns; ++j)
-        panel[p * tileColumns + j] = j < width ? rhs.data[p * rhs.rowStride + (first + j) * rhs.columnStride] : 0.0;
+        panel[p * tileColumns + j] = Real(j < width ? rhs.data[p * rhs.rowStride + (first + j) * rhs.columnStride] : 0.0);
     int64_t row = 0;
     for (; row + tileRows <= m; row += tileRows)
       multiplyTile<tileRows>(lhs, row, panel.data(), k, result + first, n, width);
@@ -45,13 +46,8 @@ void multiply(const Matrix &lhs, const Matrix &rhs, double *result, int64_t m, i
       multiplyTile<1>(lhs, row, panel.data(), k, result + first, n, width);
   }
 }
-} // namespace
 
-static Results evaluateMatmul(nn::MatmulOp op, Operands operands) {
-  const Tensor &lhs = *operands[0], &rhs = *operands[1];
-  if (!lhs.isFloat() || !rhs.isFloat())
-    return Status::error(ErrorKind::Unsupported,
-                         describeOp(op) + " of " + name(lhs.dtype) + ": matrix products take floats only");
+template <typename Real> Tensor product(nn::MatmulOp op, const Tensor &lhs, const Tensor &rhs) {
   Tensor result = emptyLike(op.getResult());
   ArrayRef<int64_t> lhsShape = lhs.shape, rhsShape = rhs.shape, shape = result.shape;
   int64_t m = shape[shape.size() - 2], n = shape.back();
@@ -59,14 +55,14 @@ static Results evaluateMatmul(nn::MatmulOp op, Operands operands) {
   Matrix left{nullptr, op.getTransposeLhs() ? 1 : k, op.getTransposeLhs() ? m : 1};
   Matrix right{nullptr, op.getTransposeRhs() ? 1 : n, op.getTransposeRhs() ? k : 1};
   ArrayRef<int64_t> batch = shape.drop_back(2);
-  std::vector<double> panel;
+  std::vector<Real> panel;
   if (elementCount(rhsShape.drop_back(2)) == 1 && !op.getTransposeLhs() &&
       elementCount(lhsShape) == elementCount(batch) * m * k) {
     // One rhs for all: the batch only adds rows.
     left.data = lhs.floats.data();
     right.data = rhs.floats.data();
     multiply(left, right, result.floats.data(), elementCount(batch) * m, k, n, panel);
-    return one(std::move(result));
+    return result;
   }
   // Offsets of matrices count in matrices: strides of the batch shapes times the size of a matrix.
   std::array<SmallVector<int64_t>, 2> strides = {broadcastStrides(lhsShape.drop_back(2), batch),
@@ -76,7 +72,16 @@ static Results evaluateMatmul(nn::MatmulOp op, Operands operands) {
     right.data = rhs.floats.data() + at[1] * k * n;
     multiply(left, right, result.floats.data() + i * m * n, m, k, n, panel);
   });
-  return one(std::move(result));
+  return result;
+}
+} // namespace
+
+static Results evaluateMatmul(nn::MatmulOp op, Operands operands, const EvalOptions &options) {
+  const Tensor &lhs = *operands[0], &rhs = *operands[1];
+  if (!lhs.isFloat() || !rhs.isFloat())
+    return Status::error(ErrorKind::Unsupported,
+                         describeOp(op) + " of " + name(lhs.dtype) + ": matrix products take floats only");
+  return one(sumsInSingle(options, dtypeOf(op.getType())) ? product<float>(op, lhs, rhs) : product<double>(op, lhs, rhs));
 }
 
 void addContractions(Evaluators &evaluators) { evaluators.add<nn::MatmulOp>(evaluateMatmul); }

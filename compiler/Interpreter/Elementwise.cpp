@@ -52,6 +52,7 @@ double signOf(double a) { return std::isnan(a) ? a : (a > 0) - (a < 0); }
 double relu(double a) { return a > 0 || std::isnan(a) ? a : 0.0; }
 double sigmoid(double a) { return a >= 0 ? 1 / (1 + std::exp(-a)) : std::exp(a) / (1 + std::exp(a)); }
 double geluErf(double a) { return 0.5 * a * (1 + std::erf(a * M_SQRT1_2)); }
+double geluErfInSingle(double a) { return 0.5 * a * float(1 + float(std::erf(a * M_SQRT1_2))); }
 double geluTanh(double a) { return 0.5 * a * (1 + std::tanh(M_2_SQRTPI * M_SQRT1_2 * (a + 0.044715 * a * a * a))); }
 
 struct Unary {
@@ -248,8 +249,9 @@ void addElementwise(Evaluators &table) {
   table.add<nn::CompareOp>(evaluateCompare);
   table.add<nn::SelectOp>(evaluateSelect);
   table.add<nn::CastOp>(evaluateCast);
-  table.add<nn::GeluOp>([](nn::GeluOp op, Operands operands) {
-    return evaluate(op, Unary{op.getTanhApproximation() ? geluTanh : geluErf}, *operands[0]);
+  table.add<nn::GeluOp>([](nn::GeluOp op, Operands operands, const EvalOptions &options) {
+    auto erfForm = sumsInSingle(options, operands[0]->dtype) ? geluErfInSingle : geluErf;
+    return evaluate(op, Unary{op.getTanhApproximation() ? geluTanh : erfForm}, *operands[0]);
   });
 }
 

@@ -28,38 +28,40 @@ bool isEvaluated(OperationName name) {
 }
 } // namespace interpreter
 
-/// Decomposes a copy of the op in a block of its own, whose arguments stand for the operands.
-static Results evaluateComposite(Operation *op, Operands operands, const EvalOptions &options) {
-  Block block;
-  IRMapping arguments;
-  DenseMap<Value, const Tensor *> values;
-  for (auto [operand, tensor] : llvm::zip_equal(op->getOperands(), operands)) {
-    Value argument = block.addArgument(operand.getType(), op->getLoc());
-    arguments.map(operand, argument);
-    values[argument] = tensor;
-  }
-  Operation *copy = op->clone(arguments);
+interpreter::Definition::Definition(Operation *composite) {
+  SmallVector<Value> arguments;
+  for (Value operand : composite->getOperands())
+    arguments.push_back(block.addArgument(operand.getType(), composite->getLoc()));
+  Operation *copy = composite->clone();
+  copy->setOperands(arguments);
   block.push_back(copy);
   OpBuilder builder(copy);
-  SmallVector<Value> definition = cast<CompositeOpInterface>(copy).decompose(builder);
+  results = cast<CompositeOpInterface>(copy).decompose(builder);
+  for (Operation &step : block)
+    if (&step != copy)
+      steps.push_back(&step);
+}
 
+static Results evaluateComposite(Operation *op, Operands operands, const EvalOptions &options) {
+  Definition definition(op);
+  DenseMap<Value, const Tensor *> values;
+  for (auto [argument, tensor] : llvm::zip_equal(definition.block.getArguments(), operands))
+    values[argument] = tensor;
   std::deque<Tensor> storage;
-  for (Operation &step : block) {
-    if (&step == copy)
-      break;
+  for (Operation *step : definition.steps) {
     SmallVector<const Tensor *> inputs;
-    for (Value operand : step.getOperands())
+    for (Value operand : step->getOperands())
       inputs.push_back(values.lookup(operand));
-    Results results = evaluateOp(&step, inputs, options);
+    Results results = evaluateOp(step, inputs, options);
     if (!results.ok())
       return results.status().at(describeOp(op));
-    for (auto [value, tensor] : llvm::zip_equal(step.getResults(), *results)) {
+    for (auto [value, tensor] : llvm::zip_equal(step->getResults(), *results)) {
       storage.push_back(std::move(tensor));
       values[value] = &storage.back();
     }
   }
   std::vector<Tensor> results;
-  for (Value value : definition)
+  for (Value value : definition.results)
     results.push_back(*values.lookup(value));
   return results;
 }
@@ -72,7 +74,7 @@ Expected<std::vector<Tensor>> evaluateOp(Operation *op, ArrayRef<const Tensor *>
     if (!findDType(type))
       return Status::error(ErrorKind::Unsupported, describeOp(op) + " has an element type that cannot be computed with");
   if (const Evaluators::Function *evaluate = evaluators().find(op->getName().getStringRef())) {
-    Results results = (*evaluate)(op, operands);
+    Results results = (*evaluate)(op, operands, options);
     if (!results.ok())
       return results;
     for (Tensor &result : *results)

@@ -11,12 +11,15 @@ using Operands = ArrayRef<const Tensor *>;
 
 class Evaluators {
 public:
-  using Function = std::function<Results(Operation *, Operands)>;
+  using Function = std::function<Results(Operation *, Operands, const EvalOptions &)>;
 
-  /// `evaluate` gets an Op and its operands; results need not be rounded.
+  /// `evaluate` gets an Op and its operands, and the options where it takes them; results need not be rounded.
   template <typename Op, typename Evaluate> void add(Evaluate evaluate) {
-    table[Op::getOperationName()] = [evaluate](Operation *op, Operands operands) -> Results {
-      return evaluate(cast<Op>(op), operands);
+    table[Op::getOperationName()] = [evaluate](Operation *op, Operands operands, const EvalOptions &options) -> Results {
+      if constexpr (std::is_invocable_v<Evaluate, Op, Operands, const EvalOptions &>)
+        return evaluate(cast<Op>(op), operands, options);
+      else
+        return evaluate(cast<Op>(op), operands);
     };
   }
   const Function *find(StringRef name) const {
@@ -37,6 +40,20 @@ void addReductions(Evaluators &evaluators);
 
 /// Whether evaluateOp knows the op.
 bool isEvaluated(OperationName name);
+
+/// A composite's definition, in a block of its own whose arguments stand for the operands.
+struct Definition {
+  explicit Definition(Operation *composite);
+
+  Block block;
+  std::vector<Operation *> steps; ///< in order
+  SmallVector<Value> results;     ///< made by steps, or arguments
+};
+
+/// Whether sums that make `result` round to f32 after every term.
+inline bool sumsInSingle(const EvalOptions &options, DType result) {
+  return options.ownPrecision && hpc::isFloat(result) && result != DType::F64;
+}
 
 /// A zero tensor of a value's type.
 inline Tensor emptyLike(Value value) {

@@ -95,7 +95,7 @@ static Results evaluateGatherNd(nn::GatherNdOp op, Operands operands) {
   return one(std::move(result));
 }
 
-static Results evaluateCumsum(nn::CumsumOp op, Operands operands) {
+static Results evaluateCumsum(nn::CumsumOp op, Operands operands, const EvalOptions &options) {
   const Tensor &operand = *operands[0];
   Tensor result = emptyLike(op.getResult());
   Split split(operand.shape, op.getAxis());
@@ -114,7 +114,9 @@ static Results evaluateCumsum(nn::CumsumOp op, Operands operands) {
         }
       }
   };
-  if (operand.isFloat())
+  if (operand.isFloat() && sumsInSingle(options, result.dtype))
+    run(operand.floats, result.floats, 0.0f);
+  else if (operand.isFloat())
     run(operand.floats, result.floats, 0.0);
   else
     run(operand.ints, result.ints, uint64_t(0)); // wraps

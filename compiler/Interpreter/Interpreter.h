@@ -17,6 +17,9 @@ struct EvalOptions {
   /// Floats are never rounded to their dtype. Otherwise every op's result is: + - * / sqrt are then exactly those of
   /// IEEE, reductions and matrix products accumulate in double and round once.
   bool doublePrecision = false;
+  /// What an op's own formula loses in its type is lost here too, as by a loop that a compiler made of it: sums round
+  /// after every term, in index order, to f32 (of f64 operands: to f64), and gelu rounds 1 + erf.
+  bool ownPrecision = false;
 };
 
 /// Evaluates one nn op, the composites by their decomposition; nn.parameter and nn.fused need a run. What C++ leaves

@@ -1,4 +1,4 @@
-// Reductions: sums and products accumulate in double (integers wrap) and round once; max and min propagate NaN.
+// Reductions: sums and products accumulate in double (integers wrap) and round once, unless asked otherwise; max and min propagate NaN.
 // An empty reduction gives the identity: 0, 1, the lowest or the highest value of the type.
 #include "compiler/Interpreter/Evaluators.h"
 
@@ -45,7 +45,7 @@ double identity(nn::ReduceKind kind) {
 }
 } // namespace
 
-static Results evaluateReduce(nn::ReduceOp op, Operands operands) {
+static Results evaluateReduce(nn::ReduceOp op, Operands operands, const EvalOptions &options) {
   const Tensor &operand = *operands[0];
   Tensor result = emptyLike(op.getResult());
   nn::ReduceKind kind = op.getKind();
@@ -53,12 +53,14 @@ static Results evaluateReduce(nn::ReduceOp op, Operands operands) {
     result.setNumber(i, identity(kind));
   if (result.dtype == DType::Bool && kind == nn::ReduceKind::max)
     std::fill(result.ints.begin(), result.ints.end(), 0); // -inf as a bool is true
+  bool inSingle = sumsInSingle(options, result.dtype);
   bool isNatural = operand.dtype == DType::U64;
   forEachElement<1>(operand.shape, {broadcastStrides(result.shape, operand.shape)}, {0},
                     [&](int64_t i, const std::array<int64_t, 1> &at) {
-                      if (result.isFloat())
-                        result.floats[at[0]] = combine(kind, result.floats[at[0]], operand.floats[i]);
-                      else
+                      if (result.isFloat()) {
+                        double sum = combine(kind, result.floats[at[0]], operand.floats[i]);
+                        result.floats[at[0]] = inSingle ? float(sum) : sum;
+                      } else
                         result.ints[at[0]] = combine(kind, result.ints[at[0]], operand.ints[i], isNatural);
                     });
   return one(std::move(result));

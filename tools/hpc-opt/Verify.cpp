@@ -9,7 +9,7 @@
 #include "runtime/base/AvailableMemory.h"
 #include "runtime/plan/PlanFacts.h"
 #include "runtime/plan/PlanPrinter.h"
-#include "tools/hpc-opt/ErrorBound.h"
+#include "tools/hpc-opt/Difference.h"
 #include "tools/hpc-opt/VerifyInputs.h"
 #include "tools/hpc-opt/VerifyRun.h"
 
@@ -64,14 +64,17 @@ struct Verifier {
   }
 
   /// 1. The serial program before and after the phases that keep it serial. Exporters round constants (sqrt(2/pi)) to
-  /// f32, which raised ops know exactly: hence f32's epsilon, though both runs are in double.
+  /// f32, which raised ops know exactly: hence the type's epsilon, though both runs are in double.
   Status compareRaised() {
     Expected<std::vector<Tensor>> before = runFunction(mainOf(what.serial), inputs, doublePrecision());
     if (!before.ok())
       return before.status();
     RunOptions options = doublePrecision();
+    RunningError errors;
     options.observe = [&](Value value, const LocalTensors &tensors) {
+      HPC_RETURN_IF_ERROR(errors.observe(value, tensors.front()));
       int64_t id = idOf(value.getDefiningOp());
+      reference.bounds[id] = errors.bound(value);
       if (auto parameter = value.getDefiningOp<nn::ParameterOp>())
         reference.parameters[id] = parameter;
       else if (id >= 0)
@@ -81,11 +84,14 @@ struct Verifier {
     Expected<std::vector<Tensor>> after = runFunction(mainOf(what.propagated), inputs, options);
     if (!after.ok())
       return after.status();
-    findErrorBounds(mainOf(what.propagated), reference);
     reference.outputs = *before;
+    Operation *terminator = mainOf(what.propagated).getBody().front().getTerminator();
     for (auto [number, pair] : llvm::enumerate(llvm::zip(*before, *after))) {
       auto &[expected, found] = pair;
-      double bound = 8 * singleEpsilon * largestMagnitude(expected);
+      double bound = errors.bound(terminator->getOperand(number));
+      if (expected.isFloat())
+        bound += 8 * epsilonOf(expected.dtype) * largestMagnitude(expected);
+      reference.outputBounds.push_back(bound);
       if (std::optional<Difference> difference = firstDifference(found, expected, bound, worstRaise))
         return differs("serial program after raise", outputName(number), *difference);
     }
@@ -127,7 +133,8 @@ struct Verifier {
     for (const plan::MemoryFacts &memory : plan::staticFacts(what.lowered.plan).memory)
       plan += memory.total() * what.lowered.plan.ranksPerStage();
     int64_t needed = std::max(peakBytesOfRun(mainOf(what.serial)),
-                              kept + std::max({peakBytesOfRun(mainOf(what.propagated)),
+                              // The running error analysis holds two more tensors of each value.
+                              kept + std::max({3 * peakBytesOfRun(mainOf(what.propagated)),
                                                peakBytesOfRun(mainOf(what.compiled), &mesh), plan}));
     int64_t available = availableMemory();
     if (needed <= available)
@@ -142,6 +149,14 @@ struct Verifier {
   std::string outputName(size_t number) {
     Value value = mainOf(what.propagated).getBody().front().getTerminator()->getOperand(number);
     return nodeName(value.getLoc());
+  }
+
+  /// Of two runs in double that sum in other orders, for a value whose bound in its own type is known.
+  static double boundInDouble(const Tensor &value, double bound) {
+    if (!value.isFloat())
+      return bound;
+    double least = 1e-10 * std::max(largestMagnitude(value), 1e-30);
+    return std::isfinite(bound) ? std::max(least, 8 * bound * epsilonOf(DType::F64) / epsilonOf(value.dtype)) : least;
   }
 
   /// 2. Every value of the compiled program of all ranks, put together, against the serial one. Both are in double:
@@ -165,7 +180,7 @@ struct Verifier {
         return Status::error(ErrorKind::Plan, "partitioned program: value of ONNX node '" + where +
                                                   "' has another global shape than the serial one");
       ++comparedValues;
-      double bound = 1e-10 * std::max(largestMagnitude(wanted), 1e-30);
+      double bound = boundInDouble(wanted, reference.bounds.at(idOf(value.getDefiningOp())));
       std::optional<Difference> difference = firstDifference(global.tensor, wanted, bound, worstPartition);
       if (!difference && global.disagreement)
         difference = Difference{indexText(wanted.shape, global.disagreement->index),
@@ -184,7 +199,7 @@ struct Verifier {
     for (auto [number, pair] : llvm::enumerate(llvm::zip(reference.outputs, *found))) {
       auto &[expected, output] = pair;
       double ignored = 0;
-      double bound = 8 * singleEpsilon * largestMagnitude(expected);
+      double bound = reference.outputBounds[number];
       if (output.shape != expected.shape)
         return Status::error(ErrorKind::Plan,
                              "output of ONNX node '" + outputName(number) + "' has another shape than the serial one");
@@ -225,13 +240,15 @@ Expected<std::string> verifyPlan(const Verification &what) {
   if (!run.ok())
     return run.status();
   dist::Mesh mesh = dist::meshOf(what.compiled);
+  std::string unbounded =
+      run->unbounded ? format(", %lld of which could hold anything: their type overflows", (long long)run->unbounded) : "";
   return format("verified: serial == raised (largest difference %.2g of the largest value), serial == %lld values of "
                 "all %lld coordinates (%.2g, in double), "
-                "serial == plan on %lld ranks with poisoned memory (%lld buffers; %.2g of the bound; outputs off by "
+                "serial == plan on %lld ranks with poisoned memory (%lld buffers%s; %.2g of the bound; outputs off by "
                 "%.2g of the largest value)\n",
                 verifier.worstRaise, (long long)verifier.comparedValues, (long long)mesh.numCoordinates(),
                 verifier.worstPartition, (long long)what.lowered.plan.worldSize(), (long long)run->buffers,
-                run->worstOfBound, run->worstOutput);
+                unbounded.c_str(), run->worstOfBound, run->worstOutput);
 }
 
 } // namespace hpc

@@ -93,11 +93,12 @@ struct Comparison {
                                  ", local index [" + indexText(checkpoint.box, i) +
                                  "]: " + differenceText(found, should, checkpoint.bound));
       }
-      if (std::isfinite(found) && std::abs(should) < maskMagnitude && checkpoint.bound > 0)
+      if (std::isfinite(found) && std::abs(should) < maskMagnitude && checkpoint.bound > 0 && std::isfinite(checkpoint.bound))
         worst = std::max(worst, std::abs(found - should) / checkpoint.bound);
     }
     std::lock_guard<std::mutex> lock(mutex);
     ++report.buffers;
+    report.unbounded += std::isinf(checkpoint.bound);
     report.worstOfBound = std::max(report.worstOfBound, worst);
     return Status::success();
   }
@@ -115,10 +116,7 @@ static void addCheckpoints(Comparison &comparison, const Verification &what, con
     const Tensor &tensor = *expected->second;
     if (dist::globalShape(sharding.getValue()) != tensor.shape)
       continue;
-    auto relative = reference.relativeBound.find(lowered.id);
-    double bound = tensor.isFloat() ? (relative == reference.relativeBound.end() ? 1e-4 : relative->second) *
-                                          largestMagnitude(tensor)
-                                    : 0;
+    double bound = reference.bounds.at(lowered.id);
     auto type = cast<RankedTensorType>(lowered.value.getType());
     comparison.checkpoints[{lowered.stage, lowered.program, lowered.instruction}].push_back(
         {&lowered, tables.slice(sharding.getValue()), tensor.dtype, type.getShape().vec(), expected->second, bound});
@@ -148,7 +146,7 @@ Expected<RunReport> runAndCompare(const Verification &what, const std::vector<Te
   for (size_t number = 0; number < outputs->size(); ++number) {
     Tensor found = tensorFromArray((*outputs)[number]);
     const Tensor &expected = reference.outputs[number];
-    double bound = reference.outputBound[number] * largestMagnitude(expected);
+    double bound = reference.outputBounds[number];
     if (std::optional<Difference> difference = firstDifference(found, expected, bound, comparison.report.worstOutput)) {
       return Status::error(ErrorKind::Plan, "plan's output '" + plan.outputs[number].name + "' differs at index [" +
                                                 difference->index + "]: " +

@@ -2,13 +2,24 @@
 // values.
 #pragma once
 
-#include "tools/hpc-opt/ErrorBound.h"
+#include "tools/hpc-opt/Difference.h"
 #include "tools/hpc-opt/Verify.h"
 
 namespace hpc {
 
+/// What --verify compares with: the serial values in double, by hpc.id. Parameters are not kept but read again: they are
+/// most of a model.
+struct Reference {
+  std::map<int64_t, std::shared_ptr<const Tensor>> values;
+  std::map<int64_t, nn::ParameterOp> parameters; ///< of the serial program
+  std::map<int64_t, double> bounds;              ///< of values, by hpc.id (RunningError::bound)
+  std::vector<Tensor> outputs;
+  std::vector<double> outputBounds; ///< for the plan, whatever raise changed in the program included
+};
+
 struct RunReport {
   int64_t buffers = 0;     ///< comparisons of a buffer at a rank and micro-batch
+  int64_t unbounded = 0;   ///< of those, without a bound: f32 overflows there
   double worstOfBound = 0; ///< the largest difference as a part of its bound
   double worstOutput = 0;  ///< relative to the largest magnitude of the output
 };

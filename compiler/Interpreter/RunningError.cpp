@@ -1,0 +1,267 @@
+// Samples, pushes and bounds, op by op; composites step by step by their definition.
+// Nothing here knows an op: how results read operands, what is summed and what jumps follow from its rule, its
+// structure and its numbers.
+#include "compiler/Interpreter/RunningError.h"
+
+#include "compiler/Interpreter/Evaluators.h"
+#include "compiler/Interpreter/SummedTerms.h"
+
+#include <cmath>
+
+namespace hpc {
+
+using namespace interpreter;
+
+/// The bound is so many times the samples' largest deviation: another plan's rounding errors are of the same size. In
+/// few elements errors may cancel in both samples by chance, and not in a plan: the largest of n varies the more the
+/// smaller n is.
+static double safetyOf(int64_t elements) {
+  constexpr double safety = 4, enough = 64;
+  return elements >= enough ? safety : safety * std::cbrt(enough / double(std::max<int64_t>(elements, 1)));
+}
+
+double epsilonOf(DType dtype) {
+  return dtype == DType::F64 ? 0x1p-52 : dtype == DType::F16 ? 0x1p-10 : dtype == DType::BF16 ? 0x1p-7 : 0x1p-23;
+}
+
+static bool isNumber(double value) { return std::isfinite(value) && std::abs(value) < maskMagnitude; }
+
+static bool isWhole(const Tensor &tensor) {
+  return llvm::all_of(tensor.floats, [](double value) { return value == std::nearbyint(value); });
+}
+
+/// The bound of a value from the deviation of its samples.
+double RunningError::boundOf(const Twin &twin) {
+  const Tensor &exact = *twin.exact;
+  double worst = 0, largest = 0;
+  for (const std::shared_ptr<const Tensor> &sample : twin.samples)
+    for (int64_t i = 0; i < exact.size(); ++i) {
+      double value = exact.number(i), other = sample->number(i);
+      if (isNumber(value) ? !std::isfinite(other) : std::isnan(value) != std::isnan(other))
+        return INFINITY;
+      if (!isNumber(value))
+        continue;
+      worst = std::max(worst, std::abs(other - value));
+      largest = std::max(largest, std::abs(value));
+    }
+  return exact.isFloat() ? safetyOf(exact.size()) * worst + 2 * epsilonOf(exact.dtype) * largest : worst;
+}
+
+// ---- what a plan is free to do -------------------------------------------------------------------
+
+/// For each element of a result how far a plan may be from any other by its freedom in this op alone; empty: not at all.
+/// `unrounded` is the sample before it was rounded.
+static Expected<std::vector<double>> freedomOf(Operation *op, ArrayRef<const Tensor *> operands, unsigned result,
+                                               const Tensor &unrounded, const Tensor &sample) {
+  std::vector<double> slack;
+  if (!sample.isFloat())
+    return slack;
+  double epsilon = sample.dtype == DType::F64 ? 0x1p-52 : 0x1p-23; // of sums and approximations
+  if (accessOf(op) == Access::Elementwise) {
+    // An approximation; f64 calls the same library as the interpreter. What needs no rounding nobody gets wrong.
+    if (effortOf(op) == Effort::Expensive && sample.dtype != DType::F64)
+      for (size_t i = 0; i < sample.floats.size(); ++i)
+        slack.push_back(unrounded.floats[i] == sample.floats[i] ? 0 : epsilon * std::abs(sample.floats[i]));
+    return slack;
+  }
+  Expected<SummedTerms> terms = summedTerms(op, operands, result);
+  if (!terms.ok())
+    return terms.status();
+  // An error of half an epsilon of every partial sum: were all terms of one sign and their errors independent, sequential
+  // sums would be off by sqrt(count) / 6 epsilons. Plans sum in lanes and blocks, which divides that by more than 2.
+  double growth = std::max(0.5, std::sqrt(double(terms->count)) / 32);
+  bool isWholeSum = llvm::all_of(operands, [](const Tensor *operand) { return isWhole(*operand); });
+  for (double size : terms->magnitudes)
+    slack.push_back(isWholeSum && size <= 1 / epsilon ? 0 : epsilon * growth * size);
+  return slack;
+}
+
+double RunningError::randomFactor() {
+  randomState ^= randomState << 13;
+  randomState ^= randomState >> 7;
+  randomState ^= randomState << 17;
+  double amount = 1 + double(randomState >> 12) * 0x1p-53; // 1 to 1.5
+  return randomState & 1 ? amount : -amount;
+}
+
+/// Moves elements of the sample that are closer to the exact ones than `slack`.
+void RunningError::push(const Tensor &exact, ArrayRef<double> slack, Tensor &sample) {
+  for (size_t i = 0; i < slack.size(); ++i)
+    if (isNumber(exact.floats[i]) && std::abs(sample.floats[i] - exact.floats[i]) < slack[i])
+      sample.floats[i] = exact.floats[i] + slack[i] * randomFactor();
+}
+
+// ---- operands at the ends of their bounds --------------------------------------------------------
+
+/// One result of the op where floats of operand i are moved by `by[i]`.
+Expected<Tensor> RunningError::displaced(Operation *op, ArrayRef<Twin> operands, ArrayRef<double> by, unsigned result) {
+  SmallVector<const Tensor *> inputs;
+  std::vector<Tensor> moved(operands.size());
+  for (size_t i = 0; i < operands.size(); ++i) {
+    inputs.push_back(operands[i].exact.get());
+    if (by[i] == 0 || !std::isfinite(by[i]) || !inputs[i]->isFloat())
+      continue;
+    moved[i] = *operands[i].exact;
+    for (double &value : moved[i].floats)
+      value += by[i];
+    inputs[i] = &moved[i];
+  }
+  Results results = evaluateOp(op, inputs, {.doublePrecision = true});
+  if (!results.ok())
+    return results.status();
+  return std::move((*results)[result]);
+}
+
+/// Comparisons, casts to integers, floor: where an operand may be on either side of a jump, the sample takes the other.
+/// `direction` (1 or -1) is where operands move, every second one the other way.
+Status RunningError::followJumps(Operation *op, ArrayRef<Twin> operands, unsigned result, double direction,
+                                 const Tensor &exact, Tensor &sample) {
+  bool readsFloats = false, readsFractions = false;
+  for (const Twin &operand : operands)
+    if (operand.bound > 0 && operand.exact->isFloat()) {
+      readsFloats = true;
+      readsFractions |= !isWhole(*operand.exact) || !isWhole(*operand.samples[0]);
+    }
+  bool isRounding = accessOf(op) == Access::Elementwise && readsFractions && isWhole(exact);
+  if (!readsFloats || (exact.isFloat() && !isRounding))
+    return Status::success();
+  SmallVector<double> by;
+  for (const Twin &operand : operands) {
+    by.push_back(direction * operand.bound);
+    direction = -direction;
+  }
+  Expected<Tensor> other = displaced(op, operands, by, result);
+  if (!other.ok())
+    return other.status();
+  for (int64_t i = 0; i < exact.size(); ++i)
+    if (exact.number(i) == sample.number(i) && other->number(i) != exact.number(i))
+      sample.setNumber(i, other->number(i));
+  return Status::success();
+}
+
+// ---- ops -----------------------------------------------------------------------------------------
+
+Expected<RunningError::Twins> RunningError::evaluate(Operation *op, ArrayRef<Twin> operands,
+                                                     ArrayRef<std::shared_ptr<const Tensor>> exact) {
+  std::optional<Access> access = accessOf(op);
+  if (isa<CompositeOpInterface>(op) && access == Access::Composite)
+    return evaluateComposite(op, operands, exact);
+  Twins twins;
+  bool onlyMoves = access == Access::Source || access == Access::Alias || access == Access::Move ||
+                   access == Access::Repeat;
+  auto isInteger = [](const auto &tensor) { return !tensor->isFloat(); };
+  bool areIntegers = llvm::all_of(exact, isInteger) &&
+                     llvm::all_of(operands, [&](const Twin &operand) { return isInteger(operand.exact); });
+  if ((onlyMoves || areIntegers) && llvm::all_of(operands, [](const Twin &operand) { return operand.isExact(); })) {
+    for (const std::shared_ptr<const Tensor> &tensor : exact)
+      twins.push_back(exactly(tensor));
+    return twins;
+  }
+  twins.resize(exact.size());
+  for (int number = 0; number < sampleCount; ++number) {
+    SmallVector<const Tensor *> inputs;
+    for (const Twin &operand : operands)
+      inputs.push_back(operand.samples[number].get());
+    Results unrounded = evaluateOp(op, inputs, {.doublePrecision = true, .ownPrecision = true});
+    if (!unrounded.ok())
+      return unrounded.status();
+    for (unsigned i = 0; i < exact.size(); ++i) {
+      const Tensor &wanted = *exact[i];
+      auto sample = std::make_shared<Tensor>((*unrounded)[i]);
+      round(*sample);
+      if (!onlyMoves) {
+        HPC_RETURN_IF_ERROR(followJumps(op, operands, i, number ? -1 : 1, wanted, *sample));
+        Expected<std::vector<double>> slack = freedomOf(op, inputs, i, (*unrounded)[i], *sample);
+        if (!slack.ok())
+          return slack.status();
+        push(wanted, *slack, *sample);
+      }
+      bool isSame = wanted.floats == sample->floats && wanted.ints == sample->ints;
+      twins[i].exact = exact[i];
+      twins[i].samples[number] = isSame ? exact[i] : sample;
+    }
+  }
+  for (Twin &twin : twins)
+    twin.bound = boundOf(twin);
+  return twins;
+}
+
+Expected<RunningError::Twins> RunningError::evaluateComposite(Operation *op, ArrayRef<Twin> operands,
+                                                              ArrayRef<std::shared_ptr<const Tensor>> exact) {
+  Definition definition(op);
+  DenseMap<Value, Live> inner;
+  auto define = [&](Value value, const Twin &twin) {
+    int64_t uses = std::distance(value.use_begin(), value.use_end()) + llvm::count(definition.results, value);
+    inner[value] = {twin, uses};
+  };
+  for (auto [argument, twin] : llvm::zip_equal(definition.block.getArguments(), operands))
+    define(argument, twin);
+  for (Operation *step : definition.steps) {
+    Twins inputs;
+    SmallVector<const Tensor *> tensors;
+    for (Value operand : step->getOperands()) {
+      Live &found = inner.find(operand)->second;
+      inputs.push_back(found.twin);
+      tensors.push_back(inputs.back().exact.get());
+      if (--found.usesLeft == 0)
+        inner.erase(operand);
+    }
+    Results results = evaluateOp(step, tensors, {.doublePrecision = true});
+    if (!results.ok())
+      return results.status();
+    std::vector<std::shared_ptr<const Tensor>> made;
+    for (Tensor &result : *results)
+      made.push_back(std::make_shared<Tensor>(std::move(result)));
+    Expected<Twins> twins = evaluate(step, inputs, made);
+    if (!twins.ok())
+      return twins;
+    for (auto [value, twin] : llvm::zip_equal(step->getResults(), *twins))
+      define(value, twin);
+  }
+  Twins twins;
+  for (auto [value, tensor] : llvm::zip_equal(definition.results, exact)) {
+    Twin twin = inner.find(value)->second.twin;
+    for (std::shared_ptr<const Tensor> &sample : twin.samples)
+      if (sample == twin.exact)
+        sample = tensor;
+    twin.exact = tensor;
+    twins.push_back(twin);
+  }
+  return twins;
+}
+
+Status RunningError::observe(Value value, const std::shared_ptr<const Tensor> &exact) {
+  auto keep = [&](Value value, const Twin &twin) {
+    bounds[value] = twin.bound;
+    if (int64_t uses = std::distance(value.use_begin(), value.use_end()))
+      live[value] = {twin, uses};
+  };
+  Operation *op = value.getDefiningOp();
+  if (!op || op->getNumOperands() == 0) {
+    keep(value, exactly(exact));
+    return Status::success();
+  }
+  pending.push_back(exact);
+  if (pending.size() < op->getNumResults())
+    return Status::success();
+  Twins operands;
+  for (Value operand : op->getOperands()) {
+    auto found = live.find(operand);
+    if (found == live.end())
+      return Status::error(ErrorKind::Internal, describeOp(op) + " reads a value that was not observed");
+    operands.push_back(found->second.twin);
+  }
+  // In a serial run the other dialects' ops change no value.
+  Expected<Twins> twins = isa<nn::NNDialect>(op->getDialect()) ? evaluate(op, operands, pending) : Expected<Twins>(operands);
+  pending.clear();
+  if (!twins.ok())
+    return twins.status().at(describeOp(op));
+  for (auto [result, twin] : llvm::zip_equal(op->getResults(), *twins))
+    keep(result, twin);
+  for (Value operand : op->getOperands())
+    if (auto found = live.find(operand); --found->second.usesLeft == 0)
+      live.erase(found);
+  return Status::success();
+}
+
+} // namespace hpc

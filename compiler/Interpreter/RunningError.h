@@ -1,0 +1,66 @@
+// A running error analysis (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., sections 3.3 and 26.5): how
+// far any plan's values may be from those of a serial run in double precision.
+//
+// Beside the run every value is computed twice more as a plan computes it: each node rounds to its element type, sums go
+// term by term in f32. How far such a sample is off shows what rounding does to *these* numbers, cancellation and
+// conditioning included, which no formula on the result's size can. Where docs/numerics.md leaves a plan free (order of
+// sums, approximations) a sample is pushed off, up or down at random, by at least what that freedom may cost; it grows
+// with the terms of a sum and not with its result. A value's bound is four times the largest deviation of its samples
+// (more in a tensor of few elements), plus two units in the last place of its largest magnitude.
+#pragma once
+
+#include "compiler/Interpreter/Interpreter.h"
+
+namespace hpc {
+
+/// Numbers from here on are masks (exporters add the lowest f32): they say nothing of the size of a tensor's values,
+/// and agree relative to themselves.
+constexpr double maskMagnitude = 1e30;
+
+/// Distance of 1 from the next number of a float type.
+double epsilonOf(DType dtype);
+
+class RunningError {
+public:
+  /// Sees every value of a serial run in double precision in the order in which it is produced (RunOptions::observe).
+  Status observe(Value value, const std::shared_ptr<const Tensor> &exact);
+
+  /// Largest difference from the run in double that a plan's value may have: of floats absolute; of integers and bools
+  /// 0 unless a float within its own bound decides otherwise; infinite where the element type overflows on the way,
+  /// though double does not.
+  double bound(Value value) const { return bounds.lookup(value); }
+
+private:
+  static constexpr int sampleCount = 2;
+
+  /// A value in double, and as plans might have it.
+  struct Twin {
+    std::shared_ptr<const Tensor> exact;
+    std::shared_ptr<const Tensor> samples[sampleCount]; ///< == exact where nothing was rounded
+    double bound = 0;
+    bool isExact() const { return samples[0] == exact && samples[1] == exact; }
+  };
+  using Twins = SmallVector<Twin>;
+
+  static Twin exactly(const std::shared_ptr<const Tensor> &tensor) { return {tensor, {tensor, tensor}, 0}; }
+  static double boundOf(const Twin &twin);
+  Expected<Twins> evaluate(Operation *op, ArrayRef<Twin> operands, ArrayRef<std::shared_ptr<const Tensor>> exact);
+  Expected<Twins> evaluateComposite(Operation *op, ArrayRef<Twin> operands,
+                                    ArrayRef<std::shared_ptr<const Tensor>> exact);
+  Expected<Tensor> displaced(Operation *op, ArrayRef<Twin> operands, ArrayRef<double> by, unsigned result);
+  Status followJumps(Operation *op, ArrayRef<Twin> operands, unsigned result, double direction, const Tensor &exact,
+                     Tensor &sample);
+  void push(const Tensor &exact, ArrayRef<double> slack, Tensor &sample);
+  double randomFactor();
+
+  struct Live {
+    Twin twin;
+    int64_t usesLeft;
+  };
+  DenseMap<Value, Live> live;
+  DenseMap<Value, double> bounds;
+  std::vector<std::shared_ptr<const Tensor>> pending; ///< the results of an op that were seen so far
+  uint64_t randomState = 0x9e3779b97f4a7c15;          ///< the same pushes in every run
+};
+
+} // namespace hpc

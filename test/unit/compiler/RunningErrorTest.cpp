@@ -1,0 +1,210 @@
+// Bounds of the running error analysis: wide enough for every order of summation that a plan may choose, too narrow for
+// the smallest thing that a wrong plan leaves out.
+#include "compiler/Interpreter/RunningError.h"
+
+#include "test/unit/compiler/InterpreterFixture.h"
+
+#include <cmath>
+#include <random>
+
+using namespace hpc;
+
+namespace {
+
+struct Analysed {
+  Tensor exact;
+  double bound;
+};
+
+struct RunningErrorTest : InterpreterTest {
+  std::mt19937 random{7};
+
+  Tensor normal(DType dtype, ArrayRef<int64_t> shape) {
+    Tensor tensor(dtype, shape);
+    std::normal_distribution<double> distribution;
+    for (double &value : tensor.floats)
+      value = roundTo(dtype, distribution(random));
+    return tensor;
+  }
+
+  static std::string typeOf(const Tensor &tensor) {
+    std::string text = "tensor<";
+    for (int64_t size : tensor.shape)
+      text += std::to_string(size) + "x";
+    return text + (isFloat(tensor.dtype) ? "" : "i") + (tensor.dtype == DType::BF16 ? "bf16" : tensor.dtype == DType::I64 ? "64" : name(tensor.dtype)) + ">";
+  }
+
+  /// %r, of type `type`, of a body that reads %x0, %x1, ...; in double, and its bound.
+  Analysed analyse(const std::string &body, const std::string &type, ArrayRef<Tensor> inputs) {
+    func::FuncOp main = program(body, type, inputs);
+    RunningError errors;
+    RunOptions options;
+    options.doublePrecision = true;
+    options.observe = [&](Value value, const LocalTensors &tensors) { return errors.observe(value, tensors.front()); };
+    Expected<std::vector<Tensor>> results = runFunction(main, inputs, options);
+    EXPECT_TRUE(results.ok()) << results.status().text();
+    return {results->front(), errors.bound(main.getBody().front().getTerminator()->getOperand(0))};
+  }
+
+  /// The same with results rounded to their types.
+  Tensor rounded(const std::string &body, const std::string &type, ArrayRef<Tensor> inputs, bool ownPrecision = true) {
+    RunOptions options;
+    options.ownPrecision = ownPrecision;
+    Expected<std::vector<Tensor>> results = runFunction(program(body, type, inputs), inputs, options);
+    EXPECT_TRUE(results.ok()) << results.status().text();
+    return results->front();
+  }
+
+  func::FuncOp program(const std::string &body, const std::string &type, ArrayRef<Tensor> inputs) {
+    std::string text;
+    for (const Tensor &input : inputs)
+      text += (text.empty() ? "%x" : ", %x") + std::to_string(&input - inputs.data()) + ": " + typeOf(input);
+    return parse("func.func @main(" + text + ") -> " + type + " {\n" + body + "\n return %r : " + type + "\n}");
+  }
+
+  static double largestDifference(const Tensor &a, const Tensor &b) {
+    double largest = 0;
+    for (int64_t i = 0; i < a.size(); ++i)
+      largest = std::max(largest, std::abs(a.number(i) - b.number(i)));
+    return largest;
+  }
+};
+
+/// A product's elements in `lanes` partial sums of type Real, the last term first.
+template <typename Real> Tensor productInLanes(const Tensor &a, const Tensor &b, int64_t lanes) {
+  int64_t m = a.shape[0], k = a.shape[1], n = b.shape[1];
+  Tensor result(a.dtype, {m, n});
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t j = 0; j < n; ++j) {
+      std::vector<Real> sums(lanes, 0);
+      for (int64_t p = k; p-- > 0;)
+        sums[p % lanes] += Real(a.floats[i * k + p]) * Real(b.floats[p * n + j]);
+      Real sum = 0;
+      for (Real lane : sums)
+        sum += lane;
+      result.floats[i * n + j] = roundTo(a.dtype, sum);
+    }
+  return result;
+}
+
+/// One term of k that is left out of a product, whichever it is, is more than the bound; every order of its sum is less.
+TEST_F(RunningErrorTest, ProductsMissNoTerm) {
+  for (auto [dtype, suffix] : {std::pair(DType::F32, "f32"), std::pair(DType::F64, "f64"), std::pair(DType::BF16, "bf16")})
+    for (int64_t k : {1, 3, 16, 64, 256, 768, 4096}) {
+      if (dtype == DType::BF16 && k > 64)
+        continue; // a term is lost in the rounding of the result
+      SCOPED_TRACE(std::string(suffix) + " k=" + std::to_string(k));
+      Tensor a = normal(dtype, {6, k}), b = normal(dtype, {k, 20});
+      std::string type = std::string("tensor<6x20x") + suffix + ">";
+      Analysed product = analyse("%r = nn.matmul %x0, %x1 : " + typeOf(a) + ", " + typeOf(b) + " -> " + type, type, {a, b});
+      for (int64_t lanes : {1, 3, 8, 16}) {
+        Tensor other = dtype == DType::F64 ? productInLanes<double>(a, b, lanes) : productInLanes<float>(a, b, lanes);
+        EXPECT_LE(largestDifference(other, product.exact), product.bound) << lanes;
+      }
+      for (int64_t missing = 0; missing < k; missing += std::max<int64_t>(1, k / 37)) {
+        double term = 0;
+        for (int64_t i = 0; i < 6; ++i)
+          for (int64_t j = 0; j < 20; ++j)
+            term = std::max(term, std::abs(a.floats[i * k + missing] * b.floats[missing * 20 + j]));
+        EXPECT_GT(term, product.bound) << missing;
+      }
+    }
+}
+
+/// A f64 value that went through f32 on the way is off by far more than its bound: f32's would let it pass.
+TEST_F(RunningErrorTest, DoublesAreJudgedByTheirOwnPrecision) {
+  Tensor a = normal(DType::F64, {6, 64}), b = normal(DType::F64, {64, 20});
+  std::string type = "tensor<6x20xf64>";
+  Analysed product = analyse("%r = nn.matmul %x0, %x1 : " + typeOf(a) + ", " + typeOf(b) + " -> " + type, type, {a, b});
+  EXPECT_GT(largestDifference(productInLanes<float>(a, b, 1), product.exact), 1e4 * product.bound);
+}
+
+/// Running sums that cancel to (almost) nothing: the bound follows the terms, and still finds one that is missing. A
+/// bound relative to the result gave a false alarm here.
+TEST_F(RunningErrorTest, SumsThatCancel) {
+  for (int64_t n : {8, 100, 3000}) {
+    Tensor x = normal(DType::F32, {1, n});
+    double sum = 0;
+    for (int64_t i = 0; i < n; ++i)
+      sum += x.floats[i];
+    for (double &value : x.floats)
+      value = float(value - sum / double(n));
+    std::string in = typeOf(x), tail = " : " + in + " -> ";
+    for (const std::string &op : {"nn.reduce sum %x0 {axes = array<i64: 1>}" + tail + "tensor<1x1xf32>",
+                                  "nn.cumsum %x0 {axis = 1 : i64}" + tail + in}) {
+      SCOPED_TRACE(op);
+      std::string type = op.substr(op.rfind("-> ") + 3);
+      Analysed sums = analyse("%r = " + op, type, {x});
+      Tensor forward = rounded("%r = " + op, type, {x});
+      float tail = 0; // the last one, added up from the end
+      for (int64_t i = n; i-- > 0;)
+        tail += float(x.floats[i]);
+      EXPECT_LE(largestDifference(forward, sums.exact), sums.bound);
+      EXPECT_LE(std::abs(tail - sums.exact.floats.back()), sums.bound);
+      EXPECT_LT(sums.bound, 0.02) << "a term is 0.8 on average";
+    }
+  }
+}
+
+/// Two thousand additions of one number: their errors have one sign and add up. A bound that takes them as independent
+/// gave a false alarm.
+TEST_F(RunningErrorTest, ChainsOfEqualAdditions) {
+  std::string body = "%c = nn.constant dense<1.1e-3> : tensor<f32> : tensor<f32>\n%v0 = nn.add %x0, %c : tensor<5xf32>, tensor<f32> -> tensor<5xf32>\n";
+  constexpr int length = 2000;
+  for (int i = 1; i <= length; ++i)
+    body += (i == length ? "%r" : "%v" + std::to_string(i)) + " = nn.add %v" + std::to_string(i - 1) +
+            ", %c : tensor<5xf32>, tensor<f32> -> tensor<5xf32>\n";
+  Tensor x = normal(DType::F32, {5});
+  Analysed chain = analyse(body, "tensor<5xf32>", {x});
+  EXPECT_LE(largestDifference(rounded(body, "tensor<5xf32>", {x}), chain.exact), chain.bound);
+  EXPECT_LT(chain.bound, 1.1e-3) << "one addition that is missing";
+}
+
+/// A network of 48 residual blocks: the bound must not grow with depth by more than errors do, or faults in late layers
+/// are not seen; and it holds for the f32 run.
+TEST_F(RunningErrorTest, DeepNetworksStayTight) {
+  constexpr int64_t width = 64;
+  Tensor x = normal(DType::F32, {16, width}), up = normal(DType::F32, {width, width}), down = normal(DType::F32, {width, width});
+  for (Tensor *weight : {&up, &down})
+    for (double &value : weight->floats)
+      value = float(value / 8);
+  std::string t = "tensor<16x64xf32>", w = "tensor<64x64xf32>", body;
+  for (int i = 0; i < 48; ++i) {
+    std::string in = i ? "%o" + std::to_string(i - 1) : "%x0", n = std::to_string(i);
+    body += "%n" + n + " = nn.layer_norm " + in + " {epsilon = 1.0e-5 : f64} : " + t + " -> " + t + "\n%u" + n +
+            " = nn.matmul %n" + n + ", %x1 : " + t + ", " + w + " -> " + t + "\n%g" + n + " = nn.gelu %u" + n + " : " + t +
+            " -> " + t + "\n%d" + n + " = nn.matmul %g" + n + ", %x2 : " + t + ", " + w + " -> " + t + "\n" +
+            (i == 47 ? "%r" : "%o" + n) + " = nn.add " + in + ", %d" + n + " : " + t + ", " + t + " -> " + t + "\n";
+  }
+  Analysed net = analyse(body, t, {x, up, down});
+  double largest = 0;
+  for (double value : net.exact.floats)
+    largest = std::max(largest, std::abs(value));
+  EXPECT_LE(largestDifference(rounded(body, t, {x, up, down}, /*ownPrecision=*/false), net.exact), net.bound);
+  EXPECT_LT(net.bound, 1e-4 * largest);
+}
+
+/// Where rounding decides between two whole numbers, both pass; where it does not, a comparison is exact.
+TEST_F(RunningErrorTest, JumpsThatRoundingDecides) {
+  Tensor tenths(DType::F32, {1, 10}), x = floatTensor({2}, {0.25, 0.75});
+  std::fill(tenths.floats.begin(), tenths.floats.end(), double(0.1f));
+  std::string sum = "%s = nn.reduce sum %x0 {axes = array<i64: 1>} : tensor<1x10xf32> -> tensor<1x1xf32>\n"
+                    "%one = nn.constant dense<1.0> : tensor<f32> : tensor<f32>\n";
+  EXPECT_GE(analyse(sum + "%r = nn.floor %s : tensor<1x1xf32> -> tensor<1x1xf32>", "tensor<1x1xf32>", {tenths}).bound, 1);
+  EXPECT_EQ(analyse(sum + "%r = nn.compare ge %s, %one : tensor<1x1xf32>, tensor<f32> -> tensor<1x1xi1>",
+                    "tensor<1x1xi1>", {tenths}).bound, 1);
+  EXPECT_EQ(analyse("%h = nn.constant dense<0.5> : tensor<f32> : tensor<f32>\n%y = nn.tanh %x0 : tensor<2xf32> -> tensor<2xf32>\n"
+                    "%r = nn.compare ge %y, %h : tensor<2xf32>, tensor<f32> -> tensor<2xi1>", "tensor<2xi1>", {x}).bound, 0);
+}
+
+/// What overflows in f32 on the way and not in double says nothing of the plan; infinities that the program has do.
+TEST_F(RunningErrorTest, OverflowOnTheWay) {
+  Tensor x = floatTensor({2}, {60, 1});
+  std::string body = "%e = nn.exp %x0 : tensor<2xf32> -> tensor<2xf32>\n%p = nn.mul %e, %e : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>\n"
+                     "%r = nn.div %p, %p : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>";
+  EXPECT_TRUE(std::isinf(analyse(body, "tensor<2xf32>", {x}).bound));
+  Tensor masked = floatTensor({2}, {-INFINITY, 1});
+  EXPECT_LT(analyse("%r = nn.exp %x0 : tensor<2xf32> -> tensor<2xf32>", "tensor<2xf32>", {masked}).bound, 1e-5);
+}
+
+} // namespace
