@@ -1,4 +1,4 @@
-// Ops that move elements: reshape, transpose, broadcast, slice, concat, pad. Also the strided reading that other
+// Ops that move elements: reshape, transpose, broadcast, slice, window, concat, pad. Also the strided reading that other
 // families use. An op's result has the shape of its type, so the same code serves global shapes and local boxes.
 #include "compiler/Interpreter/Evaluators.h"
 
@@ -106,11 +106,24 @@ static Results evaluatePad(nn::PadOp op, Operands operands) {
   return one(std::move(result));
 }
 
+static Results evaluateWindow(nn::WindowOp op, Operands operands) {
+  Tensor result = emptyLike(op.getResult());
+  SmallVector<int64_t> own = stridesOf(operands[0]->shape);
+  size_t leading = own.size() - op.getStrides().size();
+  SmallVector<int64_t> strides(own.begin(), own.begin() + leading);
+  for (ArrayRef<int64_t> steps : {op.getDilations(), op.getStrides()}) // offsets, then positions
+    for (auto [dim, step] : llvm::enumerate(steps))
+      strides.push_back(own[leading + dim] * step);
+  readStrided(*operands[0], 0, strides, result);
+  return one(std::move(result));
+}
+
 void addViews(Evaluators &evaluators) {
   evaluators.add<nn::ReshapeOp>(evaluateReshape);
   evaluators.add<nn::TransposeOp>(evaluateTranspose);
   evaluators.add<nn::BroadcastOp>(evaluateBroadcast);
   evaluators.add<nn::SliceOp>(evaluateSlice);
+  evaluators.add<nn::WindowOp>(evaluateWindow);
   evaluators.add<nn::ConcatOp>(evaluateConcat);
   evaluators.add<nn::PadOp>(evaluatePad);
 }

@@ -106,9 +106,9 @@ template <typename... Ops> static bool isOneOf(OperationName name) {
 
 bool hasElementEmitter(OperationName name) {
   return hasScalarEmitter(name) || isRowComposite(name) ||
-         isOneOf<nn::ReshapeOp, nn::TransposeOp, nn::BroadcastOp, nn::SliceOp, nn::ConstantOp, nn::IotaOp, nn::ConcatOp,
-                 nn::PadOp, nn::EmbeddingOp, nn::GatherOp, nn::GatherNdOp, nn::CumsumOp, nn::ReduceOp, dist::FillTailOp,
-                 dist::SliceOp, dist::OffsetOp>(name);
+         isOneOf<nn::ReshapeOp, nn::TransposeOp, nn::BroadcastOp, nn::SliceOp, nn::WindowOp, nn::ConstantOp, nn::IotaOp,
+                 nn::ConcatOp, nn::PadOp, nn::EmbeddingOp, nn::GatherOp, nn::GatherNdOp, nn::CumsumOp, nn::ReduceOp,
+                 dist::FillTailOp, dist::SliceOp, dist::OffsetOp>(name);
 }
 
 Value ElementEmitter::compute(Operation *op, const Index &index) {

@@ -83,6 +83,14 @@ bool mapThroughView(IndexBuilder &indices, Operation *op, ArrayRef<IndexExpr> in
       source.push_back(indices.add(start, IndexBuilder::mul(i, step)));
     return true;
   }
+  if (auto window = dyn_cast<nn::WindowOp>(op)) {
+    size_t windowed = window.getStrides().size(), leading = from.size() - windowed;
+    source.assign(index.begin(), index.begin() + leading);
+    for (size_t i = 0; i < windowed; ++i)
+      source.push_back(indices.add(IndexBuilder::mul(index[leading + i], window.getDilations()[i]),
+                                   IndexBuilder::mul(index[leading + windowed + i], window.getStrides()[i])));
+    return true;
+  }
   return false;
 }
 

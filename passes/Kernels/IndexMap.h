@@ -15,7 +15,7 @@ Index delinearize(IndexBuilder &indices, IndexExpr linear, ArrayRef<int64_t> sha
 /// NumPy: dims align from the right, a dim of size 1 is always read at 0.
 Index broadcastIndex(ArrayRef<IndexExpr> index, ArrayRef<int64_t> from);
 
-/// Reads through reshape, transpose, broadcast and slice: the operand's index for a result's. False for any other op.
+/// Reads through reshape, transpose, broadcast, slice and window: the operand's index for a result's. False for any other op.
 bool mapThroughView(IndexBuilder &indices, Operation *op, ArrayRef<IndexExpr> index, Index &source);
 
 } // namespace hpc::kernels

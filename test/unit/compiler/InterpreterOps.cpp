@@ -140,6 +140,20 @@ TEST_F(InterpreterTest, views) {
       ElementsAre(9, 9, 9, 9, 1, 2, 3, 9, 4, 5, 6, 9));
 }
 
+// Against numpy's sliding_window_view: offsets come before positions, a step and a dilation belong to their own dim.
+TEST_F(InterpreterTest, windows) {
+  std::string x = "dense<[[1, 2, 3, 4, 5, 6, 7], [8, 9, 10, 11, 12, 13, 14]]> : tensor<2x7xi64>";
+  EXPECT_THAT(apply("nn.window %a {strides = array<i64: 2>, dilations = array<i64: 1>}", "tensor<2x3x3xi64>", x).ints,
+              ElementsAre(1, 3, 5, 2, 4, 6, 3, 5, 7, 8, 10, 12, 9, 11, 13, 10, 12, 14));
+  EXPECT_THAT(apply("nn.window %a {strides = array<i64: 1>, dilations = array<i64: 3>}", "tensor<2x2x4xi64>", x).ints,
+              ElementsAre(1, 2, 3, 4, 4, 5, 6, 7, 8, 9, 10, 11, 11, 12, 13, 14));
+  EXPECT_THAT(
+      apply("nn.window %a {strides = array<i64: 1, 3>, dilations = array<i64: 1, 2>}", "tensor<1x2x2x2xi64>", x).ints,
+      ElementsAre(1, 4, 8, 11, 3, 6, 10, 13));
+  EXPECT_THAT(apply("nn.window %a {strides = array<i64: 9>, dilations = array<i64: 9>}", "tensor<2x1x0xi64>", x).ints,
+              ElementsAre());
+}
+
 TEST_F(InterpreterTest, selectBroadcastsAllThree) {
   Tensor result =
       evaluate(constant("%c", "dense<[[true], [false]]> : tensor<2x1xi1>") +

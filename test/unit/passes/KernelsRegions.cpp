@@ -188,7 +188,7 @@ TEST_P(RandomViews, EqualTheInterpreter) {
   for (int step = 0; step < 9; ++step) {
     SmallVector<int64_t> next = shape;
     std::string name = "%v" + std::to_string(step), text, from = " : " + typeOf(shape);
-    switch (below(6)) {
+    switch (below(7)) {
     case 0:
       next = regrouped(shape);
       text = "nn.reshape " + value + from;
@@ -230,10 +230,24 @@ TEST_P(RandomViews, EqualTheInterpreter) {
              typeOf(shape);
       break;
     }
+    case 5: { // sizes and positions of the last dims
+      size_t windowed = 1 + size_t(below(std::min<int64_t>(2, int64_t(shape.size()))));
+      SmallVector<int64_t> strides, dilations, counts;
+      for (size_t dim = shape.size() - windowed; dim < shape.size(); ++dim) {
+        strides.push_back(1 + below(3));
+        dilations.push_back(1 + below(2));
+        int64_t most = (shape[dim] - 1) / dilations.back() + 1, size = 1 + below(std::min<int64_t>(most, 3));
+        next[dim] = size;
+        counts.push_back((shape[dim] - 1 - (size - 1) * dilations.back()) / strides.back() + 1);
+      }
+      llvm::append_range(next, counts);
+      text = "nn.window " + value + " {strides = " + list(strides) + ", dilations = " + list(dilations) + "}" + from;
+      break;
+    }
     default:
       text = "nn.add " + value + ", " + value + from + ", " + typeOf(shape);
     }
-    if (ShapedType::getNumElements(next) > 4000)
+    if (ShapedType::getNumElements(next) > 4000 || next.size() > 12)
       continue;
     body += "    " + name + " = " + text + " -> " + typeOf(next) + "\n";
     value = name;
@@ -244,6 +258,26 @@ TEST_P(RandomViews, EqualTheInterpreter) {
   checkBody("%x: " + typeOf(first), body, typeOf(shape), {someFloats(first)});
 }
 INSTANTIATE_TEST_SUITE_P(All, RandomViews, testing::Range(0u, 60u));
+
+// The norm before a pool and the padding round it are computed where the pool reads them, and the pool beside its neighbours:
+// one region. An average that divides by how many elements count has the counts as a table.
+TEST_F(KernelTest, PoolsOfWhatIsComputed) {
+  checkBody("%x: tensor<2x3x9x11xf32>, %w: tensor<3x1x1xf32>", R"(
+    %0 = nn.mul %x, %w : tensor<2x3x9x11xf32>, tensor<3x1x1xf32> -> tensor<2x3x9x11xf32>
+    %1 = nn.relu %0 : tensor<2x3x9x11xf32> -> tensor<2x3x9x11xf32>
+    %2 = nn.pad %1 {low = array<i64: 0, 0, 1, 1>, high = array<i64: 0, 0, 1, 1>, value = 0xFF800000 : f32} : tensor<2x3x9x11xf32> -> tensor<2x3x11x13xf32>
+    %3 = nn.window %2 {strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>} : tensor<2x3x11x13xf32> -> tensor<2x3x3x3x5x6xf32>
+    %r = nn.reduce max %3 {axes = array<i64: 2, 3>} : tensor<2x3x3x3x5x6xf32> -> tensor<2x3x1x1x5x6xf32>)",
+            "tensor<2x3x1x1x5x6xf32>", {someFloats({2, 3, 9, 11}), someFloats({3, 1, 1}, 2)});
+  EXPECT_EQ(numKernelRuns, 1);
+  toleranceScale = 2; // sums of 6
+  checkBody("%x: tensor<2x5x70xf32>", R"(
+    %0 = nn.window %x {strides = array<i64: 1, 1>, dilations = array<i64: 2, 1>} : tensor<2x5x70xf32> -> tensor<2x2x3x3x68xf32>
+    %1 = nn.reduce sum %0 {axes = array<i64: 1, 2>} : tensor<2x2x3x3x68xf32> -> tensor<2x1x1x3x68xf32>
+    %n = nn.constant dense<[[2.0], [4.0], [6.0]]> : tensor<3x1xf32> : tensor<3x1xf32>
+    %r = nn.div %1, %n : tensor<2x1x1x3x68xf32>, tensor<3x1xf32> -> tensor<2x1x1x3x68xf32>)",
+            "tensor<2x1x1x3x68xf32>", {someFloats({2, 5, 70})});
+}
 
 TEST_F(KernelTest, ConcatOfThreeOneEmpty) {
   checkBody("%x: tensor<2x3xi32>, %y: tensor<2x0xi32>, %z: tensor<2x4xi32>",

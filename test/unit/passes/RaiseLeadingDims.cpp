@@ -76,6 +76,12 @@ std::vector<Case> cases() {
                  "nn.pad %m {low = array<i64: 1, 0, 0>, high = array<i64: 0, 0, 0>, value = 7.0 : f32} : " + m +
                      " -> tensor<7x4x5xf32>",
                  false});
+  all.push_back({"f32", "nn.window %m {strides = array<i64: 1, 2>, dilations = array<i64: 2, 1>} : " + m +
+                            " -> tensor<6x2x3x2x2xf32>"});
+  all.push_back({"f32",
+                 "nn.window %m {strides = array<i64: 1, 1, 2>, dilations = array<i64: 2, 2, 1>} : " + m +
+                     " -> tensor<3x2x3x2x2x2xf32>",
+                 false});
   for (std::string flags : {"", ", exclusive", ", reverse"}) {
     all.push_back({"f32", "nn.cumsum %m {axis = 1 : i64" + flags + "} : " + m + " -> " + m});
     all.push_back({"f32", "nn.cumsum %m {axis = 0 : i64" + flags + "} : " + m + " -> " + m, false});
