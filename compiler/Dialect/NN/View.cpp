@@ -189,7 +189,10 @@ ShardingRule PadOp::getShardingRule() {
   for (size_t dim = 0; dim < getLow().size(); ++dim)
     if (getLow()[dim] || getHigh()[dim])
       padded.push_back(dim);
-  return axisLocalRule(*this, padded);
+  ShardingRule rule = axisLocalRule(*this, padded);
+  if (Builder(getContext()).getZeroAttr(tensorType(getResult()).getElementType()) == getValue())
+    rule.linear = {LinearClause::Sum, {0}}; // zeros add up to zero
+  return rule;
 }
 
 std::optional<NamedAttrList> PadOp::attributesForMoreDims(int64_t more) {
