@@ -84,6 +84,20 @@ std::shared_ptr<const KnownTensor> GraphBuilder::find(Value value) {
   return loaded;
 }
 
+Value GraphBuilder::weight(const StoredTensor &stored) {
+  Value value = weights.get(stored);
+  storedWeights.try_emplace(value, &stored);
+  return value;
+}
+
+std::shared_ptr<const KnownTensor> GraphBuilder::content(Value value) {
+  auto found = storedWeights.find(value);
+  if (found == storedWeights.end() || found->second->isAbsent())
+    return find(value);
+  return std::make_shared<const KnownTensor>(
+      tensorFromBytes(*found->second->dtype, found->second->shape, found->second->data));
+}
+
 void GraphBuilder::forget(Value value) {
   if (auto found = entries.find(value); found != entries.end())
     found->second.tensor.reset();

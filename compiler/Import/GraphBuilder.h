@@ -42,10 +42,12 @@ public:
   Value known(KnownTensor tensor);
   /// A constant of the file, loaded whenever it is needed.
   Value known(const StoredTensor &stored);
-  Value weight(const StoredTensor &stored) { return weights.get(stored); }
+  Value weight(const StoredTensor &stored);
   bool isKnown(Value value) const { return entries.count(value); }
   /// Null when the value depends on data.
   std::shared_ptr<const KnownTensor> find(Value value);
+  /// Also of a weight that was read: for what a node must know (the scales of a Resize), however it is stored.
+  std::shared_ptr<const KnownTensor> content(Value value);
   /// All elements of a known value as integers; an error that names `what` when it depends on data.
   SmallVector<int64_t> integers(Value value, const std::string &what);
   /// The only element, of rank 0.
@@ -80,6 +82,9 @@ public:
   Value concat(ArrayRef<Value> parts, int64_t axis);
   /// `fill`: rank 0, of x's element type.
   Value pad(Value x, ArrayRef<int64_t> low, ArrayRef<int64_t> high, const Tensor &fill);
+  /// The last dims of x as [sizes.., counts..]: windows and their positions, all of them inside x. One of each per dim.
+  Value window(Value x, ArrayRef<int64_t> sizes, ArrayRef<int64_t> strides, ArrayRef<int64_t> dilations,
+               ArrayRef<int64_t> counts);
 
   // ---- the rest ----
   Value matmul(Value x, Value y, bool transposeX = false, bool transposeY = false);
@@ -133,6 +138,7 @@ private:
   Status failure;
   Block placeholders; ///< its arguments stand for known values
   llvm::DenseMap<Value, Entry> entries;
+  llvm::DenseMap<Value, const StoredTensor *> storedWeights;
   llvm::StringSet<> takenNames;
   int64_t numWritten = 0;
 };

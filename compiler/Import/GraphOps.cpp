@@ -93,6 +93,37 @@ Value GraphBuilder::pad(Value x, ArrayRef<int64_t> low, ArrayRef<int64_t> high, 
   return finish(nn::PadOp::create(builder, loc, type(to, dtype(x)), x, low, high, value), false);
 }
 
+Value GraphBuilder::window(Value x, ArrayRef<int64_t> sizes, ArrayRef<int64_t> strides, ArrayRef<int64_t> dilations,
+                           ArrayRef<int64_t> counts) {
+  size_t windowed = sizes.size(), leading = size_t(rank(x)) - windowed;
+  SmallVector<int64_t> lead = shape(x), to;
+  SmallVector<int64_t> whole = lead;
+  lead.truncate(leading);
+  to = lead;
+  to.append(sizes.begin(), sizes.end());
+  to.append(counts.begin(), counts.end());
+  // Windows of one element are every stride-th; those that lie side by side are a reshape.
+  bool isApart = true;
+  for (size_t i = 0; i < windowed; ++i)
+    isApart &= sizes[i] == 1 || (sizes[i] == strides[i] && dilations[i] == 1);
+  if (!isApart)
+    return finish(nn::WindowOp::create(builder, loc, type(to, dtype(x)), x, strides, dilations), false);
+  SmallVector<int64_t> starts(whole.size(), 0), steps(whole.size(), 1), kept = lead, split = lead, order;
+  for (size_t dim = 0; dim < leading; ++dim)
+    order.push_back(int64_t(dim));
+  for (size_t i = 0; i < windowed; ++i) {
+    steps[leading + i] = counts[i] > 1 && sizes[i] == 1 ? strides[i] : 1;
+    kept.push_back(counts[i] * sizes[i]);
+    split.append({counts[i], sizes[i]});
+    order.push_back(int64_t(leading + 2 * i + 1));
+  }
+  for (size_t i = 0; i < windowed; ++i)
+    order.push_back(int64_t(leading + 2 * i));
+  Value parted = reshape(slice(x, starts, steps, kept), split);
+  bool isOne = llvm::all_of(sizes, [](int64_t size) { return size == 1; });
+  return isOne ? reshape(parted, to) : transpose(parted, order);
+}
+
 // ---- the rest -----------------------------------------------------------------------------------
 
 Value GraphBuilder::matmul(Value x, Value y, bool transposeX, bool transposeY) {

@@ -71,7 +71,9 @@ std::optional<SmallVector<int64_t>> NodeImport::attributeOrInput(const std::stri
 std::vector<OnnxOp> allOnnxOps() {
   std::vector<OnnxOp> all;
   for (ArrayRef<OnnxOp> table : {elementwiseOps(), activationOps(), constantOps(), shapeOps(), sliceOps(), indexOps(),
-                                 contractionOps(), reduceOps(), normOps(), attentionOps()})
+                                 contractionOps(), reduceOps(), normOps(), attentionOps(),
+                                 convolutionOps(), poolingOps(), channelNormOps(), resizeOps(), spatialOps(),
+                                 gridSampleOps()})
     all.insert(all.end(), table.begin(), table.end());
   return all;
 }

@@ -75,6 +75,12 @@ ArrayRef<OnnxOp> contractionOps();
 ArrayRef<OnnxOp> reduceOps();
 ArrayRef<OnnxOp> normOps();
 ArrayRef<OnnxOp> attentionOps();
+ArrayRef<OnnxOp> convolutionOps();
+ArrayRef<OnnxOp> poolingOps();
+ArrayRef<OnnxOp> channelNormOps();
+ArrayRef<OnnxOp> resizeOps();
+ArrayRef<OnnxOp> spatialOps();
+ArrayRef<OnnxOp> gridSampleOps();
 
 /// Null when no table has it.
 const OnnxOp *findOnnxOp(const std::string &domain, const std::string &name, int64_t version);

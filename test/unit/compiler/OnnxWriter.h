@@ -63,6 +63,9 @@ inline std::string attribute(const std::string &name, const std::vector<int64_t>
     proto += number(8, value);
   return proto + number(20, 7);
 }
+inline std::string textAttribute(const std::string &name, const std::string &text) {
+  return bytes(1, name) + bytes(4, text) + number(20, 3);
+}
 /// Inside a function: the function's own attribute `from`.
 inline std::string attributeFrom(const std::string &name, const std::string &from) {
   return bytes(1, name) + bytes(21, from) + number(20, 2);

@@ -1,0 +1,160 @@
+// Norms of [batch, channel, spatial..]. Statistics over a plane or a group of planes are a layer norm without weight along
+// one merged dim; what belongs to a channel is multiplied and added afterwards.
+#include "compiler/Import/OnnxOps/Window.h"
+
+namespace hpc::onnx {
+namespace {
+
+/// Batch, channels and the rest; an error when they are not there.
+std::optional<SmallVector<int64_t>> channelShape(NodeImport &n, Value x) {
+  SmallVector<int64_t> shape = n.b.shape(x);
+  if (shape.size() >= 2)
+    return shape;
+  n.b.fail("its input has " + std::to_string(shape.size()) + " dims; batch and channels are needed");
+  return std::nullopt;
+}
+
+/// Input `index`, one number for each of `count` (a channel or group of an input with `rank` dims), along dim 1.
+Value alongChannels(NodeImport &n, size_t index, int64_t count, int64_t rank) {
+  Value value = n.in(index);
+  if (n.b.status().ok() && n.b.shape(value) != SmallVector<int64_t>{count})
+    return n.b.fail("its input " + std::to_string(index) + " must have " + std::to_string(count) +
+                    " elements in one dim");
+  SmallVector<int64_t> aligned(size_t(rank - 1), 1);
+  aligned[0] = count;
+  return n.b.status().ok() ? n.b.reshape(value, aligned) : value;
+}
+
+// ---- batch norm ---------------------------------------------------------------------------------
+
+/// scale * (x - mean) / sqrt(variance + epsilon) + bias with given statistics.
+Results batchNorm(NodeImport &n) {
+  Value x = n.in(0);
+  std::optional<SmallVector<int64_t>> shape = channelShape(n, x);
+  if (!shape)
+    return {x};
+  // Opset 14 says it outright, older ones by the outputs that are wanted (and before 7 by is_test).
+  bool wantsStatistics = llvm::any_of(llvm::seq<size_t>(1, 5), [&](size_t output) { return n.wantsOutput(output); });
+  bool isTraining = n.version >= 14  ? n.integer("training_mode", 0) != 0
+                    : n.version >= 7 ? wantsStatistics
+                                     : n.integer("is_test", 0) == 0 && wantsStatistics;
+  if (isTraining && n.mode.inference && !wantsStatistics) {
+    n.mode.switched.push_back(n.node.name);
+    isTraining = false;
+  }
+  if (isTraining)
+    return {n.unsupported("training mode, which takes mean and variance from the batch; export the model for inference, or "
+                          "use --inference where only the first output is read")};
+  if (n.version < 9 && n.integer("spatial", 1) == 0)
+    return {n.unsupported("statistics for each element (spatial=0)")};
+  // Statistics may have another type than the data (opset 15): the wider of the two computes.
+  DType own = n.b.dtype(x), type = own;
+  for (size_t input : {1, 3})
+    if (byteSize(n.b.dtype(n.in(input))) > byteSize(type))
+      type = n.b.dtype(n.in(input));
+  auto perChannel = [&](size_t input) {
+    Value value = alongChannels(n, input, (*shape)[1], int64_t(shape->size()));
+    return n.b.status().ok() ? n.b.cast(value, type) : value;
+  };
+  Value scale = perChannel(1), bias = perChannel(2), mean = perChannel(3), variance = perChannel(4);
+  if (!n.b.status().ok())
+    return {x};
+  Value deviation = n.b.unary<nn::SqrtOp>(n.b.add(variance, n.b.scalar(n.number("epsilon", 1e-5f), variance)));
+  Value centered = n.b.sub(n.b.cast(x, type), mean);
+  return {n.b.cast(n.b.add(n.b.mul(centered, n.b.div(scale, deviation)), bias), own)};
+}
+
+// ---- instance and group norm --------------------------------------------------------------------
+
+/// Mean 0 and variance 1 along the last dim.
+Value standardize(NodeImport &n, Value x) { return n.b.layerNorm(x, Value(), Value(), n.number("epsilon", 1e-5f)); }
+
+Results instanceNorm(NodeImport &n) {
+  Value x = n.in(0);
+  std::optional<SmallVector<int64_t>> shape = channelShape(n, x);
+  if (!shape)
+    return {x};
+  int64_t channels = (*shape)[1];
+  Value scale = alongChannels(n, 1, channels, 3), bias = alongChannels(n, 2, channels, 3);
+  Value planes = standardize(n, n.b.reshape(x, {(*shape)[0], channels, elementCount(spatialDims(n, x))}));
+  return {n.b.reshape(n.b.add(n.b.mul(planes, scale), bias), *shape)};
+}
+
+/// Scale and bias belong to groups before opset 21, to channels since.
+Results groupNorm(NodeImport &n) {
+  Value x = n.in(0);
+  std::optional<SmallVector<int64_t>> shape = channelShape(n, x);
+  if (!shape)
+    return {x};
+  int64_t batch = (*shape)[0], channels = (*shape)[1], groups = n.integer("num_groups", 0);
+  if (groups < 1 || channels % groups)
+    return {n.b.fail("its num_groups is " + std::to_string(groups) + ", which does not divide " +
+                     std::to_string(channels) + " channels")};
+  DType own = n.b.dtype(x);
+  bool isWide = n.integer("stash_type", 1) == 1 && (own == DType::F16 || own == DType::BF16);
+  int64_t plane = elementCount(spatialDims(n, x));
+  Value grouped = n.b.reshape(x, {batch, groups, channels / groups * plane});
+  Value normal = n.b.cast(standardize(n, isWide ? n.b.cast(grouped, DType::F32) : grouped), own);
+  int64_t count = n.version < 21 ? groups : channels;
+  if (n.version >= 21)
+    normal = n.b.reshape(normal, {batch, channels, plane});
+  Value scale = alongChannels(n, 1, count, 3), bias = alongChannels(n, 2, count, 3);
+  return {n.b.reshape(n.b.add(n.b.mul(normal, scale), bias), *shape)};
+}
+
+// ---- over neighbours ----------------------------------------------------------------------------
+
+/// x / (bias + alpha / size * sum of squares of `size` neighbouring channels)^beta
+Results localResponse(NodeImport &n) {
+  Value x = n.in(0);
+  std::optional<SmallVector<int64_t>> shape = channelShape(n, x);
+  int64_t size = n.integer("size", 0);
+  if (!shape)
+    return {x};
+  if (size < 1 || size > (int64_t(1) << 53))
+    return {n.b.fail("its size is " + std::to_string(size) + "; it needs 1 channel or more")};
+  int64_t batch = (*shape)[0], channels = (*shape)[1], plane = elementCount(spatialDims(n, x));
+  // Windows of [size, 1] over [channel, position].
+  SlidingWindow window;
+  window.sizes = {size, 1};
+  window.strides = window.dilations = {1, 1};
+  window.low = {(size - 1) / 2, 0};
+  window.high = {size / 2, 0};
+  window.counts = {channels, plane};
+  Value squares = n.b.reshape(n.b.mul(x, x), {batch, channels, plane});
+  Value sum = n.b.reduce(nn::ReduceKind::sum, slideWindow(n, squares, window, Tensor(n.b.dtype(x), {})), {1, 2});
+  Value scaled = n.b.mul(n.b.reshape(sum, *shape), n.b.scalar(n.number("alpha", 1e-4f) / double(size), x));
+  Value base = n.b.add(scaled, n.b.scalar(n.number("bias", 1.0), x));
+  return {n.b.div(x, n.b.binary<nn::PowOp>(base, n.b.scalar(n.number("beta", 0.75), x)))};
+}
+
+/// (x - mean) / (deviation + 1e-9) over `axes`.
+Results meanVariance(NodeImport &n) {
+  Value x = n.in(0);
+  SmallVector<int64_t> axes = n.axes(n.integers("axes").value_or(SmallVector<int64_t>{0, 2, 3}), n.b.rank(x));
+  if (!n.b.status().ok())
+    return {x};
+  double count = 1;
+  for (int64_t axis : axes)
+    count *= double(n.b.shape(x)[size_t(axis)]);
+  auto mean = [&](Value value) {
+    return n.b.div(n.b.reduce(nn::ReduceKind::sum, value, axes), n.b.scalar(count, value));
+  };
+  Value centered = n.b.sub(x, mean(x));
+  Value deviation = n.b.unary<nn::SqrtOp>(mean(n.b.mul(centered, centered)));
+  return {n.b.div(centered, n.b.add(deviation, n.b.scalar(1e-9, x)))};
+}
+
+const OnnxOp table[] = {
+    {"BatchNormalization", 1, batchNorm},
+    {"InstanceNormalization", 6, instanceNorm},
+    {"GroupNormalization", 18, groupNorm},
+    {"LRN", 1, localResponse},
+    {"MeanVarianceNormalization", 9, meanVariance},
+};
+
+} // namespace
+
+ArrayRef<OnnxOp> channelNormOps() { return table; }
+
+} // namespace hpc::onnx
