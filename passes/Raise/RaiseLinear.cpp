@@ -25,7 +25,9 @@ static std::optional<Shape> mergedDims(Value value) {
     int64_t product = from[0];
     for (size_t count = 2; count <= from.size(); ++count) {
       product *= from[count - 1];
-      if (product == to[0] &&
+      // Dropping dims of size 1 before four others merges nothing: q, k and v of a split [3, B, H, S, D] have their batch.
+      bool onlyDrops = llvm::count_if(from.take_front(count), [](int64_t size) { return size != 1; }) <= 1;
+      if (product == to[0] && !(onlyDrops && to.size() >= 4) &&
           (keepsOthers ? from.drop_front(count) == to.drop_front() : from.take_front(count) != to.take_front(count)))
         return Shape(from.take_front(count));
     }

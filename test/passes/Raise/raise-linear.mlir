@@ -133,3 +133,21 @@ func.func @main(%x: tensor<2x1x4x8xf32>, %w: tensor<32x3xf32>, %b: tensor<3xf32>
   %y = nn.reshape %a : tensor<2x3xf32> -> tensor<2x1x3xf32>
   return %y : tensor<2x1x3xf32>
 }
+
+// -----
+
+// A vision transformer's q and k, squeezed out of [3, B, H, S, D]: the dim of size 1 that goes is no batch, and heads moved behind it would hide
+// the attention.
+// CHECK-LABEL: func.func @main(
+// CHECK: %[[Q:.*]] = nn.reshape %{{.*}} : tensor<1x6x5x13x4xf32> -> tensor<6x5x13x4xf32>
+// CHECK: %[[K:.*]] = nn.reshape %{{.*}} : tensor<1x6x5x13x4xf32> -> tensor<6x5x13x4xf32>
+// CHECK-NEXT: %[[S:.*]] = nn.matmul %[[Q]], %[[K]] {transpose_rhs} : tensor<6x5x13x4xf32>, tensor<6x5x13x4xf32> -> tensor<6x5x13x13xf32>
+// CHECK-NEXT: return %[[S]]
+func.func @main(%x: tensor<3x6x5x13x4xf32>) -> tensor<6x5x13x13xf32> {
+  %0 = nn.slice %x {starts = array<i64: 0, 0, 0, 0, 0>, steps = array<i64: 1, 1, 1, 1, 1>} : tensor<3x6x5x13x4xf32> -> tensor<1x6x5x13x4xf32>
+  %q = nn.reshape %0 : tensor<1x6x5x13x4xf32> -> tensor<6x5x13x4xf32>
+  %1 = nn.slice %x {starts = array<i64: 1, 0, 0, 0, 0>, steps = array<i64: 1, 1, 1, 1, 1>} : tensor<3x6x5x13x4xf32> -> tensor<1x6x5x13x4xf32>
+  %k = nn.reshape %1 : tensor<1x6x5x13x4xf32> -> tensor<6x5x13x4xf32>
+  %s = nn.matmul %q, %k {transpose_rhs} : tensor<6x5x13x4xf32>, tensor<6x5x13x4xf32> -> tensor<6x5x13x13xf32>
+  return %s : tensor<6x5x13x13xf32>
+}
