@@ -10,6 +10,7 @@
 #include "compiler/Import/SymbolicDims.h"
 #include "compiler/Location.h"
 #include "compiler/ModuleAttributes.h"
+#include "compiler/ValueNames.h"
 #include "mlir/IR/Verifier.h"
 
 namespace hpc {
@@ -142,9 +143,18 @@ private:
         return Status::error(ErrorKind::Model,
                              "node " + quoted(node.name) + " (" + node.op + ") has more outputs than the op");
       values[node.outputs[i]] = results[i];
+      nameValue(node, node.outputs[i], results[i]);
     }
     forgetInputs(node);
     return Status::success();
+  }
+
+  /// Notes the name at the op that makes the value. What only passes a value on (Identity) gives it one more name; a weight
+  /// or constant has its own.
+  void nameValue(const Node &node, const std::string &name, Value value) {
+    Operation *op = value.getDefiningOp();
+    if (op && (nodeName(op->getLoc()) == node.name || !valueNames(op->getLoc()).empty()))
+      op->setLoc(withValueName(op->getLoc(), name));
   }
 
   /// Frees folded tensors that nothing reads any more. A value with two names (an Identity's, a Cast's that changes

@@ -83,6 +83,18 @@ Expected<Sharding> resolveCuts(const std::vector<SidecarCut> &cuts, const std::v
   return sharding;
 }
 
+std::optional<Sharding> reshapedCuts(const Sharding &sharding, const std::vector<int64_t> &shape, const Mesh &mesh) {
+  if (globalShape(sharding) == shape)
+    return sharding;
+  DimSharding all; // as one dim, row-major
+  for (const DimSharding &dim : sharding.dims)
+    all.insert(all.end(), dim.begin(), dim.end());
+  Sharding reshaped;
+  if (!splitAt(all, shape, mesh, reshaped.dims))
+    return std::nullopt;
+  return reshaped;
+}
+
 std::vector<SidecarCut> cutsOf(const Sharding &sharding) {
   std::vector<SidecarCut> cuts;
   for (size_t dim = 0; dim < sharding.dims.size(); ++dim)

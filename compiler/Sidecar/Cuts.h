@@ -12,7 +12,11 @@ namespace hpc {
 Expected<dist::Sharding> resolveCuts(const std::vector<SidecarCut> &cuts, const std::vector<int64_t> &shape,
                                      bool transposed, const dist::Mesh &mesh, const std::string &subject);
 
-/// The inverse.
+/// The same sharding of a tensor that has been reshaped; nullopt where a cut is no cut of the new dims.
+std::optional<dist::Sharding> reshapedCuts(const dist::Sharding &sharding, const std::vector<int64_t> &shape,
+                                           const dist::Mesh &mesh);
+
+/// The inverse of resolveCuts.
 std::vector<SidecarCut> cutsOf(const dist::Sharding &sharding);
 
 } // namespace hpc

@@ -13,6 +13,12 @@ void setSidecar(ModuleOp module, StringRef file, StringRef text) {
                                              builder.getNamedAttr("text", builder.getStringAttr(text))}));
 }
 
+void copySidecar(ModuleOp from, ModuleOp to) {
+  for (const char *name : {sidecarAttrName, sidecarTensorsAttrName})
+    if (Attribute attribute = from->getAttr(name))
+      to->setAttr(name, attribute);
+}
+
 Expected<std::optional<Sidecar>> sidecarOf(ModuleOp module) {
   Attribute attribute = module->getAttr(sidecarAttrName);
   if (!attribute)

@@ -8,8 +8,12 @@
 namespace hpc {
 
 constexpr const char *sidecarAttrName = "hpc.sidecar";
+/// {name = shape}: TensorRules.h
+constexpr const char *sidecarTensorsAttrName = "hpc.sidecar_tensors";
 
 void setSidecar(ModuleOp module, StringRef file, StringRef text);
+/// All that a program has of its sidecar before annotate.
+void copySidecar(ModuleOp from, ModuleOp to);
 /// nullopt where the module has none. Errors: as parseSidecar's; an attribute that is damaged (model).
 Expected<std::optional<Sidecar>> sidecarOf(ModuleOp module);
 

@@ -5,6 +5,7 @@
 #include "compiler/Sidecar/Cuts.h"
 #include "compiler/Sidecar/ModuleSidecar.h"
 #include "compiler/Sidecar/ParamRules.h"
+#include "compiler/Sidecar/TensorRules.h"
 #include "compiler/Subject.h"
 #include "passes/Annotate/Passes.h"
 #include "runtime/base/File.h"
@@ -41,12 +42,12 @@ static OpOperand *biasOf(Value value, const nn::Origins &origins) {
 
 /// Marks what becomes of dim `dim` of a parameter: the result of the first op that reads anything else beside it, or of
 /// the bias that follows. A dim that is summed away leaves nothing to gather: the sum is whole.
-static void markOutput(Value value, int64_t dim, const nn::Origins &origins) {
+static void markOutput(Value value, int64_t dim, const nn::Origins &origins, StringRef subject) {
   for (OpOperand &use : value.getUses())
     for (int64_t resultDim : resultDims(use, dim)) {
       Value result = use.getOwner()->getResult(0);
       if (origins.lookup(result).isWeight()) { // a transpose of it
-        markOutput(result, resultDim, origins);
+        markOutput(result, resultDim, origins, subject);
         continue;
       }
       for (OpOperand *bias = biasOf(result, origins); bias; bias = biasOf(result, origins)) {
@@ -56,7 +57,7 @@ static void markOutput(Value value, int64_t dim, const nn::Origins &origins) {
         resultDim = dims.front();
         result = bias->getOwner()->getResult(0);
       }
-      dist::addWholeOutputDim(result.getDefiningOp(), resultDim);
+      dist::addWholeOutputDim(result.getDefiningOp(), resultDim, subject);
     }
 }
 
@@ -90,7 +91,39 @@ struct AnnotateSidecar : impl::AnnotateSidecarBase<AnnotateSidecar> {
       places[subject] = place;
       for (size_t dim = 0; decision.rule->outputReplicate && dim < shape.size(); ++dim)
         if (dist::isCut(sharding->dims[dim]))
-          markOutput(value, int64_t(dim), origins);
+          markOutput(value, int64_t(dim), origins, subject);
+    }
+    return Status::success();
+  }
+
+  Status annotateTensors(const Sidecar &sidecar, func::FuncOp function, const dist::Mesh &mesh, SidecarPlaces &places) {
+    Expected<std::vector<TensorDecision>> decisions = decideTensors(sidecar, function);
+    if (!decisions.ok())
+      return decisions.status();
+    for (TensorDecision &decision : *decisions) {
+      std::string place = sidecar.place(*decision.rule), subject = subjectOf(decision.value);
+      std::string where = place + ": tensor '" + subject + "'";
+      Expected<dist::Sharding> wanted = resolveCuts(decision.rule->shard, decision.shape, false, mesh, where);
+      if (!wanted.ok())
+        return wanted.status();
+      std::vector<int64_t> shape = nn::shapeOf(decision.value).vec();
+      places[subject] = place;
+      // Whole means what its readers get: how it is computed is left to the layout.
+      if (Operation *op = decision.value.getDefiningOp(); op && decision.rule->shard.empty()) {
+        for (size_t dim = 0; dim < shape.size(); ++dim)
+          dist::addWholeOutputDim(op, int64_t(dim), subject);
+        continue;
+      }
+      std::optional<dist::Sharding> sharding = reshapedCuts(*wanted, shape, mesh);
+      if (!sharding)
+        return Status::error(ErrorKind::Sidecar, where + " is computed with the shape " +
+                                                     dist::toString(dist::replicated(shape)) + ", of which " +
+                                                     dist::toString(*wanted) +
+                                                     " cuts no dim evenly; cut a dim that both shapes have");
+      dist::Seed seed{*sharding, std::vector<bool>(shape.size(), false), 0, dist::Seed::sidecarOrigin};
+      for (size_t dim = 0; !decision.rule->shard.empty() && dim < shape.size(); ++dim)
+        seed.open[dim] = !dist::isCut(sharding->dims[dim]);
+      dist::setSeed(decision.value, seed);
     }
     return Status::success();
   }
@@ -114,6 +147,7 @@ struct AnnotateSidecar : impl::AnnotateSidecarBase<AnnotateSidecar> {
       return sidecar.status();
     SidecarPlaces places;
     HPC_RETURN_IF_ERROR(annotateParams(**sidecar, function, dist::meshOf(getOperation()), places));
+    HPC_RETURN_IF_ERROR(annotateTensors(**sidecar, function, dist::meshOf(getOperation()), places));
     setSidecarPlaces(getOperation(), places);
     return Status::success();
   }

@@ -4,6 +4,7 @@
 #include "compiler/Diagnostics.h"
 #include "compiler/Dialect/Dist/Correspondence.h"
 #include "compiler/Dialect/Dist/FactorShardings.h"
+#include "compiler/Dialect/Dist/WholeOutput.h"
 #include "compiler/ElementType.h"
 #include "compiler/Location.h"
 #include "passes/Partition/Passes.h"
@@ -174,8 +175,10 @@ struct InsertReshards : impl::InsertReshardsBase<InsertReshards> {
     // 3. The reshards.
     if (failed(resharder.insertAll()))
       return signalPassFailure();
-    for (Operation &op : function.front())
+    for (Operation &op : function.front()) {
       op.removeAttr(factorsAttrName);
+      removeWholeOutput(&op);
+    }
   }
 };
 } // namespace

@@ -3,6 +3,7 @@
 #include "passes/Partition/ReshardCause.h"
 
 #include "compiler/Dialect/Dist/Correspondence.h"
+#include "compiler/Dialect/Dist/WholeOutput.h"
 #include "compiler/Dialect/NN/NN.h"
 #include "compiler/Location.h"
 
@@ -50,6 +51,10 @@ ReshardCause causeOf(Value value, Operation *user, const Sharding &from, const S
       for (const std::string &other : axesOf(from.dims[dim]))
         if (!llvm::is_contained(axesOf(to.dims[dim]), other))
           axis = other;
+      if (llvm::is_contained(wholeOutputDims(value.getDefiningOp()), int64_t(dim)))
+        return {"dim " + std::to_string(dim) + " is " + toString(from.dims[dim]) +
+                    " and the sidecar wants the value whole",
+                "giving up the sidecar's gather of " + wholeOutputSubject(value.getDefiningOp()).str()};
       return {reader + " needs dim " + std::to_string(dim) + " " +
                   (isCut(to.dims[dim]) ? "as " + toString(to.dims[dim]) : "whole") + " and gets it as " +
                   toString(from.dims[dim]),

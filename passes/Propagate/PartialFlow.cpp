@@ -1,5 +1,6 @@
 // Partial sums: which results stay partial, and where they have to be resolved before the op.
 // A partial value passes through its users only if all of them can take it, else it would be resolved twice.
+#include "compiler/Dialect/Dist/WholeOutput.h"
 #include "compiler/Dialect/NN/NN.h"
 #include "passes/Propagate/Propagation.h"
 
@@ -34,7 +35,7 @@ void Propagation::choosePassing(OpState &state) {
   for (auto [index, operand] : llvm::enumerate(state.op->getOperands())) {
     if (partials[index].empty())
       continue;
-    bool everyUse = llvm::all_of(operand.getUses(), [&](OpOperand &use) {
+    bool everyUse = wholeOutputDims(operand.getDefiningOp()).empty() && llvm::all_of(operand.getUses(), [&](OpOperand &use) {
       OpState *user = stateOf(use.getOwner());
       return user && couldPass(user->sharding, use.getOperandNumber(), state.sharding.passing);
     });

@@ -71,9 +71,8 @@ Sharding Propagation::returnedSharding(unsigned result) const {
   Value value = main.front().getTerminator()->getOperand(result);
   Sharding sharding = shardingOf(value);
   sharding.partial.clear();
-  if (Operation *op = value.getDefiningOp())
-    for (int64_t dim : wholeOutputDims(op))
-      sharding.dims[dim] = replicated({nn::shapeOf(value)[dim]}).dims[0];
+  for (int64_t dim : wholeOutputDims(value.getDefiningOp()))
+    sharding.dims[dim] = replicated({nn::shapeOf(value)[dim]}).dims[0];
   return sharding;
 }
 

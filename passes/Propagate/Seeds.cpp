@@ -2,6 +2,7 @@
 // What a seed cuts stays cut; of what it leaves uncut, each dim is open to others or closed.
 #include "compiler/Diagnostics.h"
 #include "compiler/Dialect/Dist/WholeOutput.h"
+#include "compiler/Sidecar/ModuleSidecar.h"
 #include "compiler/Subject.h"
 #include "passes/Propagate/Propagation.h"
 
@@ -18,6 +19,13 @@ static Sharding withoutEmptyCuts(Sharding sharding, const Mesh &mesh) {
   return normalize(sharding, mesh);
 }
 
+/// "the sidecar", with its line where that is known.
+static std::string askerOf(Value value, const Seed &seed) {
+  SidecarPlaces places = sidecarPlaces(value.getDefiningOp()->getParentOfType<ModuleOp>());
+  auto place = places.find(subjectOf(value));
+  return "the " + seed.origin + (place == places.end() ? "" : " (" + place->second + ")");
+}
+
 LogicalResult Propagation::seedResult(OpState &state, unsigned result, const Seed &seed, const CutOrigins &origins) {
   const ShardingRule &rule = state.sharding.rule;
   for (auto [d, dim] : llvm::enumerate(rule.results[result])) {
@@ -31,7 +39,8 @@ LogicalResult Propagation::seedResult(OpState &state, unsigned result, const See
     if (!nests && seed.isBinding())
       return userError(state.op, ErrorKind::Sidecar)
              << subjectOf(state.op->getResult(result)) << ": the op (" << rule.text << ") cannot compute dim " << d
-             << " cut " << toString(seed.sharding.dims[d]) << " as the " << seed.origin << " asks; it can have "
+             << " cut " << toString(seed.sharding.dims[d]) << " as " << askerOf(state.op->getResult(result), seed)
+             << " asks; it can have "
              << toString(project(rule.results[result], state.sharding.factors, mesh).dims[d])
              << ": ask for that, or for a cut that nests with the op's dims";
     if (!nests) {

@@ -1,7 +1,6 @@
 // The end of propagation: what was decided goes into types and attributes, and what no plan can do is refused.
 // Ids are given in program order, so that two runs give the same ones.
 #include "compiler/Diagnostics.h"
-#include "compiler/Dialect/Dist/WholeOutput.h"
 #include "compiler/Dialect/NN/NN.h"
 #include "compiler/ElementType.h"
 #include "compiler/Location.h"
@@ -131,8 +130,6 @@ void Propagation::write() {
       op.setAttr(valueIdAttrName, IntegerAttr::get(IntegerType::get(context, 64), id++));
   }
   reshardReturned();
-  for (OpState &state : ops)
-    state.op->removeAttr(wholeOutputAttrName);
   function.setFunctionType(FunctionType::get(context, function.front().getArgumentTypes(),
                                              function.front().getTerminator()->getOperandTypes()));
 }

@@ -3,9 +3,12 @@
 // between, so that messages are those of neighbours.
 #include "passes/Stage/Blocks.h"
 #include "passes/Stage/Passes.h"
+#include "passes/Stage/StageRules.h"
 
+#include "compiler/Diagnostics.h"
 #include "compiler/Dialect/Dist/Correspondence.h"
 #include "compiler/Location.h"
+#include "compiler/Sidecar/ModuleSidecar.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace hpc {
@@ -145,13 +148,34 @@ struct Splitter {
 struct SplitStages : impl::SplitStagesBase<SplitStages> {
   using SplitStagesBase::SplitStagesBase;
 
+  /// How many blocks every part gets. Where the sidecar has rules of stages, `blocks` become those that they make.
+  std::optional<std::vector<size_t>> chooseCounts(func::FuncOp function, Blocks &blocks) {
+    Expected<std::optional<Sidecar>> sidecar = sidecarOf(getOperation());
+    if (sidecar.ok() && (!*sidecar || (*sidecar)->stages.empty() || stages < 1 || chunks < 1))
+      return chooseSplit(function, blocks, stages, chunks, split);
+    Status status = sidecar.status();
+    if (status.ok() && split != "balanced")
+      status = Status::error(ErrorKind::Usage, "--pp-split=" + split + " and the rules of \"stages\" in " +
+                                                   (*sidecar)->file + " both cut the program; leave one of them out");
+    if (status.ok()) {
+      Expected<Blocks> cut = cutByRules(function, blocks, stages, chunks, **sidecar);
+      if (cut.ok()) {
+        blocks = *cut;
+        return std::vector<size_t>(blocks.size(), 1);
+      }
+      status = cut.status();
+    }
+    userError(function, status.kind()) << status.message();
+    return std::nullopt;
+  }
+
   void runOnOperation() override {
     auto function = getOperation().lookupSymbol<func::FuncOp>("main");
     if (!function)
       return;
     // 1. Where the program may be cut, and which cuts to take.
     Blocks blocks = findBlocks(function, size_t(std::max<int64_t>(stages, 1) * std::max<int64_t>(chunks, 1)));
-    std::optional<std::vector<size_t>> counts = chooseSplit(function, blocks, stages, chunks, split);
+    std::optional<std::vector<size_t>> counts = chooseCounts(function, blocks);
     if (!counts)
       return signalPassFailure();
     // 2. Clone every op into its part.

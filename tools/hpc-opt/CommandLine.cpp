@@ -67,6 +67,8 @@ struct Flags {
 
   cl::opt<std::string> spec{"spec", cl::desc("Sidecar with your annotations; none (default: <model>.shard.json)"),
                             cl::value_desc("file"), cl::cat(layout)};
+  cl::opt<std::string> writeSpec{"write-spec", cl::desc("Write what was chosen as a sidecar that leads to the same plan"),
+                                 cl::value_desc("file"), cl::cat(layout)};
   cl::opt<WholeNumber> tp{"tp", cl::desc("Degree of tensor parallelism (default: 1)"), cl::value_desc("N"), cl::init(1),
                       cl::cat(layout)};
   cl::opt<WholeNumber> pp{"pp", cl::desc("Number of pipeline stages (default: 1)"), cl::value_desc("N"), cl::init(1),
@@ -206,7 +208,7 @@ bool isCompilerFlag(StringRef argument) {
   static constexpr StringRef names[] = {
       "batch-dim", "compile-to", "device-memory", "devices", "dim", "dp", "dump-phases", "explain", "h", "help",
       "inference", "list-params", "micro-batches", "no-weights", "pp", "pp-chunks", "pp-schedule", "pp-split",
-      "remarks", "spec", "tp", "verify"};
+      "remarks", "spec", "tp", "verify", "write-spec"};
   return argument.starts_with("-") && llvm::is_contained(names, argument.ltrim('-').split('=').first);
 }
 
@@ -230,6 +232,7 @@ Expected<CommandLine> parseCommandLine(int argc, char **argv) {
 
   HPC_RETURN_IF_ERROR(readDegrees(flags, line.degrees));
   line.spec = flags.spec;
+  line.writeSpec = flags.writeSpec;
   line.options.batchDim = flags.batchDim;
   line.options.ppSplit = flags.ppSplit;
   line.options.ppChunks = flags.ppChunks;

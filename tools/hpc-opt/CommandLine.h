@@ -12,6 +12,7 @@ struct CommandLine {
   Options options; ///< without the degrees: see resolveDegrees
   GivenDegrees degrees;
   std::string spec;  ///< sidecar; "" = the one beside the model, "none" = none
+  std::string writeSpec; ///< file; "" = not written
   std::string input;  ///< .onnx or .mlir
   std::string output; ///< "" = none, "-" = standard output
   std::map<std::string, int64_t> dims;

@@ -4,7 +4,7 @@
 
 #include "compiler/Dialect/NN/NN.h"
 #include "compiler/Import/OnnxImporter.h"
-#include "compiler/Sidecar/ModuleSidecar.h"
+#include "compiler/Sidecar/TensorRules.h"
 #include "passes/Lower/Lower.h"
 #include "passes/Phases.h"
 #include "passes/Place/Place.h"
@@ -18,6 +18,7 @@
 #include "tools/hpc-opt/SidecarReasons.h"
 #include "tools/hpc-opt/SpecFile.h"
 #include "tools/hpc-opt/Verify.h"
+#include "tools/hpc-opt/WriteSpec.h"
 
 #include "mlir/IR/AsmState.h"
 #include "mlir/Parser/Parser.h"
@@ -38,6 +39,7 @@ struct Compilation {
   OwningOpRef<ModuleOp> serial; ///< --verify: what was imported
   OwningOpRef<ModuleOp> propagated; ///< --verify: the same, after propagate
   std::optional<SpecFile> spec;
+  std::optional<Sidecar> chosen; ///< --write-spec
   Status failure; ///< an error that came from no diagnostic
 
   /// Takes a Status for a place where MLIR wants a LogicalResult.
@@ -108,6 +110,7 @@ struct Compilation {
                                                  " was made with the annotations that it has; leave --spec out, or "
                                                  "start from the .onnx model");
     setSidecar(root, spec->path, spec->text);
+    noteTensors(root, spec->sidecar);
     if (spec->isDefault)
       mlir::emitRemark(root.getLoc()) << "taking the annotations of " << spec->path << "; --spec=none ignores them";
     return Status::success();
@@ -168,8 +171,7 @@ struct Compilation {
       if (!imported.ok())
         return imported.status();
       serial = std::move(*imported);
-      if (Attribute sidecar = (*module)->getAttr(sidecarAttrName))
-        (*serial)->setAttr(sidecarAttrName, sidecar);
+      copySidecar(*module, *serial);
     } else {
       serial = module->clone();
     }
@@ -180,8 +182,35 @@ struct Compilation {
     return Status::success();
   }
 
+  /// Keeps for --write-spec what the phases have chosen.
+  void noteChoices(StringRef phase) {
+    if (line.writeSpec.empty())
+      return;
+    if (phase == "annotate") {
+      Expected<Sidecar> spec = chosenSpec(*module, line.options);
+      failure = spec.status();
+      if (spec.ok())
+        chosen = std::move(*spec);
+    } else if (phase == "stage" && chosen) {
+      addStageRules(*module, *chosen);
+    }
+  }
+
+  Status writeChosenSpec() {
+    if (line.writeSpec.empty())
+      return Status::success();
+    if (!chosen)
+      return Status::error(ErrorKind::Usage, "--write-spec=" + line.writeSpec + ": " + line.input +
+                                                 " is past phase annotate, where layouts are chosen; start from the "
+                                                 ".onnx model or an earlier file of --dump-phases");
+    return writeFile(line.writeSpec, sidecarText(*chosen));
+  }
+
   Status runThePhases() {
-    auto after = [&](StringRef phase) { return dump(phase); };
+    auto after = [&](StringRef phase) {
+      noteChoices(phase);
+      return success(failure.ok() && succeeded(dump(phase)));
+    };
     auto configure = [](PassManager &passes) {
       (void)applyPassManagerCLOptions(passes);
       applyDefaultTimingPassManagerCLOptions(passes);
@@ -250,8 +279,10 @@ struct Compilation {
       return failure;
     // 2. The phases.
     HPC_RETURN_IF_ERROR(runThePhases());
-    if (!line.compileTo.empty())
+    if (!line.compileTo.empty()) {
+      HPC_RETURN_IF_ERROR(writeChosenSpec());
       return printModule();
+    }
     // 3. The plan.
     LowerOptions lowerOptions;
     // A file of --dump-phases still knows the model that it stems from.
@@ -283,6 +314,7 @@ struct Compilation {
       llvm::outs() << *report;
     }
     // 5. Only now it is written.
+    HPC_RETURN_IF_ERROR(writeChosenSpec());
     return line.output.empty() ? Status::success() : plan::writePlan(lowered->plan, line.output);
   }
 };
@@ -298,7 +330,7 @@ int compileMain(int argc, char **argv, DialectRegistry &registry) {
     context.loadAllAvailableDialects();
     context.disableMultithreading(); // deterministic remarks; a compilation takes no time that threads would save
     DiagnosticPrinter diagnostics(&context, line->allRemarks);
-    Compilation compilation{*line, context, diagnostics, {}, {}, {}, {}, {}};
+    Compilation compilation{*line, context, diagnostics, {}, {}, {}, {}, {}, {}};
     status = compilation.run();
   }
   llvm::outs().flush();

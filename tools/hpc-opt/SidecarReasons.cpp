@@ -4,12 +4,10 @@
 namespace hpc {
 
 static void addPlace(std::string &text, const SidecarPlaces &places) {
-  static const std::string begin = "the sidecar's cut of ";
-  size_t at = text.rfind(begin);
-  if (at == std::string::npos)
-    return;
-  if (auto place = places.find(text.substr(at + begin.size())); place != places.end())
-    text += " (" + place->second + ")";
+  for (const std::string &begin : {std::string("the sidecar's cut of "), std::string("the sidecar's gather of ")})
+    if (size_t at = text.rfind(begin); at != std::string::npos)
+      if (auto place = places.find(text.substr(at + begin.size())); place != places.end())
+        text += " (" + place->second + ")";
 }
 
 plan::Plan withSidecarPlaces(plan::Plan plan, const SidecarPlaces &places) {

@@ -25,7 +25,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
     // The gather stands behind the bias, not between product and bias: there it would gather the bias too.
     // CHECK: nn.matmul
     // CHECK-NOT: dist.whole_output
-    // CHECK: nn.add {{.*}}{dist.whole_output = array<i64: 1>}
+    // CHECK: nn.add {{.*}}{dist.whole_output = array<i64: 1>, dist.whole_output_for = "h.0.fc.weight"}
     // GATHER: nn.matmul
     // GATHER-NEXT: nn.add
     // GATHER-NEXT: dist.reshard

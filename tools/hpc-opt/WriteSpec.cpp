@@ -1,0 +1,101 @@
+// A default layout's seeds become rules with `inferred`, so that they flow as they did; the user's rules stay binding.
+// What has no seed has no rule: it follows from the others.
+#include "tools/hpc-opt/WriteSpec.h"
+
+#include "compiler/Dialect/Dist/Dist.h"
+#include "compiler/Dialect/Pipe/Pipe.h"
+#include "compiler/Interfaces/Cost.h"
+#include "compiler/Sidecar/Cuts.h"
+#include "compiler/Sidecar/ModuleSidecar.h"
+#include "compiler/Sidecar/ParamRules.h"
+#include "compiler/ValueNames.h"
+
+namespace hpc {
+
+Expected<Sidecar> chosenSpec(ModuleOp annotated, const Options &options) {
+  Expected<std::optional<Sidecar>> own = sidecarOf(annotated);
+  if (!own.ok())
+    return own.status();
+  auto function = annotated.lookupSymbol<func::FuncOp>("main");
+  Sidecar spec;
+  spec.mesh = {options.microBatches, options.dp, options.pp, options.tp};
+  llvm::DenseMap<Operation *, const ParamRule *> userRules;
+  if (*own && function) {
+    Expected<std::vector<ParamDecision>> decisions = decideParams(**own, function);
+    if (!decisions.ok())
+      return decisions.status();
+    for (ParamDecision &decision : *decisions)
+      if (!decision.rule->inferred)
+        userRules[decision.parameter] = decision.rule;
+    spec.tensors = (*own)->tensors;
+  }
+  if (function)
+    for (nn::ParameterOp parameter : function.getOps<nn::ParameterOp>()) {
+      std::optional<dist::Seed> seed = dist::seedOf(parameter.getResult());
+      if (!seed)
+        continue;
+      const ParamRule *user = userRules.lookup(parameter);
+      ParamRule rule;
+      rule.match = patternFor(parameter.getName().str());
+      rule.shard = cutsOf(seed->sharding);
+      rule.inferred = !user;
+      rule.outputReplicate = user && user->outputReplicate;
+      spec.params.push_back(std::move(rule));
+    }
+  return spec;
+}
+
+/// A product is never cheap to repeat, so a rule that names one holds it in its part. (An outer product may be.)
+static bool isProduct(Operation *op) {
+  auto cost = dyn_cast<CostOpInterface>(op);
+  return cost && effortOf(op) == Effort::Product &&
+         cost.getFlops() > 2 * nn::tensorType(op->getResult(0)).getNumElements();
+}
+
+static std::vector<std::string> stageNames(Operation *op) {
+  std::vector<std::string> names;
+  for (const std::string &name : {modulePath(op->getLoc()), nodeName(op->getLoc())})
+    if (!name.empty())
+      names.push_back(name);
+  return names;
+}
+
+void addStageRules(ModuleOp staged, Sidecar &sidecar) {
+  // 1. In which parts a name occurs.
+  using Part = std::pair<int64_t, int64_t>; // chunk, stage: the program's order
+  std::map<std::string, std::set<Part>> partsOf;
+  std::map<Part, std::vector<Operation *>> ops;
+  staged.walk([&](pipe::StageOp program) {
+    Part part(int64_t(program.getChunk()), int64_t(program.getIndex()));
+    for (Operation &op : program.getBody().front()) {
+      if (isProduct(&op))
+        ops[part].push_back(&op);
+      for (const std::string &name : stageNames(&op))
+        partsOf[name].insert(part);
+    }
+  });
+  if (ops.size() < 2)
+    return;
+  // 2. The first and the last product of each part whose name occurs in no other.
+  for (auto &[part, members] : ops) {
+    std::vector<std::string> own;
+    for (Operation *op : members)
+      for (const std::string &name : stageNames(op))
+        if (partsOf[name].size() == 1) {
+          own.push_back(name);
+          break;
+        }
+    if (own.empty())
+      continue;
+    for (const std::string &name : own.front() == own.back() ? std::vector<std::string>{own.front()}
+                                                             : std::vector<std::string>{own.front(), own.back()}) {
+      StageRule rule;
+      rule.match = patternFor(name);
+      rule.chunk = part.first;
+      rule.stage = part.second;
+      sidecar.stages.push_back(std::move(rule));
+    }
+  }
+}
+
+} // namespace hpc
