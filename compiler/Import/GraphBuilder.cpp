@@ -265,7 +265,9 @@ Value GraphBuilder::writtenOut(Value value, bool compact) {
     std::shared_ptr<const KnownTensor> known = find(value);
     assert(known && "a forgotten value is used");
     bool large = known->compact.size() > maxConstantElements;
-    if (entry.stored && large && known->compact.isFloat())
+    // Weights of a few bits are bytes.
+    bool isWeight = known->compact.isFloat() || known->dtype() == DType::U8 || known->dtype() == DType::I8;
+    if (entry.stored && large && isWeight)
       entry.compact = weights.get(*entry.stored);
     else
       entry.compact = buildConstant(builder, entry.loc, *known, freeName());

@@ -95,7 +95,7 @@ public:
   Value gatherNd(Value data, Value indices, int64_t batchDims);
   Value layerNorm(Value x, Value weight, Value bias, double epsilon);
   Value rmsNorm(Value x, Value weight, double epsilon);
-  Value attention(Value query, Value key, Value value, Value bias, double scale, bool causal);
+  Value attention(Value query, Value key, Value value, Value bias, double scale, std::optional<int64_t> causalOffset);
 
   // ---- types ----
   DType dtype(Value value) const;

@@ -192,7 +192,8 @@ Value GraphBuilder::rmsNorm(Value x, Value weight, double epsilon) {
   return finish(nn::RmsNormOp::create(builder, loc, x.getType(), x, weight, APFloat(epsilon)), false);
 }
 
-Value GraphBuilder::attention(Value query, Value key, Value value, Value bias, double scale, bool causal) {
+Value GraphBuilder::attention(Value query, Value key, Value value, Value bias, double scale,
+                              std::optional<int64_t> causalOffset) {
   SmallVector<int64_t> to = shape(query);
   to.back() = shape(value).back();
   // A known bias broadcasts inside the op, so its compact form is enough.
@@ -205,7 +206,7 @@ Value GraphBuilder::attention(Value query, Value key, Value value, Value bias, d
       bias = writtenOut(bias, true);
     }
   }
-  IntegerAttr offset = causal ? builder.getI64IntegerAttr(0) : IntegerAttr();
+  IntegerAttr offset = causalOffset ? builder.getI64IntegerAttr(*causalOffset) : IntegerAttr();
   return finish(nn::AttentionOp::create(builder, loc, type(to, dtype(query)), query, key, value, bias,
                                         builder.getF64FloatAttr(scale), offset),
                 false);

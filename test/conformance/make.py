@@ -2,9 +2,11 @@
 """Writes the ONNX project's own node tests into one archive: CASE/model (the bytes of the .onnx), CASE/input/NAME, CASE/output/NAME.
 
     make.py cases.npz [OP ...]       needs onnx and numpy; nothing in a test needs this script
+    LARGE=1 BESIDES=cases.npz make.py attention.npz Attention RotaryEmbedding       big data too, but no case of another archive
 
 Inputs that say a shape, axes or an amount become initializers, since the compiler wants those known. Cases with types or
 values that are no tensors, and cases with big data, are left out. cases.npz: onnx 1.22, all ops of compiler/Import/OnnxOps."""
+import os
 import sys
 
 import numpy
@@ -31,7 +33,7 @@ def write(case, archive):
     if not all(isinstance(each, (numpy.ndarray, numpy.generic)) for each in arrays):
         return "not tensors"
     arrays = [numpy.asarray(each) for each in arrays]
-    if any(each.dtype.kind not in "fiub" or each.nbytes > 4096 for each in arrays):
+    if any(each.dtype.kind not in "fiub" or each.nbytes > (1 << 17 if os.environ.get("LARGE") else 4096) for each in arrays):
         return "type or size"
     inputs, outputs = arrays[: len(inputs)], arrays[len(inputs):]
     names = [each.name for each in graph.input]
@@ -55,9 +57,10 @@ def write(case, archive):
 def main():
     path, ops = sys.argv[1], sys.argv[2:]
     archive = {}
+    known = {key.split("/")[0] for key in numpy.load(os.environ["BESIDES"]).files} if "BESIDES" in os.environ else set()
     for case in collect_testcases(None):
         op = case.model.graph.node[0].op_type
-        if "_expanded" in case.name or (ops and op not in ops):
+        if "_expanded" in case.name or (ops and op not in ops) or case.name in known:
             continue
         why = write(case, archive)
         if why:

@@ -13,6 +13,23 @@ Results fastGelu(NodeImport &n) {
 }
 Results biasGelu(NodeImport &n) { return {n.b.gelu(n.b.add(n.in(0), n.in(1)), false)}; }
 
+/// com.microsoft: x * sigmoid(alpha x).
+Results quickGelu(NodeImport &n) {
+  Value x = n.in(0);
+  return {n.b.mul(x, n.b.unary<nn::SigmoidOp>(n.b.mul(x, n.b.scalar(n.number("alpha", 1.702f), x))))};
+}
+
+/// com.microsoft: of x + bias, the left half times the gelu of the right one.
+Results biasSplitGelu(NodeImport &n) {
+  Value x = n.b.add(n.in(0), n.in(1));
+  SmallVector<int64_t> sizes = n.b.shape(x), starts(sizes.size(), 0), steps(sizes.size(), 1);
+  if (sizes.empty() || sizes.back() % 2)
+    return {n.b.fail("its last dim must be even")};
+  starts.back() = sizes.back() /= 2;
+  Value right = n.b.slice(x, starts, steps, sizes);
+  return {n.b.mul(n.b.slice(x, SmallVector<int64_t>(sizes.size(), 0), steps, sizes), n.b.gelu(right, false))};
+}
+
 /// max(x, 0), which unlike select keeps NaN.
 Value positivePart(NodeImport &n, Value x) { return n.b.unary<nn::ReluOp>(x); }
 
@@ -88,6 +105,8 @@ const OnnxOp table[] = {
     {"Gelu", 1, gelu, "com.microsoft"},
     {"FastGelu", 1, fastGelu, "com.microsoft"},
     {"BiasGelu", 1, biasGelu, "com.microsoft"},
+    {"BiasSplitGelu", 1, biasSplitGelu, "com.microsoft"},
+    {"QuickGelu", 1, quickGelu, "com.microsoft"},
     {"LeakyRelu", 6, leakyRelu},
     {"PRelu", 9, pRelu},
     {"Elu", 6, elu},

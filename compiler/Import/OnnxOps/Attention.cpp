@@ -1,5 +1,5 @@
-// The standard's own Attention (opset 23), as one nn.attention.
-#include "compiler/Import/OnnxOps/OnnxOp.h"
+// The standard's own Attention (opsets 23 to 25) and RotaryEmbedding (23).
+#include "compiler/Import/OnnxOps/AttentionParts.h"
 
 #include <cmath>
 #include <limits>
@@ -7,78 +7,114 @@
 namespace hpc::onnx {
 namespace {
 
-/// [b, s, heads * d] -> [b, heads, s, d]; rank 4 stays.
-Value splitHeads(NodeImport &n, Value x, int64_t heads) {
-  SmallVector<int64_t> shape = n.b.shape(x);
-  if (shape.size() == 4)
-    return x;
-  if (shape.size() != 3 || heads < 1 || shape[2] % heads)
-    return n.b.fail("queries, keys and values must be [batch, heads, length, size] or [batch, length, heads * size]");
-  return n.b.transpose(n.b.reshape(x, {shape[0], shape[1], heads, shape[2] / heads}), {0, 2, 1, 3});
+/// A mask may have fewer keys than there are: the rest is hidden.
+Value padMask(NodeImport &n, Value mask, int64_t keys) {
+  SmallVector<int64_t> shape = n.b.shape(mask);
+  if (shape.empty() || shape.back() >= keys)
+    return mask;
+  SmallVector<int64_t> low(shape.size(), 0), high(shape.size(), 0);
+  high.back() = keys - shape.back();
+  Tensor hidden(n.b.dtype(mask), {});
+  hidden.setNumber(0, n.b.dtype(mask) == DType::Bool ? 0 : -std::numeric_limits<double>::infinity());
+  return n.b.pad(mask, low, high, hidden);
 }
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
-/// A bias of four dims; what a boolean mask hides gets -inf.
-Value fourDims(NodeImport &n, Value bias, Value like) {
-  if (n.b.dtype(bias) == DType::Bool)
-    bias = n.b.select(bias, n.b.scalar(0, like), n.b.scalar(-infinity, like));
-  SmallVector<int64_t> shape = n.b.shape(bias);
-  if (shape.size() < 4)
-    shape.insert(shape.begin(), 4 - shape.size(), 1);
-  return n.b.reshape(bias, shape);
+/// Query i stands at position i + offset; `offset` is i64 and broadcasts to [b, 1, 1, 1].
+void addPositions(NodeImport &n, Attending &a, Value offset, bool causal) {
+  Value at = n.b.add(queryPositions(n, a.queries()), offset), keys = keyPositions(n, a.keys());
+  auto upTo = [&](Value x, Value y) { a.see(n, n.b.compare(nn::ComparePredicate::le, x, y)); };
+  if (causal)
+    upTo(keys, at);
+  if (int64_t left = n.integer("left_window_size", -1); left >= 0)
+    upTo(n.b.sub(at, n.b.scalar(double(left), DType::I64)), keys);
+  if (int64_t right = n.integer("right_window_size", -1); right >= 0)
+    upTo(keys, n.b.add(at, n.b.scalar(double(right), DType::I64)));
 }
 
-/// The result with 0 for the queries that see no key, as the standard wants (its errata of opset 23): those whose bias
-/// and causal mask are -inf everywhere. A softmax makes NaN of them, and the next layer of all that reads them.
-Value zeroUnseen(NodeImport &n, Value result, Value bias, int64_t queries, int64_t keys, bool causal) {
-  if (causal) {
-    SmallVector<int64_t> rows, columns;
-    rows.assign(llvm::seq<int64_t>(0, queries).begin(), llvm::seq<int64_t>(0, queries).end());
-    columns.assign(llvm::seq<int64_t>(0, keys).begin(), llvm::seq<int64_t>(0, keys).end());
-    Value visible = n.b.compare(nn::ComparePredicate::ge, n.b.reshape(n.b.indices(rows), {queries, 1}),
-                                n.b.reshape(n.b.indices(columns), {1, keys}));
-    bias = n.b.select(visible, bias, n.b.scalar(-infinity, bias));
+/// What queries see, by masks, positions and lengths.
+void addMasks(NodeImport &n, Attending &a, int64_t pastKeys) {
+  if (n.has(3)) {
+    Value mask = fourDims(n, padMask(n, n.in(3), a.keys()));
+    if (n.b.dtype(mask) == DType::Bool)
+      a.see(n, mask);
+    else
+      a.bias = mask;
   }
-  Value highest = n.b.reduce(nn::ReduceKind::max, bias, {3});
-  Value unseen = n.b.compare(nn::ComparePredicate::eq, highest, n.b.scalar(-infinity, highest));
-  return n.b.select(unseen, n.b.scalar(0, result), result);
+  bool causal = n.integer("is_causal", 0);
+  Value lengths = n.has(6) ? perBatch(n, n.in(6)) : Value();
+  if (lengths) {
+    a.see(n, n.b.compare(nn::ComparePredicate::lt, keyPositions(n, a.keys()), lengths));
+    addPositions(n, a, n.b.sub(lengths, n.b.scalar(double(a.queries()), DType::I64)), causal);
+    return;
+  }
+  if (causal)
+    a.causalOffset = pastKeys;
+  addPositions(n, a, n.b.scalar(double(pastKeys), DType::I64), false);
 }
 
 Results attention(NodeImport &n) {
-  if (n.number("softcap", 0) != 0 || n.wantsOutput(3))
-    return {n.unsupported("a softcap, or scores as an output")};
-  if (n.has(6))
-    return {n.unsupported("lengths of keys as an input")};
-  for (const auto &[name, attribute] : n.node.attributes)
-    if (name.find("window") != std::string::npos)
-      return {n.unsupported("attribute '" + name + "'")};
-  bool flat = n.b.rank(n.in(0)) == 3, causal = n.integer("is_causal", 0);
-  Value query = splitHeads(n, n.in(0), n.integer("q_num_heads", 0));
-  Value key = splitHeads(n, n.in(1), n.integer("kv_num_heads", 0));
-  Value value = splitHeads(n, n.in(2), n.integer("kv_num_heads", 0));
+  bool flat = n.b.rank(n.in(0)) == 3;
+  Attending a;
+  a.query = splitHeads(n, n.in(0), n.integer("q_num_heads", 0));
+  a.key = splitHeads(n, n.in(1), n.integer("kv_num_heads", 0));
+  a.value = splitHeads(n, n.in(2), n.integer("kv_num_heads", 0));
+  if (n.has(4) != n.has(5))
+    return {n.b.fail("past_key and past_value must be given together")};
+  if (n.has(4) && n.has(6))
+    return {n.b.fail("nonpad_kv_seqlen counts keys of a cache that is kept outside; it cannot come with past_key")};
+  int64_t past = 0;
   if (n.has(4)) {
-    if (causal)
-      return {n.unsupported("a causal mask with past keys")};
-    key = n.b.concat({n.in(4), key}, 2);
-    value = n.b.concat({n.in(5), value}, 2);
+    if (n.b.rank(n.in(4)) != 4)
+      return {n.b.fail("past_key must be [batch, heads, length, size]")};
+    past = n.b.shape(n.in(4))[2];
+    a.key = n.b.concat({n.in(4), a.key}, 2);
+    a.value = n.b.concat({n.in(5), a.value}, 2);
   }
   if (!n.b.status().ok())
     return {n.in(0)};
-  Value bias = n.has(3) ? fourDims(n, n.in(3), query) : Value();
-  double scale = n.number("scale", 1 / std::sqrt(double(n.b.shape(query).back())));
-  Value result = n.b.attention(query, key, value, bias, scale, causal);
-  if (bias && n.b.status().ok())
-    result = zeroUnseen(n, result, bias, n.b.shape(query)[2], n.b.shape(key)[2], causal);
-  if (flat) {
-    SmallVector<int64_t> shape = n.b.shape(result);
-    if (shape.size() == 4)
-      result = n.b.reshape(n.b.transpose(result, {0, 2, 1, 3}), {shape[0], shape[2], shape[1] * shape[3]});
-  }
-  return {result, key, value};
+  a.scale = n.number("scale", 1 / std::sqrt(double(n.b.shape(a.query).back())));
+  a.softcap = n.number("softcap", 0);
+  a.zeroUnseen = true;
+  addMasks(n, a, past);
+
+  std::optional<DType> precision = dtypeOfCode(n.integer("softmax_precision", 0));
+  constexpr Scores modes[] = {Scores::Scaled, Scores::Capped, Scores::Masked, Scores::Weights};
+  int64_t mode = n.integer("qk_matmul_output_mode", 0);
+  if (mode < 0 || mode > 3)
+    return {n.b.fail("qk_matmul_output_mode " + std::to_string(mode) + " is none of 0 to 3")};
+  Attended attended = attend(n, a, n.wantsOutput(3) ? modes[mode] : Scores::None, precision);
+  Results results = {flat ? mergeHeads(n, attended.result) : attended.result, a.key, a.value};
+  if (attended.scores)
+    results.push_back(attended.scores);
+  return results;
 }
 
-const OnnxOp table[] = {{"Attention", 23, attention}};
+/// Angles by position, [b, s, size / 2]: looked up by ids, or as they are.
+Value anglesAt(NodeImport &n, Value cache, Value ids) { return ids ? n.b.gather(cache, ids, 0) : cache; }
+
+Results rotaryEmbedding(NodeImport &n) {
+  Value x = n.in(0), ids = n.has(3) ? n.in(3) : Value();
+  SmallVector<int64_t> shape = n.b.shape(x);
+  Value cos = anglesAt(n, n.in(1), ids), sin = anglesAt(n, n.in(2), ids);
+  int64_t heads = n.integer("num_heads", 0);
+  bool flat = shape.size() == 3;
+  if ((!flat && shape.size() != 4) || n.b.rank(cos) != 3 || n.b.rank(sin) != 3 ||
+      (flat && (heads < 1 || shape[2] % heads)))
+    return {n.b.fail("its input must be [batch, heads, length, size], or [batch, length, heads * size] with num_heads")};
+  // Heads stand behind positions in a flat input, before them else.
+  auto spread = [&](Value angles) {
+    SmallVector<int64_t> to = n.b.shape(angles);
+    to.insert(to.begin() + (flat ? 2 : 1), 1);
+    return n.b.reshape(angles, to);
+  };
+  if (flat)
+    x = n.b.reshape(x, {shape[0], shape[1], heads, shape[2] / heads});
+  int64_t size = n.integer("rotary_embedding_dim", 0);
+  x = rotate(n, x, spread(cos), spread(sin), size ? size : n.b.shape(x).back(), n.integer("interleaved", 0));
+  return {n.b.reshape(x, shape)};
+}
+
+const OnnxOp table[] = {{"Attention", 23, attention}, {"RotaryEmbedding", 23, rotaryEmbedding}};
 
 } // namespace
 

@@ -94,13 +94,19 @@ Results layerNorm(NodeImport &n) {
 }
 
 Results rmsNorm(NodeImport &n) {
-  if (n.wantsOutput(1))
-    return {n.unsupported("a norm whose deviation is used")};
   if (n.b.rank(n.in(0)) == 0)
     return {n.b.fail("a norm of a scalar")};
   Normalized input = normalizedInput(n);
   Value weight = n.has(1) ? perElement(n, n.in(1), input.dims) : Value();
-  return {n.b.reshape(n.b.rmsNorm(input.x, weight, n.number("epsilon", 1e-5f)), input.shape)};
+  double epsilon = n.number("epsilon", 1e-5f);
+  Value result = n.b.reshape(n.b.rmsNorm(input.x, weight, epsilon), input.shape);
+  if (!n.wantsOutput(1))
+    return {result};
+  Value square = meanLast(n, n.b.mul(input.x, input.x));
+  Value deviation = n.b.unary<nn::SqrtOp>(n.b.add(square, n.b.scalar(epsilon, square)));
+  SmallVector<int64_t> shape = input.shape;
+  std::fill(shape.end() - int64_t(input.dims.size()), shape.end(), 1);
+  return {result, n.b.reshape(n.b.unary<nn::ReciprocalOp>(deviation), shape)};
 }
 
 const OnnxOp table[] = {

@@ -81,6 +81,9 @@ ArrayRef<OnnxOp> channelNormOps();
 ArrayRef<OnnxOp> resizeOps();
 ArrayRef<OnnxOp> spatialOps();
 ArrayRef<OnnxOp> gridSampleOps();
+ArrayRef<OnnxOp> fusedAttentionOps();
+ArrayRef<OnnxOp> fusedNormOps();
+ArrayRef<OnnxOp> fusedProductOps();
 
 /// Null when no table has it.
 const OnnxOp *findOnnxOp(const std::string &domain, const std::string &name, int64_t version);

@@ -1,5 +1,5 @@
-// The ONNX project's own node tests (test/conformance/make.py), imported and run in the interpreter.
-// Expected values come from the ONNX project's reference implementation, mostly in float32.
+// The ONNX project's own node tests (test/conformance/make.py) and ops of ONNX Runtime (make_fused.py), imported and run in
+// the interpreter. Expected values come from the ONNX project's reference implementation and from ONNX Runtime, mostly in float32.
 #include "test/unit/compiler/ImportFixture.h"
 
 #include "runtime/base/File.h"
@@ -13,21 +13,24 @@ struct ConformanceCase {
   NamedArrays inputs, outputs;
 };
 
+const char *const archiveFiles[] = {"test/conformance/cases.npz", "test/conformance/cases-images.npz", "test/conformance/attention.npz",
+                                    "test/conformance/fused.npz"};
+
 std::vector<ConformanceCase> conformanceCases() {
   const char *other = std::getenv("HPC_CONFORMANCE_CASES"); // an archive of the same form, e.g. of random graphs
   static const std::vector<Expected<NamedArrays>> archives = [&] {
     std::vector<Expected<NamedArrays>> read;
     if (other)
       read.push_back(readNpz(other));
-    for (const char *name : {"cases.npz", "cases-images.npz"})
+    for (const char *file : archiveFiles)
       if (!other)
-        read.push_back(readNpz(sourcePath(std::string("test/conformance/") + name)));
+        read.push_back(readNpz(sourcePath(file)));
     return read;
   }();
   std::map<std::string, ConformanceCase> cases;
   for (const Expected<NamedArrays> &archive : archives) {
     if (!archive.ok())
-      continue;
+      continue; // ConformanceArchives says so
     for (const auto &[path, array] : *archive) {
       auto [name, rest] = StringRef(path).split('/');
       ConformanceCase &test = cases[name.str()];
@@ -113,6 +116,15 @@ TEST_P(Conformance, EqualsExpected) {
     for (int64_t at = 0; at < expected.size(); ++at)
       ASSERT_TRUE(agrees(actual.number(at), expected.number(at), std::max(tolerance(expected.dtype), written)))
           << name << " at " << at << ": " << actual.number(at) << ", expected " << expected.number(at);
+  }
+}
+
+// An archive that cannot be read would be no cases, and no failure.
+TEST(ConformanceArchives, CanBeRead) {
+  for (const char *file : archiveFiles) {
+    Expected<NamedArrays> archive = readNpz(sourcePath(file));
+    ASSERT_TRUE(archive.ok()) << archive.status().text();
+    EXPECT_FALSE(archive->empty()) << file;
   }
 }
 

@@ -1,0 +1,74 @@
+// Norms of ONNX Runtime's optimizer that take in what stands before them (domain com.microsoft): residual sums, biases, the
+// embeddings of a BERT.
+#include "compiler/Import/OnnxOps/OnnxOp.h"
+
+namespace hpc::onnx {
+namespace {
+
+Value meanLast(NodeImport &n, Value x) {
+  int64_t last = n.b.rank(x) - 1;
+  return n.b.div(n.b.reduce(nn::ReduceKind::sum, x, {last}), n.b.scalar(double(n.b.shape(x)[size_t(last)]), x));
+}
+
+/// Results of a norm of `sum`: itself, mean and 1 / deviation where they are asked for, and the sum.
+Results normOf(NodeImport &n, Value sum, Value weight, Value bias, bool isSimplified) {
+  if (n.b.rank(sum) == 0)
+    return {n.b.fail("a norm of a scalar")};
+  double epsilon = n.number("epsilon", 1e-12f);
+  Value result = isSimplified ? n.b.rmsNorm(sum, weight, epsilon) : n.b.layerNorm(sum, weight, bias, epsilon);
+  Value mean, deviation;
+  if (n.wantsOutput(1) || n.wantsOutput(2)) {
+    mean = meanLast(n, sum);
+    Value centered = isSimplified ? sum : n.b.sub(sum, mean);
+    Value variance = meanLast(n, n.b.mul(centered, centered));
+    deviation = n.b.unary<nn::ReciprocalOp>(
+        n.b.unary<nn::SqrtOp>(n.b.add(variance, n.b.scalar(epsilon, variance))));
+  }
+  return {result, mean, deviation, sum};
+}
+
+/// input + skip (+ bias), normed. `skip` may lack the batch.
+template <bool isSimplified> Results skipNorm(NodeImport &n) {
+  size_t biasOfSum = isSimplified ? 3 : 4;
+  Value sum = n.b.add(n.in(0), n.in(1));
+  if (n.b.status().ok() && n.b.shape(sum) != n.b.shape(n.in(0)))
+    return {n.b.fail("its skip must broadcast to its input")};
+  if (n.has(biasOfSum))
+    sum = n.b.add(sum, n.in(biasOfSum));
+  return normOf(n, sum, n.in(2), !isSimplified && n.has(3) ? n.in(3) : Value(), isSimplified);
+}
+
+/// Tokens, positions and segments looked up, added and normed.
+Results embedNorm(NodeImport &n) {
+  Value ids = n.in(0);
+  SmallVector<int64_t> shape = n.b.shape(ids);
+  if (shape.size() != 2)
+    return {n.b.fail("its ids must be [batch, length]")};
+  auto lookUp = [&](Value table, Value ids) {
+    return n.b.rank(table) == 2 ? n.b.gather(table, ids, 0) : n.b.fail("its tables must be [rows, width]");
+  };
+  Value positions = n.has(8) ? n.in(8) : n.b.reshape(n.b.indices(llvm::to_vector(llvm::seq<int64_t>(0, shape[1]))), {1, shape[1]});
+  Value sum = n.b.add(lookUp(n.in(2), ids), lookUp(n.in(3), positions));
+  if (n.has(1))
+    sum = n.b.add(sum, lookUp(n.in(4), n.in(1)));
+  Results normed = normOf(n, sum, n.in(5), n.in(6), false);
+  // How many tokens of each sequence are no padding.
+  Value count = n.b.known(Tensor(DType::I32, {shape[0]}));
+  if (n.has(7)) {
+    Value isToken = n.b.compare(nn::ComparePredicate::eq, n.in(7), n.b.scalar(1, n.in(7)));
+    count = n.b.reshape(n.b.reduce(nn::ReduceKind::sum, n.b.cast(isToken, DType::I32), {1}), {shape[0]});
+  }
+  return {normed[0], count, sum};
+}
+
+const OnnxOp table[] = {
+    {"SkipLayerNormalization", 1, skipNorm<false>, "com.microsoft"},
+    {"SkipSimplifiedLayerNormalization", 1, skipNorm<true>, "com.microsoft"},
+    {"EmbedLayerNormalization", 1, embedNorm, "com.microsoft"},
+};
+
+} // namespace
+
+ArrayRef<OnnxOp> fusedNormOps() { return table; }
+
+} // namespace hpc::onnx

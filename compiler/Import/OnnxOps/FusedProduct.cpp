@@ -1,0 +1,105 @@
+// Products of ONNX Runtime's optimizer (domain com.microsoft): with transposes of any dims, and with weights of a few bits.
+#include "compiler/Import/OnnxOps/OnnxOp.h"
+
+namespace hpc::onnx {
+namespace {
+
+/// [m, batch ..., k] -> [batch ..., m, k]
+Value batchFirst(NodeImport &n, Value x) {
+  SmallVector<int64_t> permutation;
+  int64_t rank = n.b.rank(x);
+  for (int64_t dim = 1; dim + 1 < rank; ++dim)
+    permutation.push_back(dim);
+  permutation.append({0, rank - 1});
+  return rank < 2 ? x : n.b.transpose(x, permutation);
+}
+
+/// alpha * A B, each with its batch dims between its two others, or its last two swapped.
+Results fusedMatmul(NodeImport &n) {
+  Value x = n.in(0), y = n.in(1);
+  // Of a vector nothing can be swapped; it is a row on the left and a column on the right.
+  bool isRow = n.b.rank(x) == 1, isColumn = n.b.rank(y) == 1;
+  if (isRow)
+    x = n.b.reshape(x, {1, n.b.shape(x)[0]});
+  if (isColumn)
+    y = n.b.reshape(y, {n.b.shape(y)[0], 1});
+  if (n.integer("transBatchA", 0))
+    x = batchFirst(n, x);
+  if (n.integer("transBatchB", 0))
+    y = batchFirst(n, y);
+  Value product = n.b.matmul(x, y, !isRow && n.integer("transA", 0), !isColumn && n.integer("transB", 0));
+  if (double alpha = n.number("alpha", 1); alpha != 1)
+    product = n.b.mul(product, n.b.scalar(alpha, product));
+  SmallVector<int64_t> shape = n.b.shape(product);
+  if (shape.size() < 2)
+    return {product}; // after an error
+  if (isColumn)
+    shape.pop_back();
+  if (isRow)
+    shape.erase(shape.end() - (isColumn ? 1 : 2));
+  return {n.b.reshape(product, shape)};
+}
+
+/// Bytes [rows, columns] as numbers of `bits` bits each, the low ones first: [rows, columns * 8 / bits].
+Value unpacked(NodeImport &n, Value bytes, int64_t bits) {
+  SmallVector<int64_t> shape = n.b.shape(bytes);
+  if (bits == 8 || shape.size() != 2)
+    return bytes;
+  SmallVector<Value> parts;
+  for (int64_t shift = 0; shift < 8; shift += bits) {
+    Value high = shift ? n.b.div(bytes, n.b.scalar(double(1 << shift), bytes)) : bytes;
+    Value part = shift + bits < 8 ? n.b.binary<nn::ModOp>(high, n.b.scalar(double(1 << bits), bytes)) : high;
+    parts.push_back(n.b.reshape(part, {shape[0], shape[1], 1}));
+  }
+  return n.b.reshape(n.b.concat(parts, 2), {shape[0], shape[1] * 8 / bits});
+}
+
+/// A B^T of B [N, K], kept as blocks along K of a few bits, one scale and one zero point a block.
+Results matmulNBits(NodeImport &n) {
+  int64_t bits = n.integer("bits", 4), size = n.integer("block_size", 0), rows = n.integer("N", 0), columns = n.integer("K", 0);
+  if (n.has(4))
+    return {n.unsupported("an order of columns (g_idx)")};
+  if ((bits != 2 && bits != 4 && bits != 8) || size < 8 / bits || size * bits % 8 || rows < 1 || columns < 1)
+    return {n.unsupported(std::to_string(bits) + " bits in blocks of " + std::to_string(size))};
+  int64_t blocks = (columns + size - 1) / size;
+  auto flat = [&](Value x, int64_t width, const char *what) {
+    if (elementCount(n.b.shape(x)) != rows * width)
+      return n.b.fail(std::string(what) + " must have " + std::to_string(rows) + " x " + std::to_string(width) + " elements");
+    return n.b.reshape(x, {rows, width});
+  };
+  // The bytes stay a parameter, whatever is known of them.
+  Value packed = n.b.dtype(n.in(1)) == DType::U8 ? n.b.real(n.in(1)) : n.b.fail("its weights must be uint8");
+  Value numbers = unpacked(n, flat(packed, blocks * size * bits / 8, "its weights"), bits);
+  Value scales = flat(n.in(2), blocks, "its scales");
+  DType type = n.b.dtype(scales);
+  Value zeros = n.b.scalar(double(1 << (bits - 1)), scales);
+  if (n.has(3)) {
+    zeros = n.in(3);
+    if (n.b.dtype(zeros) == DType::U8) {
+      int64_t bytes = (blocks * bits + 7) / 8;
+      zeros = unpacked(n, flat(zeros, bytes, "its zero points"), bits);
+      if (n.b.status().ok())
+        zeros = n.b.slice(zeros, {0, 0}, {1, 1}, {rows, blocks});
+    }
+    zeros = n.b.reshape(n.b.cast(flat(zeros, blocks, "its zero points"), type), {rows, blocks, 1});
+  }
+  if (!n.b.status().ok())
+    return {n.in(0)};
+  Value centered = n.b.sub(n.b.cast(n.b.reshape(numbers, {rows, blocks, size}), type), zeros);
+  Value weight = n.b.reshape(n.b.mul(centered, n.b.reshape(scales, {rows, blocks, 1})), {rows, blocks * size});
+  weight = n.b.cast(n.b.slice(weight, {0, 0}, {1, 1}, {rows, columns}), n.b.dtype(n.in(0)));
+  Value product = n.b.matmul(n.in(0), weight, false, true);
+  return {n.has(5) ? n.b.add(product, n.in(5)) : product};
+}
+
+const OnnxOp table[] = {
+    {"FusedMatMul", 1, fusedMatmul, "com.microsoft"},
+    {"TransposeMatMul", 1, fusedMatmul, "com.microsoft"},
+    {"MatMulNBits", 1, matmulNBits, "com.microsoft"},
+};
+
+} // namespace
+
+ArrayRef<OnnxOp> fusedProductOps() { return table; }
+
+} // namespace hpc::onnx
