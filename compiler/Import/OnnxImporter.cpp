@@ -292,7 +292,7 @@ Expected<OwningOpRef<ModuleOp>> importModel(Model &model, const ImportOptions &o
 Expected<OwningOpRef<ModuleOp>> importOnnx(const std::string &path, const ImportOptions &options,
                                            MLIRContext *context) {
   context->loadDialect<func::FuncDialect, nn::NNDialect>();
-  Expected<onnx::Model> model = onnx::readOnnx(path, {options.withoutWeights});
+  Expected<onnx::Model> model = onnx::readOnnx(path, {options.withoutWeights, options.followLinks});
   if (!model.ok())
     return model.status();
   Expected<OwningOpRef<ModuleOp>> module = onnx::importModel(*model, options, context);

@@ -12,6 +12,7 @@ struct ImportOptions {
   std::map<std::string, int64_t> dims; ///< sizes of symbolic dims, by name
   bool inference = false;              ///< nodes in training mode (Dropout) do what they do in inference, with a remark
   bool withoutWeights = false;         ///< external data is not read, though it may be there
+  bool followLinks = false;            ///< external data may be or lie behind links
 };
 
 /// Weights whose external data is not there become parameters without hashes, with one remark.

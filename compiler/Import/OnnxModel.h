@@ -97,6 +97,7 @@ struct Model {
 
 struct ReadOptions {
   bool withoutWeights = false; ///< external data is not opened, though it may be there
+  bool followLinks = false;    ///< external data may be or lie behind links, as in the model cache of a hub
 };
 
 /// Reads a file of any IR version: newer fields are passed over. External data whose file is not there makes absent

@@ -37,6 +37,7 @@ public:
 private:
   Expected<StoredTensor> tensor(const ::onnx::TensorProto &proto, const StoredBytes *stored);
   Status external(const ::onnx::TensorProto &proto, StoredTensor &tensor);
+  Status claim(const std::string &location, const StoredTensor &tensor);
   Expected<std::shared_ptr<MappedFile>> externalFile(const std::string &location);
   Expected<Attribute> attribute(const ::onnx::AttributeProto &proto);
   Expected<Node> node(const ::onnx::NodeProto &proto);
@@ -47,6 +48,11 @@ private:
   ReadOptions options;
   Model model;
   std::map<std::string, std::shared_ptr<MappedFile>> externalFiles; ///< by location; null: not read
+  struct Range {
+    int64_t end;
+    std::string tensor; ///< its name
+  };
+  std::map<std::string, std::map<int64_t, Range>> ranges; ///< of external data: by location and begin, disjoint
 };
 
 /// The elements of a typed field, each stored with the dtype's own width.
@@ -106,11 +112,31 @@ Expected<std::shared_ptr<MappedFile>> Reader::externalFile(const std::string &lo
       fs::symlink_status(fs::path(folderOf(model.path)) / relative, error).type() != fs::file_type::not_found;
   if (staysBeneath && (options.withoutWeights || !isThere))
     return externalFiles[location] = nullptr;
-  Expected<MappedFile> opened = MappedFile::openBeneath(folderOf(model.path), location);
+  Expected<MappedFile> opened = MappedFile::openBeneath(folderOf(model.path), location, options.followLinks);
   if (!opened.ok())
     return opened.status();
   model.files.push_back(std::make_shared<MappedFile>(std::move(*opened)));
   return externalFiles[location] = model.files.back();
+}
+
+/// Two tensors may share their bytes whole (a tied weight that is stored once); where they share some, one of the two is
+/// not what the model means.
+Status Reader::claim(const std::string &location, const StoredTensor &tensor) {
+  if (tensor.bytes == 0)
+    return Status::success();
+  std::map<int64_t, Range> &taken = ranges[location];
+  int64_t end = tensor.offset + tensor.bytes;
+  auto next = taken.lower_bound(tensor.offset);
+  if (next != taken.end() && next->first == tensor.offset && next->second.end == end)
+    return Status::success();
+  auto other = next != taken.end() && next->first < end ? next : next != taken.begin() ? std::prev(next) : taken.end();
+  if (other != taken.end() && other->second.end > tensor.offset)
+    return modelError("external data at bytes " + std::to_string(tensor.offset) + " to " + std::to_string(end) + " of " +
+                      inQuotes(location) + " overlaps that of tensor " + inQuotes(other->second.tensor) + ", bytes " +
+                      std::to_string(other->first) + " to " + std::to_string(other->second.end) +
+                      "; save the model again");
+  taken[tensor.offset] = {end, tensor.name};
+  return Status::success();
 }
 
 Status Reader::external(const ::onnx::TensorProto &proto, StoredTensor &tensor) {
@@ -140,15 +166,15 @@ Status Reader::external(const ::onnx::TensorProto &proto, StoredTensor &tensor) 
   std::string folder = folderOf(model.path);
   tensor.file = folder == "." ? location : folder + "/" + location;
   tensor.offset = offset;
+  if (!*file && offset > maxFileBytes - tensor.bytes)
+    return modelError("external data at offset " + std::to_string(offset) + ", which no file reaches");
   if (!*file)
-    return offset <= maxFileBytes - tensor.bytes
-               ? Status::success()
-               : modelError("external data at offset " + std::to_string(offset) + ", which no file reaches");
+    return claim(location, tensor);
   Expected<const std::byte *> data = (*file)->range(offset, tensor.bytes, "external data");
   if (!data.ok())
     return modelError(data.status().message());
   tensor.data = *data;
-  return Status::success();
+  return claim(location, tensor);
 }
 
 /// `stored`: where the file has the bytes (initializers of the main graph), else null and they are copied.
@@ -368,7 +394,7 @@ Expected<Model> Reader::read(const std::string &path) {
   ::onnx::ModelProto proto;
   if (!proto.ParseFromArray(mapped.data(), int(mapped.size())))
     return modelError("not an ONNX model, or cut off: its protobuf of " + std::to_string(mapped.size()) +
-                      " bytes does not parse");
+                      " bytes does not parse, or is nested more than 100 deep");
   if (!proto.has_graph())
     return modelError("no graph in it: not an ONNX model, or cut off");
   model.irVersion = proto.ir_version();

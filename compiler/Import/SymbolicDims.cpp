@@ -71,7 +71,9 @@ Expected<std::vector<std::vector<int64_t>>> bindDims(const Model &model, const s
       shape.push_back(size);
     }
     if (input.dtype && !checkedBytes(*input.dtype, shape))
-      return Status::error(ErrorKind::Usage,
+      // The model's own fault where it leaves nothing open.
+      return Status::error(llvm::all_of(input.dims, [](const auto &dim) { return dim.size.has_value(); }) ? ErrorKind::Model
+                                                                                                        : ErrorKind::Usage,
                            "input '" + input.name + "' of shape " + shapeText(shape) + " has too many elements");
   }
   return shapes;

@@ -31,6 +31,23 @@ Status ioError(const std::string &path, const std::string &what) {
   return Status::error(ErrorKind::Io, "'" + path + "': " + what);
 }
 
+constexpr const char *linkRemedy =
+    "copy the file instead, or give --follow-links if you trust whoever linked it (model caches of hubs hold links)";
+
+/// Whether a path never leaves the folder that it is relative to, by its text alone.
+bool staysBeneath(const std::string &relative) {
+  int64_t depth = 0;
+  for (size_t begin = 0; begin <= relative.size();) {
+    size_t end = std::min(relative.find('/', begin), relative.size());
+    std::string part = relative.substr(begin, end - begin);
+    depth += part == ".." ? -1 : !part.empty() && part != ".";
+    if (depth < 0)
+      return false;
+    begin = end + 1;
+  }
+  return relative[0] != '/';
+}
+
 Status systemError(const std::string &path, const char *what) {
   return ioError(path, std::string(what) + ": " + std::strerror(errno));
 }
@@ -55,7 +72,7 @@ Expected<MappedFile> MappedFile::map(int descriptor, const std::string &path, bo
   if (!S_ISREG(info.st_mode))
     return ioError(path, "is not a regular file");
   if (singleName && info.st_nlink != 1)
-    return ioError(path, "has " + std::to_string(info.st_nlink) + " names (hard links); copy the file");
+    return ioError(path, "has " + std::to_string(info.st_nlink) + " names (hard links); " + linkRemedy);
   MappedFile file;
   file.name = path;
   if (info.st_size > 0) {
@@ -76,10 +93,15 @@ Expected<MappedFile> MappedFile::open(const std::string &path) {
   return map(descriptor.value, path, false);
 }
 
-Expected<MappedFile> MappedFile::openBeneath(const std::string &folder, const std::string &relative) {
+Expected<MappedFile> MappedFile::openBeneath(const std::string &folder, const std::string &relative,
+                                             bool followLinks) {
   std::string path = resolvePath(folder, relative);
   if (relative.empty() || relative.find('\0') != std::string::npos)
     return ioError(path, "is not a file name");
+  if (!staysBeneath(relative))
+    return ioError(relative, "leaves the folder '" + folder + "'; files that a model names must lie beneath it");
+  if (followLinks)
+    return open(path);
   Descriptor root(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (root.value < 0)
     return systemError(folder, "cannot open the folder");
@@ -91,7 +113,7 @@ Expected<MappedFile> MappedFile::openBeneath(const std::string &folder, const st
     if (errno == EXDEV)
       return ioError(relative, "leaves the folder '" + folder + "'; files that a model names must lie beneath it");
     if (errno == ELOOP)
-      return ioError(relative, "is or passes a symbolic link beneath '" + folder + "'; copy the file instead");
+      return ioError(relative, "is or passes a symbolic link beneath '" + folder + "'; " + linkRemedy);
     return systemError(path, "cannot open for reading");
   }
   return map(descriptor.value, path, true);

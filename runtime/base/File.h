@@ -11,15 +11,17 @@
 
 namespace hpc {
 
-/// A regular file mapped for reading; the mapping lives as long as the object. (A file that another process truncates
-/// while it is mapped raises SIGBUS: there is no guard against that.)
+/// A regular file mapped for reading; the mapping lives as long as the object. A file that another process shortens
+/// while it is mapped raises SIGBUS, which the tools turn into an error (tools/ShortenedFiles.h).
 class MappedFile {
 public:
   static Expected<MappedFile> open(const std::string &path);
 
   /// Opens `relative` beneath `folder`: no `..` out of it, no symbolic link on the way, a regular file that has one
-  /// name only. For files that a model names, as ONNX external data does.
-  static Expected<MappedFile> openBeneath(const std::string &folder, const std::string &relative);
+  /// name only. For files that a model names, as ONNX external data does. `followLinks`: links lead where they lead, for
+  /// those who trust whoever put them there; the name itself still stays beneath the folder.
+  static Expected<MappedFile> openBeneath(const std::string &folder, const std::string &relative,
+                                          bool followLinks = false);
 
   MappedFile() = default;
   MappedFile(MappedFile &&other) noexcept { swap(other); }

@@ -62,6 +62,8 @@ struct Flags {
                              cl::value_desc("name=N"), cl::cat(model)};
   cl::opt<bool> noWeights{"no-weights", cl::desc("Read no external data: the plan fits any weights of its shapes"),
                           cl::cat(model)};
+  cl::opt<bool> followLinks{"follow-links", cl::desc("Let external data be links, as in the model cache of a hub"),
+                            cl::cat(model)};
   cl::opt<bool> inference{"inference", cl::desc("Take nodes exported in training mode (Dropout) as in inference"),
                           cl::cat(model)};
 
@@ -206,7 +208,7 @@ static Status readDegrees(const Flags &flags, GivenDegrees &degrees) {
 
 bool isCompilerFlag(StringRef argument) {
   static constexpr StringRef names[] = {
-      "batch-dim", "compile-to", "device-memory", "devices", "dim", "dp", "dump-phases", "explain", "h", "help",
+      "batch-dim", "compile-to", "device-memory", "devices", "dim", "dp", "dump-phases", "explain", "follow-links", "h", "help",
       "inference", "list-params", "micro-batches", "no-weights", "pp", "pp-chunks", "pp-schedule", "pp-split",
       "remarks", "spec", "tp", "verify", "write-spec"};
   return argument.starts_with("-") && llvm::is_contained(names, argument.ltrim('-').split('=').first);
@@ -243,6 +245,7 @@ Expected<CommandLine> parseCommandLine(int argc, char **argv) {
   line.dumpPhases = flags.dumpPhases;
   line.inference = flags.inference;
   line.noWeights = flags.noWeights;
+  line.followLinks = flags.followLinks;
   line.listParams = flags.listParams;
   line.explain = flags.explain.getNumOccurrences() > 0;
   line.explainAsJson = flags.explain == "json";

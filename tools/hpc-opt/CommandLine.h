@@ -20,6 +20,7 @@ struct CommandLine {
   std::string dumpPhases; ///< folder; "" = no dumps
   bool inference = false; ///< nodes in training mode are compiled for inference
   bool noWeights = false; ///< external data is not read
+  bool followLinks = false; ///< external data may be or lie behind links
   bool listParams = false;
   bool explain = false;
   bool explainAsJson = false;

@@ -142,6 +142,7 @@ struct Compilation {
     options.dims = dims;
     options.inference = line.inference;
     options.withoutWeights = line.noWeights;
+    options.followLinks = line.followLinks;
     Expected<OwningOpRef<ModuleOp>> imported = importOnnx(file, options, &context);
     if (!imported.ok())
       return imported;

@@ -70,6 +70,9 @@ TEST(File, StaysBeneathItsFolder) {
   EXPECT_THAT(MappedFile::openBeneath(model, "link").status().message(), HasSubstr("symbolic link"));
   EXPECT_THAT(MappedFile::openBeneath(model, "linked-folder/data").status().message(), HasSubstr("symbolic link"));
   EXPECT_THAT(MappedFile::openBeneath(model, "twice").status().message(), HasSubstr("hard links"));
+  for (const char *name : {"data", "link", "linked-folder/data", "twice"})
+    EXPECT_TRUE(MappedFile::openBeneath(model, name, /*followLinks=*/true).ok()) << name;
+  EXPECT_THAT(MappedFile::openBeneath(model, "../secret", true).status().message(), HasSubstr("leaves the folder"));
   EXPECT_FALSE(MappedFile::openBeneath(model, "sub").ok());
   EXPECT_FALSE(MappedFile::openBeneath(model, "").ok());
   EXPECT_FALSE(MappedFile::openBeneath(model, std::string("data\0x", 6)).ok());
