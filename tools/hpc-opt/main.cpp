@@ -5,6 +5,7 @@
 #include "passes/Phases.h"
 #include "tools/hpc-opt/CommandLine.h"
 #include "tools/hpc-opt/Compile.h"
+#include "tools/ShortenedFiles.h"
 
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "llvm/Support/InitLLVM.h"
@@ -28,6 +29,7 @@ static bool wantsCompile(int argc, char **argv) {
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  reportShortenedFiles("hpc-opt");
   DialectRegistry registry;
   registerDialects(registry);
   registerPasses();

@@ -4,6 +4,7 @@
 #include "runtime/plan/PlanFile.h"
 #include "runtime/plan/PlanPrinter.h"
 #include "tools/Arguments.h"
+#include "tools/ShortenedFiles.h"
 
 #include <cstdio>
 #include <iostream>
@@ -34,6 +35,7 @@ std::string summary(const Plan &plan, const PlanFacts &facts) {
 } // namespace
 
 int main(int argc, char **argv) {
+  reportShortenedFiles("hpc-plan");
   CLI::App app("Prints or checks a plan that hpc-opt wrote.", "hpc-plan");
   app.footer("For example\n  hpc-plan gpt2.plan --check");
   std::string path;

@@ -8,6 +8,7 @@
 #include "runtime/plan/PlanCheck.h"
 #include "runtime/plan/PlanFile.h"
 #include "tools/Arguments.h"
+#include "tools/ShortenedFiles.h"
 #include "tools/hpc-run/CountReport.h"
 #include "tools/hpc-run/Inputs.h"
 #include "tools/hpc-run/Report.h"
@@ -100,6 +101,7 @@ Status runPlan(const Flags &flags) {
 } // namespace
 
 int main(int argc, char **argv) {
+  reportShortenedFiles("hpc-run");
   Flags flags;
   CLI::App app("Runs a plan that hpc-opt made, with one thread per rank. A plan contains machine code: run only plans\n"
                "whose author you trust.",
