@@ -2,18 +2,18 @@
 # Installs what is missing of the Debian 12 packages that we build on, then configures and builds; does nothing where nothing is missing.
 # Root (or sudo) is needed for the installation alone. LLVM 22 comes from Debian's security suite, which this script does not add.
 #
-#   tools/setup.sh [--sanitize=address|thread] [--packages-only] [TARGET...]
+#   tools/setup.sh [--sanitize=address|thread|fuzzer] [--packages-only] [TARGET...]
 #
-# builds into build/, build-address/ or build-thread/; without TARGET everything.
+# builds into build/, build-address/, build-thread/ or build-fuzzer/; without TARGET everything.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 sanitize="" packagesOnly="" targets=()
 for argument in "$@"; do
   case "$argument" in
-  --sanitize=address | --sanitize=thread) sanitize="${argument#*=}" ;;
+  --sanitize=address | --sanitize=thread | --sanitize=fuzzer) sanitize="${argument#*=}" ;;
   --packages-only) packagesOnly=1 ;;
-  -*) echo "setup.sh: unknown option $argument; usage: tools/setup.sh [--sanitize=address|thread] [--packages-only] [TARGET...]" >&2; exit 1 ;;
+  -*) echo "setup.sh: unknown option $argument; usage: tools/setup.sh [--sanitize=address|thread|fuzzer] [--packages-only] [TARGET...]" >&2; exit 1 ;;
   *) targets+=("$argument") ;;
   esac
 done
