@@ -9,10 +9,12 @@
 
 namespace hpc::onnx {
 
-/// One field: `begin`..`end` are its bytes when type is 2.
+/// One field: `begin`..`end` are its bytes when type is 2, `value` its number when type is 0.
 struct Field {
   uint64_t number = 0, type = 0;
-  int64_t begin = 0, end = 0;
+  uint64_t value = 0;
+  int64_t first = 0; ///< where its key stands; the field ends at `last`
+  int64_t begin = 0, end = 0, last = 0;
 };
 
 class Fields {
@@ -21,13 +23,22 @@ public:
 
   bool next(Field &field) {
     uint64_t key, value;
-    if (at >= end || !varint(key))
-      return false;
+    field.first = at;
+    bool isRead = at < end && varint(key) && content(key, field, value);
+    field.last = at;
+    return isRead;
+  }
+
+  /// Whether all has been read, and nothing was malformed.
+  bool atEnd() const { return at == end; }
+
+private:
+  bool content(uint64_t key, Field &field, uint64_t &value) {
     field.number = key >> 3;
     field.type = key & 7;
     switch (field.type) {
     case 0:
-      return varint(value);
+      return varint(field.value);
     case 1:
       return skip(8);
     case 5:
@@ -42,7 +53,6 @@ public:
     return false;
   }
 
-private:
   bool skip(int64_t bytes) {
     at += bytes;
     return at <= end;

@@ -8,6 +8,8 @@
 namespace hpc {
 
 bool matchesName(const std::string &pattern, const std::string &name) {
+  if (pattern.find_first_of("*?[\\") == std::string::npos)
+    return pattern == name;
   return fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
 }
 

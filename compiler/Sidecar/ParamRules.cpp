@@ -72,7 +72,7 @@ Expected<std::vector<ParamDecision>> decideParams(const Sidecar &sidecar, func::
     }
   }
   for (auto [rule, use] : llvm::zip_equal(sidecar.params, uses))
-    if (!use.decides && (use.before || !use.agrees))
+    if (!rule.optional && !use.decides && (use.before || !use.agrees))
       return decidesNothing(sidecar, rule, use, allNames);
   return decisions;
 }

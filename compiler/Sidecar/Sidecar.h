@@ -27,7 +27,8 @@ struct SidecarCut {
 
 struct SidecarRule {
   int line = 0;
-  std::string match; ///< fnmatch: `*` crosses dots and slashes
+  std::string match;     ///< fnmatch: `*` crosses dots and slashes
+  bool optional = false; ///< that it decides nothing is no error
 };
 struct ParamRule : SidecarRule {
   std::vector<SidecarCut> shard;

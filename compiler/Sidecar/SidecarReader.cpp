@@ -158,12 +158,17 @@ private:
     return cuts;
   }
 
-  void readParam(const JsonTree &tree) {
-    const std::string what = "a rule of \"params\"";
-    const JsonTree &object = this->object(tree, what, {"match", "shard", "compute", "output_replicate", "inferred"});
-    ParamRule rule;
+  void readMatch(const JsonTree &tree, const JsonTree &object, const std::string &what, SidecarRule &rule) {
     rule.line = tree.line;
     rule.match = text(object, "match", what);
+    rule.optional = boolean(object, "optional");
+  }
+
+  void readParam(const JsonTree &tree) {
+    const std::string what = "a rule of \"params\"";
+    const JsonTree &object = this->object(tree, what, {"match", "shard", "compute", "output_replicate", "inferred", "optional"});
+    ParamRule rule;
+    readMatch(tree, object, what, rule);
     rule.shard = readCuts(object, what);
     if (const JsonTree *compute = object.find("compute");
         compute && (compute->kind != JsonTree::String || compute->text != "TP1D"))
@@ -177,20 +182,18 @@ private:
 
   void readTensor(const JsonTree &tree) {
     const std::string what = "a rule of \"tensors\"";
-    const JsonTree &object = this->object(tree, what, {"match", "shard"});
+    const JsonTree &object = this->object(tree, what, {"match", "shard", "optional"});
     TensorRule rule;
-    rule.line = tree.line;
-    rule.match = text(object, "match", what);
+    readMatch(tree, object, what, rule);
     rule.shard = readCuts(object, what);
     sidecar.tensors.push_back(std::move(rule));
   }
 
   void readStage(const JsonTree &tree) {
     const std::string what = "a rule of \"stages\"";
-    const JsonTree &object = this->object(tree, what, {"match", "stage", "chunk"});
+    const JsonTree &object = this->object(tree, what, {"match", "stage", "chunk", "optional"});
     StageRule rule;
-    rule.line = tree.line;
-    rule.match = text(object, "match", what);
+    readMatch(tree, object, what, rule);
     std::optional<int64_t> stage = optionalInteger(object, "stage", 0, maxDegree - 1);
     if (!stage)
       fail(object, what + " needs \"stage\", which counts from 0");

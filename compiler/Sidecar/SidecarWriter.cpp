@@ -23,6 +23,8 @@ static std::string cutText(const SidecarCut &cut) {
   return text + (cut.parts ? ", \"parts\": " + std::to_string(*cut.parts) : "") + "}";
 }
 
+static std::string endText(const SidecarRule &rule) { return rule.optional ? ", \"optional\": true}" : "}"; }
+
 /// `{"match": "wte.weight", "shard": [...]` without the end.
 static std::string ruleText(const SidecarRule &rule, const std::vector<SidecarCut> &shard) {
   std::vector<std::string> cuts;
@@ -41,12 +43,12 @@ std::string sidecarText(const Sidecar &sidecar) {
     sections.push_back("\"mesh\": {" + joined(degrees, ", ") + "}");
   for (const ParamRule &rule : sidecar.params)
     params.push_back(ruleText(rule, rule.shard) + (rule.outputReplicate ? ", \"output_replicate\": true" : "") +
-                     (rule.inferred ? ", \"inferred\": true}" : "}"));
+                     (rule.inferred ? ", \"inferred\": true" : "") + endText(rule));
   for (const TensorRule &rule : sidecar.tensors)
-    tensors.push_back(ruleText(rule, rule.shard) + "}");
+    tensors.push_back(ruleText(rule, rule.shard) + endText(rule));
   for (const StageRule &rule : sidecar.stages)
     stages.push_back("{\"match\": " + jsonQuoted(rule.match) + ", \"stage\": " + std::to_string(rule.stage) +
-                     (rule.chunk ? ", \"chunk\": " + std::to_string(rule.chunk) : "") + "}");
+                     (rule.chunk ? ", \"chunk\": " + std::to_string(rule.chunk) : "") + endText(rule));
   for (auto [name, rules] : {std::pair("params", &params), std::pair("tensors", &tensors), std::pair("stages", &stages)})
     if (!rules->empty())
       sections.push_back(jsonQuoted(name) + ": [\n    " + joined(*rules, ",\n    ") + "\n  ]");

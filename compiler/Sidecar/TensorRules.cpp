@@ -120,7 +120,7 @@ Expected<std::vector<TensorDecision>> decideTensors(const Sidecar &sidecar, func
     }
   }
   for (size_t number = 0; number < sidecar.tensors.size(); ++number)
-    if (!decides[number])
+    if (!decides[number] && !sidecar.tensors[number].optional)
       return decidesNothing(sidecar, sidecar.tensors[number], cameTooLate[number], function, noted, tensors);
   return decisions;
 }

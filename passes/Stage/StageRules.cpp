@@ -121,7 +121,7 @@ private:
         all.insert(name);
     for (size_t number = 0; number < sidecar.stages.size(); ++number) {
       const StageRule &rule = sidecar.stages[number];
-      if (isUsed[number])
+      if (isUsed[number] || rule.optional)
         continue;
       if (llvm::any_of(all, [&](const std::string &name) { return matchesName(rule.match, name); })) {
         mlir::emitRemark(function.getLoc()) << sidecar.place(rule) << ": what \"" << rule.match

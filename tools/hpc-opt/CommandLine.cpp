@@ -71,6 +71,9 @@ struct Flags {
                             cl::value_desc("file"), cl::cat(layout)};
   cl::opt<std::string> writeSpec{"write-spec", cl::desc("Write what was chosen as a sidecar that leads to the same plan"),
                                  cl::value_desc("file"), cl::cat(layout)};
+  cl::opt<std::string> writeAnnotations{"write-onnx-annotations",
+                                        cl::desc("Write the model with what was chosen as ONNX device configurations"),
+                                        cl::value_desc("file"), cl::cat(layout)};
   cl::opt<WholeNumber> tp{"tp", cl::desc("Degree of tensor parallelism (default: 1)"), cl::value_desc("N"), cl::init(1),
                       cl::cat(layout)};
   cl::opt<WholeNumber> pp{"pp", cl::desc("Number of pipeline stages (default: 1)"), cl::value_desc("N"), cl::init(1),
@@ -153,7 +156,7 @@ For example
     text += "\n" + group->getName().str() + "\n";
     for (const cl::Option *flag : flags.flagsOf(group)) {
       std::string left = "  " + spelling(*flag);
-      text += left + std::string(left.size() < 26 ? 26 - left.size() : 1, ' ') + flag->HelpStr.str() + "\n";
+      text += left + std::string(left.size() < 25 ? 26 - left.size() : 2, ' ') + flag->HelpStr.str() + "\n";
       if (flag->ArgStr == "compile-to")
         text += std::string(26, ' ') + phaseNames() + "\n";
     }
@@ -210,7 +213,7 @@ bool isCompilerFlag(StringRef argument) {
   static constexpr StringRef names[] = {
       "batch-dim", "compile-to", "device-memory", "devices", "dim", "dp", "dump-phases", "explain", "follow-links", "h", "help",
       "inference", "list-params", "micro-batches", "no-weights", "pp", "pp-chunks", "pp-schedule", "pp-split",
-      "remarks", "spec", "tp", "verify", "write-spec"};
+      "remarks", "spec", "tp", "verify", "write-onnx-annotations", "write-spec"};
   return argument.starts_with("-") && llvm::is_contained(names, argument.ltrim('-').split('=').first);
 }
 
@@ -235,6 +238,7 @@ Expected<CommandLine> parseCommandLine(int argc, char **argv) {
   HPC_RETURN_IF_ERROR(readDegrees(flags, line.degrees));
   line.spec = flags.spec;
   line.writeSpec = flags.writeSpec;
+  line.writeAnnotations = flags.writeAnnotations;
   line.options.batchDim = flags.batchDim;
   line.options.ppSplit = flags.ppSplit;
   line.options.ppChunks = flags.ppChunks;

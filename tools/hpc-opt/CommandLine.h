@@ -13,6 +13,7 @@ struct CommandLine {
   GivenDegrees degrees;
   std::string spec;  ///< sidecar; "" = the one beside the model, "none" = none
   std::string writeSpec; ///< file; "" = not written
+  std::string writeAnnotations; ///< .onnx; "" = not written
   std::string input;  ///< .onnx or .mlir
   std::string output; ///< "" = none, "-" = standard output
   std::map<std::string, int64_t> dims;

@@ -18,6 +18,7 @@
 #include "tools/hpc-opt/SidecarReasons.h"
 #include "tools/hpc-opt/SpecFile.h"
 #include "tools/hpc-opt/Verify.h"
+#include "tools/hpc-opt/WriteAnnotations.h"
 #include "tools/hpc-opt/WriteSpec.h"
 
 #include "mlir/IR/AsmState.h"
@@ -40,6 +41,7 @@ struct Compilation {
   OwningOpRef<ModuleOp> propagated; ///< --verify: the same, after propagate
   std::optional<SpecFile> spec;
   std::optional<Sidecar> chosen; ///< --write-spec
+  onnx::ChosenLayout layout;     ///< --write-onnx-annotations
   Status failure; ///< an error that came from no diagnostic
 
   /// Takes a Status for a place where MLIR wants a LogicalResult.
@@ -185,26 +187,29 @@ struct Compilation {
 
   /// Keeps for --write-spec what the phases have chosen.
   void noteChoices(StringRef phase) {
-    if (line.writeSpec.empty())
+    if (line.writeSpec.empty() && line.writeAnnotations.empty())
       return;
     if (phase == "annotate") {
       Expected<Sidecar> spec = chosenSpec(*module, line.options);
       failure = spec.status();
       if (spec.ok())
         chosen = std::move(*spec);
+      layout = chosenLayout(*module, line.options);
     } else if (phase == "stage" && chosen) {
       addStageRules(*module, *chosen);
+      addStages(*module, layout);
     }
   }
 
-  Status writeChosenSpec() {
-    if (line.writeSpec.empty())
-      return Status::success();
-    if (!chosen)
+  Status writeChoices() {
+    if (!line.writeSpec.empty() && !chosen)
       return Status::error(ErrorKind::Usage, "--write-spec=" + line.writeSpec + ": " + line.input +
                                                  " is past phase annotate, where layouts are chosen; start from the "
                                                  ".onnx model or an earlier file of --dump-phases");
-    return writeFile(line.writeSpec, sidecarText(*chosen));
+    if (!line.writeSpec.empty())
+      HPC_RETURN_IF_ERROR(writeFile(line.writeSpec, sidecarText(*chosen)));
+    return line.writeAnnotations.empty() ? Status::success()
+                                         : writeAnnotatedModel(line.input, line.writeAnnotations, line.options, *module, layout);
   }
 
   Status runThePhases() {
@@ -281,7 +286,7 @@ struct Compilation {
     // 2. The phases.
     HPC_RETURN_IF_ERROR(runThePhases());
     if (!line.compileTo.empty()) {
-      HPC_RETURN_IF_ERROR(writeChosenSpec());
+      HPC_RETURN_IF_ERROR(writeChoices());
       return printModule();
     }
     // 3. The plan.
@@ -315,7 +320,7 @@ struct Compilation {
       llvm::outs() << *report;
     }
     // 5. Only now it is written.
-    HPC_RETURN_IF_ERROR(writeChosenSpec());
+    HPC_RETURN_IF_ERROR(writeChoices());
     return line.output.empty() ? Status::success() : plan::writePlan(lowered->plan, line.output);
   }
 };
@@ -331,7 +336,7 @@ int compileMain(int argc, char **argv, DialectRegistry &registry) {
     context.loadAllAvailableDialects();
     context.disableMultithreading(); // deterministic remarks; a compilation takes no time that threads would save
     DiagnosticPrinter diagnostics(&context, line->allRemarks);
-    Compilation compilation{*line, context, diagnostics, {}, {}, {}, {}, {}, {}};
+    Compilation compilation{*line, context, diagnostics, {}, {}, {}, {}, {}, {}, {}};
     status = compilation.run();
   }
   llvm::outs().flush();

@@ -1,11 +1,25 @@
 // The file is read once, here; from then on its text travels with the module.
 #include "tools/hpc-opt/SpecFile.h"
 
+#include "compiler/Import/AnnotationRules.h"
 #include "runtime/base/File.h"
 
 #include <filesystem>
 
 namespace hpc {
+
+/// The model's own annotations as the text of a sidecar; lines in messages are those of what --write-spec would print.
+static Expected<std::optional<SpecFile>> specInside(const std::string &model) {
+  Expected<std::optional<Sidecar>> rules = onnx::rulesOfAnnotations(model);
+  if (!rules.ok() || !*rules)
+    return rules.ok() ? Expected<std::optional<SpecFile>>(std::optional<SpecFile>()) : rules.status();
+  SpecFile spec{model + " (device configurations)", sidecarText(**rules), {}, true};
+  Expected<Sidecar> sidecar = parseSidecar(spec.text, spec.path);
+  if (!sidecar.ok())
+    return sidecar.status();
+  spec.sidecar = std::move(*sidecar);
+  return std::optional(std::move(spec));
+}
 
 Expected<std::optional<SpecFile>> findSpec(const std::string &flag, const std::string &model) {
   std::filesystem::path path = flag;
@@ -19,7 +33,7 @@ Expected<std::optional<SpecFile>> findSpec(const std::string &flag, const std::s
     path.replace_extension(".shard.json");
     std::error_code error;
     if (!std::filesystem::exists(path, error))
-      return std::optional<SpecFile>();
+      return std::filesystem::is_regular_file(model, error) ? specInside(model) : std::optional<SpecFile>();
   }
   Expected<MappedFile> file = MappedFile::open(path.string());
   if (!file.ok())

@@ -1,4 +1,5 @@
-// Which sidecar a compilation takes: --spec=FILE, `<model>.shard.json` beside the model, or none.
+// Which sidecar a compilation takes: --spec=FILE, `<model>.shard.json` beside the model, the annotations inside an ONNX
+// model, or none.
 #pragma once
 
 #include "compiler/Sidecar/Sidecar.h"
@@ -8,7 +9,7 @@ namespace hpc {
 struct SpecFile {
   std::string path, text;
   Sidecar sidecar;
-  bool isDefault = false; ///< found beside the model
+  bool isDefault = false; ///< found beside the model, or in it
 };
 
 /// `flag`: what --spec says, "" where it is not given. A model that is no .onnx has no default.

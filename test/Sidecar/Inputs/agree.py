@@ -46,8 +46,8 @@ GOOD = {
     "$schema": "shard.schema.json", "version": 1, "mesh": {"mb": 2, "dp": 1, "pp": 2, "tp": 2},
     "params": [{"match": "*.c_fc.*", "shard": [{"dim": -1, "axis": "tp", "parts": 2}], "compute": "TP1D", "output_replicate": True},
                {"match": "[a-c]?", "shard": [{"dim": 1, "of": [3, 12, 64], "at": 1, "axis": "tp"}], "inferred": True}],
-    "tensors": [{"match": "/h.0/mlp/*", "shard": []}],
-    "stages": [{"match": "transformer.h.[0-1].*", "stage": 0, "chunk": 0}],
+    "tensors": [{"match": "/h.0/mlp/*", "shard": [], "optional": False}],
+    "stages": [{"match": "transformer.h.[0-1].*", "stage": 0, "chunk": 0, "optional": True}],
 }
 OTHERS = [None, True, 0, -1, 1.5, 2.0, 2**63, "x", "", [], {}]
 
