@@ -178,7 +178,9 @@ static DimSharding withoutAxis(DimSharding dim, const std::string &axis) {
 /// it goes where the dims that were read before have it.
 static void placePinned(ArrayRef<int> dim, SmallVectorImpl<DimSharding> &groups, const FactorShardings &factors,
                         const std::vector<bool> &known, const Mesh &mesh) {
-  for (size_t from = 0; from < groups.size(); ++from)
+  for (size_t from = 0; from < groups.size(); ++from) {
+    if (globalSize(groups[from]) == 0)
+      continue; // no element is anywhere
     for (const std::string &axis : readCuts(groups[from], mesh).pinned) {
       auto fits = [&](int factor) { return !known[factor] || llvm::is_contained(axesOf(factors[factor]), axis); };
       auto home = llvm::find_if(dim, [&](int factor) { return known[factor] && fits(factor); });
@@ -191,6 +193,7 @@ static void placePinned(ArrayRef<int> dim, SmallVectorImpl<DimSharding> &groups,
       target.insert(target.begin(), SubDim{1, {axis}});
       target = normalize(target, mesh);
     }
+  }
 }
 
 std::optional<OpSharding> readOpSharding(const ShardingRule &rule, ArrayRef<Sharding> operands,

@@ -54,4 +54,18 @@ TEST(FactorShardings, PinnedAxesOfMergedDimsFollowTheOtherDims) {
   EXPECT_EQ(toString(apart->result(0, mesh)), "[(1@dp, 8@mb), 10]");
 }
 
+/// Two empty parts make an empty dim (a convolution's state of no columns): its digits weigh nothing, and dividing by them would be the end.
+TEST(FactorShardings, AnEmptyMergedDimIsRead) {
+  Mesh mesh = *parseMesh("tp=2:tensor");
+  std::string why;
+  ShardingRule rule; // two parts of no element
+  rule.factors.push_back({2, false});
+  rule.factors.push_back({0, true});
+  rule.operands.push_back({{1}});
+  rule.results.push_back({{0, 1}});
+  auto op = readOpSharding(rule, {parse("[0]")}, {parse("[0]")}, mesh, why);
+  ASSERT_TRUE(op) << why;
+  EXPECT_EQ(toString(op->result(0, mesh)), "[0]");
+}
+
 } // namespace
