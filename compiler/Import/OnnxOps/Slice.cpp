@@ -119,9 +119,38 @@ Results trilu(NodeImport &n) {
   return {n.b.select(n.b.known(std::move(mask)), n.in(0), n.b.scalar(0, n.in(0)))};
 }
 
+/// The element of a dim of `size` that stands at `at`, which may be outside: edge, reflect (the border is not repeated), wrap.
+int64_t paddedIndex(const std::string &mode, int64_t at, int64_t size) {
+  if (mode == "edge" || size == 1)
+    return std::clamp<int64_t>(at, 0, size - 1);
+  int64_t period = mode == "wrap" ? size : 2 * (size - 1), phase = (at % period + period) % period;
+  return phase < size ? phase : period - phase;
+}
+
+/// Elements of x before and after its dims, by known indices dim by dim.
+Value padByElements(NodeImport &n, Value x, ArrayRef<int64_t> low, ArrayRef<int64_t> high, const std::string &mode) {
+  for (size_t dim = 0; dim < low.size(); ++dim) {
+    int64_t size = n.b.shape(x)[dim], to = plan::addSizes(size, plan::addSizes(low[dim], high[dim]));
+    if (to == size)
+      continue;
+    if (size == 0)
+      return n.b.fail("dim " + std::to_string(dim) + " is empty; padding of mode '" + mode + "' needs an element");
+    constexpr int64_t most = int64_t(1) << 22; // worked out one by one
+    if (to > most)
+      return n.unsupported("padding of mode '" + mode + "' to " + std::to_string(to) + " elements; at most " +
+                           std::to_string(most) + " along a dim are possible");
+    Tensor indices(DType::I64, {to});
+    for (int64_t i = 0; i < to; ++i)
+      indices.ints[size_t(i)] = paddedIndex(mode, i - low[dim], size);
+    x = n.b.gather(x, n.b.known(std::move(indices)), int64_t(dim));
+  }
+  return x;
+}
+
 Results pad(NodeImport &n) {
-  if (std::string mode = n.text("mode", "constant"); mode != "constant")
-    return {n.unsupported("padding of mode '" + mode + "'")};
+  std::string mode = n.text("mode", "constant");
+  if (mode != "constant" && mode != "edge" && mode != "reflect" && mode != "wrap")
+    return {n.b.fail("its mode is '" + mode + "'; constant, edge, reflect and wrap are possible")};
   SmallVector<int64_t> from = n.b.shape(n.in(0));
   auto pads = n.attributeOrInput("pads", 1);
   Tensor fill(n.b.dtype(n.in(0)), {});
@@ -156,7 +185,8 @@ Results pad(NodeImport &n) {
     if (sizes[dim] < 0)
       return {n.b.fail("pads that take more from dim " + std::to_string(dim) + " than it has")};
   }
-  return {n.b.pad(n.b.slice(n.in(0), starts, steps, sizes), low, high, fill)};
+  Value kept = n.b.slice(n.in(0), starts, steps, sizes);
+  return {mode == "constant" ? n.b.pad(kept, low, high, fill) : padByElements(n, kept, low, high, mode)};
 }
 
 const OnnxOp table[] = {
