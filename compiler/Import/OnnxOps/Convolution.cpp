@@ -1,17 +1,52 @@
 // Convolutions as matrix products over windows (nn.window): the weight is [out channels, channels of a window], so tensor
 // parallelism finds its columns and rows as in any linear layer. The bias is added after the product, as everywhere.
-#include "compiler/Import/OnnxOps/Window.h"
+#include "compiler/Import/OnnxOps/Convolution.h"
 #include "runtime/plan/CheckedMath.h"
 
 namespace hpc::onnx {
 namespace {
 
-/// Channels and groups of a node; checked.
-struct Channels {
-  int64_t groups = 1, in = 0, out = 0; ///< `in`, `out`: of all groups
-};
+/// `bias`: one number for each of `channels`.
+bool isBias(NodeImport &n, Value bias, int64_t channels) {
+  if (n.b.shape(bias) == SmallVector<int64_t>{channels})
+    return true;
+  n.b.fail("its bias must have " + std::to_string(channels) + " elements in one dim");
+  return false;
+}
 
-/// `weight`: [out, in / groups, sizes..], or with out and in swapped where the convolution is transposed.
+/// Adds the bias [c], where there is one, to [n, c, ...].
+Value addBias(NodeImport &n, Value y, Value bias) {
+  SmallVector<int64_t> shape = n.b.shape(y), aligned(shape.size() - 1, 1);
+  aligned[0] = shape[1];
+  if (!bias || !isBias(n, bias, shape[1]))
+    return y;
+  return n.b.add(y, n.b.reshape(bias, aligned));
+}
+
+/// Windows that tile the input: a patch embedding.
+bool isTiling(const SlidingWindow &window) {
+  bool isOne = llvm::all_of(window.sizes, [](int64_t size) { return size == 1; });
+  return !isOne && window.sizes == window.strides && llvm::all_of(window.dilations, [](int64_t d) { return d == 1; });
+}
+
+/// One channel a group: a sum over each window by itself, for which nothing needs to be written out.
+Value depthwise(NodeImport &n, Value windows, Value weight, const SlidingWindow &window, const Channels &channels) {
+  int64_t batch = n.b.shape(windows)[0], groups = channels.groups;
+  DType own = n.b.dtype(windows);
+  bool isWide = own == DType::F16 || own == DType::BF16; // products are not rounded before they are summed
+  if (isWide) {
+    windows = n.b.cast(windows, DType::F32);
+    weight = n.b.cast(weight, DType::F32);
+  }
+  SmallVector<int64_t> ones(window.rank(), 1);
+  windows = n.b.reshape(windows, joined({{batch, groups, 1}, window.sizes, window.counts}));
+  weight = n.b.reshape(weight, joined({{groups, channels.out / groups}, window.sizes, ones}));
+  Value sum = n.b.reduce(nn::ReduceKind::sum, n.b.mul(windows, weight),
+                         llvm::to_vector(llvm::seq<int64_t>(3, int64_t(3 + window.rank()))));
+  return n.b.cast(n.b.reshape(sum, joined({{batch, channels.out}, window.counts})), own);
+}
+} // namespace
+
 std::optional<Channels> readChannels(NodeImport &n, Value x, Value weight, bool isTransposed) {
   SmallVector<int64_t> from = n.b.shape(x), shape = n.b.shape(weight);
   if (from.size() < 3 || shape.size() != from.size()) {
@@ -33,63 +68,51 @@ std::optional<Channels> readChannels(NodeImport &n, Value x, Value weight, bool 
   return channels;
 }
 
-bool isBias(NodeImport &n, Value bias, int64_t channels) {
-  if (n.b.shape(bias) == SmallVector<int64_t>{channels})
-    return true;
-  n.b.fail("its bias must have " + std::to_string(channels) + " elements in one dim");
-  return false;
-}
-
-/// Adds the bias [c], where there is one, to [n, c, ...].
-Value addBias(NodeImport &n, Value y, size_t input) {
-  SmallVector<int64_t> shape = n.b.shape(y), aligned(shape.size() - 1, 1);
-  aligned[0] = shape[1];
-  if (!n.has(input) || !isBias(n, n.in(input), shape[1]))
-    return y;
-  return n.b.add(y, n.b.reshape(n.in(input), aligned));
-}
-
-/// Windows that tile the input: a patch embedding.
-bool isTiling(const SlidingWindow &window) {
-  bool isOne = llvm::all_of(window.sizes, [](int64_t size) { return size == 1; });
-  return !isOne && window.sizes == window.strides && llvm::all_of(window.dilations, [](int64_t d) { return d == 1; });
-}
-
-/// x [n, c, dims..] times weight [m, c / groups, sizes..], and input 2 as the bias.
-Value convolve(NodeImport &n, Value x, Value weight, const SlidingWindow &window, const Channels &channels) {
+Value convolve(NodeImport &n, Value x, Value weight, Value bias, const SlidingWindow &window,
+               const Channels &channels) {
   int64_t batch = n.b.shape(x)[0], groups = channels.groups, size = elementCount(window.sizes),
           positions = elementCount(window.counts);
   Value windows = slideWindow(n, x, window, Tensor(n.b.dtype(x), {}));
   SmallVector<int64_t> to = joined({{batch, channels.out}, window.counts});
+  if (groups > 1 && channels.in == groups && isFloat(n.b.dtype(x)) && n.b.dtype(x) == n.b.dtype(weight))
+    return addBias(n, depthwise(n, windows, weight, window, channels), bias);
   if (groups > 1) {
     int64_t k = channels.in / groups * size;
     Value product = n.b.matmul(n.b.reshape(weight, {groups, channels.out / groups, k}),
                                n.b.reshape(windows, {batch, groups, k, positions}));
-    return addBias(n, n.b.reshape(product, to), 2);
+    return addBias(n, n.b.reshape(product, to), bias);
   }
   int64_t k = channels.in * size;
   Value matrix = n.b.reshape(weight, {channels.out, k});
   windows = n.b.reshape(windows, {batch, k, positions});
   if (!isTiling(window))
-    return addBias(n, n.b.reshape(n.b.matmul(matrix, windows), to), 2);
+    return addBias(n, n.b.reshape(n.b.matmul(matrix, windows), to), bias);
   // Every element is read once, so rows of patches cost no more than columns; a model goes on with [batch, patch, channel],
   // and the transpose then meets its own inverse.
   Value product = n.b.matmul(n.b.transpose(windows, {0, 2, 1}), matrix, false, true);
-  if (n.has(2) && isBias(n, n.in(2), channels.out))
-    product = n.b.add(product, n.in(2));
+  if (bias && isBias(n, bias, channels.out))
+    product = n.b.add(product, bias);
   return n.b.reshape(n.b.transpose(product, {0, 2, 1}), to);
 }
 
-Results conv(NodeImport &n) {
-  Value x = n.in(0), weight = n.in(1);
+std::optional<Convolution> readConvolution(NodeImport &n, Value x, Value weight) {
   std::optional<Channels> channels = readChannels(n, x, weight, false);
   if (!channels)
-    return {x};
-  SmallVector<int64_t> spatial = spatialDims(n, x), sizes = spatialDims(n, weight);
-  std::optional<SlidingWindow> window = readWindow(n, spatial, ArrayRef<int64_t>(sizes));
+    return std::nullopt;
+  SmallVector<int64_t> sizes = spatialDims(n, weight);
+  std::optional<SlidingWindow> window = readWindow(n, spatialDims(n, x), ArrayRef<int64_t>(sizes));
   if (!window)
+    return std::nullopt;
+  return Convolution{*channels, *window};
+}
+
+namespace {
+Results conv(NodeImport &n) {
+  Value x = n.in(0), weight = n.in(1);
+  std::optional<Convolution> how = readConvolution(n, x, weight);
+  if (!how)
     return {x};
-  return {convolve(n, x, weight, *window, *channels)};
+  return {convolve(n, x, weight, n.has(2) ? n.in(2) : Value(), how->window, how->channels)};
 }
 
 /// How much of the full result goes at the start of a dim, and how many elements stay.
@@ -166,7 +189,7 @@ Results convTranspose(NodeImport &n) {
   Value y = overlapAdd(n, windows, window->strides, window->dilations);
   if (!n.b.status().ok())
     return {x};
-  return {addBias(n, takeRange(n, y, crop->starts, crop->sizes), 2)};
+  return {addBias(n, takeRange(n, y, crop->starts, crop->sizes), n.has(2) ? n.in(2) : Value())};
 }
 
 /// [n, c * block, positions] to the image whose windows these are.

@@ -73,7 +73,8 @@ std::vector<OnnxOp> allOnnxOps() {
   for (ArrayRef<OnnxOp> table : {elementwiseOps(), activationOps(), constantOps(), shapeOps(), sliceOps(), indexOps(),
                                  contractionOps(), reduceOps(), normOps(), attentionOps(),
                                  convolutionOps(), poolingOps(), channelNormOps(), resizeOps(), spatialOps(),
-                                 gridSampleOps(), fusedAttentionOps(), fusedNormOps(), fusedProductOps()})
+                                 gridSampleOps(), quantizedConvolutionOps(), fusedAttentionOps(), fusedNormOps(),
+                                 fusedProductOps()})
     all.insert(all.end(), table.begin(), table.end());
   return all;
 }

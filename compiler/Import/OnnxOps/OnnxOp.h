@@ -81,6 +81,7 @@ ArrayRef<OnnxOp> channelNormOps();
 ArrayRef<OnnxOp> resizeOps();
 ArrayRef<OnnxOp> spatialOps();
 ArrayRef<OnnxOp> gridSampleOps();
+ArrayRef<OnnxOp> quantizedConvolutionOps();
 ArrayRef<OnnxOp> fusedAttentionOps();
 ArrayRef<OnnxOp> fusedNormOps();
 ArrayRef<OnnxOp> fusedProductOps();

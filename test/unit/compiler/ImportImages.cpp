@@ -126,6 +126,31 @@ TEST_F(ImportImages, WhatNeedsNoWindow) {
   EXPECT_EQ(count(**module, "nn.window") + count(**module, "nn.transpose") + count(**module, "nn.slice"), 0);
 }
 
+// One channel a group is a sum over each window: as products of one row and a few columns it would cost the windows' memory and thousands
+// of calls. Bytes become floats that hold their sums exactly, and f64 where f32 does not.
+TEST_F(ImportImages, GroupsOfOneChannelAndBytes) {
+  Graph depthwise = graph("Conv", {"w"}, {attribute("group", 4), attribute("pads", {1, 1, 1, 1})});
+  depthwise.initializers = {kernel({8, 1, 3, 3})};
+  auto module = import(depthwise);
+  ASSERT_TRUE(module.ok()) << module.status().text();
+  EXPECT_EQ(count(**module, "nn.matmul"), 0);
+  EXPECT_EQ(count(**module, "nn.reduce"), 1);
+  for (int64_t channels : {28, 29}) { // 28 * 9 products of 255 * 255 are below 2^24
+    Graph bytes;
+    bytes.nodes = {node("ConvInteger", {"x", "w"}, {"y"}, {}, "n")};
+    bytes.inputs = {value("x", 2, {"1", std::to_string(channels), "3", "3"})};
+    bytes.initializers = {tensor<uint8_t>("w", 2, {1, channels, 3, 3}, std::vector<uint8_t>(size_t(channels * 9), 255))};
+    bytes.outputs = {value("y", 6, {})};
+    module = import(bytes);
+    ASSERT_TRUE(module.ok()) << module.status().text();
+    Array x = Array::zeros(DType::U8, {1, channels, 3, 3});
+    std::fill(x.as<uint8_t>(), x.as<uint8_t>() + channels * 9, uint8_t(255));
+    auto results = runImported(**module, {{"x", x}}, false);
+    ASSERT_TRUE(results.ok()) << results.status().text();
+    EXPECT_EQ(results->front().ints, std::vector<int64_t>({channels * 9 * 255 * 255}));
+  }
+}
+
 // Twice the size by nearest neighbours is a broadcast, every second element a slice: neither reads a table of indices.
 TEST_F(ImportImages, ResizesThatAreViews) {
   for (std::vector<float> scales : {std::vector<float>{1, 1, 2, 3}, std::vector<float>{1, 1, 0.5, 1}}) {
