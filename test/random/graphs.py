@@ -25,6 +25,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path[:0] = [HERE, os.path.dirname(HERE)]
 import onnx_file  # noqa: E402
+import images  # noqa: E402,F401  adds to OPS
 from ops import OPS  # noqa: E402
 from values import Reject, Value, evaluate, exact  # noqa: E402
 
@@ -91,6 +92,8 @@ def random_graph(seed):
         graph.input(choose.choice([(batch, length, width), (batch, 1, width), (batch, width)]))
     if choose.random() < 0.3:
         graph.input((batch, length), "i64")
+    if choose.random() < 0.3:
+        graph.input((batch, choose.choice([2, 3, 4, 6]), *choose.sample([4, 5, 6, 7, 9], choose.randint(1, 2))))
     functions, weights = [function for _, function in OPS], [weight for weight, _ in OPS]
     for _ in range(choose.randint(4, 18)):
         try:
