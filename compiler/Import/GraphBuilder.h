@@ -88,7 +88,7 @@ public:
 
   // ---- the rest ----
   Value matmul(Value x, Value y, bool transposeX = false, bool transposeY = false);
-  Value reduce(nn::ReduceKind kind, Value x, ArrayRef<int64_t> axes);
+  Value reduce(ReduceKind kind, Value x, ArrayRef<int64_t> axes);
   Value softmax(Value x) { return unaryWhole<nn::SoftmaxOp>(x); }
   Value cumsum(Value x, int64_t axis, bool exclusive, bool reverse);
   Value gather(Value data, Value indices, int64_t axis);

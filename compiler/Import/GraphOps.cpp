@@ -136,7 +136,7 @@ Value GraphBuilder::matmul(Value x, Value y, bool transposeX, bool transposeY) {
   return finish(nn::MatmulOp::create(builder, loc, x, y, transposeX, transposeY), false);
 }
 
-Value GraphBuilder::reduce(nn::ReduceKind kind, Value x, ArrayRef<int64_t> axes) {
+Value GraphBuilder::reduce(ReduceKind kind, Value x, ArrayRef<int64_t> axes) {
   if (axes.empty())
     return x;
   return finish(nn::ReduceOp::create(builder, loc, kind, x, axes), false);

@@ -4,18 +4,18 @@
 
 #include "compiler/Dialect/Dist/Sharding.h"
 #include "compiler/MLIR.h"
+#include "runtime/base/ReduceKind.h"
 
 namespace hpc {
 
-/// What happens to a factor in a result that does not have it.
-enum class Reduction { None, Sum, Max, Min };
-
 struct ShardingFactor {
   int64_t size = 1;
-  bool canCut = true;                    ///< false: UPPER CASE letters, sequence order, view remainders
-  Reduction reduction = Reduction::None; ///< not None: combined so in every result that lacks it
-  bool isIndex = false;                  ///< the op reads global coordinates of it (needs its offset when cut)
+  bool canCut = true;                  ///< false: UPPER CASE letters, sequence order, view remainders
+  std::optional<ReduceKind> reduction; ///< combined so in every result that lacks it
+  bool isIndex = false;                ///< the op reads global coordinates of it (needs its offset when cut)
   bool isInternal = false; ///< a composite reduces over it though results have it: when cut, partition decomposes
+  /// Only sums stay partial: what else is reduced over a cut factor is combined by the op itself.
+  bool combinesAtOnce() const { return reduction && reduction != ReduceKind::Sum; }
 };
 
 /// Which operands a partial sum may pass through.
@@ -42,9 +42,9 @@ struct ShardingRule {
 
 /// Builds a rule from its text. `...` = leading dims, NumPy-aligned; a letter is a factor; a dim of size 1 has no
 /// factor; `(hd)` groups factors into one dim (their sizes come from elsewhere in the rule: one of them may be
-/// inferred); UPPER CASE is never cut. Clauses after `;`: `sum|max|min k` (default sum for a letter that no result
-/// has), `linear 0,2` (Product), `linear all 0,1` (Sum), `linear 2 -> 0` (to result 0 alone), `index v`, `internal e`. Asserts on a rule that does not fit
-/// the shapes: rules are ours, verifiers run first.
+/// inferred); UPPER CASE is never cut. Clauses after `;`: `sum|max|min|prod k` (default sum for a letter that no result
+/// has), `linear 0,2` (Product), `linear all 0,1` (Sum), `linear 2 -> 0` (to result 0
+/// alone), `index v`, `internal e`. Asserts on a rule that does not fit the shapes: rules are ours, verifiers run first.
 ShardingRule buildRule(StringRef text, ArrayRef<ArrayRef<int64_t>> operands, ArrayRef<ArrayRef<int64_t>> results);
 /// The same, shapes from the op's ranked operand and result types.
 ShardingRule buildRule(StringRef text, Operation *op);
@@ -64,7 +64,7 @@ ShardingRule concatRule(Operation *op, int64_t axis);
 /// All dims are factors except `axes`, which are present in operand and result but never cut.
 ShardingRule axisLocalRule(Operation *op, ArrayRef<int64_t> axes);
 /// Reduction over `axes` with result dims of size 1 there.
-ShardingRule reduceRule(ArrayRef<int64_t> from, ArrayRef<int64_t> axes, Reduction kind);
+ShardingRule reduceRule(ArrayRef<int64_t> from, ArrayRef<int64_t> axes, ReduceKind kind);
 
 } // namespace hpc
 

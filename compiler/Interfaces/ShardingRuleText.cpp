@@ -143,10 +143,8 @@ struct Builder {
         if (letter != ' ' && letter != ',')
           apply(rule.factors[letterFactor(letter)]);
     };
-    if (word == "sum" || word == "max" || word == "min")
-      eachLetter([&](ShardingFactor &factor) {
-        factor.reduction = word == "sum" ? Reduction::Sum : word == "max" ? Reduction::Max : Reduction::Min;
-      });
+    if (std::optional<ReduceKind> kind = reduceKindNamed(std::string_view(word)))
+      eachLetter([&](ShardingFactor &factor) { factor.reduction = kind; });
     else if (word == "index")
       eachLetter([](ShardingFactor &factor) { factor.isIndex = true; });
     else if (word == "internal")
@@ -192,7 +190,7 @@ ShardingRule buildRule(StringRef text, ArrayRef<ArrayRef<int64_t>> operands, Arr
   // A letter that no result has is summed over, unless a clause says otherwise.
   for (const auto &entry : builder.letters)
     if (llvm::none_of(resultTexts, [&](StringRef term) { return term.contains(entry.first); }))
-      builder.rule.factors[entry.second].reduction = Reduction::Sum;
+      builder.rule.factors[entry.second].reduction = ReduceKind::Sum;
   for (StringRef clause : ArrayRef(clauses).drop_front())
     builder.applyClause(clause);
   builder.rule.text = text.str();

@@ -7,7 +7,7 @@ namespace {
 ArrayRef<int64_t> shapeOf(Type type) { return cast<RankedTensorType>(type).getShape(); }
 
 /// Adds a factor and returns its index; a size of 1 has none (-1).
-int addFactor(ShardingRule &rule, int64_t size, bool canCut = true, Reduction reduction = Reduction::None) {
+int addFactor(ShardingRule &rule, int64_t size, bool canCut = true, std::optional<ReduceKind> reduction = {}) {
   if (size == 1)
     return -1;
   rule.factors.push_back({size, canCut, reduction, false, false});
@@ -171,14 +171,13 @@ ShardingRule axisLocalRule(Operation *op, ArrayRef<int64_t> axes) {
   return rule;
 }
 
-ShardingRule reduceRule(ArrayRef<int64_t> from, ArrayRef<int64_t> axes, Reduction kind) {
+ShardingRule reduceRule(ArrayRef<int64_t> from, ArrayRef<int64_t> axes, ReduceKind kind) {
   ShardingRule rule = emptyView(from.size(), from.size(), "reduce");
-  if (kind != Reduction::Sum)
+  if (kind != ReduceKind::Sum)
     rule.linear = {};
   for (size_t dim = 0; dim < from.size(); ++dim) {
     bool reduced = llvm::is_contained(axes, int64_t(dim));
-    // A reduction that collectives do not offer (None) keeps its axes whole.
-    int factor = addFactor(rule, from[dim], !reduced || kind != Reduction::None, reduced ? kind : Reduction::None);
+    int factor = addFactor(rule, from[dim], /*canCut=*/true, reduced ? std::optional(kind) : std::nullopt);
     append(rule.operands[0][dim], factor);
     if (!reduced)
       append(rule.results[0][dim], factor);

@@ -4,38 +4,11 @@
 #include "compiler/Interpreter/Boxes.h"
 #include "compiler/Interpreter/Evaluators.h"
 
-#include <cmath>
-
 namespace hpc::interpreter {
 
 using dist::Mesh;
 using dist::Sharding;
 using Boxes = std::vector<std::shared_ptr<Tensor>>;
-
-static double combine(dist::CollectiveReduction kind, double a, double b) {
-  switch (kind) {
-  case dist::CollectiveReduction::sum:
-    return a + b;
-  case dist::CollectiveReduction::max:
-    return a > b || std::isnan(a) ? a : b;
-  case dist::CollectiveReduction::min:
-    return a < b || std::isnan(a) ? a : b;
-  }
-  llvm_unreachable("a reduction without a meaning");
-}
-
-static int64_t combine(dist::CollectiveReduction kind, int64_t a, int64_t b, DType dtype) {
-  bool isLess = dtype == DType::U64 ? uint64_t(a) < uint64_t(b) : a < b;
-  switch (kind) {
-  case dist::CollectiveReduction::sum:
-    return wrapTo(dtype, int64_t(uint64_t(a) + uint64_t(b)));
-  case dist::CollectiveReduction::max:
-    return isLess ? b : a;
-  case dist::CollectiveReduction::min:
-    return isLess ? a : b;
-  }
-  llvm_unreachable("a reduction without a meaning");
-}
 
 static std::vector<std::string> names(ArrayAttr axes) {
   std::vector<std::string> result;
@@ -45,7 +18,7 @@ static std::vector<std::string> names(ArrayAttr axes) {
 }
 
 /// Combines whole boxes in coordinate order; a group computes once.
-static Boxes allReduce(const std::vector<std::string> &axes, dist::CollectiveReduction kind,
+static Boxes allReduce(const std::vector<std::string> &axes, ReduceKind kind,
                        const LocalTensors &operand, const Mesh &mesh) {
   Boxes results(operand.size());
   for (int64_t c = 0; c < mesh.numCoordinates(); ++c) {
@@ -84,7 +57,7 @@ static Boxes exchange(Operation *op, const LocalTensors &operand, const Mesh &me
         if (source.isFloat())
           target.floats[to] = isSum ? target.floats[to] + source.floats[from] : source.floats[from];
         else if (isSum)
-          target.ints[to] = combine(dist::CollectiveReduction::sum, target.ints[to], source.ints[from], target.dtype);
+          target.ints[to] = combine(ReduceKind::Sum, target.ints[to], source.ints[from], target.dtype);
         else
           target.ints[to] = source.ints[from];
       });
@@ -152,7 +125,7 @@ static Boxes moveBlocks(Operation *op, StringRef axis, const LocalTensors &opera
           result->floats[to] += source.floats[from];
         else
           result->ints[to] =
-              combine(dist::CollectiveReduction::sum, result->ints[to], source.ints[from], result->dtype);
+              combine(ReduceKind::Sum, result->ints[to], source.ints[from], result->dtype);
       }
     }
     results.push_back(result);
@@ -167,7 +140,7 @@ Expected<Boxes> runCollective(Operation *op, const LocalTensors &operand, const 
   if (auto allReduceOp = dyn_cast<dist::AllReduceOp>(op))
     return allReduce(names(allReduceOp.getAxes()), allReduceOp.getKind(), operand, mesh);
   if (auto accumulate = dyn_cast<dist::AccumulateOp>(op)) // all micro-batches of the step run in lock step here
-    return allReduce(names(accumulate.getAxes()), dist::CollectiveReduction::sum, operand, mesh);
+    return allReduce(names(accumulate.getAxes()), ReduceKind::Sum, operand, mesh);
   if (auto gather = dyn_cast<dist::AllGatherOp>(op))
     return step(gather, {gather.getAxis().str()});
   if (auto scatter = dyn_cast<dist::ReduceScatterOp>(op))

@@ -94,6 +94,10 @@ void forEachElement(ArrayRef<int64_t> shape, const std::array<SmallVector<int64_
 /// The elements of `source` along strides from `start`, as a tensor like `result`.
 void readStrided(const Tensor &source, int64_t start, SmallVector<int64_t> strides, Tensor &result);
 
+/// One step of a reduction. Integers are brought to what `dtype` can hold.
+double combine(ReduceKind kind, double a, double b);
+int64_t combine(ReduceKind kind, int64_t a, int64_t b, DType dtype);
+
 /// What an element reads that does not exist: NaN, 0 for integers.
 inline void setMissing(Tensor &tensor, int64_t index) {
   if (tensor.isFloat())

@@ -87,9 +87,9 @@ Expected<SummedTerms> summedTerms(Operation *op, Operands operands, unsigned res
   if (access == Access::Product)
     return termsOfProduct(rule, operands, result);
   for (const ShardingFactor &factor : rule.factors) {
-    if (factor.reduction == Reduction::Max || factor.reduction == Reduction::Min)
+    if (factor.reduction == ReduceKind::Max || factor.reduction == ReduceKind::Min)
       return terms; // rounds nothing
-    if (factor.reduction != Reduction::None || factor.isInternal || !factor.canCut)
+    if (factor.reduction || factor.isInternal || !factor.canCut)
       terms.count *= factor.size;
   }
   if (terms.count <= 1)

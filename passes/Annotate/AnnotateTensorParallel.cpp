@@ -84,7 +84,7 @@ struct Annotator {
     ShardingRule rule = ruled.getShardingRule();
     const auto &factors = rule.operands[use.getOperandNumber()][dim];
     if (factors.size() != 1 || !rule.factors[factors[0]].canCut || rule.factors[factors[0]].isInternal ||
-        rule.factors[factors[0]].reduction != Reduction::None)
+        rule.factors[factors[0]].reduction)
       return std::nullopt;
     SmallVector<std::pair<Value, unsigned>> next;
     for (auto [result, dims] : llvm::zip(use.getOwner()->getResults(), rule.results))

@@ -12,7 +12,7 @@ static std::optional<unsigned> dimOf(ArrayRef<ShardingRule::DimFactors> dims, in
   return std::nullopt;
 }
 
-static bool isSum(const ShardingFactor &factor) { return factor.reduction == Reduction::Sum; }
+static bool isSum(const ShardingFactor &factor) { return factor.reduction == ReduceKind::Sum; }
 
 std::optional<WeightMatmul> matchWeightMatmul(Operation *op, const nn::Origins &origins) {
   if (accessOf(op) != Access::Product)

@@ -13,12 +13,12 @@ namespace hpc::kernels {
 /// have all bits but the sign flipped.
 struct Accumulation {
   ScalarBuilder s;
-  nn::ReduceKind kind;
+  ReduceKind kind;
   Type type; ///< the elements', in registers
   bool natural;
 
-  bool wantsMax() const { return kind == nn::ReduceKind::max; }
-  bool isOrdered() const { return isa<FloatType>(type) && (wantsMax() || kind == nn::ReduceKind::min); }
+  bool wantsMax() const { return kind == ReduceKind::Max; }
+  bool isOrdered() const { return isa<FloatType>(type) && (wantsMax() || kind == ReduceKind::Min); }
   Type stateType() const {
     return isOrdered() ? IntegerType::get(type.getContext(), type.getIntOrFloatBitWidth()) : type;
   }
@@ -54,8 +54,8 @@ struct Accumulation {
   }
 
   Value start() {
-    if (kind == nn::ReduceKind::sum || kind == nn::ReduceKind::prod)
-      return s.constant(type, kind == nn::ReduceKind::prod);
+    if (kind == ReduceKind::Sum || kind == ReduceKind::Prod)
+      return s.constant(type, kind == ReduceKind::Prod);
     const double infinity = std::numeric_limits<double>::infinity();
     return isOrdered() ? order(s.constant(type, wantsMax() ? -infinity : infinity)) : limit(type, !wantsMax());
   }
@@ -64,9 +64,9 @@ struct Accumulation {
     // power of two, which is exact; a node's product carries no flag.
     ScalarBuilder free = s.contracting();
     free.flags = free.flags | arith::FastMathFlags::reassoc;
-    if (kind == nn::ReduceKind::sum)
+    if (kind == ReduceKind::Sum)
       return free.add(state, element);
-    if (kind == nn::ReduceKind::prod)
+    if (kind == ReduceKind::Prod)
       return free.mul(state, element);
     if (isOrdered())
       element = order(element);

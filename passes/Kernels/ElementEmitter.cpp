@@ -327,7 +327,7 @@ Value ElementEmitter::cumsum(nn::CumsumOp op, const Index &index) {
   int64_t size = type.getDimSize(op.getAxis());
   IndexExpr begin = !op.getReverse() ? IndexExpr(0) : op.getExclusive() ? next : along;
   IndexExpr end = op.getReverse() ? IndexExpr(size) : op.getExclusive() ? along : next;
-  Accumulation sums{scalar, nn::ReduceKind::sum, registerType(type.getElementType()), false};
+  Accumulation sums{scalar, ReduceKind::Sum, registerType(type.getElementType()), false};
   Value first = indices.value(begin), last = indices.value(end);
   Value sum = loop(first, last, size, sums.start(), [&](const IndexExpr &i, Value state) {
     Index at = index;

@@ -27,7 +27,7 @@ struct Row {
   Value operand() { return emitter.element(op->getOperand(0), index); }
 
   /// Over the row: `element` reads operand() where the index stands.
-  Value reduce(nn::ReduceKind kind, function_ref<Value(const IndexExpr &)> element) {
+  Value reduce(ReduceKind kind, function_ref<Value(const IndexExpr &)> element) {
     Accumulation sum{s(), kind, registerType(elementType()), false};
     Value total = emitter.loop(size(), sum.start(), [&](const IndexExpr &column, Value state) {
       index.back() = column;
@@ -36,7 +36,7 @@ struct Row {
     return rounded(sum.finish(total));
   }
   Value mean(function_ref<Value(const IndexExpr &)> element) {
-    return rounded(s().divReal(reduce(nn::ReduceKind::sum, element), constant(double(size()))));
+    return rounded(s().divReal(reduce(ReduceKind::Sum, element), constant(double(size()))));
   }
   /// 1 / sqrt(variance + epsilon).
   Value scaleOf(Value variance, double epsilon) {
@@ -69,8 +69,8 @@ Value exponential(Row &row, Value top) {
 }
 
 RowNumbers startSoftmax(Row &row, const std::optional<RowMemory> &memory) {
-  Value top = row.reduce(nn::ReduceKind::max, [&](const IndexExpr &) { return row.operand(); });
-  Value sum = row.reduce(nn::ReduceKind::sum, [&](const IndexExpr &column) {
+  Value top = row.reduce(ReduceKind::Max, [&](const IndexExpr &) { return row.operand(); });
+  Value sum = row.reduce(ReduceKind::Sum, [&](const IndexExpr &column) {
     Value term = exponential(row, top);
     if (memory)
       row.emitter.store(term, row.elementType(), memory->buffer, row.emitter.index().add(memory->base, column));

@@ -284,9 +284,7 @@ Status StageLowering::lowerFused(nn::FusedOp op) {
 Status StageLowering::lowerAllReduce(dist::AllReduceOp op) {
   plan::Collective collective;
   collective.kind = CollectiveKind::AllReduce;
-  collective.reduce = op.getKind() == dist::CollectiveReduction::sum   ? plan::ReduceKind::Sum
-                      : op.getKind() == dist::CollectiveReduction::max ? plan::ReduceKind::Max
-                                                                       : plan::ReduceKind::Min;
+  collective.reduce = op.getKind();
   for (auto axis : op.getAxes().getAsRange<StringAttr>())
     collective.axes.push_back(axis.str());
   collective.dtype = elementDType(op.getResult());

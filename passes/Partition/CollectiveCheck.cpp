@@ -68,8 +68,8 @@ std::string checkCollective(Operation *op, const Mesh &mesh) {
       return "works over '" + axis + "', along which " +
              (isa<AccumulateOp>(op) ? "ranks differ, not micro-batches" : "data cannot move");
 
-  if (auto reduce = dyn_cast<AllReduceOp>(op); reduce && reduce.getKind() != CollectiveReduction::sum)
-    return equal(before, after, mesh) ? "" : "a max or min over ranks changes no sharding";
+  if (auto reduce = dyn_cast<AllReduceOp>(op); reduce && reduce.getKind() != ReduceKind::Sum)
+    return equal(before, after, mesh) ? "" : "only a sum over ranks changes a sharding";
   if (isa<AllReduceOp, AccumulateOp>(op))
     return checkSum(axes, before, after, mesh);
   if (auto permute = dyn_cast<PermuteOp>(op))

@@ -79,17 +79,17 @@ private:
     noteGlobalAttributes(op, local);
     local->removeAttr(originAttrName);
     locals.map(op->getResults(), local->getResults());
-    combine(op, local, *sharding, Reduction::Max, CollectiveReduction::max);
-    combine(op, local, *sharding, Reduction::Min, CollectiveReduction::min);
+    for (ReduceKind kind : allReduceKinds)
+      if (kind != ReduceKind::Sum)
+        combine(op, local, *sharding, kind);
     return success();
   }
 
-  /// Max and min do not stay open: their all-reduce follows at once and holds the op's value.
-  void combine(Operation *op, Operation *local, const OpSharding &sharding, Reduction reduction,
-               CollectiveReduction kind) {
+  /// Only sums stay open: any other all-reduce follows at once and holds the op's value.
+  void combine(Operation *op, Operation *local, const OpSharding &sharding, ReduceKind kind) {
     bool isAny = false;
     for (OpResult result : op->getResults()) {
-      AxisNames axes = reducedAxes(sharding.rule, sharding.factors, reduction, result.getResultNumber());
+      AxisNames axes = reducedAxes(sharding.rule, sharding.factors, kind, result.getResultNumber());
       if (axes.empty())
         continue;
       isAny = true;
@@ -100,9 +100,8 @@ private:
       auto combined =
           AllReduceOp::create(builder, op->getLoc(), value.getType(), value, same, same,
                               builder.getStringAttr(why.cause), builder.getStringAttr(why.avoid),
-                              builder.getStrArrayAttr(names), CollectiveReductionAttr::get(builder.getContext(), kind));
-      if (Attribute id = local->getAttr(valueIdAttrName))
-        combined->setAttr(valueIdAttrName, id);
+                              builder.getStrArrayAttr(names), ReduceKindAttr::get(builder.getContext(), kind));
+      setValueIds(combined, valueIdsOf(local));
       locals.map(result, combined.getResult());
     }
     if (isAny)

@@ -31,7 +31,7 @@ static Operation *lowerStep(OpBuilder &builder, Location loc, Value value, Type 
                                number(step.fromDim), number(step.fromSub));
   case ReshardStep::AllReduce:
     return AllReduceOp::create(builder, loc, type, value, before, after, note.cause, note.avoid, axes,
-                               CollectiveReductionAttr::get(context, CollectiveReduction::sum));
+                               ReduceKindAttr::get(context, ReduceKind::Sum));
   case ReshardStep::Accumulate:
     return AccumulateOp::create(builder, loc, type, value, before, after, note.cause, note.avoid, axes);
   case ReshardStep::ReduceScatter:

@@ -35,7 +35,7 @@ def Localize : PartitionPass<"hpc-localize"> {
   let summary = "From global shapes to the local box of one rank";
   let description = [{
     dist.reshard becomes the steps of its plan; types become boxes and keep their sharding as encoding; ops that read global coordinates get a `dist.offset`;
-    max and min over a cut factor get their all-reduce. The function's arguments and results are local too.
+    max, min and prod over a cut factor get their all-reduce. The function's arguments and results are local too.
 
         %r = dist.reshard %y : tensor<2x40xf32, #dist.sharding<"[2, 40] partial{tp}">> -> ...
         // becomes

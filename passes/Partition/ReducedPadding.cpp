@@ -19,15 +19,19 @@ static TypedAttr extreme(Type type, bool highest) {
                                           : APInt::getSignedMinValue(width));
 }
 
-static TypedAttr identityOf(Reduction reduction, Type type) {
+static TypedAttr identityOf(ReduceKind reduction, Type type) {
+  Builder builder(type.getContext());
   switch (reduction) {
-  case Reduction::Max:
+  case ReduceKind::Sum:
+    return builder.getZeroAttr(type);
+  case ReduceKind::Max:
     return extreme(type, /*highest=*/false);
-  case Reduction::Min:
+  case ReduceKind::Min:
     return extreme(type, /*highest=*/true);
-  default:
-    return cast<TypedAttr>(Builder(type.getContext()).getZeroAttr(type));
+  case ReduceKind::Prod:
+    return builder.getOneAttr(type);
   }
+  llvm_unreachable("a reduction without an identity");
 }
 
 std::optional<TailFill> tailFillOf(const OpSharding &sharding, unsigned operand, Type elementType, const Mesh &mesh) {
@@ -36,10 +40,10 @@ std::optional<TailFill> tailFillOf(const OpSharding &sharding, unsigned operand,
     for (int index : dim) {
       const ShardingFactor &factor = sharding.rule.factors[index];
       const DimSharding &cut = sharding.factors[index];
-      if (factor.reduction == Reduction::None || factor.isIndex || !isCut(cut) || !hasPadding(cut, mesh))
+      if (!factor.reduction || factor.isIndex || !isCut(cut) || !hasPadding(cut, mesh))
         continue;
       if (!fill)
-        fill = TailFill{{}, identityOf(factor.reduction, elementType)};
+        fill = TailFill{{}, identityOf(*factor.reduction, elementType)};
       if (!llvm::is_contained(fill->dims, int64_t(d)))
         fill->dims.push_back(int64_t(d));
     }

@@ -12,7 +12,7 @@ struct ReshardCause {
 
 /// `user` needs `value`, which has the sharding `from`, as `to`. Null `user`: the value is returned.
 ReshardCause causeOf(Value value, Operation *user, const dist::Sharding &from, const dist::Sharding &to);
-/// A max or min over a cut factor is combined right after the op.
+/// What is not a sum, over a cut factor, is combined right after the op.
 ReshardCause causeOfReduction(Operation *op, const dist::AxisNames &axes);
 
 } // namespace hpc

@@ -84,7 +84,7 @@ private:
     if (isa<AccumulateOp>(op))
       totals.insert(op->getResult(0));
     auto reduce = dyn_cast<AllReduceOp>(op);
-    if (!reduce || reduce.getKind() == CollectiveReduction::sum)
+    if (!reduce || reduce.getKind() == ReduceKind::Sum)
       return success();
     // A max or min belongs to the op right before it, which checkComputation has seen.
     if (!combines.contains(op))
@@ -148,13 +148,13 @@ private:
       if (isCut(cut) && factor.isInternal)
         return fail(op) << "reduces over a dim that is cut " << toString(cut)
                         << "; hpc-decompose-sharded replaces such ops";
-      else if ((factor.reduction == Reduction::Max || factor.reduction == Reduction::Min) &&
+      else if (factor.combinesAtOnce() &&
                !axesWithRole(axesOf(cut), mesh, AxisRole::Time).empty())
-        return fail(op) << "takes a max or min over micro-batches, cut " << toString(cut);
+        return fail(op) << "takes a " << name(*factor.reduction) << " over micro-batches, cut " << toString(cut);
     if (failed(checkPartials(op, *sharding, partials)) || failed(checkPadding(op, *sharding, numOperands)))
       return failure();
-    for (Reduction reduction : {Reduction::Max, Reduction::Min})
-      if (failed(checkCombined(op, *sharding, reduction)))
+    for (ReduceKind kind : allReduceKinds)
+      if (kind != ReduceKind::Sum && failed(checkCombined(op, *sharding, kind)))
         return failure();
     return checkLocalForm(op, ruled, *sharding, numOperands);
   }
@@ -207,15 +207,15 @@ private:
     return success();
   }
 
-  LogicalResult checkCombined(Operation *op, const OpSharding &sharding, Reduction reduction) {
+  LogicalResult checkCombined(Operation *op, const OpSharding &sharding, ReduceKind kind) {
     for (OpResult result : op->getResults())
-      if (failed(checkCombined(result, reducedAxes(sharding.rule, sharding.factors, reduction, result.getResultNumber()),
-                               reduction == Reduction::Max ? CollectiveReduction::max : CollectiveReduction::min)))
+      if (failed(checkCombined(
+              result, reducedAxes(sharding.rule, sharding.factors, kind, result.getResultNumber()), kind)))
         return failure();
     return success();
   }
 
-  LogicalResult checkCombined(OpResult result, const AxisNames &axes, CollectiveReduction kind) {
+  LogicalResult checkCombined(OpResult result, const AxisNames &axes, ReduceKind kind) {
     if (axes.empty())
       return success();
     Operation *op = result.getOwner();

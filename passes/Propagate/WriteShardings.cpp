@@ -13,7 +13,7 @@ using namespace dist;
 /// `isTotal`: values that depend on a sum over all micro-batches.
 LogicalResult Propagation::checkOp(const OpState &state, DenseSet<Value> &isTotal) const {
   for (auto [factor, cut] : llvm::zip(state.sharding.rule.factors, state.sharding.factors))
-    if ((factor.isInternal || factor.reduction == Reduction::Max || factor.reduction == Reduction::Min) &&
+    if ((factor.isInternal || factor.combinesAtOnce()) &&
         !axesWithRole(axesOf(cut), mesh, AxisRole::Time).empty())
       return userError(state.op, ErrorKind::Unsupported)
              << describeOp(state.op) << " combines elements of different micro-batches (the batch dim " << toString(cut)
@@ -75,7 +75,7 @@ void Propagation::remarkOnConflicts(OpState &state) {
 void Propagation::writeOrigins(OpState &state) {
   AxisNames axes;
   for (auto [factor, cut] : llvm::zip(state.sharding.rule.factors, state.sharding.factors))
-    if (factor.reduction != Reduction::None || factor.isInternal)
+    if (factor.reduction || factor.isInternal)
       axes = unite(axes, axesOf(cut));
   for (OpResult result : state.op->getResults())
     for (OpOperand &use : result.getUses())

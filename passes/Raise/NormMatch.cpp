@@ -13,7 +13,7 @@ static Value meanOperand(Value value) {
     if (std::optional<double> number = scalarOf(division.getRhs()))
       scaled = WithScalar{division.getLhs(), *number};
   auto sum = scaled ? scaled->other.getDefiningOp<nn::ReduceOp>() : nn::ReduceOp();
-  if (!sum || sum.getKind() != nn::ReduceKind::sum || sum.getType() != value.getType())
+  if (!sum || sum.getKind() != ReduceKind::Sum || sum.getType() != value.getType())
     return {};
   ArrayRef<int64_t> shape = nn::shapeOf(sum.getOperand());
   if (shape.empty() || sum.getAxes() != ArrayRef<int64_t>(int64_t(shape.size()) - 1))

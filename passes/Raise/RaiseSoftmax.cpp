@@ -9,7 +9,7 @@ namespace hpc {
 #include "passes/Raise/Passes.h.inc"
 
 /// x of a reduction of that kind over x's last dim.
-static Value reducedOverLast(Value value, nn::ReduceKind kind) {
+static Value reducedOverLast(Value value, ReduceKind kind) {
   auto reduce = value.getDefiningOp<nn::ReduceOp>();
   if (!reduce || reduce.getKind() != kind)
     return {};
@@ -20,8 +20,8 @@ static Value reducedOverLast(Value value, nn::ReduceKind kind) {
 static LogicalResult raise(Operation *op, Value numerator, Value sum, PatternRewriter &rewriter) {
   auto exponential = numerator.getDefiningOp<nn::ExpOp>();
   auto shifted = exponential ? exponential.getOperand().getDefiningOp<nn::SubOp>() : nn::SubOp();
-  if (!shifted || reducedOverLast(sum, nn::ReduceKind::sum) != numerator ||
-      reducedOverLast(shifted.getRhs(), nn::ReduceKind::max) != shifted.getLhs())
+  if (!shifted || reducedOverLast(sum, ReduceKind::Sum) != numerator ||
+      reducedOverLast(shifted.getRhs(), ReduceKind::Max) != shifted.getLhs())
     return failure();
   rewriter.replaceOpWithNewOp<nn::SoftmaxOp>(op, shifted.getLhs());
   return success();

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "runtime/base/DType.h"
+#include "runtime/base/ReduceKind.h"
 
 #include <cstdint>
 #include <string>
@@ -181,7 +182,6 @@ enum class CollectiveKind : uint8_t {
   AllToAll,      ///< src[group*count], dst[group*count]: block j of dst is block `my position` of member j's src
   Permute,       ///< dst[count] = src[count] of group member `source` (by coordinate)
 };
-enum class ReduceKind : uint8_t { Sum, Max, Min };
 
 /// Groups: ranks of the stage whose coordinates agree on all axes but `axes`; position = row-major over `axes` as
 /// listed. Members start it in the same order as the other collectives of their group. With a request it may still run

@@ -27,7 +27,7 @@ struct Decoder {
   void decode(int from, CollectiveKind &to) {
     decodeEnum(from, int(CollectiveKind::Permute) + 1, "kind of collective", to);
   }
-  void decode(int from, ReduceKind &to) { decodeEnum(from, int(ReduceKind::Min) + 1, "kind of reduction", to); }
+  void decode(int from, ReduceKind &to) { decodeEnum(from, int(ReduceKind::Prod) + 1, "kind of reduction", to); }
 
   template <typename Messages, typename Struct> void decodeAll(const Messages &from, std::vector<Struct> &to) {
     to.reserve(from.size());

@@ -40,18 +40,6 @@ const char *name(CollectiveKind kind) {
   return "?";
 }
 
-const char *name(ReduceKind kind) {
-  switch (kind) {
-  case ReduceKind::Sum:
-    return "sum";
-  case ReduceKind::Max:
-    return "max";
-  case ReduceKind::Min:
-    return "min";
-  }
-  return "?";
-}
-
 const char *actionName(const Action &action) {
   struct Namer {
     const char *operator()(const Gemm &) { return "gemm"; }

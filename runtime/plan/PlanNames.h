@@ -12,7 +12,6 @@ const char *name(ArenaKind arena);   ///< "session", "work", "host"
 const char *name(ProgramKind kind);  ///< "forward", "receive gradient", ...
 const char *name(Epilogue epilogue);
 const char *name(CollectiveKind kind);
-const char *name(ReduceKind kind);
 /// "gemm", "kernel", "all_reduce", "send", ...
 const char *actionName(const Action &action);
 

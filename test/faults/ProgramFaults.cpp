@@ -88,7 +88,7 @@ void reduceOverDataParallel(ModuleOp module) {
   reduce.setAxesAttr(OpBuilder(module.getContext()).getStrArrayAttr({"dp"}));
 }
 void reduceByMaximum(ModuleOp module) {
-  the<dist::AllReduceOp>(module, attentionOut).setKind(dist::CollectiveReduction::max);
+  the<dist::AllReduceOp>(module, attentionOut).setKind(ReduceKind::Max);
 }
 void reduceAfterBias(ModuleOp module) {
   auto reduce = the<dist::AllReduceOp>(module, attentionOut);
@@ -268,7 +268,7 @@ const Fault faults[] = {
      oddLayout,
      "partition",
      reduceByMaximum,
-     {"node_addmm_5", "a max or min over ranks changes no sharding"},
+     {"node_addmm_5", "only a sum over ranks changes a sharding"},
      {"node_addmm_5"}},
     {"AllReduceAfterBias",
      oddLayout,

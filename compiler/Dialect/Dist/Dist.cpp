@@ -2,7 +2,6 @@
 #include "compiler/Dialect/Dist/Dist.h"
 
 #include "compiler/Dialect/Dist/DistDialect.cpp.inc"
-#include "compiler/Dialect/Dist/DistEnums.cpp.inc"
 #define GET_ATTRDEF_CLASSES
 #include "compiler/Dialect/Dist/DistAttributes.cpp.inc"
 #define GET_OP_CLASSES

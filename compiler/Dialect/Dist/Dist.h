@@ -20,7 +20,6 @@ llvm::hash_code hash_value(const Seed &seed);
 } // namespace hpc::dist
 
 #include "compiler/Dialect/Dist/DistDialect.h.inc"
-#include "compiler/Dialect/Dist/DistEnums.h.inc"
 #define GET_ATTRDEF_CLASSES
 #include "compiler/Dialect/Dist/DistAttributes.h.inc"
 #define GET_OP_CLASSES

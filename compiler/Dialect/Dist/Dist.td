@@ -4,8 +4,8 @@
 include "mlir/IR/OpBase.td"
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/BuiltinAttributeInterfaces.td"
-include "mlir/IR/EnumAttr.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
+include "compiler/Interfaces/ReduceKind.td"
 include "compiler/Interfaces/Structure.td"
 
 def Dist_Dialect : Dialect {
@@ -56,12 +56,7 @@ def Dist_ReshardOp : Dist_Op<"reshard"> {
   let hasVerifier = 1;
 }
 
-def Dist_ReduceKind : I32EnumAttr<"CollectiveReduction", "how ranks' values are combined", [
-    I32EnumAttrCase<"sum", 0>, I32EnumAttrCase<"max", 1>, I32EnumAttrCase<"min", 2>]> {
-  let cppNamespace = "::hpc::dist";
-  let genSpecializedAttr = 0;
-}
-def Dist_ReduceKindAttr : EnumAttr<Dist_Dialect, Dist_ReduceKind, "reduction">;
+def Dist_ReduceKindAttr : HPC_ReduceKindAttr<Dist_Dialect>;
 
 /// A step of a reshard (compiler/Dialect/Dist/Sharding.h, ReshardStep) on local boxes. `before` and `after` are the step's shardings with
 /// split sub-dims (the types' encodings are their normal forms); dims and sub-dims are those of ReshardStep.
@@ -75,7 +70,7 @@ class Dist_Step<string mnemonic, dag extra, list<Trait> traits = []> : Dist_Op<m
 
 def Dist_AllReduceOp : Dist_Step<"all_reduce", (ins StrArrayAttr:$axes, Dist_ReduceKindAttr:$kind)> {
   let summary = "combines the boxes of the ranks along `axes`; everyone gets the result";
-  let description = "With kind = max or min, `before` and `after` are equal (only sums are ever partial).";
+  let description = "With a kind other than sum, `before` and `after` are equal (only sums are ever partial).";
 }
 def Dist_AccumulateOp : Dist_Step<"accumulate", (ins StrArrayAttr:$axes)> {
   let summary = "the sum over all micro-batches: one value a step";

@@ -87,7 +87,7 @@ Sharding project(ArrayRef<ShardingRule::DimFactors> dims, const FactorShardings 
   return sharding;
 }
 
-AxisNames reducedAxes(const ShardingRule &rule, const FactorShardings &factors, Reduction kind, unsigned result) {
+AxisNames reducedAxes(const ShardingRule &rule, const FactorShardings &factors, ReduceKind kind, unsigned result) {
   AxisNames axes;
   for (int index = 0; index < int(rule.factors.size()); ++index)
     if (rule.factors[index].reduction == kind &&
@@ -135,7 +135,7 @@ void OpSharding::setPassing(ArrayRef<AxisNames> resultPartials, ArrayRef<AxisNam
   carrier = -1;
   for (auto [result, partial] : llvm::enumerate(resultPartials))
     if (rule.linear.results.empty() || rule.linear.reaches(int(result)))
-      passing = unite(passing, without(partial, reducedAxes(rule, factors, Reduction::Sum, result)));
+      passing = unite(passing, without(partial, reducedAxes(rule, factors, ReduceKind::Sum, result)));
   if (rule.linear.kind == LinearClause::Product && !passing.empty())
     carrier = onlyPartial(rule.linear, partials);
 }
@@ -158,7 +158,7 @@ Sharding OpSharding::operand(unsigned index, const Mesh &mesh) const {
 
 Sharding OpSharding::result(unsigned index, const Mesh &mesh) const {
   Sharding sharding = project(rule.results[index], factors, mesh);
-  sharding.partial = unite(passingTo(index), reducedAxes(rule, factors, Reduction::Sum, index));
+  sharding.partial = unite(passingTo(index), reducedAxes(rule, factors, ReduceKind::Sum, index));
   return sharding;
 }
 

@@ -33,7 +33,7 @@ bool splitByFactors(const ShardingRule &rule, ArrayRef<int> dimFactors, const Di
 Sharding project(ArrayRef<ShardingRule::DimFactors> dims, const FactorShardings &factors, const Mesh &mesh);
 
 /// Axes that cut a factor which result `result` lacks and the op reduces so.
-AxisNames reducedAxes(const ShardingRule &rule, const FactorShardings &factors, Reduction kind, unsigned result);
+AxisNames reducedAxes(const ShardingRule &rule, const FactorShardings &factors, ReduceKind kind, unsigned result);
 
 /// A rule with its factors cut, and the partial sums that pass through: what an op needs of its operands and gives as
 /// results.

@@ -18,7 +18,7 @@ ShardingRule IotaOp::getShardingRule() {
     if (size == 1)
       continue;
     dims.back().push_back(int(rule.factors.size()));
-    rule.factors.push_back({size, true, Reduction::None, dim == getDim(), false});
+    rule.factors.push_back({size, true, std::nullopt, dim == getDim(), false});
   }
   return rule;
 }
@@ -75,7 +75,7 @@ ShardingRule GatherOp::getShardingRule() {
     ShardingRule::DimFactors dim;
     if (size != 1) {
       dim.push_back(int(rule.factors.size()));
-      rule.factors.push_back({size, canCut, Reduction::None, false, false});
+      rule.factors.push_back({size, canCut, std::nullopt, false, false});
     }
     return dim;
   };
@@ -121,7 +121,7 @@ ShardingRule GatherNdOp::getShardingRule() {
     if (size == 1)
       return;
     dim.push_back(int(rule.factors.size()));
-    rule.factors.push_back({size, canCut, Reduction::None, false, false});
+    rule.factors.push_back({size, canCut, std::nullopt, false, false});
   };
   size_t batch = getBatchDims();
   for (size_t dim = 0; dim < batch; ++dim) {

@@ -15,7 +15,7 @@ static Value scalar(OpBuilder &builder, Location loc, Value like, double value) 
 /// The count is the dim's size here: the true one, since this runs on global shapes or on whole dims.
 static Value meanOfLast(OpBuilder &builder, Location loc, Value value) {
   int64_t last = int64_t(shapeOf(value).size()) - 1;
-  Value sum = ReduceOp::create(builder, loc, ReduceKind::sum, value, {last});
+  Value sum = ReduceOp::create(builder, loc, ReduceKind::Sum, value, {last});
   return DivOp::create(builder, loc, sum, scalar(builder, loc, value, double(shapeOf(value)[last])));
 }
 
@@ -82,9 +82,9 @@ LogicalResult SoftmaxOp::verify() { return verifyOverLast(*this, getOperand(), {
 SmallVector<Value> SoftmaxOp::decompose(OpBuilder &builder) {
   Location loc = getLoc();
   int64_t last = int64_t(shapeOf(getOperand()).size()) - 1;
-  Value top = ReduceOp::create(builder, loc, ReduceKind::max, getOperand(), {last});
+  Value top = ReduceOp::create(builder, loc, ReduceKind::Max, getOperand(), {last});
   Value exponential = ExpOp::create(builder, loc, SubOp::create(builder, loc, getOperand(), top));
-  Value sum = ReduceOp::create(builder, loc, ReduceKind::sum, exponential, {last});
+  Value sum = ReduceOp::create(builder, loc, ReduceKind::Sum, exponential, {last});
   return {DivOp::create(builder, loc, exponential, sum)};
 }
 

@@ -12,23 +12,7 @@ void ReduceOp::build(OpBuilder &builder, OperationState &state, ReduceKind kind,
   build(builder, state, RankedTensorType::get(shape, tensorType(operand).getElementType()), kind, operand, sorted);
 }
 
-ShardingRule ReduceOp::getShardingRule() {
-  Reduction kind = Reduction::None; // prod has no collective
-  switch (getKind()) {
-  case ReduceKind::sum:
-    kind = Reduction::Sum;
-    break;
-  case ReduceKind::max:
-    kind = Reduction::Max;
-    break;
-  case ReduceKind::min:
-    kind = Reduction::Min;
-    break;
-  case ReduceKind::prod:
-    break;
-  }
-  return reduceRule(shapeOf(getOperand()), getAxes(), kind);
-}
+ShardingRule ReduceOp::getShardingRule() { return reduceRule(shapeOf(getOperand()), getAxes(), getKind()); }
 
 std::optional<NamedAttrList> ReduceOp::attributesForMoreDims(int64_t more) {
   if (llvm::is_contained(getAxes(), 0))

@@ -2,25 +2,21 @@
 #ifndef HPC_NN_REDUCE
 #define HPC_NN_REDUCE
 include "compiler/Dialect/NN/Base.td"
+include "compiler/Interfaces/ReduceKind.td"
 
-def NN_ReduceKind : I32EnumAttr<"ReduceKind", "how elements are combined", [
-    I32EnumAttrCase<"sum", 0>, I32EnumAttrCase<"max", 1>, I32EnumAttrCase<"min", 2>, I32EnumAttrCase<"prod", 3>]> {
-  let cppNamespace = "::hpc::nn";
-  let genSpecializedAttr = 0;
-}
-def NN_ReduceKindAttr : EnumAttr<NN_Dialect, NN_ReduceKind, "reduce_kind">;
+def NN_ReduceKindAttr : HPC_ReduceKindAttr<NN_Dialect>;
 
 def NN_ReduceOp : NN_ComputeOp<"reduce", "Combine", "Expensive", [NN_CountsDims,
     DeclareOpInterfaceMethods<CostOpInterface, ["getFlops"]>]> {
   let summary = "combines all elements along `axes`";
   let description = [{
-    Sums accumulate in fp32 or wider; max and min propagate NaN. Rule: reduceRule; `sum` passes partials, `prod` axes are never cut.
+    Sums accumulate in fp32 or wider; max and min propagate NaN. Rule: reduceRule; `sum` passes partials.
     Constraints: (C1) axes are dims of the operand, sorted; the result has size 1 there and the operand's size elsewhere.
   }];
   let arguments = (ins NN_ReduceKindAttr:$kind, AnyRankedTensor:$operand, DenseI64ArrayAttr:$axes);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$kind $operand attr-dict `:` type($operand) `->` type($result)";
-  let builders = [OpBuilder<(ins "::hpc::nn::ReduceKind":$kind, "::mlir::Value":$operand, "::llvm::ArrayRef<int64_t>":$axes)>];
+  let builders = [OpBuilder<(ins "::hpc::ReduceKind":$kind, "::mlir::Value":$operand, "::llvm::ArrayRef<int64_t>":$axes)>];
   let hasVerifier = 1;
 }
 #endif

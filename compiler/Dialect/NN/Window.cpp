@@ -13,7 +13,7 @@ ShardingRule WindowOp::getShardingRule() {
     ShardingRule::DimFactors dim;
     if (size != 1) {
       dim.push_back(int(rule.factors.size()));
-      rule.factors.push_back({size, canCut, Reduction::None, false, false});
+      rule.factors.push_back({size, canCut, std::nullopt, false, false});
     }
     return dim;
   };

@@ -63,7 +63,7 @@ static Value maskedBias(NodeImport &n, Value bias, Value visible, Value like) {
 /// `x`, a value of each query, with 0 for those that see no key: whose bias is -inf everywhere, whatever their scores.
 /// `bias` has the causal mask in it.
 static Value zeroUnseen(NodeImport &n, Value x, Value bias) {
-  Value highest = n.b.reduce(nn::ReduceKind::max, bias, {3});
+  Value highest = n.b.reduce(ReduceKind::Max, bias, {3});
   Value unseen = n.b.compare(nn::ComparePredicate::eq, highest, n.b.scalar(-infinity, highest));
   return n.b.select(unseen, n.b.scalar(0, x), x);
 }

@@ -122,7 +122,7 @@ Results localResponse(NodeImport &n) {
   window.high = {size / 2, 0};
   window.counts = {channels, plane};
   Value squares = n.b.reshape(n.b.mul(x, x), {batch, channels, plane});
-  Value sum = n.b.reduce(nn::ReduceKind::sum, slideWindow(n, squares, window, Tensor(n.b.dtype(x), {})), {1, 2});
+  Value sum = n.b.reduce(ReduceKind::Sum, slideWindow(n, squares, window, Tensor(n.b.dtype(x), {})), {1, 2});
   Value scaled = n.b.mul(n.b.reshape(sum, *shape), n.b.scalar(n.number("alpha", 1e-4f) / double(size), x));
   Value base = n.b.add(scaled, n.b.scalar(n.number("bias", 1.0), x));
   return {n.b.div(x, n.b.binary<nn::PowOp>(base, n.b.scalar(n.number("beta", 0.75), x)))};
@@ -138,7 +138,7 @@ Results meanVariance(NodeImport &n) {
   for (int64_t axis : axes)
     count *= double(n.b.shape(x)[size_t(axis)]);
   auto mean = [&](Value value) {
-    return n.b.div(n.b.reduce(nn::ReduceKind::sum, value, axes), n.b.scalar(count, value));
+    return n.b.div(n.b.reduce(ReduceKind::Sum, value, axes), n.b.scalar(count, value));
   };
   Value centered = n.b.sub(x, mean(x));
   Value deviation = n.b.unary<nn::SqrtOp>(mean(n.b.mul(centered, centered)));

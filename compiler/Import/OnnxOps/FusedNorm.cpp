@@ -7,7 +7,7 @@ namespace {
 
 Value meanLast(NodeImport &n, Value x) {
   int64_t last = n.b.rank(x) - 1;
-  return n.b.div(n.b.reduce(nn::ReduceKind::sum, x, {last}), n.b.scalar(double(n.b.shape(x)[size_t(last)]), x));
+  return n.b.div(n.b.reduce(ReduceKind::Sum, x, {last}), n.b.scalar(double(n.b.shape(x)[size_t(last)]), x));
 }
 
 /// Results of a norm of `sum`: itself, mean and 1 / deviation where they are asked for, and the sum.
@@ -56,7 +56,7 @@ Results embedNorm(NodeImport &n) {
   Value count = n.b.known(Tensor(DType::I32, {shape[0]}));
   if (n.has(7)) {
     Value isToken = n.b.compare(nn::ComparePredicate::eq, n.in(7), n.b.scalar(1, n.in(7)));
-    count = n.b.reshape(n.b.reduce(nn::ReduceKind::sum, n.b.cast(isToken, DType::I32), {1}), {shape[0]});
+    count = n.b.reshape(n.b.reduce(ReduceKind::Sum, n.b.cast(isToken, DType::I32), {1}), {shape[0]});
   }
   return {normed[0], count, sum};
 }

@@ -143,7 +143,7 @@ Results gridSample(NodeImport &n) {
     parts = n.b.select(n.b.reshape(isInside, {batch, all, 1}), parts, n.b.scalar(0, type));
   if (weight)
     parts = n.b.mul(parts, n.b.reshape(weight, {batch, all, 1}));
-  Value sum = n.b.reduce(nn::ReduceKind::sum, n.b.reshape(parts, {batch, positions, taps, channels}), {2});
+  Value sum = n.b.reduce(ReduceKind::Sum, n.b.reshape(parts, {batch, positions, taps, channels}), {2});
   Value result = n.b.transpose(n.b.reshape(sum, {batch, positions, channels}), {0, 2, 1});
   return {n.b.reshape(n.b.cast(result, own), to)};
 }

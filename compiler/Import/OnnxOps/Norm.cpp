@@ -20,8 +20,8 @@ SmallVector<int64_t> flatShape(ArrayRef<int64_t> shape, int64_t axis) {
 
 Value logSoftmaxLast(NodeImport &n, Value x) {
   SmallVector<int64_t> last = {n.b.rank(x) - 1};
-  Value shifted = n.b.sub(x, n.b.reduce(nn::ReduceKind::max, x, last));
-  Value sum = n.b.reduce(nn::ReduceKind::sum, n.b.unary<nn::ExpOp>(shifted), last);
+  Value shifted = n.b.sub(x, n.b.reduce(ReduceKind::Max, x, last));
+  Value sum = n.b.reduce(ReduceKind::Sum, n.b.unary<nn::ExpOp>(shifted), last);
   return n.b.sub(shifted, n.b.unary<nn::LogOp>(sum));
 }
 
@@ -72,7 +72,7 @@ Normalized normalizedInput(NodeImport &n) {
 
 Value meanLast(NodeImport &n, Value x) {
   int64_t last = n.b.rank(x) - 1;
-  return n.b.div(n.b.reduce(nn::ReduceKind::sum, x, {last}), n.b.scalar(double(n.b.shape(x)[size_t(last)]), x));
+  return n.b.div(n.b.reduce(ReduceKind::Sum, x, {last}), n.b.scalar(double(n.b.shape(x)[size_t(last)]), x));
 }
 
 Results layerNorm(NodeImport &n) {

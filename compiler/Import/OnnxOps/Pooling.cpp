@@ -20,7 +20,7 @@ std::optional<SlidingWindow> readPool(NodeImport &n, Value x) {
 }
 
 /// Windows [n, c, sizes.., counts..] reduced to [n, c, counts..].
-Value reduceWindows(NodeImport &n, nn::ReduceKind kind, Value windows, const SlidingWindow &window) {
+Value reduceWindows(NodeImport &n, ReduceKind kind, Value windows, const SlidingWindow &window) {
   Value reduced = n.b.reduce(kind, windows, offsetDims(window.rank()));
   SmallVector<int64_t> shape = n.b.shape(windows);
   return n.b.reshape(reduced, joined({{shape[0], shape[1]}, window.counts}));
@@ -84,7 +84,7 @@ Value positionsOfMax(NodeImport &n, Value windows, Value maxima, const SlidingWi
   int64_t numOffsets = elementCount(window.sizes);
   Value offsets = n.b.reshape(numbersAlong(n, 0, 1, numOffsets, 1), joined({{1, 1}, window.sizes, ones}));
   Value none = n.b.scalar(double(numOffsets - 1), DType::I64); // of a window in the padding alone
-  Value first = reduceWindows(n, nn::ReduceKind::min, n.b.select(isMax, offsets, none), window);
+  Value first = reduceWindows(n, ReduceKind::Min, n.b.select(isMax, offsets, none), window);
   // 2. Its coordinates, dim by dim from the last.
   bool isColumnMajor = n.integer("storage_order", 0);
   int64_t plane = elementCount(spatial);
@@ -110,7 +110,7 @@ Results maxPool(NodeImport &n) {
   if (!window)
     return {x};
   Value windows = slideWindow(n, x, *window, lowest(n.b.dtype(x)));
-  Value maxima = reduceWindows(n, nn::ReduceKind::max, windows, *window);
+  Value maxima = reduceWindows(n, ReduceKind::Max, windows, *window);
   if (!n.wantsOutput(1) || !n.b.status().ok())
     return {maxima};
   return {maxima, positionsOfMax(n, windows, maxima, *window)};
@@ -150,7 +150,7 @@ Results averagePool(NodeImport &n) {
     return {x};
   if (Status status = checkFolded(elementCount(window->counts)); !status.ok())
     return {n.unsupported(status.message())};
-  Value sum = reduceWindows(n, nn::ReduceKind::sum, slideWindow(n, x, *window, Tensor(n.b.dtype(x), {})), *window);
+  Value sum = reduceWindows(n, ReduceKind::Sum, slideWindow(n, x, *window, Tensor(n.b.dtype(x), {})), *window);
   if (!n.b.status().ok())
     return {sum};
   Tensor counts = countElements(*window, spatialDims(n, x), n.integer("count_include_pad", 0), n.b.dtype(x));
@@ -184,7 +184,7 @@ Results lpPool(NodeImport &n) {
   if (!window || !n.b.status().ok())
     return {x};
   Value windows = slideWindow(n, x, *window, Tensor(n.b.dtype(x), {}));
-  return {pNorm(n, windows, p, [&](Value value) { return reduceWindows(n, nn::ReduceKind::sum, value, *window); })};
+  return {pNorm(n, windows, p, [&](Value value) { return reduceWindows(n, ReduceKind::Sum, value, *window); })};
 }
 
 // ---- over all of a plane ------------------------------------------------------------------------
@@ -195,12 +195,12 @@ SmallVector<int64_t> planeDims(NodeImport &n, Value x) {
   return llvm::to_vector(llvm::seq<int64_t>(2, std::max<int64_t>(2, n.b.rank(x))));
 }
 
-Results globalMax(NodeImport &n) { return {n.b.reduce(nn::ReduceKind::max, n.in(0), planeDims(n, n.in(0)))}; }
+Results globalMax(NodeImport &n) { return {n.b.reduce(ReduceKind::Max, n.in(0), planeDims(n, n.in(0)))}; }
 
 Results globalAverage(NodeImport &n) {
   Value x = n.in(0);
   SmallVector<int64_t> dims = planeDims(n, x);
-  Value sum = n.b.reduce(nn::ReduceKind::sum, x, dims);
+  Value sum = n.b.reduce(ReduceKind::Sum, x, dims);
   return {n.b.div(sum, n.b.scalar(double(elementCount(spatialDims(n, x))), x))};
 }
 
@@ -208,7 +208,7 @@ Results globalLp(NodeImport &n) {
   Value x = n.in(0);
   double p = exponentOf(n);
   SmallVector<int64_t> dims = planeDims(n, x);
-  return {pNorm(n, x, p, [&](Value value) { return n.b.reduce(nn::ReduceKind::sum, value, dims); })};
+  return {pNorm(n, x, p, [&](Value value) { return n.b.reduce(ReduceKind::Sum, value, dims); })};
 }
 
 const OnnxOp table[] = {

@@ -32,11 +32,11 @@ template <typename Combine> Results reduce(NodeImport &n, Combine combine) {
   return {n.b.reshape(result, shape)};
 }
 
-template <nn::ReduceKind kind> Results plain(NodeImport &n) {
+template <ReduceKind kind> Results plain(NodeImport &n) {
   return reduce(n, [&](Value x, ArrayRef<int64_t> axes) { return n.b.reduce(kind, x, axes); });
 }
 
-Value sum(NodeImport &n, Value x, ArrayRef<int64_t> axes) { return n.b.reduce(nn::ReduceKind::sum, x, axes); }
+Value sum(NodeImport &n, Value x, ArrayRef<int64_t> axes) { return n.b.reduce(ReduceKind::Sum, x, axes); }
 
 /// A sum over n, by one division: the mean of equal numbers is that number. (An n beyond f16's largest number would be
 /// infinite there; its inverse is not 0.)
@@ -70,17 +70,17 @@ Results logSumExp(NodeImport &n) {
   return reduce(n, [&](Value x, ArrayRef<int64_t> axes) {
     if (axes.empty())
       return x;
-    Value max = n.b.reduce(nn::ReduceKind::max, x, axes);
+    Value max = n.b.reduce(ReduceKind::Max, x, axes);
     Value shift = n.b.select(n.b.unary<nn::IsInfOp>(max), n.b.scalar(0, max), max);
     return n.b.add(shift, n.b.unary<nn::LogOp>(sum(n, n.b.unary<nn::ExpOp>(n.b.sub(x, shift)), axes)));
   });
 }
 
 const OnnxOp table[] = {
-    {"ReduceSum", 1, plain<nn::ReduceKind::sum>},
-    {"ReduceMax", 1, plain<nn::ReduceKind::max>},
-    {"ReduceMin", 1, plain<nn::ReduceKind::min>},
-    {"ReduceProd", 1, plain<nn::ReduceKind::prod>},
+    {"ReduceSum", 1, plain<ReduceKind::Sum>},
+    {"ReduceMax", 1, plain<ReduceKind::Max>},
+    {"ReduceMin", 1, plain<ReduceKind::Min>},
+    {"ReduceProd", 1, plain<ReduceKind::Prod>},
     {"ReduceMean", 1, mean},
     {"ReduceSumSquare", 1, sumSquare},
     {"ReduceL1", 1, l1},

@@ -150,7 +150,7 @@ Value gathered(NodeImport &n, Value x, const Axis &axis, const Taps &taps) {
   round(weights);
   Value parts = n.b.mul(n.b.gather(x, n.b.known(std::move(indices)), axis.dim), n.b.known(std::move(weights)));
   shape[size_t(axis.dim)] = axis.to;
-  return n.b.reshape(n.b.reduce(nn::ReduceKind::sum, parts, {axis.dim}), shape);
+  return n.b.reshape(n.b.reduce(ReduceKind::Sum, parts, {axis.dim}), shape);
 }
 
 Value resizeAxis(NodeImport &n, Value x, const Axis &axis, const Interpolation &how) {

@@ -164,7 +164,7 @@ static Value overlapOne(NodeImport &n, Value x, int64_t stride, int64_t dilation
     x = n.b.reshape(x, joined({lead, {whole, inner}}));
     SmallVector<int64_t> starts(rank + 2, 0), steps(rank + 2, 1);
     x = n.b.slice(x, starts, steps, joined({lead, {plan::multiplySizes(size, row), inner}}));
-    x = n.b.reduce(nn::ReduceKind::sum, n.b.reshape(x, joined({lead, {size, row, inner}})), {int64_t(rank)});
+    x = n.b.reduce(ReduceKind::Sum, n.b.reshape(x, joined({lead, {size, row, inner}})), {int64_t(rank)});
     count = row;
   }
   return n.b.reshape(x, joined({lead, {count, inner}}));

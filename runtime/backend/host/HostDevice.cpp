@@ -37,7 +37,7 @@ void HostDevice::copy(std::byte *target, const std::byte *source, int64_t bytes)
 }
 
 Status HostDevice::accumulate(std::byte *target, const std::byte *source, DType dtype, int64_t count) {
-  Expected<Reduction> sum = findReduction(plan::ReduceKind::Sum, dtype);
+  Expected<Reduction> sum = findReduction(ReduceKind::Sum, dtype);
   if (!sum.ok())
     return sum.status();
   alignas(64) std::byte block[8192];

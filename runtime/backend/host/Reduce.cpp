@@ -3,6 +3,7 @@
 
 #include "runtime/base/HalfFloat.h"
 
+#include <cmath>
 #include <cstring>
 #include <type_traits>
 
@@ -10,21 +11,25 @@ namespace hpc::host {
 
 namespace {
 
-template <plan::ReduceKind Kind, typename T> T combine(T left, T right) {
-  if constexpr (Kind == plan::ReduceKind::Sum) {
-    if constexpr (std::is_floating_point_v<T>)
-      return left + right;
-    else
-      return T(uint64_t(left) + uint64_t(right)); // signed overflow would be undefined
+template <ReduceKind Kind, typename T> T combine(T left, T right) {
+  constexpr bool isFloat = std::is_floating_point_v<T>;
+  using Wide = std::conditional_t<isFloat, T, uint64_t>; // signed overflow would be undefined
+  if constexpr (Kind == ReduceKind::Sum) {
+    return T(Wide(left) + Wide(right));
+  } else if constexpr (Kind == ReduceKind::Prod) {
+    return T(Wide(left) * Wide(right));
   } else {
-    bool takeRight = Kind == plan::ReduceKind::Max ? right > left : right < left;
+    constexpr bool isMax = Kind == ReduceKind::Max;
+    bool takeRight = isMax ? right > left : right < left;
+    if constexpr (isFloat) // of two zeros the one with the wanted sign
+      takeRight |= left == right && std::signbit(left) == isMax;
     // right != right: NaN; a NaN on the left stays, as every comparison with it is false.
     return takeRight || right != right ? right : left;
   }
 }
 
 /// Elements of type T are added up as they are.
-template <plan::ReduceKind Kind, typename T> struct Plain {
+template <ReduceKind Kind, typename T> struct Plain {
   static void begin(std::byte *running, const std::byte *source, int64_t count) {
     std::memcpy(running, source, size_t(count) * sizeof(T));
   }
@@ -39,7 +44,7 @@ template <plan::ReduceKind Kind, typename T> struct Plain {
 };
 
 /// 16-bit floats are widened, added up as f32 and narrowed at the end.
-template <plan::ReduceKind Kind, float (*Widen)(uint16_t), uint16_t (*Narrow)(float)> struct Widened {
+template <ReduceKind Kind, float (*Widen)(uint16_t), uint16_t (*Narrow)(float)> struct Widened {
   static void begin(std::byte *running, const std::byte *source, int64_t count) {
     float *wide = reinterpret_cast<float *>(running);
     const uint16_t *narrow = reinterpret_cast<const uint16_t *>(source);
@@ -63,7 +68,7 @@ template <plan::ReduceKind Kind, float (*Widen)(uint16_t), uint16_t (*Narrow)(fl
   static Reduction functions() { return {sizeof(float), begin, add, end}; }
 };
 
-template <plan::ReduceKind Kind> Reduction forType(DType dtype) {
+template <ReduceKind Kind> Reduction forType(DType dtype) {
   switch (dtype) {
   case DType::F32:
     return Plain<Kind, float>::functions();
@@ -88,7 +93,7 @@ template <plan::ReduceKind Kind> Reduction forType(DType dtype) {
   case DType::U64:
     return Plain<Kind, uint64_t>::functions();
   case DType::U8:
-  case DType::Bool: // bytes 0 and 1: max is or, min is and
+  case DType::Bool: // bytes 0 and 1: max is or, min and prod are and
     return Plain<Kind, uint8_t>::functions();
   }
   return {};
@@ -96,16 +101,18 @@ template <plan::ReduceKind Kind> Reduction forType(DType dtype) {
 
 } // namespace
 
-Expected<Reduction> findReduction(plan::ReduceKind kind, DType dtype) {
+Expected<Reduction> findReduction(ReduceKind kind, DType dtype) {
   switch (kind) {
-  case plan::ReduceKind::Sum:
+  case ReduceKind::Sum:
     if (dtype == DType::Bool)
       break;
-    return forType<plan::ReduceKind::Sum>(dtype);
-  case plan::ReduceKind::Max:
-    return forType<plan::ReduceKind::Max>(dtype);
-  case plan::ReduceKind::Min:
-    return forType<plan::ReduceKind::Min>(dtype);
+    return forType<ReduceKind::Sum>(dtype);
+  case ReduceKind::Max:
+    return forType<ReduceKind::Max>(dtype);
+  case ReduceKind::Min:
+    return forType<ReduceKind::Min>(dtype);
+  case ReduceKind::Prod:
+    return forType<ReduceKind::Prod>(dtype);
   }
   return Status::error(
       ErrorKind::Unsupported,

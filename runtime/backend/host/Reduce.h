@@ -11,7 +11,6 @@
 namespace hpc::host {
 
 /// How `count` elements of the ranks become one result, in a block that holds running values of `wideSize` bytes each.
-/// Max and Min give NaN if either is NaN. Integer sums wrap.
 struct Reduction {
   int64_t wideSize = 1;
   void (*begin)(std::byte *running, const std::byte *source, int64_t count) = nullptr;
@@ -21,6 +20,6 @@ struct Reduction {
 };
 
 /// An error for what has no meaning: a sum of bool.
-Expected<Reduction> findReduction(plan::ReduceKind kind, DType dtype);
+Expected<Reduction> findReduction(ReduceKind kind, DType dtype);
 
 } // namespace hpc::host

@@ -21,7 +21,7 @@ module {
   }
 }
 // -----
-// A product over a cut dim has no collective: gathered.
+// A product over a cut uneven dim: tails are filled with 1.
 module {
   func.func @main(%x: tensor<3x7xf32>) -> tensor<3x1xf32> {
     %a = nn.exp %x {dist.seed = #dist.sharding<"[3, 7@tp]">} : tensor<3x7xf32> -> tensor<3x7xf32>

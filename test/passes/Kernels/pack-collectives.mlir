@@ -53,7 +53,7 @@ func.func @exchange(%x: tensor<4x6xf32, #dist.sharding<"[4, 12@tp]">>) -> tensor
 // CHECK-LABEL: @reduce
 // CHECK: dist.all_reduce
 func.func @reduce(%x: tensor<3xf32, #dist.sharding<"[3] partial{tp}">>) -> tensor<3xf32, #dist.sharding<"[3]">> {
-  %0 = dist.all_reduce %x {axes = ["tp"], kind = #dist<reduction sum>, before = #dist.sharding<"[3] partial{tp}">, after = #dist.sharding<"[3]">}
+  %0 = dist.all_reduce %x {axes = ["tp"], kind = #dist<reduce_kind sum>, before = #dist.sharding<"[3] partial{tp}">, after = #dist.sharding<"[3]">}
     : tensor<3xf32, #dist.sharding<"[3] partial{tp}">> -> tensor<3xf32, #dist.sharding<"[3]">>
   return %0 : tensor<3xf32, #dist.sharding<"[3]">>
 }

@@ -27,7 +27,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=2:time, dp=1:data, tp=2:tensor">, 
       %w = nn.parameter "w" {value = dense<1.0> : tensor<40x3xf32>} : tensor<24x3xf32, #dist.sharding<"[(5@tp, 8), 3]">>
       %f = dist.fill_tail %a {dims = array<i64: 1>, value = 0.0 : f32} : tensor<2x24xf32, #dist.sharding<"[4@mb, (5@tp, 8)]">> -> tensor<2x24xf32, #dist.sharding<"[4@mb, (5@tp, 8)]">>
       %m = nn.matmul %f, %w : tensor<2x24xf32, #dist.sharding<"[4@mb, (5@tp, 8)]">>, tensor<24x3xf32, #dist.sharding<"[(5@tp, 8), 3]">> -> tensor<2x3xf32, #dist.sharding<"[4@mb, 3] partial{tp}">>
-      %r = dist.all_reduce %m {axes = ["tp"], kind = #dist<reduction sum>, before = #dist.sharding<"[4@mb, 3] partial{tp}">, after = #dist.sharding<"[4@mb, 3]">, cause = "the sum"} : tensor<2x3xf32, #dist.sharding<"[4@mb, 3] partial{tp}">> -> tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>
+      %r = dist.all_reduce %m {axes = ["tp"], kind = #dist<reduce_kind sum>, before = #dist.sharding<"[4@mb, 3] partial{tp}">, after = #dist.sharding<"[4@mb, 3]">, cause = "the sum"} : tensor<2x3xf32, #dist.sharding<"[4@mb, 3] partial{tp}">> -> tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>
       pipe.yield %r : tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>
     }
     %1 = pipe.transfer %0 {from = 0 : i64, to = 1 : i64} : tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">> -> tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>

@@ -19,7 +19,7 @@ module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
     %e = nn.exp %x : tensor<4xf32, #dist.sharding<"[7@tp]">> -> tensor<4xf32, #dist.sharding<"[7@tp]">>
     // expected-error@below {{nn.reduce: reduces over padding of operand 0 ([7@tp]), which dist.fill_tail must set to 0}}
     %s = nn.reduce sum %e {axes = array<i64: 0>} : tensor<4xf32, #dist.sharding<"[7@tp]">> -> tensor<1xf32, #dist.sharding<"[1] partial{tp}">>
-    %r = dist.all_reduce %s {after = #dist.sharding<"[1]">, axes = ["tp"], before = #dist.sharding<"[1] partial{tp}">, kind = #dist<reduction sum>} : tensor<1xf32, #dist.sharding<"[1] partial{tp}">> -> tensor<1xf32, #dist.sharding<"[1]">>
+    %r = dist.all_reduce %s {after = #dist.sharding<"[1]">, axes = ["tp"], before = #dist.sharding<"[1] partial{tp}">, kind = #dist<reduce_kind sum>} : tensor<1xf32, #dist.sharding<"[1] partial{tp}">> -> tensor<1xf32, #dist.sharding<"[1]">>
     return %r : tensor<1xf32, #dist.sharding<"[1]">>
   }
 }
@@ -76,7 +76,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=2:time">} {
   func.func @main(%x: tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>) -> tensor<1x3xf32, #dist.sharding<"[1, 3]">> {
     %s = nn.reduce sum %x {axes = array<i64: 0>} : tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">> -> tensor<1x3xf32, #dist.sharding<"[1, 3] partial{mb}">>
     // expected-error@below {{works over 'mb', along which data cannot move}}
-    %a = dist.all_reduce %s {axes = ["mb"], kind = #dist<reduction sum>, before = #dist.sharding<"[1, 3] partial{mb}">, after = #dist.sharding<"[1, 3]">} : tensor<1x3xf32, #dist.sharding<"[1, 3] partial{mb}">> -> tensor<1x3xf32, #dist.sharding<"[1, 3]">>
+    %a = dist.all_reduce %s {axes = ["mb"], kind = #dist<reduce_kind sum>, before = #dist.sharding<"[1, 3] partial{mb}">, after = #dist.sharding<"[1, 3]">} : tensor<1x3xf32, #dist.sharding<"[1, 3] partial{mb}">> -> tensor<1x3xf32, #dist.sharding<"[1, 3]">>
     return %a : tensor<1x3xf32, #dist.sharding<"[1, 3]">>
   }
 }

@@ -48,7 +48,7 @@ struct ReshardProgram {
       else
         state.addAttribute("axis", builder.getStringAttr(axes.front()));
       if (step.kind == dist::ReshardStep::AllReduce)
-        state.addAttribute("kind", dist::CollectiveReductionAttr::get(&context, dist::CollectiveReduction::sum));
+        state.addAttribute("kind", dist::ReduceKindAttr::get(&context, ReduceKind::Sum));
       auto index = [&](StringRef name, int value) {
         if (value >= 0)
           state.addAttribute(name, builder.getI64IntegerAttr(value));
@@ -175,7 +175,7 @@ TEST_F(CollectiveTest, aDroppedOrDoubledAllReduceShows) {
       %0 = nn.matmul %x, %w : tensor<1x2xf32, #k>, tensor<2x1xf32, #w> -> tensor<1x1xf32, #part>
   )";
   std::string reduce =
-      R"(= dist.all_reduce %0 {before = #part, after = #full, axes = ["tp"], kind = #dist<reduction sum>}
+      R"(= dist.all_reduce %0 {before = #part, after = #full, axes = ["tp"], kind = #dist<reduce_kind sum>}
       : tensor<1x1xf32, #part> -> tensor<1x1xf32, #full>
   )";
   std::vector<Tensor> inputs = {counting({1, 4}), counting({4, 1})};
@@ -205,7 +205,7 @@ TEST_F(CollectiveTest, unevenContractionNeedsItsFill) {
       %a = nn.neg %x : tensor<2x4xf32, #k> -> tensor<2x4xf32, #k>
       %b = FILL %a {dims = array<i64: 1>, value = 0.0 : f32} : tensor<2x4xf32, #k> -> tensor<2x4xf32, #k>
       %0 = nn.matmul %b, %w : tensor<2x4xf32, #k>, tensor<4x1xf32, #w> -> tensor<2x1xf32, #part>
-      %1 = dist.all_reduce %0 {before = #part, after = #full, axes = ["tp"], kind = #dist<reduction sum>}
+      %1 = dist.all_reduce %0 {before = #part, after = #full, axes = ["tp"], kind = #dist<reduce_kind sum>}
         : tensor<2x1xf32, #part> -> tensor<2x1xf32, #full>
       return %1 : tensor<2x1xf32, #full>
     })";
@@ -232,7 +232,7 @@ TEST_F(CollectiveTest, vocabularyParallelEmbedding) {
       %j = nn.add %i, %i : tensor<2xi64, #i>, tensor<2xi64, #i> -> tensor<2xi64, #i>
       %0 = nn.embedding %t, %j offset %o : tensor<i64> {vocabulary = 5 : i64}
         : tensor<3x2xf32, #t>, tensor<2xi64, #i> -> tensor<2x2xf32, #part>
-      %1 = dist.all_reduce %0 {before = #part, after = #full, axes = ["tp"], kind = #dist<reduction sum>}
+      %1 = dist.all_reduce %0 {before = #part, after = #full, axes = ["tp"], kind = #dist<reduce_kind sum>}
         : tensor<2x2xf32, #part> -> tensor<2x2xf32, #full>
       return %1 : tensor<2x2xf32, #full>
     })",
@@ -249,7 +249,7 @@ TEST_F(CollectiveTest, maximumOverTwoAxes) {
     func.func @main(%x: tensor<2xf32, #c>) -> tensor<1xf32, #full> {
       %0 = dist.fill_tail %x {dims = array<i64: 0>, value = 0xFF800000 : f32} : tensor<2xf32, #c> -> tensor<2xf32, #c>
       %1 = nn.reduce max %0 {axes = array<i64: 0>} : tensor<2xf32, #c> -> tensor<1xf32, #full>
-      %2 = dist.all_reduce %1 {before = #full, after = #full, axes = ["x", "y"], kind = #dist<reduction max>}
+      %2 = dist.all_reduce %1 {before = #full, after = #full, axes = ["x", "y"], kind = #dist<reduce_kind max>}
         : tensor<1xf32, #full> -> tensor<1xf32, #full>
       return %2 : tensor<1xf32, #full>
     })",

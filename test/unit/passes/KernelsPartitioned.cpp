@@ -38,7 +38,7 @@ struct PartitionedKernelTest : KernelTest {
       else
         attributes += ", axis = \"" + step.axes[0] + "\"";
       if (step.kind == dist::ReshardStep::AllReduce)
-        attributes += ", kind = #dist<reduction sum>";
+        attributes += ", kind = #dist<reduce_kind sum>";
       auto number = [&](const char *name, int64_t n) {
         if (n >= 0)
           attributes += std::string(", ") + name + " = " + std::to_string(n) + " : i64";
@@ -105,7 +105,7 @@ TEST_F(PartitionedKernelTest, FillTailBySubDim) {
                    "\n  %f = dist.fill_tail %e {dims = array<i64: 1>, value = 0.0 : f32} : " + type + " -> " + type +
                    "\n  %s = nn.reduce sum %f {axes = array<i64: 1>} : " + type + " -> " + partial +
                    R"(
-  %r = dist.all_reduce %s {axes = ["tp"], kind = #dist<reduction sum>, before = #dist.sharding<"[2, 1] partial{tp}">, after = #dist.sharding<"[2, 1]">} : )" +
+  %r = dist.all_reduce %s {axes = ["tp"], kind = #dist<reduce_kind sum>, before = #dist.sharding<"[2, 1] partial{tp}">, after = #dist.sharding<"[2, 1]">} : )" +
                    partial + " -> " + whole,
                someFloats({2, 30}));
   }
@@ -126,7 +126,7 @@ TEST_F(PartitionedKernelTest, IotaAndEmbeddingWithOffsets) {
                    table + " -> " + table + R"(
   %e = nn.embedding %t, %x offset %o : tensor<i64> {vocabulary = 5 : i64} : )" +
                    table + ", " + ids + " -> " + part + R"(
-  %r = dist.all_reduce %e {axes = ["tp"], kind = #dist<reduction sum>, before = #dist.sharding<"[2, 3, 4] partial{tp}">, after = #dist.sharding<"[2, 3, 4]">} : )" +
+  %r = dist.all_reduce %e {axes = ["tp"], kind = #dist<reduce_kind sum>, before = #dist.sharding<"[2, 3, 4] partial{tp}">, after = #dist.sharding<"[2, 3, 4]">} : )" +
                    part + " -> " + whole,
                someInts({2, 3}, {0, 4, -1, -5, 3, 2}));
   }

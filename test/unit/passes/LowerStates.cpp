@@ -50,8 +50,8 @@ module attributes {dist.mesh = #dist.mesh<"mb=2:time, dp=2:data">, hpc.phase = "
         -> (tensor<1x3xf32, #cwhole>, tensor<3x3xf32, #whole>, tensor<2xf32, #two>, tensor<3x3xf32, #whole>, tensor<2xf32, #two>, tensor<2xf32, #two>) {
     ^bb0(%gs: tensor<3x3xf32, #ranks>, %ss: tensor<1x3xf32, #cranks>, %m0: tensor<3x3xf32, #whole>, %a0: tensor<2xf32, #two>, %b0: tensor<2xf32, #two>, %rate: tensor<f32, #scalar>):
       %w = nn.parameter "w" {value = dense<1.0> : tensor<3x3xf32>} : tensor<3x3xf32, #whole>
-      %g = dist.all_reduce %gs {axes = ["dp"], kind = #dist<reduction sum>, before = #ranks, after = #whole} : tensor<3x3xf32, #ranks> -> tensor<3x3xf32, #whole>
-      %s = dist.all_reduce %ss {axes = ["dp"], kind = #dist<reduction sum>, before = #cranks, after = #cwhole} : tensor<1x3xf32, #cranks> -> tensor<1x3xf32, #cwhole>
+      %g = dist.all_reduce %gs {axes = ["dp"], kind = #dist<reduce_kind sum>, before = #ranks, after = #whole} : tensor<3x3xf32, #ranks> -> tensor<3x3xf32, #whole>
+      %s = dist.all_reduce %ss {axes = ["dp"], kind = #dist<reduce_kind sum>, before = #cranks, after = #cwhole} : tensor<1x3xf32, #cranks> -> tensor<1x3xf32, #cwhole>
       %d = nn.mul %g, %rate : tensor<3x3xf32, #whole>, tensor<f32, #scalar> -> tensor<3x3xf32, #whole>
       %m1 = nn.add %m0, %d : tensor<3x3xf32, #whole>, tensor<3x3xf32, #whole> -> tensor<3x3xf32, #whole>
       %w1 = nn.sub %w, %m1 : tensor<3x3xf32, #whole>, tensor<3x3xf32, #whole> -> tensor<3x3xf32, #whole>

@@ -130,7 +130,7 @@ const std::vector<Fault> faults = {
     {"a maximum combined by a sum",
      [](ModuleOp module) {
        find<dist::AllReduceOp>(module, "node_max")
-           .setKindAttr(dist::CollectiveReductionAttr::get(module.getContext(), dist::CollectiveReduction::sum));
+           .setKindAttr(dist::ReduceKindAttr::get(module.getContext(), ReduceKind::Sum));
      },
      "node_max"},
     {"a weight cut in plain columns",

@@ -12,7 +12,6 @@
 
 using namespace hpc;
 using plan::CollectiveKind;
-using plan::ReduceKind;
 using testing::HasSubstr;
 
 namespace {
@@ -104,6 +103,8 @@ template <typename T> T value(int64_t rank, int64_t i) {
   if constexpr (std::is_floating_point_v<T>) {
     if (i % 7 == 3 && rank == i % 2)
       return std::numeric_limits<T>::quiet_NaN();
+    if (i % 7 == 5)
+      return (rank + i) % 2 ? T(-0.0) : T(0.0); // which zero is the largest?
     return T(rank == 0 ? 1e8 : 1) * T((i + 1) % 13) + T(rank) * T(0.3) - T(i % 3);
   } else {
     return T((i * 2654435761u + rank * 40503u) >> 3);
@@ -111,10 +112,15 @@ template <typename T> T value(int64_t rank, int64_t i) {
 }
 
 template <typename T> T reduce(ReduceKind kind, T a, T b) {
+  using Wide = std::conditional_t<std::is_floating_point_v<T>, T, uint64_t>;
   if (kind == ReduceKind::Sum)
-    return T(a + b);
+    return T(Wide(a) + Wide(b));
+  if (kind == ReduceKind::Prod)
+    return T(Wide(a) * Wide(b));
   if (a != a || b != b)
     return std::is_floating_point_v<T> ? T(NAN) : a;
+  if (std::is_floating_point_v<T> && a == b)
+    return std::signbit(double(a)) == (kind == ReduceKind::Min) ? a : b;
   return kind == ReduceKind::Max ? std::max(a, b) : std::min(a, b);
 }
 
@@ -201,7 +207,7 @@ void check(CollectiveKind kind, ReduceKind reduceKind, DType dtype, int64_t size
 template <typename T> void checkAll(DType dtype) {
   for (CollectiveKind kind : {CollectiveKind::AllReduce, CollectiveKind::AllGather, CollectiveKind::ReduceScatter,
                               CollectiveKind::AllToAll, CollectiveKind::Permute})
-    for (ReduceKind reduceKind : {ReduceKind::Sum, ReduceKind::Max, ReduceKind::Min}) {
+    for (ReduceKind reduceKind : allReduceKinds) {
       bool reduces = kind == CollectiveKind::AllReduce || kind == CollectiveKind::ReduceScatter;
       bool is16 = dtype == DType::F16 || dtype == DType::BF16; // see SixteenBitFloatsAreRoundedOnce
       bool skip =

@@ -62,7 +62,7 @@ Plan fullPlan() {
   test::action<Kernel>(plan, 1, 1, test::stage1::Relu).launch = {128, test::table({256, 64}), 4096};
   Collective permute;
   permute.kind = CollectiveKind::Permute;
-  permute.reduce = ReduceKind::Min;
+  permute.reduce = ReduceKind::Prod;
   permute.axes = {"tp"};
   permute.count = 3;
   permute.src = {5, 4};

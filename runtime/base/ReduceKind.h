@@ -1,0 +1,41 @@
+// How many values become one: the reductions of ops, sharding rules, collectives and plans.
+// Each means the same everywhere, or a dim that ranks share would not reduce to what one rank computes: integers wrap;
+// max and min of floats give NaN if any value is NaN, and -0 is less than +0.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace hpc {
+
+enum class ReduceKind : uint8_t {
+  Sum, Max, Min, Prod,
+  sum = Sum, max = Max, min = Min, prod = Prod, // TRANSITION: goes when all branches of 2026-11-22 have landed
+};
+
+constexpr ReduceKind allReduceKinds[] = {ReduceKind::Sum, ReduceKind::Max, ReduceKind::Min, ReduceKind::Prod};
+
+/// As IR, rules and print-outs spell it: "sum".
+constexpr const char *name(ReduceKind kind) {
+  constexpr const char *names[] = {"sum", "max", "min", "prod"};
+  return names[int(kind)];
+}
+
+inline std::optional<ReduceKind> reduceKindNamed(std::string_view text) {
+  for (ReduceKind kind : allReduceKinds)
+    if (text == name(kind))
+      return kind;
+  return std::nullopt;
+}
+
+// TRANSITION: goes when all branches of 2026-11-22 have landed.
+namespace nn {
+using hpc::ReduceKind;
+}
+struct Reduction {
+  static constexpr std::nullopt_t None = std::nullopt;
+  static constexpr ReduceKind Sum = ReduceKind::Sum, Max = ReduceKind::Max, Min = ReduceKind::Min;
+};
+
+} // namespace hpc
