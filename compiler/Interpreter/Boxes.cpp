@@ -1,6 +1,8 @@
 // Cutting global tensors into boxes, putting boxes together, and poison in what lies between.
 #include "compiler/Interpreter/Boxes.h"
 
+#include "runtime/plan/Groups.h"
+
 #include <cmath>
 
 namespace hpc::interpreter {
@@ -55,18 +57,17 @@ void poison(Tensor &tensor, const Sharding &sharding, const Mesh &mesh, ArrayRef
   fillPadding(tensor, sharding, mesh, coordinate, dims, NAN, wrapTo(tensor.dtype, 0x7eadbeefdeadbeef));
 }
 
-SmallVector<int64_t> groupOf(const Mesh &mesh, int64_t coordinate, ArrayRef<std::string> axes) {
-  std::vector<int64_t> own = mesh.coordinate(coordinate);
-  SmallVector<int64_t> group;
-  for (int64_t other = 0; other < mesh.numCoordinates(); ++other) {
-    std::vector<int64_t> its = mesh.coordinate(other);
-    bool isMember = true;
-    for (size_t i = 0; i < mesh.axes.size(); ++i)
-      isMember &= its[i] == own[i] || llvm::is_contained(axes, mesh.axes[i].name);
-    if (isMember)
-      group.push_back(other);
+MeshGroups::MeshGroups(const Mesh &mesh, ArrayRef<std::string> axes) {
+  std::vector<plan::Axis> all;
+  for (const Mesh::Axis &axis : mesh.axes)
+    all.push_back({axis.name, axis.size});
+  for (int64_t c = 0; c < mesh.numCoordinates(); ++c) {
+    plan::GroupSeat seat = plan::seatOf(all, c, axes.vec());
+    numbers.push_back(seat.group);
+    members.resize(std::max(members.size(), size_t(seat.group) + 1));
+    members[seat.group].resize(seat.size);
+    members[seat.group][seat.position] = c;
   }
-  return group;
 }
 
 LocalTensors cutAll(const std::shared_ptr<const Tensor> &global, const Sharding &sharding, const Mesh &mesh) {
@@ -110,8 +111,9 @@ GlobalTensor gatherGlobal(const LocalTensors &locals, const dist::Sharding &shar
   dist::Sharding whole = dist::replicated(dist::globalShape(sharding));
   Tensor &global = result.tensor = Tensor(locals.front()->dtype, dist::globalShape(sharding));
   std::vector<int32_t> owner(global.size(), -1);
+  MeshGroups groups(mesh, sharding.partial);
   for (int64_t c = 0; c < mesh.numCoordinates(); ++c) {
-    SmallVector<int64_t> terms = groupOf(mesh, c, sharding.partial);
+    ArrayRef<int64_t> terms = groups.of(c);
     if (terms.front() != c)
       continue; // summed with the first of its group
     Tensor sum;

@@ -38,8 +38,17 @@ void fillPadding(Tensor &tensor, const dist::Sharding &sharding, const dist::Mes
 void poison(Tensor &tensor, const dist::Sharding &sharding, const dist::Mesh &mesh, ArrayRef<int64_t> coordinate);
 bool hasPadding(const dist::Sharding &sharding, const dist::Mesh &mesh);
 
-/// The coordinates that differ from `coordinate` along `axes` alone, itself included, row-major.
-SmallVector<int64_t> groupOf(const dist::Mesh &mesh, int64_t coordinate, ArrayRef<std::string> axes);
+/// Who exchanges data with whom over some axes of a mesh, as runtime/plan/Groups says it of ranks.
+class MeshGroups {
+public:
+  MeshGroups(const dist::Mesh &mesh, ArrayRef<std::string> axes);
+  /// The coordinates that differ from `coordinate` along the axes alone, itself included, by their positions.
+  ArrayRef<int64_t> of(int64_t coordinate) const { return members[numbers[coordinate]]; }
+
+private:
+  std::vector<int64_t> numbers; ///< coordinate -> group
+  std::vector<SmallVector<int64_t>> members;
+};
 
 /// cutLocal for every coordinate; those that hold the same share one tensor.
 LocalTensors cutAll(const std::shared_ptr<const Tensor> &global, const dist::Sharding &sharding,

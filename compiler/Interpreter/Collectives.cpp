@@ -21,8 +21,9 @@ static std::vector<std::string> names(ArrayAttr axes) {
 static Boxes allReduce(const std::vector<std::string> &axes, ReduceKind kind,
                        const LocalTensors &operand, const Mesh &mesh) {
   Boxes results(operand.size());
+  MeshGroups groups(mesh, axes);
   for (int64_t c = 0; c < mesh.numCoordinates(); ++c) {
-    SmallVector<int64_t> group = groupOf(mesh, c, axes);
+    ArrayRef<int64_t> group = groups.of(c);
     if (group.front() != c) {
       results[c] = results[group.front()];
       continue;
@@ -44,13 +45,14 @@ static Boxes allReduce(const std::vector<std::string> &axes, ReduceKind kind,
 static Boxes exchange(Operation *op, const LocalTensors &operand, const Mesh &mesh, const Sharding &before,
                       const Sharding &after, ArrayRef<std::string> axes, bool isSum = false) {
   Boxes results;
+  MeshGroups groups(mesh, axes);
   for (int64_t c = 0; c < mesh.numCoordinates(); ++c) {
     auto result = std::make_shared<Tensor>(emptyLike(op->getResult(0)));
     Tensor &target = *result;
     if (!isSum)
       for (int64_t i = 0; i < target.size(); ++i)
         setMissing(target, i);
-    for (int64_t member : groupOf(mesh, c, axes)) {
+    for (int64_t member : groups.of(c)) {
       const Tensor &source = *operand[member];
       SmallVector<Positions> dims = sharedPositions(before, mesh.coordinate(member), after, mesh.coordinate(c), mesh);
       forEachPosition(dims, stridesOf(source.shape), stridesOf(target.shape), [&](int64_t from, int64_t to) {
@@ -109,8 +111,9 @@ template <typename Move>
 static Boxes moveBlocks(Operation *op, StringRef axis, const LocalTensors &operand, const Mesh &mesh, int64_t blocksIn,
                         int64_t blocksOut, Move move) {
   Boxes results;
+  MeshGroups groups(mesh, {axis.str()});
   for (int64_t c = 0; c < mesh.numCoordinates(); ++c) {
-    SmallVector<int64_t> group = groupOf(mesh, c, {axis.str()});
+    ArrayRef<int64_t> group = groups.of(c);
     int64_t own = std::distance(group.begin(), llvm::find(group, c));
     auto result = std::make_shared<Tensor>(emptyLike(op->getResult(0)));
     std::fill(result->floats.begin(), result->floats.end(), -0.0); // to which adding anything copies it
