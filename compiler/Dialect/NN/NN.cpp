@@ -1,12 +1,11 @@
-// Registration of the dialect and the definitions that ODS generates.
+// Registration of the dialect, its enums and attributes. What ODS generates for the ops is compiled in parts, each of
+// which registers its own (NNOps.cpp.in).
 #include "compiler/Dialect/NN/NN.h"
 
 #include "compiler/Dialect/NN/NNDialect.cpp.inc"
 #include "compiler/Dialect/NN/NNEnums.cpp.inc"
 #define GET_ATTRDEF_CLASSES
 #include "compiler/Dialect/NN/NNAttributes.cpp.inc"
-#define GET_OP_CLASSES
-#include "compiler/Dialect/NN/NNOps.cpp.inc"
 
 namespace hpc::nn {
 
@@ -15,10 +14,7 @@ void NNDialect::initialize() {
 #define GET_ATTRDEF_LIST
 #include "compiler/Dialect/NN/NNAttributes.cpp.inc"
       >();
-  addOperations<
-#define GET_OP_LIST
-#include "compiler/Dialect/NN/NNOps.cpp.inc"
-      >();
+  registerNNDialectOperations(this);
 }
 
 Operation *NNDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type, Location loc) {
