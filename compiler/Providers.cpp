@@ -53,4 +53,15 @@ Provider providerOf(Operation *op) {
   return providerOf(op, targetOf(module ? module : op->getParentOfType<ModuleOp>()));
 }
 
+bool isBufferAlias(Operation *op) { return providerOf(op, "") == Provider::Alias; }
+
+Value aliasRoot(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isBufferAlias(op))
+      break;
+    value = op->getOperand(0);
+  }
+  return value;
+}
+
 } // namespace hpc

@@ -26,4 +26,9 @@ Provider providerOf(Operation *op, StringRef target);
 /// On the target of the module that the op is in.
 Provider providerOf(Operation *op);
 
+/// Whether the op's result lies in the buffer of its operand, which holds on every target.
+bool isBufferAlias(Operation *op);
+/// The value whose buffer `value` lies in.
+Value aliasRoot(Value value);
+
 } // namespace hpc

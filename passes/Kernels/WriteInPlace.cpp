@@ -1,6 +1,7 @@
 // Updates of parameters and states in place: the region that computes the next value of one reads it at the same elements
 // and is its last reader, so that lower need not copy it back at the end of a step.
 #include "compiler/Dialect/NN/Ports.h"
+#include "compiler/Providers.h"
 #include "passes/Kernels/InPlace.h"
 #include "passes/Kernels/Passes.h"
 
@@ -18,8 +19,6 @@ OpResult madeBy(Value returned) {
   return result && isa<nn::FusedOp>(result.getOwner()) ? result : OpResult();
 }
 
-bool isAlias(Operation *op) { return isa<nn::ReshapeOp, dist::FillTailOp>(op); }
-
 /// All values that lie in the buffer of a parameter or state: arguments of stages and aliases included.
 SmallVector<Value> valuesOf(func::FuncOp function, const std::string &name) {
   SmallVector<Value> values;
@@ -34,7 +33,7 @@ SmallVector<Value> valuesOf(func::FuncOp function, const std::string &name) {
     for (OpOperand &use : values[i].getUses())
       if (auto stage = dyn_cast<pipe::StageOp>(use.getOwner()))
         values.push_back(stage.getBody().getArgument(use.getOperandNumber()));
-      else if (isAlias(use.getOwner()))
+      else if (isBufferAlias(use.getOwner()))
         values.push_back(use.getOwner()->getResult(0));
   return values;
 }
@@ -62,7 +61,7 @@ std::optional<unsigned> operandToWriteOver(nn::FusedOp region, unsigned result, 
     return std::nullopt;
   for (Value value : written)
     for (Operation *user : value.getUsers())
-      if (user != region && !isa<pipe::StageOp>(user) && !isAlias(user) && !isBefore(user, region))
+      if (user != region && !isa<pipe::StageOp>(user) && !isBufferAlias(user) && !isBefore(user, region))
         return std::nullopt;
   return found;
 }

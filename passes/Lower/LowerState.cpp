@@ -3,6 +3,7 @@
 #include "passes/Lower/StageLowering.h"
 
 #include "compiler/Location.h"
+#include "compiler/Providers.h"
 
 namespace hpc {
 
@@ -13,7 +14,7 @@ dist::AccumulateOp accumulationOf(Value value) {
     Operation *user = *value.user_begin();
     if (auto sum = dyn_cast<dist::AccumulateOp>(user))
       return sum;
-    if (!isa<nn::ReshapeOp>(user))
+    if (!isBufferAlias(user))
       break;
     value = user->getResult(0);
   }

@@ -28,15 +28,6 @@ static plan::Reason reasonOf(Operation *op) {
   return {nodeName(op->getLoc()), modulePath(op->getLoc()), stringAttr(op, "cause"), stringAttr(op, "avoid")};
 }
 
-Value aliasRoot(Value value) {
-  while (Operation *op = value.getDefiningOp()) {
-    if (providerOf(op) != Provider::Alias)
-      break;
-    value = op->getOperand(0);
-  }
-  return value;
-}
-
 // ---- buffers ------------------------------------------------------------------------------------
 
 int32_t StageLowering::addBuffer(Value value, Lifetime lifetime) {

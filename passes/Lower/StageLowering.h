@@ -110,8 +110,6 @@ private:
 
 /// The DType of a tensor's elements; booleans take a byte.
 DType elementDType(Value value);
-/// The op whose buffer a value shares: through reshapes and fill_tails, which are aliases here.
-Value aliasRoot(Value value);
 /// The accumulation that is, through views, the only reader of a value; or null.
 dist::AccumulateOp accumulationOf(Value value);
 
