@@ -20,7 +20,7 @@ struct PlanLowering {
   const LowerOptions &options;
   Tables tables;
   Lowered lowered;
-  TensorTable weights;
+  PlanWeights weights;
   const std::map<std::string, unsigned> written; ///< parameters and states
   std::vector<int32_t> inputNumbers, outputNumbers; ///< of the plan, by argument and result of @main
   llvm::DenseMap<Operation *, int32_t> channels; ///< of transfers

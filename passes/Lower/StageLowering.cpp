@@ -221,7 +221,7 @@ Status StageLowering::lowerParameter(nn::ParameterOp op) {
   int32_t buffer = known->second = addBuffer(op.getResult(), Lifetime::Session);
   std::string name = stage.buffers[buffer].name = op.getName().str();
   dist::Sharding sharding = dist::shardingOf(op.getResult());
-  plan::Binding binding{buffer, tables.slice(sharding), plan::StoredTensor{weights.tensor(op)}, "", {}};
+  plan::Binding binding{buffer, tables.slice(sharding), plan::StoredWeight{weights.weight(op)}, "", {}};
   if (written.count(name)) {
     binding.saved = name;
     binding.shape = dist::globalShape(sharding);
@@ -236,7 +236,7 @@ Status StageLowering::lowerConstant(nn::ConstantOp op) {
   int32_t buffer = addBuffer(op.getResult(), Lifetime::Session);
   stage.bindings.push_back({buffer,
                             tables.slice(dist::replicated(nn::shapeOf(op.getResult()).vec())),
-                            plan::StoredTensor{weights.constant(op)},
+                            plan::StoredWeight{weights.constant(op)},
                             "",
                             {}});
   return Status::success();

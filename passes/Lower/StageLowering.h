@@ -7,7 +7,7 @@
 #include "compiler/Dialect/NN/Ports.h"
 #include "passes/Lower/Lower.h"
 #include "passes/Lower/Tables.h"
-#include "passes/Lower/TensorTable.h"
+#include "passes/Lower/PlanWeights.h"
 #include "runtime/plan/ScheduleSlots.h"
 
 namespace hpc {
@@ -35,7 +35,7 @@ struct ProgramOutput : ProgramPort {
 class StageLowering {
 public:
   /// `written`: the parameters and states that the function writes.
-  StageLowering(const Tables &tables, TensorTable &weights, const std::map<std::string, unsigned> &written,
+  StageLowering(const Tables &tables, PlanWeights &weights, const std::map<std::string, unsigned> &written,
                 int64_t index, plan::StageSchedule schedule)
       : tables(tables), weights(weights), written(written), index(index), schedule(std::move(schedule)) {}
 
@@ -92,7 +92,7 @@ private:
   plan::ByCoord ranksOf(int64_t otherStage) const;
 
   const Tables &tables;
-  TensorTable &weights;
+  PlanWeights &weights;
   const std::map<std::string, unsigned> &written;
   const int64_t index;
   const plan::StageSchedule schedule;

@@ -79,16 +79,16 @@ Expected<size_t> replacedFile(const plan::Plan &plan, const std::string &replace
 }
 
 /// A tensor of which the compiler has seen the shape alone.
-bool isAbsent(const plan::Tensor &tensor) { return tensor.file >= 0 && tensor.bytes > 0 && tensor.hashes.empty(); }
+bool isAbsent(const plan::Weight &weight) { return weight.file >= 0 && weight.bytes > 0 && weight.hashes.empty(); }
 
 } // namespace
 
 Status Weights::checkContentIsKnown() const {
-  const plan::Tensor *first = nullptr;
+  const plan::Weight *first = nullptr;
   int64_t count = 0;
-  for (const plan::Tensor &tensor : plan->tensors)
-    if (isAbsent(tensor) && ++count == 1)
-      first = &tensor;
+  for (const plan::Weight &weight : plan->weights)
+    if (isAbsent(weight) && ++count == 1)
+      first = &weight;
   if (count == 0)
     return Status::success();
   return Status::error(ErrorKind::Usage, "the plan was compiled without weights: '" + first->name + "' (" +
@@ -125,11 +125,11 @@ Status Weights::openFiles(const std::string &folder, const std::string &replacem
 
 Status Weights::resolveByOffset() {
   for (size_t i = 0; i < sources.size(); ++i) {
-    const plan::Tensor &tensor = plan->tensors[i];
-    if (tensor.file < 0)
+    const plan::Weight &weight = plan->weights[i];
+    if (weight.file < 0)
       continue;
-    const MappedFile &file = files[size_t(tensor.file)];
-    Expected<const std::byte *> range = file.range(tensor.offset, tensor.bytes, "weight '" + tensor.name + "'");
+    const MappedFile &file = files[size_t(weight.file)];
+    Expected<const std::byte *> range = file.range(weight.offset, weight.bytes, "weight '" + weight.name + "'");
     if (!range.ok())
       return Status::error(ErrorKind::Io, range.status().message() +
                                               "; give the file that the plan was compiled from, or compile again");
@@ -145,17 +145,17 @@ Status Weights::resolveByName() {
   if (!named.ok())
     return named.status();
   for (size_t i = 0; i < sources.size(); ++i) {
-    const plan::Tensor &tensor = plan->tensors[i];
-    if (tensor.file < 0)
+    const plan::Weight &weight = plan->weights[i];
+    if (weight.file < 0)
       continue;
-    std::string wanted = shapeText(tensor.shape) + " of " + name(tensor.dtype);
-    auto found = named->find(tensor.name);
+    std::string wanted = shapeText(weight.shape) + " of " + name(weight.dtype);
+    auto found = named->find(weight.name);
     if (found == named->end())
-      return Status::error(ErrorKind::Io, "'" + file.path() + "': has no tensor '" + tensor.name +
+      return Status::error(ErrorKind::Io, "'" + file.path() + "': has no tensor '" + weight.name +
                                               "' that the plan needs (" + wanted +
                                               "); tensors go by the names of the ONNX file");
-    if (found->second.dtype != tensor.dtype || found->second.shape != tensor.shape)
-      return Status::error(ErrorKind::Io, "'" + file.path() + "': tensor '" + tensor.name + "' is " +
+    if (found->second.dtype != weight.dtype || found->second.shape != weight.shape)
+      return Status::error(ErrorKind::Io, "'" + file.path() + "': tensor '" + weight.name + "' is " +
                                               shapeText(found->second.shape) + " of " + name(found->second.dtype) +
                                               ", the plan needs " + wanted +
                                               "; compile the model again for other shapes");
@@ -168,13 +168,13 @@ Status Weights::resolveByName() {
 Expected<Weights> Weights::open(const plan::Plan &plan, const std::string &folder, const std::string &replacement) {
   Weights weights;
   weights.plan = &plan;
-  for (const plan::Tensor &tensor : plan.tensors) {
+  for (const plan::Weight &weight : plan.weights) {
     Source source;
-    size_t chunks = size_t(numHashChunks(tensor.bytes));
+    size_t chunks = size_t(numHashChunks(weight.bytes));
     source.verified = std::make_unique<std::atomic<uint8_t>[]>(chunks);
     for (size_t chunk = 0; chunk < chunks; ++chunk)
       source.verified[chunk] = 0;
-    source.data = reinterpret_cast<const std::byte *>(tensor.inlineData.data());
+    source.data = reinterpret_cast<const std::byte *>(weight.inlineData.data());
     source.path = "the plan";
     weights.sources.push_back(std::move(source));
   }
@@ -186,14 +186,14 @@ Expected<Weights> Weights::open(const plan::Plan &plan, const std::string &folde
 }
 
 Status Weights::check(int32_t index, const std::vector<bool> &touched) const {
-  const plan::Tensor &tensor = plan->tensors[size_t(index)];
+  const plan::Weight &weight = plan->weights[size_t(index)];
   const Source &source = sources[size_t(index)];
-  for (size_t chunk = 0; chunk < touched.size() && chunk < tensor.hashes.size(); ++chunk) {
+  for (size_t chunk = 0; chunk < touched.size() && chunk < weight.hashes.size(); ++chunk) {
     if (!touched[chunk] || source.verified[chunk].load(std::memory_order_relaxed))
       continue;
-    int64_t start = int64_t(chunk) * hashChunkBytes, bytes = std::min(hashChunkBytes, tensor.bytes - start);
-    if (hashBytes(source.data + start, bytes) != tensor.hashes[chunk])
-      return Status::error(ErrorKind::Io, "weight '" + tensor.name + "' of '" + source.path + "': bytes " +
+    int64_t start = int64_t(chunk) * hashChunkBytes, bytes = std::min(hashChunkBytes, weight.bytes - start);
+    if (hashBytes(source.data + start, bytes) != weight.hashes[chunk])
+      return Status::error(ErrorKind::Io, "weight '" + weight.name + "' of '" + source.path + "': bytes " +
                                               std::to_string(start) + " to " + std::to_string(start + bytes - 1) +
                                               " (chunk " + std::to_string(chunk) +
                                               ") are not those that the plan was compiled from; restore the file or "
@@ -212,11 +212,11 @@ Status Weights::load(const plan::Binding &binding, const plan::Buffer &buffer, P
     device.gather(SliceCopy(whole, 1, place), content.data(), target);
     return Status::success();
   }
-  const auto *stored = std::get_if<plan::StoredTensor>(&binding.start);
+  const auto *stored = std::get_if<plan::StoredWeight>(&binding.start);
   if (!stored)
     return Status::success();
-  HPC_RETURN_IF_ERROR(check(stored->tensor, touchedChunks(binding.slice, elementSize, place, hashChunkBytes)));
-  device.gather(SliceCopy(binding.slice, elementSize, place), sources[size_t(stored->tensor)].data, target);
+  HPC_RETURN_IF_ERROR(check(stored->weight, touchedChunks(binding.slice, elementSize, place, hashChunkBytes)));
+  device.gather(SliceCopy(binding.slice, elementSize, place), sources[size_t(stored->weight)].data, target);
   return Status::success();
 }
 

@@ -34,11 +34,11 @@ private:
   Status openFiles(const std::string &folder, const std::string &replacement);
   Status resolveByOffset();
   Status resolveByName();
-  Status check(int32_t tensor, const std::vector<bool> &touched) const;
+  Status check(int32_t weight, const std::vector<bool> &touched) const;
 
   const plan::Plan *plan = nullptr;
   std::vector<MappedFile> files;
-  std::vector<Source> sources; ///< per tensor of the plan
+  std::vector<Source> sources; ///< per weight of the plan
 };
 
 } // namespace hpc

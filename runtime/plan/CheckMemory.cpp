@@ -63,8 +63,8 @@ bool sameContent(const SessionUse &one, const SessionUse &other) {
   if (!one.binding || !other.binding || one.isWritten || other.isWritten)
     return false;
   const Binding &a = *one.binding, &b = *other.binding;
-  const auto *x = std::get_if<StoredTensor>(&a.start), *y = std::get_if<StoredTensor>(&b.start);
-  return x && y && x->tensor == y->tensor && a.slice.view == b.slice.view && a.slice.box == b.slice.box &&
+  const auto *x = std::get_if<StoredWeight>(&a.start), *y = std::get_if<StoredWeight>(&b.start);
+  return x && y && x->weight == y->weight && a.slice.view == b.slice.view && a.slice.box == b.slice.box &&
          sameValues(a.slice.start, b.slice.start) && sameValues(a.slice.extent, b.slice.extent);
 }
 
@@ -115,7 +115,7 @@ Status findWrites(const Plan &plan, int64_t stageIndex, std::vector<SessionUse> 
         if (!access.write || !binding)
           continue;
         uses[access.ref.buffer].isWritten = true;
-        if (std::holds_alternative<StoredTensor>(binding->start) && binding->saved.empty())
+        if (std::holds_alternative<StoredWeight>(binding->start) && binding->saved.empty())
           return fault(instructionText(plan, stageIndex, int64_t(p), int64_t(i)) + ": writes to " +
                        bufferText(stage, access.ref.buffer) +
                        ", a weight that no checkpoint saves; such weights are only read");

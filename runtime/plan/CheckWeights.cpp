@@ -110,19 +110,19 @@ Status checkWeights(const Plan &plan) {
   for (size_t s = 0; s < plan.stages.size(); ++s) {
     const Stage &stage = plan.stages[s];
     std::string where = "stage " + std::to_string(s);
-    std::map<int32_t, std::vector<size_t>> byTensor;
+    std::map<int32_t, std::vector<size_t>> byWeight;
     for (size_t i = 0; i < stage.bindings.size(); ++i) {
       const Binding &binding = stage.bindings[i];
-      if (const auto *stored = std::get_if<StoredTensor>(&binding.start))
-        byTensor[stored->tensor].push_back(i);
+      if (const auto *stored = std::get_if<StoredWeight>(&binding.start))
+        byWeight[stored->weight].push_back(i);
       else if (!binding.saved.empty())
         HPC_RETURN_IF_ERROR(
             checkValue(plan, stage, "state '" + binding.saved + "' " + shapeText(binding.shape), {i}).at(where));
     }
-    for (const auto &[index, bindings] : byTensor) {
-      const Tensor &tensor = plan.tensors[index];
+    for (const auto &[index, bindings] : byWeight) {
+      const Weight &weight = plan.weights[index];
       HPC_RETURN_IF_ERROR(
-          checkValue(plan, stage, "weight '" + tensor.name + "' " + shapeText(tensor.shape), bindings).at(where));
+          checkValue(plan, stage, "weight '" + weight.name + "' " + shapeText(weight.shape), bindings).at(where));
     }
   }
   return Status::success();

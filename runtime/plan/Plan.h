@@ -270,15 +270,15 @@ struct Nothing {}; ///< poison: a program writes it before anything reads it
 struct Number {
   double value = 0; ///< in every element
 };
-struct StoredTensor {
-  int32_t tensor = 0; ///< index into Plan::tensors
+struct StoredWeight {
+  int32_t weight = 0; ///< index into Plan::weights
 };
 
 /// Of each Session buffer: what it starts with and how it is saved.
 struct Binding {
   int32_t buffer = 0;
   Slice slice; ///< the part of the global value that each rank holds
-  std::variant<Nothing, Number, StoredTensor> start;
+  std::variant<Nothing, Number, StoredWeight> start;
   std::string saved;          ///< key in a checkpoint: a parameter's name, "adam.m/<parameter>"; empty: not saved
   std::vector<int64_t> shape; ///< of the global value in a checkpoint; empty where it is not saved
 };
@@ -308,8 +308,9 @@ struct WeightFile {
   std::string path;
 };
 
-/// A stored tensor, row-major. Its bytes are file[offset .. offset+bytes), or `inlineData` when file is -1.
-struct Tensor {
+/// A tensor that Session buffers start with, row-major: a parameter or a large constant. Its bytes are
+/// file[offset .. offset+bytes), or `inlineData` when file is -1.
+struct Weight {
   std::string name;
   DType dtype = DType::F32;
   std::vector<int64_t> shape;
@@ -343,7 +344,7 @@ struct Plan {
   int64_t microBatches = 1;
   std::vector<Port> inputs, outputs;
   std::vector<WeightFile> files;
-  std::vector<Tensor> tensors;
+  std::vector<Weight> weights;
   std::vector<Stage> stages;
   std::vector<CodeModule> modules; ///< every one defines all kernels of the plan; none when it has no kernel
 

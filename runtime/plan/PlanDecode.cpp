@@ -232,7 +232,7 @@ struct Decoder {
       to.start = Number{from.number().value()};
       return;
     case proto::Binding::kStored:
-      to.start = StoredTensor{from.stored().tensor()};
+      to.start = StoredWeight{from.stored().weight()};
       return;
     case proto::Binding::START_NOT_SET:
       break;
@@ -264,7 +264,7 @@ struct Decoder {
 
   void decode(const proto::WeightFile &from, WeightFile &to) { to.path = from.path(); }
 
-  void decode(const proto::Tensor &from, Tensor &to) {
+  void decode(const proto::Weight &from, Weight &to) {
     to.name = from.name();
     decode(from.dtype(), to.dtype);
     copyAll(from.shape(), to.shape);
@@ -297,7 +297,7 @@ struct Decoder {
     decodeAll(from.inputs(), to.inputs);
     decodeAll(from.outputs(), to.outputs);
     decodeAll(from.files(), to.files);
-    decodeAll(from.tensors(), to.tensors);
+    decodeAll(from.weights(), to.weights);
     decodeAll(from.stages(), to.stages);
     decodeAll(from.modules(), to.modules);
   }

@@ -189,7 +189,7 @@ struct Encoder {
     proto::Binding &to;
     void operator()(const Nothing &) { to.mutable_nothing(); }
     void operator()(const Number &from) { to.mutable_number()->set_value(from.value); }
-    void operator()(const StoredTensor &from) { to.mutable_stored()->set_tensor(from.tensor); }
+    void operator()(const StoredWeight &from) { to.mutable_stored()->set_weight(from.weight); }
   };
 
   void encode(const Binding &from, proto::Binding &to) {
@@ -224,7 +224,7 @@ struct Encoder {
 
   void encode(const WeightFile &from, proto::WeightFile &to) { to.set_path(from.path); }
 
-  void encode(const Tensor &from, proto::Tensor &to) {
+  void encode(const Weight &from, proto::Weight &to) {
     to.set_name(from.name);
     to.set_dtype(shifted<proto::DType>(from.dtype));
     addSizes(from.shape, to.mutable_shape());
@@ -260,7 +260,7 @@ struct Encoder {
     encodeAll(from.inputs, to.mutable_inputs());
     encodeAll(from.outputs, to.mutable_outputs());
     encodeAll(from.files, to.mutable_files());
-    encodeAll(from.tensors, to.mutable_tensors());
+    encodeAll(from.weights, to.mutable_weights());
     encodeAll(from.stages, to.mutable_stages());
     encodeAll(from.modules, to.mutable_modules());
   }

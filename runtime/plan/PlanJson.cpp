@@ -34,10 +34,10 @@ Json bindingJson(const Plan &plan, const Stage &stage, const Binding &binding) {
   const Slice &slice = binding.slice;
   Json json = {{"buffer", binding.buffer}};
   std::vector<int64_t> shape = slice.view;
-  if (const auto *stored = std::get_if<StoredTensor>(&binding.start)) {
-    const Tensor &tensor = plan.tensors[stored->tensor];
-    shape = tensor.shape;
-    json["tensor"] = tensor.name;
+  if (const auto *stored = std::get_if<StoredWeight>(&binding.start)) {
+    const Weight &weight = plan.weights[stored->weight];
+    shape = weight.shape;
+    json["weight"] = weight.name;
   } else if (const auto *number = std::get_if<Number>(&binding.start)) {
     json["number"] = number->value;
   } else {

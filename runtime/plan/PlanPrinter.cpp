@@ -85,10 +85,10 @@ std::string bufferLine(const Buffer &buffer, size_t index) {
 std::string bindingLine(const Plan &plan, const Stage &stage, const Binding &binding) {
   std::string text = "  ", dtype = hpc::name(stage.buffers[binding.buffer].dtype);
   std::vector<int64_t> shape = binding.saved.empty() ? binding.slice.view : binding.shape;
-  if (const auto *stored = std::get_if<StoredTensor>(&binding.start)) {
-    const Tensor &tensor = plan.tensors[stored->tensor];
-    shape = tensor.shape;
-    text += "weight " + tensor.name;
+  if (const auto *stored = std::get_if<StoredWeight>(&binding.start)) {
+    const Weight &weight = plan.weights[stored->weight];
+    shape = weight.shape;
+    text += "weight " + weight.name;
   } else {
     text += "state " + (binding.saved.empty() ? stage.buffers[binding.buffer].name : binding.saved);
   }

@@ -57,20 +57,20 @@ Status checkPorts(const std::vector<Port> &ports, const char *kind) {
   return Status::success();
 }
 
-Status checkTensor(const Plan &plan, const Tensor &tensor) {
-  HPC_RETURN_IF_ERROR(checkShape(tensor.shape, tensor.dtype));
-  int64_t bytes = productOf(tensor.shape) * byteSize(tensor.dtype);
-  if (tensor.bytes != bytes)
-    return fault("has " + std::to_string(tensor.bytes) + " bytes; its shape " + shapeText(tensor.shape) + " needs " +
+Status checkWeight(const Plan &plan, const Weight &weight) {
+  HPC_RETURN_IF_ERROR(checkShape(weight.shape, weight.dtype));
+  int64_t bytes = productOf(weight.shape) * byteSize(weight.dtype);
+  if (weight.bytes != bytes)
+    return fault("has " + std::to_string(weight.bytes) + " bytes; its shape " + shapeText(weight.shape) + " needs " +
                  std::to_string(bytes));
-  HPC_RETURN_IF_ERROR(inRange("file", tensor.file, -1, int64_t(plan.files.size()) - 1));
-  HPC_RETURN_IF_ERROR(inRange("offset", tensor.offset, 0, saturated - bytes));
-  if (tensor.file >= 0 && !tensor.inlineData.empty())
+  HPC_RETURN_IF_ERROR(inRange("file", weight.file, -1, int64_t(plan.files.size()) - 1));
+  HPC_RETURN_IF_ERROR(inRange("offset", weight.offset, 0, saturated - bytes));
+  if (weight.file >= 0 && !weight.inlineData.empty())
     return fault("is in a file and inline at once");
-  if (tensor.file < 0 && int64_t(tensor.inlineData.size()) != bytes)
-    return fault("has " + std::to_string(tensor.inlineData.size()) + " bytes of inline data; it needs " +
+  if (weight.file < 0 && int64_t(weight.inlineData.size()) != bytes)
+    return fault("has " + std::to_string(weight.inlineData.size()) + " bytes of inline data; it needs " +
                  std::to_string(bytes));
-  int64_t hashes = int64_t(tensor.hashes.size());
+  int64_t hashes = int64_t(weight.hashes.size());
   if (hashes != 0 && hashes != numHashChunks(bytes))
     return fault("has " + std::to_string(hashes) + " hashes; " + std::to_string(bytes) + " bytes need one per MiB, " +
                  std::to_string(numHashChunks(bytes)));
@@ -110,12 +110,12 @@ Status checkBuffer(const Stage &stage, const Buffer &buffer) {
 
 /// What a buffer starts with: the stored tensor fits it.
 Status checkStored(const Plan &plan, const Binding &binding, const Buffer &buffer, int32_t index) {
-  HPC_RETURN_IF_ERROR(inRange("tensor", index, 0, int64_t(plan.tensors.size()) - 1));
-  const Tensor &tensor = plan.tensors[index];
-  if (buffer.dtype != tensor.dtype)
-    return fault("tensor '" + tensor.name + "' is " + hpc::name(tensor.dtype) + ", the buffer " +
+  HPC_RETURN_IF_ERROR(inRange("weight", index, 0, int64_t(plan.weights.size()) - 1));
+  const Weight &weight = plan.weights[index];
+  if (buffer.dtype != weight.dtype)
+    return fault("weight '" + weight.name + "' is " + hpc::name(weight.dtype) + ", the buffer " +
                  hpc::name(buffer.dtype));
-  return checkSlice(plan, binding.slice, productOf(tensor.shape), false).at("tensor '" + tensor.name + "'");
+  return checkSlice(plan, binding.slice, productOf(weight.shape), false).at("weight '" + weight.name + "'");
 }
 
 Status checkBinding(const Plan &plan, const Stage &stage, const Binding &binding) {
@@ -124,8 +124,8 @@ Status checkBinding(const Plan &plan, const Stage &stage, const Binding &binding
   if (buffer.lifetime != Lifetime::Session)
     return fault(bufferText(stage, binding.buffer) + " has lifetime " + name(buffer.lifetime) + ", not session");
   std::string where = bufferText(stage, binding.buffer);
-  if (const auto *stored = std::get_if<StoredTensor>(&binding.start))
-    HPC_RETURN_IF_ERROR(checkStored(plan, binding, buffer, stored->tensor).at(where));
+  if (const auto *stored = std::get_if<StoredWeight>(&binding.start))
+    HPC_RETURN_IF_ERROR(checkStored(plan, binding, buffer, stored->weight).at(where));
   if (binding.saved.empty() && !binding.shape.empty())
     return fault(where + ": has a shape to be saved with, " + shapeText(binding.shape) + ", but no key");
   if (!binding.saved.empty())
@@ -248,8 +248,8 @@ Status checkStructure(const Plan &plan) {
   for (const WeightFile &file : plan.files)
     if (file.path.empty() || file.path.find('\0') != std::string::npos)
       return fault("weight file '" + file.path + "': not the name of a file");
-  for (const Tensor &tensor : plan.tensors)
-    HPC_RETURN_IF_ERROR(checkTensor(plan, tensor).at("tensor '" + tensor.name + "'"));
+  for (const Weight &weight : plan.weights)
+    HPC_RETURN_IF_ERROR(checkWeight(plan, weight).at("weight '" + weight.name + "'"));
   HPC_RETURN_IF_ERROR(checkModules(plan));
   std::set<std::string> symbols = commonSymbols(plan);
   for (size_t i = 0; i < plan.stages.size(); ++i)

@@ -45,13 +45,13 @@ template <typename ActionT> ActionT &the(Plan &plan, int stage, const std::strin
   Program &where = program(plan, stage, name);
   return std::get<ActionT>(where.instructions[find<ActionT>(where, node)].action);
 }
-int32_t tensorOf(const Binding &binding) {
-  const auto *stored = std::get_if<StoredTensor>(&binding.start);
-  return stored ? stored->tensor : -1;
+int32_t weightOf(const Binding &binding) {
+  const auto *stored = std::get_if<StoredWeight>(&binding.start);
+  return stored ? stored->weight : -1;
 }
 Binding &weight(Plan &plan, int stage, const std::string &name) {
   for (Binding &binding : plan.stages[stage].bindings)
-    if (int32_t tensor = tensorOf(binding); tensor >= 0 && plan.tensors[tensor].name == name)
+    if (int32_t stored = weightOf(binding); stored >= 0 && plan.weights[stored].name == name)
       return binding;
   ADD_FAILURE() << "no weight " << name;
   std::exit(1);
@@ -93,7 +93,7 @@ void swapWeightSlices(Plan &plan) {
   }
 }
 /// The bytes of another tensor: same shape, another place in the file.
-void otherBytes(Plan &plan) { plan.tensors[tensorOf(weight(plan, 1, lastWeight))].offset -= 64; }
+void otherBytes(Plan &plan) { plan.weights[weightOf(weight(plan, 1, lastWeight))].offset -= 64; }
 void crossPeers(Plan &plan) {
   ByCoord &peer = the<Recv>(plan, 1, "receive").peer;
   std::swap(peer.values[0], peer.values[1]);

@@ -142,7 +142,7 @@ TEST(LowerStates, PortsAndBindings) {
   const plan::Binding *m = bindingOf(*plan, "m"), *w = bindingOf(*plan, "w");
   ASSERT_TRUE(m && w);
   EXPECT_EQ(std::get<plan::Number>(m->start).value, 0.5);
-  EXPECT_TRUE(std::holds_alternative<plan::StoredTensor>(w->start));
+  EXPECT_TRUE(std::holds_alternative<plan::StoredWeight>(w->start));
   EXPECT_EQ(w->shape, (std::vector<int64_t>{3, 3}));
   // The product adds to its accumulator itself; what is no product needs an instruction.
   int adding = 0, accumulates = 0;

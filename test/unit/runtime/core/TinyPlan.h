@@ -59,13 +59,13 @@ struct TinyPlan {
 
   int32_t addWeight(plan::Stage &stage, const std::string &name, const std::vector<int64_t> &shape,
                     const std::vector<float> &data, size_t cutDim) {
-    plan::Tensor tensor;
-    tensor.name = name;
-    tensor.shape = shape;
-    tensor.file = 0;
-    tensor.offset = int64_t(file.size());
-    tensor.bytes = int64_t(data.size() * 4);
-    tensor.hashes = hashChunks(data.data(), tensor.bytes);
+    plan::Weight weight;
+    weight.name = name;
+    weight.shape = shape;
+    weight.file = 0;
+    weight.offset = int64_t(file.size());
+    weight.bytes = int64_t(data.size() * 4);
+    weight.hashes = hashChunks(data.data(), weight.bytes);
     file.append(reinterpret_cast<const char *>(data.data()), data.size() * 4);
     plan::Slice slice;
     slice.view = slice.box = shape;
@@ -76,8 +76,8 @@ struct TinyPlan {
     slice.extent[cutDim] = byRank(4, 3);
     slice.box[cutDim] = 4;
     int32_t buffer = addBuffer(stage, name, slice.box, plan::Lifetime::Session);
-    stage.bindings.push_back({buffer, slice, plan::StoredTensor{int32_t(plan.tensors.size())}, "", {}});
-    plan.tensors.push_back(tensor);
+    stage.bindings.push_back({buffer, slice, plan::StoredWeight{int32_t(plan.weights.size())}, "", {}});
+    plan.weights.push_back(weight);
     return buffer;
   }
 

@@ -28,10 +28,10 @@ nlohmann::json entry(const std::string &type, std::vector<int64_t> shape, int64_
 std::string sameTensors(const TinyPlan &tiny) {
   nlohmann::json header = {{"__metadata__", {{"format", "pt"}}}, {"unused", entry("F8_E4M3", {3}, 0, 3)}};
   std::string data = "abc";
-  for (size_t i = tiny.plan.tensors.size(); i-- > 0;) {
-    const plan::Tensor &tensor = tiny.plan.tensors[i];
-    header[tensor.name] = entry("F32", tensor.shape, int64_t(data.size()), int64_t(data.size()) + tensor.bytes);
-    data += tiny.file.substr(size_t(tensor.offset), size_t(tensor.bytes));
+  for (size_t i = tiny.plan.weights.size(); i-- > 0;) {
+    const plan::Weight &weight = tiny.plan.weights[i];
+    header[weight.name] = entry("F32", weight.shape, int64_t(data.size()), int64_t(data.size()) + weight.bytes);
+    data += tiny.file.substr(size_t(weight.offset), size_t(weight.bytes));
   }
   return safeTensors(header, data);
 }
@@ -76,18 +76,18 @@ TEST(Weights, ChecksOnlyTheChunksThatARankReads) {
   // One tensor of 3 MiB and a bit, of which each rank reads half the rows.
   std::string data(size_t(3 << 20) + 64, 'w');
   int64_t rows = int64_t(data.size()) / 64;
-  plan::Tensor tensor;
-  tensor.name = "big";
-  tensor.shape = {rows, 16};
-  tensor.file = 0;
-  tensor.bytes = int64_t(data.size());
-  tensor.hashes = hashChunks(data.data(), tensor.bytes);
-  tiny.plan.tensors = {tensor};
+  plan::Weight weight;
+  weight.name = "big";
+  weight.shape = {rows, 16};
+  weight.file = 0;
+  weight.bytes = int64_t(data.size());
+  weight.hashes = hashChunks(data.data(), weight.bytes);
+  tiny.plan.weights = {weight};
   int64_t half = (rows + 1) / 2;
   plan::Binding binding{
       0,
       {{rows, 16}, {TinyPlan::byRank(0, half), 0}, {TinyPlan::byRank(half, rows - half), 16}, {half, 16}},
-      plan::StoredTensor{0},
+      plan::StoredWeight{0},
       "",
       {}};
   plan::Buffer buffer;
@@ -107,13 +107,13 @@ TEST(Weights, ChecksOnlyTheChunksThatARankReads) {
 
 TEST(Weights, InlineTensorsAreCheckedToo) {
   TinyPlan tiny;
-  for (plan::Tensor &tensor : tiny.plan.tensors) {
-    tensor.inlineData = tiny.file.substr(size_t(tensor.offset), size_t(tensor.bytes));
-    tensor.file = -1;
+  for (plan::Weight &weight : tiny.plan.weights) {
+    weight.inlineData = tiny.file.substr(size_t(weight.offset), size_t(weight.bytes));
+    weight.file = -1;
   }
   tiny.plan.files.clear();
   EXPECT_EQ(loadAll(tiny, ""), "");
-  tiny.plan.tensors[2].inlineData[0] ^= 1;
+  tiny.plan.weights[2].inlineData[0] ^= 1;
   EXPECT_THAT(loadAll(tiny, ""), HasSubstr("weight 'W3' of 'the plan'"));
 }
 
@@ -146,8 +146,8 @@ TEST(Weights, AnotherFileOfTheSameBytes) {
 // Nothing says whether a file at the place of the absent one is meant, so it is not taken without being named.
 TEST(Weights, APlanWithoutContentNeedsThemNamed) {
   TinyPlan tiny;
-  for (plan::Tensor &tensor : tiny.plan.tensors)
-    tensor.hashes.clear();
+  for (plan::Weight &weight : tiny.plan.weights)
+    weight.hashes.clear();
   EXPECT_THAT(
       loadAll(tiny, ""),
       HasSubstr("error[usage]: the plan was compiled without weights: 'W1' (6x7 of f32) and 3 more must come by "
@@ -155,7 +155,7 @@ TEST(Weights, APlanWithoutContentNeedsThemNamed) {
   EXPECT_EQ(loadAll(tiny, tiny.folder / "weights.bin"), "");
   std::string path = tiny.folder.write("w.safetensors", sameTensors(tiny));
   EXPECT_EQ(loadAll(tiny, path), "");
-  tiny.plan.tensors[1].dtype = DType::I32;
+  tiny.plan.weights[1].dtype = DType::I32;
   EXPECT_THAT(loadAll(tiny, path), HasSubstr("tensor 'W2' is 7x5 of f32, the plan needs 7x5 of i32"));
 }
 
@@ -168,10 +168,10 @@ TEST(Weights, SafeTensorsByName) {
   good.back() = char(good.back() ^ 1);
   tiny.folder.write("w.safetensors", good);
   EXPECT_THAT(loadAll(tiny, path), HasSubstr("weight 'W1' of '" + path + "'"));
-  tiny.plan.tensors[1].name = "other";
+  tiny.plan.weights[1].name = "other";
   EXPECT_THAT(loadAll(tiny, path), HasSubstr("has no tensor 'other' that the plan needs (7x5 of f32)"));
-  tiny.plan.tensors[1].name = "W2";
-  tiny.plan.tensors[1].shape = {5, 7};
+  tiny.plan.weights[1].name = "W2";
+  tiny.plan.weights[1].shape = {5, 7};
   EXPECT_THAT(loadAll(tiny, path), HasSubstr("tensor 'W2' is 7x5 of f32, the plan needs 5x7"));
 }
 

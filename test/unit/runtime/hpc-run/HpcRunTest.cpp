@@ -90,8 +90,8 @@ TEST_F(HpcRun, TakesWeightsFromElsewhere) {
 
 TEST_F(HpcRun, RunsAPlanThatWasCompiledWithoutWeights) {
   ASSERT_TRUE(writeNpy(file("x.npy"), input()).ok());
-  for (plan::Tensor &tensor : tiny.plan.tensors)
-    tensor.hashes.clear();
+  for (plan::Weight &weight : tiny.plan.weights)
+    weight.hashes.clear();
   ASSERT_TRUE(plan::writePlan(tiny.plan, file("tiny.plan")).ok());
   EXPECT_EQ(run("--input=x=x.npy"), 1);
   EXPECT_THAT(errors, HasSubstr("error[usage]: the plan was compiled without weights"));

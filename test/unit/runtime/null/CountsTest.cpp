@@ -12,8 +12,8 @@ using null::Traffic;
 // Per micro-batch: rank 0 multiplies 2x6x4 and 2x4x5, rank 1 the same with its cut of 3; stage 1 2x5x4 and 2x5x3.
 TEST(NullBackend, CountsWhatEachRankDoes) {
   TinyPlan tiny;
-  for (plan::Tensor &tensor : tiny.plan.tensors)
-    tensor.hashes.assign(tensor.hashes.size(), 0); // no weights are read
+  for (plan::Weight &weight : tiny.plan.weights)
+    weight.hashes.assign(weight.hashes.size(), 0); // no weights are read
   Expected<std::vector<Counts>> counts = null::countRanks(tiny.plan);
   ASSERT_TRUE(counts.ok()) << counts.status().text();
   ASSERT_EQ(counts->size(), 4u);

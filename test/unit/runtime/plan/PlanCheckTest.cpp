@@ -358,7 +358,7 @@ TEST(PlanCheck, AcceptsEmptyShards) {
   Plan plan = samplePlan();
   plan.stages[0].bindings[0].slice.start[1] = table({0, 6});
   plan.stages[0].bindings[0].slice.extent[1] = table({3, 0});
-  plan.tensors[0] = inlineTensor("w0", {3, 3});
+  plan.weights[0] = inlineWeight("w0", {3, 3});
   plan.stages[0].bindings[0].slice.view = {3, 3};
   action<Gemm>(plan, 0, 0, stage0::GemmH).n = table({3, 0});
   action<Gemm>(plan, 0, 0, stage0::GemmY).k = table({3, 0});

@@ -22,7 +22,7 @@ namespace {
 Plan fullPlan() {
   Plan plan = test::samplePlan();
   plan.files = {{"weights.bin"}, {"/abs/other.bin"}};
-  Tensor inFile;
+  Weight inFile;
   inFile.name = "big";
   inFile.dtype = DType::BF16;
   inFile.shape = {3, 1 << 19};
@@ -30,7 +30,7 @@ Plan fullPlan() {
   inFile.offset = 4096;
   inFile.bytes = 3 << 20;
   inFile.hashes = {1, ~uint64_t(0), 3};
-  plan.tensors.push_back(inFile);
+  plan.weights.push_back(inFile);
   Stage &stage = plan.stages[1];
   stage.buffers.push_back(test::buffer("state", Lifetime::Session, {4, 4}, 128));
   stage.bindings.push_back({5, test::cutInTwo({4, 7}, 1, 4), Number{0.5}, "adam.m/w2", {4, 7}});
@@ -90,11 +90,11 @@ TEST(PlanFile, RoundTripKeepsEveryField) {
   // Equal bytes would also come of a field that both directions forget, so compare through the printers too.
   EXPECT_EQ(printPlan(*again, staticFacts(*again)), printPlan(plan, staticFacts(plan)));
   EXPECT_EQ(printPlanJson(*again, staticFacts(*again)), printPlanJson(plan, staticFacts(plan)));
-  const Tensor &tensor = again->tensors[3];
-  EXPECT_EQ(tensor.file, 1);
-  EXPECT_EQ(tensor.offset, 4096);
-  EXPECT_EQ(tensor.hashes, plan.tensors[3].hashes);
-  EXPECT_EQ(again->tensors[0].inlineData, plan.tensors[0].inlineData);
+  const Weight &weight = again->weights[3];
+  EXPECT_EQ(weight.file, 1);
+  EXPECT_EQ(weight.offset, 4096);
+  EXPECT_EQ(weight.hashes, plan.weights[3].hashes);
+  EXPECT_EQ(again->weights[0].inlineData, plan.weights[0].inlineData);
   EXPECT_EQ(again->files[1].path, "/abs/other.bin");
   EXPECT_EQ(again->modules[0].bytes, plan.modules[0].bytes);
   EXPECT_EQ(again->stages[1].programs[1].instructions[1].when.values, std::vector<int64_t>{1});

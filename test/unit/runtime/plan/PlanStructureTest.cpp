@@ -43,16 +43,16 @@ const Case cases[] = {
        p.outputs[0].shape = {int64_t(1) << 40, int64_t(1) << 40};
      },
      "output 'out': bytes of shape [1099511627776, 1099511627776] is 9223372036854775807"},
-    {"TensorBytes", [](Plan &p) { p.tensors[1].bytes = 100; },
-     "tensor 'w1': has 100 bytes; its shape [5, 6] needs 120"},
-    {"TensorFile", [](Plan &p) { p.tensors[1].file = 0; }, "tensor 'w1': file is 0; it must be in -1..-1"},
-    {"TensorInline", [](Plan &p) { p.tensors[1].inlineData.pop_back(); }, "has 119 bytes of inline data; it needs 120"},
-    {"TensorHashes",
+    {"WeightBytes", [](Plan &p) { p.weights[1].bytes = 100; },
+     "weight 'w1': has 100 bytes; its shape [5, 6] needs 120"},
+    {"WeightFile", [](Plan &p) { p.weights[1].file = 0; }, "weight 'w1': file is 0; it must be in -1..-1"},
+    {"WeightInline", [](Plan &p) { p.weights[1].inlineData.pop_back(); }, "has 119 bytes of inline data; it needs 120"},
+    {"WeightHashes",
      [](Plan &p) {
-       p.tensors[1].hashes = {1, 2};
+       p.weights[1].hashes = {1, 2};
      },
      "has 2 hashes; 120 bytes need one per MiB, 1"},
-    {"TensorOffset", [](Plan &p) { p.tensors[1].offset = INT64_MAX; }, "tensor 'w1': offset is 9223372036854775807"},
+    {"WeightOffset", [](Plan &p) { p.weights[1].offset = INT64_MAX; }, "weight 'w1': offset is 9223372036854775807"},
     {"Code", [](Plan &p) { p.modules[0].bytes = "#!/bin/sh relu"; },
      "code module 0 'x86-64': is not an ELF shared object"},
     {"CodeTarget", [](Plan &p) { p.modules[0].target = "vax"; }, "code module 0 'vax': of an unknown target"},
@@ -86,8 +86,8 @@ const Case cases[] = {
      "instruction 2 (gemm, node /w0/MatMul): b is buffer 0 'w0', which lies in host memory; only a copy reaches it"},
     {"HostArena", [](Plan &p) { p.stages[0].buffers[0].space = Space::Host; },
      "buffer 0 'w0': ends at byte 36 of the host arena, which has 0 bytes"},
-    {"WeightTensor", [](Plan &p) { p.stages[0].bindings[0].start = StoredTensor{3}; },
-     "stage 0, binding 0: buffer 0 'w0': tensor is 3; it must be in 0..2"},
+    {"WeightIndex", [](Plan &p) { p.stages[0].bindings[0].start = StoredWeight{3}; },
+     "stage 0, binding 0: buffer 0 'w0': weight is 3; it must be in 0..2"},
     {"BindingBuffer", [](Plan &p) { p.stages[0].bindings[0].buffer = -1; }, "binding 0: buffer is -1"},
     {"BindingLifetime", [](Plan &p) { p.stages[0].bindings[0].buffer = 2; },
      "binding 0: buffer 2 'x' has lifetime program, not session"},
@@ -104,7 +104,7 @@ const Case cases[] = {
        p.stages[0].bindings[0].slice.start[1] = table({0, 4});
      },
      "stage 0, binding 0: buffer 0 'w0': slice: view dim 1 at coordinate 1 (tp=1) holds 4..5 of 5 indices"},
-    {"WeightDType", [](Plan &p) { p.tensors[0].dtype = DType::I32; }, "tensor 'w0' is i32, the buffer f32"},
+    {"WeightDType", [](Plan &p) { p.weights[0].dtype = DType::I32; }, "weight 'w0' is i32, the buffer f32"},
     {"WeightBox", [](Plan &p) { p.stages[0].bindings[0].slice.box[1] = 4; },
      "the slice's box [3, 4] has 48 bytes, the buffer 36"},
     {"WeightByMicroBatch",

@@ -73,18 +73,18 @@ inline Slice byMicroBatch(Slice slice) {
   return slice;
 }
 
-inline Tensor inlineTensor(const char *name, std::vector<int64_t> shape) {
-  Tensor tensor;
-  tensor.name = name;
-  tensor.bytes = 4 * std::accumulate(shape.begin(), shape.end(), int64_t(1), std::multiplies<>());
-  tensor.shape = std::move(shape);
-  tensor.inlineData = std::string(tensor.bytes, 'w');
-  return tensor;
+inline Weight inlineWeight(const char *name, std::vector<int64_t> shape) {
+  Weight weight;
+  weight.name = name;
+  weight.bytes = 4 * std::accumulate(shape.begin(), shape.end(), int64_t(1), std::multiplies<>());
+  weight.shape = std::move(shape);
+  weight.inlineData = std::string(weight.bytes, 'w');
+  return weight;
 }
 
-/// A Session buffer that holds part of a stored tensor.
-inline Binding weight(int32_t tensor, int32_t buffer, Slice slice) {
-  return {buffer, std::move(slice), StoredTensor{tensor}, "", {}};
+/// A Session buffer that holds part of a stored weight.
+inline Binding weight(int32_t stored, int32_t buffer, Slice slice) {
+  return {buffer, std::move(slice), StoredWeight{stored}, "", {}};
 }
 
 inline Gemm gemm(int32_t c, int32_t a, int32_t b, ByCoord m, ByCoord n, ByCoord k, int64_t lda, int64_t ldb,
@@ -191,7 +191,7 @@ inline Plan samplePlan() {
   plan.microBatches = 2;
   plan.inputs = {{"x", DType::F32, {4, 3}, false}};
   plan.outputs = {{"out", DType::F32, {4, 7}, false}};
-  plan.tensors = {inlineTensor("w0", {3, 5}), inlineTensor("w1", {5, 6}), inlineTensor("w2", {6, 7})};
+  plan.weights = {inlineWeight("w0", {3, 5}), inlineWeight("w1", {5, 6}), inlineWeight("w2", {6, 7})};
   plan.stages = {sampleStage0(), sampleStage1()};
   plan.modules = {{"x86-64",
                    {"avx2", "fma"},

@@ -7,22 +7,22 @@
 
 namespace hpc {
 
-class TensorTable {
+class PlanWeights {
 public:
-  TensorTable(plan::Plan &plan, std::string planFolder) : plan(plan), planFolder(std::move(planFolder)) {}
+  PlanWeights(plan::Plan &plan, std::string planFolder) : plan(plan), planFolder(std::move(planFolder)) {}
 
   /// The index of a parameter's stored tensor; one entry however many stages use it.
-  int32_t tensor(nn::ParameterOp op);
+  int32_t weight(nn::ParameterOp op);
   /// The same for a constant that is no part of a kernel.
   int32_t constant(nn::ConstantOp op);
 
 private:
   int32_t file(StringRef path);
-  int32_t inlineTensor(const std::string &name, ElementsAttr value);
+  int32_t inlineWeight(const std::string &name, ElementsAttr value);
 
   plan::Plan &plan;
   std::string planFolder;
-  std::map<std::string, int32_t> tensors, files;
+  std::map<std::string, int32_t> weightIndex, fileIndex;
 };
 
 } // namespace hpc
