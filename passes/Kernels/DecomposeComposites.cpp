@@ -30,9 +30,8 @@ void decompose(CompositeOpInterface composite) {
     if (value.getType() != old.getType() && value.getDefiningOp() && !llvm::is_contained(op->getOperands(), value))
       value.setType(old.getType());
     // The same value as before, for --verify. An operand that is handed through keeps its own id.
-    if (Operation *maker = value.getDefiningOp();
-        maker && op->hasAttr(valueIdAttrName) && !maker->hasAttr(valueIdAttrName))
-      maker->setAttr(valueIdAttrName, op->getAttr(valueIdAttrName));
+    if (Operation *maker = value.getDefiningOp(); maker && !valueIdsOf(maker).made)
+      setValueIds(maker, {valueIdsOf(op).made, valueIdsOf(maker).moved});
     old.replaceAllUsesWith(value);
   }
   SmallVector<CompositeOpInterface> inner;

@@ -87,8 +87,7 @@ void split(nn::ReduceOp op) {
     result.setType(type);
   else
     result = nn::ReshapeOp::create(builder, op.getLoc(), type, result);
-  if (Attribute id = op->getAttr(valueIdAttrName))
-    result.getDefiningOp()->setAttr(valueIdAttrName, id);
+  setValueIds(result.getDefiningOp(), {valueIdsOf(op).made, {}});
   op.getResult().replaceAllUsesWith(result);
   op.erase();
 }

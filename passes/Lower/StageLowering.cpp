@@ -73,11 +73,10 @@ void StageLowering::note(Operation *op) {
   };
   if (compute.instructions.empty())
     return;
-  auto idOf = [](Operation *maker) {
-    auto id = maker ? maker->getAttrOfType<IntegerAttr>(valueIdAttrName) : IntegerAttr();
-    if (!id && isa_and_nonnull<dist::AllReduceOp, dist::PermuteOp>(maker))
-      id = maker->getAttrOfType<IntegerAttr>(movedIdAttrName); // the same value, elsewhere
-    return id && maker->getNumResults() == 1 ? id.getInt() : -1;
+  auto idOf = [](Operation *maker) -> int64_t {
+    ValueIds ids = valueIdsOf(maker);
+    bool isWhole = isa_and_nonnull<dist::AllReduceOp, dist::PermuteOp>(maker); // the same value, elsewhere
+    return maker && maker->getNumResults() == 1 ? (isWhole ? ids.held() : ids.made).value_or(-1) : -1;
   };
   // What a region yields is known by the op inside that makes it.
   if (auto fused = dyn_cast<nn::FusedOp>(op)) {

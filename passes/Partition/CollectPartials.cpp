@@ -14,7 +14,7 @@ using namespace dist;
 static bool isInner(Value value, RankedTensorType type) {
   auto add = value.getDefiningOp<nn::AddOp>();
   return add && value.hasOneUse() && value.getType() == type && shardingOf(value).partial.empty() &&
-         add->hasAttr(factorsAttrName);
+         factorsOf(add);
 }
 
 /// The terms of the sum, left to right, and its adds: the root first, every add before those below it. A sum may be as
@@ -69,7 +69,7 @@ static void rebuild(nn::AddOp root) {
   OpBuilder builder(root);
   auto add = [&](Value lhs, Value rhs, const Sharding &sharding) -> Value {
     auto made = nn::AddOp::create(builder, root.getLoc(), withSharding(type, sharding), lhs, rhs);
-    made->setAttr(factorsAttrName, root->getAttr(factorsAttrName));
+    setFactors(made, *factorsOf(root));
     return made;
   };
   Value sum;
@@ -81,8 +81,7 @@ static void rebuild(nn::AddOp root) {
       inner = add(inner, value, partial);
     sum = sum ? add(sum, inner, shardingOf(root.getResult())) : inner;
   }
-  if (Attribute id = root->getAttr(valueIdAttrName))
-    sum.getDefiningOp()->setAttr(valueIdAttrName, id);
+  setValueIds(sum.getDefiningOp(), {valueIdsOf(root).made, {}});
   root.getResult().replaceAllUsesWith(sum);
   for (Operation *op : adds)
     op->erase();
@@ -99,7 +98,7 @@ struct CollectPartials : impl::CollectPartialsBase<CollectPartials> {
       auto type = nn::tensorType(add.getResult());
       bool inner = add->hasOneUse() && isa<nn::AddOp>(*add->getUsers().begin()) &&
                    isInner(add.getResult(), nn::tensorType((*add->getUsers().begin())->getResult(0)));
-      if (!inner && add->hasAttr(factorsAttrName) && shardingOf(add.getResult()).partial.empty() && type)
+      if (!inner && factorsOf(add) && shardingOf(add.getResult()).partial.empty() && type)
         roots.push_back(add);
     }
     for (nn::AddOp root : roots)

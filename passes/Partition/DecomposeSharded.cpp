@@ -14,11 +14,13 @@ using namespace dist;
 
 static bool cutsInternally(Operation *op) {
   auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
-  auto factors = op->getAttrOfType<ShardingAttr>(factorsAttrName);
-  if (!ruled || !factors || !isa<CompositeOpInterface>(op))
+  if (!ruled || !isa<CompositeOpInterface>(op))
+    return false;
+  std::optional<FactorShardings> factors = factorsOf(op);
+  if (!factors)
     return false;
   ShardingRule rule = ruled.getShardingRule();
-  return llvm::any_of(llvm::zip(rule.factors, factors.getValue().dims),
+  return llvm::any_of(llvm::zip(rule.factors, *factors),
                       [](auto pair) { return std::get<0>(pair).isInternal && isCut(std::get<1>(pair)); });
 }
 
@@ -35,7 +37,7 @@ static void setResultShardings(Operation *op, const OpSharding &sharding, const 
 }
 
 /// Shardings of an op that the definition just made.
-static void inferShardings(Operation *op, Attribute origin, const Mesh &mesh) {
+static void inferShardings(Operation *op, const CutOrigins &origins, const Mesh &mesh) {
   auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
   if (!ruled) {
     for (Value result : op->getResults())
@@ -47,16 +49,14 @@ static void inferShardings(Operation *op, Attribute origin, const Mesh &mesh) {
     operands.push_back(shardingOf(operand));
   OpSharding sharding = inferFromOperands(ruled.getShardingRule(), operands, mesh);
   setResultShardings(op, sharding, mesh);
-  op->setAttr(factorsAttrName, ShardingAttr::get(op->getContext(), Sharding{sharding.factors, {}}));
-  if (origin)
-    op->setAttr(originAttrName, origin);
+  setFactors(op, sharding.factors);
+  setOrigins(op, origins);
 }
 
 /// Replaces `op` and appends composites among the new ops to `pending`.
 static void decompose(Operation *op, SmallVectorImpl<Operation *> &pending, const Mesh &mesh) {
   OpBuilder builder(op);
-  auto factors = op->getAttrOfType<ShardingAttr>(factorsAttrName);
-  OpSharding sharding{cast<ShardingRuleOpInterface>(op).getShardingRule(), factors.getValue().dims, {}, -1};
+  OpSharding sharding{cast<ShardingRuleOpInterface>(op).getShardingRule(), *factorsOf(op), {}, -1};
   for (OpOperand &operand : op->getOpOperands())
     operand.set(reshardTo(builder, op->getLoc(), operand.get(), sharding.operand(operand.getOperandNumber(), mesh)));
 
@@ -64,14 +64,14 @@ static void decompose(Operation *op, SmallVectorImpl<Operation *> &pending, cons
   SmallVector<Value> values = cast<CompositeOpInterface>(op).decompose(builder);
   Operation *first = before ? before->getNextNode() : &op->getBlock()->front();
   for (Operation *made = first; made != op; made = made->getNextNode()) {
-    inferShardings(made, op->getAttr(originAttrName), mesh);
+    inferShardings(made, originsOf(op), mesh);
     if (cutsInternally(made))
       pending.push_back(made);
   }
   for (auto [result, value] : llvm::zip(op->getResults(), values)) {
     Value whole = reshardTo(builder, op->getLoc(), value, shardingOf(result));
-    if (Operation *producer = whole.getDefiningOp(); producer && op->hasAttr(valueIdAttrName))
-      producer->setAttr(isa<ReshardOp>(producer) ? movedIdAttrName : valueIdAttrName, op->getAttr(valueIdAttrName));
+    if (std::optional<int64_t> id = valueIdsOf(op).made; id && whole.getDefiningOp())
+      setValueIds(whole.getDefiningOp(), whole.getDefiningOp<ReshardOp>() ? ValueIds{{}, id} : ValueIds{id, {}});
     result.replaceAllUsesWith(whole);
   }
   op->erase();

@@ -41,10 +41,7 @@ struct FillTails : impl::FillTailsBase<FillTails> {
           OpBuilder builder(&op);
           filled = FillTailOp::create(builder, op.getLoc(), use.get().getType(), use.get(), fill->dims,
                                       fill->value);
-          if (Operation *producer = use.get().getDefiningOp())
-            if (Attribute id = producer->hasAttr(valueIdAttrName) ? producer->getAttr(valueIdAttrName)
-                                                                  : producer->getAttr(movedIdAttrName))
-              filled.getDefiningOp()->setAttr(movedIdAttrName, id);
+          setValueIds(filled.getDefiningOp(), {{}, valueIdsOf(use.get().getDefiningOp()).held()});
         }
         use.set(filled);
       }

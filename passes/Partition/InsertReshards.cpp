@@ -29,10 +29,10 @@ public:
 
   /// What each operand of an op has to be.
   LogicalResult addWants(ShardingRuleOpInterface op) {
-    auto factors = op->getAttrOfType<ShardingAttr>(factorsAttrName);
+    std::optional<FactorShardings> factors = factorsOf(op);
     if (!factors)
       return userError(op, ErrorKind::Internal) << "has no " << factorsAttrName << "; hpc-propagate-shardings gives it";
-    OpSharding sharding{op.getShardingRule(), factors.getValue().dims, {}, -1};
+    OpSharding sharding{op.getShardingRule(), *factors, {}, -1};
     sharding.setPassing(op);
     for (OpOperand &use : op->getOpOperands())
       addWant(use, sharding.operand(use.getOperandNumber(), mesh));
@@ -108,8 +108,7 @@ private:
     auto reshard = ReshardOp::create(builder, loc, withSharding(nn::tensorType(source), target), operand,
                                      builder.getStringAttr(why.cause),
                                      why.avoid.empty() ? StringAttr() : builder.getStringAttr(why.avoid));
-    if (producer && producer->hasAttr(valueIdAttrName))
-      reshard->setAttr(movedIdAttrName, producer->getAttr(valueIdAttrName));
+    setValueIds(reshard, {{}, valueIdsOf(producer).made});
     return reshard;
   }
 
@@ -176,7 +175,7 @@ struct InsertReshards : impl::InsertReshardsBase<InsertReshards> {
     if (failed(resharder.insertAll()))
       return signalPassFailure();
     for (Operation &op : function.front()) {
-      op.removeAttr(factorsAttrName);
+      removeFactors(&op);
       removeWholeOutput(&op);
     }
   }

@@ -45,7 +45,7 @@ public:
 private:
   LogicalResult localize(Operation *op) {
     if (auto reshard = dyn_cast<ReshardOp>(op)) {
-      CollectiveNote note{reshard.getCauseAttr(), reshard.getAvoidAttr(), op->getAttr(movedIdAttrName)};
+      CollectiveNote note{reshard.getCauseAttr(), reshard.getAvoidAttr(), valueIdsOf(op).moved};
       FailureOr<Value> local =
           lowerReshard(builder, op->getLoc(), locals.lookup(reshard.getOperand()), shardingOf(reshard.getOperand()),
                        shardingOf(reshard.getResult()), mesh, note);
@@ -77,7 +77,7 @@ private:
       offset.setType(withSharding(nn::tensorType(offset), Sharding()));
     Operation *local = op.localize(builder, localOperands(op), localTypes(op), offsets);
     noteGlobalAttributes(op, local);
-    local->removeAttr(originAttrName);
+    setOrigins(local, {});
     locals.map(op->getResults(), local->getResults());
     for (ReduceKind kind : allReduceKinds)
       if (kind != ReduceKind::Sum)
@@ -105,17 +105,7 @@ private:
       locals.map(result, combined.getResult());
     }
     if (isAny)
-      local->removeAttr(valueIdAttrName);
-  }
-
-  /// Attributes that changed keep their global form, for the verifier.
-  void noteGlobalAttributes(Operation *op, Operation *local) {
-    SmallVector<NamedAttribute> changed;
-    for (NamedAttribute attr : op->getAttrs())
-      if (local->getAttr(attr.getName()) != attr.getValue())
-        changed.push_back(attr);
-    if (!changed.empty())
-      local->setAttr(globalAttrsName, DictionaryAttr::get(op->getContext(), changed));
+      setValueIds(local, {});
   }
 
   SmallVector<Value> localOperands(Operation *op) {

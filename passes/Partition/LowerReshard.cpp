@@ -52,8 +52,7 @@ FailureOr<Value> lowerReshard(OpBuilder &builder, Location loc, Value local, con
     auto type =
         RankedTensorType::get(boxShape(step.after, mesh), element, ShardingAttr::get(builder.getContext(), after));
     Operation *op = lowerStep(builder, loc, local, type, step, note);
-    if (note.movedId)
-      op->setAttr(movedIdAttrName, note.movedId);
+    setValueIds(op, {{}, note.movedId});
     local = op->getResult(0);
   }
   return local;

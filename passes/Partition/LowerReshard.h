@@ -8,7 +8,7 @@ namespace hpc {
 /// What every collective of one reshard carries along.
 struct CollectiveNote {
   StringAttr cause, avoid;
-  Attribute movedId; ///< hpc.id of the value, or null
+  std::optional<int64_t> movedId; ///< of the value (ValueIds)
 };
 
 /// Emits the steps of planReshard(from, to) on `local`, the box of `from`; returns the box of `to`.

@@ -15,9 +15,9 @@ using namespace dist;
 static std::string shortName(Operation *op) { return op->getName().stripDialect().str(); }
 
 static std::string originOf(Operation *op, const std::string &axis) {
-  auto origins = op ? op->getAttrOfType<DictionaryAttr>(originAttrName) : DictionaryAttr();
-  auto text = origins ? origins.getAs<StringAttr>(axis) : StringAttr();
-  return text ? text.str() : std::string();
+  CutOrigins origins = originsOf(op);
+  auto origin = origins.find(axis);
+  return origin == origins.end() ? std::string() : origin->second;
 }
 
 /// The op that reduces over `axis`: a partial sum may have come through linear ops since.

@@ -24,8 +24,8 @@ public:
     for (Value result : op->getResults())
       if (failed(checkValue(result)))
         return failure();
-    if (auto id = op->getAttrOfType<IntegerAttr>(valueIdAttrName); id && !ids.insert(id.getInt()).second)
-      return fail(op) << "has the " << valueIdAttrName << " " << id.getInt() << " of another op";
+    if (std::optional<int64_t> id = valueIdsOf(op).made; id && !ids.insert(*id).second)
+      return fail(op) << "has the " << valueIdAttrName << " " << *id << " of another op";
     if (failed(checkTime(op)))
       return failure();
     if (isCollective(op))
@@ -86,7 +86,7 @@ private:
     auto reduce = dyn_cast<AllReduceOp>(op);
     if (!reduce || reduce.getKind() == ReduceKind::Sum)
       return success();
-    // A max or min belongs to the op right before it, which checkComputation has seen.
+    // What is not a sum belongs to the op right before it, which checkComputation has seen.
     if (!combines.contains(op))
       return fail(op) << "combines no reduction over its axes; it is left over or doubled";
     return success();
@@ -109,16 +109,10 @@ private:
       else
         operands.push_back(scratch.addArgument(globalType(nn::tensorType(operand)), op->getLoc()));
     }
-    NamedAttrList attrs(op->getAttrs());
-    if (auto global = op->getAttrOfType<DictionaryAttr>(globalAttrsName)) {
-      for (NamedAttribute attr : global)
-        attrs.set(attr.getName(), attr.getValue());
-      attrs.erase(globalAttrsName);
-    }
     SmallVector<Type> types;
     for (Value result : op->getResults())
       types.push_back(globalType(nn::tensorType(result)));
-    OperationState state(op->getLoc(), op->getName(), operands, types, attrs);
+    OperationState state(op->getLoc(), op->getName(), operands, types, globalAttributes(op));
     return builder.create(state);
   }
 

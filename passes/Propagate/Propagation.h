@@ -9,9 +9,6 @@
 
 namespace hpc {
 
-/// Which seed brought each axis, by axis: "the sidecar's cut of wte.weight".
-using CutOrigins = std::map<std::string, std::string>;
-
 /// An op that computes.
 struct OpState {
   Operation *op = nullptr;

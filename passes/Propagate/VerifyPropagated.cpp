@@ -23,8 +23,8 @@ public:
     for (Value result : op.getResults())
       if (failed(checkValue(result)))
         return failure();
-    if (auto id = op.getAttrOfType<IntegerAttr>(valueIdAttrName); id && !ids.insert(id.getInt()).second)
-      return userError(&op, ErrorKind::Internal) << valueIdAttrName << " " << id.getInt() << " is given twice";
+    if (std::optional<int64_t> id = valueIdsOf(&op).made; id && !ids.insert(*id).second)
+      return userError(&op, ErrorKind::Internal) << valueIdAttrName << " " << *id << " is given twice";
     if (auto ruled = dyn_cast<ShardingRuleOpInterface>(op))
       return checkOp(ruled);
     return success();
@@ -45,10 +45,10 @@ public:
 
 private:
   LogicalResult checkOp(ShardingRuleOpInterface op) {
-    auto attr = op->getAttrOfType<ShardingAttr>(factorsAttrName);
-    if (!attr)
+    std::optional<FactorShardings> factors = factorsOf(op);
+    if (!factors)
       return userError(op, ErrorKind::Internal) << "has no " << factorsAttrName;
-    OpSharding sharding{op.getShardingRule(), attr.getValue().dims, {}, -1};
+    OpSharding sharding{op.getShardingRule(), *factors, {}, -1};
     if (sharding.factors.size() != sharding.rule.factors.size())
       return userError(op, ErrorKind::Internal) << factorsAttrName << " must have " << sharding.rule.factors.size()
                                                 << " factors (" << sharding.rule.text << ")";

@@ -84,13 +84,11 @@ void Propagation::writeOrigins(OpState &state) {
         if (user->sharding.operand(use.getOperandNumber(), mesh).dims != has.dims)
           axes = unite(axes, cutAxes(has));
       }
-  SmallVector<NamedAttribute> entries;
-  OpBuilder builder(state.op);
+  CutOrigins origins;
   for (const std::string &axis : axes)
     if (auto origin = state.origins.find(axis); origin != state.origins.end())
-      entries.push_back(builder.getNamedAttr(axis, builder.getStringAttr(origin->second)));
-  if (!entries.empty())
-    state.op->setAttr(originAttrName, builder.getDictionaryAttr(entries));
+      origins.insert(*origin);
+  setOrigins(state.op, origins);
 }
 
 static void setSharding(Value value, const Sharding &sharding) {
@@ -111,11 +109,10 @@ void Propagation::reshardReturned() {
 }
 
 void Propagation::write() {
-  MLIRContext *context = function.getContext();
   for (OpState &state : ops) {
     remarkOnConflicts(state);
     writeOrigins(state);
-    state.op->setAttr(factorsAttrName, ShardingAttr::get(context, Sharding{state.sharding.factors, {}}));
+    setFactors(state.op, state.sharding.factors);
   }
   for (OpState &state : ops)
     for (OpResult result : state.op->getResults())
@@ -125,12 +122,11 @@ void Propagation::write() {
 
   int64_t id = 0;
   removeSeeds(function);
-  for (Operation &op : function.front()) {
+  for (Operation &op : function.front())
     if (op.getNumResults() > 0)
-      op.setAttr(valueIdAttrName, IntegerAttr::get(IntegerType::get(context, 64), id++));
-  }
+      setValueIds(&op, {id++, {}});
   reshardReturned();
-  function.setFunctionType(FunctionType::get(context, function.front().getArgumentTypes(),
+  function.setFunctionType(FunctionType::get(function.getContext(), function.front().getArgumentTypes(),
                                              function.front().getTerminator()->getOperandTypes()));
 }
 

@@ -139,8 +139,7 @@ struct Splitter {
     auto transfer =
         pipe::TransferOp::create(builder, value.getLoc(), value.getType(), result, from, to,
                                  builder.getStringAttr(cause), builder.getStringAttr("fewer stages (--pp)"));
-    if (auto id = value.getDefiningOp()->getAttr(valueIdAttrName))
-      transfer->setAttr(movedIdAttrName, id); // what --verify should find on arrival
+    setValueIds(transfer, {{}, valueIdsOf(value.getDefiningOp()).made}); // what --verify should find on arrival
     return transfer;
   }
 };

@@ -29,12 +29,7 @@ static std::string format(const char *pattern, ...) {
 }
 
 /// The value that an op makes or, as a collective does, moves; -1: none that the serial program has.
-static int64_t idOf(Operation *op) {
-  auto id = op ? op->getAttrOfType<IntegerAttr>(valueIdAttrName) : IntegerAttr();
-  if (op && !id)
-    id = op->getAttrOfType<IntegerAttr>(movedIdAttrName);
-  return id ? id.getInt() : -1;
-}
+static int64_t idOf(Operation *op) { return valueIdsOf(op).held().value_or(-1); }
 
 static Status differs(const std::string &what, const std::string &where, const Difference &difference) {
   std::string text = what + " differs at ONNX node '" + where + "'";

@@ -1,7 +1,7 @@
 // Integers are followed through views to the tables that they index.
 #include "tools/hpc-opt/VerifyInputs.h"
 
-#include "compiler/Dialect/NN/NN.h"
+#include "compiler/Dialect/NN/Ports.h"
 #include "compiler/ElementType.h"
 #include "runtime/base/Npz.h"
 
@@ -60,12 +60,11 @@ Expected<std::vector<Tensor>> inputsFor(func::FuncOp serial, const std::string &
     return arrays.status();
   std::vector<Tensor> inputs;
   for (BlockArgument argument : serial.getArguments()) {
-    auto name = serial.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "nn.name");
+    std::string label = nn::argumentPort(serial, argument.getArgNumber()).name;
     const Array *found = nullptr;
     for (const auto &[key, array] : *arrays)
-      if (name && key == name.getValue())
+      if (key == label)
         found = &array;
-    std::string label = name ? name.str() : "?";
     if (!found)
       return Status::error(ErrorKind::Usage, "--verify=" + path + " has no array for input '" + label + "'");
     Tensor expected(dtypeOf(argument.getType()), nn::shapeOf(argument));

@@ -98,9 +98,8 @@ std::string compareRuns(ModuleOp serial, ModuleOp partitioned, const dist::Mesh 
 
   std::map<int64_t, Tensor> values; // by hpc.id
   options.observe = [&](Value value, const LocalTensors &tensors) -> Status {
-    if (Operation *op = value.getDefiningOp())
-      if (auto id = op->getAttrOfType<IntegerAttr>(valueIdAttrName))
-        values[id.getInt()] = *tensors[0];
+    if (std::optional<int64_t> id = valueIdsOf(value.getDefiningOp()).made)
+      values[*id] = *tensors[0];
     return Status::success();
   };
   Expected<std::vector<Tensor>> expected = runFunction(main, inputs, options);
@@ -109,14 +108,14 @@ std::string compareRuns(ModuleOp serial, ModuleOp partitioned, const dist::Mesh 
 
   options.observe = [&](Value value, const LocalTensors &tensors) -> Status {
     Operation *op = value.getDefiningOp();
-    auto id = op ? op->getAttrOfType<IntegerAttr>(valueIdAttrName) : IntegerAttr();
+    std::optional<int64_t> id = valueIdsOf(op).made;
     if (!id)
       return Status::success();
     GlobalTensor global = gatherGlobal(tensors, dist::shardingOf(value), mesh);
     std::string what = describeOp(op);
     if (global.disagreement)
       return Status::error(ErrorKind::Internal, what + ": replicas differ");
-    std::string wrong = differs(what, values[id.getInt()], global.tensor);
+    std::string wrong = differs(what, values[*id], global.tensor);
     return wrong.empty() ? Status::success() : Status::error(ErrorKind::Internal, wrong);
   };
   Expected<std::vector<Tensor>> actual = runPartitioned(local, inputs, mesh, options);
