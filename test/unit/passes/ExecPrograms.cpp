@@ -1,0 +1,111 @@
+// Files, numbers and phases.
+#include "test/unit/passes/ExecPrograms.h"
+
+#include "compiler/ElementType.h"
+
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+namespace hpc::test {
+
+std::vector<std::string> execPrograms(StringRef word) {
+  std::vector<std::string> files;
+  for (const auto &entry : std::filesystem::directory_iterator(HPC_SOURCE_DIR "/test/exec")) {
+    if (entry.path().extension() != ".mlir")
+      continue;
+    std::ifstream file(entry.path());
+    std::string text((std::istreambuf_iterator<char>(file)), {});
+    if (StringRef(text).contains(word))
+      files.push_back(entry.path().string());
+  }
+  llvm::sort(files);
+  return files;
+}
+
+std::string execProgramName(const testing::TestParamInfo<std::string> &file) {
+  std::string stem = std::filesystem::path(file.param).stem().string();
+  std::replace(stem.begin(), stem.end(), '-', '_');
+  return stem;
+}
+
+Tensor draw(StringRef name, DType dtype, ArrayRef<int64_t> shape) {
+  Tensor tensor(dtype, shape);
+  uint64_t state = 88172645463325252; // xorshift64, Marsaglia 2003
+  for (char c : name)
+    state = state * 1099511628211u + uint8_t(c);
+  for (int64_t i = 0; i < tensor.size(); ++i) {
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    double unit = double(state >> 11) * 0x1p-52 - 1;
+    tensor.setNumber(i, dtype == DType::Bool ? double(unit > 0) : tensor.isFloat() ? unit : std::round(5 * unit));
+  }
+  round(tensor);
+  return tensor;
+}
+
+std::string difference(const Tensor &expected, const Tensor &actual, double tolerance) {
+  if (expected.shape != actual.shape || expected.dtype != actual.dtype)
+    return "another shape or type";
+  for (int64_t i = 0; i < expected.size(); ++i)
+    if (!(std::fabs(expected.number(i) - actual.number(i)) <= tolerance * (1 + std::fabs(expected.number(i)))))
+      return "element " + std::to_string(i) + " is " + std::to_string(actual.number(i)) + ", serially " +
+             std::to_string(expected.number(i));
+  return "";
+}
+
+ExecProgramTest::ExecProgramTest() {
+  registerDialects(registry);
+  context = std::make_unique<MLIRContext>(registry);
+  context->allowUnregisteredDialects(); // for `exec.meshes`
+  context->disableMultithreading();
+}
+
+OwningOpRef<ModuleOp> ExecProgramTest::parse() { return parseSourceFile<ModuleOp>(GetParam(), context.get()); }
+
+std::vector<std::string> ExecProgramTest::meshesOf(ModuleOp module) {
+  std::vector<std::string> meshes;
+  if (auto texts = module->getAttrOfType<ArrayAttr>("exec.meshes"))
+    for (StringRef text : texts.getAsValueRange<StringAttr>())
+      meshes.push_back(text.str());
+  return meshes;
+}
+
+std::vector<std::vector<Tensor>> ExecProgramTest::drawInputs(ModuleOp module) {
+  auto main = module.lookupSymbol<func::FuncOp>("main");
+  auto steps = module->getAttrOfType<IntegerAttr>("exec.steps");
+  std::vector<std::vector<Tensor>> inputs(steps ? size_t(steps.getInt()) : 1);
+  for (size_t step = 0; step < inputs.size(); ++step)
+    for (BlockArgument argument : main.getArguments()) {
+      nn::ArgumentPort port = nn::argumentPort(main, argument.getArgNumber());
+      if (port.isState())
+        continue;
+      std::string name = "input" + std::to_string(argument.getArgNumber());
+      if (step)
+        name += " of step " + std::to_string(step);
+      inputs[step].push_back(draw(name, dtypeOf(argument.getType()), nn::shapeOf(argument)));
+      if (!port.stepScalar.empty()) // steps so small that they do not blow up what f32 rounds
+        inputs[step].back().floats[0] = 0.05 + 0.01 * double(step);
+    }
+  return inputs;
+}
+
+void ExecProgramTest::runPhases(ModuleOp module, const dist::Mesh &mesh,
+                                llvm::function_ref<bool(StringRef phase)> after) {
+  module->setAttr(dist::meshAttrName, dist::MeshAttr::get(context.get(), mesh));
+  for (const Phase &phase : phases()) {
+    if (phase.name == "raise" || phase.name == "annotate")
+      continue;
+    PassManager passes(context.get());
+    phase.build(passes, Options());
+    ASSERT_TRUE(succeeded(passes.run(module))) << dist::toString(mesh) << ": phase " << phase.name.str();
+    if (!after(phase.name))
+      return;
+  }
+}
+
+} // namespace hpc::test

@@ -1,0 +1,42 @@
+// What the tests over the programs of test/exec share: finding, parsing, numbers, phases, comparison.
+// A program is a serial @main with seeds; `exec.meshes` lists the meshes it is cut over, `exec.steps` says how often it
+// runs, each step on what the one before wrote.
+#pragma once
+
+#include "compiler/Dialect/NN/Ports.h"
+#include "compiler/Interpreter/Steps.h"
+#include "passes/Phases.h"
+
+#include "gtest/gtest.h"
+
+namespace hpc::test {
+
+/// Files of test/exec whose text has `word`, sorted.
+std::vector<std::string> execPrograms(StringRef word = "");
+/// Their names as GoogleTest allows them.
+std::string execProgramName(const testing::TestParamInfo<std::string> &file);
+
+/// Numbers in [-1, 1], integers in [-5, 5] (as ids: negative ones too), the same for the same name.
+Tensor draw(StringRef name, DType dtype, ArrayRef<int64_t> shape);
+
+/// Where tensors differ by more than `tolerance` of 1 plus the expected element; "" where they do not.
+std::string difference(const Tensor &expected, const Tensor &actual, double tolerance);
+
+/// The parameter is a file of test/exec.
+struct ExecProgramTest : testing::TestWithParam<std::string> {
+  ExecProgramTest();
+
+  OwningOpRef<ModuleOp> parse();
+  /// Its meshes, as they are written.
+  static std::vector<std::string> meshesOf(ModuleOp module);
+  /// Per step one tensor for each argument that is no state.
+  static std::vector<std::vector<Tensor>> drawInputs(ModuleOp module);
+  /// Sets the mesh and runs all phases but raise and annotate (the programs are seeded by hand) up to kernels. `after`
+  /// sees the program after each; false ends it.
+  void runPhases(ModuleOp module, const dist::Mesh &mesh, llvm::function_ref<bool(StringRef phase)> after);
+
+  DialectRegistry registry;
+  std::unique_ptr<MLIRContext> context;
+};
+
+} // namespace hpc::test
