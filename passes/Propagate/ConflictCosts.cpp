@@ -230,7 +230,8 @@ private:
     Cost cost;
     for (auto [factor, cut] : llvm::zip(state.sharding.rule.factors, state.sharding.factors))
       if (factor.isInternal && isCut(cut)) {
-        cost.bytes += 4 * 4 * nn::tensorType(state.op->getResult(0)).getNumElements() / factor.size;
+        RankedTensorType type = nn::tensorType(state.op->getResult(0));
+        cost.bytes += 4 * elementBytes(type) * type.getNumElements() / factor.size;
         cost.collectives += 2;
       }
     return cost;
