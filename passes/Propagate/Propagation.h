@@ -82,6 +82,9 @@ private:
   void choosePassing(OpState &state);
   void writeOrigins(OpState &state);
   void remarkOnConflicts(OpState &state);
+  /// Said at the end, by emitRemarks: what is told of several places is one remark at the first.
+  void remark(Operation *op, const std::string &text) { remarks[text].push_back(op->getLoc()); }
+  void emitRemarks();
   void reshardReturned();
 
   func::FuncOp function;
@@ -91,6 +94,7 @@ private:
   std::vector<SourceState> sources;
   DenseMap<Value, int> sourceIndex;
   DenseMap<unsigned, int> written; ///< result of the function -> the source that it writes
+  llvm::MapVector<std::string, SmallVector<Location>, std::map<std::string, unsigned>> remarks; ///< places by text
 };
 
 } // namespace hpc

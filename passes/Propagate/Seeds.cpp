@@ -44,9 +44,8 @@ LogicalResult Propagation::seedResult(OpState &state, unsigned result, const See
              << toString(project(rule.results[result], state.sharding.factors, mesh).dims[d])
              << ": ask for that, or for a cut that nests with the op's dims";
     if (!nests) {
-      state.op->emitRemark() << "[hpc-propagate-shardings] the op cannot compute dim " << d << " cut "
-                             << toString(seed.sharding.dims[d]) << " as the seed asks (" << rule.text
-                             << "); it stays as its operands have it";
+      remark(state.op, "the op cannot compute dim " + std::to_string(d) + " cut " + toString(seed.sharding.dims[d]) +
+                           " as the seed asks (" + rule.text + "); it stays as its operands have it");
       continue;
     }
     for (auto [factor, group] : llvm::zip(dim, groups)) {

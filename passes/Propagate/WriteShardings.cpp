@@ -5,6 +5,7 @@
 #include "compiler/ElementType.h"
 #include "compiler/Location.h"
 #include "passes/Propagate/Propagation.h"
+#include "runtime/base/CountText.h"
 
 namespace hpc {
 
@@ -62,12 +63,19 @@ void Propagation::remarkOnConflicts(OpState &state) {
           user && user < &state && user->sharding.operand(use.getOperandNumber(), mesh) == wanted)
         conflict = false;
     if (conflict)
-      // At the place, not at the op: that would be printed whole, and its operands numbered from the start.
-      mlir::emitRemark(state.op->getLoc())
-          << "[hpc-propagate-shardings] operand " << index << " is " << toString(has) << ", the op needs "
-          << toString(wanted) << ": "
-          << bytesMoved(*steps, mesh, elementBytes(nn::tensorType(operand).getElementType()))
-          << " bytes are moved to every rank";
+      remark(state.op, "operand " + std::to_string(index) + " is " + toString(has) + ", the op needs " +
+                           toString(wanted) + ": " +
+                           std::to_string(bytesMoved(*steps, mesh, elementBytes(nn::tensorType(operand).getElementType()))) +
+                           " bytes are moved to every rank");
+  }
+}
+
+void Propagation::emitRemarks() {
+  for (const auto &[text, places] : remarks) {
+    // At the place, not at the op: that would be printed whole, and its operands numbered from the start.
+    InFlightDiagnostic remark = mlir::emitRemark(places.front()) << "[hpc-propagate-shardings] " << text;
+    if (places.size() > 1)
+      remark << "; the same at " << countText(int64_t(places.size()) - 1, "more op");
   }
 }
 
@@ -126,6 +134,7 @@ void Propagation::write() {
     if (op.getNumResults() > 0)
       setValueIds(&op, {id++, {}});
   reshardReturned();
+  emitRemarks();
   function.setFunctionType(FunctionType::get(function.getContext(), function.front().getArgumentTypes(),
                                              function.front().getTerminator()->getOperandTypes()));
 }

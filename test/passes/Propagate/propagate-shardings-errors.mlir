@@ -90,6 +90,21 @@ module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
 
 // -----
 
+// Blocks that repeat do not repeat what is said of them: it is said at the first, with the number of the others.
+module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
+  func.func @main(%x: tensor<6x4xf32>) -> (tensor<8x3xf32>, tensor<8x3xf32>, tensor<8x3xf32>, tensor<4x6xf32>) {
+    // expected-remark@below {{the op cannot compute dim 0 cut 8@tp as the seed asks (view); it stays as its operands have it; the same at 2 more ops}}
+    %y = nn.reshape %x {dist.seed = #dist.sharding<"[8@tp, 3]">} : tensor<6x4xf32> -> tensor<8x3xf32>
+    %z = nn.reshape %x {dist.seed = #dist.sharding<"[8@tp, 3]">} : tensor<6x4xf32> -> tensor<8x3xf32>
+    %u = nn.reshape %x {dist.seed = #dist.sharding<"[8@tp, 3]">} : tensor<6x4xf32> -> tensor<8x3xf32>
+    // expected-remark@below {{the op cannot compute dim 0 cut 4@tp as the seed asks}}
+    %v = nn.reshape %x {dist.seed = #dist.sharding<"[4@tp, 6]">} : tensor<6x4xf32> -> tensor<4x6xf32>
+    return %y, %z, %u, %v : tensor<8x3xf32>, tensor<8x3xf32>, tensor<8x3xf32>, tensor<4x6xf32>
+  }
+}
+
+// -----
+
 // A conflict that moves data is reported with its bytes.
 module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
   func.func @main(%x: tensor<4x6xf32>) -> tensor<4x6xf32> {
