@@ -12,6 +12,7 @@
 #include "compiler/ModuleAttributes.h"
 #include "compiler/ValueNames.h"
 #include "mlir/IR/Verifier.h"
+#include "runtime/base/CountText.h"
 
 namespace hpc {
 namespace onnx {
@@ -75,8 +76,9 @@ public:
     if (!unsupported.empty())
       return unsupported.status();
     if (!mode.switched.empty())
-      emitRemark(function.getLoc()) << mode.switched.size() << " nodes with a training mode do what they do in "
-                                    << "inference, as --inference says; the first is '" << mode.switched.front() << "'";
+      emitRemark(function.getLoc()) << countText(int64_t(mode.switched.size()), "node")
+                                    << " with a training mode compute what they do in inference, as --inference says; "
+                                    << "the first is '" << mode.switched.front() << "'";
     return returnOutputs();
   }
 
@@ -249,10 +251,9 @@ void remarkAbsent(const Model &model, Location place) {
     }
   if (count)
     emitRemark(place) << "'" << *files.begin() << "'"
-                      << (files.size() > 1 ? " and " + std::to_string(files.size() - 1) + " more files" : "")
-                      << (files.size() > 1 ? " are" : " is") << " not there: compiling without the content of " << count
-                      << " tensors (" << bytes
-                      << " bytes); masks and tied weights are not recognised, and hpc-run needs --weights=FILE";
+                      << (files.size() > 1 ? " and " + countText(int64_t(files.size()) - 1, "more file") : "")
+                      << (files.size() > 1 ? " are" : " is") << " not there: compiling without the content of "
+                      << countText(count, "tensor") << " (" << bytes << " bytes); masks and tied weights are not recognised, and hpc-run needs --weights=FILE";
 }
 
 Expected<OwningOpRef<ModuleOp>> importModel(Model &model, const ImportOptions &options, MLIRContext *context) {

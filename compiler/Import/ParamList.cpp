@@ -5,6 +5,7 @@
 #include "compiler/Dialect/NN/NN.h"
 #include "compiler/ElementType.h"
 #include "compiler/Location.h"
+#include "runtime/base/CountText.h"
 
 #include <set>
 
@@ -50,8 +51,8 @@ std::string listParameters(ModuleOp module) {
     for (const std::string &user : usersOf(op.getResult()))
       stream << "  used by " << user << "\n";
   });
-  return text + std::to_string(count) + " parameters, " + std::to_string(elements) + " elements, " +
-         std::to_string(bytes) + " bytes\n";
+  return text + countText(count, "parameter") + ", " + countText(elements, "element") + ", " + countText(bytes, "byte") +
+         "\n";
 }
 
 } // namespace hpc

@@ -1,6 +1,7 @@
 // How many blocks every part of the pipeline gets.
 #include "compiler/Diagnostics.h"
 #include "passes/Stage/Blocks.h"
+#include "runtime/base/CountText.h"
 
 namespace hpc {
 
@@ -93,10 +94,12 @@ static std::optional<std::vector<size_t>> readSplit(func::FuncOp function, size_
   std::string nearest;
   for (size_t count : even)
     nearest += (nearest.empty() ? "" : ",") + std::to_string(count);
-  userError(function, ErrorKind::Usage) << "--pp-split=" << split << " names " << counts.size() << " parts with " << sum
-                                        << " blocks, but " << described << " has " << parts
-                                        << " parts and the graph has " << available << " blocks; give " << parts
-                                        << " numbers that sum to " << available << ", such as " << nearest;
+  userError(function, ErrorKind::Usage) << "--pp-split=" << split << " names " << countText(int64_t(counts.size()), "part")
+                                        << " with " << countText(int64_t(sum), "block") << ", but " << described
+                                        << " has " << countText(int64_t(parts), "part") << " and the graph has "
+                                        << countText(int64_t(available), "block") << "; give "
+                                        << countText(int64_t(parts), "number") << " that sum to " << available
+                                        << ", such as " << nearest;
   return std::nullopt;
 }
 

@@ -1,6 +1,8 @@
 // Threads that wait for a task, do it for their rank and report; and the two tasks there are: prepare and run.
 #include "runtime/core/Session.h"
 
+#include "runtime/base/CountText.h"
+
 #include <algorithm>
 #include <system_error>
 
@@ -138,7 +140,7 @@ Expected<std::unique_ptr<Session>> Session::create(const plan::Plan &plan, std::
 
 Status Session::checkInputs(const std::vector<Array> &inputs) const {
   if (inputs.size() != plan.inputs.size())
-    return Status::error(ErrorKind::Usage, std::to_string(inputs.size()) + " inputs are given, the plan has " +
+    return Status::error(ErrorKind::Usage, countText(int64_t(inputs.size()), "input") + " given, the plan has " +
                                                std::to_string(plan.inputs.size()));
   for (size_t i = 0; i < inputs.size(); ++i)
     if (const plan::Port &port = plan.inputs[i]; !fits(inputs[i], port))

@@ -1,6 +1,5 @@
 // --explain: what a plan communicates and why, what it holds and when its stages work.
-// Lines that differ in numbers alone are one row: a model has as many rows as its blocks have kinds of collectives,
-// however many blocks it has.
+// For people equal rows are joined (PlanTables.h), for programs every instruction stands alone.
 #pragma once
 
 #include "runtime/plan/PlanFacts.h"

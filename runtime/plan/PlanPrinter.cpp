@@ -1,7 +1,9 @@
 // The plan as text, part by part in the order in which one reads it.
 #include "runtime/plan/PlanPrinter.h"
 
+#include "runtime/base/CountText.h"
 #include "runtime/plan/PlanNames.h"
+#include "runtime/plan/PlanTables.h"
 #include "runtime/plan/Schedule.h"
 
 #include <algorithm>
@@ -48,25 +50,11 @@ std::string header(const Plan &plan) {
     text += "code: none\n";
   for (const CodeModule &module : plan.modules) {
     text += "code: " + module.target + ", " + bytesText(int64_t(module.bytes.size())) + ", " +
-            number(int64_t(module.symbols.size())) + " functions";
+            countText(int64_t(module.symbols.size()), "function");
     if (module.capability)
       text += ", needs compute capability " + number(module.capability);
     for (size_t i = 0; i < module.features.size(); ++i)
       text += (i ? " " : ", needs ") + module.features[i];
-    text += "\n";
-  }
-  return text;
-}
-
-std::string memory(const Plan &plan, const PlanFacts &facts) {
-  std::string text = "memory per rank:\n";
-  for (size_t s = 0; s < facts.memory.size(); ++s) {
-    const MemoryFacts &memory = facts.memory[s];
-    text += "  stage " + number(int64_t(s)) + ": weight " + number(memory.weight) + ", state " + number(memory.state) +
-            ", step " + number(memory.step) + ", slot " + number(memory.slot) + ", temp " + number(memory.temp) +
-            ", total " + bytesText(memory.total());
-    if (memory.host)
-      text += ", and " + bytesText(memory.host) + " of host memory";
     text += "\n";
   }
   return text;
@@ -115,45 +103,6 @@ std::string stageText(const Plan &plan, size_t index) {
     for (size_t i = 0; i < program.instructions.size(); ++i)
       text += "    " + number(int64_t(i)) + ": " + instructionLine(plan, stage, program.instructions[i]) + "\n";
   }
-  return text;
-}
-
-const Instruction &at(const Plan &plan, const TrafficFacts &traffic) {
-  return plan.stages[traffic.stage].programs[traffic.program].instructions[traffic.instruction];
-}
-
-std::string reasonText(const Reason &reason) {
-  std::string text = ", node " + (reason.node.empty() ? "?" : reason.node);
-  if (!reason.path.empty())
-    text += " (" + reason.path + ")";
-  if (!reason.cause.empty())
-    text += ": " + reason.cause;
-  return reason.avoid.empty() ? text : text + "; avoided by " + reason.avoid;
-}
-
-std::string trafficText(const Plan &plan, const PlanFacts &facts) {
-  std::string text = "collectives in a step:\n";
-  int64_t collectiveRuns = 0, collectiveBytes = 0, transferRuns = 0, transferBytes = 0;
-  for (const TrafficFacts &traffic : facts.collectives) {
-    const auto &collective = std::get<Collective>(at(plan, traffic).action);
-    std::string axes;
-    for (const std::string &axis : collective.axes)
-      axes += (axes.empty() ? "" : ", ") + axis;
-    text += "  stage " + number(traffic.stage) + ": " + name(collective.kind) + " {" + axes + "} " +
-            number(traffic.bytes) + " bytes x " + number(traffic.runs) + reasonText(collective.reason) + "\n";
-    collectiveRuns += traffic.runs;
-    collectiveBytes += traffic.bytes * traffic.runs;
-  }
-  text += "transfers in a step:\n";
-  for (const TrafficFacts &traffic : facts.transfers) {
-    const auto &send = std::get<Send>(at(plan, traffic).action);
-    text += "  stage " + number(traffic.stage) + ": " + number(traffic.bytes) + " bytes x " + number(traffic.runs) +
-            " to rank " + tableText(plan, send.peer) + reasonText(send.reason) + "\n";
-    transferRuns += traffic.runs * traffic.groups;
-    transferBytes += traffic.totalBytes();
-  }
-  text += "total: " + number(collectiveRuns) + " collectives of " + bytesText(collectiveBytes) + " a rank, " +
-          number(transferRuns) + " transfers of " + bytesText(transferBytes) + "\n";
   return text;
 }
 
@@ -214,10 +163,10 @@ std::string timelinePicture(const Plan &plan, const Timeline &timeline) {
 }
 
 std::string printPlan(const Plan &plan, const PlanFacts &facts) {
-  std::string text = header(plan) + memory(plan, facts);
+  std::string text = header(plan) + memoryTable(facts);
   for (size_t s = 0; s < plan.stages.size(); ++s)
     text += stageText(plan, s);
-  return text + trafficText(plan, facts) + scheduleText(plan, facts);
+  return text + trafficTable(plan, facts) + scheduleText(plan, facts);
 }
 
 } // namespace hpc::plan

@@ -1,5 +1,5 @@
-// Plans for people and for FileCheck: every line stands for one thing of the plan, in the plan's order, and the same
-// plan prints the same text.
+// Plans for people and for FileCheck: every line stands for one thing of the plan, in the plan's order, but for the
+// tables of memory and communication (PlanTables.h); the same plan prints the same text.
 #pragma once
 
 #include "runtime/plan/PlanFacts.h"

@@ -2,6 +2,7 @@
 // order matters: each step uses only what the ones before it have shown.
 #include "runtime/plan/ScheduleCheck.h"
 
+#include "runtime/base/CountText.h"
 #include "runtime/plan/ScheduleTiming.h"
 
 #include <algorithm>
@@ -133,7 +134,7 @@ Status checkMessageOrder(const std::vector<Dependency> &dependencies, const Pipe
 Expected<ScheduleFacts> checkSchedule(const Pipeline &pipeline, const PipelineSchedule &schedule,
                                       const ScheduleCosts &costs) {
   if (int64_t(schedule.size()) != pipeline.stages)
-    return fault("the schedule has lists for " + std::to_string(schedule.size()) + " stages, the pipeline has " +
+    return fault("the schedule has lists for " + countText(int64_t(schedule.size()), "stage") + ", the pipeline has " +
                  std::to_string(pipeline.stages));
   Positions positions(pipeline, schedule);
   for (int64_t s = 0; s < pipeline.stages; ++s)

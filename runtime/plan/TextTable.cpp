@@ -21,15 +21,30 @@ std::vector<std::string> splitNumbers(const std::string &text) {
   return parts;
 }
 
-bool isNumber(const std::string &cell) { return !cell.empty() && std::all_of(cell.begin(), cell.end(), isDigit); }
+bool isNumber(const std::string &cell) {
+  return !cell.empty() && std::all_of(cell.begin(), cell.end(), [](char c) { return isDigit(c) || c == ','; });
+}
 
 } // namespace
 
 void TextTable::add(std::vector<std::string> cells, std::string below) {
-  rows.push_back({std::move(cells), std::move(below)});
+  rows.push_back({std::move(cells), std::move(below), {}});
+}
+
+void TextTable::addFor(int64_t member, std::vector<std::string> cells) {
+  auto [found, isNew] = rowOf.emplace(cells, rows.size());
+  if (isNew) {
+    cells.insert(cells.begin(), "");
+    add(std::move(cells));
+  }
+  rows[found->second].members.push_back(member);
 }
 
 std::string TextTable::text() const {
+  std::vector<Row> rows = this->rows;
+  for (Row &row : rows)
+    if (!row.members.empty())
+      row.cells[0] = rangesText(row.members);
   size_t columns = rows.front().cells.size();
   std::vector<size_t> widths(columns, 0);
   std::vector<bool> toTheRight(columns, rows.size() > 1);
@@ -78,13 +93,20 @@ std::string joinNumbered(const std::vector<std::string> &texts) {
 }
 
 std::string rangesText(const std::vector<int64_t> &numbers) {
+  constexpr size_t mostPieces = 4;
   std::string text;
-  for (size_t first = 0, last; first < numbers.size(); first = last + 1) {
-    for (last = first; last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1;)
+  for (size_t first = 0, last, pieces = 0; first < numbers.size(); first = last + 1, ++pieces) {
+    if (pieces == mostPieces)
+      return text + ", ... (" + std::to_string(numbers.size()) + ")";
+    last = first;
+    const int64_t step = first + 1 < numbers.size() ? numbers[first + 1] - numbers[first] : 1;
+    while (last + 1 < numbers.size() && numbers[last + 1] - numbers[last] == step)
       ++last;
+    if (last == first + 1 && step > 1) // two numbers apart are no row of numbers
+      last = first;
     text += (text.empty() ? "" : ", ") + std::to_string(numbers[first]);
     if (last > first)
-      text += "-" + std::to_string(numbers[last]);
+      text += "-" + std::to_string(numbers[last]) + (step > 1 ? ":" + std::to_string(step) : "");
   }
   return text;
 }

@@ -4,7 +4,8 @@
 
 // a lives until b is computed, b until c is: c takes a's place, and the arena is two buffers wide. If it grows, live ranges are lost; if it shrinks, live
 // buffers overlap.
-// CHECK: stage 0: weight 0, state 0, step 0, slot 0, temp 128, total 128 bytes
+// CHECK: stages total weights states step slots temporaries
+// CHECK-NEXT: 0 128 0 0 0 0 128 0
 // SMALL: error[capacity]: a rank of stage 0 needs 128 bytes {{.*}}--device-memory allows 100{{.*}}raise --tp, --pp or --micro-batches
 module attributes {dist.mesh = #dist.mesh<"tp=1:tensor">, hpc.phase = "stage"} {
   func.func @main(%x: tensor<4x4xf32> {nn.name = "x"}) -> (tensor<4x4xf32> {nn.name = "y"}) {

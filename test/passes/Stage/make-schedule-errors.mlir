@@ -13,7 +13,7 @@
 // ORDER: pipe.schedule = ["F0 F1 DF0 DF1", "RF0 RF1 F1 F0"]
 // Whatever a file says is judged by the checker.
 // PAIRS: [usage] --pp-schedule={{.*}}.pairs.txt: stage 0: F0 sends to stage 1 what stage 1 receives by RF0, but that one posts RF1 first; both must take the messages between them in one order
-// SHORT: [usage] --pp-schedule={{.*}}.short.txt: the schedule has lists for 1 stages, the pipeline has 2
+// SHORT: [usage] --pp-schedule={{.*}}.short.txt: the schedule has lists for 1 stage, the pipeline has 2
 // TEXT: [usage] --pp-schedule={{.*}}.text.txt: {{.*}}line 2: schedule: 'G0' is no action
 // FILE: [io] --pp-schedule=./no-such-file: {{.*}}no-such-file
 // KIND: [usage] --pp-schedule=1f1b: it runs B, which the program does not have; use inference

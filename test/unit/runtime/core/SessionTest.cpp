@@ -212,7 +212,7 @@ TEST(Session, WrongInputsAreErrors) {
   Expected<std::unique_ptr<Session>> session = run.create();
   ASSERT_TRUE(session.ok());
   auto error = [&](std::vector<Array> inputs) { return (*session)->run(inputs).status().text(); };
-  EXPECT_THAT(error({}), HasSubstr("0 inputs are given, the plan has 1"));
+  EXPECT_THAT(error({}), HasSubstr("0 inputs given, the plan has 1"));
   EXPECT_THAT(error({Array::zeros(DType::I32, {4, 6})}), HasSubstr("input 'x' is 4x6 of i32"));
   EXPECT_THAT(error({Array::zeros(DType::F32, {4, 7})}), HasSubstr("error[usage]: input 'x' is 4x7 of f32"));
   expectRight(run, **session, 0);

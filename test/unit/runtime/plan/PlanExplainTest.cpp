@@ -35,6 +35,9 @@ TEST(TextTable, Ranges) {
   EXPECT_EQ(rangesText({4}), "4");
   EXPECT_EQ(rangesText({0, 1}), "0-1");
   EXPECT_EQ(rangesText({0, 2, 3, 4, 9}), "0, 2-4, 9");
+  EXPECT_EQ(rangesText({0, 2}), "0, 2");
+  EXPECT_EQ(rangesText({0, 2, 4, 6, 7}), "0-6:2, 7");
+  EXPECT_EQ(rangesText({0, 3, 4, 9, 11, 20, 21}), "0, 3-4, 9, 11, ... (7)");
 }
 
 /// Columns that do not line up cannot be read as a table.
@@ -46,6 +49,20 @@ TEST(TextTable, LinesUp) {
                           "  all_reduce      8  h.0\n"
                           "              because\n"
                           "  send        10560  wte\n");
+}
+
+/// A rank whose numbers differ must not hide in a line of others.
+TEST(TextTable, MembersWithEqualCellsShareALine) {
+  TextTable table({"ranks", "bytes"});
+  table.addFor(0, {"1,024"});
+  table.addFor(1, {"7"});
+  table.addFor(2, {"1,024"});
+  table.addFor(3, {"1,024"});
+  table.add({"all", "3,079"});
+  EXPECT_EQ(table.text(), "  ranks   bytes\n"
+                          "  0, 2-3  1,024\n"
+                          "  1           7\n"
+                          "  all     3,079\n");
 }
 
 /// Only the numbers in names may differ within a row: other bytes, other axes or another cause are another row.
@@ -60,7 +77,7 @@ TEST(PlanExplain, RowsAreBlocks) {
   std::string joined = explainPlan(plan, staticFacts(plan));
   EXPECT_THAT(joined, HasSubstr("h.*.c (/h.*/c/MatMul), 2 times\n"));
   EXPECT_THAT(joined, HasSubstr("because matmul sums over tp; avoided by giving up h.*.c\n"));
-  EXPECT_THAT(joined, HasSubstr("2 collectives, 1 transfers;"));
+  EXPECT_THAT(joined, HasSubstr("2 collectives, 1 transfer;"));
 
   Collective &second = std::get<Collective>(forward.back().action);
   second.count += 1;

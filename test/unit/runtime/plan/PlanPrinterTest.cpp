@@ -24,9 +24,10 @@ TEST(PlanPrinter, Lines) {
            "stages: 2, ranks per stage: 2, ranks: 4, micro-batches: 2\n"
            "input x: f32[4, 3]\n"
            "output out: f32[4, 7]\n"
-           "code: x86-64, 15 bytes, 1 functions, needs avx2 fma\n",
-           "memory per rank:\n"
-           "  stage 0: weight 192, state 0, step 0, slot 96, temp 160, total 448 bytes\n",
+           "code: x86-64, 15 bytes, 1 function, needs avx2 fma\n",
+           "memory of a rank, bytes (total: of its device):\n"
+           "  stages  total  weights  states  step  slots  temporaries  on host  matmul flops a step\n"
+           "       0    448      192       0     0     96          160        0",
            "stage 1 (ranks 2..3):\n"
            "  b0 micro-batch f32[2, 6], 48 bytes at 0, 2 slots by 64  # y\n",
            "  weight w0: f32[3, 5] -> b0, columns 0..2 | 3..4 of 5 (box 3)\n",
@@ -39,9 +40,11 @@ TEST(PlanPrinter, Lines) {
            "    2: kernel b3 = relu(b2), rows 2, scalars 4 | 3, -7  # /Relu\n"
            "    3: copy b4 = b3, 32 bytes  # /Identity\n"
            "    4: store output out = b4: rows 0..1 / 2..3 of 4, columns 0..3 | 4..6 of 7 (box 4), owner 1  # out\n",
-           "  stage 0: all_reduce {tp} 48 bytes x 2, node /w1/MatMul (w1): rule k of matmul; avoided by --tp=1\n",
-           "  stage 0: 48 bytes x 2 to rank 2 | 3, node /w1/MatMul (w1): stage 1 uses it; avoided by --pp=1\n"
-           "total: 2 collectives of 96 bytes a rank, 4 transfers of 192 bytes\n",
+           "  all_reduce  tp         48             2       0  w1 (/w1/MatMul)\n"
+           "              because rule k of matmul; avoided by --tp=1\n"
+           "  transfer    stages     48             2       0  w1 (/w1/MatMul)\n"
+           "              because stage 1 uses it; avoided by --pp=1\n"
+           "  1 collective, 1 transfer; 384 bytes a step over all ranks\n",
            "schedule:\n"
            "  stage 0 runs F0 F1 DF0 DF1\n"
            "  stage 1 runs RF0 RF1 F0 F1\n",

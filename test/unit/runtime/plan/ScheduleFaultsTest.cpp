@@ -151,7 +151,7 @@ TEST(ScheduleFaults, WhatIsWrongIsNamed) {
   };
   Pipeline two = inferencePipeline(2, 1, 2), training = trainingPipeline(1, 1, 2, true);
   EXPECT_EQ(check(two, "F0 F1 DF0 DF1\nRF0 RF1 F0 F1"), "ok");
-  EXPECT_EQ(check(two, "F0 F1"), "error[plan]: the schedule has lists for 1 stages, the pipeline has 2");
+  EXPECT_EQ(check(two, "F0 F1"), "error[plan]: the schedule has lists for 1 stage, the pipeline has 2");
   EXPECT_EQ(check(two, "F0 F1 DF0 DF1\nRF0 F1 RF1 F0"),
             "error[plan]: stage 1: F1 stands before RF1, which posts the receives that it waits for");
   EXPECT_EQ(check(two, "F0 DF1 F1 DF0\nRF0 RF1 F0 F1"),
