@@ -1,7 +1,8 @@
-// Composites that nobody claims become their definitions; what each op came from stays on it as `kernel_name`, until its
+// Composites that nobody claims become their definitions; what each op came from stays on it (KernelName.h) until its
 // region is named.
 #include "compiler/Dialect/Dist/Correspondence.h"
 #include "compiler/Providers.h"
+#include "passes/Kernels/KernelName.h"
 #include "passes/Kernels/Passes.h"
 
 namespace hpc {
@@ -12,7 +13,7 @@ namespace {
 /// Marks every op that a builder makes.
 struct Naming : OpBuilder::Listener {
   explicit Naming(StringAttr name) : name(name) {}
-  void notifyOperationInserted(Operation *op, OpBuilder::InsertPoint) override { op->setAttr("kernel_name", name); }
+  void notifyOperationInserted(Operation *op, OpBuilder::InsertPoint) override { kernels::setKernelName(op, name); }
   StringAttr name;
 };
 

@@ -1,6 +1,7 @@
 // Groups become nn.fused ops: isolated, with clones of what costs nothing, under names that equal regions share.
 #include "compiler/Location.h"
 #include "passes/Kernels/FusionGroups.h"
+#include "passes/Kernels/KernelName.h"
 #include "passes/Kernels/Passes.h"
 
 #include "mlir/Analysis/TopologicalSortUtils.h"
@@ -36,7 +37,7 @@ std::string baseName(const FusionGroup &group, ArrayRef<Value> results) {
   for (Operation *op : group.ops)
     if (accessOf(op) == Access::Composite)
       name = op->getName().stripDialect().str();
-    else if (auto composite = op->getAttrOfType<StringAttr>("kernel_name"); composite && isa<nn::ReduceOp>(op))
+    else if (auto composite = kernels::kernelNameOf(op); composite && isa<nn::ReduceOp>(op))
       name = composite.getValue().str();
   // Of several results the last stands for the region.
   ArrayRef<int64_t> shape = nn::shapeOf(results.back());
@@ -99,7 +100,7 @@ private:
     for (Value operand : op->getOperands())
       inRegion(operand);
     Operation *copy = op->clone(mapping);
-    copy->removeAttr("kernel_name");
+    kernels::removeKernelName(copy);
     body->push_back(copy);
   }
 
@@ -138,7 +139,7 @@ struct FuseRegionsPass : impl::FuseRegionsBase<FuseRegionsPass> {
     Symbols symbols;
     for (Block *block : blocks)
       fuseBlock(*block, symbols);
-    getOperation().walk([](Operation *op) { op->removeAttr("kernel_name"); });
+    getOperation().walk(kernels::removeKernelName);
   }
 };
 } // namespace

@@ -1,0 +1,16 @@
+// The composite that an op was made of, noted on it from hpc-decompose-composites to hpc-fuse-regions, which names the
+// region after it. Read and written here alone.
+#pragma once
+
+#include "compiler/MLIR.h"
+
+namespace hpc::kernels {
+
+constexpr const char *kernelNameAttrName = "kernel_name";
+
+inline void setKernelName(Operation *op, StringAttr composite) { op->setAttr(kernelNameAttrName, composite); }
+/// Null where it comes from no composite.
+inline StringAttr kernelNameOf(Operation *op) { return op->getAttrOfType<StringAttr>(kernelNameAttrName); }
+inline void removeKernelName(Operation *op) { op->removeAttr(kernelNameAttrName); }
+
+} // namespace hpc::kernels
