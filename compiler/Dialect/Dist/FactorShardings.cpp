@@ -1,4 +1,4 @@
-// Projection between factors and tensors, and the rules of partial sums (design.md, "Partial").
+// Projection between factors and tensors, and the rules of partial sums.
 #include "compiler/Dialect/Dist/FactorShardings.h"
 
 #include "compiler/Dialect/Dist/ShardingCuts.h"

@@ -2,7 +2,7 @@
 //
 // A sharding gives every dim of a tensor a list of sub-dims, major to minor, whose sizes multiply to the dim. A sub-dim
 // may be cut over mesh axes. Written `[4@mb, 33, (3, 5@tp, 8)] partial{tp}`; two axes on one sub-dim: `8@(dp, tp)`.
-// design.md section 4 and worked-example.md ("What a list of sub-dims means") are the specification.
+// test/unit/dist/BruteForce.h spells out what that means as lists of elements, without any of the code here.
 #pragma once
 
 #include "runtime/base/Status.h"

@@ -1,4 +1,4 @@
-// worked-example.md: a whole GPT-2 block with 5 heads, embedding and tied head.
+// A whole GPT-2 block with 5 heads, embedding and tied head.
 module {
   func.func @main(%ids: tensor<4x33xi64> {test.limit = 503 : i64, dist.seed = #dist.sharding<"[4@(mb, dp), 33]">}) -> tensor<4x33x503xf32> {
     %wte = nn.parameter "wte" {value = dense<1.0> : tensor<503x40xf32>, dist.seed = #dist.sharding<"[503@tp, 40]">} : tensor<503x40xf32>

@@ -1,6 +1,6 @@
 // RUN: hpc-opt %s -split-input-file --hpc-propagate-shardings --hpc-decompose-sharded --hpc-collect-partials --hpc-insert-reshards --hpc-fill-tails --hpc-localize --hpc-verify-partitioned 2>/dev/null | FileCheck %s
 
-// worked-example.md, "The forward pass of a block": the boxes of one rank and the collectives, and nothing else.
+// The forward pass of a GPT-2 block: the boxes of one rank and the collectives, and nothing else.
 // CHECK-LABEL: dist.mesh = #mesh
 // CHECK: func.func @main(%arg0: tensor<2x33xi64, #dist.sharding<"[4@mb, 33]">>) -> tensor<2x33x252xf32, #dist.sharding<"[4@mb, 33, 503@tp]">>
 // CHECK: nn.parameter "wte" {{.*}} : tensor<252x40xf32, #dist.sharding<"[503@tp, 40]">>
@@ -76,7 +76,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=2:time, dp=1:data, tp=2:tensor">} 
 
 // -----
 
-// worked-example.md, "ColoTensor's layout": gathers before the first norm, the split and the residual; all-reduces after the MLP and the head.
+// ColoTensor's layout: gathers before the first norm, the split and the residual; all-reduces after the MLP and the head.
 // CHECK-LABEL: dist.mesh = #mesh
 // CHECK: dist.all_gather {{.*}}layer_norm needs dim {{[0-9]}} whole
 // CHECK-NEXT: {{.*}} = nn.layer_norm

@@ -1,6 +1,6 @@
 // RUN: hpc-opt %s -split-input-file --hpc-propagate-shardings --hpc-verify-propagated 2>/dev/null | FileCheck %s
 
-// worked-example.md, "The forward pass of a block": fails if any sharding of that table changes.
+// The forward pass of a GPT-2 block, cut as Megatron cuts it: fails if any of its shardings changes.
 // CHECK-LABEL: dist.mesh = #mesh
 // CHECK: func.func @main(%arg0: tensor<4x33xi64, #dist.sharding<"[4@mb, 33]">>) -> tensor<4x33x503xf32, #dist.sharding<"[4@mb, 33, 503@tp]">>
 // CHECK: nn.parameter "wte" {{.*}} : tensor<503x40xf32, #dist.sharding<"[503@tp, 40]">>
@@ -80,7 +80,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=2:time, dp=1:data, tp=2:tensor">} 
 
 // -----
 
-// worked-example.md, "ColoTensor's layout": 120@tp does not nest with (3, rest); the residual stream stays whole, the MLP ends in an all-reduce.
+// ColoTensor's layout: 120@tp does not nest with (3, rest); the residual stream stays whole, the MLP ends in an all-reduce.
 // CHECK-LABEL: dist.mesh = #mesh
 // CHECK: nn.embedding {{.*}} -> tensor<4x33x40xf32, #dist.sharding<"[4, 33, 40@tp]">>
 // CHECK: nn.layer_norm {{.*}} -> tensor<4x33x40xf32, #dist.sharding<"[4, 33, 40]">>

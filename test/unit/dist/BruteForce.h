@@ -1,5 +1,5 @@
-// The meaning of a sharding spelled out as lists of elements, straight from worked-example.md and without the code
-// under test. A box is a list of slots; a slot holds a global index or -1, which is padding.
+// The meaning of a sharding spelled out as lists of elements, without the code under test. A box is a list of slots; a
+// slot holds a global index or -1, which is padding.
 #pragma once
 
 #include "compiler/Dialect/Dist/Sharding.h"
