@@ -3,6 +3,7 @@
 // A kind of reduction that there is not: read as another one, a program would compute something else.
 func.func @unknown(%x: tensor<4x6xf32>) {
   // expected-error @below {{'mean' is no reduction; there are sum, max, min and prod}}
+  // expected-error @below {{failed to parse NN_ReduceKindAttr}}
   %0 = nn.reduce mean %x {axes = array<i64: 1>} : tensor<4x6xf32> -> tensor<4x1xf32>
   return
 }
