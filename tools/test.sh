@@ -69,6 +69,13 @@ grid() { # build, options of grid.py
   shift
   cases "equality grid" "$build" test/models/grid.py "$@"
 }
+shared_grid() { # build: other exporters' files, where they are
+  if [ -d ../shared/models ]; then
+    cases "exports in ../shared" "$1" test/models/grid.py --shared --sample=72
+  else
+    add "exports in ../shared" 0 0 72
+  fi
+}
 random_graphs() { # build, options of graphs.py
   local build="$1"
   shift
@@ -99,6 +106,7 @@ address)
   unit_tests build "${units[@]}"
   lit build
   grid build --sample="${sample:-24}"
+  shared_grid build
   random_graphs build
   ;;
 esac

@@ -3,6 +3,7 @@
 Within 3e-6 of max |logit| or it has failed; the first case of each layout is also compiled with --verify. Needs python3 and numpy only.
 
   test/models/grid.py [--bin=build/bin] [--run-bin=build-thread/bin] [--models=gpt2-odd,mlp] [--jobs=2] [--sample=24] [--resume=grid.json]
+  test/models/grid.py --shared    # every export of ../shared/models that has weights and results, in the same layouts: 1,836 cases
 
 A --sample is chosen without chance: it touches every value of every parameter, then as many pairs of values as N cases can.
 --resume keeps in a file what has passed with these binaries, and does not run it again. The last line is `N passed, N failed, N skipped`.
@@ -29,21 +30,43 @@ MOST_RANKS = 8
 TP, PP, DP, MICRO_BATCHES = (1, 2, 3, 4, 5), (1, 2, 3), (1, 2), (1, 2)
 TIMEOUT_SECONDS = 600
 
-# A model: its file, its input, the names of the input's symbolic dims (None: not symbolic), its output.
-Model = collections.namedtuple("Model", "file input dims output sets")
+# A model: its file, its input, the names of the input's symbolic dims (None: not symbolic), its output; the array of the true results where that is
+# called otherwise; the input that says which of them count (no query that is padding does); flags.
+Model = collections.namedtuple("Model", "file input dims output sets expected mask flags", defaults=(None, None, ()))
 MODELS = {
     "gpt2-tiny": Model("dynamo-eager-op18.onnx", "input_ids", ("batch_size", "sequence_length"), "logits", (0, 1, 2)),
     "gpt2-odd": Model("dynamo-eager-op18.onnx", "input_ids", ("batch_size", "sequence_length"), "logits", (0, 1, 2)),
     "mlp": Model("dynamo-op18.onnx", "x", ("batch", None), "y", (0,)),
     "decoder": Model("model.onnx", "tokens", ("batch", "time"), "scores", (0, 1, 2)),
 }
+SHARED = os.path.join(os.path.dirname(ROOT), "shared", "models")
+# Exports of decoding steps have no true results here: past and present are another test's.
+LEFT_OUT = "-past.onnx"
 # Only a model this shallow may have fewer places to cut than the grid has stages.
-SHALLOW = {"mlp"}
+SHALLOW = {"mlp", "shared/mlp/dynamo-op18"}
+
+
+def shared_models():
+    """The exports of ../shared/models whose folder has true results and whose weights are there, by their path."""
+    models = {}
+    for name in ("gpt2-tiny", "gpt2-odd"):
+        own = MODELS[name]
+        for file in sorted(os.listdir(os.path.join(SHARED, name))):
+            if not file.endswith(".onnx") or file.endswith(LEFT_OUT):
+                continue
+            masked = {"expected": "masked_logits", "mask": "attention_mask"} if file.endswith("-mask.onnx") else {}
+            flags = ("--inference",) if "dropout" in file else ()
+            models[f"shared/{name}/{file[:-len('.onnx')]}"] = own._replace(file=file, flags=flags, **masked)
+    models["shared/mlp/dynamo-op18"] = MODELS["mlp"]
+    return models
+
 
 Case = collections.namedtuple("Case", "model set tp pp dp micro_batches")
 
 
 def folder(model):
+    if model.startswith("shared/"):
+        return os.path.join(SHARED, os.path.dirname(model[len("shared/"):]))
     return os.path.join(ROOT, "models", model)
 
 
@@ -98,7 +121,7 @@ def sample(cases, count):
 def compile_command(options, case, verify, plan):
     model = MODELS[case.model]
     command = [os.path.join(options.bin, "hpc-opt"), os.path.join(folder(case.model), model.file), f"--tp={case.tp}", f"--pp={case.pp}",
-               f"--dp={case.dp}", f"--micro-batches={case.micro_batches}"]
+               f"--dp={case.dp}", f"--micro-batches={case.micro_batches}", *model.flags]
     for name, size in zip(model.dims, input_shape(case)):
         if name:
             command += ["--dim", f"{name}={size}"]
@@ -117,8 +140,9 @@ def call(command):
 
 def difference(case, file):
     """None where the result is right, else what is wrong with it; and max |got - true| / max |true|."""
-    name = MODELS[case.model].output
-    want = numpy.load(os.path.join(folder(case.model), f"expected_{case.set}.npz"))[name]
+    model = MODELS[case.model]
+    name = model.output
+    want = numpy.load(os.path.join(folder(case.model), f"expected_{case.set}.npz"))[model.expected or name]
     arrays = numpy.load(file)
     if name not in arrays:
         return f"{file} has no array {name}, only {', '.join(arrays.files)}", numpy.inf
@@ -126,6 +150,8 @@ def difference(case, file):
     if got.shape != want.shape or got.dtype != want.dtype:
         return f"{name} is {got.dtype} {got.shape}, not {want.dtype} {want.shape}", numpy.inf
     off = numpy.abs(got.astype(numpy.float64) - want)
+    if model.mask:
+        off[numpy.load(inputs_file(case))[model.mask] == 0] = 0
     scale = numpy.abs(want).max()
     error = off.max() / scale
     if error <= BOUND:  # NaN is not
@@ -142,7 +168,7 @@ def commands(options, case, verify, stem):
 
 def run_case(options, case, verify, scratch):
     """('passed' | 'failed' | 'skipped', text, error)."""
-    stem = os.path.join(scratch, "-".join(map(str, case)))
+    stem = os.path.join(scratch, "-".join(map(str, case)).replace("/", "_"))
     plan, output = stem + ".plan", stem + ".npz"
     result, error, text = "passed", 0.0, ""
     for step in commands(options, case, verify, stem):
@@ -178,6 +204,7 @@ def arguments():
     parser.add_argument("--bin", default=os.path.join(ROOT, "build", "bin"), help="folder of hpc-opt (and hpc-run)")
     parser.add_argument("--run-bin", help="folder of hpc-run where it is another one")
     parser.add_argument("--models", default=",".join(MODELS), help="comma-separated, of " + ", ".join(MODELS))
+    parser.add_argument("--shared", action="store_true", help="the exports of ../shared/models instead")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--sample", type=int, metavar="N", help="N cases that touch every value")
     parser.add_argument("--resume", metavar="FILE", help="state of finished cases; made where it is missing")
@@ -185,6 +212,12 @@ def arguments():
     parser.add_argument("--list", action="store_true", help="print the cases, run nothing")
     options = parser.parse_args()
     options.run_bin = options.run_bin or options.bin
+    if options.shared:
+        if not os.path.isdir(SHARED):
+            sys.exit(f"grid.py: --shared needs {SHARED}")
+        MODELS.update(shared_models())
+        if options.models == parser.get_default("models"):
+            options.models = ",".join(name for name in MODELS if name.startswith("shared/"))
     options.models = options.models.split(",")
     for name in options.models:
         if name not in MODELS:
