@@ -1,6 +1,6 @@
-// From the product with v back to q k^T. What decides about a causal mask is that what it masks must count as exactly
-// 0, as it does in nn.attention, in every row: a row of which all else is masked too, by something as low, would be
-// uniform over what the causal mask hides.
+// From the product with v back to q k^T, through casts to a wider type round the softmax. What decides about a causal mask
+// is that what it masks must count as exactly 0, as it does in nn.attention, in every row: a row of which all else is
+// masked too, by something as low, would be uniform over what the causal mask hides.
 #include "passes/Raise/AttentionMatch.h"
 
 #include "passes/Raise/Scalars.h"
@@ -11,8 +11,13 @@
 
 namespace hpc {
 
-/// From here on a number absorbs every score that is added to it: half an ulp of 1e30 is 7e13, in double.
-constexpr double lowest = -1e30;
+/// From here on a number is meant to mask, whatever the element type: exporters write -1e4, -65504 (the lowest f16), the
+/// lowest of a wider type and -inf. Beside a score that is not masked its weight is 0 in double while scores differ by less
+/// than 9000.
+constexpr double masking = -1e4;
+/// From here on a number absorbs every score that is added to it: half an ulp of 1e30 is 7e13, in double. Only then is
+/// s + number the same as the number alone where a row has nothing else.
+constexpr double absorbing = -1e30;
 
 namespace {
 struct Chain {
@@ -24,35 +29,45 @@ struct Chain {
 
 static bool isLow(Value value) {
   std::optional<double> number = scalarOf(value);
-  return number && *number <= lowest;
+  return number && *number <= masking;
 }
 static bool isMinusInfinity(Value value) { return scalarOf(value) == -std::numeric_limits<double>::infinity(); }
 
 /// Values without a chain to q k^T: a sum of a sum of ... of one value is walked once.
 using Excluded = llvm::SmallDenseSet<Value>;
 
-static std::optional<Chain> findChainOf(Operation *op, Type type, int depth, Excluded &excluded);
+/// The operand of a cast between float types that loses nothing; null for all else.
+static Value beforeWidening(Value value) {
+  auto cast = value.getDefiningOp<nn::CastOp>();
+  auto from = cast ? dyn_cast<FloatType>(getElementTypeOrSelf(cast.getOperand().getType())) : FloatType();
+  auto to = dyn_cast<FloatType>(getElementTypeOrSelf(value.getType()));
+  return from && to && from.getWidth() < to.getWidth() ? Value(cast.getOperand()) : Value();
+}
 
-/// The chain from q k^T to `value`; all of it has one type, so nothing is broadcast on the way.
-static std::optional<Chain> findChain(Value value, Type type, int depth, Excluded &excluded) {
+static std::optional<Chain> findChainOf(Operation *op, ArrayRef<int64_t> shape, int depth, Excluded &excluded);
+
+/// The chain from q k^T to `value`; all of it has one shape, so nothing is broadcast on the way.
+static std::optional<Chain> findChain(Value value, ArrayRef<int64_t> shape, int depth, Excluded &excluded) {
   Operation *op = value.getDefiningOp();
-  if (!op || value.getType() != type || depth > 16 || excluded.contains(value))
+  if (!op || nn::shapeOf(value) != shape || depth > 16 || excluded.contains(value))
     return std::nullopt;
-  std::optional<Chain> chain = findChainOf(op, type, depth, excluded);
+  std::optional<Chain> chain = findChainOf(op, shape, depth, excluded);
   if (!chain)
     excluded.insert(value);
   return chain;
 }
 
-static std::optional<Chain> findChainOf(Operation *op, Type type, int depth, Excluded &excluded) {
+static std::optional<Chain> findChainOf(Operation *op, ArrayRef<int64_t> shape, int depth, Excluded &excluded) {
   if (auto matmul = dyn_cast<nn::MatmulOp>(op))
     return Chain{matmul, 1, {}};
+  if (Value narrow = beforeWidening(op->getResult(0)))
+    return findChain(narrow, shape, depth + 1, excluded);
   if (isa<nn::MulOp, nn::DivOp>(op)) {
     for (unsigned side : {1u, 0u}) {
       bool isFactor = side == 1 || isa<nn::MulOp>(op);
       std::optional<double> number = isFactor ? scalarOf(op->getOperand(side)) : std::nullopt;
       std::optional<Chain> chain =
-          number ? findChain(op->getOperand(1 - side), type, depth + 1, excluded) : std::nullopt;
+          number ? findChain(op->getOperand(1 - side), shape, depth + 1, excluded) : std::nullopt;
       // A bias that is scaled with the scores is not one of nn.attention.
       if (!chain || !chain->steps.empty())
         continue;
@@ -63,7 +78,7 @@ static std::optional<Chain> findChainOf(Operation *op, Type type, int depth, Exc
   }
   if (isa<nn::AddOp>(op)) {
     for (unsigned side : {0u, 1u})
-      if (std::optional<Chain> chain = findChain(op->getOperand(side), type, depth + 1, excluded)) {
+      if (std::optional<Chain> chain = findChain(op->getOperand(side), shape, depth + 1, excluded)) {
         chain->steps.push_back({op->getOperand(1 - side), {}, {}});
         return chain;
       }
@@ -73,7 +88,7 @@ static std::optional<Chain> findChainOf(Operation *op, Type type, int depth, Exc
     bool isNegated = !isLow(select.getOnFalse());
     Value low = isNegated ? select.getOnTrue() : select.getOnFalse();
     Value high = isNegated ? select.getOnFalse() : select.getOnTrue();
-    std::optional<Chain> chain = findChain(high, type, depth + 1, excluded);
+    std::optional<Chain> chain = findChain(high, shape, depth + 1, excluded);
     if (!chain || !isLow(low))
       return std::nullopt;
     chain->steps.push_back({{}, conjunctsOf(select.getCondition(), isNegated), low});
@@ -118,21 +133,21 @@ static std::pair<std::optional<int64_t>, SmallVector<Conjunct>> splitCausal(Arra
   return split;
 }
 
-/// No element is very low, very high or NaN.
-static bool isModerate(DenseElementsAttr elements) {
+/// No element reaches `bound`, up or down, or is NaN.
+static bool isModerate(DenseElementsAttr elements, double bound) {
   if (elements.getElementType().isF32()) // by far the most elements
-    return llvm::all_of(elements.getValues<float>(), [](float number) { return std::abs(number) < -lowest; });
+    return llvm::all_of(elements.getValues<float>(), [&](float number) { return std::abs(number) < bound; });
   if (!isa<FloatType>(elements.getElementType()))
     return true;
-  return llvm::all_of(elements.getValues<APFloat>(), [](APFloat number) {
+  return llvm::all_of(elements.getValues<APFloat>(), [&](APFloat number) {
     bool losesInfo = false;
     number.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &losesInfo);
-    return std::abs(number.convertToDouble()) < -lowest;
+    return std::abs(number.convertToDouble()) < bound;
   });
 }
 
-/// Whether a bias cannot mask anything: made of weights, positions and constants none of which is very low.
-static bool isModerate(Value term) {
+/// Whether a bias cannot mask anything: made of weights, positions and constants none of which reaches `bound`.
+static bool isModerate(Value term, double bound) {
   constexpr size_t maxValues = 256; // what depends on data may depend on the whole program
   llvm::SetVector<Value> cone;
   cone.insert(term);
@@ -142,7 +157,7 @@ static bool isModerate(Value term) {
       return false; // data
     if (auto constant = dyn_cast<nn::ConstantOp>(op)) {
       auto elements = dyn_cast<DenseElementsAttr>(constant.getValue());
-      if (!elements || !isModerate(elements))
+      if (!elements || !isModerate(elements, bound))
         return false;
     }
     cone.insert(op->operand_begin(), op->operand_end());
@@ -154,6 +169,11 @@ static bool isModerate(Value term) {
 static std::optional<MaskSplit> takeAllCausal(ArrayRef<ScoreStep> steps) {
   MaskSplit split;
   split.everyRowSees = true;
+  // A bias may not lift what is masked back among the scores.
+  double bound = -absorbing;
+  for (const ScoreStep &step : steps)
+    if (std::optional<ScoreStep> selection = step.term ? asSelection(step.term) : step)
+      bound = std::min(bound, -*scalarOf(selection->low) / 4);
   for (const ScoreStep &step : steps) {
     std::optional<ScoreStep> selection = step.term ? asSelection(step.term) : step;
     if (selection) {
@@ -161,7 +181,7 @@ static std::optional<MaskSplit> takeAllCausal(ArrayRef<ScoreStep> steps) {
       if (!offset || !others.empty())
         return std::nullopt;
       split.causalOffset = std::min(split.causalOffset.value_or(*offset), *offset);
-    } else if (isModerate(step.term)) {
+    } else if (isModerate(step.term, bound)) {
       split.bias.push_back(step);
     } else {
       return std::nullopt;
@@ -171,8 +191,8 @@ static std::optional<MaskSplit> takeAllCausal(ArrayRef<ScoreStep> steps) {
 }
 
 /// Else only what ends as -infinity whatever else is masked: causal masks of -infinity that no other selection
-/// overrides.
-static MaskSplit takeInfiniteCausal(ArrayRef<ScoreStep> steps) {
+/// overrides. Nothing where a selection stays whose number would not absorb the scores that it is added to.
+static std::optional<MaskSplit> takeInfiniteCausal(ArrayRef<ScoreStep> steps) {
   MaskSplit split;
   bool isOverridden = false;
   for (const ScoreStep &step : llvm::reverse(steps)) {
@@ -191,13 +211,16 @@ static MaskSplit takeInfiniteCausal(ArrayRef<ScoreStep> steps) {
       split.bias.push_back(step.term ? step : ScoreStep{{}, others, step.low});
     }
   }
+  for (const ScoreStep &step : split.bias)
+    if (!step.term && *scalarOf(step.low) > absorbing)
+      return std::nullopt;
   std::reverse(split.bias.begin(), split.bias.end());
   return split;
 }
 
-MaskSplit splitMask(ArrayRef<ScoreStep> steps) {
+std::optional<MaskSplit> splitMask(ArrayRef<ScoreStep> steps) {
   std::optional<MaskSplit> split = takeAllCausal(steps);
-  return split ? *split : takeInfiniteCausal(steps);
+  return split ? split : takeInfiniteCausal(steps);
 }
 
 /// p of select(is_nan(p), 0, p), which only matters for rows that see nothing.
@@ -227,17 +250,21 @@ static bool haveFittingTypes(nn::MatmulOp scores, nn::MatmulOp root) {
 
 std::optional<AttentionMatch> matchAttention(nn::MatmulOp root) {
   Value weights = root.getLhs();
+  if (auto cast = weights.getDefiningOp<nn::CastOp>()) // back from the softmax's wider type
+    weights = cast.getOperand();
   Value guarded = nanGuardOperand(weights);
   auto softmax = (guarded ? guarded : weights).getDefiningOp<nn::SoftmaxOp>();
   if (!softmax || root.getTransposeLhs())
     return std::nullopt;
   Excluded excluded;
-  std::optional<Chain> chain = findChain(softmax.getOperand(), softmax.getType(), 0, excluded);
+  std::optional<Chain> chain = findChain(softmax.getOperand(), nn::shapeOf(softmax.getResult()), 0, excluded);
   if (!chain || !haveFittingTypes(chain->scores, root))
     return std::nullopt;
-  AttentionMatch match{chain->scores, root, chain->scale, splitMask(chain->steps)};
+  std::optional<MaskSplit> mask = splitMask(chain->steps);
   // What guards against NaN matters where a row sees nothing, and nn.attention has no guard.
-  return guarded && !match.mask.everyRowSees ? std::nullopt : std::optional(match);
+  if (!mask || (guarded && !mask->everyRowSees))
+    return std::nullopt;
+  return AttentionMatch{chain->scores, root, chain->scale, *mask};
 }
 
 } // namespace hpc

@@ -41,10 +41,13 @@ static Value biasAsRank4(OpBuilder &builder, Location loc, Value bias, size_t ra
   return nn::shapeOf(bias) == ArrayRef<int64_t>(shape) ? bias : reshape(builder, loc, bias, shape);
 }
 
-/// The steps applied to a score of 0.
-static Value buildBias(OpBuilder &builder, Location loc, ArrayRef<ScoreStep> steps, Value like) {
+/// The steps applied to a score of 0, in the type of the last of them.
+static Value buildBias(OpBuilder &builder, Location loc, ArrayRef<ScoreStep> steps) {
   Value bias;
   for (const ScoreStep &step : steps) {
+    Type element = getElementTypeOrSelf((step.term ? step.term : step.low).getType());
+    if (bias && getElementTypeOrSelf(bias.getType()) != element)
+      bias = nn::CastOp::create(builder, loc, RankedTensorType::get(nn::shapeOf(bias), element), bias);
     if (step.term) {
       bias = bias ? Value(nn::AddOp::create(builder, loc, bias, step.term)) : step.term;
       continue;
@@ -55,8 +58,8 @@ static Value buildBias(OpBuilder &builder, Location loc, ArrayRef<ScoreStep> ste
       visible = visible ? Value(nn::AndOp::create(builder, loc, visible, part)) : part;
     }
     if (!bias)
-      bias = makeScalar(builder, loc, like, 0);
-    bias = nn::SelectOp::create(builder, loc, visible, bias, makeScalar(builder, loc, like, *scalarOf(step.low)));
+      bias = makeScalar(builder, loc, step.low, 0);
+    bias = nn::SelectOp::create(builder, loc, visible, bias, makeScalar(builder, loc, step.low, *scalarOf(step.low)));
   }
   return bias;
 }
@@ -90,7 +93,7 @@ static LogicalResult raiseAttention(nn::MatmulOp root, PatternRewriter &rewriter
   Value query = asRank4(rewriter, loc, straighten(rewriter, loc, scores.getLhs(), scores.getTransposeLhs()));
   Value key = asRank4(rewriter, loc, straighten(rewriter, loc, scores.getRhs(), !scores.getTransposeRhs()));
   Value value = asRank4(rewriter, loc, straighten(rewriter, loc, root.getRhs(), root.getTransposeRhs()));
-  Value bias = buildBias(rewriter, loc, match->mask.bias, scores.getResult());
+  Value bias = buildBias(rewriter, loc, match->mask.bias);
   if (bias)
     bias = biasAsRank4(rewriter, loc, bias, rank);
   auto type = RankedTensorType::get(
@@ -131,14 +134,14 @@ static LogicalResult absorbCausalBias(nn::AttentionOp op, PatternRewriter &rewri
   if (!op.getBias() || op.getCausalOffset())
     return failure();
   std::optional<SmallVector<ScoreStep>> terms = termsOf(op.getBias());
-  MaskSplit mask = terms ? splitMask(*terms) : MaskSplit();
-  if (!mask.causalOffset)
+  std::optional<MaskSplit> mask = terms ? splitMask(*terms) : std::nullopt;
+  if (!mask || !mask->causalOffset)
     return failure();
-  Value bias = buildBias(rewriter, op.getLoc(), mask.bias, op.getQuery());
+  Value bias = buildBias(rewriter, op.getLoc(), mask->bias);
   if (bias)
     bias = biasAsRank4(rewriter, op.getLoc(), bias, 4);
   rewriter.replaceOpWithNewOp<nn::AttentionOp>(op, op.getType(), op.getQuery(), op.getKey(), op.getValue(), bias,
-                                               op.getScaleAttr(), rewriter.getI64IntegerAttr(*mask.causalOffset));
+                                               op.getScaleAttr(), rewriter.getI64IntegerAttr(*mask->causalOffset));
   return success();
 }
 

@@ -1,4 +1,5 @@
-// Scaled dot-product attention; the definition is two matmuls round a masked softmax.
+// Scaled dot-product attention; the definition is two matmuls round a masked softmax. Between them f16 and bf16 are
+// computed in f32, as exporters do where they care.
 #include "compiler/Dialect/NN/NN.h"
 
 namespace hpc::nn {
@@ -41,7 +42,13 @@ LogicalResult AttentionOp::verify() {
 
 SmallVector<Value> AttentionOp::decompose(OpBuilder &builder) {
   Location loc = getLoc();
-  Type element = tensorType(getQuery()).getElementType();
+  Type narrow = tensorType(getQuery()).getElementType();
+  Type element = narrow.isF16() || narrow.isBF16() ? builder.getF32Type() : narrow;
+  auto converted = [&](Value value, Type to) -> Value {
+    if (tensorType(value).getElementType() == to)
+      return value;
+    return CastOp::create(builder, loc, RankedTensorType::get(shapeOf(value), to), value);
+  };
   auto constant = [&](double value) -> Value {
     return ConstantOp::create(
         builder, loc, DenseElementsAttr::get(RankedTensorType::get({}, element), builder.getFloatAttr(element, value)));
@@ -65,9 +72,9 @@ SmallVector<Value> AttentionOp::decompose(OpBuilder &builder) {
     }
   }
   Value scores = MatmulOp::create(builder, loc, q, k, /*transposeLhs=*/false, /*transposeRhs=*/true);
-  scores = MulOp::create(builder, loc, scores, constant(getScale().convertToDouble()));
+  scores = MulOp::create(builder, loc, converted(scores, element), constant(getScale().convertToDouble()));
   if (bias)
-    scores = AddOp::create(builder, loc, scores, bias);
+    scores = AddOp::create(builder, loc, scores, converted(bias, element));
   if (std::optional<uint64_t> offset = getCausalOffset()) {
     Type i64 = builder.getI64Type();
     Value row =
@@ -76,7 +83,8 @@ SmallVector<Value> AttentionOp::decompose(OpBuilder &builder) {
     Value visible = CompareOp::create(builder, loc, ComparePredicate::ge, row, column);
     scores = SelectOp::create(builder, loc, visible, scores, constant(-std::numeric_limits<double>::infinity()));
   }
-  Value result = MatmulOp::create(builder, loc, SoftmaxOp::create(builder, loc, scores), v, false, false);
+  Value weights = converted(SoftmaxOp::create(builder, loc, scores), narrow);
+  Value result = MatmulOp::create(builder, loc, weights, v, false, false);
   if (grouped)
     result = reshape(result, shapeOf(getResult()));
   return {result};

@@ -320,3 +320,82 @@ func.func @main(%q: tensor<2x4x3x8xf32>) -> tensor<2x4x3x8xf32> {
   %y = nn.attention %q, %q, %q bias %b : tensor<1x1x3x3xf32> {scale = 0.5 : f64} : tensor<2x4x3x8xf32>, tensor<2x4x3x8xf32>, tensor<2x4x3x8xf32> -> tensor<2x4x3x8xf32>
   return %y : tensor<2x4x3x8xf32>
 }
+
+// -----
+
+// f16 as exporters write it: the lowest f16 where a key is hidden, a softmax in f32 with the mask of padding added there. The bias keeps its type.
+// CHECK-LABEL: func.func @main(
+// CHECK-SAME: %[[Q:[^:]*]]: tensor<2x4x3x8xf16>, %[[K:[^:]*]]: tensor<2x4x3x8xf16>, %[[V:[^:]*]]: tensor<2x4x3x8xf16>, %[[M:[^:]*]]: tensor<2x1x1x3xf32>
+// CHECK-NEXT: nn.attention %[[Q]], %[[K]], %[[V]] bias %[[M]] : tensor<2x1x1x3xf32> {scale = 5.000000e-01 : f64}
+func.func @main(%q: tensor<2x4x3x8xf16>, %k: tensor<2x4x3x8xf16>, %v: tensor<2x4x3x8xf16>, %mask: tensor<2x1x1x3xf32>) -> tensor<2x4x3x8xf16> {
+  %half = nn.constant dense<0.5> : tensor<f16> : tensor<f16>
+  %s = nn.matmul %q, %k {transpose_rhs} : tensor<2x4x3x8xf16>, tensor<2x4x3x8xf16> -> tensor<2x4x3x3xf16>
+  %h = nn.mul %s, %half : tensor<2x4x3x3xf16>, tensor<f16> -> tensor<2x4x3x3xf16>
+  %w = nn.cast %h : tensor<2x4x3x3xf16> -> tensor<2x4x3x3xf32>
+  %m = nn.add %w, %mask : tensor<2x4x3x3xf32>, tensor<2x1x1x3xf32> -> tensor<2x4x3x3xf32>
+  %p = nn.softmax %m : tensor<2x4x3x3xf32> -> tensor<2x4x3x3xf32>
+  %n = nn.cast %p : tensor<2x4x3x3xf32> -> tensor<2x4x3x3xf16>
+  %y = nn.matmul %n, %v : tensor<2x4x3x3xf16>, tensor<2x4x3x8xf16> -> tensor<2x4x3x8xf16>
+  return %y : tensor<2x4x3x8xf16>
+}
+
+// -----
+
+// A causal mask of -65504, the lowest f16, and one of -1e4 that is added.
+// CHECK-LABEL: func.func @main(
+// CHECK-SAME: %[[Q:[^:]*]]: tensor<2x4x3x8xf16>, %[[K:[^:]*]]: tensor<2x4x3x8xf16>, %[[V:[^:]*]]: tensor<2x4x3x8xf16>
+// CHECK-NEXT: %[[Y:.*]] = nn.attention %[[Q]], %[[K]], %[[V]] {causal_offset = 0 : i64, scale = 1.000000e+00 : f64}
+// CHECK-NEXT: return %[[Y]]
+func.func @main(%q: tensor<2x4x3x8xf16>, %k: tensor<2x4x3x8xf16>, %v: tensor<2x4x3x8xf16>) -> tensor<2x4x3x8xf16> {
+  %low = nn.constant dense<-6.550400e+04> : tensor<f16> : tensor<f16>
+  %lowish = nn.constant dense<-1.0e+04> : tensor<f32> : tensor<f32>
+  %zero = nn.constant dense<0.0> : tensor<f32> : tensor<f32>
+  %i = nn.iota {dim = 0 : i64} : tensor<3x1xi64>
+  %j = nn.iota {dim = 1 : i64} : tensor<1x3xi64>
+  %c = nn.compare ge %i, %j : tensor<3x1xi64>, tensor<1x3xi64> -> tensor<3x3xi1>
+  %s = nn.matmul %q, %k {transpose_rhs} : tensor<2x4x3x8xf16>, tensor<2x4x3x8xf16> -> tensor<2x4x3x3xf16>
+  %e = nn.select %c, %s, %low : tensor<3x3xi1>, tensor<2x4x3x3xf16>, tensor<f16> -> tensor<2x4x3x3xf16>
+  %w = nn.cast %e : tensor<2x4x3x3xf16> -> tensor<2x4x3x3xf32>
+  %a = nn.select %c, %zero, %lowish : tensor<3x3xi1>, tensor<f32>, tensor<f32> -> tensor<3x3xf32>
+  %m = nn.add %w, %a : tensor<2x4x3x3xf32>, tensor<3x3xf32> -> tensor<2x4x3x3xf32>
+  %p = nn.softmax %m : tensor<2x4x3x3xf32> -> tensor<2x4x3x3xf32>
+  %n = nn.cast %p : tensor<2x4x3x3xf32> -> tensor<2x4x3x3xf16>
+  %y = nn.matmul %n, %v : tensor<2x4x3x3xf16>, tensor<2x4x3x8xf16> -> tensor<2x4x3x8xf16>
+  return %y : tensor<2x4x3x8xf16>
+}
+
+// -----
+
+// -1e4 in place of scores that data hides is no bias: where all of a row is hidden the weights are equal, and -1e4 added would leave them to the scores.
+// CHECK-LABEL: func.func @main(
+// CHECK-NOT: nn.attention
+func.func @main(%q: tensor<2x4x3x8xf32>, %k: tensor<2x4x3x8xf32>, %v: tensor<2x4x3x8xf32>, %mask: tensor<2x1x1x3xi1>) -> tensor<2x4x3x8xf32> {
+  %low = nn.constant dense<-1.0e+04> : tensor<f32> : tensor<f32>
+  %s = nn.matmul %q, %k {transpose_rhs} : tensor<2x4x3x8xf32>, tensor<2x4x3x8xf32> -> tensor<2x4x3x3xf32>
+  %m = nn.select %mask, %s, %low : tensor<2x1x1x3xi1>, tensor<2x4x3x3xf32>, tensor<f32> -> tensor<2x4x3x3xf32>
+  %p = nn.softmax %m : tensor<2x4x3x3xf32> -> tensor<2x4x3x3xf32>
+  %y = nn.matmul %p, %v : tensor<2x4x3x3xf32>, tensor<2x4x3x8xf32> -> tensor<2x4x3x8xf32>
+  return %y : tensor<2x4x3x8xf32>
+}
+
+// -----
+
+// A bias that could lift what -1e4 hides back among the scores leaves the mask what it is, a number that is added.
+// CHECK-LABEL: func.func @main(
+// CHECK: nn.attention
+// CHECK-NOT: causal_offset
+func.func @main(%q: tensor<2x4x3x8xf32>, %k: tensor<2x4x3x8xf32>, %v: tensor<2x4x3x8xf32>) -> tensor<2x4x3x8xf32> {
+  %low = nn.constant dense<-1.0e+04> : tensor<f32> : tensor<f32>
+  %zero = nn.constant dense<0.0> : tensor<f32> : tensor<f32>
+  %lift = nn.constant dense<[0.0, 0.0, 9.0e+03]> : tensor<3xf32> : tensor<3xf32>
+  %i = nn.iota {dim = 0 : i64} : tensor<3x1xi64>
+  %j = nn.iota {dim = 1 : i64} : tensor<1x3xi64>
+  %c = nn.compare ge %i, %j : tensor<3x1xi64>, tensor<1x3xi64> -> tensor<3x3xi1>
+  %s = nn.matmul %q, %k {transpose_rhs} : tensor<2x4x3x8xf32>, tensor<2x4x3x8xf32> -> tensor<2x4x3x3xf32>
+  %a = nn.select %c, %zero, %low : tensor<3x3xi1>, tensor<f32>, tensor<f32> -> tensor<3x3xf32>
+  %l = nn.add %s, %lift : tensor<2x4x3x3xf32>, tensor<3xf32> -> tensor<2x4x3x3xf32>
+  %m = nn.add %l, %a : tensor<2x4x3x3xf32>, tensor<3x3xf32> -> tensor<2x4x3x3xf32>
+  %p = nn.softmax %m : tensor<2x4x3x3xf32> -> tensor<2x4x3x3xf32>
+  %y = nn.matmul %p, %v : tensor<2x4x3x3xf32>, tensor<2x4x3x8xf32> -> tensor<2x4x3x8xf32>
+  return %y : tensor<2x4x3x8xf32>
+}

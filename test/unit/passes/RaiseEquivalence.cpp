@@ -1,6 +1,7 @@
 // Every program of test/passes/Raise, and every model at hand, means the same after its pass, and after the whole
 // phase: interpreted in double precision on made-up inputs, some of which mask whole rows.
 #include "compiler/Dialect/NN/Ports.h"
+#include "compiler/ElementType.h"
 #include "compiler/Import/OnnxImporter.h"
 #include "compiler/Interpreter/Interpreter.h"
 #include "passes/Raise/Passes.h"
@@ -30,10 +31,7 @@ std::string readText(const std::filesystem::path &path) {
 Tensor madeUp(RankedTensorType type, unsigned seed) {
   std::mt19937 random(seed);
   std::normal_distribution<double> normal;
-  DType dtype = type.getElementType().isF64()        ? DType::F64
-                : type.getElementType().isF32()      ? DType::F32
-                : type.getElementType().isInteger(1) ? DType::Bool
-                                                     : DType::I64;
+  DType dtype = dtypeOf(type);
   Tensor tensor(dtype, type.getShape());
   for (double &number : tensor.floats)
     number = normal(random);
