@@ -117,10 +117,10 @@ DimTrace::Answer DimTrace::answer(const Question &question, SmallVectorImpl<Ques
       answer.pieces = {piece};
     return answer;
   }
-  // What is not an activation can be cut anywhere by slicing; a graph input used as an activation is left whole.
-  nn::Origin origin = origins.lookup(value);
+  // What is not an activation can be cut anywhere by slicing: weights, masks, and a graph input, of which a rank is given
+  // what it asks for (the keys and values of past tokens, cut as the heads that they meet).
   Operation *op = value.getDefiningOp();
-  if (!origin.isTrunk() && !(origin.fromInputs && !op)) {
+  if (!origins.lookup(value).isTrunk()) {
     answer.pieces = {piece};
     return answer;
   }

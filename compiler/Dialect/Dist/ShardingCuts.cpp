@@ -12,6 +12,8 @@ namespace hpc::dist {
 CutDim readCuts(const DimSharding &dim, const Mesh &mesh) {
   CutDim result;
   result.size = globalSize(dim);
+  if (result.size == 0) // nothing is held anywhere
+    return result;
   int64_t weight = result.size; // of the digit of the sub-dim at hand
   for (const SubDim &sub : dim) {
     weight /= sub.size;
