@@ -26,6 +26,11 @@ int64_t modulo(int64_t a, int64_t b) {
   int64_t rest = remainder(a, b);
   return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
+/// Counts out of range, negative ones included, shift everything out; narrow types are held widened, so that 64 bits
+/// are theirs as well.
+int64_t shiftLeft(int64_t a, int64_t count) { return Natural(count) >= 64 ? 0 : int64_t(Natural(a) << count); }
+int64_t shiftRight(int64_t a, int64_t count) { return a >> std::min<Natural>(Natural(count), 63); }
+Natural naturalShiftRight(Natural a, Natural count) { return count >= 64 ? 0 : a >> count; }
 Natural naturalDivide(Natural a, Natural b) { return b == 0 ? 0 : a / b; }
 Natural naturalRemainder(Natural a, Natural b) { return b == 0 ? 0 : a % b; }
 Natural naturalPower(Natural base, Natural exponent) {
@@ -224,6 +229,15 @@ void addElementwise(Evaluators &table) {
   unary<nn::ErfOp>(table, {REAL(std::erf(a))});
   unary<nn::SinOp>(table, {REAL(std::sin(a))});
   unary<nn::CosOp>(table, {REAL(std::cos(a))});
+  unary<nn::TanOp>(table, {REAL(std::tan(a))});
+  unary<nn::AsinOp>(table, {REAL(std::asin(a))});
+  unary<nn::AcosOp>(table, {REAL(std::acos(a))});
+  unary<nn::AtanOp>(table, {REAL(std::atan(a))});
+  unary<nn::SinhOp>(table, {REAL(std::sinh(a))});
+  unary<nn::CoshOp>(table, {REAL(std::cosh(a))});
+  unary<nn::AsinhOp>(table, {REAL(std::asinh(a))});
+  unary<nn::AcoshOp>(table, {REAL(std::acosh(a))});
+  unary<nn::AtanhOp>(table, {REAL(std::atanh(a))});
   unary<nn::SigmoidOp>(table, {REAL(sigmoid(a))});
   unary<nn::ReluOp>(table, {REAL(relu(a)), WHOLE(std::max<int64_t>(a, 0)), NATURAL(a)});
   unary<nn::FloorOp>(table, {REAL(std::floor(a)), WHOLE(a)});
@@ -245,10 +259,16 @@ void addElementwise(Evaluators &table) {
   binary<nn::AndOp>(table, {nullptr, WHOLES(a & b)});
   binary<nn::OrOp>(table, {nullptr, WHOLES(a | b)});
   binary<nn::XorOp>(table, {nullptr, WHOLES(a ^ b)});
+  binary<nn::ShiftLeftOp>(table, {nullptr, WHOLES(shiftLeft(a, b))});
+  binary<nn::ShiftRightOp>(table, {nullptr, WHOLES(shiftRight(a, b)), NATURALS(naturalShiftRight(a, b))});
   // clang-format on
   table.add<nn::CompareOp>(evaluateCompare);
   table.add<nn::SelectOp>(evaluateSelect);
   table.add<nn::CastOp>(evaluateCast);
+  table.add<nn::BitcastOp>([](nn::BitcastOp op, Operands operands) {
+    auto type = op.getResult().getType();
+    return one(tensorFromBytes(dtypeOf(type), operands[0]->shape, tensorToBytes(*operands[0]).data()));
+  });
   table.add<nn::GeluOp>([](nn::GeluOp op, Operands operands, const EvalOptions &options) {
     auto erfForm = sumsInSingle(options, operands[0]->dtype) ? geluErfInSingle : geluErf;
     return evaluate(op, Unary{op.getTanhApproximation() ? geluTanh : erfForm}, *operands[0]);

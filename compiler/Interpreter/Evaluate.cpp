@@ -17,6 +17,7 @@ static const Evaluators &evaluators() {
     addIndices(table);
     addContractions(table);
     addReductions(table);
+    addOrders(table);
     return table;
   }();
   return table;

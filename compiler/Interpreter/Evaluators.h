@@ -37,6 +37,7 @@ void addViews(Evaluators &evaluators);
 void addIndices(Evaluators &evaluators);
 void addContractions(Evaluators &evaluators);
 void addReductions(Evaluators &evaluators);
+void addOrders(Evaluators &evaluators);
 
 /// Whether evaluateOp knows the op.
 bool isEvaluated(OperationName name);

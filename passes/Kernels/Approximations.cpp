@@ -17,19 +17,20 @@ Value horner(ScalarBuilder &s, Value x, Value sum, ArrayRef<double> coefficients
   return sum;
 }
 
-/// A function of libm that has no op in the math dialect's way to LLVM, or none for this type.
-Value callLibm(ScalarBuilder &s, StringRef name, Value x) {
+} // namespace
+
+Value emitLibm(ScalarBuilder &s, StringRef name, Value x) {
   auto module = s.builder.getInsertionBlock()->getParentOp()->getParentOfType<ModuleOp>();
-  auto function = module.lookupSymbol<func::FuncOp>(name);
+  std::string typed = name.str() + (x.getType().isF32() ? "f" : "");
+  auto function = module.lookupSymbol<func::FuncOp>(typed);
   if (!function) {
     OpBuilder::InsertionGuard guard(s.builder);
     s.builder.setInsertionPointToStart(module.getBody());
-    function = func::FuncOp::create(s.builder, s.loc, name, s.builder.getFunctionType(x.getType(), x.getType()));
+    function = func::FuncOp::create(s.builder, s.loc, typed, s.builder.getFunctionType(x.getType(), x.getType()));
     function.setPrivate();
   }
   return func::CallOp::create(s.builder, s.loc, function, x).getResult(0);
 }
-} // namespace
 
 // x = n ln 2 + r with |r| <= ln 2 / 2; exp x = 2^n exp r. n comes from the rounding of a sum with 1.5 * 2^23, whose low
 // bits it then is, so that NaN needs no conversion to an integer. 2^n is applied in two halves, which reaches
@@ -60,7 +61,7 @@ Value emitExp(ScalarBuilder &s, Value x) {
 // Near 0 an odd polynomial; elsewhere 1 - 2 / (exp(2|x|) + 1) with the sign of x.
 Value emitTanh(ScalarBuilder &s, Value x) {
   if (!x.getType().isF32())
-    return callLibm(s, "tanh", x);
+    return emitLibm(s, "tanh", x);
   Value magnitude = s.make<math::AbsFOp>(x), square = s.mul(x, x);
   Value series = horner(s, square, s.like(x, -5.70498872745e-3),
                         {2.06390887954e-2, -5.37397155531e-2, 1.33314422036e-1, -3.33332819422e-1});
@@ -74,7 +75,7 @@ Value emitTanh(ScalarBuilder &s, Value x) {
 // Near 0 an odd polynomial; elsewhere 1 - exp(polynomial) with the sign of x.
 Value emitErf(ScalarBuilder &s, Value x) {
   if (!x.getType().isF32())
-    return callLibm(s, "erf", x);
+    return emitLibm(s, "erf", x);
   Value t = s.make<math::AbsFOp>(x), square = s.mul(x, x);
   Value upper = s.fma(s.like(x, -0x1.220000p-16), t, s.like(x, 0x1.91cfb2p-12));
   Value lower = s.fma(s.like(x, -0x1.fd1438p-9), t, s.like(x, 0x1.8d6342p-6));

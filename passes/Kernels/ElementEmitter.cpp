@@ -107,7 +107,8 @@ template <typename... Ops> static bool isOneOf(OperationName name) {
 bool hasElementEmitter(OperationName name) {
   return hasScalarEmitter(name) || isRowComposite(name) ||
          isOneOf<nn::ReshapeOp, nn::TransposeOp, nn::BroadcastOp, nn::SliceOp, nn::WindowOp, nn::ConstantOp, nn::IotaOp,
-                 nn::ConcatOp, nn::PadOp, nn::EmbeddingOp, nn::GatherOp, nn::GatherNdOp, nn::CumsumOp, nn::ReduceOp,
+                 nn::ConcatOp, nn::PadOp, nn::EmbeddingOp, nn::GatherOp, nn::GatherNdOp, nn::CumsumOp,
+                 nn::SortPositionOp, nn::ReduceOp,
                  dist::FillTailOp, dist::SliceOp, dist::OffsetOp>(name);
 }
 
@@ -132,6 +133,7 @@ Value ElementEmitter::compute(Operation *op, const Index &index) {
       .Case([&](nn::GatherOp op) { return gather(op, index); })
       .Case([&](nn::GatherNdOp op) { return gatherNd(op, index); })
       .Case([&](nn::CumsumOp op) { return cumsum(op, index); })
+      .Case([&](nn::SortPositionOp op) { return sortPosition(op, index); })
       .Case([&](nn::ReduceOp op) { return reduce(op, index); })
       .Case([&](dist::FillTailOp op) { return fillTail(op, index); })
       .Case([&](dist::SliceOp op) { return slice(op, index); })
@@ -335,6 +337,38 @@ Value ElementEmitter::cumsum(nn::CumsumOp op, const Index &index) {
     return sums.combine(state, element(op.getOperand(), at));
   });
   return scalar.round(sum, type.getElementType());
+}
+
+/// How many elements of the row stand before this one: of those on its left the equal ones too.
+Value ElementEmitter::sortPosition(nn::SortPositionOp op, const Index &index) {
+  auto type = nn::tensorType(op.getOperand());
+  const IndexExpr along = index[op.getAxis()];
+  int64_t size = type.getDimSize(op.getAxis());
+  Type elementType = type.getElementType();
+  // Floats are compared as integers in their order, NaN above all; adding 0 makes -0 +0.
+  Accumulation order{scalar, nn::ReduceKind::max, registerType(elementType), isUnsigned(elementType)};
+  auto key = [&](const Index &at) {
+    Value value = element(op.getOperand(), at);
+    return order.isOrdered() ? order.order(scalar.add(value, scalar.like(value, 0))) : value;
+  };
+  bool isUnsignedKey = isUnsigned(elementType) && !order.isOrdered();
+  auto isBelow = isUnsignedKey ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt;
+  Value own = key(index);
+  Type i64 = builder.getI64Type();
+  auto count = [&](Value first, Value last, Value state, bool withEqual) {
+    return loop(first, last, size, state, [&](const IndexExpr &i, Value inner) {
+      Index at = index;
+      at[op.getAxis()] = i;
+      Value other = key(at), a = op.getDescending() ? own : other, b = op.getDescending() ? other : own;
+      Value isBefore = scalar.compare(isBelow, withEqual ? b : a, withEqual ? a : b);
+      if (withEqual) // not behind
+        isBefore = scalar.make<arith::XOrIOp>(isBefore, scalar.whole(builder.getI1Type(), 1));
+      return scalar.add(inner, arith::ExtUIOp::create(builder, loc, i64, isBefore));
+    });
+  };
+  Value here = indices.value(along), next = indices.value(indices.add(along, 1));
+  Value left = count(indices.constant(0), here, scalar.whole(i64, 0), true);
+  return count(next, indices.constant(size), left, false);
 }
 
 // ---- what depends on the rank -------------------------------------------------------------------

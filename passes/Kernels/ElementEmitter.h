@@ -72,6 +72,7 @@ private:
   Value gather(nn::GatherOp op, const Index &index);
   Value gatherNd(nn::GatherNdOp op, const Index &index);
   Value cumsum(nn::CumsumOp op, const Index &index);
+  Value sortPosition(nn::SortPositionOp op, const Index &index);
   Value reduce(nn::ReduceOp op, const Index &index);
   Value fillTail(dist::FillTailOp op, const Index &index);
   Value slice(dist::SliceOp op, const Index &index);

@@ -106,6 +106,8 @@ public:
 Value emitExp(ScalarBuilder &s, Value x);
 Value emitTanh(ScalarBuilder &s, Value x);
 Value emitErf(ScalarBuilder &s, Value x);
+/// libm's function of that name: "tan" is tanf for an f32.
+Value emitLibm(ScalarBuilder &s, StringRef name, Value x);
 
 /// Whether there is a line for the op in the table of elementwise ops.
 bool hasScalarEmitter(OperationName name);

@@ -48,6 +48,16 @@ Value divide(S s, Value a, Value b, bool natural, bool wantsRemainder) {
   return s.select(isBad, s.select(minusOne, negate(s, a), zero), quotient);
 }
 
+/// Shifts are defined for every count, which is why the amount that reaches the instruction is bounded.
+Value shift(S s, Value a, Value count, bool natural, bool isLeft) {
+  int64_t width = a.getType().getIntOrFloatBitWidth();
+  if (!isLeft && !natural)
+    return s.make<arith::ShRSIOp>(a, s.make<arith::MinUIOp>(count, s.whole(a.getType(), width - 1)));
+  Value isOut = s.compare(CmpIPredicate::uge, count, s.whole(a.getType(), width)), zero = s.like(a, 0);
+  Value amount = s.select(isOut, zero, count);
+  return s.select(isOut, zero, isLeft ? s.make<arith::ShLIOp>(a, amount) : s.make<arith::ShRUIOp>(a, amount));
+}
+
 /// The remainder with the sign of the divisor.
 Value modulo(S s, Value a, Value b, bool natural) {
   bool real = ScalarBuilder::isReal(a);
@@ -181,6 +191,14 @@ Value toInteger(S s, Value a, Type type, bool natural) {
   return s.select(isNan(s, a), s.whole(type, 0), converted);
 }
 
+/// Bits as another type: those that memory would hold, where registers are wider.
+Value bitcast(S s, Value a, Type from, Type to) {
+  Value bits = registerType(from) == from || !isa<FloatType>(from) ? a : s.narrow(a, from);
+  if (isa<FloatType>(to) && registerType(to) != to)
+    return s.widen(isa<FloatType>(bits.getType()) ? s.bitcast(s.builder.getIntegerType(to.getIntOrFloatBitWidth()), bits) : bits, to);
+  return bits.getType() == registerType(to) ? bits : s.bitcast(registerType(to), bits);
+}
+
 /// What a line of the table gets: the op, its operands' elements, and whether operand 0 is unsigned or bool.
 struct Arguments {
   Operation *op;
@@ -241,6 +259,15 @@ static const llvm::StringMap<Emit> &table() {
       LINE(ErfOp, emitErf(s, a)),
       LINE(SinOp, s.make<math::SinOp>(a)),
       LINE(CosOp, s.make<math::CosOp>(a)),
+      LINE(TanOp, emitLibm(s, "tan", a)),
+      LINE(AsinOp, emitLibm(s, "asin", a)),
+      LINE(AcosOp, emitLibm(s, "acos", a)),
+      LINE(AtanOp, emitLibm(s, "atan", a)),
+      LINE(SinhOp, emitLibm(s, "sinh", a)),
+      LINE(CoshOp, emitLibm(s, "cosh", a)),
+      LINE(AsinhOp, emitLibm(s, "asinh", a)),
+      LINE(AcoshOp, emitLibm(s, "acosh", a)),
+      LINE(AtanhOp, emitLibm(s, "atanh", a)),
       LINE(SigmoidOp, sigmoid(s, a)),
       LINE(ReluOp, ScalarBuilder::isReal(a) ? s.select(s.compare(CmpFPredicate::UGT, a, s.like(a, 0)), a, s.like(a, 0)) : larger(s, a, s.like(a, 0), x.natural)),
       LINE(FloorOp, round(s, a, [](S s, Value a) { return s.make<math::FloorOp>(a); })),
@@ -262,9 +289,12 @@ static const llvm::StringMap<Emit> &table() {
       LINE(AndOp, s.make<arith::AndIOp>(a, b)),
       LINE(OrOp, s.make<arith::OrIOp>(a, b)),
       LINE(XorOp, s.make<arith::XOrIOp>(a, b)),
+      LINE(ShiftLeftOp, shift(s, a, b, x.natural, true)),
+      LINE(ShiftRightOp, shift(s, a, b, x.natural, false)),
       LINE(CompareOp, compare(s, cast<nn::CompareOp>(x.op).getPredicate(), a, b, x.natural)),
       LINE(SelectOp, s.select(a, b, x.operands[2])),
       LINE(CastOp, emitCast(s, a, getElementTypeOrSelf(x.op->getOperand(0)), getElementTypeOrSelf(x.op->getResult(0)))),
+      LINE(BitcastOp, bitcast(s, a, getElementTypeOrSelf(x.op->getOperand(0)), getElementTypeOrSelf(x.op->getResult(0)))),
       LINE(GeluOp, gelu(s, a, cast<nn::GeluOp>(x.op).getTanhApproximation())),
   };
   // clang-format on

@@ -76,4 +76,15 @@ ShardingRule CastOp::getShardingRule() {
 }
 LogicalResult CastOp::verify() { return verifyElementwise(*this); }
 
+ShardingRule BitcastOp::getShardingRule() { return elementwiseRule(*this); }
+LogicalResult BitcastOp::verify() {
+  Type from = tensorType(getOperand()).getElementType(), to = tensorType(getResult()).getElementType();
+  if (shapeOf(getOperand()) != shapeOf(getResult()))
+    return emitOpError("(C1) ") << getOperand().getType() << " and " << getResult().getType() << " must have one shape";
+  bool areNumbers = from.isIntOrFloat() && to.isIntOrFloat() && !from.isInteger(1) && !to.isInteger(1);
+  if (!areNumbers || from.getIntOrFloatBitWidth() != to.getIntOrFloatBitWidth())
+    return emitOpError("(C2) ") << from << " and " << to << " must be numbers of as many bits";
+  return success();
+}
+
 } // namespace hpc::nn

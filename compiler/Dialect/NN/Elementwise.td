@@ -46,6 +46,15 @@ def NN_TanhOp : NN_Unary<"tanh", "Expensive">;
 def NN_ErfOp : NN_Unary<"erf", "Expensive">;
 def NN_SinOp : NN_Unary<"sin", "Expensive">;
 def NN_CosOp : NN_Unary<"cos", "Expensive">;
+def NN_TanOp : NN_Unary<"tan", "Expensive">;
+def NN_AsinOp : NN_Unary<"asin", "Expensive">;
+def NN_AcosOp : NN_Unary<"acos", "Expensive">;
+def NN_AtanOp : NN_Unary<"atan", "Expensive">;
+def NN_SinhOp : NN_Unary<"sinh", "Expensive">;
+def NN_CoshOp : NN_Unary<"cosh", "Expensive">;
+def NN_AsinhOp : NN_Unary<"asinh", "Expensive">;
+def NN_AcoshOp : NN_Unary<"acosh", "Expensive">;
+def NN_AtanhOp : NN_Unary<"atanh", "Expensive">;
 def NN_SigmoidOp : NN_Unary<"sigmoid", "Expensive">;
 def NN_ReluOp : NN_Unary<"relu", "Cheap">;
 def NN_FloorOp : NN_Unary<"floor", "Cheap">;
@@ -65,9 +74,13 @@ def NN_FmodOp : NN_Binary<"fmod", "Expensive">; // sign of the dividend
 def NN_PowOp : NN_Binary<"pow", "Expensive">; // result has the base's element type
 def NN_MaxOp : NN_Binary<"max", "Cheap">; // NaN propagates
 def NN_MinOp : NN_Binary<"min", "Cheap">;
-def NN_AndOp : NN_Binary<"and", "Cheap">;
+def NN_AndOp : NN_Binary<"and", "Cheap">; // of bits, which for bool is the logic; so are or and xor
 def NN_OrOp : NN_Binary<"or", "Cheap">;
 def NN_XorOp : NN_Binary<"xor", "Cheap">;
+// A count that is negative or no less than the type's bits shifts everything out; a right shift of a signed type fills
+// with the sign.
+def NN_ShiftLeftOp : NN_Binary<"shift_left", "Cheap">;
+def NN_ShiftRightOp : NN_Binary<"shift_right", "Cheap">;
 
 def NN_ComparePredicate : I32EnumAttr<"ComparePredicate", "how two numbers compare", [
     I32EnumAttrCase<"eq", 0>, I32EnumAttrCase<"ne", 1>, I32EnumAttrCase<"lt", 2>,
@@ -103,6 +116,19 @@ def NN_SelectOp : NN_ComputeOp<"select", "Elementwise", "Cheap", [LeadingDimsOpI
 
 def NN_CastOp : NN_ComputeOp<"cast", "Elementwise", "Cheap", [LeadingDimsOpInterface]> {
   let summary = "elementwise conversion; linear when the result type is a wider float";
+  let arguments = (ins AnyRankedTensor:$operand);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$operand attr-dict `:` type($operand) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def NN_BitcastOp : NN_ComputeOp<"bitcast", "Elementwise", "Cheap", [LeadingDimsOpInterface]> {
+  let summary = "the same bits as another element type of the same width";
+  let description = [{
+        %y = nn.bitcast %x : tensor<4xf32> -> tensor<4xi32>
+
+    Constraints: (C1) the result has the operand's shape. (C2) both element types are numbers of as many bits; i1 is none.
+  }];
   let arguments = (ins AnyRankedTensor:$operand);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$operand attr-dict `:` type($operand) `->` type($result)";

@@ -61,6 +61,66 @@ TEST_F(InterpreterTest, unaryFloats) {
   EXPECT_THAT(numbers(apply("nn.reciprocal %a", "tensor<3xf32>", positive)), ElementsAre(1, 0.5, 4));
 }
 
+// Numbers of numpy, rounded to f32.
+TEST_F(InterpreterTest, trigonometricAndHyperbolic) {
+  std::string x = "dense<[-0.9, -0.25, 0.0, 0.5, 0.75]> : tensor<5xf32>";
+  auto check = [&](const std::string &op, const std::string &operand, std::vector<float> expected) {
+    Tensor result = apply("nn." + op + " %a", "tensor<5xf32>", operand);
+    EXPECT_THAT(numbers(result), Pointwise(testing::DoubleEq(), expected)) << op;
+  };
+  check("tan", x,
+        {-1.2601581811904907, -0.25534191727638245, 0.0, 0.5463024973869324, 0.9315964579582214});
+  check("asin", x,
+        {-1.1197694540023804, -0.252680242061615, 0.0, 0.5235987901687622, 0.8480620980262756});
+  check("acos", x,
+        {2.690565824508667, 1.8234765529632568, 1.5707963705062866, 1.0471975803375244, 0.722734272480011});
+  check("atan", x,
+        {-0.7328150868415833, -0.244978666305542, 0.0, 0.46364760398864746, 0.6435011029243469});
+  check("sinh", x,
+        {-1.0265166759490967, -0.25261232256889343, 0.0, 0.5210952758789062, 0.8223167061805725});
+  check("cosh", x,
+        {1.4330863952636719, 1.0314130783081055, 1.0, 1.1276259422302246, 1.2946833372116089});
+  check("asinh", x,
+        {-0.8088669180870056, -0.24746645987033844, 0.0, 0.4812118113040924, 0.6931471824645996});
+  check("atanh", x,
+        {-1.4722193479537964, -0.2554128170013428, 0.0, 0.5493061542510986, 0.972955048084259});
+  check("acosh", "dense<[1.0, 1.5, 10.0, 100.0, 1.0e10]> : tensor<5xf32>",
+        {0.0, 0.9624236226081848, 2.993222951889038, 5.29829216003418, 23.718997955322266});
+}
+
+// Counts that reach the width, and negative ones, leave nothing but the sign.
+TEST_F(InterpreterTest, shifts) {
+  auto ints = [&](const std::string &op, const std::string &type, const std::string &a, const std::string &b) {
+    std::string full = "tensor<5x" + type + ">";
+    return apply("nn." + op + " %a, %b", full, "dense<" + a + "> : " + full, "dense<" + b + "> : " + full).ints;
+  };
+  EXPECT_THAT(ints("shift_left", "i8", "[1, -1, 64, 3, 3]", "[7, 1, 1, 8, -1]"), ElementsAre(-128, -2, -128, 0, 0));
+  EXPECT_THAT(ints("shift_right", "i8", "[-128, 127, -1, 64, -5]", "[7, 6, 1, 100, -1]"), ElementsAre(-1, 1, -1, 0, -1));
+  EXPECT_THAT(ints("shift_right", "ui8", "[128, 255, 255, 64, 5]", "[7, 4, 8, 200, 0]"), ElementsAre(1, 15, 0, 0, 5));
+  EXPECT_THAT(ints("shift_left", "i64", "[1, 1, -1, 1, 5]", "[63, 64, 4, -64, 0]"),
+              ElementsAre(INT64_MIN, 0, -16, 0, 5));
+  EXPECT_THAT(ints("shift_right", "ui64", "[18446744073709551615, 8, 8, 8, 8]", "[63, 64, 3, 1, 0]"),
+              ElementsAre(1, 0, 1, 4, 8));
+}
+
+TEST_F(InterpreterTest, bitsAsAnotherType) {
+  std::string x = "dense<[1.0, -2.0, 0x7FC00000]> : tensor<3xf32>";
+  EXPECT_THAT(apply("nn.bitcast %a", "tensor<3xi32>", x).ints, ElementsAre(0x3F800000, INT32_MIN | 0x40000000, 0x7FC00000));
+  EXPECT_THAT(numbers(apply("nn.bitcast %a", "tensor<2xbf16>", "dense<[16256, -16384]> : tensor<2xi16>")),
+              ElementsAre(1, -2));
+}
+
+// numpy.argsort(kind="stable") inverted. NaN is the largest, whichever way; -0 and +0 are equal.
+TEST_F(InterpreterTest, sortPositions) {
+  std::string x = "dense<[3.0, 0x7FC00000, -0.0, 3.0, 0.0, 0xFF800000]> : tensor<6xf32>";
+  EXPECT_THAT(apply("nn.sort_position %a {axis = 0 : i64}", "tensor<6xi64>", x).ints, ElementsAre(3, 5, 1, 4, 2, 0));
+  EXPECT_THAT(apply("nn.sort_position %a {axis = 0 : i64, descending}", "tensor<6xi64>", x).ints,
+              ElementsAre(1, 0, 3, 2, 4, 5));
+  std::string columns = "dense<[[5, 1], [18446744073709551615, 1], [5, 0]]> : tensor<3x2xui64>";
+  EXPECT_THAT(apply("nn.sort_position %a {axis = 0 : i64}", "tensor<3x2xi64>", columns).ints,
+              ElementsAre(0, 1, 2, 2, 1, 0));
+}
+
 TEST_F(InterpreterTest, specialValues) {
   // NaN, inf, -inf as bits of f32.
   std::string x = "dense<[0x7FC00000, 0x7F800000, 0xFF800000, 1.0]> : tensor<4xf32>";

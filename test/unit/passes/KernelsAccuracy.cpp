@@ -60,6 +60,20 @@ TEST_F(Accuracy, Tanh) {
 TEST_F(Accuracy, Erf) {
   measure("erf", [](double x) { return std::erf(x); }, 1.0);
 }
+// libm's: a bound that is exceeded says that another libm came in.
+TEST_F(Accuracy, Trigonometric) {
+  measure("tan", [](double x) { return std::tan(x); }, 1.5);
+  measure("asin", [](double x) { return std::asin(x); }, 1.0);
+  measure("acos", [](double x) { return std::acos(x); }, 1.0);
+  measure("atan", [](double x) { return std::atan(x); }, 1.0);
+}
+TEST_F(Accuracy, Hyperbolic) {
+  measure("sinh", [](double x) { return std::sinh(x); }, 2.0);
+  measure("cosh", [](double x) { return std::cosh(x); }, 2.0);
+  measure("asinh", [](double x) { return std::asinh(x); }, 2.0);
+  measure("acosh", [](double x) { return std::acosh(x); }, 2.0);
+  measure("atanh", [](double x) { return std::atanh(x); }, 2.0);
+}
 TEST_F(Accuracy, Sigmoid) {
   measure("sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); }, 3.0);
 }

@@ -36,11 +36,12 @@ std::string text(const Tensor &like, DType dtype, MLIRContext &context) {
 const DType dtypes[] = {DType::F32, DType::F64, DType::F16, DType::BF16, DType::I64,
                         DType::I32, DType::I8,  DType::U8,  DType::U64,  DType::Bool};
 const char *unary[] = {"neg",   "abs",  "exp", "log",     "sqrt",   "reciprocal", "tanh",
+                       "tan",   "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh",
                        "erf",   "sin",  "cos", "sigmoid", "relu",   "floor",      "ceil",
                        "round", "sign", "not", "is_nan",  "is_inf", "gelu",       "gelu tanh"};
 const char *binary[] = {"add",        "sub",        "mul",        "div",        "mod",        "fmod",
                         "pow",        "max",        "min",        "and",        "or",         "xor",
-                        "compare eq", "compare ne", "compare lt", "compare le", "compare gt", "compare ge"};
+                        "shift_left", "shift_right", "compare eq", "compare ne", "compare lt", "compare le", "compare gt", "compare ge"};
 
 /// One module with a function per op and type; ops that the interpreter says have no meaning on a type are left out.
 struct ElementwiseTest : KernelTest {
@@ -125,6 +126,18 @@ TEST_F(ElementwiseTest, CastBetweenAllTypes) {
   checkAll();
 }
 
+// Bits of f16 and bf16 are those of memory, not of the f32 that registers hold.
+TEST_F(ElementwiseTest, BitcastBetweenAllTypesOfOneWidth) {
+  for (DType from : dtypes)
+    for (DType to : dtypes) {
+      if (from == DType::Bool || to == DType::Bool || byteSize(from) != byteSize(to))
+        continue;
+      Tensor a = awkward(from, false);
+      add("nn.bitcast", "nn.bitcast %a : " + text(a, from, context), {a}, text(a, to, context));
+    }
+  checkAll();
+}
+
 TEST_F(ElementwiseTest, Select) {
   for (DType dtype : dtypes) {
     Tensor condition(DType::Bool, {2, 1}), a = awkward(dtype, false), b(dtype, {});
@@ -143,7 +156,7 @@ TEST(KernelTables, EveryOpHasCode) {
   MLIRContext context;
   context.loadDialect<nn::NNDialect>();
   std::set<std::string> others = {"nn.matmul", "nn.parameter", "nn.fused", "nn.yield"};
-  std::set<std::string> tested = {"nn.compare", "nn.select", "nn.cast"};
+  std::set<std::string> tested = {"nn.compare", "nn.select", "nn.cast", "nn.bitcast"};
   for (std::string op : unary)
     tested.insert("nn." + op.substr(0, op.find(' ')));
   for (std::string op : binary)

@@ -52,6 +52,32 @@ TEST_F(KernelTest, RmsNormOfDoubles) {
             {x});
 }
 
+// Ties, NaN, zeros of both signs, both ways, along any axis: as the interpreter sorts them.
+TEST_F(KernelTest, SortPositions) {
+  for (const char *type : {"f32", "f64", "f16", "bf16", "i64", "i8", "ui8", "ui64"})
+    for (int64_t axis : {0, 1, 2})
+      for (const char *order : {"", ", descending"}) {
+        std::string element = type, from = "tensor<3x5x7x" + element + ">", to = "tensor<3x5x7xi64>";
+        if (element[0] == 'u')
+          element.erase(1, 1); // ui8 is u8
+        Tensor x(*parseDType(element), {3, 5, 7});
+        for (int64_t i = 0; i < x.size(); ++i)
+          x.setNumber(i, double(i * 7 % 11 - 5));
+        if (x.isFloat()) {
+          x.floats[3] = x.floats[40] = NAN;
+          x.floats[8] = -0.0;
+          x.floats[17] = INFINITY;
+          x.floats[18] = -INFINITY;
+        } else if (x.dtype == DType::U64) {
+          x.ints[4] = -1;
+        }
+        SCOPED_TRACE(from + " axis " + std::to_string(axis) + order);
+        checkBody("%x: " + from,
+                  "%r = nn.sort_position %x {axis = " + std::to_string(axis) + " : i64" + order + "} : " + from + " -> " + to,
+                  to, {x});
+      }
+}
+
 struct Reductions : KernelTest,
                     testing::WithParamInterface<std::tuple<const char *, const char *, const char *, const char *>> {};
 TEST_P(Reductions, EqualTheInterpreter) {
