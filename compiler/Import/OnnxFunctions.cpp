@@ -29,12 +29,73 @@ struct Expansion {
   std::vector<Node> nodes;
 };
 
+Status expand(const Node &node, int depth, Expansion &expansion);
+
+/// Calls inside the node's subgraphs.
+Status expandSubgraphs(Node &node, int depth, Expansion &expansion) {
+  for (auto &[name, attribute] : node.attributes) {
+    if (!attribute.graph)
+      continue;
+    auto copy = std::make_shared<Subgraph>(*attribute.graph);
+    std::vector<Node> around = std::move(expansion.nodes);
+    expansion.nodes.clear();
+    for (const Node &inner : attribute.graph->nodes)
+      HPC_RETURN_IF_ERROR(expand(inner, depth, expansion));
+    copy->nodes = std::move(expansion.nodes);
+    expansion.nodes = std::move(around);
+    attribute.graph = std::move(copy);
+  }
+  return Status::success();
+}
+
+/// How a function's body becomes part of its caller.
+struct Call {
+  const Node &node;
+  const Function &function;
+  std::map<std::string, std::string> names; ///< inside -> outside
+
+  std::string renamed(const std::string &name) {
+    return names.try_emplace(name, node.name + "/" + name).first->second;
+  }
+  void takeIn(Node &body) {
+    for (std::vector<std::string> *list : {&body.inputs, &body.outputs, &body.captured})
+      for (std::string &each : *list)
+        each = renamed(each);
+    body.name = node.name + "/" + body.name;
+    if (body.modulePath.empty())
+      body.modulePath = node.modulePath;
+    std::map<std::string, Attribute> attributes;
+    for (const auto &[name, attribute] : body.attributes)
+      if (const Attribute *value = resolve(attribute, node, function)) {
+        Attribute &taken = attributes[name] = *value;
+        if (taken.graph)
+          taken.graph = takenIn(*taken.graph);
+      }
+    body.attributes = std::move(attributes);
+    if (auto version = function.opsets.find(body.domain); version != function.opsets.end())
+      body.version = version->second;
+  }
+  std::shared_ptr<const Subgraph> takenIn(const Subgraph &graph) {
+    auto copy = std::make_shared<Subgraph>(graph);
+    for (std::vector<ValueInfo> *list : {&copy->inputs, &copy->outputs})
+      for (ValueInfo &each : *list)
+        each.name = renamed(each.name);
+    for (StoredTensor &tensor : copy->initializers)
+      tensor.name = renamed(tensor.name);
+    for (Node &inner : copy->nodes)
+      takeIn(inner);
+    return copy;
+  }
+};
+
 Status expand(const Node &node, int depth, Expansion &expansion) {
   if (++expansion.expanded > maxExpanded)
     return Status::error(ErrorKind::Model, "its functions expand to over two million nodes");
   auto found = expansion.functions.find({node.domain, node.op, node.overload});
   if (found == expansion.functions.end()) {
-    expansion.nodes.push_back(node);
+    Node kept = node;
+    HPC_RETURN_IF_ERROR(expandSubgraphs(kept, depth, expansion));
+    expansion.nodes.push_back(std::move(kept));
     return Status::success();
   }
   const Function &function = *found->second;
@@ -44,31 +105,14 @@ Status expand(const Node &node, int depth, Expansion &expansion) {
   if (node.inputs.size() > function.inputs.size() || node.outputs.size() > function.outputs.size())
     return Status::error(ErrorKind::Model, "node '" + node.name + "' gives function '" + function.name +
                                                "' more inputs or outputs than it has");
-  std::map<std::string, std::string> names = {{"", ""}};
+  Call call{node, function, {{"", ""}}};
   for (size_t i = 0; i < function.inputs.size(); ++i)
-    names[function.inputs[i]] = i < node.inputs.size() ? node.inputs[i] : "";
+    call.names[function.inputs[i]] = i < node.inputs.size() ? node.inputs[i] : "";
   for (size_t i = 0; i < node.outputs.size(); ++i)
     if (!node.outputs[i].empty())
-      names[function.outputs[i]] = node.outputs[i];
-  auto rename = [&](std::vector<std::string> &list) {
-    for (std::string &each : list) {
-      auto known = names.find(each);
-      each = known != names.end() ? known->second : names[each] = node.name + "/" + each;
-    }
-  };
+      call.names[function.outputs[i]] = node.outputs[i];
   for (Node body : function.nodes) {
-    rename(body.inputs);
-    rename(body.outputs);
-    body.name = node.name + "/" + body.name;
-    if (body.modulePath.empty())
-      body.modulePath = node.modulePath;
-    std::map<std::string, Attribute> attributes;
-    for (const auto &[name, attribute] : body.attributes)
-      if (const Attribute *value = resolve(attribute, node, function))
-        attributes[name] = *value;
-    body.attributes = std::move(attributes);
-    if (auto version = function.opsets.find(body.domain); version != function.opsets.end())
-      body.version = version->second;
+    call.takeIn(body);
     HPC_RETURN_IF_ERROR(expand(body, depth + 1, expansion));
   }
   return Status::success();

@@ -4,6 +4,7 @@
 
 #include "compiler/Dialect/NN/Ports.h"
 #include "compiler/ElementType.h"
+#include "compiler/Import/BoundInputs.h"
 #include "compiler/Import/GraphBuilder.h"
 #include "compiler/Import/OnnxModel.h"
 #include "compiler/Import/OnnxOps/OnnxOp.h"
@@ -63,7 +64,7 @@ UnsupportedList unknownOps(const Model &model, ArrayRef<const Node *> nodes) {
   return unknown;
 }
 
-class Importer {
+class Importer : BodyImporter {
 public:
   Importer(const Model &model, func::FuncOp function, bool inference)
       : model(model), function(function), builder(function), mode{inference, {}} {}
@@ -93,8 +94,9 @@ private:
 
   void countReaders(ArrayRef<const Node *> nodes) {
     for (const Node *node : nodes)
-      for (const std::string &input : node->inputs)
-        ++readers[input];
+      for (const std::vector<std::string> *list : {&node->inputs, &node->captured})
+        for (const std::string &input : *list)
+          ++readers[input];
     for (const ValueInfo &output : model.outputs)
       ++readers[output.name];
   }
@@ -113,40 +115,128 @@ private:
     else if (!builder.checkType(tensor.shape, *tensor.dtype))
       value = builder.fail("");
     else
-      value = isWeight(tensor) ? builder.weight(tensor) : builder.known(tensor);
+      value = valueOf(tensor);
     return values[name] = value;
+  }
+  Value valueOf(const StoredTensor &tensor) {
+    return isWeight(tensor) ? builder.weight(tensor) : builder.known(tensor);
+  }
+
+  void begin(const Node &node) {
+    builder.beginNode(onnxLocation(function.getContext(), node.name, node.modulePath),
+                      "node " + quoted(node.name) + " (" + node.op + ")");
+  }
+
+  /// Ends with the builder's error where something failed; `failed` is then the node that did.
+  void importInto(const Node &node, ArrayRef<Value> inputs) {
+    int64_t version = opsetOf(model, node);
+    const OnnxOp *op = findOnnxOp(node.domain, node.op, version);
+    Results results;
+    if (op) {
+      NodeImport context(builder, node, version, inputs, mode, *this);
+      results = op->import(context);
+    } else { // inside a subgraph; those of the graph itself are all reported at once
+      builder.fail("no such op in opset " + std::to_string(version), ErrorKind::Unsupported);
+    }
+    for (size_t i = 0; i < node.outputs.size() && builder.status().ok(); ++i) {
+      if (node.outputs[i].empty())
+        continue;
+      if (i >= results.size())
+        builder.fail("it has more outputs than the op");
+      else
+        values[node.outputs[i]] = results[i];
+    }
+    if (!builder.status().ok() && !failed)
+      failed = &node;
+  }
+
+  /// The nodes of a branch or a body, here and now. Names made inside hide nothing once it is done.
+  Results importBody(const Node &node, const Subgraph &graph, ArrayRef<Value> inputs) override {
+    if (++depth > maxDepth || (numUnrolled += int64_t(graph.nodes.size())) > maxUnrolled) {
+      --depth;
+      builder.fail(depth == maxDepth ? "subgraphs nest deeper than " + std::to_string(maxDepth)
+                                     : "its loops unroll to more than " + std::to_string(maxUnrolled) + " nodes",
+                   ErrorKind::Unsupported);
+      return {};
+    }
+    std::map<std::string, Value> hidden;
+    auto define = [&](const std::string &name, Value value) {
+      auto found = values.find(name);
+      hidden.try_emplace(name, found == values.end() ? Value() : found->second);
+      values[name] = value;
+    };
+    for (auto [input, value] : llvm::zip(graph.inputs, inputs))
+      define(input.name, value);
+    for (const StoredTensor &tensor : graph.initializers) {
+      if (!tensor.dtype)
+        builder.fail("constant " + quoted(tensor.name) + " has type " + tensor.typeName, ErrorKind::Unsupported);
+      else if (builder.checkType(tensor.shape, *tensor.dtype))
+        define(tensor.name, valueOf(tensor));
+    }
+    for (const Node &inner : graph.nodes)
+      for (const std::string &output : inner.outputs)
+        if (!output.empty())
+          define(output, Value());
+    Results results = importOrdered(node, graph);
+    for (auto &[name, value] : hidden)
+      if (value)
+        values[name] = value;
+      else
+        values.erase(name);
+    --depth;
+    begin(node);
+    return results;
+  }
+
+  Results importOrdered(const Node &node, const Subgraph &graph) {
+    Expected<std::vector<const Node *>> nodes = orderedNodes(graph, "a subgraph of node " + quoted(node.name));
+    if (!nodes.ok())
+      builder.fail(nodes.status().message(), nodes.status().kind());
+    for (size_t i = 0; nodes.ok() && i < nodes->size() && builder.status().ok(); ++i) {
+      const Node &inner = *(*nodes)[i];
+      begin(inner);
+      SmallVector<Value> inputs;
+      for (const std::string &input : inner.inputs)
+        inputs.push_back(input.empty() ? Value() : outerOrInner(input));
+      importInto(inner, inputs);
+    }
+    Results results;
+    for (const ValueInfo &output : graph.outputs)
+      results.push_back(outerOrInner(output.name));
+    return results;
+  }
+  Value outerOrInner(const std::string &name) {
+    Value value = lookUp(name);
+    return value ? value : builder.fail(quoted(name) + " is made by nothing that a subgraph can read");
   }
 
   Status importNode(const Node &node) {
-    builder.beginNode(onnxLocation(function.getContext(), node.name, node.modulePath),
-                      "node " + quoted(node.name) + " (" + node.op + ")");
+    begin(node);
     SmallVector<Value> inputs;
     for (const std::string &input : node.inputs) {
       inputs.push_back(input.empty() ? Value() : lookUp(input));
       if (!input.empty() && !inputs.back())
         return Status::success(); // depends on something unsupported, which is reported already
     }
-    int64_t version = opsetOf(model, node);
-    NodeImport context(builder, node, version, inputs, mode);
-    Results results = findOnnxOp(node.domain, node.op, version)->import(context);
+    for (const std::string &name : node.captured)
+      if (!lookUp(name))
+        return Status::success();
+    failed = nullptr;
+    importInto(node, inputs);
     if (!builder.status().ok()) {
       if (builder.status().kind() != ErrorKind::Unsupported)
         return builder.status();
       // "node 'x' (Op): what" is listed under what.
       std::string message = builder.status().message();
-      unsupported.add(node.op + ": " + message.substr(message.find("): ") + 3), node);
+      unsupported.add(failed->op + ": " + message.substr(message.find("): ") + 3), *failed);
+      for (const std::string &output : node.outputs)
+        values.erase(output);
       builder.clearError();
       return Status::success();
     }
-    for (size_t i = 0; i < node.outputs.size(); ++i) {
-      if (node.outputs[i].empty())
-        continue;
-      if (i >= results.size())
-        return Status::error(ErrorKind::Model,
-                             "node " + quoted(node.name) + " (" + node.op + ") has more outputs than the op");
-      values[node.outputs[i]] = results[i];
-      nameValue(node, node.outputs[i], results[i]);
-    }
+    for (size_t i = 0; i < node.outputs.size(); ++i)
+      if (!node.outputs[i].empty())
+        nameValue(node, node.outputs[i], values[node.outputs[i]]);
     forgetInputs(node);
     return Status::success();
   }
@@ -162,7 +252,9 @@ private:
   /// Frees folded tensors that nothing reads any more. A value with two names (an Identity's, a Cast's that changes
   /// nothing) stays.
   void forgetInputs(const Node &node) {
-    for (const std::string &input : node.inputs) {
+    std::vector<std::string> read = node.inputs;
+    read.insert(read.end(), node.captured.begin(), node.captured.end());
+    for (const std::string &input : read) {
       if (input.empty())
         continue;
       Value value = values[input];
@@ -206,6 +298,11 @@ private:
   std::map<std::string, int64_t> readers;
   llvm::DenseSet<Value> aliased;
   UnsupportedList unsupported;
+  const Node *failed = nullptr; ///< where the builder's error comes from
+  static constexpr int maxDepth = 32;
+  static constexpr int64_t maxUnrolled = 100'000;
+  int depth = 0;
+  int64_t numUnrolled = 0;
 };
 
 /// @main with the model's inputs as arguments and no results yet.
@@ -266,9 +363,14 @@ Expected<OwningOpRef<ModuleOp>> importModel(Model &model, const ImportOptions &o
                                                                      : "an output of the graph has no name");
   dropRepeatedOutputs(model);
   HPC_RETURN_IF_ERROR(inlineFunctions(model));
-  Expected<std::vector<std::vector<int64_t>>> shapes = bindDims(model, options.dims);
+  std::map<std::string, int64_t> dims = options.dims;
+  Expected<std::vector<StoredTensor>> bound = readBoundInputs(model, options.constants, dims);
+  if (!bound.ok())
+    return bound.status();
+  Expected<std::vector<std::vector<int64_t>>> shapes = bindDims(model, dims);
   if (!shapes.ok())
     return shapes.status();
+  HPC_RETURN_IF_ERROR(bindInputs(model, std::move(*bound), *shapes));
   Expected<std::vector<const Node *>> nodes = orderedNodes(model);
   if (!nodes.ok())
     return nodes.status();

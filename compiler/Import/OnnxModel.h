@@ -32,14 +32,17 @@ struct StoredTensor {
   int64_t bytes = 0;
   const std::byte *data = nullptr;               ///< unaligned; null when there are no bytes, or isAbsent
   std::shared_ptr<std::vector<std::byte>> owned; ///< holds `data` where no file does
+  bool isConstant = false; ///< its content is meant to be known, whatever its type: no weight
 
   /// External data that was not read: `file` and `offset` say where it belongs, nobody knows what it is.
   bool isAbsent() const { return bytes > 0 && !data; }
   int64_t elements() const { return dtype ? bytes / byteSize(*dtype) : 0; }
 };
 
+struct Subgraph;
+
 struct Attribute {
-  enum Kind { Int, Float, String, TensorValue, Ints, Floats, Strings, Other } kind = Other;
+  enum Kind { Int, Float, String, TensorValue, Graph, Ints, Floats, Strings, Other } kind = Other;
   int64_t i = 0;
   float f = 0;
   std::string s;
@@ -47,6 +50,7 @@ struct Attribute {
   std::vector<float> floats;
   std::vector<std::string> strings;
   std::shared_ptr<const StoredTensor> tensor;
+  std::shared_ptr<const Subgraph> graph; ///< a branch or the body of a loop
   std::string reference; ///< inside a function: the function's attribute that this one takes its value from
 };
 
@@ -57,6 +61,8 @@ struct Node {
   std::vector<std::string> inputs, outputs; ///< "" = an optional one left out
   std::map<std::string, Attribute> attributes;
   std::string modulePath; ///< "transformer.h.0.attn", from the exporter's metadata or the node's name
+  /// What its subgraphs read of the graphs around them, each name once.
+  std::vector<std::string> captured;
 };
 
 /// A dim of an input: a number, or a name (perhaps an expression) that --dim binds.
@@ -71,6 +77,13 @@ struct ValueInfo {
   std::string typeName;
   bool hasShape = false;
   std::vector<Dim> dims;
+};
+
+/// A graph inside a node. Its nodes may read what the graphs around it make.
+struct Subgraph {
+  std::vector<Node> nodes;
+  std::vector<StoredTensor> initializers;
+  std::vector<ValueInfo> inputs, outputs;
 };
 
 /// A function that the model defines itself.
@@ -104,6 +117,12 @@ struct ReadOptions {
 /// tensors. Errors are error[model] for what is in the file and error[io] for what cannot be read.
 Expected<Model> readOnnx(const std::string &path, const ReadOptions &options = {});
 
+/// Reads a file that is one TensorProto (the ONNX project's own test data).
+Expected<StoredTensor> readTensor(const std::string &path);
+
+/// What subgraphs of the node read and do not make: for Node::captured.
+std::vector<std::string> capturedNames(const Node &node);
+
 /// Where a node stands in the model's own modules ("transformer.h.0.attn"), from the exporter's metadata (PyTorch's
 /// dynamo) or the node's name (its tracing exporter). "" when neither says it.
 std::string modulePathOf(const std::string &nodeName, const std::map<std::string, std::string> &metadata);
@@ -115,5 +134,7 @@ Status inlineFunctions(Model &model);
 /// The nodes that the outputs need, in an order in which every value is made before it is read; file order where that
 /// will do. Errors: a value made twice, a value that nothing makes, a cycle.
 Expected<std::vector<const Node *>> orderedNodes(const Model &model);
+/// The same for a subgraph. What its nodes capture is there.
+Expected<std::vector<const Node *>> orderedNodes(const Subgraph &graph, const std::string &place);
 
 } // namespace hpc::onnx

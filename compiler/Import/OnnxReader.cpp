@@ -33,6 +33,7 @@ class Reader {
 public:
   explicit Reader(const ReadOptions &options) : options(options) {}
   Expected<Model> read(const std::string &path);
+  Expected<StoredTensor> readTensor(const std::string &path);
 
 private:
   Expected<StoredTensor> tensor(const ::onnx::TensorProto &proto, const StoredBytes *stored);
@@ -43,6 +44,7 @@ private:
   Expected<Node> node(const ::onnx::NodeProto &proto);
   ValueInfo valueInfo(const ::onnx::ValueInfoProto &proto);
   Expected<Function> function(const ::onnx::FunctionProto &proto);
+  Expected<Subgraph> subgraph(const ::onnx::GraphProto &proto);
   Status graph(const ::onnx::GraphProto &proto);
 
   ReadOptions options;
@@ -253,6 +255,14 @@ Expected<Attribute> Reader::attribute(const ::onnx::AttributeProto &proto) {
     result.tensor = std::make_shared<const StoredTensor>(std::move(*value));
     break;
   }
+  case ::onnx::AttributeProto::GRAPH: {
+    result.kind = Attribute::Graph;
+    Expected<Subgraph> value = subgraph(proto.g());
+    if (!value.ok())
+      return value.status();
+    result.graph = std::make_shared<const Subgraph>(std::move(*value));
+    break;
+  }
   default:
     break;
   }
@@ -293,6 +303,29 @@ Expected<Node> Reader::node(const ::onnx::NodeProto &proto) {
       return value.status().at("node " + inQuotes(result.name) + ", attribute " + inQuotes(each.name()));
     result.attributes[each.name()] = std::move(*value);
   }
+  result.captured = capturedNames(result);
+  return result;
+}
+
+/// protobuf's own limit on nesting (100 messages) bounds the recursion.
+Expected<Subgraph> Reader::subgraph(const ::onnx::GraphProto &proto) {
+  Subgraph result;
+  for (const auto &each : proto.initializer()) {
+    Expected<StoredTensor> value = tensor(each, nullptr);
+    if (!value.ok())
+      return value.status();
+    result.initializers.push_back(std::move(*value));
+  }
+  for (const auto &each : proto.node()) {
+    Expected<Node> value = node(each);
+    if (!value.ok())
+      return value.status();
+    result.nodes.push_back(std::move(*value));
+  }
+  for (const auto &each : proto.input())
+    result.inputs.push_back(valueInfo(each));
+  for (const auto &each : proto.output())
+    result.outputs.push_back(valueInfo(each));
   return result;
 }
 
@@ -410,7 +443,31 @@ Expected<Model> Reader::read(const std::string &path) {
   return std::move(model);
 }
 
+Expected<StoredTensor> Reader::readTensor(const std::string &path) {
+  model.path = path;
+  Expected<MappedFile> file = MappedFile::open(path);
+  if (!file.ok())
+    return file.status();
+  google::protobuf::SetLogHandler(nullptr);
+  ::onnx::TensorProto proto;
+  if (file->size() > INT_MAX || !proto.ParseFromArray(file->data(), int(file->size())) || !proto.has_data_type())
+    return modelError("not a tensor, or cut off: its protobuf of " + std::to_string(file->size()) +
+                      " bytes does not parse");
+  if (proto.data_location() == ::onnx::TensorProto::EXTERNAL)
+    return modelError("a tensor whose data is in another file");
+  return tensor(proto, nullptr);
+}
+
 } // namespace
+
+Expected<StoredTensor> readTensor(const std::string &path) {
+  try {
+    Expected<StoredTensor> tensor = Reader({}).readTensor(path);
+    return tensor.ok() ? std::move(tensor) : Expected<StoredTensor>(tensor.status().at(path));
+  } catch (const std::exception &error) {
+    return modelError(path + ": " + error.what());
+  }
+}
 
 Expected<Model> readOnnx(const std::string &path, const ReadOptions &options) {
   try {

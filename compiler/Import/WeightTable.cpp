@@ -36,6 +36,8 @@ static bool isFilled(const StoredTensor &tensor) {
 }
 
 bool isWeight(const StoredTensor &tensor) {
+  if (tensor.isConstant)
+    return false;
   if (tensor.isAbsent() || tensor.elements() > maxFoldedElements)
     return tensor.dtype.has_value();
   return tensor.dtype && isFloat(*tensor.dtype) && tensor.elements() > 1 && (isFilled(tensor) || !isMask(tensor));

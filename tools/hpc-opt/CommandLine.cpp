@@ -60,6 +60,9 @@ struct Flags {
                               cl::value_desc("file"), cl::cat(model)};
   cl::list<std::string> dims{"dim", cl::desc("Size of a symbolic dim of the model; again for each"),
                              cl::value_desc("name=N"), cl::cat(model)};
+  cl::list<std::string> constants{
+      "const", cl::desc("Bind an input to the array of a .npz, .npy or .pb file, so that it may decide shapes"),
+      cl::value_desc("name=file"), cl::cat(model)};
   cl::opt<bool> noWeights{"no-weights", cl::desc("Read no external data: the plan fits any weights of its shapes"),
                           cl::cat(model)};
   cl::opt<bool> followLinks{"follow-links", cl::desc("Let external data be links, as in the model cache of a hub"),
@@ -211,7 +214,8 @@ static Status readDegrees(const Flags &flags, GivenDegrees &degrees) {
 
 bool isCompilerFlag(StringRef argument) {
   static constexpr StringRef names[] = {
-      "batch-dim", "compile-to", "device-memory", "devices", "dim", "dp", "dump-phases", "explain", "follow-links", "h", "help",
+      "batch-dim", "compile-to", "const", "device-memory", "devices", "dim", "dp", "dump-phases", "explain", "follow-links",
+      "h", "help",
       "inference", "list-params", "micro-batches", "no-weights", "pp", "pp-chunks", "pp-schedule", "pp-split",
       "remarks", "spec", "tp", "verify", "write-onnx-annotations", "write-spec"};
   return argument.starts_with("-") && llvm::is_contained(names, argument.ltrim('-').split('=').first);
@@ -273,6 +277,15 @@ Expected<CommandLine> parseCommandLine(int argc, char **argv) {
     auto [entry, isNew] = line.dims.try_emplace(name.str(), size);
     if (!isNew && entry->second != size)
       return usage("--dim " + name + " is given twice, as " + Twine(entry->second) + " and " + Twine(size));
+  }
+  for (const std::string &constant : flags.constants) {
+    // Names of inputs may hold any sign, files as a rule no '='.
+    auto [name, file] = StringRef(constant).rsplit('=');
+    if (name.empty() || file.empty())
+      return usage("--const=" + Twine(constant) + " is not NAME=FILE; for example --const sizes=sizes.npy");
+    auto [entry, isNew] = line.constants.try_emplace(name.str(), file.str());
+    if (!isNew && entry->second != file)
+      return usage("--const " + name + " is given twice, as " + entry->second + " and " + file);
   }
   return line;
 }

@@ -17,6 +17,7 @@ struct CommandLine {
   std::string input;  ///< .onnx or .mlir
   std::string output; ///< "" = none, "-" = standard output
   std::map<std::string, int64_t> dims;
+  std::map<std::string, std::string> constants; ///< inputs bound at compile time: name -> file
   std::string compileTo;  ///< phase after which to stop and print; "" = the whole way
   std::string dumpPhases; ///< folder; "" = no dumps
   bool inference = false; ///< nodes in training mode are compiled for inference

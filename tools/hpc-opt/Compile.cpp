@@ -132,16 +132,18 @@ struct Compilation {
       HPC_RETURN_IF_ERROR(attachSpec(*module));
       return takeOptions();
     }
-    Expected<OwningOpRef<ModuleOp>> imported = import(line.input, line.dims);
+    Expected<OwningOpRef<ModuleOp>> imported = import(line.input, line.dims, line.constants);
     if (!imported.ok())
       return imported.status();
     module = std::move(*imported);
     return attachSpec(*module);
   }
 
-  Expected<OwningOpRef<ModuleOp>> import(const std::string &file, const std::map<std::string, int64_t> &dims) {
+  Expected<OwningOpRef<ModuleOp>> import(const std::string &file, const std::map<std::string, int64_t> &dims,
+                                         const std::map<std::string, std::string> &constants) {
     ImportOptions options;
     options.dims = dims;
+    options.constants = constants;
     options.inference = line.inference;
     options.withoutWeights = line.noWeights;
     options.followLinks = line.followLinks;
@@ -150,7 +152,7 @@ struct Compilation {
       return imported;
     ModuleOp root = **imported;
     Builder builder(&context);
-    ModelSource{file, dims, line.inference}.write(root);
+    ModelSource{file, dims, line.inference, constants}.write(root);
     root->setAttr(optionsAttrName, line.options.toAttribute(&context));
     root->setAttr(phaseAttrName, builder.getStringAttr("import"));
     return imported;
@@ -170,7 +172,7 @@ struct Compilation {
                 " does not say which model it stems from (module attribute hpc.source), so --verify has nothing "
                 "to compare it with; start from the .onnx model or a file of --dump-phases");
       line.inference |= (*source)->inference;
-      Expected<OwningOpRef<ModuleOp>> imported = import((*source)->file, (*source)->dims);
+      Expected<OwningOpRef<ModuleOp>> imported = import((*source)->file, (*source)->dims, (*source)->constants);
       if (!imported.ok())
         return imported.status();
       serial = std::move(*imported);

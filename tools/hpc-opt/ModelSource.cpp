@@ -14,6 +14,11 @@ void ModelSource::write(ModuleOp module) const {
   source.set("dims", sizes.getDictionary(module.getContext()));
   if (inference)
     source.set("inference", builder.getUnitAttr());
+  NamedAttrList bound;
+  for (const auto &[name, file] : constants)
+    bound.set(name, builder.getStringAttr(file));
+  if (!constants.empty())
+    source.set("constants", bound.getDictionary(module.getContext()));
   module->setAttr(sourceAttrName, source.getDictionary(module.getContext()));
 }
 
@@ -30,9 +35,16 @@ Expected<std::optional<ModelSource>> ModelSource::read(ModuleOp module) {
   auto dims = dictionary ? dictionary.getAs<DictionaryAttr>("dims") : DictionaryAttr();
   if (!file || !dims)
     return damaged;
-  ModelSource source{file.str(), {}, dictionary.contains("inference")};
-  if (dictionary.size() != (source.inference ? 3u : 2u))
+  ModelSource source{file.str(), {}, dictionary.contains("inference"), {}};
+  auto constants = dictionary.getAs<DictionaryAttr>("constants");
+  if (dictionary.size() != 2u + source.inference + bool(constants))
     return damaged;
+  for (NamedAttribute constant : constants ? constants.getValue() : ArrayRef<NamedAttribute>()) {
+    auto path = dyn_cast<StringAttr>(constant.getValue());
+    if (!path)
+      return damaged;
+    source.constants[constant.getName().str()] = path.str();
+  }
   for (NamedAttribute dim : dims) {
     auto size = dyn_cast<IntegerAttr>(dim.getValue());
     if (!size || !size.getType().isInteger(64) || size.getInt() < 0)

@@ -40,6 +40,13 @@ std::shared_ptr<const StoredTensor> NodeImport::tensor(const std::string &name) 
   return attribute ? attribute->tensor : nullptr;
 }
 
+const Subgraph *NodeImport::graph(const std::string &name) {
+  const Attribute *attribute = find(name, Attribute::Graph);
+  if (!attribute)
+    b.fail("it has no subgraph '" + name + "'");
+  return attribute ? attribute->graph.get() : nullptr;
+}
+
 int64_t NodeImport::axis(int64_t value, int64_t rank) {
   if (value >= -rank && value < rank)
     return value < 0 ? value + rank : value;
@@ -74,7 +81,9 @@ std::vector<OnnxOp> allOnnxOps() {
                                  contractionOps(), reduceOps(), normOps(), attentionOps(),
                                  convolutionOps(), poolingOps(), channelNormOps(), resizeOps(), spatialOps(),
                                  gridSampleOps(), quantizedConvolutionOps(), fusedAttentionOps(), fusedNormOps(),
-                                 fusedProductOps()})
+                                 fusedProductOps(), controlFlowOps(), orderOps(), scatterOps(), einsumOps(), lossOps(),
+                                 quantizationOps(), matrixOps(), signalOps(), selectionOps(), recurrentOps(),
+                                 refusedOps()})
     all.insert(all.end(), table.begin(), table.end());
   return all;
 }

@@ -14,15 +14,25 @@ struct ImportMode {
   std::vector<std::string> switched; ///< those nodes
 };
 
+/// Imports subgraphs where they stand, for ops that choose or repeat them.
+class BodyImporter {
+public:
+  virtual ~BodyImporter() = default;
+  /// The subgraph's outputs for these inputs. After an error, which is in the builder, they may be fewer or placeholders.
+  virtual SmallVector<Value> importBody(const Node &node, const Subgraph &graph, ArrayRef<Value> inputs) = 0;
+};
+
 class NodeImport {
 public:
-  NodeImport(GraphBuilder &builder, const Node &node, int64_t version, ArrayRef<Value> inputs, ImportMode &mode)
-      : b(builder), node(node), version(version), mode(mode), inputs(inputs) {}
+  NodeImport(GraphBuilder &builder, const Node &node, int64_t version, ArrayRef<Value> inputs, ImportMode &mode,
+             BodyImporter &bodies)
+      : b(builder), node(node), version(version), mode(mode), bodies(bodies), inputs(inputs) {}
 
   GraphBuilder &b;
   const Node &node;
   int64_t version; ///< of the opset that the model imports for the op's domain
   ImportMode &mode;
+  BodyImporter &bodies;
 
   bool has(size_t index) const { return index < inputs.size() && inputs[index]; }
   /// The input, or an error and a placeholder.
@@ -39,6 +49,11 @@ public:
   std::string text(const std::string &name, const std::string &fallback);
   std::optional<SmallVector<int64_t>> integers(const std::string &name);
   std::shared_ptr<const StoredTensor> tensor(const std::string &name);
+  /// Null, with an error, where the node has no such subgraph.
+  const Subgraph *graph(const std::string &name);
+  SmallVector<Value> importBody(const Subgraph &graph, ArrayRef<Value> inputs) {
+    return bodies.importBody(node, graph, inputs);
+  }
 
   /// A dim from an axis that may count from the end; an error and 0 when it is out of range.
   int64_t axis(int64_t value, int64_t rank);
@@ -85,6 +100,18 @@ ArrayRef<OnnxOp> quantizedConvolutionOps();
 ArrayRef<OnnxOp> fusedAttentionOps();
 ArrayRef<OnnxOp> fusedNormOps();
 ArrayRef<OnnxOp> fusedProductOps();
+ArrayRef<OnnxOp> controlFlowOps();
+ArrayRef<OnnxOp> orderOps();
+ArrayRef<OnnxOp> scatterOps();
+ArrayRef<OnnxOp> einsumOps();
+ArrayRef<OnnxOp> lossOps();
+ArrayRef<OnnxOp> quantizationOps();
+ArrayRef<OnnxOp> matrixOps();
+ArrayRef<OnnxOp> signalOps();
+ArrayRef<OnnxOp> selectionOps();
+ArrayRef<OnnxOp> recurrentOps();
+/// Ops that no plan can run, each with the reason; the message says it.
+ArrayRef<OnnxOp> refusedOps();
 
 /// Null when no table has it.
 const OnnxOp *findOnnxOp(const std::string &domain, const std::string &name, int64_t version);

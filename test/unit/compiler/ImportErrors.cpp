@@ -107,7 +107,7 @@ TEST_F(ImportErrors, GraphsThatDoNotHold) {
   expect({node("MatMul", {"x", "x"}, {"y"}, {}, "n")}, "node 'n' (MatMul): 'nn.matmul' op (C2)");
   expect({node("Concat", {"x", "x"}, {"y"}, {attribute("axis", int64_t(2))}, "n")},
          "node 'n' (Concat): axis 2 is out of range for rank 2");
-  expect({node("Relu", {"x"}, {"y", "z"}, {}, "n")}, "node 'n' (Relu) has more outputs than the op");
+  expect({node("Relu", {"x"}, {"y", "z"}, {}, "n")}, "node 'n' (Relu): it has more outputs than the op");
   expect({node("Split", {"x"}, {"y", "z"}, {attribute("axis", int64_t(1))}, "n")},
          "size 3 does not split into 2 parts");
 }

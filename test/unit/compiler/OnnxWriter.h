@@ -99,8 +99,8 @@ struct Graph {
   std::vector<std::string> nodes, initializers, inputs, outputs, functions;
   int64_t opset = 18;
 
-  /// A whole ModelProto.
-  std::string model() const {
+  /// A GraphProto.
+  std::string proto() const {
     std::string graph;
     for (const std::string &each : nodes)
       graph += bytes(1, each);
@@ -111,12 +111,22 @@ struct Graph {
       graph += bytes(11, each);
     for (const std::string &each : outputs)
       graph += bytes(12, each);
-    std::string model = number(1, 8) + bytes(7, graph) + bytes(8, bytes(1, "") + number(2, opset)) +
+    return graph;
+  }
+
+  /// A whole ModelProto.
+  std::string model() const {
+    std::string model = number(1, 8) + bytes(7, proto()) + bytes(8, bytes(1, "") + number(2, opset)) +
                         bytes(8, bytes(1, "local") + number(2, 1));
     for (const std::string &each : functions)
       model += bytes(25, each);
     return model;
   }
 };
+
+/// A branch, or the body of a loop.
+inline std::string attribute(const std::string &name, const Graph &graph) {
+  return bytes(1, name) + bytes(6, graph.proto()) + number(20, 5);
+}
 
 } // namespace hpc::onnxwriter

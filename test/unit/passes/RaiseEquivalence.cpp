@@ -175,7 +175,8 @@ TEST_P(RaiseModels, KeepTheirMeaning) {
        {std::map<std::string, int64_t>{{"batch_size", 2}, {"sequence_length", hasPast ? 1 : 5}},
         {{"batch", 2}, {"time", 5}},
         {{"batch", 2}}}) {
-    ImportOptions importOptions{dims};
+    ImportOptions importOptions;
+    importOptions.dims = dims;
     importOptions.inference = true; // one export stands in training mode
     if (hasPast)
       importOptions.dims["past_sequence_length"] = 4;

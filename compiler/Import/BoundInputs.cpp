@@ -1,0 +1,121 @@
+// Inputs that --const NAME=FILE binds: they become stored tensors of the model, whose content the import knows, so that
+// what depends on them may decide shapes.
+#include "compiler/Import/BoundInputs.h"
+
+#include "compiler/Import/SymbolicDims.h"
+#include "runtime/base/Npz.h"
+
+#include <algorithm>
+
+namespace hpc::onnx {
+namespace {
+
+Status usage(const std::string &message) { return Status::error(ErrorKind::Usage, message); }
+
+bool endsWith(const std::string &text, const std::string &ending) {
+  return text.size() >= ending.size() && text.compare(text.size() - ending.size(), ending.size(), ending) == 0;
+}
+
+StoredTensor fromArray(const std::string &name, Array array) {
+  StoredTensor tensor;
+  tensor.name = name;
+  tensor.dtype = array.dtype;
+  tensor.typeName = hpc::name(array.dtype);
+  tensor.shape = array.shape;
+  tensor.bytes = int64_t(array.data.size());
+  tensor.owned = std::make_shared<std::vector<std::byte>>(std::move(array.data));
+  tensor.data = tensor.owned->data();
+  return tensor;
+}
+
+/// The array of that name in an archive; the only array of a .npy, of a .pb, or of an archive that has but one.
+Expected<StoredTensor> readBound(const std::string &name, const std::string &path) {
+  if (endsWith(path, ".npy")) {
+    Expected<Array> array = readNpy(path);
+    return array.ok() ? Expected<StoredTensor>(fromArray(name, std::move(*array))) : array.status();
+  }
+  if (endsWith(path, ".npz")) {
+    Expected<NamedArrays> arrays = readNpz(path);
+    if (!arrays.ok())
+      return arrays.status();
+    for (auto &[key, array] : *arrays)
+      if (key == name || arrays->size() == 1)
+        return fromArray(name, std::move(array));
+    std::string names;
+    for (const auto &[key, array] : *arrays)
+      names += (names.empty() ? "" : ", ") + key;
+    return usage("it has no array '" + name + "'; it has " + (names.empty() ? "none" : names));
+  }
+  if (endsWith(path, ".pb")) {
+    Expected<StoredTensor> tensor = readTensor(path);
+    if (tensor.ok())
+      tensor->name = name;
+    return tensor;
+  }
+  return usage("a constant is read from a .npy, .npz or .pb file");
+}
+
+} // namespace
+
+Expected<std::vector<StoredTensor>> readBoundInputs(const Model &model, const std::map<std::string, std::string> &files,
+                                                    std::map<std::string, int64_t> &dims) {
+  std::vector<StoredTensor> bound;
+  for (const auto &[name, path] : files) {
+    std::string flag = "--const " + name + "=" + path;
+    auto input = std::find_if(model.inputs.begin(), model.inputs.end(),
+                              [&, &name = name](const ValueInfo &each) { return each.name == name; });
+    if (input == model.inputs.end()) {
+      std::string names;
+      for (const ValueInfo &each : model.inputs)
+        names += (names.empty() ? "" : ", ") + each.name;
+      return usage(flag + " names no input of the model; it has " + (names.empty() ? "none" : names));
+    }
+    Expected<StoredTensor> tensor = readBound(name, path);
+    if (!tensor.ok())
+      return tensor.status().at(flag);
+    if (!tensor->dtype || !input->dtype)
+      return Status::error(ErrorKind::Unsupported, flag + ": input '" + name + "' has type " + input->typeName);
+    bool fits = *tensor->dtype == *input->dtype && (!input->hasShape || tensor->shape.size() == input->dims.size());
+    for (size_t dim = 0; fits && input->hasShape && dim < input->dims.size(); ++dim) {
+      int64_t size = tensor->shape[dim];
+      const Dim &wanted = input->dims[dim];
+      if (wanted.size || wanted.symbol.empty()) {
+        fits = !wanted.size || *wanted.size == size;
+        if (!wanted.size)
+          dims.try_emplace(dimText(*input, dim), size);
+      } else if (namesIn(wanted.symbol) == std::vector<std::string>{wanted.symbol}) {
+        auto [known, isNew] = dims.try_emplace(wanted.symbol, size);
+        if (!isNew && known->second != size)
+          return usage(flag + " makes " + wanted.symbol + " " + std::to_string(size) + ", but it is " +
+                       std::to_string(known->second) + " elsewhere; give arrays and --dim of one size");
+      }
+    }
+    if (!fits) {
+      std::string wanted;
+      for (size_t dim = 0; dim < input->dims.size(); ++dim)
+        wanted += (dim ? "x" : "") + dimText(*input, dim);
+      return usage(flag + " holds " + hpc::name(*tensor->dtype) + " " + shapeText(tensor->shape) + ", but the input is " +
+                   hpc::name(*input->dtype) + (input->hasShape ? " " + (wanted.empty() ? "scalar" : wanted) : ""));
+    }
+    tensor->isConstant = true;
+    bound.push_back(std::move(*tensor));
+  }
+  return bound;
+}
+
+Status bindInputs(Model &model, std::vector<StoredTensor> bound, std::vector<std::vector<int64_t>> &shapes) {
+  for (StoredTensor &tensor : bound) {
+    size_t index = size_t(std::find_if(model.inputs.begin(), model.inputs.end(),
+                                       [&](const ValueInfo &input) { return input.name == tensor.name; }) -
+                          model.inputs.begin());
+    if (model.inputs[index].hasShape && shapes[index] != tensor.shape)
+      return usage("--const " + tensor.name + " holds an array of shape " + shapeText(tensor.shape) +
+                   ", but the sizes given make the input " + shapeText(shapes[index]));
+    model.inputs.erase(model.inputs.begin() + std::ptrdiff_t(index));
+    shapes.erase(shapes.begin() + std::ptrdiff_t(index));
+    model.initializers.push_back(std::move(tensor));
+  }
+  return Status::success();
+}
+
+} // namespace hpc::onnx

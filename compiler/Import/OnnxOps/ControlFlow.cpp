@@ -1,0 +1,193 @@
+// If, Loop and Scan, for graphs without control flow: a branch that is known is inlined, a loop whose number of rounds is
+// known is unrolled. Of an If whose condition is data both branches are computed and one is selected.
+#include "compiler/Import/OnnxOps/Dims.h"
+
+namespace hpc::onnx {
+namespace {
+
+/// The value of a condition; nothing where it depends on data.
+std::optional<bool> knownCondition(NodeImport &n, Value condition) {
+  std::shared_ptr<const KnownTensor> known = n.b.find(condition);
+  if (!known || known->compact.size() != 1)
+    return std::nullopt;
+  return known->compact.number(0) != 0;
+}
+
+Results ifThenElse(NodeImport &n) {
+  Value condition = n.in(0);
+  const Subgraph *onTrue = n.graph("then_branch"), *onFalse = n.graph("else_branch");
+  if (!n.b.status().ok())
+    return {};
+  if (n.b.dtype(condition) != DType::Bool || elementCount(n.b.shape(condition)) != 1)
+    return {n.b.fail("its condition must be one bool")};
+  if (std::optional<bool> known = knownCondition(n, condition))
+    return n.importBody(*known ? *onTrue : *onFalse, {});
+  Results first = n.importBody(*onTrue, {}), second, results;
+  if (n.b.status().ok())
+    second = n.importBody(*onFalse, {});
+  if (!n.b.status().ok())
+    return {};
+  if (first.size() != second.size())
+    return {n.b.fail("its branches have " + std::to_string(first.size()) + " and " + std::to_string(second.size()) +
+                     " outputs")};
+  for (auto [a, b] : llvm::zip_equal(first, second)) {
+    if (a.getType() != b.getType())
+      return {n.unsupported("branches of different shapes, and a condition that depends on the data; bind what decides "
+                            "it with --const")};
+    results.push_back(n.b.select(n.b.reshape(condition, {}), a, b));
+  }
+  return results;
+}
+
+/// The parts of a scan output, one after the other along `axis`.
+Value stacked(NodeImport &n, ArrayRef<Value> parts, int64_t axis) {
+  SmallVector<Value> slabs;
+  for (Value part : parts)
+    slabs.push_back(insertDim(n, part, axis));
+  return n.b.concat(slabs, axis);
+}
+
+/// What a scan output is after no round at all: no elements, of the shape that the subgraph declares.
+Value emptyOutput(NodeImport &n, const ValueInfo &output, int64_t axis) {
+  SmallVector<int64_t> shape;
+  bool isKnown = output.dtype && output.hasShape;
+  for (const Dim &dim : output.dims) {
+    isKnown = isKnown && dim.size;
+    shape.push_back(dim.size.value_or(0));
+  }
+  if (!isKnown)
+    return n.unsupported("no rounds, and an output '" + output.name + "' whose shape the body does not declare");
+  shape.insert(shape.begin() + std::min<int64_t>(axis, int64_t(shape.size())), 0);
+  return n.b.known(Tensor(*output.dtype, shape));
+}
+
+/// Inputs: rounds, condition, states. The body takes (round, condition, states) and gives (condition, states, parts of scan
+/// outputs).
+Results loop(NodeImport &n) {
+  const Subgraph *body = n.graph("body");
+  if (!body || n.numInputs() < 2)
+    return {n.b.fail("it needs a body, rounds and a condition")};
+  size_t numStates = n.numInputs() - 2;
+  if (body->inputs.size() != numStates + 2 || body->outputs.size() < numStates + 1)
+    return {n.b.fail("its body takes " + std::to_string(body->inputs.size()) + " values and gives " +
+                     std::to_string(body->outputs.size()) + "; with " + std::to_string(numStates) +
+                     " states it must take two more and give at least one more")};
+  std::optional<int64_t> rounds;
+  if (n.has(0)) {
+    SmallVector<int64_t> given = n.b.integers(n.in(0), "number of rounds");
+    if (!n.b.status().ok())
+      return {};
+    if (given.size() != 1)
+      return {n.b.fail("its number of rounds must be one number")};
+    rounds = given[0];
+  }
+  Tensor yes(DType::Bool, {});
+  yes.ints[0] = 1;
+  Value condition = n.has(1) ? n.in(1) : n.b.known(std::move(yes));
+  SmallVector<Value> states;
+  for (size_t i = 0; i < numStates; ++i)
+    states.push_back(n.in(i + 2));
+  size_t numScans = body->outputs.size() - numStates - 1;
+  std::vector<SmallVector<Value>> parts(numScans);
+  for (int64_t round = 0; !rounds || round < *rounds; ++round) {
+    std::optional<bool> goesOn = knownCondition(n, condition);
+    if (!goesOn)
+      return {n.unsupported("a condition that depends on the data; only loops whose number of rounds is known are unrolled")};
+    if (!*goesOn)
+      break;
+    Tensor number(DType::I64, {});
+    number.ints[0] = round;
+    SmallVector<Value> inputs = {n.b.known(std::move(number)), condition};
+    inputs.append(states.begin(), states.end());
+    Results results = n.importBody(*body, inputs);
+    if (!n.b.status().ok())
+      return {};
+    condition = results[0];
+    states.assign(results.begin() + 1, results.begin() + 1 + int64_t(numStates));
+    for (size_t scan = 0; scan < numScans; ++scan)
+      parts[scan].push_back(results[1 + numStates + scan]);
+  }
+  Results results(states.begin(), states.end());
+  for (size_t scan = 0; scan < numScans; ++scan)
+    results.push_back(parts[scan].empty() ? emptyOutput(n, body->outputs[1 + numStates + scan], 0)
+                                          : stacked(n, parts[scan], 0));
+  return results;
+}
+
+/// Opset 9 and later. Inputs: states, then what is scanned; the body takes (states, slices) and gives (states, parts).
+Results scan(NodeImport &n) {
+  const Subgraph *body = n.graph("body");
+  int64_t numScanned = n.integer("num_scan_inputs", 0), numStates = int64_t(n.numInputs()) - numScanned;
+  if (!body || numScanned < 1 || numStates < 0 || body->inputs.size() != n.numInputs() ||
+      int64_t(body->outputs.size()) < numStates)
+    return {n.b.fail("its body must take its states and what it scans, and give the states and its outputs")};
+  int64_t numOutputs = int64_t(body->outputs.size()) - numStates;
+  auto list = [&](const char *name, int64_t count) {
+    SmallVector<int64_t> values = n.integers(name).value_or(SmallVector<int64_t>(size_t(count), 0));
+    if (int64_t(values.size()) != count)
+      n.b.fail(std::string(name) + " must have " + std::to_string(count) + " numbers");
+    values.resize(size_t(count), 0);
+    return values;
+  };
+  SmallVector<int64_t> inputAxes = list("scan_input_axes", numScanned), outputAxes = list("scan_output_axes", numOutputs),
+                       inputTurns = list("scan_input_directions", numScanned),
+                       outputTurns = list("scan_output_directions", numOutputs);
+  SmallVector<Value> states, scanned;
+  for (int64_t i = 0; i < numStates; ++i)
+    states.push_back(n.in(size_t(i)));
+  int64_t rounds = -1;
+  for (int64_t i = 0; i < numScanned; ++i) {
+    Value value = n.in(size_t(numStates + i));
+    inputAxes[size_t(i)] = n.axis(inputAxes[size_t(i)], n.b.rank(value));
+    if (!n.b.status().ok())
+      return {};
+    int64_t size = n.b.shape(value)[size_t(inputAxes[size_t(i)])];
+    if (rounds >= 0 && size != rounds)
+      return {n.b.fail("it scans dims of " + std::to_string(rounds) + " and " + std::to_string(size) + " elements")};
+    rounds = size;
+    scanned.push_back(value);
+  }
+  std::vector<SmallVector<Value>> parts(static_cast<size_t>(numOutputs));
+  for (int64_t round = 0; round < rounds; ++round) {
+    SmallVector<Value> inputs = states;
+    for (auto [i, value] : llvm::enumerate(scanned)) {
+      SmallVector<int64_t> sizes = n.b.shape(value), starts(sizes.size(), 0), steps(sizes.size(), 1);
+      size_t axis = size_t(inputAxes[i]);
+      starts[axis] = inputTurns[i] ? rounds - 1 - round : round;
+      sizes[axis] = 1;
+      Value slab = n.b.slice(value, starts, steps, sizes);
+      sizes.erase(sizes.begin() + int64_t(axis));
+      inputs.push_back(n.b.reshape(slab, sizes));
+    }
+    Results results = n.importBody(*body, inputs);
+    if (!n.b.status().ok())
+      return {};
+    states.assign(results.begin(), results.begin() + numStates);
+    for (int64_t i = 0; i < numOutputs; ++i)
+      parts[size_t(i)].push_back(results[size_t(numStates + i)]);
+  }
+  Results results(states.begin(), states.end());
+  for (int64_t i = 0; i < numOutputs; ++i) {
+    SmallVector<Value> &slabs = parts[size_t(i)];
+    if (outputTurns[size_t(i)])
+      std::reverse(slabs.begin(), slabs.end());
+    if (slabs.empty()) {
+      results.push_back(emptyOutput(n, body->outputs[size_t(numStates + i)], outputAxes[size_t(i)]));
+      continue;
+    }
+    results.push_back(stacked(n, slabs, n.axis(outputAxes[size_t(i)], n.b.rank(slabs[0]) + 1)));
+  }
+  return results;
+}
+
+Results oldScan(NodeImport &n) {
+  return {n.unsupported("Scan of opset 8, with a batch and lengths of sequences; convert the model to opset 9 or later")};
+}
+
+const OnnxOp table[] = {{"If", 1, ifThenElse}, {"Loop", 1, loop}, {"Scan", 8, oldScan}, {"Scan", 9, scan}};
+
+} // namespace
+
+ArrayRef<OnnxOp> controlFlowOps() { return table; }
+
+} // namespace hpc::onnx
