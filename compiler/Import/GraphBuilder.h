@@ -68,6 +68,7 @@ public:
   Value compare(nn::ComparePredicate predicate, Value x, Value y);
   Value select(Value condition, Value onTrue, Value onFalse);
   Value cast(Value x, DType to);
+  Value bitcast(Value x, DType to);
   Value gelu(Value x, bool tanhApproximation);
   Value add(Value x, Value y) { return binary<nn::AddOp>(x, y); }
   Value sub(Value x, Value y) { return binary<nn::SubOp>(x, y); }
@@ -91,6 +92,7 @@ public:
   Value reduce(ReduceKind kind, Value x, ArrayRef<int64_t> axes);
   Value softmax(Value x) { return unaryWhole<nn::SoftmaxOp>(x); }
   Value cumsum(Value x, int64_t axis, bool exclusive, bool reverse);
+  Value sortPosition(Value x, int64_t axis, bool descending);
   Value gather(Value data, Value indices, int64_t axis);
   Value gatherNd(Value data, Value indices, int64_t batchDims);
   Value layerNorm(Value x, Value weight, Value bias, double epsilon);

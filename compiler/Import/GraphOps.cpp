@@ -28,6 +28,12 @@ Value GraphBuilder::cast(Value x, DType to) {
   return finish(nn::CastOp::create(builder, loc, type(shape(x), to), x), true);
 }
 
+Value GraphBuilder::bitcast(Value x, DType to) {
+  if (dtype(x) == to)
+    return x;
+  return finish(nn::BitcastOp::create(builder, loc, type(shape(x), to), x), true);
+}
+
 Value GraphBuilder::gelu(Value x, bool tanhApproximation) {
   return finish(nn::GeluOp::create(builder, loc, x.getType(), x, tanhApproximation), true);
 }
@@ -144,6 +150,10 @@ Value GraphBuilder::reduce(ReduceKind kind, Value x, ArrayRef<int64_t> axes) {
 
 Value GraphBuilder::cumsum(Value x, int64_t axis, bool exclusive, bool reverse) {
   return finish(nn::CumsumOp::create(builder, loc, x.getType(), x, axis, exclusive, reverse), false);
+}
+
+Value GraphBuilder::sortPosition(Value x, int64_t axis, bool descending) {
+  return finish(nn::SortPositionOp::create(builder, loc, type(shape(x), DType::I64), x, axis, descending), false);
 }
 
 Value GraphBuilder::gather(Value data, Value index, int64_t axis) {

@@ -65,11 +65,34 @@ Results hardSigmoid(NodeImport &n) { return {hardSigmoid(n, n.in(0), n.number("a
 Results hardSwish(NodeImport &n) { return {n.b.mul(n.in(0), hardSigmoid(n, n.in(0), 1.0 / 6, 0.5))}; }
 
 /// x * sigmoid(alpha x)
-Results swish(NodeImport &n) {
-  Value x = n.in(0);
-  double alpha = n.number("alpha", 1);
+Value swish(NodeImport &n, Value x, double alpha) {
   Value inner = alpha == 1 ? x : n.b.mul(x, n.b.scalar(alpha, x));
-  return {n.b.mul(x, n.b.unary<nn::SigmoidOp>(inner))};
+  return n.b.mul(x, n.b.unary<nn::SigmoidOp>(inner));
+}
+Results swish(NodeImport &n) { return {swish(n, n.in(0), n.number("alpha", 1))}; }
+Results swiGlu(NodeImport &n) { return {n.b.mul(swish(n, n.in(0), n.number("alpha", 1)), n.in(1))}; }
+
+/// max(0, x) + min(0, alpha (exp(x / alpha) - 1)): elu with another slope at 0.
+Results celu(NodeImport &n) {
+  Value x = n.in(0), alpha = n.b.scalar(n.number("alpha", 1), x), zero = n.b.scalar(0, x);
+  Value negative = n.b.mul(alpha, expMinusOne(n, n.b.div(x, alpha)));
+  return {n.b.add(positivePart(n, x), n.b.binary<nn::MinOp>(negative, zero))};
+}
+
+Results thresholdedRelu(NodeImport &n) {
+  Value x = n.in(0);
+  Value isAbove = n.b.compare(nn::ComparePredicate::gt, x, n.b.scalar(n.number("alpha", 1), x));
+  return {n.b.select(isAbove, x, n.b.scalar(0, x))};
+}
+
+/// x + bias below -lambd, x - bias above lambd, 0 between.
+Results shrink(NodeImport &n) {
+  Value x = n.in(0);
+  double limit = n.number("lambd", 0.5);
+  Value bias = n.b.scalar(n.number("bias", 0), x);
+  Value isLow = n.b.compare(nn::ComparePredicate::lt, x, n.b.scalar(-limit, x));
+  Value isHigh = n.b.compare(nn::ComparePredicate::gt, x, n.b.scalar(limit, x));
+  return {n.b.select(isLow, n.b.add(x, bias), n.b.select(isHigh, n.b.sub(x, bias), n.b.scalar(0, x)))};
 }
 
 /// log(1 + exp x) = max(x, 0) + log(1 + exp(-|x|)), which does not overflow.
@@ -114,6 +137,10 @@ const OnnxOp table[] = {
     {"HardSigmoid", 6, hardSigmoid},
     {"HardSwish", 14, hardSwish},
     {"Swish", 24, swish},
+    {"SwiGLU", 28, swiGlu},
+    {"Celu", 12, celu},
+    {"ThresholdedRelu", 10, thresholdedRelu},
+    {"Shrink", 9, shrink},
     {"Softplus", 1, softplus},
     {"Mish", 18, mish},
     {"Softsign", 1, softsign},

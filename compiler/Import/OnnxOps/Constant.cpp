@@ -126,7 +126,17 @@ Results eyeLike(NodeImport &n) {
   return {n.b.known(std::move(result))};
 }
 
+/// Of a tensor, or of nothing; optional values themselves have no place in a program.
+Results optionalHasElement(NodeImport &n) {
+  Tensor answer(DType::Bool, {});
+  answer.ints[0] = n.has(0);
+  return {n.b.known(std::move(answer))};
+}
+Results optionalGetElement(NodeImport &n) { return {n.in(0)}; }
+
 const OnnxOp table[] = {
+    {"OptionalHasElement", 15, optionalHasElement},
+    {"OptionalGetElement", 15, optionalGetElement},
     {"Constant", 1, constant}, {"ConstantOfShape", 9, constantOfShape},
     {"Shape", 1, shape},       {"Size", 1, size},
     {"Range", 11, range},      {"EyeLike", 9, eyeLike},

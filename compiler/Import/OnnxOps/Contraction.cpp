@@ -1,16 +1,13 @@
 // Matrix products. A bias is added after the product, never inside: in a partial contraction it would count once per
 // rank.
-#include "compiler/Import/OnnxOps/OnnxOp.h"
+#include "compiler/Import/OnnxOps/Dims.h"
 
 namespace hpc::onnx {
-namespace {
 
-/// A 1-D operand becomes a row (left) or a column (right), and the dim goes again afterwards.
-Results matmul(NodeImport &n) {
-  Value x = n.in(0), y = n.in(1);
+Value matmulOf(NodeImport &n, Value x, Value y) {
   int64_t ranks[] = {n.b.rank(x), n.b.rank(y)};
   if (ranks[0] == 0 || ranks[1] == 0)
-    return {n.b.fail("a matrix product of a scalar")};
+    return n.b.fail("a matrix product of a scalar");
   if (ranks[0] == 1)
     x = n.b.reshape(x, {1, n.b.shape(x)[0]});
   if (ranks[1] == 1)
@@ -18,13 +15,17 @@ Results matmul(NodeImport &n) {
   Value product = n.b.matmul(x, y);
   SmallVector<int64_t> shape = n.b.shape(product);
   if (shape.size() < 2)
-    return {product};
+    return product;
   if (ranks[1] == 1)
     shape.pop_back();
   if (ranks[0] == 1)
     shape.erase(shape.end() - (ranks[1] == 1 ? 1 : 2));
-  return {n.b.reshape(product, shape)};
+  return n.b.reshape(product, shape);
 }
+
+namespace {
+
+Results matmul(NodeImport &n) { return {matmulOf(n, n.in(0), n.in(1))}; }
 
 /// alpha * A B + beta * C
 Results gemm(NodeImport &n) {

@@ -51,6 +51,36 @@ Results isInf(NodeImport &n) {
   return {n.b.binary<nn::AndOp>(result, n.b.compare(sign, n.in(0), limit))};
 }
 
+/// All bits turned: exclusive or with a number that has all of them.
+Results bitwiseNot(NodeImport &n) {
+  Value x = n.in(0);
+  if (isFloat(n.b.dtype(x)))
+    return {n.b.fail("its input must be whole numbers")};
+  Tensor ones(n.b.dtype(x), {});
+  ones.ints[0] = wrapTo(ones.dtype, -1);
+  return {n.b.binary<nn::XorOp>(x, n.b.known(std::move(ones)))};
+}
+
+Results bitShift(NodeImport &n) {
+  std::string direction = n.text("direction", "");
+  if (direction != "LEFT" && direction != "RIGHT")
+    return {n.b.fail("its direction '" + direction + "' must be LEFT or RIGHT")};
+  return direction == "LEFT" ? binary<nn::ShiftLeftOp>(n) : binary<nn::ShiftRightOp>(n);
+}
+
+Results bitCast(NodeImport &n) {
+  int64_t code = n.integer("to", 0);
+  auto type = dtypeOfCode(code);
+  if (!type)
+    return {n.unsupported("bits as " + typeNameOfCode(code))};
+  DType from = n.b.dtype(n.in(0));
+  if (byteSize(from) != byteSize(*type))
+    return {n.b.fail(std::string("bits of ") + name(from) + " as " + name(*type) + ", which has another width")};
+  if (from == DType::Bool || *type == DType::Bool) // one byte, 0 or 1
+    return {n.b.cast(n.in(0), *type)};
+  return {n.b.bitcast(n.in(0), *type)};
+}
+
 Results where(NodeImport &n) { return {n.b.select(n.in(0), n.in(1), n.in(2))}; }
 
 Results cast(NodeImport &n) {
@@ -95,6 +125,15 @@ const OnnxOp table[] = {
     {"Erf", 9, unary<nn::ErfOp>},
     {"Sin", 7, unary<nn::SinOp>},
     {"Cos", 7, unary<nn::CosOp>},
+    {"Tan", 7, unary<nn::TanOp>},
+    {"Asin", 7, unary<nn::AsinOp>},
+    {"Acos", 7, unary<nn::AcosOp>},
+    {"Atan", 7, unary<nn::AtanOp>},
+    {"Sinh", 9, unary<nn::SinhOp>},
+    {"Cosh", 9, unary<nn::CoshOp>},
+    {"Asinh", 9, unary<nn::AsinhOp>},
+    {"Acosh", 9, unary<nn::AcoshOp>},
+    {"Atanh", 9, unary<nn::AtanhOp>},
     {"Sigmoid", 6, unary<nn::SigmoidOp>},
     {"Relu", 6, unary<nn::ReluOp>},
     {"Floor", 6, unary<nn::FloorOp>},
@@ -113,6 +152,12 @@ const OnnxOp table[] = {
     {"And", 7, binary<nn::AndOp>},
     {"Or", 7, binary<nn::OrOp>},
     {"Xor", 7, binary<nn::XorOp>},
+    {"BitwiseAnd", 18, binary<nn::AndOp>},
+    {"BitwiseOr", 18, binary<nn::OrOp>},
+    {"BitwiseXor", 18, binary<nn::XorOp>},
+    {"BitwiseNot", 18, bitwiseNot},
+    {"BitShift", 11, bitShift},
+    {"BitCast", 26, bitCast},
     {"Max", 8, variadic<nn::MaxOp>},
     {"Min", 8, variadic<nn::MinOp>},
     {"Sum", 8, variadic<nn::AddOp>},

@@ -109,11 +109,26 @@ Results rmsNorm(NodeImport &n) {
   return {result, n.b.reshape(n.b.unary<nn::ReciprocalOp>(deviation), shape)};
 }
 
+/// x over its sum of magnitudes (p = 1) or its length (p = 2); a row of zeros stays.
+Results lpNorm(NodeImport &n) {
+  Value x = n.in(0);
+  int64_t p = n.integer("p", 2), axis = n.axis(n.integer("axis", -1), n.b.rank(x));
+  if (p != 1 && p != 2)
+    return {n.b.fail("its p of " + std::to_string(p) + " must be 1 or 2")};
+  if (!n.b.status().ok())
+    return {x};
+  Value size = p == 1 ? n.b.reduce(nn::ReduceKind::sum, n.b.unary<nn::AbsOp>(x), {axis})
+                      : n.b.unary<nn::SqrtOp>(n.b.reduce(nn::ReduceKind::sum, n.b.mul(x, x), {axis}));
+  Value isZero = n.b.compare(nn::ComparePredicate::eq, size, n.b.scalar(0, size));
+  return {n.b.div(x, n.b.select(isZero, n.b.scalar(1, size), size))};
+}
+
 const OnnxOp table[] = {
     {"Softmax", 1, flatSoftmax<false>},
     {"Softmax", 13, softmax<false>},
     {"LogSoftmax", 1, flatSoftmax<true>},
     {"LogSoftmax", 13, softmax<true>},
+    {"LpNormalization", 1, lpNorm},
     {"LayerNormalization", 17, layerNorm},
     {"LayerNormalization", 1, layerNorm, "com.microsoft"},
     {"RMSNormalization", 23, rmsNorm},

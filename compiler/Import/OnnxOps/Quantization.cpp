@@ -1,0 +1,146 @@
+// Quantisation: whole numbers with a scale and a zero point, per tensor, per axis or per block. Scaling happens in f32;
+// products of whole numbers are exact, in f64.
+#include "compiler/Import/OnnxOps/Dims.h"
+#include "runtime/base/IntegerMath.h"
+
+namespace hpc::onnx {
+namespace {
+
+/// A scale or zero point as it broadcasts to `shape`: one number, one per index of `axis`, or one per block of it.
+Value spread(NodeImport &n, Value x, ArrayRef<int64_t> shape, int64_t axis, int64_t block) {
+  SmallVector<int64_t> own = n.b.shape(x);
+  if (elementCount(own) == 1 && block == 0)
+    return n.b.reshape(x, {});
+  if (block == 0) {
+    if (own.size() != 1 || own[0] != shape[size_t(axis)])
+      return n.b.fail("a scale or zero point must be one number, or one for each of the " +
+                      std::to_string(shape[size_t(axis)]) + " indices of axis " + std::to_string(axis));
+    SmallVector<int64_t> along(shape.size(), 1);
+    along[size_t(axis)] = own[0];
+    return n.b.reshape(x, along);
+  }
+  SmallVector<int64_t> expected(shape);
+  expected[size_t(axis)] = ceilDiv(shape[size_t(axis)], block);
+  if (own != expected)
+    return n.b.fail("a scale or zero point must have one number for each block of " + std::to_string(block) +
+                    " along axis " + std::to_string(axis));
+  SmallVector<int64_t> split = own, repeated, merged = own, starts(own.size(), 0), steps(own.size(), 1);
+  split.insert(split.begin() + axis + 1, 1);
+  repeated = split;
+  repeated[size_t(axis) + 1] = block;
+  merged[size_t(axis)] *= block;
+  return n.b.slice(n.b.reshape(n.b.broadcast(n.b.reshape(x, split), repeated), merged), starts, steps, shape);
+}
+
+struct Scaling {
+  Value scale, zero; ///< of x's shape once broadcast; zero: null, or f32
+};
+Scaling scalingOf(NodeImport &n, Value x) {
+  SmallVector<int64_t> shape = n.b.shape(x);
+  int64_t block = n.integer("block_size", 0), axis = 0;
+  if (block < 0) {
+    n.b.fail("a block size of " + std::to_string(block));
+    block = 0;
+  }
+  if (elementCount(n.b.shape(n.in(1))) != 1 || block != 0)
+    axis = n.axis(n.integer("axis", 1), int64_t(shape.size()));
+  if (!n.b.status().ok())
+    return {n.in(1), Value()};
+  Scaling scaling;
+  scaling.scale = n.b.cast(spread(n, n.in(1), shape, axis, block), DType::F32);
+  if (n.has(2))
+    scaling.zero = n.b.cast(spread(n, n.in(2), shape, axis, block), DType::F32);
+  return scaling;
+}
+
+/// round(x / scale) + zero, to the nearest number of the type.
+Value quantized(NodeImport &n, Value x, const Scaling &scaling, DType to) {
+  Value whole = n.b.unary<nn::RoundOp>(n.b.div(n.b.cast(x, DType::F32), scaling.scale));
+  return n.b.cast(scaling.zero ? n.b.add(whole, scaling.zero) : whole, to);
+}
+
+Results quantizeLinear(NodeImport &n) {
+  int64_t code = n.integer("output_dtype", 0);
+  std::optional<DType> type = n.has(2) ? n.b.dtype(n.in(2)) : code ? dtypeOfCode(code) : DType::U8;
+  if (!type)
+    return {n.unsupported("numbers of type " + typeNameOfCode(code))};
+  if (isFloat(*type))
+    return {n.unsupported(std::string("quantisation to ") + name(*type))};
+  return {quantized(n, n.in(0), scalingOf(n, n.in(0)), *type)};
+}
+
+Results dequantizeLinear(NodeImport &n) {
+  Value x = n.in(0);
+  int64_t code = n.integer("output_dtype", 0);
+  std::optional<DType> type = code ? dtypeOfCode(code) : n.b.dtype(n.in(1));
+  if (!type)
+    return {n.unsupported("numbers of type " + typeNameOfCode(code))};
+  Scaling scaling = scalingOf(n, x);
+  Value real = n.b.cast(x, DType::F32);
+  return {n.b.cast(n.b.mul(scaling.zero ? n.b.sub(real, scaling.zero) : real, scaling.scale), *type)};
+}
+
+/// To u8, by the range of x widened to hold 0.
+Results dynamicQuantizeLinear(NodeImport &n) {
+  Value x = n.in(0);
+  SmallVector<int64_t> axes = llvm::to_vector(llvm::seq<int64_t>(0, n.b.rank(x)));
+  auto extreme = [&](nn::ReduceKind kind) { return n.b.reshape(n.b.reduce(kind, x, axes), {}); };
+  Value zero = n.b.scalar(0, x), most = n.b.scalar(255, x);
+  Value high = n.b.binary<nn::MaxOp>(extreme(nn::ReduceKind::max), zero);
+  Value low = n.b.binary<nn::MinOp>(extreme(nn::ReduceKind::min), zero);
+  Value scale = n.b.div(n.b.sub(high, low), most);
+  Value point = n.b.div(n.b.sub(zero, low), scale);
+  point = n.b.unary<nn::RoundOp>(n.b.binary<nn::MinOp>(n.b.binary<nn::MaxOp>(point, zero), most));
+  return {quantized(n, x, {scale, point}, DType::U8), scale, n.b.cast(point, DType::U8)};
+}
+
+/// x - zero as f64, where every product and sum of 8-bit numbers is exact. A zero point is one number, or one for each
+/// row (operand 0) or column (operand 1).
+Value centered(NodeImport &n, Value x, Value zero, bool isLeft) {
+  if (isFloat(n.b.dtype(x)))
+    return n.b.fail("its operands must be whole numbers");
+  x = n.b.cast(x, DType::F64);
+  if (!zero)
+    return x;
+  if (n.b.rank(zero) == 1 && isLeft && n.b.rank(x) > 1 && n.b.shape(zero)[0] != 1)
+    zero = insertDim(n, zero, 1);
+  return n.b.sub(x, n.b.cast(zero, DType::F64));
+}
+
+Value optional(NodeImport &n, size_t index) { return n.has(index) ? n.in(index) : Value(); }
+
+Results matmulInteger(NodeImport &n) {
+  Value product = matmulOf(n, centered(n, n.in(0), optional(n, 2), true), centered(n, n.in(1), optional(n, 3), false));
+  return {n.b.cast(n.b.cast(product, DType::I64), DType::I32)}; // wraps, as a sum of i32 does
+}
+
+/// a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero.
+Results qLinearMatMul(NodeImport &n) {
+  Value product = matmulOf(n, centered(n, n.in(0), n.in(2), true), centered(n, n.in(3), n.in(5), false));
+  auto scale = [&](size_t index) {
+    Value x = n.b.cast(n.in(index), DType::F32);
+    bool isPerRow = index != 4 && n.b.rank(x) == 1 && n.b.shape(x)[0] != 1;
+    return isPerRow ? insertDim(n, x, 1) : x;
+  };
+  Value factor = n.b.div(n.b.mul(scale(1), scale(4)), scale(6));
+  Value real = n.b.mul(n.b.cast(product, DType::F32), factor);
+  DType type = n.b.dtype(n.in(7));
+  if (isFloat(type))
+    return {n.unsupported(std::string("a product quantised to ") + name(type))};
+  Value shifted = n.b.add(n.b.unary<nn::RoundOp>(real), n.b.cast(n.in(7), DType::F32));
+  return {n.b.cast(shifted, type)};
+}
+
+const OnnxOp table[] = {
+    {"QuantizeLinear", 10, quantizeLinear},
+    {"DequantizeLinear", 10, dequantizeLinear},
+    {"DynamicQuantizeLinear", 11, dynamicQuantizeLinear},
+    {"MatMulInteger", 10, matmulInteger},
+    {"QLinearMatMul", 10, qLinearMatMul},
+};
+
+} // namespace
+
+ArrayRef<OnnxOp> quantizationOps() { return table; }
+
+} // namespace hpc::onnx
