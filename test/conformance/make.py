@@ -4,9 +4,11 @@
     make.py cases.npz [OP ...]       needs onnx and numpy; nothing in a test needs this script
     LARGE=1 BESIDES=cases.npz make.py attention.npz Attention RotaryEmbedding       big data too, but no case of another archive
 
-Inputs that say a shape, axes or an amount become initializers, since the compiler wants those known. Cases with types or
-values that are no tensors, and cases with big data, are left out. cases.npz: onnx 1.22, all ops of compiler/Import/OnnxOps."""
+Without a list of ops those that the tables of compiler/Import/OnnxOps name (cases-images.npz: those of images). Inputs that say a shape, axes or an amount become initializers, since
+the compiler wants those known. Cases with types or values that are no tensors of numpy's types, and cases with big data, are left out."""
 import os
+import pathlib
+import re
 import sys
 
 import numpy
@@ -14,12 +16,9 @@ import onnx
 from onnx import numpy_helper
 from onnx.backend.test.case.node import collect_testcases
 
-FIXED = {  # inputs that become initializers, by op
-    "Reshape": [1], "Expand": [1], "Slice": [1, 2, 3, 4], "Squeeze": [1], "Unsqueeze": [1], "Tile": [1], "Pad": [1, 2, 3],
-    "CumSum": [1], "Split": [1], "Trilu": [1], "Range": [0, 1, 2], "ConstantOfShape": [0], "Dropout": [1, 2],
-    "Resize": [1, 2, 3], "Upsample": [1], "Col2Im": [1, 2], "CenterCropPad": [1],
-    **{"Reduce" + kind: [1] for kind in "Sum Mean Max Min Prod L1 L2 SumSquare LogSum LogSumExp".split()},
-}
+from run import fixed_inputs
+
+MAX_BYTES = 1 << 17 if os.environ.get("LARGE") else 4096 if "images" in sys.argv[1] else 2048
 
 
 def write(case, archive):
@@ -33,11 +32,11 @@ def write(case, archive):
     if not all(isinstance(each, (numpy.ndarray, numpy.generic)) for each in arrays):
         return "not tensors"
     arrays = [numpy.asarray(each) for each in arrays]
-    if any(each.dtype.kind not in "fiub" or each.nbytes > (1 << 17 if os.environ.get("LARGE") else 4096) for each in arrays):
+    if any(each.dtype.kind not in "fiub" or each.nbytes > MAX_BYTES for each in arrays):
         return "type or size"
     inputs, outputs = arrays[: len(inputs)], arrays[len(inputs):]
     names = [each.name for each in graph.input]
-    fixed = [graph.node[0].input[i] for i in FIXED.get(graph.node[0].op_type, []) if i < len(graph.node[0].input)]
+    fixed = fixed_inputs(graph, set(names))
     data = {}
     for name, value in zip(names, inputs):
         if name in fixed:
@@ -54,13 +53,22 @@ def write(case, archive):
     return None
 
 
+# Tables whose ops are in cases-images.npz.
+IMAGES = {"ChannelNorm", "Convolution", "GridSample", "Pooling", "Resize", "Spatial"}
+
+
+def imported_ops(of_images):
+    tables = pathlib.Path(__file__).resolve().parents[2] / "compiler/Import/OnnxOps"
+    return {name for path in tables.glob("*.cpp") if (path.stem in IMAGES) == of_images
+            for name in re.findall(r'\{"(\w+)", \d+, ', path.read_text())}
+
+
 def main():
-    path, ops = sys.argv[1], sys.argv[2:]
+    path, ops = sys.argv[1], set(sys.argv[2:]) or imported_ops("images" in sys.argv[1])
     archive = {}
     known = {key.split("/")[0] for key in numpy.load(os.environ["BESIDES"]).files} if "BESIDES" in os.environ else set()
     for case in collect_testcases(None):
-        op = case.model.graph.node[0].op_type
-        if "_expanded" in case.name or (ops and op not in ops) or case.name in known:
+        if "_expanded" in case.name or case.model.graph.node[0].op_type not in ops or case.name in known:
             continue
         why = write(case, archive)
         if why:
