@@ -98,6 +98,7 @@ Expected<std::vector<StoredTensor>> readBoundInputs(const Model &model, const st
                    hpc::name(*input->dtype) + (input->hasShape ? " " + (wanted.empty() ? "scalar" : wanted) : ""));
     }
     tensor->isConstant = true;
+    tensor->narrow = input->narrow;
     bound.push_back(std::move(*tensor));
   }
   return bound;

@@ -60,6 +60,15 @@ public:
   /// Nobody asks for the content again (the value itself may still have real users).
   void forget(Value value);
 
+  // ---- types that are only stored ----
+  /// The value holds the bits of that type; it must be one of the type's storage that nothing else reads.
+  Value asNarrow(Value value, const NarrowType &type) {
+    narrowTypes[value] = &type;
+    return value;
+  }
+  /// Null for values of a type that ops compute with.
+  const NarrowType *narrowType(Value value) const { return narrowTypes.lookup(value); }
+
   // ---- elementwise, broadcasting ----
   template <typename Op> Value unary(Value x) { return finish(Op::create(builder, loc, x), true); }
   template <typename Op> Value binary(Value x, Value y) {
@@ -140,6 +149,7 @@ private:
   Status failure;
   Block placeholders; ///< its arguments stand for known values
   llvm::DenseMap<Value, Entry> entries;
+  llvm::DenseMap<Value, const NarrowType *> narrowTypes;
   llvm::DenseMap<Value, const StoredTensor *> storedWeights;
   llvm::StringSet<> takenNames;
   int64_t numWritten = 0;

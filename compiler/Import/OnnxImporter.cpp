@@ -87,7 +87,7 @@ private:
   void bindSources() {
     builder.reserveNames(model.initializers);
     for (auto [input, argument] : llvm::zip_equal(model.inputs, function.getArguments()))
-      values[input.name] = argument;
+      values[input.name] = input.narrow ? builder.asNarrow(argument, *input.narrow) : Value(argument);
     for (const StoredTensor &tensor : model.initializers)
       initializers[tensor.name] = &tensor;
   }
@@ -119,7 +119,26 @@ private:
     return values[name] = value;
   }
   Value valueOf(const StoredTensor &tensor) {
-    return isWeight(tensor) ? builder.weight(tensor) : builder.known(tensor);
+    Value value = isWeight(tensor) ? builder.weight(tensor) : builder.known(tensor);
+    return tensor.narrow ? builder.asNarrow(value, *tensor.narrow) : value;
+  }
+
+  /// The type that is only stored among the inputs, where the op may have it; then its results have it too.
+  const NarrowType *movedType(const Node &node, ArrayRef<Value> inputs) {
+    const NarrowType *moved = nullptr;
+    for (Value input : inputs)
+      if (const NarrowType *narrow = input ? builder.narrowType(input) : nullptr)
+        moved = narrow;
+    if (!moved || takesNarrowTypes(node.op))
+      return nullptr;
+    bool isSame = movesElements(node.op);
+    for (size_t i = 0; i < inputs.size() && (i == 0 || node.op == "Concat"); ++i)
+      isSame = isSame && inputs[i] && builder.narrowType(inputs[i]) == moved;
+    if (!isSame)
+      builder.fail(std::string("numbers of type ") + moved->name +
+                       ", which are stored, moved and cast, but not computed with; cast them to a float first",
+                   ErrorKind::Unsupported);
+    return moved;
   }
 
   void begin(const Node &node) {
@@ -132,7 +151,9 @@ private:
     int64_t version = opsetOf(model, node);
     const OnnxOp *op = findOnnxOp(node.domain, node.op, version);
     Results results;
-    if (op) {
+    const NarrowType *moved = movedType(node, inputs);
+    if (!builder.status().ok()) {
+    } else if (op) {
       NodeImport context(builder, node, version, inputs, mode, *this);
       results = op->import(context);
     } else { // inside a subgraph; those of the graph itself are all reported at once
@@ -144,7 +165,7 @@ private:
       if (i >= results.size())
         builder.fail("it has more outputs than the op");
       else
-        values[node.outputs[i]] = results[i];
+        values[node.outputs[i]] = moved ? builder.asNarrow(results[i], *moved) : results[i];
     }
     if (!builder.status().ok() && !failed)
       failed = &node;
@@ -278,6 +299,9 @@ private:
       if (output.dtype && *output.dtype != builder.dtype(value))
         return Status::error(ErrorKind::Model, "output " + quoted(output.name) + " is declared " + name(*output.dtype) +
                                                    " but the graph makes " + name(builder.dtype(value)));
+      if (output.dtype && output.narrow != builder.narrowType(value))
+        return Status::error(ErrorKind::Model, "output " + quoted(output.name) + " is declared " + output.typeName +
+                                                   " but the graph makes another type");
       results.push_back(builder.real(value));
       types.push_back(results.back().getType());
     }

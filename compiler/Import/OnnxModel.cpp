@@ -15,9 +15,10 @@ std::optional<DType> dtypeOfCode(int64_t code) {
 std::string typeNameOfCode(int64_t code) {
   if (auto dtype = dtypeOfCode(code))
     return name(*dtype);
+  if (const NarrowType *narrow = narrowTypeOfCode(code))
+    return narrow->name;
   static const std::map<int64_t, std::string> names = {{0, "no type"},     {8, "string"},        {14, "complex64"},
-                                                       {15, "complex128"}, {17, "float8e4m3fn"}, {19, "float8e5m2"},
-                                                       {21, "uint4"},      {22, "int4"}};
+                                                       {15, "complex128"}};
   auto found = names.find(code);
   return found == names.end() ? "type number " + std::to_string(code) : found->second;
 }

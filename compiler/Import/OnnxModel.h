@@ -2,6 +2,7 @@
 // Weights are references into mapped files that live as long as the model.
 #pragma once
 
+#include "compiler/Import/NarrowTypes.h"
 #include "runtime/base/DType.h"
 #include "runtime/base/File.h"
 #include "runtime/base/Status.h"
@@ -26,6 +27,7 @@ struct StoredTensor {
   std::string name;
   std::optional<DType> dtype; ///< none: a type that we do not have; `typeName` says which
   std::string typeName;
+  const NarrowType *narrow = nullptr; ///< a type that is only stored; `dtype` is then what holds it
   std::vector<int64_t> shape;
   std::string file;   ///< the file that holds the bytes; empty when they are stored in no mappable form
   int64_t offset = 0; ///< of the bytes in `file`
@@ -75,6 +77,7 @@ struct ValueInfo {
   std::string name;
   std::optional<DType> dtype;
   std::string typeName;
+  const NarrowType *narrow = nullptr; ///< as StoredTensor's
   bool hasShape = false;
   std::vector<Dim> dims;
 };

@@ -37,6 +37,7 @@ public:
 
 private:
   Expected<StoredTensor> tensor(const ::onnx::TensorProto &proto, const StoredBytes *stored);
+  Expected<StoredTensor> packedTensor(const ::onnx::TensorProto &proto, StoredTensor result);
   Status external(const ::onnx::TensorProto &proto, StoredTensor &tensor);
   Status claim(const std::string &location, const StoredTensor &tensor);
   Expected<std::shared_ptr<MappedFile>> externalFile(const std::string &location);
@@ -179,6 +180,37 @@ Status Reader::external(const ::onnx::TensorProto &proto, StoredTensor &tensor) 
   return claim(location, tensor);
 }
 
+/// Several elements to a byte in the file, one in memory.
+Expected<StoredTensor> Reader::packedTensor(const ::onnx::TensorProto &proto, StoredTensor result) {
+  int64_t elements = result.bytes, bytes = packedBytes(*result.narrow, elements);
+  std::vector<std::byte> own;
+  const std::byte *packed = nullptr;
+  if (proto.data_location() == ::onnx::TensorProto::EXTERNAL) {
+    StoredTensor inFile = result;
+    inFile.bytes = bytes;
+    HPC_RETURN_IF_ERROR(external(proto, inFile).at("tensor " + inQuotes(proto.name())));
+    if (inFile.isAbsent())
+      return Status::error(ErrorKind::Unsupported, "tensor " + inQuotes(proto.name()) + " of type " + result.typeName +
+                                                       " in a file that was not read; such types are unpacked when the "
+                                                       "model is compiled");
+    packed = inFile.data;
+  } else {
+    if (proto.has_raw_data()) {
+      own.resize(proto.raw_data().size());
+      std::memcpy(own.data(), proto.raw_data().data(), own.size());
+    } else {
+      own = typedData(proto, DType::U8);
+    }
+    if (int64_t(own.size()) != bytes)
+      return modelError("tensor " + inQuotes(proto.name()) + " holds " + std::to_string(own.size()) + " bytes, but " +
+                        result.typeName + " " + shapeText(result.shape) + " needs " + std::to_string(bytes));
+    packed = own.data();
+  }
+  result.owned = std::make_shared<std::vector<std::byte>>(unpacked(*result.narrow, packed, elements));
+  result.data = result.owned->data();
+  return result;
+}
+
 /// `stored`: where the file has the bytes (initializers of the main graph), else null and they are copied.
 Expected<StoredTensor> Reader::tensor(const ::onnx::TensorProto &proto, const StoredBytes *stored) {
   StoredTensor result;
@@ -186,6 +218,9 @@ Expected<StoredTensor> Reader::tensor(const ::onnx::TensorProto &proto, const St
   result.dtype = dtypeOfCode(proto.data_type());
   result.typeName = typeNameOfCode(proto.data_type());
   result.shape.assign(proto.dims().begin(), proto.dims().end());
+  result.narrow = narrowTypeOfCode(proto.data_type());
+  if (result.narrow)
+    result.dtype = result.narrow->storage;
   if (!result.dtype)
     return result;
   std::optional<int64_t> bytes = checkedBytes(*result.dtype, result.shape);
@@ -194,6 +229,8 @@ Expected<StoredTensor> Reader::tensor(const ::onnx::TensorProto &proto, const St
   result.bytes = *bytes;
   if (proto.has_segment())
     return modelError("tensor " + inQuotes(proto.name()) + " is stored in segments; save it in one piece");
+  if (result.narrow && result.narrow->bits < 8)
+    return packedTensor(proto, std::move(result));
   if (proto.data_location() == ::onnx::TensorProto::EXTERNAL) {
     HPC_RETURN_IF_ERROR(external(proto, result).at("tensor " + inQuotes(proto.name())));
     return result;
@@ -339,6 +376,9 @@ ValueInfo Reader::valueInfo(const ::onnx::ValueInfoProto &proto) {
   }
   info.dtype = dtypeOfCode(type.tensor_type().elem_type());
   info.typeName = typeNameOfCode(type.tensor_type().elem_type());
+  info.narrow = narrowTypeOfCode(type.tensor_type().elem_type());
+  if (info.narrow)
+    info.dtype = info.narrow->storage;
   info.hasShape = type.tensor_type().has_shape();
   for (const auto &dim : type.tensor_type().shape().dim()) {
     Dim result;

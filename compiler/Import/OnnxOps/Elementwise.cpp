@@ -1,5 +1,5 @@
 // Elementwise arithmetic, comparison and logic. An op that nn has costs one line of the table at the end.
-#include "compiler/Import/OnnxOps/OnnxOp.h"
+#include "compiler/Import/OnnxOps/Narrow.h"
 
 #include <limits>
 
@@ -83,14 +83,24 @@ Results bitCast(NodeImport &n) {
 
 Results where(NodeImport &n) { return {n.b.select(n.in(0), n.in(1), n.in(2))}; }
 
-Results cast(NodeImport &n) {
-  int64_t code = n.integer("to", 0);
-  if (auto type = dtypeOfCode(code))
-    return {n.b.cast(n.in(0), *type)};
-  return {n.unsupported("a cast to " + typeNameOfCode(code))};
+/// To a type that is computed with, or to `narrow`.
+Value castTo(NodeImport &n, Value x, std::optional<DType> type, const NarrowType *narrow) {
+  if (narrow && n.b.narrowType(x) == narrow)
+    return x;
+  x = fromNarrow(n, x);
+  return narrow ? toNarrow(n, x, *narrow, n.integer("saturate", 1), n.text("round_mode", "up")) : n.b.cast(x, *type);
 }
 
-Results castLike(NodeImport &n) { return {n.b.cast(n.in(0), n.b.dtype(n.in(1)))}; }
+Results cast(NodeImport &n) {
+  int64_t code = n.integer("to", 0);
+  std::optional<DType> type = dtypeOfCode(code);
+  const NarrowType *narrow = narrowTypeOfCode(code);
+  if (!type && !narrow)
+    return {n.unsupported("a cast to " + typeNameOfCode(code))};
+  return {castTo(n, n.in(0), type, narrow)};
+}
+
+Results castLike(NodeImport &n) { return {castTo(n, n.in(0), n.b.dtype(n.in(1)), n.b.narrowType(n.in(1)))}; }
 
 /// Before opset 11 bounds are attributes, and those left out are the largest f32: infinities become numbers.
 Results oldClip(NodeImport &n) {

@@ -1,6 +1,7 @@
 // Quantisation: whole numbers with a scale and a zero point, per tensor, per axis or per block. Scaling happens in f32;
 // products of whole numbers are exact, in f64.
 #include "compiler/Import/OnnxOps/Dims.h"
+#include "compiler/Import/OnnxOps/Narrow.h"
 #include "runtime/base/IntegerMath.h"
 
 namespace hpc::onnx {
@@ -47,9 +48,9 @@ Scaling scalingOf(NodeImport &n, Value x) {
   if (!n.b.status().ok())
     return {n.in(1), Value()};
   Scaling scaling;
-  scaling.scale = n.b.cast(spread(n, n.in(1), shape, axis, block), DType::F32);
+  scaling.scale = n.b.cast(spread(n, fromNarrow(n, n.in(1)), shape, axis, block), DType::F32);
   if (n.has(2))
-    scaling.zero = n.b.cast(spread(n, n.in(2), shape, axis, block), DType::F32);
+    scaling.zero = n.b.cast(spread(n, fromNarrow(n, n.in(2)), shape, axis, block), DType::F32);
   return scaling;
 }
 
@@ -61,22 +62,28 @@ Value quantized(NodeImport &n, Value x, const Scaling &scaling, DType to) {
 
 Results quantizeLinear(NodeImport &n) {
   int64_t code = n.integer("output_dtype", 0);
+  const NarrowType *narrow = n.has(2) ? n.b.narrowType(n.in(2)) : narrowTypeOfCode(code);
   std::optional<DType> type = n.has(2) ? n.b.dtype(n.in(2)) : code ? dtypeOfCode(code) : DType::U8;
-  if (!type)
-    return {n.unsupported("numbers of type " + typeNameOfCode(code))};
-  if (isFloat(*type))
-    return {n.unsupported(std::string("quantisation to ") + name(*type))};
-  return {quantized(n, n.in(0), scalingOf(n, n.in(0)), *type)};
+  if (!narrow && (!type || isFloat(*type)))
+    return {n.unsupported("quantisation to " + (type ? std::string(name(*type)) : typeNameOfCode(code)))};
+  Scaling scaling = scalingOf(n, n.in(0));
+  if (!narrow)
+    return {quantized(n, n.in(0), scaling, *type)};
+  Value real = n.b.div(n.b.cast(n.in(0), DType::F32), scaling.scale);
+  if (!narrow->isFloat())
+    real = n.b.unary<nn::RoundOp>(real);
+  if (scaling.zero)
+    real = n.b.add(real, scaling.zero);
+  return {narrow->isFloat() ? toNarrow(n, real, *narrow, n.integer("saturate", 1)) : clampedNarrow(n, real, *narrow)};
 }
 
 Results dequantizeLinear(NodeImport &n) {
-  Value x = n.in(0);
   int64_t code = n.integer("output_dtype", 0);
-  std::optional<DType> type = code ? dtypeOfCode(code) : n.b.dtype(n.in(1));
-  if (!type)
-    return {n.unsupported("numbers of type " + typeNameOfCode(code))};
-  Scaling scaling = scalingOf(n, x);
-  Value real = n.b.cast(x, DType::F32);
+  std::optional<DType> type = code ? dtypeOfCode(code) : n.b.narrowType(n.in(1)) ? DType::F32 : n.b.dtype(n.in(1));
+  if (!type || !isFloat(*type))
+    return {n.unsupported("numbers of type " + (type ? std::string(name(*type)) : typeNameOfCode(code)))};
+  Scaling scaling = scalingOf(n, n.in(0));
+  Value real = n.b.cast(fromNarrow(n, n.in(0)), DType::F32);
   return {n.b.cast(n.b.mul(scaling.zero ? n.b.sub(real, scaling.zero) : real, scaling.scale), *type)};
 }
 
