@@ -346,7 +346,7 @@ Value ElementEmitter::sortPosition(nn::SortPositionOp op, const Index &index) {
   int64_t size = type.getDimSize(op.getAxis());
   Type elementType = type.getElementType();
   // Floats are compared as integers in their order, NaN above all; adding 0 makes -0 +0.
-  Accumulation order{scalar, nn::ReduceKind::max, registerType(elementType), isUnsigned(elementType)};
+  Accumulation order{scalar, ReduceKind::Max, registerType(elementType), isUnsigned(elementType)};
   auto key = [&](const Index &at) {
     Value value = element(op.getOperand(), at);
     return order.isOrdered() ? order.order(scalar.add(value, scalar.like(value, 0))) : value;

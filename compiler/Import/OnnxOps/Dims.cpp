@@ -69,7 +69,7 @@ Value lowest(NodeImport &n, Value like) {
 }
 Value highest(NodeImport &n, Value like) { return n.b.scalar(infinity, like); }
 
-Value reduceLast(NodeImport &n, nn::ReduceKind kind, Value x) {
+Value reduceLast(NodeImport &n, ReduceKind kind, Value x) {
   if (n.b.rank(x) == 0)
     return x;
   return dropLast(n, n.b.reduce(kind, x, {n.b.rank(x) - 1}));

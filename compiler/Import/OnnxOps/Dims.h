@@ -23,7 +23,7 @@ Value indexInput(NodeImport &n, size_t index);
 Value lowest(NodeImport &n, Value like);
 Value highest(NodeImport &n, Value like);
 /// A reduction of the last dim, which goes.
-Value reduceLast(NodeImport &n, nn::ReduceKind kind, Value x);
+Value reduceLast(NodeImport &n, ReduceKind kind, Value x);
 /// ONNX's MatMul: a 1-D operand becomes a row (left) or a column (right), and the dim goes again afterwards.
 Value matmulOf(NodeImport &n, Value x, Value y);
 /// data[..., i, :] for i out of indices [..., j]: all dims but the last of `indices` are shared with data, whose next dim

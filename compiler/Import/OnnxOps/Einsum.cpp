@@ -167,7 +167,7 @@ private:
         shape.push_back(n.b.shape(term.value)[dim]);
       }
     }
-    return {n.b.reshape(n.b.reduce(nn::ReduceKind::sum, term.value, axes), shape), letters};
+    return {n.b.reshape(n.b.reduce(ReduceKind::Sum, term.value, axes), shape), letters};
   }
 
   /// Dims in the order of `letters`, which are the term's.

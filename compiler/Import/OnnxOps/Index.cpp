@@ -56,7 +56,7 @@ Results cumprod(NodeImport &n) {
   Value own = countAlong(n, 2, 0, size), other = countAlong(n, 2, 1, size);
   Value counts = n.b.compare(predicate, reverse ? other : own, reverse ? own : other);
   Value factors = n.b.select(counts, insertDim(n, x, rank - 1), n.b.scalar(1, x));
-  return {moveLastTo(n, reduceLast(n, nn::ReduceKind::prod, factors), axis)};
+  return {moveLastTo(n, reduceLast(n, ReduceKind::Prod, factors), axis)};
 }
 
 /// The first lengths[b] elements of sequence b in reverse, the rest as they stand.

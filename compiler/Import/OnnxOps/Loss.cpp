@@ -6,7 +6,7 @@ namespace hpc::onnx {
 namespace {
 
 Value sumAll(NodeImport &n, Value x) {
-  return n.b.reshape(n.b.reduce(nn::ReduceKind::sum, x, llvm::to_vector(llvm::seq<int64_t>(0, n.b.rank(x)))), {});
+  return n.b.reshape(n.b.reduce(ReduceKind::Sum, x, llvm::to_vector(llvm::seq<int64_t>(0, n.b.rank(x)))), {});
 }
 
 /// -input[i, target[i, ...], ...] of input [N, C, ...], weighted by class, and made one number by `reduction`.
@@ -25,7 +25,7 @@ Value negativeLogLikelihood(NodeImport &n, Value input, Value target, Value weig
   Value isClass = n.b.compare(nn::ComparePredicate::eq, insertDim(n, target, 1), countAlong(n, rank, 1, shape[1]));
   auto ofClass = [&](Value perClass) {
     Value chosen = n.b.select(isClass, perClass, n.b.scalar(0, perClass));
-    return n.b.reshape(n.b.reduce(nn::ReduceKind::sum, chosen, {1}), expected);
+    return n.b.reshape(n.b.reduce(ReduceKind::Sum, chosen, {1}), expected);
   };
   Value loss = n.b.unary<nn::NegOp>(ofClass(input)), weights;
   if (weight) {
@@ -62,8 +62,8 @@ Results softmaxCrossEntropy(NodeImport &n) {
   Value scores = n.in(0);
   if (n.b.rank(scores) < 2)
     return {n.b.fail("its scores need a batch and classes"), scores};
-  Value shifted = n.b.sub(scores, n.b.reduce(nn::ReduceKind::max, scores, {1}));
-  Value sum = n.b.reduce(nn::ReduceKind::sum, n.b.unary<nn::ExpOp>(shifted), {1});
+  Value shifted = n.b.sub(scores, n.b.reduce(ReduceKind::Max, scores, {1}));
+  Value sum = n.b.reduce(ReduceKind::Sum, n.b.unary<nn::ExpOp>(shifted), {1});
   Value logarithm = n.b.sub(shifted, n.b.unary<nn::LogOp>(sum));
   return {negativeLogLikelihood(n, logarithm, indexInput(n, 1), n.has(2) ? n.in(2) : Value()), logarithm};
 }

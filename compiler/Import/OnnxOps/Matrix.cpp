@@ -34,13 +34,13 @@ Results determinant(NodeImport &n) {
     Value column = block(n, x, 0, left, 0, 1), position = countAlong(n, int64_t(rank), row, left);
     // The largest of the first column, by its first position; a NaN is the largest.
     Value magnitude = n.b.unary<nn::AbsOp>(column);
-    Value top = n.b.reduce(nn::ReduceKind::max, magnitude, {row});
+    Value top = n.b.reduce(ReduceKind::Max, magnitude, {row});
     Value isTop = n.b.binary<nn::OrOp>(n.b.compare(nn::ComparePredicate::eq, magnitude, top),
                                        n.b.unary<nn::IsNanOp>(magnitude));
-    Value which = n.b.reduce(nn::ReduceKind::min,
+    Value which = n.b.reduce(ReduceKind::Min,
                              n.b.select(isTop, position, n.b.scalar(double(left), position)), {row});
     Value isPivot = n.b.compare(nn::ComparePredicate::eq, position, which);
-    Value pivotRow = n.b.reduce(nn::ReduceKind::sum, n.b.select(isPivot, x, n.b.scalar(0, x)), {row});
+    Value pivotRow = n.b.reduce(ReduceKind::Sum, n.b.select(isPivot, x, n.b.scalar(0, x)), {row});
     Value pivot = block(n, pivotRow, 0, 1, 0, 1);
     Value wasFirst = n.b.compare(nn::ComparePredicate::eq, which, n.b.scalar(0, which));
     Value factor = n.b.select(wasFirst, pivot, n.b.unary<nn::NegOp>(pivot));

@@ -117,8 +117,8 @@ Results lpNorm(NodeImport &n) {
     return {n.b.fail("its p of " + std::to_string(p) + " must be 1 or 2")};
   if (!n.b.status().ok())
     return {x};
-  Value size = p == 1 ? n.b.reduce(nn::ReduceKind::sum, n.b.unary<nn::AbsOp>(x), {axis})
-                      : n.b.unary<nn::SqrtOp>(n.b.reduce(nn::ReduceKind::sum, n.b.mul(x, x), {axis}));
+  Value size = p == 1 ? n.b.reduce(ReduceKind::Sum, n.b.unary<nn::AbsOp>(x), {axis})
+                      : n.b.unary<nn::SqrtOp>(n.b.reduce(ReduceKind::Sum, n.b.mul(x, x), {axis}));
   Value isZero = n.b.compare(nn::ComparePredicate::eq, size, n.b.scalar(0, size));
   return {n.b.div(x, n.b.select(isZero, n.b.scalar(1, size), size))};
 }

@@ -82,7 +82,8 @@ std::vector<OnnxOp> allOnnxOps() {
                                  convolutionOps(), poolingOps(), channelNormOps(), resizeOps(), spatialOps(),
                                  gridSampleOps(), quantizedConvolutionOps(), fusedAttentionOps(), fusedNormOps(),
                                  fusedProductOps(), controlFlowOps(), orderOps(), scatterOps(), einsumOps(), lossOps(),
-                                 quantizationOps(), matrixOps(), signalOps(), selectionOps(), recurrentOps(),
+                                 quantizationOps(), matrixOps(), signalOps(), fourierOps(), selectionOps(),
+                                 recurrentOps(),
                                  refusedOps()})
     all.insert(all.end(), table.begin(), table.end());
   return all;

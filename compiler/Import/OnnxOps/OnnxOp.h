@@ -108,6 +108,7 @@ ArrayRef<OnnxOp> lossOps();
 ArrayRef<OnnxOp> quantizationOps();
 ArrayRef<OnnxOp> matrixOps();
 ArrayRef<OnnxOp> signalOps();
+ArrayRef<OnnxOp> fourierOps();
 ArrayRef<OnnxOp> selectionOps();
 ArrayRef<OnnxOp> recurrentOps();
 /// Ops that no plan can run, each with the reason; the message says it.

@@ -11,13 +11,13 @@ Value extremePosition(NodeImport &n, Value x, int64_t axis, bool isMax, bool tak
   int64_t size = n.b.shape(x)[size_t(axis)];
   if (size == 0)
     return n.b.fail("axis " + std::to_string(axis) + " of its data has no elements, so none is the largest");
-  Value extreme = n.b.reduce(isMax ? nn::ReduceKind::max : nn::ReduceKind::min, x, {axis});
+  Value extreme = n.b.reduce(isMax ? ReduceKind::Max : ReduceKind::Min, x, {axis});
   Value isExtreme = n.b.compare(nn::ComparePredicate::eq, x, extreme);
   if (isFloat(n.b.dtype(x))) // an extreme that is NaN equals nothing
     isExtreme = n.b.binary<nn::OrOp>(isExtreme, n.b.unary<nn::IsNanOp>(x));
   Value position = countAlong(n, n.b.rank(x), axis, size);
   Value candidate = n.b.select(isExtreme, position, n.b.scalar(takesLast ? -1 : double(size), position));
-  return n.b.reduce(takesLast ? nn::ReduceKind::max : nn::ReduceKind::min, candidate, {axis});
+  return n.b.reduce(takesLast ? ReduceKind::Max : ReduceKind::Min, candidate, {axis});
 }
 
 template <bool isMax> Results argExtreme(NodeImport &n) {
@@ -76,9 +76,9 @@ Results topK(NodeImport &n) {
   Value position = n.b.sortPosition(row, last, n.integer("largest", 1));
   // [..., k, size]: whether an element takes a place.
   Value takes = n.b.compare(nn::ComparePredicate::eq, insertDim(n, position, last), countAlong(n, 2, 0, k[0]));
-  Value value = reduceLast(n, nn::ReduceKind::max, n.b.select(takes, insertDim(n, row, last), lowest(n, x)));
+  Value value = reduceLast(n, ReduceKind::Max, n.b.select(takes, insertDim(n, row, last), lowest(n, x)));
   Value count = countAlong(n, 1, 0, size);
-  Value index = reduceLast(n, nn::ReduceKind::max, n.b.select(takes, count, n.b.scalar(-1, count)));
+  Value index = reduceLast(n, ReduceKind::Max, n.b.select(takes, count, n.b.scalar(-1, count)));
   return {moveLastTo(n, value, axis), moveLastTo(n, index, axis)};
 }
 

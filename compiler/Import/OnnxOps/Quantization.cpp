@@ -93,8 +93,8 @@ Results dynamicQuantizeLinear(NodeImport &n) {
   SmallVector<int64_t> axes = llvm::to_vector(llvm::seq<int64_t>(0, n.b.rank(x)));
   auto extreme = [&](nn::ReduceKind kind) { return n.b.reshape(n.b.reduce(kind, x, axes), {}); };
   Value zero = n.b.scalar(0, x), most = n.b.scalar(255, x);
-  Value high = n.b.binary<nn::MaxOp>(extreme(nn::ReduceKind::max), zero);
-  Value low = n.b.binary<nn::MinOp>(extreme(nn::ReduceKind::min), zero);
+  Value high = n.b.binary<nn::MaxOp>(extreme(ReduceKind::Max), zero);
+  Value low = n.b.binary<nn::MinOp>(extreme(ReduceKind::Min), zero);
   Value scale = n.b.div(n.b.sub(high, low), most);
   Value point = n.b.div(n.b.sub(zero, low), scale);
   point = n.b.unary<nn::RoundOp>(n.b.binary<nn::MinOp>(n.b.binary<nn::MaxOp>(point, zero), most));

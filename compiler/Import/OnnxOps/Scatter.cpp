@@ -7,31 +7,31 @@ namespace {
 
 struct Reduction {
   std::string name;
-  nn::ReduceKind kind = nn::ReduceKind::sum;
+  ReduceKind kind = ReduceKind::Sum;
 
   bool replaces() const { return name == "none"; }
   Value identity(NodeImport &n, Value like) const {
     switch (kind) {
-    case nn::ReduceKind::sum:
+    case ReduceKind::Sum:
       return n.b.scalar(0, like);
-    case nn::ReduceKind::prod:
+    case ReduceKind::Prod:
       return n.b.scalar(1, like);
-    case nn::ReduceKind::max:
+    case ReduceKind::Max:
       return lowest(n, like);
-    case nn::ReduceKind::min:
+    case ReduceKind::Min:
       return highest(n, like);
     }
     llvm_unreachable("a reduction without an identity");
   }
   Value combine(NodeImport &n, Value x, Value y) const {
     switch (kind) {
-    case nn::ReduceKind::sum:
+    case ReduceKind::Sum:
       return n.b.add(x, y);
-    case nn::ReduceKind::prod:
+    case ReduceKind::Prod:
       return n.b.mul(x, y);
-    case nn::ReduceKind::max:
+    case ReduceKind::Max:
       return n.b.binary<nn::MaxOp>(x, y);
-    case nn::ReduceKind::min:
+    case ReduceKind::Min:
       return n.b.binary<nn::MinOp>(x, y);
     }
     llvm_unreachable("a reduction without a meaning");
@@ -40,11 +40,11 @@ struct Reduction {
 
 Reduction reductionOf(NodeImport &n) {
   Reduction reduction{n.text("reduction", "none")};
-  static const std::pair<const char *, nn::ReduceKind> kinds[] = {{"none", nn::ReduceKind::sum},
-                                                                  {"add", nn::ReduceKind::sum},
-                                                                  {"mul", nn::ReduceKind::prod},
-                                                                  {"max", nn::ReduceKind::max},
-                                                                  {"min", nn::ReduceKind::min}};
+  static const std::pair<const char *, ReduceKind> kinds[] = {{"none", ReduceKind::Sum},
+                                                                  {"add", ReduceKind::Sum},
+                                                                  {"mul", ReduceKind::Prod},
+                                                                  {"max", ReduceKind::Max},
+                                                                  {"min", ReduceKind::Min}};
   for (auto [name, kind] : kinds)
     if (reduction.name == name) {
       reduction.kind = kind;
@@ -57,7 +57,7 @@ Reduction reductionOf(NodeImport &n) {
 /// The last update that names an element, or -1; `hits` is [..., elements, updates].
 Value lastHit(NodeImport &n, Value hits) {
   Value count = countAlong(n, 1, 0, n.b.shape(hits).back());
-  return reduceLast(n, nn::ReduceKind::max, n.b.select(hits, count, n.b.scalar(-1, count)));
+  return reduceLast(n, ReduceKind::Max, n.b.select(hits, count, n.b.scalar(-1, count)));
 }
 
 /// `replaced` where some update names the element, else `data`; `last` lacks the trailing dims that an update covers.
