@@ -4,6 +4,7 @@
 #include "passes/Annotate/DimTrace.h"
 #include "passes/Annotate/Passes.h"
 
+#include "compiler/Dialect/Dist/WholeOutput.h"
 #include "compiler/ElementType.h"
 #include "compiler/Location.h"
 
@@ -31,17 +32,39 @@ struct Annotator {
     Operation *op = weight.getDefiningOp();
     if (op->hasAttr(dist::seedAttrName) || nn::tensorType(weight).getNumElements() == 0)
       return;
-    std::vector<int64_t> shape = nn::shapeOf(weight).vec();
-    dist::Sharding sharding = dist::replicated(shape);
-    int64_t outer = shape[dim] / piece.size / piece.inner;
+    dist::Sharding sharding = dist::replicated(nn::shapeOf(weight).vec());
+    sharding.dims[dim] = cutPiece(nn::shapeOf(weight)[dim], piece);
+    dist::setSeed(weight, dist::layoutSeed(sharding));
+  }
+
+  dist::DimSharding cutPiece(int64_t size, Piece piece) const {
+    int64_t outer = size / piece.size / piece.inner;
     dist::DimSharding cut;
     if (outer != 1)
       cut.push_back({outer, {}});
     cut.push_back({piece.size, axes});
     if (piece.inner != 1)
       cut.push_back({piece.inner, {}});
-    sharding.dims[dim] = cut;
-    dist::setSeed(weight, dist::layoutSeed(sharding));
+    return cut;
+  }
+
+  /// Whether the user, who goes first, has nothing against such a seed.
+  bool isFree(Value weight, unsigned dim, Piece piece) const {
+    std::optional<dist::Seed> seed = dist::seedOf(weight);
+    return !seed || !seed->isBinding() ||
+           dist::normalize(seed->sharding.dims[dim], mesh) ==
+               dist::normalize(cutPiece(nn::shapeOf(weight)[dim], piece), mesh);
+  }
+
+  /// Whether the user wants a product's result whole, before or behind its bias.
+  static bool isGathered(Operation *product) {
+    for (Operation *op = product; op; op = op->hasOneUse() ? *op->user_begin() : nullptr) {
+      if (op != product && accessOf(op) != Access::Elementwise)
+        return false;
+      if (!dist::wholeOutputDims(op).empty())
+        return true;
+    }
+    return false;
   }
 
   /// Rows that a rank does not hold save memory once; the all-reduce that fetches them costs bytes in every
@@ -67,7 +90,16 @@ struct Annotator {
     SmallVector<Piece> pieces = trace.back(activation, *matmul.activationK, {1, k});
     if (pieces.empty() || !trace.reachesColumns(activation, *matmul.activationK, pieces.front()))
       return false;
+    if (!isFree(matmul.op->getOperand(matmul.weight), matmul.weightK, pieces.front()))
+      return false;
     auto sources = trace.takeColumns(activation, *matmul.activationK, pieces.front()); // before it is one of rows
+    // Columns that the user has elsewhere would have to be gathered, and cut again for the rows.
+    if (llvm::any_of(sources, [&](auto &source) {
+          WeightMatmul &product = source.first;
+          return !isFree(product.op->getOperand(product.weight), product.weightN, source.second) ||
+                 isGathered(product.op);
+        }))
+      return false;
     rows.insert(matmul.op);
     seed(matmul.op->getOperand(matmul.weight), matmul.weightK, pieces.front());
     for (auto &[source, piece] : sources)

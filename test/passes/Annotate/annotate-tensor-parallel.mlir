@@ -380,3 +380,39 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
     return %d : tensor<4x3x40xf32>
   }
 }
+
+// -----
+
+// What the user keeps whole, or wants gathered, has no rows behind it: they would cost an all-reduce and save no gather. What the user cuts as the layout
+// would is a pair like any other.
+// CHECK-LABEL: func.func @main
+// CHECK: nn.parameter "up" {{.*}}origin = "sidecar"
+// CHECK: nn.parameter "down"
+// CHECK-NOT: dist.seed
+// CHECK: nn.parameter "gathered" {{.*}}origin = "sidecar"
+// CHECK: nn.parameter "after"
+// CHECK-NOT: dist.seed
+// CHECK: nn.parameter "column" {{.*}}origin = "sidecar"
+// CHECK: nn.parameter "row" {{.*}}dist.seed = #dist.seed<"[72@tp, 40?]">
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
+  func.func @main(%x: tensor<4x40xf32>) -> tensor<4x40xf32> {
+    %up = nn.parameter "up" {file = "w", bytes = 11520 : i64, hashes = array<i64: 1>, dist.seed = #dist.seed<"[40, 72]", priority = 0, origin = "sidecar">} : tensor<40x72xf32>
+    %down = nn.parameter "down" {file = "w", bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<72x40xf32>
+    %gathered = nn.parameter "gathered" {file = "w", bytes = 11520 : i64, hashes = array<i64: 1>, dist.seed = #dist.seed<"[40, 72@tp]", priority = 0, origin = "sidecar">} : tensor<40x72xf32>
+    %bias = nn.parameter "bias" {file = "w", bytes = 288 : i64, hashes = array<i64: 1>} : tensor<72xf32>
+    %after = nn.parameter "after" {file = "w", bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<72x40xf32>
+    %column = nn.parameter "column" {file = "w", bytes = 11520 : i64, hashes = array<i64: 1>, dist.seed = #dist.seed<"[40, 72@tp]", priority = 0, origin = "sidecar">} : tensor<40x72xf32>
+    %row = nn.parameter "row" {file = "w", bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<72x40xf32>
+    %0 = nn.matmul %x, %up : tensor<4x40xf32>, tensor<40x72xf32> -> tensor<4x72xf32>
+    %1 = nn.matmul %0, %down : tensor<4x72xf32>, tensor<72x40xf32> -> tensor<4x40xf32>
+    %2 = nn.layer_norm %1 {epsilon = 1.0e-5 : f64} : tensor<4x40xf32> -> tensor<4x40xf32>
+    %3 = nn.matmul %2, %gathered : tensor<4x40xf32>, tensor<40x72xf32> -> tensor<4x72xf32>
+    %4 = nn.add %3, %bias {dist.whole_output = array<i64: 1>, dist.whole_output_for = "gathered"} : tensor<4x72xf32>, tensor<72xf32> -> tensor<4x72xf32>
+    %5 = nn.matmul %4, %after : tensor<4x72xf32>, tensor<72x40xf32> -> tensor<4x40xf32>
+    %6 = nn.layer_norm %5 {epsilon = 1.0e-5 : f64} : tensor<4x40xf32> -> tensor<4x40xf32>
+    %7 = nn.matmul %6, %column : tensor<4x40xf32>, tensor<40x72xf32> -> tensor<4x72xf32>
+    %8 = nn.matmul %7, %row : tensor<4x72xf32>, tensor<72x40xf32> -> tensor<4x40xf32>
+    %9 = nn.layer_norm %8 {epsilon = 1.0e-5 : f64} : tensor<4x40xf32> -> tensor<4x40xf32>
+    return %9 : tensor<4x40xf32>
+  }
+}
