@@ -71,13 +71,15 @@ std::optional<std::vector<Axes>> fitSpec(const ShardingSpec &spec, std::optional
     }
     pending = std::move(longer); // few: there are two axes
   }
-  for (const std::vector<Axes> &axes : pending) {
-    if (spec.devices == shardDevices(grid, axes, std::nullopt))
+  // Of all devices, or of the stage in which the first of them is; the count decides before anything is made.
+  int64_t named = 0, perStage = grid.dp * grid.tp, first = spec.devices.front().front() / perStage;
+  for (const std::vector<int64_t> &members : spec.devices)
+    named += int64_t(members.size());
+  bool isEverywhere = named == perStage * grid.pp, isStage = named == perStage && (!stage || *stage == first);
+  for (const std::vector<Axes> &axes : pending)
+    if ((isEverywhere && spec.devices == shardDevices(grid, axes, std::nullopt)) ||
+        (isStage && spec.devices == shardDevices(grid, axes, first)))
       return axes;
-    for (int64_t s = 0; s < grid.pp; ++s)
-      if ((!stage || *stage == s) && spec.devices == shardDevices(grid, axes, s))
-        return axes;
-  }
   return std::nullopt;
 }
 

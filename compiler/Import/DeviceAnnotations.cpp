@@ -180,10 +180,10 @@ public:
       if (i > 0)
         result.otherConfigurations.push_back(configurations[i].first);
     }
-    if (result.devices < 1 || result.devices > (int64_t(1) << 20))
+    if (result.devices < 1 || result.devices > 65536)
       return Status::error(ErrorKind::Model, "configuration '" + result.configuration + "' has " +
                                                  std::to_string(result.devices) +
-                                                 " devices; it must be from 1 to 1048576");
+                                                 " devices; it must be from 1 to 65536");
     graph->each([&](const Field &field) {
       if (field.type != 2 || !failure.ok())
         return;

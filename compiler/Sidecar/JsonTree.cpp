@@ -98,6 +98,8 @@ public:
     std::string text = error.what();
     if (size_t comma = text.find(", column "); comma != std::string::npos)
       text = text.substr(comma + 2);
+    if (size_t end = text.find("] "); text[0] == '[' && end != std::string::npos)
+      text = text.substr(end + 2);
     return fail("this is no JSON, " + text);
   }
 

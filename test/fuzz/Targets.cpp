@@ -2,6 +2,7 @@
 #include "test/fuzz/Targets.h"
 
 #include "compiler/DiagnosticText.h"
+#include "compiler/Import/AnnotationRules.h"
 #include "compiler/Import/OnnxImporter.h"
 #include "compiler/Import/OnnxModel.h"
 #include "compiler/ModuleAttributes.h"
@@ -135,6 +136,16 @@ bool runSidecar(std::string_view bytes) {
   return true;
 }
 
+bool runAnnotations(std::string_view bytes) {
+  TemporaryFile file(bytes);
+  Expected<std::optional<Sidecar>> rules = onnx::rulesOfAnnotations(file.path());
+  if (!holds(rules.status()))
+    return false;
+  if (*rules)
+    holds(parseSidecar(sidecarText(**rules), "fuzz.onnx").status());
+  return holds(onnx::annotatedModel(bytes, {2, 1, 2, {{"x", {}}}, {}}).status());
+}
+
 // ---- seeds ---------------------------------------------------------------------------------------
 
 std::string fileOf(const char *relative) {
@@ -158,6 +169,18 @@ std::vector<std::string> models() {
   small.functions = {bytes(1, "Twice") + bytes(4, "a") + bytes(5, "b") + bytes(7, node("Add", {"a", "a"}, {"b"})) +
                      bytes(9, bytes(1, "") + number(2, 18)) + bytes(10, "local")};
   return {small.model(), fileOf("models/mlp/dynamo-op18.onnx")};
+}
+
+/// The first of them with cuts of a weight and an input, and stages.
+std::vector<std::string> annotatedModels() {
+  SidecarCut column, inside;
+  column.dim = 1;
+  column.axis = "tp";
+  inside.of = {3, 1};
+  inside.axis = "dp";
+  Expected<std::string> model =
+      onnx::annotatedModel(models()[0], {2, 2, 2, {{"w", {inside, column}}, {"x", {}}}, {{"a", 0}, {"b", 1}}});
+  return {model.ok() ? *model : ""};
 }
 
 std::vector<std::string> plans() {
@@ -194,6 +217,7 @@ std::vector<std::string> sidecars() {
 const std::vector<Target> &targets() {
   static const std::vector<Target> all = {{"onnx", runOnnx, models},
                                           {"compile", runCompile, models},
+                                          {"annotations", runAnnotations, annotatedModels},
                                           {"plan", runPlan, plans},
                                           {"npz", runNpz, archives},
                                           {"safetensors", runSafeTensors, safeTensors},
