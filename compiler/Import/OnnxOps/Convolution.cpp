@@ -171,9 +171,10 @@ Results convTranspose(NodeImport &n) {
     return {x};
   SmallVector<int64_t> full;
   for (size_t dim = 0; dim < spatial.size(); ++dim)
-    full.push_back(spatial[dim] == 0 ? 0
-                                     : plan::addSizes(plan::multiplySizes(spatial[dim] - 1, window->strides[dim]),
-                                                      window->extent(dim)));
+    full.push_back(spatial[dim] == 0 // the formula all the same: zeros and the bias
+                       ? std::max<int64_t>(0, window->extent(dim) - window->strides[dim])
+                       : plan::addSizes(plan::multiplySizes(spatial[dim] - 1, window->strides[dim]),
+                                        window->extent(dim)));
   std::optional<Crop> crop = readCrop(n, spatial, *window, full);
   int64_t batch = n.b.shape(x)[0], groups = channels->groups, positions = elementCount(spatial);
   SmallVector<int64_t> to = joined({{batch, channels->out}, full});
@@ -220,7 +221,34 @@ Results col2Im(NodeImport &n) {
   return {n.b.status().ok() ? takeRange(n, y, window->low, image) : x};
 }
 
-const OnnxOp table[] = {{"Conv", 1, conv}, {"ConvTranspose", 1, convTranspose}, {"Col2Im", 18, col2Im}};
+/// A depthwise convolution that looks back: [n, c, length] behind k - 1 columns of state, zeros at the start of a sequence. The
+/// last k - 1 columns are the next state.
+Results causalConv(NodeImport &n) {
+  Value x = n.in(0), weight = n.in(1);
+  SmallVector<int64_t> shape = n.b.shape(x), sizes = n.b.shape(weight);
+  std::string activation = n.text("activation", "none");
+  if (shape.size() != 3 || sizes.size() != 3 || sizes[0] != shape[1] || sizes[1] != 1 || sizes[2] < 1)
+    return {n.b.fail("it takes [batch, channel, length] and a weight of [channel, 1, k]")};
+  if (activation != "none" && activation != "silu" && activation != "swish")
+    return {n.b.fail("its activation is '" + activation + "'; none, silu and swish are possible")};
+  int64_t kept = sizes[2] - 1;
+  SmallVector<int64_t> state = {shape[0], shape[1], kept};
+  if (n.has(3) && n.b.shape(n.in(3)) != state)
+    return {n.b.fail("its past_state must be [batch, channel, k - 1]")};
+  Value all = n.has(3) ? n.b.concat({n.in(3), x}, 2) : n.b.pad(x, {0, 0, kept}, {0, 0, 0}, Tensor(n.b.dtype(x), {}));
+  SlidingWindow window{{sizes[2]}, {1}, {1}, {0}, {0}, {shape[2]}};
+  Value y = addBias(n, depthwise(n, slideWindow(n, all, window, Tensor(n.b.dtype(x), {})), weight, window,
+                                 {shape[1], shape[1], shape[1]}),
+                    n.has(2) ? n.in(2) : Value());
+  if (activation != "none")
+    y = n.b.mul(y, n.b.unary<nn::SigmoidOp>(y));
+  return {y, n.b.slice(all, {0, 0, shape[2]}, {1, 1, 1}, state)};
+}
+
+const OnnxOp table[] = {{"CausalConvWithState", 27, causalConv},
+                        {"Conv", 1, conv},
+                        {"ConvTranspose", 1, convTranspose},
+                        {"Col2Im", 18, col2Im}};
 
 } // namespace
 
