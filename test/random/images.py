@@ -131,22 +131,25 @@ def batch_norm(graph):
 
 @op(3)
 def statistics_norm(graph):
-    """Instance norm: groups of one channel."""
+    """Instance norm; group norm, whose scale and bias belong to groups in opset 18."""
     x = image(graph)
-    scale, bias = graph.weight((x.shape[1],)), graph.weight((x.shape[1],))
-    axes = tuple(range(2, len(x.shape)))
-    along = lambda each: each.reshape(-1, *[1] * len(axes))
+    groups = graph.choose.choice([None, *divisors(x.shape[1])])
+    parts = x.shape[1] if groups is None else groups
+    scale, bias = graph.weight((parts,)), graph.weight((parts,))
+    grouped = lambda x: x.reshape(x.shape[0], parts, -1)
+    mean = lambda x: x.mean(axis=2, keepdims=True)
 
     def compute(x, scale, bias):
-        centered = x - x.mean(axis=axes, keepdims=True)
-        return [centered / numpy.sqrt((centered**2).mean(axis=axes, keepdims=True) + 1e-2) * along(scale) + along(bias)]
+        centered = grouped(x) - mean(grouped(x))
+        return [(centered / numpy.sqrt(mean(centered**2) + 1e-2) * scale[:, None] + bias[:, None]).reshape(x.shape)]
 
     def terms(x, scale, bias):
-        deviation = numpy.sqrt(x.var(axis=axes, keepdims=True) + 1e-2)
-        size = numpy.abs(x) + numpy.abs(x).mean(axis=axes, keepdims=True)
-        return [size / deviation * (1 + size / deviation) * numpy.abs(along(scale)) + numpy.abs(along(bias))]
+        deviation = numpy.sqrt(grouped(x).var(axis=2, keepdims=True) + 1e-2)
+        size = (numpy.abs(grouped(x)) + mean(numpy.abs(grouped(x)))) / deviation
+        return [(size * (1 + size) * numpy.abs(scale[:, None]) + numpy.abs(bias[:, None])).reshape(x.shape)]
 
-    graph.node("InstanceNormalization", [x, scale, bias], compute, terms=terms, count=math.prod(x.shape[2:]) + 6, epsilon=1e-2)
+    name, more = ("InstanceNormalization", {}) if groups is None else ("GroupNormalization", dict(num_groups=groups))
+    graph.node(name, [x, scale, bias], compute, terms=terms, count=math.prod(x.shape[1:]) // parts + 6, epsilon=1e-2, **more)
 
 
 @op(2)
