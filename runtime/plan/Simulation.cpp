@@ -1,6 +1,7 @@
 // The event loop of the simulation, collectives, and what is true when it ends.
 #include "runtime/plan/Simulation.h"
 
+#include "runtime/base/CountText.h"
 #include "runtime/plan/PlanCheck.h"
 #include "runtime/plan/PlanNames.h"
 
@@ -189,8 +190,8 @@ std::string Simulation::waitText(int32_t rank) const {
            instructionAt(post.site).node + ")";
   }
   const Meeting &meeting = meetings.at(state.blockedMeeting);
-  return text + std::to_string(streams[stageOf(rank)].groupSizes[op.signature] - int64_t(meeting.members.size())) +
-         " more members of its group";
+  int64_t missing = streams[stageOf(rank)].groupSizes[op.signature] - int64_t(meeting.members.size());
+  return text + countText(missing, "more member") + " of its group";
 }
 
 /// Nobody can run any more: each rank must be at its end.

@@ -7,6 +7,7 @@
 #include "compiler/Interpreter/Interpreter.h"
 #include "compiler/Location.h"
 #include "runtime/base/AvailableMemory.h"
+#include "runtime/base/CountText.h"
 #include "runtime/plan/PlanFacts.h"
 #include "runtime/plan/PlanPrinter.h"
 #include "tools/hpc-opt/Difference.h"
@@ -237,13 +238,15 @@ Expected<std::string> verifyPlan(const Verification &what) {
   dist::Mesh mesh = dist::meshOf(what.compiled);
   std::string unbounded =
       run->unbounded ? format(", %lld of which could hold anything: their type overflows", (long long)run->unbounded) : "";
-  return format("verified: serial == raised (largest difference %.2g of the largest value), serial == %lld values of "
-                "all %lld coordinates (%.2g, in double), "
-                "serial == plan on %lld ranks with poisoned memory (%lld buffers%s; %.2g of the bound; outputs off by "
+  return format("verified: serial == raised (largest difference %.2g of the largest value), serial == %s of "
+                "%s (%.2g, in double), "
+                "serial == plan on %s with poisoned memory (%s%s; %.2g of the bound; outputs off by "
                 "%.2g of the largest value)\n",
-                verifier.worstRaise, (long long)verifier.comparedValues, (long long)mesh.numCoordinates(),
-                verifier.worstPartition, (long long)what.lowered.plan.worldSize(), (long long)run->buffers,
-                unbounded.c_str(), run->worstOfBound, run->worstOutput);
+                verifier.worstRaise, countText(verifier.comparedValues, "value").c_str(),
+                mesh.numCoordinates() == 1 ? "the only coordinate"
+                                           : ("all " + countText(mesh.numCoordinates(), "coordinate")).c_str(),
+                verifier.worstPartition, countText(what.lowered.plan.worldSize(), "rank").c_str(),
+                countText(run->buffers, "buffer").c_str(), unbounded.c_str(), run->worstOfBound, run->worstOutput);
 }
 
 } // namespace hpc

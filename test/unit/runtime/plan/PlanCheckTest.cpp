@@ -443,7 +443,7 @@ TEST(PlanCheck, NamesAllThatWaitInADeadlock) {
   EXPECT_THAT(message, HasSubstr("deadlock: 3 of 6 ranks wait for ever"));
   EXPECT_THAT(message, HasSubstr("rank 4 (stage 1, coordinate 1 (tp=1)), schedule step 1 (forward, micro-batch 0), "
                                  "stage 1, program forward, instruction 0 (wait) waits for a send from rank 1"));
-  EXPECT_THAT(message, HasSubstr("instruction 2 (all_reduce, node sum) waits for 1 more members of its group"));
+  EXPECT_THAT(message, HasSubstr("instruction 2 (all_reduce, node sum) waits for 1 more member of its group"));
 }
 
 TEST(PlanCheck, IsQuickForAThousandRanks) {
