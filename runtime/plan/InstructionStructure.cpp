@@ -12,12 +12,6 @@ namespace {
 
 Status fault(const std::string &message) { return Status::error(ErrorKind::Plan, message); }
 
-bool isPosted(const Action &action) {
-  const auto *collective = std::get_if<Collective>(&action);
-  return std::holds_alternative<Send>(action) || std::holds_alternative<Recv>(action) ||
-         (collective && collective->request >= 0);
-}
-
 struct Checker {
   const Plan &plan;
   const Stage &stage;
@@ -182,6 +176,12 @@ struct Checker {
 };
 
 } // namespace
+
+bool isPosted(const Action &action) {
+  const auto *collective = std::get_if<Collective>(&action);
+  return std::holds_alternative<Send>(action) || std::holds_alternative<Recv>(action) ||
+         (collective && collective->request >= 0);
+}
 
 Status checkInstruction(const Plan &plan, const Stage &stage, const Instruction &instruction) {
   Checker checker{plan, stage};

@@ -28,6 +28,8 @@ Status checkStructure(const Plan &plan);
 /// `byMicroBatch`.
 Status checkSlice(const Plan &plan, const Slice &slice, int64_t elements, bool byMicroBatch);
 Status checkInstruction(const Plan &plan, const Stage &stage, const Instruction &instruction);
+/// Whether it may still run when it has been issued, until a Wait completes it.
+bool isPosted(const Action &action);
 Status checkTable(const Plan &plan, const ByCoord &table, const char *what, int64_t least, int64_t most);
 
 } // namespace hpc::plan

@@ -3,6 +3,7 @@
 
 #include "runtime/plan/Access.h"
 #include "runtime/plan/Groups.h"
+#include "runtime/plan/PlanStructure.h"
 
 #include <algorithm>
 #include <map>
@@ -28,12 +29,6 @@ std::vector<int32_t> groupsOver(const Plan &plan, const std::vector<std::string>
   for (int64_t coordinate = 0; coordinate < plan.ranksPerStage(); ++coordinate)
     groups.push_back(int32_t(seatOf(plan.axes, coordinate, axes).group));
   return groups;
-}
-
-bool isPosted(const Action &action) {
-  const auto *collective = std::get_if<Collective>(&action);
-  return std::holds_alternative<Send>(action) || std::holds_alternative<Recv>(action) ||
-         (collective && collective->request >= 0);
 }
 
 struct Builder {
