@@ -5,14 +5,6 @@
 
 namespace hpc {
 
-static std::vector<std::string> namesOf(nn::ParameterOp parameter) {
-  std::vector<std::string> names = {parameter.getName().str()};
-  if (std::optional<ArrayAttr> aliases = parameter.getAliases())
-    for (StringRef alias : aliases->getAsValueRange<StringAttr>())
-      names.push_back(alias.str());
-  return names;
-}
-
 namespace {
 /// What became of the rules while parameters were asked.
 struct RuleUse {

@@ -20,14 +20,6 @@ std::vector<std::string> namesOf(Operation *op) {
   return names;
 }
 
-std::vector<std::string> namesOf(nn::ParameterOp parameter) {
-  std::vector<std::string> names = {parameter.getName().str()};
-  if (std::optional<ArrayAttr> aliases = parameter.getAliases())
-    for (StringRef alias : aliases->getAsValueRange<StringAttr>())
-      names.push_back(alias.str());
-  return names;
-}
-
 /// The parameters that an op reads, directly or through what is made of weights alone.
 SmallVector<nn::ParameterOp> weightsOf(Operation *op, const nn::Origins &origins) {
   SmallVector<nn::ParameterOp> weights;

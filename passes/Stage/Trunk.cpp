@@ -3,25 +3,18 @@
 
 #include "compiler/Dialect/NN/NN.h"
 #include "compiler/Dialect/NN/Origin.h"
-#include "compiler/Interfaces/Cost.h"
+#include "compiler/ElementType.h"
 
 namespace hpc {
 
 static int64_t bytesOf(Value value) {
   auto type = cast<RankedTensorType>(value.getType());
-  return type.getNumElements() * int64_t((type.getElementType().getIntOrFloatBitWidth() + 7) / 8);
-}
-
-/// An outer product (two operations an element) is no more than an elementwise op, whatever its name: rotary angles.
-static bool isProduct(Operation *op) {
-  auto cost = dyn_cast<CostOpInterface>(op);
-  return cost && effortOf(op) == Effort::Product &&
-         cost.getFlops() > 2 * nn::tensorType(op->getResult(0)).getNumElements();
+  return type.getNumElements() * elementBytes(type);
 }
 
 /// The weight of a product, if it has one.
 static Value weightOf(Operation *op, const nn::Origins &origins) {
-  if (isProduct(op))
+  if (nn::isProduct(op))
     for (Value operand : op->getOperands())
       if (origins.lookup(operand).isWeight() && nn::tensorType(operand).getRank() >= 2)
         return operand;
@@ -62,7 +55,7 @@ static std::vector<Operation *> findOps(func::FuncOp function, const nn::Origins
       largestWeight[result] = largest;
     }
     bool isLargeLookup = origin.isTrunk() && largest > std::max(made, typical);
-    if (origin.isWeight() || !(readsTrunk || isProduct(&op) || isLargeLookup))
+    if (origin.isWeight() || !(readsTrunk || nn::isProduct(&op) || isLargeLookup))
       continue;
     ops.push_back(&op);
     trunk.insert(op.result_begin(), op.result_end());

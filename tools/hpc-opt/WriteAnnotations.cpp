@@ -21,11 +21,7 @@ static void addParameter(nn::ParameterOp parameter, onnx::ChosenLayout &layout) 
     return;
   dist::Sharding transposed = seed->sharding;
   std::reverse(transposed.dims.begin(), transposed.dims.end());
-  std::vector<std::string> names = {parameter.getName().str()};
-  if (std::optional<ArrayAttr> aliases = parameter.getAliases())
-    for (StringRef alias : aliases->getAsValueRange<StringAttr>())
-      names.push_back(alias.str());
-  for (const std::string &name : names) // paths of modules are names of no tensor, and found nowhere
+  for (const std::string &name : nn::namesOf(parameter)) // paths of modules are names of no tensor, and found nowhere
     layout.tensors[name] = cutsOf(nn::isTransposedAlias(parameter, name) ? transposed : seed->sharding);
 }
 

@@ -4,7 +4,7 @@
 
 #include "compiler/Dialect/Dist/Dist.h"
 #include "compiler/Dialect/Pipe/Pipe.h"
-#include "compiler/Interfaces/Cost.h"
+#include "compiler/Dialect/NN/Origin.h"
 #include "compiler/Sidecar/Cuts.h"
 #include "compiler/Sidecar/ModuleSidecar.h"
 #include "compiler/Sidecar/ParamRules.h"
@@ -45,13 +45,6 @@ Expected<Sidecar> chosenSpec(ModuleOp annotated, const Options &options) {
   return spec;
 }
 
-/// A product is never cheap to repeat, so a rule that names one holds it in its part. (An outer product may be.)
-static bool isProduct(Operation *op) {
-  auto cost = dyn_cast<CostOpInterface>(op);
-  return cost && effortOf(op) == Effort::Product &&
-         cost.getFlops() > 2 * nn::tensorType(op->getResult(0)).getNumElements();
-}
-
 static std::vector<std::string> stageNames(Operation *op) {
   std::vector<std::string> names;
   for (const std::string &name : {modulePath(op->getLoc()), nodeName(op->getLoc())})
@@ -68,7 +61,7 @@ void addStageRules(ModuleOp staged, Sidecar &sidecar) {
   staged.walk([&](pipe::StageOp program) {
     Part part(int64_t(program.getChunk()), int64_t(program.getIndex()));
     for (Operation &op : program.getBody().front()) {
-      if (isProduct(&op))
+      if (nn::isProduct(&op)) // never cheap to repeat, so a rule that names it holds it in its part
         ops[part].push_back(&op);
       for (const std::string &name : stageNames(&op))
         partsOf[name].insert(part);

@@ -22,4 +22,10 @@ Origins findOrigins(func::FuncOp function) {
   return origins;
 }
 
+bool isProduct(Operation *op) {
+  auto cost = dyn_cast<CostOpInterface>(op);
+  return cost && effortOf(op) == Effort::Product &&
+         cost.getFlops() > 2 * tensorType(op->getResult(0)).getNumElements();
+}
+
 } // namespace hpc::nn

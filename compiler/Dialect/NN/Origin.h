@@ -18,4 +18,8 @@ struct Origin {
 using Origins = llvm::DenseMap<Value, Origin>;
 Origins findOrigins(func::FuncOp function);
 
+/// Whether an op is a product that is worth a device. An outer product (two operations an element) is no more than an
+/// elementwise op, whatever its name: rotary angles.
+bool isProduct(Operation *op);
+
 } // namespace hpc::nn

@@ -19,6 +19,15 @@ inline bool isTransposedAlias(ParameterOp parameter, StringRef name) {
   return llvm::is_contained(transposedAliases(parameter), name);
 }
 
+/// All names by which somebody may speak of a parameter: its own, then its aliases.
+inline std::vector<std::string> namesOf(ParameterOp parameter) {
+  std::vector<std::string> names = {parameter.getName().str()};
+  if (std::optional<ArrayAttr> aliases = parameter.getAliases())
+    for (StringRef alias : aliases->getAsValueRange<StringAttr>())
+      names.push_back(alias.str());
+  return names;
+}
+
 /// No names take the attribute away.
 inline void setTransposedAliases(ParameterOp parameter, ArrayRef<StringRef> names) {
   if (names.empty())
