@@ -41,7 +41,7 @@ Value depthwise(NodeImport &n, Value windows, Value weight, const SlidingWindow 
   SmallVector<int64_t> ones(window.rank(), 1);
   windows = n.b.reshape(windows, joined({{batch, groups, 1}, window.sizes, window.counts}));
   weight = n.b.reshape(weight, joined({{groups, channels.out / groups}, window.sizes, ones}));
-  Value sum = n.b.reduce(nn::ReduceKind::sum, n.b.mul(windows, weight),
+  Value sum = n.b.reduce(ReduceKind::Sum, n.b.mul(windows, weight),
                          llvm::to_vector(llvm::seq<int64_t>(3, int64_t(3 + window.rank()))));
   return n.b.cast(n.b.reshape(sum, joined({{batch, channels.out}, window.counts})), own);
 }

@@ -91,7 +91,7 @@ Results dequantizeLinear(NodeImport &n) {
 Results dynamicQuantizeLinear(NodeImport &n) {
   Value x = n.in(0);
   SmallVector<int64_t> axes = llvm::to_vector(llvm::seq<int64_t>(0, n.b.rank(x)));
-  auto extreme = [&](nn::ReduceKind kind) { return n.b.reshape(n.b.reduce(kind, x, axes), {}); };
+  auto extreme = [&](ReduceKind kind) { return n.b.reshape(n.b.reduce(kind, x, axes), {}); };
   Value zero = n.b.scalar(0, x), most = n.b.scalar(255, x);
   Value high = n.b.binary<nn::MaxOp>(extreme(ReduceKind::Max), zero);
   Value low = n.b.binary<nn::MinOp>(extreme(ReduceKind::Min), zero);
