@@ -26,7 +26,8 @@ std::vector<Case> cases() {
   std::string m = "tensor<6x4x5xf32>", b = "tensor<6x4x5xi1>", i = "tensor<6x4x5xi64>";
   std::vector<Case> all;
   for (std::string op : {"neg", "abs", "exp", "log", "sqrt", "reciprocal", "tanh", "erf", "sin", "cos", "sigmoid",
-                         "relu", "floor", "ceil", "round", "sign", "gelu", "softmax"})
+                         "relu", "floor", "ceil", "round", "sign", "gelu", "softmax", "tan", "asin", "acos", "atan",
+                         "sinh", "cosh", "asinh", "acosh", "atanh"})
     all.push_back({"f32", "nn." + op + " %m : " + m + " -> " + m});
   for (std::string op : {"is_nan", "is_inf"})
     all.push_back({"f32", "nn." + op + " %m : " + m + " -> " + b});
@@ -41,6 +42,9 @@ std::vector<Case> cases() {
   all.push_back({"f32", "nn.compare lt %m, %d : " + m + ", " + m + " -> " + b});
   all.push_back({"i1", "nn.select %m, %v, %v : " + b + ", tensor<5xi1>, tensor<5xi1> -> " + b});
   all.push_back({"i64", "nn.cast %m : " + i + " -> " + m});
+  all.push_back({"f32", "nn.bitcast %m : " + m + " -> tensor<6x4x5xi32>"});
+  for (std::string op : {"shift_left", "shift_right"})
+    all.push_back({"i64", "nn." + op + " %m, %d : " + i + ", " + i + " -> " + i});
 
   for (std::string op : {"layer_norm", "rms_norm"}) {
     all.push_back({"f32", "nn." + op + " %m {epsilon = 1.0e-5 : f64} : " + m + " -> " + m});
@@ -85,6 +89,10 @@ std::vector<Case> cases() {
   for (std::string flags : {"", ", exclusive", ", reverse"}) {
     all.push_back({"f32", "nn.cumsum %m {axis = 1 : i64" + flags + "} : " + m + " -> " + m});
     all.push_back({"f32", "nn.cumsum %m {axis = 0 : i64" + flags + "} : " + m + " -> " + m, false});
+  }
+  for (std::string flags : {"", ", descending"}) {
+    all.push_back({"f32", "nn.sort_position %m {axis = 1 : i64" + flags + "} : " + m + " -> " + i});
+    all.push_back({"f32", "nn.sort_position %m {axis = 0 : i64" + flags + "} : " + m + " -> " + i, false});
   }
   all.push_back({"f32", "nn.broadcast %m : " + m + " -> " + m, false}); // folds: nothing is left to move
   all.push_back(
