@@ -248,9 +248,13 @@ Expected<StoredTensor> Reader::tensor(const ::onnx::TensorProto &proto, const St
   } else {
     *owned = typedData(proto, *result.dtype);
   }
-  if (int64_t(owned->size()) != result.bytes)
-    return modelError("tensor " + inQuotes(proto.name()) + " holds " + std::to_string(owned->size()) + " bytes, but " +
+  // Bytes that were not parsed (withoutStoredBytes) are counted where they lie.
+  int64_t held = std::max(int64_t(owned->size()), stored ? stored->bytes : 0);
+  if (held != result.bytes)
+    return modelError("tensor " + inQuotes(proto.name()) + " holds " + std::to_string(held) + " bytes, but " +
                       result.typeName + " " + shapeText(result.shape) + " needs " + std::to_string(result.bytes));
+  if (int64_t(owned->size()) != held)
+    return modelError("tensor " + inQuotes(proto.name()) + " has several fields of elements; save it with one");
   result.data = owned->data();
   result.owned = std::move(owned);
   return result;
@@ -465,7 +469,15 @@ Expected<Model> Reader::read(const std::string &path) {
                       " bytes and protobuf stops at 2 GB; save the weights as external data");
   google::protobuf::SetLogHandler(nullptr);
   ::onnx::ModelProto proto;
-  if (!proto.ParseFromArray(mapped.data(), int(mapped.size())))
+  constexpr int64_t muchMemory = int64_t(1) << 30;
+  if (int64_t footprint = footprintOf(mapped.data(), mapped.size()); footprint > muchMemory + 2 * mapped.size())
+    return modelError("its " + std::to_string(mapped.size()) + " bytes would become structs of about " +
+                      std::to_string(footprint >> 20) + " MiB: millions of empty or tiny nodes, tensors or names, as no "
+                      "exporter writes; large tensors belong in raw_data or in external data");
+  std::string spared = withoutStoredBytes(mapped.data(), mapped.size());
+  bool parsed = spared.empty() ? proto.ParseFromArray(mapped.data(), int(mapped.size())) : proto.ParseFromString(spared);
+  spared = std::string();
+  if (!parsed)
     return modelError("not an ONNX model, or cut off: its protobuf of " + std::to_string(mapped.size()) +
                       " bytes does not parse, or is nested more than 100 deep");
   if (!proto.has_graph())

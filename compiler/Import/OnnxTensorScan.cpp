@@ -1,4 +1,5 @@
-// Finds where the bytes of a model's initializers lie inside the .onnx file, by walking protobuf's wire format.
+// Finds where the bytes of a model's initializers lie inside the .onnx file, by walking protobuf's wire format, and
+// leaves them out of it.
 // Of several copies of a field the last one counts, as in protobuf itself.
 #include "compiler/Import/WireFormat.h"
 
@@ -22,7 +23,46 @@ StoredBytes scanTensor(const std::byte *data, const Field &tensor) {
   return found;
 }
 
+std::string varint(uint64_t value) {
+  std::string bytes;
+  for (; value >= 128; value >>= 7)
+    bytes += char(value | 128);
+  return bytes + char(value);
+}
+
+enum class Level { Model, Graph, Tensor };
+
+/// Appends the fields of a message, those that hold elements empty. False where it is malformed.
+bool appendWithoutElements(const std::byte *data, int64_t begin, int64_t end, Level level, std::string &out) {
+  constexpr int64_t fewBytes = 1024; // stay: folding reads them from the struct
+  Fields fields(data, begin, end);
+  for (Field field; fields.next(field);) {
+    bool holdsElements = level == Level::Tensor && field.type == 2 && field.end - field.begin > fewBytes &&
+                         (field.number == tensorRaw || field.number == tensorFloats || field.number == tensorDoubles);
+    bool isInner = field.type == 2 && ((level == Level::Model && field.number == modelGraph) ||
+                                       (level == Level::Graph && field.number == graphInitializer));
+    if (!holdsElements && !isInner) {
+      out.append(reinterpret_cast<const char *>(data) + field.first, size_t(field.last - field.first));
+      continue;
+    }
+    std::string inner;
+    if (isInner && !appendWithoutElements(data, field.begin, field.end,
+                                          level == Level::Model ? Level::Graph : Level::Tensor, inner))
+      return false;
+    out += varint(field.number << 3 | 2) + varint(inner.size()) + inner;
+  }
+  return fields.atEnd();
+}
+
 } // namespace
+
+std::string withoutStoredBytes(const std::byte *data, int64_t size) {
+  int64_t stored = 0;
+  for (const StoredBytes &each : scanInitializers(data, size))
+    stored += each.bytes;
+  std::string out;
+  return stored > size / 2 && appendWithoutElements(data, 0, size, Level::Model, out) ? out : "";
+}
 
 std::vector<StoredBytes> scanInitializers(const std::byte *data, int64_t size) {
   std::vector<StoredBytes> found;

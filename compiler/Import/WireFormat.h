@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace hpc::onnx {
@@ -81,5 +82,12 @@ struct StoredBytes {
 /// One entry per initializer of the main graph, in file order. Stops quietly at malformed input: the caller compares
 /// the count.
 std::vector<StoredBytes> scanInitializers(const std::byte *data, int64_t size);
+
+/// The model without the stored bytes of its larger initializers, whose fields stay, empty: protobuf would copy them.
+/// "" where that spares less than half of the file, or where it is malformed.
+std::string withoutStoredBytes(const std::byte *data, int64_t size);
+
+/// About how many bytes protobuf's and our structs of a model take: a field of two bytes may become a struct of hundreds.
+int64_t footprintOf(const std::byte *data, int64_t size);
 
 } // namespace hpc::onnx

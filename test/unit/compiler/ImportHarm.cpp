@@ -4,6 +4,7 @@
 #include "test/unit/compiler/OnnxWriter.h"
 
 #include "compiler/Dialect/NN/NN.h"
+#include "compiler/Import/WireFormat.h"
 #include "runtime/base/File.h"
 
 #include <filesystem>
@@ -147,6 +148,51 @@ TEST_F(ImportHarm, HugeDims) {
   model.inputs = {value("x", f32, {"n", "4"})};
   options.dims["n"] = int64_t(1) << 62;
   expectError(model.model(), ErrorKind::Usage, "input 'x'");
+}
+
+/// Two bytes of an empty field become a struct of hundreds: refused before protobuf makes them. As many bytes of a
+/// tensor are none of that.
+TEST_F(ImportHarm, FieldsThatWouldFillTheMemory) {
+  Graph model;
+  model.nodes = {node("Add", {"x", "w"}, {"y"})};
+  model.inputs = {value("x", f32, {"1500000"})};
+  model.outputs = {value("y", f32, {})};
+  model.initializers = {floats("w", {1500000}, std::vector<float>(1500000, 1))};
+  EXPECT_TRUE(import(model.model()).ok());
+  model.initializers.clear();
+  for (int field : {1, 5, 13}) { // nodes, initializers, value infos
+    std::string pieces;
+    for (int64_t i = 0; i < (field == 13 ? 5 : 3) * 1000000; ++i)
+      pieces += bytes(field, "");
+    expectError(model.model() + bytes(7, pieces), ErrorKind::Model, "would become structs of about");
+  }
+}
+
+/// Elements of large tensors are not parsed, only found: protobuf would copy them, and a model be in memory twice. What
+/// is said of them stays the same.
+TEST_F(ImportHarm, LargeTensorsAreNotCopied) {
+  Graph model;
+  model.nodes = {node("Add", {"x", "w"}, {"y"})};
+  model.inputs = {value("x", f32, {"1000"})};
+  model.outputs = {value("y", f32, {})};
+  auto with = [&](int64_t count, float last) {
+    std::vector<float> elements(size_t(count), 1);
+    elements.back() = last;
+    model.initializers = {floats("w", {1000}, elements)};
+    return model.model();
+  };
+  std::string file = with(1000, 5);
+  std::string spared = onnx::withoutStoredBytes(reinterpret_cast<const std::byte *>(file.data()), int64_t(file.size()));
+  EXPECT_EQ(spared.size() + 4000 + 3, file.size()) << "three lengths take a byte less";
+  expectError(with(999, 5), ErrorKind::Model, "tensor 'w' holds 3996 bytes, but f32 1000 needs 4000");
+  expectError(with(1001, 5), ErrorKind::Model, "tensor 'w' holds 4004 bytes, but f32 1000 needs 4000");
+  ASSERT_TRUE(writeFile(folder.file("m.onnx"), file).ok());
+  Expected<OwningOpRef<ModuleOp>> module = importOnnx(folder.file("m.onnx"), options, &context);
+  ASSERT_TRUE(module.ok()) << module.status().text();
+  Expected<std::vector<Tensor>> y = runImported(**module, {{"x", Array::zeros(DType::F32, {1000})}}, true);
+  ASSERT_TRUE(y.ok()) << y.status().text();
+  EXPECT_EQ(y->front().floats.front(), 1);
+  EXPECT_EQ(y->front().floats.back(), 5);
 }
 
 /// Graphs inside graphs, functions inside functions, each a thousand deep, or in a circle: refused, without recursion
