@@ -1,6 +1,6 @@
-// libFuzzer's entry: `hpc-fuzz TARGET [libFuzzer's options] [folder]`. Built only with -fsanitize=fuzzer
-// (tools/setup.sh --sanitize=fuzzer hpc-fuzz).
-#ifdef HPC_LIBFUZZER
+// libFuzzer's entry: `hpc-fuzz TARGET [libFuzzer's options] [folder]`. Built only with -fsanitize=fuzzer, twice:
+// hpc-fuzz with HPC_FUZZ_TARGETS = fileTargets, hpc-fuzz-compile with compileTargets.
+#ifdef HPC_FUZZ_TARGETS
 #include "test/fuzz/Targets.h"
 
 #include <cstdint>
@@ -18,12 +18,12 @@ extern "C" const char *__asan_default_options() {
 }
 
 extern "C" int LLVMFuzzerInitialize(int *argc, char ***argv) {
-  for (const Target &target : targets())
+  for (const Target &target : HPC_FUZZ_TARGETS())
     if (*argc > 1 && !std::strcmp((*argv)[1], target.name))
       chosen = &target;
   if (!chosen) {
-    std::fprintf(stderr, "usage: hpc-fuzz TARGET [options of libFuzzer] [folder of findings]; targets:");
-    for (const Target &target : targets())
+    std::fprintf(stderr, "usage: %s TARGET [options of libFuzzer] [folder of findings]; targets:", **argv);
+    for (const Target &target : HPC_FUZZ_TARGETS())
       std::fprintf(stderr, " %s", target.name);
     std::fprintf(stderr, "\n");
     std::exit(1);

@@ -83,8 +83,9 @@ TEST_P(Replay, EndsWhateverItReads) {
     GetParam().run(mutated(all[random.below(all.size())], all[random.below(all.size())], random));
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Replay, testing::ValuesIn(targets()),
-                         [](const auto &info) { return std::string(info.param.name); });
+std::string nameOf(const testing::TestParamInfo<Target> &info) { return info.param.name; }
+INSTANTIATE_TEST_SUITE_P(File, Replay, testing::ValuesIn(fileTargets()), nameOf);
+INSTANTIATE_TEST_SUITE_P(Compiler, Replay, testing::ValuesIn(compileTargets()), nameOf);
 
 } // namespace
 } // namespace hpc::fuzz

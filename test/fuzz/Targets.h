@@ -2,6 +2,8 @@
 // a crash, a hang, an error[internal] (it aborts) or more memory than the file deserves is a finding.
 #pragma once
 
+#include "runtime/base/Status.h"
+
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,8 +16,28 @@ struct Target {
   std::vector<std::string> (*seeds)(); ///< valid files to start from
 };
 
-/// onnx, compile, plan, npz, safetensors, sidecar. `onnx` reads the protobuf alone, `compile` goes on to a plan over
-/// tp=2; `plan` takes a body behind the file's hash, which no flipped byte would get past.
-const std::vector<Target> &targets();
+/// onnx (the protobuf alone), plan (a body behind the file's hash, which no flipped byte would get past), npz,
+/// safetensors, sidecar, annotations: all that needs no MLIR.
+const std::vector<Target> &fileTargets();
+/// compile: a model to a plan over tp=2.
+const std::vector<Target> &compileTargets();
+
+// ---- for the targets -----------------------------------------------------------------------------
+
+/// The bytes as a file, in a folder of its own that holds nothing else a model could name. In memory where it can be.
+class TemporaryFile {
+public:
+  explicit TemporaryFile(std::string_view bytes);
+  ~TemporaryFile();
+  std::string path() const { return folder + "/file"; }
+  std::string folder;
+};
+
+/// Whether all went well. Errors are fine unless they are our own: those abort.
+bool holds(const Status &status);
+/// A file of the repository.
+std::string fileOf(const char *relative);
+/// Small graphs that reach most families of ops; a real export.
+std::vector<std::string> models();
 
 } // namespace hpc::fuzz

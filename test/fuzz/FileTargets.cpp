@@ -1,15 +1,9 @@
-// What each target does with bytes, and where it starts.
+// What the readers without MLIR do with bytes, and where they start.
 #include "test/fuzz/Targets.h"
 
-#include "compiler/DiagnosticText.h"
 #include "compiler/Import/AnnotationRules.h"
-#include "compiler/Import/OnnxImporter.h"
 #include "compiler/Import/OnnxModel.h"
-#include "compiler/ModuleAttributes.h"
 #include "compiler/Sidecar/Sidecar.h"
-#include "passes/Lower/Lower.h"
-#include "passes/Phases.h"
-#include "passes/Place/Place.h"
 #include "runtime/base/File.h"
 #include "runtime/base/Npz.h"
 #include "runtime/core/SafeTensors.h"
@@ -19,8 +13,6 @@
 #include "test/unit/compiler/OnnxWriter.h"
 #include "test/unit/runtime/plan/SamplePlan.h"
 
-#include "mlir/Pass/PassManager.h"
-
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -28,29 +20,21 @@
 
 namespace hpc::fuzz {
 
-namespace {
-/// The bytes as a file, in a folder of its own that holds nothing else a model could name. In memory where it can be.
-class TemporaryFile {
-public:
-  explicit TemporaryFile(std::string_view bytes) {
-    char inMemory[] = "/dev/shm/hpc-fuzz-XXXXXX", onDisk[] = "/tmp/hpc-fuzz-XXXXXX";
-    const char *made = ::mkdtemp(inMemory);
-    if (!made)
-      made = ::mkdtemp(onDisk);
-    if (!made)
-      std::abort();
-    folder = made;
-    std::ofstream(path(), std::ios::binary).write(bytes.data(), std::streamsize(bytes.size()));
-  }
-  ~TemporaryFile() {
-    ::unlink(path().c_str());
-    ::rmdir(folder.c_str());
-  }
-  std::string path() const { return folder + "/file"; }
-  std::string folder;
-};
+TemporaryFile::TemporaryFile(std::string_view bytes) {
+  char inMemory[] = "/dev/shm/hpc-fuzz-XXXXXX", onDisk[] = "/tmp/hpc-fuzz-XXXXXX";
+  const char *made = ::mkdtemp(inMemory);
+  if (!made)
+    made = ::mkdtemp(onDisk);
+  if (!made)
+    std::abort();
+  folder = made;
+  std::ofstream(path(), std::ios::binary).write(bytes.data(), std::streamsize(bytes.size()));
+}
+TemporaryFile::~TemporaryFile() {
+  ::unlink(path().c_str());
+  ::rmdir(folder.c_str());
+}
 
-/// Errors are fine unless they are our own.
 bool holds(const Status &status) {
   if (!status.ok() && status.kind() == ErrorKind::Internal) {
     std::fprintf(stderr, "%s\n", status.text().c_str());
@@ -59,49 +43,33 @@ bool holds(const Status &status) {
   return status.ok();
 }
 
+std::string fileOf(const char *relative) {
+  Expected<MappedFile> file = MappedFile::open(std::string(HPC_SOURCE_DIR "/") + relative);
+  return file.ok() ? std::string(file->text()) : "";
+}
+
+std::vector<std::string> models() {
+  using namespace onnxwriter;
+  Graph small;
+  small.nodes = {node("MatMul", {"x", "w"}, {"a"}),
+                 node("Softmax", {"a"}, {"b"}, {attribute("axis", int64_t(-1))}),
+                 node("Reshape", {"b", "s"}, {"c"}),
+                 node("Transpose", {"c"}, {"d"}, {attribute("perm", std::vector<int64_t>{1, 0})}),
+                 node("Gather", {"d", "i"}, {"e"}, {attribute("axis", int64_t(0))}),
+                 node("Twice", {"e"}, {"y"}, {}, "", "local")};
+  small.inputs = {value("x", f32, {"batch", "3"})};
+  small.outputs = {value("y", f32, {})};
+  small.initializers = {floats("w", {3, 4}, std::vector<float>(12, 0.5f)), ints("s", {2}, {-1, 2}), ints("i", {2}, {1, 0})};
+  small.functions = {bytes(1, "Twice") + bytes(4, "a") + bytes(5, "b") + bytes(7, node("Add", {"a", "a"}, {"b"})) +
+                     bytes(9, bytes(1, "") + number(2, 18)) + bytes(10, "local")};
+  return {small.model(), fileOf("models/mlp/dynamo-op18.onnx")};
+}
+
+namespace {
 bool runOnnx(std::string_view bytes) {
   TemporaryFile file(bytes);
   Expected<onnx::Model> model = onnx::readOnnx(file.path());
   return holds(model.status()) && holds(onnx::inlineFunctions(*model)) && holds(onnx::orderedNodes(*model).status());
-}
-
-bool runCompile(std::string_view bytes) {
-  static const DialectRegistry registry = [] {
-    DialectRegistry registry;
-    registerDialects(registry);
-    registerPasses();
-    return registry;
-  }();
-  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
-  context.loadAllAvailableDialects();
-  std::optional<ErrorKind> firstError;
-  context.getDiagEngine().registerHandler([&](Diagnostic &diagnostic) {
-    if (diagnostic.getSeverity() == DiagnosticSeverity::Error && !firstError) {
-      std::string text = describeDiagnostic(diagnostic);
-      firstError = text.find("error[internal]") == std::string::npos ? ErrorKind::Unsupported : ErrorKind::Internal;
-      holds(Status::error(*firstError, text));
-    }
-    return success();
-  });
-  TemporaryFile file(bytes);
-  ImportOptions imports;
-  imports.dims = {{"batch", 2}};
-  Expected<OwningOpRef<ModuleOp>> module = importOnnx(file.path(), imports, &context);
-  if (!holds(module.status()))
-    return false;
-  Options options;
-  options.tp = 2;
-  (**module)->setAttr(optionsAttrName, options.toAttribute(&context));
-  (**module)->setAttr(phaseAttrName, StringAttr::get(&context, "import"));
-  if (failed(runPhases(**module, options, "", [](StringRef) { return success(); }, [](PassManager &) {}))) {
-    return holds(Status::error(firstError.value_or(ErrorKind::Internal), "a phase failed without an error"));
-  }
-  Expected<Lowered> lowered = lowerToPlan(**module, {"fuzz", file.folder});
-  if (!holds(lowered.status()) || !holds(placeBuffers(lowered->plan)))
-    return false;
-  if (Status checked = plan::checkPlan(lowered->plan); !checked.ok())
-    holds(Status::error(ErrorKind::Internal, "the compiler made a plan that its check refuses: " + checked.text()));
-  return true;
 }
 
 bool runPlan(std::string_view body) {
@@ -148,30 +116,7 @@ bool runAnnotations(std::string_view bytes) {
 
 // ---- seeds ---------------------------------------------------------------------------------------
 
-std::string fileOf(const char *relative) {
-  Expected<MappedFile> file = MappedFile::open(std::string(HPC_SOURCE_DIR "/") + relative);
-  return file.ok() ? std::string(file->text()) : "";
-}
-
-/// Small graphs that reach most families of ops; a real export.
-std::vector<std::string> models() {
-  using namespace onnxwriter;
-  Graph small;
-  small.nodes = {node("MatMul", {"x", "w"}, {"a"}),
-                 node("Softmax", {"a"}, {"b"}, {attribute("axis", int64_t(-1))}),
-                 node("Reshape", {"b", "s"}, {"c"}),
-                 node("Transpose", {"c"}, {"d"}, {attribute("perm", std::vector<int64_t>{1, 0})}),
-                 node("Gather", {"d", "i"}, {"e"}, {attribute("axis", int64_t(0))}),
-                 node("Twice", {"e"}, {"y"}, {}, "", "local")};
-  small.inputs = {value("x", f32, {"batch", "3"})};
-  small.outputs = {value("y", f32, {})};
-  small.initializers = {floats("w", {3, 4}, std::vector<float>(12, 0.5f)), ints("s", {2}, {-1, 2}), ints("i", {2}, {1, 0})};
-  small.functions = {bytes(1, "Twice") + bytes(4, "a") + bytes(5, "b") + bytes(7, node("Add", {"a", "a"}, {"b"})) +
-                     bytes(9, bytes(1, "") + number(2, 18)) + bytes(10, "local")};
-  return {small.model(), fileOf("models/mlp/dynamo-op18.onnx")};
-}
-
-/// The first of them with cuts of a weight and an input, and stages.
+/// The first of models() with cuts of a weight and an input, and stages.
 std::vector<std::string> annotatedModels() {
   SidecarCut column, inside;
   column.dim = 1;
@@ -214,9 +159,8 @@ std::vector<std::string> sidecars() {
 }
 } // namespace
 
-const std::vector<Target> &targets() {
+const std::vector<Target> &fileTargets() {
   static const std::vector<Target> all = {{"onnx", runOnnx, models},
-                                          {"compile", runCompile, models},
                                           {"annotations", runAnnotations, annotatedModels},
                                           {"plan", runPlan, plans},
                                           {"npz", runNpz, archives},
