@@ -55,11 +55,17 @@ Value reflected(NodeImport &n, Value at, int64_t size, bool alignsCorners) {
   return n.b.add(n.b.binary<nn::MinOp>(phase, n.b.sub(number(2 * range), phase)), number(low));
 }
 
-/// The position, then each of its taps, is brought inside by the padding's rule; zeros look at the tap alone.
+/// The position, then each of its taps, is brought inside by the padding's rule; zeros look at the tap alone. A position within the
+/// border's own half pixel stays where it is.
 Value broughtInside(NodeImport &n, Value at, int64_t size, const Sampling &how) {
-  return how.padding == Padding::Border       ? clamped(n, at, size)
-         : how.padding == Padding::Reflection ? reflected(n, at, size, how.alignsCorners)
-                                              : at;
+  if (how.padding == Padding::Reflection)
+    return reflected(n, at, size, how.alignsCorners);
+  if (how.padding == Padding::Zeros)
+    return at;
+  double half = how.alignsCorners ? 0 : 0.5;
+  Value isBelow = n.b.compare(nn::ComparePredicate::lt, at, n.b.scalar(-half, at));
+  Value isAbove = n.b.compare(nn::ComparePredicate::gt, at, n.b.scalar(double(size - 1) + half, at));
+  return n.b.select(n.b.binary<nn::OrOp>(isBelow, isAbove), clamped(n, at, size), at);
 }
 
 /// Weights of the taps at `ratio` (0 .. 1) behind the second of them (linear: the first); [.., taps].

@@ -85,14 +85,17 @@ std::optional<SlidingWindow> readWindow(NodeImport &n, ArrayRef<int64_t> spatial
       high = padding - low;
     }
     int64_t padded = plan::addSizes(spatial[dim], plan::addSizes(low, high));
-    if (extent > padded && !(isSame && spatial[dim] == 0)) {
+    // Rounded up, a last window may reach over the end, and it may be the only one.
+    int64_t missing = std::max<int64_t>(0, extent - padded);
+    bool isOnlyPart = roundsUp && missing < stride && spatial[dim] + low > 0;
+    if (missing > 0 && !isOnlyPart && !(isSame && spatial[dim] == 0)) {
       n.b.fail("its window of " + std::to_string(window.sizes[dim]) + ", dilated by " +
                std::to_string(window.dilations[dim]) + ", is longer than dim " + std::to_string(2 + dim) + " of size " +
                std::to_string(spatial[dim]) + " with pads of " + std::to_string(low) + " and " + std::to_string(high));
       return std::nullopt;
     }
-    int64_t count = extent > padded ? 0 : (padded - extent) / stride + 1;
-    if (roundsUp && extent <= padded) {
+    int64_t count = missing > 0 ? isOnlyPart : (padded - extent) / stride + 1;
+    if (roundsUp && missing == 0) {
       count = ceilDiv(padded - extent, stride) + 1;
       if ((count - 1) * stride >= spatial[dim] + low) // a window that begins in the padding behind
         --count;
