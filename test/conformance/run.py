@@ -40,9 +40,14 @@ def as_array(value):
     return value if value.dtype.kind in "fiubV" and value.dtype.names is None else None
 
 
+def is_only_stored(dtype):
+    """Whether it is one of ml_dtypes' floats and integers of at most 8 bits."""
+    return dtype.itemsize == 1 and (dtype.kind == "V" or dtype.name.startswith("float"))
+
+
 def saved(array):
     """As hpc-run reads it: bf16 as raw pairs of bytes, types that are only stored as the bytes that hold them."""
-    if array.dtype.kind == "V" and array.dtype.itemsize == 1:
+    if is_only_stored(array.dtype):
         return array.astype(numpy.int8) if array.dtype.name.startswith("int") else array.view(numpy.uint8)
     return array.view(numpy.dtype(("V", array.dtype.itemsize))) if array.dtype.kind == "V" else array
 
@@ -71,7 +76,7 @@ def fixed_inputs(graph, names):
 
 
 def difference(have, want):
-    if have.dtype.itemsize == want.dtype.itemsize and want.dtype.kind == "V":
+    if have.dtype.itemsize == want.dtype.itemsize and (want.dtype.kind == "V" or is_only_stored(want.dtype)):
         have = have.astype(want.dtype) if want.dtype.name.startswith(("int", "uint")) else have.view(want.dtype)
     if have.shape != want.shape or have.dtype != want.dtype:
         return f"{have.dtype}{have.shape}, expected {want.dtype}{want.shape}"

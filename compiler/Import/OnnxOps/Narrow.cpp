@@ -75,8 +75,10 @@ Value wrapped(NodeImport &n, const NarrowType &type, Value x) {
 
 Value fromNarrow(NodeImport &n, Value x) {
   const NarrowType *type = n.b.narrowType(x);
-  if (!type || !type->isFloat())
+  if (!type)
     return x;
+  if (!type->isFloat())
+    return n.b.cast(x, DType::I32); // a value of its own: x is known to hold the narrow type
   Tensor table(DType::F32, {int64_t(1) << type->bits});
   for (int64_t code = 0; code < table.size(); ++code)
     table.floats[size_t(code)] = decoded(*type, int(code));

@@ -5,7 +5,7 @@
 
 namespace hpc::onnx {
 
-/// The numbers of a value of a narrow float type, as f32; every other value as it is.
+/// The numbers of a value of a narrow type, as f32 or i32; every other value as it is.
 Value fromNarrow(NodeImport &n, Value x);
 /// Numbers as a narrow type. Floats round to nearest even; what is too large becomes the largest number, or, without
 /// `saturate`, infinity or NaN. Integers wrap. `roundMode` (up, down, nearest) is that of float8e8m0.
