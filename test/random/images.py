@@ -93,7 +93,16 @@ def pool(graph):
     window, name = Window(graph, x), graph.choose.choice(["MaxPool", "AveragePool", "LpPool"])
     count = math.prod(window.sizes)
     if name == "MaxPool":
-        graph.node(name, [x], lambda x: [numpy.max([part for _, part in window.parts(x, -numpy.inf)], axis=0)], **window.attributes())
+        def compute(x):
+            under = numpy.stack([part for _, part in window.parts(x, -numpy.inf)])
+            if not where:
+                return [under.max(axis=0)]
+            positions = numpy.stack([part for _, part in window.parts(numpy.arange(x.size).reshape(x.shape), -1)])
+            first = under.argmax(axis=0)[None]
+            return [numpy.take_along_axis(each, first, 0)[0] for each in (under, positions)]
+
+        where = graph.choose.random() < 0.4
+        graph.node(name, [x], compute, **window.attributes())
         return
     total = lambda x: sum(part for _, part in window.parts(x))
     if name == "LpPool":
