@@ -27,10 +27,10 @@ struct Annotator {
         trace(origins, rows) {}
 
   /// Seeds a weight: `piece` of dim `dim` cut over the axes. The first seed of a value stays, and so does a weight
-  /// without elements.
+  /// without elements, or one that is made of parameters that the user has cut.
   void seed(Value weight, unsigned dim, Piece piece) {
     Operation *op = weight.getDefiningOp();
-    if (op->hasAttr(dist::seedAttrName) || nn::tensorType(weight).getNumElements() == 0)
+    if (op->hasAttr(dist::seedAttrName) || nn::tensorType(weight).getNumElements() == 0 || !userSeeds(weight).empty())
       return;
     dist::Sharding sharding = dist::replicated(nn::shapeOf(weight).vec());
     sharding.dims[dim] = cutPiece(nn::shapeOf(weight)[dim], piece);
@@ -48,12 +48,27 @@ struct Annotator {
     return cut;
   }
 
-  /// Whether the user, who goes first, has nothing against such a seed.
+  /// What the user says about the parameters that a weight is, or is made of (a reshaped kernel of a convolution).
+  SmallVector<dist::Seed> userSeeds(Value weight) const {
+    SmallVector<dist::Seed> seeds;
+    llvm::SetVector<Value> open;
+    open.insert(weight);
+    for (size_t next = 0; next < open.size(); ++next)
+      if (Operation *op = open[next].getDefiningOp(); op && origins.lookup(open[next]).isWeight()) {
+        open.insert(op->operand_begin(), op->operand_end());
+        if (std::optional<dist::Seed> seed = dist::seedOf(open[next]); seed && seed->isBinding())
+          seeds.push_back(*seed);
+      }
+    return seeds;
+  }
+
+  /// Whether the user, who goes first, has nothing against such a seed. Of what is made of a parameter nobody knows how
+  /// it is cut yet, only whether it is.
   bool isFree(Value weight, unsigned dim, Piece piece) const {
-    std::optional<dist::Seed> seed = dist::seedOf(weight);
-    return !seed || !seed->isBinding() ||
-           dist::normalize(seed->sharding.dims[dim], mesh) ==
-               dist::normalize(cutPiece(nn::shapeOf(weight)[dim], piece), mesh);
+    if (std::optional<dist::Seed> seed = dist::seedOf(weight); seed && seed->isBinding())
+      return dist::normalize(seed->sharding.dims[dim], mesh) ==
+             dist::normalize(cutPiece(nn::shapeOf(weight)[dim], piece), mesh);
+    return llvm::none_of(userSeeds(weight), [](const dist::Seed &seed) { return dist::isReplicated(seed.sharding); });
   }
 
   /// Whether the user wants a product's result whole, before or behind its bias.

@@ -416,3 +416,22 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
     return %9 : tensor<4x40xf32>
   }
 }
+
+// -----
+
+// What the user keeps whole stays whole behind a reshape too (the kernel of a convolution): no seed, and no pair.
+// CHECK-LABEL: func.func @main
+// CHECK: nn.parameter "kernel" {{.*}}origin = "sidecar"
+// CHECK-NOT: dist.seed
+// CHECK: return
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
+  func.func @main(%x: tensor<4x40xf32>) -> tensor<4x40xf32> {
+    %kernel = nn.parameter "kernel" {file = "w", bytes = 11520 : i64, hashes = array<i64: 1>, dist.seed = #dist.seed<"[8, 5, 72]", priority = 0, origin = "sidecar">} : tensor<8x5x72xf32>
+    %down = nn.parameter "down" {file = "w", bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<72x40xf32>
+    %w = nn.reshape %kernel : tensor<8x5x72xf32> -> tensor<40x72xf32>
+    %0 = nn.matmul %x, %w : tensor<4x40xf32>, tensor<40x72xf32> -> tensor<4x72xf32>
+    %1 = nn.matmul %0, %down : tensor<4x72xf32>, tensor<72x40xf32> -> tensor<4x40xf32>
+    %2 = nn.layer_norm %1 {epsilon = 1.0e-5 : f64} : tensor<4x40xf32> -> tensor<4x40xf32>
+    return %2 : tensor<4x40xf32>
+  }
+}
