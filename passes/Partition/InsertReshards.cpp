@@ -177,6 +177,8 @@ struct InsertReshards : impl::InsertReshardsBase<InsertReshards> {
     for (Operation &op : function.front()) {
       removeFactors(&op);
       removeWholeOutput(&op);
+      if (isa<nn::ParameterOp>(op))
+        setOrigins(&op, {}); // ops keep theirs until they are local
     }
   }
 };

@@ -81,6 +81,7 @@ private:
                  const CutOrigins &origins);
   void choosePassing(OpState &state);
   void writeOrigins(OpState &state);
+  void writeOrigins(const SourceState &source);
   void remarkOnConflicts(OpState &state);
   /// Said at the end, by emitRemarks: what is told of several places is one remark at the first.
   void remark(Operation *op, const std::string &text) { remarks[text].push_back(op->getLoc()); }

@@ -99,6 +99,22 @@ void Propagation::writeOrigins(OpState &state) {
   setOrigins(state.op, origins);
 }
 
+/// The same of a parameter, which has no state of its own: who gathers it wants to know why.
+void Propagation::writeOrigins(const SourceState &source) {
+  auto parameter = source.value.getDefiningOp<nn::ParameterOp>();
+  bool isWantedOtherwise = llvm::any_of(source.value.getUses(), [&](OpOperand &use) {
+    OpState *user = stateOf(use.getOwner());
+    return user && user->sharding.operand(use.getOperandNumber(), mesh).dims != source.sharding.dims;
+  });
+  if (!parameter || !isWantedOtherwise)
+    return;
+  CutOrigins origins;
+  for (const std::string &axis : cutAxes(source.sharding))
+    if (auto origin = source.origins.find(axis); origin != source.origins.end())
+      origins.insert(*origin);
+  setOrigins(parameter, origins);
+}
+
 static void setSharding(Value value, const Sharding &sharding) {
   value.setType(withSharding(nn::tensorType(value), sharding));
 }
@@ -125,8 +141,10 @@ void Propagation::write() {
   for (OpState &state : ops)
     for (OpResult result : state.op->getResults())
       setSharding(result, state.sharding.result(result.getResultNumber(), mesh));
-  for (SourceState &source : sources)
+  for (SourceState &source : sources) {
     setSharding(source.value, source.sharding);
+    writeOrigins(source);
+  }
 
   int64_t id = 0;
   removeSeeds(function);
