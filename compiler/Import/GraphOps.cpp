@@ -145,6 +145,9 @@ Value GraphBuilder::matmul(Value x, Value y, bool transposeX, bool transposeY) {
 Value GraphBuilder::reduce(ReduceKind kind, Value x, ArrayRef<int64_t> axes) {
   if (axes.empty())
     return x;
+  for (int64_t axis : axes)
+    if (axis < 0 || axis >= rank(x))
+      return fail("axis " + std::to_string(axis) + " is not a dim of its operand of rank " + std::to_string(rank(x)));
   return finish(nn::ReduceOp::create(builder, loc, kind, x, axes), false);
 }
 

@@ -64,8 +64,8 @@ Results attention(NodeImport &n) {
     return {n.b.fail("nonpad_kv_seqlen counts keys of a cache that is kept outside; it cannot come with past_key")};
   int64_t past = 0;
   if (n.has(4)) {
-    if (n.b.rank(n.in(4)) != 4)
-      return {n.b.fail("past_key must be [batch, heads, length, size]")};
+    if (n.b.rank(n.in(4)) != 4 || n.b.rank(n.in(5)) != 4)
+      return {n.b.fail("past_key and past_value must be [batch, heads, length, size]")};
     past = n.b.shape(n.in(4))[2];
     a.key = n.b.concat({n.in(4), a.key}, 2);
     a.value = n.b.concat({n.in(5), a.value}, 2);
@@ -90,7 +90,12 @@ Results attention(NodeImport &n) {
 }
 
 /// Angles by position, [b, s, size / 2]: looked up by ids, or as they are.
-Value anglesAt(NodeImport &n, Value cache, Value ids) { return ids ? n.b.gather(cache, ids, 0) : cache; }
+Value anglesAt(NodeImport &n, Value cache, Value ids) {
+  int64_t rank = ids ? 2 : 3;
+  if (n.b.rank(cache) != rank || (ids && n.b.rank(ids) != 2))
+    return n.b.fail("its angles must be [positions, size / 2] with position_ids [batch, length], or [batch, length, size / 2]");
+  return ids ? n.b.gather(cache, ids, 0) : cache;
+}
 
 Results rotaryEmbedding(NodeImport &n) {
   Value x = n.in(0), ids = n.has(3) ? n.in(3) : Value();
@@ -98,6 +103,8 @@ Results rotaryEmbedding(NodeImport &n) {
   Value cos = anglesAt(n, n.in(1), ids), sin = anglesAt(n, n.in(2), ids);
   int64_t heads = n.integer("num_heads", 0);
   bool flat = shape.size() == 3;
+  if (!n.b.status().ok())
+    return {x};
   if ((!flat && shape.size() != 4) || n.b.rank(cos) != 3 || n.b.rank(sin) != 3 ||
       (flat && (heads < 1 || shape[2] % heads)))
     return {n.b.fail("its input must be [batch, heads, length, size], or [batch, length, heads * size] with num_heads")};

@@ -151,17 +151,21 @@ Results multiHeadAttention(NodeImport &n) {
   } else {
     key = n.in(1), value = n.in(2);
   }
-  if (!n.b.status().ok() || n.b.rank(query) != 3)
-    return {n.b.fail("its query must be [batch, length, width], or [batch, length, heads, 3, size] with keys and values")};
+  auto isFlatOrSplit = [&](Value x) { return n.b.rank(x) == 3 || n.b.rank(x) == 4; };
+  if (!n.b.status().ok() || n.b.rank(query) != 3 || !isFlatOrSplit(key) || !isFlatOrSplit(value))
+    return {n.b.fail("its query, key and value must be [batch, length, width]; [batch, length, heads, 3, size] in one, "
+                     "[batch, length, heads, 2, size] for key and value, or those as [batch, heads, length, size]")};
   int64_t width = n.b.shape(query)[2];
   a.query = split(query, 0);
   // Keys and values of a cross attention come as [b, heads, k, d] and have their bias.
   a.key = n.b.rank(key) == 4 ? key : split(key, width);
   a.value = n.b.rank(value) == 4 ? value : split(value, width + (n.b.rank(key) == 4 ? width : n.b.shape(key).back()));
   int64_t past = 0;
-  if (n.has(6) && n.has(7)) {
-    if (n.b.rank(n.in(6)) != 4)
-      return {n.b.fail("past_key must be [batch, heads, length, size]")};
+  if (n.has(6) != n.has(7))
+    return {n.b.fail("past_key and past_value must be given together")};
+  if (n.has(6)) {
+    if (n.b.rank(n.in(6)) != 4 || n.b.rank(n.in(7)) != 4)
+      return {n.b.fail("past_key and past_value must be [batch, heads, length, size]")};
     past = n.b.shape(n.in(6))[2];
     a.key = n.b.concat({n.in(6), a.key}, 2);
     a.value = n.b.concat({n.in(7), a.value}, 2);
@@ -186,10 +190,10 @@ Results multiHeadAttention(NodeImport &n) {
 
 /// Angles [b, s, 1, r] for positions i64 [b, s] or [1, s].
 Value anglesAt(NodeImport &n, Value cache, Value positions) {
+  if (n.b.rank(cache) != 2 || n.b.rank(positions) != 2)
+    return n.b.fail("its angles must be [positions, size / 2], its positions [batch, length]");
   Value angles = n.b.gather(cache, positions, 0);
   SmallVector<int64_t> shape = n.b.shape(angles);
-  if (shape.size() != 3)
-    return n.b.fail("its caches of angles must be [positions, size / 2]");
   return n.b.reshape(angles, {shape[0], shape[1], 1, shape[2]});
 }
 
@@ -231,7 +235,9 @@ Results groupQueryAttention(NodeImport &n) {
   int64_t batch = shape[0], queries = shape[1];
   // 1. What each entry has seen before: all keys after this step are its seqlens_k + 1.
   Value total = n.b.add(perBatch(n, n.in(5)), n.b.scalar(1, DType::I64));
-  bool hasPast = n.has(3) && n.b.rank(n.in(3)) == 4 && n.b.shape(n.in(3))[2] > 0;
+  if (n.has(3) != n.has(4) || (n.has(3) && (n.b.rank(n.in(3)) != 4 || n.b.rank(n.in(4)) != 4)))
+    return {n.b.fail("past_key and past_value must be given together, as [batch, groups, length, size]")};
+  bool hasPast = n.has(3) && n.b.shape(n.in(3))[2] > 0 && queries > 0;
   Value pastLengths = hasPast ? n.b.sub(total, n.b.scalar(double(queries), DType::I64))
                               : n.b.reshape(n.b.indices(SmallVector<int64_t>(size_t(batch), 0)), {batch, 1, 1, 1});
   // 2. Rotary positions go on from there.

@@ -42,8 +42,8 @@ template <bool isSimplified> Results skipNorm(NodeImport &n) {
 Results embedNorm(NodeImport &n) {
   Value ids = n.in(0);
   SmallVector<int64_t> shape = n.b.shape(ids);
-  if (shape.size() != 2)
-    return {n.b.fail("its ids must be [batch, length]")};
+  if (shape.size() != 2 || (n.has(7) && n.b.rank(n.in(7)) != 2))
+    return {n.b.fail("its ids and its mask must be [batch, length]")};
   auto lookUp = [&](Value table, Value ids) {
     return n.b.rank(table) == 2 ? n.b.gather(table, ids, 0) : n.b.fail("its tables must be [rows, width]");
   };

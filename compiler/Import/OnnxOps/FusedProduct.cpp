@@ -59,8 +59,11 @@ Results matmulNBits(NodeImport &n) {
   int64_t bits = n.integer("bits", 4), size = n.integer("block_size", 0), rows = n.integer("N", 0), columns = n.integer("K", 0);
   if (n.has(4))
     return {n.unsupported("an order of columns (g_idx)")};
-  if ((bits != 2 && bits != 4 && bits != 8) || size < 8 / bits || size * bits % 8 || rows < 1 || columns < 1)
+  constexpr int64_t most = int64_t(1) << 31; // of rows, columns or a block: their products stay numbers
+  if ((bits != 2 && bits != 4 && bits != 8) || size < 8 / bits || size > most || size * bits % 8)
     return {n.unsupported(std::to_string(bits) + " bits in blocks of " + std::to_string(size))};
+  if (rows < 1 || rows > most || columns < 1 || columns > most)
+    return {n.b.fail("N = " + std::to_string(rows) + ", K = " + std::to_string(columns) + " is no size of a weight; 1 to 2^31 are")};
   int64_t blocks = (columns + size - 1) / size;
   auto flat = [&](Value x, int64_t width, const char *what) {
     if (elementCount(n.b.shape(x)) != rows * width)

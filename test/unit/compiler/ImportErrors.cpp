@@ -112,6 +112,29 @@ TEST_F(ImportErrors, GraphsThatDoNotHold) {
          "size 3 does not split into 2 parts");
 }
 
+/// What attentions are refused for, in words that say how it would be right.
+TEST_F(ImportErrors, Attentions) {
+  auto expect = [&](std::vector<std::string> inputs, std::vector<std::string> attributes, const std::string &domain,
+                    ErrorKind kind, const std::string &text) {
+    Graph model = graph({node(domain == "rotary" ? "RotaryEmbedding" : "Attention", inputs, {"y"}, attributes, "n",
+                              domain == "rotary" ? "" : domain)});
+    model.opset = 24;
+    model.inputs = {value("x", f32, {"2", "3", "8"}), value("h", f32, {"2", "2", "3", "4"}), value("i", i64, {"2"}),
+                    value("w", f32, {"8", "24"})};
+    expectError(model.model(), kind, text);
+  };
+  expect({"x", "x", "x"}, {}, "", ErrorKind::Model, "must be [batch, heads, length, size] or [batch, length, heads * size]");
+  expect({"h", "h", "h", "", "h"}, {}, "", ErrorKind::Model, "past_key and past_value must be given together");
+  expect({"h", "h", "h", "", "h", "h", "i"}, {}, "", ErrorKind::Model, "it cannot come with past_key");
+  expect({"h", "h", "h"}, {attribute("qk_matmul_output_mode", int64_t(4))}, "", ErrorKind::Model, "qk_matmul_output_mode 4 is none of 0 to 3");
+  expect({"x", "w"}, {attribute("num_heads", int64_t(2)), attribute("do_rotary", int64_t(1))}, "com.microsoft",
+         ErrorKind::Unsupported, "attribute 'do_rotary'");
+  expect({"x", "w", "", "i"}, {attribute("num_heads", int64_t(2)), attribute("qkv_hidden_sizes", std::vector<int64_t>{8, 8, 4})},
+         "com.microsoft", ErrorKind::Model, "do not add up to the 24 columns of its weights");
+  expect({"x", "x", "x"}, {}, "rotary", ErrorKind::Model, "[batch, length, heads * size] with num_heads");
+  expect({"h", "x", "x"}, {}, "rotary", ErrorKind::Model, "rotates 4 of 4 elements by 8 angles; it must be twice as many");
+}
+
 TEST_F(ImportErrors, ShapesThatDoNotGoTogether) {
   Graph model = graph({node("Add", {"x", "w"}, {"y"}, {}, "n")});
   model.initializers = {floats("w", {2}, {1, 2})};

@@ -117,7 +117,8 @@ struct Graph {
   /// A whole ModelProto.
   std::string model() const {
     std::string model = number(1, 8) + bytes(7, proto()) + bytes(8, bytes(1, "") + number(2, opset)) +
-                        bytes(8, bytes(1, "local") + number(2, 1));
+                        bytes(8, bytes(1, "local") + number(2, 1)) +
+                        bytes(8, bytes(1, "com.microsoft") + number(2, 1));
     for (const std::string &each : functions)
       model += bytes(25, each);
     return model;
