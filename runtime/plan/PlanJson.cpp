@@ -37,7 +37,7 @@ Json bindingJson(const Plan &plan, const Stage &stage, const Binding &binding) {
   if (const auto *stored = std::get_if<StoredWeight>(&binding.start)) {
     const Weight &weight = plan.weights[stored->weight];
     shape = weight.shape;
-    json["weight"] = weight.name;
+    json["tensor"] = weight.name; // keys stay
   } else if (const auto *number = std::get_if<Number>(&binding.start)) {
     json["number"] = number->value;
   } else {
