@@ -2,7 +2,8 @@
 """Writes the ONNX project's own node tests into one archive: CASE/model (the bytes of the .onnx), CASE/input/NAME, CASE/output/NAME.
 
     make.py cases.npz [OP ...]       needs onnx and numpy; nothing in a test needs this script
-    LARGE=1 BESIDES=cases.npz make.py attention.npz Attention RotaryEmbedding       big data too, but no case of another archive
+    BESIDES=attention.npz make.py cases.npz       no case of another archive
+    LARGE=1 BESIDES=cases.npz make.py attention.npz Attention RotaryEmbedding       big data too
 
 Without a list of ops those that the tables of compiler/Import/OnnxOps name (cases-images.npz: those of images). Inputs that say a shape, axes or an amount become initializers, since
 the compiler wants those known. Cases with types or values that are no tensors of numpy's types, and cases with big data, are left out."""
@@ -54,7 +55,7 @@ def write(case, archive):
 
 
 # Tables whose ops are in cases-images.npz.
-IMAGES = {"ChannelNorm", "Convolution", "GridSample", "Pooling", "Resize", "Spatial"}
+IMAGES = {"ChannelNorm", "Convolution", "GridSample", "Pooling", "QuantizedConvolution", "Resize", "Spatial"}
 
 
 def imported_ops(of_images):
