@@ -94,8 +94,9 @@ Expected<std::vector<StoredTensor>> readBoundInputs(const Model &model, const st
       std::string wanted;
       for (size_t dim = 0; dim < input->dims.size(); ++dim)
         wanted += (dim ? "x" : "") + dimText(*input, dim);
-      return usage(flag + " holds " + hpc::name(*tensor->dtype) + " " + shapeText(tensor->shape) + ", but the input is " +
-                   hpc::name(*input->dtype) + (input->hasShape ? " " + (wanted.empty() ? "scalar" : wanted) : ""));
+      return usage(flag + " holds " + hpc::name(*tensor->dtype) + " " + shapeText(tensor->shape) +
+                   ", but the input is " + hpc::name(*input->dtype) +
+                   (input->hasShape ? " " + (wanted.empty() ? "scalar" : wanted) : ""));
     }
     tensor->isConstant = true;
     tensor->narrow = input->narrow;

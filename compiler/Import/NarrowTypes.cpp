@@ -1,5 +1,5 @@
-// The table of types that are only stored, and their codes (ONNX: docs/docsgen/source/technical/float8.md; OCP 8-bit and
-// microscaling formats, 2023).
+// The table of types that are only stored, and their codes (ONNX: docs/docsgen/source/technical/float8.md; OCP 8-bit
+// and microscaling formats, 2023).
 #include "compiler/Import/NarrowTypes.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace hpc::onnx {
 
 const NarrowType *narrowTypeOfCode(int64_t code) {
-  //                                 code  name              storage    bits mantissa bias largest infinity nan  sign  -0
+  //                                 code  name              storage    bits mantissa bias largest infinity nan  sign -0
   static const NarrowType types[] = {{17, "float8e4m3fn", DType::U8, 8, 3, 7, 0x7e, -1, 0x7f, true, true},
                                      {18, "float8e4m3fnuz", DType::U8, 8, 3, 8, 0x7f, -1, 0x80, true, false},
                                      {19, "float8e5m2", DType::U8, 8, 2, 15, 0x7b, 0x7c, 0x7f, true, true},

@@ -1,5 +1,5 @@
-// Element types that are only stored: floats of 8 and 4 bits, integers of 4 and 2. A program holds them one to a byte, as
-// u8 (the bits of a float) or as i8 and u8 (integers), moves them, and casts them; no op computes with them.
+// Element types that are only stored: floats of 8 and 4 bits, integers of 4 and 2. A program holds them one to a byte,
+// as u8 (the bits of a float) or as i8 and u8 (integers), moves them, and casts them; no op computes with them.
 #pragma once
 
 #include "runtime/base/DType.h"

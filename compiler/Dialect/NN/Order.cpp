@@ -18,7 +18,8 @@ LogicalResult SortPositionOp::verify() {
   if (int64_t(getAxis()) < 0 || int64_t(getAxis()) >= tensorType(getOperand()).getRank())
     return emitOpError("(C1) axis ") << getAxis() << " of " << getOperand().getType();
   if (shapeOf(getOperand()) != shapeOf(getResult()) || !tensorType(getResult()).getElementType().isSignlessInteger(64))
-    return emitOpError("(C2) result ") << getResult().getType() << " must be i64 of the shape of " << getOperand().getType();
+    return emitOpError("(C2) result ") << getResult().getType() << " must be i64 of the shape of "
+                                       << getOperand().getType();
   return success();
 }
 

@@ -1,5 +1,5 @@
-// If, Loop and Scan, for graphs without control flow: a branch that is known is inlined, a loop whose number of rounds is
-// known is unrolled. Of an If whose condition is data both branches are computed and one is selected.
+// If, Loop and Scan, for graphs without control flow: a branch that is known is inlined, a loop whose number of rounds
+// is known is unrolled. Of an If whose condition is data both branches are computed and one is selected.
 #include "compiler/Import/OnnxOps/Dims.h"
 
 namespace hpc::onnx {
@@ -61,8 +61,8 @@ Value emptyOutput(NodeImport &n, const ValueInfo &output, int64_t axis) {
   return n.b.known(Tensor(*output.dtype, shape));
 }
 
-/// Inputs: rounds, condition, states. The body takes (round, condition, states) and gives (condition, states, parts of scan
-/// outputs).
+/// Inputs: rounds, condition, states. The body takes (round, condition, states) and gives (condition, states, parts of
+/// scan outputs).
 Results loop(NodeImport &n) {
   const Subgraph *body = n.graph("body");
   if (!body || n.numInputs() < 2)
@@ -92,7 +92,8 @@ Results loop(NodeImport &n) {
   for (int64_t round = 0; !rounds || round < *rounds; ++round) {
     std::optional<bool> goesOn = knownCondition(n, condition);
     if (!goesOn)
-      return {n.unsupported("a condition that depends on the data; only loops whose number of rounds is known are unrolled")};
+      return {n.unsupported(
+          "a condition that depends on the data; only loops whose number of rounds is known are unrolled")};
     if (!*goesOn)
       break;
     Tensor number(DType::I64, {});
@@ -129,7 +130,8 @@ Results scan(NodeImport &n) {
     values.resize(size_t(count), 0);
     return values;
   };
-  SmallVector<int64_t> inputAxes = list("scan_input_axes", numScanned), outputAxes = list("scan_output_axes", numOutputs),
+  SmallVector<int64_t> inputAxes = list("scan_input_axes", numScanned),
+                       outputAxes = list("scan_output_axes", numOutputs),
                        inputTurns = list("scan_input_directions", numScanned),
                        outputTurns = list("scan_output_directions", numOutputs);
   SmallVector<Value> states, scanned;
@@ -181,7 +183,8 @@ Results scan(NodeImport &n) {
 }
 
 Results oldScan(NodeImport &n) {
-  return {n.unsupported("Scan of opset 8, with a batch and lengths of sequences; convert the model to opset 9 or later")};
+  return {
+      n.unsupported("Scan of opset 8, with a batch and lengths of sequences; convert the model to opset 9 or later")};
 }
 
 const OnnxOp table[] = {{"If", 1, ifThenElse}, {"Loop", 1, loop}, {"Scan", 8, oldScan}, {"Scan", 9, scan}};

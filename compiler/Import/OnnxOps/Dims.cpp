@@ -64,9 +64,7 @@ Value indexInput(NodeImport &n, size_t index) {
 }
 
 /// Bool has two numbers; an infinity would be true.
-Value lowest(NodeImport &n, Value like) {
-  return n.b.scalar(n.b.dtype(like) == DType::Bool ? 0 : -infinity, like);
-}
+Value lowest(NodeImport &n, Value like) { return n.b.scalar(n.b.dtype(like) == DType::Bool ? 0 : -infinity, like); }
 Value highest(NodeImport &n, Value like) { return n.b.scalar(infinity, like); }
 
 Value reduceLast(NodeImport &n, ReduceKind kind, Value x) {

@@ -5,7 +5,8 @@
 namespace hpc::onnx {
 namespace {
 
-/// An operand or intermediate: one letter per dim. The dims of an ellipsis are the letters '0', '1', ... from the right.
+/// An operand or intermediate: one letter per dim. The dims of an ellipsis are the letters '0', '1', ... from the
+/// right.
 struct Term {
   Value value;
   std::string letters;

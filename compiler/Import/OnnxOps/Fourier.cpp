@@ -10,9 +10,9 @@ namespace {
 constexpr int64_t maxMatrix = int64_t(1) << 24; // elements: a length of 2,048 for complex numbers
 
 struct Transform {
-  int64_t rows = 0;       ///< elements of the axis that are read
-  int64_t parts = 1;      ///< of each: 1 real, 2 complex
-  int64_t length = 0;     ///< of the transform
+  int64_t rows = 0;   ///< elements of the axis that are read
+  int64_t parts = 1;  ///< of each: 1 real, 2 complex
+  int64_t length = 0; ///< of the transform
   bool inverse = false, onesided = false;
 
   bool isReal() const { return inverse && onesided; } ///< the result
@@ -56,12 +56,13 @@ Value transformed(NodeImport &n, Value x, int64_t length, bool inverse, bool one
   transform.rows = std::min(shape[rank - 2], transform.isReal() ? length / 2 + 1 : length);
   if (transform.parts < 1 || transform.parts > 2 || (transform.isReal() && transform.parts != 2) ||
       (onesided && !inverse && transform.parts != 1))
-    return n.b.fail("its last dim of " + std::to_string(transform.parts) + " must be 1 for real numbers and 2 for complex "
+    return n.b.fail("its last dim of " + std::to_string(transform.parts) +
+                    " must be 1 for real numbers and 2 for complex "
                     "ones; a one-sided spectrum is of real numbers");
   int64_t elements = elementCount({transform.rows, transform.parts, transform.columns(), transform.resultParts()});
   if (length > maxMatrix || elements > maxMatrix)
-    return n.unsupported("a transform of length " + std::to_string(length) + "; it is a product with a matrix, which may have " +
-                         std::to_string(maxMatrix) + " elements");
+    return n.unsupported("a transform of length " + std::to_string(length) +
+                         "; it is a product with a matrix, which may have " + std::to_string(maxMatrix) + " elements");
   SmallVector<int64_t> read = shape, flat(shape.begin(), shape.end() - 2), result = flat;
   read[rank - 2] = transform.rows;
   Value part = n.b.slice(x, SmallVector<int64_t>(rank, 0), SmallVector<int64_t>(rank, 1), read);

@@ -1,5 +1,5 @@
-// Losses of class labels. The element of the right class is found by comparison, not by a gather: so classes may be cut,
-// as a vocabulary is.
+// Losses of class labels. The element of the right class is found by comparison, not by a gather: so classes may be
+// cut, as a vocabulary is.
 #include "compiler/Import/OnnxOps/Dims.h"
 
 namespace hpc::onnx {

@@ -35,10 +35,9 @@ Results determinant(NodeImport &n) {
     // The largest of the first column, by its first position; a NaN is the largest.
     Value magnitude = n.b.unary<nn::AbsOp>(column);
     Value top = n.b.reduce(ReduceKind::Max, magnitude, {row});
-    Value isTop = n.b.binary<nn::OrOp>(n.b.compare(nn::ComparePredicate::eq, magnitude, top),
-                                       n.b.unary<nn::IsNanOp>(magnitude));
-    Value which = n.b.reduce(ReduceKind::Min,
-                             n.b.select(isTop, position, n.b.scalar(double(left), position)), {row});
+    Value isTop =
+        n.b.binary<nn::OrOp>(n.b.compare(nn::ComparePredicate::eq, magnitude, top), n.b.unary<nn::IsNanOp>(magnitude));
+    Value which = n.b.reduce(ReduceKind::Min, n.b.select(isTop, position, n.b.scalar(double(left), position)), {row});
     Value isPivot = n.b.compare(nn::ComparePredicate::eq, position, which);
     Value pivotRow = n.b.reduce(ReduceKind::Sum, n.b.select(isPivot, x, n.b.scalar(0, x)), {row});
     Value pivot = block(n, pivotRow, 0, 1, 0, 1);
@@ -49,14 +48,16 @@ Results determinant(NodeImport &n) {
       break;
     // The first row takes the pivot's place; under a pivot of 0 the result is 0 whatever stands there.
     Value exchanged = n.b.select(isPivot, block(n, x, 0, 1, 0, left), x);
-    Value divisor = n.b.select(n.b.compare(nn::ComparePredicate::eq, pivot, n.b.scalar(0, pivot)), n.b.scalar(1, pivot), pivot);
+    Value divisor =
+        n.b.select(n.b.compare(nn::ComparePredicate::eq, pivot, n.b.scalar(0, pivot)), n.b.scalar(1, pivot), pivot);
     Value ratio = n.b.div(block(n, exchanged, 1, left - 1, 0, 1), divisor);
     x = n.b.sub(block(n, exchanged, 1, left - 1, 1, left - 1), n.b.mul(ratio, block(n, pivotRow, 0, 1, 1, left - 1)));
   }
   return {n.b.reshape(result, shape)};
 }
 
-/// theta [N, 2, 3] or [N, 3, 4] and size (N, C, (D,) H, W): where each point of the output lies in the input, from -1 to 1.
+/// theta [N, 2, 3] or [N, 3, 4] and size (N, C, (D,) H, W): where each point of the output lies in the input, from -1
+/// to 1.
 Results affineGrid(NodeImport &n) {
   Value theta = n.in(0);
   SmallVector<int64_t> size = n.b.integers(n.in(1), "size"), shape = n.b.shape(theta);
@@ -79,7 +80,8 @@ Results affineGrid(NodeImport &n) {
     for (int64_t axis = 0; axis < dims; ++axis) {
       int64_t count = space[size_t(dims - 1 - axis)], at = rest % count;
       rest /= count;
-      double place = corners ? (count == 1 ? -1 : -1 + 2.0 * double(at) / double(count - 1)) : (2.0 * double(at) + 1) / double(count) - 1;
+      double place = corners ? (count == 1 ? -1 : -1 + 2.0 * double(at) / double(count - 1))
+                             : (2.0 * double(at) + 1) / double(count) - 1;
       grid.floats[size_t(point * (dims + 1) + axis)] = place;
     }
     grid.floats[size_t(point * (dims + 1) + dims)] = 1;

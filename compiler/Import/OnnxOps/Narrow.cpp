@@ -25,14 +25,16 @@ Value roundedCode(NodeImport &n, const NarrowType &type, Value magnitude, Value 
   // Below the least normal number codes count its fractions; the next one up is that number's own code.
   Value steps = n.b.mul(magnitude, n.b.scalar(std::ldexp(1.0, type.bias - 1 + type.mantissa), DType::F32));
   Value small = n.b.cast(n.b.unary<nn::RoundOp>(steps), DType::U32);
-  Value isSmall = n.b.compare(nn::ComparePredicate::lt, magnitude, n.b.scalar(std::ldexp(1.0, 1 - type.bias), DType::F32));
+  Value isSmall =
+      n.b.compare(nn::ComparePredicate::lt, magnitude, n.b.scalar(std::ldexp(1.0, 1 - type.bias), DType::F32));
   return n.b.select(isSmall, small, normal);
 }
 
 /// A power of two: the exponent of f32, which has the same bias, rounded as asked.
 Value exponentCode(NodeImport &n, Value bits, const std::string &mode) {
   auto number = [&](int64_t value) { return wholeNumber(n, DType::U32, value); };
-  Value exponent = n.b.binary<nn::ShiftRightOp>(bits, number(23)), fraction = n.b.binary<nn::AndOp>(bits, number(0x7fffff));
+  Value exponent = n.b.binary<nn::ShiftRightOp>(bits, number(23)),
+        fraction = n.b.binary<nn::AndOp>(bits, number(0x7fffff));
   if (mode == "down")
     return exponent;
   Value goesUp = mode == "up" ? n.b.compare(nn::ComparePredicate::gt, fraction, number(0))
@@ -40,8 +42,8 @@ Value exponentCode(NodeImport &n, Value bits, const std::string &mode) {
   return n.b.add(exponent, n.b.cast(goesUp, DType::U32));
 }
 
-/// f32 -> the bits of a float of the type. What is too large becomes the largest number, or (not `saturate`) infinity, or
-/// NaN where there is none.
+/// f32 -> the bits of a float of the type. What is too large becomes the largest number, or (not `saturate`) infinity,
+/// or NaN where there is none.
 Value encoded(NodeImport &n, const NarrowType &type, Value x, bool saturate, const std::string &roundMode) {
   auto number = [&](int64_t value) { return wholeNumber(n, DType::U32, value); };
   Value magnitude = n.b.unary<nn::AbsOp>(x), bits = n.b.bitcast(magnitude, DType::U32);

@@ -9,7 +9,8 @@ namespace hpc::onnx {
 Value fromNarrow(NodeImport &n, Value x);
 /// Numbers as a narrow type. Floats round to nearest even; what is too large becomes the largest number, or, without
 /// `saturate`, infinity or NaN. Integers wrap. `roundMode` (up, down, nearest) is that of float8e8m0.
-Value toNarrow(NodeImport &n, Value x, const NarrowType &type, bool saturate = true, const std::string &roundMode = "up");
+Value toNarrow(NodeImport &n, Value x, const NarrowType &type, bool saturate = true,
+               const std::string &roundMode = "up");
 /// Whole numbers (as floats) as a narrow integer type, the nearest one where they are out of range.
 Value clampedNarrow(NodeImport &n, Value x, const NarrowType &type);
 

@@ -55,7 +55,8 @@ Results flatHardmax(NodeImport &n) {
   if (!n.b.status().ok())
     return {x};
   ArrayRef<int64_t> dims(shape);
-  Value flat = n.b.reshape(x, {elementCount(dims.take_front(size_t(axis))), elementCount(dims.drop_front(size_t(axis)))});
+  Value flat =
+      n.b.reshape(x, {elementCount(dims.take_front(size_t(axis))), elementCount(dims.drop_front(size_t(axis)))});
   return {n.b.reshape(hardmaxAlong(n, flat, 1), shape)};
 }
 
@@ -101,8 +102,12 @@ Results oneHot(NodeImport &n) {
 }
 
 const OnnxOp table[] = {
-    {"ArgMax", 1, argExtreme<true>}, {"ArgMin", 1, argExtreme<false>}, {"Hardmax", 1, flatHardmax},
-    {"Hardmax", 13, hardmax},        {"TopK", 1, topK},                {"OneHot", 9, oneHot},
+    {"ArgMax", 1, argExtreme<true>},
+    {"ArgMin", 1, argExtreme<false>},
+    {"Hardmax", 1, flatHardmax},
+    {"Hardmax", 13, hardmax},
+    {"TopK", 1, topK},
+    {"OneHot", 9, oneHot},
 };
 
 } // namespace

@@ -34,16 +34,15 @@ Activation activationOf(NodeImport &n, const std::string &text, double alpha, do
     return [](NodeImport &n, Value x) { return n.b.unary<nn::TanhOp>(x); };
   if (name == "relu")
     return [](NodeImport &n, Value x) { return n.b.unary<nn::ReluOp>(x); };
-  auto line = [=](NodeImport &n, Value x) {
-    return n.b.add(n.b.mul(x, n.b.scalar(alpha, x)), n.b.scalar(beta, x));
-  };
+  auto line = [=](NodeImport &n, Value x) { return n.b.add(n.b.mul(x, n.b.scalar(alpha, x)), n.b.scalar(beta, x)); };
   if (name == "affine")
     return line;
   if (name == "hardsigmoid")
     return [=](NodeImport &n, Value x) {
       return n.b.binary<nn::MinOp>(n.b.unary<nn::ReluOp>(line(n, x)), n.b.scalar(1, x));
     };
-  n.unsupported("activation '" + text + "' of a recurrent network; Sigmoid, Tanh, Relu, Affine and HardSigmoid are here");
+  n.unsupported("activation '" + text +
+                "' of a recurrent network; Sigmoid, Tanh, Relu, Affine and HardSigmoid are here");
   return nullptr;
 }
 
@@ -90,8 +89,8 @@ State stepGru(NodeImport &n, const Cell &cell, Value input, const State &state) 
   };
   Value update = activated(n, cell, 0, n.b.add(gate(n, cell, input, 0), recurrent(state.hidden, 0)));
   Value reset = activated(n, cell, 0, n.b.add(gate(n, cell, input, 1), recurrent(state.hidden, 1)));
-  Value kept = cell.resetsAfter ? n.b.mul(reset, recurrent(state.hidden, 2))
-                                : recurrent(n.b.mul(reset, state.hidden), 2);
+  Value kept =
+      cell.resetsAfter ? n.b.mul(reset, recurrent(state.hidden, 2)) : recurrent(n.b.mul(reset, state.hidden), 2);
   Value fresh = activated(n, cell, 1, n.b.add(gate(n, cell, input, 2), kept));
   Value rest = n.b.sub(n.b.scalar(1, update), update);
   return {n.b.add(n.b.mul(rest, fresh), n.b.mul(update, state.hidden)), Value()};
@@ -147,8 +146,8 @@ SmallVector<Activation> activationsOf(NodeImport &n, const Kind &kind, int64_t d
   return result;
 }
 
-/// X [steps, batch, input], W, R, B?, lengths?, initial h?, (LSTM: initial c?, P?) -> Y [steps, directions, batch, hidden],
-/// last h, last c. With layout 1 the batch comes first.
+/// X [steps, batch, input], W, R, B?, lengths?, initial h?, (LSTM: initial c?, P?) -> Y [steps, directions, batch,
+/// hidden], last h, last c. With layout 1 the batch comes first.
 Results recurrent(NodeImport &n, const Kind &kind) {
   bool batchFirst = n.integer("layout", 0);
   Value x = n.in(0), weights = n.in(1), recurrences = n.in(2);

@@ -5,9 +5,11 @@
 namespace hpc::onnx {
 namespace {
 
-constexpr char dataShape[] = "how many elements it gives depends on the data, and a plan has static shapes; bind what decides it with "
-                             "--const, or take the op out of the model";
-constexpr char sequences[] = "sequences of tensors; a plan holds tensors of known shapes, so export the model with its sequences unrolled";
+constexpr char dataShape[] =
+    "how many elements it gives depends on the data, and a plan has static shapes; bind what decides it with "
+    "--const, or take the op out of the model";
+constexpr char sequences[] =
+    "sequences of tensors; a plan holds tensors of known shapes, so export the model with its sequences unrolled";
 constexpr char optionals[] = "optional values; export the model for the case that is used";
 constexpr char strings[] = "strings; do the text processing before the model";
 constexpr char random[] = "random numbers; give them as an input of the model";

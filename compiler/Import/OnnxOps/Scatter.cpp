@@ -1,5 +1,5 @@
-// Scatters, read from the result: each element asks which updates name it. So every dim may be cut, what several updates
-// add to one element is a sum, and of several that replace it the last one counts.
+// Scatters, read from the result: each element asks which updates name it. So every dim may be cut, what several
+// updates add to one element is a sum, and of several that replace it the last one counts.
 #include "compiler/Import/OnnxOps/Dims.h"
 
 namespace hpc::onnx {
@@ -41,10 +41,10 @@ struct Reduction {
 Reduction reductionOf(NodeImport &n) {
   Reduction reduction{n.text("reduction", "none")};
   static const std::pair<const char *, ReduceKind> kinds[] = {{"none", ReduceKind::Sum},
-                                                                  {"add", ReduceKind::Sum},
-                                                                  {"mul", ReduceKind::Prod},
-                                                                  {"max", ReduceKind::Max},
-                                                                  {"min", ReduceKind::Min}};
+                                                              {"add", ReduceKind::Sum},
+                                                              {"mul", ReduceKind::Prod},
+                                                              {"max", ReduceKind::Max},
+                                                              {"min", ReduceKind::Min}};
   for (auto [name, kind] : kinds)
     if (reduction.name == name) {
       reduction.kind = kind;
@@ -96,7 +96,8 @@ Results scatterElements(NodeImport &n) {
     return {n.b.fail("indices and updates must have one shape, with as many dims as data")};
   if (n.b.dtype(data) != n.b.dtype(updates))
     return {n.b.fail("data and updates must have one element type")};
-  SmallVector<int64_t> whole = n.b.shape(data), reached = n.b.shape(indices), zeros(size_t(rank), 0), ones(size_t(rank), 1);
+  SmallVector<int64_t> whole = n.b.shape(data), reached = n.b.shape(indices), zeros(size_t(rank), 0),
+                       ones(size_t(rank), 1);
   reached[size_t(axis)] = whole[size_t(axis)];
   for (int64_t dim = 0; dim < rank; ++dim)
     if (reached[size_t(dim)] > whole[size_t(dim)])
@@ -199,14 +200,16 @@ Results tensorScatter(NodeImport &n) {
   SmallVector<int64_t> expected = n.b.shape(past);
   expected[1] = written;
   if (n.b.shape(news) != expected || written > length || written == 0)
-    return {n.b.fail("its update must be as its cache, with 1 to " + std::to_string(length) + " places along the axis")};
+    return {
+        n.b.fail("its update must be as its cache, with 1 to " + std::to_string(length) + " places along the axis")};
   Value from = n.has(2) ? n.b.reshape(indexInput(n, 2), {batch, 1}) : n.b.reshape(n.b.scalar(0, DType::I64), {1, 1});
   Value source = n.b.sub(countAlong(n, 2, 1, length), from);
   if (mode == "circular")
     source = n.b.binary<nn::ModOp>(source, n.b.scalar(double(length), source));
   source = n.b.broadcast(source, {batch, length});
-  Value isNew = n.b.binary<nn::AndOp>(n.b.compare(nn::ComparePredicate::ge, source, n.b.scalar(0, source)),
-                                      n.b.compare(nn::ComparePredicate::lt, source, n.b.scalar(double(written), source)));
+  Value isNew =
+      n.b.binary<nn::AndOp>(n.b.compare(nn::ComparePredicate::ge, source, n.b.scalar(0, source)),
+                            n.b.compare(nn::ComparePredicate::lt, source, n.b.scalar(double(written), source)));
   Value place = n.b.binary<nn::MinOp>(atLeastZero(n, source), n.b.scalar(double(written - 1), source));
   Value picked = pickAlong(n, news, place);
   while (n.b.rank(isNew) < rank)

@@ -1,12 +1,13 @@
-// Ops whose results are as long as the data makes them. A plan has static shapes, so they are computed here, of values that
-// are known, or refused.
+// Ops whose results are as long as the data makes them. A plan has static shapes, so they are computed here, of values
+// that are known, or refused.
 #include "compiler/Import/OnnxOps/Dims.h"
 
 namespace hpc::onnx {
 namespace {
 
-constexpr char why[] = "how many elements it gives depends on the data, and a plan has static shapes; bind what decides it "
-                       "with --const, or take the op out of the model";
+constexpr char why[] =
+    "how many elements it gives depends on the data, and a plan has static shapes; bind what decides it "
+    "with --const, or take the op out of the model";
 
 /// All elements of a known input; nothing, with the reason, where it depends on data.
 std::optional<Tensor> knownInput(NodeImport &n, size_t index) {

@@ -6,7 +6,8 @@
 namespace hpc::onnx {
 namespace {
 
-/// a0 - a1 cos(2 pi i / n) + a2 cos(4 pi i / n) for i of size; n is the size, or one less where the window is symmetric.
+/// a0 - a1 cos(2 pi i / n) + a2 cos(4 pi i / n) for i of size; n is the size, or one less where the window is
+/// symmetric.
 Results cosineWindow(NodeImport &n, double a0, double a1, double a2) {
   SmallVector<int64_t> size = n.b.integers(n.in(0), "size");
   int64_t code = n.integer("output_datatype", 1);
@@ -36,7 +37,8 @@ Results blackman(NodeImport &n) { return cosineWindow(n, 0.42, 0.5, 0.08); }
 /// One triangle over the frequencies of a one-sided spectrum for each band; bands are equally wide on the mel scale.
 Results melWeightMatrix(NodeImport &n) {
   double numbers[5];
-  static const char *const names[] = {"num_mel_bins", "dft_length", "sample_rate", "lower_edge_hertz", "upper_edge_hertz"};
+  static const char *const names[] = {"num_mel_bins", "dft_length", "sample_rate", "lower_edge_hertz",
+                                      "upper_edge_hertz"};
   for (size_t i = 0; i < 5; ++i)
     numbers[i] = n.b.number(n.in(i), names[i]);
   int64_t code = n.integer("output_datatype", 1);
@@ -72,7 +74,9 @@ Results melWeightMatrix(NodeImport &n) {
 }
 
 const OnnxOp table[] = {{"MelWeightMatrix", 17, melWeightMatrix},
-                        {"HannWindow", 17, hann}, {"HammingWindow", 17, hamming}, {"BlackmanWindow", 17, blackman}};
+                        {"HannWindow", 17, hann},
+                        {"HammingWindow", 17, hamming},
+                        {"BlackmanWindow", 17, blackman}};
 
 } // namespace
 

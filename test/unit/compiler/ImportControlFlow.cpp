@@ -1,5 +1,5 @@
-// Branches and loops become straight programs, inputs bound at compile time become constants; and what neither can do is
-// refused with the place and the reason.
+// Branches and loops become straight programs, inputs bound at compile time become constants; and what neither can do
+// is refused with the place and the reason.
 #include "test/unit/compiler/ImportFixture.h"
 #include "test/unit/compiler/OnnxWriter.h"
 
@@ -125,7 +125,8 @@ TEST_F(ImportControlFlow, LoopsWithoutEnd) {
   refuse(outer({loopNode("", endless)}), ErrorKind::Unsupported, "its loops unroll to more than 100000 nodes");
   Graph model = outer({loopNode("m", body(1))});
   model.inputs.push_back(value("m", i64, {}));
-  refuse(model, ErrorKind::Unsupported, "Loop: its number of rounds depends on the data, not on shapes alone: node 'loop'");
+  refuse(model, ErrorKind::Unsupported,
+         "Loop: its number of rounds depends on the data, not on shapes alone: node 'loop'");
   Graph byData = body(1);
   byData.nodes[1] = node("Less", {"part", "limit"}, {"goes"});
   byData.initializers = {floats("limit", {}, {10})};
@@ -156,15 +157,18 @@ TEST_F(ImportControlFlow, Scans) {
   EXPECT_EQ(run(scan({})), Numbers({1, 2, 3, 5, 7, 9}));
   EXPECT_EQ(run(scan({attribute("scan_input_directions", std::vector<int64_t>{1})})), Numbers({4, 5, 6, 5, 7, 9}));
   EXPECT_EQ(run(scan({attribute("scan_output_axes", std::vector<int64_t>{-1})})), Numbers({1, 5, 2, 7, 3, 9}));
-  refuse(scan({attribute("scan_input_axes", std::vector<int64_t>{2})}), ErrorKind::Model, "axis 2 is out of range for rank 2");
+  refuse(scan({attribute("scan_input_axes", std::vector<int64_t>{2})}), ErrorKind::Model,
+         "axis 2 is out of range for rank 2");
 }
 
 // A function's body may hold a branch: its names become the caller's as well.
 TEST_F(ImportControlFlow, BranchesInsideFunctions) {
   Graph model = outer({node("F", {"x"}, {"y"}, {}, "call", "local")}, {boolean("c", {}, {1})});
-  std::string chosen = node("If", {"b"}, {"out"},
-                            {attribute("then_branch", branch("Neg", {"a"})), attribute("else_branch", branch("Abs", {"a"}))});
-  std::string condition = node("Constant", {}, {"b"}, {bytes(1, "value") + bytes(5, boolean("", {}, {1})) + number(20, 4)});
+  std::string chosen =
+      node("If", {"b"}, {"out"},
+           {attribute("then_branch", branch("Neg", {"a"})), attribute("else_branch", branch("Abs", {"a"}))});
+  std::string condition =
+      node("Constant", {}, {"b"}, {bytes(1, "value") + bytes(5, boolean("", {}, {1})) + number(20, 4)});
   model.functions = {bytes(1, "F") + bytes(4, "a") + bytes(5, "out") + bytes(7, condition) + bytes(7, chosen) +
                      bytes(9, bytes(1, "") + number(2, 18)) + bytes(10, "local")};
   EXPECT_EQ(run(model), Numbers({-1, -2, -3, -4, -5, -6}));
@@ -201,7 +205,8 @@ TEST_F(BoundInputs, DecideShapes) {
     Expected<OwningOpRef<ModuleOp>> module = import(reshaped());
     ASSERT_TRUE(module.ok()) << module.status().text();
     EXPECT_EQ(mainOf(**module).getNumArguments(), 1u);
-    EXPECT_EQ(nn::shapeOf(mainOf(**module).getBody().front().getTerminator()->getOperand(0)), ArrayRef<int64_t>({3, 2}));
+    EXPECT_EQ(nn::shapeOf(mainOf(**module).getBody().front().getTerminator()->getOperand(0)),
+              ArrayRef<int64_t>({3, 2}));
   }
 }
 

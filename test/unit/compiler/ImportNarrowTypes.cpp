@@ -131,8 +131,9 @@ TEST_F(ImportNarrow, NothingComputesWithThem) {
   ASSERT_TRUE(writeFile(folder.file("m.onnx"), model.model()).ok());
   Status status = importOnnx(folder.file("m.onnx"), {}, &context).status();
   EXPECT_EQ(status.kind(), ErrorKind::Unsupported);
-  EXPECT_THAT(status.message(), HasSubstr("Add: numbers of type float8e4m3fn, which are stored, moved and cast, but not "
-                                          "computed with; cast them to a float first: node 'sum'"));
+  EXPECT_THAT(status.message(),
+              HasSubstr("Add: numbers of type float8e4m3fn, which are stored, moved and cast, but not "
+                        "computed with; cast them to a float first: node 'sum'"));
 }
 
 } // namespace
