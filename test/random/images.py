@@ -15,11 +15,11 @@ def image(graph):
 class Window:
     """A random sliding window over the spatial dims of x."""
 
-    def __init__(self, graph, x, most=3):
-        choose, dims = graph.choose, x.shape[2:]
+    def __init__(self, graph, x, most=3, dilates=True):
+        choose, dims, self.dilates = graph.choose, x.shape[2:], dilates
         self.sizes = [choose.randint(1, most) for _ in dims]
         self.strides = [choose.choice([1, 1, 2, 3]) for _ in dims]
-        self.dilations = [choose.choice([1, 1, 2]) for _ in dims]
+        self.dilations = [choose.choice([1, 1, 2]) if dilates else 1 for _ in dims]
         self.pads = [choose.randint(0, size - 1) for size in self.sizes * 2]
         rank = len(dims)
         self.padding = [(0, 0), (0, 0), *zip(self.pads[:rank], self.pads[rank:])]
@@ -29,7 +29,8 @@ class Window:
             raise Reject
 
     def attributes(self):
-        return dict(kernel_shape=self.sizes, strides=self.strides, dilations=self.dilations, pads=self.pads)
+        dilations = {"dilations": self.dilations} if self.dilates else {}
+        return dict(kernel_shape=self.sizes, strides=self.strides, pads=self.pads, **dilations)
 
     def parts(self, x, fill=0.0):
         """(offset, x under it at all positions) for each offset in the window."""
@@ -90,7 +91,8 @@ def transposed_convolution(graph):
 @op(4)
 def pool(graph):
     x = image(graph)
-    window, name = Window(graph, x), graph.choose.choice(["MaxPool", "AveragePool", "LpPool"])
+    name = graph.choose.choice(["MaxPool", "AveragePool", "LpPool"])
+    window = Window(graph, x, dilates=name != "AveragePool")  # which has them from opset 19 on
     count = math.prod(window.sizes)
     if name == "MaxPool":
         def compute(x):

@@ -95,10 +95,12 @@ Results shrink(NodeImport &n) {
   return {n.b.select(isLow, n.b.add(x, bias), n.b.select(isHigh, n.b.sub(x, bias), n.b.scalar(0, x)))};
 }
 
-/// log(1 + exp x) = max(x, 0) + log(1 + exp(-|x|)), which does not overflow.
+/// log(1 + exp x) = max(x, 0) + log(1 + u) with u = exp(-|x|), which does not overflow. log(1 + u) = 2 atanh(u / (2 + u)),
+/// which keeps the digits of a small u.
 Value softplus(NodeImport &n, Value x) {
-  Value small = n.b.unary<nn::ExpOp>(n.b.unary<nn::NegOp>(n.b.unary<nn::AbsOp>(x)));
-  return n.b.add(positivePart(n, x), n.b.unary<nn::LogOp>(n.b.add(small, n.b.scalar(1, x))));
+  Value u = n.b.unary<nn::ExpOp>(n.b.unary<nn::NegOp>(n.b.unary<nn::AbsOp>(x))), two = n.b.scalar(2, x);
+  Value logarithm = n.b.mul(two, n.b.unary<nn::AtanhOp>(n.b.div(u, n.b.add(u, two))));
+  return n.b.add(positivePart(n, x), logarithm);
 }
 Results softplus(NodeImport &n) { return {softplus(n, n.in(0))}; }
 Results mish(NodeImport &n) { return {n.b.mul(n.in(0), n.b.unary<nn::TanhOp>(softplus(n, n.in(0))))}; }
