@@ -1,5 +1,5 @@
-// Norms of [batch, channel, spatial..]. Statistics over a plane or a group of planes are a layer norm without weight along
-// one merged dim; what belongs to a channel is multiplied and added afterwards.
+// Norms of [batch, channel, spatial..]. Statistics over a plane or a group of planes are a layer norm without weight
+// along one merged dim; what belongs to a channel is multiplied and added afterwards.
 #include "compiler/Import/OnnxOps/Window.h"
 
 namespace hpc::onnx {
@@ -43,8 +43,9 @@ Results batchNorm(NodeImport &n) {
     isTraining = false;
   }
   if (isTraining)
-    return {n.unsupported("training mode, which takes mean and variance from the batch; export the model for inference, or "
-                          "use --inference where only the first output is read")};
+    return {
+        n.unsupported("training mode, which takes mean and variance from the batch; export the model for inference, or "
+                      "use --inference where only the first output is read")};
   if (n.version < 9 && n.integer("spatial", 1) == 0)
     return {n.unsupported("statistics for each element (spatial=0)")};
   // Statistics may have another type than the data (opset 15): the wider of the two computes.
@@ -137,19 +138,15 @@ Results meanVariance(NodeImport &n) {
   double count = 1;
   for (int64_t axis : axes)
     count *= double(n.b.shape(x)[size_t(axis)]);
-  auto mean = [&](Value value) {
-    return n.b.div(n.b.reduce(ReduceKind::Sum, value, axes), n.b.scalar(count, value));
-  };
+  auto mean = [&](Value value) { return n.b.div(n.b.reduce(ReduceKind::Sum, value, axes), n.b.scalar(count, value)); };
   Value centered = n.b.sub(x, mean(x));
   Value deviation = n.b.unary<nn::SqrtOp>(mean(n.b.mul(centered, centered)));
   return {n.b.div(centered, n.b.add(deviation, n.b.scalar(1e-9, x)))};
 }
 
 const OnnxOp table[] = {
-    {"BatchNormalization", 1, batchNorm},
-    {"InstanceNormalization", 6, instanceNorm},
-    {"GroupNormalization", 18, groupNorm},
-    {"LRN", 1, localResponse},
+    {"BatchNormalization", 1, batchNorm},           {"InstanceNormalization", 6, instanceNorm},
+    {"GroupNormalization", 18, groupNorm},          {"LRN", 1, localResponse},
     {"MeanVarianceNormalization", 9, meanVariance},
 };
 

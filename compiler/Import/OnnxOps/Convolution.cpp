@@ -1,5 +1,6 @@
-// Convolutions as matrix products over windows (nn.window): the weight is [out channels, channels of a window], so tensor
-// parallelism finds its columns and rows as in any linear layer. The bias is added after the product, as everywhere.
+// Convolutions as matrix products over windows (nn.window): the weight is [out channels, channels of a window], so
+// tensor parallelism finds its columns and rows as in any linear layer. The bias is added after the product, as
+// everywhere.
 #include "compiler/Import/OnnxOps/Convolution.h"
 #include "runtime/plan/CheckedMath.h"
 
@@ -87,8 +88,8 @@ Value convolve(NodeImport &n, Value x, Value weight, Value bias, const SlidingWi
   windows = n.b.reshape(windows, {batch, k, positions});
   if (!isTiling(window))
     return addBias(n, n.b.reshape(n.b.matmul(matrix, windows), to), bias);
-  // Every element is read once, so rows of patches cost no more than columns; a model goes on with [batch, patch, channel],
-  // and the transpose then meets its own inverse.
+  // Every element is read once, so rows of patches cost no more than columns; a model goes on with [batch, patch,
+  // channel], and the transpose then meets its own inverse.
   Value product = n.b.matmul(n.b.transpose(windows, {0, 2, 1}), matrix, false, true);
   if (bias && isBias(n, bias, channels.out))
     product = n.b.add(product, bias);
@@ -171,10 +172,10 @@ Results convTranspose(NodeImport &n) {
     return {x};
   SmallVector<int64_t> full;
   for (size_t dim = 0; dim < spatial.size(); ++dim)
-    full.push_back(spatial[dim] == 0 // the formula all the same: zeros and the bias
-                       ? std::max<int64_t>(0, window->extent(dim) - window->strides[dim])
-                       : plan::addSizes(plan::multiplySizes(spatial[dim] - 1, window->strides[dim]),
-                                        window->extent(dim)));
+    full.push_back(
+        spatial[dim] == 0 // the formula all the same: zeros and the bias
+            ? std::max<int64_t>(0, window->extent(dim) - window->strides[dim])
+            : plan::addSizes(plan::multiplySizes(spatial[dim] - 1, window->strides[dim]), window->extent(dim)));
   std::optional<Crop> crop = readCrop(n, spatial, *window, full);
   int64_t batch = n.b.shape(x)[0], groups = channels->groups, positions = elementCount(spatial);
   SmallVector<int64_t> to = joined({{batch, channels->out}, full});
@@ -221,8 +222,8 @@ Results col2Im(NodeImport &n) {
   return {n.b.status().ok() ? takeRange(n, y, window->low, image) : x};
 }
 
-/// A depthwise convolution that looks back: [n, c, length] behind k - 1 columns of state, zeros at the start of a sequence. The
-/// last k - 1 columns are the next state.
+/// A depthwise convolution that looks back: [n, c, length] behind k - 1 columns of state, zeros at the start of a
+/// sequence. The last k - 1 columns are the next state.
 Results causalConv(NodeImport &n) {
   Value x = n.in(0), weight = n.in(1);
   SmallVector<int64_t> shape = n.b.shape(x), sizes = n.b.shape(weight);
@@ -237,8 +238,9 @@ Results causalConv(NodeImport &n) {
     return {n.b.fail("its past_state must be [batch, channel, k - 1]")};
   Value all = n.has(3) ? n.b.concat({n.in(3), x}, 2) : n.b.pad(x, {0, 0, kept}, {0, 0, 0}, Tensor(n.b.dtype(x), {}));
   SlidingWindow window{{sizes[2]}, {1}, {1}, {0}, {0}, {shape[2]}};
-  Value y = addBias(n, depthwise(n, slideWindow(n, all, window, Tensor(n.b.dtype(x), {})), weight, window,
-                                 {shape[1], shape[1], shape[1]}),
+  Value y = addBias(n,
+                    depthwise(n, slideWindow(n, all, window, Tensor(n.b.dtype(x), {})), weight, window,
+                              {shape[1], shape[1], shape[1]}),
                     n.has(2) ? n.in(2) : Value());
   if (activation != "none")
     y = n.b.mul(y, n.b.unary<nn::SigmoidOp>(y));

@@ -1,5 +1,5 @@
-// GridSample: interpolation at positions that are data. All elements around all positions are one gather, over the planes as
-// rows of channels, so that batch and positions are looked up alike in one, two or three dims.
+// GridSample: interpolation at positions that are data. All elements around all positions are one gather, over the
+// planes as rows of channels, so that batch and positions are looked up alike in one, two or three dims.
 #include "compiler/Import/OnnxOps/Window.h"
 #include "runtime/plan/CheckedMath.h"
 
@@ -17,7 +17,7 @@ struct Sampling {
 std::optional<Sampling> readSampling(NodeImport &n) {
   Sampling how;
   std::string mode = n.text("mode", n.version < 20 ? "bilinear" : "linear"), padding = n.text("padding_mode", "zeros");
-  how.taps = mode == "nearest"                         ? 1
+  how.taps = mode == "nearest"                        ? 1
              : mode == "linear" || mode == "bilinear" ? 2
              : mode == "cubic" || mode == "bicubic"   ? 4
                                                       : 0;
@@ -55,8 +55,8 @@ Value reflected(NodeImport &n, Value at, int64_t size, bool alignsCorners) {
   return n.b.add(n.b.binary<nn::MinOp>(phase, n.b.sub(number(2 * range), phase)), number(low));
 }
 
-/// The position, then each of its taps, is brought inside by the padding's rule; zeros look at the tap alone. A position within the
-/// border's own half pixel stays where it is.
+/// The position, then each of its taps, is brought inside by the padding's rule; zeros look at the tap alone. A
+/// position within the border's own half pixel stays where it is.
 Value broughtInside(NodeImport &n, Value at, int64_t size, const Sampling &how) {
   if (how.padding == Padding::Reflection)
     return reflected(n, at, size, how.alignsCorners);
@@ -94,8 +94,9 @@ Results gridSample(NodeImport &n) {
     return {x};
   int64_t rank = int64_t(shape.size()) - 2;
   if (rank < 1 || at.size() != shape.size() || at.back() != rank || at[0] != shape[0])
-    return {n.b.fail("its input needs batch, channels and one spatial dim or more, and its grid batch, as many dims and one "
-                     "number for each")};
+    return {n.b.fail(
+        "its input needs batch, channels and one spatial dim or more, and its grid batch, as many dims and one "
+        "number for each")};
   if (!isFloat(n.b.dtype(x)) || !isFloat(n.b.dtype(grid)))
     return {n.unsupported(std::string("interpolation of ") + name(n.b.dtype(x)) + " by " + name(n.b.dtype(grid)))};
   int64_t batch = shape[0], channels = shape[1], plane = elementCount(spatialDims(n, x));

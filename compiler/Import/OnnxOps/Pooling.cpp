@@ -45,8 +45,8 @@ Value numbersAlong(NodeImport &n, size_t dim, size_t dims, int64_t size, int64_t
   return n.b.known(std::move(numbers));
 }
 
-/// Whether offset and position of a window name an element of the input, along one dim: [n, c, sizes.., counts..] with two
-/// dims of more than one element. Null where all do.
+/// Whether offset and position of a window name an element of the input, along one dim: [n, c, sizes.., counts..] with
+/// two dims of more than one element. Null where all do.
 Value insideAlong(NodeImport &n, const SlidingWindow &window, size_t dim, int64_t size) {
   if (window.low[dim] == 0 && window.highOf(dim, size) == 0)
     return {};
@@ -63,8 +63,8 @@ Value insideAlong(NodeImport &n, const SlidingWindow &window, size_t dim, int64_
   return n.b.known(std::move(inside));
 }
 
-/// Where a window's maximum stands in the input, flattened; the first of equals in row-major order. It is worked out from
-/// positions, so that it is right on a part of the batch or of the channels as well.
+/// Where a window's maximum stands in the input, flattened; the first of equals in row-major order. It is worked out
+/// from positions, so that it is right on a part of the batch or of the channels as well.
 Value positionsOfMax(NodeImport &n, Value windows, Value maxima, const SlidingWindow &window) {
   SmallVector<int64_t> shape = n.b.shape(n.in(0)), spatial = spatialDims(n, n.in(0));
   size_t rank = spatial.size();
@@ -88,8 +88,8 @@ Value positionsOfMax(NodeImport &n, Value windows, Value maxima, const SlidingWi
   // 2. Its coordinates, dim by dim from the last.
   bool isColumnMajor = n.integer("storage_order", 0);
   int64_t plane = elementCount(spatial);
-  Value position = n.b.add(numbersAlong(n, 0, 2 + rank, shape[0], shape[1] * plane),
-                           numbersAlong(n, 1, 2 + rank, shape[1], plane));
+  Value position =
+      n.b.add(numbersAlong(n, 0, 2 + rank, shape[0], shape[1] * plane), numbersAlong(n, 1, 2 + rank, shape[1], plane));
   for (size_t dim = rank; dim-- > 0;) {
     ArrayRef<int64_t> faster(spatial);
     faster = isColumnMajor ? faster.take_front(dim) : faster.drop_front(dim + 1);
@@ -118,8 +118,8 @@ Results maxPool(NodeImport &n) {
 
 // ---- average ------------------------------------------------------------------------------------
 
-/// How many elements of each window count, [counts..]: those of the input, and those of its padding if `withPadding`. What
-/// lies beyond the padding, where the number of windows was rounded up, never counts.
+/// How many elements of each window count, [counts..]: those of the input, and those of its padding if `withPadding`.
+/// What lies beyond the padding, where the number of windows was rounded up, never counts.
 Tensor countElements(const SlidingWindow &window, ArrayRef<int64_t> spatial, bool withPadding, DType dtype) {
   Tensor counts(dtype, window.counts);
   for (int64_t i = 0; i < counts.size(); ++i)

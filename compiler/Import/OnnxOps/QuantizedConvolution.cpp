@@ -1,5 +1,5 @@
-// Convolutions of bytes. Sums of products of bytes are whole numbers, which f32 holds up to 2^24 and f64 up to 2^53: they are
-// computed there by the library's product and are exact.
+// Convolutions of bytes. Sums of products of bytes are whole numbers, which f32 holds up to 2^24 and f64 up to 2^53:
+// they are computed there by the library's product and are exact.
 #include "compiler/Import/OnnxOps/Convolution.h"
 
 namespace hpc::onnx {
@@ -10,8 +10,8 @@ bool isByte(DType type) { return type == DType::I8 || type == DType::U8; }
 /// A float type that holds every sum of `terms` products of two bytes less their zero points.
 DType exactType(int64_t terms) { return terms <= (int64_t(1) << 24) / (255 * 255) ? DType::F32 : DType::F64; }
 
-/// Input `value` less its zero point (input `zero`, where the node has it), as floats. A zero point is one number, or one for each
-/// element of dim 0.
+/// Input `value` less its zero point (input `zero`, where the node has it), as floats. A zero point is one number, or
+/// one for each element of dim 0.
 Value withoutZero(NodeImport &n, size_t value, size_t zero, DType type) {
   Value x = n.b.cast(n.in(value), type);
   if (!n.has(zero))
@@ -58,7 +58,8 @@ Results convInteger(NodeImport &n) {
 Value perChannel(NodeImport &n, Value value, int64_t channels, int64_t rank) {
   int64_t count = elementCount(n.b.shape(value));
   if (count != 1 && (n.b.rank(value) != 1 || count != channels))
-    return n.b.fail("its scales and bias need one number, or one for each of " + std::to_string(channels) + " channels");
+    return n.b.fail("its scales and bias need one number, or one for each of " + std::to_string(channels) +
+                    " channels");
   SmallVector<int64_t> aligned(size_t(rank - 1), 1);
   aligned[0] = count;
   return n.b.reshape(value, aligned);

@@ -1,5 +1,5 @@
-// Resize and Upsample, one axis after the other. Where an axis reads depends on sizes alone, so it is worked out here: each
-// element of the result is a weighted sum of a few elements of the input, by a gather with known indices.
+// Resize and Upsample, one axis after the other. Where an axis reads depends on sizes alone, so it is worked out here:
+// each element of the result is a weighted sum of a few elements of the input, by a gather with known indices.
 #include "compiler/Import/OnnxOps/OnnxOp.h"
 #include "runtime/plan/CheckedMath.h"
 
@@ -164,8 +164,8 @@ Value resizeAxis(NodeImport &n, Value x, const Axis &axis, const Interpolation &
   }
   double width = how.kind == Interpolation::Nearest ? 1 : 2 * supportOf(how, axis) + 1;
   if (!(width * double(axis.to) <= double(mostTaps)))
-    return n.unsupported("dim " + std::to_string(axis.dim) + " resized to " + std::to_string(axis.to) + " elements of " +
-                         std::to_string(int64_t(std::min(width, 0x1p53))) + " others each; at most " +
+    return n.unsupported("dim " + std::to_string(axis.dim) + " resized to " + std::to_string(axis.to) +
+                         " elements of " + std::to_string(int64_t(std::min(width, 0x1p53))) + " others each; at most " +
                          std::to_string(mostTaps) + " in all are possible");
   Taps taps = tapsOf(how, axis);
   Value result = gathered(n, x, axis, taps);
@@ -218,7 +218,9 @@ std::optional<Interpolation> readInterpolation(NodeImport &n) {
                 "tf_crop_and_resize", "tf_half_pixel_for_nn"}) ||
       !isOneOf(n, "nearest_mode", how.rounding, {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}))
     return std::nullopt;
-  how.kind = mode == "nearest" ? Interpolation::Nearest : mode == "cubic" ? Interpolation::Cubic : Interpolation::Linear;
+  how.kind = mode == "nearest" ? Interpolation::Nearest
+             : mode == "cubic" ? Interpolation::Cubic
+                               : Interpolation::Linear;
   return how;
 }
 
@@ -300,8 +302,8 @@ Results resize(NodeImport &n) {
   bool hasSizes = n.version >= 11 && isGiven(sizesInput);
   if (!hasSizes && !isGiven(scalesInput))
     return {n.b.fail("it has neither scales nor sizes")};
-  SmallVector<double> amounts = hasSizes ? numbersOf(n, n.in(sizesInput), "sizes")
-                                         : numbersOf(n, n.in(scalesInput), "scales");
+  SmallVector<double> amounts =
+      hasSizes ? numbersOf(n, n.in(sizesInput), "sizes") : numbersOf(n, n.in(scalesInput), "scales");
   if (!n.b.status().ok())
     return {x};
   if (amounts.size() != axes.size())

@@ -48,7 +48,8 @@ Results spaceToDepth(NodeImport &n) {
   if (!b)
     return {n.in(0)};
   if (b->height % b->size || b->width % b->size)
-    return {indivisible(n, *b, "height and width (" + std::to_string(b->height) + ", " + std::to_string(b->width) + ")")};
+    return {
+        indivisible(n, *b, "height and width (" + std::to_string(b->height) + ", " + std::to_string(b->width) + ")")};
   int64_t height = b->height / b->size, width = b->width / b->size;
   Value x = n.b.reshape(n.in(0), {b->batch, b->channels, height, b->size, width, b->size});
   x = n.b.transpose(x, b->isColumnFirst ? ArrayRef<int64_t>{0, 1, 3, 5, 2, 4} : ArrayRef<int64_t>{0, 3, 5, 1, 2, 4});

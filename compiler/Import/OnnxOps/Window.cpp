@@ -43,7 +43,8 @@ static bool readNumbers(NodeImport &n, const std::string &name, size_t dims, siz
   }
   for (int64_t value : values)
     if (value < least || value > mostSteps) {
-      n.b.fail("its " + name + " has " + std::to_string(value) + "; " + std::to_string(least) + " to 2^53 are possible");
+      n.b.fail("its " + name + " has " + std::to_string(value) + "; " + std::to_string(least) +
+               " to 2^53 are possible");
       return false;
     }
   return true;
@@ -125,8 +126,8 @@ Value takeRange(NodeImport &n, Value x, ArrayRef<int64_t> starts, ArrayRef<int64
   for (size_t i = 0; i < sizes.size(); ++i) {
     size_t dim = leading + i;
     int64_t first = std::clamp<int64_t>(starts[i], 0, shape[dim]);
-    int64_t last = std::clamp<int64_t>(plan::addSizes(std::max<int64_t>(starts[i], 0), sizes[i]) + std::min<int64_t>(starts[i], 0),
-                                       first, shape[dim]);
+    int64_t last = std::clamp<int64_t>(
+        plan::addSizes(std::max<int64_t>(starts[i], 0), sizes[i]) + std::min<int64_t>(starts[i], 0), first, shape[dim]);
     begin[dim] = last == first ? 0 : first;
     kept[dim] = last - first;
     low[dim] = std::min(sizes[i], std::max<int64_t>(0, -starts[i]));
@@ -135,9 +136,9 @@ Value takeRange(NodeImport &n, Value x, ArrayRef<int64_t> starts, ArrayRef<int64
   return n.b.pad(n.b.slice(x, begin, steps, kept), low, high, Tensor(n.b.dtype(x), {}));
 }
 
-/// One dim of overlapAdd: [.., K, O, B] to [.., L, B], where O stands `stride` and K `dilation` apart. Rows of K are laid out
-/// with zeros between and behind their elements, each `dilation` longer than the rows that are read back: so row k is found
-/// k * dilation further on, and what a row begins with is the zeros of the one before.
+/// One dim of overlapAdd: [.., K, O, B] to [.., L, B], where O stands `stride` and K `dilation` apart. Rows of K are
+/// laid out with zeros between and behind their elements, each `dilation` longer than the rows that are read back: so
+/// row k is found k * dilation further on, and what a row begins with is the zeros of the one before.
 ///
 ///     K = 3, dilation 1:   a b 0 0 0          a b 0 0
 ///                          c d 0 0 0    ->    0 c d 0    (12 of the 15 numbers, in rows of 4)

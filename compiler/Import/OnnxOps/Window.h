@@ -19,16 +19,16 @@ struct SlidingWindow {
   int64_t highOf(size_t dim, int64_t dimSize) const;
 };
 
-/// Reads kernel_shape (or takes `sizes`), strides, dilations, pads, auto_pad and ceil_mode. An error and nothing when they do
-/// not fit `spatial`.
+/// Reads kernel_shape (or takes `sizes`), strides, dilations, pads, auto_pad and ceil_mode. An error and nothing when
+/// they do not fit `spatial`.
 std::optional<SlidingWindow> readWindow(NodeImport &n, ArrayRef<int64_t> spatial,
                                         std::optional<ArrayRef<int64_t>> sizes = std::nullopt);
 
 /// [lead.., dims..] to [lead.., sizes.., counts..], padded with `fill` (rank 0, of x's type).
 Value slideWindow(NodeImport &n, Value x, const SlidingWindow &window, const Tensor &fill);
 
-/// The adjoint: [lead.., sizes.., counts..] to [lead.., length..]; elements of windows that fall on one another are summed.
-/// The result begins where the first window does and holds at least its last element.
+/// The adjoint: [lead.., sizes.., counts..] to [lead.., length..]; elements of windows that fall on one another are
+/// summed. The result begins where the first window does and holds at least its last element.
 Value overlapAdd(NodeImport &n, Value windows, ArrayRef<int64_t> strides, ArrayRef<int64_t> dilations);
 
 /// `sizes` elements of the last dims from `starts` on; zeros where that is outside.

@@ -1,5 +1,5 @@
-// Convolutions, pools and resizes as files spell them: what a wrong file can say about windows, and the form that the right
-// ones get in the program.
+// Convolutions, pools and resizes as files spell them: what a wrong file can say about windows, and the form that the
+// right ones get in the program.
 #include "test/unit/compiler/ImportFixture.h"
 #include "test/unit/compiler/OnnxWriter.h"
 
@@ -71,7 +71,8 @@ TEST_F(ImportImages, ConvolutionsThatDoNotFit) {
   expectError(conv({3, 4, 2, 2}, {attribute("group", huge)}), ErrorKind::Model, "its group is 4611686018427387904");
   expectError(conv({3, 4, 2}), ErrorKind::Model, "its input and weight have 4 and 3 dims");
   expectError(conv({3, 4, 2, 2}, {attribute("kernel_shape", {2, 3})}), ErrorKind::Model, "differs from its weight's");
-  expectError(conv({3, 4, 2, 2}, {attribute("strides", std::vector<int64_t>{1})}), ErrorKind::Model, "its strides has 1 numbers");
+  expectError(conv({3, 4, 2, 2}, {attribute("strides", std::vector<int64_t>{1})}), ErrorKind::Model,
+              "its strides has 1 numbers");
   expectError(conv({3, 4, 2, 2}, {attribute("strides", {0, 1})}), ErrorKind::Model, "its strides has 0");
   expectError(conv({3, 4, 2, 2}, {attribute("dilations", {1, huge})}), ErrorKind::Model, "its dilations has 4611");
   expectError(conv({3, 4, 2, 2}, {attribute("pads", {0, 0, 0, -1})}), ErrorKind::Model, "its pads has -1");
@@ -126,8 +127,8 @@ TEST_F(ImportImages, WhatNeedsNoWindow) {
   EXPECT_EQ(count(**module, "nn.window") + count(**module, "nn.transpose") + count(**module, "nn.slice"), 0);
 }
 
-// One channel a group is a sum over each window: as products of one row and a few columns it would cost the windows' memory and thousands
-// of calls. Bytes become floats that hold their sums exactly, and f64 where f32 does not.
+// One channel a group is a sum over each window: as products of one row and a few columns it would cost the windows'
+// memory and thousands of calls. Bytes become floats that hold their sums exactly, and f64 where f32 does not.
 TEST_F(ImportImages, GroupsOfOneChannelAndBytes) {
   Graph depthwise = graph("Conv", {"w"}, {attribute("group", 4), attribute("pads", {1, 1, 1, 1})});
   depthwise.initializers = {kernel({8, 1, 3, 3})};
@@ -139,7 +140,8 @@ TEST_F(ImportImages, GroupsOfOneChannelAndBytes) {
     Graph bytes;
     bytes.nodes = {node("ConvInteger", {"x", "w"}, {"y"}, {}, "n")};
     bytes.inputs = {value("x", 2, {"1", std::to_string(channels), "3", "3"})};
-    bytes.initializers = {tensor<uint8_t>("w", 2, {1, channels, 3, 3}, std::vector<uint8_t>(size_t(channels * 9), 255))};
+    bytes.initializers = {
+        tensor<uint8_t>("w", 2, {1, channels, 3, 3}, std::vector<uint8_t>(size_t(channels * 9), 255))};
     bytes.outputs = {value("y", 6, {})};
     module = import(bytes);
     ASSERT_TRUE(module.ok()) << module.status().text();
@@ -154,8 +156,9 @@ TEST_F(ImportImages, GroupsOfOneChannelAndBytes) {
 // Twice the size by nearest neighbours is a broadcast, every second element a slice: neither reads a table of indices.
 TEST_F(ImportImages, ResizesThatAreViews) {
   for (std::vector<float> scales : {std::vector<float>{1, 1, 2, 3}, std::vector<float>{1, 1, 0.5, 1}}) {
-    Graph model = graph("Resize", {"", "scales"}, {textAttribute("coordinate_transformation_mode", "asymmetric"),
-                                                   textAttribute("nearest_mode", "floor")});
+    Graph model =
+        graph("Resize", {"", "scales"},
+              {textAttribute("coordinate_transformation_mode", "asymmetric"), textAttribute("nearest_mode", "floor")});
     model.initializers = {floats("scales", {4}, scales)};
     auto module = import(model);
     ASSERT_TRUE(module.ok()) << module.status().text();
@@ -164,8 +167,8 @@ TEST_F(ImportImages, ResizesThatAreViews) {
   }
 }
 
-// Against ONNX Runtime. A count that is rounded up may leave one window, which reaches over the end: without it the pool has no result. A position
-// within half a pixel of the border is not clamped before its neighbours are weighed.
+// Against ONNX Runtime. A count that is rounded up may leave one window, which reaches over the end: without it the
+// pool has no result. A position within half a pixel of the border is not clamped before its neighbours are weighed.
 TEST_F(ImportImages, AtTheBorder) {
   Array x = Array::zeros(DType::F32, {1, 1, 6, 6});
   for (int i = 0; i < 36; ++i)
@@ -179,11 +182,13 @@ TEST_F(ImportImages, AtTheBorder) {
     EXPECT_TRUE(results.ok());
     return results.ok() ? results->front().floats : std::vector<double>();
   };
-  Graph pool = graph("MaxPool", {}, {attribute("kernel_shape", {8, 1}), attribute("strides", {3, 5}), attribute("ceil_mode", 1)});
+  Graph pool = graph("MaxPool", {},
+                     {attribute("kernel_shape", {8, 1}), attribute("strides", {3, 5}), attribute("ceil_mode", 1)});
   EXPECT_THAT(run(pool), testing::ElementsAre(9.0, 12.25));
   Graph grid = graph("GridSample", {"g"}, {textAttribute("mode", "cubic"), textAttribute("padding_mode", "border")});
   grid.initializers = {floats("g", {1, 1, 2, 2}, {-1.0f, 0.0f, 0.97f, -0.95f})};
-  EXPECT_THAT(run(grid), testing::ElementsAre(testing::DoubleNear(2.1759374, 1e-6), testing::DoubleNear(0.15173954, 1e-6)));
+  EXPECT_THAT(run(grid),
+              testing::ElementsAre(testing::DoubleNear(2.1759374, 1e-6), testing::DoubleNear(0.15173954, 1e-6)));
 }
 
 // Any numbers in the attributes give a program or one clear error: no crash, no overflow, no internal error, no hang.
@@ -220,14 +225,15 @@ TEST_F(ImportImages, AnyAttributes) {
     maybe(attribute("size", number()));
     maybe(attribute("num_groups", number()));
     maybe(textAttribute("auto_pad", below(2) ? "SAME_UPPER" : "SAME_LOWER"));
-    const char *ops[] = {"Conv",   "ConvTranspose", "MaxPool",      "AveragePool",  "LpPool",
-                         "Col2Im", "Resize",        "DepthToSpace", "SpaceToDepth", "CenterCropPad", "LRN"};
+    const char *ops[] = {"Conv",   "ConvTranspose", "MaxPool",      "AveragePool",   "LpPool", "Col2Im",
+                         "Resize", "DepthToSpace",  "SpaceToDepth", "CenterCropPad", "LRN"};
     std::string op = ops[below(std::size(ops))];
-    Graph model = graph(op, op == "Conv" || op == "ConvTranspose" ? std::vector<std::string>{"w"}
-                            : op == "Col2Im"                      ? std::vector<std::string>{"s", "s"}
-                            : op == "CenterCropPad"               ? std::vector<std::string>{"s"}
-                            : op == "Resize"                      ? std::vector<std::string>{"", "", "s"}
-                                                                  : std::vector<std::string>{},
+    Graph model = graph(op,
+                        op == "Conv" || op == "ConvTranspose" ? std::vector<std::string>{"w"}
+                        : op == "Col2Im"                      ? std::vector<std::string>{"s", "s"}
+                        : op == "CenterCropPad"               ? std::vector<std::string>{"s"}
+                        : op == "Resize"                      ? std::vector<std::string>{"", "", "s"}
+                                                              : std::vector<std::string>{},
                         attributes);
     if (op == "Col2Im")
       model.inputs = {value("x", f32, {"2", "4", "36"})};
