@@ -30,6 +30,7 @@ Propagation::Propagation(func::FuncOp function, const Mesh &mesh) : function(fun
       state.sharding.rule = ruled.getShardingRule();
       state.sharding.factors = uncutFactors(state.sharding.rule);
       state.anchored.resize(state.sharding.rule.factors.size());
+      state.whole.resize(state.sharding.rule.factors.size());
       state.closed.resize(state.sharding.rule.factors.size(), op.getNumOperands() == 0); // iota is whole everywhere
       opIndex[&op] = int(ops.size());
       ops.push_back(std::move(state));
@@ -43,6 +44,19 @@ Propagation::Propagation(func::FuncOp function, const Mesh &mesh) : function(fun
   for (const auto &[name, result] : nn::writtenBy(function))
     if (auto source = kept.find(name); source != kept.end())
       written[result] = source->second;
+}
+
+/// What of a cut is time's.
+static DimSharding onlyTime(DimSharding cut, const Mesh &mesh) {
+  for (SubDim &sub : cut)
+    sub.axes = axesWithRole(sub.axes, mesh, AxisRole::Time);
+  return normalize(cut, mesh);
+}
+
+/// Whether a factor may be cut so, as far as it alone can say.
+bool Propagation::mayTake(const OpState &state, int factor, const DimSharding &cut) const {
+  return !state.closed[factor] && mayCut(state.sharding.rule.factors[factor], cut) &&
+         (!state.whole[factor] || axesOf(cut) == axesWithRole(axesOf(cut), mesh, AxisRole::Time));
 }
 
 OpState *Propagation::stateOf(Operation *op) {
@@ -72,7 +86,7 @@ Sharding Propagation::returnedSharding(unsigned result) const {
   Sharding sharding = shardingOf(value);
   sharding.partial.clear();
   for (int64_t dim : wholeOutputDims(value.getDefiningOp()))
-    sharding.dims[dim] = replicated({nn::shapeOf(value)[dim]}).dims[0];
+    sharding.dims[dim] = onlyTime(sharding.dims[dim], mesh);
   return sharding;
 }
 
@@ -124,7 +138,7 @@ bool Propagation::offerToOp(OpState &state, unsigned result, unsigned dim, const
   for (auto [factor, group] : llvm::zip(dimFactors, groups)) {
     if (group == state.sharding.factors[factor])
       continue;
-    if (isCut(state.sharding.factors[factor]) || state.closed[factor] || !mayCut(rule.factors[factor], group) ||
+    if (isCut(state.sharding.factors[factor]) || !mayTake(state, factor, group) ||
         intersects(axesOf(group), used))
       return false;
     if (rule.factors[factor].isInternal &&
@@ -188,9 +202,10 @@ bool Propagation::takeFromOperands(OpState &state) {
       if (!isCut(cut) || !splitByFactors(rule, dim, cut, mesh, groups))
         continue;
       for (auto [factor, group] : llvm::zip(dim, groups))
-        if (isCut(group) && !isCut(state.sharding.factors[factor]) && !state.closed[factor] &&
-            !rule.factors[factor].isInternal && mayCut(rule.factors[factor], group))
-          candidates.push_back({weight, nn::tensorType(operand).getNumElements(), unsigned(index), factor, group});
+        if (DimSharding taken = state.whole[factor] ? onlyTime(group, mesh) : group;
+            isCut(taken) && !isCut(state.sharding.factors[factor]) && !rule.factors[factor].isInternal &&
+            mayTake(state, factor, taken))
+          candidates.push_back({weight, nn::tensorType(operand).getNumElements(), unsigned(index), factor, taken});
     }
   }
   llvm::sort(candidates, [](const Candidate &a, const Candidate &b) {

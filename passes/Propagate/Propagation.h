@@ -16,6 +16,7 @@ struct OpState {
   CutOrigins origins;
   llvm::SmallBitVector anchored; ///< factors cut by a seed on a result: never given up
   llvm::SmallBitVector closed;   ///< factors that take no (further) cut
+  llvm::SmallBitVector whole;    ///< factors that are whole on every rank: only time may cut them
   bool dirty = false;
 };
 
@@ -33,7 +34,8 @@ class Propagation {
 public:
   Propagation(func::FuncOp function, const dist::Mesh &mesh);
 
-  /// Readers of what is to be whole (compiler/Dialect/Dist/WholeOutput.h) take no cut of it. Before all seeds.
+  /// Readers of what is to be whole (compiler/Dialect/Dist/WholeOutput.h) take no cut of it but time's: a micro-batch
+  /// holds its part of the batch on all ranks alike. Before all seeds.
   void closeWholeOutputs();
   /// The priorities of all seeds, lowest first.
   std::set<int64_t> priorities() const;
@@ -71,6 +73,7 @@ private:
   LogicalResult seedResult(OpState &state, unsigned result, const dist::Seed &seed, const CutOrigins &origins);
   LogicalResult checkOp(const OpState &state, DenseSet<Value> &isTotal) const;
   dist::Sharding returnedSharding(unsigned result) const;
+  bool mayTake(const OpState &state, int factor, const dist::DimSharding &cut) const;
   void touch(OpState &state);
   void touchUsers(Value value);
   void visit(OpState &state);

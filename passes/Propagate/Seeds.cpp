@@ -34,7 +34,7 @@ LogicalResult Propagation::seedResult(OpState &state, unsigned result, const See
     for (unsigned i = 0; nests && i < dim.size(); ++i)
       nests =
           !isCut(groups[i]) || groups[i] == state.sharding.factors[dim[i]] ||
-          (!isCut(state.sharding.factors[dim[i]]) && !state.closed[dim[i]] && mayCut(rule.factors[dim[i]], groups[i]) &&
+          (!isCut(state.sharding.factors[dim[i]]) && mayTake(state, dim[i], groups[i]) &&
            !intersects(axesOf(groups[i]), axesOf(state.sharding.factors)));
     if (!nests && seed.isBinding())
       return userError(state.op, ErrorKind::Sidecar)
@@ -131,7 +131,7 @@ void Propagation::closeWholeOutputs() {
       for (OpOperand &use : state.op->getResult(0).getUses())
         if (OpState *user = stateOf(use.getOwner()))
           for (int factor : user->sharding.rule.operands[use.getOperandNumber()][dim])
-            user->closed.set(factor);
+            user->whole.set(factor);
 }
 
 void Propagation::seedWritten() {
