@@ -111,6 +111,7 @@ ArrayRef<OnnxOp> signalOps();
 ArrayRef<OnnxOp> fourierOps();
 ArrayRef<OnnxOp> selectionOps();
 ArrayRef<OnnxOp> recurrentOps();
+ArrayRef<OnnxOp> linearAttentionOps();
 /// Ops that no plan can run, each with the reason; the message says it.
 ArrayRef<OnnxOp> refusedOps();
 
