@@ -9,10 +9,7 @@
 
 namespace hpc {
 
-enum class ReduceKind : uint8_t {
-  Sum, Max, Min, Prod,
-  sum = Sum, max = Max, min = Min, prod = Prod, // TRANSITION: goes when all branches of 2026-11-22 have landed
-};
+enum class ReduceKind : uint8_t { Sum, Max, Min, Prod };
 
 constexpr ReduceKind allReduceKinds[] = {ReduceKind::Sum, ReduceKind::Max, ReduceKind::Min, ReduceKind::Prod};
 
@@ -28,14 +25,5 @@ inline std::optional<ReduceKind> reduceKindNamed(std::string_view text) {
       return kind;
   return std::nullopt;
 }
-
-// TRANSITION: goes when all branches of 2026-11-22 have landed.
-namespace nn {
-using hpc::ReduceKind;
-}
-struct Reduction {
-  static constexpr std::nullopt_t None = std::nullopt;
-  static constexpr ReduceKind Sum = ReduceKind::Sum, Max = ReduceKind::Max, Min = ReduceKind::Min;
-};
 
 } // namespace hpc
