@@ -1,6 +1,7 @@
 // The meaning of the collectives, fill_tail and offset on all coordinates at once.
 // A rank reads only members of its group along the op's own axes: data that a wrong axis cannot reach stays NaN, and
 // shows.
+#include "compiler/Dialect/Dist/FactorShardings.h"
 #include "compiler/Interpreter/Boxes.h"
 #include "compiler/Interpreter/Evaluators.h"
 
@@ -9,13 +10,6 @@ namespace hpc::interpreter {
 using dist::Mesh;
 using dist::Sharding;
 using Boxes = std::vector<std::shared_ptr<Tensor>>;
-
-static std::vector<std::string> names(ArrayAttr axes) {
-  std::vector<std::string> result;
-  for (StringRef axis : axes.getAsValueRange<StringAttr>())
-    result.push_back(axis.str());
-  return result;
-}
 
 /// Combines whole boxes in coordinate order; a group computes once.
 static Boxes allReduce(const std::vector<std::string> &axes, ReduceKind kind,
@@ -141,9 +135,9 @@ Expected<Boxes> runCollective(Operation *op, const LocalTensors &operand, const 
     return exchange(step, operand, mesh, step.getBefore().getValue(), step.getAfter().getValue(), axes, isSum);
   };
   if (auto allReduceOp = dyn_cast<dist::AllReduceOp>(op))
-    return allReduce(names(allReduceOp.getAxes()), allReduceOp.getKind(), operand, mesh);
+    return allReduce(dist::axesOf(allReduceOp.getAxes()), allReduceOp.getKind(), operand, mesh);
   if (auto accumulate = dyn_cast<dist::AccumulateOp>(op)) // all micro-batches of the step run in lock step here
-    return allReduce(names(accumulate.getAxes()), ReduceKind::Sum, operand, mesh);
+    return allReduce(dist::axesOf(accumulate.getAxes()), ReduceKind::Sum, operand, mesh);
   if (auto gather = dyn_cast<dist::AllGatherOp>(op))
     return step(gather, {gather.getAxis().str()});
   if (auto scatter = dyn_cast<dist::ReduceScatterOp>(op))
@@ -153,7 +147,7 @@ Expected<Boxes> runCollective(Operation *op, const LocalTensors &operand, const 
   if (auto slice = dyn_cast<dist::SliceOp>(op))
     return step(slice, {});
   if (auto permute = dyn_cast<dist::PermuteOp>(op))
-    return step(permute, names(permute.getAxes()));
+    return step(permute, dist::axesOf(permute.getAxes()));
   if (auto gather = dyn_cast<dist::RawAllGatherOp>(op))
     return moveBlocks(gather, gather.getAxis(), operand, mesh, 1, mesh.size(gather.getAxis().str()),
                       [](int64_t member, int64_t) { return BlockMove{0, member}; });

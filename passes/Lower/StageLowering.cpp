@@ -275,8 +275,7 @@ Status StageLowering::lowerAllReduce(dist::AllReduceOp op) {
   plan::Collective collective;
   collective.kind = CollectiveKind::AllReduce;
   collective.reduce = op.getKind();
-  for (auto axis : op.getAxes().getAsRange<StringAttr>())
-    collective.axes.push_back(axis.str());
+  collective.axes = dist::axesOf(op.getAxes());
   collective.dtype = elementDType(op.getResult());
   collective.count = nn::tensorType(op.getResult()).getNumElements();
   collective.src = place(op.getOperand());
@@ -297,8 +296,7 @@ Status StageLowering::lowerAllReduce(dist::AllReduceOp op) {
 Status StageLowering::lowerPermute(dist::PermuteOp op) {
   plan::Collective collective;
   collective.kind = CollectiveKind::Permute;
-  for (auto axis : op.getAxes().getAsRange<StringAttr>())
-    collective.axes.push_back(axis.str());
+  collective.axes = dist::axesOf(op.getAxes());
   collective.dtype = elementDType(op.getResult());
   collective.count = nn::tensorType(op.getResult()).getNumElements();
   collective.src = place(op.getOperand());

@@ -6,8 +6,8 @@
 #include "compiler/Dialect/NN/NN.h"
 #include "compiler/Dialect/NN/Ports.h"
 #include "passes/Lower/Lower.h"
-#include "passes/Lower/Tables.h"
 #include "passes/Lower/PlanWeights.h"
+#include "passes/Lower/Tables.h"
 #include "runtime/plan/ScheduleSlots.h"
 
 namespace hpc {

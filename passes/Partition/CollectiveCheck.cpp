@@ -40,9 +40,7 @@ static std::string checkSum(const AxisNames &axes, const Sharding &before, const
 
 /// Axes trade places: sizes stay, and so do the axes that are not named.
 static std::string checkPermute(PermuteOp op, Sharding before, Sharding after) {
-  AxisNames axes;
-  for (StringRef axis : op.getAxes().getAsValueRange<StringAttr>())
-    axes.push_back(axis.str());
+  AxisNames axes = axesOf(op.getAxes());
   for (Sharding *sharding : {&before, &after})
     for (DimSharding &dim : sharding->dims)
       for (SubDim &sub : dim)
@@ -56,12 +54,8 @@ std::string checkCollective(Operation *op, const Mesh &mesh) {
   Sharding before = op->getAttrOfType<ShardingAttr>("before").getValue(),
            after = op->getAttrOfType<ShardingAttr>("after").getValue();
   std::string differs = "does not lead from " + toString(before) + " to " + toString(after);
-  AxisNames axes;
-  if (auto axis = op->getAttrOfType<StringAttr>("axis"))
-    axes.push_back(axis.str());
-  else
-    for (StringRef axis : op->getAttrOfType<ArrayAttr>("axes").getAsValueRange<StringAttr>())
-      axes.push_back(axis.str());
+  auto single = op->getAttrOfType<StringAttr>("axis");
+  AxisNames axes = single ? AxisNames{single.str()} : axesOf(op->getAttrOfType<ArrayAttr>("axes"));
   for (const std::string &axis : axes)
     if (mesh.index(axis) < 0 || // a micro-batch may take its rows of what all hold
         (mesh.hasRole(axis, AxisRole::Time) != isa<AccumulateOp>(op) && !isa<dist::SliceOp>(op)))

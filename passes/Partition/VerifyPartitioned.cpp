@@ -215,10 +215,7 @@ private:
     Operation *op = result.getOwner();
     for (Operation *user : result.getUsers()) {
       auto combine = dyn_cast<AllReduceOp>(user);
-      AxisNames has;
-      if (combine)
-        for (StringRef axis : combine.getAxes().getAsValueRange<StringAttr>())
-          has.push_back(axis.str());
+      AxisNames has = combine ? axesOf(combine.getAxes()) : AxisNames();
       llvm::sort(has);
       if (!combine || combine.getKind() != kind || has != axes)
         return fail(op) << "reduces over a dim cut over " << llvm::join(axes, ", ") << "; " << describeOp(user)

@@ -15,6 +15,8 @@ using FactorShardings = std::vector<DimSharding>;
 FactorShardings uncutFactors(const ShardingRule &rule);
 AxisNames axesOf(const DimSharding &dim);
 AxisNames axesOf(const FactorShardings &factors);
+/// Those that a collective lists.
+AxisNames axesOf(ArrayAttr names);
 bool intersects(const AxisNames &a, const AxisNames &b);
 /// Sorted union and difference, for partial axes.
 AxisNames unite(const AxisNames &a, const AxisNames &b);
