@@ -1,4 +1,4 @@
-// Attentions and fused ops on inputs of every rank and number, whether they fit or not: a program or an error that a user can
+// Every op of the import on inputs of every rank and number, whether they fit or not: a program or an error that a user can
 // act on, never a crash.
 #include "test/unit/compiler/ImportFixture.h"
 #include "test/unit/compiler/OnnxWriter.h"
@@ -39,6 +39,14 @@ struct ImportRanks : testing::Test {
 };
 
 // A function of OnnxOps that trusts a rank reads beside a shape.
+TEST_F(ImportRanks, EveryOp) {
+  for (const onnx::OnnxOp &op : onnx::allOnnxOps())
+    for (int count : {1, 3})
+      for (int rank : {0, 1, 2, 4})
+        check(op, f32, count, rank, rank);
+}
+
+// Ops with many inputs that have to fit one another.
 TEST_F(ImportRanks, FusedOps) {
   for (ArrayRef<onnx::OnnxOp> table :
        {onnx::attentionOps(), onnx::fusedAttentionOps(), onnx::fusedNormOps(), onnx::fusedProductOps()})
