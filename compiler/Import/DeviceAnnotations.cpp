@@ -124,7 +124,7 @@ Status resolveSpec(RawSpec &raw, int64_t numDevices) {
                      "each its size as a number");
       shards *= part.shards;
       if (shards > numDevices)
-        break;
+        return wrong("it has more shards than the configuration's " + std::to_string(numDevices) + " devices");
     }
   if (shards != int64_t(raw.device.size()) && !(shards == 1 && raw.device.size() > 1))
     return wrong("it has " + std::to_string(shards) + " shards, and " + std::to_string(raw.device.size()) +

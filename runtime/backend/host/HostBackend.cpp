@@ -46,8 +46,8 @@ public:
                                [](const plan::CodeModule &one) { return one.target == "x86-64"; });
     if (module == plan.modules.end() && !plan.modules.empty())
       return Status::error(ErrorKind::Unsupported, "the plan has code for '" + plan.modules[0].target +
-                                                       "' only, not for this machine's CPU; compile it with "
-                                                       "--target=host");
+                                                       "' only, and this backend runs x86-64; compile the model "
+                                                       "again with hpc-opt of an x86-64 machine");
     if (module != plan.modules.end()) {
       HPC_RETURN_IF_ERROR(checkCpuFeatures(module->features));
       Expected<Code> loaded = Code::load(module->bytes);
