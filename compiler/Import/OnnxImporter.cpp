@@ -173,7 +173,7 @@ private:
 
   /// The nodes of a branch or a body, here and now. Names made inside hide nothing once it is done.
   Results importBody(const Node &node, const Subgraph &graph, ArrayRef<Value> inputs) override {
-    if (++depth > maxDepth || (numUnrolled += int64_t(graph.nodes.size())) > maxUnrolled) {
+    if (++depth > maxDepth || (numUnrolled += 1 + int64_t(graph.nodes.size())) > maxUnrolled) {
       --depth;
       builder.fail(depth == maxDepth ? "subgraphs nest deeper than " + std::to_string(maxDepth)
                                      : "its loops unroll to more than " + std::to_string(maxUnrolled) + " nodes",

@@ -187,10 +187,11 @@ private:
     return {n.b.broadcast(term.value, shape), term.letters};
   }
 
-  SmallVector<int64_t> sizesOf(const std::string &letters) {
+  /// The term's own sizes: of an ellipsis they may be 1 until another operand meets it.
+  SmallVector<int64_t> sizesOf(const Term &term, const std::string &letters) {
     SmallVector<int64_t> result;
     for (char letter : letters)
-      result.push_back(sizes[letter]);
+      result.push_back(n.b.shape(term.value)[term.letters.find(letter)]);
     return result;
   }
 
@@ -223,13 +224,15 @@ private:
     a = broadcastTo(a, batch + summedOver);
     b = broadcastTo(b, batch + summedOver);
     auto matrix = [&](const Term &term, const std::string &first, const std::string &second) {
-      SmallVector<int64_t> shape = sizesOf(batch);
-      shape.push_back(elementCount(sizesOf(first)));
-      shape.push_back(elementCount(sizesOf(second)));
+      SmallVector<int64_t> shape = sizesOf(term, batch);
+      shape.push_back(elementCount(sizesOf(term, first)));
+      shape.push_back(elementCount(sizesOf(term, second)));
       return n.b.reshape(arranged(term, batch + first + second), shape);
     };
+    SmallVector<int64_t> shape = sizesOf(a, batch + rows);
+    llvm::append_range(shape, sizesOf(b, columns));
     Value product = n.b.matmul(matrix(a, rows, summedOver), matrix(b, summedOver, columns));
-    return {n.b.reshape(product, sizesOf(batch + rows + columns)), batch + rows + columns};
+    return {n.b.reshape(product, shape), batch + rows + columns};
   }
 
   NodeImport &n;

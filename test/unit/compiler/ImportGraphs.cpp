@@ -358,6 +358,16 @@ TEST_F(ImportGraphs, EqualIndicesIntoDifferentDims) {
   EXPECT_EQ(run(*module), Numbers({7, 8, 9, 10, 11, 12}));
 }
 
+// Dims of an ellipsis are 1 until another operand brings their size, also where that one comes after a product.
+TEST_F(ImportGraphs, EinsumEllipsesThatBroadcastLate) {
+  Graph model = graph({node("Slice", {"x", "zero", "one", "zero"}, {"row"}), node("Einsum", {"row", "square", "late"}, {"y"},
+                      {textAttribute("equation", "...k,kj,...j->...")}, "e")});
+  model.initializers = {ints("zero", {1}, {0}), ints("one", {1}, {1}), floats("square", {3, 2}, {1, 0, 0, 1, 1, 1}),
+                        floats("late", {4, 2}, {1, 0, 0, 1, 1, 1, 2, -1})};
+  // x's first row is 1 2 3, times the square 4 5.
+  EXPECT_EQ(run(*import(model)), (std::vector<double>{4, 5, 9, 3}));
+}
+
 /// Attention scores times Trilu: the triangle is a comparison of row and column numbers, not a matrix.
 TEST_F(ImportGraphs, TriangleOfData) {
   Graph model = graph({node("Trilu", {"x", "k"}, {"y"}, {attribute("upper", int64_t(0))})});
