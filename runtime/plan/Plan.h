@@ -142,14 +142,20 @@ struct KernelArg {
   bool reads = true, writes = false;
 };
 
-/// How a device starts a kernel; all 0 where there is no such thing (the host).
+/// How a device starts a kernel: a one-dimensional grid. All 0 in a plan without code for one.
 struct Launch {
-  ByCoord blocks, threads, sharedBytes;
+  ByCoord blocks;      ///< 0: nothing to do there, as with rows = 0; the kernel is not started
+  ByCoord threads;     ///< of a block, 1..1024; what the code was made for
+  ByCoord sharedBytes; ///< of dynamic shared memory, at most 48 KiB
 };
 
 /// A call of a generated function of Plan::modules. On the host:
 ///   void symbol(void *const *args, const int64_t *scalars, int64_t begin, int64_t end)
 /// which computes rows begin..end-1 of `rows`; rows may be computed in any order and on any thread.
+/// On a device, which computes all rows of one start:
+///   .entry symbol(args[0], args[1], ..., scalars[0], ...)
+/// every parameter 8 bytes: pointers into device memory, each a multiple of 16, then i64. passes/Kernels/README.md, "On a
+/// device", says what the code promises.
 /// Arguments do not overlap where one of them is written, but for a result in place: one argument that is read and one
 /// that is written at the identical place (README.md, "Aliasing").
 struct Kernel {
