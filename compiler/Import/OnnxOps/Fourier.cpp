@@ -50,6 +50,8 @@ Tensor matrixOf(const Transform &transform, DType dtype) {
 Value transformed(NodeImport &n, Value x, int64_t length, bool inverse, bool onesided) {
   SmallVector<int64_t> shape = n.b.shape(x);
   size_t rank = shape.size();
+  if (!isFloat(n.b.dtype(x)))
+    return n.b.fail(std::string("its signal is ") + name(n.b.dtype(x)) + "; a transform needs floats");
   Transform transform{0, shape[rank - 1], length, inverse, onesided};
   if (length < 1)
     return n.b.fail("a transform of length " + std::to_string(length));

@@ -65,6 +65,8 @@ Results affineGrid(NodeImport &n) {
   int64_t dims = int64_t(size.size()) - 2;
   if (!n.b.status().ok())
     return {theta};
+  if (!isFloat(n.b.dtype(theta)))
+    return {n.b.fail(std::string("its theta is ") + name(n.b.dtype(theta)) + "; positions are floats")};
   if ((dims != 2 && dims != 3) || shape != SmallVector<int64_t>{size[0], dims, dims + 1})
     return {n.b.fail("its theta must be [N, 2, 3] with a size of 4 numbers, or [N, 3, 4] with 5")};
   ArrayRef<int64_t> space = ArrayRef<int64_t>(size).drop_front(2);

@@ -58,7 +58,7 @@ Results compress(NodeImport &n) {
     return {data};
   SmallVector<int64_t> chosen;
   for (int64_t i = 0; i < condition->size(); ++i)
-    if (condition->ints[size_t(i)])
+    if (condition->number(i) != 0)
       chosen.push_back(i);
   if (condition->dtype != DType::Bool || condition->shape.size() != 1 ||
       (!chosen.empty() && chosen.back() >= n.b.shape(data)[size_t(axis)]))
