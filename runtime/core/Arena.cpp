@@ -11,7 +11,8 @@ Expected<Arena> Arena::create(const plan::Stage &stage, Device &device, bool poi
   std::byte *starts[3];
   const int64_t sizes[3] = {stage.sessionBytes, stage.workBytes, stage.hostBytes};
   for (int kind = 0; kind < 3; ++kind) {
-    Expected<std::byte *> memory = device.allocate(sizes[kind], fresh);
+    Expected<std::byte *> memory = device.allocate(
+        plan::ArenaKind(kind) == plan::ArenaKind::Host ? plan::Space::Host : plan::Space::Device, sizes[kind], fresh);
     if (!memory.ok())
       return memory.status();
     starts[kind] = *memory;
@@ -36,9 +37,10 @@ Expected<Arena> Arena::create(const plan::Stage &stage, Device &device, bool poi
   return arena;
 }
 
-void Arena::poisonTemporaries(Device &device) const {
+Status Arena::poisonTemporaries(Device &device) const {
   for (const Range &range : temporaries)
-    device.fill(work + range.offset, poisonByte, range.bytes);
+    HPC_RETURN_IF_ERROR(device.fill(work + range.offset, poisonByte, range.bytes));
+  return Status::success();
 }
 
 } // namespace hpc

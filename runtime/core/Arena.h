@@ -20,10 +20,10 @@ public:
   std::byte *buffer(int64_t index, int64_t microBatch) const { return at({int32_t(index), 0}, microBatch); }
 
   /// Poisons all that a step may not take from the step before: all but the session arena and the host's.
-  void poisonWork(Device &device) const { device.fill(work, poisonByte, workBytes); }
+  Status poisonWork(Device &device) const { return device.fill(work, poisonByte, workBytes); }
   /// Poisons what a program may not take from the program before: its buffers, but for those without a use, which share
   /// their place with one that lives longer.
-  void poisonTemporaries(Device &device) const;
+  Status poisonTemporaries(Device &device) const;
 
   int64_t bytes() const { return totalBytes; }
 

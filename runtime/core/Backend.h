@@ -1,6 +1,7 @@
 // What a backend has to provide: a device for each rank that computes, a communicator for each rank that talks, and one
 // word on how a step ended. The executor and the session know these interfaces alone. Pointers are in the device's
-// memory unless said otherwise.
+// memory unless said otherwise, and an instruction may have been no more than enqueued when its call returns: what it
+// does wrong later is found by finish().
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -39,27 +40,40 @@ struct GemmCall {
   const std::byte *bias; ///< null without an epilogue
 };
 
+/// A plan::Kernel at one rank and micro-batch.
+struct KernelCall {
+  KernelHandle kernel;
+  void *const *args;      ///< one for each of the plan's
+  const int64_t *scalars; ///< likewise
+  const plan::Kernel &plan;
+  int64_t blocks, threads, sharedBytes; ///< 0 where the plan has no launch
+};
+
 /// Computes for one rank. Used by that rank's thread alone, which also makes and destroys it.
 class Device {
 public:
   virtual ~Device() = default;
 
   /// Memory that lives as long as the device, a multiple of 64 in address, every byte `fill`. 0 bytes are legal.
-  virtual Expected<std::byte *> allocate(int64_t bytes, std::byte fill) = 0;
-  virtual void fill(std::byte *target, std::byte value, int64_t bytes) = 0;
-  virtual void copy(std::byte *target, const std::byte *source, int64_t bytes) = 0;
+  virtual Expected<std::byte *> allocate(plan::Space space, int64_t bytes, std::byte fill) = 0;
+  /// Before each step: forgets what one that failed has left.
+  virtual Status begin() { return Status::success(); }
+  virtual Status fill(std::byte *target, std::byte value, int64_t bytes) = 0;
+  /// Within a space or between the two.
+  virtual Status copy(std::byte *target, const std::byte *source, int64_t bytes) = 0;
   /// target[i] += source[i].
   virtual Status accumulate(std::byte *target, const std::byte *source, DType dtype, int64_t count) = 0;
-  /// Between a global tensor in the host's memory and a box on the device.
-  virtual void gather(const SliceCopy &slice, const std::byte *host, std::byte *target) = 0;
-  virtual void scatter(const SliceCopy &slice, const std::byte *source, std::byte *host) = 0;
+  /// Between a global tensor in the host's memory and a box on the device. gather() has read the tensor when it
+  /// returns; scatter() may write until finish() does.
+  virtual Status gather(const SliceCopy &slice, const std::byte *host, std::byte *target) = 0;
+  virtual Status scatter(const SliceCopy &slice, const std::byte *source, std::byte *host) = 0;
 
   /// Told of every product before the first run, when weights are bound: the place to choose an algorithm, to reserve
   /// scratch, to pack (plan::Operand::packed) and to refuse. Addresses are those of the run where the operand lies in a
   /// Session buffer, else null. gemm() gets what this returned.
   virtual Expected<GemmHandle> prepare(const GemmCall &call) = 0;
   virtual Status gemm(GemmHandle handle, const GemmCall &call) = 0;
-  virtual Status kernel(KernelHandle kernel, void *const *args, const int64_t *scalars, int64_t rows) = 0;
+  virtual Status kernel(const KernelCall &call) = 0;
 
   /// Returns when all that was asked of this device is done; what scatter wrote may then be read.
   virtual Status finish() = 0;

@@ -55,6 +55,8 @@ struct Executor::Prepare {
     eachMicroBatch([&](Place place) {
       for (const plan::ByCoord &scalar : kernel.scalars)
         entry.scalars.push_back(place(scalar));
+      entry.launches.push_back(
+          {place(kernel.launch.blocks), place(kernel.launch.threads), place(kernel.launch.sharedBytes)});
     });
     executor.args.resize(std::max(executor.args.size(), kernel.args.size()));
     return Status::success();
@@ -100,17 +102,17 @@ struct Executor::Execute {
     for (size_t i = 0; i < kernel.args.size(); ++i)
       executor.args[i] = address(kernel.args[i].place);
     const int64_t *scalars = entry.scalars.data() + place.microBatch * int64_t(kernel.scalars.size());
-    return executor.device.kernel(entry.kernel, executor.args.data(), scalars, kernel.rows);
+    const auto &[blocks, threads, sharedBytes] = entry.launches[size_t(place.microBatch)];
+    return executor.device.kernel(
+        {entry.kernel, executor.args.data(), scalars, kernel, blocks, threads, sharedBytes});
   }
   Status operator()(const plan::Copy &copy) const {
-    executor.device.copy(address(copy.dst), address(copy.src), copy.bytes);
-    return Status::success();
+    return executor.device.copy(address(copy.dst), address(copy.src), copy.bytes);
   }
   Status operator()(const plan::Accumulate &sum) const {
     if (place(sum.add))
       return executor.device.accumulate(address(sum.dst), address(sum.src), sum.dtype, sum.count);
-    executor.device.copy(address(sum.dst), address(sum.src), sum.count * byteSize(sum.dtype));
-    return Status::success();
+    return executor.device.copy(address(sum.dst), address(sum.src), sum.count * byteSize(sum.dtype));
   }
   Status operator()(const plan::Collective &collective) const {
     if (collective.request >= 0)
@@ -133,19 +135,16 @@ struct Executor::Execute {
   }
   Status operator()(const plan::Wait &wait) const { return executor.communicator.wait(request(wait.request)); }
   Status operator()(const plan::LoadInput &load) const {
-    executor.device.gather(entry.slices[size_t(place.microBatch)], inputs[size_t(load.input)].data.data(),
-                           address(load.dst));
-    return Status::success();
+    return executor.device.gather(entry.slices[size_t(place.microBatch)], inputs[size_t(load.input)].data.data(),
+                                  address(load.dst));
   }
   Status operator()(const plan::StoreOutput &store) const {
     if (!place(store.owner))
       return Status::success();
-    if (executor.outputTransfer.isHome())
-      executor.device.scatter(entry.slices[size_t(place.microBatch)], address(store.src),
-                              outputs[size_t(store.output)].data.data());
-    else
-      executor.outputTransfer.keep(address(store.src));
-    return Status::success();
+    if (!executor.outputTransfer.isHome())
+      return executor.outputTransfer.keep(address(store.src));
+    return executor.device.scatter(entry.slices[size_t(place.microBatch)], address(store.src),
+                                   outputs[size_t(store.output)].data.data());
   }
 };
 
@@ -203,7 +202,7 @@ Status Executor::runProgram(int32_t stepIndex, const std::vector<Array> &inputs,
   const plan::ScheduleStep &step = stage.schedule[size_t(stepIndex)];
   const plan::Program &program = stage.programs[size_t(step.program)];
   if (options.poison)
-    arena.poisonTemporaries(device);
+    HPC_RETURN_IF_ERROR(arena.poisonTemporaries(device));
   for (size_t i = 0; i < program.instructions.size(); ++i) {
     const plan::Instruction &instruction = program.instructions[i];
     if (!at(step.microBatch)(instruction.when))
@@ -229,8 +228,9 @@ Status Executor::runProgram(int32_t stepIndex, const std::vector<Array> &inputs,
 }
 
 Status Executor::run(const std::vector<Array> &inputs, std::vector<Array> &outputs) {
+  HPC_RETURN_IF_ERROR(device.begin());
   if (options.poison)
-    arena.poisonWork(device);
+    HPC_RETURN_IF_ERROR(arena.poisonWork(device));
   outputTransfer.begin();
   for (int32_t step = 0; step < int32_t(stage.schedule.size()); ++step)
     HPC_RETURN_IF_ERROR(runProgram(step, inputs, outputs));

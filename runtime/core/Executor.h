@@ -8,6 +8,7 @@
 #include "runtime/core/OutputTransfer.h"
 #include "runtime/core/Trace.h"
 
+#include <array>
 #include <functional>
 
 namespace hpc {
@@ -50,6 +51,7 @@ private:
     KernelHandle kernel = nullptr;
     int64_t group = 0;
     std::vector<int64_t> scalars;  ///< kernel: [microBatch][scalar]
+    std::vector<std::array<int64_t, 3>> launches; ///< kernel: [microBatch], blocks, threads, shared bytes
     std::vector<GemmHandle> gemms; ///< product: [microBatch]
     std::vector<SliceCopy> slices; ///< load and store: [microBatch]
   };

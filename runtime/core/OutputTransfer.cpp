@@ -42,7 +42,8 @@ Expected<OutputTransfer> OutputTransfer::create(const plan::Plan &plan, RankPlac
   for (Piece &piece : transfer.pieces) {
     // Rank 0 is done with a box before it receives the next.
     if (!transfer.home || !shared) {
-      Expected<std::byte *> memory = device.allocate(transfer.home ? largest : piece.slice.boxBytes(), std::byte{0});
+      Expected<std::byte *> memory = device.allocate(
+          plan::Space::Device, transfer.home ? largest : piece.slice.boxBytes(), std::byte{0});
       if (!memory.ok())
         return memory.status();
       shared = *memory;
@@ -52,9 +53,9 @@ Expected<OutputTransfer> OutputTransfer::create(const plan::Plan &plan, RankPlac
   return transfer;
 }
 
-void OutputTransfer::keep(const std::byte *source) {
+Status OutputTransfer::keep(const std::byte *source) {
   const Piece &piece = pieces[next++];
-  device->copy(piece.box, source, piece.slice.boxBytes());
+  return device->copy(piece.box, source, piece.slice.boxBytes());
 }
 
 Status OutputTransfer::finish(std::vector<Array> &outputs) {
@@ -65,7 +66,7 @@ Status OutputTransfer::finish(std::vector<Array> &outputs) {
     HPC_RETURN_IF_ERROR(communicator->wait(request));
     if (!home)
       continue;
-    device->scatter(piece.slice, piece.box, outputs[size_t(piece.output)].data.data());
+    HPC_RETURN_IF_ERROR(device->scatter(piece.slice, piece.box, outputs[size_t(piece.output)].data.data()));
     HPC_RETURN_IF_ERROR(device->finish()); // the next one comes into the same box
   }
   return Status::success();

@@ -23,7 +23,7 @@ public:
   /// Before the first program.
   void begin() { next = 0; }
   /// In place of storing: the next one of those that this rank owns, in the order of its schedule.
-  void keep(const std::byte *source);
+  Status keep(const std::byte *source);
   /// After the last program.
   Status finish(std::vector<Array> &outputs);
 

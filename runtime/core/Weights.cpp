@@ -209,15 +209,13 @@ Status Weights::load(const plan::Binding &binding, const plan::Buffer &buffer, P
   if (const auto *number = std::get_if<plan::Number>(&binding.start)) {
     std::vector<std::byte> content = repeated(buffer.dtype, number->value, buffer.bytes / elementSize);
     plan::Slice whole{{buffer.bytes}, {0}, {buffer.bytes}, {buffer.bytes}};
-    device.gather(SliceCopy(whole, 1, place), content.data(), target);
-    return Status::success();
+    return device.gather(SliceCopy(whole, 1, place), content.data(), target);
   }
   const auto *stored = std::get_if<plan::StoredWeight>(&binding.start);
   if (!stored)
     return Status::success();
   HPC_RETURN_IF_ERROR(check(stored->weight, touchedChunks(binding.slice, elementSize, place, hashChunkBytes)));
-  device.gather(SliceCopy(binding.slice, elementSize, place), sources[size_t(stored->weight)].data, target);
-  return Status::success();
+  return device.gather(SliceCopy(binding.slice, elementSize, place), sources[size_t(stored->weight)].data, target);
 }
 
 } // namespace hpc

@@ -14,7 +14,7 @@ namespace hpc::host {
 
 HostDevice::HostDevice() { useOneThread(); }
 
-Expected<std::byte *> HostDevice::allocate(int64_t bytes, std::byte fillValue) {
+Expected<std::byte *> HostDevice::allocate(plan::Space, int64_t bytes, std::byte fillValue) {
   constexpr size_t hugePage = size_t(2) << 20;
   size_t alignment = size_t(bytes) >= hugePage ? hugePage : 64;
   size_t size = std::max(alignment, size_t(roundUp(bytes, int64_t(alignment))));
@@ -28,12 +28,14 @@ Expected<std::byte *> HostDevice::allocate(int64_t bytes, std::byte fillValue) {
   return address;
 }
 
-void HostDevice::fill(std::byte *target, std::byte value, int64_t bytes) {
+Status HostDevice::fill(std::byte *target, std::byte value, int64_t bytes) {
   std::memset(target, int(value), size_t(bytes));
+  return Status::success();
 }
 
-void HostDevice::copy(std::byte *target, const std::byte *source, int64_t bytes) {
+Status HostDevice::copy(std::byte *target, const std::byte *source, int64_t bytes) {
   std::memcpy(target, source, size_t(bytes));
+  return Status::success();
 }
 
 Status HostDevice::accumulate(std::byte *target, const std::byte *source, DType dtype, int64_t count) {
@@ -63,8 +65,8 @@ Expected<GemmHandle> HostDevice::prepare(const GemmCall &call) {
 
 Status HostDevice::gemm(GemmHandle, const GemmCall &call) { return host::gemm(call, scratch); }
 
-Status HostDevice::kernel(KernelHandle kernel, void *const *args, const int64_t *scalars, int64_t rows) {
-  reinterpret_cast<KernelFunction>(const_cast<void *>(kernel))(args, scalars, 0, rows);
+Status HostDevice::kernel(const KernelCall &call) {
+  reinterpret_cast<KernelFunction>(const_cast<void *>(call.kernel))(call.args, call.scalars, 0, call.plan.rows);
   return Status::success();
 }
 

@@ -11,18 +11,22 @@ class HostDevice : public Device {
 public:
   HostDevice();
 
-  Expected<std::byte *> allocate(int64_t bytes, std::byte fill) override;
-  void fill(std::byte *target, std::byte value, int64_t bytes) override;
-  void copy(std::byte *target, const std::byte *source, int64_t bytes) override;
+  Expected<std::byte *> allocate(plan::Space space, int64_t bytes, std::byte fill) override;
+  Status fill(std::byte *target, std::byte value, int64_t bytes) override;
+  Status copy(std::byte *target, const std::byte *source, int64_t bytes) override;
   Status accumulate(std::byte *target, const std::byte *source, DType dtype, int64_t count) override;
-  void gather(const SliceCopy &slice, const std::byte *host, std::byte *target) override { slice.gather(host, target); }
-  void scatter(const SliceCopy &slice, const std::byte *source, std::byte *host) override {
+  Status gather(const SliceCopy &slice, const std::byte *host, std::byte *target) override {
+    slice.gather(host, target);
+    return Status::success();
+  }
+  Status scatter(const SliceCopy &slice, const std::byte *source, std::byte *host) override {
     slice.scatter(source, host);
+    return Status::success();
   }
 
   Expected<GemmHandle> prepare(const GemmCall &call) override;
   Status gemm(GemmHandle handle, const GemmCall &call) override;
-  Status kernel(KernelHandle kernel, void *const *args, const int64_t *scalars, int64_t rows) override;
+  Status kernel(const KernelCall &call) override;
 
   Status finish() override { return Status::success(); } // nothing is enqueued
 

@@ -19,7 +19,7 @@ public:
       ::munmap(address, bytes);
   }
 
-  Expected<std::byte *> allocate(int64_t bytes, std::byte) override {
+  Expected<std::byte *> allocate(plan::Space, int64_t bytes, std::byte) override {
     size_t size = size_t(std::max<int64_t>(bytes, 1));
     void *address = ::mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (address == MAP_FAILED)
@@ -28,17 +28,23 @@ public:
     reserved.emplace_back(address, size);
     return static_cast<std::byte *>(address);
   }
-  void fill(std::byte *, std::byte, int64_t) override {}
-  void copy(std::byte *, const std::byte *, int64_t bytes) override {
+  Status fill(std::byte *, std::byte, int64_t) override { return Status::success(); }
+  Status copy(std::byte *, const std::byte *, int64_t bytes) override {
     ++counts.copies;
     counts.copiedBytes += bytes;
-  }
-  Status accumulate(std::byte *target, const std::byte *source, DType dtype, int64_t count) override {
-    copy(target, source, count * byteSize(dtype));
     return Status::success();
   }
-  void gather(const SliceCopy &, const std::byte *, std::byte *) override { ++counts.loads; }
-  void scatter(const SliceCopy &, const std::byte *, std::byte *) override { ++counts.stores; }
+  Status accumulate(std::byte *target, const std::byte *source, DType dtype, int64_t count) override {
+    return copy(target, source, count * byteSize(dtype));
+  }
+  Status gather(const SliceCopy &, const std::byte *, std::byte *) override {
+    ++counts.loads;
+    return Status::success();
+  }
+  Status scatter(const SliceCopy &, const std::byte *, std::byte *) override {
+    ++counts.stores;
+    return Status::success();
+  }
 
   Expected<GemmHandle> prepare(const GemmCall &) override { return GemmHandle(0); }
   Status gemm(GemmHandle, const GemmCall &call) override {
@@ -49,7 +55,7 @@ public:
     counts.flops += 2 * call.m * call.n * call.k * products;
     return Status::success();
   }
-  Status kernel(KernelHandle, void *const *, const int64_t *, int64_t) override {
+  Status kernel(const KernelCall &) override {
     ++counts.kernels;
     return Status::success();
   }

@@ -54,7 +54,7 @@ TEST(NullBackendDeathTest, MemoryCannotBeTouched) {
   std::vector<Counts> counts(1);
   std::unique_ptr<Backend> backend = null::createNullBackend(counts);
   Expected<std::unique_ptr<Device>> device = backend->createDevice({0, 0, 0});
-  Expected<std::byte *> memory = (*device)->allocate(64, std::byte{0});
+  Expected<std::byte *> memory = (*device)->allocate(plan::Space::Device, 64, std::byte{0});
   ASSERT_TRUE(memory.ok());
   EXPECT_DEATH(*static_cast<volatile std::byte *>(*memory) = std::byte{1}, "");
 }
