@@ -91,4 +91,27 @@ Value gatherBySlice(GraphBuilder &builder, Value data, const GatherPlan &plan) {
   return builder.broadcast(builder.reshape(builder.transpose(part, plan.permutation), plan.shape), plan.result);
 }
 
+std::optional<IndexDigits> findDigits(const KnownTensor &indices, int64_t size) {
+  SmallVector<int> dims = indices.variedDims();
+  std::optional<AffineForm> form =
+      indices.compact.isFloat() || indices.elements() == 0 ? std::nullopt : findAffineForm(indices.compact);
+  if (!form || llvm::any_of(dims, [&](int dim) { return form->steps[size_t(dim)] <= 0; }))
+    return std::nullopt;
+  llvm::stable_sort(dims, [&](int a, int b) { return form->steps[size_t(a)] > form->steps[size_t(b)]; });
+  IndexDigits digits;
+  int64_t outer = size, start = form->start;
+  for (int dim : dims) {
+    int64_t step = form->steps[size_t(dim)], count = indices.compact.shape[size_t(dim)];
+    if (outer % step != 0 || start / step + count > outer / step)
+      return std::nullopt; // not a digit, or one that carries into the one before
+    digits.sizes.push_back(outer / step);
+    digits.components.push_back(AffineIndex{dim, start / step, 1, count});
+    start %= step;
+    outer = step;
+  }
+  digits.sizes.push_back(outer); // what no index runs along
+  digits.components.push_back(AffineIndex{-1, start, 0, 1});
+  return digits;
+}
+
 } // namespace hpc::onnx

@@ -25,4 +25,13 @@ std::optional<GatherPlan> planGather(int64_t first, ArrayRef<int64_t> indexShape
                                      ArrayRef<std::optional<AffineIndex>> components, ArrayRef<int64_t> data);
 Value gatherBySlice(GraphBuilder &builder, Value data, const GatherPlan &plan);
 
+/// An indexed dim parted into digits, each of which runs along at most one dim of the indices: a mask [B, S] that is read
+/// flat, at b * S + k, is read at (b, k).
+struct IndexDigits {
+  SmallVector<int64_t> sizes; ///< of the digits, most significant first; their product is the dim
+  SmallVector<std::optional<AffineIndex>> components;
+};
+/// Nothing when the indices are not affine with steps that nest, or when a sum of them would carry.
+std::optional<IndexDigits> findDigits(const KnownTensor &indices, int64_t size);
+
 } // namespace hpc::onnx

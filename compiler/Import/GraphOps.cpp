@@ -167,9 +167,18 @@ Value GraphBuilder::gather(Value data, Value index, int64_t axis) {
     Expected<KnownTensor> inRange = normalizedIndices(*known, {from[size_t(axis)]});
     if (!inRange.ok())
       return fail(inRange.status().message());
-    if (!isKnown(data))
-      if (auto plan = planGather(axis, {inRange->shape.begin(), inRange->shape.end()}, {findAffine(*inRange)}, from))
+    ArrayRef<int64_t> indexShape = inRange->shape;
+    if (!isKnown(data)) {
+      if (auto plan = planGather(axis, indexShape, {findAffine(*inRange)}, from))
         return gatherBySlice(*this, data, *plan);
+      if (auto digits = findDigits(*inRange, from[size_t(axis)])) {
+        SmallVector<int64_t> parted(from.begin(), from.begin() + axis);
+        llvm::append_range(parted, digits->sizes);
+        parted.append(from.begin() + axis + 1, from.end());
+        if (auto plan = planGather(axis, indexShape, digits->components, parted))
+          return gatherBySlice(*this, reshape(data, parted), *plan);
+      }
+    }
   }
   if (axis == 0 && from.size() == 2 && isFloat(dtype(data)) && !(isKnown(data) && isKnown(index)))
     return finish(nn::EmbeddingOp::create(builder, loc, type(to, dtype(data)), data, index, Value(), from[0]), false);

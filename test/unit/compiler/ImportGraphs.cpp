@@ -395,6 +395,26 @@ TEST_F(ImportGraphs, GathersBecomeViews) {
   EXPECT_EQ(countOps(*module, "nn.transpose"), 1);
   EXPECT_EQ(run(*module), Numbers({1, 4, 2, 5, 3, 6}));
 
+  // A mask that is read flat, at row * 3 + column, is itself, however little of it; steps that do not nest stay a gather.
+  struct Flat {
+    std::vector<int64_t> shape, indices;
+    Numbers expected;
+    int gathers;
+  };
+  for (const Flat &flat : {Flat{{2, 1, 3}, {0, 1, 2, 3, 4, 5}, {1, 2, 3, 4, 5, 6}, 0},
+                           Flat{{3, 2}, {0, 3, 1, 4, 2, 5}, {1, 4, 2, 5, 3, 6}, 0},      // its transpose
+                           Flat{{2, 2}, {1, 2, 4, 5}, {2, 3, 5, 6}, 0},                  // the last columns
+                           Flat{{2, 2}, {1, 3, 3, 5}, {2, 4, 4, 6}, 1},                  // overlapping windows
+                           Flat{{2, 2}, {2, 3, 5, 6 - 6}, {3, 4, 6, 1}, 1},              // not affine
+                           Flat{{2, 2}, {2, 3, 4, 5}, {3, 4, 5, 6}, 0}}) {               // rows of two
+    Graph model = graph({node("Reshape", {"x", "s"}, {"r"}), node("Gather", {"r", "i"}, {"y"})});
+    model.initializers = {ints("s", {1}, {6}), ints("i", flat.shape, flat.indices)};
+    module = import(model);
+    ASSERT_TRUE(module);
+    EXPECT_EQ(countOps(*module, "nn.gather"), flat.gathers);
+    EXPECT_EQ(run(*module), flat.expected);
+  }
+
   gather.initializers = {ints("i", {4}, {0, 1, 1, 2})}; // not affine
   module = import(gather);
   ASSERT_TRUE(module);
