@@ -25,6 +25,7 @@ static void buildRaise(OpPassManager &passes, const Options &) {
   passes.addPass(createRaiseGelu());      // likewise
   passes.addPass(createRaiseSoftmax());   // likewise, and attention is found by it
   passes.addPass(createRaiseLinear());    // [B*S, C] becomes [B, S, C], and the reshapes round heads come together
+  passes.addPass(createSplitProducts());  // its products are those of [B, S, C], their biases beside them
   passes.addPass(createRaiseAttention()); // last: it needs q, k and v as [B, H, S, D]
   passes.addPass(createSimplify());       // what the patterns left over
   passes.addPass(createVerifyRaised());

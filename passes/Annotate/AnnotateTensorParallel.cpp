@@ -37,6 +37,18 @@ struct Annotator {
     dist::setSeed(weight, dist::layoutSeed(sharding));
   }
 
+  /// Seeds the columns of a product: its weight's, or where that is made of parameters by an op that cannot cut them (an
+  /// unequal part of one) its result's; a rank then takes its columns of the whole weight, which moves nothing.
+  void seedColumns(const WeightMatmul &matmul, Piece piece) {
+    Value weight = matmul.op->getOperand(matmul.weight);
+    auto ruled = dyn_cast<ShardingRuleOpInterface>(weight.getDefiningOp());
+    ShardingRule rule = ruled ? ruled.getShardingRule() : ShardingRule();
+    if (!ruled || llvm::all_of(rule.results[cast<OpResult>(weight).getResultNumber()][matmul.weightN],
+                               [&](int factor) { return rule.factors[factor].canCut; }))
+      return seed(weight, matmul.weightN, piece);
+    seed(matmul.op->getResult(0), *matmul.resultN, piece);
+  }
+
   dist::DimSharding cutPiece(int64_t size, Piece piece) const {
     int64_t outer = size / piece.size / piece.inner;
     dist::DimSharding cut;
@@ -119,7 +131,7 @@ struct Annotator {
     seed(matmul.op->getOperand(matmul.weight), matmul.weightK, pieces.front());
     for (auto &[source, piece] : sources)
       if (columns.insert(source.op).second)
-        seed(source.op->getOperand(source.weight), source.weightN, piece);
+        seedColumns(source, piece);
     return true;
   }
 
@@ -177,8 +189,7 @@ struct Annotator {
       if (columns.contains(matmul.op))
         continue;
       if (matmul.resultN && leadsToOutputs(matmul.op->getResult(0), *matmul.resultN))
-        seed(matmul.op->getOperand(matmul.weight), matmul.weightN,
-             {1, nn::shapeOf(matmul.op->getOperand(matmul.weight))[matmul.weightN]});
+        seedColumns(matmul, {1, nn::shapeOf(matmul.op->getOperand(matmul.weight))[matmul.weightN]});
       else
         mlir::emitRemark(matmul.op->getLoc())
             << "[hpc-annotate-tensor-parallel] the weight of '" << nodeName(matmul.op->getLoc())

@@ -61,6 +61,20 @@ def RaiseLinear : Pass<"hpc-raise-linear", "::mlir::ModuleOp"> {
   let dependentDialects = ["::hpc::nn::NNDialect"];
 }
 
+def SplitProducts : Pass<"hpc-split-products", "::mlir::ModuleOp"> {
+  let summary = "a product with a weight whose columns are read in unequal parts -> a product a part";
+  let description = [{
+    q, k and v of grouped attention, or q and one k and v for all heads, that are columns of one weight: their cuts over heads do not nest in the columns of all. With
+    a weight each, a slice of the stored one, every part is cut by itself. Parts of one size need none of this: `(3, rest)` cuts them alike.
+
+        %y = nn.matmul %x, %w : ..., tensor<32x48xf32> -> tensor<4x12x48xf32>         %wq = nn.slice %w {starts = [0, 0]} : ... -> tensor<32x32xf32>
+        %q = nn.slice %y {starts = [0, 0, 0]} : ... -> tensor<4x12x32xf32>     ->     %q = nn.matmul %x, %wq : ... -> tensor<4x12x32xf32>
+        %k = nn.slice %y {starts = [0, 0, 32]} : ... -> tensor<4x12x8xf32>            (and so for k and v)
+        %v = nn.slice %y {starts = [0, 0, 40]} : ... -> tensor<4x12x8xf32>
+  }];
+  let dependentDialects = ["::hpc::nn::NNDialect"];
+}
+
 def RaiseAttention : Pass<"hpc-raise-attention", "::mlir::ModuleOp"> {
   let summary = "matmul(softmax(masked, scaled q k^T), v) -> nn.attention";
   let description = [{

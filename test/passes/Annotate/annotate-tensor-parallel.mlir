@@ -435,3 +435,36 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
     return %2 : tensor<4x40xf32>
   }
 }
+
+// -----
+
+// q and one k and v for all heads, parts of one stored weight. q's part cannot be cut as a slice is (32 of 48), so its product is; k and v have one head and
+// stay whole.
+// CHECK-LABEL: func.func @main
+// CHECK: nn.parameter "w"
+// CHECK-NOT: dist.seed
+// CHECK-SAME: : tensor<32x48xf32>
+// CHECK: nn.parameter "o" {{.*}}dist.seed = #dist.seed<"[(4@tp, 8), 32?]">
+// CHECK: nn.matmul {{.*}} {dist.seed = #dist.seed<"[2?, 6?, (4@tp, 8)]">} {{.*}} -> tensor<2x6x32xf32>
+// CHECK-COUNT-2: nn.matmul {{%[^ ]*, %[^ ]*}} : {{.*}} -> tensor<2x6x8xf32>
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
+  func.func @main(%x: tensor<2x6x32xf32>) -> tensor<2x6x32xf32> {
+    %w = nn.parameter "w" {file = "w", offset = 0 : i64, bytes = 6144 : i64, hashes = array<i64: 1>} : tensor<32x48xf32>
+    %o = nn.parameter "o" {file = "w", offset = 6144 : i64, bytes = 4096 : i64, hashes = array<i64: 1>} : tensor<32x32xf32>
+    %wq = nn.slice %w {starts = array<i64: 0, 0>, steps = array<i64: 1, 1>} : tensor<32x48xf32> -> tensor<32x32xf32>
+    %wk = nn.slice %w {starts = array<i64: 0, 32>, steps = array<i64: 1, 1>} : tensor<32x48xf32> -> tensor<32x8xf32>
+    %wv = nn.slice %w {starts = array<i64: 0, 40>, steps = array<i64: 1, 1>} : tensor<32x48xf32> -> tensor<32x8xf32>
+    %q0 = nn.matmul %x, %wq : tensor<2x6x32xf32>, tensor<32x32xf32> -> tensor<2x6x32xf32>
+    %q1 = nn.reshape %q0 : tensor<2x6x32xf32> -> tensor<2x6x4x8xf32>
+    %q = nn.transpose %q1 {permutation = array<i64: 0, 2, 1, 3>} : tensor<2x6x4x8xf32> -> tensor<2x4x6x8xf32>
+    %k0 = nn.matmul %x, %wk : tensor<2x6x32xf32>, tensor<32x8xf32> -> tensor<2x6x8xf32>
+    %k = nn.reshape %k0 : tensor<2x6x8xf32> -> tensor<2x1x6x8xf32>
+    %v0 = nn.matmul %x, %wv : tensor<2x6x32xf32>, tensor<32x8xf32> -> tensor<2x6x8xf32>
+    %v = nn.reshape %v0 : tensor<2x6x8xf32> -> tensor<2x1x6x8xf32>
+    %y = nn.attention %q, %k, %v {scale = 0.35 : f64, causal_offset = 0 : i64} : tensor<2x4x6x8xf32>, tensor<2x1x6x8xf32>, tensor<2x1x6x8xf32> -> tensor<2x4x6x8xf32>
+    %t = nn.transpose %y {permutation = array<i64: 0, 2, 1, 3>} : tensor<2x4x6x8xf32> -> tensor<2x6x4x8xf32>
+    %r = nn.reshape %t : tensor<2x6x4x8xf32> -> tensor<2x6x32xf32>
+    %z = nn.matmul %r, %o : tensor<2x6x32xf32>, tensor<32x32xf32> -> tensor<2x6x32xf32>
+    return %z : tensor<2x6x32xf32>
+  }
+}

@@ -87,7 +87,7 @@ std::string difference(const std::vector<Tensor> &expected, const std::vector<Te
 }
 
 constexpr const char *phase = "hpc-simplify,hpc-raise-layer-norm,hpc-raise-gelu,hpc-raise-softmax,hpc-raise-linear,hpc-"
-                              "raise-attention,hpc-simplify";
+                              "split-products,hpc-raise-attention,hpc-simplify";
 
 struct RaiseEquivalence : testing::TestWithParam<std::string> {
   MLIRContext context;
