@@ -111,29 +111,28 @@ LogicalResult GatherOp::verify() {
 ShardingRule GatherNdOp::getShardingRule() {
   ShardingRule rule;
   rule.text = "gather_nd";
+  rule.linear = {LinearClause::Sum, {0}};
   rule.operands.resize(2); // before references are taken
   rule.results.resize(1);
   auto &data = rule.operands[0], &indices = rule.operands[1], &result = rule.results[0];
   data.resize(shapeOf(getData()).size());
   indices.resize(shapeOf(getIndices()).size());
   result.resize(shapeOf(getResult()).size());
-  auto fixed = [&](ShardingRule::DimFactors &dim, int64_t size, bool canCut) {
+  auto add = [&](ShardingRule::DimFactors &dim, int64_t size, bool canCut) {
     if (size == 1)
       return;
     dim.push_back(int(rule.factors.size()));
     rule.factors.push_back({size, canCut, std::nullopt, false, false});
   };
-  size_t batch = getBatchDims();
-  for (size_t dim = 0; dim < batch; ++dim) {
-    fixed(data[dim], shapeOf(getData())[dim], true);
-    indices[dim] = result[dim] = data[dim];
-  }
-  for (size_t dim = batch; dim < data.size(); ++dim)
-    fixed(data[dim], shapeOf(getData())[dim], false);
+  size_t batch = getBatchDims(), depth = shapeOf(getIndices()).back(), positions = indices.size() - 1;
+  for (size_t dim = 0; dim < data.size(); ++dim)
+    add(data[dim], shapeOf(getData())[dim], dim < batch || dim >= batch + depth);
+  for (size_t dim = 0; dim < batch; ++dim)
+    indices[dim] = data[dim];
   for (size_t dim = batch; dim < indices.size(); ++dim)
-    fixed(indices[dim], shapeOf(getIndices())[dim], false);
-  for (size_t dim = batch; dim < result.size(); ++dim)
-    fixed(result[dim], shapeOf(getResult())[dim], false);
+    add(indices[dim], shapeOf(getIndices())[dim], dim < positions);
+  for (size_t dim = 0; dim < result.size(); ++dim)
+    result[dim] = dim < positions ? indices[dim] : data[batch + depth + dim - positions];
   return rule;
 }
 

@@ -43,7 +43,7 @@ def NN_GatherOp : NN_ComputeOp<"gather", "Lookup", "Cheap", [NN_CountsDims]> {
 
 def NN_GatherNdOp : NN_ComputeOp<"gather_nd", "Lookup", "Cheap", [NN_CountsDims]> {
   let summary = "ONNX GatherND: indices[..., :] name positions of data's dims after `batch_dims`";
-  let description = "Batch dims are factors, all else uncut.";
+  let description = "The dims that the indices name positions of are never cut, nor is the indices' last dim.";
   let arguments = (ins AnyRankedTensor:$data, AnyRankedTensor:$indices, I64Attr:$batch_dims);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$data `,` $indices attr-dict `:` type($data) `,` type($indices) `->` type($result)";

@@ -40,3 +40,22 @@ module {
     return %g : tensor<4x2x3xf32>
   }
 }
+// -----
+// GatherND: the places that the indices name positions for are cut as the indices are, what a position holds as the data; a
+// partial sum of the data passes.
+module {
+  func.func @main(%x: tensor<4x5x6xf32>, %w: tensor<6x3xf32> {dist.seed = #dist.sharding<"[6@tp, 3]">}, %i: tensor<4x7x1xi64> {test.limit = 5 : i64, dist.seed = #dist.sharding<"[4, 7@dp, 1]">}) -> tensor<4x7x3xf32> {
+    %p = nn.matmul %x, %w : tensor<4x5x6xf32>, tensor<6x3xf32> -> tensor<4x5x3xf32>
+    %g = nn.gather_nd %p, %i {batch_dims = 1 : i64} : tensor<4x5x3xf32>, tensor<4x7x1xi64> -> tensor<4x7x3xf32>
+    return %g : tensor<4x7x3xf32>
+  }
+}
+// -----
+// The same with what a position holds cut.
+module {
+  func.func @main(%x: tensor<4x5x7xf32>, %i: tensor<3x2xi64> {test.limit = 4 : i64, dist.seed = #dist.sharding<"[3@dp, 2]">}) -> tensor<3x7xf32> {
+    %a = nn.tanh %x {dist.seed = #dist.sharding<"[4, 5, 7@tp]">} : tensor<4x5x7xf32> -> tensor<4x5x7xf32>
+    %g = nn.gather_nd %a, %i {batch_dims = 0 : i64} : tensor<4x5x7xf32>, tensor<3x2xi64> -> tensor<3x7xf32>
+    return %g : tensor<3x7xf32>
+  }
+}
