@@ -1,6 +1,6 @@
 // Megatron's layout from structure. Every weight matmul is asked, in program order, where its contracted dim comes
-// from; the answer makes it a row matmul and its sources column matmuls. What remains is vocabulary: embedding tables,
-// where that pays, and heads.
+// from; the answer makes it a row matmul and its sources column matmuls. Before that, matrices that are stacked and
+// summed over (experts) are dealt out whole; what remains is vocabulary: embedding tables, where that pays, and heads.
 #include "passes/Annotate/DimTrace.h"
 #include "passes/Annotate/Passes.h"
 
@@ -19,12 +19,11 @@ struct Annotator {
   dist::Mesh mesh;
   std::vector<std::string> axes; ///< that cut weights, outermost first
   nn::Origins origins;
-  llvm::DenseSet<Operation *> rows, columns;
-  DimTrace trace;
+  llvm::DenseSet<Operation *> sums, columns; ///< over what is cut (products by rows among them); products by columns
+  std::optional<DimTrace> trace;
 
   Annotator(func::FuncOp function, dist::Mesh mesh, std::vector<std::string> axes)
-      : function(function), mesh(std::move(mesh)), axes(std::move(axes)), origins(nn::findOrigins(function)),
-        trace(origins, rows) {}
+      : function(function), mesh(std::move(mesh)), axes(std::move(axes)), origins(nn::findOrigins(function)) {}
 
   /// Seeds a weight: `piece` of dim `dim` cut over the axes. The first seed of a value stays, and so does a weight
   /// without elements, or one that is made of parameters that the user has cut.
@@ -108,30 +107,78 @@ struct Annotator {
     return bytes(lookup.table) >= 2 * bytes(lookup.op->getResult(0)) / batchCuts; // both times (k - 1) / k
   }
 
-  /// Cuts a matmul by rows and its sources by columns, if its contracted dim has a piece that comes from columns alone.
-  bool pair(WeightMatmul matmul) {
-    if (!matmul.activationK)
-      return false;
-    Value activation = matmul.op->getOperand(matmul.activation);
-    int64_t k = nn::shapeOf(activation)[*matmul.activationK];
-    SmallVector<Piece> pieces = trace.back(activation, *matmul.activationK, {1, k});
-    if (pieces.empty() || !trace.reachesColumns(activation, *matmul.activationK, pieces.front()))
-      return false;
-    if (!isFree(matmul.op->getOperand(matmul.weight), matmul.weightK, pieces.front()))
-      return false;
-    auto sources = trace.takeColumns(activation, *matmul.activationK, pieces.front()); // before it is one of rows
-    // Columns that the user has elsewhere would have to be gathered, and cut again for the rows.
-    if (llvm::any_of(sources, [&](auto &source) {
-          WeightMatmul &product = source.first;
-          return !isFree(product.op->getOperand(product.weight), product.weightN, source.second) ||
-                 isGathered(product.op);
-        }))
-      return false;
-    rows.insert(matmul.op);
-    seed(matmul.op->getOperand(matmul.weight), matmul.weightK, pieces.front());
+  using Sources = std::vector<std::pair<WeightMatmul, Piece>>;
+
+  /// Columns that the user has elsewhere would have to be gathered, and cut again for the sum.
+  bool areFree(const Sources &sources) const {
+    return llvm::all_of(sources, [&](auto &source) {
+      const WeightMatmul &product = source.first;
+      return isFree(product.op->getOperand(product.weight), product.weightN, source.second) && !isGathered(product.op);
+    });
+  }
+
+  void seedColumns(const Sources &sources) {
     for (auto &[source, piece] : sources)
       if (columns.insert(source.op).second)
         seedColumns(source, piece);
+  }
+
+  /// The first piece of an operand's dim that comes from columns which may be cut, if any does.
+  std::optional<Piece> pieceOfColumns(Value value, unsigned dim) {
+    for (Piece piece : trace->back(value, dim, {1, nn::shapeOf(value)[dim]}))
+      if (trace->reachesColumns(value, dim, piece))
+        return trace->tearsColumns(value, dim, piece) ? std::nullopt : std::optional(piece);
+    return std::nullopt;
+  }
+
+  /// Deals out whole matrices, if the op sums over the results of a stack of them and there is one for every rank. Cut
+  /// by columns and rows instead, each matrix' sum would have to be whole before its bias.
+  void dealOut(Operation *op) {
+    auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
+    if (!ruled || matchWeightMatmul(op, origins) || (accessOf(op) != Access::Combine && accessOf(op) != Access::Product))
+      return;
+    ShardingRule rule = ruled.getShardingRule();
+    for (auto [operand, dims] : llvm::zip(op->getOperands(), rule.operands))
+      for (auto [dim, factors] : llvm::enumerate(dims)) {
+        if (factors.size() != 1 || rule.factors[factors[0]].reduction != ReduceKind::Sum)
+          continue;
+        std::optional<Piece> piece = pieceOfColumns(operand, dim);
+        if (!piece || piece->size < degree())
+          continue;
+        Sources sources = trace->takeColumns(operand, dim, *piece);
+        bool isStack = llvm::any_of(sources, [](auto &source) {
+          return llvm::is_contained(llvm::make_first_range(source.first.stacked), source.first.weightN);
+        });
+        if (!isStack || !areFree(sources))
+          continue;
+        sums.insert(op);
+        seedColumns(sources);
+      }
+  }
+
+  int64_t degree() const {
+    int64_t degree = 1;
+    for (const std::string &axis : axes)
+      degree *= mesh.size(axis);
+    return degree;
+  }
+
+  /// Cuts a matmul by rows and its sources by columns, if its contracted dim has a piece that comes from columns alone.
+  bool pair(WeightMatmul matmul) {
+    if (columns.contains(matmul.op)) // its stack is dealt out
+      return true;
+    if (!matmul.activationK)
+      return false;
+    Value activation = matmul.op->getOperand(matmul.activation);
+    std::optional<Piece> piece = pieceOfColumns(activation, *matmul.activationK);
+    if (!piece || !isFree(matmul.op->getOperand(matmul.weight), matmul.weightK, *piece))
+      return false;
+    Sources sources = trace->takeColumns(activation, *matmul.activationK, *piece); // before it is one of the sums
+    if (!areFree(sources))
+      return false;
+    sums.insert(matmul.op);
+    seed(matmul.op->getOperand(matmul.weight), matmul.weightK, *piece);
+    seedColumns(sources);
     return true;
   }
 
@@ -177,6 +224,10 @@ struct Annotator {
   }
 
   void run() {
+    trace.emplace(origins, sums);
+    for (Operation &op : function.getBody().front())
+      dealOut(&op);
+    trace.emplace(origins, sums); // what it was told of products is not decided yet
     SmallVector<WeightMatmul> rest;
     for (Operation &op : function.getBody().front())
       if (std::optional<WeightMatmul> matmul = matchWeightMatmul(&op, origins))

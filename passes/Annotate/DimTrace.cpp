@@ -12,29 +12,52 @@ static std::optional<unsigned> dimOf(ArrayRef<ShardingRule::DimFactors> dims, in
   return std::nullopt;
 }
 
+/// Whether a rank can compute a part of such a dim by itself.
+static bool isDivisible(const ShardingFactor &factor) { return factor.canCut && !factor.isInternal; }
 static bool isSum(const ShardingFactor &factor) { return factor.reduction == ReduceKind::Sum; }
+
+std::optional<unsigned> WeightMatmul::weightDimOf(unsigned resultDim) const {
+  if (resultN == resultDim)
+    return weightN;
+  for (auto [weightDim, dim] : stacked)
+    if (dim == resultDim)
+      return weightDim;
+  return std::nullopt;
+}
+
+WeightMatmul WeightMatmul::withColumns(unsigned resultDim) const {
+  WeightMatmul product = *this;
+  product.weightN = *weightDimOf(resultDim);
+  product.resultN = resultDim;
+  return product;
+}
 
 std::optional<WeightMatmul> matchWeightMatmul(Operation *op, const nn::Origins &origins) {
   if (accessOf(op) != Access::Product)
     return std::nullopt;
   for (unsigned weight : {1u, 0u}) {
     Value operand = op->getOperand(weight), other = op->getOperand(1 - weight);
-    if (!origins.lookup(operand).isWeight() || origins.lookup(other).isWeight() || nn::shapeOf(operand).size() != 2)
+    unsigned rank = nn::shapeOf(operand).size();
+    if (!origins.lookup(operand).isWeight() || origins.lookup(other).isWeight() || rank < 2)
       continue;
     ShardingRule rule = cast<ShardingRuleOpInterface>(op).getShardingRule();
-    WeightMatmul match{op, weight, 1 - weight, 0, 0, std::nullopt, std::nullopt};
+    WeightMatmul match{op, weight, 1 - weight, 0, 0, std::nullopt, std::nullopt, {}};
     bool isKnown = false;
-    for (unsigned dim : {0u, 1u})
+    for (unsigned dim : {rank - 2, rank - 1})
       if (const auto &factors = rule.operands[weight][dim]; factors.size() == 1) {
         bool isK = isSum(rule.factors[factors[0]]);
-        match.weightK = isK ? dim : 1 - dim;
-        match.weightN = 1 - match.weightK;
+        match.weightK = isK ? dim : 2 * rank - 3 - dim;
+        match.weightN = 2 * rank - 3 - match.weightK;
         if (isK)
           match.activationK = dimOf(rule.operands[1 - weight], factors[0]);
         else
           match.resultN = dimOf(rule.results[0], factors[0]);
         isKnown = true;
       }
+    for (unsigned dim = 0; dim + 2 < rank; ++dim)
+      if (const auto &factors = rule.operands[weight][dim]; factors.size() == 1)
+        if (std::optional<unsigned> resultDim = dimOf(rule.results[0], factors[0]))
+          match.stacked.push_back({dim, *resultDim});
     if (isKnown)
       return match;
   }
@@ -92,6 +115,41 @@ bool DimTrace::reachesColumns(Value value, unsigned dim, Piece piece) {
   return find({value, dim, piece}).reachesColumns;
 }
 
+llvm::DenseSet<Operation *> DimTrace::columnsBehind(SmallVector<Question> pending) {
+  llvm::DenseSet<Operation *> columns;
+  std::set<Question> seen;
+  while (!pending.empty()) {
+    Question question = pending.pop_back_val();
+    if (!seen.insert(question).second)
+      continue;
+    const Answer &answer = find(question);
+    if (answer.column)
+      columns.insert(answer.column->op);
+    pending.append(answer.asked);
+    pending.append(answer.whole);
+  }
+  return columns;
+}
+
+bool DimTrace::tearsColumns(Value value, unsigned dim, Piece piece) {
+  if (!find({value, dim, piece}).reachesWhole)
+    return false;
+  llvm::DenseSet<Operation *> columns;
+  SmallVector<Question> pending = {{value, dim, piece}}, whole;
+  std::set<Question> seen;
+  while (!pending.empty()) {
+    Question question = pending.pop_back_val();
+    if (!seen.insert(question).second)
+      continue;
+    const Answer &answer = find(question);
+    if (answer.column)
+      columns.insert(answer.column->op);
+    pending.append(answer.asked);
+    whole.append(answer.whole);
+  }
+  return llvm::any_of(columnsBehind(whole), [&](Operation *product) { return columns.contains(product); });
+}
+
 std::vector<std::pair<WeightMatmul, Piece>> DimTrace::takeColumns(Value value, unsigned dim, Piece piece) {
   std::vector<std::pair<WeightMatmul, Piece>> columns;
   SmallVector<Question> pending = {{value, dim, piece}};
@@ -106,6 +164,16 @@ std::vector<std::pair<WeightMatmul, Piece>> DimTrace::takeColumns(Value value, u
     pending.append(answer.asked.rbegin(), answer.asked.rend());
   }
   return columns;
+}
+
+/// What an op reads of which no rank can hold a part.
+SmallVector<DimTrace::Question> DimTrace::dimsReadWhole(Operation *op, const ShardingRule &rule) {
+  SmallVector<Question> whole;
+  for (auto [operand, dims] : llvm::zip(op->getOperands(), rule.operands))
+    for (auto [dim, factors] : llvm::enumerate(dims))
+      if (llvm::any_of(factors, [&](int factor) { return !isDivisible(rule.factors[factor]); }))
+        whole.push_back({operand, unsigned(dim), {1, nn::shapeOf(operand)[dim]}});
+  return whole;
 }
 
 /// The answer, if those that it needs are known; else they are added to `open`.
@@ -127,13 +195,17 @@ DimTrace::Answer DimTrace::answer(const Question &question, SmallVectorImpl<Ques
   auto ruled = dyn_cast_if_present<ShardingRuleOpInterface>(op);
   if (!ruled)
     return answer;
-  if (std::optional<WeightMatmul> matmul = matchWeightMatmul(op, origins); matmul && matmul->resultN == dim) {
+  if (sums.contains(op)) { // its result is whole on every rank
     answer.pieces = {piece};
-    if (!rowMatmuls.contains(op)) { // else its result is whole on every rank
-      answer.column = matmul;
-      answer.reachesColumns = true;
-    }
     return answer;
+  }
+  if (std::optional<WeightMatmul> matmul = matchWeightMatmul(op, origins); matmul && matmul->weightDimOf(dim)) {
+    answer.column = matmul->withColumns(dim);
+    answer.reachesColumns = true;
+    if (matmul->resultN == dim) {
+      answer.pieces = {piece};
+      return answer;
+    } // else the activations may be stacked too
   }
 
   ShardingRule rule = ruled.getShardingRule();
@@ -142,19 +214,25 @@ DimTrace::Answer DimTrace::answer(const Question &question, SmallVectorImpl<Ques
   for (int factor : factors) { // outermost first
     inner /= rule.factors[factor].size;
     std::optional<Piece> part = intersect(piece, {inner, rule.factors[factor].size});
-    if (!part || part->size == 1 || !rule.factors[factor].canCut || rule.factors[factor].isInternal)
+    if (!part || part->size == 1)
       continue;
+    if (!isDivisible(rule.factors[factor])) { // whole on every rank, and a slice is free
+      answer.pieces.push_back(*part);
+      answer.whole = dimsReadWhole(op, rule);
+      answer.reachesWhole = true;
+      continue;
+    }
     for (Piece success : backThroughFactor(op, rule, factor, {part->inner / inner, part->size}, answer, open))
       answer.pieces.push_back({success.inner * inner, success.size});
   }
   return answer;
 }
 
-/// Follows a piece of a factor (relative to the factor) into every operand that has the factor; all must agree.
+/// Follows a piece of a factor (relative to the factor) into every operand that has the factor; all must agree. What no
+/// operand has (a broadcast's new dim) any rank makes its part of.
 SmallVector<Piece> DimTrace::backThroughFactor(Operation *op, const ShardingRule &rule, int factor, Piece within,
                                                Answer &answer, SmallVectorImpl<Question> &open) {
   SmallVector<Piece> agreed{within};
-  bool isSomewhere = false;
   for (auto [number, dims] : llvm::enumerate(rule.operands))
     for (auto [dim, factors] : llvm::enumerate(dims)) {
       if (nn::shapeOf(op->getOperand(number))[dim] == 0)
@@ -164,7 +242,6 @@ SmallVector<Piece> DimTrace::backThroughFactor(Operation *op, const ShardingRule
         inner /= rule.factors[candidate].size;
         if (candidate != factor)
           continue;
-        isSomewhere = true;
         Question question{op->getOperand(number), unsigned(dim), {within.inner * inner, within.size}};
         auto known = answers.find(question);
         if (known == answers.end()) {
@@ -173,13 +250,14 @@ SmallVector<Piece> DimTrace::backThroughFactor(Operation *op, const ShardingRule
         }
         answer.asked.push_back(question);
         answer.reachesColumns |= known->second.reachesColumns;
+        answer.reachesWhole |= known->second.reachesWhole;
         SmallVector<Piece> pieces = known->second.pieces;
         for (Piece &piece : pieces)
           piece.inner /= inner;
         agreed = intersect(agreed, pieces);
       }
     }
-  return isSomewhere ? agreed : SmallVector<Piece>{};
+  return agreed;
 }
 
 } // namespace hpc

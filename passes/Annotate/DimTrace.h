@@ -14,8 +14,9 @@ struct Piece {
   bool operator==(const Piece &other) const { return inner == other.inner && size == other.size; }
 };
 
-/// A product of activations with a weight of rank 2, by the op's rule: k is the factor that is summed, n the one that
-/// weight and result have. A dim of size 1 has no factor, so k or n may be missing where nothing could be cut.
+/// A product of activations with a weight, by the op's rule: k is the factor that is summed, n the one that weight and
+/// result have. Leading dims of the weight stack matrices: experts, groups of channels. A dim of size 1 has no factor,
+/// so k or n may be missing where nothing could be cut.
 struct WeightMatmul {
   Operation *op = nullptr;
   unsigned weight = 1;                 ///< operand number of the weight
@@ -24,6 +25,12 @@ struct WeightMatmul {
   unsigned weightK = 0;                ///< dim of the weight that is contracted
   std::optional<unsigned> activationK; ///< dim of the activations that is contracted
   std::optional<unsigned> resultN;     ///< dim of the result that comes from the weight
+  SmallVector<std::pair<unsigned, unsigned>> stacked; ///< dims of weight and result that number the matrices
+
+  /// The dim of the weight that a result's dim is.
+  std::optional<unsigned> weightDimOf(unsigned resultDim) const;
+  /// The same product, seen as one whose columns are result dim `resultDim`; it has to be one of the weight's.
+  WeightMatmul withColumns(unsigned resultDim) const;
 };
 std::optional<WeightMatmul> matchWeightMatmul(Operation *op, const nn::Origins &origins);
 
@@ -36,22 +43,24 @@ struct WeightLookup {
 std::optional<WeightLookup> matchWeightLookup(Operation *op, const nn::Origins &origins);
 
 /// Where a piece of a dim comes from. A trace succeeds when every source is the columns of a weight matmul, or
-/// something that any rank can slice without communication (weights, masks, the result of a matmul that is cut by
-/// rows).
+/// something that any rank can slice without communication: weights, masks, sums over what is cut, and what no rank can
+/// compute a part of (a softmax's row), which all hold whole.
 ///
 /// One trace serves a whole program, asked in program order: each question is answered once, however many ways and
 /// products lead to it, and without recursion, however long they are. A product that was passed by is decided: it
 /// stands before the one that is asked about.
 class DimTrace {
 public:
-  /// `rowMatmuls`: the products that are cut by rows so far.
-  DimTrace(const nn::Origins &origins, const llvm::DenseSet<Operation *> &rowMatmuls)
-      : origins(origins), rowMatmuls(rowMatmuls) {}
+  /// `sums`: the ops that sum over what is cut, so far; products by rows are such.
+  DimTrace(const nn::Origins &origins, const llvm::DenseSet<Operation *> &sums) : origins(origins), sums(sums) {}
 
   /// The pieces of dim `dim` of `value`, inside `piece`, that succeed, outermost first.
   SmallVector<Piece> back(Value value, unsigned dim, Piece piece);
   /// Whether columns of a weight matmul are among what such a piece comes from.
   bool reachesColumns(Value value, unsigned dim, Piece piece);
+  /// Whether an op on the way needs some of these columns whole (the same columns' norm scales them): cut, they would
+  /// have to be gathered for it.
+  bool tearsColumns(Value value, unsigned dim, Piece piece);
   /// These columns: the matmul and the piece of its result's dim; without those that were taken before.
   std::vector<std::pair<WeightMatmul, Piece>> takeColumns(Value value, unsigned dim, Piece piece);
 
@@ -70,18 +79,22 @@ private:
   struct Answer {
     SmallVector<Piece> pieces;
     SmallVector<Question> asked;        ///< what it follows from
-    std::optional<WeightMatmul> column; ///< itself the columns of a product
+    SmallVector<Question> whole;        ///< what an op that no rank can compute a part of reads in its place
+    std::optional<WeightMatmul> column; ///< itself the columns of a product, whose n the question's dim is
     bool reachesColumns = false;
+    bool reachesWhole = false; ///< an answer with `whole`
     bool isTaken = false;
   };
   Answer &find(const Question &question);
   Answer answer(const Question &question, SmallVectorImpl<Question> &open);
+  static SmallVector<Question> dimsReadWhole(Operation *op, const ShardingRule &rule);
+  llvm::DenseSet<Operation *> columnsBehind(SmallVector<Question> pending);
   SmallVector<Piece> backThroughFactor(Operation *op, const ShardingRule &rule, int factor, Piece within,
                                        Answer &answer, SmallVectorImpl<Question> &open);
 
   std::map<Question, Answer> answers;
   const nn::Origins &origins;
-  const llvm::DenseSet<Operation *> &rowMatmuls;
+  const llvm::DenseSet<Operation *> &sums;
 };
 
 } // namespace hpc

@@ -468,3 +468,120 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
     return %z : tensor<2x6x32xf32>
   }
 }
+
+// -----
+
+// Experts, stacked in one weight, that the router's weights mix: whole experts are dealt out, 5 of them over 2 ranks. Cut by columns and rows,
+// the results of all experts would be summed before their biases. The router decides on every rank.
+// CHECK-LABEL: func.func @main
+// CHECK: nn.parameter "router"
+// CHECK-NOT: dist.seed
+// CHECK: nn.parameter "up" {{.*}}dist.seed = #dist.seed<"[5@tp, 40?, 12?]">
+// CHECK: nn.parameter "down" {{.*}}dist.seed = #dist.seed<"[5@tp, 12?, 40?]">
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
+  func.func @main(%x: tensor<9x40xf32>) -> tensor<1x9x40xf32> {
+    %router = nn.parameter "router" {file = "w", offset = 0 : i64, bytes = 800 : i64, hashes = array<i64: 1>} : tensor<40x5xf32>
+    %up = nn.parameter "up" {file = "w", offset = 0 : i64, bytes = 9600 : i64, hashes = array<i64: 1>} : tensor<5x40x12xf32>
+    %b = nn.parameter "b" {file = "w", offset = 0 : i64, bytes = 800 : i64, hashes = array<i64: 1>} : tensor<5x1x40xf32>
+    %down = nn.parameter "down" {file = "w", offset = 0 : i64, bytes = 9600 : i64, hashes = array<i64: 1>} : tensor<5x12x40xf32>
+    %r = nn.matmul %x, %router : tensor<9x40xf32>, tensor<40x5xf32> -> tensor<9x5xf32>
+    %s = nn.softmax %r : tensor<9x5xf32> -> tensor<9x5xf32>
+    %t = nn.transpose %s {permutation = array<i64: 1, 0>} : tensor<9x5xf32> -> tensor<5x9xf32>
+    %g = nn.reshape %t : tensor<5x9xf32> -> tensor<5x9x1xf32>
+    %x1 = nn.reshape %x : tensor<9x40xf32> -> tensor<1x9x40xf32>
+    %h = nn.matmul %x1, %up : tensor<1x9x40xf32>, tensor<5x40x12xf32> -> tensor<5x9x12xf32>
+    %a = nn.relu %h : tensor<5x9x12xf32> -> tensor<5x9x12xf32>
+    %d = nn.matmul %a, %down : tensor<5x9x12xf32>, tensor<5x12x40xf32> -> tensor<5x9x40xf32>
+    %o = nn.add %d, %b : tensor<5x9x40xf32>, tensor<5x1x40xf32> -> tensor<5x9x40xf32>
+    %m = nn.mul %o, %g : tensor<5x9x40xf32>, tensor<5x9x1xf32> -> tensor<5x9x40xf32>
+    %y = nn.reduce sum %m {axes = array<i64: 0>} : tensor<5x9x40xf32> -> tensor<1x9x40xf32>
+    return %y : tensor<1x9x40xf32>
+  }
+}
+
+// -----
+
+// Fewer experts than ranks: each expert is cut by columns and rows, or ranks would have none.
+// CHECK-LABEL: func.func @main
+// CHECK: nn.parameter "up" {{.*}}dist.seed = #dist.seed<"[2?, 40?, 12@tp]">
+// CHECK: nn.parameter "down" {{.*}}dist.seed = #dist.seed<"[2?, 12@tp, 40?]">
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=3:tensor">} {
+  func.func @main(%x: tensor<9x40xf32>) -> tensor<1x9x40xf32> {
+    %router = nn.parameter "router" {file = "w", offset = 0 : i64, bytes = 320 : i64, hashes = array<i64: 1>} : tensor<40x2xf32>
+    %up = nn.parameter "up" {file = "w", offset = 0 : i64, bytes = 3840 : i64, hashes = array<i64: 1>} : tensor<2x40x12xf32>
+    %b = nn.parameter "b" {file = "w", offset = 0 : i64, bytes = 320 : i64, hashes = array<i64: 1>} : tensor<2x1x40xf32>
+    %down = nn.parameter "down" {file = "w", offset = 0 : i64, bytes = 3840 : i64, hashes = array<i64: 1>} : tensor<2x12x40xf32>
+    %r = nn.matmul %x, %router : tensor<9x40xf32>, tensor<40x2xf32> -> tensor<9x2xf32>
+    %s = nn.softmax %r : tensor<9x2xf32> -> tensor<9x2xf32>
+    %t = nn.transpose %s {permutation = array<i64: 1, 0>} : tensor<9x2xf32> -> tensor<2x9xf32>
+    %g = nn.reshape %t : tensor<2x9xf32> -> tensor<2x9x1xf32>
+    %x1 = nn.reshape %x : tensor<9x40xf32> -> tensor<1x9x40xf32>
+    %h = nn.matmul %x1, %up : tensor<1x9x40xf32>, tensor<2x40x12xf32> -> tensor<2x9x12xf32>
+    %a = nn.relu %h : tensor<2x9x12xf32> -> tensor<2x9x12xf32>
+    %d = nn.matmul %a, %down : tensor<2x9x12xf32>, tensor<2x12x40xf32> -> tensor<2x9x40xf32>
+    %o = nn.add %d, %b : tensor<2x9x40xf32>, tensor<2x1x40xf32> -> tensor<2x9x40xf32>
+    %m = nn.mul %o, %g : tensor<2x9x40xf32>, tensor<2x9x1xf32> -> tensor<2x9x40xf32>
+    %y = nn.reduce sum %m {axes = array<i64: 0>} : tensor<2x9x40xf32> -> tensor<1x9x40xf32>
+    return %y : tensor<1x9x40xf32>
+  }
+}
+
+// -----
+
+// What a softmax gives is whole on every rank, and a slice of it is free: `up` and `down` are a pair across it, `gate` stays whole.
+// CHECK-LABEL: func.func @main
+// CHECK: nn.parameter "up" {{.*}}dist.seed = #dist.seed<"[40?, 72@tp]">
+// CHECK: nn.parameter "gate"
+// CHECK-NOT: dist.seed
+// CHECK: nn.parameter "down" {{.*}}dist.seed = #dist.seed<"[72@tp, 40?]">
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
+  func.func @main(%x: tensor<9x40xf32>) -> tensor<9x40xf32> {
+    %up = nn.parameter "up" {file = "w", offset = 0 : i64, bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<40x72xf32>
+    %gate = nn.parameter "gate" {file = "w", offset = 0 : i64, bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<40x72xf32>
+    %down = nn.parameter "down" {file = "w", offset = 0 : i64, bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<72x40xf32>
+    %u = nn.matmul %x, %up : tensor<9x40xf32>, tensor<40x72xf32> -> tensor<9x72xf32>
+    %v = nn.matmul %x, %gate : tensor<9x40xf32>, tensor<40x72xf32> -> tensor<9x72xf32>
+    %s = nn.softmax %v : tensor<9x72xf32> -> tensor<9x72xf32>
+    %m = nn.mul %u, %s : tensor<9x72xf32>, tensor<9x72xf32> -> tensor<9x72xf32>
+    %y = nn.matmul %m, %down : tensor<9x72xf32>, tensor<72x40xf32> -> tensor<9x40xf32>
+    return %y : tensor<9x40xf32>
+  }
+}
+
+// -----
+
+// Not so where the softmax reads the very columns that it scales: cut, they would be gathered for it. What is left is a head.
+// CHECK-LABEL: func.func @main
+// CHECK: nn.parameter "up"
+// CHECK-NOT: dist.seed
+// CHECK: nn.parameter "down" {{.*}}dist.seed = #dist.seed<"[72?, 40@tp]">
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
+  func.func @main(%x: tensor<9x40xf32>) -> tensor<9x40xf32> {
+    %up = nn.parameter "up" {file = "w", offset = 0 : i64, bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<40x72xf32>
+    %down = nn.parameter "down" {file = "w", offset = 0 : i64, bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<72x40xf32>
+    %u = nn.matmul %x, %up : tensor<9x40xf32>, tensor<40x72xf32> -> tensor<9x72xf32>
+    %s = nn.softmax %u : tensor<9x72xf32> -> tensor<9x72xf32>
+    %m = nn.mul %u, %s : tensor<9x72xf32>, tensor<9x72xf32> -> tensor<9x72xf32>
+    %y = nn.matmul %m, %down : tensor<9x72xf32>, tensor<72x40xf32> -> tensor<9x40xf32>
+    return %y : tensor<9x40xf32>
+  }
+}
+
+// -----
+
+// Groups of channels are a stack too: dealt out to the columns, summed by the rows of the convolution behind them, also where a rank finds the
+// group's input whole.
+// CHECK-LABEL: func.func @main
+// CHECK: nn.parameter "group" {{.*}}dist.seed = #dist.seed<"[3@tp, 4?, 27?]">
+// CHECK: nn.parameter "mix" {{.*}}dist.seed = #dist.seed<"[10?, (3@tp, 4)]">
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
+  func.func @main(%x: tensor<4x3x27x36xf32>) -> tensor<4x10x36xf32> {
+    %group = nn.parameter "group" {file = "w", offset = 0 : i64, bytes = 1296 : i64, hashes = array<i64: 1>} : tensor<3x4x27xf32>
+    %mix = nn.parameter "mix" {file = "w", offset = 0 : i64, bytes = 480 : i64, hashes = array<i64: 1>} : tensor<10x12xf32>
+    %g = nn.matmul %group, %x : tensor<3x4x27xf32>, tensor<4x3x27x36xf32> -> tensor<4x3x4x36xf32>
+    %r = nn.reshape %g : tensor<4x3x4x36xf32> -> tensor<4x12x36xf32>
+    %a = nn.relu %r : tensor<4x12x36xf32> -> tensor<4x12x36xf32>
+    %y = nn.matmul %mix, %a : tensor<10x12xf32>, tensor<4x12x36xf32> -> tensor<4x10x36xf32>
+    return %y : tensor<4x10x36xf32>
+  }
+}
