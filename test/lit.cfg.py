@@ -1,6 +1,7 @@
 """The lit suite: every .mlir and .test file below this folder, run with the build's tools first on the PATH.
 Run it over the build's test folder (build/test), which holds lit.site.cfg.py."""
 import os
+import shutil
 
 import lit.formats
 
@@ -21,8 +22,11 @@ config.substitutions.append(("%models", os.path.join(config.hpc_source_dir, "mod
 config.substitutions.append(("%shared", config.hpc_shared_dir))
 
 # REQUIRES: shared      models that are not in the repository
+# REQUIRES: mpi         processes by mpirun: Open MPI and our plugin for it
 # UNSUPPORTED: address  a build whose tools are instrumented
 if os.path.isdir(os.path.join(config.hpc_shared_dir, "models")):
     config.available_features.add("shared")
+if shutil.which("mpirun") and os.path.exists(os.path.join(config.hpc_binary_dir, "bin", "libhpc_mpi.so")):
+    config.available_features.add("mpi")
 if config.hpc_sanitize:
     config.available_features.add(config.hpc_sanitize)

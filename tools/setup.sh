@@ -27,6 +27,7 @@ packages=(
   protobuf-compiler libprotobuf-dev libonnx-dev    # the plan file; the ONNX schema
   libdnnl-dev libxxhash-dev nlohmann-json3-dev libcli11-dev
   zlib1g-dev libzstd-dev libxml2-dev
+  libssl-dev libopenmpi-dev openmpi-bin libucx-dev # processes: the rendezvous' proofs; the engines between processes
   libgtest-dev libgmock-dev
   python3 python3-numpy                            # lit, the equality grid
 )

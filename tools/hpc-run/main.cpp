@@ -1,8 +1,10 @@
-// hpc-run: runs a plan on this machine, one thread per rank.
+// hpc-run: runs a plan, one thread per rank; alone, or as one of several processes that a launcher has started.
 // A plan contains machine code: run only plans whose author you trust.
 #include "runtime/backend/host/HostBackend.h"
 #include "runtime/backend/null/Counts.h"
+#include "runtime/backend/processes/ProcessBackend.h"
 #include "runtime/base/File.h"
+#include "runtime/base/Hash.h"
 #include "runtime/base/Npz.h"
 #include "runtime/core/Session.h"
 #include "runtime/plan/PlanCheck.h"
@@ -11,6 +13,7 @@
 #include "tools/ShortenedFiles.h"
 #include "tools/hpc-run/CountReport.h"
 #include "tools/hpc-run/Inputs.h"
+#include "tools/hpc-run/Processes.h"
 #include "tools/hpc-run/Report.h"
 
 #include <chrono>
@@ -26,9 +29,17 @@ struct Flags {
   std::vector<std::string> inputs;
   bool poison = false;
   int repeat = 0;
+  ProcessFlags processes;
 };
 
-Status repeatRuns(Session &session, const std::vector<Array> &inputs, std::vector<Array> &outputs, int runs) {
+/// What is read before anything runs.
+struct Work {
+  plan::Plan plan;
+  std::vector<Array> inputs;
+};
+
+Status repeatRuns(Session &session, const std::vector<Array> &inputs, std::vector<Array> &outputs, int runs,
+                  bool tell) {
   constexpr int warmUps = 2;
   std::vector<double> milliseconds;
   for (int i = -warmUps; i < runs; ++i) {
@@ -38,7 +49,8 @@ Status repeatRuns(Session &session, const std::vector<Array> &inputs, std::vecto
       milliseconds.push_back(
           std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
   }
-  std::printf("%s\n", timingLine(std::move(milliseconds), session.peakBytesPerRank()).c_str());
+  if (tell)
+    std::printf("%s\n", timingLine(std::move(milliseconds), session.peakBytesPerRank()).c_str());
   return Status::success();
 }
 
@@ -67,35 +79,102 @@ Status countPlan(const Flags &flags, const plan::Plan &plan) {
   return Status::success();
 }
 
-Status runPlan(const Flags &flags) {
+Status readWork(const Flags &flags, bool tell, Work &work) {
   Expected<plan::Plan> plan = plan::readPlan(flags.plan);
   if (!plan.ok())
     return plan.status();
   HPC_RETURN_IF_ERROR(plan::checkPlan(*plan));
+  work.plan = std::move(*plan);
   if (flags.backend == "null")
-    return countPlan(flags, *plan);
+    return Status::success();
   std::vector<std::string> notes;
-  Expected<std::vector<Array>> inputs = readInputs(*plan, flags.inputs, notes);
+  Expected<std::vector<Array>> inputs = readInputs(work.plan, flags.inputs, notes);
   for (const std::string &note : notes)
-    std::fprintf(stderr, "%s\n", note.c_str());
+    if (tell)
+      std::fprintf(stderr, "%s\n", note.c_str());
   if (!inputs.ok())
     return inputs.status();
+  work.inputs = std::move(*inputs);
+  return Status::success();
+}
 
+/// "out.json" of process 2 is "out.2.json".
+std::string traceFile(const std::string &path, int64_t process) {
+  if (process == 0)
+    return path;
+  size_t dot = path.rfind('.');
+  dot = dot == std::string::npos || path.find('/', dot) != std::string::npos ? path.size() : dot;
+  return path.substr(0, dot) + "." + std::to_string(process) + path.substr(dot);
+}
+
+/// Runs the ranks of this process. `processes` is null where it is alone.
+Status runWork(const Flags &flags, const Work &work, processes::Processes *processes) {
+  const int64_t process = processes ? processes->process : 0;
   SessionOptions options;
   options.planFolder = folderOf(flags.plan);
   options.weightsReplacement = flags.weights;
   options.poison = flags.poison;
   options.trace = !flags.trace.empty();
-  Expected<std::unique_ptr<Session>> session = Session::create(*plan, host::createHostBackend(), options);
+  if (processes) {
+    const launch::Introduction &mine = processes->control->mine();
+    options.ranks = {mine.firstRank, mine.ranks};
+  }
+  Expected<std::unique_ptr<Session>> session = Session::create(
+      work.plan,
+      processes ? processes::createProcessBackend(*processes, flags.processes.deterministic) : host::createHostBackend(),
+      options);
   if (!session.ok())
     return session.status();
 
   std::vector<Array> outputs;
-  HPC_RETURN_IF_ERROR(flags.repeat > 0 ? repeatRuns(**session, *inputs, outputs, flags.repeat)
-                                       : (*session)->run(*inputs, outputs));
+  HPC_RETURN_IF_ERROR(flags.repeat > 0 ? repeatRuns(**session, work.inputs, outputs, flags.repeat, process == 0)
+                                       : (*session)->run(work.inputs, outputs));
   if (!flags.trace.empty())
-    HPC_RETURN_IF_ERROR(writeFile(flags.trace, (*session)->trace()->json()));
-  return writeOutputs(flags, *plan, std::move(outputs));
+    HPC_RETURN_IF_ERROR(writeFile(traceFile(flags.trace, process), (*session)->trace()->json()));
+  return process == 0 ? writeOutputs(flags, work.plan, std::move(outputs)) : Status::success();
+}
+
+/// What has to be the same in all processes: the plan to the byte, the inputs, the flags that decide who waits for whom.
+std::vector<launch::Fingerprint> fingerprints(const Flags &flags, const Work &work) {
+  Expected<MappedFile> file = MappedFile::open(flags.plan);
+  uint64_t plan = file.ok() ? hashBytes(file->data(), file->size()) : 0, inputs = 0;
+  for (const Array &array : work.inputs)
+    inputs = inputs * 31 + hashBytes(array.data.data(), int64_t(array.data.size()));
+  const int64_t steps[] = {flags.repeat, flags.processes.deterministic, flags.poison};
+  return {{"bytes in its plan", plan, "give all processes a copy of one file"},
+          {"inputs", inputs, "give all processes the same --input"},
+          {"flags", hashBytes(steps, sizeof(steps)), "give all processes the same flags"}};
+}
+
+Status runAsOneOfMany(const Flags &flags, const launch::Launch &launch) {
+  Work work;
+  Prepared prepared;
+  prepared.status = readWork(flags, launch.process == 0, work);
+  if (prepared.status.ok()) {
+    prepared.worldSize = work.plan.worldSize();
+    prepared.fingerprints = fingerprints(flags, work);
+  }
+  Expected<std::unique_ptr<processes::Processes>> joined = joinProcesses(launch, flags.processes, prepared);
+  if (!joined.ok())
+    exitNow(reportError("hpc-run", joined.status()));
+  Status status = runWork(flags, work, joined->get());
+  Status verdict = leaveTogether(**joined, status);
+  if (!verdict.ok())
+    exitNow(reportError("hpc-run", status.ok() ? verdict : status));
+  return verdict;
+}
+
+Status runPlan(const Flags &flags) {
+  Expected<launch::Launch> launch =
+      flags.backend == "null" ? launch::Launch()
+                              : launch::detectLaunch(flags.processes.launch, flags.processes.rendezvous, ::getenv);
+  if (!launch.ok())
+    return launch.status();
+  if (launch->kind != launch::LaunchKind::None)
+    return runAsOneOfMany(flags, *launch);
+  Work work;
+  HPC_RETURN_IF_ERROR(readWork(flags, true, work));
+  return flags.backend == "null" ? countPlan(flags, work.plan) : runWork(flags, work, nullptr);
 }
 
 } // namespace
@@ -103,10 +182,13 @@ Status runPlan(const Flags &flags) {
 int main(int argc, char **argv) {
   reportShortenedFiles("hpc-run");
   Flags flags;
-  CLI::App app("Runs a plan that hpc-opt made, with one thread per rank. A plan contains machine code: run only plans\n"
-               "whose author you trust.",
+  CLI::App app("Runs a plan that hpc-opt made, with one thread per rank: alone, or as one of the processes that mpirun, srun\n"
+               "or torchrun has started. A plan contains machine code: run only plans whose author you trust.",
                "hpc-run");
-  app.footer("For example\n  hpc-run gpt2.plan --input=inputs.npz --output=logits.npz");
+  app.footer("For example\n"
+             "  hpc-run gpt2.plan --input=inputs.npz --output=logits.npz\n"
+             "  mpirun -n 4 hpc-run gpt2.plan --input=inputs.npz --output=logits.npz\n"
+             "  RANK=0 WORLD_SIZE=2 MASTER_ADDR=10.0.0.1 MASTER_PORT=29500 HPC_SECRET=... hpc-run gpt2.plan ...");
   app.get_formatter()->column_width(38);
   app.add_option("plan", flags.plan, "the plan")->required()->type_name("FILE");
   app.add_option("--input", flags.inputs, "arrays named as the inputs, or one input; may be repeated")
@@ -132,6 +214,23 @@ int main(int argc, char **argv) {
                  "and print what each rank would compute, hold and move in one step")
       ->type_name("NAME")
       ->check(CLI::IsMember({"host", "null"}));
+  app.add_option("--launch", flags.processes.launch,
+                 "who started this process: none (alone, all ranks), mpi (mpirun, srun --mpi=pmix), env (RANK,\n"
+                 "WORLD_SIZE, MASTER_ADDR, MASTER_PORT as torchrun sets them, or Slurm's variables and\n"
+                 "--rendezvous), auto (the default): what the environment says")
+      ->type_name("HOW")
+      ->check(CLI::IsMember({"auto", "none", "mpi", "env"}));
+  app.add_option("--rendezvous", flags.processes.rendezvous,
+                 "where process 0 waits for the others; beyond one machine all need the same secret in\n"
+                 "the environment variable HPC_SECRET")
+      ->type_name("HOST:PORT");
+  app.add_option("--peer-timeout", flags.processes.peerTimeout,
+                 "seconds after which a process that is not heard of counts as lost (default: 3.5; 0: never)")
+      ->type_name("SECONDS")
+      ->check(CLI::NonNegativeNumber);
+  app.add_flag("--deterministic", flags.processes.deterministic,
+               "several processes with several ranks each: reduce in the order of the ranks, for the same\n"
+               "bits as in one process");
   if (std::optional<int> done = parseArguments(app, argc, argv))
     return *done;
 

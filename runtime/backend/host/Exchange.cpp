@@ -37,6 +37,13 @@ void reduceRange(const std::vector<Share> &shares, const Reduction &reduction, i
 
 bool reduces(CollectiveKind kind) { return kind == CollectiveKind::AllReduce || kind == CollectiveKind::ReduceScatter; }
 
+Status checkPosition(const plan::Collective &collective, int64_t position, int64_t members) {
+  if (collective.kind != CollectiveKind::Permute || (position >= 0 && position < members))
+    return Status::success();
+  return Status::error(ErrorKind::Plan, "a permute takes from position " + std::to_string(position) +
+                                            " of a group of " + std::to_string(members));
+}
+
 int64_t sourceBytes(const plan::Collective &collective, int64_t members) {
   bool blocks = collective.kind == CollectiveKind::ReduceScatter || collective.kind == CollectiveKind::AllToAll;
   return collective.count * byteSize(collective.dtype) * (blocks ? members : 1);

@@ -25,6 +25,9 @@ bool needsCopy(const plan::Collective &collective, const Share &share, int64_t m
 
 bool reduces(plan::CollectiveKind kind);
 
+/// The executor's tables are checked, but a permute over nothing would read through a wild pointer.
+Status checkPosition(const plan::Collective &collective, int64_t position, int64_t members);
+
 /// The share of member `me`. `reduction` is looked at for reductions only.
 void exchange(const plan::Collective &collective, const Reduction &reduction, const std::vector<Share> &shares,
               int64_t me);

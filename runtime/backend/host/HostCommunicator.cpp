@@ -25,14 +25,6 @@ Expected<int64_t> HostCommunicator::prepare(const plan::Collective &collective) 
   return number;
 }
 
-/// The executor's tables are checked, but a permute over nothing would read through a wild pointer.
-static Status checkPosition(const plan::Collective &collective, int64_t position, int64_t size) {
-  if (collective.kind != plan::CollectiveKind::Permute || (position >= 0 && position < size))
-    return Status::success();
-  return Status::error(ErrorKind::Plan, "a permute takes from position " + std::to_string(position) +
-                                            " of a group of " + std::to_string(size));
-}
-
 Status HostCommunicator::collective(const plan::Collective &collective, int64_t index, const std::byte *source,
                                     std::byte *target, int64_t sourcePosition) {
   const Prepared &entry = prepared[size_t(index)];

@@ -40,7 +40,7 @@ template <ReduceKind Kind, typename T> struct Plain {
       left[i] = combine<Kind>(left[i], right[i]);
   }
   static void end(std::byte *, int64_t) {}
-  static Reduction functions() { return {sizeof(T), begin, add, end}; }
+  static Reduction functions() { return {sizeof(T), begin, add, add, end}; }
 };
 
 /// 16-bit floats are widened, added up as f32 and narrowed at the end.
@@ -65,7 +65,7 @@ template <ReduceKind Kind, float (*Widen)(uint16_t), uint16_t (*Narrow)(float)> 
       std::memcpy(running + i * int64_t(sizeof(narrow)), &narrow, sizeof(narrow));
     }
   }
-  static Reduction functions() { return {sizeof(float), begin, add, end}; }
+  static Reduction functions() { return {sizeof(float), begin, add, Plain<Kind, float>::add, end}; }
 };
 
 template <ReduceKind Kind> Reduction forType(DType dtype) {

@@ -15,6 +15,8 @@ struct Reduction {
   int64_t wideSize = 1;
   void (*begin)(std::byte *running, const std::byte *source, int64_t count) = nullptr;
   void (*add)(std::byte *running, const std::byte *source, int64_t count) = nullptr;
+  /// Adds running values to running values: the sum of some ranks to that of others.
+  void (*merge)(std::byte *running, const std::byte *other, int64_t count) = nullptr;
   /// Makes the block hold elements again, from its start on.
   void (*end)(std::byte *running, int64_t count) = nullptr;
 };

@@ -73,8 +73,10 @@ PostedQueue &Group::posted(int64_t number) {
 }
 
 World::World(const plan::Plan &plan)
-    : axes(plan.axes), ranksPerStage(plan.ranksPerStage()), worldSize(plan.worldSize()),
-      rendezvous(plan.worldSize() <= int64_t(std::thread::hardware_concurrency())) {
+    : World(plan, plan.worldSize() <= int64_t(std::thread::hardware_concurrency())) {}
+
+World::World(const plan::Plan &plan, bool spin)
+    : axes(plan.axes), ranksPerStage(plan.ranksPerStage()), worldSize(plan.worldSize()), rendezvous(spin) {
   requests.resize(size_t(worldSize));
   for (size_t s = 0; s < plan.stages.size(); ++s) {
     addMailboxes(plan.stages[s], int64_t(s));
@@ -135,6 +137,15 @@ Mailbox *World::mailbox(int64_t sender, int64_t receiver, int32_t channel) {
   return found == mailboxes.end() ? nullptr : found->second.get();
 }
 
+template <typename Map> static std::vector<typename Map::key_type> keysOf(const Map &map) {
+  std::vector<typename Map::key_type> keys;
+  for (const auto &[key, value] : map)
+    keys.push_back(key);
+  return keys;
+}
+std::vector<World::MailboxKey> World::mailboxKeys() const { return keysOf(mailboxes); }
+std::vector<World::GroupKey> World::groupKeys() const { return keysOf(groups); }
+
 std::vector<std::unique_ptr<Request>> &World::makeRequests(int64_t rank, int64_t count) {
   std::vector<std::unique_ptr<Request>> &list = requests[size_t(rank)];
   while (int64_t(list.size()) < count)
@@ -142,7 +153,7 @@ std::vector<std::unique_ptr<Request>> &World::makeRequests(int64_t rank, int64_t
   return list;
 }
 
-void World::reset() {
+void World::restart() {
   rendezvous.reset();
   for (auto &[key, group] : groups) {
     group->barrier.reset();
@@ -181,7 +192,7 @@ void World::conclude() {
     if (verdict.ok())
       verdict = status;
   if (!verdict.ok() && gone.ok())
-    reset();
+    restart();
   round->verdict = verdict;
   round = std::make_shared<Round>();
   concluded.notify_all();

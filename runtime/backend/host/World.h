@@ -62,6 +62,9 @@ struct Seat {
 
 class World {
 public:
+  /// `spin`: whoever waits looks a few thousand times before it sleeps; wise when each thread has a core.
+  World(const plan::Plan &plan, bool spin);
+  /// All ranks of the plan on this machine.
   explicit World(const plan::Plan &plan);
 
   /// The seat of a rank in its group over `axes`, or an error for an axis that the plan lacks.
@@ -75,14 +78,22 @@ public:
   Status join(RankRange ranks);
   void leave(RankRange ranks);
   void fail(const Status &error) { rendezvous.fail(error); }
+  bool failed() const { return rendezvous.failed(); }
+  /// Success, or what the waits of all ranks end with.
+  Status status() const { return rendezvous.status(); }
+  /// Forgets what a failed run left. No rank may be in it.
+  void restart();
   /// See Backend::agree.
   Status agree(RankRange ranks, const Status &mine);
 
-private:
   using MailboxKey = std::tuple<int64_t, int64_t, int32_t>; ///< sender, receiver, channel
   /// stage, axes as listed, number of the group within the stage
   using GroupKey = std::tuple<int64_t, std::vector<std::string>, int64_t>;
+  /// All that the plan can name, in an order that is the same in every process.
+  std::vector<MailboxKey> mailboxKeys() const;
+  std::vector<GroupKey> groupKeys() const;
 
+private:
   void addMailboxes(const plan::Stage &stage, int64_t stageIndex);
   void addGroups(const plan::Stage &stage, int64_t stageIndex);
   /// What the sessions say at the end of one step. Who waits holds on to it while others begin the next.
@@ -91,7 +102,6 @@ private:
     int64_t ranks = 0;               ///< that `given` speaks for
     std::optional<Status> verdict;
   };
-  void reset();
   void conclude();
 
   const std::vector<plan::Axis> axes;

@@ -1,0 +1,45 @@
+// Hands everything on to the host's backend but what crosses processes.
+#include "runtime/backend/processes/ProcessBackend.h"
+
+#include "runtime/backend/host/HostBackend.h"
+#include "runtime/backend/processes/ProcessCommunicator.h"
+
+namespace hpc::processes {
+
+namespace {
+
+class ProcessBackend : public Backend {
+public:
+  ProcessBackend(Processes &processes, bool inRankOrder) : processes(processes), inRankOrder(inRankOrder) {}
+
+  Status load(const plan::Plan &plan, RankRange ranks) override {
+    world.emplace(plan, processes, ranks.count, inRankOrder);
+    host = host::createHostBackend(std::shared_ptr<host::World>(&world->local(), [](host::World *) {}));
+    HPC_RETURN_IF_ERROR(world->check());
+    return host->load(plan, ranks);
+  }
+  Expected<KernelHandle> kernel(const std::string &symbol) const override { return host->kernel(symbol); }
+  Expected<std::unique_ptr<Device>> createDevice(const RankPlace &place) override { return host->createDevice(place); }
+  Expected<std::unique_ptr<Communicator>> createCommunicator(const RankPlace &place, int64_t requests) override {
+    return std::unique_ptr<Communicator>(std::make_unique<ProcessCommunicator>(*world, place, requests));
+  }
+  void fail(const Status &error) override {
+    if (world)
+      world->fail(error);
+  }
+  Status agree(const Status &mine) override { return world ? world->agree(mine) : mine; }
+
+private:
+  Processes &processes;
+  const bool inRankOrder;
+  std::optional<ProcessWorld> world; ///< outlives `host`, which leaves it
+  std::unique_ptr<Backend> host;
+};
+
+} // namespace
+
+std::unique_ptr<Backend> createProcessBackend(Processes &processes, bool inRankOrder) {
+  return std::make_unique<ProcessBackend>(processes, inRankOrder);
+}
+
+} // namespace hpc::processes

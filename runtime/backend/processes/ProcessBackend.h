@@ -1,0 +1,12 @@
+// The backend of a CPU whose plan runs in several processes, on one machine or many: code, memory and products are the
+// host's; what goes between the processes is the engine's.
+#pragma once
+
+#include "runtime/backend/processes/ProcessWorld.h"
+
+namespace hpc::processes {
+
+/// `processes` outlives the backend. `inRankOrder`: reductions give the bits that threads would.
+std::unique_ptr<Backend> createProcessBackend(Processes &processes, bool inRankOrder);
+
+} // namespace hpc::processes

@@ -1,0 +1,69 @@
+// What the ranks of one process share when the world has other processes too: the host's World for each other, groups
+// and tags for the rest, and one rule of waiting: look whether it is done, whether somebody failed, keep the engine going.
+#pragma once
+
+#include "runtime/backend/processes/ProcessGroup.h"
+#include "runtime/launch/Control.h"
+
+#include <map>
+#include <mutex>
+
+namespace hpc::processes {
+
+/// The processes of a run, as this one sees them.
+struct Processes {
+  std::unique_ptr<Transport> transport;
+  std::unique_ptr<launch::Control> control;
+  int64_t process = 0, count = 1;
+
+  /// Threads of a process may spin where all ranks of the machine have a core.
+  bool hasCoreFor(int64_t ranksPerProcess) const;
+};
+
+class ProcessWorld {
+public:
+  /// Process p holds ranks p*ranksPerProcess and on. `inRankOrder`: see ProcessGroup.
+  ProcessWorld(const plan::Plan &plan, Processes &processes, int64_t ranksPerProcess, bool inRankOrder);
+  ~ProcessWorld();
+
+  /// Whether the engine can tell all messages of the plan apart.
+  Status check() const;
+  host::World &local() { return *here; }
+  Transport &transport() { return *processes.transport; }
+  const std::vector<plan::Axis> &meshAxes() const { return axes; }
+  int64_t processOf(int64_t rank) const { return rank / ranksPerProcess; }
+  /// Of the messages between two ranks of different processes; -1 when the plan has none.
+  int64_t tag(int64_t sender, int64_t receiver, int32_t channel) const;
+  /// The group of a rank, or null where all its members are in this process.
+  ProcessGroup *group(const RankPlace &place, const std::vector<std::string> &axes);
+
+  Status post(ProcessGroup &group, const plan::Collective &collective, int64_t number,
+              const host::Reduction &reduction, int64_t position, const host::Share &share, host::Request &request);
+  /// What a rank has under way with other processes, by request; lives as long as the world.
+  std::vector<std::unique_ptr<Transfer>> &makeTransfers(int64_t rank, int64_t count);
+  /// Waits for a request of a group, or for a transfer.
+  Status wait(host::Request &request);
+  Status wait(Transfer &transfer);
+
+  void fail(const Status &error);
+  Status agree(const Status &mine);
+
+private:
+  void progress();
+  template <typename F> Status waitUntil(F isDone);
+  Status restart();
+
+  const int64_t ranksPerProcess, ranksPerStage;
+  const std::vector<plan::Axis> axes;
+  Processes &processes;
+  const bool spins;
+  std::shared_ptr<host::World> here;
+  std::map<host::World::MailboxKey, int64_t> tags;
+  std::map<host::World::GroupKey, std::unique_ptr<ProcessGroup>> groups; ///< with members here and elsewhere
+  int64_t tagCount = 0;
+  std::map<int64_t, std::vector<std::unique_ptr<Transfer>>> transfers; ///< by rank
+  std::mutex mutex; ///< of the groups' state, the map above and `placed`
+  Status placed;    ///< what the first rank of this process said when another process was lost: it names where it was
+};
+
+} // namespace hpc::processes

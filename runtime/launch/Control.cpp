@@ -1,0 +1,255 @@
+// One thread that polls the connections. Frames of one peer come in order, so Failed of a step is always before Done.
+#include "runtime/launch/Control.h"
+
+#include <algorithm>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+namespace hpc::launch {
+
+using namespace std::chrono_literals;
+
+constexpr auto heartbeat = 400ms;
+constexpr size_t frameLimit = 64 << 10;
+/// How long a process may go on after another has vanished, or has failed and waits for it.
+constexpr auto graceOfLost = 700ms, graceOfFailed = 3000ms;
+
+Control::Control(int64_t process, Joined given, ControlOptions options)
+    : process(process), joined(std::move(given)), options(std::move(options)), done(joined.introductions.size()) {
+  for (size_t i = 0; i < joined.connections.size(); ++i)
+    if (joined.connections[i].isOpen())
+      peers.push_back({i, std::move(joined.connections[i]), std::move(joined.received[i]), {}, Clock::now(), false});
+  wakeUp = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  thread = std::thread([this] { work(); });
+}
+
+Control::~Control() {
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    send(FrameType::Goodbye, Status::success());
+    leaving = true;
+  }
+  wake();
+  thread.join();
+  ::close(wakeUp);
+}
+
+void Control::wake() {
+  uint64_t one = 1;
+  [[maybe_unused]] ssize_t written = ::write(wakeUp, &one, sizeof(one)); // full: it is awake
+}
+
+void Control::send(FrameType type, const Status &status, const Peer *except) {
+  WireWriter writer;
+  if (type != FrameType::Heartbeat && type != FrameType::Goodbye)
+    writer.status(status);
+  for (Peer &peer : peers)
+    if (&peer != except && peer.socket.isOpen())
+      peer.pending += frame(type, writer.content);
+  wake();
+}
+
+void Control::note(const Status &error, bool isLost) {
+  if (isLost && gone.ok())
+    gone = failed.ok() ? error : failed;
+  if (failed.ok()) {
+    failed = error;
+    failedAt = Clock::now();
+    unheard = error;
+  }
+  changed.notify_all();
+}
+
+void Control::drop(Peer &peer, const std::string &why) {
+  peer.socket.close();
+  // Who has said goodbye is missed only when there is something left to agree on.
+  orderly |= peer.saidGoodbye;
+  Status error = Status::error(ErrorKind::Io, joined.introductions[peer.process].text() +
+                                                  (peer.saidGoodbye ? " has ended; the others cannot go on alone"
+                                                                    : " is gone: " + why));
+  note(error, true);
+  if (isHub() && !peer.saidGoodbye)
+    send(FrameType::Lost, gone);
+}
+
+void Control::receive(Peer &peer, const Frame &frame) {
+  WireReader reader(frame.payload);
+  switch (frame.type) {
+  case FrameType::Heartbeat:
+    return;
+  case FrameType::Goodbye:
+    peer.saidGoodbye = true;
+    return;
+  case FrameType::Failed:
+  case FrameType::Lost: {
+    Status status = reader.status();
+    if (status.ok())
+      return;
+    bool isNews = failed.ok();
+    note(status, frame.type == FrameType::Lost);
+    if (isHub() && isNews)
+      send(FrameType::Failed, status, &peer);
+    return;
+  }
+  case FrameType::Done:
+    if (isHub()) {
+      done[peer.process] = reader.status();
+      conclude();
+    }
+    return;
+  case FrameType::Verdict:
+    if (!isHub()) {
+      verdict = reader.status();
+      failed = Status::success();
+      unheard.reset();
+      changed.notify_all();
+    }
+    return;
+  case FrameType::Proof:
+  case FrameType::Refused:
+  case FrameType::Welcome:
+    break;
+  }
+  drop(peer, "it sends what no process of this version sends");
+}
+
+void Control::conclude() {
+  for (const std::optional<Status> &status : done)
+    if (!status)
+      return;
+  Status result = failed;
+  for (std::optional<Status> &status : done) {
+    if (result.ok())
+      result = *status;
+    status.reset();
+  }
+  failed = Status::success();
+  unheard.reset();
+  verdict = result;
+  send(FrameType::Verdict, result);
+  changed.notify_all();
+}
+
+void Control::exchange(Peer &peer) {
+  size_t before = peer.received.size();
+  bool open = peer.socket.read(peer.received, frameLimit + frameHead);
+  if (peer.received.size() > before)
+    peer.heard = Clock::now();
+  Frame frame;
+  while (peer.socket.isOpen()) {
+    FrameState state = takeFrame(peer.received, frameLimit, frame);
+    if (state == FrameState::Incomplete)
+      break;
+    if (state == FrameState::TooLong)
+      return drop(peer, "it sends what no process of this version sends");
+    receive(peer, frame);
+  }
+  if (peer.socket.isOpen() && (!open || !peer.socket.write(peer.pending)))
+    drop(peer, "its connection was closed");
+}
+
+void Control::checkSilence(Peer &peer, Clock::time_point now) {
+  if (peer.socket.isOpen() && options.peerTimeout.count() > 0 && now - peer.heard > options.peerTimeout)
+    drop(peer, "nothing was heard of it for " +
+                   std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(now - peer.heard).count() / 1000) +
+                   " s (it was stopped, or the network is cut; --peer-timeout says how long to wait)");
+}
+
+void Control::work() {
+  Clock::time_point beat = Clock::now(), last = beat, leaveBy = Clock::time_point::max();
+  std::unique_lock<std::mutex> lock(mutex);
+  while (true) {
+    std::vector<pollfd> entries{{wakeUp, POLLIN, 0}};
+    bool hasPending = false;
+    for (const Peer &peer : peers)
+      if (peer.socket.isOpen()) {
+        entries.push_back({peer.socket.get(), short(POLLIN | (peer.pending.empty() ? 0 : POLLOUT)), 0});
+        hasPending |= !peer.pending.empty();
+      }
+    if (leaving && leaveBy == Clock::time_point::max())
+      leaveBy = Clock::now() + 500ms;
+    if (leaving && (!hasPending || Clock::now() > leaveBy))
+      return;
+    lock.unlock();
+    ::poll(entries.data(), nfds_t(entries.size()), 100);
+    uint64_t ignored;
+    [[maybe_unused]] ssize_t cleared = ::read(wakeUp, &ignored, sizeof(ignored));
+    lock.lock();
+    const Clock::time_point now = Clock::now();
+    // This process itself was stopped: what the others sent has still to be read before anybody is called silent.
+    if (now - last > 1s)
+      for (Peer &peer : peers)
+        peer.heard += now - last;
+    last = now;
+    if (now - beat >= heartbeat) {
+      beat = now;
+      send(FrameType::Heartbeat, Status::success());
+    }
+    for (Peer &peer : peers) {
+      if (peer.socket.isOpen())
+        exchange(peer);
+      checkSilence(peer, now);
+    }
+    if (unheard && failureCalled) {
+      Status error = *unheard;
+      unheard.reset();
+      failureCalled(error); // wakes ranks, waits for none
+    }
+    if (!failed.ok() && !inAgree && !leaving && !orderly && options.abandon &&
+        now - failedAt > (gone.ok() ? graceOfFailed : graceOfLost)) {
+      Status error = failed;
+      lock.unlock();
+      options.abandon(error);
+      lock.lock();
+    }
+  }
+}
+
+void Control::onFailure(std::function<void(const Status &)> called) {
+  std::lock_guard<std::mutex> lock(mutex);
+  failureCalled = std::move(called);
+}
+
+void Control::fail(const Status &error) {
+  std::lock_guard<std::mutex> lock(mutex);
+  if (!failed.ok() || !gone.ok())
+    return;
+  note(error, false);
+  send(FrameType::Failed, error);
+}
+
+Status Control::failure() const {
+  std::lock_guard<std::mutex> lock(mutex);
+  return gone.ok() ? failed : gone;
+}
+
+Status Control::lost() const {
+  std::lock_guard<std::mutex> lock(mutex);
+  return gone;
+}
+
+Status Control::agree(const Status &mine, const std::function<void()> &idle) {
+  std::unique_lock<std::mutex> lock(mutex);
+  inAgree = true;
+  if (gone.ok()) {
+    if (isHub()) {
+      done[0] = mine;
+      conclude();
+    } else {
+      send(FrameType::Done, mine);
+    }
+  }
+  for (auto pause = 100us; gone.ok() && !verdict; pause = std::min<std::chrono::microseconds>(pause * 2, 5ms)) {
+    changed.wait_for(lock, pause);
+    lock.unlock();
+    idle();
+    lock.lock();
+  }
+  inAgree = false;
+  Status result = verdict ? *verdict : gone;
+  verdict.reset();
+  return result;
+}
+
+} // namespace hpc::launch

@@ -1,0 +1,84 @@
+// What the processes of a run tell each other while it runs: that they live, that one has failed and why, and how a step
+// ended. A star round process 0. A process that is not heard of is lost, and then all end: nobody waits for ever.
+#pragma once
+
+#include "runtime/launch/Join.h"
+
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+namespace hpc::launch {
+
+struct ControlOptions {
+  /// Silence after which a process counts as lost; 0: for ever (a debugger may stop it).
+  std::chrono::milliseconds peerTimeout{3500};
+  /// Called on a thread of Control's when another process has failed and this one does not come to agree(): its ranks
+  /// compute something long. Should end the process. May be empty.
+  std::function<void(const Status &)> abandon;
+};
+
+class Control {
+public:
+  Control(int64_t process, Joined joined, ControlOptions options);
+  /// Says goodbye.
+  ~Control();
+
+  const std::vector<Introduction> &introductions() const { return joined.introductions; }
+  const Introduction &mine() const { return joined.introductions[size_t(process)]; }
+  /// `called` hears of the first failure of each step, on a thread of Control's. It replaces the one before.
+  void onFailure(std::function<void(const Status &)> called);
+
+  /// A rank of this process has failed; the others hear of it, unless another error was first.
+  void fail(const Status &error);
+  /// Success, or what is known to have failed in this step.
+  Status failure() const;
+  /// Success, or why there will be no other step: a process has vanished.
+  Status lost() const;
+  /// Returns when all processes have called it, with one status for all: what failed first, or else the status of the
+  /// first process that gave an error. Calls `idle` now and then while it waits.
+  Status agree(const Status &mine, const std::function<void()> &idle);
+
+private:
+  /// The other end of a connection.
+  struct Peer {
+    size_t process;
+    Socket socket;
+    std::string received, pending;
+    Clock::time_point heard;
+    bool saidGoodbye = false;
+  };
+  bool isHub() const { return process == 0; }
+  void work();
+  void exchange(Peer &peer);
+  void receive(Peer &peer, const Frame &frame);
+  void checkSilence(Peer &peer, Clock::time_point now);
+  void drop(Peer &peer, const std::string &why);
+  void note(const Status &error, bool isLost);
+  void conclude();
+  void send(FrameType type, const Status &status, const Peer *except = nullptr);
+  void wake();
+
+  const int64_t process;
+  Joined joined; ///< its connections have moved to `peers`
+  const ControlOptions options;
+
+  mutable std::mutex mutex; ///< of all below
+  std::condition_variable changed;
+  std::vector<Peer> peers;
+  std::vector<std::optional<Status>> done; ///< by process, of this step; process 0 alone
+  std::optional<Status> verdict;
+  Status failed, gone;
+  std::optional<Status> unheard; ///< a failure that onFailure has not been told of
+  Clock::time_point failedAt;
+  std::function<void(const Status &)> failureCalled;
+  bool inAgree = false, leaving = false;
+  bool orderly = false; ///< a process has left as it should: no reason to abandon what is being done
+  int wakeUp = -1; ///< eventfd
+  std::thread thread;
+};
+
+} // namespace hpc::launch

@@ -1,0 +1,39 @@
+// What the processes of a run tell each other before anything runs: who they are, and what has to be the same in all.
+#pragma once
+
+#include "runtime/launch/Wire.h"
+
+#include <vector>
+
+namespace hpc::launch {
+
+/// Something that all processes have to agree on.
+struct Fingerprint {
+  std::string what;   ///< "plan", "inputs"
+  uint64_t hash = 0;  ///< of the content
+  std::string remedy; ///< "copy the same file to all hosts"
+};
+
+struct Introduction {
+  int64_t process = 0, processes = 1;
+  int64_t firstRank = 0, ranks = 0; ///< 0 ranks: not known, as its start failed
+  int64_t pid = 0;
+  std::string host;    ///< its name, for people
+  std::string machine; ///< the same for processes that share memory and cores
+  std::string engine;  ///< where the transport's engine can be reached
+  std::vector<Fingerprint> fingerprints;
+  Status status; ///< what failed before it came, if anything did
+
+  /// "process 1 (ranks 2 to 3, host b, pid 77)"
+  std::string text() const;
+  void write(WireWriter &writer) const;
+  static Introduction read(WireReader &reader);
+};
+
+/// Of this process: pid, host and machine.
+Introduction introduceSelf(int64_t process, int64_t processes);
+
+/// Success where nobody failed and all fingerprints are the same; else an error that names who and what.
+Status compare(const std::vector<Introduction> &all);
+
+} // namespace hpc::launch

@@ -1,0 +1,34 @@
+// How hpc-run becomes one of several processes: joins the others over the engine that its launcher calls for, and leaves
+// them so that all end with one message.
+#pragma once
+
+#include "runtime/backend/processes/ProcessWorld.h"
+#include "runtime/launch/Launch.h"
+
+namespace hpc {
+
+/// What of the command line concerns the other processes.
+struct ProcessFlags {
+  std::string launch = "auto", rendezvous;
+  double peerTimeout = 3.5; ///< seconds
+  bool deterministic = false;
+};
+
+/// What this process has read, and how that went: the others hear of an error and end too.
+struct Prepared {
+  Status status;
+  int64_t worldSize = 0; ///< of the plan; 0 where it could not be read
+  std::vector<launch::Fingerprint> fingerprints;
+};
+
+/// Returns when all processes are there and have the same plan, inputs and flags.
+Expected<std::unique_ptr<processes::Processes>> joinProcesses(const launch::Launch &launch, const ProcessFlags &flags,
+                                                              const Prepared &prepared);
+
+/// The end of a run: tells the others how it went here, and hears how it went with them.
+Status leaveTogether(processes::Processes &processes, const Status &mine);
+
+/// Ends a process whose run has failed. The engine may wait for what will not come, so it is left as it is.
+[[noreturn]] void exitNow(int code);
+
+} // namespace hpc
