@@ -1,8 +1,7 @@
-// Megatron's layout from structure. Every weight matmul is asked, in program order, where its contracted dim comes
-// from; the answer makes it a row matmul and its sources column matmuls. Before that, matrices that are stacked and
-// summed over (experts) are dealt out whole; what remains is vocabulary: embedding tables, where that pays, and heads.
-#include "passes/Annotate/DimTrace.h"
+// Megatron's layout as seeds: products by columns and rows (WeightLayout), then vocabulary: embedding tables, where that
+// pays, and heads. What the user says goes first, also about the parameters that a weight is made of.
 #include "passes/Annotate/Passes.h"
+#include "passes/Annotate/WeightLayout.h"
 
 #include "compiler/Dialect/Dist/WholeOutput.h"
 #include "compiler/ElementType.h"
@@ -19,8 +18,6 @@ struct Annotator {
   dist::Mesh mesh;
   std::vector<std::string> axes; ///< that cut weights, outermost first
   nn::Origins origins;
-  llvm::DenseSet<Operation *> sums, columns; ///< over what is cut (products by rows among them); products by columns
-  std::optional<DimTrace> trace;
 
   Annotator(func::FuncOp function, dist::Mesh mesh, std::vector<std::string> axes)
       : function(function), mesh(std::move(mesh)), axes(std::move(axes)), origins(nn::findOrigins(function)) {}
@@ -107,53 +104,15 @@ struct Annotator {
     return bytes(lookup.table) >= 2 * bytes(lookup.op->getResult(0)) / batchCuts; // both times (k - 1) / k
   }
 
-  using Sources = std::vector<std::pair<WeightMatmul, Piece>>;
-
-  /// Columns that the user has elsewhere would have to be gathered, and cut again for the sum.
-  bool areFree(const Sources &sources) const {
-    return llvm::all_of(sources, [&](auto &source) {
-      const WeightMatmul &product = source.first;
-      return isFree(product.op->getOperand(product.weight), product.weightN, source.second) && !isGathered(product.op);
-    });
-  }
-
-  void seedColumns(const Sources &sources) {
-    for (auto &[source, piece] : sources)
-      if (columns.insert(source.op).second)
-        seedColumns(source, piece);
-  }
-
-  /// The first piece of an operand's dim that comes from columns which may be cut, if any does.
-  std::optional<Piece> pieceOfColumns(Value value, unsigned dim) {
-    for (Piece piece : trace->back(value, dim, {1, nn::shapeOf(value)[dim]}))
-      if (trace->reachesColumns(value, dim, piece))
-        return trace->tearsColumns(value, dim, piece) ? std::nullopt : std::optional(piece);
-    return std::nullopt;
-  }
-
-  /// Deals out whole matrices, if the op sums over the results of a stack of them and there is one for every rank. Cut
-  /// by columns and rows instead, each matrix' sum would have to be whole before its bias.
-  void dealOut(Operation *op) {
-    auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
-    if (!ruled || matchWeightMatmul(op, origins) || (accessOf(op) != Access::Combine && accessOf(op) != Access::Product))
+  /// Closes one dim of a value, which nobody has seeded, to cuts by others.
+  static void keepWhole(Value value, unsigned dim) {
+    if (value.getDefiningOp()->hasAttr(dist::seedAttrName))
       return;
-    ShardingRule rule = ruled.getShardingRule();
-    for (auto [operand, dims] : llvm::zip(op->getOperands(), rule.operands))
-      for (auto [dim, factors] : llvm::enumerate(dims)) {
-        if (factors.size() != 1 || rule.factors[factors[0]].reduction != ReduceKind::Sum)
-          continue;
-        std::optional<Piece> piece = pieceOfColumns(operand, dim);
-        if (!piece || piece->size < degree())
-          continue;
-        Sources sources = trace->takeColumns(operand, dim, *piece);
-        bool isStack = llvm::any_of(sources, [](auto &source) {
-          return llvm::is_contained(llvm::make_first_range(source.first.stacked), source.first.weightN);
-        });
-        if (!isStack || !areFree(sources))
-          continue;
-        sums.insert(op);
-        seedColumns(sources);
-      }
+    dist::Seed seed;
+    seed.sharding = dist::replicated(nn::shapeOf(value).vec());
+    seed.open.assign(nn::shapeOf(value).size(), true);
+    seed.open[dim] = false;
+    dist::setSeed(value, seed);
   }
 
   int64_t degree() const {
@@ -163,89 +122,28 @@ struct Annotator {
     return degree;
   }
 
-  /// Cuts a matmul by rows and its sources by columns, if its contracted dim has a piece that comes from columns alone.
-  bool pair(WeightMatmul matmul) {
-    if (columns.contains(matmul.op)) // its stack is dealt out
-      return true;
-    if (!matmul.activationK)
-      return false;
-    Value activation = matmul.op->getOperand(matmul.activation);
-    std::optional<Piece> piece = pieceOfColumns(activation, *matmul.activationK);
-    if (!piece || !isFree(matmul.op->getOperand(matmul.weight), matmul.weightK, *piece))
-      return false;
-    Sources sources = trace->takeColumns(activation, *matmul.activationK, *piece); // before it is one of the sums
-    if (!areFree(sources))
-      return false;
-    sums.insert(matmul.op);
-    seed(matmul.op->getOperand(matmul.weight), matmul.weightK, *piece);
-    seedColumns(sources);
-    return true;
-  }
-
-  /// Dims of results that a use's dim becomes, as long as the op leaves it cuttable; nothing when it does not.
-  static std::optional<SmallVector<std::pair<Value, unsigned>>> follow(OpOperand &use, unsigned dim) {
-    auto ruled = dyn_cast<ShardingRuleOpInterface>(use.getOwner());
-    if (!ruled)
-      return std::nullopt;
-    ShardingRule rule = ruled.getShardingRule();
-    const auto &factors = rule.operands[use.getOperandNumber()][dim];
-    if (factors.size() != 1 || !rule.factors[factors[0]].canCut || rule.factors[factors[0]].isInternal ||
-        rule.factors[factors[0]].reduction)
-      return std::nullopt;
-    SmallVector<std::pair<Value, unsigned>> next;
-    for (auto [result, dims] : llvm::zip(use.getOwner()->getResults(), rule.results))
-      for (auto [resultDim, resultFactors] : llvm::enumerate(dims))
-        if (llvm::is_contained(resultFactors, factors[0])) {
-          if (resultFactors.size() != 1)
-            return std::nullopt;
-          next.push_back({result, unsigned(resultDim)});
-        }
-    return next.empty() ? std::nullopt : std::optional(next);
-  }
-
-  /// Whether dim `dim` of a value reaches only function results, through ops that leave it cuttable.
-  bool leadsToOutputs(Value value, unsigned dim) {
-    SmallVector<std::pair<Value, unsigned>> pending = {{value, dim}};
-    llvm::DenseSet<std::pair<Value, unsigned>> seen;
-    while (!pending.empty()) {
-      auto [at, atDim] = pending.pop_back_val();
-      if (!seen.insert({at, atDim}).second)
-        continue;
-      for (OpOperand &use : at.getUses()) {
-        if (isa<func::ReturnOp>(use.getOwner()))
-          continue;
-        auto next = follow(use, atDim);
-        if (!next)
-          return false;
-        llvm::append_range(pending, *next);
-      }
-    }
-    return true;
-  }
-
   void run() {
-    trace.emplace(origins, sums);
-    for (Operation &op : function.getBody().front())
-      dealOut(&op);
-    trace.emplace(origins, sums); // what it was told of products is not decided yet
-    SmallVector<WeightMatmul> rest;
-    for (Operation &op : function.getBody().front())
-      if (std::optional<WeightMatmul> matmul = matchWeightMatmul(&op, origins))
-        if (!pair(*matmul))
-          rest.push_back(*matmul);
+    WeightLayout layout = chooseLayout(function, origins, degree(), [&](const WeightCut &cut) {
+      const WeightMatmul &product = cut.product;
+      return isFree(product.op->getOperand(product.weight), cut.isRow ? product.weightK : product.weightN, cut.piece) &&
+             (cut.isRow || !isGathered(product.op));
+    });
+    for (const WeightCut &cut : layout.cuts)
+      if (cut.isRow)
+        seed(cut.product.op->getOperand(cut.product.weight), cut.product.weightK, cut.piece);
+      else
+        seedColumns(cut.product, cut.piece);
+    for (auto [value, dim] : layout.wholeDims)
+      keepWhole(value, dim);
     for (Operation &op : function.getBody().front())
       if (std::optional<WeightLookup> lookup = matchWeightLookup(&op, origins); lookup && paysByRows(*lookup))
         seed(lookup->table, lookup->dim, {1, nn::shapeOf(lookup->table)[lookup->dim]});
-    for (WeightMatmul &matmul : rest) {
-      if (columns.contains(matmul.op))
-        continue;
-      if (matmul.resultN && leadsToOutputs(matmul.op->getResult(0), *matmul.resultN))
-        seedColumns(matmul, {1, nn::shapeOf(matmul.op->getOperand(matmul.weight))[matmul.weightN]});
-      else
-        mlir::emitRemark(matmul.op->getLoc())
-            << "[hpc-annotate-tensor-parallel] the weight of '" << nodeName(matmul.op->getLoc())
-            << "' stays whole on every rank: its product pairs with no other";
-    }
+    for (const WeightMatmul &head : layout.heads)
+      seedColumns(head, {1, nn::shapeOf(head.op->getOperand(head.weight))[head.weightN]});
+    for (const WeightMatmul &product : layout.whole)
+      mlir::emitRemark(product.op->getLoc())
+          << "[hpc-annotate-tensor-parallel] the weight of '" << nodeName(product.op->getLoc())
+          << "' stays whole on every rank: its product pairs with no other";
   }
 };
 

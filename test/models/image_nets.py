@@ -4,6 +4,7 @@
   unet       an encoder and a decoder over skip connections: group norms, one transposed convolution, one linear resize
   mobile     three inverted bottlenecks with squeeze-and-excitation
   alexnet    grouped convolutions, local response norms, pools, two linear layers
+  residual   five blocks of two convolutions, norms folded into them, two with a shortcut of its own: a small ResNet-18 as PyTorch exports it
 """
 import os
 import sys
@@ -75,8 +76,21 @@ def alexnet(net):
     return net.op("Gemm", x, net.weight(7, 20), net.weight(7), transB=1), [28, 28], [4, 7]
 
 
+def residual(net):
+    x = net.relu(net.conv("x", 3, 16, strides=[2, 2]))
+    x = net.op("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)
+    channels = 16
+    for out in (16, 16, 32, 32, 48):
+        stride = dict(strides=[1 + (out > channels)] * 2)
+        h = net.conv(net.relu(net.conv(x, channels, out, **stride)), out, out)
+        x = net.relu(net.op("Add", h, net.conv(x, channels, out, 1, **stride) if out > channels else x))
+        channels = out
+    x = net.op("Flatten", net.op("GlobalAveragePool", x))
+    return net.op("Gemm", x, net.weight(7, 48), net.weight(7), transB=1), [24, 24], [4, 7]
+
+
 name, file = sys.argv[1:]
 net = Net()
-result, image, shape = {"unet": unet, "mobile": mobile, "alexnet": alexnet}[name](net)
+result, image, shape = {"unet": unet, "mobile": mobile, "alexnet": alexnet, "residual": residual}[name](net)
 with open(file, "wb") as out:  # from opset 21 on, scale and bias of a group norm belong to channels
     out.write(onnx_file.model(net.nodes, [("x", "f32", [4, 3, *image])], [(result, "f32", shape)], net.weights, opset=21, ir=10))

@@ -585,3 +585,48 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
     return %y : tensor<4x10x36xf32>
   }
 }
+
+// -----
+
+// A residual stream without norms, as convolutional networks have it. Cut, every product that reads it would be summed, and the shortcut once more; so the
+// stem, by columns at first, is whole, and so is the stream where others read it. The shortcut's sum joins the block's.
+// CHECK-LABEL: func.func @main
+// CHECK: nn.parameter "stem"
+// CHECK-NOT: dist.seed
+// CHECK: nn.parameter "up" {{.*}}dist.seed = #dist.seed<"[16?, 24@tp]">
+// CHECK: nn.parameter "down" {{.*}}dist.seed = #dist.seed<"[24@tp, 16?]">
+// CHECK: nn.parameter "up2" {{.*}}dist.seed = #dist.seed<"[16?, 24@tp]">
+// CHECK: nn.parameter "down2" {{.*}}dist.seed = #dist.seed<"[24@tp, 20?]">
+// CHECK: nn.parameter "shortcut" {{.*}}dist.seed = #dist.seed<"[16@tp, 20?]">
+// CHECK: nn.matmul
+// CHECK: nn.relu {{.*}}dist.seed = #dist.seed<"[4?, 9?, 16]">
+// CHECK: nn.relu
+// CHECK: nn.relu {{.*}}dist.seed = #dist.seed<"[4?, 9?, 16]">
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
+  func.func @main(%x: tensor<4x9x8xf32>) -> tensor<4x9x20xf32> {
+    %stem = nn.parameter "stem" {file = "w", offset = 0 : i64, bytes = 512 : i64, hashes = array<i64: 1>} : tensor<8x16xf32>
+    %up = nn.parameter "up" {file = "w", offset = 0 : i64, bytes = 1536 : i64, hashes = array<i64: 1>} : tensor<16x24xf32>
+    %down = nn.parameter "down" {file = "w", offset = 0 : i64, bytes = 1536 : i64, hashes = array<i64: 1>} : tensor<24x16xf32>
+    %bias = nn.parameter "bias" {file = "w", offset = 0 : i64, bytes = 64 : i64, hashes = array<i64: 1>} : tensor<16xf32>
+    %up2 = nn.parameter "up2" {file = "w", offset = 0 : i64, bytes = 1536 : i64, hashes = array<i64: 1>} : tensor<16x24xf32>
+    %down2 = nn.parameter "down2" {file = "w", offset = 0 : i64, bytes = 1920 : i64, hashes = array<i64: 1>} : tensor<24x20xf32>
+    %bias2 = nn.parameter "bias2" {file = "w", offset = 0 : i64, bytes = 80 : i64, hashes = array<i64: 1>} : tensor<20xf32>
+    %shortcut = nn.parameter "shortcut" {file = "w", offset = 0 : i64, bytes = 1280 : i64, hashes = array<i64: 1>} : tensor<16x20xf32>
+    %s = nn.matmul %x, %stem : tensor<4x9x8xf32>, tensor<8x16xf32> -> tensor<4x9x16xf32>
+    %x0 = nn.relu %s : tensor<4x9x16xf32> -> tensor<4x9x16xf32>
+    %u = nn.matmul %x0, %up : tensor<4x9x16xf32>, tensor<16x24xf32> -> tensor<4x9x24xf32>
+    %r = nn.relu %u : tensor<4x9x24xf32> -> tensor<4x9x24xf32>
+    %d = nn.matmul %r, %down : tensor<4x9x24xf32>, tensor<24x16xf32> -> tensor<4x9x16xf32>
+    %d1 = nn.add %d, %bias : tensor<4x9x16xf32>, tensor<16xf32> -> tensor<4x9x16xf32>
+    %a = nn.add %d1, %x0 : tensor<4x9x16xf32>, tensor<4x9x16xf32> -> tensor<4x9x16xf32>
+    %x1 = nn.relu %a : tensor<4x9x16xf32> -> tensor<4x9x16xf32>
+    %u2 = nn.matmul %x1, %up2 : tensor<4x9x16xf32>, tensor<16x24xf32> -> tensor<4x9x24xf32>
+    %r2 = nn.relu %u2 : tensor<4x9x24xf32> -> tensor<4x9x24xf32>
+    %d2 = nn.matmul %r2, %down2 : tensor<4x9x24xf32>, tensor<24x20xf32> -> tensor<4x9x20xf32>
+    %d3 = nn.add %d2, %bias2 : tensor<4x9x20xf32>, tensor<20xf32> -> tensor<4x9x20xf32>
+    %c = nn.matmul %x1, %shortcut : tensor<4x9x16xf32>, tensor<16x20xf32> -> tensor<4x9x20xf32>
+    %b = nn.add %d3, %c : tensor<4x9x20xf32>, tensor<4x9x20xf32> -> tensor<4x9x20xf32>
+    %y = nn.softmax %b : tensor<4x9x20xf32> -> tensor<4x9x20xf32>
+    return %y : tensor<4x9x20xf32>
+  }
+}

@@ -1,0 +1,311 @@
+// Every weight product is asked, in program order, where its contracted dim comes from; the answer makes it a product by
+// rows and its sources products by columns. Before that, matrices that are stacked and summed over (experts) are dealt
+// out whole; after it, products whose results are added to a sum anyway are cut by rows for nothing.
+#include "passes/Annotate/WeightLayout.h"
+#include "passes/Annotate/SumMeeting.h"
+
+#include "compiler/ElementType.h"
+
+namespace hpc {
+namespace {
+
+using Sources = std::vector<std::pair<WeightMatmul, Piece>>;
+
+/// Whether a rank can compute its part of such a dim by itself, and the dim lives on.
+bool isKept(const ShardingFactor &factor) { return factor.canCut && !factor.isInternal && !factor.reduction; }
+
+/// Dims of results that a use's dim becomes, as long as the op leaves it cuttable; nothing when it does not.
+std::optional<SmallVector<std::pair<Value, unsigned>>> follow(OpOperand &use, unsigned dim) {
+  auto ruled = dyn_cast<ShardingRuleOpInterface>(use.getOwner());
+  if (!ruled)
+    return std::nullopt;
+  ShardingRule rule = ruled.getShardingRule();
+  const auto &factors = rule.operands[use.getOperandNumber()][dim];
+  if (factors.size() != 1 || !isKept(rule.factors[factors[0]]))
+    return std::nullopt;
+  SmallVector<std::pair<Value, unsigned>> next;
+  for (auto [result, dims] : llvm::zip(use.getOwner()->getResults(), rule.results))
+    for (auto [resultDim, resultFactors] : llvm::enumerate(dims))
+      if (llvm::is_contained(resultFactors, factors[0])) {
+        if (resultFactors.size() != 1)
+          return std::nullopt;
+        next.push_back({result, unsigned(resultDim)});
+      }
+  return next.empty() ? std::nullopt : std::optional(next);
+}
+
+/// Whether dim `dim` of a value reaches only function results, through ops that leave it cuttable.
+bool leadsToOutputs(Value value, unsigned dim) {
+  SmallVector<std::pair<Value, unsigned>> pending = {{value, dim}};
+  llvm::DenseSet<std::pair<Value, unsigned>> seen;
+  while (!pending.empty()) {
+    auto [at, atDim] = pending.pop_back_val();
+    if (!seen.insert({at, atDim}).second)
+      continue;
+    for (OpOperand &use : at.getUses()) {
+      if (isa<func::ReturnOp>(use.getOwner()))
+        continue;
+      auto next = follow(use, atDim);
+      if (!next)
+        return false;
+      llvm::append_range(pending, *next);
+    }
+  }
+  return true;
+}
+
+struct LayoutFinder {
+  func::FuncOp function;
+  const nn::Origins &origins;
+  int64_t degree;
+  MayCut mayCut;
+  const llvm::DenseSet<Operation *> &kept; ///< products that nobody may cut by columns
+  WeightLayout layout;
+  llvm::DenseSet<Operation *> isWhole; ///< what a trace finds whole: sums, and what is kept
+  std::optional<DimTrace> trace;
+
+  LayoutFinder(func::FuncOp function, const nn::Origins &origins, int64_t degree, MayCut mayCut,
+               const llvm::DenseSet<Operation *> &kept)
+      : function(function), origins(origins), degree(degree), mayCut(mayCut), kept(kept), isWhole(kept) {}
+
+  void addSum(Operation *op) {
+    layout.sums.insert(op);
+    isWhole.insert(op);
+  }
+
+  /// Columns that the user has elsewhere would have to be gathered, and cut again for the sum.
+  bool mayCutAll(const Sources &sources) const {
+    return llvm::all_of(sources, [&](auto &source) { return mayCut({source.first, source.second, false}); });
+  }
+
+  void cutColumns(const Sources &sources) {
+    for (auto &[source, piece] : sources)
+      if (layout.columns.insert(source.op).second)
+        layout.cuts.push_back({source, piece, false});
+  }
+
+  /// The first piece of an operand's dim that comes from columns which may be cut, if any does.
+  std::optional<Piece> pieceOfColumns(Value value, unsigned dim) {
+    for (Piece piece : trace->back(value, dim, {1, nn::shapeOf(value)[dim]}))
+      if (trace->reachesColumns(value, dim, piece))
+        return trace->tearsColumns(value, dim, piece) ? std::nullopt : std::optional(piece);
+    return std::nullopt;
+  }
+
+  /// Deals out whole matrices, if the op sums over the results of a stack of them and there is one for every rank. Cut
+  /// by columns and rows instead, each matrix' sum would have to be whole before its bias.
+  void dealOut(Operation *op) {
+    auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
+    if (!ruled || matchWeightMatmul(op, origins) || (accessOf(op) != Access::Combine && accessOf(op) != Access::Product))
+      return;
+    ShardingRule rule = ruled.getShardingRule();
+    for (auto [operand, dims] : llvm::zip(op->getOperands(), rule.operands))
+      for (auto [dim, factors] : llvm::enumerate(dims)) {
+        if (factors.size() != 1 || rule.factors[factors[0]].reduction != ReduceKind::Sum)
+          continue;
+        std::optional<Piece> piece = pieceOfColumns(operand, dim);
+        if (!piece || piece->size < degree)
+          continue;
+        Sources sources = trace->takeColumns(operand, dim, *piece);
+        bool isStack = llvm::any_of(sources, [](auto &source) {
+          return llvm::is_contained(llvm::make_first_range(source.first.stacked), source.first.weightN);
+        });
+        if (!isStack || !mayCutAll(sources))
+          continue;
+        addSum(op);
+        cutColumns(sources);
+      }
+  }
+
+  /// Cuts a product by rows and its sources by columns, if its contracted dim has a piece that comes from columns alone.
+  bool pair(const WeightMatmul &product) {
+    if (layout.columns.contains(product.op)) // its stack is dealt out
+      return true;
+    if (!product.activationK)
+      return false;
+    Value activation = product.op->getOperand(product.activation);
+    std::optional<Piece> piece = pieceOfColumns(activation, *product.activationK);
+    if (!piece || !mayCut({product, *piece, true}))
+      return false;
+    Sources sources = trace->takeColumns(activation, *product.activationK, *piece); // before it is one of the sums
+    if (!mayCutAll(sources))
+      return false;
+    addSum(product.op);
+    layout.cuts.push_back({product, *piece, true});
+    cutColumns(sources);
+    return true;
+  }
+
+  /// Where the dim of what a product makes is first read by several ops.
+  std::pair<Value, unsigned> branchAfter(Value value, unsigned dim) const {
+    while (value.hasOneUse()) {
+      OpOperand &use = *value.use_begin();
+      auto next = matchWeightMatmul(use.getOwner(), origins) ? std::nullopt : follow(use, dim);
+      if (!next || next->size() != 1)
+        break;
+      std::tie(value, dim) = next->front();
+    }
+    return {value, dim};
+  }
+
+  /// Where the dim of what a product reads was last read by others too: as it is cut from there on nobody else minds.
+  std::optional<std::pair<Value, unsigned>> branchOf(Value value, unsigned dim) const {
+    while (value.hasOneUse() && value.getDefiningOp()) {
+      auto ruled = dyn_cast<ShardingRuleOpInterface>(value.getDefiningOp());
+      if (!ruled)
+        break;
+      ShardingRule rule = ruled.getShardingRule();
+      const auto &factors = rule.results[cast<OpResult>(value).getResultNumber()][dim];
+      std::optional<std::pair<Value, unsigned>> before;
+      for (auto [operand, dims] : llvm::zip(ruled->getOperands(), rule.operands))
+        for (auto [operandDim, operandFactors] : llvm::enumerate(dims))
+          if (!factors.empty() && llvm::is_contained(operandFactors, factors[0]) && origins.lookup(operand).isTrunk())
+            before = {operand, unsigned(operandDim)};
+      if (!before)
+        break;
+      std::tie(value, dim) = *before;
+    }
+    return value.getDefiningOp() ? std::optional(std::pair(value, dim)) : std::nullopt;
+  }
+
+  /// A product of what is whole whose result is added to a sum (a shortcut): by rows, slicing what it reads is free, and
+  /// its own sum shares the other's all-reduce.
+  bool join(const WeightMatmul &product) {
+    if (!product.activationK || !meetsSum(product.op->getResult(0), layout.sums))
+      return false;
+    Value activation = product.op->getOperand(product.activation);
+    auto branch = branchOf(activation, *product.activationK);
+    WeightCut cut{product, {1, nn::shapeOf(activation)[*product.activationK]}, true};
+    if (!branch || !mayCut(cut))
+      return false;
+    addSum(product.op);
+    layout.wholeDims.push_back(*branch);
+    layout.cuts.push_back(cut);
+    return true;
+  }
+
+  WeightLayout find() && {
+    trace.emplace(origins, isWhole);
+    for (Operation &op : function.getBody().front())
+      dealOut(&op);
+    trace.emplace(origins, isWhole); // what it was told of products is not decided yet
+    SmallVector<WeightMatmul> rest;
+    for (Operation &op : function.getBody().front())
+      if (std::optional<WeightMatmul> product = matchWeightMatmul(&op, origins); product && !pair(*product))
+        rest.push_back(*product);
+    for (const WeightMatmul &product : rest) {
+      if (layout.columns.contains(product.op))
+        continue;
+      if (kept.contains(product.op) && product.resultN)
+        layout.wholeDims.push_back(branchAfter(product.op->getResult(0), *product.resultN));
+      if (product.resultN && leadsToOutputs(product.op->getResult(0), *product.resultN))
+        layout.heads.push_back(product);
+      else if (!join(product))
+        layout.whole.push_back(product);
+    }
+    return std::move(layout);
+  }
+};
+
+int64_t bytesOf(Value value) {
+  return nn::tensorType(value).getNumElements() * elementBytes(nn::tensorType(value).getElementType());
+}
+
+/// A collective takes as long as these bytes however few it moves, as ConflictCosts has it.
+constexpr int64_t collective = int64_t(64) << 10;
+
+/// Bytes that the all-reduces of a layout move, there and back.
+int64_t costOf(const WeightLayout &layout) {
+  int64_t cost = 0;
+  llvm::DenseSet<Operation *> counted;
+  for (const WeightCut &cut : layout.cuts) {
+    Operation *op = cut.product.op;
+    if (cut.isRow && !meetsSum(op->getResult(0), counted)) // else it shares that one's
+      cost += 2 * bytesOf(op->getResult(0)) + collective;
+    if (cut.isRow)
+      counted.insert(op);
+  }
+  return cost;
+}
+
+/// What every rank computes and holds of a program's products.
+struct Work {
+  int64_t flops = 0, bytes = 0;
+  void add(const WeightMatmul &product) {
+    flops += cast<CostOpInterface>(product.op).getFlops();
+    bytes += bytesOf(product.op->getOperand(product.weight));
+  }
+};
+Work wholeWork(const WeightLayout &layout) {
+  Work work;
+  for (const WeightMatmul &product : layout.whole)
+    work.add(product);
+  return work;
+}
+
+/// Whether more than one product sums over a dim of a value: then other columns may be better ones.
+bool hasSeveralReaders(Value value, unsigned dim, const nn::Origins &origins) {
+  llvm::SmallPtrSet<Operation *, 2> readers;
+  SmallVector<std::pair<Value, unsigned>> pending = {{value, dim}};
+  llvm::DenseSet<std::pair<Value, unsigned>> seen;
+  while (!pending.empty() && readers.size() < 2) {
+    auto [at, atDim] = pending.pop_back_val();
+    if (!seen.insert({at, atDim}).second)
+      continue;
+    for (OpOperand &use : at.getUses()) {
+      Operation *op = use.getOwner();
+      auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
+      if (!ruled)
+        continue;
+      std::optional<WeightMatmul> product = matchWeightMatmul(op, origins);
+      if (product && product->activation == use.getOperandNumber() && product->activationK == atDim)
+        readers.insert(op);
+      ShardingRule rule = ruled.getShardingRule();
+      for (int factor : rule.operands[use.getOperandNumber()][atDim])
+        for (auto [result, dims] : llvm::zip(op->getResults(), rule.results))
+          for (auto [resultDim, factors] : llvm::enumerate(dims))
+            if (isKept(rule.factors[factor]) && llvm::is_contained(factors, factor))
+              pending.push_back({result, unsigned(resultDim)});
+    }
+  }
+  return readers.size() > 1;
+}
+} // namespace
+
+WeightLayout chooseLayout(func::FuncOp function, const nn::Origins &origins, int64_t degree, MayCut mayCut) {
+  llvm::DenseSet<Operation *> kept, tried;
+  auto find = [&] { return LayoutFinder(function, origins, degree, mayCut, kept).find(); };
+  WeightLayout best = find();
+  Work all, whole = wholeWork(best);
+  for (Operation &op : function.getBody().front())
+    if (std::optional<WeightMatmul> product = matchWeightMatmul(&op, origins))
+      all.add(*product);
+  // A layout that sends less may leave a tenth of the work whole for it: a convolution on few channels, not the model.
+  auto isBetter = [&](const WeightLayout &other) {
+    Work work = wholeWork(other);
+    return costOf(other) + collective / 2 < costOf(best) && work.flops <= whole.flops + all.flops / 10 &&
+           work.bytes <= whole.bytes + all.bytes / 10;
+  };
+  // Channels that many products read (a residual stream without norms) may be cut or whole, and what could join a sum
+  // need not be columns. Each trial takes as long as the program, so there are not many; the first columns decide about
+  // all that the stream passes by.
+  for (int trials = 0; trials < 32; ++trials) {
+    auto contested = llvm::find_if(best.cuts, [&](const WeightCut &cut) {
+      return !cut.isRow && cut.product.resultN && !tried.contains(cut.product.op) &&
+             (meetsSum(cut.product.op->getResult(0), best.sums) ||
+              hasSeveralReaders(cut.product.op->getResult(0), *cut.product.resultN, origins));
+    });
+    if (contested == best.cuts.end())
+      break;
+    Operation *product = contested->product.op;
+    tried.insert(product);
+    kept.insert(product);
+    if (WeightLayout other = find(); isBetter(other))
+      best = std::move(other);
+    else
+      kept.erase(product);
+  }
+  return best;
+}
+
+} // namespace hpc

@@ -1,0 +1,32 @@
+// Which products of a program are cut by columns and which by rows: Megatron's layout, from structure alone. A product
+// whose contracted dim comes from columns of others is one by rows; where several layouts are possible (channels that
+// many convolutions read), the one that costs least is taken.
+#pragma once
+
+#include "passes/Annotate/DimTrace.h"
+
+namespace hpc {
+
+/// One weight, cut: along its n (columns) or its k (rows).
+struct WeightCut {
+  WeightMatmul product;
+  Piece piece;
+  bool isRow = false;
+};
+
+struct WeightLayout {
+  SmallVector<WeightCut> cuts;         ///< as they were found; a weight of several products has the first
+  SmallVector<WeightMatmul> heads;     ///< of the others, those whose results are nothing but outputs
+  SmallVector<WeightMatmul> whole;     ///< and the rest, which every rank computes
+  SmallVector<std::pair<Value, unsigned>> wholeDims; ///< dims of values that stay whole, though a product slices them
+  llvm::DenseSet<Operation *> sums;    ///< ops that sum over what is cut: their results are whole once that is all-reduced
+  llvm::DenseSet<Operation *> columns; ///< products by columns
+};
+
+/// Whether the user lets a weight be cut so.
+using MayCut = llvm::function_ref<bool(const WeightCut &)>;
+
+/// `degree`: over how many ranks weights are cut.
+WeightLayout chooseLayout(func::FuncOp function, const nn::Origins &origins, int64_t degree, MayCut mayCut);
+
+} // namespace hpc
