@@ -64,7 +64,7 @@ public:
   /// target[i] += source[i].
   virtual Status accumulate(std::byte *target, const std::byte *source, DType dtype, int64_t count) = 0;
   /// Between a global tensor in the host's memory and a box on the device. gather() has read the tensor when it
-  /// returns; scatter() may write until finish() does.
+  /// returns; scatter() may write until finish() does, and needs its slice until then.
   virtual Status gather(const SliceCopy &slice, const std::byte *host, std::byte *target) = 0;
   virtual Status scatter(const SliceCopy &slice, const std::byte *source, std::byte *host) = 0;
 

@@ -99,6 +99,33 @@ void SliceCopy::scatter(const std::byte *local, std::byte *global) const {
     copy<false>(0, const_cast<std::byte *>(local), global + globalStart);
 }
 
+template <bool IntoLocal>
+void SliceCopy::copyPart(size_t depth, const Part &part, int64_t at, std::byte *global) const {
+  if (depth == loops.size()) {
+    const int64_t begin = std::max(at, part.begin), end = std::min(at + run, part.end);
+    if (begin < end)
+      move<IntoLocal>(part.data + (begin - part.begin), global + (begin - at), end - begin);
+    return;
+  }
+  // What one round covers of the box is not longer than its stride, since the box is row-major.
+  const Loop &loop = loops[depth];
+  const int64_t first = std::max<int64_t>(0, (part.begin - at) / loop.localStride);
+  for (int64_t i = first; i < loop.size && at + i * loop.localStride < part.end; ++i)
+    copyPart<IntoLocal>(depth + 1, part, at + i * loop.localStride, global + i * loop.globalStride);
+}
+
+void SliceCopy::gatherPart(const std::byte *global, std::byte *part, int64_t begin, int64_t bytes) const {
+  if (padded)
+    std::memset(part, 0, size_t(bytes));
+  if (run > 0)
+    copyPart<true>(0, {part, begin, begin + bytes}, 0, const_cast<std::byte *>(global) + globalStart);
+}
+
+void SliceCopy::scatterPart(const std::byte *part, std::byte *global, int64_t begin, int64_t bytes) const {
+  if (run > 0)
+    copyPart<false>(0, {const_cast<std::byte *>(part), begin, begin + bytes}, 0, global + globalStart);
+}
+
 std::vector<bool> touchedChunks(const plan::Slice &slice, int64_t elementSize, Place place, int64_t chunkBytes) {
   int64_t total = elementSize, first = 0;
   for (int64_t size : slice.view)

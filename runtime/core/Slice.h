@@ -28,6 +28,10 @@ public:
   void gather(const std::byte *global, std::byte *local) const;
   /// Copies the elements that the rank holds into the global tensor; padding is not read.
   void scatter(const std::byte *local, std::byte *global) const;
+  /// The same for bytes [begin, begin + bytes) of the box alone, which stand at `part`: where a box passes through a
+  /// smaller memory.
+  void gatherPart(const std::byte *global, std::byte *part, int64_t begin, int64_t bytes) const;
+  void scatterPart(const std::byte *part, std::byte *global, int64_t begin, int64_t bytes) const;
 
 private:
   /// One loop. Strides are in bytes.
@@ -35,6 +39,12 @@ private:
     int64_t size, globalStride, localStride;
   };
   template <bool IntoLocal> void copy(size_t depth, std::byte *local, std::byte *global) const;
+  /// The part of a box: `at` is where in the box the loops of this depth begin.
+  struct Part {
+    std::byte *data;
+    int64_t begin, end;
+  };
+  template <bool IntoLocal> void copyPart(size_t depth, const Part &part, int64_t at, std::byte *global) const;
 
   std::vector<Loop> loops; ///< outer to inner, without the innermost run
   int64_t element = 1;     ///< bytes that are copied at once if the innermost loop is strided

@@ -155,6 +155,8 @@ std::vector<std::unique_ptr<Request>> &World::makeRequests(int64_t rank, int64_t
 
 void World::restart() {
   rendezvous.reset();
+  if (alsoReset)
+    alsoReset();
   for (auto &[key, group] : groups) {
     group->barrier.reset();
     for (auto &[number, queue] : group->queues)

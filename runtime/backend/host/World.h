@@ -9,6 +9,7 @@
 
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -83,6 +84,8 @@ public:
   Status status() const { return rendezvous.status(); }
   /// Forgets what a failed run left. No rank may be in it.
   void restart();
+  /// What another keeps of the ranks' exchanges is forgotten with the world's own, after a failure.
+  void onReset(std::function<void()> forget) { alsoReset = std::move(forget); }
   /// See Backend::agree.
   Status agree(RankRange ranks, const Status &mine);
 
@@ -107,6 +110,7 @@ private:
   const std::vector<plan::Axis> axes;
   const int64_t ranksPerStage, worldSize;
   Rendezvous rendezvous;
+  std::function<void()> alsoReset;
   std::map<GroupKey, std::unique_ptr<Group>> groups;
   std::map<MailboxKey, std::unique_ptr<Mailbox>> mailboxes;
   std::vector<std::vector<std::unique_ptr<Request>>> requests; ///< by rank

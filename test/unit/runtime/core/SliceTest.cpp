@@ -55,6 +55,22 @@ template <typename T> void check(const plan::Slice &slice, Place place) {
   copy.scatter(reinterpret_cast<const std::byte *>(local.data()), reinterpret_cast<std::byte *>(scattered.data()));
   EXPECT_EQ(scattered, expectedGlobal);
 
+  // In parts of any length, which may end within an element, a box is the same.
+  for (int64_t length : {1, 3, 8, 40}) {
+    std::vector<T> byParts(local.size(), T(55)), scatteredByParts(global.size(), T(0));
+    auto *bytes = reinterpret_cast<std::byte *>(byParts.data());
+    for (int64_t begin = 0; begin < copy.boxBytes(); begin += length) {
+      std::vector<std::byte> part(size_t(std::min(length, copy.boxBytes() - begin)), std::byte{77});
+      copy.gatherPart(reinterpret_cast<const std::byte *>(global.data()), part.data(), begin, int64_t(part.size()));
+      std::copy(part.begin(), part.end(), bytes + begin);
+      std::copy_n(reinterpret_cast<const std::byte *>(local.data()) + begin, part.size(), part.begin());
+      copy.scatterPart(part.data(), reinterpret_cast<std::byte *>(scatteredByParts.data()), begin,
+                       int64_t(part.size()));
+    }
+    EXPECT_EQ(byParts, expectedLocal) << length;
+    EXPECT_EQ(scatteredByParts, expectedGlobal) << length;
+  }
+
   for (int64_t chunk : {int64_t(1), int64_t(3), int64_t(16), int64_t(1000)}) {
     std::vector<bool> touched(size_t((int64_t(global.size() * sizeof(T)) + chunk - 1) / chunk), false);
     eachElement(slice, place, [&](int64_t g, int64_t) {

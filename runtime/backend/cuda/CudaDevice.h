@@ -1,0 +1,56 @@
+// One rank's share of a GPU: its memory and its stream of computation, on which everything is enqueued in the order of
+// the plan. The host's side runs ahead of the GPU by up to a step.
+#pragma once
+
+#include "runtime/backend/cuda/CudaOptions.h"
+#include "runtime/backend/cuda/Products.h"
+#include "runtime/backend/cuda/ReduceKernel.h"
+#include "runtime/backend/cuda/Staging.h"
+
+#include <optional>
+
+namespace hpc::cuda {
+
+class CudaDevice : public Device {
+public:
+  /// `blas` is null for a plan without products.
+  static Expected<std::unique_ptr<CudaDevice>> create(const Gpu &gpu, const CublasLt *blas, ReduceKernels &reductions,
+                                                      const CudaOptions &options);
+
+  Expected<std::byte *> allocate(plan::Space space, int64_t bytes, std::byte fill) override;
+  Status begin() override;
+  Status fill(std::byte *target, std::byte value, int64_t bytes) override;
+  Status copy(std::byte *target, const std::byte *source, int64_t bytes) override;
+  Status accumulate(std::byte *target, const std::byte *source, DType dtype, int64_t count) override;
+  Status gather(const SliceCopy &slice, const std::byte *host, std::byte *target) override;
+  Status scatter(const SliceCopy &slice, const std::byte *source, std::byte *host) override;
+  Expected<GemmHandle> prepare(const GemmCall &call) override;
+  Status gemm(GemmHandle handle, const GemmCall &call) override;
+  Status kernel(const KernelCall &call) override;
+  Status finish() override;
+  int64_t scratchBytes() const override { return products ? products->workspaceBytes() : 0; }
+
+  const Gpu &gpu() const { return owner; }
+  StreamHandle stream() const { return compute.get(); }
+  /// After each thing enqueued: waits if every instruction is to be waited for.
+  Status enqueued() { return options.syncEachOp ? synchronize() : Status::success(); }
+
+private:
+  CudaDevice(const Gpu &gpu, ReduceKernels &reductions, const CudaOptions &options)
+      : owner(gpu), driver(gpu.driver()), reductions(reductions), options(options) {}
+  Status synchronize();
+  Expected<std::byte *> takePiece(int64_t bytes);
+
+  const Gpu &owner;
+  const Driver &driver;
+  ReduceKernels &reductions;
+  const CudaOptions options;
+  Stream compute;
+  std::vector<DeviceMemory> deviceMemory;
+  std::vector<PinnedMemory> hostMemory;
+  std::optional<Staging> staging;
+  std::optional<Products> products;
+  std::vector<void *> arguments; ///< of the kernel that is being started
+};
+
+} // namespace hpc::cuda

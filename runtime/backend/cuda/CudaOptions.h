@@ -1,0 +1,15 @@
+// What the user may say about how a plan runs on GPUs.
+#pragma once
+
+#include <string>
+
+namespace hpc::cuda {
+
+struct CudaOptions {
+  int ranksPerGpu = 1;       ///< > 1: they meet on the GPU without NCCL, which wants a GPU for each rank
+  bool tf32 = false;         ///< see Products::create
+  bool syncEachOp = false;   ///< wait after each instruction, so that an error is reported where it happens
+  std::string libraryFolder; ///< of driver and libraries; empty: the loader's own rules
+};
+
+} // namespace hpc::cuda

@@ -1,0 +1,50 @@
+// One GPU of this machine: its context, and the making of what lives in it. The ranks on it share it; a thread that
+// calls must have made the context its own.
+#pragma once
+
+#include "runtime/backend/cuda/Handles.h"
+#include "runtime/backend/cuda/Library.h"
+
+#include <memory>
+#include <string>
+
+namespace hpc::cuda {
+
+class Gpu {
+public:
+  /// Makes the GPU's context the calling thread's own.
+  static Expected<std::unique_ptr<Gpu>> open(const Driver &driver, int ordinal);
+  ~Gpu();
+  Gpu(const Gpu &) = delete;
+
+  const Driver &driver() const { return table; }
+  DeviceNumber device() const { return number; }
+  /// "GPU 0 (NVIDIA H100)"
+  const std::string &name() const { return text; }
+  /// 80 for compute capability 8.0.
+  int capability() const { return computeCapability; }
+  int multiprocessors() const { return processors; }
+
+  /// The calling thread's calls go to this GPU from now on.
+  Status enter() const { return check(table, table.setContext(context), "entering " + text); }
+  /// Lets kernels and copies of this GPU touch memory of `other`.
+  Status reach(const Gpu &other) const;
+  /// Waits for all that was asked of it, by whomever.
+  Status drain() const;
+
+  Expected<Stream> makeStream() const;
+  Expected<Event> makeEvent() const;
+  Expected<DeviceMemory> allocate(int64_t bytes) const;
+  Expected<PinnedMemory> allocatePinned(int64_t bytes) const;
+
+private:
+  Gpu(const Driver &table, DeviceNumber number) : table(table), number(number) {}
+
+  const Driver &table;
+  const DeviceNumber number;
+  ContextHandle context = nullptr;
+  std::string text;
+  int computeCapability = 0, processors = 1;
+};
+
+} // namespace hpc::cuda

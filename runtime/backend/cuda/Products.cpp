@@ -1,0 +1,263 @@
+// Descriptors, and the one call. Names a, b, c are the plan's; to cuBLASLt "A" is the plan's b.
+#include "runtime/backend/cuda/Products.h"
+
+#include <algorithm>
+
+namespace hpc::cuda {
+
+namespace {
+
+constexpr int64_t mostWorkspace = int64_t(32) << 20;
+
+int dataType(DType dtype) {
+  return dtype == DType::F64 ? typeF64 : dtype == DType::F16 ? typeF16 : dtype == DType::BF16 ? typeBF16 : typeF32;
+}
+
+bool hasProduct(const plan::Gemm &gemm) {
+  const DType a = gemm.a.dtype, c = gemm.c.dtype;
+  if (gemm.b.dtype != a || gemm.accumulate != (a == DType::F64 ? DType::F64 : DType::F32))
+    return false;
+  return ((a == DType::F32 || a == DType::F64) && c == a) ||
+         ((a == DType::F16 || a == DType::BF16) && (c == a || c == DType::F32));
+}
+
+Status checkTypes(const plan::Gemm &gemm) {
+  if (hasProduct(gemm))
+    return Status::success();
+  return Status::error(ErrorKind::Unsupported,
+                       std::string("the cuda backend has no product of ") + name(gemm.a.dtype) + " and " +
+                           name(gemm.b.dtype) + " into " + name(gemm.c.dtype) + " with sums in " +
+                           name(gemm.accumulate) +
+                           "; both operands must have one type: f32 into f32, f64 into f64 with sums in f64, f16 or "
+                           "bf16 into itself or f32");
+}
+
+uint32_t epilogueNumber(plan::Epilogue epilogue) {
+  switch (epilogue) {
+  case plan::Epilogue::None:
+    return epilogueNone;
+  case plan::Epilogue::Bias:
+    return epilogueBias;
+  case plan::Epilogue::BiasRelu:
+    return epilogueReluBias;
+  case plan::Epilogue::BiasGeluTanh:
+    return epilogueGeluBias;
+  }
+  return epilogueNone;
+}
+
+/// The power of two, 16 at most, that divides all numbers: what an address is known to be a multiple of, since buffers
+/// begin at multiples of 64.
+uint32_t alignment(std::initializer_list<int64_t> bytes) {
+  uint32_t power = 16;
+  for (int64_t number : bytes)
+    while (number % power != 0)
+      power /= 2;
+  return power;
+}
+
+} // namespace
+
+/// Batch dims: one goes into the call, by its stride; the others are rounds. Strides are in elements, of A, B and C.
+struct Products::Batch {
+  struct Dim {
+    int64_t size;
+    Offsets stride;
+  };
+  int64_t size = 1; ///< of all dims
+  Dim strided{1, {0, 0, 0}};
+  std::vector<Dim> others;
+
+  explicit Batch(const plan::Gemm &gemm) {
+    std::vector<Dim> dims;
+    for (size_t d = 0; d < gemm.batch.size(); ++d) {
+      size *= gemm.batch[d];
+      Dim dim{gemm.batch[d], {gemm.a.stride[d], gemm.b.stride[d], gemm.c.stride[d]}};
+      auto continues = [&](const Dim &outer) {
+        for (size_t i = 0; i < 3; ++i)
+          if (outer.stride[i] != dim.size * dim.stride[i])
+            return false;
+        return true;
+      };
+      if (dim.size == 1)
+        continue;
+      if (!dims.empty() && continues(dims.back()))
+        dims.back() = {dims.back().size * dim.size, dim.stride};
+      else
+        dims.push_back(dim);
+    }
+    auto largest =
+        std::max_element(dims.begin(), dims.end(), [](const Dim &x, const Dim &y) { return x.size < y.size; });
+    if (largest != dims.end()) {
+      strided = *largest;
+      dims.erase(largest);
+    }
+    others = std::move(dims);
+  }
+};
+
+Expected<Products> Products::create(const CublasLt &blas, const Gpu &gpu, bool tf32) {
+  Products products(blas, gpu, tf32);
+  BlasHandle handle = nullptr;
+  HPC_RETURN_IF_ERROR(check(blas, blas.create(&handle), "starting cuBLASLt on " + gpu.name()));
+  products.handle = Blas(blas, handle);
+  return products;
+}
+
+Status Products::describe(const GemmCall &call, const Batch &batch, Prepared &entry) const {
+  const plan::Gemm &gemm = call.plan;
+  const std::string what = "describing a product";
+  const bool isDouble = gemm.accumulate == DType::F64;
+  const bool rounded = tf32 && gemm.a.dtype == DType::F32;
+  ProductHandle product = nullptr;
+  HPC_RETURN_IF_ERROR(check(*blas,
+                            blas->createProduct(&product,
+                                                isDouble  ? computeF64
+                                                : rounded ? computeTF32
+                                                          : computeF32,
+                                                isDouble ? typeF64 : typeF32),
+                            what));
+  entry.product = ProductDescriptor(*blas, product);
+  const int32_t operationA = gemm.b.transpose ? operationTranspose : operationNone;
+  const int32_t operationB = gemm.a.transpose ? operationTranspose : operationNone;
+  const uint32_t epilogue = epilogueNumber(gemm.epilogue);
+  HPC_RETURN_IF_ERROR(
+      check(*blas, blas->setProduct(product, productTransposeA, &operationA, sizeof(operationA)), what));
+  HPC_RETURN_IF_ERROR(
+      check(*blas, blas->setProduct(product, productTransposeB, &operationB, sizeof(operationB)), what));
+  HPC_RETURN_IF_ERROR(check(*blas, blas->setProduct(product, productEpilogue, &epilogue, sizeof(epilogue)), what));
+
+  // A row of what is stored is a column of what cuBLASLt sees.
+  auto makeLayout = [&](Layout &layout, const plan::Operand &operand, int64_t rows, int64_t columns, size_t index) {
+    if (operand.transpose)
+      std::swap(rows, columns);
+    const int64_t ld = rows <= 1 ? std::max(operand.ld, columns) : operand.ld; // one row has any step to the next
+    LayoutHandle made = nullptr;
+    HPC_RETURN_IF_ERROR(
+        check(*blas, blas->createLayout(&made, dataType(operand.dtype), uint64_t(columns), uint64_t(rows), ld), what));
+    layout = Layout(*blas, made);
+    const int32_t count = int32_t(batch.strided.size);
+    const int64_t stride = batch.strided.stride[index];
+    HPC_RETURN_IF_ERROR(check(*blas, blas->setLayout(made, layoutBatchCount, &count, sizeof(count)), what));
+    return check(*blas, blas->setLayout(made, layoutBatchStride, &stride, sizeof(stride)), what);
+  };
+  HPC_RETURN_IF_ERROR(makeLayout(entry.a, gemm.a, call.m, call.k, 0));
+  HPC_RETURN_IF_ERROR(makeLayout(entry.b, gemm.b, call.k, call.n, 1));
+  return makeLayout(entry.c, gemm.c, call.m, call.n, 2);
+}
+
+Status Products::choose(const GemmCall &call, const Batch &batch, Prepared &entry) const {
+  const plan::Gemm &gemm = call.plan;
+  const std::string what = "choosing how to multiply";
+  PreferenceHandle made = nullptr;
+  HPC_RETURN_IF_ERROR(check(*blas, blas->createPreference(&made), what));
+  Preference preference(*blas, made);
+  const uint64_t most = uint64_t(mostWorkspace);
+  HPC_RETURN_IF_ERROR(check(*blas, blas->setPreference(made, preferenceWorkspace, &most, sizeof(most)), what));
+  auto align = [&](int attribute, const plan::Operand &operand, size_t index) {
+    const int64_t bytes = byteSize(operand.dtype);
+    uint32_t known = alignment({operand.place.byteOffset, batch.strided.stride[index] * bytes});
+    for (const Batch::Dim &dim : batch.others)
+      known = std::min(known, alignment({dim.stride[index] * bytes}));
+    return check(*blas, blas->setPreference(made, attribute, &known, sizeof(known)), what);
+  };
+  HPC_RETURN_IF_ERROR(align(preferenceAlignA, gemm.b, 1));
+  HPC_RETURN_IF_ERROR(align(preferenceAlignB, gemm.a, 0));
+  HPC_RETURN_IF_ERROR(align(preferenceAlignC, gemm.c, 2));
+  HPC_RETURN_IF_ERROR(align(preferenceAlignD, gemm.c, 2));
+  BlasChoice choice{};
+  int found = 0;
+  Status status = check(*blas,
+                        blas->choose(handle.get(), entry.product.get(), entry.b.get(), entry.a.get(), entry.c.get(),
+                                     entry.c.get(), made, 1, &choice, &found),
+                        what);
+  if (status.ok() && (found < 1 || choice.state != blasSuccess))
+    status = Status::error(ErrorKind::Unsupported, what + ": cuBLASLt offers no way");
+  if (!status.ok())
+    return status.at("a product of m=" + std::to_string(call.m) + " n=" + std::to_string(call.n) + " k=" +
+                     std::to_string(call.k) + " in " + name(gemm.a.dtype) + ", batch " + std::to_string(batch.size));
+  entry.algorithm = choice.algorithm;
+  entry.workspace = int64_t(choice.workspaceBytes);
+  return Status::success();
+}
+
+Expected<GemmHandle> Products::prepare(const GemmCall &call) {
+  const plan::Gemm &gemm = call.plan;
+  HPC_RETURN_IF_ERROR(checkTypes(gemm));
+  const Batch batch(gemm);
+  Prepared entry;
+  if (call.m == 0 || call.n == 0 || batch.size == 0 || (call.k == 0 && call.addToC)) {
+    entry.what = Prepared::Nothing;
+  } else if (call.k == 0) {
+    if (gemm.epilogue != plan::Epilogue::None)
+      return Status::error(ErrorKind::Unsupported,
+                           "the cuda backend has no epilogue of a sum of nothing (k=0 on this rank); use a smaller "
+                           "--tp, so that every rank has a part of the contracted dim");
+    entry.what = Prepared::Zeros;
+  } else {
+    entry.what = Prepared::Multiply;
+    HPC_RETURN_IF_ERROR(describe(call, batch, entry));
+    HPC_RETURN_IF_ERROR(choose(call, batch, entry));
+  }
+  // A sum of nothing is written product by product.
+  std::vector<Batch::Dim> dims = batch.others;
+  if (entry.what == Prepared::Zeros)
+    dims.push_back(batch.strided);
+  entry.rounds = {{0, 0, 0}};
+  const int64_t bytes[3] = {byteSize(gemm.a.dtype), byteSize(gemm.b.dtype), byteSize(gemm.c.dtype)};
+  for (const Batch::Dim &dim : dims) {
+    std::vector<Offsets> more;
+    for (const Offsets &round : entry.rounds)
+      for (int64_t i = 0; i < dim.size; ++i) {
+        Offsets next = round;
+        for (size_t operand = 0; operand < 3; ++operand)
+          next[operand] += i * dim.stride[operand] * bytes[operand];
+        more.push_back(next);
+      }
+    entry.rounds = std::move(more);
+  }
+  if (entry.workspace > reserved) {
+    Expected<DeviceMemory> memory = gpu->allocate(entry.workspace);
+    if (!memory.ok())
+      return memory.status();
+    workspace = std::move(*memory);
+    reserved = entry.workspace;
+  }
+  prepared.push_back(std::move(entry));
+  return GemmHandle(prepared.size()) - 1;
+}
+
+Status Products::run(GemmHandle index, const GemmCall &call, StreamHandle stream) {
+  const Prepared &entry = prepared[size_t(index)];
+  const plan::Gemm &gemm = call.plan;
+  if (entry.what == Prepared::Nothing)
+    return Status::success();
+  if (entry.what == Prepared::Zeros) {
+    const size_t element = size_t(byteSize(gemm.c.dtype));
+    for (const Offsets &round : entry.rounds)
+      HPC_RETURN_IF_ERROR(check(gpu->driver(),
+                                gpu->driver().fillRowsAsync(DevicePointer(call.c + round[2]),
+                                                            size_t(std::max(gemm.c.ld, call.n)) * element, 0,
+                                                            size_t(call.n) * element, size_t(call.m), stream),
+                                "writing zeros"));
+    return Status::success();
+  }
+  if (call.bias)
+    HPC_RETURN_IF_ERROR(check(*blas, blas->setProduct(entry.product.get(), productBias, &call.bias, sizeof(call.bias)),
+                              "setting the bias of a product"));
+  const bool isDouble = gemm.accumulate == DType::F64;
+  const float one = 1, scale = call.addToC ? 1.0f : 0.0f;
+  const double wideOne = 1, wideScale = scale;
+  const void *alpha = isDouble ? static_cast<const void *>(&wideOne) : &one;
+  const void *beta = isDouble ? static_cast<const void *>(&wideScale) : &scale;
+  for (const Offsets &round : entry.rounds)
+    HPC_RETURN_IF_ERROR(check(
+        *blas,
+        blas->multiply(handle.get(), entry.product.get(), alpha, call.b + round[1], entry.b.get(), call.a + round[0],
+                       entry.a.get(), beta, call.c + round[2], entry.c.get(), call.c + round[2], entry.c.get(),
+                       &entry.algorithm, reinterpret_cast<void *>(workspace.get()), size_t(entry.workspace), stream),
+        "a product"));
+  return Status::success();
+}
+
+} // namespace hpc::cuda

@@ -1,0 +1,47 @@
+// Matrix products by cuBLASLt, which thinks column by column: a row-major C = A B is its C' = B' A' without a
+// transposition, so operands change places. What is constant of a product is made once, in prepare().
+#pragma once
+
+#include "runtime/backend/cuda/Gpu.h"
+#include "runtime/core/Backend.h"
+
+#include <array>
+#include <vector>
+
+namespace hpc::cuda {
+
+class Products {
+public:
+  /// `tf32`: f32 operands may be rounded to 10 bits of mantissa on their way into the tensor cores.
+  static Expected<Products> create(const CublasLt &blas, const Gpu &gpu, bool tf32);
+
+  Expected<GemmHandle> prepare(const GemmCall &call);
+  Status run(GemmHandle handle, const GemmCall &call, StreamHandle stream);
+  int64_t workspaceBytes() const { return reserved; }
+
+private:
+  /// Byte offsets of A, B and C.
+  using Offsets = std::array<int64_t, 3>;
+  struct Prepared {
+    enum { Nothing, Zeros, Multiply } what = Nothing;
+    ProductDescriptor product;
+    Layout a, b, c;
+    BlasAlgorithm algorithm;
+    int64_t workspace = 0;
+    std::vector<Offsets> rounds; ///< one call each: batch dims that do not fit in one
+  };
+  struct Batch;
+  Status describe(const GemmCall &call, const Batch &batch, Prepared &entry) const;
+  Status choose(const GemmCall &call, const Batch &batch, Prepared &entry) const;
+
+  Products(const CublasLt &blas, const Gpu &gpu, bool tf32) : blas(&blas), gpu(&gpu), tf32(tf32) {}
+  const CublasLt *blas;
+  const Gpu *gpu;
+  bool tf32;
+  Blas handle;
+  DeviceMemory workspace;
+  int64_t reserved = 0;
+  std::vector<Prepared> prepared;
+};
+
+} // namespace hpc::cuda

@@ -1,0 +1,163 @@
+// Products on the stand-in against plain loops: every type, transposition, batch, leading dim, accumulation, epilogue.
+#include "runtime/backend/cuda/CudaDevice.h"
+#include "runtime/backend/host/Epilogue.h"
+#include "runtime/backend/host/Gemm.h"
+#include "runtime/base/HalfFloat.h"
+#include "test/gpu/backend/GpuFixture.h"
+
+#include <cstring>
+
+using namespace hpc;
+using testing::HasSubstr;
+
+namespace {
+
+struct Bench {
+  cuda::Driver driver = *cuda::loadDriver(HPC_STANDIN_FOLDER);
+  cuda::CublasLt blas = *cuda::loadCublasLt(HPC_STANDIN_FOLDER);
+  std::unique_ptr<cuda::Gpu> gpu = std::move(*cuda::Gpu::open(driver, 0));
+  cuda::ReduceKernels reductions{driver};
+  std::unique_ptr<cuda::CudaDevice> device = std::move(*cuda::CudaDevice::create(*gpu, &blas, reductions, onStandIn()));
+
+  std::byte *upload(const std::vector<std::byte> &content) {
+    std::byte *memory = *device->allocate(plan::Space::Device, int64_t(content.size()), std::byte{0xff});
+    plan::Slice whole{{int64_t(content.size())}, {0}, {int64_t(content.size())}, {int64_t(content.size())}};
+    EXPECT_TRUE(device->gather(SliceCopy(whole, 1, {}), content.data(), memory).ok());
+    return memory;
+  }
+  std::vector<std::byte> download(const std::byte *memory, size_t bytes) {
+    std::vector<std::byte> content(bytes);
+    plan::Slice whole{{int64_t(bytes)}, {0}, {int64_t(bytes)}, {int64_t(bytes)}};
+    SliceCopy copy(whole, 1, {});
+    EXPECT_TRUE(device->scatter(copy, memory, content.data()).ok());
+    EXPECT_TRUE(device->finish().ok());
+    return content;
+  }
+};
+
+/// Small multiples of 1/4, exact in every type and sum.
+std::vector<std::byte> matrix(DType dtype, int64_t elements, int64_t seed) {
+  Array f32 = Array::zeros(DType::F32, {elements});
+  for (int64_t i = 0; i < elements; ++i)
+    f32.as<float>()[i] = float((i * 7 + seed * 5) % 9 - 4) / 4;
+  std::vector<std::byte> bytes(size_t(elements * byteSize(dtype)));
+  for (int64_t i = 0; i < elements; ++i) {
+    const float value = f32.as<float>()[i];
+    const double wide = value;
+    const uint16_t narrow = dtype == DType::F16 ? floatToHalf(value) : floatToBfloat(value);
+    const void *from = dtype == DType::F32   ? static_cast<const void *>(&value)
+                       : dtype == DType::F64 ? static_cast<const void *>(&wide)
+                                             : &narrow;
+    std::memcpy(bytes.data() + i * byteSize(dtype), from, size_t(byteSize(dtype)));
+  }
+  return bytes;
+}
+
+struct Case {
+  int64_t m, n, k;
+  std::vector<int64_t> batch;
+  std::vector<int64_t> strideA, strideB, strideC;
+  bool transposeA = false, transposeB = false;
+  int64_t lda = 0, ldb = 0, ldc = 0; ///< beyond the least
+};
+
+plan::Gemm gemmOf(const Case &test, DType in, DType out) {
+  plan::Gemm gemm;
+  gemm.m = test.m;
+  gemm.n = test.n;
+  gemm.k = test.k;
+  gemm.a = {{0, 0}, in, (test.transposeA ? test.m : test.k) + test.lda, test.transposeA, test.strideA, false};
+  gemm.b = {{1, 0}, in, (test.transposeB ? test.k : test.n) + test.ldb, test.transposeB, test.strideB, false};
+  gemm.c = {{2, 0}, out, test.n + test.ldc, false, test.strideC, false};
+  gemm.batch = test.batch;
+  gemm.accumulate = in == DType::F64 ? DType::F64 : DType::F32;
+  return gemm;
+}
+
+} // namespace
+
+// Both backends compute from the same plan: the host's product is tested against brute force in GemmTest.
+TEST_F(Gpu, ProductsAsOnTheHost) {
+  Bench bench;
+  const std::vector<Case> cases = {
+      {3, 5, 4, {}, {}, {}, {}},
+      {1, 5, 4, {}, {}, {}, {}, false, true},
+      {3, 1, 4, {}, {}, {}, {}, true, false, 2, 3, 1},
+      {4, 4, 1, {}, {}, {}, {}, true, true, 1, 1, 5},
+      {2, 3, 4, {2, 3}, {60, 20}, {60, 20}, {60, 20}},             // one batch of 6
+      {2, 3, 4, {2, 3}, {20, 60}, {0, 20}, {20, 60}, false, true}, // two, and B for both
+      {2, 3, 4, {2, 1, 3}, {100, 7, 30}, {30, 9, 0}, {90, 0, 30}},
+      {2, 3, 0, {2}, {0}, {0}, {20}, false, false, 4, 0, 2}, // a sum of nothing
+      {0, 3, 4, {}, {}, {}, {}},
+  };
+  struct Types {
+    DType in, out;
+  };
+  for (const Types &types :
+       {Types{DType::F32, DType::F32}, Types{DType::F64, DType::F64}, Types{DType::F16, DType::F16},
+        Types{DType::BF16, DType::F32}, Types{DType::BF16, DType::BF16}})
+    for (const Case &test : cases)
+      for (bool addToC : {false, true})
+        for (plan::Epilogue epilogue : {plan::Epilogue::None, plan::Epilogue::Bias, plan::Epilogue::BiasRelu}) {
+          if (epilogue != plan::Epilogue::None && (addToC || test.k == 0))
+            continue;
+          plan::Gemm gemm = gemmOf(test, types.in, types.out);
+          gemm.addToC = addToC;
+          gemm.epilogue = epilogue;
+          std::vector<std::byte> a = matrix(types.in, 400, 1), b = matrix(types.in, 400, 2),
+                                 c = matrix(types.out, 400, 3), bias = matrix(types.out, 8, 4), wanted = c;
+          const bool hasBias = epilogue != plan::Epilogue::None;
+          std::vector<std::byte> scratch;
+          GemmCall onHost{
+              gemm, test.m, test.n, test.k, addToC, a.data(), b.data(), wanted.data(), hasBias ? bias.data() : nullptr};
+          ASSERT_TRUE(host::gemm(onHost, scratch).ok());
+          std::byte *deviceC = bench.upload(c);
+          GemmCall onDevice{gemm,
+                            test.m,
+                            test.n,
+                            test.k,
+                            addToC,
+                            bench.upload(a),
+                            bench.upload(b),
+                            deviceC,
+                            hasBias ? bench.upload(bias) : nullptr};
+          Expected<GemmHandle> handle = bench.device->prepare(onDevice);
+          ASSERT_TRUE(handle.ok()) << handle.status().text();
+          Status status = bench.device->gemm(*handle, onDevice);
+          ASSERT_TRUE(status.ok()) << status.text();
+          EXPECT_EQ(bench.download(deviceC, c.size()), wanted) << name(types.in) << " case " << &test - cases.data()
+                                                               << " add " << addToC << " epilogue " << int(epilogue);
+        }
+}
+
+TEST_F(Gpu, ProductsThatThereAreNot) {
+  Bench bench;
+  Case test{2, 2, 2, {}, {}, {}, {}};
+  plan::Gemm mixed = gemmOf(test, DType::F32, DType::F32);
+  mixed.b.dtype = DType::F16;
+  EXPECT_THAT(
+      bench.device->prepare({mixed, 2, 2, 2, false, nullptr, nullptr, nullptr, nullptr}).status().text(),
+      HasSubstr("error[unsupported]: the cuda backend has no product of f32 and f16 into f32 with sums in f32"));
+  plan::Gemm nothing = gemmOf(test, DType::F32, DType::F32);
+  nothing.epilogue = plan::Epilogue::Bias;
+  EXPECT_THAT(bench.device->prepare({nothing, 2, 2, 0, false, nullptr, nullptr, nullptr, nullptr}).status().text(),
+              HasSubstr("error[unsupported]: the cuda backend has no epilogue of a sum of nothing"));
+}
+
+// Boxes larger than the pinned memory pass through it in pieces, with their padding.
+TEST_F(Gpu, LargeBoxesPassInPieces) {
+  Bench bench;
+  const int64_t rows = 3000, columns = 2000, box = 2048;
+  std::vector<std::byte> global(size_t(rows * columns * 4)), back(global.size());
+  for (size_t i = 0; i < global.size(); ++i)
+    global[i] = std::byte(i * 2654435761u >> 13);
+  plan::Slice slice{{rows, columns}, {0, 0}, {rows, columns}, {rows, box}};
+  SliceCopy copy(slice, 4, {});
+  std::byte *memory = *bench.device->allocate(plan::Space::Device, copy.boxBytes(), std::byte{0xff});
+  ASSERT_GT(copy.boxBytes(), 5 * cuda::Staging::pieceBytes);
+  ASSERT_TRUE(bench.device->gather(copy, global.data(), memory).ok());
+  ASSERT_TRUE(bench.device->scatter(copy, memory, back.data()).ok());
+  ASSERT_TRUE(bench.device->finish().ok());
+  EXPECT_EQ(back, global);
+  EXPECT_EQ(bench.download(memory + columns * 4, 192), std::vector<std::byte>(192)); // padding is zero
+}
