@@ -6,7 +6,8 @@ import numpy
 
 ELEMENT_TYPES = {  # TensorProto.DataType; by our own short name
     "f32": (1, numpy.float32), "u8": (2, numpy.uint8), "i8": (3, numpy.int8), "i32": (6, numpy.int32), "i64": (7, numpy.int64),
-    "bool": (9, numpy.bool_), "f16": (10, numpy.float16), "f64": (11, numpy.float64),
+    "bool": (9, numpy.bool_), "f16": (10, numpy.float16), "f64": (11, numpy.float64), "u16": (4, numpy.uint16), "i16": (5, numpy.int16),
+    "u32": (12, numpy.uint32), "u64": (13, numpy.uint64), "bf16": (16, "V2"),  # numpy has no bf16: its bytes
 }
 NAMES = {numpy.dtype(kind): name for name, (_, kind) in ELEMENT_TYPES.items()}
 
@@ -36,9 +37,11 @@ def tensor(name, array):
 
 
 def attribute(name, value):
-    """An AttributeProto: int, float, text, array, or a list of ints or floats."""
+    """An AttributeProto: int, float, text, array, bytes of a graph, or a list of ints or floats."""
     if isinstance(value, str):
         return field(1, name) + field(4, value) + field(20, 3)
+    if isinstance(value, bytes):
+        return field(1, name) + field(6, value) + field(20, 5)
     if isinstance(value, float):
         return field(1, name) + varint(2 << 3 | 5) + numpy.float32(value).tobytes() + field(20, 1)
     if isinstance(value, (int, numpy.integer)):
@@ -62,8 +65,12 @@ def value_info(name, kind, shape):
     return field(1, name) + field(2, field(1, field(1, ELEMENT_TYPES[kind][0]) + field(2, dims)))
 
 
+def graph(nodes, inputs, outputs, initializers=()):
+    """A GraphProto, as `model` says, which is also what a node's attribute may hold."""
+    return b"".join([*(field(1, each) for each in nodes), field(2, "test"), *(field(5, tensor(*each)) for each in initializers),
+                     *(field(11, value_info(*each)) for each in inputs), *(field(12, value_info(*each)) for each in outputs)])
+
+
 def model(nodes, inputs, outputs, initializers=(), opset=18, ir=8):
     """A ModelProto. Inputs and outputs are (name, element type, shape), initializers (name, array)."""
-    graph = b"".join([*(field(1, each) for each in nodes), field(2, "test"), *(field(5, tensor(*each)) for each in initializers),
-                      *(field(11, value_info(*each)) for each in inputs), *(field(12, value_info(*each)) for each in outputs)])
-    return field(1, ir) + field(7, graph) + field(8, field(1, "") + field(2, opset))
+    return field(1, ir) + field(7, graph(nodes, inputs, outputs, initializers)) + field(8, field(1, "") + field(2, opset))

@@ -27,13 +27,15 @@ sys.path[:0] = [HERE, os.path.dirname(HERE)]
 import onnx_file  # noqa: E402
 import images  # noqa: E402,F401  adds to OPS
 from ops import OPS  # noqa: E402
-from values import Reject, Value, evaluate, exact  # noqa: E402
+import attention, control, indices, integers, quantised  # noqa: E402,E401,F401  so do these
+from values import INTEGERS, Reject, Value, evaluate, exact, from_file  # noqa: E402
 
 MOST_ELEMENTS = 20000
-Node = collections.namedtuple("Node", "op operands results attributes compute terms count arguments")
+MOST_RANKS = 16
+Node = collections.namedtuple("Node", "op operands captured results attributes compute terms count arguments kind")
 Layout = collections.namedtuple("Layout", "tp dp pp micro_batches")
 # What a graph may have too little of, by the words of the refusal.
-TOO_SMALL = re.compile("places to cut|use --micro-batches=1")
+TOO_SMALL = re.compile("places? to cut|use --micro-batches=1")
 
 
 class Graph:
@@ -42,27 +44,42 @@ class Graph:
     def __init__(self, seed):
         self.choose, self.numbers = random.Random(seed), numpy.random.default_rng(seed)
         self.inputs, self.constants, self.nodes, self.values = [], {}, [], []
+        self.opset = self.choose.choice([18, 18, 23, 26])
+        self.has_empty = self.choose.random() < 0.06  # whether a dim may be 0
+
+    def content(self, shape, kind="f32"):
+        """Random numbers that every type holds."""
+        if kind == "bool":
+            return self.numbers.integers(0, 2, shape).astype(bool)
+        if kind in INTEGERS:
+            return numpy.asarray(self.numbers.integers(0 if kind[0] == "u" else -9, 10, shape)).astype({"u": "uint", "i": "int"}[kind[0]] + kind[1:])
+        return numpy.asarray(self.numbers.standard_normal(shape))
 
     def input(self, shape, kind="f32"):
-        data = self.numbers.standard_normal(shape) if kind == "f32" else self.numbers.integers(-9, 10, shape)
-        value = exact(f"x{len(self.inputs)}", numpy.asarray(data))
-        self.inputs.append(value)
-        self.values.append(value)
+        self.values.append(self.given(self.content(shape, kind), kind))
 
-    def constant(self, array):
-        value = exact(f"c{len(self.constants)}", numpy.asarray(array))
+    def given(self, array, kind="f32"):
+        """An input that nothing but the node in question reads."""
+        value = exact(f"x{len(self.inputs)}", numpy.asarray(array), kind)
+        self.inputs.append(value)
+        return value
+
+    def constant(self, array, kind="f32"):
+        """Integers and bool say their type, floats are of `kind`."""
+        value = exact(f"c{len(self.constants)}", numpy.asarray(array), kind)
         self.constants[value.name] = value
         return value
 
-    def weight(self, shape):
-        return self.constant((self.numbers.standard_normal(shape) / math.sqrt(shape[0] if shape else 1)).astype(numpy.float32))
+    def weight(self, shape, kind="f32"):
+        return self.constant(self.numbers.standard_normal(shape) / math.sqrt(shape[0] if shape else 1), kind)
 
     def has(self, kind):
         return any(value.kind == kind for value in self.values)
 
-    def pick(self, kind=None, where=lambda value: True):
-        """An earlier value, mostly one of the last."""
-        fitting = [value for value in self.values if kind in (None, value.kind) and where(value)]
+    def pick(self, kind=None, where=lambda value: True, empty=False):
+        """An earlier value, mostly one of the last; of a kind or one of several. `empty`: one without elements will do."""
+        kinds = (kind,) if isinstance(kind, str) else kind
+        fitting = [value for value in self.values if (kinds is None or value.kind in kinds) and (empty or value.data.size) and where(value)]
         if not fitting:
             raise Reject
         return self.choose.choice(fitting[-6:] if self.choose.random() < 0.7 else fitting)
@@ -71,14 +88,16 @@ class Graph:
     def broadcasts(x, y):
         return all(a == b or 1 in (a, b) for a, b in zip(x.shape[::-1], y.shape[::-1]))
 
-    def node(self, op, operands, compute, terms=None, count=1, taken=None, skipped=(), **attributes):
-        """Adds a node and returns its results. `compute` gets the first `taken` operands (all), without those `skipped`: the rest says a shape."""
-        arguments = [operand for i, operand in enumerate(operands) if (taken is None or i < taken) and i not in skipped]
-        results = evaluate(compute, arguments, terms, count)
+    def node(self, op, operands, compute, terms=None, count=1, taken=None, skipped=(), captured=(), kind=None, **attributes):
+        """Adds a node and returns its results. `compute` gets the first `taken` operands (all), without those `skipped` (the rest says a shape)
+        and those left out (None), then the values that its subgraphs have `captured`. Floats it gives are of `kind`, by default the first float operand's."""
+        arguments = [operand for i, operand in enumerate(operands) if operand and (taken is None or i < taken) and i not in skipped] + list(captured)
+        kind = kind or next((each.kind for each in arguments if each.is_float), "f32")
+        results = evaluate(compute, arguments, terms, count, kind)
         if any(data.size > MOST_ELEMENTS or data.ndim > 6 for data, _ in results):
             raise Reject
-        values = [Value(f"v{len(self.nodes)}" + (f".{i}" if i else ""), data, bound) for i, (data, bound) in enumerate(results)]
-        self.nodes.append(Node(op, operands, values, attributes, compute, terms, count, arguments))
+        values = [Value(f"v{len(self.nodes)}" + (f".{i}" if i else ""), data, bound, kind) for i, (data, bound) in enumerate(results)]
+        self.nodes.append(Node(op, operands, list(captured), values, attributes, compute, terms, count, arguments, kind))
         self.values += values
         return values
 
@@ -87,29 +106,53 @@ def random_graph(seed):
     graph = Graph(seed)
     choose = graph.choose
     batch, length, width = choose.choice([1, 2, 3, 4, 6]), choose.choice([1, 3, 5, 8]), choose.choice([4, 6, 8, 10, 12])
-    graph.input((batch, length, width))
+    narrow = lambda: choose.choice(["f32"] * 8 + ["f16", "f16", "bf16", "f64"])
+    graph.input((batch, length, width), narrow())
     if choose.random() < 0.4:
-        graph.input(choose.choice([(batch, length, width), (batch, 1, width), (batch, width)]))
+        graph.input(choose.choice([(batch, length, width), (batch, 1, width), (batch, width)]), narrow())
     if choose.random() < 0.3:
-        graph.input((batch, length), "i64")
+        graph.input((batch, length), choose.choice(["i64", "i64", *INTEGERS, "bool"]))
     if choose.random() < 0.3:
         graph.input((batch, choose.choice([2, 3, 4, 6]), *choose.sample([4, 5, 6, 7, 9], choose.randint(1, 2))))
+    if choose.random() < 0.1:
+        graph.input((), choose.choice(["f32", "i64", "bool"]))
+    if graph.has_empty:
+        graph.input((batch, 0, width) if choose.random() < 0.7 else (0,), choose.choice(["f32", "i64"]))
+    for _ in range(choose.choice([0, 0, 1, 3])):  # what is made of these alone is folded
+        kind = choose.choice(["f32", "f32", "i64", "bool", "f16", "u8", "i32"])
+        graph.values.append(graph.constant(graph.content(choose.choice([(), (width,), (length, width), (batch, length)]), kind), kind))
     functions, weights = [function for _, function in OPS], [weight for weight, _ in OPS]
     for _ in range(choose.randint(4, 18)):
         try:
             choose.choices(functions, weights)[0](graph)
         except Reject:
             pass
-    layout = Layout(choose.choice([1, 2, 2, 3, 4]), choose.choice([1, 1, 2, 3]), choose.choice([1, 1, 1, 2]), 2 if batch % 2 == 0 and choose.random() < 0.3 else 1)
+    layout = Layout(choose.choice([1, 2, 2, 3, 4, 5]), choose.choice([1, 1, 2, 3]), choose.choice([1, 1, 2, 3]), 1)
+    if layout.tp * layout.dp * layout.pp > MOST_RANKS:
+        layout = layout._replace(dp=1)
+    if choose.random() < 0.3:
+        layout = layout._replace(micro_batches=choose.choice([each for each in (1, 2, 3) if batch % each == 0]))
     made = [value for node in graph.nodes for value in node.results]
-    return graph, choose.sample(made[-5:], min(len(made[-5:]), choose.randint(1, 2))), layout
+    return graph, chosen_outputs(graph, made), layout
+
+
+def chosen_outputs(graph, made):
+    """One or two of the last values; at times a number of rank 0 or a value without elements that was made on the way, an input or a constant."""
+    choose = graph.choose
+    outputs = choose.sample(made[-5:], min(len(made[-5:]), choose.randint(1, 2)))
+    rare = [value for value in made if (not value.shape or not value.data.size) and value not in outputs]
+    if rare and choose.random() < 0.5:
+        outputs.append(choose.choice(rare))
+    if outputs and choose.random() < 0.05:
+        outputs.append(choose.choice(graph.inputs + list(graph.constants.values())))
+    return outputs
 
 
 class Case:
     """A part of a graph: what its outputs need, up to values that are made inputs."""
 
     def __init__(self, graph, outputs, layout, cut=()):
-        self.outputs, self.layout, self.cut = outputs, layout, set(cut)
+        self.outputs, self.layout, self.cut, self.opset = outputs, layout, set(cut), graph.opset
         producer = {value.name: node for node in graph.nodes for value in node.results if value.name not in self.cut}
         needed, pending, nodes = {}, list(outputs), set()
         while pending:
@@ -120,27 +163,31 @@ class Case:
             node = producer.get(value.name)
             if node:
                 nodes.add(id(node))
-                pending += node.operands
+                pending += [operand for operand in node.operands + node.captured if operand]
         self.nodes = [node for node in graph.nodes if id(node) in nodes]
         self.constants = [value for name, value in graph.constants.items() if name in needed]
         # All inputs of the graph stay: the first dim of any may be the batch.
         self.inputs = [value for value in graph.inputs if value.name in needed or not cut]
         self.inputs += [value for name, value in needed.items() if name in self.cut]
 
+    def values(self):
+        return self.inputs + self.constants + [value for node in self.nodes for value in node.results]
+
     def expected(self):
         """The outputs by name, computed from what the inputs hold after rounding."""
-        known = {value.name: exact(value.name, value.stored()) for value in self.inputs + self.constants}
+        known = {value.name: exact(value.name, value.data, value.kind) for value in self.inputs + self.constants}
         for node in self.nodes:
-            results = evaluate(node.compute, [known[value.name] for value in node.arguments], node.terms, node.count)
-            known.update({value.name: Value(value.name, *result) for value, result in zip(node.results, results)})
+            results = evaluate(node.compute, [known[value.name] for value in node.arguments], node.terms, node.count, node.kind)
+            known.update({value.name: Value(value.name, *result, node.kind) for value, result in zip(node.results, results)})
         return {value.name: known[value.name] for value in self.outputs}
 
     def write(self, stem):
-        nodes = [onnx_file.node(node.op, [value.name for value in node.operands], [value.name for value in node.results], f"/{node.results[0].name}/{node.op}",
+        nodes = [onnx_file.node(node.op, [value.name if value else "" for value in node.operands], [value.name for value in node.results], f"/{node.results[0].name}/{node.op}",
                                 **node.attributes) for node in self.nodes]
         port = lambda value: (value.name, value.kind, value.shape)
         with open(stem + ".onnx", "wb") as file:
-            file.write(onnx_file.model(nodes, map(port, self.inputs), map(port, self.outputs), [(value.name, value.stored()) for value in self.constants]))
+            file.write(onnx_file.model(nodes, map(port, self.inputs), map(port, self.outputs), [(value.name, value.stored()) for value in self.constants],
+                                       opset=self.opset, ir=8 if self.opset < 21 else 11))
         numpy.savez(stem + ".npz", **{value.name: value.stored() for value in self.inputs})
 
     def commands(self, binaries, stem):
@@ -166,11 +213,11 @@ class Case:
                 return self.run(options, stem)
             if done.returncode:
                 return "failed", f"{os.path.basename(command[0])}: exit {done.returncode}\n{done.stdout[-2000:]}"
-        if options.reference == "onnxruntime":
+        if options.reference == "onnxruntime" and not any(value.kind == "bf16" for value in self.values()):
             try:
-                problem = self.compare(self.onnxruntime(stem), expected)
+                problem = self.compare(self.onnxruntime(stem), expected, 1e-6)
             except Exception as error:  # onnxruntime's own, by many names
-                problem = str(error)
+                problem = None if re.search("NOT_IMPLEMENTED|type is not supported", str(error)) else str(error)
             if problem:
                 return "failed", "onnxruntime: " + problem
         problem = self.compare(numpy.load(stem + ".out.npz"), expected)
@@ -179,23 +226,25 @@ class Case:
     def onnxruntime(self, stem):
         import onnxruntime
         onnxruntime.set_default_logger_severity(4)
-        session = onnxruntime.InferenceSession(stem + ".onnx", providers=["CPUExecutionProvider"])
+        settings = onnxruntime.SessionOptions()
+        settings.intra_op_num_threads = 1
+        settings.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL  # what is asked is the meaning of nodes
+        session = onnxruntime.InferenceSession(stem + ".onnx", settings, providers=["CPUExecutionProvider"])
         names = [value.name for value in self.outputs]
         wanted = {each.name for each in session.get_inputs()}
         return dict(zip(names, session.run(names, {value.name: value.stored() for value in self.inputs if value.name in wanted})))
 
     @staticmethod
-    def compare(got, expected):
+    def compare(got, expected, slack=0):
+        """What differs; `slack` of the largest element is free, for those whose functions are less exact than ours."""
         for name, value in expected.items():
             if name not in got:
                 return f"no output {name}"
             have = got[name]
             if have.shape != value.shape or have.dtype != value.stored().dtype:
                 return f"{name} is {have.dtype} {have.shape}, not {value.stored().dtype} {value.shape}"
-            if value.kind != "f32":
-                wrong = have != value.data
-            else:
-                wrong = ~(numpy.abs(have.astype(numpy.float64) - value.data) <= value.bound + 1e-37)
+            have = from_file(have)
+            wrong = ~(numpy.abs(have - value.data) <= value.bound + slack * numpy.abs(value.data).max(initial=0)) if value.is_float else have != value.data
             if wrong.any():
                 at = tuple(int(each) for each in numpy.argwhere(wrong)[0])
                 return f"{name}{list(at)} is {have[at]}, not {value.data[at]} (bound {value.bound[at]}); {wrong.sum()} of {wrong.size} elements"
@@ -209,7 +258,7 @@ def smaller(graph, case, fails):
         layout, needed = case.layout, {value.name for node in case.nodes for value in node.results}
         candidates = [Case(graph, [value], layout, case.cut) for value in case.outputs] if len(case.outputs) > 1 else []
         candidates += [Case(graph, [value], layout, case.cut) for name, value in made.items() if name in needed and value not in case.outputs]
-        candidates += [Case(graph, case.outputs, layout, case.cut | {name}) for name in needed if made[name] not in case.outputs]
+        candidates += [Case(graph, case.outputs, layout, case.cut | {name}) for name in sorted(needed - case.cut) if made[name] not in case.outputs]
         candidates += [Case(graph, case.outputs, layout._replace(**{field: 1}), case.cut) for field in Layout._fields if getattr(layout, field) > 1]
         for candidate in candidates:
             if fails(candidate):

@@ -4,7 +4,7 @@ import math
 
 import numpy
 
-from ops import magnitudes, op, sizes
+from ops import EPSILON, magnitudes, op, sizes
 from values import Reject
 
 
@@ -135,32 +135,34 @@ def batch_norm(graph):
     scale, bias, mean = (graph.weight((x.shape[1],)) for _ in range(3))
     variance = graph.constant((numpy.abs(graph.numbers.standard_normal(x.shape[1])) + 0.3).astype(numpy.float32))
     along = lambda each: each.reshape(-1, *[1] * (len(x.shape) - 2))
-    compute = lambda x, s, b, m, v: [(x - along(m)) / numpy.sqrt(along(v) + 1e-2) * along(s) + along(b)]
-    terms = lambda x, s, b, m, v: [(numpy.abs(x) + numpy.abs(along(m))) / numpy.sqrt(along(v) + 1e-2) * numpy.abs(along(s)) + numpy.abs(along(b))]
-    graph.node("BatchNormalization", [x, scale, bias, mean, variance], compute, terms=terms, count=8, epsilon=1e-2)
+    compute = lambda x, s, b, m, v: [(x - along(m)) / numpy.sqrt(along(v) + EPSILON) * along(s) + along(b)]
+    terms = lambda x, s, b, m, v: [(numpy.abs(x) + numpy.abs(along(m))) / numpy.sqrt(along(v) + EPSILON) * numpy.abs(along(s)) + numpy.abs(along(b))]
+    graph.node("BatchNormalization", [x, scale, bias, mean, variance], compute, terms=terms, count=8, epsilon=EPSILON)
 
 
 @op(3)
 def statistics_norm(graph):
-    """Instance norm; group norm, whose scale and bias belong to groups in opset 18."""
+    """Instance norm; group norm, whose scale and bias belong to groups in opset 18, to channels from 21 on."""
     x = image(graph)
     groups = graph.choose.choice([None, *divisors(x.shape[1])])
     parts = x.shape[1] if groups is None else groups
-    scale, bias = graph.weight((parts,)), graph.weight((parts,))
+    channels = parts if graph.opset < 21 else x.shape[1]
+    scale, bias = graph.weight((channels,)), graph.weight((channels,))
+    spread = lambda each: each.repeat(x.shape[1] // channels).reshape(-1, *[1] * (len(x.shape) - 2))
     grouped = lambda x: x.reshape(x.shape[0], parts, -1)
     mean = lambda x: x.mean(axis=2, keepdims=True)
 
     def compute(x, scale, bias):
         centered = grouped(x) - mean(grouped(x))
-        return [(centered / numpy.sqrt(mean(centered**2) + 1e-2) * scale[:, None] + bias[:, None]).reshape(x.shape)]
+        return [(centered / numpy.sqrt(mean(centered**2) + EPSILON)).reshape(x.shape) * spread(scale) + spread(bias)]
 
     def terms(x, scale, bias):
-        deviation = numpy.sqrt(grouped(x).var(axis=2, keepdims=True) + 1e-2)
+        deviation = numpy.sqrt(grouped(x).var(axis=2, keepdims=True) + EPSILON)
         size = (numpy.abs(grouped(x)) + mean(numpy.abs(grouped(x)))) / deviation
-        return [(size * (1 + size) * numpy.abs(scale[:, None]) + numpy.abs(bias[:, None])).reshape(x.shape)]
+        return [(size * (1 + size)).reshape(x.shape) * numpy.abs(spread(scale)) + numpy.abs(spread(bias))]
 
     name, more = ("InstanceNormalization", {}) if groups is None else ("GroupNormalization", dict(num_groups=groups))
-    graph.node(name, [x, scale, bias], compute, terms=terms, count=math.prod(x.shape[1:]) // parts + 6, epsilon=1e-2, **more)
+    graph.node(name, [x, scale, bias], compute, terms=terms, count=math.prod(x.shape[1:]) // parts + 6, epsilon=EPSILON, **more)
 
 
 @op(2)
