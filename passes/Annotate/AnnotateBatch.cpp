@@ -1,5 +1,6 @@
 // Seeds the inputs' batch dim. Time is major to data: a micro-batch is a contiguous part of the batch, and data
-// parallelism cuts each of them. What the user seeds on an input is cut inside of both.
+// parallelism cuts each of them. What the user seeds on an input is cut inside of both, on a computed value inside of
+// time.
 #include "compiler/Diagnostics.h"
 #include "compiler/Dialect/NN/Ports.h"
 #include "passes/Annotate/Passes.h"
@@ -78,6 +79,39 @@ static void cutOutside(dist::Seed &seed, int64_t dim, const std::vector<std::str
   }
 }
 
+/// What the user cuts of a computed value's batch is cut in every micro-batch: nobody has to say so. A dim carries the
+/// batch where its major factor comes from the batch dim of an input.
+static void cutOutsideOfSeeds(func::FuncOp function, ArrayRef<std::optional<int64_t>> batchDims,
+                              const std::vector<std::string> &time) {
+  DenseSet<std::pair<Value, int64_t>> carriers;
+  for (auto [argument, dim] : llvm::enumerate(batchDims))
+    if (dim)
+      carriers.insert({function.getArgument(argument), *dim});
+  for (Operation &op : function.front()) {
+    auto ruled = dyn_cast<ShardingRuleOpInterface>(&op);
+    if (!ruled)
+      continue;
+    ShardingRule rule = ruled.getShardingRule();
+    DenseSet<int> batch;
+    for (auto [operand, dims] : llvm::zip(op.getOperands(), rule.operands))
+      for (auto [dim, factors] : llvm::enumerate(dims))
+        if (!factors.empty() && carriers.contains({operand, int64_t(dim)}))
+          batch.insert(factors.front());
+    for (auto [result, dims] : llvm::zip(op.getResults(), rule.results)) {
+      std::optional<dist::Seed> seed = dist::seedOf(result);
+      for (auto [dim, factors] : llvm::enumerate(dims)) {
+        if (factors.empty() || !batch.contains(factors.front()))
+          continue;
+        carriers.insert({result, int64_t(dim)});
+        if (seed && seed->isBinding() && dist::isCut(seed->sharding.dims[dim])) {
+          cutOutside(*seed, int64_t(dim), time);
+          dist::setSeed(result, *seed);
+        }
+      }
+    }
+  }
+}
+
 namespace {
 struct AnnotateBatch : impl::AnnotateBatchBase<AnnotateBatch> {
   using AnnotateBatchBase::AnnotateBatchBase;
@@ -125,6 +159,8 @@ struct AnnotateBatch : impl::AnnotateBatchBase<AnnotateBatch> {
       cutOutside(seed, *dim, axes);
       dist::setSeed(value, seed);
     }
+    if (microBatches > 1)
+      cutOutsideOfSeeds(function, *dims, mesh.axesOf(dist::AxisRole::Time));
     if (microBatches > 1 && !hasBatch) {
       userError(function, ErrorKind::Usage)
           << "--micro-batches=" << microBatches << " needs a batch dim, and no input has a dim; use --micro-batches=1";

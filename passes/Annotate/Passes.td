@@ -33,7 +33,8 @@ def AnnotateBatch : Pass<"hpc-annotate-batch", "::mlir::ModuleOp"> {
   let summary = "seed the batch dim of the inputs: cut over micro-batches, and each of those over dp";
   let description = [{
     The batch dim is the one named by the option, else the one whose name starts with `batch`, else dim 0.
-    Axes of time stand outside of axes of data, and both outside of what the user seeds on the input. States and step scalars have no batch.
+    Axes of time stand outside of axes of data, and both outside of what the user seeds on the input.
+    Where the user cuts the batch of a computed value (any dim whose major factor comes from an input's batch dim), time stands outside of that too. States and step scalars have no batch.
     After: the argument attribute `dist.seed = #dist.seed<"[4@(mb, dp), 33?]">`.
   }];
   let options = [Option<"batchDim", "batch-dim", "std::string", "\"\"", "name of the batch dim">];

@@ -199,6 +199,8 @@ struct Compilation {
       if (spec.ok())
         chosen = std::move(*spec);
       layout = chosenLayout(*module, line.options);
+    } else if (phase == "propagate" && chosen) {
+      addPropagatedParams(*module, *chosen);
     } else if (phase == "stage" && chosen) {
       addStageRules(*module, *chosen);
       addStages(*module, layout);

@@ -1,5 +1,5 @@
 // A default layout's seeds become rules with `inferred`, so that they flow as they did; the user's rules stay binding.
-// What has no seed has no rule: it follows from the others.
+// What has no seed stands there as propagation left it, so that every parameter's cut is in the file.
 #include "tools/hpc-opt/WriteSpec.h"
 
 #include "compiler/Dialect/Dist/Dist.h"
@@ -43,6 +43,28 @@ Expected<Sidecar> chosenSpec(ModuleOp annotated, const Options &options) {
       spec.params.push_back(std::move(rule));
     }
   return spec;
+}
+
+void addPropagatedParams(ModuleOp propagated, Sidecar &sidecar) {
+  auto function = propagated.lookupSymbol<func::FuncOp>("main");
+  if (!function)
+    return;
+  std::map<std::string, ParamRule> seeded;
+  for (ParamRule &rule : sidecar.params)
+    seeded.emplace(rule.match, std::move(rule));
+  sidecar.params.clear();
+  for (nn::ParameterOp parameter : function.getOps<nn::ParameterOp>()) {
+    std::string match = patternFor(parameter.getName().str());
+    if (auto found = seeded.find(match); found != seeded.end()) {
+      sidecar.params.push_back(std::move(found->second));
+      continue;
+    }
+    ParamRule rule;
+    rule.match = match;
+    rule.shard = cutsOf(dist::shardingOf(parameter.getResult()));
+    rule.inferred = true;
+    sidecar.params.push_back(std::move(rule));
+  }
 }
 
 static std::vector<std::string> stageNames(Operation *op) {

@@ -11,6 +11,9 @@ namespace hpc {
 /// sidecar, and the degrees.
 Expected<Sidecar> chosenSpec(ModuleOp annotated, const Options &options);
 
+/// Adds a rule for every other parameter: the cut that follows from the seeds (`propagated`: after that phase).
+void addPropagatedParams(ModuleOp propagated, Sidecar &sidecar);
+
 /// Adds the rules that cut the program where it is cut (`staged`: a program after phase stage).
 void addStageRules(ModuleOp staged, Sidecar &sidecar);
 

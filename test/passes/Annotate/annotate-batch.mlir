@@ -74,3 +74,20 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=2:data, tp=1:tensor">} 
     return %x : tensor<8x6xf32>
   }
 }
+
+// -----
+
+// A computed value's batch that the user cuts is cut in every micro-batch: by the major part of a merged dim as well. A dim that is no batch, and one
+// that others may cut, stay as they are.
+// CHECK-LABEL: func.func @main(
+// CHECK: nn.relu {{.*}}dist.seed = #dist.seed<"[4@(mb, dp), 6?]", priority = 0, origin = "sidecar">
+// CHECK: nn.reshape {{.*}}dist.seed = #dist.seed<"[24@(mb, tp)]", priority = 0, origin = "sidecar">
+// CHECK: nn.transpose {{.*}}dist.seed = #dist.seed<"[6@tp, 4?]", priority = 0, origin = "sidecar">
+module attributes {dist.mesh = #dist.mesh<"mb=2:time, dp=2:data, tp=2:tensor">} {
+  func.func @main(%x: tensor<4x6xf32> {nn.dims = ["batch", "width"]}) -> (tensor<24xf32>, tensor<6x4xf32>) {
+    %a = nn.relu %x {dist.seed = #dist.seed<"[4@dp, 6?]", priority = 0, origin = "sidecar">} : tensor<4x6xf32> -> tensor<4x6xf32>
+    %b = nn.reshape %a {dist.seed = #dist.seed<"[24@tp]", priority = 0, origin = "sidecar">} : tensor<4x6xf32> -> tensor<24xf32>
+    %c = nn.transpose %a {permutation = array<i64: 1, 0>, dist.seed = #dist.seed<"[6@tp, 4?]", priority = 0, origin = "sidecar">} : tensor<4x6xf32> -> tensor<6x4xf32>
+    return %b, %c : tensor<24xf32>, tensor<6x4xf32>
+  }
+}
