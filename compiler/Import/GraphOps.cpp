@@ -4,6 +4,7 @@
 #include "compiler/ElementType.h"
 #include "compiler/Import/GatherByIndex.h"
 #include "compiler/Import/KnownTensor.h"
+#include "runtime/base/CountText.h"
 #include "runtime/plan/CheckedMath.h"
 
 namespace hpc::onnx {
@@ -52,12 +53,12 @@ Value GraphBuilder::transpose(Value x, ArrayRef<int64_t> permutation) {
   for (auto [index, dim] : llvm::enumerate(permutation)) {
     valid = valid && dim >= 0 && dim < rank(x) && !seen[size_t(dim)];
     if (!valid)
-      return fail("its permutation is not one of the operand's " + std::to_string(rank(x)) + " dims");
+      return fail("its permutation is not one of the operand's " + countText(rank(x), "dim"));
     seen[size_t(dim)] = true;
     identity &= int64_t(index) == dim;
   }
   if (!valid)
-    return fail("its permutation is not one of the operand's " + std::to_string(rank(x)) + " dims");
+    return fail("its permutation is not one of the operand's " + countText(rank(x), "dim"));
   return identity ? x : finish(nn::TransposeOp::create(builder, loc, x, permutation), false);
 }
 
@@ -132,13 +133,38 @@ Value GraphBuilder::window(Value x, ArrayRef<int64_t> sizes, ArrayRef<int64_t> s
 
 // ---- the rest -----------------------------------------------------------------------------------
 
+static Value swapLastTwo(GraphBuilder &b, Value x) {
+  SmallVector<int64_t> order = llvm::to_vector(llvm::seq<int64_t>(0, b.rank(x)));
+  std::swap(order[order.size() - 1], order[order.size() - 2]);
+  return b.transpose(x, order);
+}
+
+/// nn.matmul is a product of floats: libraries have those. Whole numbers wrap, so they are multiplied and summed as
+/// such.
+static Value integerProduct(GraphBuilder &b, Value x, Value y) {
+  SmallVector<int64_t> left = b.shape(x), right = b.shape(y);
+  if (left.back() != right[right.size() - 2])
+    return b.fail("a matrix product of " + countText(left.back(), "column") + " and " +
+                  countText(right[right.size() - 2], "row"));
+  left.push_back(1);
+  right.insert(right.end() - 2, 1);
+  Value terms = b.mul(b.reshape(x, left), b.reshape(y, right)); // [..., m, k, n]
+  if (!b.status().ok())
+    return x;
+  Value sums = b.reduce(ReduceKind::Sum, terms, {b.rank(terms) - 2});
+  SmallVector<int64_t> to = b.shape(sums);
+  to.erase(to.end() - 2);
+  return b.reshape(sums, to);
+}
+
 Value GraphBuilder::matmul(Value x, Value y, bool transposeX, bool transposeY) {
   if (rank(x) < 2 || rank(y) < 2)
     return fail("operands of a matrix product need two dims or more");
-  if (!isFloat(dtype(x)) || dtype(x) != dtype(y))
+  if (dtype(x) != dtype(y) || dtype(x) == DType::Bool)
     return fail(std::string("a matrix product of ") + name(dtype(x)) + " and " + name(dtype(y)) +
-                    "; only equal float types are supported",
-                ErrorKind::Unsupported);
+                "; its operands must have one type of numbers");
+  if (!isFloat(dtype(x)))
+    return integerProduct(*this, transposeX ? swapLastTwo(*this, x) : x, transposeY ? swapLastTwo(*this, y) : y);
   return finish(nn::MatmulOp::create(builder, loc, x, y, transposeX, transposeY), false);
 }
 

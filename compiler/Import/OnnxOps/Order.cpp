@@ -1,6 +1,7 @@
 // Ops about which elements are the largest, as comparisons with numbers that count along the axis: so the axis of an
-// ArgMax may be cut. Only TopK needs an order, of an axis that is held whole.
+// ArgMax, and of a TopK of few, may be cut. Only a TopK of many needs an order, of an axis that is held whole.
 #include "compiler/Import/OnnxOps/Dims.h"
+#include "runtime/base/CountText.h"
 
 namespace hpc::onnx {
 namespace {
@@ -60,7 +61,59 @@ Results flatHardmax(NodeImport &n) {
   return {n.b.reshape(hardmaxAlong(n, flat, 1), shape)};
 }
 
-/// Each of the k places takes the element that stands there once the row is sorted.
+/// Values and positions of the k first of x in descending order (ascending where not `largest`), along `axis`.
+struct Ordered {
+  Value values, positions;
+};
+
+/// Takes the extreme element out of what is left, k times: k passes over the axis. NaN is above all numbers and equal
+/// elements keep their order, as in nn.sort_position.
+Ordered selectInOrder(NodeImport &n, Value x, int64_t axis, int64_t k, bool largest) {
+  int64_t size = n.b.shape(x)[size_t(axis)];
+  Value count = countAlong(n, n.b.rank(x), axis, size), rankOfTies = count, ordered = x;
+  Value isNan = isFloat(n.b.dtype(x)) ? n.b.unary<nn::IsNanOp>(x) : Value();
+  if (isNan && !largest) { // beside the infinities, but after them
+    ordered = n.b.select(isNan, highest(n, x), x);
+    rankOfTies = n.b.select(isNan, n.b.add(count, n.b.scalar(double(size), count)), count);
+  }
+  Value isLeft;
+  SmallVector<Value> values, positions;
+  for (int64_t place = 0; place < k; ++place) {
+    Value candidate = isLeft ? n.b.select(isLeft, ordered, largest ? lowest(n, x) : highest(n, x)) : ordered;
+    Value extreme = n.b.reduce(largest ? ReduceKind::Max : ReduceKind::Min, candidate, {axis});
+    Value isExtreme = n.b.compare(nn::ComparePredicate::eq, candidate, extreme);
+    if (isNan && largest) // an extreme that is NaN equals nothing
+      isExtreme = n.b.binary<nn::OrOp>(isExtreme, isNan);
+    if (isLeft) // what was taken may equal the extreme
+      isExtreme = n.b.binary<nn::AndOp>(isExtreme, isLeft);
+    Value tie = n.b.select(isExtreme, rankOfTies, n.b.scalar(2.0 * double(size), count));
+    Value position = n.b.binary<nn::ModOp>(n.b.reduce(ReduceKind::Min, tie, {axis}), n.b.scalar(double(size), count));
+    Value isOther = n.b.compare(nn::ComparePredicate::ne, count, position);
+    values.push_back(n.b.reduce(ReduceKind::Max, n.b.select(isOther, lowest(n, x), x), {axis}));
+    positions.push_back(position);
+    isLeft = isLeft ? n.b.binary<nn::AndOp>(isLeft, isOther) : isOther;
+  }
+  return {n.b.concat(values, axis), n.b.concat(positions, axis)};
+}
+
+/// Each of the k places takes the element that stands there once the row is sorted: a row of n costs n * n.
+Ordered takeSorted(NodeImport &n, Value x, int64_t axis, int64_t k, bool largest) {
+  int64_t size = n.b.shape(x)[size_t(axis)], last = n.b.rank(x) - 1;
+  Value row = moveToLast(n, x, axis);
+  Value position = n.b.sortPosition(row, last, largest);
+  // [..., k, size]: whether an element takes a place.
+  Value takes = n.b.compare(nn::ComparePredicate::eq, insertDim(n, position, last), countAlong(n, 2, 0, k));
+  Value value = reduceLast(n, ReduceKind::Max, n.b.select(takes, insertDim(n, row, last), lowest(n, x)));
+  Value count = countAlong(n, 1, 0, size);
+  Value index = reduceLast(n, ReduceKind::Max, n.b.select(takes, count, n.b.scalar(-1, count)));
+  return {moveLastTo(n, value, axis), moveLastTo(n, index, axis)};
+}
+
+/// A pass of selectInOrder costs about as much as comparing each element with so many others.
+constexpr int64_t costOfPass = 8;
+/// Each pass is a dozen ops of the program.
+constexpr int64_t maxPasses = 256;
+
 Results topK(NodeImport &n) {
   Value x = n.in(0);
   SmallVector<int64_t> k = n.has(1) ? n.b.integers(n.in(1), "k") : SmallVector<int64_t>{n.integer("k", -1)};
@@ -70,17 +123,11 @@ Results topK(NodeImport &n) {
   int64_t size = n.b.shape(x)[size_t(axis)];
   if (k.size() != 1 || k[0] < 0 || k[0] > size)
     return {n.b.fail("its k" + (k.size() == 1 ? " of " + std::to_string(k[0]) : std::string()) +
-                     " must be one number from 0 to the axis's " + std::to_string(size) + " elements"),
+                     " must be one number from 0 to the axis's " + countText(size, "element")),
             x};
-  Value row = moveToLast(n, x, axis);
-  int64_t last = n.b.rank(x) - 1;
-  Value position = n.b.sortPosition(row, last, n.integer("largest", 1));
-  // [..., k, size]: whether an element takes a place.
-  Value takes = n.b.compare(nn::ComparePredicate::eq, insertDim(n, position, last), countAlong(n, 2, 0, k[0]));
-  Value value = reduceLast(n, ReduceKind::Max, n.b.select(takes, insertDim(n, row, last), lowest(n, x)));
-  Value count = countAlong(n, 1, 0, size);
-  Value index = reduceLast(n, ReduceKind::Max, n.b.select(takes, count, n.b.scalar(-1, count)));
-  return {moveLastTo(n, value, axis), moveLastTo(n, index, axis)};
+  bool selects = k[0] > 0 && k[0] <= maxPasses && k[0] * costOfPass <= size;
+  Ordered ordered = (selects ? selectInOrder : takeSorted)(n, x, axis, k[0], n.integer("largest", 1));
+  return {ordered.values, ordered.positions};
 }
 
 /// `on` where the new dim's position is the index, else `off`; an index out of range is on nowhere.

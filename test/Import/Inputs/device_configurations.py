@@ -95,7 +95,7 @@ refused("stage", ("model", WHERE + "pipeline_stage 2; it must be from 0 to one l
 annotated([("grid", 2)], h=(0,), id="gird")
 refused("id", ("model", WHERE + "configuration_id 'gird' is no configuration of the model"))
 annotated([("grid", 4)], h=(None, spec("A", [0, 2, 3, 1], (1, (None, 4)))))
-refused("order", ("unsupported", ": configuration 'grid': no grid of 4 devices in 1 stages, device = (stage * dp + i) * tp + j, has the shards of 'A' on [0, 2, 3, 1] "
+refused("order", ("unsupported", ": configuration 'grid': no grid of 4 devices in 1 stage, device = (stage * dp + i) * tp + j, has the shards of 'A' on [0, 2, 3, 1] "
                   "(node 'h'); number the devices so, or use a sidecar and --spec"))
 annotated([("grid", 2)], h=(None, spec("h", [0, 1], (1, (None, 2)))), a=(None, spec("h", [0, 1], (0, (None, 2)))))
 refused("two wishes", ("unsupported", ": nodes 'h' and 'a' want 'h' cut differently; a tensor has one layout here, and where a node needs another the compiler reshards: "
