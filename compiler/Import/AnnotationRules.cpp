@@ -3,6 +3,7 @@
 #include "compiler/Import/AnnotationRules.h"
 
 #include "compiler/Import/WireFormat.h"
+#include "runtime/base/CountText.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -118,8 +119,8 @@ Expected<Grid> findGrid(const DeviceAnnotations &annotations) {
   if (annotations.devices % stages)
     return Status::error(ErrorKind::Unsupported, "configuration '" + annotations.configuration + "' has " +
                                                      std::to_string(stages) + " pipeline stages and " +
-                                                     std::to_string(annotations.devices) +
-                                                     " devices; every stage takes as many devices here");
+                                                     countText(annotations.devices, "device") +
+                                                     "; every stage takes as many devices here");
   int64_t perStage = annotations.devices / stages;
   for (int64_t each = perStage; each >= 1; --each)
     if (perStage % each == 0)
@@ -132,12 +133,12 @@ Expected<Grid> findGrid(const DeviceAnnotations &annotations) {
   for (const Grid &grid : grids) // the most telling: one that fits no grid at all
     if (const ShardingSpec *other = misfit(annotations, grid, node); other && other != spec)
       spec = other;
-  return Status::error(ErrorKind::Unsupported,
-                       "configuration '" + annotations.configuration + "': no grid of " +
-                           std::to_string(annotations.devices) + " devices in " + std::to_string(stages) +
-                           " stages, device = (stage * dp + i) * tp + j, has the shards of '" + spec->tensor +
-                           "' on " + devicesText(*spec) + " (node '" + node +
-                           "'); number the devices so, or use a sidecar and --spec");
+  return Status::error(ErrorKind::Unsupported, "configuration '" + annotations.configuration + "': no grid of " +
+                                                   countText(annotations.devices, "device") + " in " +
+                                                   countText(stages, "stage") +
+                                                   ", device = (stage * dp + i) * tp + j, has the shards of '" +
+                                                   spec->tensor + "' on " + devicesText(*spec) + " (node '" + node +
+                                                   "'); number the devices so, or use a sidecar and --spec");
 }
 
 std::vector<SidecarCut> cutsOf(const ShardingSpec &spec, const std::vector<Axes> &axes, const Grid &grid) {

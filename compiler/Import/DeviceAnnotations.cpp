@@ -2,6 +2,7 @@
 #include "compiler/Import/DeviceAnnotations.h"
 
 #include "compiler/Import/WireFormat.h"
+#include "runtime/base/CountText.h"
 #include "runtime/base/File.h"
 
 #include <algorithm>
@@ -118,17 +119,17 @@ Status resolveSpec(RawSpec &raw, int64_t numDevices) {
     for (const ShardedPart &part : dim.parts) {
       if (part.shards < 1 || part.shards > numDevices)
         return wrong("num_shards of axis " + std::to_string(dim.axis) + " is " + std::to_string(part.shards) +
-                     "; it must be from 1 to the configuration's " + std::to_string(numDevices) + " devices");
+                     "; it must be from 1 to the configuration's " + countText(numDevices, "device"));
       if (dim.parts.size() > 1 && part.size < 1)
         return wrong("axis " + std::to_string(dim.axis) + " is cut in several parts, and one has no dim_value; give "
                      "each its size as a number");
       shards *= part.shards;
       if (shards > numDevices)
-        return wrong("it has more shards than the configuration's " + std::to_string(numDevices) + " devices");
+        return wrong("it has more shards than the configuration's " + countText(numDevices, "device"));
     }
   if (shards != int64_t(raw.device.size()) && !(shards == 1 && raw.device.size() > 1))
-    return wrong("it has " + std::to_string(shards) + " shards, and " + std::to_string(raw.device.size()) +
-                 " devices or groups of devices; give one for each shard");
+    return wrong("it has " + countText(shards, "shard") + ", and " + countText(raw.device.size(), "device") +
+                 " or groups of devices; give one for each shard");
   if (shards == 1 && raw.device.size() > 1) { // a list of devices that all hold the whole
     raw.groups[INT64_MIN] = raw.device;
     raw.device = {INT64_MIN};
@@ -182,8 +183,7 @@ public:
     }
     if (result.devices < 1 || result.devices > 65536)
       return Status::error(ErrorKind::Model, "configuration '" + result.configuration + "' has " +
-                                                 std::to_string(result.devices) +
-                                                 " devices; it must be from 1 to 65536");
+                                                 countText(result.devices, "device") + "; it must be from 1 to 65536");
     graph->each([&](const Field &field) {
       if (field.type != 2 || !failure.ok())
         return;

@@ -1,5 +1,6 @@
 // Gathers by affine indices as views.
 #include "compiler/Import/GatherByIndex.h"
+#include "runtime/base/CountText.h"
 
 namespace hpc::onnx {
 
@@ -16,7 +17,7 @@ Expected<KnownTensor> normalizedIndices(const KnownTensor &indices, ArrayRef<int
     int64_t size = sizes[at % sizes.size()];
     if (index < -size || index >= size)
       return Status::error(ErrorKind::Model, "index " + std::to_string(index) + " is out of range for a dim of " +
-                                                 std::to_string(size) + " elements");
+                                                 countText(size, "element"));
     index += index < 0 ? size : 0;
   }
   return KnownTensor(result.shape, std::move(result.compact));

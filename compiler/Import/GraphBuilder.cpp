@@ -6,6 +6,7 @@
 #include "compiler/Import/Folding.h"
 #include "mlir/IR/Verifier.h"
 #include "runtime/base/Array.h"
+#include "runtime/base/CountText.h"
 #include "runtime/plan/CheckedMath.h"
 
 namespace hpc::onnx {
@@ -35,7 +36,7 @@ Status checkTensor(ArrayRef<int64_t> shape, DType dtype) {
     return Status::error(ErrorKind::Model, "a tensor of shape " + shapeText(shape.vec()) +
                                                " cannot be; sizes are 0 or more, and at most 2^53 bytes in all");
   if (int64_t(shape.size()) > maxRank)
-    return Status::error(ErrorKind::Unsupported, "a tensor of " + std::to_string(shape.size()) + " dims; at most " +
+    return Status::error(ErrorKind::Unsupported, "a tensor of " + countText(shape.size(), "dim") + "; at most " +
                                                      std::to_string(maxRank) + " are possible");
   return Status::success();
 }

@@ -1,6 +1,7 @@
 // Compaction of known tensors and the way back.
 // Elements are compared by their bits: NaN equals NaN, and -0 is not 0.
 #include "compiler/Import/KnownTensor.h"
+#include "runtime/base/CountText.h"
 
 #include <cstring>
 
@@ -92,8 +93,8 @@ Tensor broadcastTo(const Tensor &tensor, ArrayRef<int64_t> shape) {
 Status checkFolded(int64_t elements) {
   if (elements <= maxFoldedElements)
     return Status::success();
-  return Status::error(ErrorKind::Unsupported, "a constant of " + std::to_string(elements) +
-                                                   " elements has to be written out; use smaller --dim sizes");
+  return Status::error(ErrorKind::Unsupported, "a constant of " + countText(elements, "element") +
+                                                   " has to be written out; use smaller --dim sizes");
 }
 
 Expected<Tensor> expanded(const KnownTensor &known) {

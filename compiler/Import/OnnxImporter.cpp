@@ -176,7 +176,7 @@ private:
     if (++depth > maxDepth || (numUnrolled += 1 + int64_t(graph.nodes.size())) > maxUnrolled) {
       --depth;
       builder.fail(depth == maxDepth ? "subgraphs nest deeper than " + std::to_string(maxDepth)
-                                     : "its loops unroll to more than " + std::to_string(maxUnrolled) + " nodes",
+                                     : "its loops unroll to more than " + countText(maxUnrolled, "node"),
                    ErrorKind::Unsupported);
       return {};
     }

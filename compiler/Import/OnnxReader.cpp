@@ -7,6 +7,7 @@
 #include "runtime/base/Array.h"
 
 #include "onnx/onnx.pb.h"
+#include "runtime/base/CountText.h"
 
 #include <algorithm>
 #include <climits>
@@ -161,7 +162,7 @@ Status Reader::external(const ::onnx::TensorProto &proto, StoredTensor &tensor) 
   if (location.empty())
     return modelError("external data without a location");
   if (length != tensor.bytes)
-    return modelError("external data of " + std::to_string(length) + " bytes, but its type and shape need " +
+    return modelError("external data of " + countText(length, "byte") + ", but its type and shape need " +
                       std::to_string(tensor.bytes));
   Expected<std::shared_ptr<MappedFile>> file = externalFile(location);
   if (!file.ok())
@@ -202,7 +203,7 @@ Expected<StoredTensor> Reader::packedTensor(const ::onnx::TensorProto &proto, St
       own = typedData(proto, DType::U8);
     }
     if (int64_t(own.size()) != bytes)
-      return modelError("tensor " + inQuotes(proto.name()) + " holds " + std::to_string(own.size()) + " bytes, but " +
+      return modelError("tensor " + inQuotes(proto.name()) + " holds " + countText(own.size(), "byte") + ", but " +
                         result.typeName + " " + shapeText(result.shape) + " needs " + std::to_string(bytes));
     packed = own.data();
   }
@@ -251,7 +252,7 @@ Expected<StoredTensor> Reader::tensor(const ::onnx::TensorProto &proto, const St
   // Bytes that were not parsed (withoutStoredBytes) are counted where they lie.
   int64_t held = std::max(int64_t(owned->size()), stored ? stored->bytes : 0);
   if (held != result.bytes)
-    return modelError("tensor " + inQuotes(proto.name()) + " holds " + std::to_string(held) + " bytes, but " +
+    return modelError("tensor " + inQuotes(proto.name()) + " holds " + countText(held, "byte") + ", but " +
                       result.typeName + " " + shapeText(result.shape) + " needs " + std::to_string(result.bytes));
   if (int64_t(owned->size()) != held)
     return modelError("tensor " + inQuotes(proto.name()) + " has several fields of elements; save it with one");
@@ -465,21 +466,22 @@ Expected<Model> Reader::read(const std::string &path) {
   model.files.push_back(std::make_shared<MappedFile>(std::move(*file)));
   const MappedFile &mapped = *model.files.front();
   if (mapped.size() > INT_MAX)
-    return modelError("the file has " + std::to_string(mapped.size()) +
-                      " bytes and protobuf stops at 2 GB; save the weights as external data");
+    return modelError("the file has " + countText(mapped.size(), "byte") +
+                      " and protobuf stops at 2 GB; save the weights as external data");
   google::protobuf::SetLogHandler(nullptr);
   ::onnx::ModelProto proto;
   constexpr int64_t muchMemory = int64_t(1) << 30;
   if (int64_t footprint = footprintOf(mapped.data(), mapped.size()); footprint > muchMemory + 2 * mapped.size())
-    return modelError("its " + std::to_string(mapped.size()) + " bytes would become structs of about " +
-                      std::to_string(footprint >> 20) + " MiB: millions of empty or tiny nodes, tensors or names, as no "
+    return modelError("its " + countText(mapped.size(), "byte") + " would become structs of about " +
+                      std::to_string(footprint >> 20) +
+                      " MiB: millions of empty or tiny nodes, tensors or names, as no "
                       "exporter writes; large tensors belong in raw_data or in external data");
   std::string spared = withoutStoredBytes(mapped.data(), mapped.size());
   bool parsed = spared.empty() ? proto.ParseFromArray(mapped.data(), int(mapped.size())) : proto.ParseFromString(spared);
   spared = std::string();
   if (!parsed)
-    return modelError("not an ONNX model, or cut off: its protobuf of " + std::to_string(mapped.size()) +
-                      " bytes does not parse, or is nested more than 100 deep");
+    return modelError("not an ONNX model, or cut off: its protobuf of " + countText(mapped.size(), "byte") +
+                      " does not parse, or is nested more than 100 deep");
   if (!proto.has_graph())
     return modelError("no graph in it: not an ONNX model, or cut off");
   model.irVersion = proto.ir_version();
@@ -503,8 +505,8 @@ Expected<StoredTensor> Reader::readTensor(const std::string &path) {
   google::protobuf::SetLogHandler(nullptr);
   ::onnx::TensorProto proto;
   if (file->size() > INT_MAX || !proto.ParseFromArray(file->data(), int(file->size())) || !proto.has_data_type())
-    return modelError("not a tensor, or cut off: its protobuf of " + std::to_string(file->size()) +
-                      " bytes does not parse");
+    return modelError("not a tensor, or cut off: its protobuf of " + countText(file->size(), "byte") +
+                      " does not parse");
   if (proto.data_location() == ::onnx::TensorProto::EXTERNAL)
     return modelError("a tensor whose data is in another file");
   return tensor(proto, nullptr);

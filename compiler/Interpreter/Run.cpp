@@ -4,6 +4,7 @@
 #include "compiler/Dialect/Pipe/Pipe.h"
 #include "compiler/Interpreter/Boxes.h"
 #include "compiler/Interpreter/Evaluators.h"
+#include "runtime/base/CountText.h"
 
 namespace hpc {
 
@@ -217,8 +218,8 @@ Expected<Run::Values> Run::runBlock(Block &block, const Values &arguments) {
 
 Expected<std::vector<Tensor>> Run::run(func::FuncOp function, ArrayRef<Tensor> inputs) {
   if (function.getNumArguments() != inputs.size())
-    return Status::error(ErrorKind::Usage, "the program takes " + std::to_string(function.getNumArguments()) +
-                                               " inputs, " + std::to_string(inputs.size()) + " are given");
+    return Status::error(ErrorKind::Usage, "the program takes " + countText(function.getNumArguments(), "input") +
+                                               ", " + std::to_string(inputs.size()) + " are given");
   Values arguments;
   for (auto [index, input] : llvm::enumerate(inputs)) {
     auto type = cast<RankedTensorType>(function.getArgumentTypes()[index]);

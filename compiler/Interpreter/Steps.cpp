@@ -4,6 +4,7 @@
 
 #include "compiler/Dialect/NN/Ports.h"
 #include "compiler/ElementType.h"
+#include "runtime/base/CountText.h"
 
 namespace hpc {
 
@@ -34,7 +35,7 @@ static Expected<std::vector<Tensor>> argumentsOf(func::FuncOp function, ArrayRef
     arguments.push_back(std::move(initial));
   }
   if (next != inputs.size())
-    return Status::error(ErrorKind::Usage, "the step takes " + std::to_string(next) + " inputs, " +
+    return Status::error(ErrorKind::Usage, "the step takes " + countText(next, "input") + ", " +
                                                std::to_string(inputs.size()) + " are given");
   return arguments;
 }

@@ -1,6 +1,7 @@
 // Greedy placement by size over live ranges.
 #include "passes/Place/Place.h"
 
+#include "runtime/base/CountText.h"
 #include "runtime/plan/Liveness.h"
 
 #include <algorithm>
@@ -125,10 +126,10 @@ static Status checkCapacity(const plan::Stage &stage, size_t index, int64_t limi
   });
   std::string names;
   for (size_t i = 0; i < largest.size() && i < 3; ++i)
-    names += (i ? ", " : "") + largest[i]->name + " (" + std::to_string(largest[i]->bytes) + " bytes)";
+    names += (i ? ", " : "") + largest[i]->name + " (" + countText(largest[i]->bytes, "byte") + ")";
   return Status::error(ErrorKind::Capacity,
-                       "a rank of stage " + std::to_string(index) + " needs " + std::to_string(bytes) +
-                           " bytes (weights and states " + std::to_string(stage.sessionBytes) + ", work " +
+                       "a rank of stage " + std::to_string(index) + " needs " + countText(bytes, "byte") +
+                           " (weights and states " + std::to_string(stage.sessionBytes) + ", work " +
                            std::to_string(stage.workBytes) + "), --device-memory allows " + std::to_string(limit) +
                            "; its largest buffers are " + names + "; raise --tp, --pp or --micro-batches");
 }

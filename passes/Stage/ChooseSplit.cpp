@@ -59,7 +59,7 @@ static std::vector<size_t> balancedSplit(ArrayRef<double> cost, size_t parts) {
 
 /// "pp=4", or "pp=4 with 2 chunks a stage".
 static std::string describeParts(int64_t stages, int64_t chunks) {
-  return "pp=" + std::to_string(stages) + (chunks > 1 ? " with " + std::to_string(chunks) + " chunks a stage" : "");
+  return "pp=" + std::to_string(stages) + (chunks > 1 ? " with " + countText(chunks, "chunk") + " a stage" : "");
 }
 
 /// What would do instead: fewer stages, or fewer chunks of as many.

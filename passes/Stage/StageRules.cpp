@@ -6,6 +6,7 @@
 #include "compiler/Dialect/NN/Origin.h"
 #include "compiler/Interfaces/Cost.h"
 #include "compiler/ValueNames.h"
+#include "runtime/base/CountText.h"
 
 #include <numeric>
 
@@ -163,8 +164,8 @@ private:
   Status noRoom() const {
     return Status::error(ErrorKind::Sidecar,
                          sidecar.file + ": the rules of \"stages\" leave no work for one of the " +
-                             std::to_string(stages * chunks) + " parts (--pp, --pp-chunks) of a program with " +
-                             std::to_string(trunk.products.size()) + " products; name less, or use fewer stages");
+                             countText(stages * chunks, "part") + " (--pp, --pp-chunks) of a program with " +
+                             countText(trunk.products.size(), "product") + "; name less, or use fewer stages");
   }
 
   /// Places to cut: those between blocks, and for a window without one the place where the fewest bytes cross; among

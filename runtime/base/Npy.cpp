@@ -2,6 +2,7 @@
 // only if the bytes that it asks for are there.
 #include "runtime/base/Npy.h"
 
+#include "runtime/base/CountText.h"
 #include "runtime/base/File.h"
 
 #include <cstring>
@@ -190,7 +191,7 @@ Expected<Array> parseNpy(std::string_view bytes, const std::string &name) {
   std::optional<int64_t> needed = checkedBytes(*type, header.shape);
   std::string_view content = bytes.substr(start + headerBytes);
   if (!needed || uint64_t(*needed) != content.size())
-    return wrong("has " + std::to_string(content.size()) + " bytes of data, which is not what its shape " +
+    return wrong("has " + countText(content.size(), "byte") + " of data, which is not what its shape " +
                  shapeText(header.shape) + " of " + hpc::name(*type) + " takes");
 
   Array array = Array::zeros(*type, header.shape);

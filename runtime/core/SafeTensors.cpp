@@ -2,6 +2,7 @@
 #include "runtime/core/SafeTensors.h"
 
 #include "runtime/base/Array.h"
+#include "runtime/base/CountText.h"
 
 #include <algorithm>
 #include <cstring>
@@ -40,8 +41,8 @@ Expected<std::map<std::string, SafeTensor>> readSafeTensors(const MappedFile &fi
   uint64_t headerBytes;
   std::memcpy(&headerBytes, file.data(), 8);
   if (headerBytes > uint64_t(file.size() - 8))
-    return wrong("is not a .safetensors file, or it is cut off: its header should take " + std::to_string(headerBytes) +
-                 " bytes");
+    return wrong("is not a .safetensors file, or it is cut off: its header should take " +
+                 countText(headerBytes, "byte"));
   std::string_view text = file.text().substr(8, headerBytes);
   Json header = Json::parse(text, nullptr, false);
   if (!header.is_object())

@@ -130,7 +130,7 @@ Expected<std::unique_ptr<Session>> Session::create(const plan::Plan &plan, std::
   if (own.count == 0)
     own = {0, worldSize};
   if (own.first < 0 || own.count < 0 || own.first + own.count > worldSize)
-    return Status::error(ErrorKind::Usage, "a process with " + std::to_string(own.count) + " ranks from rank " +
+    return Status::error(ErrorKind::Usage, "a process with " + countText(own.count, "rank") + " from rank " +
                                                std::to_string(own.first) + " on: the plan has ranks 0 to " +
                                                std::to_string(worldSize - 1));
   std::unique_ptr<Session> session(new Session(plan, std::move(backend), std::move(options)));

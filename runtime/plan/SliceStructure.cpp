@@ -1,5 +1,6 @@
 // Slices and tables: lengths, ranges, boxes. A slice that passes can be copied without looking at any bound
 // again.
+#include "runtime/base/CountText.h"
 #include "runtime/plan/Access.h"
 #include "runtime/plan/CheckedMath.h"
 #include "runtime/plan/PlanNames.h"
@@ -16,7 +17,7 @@ Status fault(const std::string &message) { return Status::error(ErrorKind::Plan,
 Status checkTable(const Plan &plan, const ByCoord &table, const char *what, int64_t least, int64_t most) {
   size_t ranks = plan.ranksPerStage(), all = ranks * size_t(plan.microBatches), size = table.values.size();
   if (size != 1 && size != ranks && size != all)
-    return fault(std::string("table '") + what + "' has " + std::to_string(size) + " values; it needs 1, " +
+    return fault(std::string("table '") + what + "' has " + countText(size, "value") + "; it needs 1, " +
                  std::to_string(ranks) + " (ranks of a stage) or " + std::to_string(all) + " (times micro-batches)");
   for (size_t i = 0; i < size; ++i)
     if (table.values[i] < least || table.values[i] > most)
@@ -31,16 +32,16 @@ Status checkSlice(const Plan &plan, const Slice &slice, int64_t elements, bool b
   if (dims > size_t(maxDims))
     return fault("slice: " + std::to_string(dims) + " view dims; at most " + std::to_string(maxDims));
   if (slice.start.size() != dims || slice.extent.size() != dims || slice.box.size() != dims)
-    return fault("slice: view has " + std::to_string(dims) + " dims, but there are " +
-                 std::to_string(slice.start.size()) + " starts, " + std::to_string(slice.extent.size()) +
-                 " extents and " + std::to_string(slice.box.size()) + " box sizes");
+    return fault("slice: view has " + countText(dims, "dim") + ", but there are " + std::to_string(slice.start.size()) +
+                 " starts, " + std::to_string(slice.extent.size()) + " extents and " +
+                 std::to_string(slice.box.size()) + " box sizes");
   for (size_t d = 0; d < dims; ++d)
     if (slice.view[d] < 0 || slice.view[d] > maxBytes || slice.box[d] < 0 || slice.box[d] > maxBytes)
       return fault("slice: view " + shapeText(slice.view) + " and box " + shapeText(slice.box) + " need sizes in 0.." +
                    std::to_string(maxBytes));
   if (productOf(slice.view) != elements)
-    return fault("slice: view " + shapeText(slice.view) + " has not the " + std::to_string(elements) +
-                 " elements of its tensor");
+    return fault("slice: view " + shapeText(slice.view) + " has not the " + countText(elements, "element") +
+                 " of its tensor");
 
   int64_t ranks = plan.ranksPerStage();
   for (size_t d = 0; d < dims; ++d) {

@@ -2,6 +2,7 @@
 // An axis that the mesh does not have counts as size 1, so that a sharding can be read before the mesh is known.
 #include "compiler/Dialect/Dist/Sharding.h"
 #include "compiler/Dialect/Dist/ShardingSeed.h"
+#include "runtime/base/CountText.h"
 
 #include <algorithm>
 
@@ -162,7 +163,7 @@ static Status illegal(const Sharding &sharding, const std::string &what) {
 
 Status verify(const Sharding &sharding, const std::vector<int64_t> &shape, const Mesh &mesh) {
   if (sharding.dims.size() != shape.size())
-    return illegal(sharding, "has " + std::to_string(sharding.dims.size()) + " dims, the tensor has " +
+    return illegal(sharding, "has " + countText(sharding.dims.size(), "dim") + ", the tensor has " +
                                  std::to_string(shape.size()) + "; give one entry for each dim of the tensor");
   for (size_t d = 0; d < shape.size(); ++d) {
     for (const SubDim &sub : sharding.dims[d])

@@ -1,6 +1,7 @@
 // attend(): one nn.attention, which layouts and kernels know, wherever it can say all of it; a softcap and scores that are
 // handed out it cannot.
 #include "compiler/Import/OnnxOps/AttentionParts.h"
+#include "runtime/base/CountText.h"
 
 #include <limits>
 
@@ -31,7 +32,7 @@ Value mergeHeads(NodeImport &n, Value x) {
 Value fourDims(NodeImport &n, Value x) {
   SmallVector<int64_t> shape = n.b.shape(x);
   if (shape.size() > 4)
-    return n.b.fail("a mask has " + std::to_string(shape.size()) + " dims; scores have four");
+    return n.b.fail("a mask has " + countText(shape.size(), "dim") + "; scores have four");
   shape.insert(shape.begin(), 4 - shape.size(), 1);
   return n.b.reshape(x, shape);
 }
@@ -167,8 +168,9 @@ Value rotate(NodeImport &n, Value x, Value cos, Value sin, int64_t size, bool in
   int64_t last = int64_t(shape.size()) - 1, half = size / 2;
   if (shape.empty() || size < 2 || size % 2 || size > shape.back() || n.b.shape(cos).back() != half ||
       n.b.shape(sin).back() != half)
-    return n.b.fail("rotates " + std::to_string(size) + " of " + std::to_string(shape.empty() ? 0 : shape.back()) +
-                    " elements by " + std::to_string(n.b.shape(cos).back()) + " angles; it must be twice as many");
+    return n.b.fail("rotates " + std::to_string(size) + " of " +
+                    countText(shape.empty() ? 0 : shape.back(), "element") + " by " +
+                    countText(n.b.shape(cos).back(), "angle") + "; it must be twice as many");
   Value first = sliceLast(n, x, 0, interleaved ? 2 : 1, half);
   Value second = sliceLast(n, x, interleaved ? 1 : half, interleaved ? 2 : 1, half);
   Value real = n.b.sub(n.b.mul(first, cos), n.b.mul(second, sin));

@@ -1,6 +1,7 @@
 // Norms of [batch, channel, spatial..]. Statistics over a plane or a group of planes are a layer norm without weight
 // along one merged dim; what belongs to a channel is multiplied and added afterwards.
 #include "compiler/Import/OnnxOps/Window.h"
+#include "runtime/base/CountText.h"
 
 namespace hpc::onnx {
 namespace {
@@ -10,7 +11,7 @@ std::optional<SmallVector<int64_t>> channelShape(NodeImport &n, Value x) {
   SmallVector<int64_t> shape = n.b.shape(x);
   if (shape.size() >= 2)
     return shape;
-  n.b.fail("its input has " + std::to_string(shape.size()) + " dims; batch and channels are needed");
+  n.b.fail("its input has " + countText(shape.size(), "dim") + "; batch and channels are needed");
   return std::nullopt;
 }
 
@@ -18,8 +19,7 @@ std::optional<SmallVector<int64_t>> channelShape(NodeImport &n, Value x) {
 Value alongChannels(NodeImport &n, size_t index, int64_t count, int64_t rank) {
   Value value = n.in(index);
   if (n.b.status().ok() && n.b.shape(value) != SmallVector<int64_t>{count})
-    return n.b.fail("its input " + std::to_string(index) + " must have " + std::to_string(count) +
-                    " elements in one dim");
+    return n.b.fail("its input " + std::to_string(index) + " must have " + countText(count, "element") + " in one dim");
   SmallVector<int64_t> aligned(size_t(rank - 1), 1);
   aligned[0] = count;
   return n.b.status().ok() ? n.b.reshape(value, aligned) : value;
@@ -90,7 +90,7 @@ Results groupNorm(NodeImport &n) {
   int64_t batch = (*shape)[0], channels = (*shape)[1], groups = n.integer("num_groups", 0);
   if (groups < 1 || channels % groups)
     return {n.b.fail("its num_groups is " + std::to_string(groups) + ", which does not divide " +
-                     std::to_string(channels) + " channels")};
+                     countText(channels, "channel"))};
   DType own = n.b.dtype(x);
   bool isWide = n.integer("stash_type", 1) == 1 && (own == DType::F16 || own == DType::BF16);
   int64_t plane = elementCount(spatialDims(n, x));

@@ -1,5 +1,6 @@
 // Values that come from attributes, shapes and numbers alone; all of them fold.
 #include "compiler/Import/OnnxOps/OnnxOp.h"
+#include "runtime/base/CountText.h"
 
 #include <cmath>
 
@@ -76,9 +77,7 @@ Results size(NodeImport &n) {
 Results range(NodeImport &n) {
   DType type = n.b.dtype(n.in(0));
   int64_t count = 0;
-  auto tooLong = [&] {
-    return n.unsupported("a range of more than " + std::to_string(maxFoldedElements) + " elements");
-  };
+  auto tooLong = [&] { return n.unsupported("a range of more than " + countText(maxFoldedElements, "element")); };
   if (isFloat(type)) {
     double start = n.b.number(n.in(0), "start"), limit = n.b.number(n.in(1), "limit"),
            delta = n.b.number(n.in(2), "delta");

@@ -1,6 +1,7 @@
 // If, Loop and Scan, for graphs without control flow: a branch that is known is inlined, a loop whose number of rounds
 // is known is unrolled. Of an If whose condition is data both branches are computed and one is selected.
 #include "compiler/Import/OnnxOps/Dims.h"
+#include "runtime/base/CountText.h"
 
 namespace hpc::onnx {
 namespace {
@@ -69,7 +70,7 @@ Results loop(NodeImport &n) {
     return {n.b.fail("it needs a body, rounds and a condition")};
   size_t numStates = n.numInputs() - 2;
   if (body->inputs.size() != numStates + 2 || body->outputs.size() < numStates + 1)
-    return {n.b.fail("its body takes " + std::to_string(body->inputs.size()) + " values and gives " +
+    return {n.b.fail("its body takes " + countText(body->inputs.size(), "value") + " and gives " +
                      std::to_string(body->outputs.size()) + "; with " + std::to_string(numStates) +
                      " states it must take two more and give at least one more")};
   std::optional<int64_t> rounds;
@@ -126,7 +127,7 @@ Results scan(NodeImport &n) {
   auto list = [&](const char *name, int64_t count) {
     SmallVector<int64_t> values = n.integers(name).value_or(SmallVector<int64_t>(size_t(count), 0));
     if (int64_t(values.size()) != count)
-      n.b.fail(std::string(name) + " must have " + std::to_string(count) + " numbers");
+      n.b.fail(std::string(name) + " must have " + countText(count, "number"));
     values.resize(size_t(count), 0);
     return values;
   };
@@ -145,7 +146,7 @@ Results scan(NodeImport &n) {
       return {};
     int64_t size = n.b.shape(value)[size_t(inputAxes[size_t(i)])];
     if (rounds >= 0 && size != rounds)
-      return {n.b.fail("it scans dims of " + std::to_string(rounds) + " and " + std::to_string(size) + " elements")};
+      return {n.b.fail("it scans dims of " + std::to_string(rounds) + " and " + countText(size, "element"))};
     rounds = size;
     scanned.push_back(value);
   }

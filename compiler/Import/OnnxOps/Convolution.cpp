@@ -2,6 +2,7 @@
 // tensor parallelism finds its columns and rows as in any linear layer. The bias is added after the product, as
 // everywhere.
 #include "compiler/Import/OnnxOps/Convolution.h"
+#include "runtime/base/CountText.h"
 #include "runtime/plan/CheckedMath.h"
 
 namespace hpc::onnx {
@@ -11,7 +12,7 @@ namespace {
 bool isBias(NodeImport &n, Value bias, int64_t channels) {
   if (n.b.shape(bias) == SmallVector<int64_t>{channels})
     return true;
-  n.b.fail("its bias must have " + std::to_string(channels) + " elements in one dim");
+  n.b.fail("its bias must have " + countText(channels, "element") + " in one dim");
   return false;
 }
 
@@ -51,8 +52,8 @@ Value depthwise(NodeImport &n, Value windows, Value weight, const SlidingWindow 
 std::optional<Channels> readChannels(NodeImport &n, Value x, Value weight, bool isTransposed) {
   SmallVector<int64_t> from = n.b.shape(x), shape = n.b.shape(weight);
   if (from.size() < 3 || shape.size() != from.size()) {
-    n.b.fail("its input and weight have " + std::to_string(from.size()) + " and " + std::to_string(shape.size()) +
-             " dims; both need batch (or out) channels, channels and one spatial dim or more");
+    n.b.fail("its input and weight have " + std::to_string(from.size()) + " and " + countText(shape.size(), "dim") +
+             "; both need batch (or out) channels, channels and one spatial dim or more");
     return std::nullopt;
   }
   Channels channels{n.integer("group", 1), from[1], shape[0]};
@@ -61,9 +62,9 @@ std::optional<Channels> readChannels(NodeImport &n, Value x, Value weight, bool 
   bool divides = channels.groups >= 1 && channels.in % channels.groups == 0 && channels.out % channels.groups == 0;
   int64_t expected = isTransposed ? shape[0] : divides ? plan::multiplySizes(shape[1], channels.groups) : -1;
   if (!divides || expected != channels.in) {
-    n.b.fail("its group is " + std::to_string(channels.groups) + ", its input has " + std::to_string(channels.in) +
-             " channels and its weight's first dims are " + std::to_string(shape[0]) + " and " +
-             std::to_string(shape[1]) + ", which do not fit");
+    n.b.fail("its group is " + std::to_string(channels.groups) + ", its input has " +
+             countText(channels.in, "channel") + " and its weight's first dims are " + std::to_string(shape[0]) +
+             " and " + std::to_string(shape[1]) + ", which do not fit");
     return std::nullopt;
   }
   return channels;
@@ -214,8 +215,8 @@ Results col2Im(NodeImport &n) {
     size = plan::multiplySizes(size, part);
   int64_t positions = elementCount(window->counts);
   if (shape[1] % size || shape[2] != positions)
-    return {n.b.fail("its input has " + std::to_string(shape[1]) + " x " + std::to_string(shape[2]) +
-                     " columns; blocks of " + std::to_string(size) + " at " + std::to_string(positions) +
+    return {n.b.fail("its input has " + std::to_string(shape[1]) + " x " + countText(shape[2], "column") +
+                     "; blocks of " + std::to_string(size) + " at " + std::to_string(positions) +
                      " positions were expected")};
   Value windows = n.b.reshape(x, joined({{shape[0], shape[1] / size}, block, window->counts}));
   Value y = overlapAdd(n, windows, window->strides, window->dilations);

@@ -1,6 +1,7 @@
 // Einsum, as diagonals, sums and a chain of matrix products. What no later operand and no output asks for is summed as
 // early as it can be; where nothing is contracted, or the numbers are integers, a product is elementwise.
 #include "compiler/Import/OnnxOps/Dims.h"
+#include "runtime/base/CountText.h"
 
 namespace hpc::onnx {
 namespace {
@@ -48,7 +49,7 @@ std::optional<Equation> parse(NodeImport &n, ArrayRef<Value> operands) {
   SmallVector<StringRef> parts;
   StringRef(left).split(parts, ',');
   if (parts.size() != operands.size())
-    return wrong("has " + std::to_string(parts.size()) + " operands, the node " + std::to_string(operands.size()));
+    return wrong("has " + countText(parts.size(), "operand") + ", the node " + std::to_string(operands.size()));
   Equation equation;
   int64_t mostDots = 0;
   for (auto [part, operand] : llvm::zip_equal(parts, operands)) {
@@ -58,7 +59,7 @@ std::optional<Equation> parse(NodeImport &n, ArrayRef<Value> operands) {
     std::string letters;
     if (numDots < 0 || numDots > 10 || !expandLetters(part.str(), numDots, letters) ||
         int64_t(letters.size()) != n.b.rank(operand))
-      return wrong("does not fit operand '" + part.str() + "' of " + std::to_string(n.b.rank(operand)) + " dims");
+      return wrong("does not fit operand '" + part.str() + "' of " + countText(n.b.rank(operand), "dim"));
     mostDots = std::max(mostDots, numDots);
     equation.operands.push_back(letters);
   }

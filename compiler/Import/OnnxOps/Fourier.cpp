@@ -1,6 +1,7 @@
 // Fourier transforms, as one product with a known matrix: real and imaginary parts are rows and columns of it, so that
 // padding, one-sided spectra and inverses are other matrices and no other code.
 #include "compiler/Import/OnnxOps/Dims.h"
+#include "runtime/base/CountText.h"
 
 #include <cmath>
 
@@ -64,7 +65,7 @@ Value transformed(NodeImport &n, Value x, int64_t length, bool inverse, bool one
   int64_t elements = elementCount({transform.rows, transform.parts, transform.columns(), transform.resultParts()});
   if (length > maxMatrix || elements > maxMatrix)
     return n.unsupported("a transform of length " + std::to_string(length) +
-                         "; it is a product with a matrix, which may have " + std::to_string(maxMatrix) + " elements");
+                         "; it is a product with a matrix, which may have " + countText(maxMatrix, "element"));
   SmallVector<int64_t> read = shape, flat(shape.begin(), shape.end() - 2), result = flat;
   read[rank - 2] = transform.rows;
   Value part = n.b.slice(x, SmallVector<int64_t>(rank, 0), SmallVector<int64_t>(rank, 1), read);

@@ -2,6 +2,7 @@
 // GroupQueryAttention, RotaryEmbedding. Masks of 0 and 1 add a finite number there, so that a row of which all is masked
 // is weighed by its scores; causal masks hide.
 #include "compiler/Import/OnnxOps/AttentionParts.h"
+#include "runtime/base/CountText.h"
 
 #include <cmath>
 
@@ -54,7 +55,7 @@ Value maskBias(NodeImport &n, Value mask, const Attending &a, int64_t past) {
   Value visible;
   if (shape.size() == 1) {
     if (shape[0] != batch && shape[0] != 2 * batch)
-      return n.unsupported("a mask of " + std::to_string(shape[0]) + " numbers for a batch of " + std::to_string(batch));
+      return n.unsupported("a mask of " + countText(shape[0], "number") + " for a batch of " + std::to_string(batch));
     Value at = keyPositions(n, keys);
     visible = n.b.compare(nn::ComparePredicate::lt, at, perBatch(n, sliceAlong(n, mask, 0, 0, batch)));
     if (shape[0] != batch) {
@@ -69,7 +70,7 @@ Value maskBias(NodeImport &n, Value mask, const Attending &a, int64_t past) {
     else if (shape.size() == 4)
       mask = sliceAlong(n, sliceAlong(n, mask, 2, past, queries), 3, 0, keys);
     else
-      return n.b.fail("a mask has " + std::to_string(shape.size()) + " dims; 1 to 4 are known");
+      return n.b.fail("a mask has " + countText(shape.size(), "dim") + "; 1 to 4 are known");
     visible = n.b.compare(nn::ComparePredicate::gt, mask, n.b.scalar(0, mask));
   }
   return n.b.select(visible, n.b.scalar(0, a.query), n.b.scalar(n.number("mask_filter_value", -10000), a.query));
@@ -96,7 +97,7 @@ Results attention(NodeImport &n) {
   int64_t all = n.b.shape(projected)[2];
   SmallVector<int64_t> sizes = n.integers("qkv_hidden_sizes").value_or(SmallVector<int64_t>(3, all / 3));
   if (sizes.size() != 3 || sizes[0] + sizes[1] + sizes[2] != all)
-    return {n.b.fail("queries, keys and values do not add up to the " + std::to_string(all) + " columns of its weights")};
+    return {n.b.fail("queries, keys and values do not add up to the " + countText(all, "column") + " of its weights")};
   auto part = [&](int64_t start, int64_t size) { return splitHeads(n, sliceAlong(n, projected, 2, start, size), heads); };
   Attending a;
   a.query = part(0, sizes[0]);

@@ -1,5 +1,6 @@
 // Products of ONNX Runtime's optimizer (domain com.microsoft): with transposes of any dims, and with weights of a few bits.
 #include "compiler/Import/OnnxOps/OnnxOp.h"
+#include "runtime/base/CountText.h"
 
 namespace hpc::onnx {
 namespace {
@@ -67,7 +68,7 @@ Results matmulNBits(NodeImport &n) {
   int64_t blocks = (columns + size - 1) / size;
   auto flat = [&](Value x, int64_t width, const char *what) {
     if (elementCount(n.b.shape(x)) != rows * width)
-      return n.b.fail(std::string(what) + " must have " + std::to_string(rows) + " x " + std::to_string(width) + " elements");
+      return n.b.fail(std::string(what) + " must have " + std::to_string(rows) + " x " + countText(width, "element"));
     return n.b.reshape(x, {rows, width});
   };
   // The bytes stay a parameter, whatever is known of them.

@@ -1,6 +1,7 @@
 // Attention by a recurrent state instead of a softmax, unrolled step by step: what a step reads and writes is one
 // matrix a head, decayed and corrected as the update rule says.
 #include "compiler/Import/OnnxOps/Dims.h"
+#include "runtime/base/CountText.h"
 
 #include <cmath>
 
@@ -23,8 +24,8 @@ Value step(NodeImport &n, Value x, int64_t time) {
 Value heads(NodeImport &n, Value x, ArrayRef<int64_t> split) {
   SmallVector<int64_t> shape = n.b.shape(x);
   if (shape.size() != 3 || elementCount(split) != shape[2])
-    return n.b.fail("an input of " + std::to_string(shape.size()) +
-                    " dims does not split into heads; it must be [batch, steps, "
+    return n.b.fail("an input of " + countText(shape.size(), "dim") +
+                    " does not split into heads; it must be [batch, steps, "
                     "heads * size]");
   SmallVector<int64_t> to = {shape[0], shape[1]};
   llvm::append_range(to, split);
@@ -50,7 +51,7 @@ Results linearAttention(NodeImport &n) {
   int64_t batch = query[0], steps = query[1], group = queryHeads / stateHeads;
   int64_t keySize = key[2] / stateHeads, valueSize = value[2] / stateHeads;
   if (steps < 1 || steps > maxSteps)
-    return {n.unsupported(std::to_string(steps) + " steps; 1 to " + std::to_string(maxSteps) + " are unrolled")};
+    return {n.unsupported(countText(steps, "step") + "; 1 to " + std::to_string(maxSteps) + " are unrolled")};
   Value q = heads(n, n.in(0), {stateHeads, group, keySize}), k = heads(n, n.in(1), {stateHeads, keySize});
   Value v = heads(n, n.in(2), {stateHeads, 1, valueSize}), decay, beta;
   if (isGated) { // for each number of a key, or one for all

@@ -1,5 +1,6 @@
 // Determinants and sampling grids: small matrices, worked out step by step in the program.
 #include "compiler/Import/OnnxOps/Dims.h"
+#include "runtime/base/CountText.h"
 
 namespace hpc::onnx {
 namespace {
@@ -24,8 +25,8 @@ Results determinant(NodeImport &n) {
     return {n.b.fail("its input must be square matrices of floats")};
   int64_t size = shape.back(), row = int64_t(rank) - 2;
   if (size > maxDeterminant)
-    return {n.unsupported("a determinant of " + std::to_string(size) + " rows; at most " +
-                          std::to_string(maxDeterminant) + " are unrolled")};
+    return {n.unsupported("a determinant of " + countText(size, "row") + "; at most " + std::to_string(maxDeterminant) +
+                          " are unrolled")};
   shape.resize(rank - 2);
   if (size == 0)
     return {n.b.broadcast(n.b.scalar(1, x), shape)};

@@ -1,5 +1,7 @@
 // Pools: a reduction over the offsets of a window (nn.window). Padding holds what the reduction ignores.
 #include "compiler/Import/OnnxOps/Window.h"
+#include "runtime/base/CountText.h"
+#include "runtime/base/NumberText.h"
 #include "runtime/base/IntegerMath.h"
 #include "runtime/plan/CheckedMath.h"
 
@@ -13,7 +15,7 @@ SmallVector<int64_t> offsetDims(size_t rank) { return llvm::to_vector(llvm::seq<
 
 std::optional<SlidingWindow> readPool(NodeImport &n, Value x) {
   if (n.b.rank(x) < 3) {
-    n.b.fail("its input has " + std::to_string(n.b.rank(x)) + " dims; batch, channels and one spatial dim are needed");
+    n.b.fail("its input has " + countText(n.b.rank(x), "dim") + "; batch, channels and one spatial dim are needed");
     return std::nullopt;
   }
   return readWindow(n, spatialDims(n, x));
@@ -173,7 +175,7 @@ template <typename Reduce> Value pNorm(NodeImport &n, Value x, double p, Reduce 
 double exponentOf(NodeImport &n) {
   double p = n.version < 2 ? n.number("p", 2) : double(n.integer("p", 2));
   if (!(p > 0))
-    n.b.fail("its p is " + std::to_string(p) + "; a norm needs p above 0");
+    n.b.fail("its p is " + numberText(p) + "; a norm needs p above 0");
   return p;
 }
 
@@ -191,7 +193,7 @@ Results lpPool(NodeImport &n) {
 
 SmallVector<int64_t> planeDims(NodeImport &n, Value x) {
   if (n.b.rank(x) < 2)
-    n.b.fail("its input has " + std::to_string(n.b.rank(x)) + " dims; batch and channels are needed");
+    n.b.fail("its input has " + countText(n.b.rank(x), "dim") + "; batch and channels are needed");
   return llvm::to_vector(llvm::seq<int64_t>(2, std::max<int64_t>(2, n.b.rank(x))));
 }
 

@@ -1,6 +1,7 @@
 // Convolutions of bytes. Sums of products of bytes are whole numbers, which f32 holds up to 2^24 and f64 up to 2^53:
 // they are computed there by the library's product and are exact.
 #include "compiler/Import/OnnxOps/Convolution.h"
+#include "runtime/base/CountText.h"
 
 namespace hpc::onnx {
 namespace {
@@ -23,8 +24,8 @@ Value withoutZero(NodeImport &n, size_t value, size_t zero, DType type) {
                     name(n.b.dtype(n.in(value))));
   int64_t count = elementCount(n.b.shape(point));
   if (count != 1 && (n.b.rank(point) != 1 || count != shape[0]))
-    return n.b.fail("its zero point has " + std::to_string(count) + " numbers; one, or one for each of " +
-                    std::to_string(shape[0]) + " channels, are possible");
+    return n.b.fail("its zero point has " + countText(count, "number") + "; one, or one for each of " +
+                    countText(shape[0], "channel") + ", are possible");
   aligned[0] = count;
   return n.b.sub(x, n.b.cast(n.b.reshape(point, aligned), type));
 }
@@ -58,8 +59,7 @@ Results convInteger(NodeImport &n) {
 Value perChannel(NodeImport &n, Value value, int64_t channels, int64_t rank) {
   int64_t count = elementCount(n.b.shape(value));
   if (count != 1 && (n.b.rank(value) != 1 || count != channels))
-    return n.b.fail("its scales and bias need one number, or one for each of " + std::to_string(channels) +
-                    " channels");
+    return n.b.fail("its scales and bias need one number, or one for each of " + countText(channels, "channel"));
   SmallVector<int64_t> aligned(size_t(rank - 1), 1);
   aligned[0] = count;
   return n.b.reshape(value, aligned);

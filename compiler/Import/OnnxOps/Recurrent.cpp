@@ -1,5 +1,6 @@
 // RNN, GRU and LSTM, unrolled step by step: one product with all inputs before, one with the state in each step.
 #include "compiler/Import/OnnxOps/Dims.h"
+#include "runtime/base/CountText.h"
 
 #include <functional>
 
@@ -164,7 +165,7 @@ Results recurrent(NodeImport &n, const Kind &kind) {
       n.b.shape(weights) != SmallVector<int64_t>{directions, kind.gates * hidden, n.b.shape(x)[2]})
     return {n.b.fail("its weights do not fit its input, its hidden size and direction '" + direction + "'")};
   if (steps < 1 || steps > maxSteps)
-    return {n.unsupported("a sequence of " + std::to_string(steps) + " steps; 1 to " + std::to_string(maxSteps) +
+    return {n.unsupported("a sequence of " + countText(steps, "step") + "; 1 to " + std::to_string(maxSteps) +
                           " are unrolled")};
   auto initial = [&](size_t index, int64_t which) {
     if (!n.has(index))

@@ -1,6 +1,8 @@
 // Resize and Upsample, one axis after the other. Where an axis reads depends on sizes alone, so it is worked out here:
 // each element of the result is a weighted sum of a few elements of the input, by a gather with known indices.
 #include "compiler/Import/OnnxOps/OnnxOp.h"
+#include "runtime/base/CountText.h"
+#include "runtime/base/NumberText.h"
 #include "runtime/plan/CheckedMath.h"
 
 #include <cmath>
@@ -164,8 +166,8 @@ Value resizeAxis(NodeImport &n, Value x, const Axis &axis, const Interpolation &
   }
   double width = how.kind == Interpolation::Nearest ? 1 : 2 * supportOf(how, axis) + 1;
   if (!(width * double(axis.to) <= double(mostTaps)))
-    return n.unsupported("dim " + std::to_string(axis.dim) + " resized to " + std::to_string(axis.to) +
-                         " elements of " + std::to_string(int64_t(std::min(width, 0x1p53))) + " others each; at most " +
+    return n.unsupported("dim " + std::to_string(axis.dim) + " resized to " + countText(axis.to, "element") + " of " +
+                         std::to_string(int64_t(std::min(width, 0x1p53))) + " others each; at most " +
                          std::to_string(mostTaps) + " in all are possible");
   Taps taps = tapsOf(how, axis);
   Value result = gathered(n, x, axis, taps);
@@ -228,7 +230,7 @@ std::optional<Interpolation> readInterpolation(NodeImport &n) {
 SmallVector<double> numbersOf(NodeImport &n, Value value, const std::string &what) {
   int64_t most = 2 * maxRank; // a start and an end for each dim
   if (elementCount(n.b.shape(value)) > most) {
-    n.b.fail("its " + what + " has more than " + std::to_string(most) + " numbers");
+    n.b.fail("its " + what + " has more than " + countText(most, "number"));
     return {};
   }
   std::shared_ptr<const KnownTensor> known = n.b.content(value);
@@ -247,8 +249,8 @@ SmallVector<double> numbersOf(NodeImport &n, Value value, const std::string &wha
 bool setScale(NodeImport &n, Axis &axis, double scale) {
   double size = std::floor(float(axis.from) * float(scale));
   if (!(scale > 0) || !(size < 0x1p53)) {
-    n.b.fail("its scale " + std::to_string(scale) + " of dim " + std::to_string(axis.dim) +
-             " gives no size; scales are above 0");
+    n.b.fail("its scale " + numberText(scale) + " makes of the " + countText(axis.from, "element") + " of dim " +
+             std::to_string(axis.dim) + " no size from 0 to 2^53; scales are above 0");
     return false;
   }
   axis.scale = scale;
@@ -264,7 +266,7 @@ bool setSizes(NodeImport &n, MutableArrayRef<Axis> axes, ArrayRef<double> sizes)
   double common = policy == "not_larger" ? HUGE_VAL : 0;
   for (auto [axis, size] : llvm::zip_equal(axes, sizes)) {
     if (!(size >= 0 && size < 0x1p53)) {
-      n.b.fail("its sizes have " + std::to_string(size) + "; 0 to 2^53 are possible");
+      n.b.fail("its sizes have " + numberText(size) + "; 0 to 2^53 are possible");
       return false;
     }
     axis.to = int64_t(size);
@@ -345,7 +347,7 @@ Results upsample(NodeImport &n) {
     scales = numbersOf(n, n.in(1), "scales");
   SmallVector<int64_t> shape = n.b.shape(x);
   if (n.b.status().ok() && scales.size() != shape.size())
-    return {n.b.fail("it needs one scale for each of " + std::to_string(shape.size()) + " dims")};
+    return {n.b.fail("it needs one scale for each of " + countText(shape.size(), "dim"))};
   SmallVector<Axis> axes;
   for (size_t dim = 0; dim < shape.size() && n.b.status().ok(); ++dim) {
     axes.push_back({int64_t(dim), shape[dim], shape[dim]});

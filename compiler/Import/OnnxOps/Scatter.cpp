@@ -1,6 +1,7 @@
 // Scatters, read from the result: each element asks which updates name it. So every dim may be cut, what several
 // updates add to one element is a sum, and of several that replace it the last one counts.
 #include "compiler/Import/OnnxOps/Dims.h"
+#include "runtime/base/CountText.h"
 
 namespace hpc::onnx {
 namespace {
@@ -200,8 +201,7 @@ Results tensorScatter(NodeImport &n) {
   SmallVector<int64_t> expected = n.b.shape(past);
   expected[1] = written;
   if (n.b.shape(news) != expected || written > length || written == 0)
-    return {
-        n.b.fail("its update must be as its cache, with 1 to " + std::to_string(length) + " places along the axis")};
+    return {n.b.fail("its update must be as its cache, with 1 to " + countText(length, "place") + " along the axis")};
   Value from = n.has(2) ? n.b.reshape(indexInput(n, 2), {batch, 1}) : n.b.reshape(n.b.scalar(0, DType::I64), {1, 1});
   Value source = n.b.sub(countAlong(n, 2, 1, length), from);
   if (mode == "circular")

@@ -1,6 +1,7 @@
 // Ops whose results are as long as the data makes them. A plan has static shapes, so they are computed here, of values
 // that are known, or refused.
 #include "compiler/Import/OnnxOps/Dims.h"
+#include "runtime/base/CountText.h"
 
 namespace hpc::onnx {
 namespace {
@@ -63,7 +64,7 @@ Results compress(NodeImport &n) {
   if (condition->dtype != DType::Bool || condition->shape.size() != 1 ||
       (!chosen.empty() && chosen.back() >= n.b.shape(data)[size_t(axis)]))
     return {n.b.fail("its condition must be a list of bools, true within the " +
-                     std::to_string(n.b.shape(data)[size_t(axis)]) + " elements along the axis")};
+                     countText(n.b.shape(data)[size_t(axis)], "element") + " along the axis")};
   return {n.b.gather(data, n.b.indices(chosen), axis)};
 }
 

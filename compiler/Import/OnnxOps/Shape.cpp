@@ -1,5 +1,6 @@
 // Ops that give the same elements another shape or repeat them.
 #include "compiler/Import/OnnxOps/OnnxOp.h"
+#include "runtime/base/CountText.h"
 #include "runtime/plan/CheckedMath.h"
 
 namespace hpc::onnx {
@@ -26,8 +27,8 @@ Results reshape(NodeImport &n) {
   }
   if (open >= 0) {
     if (others == 0 || product(from) % others)
-      return {n.b.fail(std::to_string(product(from)) + " elements do not divide by the " + std::to_string(others) +
-                       " of its other sizes")};
+      return {n.b.fail("its " + countText(product(from), "element") + " cannot be divided by the " +
+                       std::to_string(others) + " of its other sizes")};
     to[size_t(open)] = product(from) / others;
   }
   return {n.b.reshape(n.in(0), to)};
@@ -104,7 +105,7 @@ Results expand(NodeImport &n) {
 Results tile(NodeImport &n) {
   SmallVector<int64_t> from = n.b.shape(n.in(0)), repeats = n.b.integers(n.in(1), "repeats");
   if (repeats.size() != from.size())
-    return {n.b.fail("it needs one repeat for each of " + std::to_string(from.size()) + " dims")};
+    return {n.b.fail("it needs one repeat for each of " + countText(from.size(), "dim"))};
   SmallVector<int64_t> split, repeated, merged;
   for (auto [size, count] : llvm::zip_equal(from, repeats)) {
     if (count < 0)

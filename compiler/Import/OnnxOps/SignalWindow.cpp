@@ -1,5 +1,6 @@
 // Windows of signal processing and the mel matrix: numbers that follow from attributes and sizes alone.
 #include "compiler/Import/OnnxOps/OnnxOp.h"
+#include "runtime/base/CountText.h"
 
 #include <cmath>
 
@@ -52,7 +53,7 @@ Results melWeightMatrix(NodeImport &n) {
   if (!isPossible)
     return {n.b.fail("it needs bands, a length, and edges from 0 to half the sample rate")};
   if (bands > 1e6 || length > 1e9 || !checkFolded(int64_t(bands) * (int64_t(length) / 2 + 1)).ok())
-    return {n.unsupported("a matrix of more than " + std::to_string(maxFoldedElements) + " elements")};
+    return {n.unsupported("a matrix of more than " + countText(maxFoldedElements, "element"))};
   int64_t rows = int64_t(length) / 2 + 1, columns = int64_t(bands);
   auto mel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
   double low = mel(lowest), step = (mel(highest) - low) / double(columns + 2);

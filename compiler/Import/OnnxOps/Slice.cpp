@@ -1,5 +1,6 @@
 // Ops that take parts of tensors, put them together or mask them.
 #include "compiler/Import/OnnxOps/OnnxOp.h"
+#include "runtime/base/CountText.h"
 #include "runtime/plan/CheckedMath.h"
 
 #include "runtime/base/IntegerMath.h"
@@ -65,9 +66,10 @@ Results split(NodeImport &n) {
   auto sizes = n.attributeOrInput("split", 1);
   if (!sizes) {
     int64_t wanted = n.integer("num_outputs", parts);
-    if (wanted != parts || (!n.hasAttribute("num_outputs") && from[dim] % parts))
-      return {
-          n.b.fail("size " + std::to_string(from[dim]) + " does not split into " + std::to_string(parts) + " parts")};
+    if (wanted != parts)
+      return {n.b.fail("its num_outputs is " + std::to_string(wanted) + ", but it has " + countText(parts, "output"))};
+    if (!n.hasAttribute("num_outputs") && from[dim] % parts)
+      return {n.b.fail("size " + std::to_string(from[dim]) + " does not split into " + countText(parts, "part"))};
     int64_t size = ceilDiv(from[dim], parts);
     sizes.emplace();
     for (int64_t i = 0; i < parts; ++i)
@@ -77,8 +79,7 @@ Results split(NodeImport &n) {
   for (int64_t size : *sizes)
     sum = size < 0 ? plan::saturated : plan::addSizes(sum, size);
   if (int64_t(sizes->size()) != parts || sum != from[dim])
-    return {n.b.fail("its sizes do not add up to " + std::to_string(from[dim]) + " in " + std::to_string(parts) +
-                     " parts")};
+    return {n.b.fail("its sizes do not add up to " + std::to_string(from[dim]) + " in " + countText(parts, "part"))};
   Results results;
   SmallVector<int64_t> starts(from.size(), 0), steps(from.size(), 1);
   for (int64_t size : *sizes) {
@@ -137,7 +138,7 @@ Value padByElements(NodeImport &n, Value x, ArrayRef<int64_t> low, ArrayRef<int6
       return n.b.fail("dim " + std::to_string(dim) + " is empty; padding of mode '" + mode + "' needs an element");
     constexpr int64_t most = int64_t(1) << 22; // worked out one by one
     if (to > most)
-      return n.unsupported("padding of mode '" + mode + "' to " + std::to_string(to) + " elements; at most " +
+      return n.unsupported("padding of mode '" + mode + "' to " + countText(to, "element") + "; at most " +
                            std::to_string(most) + " along a dim are possible");
     Tensor indices(DType::I64, {to});
     for (int64_t i = 0; i < to; ++i)
@@ -176,7 +177,10 @@ Results pad(NodeImport &n) {
     if (!n.b.status().ok())
       return {n.in(0)};
     constexpr int64_t most = int64_t(1) << 53; // further out nothing is legal, nor does it overflow
-    int64_t before = std::clamp((*pads)[i], -most, most), after = std::clamp((*pads)[i + axes.size()], -most, most);
+    if (int64_t larger = std::max((*pads)[i], (*pads)[i + axes.size()]); larger > most)
+      return {n.b.fail("its pads have " + std::to_string(larger) + " for dim " + std::to_string(dim) +
+                       "; at most 2^53 are possible")};
+    int64_t before = std::max((*pads)[i], -most), after = std::max((*pads)[i + axes.size()], -most);
     // Negative padding takes elements away.
     starts[dim] = std::max<int64_t>(0, -before);
     sizes[dim] = from[dim] - starts[dim] - std::max<int64_t>(0, -after);

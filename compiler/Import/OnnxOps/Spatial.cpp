@@ -1,5 +1,6 @@
 // Ops on images that only move elements: channels to and from space, crops to a size.
 #include "compiler/Import/OnnxOps/Window.h"
+#include "runtime/base/CountText.h"
 #include "runtime/plan/CheckedMath.h"
 
 namespace hpc::onnx {
@@ -16,7 +17,7 @@ std::optional<Blocks> readBlocks(NodeImport &n) {
   std::string mode = n.text("mode", "DCR");
   if (shape.size() != 4 || size < 1 || (mode != "DCR" && mode != "CRD")) {
     n.b.fail("it needs an input of 4 dims, a blocksize of 1 or more and mode DCR or CRD; here are " +
-             std::to_string(shape.size()) + " dims, " + std::to_string(size) + " and '" + mode + "'");
+             countText(shape.size(), "dim") + ", " + std::to_string(size) + " and '" + mode + "'");
     return std::nullopt;
   }
   return Blocks{shape[0], shape[1], shape[2], shape[3], size, mode == "CRD"};
@@ -67,7 +68,7 @@ Results centerCropPad(NodeImport &n) {
   if (!n.b.status().ok())
     return {x};
   if (axes.size() != wanted.size())
-    return {n.b.fail("its shape has " + std::to_string(wanted.size()) + " sizes for " + std::to_string(axes.size()) +
+    return {n.b.fail("its shape has " + countText(wanted.size(), "size") + " for " + std::to_string(axes.size()) +
                      " axes")};
   SmallVector<int64_t> sizes = shape;
   for (auto [axis, size] : llvm::zip_equal(axes, wanted)) {

@@ -1,6 +1,7 @@
 // Reading and applying sliding windows.
 #include "compiler/Import/OnnxOps/Window.h"
 
+#include "runtime/base/CountText.h"
 #include "runtime/base/IntegerMath.h"
 #include "runtime/plan/CheckedMath.h"
 
@@ -37,7 +38,7 @@ static bool readNumbers(NodeImport &n, const std::string &name, size_t dims, siz
   if (auto given = n.integers(name))
     values = *given;
   if (values.size() != dims * each) {
-    n.b.fail("its " + name + " has " + std::to_string(values.size()) + " numbers; " + std::to_string(dims) +
+    n.b.fail("its " + name + " has " + countText(values.size(), "number") + "; " + std::to_string(dims) +
              " spatial dims need " + std::to_string(dims * each));
     return false;
   }

@@ -4,6 +4,7 @@
 #include "runtime/backend/host/Code.h"
 #include "runtime/backend/host/HostCommunicator.h"
 #include "runtime/backend/host/HostDevice.h"
+#include "runtime/base/CountText.h"
 
 #include <algorithm>
 #include <unistd.h>
@@ -23,7 +24,7 @@ Status checkMemory(const plan::Plan &plan, RankRange ranks) {
     return Status::success();
   auto gib = [](double bytes) { return std::to_string(int64_t(bytes / (1 << 30)) + 1) + " GiB"; };
   return Status::error(ErrorKind::Capacity, std::to_string(ranks.count) + " of the plan's " +
-                                                std::to_string(plan.worldSize()) + " ranks need " + gib(needed) +
+                                                countText(plan.worldSize(), "rank") + " would take " + gib(needed) +
                                                 " of memory, this machine has " + gib(present) +
                                                 "; compile for a smaller batch, or use more micro-batches");
 }

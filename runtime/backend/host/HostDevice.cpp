@@ -4,6 +4,7 @@
 #include "runtime/backend/host/Code.h"
 #include "runtime/backend/host/Gemm.h"
 #include "runtime/backend/host/Reduce.h"
+#include "runtime/base/CountText.h"
 #include "runtime/base/IntegerMath.h"
 
 #include <algorithm>
@@ -20,7 +21,7 @@ Expected<std::byte *> HostDevice::allocate(plan::Space, int64_t bytes, std::byte
   size_t size = std::max(alignment, size_t(roundUp(bytes, int64_t(alignment))));
   std::byte *address = static_cast<std::byte *>(std::aligned_alloc(alignment, size));
   if (!address)
-    return Status::error(ErrorKind::Capacity, "cannot get " + std::to_string(bytes) + " bytes of memory");
+    return Status::error(ErrorKind::Capacity, "cannot get " + countText(bytes, "byte") + " of memory");
   memory.emplace_back(address);
   if (alignment == hugePage)
     ::madvise(address, size, MADV_HUGEPAGE); // advice: without it the pages are small

@@ -1,6 +1,7 @@
 // Waiting by futex. A failure changes every word before it wakes the sleepers, so that no one can fall asleep on the
 // old value after it.
 #include "runtime/backend/host/Rendezvous.h"
+#include "runtime/base/CountText.h"
 
 #include <climits>
 #include <cstring>
@@ -119,8 +120,8 @@ Status Mailbox::post(std::byte *address, int64_t bytes, Request &request, bool i
     }
   }
   if (other->bytes != bytes)
-    return Status::error(ErrorKind::Plan, "a send and its receive differ in size: " + std::to_string(bytes) +
-                                              " bytes here, " + std::to_string(other->bytes) + " there");
+    return Status::error(ErrorKind::Plan, "a send and its receive differ in size: " + countText(bytes, "byte") +
+                                              " here, " + std::to_string(other->bytes) + " there");
   if (bytes > 0)
     std::memcpy(isSend ? other->address : address, isSend ? address : other->address, size_t(bytes));
   other->complete();

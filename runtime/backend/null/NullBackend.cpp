@@ -1,6 +1,7 @@
 // Addresses are reserved and not readable, so that whoever moves data after all does not get far.
 #include "runtime/backend/null/NullBackend.h"
 
+#include "runtime/base/CountText.h"
 #include "runtime/plan/PlanFacts.h"
 #include "runtime/plan/PlanNames.h"
 
@@ -24,7 +25,7 @@ public:
     void *address = ::mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (address == MAP_FAILED)
       return Status::error(ErrorKind::Capacity,
-                           "cannot reserve " + std::to_string(bytes) + " bytes of addresses for one rank");
+                           "cannot reserve " + countText(bytes, "byte") + " of addresses for one rank");
     reserved.emplace_back(address, size);
     return static_cast<std::byte *>(address);
   }

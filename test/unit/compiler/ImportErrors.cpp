@@ -110,6 +110,8 @@ TEST_F(ImportErrors, GraphsThatDoNotHold) {
   expect({node("Relu", {"x"}, {"y", "z"}, {}, "n")}, "node 'n' (Relu): it has more outputs than the op");
   expect({node("Split", {"x"}, {"y", "z"}, {attribute("axis", int64_t(1))}, "n")},
          "size 3 does not split into 2 parts");
+  expect({node("Split", {"x"}, {"y"}, {attribute("num_outputs", int64_t(1) << 62)}, "n")},
+         "its num_outputs is 4611686018427387904, but it has 1 output");
 }
 
 /// What attentions are refused for, in words that say how it would be right.
@@ -144,7 +146,7 @@ TEST_F(ImportErrors, ShapesThatDoNotGoTogether) {
   expectError(model.model(), ErrorKind::Model, "must have one element type");
   model.nodes = {node("Reshape", {"x", "w"}, {"y"}, {}, "n")};
   model.initializers = {ints("w", {2}, {4, -1})};
-  expectError(model.model(), ErrorKind::Model, "6 elements do not divide by the 4 of its other sizes");
+  expectError(model.model(), ErrorKind::Model, "its 6 elements cannot be divided by the 4 of its other sizes");
 }
 
 TEST_F(ImportErrors, DamagedTensors) {
@@ -209,7 +211,9 @@ TEST_F(ImportErrors, SizesThatCannotBe) {
   expect({node("Tile", {"x", "s"}, {"y"}, {}, "n")}, {ints("s", {2}, {huge, 1})}, ErrorKind::Model, cannot);
   expect({node("Tile", {"x", "s"}, {"y"}, {}, "n")}, {ints("s", {2}, {1, huge})}, ErrorKind::Model, cannot);
   expect({node("Expand", {"x", "s"}, {"y"}, {}, "n")}, {ints("s", {4}, {huge, huge, 2, 3})}, ErrorKind::Model, cannot);
-  expect({node("Pad", {"x", "s"}, {"y"}, {}, "n")}, {ints("s", {4}, {huge, 0, huge, 0})}, ErrorKind::Model, cannot);
+  expect({node("Pad", {"x", "s"}, {"y"}, {}, "n")}, {ints("s", {4}, {wide, wide, 0, 0})}, ErrorKind::Model, cannot);
+  expect({node("Pad", {"x", "s"}, {"y"}, {}, "n")}, {ints("s", {4}, {0, 0, huge, 0})}, ErrorKind::Model,
+         "its pads have 4611686018427387904 for dim 0; at most 2^53 are possible");
   expect({node("Pad", {"x", "s"}, {"y"}, {}, "n")}, {ints("s", {4}, {lowest, 0, lowest, 0})}, ErrorKind::Model,
          "pads that take more from dim 0 than it has");
   expect({filled("s", "f"), node("Concat", {"f", "f", "f", "f", "f"}, {"y"}, {attribute("axis", int64_t(0))}, "n")},

@@ -72,7 +72,7 @@ TEST_F(ImportImages, ConvolutionsThatDoNotFit) {
   expectError(conv({3, 4, 2}), ErrorKind::Model, "its input and weight have 4 and 3 dims");
   expectError(conv({3, 4, 2, 2}, {attribute("kernel_shape", {2, 3})}), ErrorKind::Model, "differs from its weight's");
   expectError(conv({3, 4, 2, 2}, {attribute("strides", std::vector<int64_t>{1})}), ErrorKind::Model,
-              "its strides has 1 numbers");
+              "its strides has 1 number");
   expectError(conv({3, 4, 2, 2}, {attribute("strides", {0, 1})}), ErrorKind::Model, "its strides has 0");
   expectError(conv({3, 4, 2, 2}, {attribute("dilations", {1, huge})}), ErrorKind::Model, "its dilations has 4611");
   expectError(conv({3, 4, 2, 2}, {attribute("pads", {0, 0, 0, -1})}), ErrorKind::Model, "its pads has -1");

@@ -119,7 +119,7 @@ TEST_F(ImportNarrow, PackedTensors) {
   ASSERT_TRUE(writeFile(folder.file("m.onnx"), model.model()).ok());
   Status status = importOnnx(folder.file("m.onnx"), {}, &context).status();
   EXPECT_EQ(status.kind(), ErrorKind::Model);
-  EXPECT_THAT(status.message(), HasSubstr("holds 1 bytes, but int4 3 needs 2"));
+  EXPECT_THAT(status.message(), HasSubstr("holds 1 byte, but int4 3 needs 2"));
 }
 
 // Bits that were added as if they were bytes would be a wrong number without a word.

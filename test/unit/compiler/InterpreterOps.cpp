@@ -409,7 +409,7 @@ TEST_F(InterpreterTest, regionsObserversAndParameters) {
   EXPECT_EQ(runFunction(main, {floatTensor({2}, {1, 2})}, options).status().message(), "stop");
   EXPECT_THAT(runFunction(main, {floatTensor({3}, {1, 2, 3})}).status().message(),
               "input 0 is f32 3, the program takes tensor<2xf32>");
-  EXPECT_THAT(runFunction(main, {}).status().message(), "the program takes 1 inputs, 0 are given");
+  EXPECT_THAT(runFunction(main, {}).status().message(), "the program takes 1 input, 0 are given");
 }
 
 /// Shardings on global shapes mean nothing to a serial run.

@@ -63,7 +63,7 @@ TEST(ShardingText, VerifyNamesWhatIsWrong) {
   Mesh mesh = *parseMesh("dp=2:data, tp=3:tensor");
   auto check = [&](const char *text, std::vector<int64_t> shape) { return verify(*parseSharding(text), shape, mesh); };
   EXPECT_TRUE(check("[4@dp, (3, 5@tp)]", {4, 15}).ok());
-  EXPECT_THAT(check("[4]", {4, 1}).message(), HasSubstr("has 1 dims, the tensor has 2"));
+  EXPECT_THAT(check("[4]", {4, 1}).message(), HasSubstr("has 1 dim, the tensor has 2"));
   EXPECT_THAT(check("[(3, 4)]", {10}).message(), HasSubstr("multiply to 12, the tensor's dim is 10"));
   EXPECT_THAT(check("[4@pp]", {4}).message(), HasSubstr("has no axis 'pp'"));
   EXPECT_THAT(check("[4@tp, 3@tp]", {4, 3}).message(), HasSubstr("'tp' is used twice"));

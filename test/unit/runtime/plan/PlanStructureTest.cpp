@@ -97,7 +97,7 @@ const Case cases[] = {
      },
      "has a shape to be saved with, [3, 5], but no key"},
     {"BindingSavedShape", [](Plan &p) { p.stages[0].bindings[0].saved = "w0"; },
-     "slice: view [3, 5] has not the 1 elements of its tensor"},
+     "slice: view [3, 5] has not the 1 element of its tensor"},
     {"StateSlice",
      [](Plan &p) {
        p.stages[0].bindings[0].start = Number{1};

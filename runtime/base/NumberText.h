@@ -1,0 +1,16 @@
+// A double as people write it, for messages: "0.5", "4", "1e+30".
+// The shortest text that reads back as the same number; std::to_string would say 4.000000.
+#pragma once
+
+#include <charconv>
+#include <string>
+
+namespace hpc {
+
+inline std::string numberText(double number) {
+  char text[32];
+  std::to_chars_result end = std::to_chars(text, text + sizeof text, number);
+  return std::string(text, end.ptr);
+}
+
+} // namespace hpc
