@@ -117,6 +117,37 @@ static LogicalResult absorbTransposes(nn::MatmulOp op, PatternRewriter &rewriter
   return success();
 }
 
+/// Whether a value is its own index along `dim`.
+static bool isIndexAlong(Value value, uint64_t dim) {
+  while (auto op = value.getDefiningOp<nn::BroadcastOp>()) // keeps the dims that it does not stretch
+    value = op.getOperand();
+  auto iota = value.getDefiningOp<nn::IotaOp>();
+  return iota && iota.getDim() == dim && iota.getStart() == 0 && iota.getStep() == 1 && !iota.getOffset();
+}
+
+/// A gather whose indices begin with their own place in a dim (x[arange(batch), last]) has one batch dim more, which
+/// may be cut.
+static LogicalResult findBatchDim(nn::GatherNdOp op, PatternRewriter &rewriter) {
+  auto indices = op.getIndices().getDefiningOp<nn::ConcatOp>();
+  ArrayRef<int64_t> data = nn::shapeOf(op.getData()), shape = nn::shapeOf(op.getIndices());
+  uint64_t batch = op.getBatchDims(), last = shape.size() - 1;
+  if (!indices || indices.getAxis() != last || indices.getOperands().size() < 2 || batch >= last ||
+      data[batch] != shape[batch])
+    return failure();
+  Value first = indices.getOperands()[0];
+  if (nn::shapeOf(first)[last] != 1 || !isIndexAlong(first, batch))
+    return failure();
+  SmallVector<Value> rest(indices.getOperands().drop_front());
+  Value others = rest[0];
+  if (rest.size() > 1) {
+    SmallVector<int64_t> fewer(shape);
+    --fewer[last];
+    others = nn::ConcatOp::create(rewriter, indices.getLoc(), nn::tensorType(op.getIndices()).clone(fewer), rest, last);
+  }
+  rewriter.replaceOpWithNewOp<nn::GatherNdOp>(op, op.getType(), op.getData(), others, batch + 1);
+  return success();
+}
+
 void populateSimplifyPatterns(RewritePatternSet &patterns) {
   patterns.add(simplifyMul);
   patterns.add(simplifyAdd);
@@ -127,6 +158,7 @@ void populateSimplifyPatterns(RewritePatternSet &patterns) {
   patterns.add(dropIdentityCast);
   patterns.add(joinTransposes);
   patterns.add(absorbTransposes);
+  patterns.add(findBatchDim);
 }
 
 LogicalResult rewriteToTheEnd(ModuleOp module, RewritePatternSet &&patterns) {

@@ -80,3 +80,41 @@ func.func @main(%x: tensor<3xf32>) -> (tensor<3xf32>, tensor<3xf32>) {
   %c = nn.log %x : tensor<3xf32> -> tensor<3xf32>
   return %a, %b : tensor<3xf32>, tensor<3xf32>
 }
+
+// -----
+
+// x[arange(batch), last]: each index begins with its own place, so the gather has a batch dim, and a batch that is cut stays so. Twice, for two dims.
+// CHECK-LABEL: func.func @main(
+// CHECK-SAME: %[[X:[^:]*]]: tensor<4x9x24xf32>, %[[LAST:[^:]*]]: tensor<4x1xi64>, %[[PART:[^:]*]]: tensor<4x9x1xi64>
+// CHECK: %[[Y:.*]] = nn.gather_nd %[[X]], %[[LAST]] {batch_dims = 1 : i64}
+// CHECK: %[[Z:.*]] = nn.gather_nd %[[X]], %[[PART]] {batch_dims = 2 : i64}
+// CHECK: return %[[Y]], %[[Z]]
+func.func @main(%x: tensor<4x9x24xf32>, %last: tensor<4x1xi64>, %part: tensor<4x9x1xi64>) -> (tensor<4x24xf32>, tensor<4x9xf32>) {
+  %i = nn.iota {dim = 0 : i64} : tensor<4x1xi64>
+  %c = nn.concat %i, %last {axis = 1 : i64} : tensor<4x1xi64>, tensor<4x1xi64> -> tensor<4x2xi64>
+  %y = nn.gather_nd %x, %c {batch_dims = 0 : i64} : tensor<4x9x24xf32>, tensor<4x2xi64> -> tensor<4x24xf32>
+  %j = nn.iota {dim = 0 : i64} : tensor<4x1x1xi64>
+  %jb = nn.broadcast %j : tensor<4x1x1xi64> -> tensor<4x9x1xi64>
+  %k = nn.iota {dim = 1 : i64} : tensor<4x9x1xi64>
+  %d = nn.concat %jb, %k, %part {axis = 2 : i64} : tensor<4x9x1xi64>, tensor<4x9x1xi64>, tensor<4x9x1xi64> -> tensor<4x9x3xi64>
+  %z = nn.gather_nd %x, %d {batch_dims = 0 : i64} : tensor<4x9x24xf32>, tensor<4x9x3xi64> -> tensor<4x9xf32>
+  return %y, %z : tensor<4x24xf32>, tensor<4x9xf32>
+}
+
+// -----
+
+// Not so where the places are those of fewer rows than the data has, of another dim, or begin elsewhere.
+// CHECK-LABEL: func.func @main
+// CHECK-COUNT-3: batch_dims = 0
+func.func @main(%x: tensor<9x9x24xf32>, %last: tensor<4x1xi64>, %part: tensor<9x9x1xi64>) -> (tensor<4x24xf32>, tensor<9x9x24xf32>, tensor<9x9x24xf32>) {
+  %i = nn.iota {dim = 0 : i64} : tensor<4x1xi64>
+  %c = nn.concat %i, %last {axis = 1 : i64} : tensor<4x1xi64>, tensor<4x1xi64> -> tensor<4x2xi64>
+  %y = nn.gather_nd %x, %c {batch_dims = 0 : i64} : tensor<9x9x24xf32>, tensor<4x2xi64> -> tensor<4x24xf32>
+  %j = nn.iota {dim = 1 : i64} : tensor<9x9x1xi64>
+  %d = nn.concat %j, %part {axis = 2 : i64} : tensor<9x9x1xi64>, tensor<9x9x1xi64> -> tensor<9x9x2xi64>
+  %z = nn.gather_nd %x, %d {batch_dims = 0 : i64} : tensor<9x9x24xf32>, tensor<9x9x2xi64> -> tensor<9x9x24xf32>
+  %k = nn.iota {dim = 0 : i64, start = 1 : i64} : tensor<9x9x1xi64>
+  %e = nn.concat %k, %part {axis = 2 : i64} : tensor<9x9x1xi64>, tensor<9x9x1xi64> -> tensor<9x9x2xi64>
+  %w = nn.gather_nd %x, %e {batch_dims = 0 : i64} : tensor<9x9x24xf32>, tensor<9x9x2xi64> -> tensor<9x9x24xf32>
+  return %y, %z, %w : tensor<4x24xf32>, tensor<9x9x24xf32>, tensor<9x9x24xf32>
+}
