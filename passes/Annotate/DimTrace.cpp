@@ -131,23 +131,41 @@ llvm::DenseSet<Operation *> DimTrace::columnsBehind(SmallVector<Question> pendin
   return columns;
 }
 
+DimTrace::Reached DimTrace::reach(const Question &question) {
+  Reached reached;
+  SmallVector<Question> pending = {question};
+  while (!pending.empty()) {
+    Question next = pending.pop_back_val();
+    if (!reached.questions.insert(next).second)
+      continue;
+    const Answer &answer = find(next);
+    if (answer.column)
+      reached.products.insert(answer.column->op);
+    pending.append(answer.asked);
+    reached.whole.append(answer.whole);
+  }
+  return reached;
+}
+
+bool DimTrace::areDigitsOfOne(Value value, unsigned dim, Piece piece, Piece other) {
+  llvm::DenseSet<Value> values;
+  llvm::DenseSet<std::pair<Value, unsigned>> dims;
+  for (const Question &question : reach({value, dim, piece}).questions) {
+    values.insert(question.value);
+    dims.insert({question.value, question.dim});
+  }
+  Reached reached = reach({value, dim, other});
+  return llvm::all_of(reached.questions, [&](const Question &question) {
+    return !values.contains(question.value) || dims.contains({question.value, question.dim});
+  });
+}
+
 bool DimTrace::tearsColumns(Value value, unsigned dim, Piece piece) {
   if (!find({value, dim, piece}).reachesWhole)
     return false;
-  llvm::DenseSet<Operation *> columns;
-  SmallVector<Question> pending = {{value, dim, piece}}, whole;
-  std::set<Question> seen;
-  while (!pending.empty()) {
-    Question question = pending.pop_back_val();
-    if (!seen.insert(question).second)
-      continue;
-    const Answer &answer = find(question);
-    if (answer.column)
-      columns.insert(answer.column->op);
-    pending.append(answer.asked);
-    whole.append(answer.whole);
-  }
-  return llvm::any_of(columnsBehind(whole), [&](Operation *product) { return columns.contains(product); });
+  Reached reached = reach({value, dim, piece});
+  return llvm::any_of(columnsBehind(reached.whole),
+                      [&](Operation *product) { return reached.products.contains(product); });
 }
 
 std::vector<std::pair<WeightMatmul, Piece>> DimTrace::takeColumns(Value value, unsigned dim, Piece piece) {

@@ -61,6 +61,13 @@ public:
   /// Whether an op on the way needs some of these columns whole (the same columns' norm scales them): cut, they would
   /// have to be gathered for it.
   bool tearsColumns(Value value, unsigned dim, Piece piece);
+  /// The products whose columns such a piece comes from, in the order of the walk.
+  llvm::SetVector<Operation *> columnsOf(Value value, unsigned dim, Piece piece) {
+    return reach({value, dim, piece}).products;
+  }
+  /// Whether two pieces are digits of one dim wherever both come by: groups of heads and the heads of a group are, heads and
+  /// the elements of a head are not.
+  bool areDigitsOfOne(Value value, unsigned dim, Piece piece, Piece other);
   /// These columns: the matmul and the piece of its result's dim; without those that were taken before.
   std::vector<std::pair<WeightMatmul, Piece>> takeColumns(Value value, unsigned dim, Piece piece);
 
@@ -88,6 +95,13 @@ private:
   Answer &find(const Question &question);
   Answer answer(const Question &question, SmallVectorImpl<Question> &open);
   static SmallVector<Question> dimsReadWhole(Operation *op, const ShardingRule &rule);
+  /// Products by columns behind a question, and what is read whole on the way.
+  struct Reached {
+    llvm::SetVector<Operation *> products;
+    SmallVector<Question> whole;
+    std::set<Question> questions;
+  };
+  Reached reach(const Question &question);
   llvm::DenseSet<Operation *> columnsBehind(SmallVector<Question> pending);
   SmallVector<Piece> backThroughFactor(Operation *op, const ShardingRule &rule, int factor, Piece within,
                                        Answer &answer, SmallVectorImpl<Question> &open);

@@ -45,7 +45,8 @@ def AnnotateTensorParallel : Pass<"hpc-annotate-tensor-parallel", "::mlir::Modul
   let summary = "seed weights with Megatron's layout, found from the graph's structure";
   let description = [{
     A matmul whose contracted dim comes from columns of earlier weight matmuls alone (through elementwise ops, views, attention) is cut by rows, those
-    by columns, along the outermost part of the dim that survives the way (heads, for attention). Matrices stacked in one weight whose results are summed
+    by columns, along a part of the dim that survives the way (heads, for attention): the one that leaves the busiest rank the least work, the outermost of
+    equals (groups of heads; the heads of each group where there are too few). Matrices stacked in one weight whose results are summed
     (experts that a router mixes) are dealt out whole, if there is one for every rank. What no rank can compute a part of (a softmax's row) is whole
     on all, and may be sliced on the way, unless it comes from the very columns. Where several layouts are possible (channels that many convolutions read), the
     cheapest in all-reduces is taken that leaves no more than a tenth of the work whole; a product whose result is added to a sum anyway is cut by rows, and what it reads stays whole. Embedding tables are cut by vocabulary where a rank

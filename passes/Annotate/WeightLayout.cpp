@@ -6,6 +6,8 @@
 
 #include "compiler/ElementType.h"
 
+#include "llvm/ADT/MapVector.h"
+
 namespace hpc {
 namespace {
 
@@ -84,12 +86,43 @@ struct LayoutFinder {
         layout.cuts.push_back({source, piece, false});
   }
 
-  /// The first piece of an operand's dim that comes from columns which may be cut, if any does.
-  std::optional<Piece> pieceOfColumns(Value value, unsigned dim) {
+  /// The pieces of an operand's dim that come from columns which may be cut, outermost first.
+  SmallVector<Piece> piecesOfColumns(Value value, unsigned dim) {
+    SmallVector<Piece> pieces;
     for (Piece piece : trace->back(value, dim, {1, nn::shapeOf(value)[dim]}))
-      if (trace->reachesColumns(value, dim, piece))
-        return trace->tearsColumns(value, dim, piece) ? std::nullopt : std::optional(piece);
-    return std::nullopt;
+      if (trace->reachesColumns(value, dim, piece)) {
+        if (trace->tearsColumns(value, dim, piece))
+          break;
+        pieces.push_back(piece);
+      }
+    return pieces;
+  }
+
+  /// Of the outermost piece and those that are digits of the same dim (groups, and the heads of a group), the one that
+  /// leaves the busiest rank the least of all the products that any of them cuts. So 14 heads in 2 groups over tp=4 are cut
+  /// within the groups, whose keys every rank then computes, and not by groups, of which two ranks would have none.
+  Piece choose(const WeightMatmul &row, SmallVector<Piece> pieces) {
+    Value activation = row.op->getOperand(row.activation);
+    unsigned dim = *row.activationK;
+    if (pieces[0].size % degree == 0)
+      return pieces[0];
+    llvm::erase_if(pieces, [&, first = pieces[0]](Piece piece) {
+      return !trace->areDigitsOfOne(activation, dim, first, piece);
+    });
+    auto shareOf = [&](Piece piece) { return double(llvm::divideCeil(piece.size, degree)) / double(piece.size); };
+    llvm::MapVector<Operation *, SmallVector<double>> shares; // of each product, under each piece
+    for (auto [number, piece] : llvm::enumerate(pieces)) {
+      auto note = [&, number = number, piece = piece](Operation *product) {
+        shares.try_emplace(product, pieces.size(), 1.0).first->second[number] = shareOf(piece);
+      };
+      note(row.op);
+      llvm::for_each(trace->columnsOf(activation, dim, piece), note);
+    }
+    SmallVector<double> work(pieces.size(), 0);
+    for (auto &[product, share] : shares)
+      for (size_t number = 0; number < pieces.size(); ++number)
+        work[number] += share[number] * double(cast<CostOpInterface>(product).getFlops());
+    return pieces[size_t(std::min_element(work.begin(), work.end()) - work.begin())];
   }
 
   /// Deals out whole matrices, if the op sums over the results of a stack of them and there is one for every rank. Cut
@@ -103,10 +136,10 @@ struct LayoutFinder {
       for (auto [dim, factors] : llvm::enumerate(dims)) {
         if (factors.size() != 1 || rule.factors[factors[0]].reduction != ReduceKind::Sum)
           continue;
-        std::optional<Piece> piece = pieceOfColumns(operand, dim);
-        if (!piece || piece->size < degree)
+        SmallVector<Piece> pieces = piecesOfColumns(operand, dim);
+        if (pieces.empty() || pieces[0].size < degree)
           continue;
-        Sources sources = trace->takeColumns(operand, dim, *piece);
+        Sources sources = trace->takeColumns(operand, dim, pieces[0]);
         bool isStack = llvm::any_of(sources, [](auto &source) {
           return llvm::is_contained(llvm::make_first_range(source.first.stacked), source.first.weightN);
         });
@@ -124,14 +157,16 @@ struct LayoutFinder {
     if (!product.activationK)
       return false;
     Value activation = product.op->getOperand(product.activation);
-    std::optional<Piece> piece = pieceOfColumns(activation, *product.activationK);
-    if (!piece || !mayCut({product, *piece, true}))
+    SmallVector<Piece> pieces = piecesOfColumns(activation, *product.activationK);
+    llvm::erase_if(pieces, [&](Piece piece) { return !mayCut({product, piece, true}); });
+    if (pieces.empty())
       return false;
-    Sources sources = trace->takeColumns(activation, *product.activationK, *piece); // before it is one of the sums
+    Piece piece = choose(product, pieces);
+    Sources sources = trace->takeColumns(activation, *product.activationK, piece); // before it is one of the sums
     if (!mayCutAll(sources))
       return false;
     addSum(product.op);
-    layout.cuts.push_back({product, *piece, true});
+    layout.cuts.push_back({product, piece, true});
     cutColumns(sources);
     return true;
   }

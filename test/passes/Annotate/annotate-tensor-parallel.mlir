@@ -630,3 +630,39 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
     return %y : tensor<4x9x20xf32>
   }
 }
+
+// -----
+
+// 8 heads in 2 groups over 4 ranks: cut by groups, two ranks would have nothing to do. The heads of each group are cut, and every rank computes the
+// keys and values of both groups.
+// CHECK-LABEL: func.func @main
+// CHECK: nn.parameter "q" {{.*}}dist.seed = #dist.seed<"[16?, (2, 4@tp, 4)]">
+// CHECK: nn.parameter "k"
+// CHECK-NOT: dist.seed
+// CHECK-SAME: : tensor<16x8xf32>
+// CHECK: nn.parameter "v"
+// CHECK-NOT: dist.seed
+// CHECK-SAME: : tensor<16x8xf32>
+// CHECK: nn.parameter "o" {{.*}}dist.seed = #dist.seed<"[(2, 4@tp, 4), 16?]">
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=4:tensor">} {
+  func.func @main(%x: tensor<2x6x16xf32>) -> tensor<2x6x16xf32> {
+    %wq = nn.parameter "q" {file = "w", offset = 0 : i64, bytes = 2048 : i64, hashes = array<i64: 1>} : tensor<16x32xf32>
+    %wk = nn.parameter "k" {file = "w", offset = 0 : i64, bytes = 512 : i64, hashes = array<i64: 1>} : tensor<16x8xf32>
+    %wv = nn.parameter "v" {file = "w", offset = 0 : i64, bytes = 512 : i64, hashes = array<i64: 1>} : tensor<16x8xf32>
+    %wo = nn.parameter "o" {file = "w", offset = 0 : i64, bytes = 2048 : i64, hashes = array<i64: 1>} : tensor<32x16xf32>
+    %q0 = nn.matmul %x, %wq : tensor<2x6x16xf32>, tensor<16x32xf32> -> tensor<2x6x32xf32>
+    %q1 = nn.reshape %q0 : tensor<2x6x32xf32> -> tensor<2x6x8x4xf32>
+    %q = nn.transpose %q1 {permutation = array<i64: 0, 2, 1, 3>} : tensor<2x6x8x4xf32> -> tensor<2x8x6x4xf32>
+    %k0 = nn.matmul %x, %wk : tensor<2x6x16xf32>, tensor<16x8xf32> -> tensor<2x6x8xf32>
+    %k1 = nn.reshape %k0 : tensor<2x6x8xf32> -> tensor<2x6x2x4xf32>
+    %k = nn.transpose %k1 {permutation = array<i64: 0, 2, 1, 3>} : tensor<2x6x2x4xf32> -> tensor<2x2x6x4xf32>
+    %v0 = nn.matmul %x, %wv : tensor<2x6x16xf32>, tensor<16x8xf32> -> tensor<2x6x8xf32>
+    %v1 = nn.reshape %v0 : tensor<2x6x8xf32> -> tensor<2x6x2x4xf32>
+    %v = nn.transpose %v1 {permutation = array<i64: 0, 2, 1, 3>} : tensor<2x6x2x4xf32> -> tensor<2x2x6x4xf32>
+    %y = nn.attention %q, %k, %v {scale = 0.35 : f64, causal_offset = 0 : i64} : tensor<2x8x6x4xf32>, tensor<2x2x6x4xf32>, tensor<2x2x6x4xf32> -> tensor<2x8x6x4xf32>
+    %t = nn.transpose %y {permutation = array<i64: 0, 2, 1, 3>} : tensor<2x8x6x4xf32> -> tensor<2x6x8x4xf32>
+    %r = nn.reshape %t : tensor<2x6x8x4xf32> -> tensor<2x6x32xf32>
+    %z = nn.matmul %r, %wo : tensor<2x6x32xf32>, tensor<32x16xf32> -> tensor<2x6x16xf32>
+    return %z : tensor<2x6x16xf32>
+  }
+}
