@@ -66,7 +66,8 @@ static void buildStage(OpPassManager &passes, const Options &options) {
 
 /// What no library computes becomes machine code.
 static void buildKernels(OpPassManager &passes, const Options &) {
-  passes.addPass(createPackCollectives());     // first: its views are fused like all others
+  passes.addPass(createBindParts());           // before anything else takes slices of weights for work
+  passes.addPass(createPackCollectives());     // its views are fused like all others
   passes.addPass(createDecomposeComposites()); // those that nobody computes whole
   passes.addPass(createFoldTransposes());      // a transpose that a matmul takes as a flag need not be copied
   passes.addPass(createSplitReductions());     // before fusion: what is reduced joins the partial results

@@ -82,7 +82,8 @@ public:
     if (compact.size() <= maxConstantElements)
       return nn::ConstantOp::create(builder, loc, value);
     return nn::ParameterOp::create(builder, loc, value.getType(), builder.getStringAttr(name), StringAttr(),
-                                   IntegerAttr(), IntegerAttr(), DenseI64ArrayAttr(), value, ArrayAttr());
+                                   IntegerAttr(), IntegerAttr(), DenseI64ArrayAttr(), value, ArrayAttr(), DenseI64ArrayAttr(),
+                                   DenseI64ArrayAttr());
   }
 
 private:

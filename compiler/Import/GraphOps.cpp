@@ -256,7 +256,7 @@ Value GraphBuilder::attention(Value query, Value key, Value value, Value bias, d
   }
   IntegerAttr offset = causalOffset ? builder.getI64IntegerAttr(*causalOffset) : IntegerAttr();
   return finish(nn::AttentionOp::create(builder, loc, type(to, dtype(query)), query, key, value, bias,
-                                        builder.getF64FloatAttr(scale), offset),
+                                        builder.getF64FloatAttr(scale), offset, UnitAttr()),
                 false);
 }
 

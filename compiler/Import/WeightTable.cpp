@@ -55,12 +55,13 @@ nn::ParameterOp WeightTable::create(const StoredTensor &tensor, ArrayRef<int64_t
   if (tensor.file.empty()) {
     ElementsAttr value = tensorToAttr(tensorFromBytes(*tensor.dtype, tensor.shape, tensor.data), context);
     op = nn::ParameterOp::create(builder, loc, type, builder.getStringAttr(tensor.name), StringAttr(), IntegerAttr(),
-                                 IntegerAttr(), DenseI64ArrayAttr(), value, ArrayAttr());
+                                 IntegerAttr(), DenseI64ArrayAttr(), value, ArrayAttr(), DenseI64ArrayAttr(),
+                                 DenseI64ArrayAttr());
   } else {
     op = nn::ParameterOp::create(builder, loc, type, builder.getStringAttr(tensor.name),
                                  builder.getStringAttr(tensor.file), builder.getI64IntegerAttr(tensor.offset),
                                  builder.getI64IntegerAttr(tensor.bytes), builder.getDenseI64ArrayAttr(hashes),
-                                 ElementsAttr(), ArrayAttr());
+                                 ElementsAttr(), ArrayAttr(), DenseI64ArrayAttr(), DenseI64ArrayAttr());
   }
   last = op;
   return op;

@@ -113,10 +113,19 @@ Expected<LocalTensors> Run::cut(std::shared_ptr<const Tensor> global, Value valu
 
 Expected<LocalTensors> Run::load(nn::ParameterOp op) {
   auto type = cast<RankedTensorType>(op.getType());
-  RankedTensorType stored = isPartitioned ? dist::globalType(type) : type;
-  Expected<Tensor> tensor = options.parameters(op, stored.getShape());
+  RankedTensorType global = isPartitioned ? dist::globalType(type) : type;
+  Expected<Tensor> tensor = options.parameters(op, op.isPart() ? *op.getStoredShape() : global.getShape());
   if (!tensor.ok())
     return tensor.status();
+  if (op.isPart()) {
+    Tensor part(tensor->dtype, global.getShape());
+    SmallVector<int64_t> strides = stridesOf(tensor->shape);
+    int64_t start = 0;
+    for (auto [dim, at] : llvm::enumerate(*op.getPartStarts()))
+      start += at * strides[dim];
+    interpreter::readStrided(*tensor, start, strides, part);
+    tensor = std::move(part);
+  }
   return cut(std::make_shared<Tensor>(std::move(*tensor)), op.getResult(), describeOp(op));
 }
 

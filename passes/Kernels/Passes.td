@@ -3,6 +3,22 @@
 #define HPC_PASSES_KERNELS
 include "mlir/Pass/PassBase.td"
 
+def BindParts : Pass<"hpc-bind-parts", "::mlir::ModuleOp"> {
+  let summary = "a slice of a weight becomes a parameter that is bound to this part of what is stored";
+  let description = [{
+    A rank then reads its part of the file once, where it would hold the whole weight and copy the part in every step. dist.slice, by which a rank takes its cut of the
+    part, is part of the binding too, where the cut nests with what is stored. Weights that the program writes stay as they are, and so do those of which something is
+    read otherwise or not at all.
+
+        %w = nn.parameter "qkv" {...} : tensor<32x48xf32>
+        %s = nn.slice %w {starts = array<i64: 0, 0>, ...} : tensor<32x48xf32> -> tensor<32x32xf32, "[32, 32]">
+        %q = dist.slice %s {after = "[32, 32@tp]", ...} -> tensor<32x16xf32, "[32, 32@tp]">
+
+        %q = nn.parameter "qkv" {part_starts = array<i64: 0, 0>, stored_shape = array<i64: 32, 48>, ...} : tensor<32x16xf32, "[32, 32@tp]">
+  }];
+  let dependentDialects = ["::hpc::nn::NNDialect", "::hpc::dist::DistDialect"];
+}
+
 def PackCollectives : Pass<"hpc-pack-collectives", "::mlir::ModuleOp"> {
   let summary = "collectives on boxes become the plan's collectives on contiguous blocks";
   let description = [{

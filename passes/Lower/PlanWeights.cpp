@@ -51,7 +51,8 @@ int32_t PlanWeights::weight(nn::ParameterOp op) {
   plan::Weight weight;
   weight.name = name;
   weight.dtype = dtypeOf(op.getResult().getType());
-  weight.shape = dist::globalType(nn::tensorType(op.getResult())).getShape().vec();
+  weight.shape = op.isPart() ? op.getStoredShape()->vec()
+                             : dist::globalType(nn::tensorType(op.getResult())).getShape().vec();
   weight.file = file(op.getFile());
   weight.offset = int64_t(op.getOffset());
   weight.bytes = int64_t(op.getBytes());

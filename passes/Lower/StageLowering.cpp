@@ -209,9 +209,41 @@ Status StageLowering::bindSchedule() {
 
 // ---- ops ----------------------------------------------------------------------------------------
 
+/// The slice of what is stored, given that of the part: the outermost sub-dim of each dim grows, and starts later.
+static plan::Slice placePart(const plan::Slice &part, const dist::Sharding &sharding, ArrayRef<int64_t> stored,
+                             ArrayRef<int64_t> starts) {
+  plan::Slice slice;
+  size_t sub = 0;
+  for (auto [dim, subDims] : llvm::enumerate(sharding.dims)) {
+    if (subDims.empty()) { // one element, which has no sub-dim of its own
+      slice.view.push_back(stored[dim]);
+      slice.start.push_back(starts[dim]);
+      slice.extent.push_back(1);
+      slice.box.push_back(1);
+      continue;
+    }
+    size_t outermost = slice.view.size();
+    int64_t inner = 1;
+    for (const dist::SubDim &other : llvm::drop_begin(subDims))
+      inner *= other.size;
+    for (size_t end = sub + subDims.size(); sub < end; ++sub) {
+      slice.view.push_back(part.view[sub]);
+      slice.start.push_back(part.start[sub]);
+      slice.extent.push_back(part.extent[sub]);
+      slice.box.push_back(part.box[sub]);
+    }
+    slice.view[outermost] = stored[dim] / inner; // hpc-bind-parts checks that both divide
+    for (int64_t &start : slice.start[outermost].values)
+      start += starts[dim] / inner;
+  }
+  return slice;
+}
+
 Status StageLowering::lowerParameter(nn::ParameterOp op) {
   std::string key = op.getName().str() + " ";
   llvm::raw_string_ostream(key) << op.getResult().getType();
+  if (op.isPart())
+    llvm::raw_string_ostream(key) << " from " << op.getPartStartsAttr();
   auto [known, isNew] = weightBuffers.try_emplace(key, 0);
   if (!isNew) {
     buffers[op.getResult()] = known->second;
@@ -221,6 +253,8 @@ Status StageLowering::lowerParameter(nn::ParameterOp op) {
   std::string name = stage.buffers[buffer].name = op.getName().str();
   dist::Sharding sharding = dist::shardingOf(op.getResult());
   plan::Binding binding{buffer, tables.slice(sharding), plan::StoredWeight{weights.weight(op)}, "", {}};
+  if (op.isPart())
+    binding.slice = placePart(binding.slice, sharding, *op.getStoredShape(), *op.getPartStarts());
   if (written.count(name)) {
     binding.saved = name;
     binding.shape = dist::globalShape(sharding);

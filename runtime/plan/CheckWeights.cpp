@@ -1,10 +1,12 @@
 // Weights and states: together the coordinates of a stage hold all of each stored or saved value. Per view dim the
 // non-empty ranges are pairwise equal or disjoint and leave no index out, and every combination of ranges occurs: a
-// product of partitions, replicated or not.
+// product of partitions, replicated or not. Where no binding holds all of it, the parts of all are such boxes.
+#include "runtime/plan/CheckedMath.h"
 #include "runtime/plan/PlanCheck.h"
 #include "runtime/plan/PlanNames.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -78,9 +80,103 @@ struct Holdings {
   }
 };
 
+// ---- parts of unequal sizes -------------------------------------------------------------------------
+
+using Box = std::vector<Range>;
+
+/// The view of the same elements that parts the dims of both; empty where they do not nest.
+std::vector<int64_t> commonView(const std::vector<int64_t> &a, const std::vector<int64_t> &b) {
+  std::set<int64_t, std::greater<>> inner; // elements of one step of a dim
+  for (const auto *view : {&a, &b}) {
+    int64_t elements = 1;
+    for (size_t d = view->size(); d-- > 0; elements *= (*view)[d])
+      inner.insert(elements);
+  }
+  std::vector<int64_t> common;
+  int64_t outer = productOf(a);
+  for (int64_t elements : inner) {
+    if (outer % elements != 0)
+      return {};
+    common.push_back(outer / elements);
+    outer = elements;
+  }
+  return common;
+}
+
+/// A range of a dim as a box of the digits into which a finer view parts it; false where it is none.
+bool splitRange(Range range, const int64_t *digits, size_t count, Box &box) {
+  size_t first = box.size();
+  box.resize(first + count);
+  for (size_t i = count; i-- > 0;) {
+    auto &[start, extent] = range;
+    if (start % digits[i] == 0 && extent % digits[i] == 0) {
+      box[first + i] = {0, digits[i]};
+      range = {start / digits[i], extent / digits[i]};
+    } else if (start % digits[i] + extent <= digits[i]) {
+      box[first + i] = {start % digits[i], extent};
+      range = {start / digits[i], 1};
+    } else {
+      return false;
+    }
+  }
+  return range.first == 0 && range.second == 1;
+}
+
+/// What a coordinate holds by a slice, in a view that is finer than the slice's own.
+bool boxIn(const std::vector<int64_t> &finer, const Plan &plan, const Slice &slice, int64_t coordinate, Box &box) {
+  int64_t ranks = plan.ranksPerStage();
+  size_t next = 0;
+  for (size_t d = 0; d < slice.view.size(); ++d) {
+    size_t first = next;
+    for (int64_t product = 1; product != slice.view[d]; ++next)
+      product *= finer[next];
+    Range range(slice.start[d].at(coordinate, 0, ranks), slice.extent[d].at(coordinate, 0, ranks));
+    if (!splitRange(range, finer.data() + first, next - first, box))
+      return false;
+  }
+  return true;
+}
+
+/// Whether what several bindings hold is equal or apart, box by box, and together all there is.
+bool partsAreAll(const Plan &plan, const Stage &stage, const std::vector<size_t> &bindings) {
+  std::vector<int64_t> view = stage.bindings[bindings[0]].slice.view;
+  for (size_t binding : bindings)
+    if (!view.empty())
+      view = commonView(view, stage.bindings[binding].slice.view);
+  if (view.empty())
+    return false;
+  std::set<Box> boxes;
+  for (size_t binding : bindings)
+    for (int64_t coordinate = 0; coordinate < plan.ranksPerStage(); ++coordinate) {
+      Box box;
+      const Slice &slice = stage.bindings[binding].slice;
+      int64_t ranks = plan.ranksPerStage();
+      if (std::any_of(slice.extent.begin(), slice.extent.end(),
+                      [&](const ByCoord &extent) { return extent.at(coordinate, 0, ranks) == 0; }))
+        continue;
+      if (!boxIn(view, plan, slice, coordinate, box))
+        return false;
+      boxes.insert(std::move(box));
+    }
+  auto meet = [](const Range &a, const Range &b) {
+    return a.first < b.first + b.second && b.first < a.first + a.second;
+  };
+  int64_t elements = 0;
+  for (auto box = boxes.begin(); box != boxes.end(); ++box) {
+    int64_t size = 1;
+    for (const Range &range : *box)
+      size *= range.second;
+    elements += size;
+    for (auto other = std::next(box); other != boxes.end(); ++other)
+      if (std::equal(box->begin(), box->end(), other->begin(), meet))
+        return false;
+  }
+  return elements == productOf(view);
+}
+
 /// `bindings` of one value, which errors call `what`.
 Status checkValue(const Plan &plan, const Stage &stage, const std::string &what, const std::vector<size_t> &bindings) {
-  std::map<std::vector<int64_t>, std::vector<size_t>> partial; // by view
+  std::vector<size_t> partial;
   Status first;
   for (size_t binding : bindings) {
     const Slice &slice = stage.bindings[binding].slice;
@@ -89,19 +185,14 @@ Status checkValue(const Plan &plan, const Stage &stage, const std::string &what,
     Status status = alone.check(plan);
     if (status.ok())
       continue;
-    partial[slice.view].push_back(binding);
+    partial.push_back(binding);
     if (first.ok())
       first = status.at(bufferText(stage, stage.bindings[binding].buffer));
   }
   // Several bindings may hold a part each, as the q, k and v of one fused weight.
-  for (const auto &[view, parts] : partial) {
-    Holdings together(view);
-    for (size_t binding : parts)
-      together.add(plan, stage.bindings[binding].slice);
-    if (parts.size() < 2 || !together.check(plan).ok())
-      return first.at(what);
-  }
-  return Status::success();
+  if (partial.empty())
+    return Status::success();
+  return partial.size() > 1 && partsAreAll(plan, stage, partial) ? Status::success() : first.at(what);
 }
 
 } // namespace

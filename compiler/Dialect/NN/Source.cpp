@@ -4,14 +4,32 @@
 
 namespace hpc::nn {
 
+/// (C4)
+static LogicalResult verifyPart(ParameterOp op, ArrayRef<int64_t> shape) {
+  std::optional<ArrayRef<int64_t>> stored = op.getStoredShape(), starts = op.getPartStarts();
+  bool fits = stored.has_value() == starts.has_value();
+  if (fits && stored) {
+    fits = stored->size() == shape.size() && starts->size() == shape.size();
+    for (size_t dim = 0; fits && dim < shape.size(); ++dim)
+      fits = (*starts)[dim] >= 0 && (*starts)[dim] <= (*stored)[dim] - shape[dim];
+  }
+  return fits ? success()
+              : op.emitOpError("(C4) part_starts and stored_shape must come together, with one entry for each of ")
+                    << shape.size() << " dims, and the part must lie within what is stored";
+}
+
 LogicalResult ParameterOp::verify() {
+  // Its stored shape is the global one; a type without encoding is global itself.
+  RankedTensorType stored = dist::globalType(tensorType(getResult()));
+  if (failed(verifyPart(*this, stored.getShape())))
+    return failure();
+  if (isPart())
+    stored = RankedTensorType::get(*getStoredShape(), stored.getElementType());
   if (getValue()) {
     if (!getFile().empty())
       return emitOpError("(C3) has both a file and a value");
     return success();
   }
-  // Its stored shape is the global one; a type without encoding is global itself.
-  RankedTensorType stored = dist::globalType(tensorType(getResult()));
   int64_t elementBytes = (stored.getElementTypeBitWidth() + 7) / 8;
   if (stored.getNumElements() * elementBytes != int64_t(getBytes()))
     return emitOpError("(C1) ") << stored << " has " << stored.getNumElements() * elementBytes

@@ -12,16 +12,23 @@ def NN_ParameterOp : NN_Op<"parameter", [Pure, StructureOpInterface, HPC_Structu
 
         %w = nn.parameter "transformer.wte.weight" {file = "model.onnx", offset = 120 : i64, bytes = 80480 : i64, hashes = array<i64: 7>} : tensor<503x40xf32>
 
-    Constraints: (C1) the stored shape's bytes equal `bytes`. (C2) one hash per MiB, or none. (C3) `file` or `value`, not both.
+    `part_starts` in `stored_shape`: it is only a part of what is stored, as large as its (global) type. Only hpc-bind-parts makes such.
+
+        %q = nn.parameter "qkv" {bytes = 6144 : i64, ..., part_starts = array<i64: 0, 32>, stored_shape = array<i64: 32, 48>} : tensor<32x8xf32>
+
+    Constraints: (C1) the stored shape's bytes equal `bytes`. (C2) one hash per MiB, or none. (C3) `file` or `value`, not both. (C4) a part has a start
+    in each dim and lies within the stored shape.
   }];
   let arguments = (ins StrAttr:$name, DefaultValuedStrAttr<StrAttr, "">:$file, DefaultValuedAttr<I64Attr, "0">:$offset,
       DefaultValuedAttr<I64Attr, "0">:$bytes, DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$hashes,
-      OptionalAttr<ElementsAttr>:$value, OptionalAttr<StrArrayAttr>:$aliases);
+      OptionalAttr<ElementsAttr>:$value, OptionalAttr<StrArrayAttr>:$aliases,
+      OptionalAttr<DenseI64ArrayAttr>:$stored_shape, OptionalAttr<DenseI64ArrayAttr>:$part_starts);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$name attr-dict `:` type($result)";
   let extraClassDeclaration = [{
     /// Nobody knows what it holds, only where that will be.
     bool isAbsent() { return !getValue() && getBytes() > 0 && getHashes().empty(); }
+    bool isPart() { return getStoredShape().has_value(); }
   }];
   let hasVerifier = 1;
 }

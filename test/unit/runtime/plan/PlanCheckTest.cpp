@@ -337,6 +337,33 @@ TEST(PlanCheck, AcceptsAWeightInParts) {
   EXPECT_TRUE(status.ok()) << status.text();
 }
 
+// Parts of one weight may be cut differently, and then seen through views of their own: together they are still compared.
+TEST(PlanCheck, ComparesPartsOfAWeightThroughDifferentViews) {
+  Plan plan = samplePlan();
+  Stage &stage = plan.stages[0];
+  stage.bindings[0].slice.start[1] = 0;
+  stage.bindings[0].slice.extent[1] = 3;
+  Buffer rest = buffer("w0 rest", Lifetime::Session, {3, 2}, 192);
+  stage.sessionBytes = 256;
+  stage.buffers.push_back(rest);
+  Binding binding = stage.bindings[0];
+  binding.buffer = int32_t(stage.buffers.size()) - 1;
+  binding.slice.view = {3, 1, 5};
+  binding.slice.start = {0, 0, 3};
+  binding.slice.extent = {3, 1, 2};
+  binding.slice.box = {3, 1, 2};
+  stage.bindings.push_back(binding);
+  Status status = checkPlan(plan);
+  EXPECT_TRUE(status.ok()) << status.text();
+  stage.bindings.back().slice.start[2] = 2; // both hold column 2, nobody column 4
+  EXPECT_THAT(checkPlan(plan).message(), HasSubstr("no coordinate holds index 3 of 5"));
+  stage.bindings.back().slice.start[2] = 3;
+  stage.bindings.back().slice.extent[2] = 1;
+  EXPECT_FALSE(checkPlan(plan).ok());
+  stage.bindings.back().slice.extent = {2, 1, 2}; // two columns of two rows
+  EXPECT_FALSE(checkPlan(plan).ok());
+}
+
 TEST(PlanCheck, AcceptsAnAllReduceIntoTheDyingOperandsPlace) {
   Plan plan = samplePlan();
   Stage &stage = plan.stages[1];

@@ -1,0 +1,25 @@
+// RUN: hpc-opt %s --split-input-file --verify-diagnostics
+
+// A part beyond what is stored would read another weight's bytes.
+func.func @beyond() -> tensor<4xf32> {
+  // expected-error @+1 {{(C4) part_starts and stored_shape must come together, with one entry for each of 1 dims, and the part must lie within what is stored}}
+  %w = nn.parameter "w" {file = "f", bytes = 32 : i64, hashes = array<i64: 1>, part_starts = array<i64: 5>, stored_shape = array<i64: 8>} : tensor<4xf32>
+  return %w : tensor<4xf32>
+}
+
+// -----
+
+func.func @alone() -> tensor<4xf32> {
+  // expected-error @+1 {{(C4) part_starts}}
+  %w = nn.parameter "w" {file = "f", bytes = 32 : i64, hashes = array<i64: 1>, stored_shape = array<i64: 8>} : tensor<4xf32>
+  return %w : tensor<4xf32>
+}
+
+// -----
+
+// `bytes` is what is stored, not the part.
+func.func @bytes() -> tensor<4xf32> {
+  // expected-error @+1 {{(C1) 'tensor<8xf32>' has 32 bytes, the source has 16}}
+  %w = nn.parameter "w" {file = "f", bytes = 16 : i64, hashes = array<i64: 1>, part_starts = array<i64: 4>, stored_shape = array<i64: 8>} : tensor<4xf32>
+  return %w : tensor<4xf32>
+}
