@@ -261,10 +261,10 @@ std::optional<AttentionMatch> matchAttention(nn::MatmulOp root) {
   if (!chain || !haveFittingTypes(chain->scores, root))
     return std::nullopt;
   std::optional<MaskSplit> mask = splitMask(chain->steps);
-  // What guards against NaN matters where a row sees nothing, and nn.attention has no guard.
-  if (!mask || (guarded && !mask->everyRowSees))
+  if (!mask)
     return std::nullopt;
-  return AttentionMatch{chain->scores, root, chain->scale, *mask};
+  // What guards against NaN matters where a row may see nothing.
+  return AttentionMatch{chain->scores, root, chain->scale, *mask, guarded && !mask->everyRowSees};
 }
 
 } // namespace hpc

@@ -28,6 +28,7 @@ struct AttentionMatch {
   nn::MatmulOp scores, root; ///< q k^T and the product with v
   double scale = 1;
   MaskSplit mask;
+  bool isGuarded = false; ///< a row that sees nothing gives 0
 };
 
 /// Matches at the product with v; ranks are 2 to 4.

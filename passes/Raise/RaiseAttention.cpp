@@ -4,6 +4,8 @@
 #include "passes/Raise/Scalars.h"
 #include "passes/Raise/Simplify.h"
 
+#include <cmath>
+
 namespace hpc {
 
 #define GEN_PASS_DEF_RAISEATTENTION
@@ -83,6 +85,20 @@ static Value beforeRepeat(Value value) {
   return isRepeat ? source.getOperand() : Value();
 }
 
+/// q or k before exporters scale it, each by the square root of the whole; so that what repeats groups is seen. Types that
+/// overflow early keep it: their scores may need it.
+static Value withoutScale(Value value, double &scale) {
+  if (getElementTypeOrSelf(value.getType()).getIntOrFloatBitWidth() < 32)
+    return value;
+  for (std::optional<WithScalar> scaled = matchWithScalar<nn::MulOp>(value);
+       scaled && scaled->other.getType() == value.getType() && std::isfinite(scale * scaled->number);
+       scaled = matchWithScalar<nn::MulOp>(value)) {
+    scale *= scaled->number;
+    value = scaled->other;
+  }
+  return value;
+}
+
 static LogicalResult raiseAttention(nn::MatmulOp root, PatternRewriter &rewriter) {
   std::optional<AttentionMatch> match = matchAttention(root);
   if (!match)
@@ -90,8 +106,10 @@ static LogicalResult raiseAttention(nn::MatmulOp root, PatternRewriter &rewriter
   Location loc = root.getLoc();
   nn::MatmulOp scores = match->scores;
   size_t rank = nn::shapeOf(scores.getResult()).size();
-  Value query = asRank4(rewriter, loc, straighten(rewriter, loc, scores.getLhs(), scores.getTransposeLhs()));
-  Value key = asRank4(rewriter, loc, straighten(rewriter, loc, scores.getRhs(), !scores.getTransposeRhs()));
+  double scale = match->scale;
+  Value query = withoutScale(scores.getLhs(), scale), key = withoutScale(scores.getRhs(), scale);
+  query = asRank4(rewriter, loc, straighten(rewriter, loc, query, scores.getTransposeLhs()));
+  key = asRank4(rewriter, loc, straighten(rewriter, loc, key, !scores.getTransposeRhs()));
   Value value = asRank4(rewriter, loc, straighten(rewriter, loc, root.getRhs(), root.getTransposeRhs()));
   Value bias = buildBias(rewriter, loc, match->mask.bias);
   if (bias)
@@ -102,7 +120,8 @@ static LogicalResult raiseAttention(nn::MatmulOp root, PatternRewriter &rewriter
   std::optional<int64_t> causal = match->mask.causalOffset;
   IntegerAttr offset = causal ? rewriter.getI64IntegerAttr(*causal) : IntegerAttr();
   Value result = nn::AttentionOp::create(rewriter, loc, type, query, key, value, bias,
-                                         rewriter.getF64FloatAttr(match->scale), offset);
+                                         rewriter.getF64FloatAttr(scale), offset,
+                                         match->isGuarded ? rewriter.getUnitAttr() : UnitAttr());
   if (result.getType() != root.getType())
     result = reshape(rewriter, loc, result, nn::shapeOf(root.getResult()));
   rewriter.replaceOp(root, result);
@@ -141,7 +160,8 @@ static LogicalResult absorbCausalBias(nn::AttentionOp op, PatternRewriter &rewri
   if (bias)
     bias = biasAsRank4(rewriter, op.getLoc(), bias, 4);
   rewriter.replaceOpWithNewOp<nn::AttentionOp>(op, op.getType(), op.getQuery(), op.getKey(), op.getValue(), bias,
-                                               op.getScaleAttr(), rewriter.getI64IntegerAttr(*mask->causalOffset));
+                                               op.getScaleAttr(), rewriter.getI64IntegerAttr(*mask->causalOffset),
+                                               op.getGuardedAttr());
   return success();
 }
 

@@ -83,7 +83,10 @@ SmallVector<Value> AttentionOp::decompose(OpBuilder &builder) {
     Value visible = CompareOp::create(builder, loc, ComparePredicate::ge, row, column);
     scores = SelectOp::create(builder, loc, visible, scores, constant(-std::numeric_limits<double>::infinity()));
   }
-  Value weights = converted(SoftmaxOp::create(builder, loc, scores), narrow);
+  Value weights = SoftmaxOp::create(builder, loc, scores);
+  if (getGuarded())
+    weights = SelectOp::create(builder, loc, IsNanOp::create(builder, loc, weights), constant(0), weights);
+  weights = converted(weights, narrow);
   Value result = MatmulOp::create(builder, loc, weights, v, false, false);
   if (grouped)
     result = reshape(result, shapeOf(getResult()));

@@ -184,10 +184,11 @@ func.func @main(%q: tensor<2x4x3x8xf32>, %k: tensor<2x4x3x8xf32>, %v: tensor<2x4
 
 // -----
 
-// Under a mask of data there may be one: such rows give 0 in the model and NaN in nn.attention, so nothing is raised.
+// Under a mask of data there may be one: such rows give 0, which only a guarded nn.attention does.
 // CHECK-LABEL: func.func @main(
-// CHECK-NOT: nn.attention
-// CHECK: nn.is_nan
+// CHECK-NOT: nn.is_nan
+// CHECK: nn.attention {{.*}} bias {{.*}}guarded
+// CHECK-NOT: nn.is_nan
 func.func @main(%q: tensor<2x4x3x8xf32>, %k: tensor<2x4x3x8xf32>, %v: tensor<2x4x3x8xf32>, %c: tensor<2x1x1x3xi1>) -> tensor<2x4x3x8xf32> {
   %low = nn.constant dense<0xFF800000> : tensor<f32> : tensor<f32>
   %zero = nn.constant dense<0.0> : tensor<f32> : tensor<f32>
@@ -398,4 +399,43 @@ func.func @main(%q: tensor<2x4x3x8xf32>, %k: tensor<2x4x3x8xf32>, %v: tensor<2x4
   %p = nn.softmax %m : tensor<2x4x3x3xf32> -> tensor<2x4x3x3xf32>
   %y = nn.matmul %p, %v : tensor<2x4x3x3xf32>, tensor<2x4x3x8xf32> -> tensor<2x4x3x8xf32>
   return %y : tensor<2x4x3x8xf32>
+}
+
+// -----
+
+// q and k each scaled by the root of the scale, k behind the repetition of its groups: with the scale in one place there is nothing to repeat.
+// CHECK-LABEL: func.func @main(
+// CHECK-SAME: %[[Q:[^:]*]]: tensor<2x4x3x8xf32>, %[[K:[^:]*]]: tensor<2x2x3x8xf32>, %[[V:[^:]*]]: tensor<2x2x3x8xf32>
+// CHECK-NEXT: nn.attention %[[Q]], %[[K]], %[[V]] {{{.*}}scale = 2.500000e-01
+// CHECK-NEXT: return
+func.func @main(%q: tensor<2x4x3x8xf32>, %k: tensor<2x2x3x8xf32>, %v: tensor<2x2x3x8xf32>) -> tensor<2x4x3x8xf32> {
+  %root = nn.constant dense<0.5> : tensor<f32> : tensor<f32>
+  %k1 = nn.reshape %k : tensor<2x2x3x8xf32> -> tensor<2x2x1x3x8xf32>
+  %k2 = nn.broadcast %k1 : tensor<2x2x1x3x8xf32> -> tensor<2x2x2x3x8xf32>
+  %k3 = nn.reshape %k2 : tensor<2x2x2x3x8xf32> -> tensor<2x4x3x8xf32>
+  %k4 = nn.transpose %k3 {permutation = array<i64: 0, 1, 3, 2>} : tensor<2x4x3x8xf32> -> tensor<2x4x8x3xf32>
+  %k5 = nn.mul %k4, %root : tensor<2x4x8x3xf32>, tensor<f32> -> tensor<2x4x8x3xf32>
+  %v1 = nn.reshape %v : tensor<2x2x3x8xf32> -> tensor<2x2x1x3x8xf32>
+  %v2 = nn.broadcast %v1 : tensor<2x2x1x3x8xf32> -> tensor<2x2x2x3x8xf32>
+  %v3 = nn.reshape %v2 : tensor<2x2x2x3x8xf32> -> tensor<2x4x3x8xf32>
+  %q1 = nn.mul %q, %root : tensor<2x4x3x8xf32>, tensor<f32> -> tensor<2x4x3x8xf32>
+  %s = nn.matmul %q1, %k5 : tensor<2x4x3x8xf32>, tensor<2x4x8x3xf32> -> tensor<2x4x3x3xf32>
+  %w = nn.softmax %s : tensor<2x4x3x3xf32> -> tensor<2x4x3x3xf32>
+  %y = nn.matmul %w, %v3 : tensor<2x4x3x3xf32>, tensor<2x4x3x8xf32> -> tensor<2x4x3x8xf32>
+  return %y : tensor<2x4x3x8xf32>
+}
+
+// -----
+
+// In f16 the scale of the operands keeps the scores from overflowing: it stays with them.
+// CHECK-LABEL: func.func @main(
+// CHECK: nn.mul
+// CHECK: nn.attention {{.*}}scale = 1.000000e+00
+func.func @main(%q: tensor<2x4x3x8xf16>, %k: tensor<2x4x3x8xf16>, %v: tensor<2x4x3x8xf16>) -> tensor<2x4x3x8xf16> {
+  %root = nn.constant dense<0.125> : tensor<f16> : tensor<f16>
+  %q1 = nn.mul %q, %root : tensor<2x4x3x8xf16>, tensor<f16> -> tensor<2x4x3x8xf16>
+  %s = nn.matmul %q1, %k {transpose_rhs} : tensor<2x4x3x8xf16>, tensor<2x4x3x8xf16> -> tensor<2x4x3x3xf16>
+  %w = nn.softmax %s : tensor<2x4x3x3xf16> -> tensor<2x4x3x3xf16>
+  %y = nn.matmul %w, %v : tensor<2x4x3x3xf16>, tensor<2x4x3x8xf16> -> tensor<2x4x3x8xf16>
+  return %y : tensor<2x4x3x8xf16>
 }
