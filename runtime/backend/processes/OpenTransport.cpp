@@ -1,6 +1,7 @@
 // Plugins are looked for beside the program first, as a build folder and a copied folder have them.
 #include "runtime/backend/processes/Transport.h"
 
+#include <cstdlib>
 #include <dlfcn.h>
 #include <filesystem>
 
@@ -8,6 +9,9 @@ namespace hpc::processes {
 
 Expected<std::unique_ptr<Transport>> openTransport(const std::string &name) {
   const std::string file = "libhpc_" + name + ".so";
+  // Both engines bring UCX, which reads these when it is loaded: signals are ours, and so is the message when it fails.
+  ::setenv("UCX_HANDLE_ERRORS", "none", 0);
+  ::setenv("UCX_LOG_LEVEL", "fatal", 0);
   std::error_code failed;
   const std::filesystem::path folder = std::filesystem::read_symlink("/proc/self/exe", failed).parent_path();
   std::string reason;
