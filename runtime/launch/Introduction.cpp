@@ -60,6 +60,12 @@ static std::string bootId() {
   return id;
 }
 
+std::string networkName() {
+  char space[64] = "";
+  [[maybe_unused]] ssize_t size = ::readlink("/proc/self/ns/net", space, sizeof(space) - 1);
+  return bootId() + space;
+}
+
 Introduction introduceSelf(int64_t process, int64_t processes) {
   Introduction self;
   self.process = process;

@@ -33,6 +33,9 @@ struct Introduction {
 /// Of this process: pid, host and machine.
 Introduction introduceSelf(int64_t process, int64_t processes);
 
+/// The same for processes that reach each other by the loopback: containers of one machine do not.
+std::string networkName();
+
 /// Success where nobody failed and all fingerprints are the same; else an error that names who and what.
 Status compare(const std::vector<Introduction> &all);
 

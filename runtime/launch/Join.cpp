@@ -167,7 +167,8 @@ private:
     std::string who;
     for (size_t i = 1; i < joined.connections.size(); ++i)
       if (!joined.connections[i].isOpen())
-        who += (who.empty() ? "process " : ", ") + std::to_string(i);
+        who += (who.empty() ? "" : ", ") + std::to_string(i);
+    who = (missing() == 1 ? "process " : "processes ") + who;
     return Status::error(ErrorKind::Io,
                          who + " did not come to the rendezvous within " +
                              std::to_string(options.timeout.count() / 1000) + " s; start all processes, with the same " +

@@ -5,6 +5,7 @@
 #include "runtime/launch/Secret.h"
 #include "tools/Arguments.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
@@ -17,10 +18,10 @@ using launch::WireReader;
 using launch::WireWriter;
 
 /// Where process 0 listens: on one machine the loopback, else where it was told to, else all its addresses.
-std::vector<launch::Endpoint> endpointsOfMpi(const launch::Launch &launch, bool oneMachine) {
+std::vector<launch::Endpoint> endpointsOfMpi(const launch::Launch &launch, bool sameNetwork) {
   if (!launch.host.empty())
     return {{launch.host, launch.port}};
-  if (oneMachine)
+  if (sameNetwork)
     return {{"127.0.0.1", 0}};
   std::vector<launch::Endpoint> endpoints;
   for (const std::string &address : launch::ownAddresses())
@@ -45,15 +46,14 @@ Status listen(launch::JoinOptions &options, std::vector<launch::Socket> &listene
 /// Process 0's endpoints and secret go to all by the engine, which nobody else hears.
 Status exchangeByMpi(const launch::Launch &launch, processes::Transport &transport, const Introduction &mine,
                      launch::JoinOptions &options, std::vector<launch::Socket> &listeners) {
-  Expected<std::vector<std::string>> machines = transport.gather(mine.machine);
-  if (!machines.ok())
-    return machines.status();
-  bool oneMachine = true;
-  for (const std::string &machine : *machines)
-    oneMachine &= machine == mine.machine;
+  Expected<std::vector<std::string>> networks = transport.gather(launch::networkName());
+  if (!networks.ok())
+    return networks.status();
+  const bool sameNetwork = std::all_of(networks->begin(), networks->end(),
+                                       [&](const std::string &network) { return network == (*networks)[0]; });
   WireWriter writer;
   if (mine.process == 0) {
-    options.endpoints = endpointsOfMpi(launch, oneMachine);
+    options.endpoints = endpointsOfMpi(launch, sameNetwork);
     Expected<std::string> secret = launch::makeNonce();
     Status status = secret.ok() ? listen(options, listeners) : secret.status();
     writer.status(status);

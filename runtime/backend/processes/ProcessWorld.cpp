@@ -86,6 +86,14 @@ Status ProcessWorld::post(ProcessGroup &group, const plan::Collective &collectiv
   return group.progress();
 }
 
+/// An engine notices that a process has vanished, too, but not which and why; Control says it better, a moment later.
+Status ProcessWorld::engineFailed(const Status &error) {
+  constexpr auto moment = std::chrono::milliseconds(1500);
+  for (auto end = launch::Clock::now() + moment; launch::Clock::now() < end && !here->failed();)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return here->failed() ? here->status() : error;
+}
+
 void ProcessWorld::progress() {
   // Whoever is in there does it for all.
   std::unique_lock<std::mutex> lock(mutex, std::try_to_lock);
@@ -93,6 +101,7 @@ void ProcessWorld::progress() {
     return;
   for (auto &[key, group] : groups)
     if (Status status = group->progress(); !status.ok()) {
+      status = engineFailed(status);
       here->fail(status);
       processes.control->fail(status);
     }
@@ -102,7 +111,7 @@ template <typename F> Status ProcessWorld::waitUntil(F isDone) {
   for (int64_t round = 0;; ++round) {
     Expected<bool> done = isDone();
     if (!done.ok())
-      return done.status();
+      return engineFailed(done.status());
     if (*done)
       return Status::success();
     if (here->failed())

@@ -50,6 +50,7 @@ public:
 
 private:
   void progress();
+  Status engineFailed(const Status &error);
   template <typename F> Status waitUntil(F isDone);
   Status restart();
 
