@@ -76,6 +76,9 @@ shared_grid() { # build: other exporters' files, where they are
     add "exports in ../shared" 0 0 72
   fi
 }
+processes() { # build
+  cases processes "$1" test/processes/processes.py --bin="$1/bin"
+}
 random_graphs() { # build, options of graphs.py
   local build="$1"
   shift
@@ -107,6 +110,7 @@ address)
   lit build
   grid build --sample="${sample:-24}"
   shared_grid build
+  processes build
   random_graphs build
   ;;
 esac

@@ -55,7 +55,7 @@ Status ProcessCommunicator::post(const plan::Collective &collective, int64_t ind
 
 Status ProcessCommunicator::begin(Expected<std::unique_ptr<Transfer>> transfer, int64_t request) {
   if (!transfer.ok())
-    return transfer.status();
+    return world.engineFailed(transfer.status());
   transfers[size_t(request)] = std::move(*transfer);
   return Status::success();
 }

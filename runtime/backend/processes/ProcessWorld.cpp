@@ -83,7 +83,8 @@ Status ProcessWorld::post(ProcessGroup &group, const plan::Collective &collectiv
                           host::Request &request) {
   std::lock_guard<std::mutex> lock(mutex);
   HPC_RETURN_IF_ERROR(group.post(collective, number, reduction, position, share, request));
-  return group.progress();
+  Status status = group.progress();
+  return status.ok() ? status : engineFailed(status);
 }
 
 /// An engine notices that a process has vanished, too, but not which and why; Control says it better, a moment later.

@@ -45,12 +45,13 @@ public:
   Status wait(host::Request &request);
   Status wait(Transfer &transfer);
 
+  /// What to say when the engine gives an error: why another process has gone, if one has.
+  Status engineFailed(const Status &error);
   void fail(const Status &error);
   Status agree(const Status &mine);
 
 private:
   void progress();
-  Status engineFailed(const Status &error);
   template <typename F> Status waitUntil(F isDone);
   Status restart();
 
