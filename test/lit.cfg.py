@@ -19,6 +19,7 @@ config.environment["FILECHECK_OPTS"] = "-enable-var-scope"
 
 config.substitutions.append(("%root", config.hpc_source_dir))
 config.substitutions.append(("%models", os.path.join(config.hpc_source_dir, "models")))
+config.substitutions.append(("%hpc_bin", os.path.join(config.hpc_binary_dir, "bin")))
 config.substitutions.append(("%shared", config.hpc_shared_dir))
 
 # REQUIRES: shared      models that are not in the repository

@@ -3,7 +3,7 @@
 processes that are killed, stopped or cut off; processes that do not belong together. Needs python3 and numpy; what needs mpirun or root is skipped,
 and counted, where that is missing. The last line is `N passed, N failed, N skipped`.
 
-  test/processes/processes.py [--bin=build/bin] [--only=equal,kill] [--kills=8]
+  test/processes/processes.py [--bin=build/bin] [--only="equal: (2, 1, 1);kill"] [--kills=8]
 """
 import argparse
 import os
@@ -340,7 +340,7 @@ def host_cases():
 
 def main():
     passed = failed = skipped = 0
-    wanted = [part for part in options.only.split(",") if part]
+    wanted = [part for part in options.only.split(";") if part]
     for cases in (equal_cases, belong_cases, kill_cases, host_cases):
         for name, case in cases():
             if wanted and not any(name.startswith(part) for part in wanted):
