@@ -21,6 +21,8 @@ config.substitutions.append(("%root", config.hpc_source_dir))
 config.substitutions.append(("%models", os.path.join(config.hpc_source_dir, "models")))
 config.substitutions.append(("%hpc_bin", os.path.join(config.hpc_binary_dir, "bin")))
 config.substitutions.append(("%shared", config.hpc_shared_dir))
+# Stands in for the GPU's driver and libraries (test/gpu/README.md).
+config.substitutions.append(("%standin", os.path.join(config.hpc_binary_dir, "test", "gpu", "standin")))
 
 # REQUIRES: shared      models that are not in the repository
 # REQUIRES: mpi         processes by mpirun: Open MPI and our plugin for it

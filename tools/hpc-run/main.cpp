@@ -12,6 +12,7 @@
 #include "tools/Arguments.h"
 #include "tools/ShortenedFiles.h"
 #include "tools/hpc-run/CountReport.h"
+#include "tools/hpc-run/CudaPlugin.h"
 #include "tools/hpc-run/Inputs.h"
 #include "tools/hpc-run/Processes.h"
 #include "tools/hpc-run/Report.h"
@@ -30,6 +31,7 @@ struct Flags {
   bool poison = false;
   int repeat = 0;
   ProcessFlags processes;
+  cuda::CudaOptions cuda;
 };
 
 /// What is read before anything runs.
@@ -107,6 +109,17 @@ std::string traceFile(const std::string &path, int64_t process) {
   return path.substr(0, dot) + "." + std::to_string(process) + path.substr(dot);
 }
 
+/// `processes` is null where this one is alone.
+Expected<std::unique_ptr<Backend>> openBackend(const Flags &flags, processes::Processes *processes) {
+  if (flags.backend == "cuda" && processes)
+    return Status::error(ErrorKind::Unsupported, "--backend=cuda runs all ranks in one process so far; start hpc-run "
+                                                 "alone, with --ranks-per-gpu where there are more ranks than GPUs");
+  if (flags.backend == "cuda")
+    return openCudaBackend(flags.cuda);
+  return processes ? processes::createProcessBackend(*processes, flags.processes.deterministic)
+                   : host::createHostBackend();
+}
+
 /// Runs the ranks of this process. `processes` is null where it is alone.
 Status runWork(const Flags &flags, const Work &work, processes::Processes *processes) {
   const int64_t process = processes ? processes->process : 0;
@@ -119,10 +132,10 @@ Status runWork(const Flags &flags, const Work &work, processes::Processes *proce
     const launch::Introduction &mine = processes->control->mine();
     options.ranks = {mine.firstRank, mine.ranks};
   }
-  Expected<std::unique_ptr<Session>> session = Session::create(
-      work.plan,
-      processes ? processes::createProcessBackend(*processes, flags.processes.deterministic) : host::createHostBackend(),
-      options);
+  Expected<std::unique_ptr<Backend>> backend = openBackend(flags, processes);
+  if (!backend.ok())
+    return backend.status();
+  Expected<std::unique_ptr<Session>> session = Session::create(work.plan, std::move(*backend), options);
   if (!session.ok())
     return session.status();
 
@@ -134,7 +147,8 @@ Status runWork(const Flags &flags, const Work &work, processes::Processes *proce
   return process == 0 ? writeOutputs(flags, work.plan, std::move(outputs)) : Status::success();
 }
 
-/// What has to be the same in all processes: the plan to the byte, the inputs, the flags that decide who waits for whom.
+/// What has to be the same in all processes: the plan to the byte, the inputs, the flags that decide who waits for
+/// whom.
 std::vector<launch::Fingerprint> fingerprints(const Flags &flags, const Work &work) {
   Expected<MappedFile> file = MappedFile::open(flags.plan);
   uint64_t plan = file.ok() ? hashBytes(file->data(), file->size()) : 0, inputs = 0;
@@ -182,9 +196,10 @@ Status runPlan(const Flags &flags) {
 int main(int argc, char **argv) {
   reportShortenedFiles("hpc-run");
   Flags flags;
-  CLI::App app("Runs a plan that hpc-opt made, with one thread per rank: alone, or as one of the processes that mpirun, srun\n"
-               "or torchrun has started. A plan contains machine code: run only plans whose author you trust.",
-               "hpc-run");
+  CLI::App app(
+      "Runs a plan that hpc-opt made, with one thread per rank: alone, or as one of the processes that mpirun, srun\n"
+      "or torchrun has started. A plan contains machine code: run only plans whose author you trust.",
+      "hpc-run");
   app.footer("For example\n"
              "  hpc-run gpt2.plan --input=inputs.npz --output=logits.npz\n"
              "  mpirun -n 4 hpc-run gpt2.plan --input=inputs.npz --output=logits.npz\n"
@@ -197,9 +212,10 @@ int main(int argc, char **argv) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_option("--output", flags.output, "write the outputs to this .npz (default: print a summary)")
       ->type_name("FILE.npz");
-  app.add_option("--weights", flags.weights,
-                 "take the weights from here (default: from where the plan says): a .safetensors file with the same\n"
-                 "tensors by name, or the ONNX file or external data (a file, or the folder of all) wherever it lies now")
+  app.add_option(
+         "--weights", flags.weights,
+         "take the weights from here (default: from where the plan says): a .safetensors file with the same\n"
+         "tensors by name, or the ONNX file or external data (a file, or the folder of all) wherever it lies now")
       ->type_name("FILE|FOLDER");
   app.add_option("--trace", flags.trace, "write what each rank did when in the last run, for Perfetto")
       ->type_name("FILE.json");
@@ -210,10 +226,18 @@ int main(int argc, char **argv) {
       ->type_name("N")
       ->check(CLI::PositiveNumber);
   app.add_option("--backend", flags.backend,
-                 "host: this machine's CPU (the default); null: run nothing, need no weights and no inputs,\n"
-                 "and print what each rank would compute, hold and move in one step")
+                 "host: this machine's CPU (the default); cuda: its GPUs; null: run nothing, need no weights\n"
+                 "and no inputs, and print what each rank would compute, hold and move in one step")
       ->type_name("NAME")
-      ->check(CLI::IsMember({"host", "null"}));
+      ->check(CLI::IsMember({"host", "cuda", "null"}));
+  std::vector<CLI::Option *> onlyCuda = {
+      app.add_option("--ranks-per-gpu", flags.cuda.ranksPerGpu, "cuda: how many ranks share a GPU (default: 1)")
+          ->type_name("N")
+          ->check(CLI::PositiveNumber),
+      app.add_flag("--tf32", flags.cuda.tf32,
+                   "cuda: tensor cores may round f32 operands of products to 10 bits of mantissa"),
+      app.add_flag("--sync-each-op", flags.cuda.syncEachOp,
+                   "cuda: wait after each instruction, so that an error on the GPU names it")};
   app.add_option("--launch", flags.processes.launch,
                  "who started this process: none (alone, all ranks), mpi (mpirun, srun --mpi=pmix), env (RANK,\n"
                  "WORLD_SIZE, MASTER_ADDR, MASTER_PORT as torchrun sets them, or Slurm's variables and\n"
@@ -235,8 +259,12 @@ int main(int argc, char **argv) {
     return *done;
 
   Status status;
+  for (CLI::Option *option : onlyCuda)
+    if (option->count() > 0 && flags.backend != "cuda")
+      status = Status::error(ErrorKind::Usage, option->get_name() + " says how GPUs are used: add --backend=cuda");
   try {
-    status = runPlan(flags);
+    if (status.ok())
+      status = runPlan(flags);
   } catch (const std::bad_alloc &) {
     status = Status::error(ErrorKind::Capacity, "out of memory");
   }

@@ -81,6 +81,8 @@ public:
     failed = true;
     if (joined)
       peers->world().fail(error);
+    for (const std::unique_ptr<Gpu> &gpu : gpus)
+      gpu->forgive();
   }
 
   Status agree(const Status &mine) override {

@@ -63,26 +63,27 @@ Status CudaDevice::begin() {
 Status CudaDevice::fill(std::byte *target, std::byte value, int64_t bytes) {
   if (bytes == 0)
     return Status::success();
-  HPC_RETURN_IF_ERROR(
-      check(driver, driver.fillAsync(pointer(target), static_cast<unsigned char>(value), size_t(bytes), compute.get()),
-            "filling memory"));
-  return enqueued();
+  return enqueue([&] {
+    return check(driver,
+                 driver.fillAsync(pointer(target), static_cast<unsigned char>(value), size_t(bytes), compute.get()),
+                 "filling memory");
+  });
 }
 
 Status CudaDevice::copy(std::byte *target, const std::byte *source, int64_t bytes) {
   if (bytes == 0)
     return Status::success();
-  HPC_RETURN_IF_ERROR(check(driver, driver.copyAsync(pointer(target), pointer(source), size_t(bytes), compute.get()),
-                            "copying memory"));
-  return enqueued();
+  return enqueue([&] {
+    return check(driver, driver.copyAsync(pointer(target), pointer(source), size_t(bytes), compute.get()),
+                 "copying memory");
+  });
 }
 
 Status CudaDevice::accumulate(std::byte *target, const std::byte *source, DType dtype, int64_t count) {
   Expected<KernelObject> kernel = reductions.find(ReduceKind::Sum, dtype, 2, 1);
   if (!kernel.ok())
     return kernel.status();
-  HPC_RETURN_IF_ERROR(reductions.launch(*kernel, owner, compute.get(), {target, source}, {target}, count));
-  return enqueued();
+  return enqueue([&] { return reductions.launch(*kernel, owner, compute.get(), {target, source}, {target}, count); });
 }
 
 Expected<std::byte *> CudaDevice::takePiece(int64_t bytes) {
@@ -127,8 +128,7 @@ Expected<GemmHandle> CudaDevice::prepare(const GemmCall &call) {
 }
 
 Status CudaDevice::gemm(GemmHandle handle, const GemmCall &call) {
-  HPC_RETURN_IF_ERROR(products->run(handle, call, compute.get()));
-  return enqueued();
+  return enqueue([&] { return products->run(handle, call, compute.get()); });
 }
 
 Status CudaDevice::kernel(const KernelCall &call) {
@@ -140,11 +140,12 @@ Status CudaDevice::kernel(const KernelCall &call) {
   for (size_t i = 0; i < call.plan.scalars.size(); ++i)
     arguments.push_back(const_cast<int64_t *>(&call.scalars[i]));
   auto function = reinterpret_cast<FunctionHandle>(const_cast<void *>(call.kernel));
-  HPC_RETURN_IF_ERROR(check(driver,
-                            driver.launch(function, unsigned(call.blocks), 1, 1, unsigned(call.threads), 1, 1,
-                                          unsigned(call.sharedBytes), compute.get(), arguments.data(), nullptr),
-                            "starting kernel '" + call.plan.symbol + "'"));
-  return enqueued();
+  return enqueue([&] {
+    return check(driver,
+                 driver.launch(function, unsigned(call.blocks), 1, 1, unsigned(call.threads), 1, 1,
+                               unsigned(call.sharedBytes), compute.get(), arguments.data(), nullptr),
+                 "starting kernel '" + call.plan.symbol + "'");
+  });
 }
 
 Status CudaDevice::synchronize() {
@@ -154,8 +155,20 @@ Status CudaDevice::synchronize() {
   return Status::error(status.kind(), status.message() + "; run again with --sync-each-op to see at which instruction");
 }
 
+Status CudaDevice::enqueue(const std::function<Status()> &call) {
+  if (!options.syncEachOp)
+    return call();
+  std::lock_guard<std::mutex> turn(owner.turns());
+  Status status = call();
+  if (status.ok())
+    status = synchronize();
+  if (!status.ok())
+    owner.blame(this);
+  return status;
+}
+
 Status CudaDevice::finish() {
-  HPC_RETURN_IF_ERROR(synchronize());
+  HPC_RETURN_IF_ERROR(options.syncEachOp ? enqueue([] { return Status::success(); }) : synchronize());
   staging->deliver();
   return Status::success();
 }

@@ -7,6 +7,7 @@
 #include "runtime/backend/cuda/ReduceKernel.h"
 #include "runtime/backend/cuda/Staging.h"
 
+#include <functional>
 #include <optional>
 
 namespace hpc::cuda {
@@ -32,8 +33,9 @@ public:
 
   const Gpu &gpu() const { return owner; }
   StreamHandle stream() const { return compute.get(); }
-  /// After each thing enqueued: waits if every instruction is to be waited for.
-  Status enqueued() { return options.syncEachOp ? synchronize() : Status::success(); }
+  /// Does `call`, which enqueues something on this device's stream. Where every instruction is to be waited for, it is:
+  /// one at a time on a GPU, so that an error is that of the rank that made it.
+  Status enqueue(const std::function<Status()> &call);
 
 private:
   CudaDevice(const Gpu &gpu, ReduceKernels &reductions, const CudaOptions &options)

@@ -1,6 +1,9 @@
 // The primary context, so that libraries which use CUDA's other interface meet the same one.
 #include "runtime/backend/cuda/Gpu.h"
 
+#include <chrono>
+#include <thread>
+
 namespace hpc::cuda {
 
 Expected<std::unique_ptr<Gpu>> Gpu::open(const Driver &driver, int ordinal) {
@@ -44,6 +47,16 @@ Status Gpu::drain() const {
   HPC_RETURN_IF_ERROR(enter());
   return check(table, table.synchronizeContext(), "waiting for " + text);
 }
+
+void Gpu::blame(const void *rank) const {
+  const void *nobody = nullptr;
+  if (culprit.compare_exchange_strong(nobody, rank) || nobody == rank)
+    return;
+  for (int i = 0; i < 1000 && culprit.load() != nullptr; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+void Gpu::forgive() const { culprit = nullptr; }
 
 Expected<Stream> Gpu::makeStream() const {
   StreamHandle handle = nullptr;

@@ -5,7 +5,9 @@
 #include "runtime/backend/cuda/Handles.h"
 #include "runtime/backend/cuda/Library.h"
 
+#include <atomic>
 #include <memory>
+#include <mutex>
 #include <string>
 
 namespace hpc::cuda {
@@ -32,6 +34,13 @@ public:
   /// Waits for all that was asked of it, by whomever.
   Status drain() const;
 
+  /// An error on a GPU is in all its ranks' ways at once. Where instructions take turns, the rank in whose turn it came
+  /// is to blame, and the others keep silent until it has spoken: blame() returns to them when forgive() was called or
+  /// a second has passed.
+  std::mutex &turns() const { return turn; }
+  void blame(const void *rank) const;
+  void forgive() const;
+
   Expected<Stream> makeStream() const;
   Expected<Event> makeEvent() const;
   Expected<DeviceMemory> allocate(int64_t bytes) const;
@@ -45,6 +54,8 @@ private:
   ContextHandle context = nullptr;
   std::string text;
   int computeCapability = 0, processors = 1;
+  mutable std::mutex turn;
+  mutable std::atomic<const void *> culprit{nullptr};
 };
 
 } // namespace hpc::cuda

@@ -249,8 +249,7 @@ Status PeerCommunicator::wait(int64_t request) {
   if (!slot.posted)
     return Status::success();
   slot.posted = false;
-  HPC_RETURN_IF_ERROR(follow(device.stream(), slot.done.get()));
-  return device.enqueued();
+  return device.enqueue([&] { return follow(device.stream(), slot.done.get()); });
 }
 
 } // namespace hpc::cuda

@@ -1,0 +1,269 @@
+// Every collective of ranks on one card, for every type, reduction, group size and count, in place and not, done at
+// once and posted, bit by bit as the host does it; messages; posts that must not wait.
+#include "runtime/backend/cuda/PeerCommunicator.h"
+#include "runtime/backend/host/Exchange.h"
+#include "runtime/base/HalfFloat.h"
+#include "test/gpu/backend/GpuFixture.h"
+
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <thread>
+
+using namespace hpc;
+using plan::CollectiveKind;
+using testing::HasSubstr;
+
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+plan::Plan planOf(std::vector<plan::Axis> axes, std::vector<std::string> over) {
+  plan::Plan plan;
+  plan.axes = std::move(axes);
+  plan.stages.resize(1);
+  plan::Collective collective;
+  collective.axes = std::move(over);
+  plan.stages[0].programs = {{plan::ProgramKind::Forward, 0, {{collective, "node"}}}};
+  return plan;
+}
+
+/// Ranks on one card, all used by the test's own thread or by one thread each.
+struct Ranks {
+  static constexpr int64_t requests = 4;
+  cuda::Driver driver = *cuda::loadDriver(HPC_STANDIN_FOLDER);
+  std::unique_ptr<cuda::Gpu> gpu = std::move(*cuda::Gpu::open(driver, 0));
+  cuda::ReduceKernels reductions{driver};
+  std::shared_ptr<cuda::PeerWorld> peers;
+  std::vector<std::unique_ptr<cuda::CudaDevice>> devices;
+  std::vector<std::unique_ptr<cuda::PeerCommunicator>> communicators;
+  std::vector<std::byte *> memory; ///< 4 KiB of source and 4 KiB of target each
+  static constexpr int64_t half = 4096;
+
+  explicit Ranks(const plan::Plan &plan) : peers(std::make_shared<cuda::PeerWorld>(plan)) {
+    for (int64_t rank = 0; rank < plan.worldSize(); ++rank) {
+      devices.push_back(std::move(*cuda::CudaDevice::create(*gpu, nullptr, reductions, onStandIn())));
+      communicators.push_back(
+          std::move(*cuda::PeerCommunicator::create(peers, *devices.back(), reductions, {rank, 0, rank}, requests)));
+      memory.push_back(*devices.back()->allocate(plan::Space::Device, 2 * half, std::byte{0xff}));
+    }
+  }
+  size_t size() const { return devices.size(); }
+  static SliceCopy whole(size_t bytes) {
+    return SliceCopy({{int64_t(bytes)}, {0}, {int64_t(bytes)}, {int64_t(bytes)}}, 1, {});
+  }
+  void upload(size_t rank, int64_t at, const Bytes &content) {
+    if (!content.empty())
+      EXPECT_TRUE(devices[rank]->gather(whole(content.size()), content.data(), memory[rank] + at).ok());
+  }
+  Bytes download(size_t rank, int64_t at, size_t bytes) {
+    Bytes content(bytes);
+    SliceCopy copy = whole(std::max<size_t>(bytes, 1));
+    if (bytes > 0)
+      EXPECT_TRUE(devices[rank]->scatter(copy, memory[rank] + at, content.data()).ok());
+    EXPECT_TRUE(devices[rank]->finish().ok());
+    return content;
+  }
+  /// One after the other on one thread: posts that waited would hang. Or one thread a rank.
+  void onEach(bool ownThreads, const std::function<Status(size_t rank)> &work) {
+    std::vector<std::thread> threads;
+    for (size_t rank = 0; rank < size(); ++rank) {
+      auto checked = [&, rank] {
+        Status entered = gpu->enter(), status = work(rank);
+        EXPECT_TRUE(entered.ok() && status.ok()) << status.text();
+      };
+      if (ownThreads)
+        threads.emplace_back(checked);
+      else
+        checked();
+    }
+    for (std::thread &thread : threads)
+      thread.join();
+  }
+};
+
+/// Bytes that make order, signs of zeros and NaN matter in every type.
+Bytes content(DType dtype, int64_t elements, int64_t rank) {
+  Bytes bytes(size_t(elements * byteSize(dtype)));
+  for (int64_t i = 0; i < elements; ++i) {
+    std::byte *at = bytes.data() + i * byteSize(dtype);
+    double number = i % 7 == 3 && rank == i % 2 ? NAN
+                    : i % 7 == 5 ? ((rank + i) % 2 ? -0.0 : 0.0)
+                                 : (rank == 0 ? 1e4 : 1) * double((i + 1) % 13) + double(rank) * 0.3 - double(i % 3);
+    float narrow = float(number);
+    uint16_t bits = dtype == DType::F16 ? floatToHalf(narrow) : floatToBfloat(narrow);
+    uint64_t whole = dtype == DType::Bool ? (i + rank) % 3 == 0 : uint64_t(i * 2654435761u + rank * 40503u) >> 3;
+    const void *from = dtype == DType::F64                           ? static_cast<const void *>(&number)
+                       : dtype == DType::F32                         ? &narrow
+                       : dtype == DType::F16 || dtype == DType::BF16 ? static_cast<const void *>(&bits)
+                                                                     : &whole;
+    std::memcpy(at, from, size_t(byteSize(dtype)));
+  }
+  return bytes;
+}
+
+/// Any NaN is as good as another.
+void canonical(DType dtype, Bytes &bytes) {
+  auto each = [&](auto type, auto isNan) {
+    using T = decltype(type);
+    for (size_t i = 0; i + sizeof(T) <= bytes.size(); i += sizeof(T)) {
+      T value;
+      std::memcpy(&value, bytes.data() + i, sizeof(T));
+      if (isNan(value))
+        std::memset(bytes.data() + i, 0xff, sizeof(T));
+    }
+  };
+  if (dtype == DType::F32)
+    each(float(), [](float x) { return std::isnan(x); });
+  else if (dtype == DType::F64)
+    each(double(), [](double x) { return std::isnan(x); });
+  else if (dtype == DType::F16)
+    each(uint16_t(), [](uint16_t x) { return std::isnan(halfToFloat(x)); });
+  else if (dtype == DType::BF16)
+    each(uint16_t(), [](uint16_t x) { return std::isnan(bfloatToFloat(x)); });
+}
+
+void check(Ranks &ranks, plan::Collective collective, bool inPlace, bool posted) {
+  const int64_t size = int64_t(ranks.size());
+  collective.src = {0, 0};
+  collective.dst = {inPlace ? 0 : 1, 0};
+  const int64_t sourceBytes = host::sourceBytes(collective, size), targetBytes = host::targetBytes(collective, size);
+  std::vector<Bytes> sources, targets;
+  std::vector<host::Share> shares;
+  for (int64_t rank = 0; rank < size; ++rank) {
+    sources.push_back(content(collective.dtype, sourceBytes / byteSize(collective.dtype), rank));
+    targets.emplace_back(size_t(targetBytes));
+  }
+  for (int64_t rank = 0; rank < size; ++rank)
+    shares.push_back({sources[size_t(rank)].data(), targets[size_t(rank)].data(), (rank + 1) % size});
+  host::Reduction reduction;
+  if (host::reduces(collective.kind))
+    reduction = *host::findReduction(collective.reduce, collective.dtype);
+  for (int64_t rank = 0; rank < size; ++rank)
+    host::exchange(collective, reduction, shares, rank);
+
+  const int64_t targetAt = inPlace ? 0 : Ranks::half;
+  std::vector<int64_t> groups(static_cast<size_t>(size));
+  ranks.onEach(false, [&](size_t rank) {
+    ranks.upload(rank, 0, sources[rank]);
+    Expected<int64_t> group = ranks.communicators[rank]->prepare(collective);
+    groups[rank] = group.ok() ? *group : 0;
+    return group.status();
+  });
+  auto from = [&](size_t rank) { return ranks.memory[rank]; };
+  if (posted) {
+    ranks.onEach(false, [&](size_t rank) {
+      return ranks.communicators[rank]->post(collective, groups[rank], from(rank), from(rank) + targetAt,
+                                             shares[rank].sourcePosition, 0);
+    });
+    ranks.onEach(false, [&](size_t rank) { return ranks.communicators[rank]->wait(0); });
+  } else {
+    ranks.onEach(true, [&](size_t rank) {
+      return ranks.communicators[rank]->collective(collective, groups[rank], from(rank), from(rank) + targetAt,
+                                                   shares[rank].sourcePosition);
+    });
+  }
+  ranks.onEach(false, [&](size_t rank) {
+    Bytes got = ranks.download(rank, targetAt, size_t(targetBytes));
+    canonical(collective.dtype, got);
+    canonical(collective.dtype, targets[rank]);
+    EXPECT_EQ(got, targets[rank]) << "kind " << int(collective.kind) << " " << name(collective.reduce) << " of "
+                                  << name(collective.dtype) << ", " << collective.count << " elements, " << size
+                                  << " ranks, in place " << inPlace << ", posted " << posted << ", rank " << rank;
+    return Status::success();
+  });
+}
+
+} // namespace
+
+TEST_F(Gpu, CollectivesAsOnTheHost) {
+  for (int64_t size : {1, 2, 3}) {
+    Ranks ranks(planOf({{"tp", size}}, {"tp"}));
+    for (int type = 0; type < numDTypes; ++type)
+      for (CollectiveKind kind : {CollectiveKind::AllReduce, CollectiveKind::AllGather, CollectiveKind::ReduceScatter,
+                                  CollectiveKind::AllToAll, CollectiveKind::Permute})
+        for (ReduceKind reduce : allReduceKinds) {
+          plan::Collective collective;
+          collective.kind = kind;
+          collective.reduce = reduce;
+          collective.axes = {"tp"};
+          collective.dtype = DType(type);
+          if (host::reduces(kind) ? collective.dtype == DType::Bool && reduce == ReduceKind::Sum
+                                  : reduce != ReduceKind::Sum)
+            continue;
+          for (int64_t count : {0, 1, 67})
+            for (bool inPlace : {false, true})
+              for (bool posted : {false, true}) {
+                collective.count = count;
+                check(ranks, collective, inPlace, posted);
+              }
+        }
+  }
+}
+
+// Positions follow the axes as listed, not the ranks.
+TEST_F(Gpu, GroupsOverSeveralAxes) {
+  Ranks ranks(planOf({{"dp", 2}, {"tp", 3}}, {"tp", "dp"}));
+  plan::Collective collective;
+  collective.kind = CollectiveKind::AllGather;
+  collective.axes = {"tp", "dp"};
+  collective.dtype = DType::U8;
+  collective.count = 1;
+  collective.src = {0, 0};
+  collective.dst = {1, 0};
+  ranks.onEach(true, [&](size_t rank) {
+    ranks.upload(rank, 0, {std::byte(rank)});
+    int64_t group = *ranks.communicators[rank]->prepare(collective);
+    return ranks.communicators[rank]->collective(collective, group, ranks.memory[rank],
+                                                 ranks.memory[rank] + Ranks::half, 0);
+  });
+  for (size_t rank = 0; rank < 6; ++rank)
+    EXPECT_EQ(ranks.download(rank, Ranks::half, 6),
+              (Bytes{std::byte{0}, std::byte{3}, std::byte{1}, std::byte{4}, std::byte{2}, std::byte{5}}));
+}
+
+// Messages match by sender, receiver and channel, in order; both ends may be posted long before the other, and waited
+// for in any order.
+TEST_F(Gpu, MessagesMatchInOrder) {
+  for (uint64_t seed = 0; seed < 10; ++seed) {
+    standin::Settings settings;
+    settings.seed = seed;
+    standin::configure(settings);
+    {
+      Ranks ranks(planOf({{"tp", 2}}, {"tp"}));
+      cuda::PeerCommunicator *zero = ranks.communicators[0].get(), *one = ranks.communicators[1].get();
+      std::byte *from = ranks.memory[0], *to = ranks.memory[1];
+      ranks.upload(0, 0, Bytes(64, std::byte{1}));
+      ranks.upload(0, 64, Bytes(64, std::byte{2}));
+      ranks.upload(0, 128, Bytes(64, std::byte{3}));
+      ASSERT_TRUE(zero->send(1, 7, from, 64, 0).ok());
+      ASSERT_TRUE(one->receive(0, 8, to, 64, 0).ok());
+      ASSERT_TRUE(one->receive(0, 7, to + 64, 64, 1).ok());
+      ASSERT_TRUE(zero->send(1, 7, from + 64, 64, 1).ok());
+      ASSERT_TRUE(one->receive(0, 7, to + 128, 64, 2).ok());
+      ASSERT_TRUE(zero->send(1, 8, from + 128, 64, 2).ok());
+      for (int64_t request : {2, 0, 1, 3})
+        ASSERT_TRUE(one->wait(request).ok() && zero->wait(request).ok());
+      Bytes got = ranks.download(1, 0, 192);
+      EXPECT_EQ(got[0], std::byte{3});
+      EXPECT_EQ(got[64], std::byte{1});
+      EXPECT_EQ(got[191], std::byte{2});
+      ASSERT_TRUE(ranks.devices[0]->finish().ok());
+
+      ASSERT_TRUE(zero->send(1, 7, from, 64, 0).ok());
+      EXPECT_THAT(one->receive(0, 7, to, 32, 0).text(), HasSubstr("differ in size: 64 and 32 bytes"));
+    }
+    expectClean("seed " + std::to_string(seed));
+  }
+}
+
+TEST_F(Gpu, CollectivesThatMeanNothing) {
+  Ranks ranks(planOf({{"tp", 2}}, {"tp"}));
+  plan::Collective collective;
+  collective.axes = {"tp"};
+  collective.dtype = DType::Bool;
+  EXPECT_THAT(ranks.communicators[0]->prepare(collective).status().text(),
+              HasSubstr("error[unsupported]: a sum of bool over ranks has no meaning"));
+  collective.axes = {"pp"};
+  EXPECT_THAT(ranks.communicators[0]->prepare(collective).status().text(), HasSubstr("axis 'pp'"));
+}
