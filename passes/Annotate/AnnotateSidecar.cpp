@@ -84,7 +84,10 @@ struct AnnotateSidecar : impl::AnnotateSidecarBase<AnnotateSidecar> {
                                                      "\" is time (micro-batches), and a parameter lives through all "
                                                      "of it; cut it over another axis");
       if (decision.rule->inferred) {
-        dist::setSeed(value, dist::layoutSeed(*sharding));
+        dist::Seed seed = dist::layoutSeed(*sharding);
+        if (shape.size() < 2)
+          ++seed.priority; // biases and norms followed from the weights, and do so again
+        dist::setSeed(value, seed);
         continue;
       }
       dist::setSeed(value, {*sharding, std::vector<bool>(shape.size(), false), 0, dist::Seed::sidecarOrigin});

@@ -18,7 +18,7 @@ def AnnotateSidecar : Pass<"hpc-annotate-sidecar", "::mlir::ModuleOp"> {
   let description = [{
     The sidecar stands in the module attribute `hpc.sidecar` (compiler/Sidecar), or in the file that the option names. A parameter takes the first rule that matches
     one of its names. What a rule cuts is cut, what it leaves is whole: the seed is closed, goes before all others, and is binding. A rule with `inferred` is the
-    seed of a default layout instead. `output_replicate` marks the parameter's product (behind its bias) as `dist.whole_output`; a tensor with `[]` is marked so too.
+    seed of a default layout instead; that of a vector (bias, norm) flows after those of matrices, which it followed when it was written. `output_replicate` marks the parameter's product (behind its bias) as `dist.whole_output`; a tensor with `[]` is marked so too.
     Tensors are named as in the model; of what a rule leaves uncut of them, each dim is open.
     A rule that decides nothing is an error that names the nearest name.
 

@@ -53,8 +53,11 @@ void addPropagatedParams(ModuleOp propagated, Sidecar &sidecar) {
   for (ParamRule &rule : sidecar.params)
     seeded.emplace(rule.match, std::move(rule));
   sidecar.params.clear();
+  std::set<std::string> written; // parts of one tensor are several parameters of its name
   for (nn::ParameterOp parameter : function.getOps<nn::ParameterOp>()) {
     std::string match = patternFor(parameter.getName().str());
+    if (!written.insert(match).second)
+      continue;
     if (auto found = seeded.find(match); found != seeded.end()) {
       sidecar.params.push_back(std::move(found->second));
       continue;
