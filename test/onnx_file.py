@@ -71,6 +71,7 @@ def graph(nodes, inputs, outputs, initializers=()):
                      *(field(11, value_info(*each)) for each in inputs), *(field(12, value_info(*each)) for each in outputs)])
 
 
-def model(nodes, inputs, outputs, initializers=(), opset=18, ir=8):
-    """A ModelProto. Inputs and outputs are (name, element type, shape), initializers (name, array)."""
-    return field(1, ir) + field(7, graph(nodes, inputs, outputs, initializers)) + field(8, field(1, "") + field(2, opset))
+def model(nodes, inputs, outputs, initializers=(), opset=18, ir=8, domains=()):
+    """A ModelProto. Inputs and outputs are (name, element type, shape), initializers (name, array); other domains are imported in version 1."""
+    versions = [field(8, field(1, domain) + field(2, version)) for domain, version in [("", opset), *((each, 1) for each in domains)]]
+    return field(1, ir) + field(7, graph(nodes, inputs, outputs, initializers)) + b"".join(versions)

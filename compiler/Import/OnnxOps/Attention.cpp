@@ -1,4 +1,5 @@
-// The standard's own Attention (opsets 23 to 25) and RotaryEmbedding (23).
+// The standard's own Attention (opsets 23 to 25) and RotaryEmbedding (23), and the preview's FlexAttention, whose model
+// says itself what becomes of scores and weights.
 #include "compiler/Import/OnnxOps/AttentionParts.h"
 
 #include <cmath>
@@ -89,6 +90,40 @@ Results attention(NodeImport &n) {
   return results;
 }
 
+/// What the node's subgraph `name` makes of x; x where there is none.
+Value modified(NodeImport &n, const std::string &name, Value x) {
+  const Subgraph *body = n.hasAttribute(name) ? n.graph(name) : nullptr;
+  if (!body || !n.b.status().ok())
+    return x;
+  if (body->inputs.size() != 1 || body->outputs.size() != 1)
+    return n.b.fail("its " + name + " must take one value and give one");
+  Results results = n.importBody(*body, {x});
+  if (!n.b.status().ok())
+    return x;
+  if (n.b.shape(results[0]) != n.b.shape(x))
+    return n.b.fail("its " + name + " must give a value of the shape that it takes");
+  return n.b.cast(results[0], n.b.dtype(x));
+}
+
+Results flexAttention(NodeImport &n) {
+  Attending a;
+  a.query = n.in(0), a.key = n.in(1), a.value = n.in(2);
+  if (!n.b.status().ok() || !haveFittingShapes(n, a))
+    return {n.in(0)};
+  DType type = n.b.dtype(a.query);
+  DType precision = dtypeOfCode(n.integer("softmax_precision", 0)).value_or(type == DType::F64 ? type : DType::F32);
+  if (!isFloat(precision) || !isFloat(type))
+    return {n.b.fail("its inputs and its softmax_precision must be floats")};
+  double scale = n.number("scale", 1 / std::sqrt(double(n.b.shape(a.query).back())));
+  Value scores = n.b.cast(groupedProduct(n, a.query, a.key, true), precision);
+  scores = modified(n, "score_mod", n.b.mul(scores, n.b.scalar(scale, scores)));
+  Value weights = modified(n, "prob_mod", n.b.softmax(scores));
+  if (!n.b.status().ok())
+    return {a.query};
+  Value result = groupedProduct(n, weights, n.b.cast(a.value, precision), false);
+  return {n.b.cast(result, n.b.dtype(a.value))};
+}
+
 /// Angles by position, [b, s, size / 2]: looked up by ids, or as they are.
 Value anglesAt(NodeImport &n, Value cache, Value ids) {
   int64_t rank = ids ? 2 : 3;
@@ -121,7 +156,9 @@ Results rotaryEmbedding(NodeImport &n) {
   return {n.b.reshape(x, shape)};
 }
 
-const OnnxOp table[] = {{"Attention", 23, attention}, {"RotaryEmbedding", 23, rotaryEmbedding}};
+const OnnxOp table[] = {{"Attention", 23, attention},
+                        {"RotaryEmbedding", 23, rotaryEmbedding},
+                        {"FlexAttention", 1, flexAttention, "ai.onnx.preview"}};
 
 } // namespace
 

@@ -80,8 +80,7 @@ static Value grouped(NodeImport &n, Value x, int64_t groups) {
   return n.b.reshape(x, shape);
 }
 
-/// A product of what each head has with what its group has.
-static Value groupedProduct(NodeImport &n, Value x, Value y, bool transposeY) {
+Value groupedProduct(NodeImport &n, Value x, Value y, bool transposeY) {
   int64_t heads = n.b.shape(x)[1], groups = n.b.shape(y)[1];
   if (heads == groups)
     return n.b.matmul(x, y, false, transposeY);
@@ -122,8 +121,7 @@ static Attended spellOut(NodeImport &n, const Attending &a, Value bias, Scores w
   return attended;
 }
 
-/// [b, h, q, d], [b, g, k, d], [b, g, k, x] of one type.
-static bool haveFittingShapes(NodeImport &n, const Attending &a) {
+bool haveFittingShapes(NodeImport &n, const Attending &a) {
   SmallVector<int64_t> q = n.b.shape(a.query), k = n.b.shape(a.key), v = n.b.shape(a.value);
   bool fit = q.size() == 4 && k.size() == 4 && v.size() == 4 && q[0] == k[0] && q[3] == k[3] && k[0] == v[0] &&
              k[1] == v[1] && k[2] == v[2] && (k[1] == 0 ? q[1] == 0 : q[1] % k[1] == 0);

@@ -34,6 +34,11 @@ struct Attended {
 /// `precision`: of the softmax, where the scores are spelled out.
 Attended attend(NodeImport &n, Attending a, Scores wanted = Scores::None, std::optional<DType> precision = {});
 
+/// Whether queries, keys and values are as Attending says; an error where not.
+bool haveFittingShapes(NodeImport &n, const Attending &a);
+/// A product of what each head has, [b, h, q, d], with what its group has, [b, g, d, k] (or [b, g, k, d], transposed).
+Value groupedProduct(NodeImport &n, Value x, Value y, bool transposeY);
+
 /// [b, s, heads * d] -> [b, heads, s, d]; rank 4 stays.
 Value splitHeads(NodeImport &n, Value x, int64_t heads);
 /// The inverse: [b, heads, s, d] -> [b, s, heads * d].
