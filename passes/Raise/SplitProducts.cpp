@@ -146,12 +146,41 @@ static void splitProduct(const SplitMatch &match, const nn::Origins &origins) {
   product.erase();
 }
 
+/// slice(transpose(x)) -> transpose(slice(x)) where slices are all that reads the transpose: they then read what is beside
+/// the product.
+static void sliceBeforeTransposing(nn::TransposeOp transpose) {
+  SmallVector<nn::SliceOp> slices;
+  for (Operation *user : transpose->getUsers()) {
+    auto slice = dyn_cast<nn::SliceOp>(user);
+    if (!slice)
+      return;
+    slices.push_back(slice);
+  }
+  for (nn::SliceOp slice : slices) {
+    OpBuilder builder(slice);
+    SmallVector<int64_t> shape(nn::shapeOf(transpose.getOperand())), starts(shape.size(), 0), steps(shape.size(), 1);
+    for (auto [dim, from] : llvm::enumerate(transpose.getPermutation())) {
+      shape[from] = nn::shapeOf(slice.getResult())[dim];
+      starts[from] = slice.getStarts()[dim];
+      steps[from] = slice.getSteps()[dim];
+    }
+    auto type = RankedTensorType::get(shape, nn::tensorType(slice.getResult()).getElementType());
+    Value part = nn::SliceOp::create(builder, slice.getLoc(), type, transpose.getOperand(), starts, steps);
+    part = nn::TransposeOp::create(builder, transpose.getLoc(), part, transpose.getPermutation());
+    slice.replaceAllUsesWith(part);
+    slice.erase();
+  }
+  transpose.erase();
+}
+
 namespace {
 struct SplitProducts : impl::SplitProductsBase<SplitProducts> {
   void runOnOperation() override {
     auto function = getOperation().lookupSymbol<func::FuncOp>("main");
     if (!function || !llvm::hasSingleElement(function.getBody()))
       return;
+    SmallVector<nn::TransposeOp> transposes(function.front().getOps<nn::TransposeOp>());
+    llvm::for_each(llvm::reverse(transposes), sliceBeforeTransposing);
     nn::Origins origins = nn::findOrigins(function);
     SmallVector<SplitMatch> matches; // no op is in two of them
     for (auto product : function.front().getOps<nn::MatmulOp>())

@@ -136,3 +136,23 @@ func.func @main(%x: tensor<2x6x16xf32>, %w: tensor<16x48xf32>) -> (tensor<2x6x32
   %k = nn.slice %y {starts = array<i64: 0, 0, 32>, steps = array<i64: 1, 1, 1>} : tensor<2x6x48xf32> -> tensor<2x6x16xf32>
   return %q, %k : tensor<2x6x32xf32>, tensor<2x6x16xf32>
 }
+
+// -----
+
+// Keys and values are picked after a transpose (an exporter's index in the middle), the queries before it: all are parts of one product.
+// CHECK-LABEL: func.func @main(
+// CHECK: nn.slice {{.*}} {starts = array<i64: 0, 0>, {{.*}} -> tensor<16x32xf32>
+// CHECK: nn.slice {{.*}} {starts = array<i64: 0, 32>, {{.*}} -> tensor<16x8xf32>
+// CHECK: nn.transpose {{.*}} {permutation = array<i64: 2, 0, 1, 3>} : tensor<2x6x1x8xf32> -> tensor<1x2x6x8xf32>
+// CHECK: nn.slice {{.*}} {starts = array<i64: 0, 40>, {{.*}} -> tensor<16x8xf32>
+// CHECK: nn.transpose {{.*}} -> tensor<1x2x6x8xf32>
+func.func @main(%x: tensor<2x6x16xf32>) -> (tensor<2x6x4x8xf32>, tensor<1x2x6x8xf32>, tensor<1x2x6x8xf32>) {
+  %w = nn.parameter "w" {file = "w", offset = 0 : i64, bytes = 3072 : i64, hashes = array<i64: 1>} : tensor<16x48xf32>
+  %m = nn.matmul %x, %w : tensor<2x6x16xf32>, tensor<16x48xf32> -> tensor<2x6x48xf32>
+  %y = nn.reshape %m : tensor<2x6x48xf32> -> tensor<2x6x6x8xf32>
+  %q = nn.slice %y {starts = array<i64: 0, 0, 0, 0>, steps = array<i64: 1, 1, 1, 1>} : tensor<2x6x6x8xf32> -> tensor<2x6x4x8xf32>
+  %t = nn.transpose %y {permutation = array<i64: 2, 0, 1, 3>} : tensor<2x6x6x8xf32> -> tensor<6x2x6x8xf32>
+  %k = nn.slice %t {starts = array<i64: 4, 0, 0, 0>, steps = array<i64: 1, 1, 1, 1>} : tensor<6x2x6x8xf32> -> tensor<1x2x6x8xf32>
+  %v = nn.slice %t {starts = array<i64: 5, 0, 0, 0>, steps = array<i64: 1, 1, 1, 1>} : tensor<6x2x6x8xf32> -> tensor<1x2x6x8xf32>
+  return %q, %k, %v : tensor<2x6x4x8xf32>, tensor<1x2x6x8xf32>, tensor<1x2x6x8xf32>
+}
