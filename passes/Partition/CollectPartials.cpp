@@ -35,14 +35,19 @@ static void collectLeaves(nn::AddOp root, RankedTensorType type, SmallVectorImpl
   }
 }
 
+/// Whether somebody else needs the whole of a leaf, as the norm does that reads a residual: then it is there for the sum.
+static bool isResolvedAnyway(Value leaf) {
+  return llvm::any_of(leaf.getUsers(), [](Operation *user) { return !isa<nn::AddOp>(user); });
+}
+
 /// Leaves by the axes over which they are partial, in order of appearance; full leaves last and alone. A leaf that is
-/// partial over an axis which cuts the sum is scattered before it, and counts as full.
+/// partial over an axis which cuts the sum is scattered before it, and counts as full; so does one that is resolved anyway.
 static SmallVector<SmallVector<Value>> group(ArrayRef<Value> leaves, ArrayRef<int64_t> shape, const AxisNames &cut) {
   SmallVector<std::pair<AxisNames, SmallVector<Value>>> groups;
   SmallVector<SmallVector<Value>> result, full;
   for (Value leaf : leaves) {
     AxisNames partial = shardingOf(leaf).partial;
-    if (partial.empty() || intersects(partial, cut) || nn::shapeOf(leaf) != shape) {
+    if (partial.empty() || intersects(partial, cut) || nn::shapeOf(leaf) != shape || isResolvedAnyway(leaf)) {
       full.push_back({leaf});
       continue;
     }

@@ -1,4 +1,4 @@
-// RUN: hpc-opt %s --hpc-propagate-shardings --hpc-decompose-sharded --hpc-collect-partials --hpc-insert-reshards | FileCheck %s
+// RUN: hpc-opt %s --hpc-propagate-shardings --hpc-decompose-sharded --hpc-collect-partials --hpc-insert-reshards --split-input-file | FileCheck %s
 
 // Two partial sums with a full value between them share one all-reduce; the root keeps its id.
 // CHECK: %[[Y:.*]] = nn.matmul {{.*}} partial{tp}
@@ -16,5 +16,30 @@ module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
     %u = nn.matmul %x, %v : tensor<2x7xf32>, tensor<7x5xf32> -> tensor<2x5xf32>
     %r = nn.add %s, %u : tensor<2x5xf32>, tensor<2x5xf32> -> tensor<2x5xf32>
     return %r : tensor<2x5xf32>
+  }
+}
+
+// -----
+
+// A residual whose sum a norm needs too is whole anyway: the branches' sums share the other all-reduce, whatever the order of the adds.
+// CHECK: %[[E:.*]] = nn.matmul {{.*}} partial{tp}
+// CHECK: dist.reshard %[[E]]
+// CHECK: %[[Y:.*]] = nn.matmul {{.*}} partial{tp}
+// CHECK: %[[U:.*]] = nn.matmul {{.*}} partial{tp}
+// CHECK: %[[P:.*]] = nn.add %[[Y]], %[[U]] {{.*}} partial{tp}
+// CHECK: dist.reshard %[[P]]
+// CHECK-NOT: dist.reshard
+module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
+  func.func @main(%x: tensor<2x7xf32>) -> (tensor<2x5xf32>, tensor<2x5xf32>) {
+    %w = nn.parameter "w" {value = dense<1.0> : tensor<7x5xf32>, dist.seed = #dist.sharding<"[7@tp, 5]">} : tensor<7x5xf32>
+    %v = nn.parameter "v" {value = dense<1.0> : tensor<7x5xf32>, dist.seed = #dist.sharding<"[7@tp, 5]">} : tensor<7x5xf32>
+    %t = nn.parameter "t" {value = dense<1.0> : tensor<7x5xf32>, dist.seed = #dist.sharding<"[7@tp, 5]">} : tensor<7x5xf32>
+    %e = nn.matmul %x, %w : tensor<2x7xf32>, tensor<7x5xf32> -> tensor<2x5xf32>
+    %n = nn.softmax %e : tensor<2x5xf32> -> tensor<2x5xf32>
+    %y = nn.matmul %x, %v : tensor<2x7xf32>, tensor<7x5xf32> -> tensor<2x5xf32>
+    %s = nn.add %e, %y : tensor<2x5xf32>, tensor<2x5xf32> -> tensor<2x5xf32>
+    %u = nn.matmul %x, %t : tensor<2x7xf32>, tensor<7x5xf32> -> tensor<2x5xf32>
+    %r = nn.add %s, %u : tensor<2x5xf32>, tensor<2x5xf32> -> tensor<2x5xf32>
+    return %n, %r : tensor<2x5xf32>, tensor<2x5xf32>
   }
 }
