@@ -35,7 +35,7 @@ MOST_RANKS = 16
 Node = collections.namedtuple("Node", "op operands captured results attributes compute terms count arguments kind")
 Layout = collections.namedtuple("Layout", "tp dp pp micro_batches")
 # What a graph may have too little of, by the words of the refusal.
-TOO_SMALL = re.compile("places? to cut|use --micro-batches=1")
+TOO_SMALL = re.compile("places? to cut|use --micro-batches=1|use --pp=1")
 
 
 class Graph:

@@ -17,7 +17,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
     // CHECK: nn.parameter "h.0.fc.weight" {{.*}}dist.seed = #dist.seed<"[4, (2, 3@tp)]", priority = 0, origin = "sidecar">
     %w = nn.parameter "h.0.fc.weight" {file = "w", bytes = 96 : i64, hashes = array<i64: 0>} : tensor<4x6xf32>
     // What --write-spec wrote down is a default: it must not be binding, or the same plan would not come out.
-    // CHECK: nn.parameter "h.0.bias" {{.*}}dist.seed = #dist.{{(seed|sharding)}}<"[6]">
+    // CHECK: nn.parameter "h.0.bias" {{.*}}dist.seed = #dist.seed<"[6]", priority = 2>
     %b = nn.parameter "h.0.bias" {file = "b", bytes = 24 : i64, hashes = array<i64: 0>} : tensor<6xf32>
     // A rule on a name whose bytes are transposed means the dims of that name.
     // CHECK: nn.parameter "wte" {{.*}}dist.seed = #dist.seed<"[6@tp, 4]", priority = 0, origin = "sidecar">
