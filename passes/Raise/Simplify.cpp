@@ -108,6 +108,18 @@ static Value transposedInLastTwo(Value value) {
   return op.getOperand();
 }
 
+/// A swap of the last two dims passes a reshape that leaves both alone; two of them are none.
+static LogicalResult joinTransposesPastReshape(nn::TransposeOp op, PatternRewriter &rewriter) {
+  Value swapped = transposedInLastTwo(op.getResult());
+  auto reshape = swapped ? swapped.getDefiningOp<nn::ReshapeOp>() : nn::ReshapeOp();
+  Value inner = reshape ? transposedInLastTwo(reshape.getOperand()) : Value();
+  if (!inner ||
+      nn::shapeOf(reshape.getOperand()).take_back(2) != nn::shapeOf(reshape.getResult()).take_back(2))
+    return failure();
+  rewriter.replaceOpWithNewOp<nn::ReshapeOp>(op, op.getType(), inner);
+  return success();
+}
+
 static LogicalResult absorbTransposes(nn::MatmulOp op, PatternRewriter &rewriter) {
   Value lhs = transposedInLastTwo(op.getLhs()), rhs = transposedInLastTwo(op.getRhs());
   if (!lhs && !rhs)
@@ -157,6 +169,7 @@ void populateSimplifyPatterns(RewritePatternSet &patterns) {
   patterns.add(dropDecidedSelect);
   patterns.add(dropIdentityCast);
   patterns.add(joinTransposes);
+  patterns.add(joinTransposesPastReshape);
   patterns.add(absorbTransposes);
   patterns.add(findBatchDim);
 }

@@ -118,3 +118,29 @@ func.func @main(%x: tensor<9x9x24xf32>, %last: tensor<4x1xi64>, %part: tensor<9x
   %w = nn.gather_nd %x, %e {batch_dims = 0 : i64} : tensor<9x9x24xf32>, tensor<9x9x2xi64> -> tensor<9x9x24xf32>
   return %y, %z, %w : tensor<4x24xf32>, tensor<9x9x24xf32>, tensor<9x9x24xf32>
 }
+
+// -----
+
+// Keys that are repeated for the heads of a group are swapped before the heads are merged, and back after it: so nobody saw the repetition.
+// CHECK-LABEL: func.func @main(
+// CHECK-SAME: %[[X:[^:]*]]: tensor<2x3x4x5x8xf32>
+// CHECK-NEXT: %[[R:.*]] = nn.reshape %[[X]] : tensor<2x3x4x5x8xf32> -> tensor<2x12x5x8xf32>
+// CHECK-NEXT: return %[[R]]
+func.func @main(%x: tensor<2x3x4x5x8xf32>) -> tensor<2x12x5x8xf32> {
+  %t = nn.transpose %x {permutation = array<i64: 0, 1, 2, 4, 3>} : tensor<2x3x4x5x8xf32> -> tensor<2x3x4x8x5xf32>
+  %r = nn.reshape %t : tensor<2x3x4x8x5xf32> -> tensor<2x12x8x5xf32>
+  %y = nn.transpose %r {permutation = array<i64: 0, 1, 3, 2>} : tensor<2x12x8x5xf32> -> tensor<2x12x5x8xf32>
+  return %y : tensor<2x12x5x8xf32>
+}
+
+// -----
+
+// A reshape that takes from the swapped dims leaves both transposes where they are.
+// CHECK-LABEL: func.func @main(
+// CHECK-COUNT-2: nn.transpose
+func.func @main(%x: tensor<3x4x8x4xf32>) -> tensor<6x4x4x4xf32> {
+  %t = nn.transpose %x {permutation = array<i64: 0, 1, 3, 2>} : tensor<3x4x8x4xf32> -> tensor<3x4x4x8xf32>
+  %r = nn.reshape %t : tensor<3x4x4x8xf32> -> tensor<6x4x4x4xf32>
+  %y = nn.transpose %r {permutation = array<i64: 0, 1, 3, 2>} : tensor<6x4x4x4xf32> -> tensor<6x4x4x4xf32>
+  return %y : tensor<6x4x4x4xf32>
+}
