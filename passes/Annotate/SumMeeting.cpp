@@ -1,5 +1,5 @@
-// A sum is a tree of adds. Partial sums enter it through views and scales alone: what a full operand, a bias, is added to
-// is full, so it may be another term of the tree but nothing else.
+// A sum is a tree of adds and of muls that scale some of it. Partial sums enter it through views and scales alone: what a
+// full operand, a bias, is added to is full, so it may be another term of the tree but nothing else.
 #include "passes/Annotate/SumMeeting.h"
 
 namespace hpc {
@@ -37,7 +37,7 @@ static bool hasSum(Value term, const llvm::DenseSet<Operation *> &sums) {
       continue;
     }
     (void)passingOperand(op, [&](int operand) {
-      pending.push_back({op->getOperand(operand), false});
+      pending.push_back({op->getOperand(operand), isTree && isa<nn::MulOp>(op)});
       return false; // each of them
     });
   }
@@ -54,7 +54,8 @@ bool meetsSum(Value value, const llvm::DenseSet<Operation *> &sums) {
       for (OpOperand &other : op->getOpOperands())
         if (other.getOperandNumber() != use.getOperandNumber() && hasSum(other.get(), sums))
           return true;
-    } else if (isTree || !passingOperand(op, [&](int operand) { return operand == int(use.getOperandNumber()); })) {
+    } else if ((isTree && !isa<nn::MulOp>(op)) ||
+               !passingOperand(op, [&](int operand) { return operand == int(use.getOperandNumber()); })) {
       return false;
     }
     value = op->getResult(0);

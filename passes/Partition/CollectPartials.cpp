@@ -1,5 +1,6 @@
 // Pass hpc-collect-partials: n-ary sums add the values that are partial over the same axes first, so that they share
-// one all-reduce. Only adds of one shape that nothing else reads take part; the order among equals stays.
+// one all-reduce. Only adds of one shape that nothing else reads take part; the order among equals stays. A scaled term
+// (partial + bias) * scale is partial * scale + bias * scale: else every such term is summed before its bias.
 #include "compiler/Dialect/Dist/Correspondence.h"
 #include "compiler/Dialect/Dist/FactorShardings.h"
 #include "passes/Partition/Passes.h"
@@ -17,45 +18,85 @@ static bool isInner(Value value, RankedTensorType type) {
          factorsOf(add);
 }
 
-/// The terms of the sum, left to right, and its adds: the root first, every add before those below it. A sum may be as
+/// A term of the sum, and what scales it: the muls on the way up, innermost first, each with the operand that leads down.
+struct Term {
+  Value value;
+  SmallVector<std::pair<nn::MulOp, unsigned>> scales;
+};
+
+/// The operand of a scaled term that is a sum with partial terms and full ones, all of which the scale makes as large as
+/// the result.
+static std::optional<unsigned> scaledSum(Value value, RankedTensorType type) {
+  auto mul = value.getDefiningOp<nn::MulOp>();
+  if (!mul || !value.hasOneUse() || value.getType() != type || !shardingOf(value).partial.empty() || !factorsOf(mul))
+    return std::nullopt;
+  for (unsigned side : {0u, 1u}) {
+    if (!isInner(mul->getOperand(side), type))
+      continue;
+    bool hasPartial = false, fits = true;
+    SmallVector<Value> pending{mul->getOperand(side)};
+    while (!pending.empty()) {
+      Value term = pending.pop_back_val();
+      if (isInner(term, type)) {
+        llvm::append_range(pending, term.getDefiningOp()->getOperands());
+        continue;
+      }
+      hasPartial |= !shardingOf(term).partial.empty();
+      fits &= nn::broadcastType({term, mul->getOperand(1 - side)}).getShape() == type.getShape();
+    }
+    if (hasPartial && fits)
+      return side;
+  }
+  return std::nullopt;
+}
+
+/// The terms of the sum, left to right, and its ops: the root first, every op before those below it. A sum may be as
 /// deep as the program.
-static void collectLeaves(nn::AddOp root, RankedTensorType type, SmallVectorImpl<Value> &leaves,
-                          SmallVectorImpl<Operation *> &adds) {
-  SmallVector<Value> pending{root.getResult()};
+static void collectTerms(nn::AddOp root, RankedTensorType type, SmallVectorImpl<Term> &terms,
+                         SmallVectorImpl<Operation *> &ops) {
+  SmallVector<Term> pending{{root.getResult(), {}}};
   while (!pending.empty()) {
-    Value value = pending.pop_back_val();
-    if (value != root.getResult() && !isInner(value, type)) {
-      leaves.push_back(value);
+    Term term = pending.pop_back_val();
+    if (std::optional<unsigned> side = scaledSum(term.value, type)) {
+      auto mul = term.value.getDefiningOp<nn::MulOp>();
+      ops.push_back(mul);
+      term.scales.insert(term.scales.begin(), {mul, *side});
+      pending.push_back({mul->getOperand(*side), term.scales});
       continue;
     }
-    auto add = value.getDefiningOp<nn::AddOp>();
-    adds.push_back(add);
-    pending.push_back(add.getRhs());
-    pending.push_back(add.getLhs());
+    if (term.value != root.getResult() && !isInner(term.value, type)) {
+      terms.push_back(term);
+      continue;
+    }
+    auto add = term.value.getDefiningOp<nn::AddOp>();
+    ops.push_back(add);
+    pending.push_back({add.getRhs(), term.scales});
+    pending.push_back({add.getLhs(), term.scales});
   }
 }
 
-/// Whether somebody else needs the whole of a leaf, as the norm does that reads a residual: then it is there for the sum.
-static bool isResolvedAnyway(Value leaf) {
-  return llvm::any_of(leaf.getUsers(), [](Operation *user) { return !isa<nn::AddOp>(user); });
+/// Whether somebody else needs the whole of a term, as the norm does that reads a residual: then it is there for the sum.
+static bool isResolvedAnyway(Value term) {
+  return llvm::any_of(term.getUsers(), [](Operation *user) { return !isa<nn::AddOp>(user); });
 }
 
-/// Leaves by the axes over which they are partial, in order of appearance; full leaves last and alone. A leaf that is
+/// Terms by the axes over which they are partial, in order of appearance; full terms last and alone. A term that is
 /// partial over an axis which cuts the sum is scattered before it, and counts as full; so does one that is resolved anyway.
-static SmallVector<SmallVector<Value>> group(ArrayRef<Value> leaves, ArrayRef<int64_t> shape, const AxisNames &cut) {
-  SmallVector<std::pair<AxisNames, SmallVector<Value>>> groups;
-  SmallVector<SmallVector<Value>> result, full;
-  for (Value leaf : leaves) {
-    AxisNames partial = shardingOf(leaf).partial;
-    if (partial.empty() || intersects(partial, cut) || nn::shapeOf(leaf) != shape || isResolvedAnyway(leaf)) {
-      full.push_back({leaf});
+static SmallVector<SmallVector<Term>> group(ArrayRef<Term> terms, ArrayRef<int64_t> shape, const AxisNames &cut) {
+  SmallVector<std::pair<AxisNames, SmallVector<Term>>> groups;
+  SmallVector<SmallVector<Term>> result, full;
+  for (const Term &term : terms) {
+    AxisNames partial = shardingOf(term.value).partial;
+    if (partial.empty() || intersects(partial, cut) || nn::shapeOf(term.value) != shape ||
+        isResolvedAnyway(term.value)) {
+      full.push_back({term});
       continue;
     }
     auto same = llvm::find_if(groups, [&](auto &entry) { return entry.first == partial; });
     if (same == groups.end())
-      groups.push_back({partial, {leaf}});
+      groups.push_back({partial, {term}});
     else
-      same->second.push_back(leaf);
+      same->second.push_back(term);
   }
   for (auto &entry : groups)
     result.push_back(entry.second);
@@ -65,10 +106,10 @@ static SmallVector<SmallVector<Value>> group(ArrayRef<Value> leaves, ArrayRef<in
 
 static void rebuild(nn::AddOp root) {
   auto type = nn::tensorType(root.getResult());
-  SmallVector<Value> leaves;
-  SmallVector<Operation *> adds;
-  collectLeaves(root, type, leaves, adds);
-  SmallVector<SmallVector<Value>> groups = group(leaves, type.getShape(), cutAxes(shardingOf(root.getResult())));
+  SmallVector<Term> terms;
+  SmallVector<Operation *> ops;
+  collectTerms(root, type, terms, ops);
+  SmallVector<SmallVector<Term>> groups = group(terms, type.getShape(), cutAxes(shardingOf(root.getResult())));
   if (llvm::all_of(groups, [](auto &values) { return values.size() < 2; }) || groups.size() < 2)
     return;
   OpBuilder builder(root);
@@ -77,18 +118,29 @@ static void rebuild(nn::AddOp root) {
     setFactors(made, *factorsOf(root));
     return made;
   };
+  auto scaled = [&](const Term &term, const Sharding &sharding) {
+    Value value = term.value;
+    for (auto [mul, side] : term.scales) {
+      Value lhs = side == 0 ? value : mul.getLhs(), rhs = side == 0 ? mul.getRhs() : value;
+      auto made = nn::MulOp::create(builder, mul.getLoc(), withSharding(type, sharding), lhs, rhs);
+      setFactors(made, *factorsOf(mul));
+      value = made;
+    }
+    return value;
+  };
   Value sum;
-  for (ArrayRef<Value> values : groups) {
-    Sharding partial = shardingOf(root.getResult());
-    partial.partial = shardingOf(values[0]).partial;
-    Value inner = values[0];
-    for (Value value : values.drop_front())
-      inner = add(inner, value, partial);
+  for (ArrayRef<Term> group : groups) {
+    Sharding partial = shardingOf(root.getResult()); // one alone is resolved before it is scaled
+    if (group.size() > 1)
+      partial.partial = shardingOf(group[0].value).partial;
+    Value inner = scaled(group[0], partial);
+    for (const Term &term : group.drop_front())
+      inner = add(inner, scaled(term, partial), partial);
     sum = sum ? add(sum, inner, shardingOf(root.getResult())) : inner;
   }
   setValueIds(sum.getDefiningOp(), {valueIdsOf(root).made, {}});
   root.getResult().replaceAllUsesWith(sum);
-  for (Operation *op : adds)
+  for (Operation *op : ops)
     op->erase();
 }
 

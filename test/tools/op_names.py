@@ -21,8 +21,8 @@ ALLOWED = {  # the first prefix that fits counts
     "passes/Kernels/Fusion": {"ReduceOp", "MatmulOp"},
     "passes/Kernels/": {"ReduceOp", "MatmulOp", "TransposeOp", "ReshapeOp"},
     "passes/Lower/": {"MatmulOp", "ReshapeOp"},
-    "passes/Partition/CollectPartials.cpp": {"AddOp"},  # sums
-    "passes/Annotate/SumMeeting.cpp": {"AddOp"},  # which that pass puts together
+    "passes/Partition/CollectPartials.cpp": {"AddOp", "MulOp"},  # sums of scaled terms
+    "passes/Annotate/SumMeeting.cpp": {"AddOp", "MulOp"},  # which that pass puts together
 }
 
 root = pathlib.Path(sys.argv[1])

@@ -80,3 +80,21 @@ module {
     return %e : tensor<10x3xf32>
   }
 }
+// -----
+// Scaled terms with biases of their own, one of them the other way round, beside a full one; rows that are cut too.
+module {
+  func.func @main(%x: tensor<4x7xf32> {dist.seed = #dist.sharding<"[4@dp, 7]">}, %g: tensor<4x1xf32>, %z: tensor<4x5xf32>) -> tensor<4x5xf32> {
+    %w = nn.parameter "w" {value = dense<1.0> : tensor<7x5xf32>, dist.seed = #dist.sharding<"[7@tp, 5]">} : tensor<7x5xf32>
+    %v = nn.parameter "v" {value = dense<1.0> : tensor<7x5xf32>, dist.seed = #dist.sharding<"[7@tp, 5]">} : tensor<7x5xf32>
+    %b = nn.parameter "b" {value = dense<1.0> : tensor<5xf32>} : tensor<5xf32>
+    %y = nn.matmul %x, %w : tensor<4x7xf32>, tensor<7x5xf32> -> tensor<4x5xf32>
+    %y1 = nn.add %y, %b : tensor<4x5xf32>, tensor<5xf32> -> tensor<4x5xf32>
+    %y2 = nn.mul %y1, %g : tensor<4x5xf32>, tensor<4x1xf32> -> tensor<4x5xf32>
+    %u = nn.matmul %x, %v : tensor<4x7xf32>, tensor<7x5xf32> -> tensor<4x5xf32>
+    %u1 = nn.add %b, %u : tensor<5xf32>, tensor<4x5xf32> -> tensor<4x5xf32>
+    %u2 = nn.mul %z, %u1 : tensor<4x5xf32>, tensor<4x5xf32> -> tensor<4x5xf32>
+    %s = nn.add %y2, %z : tensor<4x5xf32>, tensor<4x5xf32> -> tensor<4x5xf32>
+    %r = nn.add %u2, %s : tensor<4x5xf32>, tensor<4x5xf32> -> tensor<4x5xf32>
+    return %r : tensor<4x5xf32>
+  }
+}

@@ -43,3 +43,30 @@ module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
     return %n, %r : tensor<2x5xf32>, tensor<2x5xf32>
   }
 }
+
+// -----
+
+// Terms that are scaled after their biases (experts that a router mixes): both parts are scaled, so that the sums meet before anything needs them whole.
+// CHECK: %[[Y:.*]] = nn.matmul {{.*}} partial{tp}
+// CHECK: %[[U:.*]] = nn.matmul {{.*}} partial{tp}
+// CHECK: %[[A:.*]] = nn.mul {{.*}} partial{tp}
+// CHECK: %[[B:.*]] = nn.mul {{.*}} partial{tp}
+// CHECK: %[[P:.*]] = nn.add %[[A]], %[[B]] {{.*}} partial{tp}
+// CHECK: dist.reshard %[[P]]
+// CHECK-NOT: dist.reshard
+module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
+  func.func @main(%x: tensor<2x7xf32>, %g: tensor<2x1xf32>, %h: tensor<2x1xf32>) -> tensor<2x5xf32> {
+    %w = nn.parameter "w" {value = dense<1.0> : tensor<7x5xf32>, dist.seed = #dist.sharding<"[7@tp, 5]">} : tensor<7x5xf32>
+    %v = nn.parameter "v" {value = dense<1.0> : tensor<7x5xf32>, dist.seed = #dist.sharding<"[7@tp, 5]">} : tensor<7x5xf32>
+    %b = nn.parameter "b" {value = dense<1.0> : tensor<5xf32>} : tensor<5xf32>
+    %c = nn.parameter "c" {value = dense<1.0> : tensor<5xf32>} : tensor<5xf32>
+    %y = nn.matmul %x, %w : tensor<2x7xf32>, tensor<7x5xf32> -> tensor<2x5xf32>
+    %y1 = nn.add %y, %b : tensor<2x5xf32>, tensor<5xf32> -> tensor<2x5xf32>
+    %y2 = nn.mul %y1, %g : tensor<2x5xf32>, tensor<2x1xf32> -> tensor<2x5xf32>
+    %u = nn.matmul %x, %v : tensor<2x7xf32>, tensor<7x5xf32> -> tensor<2x5xf32>
+    %u1 = nn.add %c, %u : tensor<5xf32>, tensor<2x5xf32> -> tensor<2x5xf32>
+    %u2 = nn.mul %h, %u1 : tensor<2x1xf32>, tensor<2x5xf32> -> tensor<2x5xf32>
+    %s = nn.add %y2, %u2 : tensor<2x5xf32>, tensor<2x5xf32> -> tensor<2x5xf32>
+    return %s : tensor<2x5xf32>
+  }
+}
