@@ -2,6 +2,7 @@
 Run it over the build's test folder (build/test), which holds lit.site.cfg.py."""
 import os
 import shutil
+import subprocess
 
 import lit.formats
 
@@ -22,14 +23,18 @@ config.substitutions.append(("%models", os.path.join(config.hpc_source_dir, "mod
 config.substitutions.append(("%hpc_bin", os.path.join(config.hpc_binary_dir, "bin")))
 config.substitutions.append(("%shared", config.hpc_shared_dir))
 # Stands in for the GPU's driver and libraries (test/gpu/README.md).
+config.substitutions.append(("%build", config.hpc_binary_dir))
 config.substitutions.append(("%standin", os.path.join(config.hpc_binary_dir, "test", "gpu", "standin")))
 
 # REQUIRES: shared      models that are not in the repository
 # REQUIRES: mpi         processes by mpirun: Open MPI and our plugin for it
+# REQUIRES: device-code  an hpc-opt that makes code for GPUs
 # UNSUPPORTED: address  a build whose tools are instrumented
 if os.path.isdir(os.path.join(config.hpc_shared_dir, "models")):
     config.available_features.add("shared")
 if shutil.which("mpirun") and os.path.exists(os.path.join(config.hpc_binary_dir, "bin", "libhpc_mpi.so")):
     config.available_features.add("mpi")
+if "--target" in subprocess.run([os.path.join(config.hpc_binary_dir, "bin", "hpc-opt"), "--help"], capture_output=True, text=True).stdout:
+    config.available_features.add("device-code")
 if config.hpc_sanitize:
     config.available_features.add(config.hpc_sanitize)

@@ -6,6 +6,7 @@ one JSON of figures. Called by test-gpu.sh; needs Python's own library alone, fo
 import array
 import io
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -37,6 +38,8 @@ def run(hpc_run, plan, inputs, output, *flags):
     done = subprocess.run([*command, f"--output={output}"], capture_output=True, text=True, timeout=120)
     if done.returncode:
         return None, (done.stderr.strip().splitlines() or ["no message"])[-1]
+    if "HPC_CUDA_LIBRARIES" in os.environ:  # a stand-in, whose times say nothing
+        return {}, ""
     timed = subprocess.run([*command, "--repeat=10"], capture_output=True, text=True, timeout=120)
     return (json.loads(timed.stdout.strip().splitlines()[-1]) if timed.returncode == 0 else {}), ""
 

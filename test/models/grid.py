@@ -125,7 +125,7 @@ def compile_command(options, case, verify, plan):
     for name, size in zip(model.dims, input_shape(case)):
         if name:
             command += ["--dim", f"{name}={size}"]
-    return command + (["--verify"] if verify else []) + ["-o", plan]
+    return command + (["--target=host,cuda"] if options.gpu else []) + (["--verify"] if verify else []) + ["-o", plan]
 
 
 def call(command):
@@ -162,8 +162,9 @@ def difference(case, file):
 
 def commands(options, case, verify, stem):
     plan = stem + ".plan"
+    gpu = ["--backend=cuda", f"--ranks-per-gpu={case.tp * case.pp * case.dp}"] if options.gpu else []
     return [compile_command(options, case, verify, plan),
-            [os.path.join(options.run_bin, "hpc-run"), plan, "--input=" + inputs_file(case), "--output=" + stem + ".npz"]]
+            [os.path.join(options.run_bin, "hpc-run"), plan, "--input=" + inputs_file(case), "--output=" + stem + ".npz", *gpu]]
 
 
 def run_case(options, case, verify, scratch):
@@ -209,6 +210,7 @@ def arguments():
     parser.add_argument("--sample", type=int, metavar="N", help="N cases that touch every value")
     parser.add_argument("--resume", metavar="FILE", help="state of finished cases; made where it is missing")
     parser.add_argument("--no-verify", action="store_true", help="leave --verify out")
+    parser.add_argument("--gpu", action="store_true", help="run on the GPU, all ranks on one; HPC_CUDA_LIBRARIES=build/test/gpu/standin: on its stand-in")
     parser.add_argument("--list", action="store_true", help="print the cases, run nothing")
     options = parser.parse_args()
     options.run_bin = options.run_bin or options.bin

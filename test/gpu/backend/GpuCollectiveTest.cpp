@@ -191,12 +191,12 @@ TEST_F(Gpu, CollectivesAsOnTheHost) {
           if (host::reduces(kind) ? collective.dtype == DType::Bool && reduce == ReduceKind::Sum
                                   : reduce != ReduceKind::Sum)
             continue;
-          for (int64_t count : {0, 1, 67})
-            for (bool inPlace : {false, true})
-              for (bool posted : {false, true}) {
-                collective.count = count;
-                check(ranks, collective, inPlace, posted);
-              }
+          for (bool inPlace : {false, true}) {
+            collective.count = 67;
+            check(ranks, collective, inPlace, (type + int(reduce)) % 2);
+            collective.count = type % 2;
+            check(ranks, collective, inPlace, (type + int(reduce)) % 2 == 0);
+          }
         }
   }
 }

@@ -130,13 +130,12 @@ TEST_F(Gpu, EveryCallFailsOnce) {
     {
       Expected<std::unique_ptr<Session>> session = run.create();
       status = session.status();
-      for (int64_t input : {0, 3})
-        if (status.ok()) {
-          Expected<std::vector<Array>> outputs = (*session)->run({GpuPlan::input(input)});
-          status = outputs.status();
-          if (status.ok())
-            run.expectRight(*outputs, input);
-        }
+      if (status.ok()) {
+        Expected<std::vector<Array>> outputs = (*session)->run({GpuPlan::input(3)});
+        status = outputs.status();
+        if (status.ok())
+          run.expectRight(*outputs, 3);
+      }
     }
     if (standin::failedCall().empty()) // more calls than this run makes
       break;

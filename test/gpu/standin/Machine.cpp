@@ -1,6 +1,10 @@
 // Streams: a thread each, that waits a random while before each thing it does.
 #include "test/gpu/standin/Machine.h"
 
+#include <cstdio>
+#include <cstdlib>
+#include <unistd.h>
+
 namespace standin {
 
 void configure(const Settings &settings) { Machine::instance().configure(settings); }
@@ -9,6 +13,22 @@ std::string failedCall() { return Machine::instance().failedCall(); }
 std::vector<std::string> races() { return Machine::instance().races(); }
 std::vector<std::string> misuses() { return Machine::instance().misuses(); }
 std::string leaks() { return Machine::instance().leaks() + Memory::instance().leaks(); }
+
+namespace {
+/// A program that knows nothing of the stand-in must not end well after a race.
+__attribute__((destructor)) void tell() {
+  std::string text = leaks();
+  for (const std::string &line : races())
+    text += "race: " + line + "\n";
+  for (const std::string &line : misuses())
+    text += "misuse: " + line + "\n";
+  if (text.empty())
+    return;
+  std::fprintf(stderr, "stand-in for the GPU:\n%s", text.c_str());
+  std::fflush(nullptr);
+  ::_exit(3);
+}
+} // namespace
 
 ContextState *&currentContext() {
   static thread_local ContextState *current = nullptr;
@@ -32,6 +52,16 @@ void Running::note(const std::vector<Range> &ranges, bool isWrite) const {
 void Running::fault(DriverResult result) const {
   DriverResult none = 0;
   context.error.compare_exchange_strong(none, result); // the first stays
+}
+
+Machine::Machine() {
+  auto number = [](const char *name, uint64_t otherwise) {
+    const char *value = std::getenv(name);
+    return value ? std::strtoull(value, nullptr, 10) : otherwise;
+  };
+  current.seed = number("HPC_STANDIN_SEED", current.seed);
+  current.devices = int(number("HPC_STANDIN_DEVICES", uint64_t(current.devices)));
+  random.seed(current.seed);
 }
 
 Machine &Machine::instance() {

@@ -51,6 +51,8 @@ struct Record {
 class Machine {
 public:
   static Machine &instance();
+  /// Programs that do not call configure(): HPC_STANDIN_SEED, HPC_STANDIN_DEVICES.
+  Machine();
 
   void configure(const Settings &settings);
   /// At the start of each call that can fail: 0, or what it shall return at once.

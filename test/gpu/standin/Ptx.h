@@ -48,6 +48,11 @@ struct Kernel {
 
 struct Module {
   std::map<std::string, Kernel> kernels;
+  std::map<std::string, void *> variables; ///< tables in memory that every device reads
+
+  Module() = default;
+  Module(const Module &) = delete;
+  ~Module();
 };
 
 /// The text of the error, or empty.

@@ -167,7 +167,9 @@ bool decode(const std::vector<std::string> &opcode, Instruction &instruction) {
               : type == U32 ? multiplyWide<uint32_t>
                             : nullptr;
   } else if (name == "mul" && has("hi")) {
-    handler = type == S32   ? multiplyHigh<int32_t>
+    handler = type == S16   ? multiplyHigh<int16_t>
+              : type == U16 ? multiplyHigh<uint16_t>
+              : type == S32 ? multiplyHigh<int32_t>
               : type == U32 ? multiplyHigh<uint32_t>
               : type == S64 ? multiplyHigh<int64_t>
               : type == U64 ? multiplyHigh<uint64_t>

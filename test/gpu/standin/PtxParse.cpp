@@ -125,14 +125,14 @@ private:
       else if (int size = typeBytes(word.substr(1)); size > 0)
         element = size;
     }
-    if (!isShared)
-      return fail("variables of the module are not known, but for shared ones");
     std::string name = take();
     int count = 1;
     if (accept("[")) {
       count = peek() == "]" ? 0 : std::atoi(take().c_str());
       expect("]");
     }
+    if (!isShared)
+      return parseTable(name, element, count);
     expect(";");
     if (isExtern) {
       dynamicShared.insert(name);
@@ -141,6 +141,28 @@ private:
     bytes = (bytes + align - 1) / align * align;
     offsets[name] = uint64_t(bytes);
     bytes += element * count;
+  }
+
+  /// = {0, 1, 2}: integers, or floats by their bits
+  void parseTable(const std::string &name, int element, int count) {
+    std::byte *table = static_cast<std::byte *>(Memory::instance().allocateHost(uint64_t(element * count)));
+    module.variables[name] = table;
+    std::memset(table, 0, size_t(element * count));
+    if (accept("=")) {
+      accept("{");
+      for (int i = 0; i < count && at < tokens.size(); ++i) {
+        const bool isNegative = accept("-");
+        std::string word = take();
+        const bool isBits = word.size() > 2 && word[0] == '0' && std::strchr("fFdD", word[1]);
+        uint64_t value = std::strtoull(word.c_str() + (isBits ? 2 : 0), nullptr, isBits ? 16 : 0);
+        value = isNegative ? uint64_t(-int64_t(value)) : value;
+        std::memcpy(table + i * element, &value, size_t(element));
+        if (!accept(","))
+          break;
+      }
+      accept("}");
+    }
+    expect(";");
   }
 
   void parseEntry() {
@@ -254,6 +276,8 @@ private:
       return constant(found->second);
     if (auto found = params.find(word); found != params.end())
       return constant(found->second);
+    if (auto found = module.variables.find(word); found != module.variables.end())
+      return constant(uint64_t(reinterpret_cast<uintptr_t>(found->second)));
     if (dynamicShared.count(word))
       return special(5);
     if (word == "true" || word == "false")
@@ -413,6 +437,11 @@ private:
 };
 
 } // namespace
+
+Module::~Module() {
+  for (auto &[name, address] : variables)
+    Memory::instance().free(uint64_t(reinterpret_cast<uintptr_t>(address)), true);
+}
 
 std::string parse(const std::string &text, Module &module) { return Parser(text, module).parse(); }
 
