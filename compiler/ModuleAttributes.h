@@ -1,5 +1,5 @@
 // What a module says about itself beside its ops: the phase that made it, what kernels are generated for, and their
-// machine code.
+// code.
 // Each attribute is read and written here alone.
 #pragma once
 
@@ -11,20 +11,32 @@ constexpr const char *phaseAttrName = "hpc.phase"; ///< a string
 constexpr const char *targetAttrName = "hpc.target"; ///< a string
 constexpr const char *codeAttrName = "hpc.code";
 constexpr const char *codeFeaturesAttrName = "hpc.cpu_features";
+constexpr const char *deviceCodeAttrName = "hpc.ptx";
+constexpr const char *launchAttrName = "hpc.launch"; ///< on nn.fused: array<i64: blocks, threads, shared bytes>
 
 /// `phase` is the last one that ran. passes/Phases.h reads it (phasesDone), since a file may name none or anything.
 inline void setPhase(ModuleOp module, StringRef phase) {
   module->setAttr(phaseAttrName, StringAttr::get(module.getContext(), phase));
 }
 
-/// The only target that kernels are generated for today, and that of a module that names none.
+/// What kernels are generated for: the host, which is also the target of a module that names none, and devices.
 constexpr const char *hostTarget = "x86-64";
+constexpr const char *deviceTarget = "ptx";
+/// One target, or several as "x86-64,ptx".
 inline StringRef targetOf(ModuleOp module) {
   auto target = module ? module->getAttrOfType<StringAttr>(targetAttrName) : StringAttr();
   return target ? target.getValue() : hostTarget;
 }
+inline SmallVector<StringRef> splitTargets(StringRef targets) {
+  SmallVector<StringRef> each;
+  targets.split(each, ',');
+  return each;
+}
+inline bool hasTarget(ModuleOp module, StringRef target) {
+  return llvm::is_contained(splitTargets(targetOf(module)), target);
+}
 
-/// The kernels of all fused regions, in one piece.
+/// The kernels of all fused regions for the host, in one piece.
 struct GeneratedCode {
   ArrayRef<char> bytes;              ///< an x86-64 ELF shared object; lives as long as the module's context
   std::vector<std::string> features; ///< CPU features that it needs, names as in /proc/cpuinfo
@@ -46,9 +58,20 @@ inline void setGeneratedCode(ModuleOp module, const GeneratedCode &code) {
   SmallVector<StringRef> features(code.features.begin(), code.features.end());
   module->setAttr(codeFeaturesAttrName, builder.getStrArrayAttr(features));
 }
+/// The same kernels as PTX; empty where there are none.
+inline StringRef deviceCode(ModuleOp module) {
+  auto code = module->getAttrOfType<StringAttr>(deviceCodeAttrName);
+  return code ? code.getValue() : StringRef();
+}
+inline void setDeviceCode(ModuleOp module, StringRef ptx) {
+  module->setAttr(deviceCodeAttrName, StringAttr::get(module.getContext(), ptx));
+}
+/// The least compute capability that it needs, 80 for 8.0.
+constexpr int deviceCapability = 80;
 inline void removeGeneratedCode(ModuleOp module) {
   module->removeAttr(codeAttrName);
   module->removeAttr(codeFeaturesAttrName);
+  module->removeAttr(deviceCodeAttrName);
 }
 
 } // namespace hpc

@@ -33,19 +33,27 @@ Column makeEverywhere() {
 
 llvm::StringMap<Column> makeTargets() {
   llvm::StringMap<Column> targets;
-  add<nn::SoftmaxOp, nn::LayerNormOp, nn::RmsNormOp>(targets[hostTarget], Provider::Region);
+  for (const char *target : {hostTarget, deviceTarget})
+    add<nn::SoftmaxOp, nn::LayerNormOp, nn::RmsNormOp>(targets[target], Provider::Region);
   return targets;
 }
 } // namespace
 
-Provider providerOf(Operation *op, StringRef target) {
+Provider providerOf(Operation *op, StringRef targets) {
   static const Column everywhere = makeEverywhere();
-  static const llvm::StringMap<Column> targets = makeTargets();
+  static const llvm::StringMap<Column> columns = makeTargets();
   StringRef name = op->getName().getStringRef();
   if (auto found = everywhere.find(name); found != everywhere.end())
     return found->second;
-  auto column = targets.find(target);
-  return column == targets.end() ? Provider::None : column->second.lookup(name);
+  std::optional<Provider> common;
+  for (StringRef target : splitTargets(targets)) {
+    auto column = columns.find(target);
+    Provider provider = column == columns.end() ? Provider::None : column->second.lookup(name);
+    if (common && *common != provider)
+      return Provider::None;
+    common = provider;
+  }
+  return *common;
 }
 
 Provider providerOf(Operation *op) {

@@ -19,11 +19,12 @@ enum class Provider : uint8_t {
   Structure,  ///< holds ops, ends blocks, joins stages
 };
 
-/// `target`: what kernels are generated for, as targetOf (ModuleAttributes.h) names it. A target that no line names gets
-/// what holds everywhere.
-Provider providerOf(Operation *op, StringRef target);
+/// `targets`: what kernels are generated for, as targetOf (ModuleAttributes.h) names it. A target that no line names gets
+/// what holds everywhere. One program serves several targets, so what they do not agree on has no provider; a device
+/// claims at least what the host claims, and the host's part of a plan never depends on what else it is made for.
+Provider providerOf(Operation *op, StringRef targets);
 
-/// On the target of the module that the op is in.
+/// On the targets of the module that the op is in.
 Provider providerOf(Operation *op);
 
 /// Whether the op's result lies in the buffer of its operand, which holds on every target.

@@ -16,6 +16,7 @@ static void forEachField(Opts &options, Number number, Text text) {
   text("pp_split", options.ppSplit);
   number("pp_chunks", options.ppChunks);
   text("pp_schedule", options.ppSchedule);
+  text("target", options.target);
 }
 
 DictionaryAttr Options::toAttribute(MLIRContext *context) const {
@@ -60,6 +61,18 @@ Expected<Options> Options::fromAttribute(DictionaryAttr attribute) {
   if (!status.ok())
     return status;
   return options;
+}
+
+Expected<std::string> kernelTargets(const std::string &target) {
+  bool host = false, device = false;
+  for (StringRef one : splitTargets(target)) {
+    bool *flag = one == "host" ? &host : one == "cuda" ? &device : nullptr;
+    if (!flag || *flag)
+      return Status::error(ErrorKind::Usage, "target '" + target + "' has '" + one.str() + "', which is " +
+                                                 (flag ? "there twice" : "unknown") + "; use host, cuda or host,cuda");
+    *flag = true;
+  }
+  return std::string(host ? hostTarget : "") + (host && device ? "," : "") + (device ? deviceTarget : "");
 }
 
 } // namespace hpc

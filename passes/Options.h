@@ -17,11 +17,17 @@ struct Options {
   int64_t ppChunks = 1;
   /// Name of a schedule or path of a file; "" = what fits the programs.
   std::string ppSchedule;
+  /// What kernels are generated for: host, cuda, or host,cuda.
+  std::string target = "host";
 
   DictionaryAttr toAttribute(MLIRContext *context) const;
   /// A missing field has its default. Errors: a field that is unknown or of another type, a degree below 1.
   static Expected<Options> fromAttribute(DictionaryAttr attribute);
 };
+
+/// "host,cuda" as kernels are generated for it (compiler/ModuleAttributes.h): "x86-64,ptx", whatever the order. Errors:
+/// none, one that is unknown or there twice.
+Expected<std::string> kernelTargets(const std::string &target);
 
 /// Module attribute that the driver sets.
 constexpr const char *optionsAttrName = "hpc.options";

@@ -119,6 +119,11 @@ LogicalResult runPhases(ModuleOp module, const Options &options, StringRef last,
     return userError(module, ErrorKind::Usage)
            << "the program is past '" << last << "': " << phaseAttrName << " = " << module->getAttr(phaseAttrName)
            << ", and no phase can be undone; start from the model or an earlier file of --dump-phases";
+  Expected<std::string> targets = kernelTargets(options.target);
+  if (!targets.ok())
+    return userError(module, targets.status().kind()) << targets.status().message();
+  if (*targets != hostTarget) // which a module that names none is made for
+    module->setAttr(targetAttrName, StringAttr::get(module.getContext(), *targets));
   for (const Phase &phase : phases().slice(*done, *end - *done)) {
     PassManager passes(module.getContext());
     configure(passes);

@@ -59,7 +59,9 @@ struct Accumulation {
     const double infinity = std::numeric_limits<double>::infinity();
     return isOrdered() ? order(s.constant(type, wantsMax() ? -infinity : infinity)) : limit(type, !wantsMax());
   }
-  Value combine(Value state, Value element) {
+  Value combine(Value state, Value element) { return join(state, isOrdered() ? order(element) : element); }
+  /// Of two states.
+  Value join(Value state, Value element) {
     // The one place where the order of operations is the compiler's. It may contract what an exponential scales by a
     // power of two, which is exact; a node's product carries no flag.
     ScalarBuilder free = s.contracting();
@@ -68,8 +70,6 @@ struct Accumulation {
       return free.add(state, element);
     if (kind == ReduceKind::Prod)
       return free.mul(state, element);
-    if (isOrdered())
-      element = order(element);
     bool isUnsigned = natural && !isOrdered();
     if (wantsMax())
       return isUnsigned ? s.make<arith::MaxUIOp>(state, element) : s.make<arith::MaxSIOp>(state, element);

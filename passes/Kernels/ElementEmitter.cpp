@@ -61,6 +61,26 @@ Value ElementEmitter::loop(int64_t extent, Value state, function_ref<Value(const
   return loop(indices.constant(0), indices.constant(extent), extent, state, body);
 }
 
+Value ElementEmitter::share(int64_t extent, Value state, function_ref<Value(const IndexExpr &, Value)> body,
+                            function_ref<Value(Value, Value)> join) {
+  Value first = indices.constant(0), last = indices.constant(extent);
+  return loops.share(
+      first, last, extent, state,
+      [&](Value i, Value inner) {
+        Value next;
+        inScope([&] { next = body(indices.atom(i, extent), inner); });
+        return next;
+      },
+      join);
+}
+
+void ElementEmitter::once(function_ref<void()> body) {
+  if (loops.isShared())
+    loops.once([&] { inScope(body); }); // what it computes is known to one alone
+  else
+    body();
+}
+
 void ElementEmitter::inScope(function_ref<void()> body) {
   scopes.emplace_back();
   indices.enterLoop();
@@ -306,6 +326,21 @@ Value ElementEmitter::gatherNd(nn::GatherNdOp op, const Index &index) {
 Value ElementEmitter::reduce(nn::ReduceOp op, const Index &index) {
   auto type = nn::tensorType(op.getOperand());
   Accumulation sum{scalar, op.getKind(), registerType(type.getElementType()), isUnsigned(type.getElementType())};
+  if (loops.isShared()) { // all axes in one, so that there is enough to share
+    SmallVector<int64_t> sizes;
+    for (int64_t axis : op.getAxes())
+      sizes.push_back(type.getDimSize(axis));
+    Value total = share(
+        ShapedType::getNumElements(sizes), sum.start(),
+        [&](const IndexExpr &i, Value state) {
+          Index at = index;
+          for (auto [axis, digit] : llvm::zip_equal(op.getAxes(), delinearize(indices, i, sizes)))
+            at[axis] = digit;
+          return sum.combine(state, element(op.getOperand(), at));
+        },
+        [&](Value a, Value b) { return sum.join(a, b); });
+    return scalar.round(sum.finish(total), type.getElementType());
+  }
   std::function<Value(Index, ArrayRef<int64_t>, Value)> along = [&](Index at, ArrayRef<int64_t> axes,
                                                                     Value state) -> Value {
     if (axes.empty())

@@ -43,12 +43,19 @@ public:
   /// `memory`, if any, holds what it likes until the last of them has been asked for.
   RowNumbers startRow(Operation *composite, Index index, std::optional<RowMemory> memory);
 
+  /// Elements that the body computes are forgotten behind it, as behind a loop.
+  void inScope(function_ref<void()> body);
+
   /// The loops of the nest. Elements that a body computes are forgotten behind it.
   void forEachItem(int64_t count, function_ref<void(const IndexExpr &)> body);
   /// For first <= i < last, where 0 <= i < extent.
   Value loop(Value first, Value last, int64_t extent, Value state,
              function_ref<Value(const IndexExpr &, Value)> body);
   Value loop(int64_t extent, Value state, function_ref<Value(const IndexExpr &, Value)> body);
+  /// As the nest's, which says what may stand in them.
+  Value share(int64_t extent, Value state, function_ref<Value(const IndexExpr &, Value)> body,
+              function_ref<Value(Value, Value)> join);
+  void once(function_ref<void()> body);
 
   IndexBuilder &index() { return indices; }
   ScalarBuilder &registers() { return scalar; }
@@ -78,7 +85,6 @@ private:
   Value slice(dist::SliceOp op, const Index &index);
 
   using Position = std::pair<void *, std::vector<IndexExpr>>; ///< a value at an index
-  void inScope(function_ref<void()> body);
 
   OpBuilder &builder;
   Location loc;

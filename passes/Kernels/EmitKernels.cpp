@@ -1,5 +1,6 @@
-// Every distinct region becomes a function; all functions become one shared object on the module.
+// Every distinct region becomes a function; all functions become one piece of code for each of the module's targets.
 // Regions of one symbol are equal (hpc-fuse-regions sees to it; checked here), so the first speaks for all.
+#include "passes/Kernels/DeviceCode.h"
 #include "passes/Kernels/KernelScalars.h"
 #include "passes/Kernels/MachineCode.h"
 #include "passes/Kernels/Passes.h"
@@ -13,6 +14,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/Support/FileSystem.h"
 
 namespace hpc {
 #define GEN_PASS_DEF_EMITKERNELS
@@ -55,24 +57,75 @@ struct EmitKernelsPass : impl::EmitKernelsBase<EmitKernelsPass> {
     removeGeneratedCode(module);
     if (distinct.empty())
       return;
-    if (targetOf(module) != hostTarget) {
-      userError(module.getLoc(), ErrorKind::Unsupported) << targetAttrName << " = '" << targetOf(module) << "' has no code generator; use '"
-                                                         << hostTarget << "'";
-      return signalPassFailure();
-    }
-    // 2. One function each, in a module of their own.
-    OwningOpRef<ModuleOp> kernels = ModuleOp::create(UnknownLoc::get(&getContext()));
-    for (auto &[symbol, region] : distinct)
-      if (failed(kernels::emitRegion(region, *kernels)))
+    for (StringRef target : splitTargets(targetOf(module)))
+      if (target != hostTarget && target != deviceTarget) {
+        userError(module.getLoc(), ErrorKind::Unsupported)
+            << targetAttrName << " = '" << targetOf(module) << "' has no code generator for '" << target << "'; use '"
+            << hostTarget << "', '" << deviceTarget << "' or '" << hostTarget << "," << deviceTarget << "'";
         return signalPassFailure();
+      }
+    // 2. Code for each target.
+    SmallVector<nn::FusedOp> regions;
+    for (auto &[symbol, region] : distinct)
+      regions.push_back(region);
+    if ((hasTarget(module, hostTarget) && failed(emitForHost(module, regions))) ||
+        (hasTarget(module, deviceTarget) && failed(emitForDevice(module, regions))))
+      signalPassFailure();
+  }
+
+  /// One function each, in a module of their own, and its machine code.
+  LogicalResult emitForHost(ModuleOp module, ArrayRef<nn::FusedOp> regions) {
+    OwningOpRef<ModuleOp> kernels = ModuleOp::create(UnknownLoc::get(&getContext()));
+    for (nn::FusedOp region : regions)
+      if (failed(kernels::emitRegion(region, *kernels)))
+        return failure();
     if (printKernels)
       llvm::errs() << *kernels << "\n";
-    // 3. Machine code.
     FailureOr<kernels::MachineCode> code = kernels::compileKernels(*kernels, cpu, module.getLoc());
     if (failed(code))
-      return signalPassFailure();
+      return failure();
     setGeneratedCode(module, {ArrayRef<char>(code->bytes.data(), code->bytes.size()),
                               {code->cpuFeatures.begin(), code->cpuFeatures.end()}});
+    return success();
+  }
+
+  LogicalResult emitForDevice(ModuleOp module, ArrayRef<nn::FusedOp> regions) {
+    OwningOpRef<ModuleOp> kernels = ModuleOp::create(UnknownLoc::get(&getContext()));
+    SmallVector<kernels::DeviceLaunch> launches;
+    llvm::StringMap<size_t> numbers;
+    for (nn::FusedOp region : regions) {
+      FailureOr<kernels::DeviceLaunch> launch = kernels::emitDeviceRegion(region, *kernels);
+      if (failed(launch))
+        return failure();
+      numbers[region.getSymbol()] = launches.size();
+      launches.push_back(*launch);
+    }
+    if (printKernels)
+      llvm::errs() << *kernels << "\n";
+    FailureOr<kernels::DeviceCode> code =
+        kernels::compileDeviceKernels(*kernels, launches, !deviceCodeOnHost.empty(), module.getLoc());
+    if (failed(code))
+      return failure();
+    setDeviceCode(module, code->ptx);
+    module.walk([&](nn::FusedOp region) {
+      const kernels::DeviceLaunch &launch = launches[numbers.lookup(region.getSymbol())];
+      region->setAttr(launchAttrName,
+                      DenseI64ArrayAttr::get(&getContext(), {launch.blocks, launch.threads, launch.sharedBytes}));
+    });
+    return deviceCodeOnHost.empty() ? success() : writeOnHost(code->onHost);
+  }
+
+  LogicalResult writeOnHost(const std::string &object) {
+    std::error_code error;
+    llvm::raw_fd_ostream file(deviceCodeOnHost, error);
+    file << object;
+    file.close();
+    if (error || file.has_error()) {
+      std::error_code cause = error ? error : file.error();
+      file.clear_error();
+      return userError(getOperation(), ErrorKind::Io) << deviceCodeOnHost << ": cannot be written: " << cause.message();
+    }
+    return success();
   }
 };
 } // namespace

@@ -16,6 +16,23 @@ public:
   /// independent.
   virtual Value loop(Value first, Value last, Value state, function_ref<Value(Value, Value)> body) = 0;
 
+  // An item may be computed by several together (a device's threads). What they do outside `share` and `once` they all do
+  // alike.
+
+  /// As `loop` over first = 0 .. last = count, in any order: each of them does some of the iterations, always those of
+  /// the same i. `state`, where there is one, changes nothing when it is joined; all get the whole.
+  virtual Value share(Value first, Value last, [[maybe_unused]] int64_t count, Value state,
+                      function_ref<Value(Value, Value)> body, [[maybe_unused]] function_ref<Value(Value, Value)> join) {
+    return loop(first, last, state, body);
+  }
+  /// Whether `share`, called here, shares.
+  virtual bool isShared() const { return false; }
+  /// Lets one of them do what all would do alike: stores.
+  virtual void once(function_ref<void()> body) { body(); }
+  /// Where isShared: memory for a row of the item, whose elements only those read who wrote them. Null where there is no
+  /// room.
+  virtual Value ownRow([[maybe_unused]] Type stored, [[maybe_unused]] int64_t count) { return {}; }
+
   /// Elements of a buffer, of their type in memory.
   virtual Value load(Type stored, Value buffer, Value position) = 0;
   virtual void store(Value element, Value buffer, Value position) = 0;

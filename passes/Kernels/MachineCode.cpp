@@ -1,25 +1,13 @@
 // The back end of the kernels. Features, not a CPU's name, decide what code is made, so that a plan says what it needs.
 #include "passes/Kernels/MachineCode.h"
 
+#include "passes/Kernels/LLVMPipeline.h"
 #include "passes/Kernels/SharedObject.h"
 
 #include "compiler/Diagnostics.h"
 
-#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
-#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
-#include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVMPass.h"
-#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
-#include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
-#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
-#include "mlir/Pass/PassManager.h"
-#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
-#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
-#include "mlir/Target/LLVMIR/Export.h"
-#include "mlir/Transforms/Passes.h"
-#include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Host.h"
@@ -39,14 +27,11 @@ ArrayRef<CpuFeature> knownCpuFeatures() {
   return features;
 }
 
-namespace {
-using Bytes = SmallVector<char, 0>;
-
-InFlightDiagnostic fail(Location loc, const Twine &what) {
+static InFlightDiagnostic fail(Location loc, const Twine &what) {
   return userError(loc, ErrorKind::Internal) << "kernels: " << what;
 }
 
-std::unique_ptr<llvm::TargetMachine> makeTarget(StringRef cpu, std::vector<std::string> &cpuFeatures, Location loc) {
+std::unique_ptr<llvm::TargetMachine> makeHostTarget(StringRef cpu, std::vector<std::string> &cpuFeatures, Location loc) {
   LLVMInitializeX86TargetInfo();
   LLVMInitializeX86Target();
   LLVMInitializeX86TargetMC();
@@ -75,59 +60,25 @@ std::unique_ptr<llvm::TargetMachine> makeTarget(StringRef cpu, std::vector<std::
                                                                           llvm::CodeGenOptLevel::Aggressive));
 }
 
-/// scf, arith, math and func become the llvm dialect.
-LogicalResult lowerToLLVMDialect(ModuleOp kernels) {
-  PassManager manager(kernels.getContext());
-  manager.enableVerifier(true);
-  manager.addPass(createCSEPass());
-  manager.addPass(createSCFToControlFlowPass());
-  manager.addPass(createConvertMathToLLVMPass());
-  manager.addPass(createArithToLLVMConversionPass());
-  manager.addPass(createConvertFuncToLLVMPass());
-  manager.addPass(createConvertControlFlowToLLVMPass());
-  manager.addPass(createReconcileUnrealizedCastsPass());
-  return manager.run(kernels);
-}
-
-void optimize(llvm::Module &module, llvm::TargetMachine &target) {
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager components;
-  llvm::ModuleAnalysisManager modules;
-  llvm::PassBuilder builder(&target);
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(components);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, components, modules);
-  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
-}
+namespace {
+using Bytes = SmallVector<char, 0>;
 
 FailureOr<Bytes> emitObject(ModuleOp kernels, llvm::TargetMachine &target, Location loc) {
-  mlir::registerBuiltinDialectTranslation(*kernels.getContext());
-  mlir::registerLLVMDialectTranslation(*kernels.getContext());
   llvm::LLVMContext context;
-  std::unique_ptr<llvm::Module> module = mlir::translateModuleToLLVMIR(kernels, context, "kernels");
+  std::unique_ptr<llvm::Module> module = translateKernels(kernels, context, target);
   if (!module)
     return fail(loc, "no LLVM IR was made");
-  module->setTargetTriple(target.getTargetTriple());
-  module->setDataLayout(target.createDataLayout());
-  for (llvm::Function &function : *module)
-    function.addFnAttr(llvm::Attribute::NoUnwind); // no tables for a stack that is never unwound
-  optimize(*module, target);
+  optimizeKernels(*module, target);
   Bytes object;
-  llvm::raw_svector_ostream stream(object);
-  llvm::legacy::PassManager codegen;
-  if (target.addPassesToEmitFile(codegen, stream, nullptr, llvm::CodeGenFileType::ObjectFile))
+  if (failed(emitFile(*module, target, llvm::CodeGenFileType::ObjectFile, object)))
     return fail(loc, "LLVM cannot write x86-64 objects");
-  codegen.run(*module);
   return object;
 }
 } // namespace
 
 FailureOr<MachineCode> compileKernels(ModuleOp kernels, StringRef cpu, Location loc) {
   MachineCode code;
-  std::unique_ptr<llvm::TargetMachine> target = makeTarget(cpu, code.cpuFeatures, loc);
+  std::unique_ptr<llvm::TargetMachine> target = makeHostTarget(cpu, code.cpuFeatures, loc);
   if (!target)
     return failure();
   if (failed(lowerToLLVMDialect(kernels)))

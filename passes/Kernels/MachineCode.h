@@ -3,6 +3,10 @@
 
 #include "compiler/MLIR.h"
 
+namespace llvm {
+class TargetMachine;
+}
+
 namespace hpc::kernels {
 
 /// What code may use of a CPU.
@@ -18,6 +22,9 @@ struct MachineCode {
   std::string bytes;                    ///< an ELF shared object
   std::vector<std::string> cpuFeatures; ///< names as in /proc/cpuinfo
 };
+
+/// LLVM's x86-64 with the features of "host" or "x86-64-v3", which it appends to `cpuFeatures`. Null after a diagnostic.
+std::unique_ptr<llvm::TargetMachine> makeHostTarget(StringRef cpu, std::vector<std::string> &cpuFeatures, Location loc);
 
 /// Compiles all functions of `kernels` (consumed) for "host" or "x86-64-v3". The same functions give the same bytes.
 /// Fails with a diagnostic at `loc`.

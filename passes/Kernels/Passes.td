@@ -113,14 +113,17 @@ def WriteInPlace : Pass<"hpc-write-in-place", "::mlir::ModuleOp"> {
 }
 
 def EmitKernels : Pass<"hpc-emit-kernels", "::mlir::ModuleOp"> {
-  let summary = "every distinct region becomes a function of one ELF shared object";
+  let summary = "every distinct region becomes a function of each target's code";
   let description = [{
-    The object is the module attribute `hpc.code`, the CPU features that it needs `hpc.cpu_features` (names as in /proc/cpuinfo). Every nn.fused gets `rows`
-    and `scalars` (README.md). The module is otherwise unchanged.
+    For "x86-64" an ELF shared object, the module attribute `hpc.code`; the CPU features that it needs are `hpc.cpu_features` (names as in /proc/cpuinfo). For "ptx"
+    kernels of the same symbols, `hpc.ptx`; every nn.fused then says how it is started: `hpc.launch` = blocks, threads of a block, bytes of shared memory. Every
+    nn.fused gets `rows` and `scalars` (README.md). The module is otherwise unchanged, and what is made for one target does not depend on the others.
   }];
   let options = [
     Option<"cpu", "cpu", "std::string", "\"host\"", "the machine to generate for: host or x86-64-v3">,
     Option<"printKernels", "print-kernels", "bool", "false", "print the kernels as scf and arith to stderr, before machine code">,
+    Option<"deviceCodeOnHost", "device-code-on-host", "std::string", "\"\"",
+           "for tests: write the device's LLVM IR, compiled for this CPU, to this file (test/gpu/BlockRunner.h runs it)">,
   ];
 }
 

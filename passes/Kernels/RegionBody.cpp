@@ -38,66 +38,9 @@ bool isReadInOrder(Value value, const RegionShape &shape) {
   return true;
 }
 
-struct BodyEmitter {
-  nn::FusedOp region;
-  ElementEmitter &emitter;
-  IndexBuilder &indices;
-  ScalarBuilder &registers;
-  ValueRange yielded, outputs;
-
-  /// Stores the chosen results at an index. All elements before the first store: a result in place overwrites what
-  /// another may read.
-  void storeAll(const Index &at, const IndexExpr &linear, function_ref<bool(Value)> isChosen) {
-    for (Value value : yielded)
-      if (isChosen(value))
-        emitter.element(value, at);
-    for (auto [value, output] : llvm::zip_equal(yielded, outputs))
-      if (isChosen(value))
-        emitter.store(emitter.element(value, at), nn::tensorType(value).getElementType(), output, linear);
-  }
-
-  /// A row for a composite: of a result's buffer, written again when the element is known, else on the stack.
-  std::optional<RowMemory> memoryFor(Operation *op, const RegionShape &shape, const IndexExpr &row,
-                                     SmallVector<bool> &taken) {
-    Type type = op->getResult(0).getType();
-    Type element = cast<RankedTensorType>(type).getElementType();
-    if (!keepsRow(op))
-      return std::nullopt;
-    for (auto [i, value] : llvm::enumerate(yielded))
-      if (!taken[i] && nn::shapeOf(value) == ArrayRef<int64_t>(shape.root) &&
-          nn::tensorType(value).getElementType() == element && region.inPlaceOperand(unsigned(i)) < 0 &&
-          isReadInOrder(op->getResult(0), shape)) {
-        taken[i] = true;
-        return RowMemory{outputs[i], IndexBuilder::mul(row, shape.columns())};
-      }
-    if (shape.columns() > maxRowOnStack)
-      return std::nullopt;
-    return RowMemory{emitter.nest().scratch(storageType(element), shape.columns()), 0};
-  }
-
-  void emitRow(const RegionShape &shape, const IndexExpr &row) {
-    Index rowIndex = delinearize(indices, row, shape.outer());
-    Index rowElement = rowIndex; // of a value of row shape
-    if (!shape.root.empty())
-      rowElement.push_back(0);
-    SmallVector<bool> taken(yielded.size());
-    for (Operation *op : shape.rowOps)
-      if (isa<nn::ReduceOp>(op))
-        emitter.element(op->getResult(0), rowElement);
-      else
-        emitter.startRow(op, rowElement, memoryFor(op, shape, row, taken));
-    auto isPerRow = [&](Value value) { return shape.columns() == 1 || shape.isRowShape(nn::shapeOf(value)); };
-    storeAll(rowElement, row, isPerRow);
-    if (shape.columns() == 1)
-      return;
-    emitter.loop(shape.columns(), {}, [&](const IndexExpr &column, Value) -> Value {
-      Index at = rowIndex;
-      at.push_back(column);
-      storeAll(at, indices.add(IndexBuilder::mul(row, shape.columns()), column),
-               [&](Value value) { return !isPerRow(value); });
-      return {};
-    });
-  }
+/// By columns, on a target where one computes an item alone.
+struct ColumnEmitter : BodyEmitter {
+  using BodyEmitter::BodyEmitter;
 
   void emitColumns(const ColumnRegion &region, const IndexExpr &item) {
     auto [outer, block] = indices.split(item, region.blocks());
@@ -172,9 +115,72 @@ struct BodyEmitter {
 };
 } // namespace
 
+void BodyEmitter::storeAll(const Index &at, const IndexExpr &linear, function_ref<bool(Value)> isChosen) {
+  // All elements before the first store: a result in place overwrites what another may read.
+  for (Value value : yielded)
+    if (isChosen(value))
+      emitter.element(value, at);
+  emitter.once([&] {
+    for (auto [value, output] : llvm::zip_equal(yielded, outputs))
+      if (isChosen(value))
+        emitter.store(emitter.element(value, at), nn::tensorType(value).getElementType(), output, linear);
+  });
+}
+
+/// A row for a composite: of a result's buffer, written again when the element is known, else on the stack. Where several
+/// compute the row, one reads only what it has written itself; memory of their own comes first then, since it is nearer.
+std::optional<RowMemory> BodyEmitter::memoryFor(Operation *op, const RegionShape &shape, const IndexExpr &row,
+                                                SmallVector<bool> &taken) {
+  Type type = op->getResult(0).getType();
+  Type element = cast<RankedTensorType>(type).getElementType();
+  if (!keepsRow(op))
+    return std::nullopt;
+  LoopNest &nest = emitter.nest();
+  if (nest.isShared()) {
+    if (!isReadInOrder(op->getResult(0), shape))
+      return std::nullopt;
+    if (Value own = nest.ownRow(storageType(element), shape.columns()))
+      return RowMemory{own, 0};
+  }
+  for (auto [i, value] : llvm::enumerate(yielded))
+    if (!taken[i] && nn::shapeOf(value) == ArrayRef<int64_t>(shape.root) &&
+        nn::tensorType(value).getElementType() == element && region.inPlaceOperand(unsigned(i)) < 0 &&
+        isReadInOrder(op->getResult(0), shape)) {
+      taken[i] = true;
+      return RowMemory{outputs[i], IndexBuilder::mul(row, shape.columns())};
+    }
+  if (nest.isShared() || shape.columns() > maxRowOnStack)
+    return std::nullopt;
+  return RowMemory{nest.scratch(storageType(element), shape.columns()), 0};
+}
+
+void BodyEmitter::emitRow(const RegionShape &shape, const IndexExpr &row) {
+  Index rowIndex = delinearize(indices, row, shape.outer());
+  Index rowElement = rowIndex; // of a value of row shape
+  if (!shape.root.empty())
+    rowElement.push_back(0);
+  SmallVector<bool> taken(yielded.size());
+  for (Operation *op : shape.rowOps)
+    if (isa<nn::ReduceOp>(op))
+      emitter.element(op->getResult(0), rowElement);
+    else
+      emitter.startRow(op, rowElement, memoryFor(op, shape, row, taken));
+  auto isPerRow = [&](Value value) { return shape.columns() == 1 || shape.isRowShape(nn::shapeOf(value)); };
+  storeAll(rowElement, row, isPerRow);
+  if (shape.columns() == 1)
+    return;
+  auto element = [&](const IndexExpr &column, Value) -> Value {
+    Index at = rowIndex;
+    at.push_back(column);
+    storeAll(at, indices.add(IndexBuilder::mul(row, shape.columns()), column),
+             [&](Value value) { return !isPerRow(value); });
+    return {};
+  };
+  emitter.share(shape.columns(), {}, element, nullptr);
+}
+
 LogicalResult emitBody(ElementEmitter &emitter, nn::FusedOp region, ValueRange outputs) {
-  BodyEmitter body{region,  emitter, emitter.index(), emitter.registers(), region.getBody().front().getTerminator()->getOperands(),
-                   outputs};
+  ColumnEmitter body(region, emitter, outputs);
   if (std::optional<ColumnRegion> columns = findColumnRegion(region)) {
     emitter.forEachItem(columns->items(), [&](const IndexExpr &item) { body.emitColumns(*columns, item); });
     return success();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "passes/Kernels/ElementEmitter.h"
+#include "passes/Kernels/RegionShape.h"
 
 namespace hpc::kernels {
 
@@ -11,5 +12,27 @@ int64_t countItems(nn::FusedOp region);
 /// Computes all results into `outputs`, the items that the emitter's loop nest gives to this call. Fails when the
 /// results have no common loop nest.
 LogicalResult emitBody(ElementEmitter &emitter, nn::FusedOp region, ValueRange outputs);
+
+/// What items of every target are made of.
+struct BodyEmitter {
+  nn::FusedOp region;
+  ElementEmitter &emitter;
+  IndexBuilder &indices;
+  ScalarBuilder &registers;
+  ValueRange yielded, outputs;
+
+  BodyEmitter(nn::FusedOp region, ElementEmitter &emitter, ValueRange outputs)
+      : region(region), emitter(emitter), indices(emitter.index()), registers(emitter.registers()),
+        yielded(region.getBody().front().getTerminator()->getOperands()), outputs(outputs) {}
+
+  /// Stores the chosen results at an index.
+  void storeAll(const Index &at, const IndexExpr &linear, function_ref<bool(Value)> isChosen);
+  /// One row of the root shape, whole.
+  void emitRow(const RegionShape &shape, const IndexExpr &row);
+
+private:
+  std::optional<RowMemory> memoryFor(Operation *op, const RegionShape &shape, const IndexExpr &row,
+                                     SmallVector<bool> &taken);
+};
 
 } // namespace hpc::kernels

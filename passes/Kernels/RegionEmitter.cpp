@@ -14,7 +14,7 @@
 
 namespace hpc::kernels {
 
-static LogicalResult checkOps(nn::FusedOp region) {
+LogicalResult checkOps(nn::FusedOp region) {
   for (Operation &op : region.getBody().front().without_terminator()) {
     if (!hasElementEmitter(op.getName()))
       return userError(&op, ErrorKind::Internal)
@@ -28,6 +28,13 @@ static LogicalResult checkOps(nn::FusedOp region) {
       return userError(&op, ErrorKind::Internal) << "a constant in region '" << region.getSymbol() << "' must be dense";
   }
   return success();
+}
+
+void eraseDeadOps(func::FuncOp function) {
+  function.walk<WalkOrder::PostOrder, ReverseIterator>([](Operation *op) {
+    if (isOpTriviallyDead(op))
+      op->erase();
+  });
 }
 
 /// The body of the inner function.
@@ -71,11 +78,7 @@ LogicalResult emitRegion(nn::FusedOp region, ModuleOp kernels) {
     return userError(region, ErrorKind::Internal)
            << "results of region '" << region.getSymbol() << "' have no common root shape; split the region";
   func::ReturnOp::create(builder, loc);
-  // Quotients and remainders that were joined again.
-  inner.walk<WalkOrder::PostOrder, ReverseIterator>([](Operation *op) {
-    if (isOpTriviallyDead(op))
-      op->erase();
-  });
+  eraseDeadOps(inner);
 
   builder.setInsertionPointToEnd(kernels.getBody());
   auto outer =

@@ -5,6 +5,11 @@
 
 namespace hpc::kernels {
 
+/// Whether every op of the region has code, on whatever target; else a diagnostic at the op.
+LogicalResult checkOps(nn::FusedOp region);
+/// Quotients and remainders that were joined again, and what only they read.
+void eraseDeadOps(func::FuncOp function);
+
 /// Adds `void symbol(ptr args, ptr scalars, i64 begin, i64 end)` to `kernels`. Fails with a diagnostic at the region
 /// when an op in it has no code.
 LogicalResult emitRegion(nn::FusedOp region, ModuleOp kernels);

@@ -29,10 +29,13 @@ struct Row {
   /// Over the row: `element` reads operand() where the index stands.
   Value reduce(ReduceKind kind, function_ref<Value(const IndexExpr &)> element) {
     Accumulation sum{s(), kind, registerType(elementType()), false};
-    Value total = emitter.loop(size(), sum.start(), [&](const IndexExpr &column, Value state) {
-      index.back() = column;
-      return sum.combine(state, element(column));
-    });
+    Value total = emitter.share(
+        size(), sum.start(),
+        [&](const IndexExpr &column, Value state) {
+          index.back() = column;
+          return sum.combine(state, element(column));
+        },
+        [&](Value a, Value b) { return sum.join(a, b); });
     return rounded(sum.finish(total));
   }
   Value mean(function_ref<Value(const IndexExpr &)> element) {

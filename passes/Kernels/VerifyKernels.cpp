@@ -46,7 +46,8 @@ LogicalResult verifyOp(Operation *op, bool hasCode) {
 
 struct VerifyKernelsPass : impl::VerifyKernelsBase<VerifyKernelsPass> {
   void runOnOperation() override {
-    bool hasCode = generatedCode(getOperation()).has_value();
+    bool hasCode = (!hasTarget(getOperation(), hostTarget) || generatedCode(getOperation()).has_value()) &&
+                   (!hasTarget(getOperation(), deviceTarget) || !deviceCode(getOperation()).empty());
     WalkResult verified = getOperation().walk<WalkOrder::PreOrder>([&](Operation *op) {
       if (failed(verifyOp(op, hasCode)))
         return WalkResult::interrupt();

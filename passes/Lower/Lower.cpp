@@ -55,20 +55,26 @@ struct PlanLowering {
 
   /// After the stages: what they call is what the code defines.
   void lowerCode() {
-    std::optional<GeneratedCode> code = generatedCode(module);
-    if (!code)
-      return;
-    plan::CodeModule &host = lowered.plan.modules.emplace_back();
-    host.target = "x86-64";
-    host.bytes.assign(code->bytes.begin(), code->bytes.end());
-    host.features = code->features;
+    if (std::optional<GeneratedCode> code = generatedCode(module)) {
+      plan::CodeModule &host = lowered.plan.modules.emplace_back();
+      host.target = hostTarget;
+      host.bytes.assign(code->bytes.begin(), code->bytes.end());
+      host.features = code->features;
+    }
+    if (StringRef code = deviceCode(module); !code.empty()) {
+      plan::CodeModule &device = lowered.plan.modules.emplace_back();
+      device.target = deviceTarget;
+      device.bytes = code.str();
+      device.capability = deviceCapability;
+    }
     std::set<std::string> symbols;
     for (const plan::Stage &stage : lowered.plan.stages)
       for (const plan::Program &program : stage.programs)
         for (const plan::Instruction &instruction : program.instructions)
           if (const auto *kernel = std::get_if<plan::Kernel>(&instruction.action))
             symbols.insert(kernel->symbol);
-    host.symbols.assign(symbols.begin(), symbols.end());
+    for (plan::CodeModule &code : lowered.plan.modules)
+      code.symbols.assign(symbols.begin(), symbols.end());
   }
 
   static plan::Reason reasonOf(pipe::TransferOp transfer) {

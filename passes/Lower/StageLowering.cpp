@@ -4,6 +4,7 @@
 #include "compiler/Dialect/Dist/Correspondence.h"
 #include "compiler/ElementType.h"
 #include "compiler/Location.h"
+#include "compiler/ModuleAttributes.h"
 #include "compiler/Providers.h"
 #include "runtime/plan/Schedule.h"
 
@@ -281,6 +282,8 @@ Status StageLowering::lowerFused(nn::FusedOp op) {
   if (!op.getRows() || !op.getScalars())
     return Status::error(ErrorKind::Internal, "nn.fused '" + kernel.symbol + "' has no code; run hpc-emit-kernels");
   kernel.rows = int64_t(*op.getRows());
+  if (auto launch = op->getAttrOfType<DenseI64ArrayAttr>(launchAttrName); launch && launch.size() == 3)
+    kernel.launch = {launch[0], launch[1], launch[2]};
   for (OpResult result : op.getResults())
     if (int64_t operand = op.inPlaceOperand(result.getResultNumber()); operand >= 0)
       alias(result, op.getOperand(unsigned(operand)));

@@ -70,6 +70,9 @@ struct Flags {
   cl::opt<bool> inference{"inference", cl::desc("Take nodes exported in training mode (Dropout) as in inference"),
                           cl::cat(model)};
 
+  cl::opt<std::string> target{"target", cl::desc("What the plan is to run on: host, cuda or host,cuda (default: host)"),
+                              cl::value_desc("which"), cl::init("host"), cl::cat(model)};
+
   cl::opt<std::string> spec{"spec", cl::desc("Sidecar with your annotations; none (default: <model>.shard.json)"),
                             cl::value_desc("file"), cl::cat(layout)};
   cl::opt<std::string> writeSpec{"write-spec", cl::desc("Write what was chosen as a sidecar that leads to the same plan"),
@@ -217,7 +220,7 @@ bool isCompilerFlag(StringRef argument) {
       "batch-dim", "compile-to", "const", "device-memory", "devices", "dim", "dp", "dump-phases", "explain", "follow-links",
       "h", "help",
       "inference", "list-params", "micro-batches", "no-weights", "pp", "pp-chunks", "pp-schedule", "pp-split",
-      "remarks", "spec", "tp", "verify", "write-onnx-annotations", "write-spec"};
+      "remarks", "spec", "target", "tp", "verify", "write-onnx-annotations", "write-spec"};
   return argument.starts_with("-") && llvm::is_contained(names, argument.ltrim('-').split('=').first);
 }
 
@@ -247,6 +250,12 @@ Expected<CommandLine> parseCommandLine(int argc, char **argv) {
   line.options.ppSplit = flags.ppSplit;
   line.options.ppChunks = flags.ppChunks;
   line.options.ppSchedule = flags.ppSchedule;
+  line.options.target = flags.target;
+  if (Expected<std::string> targets = kernelTargets(flags.target); !targets.ok())
+    return usage("--target: " + targets.status().message());
+  else if (flags.verify.getNumOccurrences() && !StringRef(*targets).contains(hostTarget))
+    return usage("--target=" + flags.target + " with --verify: the proof runs the plan on this machine's CPU; use "
+                                              "--target=host,cuda");
   line.input = flags.input;
   line.output = flags.output;
   line.compileTo = flags.compileTo;

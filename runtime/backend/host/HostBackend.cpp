@@ -48,7 +48,7 @@ public:
     if (module == plan.modules.end() && !plan.modules.empty())
       return Status::error(ErrorKind::Unsupported, "the plan has code for '" + plan.modules[0].target +
                                                        "' only, and this backend runs x86-64; compile the model "
-                                                       "again with hpc-opt of an x86-64 machine");
+                                                       "again with hpc-opt --target=host or host,cuda");
     if (module != plan.modules.end()) {
       HPC_RETURN_IF_ERROR(checkCpuFeatures(module->features));
       Expected<Code> loaded = Code::load(module->bytes);

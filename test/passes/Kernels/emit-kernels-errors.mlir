@@ -46,7 +46,7 @@ func.func @main(%x: tensor<4xf32>, %y: tensor<5xf32>) -> (tensor<4xf32>, tensor<
 // -----
 
 // Kernels for a machine that nothing here makes code for would be x86-64's under another name.
-// expected-error @+1 {{hpc.target = 'unheard-of' has no code generator; use 'x86-64'}}
+// expected-error @+1 {{hpc.target = 'unheard-of' has no code generator for 'unheard-of'; use 'x86-64', 'ptx' or 'x86-64,ptx'}}
 module attributes {hpc.target = "unheard-of"} {
 func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = nn.fused "f_0" (%x) : (tensor<4xf32>) -> tensor<4xf32> {

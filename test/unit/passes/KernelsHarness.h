@@ -1,11 +1,14 @@
 // Runs machine code of regions beside the interpreter. The interpreter runs a module of fused regions and shows every
-// value; each region's kernel then gets the very operands and must give the same results. Buffers end at an unmapped
-// page and start as NaN, so that reading or writing outside, or leaving an element out, is seen.
+// value; each region's kernel then gets the very operands and must give the same results: the host's, and the device's, run
+// by the block runner with its threads in three orders. Buffers end at an unmapped page and start as NaN, so that reading
+// or writing outside, or leaving an element out, is seen.
 #pragma once
 
 #include "compiler/ElementType.h"
 #include "compiler/Interpreter/Interpreter.h"
+#include "compiler/ModuleAttributes.h"
 #include "passes/Kernels/Passes.h"
+#include "test/gpu/BlockRunner.h"
 
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
@@ -14,6 +17,8 @@
 #include <cmath>
 #include <cstring>
 #include <dlfcn.h>
+#include <fstream>
+#include <sstream>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -61,6 +66,61 @@ private:
   void *handle;
 };
 
+/// The same regions compiled for the device, as code of this CPU.
+class DeviceCodeOnCpu {
+public:
+  explicit DeviceCodeOnCpu(ModuleOp module) {
+    OwningOpRef<ModuleOp> copy(module.clone());
+    (*copy)->setAttr(targetAttrName, StringAttr::get(module.getContext(), deviceTarget));
+    std::string path = testing::TempDir() + "/device-kernels-" + std::to_string(getpid()) + ".so";
+    PassManager manager(module.getContext());
+    EmitKernelsOptions options;
+    options.deviceCodeOnHost = path;
+    manager.addPass(createEmitKernels(options));
+    manager.addPass(createVerifyKernels());
+    EXPECT_TRUE(succeeded(manager.run(*copy)));
+    std::stringstream bytes;
+    bytes << std::ifstream(path).rdbuf();
+    std::remove(path.c_str());
+    char error[256] = "";
+    loaded = hpcBlocksLoad(bytes.str().data(), bytes.str().size(), error, sizeof(error));
+    EXPECT_NE(loaded, nullptr) << error;
+    copy->walk([&](nn::FusedOp region) {
+      auto launch = region->getAttrOfType<DenseI64ArrayAttr>(launchAttrName);
+      ASSERT_TRUE(launch) << region.getSymbol().str();
+      launches[region.getSymbol()] = llvm::to_vector(launch.asArrayRef());
+    });
+  }
+  DeviceCodeOnCpu(const DeviceCodeOnCpu &) = delete;
+  ~DeviceCodeOnCpu() {
+    if (loaded)
+      hpcBlocksUnload(loaded);
+  }
+
+  /// One start as the plan asks for it, which is none where there are no rows.
+  void run(nn::FusedOp region, const std::vector<void *> &arguments, const std::vector<int64_t> &scalars,
+           HpcBlockOrder order) {
+    ArrayRef<int64_t> launch = launches[region.getSymbol()];
+    if (!loaded || launch.size() != 3 || launch[0] == 0 || *region.getRows() == 0)
+      return;
+    HpcBlockKernel kernel = hpcBlocksFind(loaded, region.getSymbol().str().c_str());
+    ASSERT_NE(kernel, nullptr) << region.getSymbol().str();
+    std::vector<void *> params;
+    for (void *const &argument : arguments)
+      params.push_back(const_cast<void **>(&argument));
+    for (const int64_t &scalar : scalars)
+      params.push_back(const_cast<int64_t *>(&scalar));
+    HpcBlockLaunch shape = {launch[0], launch[1], launch[2], order, 20261122};
+    char error[256] = "";
+    EXPECT_EQ(hpcBlocksRun(kernel, &shape, params.data(), error, sizeof(error)), 0)
+        << region.getSymbol().str() << ": " << error;
+  }
+
+private:
+  HpcBlockModule *loaded = nullptr;
+  llvm::StringMap<SmallVector<int64_t>> launches;
+};
+
 /// Relative to max(1, |expected|), by dtype: a few roundings of the type.
 inline double toleranceOf(DType dtype) {
   return dtype == DType::F64 ? 4e-15 : dtype == DType::F16 ? 2e-3 : dtype == DType::BF16 ? 1.6e-2 : 1e-6;
@@ -72,6 +132,7 @@ struct KernelTest : testing::Test {
   double toleranceScale = 1;
   int numKernelRuns = 0;
   bool compiled = false; ///< the module has been through the passes
+  std::unique_ptr<DeviceCodeOnCpu> onDevice;
 
   KernelTest() { context.loadDialect<nn::NNDialect, dist::DistDialect, pipe::PipeDialect, func::FuncDialect>(); }
 
@@ -91,6 +152,7 @@ struct KernelTest : testing::Test {
     manager.addPass(createEmitKernels());
     manager.addPass(createVerifyKernels());
     ASSERT_TRUE(succeeded(manager.run(*module)));
+    onDevice = (*module)->hasAttr(codeAttrName) ? std::make_unique<DeviceCodeOnCpu>(*module) : nullptr;
   }
 
   static bool isHeld(Type type, const dist::Mesh &mesh, int64_t coordinate, int64_t element) {
@@ -123,31 +185,72 @@ struct KernelTest : testing::Test {
     }
   }
 
-  /// Calls the kernel of `region` in two parts, the later rows first.
-  std::vector<Tensor> call(const LoadedCode &code, nn::FusedOp region, ArrayRef<const Tensor *> operands,
-                           const dist::Mesh &mesh, int64_t coordinate) {
+  /// A kernel's arguments: operands filled, results poison or in place. A device's pointers are aligned, so its buffers
+  /// end up to 15 bytes before the unmapped page.
+  struct Arguments {
     std::vector<std::unique_ptr<GuardedBuffer>> buffers;
-    std::vector<void *> arguments;
-    auto add = [&](size_t bytes) {
-      buffers.push_back(std::make_unique<GuardedBuffer>(bytes));
-      arguments.push_back(buffers.back()->data);
-    };
-    for (const Tensor *operand : operands) {
-      std::vector<std::byte> bytes = tensorToBytes(*operand);
-      add(bytes.size());
-      std::memcpy(arguments.back(), bytes.data(), bytes.size());
+    std::vector<void *> pointers;
+    size_t numOperands;
+
+    Arguments(nn::FusedOp region, ArrayRef<const Tensor *> operands, size_t alignment) : numOperands(operands.size()) {
+      auto add = [&](size_t bytes) {
+        buffers.push_back(std::make_unique<GuardedBuffer>((bytes + alignment - 1) / alignment * alignment));
+        pointers.push_back(buffers.back()->data);
+      };
+      for (const Tensor *operand : operands) {
+        std::vector<std::byte> bytes = tensorToBytes(*operand);
+        add(bytes.size());
+        std::memcpy(pointers.back(), bytes.data(), bytes.size());
+      }
+      for (auto [i, type] : llvm::enumerate(region.getResultTypes()))
+        if (int64_t operand = region.inPlaceOperand(unsigned(i)); operand >= 0)
+          pointers.push_back(pointers[size_t(operand)]);
+        else
+          add(size_t(elementCount(cast<RankedTensorType>(type).getShape()) * byteSize(dtypeOf(type))));
     }
-    for (auto [i, type] : llvm::enumerate(region.getResultTypes()))
-      if (int64_t operand = region.inPlaceOperand(unsigned(i)); operand >= 0)
-        arguments.push_back(arguments[size_t(operand)]);
-      else
-        add(size_t(elementCount(cast<RankedTensorType>(type).getShape()) * byteSize(dtypeOf(type))));
+    std::vector<Tensor> results(nn::FusedOp region) const {
+      std::vector<Tensor> results;
+      for (auto [i, type] : llvm::enumerate(region.getResultTypes()))
+        results.push_back(tensorFromBytes(dtypeOf(type), cast<RankedTensorType>(type).getShape(),
+                                          static_cast<std::byte *>(pointers[numOperands + i])));
+      return results;
+    }
+  };
+
+  static std::vector<int64_t> scalarsOf(nn::FusedOp region, const dist::Mesh &mesh, int64_t coordinate) {
     std::vector<int64_t> scalars;
     for (auto scalar : region.getScalarsAttr().getAsRange<nn::KernelScalarAttr>()) {
       dist::SubDim sub = cast<dist::ShardingAttr>(scalar.getDim()).getValue().dims[0][0];
       dist::Range held = dist::heldDigits(sub, mesh, mesh.coordinate(coordinate));
       scalars.push_back(scalar.getKind() == nn::KernelScalarKind::extent ? held.extent : held.start);
     }
+    return scalars;
+  }
+
+  /// The device's kernel of `region`: the same bits, whatever order its threads run in.
+  std::vector<Tensor> callOnDevice(nn::FusedOp region, ArrayRef<const Tensor *> operands, const dist::Mesh &mesh,
+                                   int64_t coordinate) {
+    std::vector<int64_t> scalars = scalarsOf(region, mesh, coordinate);
+    Arguments first(region, operands, 16);
+    onDevice->run(region, first.pointers, scalars, HPC_BLOCKS_FORWARD);
+    for (HpcBlockOrder order : {HPC_BLOCKS_REVERSE, HPC_BLOCKS_RANDOM}) {
+      Arguments again(region, operands, 16);
+      onDevice->run(region, again.pointers, scalars, order);
+      for (auto [i, type] : llvm::enumerate(region.getResultTypes())) {
+        size_t bytes = size_t(elementCount(cast<RankedTensorType>(type).getShape()) * byteSize(dtypeOf(type)));
+        EXPECT_EQ(std::memcmp(first.pointers[operands.size() + i], again.pointers[operands.size() + i], bytes), 0)
+            << region.getSymbol().str() << ": result " << i << " depends on the order of threads, " << order;
+      }
+    }
+    return first.results(region);
+  }
+
+  /// Calls the kernel of `region` in two parts, the later rows first.
+  std::vector<Tensor> call(const LoadedCode &code, nn::FusedOp region, ArrayRef<const Tensor *> operands,
+                           const dist::Mesh &mesh, int64_t coordinate) {
+    Arguments given(region, operands, 1);
+    std::vector<void *> &arguments = given.pointers;
+    std::vector<int64_t> scalars = scalarsOf(region, mesh, coordinate);
     LoadedCode::Function function = code.find(region.getSymbol());
     EXPECT_NE(function, nullptr) << region.getSymbol().str();
     int64_t rows = int64_t(*region.getRows());
@@ -155,11 +258,7 @@ struct KernelTest : testing::Test {
     function(arguments.data(), scalars.data(), 0, rows / 2);
     ++numKernelRuns;
     expectSameInOneCall(function, region, arguments, operands, scalars);
-    std::vector<Tensor> results;
-    for (auto [i, type] : llvm::enumerate(region.getResultTypes()))
-      results.push_back(tensorFromBytes(dtypeOf(type), cast<RankedTensorType>(type).getShape(),
-                                        static_cast<std::byte *>(arguments[operands.size() + i])));
-    return results;
+    return given.results(region);
   }
 
   /// The same bits, whoever computes which rows: all in one call here.
@@ -227,9 +326,13 @@ struct KernelTest : testing::Test {
           operands.push_back(values.lookup(operand)[coordinate].get());
         }
         std::vector<Tensor> actual = call(code, region, operands, mesh, coordinate);
-        for (auto [i, result] : llvm::enumerate(region.getResults()))
-          expectClose(actual[i], *values.lookup(result)[coordinate], result.getType(), mesh, coordinate,
-                      region.getSymbol().str() + " result " + std::to_string(i));
+        std::vector<Tensor> device = callOnDevice(region, operands, mesh, coordinate);
+        for (auto [i, result] : llvm::enumerate(region.getResults())) {
+          std::string what = region.getSymbol().str() + " result " + std::to_string(i);
+          expectClose(actual[i], *values.lookup(result)[coordinate], result.getType(), mesh, coordinate, what);
+          expectClose(device[i], *values.lookup(result)[coordinate], result.getType(), mesh, coordinate,
+                      what + " on the device");
+        }
       }
     });
   }

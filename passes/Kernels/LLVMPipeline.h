@@ -1,0 +1,22 @@
+// From scf and arith to what LLVM writes, on any target of LLVM.
+#pragma once
+
+#include "compiler/MLIR.h"
+
+#include "llvm/IR/Module.h"
+#include "llvm/Target/TargetMachine.h"
+
+namespace hpc::kernels {
+
+/// scf, arith, math and func become the llvm dialect.
+LogicalResult lowerToLLVMDialect(ModuleOp kernels);
+/// LLVM IR for a target, of a module in the llvm dialect. Null where there is none.
+std::unique_ptr<llvm::Module> translateKernels(ModuleOp kernels, llvm::LLVMContext &context,
+                                               const llvm::TargetMachine &target);
+/// O3.
+void optimizeKernels(llvm::Module &module, llvm::TargetMachine &target);
+/// An object or assembly.
+LogicalResult emitFile(llvm::Module &module, llvm::TargetMachine &target, llvm::CodeGenFileType type,
+                       SmallVector<char, 0> &bytes);
+
+} // namespace hpc::kernels
