@@ -4,6 +4,8 @@ import os
 import shutil
 import subprocess
 
+import shutil
+
 import lit.formats
 
 config.name = "hpc"
@@ -26,6 +28,11 @@ config.substitutions.append(("%shared", config.hpc_shared_dir))
 config.substitutions.append(("%build", config.hpc_binary_dir))
 config.substitutions.append(("%standin", os.path.join(config.hpc_binary_dir, "test", "gpu", "standin")))
 
+# REQUIRES: ptxas       the assembler of a CUDA toolkit, in PATH or $CUDA_HOME (/usr/local/cuda)
+cuda = os.path.join(os.environ.get("CUDA_HOME", "/usr/local/cuda"), "bin")
+config.environment["PATH"] += os.pathsep + cuda
+if shutil.which("ptxas", path=config.environment["PATH"]):
+    config.available_features.add("ptxas")
 # REQUIRES: shared      models that are not in the repository
 # REQUIRES: mpi         processes by mpirun: Open MPI and our plugin for it
 # REQUIRES: device-code  an hpc-opt that makes code for GPUs

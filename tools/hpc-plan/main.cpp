@@ -6,7 +6,9 @@
 #include "runtime/plan/PlanPrinter.h"
 #include "tools/Arguments.h"
 #include "tools/ShortenedFiles.h"
+#include "tools/hpc-plan/Kernels.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <iostream>
 
@@ -40,10 +42,18 @@ int main(int argc, char **argv) {
   CLI::App app("Prints or checks a plan that hpc-opt wrote.", "hpc-plan");
   app.footer("For example\n  hpc-plan gpt2.plan --check");
   std::string path;
-  bool check = false, json = false;
+  bool check = false, json = false, kernels = false, ptx = false;
+  double bandwidth = 3350; // an H100's
   app.add_option("plan", path, "the plan")->required()->type_name("FILE");
   app.add_flag("--check", check, "only check it: one line that begins with 'ok:', or the error");
   app.add_flag("--json", json, "print the facts as JSON; runtime/plan/README.md describes the keys");
+  app.add_flag("--kernels", kernels,
+               "print what each generated kernel takes: bytes over bandwidth; for a device registers and shared memory");
+  app.add_flag("--ptx", ptx, "print the code for devices, as ptxas takes it");
+  app.add_option("--bandwidth", bandwidth, "GB/s that --kernels divides bytes by")
+      ->type_name("GB/s")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
   if (std::optional<int> done = parseArguments(app, argc, argv))
     return *done;
 
@@ -54,6 +64,21 @@ int main(int argc, char **argv) {
   Status status = facts.ok() ? Status::success() : facts.status().at(path);
   if (check && !status.ok())
     return fail(status);
+  if (kernels) {
+    Expected<std::string> table = kernelTable(*plan, bandwidth);
+    if (!table.ok())
+      return fail(table.status().at(path));
+    std::cout << *table;
+    return status.ok() ? 0 : fail(status);
+  }
+  if (ptx) {
+    auto device = std::find_if(plan->modules.begin(), plan->modules.end(),
+                               [](const CodeModule &module) { return module.target == "ptx"; });
+    if (device == plan->modules.end())
+      return fail(Status::error(ErrorKind::Usage, path + " has no code for devices; hpc-opt --target=host,cuda makes some"));
+    std::cout << device->bytes;
+    return 0;
+  }
   PlanFacts known = facts.ok() ? *facts : staticFacts(*plan);
   if (json)
     std::cout << printPlanJson(*plan, known);
