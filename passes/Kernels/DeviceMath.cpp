@@ -1,5 +1,5 @@
 // All in double, also for f32, where that makes every result correct to the last rounding but for rare ties. Bounds in f64
-// (test/unit/passes/KernelsDevice.cpp): 2 ulp for exp, log, sin, cos, 4 for the others, 8 for pow, 16 for erf; fmod is exact. Formulas:
+// (test/unit/passes/KernelsDevice.cpp): 2 ulp for exp, log, sin, cos, 4 for the others, 1 for pow, 64 for erf; fmod is exact. Formulas:
 // Taylor series on ranges that reductions make small (Muller, Elementary Functions, chapters 9 to 11).
 #include "passes/Kernels/DeviceMath.h"
 
@@ -76,24 +76,38 @@ struct Math {
 
   // ---- exp and log ----
 
-  Value exp(Value x) {
+  struct Double {
+    Value high, low;
+  };
+  /// a + b without error.
+  Double sum(Value a, Value b) {
+    Value high = s.add(a, b), back = s.sub(high, a);
+    return {high, s.add(s.sub(a, s.sub(high, back)), s.sub(b, back))};
+  }
+
+  /// exp(x + low) to a tenth of a unit in the last place before it is rounded, so that a power that is a number comes out as it.
+  Value exp(Value x, Value low) {
     Value bounded = pick(less(c(710), x), c(710), x);
     bounded = pick(less(bounded, c(-746)), c(-746), bounded);
     constexpr double magic = 0x1.8p52; // its low bits are the rounded number
     Value shifted = fma(bounded, c(1 / ln2), c(magic)), whole = s.sub(shifted, c(magic));
-    Value r = fma(whole, c(-ln2Low), fma(whole, c(-ln2High), bounded));
+    Value near = fma(whole, c(-ln2High), bounded); // exact
+    Value r = fma(whole, c(-ln2Low), near);
+    Value rest = s.add(fma(whole, c(-ln2Low), s.sub(near, r)), low);
     double factorial[16] = {1};
     for (int i = 1; i < 16; ++i)
       factorial[i] = factorial[i - 1] * i;
-    Value power = series(r, 15, [&](int i) { return 1 / factorial[i]; });
-    Value exponent = s.sub(bits(shifted), n(int64_t(0x4338) << 48)); // any number where x is NaN, and so is `power`
-    return scale(power, exponent);
+    // 1 + (r + r^2 (1/2 + r/6 + ...)), each sum with its error.
+    Value curve = s.mul(s.mul(r, r), series(r, 13, [&](int i) { return 1 / factorial[i + 2]; }));
+    Double inner = sum(r, curve);
+    Double outer = sum(c(1), inner.high);
+    Value lost = s.add(s.add(inner.low, outer.low), fma(rest, inner.high, rest));
+    Value exponent = s.sub(bits(shifted), n(int64_t(0x4338) << 48)); // any number where x is NaN, and so is the power
+    return scale(s.add(outer.high, lost), exponent);
   }
+  Value exp(Value x) { return exp(x, c(0)); }
 
-  struct Double {
-    Value high, low;
-  };
-  /// Of a positive finite number, to about 60 bits.
+  /// log of a positive finite number, to about 64 bits.
   Double logParts(Value x) {
     auto [exponent, mantissa] = parts(x);
     Value isLarge = less(c(M_SQRT2), mantissa);
@@ -104,17 +118,21 @@ struct Math {
     Value lost = s.sub(m, s.sub(below, c(1)));
     Value q = s.divReal(above, below);
     Value rest = s.divReal(fma(s.sub(c(0), q), lost, fma(s.sub(c(0), q), below, above)), below);
-    Value square = s.mul(q, q);
-    Value tail = s.mul(s.mul(q, square), series(square, 11, [](int i) { return 2.0 / (2 * i + 3); }));
-    Value small = s.add(s.add(rest, rest), tail), large = s.add(q, q);
-    // e ln 2 + large + small; the first product is exact, and not smaller than `large` unless e is 0.
-    Value turns = s.mul(e, c(ln2High));
-    Value high = s.add(turns, large);
-    Value back = s.sub(high, turns);
-    Value error = s.add(s.sub(turns, s.sub(high, back)), s.sub(large, back));
-    Value low = s.add(error, fma(e, c(ln2Low), small));
-    Value sum = s.add(high, low);
-    return {sum, s.add(s.sub(high, sum), low)};
+    // 2 q + q^3 (2/3 + 2/5 q^2 + ...): of the cube, whose share is a hundredth, 10 bits less are enough.
+    Value square = s.mul(q, q), squareLow = fma(s.add(q, q), rest, fma(q, q, s.negReal(square)));
+    Value curve = s.mul(square, series(square, 11, [](int i) { return 2.0 / (2 * i + 5); }));
+    constexpr double twoThirds = 2.0 / 3, twoThirdsLow = 0x1.5555555555555p-55; // their sum is 2/3 to twice the precision
+    Double factor = sum(c(twoThirds), curve);
+    factor.low = s.add(factor.low, c(twoThirdsLow));
+    Value area = s.mul(square, factor.high);
+    Value areaLow = fma(square, factor.low, fma(squareLow, factor.high, fma(square, factor.high, s.negReal(area))));
+    Value cube = s.mul(q, area);
+    Value cubeLow = fma(q, areaLow, fma(rest, area, fma(q, area, s.negReal(cube))));
+    // e ln 2 + 2 q + cube, the largest first; the first product is exact.
+    Double large = sum(s.mul(e, c(ln2High)), s.add(q, q));
+    Double all = sum(large.high, cube);
+    Value low = s.add(s.add(large.low, all.low), fma(e, c(ln2Low), s.add(s.add(rest, rest), cubeLow)));
+    return sum(all.high, low);
   }
   /// The value of `finite` at what has none: log of 0, below 0, infinity, NaN.
   Value logAtEdges(Value x, Value finite) {
@@ -134,8 +152,7 @@ struct Math {
     Value base = abs(x);
     Double l = logParts(base);
     Value high = s.mul(y, l.high), low = fma(y, l.low, fma(y, l.high, s.sub(c(0), high)));
-    Value power = exp(high);
-    power = pick(s.compare(CmpFPredicate::OLT, abs(high), c(745)), fma(power, low, power), power);
+    Value power = exp(high, pick(less(abs(high), c(750)), low, c(0))); // beyond, `low` may be none
     Value edge = exp(s.mul(y, logAtEdges(base, l.high)));
     Value isEdge = either(equal(base, c(0)), s.compare(CmpFPredicate::UGE, base, c(infinity)));
     power = pick(either(isEdge, s.compare(CmpFPredicate::UEQ, abs(y), c(infinity))), edge, power);
@@ -333,8 +350,7 @@ struct Math {
           Value term = s.divReal(s.mul(state[1], s.mul(c(2), square)), divisor);
           scf::YieldOp::create(s.builder, s.loc, ValueRange{s.add(state[0], term), term});
         });
-    Value decay = exp(s.negReal(square));
-    decay = fma(s.negReal(lost), decay, decay);
+    Value decay = exp(s.negReal(square), s.negReal(lost));
     Value y = s.mul(s.mul(loop.getResult(0), c(M_2_SQRTPI)), decay);
     return withSign(pick(less(c(1), y), c(1), y), x);
   }
