@@ -53,7 +53,7 @@ static bool runCompile(std::string_view bytes) {
 }
 
 const std::vector<Target> &compileTargets() {
-  static const std::vector<Target> all = {{"compile", runCompile, models}};
+  static const std::vector<Target> all = {{"compile", runCompile, models, Format::Protobuf, nodeModels}};
   return all;
 }
 

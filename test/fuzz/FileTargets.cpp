@@ -65,6 +65,21 @@ std::vector<std::string> models() {
   return {small.model(), fileOf("models/mlp/dynamo-op18.onnx")};
 }
 
+std::vector<std::string> nodeModels() {
+  std::vector<std::string> found;
+  for (const char *archive : {"cases", "cases-images", "fused", "attention"}) {
+    Expected<NamedArrays> arrays = readNpz(std::string(HPC_SOURCE_DIR "/test/conformance/") + archive + ".npz");
+    for (size_t i = 0; arrays.ok() && i < arrays->size(); ++i) {
+      const auto &[name, array] = (*arrays)[i];
+      std::string_view ending = "/model";
+      if (name.size() > ending.size() && name.compare(name.size() - ending.size(), ending.size(), ending) == 0 &&
+          array.data.size() < 1 << 14)
+        found.emplace_back(reinterpret_cast<const char *>(array.data.data()), array.data.size());
+    }
+  }
+  return found;
+}
+
 namespace {
 bool runOnnx(std::string_view bytes) {
   TemporaryFile file(bytes);
@@ -160,12 +175,12 @@ std::vector<std::string> sidecars() {
 } // namespace
 
 const std::vector<Target> &fileTargets() {
-  static const std::vector<Target> all = {{"onnx", runOnnx, models},
-                                          {"annotations", runAnnotations, annotatedModels},
-                                          {"plan", runPlan, plans},
-                                          {"npz", runNpz, archives},
-                                          {"safetensors", runSafeTensors, safeTensors},
-                                          {"sidecar", runSidecar, sidecars}};
+  static const std::vector<Target> all = {{"onnx", runOnnx, models, Format::Protobuf, nodeModels},
+                                          {"annotations", runAnnotations, annotatedModels, Format::Protobuf},
+                                          {"plan", runPlan, plans, Format::Protobuf},
+                                          {"npz", runNpz, archives, Format::Archive},
+                                          {"safetensors", runSafeTensors, safeTensors, Format::SafeTensors},
+                                          {"sidecar", runSidecar, sidecars, Format::Json}};
   return all;
 }
 

@@ -36,13 +36,33 @@ extern "C" int LLVMFuzzerInitialize(int *argc, char ***argv) {
 
 extern "C" size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t maxSize);
 
-/// Starts from a seed now and then, above all where there is nothing yet.
-extern "C" size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t maxSize, unsigned random) {
-  static const std::vector<std::string> seeds = chosen->seeds();
-  const std::string &seed = seeds[random / 64 % seeds.size()];
-  if ((size < 4 || random % 64 == 0) && seed.size() <= maxSize)
+/// Starts from a seed now and then, above all where there is nothing yet. Every second change is one of what the bytes say.
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t maxSize, unsigned number) {
+  static const std::vector<std::string> seeds = [] {
+    std::vector<std::string> all = chosen->seeds();
+    if (chosen->more)
+      for (std::string &each : chosen->more())
+        all.push_back(std::move(each));
+    return all;
+  }();
+  Random random = {(uint64_t(number) << 1 | 1) * 0x9e3779b97f4a7c15};
+  random.below(1);
+  const std::string &seed = seeds[random.below(seeds.size())];
+  if ((size < 4 || random.below(64) == 0) && seed.size() <= maxSize)
     std::memcpy(data, seed.data(), size = seed.size());
-  return LLVMFuzzerMutate(data, size, maxSize);
+  if (random.below(2))
+    return LLVMFuzzerMutate(data, size, maxSize);
+  auto byFuzzer = [&](std::string &bytes) { // it knows what the program compares with
+    size_t before = bytes.size();
+    bytes.resize(before + 32);
+    bytes.resize(LLVMFuzzerMutate(reinterpret_cast<uint8_t *>(bytes.data()), before, bytes.size()));
+  };
+  Mutation mutation{random, seed, byFuzzer};
+  std::string changed = mutated({reinterpret_cast<const char *>(data), size}, chosen->format, mutation);
+  if (changed.size() > maxSize)
+    return LLVMFuzzerMutate(data, size, maxSize);
+  std::memcpy(data, changed.data(), changed.size());
+  return changed.size();
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -4,7 +4,7 @@
 
 #include "runtime/base/File.h"
 
-#include <cstdint>
+#include <algorithm>
 #include <filesystem>
 #include <gtest/gtest.h>
 
@@ -13,48 +13,6 @@ namespace hpc::fuzz {
 static void PrintTo(const Target &target, std::ostream *out) { *out << target.name; }
 
 namespace {
-
-struct Random {
-  uint64_t state = 88172645463325252;
-  uint64_t below(uint64_t end) {
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return state % end;
-  }
-};
-
-/// One of the changes that damage and malice make: flipped bits, cuts, repetitions, extreme numbers.
-std::string mutated(std::string bytes, const std::string &other, Random &random) {
-  for (uint64_t changes = 1 + random.below(3); changes > 0 && !bytes.empty(); --changes) {
-    size_t at = random.below(bytes.size()), length = 1 + random.below(std::min<size_t>(bytes.size() - at, 64));
-    switch (random.below(7)) {
-    case 0:
-      bytes[at] = char(bytes[at] ^ (1 << random.below(8)));
-      break;
-    case 1:
-      bytes[at] = char(random.below(256));
-      break;
-    case 2:
-      bytes.resize(at);
-      break;
-    case 3:
-      bytes.erase(at, length);
-      break;
-    case 4:
-      bytes.insert(at, bytes.substr(at, length));
-      break;
-    case 5: // a varint near 2^63
-      bytes.replace(at, std::min<size_t>(length, 10), std::string(random.below(10), '\xff') + '\x7f');
-      break;
-    case 6:
-      if (!other.empty())
-        bytes.insert(at, other.substr(random.below(other.size()), length));
-      break;
-    }
-  }
-  return bytes;
-}
 
 struct Replay : testing::TestWithParam<Target> {
   std::vector<std::string> starts() const {
@@ -71,16 +29,24 @@ struct Replay : testing::TestWithParam<Target> {
     }
     return all;
   }
+  std::vector<std::string> others() const {
+    return GetParam().more ? GetParam().more() : std::vector<std::string>();
+  }
 };
 /// Bytes of strangers end in success or an error: this test fails by crashing, or by a time that ends it.
 TEST_P(Replay, EndsWhateverItReads) {
   std::vector<std::string> all = starts();
   for (const std::string &bytes : all)
     GetParam().run(bytes);
+  for (std::string &bytes : others())
+    all.push_back(std::move(bytes));
   Random random;
   bool isSlow = GetParam().name == std::string("compile"); // a whole compilation each
-  for (int64_t round = 0, rounds = isSlow ? 400 : 4000; round < rounds; ++round)
-    GetParam().run(mutated(all[random.below(all.size())], all[random.below(all.size())], random));
+  for (int64_t round = 0, rounds = isSlow ? 600 : 6000; round < rounds; ++round) {
+    const std::string &other = all[random.below(all.size())];
+    Mutation mutation{random, other, [&](std::string &bytes) { changeBytes(bytes, other, random); }};
+    GetParam().run(mutated(all[random.below(all.size())], GetParam().format, mutation));
+  }
 }
 
 std::string nameOf(const testing::TestParamInfo<Target> &info) { return info.param.name; }

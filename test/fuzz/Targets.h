@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/base/Status.h"
+#include "test/fuzz/Mutation.h"
 
 #include <string>
 #include <string_view>
@@ -13,7 +14,9 @@ namespace hpc::fuzz {
 struct Target {
   const char *name;
   bool (*run)(std::string_view bytes); ///< whether they were accepted
-  std::vector<std::string> (*seeds)(); ///< valid files to start from
+  std::vector<std::string> (*seeds)(); ///< valid files to start from, all of them accepted
+  Format format;
+  std::vector<std::string> (*more)() = nullptr; ///< more to start from, accepted or not
 };
 
 /// onnx (the protobuf alone), plan (a body behind the file's hash, which no flipped byte would get past), npz,
@@ -39,5 +42,7 @@ bool holds(const Status &status);
 std::string fileOf(const char *relative);
 /// Small graphs that reach most families of ops; a real export.
 std::vector<std::string> models();
+/// The ONNX project's node tests and ONNX Runtime's ops: every op of the import.
+std::vector<std::string> nodeModels();
 
 } // namespace hpc::fuzz
