@@ -2,7 +2,7 @@
 // that have its coordinates there.
 #include "compiler/Import/AnnotationRules.h"
 
-#include "compiler/Import/WireFormat.h"
+#include "compiler/Import/OnnxTensorScan.h"
 #include "runtime/base/CountText.h"
 
 #include <algorithm>

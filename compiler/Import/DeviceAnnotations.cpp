@@ -1,8 +1,8 @@
 // From and to protobuf's wire format. A message is copied field by field, so nothing else in the file changes.
 #include "compiler/Import/DeviceAnnotations.h"
 
-#include "compiler/Import/WireFormat.h"
 #include "runtime/base/CountText.h"
+#include "runtime/base/WireFormat.h"
 #include "runtime/base/File.h"
 
 #include <algorithm>
@@ -11,6 +11,8 @@
 
 namespace hpc::onnx {
 namespace {
+
+using wire::Field, wire::Fields;
 
 // Field numbers of onnx.proto.
 enum ModelField { irVersionField = 1, graphField = 7, configurationField = 26 };

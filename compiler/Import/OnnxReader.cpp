@@ -3,7 +3,8 @@
 // fields.
 #include "compiler/Import/OnnxModel.h"
 
-#include "compiler/Import/WireFormat.h"
+#include "compiler/Import/OnnxFootprint.h"
+#include "compiler/Import/OnnxTensorScan.h"
 #include "runtime/base/Array.h"
 
 #include "onnx/onnx.pb.h"
@@ -313,8 +314,8 @@ Expected<Attribute> Reader::attribute(const ::onnx::AttributeProto &proto) {
 
 /// Calls `visit` with the bytes of every field `number` that an older schema kept as unknown bytes.
 template <typename Visit> void eachUnknown(const std::string &unknown, uint64_t number, Visit visit) {
-  Fields fields(reinterpret_cast<const std::byte *>(unknown.data()), 0, int64_t(unknown.size()));
-  for (Field field; fields.next(field);)
+  wire::Fields fields(reinterpret_cast<const std::byte *>(unknown.data()), 0, int64_t(unknown.size()));
+  for (wire::Field field; fields.next(field);)
     if (field.number == number && field.type == 2)
       visit(unknown.substr(size_t(field.begin), size_t(field.end - field.begin)));
 }
@@ -334,6 +335,12 @@ Expected<Node> Reader::node(const ::onnx::NodeProto &proto) {
   Node result;
   result.op = proto.op_type();
   result.domain = domainOf(proto);
+  constexpr int mostEnds = 10'000; // each becomes an op or an operand
+  if (std::max(proto.input_size(), proto.output_size()) > mostEnds)
+    return Status::error(ErrorKind::Unsupported, "node " + inQuotes(proto.name()) + " (" + proto.op_type() + ") has " +
+                                                     std::to_string(proto.input_size()) + " inputs and " +
+                                                     std::to_string(proto.output_size()) + " outputs; at most " +
+                                                     std::to_string(mostEnds) + " are possible");
   result.inputs.assign(proto.input().begin(), proto.input().end());
   result.outputs.assign(proto.output().begin(), proto.output().end());
   result.name = !proto.name().empty() || result.outputs.empty() ? proto.name() : result.outputs.front();
@@ -470,12 +477,7 @@ Expected<Model> Reader::read(const std::string &path) {
                       " and protobuf stops at 2 GB; save the weights as external data");
   google::protobuf::SetLogHandler(nullptr);
   ::onnx::ModelProto proto;
-  constexpr int64_t muchMemory = int64_t(1) << 30;
-  if (int64_t footprint = footprintOf(mapped.data(), mapped.size()); footprint > muchMemory + 2 * mapped.size())
-    return modelError("its " + countText(mapped.size(), "byte") + " would become structs of about " +
-                      std::to_string(footprint >> 20) +
-                      " MiB: millions of empty or tiny nodes, tensors or names, as no "
-                      "exporter writes; large tensors belong in raw_data or in external data");
+  HPC_RETURN_IF_ERROR(checkFootprint(mapped.text(), modelFootprint, ErrorKind::Model));
   std::string spared = withoutStoredBytes(mapped.data(), mapped.size());
   bool parsed = spared.empty() ? proto.ParseFromArray(mapped.data(), int(mapped.size())) : proto.ParseFromString(spared);
   spared = std::string();
@@ -503,6 +505,7 @@ Expected<StoredTensor> Reader::readTensor(const std::string &path) {
   if (!file.ok())
     return file.status();
   google::protobuf::SetLogHandler(nullptr);
+  HPC_RETURN_IF_ERROR(checkFootprint(file->text(), tensorFootprint, ErrorKind::Model));
   ::onnx::TensorProto proto;
   if (file->size() > INT_MAX || !proto.ParseFromArray(file->data(), int(file->size())) || !proto.has_data_type())
     return modelError("not a tensor, or cut off: its protobuf of " + countText(file->size(), "byte") +
@@ -526,9 +529,9 @@ Expected<StoredTensor> readTensor(const std::string &path) {
 Expected<Model> readOnnx(const std::string &path, const ReadOptions &options) {
   try {
     Expected<Model> model = Reader(options).read(path);
-    if (!model.ok() && model.status().message().compare(0, path.size(), path))
-      return model.status().at(path);
-    return model;
+    // Errors of opening the file name it already.
+    bool isNamed = model.ok() || model.status().message().compare(0, path.size() + 2, inQuotes(path)) == 0;
+    return isNamed ? std::move(model) : Expected<Model>(model.status().at(path));
   } catch (const std::exception &error) {
     return modelError(path + ": " + error.what());
   }

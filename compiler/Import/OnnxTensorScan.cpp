@@ -1,10 +1,12 @@
 // Finds where the bytes of a model's initializers lie inside the .onnx file, by walking protobuf's wire format, and
 // leaves them out of it.
 // Of several copies of a field the last one counts, as in protobuf itself.
-#include "compiler/Import/WireFormat.h"
+#include "compiler/Import/OnnxTensorScan.h"
 
 namespace hpc::onnx {
 namespace {
+
+using wire::Field, wire::Fields;
 
 // Field numbers of onnx.proto.
 constexpr uint64_t modelGraph = 7, graphInitializer = 5, tensorFloats = 4, tensorRaw = 9, tensorDoubles = 10;

@@ -272,7 +272,6 @@ struct Decoder {
     to.offset = from.offset();
     to.bytes = from.bytes();
     copyAll(from.hashes(), to.hashes);
-    to.inlineData = from.inline_data();
   }
 
   void decode(const proto::Port &from, Port &to) {
@@ -286,11 +285,10 @@ struct Decoder {
     to.target = from.target();
     copyAll(from.features(), to.features);
     to.capability = from.capability();
-    to.bytes = from.bytes();
     copyAll(from.symbols(), to.symbols);
   }
 
-  void decode(const proto::Plan &from, Plan &to) {
+  void decode(proto::Plan &from, Plan &to) {
     to.model = from.model();
     decodeAll(from.axes(), to.axes);
     to.microBatches = from.micro_batches();
@@ -300,12 +298,17 @@ struct Decoder {
     decodeAll(from.weights(), to.weights);
     decodeAll(from.stages(), to.stages);
     decodeAll(from.modules(), to.modules);
+    // What may be large is not copied.
+    for (size_t i = 0; i < to.weights.size(); ++i)
+      to.weights[i].inlineData = std::move(*from.mutable_weights(int(i))->mutable_inline_data());
+    for (size_t i = 0; i < to.modules.size(); ++i)
+      to.modules[i].bytes = std::move(*from.mutable_modules(int(i))->mutable_bytes());
   }
 };
 
 } // namespace
 
-Expected<Plan> decode(const proto::Plan &message) {
+Expected<Plan> decode(proto::Plan &message) {
   Decoder decoder;
   Plan plan;
   decoder.decode(message, plan);

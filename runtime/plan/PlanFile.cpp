@@ -4,11 +4,14 @@
 
 #include "runtime/base/File.h"
 #include "runtime/base/Hash.h"
+#include "runtime/base/WireFormat.h"
 #include "runtime/plan/PlanCheck.h"
+#include "runtime/plan/PlanFootprint.h"
 #include "runtime/plan/PlanProto.h"
 #include "runtime/plan/PlanStructure.h"
 #include "runtime/plan/plan.pb.h"
 
+#include <cstring>
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
@@ -40,9 +43,36 @@ template <typename Message> std::string toBytes(const Message &message) {
 
 std::string versionText(int64_t major, int64_t minor) { return std::to_string(major) + "." + std::to_string(minor); }
 
-} // namespace
+/// A PlanFile whose texts are where they were.
+struct Envelope {
+  std::string_view format, plan;
+  uint32_t major = 0, minor = 0;
+  uint64_t hash = 0;
+};
 
-Expected<std::string> openEnvelope(std::string_view bytes, const std::string &name) {
+/// As protobuf would read it, without the copy of a plan that may fill the memory. False where it is malformed.
+bool readEnvelope(std::string_view bytes, Envelope &envelope) {
+  wire::Fields fields(reinterpret_cast<const std::byte *>(bytes.data()), 0, int64_t(bytes.size()));
+  for (wire::Field field; fields.next(field);) {
+    std::string_view content = field.type == 0 ? "" : bytes.substr(size_t(field.begin), size_t(field.end - field.begin));
+    if (field.number == 0)
+      return false;
+    if (field.number == 1 && field.type == 2)
+      envelope.format = content;
+    else if (field.number == 2 && field.type == 0)
+      envelope.major = uint32_t(field.value);
+    else if (field.number == 3 && field.type == 0)
+      envelope.minor = uint32_t(field.value);
+    else if (field.number == 4 && field.type == 1)
+      std::memcpy(&envelope.hash, content.data(), sizeof(envelope.hash));
+    else if (field.number == 5 && field.type == 2)
+      envelope.plan = content;
+  }
+  return fields.atEnd();
+}
+
+/// The plan's own message, within `bytes`.
+Expected<std::string_view> bodyOf(std::string_view bytes, const std::string &name) {
   std::string head = std::string("\x0a\x08") + std::string(formatTag);
   if (bytes.substr(0, head.size()) != head)
     return fault(name,
@@ -50,19 +80,26 @@ Expected<std::string> openEnvelope(std::string_view bytes, const std::string &na
   if (bytes.size() > maxFileBytes)
     return fault(name, "has ", std::to_string(bytes.size()), " bytes, a plan has at most ",
                  std::to_string(maxFileBytes));
-  proto::PlanFile file;
-  if (!file.ParseFromArray(bytes.data(), int(bytes.size())))
+  Envelope file;
+  if (!readEnvelope(bytes, file))
     return fault(name, "is truncated or corrupt: its envelope cannot be parsed; write the plan again");
-  if (file.format() != formatTag)
+  if (file.format != formatTag)
     return fault(name, "is corrupt: it has two format tags");
-  if (file.major() != uint32_t(majorVersion))
-    return fault(name, "is a plan of version ", versionText(file.major(), file.minor()),
+  if (file.major != uint32_t(majorVersion))
+    return fault(name, "is a plan of version ", versionText(file.major, file.minor),
                  ", this program reads version ", std::to_string(majorVersion),
                  ".x; compile the model again with the hpc-opt that belongs to it");
-  if (file.hash() != hashBytes(file.plan().data(), int64_t(file.plan().size())))
-    return fault(name, "is truncated or corrupt: the hash of its ", std::to_string(file.plan().size()),
+  if (file.hash != hashBytes(file.plan.data(), int64_t(file.plan.size())))
+    return fault(name, "is truncated or corrupt: the hash of its ", std::to_string(file.plan.size()),
                  " bytes of plan differs from the recorded one; write the plan again");
-  return std::move(*file.mutable_plan());
+  return file.plan;
+}
+
+} // namespace
+
+Expected<std::string> openEnvelope(std::string_view bytes, const std::string &name) {
+  Expected<std::string_view> body = bodyOf(bytes, name);
+  return body.ok() ? Expected<std::string>(std::string(*body)) : body.status();
 }
 
 std::string sealEnvelope(std::string body) {
@@ -76,11 +113,12 @@ std::string sealEnvelope(std::string body) {
 }
 
 Expected<Plan> parsePlan(std::string_view bytes, const std::string &name) {
-  Expected<std::string> body = openEnvelope(bytes, name);
+  Expected<std::string_view> body = bodyOf(bytes, name);
   if (!body.ok())
     return body.status();
+  HPC_RETURN_IF_ERROR(checkFootprint(*body, planFootprint, ErrorKind::Plan).at(name));
   proto::Plan message;
-  if (!message.ParseFromString(*body))
+  if (!message.ParseFromArray(body->data(), int(body->size())))
     return fault(name, "is corrupt: its plan cannot be parsed; write the plan again");
   Expected<Plan> plan = decode(message);
   if (!plan.ok())

@@ -12,6 +12,7 @@ class Plan;
 }
 
 void encode(const Plan &plan, proto::Plan &message);
-Expected<Plan> decode(const proto::Plan &message);
+/// Takes the inline tensors and the machine code out of the message.
+Expected<Plan> decode(proto::Plan &message);
 
 } // namespace hpc::plan

@@ -1,6 +1,7 @@
 // Plan files: what is written is read back, the same plan gives the same bytes, and no damaged file gets past the
 // reader as something that the checks cannot deal with.
 #include "runtime/plan/PlanFile.h"
+#include "runtime/plan/PlanFootprint.h"
 
 #include "SamplePlan.h"
 #include "runtime/plan/PlanCheck.h"
@@ -143,6 +144,59 @@ TEST(PlanFile, EveryTruncationAndEveryFlippedBitIsAnError) {
       else
         ASSERT_THAT(error, HasSubstr("error[plan]: some.plan: ")) << i;
     }
+}
+
+/// A field of two bytes becomes a struct of hundreds: refused before it does. As many bytes of an inline tensor are none of that.
+TEST(PlanFile, FieldsThatWouldFillTheMemory) {
+  auto message = [](int field, const std::string &content) {
+    std::string length;
+    uint64_t rest = content.size();
+    for (; rest >= 128; rest >>= 7)
+      length += char(rest | 128);
+    std::string head = field < 16 ? std::string(1, char(field << 3 | 2)) : std::string{char(field << 3 | 2 | 128), char(field >> 4)};
+    return head + length + char(rest) + content;
+  };
+  auto repeated = [](const std::string &piece, int64_t count) {
+    std::string pieces;
+    for (int64_t i = 0; i < count; ++i)
+      pieces += piece;
+    return pieces;
+  };
+  constexpr int64_t many = 3'000'000;
+  for (const std::string &body : {repeated(message(8, ""), many), message(8, repeated(message(1, ""), many)),
+                                  message(8, message(3, repeated(message(3, ""), many)))})
+    EXPECT_THAT(errorOf(sealEnvelope(body)), HasSubstr("error[plan]: some.plan: its "));
+  EXPECT_THAT(errorOf(sealEnvelope(message(7, message(8, std::string(6'000'000, '\0'))))), testing::Not(HasSubstr("would become")));
+}
+
+/// The prices are no less than what the structs weigh: a struct that grows past its price makes room for harm again.
+TEST(PlanFile, PricesCoverTheStructs) {
+  auto price = [](std::vector<int> path) {
+    auto nested = [&] {
+      std::string message;
+      for (auto field = path.rbegin(); field != path.rend(); ++field) {
+        std::string head = *field < 16 ? std::string(1, char(*field << 3 | 2)) : std::string{char(*field << 3 | 2 | 128), char(*field >> 4)};
+        message = head + char(message.size()) + message;
+      }
+      return footprintOf(message, planFootprint);
+    };
+    int64_t all = nested();
+    path.pop_back();
+    return all - nested();
+  };
+  EXPECT_GE(price({4}), int64_t(sizeof(Port)));
+  EXPECT_GE(price({7}), int64_t(sizeof(Weight)));
+  EXPECT_GE(price({8}), int64_t(sizeof(Stage)));
+  EXPECT_GE(price({9}), int64_t(sizeof(CodeModule)));
+  EXPECT_GE(price({8, 1}), int64_t(sizeof(Buffer)));
+  EXPECT_GE(price({8, 2}), int64_t(sizeof(Binding)));
+  EXPECT_GE(price({8, 2, 2}), int64_t(sizeof(Slice)));
+  EXPECT_GE(price({8, 2, 2, 2}), int64_t(sizeof(ByCoord)));
+  EXPECT_GE(price({8, 3}), int64_t(sizeof(Program)));
+  EXPECT_GE(price({8, 3, 3}), int64_t(sizeof(Instruction)));
+  EXPECT_GE(price({8, 3, 3, 2, 2}), int64_t(sizeof(KernelArg)));
+  EXPECT_GE(price({8, 3, 3, 4, 3}), int64_t(sizeof(std::string)));
+  EXPECT_GE(price({8, 4}), int64_t(sizeof(ScheduleStep)));
 }
 
 // Behind the hash: a body that somebody wrote on purpose. Whatever the reader lets through, checks and printers

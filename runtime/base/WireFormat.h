@@ -1,16 +1,14 @@
 // Walks the fields of one message in protobuf's wire format, without a schema and without copies: protobuf itself only
-// gives copies, and a plan refers to the bytes of weights where they are.
+// gives copies, and what is large must not be in memory twice.
 // A field is `key = number << 3 | type`, then a varint (type 0), 8 bytes (1), a length and bytes (2) or 4 bytes (5).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
-#include <vector>
 
-namespace hpc::onnx {
+namespace hpc::wire {
 
-/// One field: `begin`..`end` are its bytes when type is 2, `value` its number when type is 0.
+/// One field: `begin`..`end` are its bytes when type is 1, 2 or 5, `value` its number when type is 0.
 struct Field {
   uint64_t number = 0, type = 0;
   uint64_t value = 0;
@@ -41,9 +39,9 @@ private:
     case 0:
       return varint(field.value);
     case 1:
-      return skip(8);
+      return fixed(8, field);
     case 5:
-      return skip(4);
+      return fixed(4, field);
     case 2:
       if (!varint(value) || value > uint64_t(end - at))
         return false;
@@ -54,8 +52,9 @@ private:
     return false;
   }
 
-  bool skip(int64_t bytes) {
-    at += bytes;
+  bool fixed(int64_t bytes, Field &field) {
+    field.begin = at;
+    field.end = at += bytes;
     return at <= end;
   }
   bool varint(uint64_t &value) {
@@ -73,21 +72,4 @@ private:
   int64_t at, end;
 };
 
-/// Where an initializer's elements are stored verbatim (raw_data, or one packed run of floats or doubles); offset -1:
-/// nowhere.
-struct StoredBytes {
-  int64_t offset = -1, bytes = 0;
-};
-
-/// One entry per initializer of the main graph, in file order. Stops quietly at malformed input: the caller compares
-/// the count.
-std::vector<StoredBytes> scanInitializers(const std::byte *data, int64_t size);
-
-/// The model without the stored bytes of its larger initializers, whose fields stay, empty: protobuf would copy them.
-/// "" where that spares less than half of the file, or where it is malformed.
-std::string withoutStoredBytes(const std::byte *data, int64_t size);
-
-/// About how many bytes protobuf's and our structs of a model take: a field of two bytes may become a struct of hundreds.
-int64_t footprintOf(const std::byte *data, int64_t size);
-
-} // namespace hpc::onnx
+} // namespace hpc::wire

@@ -1,0 +1,13 @@
+// What an ONNX file's messages weigh in memory.
+#pragma once
+
+#include "runtime/base/Footprint.h"
+
+namespace hpc::onnx {
+
+/// Of a ModelProto.
+extern const FootprintMessage modelFootprint;
+/// Of a TensorProto.
+extern const FootprintMessage tensorFootprint;
+
+} // namespace hpc::onnx
