@@ -35,15 +35,17 @@ Expected<StoredTensor> readBound(const std::string &name, const std::string &pat
     return array.ok() ? Expected<StoredTensor>(fromArray(name, std::move(*array))) : array.status();
   }
   if (endsWith(path, ".npz")) {
-    Expected<NamedArrays> arrays = readNpz(path);
+    std::string names;
+    size_t count = 0;
+    Expected<NamedArrays> arrays = readNpz(path, [&](const std::string &key) -> std::optional<int64_t> {
+      names += (names.empty() ? "" : ", ") + key;
+      return ++count == 1 || key == name ? std::optional(INT64_MAX) : std::nullopt;
+    });
     if (!arrays.ok())
       return arrays.status();
     for (auto &[key, array] : *arrays)
-      if (key == name || arrays->size() == 1)
+      if (key == name || count == 1)
         return fromArray(name, std::move(array));
-    std::string names;
-    for (const auto &[key, array] : *arrays)
-      names += (names.empty() ? "" : ", ") + key;
     return usage("it has no array '" + name + "'; it has " + (names.empty() ? "none" : names));
   }
   if (endsWith(path, ".pb")) {

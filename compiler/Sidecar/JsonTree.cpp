@@ -2,6 +2,8 @@
 // and keys. It neither recurses nor throws here, however the text is made.
 #include "compiler/Sidecar/JsonTree.h"
 
+#include "runtime/base/Footprint.h"
+
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -53,7 +55,7 @@ struct LineCounter {
 /// The events of the library's parser; false stops it.
 class Builder : public nlohmann::json_sax<nlohmann::json> {
 public:
-  Builder(const std::string &file, const int &line) : file(file), line(line) {}
+  Builder(const std::string &file, const int &line, int64_t mostValues) : file(file), line(line), mostValues(mostValues) {}
 
   bool null() override { return put({}); }
   bool boolean(bool value) override {
@@ -87,11 +89,14 @@ public:
   bool end_object() override { return close(); }
   bool end_array() override { return close(); }
   bool key(std::string &name) override {
+    constexpr size_t mostKeys = 64;
+    if (path.back()->members.size() == mostKeys)
+      return fail("an object of more than " + std::to_string(mostKeys) + " keys; no sidecar needs that");
     if (path.back()->find(name))
       return fail("the key " + jsonQuoted(name) + " is given twice in one object; leave one out");
     path.back()->members.emplace_back(name, JsonTree());
     path.back()->members.back().second.line = line;
-    return true;
+    return count();
   }
   bool parse_error(size_t, const std::string &, const nlohmann::json::exception &error) override {
     // "[json.exception.parse_error.101] parse error at line 3, column 5: syntax error while parsing value - ..."
@@ -111,6 +116,10 @@ private:
     failure = Status::error(ErrorKind::Sidecar, what).at(file + ":" + std::to_string(line));
     return false;
   }
+  bool count() {
+    return ++numValues <= mostValues ||
+           fail("more than " + std::to_string(mostValues) + " values so far, nearly all of them empty; no sidecar needs that");
+  }
   bool real(const std::string &text) {
     JsonTree tree;
     tree.kind = JsonTree::Real;
@@ -128,6 +137,8 @@ private:
     return path.back()->items.back();
   }
   bool put(JsonTree tree) {
+    if (!count())
+      return false;
     JsonTree &target = place();
     tree.line = target.line;
     target = std::move(tree);
@@ -136,6 +147,8 @@ private:
   bool open(JsonTree::Kind kind) {
     if (path.size() == maxDepth)
       return fail("lists and objects are nested more than " + std::to_string(maxDepth) + " deep; no sidecar needs that");
+    if (!count())
+      return false;
     JsonTree &target = place();
     target.kind = kind;
     path.push_back(&target); // stays where it is: its parent grows again only when it is closed
@@ -148,6 +161,7 @@ private:
 
   std::string file;
   const int &line;
+  int64_t mostValues, numValues = 0;
   std::vector<JsonTree *> path;
 };
 
@@ -155,7 +169,8 @@ private:
 
 Expected<JsonTree> parseJson(std::string_view text, const std::string &file) {
   int line = 1;
-  Builder builder(file, line);
+  // A list that grows has its values twice for a moment.
+  Builder builder(file, line, allowedFootprint(int64_t(text.size())) / int64_t(3 * sizeof(JsonTree)));
   LineCounter begin{text.data(), &line}, end{text.data() + text.size(), &line};
   if (!nlohmann::json::sax_parse(begin, end, &builder))
     return builder.failure;

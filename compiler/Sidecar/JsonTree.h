@@ -27,7 +27,8 @@ struct JsonTree {
   const char *kindName() const;
 };
 
-/// Errors (sidecar): no JSON, a key twice in one object, nesting of more than 16. They begin with "FILE:LINE: ".
+/// Errors (sidecar): no JSON, a key twice in one object, nesting of more than 16, more values than allowedFootprint holds.
+/// They begin with "FILE:LINE: ".
 Expected<JsonTree> parseJson(std::string_view text, const std::string &file);
 
 /// `text` as a JSON string, with its quotes.

@@ -29,9 +29,12 @@ Array Array::zeros(DType dtype, std::vector<int64_t> shape) {
 }
 
 std::string shapeText(const std::vector<int64_t> &shape) {
+  constexpr size_t most = 64; // of a file that says a million
   std::string text;
-  for (int64_t size : shape)
-    text += (text.empty() ? "" : "x") + std::to_string(size);
+  for (size_t i = 0; i < shape.size() && i < most; ++i)
+    text += (text.empty() ? "" : "x") + std::to_string(shape[i]);
+  if (shape.size() > most)
+    text += "... of " + std::to_string(shape.size()) + " dims";
   return shape.empty() ? "scalar" : text;
 }
 

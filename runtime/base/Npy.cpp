@@ -106,6 +106,9 @@ private:
     if (!take('('))
       return false;
     while (!take(')')) {
+      constexpr size_t mostDims = 64; // NumPy's own limit
+      if (values.size() == mostDims)
+        return false;
       skipSpace();
       int64_t value = 0;
       size_t first = at;
@@ -196,7 +199,7 @@ Expected<Array> parseNpy(std::string_view bytes, const std::string &name) {
 
   Array array = Array::zeros(*type, header.shape);
   const std::byte *source = reinterpret_cast<const std::byte *>(content.data());
-  if (header.fortranOrder && header.shape.size() > 1)
+  if (header.fortranOrder && header.shape.size() > 1 && !content.empty())
     array.data = fromFortranOrder(source, array);
   else
     array.data.assign(source, source + content.size());

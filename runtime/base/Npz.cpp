@@ -8,7 +8,7 @@
 
 namespace hpc {
 
-Expected<NamedArrays> parseNpz(std::string_view bytes, const std::string &name) {
+Expected<NamedArrays> parseNpz(std::string_view bytes, const std::string &name, const WantedArrays &wanted) {
   Expected<ZipReader> zip = ZipReader::open(bytes, name);
   if (!zip.ok())
     return zip.status();
@@ -22,6 +22,12 @@ Expected<NamedArrays> parseNpz(std::string_view bytes, const std::string &name) 
     std::string arrayName = member.name.substr(0, member.name.size() - ending.size());
     if (!seen.insert(arrayName).second)
       return Status::error(ErrorKind::Io, "'" + name + "': has two arrays named '" + arrayName + "'");
+    std::optional<int64_t> most = wanted ? wanted(arrayName) : INT64_MAX;
+    if (!most)
+      continue;
+    if (member.bytes > uint64_t(*most))
+      return Status::error(ErrorKind::Io, "'" + name + "': array '" + arrayName + "' takes " + std::to_string(member.bytes) +
+                                              " bytes when it is unpacked, where at most " + std::to_string(*most) + " are expected");
     std::string storage;
     Expected<std::string_view> content = zip->read(member, storage);
     if (!content.ok())
@@ -34,11 +40,11 @@ Expected<NamedArrays> parseNpz(std::string_view bytes, const std::string &name) 
   return arrays;
 }
 
-Expected<NamedArrays> readNpz(const std::string &path) {
+Expected<NamedArrays> readNpz(const std::string &path, const WantedArrays &wanted) {
   Expected<MappedFile> file = MappedFile::open(path);
   if (!file.ok())
     return file.status();
-  return parseNpz(file->text(), path);
+  return parseNpz(file->text(), path, wanted);
 }
 
 Status writeNpz(const std::string &path, const NamedArrays &arrays) {

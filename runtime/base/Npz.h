@@ -6,13 +6,19 @@
 #include "runtime/base/Npy.h"
 #include "runtime/base/Status.h"
 
+#include <functional>
+#include <optional>
 #include <string_view>
 
 namespace hpc {
 
-Expected<NamedArrays> readNpz(const std::string &path);
+/// Which arrays of an archive are read: the most bytes of one, as .npy; none: it is skipped.
+using WantedArrays = std::function<std::optional<int64_t>(const std::string &name)>;
+
+/// Arrays that nobody wants, or that are larger than wanted, are not unpacked; the latter is an error.
+Expected<NamedArrays> readNpz(const std::string &path, const WantedArrays &wanted = {});
 /// An archive in memory; `name` is what errors call it.
-Expected<NamedArrays> parseNpz(std::string_view bytes, const std::string &name);
+Expected<NamedArrays> parseNpz(std::string_view bytes, const std::string &name, const WantedArrays &wanted = {});
 Status writeNpz(const std::string &path, const NamedArrays &arrays);
 
 } // namespace hpc

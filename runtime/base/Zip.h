@@ -36,6 +36,7 @@ private:
   Status readDirectory();
   Status findDirectory(uint64_t &offset, uint64_t &bytes, uint64_t &count) const;
   Status readMember(uint64_t &at, uint64_t end);
+  Status checkOverlaps() const;
 
   std::string_view archive;
   std::string name;

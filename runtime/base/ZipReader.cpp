@@ -2,6 +2,8 @@
 // The local headers are used for one thing only: how long they are.
 #include "runtime/base/Zip.h"
 
+#include "runtime/base/AvailableMemory.h"
+
 #include <algorithm>
 #include <zlib.h>
 
@@ -138,10 +140,27 @@ Status ZipReader::readDirectory() {
   uint64_t offset, bytes, count;
   HPC_RETURN_IF_ERROR(findDirectory(offset, bytes, count));
   uint64_t end = offset + bytes;
+  list.reserve(std::min(count, bytes / memberBytes));
   for (uint64_t i = 0; i < count; ++i)
     HPC_RETURN_IF_ERROR(readMember(offset, end));
   if (offset != end)
     return wrong("its directory has more bytes than members");
+  return checkOverlaps();
+}
+
+/// Members that share their bytes make an archive of any size out of a small file.
+Status ZipReader::checkOverlaps() const {
+  std::vector<const ZipMember *> inOrder;
+  inOrder.reserve(list.size());
+  for (const ZipMember &member : list)
+    inOrder.push_back(&member);
+  std::sort(inOrder.begin(), inOrder.end(),
+            [](const ZipMember *a, const ZipMember *b) { return a->headerOffset < b->headerOffset; });
+  for (size_t i = 1; i < inOrder.size(); ++i) {
+    const ZipMember &before = *inOrder[i - 1], &next = *inOrder[i];
+    if (next.headerOffset - before.headerOffset < localBytes || next.headerOffset - before.headerOffset - localBytes < before.packedBytes)
+      return wrong("'" + before.name + "' and '" + next.name + "' overlap in the file");
+  }
   return Status::success();
 }
 
@@ -163,7 +182,12 @@ Expected<std::string_view> ZipReader::read(const ZipMember &member, std::string 
     return broken("is cut off");
   std::string_view packed = archive.substr(at + skip, member.packedBytes), content = packed;
   if (member.deflated) {
-    if (member.bytes / maxDeflateRatio > member.packedBytes || !inflateRaw(packed, member.bytes, storage))
+    constexpr uint64_t littleBytes = 64 << 20;
+    bool isPossible = member.bytes / maxDeflateRatio <= member.packedBytes;
+    if (int64_t free = isPossible && member.bytes > littleBytes ? availableMemory() : INT64_MAX; member.bytes > uint64_t(free))
+      return broken("takes " + std::to_string(member.bytes) + " bytes when it is inflated, and this machine has " +
+                    std::to_string(free) + " free");
+    if (!isPossible || !inflateRaw(packed, member.bytes, storage))
       return broken("cannot be inflated: its data is damaged or not of the size that is stated");
     content = storage;
   } else if (member.bytes != member.packedBytes) {

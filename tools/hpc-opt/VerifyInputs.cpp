@@ -55,7 +55,12 @@ static std::vector<Tensor> madeUpInputs(func::FuncOp serial) {
 Expected<std::vector<Tensor>> inputsFor(func::FuncOp serial, const std::string &path) {
   if (path.empty())
     return madeUpInputs(serial);
-  Expected<NamedArrays> arrays = readNpz(path);
+  Expected<NamedArrays> arrays = readNpz(path, [&](const std::string &name) -> std::optional<int64_t> {
+    for (BlockArgument argument : serial.getArguments())
+      if (nn::argumentPort(serial, argument.getArgNumber()).name == name)
+        return INT64_MAX;
+    return std::nullopt;
+  });
   if (!arrays.ok())
     return arrays.status();
   std::vector<Tensor> inputs;

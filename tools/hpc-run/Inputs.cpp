@@ -71,6 +71,11 @@ int64_t findPort(const plan::Plan &plan, const std::string &name) {
   return found == plan.inputs.end() ? -1 : found - plan.inputs.begin();
 }
 
+/// What is larger than that is not unpacked; what is a little too large is, so that the message can say its shape.
+int64_t mostNpyBytes(const plan::Port &port) {
+  return checkedBytes(port.dtype, port.shape).value_or(0) + (int64_t(64) << 20);
+}
+
 /// Keeps an array for an input; a second one of the same sort is an error.
 Status give(std::optional<Given> &slot, const plan::Port &port, Given given) {
   if (slot && slot->byName == given.byName)
@@ -110,16 +115,18 @@ Expected<std::vector<Array>> readInputs(const plan::Plan &plan, const std::vecto
   for (const std::string &flag : flags) {
     std::string place = "--input=" + flag;
     if (isNpz(flag)) {
-      Expected<NamedArrays> arrays = readNpz(flag);
+      std::vector<std::string> ignored;
+      Expected<NamedArrays> arrays = readNpz(flag, [&](const std::string &name) -> std::optional<int64_t> {
+        if (int64_t port = findPort(plan, name); port >= 0)
+          return mostNpyBytes(plan.inputs[size_t(port)]);
+        ignored.push_back(name);
+        return std::nullopt;
+      });
       if (!arrays.ok())
         return arrays.status();
-      std::vector<std::string> ignored;
       for (auto &[name, array] : *arrays) {
-        int64_t port = findPort(plan, name);
-        if (port < 0)
-          ignored.push_back(name);
-        else
-          HPC_RETURN_IF_ERROR(give(given[size_t(port)], plan.inputs[size_t(port)], {std::move(array), place, false}));
+        size_t port = size_t(findPort(plan, name));
+        HPC_RETURN_IF_ERROR(give(given[port], plan.inputs[port], {std::move(array), place, false}));
       }
       if (!ignored.empty())
         notes.push_back(ignoredNote(ignored, flag));

@@ -2,12 +2,13 @@
 #include "compiler/Sidecar/Cuts.h"
 #include "compiler/Sidecar/Sidecar.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 namespace hpc {
 namespace {
 
 using namespace dist;
+using testing::HasSubstr;
 
 // What --write-spec writes must be what --spec reads: every field, names with quotes, control characters and non-ASCII.
 TEST(SidecarTest, TextThereAndBack) {
@@ -60,6 +61,28 @@ TEST(SidecarTest, TextThereAndBack) {
   }
   EXPECT_EQ(read->mesh.pp, 3);
   EXPECT_EQ(read->mesh.dp, std::nullopt);
+}
+
+// A sidecar of nothing but brackets or keys: refused before its tree fills the memory, and in no time.
+TEST(SidecarTest, EmptyValuesWithoutEnd) {
+  auto errorOf = [](const std::string &text) { return parseSidecar(text, "s.json").status().message(); };
+  auto repeated = [](const std::string &piece, int64_t count) {
+    std::string text;
+    for (int64_t i = 0; i < count; ++i)
+      text += piece;
+    return text;
+  };
+  for (const char *piece : {"{},", "[],", "1,", "null,"})
+    EXPECT_THAT(errorOf("{\"params\": [" + repeated(piece, 4'000'000) + "{}]}"), HasSubstr("values so far, nearly all of them empty")) << piece;
+  std::string keys;
+  for (int64_t i = 0; i < 1000; ++i)
+    keys += "\"" + std::to_string(i) + "\": 1,";
+  EXPECT_THAT(errorOf("{" + keys + "\"x\": 1}"), HasSubstr("an object of more than 64 keys"));
+  // A long list of real rules is none of that.
+  Expected<Sidecar> real = parseSidecar("{\"version\": 1, \"params\": [" + repeated("{\"match\": \"a.weight\", \"shard\": []},", 100'000) +
+                                        "{\"match\": \"*\", \"shard\": []}]}", "s.json");
+  ASSERT_TRUE(real.ok()) << real.status().text();
+  EXPECT_EQ(real->params.size(), 100'001u);
 }
 
 // A rule's line is that of its brace: --explain and errors send people there.

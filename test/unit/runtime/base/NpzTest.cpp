@@ -3,6 +3,7 @@
 #include "runtime/base/Zip.h"
 #include "test/unit/runtime/TemporaryFolder.h"
 
+#include <cstring>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <zlib.h>
@@ -180,6 +181,35 @@ TEST(Npz, SkipsOtherMembersAndRefusesDuplicates) {
   ASSERT_EQ(read->size(), 1u);
   EXPECT_EQ((*read)[0].first, "x");
   EXPECT_THAT(write({"x.npy", "x.npy"}).status().message(), HasSubstr("two arrays named 'x'"));
+}
+
+/// Members that share their bytes: a small file that would become arrays without end.
+TEST(Npz, MembersThatOverlapAreRefused) {
+  TemporaryFolder folder;
+  ASSERT_TRUE(writeNpz(folder / "a.npz", {{"x", counting(DType::F32, {3})}, {"y", counting(DType::F32, {3})}}).ok());
+  std::string file = TemporaryFolder::read(folder / "a.npz");
+  size_t second = file.rfind("y.npy"); // its name in the directory; the four bytes before it say where it lies
+  for (uint32_t offset : {0u, 1u, 30u, 60u}) {
+    std::memcpy(file.data() + second - 4, &offset, 4);
+    EXPECT_THAT(parseNpz(file, "a.npz").status().message(), HasSubstr("overlap in the file")) << offset;
+  }
+}
+
+/// What nobody asked for costs nothing, however large it says it is or how damaged; what is larger than asked for is not unpacked.
+TEST(Npz, OnlyWhatIsWantedIsUnpacked) {
+  std::string content = npyHeader(Array::zeros(DType::F32, {1000})) + std::string(4000, '\0');
+  std::string damaged = deflatedZip("x.npy", content, 0xfffffffe);
+  Expected<NamedArrays> none = parseNpz(damaged, "a.npz", [](const std::string &) { return std::nullopt; });
+  ASSERT_TRUE(none.ok()) << none.status().text();
+  EXPECT_TRUE(none->empty());
+  auto read = [&](int64_t most) {
+    return parseNpz(deflatedZip("x.npy", content, uint32_t(content.size())), "a.npz",
+                    [&](const std::string &name) { return name == "x" ? std::optional(most) : std::nullopt; });
+  };
+  EXPECT_TRUE(read(int64_t(content.size())).ok());
+  EXPECT_EQ(read(int64_t(content.size()) - 1).status().message(),
+            "'a.npz': array 'x' takes " + std::to_string(content.size()) + " bytes when it is unpacked, where at most " +
+                std::to_string(content.size() - 1) + " are expected");
 }
 
 TEST(Npz, EveryTruncationIsAnError) {

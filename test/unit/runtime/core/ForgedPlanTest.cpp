@@ -35,6 +35,88 @@ Outcome outcomeOf(const std::string &body, const std::string &folder, const std:
   return Failed;
 }
 
+/// Two ranks that run what TinyPlan does not: every other collective, one of them posted, a batched product, one with an
+/// epilogue, sums and copies, a state and an inline tensor.
+plan::Plan otherOpcodes() {
+  using namespace plan;
+  Plan plan;
+  plan.model = "forged";
+  plan.axes = {{"tp", 2}};
+  plan.inputs = {{"x", DType::F32, {8}, false}};
+  plan.outputs = {{"y", DType::F32, {8}, false}};
+  Weight bias;
+  bias.name = "bias";
+  bias.shape = {2};
+  bias.bytes = 8;
+  bias.inlineData = std::string(8, '\0');
+  bias.hashes = hashChunks(bias.inlineData.data(), bias.bytes);
+  plan.weights = {bias};
+  Stage &stage = plan.stages.emplace_back();
+  auto add = [&](Lifetime lifetime, int64_t count) {
+    return TinyPlan::addBuffer(stage, "b" + std::to_string(stage.buffers.size()), {count}, lifetime);
+  };
+  int32_t x = add(Lifetime::Program, 8), all = add(Lifetime::Program, 16), part = add(Lifetime::Program, 8),
+          turned = add(Lifetime::Program, 8), moved = add(Lifetime::Program, 8), product = add(Lifetime::Program, 8),
+          biased = add(Lifetime::Program, 8), sum = add(Lifetime::Step, 8), state = add(Lifetime::Session, 8),
+          two = add(Lifetime::Session, 2);
+  auto whole = [](int64_t count) { return Slice{{count}, {0}, {count}, {count}}; };
+  stage.bindings = {{state, whole(8), Number{0.5}, "state", {8}}, {two, whole(2), StoredWeight{0}, "", {}}};
+  auto collective = [&](CollectiveKind kind, int64_t count, int32_t from, int32_t to) {
+    Collective result;
+    result.kind = kind;
+    result.axes = {"tp"};
+    result.count = count;
+    result.src = {from, 0};
+    result.dst = {to, 0};
+    return result;
+  };
+  Collective permute = collective(CollectiveKind::Permute, 8, turned, moved);
+  permute.source = TinyPlan::byRank(1, 0);
+  permute.request = 0;
+  Gemm batched = TinyPlan::gemm(moved, turned, product, 2, 2, 2, 2, 2);
+  batched.b.transpose = true;
+  batched.batch = {2};
+  batched.a.stride = batched.b.stride = batched.c.stride = {4};
+  Gemm withBias = TinyPlan::gemm(product, moved, biased, 2, 2, 2, 2, 2);
+  withBias.epilogue = Epilogue::BiasRelu;
+  withBias.bias = {two, 0};
+  stage.programs = {{ProgramKind::Forward,
+                     0,
+                     {{LoadInput{0, {x, 0}, whole(8)}, "x"},
+                      {collective(CollectiveKind::AllGather, 8, x, all), "gather"},
+                      {collective(CollectiveKind::ReduceScatter, 8, all, part), "scatter"},
+                      {collective(CollectiveKind::AllToAll, 4, part, turned), "turn"},
+                      {permute, "move"},
+                      {Wait{0}, "move"},
+                      {batched, "product"},
+                      {withBias, "bias"},
+                      {Copy{{product, 16}, {biased, 16}, 16}, "copy"},
+                      {Accumulate{{biased, 0}, {sum, 0}, DType::F32, 8, 0}, "sum"},
+                      {Accumulate{{sum, 0}, {state, 0}, DType::F32, 8, 1}, "state"},
+                      {StoreOutput{0, {state, 0}, whole(8), TinyPlan::byRank(1, 0)}, "y"}}}};
+  stage.schedule = {{0, 0}};
+  stage.requests = {1};
+  return plan;
+}
+
+void expectEveryFlipEnds(const plan::Plan &plan, const std::string &folder, const std::vector<Array> &inputs) {
+  Expected<std::string> body = plan::openEnvelope(plan::serializePlan(plan), "tiny.plan");
+  ASSERT_TRUE(body.ok());
+  ASSERT_EQ(outcomeOf(*body, folder, inputs), Ran) << plan::checkPlan(plan).text();
+  int counts[3] = {};
+  for (size_t at = 0; at < body->size(); ++at) {
+    SCOPED_TRACE("byte " + std::to_string(at));
+    std::string forged = *body;
+    constexpr int flips[] = {0x01, 0x02, 0x04, 0x10, 0x40, 0x80, 0xff};
+    forged[at] = char(forged[at] ^ flips[at % std::size(flips)]);
+    ++counts[outcomeOf(forged, folder, inputs)];
+  }
+  // All three happen: a size contradicts another, a file's name or a hash is wrong, a name means nothing.
+  EXPECT_GT(counts[Refused], 100);
+  EXPECT_GT(counts[Failed], 0);
+  EXPECT_GT(counts[Ran], 10);
+}
+
 /// Every byte changed once: the reader or the check refuses it, or the run ends, in success or an error that blames the
 /// plan, its files or its inputs. No crash, no deadlock, no write outside a buffer (the address sanitizer sees that).
 TEST(ForgedPlan, EveryFlippedByteIsRefusedOrRunsToAnEnd) {
@@ -47,22 +129,13 @@ TEST(ForgedPlan, EveryFlippedByteIsRefusedOrRunsToAnEnd) {
                                                   return std::holds_alternative<plan::Kernel>(instruction.action);
                                                 }),
                                  program.instructions.end());
-  Expected<std::string> body = plan::openEnvelope(plan::serializePlan(tiny.plan), "tiny.plan");
-  ASSERT_TRUE(body.ok());
-  std::vector<Array> inputs = {Array::zeros(DType::F32, {4, 6})};
-  ASSERT_EQ(outcomeOf(*body, tiny.folder.path, inputs), Ran);
-  int counts[3] = {};
-  for (size_t at = 0; at < body->size(); ++at) {
-    SCOPED_TRACE("byte " + std::to_string(at));
-    std::string forged = *body;
-    constexpr int flips[] = {0x01, 0x02, 0x04, 0x10, 0x40, 0x80, 0xff};
-    forged[at] = char(forged[at] ^ flips[at % std::size(flips)]);
-    ++counts[outcomeOf(forged, tiny.folder.path, inputs)];
-  }
-  // All three happen: a size contradicts another, a file's name is no file's, a name means nothing.
-  EXPECT_GT(counts[Refused], 100);
-  EXPECT_GT(counts[Failed], 0);
-  EXPECT_GT(counts[Ran], 10);
+  expectEveryFlipEnds(tiny.plan, tiny.folder.path, {Array::zeros(DType::F32, {4, 6})});
+}
+
+/// The same of the instructions that are left.
+TEST(ForgedPlan, SoIsEveryFlippedByteOfOtherOpcodes) {
+  TemporaryFolder folder;
+  expectEveryFlipEnds(otherOpcodes(), folder.path, {Array::zeros(DType::F32, {8})});
 }
 
 } // namespace

@@ -200,6 +200,18 @@ TEST(SafeTensors, MalformedHeadersAreErrors) {
            {{"a", {{"dtype", "F32"}, {"shape", {2}}, {"data_offsets", {8}}}}},
            {{"a", {{"dtype", 7}, {"shape", {2}}, {"data_offsets", {0, 8}}}}}})
     EXPECT_THAT(read(safeTensors(bad, std::string(8, 'x'))).text(), HasSubstr("tensor 'a' ")) << bad.dump();
+  auto withHeader = [](const std::string &header, const std::string &data) {
+    std::string length(8, '\0');
+    for (int i = 0; i < 4; ++i)
+      length[size_t(i)] = char(header.size() >> (8 * i));
+    return length + header + data;
+  };
+  const std::string scalar = R"({"dtype":"U8","shape":[],"data_offsets":[0,1]})";
+  EXPECT_TRUE(read(withHeader("{\"a\":" + scalar + ",\"b\":" + scalar + ",\"__metadata__\":{\"x\":[{}]}}", "x")).ok());
+  EXPECT_THAT(read(withHeader("{\"a\":" + scalar + ",\"a\":" + scalar + "}", "x")).text(), HasSubstr("tensor 'a' is there twice"));
+  for (const char *shape : {"[[]]", "[{}]", "{}", "[null]", "[\"2\"]", "7", "[1.5]"})
+    EXPECT_THAT(read(withHeader(std::string(R"({"a":{"dtype":"U8","data_offsets":[0,1],"shape":)") + shape + "}}", "x")).text(),
+                HasSubstr("tensor 'a' has a shape or data_offsets that are not lists of numbers")) << shape;
   // Every cut and every flipped byte of a good file: an error or a tensor within the file, never a crash.
   std::string good = safeTensors({{"a", entry("F32", {2}, 0, 8)}}, std::string(8, 'x'));
   for (size_t length = 0; length < good.size(); ++length)
