@@ -155,7 +155,7 @@ Expected<int64_t> evaluateDim(const std::string &expression, const std::map<std:
   if (!missing.empty())
     return Status::error(ErrorKind::Usage, "the size '" + expression + "' needs --dim " + missing + "=N");
   if (parser.failed)
-    return Status::error(ErrorKind::Model, "the size '" + expression + "' is no expression of names and whole numbers");
+    return Status::error(ErrorKind::Model, "the size '" + expression + "' is no expression of names and whole numbers, or has no value of 63 bits");
   return value;
 }
 

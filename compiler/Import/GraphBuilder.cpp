@@ -28,17 +28,21 @@ Value GraphBuilder::fail(const std::string &message, ErrorKind kind) {
   return placeholder(type({}, DType::F32));
 }
 
+Status checkRank(int64_t rank) {
+  if (rank > maxRank)
+    return Status::error(ErrorKind::Unsupported,
+                         "a tensor of " + countText(rank, "dim") + "; at most " + std::to_string(maxRank) + " are possible");
+  return Status::success();
+}
+
 Status checkTensor(ArrayRef<int64_t> shape, DType dtype) {
   int64_t bytes = byteSize(dtype);
   for (int64_t size : shape)
     bytes = size < 0 ? plan::saturated : plan::multiplySizes(bytes, std::max<int64_t>(size, 1));
   if (bytes > maxTensorBytes)
     return Status::error(ErrorKind::Model, "a tensor of shape " + shapeText(shape.vec()) +
-                                               " cannot be; sizes are 0 or more, and at most 2^53 bytes in all");
-  if (int64_t(shape.size()) > maxRank)
-    return Status::error(ErrorKind::Unsupported, "a tensor of " + countText(shape.size(), "dim") + "; at most " +
-                                                     std::to_string(maxRank) + " are possible");
-  return Status::success();
+                                               " cannot be; sizes are 0 or more, and at most 2^46 bytes in all");
+  return checkRank(int64_t(shape.size()));
 }
 
 bool GraphBuilder::checkType(ArrayRef<int64_t> shape, DType dtype) {

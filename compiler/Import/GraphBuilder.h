@@ -14,12 +14,14 @@ namespace hpc::onnx {
 
 /// Dims of a tensor: cuts, heads and [q|k|v] split some of them, and a plan's slices have at most 32.
 constexpr int64_t maxRank = 24;
-/// Low enough that sums over the tensors of a program stay numbers. Sizes of 0 do not make the others harmless.
-constexpr int64_t maxTensorBytes = int64_t(1) << 53;
+/// What a plan can say of a tensor, and low enough that sums over the tensors of a program stay numbers. Sizes of 0 do not
+/// make the others harmless.
+constexpr int64_t maxTensorBytes = int64_t(1) << 46;
 
 /// The one place that says which tensors can exist: an error unless there are at most maxRank dims, none of them
 /// negative, and at most maxTensorBytes bytes.
 Status checkTensor(ArrayRef<int64_t> shape, DType dtype);
+Status checkRank(int64_t rank);
 
 class GraphBuilder {
 public:

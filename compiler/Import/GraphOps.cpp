@@ -78,6 +78,13 @@ Value GraphBuilder::slice(Value x, ArrayRef<int64_t> starts, ArrayRef<int64_t> s
 Value GraphBuilder::concat(ArrayRef<Value> parts, int64_t axis) {
   if (parts.size() == 1)
     return parts[0];
+  constexpr size_t most = 64; // a kernel has code for every operand
+  if (parts.size() > most) {
+    SmallVector<Value> groups;
+    for (size_t first = 0; first < parts.size(); first += most)
+      groups.push_back(concat(parts.slice(first, std::min(most, parts.size() - first)), axis));
+    return concat(groups, axis);
+  }
   SmallVector<int64_t> to = shape(parts[0]);
   if (axis < 0 || axis >= int64_t(to.size()))
     return fail("axis " + std::to_string(axis) + " is not a dim of its operands");

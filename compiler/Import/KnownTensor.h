@@ -25,7 +25,7 @@ struct KnownTensor {
 };
 
 /// The largest tensor that folding writes out.
-constexpr int64_t maxFoldedElements = int64_t(1) << 28;
+constexpr int64_t maxFoldedElements = int64_t(1) << 26;
 
 /// An error above that.
 Status checkFolded(int64_t elements);

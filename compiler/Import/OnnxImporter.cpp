@@ -50,6 +50,22 @@ int64_t opsetOf(const Model &model, const Node &node) {
   return found == model.opsets.end() ? 0 : found->second;
 }
 
+/// An op may mean something else in an opset that is newer than the tables.
+Status checkOpsets(const Model &model) {
+  constexpr int64_t newest = 28;
+  auto check = [](const std::map<std::string, int64_t> &opsets) {
+    auto found = opsets.find("");
+    return found == opsets.end() || found->second <= newest
+               ? Status::success()
+               : Status::error(ErrorKind::Unsupported, "it imports opset " + std::to_string(found->second) +
+                                                           " of ONNX, and the newest that this compiler knows is " +
+                                                           std::to_string(newest) + "; export it for that one or an older one");
+  };
+  for (const Function &function : model.functions)
+    HPC_RETURN_IF_ERROR(check(function.opsets).at("function " + quoted(function.name)));
+  return check(model.opsets);
+}
+
 /// Every op of `nodes` that no table has.
 UnsupportedList unknownOps(const Model &model, ArrayRef<const Node *> nodes) {
   UnsupportedList unknown;
@@ -307,8 +323,10 @@ private:
     }
     Builder attributes(function.getContext());
     function.setType(attributes.getFunctionType(function.getArgumentTypes(), types));
-    for (auto [index, output] : llvm::enumerate(model.outputs))
-      nn::setResultPort(function, unsigned(index), {output.name, ""});
+    std::vector<nn::ResultPort> ports;
+    for (const ValueInfo &output : model.outputs)
+      ports.push_back({output.name, ""});
+    nn::setResultPorts(function, ports);
     builder.finishFunction(results);
     return Status::success();
   }
@@ -344,13 +362,14 @@ Expected<func::FuncOp> createMain(const Model &model, const std::vector<std::vec
   }
   auto function = func::FuncOp::create(builder, module.getLoc(), "main", builder.getFunctionType(types, {}));
   function.addEntryBlock();
-  for (auto [index, input] : llvm::enumerate(model.inputs)) {
-    nn::ArgumentPort port;
+  std::vector<nn::ArgumentPort> ports;
+  for (const ValueInfo &input : model.inputs) {
+    nn::ArgumentPort &port = ports.emplace_back();
     port.name = input.name;
     for (size_t dim = 0; dim < input.dims.size(); ++dim)
       port.dims.push_back(dimText(input, dim));
-    nn::setArgumentPort(function, unsigned(index), port);
   }
+  nn::setArgumentPorts(function, ports);
   return function;
 }
 
@@ -386,6 +405,7 @@ Expected<OwningOpRef<ModuleOp>> importModel(Model &model, const ImportOptions &o
         return Status::error(ErrorKind::Model, list == &model.inputs ? "an input of the graph has no name"
                                                                      : "an output of the graph has no name");
   dropRepeatedOutputs(model);
+  HPC_RETURN_IF_ERROR(checkOpsets(model));
   HPC_RETURN_IF_ERROR(inlineFunctions(model));
   std::map<std::string, int64_t> dims = options.dims;
   Expected<std::vector<StoredTensor>> bound = readBoundInputs(model, options.constants, dims);

@@ -2,6 +2,7 @@
 // Outputs name sizes too, as expressions even; those follow from the graph and are no symbols to bind.
 #include "compiler/Import/SymbolicDims.h"
 
+#include "compiler/Import/GraphBuilder.h"
 #include "runtime/base/Array.h"
 
 #include <algorithm>
@@ -17,21 +18,24 @@ std::string dimText(const ValueInfo &input, size_t dim) {
 
 Expected<std::vector<std::vector<int64_t>>> bindDims(const Model &model, const std::map<std::string, int64_t> &dims) {
   std::vector<std::pair<std::string, std::string>> symbols; // name, where it occurs
-  for (const ValueInfo &input : model.inputs)
+  std::map<std::string, size_t> known;                      // by name: index into `symbols`
+  for (const ValueInfo &input : model.inputs) {
+    // Before anything is said of each.
+    HPC_RETURN_IF_ERROR(checkRank(int64_t(input.dims.size())).at("input '" + input.name + "'"));
     for (size_t dim = 0; dim < input.dims.size(); ++dim)
       if (!input.dims[dim].size) {
         std::string text = dimText(input, dim), place = "input '" + input.name + "' dim " + std::to_string(dim);
         std::vector<std::string> names =
             input.dims[dim].symbol.empty() || dims.count(text) ? std::vector{text} : namesIn(text);
         for (const std::string &name : names) {
-          auto known =
-              std::find_if(symbols.begin(), symbols.end(), [&](const auto &symbol) { return symbol.first == name; });
-          if (known == symbols.end())
+          auto [found, isNew] = known.try_emplace(name, symbols.size());
+          if (isNew)
             symbols.emplace_back(name, place);
           else
-            known->second += ", " + place;
+            symbols[found->second].second += ", " + place;
         }
       }
+  }
   std::string missing, flags, all;
   for (const auto &[name, place] : symbols) {
     all += (all.empty() ? "" : ", ") + name;
@@ -41,8 +45,7 @@ Expected<std::vector<std::vector<int64_t>>> bindDims(const Model &model, const s
     flags += " --dim " + name + "=N";
   }
   for (const auto &[name, size] : dims) {
-    if (std::none_of(symbols.begin(), symbols.end(),
-                     [&, &name = name](const auto &symbol) { return symbol.first == name; }))
+    if (!known.count(name))
       return Status::error(ErrorKind::Usage, "--dim " + name + "=" + std::to_string(size) +
                                                  " names no open size of the model; " +
                                                  (all.empty() ? "it has none" : "it has " + all));

@@ -11,6 +11,7 @@ namespace hpc::kernels {
 
 namespace {
 constexpr size_t maxOps = 96;          // bounds the time to compile one kernel
+constexpr size_t maxReads = 320;       // so does this: of ops of few operands no group has as many
 constexpr int64_t maxRowPasses = 4;    // each pulls its operand once more
 constexpr int64_t maxRepeatedOps = 8;  // cheap ops that a broadcast may repeat
 } // namespace
@@ -65,7 +66,10 @@ public:
   Legality(const FusionGroup &group, const FusionRoles &roles) : group(group), roles(roles) {}
 
   bool check() {
-    if (group.ops.size() > maxOps || !findShape())
+    size_t reads = 0;
+    for (Operation *op : group.ops)
+      reads += op->getNumOperands();
+    if (group.ops.size() > maxOps || reads > maxReads || !findShape())
       return false;
     for (Operation *op : group.reshapes)
       if (!keepsRows(op) || cone(op->getOperand(0)).hasReduction)
@@ -129,7 +133,9 @@ private:
       return found->second;
     Operation *op = value.getDefiningOp();
     Access access = *accessOf(op);
-    Cone sum{access == Access::Combine || access == Access::Composite, isExpensive(op), 1};
+    // What reads from many places (a concat of many parts) has code for each of them wherever it is pulled to.
+    int64_t ops = op->getNumOperands() > maxRepeatedOps ? maxRepeatedOps + 1 : 1;
+    Cone sum{access == Access::Combine || access == Access::Composite, isExpensive(op), ops};
     for (Value operand : op->getOperands()) {
       const Cone &part = cone(operand);
       // The sum over paths, which double where they meet again: it saturates.

@@ -29,29 +29,58 @@ ResultPort resultPort(func::FuncOp function, unsigned index) {
   return {textOf(attrs, nameAttr), textOf(attrs, writesAttr)};
 }
 
+using NamedValue = std::pair<StringRef, Attribute>;
+
+/// What a port says, each under its attribute's name; null where it says nothing.
+static SmallVector<NamedValue> valuesOf(const ArgumentPort &port, Builder &builder) {
+  SmallVector<StringRef> dims(port.dims.begin(), port.dims.end());
+  auto text = [&](const std::string &text) { return text.empty() ? Attribute() : builder.getStringAttr(text); };
+  return {{nameAttr, text(port.name)},
+          {dimsAttr, dims.empty() ? Attribute() : builder.getStrArrayAttr(dims)},
+          {stateAttr, text(port.state)},
+          {initialAttr, port.isState() ? builder.getF64FloatAttr(port.initial) : Attribute()},
+          {stepScalarAttr, text(port.stepScalar)}};
+}
+static SmallVector<NamedValue> valuesOf(const ResultPort &port, Builder &builder) {
+  auto text = [&](const std::string &text) { return text.empty() ? Attribute() : builder.getStringAttr(text); };
+  return {{nameAttr, text(port.name)}, {writesAttr, text(port.writes)}};
+}
+
+/// `attrs` with the port's own attributes as it says them.
+template <typename Port> static DictionaryAttr merged(DictionaryAttr attrs, const Port &port, Builder &builder) {
+  NamedAttrList list(attrs);
+  for (auto [name, value] : valuesOf(port, builder))
+    if (value)
+      list.set(name, value);
+    else
+      list.erase(name);
+  return list.getDictionary(builder.getContext());
+}
+
 void setArgumentPort(func::FuncOp function, unsigned index, const ArgumentPort &port) {
   Builder builder(function.getContext());
-  auto set = [&](StringRef name, bool isSaid, Attribute value) {
-    if (isSaid)
-      function.setArgAttr(index, name, value);
-    else
-      function.removeArgAttr(index, name);
-  };
-  SmallVector<StringRef> dims(port.dims.begin(), port.dims.end());
-  set(nameAttr, !port.name.empty(), builder.getStringAttr(port.name));
-  set(dimsAttr, !port.dims.empty(), builder.getStrArrayAttr(dims));
-  set(stateAttr, port.isState(), builder.getStringAttr(port.state));
-  set(initialAttr, port.isState(), builder.getF64FloatAttr(port.initial));
-  set(stepScalarAttr, !port.stepScalar.empty(), builder.getStringAttr(port.stepScalar));
+  function.setArgAttrs(index, merged(function.getArgAttrDict(index), port, builder));
 }
 
 void setResultPort(func::FuncOp function, unsigned index, const ResultPort &port) {
   Builder builder(function.getContext());
-  for (auto [name, text] : {std::pair(nameAttr, port.name), std::pair(writesAttr, port.writes)})
-    if (text.empty())
-      function.removeResultAttr(index, builder.getStringAttr(name));
-    else
-      function.setResultAttr(index, name, builder.getStringAttr(text));
+  function.setResultAttrs(index, merged(function.getResultAttrDict(index), port, builder));
+}
+
+void setArgumentPorts(func::FuncOp function, ArrayRef<ArgumentPort> ports) {
+  Builder builder(function.getContext());
+  SmallVector<DictionaryAttr> all;
+  for (auto [index, port] : llvm::enumerate(ports))
+    all.push_back(merged(function.getArgAttrDict(unsigned(index)), port, builder));
+  function.setAllArgAttrs(all);
+}
+
+void setResultPorts(func::FuncOp function, ArrayRef<ResultPort> ports) {
+  Builder builder(function.getContext());
+  SmallVector<DictionaryAttr> all;
+  for (auto [index, port] : llvm::enumerate(ports))
+    all.push_back(merged(function.getResultAttrDict(unsigned(index)), port, builder));
+  function.setAllResultAttrs(all);
 }
 
 std::map<std::string, unsigned> writtenBy(func::FuncOp function) {

@@ -26,6 +26,9 @@ ResultPort resultPort(func::FuncOp function, unsigned index);
 /// Fields that say nothing take the attribute away.
 void setArgumentPort(func::FuncOp function, unsigned index, const ArgumentPort &port);
 void setResultPort(func::FuncOp function, unsigned index, const ResultPort &port);
+/// Of all at once. One by one, n of them take memory for n^2, since the context keeps every list of attributes.
+void setArgumentPorts(func::FuncOp function, ArrayRef<ArgumentPort> ports);
+void setResultPorts(func::FuncOp function, ArrayRef<ResultPort> ports);
 
 /// The parameters and states that a function writes, by name, and the number of the result that does.
 std::map<std::string, unsigned> writtenBy(func::FuncOp function);

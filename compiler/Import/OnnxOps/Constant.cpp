@@ -81,8 +81,8 @@ Results range(NodeImport &n) {
   if (isFloat(type)) {
     double start = n.b.number(n.in(0), "start"), limit = n.b.number(n.in(1), "limit"),
            delta = n.b.number(n.in(2), "delta");
-    if (delta == 0)
-      return {n.b.fail("its delta is 0")};
+    if (delta == 0 || std::isnan(start) || std::isnan(limit) || std::isnan(delta))
+      return {n.b.fail("its delta is 0, or one of its numbers is none")};
     double steps = std::ceil((limit - start) / delta);
     if (!(std::fabs(steps) <= double(maxFoldedElements)))
       return {tooLong()};

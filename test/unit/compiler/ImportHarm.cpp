@@ -4,7 +4,7 @@
 #include "test/unit/compiler/OnnxWriter.h"
 
 #include "compiler/Dialect/NN/NN.h"
-#include "compiler/Import/WireFormat.h"
+#include "compiler/Import/OnnxTensorScan.h"
 #include "runtime/base/File.h"
 
 #include <filesystem>
@@ -136,6 +136,67 @@ TEST_F(ImportHarm, DuplicateNames) {
   expectError(model.model(), ErrorKind::Model, "'x'");
 }
 
+/// What is longer than anybody needs is said in one line, before anything is done for each of its pieces.
+TEST_F(ImportHarm, ListsWithoutEnd) {
+  Graph model;
+  model.nodes = {node("Sum", std::vector<std::string>(10'001, "x"), {"y"}, {}, "n")};
+  model.inputs = {value("x", f32, {"3"})};
+  model.outputs = {value("y", f32, {})};
+  expectError(model.model(), ErrorKind::Unsupported, "node 'n' (Sum) has 10001 inputs and 1 outputs; at most 10000 are possible");
+  model.nodes = {node("Neg", {"x"}, {"y"}, {}, "n")};
+  model.inputs = {value("x", f32, std::vector<std::string>(100'000, "s"))};
+  expectError(model.model(), ErrorKind::Unsupported, "input 'x': a tensor of 100000 dims; at most 24 are possible");
+  model.inputs = {value("x", f32, {"3"})};
+  model.initializers = {floats("w", std::vector<int64_t>(100'000, 1), {})};
+  expectError(model.model(), ErrorKind::Model, "1x1... of 100000 dims needs 4");
+}
+
+/// Many operands, inputs and outputs, none of them too many: in a time that grows as they do.
+TEST_F(ImportHarm, ManyOfEverything) {
+  constexpr int64_t count = 3000;
+  Graph model;
+  std::vector<std::string> names;
+  for (int64_t i = 0; i < count; ++i) {
+    names.push_back("x" + std::to_string(i));
+    model.inputs.push_back(value(names.back(), f32, {"1"}));
+    model.outputs.push_back(value("y" + std::to_string(i), f32, {}));
+    model.nodes.push_back(node("Neg", {names.back()}, {"y" + std::to_string(i)}));
+  }
+  model.nodes.push_back(node("Concat", names, {"y"}, {attribute("axis", int64_t(0))}));
+  model.outputs.push_back(value("y", f32, {}));
+  ASSERT_TRUE(writeFile(folder.file("m.onnx"), model.model()).ok());
+  Expected<OwningOpRef<ModuleOp>> module = importOnnx(folder.file("m.onnx"), options, &context);
+  ASSERT_TRUE(module.ok()) << module.status().text();
+  NamedArrays inputs;
+  for (int64_t i = 0; i < count; ++i) {
+    inputs.emplace_back(names[size_t(i)], Array::zeros(DType::F32, {1}));
+    inputs.back().second.as<float>()[0] = float(i);
+  }
+  Expected<std::vector<Tensor>> results = runImported(**module, inputs, true);
+  ASSERT_TRUE(results.ok()) << results.status().text();
+  ASSERT_EQ(results->size(), size_t(count) + 1);
+  for (int64_t i = 0; i < count; ++i) {
+    EXPECT_EQ((*results)[size_t(i)].floats[0], double(-i));
+    EXPECT_EQ(results->back().floats[size_t(i)], double(i));
+  }
+}
+
+/// Versions that nobody has published: an op may mean something else there.
+TEST_F(ImportHarm, Opsets) {
+  Graph model;
+  model.nodes = {node("Neg", {"x"}, {"y"}, {}, "n")};
+  model.inputs = {value("x", f32, {"3"})};
+  model.outputs = {value("y", f32, {})};
+  for (int64_t opset : {int64_t(29), int64_t(1000000000), std::numeric_limits<int64_t>::max()}) {
+    model.opset = opset;
+    expectError(model.model(), ErrorKind::Unsupported, "it imports opset " + std::to_string(opset) + " of ONNX");
+  }
+  for (int64_t opset : {int64_t(0), int64_t(-1), std::numeric_limits<int64_t>::min()}) {
+    model.opset = opset;
+    expectError(model.model(), ErrorKind::Unsupported, "Neg (");
+  }
+}
+
 /// Sizes near 2^62, wherever a file or a flag may say one.
 TEST_F(ImportHarm, HugeDims) {
   Graph model;
@@ -166,6 +227,15 @@ TEST_F(ImportHarm, FieldsThatWouldFillTheMemory) {
       pieces += bytes(field, "");
     expectError(model.model() + bytes(7, pieces), ErrorKind::Model, "would become structs of about");
   }
+  std::string trainings;
+  for (int64_t i = 0; i < 3'000'000; ++i)
+    trainings += std::string("\xa2\x01\0", 3); // field 20, empty
+  expectError(model.model() + trainings, ErrorKind::Model, "would become structs of about");
+  std::string names;
+  for (int64_t i = 0; i < 5'000'000; ++i)
+    names += bytes(1, "");
+  model.nodes = {node("Neg", {"x"}, {"y"}) + names};
+  expectError(model.model(), ErrorKind::Model, "would become structs of about");
 }
 
 /// Elements of large tensors are not parsed, only found: protobuf would copy them, and a model be in memory twice. What
