@@ -185,6 +185,24 @@ Expected<Weights> Weights::open(const plan::Plan &plan, const std::string &folde
   return weights;
 }
 
+uint64_t Weights::fingerprint() const {
+  constexpr int64_t pieces = 16, pieceBytes = 64 << 10;
+  uint64_t combined = 0;
+  for (size_t i = 0; i < sources.size(); ++i) {
+    const plan::Weight &weight = plan->weights[i];
+    if (!isAbsent(weight))
+      continue;
+    std::vector<uint64_t> hashes = {combined, uint64_t(weight.bytes)};
+    if (weight.bytes <= hashChunkBytes)
+      hashes.push_back(hashBytes(sources[i].data, weight.bytes));
+    else
+      for (int64_t piece = 0; piece < pieces; ++piece) // the first and the last are the ends
+        hashes.push_back(hashBytes(sources[i].data + (weight.bytes - pieceBytes) / (pieces - 1) * piece, pieceBytes));
+    combined = hashBytes(hashes.data(), int64_t(hashes.size() * sizeof(uint64_t)));
+  }
+  return combined;
+}
+
 Status Weights::check(int32_t index, const std::vector<bool> &touched) const {
   const plan::Weight &weight = plan->weights[size_t(index)];
   const Source &source = sources[size_t(index)];

@@ -65,9 +65,9 @@ void Control::drop(Peer &peer, const std::string &why) {
   peer.socket.close();
   // Who has said goodbye is missed only when there is something left to agree on.
   orderly |= peer.saidGoodbye;
-  Status error = Status::error(ErrorKind::Io, joined.introductions[peer.process].text() +
-                                                  (peer.saidGoodbye ? " has ended; the others cannot go on alone"
-                                                                    : " is gone: " + why));
+  Status error = Status::error(
+      ErrorKind::Io, joined.introductions[peer.process].text() +
+                         (peer.saidGoodbye ? " has ended; the others cannot go on alone" : " is gone: " + why));
   note(error, true);
   if (isHub() && !peer.saidGoodbye)
     send(FrameType::Lost, gone);
@@ -151,9 +151,10 @@ void Control::exchange(Peer &peer) {
 
 void Control::checkSilence(Peer &peer, Clock::time_point now) {
   if (peer.socket.isOpen() && options.peerTimeout.count() > 0 && now - peer.heard > options.peerTimeout)
-    drop(peer, "nothing was heard of it for " +
-                   std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(now - peer.heard).count() / 1000) +
-                   " s (it was stopped, or the network is cut; --peer-timeout says how long to wait)");
+    drop(peer,
+         "nothing was heard of it for " +
+             std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(now - peer.heard).count() / 1000) +
+             " s (it was stopped, or the network is cut; --peer-timeout says how long to wait)");
 }
 
 void Control::work() {

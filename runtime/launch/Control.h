@@ -1,5 +1,5 @@
-// What the processes of a run tell each other while it runs: that they live, that one has failed and why, and how a step
-// ended. A star round process 0. A process that is not heard of is lost, and then all end: nobody waits for ever.
+// What the processes of a run tell each other while it runs: that they live, that one has failed and why, and how a
+// step ended. A star round process 0. A process that is not heard of is lost, and then all end: nobody waits for ever.
 #pragma once
 
 #include "runtime/launch/Join.h"
@@ -77,7 +77,7 @@ private:
   std::function<void(const Status &)> failureCalled;
   bool inAgree = false, leaving = false;
   bool orderly = false; ///< a process has left as it should: no reason to abandon what is being done
-  int wakeUp = -1; ///< eventfd
+  int wakeUp = -1;      ///< eventfd
   std::thread thread;
 };
 

@@ -116,7 +116,8 @@ private:
 
   void judge(Stranger &stranger, size_t head, size_t size) {
     const std::string &got = stranger.received;
-    std::string nonce = got.substr(greeting.size(), nonceBytes), proof = got.substr(greeting.size() + nonceBytes, proofBytes);
+    std::string nonce = got.substr(greeting.size(), nonceBytes),
+                proof = got.substr(greeting.size() + nonceBytes, proofBytes);
     std::string payload = got.substr(head, size), answer;
     if (!sameProof(proof, prove(options.secret, "process", stranger.nonce + nonce + payload))) {
       ++refused;
@@ -171,8 +172,8 @@ private:
     who = (missing() == 1 ? "process " : "processes ") + who;
     return Status::error(ErrorKind::Io,
                          who + " did not come to the rendezvous within " +
-                             std::to_string(options.timeout.count() / 1000) + " s; start all processes, with the same " +
-                             "rendezvous and HPC_SECRET" +
+                             std::to_string(options.timeout.count() / 1000) +
+                             " s; start all processes, with the same " + "rendezvous and HPC_SECRET" +
                              (refused ? " (connections refused so far: " + std::to_string(refused) + ")" : ""));
   }
 
@@ -265,7 +266,8 @@ Expected<Joined> knock(const JoinOptions &options, const Endpoint &endpoint, con
     return refuse("process 0 is gone: " + answer.status().message());
   WireReader reader(answer->payload);
   if (answer->type == FrameType::Refused)
-    return Status::error(ErrorKind::Usage, "the rendezvous at " + text(endpoint) + " refuses this process: " + reader.text());
+    return Status::error(ErrorKind::Usage,
+                         "the rendezvous at " + text(endpoint) + " refuses this process: " + reader.text());
   Joined joined;
   Status status = reader.status();
   uint64_t count = reader.number();

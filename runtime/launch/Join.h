@@ -1,5 +1,6 @@
 // How the processes of a run find each other: all come to process 0, prove that they know the secret, and introduce
-// themselves. What a stranger sends, and how slowly, changes nothing but the count in the message if somebody is missed.
+// themselves. What a stranger sends, and how slowly, changes nothing but the count in the message if somebody is
+// missed.
 #pragma once
 
 #include "runtime/launch/Introduction.h"

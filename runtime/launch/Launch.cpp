@@ -69,9 +69,10 @@ Expected<Launch> fromEnvironment(const Names &names, const std::string &rendezvo
   }
   launch.host = text("MASTER_ADDR");
   if (launch.host.empty() || text("MASTER_PORT").empty())
-    return usage(std::string(names.processes) + "=" + std::to_string(launch.processes) +
-                 ": the processes do not know where to meet; give --rendezvous=HOST:PORT with the address of process 0, "
-                 "or set MASTER_ADDR and MASTER_PORT as torchrun does (--launch=none: this process runs alone)");
+    return usage(
+        std::string(names.processes) + "=" + std::to_string(launch.processes) +
+        ": the processes do not know where to meet; give --rendezvous=HOST:PORT with the address of process 0, "
+        "or set MASTER_ADDR and MASTER_PORT as torchrun does (--launch=none: this process runs alone)");
   Expected<int64_t> port = number("MASTER_PORT", text("MASTER_PORT"), 1, 65535);
   if (!port.ok())
     return port.status();
@@ -105,6 +106,9 @@ Expected<Launch> detectLaunch(const std::string &wanted, const std::string &rend
       return Launch();
     if (!rendezvous.empty())
       HPC_RETURN_IF_ERROR(parseRendezvous(rendezvous, mpi));
+    for (const char *variable : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK"})
+      if (isSet(variable))
+        mpi.process = std::atoll(environment(variable));
     return mpi;
   }
   if (wanted == "env")

@@ -18,7 +18,7 @@ enum class LaunchKind {
 
 struct Launch {
   LaunchKind kind = LaunchKind::None;
-  int64_t process = 0, processes = 1; ///< known beforehand for Environment alone
+  int64_t process = 0, processes = 1; ///< of Mpi a hint: MPI itself is asked when it has started
   std::string host;                   ///< of the rendezvous; may be empty for Mpi
   uint16_t port = 0;
 };

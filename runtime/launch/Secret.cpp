@@ -31,8 +31,9 @@ Status checkSecret(const std::string &secret) {
   constexpr size_t shortest = 16;
   if (secret.empty() || secret.size() >= shortest)
     return Status::success();
-  return Status::error(ErrorKind::Usage, "HPC_SECRET has " + std::to_string(secret.size()) + " characters, which can be "
-                                                                                             "guessed; give at least " +
+  return Status::error(ErrorKind::Usage, "HPC_SECRET has " + std::to_string(secret.size()) +
+                                             " characters, which can be "
+                                             "guessed; give at least " +
                                              std::to_string(shortest) + ", for example of `openssl rand -hex 32`");
 }
 

@@ -1,5 +1,5 @@
-// Who knows the shared secret: HMAC-SHA256 by libcrypto over both sides' nonces, so that nothing seen on the wire can be
-// used again. It keeps strangers out; it neither hides nor signs what is said afterwards.
+// Who knows the shared secret: HMAC-SHA256 by libcrypto over both sides' nonces, so that nothing seen on the wire can
+// be used again. It keeps strangers out; it neither hides nor signs what is said afterwards.
 #pragma once
 
 #include "runtime/base/Status.h"

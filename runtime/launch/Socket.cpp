@@ -117,9 +117,10 @@ Expected<Socket> listenOn(const std::string &host, uint16_t port) {
     ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   if (!socket.isOpen() || ::bind(socket.get(), first.ai_addr, first.ai_addrlen) != 0 ||
       ::listen(socket.get(), 1024) != 0)
-    return ioError("process 0 cannot listen at " + host + ":" + std::to_string(port) + " for the others: " +
-                   std::strerror(errno) + "; the rendezvous is an address of the machine that process 0 runs on, and a "
-                                          "port that nothing else uses");
+    return ioError("process 0 cannot listen at " + host + ":" + std::to_string(port) +
+                   " for the others: " + std::strerror(errno) +
+                   "; the rendezvous is an address of the machine that process 0 runs on, and a "
+                   "port that nothing else uses");
   return socket;
 }
 

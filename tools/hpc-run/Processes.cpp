@@ -79,9 +79,7 @@ Status exchangeByMpi(const launch::Launch &launch, processes::Transport &transpo
   return Status::success();
 }
 
-void abandon(const Status &error) {
-  exitNow(reportError("hpc-run", error.at("on host " + launch::hostName())));
-}
+void abandon(const Status &error) { exitNow(reportError("hpc-run", error.at("on host " + launch::hostName()))); }
 
 } // namespace
 

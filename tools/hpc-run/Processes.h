@@ -1,5 +1,5 @@
-// How hpc-run becomes one of several processes: joins the others over the engine that its launcher calls for, and leaves
-// them so that all end with one message.
+// How hpc-run becomes one of several processes: joins the others over the engine that its launcher calls for, and
+// leaves them so that all end with one message.
 #pragma once
 
 #include "runtime/backend/processes/ProcessWorld.h"

@@ -154,9 +154,12 @@ std::vector<launch::Fingerprint> fingerprints(const Flags &flags, const Work &wo
   uint64_t plan = file.ok() ? hashBytes(file->data(), file->size()) : 0, inputs = 0;
   for (const Array &array : work.inputs)
     inputs = inputs * 31 + hashBytes(array.data.data(), int64_t(array.data.size()));
+  // Where it cannot be opened the session says so.
+  Expected<Weights> weights = Weights::open(work.plan, folderOf(flags.plan), flags.weights);
   const int64_t steps[] = {flags.repeat, flags.processes.deterministic, flags.poison};
   return {{"bytes in its plan", plan, "give all processes a copy of one file"},
           {"inputs", inputs, "give all processes the same --input"},
+          {"weights", weights.ok() ? weights->fingerprint() : 0, "give all processes the same --weights"},
           {"flags", hashBytes(steps, sizeof(steps)), "give all processes the same flags"}};
 }
 

@@ -32,8 +32,8 @@ int64_t ProcessGroup::reducedBytes(const plan::Collective &collective, const hos
   int64_t elements = collective.kind == CollectiveKind::AllReduce
                          ? part(collective, to).count
                          : collective.count * int64_t(sides[to].positions.size());
-  return elements * (sendsMembers() ? byteSize(collective.dtype) * int64_t(sides[from].positions.size())
-                                    : reduction.wideSize);
+  return elements *
+         (sendsMembers() ? byteSize(collective.dtype) * int64_t(sides[from].positions.size()) : reduction.wideSize);
 }
 
 /// Whether member `taker` of a permute takes from member `from`. A table by micro-batch tells nothing here, where the
@@ -108,7 +108,8 @@ std::vector<Segment> ProcessGroup::arriving(const Meeting &meeting, size_t from)
       for (int64_t position : sides[from].positions)
         if (isTaken(collective, taker, position, meeting))
           // Null: it comes, and nobody here wants it.
-          list.push_back({share(meeting, taker).sourcePosition == position ? share(meeting, taker).target : nullptr, bytes});
+          list.push_back(
+              {share(meeting, taker).sourcePosition == position ? share(meeting, taker).target : nullptr, bytes});
     break;
   case CollectiveKind::AllReduce:
   case CollectiveKind::ReduceScatter:
@@ -142,18 +143,16 @@ void ProcessGroup::reduceInto(const Meeting &meeting, int64_t first, int64_t blo
       for (int64_t position = 0; position < size(); ++position) {
         const size_t side = sideOf[size_t(position)], member = memberOf[size_t(position)];
         const int64_t members = int64_t(sides[side].positions.size());
-        const std::byte *source =
-            side == mine ? meeting.shares[member].source + first * elementSize
-                         : meeting.in.data() + meeting.incoming[side] +
-                               (block * members + int64_t(member)) * count * elementSize;
+        const std::byte *source = side == mine ? meeting.shares[member].source + first * elementSize
+                                               : meeting.in.data() + meeting.incoming[side] +
+                                                     (block * members + int64_t(member)) * count * elementSize;
         (position == 0 ? reduction.begin : reduction.add)(running, source + at * elementSize, elements);
       }
     } else {
       presum(meeting, first + at, elements, own);
       for (size_t side = 0; side < sides.size(); ++side) {
-        const std::byte *sum = side == mine ? own
-                                            : meeting.in.data() + meeting.incoming[side] +
-                                                  (block * count + at) * wideSize;
+        const std::byte *sum =
+            side == mine ? own : meeting.in.data() + meeting.incoming[side] + (block * count + at) * wideSize;
         if (side == 0)
           std::memcpy(running, sum, size_t(elements * wideSize));
         else

@@ -26,7 +26,8 @@ Expected<std::unique_ptr<Transport>> openTransport(const std::string &name) {
     }
     auto *create = reinterpret_cast<CreateTransport *>(::dlsym(library, createTransportSymbol));
     if (!create)
-      return Status::error(ErrorKind::Usage, "'" + path + "' is no plugin of this program; install both from one build");
+      return Status::error(ErrorKind::Usage,
+                           "'" + path + "' is no plugin of this program; install both from one build");
     std::string error;
     if (Transport *transport = create(&error))
       return std::unique_ptr<Transport>(transport);

@@ -16,7 +16,8 @@ ProcessGroup::ProcessGroup(Transport &transport, std::vector<Side> given, std::v
     : transport(transport), sides(std::move(given)), coordinates(std::move(coordinates)),
       mine(size_t(std::find_if(sides.begin(), sides.end(), [&](const Side &side) { return side.process == process; }) -
                   sides.begin())),
-      ranksPerStage(ranksPerStage), tags(tags), inRankOrder(inRankOrder), sideOf(this->coordinates.size()), memberOf(this->coordinates.size()) {
+      ranksPerStage(ranksPerStage), tags(tags), inRankOrder(inRankOrder), sideOf(this->coordinates.size()),
+      memberOf(this->coordinates.size()) {
   for (size_t side = 0; side < sides.size(); ++side) {
     mostMembers = std::max(mostMembers, sides[side].positions.size());
     for (size_t i = 0; i < sides[side].positions.size(); ++i) {
@@ -189,7 +190,9 @@ Status ProcessGroup::startReduction(Meeting &meeting) {
 Status ProcessGroup::startMoves(Meeting &meeting) {
   int64_t in = 0, out = 0;
   std::vector<std::vector<Segment>> outgoingBySide(sides.size()), arrivingBySide(sides.size());
-  auto isDirect = [](const std::vector<Segment> &list) { return list.size() <= 1 && (list.empty() || list[0].address); };
+  auto isDirect = [](const std::vector<Segment> &list) {
+    return list.size() <= 1 && (list.empty() || list[0].address);
+  };
   for (size_t side = 0; side < sides.size(); ++side)
     if (side != mine) {
       outgoingBySide[side] = outgoing(meeting, side);
@@ -207,8 +210,8 @@ Status ProcessGroup::startMoves(Meeting &meeting) {
     const std::vector<Segment> &list = arrivingBySide[side];
     if (!list.empty())
       HPC_RETURN_IF_ERROR(receiveFrom(
-          meeting, side, tags, meeting.incoming[side] < 0 ? list[0].address : meeting.in.data() + meeting.incoming[side],
-          sum(list)));
+          meeting, side, tags,
+          meeting.incoming[side] < 0 ? list[0].address : meeting.in.data() + meeting.incoming[side], sum(list)));
   }
   std::byte *packed = meeting.out.data();
   for (size_t side = 0; side < sides.size(); ++side) {
@@ -238,12 +241,11 @@ Status ProcessGroup::finishFirst(Meeting &meeting) {
     reduceInto(meeting, own.first, 0, own.count, target + own.first * elementSize);
     for (size_t side = 0; side < sides.size() && !isOneRound(collective); ++side)
       if (const Part theirs = part(collective, side); side != mine)
-        HPC_RETURN_IF_ERROR(receiveFrom(meeting, side, tags + 1, target + theirs.first * elementSize,
-                                        theirs.count * elementSize));
+        HPC_RETURN_IF_ERROR(
+            receiveFrom(meeting, side, tags + 1, target + theirs.first * elementSize, theirs.count * elementSize));
     for (size_t side = 0; side < sides.size() && !isOneRound(collective); ++side)
       if (side != mine)
-        HPC_RETURN_IF_ERROR(
-            sendTo(meeting, side, tags + 1, target + own.first * elementSize, own.count * elementSize));
+        HPC_RETURN_IF_ERROR(sendTo(meeting, side, tags + 1, target + own.first * elementSize, own.count * elementSize));
     return Status::success();
   }
   if (collective.kind == CollectiveKind::ReduceScatter) {

@@ -1,6 +1,6 @@
 // A collective whose members live in several processes: those of one process meet in its memory, and one message goes
-// from each process to each other, however many members they have. Reductions are in the order of the members where that
-// is asked for or costs nothing, else in the order of the processes; both give all members the same bits.
+// from each process to each other, however many members they have. Reductions are in the order of the members where
+// that is asked for or costs nothing, else in the order of the processes; both give all members the same bits.
 #pragma once
 
 #include "runtime/backend/host/World.h"
@@ -25,8 +25,8 @@ struct Segment {
 class ProcessGroup {
 public:
   /// `coordinates`: of the members, by position. `tags`: the first of two tags that are this group's alone.
-  ProcessGroup(Transport &transport, std::vector<Side> sides, std::vector<int64_t> coordinates,
-               int64_t ranksPerStage, int64_t process, int64_t tags, bool inRankOrder);
+  ProcessGroup(Transport &transport, std::vector<Side> sides, std::vector<int64_t> coordinates, int64_t ranksPerStage,
+               int64_t process, int64_t tags, bool inRankOrder);
 
   int64_t size() const { return int64_t(coordinates.size()); }
   /// A member's part in the next collective of the group; `request` is completed when it is done. Members post the

@@ -1,5 +1,6 @@
 // What the ranks of one process share when the world has other processes too: the host's World for each other, groups
-// and tags for the rest, and one rule of waiting: look whether it is done, whether somebody failed, keep the engine going.
+// and tags for the rest, and one rule of waiting: look whether it is done, whether somebody failed, keep the engine
+// going.
 #pragma once
 
 #include "runtime/backend/processes/ProcessGroup.h"
@@ -37,8 +38,8 @@ public:
   /// The group of a rank, or null where all its members are in this process.
   ProcessGroup *group(const RankPlace &place, const std::vector<std::string> &axes);
 
-  Status post(ProcessGroup &group, const plan::Collective &collective, int64_t number,
-              const host::Reduction &reduction, int64_t position, const host::Share &share, host::Request &request);
+  Status post(ProcessGroup &group, const plan::Collective &collective, int64_t number, const host::Reduction &reduction,
+              int64_t position, const host::Share &share, host::Request &request);
   /// What a rank has under way with other processes, by request; lives as long as the world.
   std::vector<std::unique_ptr<Transfer>> &makeTransfers(int64_t rank, int64_t count);
   /// Waits for a request of a group, or for a transfer.

@@ -1,5 +1,6 @@
-// What the ranks of several processes need of a message engine (MPI, UCX): numbered processes, tagged messages in order,
-// nothing that blocks. An engine lives in a plugin that is opened when it is wanted, so this header is all they share.
+// What the ranks of several processes need of a message engine (MPI, UCX): numbered processes, tagged messages in
+// order, nothing that blocks. An engine lives in a plugin that is opened when it is wanted, so this header is all they
+// share.
 #pragma once
 
 #include "runtime/base/Status.h"

@@ -224,3 +224,36 @@ TEST(SafeTensors, MalformedHeadersAreErrors) {
     }
   EXPECT_FALSE(read(safeTensors({}, "").substr(0, 8) + std::string(100000, '[')).ok());
 }
+
+// Processes compare it where the plan has no hashes: a byte that differs in a small tensor, at an end of a large one.
+TEST(Weights, TheFingerprintTellsTwoFilesApart) {
+  TinyPlan tiny;
+  auto fingerprint = [&](const std::string &content) {
+    tiny.folder.write("other.bin", content);
+    Expected<Weights> weights = Weights::open(tiny.plan, tiny.folder.path, tiny.folder.path + "/other.bin");
+    EXPECT_TRUE(weights.ok()) << weights.status().text();
+    return weights->fingerprint();
+  };
+  EXPECT_EQ(fingerprint(tiny.file), 0u); // the plan's own hashes tell more
+  plan::Weight &first = tiny.plan.weights[0];
+  first.hashes.clear();
+  const uint64_t wanted = fingerprint(tiny.file);
+  EXPECT_NE(wanted, 0u);
+  EXPECT_EQ(fingerprint(tiny.file), wanted);
+  std::string changed = tiny.file;
+  changed[size_t(first.offset + first.bytes - 1)] ^= 1;
+  EXPECT_NE(fingerprint(changed), wanted);
+  changed = tiny.file;
+  changed[size_t(tiny.plan.weights[1].offset)] ^= 1; // of a tensor that has hashes
+  EXPECT_EQ(fingerprint(changed), wanted);
+  std::string large(5 << 20, 'x');
+  first.offset = 0;
+  first.bytes = int64_t(large.size()) - 4;
+  tiny.plan.weights.resize(1);
+  const uint64_t wantedLarge = fingerprint(large);
+  for (size_t at : {size_t(0), size_t(first.bytes - 1)}) {
+    changed = large;
+    changed[at] ^= 1;
+    EXPECT_NE(fingerprint(changed), wantedLarge) << at;
+  }
+}

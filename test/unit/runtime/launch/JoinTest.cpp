@@ -95,10 +95,12 @@ TEST(Join, WhatFailedBeforeIsToldToAll) {
 TEST(Join, WrongSecretsStayOutside) {
   Party party;
   party.open(introduce(0, 2));
-  for (const std::string &secret : {std::string("0123456789abcdeg"), std::string(), std::string("fedcba9876543210ff")}) {
+  for (const std::string &secret :
+       {std::string("0123456789abcdeg"), std::string(), std::string("fedcba9876543210ff")}) {
     JoinOptions wrong = party.options;
     wrong.secret = secret;
-    EXPECT_THAT(comeTo(wrong, introduce(1, 2)).status().text(), HasSubstr("set HPC_SECRET to the same text everywhere"));
+    EXPECT_THAT(comeTo(wrong, introduce(1, 2)).status().text(),
+                HasSubstr("set HPC_SECRET to the same text everywhere"));
   }
   Expected<Joined> right = comeTo(party.options, introduce(1, 2));
   EXPECT_TRUE(right.ok()) << right.status().text();
@@ -117,16 +119,21 @@ TEST(Join, AFalseRendezvousIsNotBelieved) {
   EXPECT_TRUE(right.ok());
 }
 
-// What strangers send at once or byte by byte, with lengths that lie, does no harm: no crash, no wait beyond their time.
+// What strangers send at once or byte by byte, with lengths that lie, does no harm: no crash, no wait beyond their
+// time.
 TEST(Join, StrangersDoNoHarm) {
   Party party;
   party.open(introduce(0, 2));
   std::vector<Socket> open;
   std::string greeting = "hpc-run\1";
-  std::vector<std::string> texts = {"GET / HTTP/1.1\r\n\r\n", std::string(100000, 'x'), greeting,
+  std::vector<std::string> texts = {"GET / HTTP/1.1\r\n\r\n",
+                                    std::string(100000, 'x'),
+                                    greeting,
                                     greeting + std::string(64, 'n') + "\xff\xff\xff\xff", // 4 GiB will follow
-                                    greeting + std::string(64, 'n') + std::string("\0\0\1\0", 4) + std::string(70000, 'i'),
-                                    greeting + std::string(64, 'n') + std::string(4, '\0'), std::string()};
+                                    greeting + std::string(64, 'n') + std::string("\0\0\1\0", 4) +
+                                        std::string(70000, 'i'),
+                                    greeting + std::string(64, 'n') + std::string(4, '\0'),
+                                    std::string()};
   for (const std::string &text : texts)
     for (int times = 0; times < 20; ++times) {
       open.push_back(party.stranger());
@@ -218,8 +225,8 @@ struct Pair {
     party.host.join();
     Joined &first = *party.first;
     other = std::move(controlled == 0 ? second.connections[0] : first.connections[1]);
-    control = std::make_unique<Control>(controlled, std::move(controlled == 0 ? first : second),
-                                        ControlOptions{timeout, {}});
+    control =
+        std::make_unique<Control>(controlled, std::move(controlled == 0 ? first : second), ControlOptions{timeout, {}});
     control->onFailure([this](const Status &error) {
       std::lock_guard<std::mutex> lock(mutex);
       heard = error.text();
@@ -273,7 +280,8 @@ TEST(Control, WhoHasEndedIsNotWaitedFor) {
   std::string pending = frame(FrameType::Goodbye);
   pair.other.write(pending);
   pair.other.close();
-  EXPECT_THAT(pair.control->agree(Status::success(), [] {}).text(), HasSubstr("has ended; the others cannot go on alone"));
+  EXPECT_THAT(pair.control->agree(Status::success(), [] {}).text(),
+              HasSubstr("has ended; the others cannot go on alone"));
 }
 
 // A process that neither waits nor agrees is told to give up soon after another has vanished.

@@ -73,9 +73,8 @@ std::vector<Bytes> runRank(const Case &test, const plan::Plan &plan, int64_t ran
   const int64_t position = collective.source.at(rank, 0, plan.ranksPerStage());
   for (size_t time = 0; time < size_t(Case::times) && status.ok(); ++time) {
     const std::byte *from = test.inPlace ? targets[time].data() : sources[time].data();
-    status = test.posted
-                 ? communicator.post(collective, *group, from, targets[time].data(), position, int64_t(time))
-                 : communicator.collective(collective, *group, from, targets[time].data(), position);
+    status = test.posted ? communicator.post(collective, *group, from, targets[time].data(), position, int64_t(time))
+                         : communicator.collective(collective, *group, from, targets[time].data(), position);
   }
   for (int64_t request = Case::times; request-- > 0 && test.posted && status.ok();)
     status = communicator.wait(request);
@@ -198,9 +197,7 @@ void checkMesh(std::vector<plan::Axis> axes, const std::vector<std::vector<std::
 TEST(ProcessGroup, EqualsThreadsInOneAxis) { checkMesh({{"tp", 4}}, {{"tp"}}, {0, 33, 5003}); }
 
 // Groups over the slow axis alternate between processes, so positions here and elsewhere interleave; both orders.
-TEST(ProcessGroup, EqualsThreadsInAMesh) {
-  checkMesh({{"dp", 2}, {"tp", 3}}, {{"dp"}, {"tp"}, {"tp", "dp"}}, {4501});
-}
+TEST(ProcessGroup, EqualsThreadsInAMesh) { checkMesh({{"dp", 2}, {"tp", 3}}, {{"dp"}, {"tp"}, {"tp", "dp"}}, {4501}); }
 
 // A permute whose source changes with the micro-batch: here nobody knows which one it is, and each takes its own.
 TEST(ProcessGroup, APermuteByMicroBatch) {

@@ -77,7 +77,8 @@ TEST(ProcessSession, EverySplitComputesTheSame) {
     }
 }
 
-// The failed step has left messages under way in both directions; if one matched in the next step, its result was wrong.
+// The failed step has left messages under way in both directions; if one matched in the next step, its result was
+// wrong.
 TEST(ProcessSession, AnErrorOfOneRankEndsAllWithOneMessage) {
   for (int64_t count : {2, 4})
     for (int64_t rank = 0; rank < worldSize; ++rank)
