@@ -6,7 +6,7 @@
 namespace hpc::cuda {
 
 struct CudaOptions {
-  int ranksPerGpu = 1;       ///< > 1: they meet on the GPU without NCCL, which wants a GPU for each rank
+  int ranksPerGpu = 1;       ///< > 1: they share its memory and take turns
   bool tf32 = false;         ///< see Products::create
   bool syncEachOp = false;   ///< wait after each instruction, so that an error is reported where it happens
   std::string libraryFolder; ///< of driver and libraries; empty: the loader's own rules

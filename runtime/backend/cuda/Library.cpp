@@ -86,17 +86,6 @@ Expected<CublasLt> loadCublasLt(const std::string &folder) {
   return table;
 }
 
-Expected<Nccl> loadNccl(const std::string &folder) {
-  Expected<void *> handle = openFirst(folder, {"libnccl.so.2"},
-                                      "ranks on several GPUs need NCCL: its packages have it, and so has the wheel "
-                                      "nvidia-nccl-cu13 of PyPI (LD_LIBRARY_PATH names its folder)");
-  if (!handle.ok())
-    return handle.status();
-  Nccl table;
-  HPC_RETURN_IF_ERROR(lookUp(*handle, {HPC_NCCL_FUNCTIONS(HPC_ENTRY)}, "NCCL"));
-  return table;
-}
-
 Status check(const Driver &driver, DriverResult result, const std::string &what) {
   if (result == driverSuccess)
     return Status::success();
@@ -115,13 +104,6 @@ Status check(const CublasLt &blas, BlasResult result, const std::string &what) {
                    : result == blasAllocFailed ? ErrorKind::Capacity
                                                : ErrorKind::Io;
   return Status::error(kind, what + ": " + (name ? name : "cublasStatus " + std::to_string(result)));
-}
-
-Status check(const Nccl &nccl, NcclResult result, const std::string &what) {
-  if (result == ncclOk)
-    return Status::success();
-  const char *text = nccl.errorString(result);
-  return Status::error(ErrorKind::Io, what + ": " + (text ? text : "ncclResult " + std::to_string(result)));
 }
 
 } // namespace hpc::cuda

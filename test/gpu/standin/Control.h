@@ -1,5 +1,5 @@
 // What a test says to the stand-in for a GPU and asks of it. The stand-in is one shared library under the names of the
-// driver, cuBLASLt and NCCL; it behaves as their documentation says and as unkindly as that allows: streams run on
+// driver and cuBLASLt; it behaves as their documentation says and as unkindly as that allows: streams run on
 // threads of their own, late and in any order that events permit.
 #pragma once
 
