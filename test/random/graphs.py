@@ -45,6 +45,7 @@ class Graph:
         self.choose, self.numbers = random.Random(seed), numpy.random.default_rng(seed)
         self.inputs, self.constants, self.nodes, self.values = [], {}, [], []
         self.opset = self.choose.choice([18, 18, 23, 26])
+        self.folds = False  # whether its inputs are constants as well, so that nothing is left to compute
         self.has_empty = self.choose.random() < 0.06  # whether a dim may be 0
 
     def content(self, shape, kind="f32"):
@@ -132,6 +133,7 @@ def random_graph(seed):
         layout = layout._replace(dp=1)
     if choose.random() < 0.3:
         layout = layout._replace(micro_batches=choose.choice([each for each in (1, 2, 3) if batch % each == 0]))
+    graph.folds = choose.random() < 0.05
     made = [value for node in graph.nodes for value in node.results]
     return graph, chosen_outputs(graph, made), layout
 
@@ -169,6 +171,8 @@ class Case:
         # All inputs of the graph stay: the first dim of any may be the batch.
         self.inputs = [value for value in graph.inputs if value.name in needed or not cut]
         self.inputs += [value for name, value in needed.items() if name in self.cut]
+        if graph.folds:
+            self.inputs, self.constants = [], self.constants + self.inputs
 
     def values(self):
         return self.inputs + self.constants + [value for node in self.nodes for value in node.results]
@@ -194,7 +198,7 @@ class Case:
         layout = self.layout
         return [[f"{binaries}/hpc-opt", stem + ".onnx", f"--tp={layout.tp}", f"--dp={layout.dp}", f"--pp={layout.pp}",
                  f"--micro-batches={layout.micro_batches}", "--verify", "-o", stem + ".plan"],
-                [f"{binaries}/hpc-run", stem + ".plan", "--poison", f"--input={stem}.npz", f"--output={stem}.out.npz"]]
+                [f"{binaries}/hpc-run", stem + ".plan", "--poison", *([f"--input={stem}.npz"] if self.inputs else []), f"--output={stem}.out.npz"]]
 
     def run(self, options, stem):
         """('passed' | 'failed' | 'skipped', what is wrong)."""
