@@ -36,8 +36,9 @@ static bool hasSum(Value term, const llvm::DenseSet<Operation *> &sums) {
           pending.push_back({operand, true});
       continue;
     }
+    const bool staysInTree = isTree && isa<nn::MulOp>(op);
     (void)passingOperand(op, [&](int operand) {
-      pending.push_back({op->getOperand(operand), isTree && isa<nn::MulOp>(op)});
+      pending.push_back({op->getOperand(operand), staysInTree});
       return false; // each of them
     });
   }
