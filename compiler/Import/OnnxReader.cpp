@@ -69,6 +69,11 @@ template <typename Element, typename Field> void store(const Field &field, std::
   }
 }
 
+std::vector<std::byte> bytesOf(const std::string &raw) {
+  const std::byte *first = reinterpret_cast<const std::byte *>(raw.data());
+  return {first, first + raw.size()};
+}
+
 std::vector<std::byte> typedData(const ::onnx::TensorProto &proto, DType dtype) {
   std::vector<std::byte> out;
   switch (dtype) {
@@ -198,8 +203,7 @@ Expected<StoredTensor> Reader::packedTensor(const ::onnx::TensorProto &proto, St
     packed = inFile.data;
   } else {
     if (proto.has_raw_data()) {
-      own.resize(proto.raw_data().size());
-      std::memcpy(own.data(), proto.raw_data().data(), own.size());
+      own = bytesOf(proto.raw_data());
     } else {
       own = typedData(proto, DType::U8);
     }
@@ -245,8 +249,7 @@ Expected<StoredTensor> Reader::tensor(const ::onnx::TensorProto &proto, const St
   }
   auto owned = std::make_shared<std::vector<std::byte>>();
   if (proto.has_raw_data()) {
-    owned->resize(proto.raw_data().size());
-    std::memcpy(owned->data(), proto.raw_data().data(), owned->size());
+    *owned = bytesOf(proto.raw_data());
   } else {
     *owned = typedData(proto, *result.dtype);
   }

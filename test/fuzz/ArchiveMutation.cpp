@@ -31,7 +31,7 @@ bool readMembers(const std::string &bytes, std::vector<Member> &members) {
 std::string number(uint64_t value, int width) {
   std::string bytes;
   for (int i = 0; i < width; ++i)
-    bytes += char(value >> (8 * i));
+    bytes += i < 8 ? char(value >> (8 * i)) : '\0';
   return bytes;
 }
 
