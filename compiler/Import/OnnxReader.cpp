@@ -338,7 +338,7 @@ Expected<Node> Reader::node(const ::onnx::NodeProto &proto) {
   Node result;
   result.op = proto.op_type();
   result.domain = domainOf(proto);
-  constexpr int mostEnds = 10'000; // each becomes an op or an operand
+  constexpr int mostEnds = 100'000; // each becomes an op or an operand
   if (std::max(proto.input_size(), proto.output_size()) > mostEnds)
     return Status::error(ErrorKind::Unsupported, "node " + inQuotes(proto.name()) + " (" + proto.op_type() + ") has " +
                                                      std::to_string(proto.input_size()) + " inputs and " +
