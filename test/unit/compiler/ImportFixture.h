@@ -52,11 +52,13 @@ inline const Array *findArray(const NamedArrays &arrays, const std::string &name
   return nullptr;
 }
 
-/// A folder that goes away with the object.
+/// A folder that goes away with the object. In memory where it can be: each model that is written is synced, and a thousand
+/// tests would wait for the disk.
 struct TemporaryFolder {
   TemporaryFolder() {
-    char pattern[] = "/tmp/hpc-import-XXXXXX";
-    path = mkdtemp(pattern);
+    char inMemory[] = "/dev/shm/hpc-import-XXXXXX", onDisk[] = "/tmp/hpc-import-XXXXXX";
+    const char *made = mkdtemp(inMemory);
+    path = made ? made : mkdtemp(onDisk);
   }
   ~TemporaryFolder() { llvm::sys::fs::remove_directories(path); }
   std::string file(const std::string &name) const { return path + "/" + name; }
