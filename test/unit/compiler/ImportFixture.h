@@ -11,6 +11,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 
 namespace hpc {
 
@@ -60,7 +61,7 @@ struct TemporaryFolder {
     const char *made = mkdtemp(inMemory);
     path = made ? made : mkdtemp(onDisk);
   }
-  ~TemporaryFolder() { llvm::sys::fs::remove_directories(path); }
+  ~TemporaryFolder() { std::filesystem::remove_all(path); } // pipes and devices too
   std::string file(const std::string &name) const { return path + "/" + name; }
   std::string path;
 };
