@@ -214,6 +214,8 @@ const Case cases[] = {
      "axis 'tp' is listed twice"},
     {"CollectiveDType", [](Plan &p) { action<Collective>(p, 0, 0, stage0::Reduce).dtype = DType::I32; },
      "src is buffer 4 'y' of f32; it must be i32"},
+    {"SourceOfNoPermute", [](Plan &p) { action<Collective>(p, 0, 0, stage0::Reduce).source = table({}); },
+     "table 'source' has 0 values"},
     {"PermuteSource",
      [](Plan &p) {
        action<Collective>(p, 0, 0, stage0::Reduce).kind = CollectiveKind::Permute;
