@@ -10,6 +10,7 @@ import os
 import random
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -64,10 +65,15 @@ def environment(**variables):
 
 
 def free_port():
-    import socket
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
+    """Below the ports that the system gives to outgoing connections: one of those could take it before process 0 listens."""
+    while True:
+        port = random.randrange(15000, 32000)
+        with socket.socket() as one:
+            try:
+                one.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                pass
 
 
 plans = {}
@@ -250,7 +256,7 @@ def belong_cases():
         arguments = [file, "--input", inputs(), "--output", path("secret.npz")]
         host = start(0, 2, port, arguments, HPC_SECRET=SECRET)
         wrong = finish([start(1, 2, port, arguments, HPC_SECRET=SECRET + "?")], 30)[0]
-        check(wrong[0] == 1 and "set HPC_SECRET to the same text everywhere" in wrong[1], wrong[1])
+        check(wrong[0] == 1 and "set HPC_SECRET to the same text everywhere" in wrong[1], f"{wrong}; process 0: {host.poll()}")
         results = finish([start(1, 2, port, arguments, HPC_SECRET=SECRET), host], 60)
         check(all(code == 0 for code, _ in results), f"{results}")
         check(open(alone, "rb").read() == open(path("secret.npz"), "rb").read(), "other bits than in one process")
