@@ -82,6 +82,11 @@ public:
     return flag;
   }
 
+  bool isTaken(const Message &message) {
+    std::lock_guard<std::mutex> lock(mutex);
+    return message.taken;
+  }
+
   bool sizesDiffer = false;
 
 private:
@@ -114,7 +119,7 @@ public:
     LoopNetwork::Key key{epoch, mine, to, tag};
     auto message = network.send(key, source, bytes);
     // What is taken at once stays in the network: a small message outlives its transfer.
-    if (message->taken)
+    if (network.isTaken(*message))
       return std::unique_ptr<processes::Transfer>(std::make_unique<Sent>());
     return std::unique_ptr<processes::Transfer>(
         std::make_unique<LoopTransfer<LoopNetwork::Message>>(network, key, message, message->taken));
