@@ -2,9 +2,6 @@
 Run it over the build's test folder (build/test), which holds lit.site.cfg.py."""
 import os
 import shutil
-import subprocess
-
-import shutil
 
 import lit.formats
 
@@ -22,26 +19,22 @@ config.environment["FILECHECK_OPTS"] = "-enable-var-scope"
 
 config.substitutions.append(("%root", config.hpc_source_dir))
 config.substitutions.append(("%models", os.path.join(config.hpc_source_dir, "models")))
-config.substitutions.append(("%hpc_bin", os.path.join(config.hpc_binary_dir, "bin")))
 config.substitutions.append(("%shared", config.hpc_shared_dir))
-# Stands in for the GPU's driver and libraries (test/gpu/README.md).
 config.substitutions.append(("%build", config.hpc_binary_dir))
+# Stands in for the GPU's driver and libraries (test/gpu/README.md).
 config.substitutions.append(("%standin", os.path.join(config.hpc_binary_dir, "test", "gpu", "standin")))
 
-# REQUIRES: ptxas       the assembler of a CUDA toolkit, in PATH or $CUDA_HOME (/usr/local/cuda)
+# REQUIRES: ptxas    the assembler of a CUDA toolkit, in PATH or $CUDA_HOME (/usr/local/cuda)
+# REQUIRES: shared   models that are not in the repository
+# REQUIRES: mpi      processes by mpirun: Open MPI and our plugin for it
+# UNSUPPORTED: address  a build whose tools are instrumented
 cuda = os.path.join(os.environ.get("CUDA_HOME", "/usr/local/cuda"), "bin")
 config.environment["PATH"] += os.pathsep + cuda
 if shutil.which("ptxas", path=config.environment["PATH"]):
     config.available_features.add("ptxas")
-# REQUIRES: shared      models that are not in the repository
-# REQUIRES: mpi         processes by mpirun: Open MPI and our plugin for it
-# REQUIRES: device-code  an hpc-opt that makes code for GPUs
-# UNSUPPORTED: address  a build whose tools are instrumented
 if os.path.isdir(os.path.join(config.hpc_shared_dir, "models")):
     config.available_features.add("shared")
 if shutil.which("mpirun") and os.path.exists(os.path.join(config.hpc_binary_dir, "bin", "libhpc_mpi.so")):
     config.available_features.add("mpi")
-if "--target" in subprocess.run([os.path.join(config.hpc_binary_dir, "bin", "hpc-opt"), "--help"], capture_output=True, text=True).stdout:
-    config.available_features.add("device-code")
 if config.hpc_sanitize:
     config.available_features.add(config.hpc_sanitize)

@@ -103,8 +103,8 @@ void ProcessWorld::progress() {
   for (auto &[key, group] : groups)
     if (Status status = group->progress(); !status.ok()) {
       status = engineFailed(status);
-      here->fail(status);
       processes.control->fail(status);
+      here->fail(status);
     }
 }
 
@@ -139,14 +139,16 @@ Status ProcessWorld::wait(Transfer &transfer) {
   return waitUntil([&] { return transfer.done(); });
 }
 
+/// Control first: a rank of this process that wakes with the error fails with it too, from where it waited, and the
+/// error of all must be the one that came first.
 void ProcessWorld::fail(const Status &error) {
   {
     std::lock_guard<std::mutex> lock(mutex);
     if (placed.ok())
       placed = error;
   }
-  here->fail(error);
   processes.control->fail(error);
+  here->fail(error);
 }
 
 Status ProcessWorld::restart() {
