@@ -6,7 +6,8 @@
 namespace hpc::nn {
 
 static constexpr const char *nameAttr = "nn.name", *dimsAttr = "nn.dims", *stateAttr = "nn.state",
-                            *initialAttr = "nn.initial", *writesAttr = "nn.writes", *stepScalarAttr = "nn.step_scalar";
+                            *initialAttr = "nn.initial", *writesAttr = "nn.writes", *gradientAttr = "nn.gradient",
+                            *stepScalarAttr = "nn.step_scalar";
 
 static std::string textOf(DictionaryAttr attrs, StringRef name) {
   auto text = attrs ? attrs.getAs<StringAttr>(name) : StringAttr();
@@ -26,7 +27,7 @@ ArgumentPort argumentPort(func::FuncOp function, unsigned index) {
 
 ResultPort resultPort(func::FuncOp function, unsigned index) {
   DictionaryAttr attrs = function.getResultAttrDict(index);
-  return {textOf(attrs, nameAttr), textOf(attrs, writesAttr)};
+  return {textOf(attrs, nameAttr), textOf(attrs, writesAttr), textOf(attrs, gradientAttr)};
 }
 
 using NamedValue = std::pair<StringRef, Attribute>;
@@ -43,7 +44,7 @@ static SmallVector<NamedValue> valuesOf(const ArgumentPort &port, Builder &build
 }
 static SmallVector<NamedValue> valuesOf(const ResultPort &port, Builder &builder) {
   auto text = [&](const std::string &text) { return text.empty() ? Attribute() : builder.getStringAttr(text); };
-  return {{nameAttr, text(port.name)}, {writesAttr, text(port.writes)}};
+  return {{nameAttr, text(port.name)}, {writesAttr, text(port.writes)}, {gradientAttr, text(port.gradient)}};
 }
 
 /// `attrs` with the port's own attributes as it says them.

@@ -15,10 +15,13 @@ struct ArgumentPort {
   std::string stepScalar;        ///< `nn.step_scalar`: "lr"; rank 0, never cut, filled by the loop; or ""
   bool isState() const { return !state.empty(); }
 };
-/// A result: an output of the graph, or the next value of a parameter or state.
+/// A result: an output of the graph, or the gradient or next value of a parameter, or the next value of a state.
 struct ResultPort {
   std::string name;   ///< `nn.name`
   std::string writes; ///< `nn.writes`: the parameter or state that is this value from the next step on, or ""
+  /// `nn.gradient`: the parameter whose complete gradient, over the whole step, this is, or "". Nobody asks for it in an
+  /// ordinary step (`hpc-run --gradients` does).
+  std::string gradient;
 };
 
 ArgumentPort argumentPort(func::FuncOp function, unsigned index);

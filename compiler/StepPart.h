@@ -1,0 +1,46 @@
+// Which part of a training step an op is: forward, a gradient, the update. It is kept in the op's location, around that of what
+// it serves, because locations stay with whatever passes make of an op, where attributes do not.
+#pragma once
+
+#include "compiler/Location.h"
+
+namespace hpc {
+
+enum class StepPart {
+  Forward,  ///< the graph itself, and the loss
+  Gradient, ///< its location is that of the op which it differentiates, so stage puts it where that one is
+  Update,   ///< once a step, from complete gradients: clipping, the optimizer. Its location names the parameter
+};
+
+namespace detail {
+constexpr const char *gradientMark = "gradient", *updateMark = "update";
+inline Location marked(Location location, const char *mark) {
+  return FusedLoc::get({location}, StringAttr::get(location.getContext(), mark), location.getContext());
+}
+} // namespace detail
+
+/// Of an op that is made to differentiate the one at `of`.
+inline Location gradientLocation(Location of) { return detail::marked(of, detail::gradientMark); }
+/// Of an op that serves the update of a parameter (of all of them: "").
+inline Location updateLocation(MLIRContext *context, StringRef parameter) {
+  return detail::marked(onnxLocation(context, parameter, ""), detail::updateMark);
+}
+
+/// Of a location that was fused from several, the part of the first that has a name.
+inline StepPart stepPartOf(Location location) {
+  auto fused = dyn_cast<FusedLoc>(location);
+  if (!fused)
+    return StepPart::Forward;
+  if (auto mark = dyn_cast_or_null<StringAttr>(fused.getMetadata())) {
+    if (mark.getValue() == detail::gradientMark)
+      return StepPart::Gradient;
+    if (mark.getValue() == detail::updateMark)
+      return StepPart::Update;
+  }
+  for (Location part : fused.getLocations())
+    if (findNameLoc(part))
+      return stepPartOf(part);
+  return StepPart::Forward;
+}
+
+} // namespace hpc
