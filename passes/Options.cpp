@@ -16,6 +16,8 @@ static void forEachField(Opts &options, Number number, Text text) {
   text("pp_split", options.ppSplit);
   number("pp_chunks", options.ppChunks);
   text("pp_schedule", options.ppSchedule);
+  text("loss", options.loss);
+  text("freeze", options.freeze);
   text("target", options.target);
 }
 

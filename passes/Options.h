@@ -17,6 +17,12 @@ struct Options {
   int64_t ppChunks = 1;
   /// Name of a schedule or path of a file; "" = what fits the programs.
   std::string ppSchedule;
+  /// What is minimised: causal-lm, classification, mse, output:NAME, or auto (by the rank of the graph's output); "" =
+  /// nothing, a plan for inference.
+  std::string loss;
+  bool trains() const { return !loss.empty(); }
+  /// Parameters that are not trained: patterns of names (compiler/Sidecar/Sidecar.h, matchesName) with commas between.
+  std::string freeze;
   /// What kernels are generated for: host, cuda, or host,cuda.
   std::string target = "host";
 

@@ -11,6 +11,7 @@
 #include "passes/Propagate/Passes.h"
 #include "passes/Raise/Passes.h"
 #include "passes/Stage/Passes.h"
+#include "passes/Train/Passes.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
@@ -30,6 +31,9 @@ static void buildRaise(OpPassManager &passes, const Options &) {
   passes.addPass(createSimplify());       // what the patterns left over
   passes.addPass(createVerifyRaised());
 }
+
+/// A graph becomes one whole training step.
+static void buildTrain(OpPassManager &passes, const Options &) { passes.addPass(createVerifyTrain()); }
 
 /// Flags become a mesh and seeds on a few tensors.
 static void buildAnnotate(OpPassManager &passes, const Options &options) {
@@ -78,8 +82,10 @@ static void buildKernels(OpPassManager &passes, const Options &) {
 }
 
 ArrayRef<Phase> phases() {
-  static const Phase all[] = {{"raise", buildRaise},         {"annotate", buildAnnotate}, {"propagate", buildPropagate},
-                              {"partition", buildPartition}, {"stage", buildStage},       {"kernels", buildKernels}};
+  static const Phase all[] = {{"raise", buildRaise},         {"train", buildTrain, /*onlyToTrain=*/true},
+                              {"annotate", buildAnnotate},   {"propagate", buildPropagate},
+                              {"partition", buildPartition}, {"stage", buildStage},
+                              {"kernels", buildKernels}};
   return all;
 }
 
@@ -125,6 +131,8 @@ LogicalResult runPhases(ModuleOp module, const Options &options, StringRef last,
   if (*targets != hostTarget) // which a module that names none is made for
     module->setAttr(targetAttrName, StringAttr::get(module.getContext(), *targets));
   for (const Phase &phase : phases().slice(*done, *end - *done)) {
+    if (phase.onlyToTrain && !options.trains())
+      continue;
     PassManager passes(module.getContext());
     configure(passes);
     phase.build(passes, options);
@@ -143,6 +151,7 @@ void registerDialects(DialectRegistry &registry) {
 
 void registerPasses() {
   registerRaisePasses();
+  registerTrainPasses();
   registerAnnotatePasses();
   registerPropagatePasses();
   registerPartitionPasses();

@@ -11,9 +11,10 @@ namespace hpc {
 struct Phase {
   StringRef name;
   void (*build)(OpPassManager &, const Options &);
+  bool onlyToTrain = false; ///< left out where the options make no training step
 };
 
-/// raise, annotate, propagate, partition, stage, kernels. (import comes before them, lower and place after: they are
+/// raise, train, annotate, propagate, partition, stage, kernels. (import comes before them, lower and place after: they are
 /// not passes.)
 ArrayRef<Phase> phases();
 

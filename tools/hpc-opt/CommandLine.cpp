@@ -51,6 +51,7 @@ namespace hpc {
 namespace {
 struct Flags {
   cl::OptionCategory model{"Model and plan"};
+  cl::OptionCategory training{"Training"};
   cl::OptionCategory layout{"How it is cut"};
   cl::OptionCategory report{"What is told and proved"};
   cl::OptionCategory phase{"Phase by phase"};
@@ -72,6 +73,13 @@ struct Flags {
 
   cl::opt<std::string> target{"target", cl::desc("What the plan is to run on: host, cuda or host,cuda (default: host)"),
                               cl::value_desc("which"), cl::init("host"), cl::cat(model)};
+
+  cl::opt<bool> train{"train", cl::desc("Make a training step: loss, gradients, update"), cl::cat(training)};
+  cl::opt<std::string> loss{
+      "loss", cl::desc("causal-lm, classification, mse or output:NAME (default: by the rank of the output)"),
+      cl::value_desc("which"), cl::cat(training)};
+  cl::list<std::string> freeze{"freeze", cl::desc("Parameters that stay as they are, by name; again for each"),
+                               cl::value_desc("pattern"), cl::cat(training)};
 
   cl::opt<std::string> spec{"spec", cl::desc("Sidecar with your annotations; none (default: <model>.shard.json)"),
                             cl::value_desc("file"), cl::cat(layout)};
@@ -122,7 +130,7 @@ struct Flags {
                                   cl::value_desc("folder"), cl::cat(phase)};
 
   /// In the order of --help.
-  std::vector<cl::OptionCategory *> groups() { return {&model, &layout, &report, &phase}; }
+  std::vector<cl::OptionCategory *> groups() { return {&model, &training, &layout, &report, &phase}; }
 
   /// The flags of a group in the order of their declaration, which is that of their addresses.
   std::vector<cl::Option *> flagsOf(cl::OptionCategory *group) {
@@ -215,12 +223,31 @@ static Status readDegrees(const Flags &flags, GivenDegrees &degrees) {
   return Status::success();
 }
 
+/// What is trained, and by what loss.
+static Status readTraining(const Flags &flags, Options &options) {
+  if (!flags.train) {
+    const cl::Option *ofTraining[] = {&static_cast<const cl::Option &>(flags.loss),
+                                      &static_cast<const cl::Option &>(flags.freeze)};
+    for (const cl::Option *flag : ofTraining)
+      if (flag->getNumOccurrences())
+        return usage("--" + flag->ArgStr + " is about a training step; add --train");
+    return Status::success();
+  }
+  options.loss = flags.loss.empty() ? "auto" : flags.loss.getValue();
+  StringRef loss = options.loss;
+  bool isKnown = llvm::is_contained({"auto", "causal-lm", "classification", "mse"}, loss) ||
+                 (loss.consume_front("output:") && !loss.empty());
+  if (!isKnown)
+    return usage("--loss=" + flags.loss + " is unknown; use causal-lm, classification, mse or output:NAME");
+  options.freeze = llvm::join(flags.freeze, ",");
+  return Status::success();
+}
+
 bool isCompilerFlag(StringRef argument) {
   static constexpr StringRef names[] = {
       "batch-dim", "compile-to", "const", "device-memory", "devices", "dim", "dp", "dump-phases", "explain", "follow-links",
-      "h", "help",
-      "inference", "list-params", "micro-batches", "no-weights", "pp", "pp-chunks", "pp-schedule", "pp-split",
-      "remarks", "spec", "target", "tp", "verify", "write-onnx-annotations", "write-spec"};
+      "freeze", "h", "help", "inference", "list-params", "loss", "micro-batches", "no-weights", "pp", "pp-chunks", "pp-schedule", "pp-split",
+      "remarks", "spec", "target", "tp", "train", "verify", "write-onnx-annotations", "write-spec"};
   return argument.starts_with("-") && llvm::is_contained(names, argument.ltrim('-').split('=').first);
 }
 
@@ -250,6 +277,7 @@ Expected<CommandLine> parseCommandLine(int argc, char **argv) {
   line.options.ppSplit = flags.ppSplit;
   line.options.ppChunks = flags.ppChunks;
   line.options.ppSchedule = flags.ppSchedule;
+  HPC_RETURN_IF_ERROR(readTraining(flags, line.options));
   line.options.target = flags.target;
   if (Expected<std::string> targets = kernelTargets(flags.target); !targets.ok())
     return usage("--target: " + targets.status().message());

@@ -1,0 +1,33 @@
+// RUN: hpc-opt %s --hpc-verify-train -split-input-file -verify-diagnostics
+
+// A gradient of another shape would be written into the wrong parameter's place.
+// expected-error @below {{result 0 of type 'tensor<2xf32>' is the gradient of 'w' of type 'tensor<3xf32>'}}
+func.func @main(%x: tensor<2xf32>) -> (tensor<2xf32> {nn.gradient = "w"}) {
+  %w = nn.parameter "w" {file = "w", bytes = 12 : i64, hashes = array<i64: 0>} : tensor<3xf32>
+  return %x : tensor<2xf32>
+}
+
+// -----
+
+// A gradient that nobody has would be lost.
+// expected-error @below {{result 0 is the gradient of 'v', which is no parameter}}
+func.func @main(%x: tensor<2xf32>) -> (tensor<2xf32> {nn.gradient = "v"}) {
+  return %x : tensor<2xf32>
+}
+
+// -----
+
+// Of two gradients one would win by chance.
+// expected-error @below {{'w' has two gradients, the second is result 1}}
+func.func @main(%x: tensor<2xf32>) -> (tensor<2xf32> {nn.gradient = "w"}, tensor<2xf32> {nn.gradient = "w"}) {
+  %w = nn.parameter "w" {file = "w", bytes = 8 : i64, hashes = array<i64: 0>} : tensor<2xf32>
+  return %x, %x : tensor<2xf32>, tensor<2xf32>
+}
+
+// -----
+
+// The ports of states are checked with them.
+// expected-error @below {{result 0 writes 'w', which is neither a parameter nor a state}}
+func.func @main(%x: tensor<2xf32>) -> (tensor<2xf32> {nn.writes = "w"}) {
+  return %x : tensor<2xf32>
+}
