@@ -6,8 +6,8 @@
 namespace hpc {
 
 /// Visits every field with its name; the only place to extend.
-template <typename Opts, typename Number, typename Text>
-static void forEachField(Opts &options, Number number, Text text) {
+template <typename Opts, typename Number, typename Text, typename Real, typename Switch>
+static void forEachField(Opts &options, Number number, Text text, Real real, Switch onOff) {
   number("tp", options.tp);
   number("pp", options.pp);
   number("dp", options.dp);
@@ -18,6 +18,15 @@ static void forEachField(Opts &options, Number number, Text text) {
   text("pp_schedule", options.ppSchedule);
   text("loss", options.loss);
   text("freeze", options.freeze);
+  text("optimizer", options.optimizer);
+  text("decay", options.decay);
+  real("momentum", options.momentum);
+  onOff("nesterov", options.nesterov);
+  real("beta1", options.beta1);
+  real("beta2", options.beta2);
+  real("epsilon", options.epsilon);
+  real("weight_decay", options.weightDecay);
+  real("clip", options.clip);
   text("target", options.target);
 }
 
@@ -26,7 +35,9 @@ DictionaryAttr Options::toAttribute(MLIRContext *context) const {
   NamedAttrList fields;
   forEachField(
       *this, [&](StringRef name, int64_t value) { fields.set(name, builder.getI64IntegerAttr(value)); },
-      [&](StringRef name, const std::string &value) { fields.set(name, builder.getStringAttr(value)); });
+      [&](StringRef name, const std::string &value) { fields.set(name, builder.getStringAttr(value)); },
+      [&](StringRef name, double value) { fields.set(name, builder.getF64FloatAttr(value)); },
+      [&](StringRef name, bool value) { fields.set(name, builder.getBoolAttr(value)); });
   return fields.getDictionary(context);
 }
 
@@ -56,6 +67,22 @@ Expected<Options> Options::fromAttribute(DictionaryAttr attribute) {
           value = text.str();
         else if (field)
           wrong(name, "a string");
+      },
+      [&](StringRef name, double &value) {
+        known.insert(name);
+        Attribute field = attribute.get(name);
+        if (auto number = dyn_cast_if_present<FloatAttr>(field); number && number.getType().isF64())
+          value = number.getValueAsDouble();
+        else if (field)
+          wrong(name, "an f64");
+      },
+      [&](StringRef name, bool &value) {
+        known.insert(name);
+        Attribute field = attribute.get(name);
+        if (auto flag = dyn_cast_if_present<BoolAttr>(field))
+          value = flag.getValue();
+        else if (field)
+          wrong(name, "true or false");
       });
   for (NamedAttribute field : attribute)
     if (!known.contains(field.getName().getValue()))

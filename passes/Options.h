@@ -23,6 +23,10 @@ struct Options {
   bool trains() const { return !loss.empty(); }
   /// Parameters that are not trained: patterns of names (compiler/Sidecar/Sidecar.h, matchesName) with commas between.
   std::string freeze;
+  /// How they are trained: the options of hpc-clip-gradients and hpc-append-optimizer (passes/Train/Passes.td).
+  std::string optimizer = "adamw", decay = "all";
+  double momentum = 0, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, weightDecay = 0, clip = 0;
+  bool nesterov = false;
   /// What kernels are generated for: host, cuda, or host,cuda.
   std::string target = "host";
 

@@ -33,7 +33,12 @@ static void buildRaise(OpPassManager &passes, const Options &) {
 }
 
 /// A graph becomes one whole training step.
-static void buildTrain(OpPassManager &passes, const Options &) { passes.addPass(createVerifyTrain()); }
+static void buildTrain(OpPassManager &passes, const Options &options) {
+  passes.addPass(createClipGradients({options.clip})); // over all gradients, as they are complete
+  passes.addPass(createAppendOptimizer({options.optimizer, options.momentum, options.nesterov, options.beta1,
+                                        options.beta2, options.epsilon, options.weightDecay, options.decay}));
+  passes.addPass(createVerifyTrain());
+}
 
 /// Flags become a mesh and seeds on a few tensors.
 static void buildAnnotate(OpPassManager &passes, const Options &options) {

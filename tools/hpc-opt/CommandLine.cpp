@@ -13,6 +13,8 @@
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <cmath>
+
 namespace hpc {
 
 namespace cl = llvm::cl;
@@ -29,6 +31,11 @@ struct WholeNumber {
   WholeNumber(int64_t value = 0) : value(value) {}
   operator int64_t() const { return value; }
 };
+struct RealNumber {
+  double value;
+  RealNumber(double value = 0) : value(value) {}
+  operator double() const { return value; }
+};
 } // namespace
 
 } // namespace hpc
@@ -44,6 +51,18 @@ public:
     return failed;
   }
   void printOptionDiff(const Option &, const hpc::WholeNumber &, const OptionValue<hpc::WholeNumber> &, size_t) const {}
+};
+
+template <> class llvm::cl::parser<hpc::RealNumber> : public llvm::cl::basic_parser<hpc::RealNumber> {
+public:
+  using basic_parser::basic_parser;
+  bool parse(Option &option, StringRef, StringRef text, hpc::RealNumber &number) {
+    bool failed = text.getAsDouble(number.value);
+    if (failed)
+      hpc::numberError() = "--" + option.ArgStr.str() + "=" + text.str() + " is not a number";
+    return failed;
+  }
+  void printOptionDiff(const Option &, const hpc::RealNumber &, const OptionValue<hpc::RealNumber> &, size_t) const {}
 };
 
 namespace hpc {
@@ -80,6 +99,21 @@ struct Flags {
       cl::value_desc("which"), cl::cat(training)};
   cl::list<std::string> freeze{"freeze", cl::desc("Parameters that stay as they are, by name; again for each"),
                                cl::value_desc("pattern"), cl::cat(training)};
+  cl::opt<std::string> optimizer{"optimizer", cl::desc("sgd, adam, adamw or lamb (default: adamw)"),
+                                 cl::value_desc("which"), cl::init("adamw"), cl::cat(training)};
+  cl::opt<RealNumber> momentum{"momentum", cl::desc("Of sgd (default: 0)"), cl::value_desc("x"), cl::init(0),
+                               cl::cat(training)};
+  cl::opt<bool> nesterov{"nesterov", cl::desc("Nesterov's momentum, of sgd"), cl::cat(training)};
+  cl::opt<std::string> betas{"betas", cl::desc("Of adam, adamw, lamb (default: 0.9,0.999)"), cl::value_desc("x,y"),
+                             cl::cat(training)};
+  cl::opt<RealNumber> epsilon{"epsilon", cl::desc("Of adam, adamw, lamb (default: 1e-8)"), cl::value_desc("x"),
+                              cl::init(1e-8), cl::cat(training)};
+  cl::opt<RealNumber> weightDecay{"weight-decay", cl::desc("Of the parameters that decay (default: 0)"),
+                                  cl::value_desc("x"), cl::init(0), cl::cat(training)};
+  cl::opt<std::string> decay{"decay", cl::desc("Which parameters decay: all, matrices, or patterns of names (default: all)"),
+                             cl::value_desc("which"), cl::init("all"), cl::cat(training)};
+  cl::opt<RealNumber> clip{"clip", cl::desc("Clip the gradients to this norm over all of them (default: no limit)"),
+                           cl::value_desc("norm"), cl::init(0), cl::cat(training)};
 
   cl::opt<std::string> spec{"spec", cl::desc("Sidecar with your annotations; none (default: <model>.shard.json)"),
                             cl::value_desc("file"), cl::cat(layout)};
@@ -223,12 +257,48 @@ static Status readDegrees(const Flags &flags, GivenDegrees &degrees) {
   return Status::success();
 }
 
+/// How parameters are updated. What a formula has no use for is a slip of the pen.
+static Status readOptimizer(const Flags &flags, Options &options) {
+  StringRef optimizer = options.optimizer = flags.optimizer;
+  if (!llvm::is_contained({"sgd", "adam", "adamw", "lamb"}, optimizer))
+    return usage("--optimizer=" + optimizer + " is unknown; use sgd, adam, adamw or lamb");
+  bool isSgd = optimizer == "sgd";
+  for (const cl::Option *flag : {static_cast<const cl::Option *>(&flags.momentum),
+                                 static_cast<const cl::Option *>(&flags.nesterov)})
+    if (flag->getNumOccurrences() && !isSgd)
+      return usage("--" + flag->ArgStr + " is of sgd; leave it out or use --optimizer=sgd");
+  for (const cl::Option *flag : {static_cast<const cl::Option *>(&flags.betas),
+                                 static_cast<const cl::Option *>(&flags.epsilon)})
+    if (flag->getNumOccurrences() && isSgd)
+      return usage("--" + flag->ArgStr + " is of adam, adamw and lamb; leave it out or use --optimizer=adamw");
+  for (auto [flag, field] :
+       {std::pair(&flags.momentum, &options.momentum), std::pair(&flags.epsilon, &options.epsilon),
+        std::pair(&flags.weightDecay, &options.weightDecay), std::pair(&flags.clip, &options.clip)}) {
+    *field = flag->getValue();
+    if (!std::isfinite(*field) || *field < 0)
+      return usage("--" + flag->ArgStr + " must be a finite number of at least 0");
+  }
+  if (flags.clip.getNumOccurrences() && options.clip == 0)
+    return usage("--clip=0 would take every gradient away; leave it out for no limit");
+  options.nesterov = flags.nesterov;
+  if (options.nesterov && options.momentum == 0)
+    return usage("--nesterov is a kind of momentum; add --momentum=0.9 or what you like");
+  if (flags.decay.empty() || StringRef(flags.decay).starts_with(",") || StringRef(flags.decay).ends_with(","))
+    return usage("--decay=" + flags.decay + " must be all, matrices, or patterns of names with commas between");
+  options.decay = flags.decay;
+  if (!flags.betas.getNumOccurrences())
+    return Status::success();
+  auto [first, second] = StringRef(flags.betas).split(',');
+  bool wrong = first.getAsDouble(options.beta1) || second.getAsDouble(options.beta2);
+  if (wrong || !(options.beta1 >= 0 && options.beta1 < 1 && options.beta2 >= 0 && options.beta2 < 1))
+    return usage("--betas=" + flags.betas + " must be two numbers of at least 0 and below 1, as in --betas=0.9,0.95");
+  return Status::success();
+}
+
 /// What is trained, and by what loss.
-static Status readTraining(const Flags &flags, Options &options) {
+static Status readTraining(Flags &flags, Options &options) {
   if (!flags.train) {
-    const cl::Option *ofTraining[] = {&static_cast<const cl::Option &>(flags.loss),
-                                      &static_cast<const cl::Option &>(flags.freeze)};
-    for (const cl::Option *flag : ofTraining)
+    for (const cl::Option *flag : flags.flagsOf(&flags.training))
       if (flag->getNumOccurrences())
         return usage("--" + flag->ArgStr + " is about a training step; add --train");
     return Status::success();
@@ -240,14 +310,14 @@ static Status readTraining(const Flags &flags, Options &options) {
   if (!isKnown)
     return usage("--loss=" + flags.loss + " is unknown; use causal-lm, classification, mse or output:NAME");
   options.freeze = llvm::join(flags.freeze, ",");
-  return Status::success();
+  return readOptimizer(flags, options);
 }
 
 bool isCompilerFlag(StringRef argument) {
   static constexpr StringRef names[] = {
-      "batch-dim", "compile-to", "const", "device-memory", "devices", "dim", "dp", "dump-phases", "explain", "follow-links",
-      "freeze", "h", "help", "inference", "list-params", "loss", "micro-batches", "no-weights", "pp", "pp-chunks", "pp-schedule", "pp-split",
-      "remarks", "spec", "target", "tp", "train", "verify", "write-onnx-annotations", "write-spec"};
+      "batch-dim", "betas", "clip", "compile-to", "const", "decay", "device-memory", "devices", "dim", "dp", "dump-phases", "epsilon", "explain", "follow-links",
+      "freeze", "h", "help", "inference", "list-params", "loss", "micro-batches", "momentum", "nesterov", "no-weights", "optimizer", "pp", "pp-chunks", "pp-schedule", "pp-split",
+      "remarks", "spec", "target", "tp", "train", "verify", "weight-decay", "write-onnx-annotations", "write-spec"};
   return argument.starts_with("-") && llvm::is_contained(names, argument.ltrim('-').split('=').first);
 }
 
