@@ -5,6 +5,7 @@
 
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
 
 #include <cmath>
 #include <filesystem>
@@ -65,7 +66,17 @@ ExecProgramTest::ExecProgramTest() {
   context->disableMultithreading();
 }
 
-OwningOpRef<ModuleOp> ExecProgramTest::parse() { return parseSourceFile<ModuleOp>(GetParam(), context.get()); }
+OwningOpRef<ModuleOp> ExecProgramTest::parse() {
+  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(GetParam(), context.get());
+  auto text = module ? (*module)->getAttrOfType<StringAttr>("exec.passes") : StringAttr();
+  if (!text)
+    return module;
+  [[maybe_unused]] static const bool areRegistered = (registerPasses(), true);
+  PassManager passes(context.get(), ModuleOp::getOperationName());
+  if (failed(parsePassPipeline(text.getValue(), passes)) || failed(passes.run(*module)))
+    return {};
+  return module;
+}
 
 std::vector<std::string> ExecProgramTest::meshesOf(ModuleOp module) {
   std::vector<std::string> meshes;
@@ -88,7 +99,9 @@ std::vector<std::vector<Tensor>> ExecProgramTest::drawInputs(ModuleOp module) {
       if (step)
         name += " of step " + std::to_string(step);
       inputs[step].push_back(draw(name, dtypeOf(argument.getType()), nn::shapeOf(argument)));
-      if (!port.stepScalar.empty()) // steps so small that they do not blow up what f32 rounds
+      if (port.stepScalar == "step")
+        inputs[step].back().floats[0] = double(step + 1);
+      else if (!port.stepScalar.empty()) // steps so small that they do not blow up what f32 rounds
         inputs[step].back().floats[0] = 0.05 + 0.01 * double(step);
     }
   return inputs;
@@ -98,7 +111,7 @@ void ExecProgramTest::runPhases(ModuleOp module, const dist::Mesh &mesh,
                                 llvm::function_ref<bool(StringRef phase)> after) {
   module->setAttr(dist::meshAttrName, dist::MeshAttr::get(context.get(), mesh));
   for (const Phase &phase : phases()) {
-    if (phase.name == "raise" || phase.name == "annotate")
+    if (phase.name == "raise" || phase.name == "train" || phase.name == "annotate")
       continue;
     PassManager passes(context.get());
     phase.build(passes, Options());

@@ -26,12 +26,13 @@ std::string difference(const Tensor &expected, const Tensor &actual, double tole
 struct ExecProgramTest : testing::TestWithParam<std::string> {
   ExecProgramTest();
 
+  /// The program, behind the passes that `exec.passes` names, if any.
   OwningOpRef<ModuleOp> parse();
   /// Its meshes, as they are written.
   static std::vector<std::string> meshesOf(ModuleOp module);
   /// Per step one tensor for each argument that is no state.
   static std::vector<std::vector<Tensor>> drawInputs(ModuleOp module);
-  /// Sets the mesh and runs all phases but raise and annotate (the programs are seeded by hand) up to kernels. `after`
+  /// Sets the mesh and runs all phases but raise, train and annotate (the programs are seeded by hand) up to kernels. `after`
   /// sees the program after each; false ends it.
   void runPhases(ModuleOp module, const dist::Mesh &mesh, llvm::function_ref<bool(StringRef phase)> after);
 
