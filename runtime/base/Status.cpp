@@ -1,6 +1,8 @@
 // Names of the error kinds and the one-line text of a Status.
 #include "runtime/base/Status.h"
 
+#include "runtime/base/MessageText.h"
+
 namespace hpc {
 
 const char *name(ErrorKind kind) {
@@ -25,6 +27,8 @@ const char *name(ErrorKind kind) {
   return "internal";
 }
 
-std::string Status::text() const { return ok() ? "ok" : std::string("error[") + name(kind()) + "]: " + message(); }
+std::string Status::text() const {
+  return ok() ? "ok" : std::string("error[") + name(kind()) + "]: " + messageText(message());
+}
 
 } // namespace hpc

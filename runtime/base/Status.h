@@ -40,7 +40,7 @@ public:
   explicit operator bool() const = delete; // say ok()
   ErrorKind kind() const { return failure->first; }
   const std::string &message() const { return failure->second; }
-  /// "error[kind]: message"
+  /// "error[kind]: message", the message as a person reads it (MessageText.h)
   std::string text() const;
   /// The process exit code of this status: 0, 1, or 2 for Internal.
   int exitCode() const { return ok() ? 0 : kind() == ErrorKind::Internal ? 2 : 1; }

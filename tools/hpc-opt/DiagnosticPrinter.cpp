@@ -2,6 +2,7 @@
 #include "tools/hpc-opt/DiagnosticPrinter.h"
 
 #include "compiler/DiagnosticText.h"
+#include "runtime/base/MessageText.h"
 
 #include "llvm/Support/raw_ostream.h"
 
@@ -23,7 +24,7 @@ DiagnosticPrinter::DiagnosticPrinter(MLIRContext *context, bool allRemarks)
       }) {}
 
 void DiagnosticPrinter::print(Diagnostic &diagnostic) {
-  std::string message = describeDiagnostic(diagnostic);
+  std::string message = messageText(describeDiagnostic(diagnostic));
   auto [tag, text] = splitTag(message);
   if (diagnostic.getSeverity() == DiagnosticSeverity::Remark && text.starts_with("[hpc-") && !allRemarks)
     return;
