@@ -130,6 +130,13 @@ Expected<const std::byte *> MappedFile::range(int64_t offset, int64_t bytes, con
 Expected<AtomicFile> AtomicFile::create(const std::string &path) {
   AtomicFile file;
   file.path = path;
+  struct stat info;
+  if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) {
+    file.descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    if (file.descriptor < 0)
+      return systemError(path, "cannot open for writing");
+    return file;
+  }
   // A name of our own with O_EXCL, as mkstemp would ignore the process' mask.
   for (int attempt = 0; file.descriptor < 0 && attempt < 1000; ++attempt) {
     file.temporary = path + "." + std::to_string(::getpid()) + "-" + std::to_string(attempt) + ".tmp";
@@ -150,7 +157,8 @@ AtomicFile::~AtomicFile() {
   if (descriptor < 0)
     return;
   ::close(descriptor);
-  ::unlink(temporary.c_str());
+  if (!temporary.empty())
+    ::unlink(temporary.c_str());
 }
 
 Status AtomicFile::failed(const char *what) const { return systemError(path, what); }
@@ -170,6 +178,10 @@ Status AtomicFile::write(const void *data, int64_t bytes) {
 }
 
 Status AtomicFile::commit() {
+  if (temporary.empty()) {
+    ::close(std::exchange(descriptor, -1));
+    return Status::success();
+  }
   if (::fsync(descriptor) != 0)
     return failed("cannot write");
   if (::rename(temporary.c_str(), path.c_str()) != 0)

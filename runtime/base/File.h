@@ -49,7 +49,8 @@ private:
 };
 
 /// A file being written under a temporary name in the folder of `path`. commit() makes it durable and moves it into
-/// place; without commit() nothing is left behind and what was at `path` stays.
+/// place; without commit() nothing is left behind and what was at `path` stays. A device or a pipe at `path` (/dev/null,
+/// /dev/stdout) is never replaced: it is written to as it goes.
 class AtomicFile {
 public:
   static Expected<AtomicFile> create(const std::string &path);
@@ -66,7 +67,7 @@ private:
   AtomicFile() = default;
   Status failed(const char *what) const;
 
-  std::string path, temporary;
+  std::string path, temporary; ///< no temporary: `path` is written to itself
   int descriptor = -1;
 };
 

@@ -4,6 +4,7 @@
 #include "test/unit/runtime/TemporaryFolder.h"
 
 #include <cstring>
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -94,6 +95,21 @@ TEST(File, AppearsWholeOrNotAtAll) {
   EXPECT_EQ(folder.entries(), 1);
   EXPECT_FALSE(writeFile(folder / "no/such/folder", "x").ok());
   EXPECT_FALSE(writeFile(folder.path, "x").ok()); // a folder is in the way
+  EXPECT_EQ(folder.entries(), 1);
+}
+
+// As root a rename would put a file where /dev/null was, for the whole machine. Shown on a pipe, which goes the same way.
+TEST(File, NeverReplacesADeviceOrAPipe) {
+  TemporaryFolder folder;
+  std::string pipe = folder / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  int reader = open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
+  EXPECT_TRUE(writeFile(pipe, "through").ok());
+  char text[16] = "";
+  EXPECT_EQ(read(reader, text, sizeof(text)), 7);
+  EXPECT_STREQ(text, "through");
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+  close(reader);
   EXPECT_EQ(folder.entries(), 1);
 }
 
