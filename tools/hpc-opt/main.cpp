@@ -10,6 +10,8 @@
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "llvm/Support/InitLLVM.h"
 
+#include <filesystem>
+
 using namespace hpc;
 
 /// Whether the command line asks for a compilation rather than for single passes.
@@ -27,6 +29,19 @@ static bool wantsCompile(int argc, char **argv) {
   return asksForPlan;
 }
 
+/// The .mlir mode reads with MLIR's own reader, which would wait for a pipe and read a device without an end.
+static Status checkProgramFile(int argc, char **argv) {
+  for (int i = 1; i < argc; ++i) {
+    std::string argument = argv[i];
+    if (argument == "-o")
+      ++i;
+    else if (argument[0] != '-' && std::filesystem::exists(argument) && !std::filesystem::is_regular_file(argument))
+      return Status::error(ErrorKind::Io, "'" + argument + "': is not a regular file; give a file, or none to read .mlir "
+                                                           "from standard input");
+  }
+  return Status::success();
+}
+
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   reportShortenedFiles("hpc-opt");
@@ -35,6 +50,10 @@ int main(int argc, char **argv) {
   registerPasses();
   if (wantsCompile(argc, argv))
     return compileMain(argc, argv, registry);
+  if (Status status = checkProgramFile(argc, argv); !status.ok()) {
+    llvm::errs() << "hpc-opt: " << status.text() << "\n";
+    return status.exitCode();
+  }
   return failed(MlirOptMain(argc, argv, "hpc-opt: passes over .mlir; give it an .onnx file to compile\n", registry))
              ? 1
              : 0;
