@@ -57,6 +57,9 @@ int main(int argc, char **argv) {
   if (std::optional<int> done = parseArguments(app, argc, argv))
     return *done;
 
+  if (check + json + kernels + ptx > 1)
+    return fail(Status::error(ErrorKind::Usage, "--check, --json, --kernels and --ptx print different things; give one of them"));
+
   Expected<Plan> plan = readPlan(path);
   if (!plan.ok())
     return fail(plan.status());
