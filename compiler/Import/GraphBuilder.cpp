@@ -162,10 +162,12 @@ RankedTensorType GraphBuilder::type(ArrayRef<int64_t> shape, DType dtype) const 
   return RankedTensorType::get(shape, typeOf(dtype, builder.getContext()));
 }
 
+/// "2x3xf32"
 static std::string typeText(Value value) {
   std::string text;
-  llvm::raw_string_ostream(text) << value.getType();
-  return text;
+  for (int64_t size : nn::shapeOf(value))
+    text += std::to_string(size) + "x";
+  return text + name(dtypeOf(value.getType()));
 }
 
 bool GraphBuilder::broadcasts(ArrayRef<Value> values) {
@@ -179,11 +181,28 @@ bool GraphBuilder::broadcasts(ArrayRef<Value> values) {
   std::string types;
   for (Value value : values)
     types += (types.empty() ? "" : ", ") + typeText(value);
-  fail("the shapes of " + types + " do not broadcast");
+  fail("the shapes of " + types + " do not broadcast; each dim, counted from the last, must be the same or 1");
   return false;
 }
 
 // ---- creation -----------------------------------------------------------------------------------
+
+/// A verifier speaks to those who write .mlir: "'nn.concat' op (C1) operand 'tensor<2x4xf32>' differs ...". Of that a user
+/// of a model needs "operand 2x4xf32 differs ...".
+static std::string withoutSyntax(StringRef text) {
+  std::string result = text.str();
+  if (text.starts_with("'nn."))
+    result = text.split("' op ").second.str();
+  if (StringRef(result).starts_with("(C"))
+    result = StringRef(result).split(") ").second.str();
+  for (size_t begin; (begin = result.find("'tensor<")) != std::string::npos;) {
+    size_t end = result.find(">'", begin);
+    if (end == std::string::npos)
+      break;
+    result = result.substr(0, begin) + result.substr(begin + 8, end - begin - 8) + result.substr(end + 2);
+  }
+  return result;
+}
 
 bool GraphBuilder::verifyOp(Operation *op) {
   std::string message;
@@ -194,7 +213,7 @@ bool GraphBuilder::verifyOp(Operation *op) {
   });
   bool good = succeeded(verify(op, /*verifyRecursively=*/false));
   if (!good)
-    fail(message);
+    fail(withoutSyntax(message));
   return good;
 }
 

@@ -9,6 +9,8 @@
 
 namespace hpc::onnx {
 
+static std::string shapeText(ArrayRef<int64_t> shape) { return hpc::shapeText(shape.vec()); }
+
 Value GraphBuilder::compare(nn::ComparePredicate predicate, Value x, Value y) {
   return broadcasts({x, y}) ? finish(nn::CompareOp::create(builder, loc, predicate, x, y), true) : x;
 }
@@ -19,7 +21,8 @@ Value GraphBuilder::select(Value condition, Value onTrue, Value onFalse) {
   if (!broadcasts({onTrue, onFalse}))
     return onTrue;
   if (!nn::broadcastType({condition, onTrue, onFalse}))
-    return fail("the shapes of its condition and branches do not broadcast");
+    return fail("its condition of shape " + shapeText(shape(condition)) + " and branches of " + shapeText(shape(onTrue)) + " and " +
+                shapeText(shape(onFalse)) + " do not broadcast; each dim, counted from the last, must be the same or 1");
   return finish(nn::SelectOp::create(builder, loc, condition, onTrue, onFalse), true);
 }
 
@@ -63,8 +66,15 @@ Value GraphBuilder::transpose(Value x, ArrayRef<int64_t> permutation) {
 }
 
 Value GraphBuilder::broadcast(Value x, ArrayRef<int64_t> to) {
-  if (ArrayRef<int64_t>(shape(x)) == to)
+  SmallVector<int64_t> from = shape(x);
+  if (ArrayRef<int64_t>(from) == to)
     return x;
+  bool fits = from.size() <= to.size();
+  for (size_t i = 0; fits && i < from.size(); ++i)
+    fits = from[from.size() - 1 - i] == 1 || from[from.size() - 1 - i] == to[to.size() - 1 - i];
+  if (!fits)
+    return fail("its operand of shape " + shapeText(from) + " does not broadcast to " + shapeText(to) +
+                "; each dim, counted from the last, must be the same or 1");
   return finish(nn::BroadcastOp::create(builder, loc, type(to, dtype(x)), x), false);
 }
 
@@ -92,6 +102,10 @@ Value GraphBuilder::concat(ArrayRef<Value> parts, int64_t axis) {
   for (Value part : parts) {
     if (rank(part) != int64_t(to.size()) || dtype(part) != dtype(parts[0]))
       return fail("its operands differ in rank or element type");
+    for (size_t dim = 0; dim < to.size(); ++dim)
+      if (int64_t(dim) != axis && shape(part)[dim] != to[dim])
+        return fail("its operands have the sizes " + std::to_string(to[dim]) + " and " + std::to_string(shape(part)[dim]) +
+                    " in dim " + std::to_string(dim) + "; only along the axis, " + std::to_string(axis) + ", may they differ");
     to[size_t(axis)] = plan::addSizes(to[size_t(axis)], shape(part)[size_t(axis)]);
   }
   return finish(nn::ConcatOp::create(builder, loc, type(to, dtype(parts[0])), parts, axis), false);
@@ -150,9 +164,6 @@ static Value swapLastTwo(GraphBuilder &b, Value x) {
 /// such.
 static Value integerProduct(GraphBuilder &b, Value x, Value y) {
   SmallVector<int64_t> left = b.shape(x), right = b.shape(y);
-  if (left.back() != right[right.size() - 2])
-    return b.fail("a matrix product of " + countText(left.back(), "column") + " and " +
-                  countText(right[right.size() - 2], "row"));
   left.push_back(1);
   right.insert(right.end() - 2, 1);
   Value terms = b.mul(b.reshape(x, left), b.reshape(y, right)); // [..., m, k, n]
@@ -164,12 +175,26 @@ static Value integerProduct(GraphBuilder &b, Value x, Value y) {
   return b.reshape(sums, to);
 }
 
+/// "2x3x4", or "2x3x4 (transposed)".
+static std::string matrixText(ArrayRef<int64_t> shape, bool transposed) {
+  return shapeText(shape) + (transposed ? " (transposed)" : "");
+}
+
 Value GraphBuilder::matmul(Value x, Value y, bool transposeX, bool transposeY) {
   if (rank(x) < 2 || rank(y) < 2)
     return fail("operands of a matrix product need two dims or more");
   if (dtype(x) != dtype(y) || dtype(x) == DType::Bool)
     return fail(std::string("a matrix product of ") + name(dtype(x)) + " and " + name(dtype(y)) +
                 "; its operands must have one type of numbers");
+  std::string left = matrixText(shape(x), transposeX), right = matrixText(shape(y), transposeY);
+  int64_t columns = shape(x)[size_t(rank(x)) - (transposeX ? 2 : 1)], rows = shape(y)[size_t(rank(y)) - (transposeY ? 1 : 2)];
+  if (columns != rows)
+    return fail("a product of " + left + " by " + right + ", whose " + countText(columns, "column") + " and " + countText(rows, "row") +
+                " must be as many; check the shape of its weight, and whether it should be transposed");
+  for (int64_t back = 3; back <= std::min(rank(x), rank(y)); ++back)
+    if (int64_t a = shape(x)[size_t(rank(x) - back)], b = shape(y)[size_t(rank(y) - back)]; a != b && a != 1 && b != 1)
+      return fail("a product of " + left + " by " + right + ", whose leading dims " + std::to_string(a) + " and " + std::to_string(b) +
+                  " must be equal, or one of them 1");
   if (!isFloat(dtype(x)))
     return integerProduct(*this, transposeX ? swapLastTwo(*this, x) : x, transposeY ? swapLastTwo(*this, y) : y);
   return finish(nn::MatmulOp::create(builder, loc, x, y, transposeX, transposeY), false);

@@ -172,6 +172,9 @@ private:
     } else if (op) {
       NodeImport context(builder, node, version, inputs, mode, *this);
       results = op->import(context);
+      if (std::optional<size_t> unknown = context.unknownInput(); unknown && builder.status().ok())
+        builder.fail("it has input " + std::to_string(*unknown) + ", " + quoted(node.inputs[*unknown]) + ", which " + node.op +
+                     " of opset " + std::to_string(version) + " does not take; take it out, or state the opset that it is of");
     } else { // inside a subgraph; those of the graph itself are all reported at once
       builder.fail("no such op in opset " + std::to_string(version), ErrorKind::Unsupported);
     }
@@ -179,7 +182,8 @@ private:
       if (node.outputs[i].empty())
         continue;
       if (i >= results.size())
-        builder.fail("it has more outputs than the op");
+        builder.fail("it has output " + std::to_string(i) + ", " + quoted(node.outputs[i]) + ", and " + node.op + " of opset " +
+                     std::to_string(version) + " gives " + countText(int64_t(results.size()), "output"));
       else
         values[node.outputs[i]] = moved ? builder.asNarrow(results[i], *moved) : results[i];
     }

@@ -112,6 +112,7 @@ Results softsign(NodeImport &n) {
 
 /// Passes its input, with a mask that is all true. In training mode (an input since opset 12) it draws random numbers.
 Results dropout(NodeImport &n) {
+  n.ignore(1); // the ratio counts in training alone
   if (n.has(2) && n.mode.inference) {
     n.mode.switched.push_back(n.node.name);
   } else if (n.has(2)) {

@@ -7,7 +7,7 @@ namespace hpc::onnx {
 Value matmulOf(NodeImport &n, Value x, Value y) {
   int64_t ranks[] = {n.b.rank(x), n.b.rank(y)};
   if (ranks[0] == 0 || ranks[1] == 0)
-    return n.b.fail("a matrix product of a scalar");
+    return n.b.fail("a matrix product of a scalar; both operands need one dim or more");
   if (ranks[0] == 1)
     x = n.b.reshape(x, {1, n.b.shape(x)[0]});
   if (ranks[1] == 1)

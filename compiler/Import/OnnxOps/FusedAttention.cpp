@@ -241,7 +241,9 @@ Results groupQueryAttention(NodeImport &n) {
   bool hasPast = n.has(3) && n.b.shape(n.in(3))[2] > 0 && queries > 0;
   Value pastLengths = hasPast ? n.b.sub(total, n.b.scalar(double(queries), DType::I64))
                               : n.b.reshape(n.b.indices(SmallVector<int64_t>(size_t(batch), 0)), {batch, 1, 1, 1});
-  // 2. Rotary positions go on from there.
+  // 2. Rotary positions go on from there. The total length says nothing more; angles lie idle where none is asked for.
+  for (size_t index : {6, 7, 8, 9})
+    n.ignore(index);
   if (n.integer("do_rotary", 0)) {
     Value positions = n.has(9) ? n.in(9)
                                : n.b.add(n.b.reshape(pastLengths, {batch, 1}),

@@ -49,6 +49,7 @@ Results embedNorm(NodeImport &n) {
   };
   Value positions = n.has(8) ? n.in(8) : n.b.reshape(n.b.indices(llvm::to_vector(llvm::seq<int64_t>(0, shape[1]))), {1, shape[1]});
   Value sum = n.b.add(lookUp(n.in(2), ids), lookUp(n.in(3), positions));
+  n.ignore(4); // segments without ids of them
   if (n.has(1))
     sum = n.b.add(sum, lookUp(n.in(4), n.in(1)));
   Results normed = normOf(n, sum, n.in(5), n.in(6), false);

@@ -5,6 +5,7 @@
 
 #include "compiler/Import/GraphBuilder.h"
 #include "compiler/Import/OnnxModel.h"
+#include "llvm/ADT/SmallBitVector.h"
 
 namespace hpc::onnx {
 
@@ -26,7 +27,7 @@ class NodeImport {
 public:
   NodeImport(GraphBuilder &builder, const Node &node, int64_t version, ArrayRef<Value> inputs, ImportMode &mode,
              BodyImporter &bodies)
-      : b(builder), node(node), version(version), mode(mode), bodies(bodies), inputs(inputs) {}
+      : b(builder), node(node), version(version), mode(mode), bodies(bodies), inputs(inputs), asked(inputs.size()) {}
 
   GraphBuilder &b;
   const Node &node;
@@ -34,12 +35,30 @@ public:
   ImportMode &mode;
   BodyImporter &bodies;
 
-  bool has(size_t index) const { return index < inputs.size() && inputs[index]; }
+  bool has(size_t index) {
+    if (index >= inputs.size())
+      return false;
+    asked.set(index);
+    return bool(inputs[index]);
+  }
   /// The input, or an error and a placeholder.
   Value in(size_t index) {
     return has(index) ? inputs[index] : b.fail("input " + std::to_string(index) + " is missing");
   }
-  size_t numInputs() const { return inputs.size(); }
+  /// Of an op with any number of inputs, which reads them all.
+  size_t numInputs() {
+    asked.set();
+    return inputs.size();
+  }
+  /// An input that says nothing about the result.
+  void ignore(size_t index) { (void)has(index); }
+  /// The first input that is there and that nobody has asked for: what the op does not know.
+  std::optional<size_t> unknownInput() const {
+    for (size_t i = 0; i < inputs.size(); ++i)
+      if (inputs[i] && !asked[i])
+        return i;
+    return std::nullopt;
+  }
   bool wantsOutput(size_t index) const { return index < node.outputs.size() && !node.outputs[index].empty(); }
 
   /// Attributes; an error when one has another kind than asked for.
@@ -67,6 +86,7 @@ public:
 private:
   const Attribute *find(const std::string &name, Attribute::Kind kind);
   ArrayRef<Value> inputs;
+  llvm::SmallBitVector asked;
 };
 
 using Results = SmallVector<Value>;

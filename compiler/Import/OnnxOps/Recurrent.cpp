@@ -163,7 +163,10 @@ Results recurrent(NodeImport &n, const Kind &kind) {
   if (!isKnown || directions != (direction == "bidirectional" ? 2 : 1) ||
       n.b.shape(recurrences) != SmallVector<int64_t>{directions, kind.gates * hidden, hidden} ||
       n.b.shape(weights) != SmallVector<int64_t>{directions, kind.gates * hidden, n.b.shape(x)[2]})
-    return {n.b.fail("its weights do not fit its input, its hidden size and direction '" + direction + "'")};
+    return {n.b.fail("its W of " + shapeText(ArrayRef<int64_t>(n.b.shape(weights)).vec()) + " and R of " +
+                     shapeText(ArrayRef<int64_t>(n.b.shape(recurrences)).vec()) +
+                     " do not fit an input of " + std::to_string(n.b.shape(x)[2]) + " features and direction '" + direction +
+                     "'; they must be directions x " + std::to_string(kind.gates) + " * hidden x features, and x hidden")};
   if (steps < 1 || steps > maxSteps)
     return {n.unsupported("a sequence of " + countText(steps, "step") + "; 1 to " + std::to_string(maxSteps) +
                           " are unrolled")};

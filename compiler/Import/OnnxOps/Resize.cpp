@@ -317,7 +317,9 @@ Results resize(NodeImport &n) {
     for (auto [axis, scale] : llvm::zip_equal(axes, amounts))
       if (!setScale(n, axis, scale))
         return {x};
-  // 3. From which part.
+  // 3. From which part. Exporters give an empty roi, and scales beside the sizes that count.
+  for (size_t index = 1; index < n.node.inputs.size() && index < 4; ++index)
+    n.ignore(index);
   if (how->coordinates == "tf_crop_and_resize") {
     SmallVector<double> roi = numbersOf(n, n.in(1), "roi");
     if (n.b.status().ok() && roi.size() != 2 * axes.size())

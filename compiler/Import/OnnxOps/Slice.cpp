@@ -44,7 +44,7 @@ Results slice(NodeImport &n) {
   SmallVector<int64_t> first(from.size(), 0), step(from.size(), 1), sizes = from;
   for (size_t i = 0; i < axes.size(); ++i) {
     if (steps[i] == 0)
-      return {n.b.fail("a step of 0")};
+      return {n.b.fail("its steps hold a 0; a step goes forward (1 or more) or back (-1 or less)")};
     int64_t dim = n.axis(axes[i], int64_t(from.size()));
     if (!n.b.status().ok())
       return {n.in(0)};
@@ -67,9 +67,11 @@ Results split(NodeImport &n) {
   if (!sizes) {
     int64_t wanted = n.integer("num_outputs", parts);
     if (wanted != parts)
-      return {n.b.fail("its num_outputs is " + std::to_string(wanted) + ", but it has " + countText(parts, "output"))};
+      return {n.b.fail("its num_outputs is " + std::to_string(wanted) + ", but it has " + countText(parts, "output") +
+                       "; the two must be the same, 1 or more")};
     if (!n.hasAttribute("num_outputs") && from[dim] % parts)
-      return {n.b.fail("size " + std::to_string(from[dim]) + " does not split into " + countText(parts, "part"))};
+      return {n.b.fail("size " + std::to_string(from[dim]) + " of dim " + std::to_string(dim) + " does not split into " +
+                       countText(parts, "equal part") + "; give sizes, or num_outputs for a smaller last part")};
     int64_t size = ceilDiv(from[dim], parts);
     sizes.emplace();
     for (int64_t i = 0; i < parts; ++i)
