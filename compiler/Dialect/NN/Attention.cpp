@@ -1,5 +1,5 @@
 // Scaled dot-product attention; the definition is two matmuls round a masked softmax. Between them f16 and bf16 are
-// computed in f32, as exporters do where they care.
+// computed in f32, the scores included: they are rounded nowhere.
 #include "compiler/Dialect/NN/NN.h"
 
 namespace hpc::nn {
@@ -19,6 +19,8 @@ int64_t AttentionOp::getFlops() {
          5 * query[0] * query[1] * query[2] * value[2];
 }
 
+SmallVector<unsigned> AttentionOp::getNarrowOperands() { return {0, 1, 2}; }
+
 LogicalResult AttentionOp::verify() {
   ArrayRef<int64_t> query = shapeOf(getQuery()), key = shapeOf(getKey()), value = shapeOf(getValue()),
                     result = shapeOf(getResult());
@@ -29,6 +31,12 @@ LogicalResult AttentionOp::verify() {
     return emitOpError("(C1) shapes do not fit [b, h, q, d], [b, g, k, d], [b, g, k, x] -> [b, h, q, x]");
   if (key[1] == 0 ? query[1] != 0 : query[1] % key[1] != 0)
     return emitOpError("(C2) ") << key[1] << " key groups do not divide " << query[1] << " heads";
+  Type element = tensorType(getQuery()).getElementType();
+  if (!isa<FloatType>(element) || tensorType(getKey()).getElementType() != element ||
+      tensorType(getValue()).getElementType() != element || !isa<FloatType>(tensorType(getResult()).getElementType()))
+    return emitOpError("(C4) query, key and value need one float element type and the result a float one, got ")
+           << getQuery().getType() << ", " << getKey().getType() << ", " << getValue().getType() << " to "
+           << getResult().getType();
   if (!getBias())
     return success();
   ArrayRef<int64_t> bias = shapeOf(getBias());
@@ -71,8 +79,13 @@ SmallVector<Value> AttentionOp::decompose(OpBuilder &builder) {
       bias = reshape(bias, {shape[0], shape[1] == 1 ? 1 : groups, shape[1] == 1 ? 1 : repeat, shape[2], shape[3]});
     }
   }
-  Value scores = MatmulOp::create(builder, loc, q, k, /*transposeLhs=*/false, /*transposeRhs=*/true);
-  scores = MulOp::create(builder, loc, converted(scores, element), constant(getScale().convertToDouble()));
+  auto product = [&](Value lhs, Value rhs, bool transposeRhs, Type sum) -> Value {
+    auto op = MatmulOp::create(builder, loc, lhs, rhs, /*transposeLhs=*/false, transposeRhs);
+    op.getResult().setType(RankedTensorType::get(shapeOf(op.getResult()), sum));
+    return op;
+  };
+  Value scores = product(q, k, /*transposeRhs=*/true, element);
+  scores = MulOp::create(builder, loc, scores, constant(getScale().convertToDouble()));
   if (bias)
     scores = AddOp::create(builder, loc, scores, converted(bias, element));
   if (std::optional<uint64_t> offset = getCausalOffset()) {
@@ -87,7 +100,7 @@ SmallVector<Value> AttentionOp::decompose(OpBuilder &builder) {
   if (getGuarded())
     weights = SelectOp::create(builder, loc, IsNanOp::create(builder, loc, weights), constant(0), weights);
   weights = converted(weights, narrow);
-  Value result = MatmulOp::create(builder, loc, weights, v, false, false);
+  Value result = product(weights, v, /*transposeRhs=*/false, tensorType(getResult()).getElementType());
   if (grouped)
     result = reshape(result, shapeOf(getResult()));
   return {result};

@@ -3,14 +3,17 @@
 #define HPC_NN_ATTENTION
 include "compiler/Dialect/NN/Norm.td"
 
-def NN_AttentionOp : NN_Composite<"attention", "Product"> {
+def NN_AttentionOp : NN_Composite<"attention", "Product", [DeclareOpInterfaceMethods<MixedPrecisionOpInterface>]> {
   let summary = "softmax(scale * q k^T + bias, masked) v";
   let description = [{
     query [b, h, q, d], key [b, g, k, d], value [b, g, k, x] -> [b, h, q, x]; h = g * r, head i of the query uses group i / r. With `causal_offset` o, query i
     sees keys j <= i + o; what it does not see counts as -inf. `bias` is added to the scaled scores, broadcast to [b, h, q, k]. `guarded`: weights that are NaN,
     of a query that sees nothing, are 0, and so is its result.
     Rule `b(gr)qd,bgkd,bgkx->b(gr)qx`, d and k never cut (q neither when causal).
-    Constraints: (C1) ranks are 4 and shapes as above; (C2) g divides h; (C3) bias broadcasts.
+    Of 16-bit operands the scores, their softmax and the sums over k are f32; its weights are rounded to 16 bits for the second product, and the result
+    to its own type.
+    Constraints: (C1) ranks are 4 and shapes as above; (C2) g divides h; (C3) bias broadcasts. (C4) query, key and value have one float element type;
+    the result has any float type.
   }];
   let arguments = (ins AnyRankedTensor:$query, AnyRankedTensor:$key, AnyRankedTensor:$value, Optional<AnyRankedTensor>:$bias,
       F64Attr:$scale, OptionalAttr<I64Attr>:$causal_offset, UnitAttr:$guarded);

@@ -10,6 +10,7 @@ include "compiler/Interfaces/ShardingRule.td"
 include "compiler/Interfaces/Cost.td"
 include "compiler/Interfaces/Structure.td"
 include "compiler/Interfaces/LeadingDims.td"
+include "compiler/Interfaces/MixedPrecision.td"
 
 def NN_Dialect : Dialect {
   let name = "nn";

@@ -29,6 +29,8 @@ int64_t MatmulOp::getFlops() {
   return 2 * tensorType(getResult()).getNumElements() * left[left.size() - (getTransposeLhs() ? 2 : 1)];
 }
 
+SmallVector<unsigned> MatmulOp::getNarrowOperands() { return {0, 1}; }
+
 LogicalResult MatmulOp::verify() {
   ArrayRef<int64_t> left = shapeOf(getLhs()), right = shapeOf(getRhs()), result = shapeOf(getResult());
   if (left.size() < 2 || right.size() < 2)

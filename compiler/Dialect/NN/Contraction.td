@@ -4,7 +4,7 @@
 include "compiler/Dialect/NN/Base.td"
 
 def NN_MatmulOp : NN_ComputeOp<"matmul", "Product", "Product", [LeadingDimsOpInterface,
-    DeclareOpInterfaceMethods<CostOpInterface, ["getFlops"]>]> {
+    DeclareOpInterfaceMethods<MixedPrecisionOpInterface>, DeclareOpInterfaceMethods<CostOpInterface, ["getFlops"]>]> {
   let summary = "batched matrix product, leading dims broadcast";
   let description = [{
     Rule `...mk,...kn->...mn` (`km` with transpose_lhs, `nk` with transpose_rhs); linear in each operand. No bias: importers split Gemm.

@@ -3,6 +3,7 @@
 
 #include "compiler/Interfaces/Cost.h"
 #include "compiler/Interfaces/LeadingDims.h"
+#include "compiler/Interfaces/MixedPrecision.h"
 #include "compiler/Interfaces/ShardingRule.h"
 #include "compiler/Interfaces/Structure.h"
 #include "compiler/MLIR.h"
