@@ -83,7 +83,7 @@ public:
       return nn::ConstantOp::create(builder, loc, value);
     return nn::ParameterOp::create(builder, loc, value.getType(), builder.getStringAttr(name), StringAttr(),
                                    IntegerAttr(), IntegerAttr(), DenseI64ArrayAttr(), value, ArrayAttr(), DenseI64ArrayAttr(),
-                                   DenseI64ArrayAttr());
+                                   DenseI64ArrayAttr(), TypeAttr());
   }
 
 private:

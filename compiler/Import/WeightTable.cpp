@@ -56,12 +56,13 @@ nn::ParameterOp WeightTable::create(const StoredTensor &tensor, ArrayRef<int64_t
     ElementsAttr value = tensorToAttr(tensorFromBytes(*tensor.dtype, tensor.shape, tensor.data), context);
     op = nn::ParameterOp::create(builder, loc, type, builder.getStringAttr(tensor.name), StringAttr(), IntegerAttr(),
                                  IntegerAttr(), DenseI64ArrayAttr(), value, ArrayAttr(), DenseI64ArrayAttr(),
-                                 DenseI64ArrayAttr());
+                                 DenseI64ArrayAttr(), TypeAttr());
   } else {
     op = nn::ParameterOp::create(builder, loc, type, builder.getStringAttr(tensor.name),
                                  builder.getStringAttr(tensor.file), builder.getI64IntegerAttr(tensor.offset),
                                  builder.getI64IntegerAttr(tensor.bytes), builder.getDenseI64ArrayAttr(hashes),
-                                 ElementsAttr(), ArrayAttr(), DenseI64ArrayAttr(), DenseI64ArrayAttr());
+                                 ElementsAttr(), ArrayAttr(), DenseI64ArrayAttr(), DenseI64ArrayAttr(),
+                                 TypeAttr());
   }
   last = op;
   return op;

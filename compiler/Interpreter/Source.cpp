@@ -26,7 +26,7 @@ ParameterLoader parametersFromFiles(const std::string &folder) {
         return file.status().at(what);
       found = files->emplace(path, std::move(*file)).first;
     }
-    DType dtype = dtypeOf(op.getType());
+    DType dtype = dtypeOf(op.storedElementType());
     Expected<const std::byte *> bytes =
         found->second.range(op.getOffset(), elementCount(storedShape) * byteSize(dtype), what);
     if (!bytes.ok())

@@ -3,6 +3,19 @@
 #define HPC_PASSES_KERNELS
 include "mlir/Pass/PassBase.td"
 
+def BindCasts : Pass<"hpc-bind-casts", "::mlir::ModuleOp"> {
+  let summary = "a weight that is read in 16 bits becomes a parameter that is rounded when it is bound";
+  let description = [{
+    From f32 to f16 or bf16. What reads the weight as it is stored keeps it, beside the rounded one. A weight that the program writes stays as it is.
+
+        %w = nn.parameter "w" {bytes = 6144 : i64, ...} : tensor<32x48xf32>
+        %n = nn.cast %w : tensor<32x48xf32> -> tensor<32x48xbf16>
+
+        %n = nn.parameter "w" {bytes = 6144 : i64, stored_type = f32, ...} : tensor<32x48xbf16>
+  }];
+  let dependentDialects = ["::hpc::nn::NNDialect", "::hpc::dist::DistDialect"];
+}
+
 def BindParts : Pass<"hpc-bind-parts", "::mlir::ModuleOp"> {
   let summary = "a slice of a weight becomes a parameter that is bound to this part of what is stored";
   let description = [{

@@ -50,7 +50,7 @@ int32_t PlanWeights::weight(nn::ParameterOp op) {
     return entry->second = inlineWeight(name, *value);
   plan::Weight weight;
   weight.name = name;
-  weight.dtype = dtypeOf(op.getResult().getType());
+  weight.dtype = dtypeOf(op.storedElementType());
   weight.shape = op.isPart() ? op.getStoredShape()->vec()
                              : dist::globalType(nn::tensorType(op.getResult())).getShape().vec();
   weight.file = file(op.getFile());

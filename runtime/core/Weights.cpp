@@ -29,6 +29,18 @@ template <typename T> std::vector<std::byte> repeatedAs(T value, int64_t count) 
   return bytes;
 }
 
+/// `count` f32 at `from`, rounded to f16 or bf16.
+std::vector<std::byte> rounded(DType dtype, const std::byte *from, int64_t count) {
+  std::vector<std::byte> bytes(size_t(count) * 2);
+  for (int64_t i = 0; i < count; ++i) {
+    float value;
+    std::memcpy(&value, from + i * int64_t(sizeof(value)), sizeof(value));
+    uint16_t bits = dtype == DType::F16 ? floatToHalf(value) : floatToBfloat(value);
+    std::memcpy(bytes.data() + i * 2, &bits, sizeof(bits));
+  }
+  return bytes;
+}
+
 std::vector<std::byte> repeated(DType dtype, double value, int64_t count) {
   switch (dtype) {
   case DType::F32:
@@ -224,16 +236,27 @@ Status Weights::check(int32_t index, const std::vector<bool> &touched) const {
 Status Weights::load(const plan::Binding &binding, const plan::Buffer &buffer, Place place, Device &device,
                      std::byte *target) const {
   int64_t elementSize = byteSize(buffer.dtype);
-  if (const auto *number = std::get_if<plan::Number>(&binding.start)) {
-    std::vector<std::byte> content = repeated(buffer.dtype, number->value, buffer.bytes / elementSize);
+  // A whole buffer that stands ready in the host's memory.
+  auto loadBytes = [&](const std::vector<std::byte> &content) {
     plan::Slice whole{{buffer.bytes}, {0}, {buffer.bytes}, {buffer.bytes}};
     return device.gather(SliceCopy(whole, 1, place), content.data(), target);
+  };
+  if (const auto *number = std::get_if<plan::Number>(&binding.start)) {
+    return loadBytes(repeated(buffer.dtype, number->value, buffer.bytes / elementSize));
   }
   const auto *stored = std::get_if<plan::StoredWeight>(&binding.start);
   if (!stored)
     return Status::success();
-  HPC_RETURN_IF_ERROR(check(stored->weight, touchedChunks(binding.slice, elementSize, place, hashChunkBytes)));
-  return device.gather(SliceCopy(binding.slice, elementSize, place), sources[size_t(stored->weight)].data, target);
+  const DType storedType = plan->weights[size_t(stored->weight)].dtype;
+  const int64_t storedSize = byteSize(storedType);
+  HPC_RETURN_IF_ERROR(check(stored->weight, touchedChunks(binding.slice, storedSize, place, hashChunkBytes)));
+  SliceCopy slice(binding.slice, storedSize, place);
+  const std::byte *source = sources[size_t(stored->weight)].data;
+  if (storedType == buffer.dtype)
+    return device.gather(slice, source, target);
+  std::vector<std::byte> box(size_t(slice.boxBytes()));
+  slice.gather(source, box.data());
+  return loadBytes(rounded(buffer.dtype, box.data(), buffer.bytes / elementSize));
 }
 
 } // namespace hpc

@@ -18,7 +18,7 @@ namespace hpc::plan {
 
 /// Raised whenever an older reader would misread a plan.
 constexpr int majorVersion = 2;
-constexpr int minorVersion = 0;
+constexpr int minorVersion = 1; ///< 1: weights that are rounded when they are loaded
 
 /// A number that may depend on the rank's coordinate within its stage and on the micro-batch.
 /// 1 value: the same everywhere. R values (R = ranks per stage): by coordinate. R*M values: [microBatch][coordinate].
@@ -277,7 +277,9 @@ struct Number {
   double value = 0; ///< in every element
 };
 struct StoredWeight {
-  int32_t weight = 0; ///< index into Plan::weights
+  /// Index into Plan::weights. The buffer has the weight's dtype; or it has 16 bits and the weight is f32, which is
+  /// rounded to nearest even when it is loaded (such a buffer is not saved).
+  int32_t weight = 0;
 };
 
 /// Of each Session buffer: what it starts with and how it is saved.

@@ -38,6 +38,7 @@ Json bindingJson(const Plan &plan, const Stage &stage, const Binding &binding) {
     const Weight &weight = plan.weights[stored->weight];
     shape = weight.shape;
     json["tensor"] = weight.name; // keys stay
+    json["stored_dtype"] = hpc::name(weight.dtype);
   } else if (const auto *number = std::get_if<Number>(&binding.start)) {
     json["number"] = number->value;
   } else {

@@ -77,6 +77,8 @@ std::string bindingLine(const Plan &plan, const Stage &stage, const Binding &bin
     const Weight &weight = plan.weights[stored->weight];
     shape = weight.shape;
     text += "weight " + weight.name;
+    if (weight.dtype != stage.buffers[binding.buffer].dtype)
+      dtype += std::string(" from ") + hpc::name(weight.dtype) + " ";
   } else {
     text += "state " + (binding.saved.empty() ? stage.buffers[binding.buffer].name : binding.saved);
   }

@@ -18,13 +18,27 @@ static LogicalResult verifyPart(ParameterOp op, ArrayRef<int64_t> shape) {
                     << shape.size() << " dims, and the part must lie within what is stored";
 }
 
+Type ParameterOp::storedElementType() {
+  return getStoredType().value_or(tensorType(getResult()).getElementType());
+}
+
+/// (C5)
+static LogicalResult verifyStoredType(ParameterOp op) {
+  Type own = tensorType(op.getResult()).getElementType();
+  if (!op.getStoredType() || (op.getStoredType()->isF32() && (own.isF16() || own.isBF16())))
+    return success();
+  return op.emitOpError("(C5) only f32 is rounded when it is bound, and only to f16 or bf16; this is stored as ")
+         << *op.getStoredType() << " and bound as " << own;
+}
+
 LogicalResult ParameterOp::verify() {
+  if (failed(verifyStoredType(*this)))
+    return failure();
   // Its stored shape is the global one; a type without encoding is global itself.
   RankedTensorType stored = dist::globalType(tensorType(getResult()));
   if (failed(verifyPart(*this, stored.getShape())))
     return failure();
-  if (isPart())
-    stored = RankedTensorType::get(*getStoredShape(), stored.getElementType());
+  stored = RankedTensorType::get(isPart() ? *getStoredShape() : stored.getShape(), storedElementType());
   if (getValue()) {
     if (!getFile().empty())
       return emitOpError("(C3) has both a file and a value");

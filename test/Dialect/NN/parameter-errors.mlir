@@ -23,3 +23,21 @@ func.func @bytes() -> tensor<4xf32> {
   %w = nn.parameter "w" {file = "f", bytes = 16 : i64, hashes = array<i64: 1>, part_starts = array<i64: 4>, stored_shape = array<i64: 8>} : tensor<4xf32>
   return %w : tensor<4xf32>
 }
+
+// -----
+
+// Only what loading weights can round may be said to be rounded there.
+func.func @stored() -> tensor<4xbf16> {
+  // expected-error @+1 {{(C5) only f32 is rounded when it is bound, and only to f16 or bf16; this is stored as 'f64' and bound as 'bf16'}}
+  %w = nn.parameter "w" {file = "f", bytes = 32 : i64, hashes = array<i64: 1>, stored_type = f64} : tensor<4xbf16>
+  return %w : tensor<4xbf16>
+}
+
+// -----
+
+// `bytes` is of elements as they are stored.
+func.func @stored_bytes() -> tensor<4xbf16> {
+  // expected-error @+1 {{(C1) 'tensor<4xf32>' has 16 bytes, the source has 8}}
+  %w = nn.parameter "w" {file = "f", bytes = 8 : i64, hashes = array<i64: 1>, stored_type = f32} : tensor<4xbf16>
+  return %w : tensor<4xbf16>
+}

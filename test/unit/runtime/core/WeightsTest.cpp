@@ -1,6 +1,7 @@
 // Binding weights: only what a rank reads is checked, and another file may stand in for the plan's.
 #include "runtime/core/Weights.h"
 #include "runtime/backend/host/HostDevice.h"
+#include "runtime/base/HalfFloat.h"
 #include "runtime/core/SafeTensors.h"
 #include "test/unit/runtime/core/TinyPlan.h"
 
@@ -69,6 +70,27 @@ TEST(Weights, GathersTheSliceOfEachRank) {
   for (int row = 0; row < 6; ++row)
     for (int column = 0; column < 4; ++column)
       EXPECT_EQ(target[row * 4 + column], column < 3 ? tiny.w1[size_t(row * 7 + 4 + column)] : 0);
+}
+
+// A buffer of 16 bits holds the rank's slice of an f32 weight, each number rounded to nearest even, zeros in the padding.
+TEST(Weights, RoundsTo16BitsAsItLoads) {
+  TinyPlan tiny;
+  plan::Binding &binding = tiny.plan.stages[0].bindings[0];
+  plan::Buffer &buffer = tiny.plan.stages[0].buffers[size_t(binding.buffer)];
+  for (DType dtype : {DType::F16, DType::BF16}) {
+    buffer.dtype = dtype;
+    buffer.bytes = 6 * 4 * 2;
+    Expected<Weights> weights = Weights::open(tiny.plan, tiny.folder.path, "");
+    ASSERT_TRUE(weights.ok()) << weights.status().text();
+    host::HostDevice device;
+    uint16_t target[24];
+    ASSERT_TRUE(weights->load(binding, buffer, {1, 0, 2}, device, reinterpret_cast<std::byte *>(target)).ok());
+    for (int row = 0; row < 6; ++row)
+      for (int column = 0; column < 4; ++column) {
+        float stored = column < 3 ? tiny.w1[size_t(row * 7 + 4 + column)] : 0;
+        EXPECT_EQ(target[row * 4 + column], dtype == DType::F16 ? floatToHalf(stored) : floatToBfloat(stored));
+      }
+  }
 }
 
 TEST(Weights, ChecksOnlyTheChunksThatARankReads) {

@@ -104,7 +104,15 @@ const Case cases[] = {
        p.stages[0].bindings[0].slice.start[1] = table({0, 4});
      },
      "stage 0, binding 0: buffer 0 'w0': slice: view dim 1 at coordinate 1 (tp=1) holds 4..5 of 5 indices"},
-    {"WeightDType", [](Plan &p) { p.weights[0].dtype = DType::I32; }, "weight 'w0' is i32, the buffer f32"},
+    {"WeightDType", [](Plan &p) { p.weights[0].dtype = DType::I32; }, "weight 'w0' is i32, the buffer f32; only f32 is rounded when it is loaded, to f16 or bf16"},
+    {"WeightSavedRounded",
+     [](Plan &p) {
+       p.stages[0].buffers[0].dtype = DType::BF16;
+       p.stages[0].buffers[0].bytes = 18;
+       p.stages[0].bindings[0].saved = "w0";
+       p.stages[0].bindings[0].shape = {3, 5};
+     },
+     "weight 'w0' is saved as 'w0' from a buffer that holds it rounded to bf16"},
     {"WeightBox", [](Plan &p) { p.stages[0].bindings[0].slice.box[1] = 4; },
      "the slice's box [3, 4] has 48 bytes, the buffer 36"},
     {"WeightByMicroBatch",

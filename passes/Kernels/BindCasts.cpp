@@ -1,0 +1,39 @@
+// Casts of weights are bound, not computed: a weight that is stored as f32 and read in 16 bits is rounded once, when it is
+// loaded. A weight that the program writes is rounded in every step instead; it is another number in each.
+#include "passes/Kernels/Passes.h"
+
+#include "compiler/Dialect/Dist/Correspondence.h"
+#include "compiler/Dialect/NN/Ports.h"
+
+namespace hpc {
+#define GEN_PASS_DEF_BINDCASTS
+#include "passes/Kernels/Passes.h.inc"
+
+/// Whether the op rounds a stored f32 to 16 bits. What reads the weight as it is keeps it beside that.
+static bool isBindable(nn::ParameterOp parameter, nn::CastOp cast) {
+  Type to = nn::tensorType(cast.getResult()).getElementType();
+  return (to.isF16() || to.isBF16()) && nn::tensorType(parameter.getResult()).getElementType().isF32() &&
+         !nn::isWritten(parameter.getResult());
+}
+
+namespace {
+struct BindCastsPass : impl::BindCastsBase<BindCastsPass> {
+  void runOnOperation() override {
+    getOperation().walk([](nn::CastOp cast) {
+      auto parameter = cast.getOperand().getDefiningOp<nn::ParameterOp>();
+      if (!parameter || !isBindable(parameter, cast))
+        return;
+      OpBuilder builder(cast);
+      auto bound = mlir::cast<nn::ParameterOp>(builder.clone(*parameter));
+      bound.getResult().setType(nn::tensorType(cast.getResult()));
+      bound.setStoredType(builder.getF32Type());
+      setValueIds(bound, valueIdsOf(cast)); // it is the cast's value that --verify should find
+      cast.replaceAllUsesWith(bound.getResult());
+      cast.erase();
+      if (parameter.use_empty())
+        parameter.erase();
+    });
+  }
+};
+} // namespace
+} // namespace hpc
