@@ -27,6 +27,7 @@ static void forEachField(Opts &options, Number number, Text text, Real real, Swi
   real("epsilon", options.epsilon);
   real("weight_decay", options.weightDecay);
   real("clip", options.clip);
+  text("dtype", options.dtype);
   text("target", options.target);
 }
 

@@ -8,6 +8,7 @@
 #include "passes/Annotate/Passes.h"
 #include "passes/Kernels/Passes.h"
 #include "passes/Partition/Passes.h"
+#include "passes/Precision/Passes.h"
 #include "passes/Propagate/Passes.h"
 #include "passes/Raise/Passes.h"
 #include "passes/Stage/Passes.h"
@@ -38,6 +39,12 @@ static void buildTrain(OpPassManager &passes, const Options &options) {
   passes.addPass(createAppendOptimizer({options.optimizer, options.momentum, options.nesterov, options.beta1,
                                         options.beta2, options.epsilon, options.weightDecay, options.decay}));
   passes.addPass(createVerifyTrain());
+}
+
+/// Dtypes follow the policy of --dtype. Before anything is cut, so that --verify judges it as part of the serial program.
+static void buildPrecision(OpPassManager &passes, const Options &options) {
+  passes.addPass(createNarrowProducts({options.dtype}));
+  passes.addPass(createVerifyPrecision({options.dtype}));
 }
 
 /// Flags become a mesh and seeds on a few tensors.
@@ -75,6 +82,7 @@ static void buildStage(OpPassManager &passes, const Options &options) {
 
 /// What no library computes becomes machine code.
 static void buildKernels(OpPassManager &passes, const Options &) {
+  passes.addPass(createBindCasts());           // first: what is read in parts may be read in 16 bits
   passes.addPass(createBindParts());           // before anything else takes slices of weights for work
   passes.addPass(createPackCollectives());     // its views are fused like all others
   passes.addPass(createDecomposeComposites()); // those that nobody computes whole
@@ -86,8 +94,12 @@ static void buildKernels(OpPassManager &passes, const Options &) {
   passes.addPass(createVerifyKernels());
 }
 
+static bool trains(const Options &options) { return options.trains(); }
+static bool narrowsProducts(const Options &options) { return options.narrowsProducts(); }
+
 ArrayRef<Phase> phases() {
-  static const Phase all[] = {{"raise", buildRaise},         {"train", buildTrain, /*onlyToTrain=*/true},
+  static const Phase all[] = {{"raise", buildRaise},         {"train", buildTrain, trains},
+                              {"precision", buildPrecision, narrowsProducts},
                               {"annotate", buildAnnotate},   {"propagate", buildPropagate},
                               {"partition", buildPartition}, {"stage", buildStage},
                               {"kernels", buildKernels}};
@@ -136,7 +148,7 @@ LogicalResult runPhases(ModuleOp module, const Options &options, StringRef last,
   if (*targets != hostTarget) // which a module that names none is made for
     module->setAttr(targetAttrName, StringAttr::get(module.getContext(), *targets));
   for (const Phase &phase : phases().slice(*done, *end - *done)) {
-    if (phase.onlyToTrain && !options.trains())
+    if (!phase.isPartOf(options))
       continue;
     PassManager passes(module.getContext());
     configure(passes);
@@ -157,6 +169,7 @@ void registerDialects(DialectRegistry &registry) {
 void registerPasses() {
   registerRaisePasses();
   registerTrainPasses();
+  registerPrecisionPasses();
   registerAnnotatePasses();
   registerPropagatePasses();
   registerPartitionPasses();

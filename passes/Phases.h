@@ -11,10 +11,12 @@ namespace hpc {
 struct Phase {
   StringRef name;
   void (*build)(OpPassManager &, const Options &);
-  bool onlyToTrain = false; ///< left out where the options make no training step
+  bool (*isWanted)(const Options &) = nullptr; ///< null: always
+
+  bool isPartOf(const Options &options) const { return !isWanted || isWanted(options); }
 };
 
-/// raise, train, annotate, propagate, partition, stage, kernels. (import comes before them, lower and place after: they are
+/// raise, train, precision, annotate, propagate, partition, stage, kernels. (import comes before them, lower and place after: they are
 /// not passes.)
 ArrayRef<Phase> phases();
 

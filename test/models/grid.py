@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 """The equality grid: every model x input set x layout (tp, pp, dp) x micro-batches is compiled, run by hpc-run and compared with the true result.
-Within 3e-6 of max |logit| or it has failed; the first case of each layout is also compiled with --verify. Needs python3 and numpy only.
+Within 3e-6 of max |logit| (--dtype=bf16: 2e-2, fp16: 2.5e-3) or it has failed; the first case of each layout is also compiled with --verify. Needs python3 and numpy only.
 
   test/models/grid.py [--bin=build/bin] [--run-bin=build-thread/bin] [--models=gpt2-odd,mlp] [--jobs=2] [--sample=24] [--resume=grid.json]
+  test/models/grid.py --gpu [--dtype=bf16]    # on a GPU, all ranks on one; HPC_CUDA_LIBRARIES=build/test/gpu/standin: on its stand-in
   test/models/grid.py --shared    # every export of ../shared/models that has weights and results, in the same layouts: 1,836 cases
 
 A --sample is chosen without chance: it touches every value of every parameter, then as many pairs of values as N cases can.
@@ -25,7 +26,9 @@ import time
 import numpy
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BOUND = 3e-6
+# Of max |logit|, by --dtype. A model here rounds the operands of at most 26 products on the way, each by at most half a unit in the last place
+# (bf16: 2^-9, fp16: 2^-12); errors that are independent make sqrt(2 * 26) times that, and twice it is the bound.
+BOUNDS = {"model": 3e-6, "bf16": 2e-2, "fp16": 2.5e-3}
 MOST_RANKS = 8
 TP, PP, DP, MICRO_BATCHES = (1, 2, 3, 4, 5), (1, 2, 3), (1, 2), (1, 2)
 TIMEOUT_SECONDS = 600
@@ -125,6 +128,8 @@ def compile_command(options, case, verify, plan):
     for name, size in zip(model.dims, input_shape(case)):
         if name:
             command += ["--dim", f"{name}={size}"]
+    if options.dtype != "model":
+        command.append("--dtype=" + options.dtype)
     return command + (["--target=host,cuda"] if options.gpu else []) + (["--verify"] if verify else []) + ["-o", plan]
 
 
@@ -138,7 +143,7 @@ def call(command):
         return 127, f"{error}\n"
 
 
-def difference(case, file):
+def difference(case, file, bound):
     """None where the result is right, else what is wrong with it; and max |got - true| / max |true|."""
     model = MODELS[case.model]
     name = model.output
@@ -154,10 +159,10 @@ def difference(case, file):
         off[numpy.load(inputs_file(case))[model.mask] == 0] = 0
     scale = numpy.abs(want).max()
     error = off.max() / scale
-    if error <= BOUND:  # NaN is not
+    if error <= bound:  # NaN is not
         return None, error
     where = numpy.unravel_index(numpy.argmax(numpy.where(numpy.isnan(off), numpy.inf, off)), off.shape)
-    return f"{name}{list(map(int, where))} is {got[where]}, not {want[where]}: {error:.3g} of max |logit|, the bound is {BOUND}", error
+    return f"{name}{list(map(int, where))} is {got[where]}, not {want[where]}: {error:.3g} of max |logit|, the bound is {bound}", error
 
 
 def commands(options, case, verify, stem):
@@ -179,7 +184,7 @@ def run_case(options, case, verify, scratch):
             text = f"exit {code}\n{said[-4000:]}"
             break
     else:
-        problem, error = difference(case, output)
+        problem, error = difference(case, output, BOUNDS[options.dtype])
         if problem:
             result, text = "failed", problem + "\n"
     if result == "failed":
@@ -191,8 +196,8 @@ def run_case(options, case, verify, scratch):
 
 
 def fingerprint(options):
-    """What a state file belongs to: results of other binaries say nothing."""
-    digest = hashlib.sha256()
+    """What a state file belongs to: results of other binaries, or of another way to run them, say nothing."""
+    digest = hashlib.sha256(f"{options.gpu} {options.dtype}".encode())
     for file in (os.path.join(options.bin, "hpc-opt"), os.path.join(options.run_bin, "hpc-run")):
         if os.path.exists(file):
             with open(file, "rb") as binary:
@@ -211,6 +216,7 @@ def arguments():
     parser.add_argument("--resume", metavar="FILE", help="state of finished cases; made where it is missing")
     parser.add_argument("--no-verify", action="store_true", help="leave --verify out")
     parser.add_argument("--gpu", action="store_true", help="run on the GPU, all ranks on one; HPC_CUDA_LIBRARIES=build/test/gpu/standin: on its stand-in")
+    parser.add_argument("--dtype", choices=BOUNDS, default="model", help="of the operands of products, as hpc-opt has it")
     parser.add_argument("--list", action="store_true", help="print the cases, run nothing")
     options = parser.parse_args()
     options.run_bin = options.run_bin or options.bin
@@ -277,7 +283,7 @@ def main():
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     if worst[1]:
-        print(f"worst of what passed: {worst[0]:.3g} of max |logit| (bound {BOUND}), {worst[1]}; {time.time() - started:.0f} s")
+        print(f"worst of what passed: {worst[0]:.3g} of max |logit| (bound {BOUNDS[options.dtype]}), {worst[1]}; {time.time() - started:.0f} s")
     print(f"{counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped")
     return 1 if counts["failed"] else 0
 

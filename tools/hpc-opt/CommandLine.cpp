@@ -90,6 +90,9 @@ struct Flags {
   cl::opt<bool> inference{"inference", cl::desc("Take nodes exported in training mode (Dropout) as in inference"),
                           cl::cat(model)};
 
+  cl::opt<std::string> dtype{
+      "dtype", cl::desc("Of operands of products: bf16, fp16 (sums, and all else, stay f32) or model (default: model)"),
+      cl::value_desc("which"), cl::init("model"), cl::cat(model)};
   cl::opt<std::string> target{"target", cl::desc("What the plan is to run on: host, cuda or host,cuda (default: host)"),
                               cl::value_desc("which"), cl::init("host"), cl::cat(model)};
 
@@ -315,7 +318,7 @@ static Status readTraining(Flags &flags, Options &options) {
 
 bool isCompilerFlag(StringRef argument) {
   static constexpr StringRef names[] = {
-      "batch-dim", "betas", "clip", "compile-to", "const", "decay", "device-memory", "devices", "dim", "dp", "dump-phases", "epsilon", "explain", "follow-links",
+      "batch-dim", "betas", "clip", "compile-to", "const", "decay", "device-memory", "devices", "dim", "dp", "dtype", "dump-phases", "epsilon", "explain", "follow-links",
       "freeze", "h", "help", "inference", "list-params", "loss", "micro-batches", "momentum", "nesterov", "no-weights", "optimizer", "pp", "pp-chunks", "pp-schedule", "pp-split",
       "remarks", "spec", "target", "tp", "train", "verify", "weight-decay", "write-onnx-annotations", "write-spec"};
   return argument.starts_with("-") && llvm::is_contained(names, argument.ltrim('-').split('=').first);
@@ -348,6 +351,7 @@ Expected<CommandLine> parseCommandLine(int argc, char **argv) {
   line.options.ppChunks = flags.ppChunks;
   line.options.ppSchedule = flags.ppSchedule;
   HPC_RETURN_IF_ERROR(readTraining(flags, line.options));
+  line.options.dtype = flags.dtype;
   line.options.target = flags.target;
   if (Expected<std::string> targets = kernelTargets(flags.target); !targets.ok())
     return usage("--target: " + targets.status().message());

@@ -67,7 +67,7 @@ struct Compilation {
     if (line.dumpPhases.empty() || !number) // a phase that is none is the error of runPhases
       return success();
     *number -= size_t(llvm::count_if(phases().take_front(*number), [&](const Phase &before) {
-      return before.onlyToTrain && !line.options.trains();
+      return !before.isPartOf(line.options);
     }));
     std::string digits = (*number < 10 ? "0" : "") + std::to_string(*number);
     std::string path = (std::filesystem::path(line.dumpPhases) / (digits + "-" + phase.str() + ".mlir")).string();
