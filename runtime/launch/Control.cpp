@@ -11,12 +11,13 @@ namespace hpc::launch {
 using namespace std::chrono_literals;
 
 constexpr auto heartbeat = 400ms;
-constexpr size_t frameLimit = 64 << 10;
+/// Of a process that has proved itself: room for the texts of exchange().
+constexpr size_t frameLimit = 16 << 20;
 /// How long a process may go on after another has vanished, or has failed and waits for it.
 constexpr auto graceOfLost = 700ms, graceOfFailed = 3000ms;
 
 Control::Control(int64_t process, Joined given, ControlOptions options)
-    : process(process), joined(std::move(given)), options(std::move(options)), done(joined.introductions.size()) {
+    : process(process), joined(std::move(given)), options(std::move(options)), done(joined.introductions.size()), given(joined.introductions.size()) {
   for (size_t i = 0; i < joined.connections.size(); ++i)
     if (joined.connections[i].isOpen())
       peers.push_back({i, std::move(joined.connections[i]), std::move(joined.received[i]), {}, Clock::now(), false});
@@ -40,14 +41,18 @@ void Control::wake() {
   [[maybe_unused]] ssize_t written = ::write(wakeUp, &one, sizeof(one)); // full: it is awake
 }
 
+void Control::send(FrameType type, const std::string &payload, const Peer *except) {
+  for (Peer &peer : peers)
+    if (&peer != except && peer.socket.isOpen())
+      peer.pending += frame(type, payload);
+  wake();
+}
+
 void Control::send(FrameType type, const Status &status, const Peer *except) {
   WireWriter writer;
   if (type != FrameType::Heartbeat && type != FrameType::Goodbye)
     writer.status(status);
-  for (Peer &peer : peers)
-    if (&peer != except && peer.socket.isOpen())
-      peer.pending += frame(type, writer.content);
-  wake();
+  send(type, writer.content, except);
 }
 
 void Control::note(const Status &error, bool isLost) {
@@ -103,6 +108,21 @@ void Control::receive(Peer &peer, const Frame &frame) {
       verdict = reader.status();
       failed = Status::success();
       unheard.reset();
+      told.reset();
+      changed.notify_all();
+    }
+    return;
+  case FrameType::Text:
+    if (isHub()) {
+      given[peer.process] = reader.text();
+      tellTexts();
+    }
+    return;
+  case FrameType::Texts:
+    if (!isHub()) {
+      told.emplace();
+      while (reader.ok() && told->size() < joined.introductions.size())
+        told->push_back(reader.text());
       changed.notify_all();
     }
     return;
@@ -124,6 +144,9 @@ void Control::conclude() {
       result = *status;
     status.reset();
   }
+  for (std::optional<std::string> &text : given)
+    text.reset();
+  told.reset();
   failed = Status::success();
   unheard.reset();
   verdict = result;
@@ -228,6 +251,41 @@ Status Control::failure() const {
 Status Control::lost() const {
   std::lock_guard<std::mutex> lock(mutex);
   return gone;
+}
+
+/// The hub has a text of everybody: all get them.
+void Control::tellTexts() {
+  WireWriter writer;
+  for (const std::optional<std::string> &text : given) {
+    if (!text)
+      return;
+    writer.text(*text);
+  }
+  told.emplace();
+  for (std::optional<std::string> &text : given) {
+    told->push_back(std::move(*text));
+    text.reset();
+  }
+  send(FrameType::Texts, writer.content);
+  changed.notify_all();
+}
+
+Expected<std::vector<std::string>> Control::exchange(const std::string &mine) {
+  std::unique_lock<std::mutex> lock(mutex);
+  if (isHub()) {
+    given[0] = mine;
+    tellTexts();
+  } else {
+    WireWriter writer;
+    writer.text(mine);
+    send(FrameType::Text, writer.content);
+  }
+  changed.wait(lock, [&] { return told || !failed.ok() || !gone.ok(); });
+  if (!told)
+    return gone.ok() ? failed : gone;
+  std::vector<std::string> texts = std::move(*told);
+  told.reset();
+  return texts;
 }
 
 Status Control::agree(const Status &mine, const std::function<void()> &idle) {

@@ -38,6 +38,9 @@ public:
   Status failure() const;
   /// Success, or why there will be no other step: a process has vanished.
   Status lost() const;
+  /// The texts of all processes, by process, when all have called it; or the error of one that has failed meanwhile.
+  /// What a step that failed leaves of it ends with agree().
+  Expected<std::vector<std::string>> exchange(const std::string &mine);
   /// Returns when all processes have called it, with one status for all: what failed first, or else the status of the
   /// first process that gave an error. Calls `idle` now and then while it waits.
   Status agree(const Status &mine, const std::function<void()> &idle);
@@ -59,7 +62,9 @@ private:
   void drop(Peer &peer, const std::string &why);
   void note(const Status &error, bool isLost);
   void conclude();
+  void tellTexts();
   void send(FrameType type, const Status &status, const Peer *except = nullptr);
+  void send(FrameType type, const std::string &payload, const Peer *except = nullptr);
   void wake();
 
   const int64_t process;
@@ -71,6 +76,8 @@ private:
   std::vector<Peer> peers;
   std::vector<std::optional<Status>> done; ///< by process, of this step; process 0 alone
   std::optional<Status> verdict;
+  std::vector<std::optional<std::string>> given; ///< to exchange(), by process; process 0 alone
+  std::optional<std::vector<std::string>> told;  ///< what exchange() returns
   Status failed, gone;
   std::optional<Status> unheard; ///< a failure that onFailure has not been told of
   Clock::time_point failedAt;

@@ -82,6 +82,8 @@ enum class FrameType : uint8_t {
   Done,      ///< a status: the ranks of this process are done with the step
   Verdict,   ///< a status: the one of all processes
   Goodbye,   ///< the process ends in order
+  Text,      ///< a text that all processes shall have
+  Texts,     ///< the texts of all processes, by process
 };
 
 constexpr size_t frameHead = 5;

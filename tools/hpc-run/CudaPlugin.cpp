@@ -7,7 +7,7 @@
 
 namespace hpc {
 
-Expected<std::unique_ptr<Backend>> openCudaBackend(cuda::CudaOptions options) {
+Expected<std::unique_ptr<Backend>> openCudaBackend(cuda::CudaOptions options, std::unique_ptr<ControlPlane> plane) {
   if (const char *folder = std::getenv("HPC_CUDA_LIBRARIES"))
     options.libraryFolder = folder;
   const std::string file = "libhpc_cuda.so";
@@ -20,11 +20,11 @@ Expected<std::unique_ptr<Backend>> openCudaBackend(cuda::CudaOptions options) {
   if (!library)
     return Status::error(ErrorKind::Usage, std::string("cannot open the plugin of --backend=cuda: ") + ::dlerror() +
                                                "; it is built with this program and has to stand beside it");
-  using Create = Backend *(const cuda::CudaOptions &);
+  using Create = Backend *(const cuda::CudaOptions &, ControlPlane *);
   auto *create = reinterpret_cast<Create *>(::dlsym(library, "hpcCreateCudaBackend"));
   if (!create)
     return Status::error(ErrorKind::Usage, "'" + path + "' is no plugin of this program; install both from one build");
-  return std::unique_ptr<Backend>(create(options));
+  return std::unique_ptr<Backend>(create(options, plane.release()));
 }
 
 } // namespace hpc

@@ -84,18 +84,20 @@ void abandon(const Status &error) { exitNow(reportError("hpc-run", error.at("on 
 } // namespace
 
 Expected<std::unique_ptr<processes::Processes>> joinProcesses(const launch::Launch &launch, const ProcessFlags &flags,
-                                                              const Prepared &prepared) {
+                                                              const Prepared &prepared, bool needsEngine) {
   const bool byMpi = launch.kind == launch::LaunchKind::Mpi;
-  Expected<std::unique_ptr<processes::Transport>> transport = processes::openTransport(byMpi ? "mpi" : "ucx");
-  if (!transport.ok())
-    return transport.status();
   auto joined = std::make_unique<processes::Processes>();
-  joined->transport = std::move(*transport);
+  if (byMpi || needsEngine) {
+    Expected<std::unique_ptr<processes::Transport>> transport = processes::openTransport(byMpi ? "mpi" : "ucx");
+    if (!transport.ok())
+      return transport.status();
+    joined->transport = std::move(*transport);
+  }
   joined->process = byMpi ? joined->transport->process() : launch.process;
   joined->count = byMpi ? joined->transport->processes() : launch.processes;
 
   Introduction mine = launch::introduceSelf(joined->process, joined->count);
-  mine.engine = joined->transport->address();
+  mine.engine = joined->transport ? joined->transport->address() : "";
   mine.fingerprints = prepared.fingerprints;
   mine.status = prepared.status;
   if (mine.status.ok()) {
@@ -124,7 +126,8 @@ Expected<std::unique_ptr<processes::Processes>> joinProcesses(const launch::Laun
   std::vector<std::string> engines;
   for (const Introduction &one : all->introductions)
     engines.push_back(one.engine);
-  HPC_RETURN_IF_ERROR(joined->transport->connect(joined->process, engines));
+  if (joined->transport)
+    HPC_RETURN_IF_ERROR(joined->transport->connect(joined->process, engines));
   launch::ControlOptions control;
   control.peerTimeout = std::chrono::milliseconds(int64_t(std::ceil(flags.peerTimeout * 1000)));
   control.abandon = abandon;
@@ -133,11 +136,15 @@ Expected<std::unique_ptr<processes::Processes>> joinProcesses(const launch::Laun
 }
 
 Status leaveTogether(processes::Processes &processes, const Status &mine) {
-  Status verdict = processes.control->agree(mine, [&] { processes.transport->progress(); });
+  Status verdict = processes.control->agree(mine, [&] {
+    if (processes.transport)
+      processes.transport->progress();
+  });
   if (!verdict.ok())
     return verdict;
   processes.control.reset(); // from here on nobody is missed
-  processes.transport->close();
+  if (processes.transport)
+    processes.transport->close();
   return Status::success();
 }
 

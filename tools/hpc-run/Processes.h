@@ -21,9 +21,10 @@ struct Prepared {
   std::vector<launch::Fingerprint> fingerprints;
 };
 
-/// Returns when all processes are there and have the same plan, inputs and flags.
+/// Returns when all processes are there and have the same plan, inputs and flags. Without `needsEngine` processes that
+/// the environment started get no transport: their data goes another way.
 Expected<std::unique_ptr<processes::Processes>> joinProcesses(const launch::Launch &launch, const ProcessFlags &flags,
-                                                              const Prepared &prepared);
+                                                              const Prepared &prepared, bool needsEngine);
 
 /// The end of a run: tells the others how it went here, and hears how it went with them.
 Status leaveTogether(processes::Processes &processes, const Status &mine);

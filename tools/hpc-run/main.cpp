@@ -3,6 +3,7 @@
 #include "runtime/backend/host/HostBackend.h"
 #include "runtime/backend/null/Counts.h"
 #include "runtime/backend/processes/ProcessBackend.h"
+#include "runtime/backend/processes/ProcessControlPlane.h"
 #include "runtime/base/File.h"
 #include "runtime/base/Hash.h"
 #include "runtime/base/Npz.h"
@@ -111,11 +112,12 @@ std::string traceFile(const std::string &path, int64_t process) {
 
 /// `processes` is null where this one is alone.
 Expected<std::unique_ptr<Backend>> openBackend(const Flags &flags, processes::Processes *processes) {
-  if (flags.backend == "cuda" && processes)
-    return Status::error(ErrorKind::Unsupported, "--backend=cuda runs all ranks in one process so far; start hpc-run "
-                                                 "alone, with --ranks-per-gpu where there are more ranks than GPUs");
-  if (flags.backend == "cuda")
-    return openCudaBackend(flags.cuda);
+  if (flags.backend == "cuda") {
+    cuda::CudaOptions options = flags.cuda;
+    options.inRankOrder = flags.processes.deterministic;
+    return openCudaBackend(options,
+                           processes ? std::make_unique<processes::ProcessControlPlane>(*processes) : nullptr);
+  }
   return processes ? processes::createProcessBackend(*processes, flags.processes.deterministic)
                    : host::createHostBackend();
 }
@@ -171,7 +173,7 @@ Status runAsOneOfMany(const Flags &flags, const launch::Launch &launch) {
     prepared.worldSize = work.plan.worldSize();
     prepared.fingerprints = fingerprints(flags, work);
   }
-  Expected<std::unique_ptr<processes::Processes>> joined = joinProcesses(launch, flags.processes, prepared);
+  Expected<std::unique_ptr<processes::Processes>> joined = joinProcesses(launch, flags.processes, prepared, flags.backend != "cuda");
   if (!joined.ok())
     exitNow(reportError("hpc-run", joined.status()));
   Status status = runWork(flags, work, joined->get());
@@ -256,8 +258,8 @@ int main(int argc, char **argv) {
       ->type_name("SECONDS")
       ->check(CLI::NonNegativeNumber);
   app.add_flag("--deterministic", flags.processes.deterministic,
-               "several processes with several ranks each: reduce in the order of the ranks, for the same\n"
-               "bits as in one process");
+               "several processes with several ranks each, or several GPUs: reduce in the order of the ranks,\n"
+               "for the same bits as in one process");
   if (std::optional<int> done = parseArguments(app, argc, argv))
     return *done;
 

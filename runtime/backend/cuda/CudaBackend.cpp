@@ -1,10 +1,13 @@
 // Finds driver and GPUs, loads the plan's code, and hands out devices and communicators.
 #include "runtime/backend/cuda/CudaBackend.h"
 
+#include "runtime/backend/cuda/LocalControlPlane.h"
+#include "runtime/backend/cuda/NcclCommunicator.h"
 #include "runtime/backend/cuda/PeerCommunicator.h"
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 
 namespace hpc::cuda {
 
@@ -21,33 +24,20 @@ bool hasProducts(const plan::Plan &plan) {
 
 class CudaBackend : public Backend {
 public:
-  CudaBackend(const CudaOptions &options, std::shared_ptr<PeerWorld> given)
-      : options(options), peers(std::move(given)) {}
-  ~CudaBackend() override {
-    if (joined)
-      peers->world().leave(ranks);
-  }
+  CudaBackend(const CudaOptions &options, std::shared_ptr<PeerWorld> given, std::unique_ptr<ControlPlane> others)
+      : options(options), isJoined(given), isOneOfMany(others), peers(std::move(given)), plane(std::move(others)) {}
 
-  Status load(const plan::Plan &plan, RankRange own) override {
-    if (!peers)
-      peers = std::make_shared<PeerWorld>(plan);
+  Status load(const plan::Plan &given, RankRange own) override {
+    plan = &given;
     ranks = own;
-    HPC_RETURN_IF_ERROR(peers->world().join(ranks));
-    joined = true;
-    Expected<Driver> found = loadDriver(options.libraryFolder);
-    if (!found.ok())
-      return found.status();
-    driver = *found;
-    HPC_RETURN_IF_ERROR(openGpus());
-    if (hasProducts(plan)) {
-      Expected<CublasLt> library = loadCublasLt(options.libraryFolder);
-      if (!library.ok())
-        return library.status();
-      blas = *library;
+    if (!peers)
+      peers = std::make_shared<PeerWorld>(given);
+    if (!plane) {
+      auto local = std::make_unique<LocalControlPlane>(peers, ranks);
+      HPC_RETURN_IF_ERROR(local->join());
+      plane = std::move(local);
     }
-    reductions = std::make_unique<ReduceKernels>(driver);
-    devices.resize(size_t(ranks.count));
-    return loadModule(plan);
+    return told(start(given));
   }
 
   Expected<KernelHandle> kernel(const std::string &symbol) const override {
@@ -64,14 +54,24 @@ public:
     Expected<std::unique_ptr<CudaDevice>> device =
         CudaDevice::create(*gpus[local / size_t(options.ranksPerGpu)], blas ? &*blas : nullptr, *reductions, options);
     if (!device.ok())
-      return device.status();
+      return told(device.status());
     devices[local] = device->get();
     return std::unique_ptr<Device>(std::move(*device));
   }
 
   Expected<std::unique_ptr<Communicator>> createCommunicator(const RankPlace &place, int64_t requests) override {
+    const size_t local = size_t(place.rank - ranks.first);
+    CudaDevice &device = *devices[local];
+    if (ncclWorld) {
+      Expected<std::unique_ptr<NcclCommunicator>> made = NcclCommunicator::create(
+          *nccl, *ncclWorld, *plane, *plan, device, *reductions, place, requests, options.inRankOrder);
+      if (!made.ok())
+        return told(made.status());
+      communicators[local] = made->get();
+      return std::unique_ptr<Communicator>(std::move(*made));
+    }
     Expected<std::unique_ptr<PeerCommunicator>> made =
-        PeerCommunicator::create(peers, *devices[size_t(place.rank - ranks.first)], *reductions, place, requests);
+        PeerCommunicator::create(peers, device, *reductions, place, requests);
     if (!made.ok())
       return made.status();
     return std::unique_ptr<Communicator>(std::move(*made));
@@ -79,24 +79,98 @@ public:
 
   void fail(const Status &error) override {
     failed = true;
-    if (joined)
-      peers->world().fail(error);
+    if (plane)
+      plane->fail(error);
     for (const std::unique_ptr<Gpu> &gpu : gpus)
       gpu->forgive();
   }
 
   Status agree(const Status &mine) override {
-    // What a failed run has enqueued must not write into the next one.
+    if (!plane)
+      return mine;
     if (failed || !mine.ok())
-      for (const std::unique_ptr<Gpu> &gpu : gpus)
-        if (Status drained = gpu->drain(); !drained.ok() && joined)
-          peers->world().fail(drained);
+      quieten();
     failed = false;
-    return joined ? peers->world().agree(ranks, mine) : mine;
+    const Status verdict = plane->agree(mine);
+    const bool wasReady = isReady;
+    isReady |= verdict.ok();
+    if (verdict.ok() || !ncclWorld || !wasReady || !plane->lost().ok())
+      return verdict;
+    // Some process has given its communicators up, so all do.
+    quieten();
+    Status renewed = ncclWorld->renew(cards());
+    return renewed.ok() ? verdict : renewed;
   }
 
 private:
+  /// Where ranks wait for each other before the first step, an error has to reach those who wait.
+  Status told(const Status &status) {
+    if (!status.ok() && (ncclWorld || isOneOfMany))
+      plane->fail(status);
+    return status;
+  }
+
+  /// What a failed run has enqueued must not write into the next one.
+  void quieten() {
+    for (NcclCommunicator *communicator : communicators)
+      if (communicator)
+        communicator->abort();
+    for (const std::unique_ptr<Gpu> &gpu : gpus)
+      if (Status drained = gpu->drain(); !drained.ok())
+        plane->fail(drained);
+  }
+
+  std::vector<CardId> cards() const {
+    std::vector<CardId> list;
+    for (const std::unique_ptr<Gpu> &gpu : gpus)
+      std::memcpy(list.emplace_back().data(), gpu->uuid().bytes, sizeof(CardId));
+    return list;
+  }
+
+  Status start(const plan::Plan &plan) {
+    Expected<Driver> found = loadDriver(options.libraryFolder);
+    if (!found.ok())
+      return found.status();
+    driver = *found;
+    HPC_RETURN_IF_ERROR(openGpus());
+    if (hasProducts(plan)) {
+      Expected<CublasLt> library = loadCublasLt(options.libraryFolder);
+      if (!library.ok())
+        return library.status();
+      blas = *library;
+    }
+    reductions = std::make_unique<ReduceKernels>(driver);
+    devices.resize(size_t(ranks.count));
+    communicators.resize(size_t(ranks.count));
+    HPC_RETURN_IF_ERROR(loadModule(plan));
+    return connectGpus(plan);
+  }
+
+  /// By NCCL where every rank has a card, else by the reach of the cards.
+  Status connectGpus(const plan::Plan &plan) {
+    const bool isRankPerGpu = gpus.size() > 1 && options.ranksPerGpu == 1;
+    if (isOneOfMany || (isRankPerGpu && !isJoined)) {
+      Expected<Nccl> library = loadNccl(options.libraryFolder);
+      if (library.ok()) {
+        nccl = *library;
+        ncclWorld = std::make_unique<NcclWorld>(*nccl, plan, peers->world(), ranks, *plane);
+        return ncclWorld->renew(cards());
+      }
+      if (isOneOfMany)
+        return library.status();
+    }
+    for (const std::unique_ptr<Gpu> &gpu : gpus)
+      for (const std::unique_ptr<Gpu> &other : gpus)
+        if (gpu != other)
+          HPC_RETURN_IF_ERROR(gpu->reach(*other));
+    return gpus[0]->enter();
+  }
+
   Status openGpus() {
+    if (isOneOfMany && options.ranksPerGpu > 1)
+      return Status::error(ErrorKind::Usage, "--ranks-per-gpu=" + std::to_string(options.ranksPerGpu) +
+                                                 " is for one process: several talk by NCCL, which wants a GPU for "
+                                                 "each rank; leave the flag out, or start one process");
     int present = 0;
     HPC_RETURN_IF_ERROR(check(driver, driver.deviceCount(&present), "counting GPUs"));
     const int64_t perGpu = options.ranksPerGpu, needed = (ranks.count + perGpu - 1) / perGpu;
@@ -107,16 +181,20 @@ private:
                                (present > 0
                                     ? "; use --ranks-per-gpu=" + std::to_string((ranks.count + present - 1) / present)
                                     : std::string("; use --backend=host")));
-    for (int64_t i = 0; i < needed; ++i) {
+    // A launcher may show each process its own GPUs alone; else the processes of a machine take them in turn.
+    const int64_t taken = plane->indexOnMachine() * needed, first = present == needed ? 0 : taken;
+    if (first + needed > present)
+      return Status::error(ErrorKind::Usage, "this process is number " + std::to_string(plane->indexOnMachine() + 1) +
+                                                 " on its machine and needs " + std::to_string(needed) +
+                                                 " GPUs after the " + std::to_string(taken) +
+                                                 " of those before it, the machine has " + std::to_string(present) +
+                                                 "; start fewer processes here");
+    for (int64_t i = first; i < first + needed; ++i) {
       Expected<std::unique_ptr<Gpu>> gpu = Gpu::open(driver, int(i));
       if (!gpu.ok())
         return gpu.status();
       gpus.push_back(std::move(*gpu));
     }
-    for (const std::unique_ptr<Gpu> &gpu : gpus)
-      for (const std::unique_ptr<Gpu> &other : gpus)
-        if (gpu != other)
-          HPC_RETURN_IF_ERROR(gpu->reach(*other));
     return gpus[0]->enter();
   }
 
@@ -142,9 +220,12 @@ private:
   }
 
   const CudaOptions options;
+  const bool isJoined, isOneOfMany; ///< with other sessions of this process; with other processes
   std::shared_ptr<PeerWorld> peers;
+  std::unique_ptr<ControlPlane> plane; ///< null until load()
+  const plan::Plan *plan = nullptr;
   RankRange ranks;
-  bool joined = false;
+  bool isReady = false; ///< all processes were, once: there are steps to begin anew
   std::atomic<bool> failed{false};
   // What follows is used by what stands below it, and goes in the reverse order.
   Driver driver;
@@ -152,13 +233,20 @@ private:
   std::vector<std::unique_ptr<Gpu>> gpus;
   CodeLibrary code;
   std::unique_ptr<ReduceKernels> reductions;
-  std::vector<CudaDevice *> devices; ///< by rank of this process; owned by the session
+  std::optional<Nccl> nccl;
+  std::unique_ptr<NcclWorld> ncclWorld; ///< null: the ranks talk as peers
+  std::vector<CudaDevice *> devices;    ///< by rank of this process; owned by the session
+  std::vector<NcclCommunicator *> communicators; ///< likewise; null where they are peers
 };
 
 } // namespace
 
 std::unique_ptr<Backend> createCudaBackend(const CudaOptions &options, std::shared_ptr<PeerWorld> world) {
-  return std::make_unique<CudaBackend>(options, std::move(world));
+  return std::make_unique<CudaBackend>(options, std::move(world), nullptr);
+}
+
+std::unique_ptr<Backend> createCudaBackend(const CudaOptions &options, std::unique_ptr<ControlPlane> plane) {
+  return std::make_unique<CudaBackend>(options, nullptr, std::move(plane));
 }
 
 } // namespace hpc::cuda

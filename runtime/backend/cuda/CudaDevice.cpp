@@ -2,7 +2,9 @@
 #include "runtime/backend/cuda/CudaDevice.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 namespace hpc::cuda {
 
@@ -55,6 +57,8 @@ Expected<std::byte *> CudaDevice::allocate(plan::Space space, int64_t bytes, std
 
 Status CudaDevice::begin() {
   HPC_RETURN_IF_ERROR(owner.enter());
+  if (watch)
+    HPC_RETURN_IF_ERROR(watch->begin());
   HPC_RETURN_IF_ERROR(synchronize()); // weights may still be on their way out of the staging memory
   staging->clear();
   return Status::success();
@@ -148,8 +152,15 @@ Status CudaDevice::kernel(const KernelCall &call) {
   });
 }
 
+/// A stream that waits for another rank's may never come to its end.
 Status CudaDevice::synchronize() {
-  Status status = check(driver, driver.synchronizeStream(compute.get()), "waiting for " + owner.name());
+  DriverResult result = watch ? driver.queryStream(compute.get()) : driver.synchronizeStream(compute.get());
+  for (int64_t round = 0; watch && result == driverNotReady; ++round) {
+    HPC_RETURN_IF_ERROR(watch->check());
+    std::this_thread::sleep_for(std::chrono::microseconds(round < 1000 ? 5 : 50));
+    result = driver.queryStream(compute.get());
+  }
+  Status status = check(driver, result, "waiting for " + owner.name());
   if (status.ok() || options.syncEachOp)
     return status;
   return Status::error(status.kind(), status.message() + "; run again with --sync-each-op to see at which instruction");

@@ -12,6 +12,17 @@
 
 namespace hpc::cuda {
 
+/// What else a device has to look after: its rank's connections, which can break while it waits.
+class Watch {
+public:
+  virtual ~Watch() = default;
+  /// At the start of each step.
+  virtual Status begin() = 0;
+  /// Asked again and again while the host waits for the stream. An error: a rank has failed, and what the stream waits
+  /// for has been given up.
+  virtual Status check() = 0;
+};
+
 class CudaDevice : public Device {
 public:
   /// `blas` is null for a plan without products.
@@ -31,6 +42,8 @@ public:
   Status finish() override;
   int64_t scratchBytes() const override { return products ? products->workspaceBytes() : 0; }
 
+  /// `watch` may be null, and has to be once it is gone.
+  void watchBy(Watch *other) { watch = other; }
   const Gpu &gpu() const { return owner; }
   StreamHandle stream() const { return compute.get(); }
   /// Does `call`, which enqueues something on this device's stream. Where every instruction is to be waited for, it is:
@@ -52,6 +65,7 @@ private:
   std::vector<PinnedMemory> hostMemory;
   std::optional<Staging> staging;
   std::optional<Products> products;
+  Watch *watch = nullptr;
   std::vector<void *> arguments; ///< of the kernel that is being started
 };
 

@@ -12,6 +12,10 @@ namespace hpc::cuda {
 using DriverResult = int;
 using DevicePointer = unsigned long long;
 using DeviceNumber = int;
+/// CUuuid
+struct CardUuid {
+  char bytes[16];
+};
 
 struct ContextState;
 struct StreamState;
@@ -45,6 +49,7 @@ constexpr int captureThreadLocal = 1;
   X(DriverResult, deviceGet, cuDeviceGet, (DeviceNumber * device, int ordinal))                                        \
   X(DriverResult, deviceName, cuDeviceGetName, (char *name, int bytes, DeviceNumber device))                           \
   X(DriverResult, deviceAttribute, cuDeviceGetAttribute, (int *value, int attribute, DeviceNumber device))             \
+  X(DriverResult, deviceUuid, cuDeviceGetUuid_v2, (CardUuid * uuid, DeviceNumber device))                              \
   X(DriverResult, canAccessPeer, cuDeviceCanAccessPeer, (int *can, DeviceNumber device, DeviceNumber peer))            \
   X(DriverResult, retainContext, cuDevicePrimaryCtxRetain, (ContextHandle * context, DeviceNumber device))             \
   X(DriverResult, releaseContext, cuDevicePrimaryCtxRelease_v2, (DeviceNumber device))                                 \

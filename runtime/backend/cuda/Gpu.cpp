@@ -14,6 +14,7 @@ Expected<std::unique_ptr<Gpu>> Gpu::open(const Driver &driver, int ordinal) {
   char name[256] = "";
   HPC_RETURN_IF_ERROR(check(driver, driver.deviceName(name, sizeof(name), number), what));
   gpu->text = "GPU " + std::to_string(ordinal) + " (" + name + ")";
+  HPC_RETURN_IF_ERROR(check(driver, driver.deviceUuid(&gpu->cardUuid, number), what));
   int major = 0, minor = 0;
   HPC_RETURN_IF_ERROR(check(driver, driver.deviceAttribute(&major, attributeMajor, number), what));
   HPC_RETURN_IF_ERROR(check(driver, driver.deviceAttribute(&minor, attributeMinor, number), what));

@@ -23,6 +23,8 @@ public:
   DeviceNumber device() const { return number; }
   /// "GPU 0 (NVIDIA H100)"
   const std::string &name() const { return text; }
+  /// Tells it from all other cards, and a slice of it from the others (MIG).
+  const CardUuid &uuid() const { return cardUuid; }
   /// 80 for compute capability 8.0.
   int capability() const { return computeCapability; }
   int multiprocessors() const { return processors; }
@@ -53,6 +55,7 @@ private:
   const DeviceNumber number;
   ContextHandle context = nullptr;
   std::string text;
+  CardUuid cardUuid{};
   int computeCapability = 0, processors = 1;
   mutable std::mutex turn;
   mutable std::atomic<const void *> culprit{nullptr};

@@ -27,12 +27,13 @@ struct Entry {
   void **address;
 };
 
-Status lookUp(void *handle, const std::vector<Entry> &entries, const std::string &library) {
+Status lookUp(void *handle, const std::vector<Entry> &entries, const std::string &library,
+              const std::string &needed = "CUDA 12.2 or later") {
   for (const Entry &entry : entries) {
     *entry.address = ::dlsym(handle, entry.symbol);
     if (!*entry.address)
       return Status::error(ErrorKind::Unsupported, library + " has no function " + entry.symbol +
-                                                       ": it is too old; CUDA 12.2 or later is needed");
+                                                       ": it is too old; " + needed + " is needed");
   }
   return Status::success();
 }
@@ -86,6 +87,17 @@ Expected<CublasLt> loadCublasLt(const std::string &folder) {
   return table;
 }
 
+Expected<Nccl> loadNccl(const std::string &folder) {
+  Expected<void *> handle = openFirst(folder, {"libnccl.so.2"},
+                                      "ranks on several GPUs need NCCL: NVIDIA's packages have it, and so has the "
+                                      "wheel nvidia-nccl of PyPI (LD_LIBRARY_PATH names its folder)");
+  if (!handle.ok())
+    return handle.status();
+  Nccl table;
+  HPC_RETURN_IF_ERROR(lookUp(*handle, {HPC_NCCL_FUNCTIONS(HPC_ENTRY)}, "libnccl.so.2", "NCCL 2.14 or later"));
+  return table;
+}
+
 Status check(const Driver &driver, DriverResult result, const std::string &what) {
   if (result == driverSuccess)
     return Status::success();
@@ -104,6 +116,16 @@ Status check(const CublasLt &blas, BlasResult result, const std::string &what) {
                    : result == blasAllocFailed ? ErrorKind::Capacity
                                                : ErrorKind::Io;
   return Status::error(kind, what + ": " + (name ? name : "cublasStatus " + std::to_string(result)));
+}
+
+Status check(const Nccl &nccl, NcclResult result, const std::string &what) {
+  if (result == ncclSuccess)
+    return Status::success();
+  const char *text = nccl.errorString(result);
+  const bool isOurs = result == ncclInvalidArgument || result == ncclInternalError;
+  return Status::error(isOurs ? ErrorKind::Internal : ErrorKind::Io,
+                       what + ": NCCL: " + (text ? text : "ncclResult " + std::to_string(result)) +
+                           "; NCCL_DEBUG=WARN in the environment makes it say more");
 }
 
 } // namespace hpc::cuda

@@ -141,6 +141,11 @@ std::chrono::microseconds Machine::delay() {
   return std::chrono::microseconds(random() % uint64_t(current.longestDelay));
 }
 
+bool Machine::chance(uint64_t times) {
+  std::lock_guard<std::mutex> lock(mutex);
+  return random() % times == 0;
+}
+
 int Machine::newTimeline() {
   std::lock_guard<std::mutex> lock(mutex);
   return timelines++;

@@ -66,6 +66,8 @@ public:
 
   Settings settings() const;
   std::chrono::microseconds delay();
+  /// True once in `times`.
+  bool chance(uint64_t times);
   int newTimeline();
   /// The host's clock, which knows all that somebody has waited for.
   Clock hostClock();
@@ -107,6 +109,7 @@ struct StreamState {
   /// Waits until all that has been enqueued is done, and the host knows it.
   void synchronize();
   bool idle();
+  bool isCapturing() const { return false; }
 
   ContextState &context;
 

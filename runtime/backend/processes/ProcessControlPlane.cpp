@@ -1,0 +1,36 @@
+// What Control says, with the place where this process was when another vanished.
+#include "runtime/backend/processes/ProcessControlPlane.h"
+
+namespace hpc::processes {
+
+int64_t ProcessControlPlane::indexOnMachine() const {
+  const std::vector<launch::Introduction> &all = processes.control->introductions();
+  int64_t before = 0;
+  for (int64_t other = 0; other < processes.process; ++other)
+    before += all[size_t(other)].machine == processes.control->mine().machine;
+  return before;
+}
+
+void ProcessControlPlane::fail(const Status &error) {
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    if (placed.ok())
+      placed = error;
+  }
+  processes.control->fail(error);
+}
+
+Status ProcessControlPlane::agree(const Status &mine) {
+  Status verdict = processes.control->agree(mine, [this] {
+    if (processes.transport)
+      processes.transport->progress();
+  });
+  std::lock_guard<std::mutex> lock(mutex);
+  Status where = placed.ok() ? verdict : placed;
+  placed = Status::success();
+  if (verdict.ok() || processes.control->lost().ok())
+    return verdict;
+  return where.at("on host " + processes.control->mine().host);
+}
+
+} // namespace hpc::processes

@@ -1,0 +1,30 @@
+// The control plane of processes that have joined: Control's connections, for backends whose data goes by an engine of
+// their own.
+#pragma once
+
+#include "runtime/backend/processes/ProcessWorld.h"
+#include "runtime/core/ControlPlane.h"
+
+namespace hpc::processes {
+
+class ProcessControlPlane : public ControlPlane {
+public:
+  /// `processes` outlives it; its transport is left alone, and may be null.
+  explicit ProcessControlPlane(Processes &processes) : processes(processes) {}
+
+  int64_t indexOnMachine() const override;
+  void fail(const Status &error) override;
+  Status failure() const override { return processes.control->failure(); }
+  Status lost() const override { return processes.control->lost(); }
+  Expected<std::vector<std::string>> exchange(const std::string &mine) override {
+    return processes.control->exchange(mine);
+  }
+  Status agree(const Status &mine) override;
+
+private:
+  Processes &processes;
+  std::mutex mutex;
+  Status placed; ///< what the first rank of this process said in this step: it names where it was
+};
+
+} // namespace hpc::processes
