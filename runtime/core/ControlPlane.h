@@ -25,6 +25,8 @@ public:
   virtual Status lost() const = 0;
   /// The texts of all processes, in their order, when all have called it; or the error of one that has failed.
   virtual Expected<std::vector<std::string>> exchange(const std::string &mine) = 0;
+  /// What to say when an engine gives `error`: why another process has gone, if one has. May wait a moment for that.
+  virtual Status explain(const Status &error) const = 0;
   /// See Backend::agree.
   virtual Status agree(const Status &mine) = 0;
 };

@@ -1,9 +1,13 @@
 // Compiled, never run, where the CUDA toolkit is: compares the backend's own declarations with the toolkit's headers.
 // Types need only agree as the calling convention sees them: integers and enumerations by size, pointers as pointers.
 #include "runtime/backend/cuda/CublasLtApi.h"
+#include "runtime/backend/cuda/NcclApi.h"
 
 #include <cublasLt.h>
 #include <cuda.h>
+#if __has_include(<nccl.h>)
+#include <nccl.h>
+#endif
 #include <type_traits>
 
 namespace hpc::cuda {
@@ -74,5 +78,25 @@ static_assert(sizeof(BlasAlgorithm) == sizeof(cublasLtMatmulAlgo_t) &&
               sizeof(BlasChoice) == sizeof(cublasLtMatmulHeuristicResult_t) &&
               offsetof(BlasChoice, workspaceBytes) == offsetof(cublasLtMatmulHeuristicResult_t, workspaceSize) &&
               offsetof(BlasChoice, state) == offsetof(cublasLtMatmulHeuristicResult_t, state));
+
+#if __has_include(<nccl.h>)
+#undef HPC_ALIKE
+#define HPC_ALIKE(result, member, symbol, arguments)                                                                   \
+  static_assert(Alike<decltype(Nccl::member), decltype(&::symbol)>::value, #symbol);
+HPC_NCCL_FUNCTIONS(HPC_ALIKE)
+static_assert(ncclSuccess == ::ncclSuccess && ncclUnhandledCudaError == ::ncclUnhandledCudaError &&
+              ncclSystemError == ::ncclSystemError && ncclInternalError == ::ncclInternalError &&
+              ncclInvalidArgument == ::ncclInvalidArgument && ncclInvalidUsage == ::ncclInvalidUsage &&
+              ncclRemoteError == ::ncclRemoteError && ncclInProgress == ::ncclInProgress);
+static_assert(ncclI8 == ::ncclInt8 && ncclU8 == ::ncclUint8 && ncclI32 == ::ncclInt32 && ncclU32 == ::ncclUint32 &&
+              ncclI64 == ::ncclInt64 && ncclU64 == ::ncclUint64 && ncclF16 == ::ncclFloat16 &&
+              ncclF32 == ::ncclFloat32 && ncclF64 == ::ncclFloat64 && ncclBF16 == ::ncclBfloat16);
+static_assert(ncclSum == ::ncclSum && ncclProd == ::ncclProd && ncclMax == ::ncclMax && ncclMin == ::ncclMin);
+static_assert(sizeof(NcclId) == sizeof(ncclUniqueId) && offsetof(NcclConfig, bytes) == offsetof(ncclConfig_t, size) &&
+              offsetof(NcclConfig, magic) == offsetof(ncclConfig_t, magic) &&
+              offsetof(NcclConfig, version) == offsetof(ncclConfig_t, version) &&
+              offsetof(NcclConfig, blocking) == offsetof(ncclConfig_t, blocking));
+#endif
+static_assert(sizeof(CardUuid) == sizeof(CUuuid));
 
 } // namespace hpc::cuda

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """hpc-run as several processes: equal to one process, started by mpirun and by the environment, on one host and on two (network namespaces);
-processes that are killed, stopped or cut off; processes that do not belong together. Needs python3 and numpy; what needs mpirun or root is skipped,
+processes that are killed, stopped or cut off; processes that do not belong together; and the same with GPUs, on the stand-in. Needs python3 and numpy; what needs mpirun or root is skipped,
 and counted, where that is missing. The last line is `N passed, N failed, N skipped`.
 
   test/processes/processes.py [--bin=build/bin] [--only="equal: (2, 1, 1);kill"] [--kills=8]
@@ -85,7 +85,7 @@ def plan(tp, pp, dp):
     if key not in plans:
         file, alone = path(f"{tp}{pp}{dp}.plan"), path(f"{tp}{pp}{dp}.npz")
         subprocess.run([os.path.join(BIN, "hpc-opt"), os.path.join(MODEL, "dynamo-eager-op18.onnx"), f"--tp={tp}", f"--pp={pp}", f"--dp={dp}",
-                        "--micro-batches=2", "--dim", "batch_size=4", "--dim", "sequence_length=33", "-o", file], check=True)
+                        "--micro-batches=2", "--target=host,cuda", "--dim", "batch_size=4", "--dim", "sequence_length=33", "-o", file], check=True)
         subprocess.run([RUN, file, "--input", inputs(), "--output", alone], check=True, env=environment(), stderr=subprocess.DEVNULL)
         plans[key] = (file, alone)
     return plans[key]
@@ -160,12 +160,12 @@ def equal_cases():
 LONG = ["--repeat=10000000", "--output"]
 
 
-def vanish(count, victim, how, layout=(2, 2, 1), **variables):
+def vanish(count, victim, how, layout=(2, 2, 1), flags=(), **variables):
     """One of `count` processes gets a signal at a random point; how long the others take to end, and what they say."""
     output = path("lost.npz")
     file, _ = plan(*layout)
     port = free_port()
-    processes = [start(rank, count, port, [file, "--input", inputs(), *LONG, output], **variables) for rank in range(count)]
+    processes = [start(rank, count, port, [file, "--input", inputs(), *flags, *LONG, output], **variables) for rank in range(count)]
     time.sleep(0.5 + 2 * chance.random())
     processes[victim].send_signal(how)
     begin = time.time()
@@ -178,6 +178,18 @@ def vanish(count, victim, how, layout=(2, 2, 1), **variables):
     return took, results
 
 
+def check_vanished(victim, took, results):
+    """Every process that is left says once who has gone, in time."""
+    for code, errors in results:
+        check(code == 1, f"exit {code}: {errors}")
+        lines = [line for line in errors.splitlines() if not line.startswith("note:")]
+        check(len(lines) == 1, f"not one message: {errors}")
+        early = "did not come" in errors or "ended before" in errors or "the rendezvous at" in errors
+        check(early or f"process {victim} (rank" in errors and "is gone" in errors, errors)
+        check("host " in errors, errors)
+    check(took < ENDED_WITHIN, f"took {took:.1f} s")
+
+
 def kill_cases():
     for number in range(options.kills):
         for how in (signal.SIGKILL, signal.SIGSTOP):
@@ -186,16 +198,79 @@ def kill_cases():
 
             def case(count=count, victim=victim, how=how):
                 need_ucx()
-                took, results = vanish(count, victim, how)
-                for code, errors in results:
-                    check(code == 1, f"exit {code}: {errors}")
-                    lines = [line for line in errors.splitlines() if not line.startswith("note:")]
-                    check(len(lines) == 1, f"not one message: {errors}")
-                    early = "did not come" in errors or "ended before" in errors or "the rendezvous at" in errors
-                    check(early or f"process {victim} (rank" in errors and "is gone" in errors, errors)
-                    check("host " in errors, errors)
-                check(took < ENDED_WITHIN, f"took {took:.1f} s")
+                check_vanished(victim, *vanish(count, victim, how))
             yield f"kill: process {victim} of {count} by {how.name}", case
+
+
+CUDA = ["--backend=cuda"]
+
+
+def stand_in(cards):
+    folder = os.path.join(os.path.dirname(BIN), "test", "gpu", "standin")
+    need(os.path.exists(os.path.join(folder, "libnccl.so.2")), "needs the stand-in for GPUs")
+    return {"HPC_CUDA_LIBRARIES": folder, "HPC_STANDIN_DEVICES": str(cards)}
+
+
+def gpu_cases():
+    """A card for each rank, and NCCL between them."""
+    for layout, count in (((2, 2, 1), 4), ((2, 2, 1), 2), ((1, 1, 2), 2), ((1, 2, 2), 4)):
+        for by_mpi in (True, False):
+            def case(layout=layout, count=count, by_mpi=by_mpi):
+                ranks = layout[0] * layout[1] * layout[2]
+                file, alone = plan(*layout)
+                output = path("gpu.npz")
+                if os.path.exists(output):
+                    os.remove(output)
+                arguments = [file, *CUDA, "--input", inputs(), "--output", output, "--poison"]
+                if by_mpi:
+                    need_mpi()
+                    done = subprocess.run(["mpirun", "--oversubscribe", "-n", str(count), RUN, *arguments], env=environment(**MPI_ENV, **stand_in(ranks)),
+                                          capture_output=True, text=True, timeout=120)
+                    results = [(done.returncode, done.stderr)]
+                else:
+                    results = by_environment(count, arguments, **stand_in(ranks))
+                check(all(code == 0 for code, _ in results), f"{results}")
+                got, want = numpy.load(output)["logits"], numpy.load(alone)["logits"]
+                check(numpy.abs(got - want).max() <= 3e-6 * numpy.abs(want).max(), "differs from the host")
+            yield f"gpu equal: {layout} in {count} processes by {'mpirun' if by_mpi else 'environment'}", case
+
+    for number in range(options.kills):
+        for how in (signal.SIGKILL, signal.SIGSTOP):
+            count = (2, 4)[number % 2]
+            victim = chance.randrange(count)
+
+            def case(count=count, victim=victim, how=how):
+                check_vanished(victim, *vanish(count, victim, how, flags=CUDA, **stand_in(4)))
+            yield f"gpu kill: process {victim} of {count} by {how.name}", case
+
+    for number in range(options.kills):
+        victim, call = chance.randrange(4), chance.randrange(10, 700)
+
+        def case(victim=victim, call=call):
+            """A call of one rank's libraries fails, wherever it is then: all say the same, and nobody is killed for it."""
+            file, _ = plan(2, 2, 1)
+            port = free_port()
+            results = finish([start(rank, 4, port, [file, *CUDA, "--input", inputs(), *LONG, path("never.npz")], **stand_in(4),
+                                    **({"HPC_STANDIN_FAILING_CALL": str(call)} if rank == victim else {})) for rank in range(4)], 30)
+            said = {tuple(line for line in errors.splitlines() if not line.startswith("note:")) for _, errors in results}
+            check(len({code for code, _ in results}) == 1 and results[0][0] in (1, 2), f"{results}")
+            check(len(said) == 1 and len(next(iter(said))) == 1, f"not one message: {results}")
+            check(not os.path.exists(path("never.npz")), "there is an output of a run that failed")
+        yield f"gpu error: call {call} of process {victim}", case
+
+    def too_few():
+        file, _ = plan(2, 2, 1)
+        for code, errors in by_environment(4, [file, *CUDA, "--input", inputs()], **stand_in(2)):
+            check(code == 1 and "this process is number" in errors and "the machine has 2" in errors, errors)
+        for code, errors in by_environment(2, [file, *CUDA, "--input", inputs(), "--ranks-per-gpu=2"], **stand_in(2)):
+            check(code == 1 and "several talk by NCCL, which wants a GPU for each rank" in errors, errors)
+        # One card that all see: NCCL takes it for one of several hosts' only under a name of its own.
+        for code, errors in by_environment(4, [file, *CUDA, "--input", inputs()], **stand_in(1)):
+            check(code == 1 and "of different processes have one GPU" in errors and "--ranks-per-gpu=4" in errors, errors)
+        port = free_port()
+        results = finish([start(rank, 4, port, [file, *CUDA, "--input", inputs()], **stand_in(1), NCCL_HOSTID=f"host{rank}") for rank in range(4)], 60)
+        check(all(code == 0 for code, _ in results), f"{results}")
+    yield "gpu cards: too few, and one", too_few
 
 
 def belong_cases():
@@ -347,7 +422,7 @@ def host_cases():
 def main():
     passed = failed = skipped = 0
     wanted = [part for part in options.only.split(";") if part]
-    for cases in (equal_cases, belong_cases, kill_cases, host_cases):
+    for cases in (equal_cases, belong_cases, kill_cases, gpu_cases, host_cases):
         for name, case in cases():
             if wanted and not any(name.startswith(part) for part in wanted):
                 continue

@@ -234,8 +234,8 @@ private:
   CodeLibrary code;
   std::unique_ptr<ReduceKernels> reductions;
   std::optional<Nccl> nccl;
-  std::unique_ptr<NcclWorld> ncclWorld; ///< null: the ranks talk as peers
-  std::vector<CudaDevice *> devices;    ///< by rank of this process; owned by the session
+  std::unique_ptr<NcclWorld> ncclWorld;          ///< null: the ranks talk as peers
+  std::vector<CudaDevice *> devices;             ///< by rank of this process; owned by the session
   std::vector<NcclCommunicator *> communicators; ///< likewise; null where they are peers
 };
 

@@ -56,7 +56,7 @@ constexpr int captureThreadLocal = 1;
   X(DriverResult, setContext, cuCtxSetCurrent, (ContextHandle context))                                                \
   X(DriverResult, synchronizeContext, cuCtxSynchronize, ())                                                            \
   X(DriverResult, enablePeerAccess, cuCtxEnablePeerAccess, (ContextHandle peer, unsigned flags))                       \
-  X(DriverResult, memoryInfo, cuMemGetInfo_v2, (size_t *free, size_t *total))                                          \
+  X(DriverResult, memoryInfo, cuMemGetInfo_v2, (size_t * free, size_t * total))                                        \
   X(DriverResult, allocate, cuMemAlloc_v2, (DevicePointer * pointer, size_t bytes))                                    \
   X(DriverResult, free, cuMemFree_v2, (DevicePointer pointer))                                                         \
   X(DriverResult, allocateHost, cuMemHostAlloc, (void **pointer, size_t bytes, unsigned flags))                        \

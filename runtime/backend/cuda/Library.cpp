@@ -32,8 +32,8 @@ Status lookUp(void *handle, const std::vector<Entry> &entries, const std::string
   for (const Entry &entry : entries) {
     *entry.address = ::dlsym(handle, entry.symbol);
     if (!*entry.address)
-      return Status::error(ErrorKind::Unsupported, library + " has no function " + entry.symbol +
-                                                       ": it is too old; " + needed + " is needed");
+      return Status::error(ErrorKind::Unsupported,
+                           library + " has no function " + entry.symbol + ": it is too old; " + needed + " is needed");
   }
   return Status::success();
 }

@@ -28,6 +28,7 @@ public:
   Expected<std::vector<std::string>> exchange(const std::string &mine) override {
     return std::vector<std::string>{mine};
   }
+  Status explain(const Status &error) const override { return failure().ok() ? error : failure(); }
   Status agree(const Status &mine) override { return joined ? peers->world().agree(ranks, mine) : mine; }
 
 private:

@@ -36,17 +36,15 @@ constexpr int ncclSum = 0, ncclProd = 1, ncclMax = 2, ncclMin = 3;
   X(NcclResult, init, ncclCommInitRankConfig,                                                                          \
     (NcclHandle * handle, int ranks, NcclId id, int rank, NcclConfig *config))                                         \
   X(NcclResult, abort, ncclCommAbort, (NcclHandle handle))                                                             \
-  X(NcclResult, asyncError, ncclCommGetAsyncError, (NcclHandle handle, NcclResult *result))                            \
+  X(NcclResult, asyncError, ncclCommGetAsyncError, (NcclHandle handle, NcclResult * result))                           \
   X(NcclResult, groupStart, ncclGroupStart, ())                                                                        \
   X(NcclResult, groupEnd, ncclGroupEnd, ())                                                                            \
   X(NcclResult, allReduce, ncclAllReduce,                                                                              \
-    (const void *source, void *target, size_t count, int type, int operation, NcclHandle handle,                       \
-     StreamHandle stream))                                                                                             \
+    (const void *source, void *target, size_t count, int type, int operation, NcclHandle handle, StreamHandle stream)) \
   X(NcclResult, allGather, ncclAllGather,                                                                              \
     (const void *source, void *target, size_t count, int type, NcclHandle handle, StreamHandle stream))                \
   X(NcclResult, reduceScatter, ncclReduceScatter,                                                                      \
-    (const void *source, void *target, size_t count, int type, int operation, NcclHandle handle,                       \
-     StreamHandle stream))                                                                                             \
+    (const void *source, void *target, size_t count, int type, int operation, NcclHandle handle, StreamHandle stream)) \
   X(NcclResult, send, ncclSend,                                                                                        \
     (const void *source, size_t count, int type, int peer, NcclHandle handle, StreamHandle stream))                    \
   X(NcclResult, receive, ncclRecv,                                                                                     \

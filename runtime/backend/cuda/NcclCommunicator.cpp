@@ -8,16 +8,11 @@
 
 namespace hpc::cuda {
 
-namespace {
-
-void pause() { std::this_thread::sleep_for(std::chrono::microseconds(20)); }
-
-} // namespace
-
-Expected<std::unique_ptr<NcclCommunicator>>
-NcclCommunicator::create(const Nccl &nccl, const NcclWorld &world, ControlPlane &plane, const plan::Plan &plan,
-                         CudaDevice &device, ReduceKernels &reductions, const RankPlace &place, int64_t requests,
-                         bool inRankOrder) {
+Expected<std::unique_ptr<NcclCommunicator>> NcclCommunicator::create(const Nccl &nccl, const NcclWorld &world,
+                                                                     ControlPlane &plane, const plan::Plan &plan,
+                                                                     CudaDevice &device, ReduceKernels &reductions,
+                                                                     const RankPlace &place, int64_t requests,
+                                                                     bool inRankOrder) {
   std::unique_ptr<NcclCommunicator> made(
       new NcclCommunicator(nccl, world, plane, plan, device, reductions, place, requests, inRankOrder));
   const Gpu &gpu = device.gpu();
@@ -74,20 +69,11 @@ Status NcclCommunicator::connect() {
 Status NcclCommunicator::settle(Connection &connection, NcclResult result, const std::string &what) {
   while (result == ncclInProgress) {
     HPC_RETURN_IF_ERROR(plane.failure());
-    pause();
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
     if (NcclResult asked = nccl.asyncError(connection.handle, &result); asked != ncclSuccess)
       result = asked;
   }
-  return result == ncclSuccess ? Status::success() : explain(cuda::check(nccl, result, what));
-}
-
-/// NCCL notices that a process has vanished, too, but not which and why; the control plane says it better, a moment
-/// later.
-Status NcclCommunicator::explain(const Status &error) {
-  for (int waited = 0; waited < 75000 && plane.failure().ok(); ++waited)
-    pause();
-  Status better = plane.failure();
-  return better.ok() ? error : better;
+  return result == ncclSuccess ? Status::success() : plane.explain(cuda::check(nccl, result, what));
 }
 
 Status NcclCommunicator::begin() { return generation == world.generation() ? Status::success() : connect(); }
@@ -101,7 +87,7 @@ Status NcclCommunicator::check() {
     NcclResult asked = nccl.asyncError(connection.handle, &state);
     state = asked != ncclSuccess ? asked : state;
     if (state != ncclSuccess && state != ncclInProgress)
-      failure = explain(cuda::check(nccl, state, "talking to the other ranks"));
+      failure = plane.explain(cuda::check(nccl, state, "talking to the other ranks"));
   }
   if (!failure.ok())
     abort();
@@ -123,8 +109,7 @@ Status NcclCommunicator::start(Connection &connection, int64_t request, const st
   if (slot.posted)
     return Status::error(ErrorKind::Plan, "a request is posted again before it was waited for");
   HPC_RETURN_IF_ERROR(plane.failure());
-  HPC_RETURN_IF_ERROR(
-      cuda::check(driver, driver.recordEvent(slot.ready.get(), device.stream()), "recording an event"));
+  HPC_RETURN_IF_ERROR(cuda::check(driver, driver.recordEvent(slot.ready.get(), device.stream()), "recording an event"));
   HPC_RETURN_IF_ERROR(
       cuda::check(driver, driver.waitForEvent(connection.stream.get(), slot.ready.get(), 0), "ordering streams"));
   HPC_RETURN_IF_ERROR(call());

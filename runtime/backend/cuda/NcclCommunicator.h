@@ -60,7 +60,6 @@ private:
         reductions(reductions), place(place), own(requests), inRankOrder(inRankOrder) {}
   Status connect();
   Status settle(Connection &connection, NcclResult result, const std::string &what);
-  Status explain(const Status &error);
   bool isOurs(const plan::Collective &collective) const;
   int64_t memoryFor(const plan::Collective &collective) const;
   Status makeSlots();

@@ -89,8 +89,7 @@ int64_t NcclCommunicator::memoryFor(const plan::Collective &collective) const {
 Expected<int64_t> NcclCommunicator::prepare(const plan::Collective &collective) {
   for (const std::string &used : collective.axes)
     if (std::none_of(plan.axes.begin(), plan.axes.end(), [&](const plan::Axis &axis) { return axis.name == used; }))
-      return Status::error(ErrorKind::Plan,
-                           "a collective goes over axis '" + used + "', which the plan does not have");
+      return Status::error(ErrorKind::Plan, "a collective goes over axis '" + used + "', which the plan does not have");
   Prepared entry;
   const plan::GroupSeat seat = plan::seatOf(plan.axes, place.coordinate, collective.axes);
   const int64_t number = world.group(place.stage, collective.axes, seat.group);
@@ -138,8 +137,7 @@ Expected<int64_t> NcclCommunicator::prepare(const plan::Collective &collective) 
 Status NcclCommunicator::copy(Connection &connection, std::byte *target, const std::byte *source, int64_t bytes) {
   if (bytes == 0 || target == source)
     return Status::success();
-  return cuda::check(driver,
-                     driver.copyAsync(pointer(target), pointer(source), size_t(bytes), connection.stream.get()),
+  return cuda::check(driver, driver.copyAsync(pointer(target), pointer(source), size_t(bytes), connection.stream.get()),
                      "copying beside a collective");
 }
 
@@ -180,8 +178,8 @@ Status NcclCommunicator::reduce(const plan::Collective &collective, const Prepar
       source = memory;
     }
     return settle(connection,
-                  scatters ? nccl.reduceScatter(source, target, size_t(count), entry.type, operation,
-                                                connection.handle, connection.stream.get())
+                  scatters ? nccl.reduceScatter(source, target, size_t(count), entry.type, operation, connection.handle,
+                                                connection.stream.get())
                            : nccl.allReduce(source, target, size_t(count), entry.type, operation, connection.handle,
                                             connection.stream.get()),
                   "reducing");
@@ -241,14 +239,12 @@ Status NcclCommunicator::post(const plan::Collective &collective, int64_t index,
   if (collective.count == 0)
     return Status::success();
   if (!entry.connection) // alone: whatever it is, the source is the result
-    return source == target
-               ? Status::success()
-               : device.copy(target, source, collective.count * byteSize(collective.dtype));
+    return source == target ? Status::success()
+                            : device.copy(target, source, collective.count * byteSize(collective.dtype));
   auto *memory = reinterpret_cast<std::byte *>(uintptr_t(slots[size_t(request)].memory.get()));
   return start(*entry.connection, request, [&] {
-    return host::reduces(collective.kind)
-               ? reduce(collective, entry, source, target, memory)
-               : move(collective, entry, source, target, sourcePosition, memory);
+    return host::reduces(collective.kind) ? reduce(collective, entry, source, target, memory)
+                                          : move(collective, entry, source, target, sourcePosition, memory);
   });
 }
 

@@ -14,8 +14,7 @@ namespace hpc::cuda {
 namespace {
 
 /// Channels of what a rank sends to `peer`, or receives from it, in the order in which it posts them in a step.
-template <typename Message>
-std::vector<int32_t> channelsPosted(const plan::Plan &plan, int64_t rank, int64_t peer) {
+template <typename Message> std::vector<int32_t> channelsPosted(const plan::Plan &plan, int64_t rank, int64_t peer) {
   const int64_t ranksPerStage = plan.ranksPerStage();
   const plan::Stage &stage = plan.stages[size_t(rank / ranksPerStage)];
   std::vector<int32_t> channels;
@@ -61,8 +60,8 @@ void NcclWorld::addMessages(const plan::Plan &plan, const host::World &world) {
       channels[{sender, receiver}].push_back(channel);
   for (const auto &[pair, list] : channels) {
     const auto &[sender, receiver] = pair;
-    const bool isOneOrder = channelsPosted<plan::Send>(plan, sender, receiver) ==
-                            channelsPosted<plan::Recv>(plan, receiver, sender);
+    const bool isOneOrder =
+        channelsPosted<plan::Send>(plan, sender, receiver) == channelsPosted<plan::Recv>(plan, receiver, sender);
     for (size_t i = 0; i < list.size(); ++i) {
       if (i == 0 || !isOneOrder)
         members.push_back({sender, receiver});

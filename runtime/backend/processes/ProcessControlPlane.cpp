@@ -1,6 +1,9 @@
 // What Control says, with the place where this process was when another vanished.
 #include "runtime/backend/processes/ProcessControlPlane.h"
 
+#include <chrono>
+#include <thread>
+
 namespace hpc::processes {
 
 int64_t ProcessControlPlane::indexOnMachine() const {
@@ -18,6 +21,14 @@ void ProcessControlPlane::fail(const Status &error) {
       placed = error;
   }
   processes.control->fail(error);
+}
+
+/// An engine notices that a process has vanished, too, but not which and why; Control says it better, a moment later.
+Status ProcessControlPlane::explain(const Status &error) const {
+  constexpr auto moment = std::chrono::milliseconds(1500);
+  for (auto end = launch::Clock::now() + moment; launch::Clock::now() < end && failure().ok();)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return failure().ok() ? error : failure();
 }
 
 Status ProcessControlPlane::agree(const Status &mine) {

@@ -19,6 +19,7 @@ public:
   Expected<std::vector<std::string>> exchange(const std::string &mine) override {
     return processes.control->exchange(mine);
   }
+  Status explain(const Status &error) const override;
   Status agree(const Status &mine) override;
 
 private:

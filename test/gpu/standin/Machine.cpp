@@ -61,6 +61,7 @@ Machine::Machine() {
   };
   current.seed = number("HPC_STANDIN_SEED", current.seed);
   current.devices = int(number("HPC_STANDIN_DEVICES", uint64_t(current.devices)));
+  current.failingCall = int64_t(number("HPC_STANDIN_FAILING_CALL", uint64_t(current.failingCall)));
   random.seed(current.seed);
 }
 

@@ -51,7 +51,7 @@ struct Record {
 class Machine {
 public:
   static Machine &instance();
-  /// Programs that do not call configure(): HPC_STANDIN_SEED, HPC_STANDIN_DEVICES.
+  /// Programs that do not call configure(): HPC_STANDIN_SEED, HPC_STANDIN_DEVICES, HPC_STANDIN_FAILING_CALL.
   Machine();
 
   void configure(const Settings &settings);
