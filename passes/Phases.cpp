@@ -74,8 +74,7 @@ static void buildPartition(OpPassManager &passes, const Options &) {
 
 /// One program becomes stages.
 static void buildStage(OpPassManager &passes, const Options &options) {
-  passes.addPass(createSplitStages({options.pp, options.ppChunks, options.ppSplit}));
-  passes.addPass(createSplitUpdates());                     // before the schedule, which runs updates once a step
+  passes.addPass(createSplitStages({options.pp, options.ppChunks, options.ppSplit, options.ppSchedule}));
   passes.addPass(createMakeSchedule({options.ppSchedule})); // it reads what crosses from the transfers
   passes.addPass(createVerifyStaged());
 }

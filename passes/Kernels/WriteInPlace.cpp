@@ -19,11 +19,19 @@ OpResult madeBy(Value returned) {
   return result && isa<nn::FusedOp>(result.getOwner()) ? result : OpResult();
 }
 
-/// All values that lie in the buffer of a parameter or state: arguments of stages and aliases included.
-SmallVector<Value> valuesOf(func::FuncOp function, const std::string &name) {
+/// Whether an op is in another stage than the region, which has a buffer of its own.
+bool isElsewhere(Operation *op, nn::FusedOp region) {
+  auto here = region->getParentOfType<pipe::StageOp>();
+  auto there = isa<pipe::StageOp>(op) ? cast<pipe::StageOp>(op) : op->getParentOfType<pipe::StageOp>();
+  return here && there && here.getIndex() != there.getIndex();
+}
+
+/// All values that lie in the buffer of a parameter or state that the region's stage has: arguments of programs and
+/// aliases included.
+SmallVector<Value> valuesOf(func::FuncOp function, const std::string &name, nn::FusedOp region) {
   SmallVector<Value> values;
   function.walk([&](nn::ParameterOp op) {
-    if (op.getName() == name)
+    if (op.getName() == name && !isElsewhere(op, region))
       values.push_back(op.getResult());
   });
   for (BlockArgument argument : function.getArguments())
@@ -31,7 +39,9 @@ SmallVector<Value> valuesOf(func::FuncOp function, const std::string &name) {
       values.push_back(argument);
   for (size_t i = 0; i < values.size(); ++i)
     for (OpOperand &use : values[i].getUses())
-      if (auto stage = dyn_cast<pipe::StageOp>(use.getOwner()))
+      if (isElsewhere(use.getOwner(), region))
+        continue;
+      else if (auto stage = dyn_cast<pipe::StageOp>(use.getOwner()))
         values.push_back(stage.getBody().getArgument(use.getOperandNumber()));
       else if (isBufferAlias(use.getOwner()))
         values.push_back(use.getOwner()->getResult(0));
@@ -72,13 +82,16 @@ struct WriteInPlacePass : impl::WriteInPlaceBase<WriteInPlacePass> {
       if (function.isExternal())
         continue;
       Operation *returned = function.getBody().front().getTerminator();
-      for (const auto &[name, index] : nn::writtenBy(function)) {
+      for (unsigned index = 0; index < function.getNumResults(); ++index) {
+        std::string name = nn::resultPort(function, index).writes;
+        if (name.empty())
+          continue;
         OpResult result = madeBy(returned->getOperand(index));
         if (!result)
           continue;
         auto region = cast<nn::FusedOp>(result.getOwner());
         unsigned number = result.getResultNumber();
-        std::optional<unsigned> operand = operandToWriteOver(region, number, valuesOf(function, name));
+        std::optional<unsigned> operand = operandToWriteOver(region, number, valuesOf(function, name, region));
         if (!operand)
           continue;
         SmallVector<int64_t> inPlace(region.getNumResults(), -1);

@@ -90,8 +90,10 @@ Status StageLowering::writeStates(ArrayRef<ProgramOutput> outputs) {
     }
     writes.push_back(std::move(write));
   }
+  // A later round may still read what an earlier one writes.
+  std::vector<plan::Instruction> &end = plan::isPerStep(current.kind) ? updateEnd : compute.instructions;
   for (const Write &write : writes)
-    emit(plan::Copy{write.from, write.to, stage.buffers[write.to.buffer].bytes}, write.node);
+    end.push_back({plan::Copy{write.from, write.to, stage.buffers[write.to.buffer].bytes}, write.node});
   return Status::success();
 }
 

@@ -116,6 +116,8 @@ Status StageLowering::findReaders(ArrayRef<ProgramOutput> outputs) {
       return Status::error(ErrorKind::Unsupported, "value of ONNX node '" + nodeName(output.value.getLoc()) +
                                                        "' is made in each micro-batch and read once a step, but is no "
                                                        "sum over micro-batches; use --micro-batches=1");
+    if (plan::isPerStep(current.kind))
+      continue; // an update sends and waits itself, and only its own later rounds read what it makes
     if (output.channel >= 0)
       readers[aliasRoot(output.value)].push_back(drainProgram());
     if (output.reader)
@@ -124,7 +126,30 @@ Status StageLowering::findReaders(ArrayRef<ProgramOutput> outputs) {
   return Status::success();
 }
 
+/// What an update reads of another stage's comes while it runs: all posts of a round, then its waits.
+void StageLowering::exchange(ArrayRef<ProgramInput> inputs) {
+  std::vector<plan::Wait> waits;
+  for (const ProgramInput &input : inputs) {
+    if (input.channel < 0)
+      continue;
+    int32_t buffer = addBuffer(input.value, Lifetime::Program);
+    plan::Recv recv;
+    recv.dst = {buffer, 0};
+    recv.bytes = stage.buffers[buffer].bytes;
+    recv.peer = ranksOf(input.peerStage);
+    recv.channel = input.channel;
+    recv.request = addRequest({current, {current}});
+    recv.reason = input.reason;
+    waits.push_back({recv.request});
+    emit(recv, input.reason.node);
+  }
+  for (const plan::Wait &wait : waits)
+    emit(wait, "");
+}
+
 void StageLowering::postReceives(ArrayRef<ProgramInput> inputs) {
+  if (plan::isPerStep(current.kind))
+    return exchange(inputs);
   plan::StageProgram receiver{plan::receiveOf(current.kind), current.chunk};
   for (const ProgramInput &input : inputs) {
     if (input.channel < 0)
@@ -193,14 +218,17 @@ void StageLowering::storeAndSend(ArrayRef<ProgramInput> inputs, ArrayRef<Program
     send.bytes = stage.buffers[send.src.buffer].bytes;
     send.peer = ranksOf(output.peerStage);
     send.channel = output.channel;
-    send.request = addRequest({current, {drainProgram()}});
+    bool isPerStep = plan::isPerStep(current.kind);
+    send.request = addRequest({current, {isPerStep ? current : drainProgram()}});
     send.reason = output.reason;
     emit(send, output.reason.node);
-    drain.instructions.push_back({plan::Wait{send.request}, output.reason.node});
+    (isPerStep ? updateEnd : drain.instructions).push_back({plan::Wait{send.request}, output.reason.node});
   }
 }
 
 Status StageLowering::bindSchedule() {
+  if (!stage.programs.empty() && plan::isPerStep(stage.programs.back().kind))
+    llvm::append_range(stage.programs.back().instructions, updateEnd);
   Expected<std::vector<plan::ScheduleStep>> steps = plan::bindSchedule(schedule, stage.programs);
   if (!steps.ok())
     return steps.status().at("stage " + std::to_string(index));
@@ -428,6 +456,10 @@ Status StageLowering::addProgram(plan::StageProgram program, Block &body, ArrayR
   receive = {plan::receiveOf(program.kind), program.chunk, {}};
   compute = {program.kind, program.chunk, {}};
   drain = {plan::drainOf(program.kind), program.chunk, {}};
+  if (plan::isPerStep(program.kind) && !stage.programs.empty() && plan::isPerStep(stage.programs.back().kind)) {
+    compute = std::move(stage.programs.back()); // the next round
+    stage.programs.pop_back();
+  }
   size_t firstValue = values.size();
   // 1. What comes in.
   HPC_RETURN_IF_ERROR(findReaders(outputs));

@@ -40,7 +40,7 @@ public:
       : tables(tables), weights(weights), written(written), index(index), schedule(std::move(schedule)) {}
 
   /// Lowers `body` (its terminator is not looked at); what it reads of other programs has been lowered before. Adds to
-  /// `stage` and `values`.
+  /// `stage` and `values`. An update may come in rounds, which are one program and the last of the stage.
   Status addProgram(plan::StageProgram program, Block &body, ArrayRef<ProgramInput> inputs,
                     ArrayRef<ProgramOutput> outputs);
   /// Once all programs are there.
@@ -81,6 +81,7 @@ private:
   plan::StageProgram drainProgram() const { return {plan::drainOf(current.kind), current.chunk}; }
   Status findReaders(ArrayRef<ProgramOutput> outputs);
   void postReceives(ArrayRef<ProgramInput> inputs);
+  void exchange(ArrayRef<ProgramInput> inputs);
   void loadInputs(ArrayRef<ProgramInput> inputs);
   void copyOut(ArrayRef<ProgramInput> inputs, ArrayRef<ProgramOutput> outputs);
   /// States (LowerState.cpp): an argument's buffer, and at the program's end what is written to parameters and states.
@@ -105,6 +106,8 @@ private:
   // Of the program that is being lowered.
   plan::StageProgram current;
   plan::Program receive, compute, drain;
+  /// Behind the last round of the update: waits for what it sent, then what is written.
+  std::vector<plan::Instruction> updateEnd;
   llvm::DenseMap<Value, std::vector<plan::StageProgram>> readers; ///< outside of it, by value; aliases resolved
 };
 

@@ -5,7 +5,7 @@
 #include "compiler/Diagnostics.h"
 #include "compiler/Dialect/Dist/Dist.h"
 #include "compiler/Dialect/Pipe/Schedule.h"
-#include "runtime/base/File.h"
+#include "passes/Stage/ScheduleChoice.h"
 #include "runtime/plan/ScheduleCheck.h"
 #include "runtime/plan/ScheduleKinds.h"
 
@@ -31,26 +31,33 @@ static ScheduleKind defaultKind(const plan::Pipeline &pipeline) {
                                                           : ScheduleKind::OneForwardOneBackward;
 }
 
-/// Each stage's updates are its own: a stage without one has no U, and with a forward schedule one with one has.
-static void fitUpdates(const plan::Pipeline &pipeline, PipelineSchedule &schedule) {
+/// What a stage runs is its own: one without parameters has no U, one before all parameters no B, and with a forward
+/// schedule one that updates has a U.
+static void fitPrograms(const plan::Pipeline &pipeline, PipelineSchedule &schedule) {
   for (auto [index, stage] : llvm::enumerate(schedule)) {
-    plan::ProgramPlace update{plan::ProgramKind::Update, int32_t(index), 0};
-    bool updates = llvm::is_contained(pipeline.programs, update);
-    if (!stage.empty() && stage.back().kind == plan::ProgramKind::Update) {
-      if (!updates)
-        stage.pop_back();
-    } else if (updates) {
+    auto isThere = [&, stage = int32_t(index)](plan::ProgramKind kind, int32_t chunk) {
+      return llvm::is_contained(pipeline.programs, plan::ProgramPlace{kind, stage, chunk});
+    };
+    llvm::erase_if(stage, [&](const plan::ScheduleAction &action) {
+      return has(pipeline, action.kind) && !isThere(action.kind, action.chunk);
+    });
+    bool updates = !stage.empty() && stage.back().kind == plan::ProgramKind::Update;
+    if (updates && !isThere(plan::ProgramKind::Update, 0))
+      stage.pop_back();
+    else if (!updates && isThere(plan::ProgramKind::Update, 0))
       stage.push_back({plan::ProgramKind::Update, 0, 0});
-    }
   }
 }
 
 static Expected<PipelineSchedule> makeNamed(const plan::Pipeline &pipeline, ScheduleKind kind) {
+  if (kind == ScheduleKind::Inference && has(pipeline, plan::ProgramKind::Backward))
+    return Status::error(ErrorKind::Usage, "it runs no B, which the program has; use " +
+                                               plan::name(defaultKind(pipeline)));
   Expected<PipelineSchedule> schedule =
       plan::makeSchedule(kind, pipeline.stages, pipeline.chunks, pipeline.microBatches);
   if (!schedule.ok())
     return schedule;
-  fitUpdates(pipeline, *schedule);
+  fitPrograms(pipeline, *schedule);
   for (const plan::StageSchedule &stage : *schedule)
     for (const plan::ScheduleAction &action : stage)
       if (!has(pipeline, action.kind))
@@ -62,12 +69,9 @@ static Expected<PipelineSchedule> makeNamed(const plan::Pipeline &pipeline, Sche
 
 /// A user's file may leave receives and drains to us; then it has none at all.
 static Expected<PipelineSchedule> readFile(const plan::Pipeline &pipeline, const std::string &path) {
-  Expected<MappedFile> file = MappedFile::open(path);
-  if (!file.ok())
-    return file.status();
-  Expected<PipelineSchedule> schedule = plan::parseScheduleFile(std::string(file->text()));
+  Expected<PipelineSchedule> schedule = readScheduleFile(path);
   if (!schedule.ok())
-    return schedule.status().at(path);
+    return schedule;
   bool isComplete = llvm::any_of(*schedule, [](const plan::StageSchedule &stage) {
     return llvm::any_of(stage, [](const plan::ScheduleAction &action) { return !plan::computes(action.kind); });
   });
@@ -77,13 +81,13 @@ static Expected<PipelineSchedule> readFile(const plan::Pipeline &pipeline, const
 }
 
 static Expected<PipelineSchedule> makeSchedule(const plan::Pipeline &pipeline, const std::string &text) {
-  if (text.find_first_of("/.") != std::string::npos)
+  if (isScheduleFile(text))
     return readFile(pipeline, text);
   ScheduleKind kind = defaultKind(pipeline);
   if (!text.empty()) {
-    Expected<ScheduleKind> named = plan::parseScheduleKind(text);
+    Expected<ScheduleKind> named = parseScheduleName(text);
     if (!named.ok())
-      return Status::error(ErrorKind::Usage, named.status().message() + ", and files (./my-schedule.txt)");
+      return named.status();
     kind = *named;
   }
   Expected<PipelineSchedule> schedule = makeNamed(pipeline, kind);

@@ -4,32 +4,35 @@
 include "mlir/Pass/PassBase.td"
 
 def SplitStages : Pass<"hpc-split-stages", "::mlir::ModuleOp"> {
-  let summary = "cut @main into pipeline stages";
+  let summary = "cut @main into the programs of pipeline stages";
   let description = [{
     What stands behind a product with a weight is computed once; what does not (positions, masks, slopes, a bias that all layers share) is cheap to
     repeat and is computed in every part that reads it, as are weights and what is made of weights alone. Places to cut lie between products; where the
     graph repeats a pattern of them (layers), they lie between its repetitions, and what comes before the first or after the last belongs to it.
 
-    Before: a function of local ops. After: one `pipe.stage` for each part; a stage has `chunks` parts, part k is chunk k / stages of stage
-    k mod stages. Values go from part to part by `pipe.transfer`; a value that is read further on goes through all parts between.
+    Before: a function of local ops. After: `pipe.stage` programs; a stage has `chunks` parts, part k is chunk k / stages of stage k mod stages.
+
+        %0:2 = pipe.stage 0 forward(%x) ...             // what goes on, what backward reads
+        %1 = pipe.transfer %0#0 ...
+        %2:2 = pipe.stage 1 forward(%1, %labels) ...
+        %3:2 = pipe.stage 1 backward(%2#1) ...          // the gradient that goes back, dist.accumulate of each parameter's
+        %4 = pipe.transfer %3#0 ...
+        %5 = pipe.stage 0 backward(%4, %0#1) ...
+        %6 = pipe.stage 0 update(%lr, %5) ...           // yields the next value of a parameter
+
+    Values go from part to part; one that is read further on goes through all parts between. A gradient is computed in the part of the op that it
+    differentiates. With one stage gradients are part of `forward`, unless the schedule has a backward; `weight_gradient` is there where the schedule has
+    W. What depends on a sum over micro-batches, what is marked as update and what is written to parameters and states is in `update`, one of a stage
+    whatever its chunks; with one stage, one micro-batch and no backward it stays in `forward`. A parameter that two stages hold is updated in both, from
+    a gradient that is added up in the order of the stages. An update is cut into rounds where it reads what another stage's update computes; the rounds
+    of a stage are listed in order and become one program of the plan.
   }];
   let options = [
     Option<"stages", "stages", "int64_t", "1", "number of stages">,
     Option<"chunks", "chunks", "int64_t", "1", "parts of every stage">,
     Option<"split", "split", "std::string", "\"balanced\"", "uniform, balanced, or blocks per part separated by '-' or ','">,
+    Option<"schedule", "schedule", "std::string", "\"\"", "as of hpc-make-schedule: which programs it runs">,
   ];
-  let dependentDialects = ["::hpc::pipe::PipeDialect"];
-}
-
-def SplitUpdates : Pass<"hpc-split-updates", "::mlir::ModuleOp"> {
-  let summary = "take what is computed once a step out of the programs that run once a micro-batch";
-  let description = [{
-    Before: `forward` programs in which an accumulation is read. After: `forward` ends with the accumulations, to which each micro-batch adds its term, and
-    an `update` program of the same stage and chunk reads them; what parameters and states become is written there. With one micro-batch nothing changes.
-
-        %0:2 = pipe.stage 0 forward(%x) ...          // yields %y and %sum = dist.accumulate %term
-        %1 = pipe.stage 0 update(%lr, %0#1) ...      // yields the next value of "w"
-  }];
   let dependentDialects = ["::hpc::pipe::PipeDialect"];
 }
 

@@ -1,15 +1,19 @@
-// Moves every op of @main into the pipe.stage that computes it. Trunk ops go to one part of the pipeline, what is cheap
-// to repeat is cloned into each part that reads it. A trunk value that is read further on goes through every part
-// between, so that messages are those of neighbours.
+// Moves every op of @main into the program that computes it (StepParts.h). A value that is read by another program goes
+// there through every part between, so that messages are those of neighbours: forward through the forward programs,
+// backward through the backward ones. What updates read of each other goes straight (StepUpdates.h).
 #include "passes/Stage/Blocks.h"
 #include "passes/Stage/Passes.h"
+#include "passes/Stage/ProgramBody.h"
+#include "passes/Stage/ScheduleChoice.h"
 #include "passes/Stage/StageRules.h"
+#include "passes/Stage/StepUpdates.h"
 
 #include "compiler/Diagnostics.h"
 #include "compiler/Dialect/Dist/Correspondence.h"
+#include "compiler/Dialect/Dist/Dist.h"
+#include "compiler/Dialect/NN/Ports.h"
 #include "compiler/Location.h"
 #include "compiler/Sidecar/ModuleSidecar.h"
-#include "llvm/ADT/SetVector.h"
 
 namespace hpc {
 
@@ -17,132 +21,180 @@ namespace hpc {
 #include "passes/Stage/Passes.h.inc"
 
 namespace {
-/// Builds the parts of one function, first to last. Part k is chunk k / stages of stage k % stages.
-struct Splitter {
-  func::FuncOp function;
-  const std::vector<Operation *> &trunk;
-  size_t stages, parts;
-  llvm::DenseMap<Operation *, size_t> partOf; ///< trunk ops only
-  llvm::DenseMap<Value, size_t> lastReader;   ///< trunk values: the last part that reads them; else absent
-  llvm::DenseMap<Value, Value> arrived;       ///< trunk value -> what stands for it where the next part can read it
-  llvm::DenseMap<Value, Value> returned;      ///< returned value -> result of its part
+using Program = StepParts::Program;
 
-  Splitter(func::FuncOp function, const Blocks &blocks, ArrayRef<size_t> blocksOfPart, size_t stages)
-      : function(function), trunk(blocks.trunk.ops), stages(stages), parts(blocksOfPart.size()) {
-    size_t block = 0;
-    for (auto [part, count] : llvm::enumerate(blocksOfPart))
-      for (size_t i = 0; i < count; ++i, ++block)
-        for (size_t op = blocks.firstOp[block]; op < blocks.endOp(block); ++op)
-          partOf[trunk[op]] = part;
-    for (Operation *op : trunk)
-      for (Value operand : op->getOperands())
-        if (Operation *producer = operand.getDefiningOp(); producer && partOf.count(producer))
-          lastReader[operand] = std::max(lastReader.lookup(operand), partOf[op]);
+/// Builds the programs of one function in the order in which a micro-batch runs them, then the updates.
+class ProgramBuilder {
+public:
+  ProgramBuilder(func::FuncOp function, const Trunk &trunk, StepParts &parts)
+      : function(function), parts(parts), own(parts.numPrograms()), wanted(parts.numPrograms()),
+        leaving(parts.numPrograms()) {
+    for (const std::vector<Operation *> *ops : {&trunk.ops, &trunk.later})
+      for (Operation *op : *ops)
+        if (std::optional<Program> program = parts.programOf(op))
+          own[*program].push_back(op);
   }
 
-  /// Whether a trunk value is made in `part` or before and read behind it.
-  bool leaves(Operation *op, Value result, size_t part) const {
-    return partOf.lookup(op) <= part && lastReader.lookup(result) > part;
-  }
-
-  /// Everything that `part` computes, in program order, and the values that come from outside: function arguments,
-  /// and trunk values that are read here or go on.
-  void collect(size_t part, ArrayRef<Value> wanted, SmallVectorImpl<Operation *> &ops, SmallVectorImpl<Value> &inputs) {
-    SmallVector<Value> pending(wanted);
-    llvm::DenseSet<Operation *> needed;
-    llvm::DenseSet<Value> read;
-    for (Operation *op : trunk)
-      if (partOf[op] == part && needed.insert(op).second)
-        llvm::append_range(pending, op->getOperands());
-    while (!pending.empty()) {
-      Value value = pending.pop_back_val();
-      read.insert(value);
-      Operation *producer = value.getDefiningOp();
-      auto found = producer ? partOf.find(producer) : partOf.end();
-      bool isElsewhere = found != partOf.end() && found->second != part;
-      if (producer && !isElsewhere && needed.insert(producer).second)
-        llvm::append_range(pending, producer->getOperands());
-    }
-    for (Operation &op : function.getBody().front())
-      if (needed.contains(&op))
-        ops.push_back(&op);
-    for (Value argument : function.getArguments())
-      if (read.contains(argument))
-        inputs.push_back(argument);
-    for (Operation *op : trunk)
-      for (Value result : op->getResults())
-        if (partOf[op] < part && lastReader.lookup(result) >= part)
-          inputs.push_back(result);
-  }
-
-  void build(OpBuilder &builder) {
+  LogicalResult build(OpBuilder &builder) {
+    llvm::DenseMap<Operation *, Homes> homes = placeUpdates(function, parts);
+    findReturned();
+    StepUpdates updates(function, parts, std::move(homes), findReads());
     Operation *terminator = function.getBody().front().getTerminator();
+    for (Program program = 0; program < parts.numPrograms(); ++program) {
+      for (Value value : updates.wantedOf(program))
+        want(program, value);
+      for (OpOperand &returned : terminator->getOpOperands())
+        if (!updates.returns(returned) && returner(returned.get()) == program)
+          want(program, returned.get());
+      findRoutes(program);
+    }
     builder.setInsertionPoint(terminator);
-    for (size_t part = 0; part < parts; ++part)
-      buildPart(builder, part, terminator);
-    for (OpOperand &operand : terminator->getOpOperands())
-      operand.set(returned[operand.get()]);
+    for (Program program = 0; program < parts.numPrograms(); ++program)
+      buildProgram(builder, program);
+    SmallVector<std::pair<OpOperand *, Value>> direct;
+    for (OpOperand &returned : terminator->getOpOperands())
+      if (!updates.returns(returned))
+        direct.push_back({&returned, results.lookup({returned.get(), returner(returned.get())})});
+    for (auto [returned, result] : direct)
+      returned->set(result);
+    return updates.build(builder, known);
   }
 
-  void buildPart(OpBuilder &builder, size_t part, Operation *terminator) {
-    // A returned value leaves from the part that computes it; what is no trunk, from the first.
-    llvm::SetVector<Value> results;
-    for (Value value : terminator->getOperands())
-      if (partOf.lookup(value.getDefiningOp()) == part)
-        results.insert(value);
-    size_t numReturned = results.size();
-    SmallVector<Operation *> ops;
-    SmallVector<Value> inputs;
-    collect(part, results.getArrayRef(), ops, inputs);
-    llvm::DenseSet<Value> leaving;
-    for (Operation *op : trunk)
-      for (Value result : op->getResults())
-        if (leaves(op, result, part)) {
-          leaving.insert(result);
-          results.insert(result);
-        }
+private:
+  /// The program that returns a value: the one that computes it; what is cheap, the first.
+  Program returner(Value value) const { return parts.programOf(value).value_or(0); }
 
+  void want(Program program, Value value) { wanted[program].insert(value); }
+
+  void findReturned() {
+    if (parts.hasUpdates())
+      return;
+    for (Value value : function.getBody().front().getTerminator()->getOperands())
+      want(returner(value), value);
+  }
+
+  ProgramBody bodyOf(Program program) const {
+    return findBody(function, own[program], wanted[program].getArrayRef(), [&](Value value) {
+      std::optional<Program> maker = parts.programOf(value);
+      return maker && *maker != program;
+    });
+  }
+
+  /// Parameters and states, and the stages whose programs read them.
+  std::map<std::string, std::set<unsigned>> findReads() const {
+    std::map<std::string, std::set<unsigned>> reads;
+    for (Program program = 0; program < parts.numPrograms(); ++program) {
+      ProgramBody body = bodyOf(program);
+      unsigned stage = unsigned(parts.stageOf(program));
+      for (Operation *op : body.ops)
+        if (auto parameter = dyn_cast<nn::ParameterOp>(op))
+          reads[parameter.getName().str()].insert(stage);
+      for (Value value : body.outside)
+        if (auto argument = dyn_cast<BlockArgument>(value))
+          if (std::string state = nn::argumentPort(function, argument.getArgNumber()).state; !state.empty())
+            reads[state].insert(stage);
+    }
+    return reads;
+  }
+
+  /// The program after `at` on a value's way to `target`: within a part straight, to later parts by the forward
+  /// programs, to earlier ones by the backward ones.
+  Program next(Program at, Program target) const {
+    size_t here = parts.partOf(at), there = parts.partOf(target);
+    if (here == there)
+      return target;
+    if (here < there)
+      return parts.forward(here + 1);
+    return at == parts.forward(here) ? parts.backward(here) : parts.backward(here - 1);
+  }
+
+  void findRoutes(Program target) {
+    for (Value value : bodyOf(target).outside)
+      if (std::optional<Program> maker = parts.programOf(value))
+        for (Program at = *maker; at != target;) {
+          Program to = next(at, target);
+          leaving[at].insert({value, to});
+          at = to;
+        }
+  }
+
+  void buildProgram(OpBuilder &builder, Program program) {
+    ProgramBody body = bodyOf(program);
+    llvm::SetVector<Value> yields(wanted[program].begin(), wanted[program].end());
+    for (auto [value, to] : leaving[program]) {
+      yields.insert(value);
+      if (parts.programOf(value) != program)
+        body.outside.insert(value); // it goes through
+    }
+    if (body.ops.empty() && yields.empty())
+      return;
     SmallVector<Value> operands;
-    for (Value input : inputs)
-      operands.push_back(isa<BlockArgument>(input) ? input : arrived.lookup(input));
-    Location place = results.empty() ? function.getLoc() : results.front().getLoc();
-    auto types = llvm::map_to_vector(results, [](Value value) { return value.getType(); });
-    auto program = pipe::StageOp::create(builder, place, types, part % stages, part / stages,
-                                         pipe::ProgramKind::forward, operands);
-    Block *body = new Block();
-    program.getBody().push_back(body);
+    for (Value value : body.outside)
+      operands.push_back(isa<BlockArgument>(value) ? value : arrived.lookup({value, program}));
+    Location place = yields.empty() ? function.getLoc() : yields.front().getLoc();
+    auto types = llvm::map_to_vector(yields, [](Value value) { return value.getType(); });
+    size_t part = parts.partOf(program);
+    auto stage = pipe::StageOp::create(builder, place, types, parts.stageOf(program), part / parts.numStages(),
+                                       parts.kindOf(program), operands);
+    Block *block = new Block();
+    stage.getBody().push_back(block);
     IRMapping mapping;
-    for (Value input : inputs)
-      mapping.map(input, body->addArgument(input.getType(), input.getLoc()));
-    OpBuilder inside = OpBuilder::atBlockEnd(body);
-    for (Operation *op : ops)
+    for (Value value : body.outside)
+      mapping.map(value, block->addArgument(value.getType(), value.getLoc()));
+    OpBuilder inside = OpBuilder::atBlockEnd(block);
+    for (Operation *op : body.ops)
       inside.clone(*op, mapping);
     pipe::YieldOp::create(inside, place,
-                          llvm::map_to_vector(results, [&](Value value) { return mapping.lookup(value); }));
-
-    for (auto [index, value] : llvm::enumerate(results)) {
-      if (index < numReturned)
-        returned[value] = program.getResult(index);
-      if (leaving.contains(value))
-        arrived[value] =
-            stages > 1 ? transfer(builder, value, program.getResult(index), part) : program.getResult(index);
+                          llvm::map_to_vector(yields, [&](Value value) { return mapping.lookup(value); }));
+    for (auto [value, result] : llvm::zip(yields, stage.getResults())) {
+      results[{value, program}] = result;
+      if (wanted[program].contains(value))
+        known[{value, unsigned(parts.stageOf(program))}] = result;
+    }
+    for (auto [value, to] : leaving[program]) {
+      Value result = results.lookup({value, program});
+      bool crosses = parts.stageOf(program) != parts.stageOf(to);
+      arrived[{value, to}] = crosses ? transfer(builder, value, result, program, to) : result;
     }
   }
 
-  /// To the stage of the next part.
-  Value transfer(OpBuilder &builder, Value value, Value result, size_t part) {
-    size_t from = part % stages, to = (part + 1) % stages;
-    size_t source = partOf.lookup(value.getDefiningOp());
-    std::string cause = "pipeline stage " + std::to_string(to) + " reads what stage " +
-                        std::to_string(source % stages) + " computes" +
-                        (source == part ? "" : "; it comes through stage " + std::to_string(from));
+  Value transfer(OpBuilder &builder, Value value, Value result, Program program, Program to) {
+    size_t from = parts.stageOf(program), target = parts.stageOf(to), source = parts.stageOf(*parts.programOf(value));
+    std::string cause = "pipeline stage " + std::to_string(target) + " reads what stage " + std::to_string(source) +
+                        " computes" + (source == from ? "" : "; it comes through stage " + std::to_string(from));
     auto transfer =
-        pipe::TransferOp::create(builder, value.getLoc(), value.getType(), result, from, to,
+        pipe::TransferOp::create(builder, value.getLoc(), value.getType(), result, from, target,
                                  builder.getStringAttr(cause), builder.getStringAttr("fewer stages (--pp)"));
     setValueIds(transfer, {{}, valueIdsOf(value.getDefiningOp()).made}); // what --verify should find on arrival
     return transfer;
   }
+
+  func::FuncOp function;
+  StepParts &parts;
+  std::vector<SmallVector<Operation *>> own;                         ///< by program
+  std::vector<llvm::SetVector<Value>> wanted;                        ///< by program: what it gives to updates and returns
+  std::vector<llvm::SetVector<std::pair<Value, Program>>> leaving;   ///< by program: values, and the next on their way
+  llvm::DenseMap<std::pair<Value, Program>, Value> arrived, results; ///< as a program takes a value; as it gives it
+  llvm::DenseMap<StepUpdates::Known, Value> known;                   ///< by stage, for its update
 };
+
+/// What depends on a sum over micro-batches runs once a step, where there is none of what each of them has.
+static LogicalResult checkOnceAStep(func::FuncOp function, const StepParts &parts) {
+  dist::Mesh mesh = dist::meshOf(function);
+  if (mesh.sizeOf(dist::AxisRole::Time) == 1)
+    return success();
+  for (Operation &op : function.getBody().front())
+    if (parts.isOnceAStep(&op))
+      for (Value operand : op.getOperands())
+        if (dist::shardingAttrOf(operand) && dist::isPerMicroBatch(dist::shardingOf(operand), mesh))
+          return userError(&op, ErrorKind::Unsupported)
+                 << describeOp(&op) << " reads a sum over all micro-batches or belongs to the update, which run once a "
+                 << "step, and "
+                 << (operand.getDefiningOp() ? "what " + describeOp(operand.getDefiningOp()) + " makes"
+                                             : std::string("an input"))
+                 << ", of which each micro-batch has its own; use --micro-batches=1";
+  return success();
+}
 
 struct SplitStages : impl::SplitStagesBase<SplitStages> {
   using SplitStagesBase::SplitStagesBase;
@@ -177,13 +229,29 @@ struct SplitStages : impl::SplitStagesBase<SplitStages> {
     std::optional<std::vector<size_t>> counts = chooseCounts(function, blocks);
     if (!counts)
       return signalPassFailure();
-    // 2. Clone every op into its part.
+    Expected<BackwardPrograms> backward = backwardPrograms(schedule, counts->size());
+    if (!backward.ok()) {
+      userError(function, backward.status().kind()) << "--pp-schedule=" << schedule << ": "
+                                                    << backward.status().message();
+      return signalPassFailure();
+    }
+    // 2. Which program runs each op. Gradients of several parts are added up once a step.
+    StepParts parts(function, blocks, *counts, size_t(stages), *backward);
+    if (accumulateByPart(function, parts)) {
+      blocks.trunk.later = findTrunk(function).later;
+      parts = StepParts(function, blocks, *counts, size_t(stages), *backward);
+    }
+    if (failed(checkOnceAStep(function, parts)))
+      return signalPassFailure();
+    // 3. Clone every op into its programs.
+    OpBuilder builder(&getContext());
+    if (failed(ProgramBuilder(function, blocks.trunk, parts).build(builder)))
+      return signalPassFailure();
+    // 4. Drop what was there before.
     SmallVector<Operation *> old;
     for (Operation &op : function.getBody().front().without_terminator())
-      old.push_back(&op);
-    OpBuilder builder(&getContext());
-    Splitter(function, blocks, *counts, size_t(stages)).build(builder);
-    // 3. Drop what was there before.
+      if (!isa<pipe::PipeDialect>(op.getDialect()))
+        old.push_back(&op);
     for (Operation *op : llvm::reverse(old))
       op->erase();
   }

@@ -4,6 +4,7 @@
 #include "compiler/Dialect/NN/NN.h"
 #include "compiler/Dialect/NN/Origin.h"
 #include "compiler/ElementType.h"
+#include "compiler/StepPart.h"
 
 namespace hpc {
 
@@ -35,20 +36,20 @@ static int64_t typicalWeight(func::FuncOp function, const nn::Origins &origins) 
 
 /// Ops of the trunk, in program order. A lookup is cheap as long as its table is no larger than what it yields or than
 /// a typical weight: a copy of the table then costs a stage less than one layer more would.
-static std::vector<Operation *> findOps(func::FuncOp function, const nn::Origins &origins) {
+static void findOps(func::FuncOp function, const nn::Origins &origins, Trunk &found) {
   int64_t typical = typicalWeight(function, origins);
-  llvm::DenseSet<Value> trunk;
+  llvm::DenseSet<Value> trunk, later;
   llvm::DenseMap<Value, int64_t> largestWeight; ///< of a value's cone
-  std::vector<Operation *> ops;
   for (Operation &op : function.getBody().front().without_terminator()) {
     if (op.getNumResults() == 0)
       continue;
     nn::Origin origin = origins.lookup(op.getResult(0));
     int64_t largest = isa<nn::ParameterOp>(op) ? bytesOf(op.getResult(0)) : 0, made = 0;
-    bool readsTrunk = false;
+    bool readsTrunk = false, isLater = stepPartOf(op.getLoc()) != StepPart::Forward;
     for (Value operand : op.getOperands()) {
       largest = std::max(largest, largestWeight.lookup(operand));
       readsTrunk |= trunk.contains(operand);
+      isLater |= later.contains(operand);
     }
     for (Value result : op.getResults()) {
       made += bytesOf(result);
@@ -57,16 +58,17 @@ static std::vector<Operation *> findOps(func::FuncOp function, const nn::Origins
     bool isLargeLookup = origin.isTrunk() && largest > std::max(made, typical);
     if (origin.isWeight() || !(readsTrunk || nn::isProduct(&op) || isLargeLookup))
       continue;
-    ops.push_back(&op);
+    (isLater ? found.later : found.ops).push_back(&op);
     trunk.insert(op.result_begin(), op.result_end());
+    if (isLater)
+      later.insert(op.result_begin(), op.result_end());
   }
-  return ops;
 }
 
 Trunk findTrunk(func::FuncOp function) {
   nn::Origins origins = nn::findOrigins(function);
   Trunk trunk;
-  trunk.ops = findOps(function, origins);
+  findOps(function, origins, trunk);
   llvm::DenseMap<Operation *, size_t> position;
   for (auto [index, op] : llvm::enumerate(trunk.ops)) {
     position[op] = index;

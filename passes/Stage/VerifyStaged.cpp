@@ -17,14 +17,14 @@ static std::string nameOf(pipe::StageOp program) {
          std::to_string(program.getIndex()) + chunk;
 }
 
-/// Each program is there once, and stages and chunks are numbered without holes.
+/// Each program is there once but for the rounds of updates, and stages and chunks are numbered without holes.
 static LogicalResult checkPrograms(func::FuncOp function) {
   std::map<std::tuple<int64_t, int64_t, int>, pipe::StageOp> programs;
   std::set<int64_t> stages, chunks;
   for (auto program : function.getBody().front().getOps<pipe::StageOp>()) {
     int64_t stage = int64_t(program.getIndex()), chunk = int64_t(program.getChunk());
     auto [first, isNew] = programs.try_emplace({stage, chunk, int(program.getProgram())}, program);
-    if (!isNew) {
+    if (!isNew && program.getProgram() != pipe::ProgramKind::update) {
       InFlightDiagnostic error = program.emitError() << nameOf(program) << " is there twice";
       error.attachNote(first->second.getLoc()) << "here too";
       return error;

@@ -24,6 +24,7 @@ ALLOWED = {  # the first prefix that fits counts
     "passes/Kernels/": {"ReduceOp", "MatmulOp", "TransposeOp", "ReshapeOp"},
     "passes/Lower/": {"MatmulOp", "ReshapeOp"},
     "passes/Partition/CollectPartials.cpp": {"AddOp", "MulOp"},  # sums of scaled terms
+    "passes/Stage/SumsOverParts.cpp": {"AddOp"},  # terms that lie in several stages
     "passes/Annotate/SumMeeting.cpp": {"AddOp", "MulOp"},  # which that pass puts together
 }
 

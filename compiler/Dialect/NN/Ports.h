@@ -33,7 +33,8 @@ void setResultPort(func::FuncOp function, unsigned index, const ResultPort &port
 void setArgumentPorts(func::FuncOp function, ArrayRef<ArgumentPort> ports);
 void setResultPorts(func::FuncOp function, ArrayRef<ResultPort> ports);
 
-/// The parameters and states that a function writes, by name, and the number of the result that does.
+/// The parameters and states that a function writes, by name, and the number of the result that does: the first, where
+/// several stages hold one and each writes its own.
 std::map<std::string, unsigned> writtenBy(func::FuncOp function);
 /// Whether a value is a parameter or state that its function writes: after the first step its padding is what the
 /// update left there.

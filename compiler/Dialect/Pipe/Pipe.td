@@ -36,7 +36,7 @@ def Pipe_StageOp : Pipe_Op<"stage", [Pure, IsolatedFromAbove, SingleBlock]> {
         %3 = pipe.stage 0 chunk 1 forward (%2) : ...
 
     A stage that owns several parts of the model has a chunk for each. `forward`, `backward` and `weight_gradient` run once a micro-batch, `update` once a
-    step. Constraints: (C1) block arguments and yield match operands and results. (C2) operands come from function arguments, transfers *to* this stage, or
+    step. An update that reads what another stage's update computes is several ops in a row, its rounds. Constraints: (C1) block arguments and yield match operands and results. (C2) operands come from function arguments, transfers *to* this stage, or
     other programs of it; transfers of results leave *from* it.
   }];
   let arguments = (ins I64Attr:$index, DefaultValuedAttr<I64Attr, "0">:$chunk, Pipe_ProgramKind:$program, Variadic<AnyRankedTensor>:$operands);

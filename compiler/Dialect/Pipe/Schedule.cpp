@@ -16,6 +16,8 @@ static plan::ProgramPlace placeOf(StageOp program) {
 plan::Pipeline pipelineOf(func::FuncOp function, int64_t microBatches) {
   plan::Pipeline pipeline{1, 1, microBatches, {}, {}};
   auto need = [&](plan::ProgramPlace before, plan::ProgramPlace after) {
+    if (before == after) // rounds of one update
+      return;
     for (const plan::Dependency &known : pipeline.dependencies)
       if (known.before == before && known.after == after)
         return;
@@ -25,7 +27,8 @@ plan::Pipeline pipelineOf(func::FuncOp function, int64_t microBatches) {
     plan::ProgramPlace place = placeOf(program);
     pipeline.stages = std::max<int64_t>(pipeline.stages, place.stage + 1);
     pipeline.chunks = std::max<int64_t>(pipeline.chunks, place.chunk + 1);
-    pipeline.programs.push_back(place);
+    if (!llvm::is_contained(pipeline.programs, place))
+      pipeline.programs.push_back(place);
     for (Value operand : program.getOperands()) {
       Operation *producer = operand.getDefiningOp();
       if (auto transfer = dyn_cast_or_null<TransferOp>(producer))

@@ -11,7 +11,8 @@ constexpr const char *scheduleAttrName = "pipe.schedule";
 
 inline plan::ProgramKind planKind(ProgramKind kind) { return plan::ProgramKind(kind); }
 
-/// The programs of a staged function and what each reads of another. Updates follow all else of their stage.
+/// The programs of a staged function and what each reads of another. Updates follow all else of their stage; the rounds
+/// of one are one program.
 plan::Pipeline pipelineOf(func::FuncOp function, int64_t microBatches);
 
 void writeSchedule(func::FuncOp function, const plan::PipelineSchedule &schedule);

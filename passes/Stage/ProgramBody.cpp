@@ -1,0 +1,40 @@
+// One walk back from what is read.
+#include "passes/Stage/ProgramBody.h"
+
+namespace hpc {
+
+ProgramBody findBody(func::FuncOp function, ArrayRef<Operation *> own, ArrayRef<Value> wanted,
+                     llvm::function_ref<bool(Value)> comesFrom) {
+  llvm::DenseSet<Operation *> needed(own.begin(), own.end());
+  SmallVector<Value> pending(wanted);
+  for (Operation *op : own)
+    llvm::append_range(pending, op->getOperands());
+  llvm::DenseSet<Value> arguments;
+  llvm::SetVector<Value> given;
+  while (!pending.empty()) {
+    Value value = pending.pop_back_val();
+    Operation *producer = value.getDefiningOp();
+    if (!producer)
+      arguments.insert(value);
+    else if (needed.contains(producer))
+      continue;
+    else if (comesFrom(value))
+      given.insert(value);
+    else if (needed.insert(producer).second)
+      llvm::append_range(pending, producer->getOperands());
+  }
+  ProgramBody body;
+  for (Value argument : function.getArguments())
+    if (arguments.contains(argument))
+      body.outside.insert(argument);
+  for (Operation &op : function.getBody().front()) {
+    if (needed.contains(&op))
+      body.ops.push_back(&op);
+    for (Value result : op.getResults())
+      if (given.contains(result))
+        body.outside.insert(result);
+  }
+  return body;
+}
+
+} // namespace hpc
