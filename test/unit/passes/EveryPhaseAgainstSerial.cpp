@@ -67,13 +67,12 @@ TEST_P(ExecTest, partitionedEqualsSerial) {
   inputs = drawInputs(*serial);
   auto expected = run(*serial, nullptr);
   ASSERT_TRUE(expected.ok()) << expected.status().text();
-  ASSERT_FALSE(meshesOf(*serial).empty()) << GetParam() << " lists no meshes";
+  ASSERT_FALSE(layoutsOf(*serial).empty()) << GetParam() << " lists no meshes";
 
-  for (const std::string &meshText : meshesOf(*serial)) {
-    dist::Mesh mesh = *dist::parseMesh(meshText);
+  for (const Layout &layout : layoutsOf(*serial)) {
     OwningOpRef<ModuleOp> module = parse();
-    runPhases(*module, mesh, [&](StringRef phase) {
-      compare(*module, *expected, phase == "propagate" ? nullptr : &mesh, meshText + " after " + phase.str());
+    runPhases(*module, layout, [&](StringRef phase) {
+      compare(*module, *expected, phase == "propagate" ? nullptr : &layout.mesh, layout.text + " after " + phase.str());
       if (HasFailure())
         module->dump();
       return !HasFailure();

@@ -78,12 +78,46 @@ OwningOpRef<ModuleOp> ExecProgramTest::parse() {
   return module;
 }
 
-std::vector<std::string> ExecProgramTest::meshesOf(ModuleOp module) {
-  std::vector<std::string> meshes;
-  if (auto texts = module->getAttrOfType<ArrayAttr>("exec.meshes"))
+/// "pp=2 chunks=2 split=1,3 schedule=gpipe"
+static Options parsePipeline(StringRef text) {
+  Options options;
+  SmallVector<StringRef> words;
+  text.split(words, ' ', -1, false);
+  for (StringRef word : words) {
+    auto [key, value] = word.split('=');
+    int64_t number = 0;
+    bool isNumber = !value.getAsInteger(10, number);
+    if (key == "pp" && isNumber)
+      options.pp = number;
+    else if (key == "chunks" && isNumber)
+      options.ppChunks = number;
+    else if (key == "split")
+      options.ppSplit = value.str();
+    else if (key == "schedule")
+      options.ppSchedule = value.str();
+    else
+      ADD_FAILURE() << "exec.pipelines: '" << word.str() << "' is none of pp, chunks, split, schedule";
+  }
+  return options;
+}
+
+static std::vector<std::string> textsOf(ModuleOp module, StringRef name) {
+  std::vector<std::string> result;
+  if (auto texts = module->getAttrOfType<ArrayAttr>(name))
     for (StringRef text : texts.getAsValueRange<StringAttr>())
-      meshes.push_back(text.str());
-  return meshes;
+      result.push_back(text.str());
+  return result;
+}
+
+std::vector<Layout> ExecProgramTest::layoutsOf(ModuleOp module) {
+  std::vector<std::string> pipelines = textsOf(module, "exec.pipelines");
+  if (pipelines.empty())
+    pipelines.push_back("pp=1");
+  std::vector<Layout> layouts;
+  for (const std::string &mesh : textsOf(module, "exec.meshes"))
+    for (const std::string &pipeline : pipelines)
+      layouts.push_back({mesh + ", " + pipeline, *dist::parseMesh(mesh), parsePipeline(pipeline)});
+  return layouts;
 }
 
 std::vector<std::vector<Tensor>> ExecProgramTest::drawInputs(ModuleOp module) {
@@ -107,15 +141,15 @@ std::vector<std::vector<Tensor>> ExecProgramTest::drawInputs(ModuleOp module) {
   return inputs;
 }
 
-void ExecProgramTest::runPhases(ModuleOp module, const dist::Mesh &mesh,
+void ExecProgramTest::runPhases(ModuleOp module, const Layout &layout,
                                 llvm::function_ref<bool(StringRef phase)> after) {
-  module->setAttr(dist::meshAttrName, dist::MeshAttr::get(context.get(), mesh));
+  module->setAttr(dist::meshAttrName, dist::MeshAttr::get(context.get(), layout.mesh));
   for (const Phase &phase : phases()) {
     if (phase.name == "raise" || phase.name == "train" || phase.name == "annotate")
       continue;
     PassManager passes(context.get());
-    phase.build(passes, Options());
-    ASSERT_TRUE(succeeded(passes.run(module))) << dist::toString(mesh) << ": phase " << phase.name.str();
+    phase.build(passes, layout.options);
+    ASSERT_TRUE(succeeded(passes.run(module))) << layout.text << ": phase " << phase.name.str();
     if (!after(phase.name))
       return;
   }

@@ -1,6 +1,7 @@
 // What the tests over the programs of test/exec share: finding, parsing, numbers, phases, comparison.
-// A program is a serial @main with seeds; `exec.meshes` lists the meshes it is cut over, `exec.steps` says how often it
-// runs, each step on what the one before wrote.
+// A program is a serial @main with seeds; `exec.meshes` lists the meshes it is cut over, `exec.pipelines` the pipelines on
+// each of them ("pp=2 schedule=gpipe"; left out: one stage), `exec.steps` says how often it runs, each step on what the one
+// before wrote.
 #pragma once
 
 #include "compiler/Dialect/NN/Ports.h"
@@ -22,19 +23,26 @@ Tensor draw(StringRef name, DType dtype, ArrayRef<int64_t> shape);
 /// Where tensors differ by more than `tolerance` of 1 plus the expected element; "" where they do not.
 std::string difference(const Tensor &expected, const Tensor &actual, double tolerance);
 
+/// A mesh of `exec.meshes` with a pipeline of `exec.pipelines`.
+struct Layout {
+  std::string text;
+  dist::Mesh mesh;
+  Options options;
+};
+
 /// The parameter is a file of test/exec.
 struct ExecProgramTest : testing::TestWithParam<std::string> {
   ExecProgramTest();
 
   /// The program, behind the passes that `exec.passes` names, if any.
   OwningOpRef<ModuleOp> parse();
-  /// Its meshes, as they are written.
-  static std::vector<std::string> meshesOf(ModuleOp module);
+  /// Every mesh with every pipeline.
+  static std::vector<Layout> layoutsOf(ModuleOp module);
   /// Per step one tensor for each argument that is no state.
   static std::vector<std::vector<Tensor>> drawInputs(ModuleOp module);
   /// Sets the mesh and runs all phases but raise, train and annotate (the programs are seeded by hand) up to kernels. `after`
   /// sees the program after each; false ends it.
-  void runPhases(ModuleOp module, const dist::Mesh &mesh, llvm::function_ref<bool(StringRef phase)> after);
+  void runPhases(ModuleOp module, const Layout &layout, llvm::function_ref<bool(StringRef phase)> after);
 
   DialectRegistry registry;
   std::unique_ptr<MLIRContext> context;

@@ -30,8 +30,8 @@ struct StepsThroughPlan : ExecProgramTest {
     return module;
   }
 
-  Expected<plan::Plan> compile(ModuleOp module, const dist::Mesh &mesh) {
-    runPhases(module, mesh, [](StringRef) { return true; });
+  Expected<plan::Plan> compile(ModuleOp module, const Layout &layout) {
+    runPhases(module, layout, [](StringRef) { return true; });
     Expected<Lowered> lowered = lowerToPlan(module, {});
     if (!lowered.ok())
       return lowered.status();
@@ -51,24 +51,24 @@ TEST_P(StepsThroughPlan, equalSerial) {
     ASSERT_TRUE(outputs.ok()) << outputs.status().text();
     expected.push_back(std::move(*outputs));
   }
-  for (const std::string &meshText : meshesOf(*serial)) {
+  for (const Layout &layout : layoutsOf(*serial)) {
     OwningOpRef<ModuleOp> module = parseWithWeights();
-    Expected<plan::Plan> plan = compile(*module, *dist::parseMesh(meshText));
-    ASSERT_TRUE(plan.ok()) << meshText << ": " << plan.status().text();
+    Expected<plan::Plan> plan = compile(*module, layout);
+    ASSERT_TRUE(plan.ok()) << layout.text << ": " << plan.status().text();
     SessionOptions options;
     options.poison = true;
     Expected<std::unique_ptr<Session>> session = Session::create(*plan, host::createHostBackend(), options);
-    ASSERT_TRUE(session.ok()) << meshText << ": " << session.status().text();
+    ASSERT_TRUE(session.ok()) << layout.text << ": " << session.status().text();
     for (size_t step = 0; step < inputs.size(); ++step) {
       std::vector<Array> arrays;
       for (const Tensor &input : inputs[step])
         arrays.push_back(tensorToArray(input));
       Expected<std::vector<Array>> outputs = (*session)->run(arrays);
-      ASSERT_TRUE(outputs.ok()) << meshText << ": " << outputs.status().text();
+      ASSERT_TRUE(outputs.ok()) << layout.text << ": " << outputs.status().text();
       ASSERT_EQ(outputs->size(), expected[step].size());
       for (size_t i = 0; i < outputs->size(); ++i)
         EXPECT_EQ(difference(expected[step][i], tensorFromArray((*outputs)[i]), tolerance), "")
-            << meshText << ", step " << step << ", output " << i;
+            << layout.text << ", step " << step << ", output " << i;
     }
   }
 }
