@@ -144,6 +144,7 @@ struct Flags {
       "pp-schedule",
       cl::desc("inference, gpipe, 1f1b, interleaved, zb-h1 or ./file.txt (default: what fits the programs)"),
       cl::value_desc("which"), cl::cat(layout)};
+  cl::alias schedule{"schedule", cl::desc("The same as --pp-schedule"), cl::aliasopt(ppSchedule), cl::cat(layout)};
   cl::opt<std::string> batchDim{"batch-dim", cl::desc("The inputs' batch dim (default: batch*, else dim 0)"),
                                 cl::value_desc("name"), cl::cat(layout)};
   cl::opt<WholeNumber> deviceMemory{"device-memory",
@@ -320,7 +321,7 @@ bool isCompilerFlag(StringRef argument) {
   static constexpr StringRef names[] = {
       "batch-dim", "betas", "clip", "compile-to", "const", "decay", "device-memory", "devices", "dim", "dp", "dtype", "dump-phases", "epsilon", "explain", "follow-links",
       "freeze", "h", "help", "inference", "list-params", "loss", "micro-batches", "momentum", "nesterov", "no-weights", "optimizer", "pp", "pp-chunks", "pp-schedule", "pp-split",
-      "remarks", "spec", "target", "tp", "train", "verify", "weight-decay", "write-onnx-annotations", "write-spec"};
+      "remarks", "schedule", "spec", "target", "tp", "train", "verify", "weight-decay", "write-onnx-annotations", "write-spec"};
   return argument.starts_with("-") && llvm::is_contained(names, argument.ltrim('-').split('=').first);
 }
 
