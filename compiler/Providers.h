@@ -11,7 +11,7 @@ enum class Provider : uint8_t {
   None,       ///< nobody as it stands: a composite is decomposed, any other op goes into a region
   Library,    ///< a call of the backend's library
   Generated,  ///< a region with code of its own
-  Region,     ///< a composite that generated code computes whole, inside a region
+  Region,     ///< a composite, or what runs along rows like one, that generated code computes whole, inside a region
   Storage,    ///< a buffer that is filled before anything runs
   Alias,      ///< the buffer of its operand, seen as another shape or extent
   Collective, ///< the plan's collectives on contiguous blocks

@@ -19,13 +19,15 @@ int PulledWork::indexOf(OpOperand &operand, int index) {
   Operation *reader = operand.getOwner();
   ArrayRef<int64_t> from = nn::shapeOf(operand.get()), to = nn::shapeOf(reader->getResult(0));
   // A composite reads what it scales and shifts with as an elementwise op does.
-  bool isElementwise = hasScalarEmitter(reader->getName()) || isRowComposite(reader->getName());
+  bool isLookup = accessOf(reader) == Access::Lookup;
+  bool isElementwise = hasScalarEmitter(reader->getName()) || (isRowComposite(reader->getName()) && !isLookup);
   if (isa<dist::FillTailOp>(reader) || (isElementwise && from == to))
     return index;
   // Operands of one shape are read at one index, whoever broadcasts them.
   if (isElementwise)
     return indexOf({index, nullptr, 0, from.vec()}, false);
-  return indexOf({index, reader, operand.getOperandNumber(), {}}, accessOf(reader) == Access::Combine);
+  bool inLoop = accessOf(reader) == Access::Combine || isRowComposite(reader->getName());
+  return indexOf({index, reader, operand.getOperandNumber(), {}}, inLoop);
 }
 
 bool PulledWork::pull(Value result, ArrayRef<int64_t> root) {
@@ -44,7 +46,7 @@ bool PulledWork::pull(Value result, ArrayRef<int64_t> root) {
       return false;
     for (OpOperand &operand : op->getOpOperands())
       open.push_back({operand.get(), indexOf(operand, index)});
-    if (isRowComposite(op->getName())) // along its row as well
+    if (isRowComposite(op->getName()) && accessOf(op) == Access::Composite) // along its row as well
       open.push_back({op->getOperand(0), indexOf({index, op, 0, {}}, true)});
   }
   return true;

@@ -14,11 +14,16 @@ bool RegionShape::isRowShape(ArrayRef<int64_t> shape) const {
 
 bool combinesElements(Operation *op) { return isa<nn::ReduceOp>(op) || isRowComposite(op->getName()); }
 
-/// Once per row of its first operand: a reduction over the last dim alone, or a composite.
+/// Once per row of what it reduces or makes: a reduction over the last dim alone, or a composite.
 static bool runsAlongRows(Operation *op) {
   auto reduce = dyn_cast<nn::ReduceOp>(op);
   return !reduce || (reduce.getAxes().size() == 1 &&
                      reduce.getAxes()[0] == nn::tensorType(reduce.getOperand()).getRank() - 1);
+}
+
+/// The shape whose rows it runs along.
+static ArrayRef<int64_t> rowsOf(Operation *op) {
+  return nn::shapeOf(isa<nn::ReduceOp>(op) ? op->getOperand(0) : op->getResult(0));
 }
 
 static bool fits(const RegionShape &shape, ArrayRef<Value> results) {
@@ -32,11 +37,11 @@ std::optional<RegionShape> findRegionShape(ArrayRef<Value> results, ArrayRef<Ope
   for (Operation *op : combining) {
     if (!runsAlongRows(op))
       continue;
-    shape.root.assign(nn::shapeOf(op->getOperand(0)).begin(), nn::shapeOf(op->getOperand(0)).end());
+    shape.root.assign(rowsOf(op).begin(), rowsOf(op).end());
     if (!fits(shape, results))
       continue;
     for (Operation *other : combining)
-      if (runsAlongRows(other) && nn::shapeOf(other->getOperand(0)) == ArrayRef<int64_t>(shape.root))
+      if (runsAlongRows(other) && rowsOf(other) == ArrayRef<int64_t>(shape.root))
         shape.rowOps.push_back(other);
     return shape;
   }

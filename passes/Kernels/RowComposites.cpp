@@ -3,6 +3,7 @@
 #include "passes/Kernels/RowComposites.h"
 
 #include "passes/Kernels/Accumulation.h"
+#include "passes/Kernels/EmbeddingGrad.h"
 
 namespace hpc::kernels {
 
@@ -122,11 +123,21 @@ Value finishRmsNorm(Row &row, const RowNumbers &numbers) {
                     {});
 }
 
+// ---- rows of a table: numbers are where its ids are; memory holds the sums -----------------------
+
+RowNumbers startTableRow(Row &row, const std::optional<RowMemory> &memory) {
+  return startEmbeddingGrad(row.emitter, cast<nn::EmbeddingGradOp>(row.op), row.index, memory);
+}
+Value finishTableRow(Row &row, const RowNumbers &numbers) {
+  return finishEmbeddingGrad(row.emitter, cast<nn::EmbeddingGradOp>(row.op), row.index, numbers);
+}
+
 const llvm::StringMap<Code> &table() {
   static const llvm::StringMap<Code> codes = {
       {nn::SoftmaxOp::getOperationName(), {2, true, startSoftmax, finishSoftmax}},
       {nn::LayerNormOp::getOperationName(), {2, false, startLayerNorm, finishLayerNorm}},
       {nn::RmsNormOp::getOperationName(), {1, false, startRmsNorm, finishRmsNorm}},
+      {nn::EmbeddingGradOp::getOperationName(), {2, true, startTableRow, finishTableRow}},
   };
   return codes;
 }

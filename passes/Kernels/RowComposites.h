@@ -1,5 +1,5 @@
-// Composites along the last dim that generated code computes whole: softmax, layer norm, RMS norm. First what they need of a
-// row, once; then an element at a time, inside whatever region fusion gives them. compiler/Providers.cpp claims them.
+// Composites along the last dim that generated code computes whole: softmax, layer norm, RMS norm; and the rows of an
+// embedding's gradient. First what they need of a row of their result, once; then an element at a time, inside whatever region fusion gives them. compiler/Providers.cpp claims them.
 #pragma once
 
 #include "passes/Kernels/ElementEmitter.h"

@@ -1,6 +1,6 @@
 // Scaled dot-product attention; the definition is two matmuls round a masked softmax. Between them f16 and bf16 are
 // computed in f32, the scores included: they are rounded nowhere.
-#include "compiler/Dialect/NN/NN.h"
+#include "compiler/Dialect/NN/AttentionParts.h"
 
 namespace hpc::nn {
 
@@ -49,61 +49,11 @@ LogicalResult AttentionOp::verify() {
 }
 
 SmallVector<Value> AttentionOp::decompose(OpBuilder &builder) {
-  Location loc = getLoc();
-  Type narrow = tensorType(getQuery()).getElementType();
-  Type element = narrow.isF16() || narrow.isBF16() ? builder.getF32Type() : narrow;
-  auto converted = [&](Value value, Type to) -> Value {
-    if (tensorType(value).getElementType() == to)
-      return value;
-    return CastOp::create(builder, loc, RankedTensorType::get(shapeOf(value), to), value);
-  };
-  auto constant = [&](double value) -> Value {
-    return ConstantOp::create(
-        builder, loc, DenseElementsAttr::get(RankedTensorType::get({}, element), builder.getFloatAttr(element, value)));
-  };
-  auto reshape = [&](Value value, ArrayRef<int64_t> shape) -> Value {
-    return ReshapeOp::create(builder, loc, RankedTensorType::get(shape, tensorType(value).getElementType()), value);
-  };
-  ArrayRef<int64_t> query = shapeOf(getQuery()), key = shapeOf(getKey()), value = shapeOf(getValue());
-  int64_t groups = key[1], heads = query[1];
-  // Grouped heads get a dim of their own, along which keys and values broadcast: [b, g, r, q, d] and [b, g, 1, k, d].
-  bool grouped = groups != heads && groups > 0;
-  Value q = getQuery(), k = getKey(), v = getValue(), bias = getBias();
-  if (grouped) {
-    int64_t repeat = heads / groups;
-    q = reshape(q, {query[0], groups, repeat, query[2], query[3]});
-    k = reshape(k, {key[0], groups, 1, key[2], key[3]});
-    v = reshape(v, {value[0], groups, 1, value[2], value[3]});
-    if (bias) {
-      ArrayRef<int64_t> shape = shapeOf(bias);
-      bias = reshape(bias, {shape[0], shape[1] == 1 ? 1 : groups, shape[1] == 1 ? 1 : repeat, shape[2], shape[3]});
-    }
-  }
-  auto product = [&](Value lhs, Value rhs, bool transposeRhs, Type sum) -> Value {
-    auto op = MatmulOp::create(builder, loc, lhs, rhs, /*transposeLhs=*/false, transposeRhs);
-    op.getResult().setType(RankedTensorType::get(shapeOf(op.getResult()), sum));
-    return op;
-  };
-  Value scores = product(q, k, /*transposeRhs=*/true, element);
-  scores = MulOp::create(builder, loc, scores, constant(getScale().convertToDouble()));
-  if (bias)
-    scores = AddOp::create(builder, loc, scores, converted(bias, element));
-  if (std::optional<uint64_t> offset = getCausalOffset()) {
-    Type i64 = builder.getI64Type();
-    Value row =
-        IotaOp::create(builder, loc, RankedTensorType::get({query[2], 1}, i64), Value(), 0, int64_t(*offset), 1);
-    Value column = IotaOp::create(builder, loc, RankedTensorType::get({1, key[2]}, i64), Value(), 1, 0, 1);
-    Value visible = CompareOp::create(builder, loc, ComparePredicate::ge, row, column);
-    scores = SelectOp::create(builder, loc, visible, scores, constant(-std::numeric_limits<double>::infinity()));
-  }
-  Value weights = SoftmaxOp::create(builder, loc, scores);
-  if (getGuarded())
-    weights = SelectOp::create(builder, loc, IsNanOp::create(builder, loc, weights), constant(0), weights);
-  weights = converted(weights, narrow);
-  Value result = product(weights, v, /*transposeRhs=*/false, tensorType(getResult()).getElementType());
-  if (grouped)
-    result = reshape(result, shapeOf(getResult()));
-  return {result};
+  AttentionParts parts(builder, getLoc(), {getQuery(), getKey(), getValue(), getBias()},
+                       {getScale().convertToDouble(), getCausalOffset(), getGuarded()});
+  Value weights = parts.converted(parts.probabilities(), parts.narrow);
+  Value result = parts.product(weights, parts.value, false, false, tensorType(getResult()).getElementType());
+  return {parts.reshaped(result, shapeOf(getResult()))};
 }
 
 } // namespace hpc::nn

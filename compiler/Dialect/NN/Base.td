@@ -11,6 +11,7 @@ include "compiler/Interfaces/Cost.td"
 include "compiler/Interfaces/Structure.td"
 include "compiler/Interfaces/LeadingDims.td"
 include "compiler/Interfaces/MixedPrecision.td"
+include "compiler/Interfaces/Differentiable.td"
 
 def NN_Dialect : Dialect {
   let name = "nn";
@@ -32,6 +33,9 @@ class NN_Op<string mnemonic, list<Trait> traits = []> : Op<NN_Dialect, mnemonic,
 class NN_ComputeOp<string mnemonic, string access, string effort, list<Trait> traits = []>
     : NN_Op<mnemonic, !listconcat([Pure, StructureOpInterface, HPC_Structure<access, effort>,
         DeclareOpInterfaceMethods<ShardingRuleOpInterface>, DeclareOpInterfaceMethods<CostOpInterface>], traits)>;
+
+/// Has a rule for gradients, in <Family>Gradients.cpp.
+def NN_Differentiable : DeclareOpInterfaceMethods<DifferentiableOpInterface>;
 
 /// Its attributes speak of dims, and it says how they change with more leading dims.
 def NN_CountsDims : DeclareOpInterfaceMethods<LeadingDimsOpInterface, ["attributesForMoreDims"]>;

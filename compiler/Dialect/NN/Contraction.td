@@ -3,7 +3,7 @@
 #define HPC_NN_CONTRACTION
 include "compiler/Dialect/NN/Base.td"
 
-def NN_MatmulOp : NN_ComputeOp<"matmul", "Product", "Product", [LeadingDimsOpInterface,
+def NN_MatmulOp : NN_ComputeOp<"matmul", "Product", "Product", [LeadingDimsOpInterface, NN_Differentiable,
     DeclareOpInterfaceMethods<MixedPrecisionOpInterface>, DeclareOpInterfaceMethods<CostOpInterface, ["getFlops"]>]> {
   let summary = "batched matrix product, leading dims broadcast";
   let description = [{

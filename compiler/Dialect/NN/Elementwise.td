@@ -1,4 +1,5 @@
-// Elementwise ops, NumPy broadcasting. A new one costs a line here, one in compiler/Interpreter/Elementwise.cpp, one in
+// Elementwise ops, NumPy broadcasting. A new one costs a line here, one in ElementwiseGradients.cpp unless it has no
+// derivative (then its traits are []), one in compiler/Interpreter/Elementwise.cpp, one in
 // passes/Kernels/ScalarEmitter.cpp and one in compiler/Import/OnnxOps; tests name the table that forgot it.
 #ifndef HPC_NN_ELEMENTWISE
 #define HPC_NN_ELEMENTWISE
@@ -15,7 +16,8 @@ class NN_Elementwise<string mnemonic, string effort, string linear, list<Trait> 
   let hasVerifier = 1;
 }
 
-class NN_Unary<string mnemonic, string effort, string linear = "{}"> : NN_Elementwise<mnemonic, effort, linear> {
+class NN_Unary<string mnemonic, string effort, string linear = "{}", list<Trait> traits = [NN_Differentiable]>
+    : NN_Elementwise<mnemonic, effort, linear, traits> {
   let summary = "elementwise " # mnemonic;
   let arguments = (ins AnyRankedTensor:$operand);
   let results = (outs AnyRankedTensor:$result);
@@ -23,11 +25,12 @@ class NN_Unary<string mnemonic, string effort, string linear = "{}"> : NN_Elemen
   let builders = [OpBuilder<(ins "::mlir::Value":$operand), [{ build($_builder, $_state, operand.getType(), operand); }]>];
 }
 /// Unary with a boolean result.
-class NN_Predicate<string mnemonic> : NN_Unary<mnemonic, "Cheap"> {
+class NN_Predicate<string mnemonic> : NN_Unary<mnemonic, "Cheap", "{}", []> {
   let builders = [OpBuilder<(ins "::mlir::Value":$operand), [{
     build($_builder, $_state, ::hpc::nn::broadcastType({operand}, $_builder.getI1Type()), operand); }]>];
 }
-class NN_Binary<string mnemonic, string effort, string linear = "{}"> : NN_Elementwise<mnemonic, effort, linear> {
+class NN_Binary<string mnemonic, string effort, string linear = "{}", list<Trait> traits = [NN_Differentiable]>
+    : NN_Elementwise<mnemonic, effort, linear, traits> {
   let summary = "elementwise " # mnemonic # " with broadcasting";
   let arguments = (ins AnyRankedTensor:$lhs, AnyRankedTensor:$rhs);
   let results = (outs AnyRankedTensor:$result);
@@ -61,7 +64,7 @@ def NN_FloorOp : NN_Unary<"floor", "Cheap">;
 def NN_CeilOp : NN_Unary<"ceil", "Cheap">;
 def NN_RoundOp : NN_Unary<"round", "Cheap">; // to nearest, ties to even
 def NN_SignOp : NN_Unary<"sign", "Cheap">;
-def NN_NotOp : NN_Unary<"not", "Cheap">;
+def NN_NotOp : NN_Unary<"not", "Cheap", "{}", []>;
 def NN_IsNanOp : NN_Predicate<"is_nan">;
 def NN_IsInfOp : NN_Predicate<"is_inf">;
 
@@ -74,13 +77,13 @@ def NN_FmodOp : NN_Binary<"fmod", "Expensive">; // sign of the dividend
 def NN_PowOp : NN_Binary<"pow", "Expensive">; // result has the base's element type
 def NN_MaxOp : NN_Binary<"max", "Cheap">; // NaN propagates
 def NN_MinOp : NN_Binary<"min", "Cheap">;
-def NN_AndOp : NN_Binary<"and", "Cheap">; // of bits, which for bool is the logic; so are or and xor
-def NN_OrOp : NN_Binary<"or", "Cheap">;
-def NN_XorOp : NN_Binary<"xor", "Cheap">;
+def NN_AndOp : NN_Binary<"and", "Cheap", "{}", []>; // of bits, which for bool is the logic; so are or and xor
+def NN_OrOp : NN_Binary<"or", "Cheap", "{}", []>;
+def NN_XorOp : NN_Binary<"xor", "Cheap", "{}", []>;
 // A count that is negative or no less than the type's bits shifts everything out; a right shift of a signed type fills
 // with the sign.
-def NN_ShiftLeftOp : NN_Binary<"shift_left", "Cheap">;
-def NN_ShiftRightOp : NN_Binary<"shift_right", "Cheap">;
+def NN_ShiftLeftOp : NN_Binary<"shift_left", "Cheap", "{}", []>;
+def NN_ShiftRightOp : NN_Binary<"shift_right", "Cheap", "{}", []>;
 
 def NN_ComparePredicate : I32EnumAttr<"ComparePredicate", "how two numbers compare", [
     I32EnumAttrCase<"eq", 0>, I32EnumAttrCase<"ne", 1>, I32EnumAttrCase<"lt", 2>,
@@ -99,7 +102,7 @@ def NN_CompareOp : NN_Elementwise<"compare", "Cheap", "{}"> {
     build($_builder, $_state, ::hpc::nn::broadcastType({lhs, rhs}, $_builder.getI1Type()), predicate, lhs, rhs); }]>];
 }
 
-def NN_SelectOp : NN_ComputeOp<"select", "Elementwise", "Cheap", [LeadingDimsOpInterface]> {
+def NN_SelectOp : NN_ComputeOp<"select", "Elementwise", "Cheap", [LeadingDimsOpInterface, NN_Differentiable]> {
   let summary = "elementwise choice (ONNX Where)";
   let description = [{
     Linear in its branches when the condition is full: both partial, or one of them the literal 0.
@@ -114,7 +117,7 @@ def NN_SelectOp : NN_ComputeOp<"select", "Elementwise", "Cheap", [LeadingDimsOpI
   let hasVerifier = 1;
 }
 
-def NN_CastOp : NN_ComputeOp<"cast", "Elementwise", "Cheap", [LeadingDimsOpInterface]> {
+def NN_CastOp : NN_ComputeOp<"cast", "Elementwise", "Cheap", [LeadingDimsOpInterface, NN_Differentiable]> {
   let summary = "elementwise conversion; linear when the result type is a wider float";
   let arguments = (ins AnyRankedTensor:$operand);
   let results = (outs AnyRankedTensor:$result);
@@ -135,7 +138,7 @@ def NN_BitcastOp : NN_ComputeOp<"bitcast", "Elementwise", "Cheap", [LeadingDimsO
   let hasVerifier = 1;
 }
 
-def NN_GeluOp : NN_Elementwise<"gelu", "Expensive", "{}"> {
+def NN_GeluOp : NN_Elementwise<"gelu", "Expensive", "{}", [NN_Differentiable]> {
   let summary = "x * Phi(x), by erf or by the tanh approximation";
   let arguments = (ins AnyRankedTensor:$operand, UnitAttr:$tanh_approximation);
   let results = (outs AnyRankedTensor:$result);

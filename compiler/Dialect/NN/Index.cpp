@@ -62,6 +62,37 @@ LogicalResult EmbeddingOp::verify() {
   return success();
 }
 
+// ---- embedding_grad -----------------------------------------------------------------------------
+
+ShardingRule EmbeddingGradOp::getShardingRule() {
+  ShardingRule rule = buildRule(getOffset() ? "...e,...,->ve; index v; linear 0" : "...e,...->ve; index v; linear 0", *this);
+  for (const ShardingRule::DimFactors &dim : rule.operands[1])
+    for (int factor : dim)
+      rule.factors[factor].reduction = ReduceKind::Sum;
+  return rule;
+}
+
+Operation *EmbeddingGradOp::localize(OpBuilder &builder, ValueRange operands, TypeRange resultTypes,
+                                     ValueRange offsets) {
+  Value offset = offsets.empty() ? (operands.size() > 2 ? operands[2] : Value()) : offsets[0];
+  auto local =
+      EmbeddingGradOp::create(builder, getLoc(), resultTypes[0], operands[0], operands[1], offset, getVocabulary());
+  local->setDiscardableAttrs((*this)->getDiscardableAttrDictionary());
+  return local;
+}
+
+int64_t EmbeddingGradOp::getFlops() { return tensorType(getRows()).getNumElements(); }
+
+LogicalResult EmbeddingGradOp::verify() {
+  ArrayRef<int64_t> rows = shapeOf(getRows()), result = shapeOf(getResult());
+  if (rows.empty() || rows.drop_back() != shapeOf(getIds()) || !isInteger(getIds()))
+    return emitOpError("(C1) takes integer ids and rows of their shape and e, got ")
+           << getIds().getType() << " and " << getRows().getType();
+  if (result.size() != 2 || result[1] != rows.back())
+    return emitOpError("(C1) result ") << getResult().getType() << " must be [v, " << rows.back() << "]";
+  return success();
+}
+
 // ---- gather -------------------------------------------------------------------------------------
 
 ShardingRule GatherOp::getShardingRule() {

@@ -18,7 +18,7 @@ def NN_IotaOp : NN_ComputeOp<"iota", "Source", "None", [
   let hasVerifier = 1;
 }
 
-def NN_EmbeddingOp : NN_ComputeOp<"embedding", "Lookup", "Cheap", [LeadingDimsOpInterface,
+def NN_EmbeddingOp : NN_ComputeOp<"embedding", "Lookup", "Cheap", [LeadingDimsOpInterface, NN_Differentiable,
     DeclareOpInterfaceMethods<ShardingRuleOpInterface, ["getShardingRule", "localize"]>]> {
   let summary = "rows of a table: result[..., e] = table[ids[...], e]";
   let description = [{
@@ -32,7 +32,26 @@ def NN_EmbeddingOp : NN_ComputeOp<"embedding", "Lookup", "Cheap", [LeadingDimsOp
   let hasVerifier = 1;
 }
 
-def NN_GatherOp : NN_ComputeOp<"gather", "Lookup", "Cheap", [NN_CountsDims]> {
+def NN_EmbeddingGradOp : NN_ComputeOp<"embedding_grad", "Lookup", "Expensive", [NN_Differentiable,
+    DeclareOpInterfaceMethods<ShardingRuleOpInterface, ["getShardingRule", "localize"]>,
+    DeclareOpInterfaceMethods<CostOpInterface, ["getFlops"]>]> {
+  let summary = "the gradient of an embedding's table: result[v, e] = sum of rows[..., e] where ids[...] is v";
+  let description = [{
+    Rule `...e,...->ve; sum ...; index v`, linear in the rows. Ids count from the end where they are negative, as in nn.embedding; one outside
+    [-vocabulary, vocabulary) is added nowhere. With `offset` (a tensor<i64>) the result is rows offset, offset+1, ... of the table. Terms are added in the order
+    of the ids, so a sum does not depend on who computes it.
+
+        %d = nn.embedding_grad %rows, %ids {vocabulary = 503 : i64} : tensor<4x33x40xf32>, tensor<4x33xi64> -> tensor<503x40xf32>
+
+    Constraints: (C1) rows are ids' shape and e; ids are integers; the result is [v, e].
+  }];
+  let arguments = (ins AnyRankedTensor:$rows, AnyRankedTensor:$ids, Optional<AnyRankedTensor>:$offset, I64Attr:$vocabulary);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$rows `,` $ids (`offset` $offset^ `:` type($offset))? attr-dict `:` type($rows) `,` type($ids) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def NN_GatherOp : NN_ComputeOp<"gather", "Lookup", "Cheap", [NN_CountsDims, NN_Differentiable]> {
   let summary = "ONNX Gather: result = data with dim `axis` replaced by the indices' dims";
   let description = "The gathered axis is never cut. Constraints: (C1) the result's shape is data[:axis] + indices + data[axis+1:].";
   let arguments = (ins AnyRankedTensor:$data, AnyRankedTensor:$indices, I64Attr:$axis);
@@ -41,7 +60,7 @@ def NN_GatherOp : NN_ComputeOp<"gather", "Lookup", "Cheap", [NN_CountsDims]> {
   let hasVerifier = 1;
 }
 
-def NN_GatherNdOp : NN_ComputeOp<"gather_nd", "Lookup", "Cheap", [NN_CountsDims]> {
+def NN_GatherNdOp : NN_ComputeOp<"gather_nd", "Lookup", "Cheap", [NN_CountsDims, NN_Differentiable]> {
   let summary = "ONNX GatherND: indices[..., :] name positions of data's dims after `batch_dims`";
   let description = "The dims that the indices name positions of are never cut, nor is the indices' last dim.";
   let arguments = (ins AnyRankedTensor:$data, AnyRankedTensor:$indices, I64Attr:$batch_dims);
@@ -50,7 +69,7 @@ def NN_GatherNdOp : NN_ComputeOp<"gather_nd", "Lookup", "Cheap", [NN_CountsDims]
   let hasVerifier = 1;
 }
 
-def NN_CumsumOp : NN_ComputeOp<"cumsum", "Combine", "Expensive", [NN_CountsDims]> {
+def NN_CumsumOp : NN_ComputeOp<"cumsum", "Combine", "Expensive", [NN_CountsDims, NN_Differentiable]> {
   let summary = "running sum along `axis`, which is never cut";
   let arguments = (ins AnyRankedTensor:$operand, I64Attr:$axis, UnitAttr:$exclusive, UnitAttr:$reverse);
   let results = (outs AnyRankedTensor:$result);

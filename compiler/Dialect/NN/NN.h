@@ -2,6 +2,7 @@
 #pragma once
 
 #include "compiler/Interfaces/Cost.h"
+#include "compiler/Interfaces/Differentiable.h"
 #include "compiler/Interfaces/LeadingDims.h"
 #include "compiler/Interfaces/MixedPrecision.h"
 #include "compiler/Interfaces/ShardingRule.h"

@@ -4,7 +4,7 @@
 include "compiler/Dialect/NN/Base.td"
 
 class NN_Composite<string mnemonic, string effort, list<Trait> traits = []> : NN_ComputeOp<mnemonic, "Composite", effort, !listconcat([
-    DeclareOpInterfaceMethods<CompositeOpInterface>, DeclareOpInterfaceMethods<CostOpInterface, ["getFlops"]>], traits)> {
+    NN_Differentiable, DeclareOpInterfaceMethods<CompositeOpInterface>, DeclareOpInterfaceMethods<CostOpInterface, ["getFlops"]>], traits)> {
   let results = (outs AnyRankedTensor:$result);
   let hasVerifier = 1;
 }

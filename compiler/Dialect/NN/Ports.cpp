@@ -7,7 +7,7 @@ namespace hpc::nn {
 
 static constexpr const char *nameAttr = "nn.name", *dimsAttr = "nn.dims", *stateAttr = "nn.state",
                             *initialAttr = "nn.initial", *writesAttr = "nn.writes", *gradientAttr = "nn.gradient",
-                            *stepScalarAttr = "nn.step_scalar";
+                            *stepScalarAttr = "nn.step_scalar", *defaultInputAttr = "nn.default_input";
 
 static std::string textOf(DictionaryAttr attrs, StringRef name) {
   auto text = attrs ? attrs.getAs<StringAttr>(name) : StringAttr();
@@ -16,7 +16,8 @@ static std::string textOf(DictionaryAttr attrs, StringRef name) {
 
 ArgumentPort argumentPort(func::FuncOp function, unsigned index) {
   DictionaryAttr attrs = function.getArgAttrDict(index);
-  ArgumentPort port{textOf(attrs, nameAttr), {}, textOf(attrs, stateAttr), 0, textOf(attrs, stepScalarAttr)};
+  ArgumentPort port{textOf(attrs, nameAttr), {}, textOf(attrs, stateAttr), 0, textOf(attrs, stepScalarAttr),
+                    textOf(attrs, defaultInputAttr)};
   if (auto dims = attrs ? attrs.getAs<ArrayAttr>(dimsAttr) : ArrayAttr())
     for (Attribute dim : dims)
       port.dims.push_back(isa<StringAttr>(dim) ? cast<StringAttr>(dim).str() : std::string());
@@ -40,7 +41,8 @@ static SmallVector<NamedValue> valuesOf(const ArgumentPort &port, Builder &build
           {dimsAttr, dims.empty() ? Attribute() : builder.getStrArrayAttr(dims)},
           {stateAttr, text(port.state)},
           {initialAttr, port.isState() ? builder.getF64FloatAttr(port.initial) : Attribute()},
-          {stepScalarAttr, text(port.stepScalar)}};
+          {stepScalarAttr, text(port.stepScalar)},
+          {defaultInputAttr, text(port.defaultInput)}};
 }
 static SmallVector<NamedValue> valuesOf(const ResultPort &port, Builder &builder) {
   auto text = [&](const std::string &text) { return text.empty() ? Attribute() : builder.getStringAttr(text); };

@@ -13,6 +13,8 @@ struct ArgumentPort {
   std::string state;             ///< `nn.state`: "adam.m/wte.weight", or "" when it is none
   double initial = 0;            ///< `nn.initial`: what every element of a state is before the first step
   std::string stepScalar;        ///< `nn.step_scalar`: "lr"; rank 0, never cut, filled by the loop; or ""
+  /// `nn.default_input`: the input, of the same type, whose data stand for this one's where none are given; or "".
+  std::string defaultInput;
   bool isState() const { return !state.empty(); }
 };
 /// A result: an output of the graph, or the gradient or next value of a parameter, or the next value of a state.

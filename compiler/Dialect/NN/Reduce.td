@@ -6,7 +6,7 @@ include "compiler/Interfaces/ReduceKind.td"
 
 def NN_ReduceKindAttr : HPC_ReduceKindAttr<NN_Dialect>;
 
-def NN_ReduceOp : NN_ComputeOp<"reduce", "Combine", "Expensive", [NN_CountsDims,
+def NN_ReduceOp : NN_ComputeOp<"reduce", "Combine", "Expensive", [NN_CountsDims, NN_Differentiable,
     DeclareOpInterfaceMethods<CostOpInterface, ["getFlops"]>]> {
   let summary = "combines all elements along `axes`";
   let description = [{

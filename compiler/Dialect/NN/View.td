@@ -3,7 +3,7 @@
 #define HPC_NN_VIEW
 include "compiler/Dialect/NN/Base.td"
 
-class NN_View<string mnemonic, string access, list<Trait> traits = []> : NN_ComputeOp<mnemonic, access, "None", traits> {
+class NN_View<string mnemonic, string access, list<Trait> traits = []> : NN_ComputeOp<mnemonic, access, "None", !listconcat([NN_Differentiable], traits)> {
   let results = (outs AnyRankedTensor:$result);
   let hasVerifier = 1;
 }

@@ -3,7 +3,7 @@
 #define HPC_NN_WINDOW
 include "compiler/Dialect/NN/Base.td"
 
-def NN_WindowOp : NN_ComputeOp<"window", "Repeat", "None", [LeadingDimsOpInterface]> {
+def NN_WindowOp : NN_ComputeOp<"window", "Repeat", "None", [LeadingDimsOpInterface, NN_Differentiable]> {
   let summary = "the elements under a window at each of its positions: result[.., k, .., o, ..] = operand[.., o * stride + k * dilation, ..]";
   let description = [{
     The last `n = strides.size()` dims of the operand become 2n: first the n offsets within a window, then its n positions. So a pool is a reduction

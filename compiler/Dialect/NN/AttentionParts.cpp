@@ -1,0 +1,76 @@
+// The definition of attention up to its probabilities.
+#include "compiler/Dialect/NN/AttentionParts.h"
+
+namespace hpc::nn {
+
+AttentionParts::AttentionParts(OpBuilder &builder, Location loc, AttentionOperands operands, AttentionMask mask)
+    : builder(builder), loc(loc), mask(mask), query(operands.query), key(operands.key), value(operands.value),
+      bias(operands.bias), narrow(tensorType(query).getElementType()),
+      wide(narrow.isF16() || narrow.isBF16() ? Type(builder.getF32Type()) : narrow) {
+  ArrayRef<int64_t> q = shapeOf(query), k = shapeOf(key), v = shapeOf(value);
+  int64_t groups = k[1], heads = q[1];
+  isGrouped = groups != heads && groups > 0;
+  if (!isGrouped)
+    return;
+  int64_t repeat = heads / groups;
+  key = reshaped(key, {k[0], groups, 1, k[2], k[3]});
+  value = reshaped(value, {v[0], groups, 1, v[2], v[3]});
+  if (bias) {
+    ArrayRef<int64_t> shape = shapeOf(bias);
+    bias = reshaped(bias, {shape[0], shape[1] == 1 ? 1 : groups, shape[1] == 1 ? 1 : repeat, shape[2], shape[3]});
+  }
+  query = reshaped(query, {q[0], groups, repeat, q[2], q[3]});
+}
+
+Value AttentionParts::likeQuery(Value other) {
+  if (!isGrouped)
+    return other;
+  SmallVector<int64_t> shape(shapeOf(query));
+  shape.back() = shapeOf(other).back();
+  return reshaped(other, shape);
+}
+
+Value AttentionParts::product(Value lhs, Value rhs, bool transposeLhs, bool transposeRhs, Type element) {
+  auto op = MatmulOp::create(builder, loc, lhs, rhs, transposeLhs, transposeRhs);
+  op.getResult().setType(RankedTensorType::get(shapeOf(op.getResult()), element));
+  return op;
+}
+
+Value AttentionParts::converted(Value value, Type element) {
+  if (tensorType(value).getElementType() == element)
+    return value;
+  return CastOp::create(builder, loc, RankedTensorType::get(shapeOf(value), element), value);
+}
+
+Value AttentionParts::reshaped(Value value, ArrayRef<int64_t> shape) {
+  if (shapeOf(value) == shape)
+    return value;
+  return ReshapeOp::create(builder, loc, RankedTensorType::get(shape, tensorType(value).getElementType()), value);
+}
+
+Value AttentionParts::number(double value) {
+  return ConstantOp::create(
+      builder, loc, DenseElementsAttr::get(RankedTensorType::get({}, wide), builder.getFloatAttr(wide, value)));
+}
+
+Value AttentionParts::probabilities() {
+  Value scores = product(query, key, /*transposeLhs=*/false, /*transposeRhs=*/true, wide);
+  scores = MulOp::create(builder, loc, scores, number(mask.scale));
+  if (bias)
+    scores = AddOp::create(builder, loc, scores, converted(bias, wide));
+  if (mask.causalOffset) {
+    Type i64 = builder.getI64Type();
+    int64_t queries = shapeOf(scores).drop_back().back(), keys = shapeOf(scores).back();
+    Value row =
+        IotaOp::create(builder, loc, RankedTensorType::get({queries, 1}, i64), Value(), 0, int64_t(*mask.causalOffset), 1);
+    Value column = IotaOp::create(builder, loc, RankedTensorType::get({1, keys}, i64), Value(), 1, 0, 1);
+    Value visible = CompareOp::create(builder, loc, ComparePredicate::ge, row, column);
+    scores = SelectOp::create(builder, loc, visible, scores, number(-std::numeric_limits<double>::infinity()));
+  }
+  Value weights = SoftmaxOp::create(builder, loc, scores);
+  if (mask.guarded)
+    weights = SelectOp::create(builder, loc, IsNanOp::create(builder, loc, weights), number(0), weights);
+  return weights;
+}
+
+} // namespace hpc::nn

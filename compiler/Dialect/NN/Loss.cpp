@@ -1,0 +1,90 @@
+// Cross entropy: its definition, which finds the label's logit by comparison, so that classes may be cut; and its gradient.
+#include "compiler/Dialect/NN/GradientBuilder.h"
+
+namespace hpc::nn {
+
+/// At least f32.
+static Type lossElement(Value logits) {
+  Type element = tensorType(logits).getElementType();
+  return element.isF16() || element.isBF16() ? Type(Float32Type::get(element.getContext())) : element;
+}
+
+void CrossEntropyOp::build(OpBuilder &builder, OperationState &state, Value logits, Value labels, int64_t ignoreIndex) {
+  Type type = RankedTensorType::get(shapeOf(labels), lossElement(logits));
+  build(builder, state, type, type, logits, labels, uint64_t(ignoreIndex));
+}
+
+ShardingRule CrossEntropyOp::getShardingRule() {
+  ShardingRule rule = buildRule("...v,...->...,...; internal v", *this);
+  for (ShardingFactor &factor : rule.factors)
+    if (factor.isInternal) // no partial sum of the loss is a term of it
+      factor.reduction = std::nullopt;
+  return rule;
+}
+
+int64_t CrossEntropyOp::getFlops() { return 5 * tensorType(getLogits()).getNumElements(); }
+
+LogicalResult CrossEntropyOp::verify() {
+  auto logits = tensorType(getLogits()), labels = tensorType(getLabels());
+  if (logits.getRank() == 0 || logits.getShape().drop_back() != labels.getShape() ||
+      !isa<IntegerType>(labels.getElementType()) || labels.getElementType().isInteger(1))
+    return emitOpError("(C1) labels ") << labels << " must be integers of the shape of " << logits
+                                       << " without the last dim";
+  for (Value result : getResults())
+    if (shapeOf(result) != labels.getShape() || tensorType(result).getElementType() != lossElement(getLogits()))
+      return emitOpError("(C2) result ") << result.getType() << " must have the labels' shape and element type "
+                                         << lossElement(getLogits());
+  return success();
+}
+
+/// [..., 1]: a number a row, to broadcast along it.
+static Value alongRow(GradientBuilder &b, Value perRow) {
+  SmallVector<int64_t> shape(shapeOf(perRow));
+  shape.push_back(1);
+  return b.reshape(perRow, shape);
+}
+
+/// Whether an element of [..., v] is the one of its row's label.
+static Value isLabel(GradientBuilder &b, Value logits, Value labels) {
+  auto type = tensorType(labels);
+  return b.compare(ComparePredicate::eq, b.iota({shapeOf(logits).back()}, 0, type.getElementType()),
+                   alongRow(b, labels));
+}
+
+static Value counts(GradientBuilder &b, CrossEntropyOp op) {
+  return b.compare(ComparePredicate::ne, op.getLabels(),
+                   b.number(op.getLabels(), double(int64_t(op.getIgnoreIndex()))));
+}
+
+SmallVector<Value> CrossEntropyOp::decompose(OpBuilder &builder) {
+  GradientBuilder b(builder, getLoc());
+  ArrayRef<int64_t> rows = shapeOf(getLabels());
+  Value x = b.cast(getLogits(), lossElement(getLogits()));
+  int64_t last = int64_t(rows.size());
+  Value top = b.reduce(ReduceKind::Max, x, {last});
+  Value sum = b.sum(b.unary<ExpOp>(b.sub(x, top)), {last});
+  Value logSum = b.add(b.unary<LogOp>(sum), top);
+  Value picked = b.sum(b.select(isLabel(b, x, getLabels()), x, b.zero(x)), {last});
+  Value loss = b.reshape(b.sub(logSum, picked), rows);
+  // A label that is no class has no loss: NaN, as a look-up of what does not exist.
+  int64_t classes = shapeOf(getLogits()).back();
+  Value isClass = AndOp::create(builder, b.loc, b.compare(ComparePredicate::ge, getLabels(), b.number(getLabels(), 0)),
+                                b.compare(ComparePredicate::lt, getLabels(), b.number(getLabels(), double(classes))));
+  loss = b.select(isClass, loss, b.number(loss, std::numeric_limits<double>::quiet_NaN()));
+  loss = b.select(counts(b, *this), loss, b.zero(loss));
+  return {loss, b.reshape(logSum, rows)};
+}
+
+/// Of the logits: p (dloss + dlog_sum) - (dloss at the label), with p = exp(logits - log_sum).
+void CrossEntropyOp::buildGradients(GradientBuilder &b) {
+  Value x = b.cast(getLogits(), lossElement(getLogits()));
+  Value ofLoss = b.cotangent(0), ofLogSum = b.cotangent(1);
+  Value p = b.unary<ExpOp>(b.sub(x, alongRow(b, getLogSum())));
+  if (!ofLoss)
+    return b.give(0, b.mul(p, alongRow(b, ofLogSum)));
+  ofLoss = alongRow(b, b.select(counts(b, *this), ofLoss, b.zero(ofLoss)));
+  Value ofBoth = ofLogSum ? b.add(ofLoss, alongRow(b, ofLogSum)) : ofLoss;
+  b.give(0, b.sub(b.mul(p, ofBoth), b.select(isLabel(b, x, getLabels()), ofLoss, b.zero(ofLoss))));
+}
+
+} // namespace hpc::nn

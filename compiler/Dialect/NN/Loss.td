@@ -1,0 +1,25 @@
+// Losses that are one op, because spelled out they would hold what is as large as the logits.
+#ifndef HPC_NN_LOSS
+#define HPC_NN_LOSS
+include "compiler/Dialect/NN/Norm.td"
+
+def NN_CrossEntropyOp : NN_ComputeOp<"cross_entropy", "Composite", "Expensive", [NN_Differentiable,
+    DeclareOpInterfaceMethods<CompositeOpInterface>, DeclareOpInterfaceMethods<CostOpInterface, ["getFlops"]>]> {
+  let summary = "loss = -log(softmax(logits)[label]) of every row, and log_sum = log(sum(exp(logits)))";
+  let description = [{
+    The loss is 0 where the label is `ignore_index`, NaN where it is neither that nor in [0, v). Both results are in f32 where logits are narrower.
+    The gradient of the logits is exp(logits - log_sum) - (1 at the label), elementwise.
+
+        %loss, %log_sum = nn.cross_entropy %logits, %labels {ignore_index = -100 : i64}
+            : tensor<4x33x503xf32>, tensor<4x33xi64> -> tensor<4x33xf32>, tensor<4x33xf32>
+
+    Rule `...v,...->...,...; internal v`: cut over v, the maximum, the sum and the label's logit (compared, not looked up) are what ranks exchange.
+    Constraints: (C1) labels are integers of the logits' shape without the last dim. (C2) results have the labels' shape and the logits' type, at least f32.
+  }];
+  let arguments = (ins AnyRankedTensor:$logits, AnyRankedTensor:$labels, DefaultValuedAttr<I64Attr, "-100">:$ignore_index);
+  let results = (outs AnyRankedTensor:$loss, AnyRankedTensor:$log_sum);
+  let assemblyFormat = "$logits `,` $labels attr-dict `:` type($logits) `,` type($labels) `->` type($loss) `,` type($log_sum)";
+  let builders = [OpBuilder<(ins "::mlir::Value":$logits, "::mlir::Value":$labels, "int64_t":$ignoreIndex)>];
+  let hasVerifier = 1;
+}
+#endif

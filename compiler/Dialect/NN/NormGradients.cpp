@@ -1,0 +1,58 @@
+// Gradients of composites over the last dim. They are compositions: fusion makes one pass over the rows of them, and a
+// cut last dim turns their sums into partial ones.
+#include "compiler/Dialect/NN/GradientBuilder.h"
+
+namespace hpc::nn {
+
+static int64_t lastDim(Value value) { return int64_t(shapeOf(value).size()) - 1; }
+
+static Value meanOfLast(GradientBuilder &b, Value value) {
+  return b.div(b.sum(value, {lastDim(value)}), b.number(value, double(shapeOf(value).back())));
+}
+
+/// 1 / sqrt(variance + epsilon).
+static Value inverseDeviation(GradientBuilder &b, Value variance, double epsilon) {
+  return b.unary<ReciprocalOp>(b.unary<SqrtOp>(b.shifted(variance, epsilon)));
+}
+
+/// y (g - sum(g y)).
+void SoftmaxOp::buildGradients(GradientBuilder &b) {
+  Value g = b.cotangent(), y = getResult();
+  Value mean = b.sum(b.mul(g, y), {lastDim(y)});
+  b.give(0, b.mul(y, b.sub(g, mean)));
+}
+
+/// With h = (x - mean) / deviation and g = weight * gradient: (g - mean(g) - h mean(g h)) / deviation.
+void LayerNormOp::buildGradients(GradientBuilder &b) {
+  Value g = b.cotangent(), x = getOperand();
+  unsigned bias = getWeight() ? 2 : 1;
+  if (getBias())
+    b.give(bias, g);
+  if (!b.wants(0) && !(getWeight() && b.wants(1)))
+    return;
+  Value centered = b.sub(x, meanOfLast(b, x));
+  Value inverse = inverseDeviation(b, meanOfLast(b, b.square(centered)), getEpsilon().convertToDouble());
+  Value normal = b.mul(centered, inverse);
+  if (getWeight() && b.wants(1))
+    b.give(1, b.mul(g, normal));
+  if (!b.wants(0))
+    return;
+  Value weighted = getWeight() ? b.mul(g, getWeight()) : g;
+  Value rest = b.add(meanOfLast(b, weighted), b.mul(normal, meanOfLast(b, b.mul(weighted, normal))));
+  b.give(0, b.mul(b.sub(weighted, rest), inverse));
+}
+
+/// The same without the mean.
+void RmsNormOp::buildGradients(GradientBuilder &b) {
+  Value g = b.cotangent(), x = getOperand();
+  Value inverse = inverseDeviation(b, meanOfLast(b, b.square(x)), getEpsilon().convertToDouble());
+  Value normal = b.mul(x, inverse);
+  if (getWeight() && b.wants(1))
+    b.give(1, b.mul(g, normal));
+  if (!b.wants(0))
+    return;
+  Value weighted = getWeight() ? b.mul(g, getWeight()) : g;
+  b.give(0, b.mul(b.sub(weighted, b.mul(normal, meanOfLast(b, b.mul(weighted, normal)))), inverse));
+}
+
+} // namespace hpc::nn
