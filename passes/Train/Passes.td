@@ -3,6 +3,41 @@
 #define HPC_PASSES_TRAIN
 include "mlir/Pass/PassBase.td"
 
+def AppendLoss : Pass<"hpc-append-loss", "::mlir::ModuleOp"> {
+  let summary = "append the loss, and the labels that it is of";
+  let description = [{
+    `causal-lm` (of an output [batch, sequence, vocabulary]): the mean cross entropy of the next token. The new input `labels` has the ids' shape and their alignment: the shift is on
+    the labels in here, and -100 is ignored. Where data has no labels the ids stand for them (`nn.default_input`); the ids are the input that the embedding looks up.
+    `classification` ([batch, classes], labels [batch]), `mse` (labels of the output's shape), `output` (an output that is one float, a loss of the model's own); `KIND:NAME` says of which output.
+    `auto`: by the rank of the output.
+
+    Results are `loss`, the ratio of a sum and a count, and `valid_tokens`, the count, both of rank 0; what else the graph returned is taken away, with all that only it was for.
+
+        return %logits                              %loss, %lse = nn.cross_entropy %logits, %shifted ...
+                                               ->   %sum = nn.reduce sum %loss ..., %count = ...
+                                                    return %sum / %count, %count
+  }];
+  let options = [Option<"loss", "loss", "std::string", "\"auto\"", "causal-lm, classification, mse or output, each also with :NAME; or auto">];
+  let dependentDialects = ["::hpc::nn::NNDialect"];
+}
+
+def BuildGradients : Pass<"hpc-build-gradients", "::mlir::ModuleOp"> {
+  let summary = "append the gradient of every parameter that is trained";
+  let description = [{
+    Reverse accumulation from the result `loss`, each op by its DifferentiableOpInterface. For every float parameter that is not frozen and that the loss depends on there is a new result with
+    `nn.gradient`. Nothing is computed for the others. Ops of backward have the location of the op that they differentiate, marked (compiler/StepPart.h).
+
+    What the loss is multiplied with between its sum and itself (1 / count) is no part of backward, which runs once a micro-batch: it is a factor beside the gradient, multiplied in where
+    a parameter's gradient is complete.
+
+        %sum = nn.reduce sum %losses ...        %factor = 1 / %count                                    (update)
+        %loss = nn.div %sum, %count        ->   %t = ... from a gradient of 1 for every loss ...         (gradient)
+                                                %dw = nn.mul %t, %factor, result with nn.gradient = "w"  (update)
+  }];
+  let options = [Option<"freeze", "freeze", "std::string", "\"\"", "patterns of names of parameters that stay as they are, with commas between">];
+  let dependentDialects = ["::hpc::nn::NNDialect"];
+}
+
 def ClipGradients : Pass<"hpc-clip-gradients", "::mlir::ModuleOp"> {
   let summary = "append the norm over all gradients, and what clipping by it multiplies them with";
   let description = [{

@@ -45,6 +45,12 @@ SmallVector<StepFunction::Result> StepFunction::gradients() const {
   return found;
 }
 
+void eraseDeadOps(func::FuncOp function) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(function.getBody().front())))
+    if (isOpTriviallyDead(&op))
+      op.erase();
+}
+
 void StepFunction::write() {
   SmallVector<Value> values;
   SmallVector<Type> types;

@@ -45,4 +45,7 @@ private:
   SmallVector<DictionaryAttr> argumentAttributes;
 };
 
+/// Takes away what no result depends on.
+void eraseDeadOps(func::FuncOp function);
+
 } // namespace hpc

@@ -309,8 +309,9 @@ static Status readTraining(Flags &flags, Options &options) {
   }
   options.loss = flags.loss.empty() ? "auto" : flags.loss.getValue();
   StringRef loss = options.loss;
-  bool isKnown = llvm::is_contained({"auto", "causal-lm", "classification", "mse"}, loss) ||
-                 (loss.consume_front("output:") && !loss.empty());
+  auto [kind, output] = loss.split(':');
+  bool isKnown = llvm::is_contained({"auto", "causal-lm", "classification", "mse", "output"}, kind) &&
+                 output.empty() == (loss.find(':') == StringRef::npos) && !(kind == "output" && output.empty());
   if (!isKnown)
     return usage("--loss=" + flags.loss + " is unknown; use causal-lm, classification, mse or output:NAME");
   options.freeze = llvm::join(flags.freeze, ",");

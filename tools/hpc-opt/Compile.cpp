@@ -185,6 +185,11 @@ struct Compilation {
     } else {
       serial = module->clone();
     }
+    if (line.options.trains()) { // the serial step, of which no phase makes another
+      auto ignore = [](StringRef) { return success(); };
+      if (failed(runPhases(*serial, line.options, "train", ignore, [](PassManager &) {})))
+        return Status::error(diagnostics.first.value_or(ErrorKind::Internal), "");
+    }
     propagated = serial->clone();
     auto nothing = [](StringRef) { return success(); };
     if (failed(runPhases(*propagated, line.options, "propagate", nothing, [](PassManager &) {})))

@@ -1,0 +1,252 @@
+// Reverse accumulation over @main, one rule an op. A cotangent is a tensor and a scalar factor of the loss that every
+// element has, such as 1 / (number of tokens): that is known only when all of a step has been seen, so it is multiplied
+// in where a parameter's gradient is complete, never before.
+#include "compiler/Diagnostics.h"
+#include "compiler/Dialect/NN/GradientBuilder.h"
+#include "compiler/Location.h"
+#include "compiler/Sidecar/Sidecar.h"
+#include "compiler/StepPart.h"
+#include "passes/Train/Passes.h"
+#include "passes/Train/Ports.h"
+#include "passes/Train/StepFunction.h"
+
+namespace hpc {
+
+#define GEN_PASS_DEF_BUILDGRADIENTS
+#include "passes/Train/Passes.h.inc"
+
+using namespace train;
+
+static bool isReal(Value value) { return isa<FloatType>(nn::tensorType(value).getElementType()); }
+static bool isOneElement(Value value) { return nn::tensorType(value).getNumElements() == 1; }
+
+namespace {
+struct Cotangent {
+  Value tensor;
+  Value factor; ///< of rank 0; null is 1
+};
+
+class Backward {
+public:
+  /// `trained`: parameters, by the value that stands for each (a parameter may be several ops).
+  Backward(func::FuncOp function, StepFunction &step, const DenseMap<Value, Value> &trained)
+      : function(function), builder(step.builder()), trained(trained) {
+    for (auto [parameter, name] : trained)
+      active.insert(parameter);
+    for (Operation &op : function.getBody().front())
+      if (llvm::any_of(op.getOperands(), [&](Value operand) { return active.contains(operand); }))
+        for (Value result : op.getResults())
+          if (isReal(result))
+            active.insert(result);
+  }
+
+  LogicalResult run(Value loss) {
+    SmallVector<Operation *> forward;
+    for (Operation &op : function.getBody().front().without_terminator())
+      forward.push_back(&op);
+    GradientBuilder b(builder, updateLocation(builder.getContext(), ""));
+    if (active.contains(loss))
+      cotangents[loss] = {b.number(loss, 1), {}};
+    for (Operation *op : llvm::reverse(forward))
+      if (llvm::any_of(op->getResults(), [&](Value result) { return cotangents.contains(result); }) &&
+          failed(differentiate(op)))
+        return failure();
+    return success();
+  }
+
+  /// Complete, of the parameter's type; null where the loss does not depend on it.
+  Value gradient(Value parameter, StringRef name) {
+    auto found = cotangents.find(parameter);
+    if (found == cotangents.end())
+      return {};
+    GradientBuilder b(builder, updateLocation(builder.getContext(), name));
+    return b.broadcast(whole(b, found->second), nn::shapeOf(parameter));
+  }
+
+private:
+  /// The factor multiplied in.
+  static Value whole(GradientBuilder &b, const Cotangent &cotangent) {
+    if (!cotangent.factor)
+      return cotangent.tensor;
+    Type element = nn::tensorType(cotangent.tensor).getElementType();
+    return b.mul(cotangent.tensor, b.cast(cotangent.factor, element));
+  }
+
+  static Value product(GradientBuilder &b, Value factor, Value more) {
+    more = b.reshape(more, {});
+    return factor ? b.mul(factor, b.cast(more, nn::tensorType(factor).getElementType())) : more;
+  }
+
+  void accumulate(GradientBuilder &b, Value value, Cotangent more) {
+    // Terms of a parameter meet at its update: they may come from two stages.
+    if (auto parameter = trained.find(value); parameter != trained.end()) {
+      value = parameter->second;
+      auto name = value.getDefiningOp<nn::ParameterOp>().getName();
+      GradientBuilder update(builder, updateLocation(builder.getContext(), name));
+      return add(update, value, more);
+    }
+    add(b, value, more);
+  }
+
+  void add(GradientBuilder &b, Value value, const Cotangent &more) {
+    auto [found, isNew] = cotangents.try_emplace(value, more);
+    if (isNew)
+      return;
+    Cotangent &sum = found->second;
+    if (sum.factor == more.factor)
+      sum.tensor = b.add(sum.tensor, more.tensor);
+    else
+      sum = {b.add(whole(b, sum), whole(b, more)), {}};
+  }
+
+  LogicalResult differentiate(Operation *op) {
+    auto rule = dyn_cast<DifferentiableOpInterface>(op);
+    llvm::BitVector wanted(op->getNumOperands());
+    for (OpOperand &operand : op->getOpOperands())
+      if (active.contains(operand.get()))
+        wanted.set(operand.getOperandNumber());
+    if (wanted.none())
+      return success();
+    if (!rule)
+      return userError(op, ErrorKind::Unsupported)
+             << "a gradient must flow through " << describeOp(op)
+             << ", which has no rule for it; freeze the parameters before it (--freeze=PATTERN)";
+    return isOfFactor(op, wanted) ? differentiateFactor(rule, wanted) : differentiateTensor(rule, wanted);
+  }
+
+  /// Between the loss and what it is a sum of, numbers are scalars: what they contribute is a factor.
+  bool isOfFactor(Operation *op, const llvm::BitVector &wanted) const {
+    if (op->getNumResults() != 1 || !isOneElement(op->getResult(0)) ||
+        splatOf(cotangents.find(op->getResult(0))->second.tensor) != 1)
+      return false;
+    return llvm::all_of(wanted.set_bits(), [&](unsigned operand) { return isOneElement(op->getOperand(operand)); });
+  }
+
+  LogicalResult differentiateFactor(DifferentiableOpInterface rule, const llvm::BitVector &wanted) {
+    Cotangent own = cotangents.lookup(rule->getResult(0));
+    // Once a step, for all parameters: a per-step number.
+    GradientBuilder b(builder, rule, {own.tensor}, wanted, updateLocation(builder.getContext(), ""));
+    rule.buildGradients(b);
+    for (unsigned operand : wanted.set_bits()) {
+      Value value = rule->getOperand(operand), local = b.given(operand);
+      if (!local)
+        continue;
+      Value one = b.broadcast(b.number(value, 1), nn::shapeOf(value));
+      accumulate(b, value, {one, splatOf(local) == 1 ? own.factor : product(b, own.factor, local)});
+    }
+    return success();
+  }
+
+  LogicalResult differentiateTensor(DifferentiableOpInterface rule, const llvm::BitVector &wanted) {
+    // 1. One factor for all results.
+    SmallVector<Cotangent> own;
+    for (Value result : rule->getResults())
+      own.push_back(cotangents.lookup(result));
+    std::optional<Value> factor;
+    bool isCommon = true;
+    for (const Cotangent &each : own)
+      if (each.tensor) {
+        isCommon &= !factor || *factor == each.factor;
+        factor = each.factor;
+      }
+    GradientBuilder helper(builder, gradientLocation(rule->getLoc()));
+    SmallVector<Value> tensors;
+    for (const Cotangent &each : own)
+      tensors.push_back(each.tensor && !isCommon ? whole(helper, each) : each.tensor);
+    // 2. The rule.
+    GradientBuilder b(builder, rule, tensors, wanted, gradientLocation(rule->getLoc()));
+    rule.buildGradients(b);
+    for (unsigned operand : wanted.set_bits())
+      if (Value gradient = b.given(operand))
+        accumulate(b, rule->getOperand(operand), {gradient, isCommon ? *factor : Value()});
+    return success();
+  }
+
+  func::FuncOp function;
+  OpBuilder builder;
+  const DenseMap<Value, Value> &trained;
+  DenseSet<Value> active; ///< depends on a trained parameter, as a real number
+  DenseMap<Value, Cotangent> cotangents;
+};
+
+/// The parameters that are trained: reals that no pattern freezes. Maps every op of each to its first.
+class Trained {
+public:
+  LogicalResult find(func::FuncOp function, StringRef freeze) {
+    SmallVector<StringRef> patterns;
+    freeze.split(patterns, ',', -1, /*KeepEmpty=*/false);
+    std::vector<bool> matched(patterns.size());
+    std::vector<std::string> names;
+    std::map<std::string, Value> first;
+    function.walk([&](nn::ParameterOp op) {
+      std::vector<std::string> own = {op.getName().str()};
+      if (std::optional<ArrayAttr> aliases = op.getAliases())
+        for (StringRef alias : aliases->getAsValueRange<StringAttr>())
+          own.push_back(alias.str());
+      bool isFrozen = !isReal(op);
+      for (size_t index = 0; index < patterns.size(); ++index)
+        if (llvm::any_of(own, [&](const std::string &name) { return matchesName(patterns[index].str(), name); }))
+          isFrozen = matched[index] = true;
+      llvm::append_range(names, own);
+      if (!isFrozen)
+        ops[op] = first.try_emplace(own[0], op).first->second;
+      if (!isFrozen && first[own[0]] == op)
+        order.push_back(op);
+    });
+    for (auto [index, pattern] : llvm::enumerate(patterns))
+      if (!matched[index]) {
+        std::string near = nearestMatch(pattern.str(), names);
+        return userError(function, ErrorKind::Usage)
+               << "--freeze=" << pattern << " matches no parameter"
+               << (near.empty() ? "" : "; did you mean '" + near + "'?") << "; hpc-opt --list-params has their names";
+      }
+    return success();
+  }
+
+  DenseMap<Value, Value> ops;
+  SmallVector<nn::ParameterOp> order;
+};
+
+struct BuildGradients : impl::BuildGradientsBase<BuildGradients> {
+  using BuildGradientsBase::BuildGradientsBase;
+
+  void runOnOperation() override {
+    auto function = getOperation().lookupSymbol<func::FuncOp>("main");
+    if (function && failed(build(function)))
+      signalPassFailure();
+  }
+
+  LogicalResult build(func::FuncOp function) {
+    // 1. From what to what.
+    StepFunction step(function);
+    Value loss = step.resultNamed(lossName);
+    if (!loss || !nn::shapeOf(loss).empty() || !isReal(loss))
+      return userError(function, ErrorKind::Model)
+             << "there is no result '" << lossName << "' that is one float; run hpc-append-loss";
+    Trained trained;
+    if (failed(trained.find(function, freeze)))
+      return failure();
+    // 2. Backwards.
+    Backward backward(function, step, trained.ops);
+    if (failed(backward.run(loss)))
+      return failure();
+    // 3. What it was done for.
+    bool any = false;
+    for (nn::ParameterOp parameter : trained.order)
+      if (Value gradient = backward.gradient(parameter, parameter.getName())) {
+        step.addResult(gradient, {"", "", parameter.getName().str()});
+        any = true;
+      }
+    if (!any)
+      return userError(function, ErrorKind::Model)
+             << "there is nothing to train: " << (trained.order.empty() ? "no parameter is both a float and not frozen"
+                                                                       : "the loss depends on no such parameter")
+             << "; see hpc-opt --list-params and --freeze";
+    step.write();
+    eraseDeadOps(function);
+    return success();
+  }
+};
+} // namespace
+
+} // namespace hpc

@@ -1,0 +1,39 @@
+// RUN: hpc-opt %s --hpc-append-loss -split-input-file -verify-diagnostics
+
+// Of two the wrong one might be trained.
+// expected-error @below {{--loss=causal-lm could be of the outputs 'a' (tensor<2x5x7xf32>), 'b' (tensor<2x5x7xf32>); say which: --loss=causal-lm:a}}
+func.func @main(%x: tensor<2x5x7xf32> {nn.name = "x"}) -> (tensor<2x5x7xf32> {nn.name = "a"}, tensor<2x5x7xf32> {nn.name = "b"}) {
+  return %x, %x : tensor<2x5x7xf32>, tensor<2x5x7xf32>
+}
+
+// -----
+
+// A loss of integers has no slope.
+// expected-error @below {{--loss=mse needs an output of floats; the model has 'a' (tensor<2xi64>)}}
+func.func @main(%x: tensor<2xi64> {nn.name = "x"}) -> (tensor<2xi64> {nn.name = "a"}) {
+  return %x : tensor<2xi64>
+}
+
+// -----
+
+// Of one position there is no next token: the mean of nothing is NaN.
+// expected-error @below {{output 'a' 'tensor<2x1x7xf32>' has no position with a next token; use sequences of 2 or more}}
+func.func @main(%x: tensor<2x1x7xf32> {nn.name = "x"}) -> (tensor<2x1x7xf32> {nn.name = "a"}) {
+  return %x : tensor<2x1x7xf32>
+}
+
+// -----
+
+// An input of that name may be something else.
+// expected-error @below {{input 'labels' of type 'tensor<2xf32>' must be 'tensor<2xi64>' for this loss}}
+func.func @main(%x: tensor<2x7xf32> {nn.name = "x"}, %l: tensor<2xf32> {nn.name = "labels"}) -> (tensor<2x7xf32> {nn.name = "a"}) {
+  return %x : tensor<2x7xf32>
+}
+
+// -----
+
+// The mean over no element is NaN in every step.
+// expected-error @below {{output 'a' 'tensor<0x3x2x2xf32>' has no element to compare}}
+func.func @main(%x: tensor<0x3x2x2xf32> {nn.name = "x"}) -> (tensor<0x3x2x2xf32> {nn.name = "a"}) {
+  return %x : tensor<0x3x2x2xf32>
+}

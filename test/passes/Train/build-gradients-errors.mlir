@@ -1,0 +1,48 @@
+// RUN: hpc-opt %s --hpc-build-gradients=freeze=frozen* -split-input-file -verify-diagnostics
+
+// A gradient of nothing is nothing.
+// expected-error @below {{there is no result 'loss' that is one float; run hpc-append-loss}}
+func.func @main(%x: tensor<2xf32>) -> (tensor<2xf32> {nn.name = "loss"}) {
+  return %x : tensor<2xf32>
+}
+
+// -----
+
+// A step without an update would run for nothing.
+// expected-error @below {{there is nothing to train: no parameter is both a float and not frozen}}
+func.func @main() -> (tensor<f32> {nn.name = "loss"}) {
+  %w = nn.parameter "frozen.w" {file = "w", bytes = 4 : i64, hashes = array<i64: 0>} : tensor<f32>
+  return %w : tensor<f32>
+}
+
+// -----
+
+// So would one whose parameters do not matter.
+// expected-error @below {{there is nothing to train: the loss depends on no such parameter}}
+func.func @main(%x: tensor<f32>) -> (tensor<f32> {nn.name = "loss"}) {
+  %f = nn.parameter "frozen.w" {file = "w", bytes = 4 : i64, hashes = array<i64: 0>} : tensor<f32>
+  %w = nn.parameter "w" {file = "w", bytes = 4 : i64, hashes = array<i64: 0>} : tensor<f32>
+  return %x : tensor<f32>
+}
+
+// -----
+
+// A pattern that freezes nothing is a slip of the pen.
+// expected-error @below {{--freeze=frozen* matches no parameter}}
+func.func @main() -> (tensor<f32> {nn.name = "loss"}) {
+  %w = nn.parameter "w" {file = "w", bytes = 4 : i64, hashes = array<i64: 0>} : tensor<f32>
+  return %w : tensor<f32>
+}
+
+// -----
+
+// An op without a rule stops only what has to pass it, and says which op of the model it is.
+func.func @main() -> (tensor<f32> {nn.name = "loss"}) {
+  %f = nn.parameter "frozen.w" {file = "w", bytes = 4 : i64, hashes = array<i64: 0>} : tensor<f32>
+  %w = nn.parameter "w" {file = "w", bytes = 2 : i64, hashes = array<i64: 0>} : tensor<f16>
+  // expected-error @unknown {{a gradient must flow through nn.bitcast (bits of w), which has no rule for it; freeze the parameters before it (--freeze=PATTERN)}}
+  %b = nn.bitcast %w : tensor<f16> -> tensor<bf16> loc("bits of w")
+  %c = nn.cast %b : tensor<bf16> -> tensor<f32>
+  %loss = nn.mul %c, %f : tensor<f32>, tensor<f32> -> tensor<f32>
+  return %loss : tensor<f32>
+}

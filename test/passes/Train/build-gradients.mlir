@@ -1,0 +1,51 @@
+// RUN: hpc-opt %s --hpc-build-gradients -split-input-file -mlir-print-debuginfo -mlir-print-local-scope | FileCheck %s
+// RUN: hpc-opt %s --hpc-build-gradients=freeze=b -split-input-file | FileCheck %s --check-prefix=FROZEN
+
+// The factor 1 / count is no part of backward: it would have every micro-batch wait for all others. It is multiplied in where
+// a gradient is complete, and belongs to the update.
+// CHECK-LABEL: func.func @main
+// CHECK-SAME: tensor<3x4xf32> {nn.gradient = "w"}
+// CHECK-SAME: tensor<4xf32> {nn.gradient = "b"}
+// CHECK: %[[FACTOR:.*]] = nn.div %{{.*}}, %[[COUNT:.*]] : tensor<f32>, tensor<f32> -> tensor<f32> loc(fused<"update">
+// CHECK: %[[ONES:.*]] = nn.broadcast {{.*}} -> tensor<2x5x4xf32> loc(fused<"gradient">["sum"])
+// CHECK: %[[DB:.*]] = nn.reshape {{.*}} -> tensor<4xf32> loc(fused<"gradient">["bias"])
+// CHECK: %[[X:.*]] = nn.reshape {{.*}} -> tensor<10x3xf32> loc(fused<"gradient">["product"])
+// CHECK: %[[DY:.*]] = nn.reshape %[[ONES]] {{.*}} -> tensor<10x4xf32> loc(fused<"gradient">["product"])
+// CHECK: %[[DW:.*]] = nn.matmul %[[X]], %[[DY]] {transpose_lhs} {{.*}} loc(fused<"gradient">["product"])
+// CHECK: %[[GW:.*]] = nn.mul %[[DW]], %[[FACTOR]] {{.*}} loc(fused<"update">["w"
+// CHECK: %[[GB:.*]] = nn.mul %[[DB]], %[[FACTOR]] {{.*}} loc(fused<"update">["b"
+// CHECK: return %{{.*}}, %[[GW]], %[[GB]]
+// FROZEN-LABEL: func.func @main
+// FROZEN-SAME: tensor<3x4xf32> {nn.gradient = "w"})
+// FROZEN-NOT: nn.gradient
+// FROZEN: return
+func.func @main(%x: tensor<2x5x3xf32>, %count: tensor<f32>) -> (tensor<f32> {nn.name = "loss"}) {
+  %w = nn.parameter "w" {file = "w", bytes = 48 : i64, hashes = array<i64: 0>} : tensor<3x4xf32>
+  %b = nn.parameter "b" {file = "w", bytes = 16 : i64, hashes = array<i64: 0>} : tensor<4xf32>
+  %y = nn.matmul %x, %w : tensor<2x5x3xf32>, tensor<3x4xf32> -> tensor<2x5x4xf32> loc("product")
+  %z = nn.add %y, %b : tensor<2x5x4xf32>, tensor<4xf32> -> tensor<2x5x4xf32> loc("bias")
+  %s = nn.reduce sum %z {axes = array<i64: 0, 1, 2>} : tensor<2x5x4xf32> -> tensor<1x1x1xf32> loc("sum")
+  %sum = nn.reshape %s : tensor<1x1x1xf32> -> tensor<f32>
+  %loss = nn.div %sum, %count : tensor<f32>, tensor<f32> -> tensor<f32>
+  return %loss : tensor<f32>
+}
+
+// -----
+
+// Both terms of a parameter that is read twice count once; what the loss does not depend on has no gradient, and a
+// parameter that is frozen costs nothing.
+// CHECK-LABEL: func.func @main
+// CHECK-SAME: tensor<2x2xf32> {nn.gradient = "w"}
+// CHECK-NOT: nn.gradient
+// CHECK: %[[SUM:.*]] = nn.add {{.*}} loc(fused<"update">["w"
+// CHECK: return %{{.*}}, %[[SUM]]
+// FROZEN-LABEL: func.func @main
+func.func @main() -> (tensor<f32> {nn.name = "loss"}) {
+  %w = nn.parameter "w" {file = "w", bytes = 16 : i64, hashes = array<i64: 0>} : tensor<2x2xf32>
+  %b = nn.parameter "b" {file = "w", bytes = 16 : i64, hashes = array<i64: 0>} : tensor<2x2xf32>
+  %c = nn.parameter "c" {file = "w", bytes = 32 : i64, hashes = array<i64: 0>} : tensor<2x2xi64>
+  %y = nn.matmul %w, %w : tensor<2x2xf32>, tensor<2x2xf32> -> tensor<2x2xf32>
+  %s = nn.reduce sum %y {axes = array<i64: 0, 1>} : tensor<2x2xf32> -> tensor<1x1xf32>
+  %loss = nn.reshape %s : tensor<1x1xf32> -> tensor<f32>
+  return %loss : tensor<f32>
+}
