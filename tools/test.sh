@@ -69,6 +69,9 @@ grid() { # build, options of grid.py
   shift
   cases "equality grid" "$build" test/models/grid.py "$@"
 }
+device_grid() { # build: on the stand-in for a GPU, all ranks on one
+  HPC_CUDA_LIBRARIES="$1/test/gpu/standin" cases "equality grid, GPU's stand-in" "$1" test/models/grid.py --bin="$1/bin" --gpu --no-verify --sample=24
+}
 shared_grid() { # build: other exporters' files, where they are
   if [ -d ../shared/models ]; then
     cases "exports in ../shared" "$1" test/models/grid.py --shared --sample=72
@@ -109,6 +112,7 @@ address)
   unit_tests build "${units[@]}"
   lit build
   grid build --sample="${sample:-24}"
+  device_grid build
   shared_grid build
   processes build
   random_graphs build
