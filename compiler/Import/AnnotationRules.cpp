@@ -163,12 +163,12 @@ std::vector<SidecarCut> cutsOf(const ShardingSpec &spec, const std::vector<Axes>
 
 } // namespace
 
-Expected<std::optional<Sidecar>> rulesOfAnnotations(const std::string &path) {
-  Expected<DeviceAnnotations> annotations = readDeviceAnnotations(path);
+Expected<std::optional<AnnotationRules>> rulesOfAnnotations(const std::string &path, const std::string &configuration) {
+  Expected<DeviceAnnotations> annotations = readDeviceAnnotations(path, configuration);
   if (!annotations.ok())
     return annotations.status();
   if (annotations->devices == 0)
-    return std::optional<Sidecar>();
+    return std::optional<AnnotationRules>();
   Expected<Grid> grid = findGrid(*annotations);
   if (!grid.ok())
     return grid.status().at(path);
@@ -210,7 +210,7 @@ Expected<std::optional<Sidecar>> rulesOfAnnotations(const std::string &path) {
       sidecar.stages.push_back(std::move(rule));
     }
   }
-  return std::optional(std::move(sidecar));
+  return std::optional(AnnotationRules{std::move(sidecar), annotations->configuration, annotations->otherConfigurations});
 }
 
 // ---- writing ------------------------------------------------------------------------------------

@@ -7,12 +7,18 @@
 
 namespace hpc::onnx {
 
-/// The model's annotations as rules: of parameters, of other tensors, of stages (optional ones: the standard calls them
+struct AnnotationRules {
+  Sidecar sidecar;
+  std::string configuration; ///< the one that they are of
+  std::vector<std::string> otherConfigurations;
+};
+
+/// The annotations of the model's configuration of that name, "": its first, as rules: of parameters, of other tensors, of stages (optional ones: the standard calls them
 /// hints). The mesh is the one that the configuration's name spells ("dp=1 pp=2 tp=2"), else the one with the largest
 /// tp to which all specs fit. nullopt where the model has no configuration.
 /// Errors: readDeviceAnnotations'; unsupported for devices that are no axes of a mesh, and for tensors that two nodes want
 /// cut differently.
-Expected<std::optional<Sidecar>> rulesOfAnnotations(const std::string &path);
+Expected<std::optional<AnnotationRules>> rulesOfAnnotations(const std::string &path, const std::string &configuration = "");
 
 /// What a compilation chose, by names of the ONNX file.
 struct ChosenLayout {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <functional>
 #include <set>
+#include <tuple>
 
 namespace hpc::onnx {
 namespace {
@@ -157,7 +158,7 @@ Status resolveSpec(RawSpec &raw, int64_t numDevices) {
 
 class AnnotationReader {
 public:
-  Expected<DeviceAnnotations> read(const Message &model) {
+  Expected<DeviceAnnotations> read(const Message &model, const std::string &wanted) {
     std::optional<Message> graph;
     std::vector<std::pair<std::string, int64_t>> configurations;
     model.each([&](const Field &field) {
@@ -174,14 +175,17 @@ public:
           configurations.back().second = int64_t(part.value);
       });
     });
-    if (configurations.empty() || !graph)
+    auto chosen = std::find_if(configurations.begin(), configurations.end(),
+                               [&](const auto &each) { return wanted.empty() || each.first == wanted; });
+    if (chosen == configurations.end() && !wanted.empty())
+      return noSuchConfiguration(wanted, configurations);
+    if (chosen == configurations.end() || !graph)
       return result;
-    result.configuration = configurations.front().first;
-    result.devices = configurations.front().second;
-    for (size_t i = 0; i < configurations.size(); ++i) {
-      known.insert(configurations[i].first);
-      if (i > 0)
-        result.otherConfigurations.push_back(configurations[i].first);
+    std::tie(result.configuration, result.devices) = *chosen;
+    for (auto each = configurations.begin(); each != configurations.end(); ++each) {
+      known.insert(each->first);
+      if (each != chosen)
+        result.otherConfigurations.push_back(each->first);
     }
     if (result.devices < 1 || result.devices > 65536)
       return Status::error(ErrorKind::Model, "configuration '" + result.configuration + "' has " +
@@ -205,6 +209,14 @@ public:
   }
 
 private:
+  static Status noSuchConfiguration(const std::string &wanted, const std::vector<std::pair<std::string, int64_t>> &all) {
+    std::string names;
+    for (size_t i = 0; i < all.size() && i < 10; ++i)
+      names += (names.empty() ? "" : ", ") + all[i].first;
+    return Status::error(ErrorKind::Usage, "--onnx-configuration=" + wanted + " is none of the model's device configurations; it has " +
+                                               (names.empty() ? "none" : names) + (all.size() > 10 ? ", ..." : ""));
+  }
+
   void readNode(const Message &node) {
     NodeAnnotation annotation;
     std::vector<std::string> tensors;
@@ -334,11 +346,11 @@ std::string nodeBytes(const Message &node, const std::map<std::string, const Nod
 
 } // namespace
 
-Expected<DeviceAnnotations> readDeviceAnnotations(const std::string &path) {
+Expected<DeviceAnnotations> readDeviceAnnotations(const std::string &path, const std::string &configuration) {
   Expected<MappedFile> file = MappedFile::open(path);
   if (!file.ok())
     return file.status();
-  Expected<DeviceAnnotations> annotations = AnnotationReader().read({file->data(), 0, file->size()});
+  Expected<DeviceAnnotations> annotations = AnnotationReader().read({file->data(), 0, file->size()}, configuration);
   return annotations.ok() ? std::move(annotations) : Expected<DeviceAnnotations>(annotations.status().at(path));
 }
 

@@ -50,10 +50,10 @@ struct DeviceAnnotations {
   std::vector<std::string> parameters; ///< names of all initializers
 };
 
-/// Of the model's first configuration. Checks what the standard demands of an annotation by itself: names that exist,
-/// devices in range, as many as there are shards. Errors: model; io. A file that is no ONNX model has no annotations: the
+/// Of the configuration of that name, "": of the model's first. Checks what the standard demands of an annotation by itself: names that exist,
+/// devices in range, as many as there are shards. Errors: usage for a name that is none; model; io. A file that is no ONNX model has no annotations: the
 /// importer says what is wrong with it.
-Expected<DeviceAnnotations> readDeviceAnnotations(const std::string &path);
+Expected<DeviceAnnotations> readDeviceAnnotations(const std::string &path, const std::string &configuration = "");
 
 struct NodeTensors {
   std::string node; ///< its name, or its first output's

@@ -121,11 +121,11 @@ bool runSidecar(std::string_view bytes) {
 
 bool runAnnotations(std::string_view bytes) {
   TemporaryFile file(bytes);
-  Expected<std::optional<Sidecar>> rules = onnx::rulesOfAnnotations(file.path());
+  Expected<std::optional<onnx::AnnotationRules>> rules = onnx::rulesOfAnnotations(file.path());
   if (!holds(rules.status()))
     return false;
   if (*rules)
-    holds(parseSidecar(sidecarText(**rules), "fuzz.onnx").status());
+    holds(parseSidecar(sidecarText((*rules)->sidecar), "fuzz.onnx").status());
   return holds(onnx::annotatedModel(bytes, {2, 1, 2, {{"x", {}}}, {}}).status());
 }
 

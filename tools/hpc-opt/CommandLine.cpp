@@ -120,6 +120,9 @@ struct Flags {
 
   cl::opt<std::string> spec{"spec", cl::desc("Sidecar with your annotations; none (default: <model>.shard.json)"),
                             cl::value_desc("file"), cl::cat(layout)};
+  cl::opt<std::string> configuration{
+      "onnx-configuration", cl::desc("Take this one of the ONNX device configurations in the model (default: its first)"),
+      cl::value_desc("name"), cl::cat(layout)};
   cl::opt<std::string> writeSpec{"write-spec", cl::desc("Write what was chosen as a sidecar that leads to the same plan"),
                                  cl::value_desc("file"), cl::cat(layout)};
   cl::opt<std::string> writeAnnotations{"write-onnx-annotations",
@@ -321,7 +324,7 @@ static Status readTraining(Flags &flags, Options &options) {
 bool isCompilerFlag(StringRef argument) {
   static constexpr StringRef names[] = {
       "batch-dim", "betas", "clip", "compile-to", "const", "decay", "device-memory", "devices", "dim", "dp", "dtype", "dump-phases", "epsilon", "explain", "follow-links",
-      "freeze", "h", "help", "inference", "list-params", "loss", "micro-batches", "momentum", "nesterov", "no-weights", "optimizer", "pp", "pp-chunks", "pp-schedule", "pp-split",
+      "freeze", "h", "help", "inference", "list-params", "loss", "micro-batches", "momentum", "nesterov", "no-weights", "onnx-configuration", "optimizer", "pp", "pp-chunks", "pp-schedule", "pp-split",
       "remarks", "schedule", "spec", "target", "tp", "train", "verify", "weight-decay", "write-onnx-annotations", "write-spec"};
   return argument.starts_with("-") && llvm::is_contained(names, argument.ltrim('-').split('=').first);
 }
@@ -346,6 +349,9 @@ Expected<CommandLine> parseCommandLine(int argc, char **argv) {
 
   HPC_RETURN_IF_ERROR(readDegrees(flags, line.degrees));
   line.spec = flags.spec;
+  line.configuration = flags.configuration;
+  if (flags.configuration.getNumOccurrences() && flags.configuration.empty())
+    return usage("--onnx-configuration= names none; leave it out for the model's first");
   line.writeSpec = flags.writeSpec;
   line.writeAnnotations = flags.writeAnnotations;
   line.options.batchDim = flags.batchDim;

@@ -12,6 +12,7 @@ struct CommandLine {
   Options options; ///< without the degrees: see resolveDegrees
   GivenDegrees degrees;
   std::string spec;  ///< sidecar; "" = the one beside the model, "none" = none
+  std::string configuration; ///< the device configuration of an .onnx model; "" = its first
   std::string writeSpec; ///< file; "" = not written
   std::string writeAnnotations; ///< .onnx; "" = not written
   std::string input;  ///< .onnx or .mlir

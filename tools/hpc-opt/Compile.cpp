@@ -99,9 +99,11 @@ struct Compilation {
 
   /// Finds the sidecar, and with it the degrees.
   Status takeSpec() {
-    if (line.listParams) // names are what a broken sidecar is mended with
+    if (line.listParams) { // names are what a broken sidecar is mended with
       line.spec = "none";
-    Expected<std::optional<SpecFile>> found = findSpec(line.spec, line.input);
+      line.configuration.clear();
+    }
+    Expected<std::optional<SpecFile>> found = findSpec(line.spec, line.configuration, line.input);
     if (!found.ok())
       return found.status();
     spec = std::move(*found);
@@ -119,7 +121,8 @@ struct Compilation {
     setSidecar(root, spec->path, spec->text);
     noteTensors(root, spec->sidecar);
     if (spec->isDefault)
-      mlir::emitRemark(root.getLoc()) << "taking the annotations of " << spec->path << "; --spec=none ignores them";
+      mlir::emitRemark(root.getLoc()) << "taking the annotations of " << spec->path << (spec->choice.empty() ? "" : ", ") << spec->choice
+                                      << "; --spec=none ignores them";
     return Status::success();
   }
 

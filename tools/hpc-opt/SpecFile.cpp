@@ -9,11 +9,15 @@
 namespace hpc {
 
 /// The model's own annotations as the text of a sidecar; lines in messages are those of what --write-spec would print.
-static Expected<std::optional<SpecFile>> specInside(const std::string &model) {
-  Expected<std::optional<Sidecar>> rules = onnx::rulesOfAnnotations(model);
+static Expected<std::optional<SpecFile>> specInside(const std::string &model, const std::string &configuration) {
+  Expected<std::optional<onnx::AnnotationRules>> rules = onnx::rulesOfAnnotations(model, configuration);
   if (!rules.ok() || !*rules)
     return rules.ok() ? Expected<std::optional<SpecFile>>(std::optional<SpecFile>()) : rules.status();
-  SpecFile spec{model + " (device configurations)", sidecarText(**rules), {}, true};
+  const auto &[read, name, others] = **rules;
+  SpecFile spec{model + " (device configurations)", sidecarText(read), {}, true};
+  if (!others.empty() && configuration.empty())
+    spec.choice = "the first of them, '" + name + "'; --onnx-configuration=" + others.front() + " takes " +
+                  (others.size() > 1 ? "the next" : "the other");
   Expected<Sidecar> sidecar = parseSidecar(spec.text, spec.path);
   if (!sidecar.ok())
     return sidecar.status();
@@ -21,8 +25,17 @@ static Expected<std::optional<SpecFile>> specInside(const std::string &model) {
   return std::optional(std::move(spec));
 }
 
-Expected<std::optional<SpecFile>> findSpec(const std::string &flag, const std::string &model) {
+Expected<std::optional<SpecFile>> findSpec(const std::string &flag, const std::string &configuration,
+                                           const std::string &model) {
   std::filesystem::path path = flag;
+  if (!configuration.empty()) {
+    std::string text = "--onnx-configuration=" + configuration;
+    if (!flag.empty())
+      return Status::error(ErrorKind::Usage, text + " and --spec=" + flag + " both say where annotations are; give one of them");
+    if (std::filesystem::path(model).extension() != ".onnx")
+      return Status::error(ErrorKind::Usage, text + " is for an .onnx model, and " + model + " is none");
+    return specInside(model, configuration);
+  }
   if (flag == "none")
     return std::optional<SpecFile>();
   bool isDefault = flag.empty();
@@ -33,7 +46,7 @@ Expected<std::optional<SpecFile>> findSpec(const std::string &flag, const std::s
     path.replace_extension(".shard.json");
     std::error_code error;
     if (!std::filesystem::exists(path, error))
-      return std::filesystem::is_regular_file(model, error) ? specInside(model) : std::optional<SpecFile>();
+      return std::filesystem::is_regular_file(model, error) ? specInside(model, "") : std::optional<SpecFile>();
   }
   Expected<MappedFile> file = MappedFile::open(path.string());
   if (!file.ok())

@@ -28,7 +28,8 @@ def annotated(configurations, **nodes):
     def with_devices(op, inputs, output):
         stage, *specs = nodes.get(output, (None,))
         content = field(1, nodes.get("id", "grid")) + b"".join(field(2, each) for each in specs) + (b"" if stage is None else field(3, stage))
-        return node(op, inputs, [output]) + (field(10, content) if output in nodes else b"")
+        other = b"".join(field(10, field(1, "rows") + field(2, each)) for each in nodes.get("rows", {}).get(output, ()))
+        return node(op, inputs, [output]) + (field(10, content) if output in nodes else b"") + other
 
     graph = [with_devices("MatMul", ["x", "A"], "h"), with_devices("Relu", ["h"], "a"), with_devices("MatMul", ["a", "B"], "y")]
     extra = b"".join(field(26, field(1, name) + field(2, count)) for name, count in configurations)
@@ -109,4 +110,17 @@ run = compile("--tp=3")
 assert run.returncode == 1 and '"parts" is 2, but axis "tp" has 3; use --tp=2, or leave "parts" out' in run.stderr, run.stderr
 run = compile("--tp=3", "--spec=none", "--verify")
 assert run.returncode == 0 and not run.stderr, run.stderr
+# Of several configurations the first is taken, and said so, or the one that is asked for.
+annotated([("grid", 2), ("rows", 3)], h=(None, spec("A", [0, 1], (1, (None, 2)))), rows={"h": [spec("A", [0, 1, 2], (0, (None, 3)))]})
+run = compile(f"--write-spec={folder}/first.json")
+assert run.returncode == 0 and "(device configurations), the first of them, 'grid'; --onnx-configuration=rows takes the other; --spec=none" in run.stderr, run.stderr
+assert json.loads((folder / "first.json").read_text())["mesh"] == mesh(1, 1, 2)
+run = compile("--onnx-configuration=rows", f"--write-spec={folder}/rows.json", "--verify")
+assert run.returncode == 0 and run.stdout.startswith("verified: ") and "first of them" not in run.stderr, run.stderr
+rows = json.loads((folder / "rows.json").read_text())
+assert rows["mesh"] == mesh(1, 1, 3) and rows["params"][0] == {"match": "A", "shard": [{"dim": 0, "axis": "tp"}]}, rows
+run = compile("--onnx-configuration=column")
+assert run.returncode == 1 and "error[usage]" in run.stderr and "--onnx-configuration=column is none of the model's device configurations; it has grid, rows" in run.stderr, run.stderr
+run = compile("--onnx-configuration=rows", "--spec=none")
+assert run.returncode == 1 and "--onnx-configuration=rows and --spec=none both say where annotations are; give one of them" in run.stderr, run.stderr
 print("annotations are read")
