@@ -20,6 +20,11 @@ import numpy
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 MODEL = os.path.join(ROOT, "models", "gpt2-odd")
+# Of each model the file, the sizes of its symbolic dims, its inputs and its output.
+MODELS = {
+    "gpt2-odd": ("dynamo-eager-op18.onnx", {"batch_size": 4, "sequence_length": 33}, "inputs_1.npz", "logits"),
+    "decoder": ("model.onnx", {"batch": 2, "time": 9}, "inputs_0.npz", "scores"),
+}
 SECRET = "a secret of some length, for tests"
 ENDED_WITHIN = 5.0  # seconds after a process has vanished or gone silent
 MPI_ENV = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
@@ -79,20 +84,21 @@ def free_port():
 plans = {}
 
 
-def plan(tp, pp, dp):
+def plan(tp, pp, dp, model="gpt2-odd"):
     """The plan of a layout, and what one process makes of it."""
-    key = (tp, pp, dp)
+    key = (tp, pp, dp, model)
     if key not in plans:
-        file, alone = path(f"{tp}{pp}{dp}.plan"), path(f"{tp}{pp}{dp}.npz")
-        subprocess.run([os.path.join(BIN, "hpc-opt"), os.path.join(MODEL, "dynamo-eager-op18.onnx"), f"--tp={tp}", f"--pp={pp}", f"--dp={dp}",
-                        "--micro-batches=2", "--target=host,cuda", "--dim", "batch_size=4", "--dim", "sequence_length=33", "-o", file], check=True)
-        subprocess.run([RUN, file, "--input", inputs(), "--output", alone], check=True, env=environment(), stderr=subprocess.DEVNULL)
+        file, alone = (path("-".join(map(str, key)) + ending) for ending in (".plan", ".npz"))
+        source, dims, _, _ = MODELS[model]
+        subprocess.run([os.path.join(BIN, "hpc-opt"), os.path.join(ROOT, "models", model, source), f"--tp={tp}", f"--pp={pp}", f"--dp={dp}",
+                        "--micro-batches=2", "--target=host,cuda", *(f"--dim={name}={size}" for name, size in dims.items()), "-o", file], check=True)
+        subprocess.run([RUN, file, "--input", inputs(model), "--output", alone], check=True, env=environment(), stderr=subprocess.DEVNULL)
         plans[key] = (file, alone)
     return plans[key]
 
 
-def inputs():
-    return os.path.join(MODEL, "inputs_1.npz")
+def inputs(model="gpt2-odd"):
+    return os.path.join(ROOT, "models", model, MODELS[model][2])
 
 
 def start(rank, count, port, arguments, address="127.0.0.1", prefix=(), **variables):
@@ -130,15 +136,15 @@ def check(condition, message):
         raise AssertionError(message)
 
 
-def check_equal(layout, count, launcher, deterministic):
+def check_equal(model, layout, count, launcher, deterministic):
     """Bit for bit where sums have the order of the ranks, else within the grid's bound of 3e-6 of max |logit|."""
-    file, alone = plan(*layout)
+    file, alone = plan(*layout, model)
     output = path("out.npz")
     if os.path.exists(output):
         os.remove(output)
-    results = launcher(count, [file, "--input", inputs(), "--output", output, "--poison"] + (["--deterministic"] if deterministic else []))
+    results = launcher(count, [file, "--input", inputs(model), "--output", output, "--poison"] + (["--deterministic"] if deterministic else []))
     check(all(code == 0 for code, _ in results), f"{results}")
-    got, want = numpy.load(output)["logits"], numpy.load(alone)["logits"]
+    got, want = (numpy.load(array)[MODELS[model][3]] for array in (output, alone))
     if deterministic or count == layout[0] * layout[1] * layout[2]:
         check(numpy.array_equal(got.view(numpy.uint32), want.view(numpy.uint32)), "other bits than in one process")
     else:
@@ -146,15 +152,16 @@ def check_equal(layout, count, launcher, deterministic):
 
 
 def equal_cases():
-    for layout, counts in (((2, 1, 1), (2,)), ((3, 2, 1), (2, 3, 6)), ((2, 2, 1), (2, 4)), ((1, 2, 2), (4,)), ((2, 2, 2), (2, 4, 8)), ((8, 1, 1), (2, 4, 8)),
-                           ((2, 1, 4), (2, 8))):
+    odd = ((2, 1, 1), (2,)), ((3, 2, 1), (2, 3, 6)), ((2, 2, 1), (2, 4)), ((1, 2, 2), (4,)), ((2, 2, 2), (2, 4, 8)), ((8, 1, 1), (2, 4, 8)), ((2, 1, 4), (2, 8))
+    decoder = ((2, 1, 1), (2,)), ((2, 2, 1), (4,)), ((2, 2, 2), (2, 8))
+    for model, layout, counts in [("gpt2-odd", *one) for one in odd] + [("decoder", *one) for one in decoder]:
         for count in counts:
             for name, launcher, needed in (("mpirun", by_mpirun, need_mpi), ("environment", by_environment, need_ucx)):
                 for deterministic in (False, True):
-                    def case(layout=layout, count=count, launcher=launcher, needed=needed, deterministic=deterministic):
+                    def case(model=model, layout=layout, count=count, launcher=launcher, needed=needed, deterministic=deterministic):
                         needed()
-                        check_equal(layout, count, launcher, deterministic)
-                    yield f"equal: {layout} in {count} processes by {name}{', deterministic' if deterministic else ''}", case
+                        check_equal(model, layout, count, launcher, deterministic)
+                    yield f"equal: {'' if model == 'gpt2-odd' else model + ' '}{layout} in {count} processes by {name}{', deterministic' if deterministic else ''}", case
 
 
 LONG = ["--repeat=10000000", "--output"]
@@ -271,6 +278,61 @@ def gpu_cases():
         results = finish([start(rank, 4, port, [file, *CUDA, "--input", inputs()], **stand_in(1), NCCL_HOSTID=f"host{rank}") for rank in range(4)], 60)
         check(all(code == 0 for code, _ in results), f"{results}")
     yield "gpu cards: too few, and one", too_few
+
+
+def ranks_of(launcher):
+    """The processes of hpc-run below mpirun, which are its children on one host."""
+    found = subprocess.run(["pgrep", "-P", str(launcher.pid)], capture_output=True, text=True).stdout.split()
+    return sorted(map(int, found))
+
+
+def is_alive(pid):
+    """False also where only its parent has still to hear of its end."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def mpi_kill_cases():
+    """mpirun sees that a process is gone, and the transport's deadline that one is silent: either ends all of them."""
+    for number in range(options.kills // 2):
+        for how in (signal.SIGKILL, signal.SIGSTOP):
+            count = (2, 4)[number % 2]
+            victim = chance.randrange(count)
+
+            def case(count=count, victim=victim, how=how):
+                need_mpi()
+                need(shutil.which("pgrep"), "needs pgrep (procps)")
+                output = path("lost-mpi.npz")
+                file, _ = plan(2, 2, 1)
+                launcher = subprocess.Popen(["mpirun", "--oversubscribe", "-n", str(count), RUN, file, "--input", inputs(), *LONG, output],
+                                            env=environment(**MPI_ENV), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                for _ in range(200):  # until it has started them
+                    ranks = ranks_of(launcher)
+                    if len(ranks) == count:
+                        break
+                    time.sleep(0.05)
+                check(len(ranks) == count, f"mpirun started {len(ranks)} of {count} processes")
+                time.sleep(1 + 2 * chance.random())
+                os.kill(ranks[victim], how)
+                begin = time.time()
+                results = finish([launcher], 30)
+                left = ranks  # mpirun has told them to end; it does not wait until they have
+                while left and time.time() - begin < ENDED_WITHIN + 1:
+                    left = [rank for rank in left if is_alive(rank)]
+                    time.sleep(0.05)
+                took = time.time() - begin
+                for rank in left:
+                    os.kill(rank, signal.SIGKILL)
+                code, errors = results[0]
+                check(code not in (0, None), f"exit {code}: {errors}")
+                check(how == signal.SIGKILL or "is gone" in errors, errors)
+                check(took < ENDED_WITHIN + 1, f"took {took:.1f} s")  # mpirun itself takes some time to end
+                check(not left, f"{len(left)} processes are left")
+                check(not os.path.exists(output), "there is an output of a run that failed")
+            yield f"kill: process {victim} of {count} under mpirun by {how.name}", case
 
 
 def belong_cases():
@@ -422,7 +484,7 @@ def host_cases():
 def main():
     passed = failed = skipped = 0
     wanted = [part for part in options.only.split(";") if part]
-    for cases in (equal_cases, belong_cases, kill_cases, gpu_cases, host_cases):
+    for cases in (equal_cases, belong_cases, kill_cases, mpi_kill_cases, gpu_cases, host_cases):
         for name, case in cases():
             if wanted and not any(name.startswith(part) for part in wanted):
                 continue
