@@ -1,5 +1,6 @@
-"""Runs every plan of a folder on the host and on the GPU, all ranks on one card, and compares the outputs; a line a case,
-one JSON of figures. Called by test-gpu.sh; needs Python's own library alone, for it runs on bare machines.
+"""Runs the plans of a folder on the host and on the GPU, all ranks on one card, and compares the outputs; some of them once more as a process a rank,
+with NCCL, and one below compute-sanitizer; then the models at full size (test-gpu-speed.py). A line a case, one JSON of figures; what cannot be done
+here says so in a line. Called by test-gpu.sh; needs Python's own library alone, for it runs on bare machines.
 
     test-gpu.py HPC_RUN PLANS JSON
 """
@@ -9,12 +10,26 @@ import json
 import os
 import pathlib
 import re
+import shutil
+import socket
 import subprocess
 import sys
 import tempfile
+import time
 import zipfile
 
-BOUND = 1e-5  # of the largest |value|: sums in f32 in another order
+SECONDS = 470  # for everything: under 8 minutes
+BOUNDS = {"f32": 1e-5, "bf16": 2e-2}  # of the largest |value|; f32: the order of sums; bf16: roundings of 2^-9 through some 20 products
+REFERENCE = "f32-tp1-pp1.plan"
+BY_PROCESSES = ("f32-tp2-pp1", "f32-tp1-pp2", "f32-tp2-pp2")  # NCCL; each rank calls its host by another name, else NCCL refuses one card for two
+SANITIZED = "f32-tp2-pp1"
+LIBRARIES = pathlib.Path(os.environ.get("HPC_CUDA_LIBRARIES", ""))
+IS_STAND_IN = (LIBRARIES / "libhpc_gpu_standin.so").exists()  # whose times say nothing
+started = time.time()
+
+
+def seconds_left(most):
+    return max(1, min(most, SECONDS - (time.time() - started)))
 
 
 def read_npz(path):
@@ -32,55 +47,147 @@ def read_npz(path):
     return arrays
 
 
-def run(hpc_run, plan, inputs, output, *flags):
-    """(seconds a step, or None; the last line of an error)"""
-    command = [hpc_run, str(plan), f"--input={inputs}", *flags]
-    done = subprocess.run([*command, f"--output={output}"], capture_output=True, text=True, timeout=120)
-    if done.returncode:
-        return None, (done.stderr.strip().splitlines() or ["no message"])[-1]
-    if "HPC_CUDA_LIBRARIES" in os.environ:  # a stand-in, whose times say nothing
-        return {}, ""
-    timed = subprocess.run([*command, "--repeat=10"], capture_output=True, text=True, timeout=120)
-    return (json.loads(timed.stdout.strip().splitlines()[-1]) if timed.returncode == 0 else {}), ""
-
-
-def compare(hpc_run, plan, folder):
-    ranks = 1
-    for part in re.findall(r"(?:tp|pp)(\d+)", plan.stem):
-        ranks *= int(part)
-    inputs = plan.parent / "inputs.npz"
-    host, error = run(hpc_run, plan, inputs, folder / "host.npz")
-    if error:
-        return {"plan": plan.stem, "error": "host: " + error}
-    gpu, error = run(hpc_run, plan, inputs, folder / "gpu.npz", "--backend=cuda", f"--ranks-per-gpu={ranks}")
-    if error:
-        return {"plan": plan.stem, "error": error}
-    wanted, got = read_npz(folder / "host.npz"), read_npz(folder / "gpu.npz")
+def difference(wanted, got):
+    """The largest, as a part of the largest |wanted value|; NaN counts as infinite."""
     worst = 0.0
     for name, values in wanted.items():
-        scale = max(abs(value) for value in values) or 1.0
+        scale = max(map(abs, values)) or 1.0
         for left, right in zip(values, got[name], strict=True):
-            # Written so that NaN counts as a difference.
-            worst = worst if abs(left - right) / scale <= worst else abs(left - right) / scale
-            if worst != worst:
-                worst = float("inf")
-    return {"plan": plan.stem, "difference": worst, "host": host, "gpu": gpu}
+            apart = abs(left - right) / scale
+            worst = worst if apart <= worst else apart if apart == apart else float("inf")
+    return worst
+
+
+def call(commands, most=120):
+    """Of commands that run at the same time: the errors' last lines, none where all succeed."""
+    running = [subprocess.Popen(command, env={**os.environ, **env}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for command, env in commands]
+    errors = []
+    for process in running:
+        try:
+            said = process.communicate(timeout=seconds_left(most))
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            errors.append("no end in time")
+            continue
+        if process.returncode:
+            errors.append(([line for text in said for line in text.strip().splitlines()] or [f"exit {process.returncode}, no message"])[-1])
+    return errors
+
+
+class Cases:
+    def __init__(self, hpc_run, folder):
+        self.hpc_run, self.folder, self.results = hpc_run, folder, []
+        self.references = {}
+
+    def reference(self, plan):
+        model = plan.parent
+        if model not in self.references:
+            output = self.folder / "host.npz"
+            errors = call([([self.hpc_run, str(model / REFERENCE), f"--input={model / 'inputs.npz'}", f"--output={output}"], {})])
+            self.references[model] = errors or read_npz(output)
+        return self.references[model]
+
+    def add(self, name, passed, text, **figures):
+        self.results.append({"case": name, "passed": passed, **figures})
+        print(f"{'ok  ' if passed else 'FAIL'} {name}: {text}", flush=True)
+
+    def skip(self, name, reason):
+        self.results.append({"case": name, "skipped": reason})
+        print(f"skip {name}: {reason}", flush=True)
+
+    def compare(self, name, plan, commands):
+        """Runs `commands`, the first of which writes gpu.npz."""
+        if seconds_left(1e9) <= 1:
+            return self.skip(name, f"the {SECONDS} seconds are over")
+        wanted = self.reference(plan)
+        if isinstance(wanted, list):
+            return self.add(name, False, "host: " + wanted[0], error="host: " + wanted[0])
+        errors = call(commands)
+        if errors:
+            return self.add(name, False, errors[0], error=errors[0])
+        worst, bound = difference(wanted, read_npz(self.folder / "gpu.npz")), BOUNDS[plan.stem.split("-")[0]]
+        self.add(name, worst <= bound, f"difference {worst:.2g} of max (bound {bound:g})", difference=worst, bound=bound)
+
+    def one_card(self, plan):
+        self.compare(f"{plan.parent.name} {plan.stem}", plan, [(self.command(plan) + [f"--ranks-per-gpu={ranks_of(plan)}"], {})])
+
+    def processes(self, plan):
+        with socket.socket() as one:
+            one.bind(("127.0.0.1", 0))
+            port = str(one.getsockname()[1])
+        count = ranks_of(plan)
+        start = [(self.command(plan), {"RANK": str(rank), "WORLD_SIZE": str(count), "LOCAL_RANK": str(rank), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port,
+                                       "NCCL_HOSTID": f"host{rank}"}) for rank in range(count)]
+        self.compare(f"{plan.parent.name} {plan.stem} in {count} processes by NCCL", plan, start)
+
+    def sanitized(self, plan):
+        name = f"{plan.parent.name} {plan.stem} under compute-sanitizer"
+        tool = shutil.which("compute-sanitizer", path=os.environ.get("PATH", "") + ":/usr/local/cuda/bin")
+        if not tool or IS_STAND_IN:
+            return self.skip(name, "a stand-in looks by itself" if tool else "there is no compute-sanitizer")
+        self.compare(name, plan, [([tool, "--error-exitcode=9", *self.command(plan), f"--ranks-per-gpu={ranks_of(plan)}"], {})])
+
+    def command(self, plan):
+        return [self.hpc_run, str(plan), f"--input={plan.parent / 'inputs.npz'}", f"--output={self.folder / 'gpu.npz'}", "--backend=cuda"]
+
+
+def ranks_of(plan):
+    tp, pp = map(int, re.fullmatch(r"\w+-tp(\d+)-pp(\d+)", plan.stem).groups())
+    return tp * pp
+
+
+def gpu_name():
+    try:
+        done = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"], capture_output=True, text=True, timeout=20)
+        return done.stdout.strip().splitlines()[0] if done.returncode == 0 else "unknown"
+    except (OSError, subprocess.TimeoutExpired, IndexError):
+        return "unknown"
+
+
+def measure(cases, plans, report):
+    """Speed, in a program of its own: it needs numpy, and PyTorch for the peer."""
+    if IS_STAND_IN:
+        return cases.skip("speed", "a stand-in's times say nothing")
+    if not plans.is_dir():
+        return cases.skip("speed", "the folder was packed without ../shared/models")
+    program = pathlib.Path(__file__).parent / "test-gpu-speed.py"
+    figures = report.with_suffix(".speed.json")
+    figures.unlink(missing_ok=True)
+    left = int(seconds_left(SECONDS))
+    try:
+        code = subprocess.run([sys.executable, str(program), cases.hpc_run, str(plans), str(figures), str(left - 5)], timeout=left).returncode
+    except subprocess.TimeoutExpired:
+        code = 124
+    if figures.exists():
+        for result in json.loads(figures.read_text()):
+            cases.results.append(result)
+        figures.unlink()
+    if code:
+        cases.add("speed", False, f"test-gpu-speed.py ended with {code}", error=f"exit {code}")
 
 
 def main():
-    hpc_run, plans, report = sys.argv[1:]
-    results = []
+    hpc_run, plans, report = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
+    gpu = "stand-in" if IS_STAND_IN else gpu_name()
     with tempfile.TemporaryDirectory() as folder:
-        for plan in sorted(pathlib.Path(plans).glob("*.plan")):
-            result = compare(hpc_run, plan, pathlib.Path(folder))
-            result["passed"] = result.get("difference", float("inf")) <= BOUND
-            results.append(result)
-            print(f"{'ok  ' if result['passed'] else 'FAIL'} {plan.stem}: "
-                  f"{result.get('error') or 'difference %.2g of max' % result['difference']}", flush=True)
-    pathlib.Path(report).write_text(json.dumps(results, indent=1) + "\n")
-    passed = sum(result["passed"] for result in results)
-    print(f"{passed} passed, {len(results) - passed} failed; figures in {report}")
-    return 0 if results and passed == len(results) else 1
+        cases = Cases(hpc_run, pathlib.Path(folder))
+        found = sorted((plans / "models").glob("*/*.plan"))
+        for plan in found:
+            cases.one_card(plan)
+        for plan in found:
+            if plan.stem in BY_PROCESSES:
+                cases.processes(plan)
+        for plan in found:
+            if plan.stem == SANITIZED:
+                cases.sanitized(plan)
+        measure(cases, plans / "speed", report)
+    passed = sum(result.get("passed", False) for result in cases.results)
+    failed = sum(not result.get("passed", True) for result in cases.results)
+    skipped = sum("skipped" in result for result in cases.results)
+    report.write_text(json.dumps({"gpu": gpu, "seconds": round(time.time() - started), "results": cases.results}, indent=1) + "\n")
+    print(f"{passed} passed, {failed} failed, {skipped} skipped on {gpu} in {time.time() - started:.0f} s; figures in {report}")
+    return 0 if passed and not failed else 1
 
 
 if __name__ == "__main__":

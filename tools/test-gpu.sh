@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Everything that needs a GPU: the backend cuda against the host's on plans that stand in a folder. It runs where there is
-# neither toolkit nor network: from a build folder, or from a folder that --pack made, carried to the machine with the card.
+# Everything that needs a GPU: the backend cuda against the host's on plans that stand in a folder, and its speed beside PyTorch's. It runs where
+# there is neither toolkit nor network: from a build folder, or from a folder that --pack made, carried to the machine with the card.
 #
-#   tools/test-gpu.sh [BUILD]            # runs (default: build); one line a case, the figures in BUILD/test-gpu.json
+#   tools/test-gpu.sh [BUILD]            # runs (default: build), in under 8 minutes; one line a case, the figures in BUILD/test-gpu.json
 #   tools/test-gpu.sh --pack=DIR [BUILD] # needs no GPU: copies programs, plugin, plans, weights and inputs to DIR
 set -uo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -15,29 +15,62 @@ for argument in "$@"; do
   esac
 done
 [ -x "$build/bin/hpc-run" ] || { echo "test-gpu.sh: there is no $build/bin/hpc-run; build first (tools/setup.sh), or name the build folder" >&2; exit 1; }
-run="$build/bin/hpc-run"
+shared="$here/../shared/models"
 
-# tp pp micro-batches of each case: each becomes a plan for host and GPU.
-layouts=("1 1 1" "2 1 1" "1 2 2" "2 2 2" "4 1 1")
-model="$here/models/gpt2-odd/dynamo-eager-op18.onnx" input="$here/models/gpt2-odd/inputs_1.npz"
+# A folder a model, with its file, weights, inputs and plans: DTYPE-tpN-ppN.plan for host and GPU. What the card gives is compared with the host's f32
+# of one rank, so that one exists. gpt2-tiny divides evenly, gpt2-odd (5 heads, 3 layers) by nothing.
+compile_model() { # folder, model, layouts "tp pp" ...
+  local folder="$1/$2" model="$2" layout tp pp mb dtype
+  shift 2
+  mkdir -p "$folder" && cp "$here/models/$model/"dynamo-eager-op18.onnx* "$folder/" && cp "$here/models/$model/inputs_1.npz" "$folder/inputs.npz" || return 1
+  for layout in "$@"; do
+    read -r tp pp <<<"$layout"
+    mb=1 && [ "$pp" -gt 1 ] && mb=2
+    for dtype in model bf16; do
+      "$build/bin/hpc-opt" "$folder/dynamo-eager-op18.onnx" --target=host,cuda --dtype="$dtype" --tp="$tp" --pp="$pp" --micro-batches="$mb" \
+        --dim batch_size=4 --dim sequence_length=33 -o "$folder/${dtype/model/f32}-tp$tp-pp$pp.plan" || return 1
+    done
+  done
+}
+
+# Models at full size, compiled without their weights, which the machine with the card makes by fill.py: 16 x 1024 tokens in bf16, whose result is the
+# next token of each; and, where the true logits are known, 2 x 64 tokens in both types.
+compile_speed() { # folder
+  local name copy
+  for name in gpt2-124m gpt2-1558m; do
+    mkdir -p "$1/$name" && copy="$1/$name/next-token.onnx" || return 1
+    /usr/bin/python3 "$here/tools/test-gpu-model.py" "$shared/$name/model.onnx" "$copy" &&
+      "$build/bin/hpc-opt" "$copy" --target=cuda --dtype=bf16 --no-weights --dim batch_size=16 --dim sequence_length=1024 -o "$1/$name/speed.plan" &&
+      "$build/bin/hpc-plan" "$1/$name/speed.plan" --json >"$1/$name/speed.json" && rm "$copy" || return 1
+    if [ -e "$shared/$name/expected_0.npz" ]; then
+      cp "$shared/$name/expected_0.npz" "$1/$name/" && /usr/bin/python3 "$here/tools/test-gpu-model.py" "$shared/$name/model.onnx" "$copy" --keep-outputs || return 1
+      for dtype in model bf16; do
+        "$build/bin/hpc-opt" "$copy" --target=cuda --dtype="$dtype" --no-weights --dim batch_size=2 --dim sequence_length=64 \
+          -o "$1/$name/${dtype/model/f32}.plan" || return 1
+      done
+      rm "$copy"
+    fi
+  done
+  cp "$shared/fill.py" "$1/"
+}
 
 compile() { # folder
-  local tp pp mb
-  mkdir -p "$1" && cp "$input" "$1/inputs.npz" || return 1
-  for layout in "${layouts[@]}"; do
-    read -r tp pp mb <<<"$layout"
-    "$build/bin/hpc-opt" "$model" --target=host,cuda --tp="$tp" --pp="$pp" --micro-batches="$mb" \
-      --dim batch_size=4 --dim sequence_length=33 -o "$1/tp$tp-pp$pp-mb$mb.plan" || return 1
-  done
-  cp "$(dirname "$model")"/* "$1/"
+  compile_model "$1/models" gpt2-tiny "1 1" "2 1" "4 1" "1 2" "2 2" "4 2" "1 4" "2 4" "4 4" || return 1
+  compile_model "$1/models" gpt2-odd "1 1" "3 1" "2 2" || return 1
+  if [ -d "$shared" ]; then
+    compile_speed "$1/speed"
+  else
+    echo "test-gpu.sh: there is no $shared, so the folder has no models at full size and no speed will be measured"
+  fi
 }
 
 if [ -n "$pack" ]; then
   mkdir -p "$pack/bin" "$pack/tools" || exit 1
-  cp "$build"/bin/{hpc-run,libhpc_cuda.so} "$pack/bin/" && cp "$here"/tools/{test-gpu.sh,test-gpu.py} "$pack/tools/" && compile "$pack/plans" ||
+  cp "$build"/bin/{hpc-run,libhpc_cuda.so} "$pack/bin/" && cp "$here"/tools/test-gpu*.{sh,py} "$pack/tools/" && compile "$pack/plans" ||
     { echo "test-gpu.sh: packing failed; the reason stands above" >&2; exit 1; }
-  ldd "$pack/bin/hpc-run" | awk '$3 ~ /libdnnl|libgomp|libprotobuf|libxxhash/ { print $3 }' | xargs -r cp -Lt "$pack/bin/"
-  echo "test-gpu.sh: $pack is packed; on the machine with the GPU: LD_LIBRARY_PATH=$pack/bin $pack/tools/test-gpu.sh $pack"
+  # All but the C library, which belongs to the machine.
+  ldd "$pack/bin/hpc-run" | awk '$3 ~ /^\// && $1 !~ /^(libc|libm|libdl|librt|libpthread|ld-linux.*)\.so/ { print $3 }' | xargs -r cp -Lt "$pack/bin/"
+  echo "test-gpu.sh: $pack is packed ($(du -sh "$pack" | cut -f1)); on the machine with the GPU: LD_LIBRARY_PATH=$pack/bin $pack/tools/test-gpu.sh $pack"
   exit 0
 fi
 
@@ -50,6 +83,7 @@ fi
 plans="$build/plans"
 if [ ! -d "$plans" ]; then
   plans="$build/test-gpu-plans"
+  rm -rf "$plans"
   compile "$plans" || { echo "test-gpu.sh: hpc-opt could not make the plans; the reason stands above" >&2; exit 1; }
 fi
-exec python3 "$here/tools/test-gpu.py" "$run" "$plans" "$build/test-gpu.json"
+exec python3 "$here/tools/test-gpu.py" "$build/bin/hpc-run" "$plans" "$build/test-gpu.json"
