@@ -47,9 +47,13 @@ struct PlanLowering {
     for (auto [number, type] : llvm::enumerate(function.getResultTypes())) {
       nn::ResultPort is = nn::resultPort(function, unsigned(number));
       outputNumbers.push_back(is.writes.empty() ? int32_t(lowered.plan.outputs.size()) : -1);
-      if (is.writes.empty())
-        lowered.plan.outputs.push_back(
-            port(is.name.empty() ? "output" + std::to_string(number) : is.name, type, false));
+      if (!is.writes.empty())
+        continue;
+      std::string name = !is.gradient.empty() ? plan::gradientPrefix + is.gradient
+                         : is.name.empty()    ? "output" + std::to_string(number)
+                                              : is.name;
+      lowered.plan.outputs.push_back(port(name, type, false));
+      lowered.plan.outputs.back().onRequest = !is.gradient.empty();
     }
   }
 
@@ -89,6 +93,7 @@ struct PlanLowering {
   }
   void giveResult(unsigned number, ProgramOutput &output) {
     output.graphPort = outputNumbers[number];
+    output.onRequest = output.graphPort >= 0 && lowered.plan.outputs[size_t(output.graphPort)].onRequest;
     output.writes = nn::resultPort(function, number).writes;
   }
 
@@ -185,6 +190,8 @@ struct PlanLowering {
     lowered.plan.microBatches = tables.microBatches();
     lowerPorts();
     HPC_RETURN_IF_ERROR(lowerStages());
+    for (plan::Stage &stage : lowered.plan.stages)
+      markRequested(lowered.plan, stage);
     lowerCode();
     return Status::success();
   }

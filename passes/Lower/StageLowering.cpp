@@ -199,16 +199,24 @@ void StageLowering::copyOut(ArrayRef<ProgramInput> inputs, ArrayRef<ProgramOutpu
   }
 }
 
+void StageLowering::store(const ProgramOutput &output) {
+  dist::Sharding sharding = dist::shardingOf(output.value);
+  bool isSum = aliasRoot(output.value).getDefiningOp<dist::AccumulateOp>() != nullptr;
+  emit(plan::StoreOutput{output.graphPort, place(output.value), tables.slice(sharding), tables.owner(sharding, isSum)},
+       nodeName(output.value.getLoc()));
+  compute.instructions.back().onRequest = output.onRequest;
+}
+
+void StageLowering::storeRequested(Operation *op, ArrayRef<ProgramOutput> outputs) {
+  for (const ProgramOutput &output : outputs)
+    if (output.onRequest && output.value.getDefiningOp() == op)
+      store(output);
+}
+
 void StageLowering::storeAndSend(ArrayRef<ProgramInput> inputs, ArrayRef<ProgramOutput> outputs) {
-  for (const ProgramOutput &output : outputs) {
-    if (output.graphPort < 0)
-      continue;
-    dist::Sharding sharding = dist::shardingOf(output.value);
-    bool isSum = aliasRoot(output.value).getDefiningOp<dist::AccumulateOp>() != nullptr;
-    emit(
-        plan::StoreOutput{output.graphPort, place(output.value), tables.slice(sharding), tables.owner(sharding, isSum)},
-        nodeName(output.value.getLoc()));
-  }
+  for (const ProgramOutput &output : outputs)
+    if (output.graphPort >= 0 && !(output.onRequest && output.value.getDefiningOp()))
+      store(output);
   copyOut(inputs, outputs);
   for (const ProgramOutput &output : outputs) {
     if (output.channel < 0)
@@ -470,6 +478,7 @@ Status StageLowering::addProgram(plan::StageProgram program, Block &body, ArrayR
     HPC_RETURN_IF_ERROR(lower(&op));
     if (!isa<nn::ParameterOp, nn::ConstantOp>(op))
       note(&op);
+    storeRequested(&op, outputs);
   }
   // 3. What goes out. A stage lists the programs that do something.
   storeAndSend(inputs, outputs);

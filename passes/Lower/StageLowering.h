@@ -30,6 +30,7 @@ struct ProgramOutput : ProgramPort {
   Value value;
   std::optional<plan::StageProgram> reader; ///< another program of the stage
   std::string writes;                       ///< a parameter or state of the stage, or ""
+  bool onRequest = false;                   ///< of a graph output
 };
 
 class StageLowering {
@@ -89,6 +90,9 @@ private:
   Status writeStates(ArrayRef<ProgramOutput> outputs);
   /// 0 in the first micro-batch along `axes`, 1 in the others.
   plan::ByCoord laterMicroBatches(ArrayAttr axes) const;
+  void store(const ProgramOutput &output);
+  /// Of `op`'s results, what is stored on request: at once, so that it occupies memory no longer than it is needed.
+  void storeRequested(Operation *op, ArrayRef<ProgramOutput> outputs);
   void storeAndSend(ArrayRef<ProgramInput> inputs, ArrayRef<ProgramOutput> outputs);
   plan::ByCoord ranksOf(int64_t otherStage) const;
 
@@ -110,6 +114,9 @@ private:
   std::vector<plan::Instruction> updateEnd;
   llvm::DenseMap<Value, std::vector<plan::StageProgram>> readers; ///< outside of it, by value; aliases resolved
 };
+
+/// Marks as on request what serves outputs on request alone (LowerRequested.cpp). The plan has all its stages.
+void markRequested(const plan::Plan &plan, plan::Stage &stage);
 
 /// The DType of a tensor's elements; booleans take a byte.
 DType elementDType(Value value);

@@ -198,14 +198,15 @@ int64_t Executor::requestCount(const plan::Stage &stage) {
   return slots + 1;
 }
 
-Status Executor::runProgram(int32_t stepIndex, const std::vector<Array> &inputs, std::vector<Array> &outputs) {
+Status Executor::runProgram(int32_t stepIndex, const std::vector<Array> &inputs, std::vector<Array> &outputs,
+                            Outputs wanted) {
   const plan::ScheduleStep &step = stage.schedule[size_t(stepIndex)];
   const plan::Program &program = stage.programs[size_t(step.program)];
   if (options.poison)
     HPC_RETURN_IF_ERROR(arena.poisonTemporaries(device));
   for (size_t i = 0; i < program.instructions.size(); ++i) {
     const plan::Instruction &instruction = program.instructions[i];
-    if (!at(step.microBatch)(instruction.when))
+    if (!at(step.microBatch)(instruction.when) || (instruction.onRequest && wanted == Outputs::Ordinary))
       continue;
     Trace::Event event{stepIndex, int32_t(i), {}, {}};
     if (options.trace)
@@ -227,13 +228,13 @@ Status Executor::runProgram(int32_t stepIndex, const std::vector<Array> &inputs,
   return Status::success();
 }
 
-Status Executor::run(const std::vector<Array> &inputs, std::vector<Array> &outputs) {
+Status Executor::run(const std::vector<Array> &inputs, std::vector<Array> &outputs, Outputs wanted) {
   HPC_RETURN_IF_ERROR(device.begin());
   if (options.poison)
     HPC_RETURN_IF_ERROR(arena.poisonWork(device));
-  outputTransfer.begin();
+  outputTransfer.begin(wanted == Outputs::All);
   for (int32_t step = 0; step < int32_t(stage.schedule.size()); ++step)
-    HPC_RETURN_IF_ERROR(runProgram(step, inputs, outputs));
+    HPC_RETURN_IF_ERROR(runProgram(step, inputs, outputs, wanted));
   Status status = outputTransfer.finish(outputs);
   if (!status.ok())
     return status.at("rank " + std::to_string(place.rank) + ", bringing outputs to rank 0");

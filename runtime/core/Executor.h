@@ -25,6 +25,12 @@ struct ObservedInstruction {
 /// Called on the ranks' threads, by several at once. An error ends the run.
 using Observer = std::function<Status(const ObservedInstruction &)>;
 
+/// Which outputs a step computes and stores.
+enum class Outputs : uint8_t {
+  Ordinary, ///< all but those on request (plan::Port::onRequest)
+  All,
+};
+
 struct ExecutorOptions {
   RankRange ranks; ///< of this process
   bool poison = false;
@@ -42,8 +48,8 @@ public:
   /// Looks up kernels and groups and tells device and communicator of what will come.
   Status prepare(const Backend &backend);
   /// One step: every entry of the schedule. Arrays stand in the order of the plan's ports; outputs are there in the
-  /// process of rank 0 alone.
-  Status run(const std::vector<Array> &inputs, std::vector<Array> &outputs);
+  /// process of rank 0 alone. All ranks of the world are asked for the same.
+  Status run(const std::vector<Array> &inputs, std::vector<Array> &outputs, Outputs wanted);
 
 private:
   /// What is known of an instruction before the run.
@@ -59,7 +65,7 @@ private:
   struct Execute;
   GemmCall callOf(const plan::Gemm &gemm, Place place) const;
 
-  Status runProgram(int32_t stepIndex, const std::vector<Array> &inputs, std::vector<Array> &outputs);
+  Status runProgram(int32_t stepIndex, const std::vector<Array> &inputs, std::vector<Array> &outputs, Outputs wanted);
   Place at(int64_t microBatch) const { return {place.coordinate, microBatch, ranksPerStage}; }
 
   const plan::Plan &plan;

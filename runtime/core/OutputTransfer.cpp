@@ -19,7 +19,7 @@ void OutputTransfer::addPieces(const plan::Plan &plan, int64_t rank, std::vector
         if (place(store->owner) && place(instruction.when))
           pieces.push_back({rank, store->output,
                             SliceCopy(store->slice, byteSize(plan.outputs[size_t(store->output)].dtype), place),
-                            nullptr});
+                            nullptr, instruction.onRequest});
       }
 }
 
@@ -54,12 +54,16 @@ Expected<OutputTransfer> OutputTransfer::create(const plan::Plan &plan, RankPlac
 }
 
 Status OutputTransfer::keep(const std::byte *source) {
+  while (isSkipped(pieces[next]))
+    ++next;
   const Piece &piece = pieces[next++];
   return device->copy(piece.box, source, piece.slice.boxBytes());
 }
 
 Status OutputTransfer::finish(std::vector<Array> &outputs) {
   for (const Piece &piece : pieces) {
+    if (isSkipped(piece))
+      continue;
     const int64_t bytes = piece.slice.boxBytes();
     HPC_RETURN_IF_ERROR(home ? communicator->receive(piece.owner, outputChannel, piece.box, bytes, request)
                              : communicator->send(0, outputChannel, piece.box, bytes, request));

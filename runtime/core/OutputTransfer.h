@@ -20,8 +20,11 @@ public:
 
   /// Whether this rank's process has the outputs, so that it stores them itself.
   bool isHome() const { return home; }
-  /// Before the first program.
-  void begin() { next = 0; }
+  /// Before the first program: whether outputs on request are stored in this step.
+  void begin(bool withRequested) {
+    next = 0;
+    requested = withRequested;
+  }
   /// In place of storing: the next one of those that this rank owns, in the order of its schedule.
   Status keep(const std::byte *source);
   /// After the last program.
@@ -34,7 +37,9 @@ private:
     int32_t output;
     SliceCopy slice;
     std::byte *box; ///< on the device: kept here, or received into
+    bool onRequest;
   };
+  bool isSkipped(const Piece &piece) const { return piece.onRequest && !requested; }
   static void addPieces(const plan::Plan &plan, int64_t rank, std::vector<Piece> &pieces);
 
   Device *device = nullptr;
@@ -43,6 +48,7 @@ private:
   bool home = true;
   std::vector<Piece> pieces; ///< home: of all ranks of other processes, for rank 0; else this rank's
   size_t next = 0;
+  bool requested = true;
 };
 
 } // namespace hpc

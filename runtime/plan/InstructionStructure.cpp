@@ -182,6 +182,19 @@ bool isPosted(const Action &action) {
          (collective && collective->request >= 0);
 }
 
+/// What leaves a rank is part of every step, so that no rank waits for what another one skips.
+static Status checkRequested(const Plan &plan, const Instruction &instruction) {
+  const auto *store = std::get_if<StoreOutput>(&instruction.action);
+  if (store && plan.outputs[size_t(store->output)].onRequest != instruction.onRequest)
+    return fault(instruction.onRequest ? "is on request, but its output is of every step"
+                                       : "is of every step, but its output is on request");
+  bool stays = std::holds_alternative<Gemm>(instruction.action) || std::holds_alternative<Kernel>(instruction.action) ||
+               std::holds_alternative<Copy>(instruction.action);
+  if (instruction.onRequest && !store && !stays)
+    return fault("is on request; only products, kernels, copies and stores are");
+  return Status::success();
+}
+
 Status checkInstruction(const Plan &plan, const Stage &stage, const Instruction &instruction) {
   Checker checker{plan, stage};
   HPC_RETURN_IF_ERROR(checkTable(plan, instruction.when, "when", 0, 1));
@@ -189,7 +202,8 @@ Status checkInstruction(const Plan &plan, const Stage &stage, const Instruction 
   if (instruction.queue != 0 && !isPosted(instruction.action))
     return fault("is on queue " + std::to_string(instruction.queue) +
                  ", but is not posted with a request; what is not posted is on queue 0");
-  return std::visit(checker, instruction.action);
+  HPC_RETURN_IF_ERROR(std::visit(checker, instruction.action));
+  return checkRequested(plan, instruction);
 }
 
 } // namespace hpc::plan

@@ -18,7 +18,10 @@ namespace hpc::plan {
 
 /// Raised whenever an older reader would misread a plan.
 constexpr int majorVersion = 2;
-constexpr int minorVersion = 1; ///< 1: weights that are rounded when they are loaded
+constexpr int minorVersion = 2; ///< 1: weights that are rounded when they are loaded; 2: outputs on request
+
+/// How the output is named that is the gradient of a parameter: "gradient/transformer.wte.weight".
+inline const std::string gradientPrefix = "gradient/";
 
 /// A number that may depend on the rank's coordinate within its stage and on the micro-batch.
 /// 1 value: the same everywhere. R values (R = ranks per stage): by coordinate. R*M values: [microBatch][coordinate].
@@ -251,6 +254,9 @@ struct Instruction {
   /// Of what is posted with a request: the device's queue that runs it, after all that was issued before. 0, the queue
   /// of everything else, where it shall not overlap.
   int32_t queue = 0;
+  /// Serves outputs on request alone (Port::onRequest): skipped in a step in which nobody asks for them. Only of what
+  /// stays on the rank: Gemm, Kernel, Copy, and the StoreOutput of such an output.
+  bool onRequest = false;
 };
 
 enum class ProgramKind : uint8_t {
@@ -335,6 +341,7 @@ struct Port {
   DType dtype = DType::F32;
   std::vector<int64_t> shape;
   bool isStepScalar = false; ///< an input of rank 0 that the loop fills before each step: lr, step, seed, ...
+  bool onRequest = false;    ///< an output that a step computes and stores only where it is asked for: a gradient
 };
 
 /// Machine code for one kind of device.

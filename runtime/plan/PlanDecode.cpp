@@ -184,6 +184,7 @@ struct Decoder {
     to.node = from.node();
     decode(from.when(), to.when);
     to.queue = from.queue();
+    to.onRequest = from.on_request();
     switch (from.action_case()) {
     case proto::Instruction::kGemm:
       return decodeAction<Gemm>(from.gemm(), to.action);
@@ -279,6 +280,7 @@ struct Decoder {
     decode(from.dtype(), to.dtype);
     copyAll(from.shape(), to.shape);
     to.isStepScalar = from.is_step_scalar();
+    to.onRequest = from.on_request();
   }
 
   void decode(const proto::CodeModule &from, CodeModule &to) {

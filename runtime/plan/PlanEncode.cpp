@@ -176,6 +176,7 @@ struct Encoder {
     to.set_node(from.node);
     encode(from.when, *to.mutable_when());
     to.set_queue(from.queue);
+    to.set_on_request(from.onRequest);
   }
 
   void encode(const Program &from, proto::Program &to) {
@@ -241,6 +242,7 @@ struct Encoder {
     to.set_dtype(shifted<proto::DType>(from.dtype));
     addSizes(from.shape, to.mutable_shape());
     to.set_is_step_scalar(from.isStepScalar);
+    to.set_on_request(from.onRequest);
   }
 
   void encode(const CodeModule &from, proto::CodeModule &to) {

@@ -62,7 +62,7 @@ int64_t flopsOf(const Plan &plan, const Stage &stage, const Runs &runs) {
   std::vector<int64_t> flops(plan.ranksPerStage(), 0);
   for (size_t p = 0; p < stage.programs.size(); ++p)
     for (const Instruction &instruction : stage.programs[p].instructions) {
-      if (!std::holds_alternative<Gemm>(instruction.action))
+      if (!std::holds_alternative<Gemm>(instruction.action) || instruction.onRequest)
         continue;
       if (dependsOnMicroBatch(plan, instruction)) {
         for (int32_t microBatch : runs[p])

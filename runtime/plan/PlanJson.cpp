@@ -19,7 +19,8 @@ Json ports(const std::vector<Port> &ports) {
     list.push_back({{"name", port.name},
                     {"dtype", hpc::name(port.dtype)},
                     {"shape", port.shape},
-                    {"step_scalar", port.isStepScalar}});
+                    {"step_scalar", port.isStepScalar},
+                    {"on_request", port.onRequest}});
   return list;
 }
 

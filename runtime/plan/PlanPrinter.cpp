@@ -20,7 +20,8 @@ constexpr int64_t maxColumns = 64;
 std::string number(int64_t value) { return std::to_string(value); }
 
 std::string portText(const Port &port) {
-  return port.name + ": " + hpc::name(port.dtype) + shapeText(port.shape) + (port.isStepScalar ? ", step scalar" : "");
+  return port.name + ": " + hpc::name(port.dtype) + shapeText(port.shape) + (port.isStepScalar ? ", step scalar" : "") +
+         (port.onRequest ? ", on request" : "");
 }
 
 /// A double in as few digits as give it back.

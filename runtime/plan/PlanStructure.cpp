@@ -51,6 +51,8 @@ Status checkPorts(const std::vector<Port> &ports, const char *kind) {
     if (port.name.empty() || !names.insert(port.name).second)
       return fault(where + ": the name is empty or used twice");
     HPC_RETURN_IF_ERROR(checkShape(port.shape, port.dtype).at(where));
+    if (port.onRequest && std::string_view(kind) == "input")
+      return fault(std::string(kind) + " '" + port.name + "' is on request; only outputs are");
     if (port.isStepScalar && !port.shape.empty())
       return fault(where + ": a step scalar of shape " + shapeText(port.shape) + "; it has no dims");
   }

@@ -202,6 +202,8 @@ std::string instructionLine(const Plan &plan, const Stage &stage, const Instruct
   std::string text = std::visit(Line{plan, stage}, instruction.action);
   if (instruction.queue)
     text += ", queue " + std::to_string(instruction.queue);
+  if (instruction.onRequest)
+    text += ", on request";
   if (!isEverywhere(instruction.when, 1))
     text += ", when " + tableText(plan, instruction.when);
   return instruction.node.empty() ? text : text + "  # " + instruction.node;

@@ -139,7 +139,7 @@ Expected<RunReport> runAndCompare(const Verification &what, const std::vector<Te
   std::vector<Array> arrays;
   for (const Tensor &input : inputs)
     arrays.push_back(tensorToArray(input));
-  Expected<std::vector<Array>> outputs = (*session)->run(arrays);
+  Expected<std::vector<Array>> outputs = (*session)->run(arrays, Outputs::All);
   if (!outputs.ok())
     return outputs.status();
 

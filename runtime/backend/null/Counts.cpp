@@ -39,7 +39,7 @@ static Status countRank(const plan::Plan &plan, Backend &backend, RankPlace plac
   Executor executor(plan, place, **device, **communicator, *arena, options);
   HPC_RETURN_IF_ERROR(executor.prepare(backend));
   std::vector<Array> inputs = emptyArrays(plan.inputs), outputs = emptyArrays(plan.outputs);
-  return executor.run(inputs, outputs);
+  return executor.run(inputs, outputs, Outputs::Ordinary);
 }
 
 Expected<std::vector<Counts>> countRanks(const plan::Plan &plan) {

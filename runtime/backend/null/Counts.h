@@ -1,4 +1,4 @@
-// What the ranks of a plan do in one step, counted without doing it: the executor's own loop over a device and a
+// What the ranks of a plan do in one step (without outputs on request), counted without doing it: the executor's own loop over a device and a
 // communicator that move nothing. No weights, no inputs, no memory, no threads, so the world may be of any size.
 #pragma once
 
