@@ -26,6 +26,7 @@ public:
   HeaderReader(const MappedFile &file, int64_t dataStart) : file(file), dataStart(dataStart) {}
 
   std::map<std::string, SafeTensor> tensors;
+  std::map<std::string, std::string> metadata;
   std::string error; ///< without the file's name
 
   bool null() override { return value(); }
@@ -47,6 +48,8 @@ public:
       hasType = true;
       return true;
     }
+    if (depth == 2 && isMetadata())
+      metadata[metadataKey] = text;
     return value();
   }
   bool start_array(size_t) override {
@@ -70,6 +73,8 @@ public:
       name = text;
     if (depth != 2)
       return true;
+    if (isMetadata())
+      metadataKey = text;
     entryKey = text;
     list = text == "shape" ? &shape : text == "data_offsets" ? &range : nullptr;
     if (list) {
@@ -137,7 +142,7 @@ private:
   const MappedFile &file;
   int64_t dataStart;
   int64_t depth = 0; ///< 1 within the header, 2 within a tensor's object, 3 within a list of it
-  std::string name, entryKey, typeName;
+  std::string name, entryKey, typeName, metadataKey;
   bool hasType = false, hasShape = false, hasRange = false;
   std::vector<int64_t> shape, range;
   std::vector<int64_t> *list = nullptr; ///< that the current key of a tensor's object fills
@@ -145,7 +150,8 @@ private:
 
 } // namespace
 
-Expected<std::map<std::string, SafeTensor>> readSafeTensors(const MappedFile &file) {
+Expected<std::map<std::string, SafeTensor>> readSafeTensors(const MappedFile &file,
+                                                            std::map<std::string, std::string> *metadata) {
   auto wrong = [&](const std::string &what) { return Status::error(ErrorKind::Io, "'" + file.path() + "': " + what); };
   if (file.size() < 8)
     return wrong("is not a .safetensors file: it is too short");
@@ -158,7 +164,31 @@ Expected<std::map<std::string, SafeTensor>> readSafeTensors(const MappedFile &fi
   HeaderReader reader(file, 8 + int64_t(headerBytes));
   if (!Json::sax_parse(text, &reader))
     return wrong(reader.error.empty() ? "its header is not a JSON object" : reader.error);
+  if (metadata)
+    *metadata = std::move(reader.metadata);
   return std::move(reader.tensors);
+}
+
+std::string safeTensorsHeader(const std::vector<SafeTensorEntry> &entries,
+                              const std::map<std::string, std::string> &metadata) {
+  nlohmann::ordered_json header;
+  if (!metadata.empty())
+    header["__metadata__"] = metadata;
+  int64_t offset = 0;
+  for (const SafeTensorEntry &entry : entries) {
+    const auto *type = std::find_if(std::begin(typeNames), std::end(typeNames),
+                                    [&](const auto &known) { return entry.dtype == known.second; });
+    int64_t end = offset + checkedBytes(entry.dtype, entry.shape).value_or(0);
+    header[entry.name] = {{"dtype", type->first}, {"shape", entry.shape}, {"data_offsets", {offset, end}}};
+    offset = end;
+  }
+  // Names may be no UTF-8; such bytes are replaced, as everywhere in JSON.
+  std::string text = header.dump(-1, ' ', false, Json::error_handler_t::replace);
+  text.resize((text.size() + 7) / 8 * 8, ' ');
+  uint64_t size = text.size();
+  std::string bytes(sizeof(size), '\0');
+  std::memcpy(bytes.data(), &size, sizeof(size));
+  return bytes + text;
 }
 
 } // namespace hpc

@@ -20,7 +20,7 @@ static std::string rankText(const RankPlace &place) {
 }
 
 Session::Session(const plan::Plan &plan, std::unique_ptr<Backend> backend, SessionOptions given)
-    : plan(plan), options(std::move(given)), backend(std::move(backend)) {
+    : plan(plan), options(std::move(given)), backend(std::move(backend)), savedList(savedTensors(plan)) {
   if (options.trace)
     recorder.emplace(plan);
   executorOptions = {options.ranks, options.poison, options.observer, recorder ? &*recorder : nullptr};
@@ -104,7 +104,7 @@ Status Session::prepare(Rank &rank) {
 
 Status Session::start() {
   HPC_RETURN_IF_ERROR(backend->load(plan, options.ranks));
-  Expected<Weights> opened = Weights::open(plan, options.planFolder, options.weightsReplacement);
+  Expected<Weights> opened = Weights::open(plan, options.planFolder, options.weightsReplacement, options.checkpoint);
   if (!opened.ok())
     return opened.status();
   weights.emplace(std::move(*opened));
@@ -151,10 +151,14 @@ Status Session::checkInputs(const std::vector<Array> &inputs) const {
   return Status::success();
 }
 
-void Session::shapeOutputs(std::vector<Array> &outputs) const {
+void Session::shapeOutputs(std::vector<Array> &outputs, Outputs wanted) const {
   outputs.resize(options.ranks.holds(0) ? plan.outputs.size() : 0);
   for (size_t i = 0; i < outputs.size(); ++i) {
     const plan::Port &port = plan.outputs[i];
+    if (port.onRequest && wanted == Outputs::Ordinary) {
+      outputs[i] = Array();
+      continue;
+    }
     if (!fits(outputs[i], port))
       outputs[i] = Array::zeros(port.dtype, port.shape);
     if (options.poison)
@@ -162,14 +166,14 @@ void Session::shapeOutputs(std::vector<Array> &outputs) const {
   }
 }
 
-Status Session::run(const std::vector<Array> &inputs, std::vector<Array> &outputs) {
+Status Session::run(const std::vector<Array> &inputs, std::vector<Array> &outputs, Outputs wanted) {
   Status status = checkInputs(inputs);
   if (status.ok()) {
-    shapeOutputs(outputs);
+    shapeOutputs(outputs, wanted);
     if (recorder)
       recorder->begin();
     isRunning = true;
-    onAllRanks([&](Rank &rank) { return rank.executor->run(inputs, outputs); });
+    onAllRanks([&](Rank &rank) { return rank.executor->run(inputs, outputs, wanted); });
     isRunning = false;
   } else {
     backend->fail(status); // the other processes' ranks may be waiting for ours
@@ -177,9 +181,9 @@ Status Session::run(const std::vector<Array> &inputs, std::vector<Array> &output
   return backend->agree(status);
 }
 
-Expected<std::vector<Array>> Session::run(const std::vector<Array> &inputs) {
+Expected<std::vector<Array>> Session::run(const std::vector<Array> &inputs, Outputs wanted) {
   std::vector<Array> outputs;
-  HPC_RETURN_IF_ERROR(run(inputs, outputs));
+  HPC_RETURN_IF_ERROR(run(inputs, outputs, wanted));
   return outputs;
 }
 

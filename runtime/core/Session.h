@@ -4,6 +4,7 @@
 #pragma once
 
 #include "runtime/core/Executor.h"
+#include "runtime/core/SavedTensors.h"
 #include "runtime/core/Weights.h"
 
 #include <condition_variable>
@@ -18,6 +19,7 @@ struct SessionOptions {
   RankRange ranks;                ///< of this process; none: all of the world
   std::string planFolder = ".";   ///< what the plan's weight files are relative to
   std::string weightsReplacement; ///< see Weights::open
+  std::string checkpoint;         ///< likewise
   bool poison = false;            ///< NaN in all memory that nothing has written
   bool trace = false;
   Observer observer;
@@ -33,10 +35,21 @@ public:
   ~Session();
 
   /// Runs one step. Inputs stand in the order of the plan's inputs, outputs in the order of its outputs. The process of
-  /// rank 0 gets the outputs, whoever computes them; in the others there are none.
-  Expected<std::vector<Array>> run(const std::vector<Array> &inputs);
+  /// rank 0 gets the outputs, whoever computes them; in the others there are none. An output on request that is not
+  /// asked for holds nothing; all processes ask for the same.
+  Expected<std::vector<Array>> run(const std::vector<Array> &inputs, Outputs wanted = Outputs::All);
   /// The same into arrays that the caller keeps; they are made right if they are not.
-  Status run(const std::vector<Array> &inputs, std::vector<Array> &outputs);
+  Status run(const std::vector<Array> &inputs, std::vector<Array> &outputs, Outputs wanted = Outputs::All);
+
+  /// What lives across steps, by name.
+  const std::vector<SavedTensor> &saved() const { return savedList; }
+  /// Brings one of them, as it is now, to the process of rank 0; in the others `whole` holds nothing. All processes call
+  /// it together, between two steps.
+  Status read(size_t tensor, Array &whole);
+  /// Whether this process has the outputs and what read() brings.
+  bool writes() const { return options.ranks.holds(0); }
+  /// Backend::agree, for what is done beside the steps.
+  Status agree(const Status &mine);
 
   /// Arenas and scratch of this process's rank that takes most; mapped files do not count.
   int64_t peakBytesPerRank() const;
@@ -51,21 +64,25 @@ private:
     std::unique_ptr<Communicator> communicator;
     std::optional<Arena> arena;
     std::unique_ptr<Executor> executor;
-    Status status; ///< of the last task
+    std::byte *incoming = nullptr; ///< of rank 0: boxes of saved tensors from other processes; made when first needed
+    Status status;                 ///< of the last task
   };
 
   Session(const plan::Plan &plan, std::unique_ptr<Backend> backend, SessionOptions options);
   Status start();
   Status prepare(Rank &rank);
   Status checkInputs(const std::vector<Array> &inputs) const;
-  void shapeOutputs(std::vector<Array> &outputs) const;
+  void shapeOutputs(std::vector<Array> &outputs, Outputs wanted) const;
   void work(Rank &rank);
+  Status readPieces(Rank &rank, const SavedTensor &tensor, Array &whole);
+  Status receivePieces(Rank &rank, const SavedTensor &tensor, Array &whole);
   /// Runs `task` on the threads of this process's ranks and waits for all of them.
   void onAllRanks(std::function<Status(Rank &)> task);
 
   const plan::Plan &plan;
   const SessionOptions options;
   std::unique_ptr<Backend> backend;
+  const std::vector<SavedTensor> savedList;
   std::optional<Weights> weights;
   std::optional<Trace> recorder;
   ExecutorOptions executorOptions;

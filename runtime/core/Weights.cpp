@@ -5,6 +5,7 @@
 #include "runtime/base/HalfFloat.h"
 #include "runtime/base/Hash.h"
 #include "runtime/core/SafeTensors.h"
+#include "runtime/core/SavedTensors.h"
 
 #include <algorithm>
 #include <cstring>
@@ -177,7 +178,32 @@ Status Weights::resolveByName() {
   return Status::success();
 }
 
-Expected<Weights> Weights::open(const plan::Plan &plan, const std::string &folder, const std::string &replacement) {
+Status Weights::resolveSaved(const std::string &checkpoint) {
+  Expected<MappedFile> file = MappedFile::open(checkpoint);
+  if (!file.ok())
+    return file.status();
+  files.push_back(std::move(*file));
+  Expected<std::map<std::string, SafeTensor>> named = readSafeTensors(files.back());
+  if (!named.ok())
+    return named.status();
+  for (const SavedTensor &tensor : savedTensors(*plan)) {
+    std::string wanted = shapeText(tensor.shape) + " of " + name(tensor.dtype);
+    auto found = named->find(tensor.name);
+    if (found == named->end())
+      return Status::error(ErrorKind::Usage, "'" + checkpoint + "': has no tensor '" + tensor.name + "' (" + wanted +
+                                                 "), which the plan keeps from step to step; give a checkpoint of this "
+                                                 "model and optimizer");
+    if (found->second.dtype != tensor.dtype || found->second.shape != tensor.shape)
+      return Status::error(ErrorKind::Usage, "'" + checkpoint + "': tensor '" + tensor.name + "' is " +
+                                                 shapeText(found->second.shape) + " of " + name(found->second.dtype) +
+                                                 ", the plan keeps " + wanted + "; give a checkpoint of this model");
+    saved[tensor.name] = found->second.data;
+  }
+  return Status::success();
+}
+
+Expected<Weights> Weights::open(const plan::Plan &plan, const std::string &folder, const std::string &replacement,
+                                const std::string &checkpoint) {
   Weights weights;
   weights.plan = &plan;
   for (const plan::Weight &weight : plan.weights) {
@@ -194,6 +220,8 @@ Expected<Weights> Weights::open(const plan::Plan &plan, const std::string &folde
     HPC_RETURN_IF_ERROR(weights.checkContentIsKnown());
   HPC_RETURN_IF_ERROR(weights.openFiles(folder, replacement));
   HPC_RETURN_IF_ERROR(isSafeTensors(replacement) ? weights.resolveByName() : weights.resolveByOffset());
+  if (!checkpoint.empty())
+    HPC_RETURN_IF_ERROR(weights.resolveSaved(checkpoint));
   return weights;
 }
 
@@ -236,6 +264,8 @@ Status Weights::check(int32_t index, const std::vector<bool> &touched) const {
 Status Weights::load(const plan::Binding &binding, const plan::Buffer &buffer, Place place, Device &device,
                      std::byte *target) const {
   int64_t elementSize = byteSize(buffer.dtype);
+  if (auto kept = saved.find(binding.saved); kept != saved.end())
+    return device.gather(SliceCopy(binding.slice, elementSize, place), kept->second, target);
   // A whole buffer that stands ready in the host's memory.
   auto loadBytes = [&](const std::vector<std::byte> &content) {
     plan::Slice whole{{buffer.bytes}, {0}, {buffer.bytes}, {buffer.bytes}};

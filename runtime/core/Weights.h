@@ -7,6 +7,7 @@
 #include "runtime/core/Backend.h"
 
 #include <atomic>
+#include <map>
 #include <string>
 
 namespace hpc {
@@ -18,7 +19,10 @@ public:
   /// names; any other file has the bytes of the plan's one weight file, or of the one with the same base name.
   /// A plan that was compiled without the content of its weights needs a replacement: there is no hash that could tell
   /// whether what happens to lie at the place of a file is meant.
-  static Expected<Weights> open(const plan::Plan &plan, const std::string &folder, const std::string &replacement);
+  /// `checkpoint`, unless empty, is a .safetensors file (Checkpoint.h) with all that the plan saves, by name: it goes
+  /// before what bindings start with.
+  static Expected<Weights> open(const plan::Plan &plan, const std::string &folder, const std::string &replacement,
+                                const std::string &checkpoint = "");
 
   /// Fills the buffer of a binding with what it starts with. May be called by all ranks at once.
   Status load(const plan::Binding &binding, const plan::Buffer &buffer, Place place, Device &device,
@@ -38,11 +42,13 @@ private:
   Status openFiles(const std::string &folder, const std::string &replacement);
   Status resolveByOffset();
   Status resolveByName();
+  Status resolveSaved(const std::string &checkpoint);
   Status check(int32_t weight, const std::vector<bool> &touched) const;
 
   const plan::Plan *plan = nullptr;
   std::vector<MappedFile> files;
   std::vector<Source> sources; ///< per weight of the plan
+  std::map<std::string, const std::byte *> saved; ///< of the checkpoint, by plan::Binding::saved
 };
 
 } // namespace hpc

@@ -17,6 +17,7 @@
 #include "tools/hpc-run/Inputs.h"
 #include "tools/hpc-run/Processes.h"
 #include "tools/hpc-run/Report.h"
+#include "tools/hpc-run/Train.h"
 
 #include <chrono>
 #include <cstdio>
@@ -31,6 +32,7 @@ struct Flags {
   std::vector<std::string> inputs;
   bool poison = false;
   int repeat = 0;
+  TrainFlags training;
   ProcessFlags processes;
   cuda::CudaOptions cuda;
 };
@@ -38,7 +40,8 @@ struct Flags {
 /// What is read before anything runs.
 struct Work {
   plan::Plan plan;
-  std::vector<Array> inputs;
+  std::vector<Array> inputs;      ///< of one step; none where data is given
+  std::optional<Batches> batches; ///< --data
 };
 
 Status repeatRuns(Session &session, const std::vector<Array> &inputs, std::vector<Array> &outputs, int runs,
@@ -47,7 +50,7 @@ Status repeatRuns(Session &session, const std::vector<Array> &inputs, std::vecto
   std::vector<double> milliseconds;
   for (int i = -warmUps; i < runs; ++i) {
     auto start = std::chrono::steady_clock::now();
-    HPC_RETURN_IF_ERROR(session.run(inputs, outputs));
+    HPC_RETURN_IF_ERROR(session.run(inputs, outputs, Outputs::Ordinary));
     if (i >= 0)
       milliseconds.push_back(
           std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
@@ -60,25 +63,46 @@ Status repeatRuns(Session &session, const std::vector<Array> &inputs, std::vecto
 Status writeOutputs(const Flags &flags, const plan::Plan &plan, std::vector<Array> outputs) {
   if (flags.output.empty()) {
     for (size_t i = 0; i < outputs.size() && flags.repeat == 0; ++i)
-      std::printf("%s\n", describeOutput(plan.outputs[i].name, outputs[i]).c_str());
+      if (!plan.outputs[i].onRequest)
+        std::printf("%s\n", describeOutput(plan.outputs[i].name, outputs[i]).c_str());
     return Status::success();
   }
   NamedArrays named;
   for (size_t i = 0; i < outputs.size(); ++i)
-    named.emplace_back(plan.outputs[i].name, std::move(outputs[i]));
+    if (!plan.outputs[i].onRequest)
+      named.emplace_back(plan.outputs[i].name, std::move(outputs[i]));
   return writeNpz(flags.output, named);
 }
 
 /// --backend=null: counts what one step does.
 Status countPlan(const Flags &flags, const plan::Plan &plan) {
   if (!flags.inputs.empty() || !flags.output.empty() || !flags.weights.empty() || !flags.trace.empty() ||
-      flags.poison || flags.repeat > 0)
+      flags.poison || flags.repeat > 0 || flags.training.any())
     return Status::error(ErrorKind::Usage, "--backend=null counts one step without doing it: leave out --input, "
-                                           "--output, --weights, --trace, --poison and --repeat");
+                                           "--output, --weights, --trace, --poison, --repeat, --train and --gradients");
   Expected<std::vector<null::Counts>> counts = null::countRanks(plan);
   if (!counts.ok())
     return counts.status();
   std::fputs(describeCounts(plan, *counts).c_str(), stdout);
+  return Status::success();
+}
+
+Status readArrays(const Flags &flags, Work &work, std::vector<std::string> &notes) {
+  Expected<std::vector<Array>> inputs = readInputs(work.plan, flags.inputs, notes);
+  if (!inputs.ok())
+    return inputs.status();
+  work.inputs = std::move(*inputs);
+  return Status::success();
+}
+
+Status readBatches(const Flags &flags, Work &work, std::vector<std::string> &notes) {
+  if (!flags.inputs.empty() || !flags.output.empty() || flags.repeat > 0)
+    return Status::error(ErrorKind::Usage, "--train and --gradients take --data and report the loss: leave out "
+                                           "--input, --output and --repeat");
+  Expected<Batches> batches = Batches::open(work.plan, flags.training.data, notes);
+  if (!batches.ok())
+    return batches.status();
+  work.batches.emplace(std::move(*batches));
   return Status::success();
 }
 
@@ -91,14 +115,11 @@ Status readWork(const Flags &flags, bool tell, Work &work) {
   if (flags.backend == "null")
     return Status::success();
   std::vector<std::string> notes;
-  Expected<std::vector<Array>> inputs = readInputs(work.plan, flags.inputs, notes);
+  Status status = flags.training.any() ? readBatches(flags, work, notes) : readArrays(flags, work, notes);
   for (const std::string &note : notes)
     if (tell)
       std::fprintf(stderr, "%s\n", note.c_str());
-  if (!inputs.ok())
-    return inputs.status();
-  work.inputs = std::move(*inputs);
-  return Status::success();
+  return status;
 }
 
 /// "out.json" of process 2 is "out.2.json".
@@ -128,6 +149,7 @@ Status runWork(const Flags &flags, const Work &work, processes::Processes *proce
   SessionOptions options;
   options.planFolder = folderOf(flags.plan);
   options.weightsReplacement = flags.weights;
+  options.checkpoint = flags.training.load;
   options.poison = flags.poison;
   options.trace = !flags.trace.empty();
   if (processes) {
@@ -142,11 +164,14 @@ Status runWork(const Flags &flags, const Work &work, processes::Processes *proce
     return session.status();
 
   std::vector<Array> outputs;
-  HPC_RETURN_IF_ERROR(flags.repeat > 0 ? repeatRuns(**session, work.inputs, outputs, flags.repeat, process == 0)
-                                       : (*session)->run(work.inputs, outputs));
-  if (!flags.trace.empty())
-    HPC_RETURN_IF_ERROR(writeFile(traceFile(flags.trace, process), (*session)->trace()->json()));
-  return process == 0 ? writeOutputs(flags, work.plan, std::move(outputs)) : Status::success();
+  const bool isHome = process == 0;
+  Status status = work.batches ? trainPlan(flags.training, work.plan, **session, *work.batches, isHome)
+                  : flags.repeat > 0
+                      ? repeatRuns(**session, work.inputs, outputs, flags.repeat, isHome)
+                      : (*session)->run(work.inputs, outputs, Outputs::Ordinary);
+  if (status.ok() && !flags.trace.empty())
+    status = writeFile(traceFile(flags.trace, process), (*session)->trace()->json());
+  return status.ok() && isHome && !work.batches ? writeOutputs(flags, work.plan, std::move(outputs)) : status;
 }
 
 /// What has to be the same in all processes: the plan to the byte, the inputs, the flags that decide who waits for
@@ -156,11 +181,14 @@ std::vector<launch::Fingerprint> fingerprints(const Flags &flags, const Work &wo
   uint64_t plan = file.ok() ? hashBytes(file->data(), file->size()) : 0, inputs = 0;
   for (const Array &array : work.inputs)
     inputs = inputs * 31 + hashBytes(array.data.data(), int64_t(array.data.size()));
+  if (work.batches)
+    inputs = work.batches->fingerprint();
   // Where it cannot be opened the session says so.
   Expected<Weights> weights = Weights::open(work.plan, folderOf(flags.plan), flags.weights);
-  const int64_t steps[] = {flags.repeat, flags.processes.deterministic, flags.poison};
+  const int64_t steps[] = {flags.repeat, flags.processes.deterministic, flags.poison,
+                           int64_t(fingerprint(flags.training))};
   return {{"bytes in its plan", plan, "give all processes a copy of one file"},
-          {"inputs", inputs, "give all processes the same --input"},
+          {"inputs", inputs, "give all processes the same --input or --data"},
           {"weights", weights.ok() ? weights->fingerprint() : 0, "give all processes the same --weights"},
           {"flags", hashBytes(steps, sizeof(steps)), "give all processes the same flags"}};
 }
@@ -222,6 +250,7 @@ int main(int argc, char **argv) {
          "take the weights from here (default: from where the plan says): a .safetensors file with the same\n"
          "tensors by name, or the ONNX file or external data (a file, or the folder of all) wherever it lies now")
       ->type_name("FILE|FOLDER");
+  addTrainFlags(app, flags.training);
   app.add_option("--trace", flags.trace, "write what each rank did when in the last run, for Perfetto")
       ->type_name("FILE.json");
   app.add_flag("--poison", flags.poison, "fill all memory that nothing has written with NaN");
@@ -263,7 +292,7 @@ int main(int argc, char **argv) {
   if (std::optional<int> done = parseArguments(app, argc, argv))
     return *done;
 
-  Status status;
+  Status status = checkTrainFlags(flags.training);
   for (CLI::Option *option : onlyCuda)
     if (option->count() > 0 && flags.backend != "cuda")
       status = Status::error(ErrorKind::Usage, option->get_name() + " says how GPUs are used: add --backend=cuda");

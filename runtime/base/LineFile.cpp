@@ -1,0 +1,40 @@
+// One write a line, so that a reader never sees half of one.
+#include "runtime/base/LineFile.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace hpc {
+
+Expected<LineFile> LineFile::open(const std::string &path, bool append) {
+  int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (append ? 0 : O_TRUNC), 0644);
+  if (descriptor < 0)
+    return Status::error(ErrorKind::Io, "'" + path + "': cannot open for writing: " + std::strerror(errno));
+  return LineFile(path, descriptor);
+}
+
+LineFile::LineFile(LineFile &&other) noexcept : path(std::move(other.path)), descriptor(other.descriptor) {
+  other.descriptor = -1;
+}
+
+LineFile::~LineFile() {
+  if (descriptor >= 0)
+    ::close(descriptor);
+}
+
+Status LineFile::add(const std::string &line) {
+  const std::string text = line + "\n";
+  for (size_t done = 0; done < text.size();) {
+    ssize_t written = ::write(descriptor, text.data() + done, text.size() - done);
+    if (written < 0 && errno == EINTR)
+      continue;
+    if (written < 0)
+      return Status::error(ErrorKind::Io, "'" + path + "': cannot write: " + std::strerror(errno));
+    done += size_t(written);
+  }
+  return Status::success();
+}
+
+} // namespace hpc

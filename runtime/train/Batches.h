@@ -1,0 +1,40 @@
+// What --data names, as the inputs of one step after the other: an .npz with an array for each input, or one long stream of
+// tokens. Step s takes batch s, and begins again behind the last one.
+#pragma once
+
+#include "runtime/base/File.h"
+#include "runtime/base/Array.h"
+#include "runtime/base/Status.h"
+#include "runtime/plan/Plan.h"
+
+#include <string>
+#include <vector>
+
+namespace hpc {
+
+class Batches {
+public:
+  /// FILE.npz: an array for each input of the plan by its name, [batches, ...shape of the input] or one batch. Where
+  /// `labels` is missing, the labels are the whole-number input of their shape (language models: the step shifts them).
+  /// FILE.npy (one dim of integers) or FILE.bin (16-bit, little endian): tokens; row after row takes its own piece.
+  /// Whole numbers are converted to the input's type, and f64 to f32; what does not fit is an error.
+  /// `notes`: what the user should know and no error says.
+  static Expected<Batches> open(const plan::Plan &plan, const std::string &path, std::vector<std::string> &notes);
+
+  int64_t count() const { return batches; }
+  /// Fills what is no step scalar; `inputs` stand in the order of the plan's inputs.
+  Status fill(int64_t step, std::vector<Array> &inputs) const;
+  /// Tells two data sets apart: of the shapes and the first batch.
+  uint64_t fingerprint() const;
+
+private:
+  Status takeArchive(NamedArrays arrays, const std::string &path);
+  Status takeStream(Array tokens, const std::string &path);
+  Status cycle(size_t input, Array source, const std::string &place);
+
+  const plan::Plan *plan = nullptr;
+  int64_t batches = 0;
+  std::vector<Array> sources; ///< per input of the plan: [batches] + its shape, of its type; empty for a step scalar
+};
+
+} // namespace hpc

@@ -1,0 +1,23 @@
+// The learning rate of every step: a warm-up, then a curve to the end of the run. Computed by the loop in double and given
+// to the plan as a step scalar, so that it changes without a new plan.
+#pragma once
+
+#include <cstdint>
+
+namespace hpc {
+
+enum class LearningRateCurve : uint8_t { Constant, Linear, Cosine, Polynomial };
+
+struct LearningRate {
+  double peak = 0;
+  LearningRateCurve curve = LearningRateCurve::Constant;
+  int64_t warmup = 0; ///< steps; in step s < warmup the rate is peak * (s + 1) / warmup
+  int64_t steps = 1;  ///< where the curve reaches its end; warm-up included
+  double power = 2;   ///< of Polynomial
+
+  /// In step `step`, from 0. With t = (step - warmup) / (steps - warmup), at most 1, behind the warm-up:
+  /// Linear: peak * (1 - t). Cosine: peak * (1 + cos(pi t)) / 2. Polynomial: peak * (1 - t)^power.
+  double at(int64_t step) const;
+};
+
+} // namespace hpc

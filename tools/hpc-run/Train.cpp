@@ -1,0 +1,170 @@
+// A step that changed nothing is told when it happens; a run of them ends, since nothing will change it.
+#include "tools/hpc-run/Train.h"
+
+#include "runtime/base/CountText.h"
+#include "runtime/base/Hash.h"
+#include "runtime/base/LineFile.h"
+#include "runtime/base/Npz.h"
+#include "runtime/core/Checkpoint.h"
+
+#include <cmath>
+
+namespace hpc {
+
+/// So many steps in a row may change nothing.
+constexpr int64_t mostSkipped = 100;
+
+static constexpr std::pair<const char *, LearningRateCurve> curves[] = {
+    {"constant", LearningRateCurve::Constant},
+    {"linear", LearningRateCurve::Linear},
+    {"cosine", LearningRateCurve::Cosine},
+    {"polynomial", LearningRateCurve::Polynomial}};
+
+static Status usage(const std::string &message) { return Status::error(ErrorKind::Usage, message); }
+
+void addTrainFlags(CLI::App &app, TrainFlags &flags) {
+  app.add_flag("--train", flags.train, "run a plan of hpc-opt --train step after step");
+  app.add_option("--data", flags.data,
+                 "batches: an .npz with an array for each input, [batches, ...shape], and `labels` if they are not\n"
+                 "the ids; or tokens, .npy with one dim or .bin with 16 bits each")
+      ->type_name("FILE");
+  app.add_option("--steps", flags.steps, "steps in all, those before --load included")->type_name("N");
+  app.add_option("--lr", flags.rate, "learning rate, behind the warm-up")->type_name("X");
+  app.add_option("--lr-schedule", flags.curve, "constant (the default), linear, cosine or polynomial, to 0 at the end")
+      ->type_name("CURVE")
+      ->check(CLI::IsMember({"constant", "linear", "cosine", "polynomial"}));
+  app.add_option("--lr-steps", flags.curveSteps, "where the curve ends, if not at --steps")->type_name("N");
+  app.add_option("--lr-power", flags.power, "of polynomial (default: 2)")->type_name("X");
+  app.add_option("--warmup", flags.warmup, "steps in which the rate rises to --lr (default: 0)")->type_name("N");
+  app.add_option("--metrics", flags.metrics, "write a line of JSON for every step; with --load, behind what is there")
+      ->type_name("FILE.jsonl");
+  app.add_option("--save", flags.save, "write weights and states here at the end")->type_name("FILE.safetensors");
+  app.add_option("--load", flags.load, "go on from a file of --save")->type_name("FILE.safetensors");
+  app.add_option("--gradients", flags.gradients,
+                 "instead of training: write the loss and all gradients of one step, by the model's names")
+      ->type_name("FILE.npz");
+}
+
+Status checkTrainFlags(const TrainFlags &flags) {
+  if (!flags.any()) {
+    for (auto [name, text] : {std::pair("--data", &flags.data), std::pair("--metrics", &flags.metrics),
+                              std::pair("--save", &flags.save), std::pair("--load", &flags.load)})
+      if (!text->empty())
+        return usage(std::string(name) + " is about training; add --train");
+    return Status::success();
+  }
+  if (flags.data.empty())
+    return usage(std::string(flags.train ? "--train" : "--gradients") + " needs --data=FILE");
+  if (flags.train && !flags.gradients.empty())
+    return usage("--gradients is one backward step without an update; leave --train out");
+  if (!flags.train) {
+    if (!flags.save.empty() || !flags.metrics.empty())
+      return usage("--gradients writes gradients alone; leave out --save and --metrics, or use --train");
+    return Status::success();
+  }
+  if (!flags.rate)
+    return usage("--train needs --lr, the learning rate");
+  if (!std::isfinite(*flags.rate) || *flags.rate < 0)
+    return usage("--lr must be a finite number of at least 0");
+  if (flags.steps < 1)
+    return usage("--train needs --steps=N, at least 1");
+  const int64_t end = flags.curveSteps.value_or(flags.steps);
+  if (flags.warmup < 0 || flags.warmup > end)
+    return usage("--warmup=" + std::to_string(flags.warmup) + " must be from 0 to the " + std::to_string(end) +
+                 " steps of the curve");
+  if (end < 1)
+    return usage("--lr-steps=" + std::to_string(end) + " must be at least 1");
+  if (flags.power && flags.curve != "polynomial")
+    return usage("--lr-power is of --lr-schedule=polynomial");
+  if (flags.power && !(std::isfinite(*flags.power) && *flags.power > 0))
+    return usage("--lr-power must be a finite number above 0");
+  return Status::success();
+}
+
+static LearningRate rateOf(const TrainFlags &flags) {
+  LearningRate rate;
+  rate.peak = flags.rate.value_or(0);
+  for (auto [name, curve] : curves)
+    if (flags.curve == name)
+      rate.curve = curve;
+  rate.warmup = flags.warmup;
+  rate.steps = flags.curveSteps.value_or(flags.steps);
+  rate.power = flags.power.value_or(rate.power);
+  return rate;
+}
+
+uint64_t fingerprint(const TrainFlags &flags) {
+  const LearningRate rate = rateOf(flags);
+  const double numbers[] = {double(flags.train), double(flags.steps), double(!flags.save.empty()),
+                            double(!flags.gradients.empty()), rate.peak, double(rate.curve), double(rate.warmup),
+                            double(rate.steps), rate.power};
+  return hashBytes(reinterpret_cast<const std::byte *>(numbers), sizeof(numbers));
+}
+
+static Status writeGradients(const TrainFlags &flags, TrainingRun &run, int64_t step, bool isHome) {
+  Expected<NamedArrays> gradients = run.gradients(step);
+  if (!gradients.ok())
+    return gradients.status();
+  return isHome ? writeNpz(flags.gradients, *gradients) : Status::success();
+}
+
+static Status tellStep(const StepReport &report, std::optional<LineFile> &metrics) {
+  std::printf("step %ld: loss %.9g, lr %.6g, gradient norm %.6g, %.1f ms\n", long(report.step), report.loss,
+              report.learningRate, report.gradientNorm, report.milliseconds);
+  std::fflush(stdout);
+  if (report.wasSkipped())
+    std::fprintf(stderr, "hpc-run: note: step %ld: the gradient norm is %g, so weights and states stay as they were\n",
+                 long(report.step), report.gradientNorm);
+  return metrics ? metrics->add(metricsLine(report)) : Status::success();
+}
+
+/// In all processes, though only that of rank 0 (`isHome`) knows what a step told; its errors are agreed on.
+static Status runSteps(const TrainFlags &flags, TrainingRun &run, Session &session, int64_t first, bool isHome) {
+  std::optional<LineFile> metrics;
+  Status status;
+  if (isHome && !flags.metrics.empty()) {
+    Expected<LineFile> opened = LineFile::open(flags.metrics, /*append=*/!flags.load.empty());
+    status = opened.status();
+    if (opened.ok())
+      metrics.emplace(std::move(*opened));
+  }
+  HPC_RETURN_IF_ERROR(session.agree(status));
+  int64_t skipped = 0;
+  for (int64_t step = first; step < flags.steps; ++step) {
+    Expected<StepReport> report = run.run(step);
+    if (!report.ok())
+      return report.status();
+    if (isHome) {
+      status = tellStep(*report, metrics);
+      skipped = report->wasSkipped() ? skipped + 1 : 0;
+      if (status.ok() && skipped == mostSkipped)
+        status = Status::error(ErrorKind::Model, countText(skipped, "step") + " in a row, to step " +
+                                                     std::to_string(step) + ", had a gradient norm that is not finite "
+                                                     "and changed nothing; use a smaller --lr, or look at the data");
+    }
+    HPC_RETURN_IF_ERROR(session.agree(status));
+  }
+  return Status::success();
+}
+
+Status trainPlan(const TrainFlags &flags, const plan::Plan &plan, Session &session, const Batches &data, bool isHome) {
+  int64_t first = 0;
+  if (!flags.load.empty()) {
+    Expected<int64_t> done = stepsOfCheckpoint(flags.load);
+    if (!done.ok())
+      return done.status();
+    first = *done;
+  }
+  Expected<TrainingRun> run = TrainingRun::create(plan, session, data, rateOf(flags));
+  if (!run.ok())
+    return run.status();
+  if (!flags.train)
+    return writeGradients(flags, *run, first, isHome);
+  if (first >= flags.steps)
+    return usage("--load: '" + flags.load + "' is of " + countText(first, "step") + ", and --steps=" +
+                 std::to_string(flags.steps) + " in all leaves nothing to do; give more");
+  HPC_RETURN_IF_ERROR(runSteps(flags, *run, session, first, isHome));
+  return flags.save.empty() ? Status::success() : writeCheckpoint(flags.save, session, flags.steps);
+}
+
+} // namespace hpc
