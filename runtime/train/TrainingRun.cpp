@@ -44,26 +44,33 @@ std::string metricsLine(const StepReport &report) {
   return line.dump();
 }
 
-Expected<TrainingRun> TrainingRun::create(const plan::Plan &plan, Session &session, const Batches &data,
-                                          const LearningRate &rate) {
-  TrainingRun run(plan, session, data, rate);
-  std::optional<size_t> loss = findOutput(plan, "loss"), norm = findOutput(plan, "gradient_norm");
-  if (!loss || !norm)
-    return Status::error(ErrorKind::Usage, std::string("the plan is no training step: it has no scalar output '") +
-                                               (loss ? "gradient_norm" : "loss") +
-                                               "'; compile the model with hpc-opt --train");
-  run.loss = *loss;
-  run.gradientNorm = *norm;
-  run.validTokens = findOutput(plan, "valid_tokens");
+Status checkTrains(const plan::Plan &plan) {
+  for (const char *name : {"loss", "gradient_norm"})
+    if (!findOutput(plan, name))
+      return Status::error(ErrorKind::Usage, std::string("the plan is no training step: it has no scalar output '") +
+                                                 name + "'; compile the model with hpc-opt --train");
   for (const plan::Port &port : plan.inputs) {
-    if (port.isStepScalar && port.name != "lr" && port.name != "step")
+    if (!port.isStepScalar)
+      continue;
+    if (port.name != "lr" && port.name != "step")
       return Status::error(ErrorKind::Unsupported, "the plan wants step scalar '" + port.name +
                                                        "', which this hpc-run does not know; it is older than the plan");
-    if (port.isStepScalar && port.dtype != DType::F64 && port.dtype != DType::F32)
+    if (port.dtype != DType::F64 && port.dtype != DType::F32)
       return Status::error(ErrorKind::Unsupported, "step scalar '" + port.name + "' is " + name(port.dtype) +
                                                        "; f32 and f64 are filled");
-    run.inputs.push_back(port.isStepScalar ? Array::zeros(port.dtype, {}) : Array());
   }
+  return Status::success();
+}
+
+Expected<TrainingRun> TrainingRun::create(const plan::Plan &plan, Session &session, const Batches &data,
+                                          const LearningRate &rate) {
+  HPC_RETURN_IF_ERROR(checkTrains(plan));
+  TrainingRun run(plan, session, data, rate);
+  run.loss = *findOutput(plan, "loss");
+  run.gradientNorm = *findOutput(plan, "gradient_norm");
+  run.validTokens = findOutput(plan, "valid_tokens");
+  for (const plan::Port &port : plan.inputs)
+    run.inputs.push_back(port.isStepScalar ? Array::zeros(port.dtype, {}) : Array());
   return run;
 }
 

@@ -24,10 +24,13 @@ struct StepReport {
 /// without its end. A number that is not finite is null.
 std::string metricsLine(const StepReport &report);
 
+/// Whether the plan is a training step that this loop can run: it reports a loss and a gradient norm, and wants no step
+/// scalar that is unknown here.
+Status checkTrains(const plan::Plan &plan);
+
 class TrainingRun {
 public:
-  /// `session` runs `plan`; both outlive the run. Errors: the plan is no training step, or it wants a step scalar that
-  /// this loop does not know.
+  /// `session` runs `plan`; both outlive the run. Errors: those of checkTrains.
   static Expected<TrainingRun> create(const plan::Plan &plan, Session &session, const Batches &data,
                                       const LearningRate &rate);
 

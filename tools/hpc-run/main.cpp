@@ -99,6 +99,7 @@ Status readBatches(const Flags &flags, Work &work, std::vector<std::string> &not
   if (!flags.inputs.empty() || !flags.output.empty() || flags.repeat > 0)
     return Status::error(ErrorKind::Usage, "--train and --gradients take --data and report the loss: leave out "
                                            "--input, --output and --repeat");
+  HPC_RETURN_IF_ERROR(checkTrains(work.plan));
   Expected<Batches> batches = Batches::open(work.plan, flags.training.data, notes);
   if (!batches.ok())
     return batches.status();

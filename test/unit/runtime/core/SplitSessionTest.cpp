@@ -101,6 +101,44 @@ TEST(SplitSession, EverySplitComputesTheSame) {
     }
 }
 
+// What is saved comes whole to the process of rank 0, from whatever process holds a piece; the others get nothing. A slice
+// that is taken from the wrong rank, or a box with its padding, would show.
+TEST(SplitSession, SavedTensorsAreRead) {
+  for (unsigned cuts = 0; cuts < numSplits; ++cuts) {
+    Joined joined(cuts);
+    auto save = [](plan::Plan &plan) {
+      for (plan::Stage &stage : plan.stages)
+        for (plan::Binding &binding : stage.bindings)
+          if (const auto *stored = std::get_if<plan::StoredWeight>(&binding.start)) {
+            binding.saved = plan.weights[size_t(stored->weight)].name;
+            binding.shape = plan.weights[size_t(stored->weight)].shape;
+          }
+    };
+    save(joined.plan);
+    for (plan::Plan &plan : joined.plans)
+      save(plan);
+    for (const Status &status : joined.onParts([&](size_t part, Session &session) {
+           for (int round = 0; round < 2; ++round)
+             for (size_t i = 0; i < session.saved().size(); ++i) {
+               Array whole;
+               HPC_RETURN_IF_ERROR(session.read(i, whole));
+               EXPECT_EQ(session.writes(), part == 0);
+               const std::string &name = session.saved()[i].name;
+               const std::vector<float> &wanted = name == "W1"   ? joined.w1
+                                                  : name == "W2" ? joined.w2
+                                                  : name == "W3" ? joined.w3
+                                                                 : joined.bias;
+               EXPECT_EQ(whole.data.size(), part == 0 ? wanted.size() * sizeof(float) : 0u);
+               for (size_t j = 0; j < wanted.size() && part == 0; ++j)
+                 EXPECT_EQ(whole.as<float>()[j], wanted[j]) << name << " " << j;
+             }
+           EXPECT_EQ(session.saved().size(), 4u);
+           return Status::success();
+         }))
+      EXPECT_TRUE(status.ok()) << status.text();
+  }
+}
+
 // A state of stage 0: it starts at 1/2, every micro-batch of every step adds x W1 to it, and the step's last one stores
 // it. An arena that was made anew, a lost addition or a store of what the first micro-batch left would show.
 TEST(SplitSession, StatesLiveAcrossSteps) {

@@ -1,0 +1,31 @@
+"""Whether two checkpoints hold the same tensors to some rounding (f32 alone): names, shapes, numbers, metadata.
+
+  same_tensors.py A.safetensors B.safetensors TOLERANCE
+"""
+import json
+import sys
+
+import numpy
+
+
+def read(path):
+    data = open(path, "rb").read()
+    size = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + size])
+    metadata = header.pop("__metadata__")
+    tensors = {}
+    for name, entry in header.items():
+        begin, end = entry["data_offsets"]
+        assert entry["dtype"] == "F32", entry
+        tensors[name] = numpy.frombuffer(data[8 + size + begin : 8 + size + end], numpy.float32).reshape(entry["shape"])
+    return metadata, tensors
+
+
+(metadata_a, a), (metadata_b, b) = read(sys.argv[1]), read(sys.argv[2])
+assert metadata_a == metadata_b, (metadata_a, metadata_b)
+assert a.keys() == b.keys(), (a.keys(), b.keys())
+for name in a:
+    assert a[name].shape == b[name].shape, name
+    worst = numpy.abs(a[name] - b[name]).max() / max(numpy.abs(a[name]).max(), 1e-30)
+    assert worst <= float(sys.argv[3]), (name, worst)
+print(len(a), "tensors:", ", ".join(sorted(a)))
