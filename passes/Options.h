@@ -27,6 +27,7 @@ struct Options {
   std::string optimizer = "adamw", decay = "all";
   double momentum = 0, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, weightDecay = 0, clip = 0;
   bool nesterov = false;
+  int64_t zero = 0; ///< level of hpc-annotate-zero
   /// To what operands of products are rounded: model (not at all), bf16 or fp16.
   std::string dtype = "model";
   bool narrowsProducts() const { return dtype != "model"; }

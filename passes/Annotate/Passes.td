@@ -55,6 +55,20 @@ def AnnotateTensorParallel : Pass<"hpc-annotate-tensor-parallel", "::mlir::Modul
   let dependentDialects = ["::hpc::dist::DistDialect"];
 }
 
+def AnnotateZero : Pass<"hpc-annotate-zero", "::mlir::ModuleOp"> {
+  let summary = "cut the states of the optimizer, and for level 3 stored parameters, over data parallelism";
+  let description = [{
+    A state has the seed of its parameter, and is cut besides over the axes of data along the first dim that no seed cuts and that has an element for every rank (uneven is exact).
+    Levels 1 and 2: the parameter is stored whole over data, so the update slices what it reads and gathers what it writes, and its gradient becomes a reduce-scatter.
+    Level 3: the parameter is stored cut as its states are, and gathered before each use. Level 2 differs from 1 in micro-batches alone (a gradient is scattered in
+    each of them), which is refused so far. Where tensor axes cut weights too, vectors stay whole. Rajbhandari et al. 2020.
+
+    Before: `%m` (`nn.state = "adam.m/w"`) of the parameter `w` with the seed `[5, 7@tp]`. After: `dist.seed = #dist.seed<"[5@dp, 7@tp]">` on `%m`, `"[5, 7@tp]"` with a closed first dim on `w`.
+  }];
+  let options = [Option<"level", "level", "int64_t", "0", "0 (nothing), 1, 2 or 3">];
+  let dependentDialects = ["::hpc::dist::DistDialect"];
+}
+
 def VerifyAnnotated : Pass<"hpc-verify-annotated", "::mlir::ModuleOp"> {
   let summary = "check: one mesh, seeds fit their tensors, no type carries a sharding yet";
 }

@@ -1,0 +1,105 @@
+// ZeRO as annotation (Rajbhandari et al. 2020): seeds that cut the states of the optimizer over the ranks of data parallelism,
+// and for level 3 what parameters are stored as. All that moves because of it are reshards that propagation and partition find.
+#include "compiler/Diagnostics.h"
+#include "compiler/Dialect/NN/Ports.h"
+#include "passes/Annotate/Passes.h"
+
+namespace hpc {
+
+#define GEN_PASS_DEF_ANNOTATEZERO
+#include "passes/Annotate/Passes.h.inc"
+
+namespace {
+struct ZeroAnnotator {
+  func::FuncOp function;
+  const dist::Mesh mesh;
+  const int64_t level;
+  std::vector<std::string> dataAxes; ///< of more than one rank
+  std::map<std::string, SmallVector<nn::ParameterOp>> parameters;
+  std::map<std::string, std::optional<size_t>> chosen; ///< the dim that is cut, by parameter
+
+  /// The dim of a parameter that is cut over data: the first that no seed cuts and that gives every rank an element.
+  /// None for a vector where tensor axes may cut it: its bytes are few, and who cuts it is not known yet.
+  std::optional<size_t> freeDim(const dist::Seed &seed, ArrayRef<int64_t> shape) const {
+    int64_t ranks = mesh.sizeOf(dist::AxisRole::Data);
+    if (shape.size() < 2 && mesh.sizeOf(dist::AxisRole::Tensor) > 1)
+      return std::nullopt;
+    for (size_t dim = 0; dim < shape.size(); ++dim)
+      if (!dist::isCut(seed.sharding.dims[dim]) && shape[dim] >= ranks)
+        return dim;
+    return std::nullopt;
+  }
+
+  /// The parameter that a state belongs to: "adam.m/wte.weight" is of "wte.weight".
+  std::string parameterOf(StringRef state) const {
+    std::string name = state.split('/').second.str();
+    return parameters.count(name) ? name : "";
+  }
+
+  static dist::Seed seedOrOpen(Value value) {
+    std::vector<int64_t> shape = nn::shapeOf(value).vec();
+    dist::Seed open{dist::replicated(shape), std::vector<bool>(shape.size(), true)};
+    return dist::seedOf(value).value_or(open);
+  }
+
+  void cut(dist::Seed &seed, size_t dim) const {
+    seed.sharding.dims[dim].front().axes = dataAxes;
+    seed.open[dim] = false;
+  }
+
+  void annotate(BlockArgument state, SmallVector<nn::ParameterOp> &ops) {
+    nn::ParameterOp parameter = ops.front();
+    ArrayRef<int64_t> shape = nn::shapeOf(parameter.getResult());
+    dist::Seed seed = seedOrOpen(parameter.getResult());
+    if (dist::seedOf(state) || nn::shapeOf(state) != shape)
+      return;
+    // Of several states the first decides: behind it the parameter's own seed may be cut there.
+    auto [choice, isNew] = chosen.try_emplace(parameter.getName().str());
+    if (isNew)
+      choice->second = freeDim(seed, shape);
+    std::optional<size_t> dim = choice->second;
+    if (!dim)
+      return;
+    dist::Seed ofState = seed;
+    cut(ofState, *dim);
+    dist::setSeed(state, ofState);
+    for (nn::ParameterOp op : ops) {
+      dist::Seed stored = seedOrOpen(op.getResult());
+      if (level == 3)
+        cut(stored, *dim);
+      stored.open[*dim] = false; // below 3: stored whole over data, whatever its states are
+      dist::setSeed(op.getResult(), stored);
+    }
+  }
+
+  void run() {
+    function.walk([&](nn::ParameterOp op) { parameters[op.getName().str()].push_back(op); });
+    for (BlockArgument argument : function.getArguments())
+      if (std::string name = parameterOf(nn::argumentPort(function, argument.getArgNumber()).state); !name.empty())
+        annotate(argument, parameters[name]);
+  }
+};
+
+struct AnnotateZero : impl::AnnotateZeroBase<AnnotateZero> {
+  using AnnotateZeroBase::AnnotateZeroBase;
+
+  void runOnOperation() override {
+    auto function = getOperation().lookupSymbol<func::FuncOp>("main");
+    dist::Mesh mesh = dist::meshOf(getOperation());
+    std::vector<std::string> axes;
+    llvm::copy_if(mesh.axesOf(dist::AxisRole::Data), std::back_inserter(axes),
+                  [&](const std::string &axis) { return mesh.size(axis) > 1; });
+    if (!function || level == 0 || axes.empty())
+      return;
+    if (level == 2 && mesh.sizeOf(dist::AxisRole::Time) > 1) {
+      userError(function, ErrorKind::Unsupported)
+          << "--zero=2 with --micro-batches=" << mesh.sizeOf(dist::AxisRole::Time)
+          << ": gradients are not scattered in each micro-batch yet; use --zero=1 or 3, or --micro-batches=1";
+      return signalPassFailure();
+    }
+    ZeroAnnotator{function, mesh, level, axes, {}, {}}.run();
+  }
+};
+} // namespace
+
+} // namespace hpc
