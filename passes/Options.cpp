@@ -8,13 +8,13 @@ namespace hpc {
 /// Visits every field with its name; the only place to extend.
 template <typename Opts, typename Number, typename Text, typename Real, typename Switch>
 static void forEachField(Opts &options, Number number, Text text, Real real, Switch onOff) {
-  number("tp", options.tp);
-  number("pp", options.pp);
-  number("dp", options.dp);
-  number("micro_batches", options.microBatches);
+  number("tp", options.tp, 1);
+  number("pp", options.pp, 1);
+  number("dp", options.dp, 1);
+  number("micro_batches", options.microBatches, 1);
   text("batch_dim", options.batchDim);
   text("pp_split", options.ppSplit);
-  number("pp_chunks", options.ppChunks);
+  number("pp_chunks", options.ppChunks, 1);
   text("pp_schedule", options.ppSchedule);
   text("loss", options.loss);
   text("freeze", options.freeze);
@@ -27,6 +27,7 @@ static void forEachField(Opts &options, Number number, Text text, Real real, Swi
   real("epsilon", options.epsilon);
   real("weight_decay", options.weightDecay);
   real("clip", options.clip);
+  number("zero", options.zero, 0);
   text("dtype", options.dtype);
   text("target", options.target);
 }
@@ -35,7 +36,7 @@ DictionaryAttr Options::toAttribute(MLIRContext *context) const {
   Builder builder(context);
   NamedAttrList fields;
   forEachField(
-      *this, [&](StringRef name, int64_t value) { fields.set(name, builder.getI64IntegerAttr(value)); },
+      *this, [&](StringRef name, int64_t value, int64_t) { fields.set(name, builder.getI64IntegerAttr(value)); },
       [&](StringRef name, const std::string &value) { fields.set(name, builder.getStringAttr(value)); },
       [&](StringRef name, double value) { fields.set(name, builder.getF64FloatAttr(value)); },
       [&](StringRef name, bool value) { fields.set(name, builder.getBoolAttr(value)); });
@@ -52,14 +53,14 @@ Expected<Options> Options::fromAttribute(DictionaryAttr attribute) {
   };
   forEachField(
       options,
-      [&](StringRef name, int64_t &value) {
+      [&](StringRef name, int64_t &value, int64_t least) {
         known.insert(name);
         Attribute field = attribute.get(name);
         auto number = dyn_cast_if_present<IntegerAttr>(field);
-        if (number && number.getType().isInteger(64) && number.getInt() >= 1)
+        if (number && number.getType().isInteger(64) && number.getInt() >= least)
           value = number.getInt();
         else if (field)
-          wrong(name, "an i64 of at least 1");
+          wrong(name, least ? "an i64 of at least 1" : "an i64 of at least 0");
       },
       [&](StringRef name, std::string &value) {
         known.insert(name);

@@ -55,6 +55,7 @@ static void buildAnnotate(OpPassManager &passes, const Options &options) {
   passes.addPass(createAnnotateSidecar()); // before the defaults, which leave alone what the user has decided
   passes.addPass(createAnnotateBatch({options.batchDim}));
   passes.addPass(createAnnotateTensorParallel());
+  passes.addPass(createAnnotateZero({options.zero})); // a dim that nothing above has cut
   passes.addPass(createVerifyAnnotated());
 }
 

@@ -115,6 +115,9 @@ struct Flags {
                                   cl::value_desc("x"), cl::init(0), cl::cat(training)};
   cl::opt<std::string> decay{"decay", cl::desc("Which parameters decay: all, matrices, or patterns of names (default: all)"),
                              cl::value_desc("which"), cl::init("all"), cl::cat(training)};
+  cl::opt<WholeNumber> zero{
+      "zero", cl::desc("Over data parallelism: 1 and 2 cut the optimizer's states, 3 parameters too (default: 0)"),
+      cl::value_desc("level"), cl::init(0), cl::cat(training)};
   cl::opt<RealNumber> clip{"clip", cl::desc("Clip the gradients to this norm over all of them (default: no limit)"),
                            cl::value_desc("norm"), cl::init(0), cl::cat(training)};
 
@@ -287,6 +290,9 @@ static Status readOptimizer(const Flags &flags, Options &options) {
   }
   if (flags.clip.getNumOccurrences() && options.clip == 0)
     return usage("--clip=0 would take every gradient away; leave it out for no limit");
+  options.zero = flags.zero;
+  if (options.zero < 0 || options.zero > 3)
+    return usage("--zero=" + Twine(options.zero) + " must be 0, 1, 2 or 3");
   options.nesterov = flags.nesterov;
   if (options.nesterov && options.momentum == 0)
     return usage("--nesterov is a kind of momentum; add --momentum=0.9 or what you like");
@@ -325,7 +331,7 @@ bool isCompilerFlag(StringRef argument) {
   static constexpr StringRef names[] = {
       "batch-dim", "betas", "clip", "compile-to", "const", "decay", "device-memory", "devices", "dim", "dp", "dtype", "dump-phases", "epsilon", "explain", "follow-links",
       "freeze", "h", "help", "inference", "list-params", "loss", "micro-batches", "momentum", "nesterov", "no-weights", "onnx-configuration", "optimizer", "pp", "pp-chunks", "pp-schedule", "pp-split",
-      "remarks", "schedule", "spec", "target", "tp", "train", "verify", "weight-decay", "write-onnx-annotations", "write-spec"};
+      "remarks", "schedule", "spec", "target", "tp", "train", "verify", "weight-decay", "write-onnx-annotations", "write-spec", "zero"};
   return argument.starts_with("-") && llvm::is_contained(names, argument.ltrim('-').split('=').first);
 }
 
