@@ -143,8 +143,23 @@ class Model:
         within("gradient norm", max(abs(a["grad_norm"] - b["grad_norm"]) / b["grad_norm"] for a, b in zip(steps, golden)), 1e-4)
         if names:
             trained = dict(numpy.load(os.path.join(self.folder, f"trained_{recipe_name}.npz")))
-            value, name = worst(read_tensors(path("w.safetensors")), trained, names)
-            within(f"trained '{name}'", value, 1e-4)
+            self.check_trained(read_tensors(path("w.safetensors")), trained, sum(step["lr"] for step in golden))
+
+    def check_trained(self, found, trained, rates):
+        """The bias of keys has a gradient of 0 in exact arithmetic (softmax does not see it), so Adam divides rounding by rounding there: entries that
+        the truth does not move are held to no more than Adam can move them by at all, the others to the bound."""
+        still_entries = 0
+        for name, (other, turned) in self.names.items():
+            tensor = found[name].T if turned else found[name]
+            largest = numpy.abs(trained[other]).max()
+            still = numpy.abs(trained[other] - self.weights[other]) <= 1e-6 * largest
+            still_entries += still.sum()
+            difference = numpy.abs(tensor - trained[other])
+            within(f"trained '{other}'", difference[~still].max(initial=0) / largest, 1e-4)
+            within(f"still '{other}'", difference[still].max(initial=0), rates)
+        keys = sum(self.weights[name].size for name in self.weights if name.endswith("c_attn.bias")) // 3
+        if still_entries > 1.1 * keys:  # a few more come back to where they were
+            raise Failed(f"{still_entries} entries that the truth does not move, the keys' biases are {keys}")
 
     def check_gradients(self, layout):
         golden = dict(numpy.load(os.path.join(self.folder, "gradients_0.npz")))
