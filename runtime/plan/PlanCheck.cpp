@@ -3,7 +3,6 @@
 
 #include "runtime/plan/PlanStructure.h"
 
-#include <algorithm>
 #include <optional>
 
 namespace hpc::plan {
@@ -13,7 +12,12 @@ namespace {
 /// The plan as it runs where nobody asks for outputs on request: what serves them is skipped everywhere. Nothing where
 /// it has none.
 std::optional<Plan> ordinaryStep(const Plan &plan) {
-  if (std::none_of(plan.outputs.begin(), plan.outputs.end(), [](const Port &port) { return port.onRequest; }))
+  bool any = false;
+  for (const Stage &stage : plan.stages)
+    for (const Program &program : stage.programs)
+      for (const Instruction &instruction : program.instructions)
+        any = any || instruction.onRequest;
+  if (!any)
     return std::nullopt;
   Plan ordinary = plan;
   for (Stage &stage : ordinary.stages)

@@ -26,6 +26,10 @@ void setSchedule(Plan &plan, int stage, const char *text) {
 }
 
 const Case cases[] = {
+    // What an ordinary step skips must not be what it reads.
+    {"SkippedButRead",
+     [](Plan &p) { program(p, 1, 1)[stage1::CopyO].onRequest = true; },
+     {"without what is on request", "'o'"}},
     // (1) ranges
     {"GemmReadsBeyond",
      [](Plan &p) {
