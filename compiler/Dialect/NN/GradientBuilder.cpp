@@ -35,8 +35,25 @@ void GradientBuilder::give(unsigned operand, Value gradient) {
   gradients[operand] = gradients[operand] ? add(gradients[operand], gradient) : gradient;
 }
 
+/// The parts of two concats, where of each part one is zero; empty where that is not so.
+static SmallVector<Value> disjointParts(Value a, Value b) {
+  auto left = a.getDefiningOp<ConcatOp>(), right = b.getDefiningOp<ConcatOp>();
+  SmallVector<Value> parts;
+  if (!left || !right || left.getAxis() != right.getAxis() || left->getNumOperands() != right->getNumOperands())
+    return {};
+  for (auto [mine, theirs] : llvm::zip(left.getOperands(), right.getOperands())) {
+    bool isMine = splatOf(theirs) == 0;
+    if (mine.getType() != theirs.getType() || (!isMine && splatOf(mine) != 0))
+      return {};
+    parts.push_back(isMine ? mine : theirs);
+  }
+  return parts;
+}
+
 Value GradientBuilder::add(Value a, Value b) {
   SmallVector<int64_t> shape(broadcastType({a, b}).getShape());
+  if (SmallVector<Value> parts = disjointParts(a, b); !parts.empty())
+    return concat(parts, a.getDefiningOp<ConcatOp>().getAxis());
   if (splatOf(a) == 0)
     return broadcast(b, shape);
   if (splatOf(b) == 0)
@@ -141,6 +158,14 @@ Value GradientBuilder::slice(Value value, ArrayRef<int64_t> starts, ArrayRef<int
   if (isWhole)
     return value;
   return SliceOp::create(builder, loc, RankedTensorType::get(sizes, elementOf(value)), value, starts, steps);
+}
+
+Value GradientBuilder::concat(ArrayRef<Value> parts, int64_t axis) {
+  SmallVector<int64_t> shape(shapeOf(parts[0]));
+  shape[size_t(axis)] = 0;
+  for (Value part : parts)
+    shape[size_t(axis)] += shapeOf(part)[size_t(axis)];
+  return ConcatOp::create(builder, loc, RankedTensorType::get(shape, elementOf(parts[0])), parts, axis);
 }
 
 Value GradientBuilder::matmul(Value lhs, Value rhs, bool transposeLhs, bool transposeRhs, Type elementType) {

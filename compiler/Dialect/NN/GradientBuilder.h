@@ -62,6 +62,7 @@ public:
   /// `low` zeros before and `high` after each dim.
   Value padWithZeros(Value value, ArrayRef<int64_t> low, ArrayRef<int64_t> high);
   Value slice(Value value, ArrayRef<int64_t> starts, ArrayRef<int64_t> steps, ArrayRef<int64_t> sizes);
+  Value concat(ArrayRef<Value> parts, int64_t axis);
   Value matmul(Value lhs, Value rhs, bool transposeLhs, bool transposeRhs, Type elementType);
   /// 0, 1, ... along `dim` of `shape`, elements of `elementType`.
   Value iota(ArrayRef<int64_t> shape, int64_t dim, Type elementType);

@@ -20,7 +20,15 @@ void EmbeddingGradOp::buildGradients(GradientBuilder &b) {
   if (!b.wants(0))
     return;
   auto type = RankedTensorType::get(shapeOf(getRows()), tensorType(getRows()).getElementType());
-  b.give(0, EmbeddingOp::create(b.builder, b.loc, type, b.cotangent(), getIds(), Value(), getVocabulary()));
+  Value rows = EmbeddingOp::create(b.builder, b.loc, type, b.cotangent(), getIds(), Value(), getVocabulary());
+  // A row that is added nowhere matters to nothing, where a look-up has NaN.
+  SmallVector<int64_t> perRow(shapeOf(getIds()));
+  perRow.push_back(1);
+  Value ids = b.reshape(getIds(), perRow);
+  double rowsOfTable = double(int64_t(getVocabulary()));
+  Value isKnown = AndOp::create(b.builder, b.loc, b.compare(ComparePredicate::ge, ids, b.number(ids, -rowsOfTable)),
+                                b.compare(ComparePredicate::lt, ids, b.number(ids, rowsOfTable)));
+  b.give(0, b.select(isKnown, rows, b.zero(rows)));
 }
 
 /// [before.., ids.., after..]: the ids' dims go to the front, all others are a row.

@@ -26,9 +26,32 @@ static Value spread(GradientBuilder &b, Value value, size_t dim, int64_t step) {
   return b.reshape(value, shape);
 }
 
+/// One of few equal parts of one dim, as of fused q, k and v: between zeros as a concat, which cuts of the part pass and
+/// which joins the other parts' into one (GradientBuilder::add). Null where it is none.
+static Value betweenZeros(GradientBuilder &b, SliceOp op) {
+  constexpr int64_t mostParts = 8;
+  ArrayRef<int64_t> from = shapeOf(op.getOperand()), sizes = shapeOf(op.getResult());
+  int64_t axis = -1;
+  for (size_t dim = 0; dim < from.size(); ++dim) {
+    if (op.getSteps()[dim] != 1 || (axis >= 0 && from[dim] != sizes[dim]))
+      return {};
+    if (from[dim] != sizes[dim])
+      axis = int64_t(dim);
+  }
+  int64_t size = axis < 0 ? 0 : sizes[size_t(axis)];
+  if (size == 0 || from[size_t(axis)] % size != 0 || op.getStarts()[size_t(axis)] % size != 0 ||
+      from[size_t(axis)] / size > mostParts)
+    return {};
+  SmallVector<Value> parts(size_t(from[size_t(axis)] / size), b.broadcast(b.zero(b.cotangent()), sizes));
+  parts[size_t(op.getStarts()[size_t(axis)] / size)] = b.cotangent();
+  return b.concat(parts, axis);
+}
+
 void SliceOp::buildGradients(GradientBuilder &b) {
   Value g = b.cotangent();
   ArrayRef<int64_t> from = shapeOf(getOperand());
+  if (Value parts = betweenZeros(b, *this))
+    return b.give(0, parts);
   SmallVector<int64_t> sizes(shapeOf(g)), low(from.size(), 0), high(from.size(), 0), zeros(from.size(), 0);
   if (llvm::is_contained(sizes, 0)) // nothing was read
     return b.give(0, b.broadcast(b.number(getOperand(), 0), from));
