@@ -61,6 +61,8 @@ struct ZeroAnnotator {
     if (!dim)
       return;
     dist::Seed ofState = seed;
+    ofState.priority = dist::Seed().priority; // a default, though the parameter may be cut by the user
+    ofState.origin = dist::Seed().origin;
     cut(ofState, *dim);
     dist::setSeed(state, ofState);
     for (nn::ParameterOp op : ops) {
