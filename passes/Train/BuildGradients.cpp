@@ -3,6 +3,7 @@
 // in where a parameter's gradient is complete, never before.
 #include "compiler/Diagnostics.h"
 #include "compiler/Dialect/NN/GradientBuilder.h"
+#include "compiler/Dialect/NN/Statistic.h"
 #include "compiler/Location.h"
 #include "compiler/Sidecar/Sidecar.h"
 #include "compiler/StepPart.h"
@@ -169,7 +170,7 @@ private:
   DenseMap<Value, Cotangent> cotangents;
 };
 
-/// The parameters that are trained: reals that no pattern freezes. Maps every op of each to its first.
+/// The parameters that are trained: reals that are no statistics and that no pattern freezes. Maps every op of each to its first.
 class Trained {
 public:
   LogicalResult find(func::FuncOp function, StringRef freeze) {
@@ -183,7 +184,7 @@ public:
       if (std::optional<ArrayAttr> aliases = op.getAliases())
         for (StringRef alias : aliases->getAsValueRange<StringAttr>())
           own.push_back(alias.str());
-      bool isFrozen = !isReal(op);
+      bool isFrozen = !isReal(op) || nn::isStatistic(op);
       for (size_t index = 0; index < patterns.size(); ++index)
         if (llvm::any_of(own, [&](const std::string &name) { return matchesName(patterns[index].str(), name); }))
           isFrozen = matched[index] = true;

@@ -1,5 +1,6 @@
 // Norms of [batch, channel, spatial..]. Statistics over a plane or a group of planes are a layer norm without weight
 // along one merged dim; what belongs to a channel is multiplied and added afterwards.
+#include "compiler/Dialect/NN/Statistic.h"
 #include "compiler/Import/OnnxOps/Window.h"
 #include "runtime/base/CountText.h"
 
@@ -60,6 +61,8 @@ Results batchNorm(NodeImport &n) {
   Value scale = perChannel(1), bias = perChannel(2), mean = perChannel(3), variance = perChannel(4);
   if (!n.b.status().ok())
     return {x};
+  for (size_t input : {3, 4})
+    nn::markStatistic(n.in(input));
   Value deviation = n.b.unary<nn::SqrtOp>(n.b.add(variance, n.b.scalar(n.number("epsilon", 1e-5f), variance)));
   Value centered = n.b.sub(n.b.cast(x, type), mean);
   return {n.b.cast(n.b.add(n.b.mul(centered, n.b.div(scale, deviation)), bias), own)};

@@ -129,7 +129,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Model{"gpt2_odd", "gpt2-odd/dynamo-eager-op18.onnx", {{"batch_size", 3}, {"sequence_length", 4}}, 40},
                     Model{"decoder", "decoder/model.onnx", {{"batch", 2}, {"time", 5}}, 32},
                     Model{"mlp", "mlp/dynamo-op18.onnx", {{"batch", 3}}, 6},
-                    Model{"resnet", "resnet/model.onnx", {{"batch", 2}}, 59},
+                    Model{"resnet", "resnet/model.onnx", {{"batch", 2}}, 37},
                     Model{"vit", "vit/model.onnx", {{"batch", 2}}, 44}),
     [](const testing::TestParamInfo<Model> &info) { return info.param.name; });
 

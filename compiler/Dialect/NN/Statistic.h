@@ -1,0 +1,17 @@
+// Parameters that are no weights: statistics of data, as a batch norm's mean and variance, which no gradient changes. A
+// file does not say so; the op that reads them does, so the importer marks them.
+#pragma once
+
+#include "compiler/Dialect/NN/NN.h"
+
+namespace hpc::nn {
+
+constexpr const char *statisticAttrName = "nn.statistic";
+
+inline void markStatistic(Value value) {
+  if (auto parameter = value.getDefiningOp<ParameterOp>())
+    parameter->setAttr(statisticAttrName, UnitAttr::get(parameter.getContext()));
+}
+inline bool isStatistic(ParameterOp parameter) { return parameter->hasAttr(statisticAttrName); }
+
+} // namespace hpc::nn
