@@ -18,7 +18,10 @@ struct FootprintField {
   int64_t bytes;                            ///< each time that it occurs: protobuf's object and ours
   const FootprintMessage *inner = nullptr;  ///< the message in it, whose fields cost too
   int64_t perPayloadByte = 0;               ///< packed varints of one byte become numbers of eight, twice
+  bool isName = false;                      ///< of at most longestName bytes: a program copies names again and again
 };
+
+constexpr int64_t longestName = 65536;
 
 /// The fields that cost more than `otherField` each.
 struct FootprintMessage {
@@ -37,7 +40,7 @@ constexpr int64_t allowedFootprint(int64_t fileBytes) { return (int64_t(256) << 
 /// About how many bytes the structs of a message take.
 int64_t footprintOf(std::string_view bytes, const FootprintMessage &message);
 
-/// An error of that kind where that is more than allowedFootprint.
+/// An error of that kind where that is more than allowedFootprint, or a name is longer than longestName.
 Status checkFootprint(std::string_view bytes, const FootprintMessage &message, ErrorKind kind);
 
 } // namespace hpc

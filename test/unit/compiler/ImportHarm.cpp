@@ -236,6 +236,12 @@ TEST_F(ImportHarm, FieldsThatWouldFillTheMemory) {
     names += bytes(1, "");
   model.nodes = {node("Neg", {"x"}, {"y"}) + names};
   expectError(model.model(), ErrorKind::Model, "would become structs of about");
+  std::string longName(1 << 20, 'n');
+  for (const std::string &each : {node("Neg", {"x"}, {"y"}, {}, longName), node("Neg", {longName}, {"y"}), node(longName, {"x"}, {"y"}),
+                                  node("Neg", {"x"}, {"y"}, {attribute(longName, int64_t(1))})}) {
+    model.nodes = {each};
+    expectError(model.model(), ErrorKind::Model, "it has a name of 1048576 bytes");
+  }
 }
 
 /// Elements of large tensors are not parsed, only found: protobuf would copy them, and a model be in memory twice. What

@@ -10,7 +10,7 @@ using testing::HasSubstr;
 namespace {
 
 extern const FootprintMessage tree;
-const FootprintField treeFields[] = {{1, 1000, &tree}, {2, 16, nullptr, 8}};
+const FootprintField treeFields[] = {{1, 1000, &tree}, {2, 16, nullptr, 8}, {4, 64, nullptr, 0, true}};
 const FootprintMessage tree(treeFields);
 
 std::string bytes(int field, const std::string &content) {
@@ -53,4 +53,13 @@ TEST(Footprint, RefusesWhatWouldFillTheMemory) {
                                           "this size may take"));
   std::string long3 = std::string("\x1a\x80\x87\xa7\x0e") + std::string(30'000'000, '\1'); // field 3: as many bytes, no fields
   EXPECT_TRUE(checkFootprint(bytes(1, "") + long3, tree, ErrorKind::Plan).ok());
+}
+
+/// A name is copied wherever it is used, so one as long as the file would take many times the file.
+TEST(Footprint, NamesHaveAnEnd) {
+  auto named = [](int64_t size) { return std::string("\x22\x80\x80") + char(size >> 14) + std::string(size_t(size), 'x'); };
+  EXPECT_TRUE(checkFootprint(named(longestName), tree, ErrorKind::Model).ok());
+  Status status = checkFootprint(named(longestName + 16384), tree, ErrorKind::Model);
+  EXPECT_EQ(status.kind(), ErrorKind::Model);
+  EXPECT_THAT(status.message(), HasSubstr("a name of 81920 bytes; names of nodes, tensors and ops have at most 65536"));
 }
