@@ -5,6 +5,7 @@
 #include "tools/Suggestion.h"
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <cstdio>
 #include <optional>
 
@@ -15,6 +16,17 @@ inline int reportError(const std::string &tool, const Status &status) {
   std::fflush(stdout);
   std::fprintf(stderr, "%s: %s\n", tool.c_str(), status.text().c_str());
   return status.exitCode();
+}
+
+/// A number above 0, or of 0 too. CLI11's own checks name the largest double, in 309 digits, as their end.
+inline CLI::Validator numberFrom(bool zeroToo) {
+  return CLI::Validator(
+      [zeroToo](std::string &text) {
+        double number = 0;
+        bool good = CLI::detail::lexical_cast(text, number) && std::isfinite(number) && (number > 0 || (zeroToo && number == 0));
+        return good ? std::string() : text + " is not a number " + (zeroToo ? "of 0 or more" : "above 0");
+      },
+      "");
 }
 
 /// Parses the arguments of a tool that `app` is named after. A value is the exit code of a program that has nothing left

@@ -53,7 +53,7 @@ int main(int argc, char **argv) {
   app.add_option("--bandwidth", bandwidth, "GB/s that --kernels divides bytes by")
       ->type_name("GB/s")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(numberFrom(/*zeroToo=*/false));
   if (std::optional<int> done = parseArguments(app, argc, argv))
     return *done;
 

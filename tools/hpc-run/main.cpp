@@ -259,7 +259,7 @@ int main(int argc, char **argv) {
                  "time N runs after 2 warm-ups (default: run once); prints one JSON line: min_ms,\n"
                  "median_ms, peak_bytes_per_rank, runs")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(numberFrom(/*zeroToo=*/false));
   app.add_option("--backend", flags.backend,
                  "host: this machine's CPU (the default); cuda: its GPUs; null: run nothing, need no weights\n"
                  "and no inputs, and print what each rank would compute, hold and move in one step")
@@ -268,7 +268,7 @@ int main(int argc, char **argv) {
   std::vector<CLI::Option *> onlyCuda = {
       app.add_option("--ranks-per-gpu", flags.cuda.ranksPerGpu, "cuda: how many ranks share a GPU (default: 1)")
           ->type_name("N")
-          ->check(CLI::PositiveNumber),
+          ->check(numberFrom(/*zeroToo=*/false)),
       app.add_flag("--tf32", flags.cuda.tf32,
                    "cuda: tensor cores may round f32 operands of products to 10 bits of mantissa"),
       app.add_flag("--sync-each-op", flags.cuda.syncEachOp,
@@ -286,7 +286,7 @@ int main(int argc, char **argv) {
   app.add_option("--peer-timeout", flags.processes.peerTimeout,
                  "seconds after which a process that is not heard of counts as lost (default: 3.5; 0: never)")
       ->type_name("SECONDS")
-      ->check(CLI::NonNegativeNumber);
+      ->check(numberFrom(/*zeroToo=*/true));
   app.add_flag("--deterministic", flags.processes.deterministic,
                "several processes with several ranks each, or several GPUs: reduce in the order of the ranks,\n"
                "for the same bits as in one process");
