@@ -1,0 +1,44 @@
+// RUN: hpc-opt %s --split-input-file --hpc-annotate-zero=level=1 | FileCheck %s --check-prefixes=CHECK,ONE
+// RUN: hpc-opt %s --split-input-file --hpc-annotate-zero=level=3 | FileCheck %s --check-prefixes=CHECK,THREE
+// RUN: hpc-opt %s --split-input-file --hpc-annotate-zero | FileCheck %s --check-prefix=ZERO
+
+// Both states of a matrix are cut over dp along the dim that tensor parallelism leaves, though 5 rows over 2 ranks are uneven; the parameter is stored whole over dp for
+// level 1, cut as its states are for level 3. Who forgets to close the dim of a whole parameter lets its states cut it too, which is level 3 by accident.
+// ZERO-NOT: @dp
+// CHECK-LABEL: func.func @main
+// CHECK-SAME: %arg0: tensor<5x7xf32> {dist.seed = #dist.seed<"[5@dp, 7@tp]">, {{.*}}nn.state = "adam.m/w"}
+// CHECK-SAME: %arg1: tensor<5x7xf32> {dist.seed = #dist.seed<"[5@dp, 7@tp]">, {{.*}}nn.state = "adam.v/w"}
+// A vector follows the products that tp cuts: it stays as it is. A state that is of no parameter is nobody's business.
+// CHECK-SAME: %arg2: tensor<7xf32> {nn.initial
+// CHECK-SAME: %arg3: tensor<4x4xf32> {nn.initial
+// A dim with fewer rows than ranks has no room; one that nothing seeds is taken.
+// CHECK-SAME: %arg4: tensor<1x6xf32> {dist.seed = #dist.seed<"[1?, 6@dp]">
+// ONE: nn.parameter "w" {{.*}}dist.seed = #dist.seed<"[5, 7@tp]">
+// THREE: nn.parameter "w" {{.*}}dist.seed = #dist.seed<"[5@dp, 7@tp]">
+// CHECK: nn.parameter "b"
+// CHECK-NOT: dist.seed
+// CHECK: nn.parameter "row"
+// ONE-SAME: dist.seed = #dist.seed<"[1?, 6]">
+// THREE-SAME: dist.seed = #dist.seed<"[1?, 6@dp]">
+module attributes {dist.mesh = #dist.mesh<"mb=2:time, dp=2:data, tp=2:tensor">} {
+  func.func @main(%m: tensor<5x7xf32> {nn.state = "adam.m/w", nn.initial = 0.0 : f64}, %v: tensor<5x7xf32> {nn.state = "adam.v/w", nn.initial = 0.0 : f64},
+                  %mb: tensor<7xf32> {nn.state = "momentum/b", nn.initial = 0.0 : f64}, %other: tensor<4x4xf32> {nn.state = "cache", nn.initial = 0.0 : f64},
+                  %mr: tensor<1x6xf32> {nn.state = "momentum/row", nn.initial = 0.0 : f64}) {
+    %w = nn.parameter "w" {file = "w", bytes = 140 : i64, hashes = array<i64: 0>, dist.seed = #dist.seed<"[5?, 7@tp]">} : tensor<5x7xf32>
+    %b = nn.parameter "b" {file = "w", bytes = 28 : i64, hashes = array<i64: 0>} : tensor<7xf32>
+    %r = nn.parameter "row" {file = "w", bytes = 24 : i64, hashes = array<i64: 0>} : tensor<1x6xf32>
+    return
+  }
+}
+
+// -----
+
+// Without tensor parallelism vectors are cut too; nothing is where there is one rank of data.
+// CHECK-LABEL: func.func @main
+// CHECK-SAME: dist.seed = #dist.seed<"[7@dp]">
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=2:data, tp=1:tensor">} {
+  func.func @main(%mb: tensor<7xf32> {nn.state = "momentum/b", nn.initial = 0.0 : f64}) {
+    %b = nn.parameter "b" {file = "w", bytes = 28 : i64, hashes = array<i64: 0>} : tensor<7xf32>
+    return
+  }
+}
