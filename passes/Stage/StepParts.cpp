@@ -40,11 +40,21 @@ StepParts::StepParts(func::FuncOp function, const Blocks &blocks, ArrayRef<size_
     splitBackward(blocks);
 }
 
+/// Of which each micro-batch has its own: terms of a gradient that are added up before they are accumulated.
+static bool isPerMicroBatch(Operation *op, const dist::Mesh &mesh) {
+  auto isOwn = [&](Value value) {
+    return dist::shardingAttrOf(value) && dist::isPerMicroBatch(dist::shardingOf(value), mesh);
+  };
+  return llvm::any_of(op->getOperands(), isOwn) || llvm::any_of(op->getResults(), isOwn);
+}
+
 void StepParts::findOnceAStep(const Blocks &blocks) {
+  dist::Mesh mesh = dist::meshOf(function);
   llvm::DenseSet<Operation *> trunk(blocks.trunk.ops.begin(), blocks.trunk.ops.end());
   trunk.insert(blocks.trunk.later.begin(), blocks.trunk.later.end());
   for (Operation &op : function.getBody().front().without_terminator()) {
-    bool isUpdate = trunk.contains(&op) && stepPartOf(op.getLoc()) == StepPart::Update;
+    bool isUpdate = trunk.contains(&op) && stepPartOf(op.getLoc()) == StepPart::Update &&
+                    (microBatches == 1 || !isPerMicroBatch(&op, mesh));
     if (isUpdate || llvm::any_of(op.getOperands(), [&](Value value) {
           Operation *producer = value.getDefiningOp();
           return producer && (isTotal(value) || onceAStep.contains(producer));

@@ -3,7 +3,7 @@
 // An op of the graph is in the part that its block is in. A gradient is in the part of the op that it differentiates,
 // unless it reads gradients of an earlier part: gradients only go backwards. Where weight gradients have a program of
 // their own it is what no gradient of an earlier part needs and what no product follows, products included. Once a step
-// runs what depends on a sum over micro-batches, and all that is marked as update. What is cheap to repeat has no program:
+// runs what depends on a sum over micro-batches, and what is marked as update and is not one of each micro-batch. What is cheap to repeat has no program:
 // every program that reads it computes it.
 #pragma once
 
