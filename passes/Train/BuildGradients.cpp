@@ -78,18 +78,10 @@ private:
     return factor ? b.mul(factor, b.cast(more, nn::tensorType(factor).getElementType())) : more;
   }
 
-  void accumulate(GradientBuilder &b, Value value, Cotangent more) {
-    // Terms of a parameter meet at its update: they may come from two stages.
-    if (auto parameter = trained.find(value); parameter != trained.end()) {
+  /// Terms meet at the earliest op that reads the value.
+  void accumulate(GradientBuilder &b, Value value, const Cotangent &more) {
+    if (auto parameter = trained.find(value); parameter != trained.end())
       value = parameter->second;
-      auto name = value.getDefiningOp<nn::ParameterOp>().getName();
-      GradientBuilder update(builder, updateLocation(builder.getContext(), name));
-      return add(update, value, more);
-    }
-    add(b, value, more);
-  }
-
-  void add(GradientBuilder &b, Value value, const Cotangent &more) {
     auto [found, isNew] = cotangents.try_emplace(value, more);
     if (isNew)
       return;

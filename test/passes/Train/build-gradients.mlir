@@ -37,7 +37,7 @@ func.func @main(%x: tensor<2x5x3xf32>, %count: tensor<f32>) -> (tensor<f32> {nn.
 // CHECK-LABEL: func.func @main
 // CHECK-SAME: tensor<2x2xf32> {nn.gradient = "w"}
 // CHECK-NOT: nn.gradient
-// CHECK: %[[SUM:.*]] = nn.add {{.*}} loc(fused<"update">["w"
+// CHECK: %[[SUM:.*]] = nn.add {{.*}} loc(fused<"gradient">
 // CHECK: return %{{.*}}, %[[SUM]]
 // FROZEN-LABEL: func.func @main
 func.func @main() -> (tensor<f32> {nn.name = "loss"}) {
