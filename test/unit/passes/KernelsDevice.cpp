@@ -7,6 +7,7 @@
 #include "compiler/Providers.h"
 #include "passes/Phases.h"
 
+#include <filesystem>
 #include <random>
 
 namespace hpc::test {
@@ -292,10 +293,43 @@ TEST_F(KernelTest, InPlace) {
 }
 
 struct ModelCase {
-  const char *file;
+  std::string file; ///< below models/, or absolute
   std::map<std::string, int64_t> dims;
   int64_t tp;
+  std::string dtype = "model";
 };
+
+/// Every model below the folder that HPC_KERNEL_MODELS names, serial, over two and over three ranks, in its own types and in bf16: for a run by
+/// hand over ../shared/models, which takes minutes. Symbolic dims have the names of Hugging Face's exports.
+std::vector<ModelCase> modelsByHand() {
+  std::vector<ModelCase> cases;
+  const char *folder = ::getenv("HPC_KERNEL_MODELS");
+  if (!folder)
+    return cases;
+  std::error_code error;
+  for (const auto &entry : std::filesystem::recursive_directory_iterator(folder, error)) {
+    std::filesystem::path path = entry.path();
+    if (path.extension() != ".onnx")
+      continue;
+    std::map<std::string, int64_t> dims = {{"batch_size", 2}, {"sequence_length", 11}};
+    if (path.parent_path().filename() == "mlp")
+      dims = {{"batch", 4}};
+    else if (path.stem().string().find("past") != std::string::npos)
+      dims = {{"batch_size", 2}, {"sequence_length", 1}, {"past_sequence_length", 10}};
+    for (int64_t tp : {1, 2, 3})
+      for (const char *dtype : {"model", "bf16"})
+        cases.push_back({path.string(), dims, tp, dtype});
+  }
+  return cases;
+}
+
+std::string nameOf(const testing::TestParamInfo<ModelCase> &info) {
+  std::filesystem::path path = info.param.file;
+  std::string name = path.parent_path().filename().string() + path.stem().string();
+  llvm::erase_if(name, [](char c) { return !llvm::isAlnum(c); });
+  return name + info.param.dtype + std::to_string(info.index);
+}
+
 /// Every kernel of a model, on all ranks, with what the model's own layers give it.
 struct KernelsOfModel : KernelTest, testing::WithParamInterface<ModelCase> {};
 TEST_P(KernelsOfModel, EqualTheInterpreter) {
@@ -305,12 +339,14 @@ TEST_P(KernelsOfModel, EqualTheInterpreter) {
   context.loadAllAvailableDialects();
   ImportOptions import;
   import.dims = GetParam().dims;
-  Expected<OwningOpRef<ModuleOp>> imported =
-      importOnnx(std::string(HPC_SOURCE_DIR) + "/models/" + GetParam().file, import, &context);
+  import.inference = true;
+  std::string file = (std::filesystem::path(HPC_SOURCE_DIR) / "models" / GetParam().file).string();
+  Expected<OwningOpRef<ModuleOp>> imported = importOnnx(file, import, &context);
   ASSERT_TRUE(imported.ok()) << imported.status().text();
   module = std::move(*imported);
   Options options;
   options.tp = GetParam().tp;
+  options.dtype = GetParam().dtype;
   ASSERT_TRUE(succeeded(runPhases(*module, options, "partition", [](StringRef) { return success(); }, [](PassManager &) {})));
   auto main = module->lookupSymbol<func::FuncOp>("main");
   std::vector<Tensor> inputs;
@@ -335,12 +371,12 @@ INSTANTIATE_TEST_SUITE_P(
                     ModelCase{"gpt2-odd/dynamo-eager-op18.onnx", {{"batch_size", 1}, {"sequence_length", 40}}, 1},
                     ModelCase{"decoder/model.onnx", {{"batch", 2}, {"time", 9}}, 3},
                     ModelCase{"resnet/model.onnx", {{"batch", 2}}, 2}, ModelCase{"vit/model.onnx", {{"batch", 2}}, 2},
-                    ModelCase{"mlp/dynamo-op18.onnx", {{"batch", 4}}, 2}),
-    [](const testing::TestParamInfo<ModelCase> &info) {
-      std::string name = std::string(info.param.file).substr(0, std::string(info.param.file).find('/'));
-      llvm::erase(name, '-');
-      return name + std::to_string(info.index);
-    });
+                    ModelCase{"mlp/dynamo-op18.onnx", {{"batch", 4}}, 2},
+                    ModelCase{"gpt2-tiny/dynamo-eager-op18.onnx", {{"batch_size", 2}, {"sequence_length", 16}}, 2, "bf16"},
+                    ModelCase{"gpt2-odd/dynamo-eager-op18.onnx", {{"batch_size", 2}, {"sequence_length", 11}}, 2, "fp16"}),
+    nameOf);
+INSTANTIATE_TEST_SUITE_P(ByHand, KernelsOfModel, testing::ValuesIn(modelsByHand()), nameOf);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(KernelsOfModel);
 
 // ---- what plans for several targets need --------------------------------------------------------
 
