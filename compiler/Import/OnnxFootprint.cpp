@@ -5,12 +5,12 @@
 namespace hpc::onnx {
 namespace {
 
-extern const FootprintMessage graph, function, node, attribute, info, sparse, training, annotation;
+extern const FootprintMessage graph, function, node, attribute, valueInfo, info, sparse, training, annotation;
 
 const FootprintField modelFields[] = {{7, 1000, &graph}, {20, 300, &training}, {25, 1000, &function}},
                      trainingFields[] = {{1, 1000, &graph}, {2, 1000, &graph}, {3, 150}, {4, 150}},
-                     graphFields[] = {{1, 800, &node}, {2, 100, nullptr, 0, true}, {5, 600, &tensorFootprint}, {11, 500, &info}, {12, 500, &info},
-                                      {13, 300, &info}, {14, 300, &annotation}, {15, 1000, &sparse}, {16, 200}},
+                     graphFields[] = {{1, 800, &node}, {2, 100, nullptr, 0, true}, {5, 600, &tensorFootprint}, {11, 500, &valueInfo}, {12, 500, &valueInfo},
+                                      {13, 300, &valueInfo}, {14, 300, &annotation}, {15, 1000, &sparse}, {16, 200}},
                      functionFields[] = {{1, 100, nullptr, 0, true}, {4, 100, nullptr, 0, true}, {5, 100, nullptr, 0, true}, {7, 800, &node}, {9, 100}, {11, 500, &attribute}},
                      nodeFields[] = {{1, 100, nullptr, 0, true}, {2, 100, nullptr, 0, true}, {3, 64, nullptr, 0, true}, {4, 64, nullptr, 0, true},
                                      {5, 500, &attribute}, {7, 64, nullptr, 0, true}, {9, 200}},
@@ -21,12 +21,13 @@ const FootprintField modelFields[] = {{7, 1000, &graph}, {20, 300, &training}, {
                                        {8, 64, nullptr, 0, true}, {11, 16, nullptr, 16}, {13, 300}},
                      sparseFields[] = {{1, 600, &tensorFootprint}, {2, 600, &tensorFootprint}, {3, 16, nullptr, 16}},
                      annotationFields[] = {{2, 150}},
-                     // A ValueInfoProto, a TypeProto, one of its kinds, a shape: all they hold is one of the next or a name.
-                     infoFields[] = {{1, 100, &info, 0, true}, {2, 100, &info}, {4, 100, &info}, {5, 100, &info}, {8, 100, &info},
+                     valueInfoFields[] = {{1, 100, nullptr, 0, true}, {2, 100, &info}},
+                     // A TypeProto, one of its kinds, a shape: all they hold is one of the next or a name.
+                     infoFields[] = {{1, 100, &info}, {2, 100, &info}, {4, 100, &info}, {5, 100, &info}, {8, 100, &info},
                                      {9, 100, &info}};
 
 const FootprintMessage graph(graphFields), function(functionFields), node(nodeFields), attribute(attributeFields),
-    info(infoFields), sparse(sparseFields), training(trainingFields), annotation(annotationFields);
+    valueInfo(valueInfoFields), info(infoFields), sparse(sparseFields), training(trainingFields), annotation(annotationFields);
 
 } // namespace
 
