@@ -105,6 +105,9 @@ void World::addMailboxes(const plan::Stage &stage, int64_t stageIndex) {
   eachAction<plan::Send>(stage, [&](const plan::Send &send) { addAll(send.peer, send.channel, true); });
   eachAction<plan::Recv>(stage, [&](const plan::Recv &recv) { addAll(recv.peer, recv.channel, false); });
   eachAction<plan::StoreOutput>(stage, [&](const plan::StoreOutput &) { addAll(0, outputChannel, true); });
+  for (const plan::Binding &binding : stage.bindings)
+    if (!binding.saved.empty()) // which goes into checkpoints as outputs go (Session::read)
+      addAll(0, outputChannel, true);
 }
 
 void World::addGroups(const plan::Stage &stage, int64_t stageIndex) {

@@ -117,6 +117,7 @@ TEST(SplitSession, SavedTensorsAreRead) {
     save(joined.plan);
     for (plan::Plan &plan : joined.plans)
       save(plan);
+    joined.world = std::make_shared<host::World>(joined.plan);
     for (const Status &status : joined.onParts([&](size_t part, Session &session) {
            for (int round = 0; round < 2; ++round)
              for (size_t i = 0; i < session.saved().size(); ++i) {
@@ -133,6 +134,38 @@ TEST(SplitSession, SavedTensorsAreRead) {
                  EXPECT_EQ(whole.as<float>()[j], wanted[j]) << name << " " << j;
              }
            EXPECT_EQ(session.saved().size(), 4u);
+           return Status::success();
+         }))
+      EXPECT_TRUE(status.ok()) << status.text();
+  }
+}
+
+// An output on request holds nothing in a step that nobody asks in, and is right in the next one that does: boxes that are
+// kept or sent though nobody stores them would be taken for those of another step.
+TEST(SplitSession, OutputsOnRequest) {
+  for (unsigned cuts = 0; cuts < numSplits; ++cuts) {
+    Joined joined(cuts);
+    auto request = [](plan::Plan &plan) {
+      plan.outputs[0].onRequest = true;
+      for (plan::Stage &stage : plan.stages)
+        for (plan::Program &program : stage.programs)
+          for (plan::Instruction &instruction : program.instructions)
+            instruction.onRequest = std::holds_alternative<plan::StoreOutput>(instruction.action);
+    };
+    request(joined.plan);
+    for (plan::Plan &plan : joined.plans)
+      request(plan);
+    Status checked = plan::checkPlan(joined.plan);
+    ASSERT_TRUE(checked.ok()) << checked.text();
+    for (const Status &status : joined.onParts([&](size_t part, Session &session) {
+           std::vector<Array> outputs;
+           for (int64_t seed : {0, 3, 8}) {
+             HPC_RETURN_IF_ERROR(session.run({input(seed + 1)}, outputs, Outputs::Ordinary));
+             EXPECT_EQ(outputs.size(), part == 0 ? 1u : 0u);
+             EXPECT_TRUE(outputs.empty() || outputs[0].data.empty());
+             HPC_RETURN_IF_ERROR(session.run({input(seed)}, outputs, Outputs::All));
+             joined.expectRight(part, outputs, seed);
+           }
            return Status::success();
          }))
       EXPECT_TRUE(status.ok()) << status.text();
