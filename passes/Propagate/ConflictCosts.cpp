@@ -52,6 +52,10 @@ private:
     AxisNames axes = axesOf(state.sharding.factors[node.second]);
     if (axes.empty() || state.anchored[node.second] || cutsBatch(axes, mesh))
       return false;
+    // A composite that makes less of what is cut (a loss of logits) is not given it whole: that would have to be held too.
+    const ShardingRule &rule = state.sharding.rule;
+    if (rule.factors[node.second].isInternal && !isInResults(rule, node.second))
+      return false;
     for (auto [index, operand] : llvm::enumerate(state.op->getOperands())) {
       if (!isa_and_present<nn::ParameterOp>(operand.getDefiningOp()))
         continue;
@@ -230,7 +234,8 @@ private:
     Cost cost;
     for (auto [factor, cut] : llvm::zip(state.sharding.rule.factors, state.sharding.factors))
       if (factor.isInternal && isCut(cut)) {
-        RankedTensorType type = nn::tensorType(state.op->getResult(0));
+        // The rows of what it runs along, which is the first operand.
+        RankedTensorType type = nn::tensorType(state.op->getOperand(0));
         cost.bytes += 4 * elementBytes(type) * type.getNumElements() / factor.size;
         cost.collectives += 2;
       }

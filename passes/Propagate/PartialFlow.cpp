@@ -14,6 +14,18 @@ static bool couldPass(const OpSharding &user, unsigned operand, const AxisNames 
          !intersects(axes, axesOf(user.factors));
 }
 
+/// Whether several ops read the value and make more of it than it is: then a sum that each of them passed on would be taken
+/// several times, and of more. A gradient that a norm's backward reads three times is one.
+static bool isReadMore(Value value) {
+  int64_t elements = 0;
+  llvm::SmallPtrSet<Operation *, 4> users;
+  for (Operation *user : value.getUsers())
+    if (users.insert(user).second)
+      for (Value result : user->getResults())
+        elements += nn::tensorType(result).getNumElements();
+  return users.size() > 1 && elements > nn::tensorType(value).getNumElements();
+}
+
 void Propagation::choosePassing(OpState &state) {
   SmallVector<AxisNames> partials;
   for (Value operand : state.op->getOperands())
@@ -41,7 +53,7 @@ void Propagation::choosePassing(OpState &state) {
     });
     // A product with a full value may be larger than its partial operand (matmul): then the sum is taken before.
     bool grows = state.sharding.carrier == int(index) && resultElements > nn::tensorType(operand).getNumElements();
-    if (!everyUse || grows) {
+    if (!everyUse || grows || isReadMore(operand)) {
       state.sharding.passing.clear();
       state.sharding.carrier = -1;
       return;

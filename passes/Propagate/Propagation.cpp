@@ -190,6 +190,17 @@ struct Candidate {
 };
 } // namespace
 
+bool isInResults(const ShardingRule &rule, int factor) {
+  return llvm::any_of(rule.results, [&](ArrayRef<ShardingRule::DimFactors> dims) {
+    return llvm::any_of(dims, [&](ArrayRef<int> dim) { return llvm::is_contained(dim, factor); });
+  });
+}
+
+/// An internal factor follows what reads the results, where these have it; else the operand decides, as for a sum.
+static bool yieldsToResults(const ShardingRule &rule, int factor) {
+  return rule.factors[factor].isInternal && isInResults(rule, factor);
+}
+
 /// Weights go before activations, larger operands before smaller ones, then the order of operands.
 bool Propagation::takeFromOperands(OpState &state) {
   const ShardingRule &rule = state.sharding.rule;
@@ -203,7 +214,7 @@ bool Propagation::takeFromOperands(OpState &state) {
         continue;
       for (auto [factor, group] : llvm::zip(dim, groups))
         if (DimSharding taken = state.whole[factor] ? onlyTime(group, mesh) : group;
-            isCut(taken) && !isCut(state.sharding.factors[factor]) && !rule.factors[factor].isInternal &&
+            isCut(taken) && !isCut(state.sharding.factors[factor]) && !yieldsToResults(rule, factor) &&
             mayTake(state, factor, taken))
           candidates.push_back({weight, nn::tensorType(operand).getNumElements(), unsigned(index), factor, taken});
     }

@@ -101,4 +101,7 @@ private:
   llvm::MapVector<std::string, SmallVector<Location>, std::map<std::string, unsigned>> remarks; ///< places by text
 };
 
+/// Whether a dim of some result has the factor.
+bool isInResults(const ShardingRule &rule, int factor);
+
 } // namespace hpc

@@ -149,7 +149,7 @@ void Propagation::write() {
   int64_t id = 0;
   removeSeeds(function);
   for (Operation &op : function.front())
-    if (op.getNumResults() > 0)
+    if (op.getNumResults() == 1) // an id is of one value; what reads those of several has one again
       setValueIds(&op, {id++, {}});
   reshardReturned();
   emitRemarks();
