@@ -45,11 +45,12 @@ RowNumbers startEmbeddingGrad(ElementEmitter &emitter, nn::EmbeddingGradOp op, c
   ScalarBuilder &s = row.s();
   Value number = row.number();
   int64_t ids = row.ids();
-  auto extreme = [&](int64_t start, auto choose) {
-    return emitter.loop(ids, row.indices().constant(start), [&](const IndexExpr &i, Value state) {
+  auto extreme = [&](int64_t start, function_ref<Value(Value, Value)> choose) {
+    auto find = [&](const IndexExpr &i, Value state) {
       Value mine = s.select(row.matches(number, i), row.indices().value(i), s.whole(state.getType(), start));
       return choose(state, mine);
-    });
+    };
+    return emitter.share(ids, row.indices().constant(start), find, choose);
   };
   Value first = extreme(ids, [&](Value a, Value b) { return s.make<arith::MinSIOp>(a, b); });
   Value last = extreme(-1, [&](Value a, Value b) { return s.make<arith::MaxSIOp>(a, b); });

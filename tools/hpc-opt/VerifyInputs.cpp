@@ -29,6 +29,15 @@ static std::optional<int64_t> indexedSize(Value value) {
   return size;
 }
 
+/// The number of the input whose data stand for that one's where none are given; nullopt where there is none.
+static std::optional<unsigned> defaultOf(func::FuncOp serial, unsigned number) {
+  std::string name = nn::argumentPort(serial, number).defaultInput;
+  for (unsigned other = 0; !name.empty() && other < number; ++other)
+    if (nn::argumentPort(serial, other).name == name)
+      return other;
+  return std::nullopt;
+}
+
 static std::vector<Tensor> madeUpInputs(func::FuncOp serial) {
   uint64_t state = 0x9e3779b97f4a7c15; // xorshift64*, Vigna 2016
   auto next = [&]() {
@@ -39,6 +48,10 @@ static std::vector<Tensor> madeUpInputs(func::FuncOp serial) {
   };
   std::vector<Tensor> inputs;
   for (BlockArgument argument : serial.getArguments()) {
+    if (std::optional<unsigned> other = defaultOf(serial, argument.getArgNumber())) {
+      inputs.push_back(inputs[*other]);
+      continue;
+    }
     Tensor tensor(dtypeOf(argument.getType()), nn::shapeOf(argument));
     int64_t limit = indexedSize(argument).value_or(2);
     for (int64_t i = 0; i < tensor.size(); ++i)
@@ -70,6 +83,10 @@ Expected<std::vector<Tensor>> inputsFor(func::FuncOp serial, const std::string &
     for (const auto &[key, array] : *arrays)
       if (key == label)
         found = &array;
+    if (std::optional<unsigned> other = defaultOf(serial, argument.getArgNumber()); !found && other) {
+      inputs.push_back(inputs[*other]);
+      continue;
+    }
     if (!found)
       return Status::error(ErrorKind::Usage, "--verify=" + path + " has no array for input '" + label + "'");
     Tensor expected(dtypeOf(argument.getType()), nn::shapeOf(argument));
