@@ -58,6 +58,14 @@ public:
   virtual Expected<std::byte *> allocate(plan::Space space, int64_t bytes, std::byte fill) = 0;
   /// Before each step: forgets what one that failed has left.
   virtual Status begin() { return Status::success(); }
+  /// Then, where nobody watches single instructions: whether the device does the programs of this step as it did those
+  /// of one before, from a record. If so it is told of loads and stores alone, in the order of the schedule, whose side
+  /// on the host has to be done anew.
+  virtual Expected<bool> replays() { return false; }
+  /// After the last program: what was only recorded until now, or is replayed, is enqueued.
+  virtual Status launch() { return Status::success(); }
+  /// The step has ended with an error, on this rank.
+  virtual void abandon() {}
   virtual Status fill(std::byte *target, std::byte value, int64_t bytes) = 0;
   /// Within a space or between the two.
   virtual Status copy(std::byte *target, const std::byte *source, int64_t bytes) = 0;

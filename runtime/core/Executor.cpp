@@ -103,8 +103,7 @@ struct Executor::Execute {
       executor.args[i] = address(kernel.args[i].place);
     const int64_t *scalars = entry.scalars.data() + place.microBatch * int64_t(kernel.scalars.size());
     const auto &[blocks, threads, sharedBytes] = entry.launches[size_t(place.microBatch)];
-    return executor.device.kernel(
-        {entry.kernel, executor.args.data(), scalars, kernel, blocks, threads, sharedBytes});
+    return executor.device.kernel({entry.kernel, executor.args.data(), scalars, kernel, blocks, threads, sharedBytes});
   }
   Status operator()(const plan::Copy &copy) const {
     return executor.device.copy(address(copy.dst), address(copy.src), copy.bytes);
@@ -198,15 +197,23 @@ int64_t Executor::requestCount(const plan::Stage &stage) {
   return slots + 1;
 }
 
+/// What the host has its part in, also where the device replays a step.
+static bool isForHost(const plan::Action &action, bool hasOutputs) {
+  return std::holds_alternative<plan::LoadInput>(action) ||
+         (std::holds_alternative<plan::StoreOutput>(action) && hasOutputs);
+}
+
 Status Executor::runProgram(int32_t stepIndex, const std::vector<Array> &inputs, std::vector<Array> &outputs,
-                            Outputs wanted) {
+                            Outputs wanted, bool replays) {
   const plan::ScheduleStep &step = stage.schedule[size_t(stepIndex)];
   const plan::Program &program = stage.programs[size_t(step.program)];
-  if (options.poison)
+  if (options.poison && !replays)
     HPC_RETURN_IF_ERROR(arena.poisonTemporaries(device));
   for (size_t i = 0; i < program.instructions.size(); ++i) {
     const plan::Instruction &instruction = program.instructions[i];
     if (!at(step.microBatch)(instruction.when) || (instruction.onRequest && wanted == Outputs::Ordinary))
+      continue;
+    if (replays && !isForHost(instruction.action, outputTransfer.isHome()))
       continue;
     Trace::Event event{stepIndex, int32_t(i), {}, {}};
     if (options.trace)
@@ -229,12 +236,31 @@ Status Executor::runProgram(int32_t stepIndex, const std::vector<Array> &inputs,
 }
 
 Status Executor::run(const std::vector<Array> &inputs, std::vector<Array> &outputs, Outputs wanted) {
+  Status status = runStep(inputs, outputs, wanted);
+  if (!status.ok())
+    device.abandon();
+  return status;
+}
+
+Status Executor::runStep(const std::vector<Array> &inputs, std::vector<Array> &outputs, Outputs wanted) {
   HPC_RETURN_IF_ERROR(device.begin());
-  if (options.poison)
+  bool replays = false;
+  // Of the two kinds of step a device need know one, the one that comes again and again.
+  const bool isOrdinary =
+      wanted == Outputs::Ordinary ||
+      std::none_of(plan.outputs.begin(), plan.outputs.end(), [](const plan::Port &port) { return port.onRequest; });
+  if (isOrdinary && !options.observer && !options.trace) {
+    Expected<bool> asked = device.replays();
+    if (!asked.ok())
+      return asked.status();
+    replays = *asked;
+  }
+  if (options.poison && !replays)
     HPC_RETURN_IF_ERROR(arena.poisonWork(device));
   outputTransfer.begin(wanted == Outputs::All);
   for (int32_t step = 0; step < int32_t(stage.schedule.size()); ++step)
-    HPC_RETURN_IF_ERROR(runProgram(step, inputs, outputs, wanted));
+    HPC_RETURN_IF_ERROR(runProgram(step, inputs, outputs, wanted, replays));
+  HPC_RETURN_IF_ERROR(device.launch());
   Status status = outputTransfer.finish(outputs);
   if (!status.ok())
     return status.at("rank " + std::to_string(place.rank) + ", bringing outputs to rank 0");

@@ -65,7 +65,9 @@ private:
   struct Execute;
   GemmCall callOf(const plan::Gemm &gemm, Place place) const;
 
-  Status runProgram(int32_t stepIndex, const std::vector<Array> &inputs, std::vector<Array> &outputs, Outputs wanted);
+  Status runStep(const std::vector<Array> &inputs, std::vector<Array> &outputs, Outputs wanted);
+  Status runProgram(int32_t stepIndex, const std::vector<Array> &inputs, std::vector<Array> &outputs, Outputs wanted,
+                    bool replays);
   Place at(int64_t microBatch) const { return {place.coordinate, microBatch, ranksPerStage}; }
 
   const plan::Plan &plan;

@@ -50,6 +50,15 @@ static_assert(driverSuccess == CUDA_SUCCESS && driverInvalidValue == CUDA_ERROR_
               driverOutOfResources == CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES &&
               driverPeerAlreadyEnabled == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED &&
               driverLaunchFailed == CUDA_ERROR_LAUNCH_FAILED);
+static_assert(captureThreadLocal == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL &&
+              driverCaptureUnsupported == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED &&
+              driverCaptureInvalidated == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED &&
+              driverCaptureMerge == CUDA_ERROR_STREAM_CAPTURE_MERGE &&
+              driverCaptureUnmatched == CUDA_ERROR_STREAM_CAPTURE_UNMATCHED &&
+              driverCaptureUnjoined == CUDA_ERROR_STREAM_CAPTURE_UNJOINED &&
+              driverCaptureIsolation == CUDA_ERROR_STREAM_CAPTURE_ISOLATION &&
+              driverCapturedEvent == CUDA_ERROR_CAPTURED_EVENT &&
+              driverCaptureWrongThread == CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD);
 static_assert(streamNonBlocking == CU_STREAM_NON_BLOCKING && eventDisableTiming == CU_EVENT_DISABLE_TIMING &&
               hostAllocPortable == CU_MEMHOSTALLOC_PORTABLE);
 static_assert(attributeMultiprocessors == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT &&

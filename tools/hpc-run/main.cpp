@@ -271,6 +271,9 @@ int main(int argc, char **argv) {
           ->check(numberFrom(/*zeroToo=*/false)),
       app.add_flag("--tf32", flags.cuda.tf32,
                    "cuda: tensor cores may round f32 operands of products to 10 bits of mantissa"),
+      app.add_flag("!--no-cuda-graph", flags.cuda.cudaGraph,
+                   "cuda: start every kernel of every step by itself; by default a step is captured once, after two\n"
+                   "ordinary ones, where each rank has a GPU of its own"),
       app.add_flag("--sync-each-op", flags.cuda.syncEachOp,
                    "cuda: wait after each instruction, so that an error on the GPU names it")};
   app.add_option("--launch", flags.processes.launch,

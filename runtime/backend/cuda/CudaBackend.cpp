@@ -13,14 +13,16 @@ namespace hpc::cuda {
 
 namespace {
 
-bool hasProducts(const plan::Plan &plan) {
+template <typename... Actions> bool has(const plan::Plan &plan) {
   for (const plan::Stage &stage : plan.stages)
     for (const plan::Program &program : stage.programs)
       for (const plan::Instruction &instruction : program.instructions)
-        if (std::holds_alternative<plan::Gemm>(instruction.action))
+        if ((std::holds_alternative<Actions>(instruction.action) || ...))
           return true;
   return false;
 }
+bool hasProducts(const plan::Plan &plan) { return has<plan::Gemm>(plan); }
+bool talks(const plan::Plan &plan) { return has<plan::Collective, plan::Send, plan::Recv>(plan); }
 
 class CudaBackend : public Backend {
 public:
@@ -70,6 +72,9 @@ public:
       communicators[local] = made->get();
       return std::unique_ptr<Communicator>(std::move(*made));
     }
+    // Peers meet on the host, in every step.
+    if (talks(*plan))
+      device.forgetSteps(true);
     Expected<std::unique_ptr<PeerCommunicator>> made =
         PeerCommunicator::create(peers, device, *reductions, place, requests);
     if (!made.ok())

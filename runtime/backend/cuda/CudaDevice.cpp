@@ -22,6 +22,9 @@ Expected<std::unique_ptr<CudaDevice>> CudaDevice::create(const Gpu &gpu, const C
   if (!stream.ok())
     return stream.status();
   device->compute = std::move(*stream);
+  device->graph.emplace(gpu.driver(), device->compute.get());
+  if (!options.cudaGraph || options.syncEachOp)
+    device->graph->forget(true);
   Expected<Staging> staging = Staging::create(gpu);
   if (!staging.ok())
     return staging.status();
@@ -64,6 +67,8 @@ Status CudaDevice::begin() {
   return Status::success();
 }
 
+Expected<bool> CudaDevice::replays() { return graph->begin(); }
+
 Status CudaDevice::fill(std::byte *target, std::byte value, int64_t bytes) {
   if (bytes == 0)
     return Status::success();
@@ -94,6 +99,7 @@ Expected<std::byte *> CudaDevice::takePiece(int64_t bytes) {
   std::byte *piece = staging->take(bytes);
   if (piece)
     return piece;
+  graph->forget(true); // a step that waits in its middle is none to capture
   HPC_RETURN_IF_ERROR(finish());
   return staging->take(bytes);
 }
@@ -108,7 +114,8 @@ Status CudaDevice::gather(const SliceCopy &slice, const std::byte *host, std::by
       slice.gather(host, *piece);
     else
       slice.gatherPart(host, *piece, begin, bytes);
-    HPC_RETURN_IF_ERROR(copy(target + begin, *piece, bytes));
+    if (!graph->isReplaying())
+      HPC_RETURN_IF_ERROR(copy(target + begin, *piece, bytes));
   }
   return Status::success();
 }
@@ -119,7 +126,8 @@ Status CudaDevice::scatter(const SliceCopy &slice, const std::byte *source, std:
     Expected<std::byte *> piece = takePiece(bytes);
     if (!piece.ok())
       return piece.status();
-    HPC_RETURN_IF_ERROR(copy(*piece, source + begin, bytes));
+    if (!graph->isReplaying())
+      HPC_RETURN_IF_ERROR(copy(*piece, source + begin, bytes));
     staging->expect(slice, *piece, begin, bytes, host);
   }
   return Status::success();
@@ -128,7 +136,7 @@ Status CudaDevice::scatter(const SliceCopy &slice, const std::byte *source, std:
 Expected<GemmHandle> CudaDevice::prepare(const GemmCall &call) {
   if (!products)
     return Status::error(ErrorKind::Internal, "a product in a plan that has none");
-  return products->prepare(call);
+  return products->prepare(call, compute.get());
 }
 
 Status CudaDevice::gemm(GemmHandle handle, const GemmCall &call) {

@@ -6,6 +6,7 @@
 #include "runtime/backend/cuda/Products.h"
 #include "runtime/backend/cuda/ReduceKernel.h"
 #include "runtime/backend/cuda/Staging.h"
+#include "runtime/backend/cuda/StepGraph.h"
 
 #include <functional>
 #include <optional>
@@ -31,6 +32,9 @@ public:
 
   Expected<std::byte *> allocate(plan::Space space, int64_t bytes, std::byte fill) override;
   Status begin() override;
+  Expected<bool> replays() override;
+  Status launch() override { return graph->launch(); }
+  void abandon() override { graph->abandon(); }
   Status fill(std::byte *target, std::byte value, int64_t bytes) override;
   Status copy(std::byte *target, const std::byte *source, int64_t bytes) override;
   Status accumulate(std::byte *target, const std::byte *source, DType dtype, int64_t count) override;
@@ -42,6 +46,8 @@ public:
   Status finish() override;
   int64_t scratchBytes() const override { return products ? products->workspaceBytes() : 0; }
 
+  /// Steps are not the same calls each time (for ever), or what they called is no longer there.
+  void forgetSteps(bool forEver) { graph->forget(forEver); }
   /// `watch` may be null, and has to be once it is gone.
   void watchBy(Watch *other) { watch = other; }
   const Gpu &gpu() const { return owner; }
@@ -65,6 +71,7 @@ private:
   std::vector<PinnedMemory> hostMemory;
   std::optional<Staging> staging;
   std::optional<Products> products;
+  std::optional<StepGraph> graph;
   Watch *watch = nullptr;
   std::vector<void *> arguments; ///< of the kernel that is being started
 };

@@ -9,6 +9,7 @@ struct CudaOptions {
   int ranksPerGpu = 1;       ///< > 1: they share its memory and take turns
   bool tf32 = false;         ///< see Products::create
   bool syncEachOp = false;   ///< wait after each instruction, so that an error is reported where it happens
+  bool cudaGraph = true;     ///< see StepGraph
   bool inRankOrder = false;  ///< reductions by NCCL give the bits that the host's do
   std::string libraryFolder; ///< of driver and libraries; empty: the loader's own rules
 };

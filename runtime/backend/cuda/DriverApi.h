@@ -23,12 +23,16 @@ struct EventState;
 struct LibraryState;
 struct KernelState;
 struct FunctionState;
+struct GraphState;
+struct GraphRunState;
 using ContextHandle = ContextState *;
 using StreamHandle = StreamState *;
 using EventHandle = EventState *;
 using LibraryHandle = LibraryState *;
 using KernelObject = KernelState *;
 using FunctionHandle = FunctionState *;
+using GraphHandle = GraphState *;
+using GraphRunHandle = GraphRunState *; ///< CUgraphExec
 
 constexpr DriverResult driverSuccess = 0, driverOutOfMemory = 2, driverNoDevice = 100, driverInvalidImage = 200,
                        driverNoBinary = 209, driverInvalidPtx = 218, driverUnsupportedPtx = 222, driverNotReady = 600,
@@ -39,6 +43,9 @@ constexpr unsigned streamNonBlocking = 1, eventDisableTiming = 2, hostAllocPorta
 constexpr int attributeMultiprocessors = 16, attributeMajor = 75, attributeMinor = 76;
 constexpr int jitErrorLog = 5, jitErrorLogBytes = 6;
 constexpr int captureThreadLocal = 1;
+constexpr DriverResult driverCaptureUnsupported = 900, driverCaptureInvalidated = 901, driverCaptureMerge = 902,
+                       driverCaptureUnmatched = 903, driverCaptureUnjoined = 904, driverCaptureIsolation = 905,
+                       driverCapturedEvent = 907, driverCaptureWrongThread = 908;
 
 /// X(return type, member, symbol, arguments)
 #define HPC_DRIVER_FUNCTIONS(X)                                                                                        \
@@ -76,6 +83,13 @@ constexpr int captureThreadLocal = 1;
   X(DriverResult, destroyEvent, cuEventDestroy_v2, (EventHandle event))                                                \
   X(DriverResult, recordEvent, cuEventRecord, (EventHandle event, StreamHandle stream))                                \
   X(DriverResult, synchronizeEvent, cuEventSynchronize, (EventHandle event))                                           \
+  X(DriverResult, beginCapture, cuStreamBeginCapture_v2, (StreamHandle stream, int mode))                              \
+  X(DriverResult, endCapture, cuStreamEndCapture, (StreamHandle stream, GraphHandle *graph))                           \
+  X(DriverResult, destroyGraph, cuGraphDestroy, (GraphHandle graph))                                                   \
+  X(DriverResult, instantiateGraph, cuGraphInstantiateWithFlags,                                                       \
+    (GraphRunHandle * run, GraphHandle graph, unsigned long long flags))                                               \
+  X(DriverResult, destroyGraphRun, cuGraphExecDestroy, (GraphRunHandle run))                                           \
+  X(DriverResult, launchGraph, cuGraphLaunch, (GraphRunHandle run, StreamHandle stream))                               \
   X(DriverResult, loadLibrary, cuLibraryLoadData,                                                                      \
     (LibraryHandle * library, const void *code, int *jitOptions, void **jitValues, unsigned jitCount,                  \
      int *libraryOptions, void **libraryValues, unsigned libraryCount))                                                \

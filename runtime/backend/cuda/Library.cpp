@@ -57,6 +57,14 @@ ErrorKind kindOf(DriverResult result) {
   case driverIllegalAddress:
   case driverOutOfResources:
   case driverLaunchFailed:
+  case driverCaptureUnsupported:
+  case driverCaptureInvalidated:
+  case driverCaptureMerge:
+  case driverCaptureUnmatched:
+  case driverCaptureUnjoined:
+  case driverCaptureIsolation:
+  case driverCapturedEvent:
+  case driverCaptureWrongThread:
     return ErrorKind::Internal;
   default: // the card, the driver, the machine
     return ErrorKind::Io;

@@ -76,7 +76,12 @@ Status NcclCommunicator::settle(Connection &connection, NcclResult result, const
   return result == ncclSuccess ? Status::success() : plane.explain(cuda::check(nccl, result, what));
 }
 
-Status NcclCommunicator::begin() { return generation == world.generation() ? Status::success() : connect(); }
+Status NcclCommunicator::begin() {
+  if (generation == world.generation())
+    return Status::success();
+  device.forgetSteps(false); // a graph would call communicators that are gone
+  return connect();
+}
 
 Status NcclCommunicator::check() {
   Status failure = plane.failure();

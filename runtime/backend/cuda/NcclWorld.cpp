@@ -13,8 +13,10 @@ namespace hpc::cuda {
 
 namespace {
 
-/// Channels of what a rank sends to `peer`, or receives from it, in the order in which it posts them in a step.
-template <typename Message> std::vector<int32_t> channelsPosted(const plan::Plan &plan, int64_t rank, int64_t peer) {
+/// Channels of what a rank sends to `peer`, or receives from it, in the order in which it posts them in a step: an
+/// ordinary one, or one with all outputs.
+template <typename Message>
+std::vector<int32_t> channelsPosted(const plan::Plan &plan, int64_t rank, int64_t peer, bool all) {
   const int64_t ranksPerStage = plan.ranksPerStage();
   const plan::Stage &stage = plan.stages[size_t(rank / ranksPerStage)];
   std::vector<int32_t> channels;
@@ -22,7 +24,7 @@ template <typename Message> std::vector<int32_t> channelsPosted(const plan::Plan
     const Place place{rank % ranksPerStage, step.microBatch, ranksPerStage};
     for (const plan::Instruction &instruction : stage.programs[size_t(step.program)].instructions)
       if (const Message *message = std::get_if<Message>(&instruction.action))
-        if (place(message->peer) == peer && place(instruction.when))
+        if (place(message->peer) == peer && place(instruction.when) && (all || !instruction.onRequest))
           channels.push_back(message->channel);
   }
   return channels;
@@ -60,8 +62,11 @@ void NcclWorld::addMessages(const plan::Plan &plan, const host::World &world) {
       channels[{sender, receiver}].push_back(channel);
   for (const auto &[pair, list] : channels) {
     const auto &[sender, receiver] = pair;
-    const bool isOneOrder =
-        channelsPosted<plan::Send>(plan, sender, receiver) == channelsPosted<plan::Recv>(plan, receiver, sender);
+    auto isOneOrderOf = [&, sender = sender, receiver = receiver](bool all) {
+      return channelsPosted<plan::Send>(plan, sender, receiver, all) ==
+             channelsPosted<plan::Recv>(plan, receiver, sender, all);
+    };
+    const bool isOneOrder = isOneOrderOf(false) && isOneOrderOf(true);
     for (size_t i = 0; i < list.size(); ++i) {
       if (i == 0 || !isOneOrder)
         members.push_back({sender, receiver});

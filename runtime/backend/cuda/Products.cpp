@@ -181,7 +181,35 @@ Status Products::choose(const GemmCall &call, const Batch &batch, Prepared &entr
   return Status::success();
 }
 
-Expected<GemmHandle> Products::prepare(const GemmCall &call) {
+/// The epilogue alone, which comes with a product only: that of a column of zeros and a row of zeros.
+Expected<GemmHandle> Products::prepareEpilogueOfNothing(const GemmCall &call, StreamHandle stream) {
+  const int64_t bytes = std::max(call.m, call.n) * byteSize(call.plan.a.dtype);
+  if (zeroBytes < bytes) {
+    Expected<DeviceMemory> memory = gpu->allocate(bytes);
+    if (!memory.ok())
+      return memory.status();
+    zeros = std::move(*memory);
+    zeroBytes = bytes;
+    HPC_RETURN_IF_ERROR(
+        check(gpu->driver(), gpu->driver().fillAsync(zeros.get(), 0, size_t(bytes), stream), "writing zeros"));
+  }
+  plan::Gemm ofZeros = call.plan;
+  ofZeros.k = 1;
+  for (plan::Operand *operand : {&ofZeros.a, &ofZeros.b}) {
+    operand->place.byteOffset = 0;
+    operand->transpose = false;
+    operand->stride.assign(operand->stride.size(), 0);
+  }
+  ofZeros.a.ld = 1;
+  ofZeros.b.ld = call.n;
+  Expected<GemmHandle> handle =
+      prepare({ofZeros, call.m, call.n, 1, false, nullptr, nullptr, nullptr, call.bias}, stream);
+  if (handle.ok())
+    prepared[size_t(*handle)].isOfZeros = true;
+  return handle;
+}
+
+Expected<GemmHandle> Products::prepare(const GemmCall &call, StreamHandle stream) {
   const plan::Gemm &gemm = call.plan;
   HPC_RETURN_IF_ERROR(checkTypes(gemm));
   const Batch batch(gemm);
@@ -190,9 +218,7 @@ Expected<GemmHandle> Products::prepare(const GemmCall &call) {
     entry.what = Prepared::Nothing;
   } else if (call.k == 0) {
     if (gemm.epilogue != plan::Epilogue::None)
-      return Status::error(ErrorKind::Unsupported,
-                           "the cuda backend has no epilogue of a sum of nothing (k=0 on this rank); use a smaller "
-                           "--tp, so that every rank has a part of the contracted dim");
+      return prepareEpilogueOfNothing(call, stream);
     entry.what = Prepared::Zeros;
   } else {
     entry.what = Prepared::Multiply;
@@ -245,6 +271,8 @@ Status Products::run(GemmHandle index, const GemmCall &call, StreamHandle stream
   if (call.bias)
     HPC_RETURN_IF_ERROR(check(*blas, blas->setProduct(entry.product.get(), productBias, &call.bias, sizeof(call.bias)),
                               "setting the bias of a product"));
+  const auto *nothing = reinterpret_cast<const std::byte *>(uintptr_t(zeros.get()));
+  const std::byte *a = entry.isOfZeros ? nothing : call.a, *b = entry.isOfZeros ? nothing : call.b;
   const bool isDouble = gemm.accumulate == DType::F64;
   const float one = 1, scale = call.addToC ? 1.0f : 0.0f;
   const double wideOne = 1, wideScale = scale;
@@ -253,7 +281,7 @@ Status Products::run(GemmHandle index, const GemmCall &call, StreamHandle stream
   for (const Offsets &round : entry.rounds)
     HPC_RETURN_IF_ERROR(check(
         *blas,
-        blas->multiply(handle.get(), entry.product.get(), alpha, call.b + round[1], entry.b.get(), call.a + round[0],
+        blas->multiply(handle.get(), entry.product.get(), alpha, b + round[1], entry.b.get(), a + round[0],
                        entry.a.get(), beta, call.c + round[2], entry.c.get(), call.c + round[2], entry.c.get(),
                        &entry.algorithm, reinterpret_cast<void *>(workspace.get()), size_t(entry.workspace), stream),
         "a product"));

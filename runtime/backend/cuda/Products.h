@@ -15,15 +15,17 @@ public:
   /// `tf32`: f32 operands may be rounded to 10 bits of mantissa on their way into the tensor cores.
   static Expected<Products> create(const CublasLt &blas, const Gpu &gpu, bool tf32);
 
-  Expected<GemmHandle> prepare(const GemmCall &call);
+  /// On `stream`, which products run on later, where something has to be written beforehand.
+  Expected<GemmHandle> prepare(const GemmCall &call, StreamHandle stream);
   Status run(GemmHandle handle, const GemmCall &call, StreamHandle stream);
-  int64_t workspaceBytes() const { return reserved; }
+  int64_t workspaceBytes() const { return reserved + zeroBytes; }
 
 private:
   /// Byte offsets of A, B and C.
   using Offsets = std::array<int64_t, 3>;
   struct Prepared {
     enum { Nothing, Zeros, Multiply } what = Nothing;
+    bool isOfZeros = false; ///< A and B are rows of zeros, whatever the plan's are
     ProductDescriptor product;
     Layout a, b, c;
     BlasAlgorithm algorithm;
@@ -31,6 +33,7 @@ private:
     std::vector<Offsets> rounds; ///< one call each: batch dims that do not fit in one
   };
   struct Batch;
+  Expected<GemmHandle> prepareEpilogueOfNothing(const GemmCall &call, StreamHandle stream);
   Status describe(const GemmCall &call, const Batch &batch, Prepared &entry) const;
   Status choose(const GemmCall &call, const Batch &batch, Prepared &entry) const;
 
@@ -39,8 +42,8 @@ private:
   const Gpu *gpu;
   bool tf32;
   Blas handle;
-  DeviceMemory workspace;
-  int64_t reserved = 0;
+  DeviceMemory workspace, zeros;
+  int64_t reserved = 0, zeroBytes = 0;
   std::vector<Prepared> prepared;
 };
 

@@ -21,6 +21,8 @@ struct Settings {
 void configure(const Settings &settings);
 /// How many calls that can fail have been made.
 int64_t calls();
+/// How many graphs have been launched.
+int64_t launchedGraphs();
 /// The name of the call that failed by request; empty if none has yet.
 std::string failedCall();
 /// Pairs of accesses to the same bytes, one of them a write, that nothing orders.

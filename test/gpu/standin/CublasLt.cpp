@@ -91,6 +91,16 @@ void storeElement(std::byte *data, int type, int64_t index, double value) {
   }
 }
 
+/// As a tensor core takes an f32 in TF32: 10 bits of mantissa, the nearest, ties away from zero.
+double roundedToTF32(double value) {
+  float narrow = float(value);
+  uint32_t bits;
+  std::memcpy(&bits, &narrow, 4);
+  bits = (bits + 0x1000u) & ~0x1fffu;
+  std::memcpy(&narrow, &bits, 4);
+  return double(narrow);
+}
+
 /// What of a product decides whether an algorithm is one for it.
 uint64_t fingerprint(const ProductState &product, std::initializer_list<const LayoutState *> layouts) {
   uint64_t hash = uint64_t(product.compute) * 31 + uint64_t(product.transposeA) * 7 + uint64_t(product.transposeB) * 3 +
@@ -155,18 +165,23 @@ void multiplyNow(const Call &call, const Running &running) {
   std::memset(junk, 0x5a, workspaceWanted);
   if (hasBias)
     running.note({{biasAddress, c.rows * uint64_t(bytesOf(c.type))}}, false);
+  const bool isRounded = product.compute == computeTF32;
+  auto load = [&](const std::byte *data, int type, int64_t index) {
+    const double value = loadElement(data, type, index);
+    return isRounded ? roundedToTF32(value) : value;
+  };
   const int64_t m = int64_t(c.rows), n = int64_t(c.columns);
   const int64_t k = int64_t(product.transposeA == operationTranspose ? a.rows : a.columns);
   std::vector<double> left(static_cast<size_t>(m * k)), sums(static_cast<size_t>(m));
   for (int64_t batch = 0; batch < c.batch; ++batch) {
     for (int64_t l = 0; l < k; ++l)
       for (int64_t i = 0; i < m; ++i)
-        left[size_t(l * m + i)] = loadElement(
+        left[size_t(l * m + i)] = load(
             dataA, a.type, batch * a.stride + (product.transposeA == operationTranspose ? i * a.ld + l : l * a.ld + i));
     for (int64_t j = 0; j < n; ++j) {
       std::fill(sums.begin(), sums.end(), 0.0);
       for (int64_t l = 0; l < k; ++l) {
-        const double factor = loadElement(
+        const double factor = load(
             dataB, b.type, batch * b.stride + (product.transposeB == operationTranspose ? l * b.ld + j : j * b.ld + l));
         for (int64_t i = 0; i < m; ++i)
           sums[size_t(i)] += left[size_t(l * m + i)] * factor;

@@ -1,5 +1,6 @@
 // The driver's functions under their own names. Each checks what documentation asks of its caller: a context, handles
 // that are alive and belong to it, memory that is there.
+#include "test/gpu/standin/Capture.h"
 #include "test/gpu/standin/Ptx.h"
 
 #include <cstring>
@@ -76,7 +77,18 @@ DriverResult contextProblem() {
 #define ON_STREAM(STREAM)                                                                                              \
   if (!streams().has(STREAM))                                                                                          \
   return driverInvalidHandle
+#define NOT_WHILE_CAPTURING()                                                                                          \
+  if (DriverResult forbidden = standin::forbiddenNow())                                                                \
+  return forbidden
 constexpr DriverResult unknownError = 999;
+
+/// A stream that is being captured has nothing to wait for, and asking spoils the capture.
+bool spoils(StreamHandle stream) {
+  std::lock_guard<std::mutex> lock(standin::captureMutex());
+  if (stream->capture)
+    stream->capture->isInvalid = true;
+  return stream->capture != nullptr;
+}
 
 uint64_t addressOf(DevicePointer pointer) { return uint64_t(pointer); }
 
@@ -173,6 +185,7 @@ DriverResult cuMemGetInfo_v2(size_t *free, size_t *total) {
 DriverResult cuMemAlloc_v2(DevicePointer *pointer, size_t bytes) {
   ENTER(driverOutOfMemory);
   IN_CONTEXT();
+  NOT_WHILE_CAPTURING();
   if (bytes == 0)
     return driverInvalidValue;
   *pointer = Memory::instance().allocate(standin::currentContext()->device, bytes,
@@ -180,6 +193,7 @@ DriverResult cuMemAlloc_v2(DevicePointer *pointer, size_t bytes) {
   return *pointer ? driverSuccess : driverOutOfMemory;
 }
 DriverResult cuMemFree_v2(DevicePointer pointer) {
+  NOT_WHILE_CAPTURING();
   if (Memory::instance().free(addressOf(pointer), false))
     return driverSuccess;
   Machine::instance().misuse("memory is freed that is not there");
@@ -188,12 +202,14 @@ DriverResult cuMemFree_v2(DevicePointer pointer) {
 DriverResult cuMemHostAlloc(void **pointer, size_t bytes, unsigned) {
   ENTER(driverOutOfMemory);
   IN_CONTEXT();
+  NOT_WHILE_CAPTURING();
   if (bytes == 0)
     return driverInvalidValue;
   *pointer = Memory::instance().allocateHost(bytes);
   return driverSuccess;
 }
 DriverResult cuMemFreeHost(void *pointer) {
+  NOT_WHILE_CAPTURING();
   if (Memory::instance().free(uint64_t(reinterpret_cast<uintptr_t>(pointer)), true))
     return driverSuccess;
   Machine::instance().misuse("pinned memory is freed that is not there");
@@ -263,14 +279,18 @@ DriverResult cuStreamDestroy_v2(StreamHandle stream) {
 DriverResult cuStreamSynchronize(StreamHandle stream) {
   ENTER(unknownError);
   ON_STREAM(stream);
+  if (spoils(stream))
+    return driverCaptureUnsupported;
   stream->synchronize();
   return stream->context.error;
 }
 DriverResult cuStreamQuery(StreamHandle stream) {
-  ENTER(unknownError);
   ON_STREAM(stream);
+  if (spoils(stream))
+    return driverCaptureUnsupported;
   if (!stream->idle())
-    return driverNotReady;
+    return driverNotReady; // not counted: how often somebody asks is chance
+  ENTER(unknownError);
   stream->synchronize();
   return stream->context.error;
 }
@@ -296,6 +316,14 @@ DriverResult cuEventRecord(EventHandle event, StreamHandle stream) {
   ON_STREAM(stream);
   if (!events().has(event) || event->context != &stream->context)
     return driverInvalidHandle;
+  {
+    std::lock_guard<std::mutex> lock(standin::captureMutex());
+    event->capture = stream->capture;
+    if (event->capture) {
+      event->edge = event->capture->record(stream);
+      return driverSuccess;
+    }
+  }
   auto record = std::make_shared<standin::Record>();
   {
     std::lock_guard<std::mutex> lock(Machine::instance().recordsMutex);
@@ -318,6 +346,21 @@ DriverResult cuStreamWaitEvent(StreamHandle stream, EventHandle event, unsigned)
   ON_STREAM(stream);
   if (!events().has(event))
     return driverInvalidHandle;
+  {
+    std::lock_guard<std::mutex> lock(standin::captureMutex());
+    std::shared_ptr<standin::Capture> &mine = stream->capture, &theirs = event->capture;
+    if (mine && theirs != mine) {
+      mine->isInvalid = true;
+      return theirs ? driverCaptureMerge : driverCaptureIsolation;
+    }
+    if (theirs && theirs->hasEnded)
+      return driverInvalidValue;
+    if (theirs) { // the stream joins
+      mine = theirs;
+      theirs->wait(stream, event->edge);
+      return driverSuccess;
+    }
+  }
   std::shared_ptr<standin::Record> record;
   {
     std::lock_guard<std::mutex> lock(Machine::instance().recordsMutex);
@@ -341,6 +384,8 @@ DriverResult cuEventSynchronize(EventHandle event) {
   ENTER(unknownError);
   if (!events().has(event))
     return driverInvalidHandle;
+  if (event->capture)
+    return driverCapturedEvent;
   Machine &machine = Machine::instance();
   std::unique_lock<std::mutex> lock(machine.recordsMutex);
   std::shared_ptr<standin::Record> record = event->latest;
@@ -353,6 +398,7 @@ DriverResult cuEventSynchronize(EventHandle event) {
 DriverResult cuLibraryLoadData(LibraryHandle *library, const void *code, int *options, void **values, unsigned count,
                                int *, void **, unsigned) {
   ENTER(driverInvalidPtx);
+  NOT_WHILE_CAPTURING();
   auto made = std::make_unique<LibraryState>();
   std::string error = standin::ptx::parse(static_cast<const char *>(code), made->module);
   if (!error.empty()) {
@@ -423,12 +469,8 @@ DriverResult cuCtxSynchronize() {
   ENTER(unknownError);
   if (DriverResult problem = contextProblem(); problem == driverInvalidContext)
     return problem;
+  NOT_WHILE_CAPTURING();
   standin::synchronizeAll(*standin::currentContext());
   return standin::currentContext()->error;
 }
 } // extern "C"
-
-/// Every function has the type that the backend calls it by.
-#define HPC_SAME_TYPE(result, member, symbol, arguments)                                                               \
-  static_assert(std::is_same_v<decltype(&::symbol), decltype(Driver::member)>);
-HPC_DRIVER_FUNCTIONS(HPC_SAME_TYPE)

@@ -1,6 +1,8 @@
 // Streams: a thread each, that waits a random while before each thing it does.
 #include "test/gpu/standin/Machine.h"
 
+#include "test/gpu/standin/Capture.h"
+
 #include <cstdio>
 #include <cstdlib>
 #include <unistd.h>
@@ -9,6 +11,7 @@ namespace standin {
 
 void configure(const Settings &settings) { Machine::instance().configure(settings); }
 int64_t calls() { return Machine::instance().calls(); }
+int64_t launchedGraphs() { return Machine::instance().launchedGraphs; }
 std::string failedCall() { return Machine::instance().failedCall(); }
 std::vector<std::string> races() { return Machine::instance().races(); }
 std::vector<std::string> misuses() { return Machine::instance().misuses(); }
@@ -75,6 +78,7 @@ void Machine::configure(const Settings &settings) {
   current = settings;
   random.seed(settings.seed);
   callCount = 0;
+  launchedGraphs = 0;
   failed.clear();
   raceTexts.clear();
   misuseTexts.clear();
@@ -207,6 +211,11 @@ StreamState::~StreamState() {
 }
 
 void StreamState::enqueue(const std::string &what, std::function<void(const standin::Running &)> work, bool isOrder) {
+  {
+    std::lock_guard<std::mutex> lock(standin::captureMutex());
+    if (capture)
+      return capture->add(this, what, std::move(work));
+  }
   standin::Clock host = Machine::instance().hostClock();
   std::lock_guard<std::mutex> lock(mutex);
   queue.push_back({what, std::move(work), std::move(host), isOrder});
@@ -241,6 +250,11 @@ void StreamState::synchronize() {
   std::unique_lock<std::mutex> lock(mutex);
   changed.wait(lock, [&] { return queue.empty() && !busy; });
   Machine::instance().hostLearns(clock);
+}
+
+bool StreamState::isCapturing() const {
+  std::lock_guard<std::mutex> lock(standin::captureMutex());
+  return capture != nullptr;
 }
 
 bool StreamState::idle() {

@@ -26,6 +26,7 @@ struct ContextState {
 
 namespace standin {
 
+struct Capture;
 using hpc::cuda::ContextState;
 using hpc::cuda::DriverResult;
 
@@ -58,6 +59,7 @@ public:
   /// At the start of each call that can fail: 0, or what it shall return at once.
   int enter(const char *call, int failure);
   int64_t calls();
+  std::atomic<int64_t> launchedGraphs{0};
   std::string failedCall();
   void misuse(const std::string &text);
   void race(const std::string &text);
@@ -109,9 +111,10 @@ struct StreamState {
   /// Waits until all that has been enqueued is done, and the host knows it.
   void synchronize();
   bool idle();
-  bool isCapturing() const { return false; }
+  bool isCapturing() const;
 
   ContextState &context;
+  std::shared_ptr<standin::Capture> capture; ///< null: what it is told is done
 
 private:
   friend void standin::synchronizeAll(ContextState &context);
@@ -135,6 +138,8 @@ private:
 struct EventState {
   ContextState *context = nullptr;
   std::shared_ptr<standin::Record> latest;
+  std::shared_ptr<standin::Capture> capture; ///< that it was last recorded in, at `edge`
+  size_t edge = 0;
 };
 
 } // namespace hpc::cuda

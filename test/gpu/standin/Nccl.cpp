@@ -21,8 +21,9 @@ struct NcclState {
   ContextState *context = nullptr;
   int rank = 0, ranks = 0;
   standin::NcclMail mail;
-  std::mutex mutex;                           ///< of the two below
+  std::mutex mutex;                           ///< of the three below
   std::vector<std::function<void()>> waiting; ///< to be enqueued when the call has come into effect
+  bool isWatched = false;                     ///< somebody has asked while nothing was in progress
   int polls = 0;                              ///< until it has
   std::atomic<bool> isJoined{false}, isAborted{false};
   std::atomic<NcclResult> error{ncclSuccess};
@@ -198,7 +199,7 @@ Call collective(State state, StreamHandle stream, const char *name, Range source
 
 /// From the last rank to the first: not the order that anybody expects.
 std::function<void(const std::vector<std::vector<std::byte>> &, std::byte *)> reducing(int type, int operation,
-                                                                                      size_t count) {
+                                                                                       size_t count) {
   return [=](const std::vector<std::vector<std::byte>> &values, std::byte *target) {
     std::vector<std::byte> sum = values.back();
     for (size_t i = values.size() - 1; i-- > 0;)
@@ -217,11 +218,11 @@ NcclResult ncclGetVersion(int *version) {
   return ncclSuccess;
 }
 const char *ncclGetErrorString(NcclResult result) {
-  return result == ncclSystemError      ? "unhandled system error"
-         : result == ncclInternalError  ? "internal error"
-         : result == ncclInvalidUsage   ? "invalid usage"
-         : result == ncclRemoteError    ? "remote process exited or there was a network error"
-                                        : "unknown result code";
+  return result == ncclSystemError     ? "unhandled system error"
+         : result == ncclInternalError ? "internal error"
+         : result == ncclInvalidUsage  ? "invalid usage"
+         : result == ncclRemoteError   ? "remote process exited or there was a network error"
+                                       : "unknown result code";
 }
 NcclResult ncclGetUniqueId(NcclId *id) {
   ENTER(ncclSystemError);
@@ -264,19 +265,25 @@ NcclResult ncclCommAbort(NcclHandle handle) {
   return ncclSuccess;
 }
 NcclResult ncclCommGetAsyncError(NcclHandle handle, NcclResult *result) {
-  ENTER(ncclSystemError);
   State state = find(handle);
   if (!state)
     return ncclInvalidArgument;
   std::lock_guard<std::mutex> lock(state->mutex);
+  // How often somebody asks in vain is chance, and not counted.
+  const bool isNews = !state->isJoined || !state->waiting.empty() || !state->isWatched;
   if (!state->isJoined)
     state->isJoined = state->mail.isComplete();
   *result = state->isJoined ? state->error.load() : ncclInProgress;
-  if (*result != ncclSuccess || state->waiting.empty())
+  if (*result != ncclSuccess)
     return ncclSuccess;
-  *result = ncclInProgress;
-  if (--state->polls > 0)
+  if (!state->waiting.empty() && --state->polls > 0) {
+    *result = ncclInProgress;
     return ncclSuccess;
+  }
+  if (isNews) {
+    state->isWatched = state->waiting.empty();
+    ENTER(ncclSystemError);
+  }
   for (const std::function<void()> &enqueue : state->waiting)
     enqueue();
   state->waiting.clear();
@@ -325,8 +332,8 @@ NcclResult ncclAllGather(const void *source, void *target, size_t count, int typ
                         {addressOf(target), bytes * uint64_t(state->ranks)}, bytes * uint64_t(state->rank), bytes, 0,
                         type, 0, concatenate));
 }
-NcclResult ncclReduceScatter(const void *source, void *target, size_t count, int type, int operation,
-                             NcclHandle handle, StreamHandle stream) {
+NcclResult ncclReduceScatter(const void *source, void *target, size_t count, int type, int operation, NcclHandle handle,
+                             StreamHandle stream) {
   ENTER(ncclSystemError);
   const uint64_t bytes = count * standin::ncclBytes(type);
   State state = find(handle);

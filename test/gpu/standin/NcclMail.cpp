@@ -108,8 +108,8 @@ bool NcclMail::step(Piece &piece, std::string &error) {
              std::to_string(label.bytes) + " bytes (type " + std::to_string(label.type) + ", operation " +
              std::to_string(label.operation) + ")";
     };
-    error = "ranks of a communicator do different things: rank " + std::to_string(rank) + " " + text(mine) +
-            ", rank " + std::to_string(piece.peer) + " " + text(theirs);
+    error = "ranks of a communicator do different things: rank " + std::to_string(rank) + " " + text(mine) + ", rank " +
+            std::to_string(piece.peer) + " " + text(theirs);
     return false;
   }
   std::memcpy(piece.data + piece.moved, through.data, through.filled);

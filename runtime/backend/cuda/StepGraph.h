@@ -1,0 +1,37 @@
+// The step of a rank as a CUDA graph: after two steps that made whatever is made at first use, one is captured, and
+// from then on the host's part of a step is its loads, its stores and one launch. A captured step is exactly the calls
+// of an ordinary one, so all that may differ between steps lies in memory, not in arguments.
+#pragma once
+
+#include "runtime/backend/cuda/Gpu.h"
+
+namespace hpc::cuda {
+
+class StepGraph {
+public:
+  /// `stream` is the one that all others of the rank branch off from and come back to within a step.
+  StepGraph(const Driver &driver, StreamHandle stream) : driver(driver), stream(stream) {}
+
+  /// Whether this step is replayed. If not, it may be captured from here on.
+  Expected<bool> begin();
+  /// Launches what was captured or is replayed.
+  Status launch();
+  /// Ends a capture that will not be finished. On the thread that began it.
+  void abandon();
+  /// What was captured holds no longer, or cannot be: `forEver`.
+  void forget(bool forEver);
+
+  bool isReplaying() const { return state == Replaying; }
+  bool isCapturing() const { return state == Capturing; }
+
+private:
+  static constexpr int ordinarySteps = 2;
+  enum { Idle, Capturing, Replaying } state = Idle;
+  const Driver &driver;
+  const StreamHandle stream;
+  int steps = 0; ///< that were ordinary
+  bool isOff = false;
+  GraphRun captured;
+};
+
+} // namespace hpc::cuda
