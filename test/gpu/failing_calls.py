@@ -1,0 +1,83 @@
+#!/usr/bin/python3
+"""A model in a layout, run on the stand-in with one call of the driver or the libraries failing, call after call: each time one clear error and nothing left
+behind (the stand-in ends a program with status 3 that leaves something or misuses it), no output, no hang. Four steps each, so that with a card for each rank
+steps are captured and replayed, too. Needs python3 only. The last line is `N calls failed as they should, N did not`.
+
+  test/gpu/failing_calls.py [--bin=build/bin] [--model=models/gpt2-odd/dynamo-eager-op18.onnx] [--stride=1] [--first=0] [--seconds=100000] [--tp=2] [--pp=2]
+"""
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+parser = argparse.ArgumentParser()
+parser.add_argument("--bin", default=os.path.join(ROOT, "build", "bin"))
+parser.add_argument("--model", default=os.path.join(ROOT, "models", "gpt2-odd", "dynamo-eager-op18.onnx"))
+parser.add_argument("--dims", default="batch_size=4,sequence_length=33")
+parser.add_argument("--inputs", default="inputs_1.npz")
+parser.add_argument("--tp", type=int, default=2)
+parser.add_argument("--pp", type=int, default=2)
+parser.add_argument("--stride", type=int, default=1, help="try every N-th call")
+parser.add_argument("--first", type=int, default=0)
+parser.add_argument("--seconds", type=float, default=1e5, help="then stop, and say where")
+options = parser.parse_args()
+RANKS = options.tp * options.pp
+
+
+def environment(cards, call):
+    return dict(os.environ, HPC_CUDA_LIBRARIES=os.path.join(os.path.dirname(os.path.abspath(options.bin)), "test", "gpu", "standin"),
+                HPC_STANDIN_DEVICES=str(cards), **({} if call is None else {"HPC_STANDIN_FAILING_CALL": str(call)}))
+
+
+def run(plan, output, cards, call):
+    """What is wrong with how the run ended, or None; and whether the call was reached."""
+    if os.path.exists(output):
+        os.remove(output)
+    command = [os.path.join(options.bin, "hpc-run"), plan, "--backend=cuda", f"--ranks-per-gpu={RANKS // cards}", "--repeat=2", "--poison",
+               "--input", os.path.join(os.path.dirname(options.model), options.inputs), "--output", output]
+    try:
+        done = subprocess.run(command, env=environment(cards, call), capture_output=True, text=True, timeout=60)
+    except subprocess.TimeoutExpired:
+        return "no end after 60 s", True
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("note:")]
+    if done.returncode == 0:
+        return (None if os.path.exists(output) and not lines else f"it ended well, and said {lines}"), False
+    if done.returncode not in (1, 2) or len(lines) != 1 or not lines[0].startswith("hpc-run: error["):
+        return f"exit {done.returncode}: {done.stderr}", True
+    return ("there is an output" if os.path.exists(output) else None), True
+
+
+def main():
+    failed = passed = 0
+    end = time.time() + options.seconds
+    with tempfile.TemporaryDirectory(prefix="hpc-failing-calls-") as folder:
+        plan, output = os.path.join(folder, "model.plan"), os.path.join(folder, "out.npz")
+        dims = [part for dim in options.dims.split(",") if dim for part in ("--dim", dim)]
+        subprocess.run([os.path.join(options.bin, "hpc-opt"), options.model, "--target=cuda", f"--tp={options.tp}", f"--pp={options.pp}", "--micro-batches=2", *dims,
+                        "-o", plan], check=True)
+        for cards in (1, RANKS):
+            problem, _ = run(plan, output, cards, None)
+            if problem:
+                sys.exit(f"without any failing: {problem}")
+            call = options.first
+            while time.time() < end:
+                problem, reached = run(plan, output, cards, call)
+                if problem:
+                    print(f"FAIL call {call} on {cards} cards: {problem}", flush=True)
+                failed += problem is not None
+                passed += problem is None and reached
+                if not reached:
+                    print(f"{cards} cards: less than {call + 1} calls", flush=True)
+                    break
+                call += options.stride
+            else:
+                print(f"{cards} cards: stopped before call {call}", flush=True)
+    print(f"{passed} calls failed as they should, {failed} did not")
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
