@@ -29,8 +29,11 @@ static std::string format(const char *pattern, ...) {
   return text;
 }
 
-/// The value that an op makes or, as a collective does, moves; -1: none that the serial program has.
-static int64_t idOf(Operation *op) { return valueIdsOf(op).held().value_or(-1); }
+/// The value that an op makes or, as a collective does, moves; -1: none that the serial program has, or one of several
+/// that a number does not tell apart.
+static int64_t idOf(Operation *op) {
+  return op && op->getNumResults() > 1 ? -1 : valueIdsOf(op).held().value_or(-1);
+}
 
 static Status differs(const std::string &what, const std::string &where, const Difference &difference) {
   std::string text = what + " differs at ONNX node '" + where + "'";

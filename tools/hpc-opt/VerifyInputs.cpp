@@ -38,6 +38,17 @@ static std::optional<unsigned> defaultOf(func::FuncOp serial, unsigned number) {
   return std::nullopt;
 }
 
+/// What nobody gives: a state is what it is before the first step, a step scalar 1, which every formula allows.
+static std::optional<Tensor> knownInput(BlockArgument argument, const nn::ArgumentPort &port) {
+  if (!port.isState() && port.stepScalar.empty())
+    return std::nullopt;
+  Tensor tensor(dtypeOf(argument.getType()), nn::shapeOf(argument));
+  for (int64_t i = 0; i < tensor.size(); ++i)
+    tensor.setNumber(i, port.isState() ? port.initial : 1);
+  round(tensor);
+  return tensor;
+}
+
 static std::vector<Tensor> madeUpInputs(func::FuncOp serial) {
   uint64_t state = 0x9e3779b97f4a7c15; // xorshift64*, Vigna 2016
   auto next = [&]() {
@@ -50,6 +61,10 @@ static std::vector<Tensor> madeUpInputs(func::FuncOp serial) {
   for (BlockArgument argument : serial.getArguments()) {
     if (std::optional<unsigned> other = defaultOf(serial, argument.getArgNumber())) {
       inputs.push_back(inputs[*other]);
+      continue;
+    }
+    if (std::optional<Tensor> known = knownInput(argument, nn::argumentPort(serial, argument.getArgNumber()))) {
+      inputs.push_back(std::move(*known));
       continue;
     }
     Tensor tensor(dtypeOf(argument.getType()), nn::shapeOf(argument));
@@ -78,7 +93,12 @@ Expected<std::vector<Tensor>> inputsFor(func::FuncOp serial, const std::string &
     return arrays.status();
   std::vector<Tensor> inputs;
   for (BlockArgument argument : serial.getArguments()) {
-    std::string label = nn::argumentPort(serial, argument.getArgNumber()).name;
+    nn::ArgumentPort port = nn::argumentPort(serial, argument.getArgNumber());
+    if (std::optional<Tensor> known = knownInput(argument, port)) {
+      inputs.push_back(std::move(*known));
+      continue;
+    }
+    std::string label = port.name;
     const Array *found = nullptr;
     for (const auto &[key, array] : *arrays)
       if (key == label)

@@ -8,7 +8,7 @@ namespace hpc {
 
 /// One tensor per argument of `serial` (global shapes). From an .npz by the arguments' names (others are ignored), or,
 /// where `path` is empty, from a fixed stream of random numbers: floats from (-1, 1), integers from what the op that
-/// they index allows, else 0 and 1.
+/// they index allows, else 0 and 1. What neither gives of a training step: states as they begin, step scalars 1.
 Expected<std::vector<Tensor>> inputsFor(func::FuncOp serial, const std::string &path);
 
 } // namespace hpc

@@ -2,6 +2,7 @@
 // serial value.
 #include "tools/hpc-opt/VerifyRun.h"
 
+#include "compiler/Dialect/NN/Ports.h"
 #include "compiler/Location.h"
 #include "passes/Lower/Tables.h"
 #include "runtime/backend/host/HostBackend.h"
@@ -136,22 +137,41 @@ Expected<RunReport> runAndCompare(const Verification &what, const std::vector<Te
   Expected<std::unique_ptr<Session>> session = Session::create(plan, host::createHostBackend(), options);
   if (!session.ok())
     return session.status();
+  func::FuncOp serial = ModuleOp(what.serial).lookupSymbol<func::FuncOp>("main");
   std::vector<Array> arrays;
-  for (const Tensor &input : inputs)
-    arrays.push_back(tensorToArray(input));
+  for (auto [number, input] : llvm::enumerate(inputs))
+    if (!nn::argumentPort(serial, unsigned(number)).isState())
+      arrays.push_back(tensorToArray(input));
   Expected<std::vector<Array>> outputs = (*session)->run(arrays, Outputs::All);
   if (!outputs.ok())
     return outputs.status();
 
-  for (size_t number = 0; number < outputs->size(); ++number) {
-    Tensor found = tensorFromArray((*outputs)[number]);
-    const Tensor &expected = reference.outputs[number];
-    double bound = reference.outputBounds[number];
-    if (std::optional<Difference> difference = firstDifference(found, expected, bound, comparison.report.worstOutput)) {
-      return Status::error(ErrorKind::Plan, "plan's output '" + plan.outputs[number].name + "' differs at index [" +
-                                                difference->index + "]: " +
-                                                differenceText(difference->found, difference->expected, bound));
+  // What the step returns, and what it has written.
+  auto compare = [&](const Array &array, size_t result, const std::string &name) {
+    Tensor found = tensorFromArray(array);
+    double bound = reference.outputBounds[result];
+    std::optional<Difference> difference =
+        firstDifference(found, reference.outputs[result], bound, comparison.report.worstOutput);
+    return difference ? Status::error(ErrorKind::Plan, "plan's " + name + " differs at index [" + difference->index +
+                                                           "]: " +
+                                                           differenceText(difference->found, difference->expected, bound))
+                      : Status::success();
+  };
+  size_t output = 0;
+  for (size_t result = 0; result < reference.outputs.size(); ++result)
+    if (nn::resultPort(serial, unsigned(result)).writes.empty()) {
+      HPC_RETURN_IF_ERROR(compare((*outputs)[output], result, "output '" + plan.outputs[output].name + "'"));
+      ++output;
     }
+  std::map<std::string, unsigned> written = nn::writtenBy(serial);
+  for (size_t tensor = 0; tensor < (*session)->saved().size(); ++tensor) {
+    const std::string &name = (*session)->saved()[tensor].name;
+    auto result = written.find(name);
+    if (result == written.end())
+      continue;
+    Array whole;
+    HPC_RETURN_IF_ERROR((*session)->read(tensor, whole));
+    HPC_RETURN_IF_ERROR(compare(whole, result->second, "'" + name + "' after the step"));
   }
   return comparison.report;
 }
