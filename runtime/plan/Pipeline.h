@@ -20,7 +20,8 @@ struct ProgramPlace {
 };
 
 /// `after` reads what `before` makes: for each micro-batch its own, or all of them where one of the two runs once a
-/// step. Where the stages differ it is a message a micro-batch.
+/// step. Where the stages differ it is a message a micro-batch. What runs once a step reads sums that micro-batch 0
+/// begins and the others add to.
 struct Dependency {
   ProgramPlace before, after;
   bool crosses() const { return before.stage != after.stage; }

@@ -78,6 +78,9 @@ Status checkDependency(const Pipeline &pipeline, const Positions &positions, con
     ScheduleAction second{after.kind, isPerStep(after.kind) ? 0 : i, after.chunk};
     if (!dependency.crosses()) {
       HPC_RETURN_IF_ERROR(checkOrder(positions, after.stage, first, second, "which makes what it needs"));
+      if (i > 0 && isPerStep(after.kind))
+        HPC_RETURN_IF_ERROR(checkOrder(positions, after.stage, {before.kind, 0, before.chunk}, first,
+                                       "which begins the sums that the other micro-batches add to"));
       continue;
     }
     HPC_RETURN_IF_ERROR(checkOrder(positions, after.stage, {receiveOf(after.kind), i, after.chunk}, second,

@@ -4,6 +4,7 @@
 #include "runtime/base/CountText.h"
 #include "runtime/plan/PlanCheck.h"
 #include "runtime/plan/PlanNames.h"
+#include "runtime/plan/Schedule.h"
 
 #include <algorithm>
 
@@ -70,9 +71,26 @@ Status Simulation::checkRuns(int64_t stageIndex) const {
   return Status::success();
 }
 
+/// What runs once a step reads what all micro-batches have added up, and writes what they read: nothing computes behind it.
+Status Simulation::checkUpdateIsLast(int64_t stageIndex) const {
+  const Stage &stage = plan.stages[stageIndex];
+  bool isUpdated = false;
+  for (int64_t step = 0; step < int64_t(stage.schedule.size()); ++step) {
+    ProgramKind kind = stage.programs[stage.schedule[step].program].kind;
+    if (isUpdated && computes(kind))
+      return fault("stage " + std::to_string(stageIndex) + ", " + stepText(stage, step) +
+                   ": runs after the update, which reads what it adds up and writes what it reads; the update must be "
+                   "the last that computes");
+    isUpdated = isUpdated || isPerStep(kind);
+  }
+  return Status::success();
+}
+
 Status Simulation::run() {
-  for (size_t s = 0; s < plan.stages.size(); ++s)
+  for (size_t s = 0; s < plan.stages.size(); ++s) {
     HPC_RETURN_IF_ERROR(checkRuns(int64_t(s)));
+    HPC_RETURN_IF_ERROR(checkUpdateIsLast(int64_t(s)));
+  }
   while (!runnable.empty()) {
     int32_t rank = runnable.back();
     runnable.pop_back();

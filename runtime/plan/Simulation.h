@@ -66,6 +66,7 @@ public:
 
 private:
   Status checkRuns(int64_t stage) const;
+  Status checkUpdateIsLast(int64_t stage) const;
   Status advance(int32_t rank);
   Status execute(int32_t rank, const StreamOp &op, bool &blocked);
   Status post(int32_t rank, const StreamOp &op);

@@ -2,6 +2,10 @@
 // RUN: hpc-opt %s --hpc-split-stages="stages=2 schedule=zb-h1" --hpc-make-schedule="schedule=zb-h1" --hpc-verify-staged | FileCheck %s --check-prefix=APART
 // RUN: hpc-opt %s --hpc-split-stages="stages=1 chunks=2" --hpc-make-schedule --hpc-verify-staged | FileCheck %s --check-prefix=CHUNKS
 // RUN: hpc-opt %s --hpc-split-stages --hpc-make-schedule --hpc-verify-staged | FileCheck %s --check-prefix=ONE
+// RUN: printf 'F0 F1 B1 B0 U\nF0 F1 B1 B0 U\n' > %t.txt && not hpc-opt %s --hpc-split-stages="stages=2 schedule=%t.txt" --hpc-make-schedule="schedule=%t.txt" 2>&1 | FileCheck %s --check-prefix=FIRST
+
+// The sum of a gradient begins with micro-batch 0, which writes where the others add: behind them it would lose their terms.
+// FIRST: [usage] --pp-schedule={{.*}}: stage 0: B1 stands before B0, which begins the sums that the other micro-batches add to
 
 // A step of y = tanh(x w) w^T over two micro-batches. Stage 1's backward needs the error that its forward has, stage 0's the hidden
 // values: those are saved. Each backward accumulates its own term of w's gradient; only the sums cross, once a step and both ways, and

@@ -78,8 +78,11 @@ bool mayRun(const Pipeline &pipeline, const PipelineSchedule &schedule) {
       Node first(before.stage, before.kind, i, before.chunk);
       Node second(after.stage, after.kind, isPerStep(after.kind) ? 0 : i, after.chunk);
       graph.later[first].insert(second);
-      if (before.stage == after.stage)
+      if (before.stage == after.stage) {
+        if (isPerStep(after.kind) && i > 0) // sums begin with micro-batch 0
+          graph.later[Node(before.stage, before.kind, 0, before.chunk)].insert(first);
         continue;
+      }
       Node receive(after.stage, receiveOf(after.kind), i, after.chunk),
           drain(before.stage, drainOf(before.kind), i, before.chunk);
       graph.later[receive].insert(second);

@@ -161,6 +161,18 @@ TEST(TrainingPlan, UpdateRunsOnce) {
                                          "needed"));
 }
 
+// What adds to a sum behind the update that read it is lost, and reads weights that are already the next ones.
+TEST(TrainingPlan, NothingComputesBehindTheUpdate) {
+  Plan plan = trainingPlan();
+  std::vector<ScheduleStep> &schedule = plan.stages[0].schedule;
+  size_t last = schedule.size() - 2;
+  while (plan.stages[0].programs[schedule[last].program].kind != ProgramKind::Forward)
+    --last;
+  std::rotate(schedule.begin() + last, schedule.end() - 1, schedule.end());
+  EXPECT_THAT(messageOf(plan), AllOf(HasSubstr("stage 0"), HasSubstr("runs after the update, which reads what it adds "
+                                                                     "up and writes what it reads")));
+}
+
 // A buffer that starts with nothing is a program's to fill.
 TEST(TrainingPlan, StateThatStartsWithNothing) {
   Plan plan = trainingPlan();
