@@ -299,6 +299,8 @@ struct ModelCase {
   std::string dtype = "model";
 };
 
+void PrintTo(const ModelCase &one, std::ostream *out) { *out << one.file << " tp=" << one.tp << " dtype=" << one.dtype; }
+
 /// Every model below the folder that HPC_KERNEL_MODELS names, serial, over two and over three ranks, in its own types and in bf16: for a run by
 /// hand over ../shared/models, which takes minutes. Symbolic dims have the names of Hugging Face's exports.
 std::vector<ModelCase> modelsByHand() {
@@ -362,7 +364,7 @@ TEST_P(KernelsOfModel, EqualTheInterpreter) {
   }
   toleranceScale = 4; // every kernel by itself, from what the interpreter gives it
   check("main", inputs, true);
-  EXPECT_GT(numKernelRuns, 3);
+  EXPECT_GE(numKernelRuns, 3); // of a multilayer perceptron: its activations
 }
 INSTANTIATE_TEST_SUITE_P(
     All, KernelsOfModel,
