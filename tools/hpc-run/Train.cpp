@@ -113,7 +113,9 @@ static Status tellStep(const StepReport &report, std::optional<LineFile> &metric
               report.learningRate, report.gradientNorm, report.milliseconds);
   std::fflush(stdout);
   if (report.wasSkipped())
-    std::fprintf(stderr, "hpc-run: note: step %ld: the gradient norm is %g, so weights and states stay as they were\n",
+    std::fprintf(stderr,
+                 "hpc-run: note: step %ld: the gradient norm is %g, so weights and states stay as they were; look for ids or "
+                 "labels that are no classes of the model, and for a learning rate that is too large\n",
                  long(report.step), report.gradientNorm);
   return metrics ? metrics->add(metricsLine(report)) : Status::success();
 }

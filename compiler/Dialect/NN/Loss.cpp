@@ -56,6 +56,16 @@ static Value counts(GradientBuilder &b, CrossEntropyOp op) {
                    b.number(op.getLabels(), double(int64_t(op.getIgnoreIndex()))));
 }
 
+/// A number a row, where the label is a class. One that is none has neither loss nor gradient: NaN, as a look-up of what
+/// does not exist.
+static Value ofClass(GradientBuilder &b, CrossEntropyOp op, Value perRow) {
+  Value labels = op.getLabels();
+  int64_t classes = shapeOf(op.getLogits()).back();
+  Value isClass = AndOp::create(b.builder, b.loc, b.compare(ComparePredicate::ge, labels, b.number(labels, 0)),
+                                b.compare(ComparePredicate::lt, labels, b.number(labels, double(classes))));
+  return b.select(isClass, perRow, b.number(perRow, std::numeric_limits<double>::quiet_NaN()));
+}
+
 SmallVector<Value> CrossEntropyOp::decompose(OpBuilder &builder) {
   GradientBuilder b(builder, getLoc());
   ArrayRef<int64_t> rows = shapeOf(getLabels());
@@ -66,11 +76,7 @@ SmallVector<Value> CrossEntropyOp::decompose(OpBuilder &builder) {
   Value logSum = b.add(b.unary<LogOp>(sum), top);
   Value picked = b.sum(b.select(isLabel(b, x, getLabels()), x, b.zero(x)), {last});
   Value loss = b.reshape(b.sub(logSum, picked), rows);
-  // A label that is no class has no loss: NaN, as a look-up of what does not exist.
-  int64_t classes = shapeOf(getLogits()).back();
-  Value isClass = AndOp::create(builder, b.loc, b.compare(ComparePredicate::ge, getLabels(), b.number(getLabels(), 0)),
-                                b.compare(ComparePredicate::lt, getLabels(), b.number(getLabels(), double(classes))));
-  loss = b.select(isClass, loss, b.number(loss, std::numeric_limits<double>::quiet_NaN()));
+  loss = ofClass(b, *this, loss);
   loss = b.select(counts(b, *this), loss, b.zero(loss));
   return {loss, b.reshape(logSum, rows)};
 }
@@ -82,7 +88,7 @@ void CrossEntropyOp::buildGradients(GradientBuilder &b) {
   Value p = b.unary<ExpOp>(b.sub(x, alongRow(b, getLogSum())));
   if (!ofLoss)
     return b.give(0, b.mul(p, alongRow(b, ofLogSum)));
-  ofLoss = alongRow(b, b.select(counts(b, *this), ofLoss, b.zero(ofLoss)));
+  ofLoss = alongRow(b, b.select(counts(b, *this), ofClass(b, *this, ofLoss), b.zero(ofLoss)));
   Value ofBoth = ofLogSum ? b.add(ofLoss, alongRow(b, ofLogSum)) : ofLoss;
   b.give(0, b.sub(b.mul(p, ofBoth), b.select(isLabel(b, x, getLabels()), ofLoss, b.zero(ofLoss))));
 }

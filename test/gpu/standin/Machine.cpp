@@ -168,9 +168,10 @@ void Machine::hostLearns(const Clock &clock) {
 
 ContextState *Machine::context(int device) {
   std::lock_guard<std::mutex> lock(mutex);
-  ContextState &context = contexts[device];
-  context.device = device;
-  return &context;
+  auto [known, isNew] = contexts.try_emplace(device);
+  if (isNew) // streams read it without asking
+    known->second.device = device;
+  return &known->second;
 }
 
 void Machine::count(const std::string &kind, int change) {
