@@ -171,7 +171,6 @@ private:
     if (element.isF16() || element.isBF16())
       element = b.builder.getF32Type();
     Value square = b.square(b.sub(b.cast(choice.output, element), b.cast(*target, element)));
-    // Ones that are cut as the output is: so the count is a sum over ranks and micro-batches too.
     Value sum = sumAll(square);
     step.addResult(b.div(sum, b.number(sum, double(type.getNumElements()))), {lossName, "", ""});
     return success();
