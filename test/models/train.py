@@ -4,17 +4,24 @@
 of their largest entry. With --gradients instead: the loss and every gradient of inputs_0 against gradients_0.npz, within 1e-5 of its largest entry. Needs python3 and numpy only.
 
   test/models/train.py [--bin=build/bin] [--models=gpt2-tiny/dynamo-eager-op18] [--recipes=sgd,adamw] [--layouts="--tp=2;--dp=2 --zero=1"] [--gradients]
+  test/models/train.py --grid [--sample=N] [--verify] [--jobs=2]    # gradients: every export x tp, pp, dp x ZeRO x micro-batches x schedule, pairs first
 
-Names of the files' parameters are found by content: a file may call a weight what it likes, and store it transposed.
+The worst figures and the counts come at the end, also of a run that SIGINT or SIGTERM stops. Names of the files' parameters are found by content: a file may call a weight what it likes, and store it transposed.
 """
 import argparse
+import concurrent.futures
+import functools
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 
 import numpy
+
+import gradient_grid
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SHARED = os.path.join(os.path.dirname(ROOT), "shared", "models")
@@ -24,17 +31,23 @@ LOSS_BOUNDS = {"sgd": 2e-6, "adamw": 1e-5}
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--bin", default=os.path.join(ROOT, "build", "bin"))
-parser.add_argument("--models", default="gpt2-tiny/dynamo-eager-op18,gpt2-odd/dynamo-eager-op18")
+parser.add_argument("--models", help="comma-separated (default: one export of each model; with --grid all)")
 parser.add_argument("--recipes", default="")
 parser.add_argument("--layouts", default=";".join(LAYOUTS))
 parser.add_argument("--gradients", action="store_true")
+parser.add_argument("--grid", action="store_true", help="gradients in all layouts of gradient_grid.py")
+parser.add_argument("--sample", type=int, metavar="N", help="only the first N cases of the grid")
+parser.add_argument("--verify", action="store_true", help="each plan is also proved to equal its model by hpc-opt --verify")
+parser.add_argument("--jobs", type=int, default=1, help="cases at a time")
 parser.add_argument("--verbose", action="store_true", help="how far each case is from its bound")
 options = parser.parse_args()
 folder = tempfile.TemporaryDirectory(prefix="hpc-train-")
+here = threading.local()  # .figures: what the case of this thread has measured
 
 
 def path(name):
-    return os.path.join(folder.name, name)
+    """A scratch file of this thread, which has one case at a time."""
+    return os.path.join(folder.name, f"{threading.get_ident()}-{name}")
 
 
 class Failed(Exception):
@@ -92,13 +105,14 @@ def match_parameters(found, golden):
 
 
 def worst(found, golden, names):
-    """The largest difference, relative to the largest entry of its tensor."""
-    return max((numpy.abs((found[name].T if turned else found[name]) - golden[other]).max() / max(numpy.abs(golden[other]).max(), 1e-30), other) for name, (other, turned) in names.items())
+    """The largest difference, relative to the largest entry of its tensor, and whose it is; NaN is larger than any."""
+    others = [other for other, _ in names.values()]
+    values = [numpy.abs((found[name].T if turned else found[name]) - golden[other]).max() / max(numpy.abs(golden[other]).max(), 1e-30) for name, (other, turned) in names.items()]
+    return values[numpy.argmax(values)], others[numpy.argmax(values)]
 
 
 def within(what, value, bound):
-    if options.verbose:
-        print(f"  {what}: {value:.2e} of {bound:.0e}")
+    here.figures.append((what, float(value), bound))
     if not value <= bound:
         raise Failed(f"{what}: {value:.3e} is beyond {bound:.0e}")
 
@@ -111,19 +125,32 @@ class Model:
         self.curves = json.load(open(os.path.join(self.folder, "train.json")))
         self.weights = dict(numpy.load(os.path.join(self.folder, "weights.npz")))
         self.names = None
+        self.naming = threading.Lock()
 
     def compile(self, flags, batch, sequence):
-        run("hpc-opt", self.file, "--train", "--dim", f"batch_size={batch}", "--dim", f"sequence_length={sequence}", *flags, "-o", path("m.plan"))
+        # PyTorch's figures are of a model without dropout.
+        inference = ["--inference"] if self.name.endswith("-dropout") else []
+        sizes = ["--dim", f"batch_size={batch}", "--dim", f"sequence_length={sequence}"]
+        run("hpc-opt", self.file, "--train", *inference, *sizes, *flags, "-o", path("m.plan"))
+
+    def write_data(self, input_ids, **more):
+        """Nothing is padding here: a mask that only some exports have is 1 throughout."""
+        if self.name.endswith("-mask"):
+            more["attention_mask"] = numpy.ones_like(input_ids)
+        numpy.savez(path("d.npz"), input_ids=input_ids, **more)
+
+    def blocks(self):
+        return len({name.split(".")[2] for name in self.weights if name.startswith("transformer.h.")})
 
     def find_names(self):
         """A step with a rate of 0 saves the weights as they were."""
-        if self.names is None:
-            self.compile(["--optimizer=sgd"], BATCH, SEQUENCE)
-            tokens = numpy.load(os.path.join(self.folder, "train_tokens.npz"))
-            numpy.savez(path("d.npz"), input_ids=tokens["input_ids"])
-            run("hpc-run", path("m.plan"), "--train", f"--data={path('d.npz')}", "--steps=1", "--lr=0", f"--save={path('w.safetensors')}")
-            self.names = match_parameters(read_tensors(path("w.safetensors")), self.weights)
-        return self.names
+        with self.naming:
+            if self.names is None:
+                self.compile(["--optimizer=sgd"], BATCH, SEQUENCE)
+                self.write_data(numpy.load(os.path.join(self.folder, "train_tokens.npz"))["input_ids"])
+                run("hpc-run", path("m.plan"), "--train", f"--data={path('d.npz')}", "--steps=1", "--lr=0", f"--save={path('w.safetensors')}")
+                self.names = match_parameters(read_tensors(path("w.safetensors")), self.weights)
+            return self.names
 
     def check_curve(self, recipe_name, layout):
         curve = self.curves[recipe_name]
@@ -133,14 +160,14 @@ class Model:
         self.compile(compile_flags + layout, BATCH, SEQUENCE)
         tokens = numpy.load(os.path.join(self.folder, "train_tokens.npz"))
         labels = {"labels": tokens["padded_labels"]} if recipe.get("padded") else {}
-        numpy.savez(path("d.npz"), input_ids=tokens["input_ids"], **labels)
+        self.write_data(tokens["input_ids"], **labels)
         run("hpc-run", path("m.plan"), "--train", f"--data={path('d.npz')}", f"--steps={STEPS}", f"--metrics={path('m.jsonl')}", f"--save={path('w.safetensors')}", *run_flags)
         steps = [json.loads(line) for line in open(path("m.jsonl"))]
         if len(steps) != STEPS:
             raise Failed(f"{len(steps)} lines of metrics")
-        within("learning rate", max(abs(a["lr"] - b["lr"]) / b["lr"] for a, b in zip(steps, golden) if b["lr"]), 1e-14)
-        within("loss", max(abs(a["loss"] - b["loss"]) / b["loss"] for a, b in zip(steps, golden)), LOSS_BOUNDS[recipe["optimizer"]])
-        within("gradient norm", max(abs(a["grad_norm"] - b["grad_norm"]) / b["grad_norm"] for a, b in zip(steps, golden)), 1e-4)
+        within("learning rate", numpy.max([abs(a["lr"] - b["lr"]) / b["lr"] for a, b in zip(steps, golden) if b["lr"]]), 1e-14)
+        within("loss", numpy.max([abs(a["loss"] - b["loss"]) / b["loss"] for a, b in zip(steps, golden)]), LOSS_BOUNDS[recipe["optimizer"]])
+        within("gradient norm", numpy.max([abs(a["grad_norm"] - b["grad_norm"]) / b["grad_norm"] for a, b in zip(steps, golden)]), 1e-4)
         if names:
             trained = dict(numpy.load(os.path.join(self.folder, f"trained_{recipe_name}.npz")))
             self.check_trained(read_tensors(path("w.safetensors")), trained, sum(step["lr"] for step in golden))
@@ -166,8 +193,8 @@ class Model:
         loss = golden.pop("loss")
         names = self.find_names()
         inputs = numpy.load(os.path.join(self.folder, "inputs_0.npz"))["input_ids"]
-        self.compile(["--optimizer=sgd"] + layout, *inputs.shape)
-        numpy.savez(path("d.npz"), input_ids=inputs)
+        self.compile(["--optimizer=sgd"] + layout + (["--verify"] if options.verify else []), *inputs.shape)
+        self.write_data(inputs)
         run("hpc-run", path("m.plan"), f"--gradients={path('g.npz')}", f"--data={path('d.npz')}")
         found = dict(numpy.load(path("g.npz")))
         within("loss", abs(found.pop("loss") - loss) / loss, 1e-6)
@@ -177,21 +204,67 @@ class Model:
         within(f"gradient of '{name}'", value, 1e-5)
 
 
-passed = failed = 0
-for name in options.models.split(","):
-    model = Model(name)
-    recipes = [""] if options.gradients else options.recipes.split(",") if options.recipes else list(model.curves)
-    for recipe in recipes:
-        for layout in options.layouts.split(";"):
-            label = f"{name} {recipe or 'gradients'} {layout or 'serial'}"
-            try:
-                if options.verbose:
-                    print(label)
-                model.check_gradients(layout.split()) if options.gradients else model.check_curve(recipe, layout.split())
-                passed += 1
-            except Failed as error:
-                failed += 1
-                print(f"FAIL: {label}: {error}")
+def all_work():
+    """(label, what to call) of every case."""
+    if options.grid:
+        models = {name: Model(name) for name in (options.models.split(",") if options.models else gradient_grid.exports(SHARED))}
+        cases, pairs = gradient_grid.ordered(gradient_grid.all_cases({name: model.blocks() for name, model in models.items()}))
+        print(f"{len(cases)} cases, the first {pairs} hold every pair of values", flush=True)
+        layouts = [(case.export, gradient_grid.flags(case)) for case in cases[: options.sample]]
+        return [(f"{name} gradients {' '.join(layout)}", functools.partial(models[name].check_gradients, layout)) for name, layout in layouts]
+    work = []
+    for name in (options.models or "gpt2-tiny/dynamo-eager-op18,gpt2-odd/dynamo-eager-op18").split(","):
+        model = Model(name)
+        recipes = [""] if options.gradients else options.recipes.split(",") if options.recipes else list(model.curves)
+        for recipe in recipes:
+            for layout in options.layouts.split(";"):
+                check = functools.partial(model.check_curve, recipe) if recipe else model.check_gradients
+                work.append((f"{name} {recipe or 'gradients'} {layout or 'serial'}", functools.partial(check, layout.split())))
+    return work
+
+
+def run_case(label, check):
+    """The label, None or what is wrong, and what was measured."""
+    here.figures, problem = [], None
+    try:
+        check()
+    except Failed as error:
+        problem = error
+    return label, problem, here.figures
+
+
+def stop(number, frame):
+    raise KeyboardInterrupt
+
+
+def main():
+    """Every case, `jobs` at a time; the worst figure of each kind (loss, gradient, ...), then the counts."""
+    signal.signal(signal.SIGTERM, stop)
+    passed, failed, stopped, worst_of = 0, 0, False, {}
+    work = all_work()
+    pool = concurrent.futures.ThreadPoolExecutor(options.jobs)
+    try:
+        for done in concurrent.futures.as_completed([pool.submit(run_case, *case) for case in work]):
+            label, problem, figures = done.result()
+            passed, failed = passed + (problem is None), failed + (problem is not None)
+            if options.verbose:
+                print("\n".join([label] + [f"  {what}: {value:.2e} of {bound:.0e}" for what, value, bound in figures]))
+            if problem:
+                print(f"FAIL: {label}: {problem}")
+            for what, value, bound in figures:
+                kind = what.split(" '")[0]
+                worst_of[kind] = max(worst_of.get(kind, (-1.0,)), (value, bound, what, label))
             sys.stdout.flush()
-print(f"{passed} passed, {failed} failed")
-sys.exit(failed > 0)
+    except KeyboardInterrupt:
+        stopped = True
+    pool.shutdown(wait=True, cancel_futures=True)
+    for value, bound, what, label in worst_of.values():
+        print(f"worst {what}: {value:.2e} of {bound:.0e}, {label}")
+    if stopped:
+        print(f"stopped: {len(work) - passed - failed} cases were not run")
+    print(f"{passed} passed, {failed} failed")
+    return failed > 0 or stopped
+
+
+if __name__ == "__main__":
+    sys.exit(main())
