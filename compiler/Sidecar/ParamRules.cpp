@@ -9,20 +9,41 @@ namespace {
 /// What became of the rules while parameters were asked.
 struct RuleUse {
   bool decides = false;
-  const ParamDecision *before = nullptr; ///< the first decision that it came too late for, and would have changed
-  std::string name;                      ///< by which it matched that
-  bool agrees = false;                   ///< it came too late for all, and says the same
+  const ParamRule *before = nullptr; ///< the first that it came too late for, and would have changed
+  std::string name, own;             ///< by which it matched that one's parameter, and that parameter's own
+  bool agrees = false;               ///< it came too late for all, and says the same
+};
+
+/// What asking one parameter takes along.
+struct Asked {
+  nn::ParameterOp parameter;
+  const ParamRule &rule;
+  const std::string &name; ///< by which the rule matched
+  RuleUse &use;
+
+  /// One of the two questions, which `decided` has answered before or the rule answers now.
+  void answer(const ParamRule *&decided, llvm::function_ref<bool(const ParamRule &)> saysTheSame) {
+    if (!decided) {
+      decided = &rule;
+      use.decides = true;
+    } else if (saysTheSame(*decided)) {
+      use.agrees = true;
+    } else if (!use.before) {
+      use.before = decided;
+      use.name = name;
+      use.own = parameter.getName().str();
+    }
+  }
 };
 } // namespace
 
 static Status decidesNothing(const Sidecar &sidecar, const ParamRule &rule, const RuleUse &use,
                              const std::vector<std::string> &names) {
   std::string text = "\"" + rule.match + "\" ";
-  if (const ParamDecision *before = use.before) {
-    std::string own = nn::ParameterOp(before->parameter).getName().str();
+  if (use.before) {
     text += "decides nothing: '" + use.name + "'" +
-            (own == use.name ? "" : ", which is the parameter '" + own + "',") + " is decided by \"" +
-            before->rule->match + "\" in line " + std::to_string(before->rule->line) +
+            (use.own == use.name ? "" : ", which is the parameter '" + use.own + "',") + " is decided by \"" +
+            use.before->match + "\" in line " + std::to_string(use.before->line) +
             ", and the first rule that matches wins; move this rule before that one, or take one out";
   } else {
     std::string nearest = nearestMatch(rule.match, names);
@@ -33,35 +54,31 @@ static Status decidesNothing(const Sidecar &sidecar, const ParamRule &rule, cons
 }
 
 Expected<std::vector<ParamDecision>> decideParams(const Sidecar &sidecar, func::FuncOp function) {
-  std::vector<nn::ParameterOp> parameters(function.getOps<nn::ParameterOp>().begin(),
-                                          function.getOps<nn::ParameterOp>().end());
   std::vector<ParamDecision> decisions;
-  decisions.reserve(parameters.size()); // RuleUse points into it
   std::vector<RuleUse> uses(sidecar.params.size());
   std::vector<std::string> allNames;
-  for (nn::ParameterOp parameter : parameters) {
+  for (nn::ParameterOp parameter : function.getOps<nn::ParameterOp>()) {
     std::vector<std::string> names = namesOf(parameter);
     allNames.insert(allNames.end(), names.begin(), names.end());
-    const ParamDecision *decided = nullptr;
-    for (size_t number = 0; number < uses.size(); ++number) {
-      const ParamRule &rule = sidecar.params[number];
-      RuleUse &use = uses[number];
+    ParamDecision decision{parameter};
+    for (auto [rule, use] : llvm::zip_equal(sidecar.params, uses)) {
       auto name = llvm::find_if(names, [&](const std::string &each) { return matchesName(rule.match, each); });
       if (name == names.end())
         continue;
+      Asked asked{parameter, rule, *name, use};
       bool isTransposed = nn::isTransposedAlias(parameter, *name);
-      if (!decided) {
-        decisions.push_back({parameter, &rule, isTransposed});
-        decided = &decisions.back();
-        use.decides = true;
-      } else if (rule.shard == decided->rule->shard && isTransposed == decided->isTransposed &&
-                 rule.outputReplicate == decided->rule->outputReplicate) {
-        use.agrees = true;
-      } else if (!use.before) {
-        use.before = decided;
-        use.name = *name;
-      }
+      if (rule.decidesCut && !decision.cut)
+        decision.isTransposed = isTransposed;
+      if (rule.decidesCut)
+        asked.answer(decision.cut, [&](const ParamRule &first) {
+          return rule.shard == first.shard && isTransposed == decision.isTransposed &&
+                 rule.outputReplicate == first.outputReplicate;
+        });
+      if (rule.trainable)
+        asked.answer(decision.trainable, [&](const ParamRule &first) { return rule.trainable == first.trainable; });
     }
+    if (decision.cut || decision.trainable)
+      decisions.push_back(decision);
   }
   for (auto [rule, use] : llvm::zip_equal(sidecar.params, uses))
     if (!rule.optional && !use.decides && (use.before || !use.agrees))

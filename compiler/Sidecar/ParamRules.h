@@ -6,14 +6,17 @@
 
 namespace hpc {
 
+/// Rules are of the sidecar that was asked.
 struct ParamDecision {
   nn::ParameterOp parameter;
-  const ParamRule *rule = nullptr; ///< of the sidecar that was asked
-  bool isTransposed = false;       ///< it matched a name whose bytes are this parameter's, transposed
+  const ParamRule *cut = nullptr;       ///< decides how it is cut; null: none does
+  bool isTransposed = false;            ///< that one matched a name whose bytes are this parameter's, transposed
+  const ParamRule *trainable = nullptr; ///< decides whether it is trained; null: none does
 };
 
-/// One entry for every parameter that a rule matches by any of its names, in program order; the first rule that does
-/// decides. Errors (sidecar): a rule that decides nothing, unless all that it matches is decided in the same words.
+/// One entry for every parameter that a rule matches by any of its names, in program order. Of the rules that match, the
+/// first that says how to cut decides that, and the first that says whether to train decides that.
+/// Errors (sidecar): a rule that decides nothing, unless all that it matches is decided in the same words.
 Expected<std::vector<ParamDecision>> decideParams(const Sidecar &sidecar, func::FuncOp function);
 
 } // namespace hpc

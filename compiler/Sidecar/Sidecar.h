@@ -30,8 +30,11 @@ struct SidecarRule {
   std::string match;     ///< fnmatch: `*` crosses dots and slashes
   bool optional = false; ///< that it decides nothing is no error
 };
+/// Decides about the cut, or about training, or both; each is left to the rules after it by one that does not say it.
 struct ParamRule : SidecarRule {
+  bool decidesCut = true; ///< false: no "shard" is given, and nothing that goes with it
   std::vector<SidecarCut> shard;
+  std::optional<bool> trainable; ///< false: a training step leaves the parameter as it is
   bool outputReplicate = false; ///< who reads the parameter's product reads all of it
   /// The compiler's own choice, written down (--write-spec): it is weighed as one, and yields where an op cannot follow.
   bool inferred = false;

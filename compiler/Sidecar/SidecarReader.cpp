@@ -166,10 +166,17 @@ private:
 
   void readParam(const JsonTree &tree) {
     const std::string what = "a rule of \"params\"";
-    const JsonTree &object = this->object(tree, what, {"match", "shard", "compute", "output_replicate", "inferred", "optional"});
+    const JsonTree &object = this->object(tree, what, {"match", "shard", "compute", "output_replicate", "inferred", "trainable", "optional"});
     ParamRule rule;
     readMatch(tree, object, what, rule);
-    rule.shard = readCuts(object, what);
+    if (object.find("trainable"))
+      rule.trainable = boolean(object, "trainable");
+    rule.decidesCut = object.find("shard") || !rule.trainable;
+    if (rule.decidesCut)
+      rule.shard = readCuts(object, what);
+    for (const char *key : {"compute", "output_replicate", "inferred"})
+      if (const JsonTree *about = object.find(key); about && !rule.decidesCut)
+        fail(*about, "\"" + std::string(key) + "\" is about how a parameter is cut; give \"shard\" with it");
     if (const JsonTree *compute = object.find("compute");
         compute && (compute->kind != JsonTree::String || compute->text != "TP1D"))
       fail(*compute, "\"compute\" is " + shown(*compute) + "; \"TP1D\" is all that there is, or leave it out");

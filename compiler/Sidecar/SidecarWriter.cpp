@@ -25,12 +25,17 @@ static std::string cutText(const SidecarCut &cut) {
 
 static std::string endText(const SidecarRule &rule) { return rule.optional ? ", \"optional\": true}" : "}"; }
 
-/// `{"match": "wte.weight", "shard": [...]` without the end.
-static std::string ruleText(const SidecarRule &rule, const std::vector<SidecarCut> &shard) {
+static std::string matchText(const SidecarRule &rule) { return "{\"match\": " + jsonQuoted(rule.match); }
+
+static std::string shardText(const std::vector<SidecarCut> &shard) {
   std::vector<std::string> cuts;
   for (const SidecarCut &cut : shard)
     cuts.push_back(cutText(cut));
-  return "{\"match\": " + jsonQuoted(rule.match) + ", \"shard\": [" + joined(cuts, ", ") + "]";
+  return ", \"shard\": [" + joined(cuts, ", ") + "]";
+}
+
+static std::string trainableText(const ParamRule &rule) {
+  return rule.trainable ? std::string(", \"trainable\": ") + (*rule.trainable ? "true" : "false") : "";
 }
 
 std::string sidecarText(const Sidecar &sidecar) {
@@ -42,12 +47,13 @@ std::string sidecarText(const Sidecar &sidecar) {
   if (!degrees.empty())
     sections.push_back("\"mesh\": {" + joined(degrees, ", ") + "}");
   for (const ParamRule &rule : sidecar.params)
-    params.push_back(ruleText(rule, rule.shard) + (rule.outputReplicate ? ", \"output_replicate\": true" : "") +
+    params.push_back(matchText(rule) + (rule.decidesCut ? shardText(rule.shard) : "") + trainableText(rule) +
+                     (rule.outputReplicate ? ", \"output_replicate\": true" : "") +
                      (rule.inferred ? ", \"inferred\": true" : "") + endText(rule));
   for (const TensorRule &rule : sidecar.tensors)
-    tensors.push_back(ruleText(rule, rule.shard) + endText(rule));
+    tensors.push_back(matchText(rule) + shardText(rule.shard) + endText(rule));
   for (const StageRule &rule : sidecar.stages)
-    stages.push_back("{\"match\": " + jsonQuoted(rule.match) + ", \"stage\": " + std::to_string(rule.stage) +
+    stages.push_back(matchText(rule) + ", \"stage\": " + std::to_string(rule.stage) +
                      (rule.chunk ? ", \"chunk\": " + std::to_string(rule.chunk) : "") + endText(rule));
   for (auto [name, rules] : {std::pair("params", &params), std::pair("tensors", &tensors), std::pair("stages", &stages)})
     if (!rules->empty())

@@ -71,10 +71,13 @@ struct AnnotateSidecar : impl::AnnotateSidecarBase<AnnotateSidecar> {
       return decisions.status();
     nn::Origins origins = nn::findOrigins(function);
     for (ParamDecision &decision : *decisions) {
+      if (!decision.cut)
+        continue; // it is about training: hpc-build-gradients has read it
+      const ParamRule &rule = *decision.cut;
       Value value = decision.parameter.getResult();
-      std::string place = sidecar.place(*decision.rule), subject = subjectOf(value);
+      std::string place = sidecar.place(rule), subject = subjectOf(value);
       std::vector<int64_t> shape = nn::shapeOf(value).vec();
-      Expected<dist::Sharding> sharding = resolveCuts(decision.rule->shard, shape, decision.isTransposed, mesh,
+      Expected<dist::Sharding> sharding = resolveCuts(rule.shard, shape, decision.isTransposed, mesh,
                                                       place + ": parameter '" + subject + "'");
       if (!sharding.ok())
         return sharding.status();
@@ -83,7 +86,7 @@ struct AnnotateSidecar : impl::AnnotateSidecarBase<AnnotateSidecar> {
         return Status::error(ErrorKind::Sidecar, place + ": parameter '" + subject + "': axis \"" + time[0] +
                                                      "\" is time (micro-batches), and a parameter lives through all "
                                                      "of it; cut it over another axis");
-      if (decision.rule->inferred) {
+      if (rule.inferred) {
         dist::Seed seed = dist::layoutSeed(*sharding);
         if (shape.size() < 2)
           ++seed.priority; // biases and norms followed from the weights, and do so again
@@ -92,7 +95,7 @@ struct AnnotateSidecar : impl::AnnotateSidecarBase<AnnotateSidecar> {
       }
       dist::setSeed(value, {*sharding, std::vector<bool>(shape.size(), false), 0, dist::Seed::sidecarOrigin});
       places[subject] = place;
-      for (size_t dim = 0; decision.rule->outputReplicate && dim < shape.size(); ++dim)
+      for (size_t dim = 0; rule.outputReplicate && dim < shape.size(); ++dim)
         if (dist::isCut(sharding->dims[dim]))
           markOutput(value, int64_t(dim), origins, subject);
     }

@@ -5,7 +5,8 @@
 #include "compiler/Dialect/NN/GradientBuilder.h"
 #include "compiler/Dialect/NN/Statistic.h"
 #include "compiler/Location.h"
-#include "compiler/Sidecar/Sidecar.h"
+#include "compiler/Sidecar/ModuleSidecar.h"
+#include "compiler/Sidecar/ParamRules.h"
 #include "compiler/StepPart.h"
 #include "passes/Train/Passes.h"
 #include "passes/Train/Ports.h"
@@ -162,10 +163,18 @@ private:
   DenseMap<Value, Cotangent> cotangents;
 };
 
-/// The parameters that are trained: reals that are no statistics and that no pattern freezes. Maps every op of each to its first.
+/// The parameters that are trained: reals that are no statistics and that neither a pattern nor a rule of the sidecar freezes.
+/// Maps every op of each to its first.
 class Trained {
 public:
-  LogicalResult find(func::FuncOp function, StringRef freeze) {
+  LogicalResult find(func::FuncOp function, StringRef freeze, ArrayRef<ParamDecision> decisions) {
+    std::map<std::string, const ParamRule *> rules; // by name: the parts of one tensor are trained together
+    for (const ParamDecision &decision : decisions)
+      if (decision.trainable) {
+        auto [found, isNew] = rules.try_emplace(nn::ParameterOp(decision.parameter).getName().str(), decision.trainable);
+        if (!isNew) // the first of the file, whose rules are one array
+          found->second = std::min(found->second, decision.trainable);
+      }
     SmallVector<StringRef> patterns;
     freeze.split(patterns, ',', -1, /*KeepEmpty=*/false);
     std::vector<bool> matched(patterns.size());
@@ -177,6 +186,11 @@ public:
         for (StringRef alias : aliases->getAsValueRange<StringAttr>())
           own.push_back(alias.str());
       bool isFrozen = !isReal(op) || nn::isStatistic(op);
+      auto rule = rules.find(own[0]);
+      if (!isFrozen && rule != rules.end() && !*rule->second->trainable) {
+        isFrozen = true;
+        frozenBy = frozenBy ? frozenBy : rule->second;
+      }
       for (size_t index = 0; index < patterns.size(); ++index)
         if (llvm::any_of(own, [&](const std::string &name) { return matchesName(patterns[index].str(), name); }))
           isFrozen = matched[index] = true;
@@ -198,6 +212,7 @@ public:
 
   DenseMap<Value, Value> ops;
   SmallVector<nn::ParameterOp> order;
+  const ParamRule *frozenBy = nullptr; ///< the rule that froze the first parameter that a rule did
 };
 
 struct BuildGradients : impl::BuildGradientsBase<BuildGradients> {
@@ -216,9 +231,22 @@ struct BuildGradients : impl::BuildGradientsBase<BuildGradients> {
     if (!loss || !nn::shapeOf(loss).empty() || !isReal(loss))
       return userError(function, ErrorKind::Model)
              << "there is no result '" << lossName << "' that is one float; run hpc-append-loss";
+    Expected<std::optional<Sidecar>> sidecar = sidecarOf(getOperation());
+    Expected<std::vector<ParamDecision>> decisions = std::vector<ParamDecision>();
+    if (sidecar.ok() && *sidecar)
+      decisions = decideParams(**sidecar, function);
+    if (!sidecar.ok() || !decisions.ok()) {
+      Status status = sidecar.ok() ? decisions.status() : sidecar.status();
+      return userError(getOperation(), status.kind()) << status.message();
+    }
     Trained trained;
-    if (failed(trained.find(function, freeze)))
+    if (failed(trained.find(function, freeze, *decisions)))
       return failure();
+    if (trained.order.empty() && trained.frozenBy)
+      return userError(function, ErrorKind::Sidecar)
+             << (*sidecar)->place(*trained.frozenBy) << ": \"" << trained.frozenBy->match
+             << "\" leaves nothing to train: no parameter is both a float and not frozen; match less, or name what is "
+                "trained in a rule before it, with \"trainable\": true";
     // 2. Backwards.
     Backward backward(function, step, trained.ops);
     if (failed(backward.run(loss)))

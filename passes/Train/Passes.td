@@ -24,7 +24,7 @@ def AppendLoss : Pass<"hpc-append-loss", "::mlir::ModuleOp"> {
 def BuildGradients : Pass<"hpc-build-gradients", "::mlir::ModuleOp"> {
   let summary = "append the gradient of every parameter that is trained";
   let description = [{
-    Reverse accumulation from the result `loss`, each op by its DifferentiableOpInterface. For every float parameter that is not frozen and that the loss depends on there is a new result with
+    Reverse accumulation from the result `loss`, each op by its DifferentiableOpInterface. For every float parameter that is not frozen (`freeze`, `"trainable": false` in the sidecar) and that the loss depends on there is a new result with
     `nn.gradient`. Nothing is computed for the others. Ops of backward have the location of the op that they differentiate, marked (compiler/StepPart.h).
 
     What the loss is multiplied with between its sum and itself (1 / count) is no part of backward, which runs once a micro-batch: it is a factor beside the gradient, multiplied in where

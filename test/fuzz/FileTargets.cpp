@@ -167,7 +167,7 @@ std::vector<std::string> sidecars() {
   return {R"({"version": 1, "mesh": {"dp": 1, "pp": 2, "tp": 2},
  "params": [{"match": "h.*.c_fc.*", "shard": [{"dim": -1, "axis": "tp"}], "compute": "TP1D", "output_replicate": false},
             {"match": "h.*.c_attn.*", "shard": [{"dim": 1, "of": [3, 12, 64], "at": 1, "axis": "tp"}]},
-            {"match": "*", "shard": []}],
+            {"match": "*", "shard": []}, {"match": "w*", "trainable": false}],
  "tensors": [{"match": "/h.0/mlp/*/Add_output_0", "shard": [{"dim": 2, "axis": "tp"}]}],
  "stages": [{"match": "h.[0-1].*", "stage": 0}]})",
           fileOf("models/gpt2.colotensor.shard.json")};

@@ -1,5 +1,5 @@
-// A default layout's seeds become rules with `inferred`, so that they flow as they did; the user's rules stay binding.
-// What has no seed stands there as propagation left it, so that every parameter's cut is in the file.
+// A default layout's seeds become rules with `inferred`, so that they flow as they did; the user's rules stay binding,
+// and what they say of training stands before all others, in their own words. What has no seed stands there as propagation left it, so that every parameter's cut is in the file.
 #include "tools/hpc-opt/WriteSpec.h"
 
 #include "compiler/Dialect/Dist/Dist.h"
@@ -24,9 +24,22 @@ Expected<Sidecar> chosenSpec(ModuleOp annotated, const Options &options) {
     Expected<std::vector<ParamDecision>> decisions = decideParams(**own, function);
     if (!decisions.ok())
       return decisions.status();
-    for (ParamDecision &decision : *decisions)
-      if (!decision.rule->inferred)
-        userRules[decision.parameter] = decision.rule;
+    std::set<size_t> training; // rules in their order: a parameter asks them all
+    for (ParamDecision &decision : *decisions) {
+      if (decision.cut && !decision.cut->inferred)
+        userRules[decision.parameter] = decision.cut;
+      if (decision.trainable)
+        training.insert(size_t(decision.trainable - (*own)->params.data()));
+    }
+    for (size_t number : training) {
+      const ParamRule &user = (*own)->params[number];
+      ParamRule rule;
+      rule.match = user.match;
+      rule.optional = user.optional;
+      rule.decidesCut = false;
+      rule.trainable = user.trainable;
+      spec.params.push_back(std::move(rule));
+    }
     spec.tensors = (*own)->tensors;
   }
   if (function)
@@ -50,9 +63,13 @@ void addPropagatedParams(ModuleOp propagated, Sidecar &sidecar) {
   if (!function)
     return;
   std::map<std::string, ParamRule> seeded;
+  std::vector<ParamRule> rules;
   for (ParamRule &rule : sidecar.params)
-    seeded.emplace(rule.match, std::move(rule));
-  sidecar.params.clear();
+    if (rule.decidesCut)
+      seeded.emplace(rule.match, std::move(rule));
+    else
+      rules.push_back(std::move(rule));
+  sidecar.params = std::move(rules);
   std::set<std::string> written; // parts of one tensor are several parameters of its name
   for (nn::ParameterOp parameter : function.getOps<nn::ParameterOp>()) {
     std::string match = patternFor(parameter.getName().str());

@@ -6,7 +6,7 @@ schema = json.load(open(sys.argv[1]))
 folder = sys.argv[2]
 TYPES = {"object": dict, "array": list, "string": str, "boolean": bool}
 KNOWN = {"$schema", "title", "description", "$defs", "$ref", "type", "const", "required", "additionalProperties", "properties", "items",
-         "minItems", "minimum", "maximum", "pattern", "not", "dependentRequired"}
+         "minItems", "minimum", "maximum", "pattern", "not", "anyOf", "dependentRequired"}
 
 
 def same(a, b):
@@ -21,6 +21,8 @@ def valid(value, rule):
     if "const" in rule and not same(value, rule["const"]):
         return False
     if "not" in rule and valid(value, rule["not"]):
+        return False
+    if "anyOf" in rule and not any(valid(value, each) for each in rule["anyOf"]):
         return False
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if "type" in rule:
@@ -45,7 +47,8 @@ def valid(value, rule):
 GOOD = {
     "$schema": "shard.schema.json", "version": 1, "mesh": {"mb": 2, "dp": 1, "pp": 2, "tp": 2},
     "params": [{"match": "*.c_fc.*", "shard": [{"dim": -1, "axis": "tp", "parts": 2}], "compute": "TP1D", "output_replicate": True},
-               {"match": "[a-c]?", "shard": [{"dim": 1, "of": [3, 12, 64], "at": 1, "axis": "tp"}], "inferred": True}],
+               {"match": "[a-c]?", "shard": [{"dim": 1, "of": [3, 12, 64], "at": 1, "axis": "tp"}], "inferred": True},
+               {"match": "*", "trainable": False}],
     "tensors": [{"match": "/h.0/mlp/*", "shard": [], "optional": False}],
     "stages": [{"match": "transformer.h.[0-1].*", "stage": 0, "chunk": 0, "optional": True}],
 }
@@ -71,12 +74,14 @@ def changes(value):
 
 documents = [GOOD, {"version": 1}, {"version": 1.0}] + list(changes(GOOD))
 documents += [{"version": 1, "params": [{"match": "a", "shard": [], "inferred": a, "output_replicate": b}]} for a in (True, False) for b in (True, False)]
+documents += [{"version": 1, "params": [{"match": "a", "trainable": a, **more}]} for a in (True, False, 0)
+              for more in ({}, {"shard": []}, {"compute": "TP1D"}, {"output_replicate": False}, {"inferred": True}, {"shard": [], "inferred": True})]
 documents += [{"version": 1, "mesh": {"tp": 65537}}, {"version": 1, "stages": [{"match": "a\0b", "stage": 65535}, {"match": "b", "stage": 65536}]}]
 open(f"{folder}/empty.mlir", "w").write("module {}\n")
 # Every third of the changes: the reader is a process each time. Those left out are taken by GOOD's other lists.
 counts = {True: 0, False: 0}
 for number, document in enumerate(documents):
-    if 20 < number < len(documents) - 6 and number % 3:
+    if 20 < number < len(documents) - 24 and number % 3:
         continue
     path = f"{folder}/{number}.json"
     json.dump(document, open(path, "w"))

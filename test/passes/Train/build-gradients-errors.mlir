@@ -46,3 +46,29 @@ func.func @main() -> (tensor<f32> {nn.name = "loss"}) {
   %loss = nn.mul %c, %f : tensor<f32>, tensor<f32> -> tensor<f32>
   return %loss : tensor<f32>
 }
+
+// -----
+
+// A sidecar that leaves nothing to train is named by its line.
+module attributes {hpc.sidecar = {file = "s.json", text = "{\22version\22: 1, \22params\22: [\n {\22match\22: \22?\22, \22trainable\22: false}]}"}} {
+  // expected-error @below {{[sidecar] s.json:2: "?" leaves nothing to train: no parameter is both a float and not frozen; match less, or name what is trained in a rule before it, with "trainable": true}}
+  func.func @main() -> (tensor<f32> {nn.name = "loss"}) {
+    %f = nn.parameter "frozen.w" {file = "w", bytes = 4 : i64, hashes = array<i64: 0>} : tensor<f32>
+    %w = nn.parameter "w" {file = "w", bytes = 4 : i64, hashes = array<i64: 0>} : tensor<f32>
+    %loss = nn.mul %w, %f : tensor<f32>, tensor<f32> -> tensor<f32>
+    return %loss : tensor<f32>
+  }
+}
+
+// -----
+
+// A slip in a pattern would train what was to be left alone.
+// expected-error @below {{[sidecar] s.json:1: "*.weigth" matches no parameter; the nearest is 'frozen.weight'}}
+module attributes {hpc.sidecar = {file = "s.json", text = "{\22version\22: 1, \22params\22: [{\22match\22: \22*.weigth\22, \22trainable\22: false}]}"}} {
+  func.func @main() -> (tensor<f32> {nn.name = "loss"}) {
+    %f = nn.parameter "frozen.weight" {file = "w", bytes = 4 : i64, hashes = array<i64: 0>} : tensor<f32>
+    %w = nn.parameter "w" {file = "w", bytes = 4 : i64, hashes = array<i64: 0>} : tensor<f32>
+    %loss = nn.mul %w, %f : tensor<f32>, tensor<f32> -> tensor<f32>
+    return %loss : tensor<f32>
+  }
+}

@@ -49,3 +49,25 @@ func.func @main() -> (tensor<f32> {nn.name = "loss"}) {
   %loss = nn.reshape %s : tensor<1x1xf32> -> tensor<f32>
   return %loss : tensor<f32>
 }
+
+// -----
+
+// The sidecar freezes too, the first rule that speaks of training decides, and --freeze adds to it: a rule for the cut (of u)
+// decides nothing about training, and what is trained below a `false` is named before it. A name of a tied weight is a name.
+// CHECK-LABEL: func.func @main
+// CHECK-SAME: -> (tensor<f32> {nn.name = "loss"}, tensor<2x2xf32> {nn.gradient = "w"}, tensor<2xf32> {nn.gradient = "b"})
+// FROZEN-LABEL: func.func @main
+// FROZEN-SAME: -> (tensor<f32> {nn.name = "loss"}, tensor<2x2xf32> {nn.gradient = "w"})
+module attributes {hpc.sidecar = {file = "s.json", text = "{\22version\22: 1, \22params\22: [{\22match\22: \22u\22, \22shard\22: []}, {\22match\22: \22head.*\22, \22trainable\22: true}, {\22match\22: \22b\22, \22shard\22: [], \22trainable\22: true}, {\22match\22: \22*\22, \22trainable\22: false}]}"}} {
+  func.func @main(%x: tensor<2x2xf32>) -> (tensor<f32> {nn.name = "loss"}) {
+    %u = nn.parameter "u" {file = "w", bytes = 16 : i64, hashes = array<i64: 0>} : tensor<2x2xf32>
+    %w = nn.parameter "w" {aliases = ["head.weight"], file = "w", bytes = 16 : i64, hashes = array<i64: 0>} : tensor<2x2xf32>
+    %b = nn.parameter "b" {file = "w", bytes = 8 : i64, hashes = array<i64: 0>} : tensor<2xf32>
+    %y = nn.matmul %x, %u : tensor<2x2xf32>, tensor<2x2xf32> -> tensor<2x2xf32>
+    %z = nn.matmul %y, %w : tensor<2x2xf32>, tensor<2x2xf32> -> tensor<2x2xf32>
+    %c = nn.add %z, %b : tensor<2x2xf32>, tensor<2xf32> -> tensor<2x2xf32>
+    %s = nn.reduce sum %c {axes = array<i64: 0, 1>} : tensor<2x2xf32> -> tensor<1x1xf32>
+    %loss = nn.reshape %s : tensor<1x1xf32> -> tensor<f32>
+    return %loss : tensor<f32>
+  }
+}

@@ -31,6 +31,12 @@ TEST(SidecarTest, TextThereAndBack) {
       inside.at = 1;
       inside.axis = name;
       rule.shard = {whole, inside};
+      if (flags % 3)
+        rule.trainable = flags % 3 == 1;
+      if (flags == 1) {
+        rule.decidesCut = false;
+        rule.shard.clear();
+      }
       sidecar.params.push_back(rule);
       TensorRule tensor;
       tensor.match = name;
@@ -51,6 +57,8 @@ TEST(SidecarTest, TextThereAndBack) {
     const ParamRule &given = sidecar.params[i], &got = read->params[i];
     EXPECT_EQ(given.match, got.match);
     EXPECT_TRUE(given.shard == got.shard);
+    EXPECT_EQ(given.decidesCut, got.decidesCut);
+    EXPECT_EQ(given.trainable, got.trainable);
     EXPECT_EQ(given.outputReplicate, got.outputReplicate);
     EXPECT_EQ(given.inferred, got.inferred);
     EXPECT_EQ(given.optional, got.optional);
