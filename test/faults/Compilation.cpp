@@ -33,6 +33,19 @@ Layout tinyLayout() { return {tinyModel, degrees(2, 1, 1, 1), {{"batch_size", 2}
 Layout tinyFourStages() { return {tinyModel, degrees(2, 1, 4, 1), {{"batch_size", 2}, {"sequence_length", 7}}}; }
 Layout mlpLayout() { return {"mlp/dynamo-op18.onnx", degrees(2, 1, 1, 1), {{"batch", 4}}}; }
 
+static Layout training(Layout layout) {
+  layout.options.loss = "causal-lm";
+  layout.options.optimizer = "adam";
+  layout.options.clip = 0.01; // far below the norm, so that every gradient is scaled
+  return layout;
+}
+Layout oddTraining() {
+  Layout layout = training({oddModel, degrees(2, 2, 2, 2), {{"batch_size", 4}, {"sequence_length", 9}}});
+  layout.options.ppSchedule = "zb-h1";
+  return layout;
+}
+Layout tinyTraining() { return training(tinyLayout()); }
+
 static void die(const std::string &what) {
   std::fprintf(stderr, "the unbroken compilation fails: %s\n", what.c_str());
   std::exit(1);
@@ -40,7 +53,7 @@ static void die(const std::string &what) {
 
 Compilation &Compilation::of(const Layout &layout, StringRef phase) {
   static std::map<std::string, std::unique_ptr<Compilation>> known;
-  std::string key = layout.model + (" " + phase.str());
+  std::string key = layout.model + (" " + phase.str()) + " " + layout.options.loss + " " + layout.options.ppSchedule;
   for (int64_t degree : {layout.options.tp, layout.options.dp, layout.options.pp, layout.options.microBatches})
     key += " " + std::to_string(degree);
   std::unique_ptr<Compilation> &found = known[key];
@@ -69,6 +82,9 @@ Compilation::Compilation(const Layout &layout, StringRef phase) : layout(layout)
   module = std::move(*imported);
   (*module)->setAttr(optionsAttrName, layout.options.toAttribute(context.get()));
   (*module)->setAttr(phaseAttrName, StringAttr::get(context.get(), "import"));
+  // The serial step is what train makes: import has none.
+  if (layout.options.trains() && failed(runTo(*module, "train")))
+    die(errors);
   serial = module->clone();
   if (failed(runTo(*module, "propagate")))
     die(errors);

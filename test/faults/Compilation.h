@@ -27,6 +27,10 @@ Layout tinyLayout();
 Layout tinyFourStages();
 /// Three linear layers.
 Layout mlpLayout();
+/// A training step of oddLayout()'s cut over dp=2 as well, Adam with clipped gradients, backward split into B and W.
+Layout oddTraining();
+/// A training step of tinyLayout().
+Layout tinyTraining();
 
 using BreakModule = std::function<void(ModuleOp)>;
 using BreakPlan = std::function<void(plan::Plan &)>;

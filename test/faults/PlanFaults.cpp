@@ -1,9 +1,8 @@
 // Ways of breaking a finished plan of gpt2-odd. What can make a plan hang, read or write a wrong place or lose an
 // output is found by the plan's check, which runs nothing; what only computes something else, by running it (--verify).
-#include "test/faults/Compilation.h"
+#include "test/faults/PlanFault.h"
 
 #include "runtime/plan/PlanCheck.h"
-#include "runtime/plan/PlanNames.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,36 +14,6 @@ using testing::HasSubstr;
 
 namespace {
 
-struct Fault {
-  const char *name;
-  void (*breakIt)(Plan &);
-  std::vector<const char *> check;  ///< what checkPlan says; empty: it cannot see it
-  std::vector<const char *> verify; ///< then, what --verify says
-};
-
-// ---- finding instructions -----------------------------------------------------------------------
-
-Program &program(Plan &plan, int stage, const std::string &name) {
-  for (Program &program : plan.stages[stage].programs)
-    if (programText(program) == name)
-      return program;
-  ADD_FAILURE() << "no program " << name;
-  std::exit(1);
-}
-
-/// The number of the first instruction of a kind, of one ONNX node unless `node` is empty.
-template <typename ActionT> size_t find(const Program &program, const std::string &node = "") {
-  for (size_t i = 0; i < program.instructions.size(); ++i)
-    if (std::holds_alternative<ActionT>(program.instructions[i].action) &&
-        (node.empty() || program.instructions[i].node == node))
-      return i;
-  ADD_FAILURE() << "no such instruction at " << node << "; the test is out of date";
-  std::exit(1);
-}
-template <typename ActionT> ActionT &the(Plan &plan, int stage, const std::string &name, const std::string &node = "") {
-  Program &where = program(plan, stage, name);
-  return std::get<ActionT>(where.instructions[find<ActionT>(where, node)].action);
-}
 int32_t weightOf(const Binding &binding) {
   const auto *stored = std::get_if<StoredWeight>(&binding.start);
   return stored ? stored->weight : -1;
@@ -199,7 +168,7 @@ void otherTarget(Plan &plan) { plan.modules[0].target = "ptx"; }
 void unknownFeature(Plan &plan) { plan.modules[0].features.push_back("quantum"); }
 void scalarOfDims(Plan &plan) { plan.inputs[0].isStepScalar = true; }
 
-const Fault faults[] = {
+const FaultOfPlan faults[] = {
     {"RequestTooFew", requestTooFew, {"posts request", "again before a wait"}, {}},
     {"ProgramOfOtherKind", otherKind, {"micro-batch of an update is 1"}, {}},
     {"ProductSkippedOnce", skipOnce, {"node_addmm_5", "before any instruction of the program wrote to it"}, {}},
@@ -251,12 +220,13 @@ const Fault faults[] = {
     {"ReducedBeforeComputed", swapInstructions, {"node_addmm_5"}, {}},
 };
 
-class PlanFault : public testing::TestWithParam<Fault> {};
-void PrintTo(const Fault &fault, std::ostream *out) { *out << fault.name; }
+} // namespace
+
+namespace hpc::test {
 
 TEST_P(PlanFault, IsNamed) {
-  const Fault &fault = GetParam();
-  Compilation &compilation = Compilation::of(oddLayout(), "partition");
+  const FaultOfPlan &fault = GetParam();
+  Compilation &compilation = Compilation::of(fault.layout(), "partition");
   std::string checked = compilation.checkPlan(fault.breakIt), verified;
   if (fault.check.empty()) {
     EXPECT_EQ(checked, "") << "the plan's check sees more than this table says";
@@ -269,6 +239,10 @@ TEST_P(PlanFault, IsNamed) {
   if (std::getenv("HPC_SHOW"))
     std::fprintf(stderr, "%s: %s%s\n", fault.name, checked.c_str(), verified.c_str());
 }
+
+} // namespace hpc::test
+
+namespace {
 
 INSTANTIATE_TEST_SUITE_P(All, PlanFault, testing::ValuesIn(faults),
                          [](const auto &info) { return std::string(info.param.name); });

@@ -1,7 +1,7 @@
 // Ways of breaking the partitioned program. For each, what its verify pass says without running anything, and what the
 // rest of the compilation with --verify says when that pass is left out. Every message names the ONNX node where the
 // fault is, or the first one that it spoils.
-#include "test/faults/Compilation.h"
+#include "test/faults/ProgramFault.h"
 
 #include "compiler/Dialect/Dist/Correspondence.h"
 #include "compiler/Dialect/Dist/Dist.h"
@@ -18,43 +18,6 @@ using dist::ShardingAttr;
 using testing::HasSubstr;
 
 namespace {
-
-struct Fault {
-  const char *name;
-  Layout (*layout)();
-  const char *phase; ///< the phase after which the program is broken
-  void (*breakIt)(ModuleOp);
-  std::vector<const char *> verifyPass; ///< what the verify pass says; empty: it cannot see it
-  std::vector<const char *> verify;     ///< what --verify says without that pass; empty: the fault does no harm
-};
-
-// ---- finding and changing ops -------------------------------------------------------------------
-
-/// The ops of a kind that stem from one ONNX node, in program order.
-template <typename OpT> SmallVector<OpT> all(ModuleOp module, StringRef node) {
-  SmallVector<OpT> found;
-  module.walk([&](OpT op) {
-    if (nodeName(op.getLoc()) == node)
-      found.push_back(op);
-  });
-  return found;
-}
-template <typename OpT> OpT the(ModuleOp module, StringRef node, size_t index = 0) {
-  SmallVector<OpT> found = all<OpT>(module, node);
-  if (index >= found.size()) {
-    module.dump();
-    ADD_FAILURE() << "no such op at " << node.str() << "; the test is out of date";
-    std::exit(1);
-  }
-  return found[index];
-}
-
-dist::Sharding sharding(const char *text) { return *dist::parseSharding(text); }
-ShardingAttr attr(ModuleOp module, const char *text) { return ShardingAttr::get(module.getContext(), sharding(text)); }
-/// Says another sharding of the same box: a lie that no shape gives away.
-void claim(Value value, const dist::Sharding &sharding) {
-  value.setType(dist::withSharding(cast<RankedTensorType>(value.getType()), sharding));
-}
 
 constexpr const char *attentionOut = "node_addmm_5"; // h.1.attn.c_proj: cut by 5 heads over tp=2
 constexpr const char *feedForwardOut = "node_addmm_7";
@@ -142,14 +105,6 @@ void offsetOfOtherCut(ModuleOp module) {
   the<dist::OffsetOp>(module, "node_embedding").setDimAttr(attr(module, "[499@tp]"));
 }
 
-nn::ParameterOp parameter(ModuleOp module, StringRef name) {
-  nn::ParameterOp found;
-  module.walk([&](nn::ParameterOp op) {
-    if (op.getName() == name)
-      found = op;
-  });
-  return found;
-}
 /// Columns 0..47 of [q|k|v] on one rank, 48..95 on the other: as wide as two heads of each.
 void cutColumnsPlainly(ModuleOp module) {
   claim(parameter(module, "transformer.h.1.attn.c_attn.weight").getResult(), sharding("[32, 96@tp]"));
@@ -227,7 +182,7 @@ void sendTheWrongValue(ModuleOp module) {
 
 // ---- the table ----------------------------------------------------------------------------------
 
-const Fault faults[] = {
+const FaultOfProgram faults[] = {
     {"AllReduceDropped",
      oddLayout,
      "partition",
@@ -332,11 +287,12 @@ const Fault faults[] = {
     {"WrongValueSent", oddLayout, "stage", sendTheWrongValue, {}, {"node_add_15"}},
 };
 
-class ProgramFault : public testing::TestWithParam<Fault> {};
-void PrintTo(const Fault &fault, std::ostream *out) { *out << fault.name; }
+} // namespace
+
+namespace hpc::test {
 
 TEST_P(ProgramFault, VerifyPassNamesIt) {
-  const Fault &fault = GetParam();
+  const FaultOfProgram &fault = GetParam();
   std::string found = Compilation::of(fault.layout(), fault.phase).verifyPhase(fault.breakIt);
   if (fault.verifyPass.empty())
     EXPECT_EQ(found, "") << "the verify pass sees more than this table says";
@@ -347,7 +303,7 @@ TEST_P(ProgramFault, VerifyPassNamesIt) {
 }
 
 TEST_P(ProgramFault, VerifyNamesIt) {
-  const Fault &fault = GetParam();
+  const FaultOfProgram &fault = GetParam();
   std::string found = Compilation::of(fault.layout(), fault.phase).compileAndVerify(fault.breakIt);
   if (fault.verify.empty())
     EXPECT_EQ(found, "") << "a fault that was thought to do no harm";
@@ -357,14 +313,19 @@ TEST_P(ProgramFault, VerifyNamesIt) {
     std::fprintf(stderr, "%s, --verify: %s\n", fault.name, found.c_str());
 }
 
+} // namespace hpc::test
+
+namespace {
+
 INSTANTIATE_TEST_SUITE_P(All, ProgramFault, testing::ValuesIn(faults),
                          [](const auto &info) { return std::string(info.param.name); });
 
 // The control: whatever finds the faults above finds none in the unbroken programs.
 TEST(Unbroken, NothingIsFound) {
-  for (Layout (*layout)() : {oddLayout, oddDataParallel, tinyLayout, tinyFourStages, mlpLayout})
+  for (Layout (*layout)() :
+       {oddLayout, oddDataParallel, tinyLayout, tinyFourStages, mlpLayout, oddTraining, tinyTraining})
     for (const char *phase : {"partition", "stage"}) {
-      SCOPED_TRACE(std::string(layout().model) + " after " + phase);
+      SCOPED_TRACE(std::string(layout().model) + " " + layout().options.loss + " after " + phase);
       Compilation &compilation = Compilation::of(layout(), phase);
       EXPECT_EQ(compilation.verifyPhase([](ModuleOp) {}), "");
       EXPECT_EQ(compilation.compileAndVerify([](ModuleOp) {}), "");
