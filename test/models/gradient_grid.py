@@ -9,7 +9,7 @@ import numpy
 
 MOST_RANKS = 8
 TP, PP, DP, MICRO_BATCHES, ZERO = (1, 2, 3, 4), (1, 2, 3), (1, 2), (1, 2), (0, 1, 2, 3)
-SCHEDULES = ("gpipe", "1f1b", "interleaved", "zb-h1")
+SCHEDULES = ("gpipe", "1f1b", "interleaved", "zb-h1", "file")
 FOLDERS = ("gpt2-tiny", "gpt2-odd")
 
 Case = collections.namedtuple("Case", "export tp pp dp zero micro_batches schedule")
@@ -26,9 +26,22 @@ def chunks(case):
     return 2 if case.schedule == "interleaved" else 1
 
 
-def flags(case):
+def schedule(case, folder):
+    """Its name; of "file" a file like no other schedule: weights' gradients when all else is done (only micro-batch 0 has to be first)."""
+    if case.schedule != "file":
+        return case.schedule
+    order = range(case.micro_batches)
+    stage = [f"F{i}" for i in order] + [f"B{i}" for i in order] + [f"W{i}" for i in order] + ["U"]
+    name = os.path.join(folder, f"pp{case.pp}-mb{case.micro_batches}.txt")
+    with open(name, "w") as file:
+        file.write((" ".join(stage) + "\n") * case.pp)
+    return name
+
+
+def flags(case, folder):
+    """What hpc-opt is told; a file of a schedule is written into the folder."""
     return [f"--tp={case.tp}", f"--pp={case.pp}", f"--dp={case.dp}", f"--zero={case.zero}", f"--micro-batches={case.micro_batches}",
-            f"--pp-schedule={case.schedule}", f"--pp-chunks={chunks(case)}"]
+            f"--pp-schedule={schedule(case, folder)}", f"--pp-chunks={chunks(case)}"]
 
 
 def refused(case):

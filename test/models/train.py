@@ -210,7 +210,7 @@ def all_work():
         models = {name: Model(name) for name in (options.models.split(",") if options.models else gradient_grid.exports(SHARED))}
         cases, pairs = gradient_grid.ordered(gradient_grid.all_cases({name: model.blocks() for name, model in models.items()}))
         print(f"{len(cases)} cases, the first {pairs} hold every pair of values", flush=True)
-        layouts = [(case.export, gradient_grid.flags(case)) for case in cases[: options.sample]]
+        layouts = [(case.export, gradient_grid.flags(case, folder.name)) for case in cases[: options.sample]]
         return [(f"{name} gradients {' '.join(layout)}", functools.partial(models[name].check_gradients, layout)) for name, layout in layouts]
     work = []
     for name in (options.models or "gpt2-tiny/dynamo-eager-op18,gpt2-odd/dynamo-eager-op18").split(","):
