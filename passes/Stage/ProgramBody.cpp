@@ -37,4 +37,21 @@ ProgramBody findBody(func::FuncOp function, ArrayRef<Operation *> own, ArrayRef<
   return body;
 }
 
+pipe::StageOp createProgram(OpBuilder &builder, Location place, size_t stage, size_t chunk, pipe::ProgramKind kind,
+                            const ProgramBody &body, ArrayRef<Value> operands, ArrayRef<Value> yields) {
+  auto types = llvm::map_to_vector(yields, [](Value value) { return value.getType(); });
+  auto program = pipe::StageOp::create(builder, place, types, stage, chunk, kind, operands);
+  Block *block = new Block();
+  program.getBody().push_back(block);
+  IRMapping mapping;
+  for (Value value : body.outside)
+    mapping.map(value, block->addArgument(value.getType(), value.getLoc()));
+  OpBuilder inside = OpBuilder::atBlockEnd(block);
+  for (Operation *op : body.ops)
+    inside.clone(*op, mapping);
+  pipe::YieldOp::create(inside, place,
+                        llvm::map_to_vector(yields, [&](Value value) { return mapping.lookup(value); }));
+  return program;
+}
+
 } // namespace hpc

@@ -1,7 +1,7 @@
 // The body of one program: ops that belong to it, and what is cheap to repeat as far as they read it.
 #pragma once
 
-#include "compiler/MLIR.h"
+#include "compiler/Dialect/Pipe/Pipe.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace hpc {
@@ -16,5 +16,9 @@ struct ProgramBody {
 /// that no op of `own` makes whether another program gives it; what nobody gives is computed here.
 ProgramBody findBody(func::FuncOp function, ArrayRef<Operation *> own, ArrayRef<Value> wanted,
                      llvm::function_ref<bool(Value)> comesFrom);
+
+/// The program of `body`, which gives `yields`; `operands` stand for what it takes from outside, in that order.
+pipe::StageOp createProgram(OpBuilder &builder, Location place, size_t stage, size_t chunk, pipe::ProgramKind kind,
+                            const ProgramBody &body, ArrayRef<Value> operands, ArrayRef<Value> yields);
 
 } // namespace hpc

@@ -132,20 +132,9 @@ private:
     for (Value value : body.outside)
       operands.push_back(isa<BlockArgument>(value) ? value : arrived.lookup({value, program}));
     Location place = yields.empty() ? function.getLoc() : yields.front().getLoc();
-    auto types = llvm::map_to_vector(yields, [](Value value) { return value.getType(); });
     size_t part = parts.partOf(program);
-    auto stage = pipe::StageOp::create(builder, place, types, parts.stageOf(program), part / parts.numStages(),
-                                       parts.kindOf(program), operands);
-    Block *block = new Block();
-    stage.getBody().push_back(block);
-    IRMapping mapping;
-    for (Value value : body.outside)
-      mapping.map(value, block->addArgument(value.getType(), value.getLoc()));
-    OpBuilder inside = OpBuilder::atBlockEnd(block);
-    for (Operation *op : body.ops)
-      inside.clone(*op, mapping);
-    pipe::YieldOp::create(inside, place,
-                          llvm::map_to_vector(yields, [&](Value value) { return mapping.lookup(value); }));
+    pipe::StageOp stage = createProgram(builder, place, parts.stageOf(program), part / parts.numStages(),
+                                        parts.kindOf(program), body, operands, yields.getArrayRef());
     for (auto [value, result] : llvm::zip(yields, stage.getResults())) {
       results[{value, program}] = result;
       if (wanted[program].contains(value))

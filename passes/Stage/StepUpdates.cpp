@@ -191,25 +191,13 @@ void StepUpdates::buildRound(OpBuilder &builder, unsigned round, unsigned stage,
   if (own.empty() && leaving.empty())
     return;
   // 2. The program.
-  SmallVector<Value> wanted(leaving.begin(), leaving.end());
-  ProgramBody body = findBody(function, own, wanted, [&](Value value) { return isGiven(value, stage); });
+  ProgramBody body = findBody(function, own, leaving.getArrayRef(), [&](Value value) { return isGiven(value, stage); });
   SmallVector<Value> operands;
   for (Value value : body.outside)
     operands.push_back(isa<BlockArgument>(value) ? value : known.lookup({value, stage}));
   Location place = own.empty() ? leaving.front().getLoc() : own.front()->getLoc();
-  auto types = llvm::map_to_vector(leaving, [](Value value) { return value.getType(); });
-  auto program =
-      pipe::StageOp::create(builder, place, types, stage, /*chunk=*/0, pipe::ProgramKind::update, operands);
-  Block *block = new Block();
-  program.getBody().push_back(block);
-  IRMapping mapping;
-  for (Value value : body.outside)
-    mapping.map(value, block->addArgument(value.getType(), value.getLoc()));
-  OpBuilder inside = OpBuilder::atBlockEnd(block);
-  for (Operation *op : body.ops)
-    inside.clone(*op, mapping);
-  pipe::YieldOp::create(inside, place,
-                        llvm::map_to_vector(leaving, [&](Value value) { return mapping.lookup(value); }));
+  pipe::StageOp program = createProgram(builder, place, stage, /*chunk=*/0, pipe::ProgramKind::update, body, operands,
+                                        leaving.getArrayRef());
   // 3. Where others find what leaves it.
   for (auto [value, result] : llvm::zip(leaving, program.getResults())) {
     known[{value, stage}] = result;
