@@ -2,6 +2,7 @@
 // region is named.
 #include "compiler/Dialect/Dist/Correspondence.h"
 #include "compiler/Providers.h"
+#include "passes/Kernels/AttentionRegion.h"
 #include "passes/Kernels/KernelName.h"
 #include "passes/Kernels/Passes.h"
 
@@ -16,6 +17,11 @@ struct Naming : OpBuilder::Listener {
   void notifyOperationInserted(Operation *op, OpBuilder::InsertPoint) override { kernels::setKernelName(op, name); }
   StringAttr name;
 };
+
+/// Whether somebody computes the op whole.
+bool isClaimed(Operation *op) {
+  return providerOf(op) != Provider::None && (!kernels::isAttention(op) || kernels::fitsAttentionKernel(op));
+}
 
 /// Innermost last: attention's definition contains a softmax, which is decomposed in turn.
 void decompose(CompositeOpInterface composite) {
@@ -37,7 +43,7 @@ void decompose(CompositeOpInterface composite) {
   }
   SmallVector<CompositeOpInterface> inner;
   for (Operation *made = before ? before->getNextNode() : &block->front(); made != op; made = made->getNextNode())
-    if (auto composite = dyn_cast<CompositeOpInterface>(made); composite && providerOf(made) == Provider::None)
+    if (auto composite = dyn_cast<CompositeOpInterface>(made); composite && !isClaimed(made))
       inner.push_back(composite);
   op->erase();
   for (CompositeOpInterface composite : inner)
@@ -48,7 +54,7 @@ struct DecomposeCompositesPass : impl::DecomposeCompositesBase<DecomposeComposit
   void runOnOperation() override {
     SmallVector<CompositeOpInterface> composites;
     getOperation().walk([&](CompositeOpInterface op) {
-      if (providerOf(op) == Provider::None)
+      if (!isClaimed(op))
         composites.push_back(op);
     });
     for (CompositeOpInterface op : composites)

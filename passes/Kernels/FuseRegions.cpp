@@ -1,5 +1,6 @@
 // Groups become nn.fused ops: isolated, with clones of what costs nothing, under names that equal regions share.
 #include "compiler/Location.h"
+#include "passes/Kernels/AttentionFusion.h"
 #include "passes/Kernels/FusionGroups.h"
 #include "passes/Kernels/KernelName.h"
 #include "passes/Kernels/Passes.h"
@@ -112,6 +113,9 @@ private:
 };
 
 void fuseBlock(Block &block, Symbols &symbols) {
+  kernels::fuseAttention(block, [&](nn::FusedOp region, const std::string &base) {
+    region.setSymbol(symbols.find(region, base));
+  });
   FusionRoles roles(block);
   for (const FusionGroup &group : kernels::formGroups(block, roles)) {
     if (group.results().empty())

@@ -1,0 +1,193 @@
+// An attention reads the buffers that its operands are views of, and writes the one that its result's readers look at. Each
+// region has clones of its views; what nobody else reads is dead afterwards.
+#include "passes/Kernels/AttentionFusion.h"
+
+#include "compiler/Interfaces/Structure.h"
+#include "passes/Kernels/AttentionRegion.h"
+#include "passes/Kernels/ElementEmitter.h"
+#include "passes/Kernels/FusionRoles.h"
+#include "passes/Kernels/RegionShape.h"
+#include "passes/Kernels/StridedView.h"
+
+namespace hpc::kernels {
+
+namespace {
+constexpr size_t maxBiasOps = 24; // each is computed again for every head that shares the bias
+
+/// The buffer that an operand is a strided view of: the farthest such value.
+Value sourceOf(Value operand) {
+  SmallVector<Operation *> views; // nearest first
+  for (Operation *op = operand.getDefiningOp(); op && (isAlias(op) || isMove(op)) && op->getNumOperands() == 1;
+       op = op->getOperand(0).getDefiningOp())
+    views.push_back(op);
+  for (; !views.empty(); views.pop_back()) {
+    StridedView view(nn::shapeOf(views.back()->getOperand(0)));
+    if (llvm::all_of(llvm::reverse(views), [&](Operation *op) { return applyView(op, view); }) && view.strides())
+      return views.back()->getOperand(0);
+  }
+  return operand;
+}
+
+/// The last value that the result is written as: through its only readers.
+Value targetOf(Value result) {
+  SmallVector<Operation *> views;
+  Value end = result;
+  while (end.hasOneUse() && isInvertibleView(*end.user_begin()) &&
+         (*end.user_begin())->getBlock() == result.getParentBlock()) {
+    views.push_back(*end.user_begin());
+    end = views.back()->getResult(0);
+  }
+  // A reshape at the end is an alias outside.
+  while (!views.empty() && isAlias(views.back()))
+    views.pop_back();
+  for (; !views.empty(); views.pop_back()) {
+    StridedView view(nn::shapeOf(views.back()->getResult(0)));
+    if (llvm::all_of(llvm::reverse(views), [&](Operation *op) { return applyInverse(op, view); }) && view.strides())
+      return views.back()->getResult(0);
+  }
+  return result;
+}
+
+/// Ops that make a bias as large as the scores of a head from less: the region computes its elements where it needs them,
+/// so that nothing of the size lies in memory.
+void collectBias(Value bias, int64_t scores, llvm::SetVector<Operation *> &ops) {
+  Operation *op = bias.getDefiningOp();
+  if (!op || ops.contains(op) || !hasElementEmitter(op->getName()) || isExpensive(op) || combinesElements(op))
+    return;
+  bool isFree = op->getNumOperands() == 0;
+  if (auto constant = dyn_cast<nn::ConstantOp>(op)) {
+    auto value = dyn_cast<DenseElementsAttr>(constant.getValue());
+    isFree = value && value.isSplat();
+  }
+  if (op->getNumOperands() == 0 ? !isFree : nn::tensorType(bias).getNumElements() < scores)
+    return;
+  Access access = *accessOf(op);
+  if (!llvm::is_contained({Access::Source, Access::Elementwise, Access::Alias, Access::Move, Access::Repeat}, access))
+    return;
+  for (Value operand : op->getOperands())
+    collectBias(operand, scores, ops);
+  ops.insert(op); // after its operands
+}
+
+class AttentionRegionBuilder {
+public:
+  explicit AttentionRegionBuilder(Operation *attention) : attention(attention) {}
+
+  nn::FusedOp build() {
+    OpBuilder builder(attention->getContext());
+    // 1. Operands up to their buffers.
+    for (OpOperand &operand : attention->getOpOperands())
+      if (operand.get() == biasOf())
+        addBias(operand.get());
+      else
+        add(operand.get(), sourceOf(operand.get()));
+    Operation *copy = clone(attention);
+    // 2. Results down to theirs.
+    SmallVector<Value> replaced, yielded;
+    for (auto [old, result] : llvm::zip_equal(attention->getResults(), copy->getResults())) {
+      Value end = targetOf(old);
+      for (Value at = old; at != end; at = (*at.user_begin())->getResult(0))
+        clone(*at.user_begin());
+      replaced.push_back(end);
+      yielded.push_back(mapping.lookup(end));
+    }
+    // 3. The op around it, where the attention stood.
+    builder.setInsertionPoint(attention);
+    auto region = nn::FusedOp::create(builder, attention->getLoc(), ValueRange(yielded).getTypes(), "", operands);
+    region.getBody().push_back(body.release());
+    builder.setInsertionPointToEnd(&region.getBody().front());
+    nn::YieldOp::create(builder, region.getLoc(), yielded);
+    for (auto [old, result] : llvm::zip_equal(replaced, region.getResults())) {
+      old.replaceAllUsesWith(result);
+      if (old.getDefiningOp() != attention)
+        dead.push_back(old.getDefiningOp());
+    }
+    dead.push_back(attention);
+    return region;
+  }
+  /// What build() has left without readers.
+  const SmallVector<Operation *> &replacedOps() const { return dead; }
+
+private:
+  Value biasOf() const {
+    if (auto op = dyn_cast<nn::AttentionOp>(attention))
+      return op.getBias();
+    return cast<nn::AttentionGradOp>(attention).getBias();
+  }
+  void addArgument(Value value) {
+    if (mapping.contains(value))
+      return;
+    operands.push_back(value);
+    mapping.map(value, body->addArgument(value.getType(), value.getLoc()));
+  }
+  void add(Value operand, Value source) {
+    SmallVector<Operation *> views;
+    for (Value value = operand; value != source; value = views.back()->getOperand(0))
+      views.push_back(value.getDefiningOp());
+    addArgument(source);
+    for (Operation *view : llvm::reverse(views))
+      clone(view);
+  }
+  void addBias(Value bias) {
+    llvm::SetVector<Operation *> ops;
+    int64_t scores = nn::shapeOf(attention->getOperand(0))[2] * nn::shapeOf(attention->getOperand(1))[2];
+    collectBias(bias, scores, ops);
+    if (ops.size() > maxBiasOps)
+      ops.clear();
+    for (Operation *op : ops) {
+      for (Value operand : op->getOperands())
+        addArgument(operand);
+      clone(op);
+    }
+    addArgument(bias);
+  }
+  Operation *clone(Operation *op) {
+    if (op->getNumResults() && mapping.contains(op->getResult(0)))
+      return mapping.lookup(op->getResult(0)).getDefiningOp();
+    Operation *copy = op->clone(mapping);
+    body->push_back(copy);
+    return copy;
+  }
+
+  Operation *attention;
+  std::unique_ptr<Block> body = std::make_unique<Block>();
+  IRMapping mapping;
+  SmallVector<Value> operands;
+  SmallVector<Operation *> dead;
+};
+} // namespace
+
+/// Pure ops without readers, from the given ones up: a dead reader would still count as one.
+static void eraseDead(SmallVector<Operation *> open) {
+  while (!open.empty()) {
+    Operation *op = open.pop_back_val();
+    if (!op->use_empty() || !isPure(op) || isa<nn::FusedOp>(op))
+      continue;
+    llvm::SmallSetVector<Operation *, 4> next;
+    for (Value operand : op->getOperands())
+      if (operand.getDefiningOp())
+        next.insert(operand.getDefiningOp());
+    llvm::erase(open, op);
+    op->erase();
+    for (Operation *producer : next)
+      if (!llvm::is_contained(open, producer))
+        open.push_back(producer);
+  }
+}
+
+void fuseAttention(Block &block, function_ref<void(nn::FusedOp, const std::string &)> name) {
+  SmallVector<Operation *> found;
+  for (Operation &op : block)
+    if (isAttention(&op))
+      found.push_back(&op);
+  for (Operation *op : found) {
+    std::string base = op->getName().stripDialect().str();
+    for (int64_t size : nn::shapeOf(op->getResult(0)))
+      base += (base.back() >= 'a' && base.back() <= 'z' ? "_" : "x") + std::to_string(size);
+    AttentionRegionBuilder builder(op);
+    name(builder.build(), base);
+    eraseDead(builder.replacedOps());
+  }
+}
+
+} // namespace hpc::kernels

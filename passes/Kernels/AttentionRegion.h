@@ -1,0 +1,47 @@
+// What a region that is one nn.attention or nn.attention_grad computes, on which elements of its buffers: what every
+// target's code for it starts from. Transposes, reshapes and slices round the op are strides, so no heads are moved.
+#pragma once
+
+#include "compiler/Dialect/NN/NN.h"
+
+namespace hpc::kernels {
+
+/// A tensor of four dims inside a buffer: element (a, b, c, d) lies at offset + the sum of index * stride, in elements.
+struct AttentionTensor {
+  unsigned buffer; ///< of an operand: the region's argument; of a result: the region's result
+  int64_t offset;
+  std::array<int64_t, 4> strides; ///< of batch, head or group, position, channel; 0 where the dim has one element
+  Type elementType;
+};
+
+/// With h = groups * repeat heads: query [batch, h, queries, depth], key [batch, groups, keys, depth], value
+/// [batch, groups, keys, width], result and gradient [batch, h, queries, width]; head i reads group i / repeat.
+struct AttentionRegion {
+  Operation *op; ///< nn.attention or nn.attention_grad, in the region
+  int64_t batch, groups, repeat, queries, keys, depth, width;
+  AttentionTensor query, key, value;
+  std::optional<AttentionTensor> gradient; ///< of the attention's result: nn.attention_grad alone
+  SmallVector<AttentionTensor, 3> results; ///< in the order of the op's results
+  double scale;
+  std::optional<int64_t> causalOffset; ///< query i sees keys j <= i + causalOffset
+  bool guarded;
+  /// Added to the scaled scores, [1 or batch, 1 or h, 1 or queries, 1 or keys], or null. A value in the region: an
+  /// argument, or computed from arguments an element at a time (ElementEmitter, PulledWork).
+  Value bias;
+  /// The bias where it lies in a buffer as it is; strides of dims that it broadcasts are 0.
+  std::optional<AttentionTensor> biasTensor;
+
+  bool isGradient() const { return gradient.has_value(); }
+  int64_t heads() const { return groups * repeat; }
+};
+
+/// Whether the op is one of the two.
+bool isAttention(Operation *op);
+/// Whether generated code computes it: a tile of what it works on has to fit the stack of a thread. Others are
+/// decomposed.
+bool fitsAttentionKernel(Operation *attention);
+
+/// The parsed region; nothing where the region is another one.
+std::optional<AttentionRegion> findAttentionRegion(nn::FusedOp region);
+
+} // namespace hpc::kernels
