@@ -66,10 +66,10 @@ static void buildPropagate(OpPassManager &passes, const Options &) {
 }
 
 /// Global shapes become local ones, and the collectives between them appear.
-static void buildPartition(OpPassManager &passes, const Options &) {
+static void buildPartition(OpPassManager &passes, const Options &options) {
   passes.addPass(createDecomposeSharded()); // first: it makes ops that need reshards of their own
   passes.addPass(createCollectPartials());  // before reshards: partial terms of a sum share one all-reduce
-  passes.addPass(createInsertReshards());
+  passes.addPass(createInsertReshards({options.zero}));
   passes.addPass(createFillTails()); // on the operands as they arrive, so after reshards
   passes.addPass(createLocalize());  // last: until here every shape is global
   passes.addPass(createVerifyPartitioned());

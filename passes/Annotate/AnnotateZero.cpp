@@ -1,6 +1,5 @@
 // ZeRO as annotation (Rajbhandari et al. 2020): seeds that cut the states of the optimizer over the ranks of data parallelism,
 // and for level 3 what parameters are stored as. All that moves because of it are reshards that propagation and partition find.
-#include "compiler/Diagnostics.h"
 #include "compiler/Dialect/NN/Ports.h"
 #include "passes/Annotate/Passes.h"
 
@@ -93,12 +92,6 @@ struct AnnotateZero : impl::AnnotateZeroBase<AnnotateZero> {
                   [&](const std::string &axis) { return mesh.size(axis) > 1; });
     if (!function || level == 0 || axes.empty())
       return;
-    if (level == 2 && mesh.sizeOf(dist::AxisRole::Time) > 1) {
-      userError(function, ErrorKind::Unsupported)
-          << "--zero=2 with --micro-batches=" << mesh.sizeOf(dist::AxisRole::Time)
-          << ": gradients are not scattered in each micro-batch yet; use --zero=1 or 3, or --micro-batches=1";
-      return signalPassFailure();
-    }
     ZeroAnnotator{function, mesh, level, axes, {}, {}}.run();
   }
 };

@@ -25,7 +25,7 @@ struct Want {
 
 class Resharder {
 public:
-  Resharder(const Mesh &mesh) : mesh(mesh) {}
+  Resharder(const Mesh &mesh, bool scattersFirst) : mesh(mesh), scattersFirst(scattersFirst) {}
 
   /// What each operand of an op has to be.
   LogicalResult addWants(ShardingRuleOpInterface op) {
@@ -81,6 +81,13 @@ private:
     if (failed(direct))
       return failure();
     Value origin = source;
+    if (std::optional<Sharding> piece = scatteredFirst(from, target)) {
+      FailureOr<Value> scattered = materialize(source, *piece, user);
+      if (failed(scattered))
+        return failure();
+      origin = *scattered;
+      direct = 0;
+    }
     for (const Sharding &other : wanted[source]) {
       if (*direct == 0)
         break;
@@ -112,6 +119,26 @@ private:
     return reshard;
   }
 
+  /// Of a sum over time that data parallelism cuts in the end: the same in every micro-batch, of which each rank then
+  /// adds up its piece alone. What else is summed up over ranks waits until the end of the step.
+  std::optional<Sharding> scatteredFirst(const Sharding &from, const Sharding &to) const {
+    AxisNames cut = cutAxes(to);
+    auto isScattered = [&](const std::string &axis) {
+      return mesh.hasRole(axis, AxisRole::Data) && llvm::is_contained(cut, axis);
+    };
+    bool endsTime = llvm::any_of(axesWithRole(from.partial, mesh, AxisRole::Time),
+                                 [&](const std::string &axis) { return !llvm::is_contained(to.partial, axis); });
+    if (!scattersFirst || !endsTime || llvm::none_of(from.partial, isScattered))
+      return std::nullopt;
+    Sharding piece = to;
+    piece.partial.clear();
+    llvm::copy_if(from.partial, std::back_inserter(piece.partial),
+                  [&](const std::string &axis) { return !isScattered(axis); });
+    if (intersects(piece.partial, cut)) // what tensor parallelism cuts of its own sum is cut at the end
+      return std::nullopt;
+    return piece;
+  }
+
   bool slicesTo(const Sharding &from, const Sharding &to) {
     Expected<std::vector<ReshardStep>> steps = planReshard(from, to, mesh);
     return steps.ok() && llvm::all_of(*steps, [](const ReshardStep &step) { return step.kind == ReshardStep::Slice; });
@@ -134,18 +161,21 @@ private:
   }
 
   const Mesh &mesh;
+  const bool scattersFirst;
   SmallVector<Want> wants; ///< program order
   DenseMap<Value, std::vector<Sharding>> wanted;
   DenseMap<Value, SmallVector<std::pair<Sharding, Value>>> made;
 };
 
 struct InsertReshards : impl::InsertReshardsBase<InsertReshards> {
+  using InsertReshardsBase::InsertReshardsBase;
+
   void runOnOperation() override {
     auto function = getOperation().lookupSymbol<func::FuncOp>("main");
     if (!function)
       return;
     Mesh mesh = meshOf(function);
-    Resharder resharder(mesh);
+    Resharder resharder(mesh, zero >= 2);
     // 1. Reshards of earlier passes become wants, so that equal ones are shared.
     SmallVector<ReshardOp> earlier(function.front().getOps<ReshardOp>());
     DenseMap<OpOperand *, Sharding> fixed;

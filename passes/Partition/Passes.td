@@ -25,7 +25,13 @@ def InsertReshards : PartitionPass<"hpc-insert-reshards"> {
         %y = nn.matmul ... : tensor<2x40xf32, #dist.sharding<"[2, 40] partial{tp}">>
         %r = dist.reshard %y {cause = "nn.matmul (c_proj) sums over a dim cut over tp by the layout's cut of c_proj.weight"} : ... -> tensor<2x40xf32, #dist.sharding<"[2, 40]">>
         %z = nn.add %r, %bias
+
+    With `zero` of 2 or 3 a gradient that data parallelism cuts is scattered in each micro-batch, so that its running sum is a piece:
+
+        %1 = dist.reshard %g : "[8, 6] partial{dp, mb}" -> "[8@dp, 6] partial{mb}"
+        %2 = dist.reshard %1 : "[8@dp, 6] partial{mb}" -> "[8@dp, 6]"
   }];
+  let options = [Option<"zero", "zero", "int64_t", "0", "level of hpc-annotate-zero">];
 }
 def FillTails : PartitionPass<"hpc-fill-tails"> {
   let summary = "Identities into the padding that a reduction over a cut uneven factor would read";

@@ -44,16 +44,10 @@ def flags(case, folder):
             f"--pp-schedule={schedule(case, folder)}", f"--pp-chunks={chunks(case)}"]
 
 
-def refused(case):
-    """What hpc-opt says that it does not do yet: gradients are not scattered in each micro-batch."""
-    return case.zero == 2 and case.micro_batches > 1
-
-
 def all_cases(blocks):
     """All of them, given how many blocks each export has: no more parts can be cut. ZeRO is about dp, so without it there is level 0 only."""
     every = (Case(*values) for values in itertools.product(blocks, TP, PP, DP, ZERO, MICRO_BATCHES, SCHEDULES))
-    fits = [c for c in every if c.tp * c.pp * c.dp <= MOST_RANKS and c.pp * chunks(c) <= blocks[c.export] and (c.dp > 1 or c.zero == 0)]
-    return [case for case in fits if not refused(case)]
+    return [c for c in every if c.tp * c.pp * c.dp <= MOST_RANKS and c.pp * chunks(c) <= blocks[c.export] and (c.dp > 1 or c.zero == 0)]
 
 
 def ordered(cases):
