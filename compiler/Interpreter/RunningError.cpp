@@ -30,9 +30,21 @@ static bool isWhole(const Tensor &tensor) {
   return llvm::all_of(tensor.floats, [](double value) { return value == std::nearbyint(value); });
 }
 
-/// The bound of a value from the deviation of its samples.
-double RunningError::boundOf(const Twin &twin) {
+/// The largest magnitude of a number; never so small that a bound divided by it overflows.
+static double largestNumber(const Tensor &tensor) {
+  double largest = 1e-30;
+  for (int64_t i = 0; i < tensor.size(); ++i)
+    if (double value = tensor.number(i); isNumber(value))
+      largest = std::max(largest, std::abs(value));
+  return largest;
+}
+
+/// The bound of a value from the deviation of its samples. Whole numbers that no sample has moved are the same in any
+/// plan, unless approximations make them: a mask of ones and zeros is on no side of a jump but its own.
+double RunningError::boundOf(const Twin &twin, bool isApproximated) {
   const Tensor &exact = *twin.exact;
+  if (twin.isExact() && !isApproximated && isWhole(exact))
+    return 0;
   double worst = 0, largest = 0;
   for (const std::shared_ptr<const Tensor> &sample : twin.samples)
     for (int64_t i = 0; i < exact.size(); ++i) {
@@ -47,23 +59,44 @@ double RunningError::boundOf(const Twin &twin) {
   return exact.isFloat() ? safetyOf(exact.size()) * worst + 2 * epsilonOf(exact.dtype) * largest : worst;
 }
 
+/// The bound in parts of the largest magnitude; where it is infinite, what the worst operand has.
+double RunningError::relativeBoundOf(const Twin &twin, ArrayRef<Twin> operands) {
+  if (std::isfinite(twin.bound))
+    return twin.bound / largestNumber(*twin.exact);
+  double worst = 0;
+  for (const Twin &operand : operands)
+    worst = std::max(worst, operand.relativeBound);
+  return worst;
+}
+
 // ---- what a plan is free to do -------------------------------------------------------------------
 
+static LinearClause::Kind linearity(Operation *op) {
+  auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
+  return ruled ? ruled.getShardingRule().linear.kind : LinearClause::None;
+}
+
+/// Whether `op` approximates: f64 calls the same library as the interpreter.
+static bool isApproximate(Operation *op, DType dtype) {
+  return accessOf(op) == Access::Elementwise && effortOf(op) == Effort::Expensive && dtype != DType::F64;
+}
+
 /// For each element of a result how far a plan may be from any other by its freedom in this op alone; empty: not at all.
-/// `unrounded` is the sample before it was rounded.
-static Expected<std::vector<double>> freedomOf(Operation *op, ArrayRef<const Tensor *> operands, unsigned result,
-                                               const Tensor &unrounded, const Tensor &sample) {
+/// `unrounded` is the sample before it was rounded, `rounded` the number of operands that hold rounding errors.
+static Expected<std::vector<double>> freedomOf(Operation *op, ArrayRef<const Tensor *> operands, int64_t rounded,
+                                               unsigned result, const Tensor &unrounded, const Tensor &sample) {
   std::vector<double> slack;
   if (!sample.isFloat())
     return slack;
   double epsilon = sample.dtype == DType::F64 ? 0x1p-52 : 0x1p-23; // of sums and approximations
-  if (accessOf(op) == Access::Elementwise) {
-    // An approximation; f64 calls the same library as the interpreter. What needs no rounding nobody gets wrong.
-    if (effortOf(op) == Effort::Expensive && sample.dtype != DType::F64)
-      for (size_t i = 0; i < sample.floats.size(); ++i)
-        slack.push_back(unrounded.floats[i] == sample.floats[i] ? 0 : epsilon * std::abs(sample.floats[i]));
+  if (isApproximate(op, sample.dtype)) { // what needs no rounding nobody gets wrong
+    for (size_t i = 0; i < sample.floats.size(); ++i)
+      slack.push_back(unrounded.floats[i] == sample.floats[i] ? 0 : epsilon * std::abs(sample.floats[i]));
     return slack;
   }
+  // A sum of two is rounded alike by all. But errors of its terms that cancel here need not cancel in a plan.
+  if (accessOf(op) == Access::Elementwise && rounded < 2)
+    return slack;
   Expected<SummedTerms> terms = summedTerms(op, operands, result);
   if (!terms.ok())
     return terms.status();
@@ -112,6 +145,29 @@ Expected<Tensor> RunningError::displaced(Operation *op, ArrayRef<Twin> operands,
   return std::move((*results)[result]);
 }
 
+/// Where both operands of a comparison are equal, and still are after errors of their own in every sample, one is the
+/// other (a maximum and the element that it is): a plan computes them once. Empty: nowhere. Samples are compared as their
+/// type holds them, since pushes leave it and ops return to it.
+std::vector<bool> RunningError::elementsThatAreOneValue(Operation *op, ArrayRef<Twin> operands, const Tensor &result) {
+  auto isRounded = [](const Twin &operand) { return operand.bound > 0 && operand.exact->isFloat(); };
+  if (accessOf(op) != Access::Elementwise || result.isFloat() || operands.size() != 2 ||
+      !llvm::all_of(operands, isRounded))
+    return {};
+  std::vector<bool> isOneValue(result.size());
+  forEachElement<2>(result.shape,
+                    {broadcastStrides(operands[0].exact->shape, result.shape),
+                     broadcastStrides(operands[1].exact->shape, result.shape)},
+                    {0, 0}, [&](int64_t i, const std::array<int64_t, 2> &at) {
+                      auto areEqual = [&](const std::shared_ptr<const Tensor> &a, const std::shared_ptr<const Tensor> &b) {
+                        return roundTo(a->dtype, a->floats[at[0]]) == roundTo(b->dtype, b->floats[at[1]]);
+                      };
+                      isOneValue[i] = operands[0].exact->floats[at[0]] == operands[1].exact->floats[at[1]];
+                      for (int number = 0; number < sampleCount; ++number)
+                        isOneValue[i] = isOneValue[i] && areEqual(operands[0].samples[number], operands[1].samples[number]);
+                    });
+  return isOneValue;
+}
+
 /// Comparisons, casts to integers, floor: where an operand may be on either side of a jump, the sample takes the other.
 /// `direction` (1 or -1) is where operands move, every second one the other way.
 Status RunningError::followJumps(Operation *op, ArrayRef<Twin> operands, unsigned result, double direction,
@@ -122,7 +178,8 @@ Status RunningError::followJumps(Operation *op, ArrayRef<Twin> operands, unsigne
       readsFloats = true;
       readsFractions |= !isWhole(*operand.exact) || !isWhole(*operand.samples[0]);
     }
-  bool isRounding = accessOf(op) == Access::Elementwise && readsFractions && isWhole(exact);
+  bool isRounding =
+      accessOf(op) == Access::Elementwise && linearity(op) == LinearClause::None && readsFractions && isWhole(exact);
   if (!readsFloats || (exact.isFloat() && !isRounding))
     return Status::success();
   SmallVector<double> by;
@@ -133,8 +190,11 @@ Status RunningError::followJumps(Operation *op, ArrayRef<Twin> operands, unsigne
   Expected<Tensor> other = displaced(op, operands, by, result);
   if (!other.ok())
     return other.status();
+  std::vector<bool> isOneValue = elementsThatAreOneValue(op, operands, exact);
   for (int64_t i = 0; i < exact.size(); ++i)
-    if (exact.number(i) == sample.number(i) && other->number(i) != exact.number(i))
+    if (!isOneValue.empty() && isOneValue[i])
+      sample.setNumber(i, exact.number(i));
+    else if (exact.number(i) == sample.number(i) && other->number(i) != exact.number(i))
       sample.setNumber(i, other->number(i));
   return Status::success();
 }
@@ -158,6 +218,7 @@ Expected<RunningError::Twins> RunningError::evaluate(Operation *op, ArrayRef<Twi
     return twins;
   }
   twins.resize(exact.size());
+  int64_t rounded = llvm::count_if(operands, [](const Twin &operand) { return !operand.isExact(); });
   for (int number = 0; number < sampleCount; ++number) {
     SmallVector<const Tensor *> inputs;
     for (const Twin &operand : operands)
@@ -171,7 +232,7 @@ Expected<RunningError::Twins> RunningError::evaluate(Operation *op, ArrayRef<Twi
       round(*sample);
       if (!onlyMoves) {
         HPC_RETURN_IF_ERROR(followJumps(op, operands, i, number ? -1 : 1, wanted, *sample));
-        Expected<std::vector<double>> slack = freedomOf(op, inputs, i, (*unrounded)[i], *sample);
+        Expected<std::vector<double>> slack = freedomOf(op, inputs, rounded, i, (*unrounded)[i], *sample);
         if (!slack.ok())
           return slack.status();
         push(wanted, *slack, *sample);
@@ -182,8 +243,50 @@ Expected<RunningError::Twins> RunningError::evaluate(Operation *op, ArrayRef<Twi
     }
   }
   for (Twin &twin : twins)
-    twin.bound = boundOf(twin);
+    twin.bound = boundOf(twin, isApproximate(op, twin.exact->dtype));
+  HPC_RETURN_IF_ERROR(widenBoundOfCurve(op, operands, twins));
+  for (Twin &twin : twins)
+    twin.relativeBound = relativeBoundOf(twin, operands);
   return twins;
+}
+
+/// How far results are off whose operands are off by all that their bounds allow, not by what a sample is: the square of
+/// a number that is nothing but rounding errors grows by the square of the safety. Only of elementwise ops that are not
+/// linear, where a deviation is no small part of a number.
+Status RunningError::widenBoundOfCurve(Operation *op, ArrayRef<Twin> operands, Twins &twins) {
+  if (accessOf(op) != Access::Elementwise || linearity(op) == LinearClause::Sum)
+    return Status::success();
+  for (int number = 0; number < sampleCount; ++number) {
+    bool isLarge = false;
+    std::vector<Tensor> stretched(operands.size());
+    SmallVector<const Tensor *> inputs;
+    for (size_t i = 0; i < operands.size(); ++i) {
+      const Twin &operand = operands[i];
+      inputs.push_back(operand.exact.get());
+      if (!operand.exact->isFloat() || operand.samples[number] == operand.exact)
+        continue;
+      stretched[i] = *operand.exact;
+      inputs[i] = &stretched[i];
+      double safety = safetyOf(operand.exact->size());
+      for (int64_t j = 0; j < operand.exact->size(); ++j) {
+        double value = operand.exact->floats[j], by = safety * (operand.samples[number]->floats[j] - value);
+        if (!isNumber(value) || !std::isfinite(by))
+          continue;
+        stretched[i].floats[j] += by;
+        isLarge |= std::abs(by) > 0.1 * std::abs(value);
+      }
+    }
+    if (!isLarge)
+      continue;
+    Results results = evaluateOp(op, inputs, {.doublePrecision = true});
+    if (!results.ok())
+      return results.status();
+    for (auto [twin, result] : llvm::zip_equal(twins, *results))
+      for (int64_t i = 0; twin.exact->isFloat() && i < result.size(); ++i)
+        if (double off = std::abs(result.floats[i] - twin.exact->floats[i]); std::isfinite(off))
+          twin.bound = std::max(twin.bound, off);
+  }
+  return Status::success();
 }
 
 Expected<RunningError::Twins> RunningError::evaluateComposite(Operation *op, ArrayRef<Twin> operands,
@@ -232,7 +335,7 @@ Expected<RunningError::Twins> RunningError::evaluateComposite(Operation *op, Arr
 
 Status RunningError::observe(Value value, const std::shared_ptr<const Tensor> &exact) {
   auto keep = [&](Value value, const Twin &twin) {
-    bounds[value] = twin.bound;
+    bounds[value] = {twin.bound, std::isfinite(twin.bound) ? twin.bound : twin.relativeBound * largestNumber(*twin.exact)};
     if (int64_t uses = std::distance(value.use_begin(), value.use_end()))
       live[value] = {twin, uses};
   };

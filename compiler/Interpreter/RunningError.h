@@ -28,7 +28,11 @@ public:
   /// Largest difference from the run in double that a plan's value may have: of floats absolute; of integers and bools
   /// 0 unless a float within its own bound decides otherwise; infinite where the element type overflows on the way,
   /// though double does not.
-  double bound(Value value) const { return bounds.lookup(value); }
+  double bound(Value value) const { return bounds.lookup(value).own; }
+
+  /// The same, but where that is infinite it is as large, relative to the value, as the worst operand's: so much a
+  /// run of a type that does not overflow may be off.
+  double finiteBound(Value value) const { return bounds.lookup(value).finite; }
 
 private:
   static constexpr int sampleCount = 2;
@@ -38,13 +42,21 @@ private:
     std::shared_ptr<const Tensor> exact;
     std::shared_ptr<const Tensor> samples[sampleCount]; ///< == exact where nothing was rounded
     double bound = 0;
+    double relativeBound = 0; ///< finite: in parts of the largest magnitude
     bool isExact() const { return samples[0] == exact && samples[1] == exact; }
   };
   using Twins = SmallVector<Twin>;
 
-  static Twin exactly(const std::shared_ptr<const Tensor> &tensor) { return {tensor, {tensor, tensor}, 0}; }
-  static double boundOf(const Twin &twin);
+  static Twin exactly(const std::shared_ptr<const Tensor> &tensor) { return {tensor, {tensor, tensor}}; }
+  struct Bound {
+    double own = 0, finite = 0;
+  };
+
+  static double boundOf(const Twin &twin, bool isApproximated);
+  static double relativeBoundOf(const Twin &twin, ArrayRef<Twin> operands);
+  static std::vector<bool> elementsThatAreOneValue(Operation *op, ArrayRef<Twin> operands, const Tensor &result);
   Expected<Twins> evaluate(Operation *op, ArrayRef<Twin> operands, ArrayRef<std::shared_ptr<const Tensor>> exact);
+  static Status widenBoundOfCurve(Operation *op, ArrayRef<Twin> operands, Twins &twins);
   Expected<Twins> evaluateComposite(Operation *op, ArrayRef<Twin> operands,
                                     ArrayRef<std::shared_ptr<const Tensor>> exact);
   Expected<Tensor> displaced(Operation *op, ArrayRef<Twin> operands, ArrayRef<double> by, unsigned result);
@@ -58,7 +70,7 @@ private:
     int64_t usesLeft;
   };
   DenseMap<Value, Live> live;
-  DenseMap<Value, double> bounds;
+  DenseMap<Value, Bound> bounds;
   std::vector<std::shared_ptr<const Tensor>> pending; ///< the results of an op that were seen so far
   uint64_t randomState = 0x9e3779b97f4a7c15;          ///< the same pushes in every run
 };

@@ -62,6 +62,14 @@ struct Verifier {
     return options;
   }
 
+  /// Of two runs in double that sum in other orders, for a value whose bound in its own type is known.
+  static double boundInDouble(const Tensor &value, double bound) {
+    if (!value.isFloat())
+      return bound;
+    double least = 1e-10 * std::max(largestMagnitude(value), 1e-30);
+    return std::max(least, 8 * bound * epsilonOf(DType::F64) / epsilonOf(value.dtype));
+  }
+
   /// 1. The serial program before and after the phases that keep it serial. Exporters round constants (sqrt(2/pi)) to
   /// f32, which raised ops know exactly: hence the type's epsilon, though both runs are in double.
   Status compareRaised() {
@@ -74,6 +82,7 @@ struct Verifier {
       HPC_RETURN_IF_ERROR(errors.observe(value, tensors.front()));
       int64_t id = idOf(value.getDefiningOp());
       reference.bounds[id] = errors.bound(value);
+      reference.boundsInDouble[id] = boundInDouble(*tensors.front(), errors.finiteBound(value));
       if (auto parameter = value.getDefiningOp<nn::ParameterOp>())
         reference.parameters[id] = parameter;
       else if (id >= 0)
@@ -150,14 +159,6 @@ struct Verifier {
     return nodeName(value.getLoc());
   }
 
-  /// Of two runs in double that sum in other orders, for a value whose bound in its own type is known.
-  static double boundInDouble(const Tensor &value, double bound) {
-    if (!value.isFloat())
-      return bound;
-    double least = 1e-10 * std::max(largestMagnitude(value), 1e-30);
-    return std::isfinite(bound) ? std::max(least, 8 * bound * epsilonOf(DType::F64) / epsilonOf(value.dtype)) : least;
-  }
-
   /// 2. Every value of the compiled program of all ranks, put together, against the serial one. Both are in double:
   /// what remains is the order of sums.
   Status comparePartitioned() {
@@ -179,7 +180,7 @@ struct Verifier {
         return Status::error(ErrorKind::Plan, "partitioned program: value of ONNX node '" + where +
                                                   "' has another global shape than the serial one");
       ++comparedValues;
-      double bound = boundInDouble(wanted, reference.bounds.at(idOf(value.getDefiningOp())));
+      double bound = reference.boundsInDouble.at(idOf(value.getDefiningOp()));
       std::optional<Difference> difference = firstDifference(global.tensor, wanted, bound, worstPartition);
       if (!difference && global.disagreement)
         difference = Difference{indexText(wanted.shape, global.disagreement->index),

@@ -13,6 +13,7 @@ struct Reference {
   std::map<int64_t, std::shared_ptr<const Tensor>> values;
   std::map<int64_t, nn::ParameterOp> parameters; ///< of the serial program
   std::map<int64_t, double> bounds;              ///< of values, by hpc.id (RunningError::bound)
+  std::map<int64_t, double> boundsInDouble;      ///< of the same values, for two runs in double
   std::vector<Tensor> outputs;
   std::vector<double> outputBounds; ///< for the plan, whatever raise changed in the program included
 };

@@ -13,7 +13,7 @@ namespace {
 
 struct Analysed {
   Tensor exact;
-  double bound;
+  double bound, finiteBound;
 };
 
 struct RunningErrorTest : InterpreterTest {
@@ -43,7 +43,8 @@ struct RunningErrorTest : InterpreterTest {
     options.observe = [&](Value value, const LocalTensors &tensors) { return errors.observe(value, tensors.front()); };
     Expected<std::vector<Tensor>> results = runFunction(main, inputs, options);
     EXPECT_TRUE(results.ok()) << results.status().text();
-    return {results->front(), errors.bound(main.getBody().front().getTerminator()->getOperand(0))};
+    Value result = main.getBody().front().getTerminator()->getOperand(0);
+    return {results->front(), errors.bound(result), errors.finiteBound(result)};
   }
 
   /// The same with results rounded to their types.
@@ -197,12 +198,59 @@ TEST_F(RunningErrorTest, JumpsThatRoundingDecides) {
                     "%r = nn.compare ge %y, %h : tensor<2xf32>, tensor<f32> -> tensor<2xi1>", "tensor<2xi1>", {x}).bound, 0);
 }
 
+/// The gradient of a maximum asks where it was: an element and the maximum that it is have the same errors. Were each
+/// taken for itself, nothing would be equal and the gradient divided by a count of 0: an infinite bound, or none at all.
+TEST_F(RunningErrorTest, AMaximumIsItsElement) {
+  Tensor x = normal(DType::F32, {4, 8});
+  std::string body = "%y = nn.exp %x0 : tensor<4x8xf32> -> tensor<4x8xf32>\n"
+                     "%m = nn.reduce max %y {axes = array<i64: 1>} : tensor<4x8xf32> -> tensor<4x1xf32>\n";
+  for (const char *kind : {"eq", "ge"})
+    EXPECT_EQ(analyse(body + "%r = nn.compare " + kind + " %y, %m : tensor<4x8xf32>, tensor<4x1xf32> -> tensor<4x8xi1>",
+                      "tensor<4x8xi1>", {x}).bound, 0) << kind;
+  // Two values that are equal by chance, and not in every sample.
+  Tensor fours = floatTensor({2}, {4, 4});
+  EXPECT_EQ(analyse("%l = nn.log %x0 : tensor<2xf32> -> tensor<2xf32>\n%h = nn.sqrt %x0 : tensor<2xf32> -> tensor<2xf32>\n"
+                    "%g = nn.log %h : tensor<2xf32> -> tensor<2xf32>\n%t = nn.add %g, %g : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>\n"
+                    "%r = nn.compare eq %l, %t : tensor<2xf32>, tensor<2xf32> -> tensor<2xi1>", "tensor<2xi1>", {fours}).bound, 1);
+}
+
+/// A mask of ones and zeros, computed in floats as exporters do, is what it is in every plan: a bound there let a plan
+/// attend to what it liked.
+TEST_F(RunningErrorTest, WholeNumbersStandOnNoEdge) {
+  Tensor mask = floatTensor({4}, {1, 0, 1, 1});
+  std::string body = "%one = nn.constant dense<1.0> : tensor<f32> : tensor<f32>\n%s = nn.sub %one, %x0 : tensor<f32>, tensor<4xf32> -> tensor<4xf32>\n";
+  EXPECT_EQ(analyse(body + "%r = nn.cast %s : tensor<4xf32> -> tensor<4xi1>", "tensor<4xi1>", {mask}).bound, 0);
+  EXPECT_EQ(analyse(body + "%r = nn.neg %s : tensor<4xf32> -> tensor<4xf32>", "tensor<4xf32>", {mask}).bound, 0);
+}
+
+/// Two rounded terms that cancel exactly in f32 need not cancel in a plan that rounds one of them otherwise; and the
+/// square of what is left may be off by the square of its bound. Each gave a false alarm on gradients that are 0.
+TEST_F(RunningErrorTest, TwoTermsThatCancel) {
+  Tensor x = normal(DType::F32, {100});
+  std::string t = "tensor<100xf32>", in = " : " + t + ", " + t + " -> " + t + "\n";
+  std::string body = "%y = nn.exp %x0 : " + t + " -> " + t + "\n%n = nn.neg %y : " + t + " -> " + t + "\n";
+  double largest = 0;
+  for (double value : x.floats)
+    largest = std::max(largest, std::exp(value));
+  Analysed sum = analyse(body + "%r = nn.add %y, %n" + in, t, {x});
+  EXPECT_GE(sum.bound, 0x1p-23 * largest);
+  EXPECT_LT(sum.bound, 0x1p-19 * largest);
+  EXPECT_NEAR(analyse(body + "%r = nn.sub %y, %y" + in, t, {x}).bound, sum.bound, 0.01 * sum.bound);
+  Analysed square = analyse(body + "%s = nn.add %y, %n" + in + "%r = nn.mul %s, %s" + in, t, {x});
+  EXPECT_GE(square.bound, 0.99 * sum.bound * sum.bound);
+  EXPECT_LT(square.bound, 1.01 * sum.bound * sum.bound);
+}
+
 /// What overflows in f32 on the way and not in double says nothing of the plan; infinities that the program has do.
 TEST_F(RunningErrorTest, OverflowOnTheWay) {
   Tensor x = floatTensor({2}, {60, 1});
   std::string body = "%e = nn.exp %x0 : tensor<2xf32> -> tensor<2xf32>\n%p = nn.mul %e, %e : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>\n"
                      "%r = nn.div %p, %p : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>";
-  EXPECT_TRUE(std::isinf(analyse(body, "tensor<2xf32>", {x}).bound));
+  Analysed overflown = analyse(body, "tensor<2xf32>", {x});
+  EXPECT_TRUE(std::isinf(overflown.bound));
+  // Runs in double do not overflow: they are as far apart, of their size, as the product's are, and no further.
+  EXPECT_GE(overflown.finiteBound, 0x1p-23);
+  EXPECT_LT(overflown.finiteBound, 1e-4);
   Tensor masked = floatTensor({2}, {-INFINITY, 1});
   EXPECT_LT(analyse("%r = nn.exp %x0 : tensor<2xf32> -> tensor<2xf32>", "tensor<2xf32>", {masked}).bound, 1e-5);
 }
