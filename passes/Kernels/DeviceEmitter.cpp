@@ -4,6 +4,7 @@
 
 #include "compiler/Diagnostics.h"
 #include "passes/Kernels/Accumulation.h"
+#include "passes/Kernels/DeviceAttention.h"
 #include "passes/Kernels/DeviceLoops.h"
 #include "passes/Kernels/RegionBody.h"
 #include "passes/Kernels/RegionEmitter.h"
@@ -128,6 +129,38 @@ struct DeviceBody : BodyEmitter {
       emitter.store(emitter.element(value, at), nn::tensorType(value).getElementType(), output, linear);
   }
 
+  DeviceMatrices matricesOf(const AttentionTensor &tensor, ValueRange in, int64_t rows, int64_t columns) {
+    return {in[tensor.buffer], tensor.elementType, tensor.strides, tensor.offset, rows, columns};
+  }
+  void emitAttentions(const AttentionRegion &found, ValueRange operands) {
+    DeviceAttention attention{found.batch, found.heads(), found.groups, found.queries, found.keys,
+                              matricesOf(found.query, operands, found.queries, found.depth),
+                              matricesOf(found.key, operands, found.keys, found.depth),
+                              matricesOf(found.value, operands, found.keys, found.width),
+                              {}, {}, {}, found.scale, found.causalOffset, found.guarded,
+                              registerType(found.query.elementType)};
+    if (found.gradient)
+      attention.gradient = matricesOf(*found.gradient, operands, found.queries, found.width);
+    const int64_t rows[] = {found.queries, found.keys, found.keys};
+    const int64_t columns[] = {found.isGradient() ? found.depth : found.width, found.depth, found.width};
+    for (auto [i, result] : llvm::enumerate(found.results))
+      attention.results.push_back(matricesOf(result, outputs, rows[i], columns[i]));
+    DeviceTiles tiles(registers.builder, registers.loc, nest, attention.wide);
+    if (found.bias)
+      attention.bias = [&](Value batch, Value head, Value query, Value key) {
+        ArrayRef<int64_t> shape = nn::shapeOf(found.bias);
+        Index at = broadcastIndex({indices.atom(batch, found.batch), indices.atom(head, found.heads()),
+                                   indices.atom(query, found.queries), indices.atom(key, found.keys)},
+                                  shape);
+        Value element;
+        emitter.inScope([&] { element = emitter.element(found.bias, at); });
+        return tiles.convert(element, registerType(nn::tensorType(found.bias).getElementType()), attention.wide);
+      };
+    nest.forEachItem(shape.items, [&](Value item) {
+      found.isGradient() ? emitAttentionGrad(tiles, attention, item) : emitAttention(tiles, attention, item);
+    });
+  }
+
   void emit() {
     emitter.forEachItem(shape.items, [&](const IndexExpr &item) {
       switch (shape.kind) {
@@ -137,6 +170,8 @@ struct DeviceBody : BodyEmitter {
         return emitRow(*shape.rows, item);
       case DeviceShape::Kind::Columns:
         return emitColumns(item);
+      case DeviceShape::Kind::Attention:
+        return; // emitAttentions
       }
     });
   }
@@ -158,8 +193,11 @@ FailureOr<DeviceLaunch> emitDeviceRegion(nn::FusedOp region, ModuleOp kernels) {
   types.append(collectScalars(region).size(), builder.getI64Type());
   builder.setInsertionPointToEnd(kernels.getBody());
   auto function = func::FuncOp::create(builder, loc, region.getSymbol(), builder.getFunctionType(types, {}));
+  // What one thread writes for another to read, in a result that is not finished, must not be taken for its own.
+  const bool exchanges = shape->attention && shape->attention->isGradient();
   for (unsigned i = 0; i < numOperands + numResults; ++i) {
-    function.setArgAttr(i, "llvm.noalias", builder.getUnitAttr()); // of two in place, one alone is used
+    if (i < numOperands || !exchanges)
+      function.setArgAttr(i, "llvm.noalias", builder.getUnitAttr()); // of two in place, one alone is used
     function.setArgAttr(i, "llvm.align", builder.getI64IntegerAttr(argumentAlignment));
   }
   Block *entry = function.addEntryBlock();
@@ -172,7 +210,11 @@ FailureOr<DeviceLaunch> emitDeviceRegion(nn::FusedOp region, ModuleOp kernels) {
       outputs[i] = buffers[operand];
   DeviceLoops nest(builder, loc, entry, *shape, outputs);
   ElementEmitter emitter(builder, nest, region, buffers, arguments.drop_front(numOperands + numResults), entry);
-  DeviceBody(region, emitter, outputs, *shape, nest).emit();
+  DeviceBody body(region, emitter, outputs, *shape, nest);
+  if (!shape->attention)
+    body.emit();
+  else if (shape->items > 0)
+    body.emitAttentions(*shape->attention, buffers);
   builder.setInsertionPointToEnd(entry);
   func::ReturnOp::create(builder, loc);
   eraseDeadOps(function);

@@ -109,7 +109,6 @@ Value DeviceLoops::share(Value first, Value last, int64_t count, Value state, fu
   return state ? joinTeam(sum, join) : Value();
 }
 
-/// The state of the thread whose number differs in the bit `distance`.
 Value DeviceLoops::shuffle(Value state, int64_t distance) {
   Type type = state.getType(), i32 = builder.getI32Type(), i64 = builder.getI64Type();
   unsigned width = type.getIntOrFloatBitWidth();

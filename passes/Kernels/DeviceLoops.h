@@ -31,6 +31,8 @@ public:
   Value shared(Type stored, int64_t count);
   void barrier();
   void onlyIf(Value condition, function_ref<void()> body);
+  /// The state of the thread of this warp whose number differs in the bit `distance`.
+  Value shuffle(Value state, int64_t distance);
   /// Position in the team, as i64.
   Value lane() { return laneIndex; }
   Value constant(int64_t value);
@@ -40,7 +42,6 @@ public:
 private:
   Value special(const char *which);
   Value address(Type stored, Value buffer, Value position);
-  Value shuffle(Value state, int64_t distance);
   Value joinTeam(Value state, function_ref<Value(Value, Value)> join);
 
   OpBuilder &builder;

@@ -2,6 +2,7 @@
 #include "passes/Kernels/DeviceShape.h"
 
 #include "compiler/ElementType.h"
+#include "passes/Kernels/DeviceAttention.h"
 
 namespace hpc::kernels {
 
@@ -55,6 +56,14 @@ int64_t DeviceShape::reducedRows() const {
 }
 
 std::optional<DeviceShape> findDeviceShape(nn::FusedOp region) {
+  if (std::optional<AttentionRegion> attention = findAttentionRegion(region)) {
+    DeviceShape shape;
+    shape.kind = DeviceShape::Kind::Attention;
+    shape.items = attentionItems(*attention);
+    shape.team = DeviceTiles::threads;
+    shape.attention = std::move(attention);
+    return shape;
+  }
   if (std::optional<ColumnRegion> columns = findColumnRegion(region))
     return byColumns(*columns);
   std::optional<RegionShape> rows = findRegionShape(region);

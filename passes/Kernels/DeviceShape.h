@@ -2,6 +2,7 @@
 // The shape alone decides, never the data or the card, so that results repeat.
 #pragma once
 
+#include "passes/Kernels/AttentionRegion.h"
 #include "passes/Kernels/ColumnRegion.h"
 #include "passes/Kernels/RegionShape.h"
 
@@ -12,6 +13,7 @@ struct DeviceShape {
     Elements, ///< an item is `width` neighbours of the root shape, computed by one thread
     Rows,     ///< an item is a row of the root shape, computed by a warp or a block
     Columns,  ///< an item is a block of columns, computed by a block
+    Attention, ///< an item is a tile of queries, or of a gradient a group of heads, computed by a block
   };
   Kind kind = Kind::Elements;
   int64_t items = 0;
@@ -20,6 +22,7 @@ struct DeviceShape {
   int64_t width = 1; ///< Elements only; divides the columns
   std::optional<RegionShape> rows;     ///< Elements and Rows
   std::optional<ColumnRegion> columns; ///< Columns
+  std::optional<AttentionRegion> attention; ///< Attention
 
   static constexpr int64_t warp = 32;
   static constexpr int64_t maxThreads = 1024;  ///< of a block

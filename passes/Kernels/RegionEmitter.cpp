@@ -5,6 +5,7 @@
 
 #include "compiler/Diagnostics.h"
 #include "compiler/ElementType.h"
+#include "passes/Kernels/AttentionRegion.h"
 #include "passes/Kernels/HostLoops.h"
 #include "passes/Kernels/RegionBody.h"
 
@@ -16,7 +17,7 @@ namespace hpc::kernels {
 
 LogicalResult checkOps(nn::FusedOp region) {
   for (Operation &op : region.getBody().front().without_terminator()) {
-    if (!hasElementEmitter(op.getName()))
+    if (!hasElementEmitter(op.getName()) && !isAttention(&op))
       return userError(&op, ErrorKind::Internal)
              << op.getName() << " in region '" << region.getSymbol()
              << "' has no code; add it to passes/Kernels/ScalarEmitter.cpp or ElementEmitter.cpp";

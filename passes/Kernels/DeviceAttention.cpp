@@ -1,0 +1,118 @@
+// Sums over keys run with the maximum of what has been seen; when it grows, they are scaled. A row whose maximum is still
+// -inf takes 0 instead, so that -inf minus -inf makes no NaN before all keys were seen.
+#include "passes/Kernels/DeviceAttention.h"
+
+#include "passes/Kernels/DeviceScores.h"
+
+namespace hpc::kernels {
+
+static int64_t tilesOf(int64_t count) { return (count + DeviceTiles::rows - 1) / DeviceTiles::rows; }
+static int64_t chunksOf(int64_t columns) {
+  return (columns + DeviceAttention::maxColumns - 1) / DeviceAttention::maxColumns;
+}
+
+int64_t attentionItems(const AttentionRegion &region) {
+  if (region.isGradient())
+    return region.batch * region.groups;
+  return region.batch * region.heads() * tilesOf(region.queries) * chunksOf(region.width);
+}
+
+namespace {
+using States = DeviceTiles::States;
+
+struct Forward {
+  DeviceTiles &t;
+  const DeviceAttention &a;
+  ScalarBuilder &s = t.s;
+  Value weights = t.reserveSquare(), keyMemory = t.reserve(a.key), valueMemory = t.reserve(a.value),
+        queryMemory = t.reserve(a.query); // in the order of what is read most often
+
+  /// The result's columns firstColumn + column() + 4 u.
+  void emit(Value batch, Value head, Value firstQuery, int64_t firstColumn, int64_t columns) {
+    Value group = t.split(head, a.heads / a.groups).first;
+    DeviceScores scores(t, a, batch, head);
+    Value keyBase = t.baseOf(a.key, batch, group), valueBase = t.baseOf(a.value, batch, group);
+    DeviceTile queries = t.stage(a.query, queryMemory, t.baseOf(a.query, batch, head), firstQuery);
+    int64_t perThread = (columns + DeviceTiles::threadsOfRow - 1) / DeviceTiles::threadsOfRow;
+    Value zero = s.constant(t.wide, 0);
+    States states = {s.constant(t.wide, -INFINITY), zero};
+    states.append(size_t(perThread), zero);
+    states = t.loop(t.number(0), scores.keysEnd(firstQuery), DeviceTiles::rows, states,
+                    [&](Value firstKey, ValueRange states) {
+      DeviceTile keys = t.stage(a.key, keyMemory, keyBase, firstKey);
+      DeviceTile values = t.stage(a.value, valueMemory, valueBase, firstKey);
+      t.nest.barrier();
+      OnlineSoftmax online(t, scores.masked(queries, keys), states[0], states[1]);
+      for (auto [n, weight] : llvm::enumerate(online.weights))
+        t.storeSquare(weights, t.row(), t.add(t.column(), int64_t(n) * DeviceTiles::threadsOfRow), weight);
+      t.nest.barrier();
+      States sums;
+      for (Value sum : states.drop_front(2))
+        sums.push_back(s.mul(sum, online.shrink));
+      sums = t.addProduct(sums, [&](Value key) { return t.loadSquare(weights, t.row(), key); }, values, firstColumn);
+      t.nest.barrier(); // tiles are brought again
+      States next = {online.maximum, online.sum};
+      next.append(sums);
+      return next;
+    });
+    Value sum = states[1], inverse = s.divReal(s.constant(t.wide, 1), sum);
+    Value isSeen = s.compare(arith::CmpFPredicate::OGT, sum, zero);
+    Value resultBase = t.baseOf(a.results[0], batch, head), query = t.add(firstQuery, t.row());
+    t.nest.onlyIf(t.isLess(query, t.number(a.queries)), [&] {
+      for (auto [u, total] : llvm::enumerate(ArrayRef<Value>(states).drop_front(2))) {
+        int64_t first = firstColumn + int64_t(u) * DeviceTiles::threadsOfRow;
+        Value column = t.add(t.column(), first), result = s.mul(total, inverse);
+        if (a.guarded || a.keys == 0)
+          result = s.select(isSeen, result, zero);
+        auto write = [&] { t.store(a.results[0], resultBase, query, column, result); };
+        if (first + DeviceTiles::threadsOfRow <= a.results[0].columns)
+          write();
+        else
+          t.nest.onlyIf(t.isLess(column, t.number(a.results[0].columns)), write);
+      }
+    });
+  }
+};
+} // namespace
+
+OnlineSoftmax::OnlineSoftmax(DeviceTiles &t, ArrayRef<Value> scores, Value seen, Value before) {
+  ScalarBuilder &s = t.s;
+  auto larger = [&](Value x, Value y) { return s.select(s.compare(arith::CmpFPredicate::OGT, x, y), x, y); };
+  Value inTile = scores[0]; // NaN need not show: it does in the sum
+  for (Value score : scores.drop_front())
+    inTile = larger(score, inTile);
+  maximum = larger(seen, t.joinRow(inTile, larger));
+  base = finiteBase(s, maximum);
+  Value sumOfTile;
+  for (Value score : scores) {
+    weights.push_back(emitExp(s, s.sub(score, base)));
+    sumOfTile = sumOfTile ? s.add(sumOfTile, weights.back()) : weights.back();
+  }
+  shrink = emitExp(s, s.sub(seen, base));
+  sum = s.add(s.mul(before, shrink), t.joinRow(sumOfTile, [&](Value x, Value y) { return s.add(x, y); }));
+}
+
+Value finiteBase(ScalarBuilder &s, Value maximum) {
+  Value nothing = s.compare(arith::CmpFPredicate::OEQ, maximum, s.like(maximum, -INFINITY));
+  return s.select(nothing, s.like(maximum, 0), maximum);
+}
+
+void emitAttention(DeviceTiles &t, const DeviceAttention &a, Value item) {
+  Forward forward{t, a};
+  auto [rest, chunk] = t.split(item, chunksOf(a.value.columns));
+  auto [matrix, tile] = t.split(rest, tilesOf(a.queries));
+  auto [batch, head] = t.split(matrix, a.heads);
+  Value firstQuery = t.mul(tile, DeviceTiles::rows);
+  int64_t chunks = chunksOf(a.value.columns);
+  for (int64_t i = 0; i < chunks; ++i) {
+    int64_t first = i * DeviceAttention::maxColumns;
+    int64_t columns = std::min(DeviceAttention::maxColumns, a.value.columns - first);
+    auto emit = [&, batch = batch, head = head] { forward.emit(batch, head, firstQuery, first, columns); };
+    if (chunks == 1)
+      emit();
+    else
+      t.nest.onlyIf(t.s.compare(arith::CmpIPredicate::eq, chunk, t.number(i)), emit);
+  }
+}
+
+} // namespace hpc::kernels

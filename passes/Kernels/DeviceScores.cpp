@@ -1,0 +1,41 @@
+// A causal offset may be any number of 64 bits; beyond the number of keys all is seen, so it is cut to that first.
+#include "passes/Kernels/DeviceScores.h"
+
+namespace hpc::kernels {
+
+static int64_t usefulOffset(const DeviceAttention &attention) {
+  return std::clamp(*attention.causalOffset, -attention.queries, attention.keys);
+}
+
+DeviceTiles::States DeviceScores::masked(const DeviceTile &queries, const DeviceTile &keys) {
+  DeviceTiles::States scores = t.dots(queries, keys, t.row());
+  Value scale = s.constant(t.wide, attention.scale), hidden = s.constant(t.wide, -INFINITY);
+  Value query = t.add(queries.first, t.row()), allKeys = t.number(attention.keys), end = allKeys;
+  if (attention.causalOffset)
+    end = t.least(end, t.add(query, usefulOffset(attention) + 1));
+  for (auto [n, score] : llvm::enumerate(scores)) {
+    Value key = t.add(t.add(keys.first, t.column()), int64_t(n) * DeviceTiles::threadsOfRow);
+    score = s.mul(score, scale);
+    if (attention.bias) {
+      Value within = t.least(query, t.number(attention.queries - 1));
+      score = s.add(score, attention.bias(batch, head, within, t.least(key, t.add(allKeys, -1))));
+    }
+    if (attention.causalOffset || attention.keys % DeviceTiles::rows != 0)
+      score = s.select(t.isLess(key, end), score, hidden);
+  }
+  return scores;
+}
+
+Value DeviceScores::keysEnd(Value firstQuery) {
+  Value end = t.number(attention.keys);
+  return attention.causalOffset ? t.least(end, t.add(firstQuery, DeviceTiles::rows + usefulOffset(attention))) : end;
+}
+
+Value DeviceScores::queriesStart(Value firstKey) {
+  if (!attention.causalOffset)
+    return t.number(0);
+  Value first = t.most(t.add(firstKey, -usefulOffset(attention)), t.number(0));
+  return t.mul(t.split(first, DeviceTiles::rows).first, DeviceTiles::rows);
+}
+
+} // namespace hpc::kernels
