@@ -2,6 +2,9 @@
 #include "runtime/backend/host/Gemm.h"
 
 #include "runtime/backend/host/Epilogue.h"
+#include "runtime/backend/host/TileProduct.h"
+
+#include <algorithm>
 
 namespace hpc::host {
 
@@ -29,20 +32,23 @@ Status multiplyBatch(const GemmCall &call, size_t depth, Product product, std::v
 
 } // namespace
 
+static Product productOf(const GemmCall &call) {
+  const plan::Gemm &gemm = call.plan;
+  return {call.m,          call.n,     call.k, matrix(gemm.a, call.a), matrix(gemm.b, call.b), matrix(gemm.c, call.c),
+          gemm.accumulate, call.addToC};
+}
+
 Expected<GemmNeeds> gemmNeeds(const GemmCall &call) {
   const plan::Gemm &gemm = call.plan;
   Expected<int64_t> scratch = productScratch(gemm.a.dtype, gemm.b.dtype, gemm.c.dtype, gemm.accumulate);
   if (!scratch.ok())
     return scratch.status();
-  return GemmNeeds{*scratch, oneDnnScratch(call.m, call.n, call.k)};
+  return GemmNeeds{std::max(*scratch, fitsTiles(productOf(call)) ? tileScratch() : 0),
+                   oneDnnScratch(call.m, call.n, call.k)};
 }
 
 Status gemm(const GemmCall &call, std::vector<std::byte> &scratch) {
-  const plan::Gemm &gemm = call.plan;
-  Product product{
-      call.m,          call.n,     call.k, matrix(gemm.a, call.a), matrix(gemm.b, call.b), matrix(gemm.c, call.c),
-      gemm.accumulate, call.addToC};
-  return multiplyBatch(call, 0, product, scratch);
+  return multiplyBatch(call, 0, productOf(call), scratch);
 }
 
 } // namespace hpc::host

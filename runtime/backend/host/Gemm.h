@@ -13,8 +13,8 @@ struct GemmNeeds {
 };
 Expected<GemmNeeds> gemmNeeds(const GemmCall &call);
 
-/// `packed` operands are taken as they are: oneDNN's sgemm packs panels on the way at 120 to 150 GF/s a core, and its
-/// prepacked form, measured on gpt2's shapes, is between 0.8 and 1.15 of that for twice the memory.
+/// `packed` operands are taken as they are: all ways pack panels on the way, and oneDNN's prepacked form, measured on
+/// gpt2's shapes, is between 0.8 and 1.15 of its sgemm's speed for twice the memory.
 Status gemm(const GemmCall &call, std::vector<std::byte> &scratch);
 
 } // namespace hpc::host

@@ -1,6 +1,7 @@
-// oneDNN for f32; for all other types blocks of A, B and C in the type of the sums, so that memory for them is small.
+// Tile registers where the machine has them and the product is large, else oneDNN for f32; for all other types blocks of A, B and C in the type of the sums, so that memory for them is small.
 #include "runtime/backend/host/Product.h"
 
+#include "runtime/backend/host/TileProduct.h"
 #include "runtime/base/HalfFloat.h"
 #include "runtime/base/IntegerMath.h"
 
@@ -157,6 +158,11 @@ Status multiply(const Product &product, std::vector<std::byte> &scratch) {
   const auto &[m, n, k, a, b, c, accumulate, addToC] = product;
   if (m == 0 || n == 0 || (k == 0 && addToC))
     return Status::success();
+  if (fitsTiles(product)) {
+    // Infinities may have become NaN; where C holds no sum yet the other ways below say which.
+    if (multiplyTiles(product, scratch) || addToC)
+      return Status::success();
+  }
   if (k > 0 && isPlainF32(a.dtype, b.dtype, c.dtype, accumulate))
     return multiplyF32(a.transpose, b.transpose, m, n, k, reinterpret_cast<const float *>(a.data), a.ld,
                        reinterpret_cast<const float *>(b.data), b.ld, addToC ? 1.0f : 0.0f,

@@ -1,8 +1,9 @@
 // Products against loops in double precision: all float types, transposes, adding to C, shapes down to zero and past a
-// block, NaN in C before and around it.
-#include "runtime/backend/host/Product.h"
+// block, NaN in C before and around it. ProductTilesTest has what is particular to the tile registers.
+#include "runtime/backend/host/TileProduct.h"
 #include "runtime/base/HalfFloat.h"
 
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <gmock/gmock.h>
@@ -80,7 +81,8 @@ void check(const Case &test) {
   product.c.data = c.data();
   Status status = host::multiply(product, scratch);
   ASSERT_TRUE(status.ok()) << status.text();
-  EXPECT_LE(int64_t(scratch.size()), *host::productScratch(typeA, typeB, typeC, accumulate));
+  EXPECT_LE(int64_t(scratch.size()), std::max(*host::productScratch(typeA, typeB, typeC, accumulate),
+                                              host::fitsTiles(product) ? host::tileScratch() : 0));
 
   std::string what = std::string(name(typeA)) + " " + name(typeB) + " " + name(typeC) + " by " + name(accumulate) +
                      ": " + std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k) +
@@ -142,6 +144,18 @@ TEST(Product, SeveralBlocks) {
       check({type, type, type, sums, 4, 1030, 6, false, false, add, 2});
     }
   check({DType::F32, DType::F32, DType::F32, DType::F32, 130, 503, 40, false, true, true, 0});
+}
+
+// Past every block of the tile registers, and one row, column and depth beside each: a panel that is left out, taken twice
+// or packed from the wrong place is another sum.
+TEST(Product, LargeAndOdd) {
+  host::useOneThread();
+  for (DType type : {DType::F32, DType::BF16})
+    for (bool transposeA : {false, true})
+      for (bool transposeB : {false, true})
+        for (bool add : {false, true})
+          for (auto [m, n, k] : {std::array<int64_t, 3>{65, 129, 64}, {81, 64, 145}, {257, 66, 161}, {65, 79, 801}})
+            check({type, type, DType::F32, DType::F32, m, n, k, transposeA, transposeB, add, 3});
 }
 
 // Sums of 16-bit floats are f32: 4096 ones are 4096, where a sum in bf16 would end at 256 and one in f16 at 2048.

@@ -1,0 +1,107 @@
+// Products of f32 in the tile registers: as accurate as f32 with all its bits, infinities and NaN as IEEE has them, and
+// bits that other rows and columns have no part in. Nothing here can be seen where the machine has no such registers.
+#include "runtime/backend/host/TileProduct.h"
+
+#include <cmath>
+#include <cstring>
+#include <gtest/gtest.h>
+#include <limits>
+#include <random>
+
+using namespace hpc;
+using host::Product;
+
+namespace {
+
+class ProductTiles : public testing::Test {
+protected:
+  void SetUp() override {
+    if (!host::hasTiles())
+      GTEST_SKIP() << "this machine has no tile registers (AMX)";
+    host::useOneThread();
+  }
+
+  /// C = A * B of [m, k] and [k, n], or what is added to c.
+  static std::vector<float> multiply(std::vector<float> &a, std::vector<float> &b, int64_t m, int64_t n, int64_t k,
+                                     int64_t lda, int64_t ldb) {
+    std::vector<float> c(size_t(m * n), std::nanf(""));
+    Product product{m, n, k};
+    product.a = {reinterpret_cast<const std::byte *>(a.data()), DType::F32, lda};
+    product.b = {reinterpret_cast<const std::byte *>(b.data()), DType::F32, ldb};
+    product.c = {reinterpret_cast<std::byte *>(c.data()), DType::F32, n};
+    EXPECT_TRUE(host::fitsTiles(product));
+    std::vector<std::byte> scratch;
+    EXPECT_TRUE(host::multiply(product, scratch).ok());
+    return c;
+  }
+  static std::vector<float> numbers(int64_t count, uint32_t seed, float low, float high) {
+    std::mt19937 random(seed);
+    std::uniform_real_distribution<float> distribution(low, high);
+    std::vector<float> list;
+    for (int64_t i = 0; i < count; ++i)
+      list.push_back(distribution(random));
+    return list;
+  }
+};
+
+} // namespace
+
+// All numbers are positive, so what a product of pieces leaves out cannot cancel: without the smallest of the six the
+// error is 2^-18 of the sum, 30 times the bound.
+TEST_F(ProductTiles, AllPiecesOfF32AreMultiplied) {
+  for (int64_t k : {64, 768, 2000}) {
+    const int64_t m = 70, n = 130;
+    std::vector<float> a = numbers(m * k, 1, 1, 2), b = numbers(k * n, 2, 1, 2), c = multiply(a, b, m, n, k, k, n);
+    for (int64_t i = 0; i < m; ++i)
+      for (int64_t j = 0; j < n; ++j) {
+        double sum = 0;
+        for (int64_t x = 0; x < k; ++x)
+          sum += double(a[size_t(i * k + x)]) * double(b[size_t(x * n + j)]);
+        ASSERT_NEAR(c[size_t(i * n + j)], sum, sum * 0x1p-23 * std::max(1.0, std::sqrt(double(k)) / 4)) << k;
+      }
+  }
+}
+
+// Numbers of both signs, up to the largest of f32: pieces are cut off, never rounded up to infinity.
+TEST_F(ProductTiles, TheLargestNumbersStayFinite) {
+  const int64_t size = 96;
+  std::vector<float> a(size * size, std::numeric_limits<float>::max()), b(size * size, 0);
+  for (int64_t i = 0; i < size; ++i)
+    b[size_t(i * size + i)] = i % 2 ? 1 : -0.5f;
+  std::vector<float> c = multiply(a, b, size, size, size, size, size);
+  for (int64_t i = 0; i < size * size; ++i)
+    ASSERT_EQ(c[size_t(i)], a[size_t(i)] * (i % 2 ? 1 : -0.5f));
+}
+
+// An infinity times 1 is an infinity, though the lower pieces of 1 are 0; and NaN, whatever its payload, stays NaN.
+TEST_F(ProductTiles, InfinitiesAndNaNAreThoseOfIeee) {
+  const int64_t size = 96;
+  const float infinity = std::numeric_limits<float>::infinity();
+  std::vector<float> a = numbers(size * size, 3, 1, 2), b = numbers(size * size, 4, 1, 2);
+  a[5] = infinity;
+  a[size_t(size + 7)] = -infinity;
+  const uint32_t payload = 0x7f800001;
+  std::memcpy(&a[size_t(2 * size)], &payload, 4);
+  std::vector<float> c = multiply(a, b, size, size, size, size, size);
+  for (int64_t j = 0; j < size; ++j) {
+    EXPECT_EQ(c[size_t(j)], infinity);
+    EXPECT_EQ(c[size_t(size + j)], -infinity);
+    EXPECT_TRUE(std::isnan(c[size_t(2 * size + j)]));
+    EXPECT_TRUE(std::isfinite(c[size_t(3 * size + j)]));
+  }
+}
+
+// Where a layout cuts rows or columns, an element keeps its bits.
+TEST_F(ProductTiles, BitsDoNotDependOnOtherRowsAndColumns) {
+  const int64_t m = 300, n = 290, k = 900;
+  std::vector<float> a = numbers(m * k, 5, -1, 1), b = numbers(k * n, 6, -1, 1), whole = multiply(a, b, m, n, k, k, n);
+  for (int64_t row : {0, 37})
+    for (int64_t column : {0, 65}) {
+      std::vector<float> someA(a.begin() + row * k, a.end()), someB(b.begin() + column, b.end());
+      const int64_t rows = 90, columns = 100;
+      std::vector<float> part = multiply(someA, someB, rows, columns, k, k, n);
+      for (int64_t i = 0; i < rows; ++i)
+        for (int64_t j = 0; j < columns; ++j)
+          ASSERT_EQ(part[size_t(i * columns + j)], whole[size_t((row + i) * n + column + j)]);
+    }
+}
