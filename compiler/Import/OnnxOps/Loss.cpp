@@ -1,5 +1,6 @@
 // Losses of class labels. The element of the right class is found by comparison, not by a gather: so classes may be
 // cut, as a vocabulary is.
+#include "compiler/Dialect/NN/Statistic.h"
 #include "compiler/Import/OnnxOps/Dims.h"
 
 namespace hpc::onnx {
@@ -29,6 +30,7 @@ Value negativeLogLikelihood(NodeImport &n, Value input, Value target, Value weig
   };
   Value loss = n.b.unary<nn::NegOp>(ofClass(input)), weights;
   if (weight) {
+    nn::markStatistic(weight); // trained, a loss would make itself small by counting nothing
     SmallVector<int64_t> along(size_t(rank), 1);
     along[1] = shape[1];
     weights = ofClass(n.b.reshape(weight, along));

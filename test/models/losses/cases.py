@@ -1,0 +1,97 @@
+"""Models that end in a loss of their own, or are given one by hpc-opt --loss, with inputs: what losses.py runs and make_losses.py computes golden numbers of.
+Everything is drawn by numpy's generator with fixed seeds, so nothing but the golden numbers needs a file.
+"""
+import collections
+import os
+import sys
+import zlib
+
+import numpy
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
+sys.path.insert(0, os.path.join(ROOT, "test"))
+import onnx_file  # noqa: E402
+
+BATCH, IN, INNER, CLASSES, LENGTH = 8, 6, 9, 5, 4
+
+# loss: what --loss is told; model: the ONNX file's bytes; inputs: by name, `labels` included where hpc-opt appends the loss; dims: what --dim binds.
+Case = collections.namedtuple("Case", "loss model inputs dims")
+
+
+def direction(name, shape):
+    """What a gradient is projected on: with its norm it tells two gradients apart."""
+    return numpy.random.default_rng(zlib.crc32(name.encode())).standard_normal(shape)
+
+
+def network(tail, outputs, more_inputs=(), sequence=False):
+    """Two layers, [batch, (length,) in] -> `scores` [batch, (length,) classes], then the nodes of the tail."""
+    draw = numpy.random.default_rng(1)
+    weights = [("first.weight", draw.standard_normal((IN, INNER)) / 2), ("first.bias", draw.standard_normal(INNER) / 4),
+               ("second.weight", draw.standard_normal((INNER, CLASSES))), ("second.bias", draw.standard_normal(CLASSES) / 4)]
+    nodes = [onnx_file.node("MatMul", ["x", "first.weight"], ["h1"]), onnx_file.node("Add", ["h1", "first.bias"], ["h2"]), onnx_file.node("Tanh", ["h2"], ["h3"]),
+             onnx_file.node("MatMul", ["h3", "second.weight"], ["h4"]), onnx_file.node("Add", ["h4", "second.bias"], ["scores"])]
+    constants = [("class_weights", numpy.array([0.5, 2, 1, 0.25, 3], numpy.float32))] if any(b"class_weights" in node for node in tail) else []
+    rows = ["batch", LENGTH] if sequence else ["batch"]
+    return onnx_file.model(nodes + list(tail), [("x", "f32", rows + [IN]), *more_inputs], outputs, [(name, array.astype(numpy.float32)) for name, array in weights] + constants)
+
+
+def with_own_loss(tail, target, sequence=False):
+    draw = numpy.random.default_rng(2)
+    rows = (BATCH, LENGTH) if sequence else (BATCH,)
+    x = draw.standard_normal((*rows, IN)).astype(numpy.float32)
+    target = draw.standard_normal((*rows, CLASSES)).astype(numpy.float32) if target == "f32" else draw.integers(0, CLASSES, rows)
+    kind = "f32" if target.dtype == numpy.float32 else "i64"
+    names = ["batch", *target.shape[1:]]
+    return Case("output:loss", network(tail, [("loss", "f32", [])], [("target", kind, names)], sequence), {"x": x, "target": target}, {"batch": BATCH})
+
+
+def with_appended_loss(loss):
+    given = with_own_loss([], "f32" if loss == "mse" else "i64")
+    labels = given.inputs["target"]
+    if loss == "classification":
+        labels[[2, 5]] = -100  # count as none
+    return given._replace(loss=loss, model=network([], [("scores", "f32", ["batch", CLASSES])]), inputs={"x": given.inputs["x"], "labels": labels})
+
+
+def of_file(folder, file, loss, classes):
+    """A model of ../../../models with its first inputs."""
+    path = os.path.join(ROOT, "models", folder)
+    inputs = dict(numpy.load(os.path.join(path, "inputs_0.npz")))
+    batch = len(next(iter(inputs.values())))
+    draw = numpy.random.default_rng(3)
+    inputs["labels"] = draw.integers(0, classes, batch) if loss == "classification" else draw.standard_normal((batch, classes)).astype(numpy.float32)
+    return Case(loss, open(os.path.join(path, file), "rb").read(), inputs, {"batch": batch})
+
+
+def entropy(**attributes):
+    weights = ["class_weights"] if attributes.pop("weighted", False) else []
+    return onnx_file.node("SoftmaxCrossEntropyLoss", ["scores", "target", *weights], ["loss"], **attributes)
+
+
+def likelihood(result, **attributes):
+    """Of a sequence: classes are dim 1, as the standard has it."""
+    return [onnx_file.node("Transpose", ["scores"], ["turned"], perm=[0, 2, 1]), onnx_file.node("LogSoftmax", ["turned"], ["logs"], axis=1),
+            onnx_file.node("NegativeLogLikelihoodLoss", ["logs", "target", *(["class_weights"] if attributes.pop("weighted", False) else [])], [result], **attributes)]
+
+
+def cases():
+    mean = dict(keepdims=0)
+    return {
+        "classification": with_appended_loss("classification"),
+        "mse": with_appended_loss("mse"),
+        "own-mean-of-squares": with_own_loss([onnx_file.node("Sub", ["scores", "target"], ["off"]), onnx_file.node("Mul", ["off", "off"], ["square"]),
+                                              onnx_file.node("ReduceMean", ["square"], ["loss"], **mean)], "f32"),
+        "entropy-mean": with_own_loss([entropy(reduction="mean")], "i64"),
+        "entropy-sum": with_own_loss([entropy(reduction="sum")], "i64"),
+        "entropy-none-mean": with_own_loss([onnx_file.node("SoftmaxCrossEntropyLoss", ["scores", "target"], ["rows"], reduction="none"),
+                                            onnx_file.node("ReduceMean", ["rows"], ["loss"], **mean)], "i64"),
+        "entropy-weighted-sum": with_own_loss([entropy(reduction="sum", weighted=True)], "i64"),
+        "entropy-weighted-mean": with_own_loss([entropy(reduction="mean", weighted=True)], "i64"),
+        "entropy-ignore-mean": with_own_loss([entropy(reduction="mean", ignore_index=2)], "i64"),
+        "likelihood-weighted-ignore-mean": with_own_loss(likelihood("loss", weighted=True, ignore_index=1), "i64", sequence=True),
+        "likelihood-sum": with_own_loss(likelihood("loss", reduction="sum"), "i64", sequence=True),
+        "mlp-mse": of_file("mlp", "dynamo-op18.onnx", "mse", 7),
+        "vit-classification": of_file("vit", "model.onnx", "classification", 13),
+        "resnet-classification": of_file("resnet", "model.onnx", "classification", 11),
+    }
