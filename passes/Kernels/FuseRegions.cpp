@@ -75,9 +75,17 @@ public:
     builder.setInsertionPointToEnd(&region.getBody().front());
     nn::YieldOp::create(builder, region.getLoc(), yielded);
     region.setSymbol(symbols.find(region, baseName(group, results)));
-    // 3. Readers outside take the region's results.
-    for (auto [old, result] : llvm::zip_equal(results, region.getResults()))
-      old.replaceUsesWithIf(result, [&](OpOperand &use) { return !group.members.contains(use.getOwner()); });
+    // 3. Readers outside take the region's results; not those that will compute it again, so that what only an output on
+    // request needs is not waited for by others.
+    for (auto [old, result] : llvm::zip_equal(results, region.getResults())) {
+      Operation *op = old.getDefiningOp();
+      const bool isRepeated = roles.of(op) == FusionRole::Cloned && accessOf(op) == Access::Elementwise;
+      old.replaceUsesWithIf(result, [&](OpOperand &use) {
+        FusionRole reader = roles.of(use.getOwner());
+        return !group.members.contains(use.getOwner()) &&
+               (!isRepeated || reader == FusionRole::Fixed || reader == FusionRole::Alias);
+      });
+    }
     return region;
   }
 

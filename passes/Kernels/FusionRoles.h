@@ -10,7 +10,7 @@ enum class FusionRole {
   Fixed,  ///< stays: library calls, parameters, collectives, transfers, terminators
   Alias,  ///< a reshape: the same buffer under another shape, unless a region computes through it
   Cloned, ///< costs nothing to compute again: cloned into every region that reads it (constants, iotas, masks, views of
-          ///< buffers)
+          ///< buffers, a buffer times a number)
   Grouped, ///< computed once, in one region
 };
 

@@ -76,12 +76,32 @@ func.func @heads(%x: tensor<10x16xf32>, %b: tensor<16xf32>) -> tensor<2x2x5x5xf3
   return %r : tensor<2x2x5x5xf32>
 }
 
+// A buffer times a number is computed by each of its readers: no pass writes it for them, and the one that does so for the
+// output is read by no other, so that it can be left out.
+// CHECK-LABEL: @scaled
+// CHECK: %[[P:.*]] = nn.matmul
+// CHECK: %[[M:.*]] = nn.fused "mul_9x16_0"(%[[P]], %arg2)
+// CHECK: %[[R:.*]] = nn.fused "reduce_9x1_0"(%[[P]], %arg2)
+// CHECK: %[[U:.*]] = nn.fused "mul_9x16_{{[0-9]+}}"(%arg3, %[[P]], %arg2,
+// CHECK: return %[[M]], %[[R]], %[[U]]
+func.func @scaled(%x: tensor<9x4xf32>, %y: tensor<4x16xf32>, %f: tensor<f32>, %w: tensor<9x16xf32>) -> (tensor<9x16xf32>, tensor<9x1xf32>, tensor<9x16xf32>) {
+  %0 = nn.matmul %x, %y : tensor<9x4xf32>, tensor<4x16xf32> -> tensor<9x16xf32>
+  %1 = nn.mul %0, %f : tensor<9x16xf32>, tensor<f32> -> tensor<9x16xf32>
+  %2 = nn.reduce sum %1 {axes = array<i64: 1>} : tensor<9x16xf32> -> tensor<9x1xf32>
+  %3 = nn.matmul %2, %2 {transpose_rhs} : tensor<9x1xf32>, tensor<9x1xf32> -> tensor<9x9xf32>
+  %4 = nn.reduce sum %3 {axes = array<i64: 0, 1>} : tensor<9x9xf32> -> tensor<1x1xf32>
+  %5 = nn.reshape %4 : tensor<1x1xf32> -> tensor<f32>
+  %6 = nn.sub %w, %1 : tensor<9x16xf32>, tensor<9x16xf32> -> tensor<9x16xf32>
+  %7 = nn.mul %6, %5 : tensor<9x16xf32>, tensor<f32> -> tensor<9x16xf32>
+  return %1, %2, %7 : tensor<9x16xf32>, tensor<9x1xf32>, tensor<9x16xf32>
+}
+
 // An exponential is not done again for every row that reads it, a sum for no element twice: two kernels each.
 // CHECK-LABEL: @expensive
 // CHECK: %[[E:.*]] = nn.fused "exp_16_0"(%arg1)
 // CHECK: nn.fused "add_9x16_0"(%arg0, %[[E]])
 // CHECK: %[[S:.*]] = nn.fused "reduce_1x16_0"(%arg0)
-// CHECK: nn.fused "mul_9x16_0"(%arg0, %[[S]])
+// CHECK: nn.fused "mul_9x16_{{[0-9]+}}"(%arg0, %[[S]])
 func.func @expensive(%x: tensor<9x16xf32>, %v: tensor<16xf32>) -> (tensor<9x16xf32>, tensor<9x16xf32>) {
   %0 = nn.exp %v : tensor<16xf32> -> tensor<16xf32>
   %1 = nn.add %x, %0 : tensor<9x16xf32>, tensor<16xf32> -> tensor<9x16xf32>
