@@ -25,6 +25,8 @@ public:
   /// Drops the events of the run before.
   void begin();
   void add(int64_t rank, const Event &event) { events[size_t(rank)].push_back(event); }
+  /// Of the last run, in order; none of a rank that another process has.
+  const std::vector<Event> &of(int64_t rank) const { return events[size_t(rank)]; }
 
   /// One process a stage, one thread a rank; args: ONNX node, micro-batch, bytes.
   std::string json() const;

@@ -16,6 +16,7 @@
 #include "tools/hpc-run/CudaPlugin.h"
 #include "tools/hpc-run/Inputs.h"
 #include "tools/hpc-run/Processes.h"
+#include "tools/hpc-run/Profile.h"
 #include "tools/hpc-run/Report.h"
 #include "tools/hpc-run/Train.h"
 
@@ -30,7 +31,7 @@ namespace {
 struct Flags {
   std::string plan, output, weights, trace, backend = "host";
   std::vector<std::string> inputs;
-  bool poison = false;
+  bool poison = false, profile = false;
   int repeat = 0;
   TrainFlags training;
   ProcessFlags processes;
@@ -77,9 +78,9 @@ Status writeOutputs(const Flags &flags, const plan::Plan &plan, std::vector<Arra
 /// --backend=null: counts what one step does.
 Status countPlan(const Flags &flags, const plan::Plan &plan) {
   if (!flags.inputs.empty() || !flags.output.empty() || !flags.weights.empty() || !flags.trace.empty() ||
-      flags.poison || flags.repeat > 0 || flags.training.any())
+      flags.poison || flags.profile || flags.repeat > 0 || flags.training.any())
     return Status::error(ErrorKind::Usage, "--backend=null counts one step without doing it: leave out --input, "
-                                           "--output, --weights, --trace, --poison, --repeat, --train and --gradients");
+                                           "--output, --weights, --trace, --profile, --poison, --repeat, --train and --gradients");
   Expected<std::vector<null::Counts>> counts = null::countRanks(plan);
   if (!counts.ok())
     return counts.status();
@@ -152,10 +153,17 @@ Status runWork(const Flags &flags, const Work &work, processes::Processes *proce
   options.weightsReplacement = flags.weights;
   options.checkpoint = flags.training.load;
   options.poison = flags.poison;
-  options.trace = !flags.trace.empty();
+  options.trace = !flags.trace.empty() || flags.profile;
   if (processes) {
     const launch::Introduction &mine = processes->control->mine();
     options.ranks = {mine.firstRank, mine.ranks};
+  }
+  host::MachineSpeed speed;
+  if (flags.profile) {
+    Expected<host::MachineSpeed> measured = host::measureSpeed(processes ? options.ranks.count : work.plan.worldSize());
+    if (!measured.ok())
+      return measured.status();
+    speed = *measured;
   }
   Expected<std::unique_ptr<Backend>> backend = openBackend(flags, processes);
   if (!backend.ok())
@@ -172,6 +180,8 @@ Status runWork(const Flags &flags, const Work &work, processes::Processes *proce
                       : (*session)->run(work.inputs, outputs, Outputs::Ordinary);
   if (status.ok() && !flags.trace.empty())
     status = writeFile(traceFile(flags.trace, process), (*session)->trace()->json());
+  if (status.ok() && flags.profile && isHome)
+    std::fputs(describeProfile(work.plan, *(*session)->trace(), speed).c_str(), stdout);
   return status.ok() && isHome && !work.batches ? writeOutputs(flags, work.plan, std::move(outputs)) : status;
 }
 
@@ -254,6 +264,8 @@ int main(int argc, char **argv) {
   addTrainFlags(app, flags.training);
   app.add_option("--trace", flags.trace, "write what each rank did when in the last run, for Perfetto")
       ->type_name("FILE.json");
+  app.add_flag("--profile", flags.profile,
+               "print where the time of the last run went: each kind of instruction against this machine's speed");
   app.add_flag("--poison", flags.poison, "fill all memory that nothing has written with NaN");
   app.add_option("--repeat", flags.repeat,
                  "time N runs after 2 warm-ups (default: run once); prints one JSON line: min_ms,\n"
@@ -297,6 +309,9 @@ int main(int argc, char **argv) {
     return *done;
 
   Status status = checkTrainFlags(flags.training);
+  if (flags.profile && flags.backend == "cuda")
+    status = Status::error(ErrorKind::Usage, "--profile times what the host does, which with --backend=cuda is to enqueue: "
+                                             "leave it out, and see --trace with --sync-each-op");
   for (CLI::Option *option : onlyCuda)
     if (option->count() > 0 && flags.backend != "cuda")
       status = Status::error(ErrorKind::Usage, option->get_name() + " says how GPUs are used: add --backend=cuda");

@@ -1,0 +1,69 @@
+// The best of a few rounds: other work on the machine can only make one slower. Each thread has its own data.
+#include "runtime/backend/host/MachineSpeed.h"
+
+#include "runtime/backend/host/HostDevice.h"
+#include "runtime/backend/host/Product.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+namespace hpc::host {
+
+namespace {
+
+constexpr int rounds = 5;
+constexpr int64_t side = 512;             ///< of a square product: 3 MiB of operands
+constexpr int64_t streamBytes = 64 << 20; ///< of each of two streams
+
+template <typename F> double secondsOf(F work) {
+  auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+Expected<MachineSpeed> measureOne() {
+  HostDevice device; // its memory is what plans run in
+  Expected<std::byte *> from = device.allocate(plan::Space::Device, streamBytes, std::byte(0));
+  Expected<std::byte *> to = device.allocate(plan::Space::Device, streamBytes, std::byte(0));
+  if (!from.ok() || !to.ok())
+    return from.ok() ? to.status() : from.status();
+  std::vector<std::byte> scratch;
+  Product product{side, side, side};
+  product.a = {*from, DType::F32, side};
+  product.b = {*from + side * side * 4, DType::F32, side};
+  product.c = {*to, DType::F32, side};
+  MachineSpeed best;
+  for (int round = 0; round < rounds; ++round) {
+    Status status;
+    double seconds = secondsOf([&] { status = multiply(product, scratch); });
+    HPC_RETURN_IF_ERROR(status);
+    best.flopsPerSecond = std::max(best.flopsPerSecond, 2.0 * side * side * side / seconds);
+    seconds = secondsOf([&] { std::memcpy(*to, *from, size_t(streamBytes)); });
+    best.bytesPerSecond = std::max(best.bytesPerSecond, 2.0 * streamBytes / seconds);
+  }
+  return best;
+}
+
+} // namespace
+
+Expected<MachineSpeed> measureSpeed(int64_t threads) {
+  std::vector<Expected<MachineSpeed>> speeds(static_cast<size_t>(threads), MachineSpeed());
+  std::vector<std::thread> others;
+  for (int64_t thread = 1; thread < threads; ++thread)
+    others.emplace_back([&, thread] { speeds[size_t(thread)] = measureOne(); });
+  speeds[0] = measureOne();
+  for (std::thread &other : others)
+    other.join();
+  MachineSpeed mean;
+  for (const Expected<MachineSpeed> &speed : speeds) {
+    if (!speed.ok())
+      return speed.status();
+    mean.flopsPerSecond += speed->flopsPerSecond / double(threads);
+    mean.bytesPerSecond += speed->bytesPerSecond / double(threads);
+  }
+  return mean;
+}
+
+} // namespace hpc::host
