@@ -36,9 +36,11 @@ Value emitLibm(ScalarBuilder &s, StringRef name, Value x) {
 // bits it then is, so that NaN needs no conversion to an integer. 2^n is applied in two halves, which reaches
 // subnormals and infinity by one rounding.
 Value emitExp(ScalarBuilder &s, Value x) {
-  if (!x.getType().isF32())
+  if (!getElementTypeOrSelf(x.getType()).isF32())
     return s.make<math::ExpOp>(x);
   Type i32 = s.builder.getI32Type();
+  if (auto vector = dyn_cast<VectorType>(x.getType()))
+    i32 = vector.clone(i32);
   const double magic = 12582912.0;
   Value high = s.like(x, 89.0), low = s.like(x, -104.0);
   Value clamped = s.select(s.compare(CmpFPredicate::OGT, x, high), high, x);

@@ -77,7 +77,7 @@ struct EmitKernelsPass : impl::EmitKernelsBase<EmitKernelsPass> {
   LogicalResult emitForHost(ModuleOp module, ArrayRef<nn::FusedOp> regions) {
     OwningOpRef<ModuleOp> kernels = ModuleOp::create(UnknownLoc::get(&getContext()));
     for (nn::FusedOp region : regions)
-      if (failed(kernels::emitRegion(region, *kernels)))
+      if (failed(kernels::emitRegion(region, *kernels, kernels::vectorUnitOf(cpu))))
         return failure();
     if (printKernels)
       llvm::errs() << *kernels << "\n";

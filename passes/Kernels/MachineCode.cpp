@@ -27,6 +27,16 @@ ArrayRef<CpuFeature> knownCpuFeatures() {
   return features;
 }
 
+VectorUnit vectorUnitOf(StringRef cpu) {
+  llvm::StringMap<bool> host = llvm::sys::getHostCPUFeatures();
+  auto has = [&](StringRef name) {
+    return llvm::any_of(knownCpuFeatures(), [&](const CpuFeature &feature) {
+      return feature.llvmName == name && (cpu == "host" ? host.lookup(name) : feature.inV3);
+    });
+  };
+  return has("avx512f") && has("avx512vl") ? VectorUnit{64, 32} : VectorUnit{has("avx") ? 32 : 16, 16};
+}
+
 static InFlightDiagnostic fail(Location loc, const Twine &what) {
   return userError(loc, ErrorKind::Internal) << "kernels: " << what;
 }

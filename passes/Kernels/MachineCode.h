@@ -18,6 +18,13 @@ struct CpuFeature {
 /// The features that are worth generating for, in a fixed order.
 ArrayRef<CpuFeature> knownCpuFeatures();
 
+/// The vectors that a CPU has: how many bytes, how many registers of them.
+struct VectorUnit {
+  int64_t bytes, registers;
+};
+/// Of "host" or "x86-64-v3"; what features say, as everything else about code.
+VectorUnit vectorUnitOf(StringRef cpu);
+
 struct MachineCode {
   std::string bytes;                    ///< an ELF shared object
   std::vector<std::string> cpuFeatures; ///< names as in /proc/cpuinfo

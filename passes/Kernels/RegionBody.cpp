@@ -3,6 +3,7 @@
 #include "passes/Kernels/RegionBody.h"
 
 #include "passes/Kernels/Accumulation.h"
+#include "passes/Kernels/AttentionEmitter.h"
 #include "passes/Kernels/ColumnRegion.h"
 #include "passes/Kernels/RegionShape.h"
 #include "passes/Kernels/RowComposites.h"
@@ -10,6 +11,8 @@
 namespace hpc::kernels {
 
 int64_t countItems(nn::FusedOp region) {
+  if (std::optional<AttentionRegion> attention = findAttentionRegion(region))
+    return countAttentionItems(*attention);
   if (std::optional<ColumnRegion> columns = findColumnRegion(region))
     return columns->items();
   std::optional<RegionShape> shape = findRegionShape(region);

@@ -5,7 +5,7 @@
 
 #include "compiler/Diagnostics.h"
 #include "compiler/ElementType.h"
-#include "passes/Kernels/AttentionRegion.h"
+#include "passes/Kernels/AttentionEmitter.h"
 #include "passes/Kernels/HostLoops.h"
 #include "passes/Kernels/RegionBody.h"
 
@@ -39,7 +39,7 @@ void eraseDeadOps(func::FuncOp function) {
 }
 
 /// The body of the inner function.
-static LogicalResult emitLoops(OpBuilder &builder, nn::FusedOp region, func::FuncOp function) {
+static LogicalResult emitLoops(OpBuilder &builder, nn::FusedOp region, func::FuncOp function, VectorUnit unit) {
   Block *entry = &function.getBody().front();
   size_t numOperands = region.getNumOperands(), numResults = region.getNumResults();
   ValueRange arguments(entry->getArguments());
@@ -53,10 +53,14 @@ static LogicalResult emitLoops(OpBuilder &builder, nn::FusedOp region, func::Fun
   ValueRange scalars = arguments.drop_front(numOperands + numResults).drop_back(2);
   HostLoops nest(builder, builder.getUnknownLoc(), entry, arguments.drop_back().back(), arguments.back());
   ElementEmitter emitter(builder, nest, region, buffers, scalars, entry);
+  if (std::optional<AttentionRegion> attention = findAttentionRegion(region)) {
+    emitAttention(emitter, *attention, buffers, outputs, unit);
+    return success();
+  }
   return emitBody(emitter, region, outputs);
 }
 
-LogicalResult emitRegion(nn::FusedOp region, ModuleOp kernels) {
+LogicalResult emitRegion(nn::FusedOp region, ModuleOp kernels, VectorUnit unit) {
   if (failed(checkOps(region)))
     return failure();
 
@@ -75,7 +79,7 @@ LogicalResult emitRegion(nn::FusedOp region, ModuleOp kernels) {
   for (size_t i = 0; i < numBuffers; ++i)
     inner.setArgAttr(unsigned(i), "llvm.noalias", builder.getUnitAttr());
   builder.setInsertionPointToStart(inner.addEntryBlock());
-  if (failed(emitLoops(builder, region, inner)))
+  if (failed(emitLoops(builder, region, inner, unit)))
     return userError(region, ErrorKind::Internal)
            << "results of region '" << region.getSymbol() << "' have no common root shape; split the region";
   func::ReturnOp::create(builder, loc);

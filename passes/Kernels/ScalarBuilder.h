@@ -1,6 +1,7 @@
 // Scalar arithmetic in generated kernels, under the numerics policy (docs/numerics.md): `reassoc` while
 // accumulating, `contract` inside one op's formula, no other fast-math flag. A register holds an element's own type,
-// integers signless, but f32 for f16 and bf16 (load widens, round() after every op narrows).
+// integers signless, but f32 for f16 and bf16 (load widens, round() after every op narrows). What is said of a register
+// holds for a vector of them.
 #pragma once
 
 #include "compiler/MLIR.h"
@@ -35,17 +36,22 @@ public:
     return copy;
   }
 
-  static bool isReal(Value a) { return isa<FloatType>(a.getType()); }
+  static bool isReal(Value a) { return isa<FloatType>(getElementTypeOrSelf(a.getType())); }
 
-  /// A constant of a float or integer type.
+  /// A constant of a float or integer type, or in every lane of a vector of one.
   Value constant(Type type, double value) {
-    if (auto real = dyn_cast<FloatType>(type))
-      return arith::ConstantOp::create(builder, loc, FloatAttr::get(real, value));
-    return whole(type, int64_t(value));
+    auto real = dyn_cast<FloatType>(getElementTypeOrSelf(type));
+    return real ? inLanes(type, FloatAttr::get(real, value)) : whole(type, int64_t(value));
   }
   Value whole(Type type, int64_t value) {
-    return arith::ConstantOp::create(
-        builder, loc, IntegerAttr::get(type, APInt(type.getIntOrFloatBitWidth(), uint64_t(value), false, true)));
+    Type element = getElementTypeOrSelf(type);
+    return inLanes(
+        type, IntegerAttr::get(element, APInt(element.getIntOrFloatBitWidth(), uint64_t(value), false, true)));
+  }
+  Value inLanes(Type type, TypedAttr value) {
+    if (auto vector = dyn_cast<VectorType>(type))
+      value = DenseElementsAttr::get(vector, Attribute(value));
+    return arith::ConstantOp::create(builder, loc, value);
   }
   Value like(Value a, double value) { return constant(a.getType(), value); }
 
@@ -102,7 +108,7 @@ public:
   }
 };
 
-/// f32 approximations (Approximations.cpp states their bounds); other float types call libm.
+/// f32 approximations (Approximations.cpp states their bounds); other float types call libm. emitExp takes vectors too.
 Value emitExp(ScalarBuilder &s, Value x);
 Value emitTanh(ScalarBuilder &s, Value x);
 Value emitErf(ScalarBuilder &s, Value x);

@@ -74,7 +74,7 @@ struct Fusion : KernelTest, testing::WithParamInterface<Layer> {
     int64_t size = 0;
     module->walk([&](nn::FusedOp region) {
       OwningOpRef<ModuleOp> code = ModuleOp::create(UnknownLoc::get(&context));
-      EXPECT_TRUE(succeeded(kernels::emitRegion(region, *code)));
+      EXPECT_TRUE(succeeded(kernels::emitRegion(region, *code, kernels::vectorUnitOf("host"))));
       code->walk([&](Operation *) { ++size; });
     });
     return size;

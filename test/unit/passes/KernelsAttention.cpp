@@ -1,0 +1,183 @@
+// Attention as one kernel against its definition in the interpreter: masks, groups, sizes, layouts and types.
+#include "test/unit/passes/KernelsHarness.h"
+
+#include "passes/Kernels/AttentionRegion.h"
+
+namespace hpc::test {
+namespace {
+
+/// One attention or its gradient; sizes as passes/Kernels/AttentionRegion.h names them.
+struct Case {
+  int64_t batch = 1, groups = 1, repeat = 1, queries = 1, keys = 1, depth = 1, width = 1;
+  std::optional<int64_t> causalOffset = {};
+  bool guarded = false;
+  SmallVector<int64_t> bias = {}; ///< its shape; none where empty
+  std::string element = "f32", biasElement = "f32", resultElement = "f32";
+  bool isGradient = false;
+};
+
+std::string tensor(ArrayRef<int64_t> shape, const std::string &element) {
+  std::string text = "tensor<";
+  for (int64_t size : shape)
+    text += std::to_string(size) + "x";
+  return text + element + ">";
+}
+
+struct AttentionKernels : KernelTest {
+  AttentionKernels() { isClaimed = false; }
+
+  static Tensor typed(Tensor tensor, const std::string &element) {
+    tensor.dtype = *parseDType(element);
+    round(tensor);
+    return tensor;
+  }
+
+  /// Results are compared where they are made; one kernel makes all.
+  void check(const Case &c) {
+    int64_t heads = c.groups * c.repeat;
+    SmallVector<int64_t> q = {c.batch, heads, c.queries, c.depth}, k = {c.batch, c.groups, c.keys, c.depth},
+                         v = {c.batch, c.groups, c.keys, c.width}, o = {c.batch, heads, c.queries, c.width};
+    std::string tq = tensor(q, c.element), tk = tensor(k, c.element), tv = tensor(v, c.element);
+    std::string arguments = "%q: " + tq + ", %k: " + tk + ", %v: " + tv, operands = "%q, %k, %v",
+                types = tq + ", " + tk + ", " + tv;
+    std::vector<Tensor> inputs = {typed(someFloats(q), c.element), typed(someFloats(k, 2), c.element),
+                                  typed(someFloats(v, 3), c.element)};
+    if (c.isGradient) {
+      std::string to = tensor(o, c.element);
+      arguments += ", %g: " + to;
+      operands += ", %g";
+      types += ", " + to;
+      inputs.push_back(typed(someFloats(o, 4), c.element));
+    }
+    std::string bias;
+    if (!c.bias.empty()) {
+      std::string tb = tensor(c.bias, c.biasElement);
+      arguments += ", %b: " + tb;
+      bias = " bias %b : " + tb;
+      inputs.push_back(typed(someFloats(c.bias, 5), c.biasElement));
+    }
+    // So that scores are of the size of a few, as those of a model are.
+    std::string scale = std::to_string(1 / std::sqrt(double(std::max<int64_t>(c.depth, 7))));
+    std::string attributes = " {scale = " + scale + " : f64" +
+                             (c.causalOffset ? ", causal_offset = " + std::to_string(*c.causalOffset) + " : i64" : "") +
+                             (c.guarded ? ", guarded" : "") + "}";
+    std::string results = c.isGradient ? tensor(q, c.resultElement) + ", " + tensor(k, c.resultElement) + ", " +
+                                             tensor(v, c.resultElement)
+                                       : tensor(o, c.resultElement);
+    std::string names = c.isGradient ? "%r:3" : "%r", returned = c.isGradient ? "%r#0, %r#1, %r#2" : "%r";
+    std::string text = "func.func @main(" + arguments + ") -> (" + results + ") {\n  " + names + " = nn.attention" +
+                       (c.isGradient ? "_grad " : " ") + operands + bias + attributes + " : " + types + " -> " +
+                       results + "\n  return " + returned + " : " + results + "\n}";
+    SCOPED_TRACE(text);
+    // Sums of depth and keys terms of size 9 at most, whose errors a softmax passes on; of a gradient, of width too.
+    toleranceScale = 4 + double(c.depth + c.keys + (c.isGradient ? c.width : 0)) / 4;
+    // The definition rounds its weights to the operands' type, which a kernel need not.
+    toleranceScale *= std::max(1.0, toleranceOf(*parseDType(c.element)) / toleranceOf(*parseDType(c.resultElement)));
+    int before = numKernelRuns;
+    parse(text);
+    if (HasFatalFailure())
+      return;
+    KernelTest::check("main", inputs);
+    EXPECT_EQ(numKernelRuns - before, 1);
+  }
+};
+
+// Blocks of 32 queries and 64 keys, whole and broken, one and several; a tile of a product that begins before its block.
+TEST_F(AttentionKernels, Sizes) {
+  for (bool isGradient : {false, true})
+    for (int64_t queries : {1, 32, 33, 70})
+      for (int64_t keys : {1, 5, 16, 64, 65, 130})
+        check({.batch = 2, .queries = queries, .keys = keys, .depth = 5, .width = 3, .isGradient = isGradient});
+}
+
+// More keys than the stack holds gradients of: they come in sections, and dq is summed before.
+TEST_F(AttentionKernels, SectionsOfKeys) {
+  for (std::optional<int64_t> offset : {std::optional<int64_t>(), {0}, {120}})
+    check({.queries = 70, .keys = 150, .depth = 500, .width = 512, .causalOffset = offset, .isGradient = true});
+}
+
+// Heads side by side in one buffer, read and written through views, and a bias that the region makes of positions and of
+// a mask for each row of the batch.
+TEST_F(AttentionKernels, ViewsAndBiasInside) {
+  const std::string x = "tensor<2x40x72xf32>", p = "tensor<2x40x24xf32>", r = "tensor<2x40x3x8xf32>", t = "tensor<2x3x40x8xf32>";
+  std::string body;
+  for (auto [name, start] : {std::pair<std::string, int>{"q", 0}, {"k", 24}, {"v", 48}})
+    body += "%" + name + "0 = nn.slice %x {starts = array<i64: 0, 0, " + std::to_string(start) + ">, steps = array<i64: 1, 1, 1>} : " + x +
+            " -> " + p + "\n%" + name + "1 = nn.reshape %" + name + "0 : " + p + " -> " + r + "\n%" + name +
+            " = nn.transpose %" + name + "1 {permutation = array<i64: 0, 2, 1, 3>} : " + r + " -> " + t + "\n";
+  body += R"(
+    %rows = nn.iota {dim = 2 : i64} : tensor<1x1x40x1xi64>
+    %columns = nn.iota {dim = 3 : i64, start = -3 : i64} : tensor<1x1x1x40xi64>
+    %visible = nn.compare ge %rows, %columns : tensor<1x1x40x1xi64>, tensor<1x1x1x40xi64> -> tensor<1x1x40x40xi1>
+    %low = nn.constant dense<0xFF800000> : tensor<f32> : tensor<f32>
+    %b = nn.select %visible, %m, %low : tensor<1x1x40x40xi1>, tensor<2x1x1x40xf32>, tensor<f32> -> tensor<2x1x40x40xf32>
+    %a = nn.attention %q, %k, %v bias %b : tensor<2x1x40x40xf32> {scale = 0.3 : f64} : )" + t + ", " + t + ", " + t + " -> " + t +
+          "\n%c = nn.transpose %a {permutation = array<i64: 0, 2, 1, 3>} : " + t + " -> " + r + "\n%r = nn.reshape %c : " + r + " -> " + p;
+  toleranceScale = 16;
+  checkBody("%x: " + x + ", %m: tensor<2x1x1x40xf32>", body, p, {someFloats({2, 40, 72}), someFloats({2, 1, 1, 40}, 2)});
+  EXPECT_EQ(numKernelRuns, 1);
+}
+
+// Depths and widths that are one vector, less, more, none of a tile's rows.
+TEST_F(AttentionKernels, Channels) {
+  for (bool isGradient : {false, true})
+    for (auto [depth, width] : {std::pair<int64_t, int64_t>{1, 1}, {8, 8}, {16, 16}, {64, 64}, {17, 40}, {80, 12}})
+      check({.groups = 2, .queries = 37, .keys = 41, .depth = depth, .width = width, .isGradient = isGradient});
+}
+
+// What a query sees ends within a block of keys, at its edge, before its first key or behind its last; blocks that nothing
+// sees are left out, and what would have been read there must not show.
+TEST_F(AttentionKernels, Causal) {
+  for (bool isGradient : {false, true})
+    for (int64_t repeat : {1, 3})
+      for (int64_t offset : {0, 1, 63, 64, 100, 1000})
+        check({.repeat = repeat, .queries = 70, .keys = 150, .depth = 4, .width = 4, .causalOffset = offset, .isGradient = isGradient});
+}
+
+// A query that sees nothing is NaN, or 0 where guarded, and so is what it gives.
+TEST_F(AttentionKernels, QueriesThatSeeNothing) {
+  for (bool isGradient : {false, true})
+    for (bool guarded : {false, true})
+      for (int64_t offset : {-1, -40, -100})
+        check({.queries = 75, .keys = 70, .depth = 4, .width = 4, .causalOffset = offset, .guarded = guarded, .isGradient = isGradient});
+}
+
+// Heads that share keys lie in one block, position by position: each reads its own query and writes its own row.
+TEST_F(AttentionKernels, Groups) {
+  for (bool isGradient : {false, true})
+    for (int64_t repeat : {2, 4, 5})
+      for (int64_t queries : {1, 6, 40})
+        check({.batch = 2, .groups = 3, .repeat = repeat, .queries = queries, .keys = 45, .depth = 8, .width = 8,
+               .causalOffset = 5, .isGradient = isGradient});
+}
+
+// Every way in which a bias broadcasts.
+TEST_F(AttentionKernels, Bias) {
+  for (bool isGradient : {false, true})
+    for (int64_t mask = 0; mask < 16; ++mask)
+      check({.batch = 2, .groups = 2, .repeat = 2, .queries = 19, .keys = 70, .depth = 4, .width = 4, .causalOffset = 51,
+             .bias = {mask & 1 ? 2 : 1, mask & 2 ? 4 : 1, mask & 4 ? 19 : 1, mask & 8 ? 70 : 1}, .isGradient = isGradient});
+  check({.groups = 2, .queries = 40, .keys = 70, .depth = 4, .width = 4, .bias = {1, 2, 1, 70}});
+  check({.groups = 2, .queries = 40, .keys = 70, .depth = 4, .width = 4, .bias = {1, 2, 40, 1}});
+}
+
+// Sums are f32 or wider whatever is read, and are rounded once, to the result's type.
+TEST_F(AttentionKernels, EveryFloatType) {
+  for (bool isGradient : {false, true})
+    for (const char *element : {"f16", "bf16", "f32", "f64"})
+      for (const char *result : {element, "f32"})
+        for (int64_t repeat : {1, 2})
+          check({.repeat = repeat, .queries = 45, .keys = 70, .depth = 24, .width = 16, .causalOffset = 30, .bias = {1, 1, 1, 70},
+                 .element = element, .biasElement = element, .resultElement = result, .isGradient = isGradient});
+}
+
+// No rows, no keys, no channels: nothing is read, and a sum of nothing is 0.
+TEST_F(AttentionKernels, Empty) {
+  for (bool isGradient : {false, true})
+    for (int64_t which = 0; which < 5; ++which)
+      check({.batch = which != 0, .groups = which != 1, .queries = which == 2 ? 0 : 3, .keys = which == 3 ? 0 : 4,
+             .depth = which == 4 ? 0 : 2, .width = 2, .isGradient = isGradient});
+}
+
+} // namespace
+} // namespace hpc::test
