@@ -10,8 +10,9 @@ namespace hpc {
 
 static constexpr const char *stepsKey = "steps";
 
-Status writeCheckpoint(const std::string &path, Session &session, int64_t steps) {
+Status writeCheckpoint(const std::string &path, const plan::Plan &plan, Session &session, int64_t steps) {
   const std::vector<SavedTensor> &tensors = session.saved();
+  const std::vector<int32_t> frozen = session.stored().onlyRead();
   std::optional<AtomicFile> file;
   Status status;
   if (session.writes()) {
@@ -22,6 +23,8 @@ Status writeCheckpoint(const std::string &path, Session &session, int64_t steps)
       std::vector<SafeTensorEntry> entries;
       for (const SavedTensor &tensor : tensors)
         entries.push_back({tensor.name, tensor.dtype, tensor.shape});
+      for (int32_t weight : frozen)
+        entries.push_back({plan.weights[size_t(weight)].name, plan.weights[size_t(weight)].dtype, plan.weights[size_t(weight)].shape});
       status = file->write(safeTensorsHeader(entries, {{stepsKey, std::to_string(steps)}}));
     }
   }
@@ -32,6 +35,10 @@ Status writeCheckpoint(const std::string &path, Session &session, int64_t steps)
     HPC_RETURN_IF_ERROR(session.read(i, whole));
     if (file && status.ok())
       status = file->write(whole.data.data(), int64_t(whole.data.size()));
+  }
+  for (size_t i = 0; i < frozen.size() && file && status.ok(); ++i) {
+    Expected<const std::byte *> content = session.stored().content(frozen[i]);
+    status = content.ok() ? file->write(*content, plan.weights[size_t(frozen[i])].bytes) : content.status();
   }
   if (file && status.ok())
     status = file->commit();

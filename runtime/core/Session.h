@@ -48,6 +48,8 @@ public:
   Status read(size_t tensor, Array &whole);
   /// Whether this process has the outputs and what read() brings.
   bool writes() const { return options.ranks.holds(0); }
+  /// What the step only reads: files, which are there in every process.
+  const Weights &stored() const { return *weights; }
   /// Backend::agree, for what is done beside the steps.
   Status agree(const Status &mine);
 

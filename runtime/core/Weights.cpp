@@ -179,6 +179,7 @@ Status Weights::resolveByName() {
 }
 
 Status Weights::resolveSaved(const std::string &checkpoint) {
+  checkpointPath = checkpoint;
   Expected<MappedFile> file = MappedFile::open(checkpoint);
   if (!file.ok())
     return file.status();
@@ -186,20 +187,55 @@ Status Weights::resolveSaved(const std::string &checkpoint) {
   Expected<std::map<std::string, SafeTensor>> named = readSafeTensors(files.back());
   if (!named.ok())
     return named.status();
+  auto matches = [&](const std::string &tensor, const SafeTensor &found, DType dtype, const std::vector<int64_t> &shape) {
+    if (found.dtype == dtype && found.shape == shape)
+      return Status::success();
+    return Status::error(ErrorKind::Usage, "'" + checkpoint + "': tensor '" + tensor + "' is " + shapeText(found.shape) +
+                                               " of " + name(found.dtype) + ", the plan keeps " + shapeText(shape) +
+                                               " of " + name(dtype) + "; give a checkpoint of this model");
+  };
   for (const SavedTensor &tensor : savedTensors(*plan)) {
     std::string wanted = shapeText(tensor.shape) + " of " + name(tensor.dtype);
     auto found = named->find(tensor.name);
     if (found == named->end())
       return Status::error(ErrorKind::Usage, "'" + checkpoint + "': has no tensor '" + tensor.name + "' (" + wanted +
                                                  "), which the plan keeps from step to step; give a checkpoint of this "
-                                                 "model and optimizer");
-    if (found->second.dtype != tensor.dtype || found->second.shape != tensor.shape)
-      return Status::error(ErrorKind::Usage, "'" + checkpoint + "': tensor '" + tensor.name + "' is " +
-                                                 shapeText(found->second.shape) + " of " + name(found->second.dtype) +
-                                                 ", the plan keeps " + wanted + "; give a checkpoint of this model");
+                                                 "model and optimizer, or compile with the --optimizer and --freeze of "
+                                                 "the run that wrote it");
+    HPC_RETURN_IF_ERROR(matches(tensor.name, found->second, tensor.dtype, tensor.shape));
     saved[tensor.name] = found->second.data;
   }
+  for (int32_t index : onlyRead()) {
+    const plan::Weight &weight = plan->weights[size_t(index)];
+    auto found = named->find(weight.name);
+    if (found == named->end())
+      continue;
+    HPC_RETURN_IF_ERROR(matches(weight.name, found->second, weight.dtype, weight.shape));
+    Source &source = sources[size_t(index)];
+    source.data = found->second.data;
+    source.path = checkpoint;
+    for (int64_t chunk = 0; chunk < numHashChunks(weight.bytes); ++chunk)
+      source.verified[size_t(chunk)] = 1;
+  }
   return Status::success();
+}
+
+std::vector<int32_t> Weights::onlyRead() const {
+  std::map<std::string, int32_t> byName;
+  for (size_t i = 0; i < plan->weights.size(); ++i)
+    if (plan->weights[i].file >= 0)
+      byName.try_emplace(plan->weights[i].name, int32_t(i));
+  for (const SavedTensor &tensor : savedTensors(*plan))
+    byName.erase(tensor.name);
+  std::vector<int32_t> indices;
+  for (auto &[name, index] : byName)
+    indices.push_back(index);
+  return indices;
+}
+
+Expected<const std::byte *> Weights::content(int32_t weight) const {
+  HPC_RETURN_IF_ERROR(check(weight, std::vector<bool>(size_t(numHashChunks(plan->weights[size_t(weight)].bytes)), true)));
+  return sources[size_t(weight)].data;
 }
 
 Expected<Weights> Weights::open(const plan::Plan &plan, const std::string &folder, const std::string &replacement,
@@ -225,20 +261,42 @@ Expected<Weights> Weights::open(const plan::Plan &plan, const std::string &folde
   return weights;
 }
 
-uint64_t Weights::fingerprint() const {
+/// Of a large tensor some pieces, the first and the last of which are its ends.
+static uint64_t hashOfPieces(const std::byte *data, int64_t bytes, uint64_t before) {
   constexpr int64_t pieces = 16, pieceBytes = 64 << 10;
+  std::vector<uint64_t> hashes = {before, uint64_t(bytes)};
+  if (bytes <= hashChunkBytes)
+    hashes.push_back(hashBytes(data, bytes));
+  else
+    for (int64_t piece = 0; piece < pieces; ++piece)
+      hashes.push_back(hashBytes(data + (bytes - pieceBytes) / (pieces - 1) * piece, pieceBytes));
+  return hashBytes(reinterpret_cast<const std::byte *>(hashes.data()), int64_t(hashes.size() * sizeof(uint64_t)));
+}
+
+uint64_t Weights::fingerprint() const {
   uint64_t combined = 0;
   for (size_t i = 0; i < sources.size(); ++i) {
     const plan::Weight &weight = plan->weights[i];
-    if (!isAbsent(weight))
-      continue;
-    std::vector<uint64_t> hashes = {combined, uint64_t(weight.bytes)};
-    if (weight.bytes <= hashChunkBytes)
-      hashes.push_back(hashBytes(sources[i].data, weight.bytes));
-    else
-      for (int64_t piece = 0; piece < pieces; ++piece) // the first and the last are the ends
-        hashes.push_back(hashBytes(sources[i].data + (weight.bytes - pieceBytes) / (pieces - 1) * piece, pieceBytes));
-    combined = hashBytes(hashes.data(), int64_t(hashes.size() * sizeof(uint64_t)));
+    if (isAbsent(weight))
+      combined = hashOfPieces(sources[i].data, weight.bytes, combined);
+  }
+  return combined;
+}
+
+uint64_t Weights::checkpointFingerprint() const {
+  if (checkpointPath.empty())
+    return 0;
+  std::map<std::string, std::string> metadata;
+  Expected<std::map<std::string, SafeTensor>> named = readSafeTensors(files.back(), &metadata);
+  if (!named.ok())
+    return 0;
+  std::string about;
+  for (auto &[key, text] : metadata)
+    about += key + "=" + text + "\n";
+  uint64_t combined = hashBytes(reinterpret_cast<const std::byte *>(about.data()), int64_t(about.size()));
+  for (auto &[tensor, entry] : *named) {
+    combined = hashOfPieces(reinterpret_cast<const std::byte *>(tensor.data()), int64_t(tensor.size()), combined);
+    combined = hashOfPieces(entry.data, checkedBytes(entry.dtype, entry.shape).value_or(0), combined);
   }
   return combined;
 }

@@ -20,7 +20,8 @@ public:
   /// A plan that was compiled without the content of its weights needs a replacement: there is no hash that could tell
   /// whether what happens to lie at the place of a file is meant.
   /// `checkpoint`, unless empty, is a .safetensors file (Checkpoint.h) with all that the plan saves, by name: it goes
-  /// before what bindings start with.
+  /// before what bindings start with. What it has of onlyRead() goes before the plan's files, hashes or not: it may have
+  /// been trained before it was frozen.
   static Expected<Weights> open(const plan::Plan &plan, const std::string &folder, const std::string &replacement,
                                 const std::string &checkpoint = "");
 
@@ -31,6 +32,13 @@ public:
   /// Of the tensors that the plan has no hashes of, so that processes can tell whether they have the same; 0: none. Of a
   /// tensor beyond a MiB it looks at 16 pieces of 64 KiB: enough to tell two models apart, not to find a flipped bit.
   uint64_t fingerprint() const;
+  /// Likewise of the checkpoint, all its tensors and how far it is; 0: none.
+  uint64_t checkpointFingerprint() const;
+
+  /// The tensors of files that no step writes, frozen parameters among them: indices into Plan::weights, by name.
+  std::vector<int32_t> onlyRead() const;
+  /// All bytes of such a tensor, checked.
+  Expected<const std::byte *> content(int32_t weight) const;
 
 private:
   struct Source {
@@ -49,6 +57,7 @@ private:
   std::vector<MappedFile> files;
   std::vector<Source> sources; ///< per weight of the plan
   std::map<std::string, const std::byte *> saved; ///< of the checkpoint, by plan::Binding::saved
+  std::string checkpointPath;                     ///< empty: none
 };
 
 } // namespace hpc

@@ -365,6 +365,22 @@ def belong_cases():
     yield "belong: other flags", different("other flags than process 0", lambda file: [file, "--input", inputs(), "--poison"])
     yield "belong: a plan that is not there", different("no-such.plan", lambda file: [path("no-such.plan"), "--input", inputs()])
 
+    def other_checkpoint():
+        """Two checkpoints of one run: of the same step they differ in weights, of different steps also in how far they are."""
+        need_ucx()
+        file, data = path("train.plan"), path("train.npz")
+        subprocess.run([os.path.join(BIN, "hpc-opt"), os.path.join(MODEL, "dynamo-eager-op18.onnx"), "--train", "--optimizer=sgd", "--tp=2", "--dim", "batch_size=4", "--dim",
+                        "sequence_length=33", "-o", file], check=True)
+        numpy.savez(data, input_ids=numpy.arange(4 * 33).reshape(4, 33))
+        train = [file, "--train", "--data", data]
+        for name, rate in (("one", 0.1), ("other", 0.2)):
+            subprocess.run([RUN, *train, "--steps=1", f"--lr={rate}", f"--save={path(name)}.safetensors"], check=True, stdout=subprocess.DEVNULL)
+        port = free_port()
+        results = finish([start(rank, 2, port, [*train, "--steps=2", "--lr=0.1", f"--load={path(name)}.safetensors"]) for rank, name in enumerate(("one", "other"))], 60)
+        for code, errors in results:
+            check(code == 1 and "other content in its checkpoint than process 0" in errors and "give all processes the same --load" in errors, errors)
+    yield "belong: another checkpoint", other_checkpoint
+
     def other_weights():
         """A host whose weights have one changed byte: the plan's hashes find it, and all processes name tensor and rank."""
         need_ucx()

@@ -166,7 +166,7 @@ Status trainPlan(const TrainFlags &flags, const plan::Plan &plan, Session &sessi
     return usage("--load: '" + flags.load + "' is of " + countText(first, "step") + ", and --steps=" +
                  std::to_string(flags.steps) + " in all leaves nothing to do; give more");
   HPC_RETURN_IF_ERROR(runSteps(flags, *run, session, first, isHome));
-  return flags.save.empty() ? Status::success() : writeCheckpoint(flags.save, session, flags.steps);
+  return flags.save.empty() ? Status::success() : writeCheckpoint(flags.save, plan, session, flags.steps);
 }
 
 } // namespace hpc

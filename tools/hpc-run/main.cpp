@@ -195,12 +195,13 @@ std::vector<launch::Fingerprint> fingerprints(const Flags &flags, const Work &wo
   if (work.batches)
     inputs = work.batches->fingerprint();
   // Where it cannot be opened the session says so.
-  Expected<Weights> weights = Weights::open(work.plan, folderOf(flags.plan), flags.weights);
+  Expected<Weights> weights = Weights::open(work.plan, folderOf(flags.plan), flags.weights, flags.training.load);
   const int64_t steps[] = {flags.repeat, flags.processes.deterministic, flags.poison,
                            int64_t(fingerprint(flags.training))};
   return {{"bytes in its plan", plan, "give all processes a copy of one file"},
           {"inputs", inputs, "give all processes the same --input or --data"},
           {"weights", weights.ok() ? weights->fingerprint() : 0, "give all processes the same --weights"},
+          {"content in its checkpoint", weights.ok() ? weights->checkpointFingerprint() : 0, "give all processes the same --load"},
           {"flags", hashBytes(steps, sizeof(steps)), "give all processes the same flags"}};
 }
 
