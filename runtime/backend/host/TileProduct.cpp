@@ -19,6 +19,8 @@ constexpr int64_t rowsAtOnce = 256, columnsAtOnce = 128, panelDepth = 128;
 /// Deeper sums come in blocks of this: each starts at 0 and is added to C, which keeps the chain of roundings short.
 constexpr int64_t depthAtOnce = 768;
 constexpr int64_t alignment = 64;
+/// A result of more is written past the caches, which it would empty; its lines need not be read before.
+constexpr int64_t streamedBytes = 4 << 20;
 constexpr int64_t sumsBytes = rowsAtOnce * columnsAtOnce * 4;
 
 template <typename T> constexpr int64_t leftBytes = rowsAtOnce * depthAtOnce * pieces<T> * 2;
@@ -41,6 +43,34 @@ struct alignas(64) TileConfiguration {
 };
 
 #pragma clang attribute push(__attribute__((target("avx512f,amx-tile,amx-bf16"))), apply_to = function)
+
+/// The part of B that is packed next, asked for a few lines a step while this one is multiplied: memory that nobody waits
+/// for. All at once would stop the core until they are there.
+class Ahead {
+public:
+  Ahead() = default;
+  template <typename T>
+  Ahead(const PanelSource<T> &source, int64_t steps)
+      : data(reinterpret_cast<const char *>(source.data)), stride(source.ld * int64_t(sizeof(T))),
+        bytes((source.alongDepth ? source.depth : source.width) * int64_t(sizeof(T))),
+        vectors(source.alongDepth ? source.width : source.depth),
+        linesAStep((vectors * ((bytes + 63) / 64) + steps - 1) / steps) {}
+
+  void ask() {
+    for (int64_t line = 0; line < linesAStep && vectors > 0; ++line) {
+      _mm_prefetch(data + at, _MM_HINT_T1);
+      if ((at += 64) < bytes)
+        continue;
+      at = 0;
+      data += stride;
+      --vectors;
+    }
+  }
+
+private:
+  const char *data = nullptr;
+  int64_t stride = 0, bytes = 0, vectors = 0, linesAStep = 0, at = 0;
+};
 
 /// Tiles 0 to 3 are C's, 4 and 5 A's, 6 and 7 B's.
 template <int rowTiles, int columnTiles> void multiplyStep() {
@@ -66,7 +96,7 @@ template <int columnTiles> void loadRight(const std::byte *tiles) {
 /// Adds one panel of A times one of B to four tiles of sums, or writes them. Of the products of pieces those are left out
 /// that are below the last bit of f32; the smallest come first in each step.
 template <int pieceCount, int rowTiles, int columnTiles>
-void multiplyPanels(const std::byte *a, const std::byte *b, int64_t steps, bool add, std::byte *sums) {
+void multiplyPanels(const std::byte *a, const std::byte *b, int64_t steps, bool add, std::byte *sums, Ahead &ahead) {
   constexpr int64_t left = rowTiles * tileBytes, right = columnTiles * tileBytes;
   if (add) {
     _tile_loadd(0, sums, 64);
@@ -80,6 +110,7 @@ void multiplyPanels(const std::byte *a, const std::byte *b, int64_t steps, bool 
     _tile_zero(3);
   }
   for (int64_t step = 0; step < steps; ++step, a += pieceCount * left, b += pieceCount * right) {
+    ahead.ask();
     loadLeft<rowTiles>(a);
     if constexpr (pieceCount == 3) {
       loadRight<columnTiles>(b + 2 * right);
@@ -106,16 +137,16 @@ void multiplyPanels(const std::byte *a, const std::byte *b, int64_t steps, bool 
 
 template <int pieceCount>
 void multiplyPanels(const std::byte *a, const std::byte *b, int64_t steps, int64_t rowTiles, int64_t columnTiles,
-                    bool add, std::byte *sums) {
+                    bool add, std::byte *sums, Ahead &ahead) {
   if (rowTiles > 1)
-    return columnTiles > 1 ? multiplyPanels<pieceCount, 2, 2>(a, b, steps, add, sums)
-                           : multiplyPanels<pieceCount, 2, 1>(a, b, steps, add, sums);
-  return columnTiles > 1 ? multiplyPanels<pieceCount, 1, 2>(a, b, steps, add, sums)
-                         : multiplyPanels<pieceCount, 1, 1>(a, b, steps, add, sums);
+    return columnTiles > 1 ? multiplyPanels<pieceCount, 2, 2>(a, b, steps, add, sums, ahead)
+                           : multiplyPanels<pieceCount, 2, 1>(a, b, steps, add, sums, ahead);
+  return columnTiles > 1 ? multiplyPanels<pieceCount, 1, 2>(a, b, steps, add, sums, ahead)
+                         : multiplyPanels<pieceCount, 1, 1>(a, b, steps, add, sums, ahead);
 }
 
 /// Writes four tiles of sums to C or adds them. Returns whether all of that is a number.
-bool toC(const std::byte *sums, int64_t rows, int64_t columns, bool add, float *c, int64_t ldc) {
+bool toC(const std::byte *sums, int64_t rows, int64_t columns, bool add, bool streams, float *c, int64_t ldc) {
   __mmask16 unordered = 0;
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; j < columns; j += tileRows) {
@@ -124,7 +155,10 @@ bool toC(const std::byte *sums, int64_t rows, int64_t columns, bool add, float *
       __m512 value = _mm512_maskz_loadu_ps(lanes, sums + tile * tileBytes + i % tileRows * 64);
       if (add)
         value = _mm512_add_ps(value, _mm512_maskz_loadu_ps(lanes, c + i * ldc + j));
-      _mm512_mask_storeu_ps(c + i * ldc + j, lanes, value);
+      if (streams && lanes == 0xffff)
+        _mm512_stream_ps(c + i * ldc + j, value);
+      else
+        _mm512_mask_storeu_ps(c + i * ldc + j, lanes, value);
       unordered |= _mm512_cmp_ps_mask(value, value, _CMP_UNORD_Q);
     }
   return unordered == 0;
@@ -136,6 +170,8 @@ template <typename T> PanelSource<T> sourceOf(const ConstMatrix &matrix, bool al
   return {data + (alongDepth ? at * matrix.ld + x : x * matrix.ld + at), matrix.ld, alongDepth, width, depth};
 }
 
+int64_t panelsOf(int64_t width) { return (width + panelWidth - 1) / panelWidth; }
+
 /// C[row..row+rows, :] += A[.., x..x+depth] * B[x..x+depth, :].
 template <typename T>
 bool multiplyRows(const Product &product, int64_t row, int64_t rows, int64_t x, int64_t depth, std::byte *scratch) {
@@ -146,9 +182,16 @@ bool multiplyRows(const Product &product, int64_t row, int64_t rows, int64_t x, 
   for (int64_t at = 0; at < depth; at += panelDepth)
     packLeft(sourceOf<T>(product.a, !product.a.transpose, row, rows, x + at, std::min(panelDepth, depth - at)),
              leftAt(at));
+  auto source = [&](int64_t column, int64_t at) {
+    return sourceOf<T>(product.b, product.b.transpose, column, std::min(columnsAtOnce, product.n - column), x + at,
+                       std::min(panelDepth, depth - at));
+  };
+  const bool streams = !product.addToC && depth == product.k && product.m * product.n * 4 >= streamedBytes &&
+                       reinterpret_cast<uintptr_t>(product.c.data) % 64 == 0 && product.c.ld % 16 == 0;
   bool finite = true;
   for (int64_t column = 0; column < product.n; column += columnsAtOnce) {
     const int64_t columns = std::min(columnsAtOnce, product.n - column);
+    const int64_t panels = panelsOf(columns) * panelsOf(rows);
     auto eachPanel = [&](auto f) { // f(i, rows, j, columns, sums)
       for (int64_t j = 0; j < columns; j += panelWidth)
         for (int64_t i = 0; i < rows; i += panelWidth)
@@ -157,14 +200,19 @@ bool multiplyRows(const Product &product, int64_t row, int64_t rows, int64_t x, 
     };
     for (int64_t at = 0; at < depth; at += panelDepth) {
       const int64_t deep = std::min(panelDepth, depth - at), tileColumn = stepsOf(deep) * count * tileBytes;
-      packRight(sourceOf<T>(product.b, product.b.transpose, column, columns, x + at, deep), right);
+      packRight(source(column, at), right);
+      const bool isDeepest = at + panelDepth >= depth;
+      const int64_t nextColumn = isDeepest ? column + columnsAtOnce : column, nextAt = isDeepest ? 0 : at + panelDepth;
+      Ahead ahead;
+      if (nextColumn < product.n)
+        ahead = Ahead(source(nextColumn, nextAt), panels * stepsOf(deep));
       eachPanel([&](int64_t i, int64_t high, int64_t j, int64_t wide, std::byte *panelSums) {
         multiplyPanels<count>(leftAt(at) + i / tileRows * tileColumn, right + j / tileRows * tileColumn, stepsOf(deep),
-                              tilesOf(high), tilesOf(wide), at > 0, panelSums);
+                              tilesOf(high), tilesOf(wide), at > 0, panelSums, ahead);
       });
     }
     eachPanel([&](int64_t i, int64_t high, int64_t j, int64_t wide, std::byte *panelSums) {
-      finite &= toC(panelSums, high, wide, product.addToC || x > 0, c + i * product.c.ld + column + j, product.c.ld);
+      finite &= toC(panelSums, high, wide, product.addToC || x > 0, streams, c + i * product.c.ld + column + j, product.c.ld);
     });
   }
   return finite;
@@ -179,6 +227,7 @@ template <typename T> bool multiplyAs(const Product &product, std::byte *scratch
       finite &= multiplyRows<T>(product, row, std::min(rowsAtOnce, product.m - row), x,
                                 std::min(depthAtOnce, product.k - x), scratch);
   _tile_release();
+  _mm_sfence(); // other threads may read what was streamed
   return finite;
 }
 
