@@ -106,6 +106,8 @@ public:
   Value sortPosition(Value x, int64_t axis, bool descending);
   Value gather(Value data, Value indices, int64_t axis);
   Value gatherNd(Value data, Value indices, int64_t batchDims);
+  /// Site `site` of the model's dropouts: drawn anew in every step.
+  Value dropout(Value x, int64_t site, double rate);
   Value layerNorm(Value x, Value weight, Value bias, double epsilon);
   Value rmsNorm(Value x, Value weight, double epsilon);
   Value attention(Value query, Value key, Value value, Value bias, double scale, std::optional<int64_t> causalOffset);
@@ -138,6 +140,8 @@ private:
   Value placeholder(RankedTensorType type);
   /// Verifies the new op, then folds it or gives it real operands. Returns its result.
   Value finish(Operation *op, bool elementwise);
+  /// The step scalar of that name, an argument of the function from the first time that it is asked for.
+  Value stepScalar(StringRef name);
   void useRealOperands(Operation *op, bool elementwise);
   std::string freeName();
   Value writtenOut(Value value, bool compact);

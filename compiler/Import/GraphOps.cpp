@@ -2,6 +2,7 @@
 #include "compiler/Import/GraphBuilder.h"
 
 #include "compiler/ElementType.h"
+#include "compiler/Dialect/NN/Ports.h"
 #include "compiler/Import/GatherByIndex.h"
 #include "compiler/Import/KnownTensor.h"
 #include "runtime/base/CountText.h"
@@ -270,6 +271,23 @@ Value GraphBuilder::layerNorm(Value x, Value weight, Value bias, double epsilon)
 
 Value GraphBuilder::rmsNorm(Value x, Value weight, double epsilon) {
   return finish(nn::RmsNormOp::create(builder, loc, x.getType(), x, weight, APFloat(epsilon)), false);
+}
+
+Value GraphBuilder::stepScalar(StringRef name) {
+  for (BlockArgument argument : function.getArguments())
+    if (nn::argumentPort(function, argument.getArgNumber()).stepScalar == name)
+      return argument;
+  nn::ArgumentPort port;
+  port.stepScalar = name.str();
+  unsigned index = function.getNumArguments();
+  if (failed(function.insertArgument(index, type({}, DType::F64), {}, loc)))
+    llvm_unreachable("a function of nn has the type of its block");
+  nn::setArgumentPort(function, index, port);
+  return function.getArgument(index);
+}
+
+Value GraphBuilder::dropout(Value x, int64_t site, double rate) {
+  return finish(nn::DropoutOp::create(builder, loc, x, stepScalar("step"), stepScalar("seed"), site, rate), false);
 }
 
 Value GraphBuilder::attention(Value query, Value key, Value value, Value bias, double scale,

@@ -82,8 +82,11 @@ UnsupportedList unknownOps(const Model &model, ArrayRef<const Node *> nodes) {
 
 class Importer : BodyImporter {
 public:
-  Importer(const Model &model, func::FuncOp function, bool inference)
-      : model(model), function(function), builder(function), mode{inference, {}} {}
+  Importer(const Model &model, func::FuncOp function, const ImportOptions &options)
+      : model(model), function(function), builder(function) {
+    mode.inference = options.inference;
+    mode.training = options.training;
+  }
 
   Status run(ArrayRef<const Node *> nodes) {
     bindSources();
@@ -430,7 +433,7 @@ Expected<OwningOpRef<ModuleOp>> importModel(Model &model, const ImportOptions &o
     return function.status();
   if (!options.withoutWeights)
     remarkAbsent(model, (*module)->getLoc());
-  HPC_RETURN_IF_ERROR(Importer(model, *function, options.inference).run(*nodes));
+  HPC_RETURN_IF_ERROR(Importer(model, *function, options).run(*nodes));
   setPhase(*module, "import");
   if (failed(verify(*module)))
     return Status::error(ErrorKind::Internal, "the imported module does not verify");

@@ -12,6 +12,7 @@ struct ImportOptions {
   std::map<std::string, int64_t> dims; ///< sizes of symbolic dims, by name
   std::map<std::string, std::string> constants; ///< inputs bound at compile time: name -> .npy, .npz or .pb file
   bool inference = false;              ///< nodes in training mode (Dropout) do what they do in inference, with a remark
+  bool training = false;               ///< the graph becomes a training step: Dropout in training mode is imported as such
   bool withoutWeights = false;         ///< external data is not read, though it may be there
   bool followLinks = false;            ///< external data may be or lie behind links
 };

@@ -18,6 +18,7 @@ static const Evaluators &evaluators() {
     addContractions(table);
     addReductions(table);
     addOrders(table);
+    addRandom(table);
     return table;
   }();
   return table;

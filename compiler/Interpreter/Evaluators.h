@@ -38,6 +38,7 @@ void addIndices(Evaluators &evaluators);
 void addContractions(Evaluators &evaluators);
 void addReductions(Evaluators &evaluators);
 void addOrders(Evaluators &evaluators);
+void addRandom(Evaluators &evaluators);
 
 /// Whether evaluateOp knows the op.
 bool isEvaluated(OperationName name);

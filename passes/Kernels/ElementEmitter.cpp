@@ -3,6 +3,7 @@
 #include "passes/Kernels/ElementEmitter.h"
 
 #include "passes/Kernels/Accumulation.h"
+#include "passes/Kernels/Dropout.h"
 #include "passes/Kernels/RowComposites.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -128,7 +129,7 @@ bool hasElementEmitter(OperationName name) {
   return hasScalarEmitter(name) || isRowComposite(name) ||
          isOneOf<nn::ReshapeOp, nn::TransposeOp, nn::BroadcastOp, nn::SliceOp, nn::WindowOp, nn::ConstantOp, nn::IotaOp,
                  nn::ConcatOp, nn::PadOp, nn::EmbeddingOp, nn::GatherOp, nn::GatherNdOp, nn::CumsumOp,
-                 nn::SortPositionOp, nn::ReduceOp,
+                 nn::SortPositionOp, nn::ReduceOp, nn::DropoutOp,
                  dist::FillTailOp, dist::SliceOp, dist::OffsetOp>(name);
 }
 
@@ -155,6 +156,7 @@ Value ElementEmitter::compute(Operation *op, const Index &index) {
       .Case([&](nn::CumsumOp op) { return cumsum(op, index); })
       .Case([&](nn::SortPositionOp op) { return sortPosition(op, index); })
       .Case([&](nn::ReduceOp op) { return reduce(op, index); })
+      .Case([&](nn::DropoutOp op) { return emitDropout(*this, op, index); })
       .Case([&](dist::FillTailOp op) { return fillTail(op, index); })
       .Case([&](dist::SliceOp op) { return slice(op, index); })
       .Case([&](dist::OffsetOp op) { return scalarOf(offsetScalar(op)); })

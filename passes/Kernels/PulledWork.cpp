@@ -20,7 +20,7 @@ int PulledWork::indexOf(OpOperand &operand, int index) {
   ArrayRef<int64_t> from = nn::shapeOf(operand.get()), to = nn::shapeOf(reader->getResult(0));
   // A composite reads what it scales and shifts with as an elementwise op does.
   bool isLookup = accessOf(reader) == Access::Lookup;
-  bool isElementwise = hasScalarEmitter(reader->getName()) || (isRowComposite(reader->getName()) && !isLookup);
+  bool isElementwise = accessOf(reader) == Access::Elementwise || (isRowComposite(reader->getName()) && !isLookup);
   if (isa<dist::FillTailOp>(reader) || (isElementwise && from == to))
     return index;
   // Operands of one shape are read at one index, whoever broadcasts them.

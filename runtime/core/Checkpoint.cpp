@@ -4,13 +4,10 @@
 #include "runtime/base/File.h"
 #include "runtime/core/SafeTensors.h"
 
-#include <charconv>
-
 namespace hpc {
 
-static constexpr const char *stepsKey = "steps";
-
-Status writeCheckpoint(const std::string &path, const plan::Plan &plan, Session &session, int64_t steps) {
+Status writeCheckpoint(const std::string &path, const plan::Plan &plan, Session &session,
+                       const std::map<std::string, std::string> &metadata) {
   const std::vector<SavedTensor> &tensors = session.saved();
   const std::vector<int32_t> frozen = session.stored().onlyRead();
   std::optional<AtomicFile> file;
@@ -25,7 +22,7 @@ Status writeCheckpoint(const std::string &path, const plan::Plan &plan, Session 
         entries.push_back({tensor.name, tensor.dtype, tensor.shape});
       for (int32_t weight : frozen)
         entries.push_back({plan.weights[size_t(weight)].name, plan.weights[size_t(weight)].dtype, plan.weights[size_t(weight)].shape});
-      status = file->write(safeTensorsHeader(entries, {{stepsKey, std::to_string(steps)}}));
+      status = file->write(safeTensorsHeader(entries, metadata));
     }
   }
   // A process that cannot write says so before the others send anything.
@@ -45,7 +42,7 @@ Status writeCheckpoint(const std::string &path, const plan::Plan &plan, Session 
   return session.agree(status);
 }
 
-Expected<int64_t> stepsOfCheckpoint(const std::string &path) {
+Expected<std::map<std::string, std::string>> checkpointMetadata(const std::string &path) {
   Expected<MappedFile> file = MappedFile::open(path);
   if (!file.ok())
     return file.status();
@@ -53,13 +50,7 @@ Expected<int64_t> stepsOfCheckpoint(const std::string &path) {
   Expected<std::map<std::string, SafeTensor>> tensors = readSafeTensors(*file, &metadata);
   if (!tensors.ok())
     return tensors.status();
-  const std::string &text = metadata[stepsKey];
-  int64_t steps = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), steps);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size() || steps < 0)
-    return Status::error(ErrorKind::Io, "'" + path + "': is no checkpoint of hpc-run --save: its metadata has no '" +
-                                            std::string(stepsKey) + "'; give such a file");
-  return steps;
+  return metadata;
 }
 
 } // namespace hpc

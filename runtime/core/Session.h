@@ -52,6 +52,8 @@ public:
   const Weights &stored() const { return *weights; }
   /// Backend::agree, for what is done beside the steps.
   Status agree(const Status &mine);
+  /// Whether a process says so, which all then know; all call it together, between two steps.
+  Expected<bool> any(bool mine);
 
   /// Arenas and scratch of this process's rank that takes most; mapped files do not count.
   int64_t peakBytesPerRank() const;

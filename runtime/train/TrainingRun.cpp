@@ -1,6 +1,7 @@
 // The names that a training step and its loop share stand here and in passes/Train/Ports.h; a plan that lacks one is refused.
 #include "runtime/train/TrainingRun.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -30,6 +31,19 @@ static double numberOf(const Array &array) {
   }
 }
 
+/// What this loop fills a step scalar with; nullopt: it knows none of that name.
+static std::optional<double> stepScalar(const std::string &name, const RunState &state, double learningRate) {
+  if (name == "lr")
+    return learningRate;
+  if (name == "step")
+    return double(state.steps + 1);
+  if (name == "seed")
+    return double(state.seed);
+  if (name == "loss_scale")
+    return state.lossScale.scale;
+  return std::nullopt;
+}
+
 bool StepReport::wasSkipped() const { return !std::isfinite(gradientNorm); }
 
 std::string metricsLine(const StepReport &report) {
@@ -39,6 +53,10 @@ std::string metricsLine(const StepReport &report) {
                                  {"grad_norm", report.gradientNorm}};
   if (report.validTokens)
     line["valid_tokens"] = int64_t(*report.validTokens);
+  if (report.seed)
+    line["seed"] = *report.seed;
+  if (report.lossScale)
+    line["loss_scale"] = *report.lossScale;
   line["ms"] = std::round(report.milliseconds * 1000) / 1000;
   line["skipped"] = report.wasSkipped();
   return line.dump();
@@ -52,7 +70,7 @@ Status checkTrains(const plan::Plan &plan) {
   for (const plan::Port &port : plan.inputs) {
     if (!port.isStepScalar)
       continue;
-    if (port.name != "lr" && port.name != "step")
+    if (!stepScalar(port.name, {}, 0))
       return Status::error(ErrorKind::Unsupported, "the plan wants step scalar '" + port.name +
                                                        "', which this hpc-run does not know; it is older than the plan");
     if (port.dtype != DType::F64 && port.dtype != DType::F32)
@@ -63,9 +81,9 @@ Status checkTrains(const plan::Plan &plan) {
 }
 
 Expected<TrainingRun> TrainingRun::create(const plan::Plan &plan, Session &session, const Batches &data,
-                                          const LearningRate &rate) {
+                                          const LearningRate &rate, const RunState &state) {
   HPC_RETURN_IF_ERROR(checkTrains(plan));
-  TrainingRun run(plan, session, data, rate);
+  TrainingRun run(plan, session, data, rate, state);
   run.loss = *findOutput(plan, "loss");
   run.gradientNorm = *findOutput(plan, "gradient_norm");
   run.validTokens = findOutput(plan, "valid_tokens");
@@ -74,12 +92,17 @@ Expected<TrainingRun> TrainingRun::create(const plan::Plan &plan, Session &sessi
   return run;
 }
 
-Status TrainingRun::step(int64_t step, double learningRate, Outputs wanted) {
-  HPC_RETURN_IF_ERROR(data->fill(step, inputs));
+bool TrainingRun::has(const std::string &stepScalar) const {
+  return std::any_of(plan->inputs.begin(), plan->inputs.end(),
+                     [&](const plan::Port &port) { return port.isStepScalar && port.name == stepScalar; });
+}
+
+Status TrainingRun::step(double learningRate, Outputs wanted) {
+  HPC_RETURN_IF_ERROR(data->fill(now.steps, inputs));
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!plan->inputs[i].isStepScalar)
       continue;
-    double value = plan->inputs[i].name == "lr" ? learningRate : double(step + 1);
+    double value = *stepScalar(plan->inputs[i].name, now, learningRate);
     if (inputs[i].dtype == DType::F64)
       inputs[i].as<double>()[0] = value;
     else
@@ -88,24 +111,34 @@ Status TrainingRun::step(int64_t step, double learningRate, Outputs wanted) {
   return session->run(inputs, outputs, wanted);
 }
 
-Expected<StepReport> TrainingRun::run(int64_t number) {
+Expected<StepReport> TrainingRun::run() {
   StepReport report;
-  report.step = number;
-  report.learningRate = rate.at(number);
+  report.step = now.steps;
+  report.learningRate = rate.at(now.steps);
+  if (has("seed"))
+    report.seed = now.seed;
   auto start = std::chrono::steady_clock::now();
-  HPC_RETURN_IF_ERROR(step(number, report.learningRate, Outputs::Ordinary));
+  HPC_RETURN_IF_ERROR(step(report.learningRate, Outputs::Ordinary));
   report.milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-  if (outputs.empty())
-    return report;
-  report.loss = numberOf(outputs[loss]);
-  report.gradientNorm = numberOf(outputs[gradientNorm]);
-  if (validTokens)
-    report.validTokens = numberOf(outputs[*validTokens]);
+  if (!outputs.empty()) {
+    report.loss = numberOf(outputs[loss]);
+    report.gradientNorm = numberOf(outputs[gradientNorm]);
+    if (validTokens)
+      report.validTokens = numberOf(outputs[*validTokens]);
+  }
+  ++now.steps;
+  if (has("loss_scale")) { // which all processes fill in, and that of rank 0 alone knows how the step went
+    report.lossScale = now.lossScale.scale;
+    Expected<bool> overflowed = session->any(report.wasSkipped());
+    if (!overflowed.ok())
+      return overflowed.status();
+    now.lossScale.update(*overflowed);
+  }
   return report;
 }
 
-Expected<NamedArrays> TrainingRun::gradients(int64_t number) {
-  HPC_RETURN_IF_ERROR(step(number, 0, Outputs::All));
+Expected<NamedArrays> TrainingRun::gradients() {
+  HPC_RETURN_IF_ERROR(step(0, Outputs::All));
   NamedArrays named;
   for (size_t i = 0; i < outputs.size(); ++i) {
     const std::string &name = plan->outputs[i].name;

@@ -5,6 +5,7 @@
 #include "runtime/core/Session.h"
 #include "runtime/train/Batches.h"
 #include "runtime/train/LearningRate.h"
+#include "runtime/train/RunState.h"
 
 namespace hpc {
 
@@ -15,13 +16,15 @@ struct StepReport {
   double loss = 0;         ///< over all valid tokens of the step
   double gradientNorm = 0; ///< before clipping
   std::optional<double> validTokens;
+  std::optional<int64_t> seed;     ///< where the plan draws random numbers
+  std::optional<double> lossScale; ///< in this step, where the plan scales its loss
   double milliseconds = 0;
   /// The gradient norm was not finite: parameters and states are as they were.
   bool wasSkipped() const;
 };
 
-/// {"step": 0, "loss": ..., "lr": ..., "grad_norm": ..., "valid_tokens": ..., "ms": ..., "skipped": false}: one line
-/// without its end. A number that is not finite is null.
+/// {"step": 0, "loss": ..., "lr": ..., "grad_norm": ..., "valid_tokens": ..., "seed": ..., "loss_scale": ...,
+/// "ms": ..., "skipped": false}: one line without its end; what the plan has not is left out. A number that is not finite is null.
 std::string metricsLine(const StepReport &report);
 
 /// Whether the plan is a training step that this loop can run: it reports a loss and a gradient norm, and wants no step
@@ -30,25 +33,30 @@ Status checkTrains(const plan::Plan &plan);
 
 class TrainingRun {
 public:
-  /// `session` runs `plan`; both outlive the run. Errors: those of checkTrains.
+  /// `session` runs `plan`; both outlive the run, which begins behind `state.steps`. Errors: those of checkTrains.
   static Expected<TrainingRun> create(const plan::Plan &plan, Session &session, const Batches &data,
-                                      const LearningRate &rate);
+                                      const LearningRate &rate, const RunState &state);
 
-  /// Step `step`, with the batch and the rate of that number. In processes other than that of rank 0 the report has
+  /// How far it is, as the next step finds it.
+  const RunState &state() const { return now; }
+  /// The next step, with the batch and the rate of its number. In processes other than that of rank 0 the report has
   /// no numbers of the step.
-  Expected<StepReport> run(int64_t step);
-  /// The gradients of step `step`, by the names of their parameters, and its `loss`; nothing is learnt from it.
-  Expected<NamedArrays> gradients(int64_t step);
+  Expected<StepReport> run();
+  /// The gradients of the next step, by the names of their parameters, and its `loss`; nothing is learnt from it.
+  Expected<NamedArrays> gradients();
 
 private:
-  TrainingRun(const plan::Plan &plan, Session &session, const Batches &data, const LearningRate &rate)
-      : plan(&plan), session(&session), data(&data), rate(rate) {}
-  Status step(int64_t step, double learningRate, Outputs wanted);
+  TrainingRun(const plan::Plan &plan, Session &session, const Batches &data, const LearningRate &rate,
+              const RunState &state)
+      : plan(&plan), session(&session), data(&data), rate(rate), now(state) {}
+  bool has(const std::string &stepScalar) const;
+  Status step(double learningRate, Outputs wanted);
 
   const plan::Plan *plan;
   Session *session;
   const Batches *data;
   LearningRate rate;
+  RunState now;
   size_t loss = 0, gradientNorm = 0;        ///< outputs of the plan
   std::optional<size_t> validTokens;        ///< likewise
   std::vector<Array> inputs, outputs;

@@ -15,6 +15,7 @@ ALLOWED = {  # the first prefix that fits counts
     "passes/Kernels/ElementEmitter": ALL,
     "passes/Kernels/RowComposites.cpp": ALL,
     "passes/Kernels/EmbeddingGrad": ALL,
+    "passes/Kernels/Dropout": ALL,
     "passes/Kernels/IndexMap.cpp": ALL,
     "passes/Precision/": {"CastOp"},  # what that phase makes
     "passes/Kernels/BindCasts.cpp": {"CastOp"},  # rounding, as it is done when weights are loaded

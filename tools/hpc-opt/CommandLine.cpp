@@ -87,7 +87,7 @@ struct Flags {
                           cl::cat(model)};
   cl::opt<bool> followLinks{"follow-links", cl::desc("Let external data be links, as in the model cache of a hub"),
                             cl::cat(model)};
-  cl::opt<bool> inference{"inference", cl::desc("Take nodes exported in training mode (Dropout) as in inference"),
+  cl::opt<bool> inference{"inference", cl::desc("Take nodes exported in training mode (Dropout) as in inference, also with --train"),
                           cl::cat(model)};
 
   cl::opt<std::string> dtype{
@@ -366,10 +366,6 @@ Expected<CommandLine> parseCommandLine(int argc, char **argv) {
   line.options.ppSchedule = flags.ppSchedule;
   HPC_RETURN_IF_ERROR(readTraining(flags, line.options));
   line.options.dtype = flags.dtype;
-  if (line.options.trains() && line.options.dtype == "fp16")
-    return Status::error(ErrorKind::Unsupported, "--train with --dtype=fp16 needs a scaled loss, else small gradients "
-                                                 "become zero, and nothing scales it yet; use --dtype=bf16, whose "
-                                                 "range is that of f32");
   line.options.target = flags.target;
   if (Expected<std::string> targets = kernelTargets(flags.target); !targets.ok())
     return usage("--target: " + targets.status().message());

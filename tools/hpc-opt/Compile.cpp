@@ -153,6 +153,7 @@ struct Compilation {
     options.dims = dims;
     options.constants = constants;
     options.inference = line.inference;
+    options.training = line.options.trains();
     options.withoutWeights = line.noWeights;
     options.followLinks = line.followLinks;
     Expected<OwningOpRef<ModuleOp>> imported = importOnnx(file, options, &context);

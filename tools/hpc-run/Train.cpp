@@ -5,8 +5,10 @@
 #include "runtime/base/Hash.h"
 #include "runtime/base/LineFile.h"
 #include "runtime/base/Npz.h"
+#include "runtime/base/NumberText.h"
 #include "runtime/core/Checkpoint.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace hpc {
@@ -36,6 +38,14 @@ void addTrainFlags(CLI::App &app, TrainFlags &flags) {
   app.add_option("--lr-steps", flags.curveSteps, "where the curve ends, if not at --steps")->type_name("N");
   app.add_option("--lr-power", flags.power, "of polynomial (default: 2)")->type_name("X");
   app.add_option("--warmup", flags.warmup, "steps in which the rate rises to --lr (default: 0)")->type_name("N");
+  app.add_option("--seed", flags.seed,
+                 "of all random numbers (dropout), 0 to 2^53 - 1 (default: 0); one seed gives the same ones on any\n"
+                 "layout; --load goes on with that of the file")
+      ->type_name("N");
+  app.add_option("--loss-scale", flags.lossScale,
+                 "of a plan in fp16: what the loss is multiplied with at first, a power of two (default: 65536; with\n"
+                 "--load: what the file says); it is halved when gradients overflow, doubled after 1,000 good steps")
+      ->type_name("X");
   app.add_option("--metrics", flags.metrics, "write a line of JSON for every step; with --load, behind what is there")
       ->type_name("FILE.jsonl");
   app.add_option("--save", flags.save, "write weights and states here at the end")->type_name("FILE.safetensors");
@@ -45,7 +55,23 @@ void addTrainFlags(CLI::App &app, TrainFlags &flags) {
       ->type_name("FILE.npz");
 }
 
+/// The seed and the loss scale.
+static Status checkNumbers(const TrainFlags &flags) {
+  if (!flags.any() && (flags.seed || flags.lossScale))
+    return usage(std::string(flags.seed ? "--seed" : "--loss-scale") + " is about training; add --train");
+  if (flags.seed && !(*flags.seed >= 0 && *flags.seed <= RunState::largestSeed))
+    return usage("--seed=" + std::to_string(*flags.seed) + " must be from 0 to " + std::to_string(RunState::largestSeed));
+  if (!flags.lossScale)
+    return Status::success();
+  int exponent = 0;
+  bool isPower = std::isfinite(*flags.lossScale) && std::frexp(*flags.lossScale, &exponent) == 0.5;
+  if (!isPower || *flags.lossScale < LossScale::least || *flags.lossScale > LossScale::most)
+    return usage("--loss-scale=" + numberText(*flags.lossScale) + " must be a power of two from 1 to 2^127");
+  return Status::success();
+}
+
 Status checkTrainFlags(const TrainFlags &flags) {
+  HPC_RETURN_IF_ERROR(checkNumbers(flags));
   if (!flags.any()) {
     for (auto [name, text] : {std::pair("--data", &flags.data), std::pair("--metrics", &flags.metrics),
                               std::pair("--save", &flags.save), std::pair("--load", &flags.load)})
@@ -97,12 +123,13 @@ uint64_t fingerprint(const TrainFlags &flags) {
   const LearningRate rate = rateOf(flags);
   const double numbers[] = {double(flags.train), double(flags.steps), double(!flags.save.empty()),
                             double(!flags.gradients.empty()), rate.peak, double(rate.curve), double(rate.warmup),
-                            double(rate.steps), rate.power};
+                            double(rate.steps), rate.power, double(flags.seed.value_or(-1)),
+                            flags.lossScale.value_or(0)};
   return hashBytes(reinterpret_cast<const std::byte *>(numbers), sizeof(numbers));
 }
 
-static Status writeGradients(const TrainFlags &flags, TrainingRun &run, int64_t step, bool isHome) {
-  Expected<NamedArrays> gradients = run.gradients(step);
+static Status writeGradients(const TrainFlags &flags, TrainingRun &run, bool isHome) {
+  Expected<NamedArrays> gradients = run.gradients();
   if (!gradients.ok())
     return gradients.status();
   return isHome ? writeNpz(flags.gradients, *gradients) : Status::success();
@@ -112,7 +139,12 @@ static Status tellStep(const StepReport &report, std::optional<LineFile> &metric
   std::printf("step %ld: loss %.9g, lr %.6g, gradient norm %.6g, %.1f ms\n", long(report.step), report.loss,
               report.learningRate, report.gradientNorm, report.milliseconds);
   std::fflush(stdout);
-  if (report.wasSkipped())
+  if (report.wasSkipped() && report.lossScale)
+    std::fprintf(stderr,
+                 "hpc-run: note: step %ld: the gradient norm is %g with a loss scale of %g, so weights and states stay as they "
+                 "were\n",
+                 long(report.step), report.gradientNorm, *report.lossScale);
+  else if (report.wasSkipped())
     std::fprintf(stderr,
                  "hpc-run: note: step %ld: the gradient norm is %g, so weights and states stay as they were; look for ids or "
                  "labels that are no classes of the model, and for a learning rate that is too large\n",
@@ -121,7 +153,7 @@ static Status tellStep(const StepReport &report, std::optional<LineFile> &metric
 }
 
 /// In all processes, though only that of rank 0 (`isHome`) knows what a step told; its errors are agreed on.
-static Status runSteps(const TrainFlags &flags, TrainingRun &run, Session &session, int64_t first, bool isHome) {
+static Status runSteps(const TrainFlags &flags, TrainingRun &run, Session &session, bool isHome) {
   std::optional<LineFile> metrics;
   Status status;
   if (isHome && !flags.metrics.empty()) {
@@ -132,8 +164,8 @@ static Status runSteps(const TrainFlags &flags, TrainingRun &run, Session &sessi
   }
   HPC_RETURN_IF_ERROR(session.agree(status));
   int64_t skipped = 0;
-  for (int64_t step = first; step < flags.steps; ++step) {
-    Expected<StepReport> report = run.run(step);
+  while (run.state().steps < flags.steps) {
+    Expected<StepReport> report = run.run();
     if (!report.ok())
       return report.status();
     if (isHome) {
@@ -141,7 +173,7 @@ static Status runSteps(const TrainFlags &flags, TrainingRun &run, Session &sessi
       skipped = report->wasSkipped() ? skipped + 1 : 0;
       if (status.ok() && skipped == mostSkipped)
         status = Status::error(ErrorKind::Model, countText(skipped, "step") + " in a row, to step " +
-                                                     std::to_string(step) + ", had a gradient norm that is not finite "
+                                                     std::to_string(report->step) + ", had a gradient norm that is not finite "
                                                      "and changed nothing; use a smaller --lr, or look at the data");
     }
     HPC_RETURN_IF_ERROR(session.agree(status));
@@ -149,24 +181,53 @@ static Status runSteps(const TrainFlags &flags, TrainingRun &run, Session &sessi
   return Status::success();
 }
 
-Status trainPlan(const TrainFlags &flags, const plan::Plan &plan, Session &session, const Batches &data, bool isHome) {
-  int64_t first = 0;
+/// As the flags say, or, with --load, as the checkpoint does.
+static Expected<RunState> startOf(const TrainFlags &flags) {
+  RunState state;
   if (!flags.load.empty()) {
-    Expected<int64_t> done = stepsOfCheckpoint(flags.load);
-    if (!done.ok())
-      return done.status();
-    first = *done;
+    Expected<std::map<std::string, std::string>> metadata = checkpointMetadata(flags.load);
+    if (!metadata.ok())
+      return metadata.status();
+    Expected<RunState> saved = RunState::fromMetadata(*metadata, flags.load);
+    if (!saved.ok())
+      return saved;
+    state = *saved;
+    if (flags.seed && *flags.seed != state.seed)
+      return usage("--seed=" + std::to_string(*flags.seed) + ", but '" + flags.load + "' is of a run with seed " +
+                   std::to_string(state.seed) + ", which goes on with it; leave --seed out");
   }
-  Expected<TrainingRun> run = TrainingRun::create(plan, session, data, rateOf(flags));
+  state.seed = flags.seed.value_or(state.seed);
+  state.lossScale.scale = flags.lossScale.value_or(state.lossScale.scale);
+  return state;
+}
+
+/// A flag that would do nothing is a mistake.
+static Status checkUse(const TrainFlags &flags, const plan::Plan &plan) {
+  auto wants = [&](const std::string &name) {
+    return std::any_of(plan.inputs.begin(), plan.inputs.end(),
+                       [&](const plan::Port &port) { return port.isStepScalar && port.name == name; });
+  };
+  if (flags.lossScale && !wants("loss_scale"))
+    return usage("--loss-scale is of plans that scale their loss (hpc-opt --train --dtype=fp16), which this one does "
+                 "not; leave it out");
+  return Status::success();
+}
+
+Status trainPlan(const TrainFlags &flags, const plan::Plan &plan, Session &session, const Batches &data, bool isHome) {
+  HPC_RETURN_IF_ERROR(checkUse(flags, plan));
+  Expected<RunState> start = startOf(flags);
+  if (!start.ok())
+    return start.status();
+  Expected<TrainingRun> run = TrainingRun::create(plan, session, data, rateOf(flags), *start);
   if (!run.ok())
     return run.status();
   if (!flags.train)
-    return writeGradients(flags, *run, first, isHome);
-  if (first >= flags.steps)
-    return usage("--load: '" + flags.load + "' is of " + countText(first, "step") + ", and --steps=" +
+    return writeGradients(flags, *run, isHome);
+  if (start->steps >= flags.steps)
+    return usage("--load: '" + flags.load + "' is of " + countText(start->steps, "step") + ", and --steps=" +
                  std::to_string(flags.steps) + " in all leaves nothing to do; give more");
-  HPC_RETURN_IF_ERROR(runSteps(flags, *run, session, first, isHome));
-  return flags.save.empty() ? Status::success() : writeCheckpoint(flags.save, plan, session, flags.steps);
+  HPC_RETURN_IF_ERROR(runSteps(flags, *run, session, isHome));
+  return flags.save.empty() ? Status::success() : writeCheckpoint(flags.save, plan, session, run->state().toMetadata());
 }
 
 } // namespace hpc

@@ -11,7 +11,8 @@ struct TrainFlags {
   std::string data, metrics, save, load, gradients, curve = "constant";
   int64_t steps = 0, warmup = 0;
   std::optional<int64_t> curveSteps; ///< default: `steps`
-  std::optional<double> rate, power;
+  std::optional<double> rate, power, lossScale;
+  std::optional<int64_t> seed;
 
   /// One step or many.
   bool any() const { return train || !gradients.empty(); }

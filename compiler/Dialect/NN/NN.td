@@ -13,5 +13,6 @@ include "compiler/Dialect/NN/Order.td"
 include "compiler/Dialect/NN/Norm.td"
 include "compiler/Dialect/NN/Attention.td"
 include "compiler/Dialect/NN/Loss.td"
+include "compiler/Dialect/NN/Random.td"
 include "compiler/Dialect/NN/Fused.td"
 #endif

@@ -1,6 +1,8 @@
 // Activations, as compositions of elementwise nn ops; `raise` finds those that matter again.
 #include "compiler/Import/OnnxOps/OnnxOp.h"
 
+#include "runtime/base/NumberText.h"
+
 namespace hpc::onnx {
 namespace {
 
@@ -110,20 +112,39 @@ Results softsign(NodeImport &n) {
   return {n.b.div(x, n.b.add(n.b.unary<nn::AbsOp>(x), n.b.scalar(1, x)))};
 }
 
-/// Passes its input, with a mask that is all true. In training mode (an input since opset 12) it draws random numbers.
+/// Whether the node draws random numbers, of which a share `ratio` drops. Since opset 12 an input says so; before, a
+/// Dropout draws in training, whatever that is.
+bool drops(NodeImport &n, double &ratio) {
+  ratio = n.version >= 12 ? (n.has(1) ? n.b.number(n.in(1), "ratio") : 0.5) : n.number("ratio", 0.5);
+  bool isTraining = n.version < 12 ? n.mode.training : n.has(2) && n.b.number(n.in(2), "training_mode") != 0;
+  if (isTraining && !(ratio >= 0 && ratio < 1))
+    n.b.fail("ratio=" + numberText(ratio) + " must be at least 0 and less than 1");
+  return isTraining && ratio != 0;
+}
+
+/// In inference it passes its input, with a mask that is all true.
 Results dropout(NodeImport &n) {
+  Value x = n.in(0);
   n.ignore(1); // the ratio counts in training alone
-  if (n.has(2) && n.mode.inference) {
-    n.mode.switched.push_back(n.node.name);
-  } else if (n.has(2)) {
-    double ratio = n.has(1) ? n.b.number(n.in(1), "ratio") : 0.5;
-    if (n.b.number(n.in(2), "training_mode") != 0 && ratio != 0)
-      return {n.unsupported("training mode, which draws random numbers; with --inference it passes its input")};
+  double ratio = 0;
+  if (n.mode.inference) {
+    if (n.has(2))
+      n.mode.switched.push_back(n.node.name);
+  } else if (drops(n, ratio)) {
+    if (!n.mode.training)
+      return {n.unsupported("training mode, which draws random numbers; with --inference it passes its input, and "
+                            "hpc-opt --train takes it as it is")};
+    int64_t site = n.mode.dropouts++;
+    Value result = n.b.dropout(x, site, ratio);
+    if (!n.wantsOutput(1))
+      return {result};
+    Value drawn = n.b.dropout(n.b.broadcast(n.b.scalar(1, x), n.b.shape(x)), site, ratio);
+    return {result, n.b.compare(nn::ComparePredicate::ne, drawn, n.b.scalar(0, x))};
   }
-  KnownTensor mask(n.b.shape(n.in(0)), Tensor(DType::Bool, SmallVector<int64_t>(size_t(n.b.rank(n.in(0))), 1)));
+  KnownTensor mask(n.b.shape(x), Tensor(DType::Bool, SmallVector<int64_t>(size_t(n.b.rank(x)), 1)));
   for (int64_t &element : mask.compact.ints)
     element = 1;
-  return {n.in(0), n.b.known(std::move(mask))};
+  return {x, n.b.known(std::move(mask))};
 }
 
 const OnnxOp table[] = {

@@ -12,7 +12,9 @@ namespace hpc::onnx {
 /// What the user asked for beyond what the file says, and what came of it.
 struct ImportMode {
   bool inference = false;            ///< nodes that the exporter left in training mode do what they do in inference
-  std::vector<std::string> switched; ///< those nodes
+  bool training = false;             ///< the graph becomes a training step: such nodes draw random numbers
+  std::vector<std::string> switched; ///< nodes of which `inference` changed what they do
+  int64_t dropouts = 0;              ///< how many there are so far; the number tells their random numbers apart
 };
 
 /// Imports subgraphs where they stand, for ops that choose or repeat them.

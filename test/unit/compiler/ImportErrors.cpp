@@ -280,7 +280,16 @@ TEST_F(ImportErrors, DropoutInTrainingMode) {
     model.initializers = {floats("r", {}, {ratio}), tensor<char>("t", boolean, {}, {training})};
     return model.model();
   };
-  expectError(with(0.5f, 1), ErrorKind::Unsupported, "with --inference it passes its input: node 'drop'");
+  expectError(with(0.5f, 1), ErrorKind::Unsupported,
+              "with --inference it passes its input, and hpc-opt --train takes it as it is: node 'drop'");
+  ImportOptions training;
+  training.training = true;
+  for (float ratio : {-0.5f, 1.0f}) {
+    EXPECT_TRUE(writeFile(folder.file("m.onnx"), with(ratio, 1)).ok());
+    Status status = importOnnx(folder.file("m.onnx"), training, &context).status();
+    EXPECT_EQ(status.kind(), ErrorKind::Model);
+    EXPECT_THAT(status.message(), HasSubstr("must be at least 0 and less than 1"));
+  }
   EXPECT_TRUE(import(with(0.5f, 0)).ok());
   EXPECT_TRUE(import(with(0, 1)).ok());
   EXPECT_TRUE(writeFile(folder.file("m.onnx"), with(0.5f, 1)).ok());

@@ -76,6 +76,11 @@ Case attention(const std::string &name, const std::string &q, const std::string 
 
 std::vector<Case> cases() {
   std::vector<Case> all = {
+      {"dropout",
+       {{"a", "5x7"}},
+       "%s = nn.constant dense<3.0> : tensor<f64> : tensor<f64>\n"
+       "%r = nn.dropout %a, %s, %s {site = 2 : i64, rate = 4.0e-1 : f64} : tensor<5x7xf32>, tensor<f64>, tensor<f64> -> tensor<5x7xf32>",
+       "5x7"},
       unary("neg"), unary("abs"), unary("exp"), unary("log", 0.5, 2), unary("sqrt", 0.5, 2),
       unary("reciprocal", 0.5, 2), unary("tanh"), unary("erf"), unary("sin"), unary("cos"), unary("tan"),
       unary("asin", -0.9, 0.9), unary("acos", -0.9, 0.9), unary("atan"), unary("sinh"), unary("cosh"),

@@ -46,6 +46,9 @@ std::vector<Case> cases() {
   for (std::string op : {"shift_left", "shift_right"})
     all.push_back({"i64", "nn." + op + " %m, %d : " + i + ", " + i + " -> " + i});
 
+  // Random numbers go by row-major position, which is the same in both.
+  all.push_back({"f32", "nn.dropout %m, %step, %step {site = 1 : i64, rate = 4.0e-1 : f64} : " + m +
+                            ", tensor<f64>, tensor<f64> -> " + m});
   for (std::string op : {"layer_norm", "rms_norm"}) {
     all.push_back({"f32", "nn." + op + " %m {epsilon = 1.0e-5 : f64} : " + m + " -> " + m});
     all.push_back({"f32", "nn." + op + " %m weight %v : tensor<5xf32> {epsilon = 1.0e-5 : f64} : " + m + " -> " + m});
@@ -120,7 +123,7 @@ TEST_P(RaiseLeadingDims, MovesOrLeaves) {
   std::string whole = "tensor<2x3x4x5x" + test.type + ">", merged = "tensor<6x4x5x" + test.type + ">";
   std::string result = test.op.substr(test.op.rfind("-> ") + 3);
   std::string text = "func.func @main(%x: " + whole + ", %y: " + whole + ", %v: tensor<5x" + test.type +
-                     ">, %t: tensor<3x2xf32>, %k: tensor<2x2xi64>, %n: tensor<6x2x1xi64>) -> " + result + " {\n" +
+                     ">, %t: tensor<3x2xf32>, %k: tensor<2x2xi64>, %n: tensor<6x2x1xi64>, %step: tensor<f64>) -> " + result + " {\n" +
                      "  %m = nn.reshape %x : " + whole + " -> " + merged + "\n  %d = nn.reshape %y : " + whole +
                      " -> " + merged + "\n  %r = " + test.op + "\n  return %r : " + result + "\n}\n";
   OwningOpRef<ModuleOp> before = parseSourceString<ModuleOp>(text, &context);
