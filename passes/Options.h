@@ -31,6 +31,8 @@ struct Options {
   /// To what operands of products are rounded: model (not at all), bf16 or fp16.
   std::string dtype = "model";
   bool narrowsProducts() const { return dtype != "model"; }
+  /// f16 ends where f32's small gradients begin.
+  bool scalesLoss() const { return dtype == "fp16"; }
   /// What kernels are generated for: host, cuda, or host,cuda.
   std::string target = "host";
 

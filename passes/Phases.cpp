@@ -36,7 +36,7 @@ static void buildRaise(OpPassManager &passes, const Options &) {
 /// A graph becomes one whole training step.
 static void buildTrain(OpPassManager &passes, const Options &options) {
   passes.addPass(createAppendLoss({options.loss}));        // first: it is what gradients are of
-  passes.addPass(createBuildGradients({options.freeze})); // complete gradients, of the forward ops as they stand
+  passes.addPass(createBuildGradients({options.scalesLoss(), options.freeze})); // complete gradients, of the forward ops as they stand
   passes.addPass(createClipGradients({options.clip})); // over all gradients, as they are complete
   passes.addPass(createAppendOptimizer({options.optimizer, options.momentum, options.nesterov, options.beta1,
                                         options.beta2, options.epsilon, options.weightDecay, options.decay}));

@@ -1,6 +1,6 @@
 // Reverse accumulation over @main, one rule an op. A cotangent is a tensor and a scalar factor of the loss that every
 // element has, such as 1 / (number of tokens): that is known only when all of a step has been seen, so it is multiplied
-// in where a parameter's gradient is complete, never before.
+// in where a parameter's gradient is complete, never before. So is 1 / loss_scale where the loss is scaled.
 #include "compiler/Diagnostics.h"
 #include "compiler/Dialect/NN/GradientBuilder.h"
 #include "compiler/Dialect/NN/Statistic.h"
@@ -31,8 +31,9 @@ struct Cotangent {
 class Backward {
 public:
   /// `trained`: parameters, by the value that stands for each (a parameter may be several ops).
-  Backward(func::FuncOp function, StepFunction &step, const DenseMap<Value, Value> &trained)
-      : function(function), builder(step.builder()), trained(trained) {
+  /// `lossScale`: a step scalar that backward starts from instead of 1, or null.
+  Backward(func::FuncOp function, StepFunction &step, const DenseMap<Value, Value> &trained, Value lossScale)
+      : function(function), builder(step.builder()), trained(trained), lossScale(lossScale) {
     for (auto [parameter, name] : trained)
       active.insert(parameter);
     for (Operation &op : function.getBody().front())
@@ -131,11 +132,33 @@ private:
     return success();
   }
 
+  /// Where the gradient of one number, so far a factor alone, becomes that of a tensor, the scale of the loss goes into the
+  /// tensor and out of the factor. So does 1 / (elements), rounded to a power of two: the factor has the mean, and it is
+  /// gradients of a mean that a scale is chosen for.
+  Cotangent scaled(const Cotangent &cotangent, DifferentiableOpInterface rule) {
+    if (!lossScale || !cotangent.tensor || !isOneElement(cotangent.tensor) || splatOf(cotangent.tensor) != 1)
+      return cotangent;
+    int64_t elements = 1;
+    for (Value operand : rule->getOperands())
+      elements = std::max(elements, nn::tensorType(operand).getNumElements());
+    const double share = 1 / double(llvm::PowerOf2Ceil(uint64_t(elements)));
+    auto [factor, isNew] = scaledFactors.try_emplace({cotangent.factor, elements});
+    if (isNew) { // once a step
+      GradientBuilder b(builder, updateLocation(builder.getContext(), ""));
+      Value like = cotangent.factor ? cotangent.factor : cotangent.tensor;
+      Value inverse = b.div(b.number(like, 1 / share), b.cast(lossScale, nn::tensorType(like).getElementType()));
+      factor->second = cotangent.factor ? b.mul(cotangent.factor, inverse) : inverse;
+    }
+    GradientBuilder b(builder, gradientLocation(rule->getLoc()));
+    Value scale = b.scaled(b.cast(lossScale, nn::tensorType(cotangent.tensor).getElementType()), share);
+    return {b.broadcast(scale, nn::shapeOf(cotangent.tensor)), factor->second};
+  }
+
   LogicalResult differentiateTensor(DifferentiableOpInterface rule, const llvm::BitVector &wanted) {
     // 1. One factor for all results.
     SmallVector<Cotangent> own;
     for (Value result : rule->getResults())
-      own.push_back(cotangents.lookup(result));
+      own.push_back(scaled(cotangents.lookup(result), rule));
     std::optional<Value> factor;
     bool isCommon = true;
     for (const Cotangent &each : own)
@@ -161,6 +184,8 @@ private:
   const DenseMap<Value, Value> &trained;
   DenseSet<Value> active; ///< depends on a trained parameter, as a real number
   DenseMap<Value, Cotangent> cotangents;
+  Value lossScale;
+  DenseMap<std::pair<Value, int64_t>, Value> scaledFactors; ///< of a factor and a number of elements: without the scale
 };
 
 /// The parameters that are trained: reals that are no statistics and that neither a pattern nor a rule of the sidecar freezes.
@@ -248,7 +273,7 @@ struct BuildGradients : impl::BuildGradientsBase<BuildGradients> {
              << "\" leaves nothing to train: no parameter is both a float and not frozen; match less, or name what is "
                 "trained in a rule before it, with \"trainable\": true";
     // 2. Backwards.
-    Backward backward(function, step, trained.ops);
+    Backward backward(function, step, trained.ops, scaleLoss ? step.stepScalar("loss_scale") : Value());
     if (failed(backward.run(loss)))
       return failure();
     // 3. What it was done for.

@@ -33,8 +33,12 @@ def BuildGradients : Pass<"hpc-build-gradients", "::mlir::ModuleOp"> {
         %sum = nn.reduce sum %losses ...        %factor = 1 / %count                                    (update)
         %loss = nn.div %sum, %count        ->   %t = ... from a gradient of 1 for every loss ...         (gradient)
                                                 %dw = nn.mul %t, %factor, result with nn.gradient = "w"  (update)
+
+    With `scale-loss` backward starts from the step scalar `loss_scale`, divided by how many elements the loss is a sum of (rounded up to a power of two), and the factor undoes both: gradients on
+    their way fit f16 as those of a mean do, and those that are results are as without.
   }];
-  let options = [Option<"freeze", "freeze", "std::string", "\"\"", "patterns of names of parameters that stay as they are, with commas between">];
+  let options = [Option<"scaleLoss", "scale-loss", "bool", "false", "start from the step scalar loss_scale">,
+    Option<"freeze", "freeze", "std::string", "\"\"", "patterns of names of parameters that stay as they are, with commas between">];
   let dependentDialects = ["::hpc::nn::NNDialect"];
 }
 

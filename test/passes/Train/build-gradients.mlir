@@ -1,5 +1,6 @@
 // RUN: hpc-opt %s --hpc-build-gradients -split-input-file -mlir-print-debuginfo -mlir-print-local-scope | FileCheck %s
 // RUN: hpc-opt %s --hpc-build-gradients=freeze=b -split-input-file | FileCheck %s --check-prefix=FROZEN
+// RUN: hpc-opt %s --hpc-build-gradients=scale-loss -split-input-file | FileCheck %s --check-prefix=SCALED
 
 // The factor 1 / count is no part of backward: it would have every micro-batch wait for all others. It is multiplied in where
 // a gradient is complete, and belongs to the update.
@@ -19,6 +20,20 @@
 // FROZEN-SAME: tensor<3x4xf32> {nn.gradient = "w"})
 // FROZEN-NOT: nn.gradient
 // FROZEN: return
+// Backward starts from the scale over the 40 elements, 64 as a power of two; the factor has 64 / scale, or complete gradients would be scaled.
+// SCALED-LABEL: func.func @main
+// SCALED-SAME: %[[COUNT:[a-z0-9]+]]: tensor<f32>, %[[SCALE:[a-z0-9]+]]: tensor<f64> {nn.step_scalar = "loss_scale"}
+// SCALED: nn.div %{{.*}}, %[[COUNT]]
+// SCALED: %[[FACTOR:.*]] = nn.div %{{.*}}, %[[COUNT]]
+// SCALED: %[[ELEMENTS:.*]] = nn.constant dense<6.400000e+01>
+// SCALED: %[[INVERSE:.*]] = nn.div %[[ELEMENTS]],
+// SCALED: %[[ALL:.*]] = nn.mul %[[FACTOR]], %[[INVERSE]]
+// SCALED: %[[WIDE:.*]] = nn.cast %[[SCALE]]
+// SCALED: %[[SHARE:.*]] = nn.constant dense<1.562500e-02>
+// SCALED: %[[SEED:.*]] = nn.mul %[[WIDE]], %[[SHARE]]
+// SCALED: nn.broadcast %[[SEED]] : tensor<f32> -> tensor<1x1x1xf32>
+// SCALED: %[[DW:.*]] = nn.matmul
+// SCALED: nn.mul %[[DW]], %[[ALL]]
 func.func @main(%x: tensor<2x5x3xf32>, %count: tensor<f32>) -> (tensor<f32> {nn.name = "loss"}) {
   %w = nn.parameter "w" {file = "w", bytes = 48 : i64, hashes = array<i64: 0>} : tensor<3x4xf32>
   %b = nn.parameter "b" {file = "w", bytes = 16 : i64, hashes = array<i64: 0>} : tensor<4xf32>
