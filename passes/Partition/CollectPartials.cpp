@@ -1,6 +1,7 @@
 // Pass hpc-collect-partials: n-ary sums add the values that are partial over the same axes first, so that they share
 // one all-reduce. Only adds of one shape that nothing else reads take part; the order among equals stays. A scaled term
-// (partial + bias) * scale is partial * scale + bias * scale: else every such term is summed before its bias.
+// (partial + bias) * scale is partial * scale + bias * scale: else every such term is summed before its bias. A partial
+// times a number is summed before it is scaled, where it is summed behind it anyway: its readers can scale as they read.
 #include "compiler/Dialect/Dist/Correspondence.h"
 #include "compiler/Dialect/Dist/FactorShardings.h"
 #include "passes/Partition/Passes.h"
@@ -144,6 +145,31 @@ static void rebuild(nn::AddOp root) {
     op->erase();
 }
 
+static bool isNumber(Value value) {
+  return nn::tensorType(value).getNumElements() == 1 && shardingOf(value).partial.empty();
+}
+
+/// Whether every reader of a partial value needs the whole sum of what it reads, not scattered over the axes.
+static bool isResolvedByAll(Value value) {
+  const AxisNames axes = shardingOf(value).partial;
+  return llvm::all_of(value.getUsers(), [&](Operation *user) {
+    return user->hasTrait<OpTrait::IsTerminator>() || llvm::all_of(user->getResults(), [&](Value result) {
+             Sharding sharding = shardingOf(result);
+             return sharding.partial.empty() && !intersects(axes, cutAxes(sharding));
+           });
+  });
+}
+
+/// A gradient times the factor of the loss, partial over dp.
+static void resolveBeforeScaling(nn::MulOp mul) {
+  Sharding sharding = shardingOf(mul.getResult());
+  if (sharding.partial.empty() || mul->use_empty() || !(isNumber(mul.getLhs()) || isNumber(mul.getRhs())) ||
+      !isResolvedByAll(mul.getResult()))
+    return;
+  sharding.partial.clear();
+  mul.getResult().setType(withSharding(nn::tensorType(mul.getResult()), sharding));
+}
+
 namespace {
 struct CollectPartials : impl::CollectPartialsBase<CollectPartials> {
   void runOnOperation() override {
@@ -160,6 +186,8 @@ struct CollectPartials : impl::CollectPartialsBase<CollectPartials> {
     }
     for (nn::AddOp root : roots)
       rebuild(root);
+    for (auto mul : function.front().getOps<nn::MulOp>())
+      resolveBeforeScaling(mul);
   }
 };
 } // namespace

@@ -70,3 +70,26 @@ module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
     return %s : tensor<2x5xf32>
   }
 }
+
+// -----
+
+// A partial sum times a number, as a gradient times the factor of its loss, is summed before it is scaled: behind it, the scaled sum would be written for those who
+// read it. Where a reader takes the partial as it is, as the sum with another partial does, it stays one.
+// CHECK: %[[Y:.*]] = nn.matmul {{.*}} partial{tp}
+// CHECK: %[[U:.*]] = nn.matmul {{.*}} partial{tp}
+// CHECK: %[[R:.*]] = dist.reshard %[[Y]]
+// CHECK: nn.mul %[[R]], %arg2
+// CHECK: %[[S:.*]] = nn.mul %[[U]], %arg2 {{.*}} partial{tp}
+// CHECK: nn.neg %[[S]] {{.*}} partial{tp}
+module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
+  func.func @main(%x: tensor<2x7xf32>, %z: tensor<2x7xf32>, %f: tensor<f32>) -> (tensor<2x5xf32>, tensor<2x5xf32>, tensor<2x5xf32>) {
+    %w = nn.parameter "w" {value = dense<1.0> : tensor<7x5xf32>, dist.seed = #dist.sharding<"[7@tp, 5]">} : tensor<7x5xf32>
+    %y = nn.matmul %x, %w : tensor<2x7xf32>, tensor<7x5xf32> -> tensor<2x5xf32>
+    %u = nn.matmul %z, %w : tensor<2x7xf32>, tensor<7x5xf32> -> tensor<2x5xf32>
+    %s = nn.mul %y, %f : tensor<2x5xf32>, tensor<f32> -> tensor<2x5xf32>
+    %e = nn.exp %s : tensor<2x5xf32> -> tensor<2x5xf32>
+    %t = nn.mul %u, %f : tensor<2x5xf32>, tensor<f32> -> tensor<2x5xf32>
+    %n = nn.neg %t : tensor<2x5xf32> -> tensor<2x5xf32>
+    return %s, %e, %n : tensor<2x5xf32>, tensor<2x5xf32>, tensor<2x5xf32>
+  }
+}
