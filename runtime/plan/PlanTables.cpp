@@ -1,4 +1,4 @@
-// Rows: traffic grouped by everything but the numbers in its names, memory by stages that are alike.
+// Rows: traffic by program and, in it, by everything but the numbers in its names; memory by stages that are alike.
 #include "runtime/plan/PlanTables.h"
 
 #include "runtime/base/CountText.h"
@@ -17,6 +17,7 @@ namespace {
 struct TrafficGroup {
   std::vector<std::string> key;
   std::string kind, axes;
+  ProgramKind program = ProgramKind::Forward;
   TrafficFacts first;
   std::vector<const Reason *> reasons;
   std::set<int64_t> stages;
@@ -30,8 +31,10 @@ std::string joinedWords(const std::vector<std::string> &words, const char *separ
 }
 
 TrafficGroup alone(const Plan &plan, const TrafficFacts &traffic) {
-  const Action &action = plan.stages[traffic.stage].programs[traffic.program].instructions[traffic.instruction].action;
+  const Program &program = plan.stages[traffic.stage].programs[traffic.program];
+  const Action &action = program.instructions[traffic.instruction].action;
   TrafficGroup group;
+  group.program = program.kind;
   if (const auto *collective = std::get_if<Collective>(&action)) {
     group.kind = name(collective->kind);
     if (collective->kind == CollectiveKind::AllReduce && collective->reduce != ReduceKind::Sum)
@@ -46,7 +49,8 @@ TrafficGroup alone(const Plan &plan, const TrafficFacts &traffic) {
   const Reason &reason = *group.reasons[0];
   group.first = traffic;
   group.stages = {traffic.stage};
-  group.key = {group.kind,
+  group.key = {name(group.program),
+               group.kind,
                group.axes,
                std::to_string(traffic.bytes),
                std::to_string(traffic.runs),
@@ -56,6 +60,7 @@ TrafficGroup alone(const Plan &plan, const TrafficFacts &traffic) {
   return group;
 }
 
+/// In the order of a step's programs, and within one as the stages run them.
 std::vector<TrafficGroup> groupTraffic(const Plan &plan, const PlanFacts &facts) {
   std::vector<TrafficGroup> groups;
   for (const std::vector<TrafficFacts> *list : {&facts.collectives, &facts.transfers})
@@ -70,6 +75,8 @@ std::vector<TrafficGroup> groupTraffic(const Plan &plan, const PlanFacts &facts)
       same->reasons.push_back(one.reasons[0]);
       same->stages.insert(traffic.stage);
     }
+  std::stable_sort(groups.begin(), groups.end(),
+                   [](const TrafficGroup &a, const TrafficGroup &b) { return a.program < b.program; });
   return groups;
 }
 
@@ -86,6 +93,8 @@ std::string joined(const TrafficGroup &group, std::string Reason::*field) {
 std::string whereText(const TrafficGroup &group) {
   std::string path = joined(group, &Reason::path), node = joined(group, &Reason::node);
   std::string text = path.empty() ? node : node.empty() ? path : path + " (" + node + ")";
+  if (text.empty()) // a number of the whole step: the norm of all gradients
+    text = std::string("the ") + name(group.program);
   return group.reasons.size() > 1 ? text + ", " + std::to_string(group.reasons.size()) + " times" : text;
 }
 
@@ -98,10 +107,19 @@ std::string whyText(const TrafficGroup &group) {
 } // namespace
 
 std::string trafficTable(const Plan &plan, const PlanFacts &facts) {
-  TextTable table({"kind", "over", "bytes", "times a step", "stages", "where"});
-  for (const TrafficGroup &group : groupTraffic(plan, facts))
-    table.add({group.kind, group.axes, std::to_string(group.first.bytes), std::to_string(group.first.runs),
-               rangesText({group.stages.begin(), group.stages.end()}), whereText(group)},
+  std::vector<TrafficGroup> groups = groupTraffic(plan, facts);
+  // Where one program has it all, its name says nothing.
+  const bool tellsPrograms = !groups.empty() && groups.front().program != groups.back().program;
+  auto row = [&](std::string program, std::vector<std::string> cells) {
+    if (tellsPrograms)
+      cells.insert(cells.begin(), std::move(program));
+    return cells;
+  };
+  TextTable table(row("program", {"kind", "over", "bytes", "times a step", "stages", "where"}));
+  for (const TrafficGroup &group : groups)
+    table.add(row(name(group.program),
+                  {group.kind, group.axes, std::to_string(group.first.bytes), std::to_string(group.first.runs),
+                   rangesText({group.stages.begin(), group.stages.end()}), whereText(group)}),
               whyText(group));
   int64_t total = 0;
   for (const std::vector<TrafficFacts> *list : {&facts.collectives, &facts.transfers})
