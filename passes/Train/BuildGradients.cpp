@@ -94,6 +94,24 @@ private:
       sum = {b.add(whole(b, sum), whole(b, more)), {}};
   }
 
+  /// "--freeze=a --freeze=b": the trained parameters that the op depends on, some of them.
+  std::string parametersBefore(Operation *op) const {
+    constexpr size_t most = 3;
+    llvm::SetVector<Operation *> open;
+    llvm::SetVector<StringRef> names;
+    open.insert(op);
+    for (size_t next = 0; next < open.size(); ++next)
+      for (Value operand : open[next]->getOperands())
+        if (auto parameter = operand.getDefiningOp<nn::ParameterOp>(); parameter && trained.contains(operand))
+          names.insert(parameter.getName());
+        else if (Operation *before = operand.getDefiningOp())
+          open.insert(before);
+    std::string text;
+    for (StringRef name : names.getArrayRef().take_front(most))
+      text += (text.empty() ? "--freeze=" : " --freeze=") + name.str();
+    return names.size() > most ? text + " and " + std::to_string(names.size() - most) + " more" : text;
+  }
+
   LogicalResult differentiate(Operation *op) {
     auto rule = dyn_cast<DifferentiableOpInterface>(op);
     llvm::BitVector wanted(op->getNumOperands());
@@ -105,7 +123,8 @@ private:
     if (!rule)
       return userError(op, ErrorKind::Unsupported)
              << "a gradient must flow through " << describeOp(op)
-             << ", which has no rule for it; freeze the parameters before it (--freeze=PATTERN)";
+             << ", which has no rule for it; freeze what it reads (" << parametersBefore(op)
+             << "), or take the loss of another output (--loss=KIND:NAME)";
     return isOfFactor(op, wanted) ? differentiateFactor(rule, wanted) : differentiateTensor(rule, wanted);
   }
 

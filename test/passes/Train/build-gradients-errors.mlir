@@ -40,7 +40,7 @@ func.func @main() -> (tensor<f32> {nn.name = "loss"}) {
 func.func @main() -> (tensor<f32> {nn.name = "loss"}) {
   %f = nn.parameter "frozen.w" {file = "w", bytes = 4 : i64, hashes = array<i64: 0>} : tensor<f32>
   %w = nn.parameter "w" {file = "w", bytes = 2 : i64, hashes = array<i64: 0>} : tensor<f16>
-  // expected-error @unknown {{a gradient must flow through nn.bitcast (bits of w), which has no rule for it; freeze the parameters before it (--freeze=PATTERN)}}
+  // expected-error @unknown {{a gradient must flow through nn.bitcast (bits of w), which has no rule for it; freeze what it reads (--freeze=w), or take the loss of another output (--loss=KIND:NAME)}}
   %b = nn.bitcast %w : tensor<f16> -> tensor<bf16> loc("bits of w")
   %c = nn.cast %b : tensor<bf16> -> tensor<f32>
   %loss = nn.mul %c, %f : tensor<f32>, tensor<f32> -> tensor<f32>
