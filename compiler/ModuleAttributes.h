@@ -36,6 +36,16 @@ inline bool hasTarget(ModuleOp module, StringRef target) {
   return llvm::is_contained(splitTargets(targetOf(module)), target);
 }
 
+constexpr const char *keptBytesAttrName = "hpc.kept_bytes"; ///< array<i64>
+/// By stage: bytes that forward keeps for backward, as phase recompute has chosen; none before it.
+inline ArrayRef<int64_t> keptBytes(ModuleOp module) {
+  auto bytes = module->getAttrOfType<DenseI64ArrayAttr>(keptBytesAttrName);
+  return bytes ? bytes.asArrayRef() : ArrayRef<int64_t>();
+}
+inline void setKeptBytes(ModuleOp module, ArrayRef<int64_t> bytes) {
+  module->setAttr(keptBytesAttrName, DenseI64ArrayAttr::get(module.getContext(), bytes));
+}
+
 /// The kernels of all fused regions for the host, in one piece.
 struct GeneratedCode {
   ArrayRef<char> bytes;              ///< an x86-64 ELF shared object; lives as long as the module's context

@@ -1,4 +1,4 @@
-// Which part of a training step an op is: forward, a gradient, the update. It is kept in the op's location, around that of what
+// Which part of a training step an op is: forward, a repetition of forward, a gradient, the update. It is kept in the op's location, around that of what
 // it serves, because locations stay with whatever passes make of an op, where attributes do not.
 #pragma once
 
@@ -8,12 +8,13 @@ namespace hpc {
 
 enum class StepPart {
   Forward,  ///< the graph itself, and the loss
+  Repeated, ///< an op of the graph once more, for the gradients that read it (phase recompute)
   Gradient, ///< its location is that of the op which it differentiates, so stage puts it where that one is
   Update,   ///< once a step, from complete gradients: clipping, the optimizer. Its location names the parameter
 };
 
 namespace detail {
-constexpr const char *gradientMark = "gradient", *updateMark = "update";
+constexpr const char *gradientMark = "gradient", *updateMark = "update", *repeatedMark = "repeated";
 inline Location marked(Location location, const char *mark) {
   return FusedLoc::get({location}, StringAttr::get(location.getContext(), mark), location.getContext());
 }
@@ -21,6 +22,8 @@ inline Location marked(Location location, const char *mark) {
 
 /// Of an op that is made to differentiate the one at `of`.
 inline Location gradientLocation(Location of) { return detail::marked(of, detail::gradientMark); }
+/// Of an op that repeats the one at `of`.
+inline Location repeatedLocation(Location of) { return detail::marked(of, detail::repeatedMark); }
 /// Of an op that serves the update of a parameter (of all of them: "").
 inline Location updateLocation(MLIRContext *context, StringRef parameter) {
   return detail::marked(onnxLocation(context, parameter, ""), detail::updateMark);
@@ -36,6 +39,8 @@ inline StepPart stepPartOf(Location location) {
       return StepPart::Gradient;
     if (mark.getValue() == detail::updateMark)
       return StepPart::Update;
+    if (mark.getValue() == detail::repeatedMark)
+      return StepPart::Repeated;
   }
   for (Location part : fused.getLocations())
     if (findNameLoc(part))

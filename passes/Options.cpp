@@ -28,6 +28,8 @@ static void forEachField(Opts &options, Number number, Text text, Real real, Swi
   real("weight_decay", options.weightDecay);
   real("clip", options.clip);
   number("zero", options.zero, 0);
+  text("recompute", options.recompute);
+  number("memory", options.memory, 0);
   text("dtype", options.dtype);
   text("target", options.target);
 }

@@ -28,6 +28,8 @@ struct Options {
   double momentum = 0, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, weightDecay = 0, clip = 0;
   bool nesterov = false;
   int64_t zero = 0; ///< level of hpc-annotate-zero
+  std::string recompute = "none"; ///< policy of hpc-recompute
+  int64_t memory = 0;             ///< bytes that a rank may take on its device; 0 = unlimited
   /// To what operands of products are rounded: model (not at all), bf16 or fp16.
   std::string dtype = "model";
   bool narrowsProducts() const { return dtype != "model"; }
@@ -35,6 +37,10 @@ struct Options {
   bool scalesLoss() const { return dtype == "fp16"; }
   /// What kernels are generated for: host, cuda, or host,cuda.
   std::string target = "host";
+
+  // What tries of one compilation differ in; neither is asked of the user, nor written to the attribute.
+  SmallVector<int64_t> budgets; ///< of hpc-recompute
+  bool withoutCode = false;     ///< kernels are described, not made: enough to know the plan's memory
 
   DictionaryAttr toAttribute(MLIRContext *context) const;
   /// A missing field has its default. Errors: a field that is unknown or of another type, a degree below 1.

@@ -11,6 +11,7 @@
 #include "passes/Precision/Passes.h"
 #include "passes/Propagate/Passes.h"
 #include "passes/Raise/Passes.h"
+#include "passes/Recompute/Passes.h"
 #include "passes/Stage/Passes.h"
 #include "passes/Train/Passes.h"
 
@@ -77,13 +78,21 @@ static void buildPartition(OpPassManager &passes, const Options &options) {
 
 /// One program becomes stages.
 static void buildStage(OpPassManager &passes, const Options &options) {
-  passes.addPass(createSplitStages({options.pp, options.ppChunks, options.ppSplit, options.ppSchedule}));
+  passes.addPass(createSplitStages({options.pp, options.ppChunks, options.ppSplit, options.ppSchedule,
+                                   /*markBlocks=*/options.recompute != "none"}));
   passes.addPass(createMakeSchedule({options.ppSchedule})); // it reads what crosses from the transfers
   passes.addPass(createVerifyStaged());
 }
 
+/// What backward reads of forward is kept or computed again.
+static void buildRecompute(OpPassManager &passes, const Options &options) {
+  passes.addPass(createRecompute({options.recompute, options.budgets})); // knows programs, blocks and slots
+  passes.addPass(createVerifyRecomputed());
+  passes.addPass(createVerifyStaged()); // what stage promises still holds
+}
+
 /// What no library computes becomes machine code.
-static void buildKernels(OpPassManager &passes, const Options &) {
+static void buildKernels(OpPassManager &passes, const Options &options) {
   passes.addPass(createBindCasts());           // first: what is read in parts may be read in 16 bits
   passes.addPass(createBindParts());           // before anything else takes slices of weights for work
   passes.addPass(createPackCollectives());     // its views are fused like all others
@@ -92,8 +101,11 @@ static void buildKernels(OpPassManager &passes, const Options &) {
   passes.addPass(createSplitReductions());     // before fusion: what is reduced joins the partial results
   passes.addPass(createFuseRegions());
   passes.addPass(createWriteInPlace()); // on whole regions; kernels in place are kernels of their own
-  passes.addPass(createEmitKernels());
-  passes.addPass(createVerifyKernels());
+  EmitKernelsOptions emit;
+  emit.withoutCode = options.withoutCode;
+  passes.addPass(createEmitKernels(emit));
+  if (!options.withoutCode)
+    passes.addPass(createVerifyKernels());
 }
 
 static bool trains(const Options &options) { return options.trains(); }
@@ -104,7 +116,7 @@ ArrayRef<Phase> phases() {
                               {"precision", buildPrecision, narrowsProducts},
                               {"annotate", buildAnnotate},   {"propagate", buildPropagate},
                               {"partition", buildPartition}, {"stage", buildStage},
-                              {"kernels", buildKernels}};
+                              {"recompute", buildRecompute, trains}, {"kernels", buildKernels}};
   return all;
 }
 
@@ -176,6 +188,7 @@ void registerPasses() {
   registerPropagatePasses();
   registerPartitionPasses();
   registerStagePasses();
+  registerRecomputePasses();
   registerKernelsPasses();
   mlir::registerTransformsPasses(); // canonicalize, cse, symbol-dce ...
 }

@@ -55,7 +55,7 @@ struct EmitKernelsPass : impl::EmitKernelsBase<EmitKernelsPass> {
     if (consistent.wasInterrupted())
       return signalPassFailure();
     removeGeneratedCode(module);
-    if (distinct.empty())
+    if (distinct.empty() || withoutCode)
       return;
     for (StringRef target : splitTargets(targetOf(module)))
       if (target != hostTarget && target != deviceTarget) {

@@ -5,8 +5,6 @@
 #include "passes/Kernels/KernelName.h"
 #include "passes/Kernels/Passes.h"
 
-#include "mlir/Analysis/TopologicalSortUtils.h"
-
 namespace hpc {
 #define GEN_PASS_DEF_FUSEREGIONS
 #include "passes/Kernels/Passes.h.inc"
@@ -120,6 +118,37 @@ private:
   SmallVector<Value> operands;
 };
 
+/// Regions stand where the last op of their group stood; some are read before. What is read goes in front of its first
+/// reader, and nothing else moves: an order by readiness alone would run what waits for nobody, as forward's repetition
+/// for a gradient, long before it is read, and keep it all that time.
+void orderByNeed(Block &block) {
+  SmallVector<Operation *> before;
+  for (Operation &op : block)
+    before.push_back(&op);
+  DenseSet<Operation *> placed;
+  for (Operation *op : before) {
+    SmallVector<Operation *> open{op};
+    while (!open.empty()) {
+      Operation *next = open.back();
+      if (placed.contains(next)) {
+        open.pop_back();
+        continue;
+      }
+      size_t waiting = open.size();
+      for (Value operand : llvm::reverse(next->getOperands())) {
+        Operation *producer = operand.getDefiningOp();
+        if (producer && producer->getBlock() == &block && !placed.contains(producer))
+          open.push_back(producer);
+      }
+      if (open.size() > waiting)
+        continue;
+      placed.insert(next);
+      next->moveBefore(&block, block.end());
+      open.pop_back();
+    }
+  }
+}
+
 void fuseBlock(Block &block, Symbols &symbols) {
   kernels::fuseAttention(block, [&](nn::FusedOp region, const std::string &base) {
     region.setSymbol(symbols.find(region, base));
@@ -134,7 +163,7 @@ void fuseBlock(Block &block, Symbols &symbols) {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
     if (op.use_empty() && isPure(&op) && roles.of(&op) != FusionRole::Fixed)
       op.erase();
-  sortTopologically(&block);
+  orderByNeed(block);
 }
 
 struct FuseRegionsPass : impl::FuseRegionsBase<FuseRegionsPass> {

@@ -7,6 +7,8 @@
 #include "passes/Kernels/PulledWork.h"
 #include "passes/Kernels/RowComposites.h"
 
+#include "compiler/StepPart.h"
+
 namespace hpc::kernels {
 
 namespace {
@@ -190,6 +192,16 @@ private:
 };
 } // namespace
 
+/// What repeats an op of the graph for its gradients stays apart from the graph's ops: beside them it would be computed
+/// when they are, and kept.
+static bool wouldKeepRepetition(const FusionGroup &a, const FusionGroup &b) {
+  auto has = [](const FusionGroup &group, StepPart part) {
+    return llvm::any_of(group.ops, [&](Operation *op) { return stepPartOf(op->getLoc()) == part; });
+  };
+  return (has(a, StepPart::Repeated) && has(b, StepPart::Forward)) ||
+         (has(a, StepPart::Forward) && has(b, StepPart::Repeated));
+}
+
 std::vector<FusionGroup> formGroups(Block &block, const FusionRoles &roles) {
   std::vector<FusionGroup> groups;
   DenseMap<Operation *, size_t> groupOf;
@@ -210,6 +222,8 @@ std::vector<FusionGroup> formGroups(Block &block, const FusionRoles &roles) {
       if (found == groupOf.end() || found->second == mine)
         continue;
       size_t theirs = found->second;
+      if (wouldKeepRepetition(groups[theirs], groups[mine]))
+        continue;
       FusionGroup both = unite(groups[theirs], groups[mine]);
       auto fusedWith = [&](Operation *other) -> SmallVector<Operation *> {
         auto group = groupOf.find(other);

@@ -134,6 +134,7 @@ def EmitKernels : Pass<"hpc-emit-kernels", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"cpu", "cpu", "std::string", "\"host\"", "the machine to generate for: host or x86-64-v3">,
+    Option<"withoutCode", "without-code", "bool", "false", "describe the regions only; the plan has all it has but cannot run">,
     Option<"printKernels", "print-kernels", "bool", "false", "print the kernels as scf and arith to stderr, before machine code">,
     Option<"deviceCodeOnHost", "device-code-on-host", "std::string", "\"\"",
            "for tests: write the device's LLVM IR, compiled for this CPU, to this file (test/gpu/BlockRunner.h runs it)">,

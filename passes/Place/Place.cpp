@@ -3,6 +3,7 @@
 
 #include "runtime/base/CountText.h"
 #include "runtime/plan/Liveness.h"
+#include "runtime/plan/PlanFacts.h"
 
 #include <algorithm>
 #include <tuple>
@@ -113,10 +114,9 @@ static int64_t placeTemporaries(plan::Stage &stage, std::vector<plan::LiveRange>
   return end;
 }
 
-/// The peak of a stage with its largest buffers, against the limit.
-static Status checkCapacity(const plan::Stage &stage, size_t index, int64_t limit) {
-  int64_t bytes = stage.sessionBytes + stage.workBytes;
-  if (limit == 0 || bytes <= limit)
+/// The peak of a stage by classes with its largest buffers, against the limit.
+static Status checkCapacity(const plan::Stage &stage, const plan::MemoryFacts &facts, size_t index, int64_t limit) {
+  if (limit == 0 || facts.total() <= limit)
     return Status::success();
   std::vector<const Buffer *> largest;
   for (const Buffer &buffer : stage.buffers)
@@ -126,12 +126,15 @@ static Status checkCapacity(const plan::Stage &stage, size_t index, int64_t limi
   });
   std::string names;
   for (size_t i = 0; i < largest.size() && i < 3; ++i)
-    names += (i ? ", " : "") + largest[i]->name + " (" + countText(largest[i]->bytes, "byte") + ")";
+    names += (i ? ", " : "") + (largest[i]->name.empty() ? "a temporary" : largest[i]->name) + " (" +
+             countText(largest[i]->bytes, "byte") + ")";
+  auto part = [](const char *what, int64_t bytes) { return std::string(what) + " " + std::to_string(bytes); };
   return Status::error(ErrorKind::Capacity,
-                       "a rank of stage " + std::to_string(index) + " needs " + countText(bytes, "byte") +
-                           " (weights and states " + std::to_string(stage.sessionBytes) + ", work " +
-                           std::to_string(stage.workBytes) + "), --device-memory allows " + std::to_string(limit) +
-                           "; its largest buffers are " + names + "; raise --tp, --pp or --micro-batches");
+                       "a rank of stage " + std::to_string(index) + " needs " + countText(facts.total(), "byte") + " (" +
+                           part("weights", facts.weight) + ", " + part("states", facts.state) + ", " +
+                           part("accumulators", facts.step) + ", " + part("activations of micro-batches in flight", facts.slot) +
+                           ", " + part("buffers", facts.temp) + "), --memory allows " + std::to_string(limit) +
+                           "; its largest buffers are " + names);
 }
 
 Status placeBuffers(plan::Plan &plan, const PlaceOptions &options) {
@@ -150,8 +153,12 @@ Status placeBuffers(plan::Plan &plan, const PlaceOptions &options) {
         return ranges.status();
       stage.workBytes = std::max(stage.workBytes, placeTemporaries(stage, *ranges, longer));
     }
-    HPC_RETURN_IF_ERROR(checkCapacity(stage, index, options.deviceMemory));
   }
+  if (options.memory == 0)
+    return Status::success();
+  plan::PlanFacts facts = plan::staticFacts(plan);
+  for (size_t index = 0; index < plan.stages.size(); ++index)
+    HPC_RETURN_IF_ERROR(checkCapacity(plan.stages[index], facts.memory[index], index, options.memory));
   return Status::success();
 }
 

@@ -8,7 +8,7 @@
 namespace hpc {
 
 struct PlaceOptions {
-  int64_t deviceMemory = 0; ///< bytes that a rank may take; 0 = unlimited
+  int64_t memory = 0; ///< bytes that a rank may take; 0 = unlimited
 };
 
 /// Sets offsets and arena sizes of all stages. What lives longer than a program is packed one after the other; the

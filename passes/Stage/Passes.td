@@ -32,6 +32,7 @@ def SplitStages : Pass<"hpc-split-stages", "::mlir::ModuleOp"> {
     Option<"chunks", "chunks", "int64_t", "1", "parts of every stage">,
     Option<"split", "split", "std::string", "\"balanced\"", "uniform, balanced, or blocks per part separated by '-' or ','">,
     Option<"schedule", "schedule", "std::string", "\"\"", "as of hpc-make-schedule: which programs it runs">,
+    Option<"markBlocks", "mark-blocks", "bool", "false", "note on every op of the trunk which block it belongs to (hpc.block), for hpc-recompute">,
   ];
   let dependentDialects = ["::hpc::pipe::PipeDialect"];
 }

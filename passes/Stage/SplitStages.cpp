@@ -8,6 +8,7 @@
 #include "passes/Stage/StageRules.h"
 #include "passes/Stage/StepUpdates.h"
 
+#include "compiler/BlockMark.h"
 #include "compiler/Diagnostics.h"
 #include "compiler/Dialect/Dist/Correspondence.h"
 #include "compiler/Dialect/Dist/Dist.h"
@@ -232,6 +233,10 @@ struct SplitStages : impl::SplitStagesBase<SplitStages> {
     }
     if (failed(checkOnceAStep(function, parts)))
       return signalPassFailure();
+    if (markBlocks)
+      for (size_t block = 0; block < blocks.size(); ++block)
+        for (size_t i = blocks.firstOp[block]; i < blocks.endOp(block); ++i)
+          setBlockMark(blocks.trunk.ops[i], int64_t(block));
     // 3. Clone every op into its programs.
     OpBuilder builder(&getContext());
     if (failed(ProgramBuilder(function, blocks.trunk, parts).build(builder)))

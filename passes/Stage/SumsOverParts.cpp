@@ -85,9 +85,12 @@ bool accumulateByPart(func::FuncOp function, const StepParts &parts) {
     OpBuilder builder(accumulate);
     SmallVector<Value> subtotals;
     for (auto &[part, ofPart] : byPart) {
-      Value value = addUp(builder, root.getLoc(), ofPart);
+      // Where its terms are: the whole sum is said to be where the earliest of all terms is.
+      Location place = ofPart.front().getLoc();
+      Value value = addUp(builder, place, ofPart);
       for (Operation *op : llvm::reverse(chain)) {
         Operation *copy = builder.clone(*op);
+        copy->setLoc(place);
         setValueIds(copy, {});
         copy->setOperand(0, value);
         value = copy->getResult(0);

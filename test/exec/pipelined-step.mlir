@@ -2,10 +2,10 @@
 // weighted, its mean over all weights, gradients, clipping by their norm, momentum. Cut into stages it needs everything that a
 // pipeline has: activations that backward reads, gradients that go back, a parameter in two stages whose gradient has a term in
 // each, a norm and a factor that all stages know. If a slot is one too few, a term is added twice or in one of the copies alone,
-// or an update runs before the last micro-batch has added to it, numbers differ.
+// an update runs before the last micro-batch has added to it, or what is computed again is not what it was, numbers differ.
 module attributes {exec.steps = 3 : i64,
     exec.meshes = ["mb=1:time, dp=1:data, tp=1:tensor", "mb=1:time, dp=2:data, tp=2:tensor", "mb=2:time, dp=2:data, tp=1:tensor", "mb=3:time, dp=1:data, tp=2:tensor", "mb=6:time, dp=1:data, tp=1:tensor"],
-    exec.pipelines = ["pp=1", "pp=1 schedule=1f1b", "pp=2", "pp=3 schedule=gpipe", "pp=2 split=1,3 schedule=zb-h1", "pp=4 schedule=zb-h1", "pp=2 chunks=2", "pp=1 chunks=3"]} {
+    exec.pipelines = ["pp=1", "pp=1 schedule=1f1b", "pp=2", "pp=3 schedule=gpipe", "pp=2 split=1,3 schedule=zb-h1", "pp=4 schedule=zb-h1", "pp=2 chunks=2", "pp=1 chunks=3", "pp=1 recompute=full", "pp=2 recompute=full schedule=gpipe", "pp=2 chunks=2 recompute=full", "pp=2 split=1,3 schedule=zb-h1 recompute=full"]} {
   func.func @main(%x: tensor<6x5xf32> {nn.name = "x", dist.seed = #dist.sharding<"[6@(mb, dp), 5]">},
                   %t: tensor<6x5xf32> {nn.name = "labels", dist.seed = #dist.sharding<"[6@(mb, dp), 5]">},
                   %m1: tensor<5x7xf32> {nn.state = "momentum/w1", nn.initial = 0.0 : f64},

@@ -4,6 +4,7 @@
 #include "tools/hpc-opt/CommandLine.h"
 
 #include "passes/Phases.h"
+#include "tools/hpc-opt/ByteSize.h"
 #include "tools/Suggestion.h"
 
 #include "mlir/IR/AsmState.h"
@@ -118,6 +119,11 @@ struct Flags {
   cl::opt<WholeNumber> zero{
       "zero", cl::desc("Over data parallelism: 1 and 2 cut the optimizer's states, 3 parameters too (default: 0)"),
       cl::value_desc("level"), cl::init(0), cl::cat(training)};
+  cl::opt<std::string> recompute{
+      "recompute",
+      cl::desc("What backward computes again instead of keeping it: none, attention, full, or auto: what is cheapest "
+               "such that --memory is enough (default: none)"),
+      cl::value_desc("which"), cl::init("none"), cl::cat(training)};
   cl::opt<RealNumber> clip{"clip", cl::desc("Clip the gradients to this norm over all of them (default: no limit)"),
                            cl::value_desc("norm"), cl::init(0), cl::cat(training)};
 
@@ -153,9 +159,8 @@ struct Flags {
   cl::alias schedule{"schedule", cl::desc("The same as --pp-schedule"), cl::aliasopt(ppSchedule), cl::cat(layout)};
   cl::opt<std::string> batchDim{"batch-dim", cl::desc("The inputs' batch dim (default: batch*, else dim 0)"),
                                 cl::value_desc("name"), cl::cat(layout)};
-  cl::opt<WholeNumber> deviceMemory{"device-memory",
-                                cl::desc("Refuse a plan that takes more bytes on a rank (default: no limit)"),
-                                cl::value_desc("bytes"), cl::init(0), cl::cat(layout)};
+  cl::opt<std::string> memory{"memory", cl::desc("What a rank may take on its device, as 24GiB (default: no limit)"),
+                              cl::value_desc("size"), cl::cat(layout)};
 
   cl::opt<std::string> explain{
       "explain", cl::desc("Tables of what is communicated and why, memory, schedule; =json for programs"),
@@ -293,6 +298,9 @@ static Status readOptimizer(const Flags &flags, Options &options) {
   options.zero = flags.zero;
   if (options.zero < 0 || options.zero > 3)
     return usage("--zero=" + Twine(options.zero) + " must be 0, 1, 2 or 3");
+  options.recompute = flags.recompute;
+  if (!llvm::is_contained({"none", "attention", "full", "auto"}, options.recompute))
+    return usage("--recompute=" + options.recompute + " is unknown; use none, attention, full or auto");
   options.nesterov = flags.nesterov;
   if (options.nesterov && options.momentum == 0)
     return usage("--nesterov is a kind of momentum; add --momentum=0.9 or what you like");
@@ -329,9 +337,9 @@ static Status readTraining(Flags &flags, Options &options) {
 
 bool isCompilerFlag(StringRef argument) {
   static constexpr StringRef names[] = {
-      "batch-dim", "betas", "clip", "compile-to", "const", "decay", "device-memory", "devices", "dim", "dp", "dtype", "dump-phases", "epsilon", "explain", "follow-links",
-      "freeze", "h", "help", "inference", "list-params", "loss", "micro-batches", "momentum", "nesterov", "no-weights", "onnx-configuration", "optimizer", "pp", "pp-chunks", "pp-schedule", "pp-split",
-      "remarks", "schedule", "spec", "target", "tp", "train", "verify", "weight-decay", "write-onnx-annotations", "write-spec", "zero"};
+      "batch-dim", "betas", "clip", "compile-to", "const", "decay", "devices", "dim", "dp", "dtype", "dump-phases", "epsilon", "explain", "follow-links",
+      "freeze", "h", "help", "inference", "list-params", "loss", "memory", "micro-batches", "momentum", "nesterov", "no-weights", "onnx-configuration", "optimizer", "pp", "pp-chunks", "pp-schedule", "pp-split",
+      "recompute", "remarks", "schedule", "spec", "target", "tp", "train", "verify", "weight-decay", "write-onnx-annotations", "write-spec", "zero"};
   return argument.starts_with("-") && llvm::is_contained(names, argument.ltrim('-').split('=').first);
 }
 
@@ -390,10 +398,15 @@ Expected<CommandLine> parseCommandLine(int argc, char **argv) {
   line.allRemarks = flags.remarks == "all";
   if (!line.allRemarks && flags.remarks != "user")
     return usage("--remarks=" + Twine(flags.remarks) + " is not known; use user or all");
-  if (flags.deviceMemory < 0)
-    return usage("--device-memory=" + Twine(int64_t(flags.deviceMemory)) + " must be a number of bytes, or 0 for no "
-                                                                           "limit");
-  line.deviceMemory = flags.deviceMemory;
+  if (flags.memory.getNumOccurrences()) {
+    Expected<int64_t> bytes = parseByteSize(flags.memory);
+    if (!bytes.ok())
+      return bytes.status().at("--memory=" + flags.memory);
+    line.options.memory = *bytes;
+  }
+  if (line.options.recompute == "auto" && line.options.memory == 0)
+    return usage("--recompute=auto computes again what --memory has no room for; add --memory=SIZE, as in "
+                 "--memory=24GiB, or use --recompute=full");
   for (const std::string &dim : flags.dims) {
     auto [name, text] = StringRef(dim).split('=');
     int64_t size = 0;

@@ -30,7 +30,6 @@ struct CommandLine {
   bool allRemarks = false; ///< also those that no user can act on
   bool verify = false;
   std::string verifyInputs; ///< .npz; "" = made up
-  int64_t deviceMemory = 0; ///< bytes a rank may take; 0 = unlimited
 };
 
 /// Reads the flags; one that is unknown, does not parse or makes no sense is an error.

@@ -12,11 +12,13 @@
 #include "runtime/plan/PlanCheck.h"
 #include "runtime/plan/PlanExplain.h"
 #include "runtime/plan/PlanFile.h"
+#include "tools/hpc-opt/Alternatives.h"
 #include "tools/hpc-opt/CommandLine.h"
 #include "tools/hpc-opt/DiagnosticPrinter.h"
 #include "tools/hpc-opt/ModelSource.h"
 #include "tools/hpc-opt/SidecarReasons.h"
 #include "tools/hpc-opt/SpecFile.h"
+#include "tools/hpc-opt/Trial.h"
 #include "tools/hpc-opt/Verify.h"
 #include "tools/hpc-opt/WriteAnnotations.h"
 #include "tools/hpc-opt/WriteSpec.h"
@@ -39,6 +41,7 @@ struct Compilation {
   OwningOpRef<ModuleOp> module;
   OwningOpRef<ModuleOp> serial; ///< --verify: what was imported
   OwningOpRef<ModuleOp> propagated; ///< --verify: the same, after propagate
+  OwningOpRef<ModuleOp> uncut; ///< --memory: as it is before phase annotate
   std::optional<SpecFile> spec;
   std::optional<Sidecar> chosen; ///< --write-spec
   onnx::ChosenLayout layout;     ///< --write-onnx-annotations
@@ -239,9 +242,39 @@ struct Compilation {
       (void)applyPassManagerCLOptions(passes);
       applyDefaultTimingPassManagerCLOptions(passes);
     };
-    if (succeeded(runPhases(*module, line.options, line.compileTo, after, configure)))
-      return Status::success();
-    return failure.ok() ? Status::error(diagnostics.first.value_or(ErrorKind::Internal), "") : failure;
+    auto run = [&](StringRef last) {
+      if (succeeded(runPhases(*module, line.options, last, after, configure)))
+        return Status::success();
+      return failure.ok() ? Status::error(diagnostics.first.value_or(ErrorKind::Internal), "") : failure;
+    };
+    // What is told where the plan does not fit begins before anything is cut; what is kept is chosen once it is.
+    std::optional<size_t> last = line.compileTo.empty() ? phases().size() : phasesUpTo(line.compileTo);
+    auto isOnTheWay = [&](StringRef phase) {
+      return phasesDone(*module) < phasesUpTo(phase) && last && *last > *phasesUpTo(phase);
+    };
+    if (line.options.memory && isOnTheWay("precision")) {
+      HPC_RETURN_IF_ERROR(run("precision"));
+      uncut = module->clone();
+    }
+    if (line.options.trains() && line.options.recompute == "auto" && isOnTheWay("stage")) {
+      HPC_RETURN_IF_ERROR(run("stage"));
+      Expected<SmallVector<int64_t>> budgets = chooseBudgets(*module, line.options);
+      if (!budgets.ok())
+        return budgets.status();
+      line.options.budgets = *budgets;
+    }
+    return run(line.compileTo);
+  }
+
+  /// A plan that does not fit: what would.
+  Status withAlternatives(Status status) {
+    if (status.ok() || status.kind() != ErrorKind::Capacity || !uncut)
+      return status;
+    std::string fitting = cheapestThatFit(*uncut, line.options);
+    return Status::error(ErrorKind::Capacity,
+                         status.message() + "; " +
+                             (fitting.empty() ? "nothing that was tried fits, up to 8 times the ranks"
+                                              : "what fits, cheapest first: " + fitting));
   }
 
   std::string planFolder() const {
@@ -319,7 +352,7 @@ struct Compilation {
     Expected<Lowered> lowered = lowerToPlan(*module, lowerOptions);
     if (!lowered.ok())
       return lowered.status();
-    HPC_RETURN_IF_ERROR(placeBuffers(lowered->plan, {line.deviceMemory}));
+    HPC_RETURN_IF_ERROR(withAlternatives(placeBuffers(lowered->plan, {line.options.memory})));
     Expected<plan::PlanFacts> facts = plan::analysePlan(lowered->plan);
     if (!facts.ok())
       return Status::error(ErrorKind::Internal,

@@ -84,8 +84,8 @@ module attributes {dist.mesh = #dist.mesh<"mb=2:time">} {
     %gb = nn.matmul %e, %h {transpose_lhs} : tensor<2x3xf32, #rows>, tensor<2x5xf32, #hidden> -> tensor<3x5xf32, #g> loc(fused<"gradient">["out"])
     %dz = nn.mul %dh, %h : tensor<2x5xf32, #hidden>, tensor<2x5xf32, #hidden> -> tensor<2x5xf32, #hidden> loc(fused<"gradient">["tanh"])
     %ga = nn.matmul %x, %dz {transpose_lhs} : tensor<2x3xf32, #rows>, tensor<2x5xf32, #hidden> -> tensor<3x5xf32, #g> loc(fused<"gradient">["in"])
-    %g = nn.add %gb, %ga : tensor<3x5xf32, #g>, tensor<3x5xf32, #g> -> tensor<3x5xf32, #g> loc(fused<"gradient">["w"])
-    %sum = dist.accumulate %g {axes = ["mb"], before = #g, after = #w} : tensor<3x5xf32, #g> -> tensor<3x5xf32, #w> loc(fused<"gradient">["w"])
+    %g = nn.add %gb, %ga : tensor<3x5xf32, #g>, tensor<3x5xf32, #g> -> tensor<3x5xf32, #g> loc(fused<"gradient">["in"])
+    %sum = dist.accumulate %g {axes = ["mb"], before = #g, after = #w} : tensor<3x5xf32, #g> -> tensor<3x5xf32, #w> loc(fused<"gradient">["in"])
     %d = nn.mul %sum, %lr : tensor<3x5xf32, #w>, tensor<f32, #s> -> tensor<3x5xf32, #w> loc(fused<"update">["w"])
     %new = nn.sub %w, %d : tensor<3x5xf32, #w>, tensor<3x5xf32, #w> -> tensor<3x5xf32, #w> loc(fused<"update">["w"])
     return %y, %new : tensor<2x3xf32, #rows>, tensor<3x5xf32, #w>

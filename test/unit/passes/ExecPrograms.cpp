@@ -95,8 +95,10 @@ static Options parsePipeline(StringRef text) {
       options.ppSplit = value.str();
     else if (key == "schedule")
       options.ppSchedule = value.str();
+    else if (key == "recompute")
+      options.recompute = value.str();
     else
-      ADD_FAILURE() << "exec.pipelines: '" << word.str() << "' is none of pp, chunks, split, schedule";
+      ADD_FAILURE() << "exec.pipelines: '" << word.str() << "' is none of pp, chunks, split, schedule, recompute";
   }
   return options;
 }

@@ -1,0 +1,86 @@
+// One walk over each forward program, one over what reads its results.
+#include "passes/Recompute/ForwardPart.h"
+
+#include "compiler/BlockMark.h"
+#include "compiler/Dialect/Dist/Dist.h"
+#include "compiler/Dialect/NN/NN.h"
+#include "compiler/Dialect/Pipe/Schedule.h"
+#include "compiler/Interfaces/Structure.h"
+#include "compiler/StepPart.h"
+#include "runtime/plan/ScheduleSlots.h"
+
+namespace hpc {
+
+bool isOverRanks(Operation *op) {
+  return isa<dist::DistDialect>(op->getDialect()) && !effortOf(op) && !isa<dist::AccumulateOp>(op);
+}
+
+static void findOps(ForwardPart &part) {
+  llvm::DenseSet<Value> ofGradients, gathered;
+  for (Operation &op : part.forward.getBody().front().without_terminator()) {
+    auto isIn = [&](const llvm::DenseSet<Value> &values) {
+      return llvm::any_of(op.getOperands(), [&](Value value) { return values.contains(value); });
+    };
+    if (stepPartOf(op.getLoc()) != StepPart::Forward || isIn(ofGradients)) {
+      ofGradients.insert(op.result_begin(), op.result_end());
+      continue;
+    }
+    part.ops.push_back(&op);
+    part.members.insert(&op);
+    part.lastBlock = std::max(part.lastBlock, blockMark(&op).value_or(-1));
+    if (!llvm::all_of(op.getOperands(), [&](Value value) { return part.sameAlways.contains(value); }))
+      continue;
+    part.sameAlways.insert(op.result_begin(), op.result_end());
+    if (isOverRanks(&op) || isIn(gathered)) {
+      gathered.insert(op.result_begin(), op.result_end());
+      part.gathers.insert(&op);
+    }
+  }
+}
+
+static void findReads(ForwardPart &part) {
+  llvm::DenseSet<Value> read;
+  for (Operation *op : part.ops)
+    for (Value result : op->getResults())
+      if (llvm::any_of(result.getUsers(), [&](Operation *user) { return !isa<pipe::YieldOp>(user) && !part.has(user); }))
+        read.insert(result);
+  Operation *yield = part.forward.getBody().front().getTerminator();
+  for (pipe::StageOp reader : part.readers)
+    for (Value operand : reader.getOperands())
+      if (auto result = dyn_cast<OpResult>(operand); result && result.getOwner() == part.forward)
+        read.insert(yield->getOperand(result.getResultNumber()));
+  for (Operation *op : part.ops)
+    for (Value result : op->getResults())
+      if (read.contains(result) && op->getNumOperands() > 0) // parameters and constants are everywhere
+        part.read.insert(result);
+}
+
+static int64_t slotsOf(const ForwardPart &part, const plan::PipelineSchedule &schedule) {
+  int32_t chunk = int32_t(part.forward.getChunk());
+  plan::SlotSpan span{{plan::ProgramKind::Forward, chunk}, {}};
+  for (pipe::StageOp reader : part.readers)
+    span.last.push_back({pipe::planKind(reader.getProgram()), chunk});
+  return span.last.empty() ? 1 : plan::slotsNeeded(schedule[size_t(part.stage())], span);
+}
+
+std::vector<ForwardPart> findForwardParts(func::FuncOp function, const plan::PipelineSchedule &schedule) {
+  std::vector<ForwardPart> parts;
+  auto programs = function.getBody().front().getOps<pipe::StageOp>();
+  for (pipe::StageOp forward : programs) {
+    if (forward.getProgram() != pipe::ProgramKind::forward)
+      continue;
+    ForwardPart &part = parts.emplace_back();
+    part.forward = forward;
+    for (pipe::StageOp other : programs)
+      if (other.getIndex() == forward.getIndex() && other.getChunk() == forward.getChunk() &&
+          (other.getProgram() == pipe::ProgramKind::backward ||
+           other.getProgram() == pipe::ProgramKind::weight_gradient))
+        part.readers.push_back(other);
+    findOps(part);
+    findReads(part);
+    part.slots = slotsOf(part, schedule);
+  }
+  return parts;
+}
+
+} // namespace hpc

@@ -1,0 +1,128 @@
+// Candidates with the ranks that there are come first; those with more are tried only where fewer than three fit.
+#include "tools/hpc-opt/Alternatives.h"
+
+#include "tools/hpc-opt/ByteSize.h"
+#include "tools/hpc-opt/Trial.h"
+
+#include <algorithm>
+
+namespace hpc {
+
+namespace {
+constexpr size_t wanted = 3;
+
+struct Candidate {
+  Options options;
+  std::string flags; ///< those that differ
+};
+
+struct Fit {
+  std::string text;
+  double cost = 0;
+};
+
+// A candidate with one thing else; null where that changes nothing or is not possible.
+
+std::optional<Candidate> withFlag(Candidate candidate, const std::string &flag) {
+  candidate.flags += (candidate.flags.empty() ? "" : " ") + flag;
+  return candidate;
+}
+
+std::optional<Candidate> recomputing(const Candidate &from) {
+  if (!from.options.trains() || from.options.recompute == "auto")
+    return std::nullopt;
+  Candidate next = from;
+  next.options.recompute = "auto";
+  return withFlag(next, "--recompute=auto");
+}
+std::optional<Candidate> withZero(const Candidate &from, int64_t level) {
+  if (!from.options.trains() || from.options.dp == 1 || from.options.zero >= level)
+    return std::nullopt;
+  Candidate next = from;
+  next.options.zero = level;
+  return withFlag(next, "--zero=" + std::to_string(level));
+}
+std::optional<Candidate> withMicroBatches(const Candidate &from, int64_t factor) {
+  Candidate next = from;
+  next.options.microBatches *= factor;
+  return withFlag(next, "--micro-batches=" + std::to_string(next.options.microBatches));
+}
+std::optional<Candidate> withDegrees(const Candidate &from, int64_t tp, int64_t pp) {
+  Candidate next = from;
+  next.options.tp *= tp;
+  next.options.pp *= pp;
+  if (pp > 1 && next.options.ppSplit != "balanced")
+    return std::nullopt; // a list of the user's, one entry a stage
+  std::optional<Candidate> made = next;
+  if (tp > 1)
+    made = withFlag(*made, "--tp=" + std::to_string(next.options.tp));
+  if (pp > 1)
+    made = withFlag(*made, "--pp=" + std::to_string(next.options.pp));
+  return made;
+}
+
+void add(std::vector<Candidate> &all, const std::optional<Candidate> &one) {
+  if (one)
+    all.push_back(*one);
+}
+
+std::vector<Candidate> withSameRanks(const Candidate &given) {
+  std::vector<Candidate> all;
+  add(all, recomputing(given));
+  for (int64_t level : {1, 2, 3})
+    if (level != 2 || given.options.microBatches > 1) // 2 is 1 without micro-batches
+      add(all, withZero(given, level));
+  for (int64_t factor : {2, 4})
+    if (std::optional<Candidate> next = withMicroBatches(given, factor)) {
+      add(all, next);
+      add(all, withZero(*next, 3));
+    }
+  return all;
+}
+
+std::vector<Candidate> withMoreRanks(const Candidate &given, int64_t factor) {
+  std::vector<Candidate> all;
+  for (int64_t tp = 1; tp <= factor; tp *= 2)
+    add(all, withDegrees(given, tp, factor / tp));
+  return all;
+}
+
+bool tryOne(ModuleOp module, const Candidate &candidate, int64_t ranks, std::vector<Fit> &fits) {
+  Expected<Trial> trial = tryPlan(module, candidate.options);
+  if (!trial.ok() || trial->peak() > candidate.options.memory)
+    return false;
+  std::string text = candidate.flags + " (" + byteSizeText(trial->peak());
+  if (trial->ranks != ranks)
+    text += " on each of " + std::to_string(trial->ranks) + " ranks";
+  fits.push_back({text + ")", trial->cost});
+  return true;
+}
+
+/// Each as it is; what does not fit so, with recomputation.
+void tryAll(ModuleOp module, const std::vector<Candidate> &candidates, int64_t ranks, std::vector<Fit> &fits) {
+  for (const Candidate &candidate : candidates)
+    if (!tryOne(module, candidate, ranks, fits))
+      if (std::optional<Candidate> next = recomputing(candidate))
+        tryOne(module, *next, ranks, fits);
+}
+} // namespace
+
+std::string cheapestThatFit(ModuleOp module, const Options &options) {
+  Candidate given{options, ""};
+  given.options.budgets.clear();
+  std::vector<Fit> fits;
+  int64_t ranks = options.tp * options.pp * options.dp;
+  tryAll(module, withSameRanks(given), ranks, fits);
+  for (int64_t factor : {2, 4, 8})
+    if (fits.size() < wanted)
+      tryAll(module, withMoreRanks(given, factor), ranks, fits);
+  std::stable_sort(fits.begin(), fits.end(), [](const Fit &a, const Fit &b) { return a.cost < b.cost; });
+  if (fits.size() > wanted)
+    fits.resize(wanted);
+  std::string text;
+  for (const Fit &fit : fits)
+    text += (text.empty() ? "" : "; ") + fit.text;
+  return text;
+}
+
+} // namespace hpc

@@ -1,0 +1,131 @@
+// Budgets are found by trying: what a stage takes beside what it keeps changes little with what it keeps, so each try
+// corrects the last one's error, and few are needed.
+#include "tools/hpc-opt/Trial.h"
+
+#include "compiler/ModuleAttributes.h"
+#include "passes/Lower/Lower.h"
+#include "passes/Phases.h"
+#include "passes/Place/Place.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Pass/PassManager.h"
+
+namespace hpc {
+
+/// Operations that a device could do while it sends a byte (passes/Recompute/KeptValues.cpp has the same reasons).
+static constexpr double operationsPerByteSent = 256;
+static constexpr int maxTries = 8;
+
+int64_t Trial::peak() const {
+  int64_t most = 0;
+  for (const plan::MemoryFacts &facts : memory)
+    most = std::max(most, facts.total());
+  return most;
+}
+
+static Status runQuietly(ModuleOp module, const Options &options, StringRef last) {
+  ScopedDiagnosticHandler quiet(module.getContext(), [](Diagnostic &) { return success(); });
+  bool ok = succeeded(runPhases(
+      module, options, last, [](StringRef) { return success(); }, [](PassManager &) {}));
+  return ok ? Status::success() : Status::error(ErrorKind::Capacity, "");
+}
+
+static double costOf(const plan::PlanFacts &facts, const plan::Plan &plan, const Options &options) {
+  double flops = 0, sent = 0;
+  for (int64_t ofStage : facts.gemmFlops)
+    flops = std::max(flops, double(ofStage));
+  for (const std::vector<plan::TrafficFacts> *traffic : {&facts.collectives, &facts.transfers})
+    for (const plan::TrafficFacts &each : *traffic)
+      sent += double(each.bytes) * double(each.runs) / double(plan.stages.size());
+  double bubble = double(options.pp - 1) / double(options.ppChunks * options.microBatches);
+  return (flops + operationsPerByteSent * sent) * (1 + bubble) * double(plan.ranksPerStage()) * double(plan.stages.size());
+}
+
+/// The rest of the way, with budgets as they are.
+static Expected<Trial> tryStaged(ModuleOp module, Options options) {
+  options.withoutCode = true;
+  OwningOpRef<ModuleOp> copy = module.clone();
+  HPC_RETURN_IF_ERROR(runQuietly(*copy, options, ""));
+  Expected<Lowered> lowered = lowerToPlan(*copy, {});
+  if (!lowered.ok())
+    return lowered.status();
+  HPC_RETURN_IF_ERROR(placeBuffers(lowered->plan));
+  plan::PlanFacts facts = plan::staticFacts(lowered->plan);
+  ArrayRef<int64_t> kept = keptBytes(*copy);
+  Trial trial{facts.memory, {kept.begin(), kept.end()},
+              lowered->plan.ranksPerStage() * int64_t(lowered->plan.stages.size()), costOf(facts, lowered->plan, options)};
+  trial.kept.resize(trial.memory.size());
+  return trial;
+}
+
+Expected<Trial> tryPlan(ModuleOp module, const Options &options) {
+  bool isStaged = phasesDone(module) >= phasesUpTo("stage");
+  if (options.recompute != "auto" || !options.trains() || isStaged)
+    return tryStaged(module, options);
+  OwningOpRef<ModuleOp> staged = module.clone();
+  HPC_RETURN_IF_ERROR(runQuietly(*staged, options, "stage"));
+  Expected<SmallVector<int64_t>> budgets = chooseBudgets(*staged, options);
+  if (!budgets.ok())
+    return budgets.status();
+  Options chosen = options;
+  chosen.budgets = *budgets;
+  return tryStaged(*staged, chosen);
+}
+
+namespace {
+/// What is known of one stage's budget.
+struct Search {
+  std::optional<int64_t> fits; ///< the largest that was seen to fit: bytes kept
+  int64_t tooMuch = std::numeric_limits<int64_t>::max();
+  int64_t budget = std::numeric_limits<int64_t>::max(); ///< to try next
+  bool done = false;
+
+  void learn(int64_t kept, int64_t total, int64_t memory) {
+    if (done)
+      return;
+    if (total <= memory) {
+      fits = std::max(fits.value_or(0), kept);
+      // What is left over is worth another try if it is much; all that is asked for may be kept by now.
+      int64_t more = kept + (memory - total);
+      done = budget == std::numeric_limits<int64_t>::max() || memory - total < memory / 64 || more >= tooMuch;
+      if (!done)
+        budget = more;
+      return;
+    }
+    done = kept > budget || kept == 0; // not even the least fits
+    tooMuch = std::min(tooMuch, kept);
+    budget = std::max<int64_t>(0, kept - (total - memory));
+    if (fits && budget <= *fits)
+      done = true;
+  }
+  int64_t chosen() const { return fits ? *fits : budget; }
+};
+} // namespace
+
+Expected<SmallVector<int64_t>> chooseBudgets(ModuleOp staged, const Options &options) {
+  std::vector<Search> stages(size_t(options.pp));
+  Options attempt = options;
+  auto budgets = [&](auto of) {
+    SmallVector<int64_t> all;
+    for (const Search &stage : stages)
+      all.push_back(of(stage));
+    return all;
+  };
+  for (int tries = 0; tries < maxTries; ++tries) {
+    attempt.budgets = budgets([](const Search &stage) { return stage.done ? stage.chosen() : stage.budget; });
+    Expected<Trial> trial = tryStaged(staged, attempt);
+    if (!trial.ok())
+      return trial.status();
+    if (trial->memory.size() != stages.size())
+      return Status::error(ErrorKind::Internal, "a plan of " + std::to_string(trial->memory.size()) + " stages with --pp=" +
+                                                    std::to_string(options.pp));
+    for (size_t stage = 0; stage < stages.size(); ++stage)
+      stages[stage].learn(trial->kept[stage], trial->memory[stage].total(), options.memory);
+    if (llvm::all_of(stages, [](const Search &stage) { return stage.done; }))
+      break;
+  }
+  // A budget that keeps everything is none: what a stage keeps is counted, and the count is its budget.
+  return budgets([](const Search &stage) { return stage.chosen(); });
+}
+
+} // namespace hpc
