@@ -178,7 +178,7 @@ struct PlanLowering {
     if (!schedule.ok())
       return schedule.status();
     StageLowering stage(tables, weights, written, 0, schedule->front());
-    HPC_RETURN_IF_ERROR(stage.addProgram({plan::ProgramKind::Forward, 0}, body, inputs, outputs));
+    HPC_RETURN_IF_ERROR(stage.addProgram({plan::ProgramKind::Forward, 0}, body, inputs, outputs, /*isLast=*/true));
     HPC_RETURN_IF_ERROR(stage.bindSchedule());
     take(stage);
     return Status::success();
@@ -211,10 +211,13 @@ struct PlanLowering {
     HPC_RETURN_IF_ERROR(plan::checkSchedule(pipeline, *schedule).status().at("pipe.schedule"));
     for (auto [index, stageSchedule] : llvm::enumerate(*schedule)) {
       StageLowering stage(tables, weights, written, int64_t(index), stageSchedule);
+      SmallVector<pipe::StageOp> ofStage;
       for (pipe::StageOp program : programs)
         if (program.getIndex() == index)
-          HPC_RETURN_IF_ERROR(stage.addProgram(keyOf(program), program.getBody().front(), inputsOf(program),
-                                               outputsOf(program)));
+          ofStage.push_back(program);
+      for (pipe::StageOp program : ofStage)
+        HPC_RETURN_IF_ERROR(stage.addProgram(keyOf(program), program.getBody().front(), inputsOf(program),
+                                             outputsOf(program), program == ofStage.back()));
       HPC_RETURN_IF_ERROR(stage.bindSchedule());
       take(stage);
     }

@@ -1,5 +1,6 @@
 // What lives longer than a micro-batch: states, written parameters, sums over micro-batches. A written value and what it
-// replaces are one buffer; every read of the old value comes before the write, which is the last thing of its program.
+// replaces are one buffer; every read of the old value comes before the write, which is done as soon as the last of them is
+// in the last round of a program, else at its end.
 #include "passes/Lower/StageLowering.h"
 
 #include "compiler/Location.h"
@@ -63,6 +64,39 @@ void StageLowering::bindState(const ProgramInput &input) {
                             dist::globalShape(sharding)});
 }
 
+/// Whether nothing behind `op` in its block reads a parameter or state, under whatever shape.
+static bool isReadNoMore(const std::string &name, Operation *op, ArrayRef<ProgramInput> inputs) {
+  SmallVector<Value> held;
+  for (auto parameter : op->getBlock()->getOps<nn::ParameterOp>())
+    if (parameter.getName() == name)
+      held.push_back(parameter.getResult());
+  for (const ProgramInput &input : inputs)
+    if (input.port.state == name)
+      held.push_back(input.value);
+  for (size_t i = 0; i < held.size(); ++i)
+    for (Operation *user : held[i].getUsers()) {
+      if (isBufferAlias(user))
+        held.push_back(user->getResult(0));
+      else if (user != op && !user->isBeforeInBlock(op))
+        return false;
+    }
+  return true;
+}
+
+void StageLowering::writeEarly(Operation *op, ArrayRef<ProgramInput> inputs, ArrayRef<ProgramOutput> outputs) {
+  for (const ProgramOutput &output : outputs) {
+    if (output.writes.empty() || output.value.getDefiningOp() != op)
+      continue;
+    auto target = stateBuffers.find(output.writes);
+    plan::Ref from = place(output.value);
+    if (target == stateBuffers.end() || from.buffer == target->second ||
+        stage.buffers[from.buffer].lifetime != Lifetime::Program || !isReadNoMore(output.writes, op, inputs))
+      continue;
+    emit(plan::Copy{from, {target->second, 0}, stage.buffers[target->second].bytes}, nodeName(op->getLoc()));
+    writtenEarly.insert(output.writes);
+  }
+}
+
 Status StageLowering::writeStates(ArrayRef<ProgramOutput> outputs) {
   struct Write {
     plan::Ref from, to;
@@ -70,7 +104,7 @@ Status StageLowering::writeStates(ArrayRef<ProgramOutput> outputs) {
   };
   std::vector<Write> writes;
   for (const ProgramOutput &output : outputs) {
-    if (output.writes.empty())
+    if (output.writes.empty() || writtenEarly.count(output.writes))
       continue;
     auto target = stateBuffers.find(output.writes);
     if (target == stateBuffers.end())

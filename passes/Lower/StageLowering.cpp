@@ -459,8 +459,9 @@ Status StageLowering::lower(Operation *op) {
 }
 
 Status StageLowering::addProgram(plan::StageProgram program, Block &body, ArrayRef<ProgramInput> inputs,
-                                 ArrayRef<ProgramOutput> outputs) {
+                                 ArrayRef<ProgramOutput> outputs, bool isLast) {
   current = program;
+  writtenEarly.clear();
   receive = {plan::receiveOf(program.kind), program.chunk, {}};
   compute = {program.kind, program.chunk, {}};
   drain = {plan::drainOf(program.kind), program.chunk, {}};
@@ -479,6 +480,8 @@ Status StageLowering::addProgram(plan::StageProgram program, Block &body, ArrayR
     if (!isa<nn::ParameterOp, nn::ConstantOp>(op))
       note(&op);
     storeRequested(&op, outputs);
+    if (isLast)
+      writeEarly(&op, inputs, outputs);
   }
   // 3. What goes out. A stage lists the programs that do something.
   storeAndSend(inputs, outputs);

@@ -10,6 +10,8 @@
 #include "passes/Lower/Tables.h"
 #include "runtime/plan/ScheduleSlots.h"
 
+#include <set>
+
 namespace hpc {
 
 /// What a program takes from and gives to the outside. Each is one of: a graph port, a transfer, a program of the stage,
@@ -41,9 +43,10 @@ public:
       : tables(tables), weights(weights), written(written), index(index), schedule(std::move(schedule)) {}
 
   /// Lowers `body` (its terminator is not looked at); what it reads of other programs has been lowered before. Adds to
-  /// `stage` and `values`. An update may come in rounds, which are one program and the last of the stage.
+  /// `stage` and `values`. An update may come in rounds, which are one program and the last of the stage; `isLast` says
+  /// that no round follows.
   Status addProgram(plan::StageProgram program, Block &body, ArrayRef<ProgramInput> inputs,
-                    ArrayRef<ProgramOutput> outputs);
+                    ArrayRef<ProgramOutput> outputs, bool isLast);
   /// Once all programs are there.
   Status bindSchedule();
 
@@ -88,6 +91,9 @@ private:
   /// States (LowerState.cpp): an argument's buffer, and at the program's end what is written to parameters and states.
   void bindState(const ProgramInput &input);
   Status writeStates(ArrayRef<ProgramOutput> outputs);
+  /// What `op` makes and is to be written: at once, where nobody reads the old value any more, so that the new one does
+  /// not wait in memory of its own.
+  void writeEarly(Operation *op, ArrayRef<ProgramInput> inputs, ArrayRef<ProgramOutput> outputs);
   /// 0 in the first micro-batch along `axes`, 1 in the others.
   plan::ByCoord laterMicroBatches(ArrayAttr axes) const;
   void store(const ProgramOutput &output);
@@ -112,6 +118,7 @@ private:
   plan::Program receive, compute, drain;
   /// Behind the last round of the update: waits for what it sent, then what is written.
   std::vector<plan::Instruction> updateEnd;
+  std::set<std::string> writtenEarly; ///< parameters and states
   llvm::DenseMap<Value, std::vector<plan::StageProgram>> readers; ///< outside of it, by value; aliases resolved
 };
 

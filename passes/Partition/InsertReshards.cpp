@@ -108,6 +108,8 @@ private:
   Value create(Value operand, Value source, const Sharding &target, Operation *user) {
     OpBuilder builder(user);
     bool isReturn = isa<func::ReturnOp>(user);
+    if (Operation *made = operand.getDefiningOp(); made && isReturn)
+      builder.setInsertionPointAfter(made); // what is returned need not wait: a gathered parameter is written at once
     ReshardCause why = causeOf(operand, isReturn ? nullptr : user, shardingOf(operand), target);
     Operation *producer = source.getDefiningOp();
     bool completes = shardingOf(operand).partial != target.partial;

@@ -6,6 +6,7 @@
 #include "compiler/Dialect/Dist/Dist.h"
 #include "compiler/Dialect/NN/Ports.h"
 #include "compiler/Location.h"
+#include "compiler/Scaling.h"
 #include "passes/Stage/ProgramBody.h"
 
 namespace hpc {
@@ -137,16 +138,27 @@ void StepUpdates::findRounds() {
     lastRound = std::max(lastRound, round);
 }
 
+bool StepUpdates::isRepeated(Operation *op) const {
+  Value scaled = scaledBy(op);
+  return scaled && !computedIn.count(scaled.getDefiningOp());
+}
+
 bool StepUpdates::isGiven(Value value, unsigned stage) const {
   auto computed = computedIn.find(value.getDefiningOp());
-  return imports.count({value, stage}) || ofPrograms.contains({value, stage}) ||
+  if (imports.count({value, stage}))
+    return true;
+  if (value.getDefiningOp() && computed != computedIn.end() && isRepeated(value.getDefiningOp()))
+    return false;
+  return ofPrograms.contains({value, stage}) ||
          (computed != computedIn.end() && computed->second.test(stage));
 }
 
 bool StepUpdates::isReadAfter(Value value, unsigned round, unsigned stage) const {
   return llvm::any_of(value.getUsers(), [&](Operation *user) {
     auto computed = computedIn.find(user);
-    return computed != computedIn.end() && computed->second.test(stage) && rounds.lookup({user, stage}) > round;
+    if (computed == computedIn.end() || !computed->second.test(stage))
+      return false;
+    return rounds.lookup({user, stage}) > round || (isRepeated(user) && isReadAfter(user->getResult(0), round, stage));
   });
 }
 
@@ -182,7 +194,7 @@ void StepUpdates::buildRound(OpBuilder &builder, unsigned round, unsigned stage,
   }
   for (Operation *op : own)
     for (Value result : op->getResults())
-      if (isReadAfter(result, round, stage))
+      if (!isRepeated(op) && isReadAfter(result, round, stage))
         leave(result);
   Operation *terminator = function.getBody().front().getTerminator();
   for (const auto &[number, stages] : returnedFrom)

@@ -42,6 +42,9 @@ private:
   unsigned roundOf(Value value, unsigned stage) const;
   /// Whether another program, stage or round gives a value to the stage's updates.
   bool isGiven(Value value, unsigned stage) const;
+  /// A gradient times a number, which every round that reads it computes from the gradient: kept from round to round it
+  /// would be a second copy of all gradients.
+  bool isRepeated(Operation *op) const;
   bool isReadAfter(Value value, unsigned round, unsigned stage) const;
   void buildRound(OpBuilder &builder, unsigned round, unsigned stage, llvm::DenseMap<Known, Value> &known);
   LogicalResult setReturned(llvm::DenseMap<Known, Value> &known);

@@ -104,8 +104,12 @@ struct AppendOptimizer : impl::AppendOptimizerBase<AppendOptimizer> {
     Type type = updateType(getElementTypeOrSelf(stored));
     Value parameter = castTo(builder, location, stored, type);
     Value gradient = castTo(builder, location, result.value, type);
+    // Nothing of an update begins before the norm over all gradients is known: else every parameter's next values would
+    // wait for it. What a step that does not count makes of zeros is not taken.
     if (factor)
       gradient = nn::MulOp::create(builder, location, gradient, castTo(builder, location, factor, type));
+    else if (finite)
+      gradient = nn::SelectOp::create(builder, location, finite, gradient, constant(builder, location, 0, type));
     Optimizer::Update update =
         updates.update(name, parameter, gradient, decays(decay, name, stored) ? double(weightDecay) : 0.0);
     auto write = [&](const std::string &target, Value old, Value next) {

@@ -121,8 +121,7 @@ struct Flags {
       cl::value_desc("level"), cl::init(0), cl::cat(training)};
   cl::opt<std::string> recompute{
       "recompute",
-      cl::desc("What backward computes again instead of keeping it: none, attention, full, or auto: what is cheapest "
-               "such that --memory is enough (default: none)"),
+      cl::desc("In backward: none, attention, full or auto (what --memory has no room for) (default: none)"),
       cl::value_desc("which"), cl::init("none"), cl::cat(training)};
   cl::opt<RealNumber> clip{"clip", cl::desc("Clip the gradients to this norm over all of them (default: no limit)"),
                            cl::value_desc("norm"), cl::init(0), cl::cat(training)};
