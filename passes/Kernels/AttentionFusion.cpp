@@ -77,7 +77,7 @@ public:
     OpBuilder builder(attention->getContext());
     // 1. Operands up to their buffers.
     for (OpOperand &operand : attention->getOpOperands())
-      if (operand.get() == biasOf())
+      if (operand.get() == biasOf(attention))
         addBias(operand.get());
       else
         add(operand.get(), sourceOf(operand.get()));
@@ -109,11 +109,6 @@ public:
   const SmallVector<Operation *> &replacedOps() const { return dead; }
 
 private:
-  Value biasOf() const {
-    if (auto op = dyn_cast<nn::AttentionOp>(attention))
-      return op.getBias();
-    return cast<nn::AttentionGradOp>(attention).getBias();
-  }
   void addArgument(Value value) {
     if (mapping.contains(value))
       return;

@@ -89,6 +89,8 @@ static Parts partsOf(Operation *attention) {
           op.getCausalOffset(), op.getGuarded()};
 }
 
+Value biasOf(Operation *attention) { return partsOf(attention).bias; }
+
 std::optional<AttentionRegion> findAttentionRegion(nn::FusedOp region) {
   Operation *attention = nullptr;
   for (Operation &op : region.getBody().front())

@@ -37,6 +37,8 @@ struct AttentionRegion {
 
 /// Whether the op is one of the two.
 bool isAttention(Operation *op);
+/// Its bias; null where it has none.
+Value biasOf(Operation *attention);
 /// Whether generated code computes it: a tile of what it works on has to fit the stack of a thread. Others are
 /// decomposed.
 bool fitsAttentionKernel(Operation *attention);
