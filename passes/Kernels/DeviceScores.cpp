@@ -7,6 +7,12 @@ static int64_t usefulOffset(const DeviceAttention &attention) {
   return std::clamp(*attention.causalOffset, -attention.queries, attention.keys);
 }
 
+/// Whether a tile of queries may leave out the keys that it does not see: not where a query sees none, whose weights, of
+/// every key, are NaN.
+static bool mayLeaveOut(const DeviceAttention &attention) {
+  return attention.causalOffset && (*attention.causalOffset >= 0 || attention.guarded);
+}
+
 DeviceTiles::States DeviceScores::masked(const DeviceTile &queries, const DeviceTile &keys) {
   DeviceTiles::States scores = t.dots(queries, keys, t.row());
   Value scale = s.constant(t.wide, attention.scale), hidden = s.constant(t.wide, -INFINITY);
@@ -28,11 +34,11 @@ DeviceTiles::States DeviceScores::masked(const DeviceTile &queries, const Device
 
 Value DeviceScores::keysEnd(Value firstQuery) {
   Value end = t.number(attention.keys);
-  return attention.causalOffset ? t.least(end, t.add(firstQuery, DeviceTiles::rows + usefulOffset(attention))) : end;
+  return mayLeaveOut(attention) ? t.least(end, t.add(firstQuery, DeviceTiles::rows + usefulOffset(attention))) : end;
 }
 
 Value DeviceScores::queriesStart(Value firstKey) {
-  if (!attention.causalOffset)
+  if (!mayLeaveOut(attention))
     return t.number(0);
   Value first = t.most(t.add(firstKey, -usefulOffset(attention)), t.number(0));
   return t.mul(t.split(first, DeviceTiles::rows).first, DeviceTiles::rows);
