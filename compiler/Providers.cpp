@@ -34,7 +34,8 @@ Column makeEverywhere() {
 llvm::StringMap<Column> makeTargets() {
   llvm::StringMap<Column> targets;
   for (const char *target : {hostTarget, deviceTarget})
-    add<nn::SoftmaxOp, nn::LayerNormOp, nn::RmsNormOp, nn::EmbeddingGradOp>(targets[target], Provider::Region);
+    add<nn::SoftmaxOp, nn::LayerNormOp, nn::RmsNormOp, nn::EmbeddingGradOp, nn::AttentionOp, nn::AttentionGradOp>(
+        targets[target], Provider::Region);
   return targets;
 }
 } // namespace

@@ -1,14 +1,17 @@
 // RUN: hpc-opt %s -split-input-file --hpc-decompose-composites | FileCheck %s
 
-// Attention, which nobody claims, leaves two matmuls; its softmax is claimed by generated code. Ops know which composite they come from.
+// Generated code computes attention whole, but for one whose tiles no stack holds: that leaves two matmuls and a softmax, which is claimed in turn. Ops know
+// which composite they come from.
 // CHECK-LABEL: @attention
-// CHECK: nn.matmul %arg0, %arg1 {kernel_name = "attention", transpose_rhs}
+// CHECK: nn.attention
+// CHECK: nn.matmul %arg3, %arg3 {kernel_name = "attention", transpose_rhs}
 // CHECK: nn.softmax
 // CHECK: nn.matmul
 // CHECK-NOT: nn.attention
-func.func @attention(%q: tensor<1x2x5x4xf32>, %k: tensor<1x2x5x4xf32>, %v: tensor<1x2x5x4xf32>) -> tensor<1x2x5x4xf32> {
+func.func @attention(%q: tensor<1x2x5x4xf32>, %k: tensor<1x2x5x4xf32>, %v: tensor<1x2x5x4xf32>, %w: tensor<1x1x5x600xf32>) -> (tensor<1x2x5x4xf32>, tensor<1x1x5x600xf32>) {
   %0 = nn.attention %q, %k, %v {scale = 0.5 : f64} : tensor<1x2x5x4xf32>, tensor<1x2x5x4xf32>, tensor<1x2x5x4xf32> -> tensor<1x2x5x4xf32>
-  return %0 : tensor<1x2x5x4xf32>
+  %1 = nn.attention %w, %w, %w {scale = 0.5 : f64} : tensor<1x1x5x600xf32>, tensor<1x1x5x600xf32>, tensor<1x1x5x600xf32> -> tensor<1x1x5x600xf32>
+  return %0, %1 : tensor<1x2x5x4xf32>, tensor<1x1x5x600xf32>
 }
 
 // Norms are claimed as well.

@@ -20,7 +20,7 @@ func.func @residual(%x: tensor<2x9x16xf32>, %b: tensor<16xf32>, %res: tensor<2x9
   return %5, %6 : tensor<2x9x16xf32>, tensor<2x9x16xf32>
 }
 
-// Scale, causal mask and softmax between the matmuls: one kernel, iotas inside.
+// Scale, causal mask and softmax between two matmuls: one kernel, iotas inside.
 // CHECK-LABEL: @attention
 // CHECK: %[[S:.*]] = nn.matmul
 // CHECK-NEXT: %[[P:.*]] = nn.fused "softmax_1x2x5x5_0"(%[[S]])
@@ -30,8 +30,17 @@ func.func @residual(%x: tensor<2x9x16xf32>, %b: tensor<16xf32>, %res: tensor<2x9
 // CHECK: nn.softmax
 // CHECK: nn.matmul %[[P]], %arg2
 func.func @attention(%q: tensor<1x2x5x4xf32>, %k: tensor<1x2x5x4xf32>, %v: tensor<1x2x5x4xf32>) -> tensor<1x2x5x4xf32> {
-  %0 = nn.attention %q, %k, %v {scale = 0.5 : f64, causal_offset = 0 : i64} : tensor<1x2x5x4xf32>, tensor<1x2x5x4xf32>, tensor<1x2x5x4xf32> -> tensor<1x2x5x4xf32>
-  return %0 : tensor<1x2x5x4xf32>
+  %scale = nn.constant dense<0.5> : tensor<f32> : tensor<f32>
+  %low = nn.constant dense<0xFF800000> : tensor<f32> : tensor<f32>
+  %rows = nn.iota {dim = 0 : i64} : tensor<5x1xi64>
+  %columns = nn.iota {dim = 1 : i64} : tensor<1x5xi64>
+  %visible = nn.compare ge %rows, %columns : tensor<5x1xi64>, tensor<1x5xi64> -> tensor<5x5xi1>
+  %0 = nn.matmul %q, %k {transpose_rhs} : tensor<1x2x5x4xf32>, tensor<1x2x5x4xf32> -> tensor<1x2x5x5xf32>
+  %1 = nn.mul %0, %scale : tensor<1x2x5x5xf32>, tensor<f32> -> tensor<1x2x5x5xf32>
+  %2 = nn.select %visible, %1, %low : tensor<5x5xi1>, tensor<1x2x5x5xf32>, tensor<f32> -> tensor<1x2x5x5xf32>
+  %3 = nn.softmax %2 : tensor<1x2x5x5xf32> -> tensor<1x2x5x5xf32>
+  %4 = nn.matmul %3, %v : tensor<1x2x5x5xf32>, tensor<1x2x5x4xf32> -> tensor<1x2x5x4xf32>
+  return %4 : tensor<1x2x5x4xf32>
 }
 
 // What stands round a softmax joins it, before and behind: bias and a residual norm, NaN of rows that see nothing. A transpose does not, it would

@@ -1,8 +1,6 @@
 // Attention as one kernel against its definition in the interpreter: masks, groups, sizes, layouts and types.
 #include "test/unit/passes/KernelsHarness.h"
 
-#include "passes/Kernels/AttentionRegion.h"
-
 namespace hpc::test {
 namespace {
 
@@ -24,8 +22,6 @@ std::string tensor(ArrayRef<int64_t> shape, const std::string &element) {
 }
 
 struct AttentionKernels : KernelTest {
-  AttentionKernels() { isClaimed = false; }
-
   static Tensor typed(Tensor tensor, const std::string &element) {
     tensor.dtype = *parseDType(element);
     round(tensor);
@@ -154,7 +150,7 @@ TEST_F(AttentionKernels, Groups) {
 // Every way in which a bias broadcasts.
 TEST_F(AttentionKernels, Bias) {
   for (bool isGradient : {false, true})
-    for (int64_t mask = 0; mask < 16; ++mask)
+    for (int64_t mask : {0, 1, 6, 7, 9, 12, 15})
       check({.batch = 2, .groups = 2, .repeat = 2, .queries = 19, .keys = 70, .depth = 4, .width = 4, .causalOffset = 51,
              .bias = {mask & 1 ? 2 : 1, mask & 2 ? 4 : 1, mask & 4 ? 19 : 1, mask & 8 ? 70 : 1}, .isGradient = isGradient});
   check({.groups = 2, .queries = 40, .keys = 70, .depth = 4, .width = 4, .bias = {1, 2, 1, 70}});
@@ -166,17 +162,17 @@ TEST_F(AttentionKernels, EveryFloatType) {
   for (bool isGradient : {false, true})
     for (const char *element : {"f16", "bf16", "f32", "f64"})
       for (const char *result : {element, "f32"})
-        for (int64_t repeat : {1, 2})
-          check({.repeat = repeat, .queries = 45, .keys = 70, .depth = 24, .width = 16, .causalOffset = 30, .bias = {1, 1, 1, 70},
-                 .element = element, .biasElement = element, .resultElement = result, .isGradient = isGradient});
+        for (const char *bias : {element, "f32"})
+          check({.repeat = 2, .queries = 20, .keys = 70, .depth = 24, .width = 16, .causalOffset = 30, .bias = {1, 1, 1, 70},
+                 .element = element, .biasElement = bias, .resultElement = result, .isGradient = isGradient});
 }
 
 // No rows, no keys, no channels: nothing is read, and a sum of nothing is 0.
 TEST_F(AttentionKernels, Empty) {
   for (bool isGradient : {false, true})
-    for (int64_t which = 0; which < 5; ++which)
+    for (int64_t which = 0; which < 6; ++which)
       check({.batch = which != 0, .groups = which != 1, .queries = which == 2 ? 0 : 3, .keys = which == 3 ? 0 : 4,
-             .depth = which == 4 ? 0 : 2, .width = 2, .isGradient = isGradient});
+             .depth = which == 4 ? 0 : 2, .width = which == 5 ? 0 : 2, .isGradient = isGradient});
 }
 
 } // namespace

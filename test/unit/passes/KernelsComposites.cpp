@@ -4,6 +4,7 @@
 
 #include "compiler/ModuleAttributes.h"
 #include "compiler/Providers.h"
+#include "passes/Kernels/AttentionRegion.h"
 #include "passes/Kernels/ElementEmitter.h"
 #include "passes/Kernels/RowComposites.h"
 
@@ -153,25 +154,6 @@ TEST_F(CompositeKernels, LongRowsWithoutMemory) {
   EXPECT_EQ(numKernelRuns, 1);
 }
 
-// Between its products an attention of a narrow type is one region in f32: mask and bias of their own types, exponentials on
-// the stack, since no result has their type.
-TEST_F(CompositeKernels, AttentionOfNarrowTypes) {
-  for (const char *element : {"f16", "bf16"})
-    for (const char *biasElement : {element, "f32"}) {
-      auto type = [&](const char *shape, const char *of) { return std::string("tensor<") + shape + "x" + of + ">"; };
-      const std::string q = type("1x4x9x8", element), k = type("1x2x12x8", element), b = type("1x1x9x12", biasElement);
-      int before = numKernelRuns;
-      toleranceScale = 4;
-      checkBody("%q: " + q + ", %k: " + k + ", %v: " + k + ", %b: " + b,
-                "%r = nn.attention %q, %k, %v bias %b : " + b + " {scale = 0.35 : f64, causal_offset = 3 : i64} : " + q +
-                    ", " + k + ", " + k + " -> " + q,
-                q,
-                {typed(someFloats({1, 4, 9, 8}), element), typed(someFloats({1, 2, 12, 8}, 2), element),
-                 typed(someFloats({1, 2, 12, 8}, 3), element), typed(someFloats({1, 1, 9, 12}, 4), biasElement)});
-      EXPECT_EQ(numKernelRuns - before, 1);
-    }
-}
-
 // Rows that lie across memory, and padding that a fill keeps out of maximum and sum.
 TEST_F(CompositeKernels, OtherLayoutsAndPadding) {
   toleranceScale = 8;
@@ -199,7 +181,7 @@ TEST(CompositeProviders, OneTable) {
     OperationState state(UnknownLoc::get(&context), name);
     Operation *op = Operation::create(state);
     bool inRegion = providerOf(op, hostTarget) == Provider::Region;
-    EXPECT_EQ(inRegion, kernels::isRowComposite(name)) << name.getStringRef().str();
+    EXPECT_EQ(inRegion, kernels::isRowComposite(name) || kernels::isAttention(op)) << name.getStringRef().str();
     // Or rows of a table, which are made like those of a composite.
     EXPECT_TRUE(!inRegion || name.hasInterface<CompositeOpInterface>() || accessOf(op) == Access::Lookup)
         << name.getStringRef().str();

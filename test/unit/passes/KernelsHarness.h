@@ -134,7 +134,6 @@ struct KernelTest : testing::Test {
   double toleranceScale = 1;
   int numKernelRuns = 0;
   bool compiled = false; ///< the module has been through the passes
-  bool isClaimed = true; ///< false: composites stay as they are, and only the host has code for them
   std::unique_ptr<DeviceCodeOnCpu> onDevice;
 
   KernelTest() { context.loadDialect<nn::NNDialect, dist::DistDialect, pipe::PipeDialect, func::FuncDialect>(); }
@@ -148,16 +147,14 @@ struct KernelTest : testing::Test {
   void runPasses() {
     PassManager manager(&context);
     manager.addPass(createPackCollectives());
-    if (isClaimed)
-      manager.addPass(createDecomposeComposites());
+    manager.addPass(createDecomposeComposites());
     manager.addPass(createFoldTransposes());
     manager.addPass(createSplitReductions());
     manager.addPass(createFuseRegions());
     manager.addPass(createEmitKernels());
-    if (isClaimed)
-      manager.addPass(createVerifyKernels());
+    manager.addPass(createVerifyKernels());
     ASSERT_TRUE(succeeded(manager.run(*module)));
-    onDevice = (*module)->hasAttr(codeAttrName) && isClaimed ? std::make_unique<DeviceCodeOnCpu>(*module) : nullptr;
+    onDevice = (*module)->hasAttr(codeAttrName) ? std::make_unique<DeviceCodeOnCpu>(*module) : nullptr;
   }
 
   static bool isHeld(Type type, const dist::Mesh &mesh, int64_t coordinate, int64_t element) {
@@ -331,7 +328,7 @@ struct KernelTest : testing::Test {
           operands.push_back(values.lookup(operand)[coordinate].get());
         }
         std::vector<Tensor> actual = call(code, region, operands, mesh, coordinate);
-        std::vector<Tensor> device = onDevice ? callOnDevice(region, operands, mesh, coordinate) : actual;
+        std::vector<Tensor> device = callOnDevice(region, operands, mesh, coordinate);
         for (auto [i, result] : llvm::enumerate(region.getResults())) {
           std::string what = region.getSymbol().str() + " result " + std::to_string(i);
           expectClose(actual[i], *values.lookup(result)[coordinate], result.getType(), mesh, coordinate, what);
