@@ -1,5 +1,6 @@
 // Every distinct region becomes a function; all functions become one piece of code for each of the module's targets.
 // Regions of one symbol are equal (hpc-fuse-regions sees to it; checked here), so the first speaks for all.
+#include "passes/Kernels/AttentionRegion.h"
 #include "passes/Kernels/DeviceCode.h"
 #include "passes/Kernels/KernelScalars.h"
 #include "passes/Kernels/MachineCode.h"
@@ -8,7 +9,9 @@
 #include "passes/Kernels/RegionEmitter.h"
 #include "passes/Kernels/RegionShape.h"
 
+#include "compiler/AttentionAttribute.h"
 #include "compiler/Diagnostics.h"
+#include "compiler/ElementType.h"
 #include "compiler/ModuleAttributes.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -21,12 +24,47 @@ namespace hpc {
 #include "passes/Kernels/Passes.h.inc"
 
 namespace {
+plan::AttentionTensor describe(const kernels::AttentionTensor &tensor, unsigned firstArgument) {
+  return {int32_t(firstArgument + tensor.buffer), dtypeOf(tensor.elementType), tensor.offset, tensor.strides};
+}
+/// What a library may compute in the kernel's place. A bias that the region makes is in no buffer, so no library has it;
+/// nor has any a diagonal that begins behind the first query.
+std::optional<plan::Attention> describeAttention(nn::FusedOp region) {
+  std::optional<kernels::AttentionRegion> found = kernels::findAttentionRegion(region);
+  if (!found || (found->bias && !found->biasTensor) || found->causalOffset.value_or(0) < 0)
+    return std::nullopt;
+  plan::Attention attention;
+  attention.kind = found->isGradient() ? plan::AttentionKind::Backward : plan::AttentionKind::Forward;
+  attention.batch = found->batch;
+  attention.heads = found->heads();
+  attention.groups = found->groups;
+  attention.queries = found->queries;
+  attention.keys = found->keys;
+  attention.depth = found->depth;
+  attention.width = found->width;
+  attention.query = describe(found->query, 0);
+  attention.key = describe(found->key, 0);
+  attention.value = describe(found->value, 0);
+  if (found->biasTensor)
+    attention.bias = describe(*found->biasTensor, 0);
+  if (found->gradient)
+    attention.gradient = describe(*found->gradient, 0);
+  for (const kernels::AttentionTensor &result : found->results)
+    attention.results.push_back(describe(result, region.getNumOperands()));
+  attention.scale = found->scale;
+  attention.causal = found->causalOffset.has_value();
+  attention.causalOffset = found->causalOffset.value_or(0);
+  attention.guarded = found->guarded;
+  return attention;
+}
+
 /// `rows` and `scalars`, which lower reads.
 void describe(nn::FusedOp region) {
   Builder b(region.getContext());
   SmallVector<Attribute> scalars;
   for (const kernels::KernelScalar &scalar : kernels::collectScalars(region))
     scalars.push_back(scalar.toAttribute(region.getContext()));
+  region->removeAttr(attentionAttrName);
   region.setRows(kernels::countItems(region));
   region.setScalarsAttr(b.getArrayAttr(scalars));
 }
@@ -111,6 +149,8 @@ struct EmitKernelsPass : impl::EmitKernelsBase<EmitKernelsPass> {
       const kernels::DeviceLaunch &launch = launches[numbers.lookup(region.getSymbol())];
       region->setAttr(launchAttrName,
                       DenseI64ArrayAttr::get(&getContext(), {launch.blocks, launch.threads, launch.sharedBytes}));
+      if (std::optional<plan::Attention> attention = describeAttention(region))
+        region->setAttr(attentionAttrName, toAttribute(&getContext(), *attention));
     });
     return deviceCodeOnHost.empty() ? success() : writeOnHost(code->onHost);
   }

@@ -1,6 +1,7 @@
 // The programs of one stage, each with its receives and drains, and every op of nn and dist that is left.
 #include "passes/Lower/StageLowering.h"
 
+#include "compiler/AttentionAttribute.h"
 #include "compiler/Dialect/Dist/Correspondence.h"
 #include "compiler/ElementType.h"
 #include "compiler/Location.h"
@@ -320,6 +321,7 @@ Status StageLowering::lowerFused(nn::FusedOp op) {
   kernel.rows = int64_t(*op.getRows());
   if (auto launch = op->getAttrOfType<DenseI64ArrayAttr>(launchAttrName); launch && launch.size() == 3)
     kernel.launch = {launch[0], launch[1], launch[2]};
+  kernel.attention = attentionOf(op);
   for (OpResult result : op.getResults())
     if (int64_t operand = op.inPlaceOperand(result.getResultNumber()); operand >= 0)
       alias(result, op.getOperand(unsigned(operand)));

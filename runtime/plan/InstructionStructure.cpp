@@ -97,6 +97,8 @@ struct Checker {
     HPC_RETURN_IF_ERROR(checkTable(plan, kernel.launch.blocks, "blocks", 0, INT32_MAX));
     HPC_RETURN_IF_ERROR(checkTable(plan, kernel.launch.threads, "threads", 0, maxThreads));
     HPC_RETURN_IF_ERROR(checkTable(plan, kernel.launch.sharedBytes, "shared bytes", 0, maxSharedBytes));
+    if (kernel.attention)
+      HPC_RETURN_IF_ERROR(checkAttention(stage, kernel));
     return inRange("rows", kernel.rows, 0, maxBytes);
   }
 

@@ -9,7 +9,9 @@
 #include "runtime/base/DType.h"
 #include "runtime/base/ReduceKind.h"
 
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -18,7 +20,7 @@ namespace hpc::plan {
 
 /// Raised whenever an older reader would misread a plan.
 constexpr int majorVersion = 2;
-constexpr int minorVersion = 2; ///< 1: weights that are rounded when they are loaded; 2: outputs on request
+constexpr int minorVersion = 3; ///< 1: weights that are rounded when loaded; 2: outputs on request; 3: kernels that are an attention
 
 /// How the output is named that is the gradient of a parameter: "gradient/transformer.wte.weight".
 inline const std::string gradientPrefix = "gradient/";
@@ -152,6 +154,34 @@ struct Launch {
   ByCoord sharedBytes; ///< of dynamic shared memory, at most 48 KiB
 };
 
+enum class AttentionKind : uint8_t { Forward, Backward };
+
+/// A tensor of rank 4 in an argument of a kernel: element (i0, i1, i2, i3) is number offset + sum of i * stride behind the
+/// argument's place.
+struct AttentionTensor {
+  int32_t argument = -1; ///< of the kernel; -1: there is none
+  DType dtype = DType::F32;
+  int64_t offset = 0;
+  std::array<int64_t, 4> stride = {0, 0, 0, 0}; ///< of batch, head, position, channel; 0 where the dim has one element
+};
+
+/// That a kernel is softmax(scale * query key^T + bias, masked) value, or its gradients: for a backend whose library has
+/// that. Sizes are those of the boxes; padding is computed with, as by the kernel. Head i reads group i / (heads / groups).
+struct Attention {
+  AttentionKind kind = AttentionKind::Forward;
+  int64_t batch = 0, heads = 0, groups = 0, queries = 0, keys = 0, depth = 0, width = 0;
+  AttentionTensor query;                 ///< [batch, heads, queries, depth]
+  AttentionTensor key;                   ///< [batch, groups, keys, depth]
+  AttentionTensor value;                 ///< [batch, groups, keys, width]
+  AttentionTensor bias;                  ///< added to the scaled scores; strides of what it broadcasts along are 0
+  AttentionTensor gradient;              ///< Backward: [batch, heads, queries, width]
+  std::vector<AttentionTensor> results;  ///< [batch, heads, queries, width]; Backward: of query, key and value
+  double scale = 1;
+  bool causal = false;      ///< query i sees keys j <= i + causalOffset
+  int64_t causalOffset = 0; ///< >= 0
+  bool guarded = false;     ///< what a query that sees nothing gets is 0, not NaN
+};
+
 /// A call of a generated function of Plan::modules. On the host:
 ///   void symbol(void *const *args, const int64_t *scalars, int64_t begin, int64_t end)
 /// which computes rows begin..end-1 of `rows`; rows may be computed in any order and on any thread.
@@ -167,6 +197,7 @@ struct Kernel {
   std::vector<ByCoord> scalars;
   int64_t rows = 1;
   Launch launch;
+  std::optional<Attention> attention; ///< in plans for devices, where the kernel is one
 };
 
 /// memcpy between two places that do not overlap.

@@ -27,6 +27,7 @@ struct Decoder {
   void decode(int from, CollectiveKind &to) {
     decodeEnum(from, int(CollectiveKind::Permute) + 1, "kind of collective", to);
   }
+  void decode(int from, AttentionKind &to) { decodeEnum(from, int(AttentionKind::Backward) + 1, "kind of attention", to); }
   void decode(int from, ReduceKind &to) { decodeEnum(from, int(ReduceKind::Prod) + 1, "kind of reduction", to); }
 
   template <typename Messages, typename Struct> void decodeAll(const Messages &from, std::vector<Struct> &to) {
@@ -111,12 +112,47 @@ struct Decoder {
     decode(from.shared_bytes(), to.sharedBytes);
   }
 
+  void decode(const proto::AttentionTensor &from, AttentionTensor &to) {
+    to.argument = from.argument();
+    decode(from.dtype(), to.dtype);
+    to.offset = from.offset();
+    if (from.stride_size() != int(to.stride.size()))
+      error = error.empty() ? "an attention's tensor has " + std::to_string(from.stride_size()) + " strides, not 4" : error;
+    else
+      std::copy(from.stride().begin(), from.stride().end(), to.stride.begin());
+  }
+
+  void decode(const proto::Attention &from, Attention &to) {
+    decode(from.kind(), to.kind);
+    to.batch = from.batch();
+    to.heads = from.heads();
+    to.groups = from.groups();
+    to.queries = from.queries();
+    to.keys = from.keys();
+    to.depth = from.depth();
+    to.width = from.width();
+    decode(from.query(), to.query);
+    decode(from.key(), to.key);
+    decode(from.value(), to.value);
+    if (from.has_bias())
+      decode(from.bias(), to.bias);
+    if (from.has_gradient())
+      decode(from.gradient(), to.gradient);
+    decodeAll(from.results(), to.results);
+    to.scale = from.scale();
+    to.causal = from.causal();
+    to.causalOffset = from.causal_offset();
+    to.guarded = from.guarded();
+  }
+
   void decode(const proto::Kernel &from, Kernel &to) {
     to.symbol = from.symbol();
     decodeAll(from.args(), to.args);
     decodeAll(from.scalars(), to.scalars);
     to.rows = from.rows();
     decode(from.launch(), to.launch);
+    if (from.has_attention())
+      decode(from.attention(), to.attention.emplace());
   }
 
   void decode(const proto::Copy &from, Copy &to) {

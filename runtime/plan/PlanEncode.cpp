@@ -92,12 +92,45 @@ struct Encoder {
     encode(from.sharedBytes, *to.mutable_shared_bytes());
   }
 
+  void encode(const AttentionTensor &from, proto::AttentionTensor &to) {
+    to.set_argument(from.argument);
+    to.set_dtype(shifted<proto::DType>(from.dtype));
+    to.set_offset(from.offset);
+    for (int64_t stride : from.stride)
+      to.add_stride(stride);
+  }
+
+  void encode(const Attention &from, proto::Attention &to) {
+    to.set_kind(shifted<proto::AttentionKind>(from.kind));
+    to.set_batch(from.batch);
+    to.set_heads(from.heads);
+    to.set_groups(from.groups);
+    to.set_queries(from.queries);
+    to.set_keys(from.keys);
+    to.set_depth(from.depth);
+    to.set_width(from.width);
+    encode(from.query, *to.mutable_query());
+    encode(from.key, *to.mutable_key());
+    encode(from.value, *to.mutable_value());
+    if (from.bias.argument >= 0)
+      encode(from.bias, *to.mutable_bias());
+    if (from.gradient.argument >= 0)
+      encode(from.gradient, *to.mutable_gradient());
+    encodeAll(from.results, to.mutable_results());
+    to.set_scale(from.scale);
+    to.set_causal(from.causal);
+    to.set_causal_offset(from.causalOffset);
+    to.set_guarded(from.guarded);
+  }
+
   void encode(const Kernel &from, proto::Kernel &to) {
     to.set_symbol(from.symbol);
     encodeAll(from.args, to.mutable_args());
     encodeAll(from.scalars, to.mutable_scalars());
     to.set_rows(from.rows);
     encode(from.launch, *to.mutable_launch());
+    if (from.attention)
+      encode(*from.attention, *to.mutable_attention());
   }
 
   void encode(const Copy &from, proto::Copy &to) {

@@ -19,7 +19,12 @@ const FootprintMessage operand(operandFields);
 const Field gemmFields[] = {{1, 150, &operand}, {2, 150, &operand}, {3, 150, &operand}, {4, 80, &table}, {5, 80, &table},
                             {6, 80, &table},    {8, 80, &table},    {11, 16, nullptr, list}};
 const FootprintMessage gemm(gemmFields);
-const Field kernelFields[] = {{2, 150}, {3, 80, &table}, {5, 250}};
+const Field attentionTensorFields[] = {{4, 16, nullptr, list}};
+const FootprintMessage attentionTensor(attentionTensorFields);
+const Field attentionFields[] = {{9, 150, &attentionTensor},  {10, 150, &attentionTensor}, {11, 150, &attentionTensor},
+                                 {12, 150, &attentionTensor}, {13, 150, &attentionTensor}, {14, 200, &attentionTensor}};
+const FootprintMessage attention(attentionFields);
+const Field kernelFields[] = {{2, 150}, {3, 80, &table}, {5, 250}, {6, 700, &attention}};
 const FootprintMessage kernel(kernelFields);
 const Field accumulateFields[] = {{5, 80, &table}};
 const FootprintMessage accumulate(accumulateFields);

@@ -24,6 +24,8 @@ const char *name(Epilogue epilogue) {
   return names[int(epilogue)];
 }
 
+const char *name(AttentionKind kind) { return kind == AttentionKind::Forward ? "attention" : "attention gradient"; }
+
 const char *name(CollectiveKind kind) {
   switch (kind) {
   case CollectiveKind::AllReduce:

@@ -11,6 +11,7 @@ const char *name(Lifetime lifetime); ///< "session", "step", "micro-batch", "pro
 const char *name(ArenaKind arena);   ///< "session", "work", "host"
 const char *name(ProgramKind kind);  ///< "forward", "receive gradient", ...
 const char *name(Epilogue epilogue);
+const char *name(AttentionKind kind);
 const char *name(CollectiveKind kind);
 /// "gemm", "kernel", "all_reduce", "send", ...
 const char *actionName(const Action &action);

@@ -27,6 +27,7 @@ Status checkStructure(const Plan &plan);
 /// Parts of it, by subject. `elements` of the global tensor; the slice's tables may have 1 or R entries, and R*M where
 /// `byMicroBatch`.
 Status checkSlice(const Plan &plan, const Slice &slice, int64_t elements, bool byMicroBatch);
+Status checkAttention(const Stage &stage, const Kernel &kernel); ///< the kernel has one, and its arguments passed
 Status checkInstruction(const Plan &plan, const Stage &stage, const Instruction &instruction);
 /// Whether it may still run when it has been issued, until a Wait completes it.
 bool isPosted(const Action &action);

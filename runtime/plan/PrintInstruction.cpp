@@ -119,6 +119,40 @@ struct Line {
     if (!isEverywhere(kernel.launch.blocks, 0))
       text += ", launch " + table(kernel.launch.blocks) + " x " + table(kernel.launch.threads) + ", shared " +
               table(kernel.launch.sharedBytes);
+    if (kernel.attention)
+      text += ", " + attentionText(*kernel.attention);
+    return text;
+  }
+  static std::string attentionText(const Attention &attention) {
+    auto number = [](int64_t value) { return std::to_string(value); };
+    std::string text = std::string(name(attention.kind)) + " of " + number(attention.batch) + " x " +
+                       number(attention.heads) + " heads in " + number(attention.groups) + " groups, " +
+                       number(attention.queries) + " queries, " + number(attention.keys) + " keys, channels " +
+                       number(attention.depth) + " and " + number(attention.width) + ", scale " + shortest(attention.scale);
+    if (attention.causal)
+      text += ", causal from " + number(attention.causalOffset);
+    if (attention.guarded)
+      text += ", guarded";
+    auto add = [&](const char *what, const AttentionTensor &tensor) {
+      if (tensor.argument < 0)
+        return;
+      text += std::string(", ") + what + " " + hpc::name(tensor.dtype) + " in argument " + number(tensor.argument) +
+              " at " + number(tensor.offset) + " by";
+      for (int64_t stride : tensor.stride)
+        text += " " + number(stride);
+    };
+    add("query", attention.query);
+    add("key", attention.key);
+    add("value", attention.value);
+    add("bias", attention.bias);
+    add("gradient", attention.gradient);
+    for (const AttentionTensor &result : attention.results)
+      add("result", result);
+    return text;
+  }
+  static std::string shortest(double value) {
+    char text[32];
+    std::snprintf(text, sizeof(text), "%.9g", value);
     return text;
   }
   std::string operator()(const Copy &copy) const {

@@ -144,8 +144,14 @@ std::vector<std::string> annotatedModels() {
 }
 
 std::vector<std::string> plans() {
-  Expected<std::string> body = plan::openEnvelope(plan::serializePlan(plan::test::samplePlan()), "sample.plan");
-  return {body.ok() ? *body : ""};
+  plan::Plan forDevices = plan::test::samplePlan();
+  plan::test::action<plan::Kernel>(forDevices, 1, 1, plan::test::stage1::Relu).attention = plan::test::attention();
+  std::vector<std::string> bodies;
+  for (const plan::Plan &plan : {plan::test::samplePlan(), forDevices}) {
+    Expected<std::string> body = plan::openEnvelope(plan::serializePlan(plan), "sample.plan");
+    bodies.push_back(body.ok() ? *body : "");
+  }
+  return bodies;
 }
 
 std::vector<std::string> archives() {

@@ -61,6 +61,7 @@ Plan fullPlan() {
   biased.bias = {3, 4};
   stage.programs[1].instructions.push_back({biased, "biased"});
   test::action<Kernel>(plan, 1, 1, test::stage1::Relu).launch = {128, test::table({256, 64}), 4096};
+  test::action<Kernel>(plan, 1, 1, test::stage1::Relu).attention = test::attention();
   Collective permute;
   permute.kind = CollectiveKind::Permute;
   permute.reduce = ReduceKind::Prod;
@@ -103,6 +104,10 @@ TEST(PlanFile, RoundTripKeepsEveryField) {
   EXPECT_EQ(gemm.accumulate, DType::F64);
   EXPECT_TRUE(gemm.b.packed);
   EXPECT_EQ(again->stages[1].requests, (std::vector<int32_t>{2, 1}));
+  EXPECT_THAT(printPlan(plan, staticFacts(plan)),
+              HasSubstr("attention of 1 x 1 heads in 1 groups, 2 queries, 2 keys, channels 2 and 2, scale 0.125, causal from 3, "
+                        "guarded, query f32 in argument 0 at 0 by 0 0 2 1, key f32 in argument 0 at 0 by 0 0 2 1, value f32 in "
+                        "argument 0 at 0 by 0 0 2 1, bias f32 in argument 0 at 1 by 0 0 0 1, result f32 in argument 1 at 0 by 0 0 2 1"));
 }
 
 TEST(PlanFile, WritesWholeFiles) {

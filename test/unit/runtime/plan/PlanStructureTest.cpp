@@ -202,6 +202,90 @@ const Case cases[] = {
        action<Kernel>(p, 1, 1, stage1::Relu).launch.sharedBytes = table({1, 2, 3});
      },
      "table 'shared bytes' has 3 values"},
+    {"AttentionArgument",
+     [](Plan &p) {
+       Attention a = attention();
+       a.query.argument = 2;
+       action<Kernel>(p, 1, 1, stage1::Relu).attention = a;
+     },
+     "attention: query is argument 2 of 2"},
+    {"AttentionWritten",
+     [](Plan &p) {
+       Attention a = attention();
+       a.results[0].argument = 0;
+       action<Kernel>(p, 1, 1, stage1::Relu).attention = a;
+     },
+     "attention: result is argument 0, which the kernel does not write"},
+    {"AttentionRead",
+     [](Plan &p) {
+       Attention a = attention();
+       a.bias.argument = 1;
+       action<Kernel>(p, 1, 1, stage1::Relu).attention = a;
+     },
+     "attention: bias is argument 1, which the kernel does not read"},
+    {"AttentionType",
+     [](Plan &p) {
+       Attention a = attention();
+       a.key.dtype = DType::F16;
+       action<Kernel>(p, 1, 1, stage1::Relu).attention = a;
+     },
+     "attention: key is f16 in a buffer of f32"},
+    {"AttentionStride",
+     [](Plan &p) {
+       Attention a = attention();
+       a.value.stride[2] = -1;
+       action<Kernel>(p, 1, 1, stage1::Relu).attention = a;
+     },
+     "attention: value has the stride -1"},
+    {"AttentionOffset",
+     [](Plan &p) {
+       Attention a = attention();
+       a.value.offset = -1;
+       action<Kernel>(p, 1, 1, stage1::Relu).attention = a;
+     },
+     "attention: value has the stride 0 and the offset -1"},
+    {"AttentionBytes",
+     [](Plan &p) {
+       Attention a = attention();
+       a.results[0].stride[2] = 1 << 20;
+       action<Kernel>(p, 1, 1, stage1::Relu).attention = a;
+     },
+     "attention: result reaches to byte 4194312 of an argument of 32"},
+    {"AttentionOverflow",
+     [](Plan &p) {
+       Attention a = attention();
+       a.query.stride[2] = INT64_MAX;
+       action<Kernel>(p, 1, 1, stage1::Relu).attention = a;
+     },
+     "attention: query reaches to byte 9223372036854775807 of an argument of 32"},
+    {"AttentionSize",
+     [](Plan &p) {
+       Attention a = attention();
+       a.keys = -1;
+       action<Kernel>(p, 1, 1, stage1::Relu).attention = a;
+     },
+     "attention: a size is -1"},
+    {"AttentionGroups",
+     [](Plan &p) {
+       Attention a = attention();
+       a.groups = 2;
+       action<Kernel>(p, 1, 1, stage1::Relu).attention = a;
+     },
+     "attention: 2 groups do not divide 1 heads"},
+    {"AttentionDiagonal",
+     [](Plan &p) {
+       Attention a = attention();
+       a.causalOffset = -1;
+       action<Kernel>(p, 1, 1, stage1::Relu).attention = a;
+     },
+     "attention: the causal offset is -1"},
+    {"AttentionResults",
+     [](Plan &p) {
+       Attention a = attention();
+       a.kind = AttentionKind::Backward;
+       action<Kernel>(p, 1, 1, stage1::Relu).attention = a;
+     },
+     "attention gradient: has 1 results and no gradient"},
     {"When",
      [](Plan &p) {
        p.stages[0].programs[0].instructions[0].when = table({1, 2});

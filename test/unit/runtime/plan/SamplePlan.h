@@ -184,6 +184,22 @@ inline Stage sampleStage1() {
   return stage;
 }
 
+/// One head that fits the arguments of the sample's kernel, 4 elements read and 4 written, with a bias.
+inline Attention attention() {
+  Attention attention;
+  attention.batch = attention.heads = attention.groups = 1;
+  attention.queries = attention.keys = 2;
+  attention.depth = attention.width = 2;
+  attention.query = attention.key = attention.value = {0, DType::F32, 0, {0, 0, 2, 1}};
+  attention.bias = {0, DType::F32, 1, {0, 0, 0, 1}};
+  attention.results = {{1, DType::F32, 0, {0, 0, 2, 1}}};
+  attention.scale = 0.125;
+  attention.causal = true;
+  attention.causalOffset = 3;
+  attention.guarded = true;
+  return attention;
+}
+
 inline Plan samplePlan() {
   Plan plan;
   plan.model = "sample";
