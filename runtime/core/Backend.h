@@ -47,6 +47,7 @@ struct KernelCall {
   const int64_t *scalars; ///< likewise
   const plan::Kernel &plan;
   int64_t blocks, threads, sharedBytes; ///< 0 where the plan has no launch
+  int64_t library = -1;                 ///< what Device::prepare returned for the kernel's attention
 };
 
 /// Computes for one rank. Used by that rank's thread alone, which also makes and destroys it.
@@ -81,6 +82,9 @@ public:
   /// Session buffer, else null. gemm() gets what this returned.
   virtual Expected<GemmHandle> prepare(const GemmCall &call) = 0;
   virtual Status gemm(GemmHandle handle, const GemmCall &call) = 0;
+  /// Told of every kernel that is an attention, at the same time: a number of the device's own where a library of it
+  /// takes the kernel's place, else -1.
+  virtual Expected<int64_t> prepare(const plan::Attention &) { return int64_t(-1); }
   virtual Status kernel(const KernelCall &call) = 0;
 
   /// Returns when all that was asked of this device is done; what scatter wrote may then be read.

@@ -52,6 +52,12 @@ struct Executor::Prepare {
     if (!handle.ok())
       return handle.status();
     entry.kernel = *handle;
+    if (kernel.attention) {
+      Expected<int64_t> library = executor.device.prepare(*kernel.attention);
+      if (!library.ok())
+        return library.status();
+      entry.library = *library;
+    }
     eachMicroBatch([&](Place place) {
       for (const plan::ByCoord &scalar : kernel.scalars)
         entry.scalars.push_back(place(scalar));
@@ -103,7 +109,8 @@ struct Executor::Execute {
       executor.args[i] = address(kernel.args[i].place);
     const int64_t *scalars = entry.scalars.data() + place.microBatch * int64_t(kernel.scalars.size());
     const auto &[blocks, threads, sharedBytes] = entry.launches[size_t(place.microBatch)];
-    return executor.device.kernel({entry.kernel, executor.args.data(), scalars, kernel, blocks, threads, sharedBytes});
+    return executor.device.kernel({entry.kernel, executor.args.data(), scalars, kernel, blocks, threads, sharedBytes,
+                                   entry.library});
   }
   Status operator()(const plan::Copy &copy) const {
     return executor.device.copy(address(copy.dst), address(copy.src), copy.bytes);

@@ -56,6 +56,7 @@ private:
   struct Prepared {
     KernelHandle kernel = nullptr;
     int64_t group = 0;
+    int64_t library = -1; ///< kernel: see KernelCall
     std::vector<int64_t> scalars;  ///< kernel: [microBatch][scalar]
     std::vector<std::array<int64_t, 3>> launches; ///< kernel: [microBatch], blocks, threads, shared bytes
     std::vector<GemmHandle> gemms; ///< product: [microBatch]

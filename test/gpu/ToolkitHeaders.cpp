@@ -1,9 +1,13 @@
 // Compiled, never run, where the CUDA toolkit is: compares the backend's own declarations with the toolkit's headers.
 // Types need only agree as the calling convention sees them: integers and enumerations by size, pointers as pointers.
 #include "runtime/backend/cuda/CublasLtApi.h"
+#include "runtime/backend/cuda/CudnnApi.h"
 #include "runtime/backend/cuda/NcclApi.h"
 
 #include <cublasLt.h>
+#if __has_include(<cudnn.h>)
+#include <cudnn.h>
+#endif
 #include <cuda.h>
 #if __has_include(<nccl.h>)
 #include <nccl.h>
@@ -107,5 +111,68 @@ static_assert(sizeof(NcclId) == sizeof(ncclUniqueId) && offsetof(NcclConfig, byt
               offsetof(NcclConfig, blocking) == offsetof(ncclConfig_t, blocking));
 #endif
 static_assert(sizeof(CardUuid) == sizeof(CUuuid));
+
+#if __has_include(<cudnn.h>)
+#undef HPC_ALIKE
+#define HPC_ALIKE(result, member, symbol, arguments)                                                                   \
+  static_assert(Alike<decltype(Cudnn::member), decltype(&::symbol)>::value, #symbol);
+HPC_DNN_FUNCTIONS(HPC_ALIKE)
+static_assert(dnnSuccess == CUDNN_STATUS_SUCCESS && dnnNotInitialized == CUDNN_STATUS_NOT_INITIALIZED &&
+              dnnBadParameter == CUDNN_STATUS_BAD_PARAM && dnnNotSupported == CUDNN_STATUS_NOT_SUPPORTED &&
+              dnnInternalError == CUDNN_STATUS_INTERNAL_ERROR && dnnExecutionFailed == CUDNN_STATUS_EXECUTION_FAILED);
+static_assert(dnnF32 == CUDNN_DATA_FLOAT && dnnF16 == CUDNN_DATA_HALF && dnnI32 == CUDNN_DATA_INT32 &&
+              dnnBF16 == CUDNN_DATA_BFLOAT16 && dnnBool == CUDNN_DATA_BOOLEAN);
+static_assert(descriptorPointwise == CUDNN_BACKEND_POINTWISE_DESCRIPTOR &&
+              descriptorEngineChoices == CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR &&
+              descriptorExecutionPlan == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR &&
+              descriptorEngineConfig == CUDNN_BACKEND_ENGINECFG_DESCRIPTOR &&
+              descriptorPointwiseOperation == CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR &&
+              descriptorOperationGraph == CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR &&
+              descriptorVariantPack == CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR &&
+              descriptorTensor == CUDNN_BACKEND_TENSOR_DESCRIPTOR &&
+              descriptorMatmul == CUDNN_BACKEND_MATMUL_DESCRIPTOR &&
+              descriptorMatmulOperation == CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR &&
+              descriptorReduction == CUDNN_BACKEND_REDUCTION_DESCRIPTOR &&
+              descriptorReductionOperation == CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR &&
+              descriptorReshapeOperation == CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR &&
+              descriptorDeviceProperties == CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
+static_assert(attributeHandle == CUDNN_TYPE_HANDLE && attributeDataType == CUDNN_TYPE_DATA_TYPE &&
+              attributeBoolean == CUDNN_TYPE_BOOLEAN && attributeI64 == CUDNN_TYPE_INT64 &&
+              attributePointer == CUDNN_TYPE_VOID_PTR && attributeHeuristic == CUDNN_TYPE_HEUR_MODE &&
+              attributePointwiseMode == CUDNN_TYPE_POINTWISE_MODE &&
+              attributeDescriptor == CUDNN_TYPE_BACKEND_DESCRIPTOR &&
+              attributeReduction == CUDNN_TYPE_REDUCTION_OPERATOR_TYPE && attributeCharacter == CUDNN_TYPE_CHAR);
+static_assert(pointwiseMode == CUDNN_ATTR_POINTWISE_MODE && pointwisePrecision == CUDNN_ATTR_POINTWISE_MATH_PREC &&
+              pointwiseAxis == CUDNN_ATTR_POINTWISE_AXIS && choicesMode == CUDNN_ATTR_ENGINEHEUR_MODE &&
+              choicesGraph == CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH &&
+              choicesResults == CUDNN_ATTR_ENGINEHEUR_RESULTS && choicesDevice == CUDNN_ATTR_ENGINEHEUR_DEVICEPROP &&
+              planHandle == CUDNN_ATTR_EXECUTION_PLAN_HANDLE &&
+              planEngineConfig == CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG &&
+              planWorkspace == CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE &&
+              planDevice == CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP);
+static_assert(pointwiseDescriptor == CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR &&
+              pointwiseX == CUDNN_ATTR_OPERATION_POINTWISE_XDESC && pointwiseB == CUDNN_ATTR_OPERATION_POINTWISE_BDESC &&
+              pointwiseY == CUDNN_ATTR_OPERATION_POINTWISE_YDESC && pointwiseT == CUDNN_ATTR_OPERATION_POINTWISE_TDESC &&
+              graphHandle == CUDNN_ATTR_OPERATIONGRAPH_HANDLE && graphOperations == CUDNN_ATTR_OPERATIONGRAPH_OPS);
+static_assert(tensorAlignment == CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT && tensorType == CUDNN_ATTR_TENSOR_DATA_TYPE &&
+              tensorDims == CUDNN_ATTR_TENSOR_DIMENSIONS && tensorStrides == CUDNN_ATTR_TENSOR_STRIDES &&
+              tensorId == CUDNN_ATTR_TENSOR_UNIQUE_ID && tensorIsVirtual == CUDNN_ATTR_TENSOR_IS_VIRTUAL &&
+              tensorIsByValue == CUDNN_ATTR_TENSOR_IS_BY_VALUE);
+static_assert(packIds == CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS && packPointers == CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS &&
+              packWorkspace == CUDNN_ATTR_VARIANT_PACK_WORKSPACE && matmulPrecision == CUDNN_ATTR_MATMUL_COMP_TYPE &&
+              matmulA == CUDNN_ATTR_OPERATION_MATMUL_ADESC && matmulB == CUDNN_ATTR_OPERATION_MATMUL_BDESC &&
+              matmulC == CUDNN_ATTR_OPERATION_MATMUL_CDESC && matmulDescriptor == CUDNN_ATTR_OPERATION_MATMUL_DESC);
+static_assert(reductionOperator == CUDNN_ATTR_REDUCTION_OPERATOR && reductionPrecision == CUDNN_ATTR_REDUCTION_COMP_TYPE &&
+              reductionX == CUDNN_ATTR_OPERATION_REDUCTION_XDESC && reductionY == CUDNN_ATTR_OPERATION_REDUCTION_YDESC &&
+              reductionDescriptor == CUDNN_ATTR_OPERATION_REDUCTION_DESC &&
+              reshapeX == CUDNN_ATTR_OPERATION_RESHAPE_XDESC && reshapeY == CUDNN_ATTR_OPERATION_RESHAPE_YDESC &&
+              deviceJson == CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION);
+static_assert(modeAdd == CUDNN_POINTWISE_ADD && modeMul == CUDNN_POINTWISE_MUL && modeDiv == CUDNN_POINTWISE_DIV &&
+              modeSub == CUDNN_POINTWISE_SUB && modeExp == CUDNN_POINTWISE_EXP && modeLog == CUDNN_POINTWISE_LOG &&
+              modeIdentity == CUDNN_POINTWISE_IDENTITY && modeGreaterEqual == CUDNN_POINTWISE_CMP_GE &&
+              modeIndex == CUDNN_POINTWISE_GEN_INDEX && modeSelect == CUDNN_POINTWISE_BINARY_SELECT &&
+              reduceAdd == CUDNN_REDUCE_TENSOR_ADD && reduceMax == CUDNN_REDUCE_TENSOR_MAX &&
+              heuristicA == CUDNN_HEUR_MODE_A && heuristicFallback == CUDNN_HEUR_MODE_FALLBACK);
+#endif
 
 } // namespace hpc::cuda

@@ -138,6 +138,7 @@ Expected<std::unique_ptr<Backend>> openBackend(const Flags &flags, processes::Pr
   if (flags.backend == "cuda") {
     cuda::CudaOptions options = flags.cuda;
     options.inRankOrder = flags.processes.deterministic;
+    options.note = [](const std::string &text) { std::fprintf(stderr, "note: %s\n", text.c_str()); };
     return openCudaBackend(options,
                            processes ? std::make_unique<processes::ProcessControlPlane>(*processes) : nullptr);
   }
@@ -287,6 +288,8 @@ int main(int argc, char **argv) {
       app.add_flag("!--no-cuda-graph", flags.cuda.cudaGraph,
                    "cuda: start every kernel of every step by itself; by default a step is captured once, after two\n"
                    "ordinary ones, where each rank has a GPU of its own"),
+      app.add_flag("!--no-cudnn", flags.cuda.cudnn,
+                   "cuda: run the plan's own kernels for attention, also where cuDNN has it"),
       app.add_flag("--sync-each-op", flags.cuda.syncEachOp,
                    "cuda: wait after each instruction, so that an error on the GPU names it")};
   app.add_option("--launch", flags.processes.launch,

@@ -22,6 +22,16 @@ template <typename... Actions> bool has(const plan::Plan &plan) {
   return false;
 }
 bool hasProducts(const plan::Plan &plan) { return has<plan::Gemm>(plan); }
+/// Whether cuDNN might take one of its attentions.
+bool hasAttentions(const plan::Plan &plan) {
+  for (const plan::Stage &stage : plan.stages)
+    for (const plan::Program &program : stage.programs)
+      for (const plan::Instruction &instruction : program.instructions)
+        if (const auto *kernel = std::get_if<plan::Kernel>(&instruction.action);
+            kernel && kernel->attention && fitsCudnn(*kernel->attention).ok())
+          return true;
+  return false;
+}
 bool talks(const plan::Plan &plan) { return has<plan::Collective, plan::Send, plan::Recv>(plan); }
 
 class CudaBackend : public Backend {
@@ -54,7 +64,8 @@ public:
   Expected<std::unique_ptr<Device>> createDevice(const RankPlace &place) override {
     const size_t local = size_t(place.rank - ranks.first);
     Expected<std::unique_ptr<CudaDevice>> device =
-        CudaDevice::create(*gpus[local / size_t(options.ranksPerGpu)], blas ? &*blas : nullptr, *reductions, options);
+        CudaDevice::create(*gpus[local / size_t(options.ranksPerGpu)], blas ? &*blas : nullptr,
+                           dnn ? &*dnn : nullptr, *reductions, options);
     if (!device.ok())
       return told(device.status());
     devices[local] = device->get();
@@ -99,11 +110,17 @@ public:
     const Status verdict = plane->agree(mine);
     const bool wasReady = isReady;
     isReady |= verdict.ok();
-    if (verdict.ok() || !ncclWorld || !wasReady || !plane->lost().ok())
+    if (verdict.ok() || !ncclWorld || !wasReady)
       return verdict;
+    if (!plane->lost().ok()) {
+      ncclWorld->giveUp(verdict);
+      return verdict;
+    }
     // Some process has given its communicators up, so all do.
     quieten();
     Status renewed = ncclWorld->renew(cards());
+    if (!renewed.ok())
+      ncclWorld->giveUp(verdict);
     return renewed.ok() ? verdict : renewed;
   }
 
@@ -143,6 +160,13 @@ private:
       if (!library.ok())
         return library.status();
       blas = *library;
+    }
+    if (options.cudnn && hasAttentions(plan)) {
+      Expected<Cudnn> library = loadCudnn(options.libraryFolder);
+      if (library.ok())
+        dnn = *library;
+      else if (options.note)
+        options.note("attention runs on generated kernels, since cuDNN is not here: " + library.status().message());
     }
     reductions = std::make_unique<ReduceKernels>(driver);
     devices.resize(size_t(ranks.count));
@@ -235,6 +259,7 @@ private:
   // What follows is used by what stands below it, and goes in the reverse order.
   Driver driver;
   std::optional<CublasLt> blas;
+  std::optional<Cudnn> dnn; ///< null: attention runs on kernels
   std::vector<std::unique_ptr<Gpu>> gpus;
   CodeLibrary code;
   std::unique_ptr<ReduceKernels> reductions;

@@ -14,7 +14,7 @@ DevicePointer pointer(const std::byte *address) { return DevicePointer(reinterpr
 
 } // namespace
 
-Expected<std::unique_ptr<CudaDevice>> CudaDevice::create(const Gpu &gpu, const CublasLt *blas,
+Expected<std::unique_ptr<CudaDevice>> CudaDevice::create(const Gpu &gpu, const CublasLt *blas, const Cudnn *dnn,
                                                          ReduceKernels &reductions, const CudaOptions &options) {
   HPC_RETURN_IF_ERROR(gpu.enter());
   std::unique_ptr<CudaDevice> device(new CudaDevice(gpu, reductions, options));
@@ -34,6 +34,12 @@ Expected<std::unique_ptr<CudaDevice>> CudaDevice::create(const Gpu &gpu, const C
     if (!products.ok())
       return products.status();
     device->products.emplace(std::move(*products));
+  }
+  if (dnn) {
+    Expected<Attentions> attentions = Attentions::create(*dnn, gpu, device->compute.get(), options.inRankOrder);
+    if (!attentions.ok())
+      return attentions.status();
+    device->attentions.emplace(std::move(*attentions));
   }
   return device;
 }
@@ -143,9 +149,15 @@ Status CudaDevice::gemm(GemmHandle handle, const GemmCall &call) {
   return enqueue([&] { return products->run(handle, call, compute.get()); });
 }
 
+Expected<int64_t> CudaDevice::prepare(const plan::Attention &attention) {
+  return attentions ? attentions->prepare(attention) : Expected<int64_t>(int64_t(-1));
+}
+
 Status CudaDevice::kernel(const KernelCall &call) {
   if (call.blocks == 0 || call.plan.rows == 0)
     return Status::success();
+  if (call.library >= 0)
+    return enqueue([&] { return attentions->run(call.library, call); });
   arguments.clear(); // each is the address of 8 bytes
   for (size_t i = 0; i < call.plan.args.size(); ++i)
     arguments.push_back(const_cast<void **>(&call.args[i]));

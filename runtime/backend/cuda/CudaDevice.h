@@ -2,6 +2,7 @@
 // the plan. The host's side runs ahead of the GPU by up to a step.
 #pragma once
 
+#include "runtime/backend/cuda/Attentions.h"
 #include "runtime/backend/cuda/CudaOptions.h"
 #include "runtime/backend/cuda/Products.h"
 #include "runtime/backend/cuda/ReduceKernel.h"
@@ -26,9 +27,9 @@ public:
 
 class CudaDevice : public Device {
 public:
-  /// `blas` is null for a plan without products.
-  static Expected<std::unique_ptr<CudaDevice>> create(const Gpu &gpu, const CublasLt *blas, ReduceKernels &reductions,
-                                                      const CudaOptions &options);
+  /// `blas` is null for a plan without products, `dnn` where attention is left to kernels.
+  static Expected<std::unique_ptr<CudaDevice>> create(const Gpu &gpu, const CublasLt *blas, const Cudnn *dnn,
+                                                      ReduceKernels &reductions, const CudaOptions &options);
 
   Expected<std::byte *> allocate(plan::Space space, int64_t bytes, std::byte fill) override;
   Status begin() override;
@@ -42,9 +43,12 @@ public:
   Status scatter(const SliceCopy &slice, const std::byte *source, std::byte *host) override;
   Expected<GemmHandle> prepare(const GemmCall &call) override;
   Status gemm(GemmHandle handle, const GemmCall &call) override;
+  Expected<int64_t> prepare(const plan::Attention &attention) override;
   Status kernel(const KernelCall &call) override;
   Status finish() override;
-  int64_t scratchBytes() const override { return products ? products->workspaceBytes() : 0; }
+  int64_t scratchBytes() const override {
+    return (products ? products->workspaceBytes() : 0) + (attentions ? attentions->workspaceBytes() : 0);
+  }
 
   /// Steps are not the same calls each time (for ever), or what they called is no longer there.
   void forgetSteps(bool forEver) { graph->forget(forEver); }
@@ -71,6 +75,7 @@ private:
   std::vector<PinnedMemory> hostMemory;
   std::optional<Staging> staging;
   std::optional<Products> products;
+  std::optional<Attentions> attentions;
   std::optional<StepGraph> graph;
   Watch *watch = nullptr;
   std::vector<void *> arguments; ///< of the kernel that is being started

@@ -1,6 +1,7 @@
 // What the user may say about how a plan runs on GPUs.
 #pragma once
 
+#include <functional>
 #include <string>
 
 namespace hpc::cuda {
@@ -10,8 +11,10 @@ struct CudaOptions {
   bool tf32 = false;         ///< see Products::create
   bool syncEachOp = false;   ///< wait after each instruction, so that an error is reported where it happens
   bool cudaGraph = true;     ///< see StepGraph
-  bool inRankOrder = false;  ///< reductions by NCCL give the bits that the host's do
+  bool inRankOrder = false;  ///< reductions by NCCL give the bits that the host's do, and results repeat
+  bool cudnn = true;         ///< see Attentions
   std::string libraryFolder; ///< of driver and libraries; empty: the loader's own rules
+  std::function<void(const std::string &)> note; ///< told what is no error, once; may be null
 };
 
 } // namespace hpc::cuda

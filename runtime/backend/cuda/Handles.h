@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/backend/cuda/CublasLtApi.h"
+#include "runtime/backend/cuda/CudnnApi.h"
 
 #include <utility>
 
@@ -45,5 +46,8 @@ using Blas = Owned<CublasLt, BlasHandle, &CublasLt::destroy>;
 using ProductDescriptor = Owned<CublasLt, ProductHandle, &CublasLt::destroyProduct>;
 using Layout = Owned<CublasLt, LayoutHandle, &CublasLt::destroyLayout>;
 using Preference = Owned<CublasLt, PreferenceHandle, &CublasLt::destroyPreference>;
+
+using Dnn = Owned<Cudnn, DnnHandle, &Cudnn::destroy>;
+using Descriptor = Owned<Cudnn, DescriptorHandle, &Cudnn::destroyDescriptor>;
 
 } // namespace hpc::cuda

@@ -95,6 +95,17 @@ Expected<CublasLt> loadCublasLt(const std::string &folder) {
   return table;
 }
 
+Expected<Cudnn> loadCudnn(const std::string &folder) {
+  Expected<void *> handle = openFirst(folder, {"libcudnn.so.9"},
+                                      "NVIDIA's packages have cuDNN 9, and so has the wheel nvidia-cudnn-cu13 of PyPI "
+                                      "(LD_LIBRARY_PATH names its folder)");
+  if (!handle.ok())
+    return handle.status();
+  Cudnn table;
+  HPC_RETURN_IF_ERROR(lookUp(*handle, {HPC_DNN_FUNCTIONS(HPC_ENTRY)}, "libcudnn.so.9", "cuDNN 9"));
+  return table;
+}
+
 Expected<Nccl> loadNccl(const std::string &folder) {
   Expected<void *> handle = openFirst(folder, {"libnccl.so.2"},
                                       "ranks on several GPUs need NCCL: NVIDIA's packages have it, and so has the "
@@ -124,6 +135,20 @@ Status check(const CublasLt &blas, BlasResult result, const std::string &what) {
                    : result == blasAllocFailed ? ErrorKind::Capacity
                                                : ErrorKind::Io;
   return Status::error(kind, what + ": " + (name ? name : "cublasStatus " + std::to_string(result)));
+}
+
+Status check(const Cudnn &dnn, DnnResult result, const std::string &what) {
+  if (result == dnnSuccess)
+    return Status::success();
+  const char *text = dnn.errorString(result);
+  char detail[512] = "";
+  dnn.lastError(detail, sizeof(detail));
+  const int kind = result / 1000 * 1000;
+  return Status::error(kind == dnnNotSupported   ? ErrorKind::Unsupported
+                       : kind == dnnBadParameter ? ErrorKind::Internal
+                                                 : ErrorKind::Io,
+                       what + ": cuDNN: " + (text ? text : "cudnnStatus " + std::to_string(result)) +
+                           (detail[0] ? std::string(" (") + detail + ")" : ""));
 }
 
 Status check(const Nccl &nccl, NcclResult result, const std::string &what) {

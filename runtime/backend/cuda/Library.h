@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/backend/cuda/CublasLtApi.h"
+#include "runtime/backend/cuda/CudnnApi.h"
 #include "runtime/backend/cuda/NcclApi.h"
 #include "runtime/base/Status.h"
 
@@ -14,11 +15,13 @@ namespace hpc::cuda {
 /// The driver is initialised too. Errors say which library or function is missing and where it comes from.
 Expected<Driver> loadDriver(const std::string &folder);
 Expected<CublasLt> loadCublasLt(const std::string &folder);
+Expected<Cudnn> loadCudnn(const std::string &folder);
 Expected<Nccl> loadNccl(const std::string &folder);
 
 /// Success, or an error that begins with `what` and has the driver's own name and text of the result.
 Status check(const Driver &driver, DriverResult result, const std::string &what);
 Status check(const CublasLt &blas, BlasResult result, const std::string &what);
+Status check(const Cudnn &dnn, DnnResult result, const std::string &what);
 Status check(const Nccl &nccl, NcclResult result, const std::string &what);
 
 } // namespace hpc::cuda

@@ -77,6 +77,7 @@ Status NcclCommunicator::settle(Connection &connection, NcclResult result, const
 }
 
 Status NcclCommunicator::begin() {
+  HPC_RETURN_IF_ERROR(world.end());
   if (generation == world.generation())
     return Status::success();
   device.forgetSteps(false); // a graph would call communicators that are gone

@@ -27,6 +27,10 @@ public:
   Status renew(const std::vector<CardId> &cards);
   /// How often renew() was called: who has joined for an earlier number has to join again.
   uint64_t generation() const { return made; }
+  /// No step can follow one that ended with `why`: its communicators are gone, and there will be no new ones.
+  void giveUp(const Status &why) { ending = why; }
+  /// Success, or that error.
+  const Status &end() const { return ending; }
 
   size_t size() const { return members.size(); }
   /// Ranks, by position; of messages the sender, then the receiver.
@@ -50,6 +54,7 @@ private:
   std::map<host::World::GroupKey, int64_t> groups;
   std::map<host::World::MailboxKey, int64_t> directions;
   uint64_t made = 0;
+  Status ending;
 };
 
 } // namespace hpc::cuda

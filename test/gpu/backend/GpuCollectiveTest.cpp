@@ -71,7 +71,7 @@ struct Ranks {
     EXPECT_TRUE(ncclWorld->renew(cards).ok());
     communicators.resize(size_t(size));
     for (int64_t rank = 0; rank < size; ++rank) {
-      devices.push_back(std::move(*cuda::CudaDevice::create(gpu(size_t(rank)), nullptr, reductions, onStandIn())));
+      devices.push_back(std::move(*cuda::CudaDevice::create(gpu(size_t(rank)), nullptr, nullptr, reductions, onStandIn())));
       memory.push_back(*devices.back()->allocate(plan::Space::Device, 2 * half, std::byte{0xff}));
     }
     onEach(true, [&](size_t rank) { // whoever joins waits for the others

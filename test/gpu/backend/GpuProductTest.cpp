@@ -23,7 +23,7 @@ struct Bench {
   explicit Bench(bool tf32 = false) {
     cuda::CudaOptions options = onStandIn();
     options.tf32 = tf32;
-    device = std::move(*cuda::CudaDevice::create(*gpu, &blas, reductions, options));
+    device = std::move(*cuda::CudaDevice::create(*gpu, &blas, nullptr, reductions, options));
   }
 
   std::byte *upload(const std::vector<std::byte> &content) {

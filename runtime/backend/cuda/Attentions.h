@@ -1,0 +1,45 @@
+// Attention by cuDNN, in place of kernels that are one: chosen once, before the first run, with the memory that it takes
+// beside the arenas. What cuDNN does not take, or not with the numbers that are asked for, stays with the kernel.
+#pragma once
+
+#include "runtime/backend/cuda/AttentionGraph.h"
+#include "runtime/backend/cuda/Gpu.h"
+#include "runtime/core/Backend.h"
+
+#include <map>
+#include <optional>
+
+namespace hpc::cuda {
+
+class Attentions {
+public:
+  /// All runs are on `stream`. `sameBits`: results repeat bit for bit, which cuDNN's gradients do not.
+  static Expected<Attentions> create(const Cudnn &dnn, const Gpu &gpu, StreamHandle stream, bool sameBits);
+
+  /// What run() takes, or -1: the kernel has to do it.
+  Expected<int64_t> prepare(const plan::Attention &attention);
+  Status run(int64_t prepared, const KernelCall &call) const;
+  int64_t workspaceBytes() const { return reserved; }
+
+private:
+  struct Prepared {
+    CudnnPlan forward;
+    std::optional<CudnnPlan> backward;
+    /// Where in the workspace stand: cuDNN's own, of a gradient the result, stats, row sums and the query's in f32.
+    std::array<int64_t, 5> place = {0, 0, 0, 0, 0};
+  };
+
+  Attentions(const Cudnn &dnn, const Gpu &gpu, bool sameBits) : dnn(&dnn), gpu(&gpu), sameBits(sameBits) {}
+  Expected<std::optional<Prepared>> make(const plan::Attention &attention, int64_t &bytes) const;
+
+  const Cudnn *dnn;
+  const Gpu *gpu;
+  bool sameBits;
+  Dnn handle;
+  DeviceMemory workspace;
+  int64_t reserved = 0;
+  std::vector<Prepared> prepared;
+  std::map<std::vector<int64_t>, int64_t> known; ///< layers have the same attention: by all that its plan depends on
+};
+
+} // namespace hpc::cuda
