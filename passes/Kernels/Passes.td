@@ -111,7 +111,7 @@ def FuseRegions : Pass<"hpc-fuse-regions", "::mlir::ModuleOp"> {
 }
 
 def WriteInPlace : Pass<"hpc-write-in-place", "::mlir::ModuleOp"> {
-  let summary = "updates of parameters and states are written over what they read";
+  let summary = "updates of parameters and states, and the largest temporaries, are written over what they read";
   let description = [{
     Where a result of @main says that it is the next value of a parameter or state (`nn.writes`), the region that makes it reads the old value at the same elements
     alone, and nothing reads that afterwards:
@@ -120,7 +120,8 @@ def WriteInPlace : Pass<"hpc-write-in-place", "::mlir::ModuleOp"> {
 
         %1 = nn.fused "sub_8x4_0_over0" (%w, %g) {in_place = array<i64: 0>} : ...
 
-    Otherwise lower copies the new value at the end.
+    Otherwise lower copies the new value at the end. A temporary of at least half the size of the block's largest that nothing reads behind the region is
+    written over too: logits by their gradient.
   }];
   let dependentDialects = ["::hpc::nn::NNDialect"];
 }

@@ -1,5 +1,6 @@
 // Updates of parameters and states in place: the region that computes the next value of one reads it at the same elements
-// and is its last reader, so that lower need not copy it back at the end of a step.
+// and is its last reader, so that lower need not copy it back at the end of a step. So are the largest temporaries: logits
+// become their gradient where they are.
 #include "compiler/Dialect/NN/Ports.h"
 #include "compiler/Providers.h"
 #include "passes/Kernels/InPlace.h"
@@ -26,17 +27,24 @@ bool isElsewhere(Operation *op, nn::FusedOp region) {
   return here && there && here.getIndex() != there.getIndex();
 }
 
+/// By name: the ops of each parameter and the arguments of each state.
+using Holders = llvm::StringMap<SmallVector<Value>>;
+Holders findHolders(func::FuncOp function) {
+  Holders holders;
+  function.walk([&](nn::ParameterOp op) { holders[op.getName()].push_back(op.getResult()); });
+  for (BlockArgument argument : function.getArguments())
+    if (std::string state = nn::argumentPort(function, argument.getArgNumber()).state; !state.empty())
+      holders[state].push_back(argument);
+  return holders;
+}
+
 /// All values that lie in the buffer of a parameter or state that the region's stage has: arguments of programs and
 /// aliases included.
-SmallVector<Value> valuesOf(func::FuncOp function, const std::string &name, nn::FusedOp region) {
+SmallVector<Value> valuesOf(const Holders &holders, const std::string &name, nn::FusedOp region) {
   SmallVector<Value> values;
-  function.walk([&](nn::ParameterOp op) {
-    if (op.getName() == name && !isElsewhere(op, region))
-      values.push_back(op.getResult());
-  });
-  for (BlockArgument argument : function.getArguments())
-    if (nn::argumentPort(function, argument.getArgNumber()).state == name)
-      values.push_back(argument);
+  for (Value holder : holders.lookup(name))
+    if (isa<BlockArgument>(holder) || !isElsewhere(holder.getDefiningOp(), region))
+      values.push_back(holder);
   for (size_t i = 0; i < values.size(); ++i)
     for (OpOperand &use : values[i].getUses())
       if (isElsewhere(use.getOwner(), region))
@@ -76,12 +84,69 @@ std::optional<unsigned> operandToWriteOver(nn::FusedOp region, unsigned result, 
   return found;
 }
 
+/// Whether each reader of a value, aliases included, is in its block and `isAllowed`. Where the terminator reads a value,
+/// lower gives it a buffer that outlives the program.
+bool isReadBy(Value value, llvm::function_ref<bool(Operation *)> isAllowed) {
+  SmallVector<Value> values{value};
+  for (size_t i = 0; i < values.size(); ++i)
+    for (Operation *user : values[i].getUsers()) {
+      if (isBufferAlias(user))
+        values.push_back(user->getResult(0));
+      else if (user->hasTrait<OpTrait::IsTerminator>() || !isAllowed(user))
+        return false;
+    }
+  return true;
+}
+
+/// Whether a value is this block's own temporary, which nothing reads behind the region.
+bool diesIn(nn::FusedOp region, Value value) {
+  Operation *maker = value.getDefiningOp();
+  auto fused = dyn_cast_or_null<nn::FusedOp>(maker);
+  if (!maker || maker->getBlock() != region->getBlock() ||
+      !(fused ? fused.inPlaceOperand(cast<OpResult>(value).getResultNumber()) < 0
+              : providerOf(maker) == Provider::Library))
+    return false;
+  return isReadBy(value, [&](Operation *user) { return user == region || user->isBeforeInBlock(region); });
+}
+
+int64_t elementsOf(Value value) { return nn::tensorType(value).getNumElements(); }
+
+/// Lets regions write over operands that nobody reads afterwards, where the tensor is half as large as the block's
+/// largest or more: each place is a kernel of its own, so smaller ones are not worth it.
+void writeOverTemporaries(Block &block) {
+  int64_t largest = 0;
+  for (Operation &op : block)
+    if (!isa<nn::ParameterOp>(op))
+      for (Value result : op.getResults())
+        largest = std::max(largest, elementsOf(result));
+  for (auto region : block.getOps<nn::FusedOp>()) {
+    SmallVector<int64_t> inPlace(region.getNumResults(), -1);
+    if (region.getInPlace())
+      inPlace.assign(region.getInPlace()->begin(), region.getInPlace()->end());
+    bool changed = false;
+    for (OpResult result : region.getResults())
+      for (auto [number, operand] : llvm::enumerate(region.getOperands())) {
+        auto isSame = [&, value = operand](Value other) { return aliasRoot(other) == aliasRoot(value); };
+        if (inPlace[result.getResultNumber()] >= 0 || llvm::is_contained(inPlace, int64_t(number)) ||
+            2 * elementsOf(result) < largest || operand.getType() != result.getType() ||
+            llvm::count_if(region.getOperands(), isSame) > 1 || !diesIn(region, operand) || !isReadBy(result, [](Operation *) { return true; }) ||
+            !kernels::canWriteOver(region, result.getResultNumber(), unsigned(number)))
+          continue;
+        inPlace[result.getResultNumber()] = int64_t(number);
+        changed = true;
+      }
+    if (changed)
+      region.setInPlace(inPlace);
+  }
+}
+
 struct WriteInPlacePass : impl::WriteInPlaceBase<WriteInPlacePass> {
   void runOnOperation() override {
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       if (function.isExternal())
         continue;
       Operation *returned = function.getBody().front().getTerminator();
+      const Holders holders = findHolders(function);
       for (unsigned index = 0; index < function.getNumResults(); ++index) {
         std::string name = nn::resultPort(function, index).writes;
         if (name.empty())
@@ -91,7 +156,7 @@ struct WriteInPlacePass : impl::WriteInPlaceBase<WriteInPlacePass> {
           continue;
         auto region = cast<nn::FusedOp>(result.getOwner());
         unsigned number = result.getResultNumber();
-        std::optional<unsigned> operand = operandToWriteOver(region, number, valuesOf(function, name, region));
+        std::optional<unsigned> operand = operandToWriteOver(region, number, valuesOf(holders, name, region));
         if (!operand)
           continue;
         SmallVector<int64_t> inPlace(region.getNumResults(), -1);
@@ -101,6 +166,16 @@ struct WriteInPlacePass : impl::WriteInPlaceBase<WriteInPlacePass> {
         region.setInPlace(inPlace);
       }
     }
+    SmallVector<Block *> blocks;
+    getOperation().walk<WalkOrder::PreOrder>([&](Operation *op) {
+      if (isa<nn::FusedOp>(op))
+        return WalkResult::skip();
+      if (isa<func::FuncOp, pipe::StageOp>(op) && !op->getRegion(0).empty())
+        blocks.push_back(&op->getRegion(0).front());
+      return WalkResult::advance();
+    });
+    for (Block *block : blocks)
+      writeOverTemporaries(*block);
     // Kernels that write to different places are different kernels.
     getOperation().walk([](nn::FusedOp region) {
       std::optional<ArrayRef<int64_t>> inPlace = region.getInPlace();

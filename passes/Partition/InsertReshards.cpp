@@ -25,7 +25,8 @@ struct Want {
 
 class Resharder {
 public:
-  Resharder(const Mesh &mesh, bool scattersFirst) : mesh(mesh), scattersFirst(scattersFirst) {}
+  /// `zero`: the level of hpc-annotate-zero.
+  Resharder(const Mesh &mesh, int64_t zero) : mesh(mesh), cutsStates(zero > 0), scattersFirst(zero >= 2) {}
 
   /// What each operand of an op has to be.
   LogicalResult addWants(ShardingRuleOpInterface op) {
@@ -108,11 +109,13 @@ private:
   Value create(Value operand, Value source, const Sharding &target, Operation *user) {
     OpBuilder builder(user);
     bool isReturn = isa<func::ReturnOp>(user);
-    if (Operation *made = operand.getDefiningOp(); made && isReturn)
-      builder.setInsertionPointAfter(made); // what is returned need not wait: a gathered parameter is written at once
+    bool completes = shardingOf(operand).partial != target.partial;
+    // A gathered parameter is written at once, and a gradient that is to be a piece becomes one: neither waits for the
+    // update at the end.
+    if (Operation *made = operand.getDefiningOp(); made && (isReturn || (cutsStates && completes)))
+      builder.setInsertionPointAfter(made);
     ReshardCause why = causeOf(operand, isReturn ? nullptr : user, shardingOf(operand), target);
     Operation *producer = source.getDefiningOp();
-    bool completes = shardingOf(operand).partial != target.partial;
     Location loc = producer && (completes || isReturn) ? producer->getLoc() : user->getLoc();
     auto reshard = ReshardOp::create(builder, loc, withSharding(nn::tensorType(source), target), operand,
                                      builder.getStringAttr(why.cause),
@@ -163,7 +166,7 @@ private:
   }
 
   const Mesh &mesh;
-  const bool scattersFirst;
+  const bool cutsStates, scattersFirst;
   SmallVector<Want> wants; ///< program order
   DenseMap<Value, std::vector<Sharding>> wanted;
   DenseMap<Value, SmallVector<std::pair<Sharding, Value>>> made;
@@ -177,7 +180,7 @@ struct InsertReshards : impl::InsertReshardsBase<InsertReshards> {
     if (!function)
       return;
     Mesh mesh = meshOf(function);
-    Resharder resharder(mesh, zero >= 2);
+    Resharder resharder(mesh, zero);
     // 1. Reshards of earlier passes become wants, so that equal ones are shared.
     SmallVector<ReshardOp> earlier(function.front().getOps<ReshardOp>());
     DenseMap<OpOperand *, Sharding> fixed;

@@ -20,7 +20,7 @@ parser.add_argument("--only", default="", help="a model")
 options = parser.parse_args()
 
 # Tokens of a step, and layouts; the first of a model is one device.
-GPT2 = ["", "--recompute=attention", "--recompute=full", "--micro-batches=4", "--tp=2", "--tp=2 --recompute=full", "--pp=2 --micro-batches=4", "--pp=2 --micro-batches=4 --recompute=full",
+GPT2 = ["", "--recompute=full", "--micro-batches=4", "--tp=2", "--tp=2 --recompute=full", "--pp=2 --micro-batches=4", "--pp=2 --micro-batches=4 --recompute=full",
         "--tp=2 --pp=2 --micro-batches=4", "--dp=2", "--dp=2 --zero=1", "--dp=2 --zero=2 --micro-batches=2", "--dp=2 --zero=3", "--tp=2 --pp=2 --dp=2 --zero=3 --micro-batches=2 --recompute=full"]
 CASES = [("gpt2-124m", 4, 512, GPT2), ("gpt2-1558m", 4, 512, GPT2),
          ("gpt3-175b", 16, 2048, ["--tp=8 --pp=16 --zero=1 --micro-batches=16", "--tp=8 --pp=16 --zero=1 --micro-batches=16 --recompute=full"])]
@@ -38,7 +38,7 @@ def compiled(model, batch, sequence, flags, folder):
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     facts = json.loads(subprocess.run([os.path.join(options.bin, "hpc-plan"), plan, "--json"], check=True, capture_output=True).stdout)
     largest = max((stage["memory_per_rank"] for stage in facts["stages"]), key=lambda memory: memory["total"])
-    flops = sum(stage["gemm_flops_per_step"] * len(stage["ranks"]) for stage in facts["stages"])
+    flops = sum(stage["gemm_flops_per_step"] * (stage["ranks"][1] - stage["ranks"][0] + 1) for stage in facts["stages"])
     return largest, (flops, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
 
 

@@ -53,3 +53,34 @@ func.func @otherElements(%x: tensor<4x4xf32>, %m: tensor<4x4xf32> {nn.state = "m
   }
   return %r, %s, %n : tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>
 }
+
+// Logits become their gradient where they are: two of them at once would be the largest buffers of a step. What is small, or read afterwards as the second one is, stays.
+// CHECK-LABEL: @temporaries
+// CHECK: nn.fused "exp_0_over0"(%{{.*}}) {in_place = array<i64: 0>}
+// CHECK: nn.fused "small_0"
+// CHECK: nn.fused "exp_1"
+// CHECK-NOT: in_place
+func.func @temporaries(%x: tensor<4x4xf32>, %u: tensor<4x16xf32>) -> (tensor<4x4xf32>, tensor<4x16xf32>) {
+  %l = nn.matmul %x, %u : tensor<4x4xf32>, tensor<4x16xf32> -> tensor<4x16xf32>
+  %d = nn.fused "exp_0" (%l) : (tensor<4x16xf32>) -> tensor<4x16xf32> {
+  ^bb0(%a: tensor<4x16xf32>):
+    %0 = nn.exp %a : tensor<4x16xf32> -> tensor<4x16xf32>
+    nn.yield %0 : tensor<4x16xf32>
+  }
+  %y = nn.matmul %d, %u {transpose_rhs} : tensor<4x16xf32>, tensor<4x16xf32> -> tensor<4x4xf32>
+  %s = nn.fused "small_0" (%y) : (tensor<4x4xf32>) -> tensor<4x4xf32> {
+  ^bb0(%a: tensor<4x4xf32>):
+    %0 = nn.exp %a : tensor<4x4xf32> -> tensor<4x4xf32>
+    nn.yield %0 : tensor<4x4xf32>
+  }
+  %z = nn.matmul %s, %x : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
+  %k = nn.matmul %z, %u : tensor<4x4xf32>, tensor<4x16xf32> -> tensor<4x16xf32>
+  %e = nn.fused "exp_1" (%k) : (tensor<4x16xf32>) -> tensor<4x16xf32> {
+  ^bb0(%a: tensor<4x16xf32>):
+    %0 = nn.exp %a : tensor<4x16xf32> -> tensor<4x16xf32>
+    nn.yield %0 : tensor<4x16xf32>
+  }
+  %w = nn.matmul %k, %e {transpose_rhs} : tensor<4x16xf32>, tensor<4x16xf32> -> tensor<4x4xf32>
+  %v = nn.matmul %w, %u : tensor<4x4xf32>, tensor<4x16xf32> -> tensor<4x16xf32>
+  return %w, %v : tensor<4x4xf32>, tensor<4x16xf32>
+}
