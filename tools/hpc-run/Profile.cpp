@@ -39,8 +39,8 @@ std::string sizeText(const plan::Gemm &gemm, Place place) {
   std::string text;
   for (int64_t batch : gemm.batch)
     text += std::to_string(batch) + " x ";
-  return text + std::to_string(place(gemm.m)) + "x" + std::to_string(place(gemm.n)) + "x" + std::to_string(place(gemm.k)) +
-         (gemm.a.transpose ? " A^T" : "") + (gemm.b.transpose ? " B^T" : "") + (place(gemm.addToC) ? " adds" : "");
+  text += std::to_string(place(gemm.m)) + "x" + std::to_string(place(gemm.n)) + "x" + std::to_string(place(gemm.k));
+  return text + (gemm.a.transpose ? " A^T" : "") + (gemm.b.transpose ? " B^T" : "") + (place(gemm.addToC) ? " adds" : "");
 }
 
 double flopsOf(const plan::Gemm &gemm, Place place) {
@@ -95,7 +95,8 @@ std::string describeProfile(const plan::Plan &plan, const Trace &trace, const ho
     ranks += !trace.of(rank).empty();
     for (const Trace::Event &event : trace.of(rank)) {
       const plan::ScheduleStep &step = stage.schedule[size_t(event.step)];
-      const plan::Instruction &instruction = stage.programs[size_t(step.program)].instructions[size_t(event.instruction)];
+      const plan::Program &program = stage.programs[size_t(step.program)];
+      const plan::Instruction &instruction = program.instructions[size_t(event.instruction)];
       const Place place{rank % plan.ranksPerStage(), step.microBatch, plan.ranksPerStage()};
       const Kind kind = kindOf(instruction.action, place);
       Row one{kind.group, 1, std::chrono::duration<double>(event.end - event.start).count()};

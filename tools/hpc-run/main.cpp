@@ -31,7 +31,7 @@ namespace {
 struct Flags {
   std::string plan, output, weights, trace, backend = "host";
   std::vector<std::string> inputs;
-  bool poison = false, profile = false;
+  bool poison = false, profile = false, tiles = true;
   int repeat = 0;
   TrainFlags training;
   ProcessFlags processes;
@@ -142,8 +142,8 @@ Expected<std::unique_ptr<Backend>> openBackend(const Flags &flags, processes::Pr
     return openCudaBackend(options,
                            processes ? std::make_unique<processes::ProcessControlPlane>(*processes) : nullptr);
   }
-  return processes ? processes::createProcessBackend(*processes, flags.processes.deterministic)
-                   : host::createHostBackend();
+  return processes ? processes::createProcessBackend(*processes, flags.processes.deterministic, flags.tiles)
+                   : host::createHostBackend(nullptr, flags.tiles);
 }
 
 /// Runs the ranks of this process. `processes` is null where it is alone.
@@ -197,7 +197,7 @@ std::vector<launch::Fingerprint> fingerprints(const Flags &flags, const Work &wo
     inputs = work.batches->fingerprint();
   // Where it cannot be opened the session says so.
   Expected<Weights> weights = Weights::open(work.plan, folderOf(flags.plan), flags.weights, flags.training.load);
-  const int64_t steps[] = {flags.repeat, flags.processes.deterministic, flags.poison,
+  const int64_t steps[] = {flags.repeat, flags.processes.deterministic, flags.poison, flags.tiles,
                            int64_t(fingerprint(flags.training))};
   return {{"bytes in its plan", plan, "give all processes a copy of one file"},
           {"inputs", inputs, "give all processes the same --input or --data"},
@@ -279,6 +279,8 @@ int main(int argc, char **argv) {
                  "and no inputs, and print what each rank would compute, hold and move in one step")
       ->type_name("NAME")
       ->check(CLI::IsMember({"host", "cuda", "null"}));
+  app.add_flag("!--no-tiles", flags.tiles,
+               "host: no product in the tile registers (AMX); f32 then is a chain of f32 multiply-adds everywhere");
   std::vector<CLI::Option *> onlyCuda = {
       app.add_option("--ranks-per-gpu", flags.cuda.ranksPerGpu, "cuda: how many ranks share a GPU (default: 1)")
           ->type_name("N")
@@ -314,8 +316,9 @@ int main(int argc, char **argv) {
 
   Status status = checkTrainFlags(flags.training);
   if (flags.profile && flags.backend == "cuda")
-    status = Status::error(ErrorKind::Usage, "--profile times what the host does, which with --backend=cuda is to enqueue: "
-                                             "leave it out, and see --trace with --sync-each-op");
+    status = Status::error(ErrorKind::Usage,
+                           "--profile times what the host does, which with --backend=cuda is to enqueue: leave it out, "
+                           "and see --trace with --sync-each-op");
   for (CLI::Option *option : onlyCuda)
     if (option->count() > 0 && flags.backend != "cuda")
       status = Status::error(ErrorKind::Usage, option->get_name() + " says how GPUs are used: add --backend=cuda");

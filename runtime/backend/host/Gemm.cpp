@@ -32,23 +32,23 @@ Status multiplyBatch(const GemmCall &call, size_t depth, Product product, std::v
 
 } // namespace
 
-static Product productOf(const GemmCall &call) {
+static Product productOf(const GemmCall &call, bool mayUseTiles) {
   const plan::Gemm &gemm = call.plan;
   return {call.m,          call.n,     call.k, matrix(gemm.a, call.a), matrix(gemm.b, call.b), matrix(gemm.c, call.c),
-          gemm.accumulate, call.addToC};
+          gemm.accumulate, call.addToC, mayUseTiles};
 }
 
-Expected<GemmNeeds> gemmNeeds(const GemmCall &call) {
+Expected<GemmNeeds> gemmNeeds(const GemmCall &call, bool mayUseTiles) {
   const plan::Gemm &gemm = call.plan;
   Expected<int64_t> scratch = productScratch(gemm.a.dtype, gemm.b.dtype, gemm.c.dtype, gemm.accumulate);
   if (!scratch.ok())
     return scratch.status();
-  return GemmNeeds{std::max(*scratch, fitsTiles(productOf(call)) ? tileScratch() : 0),
+  return GemmNeeds{std::max(*scratch, fitsTiles(productOf(call, mayUseTiles)) ? tileScratch() : 0),
                    oneDnnScratch(call.m, call.n, call.k)};
 }
 
-Status gemm(const GemmCall &call, std::vector<std::byte> &scratch) {
-  return multiplyBatch(call, 0, productOf(call), scratch);
+Status gemm(const GemmCall &call, std::vector<std::byte> &scratch, bool mayUseTiles) {
+  return multiplyBatch(call, 0, productOf(call, mayUseTiles), scratch);
 }
 
 } // namespace hpc::host

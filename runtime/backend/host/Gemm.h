@@ -11,10 +11,10 @@ namespace hpc::host {
 struct GemmNeeds {
   int64_t scratch = 0, library = 0;
 };
-Expected<GemmNeeds> gemmNeeds(const GemmCall &call);
+Expected<GemmNeeds> gemmNeeds(const GemmCall &call, bool mayUseTiles = true);
 
 /// `packed` operands are taken as they are: all ways pack panels on the way, and oneDNN's prepacked form, measured on
 /// gpt2's shapes, is between 0.8 and 1.15 of its sgemm's speed for twice the memory.
-Status gemm(const GemmCall &call, std::vector<std::byte> &scratch);
+Status gemm(const GemmCall &call, std::vector<std::byte> &scratch, bool mayUseTiles = true);
 
 } // namespace hpc::host

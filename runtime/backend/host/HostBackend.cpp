@@ -31,7 +31,7 @@ Status checkMemory(const plan::Plan &plan, RankRange ranks) {
 
 class HostBackend : public Backend {
 public:
-  explicit HostBackend(std::shared_ptr<World> given) : world(std::move(given)) {}
+  HostBackend(std::shared_ptr<World> given, bool mayUseTiles) : world(std::move(given)), mayUseTiles(mayUseTiles) {}
   ~HostBackend() override {
     if (joined)
       world->leave(ranks);
@@ -65,7 +65,7 @@ public:
     return reinterpret_cast<KernelHandle>(*function);
   }
   Expected<std::unique_ptr<Device>> createDevice(const RankPlace &) override {
-    return std::unique_ptr<Device>(std::make_unique<HostDevice>());
+    return std::unique_ptr<Device>(std::make_unique<HostDevice>(mayUseTiles));
   }
   Expected<std::unique_ptr<Communicator>> createCommunicator(const RankPlace &place, int64_t requests) override {
     return std::unique_ptr<Communicator>(std::make_unique<HostCommunicator>(*world, place, requests));
@@ -79,14 +79,15 @@ public:
 private:
   Code code;
   std::shared_ptr<World> world;
+  const bool mayUseTiles;
   RankRange ranks;
   bool joined = false;
 };
 
 } // namespace
 
-std::unique_ptr<Backend> createHostBackend(std::shared_ptr<World> world) {
-  return std::make_unique<HostBackend>(std::move(world));
+std::unique_ptr<Backend> createHostBackend(std::shared_ptr<World> world, bool mayUseTiles) {
+  return std::make_unique<HostBackend>(std::move(world), mayUseTiles);
 }
 
 } // namespace hpc::host

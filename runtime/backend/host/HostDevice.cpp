@@ -13,7 +13,7 @@
 
 namespace hpc::host {
 
-HostDevice::HostDevice() { useOneThread(); }
+HostDevice::HostDevice(bool mayUseTiles) : mayUseTiles(mayUseTiles) { useOneThread(); }
 
 Expected<std::byte *> HostDevice::allocate(plan::Space, int64_t bytes, std::byte fillValue) {
   constexpr size_t hugePage = size_t(2) << 20;
@@ -56,7 +56,7 @@ Status HostDevice::accumulate(std::byte *target, const std::byte *source, DType 
 }
 
 Expected<GemmHandle> HostDevice::prepare(const GemmCall &call) {
-  Expected<GemmNeeds> needs = gemmNeeds(call);
+  Expected<GemmNeeds> needs = gemmNeeds(call, mayUseTiles);
   if (!needs.ok())
     return needs.status();
   scratch.resize(std::max(scratch.size(), size_t(needs->scratch)));
@@ -64,7 +64,7 @@ Expected<GemmHandle> HostDevice::prepare(const GemmCall &call) {
   return GemmHandle(0); // nothing is kept of a product: see gemm()
 }
 
-Status HostDevice::gemm(GemmHandle, const GemmCall &call) { return host::gemm(call, scratch); }
+Status HostDevice::gemm(GemmHandle, const GemmCall &call) { return host::gemm(call, scratch, mayUseTiles); }
 
 Status HostDevice::kernel(const KernelCall &call) {
   reinterpret_cast<KernelFunction>(const_cast<void *>(call.kernel))(call.args, call.scalars, 0, call.plan.rows);

@@ -9,7 +9,8 @@ namespace hpc::host {
 
 class HostDevice : public Device {
 public:
-  HostDevice();
+  /// `mayUseTiles`: see TileProduct.h.
+  explicit HostDevice(bool mayUseTiles = true);
 
   Expected<std::byte *> allocate(plan::Space space, int64_t bytes, std::byte fill) override;
   Status fill(std::byte *target, std::byte value, int64_t bytes) override;
@@ -36,6 +37,7 @@ private:
   struct Free {
     void operator()(std::byte *memory) const { std::free(memory); }
   };
+  const bool mayUseTiles;
   std::vector<std::unique_ptr<std::byte, Free>> memory;
   std::vector<std::byte> scratch; ///< of the product that takes most
   int64_t libraryBytes = 0;       ///< of oneDNN in the product that takes most

@@ -1,4 +1,5 @@
-// Tile registers where the machine has them and the product is large, else oneDNN for f32; for all other types blocks of A, B and C in the type of the sums, so that memory for them is small.
+// Tile registers where the machine has them and the product is large, else oneDNN for f32; for all other types blocks
+// of A, B and C in the type of the sums, so that memory for them is small.
 #include "runtime/backend/host/Product.h"
 
 #include "runtime/backend/host/TileProduct.h"
@@ -155,7 +156,7 @@ Expected<int64_t> productScratch(DType a, DType b, DType c, DType accumulate) {
 }
 
 Status multiply(const Product &product, std::vector<std::byte> &scratch) {
-  const auto &[m, n, k, a, b, c, accumulate, addToC] = product;
+  const auto &[m, n, k, a, b, c, accumulate, addToC, mayUseTiles] = product;
   if (m == 0 || n == 0 || (k == 0 && addToC))
     return Status::success();
   if (fitsTiles(product)) {

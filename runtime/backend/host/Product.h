@@ -28,6 +28,7 @@ struct Product {
   Matrix c = {};
   DType accumulate = DType::F32;
   bool addToC = false;
+  bool mayUseTiles = true; ///< see TileProduct.h
 };
 
 /// Called once on each thread that will multiply: Debian's oneDNN would otherwise start a pool of its own for each.

@@ -1,5 +1,6 @@
 // Operands of a matrix product as the tile registers (AMX) read them. A tile multiplies numbers of 8 bits, so an f32,
-// which has 24, becomes three pieces that add up to it exactly; the sum of six products of pieces is then as good as f32.
+// which has 24, becomes three pieces that add up to it exactly; the sum of six products of pieces is then as good as
+// f32.
 #pragma once
 
 #include <cstddef>
@@ -25,9 +26,10 @@ template <typename T> struct PanelSource {
   int64_t width = 0, depth = 0;
 };
 
-/// Writes tiles [step of depth][piece][tile]; what the source lacks of whole tiles is 0. In a row of 16 pairs, pair q of
-/// a step holds the depths q and q + 16: any order serves that is the same for A and B, and this one needs no shuffles.
-/// A's tiles have a row for each of its rows, B's a row for each pair of depths. T: float, or uint16_t for bf16.
+/// Writes tiles [step of depth][piece][tile]; what the source lacks of whole tiles is 0. In a row of 16 pairs, pair q
+/// of a step holds the depths q and q + 16: any order serves that is the same for A and B, and this one needs no
+/// shuffles. A's tiles have a row for each of its rows, B's a row for each pair of depths. T: float, or uint16_t for
+/// bf16.
 template <typename T> void packLeft(const PanelSource<T> &source, std::byte *panel);
 template <typename T> void packRight(const PanelSource<T> &source, std::byte *panel);
 

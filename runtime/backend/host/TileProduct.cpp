@@ -1,4 +1,5 @@
-// Rows of A are packed for a block that fits L2, then panels of B one after the other, each multiplied with all of them.
+// Rows of A are packed for a block that fits L2, then panels of B one after the other, each multiplied with all of
+// them.
 #include "runtime/backend/host/TileProduct.h"
 
 #include "runtime/backend/host/TilePanels.h"
@@ -13,8 +14,8 @@ namespace hpc::host {
 
 namespace {
 
-/// What is packed of A and of B and the sums of a part of C lie in L2 together. Columns of B are packed several panels at
-/// once, so that memory is read in long pieces; one of their panels, `panelDepth` deep, lies in L1.
+/// What is packed of A and of B and the sums of a part of C lie in L2 together. Columns of B are packed several panels
+/// at once, so that memory is read in long pieces; one of their panels, `panelDepth` deep, lies in L1.
 constexpr int64_t rowsAtOnce = 256, columnsAtOnce = 128, panelDepth = 128;
 /// Deeper sums come in blocks of this: each starts at 0 and is added to C, which keeps the chain of roundings short.
 constexpr int64_t depthAtOnce = 768;
@@ -44,8 +45,8 @@ struct alignas(64) TileConfiguration {
 
 #pragma clang attribute push(__attribute__((target("avx512f,amx-tile,amx-bf16"))), apply_to = function)
 
-/// The part of B that is packed next, asked for a few lines a step while this one is multiplied: memory that nobody waits
-/// for. All at once would stop the core until they are there.
+/// The part of B that is packed next, asked for a few lines a step while this one is multiplied: memory that nobody
+/// waits for. All at once would stop the core until they are there.
 class Ahead {
 public:
   Ahead() = default;
@@ -93,8 +94,8 @@ template <int columnTiles> void loadRight(const std::byte *tiles) {
     _tile_loadd(7, tiles + tileBytes, 64);
 }
 
-/// Adds one panel of A times one of B to four tiles of sums, or writes them. Of the products of pieces those are left out
-/// that are below the last bit of f32; the smallest come first in each step.
+/// Adds one panel of A times one of B to four tiles of sums, or writes them. Of the products of pieces those are left
+/// out that are below the last bit of f32; the smallest come first in each step.
 template <int pieceCount, int rowTiles, int columnTiles>
 void multiplyPanels(const std::byte *a, const std::byte *b, int64_t steps, bool add, std::byte *sums, Ahead &ahead) {
   constexpr int64_t left = rowTiles * tileBytes, right = columnTiles * tileBytes;
@@ -212,7 +213,8 @@ bool multiplyRows(const Product &product, int64_t row, int64_t rows, int64_t x, 
       });
     }
     eachPanel([&](int64_t i, int64_t high, int64_t j, int64_t wide, std::byte *panelSums) {
-      finite &= toC(panelSums, high, wide, product.addToC || x > 0, streams, c + i * product.c.ld + column + j, product.c.ld);
+      finite &= toC(panelSums, high, wide, product.addToC || x > 0, streams, c + i * product.c.ld + column + j,
+                    product.c.ld);
     });
   }
   return finite;
@@ -246,7 +248,8 @@ bool fitsTiles(const Product &product) {
                      (product.a.dtype == DType::F32 || product.a.dtype == DType::BF16);
   // Below, packing costs more than the tiles gain (measured).
   const int64_t least = std::min({product.m, product.n, product.k});
-  return types && hasTiles() && least >= 64 && product.m * product.n * product.k / least > 64 * 64 * 2;
+  const double others = double(product.m) * double(product.n) * double(product.k) / double(std::max<int64_t>(least, 1));
+  return types && product.mayUseTiles && least >= 64 && others > 64 * 128 && hasTiles();
 }
 
 int64_t tileScratch() { return leftBytes<float> + rightBytes<float> + sumsBytes + alignment; }

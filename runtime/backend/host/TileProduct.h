@@ -1,5 +1,6 @@
-// Matrix products in the tile registers of x86-64 (AMX), sums in f32: of bf16, and of f32 in pieces of bf16, as accurate
-// as f32 (docs/numerics.md). The bits of an element of C depend on its row of A, its column of B and their depth alone.
+// Matrix products in the tile registers of x86-64 (AMX), sums in f32: of bf16, and of f32 in pieces of bf16, as
+// accurate as f32 (docs/numerics.md). The bits of an element of C depend on its row of A, its column of B and their
+// depth alone.
 #pragma once
 
 #include "runtime/backend/host/Product.h"
@@ -9,7 +10,8 @@ namespace hpc::host {
 /// Whether this machine has them and the kernel lets this process use them.
 bool hasTiles();
 
-/// Whether multiplyTiles() takes the product, and it is large enough to be worth it. Depends on types and extents alone.
+/// Whether multiplyTiles() takes the product, and it is large enough to be worth it. Depends on types and extents
+/// alone.
 bool fitsTiles(const Product &product);
 
 /// Bytes of scratch for any product.

@@ -10,11 +10,12 @@ namespace {
 
 class ProcessBackend : public Backend {
 public:
-  ProcessBackend(Processes &processes, bool inRankOrder) : processes(processes), inRankOrder(inRankOrder) {}
+  ProcessBackend(Processes &processes, bool inRankOrder, bool mayUseTiles)
+      : processes(processes), inRankOrder(inRankOrder), mayUseTiles(mayUseTiles) {}
 
   Status load(const plan::Plan &plan, RankRange ranks) override {
     world.emplace(plan, processes, ranks.count, inRankOrder);
-    host = host::createHostBackend(std::shared_ptr<host::World>(&world->local(), [](host::World *) {}));
+    host = host::createHostBackend(std::shared_ptr<host::World>(&world->local(), [](host::World *) {}), mayUseTiles);
     HPC_RETURN_IF_ERROR(world->check());
     return host->load(plan, ranks);
   }
@@ -31,15 +32,15 @@ public:
 
 private:
   Processes &processes;
-  const bool inRankOrder;
+  const bool inRankOrder, mayUseTiles;
   std::optional<ProcessWorld> world; ///< outlives `host`, which leaves it
   std::unique_ptr<Backend> host;
 };
 
 } // namespace
 
-std::unique_ptr<Backend> createProcessBackend(Processes &processes, bool inRankOrder) {
-  return std::make_unique<ProcessBackend>(processes, inRankOrder);
+std::unique_ptr<Backend> createProcessBackend(Processes &processes, bool inRankOrder, bool mayUseTiles) {
+  return std::make_unique<ProcessBackend>(processes, inRankOrder, mayUseTiles);
 }
 
 } // namespace hpc::processes

@@ -6,7 +6,8 @@
 
 namespace hpc::processes {
 
-/// `processes` outlives the backend. `inRankOrder`: reductions give the bits that threads would.
-std::unique_ptr<Backend> createProcessBackend(Processes &processes, bool inRankOrder);
+/// `processes` outlives the backend. `inRankOrder`: reductions give the bits that threads would. `mayUseTiles`: see
+/// host::createHostBackend.
+std::unique_ptr<Backend> createProcessBackend(Processes &processes, bool inRankOrder, bool mayUseTiles = true);
 
 } // namespace hpc::processes

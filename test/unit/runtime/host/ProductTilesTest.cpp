@@ -1,5 +1,6 @@
 // Products of f32 in the tile registers: as accurate as f32 with all its bits, infinities and NaN as IEEE has them, and
 // bits that other rows and columns have no part in. Nothing here can be seen where the machine has no such registers.
+#include "runtime/backend/host/Gemm.h"
 #include "runtime/backend/host/TileProduct.h"
 
 #include <cmath>
@@ -89,6 +90,21 @@ TEST_F(ProductTiles, InfinitiesAndNaNAreThoseOfIeee) {
     EXPECT_TRUE(std::isnan(c[size_t(2 * size + j)]));
     EXPECT_TRUE(std::isfinite(c[size_t(3 * size + j)]));
   }
+}
+
+// Who does not want them gets oneDNN's sums, whose bits differ.
+TEST_F(ProductTiles, CanBeLeftOut) {
+  const int64_t size = 128;
+  std::vector<float> a = numbers(size * size, 7, -1, 1), b = numbers(size * size, 8, -1, 1), c(size * size, 0);
+  plan::Gemm gemm;
+  gemm.a.ld = gemm.b.ld = gemm.c.ld = size;
+  auto bytes = [](std::vector<float> &list) { return reinterpret_cast<std::byte *>(list.data()); };
+  std::vector<std::byte> scratch;
+  GemmCall call{gemm, size, size, size, false, bytes(a), bytes(b), bytes(c), nullptr};
+  EXPECT_EQ(host::gemmNeeds(call, false)->scratch, 0);
+  ASSERT_TRUE(host::gemm(call, scratch, false).ok());
+  EXPECT_TRUE(scratch.empty());
+  EXPECT_NE(c, multiply(a, b, size, size, size, size, size));
 }
 
 // Where a layout cuts rows or columns, an element keeps its bits.
