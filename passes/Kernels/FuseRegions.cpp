@@ -73,8 +73,8 @@ public:
     builder.setInsertionPointToEnd(&region.getBody().front());
     nn::YieldOp::create(builder, region.getLoc(), yielded);
     region.setSymbol(symbols.find(region, baseName(group, results)));
-    // 3. Readers outside take the region's results; not those that will compute it again, so that what only an output on
-    // request needs is not waited for by others.
+    // 3. Readers outside take the region's results; not those that will compute it again, so that what only an output
+    // on request needs is not waited for by others.
     for (auto [old, result] : llvm::zip_equal(results, region.getResults())) {
       Operation *op = old.getDefiningOp();
       const bool isRepeated = roles.of(op) == FusionRole::Cloned && accessOf(op) == Access::Elementwise;

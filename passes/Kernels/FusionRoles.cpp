@@ -62,8 +62,8 @@ struct Classifier {
   }
   bool isClonable(Value value) const { return isBuffer(value) || role(value) == FusionRole::Cloned; }
 
-  /// A large operand of the same shape and numbers: as cheap to compute where it is read as to read, as a gradient times
-  /// the factor of the loss, which its norm and its update both read.
+  /// A large operand of the same shape and numbers: as cheap to compute where it is read as to read, as a gradient
+  /// times the factor of the loss, which its norm and its update both read.
   bool isScaled(Operation *op) const {
     if (op->getNumOperands() < 2 || !hasScalarEmitter(op->getName()) || isExpensive(op))
       return false;

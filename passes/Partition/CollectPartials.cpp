@@ -1,7 +1,8 @@
 // Pass hpc-collect-partials: n-ary sums add the values that are partial over the same axes first, so that they share
 // one all-reduce. Only adds of one shape that nothing else reads take part; the order among equals stays. A scaled term
 // (partial + bias) * scale is partial * scale + bias * scale: else every such term is summed before its bias. A partial
-// times a number is summed before it is scaled, where it is summed behind it anyway: its readers can scale as they read.
+// times a number is summed before it is scaled, where it is summed behind it anyway: its readers can scale as they
+// read.
 #include "compiler/Dialect/Dist/Correspondence.h"
 #include "compiler/Dialect/Dist/FactorShardings.h"
 #include "passes/Partition/Passes.h"
