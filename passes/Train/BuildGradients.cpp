@@ -254,6 +254,28 @@ public:
     return success();
   }
 
+  /// Exporters merge initializers of equal content: of a fresh model all biases, which are 0, and all norms' weights.
+  /// Matrices are tied on purpose; a vector that several modules read hardly ever is.
+  void warnOfMergedVectors(func::FuncOp function) const {
+    DenseMap<Value, llvm::SetVector<StringAttr>> modules;
+    for (Operation &op : function.getBody().front())
+      if (std::string path = modulePath(op.getLoc()); !path.empty())
+        for (Value operand : op.getOperands())
+          if (auto found = ops.find(operand); found != ops.end())
+            modules[found->second].insert(StringAttr::get(function.getContext(), path));
+    for (nn::ParameterOp parameter : order) {
+      auto found = modules.find(parameter.getResult());
+      if (nn::shapeOf(parameter.getResult()).size() != 1 || found == modules.end() || found->second.size() < 2)
+        continue;
+      ArrayRef<StringAttr> paths = found->second.getArrayRef();
+      emitWarning(parameter.getLoc())
+          << "'" << parameter.getName() << "' is one parameter of " << paths.size() << " modules ("
+          << paths[0].getValue() << ", " << paths[1].getValue() << (paths.size() > 2 ? ", ..." : "")
+          << ") and is trained as one; exporters merge initializers of equal content, as those of a fresh model are: if "
+             "these are to differ, move them a little before the export";
+    }
+  }
+
   DenseMap<Value, Value> ops;
   SmallVector<nn::ParameterOp> order;
   const ParamRule *frozenBy = nullptr; ///< the rule that froze the first parameter that a rule did
@@ -291,6 +313,7 @@ struct BuildGradients : impl::BuildGradientsBase<BuildGradients> {
              << (*sidecar)->place(*trained.frozenBy) << ": \"" << trained.frozenBy->match
              << "\" leaves nothing to train: no parameter is both a float and not frozen; match less, or name what is "
                 "trained in a rule before it, with \"trainable\": true";
+    trained.warnOfMergedVectors(function);
     // 2. Backwards.
     Backward backward(function, step, trained.ops, scaleLoss ? step.stepScalar("loss_scale") : Value());
     if (failed(backward.run(loss)))
