@@ -1,5 +1,5 @@
 """Runs the plans of a folder on the host and on the GPU, all ranks on one card, and compares the outputs; some of them once more as a process a rank,
-with NCCL, and one below compute-sanitizer; then the models at full size (test-gpu-speed.py). A line a case, one JSON of figures; what cannot be done
+with NCCL, 16-bit ones without cuDNN as well, and one below compute-sanitizer; ten steps of training against the host's; then the models at full size (test-gpu-speed.py). A line a case, one JSON of figures; what cannot be done
 here says so in a line. Called by test-gpu.sh; needs Python's own library alone, for it runs on bare machines.
 
     test-gpu.py HPC_RUN PLANS JSON
@@ -7,6 +7,7 @@ here says so in a line. Called by test-gpu.sh; needs Python's own library alone,
 import array
 import io
 import json
+import math
 import os
 import pathlib
 import re
@@ -23,6 +24,8 @@ BOUNDS = {"f32": 1e-5, "bf16": 2e-2}  # of the largest |value|; f32: the order o
 REFERENCE = "f32-tp1-pp1.plan"
 BY_PROCESSES = ("f32-tp2-pp1", "f32-tp1-pp2", "f32-tp2-pp2")  # NCCL; each rank calls its host by another name, else NCCL refuses one card for two
 SANITIZED = "f32-tp2-pp1"
+WITHOUT_CUDNN = ("bf16-tp1-pp1", "bf16-tp2-pp2")  # attention by the plan's own kernels: if only one of the two is wrong, it is known which
+TRAINING = ["--train", "--steps=10", "--lr=1e-3"]
 LIBRARIES = pathlib.Path(os.environ.get("HPC_CUDA_LIBRARIES", ""))
 IS_STAND_IN = (LIBRARIES / "libhpc_gpu_standin.so").exists()  # whose times say nothing
 started = time.time()
@@ -112,6 +115,25 @@ class Cases:
     def one_card(self, plan):
         self.compare(f"{plan.parent.name} {plan.stem}", plan, [(self.command(plan) + [f"--ranks-per-gpu={ranks_of(plan)}"], {})])
 
+    def without_cudnn(self, plan):
+        self.compare(f"{plan.parent.name} {plan.stem} without cuDNN", plan, [(self.command(plan) + [f"--ranks-per-gpu={ranks_of(plan)}", "--no-cudnn"], {})])
+
+    def training(self, plan):
+        """Ten steps on both: their losses."""
+        name, losses = f"{plan.parent.name} {plan.stem} training", []
+        if seconds_left(1e9) <= 1:
+            return self.skip(name, f"the {SECONDS} seconds are over")
+        for where in ([], ["--backend=cuda", f"--ranks-per-gpu={ranks_of(plan)}"]):
+            metrics = self.folder / "metrics.jsonl"
+            errors = call([([self.hpc_run, str(plan), *TRAINING, f"--data={plan.parent / 'inputs.npz'}", f"--metrics={metrics}", *where], {})])
+            if errors:
+                return self.add(name, False, errors[0], error=errors[0])
+            losses.append([json.loads(line)["loss"] for line in metrics.read_text().splitlines()])
+        worst = max(abs(host - gpu) / abs(host) for host, gpu in zip(*losses, strict=True))
+        bound = BOUNDS[plan.stem.split("-")[0]]
+        self.add(name, worst <= bound and losses[0][-1] < losses[0][0], f"losses from {losses[1][0]:.4f} to {losses[1][-1]:.4f}, difference {worst:.2g} (bound {bound:g})",
+                 difference=worst, bound=bound, losses=losses[1])
+
     def processes(self, plan):
         with socket.socket() as one:
             one.bind(("127.0.0.1", 0))
@@ -133,8 +155,7 @@ class Cases:
 
 
 def ranks_of(plan):
-    tp, pp = map(int, re.fullmatch(r"\w+-tp(\d+)-pp(\d+)", plan.stem).groups())
-    return tp * pp
+    return math.prod(int(size) for size in re.findall(r"-(?:tp|pp|dp)(\d+)", plan.stem))
 
 
 def gpu_name():
@@ -175,6 +196,11 @@ def main():
         found = sorted((plans / "models").glob("*/*.plan"))
         for plan in found:
             cases.one_card(plan)
+        for plan in found:
+            if plan.stem in WITHOUT_CUDNN:
+                cases.without_cudnn(plan)
+        for plan in sorted((plans / "training").glob("*/*.plan")):
+            cases.training(plan)
         for plan in found:
             if plan.stem in BY_PROCESSES:
                 cases.processes(plan)

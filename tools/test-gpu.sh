@@ -54,9 +54,27 @@ compile_speed() { # folder
   cp "$shared/fill.py" "$1/"
 }
 
+# Training steps of the small models, forward, backward and update: a pipeline, copies of the data, states cut over them.
+compile_training() { # folder
+  local model dtype layout tp pp dp zero
+  for model in gpt2-tiny gpt2-odd; do
+    mkdir -p "$1/$model" && cp "$here/models/$model/"dynamo-eager-op18.onnx* "$1/$model/" && cp "$here/models/$model/inputs_1.npz" "$1/$model/inputs.npz" || return 1
+    for dtype in model bf16; do
+      for layout in "1 1 1 0" "2 2 2 0" "2 2 2 1"; do
+        [ "$model" = gpt2-odd ] && [ "$layout" != "2 2 2 1" ] && continue
+        [ "$model" = gpt2-tiny ] && [ "$layout" = "2 2 2 1" ] && continue
+        read -r tp pp dp zero <<<"$layout"
+        "$build/bin/hpc-opt" "$1/$model/dynamo-eager-op18.onnx" --train --optimizer=adamw --target=host,cuda --dtype="$dtype" --tp="$tp" --pp="$pp" --dp="$dp" --zero="$zero" \
+          --schedule=1f1b --micro-batches=2 --dim batch_size=4 --dim sequence_length=33 -o "$1/$model/${dtype/model/f32}-tp$tp-pp$pp-dp$dp-zero$zero.plan" || return 1
+      done
+    done
+  done
+}
+
 compile() { # folder
   compile_model "$1/models" gpt2-tiny "1 1" "2 1" "4 1" "1 2" "2 2" "4 2" "1 4" "2 4" "4 4" || return 1
   compile_model "$1/models" gpt2-odd "1 1" "3 1" "2 2" || return 1
+  compile_training "$1/training" || return 1
   if [ -d "$shared" ]; then
     compile_speed "$1/speed"
   else

@@ -4,6 +4,7 @@ within 2e-6 (sgd) or 1e-5 (the others) of the float64 curve, relative, a gradien
 of their largest entry. With --gradients instead: the loss and every gradient of inputs_0 against gradients_0.npz, within 1e-5 of its largest entry. Needs python3 and numpy only.
 
   test/models/train.py [--bin=build/bin] [--models=gpt2-tiny/dynamo-eager-op18] [--recipes=sgd,adamw] [--layouts="--tp=2;--dp=2 --zero=1"] [--gradients]
+  test/models/train.py --gpu [--steps=10] [...]    # on a GPU
   test/models/train.py --grid [--sample=N] [--verify] [--jobs=2]    # gradients: every export x tp, pp, dp x ZeRO x micro-batches x schedule, pairs first
 
 The worst figures and the counts come at the end, also of a run that SIGINT or SIGTERM stops. Names of the files' parameters are found by content: a file may call a weight what it likes, and store it transposed.
@@ -12,6 +13,7 @@ import argparse
 import concurrent.futures
 import functools
 import json
+import math
 import os
 import signal
 import subprocess
@@ -39,6 +41,8 @@ parser.add_argument("--gradients", action="store_true")
 parser.add_argument("--grid", action="store_true", help="gradients in all layouts of gradient_grid.py")
 parser.add_argument("--sample", type=int, metavar="N", help="only the first N cases of the grid")
 parser.add_argument("--verify", action="store_true", help="each plan is also proved to equal its model by hpc-opt --verify")
+parser.add_argument("--gpu", action="store_true", help="on the GPU, all ranks on one; HPC_CUDA_LIBRARIES=build/test/gpu/standin: on its stand-in")
+parser.add_argument("--steps", type=int, help="only the first N steps of each curve; trained weights are not compared then")
 parser.add_argument("--jobs", type=int, default=1, help="cases at a time")
 parser.add_argument("--verbose", action="store_true", help="how far each case is from its bound")
 options = parser.parse_args()
@@ -56,6 +60,8 @@ class Failed(Exception):
 
 
 def run(tool, *arguments):
+    if options.gpu and tool == "hpc-run":
+        arguments += ("--backend=cuda", f"--ranks-per-gpu={here.ranks}")
     done = subprocess.run([os.path.join(options.bin, tool), *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode:
         raise Failed(f"{tool} {' '.join(arguments)}\n{done.stdout[-2000:]}")
@@ -140,7 +146,8 @@ class Model:
     def compile(self, flags, batch, sequence):
         # PyTorch's figures are of a model without dropout.
         inference = ["--inference"] if self.name.endswith("-dropout") else []
-        sizes = ["--dim", f"batch_size={batch}", "--dim", f"sequence_length={sequence}"]
+        sizes = ["--dim", f"batch_size={batch}", "--dim", f"sequence_length={sequence}"] + (["--target=host,cuda"] if options.gpu else [])
+        here.ranks = math.prod(int(flag.split("=")[1]) for flag in flags if flag.startswith(("--tp=", "--pp=", "--dp=")))
         run("hpc-opt", self.file, "--train", *inference, *sizes, *flags, "-o", path("m.plan"))
 
     def write_data(self, input_ids, **more):
@@ -164,9 +171,10 @@ class Model:
 
     def check_curve(self, recipe_name, layout):
         curve = self.curves[recipe_name]
-        recipe, golden = curve["recipe"], curve["float64"]
+        recipe, golden = curve["recipe"], curve["float64"][: options.steps]
         compile_flags, run_flags = recipe_flags(recipe)
-        names = self.find_names() if recipe_name == "adamw-clip-cosine" else None
+        run_flags.append(f"--lr-steps={len(curve['float64'])}")
+        names = self.find_names() if recipe_name == "adamw-clip-cosine" and not options.steps else None
         self.compile(compile_flags + layout, BATCH, SEQUENCE)
         tokens = numpy.load(os.path.join(self.folder, "train_tokens.npz"))
         labels = {"labels": tokens["padded_labels"]} if recipe.get("padded") else {}
