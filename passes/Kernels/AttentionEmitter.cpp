@@ -1,4 +1,5 @@
-// Forward: for each block of queries the keys once, block by block, the sums so far rescaled whenever a larger score comes.
+// Forward: for each block of queries the keys once, block by block, the sums so far rescaled whenever a larger score
+// comes.
 #include "passes/Kernels/AttentionEmitter.h"
 
 #include "passes/Kernels/AttentionGradEmitter.h"
@@ -74,17 +75,16 @@ struct ForwardEmitter {
     SmallVector<Value> totals;
     for (int64_t column = 0; column < columns; ++column)
       totals.push_back(s.mul(vectors.load(numbers, 1, column), factors[size_t(column)]));
-    totals = vectors.loop(indices.constant(0), count, 1, keysOfBlock, totals,
-                          [&](const IndexExpr &key, ValueRange states) {
-                            SmallVector<Value> next;
-                            for (int64_t column = 0; column < columns; ++column) {
-                              Value term =
-                                  tile.exponential(vectors.load(products, key, column), shifts[size_t(column)]);
-                              vectors.store(term, products, key, column);
-                              next.push_back(s.contracting().add(states[size_t(column)], term));
-                            }
-                            return next;
-                          });
+    totals =
+        vectors.loop(indices.constant(0), count, 1, keysOfBlock, totals, [&](const IndexExpr &key, ValueRange states) {
+          SmallVector<Value> next;
+          for (int64_t column = 0; column < columns; ++column) {
+            Value term = tile.exponential(vectors.load(products, key, column), shifts[size_t(column)]);
+            vectors.store(term, products, key, column);
+            next.push_back(s.contracting().add(states[size_t(column)], term));
+          }
+          return next;
+        });
     for (int64_t column = 0; column < columns; ++column)
       vectors.store(totals[size_t(column)], numbers, 1, column);
     // 3. Values, weighted.
@@ -123,9 +123,8 @@ struct ForwardEmitter {
     tile.loadTransposed(region.query, region.depth, query);
     start();
     Value end = tile.keyEnd();
-    vectors.loop(indices.constant(0), end, keysOfBlock, std::max<int64_t>(region.keys, 1), [&](const IndexExpr &first) {
-      takeKeys(first, tile.keysFrom(first, end));
-    });
+    vectors.loop(indices.constant(0), end, keysOfBlock, std::max<int64_t>(region.keys, 1),
+                 [&](const IndexExpr &first) { takeKeys(first, tile.keysFrom(first, end)); });
     finish(output);
   }
 };

@@ -1,5 +1,5 @@
-// An attention reads the buffers that its operands are views of, and writes the one that its result's readers look at. Each
-// region has clones of its views; what nobody else reads is dead afterwards.
+// An attention reads the buffers that its operands are views of, and writes the one that its result's readers look at.
+// Each region has clones of its views; what nobody else reads is dead afterwards.
 #include "passes/Kernels/AttentionFusion.h"
 
 #include "compiler/Interfaces/Structure.h"
@@ -48,8 +48,8 @@ Value targetOf(Value result) {
   return result;
 }
 
-/// Ops that make a bias as large as the scores of a head from less: the region computes its elements where it needs them,
-/// so that nothing of the size lies in memory.
+/// Ops that make a bias as large as the scores of a head from less: the region computes its elements where it needs
+/// them, so that nothing of the size lies in memory.
 void collectBias(Value bias, int64_t scores, llvm::SetVector<Operation *> &ops) {
   Operation *op = bias.getDefiningOp();
   if (!op || ops.contains(op) || !hasElementEmitter(op->getName()) || isExpensive(op) || combinesElements(op))

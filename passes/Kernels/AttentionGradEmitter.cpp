@@ -1,7 +1,7 @@
-// Two sweeps over the blocks of queries. The first finds each query's largest score, the sum of its exponentials and its
-// dout . out; the second computes probabilities P and dS = P (dout v^T - dout . out) and adds up dv = P^T dout, dk = scale dS^T q
-// and dq = scale dS k. Where the gradients of all keys are too many for the stack, keys come in sections, each with a
-// sweep of its own, and dq is summed in the first sweep.
+// Two sweeps over the blocks of queries. The first finds each query's largest score, the sum of its exponentials and
+// its dout . out; the second computes probabilities P and dS = P (dout v^T - dout . out) and adds up dv = P^T dout, dk
+// = scale dS^T q and dq = scale dS k. Where the gradients of all keys are too many for the stack, keys come in
+// sections, each with a sweep of its own, and dq is summed in the first sweep.
 #include "passes/Kernels/AttentionGradEmitter.h"
 
 #include "passes/Kernels/AttentionTile.h"
@@ -119,17 +119,18 @@ struct GradEmitter {
         for (Statistic which : {Share, Mean})
           sums.push_back(s.mul(vectors.load(statistics, statistic(block, which), column), factor));
       }
-      sums = vectors.loop(indices.constant(0), count, 1, keysOfBlock, sums, [&](const IndexExpr &key, ValueRange states) {
-        SmallVector<Value> next;
-        ScalarBuilder exact = s.contracting();
-        for (int64_t column = 0; column < columns(); ++column) {
-          Value term = tile.exponential(vectors.load(products, key, column), shifts[size_t(column)]);
-          Value ofTerm = exact.mul(vectors.load(ofWeights, key, column), term);
-          next.push_back(exact.add(states[size_t(2 * column)], term));
-          next.push_back(exact.add(states[size_t(2 * column + 1)], ofTerm));
-        }
-        return next;
-      });
+      sums =
+          vectors.loop(indices.constant(0), count, 1, keysOfBlock, sums, [&](const IndexExpr &key, ValueRange states) {
+            SmallVector<Value> next;
+            ScalarBuilder exact = s.contracting();
+            for (int64_t column = 0; column < columns(); ++column) {
+              Value term = tile.exponential(vectors.load(products, key, column), shifts[size_t(column)]);
+              Value ofTerm = exact.mul(vectors.load(ofWeights, key, column), term);
+              next.push_back(exact.add(states[size_t(2 * column)], term));
+              next.push_back(exact.add(states[size_t(2 * column + 1)], ofTerm));
+            }
+            return next;
+          });
       for (int64_t column = 0; column < columns(); ++column) {
         vectors.store(sums[size_t(2 * column)], statistics, statistic(block, Share), column);
         vectors.store(sums[size_t(2 * column + 1)], statistics, statistic(block, Mean), column);

@@ -1,5 +1,5 @@
-// Recognizes regions of attention: operands are followed up through views to the region's arguments, results down to what
-// it yields.
+// Recognizes regions of attention: operands are followed up through views to the region's arguments, results down to
+// what it yields.
 #include "passes/Kernels/AttentionRegion.h"
 
 #include "passes/Kernels/StridedView.h"
@@ -82,10 +82,11 @@ struct Parts {
 
 static Parts partsOf(Operation *attention) {
   if (auto op = dyn_cast<nn::AttentionOp>(attention))
-    return {op.getQuery(), op.getKey(), op.getValue(), {}, op.getBias(), op.getScale().convertToDouble(), op.getCausalOffset(),
-            op.getGuarded()};
+    return {op.getQuery(),        op.getKey(),    op.getValue(), {}, op.getBias(), op.getScale().convertToDouble(),
+            op.getCausalOffset(), op.getGuarded()};
   auto op = cast<nn::AttentionGradOp>(attention);
-  return {op.getQuery(), op.getKey(), op.getValue(), op.getGradient(), op.getBias(), op.getScale().convertToDouble(),
+  return {op.getQuery(),        op.getKey(),    op.getValue(),
+          op.getGradient(),     op.getBias(),   op.getScale().convertToDouble(),
           op.getCausalOffset(), op.getGuarded()};
 }
 

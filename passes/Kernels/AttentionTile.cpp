@@ -13,9 +13,11 @@ static int64_t lanesOf(const AttentionRegion &region, VectorUnit unit, Type elem
   return std::clamp<int64_t>(int64_t(llvm::PowerOf2Ceil(uint64_t(queries))), least, most);
 }
 
-AttentionTile::AttentionTile(ElementEmitter &emitter, const AttentionRegion &region, ValueRange buffers, VectorUnit unit)
+AttentionTile::AttentionTile(ElementEmitter &emitter, const AttentionRegion &region, ValueRange buffers,
+                             VectorUnit unit)
     : emitter(emitter), s(emitter.registers()), indices(emitter.index()), region(region), buffers(buffers),
-      offset(region.causalOffset ? std::clamp<int64_t>(*region.causalOffset, -region.queries, region.keys) : region.keys),
+      offset(region.causalOffset ? std::clamp<int64_t>(*region.causalOffset, -region.queries, region.keys)
+                                 : region.keys),
       lanes(emitter, unit, registerType(region.query.elementType),
             lanesOf(region, unit, registerType(region.query.elementType))) {
   int64_t most = std::clamp<int64_t>(numQueries(), 1, queriesOfBlock);
@@ -80,8 +82,7 @@ Value AttentionTile::firstBlockThatSees(const IndexExpr &key) {
 // ---- queries ------------------------------------------------------------------------------------
 
 IndexExpr AttentionTile::positionOf(const AttentionTensor &tensor, const IndexExpr &lane) {
-  auto [position, member] =
-      indices.split(indices.clamp(indices.add(firstQuery, lane), numQueries()), region.repeat);
+  auto [position, member] = indices.split(indices.clamp(indices.add(firstQuery, lane), numQueries()), region.repeat);
   IndexExpr head = indices.add(IndexBuilder::mul(group, region.repeat), member);
   IndexExpr at = indices.add(tensor.offset, IndexBuilder::mul(batch, tensor.strides[0]));
   return indices.add(indices.add(at, IndexBuilder::mul(head, tensor.strides[1])),
@@ -105,9 +106,9 @@ void AttentionTile::storeTransposed(const VectorRows &from, int64_t channels, co
   lanes.loop(indices.constant(0), count, 1, width(), [&](const IndexExpr &lane) {
     IndexExpr to = positionOf(tensor, lane);
     lanes.loop(channels, [&](const IndexExpr &channel) {
-      Value element = lanes.loadScalar(
-          lanes.element(), from.pointer,
-          indices.add(indices.add(from.offset, lane), IndexBuilder::mul(channel, from.stride)));
+      Value element =
+          lanes.loadScalar(lanes.element(), from.pointer,
+                           indices.add(indices.add(from.offset, lane), IndexBuilder::mul(channel, from.stride)));
       element = emitCast(s, element, lanes.element(), tensor.elementType);
       emitter.store(element, tensor.elementType, buffer,
                     indices.add(to, IndexBuilder::mul(channel, tensor.strides[3])));
@@ -231,8 +232,7 @@ bool AttentionTile::isBiasPerKey() const {
 /// The bias of a key and a lane, in the type of the scores.
 Value AttentionTile::biasAt(const IndexExpr &key, const IndexExpr &lane) {
   ArrayRef<int64_t> shape = nn::shapeOf(region.bias);
-  auto [position, member] =
-      indices.split(indices.clamp(indices.add(firstQuery, lane), numQueries()), region.repeat);
+  auto [position, member] = indices.split(indices.clamp(indices.add(firstQuery, lane), numQueries()), region.repeat);
   Index at = {batch, indices.add(IndexBuilder::mul(group, region.repeat), member), position, key};
   for (auto [index, size] : llvm::zip_equal(at, shape))
     if (size == 1)
@@ -249,37 +249,36 @@ void AttentionTile::fillBias(const IndexExpr &firstKey, Value keyCount) {
   });
 }
 
-SmallVector<Value> AttentionTile::overScores(
-    const VectorRows &products, const IndexExpr &firstKey, Value keyCount, ValueRange states,
-    function_ref<SmallVector<Value>(const IndexExpr &, ArrayRef<Value>, ValueRange)> body) {
+SmallVector<Value>
+AttentionTile::overScores(const VectorRows &products, const IndexExpr &firstKey, Value keyCount, ValueRange states,
+                          function_ref<SmallVector<Value>(const IndexExpr &, ArrayRef<Value>, ValueRange)> body) {
   Type type = lanes.type();
   Value scale = s.constant(type, FloatAttr::get(lanes.element(), region.scale).getValueAsDouble());
   Value unseen = s.constant(type, -std::numeric_limits<double>::infinity());
   if (biasRows)
     fillBias(firstKey, keyCount);
-  return lanes.loop(
-      indices.constant(0), keyCount, 1, keysOfBlock, states, [&](const IndexExpr &key, ValueRange inner) {
-        Value biasOfKey, position;
-        if (region.bias && !biasRows)
-          biasOfKey = lanes.splat(biasAt(indices.add(firstKey, key), 0));
-        if (!limits.empty()) {
-          position = indices.value(indices.add(firstKey, key));
-          Type integer = getElementTypeOrSelf(limits[0].getType());
-          if (position.getType() != integer)
-            position = arith::TruncIOp::create(s.builder, s.loc, integer, position);
-          position = lanes.splat(position);
-        }
-        SmallVector<Value> scores;
-        for (int64_t column = 0; column < numColumns; ++column) {
-          Value score = s.mul(lanes.load(products, key, column), scale);
-          if (region.bias)
-            score = s.add(score, biasRows ? lanes.load(*biasRows, key, column) : biasOfKey);
-          if (!limits.empty())
-            score = s.select(s.compare(CmpIPredicate::sge, limits[size_t(column)], position), score, unseen);
-          scores.push_back(score);
-        }
-        return body(key, scores, inner);
-      });
+  return lanes.loop(indices.constant(0), keyCount, 1, keysOfBlock, states, [&](const IndexExpr &key, ValueRange inner) {
+    Value biasOfKey, position;
+    if (region.bias && !biasRows)
+      biasOfKey = lanes.splat(biasAt(indices.add(firstKey, key), 0));
+    if (!limits.empty()) {
+      position = indices.value(indices.add(firstKey, key));
+      Type integer = getElementTypeOrSelf(limits[0].getType());
+      if (position.getType() != integer)
+        position = arith::TruncIOp::create(s.builder, s.loc, integer, position);
+      position = lanes.splat(position);
+    }
+    SmallVector<Value> scores;
+    for (int64_t column = 0; column < numColumns; ++column) {
+      Value score = s.mul(lanes.load(products, key, column), scale);
+      if (region.bias)
+        score = s.add(score, biasRows ? lanes.load(*biasRows, key, column) : biasOfKey);
+      if (!limits.empty())
+        score = s.select(s.compare(CmpIPredicate::sge, limits[size_t(column)], position), score, unseen);
+      scores.push_back(score);
+    }
+    return body(key, scores, inner);
+  });
 }
 
 Value AttentionTile::larger(Value score, Value top) {

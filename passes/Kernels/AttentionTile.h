@@ -1,6 +1,6 @@
-// What attention on a host and its gradient share: a block of queries lies in the lanes of vectors, keys come a block at a
-// time. So scores [keys, queries] are products of broadcast keys with the transposed block, and a softmax runs down them,
-// lane by lane, without a sum across lanes; keys and values may lie at any strides.
+// What attention on a host and its gradient share: a block of queries lies in the lanes of vectors, keys come a block
+// at a time. So scores [keys, queries] are products of broadcast keys with the transposed block, and a softmax runs
+// down them, lane by lane, without a sum across lanes; keys and values may lie at any strides.
 #pragma once
 
 #include "passes/Kernels/AttentionRegion.h"
@@ -8,7 +8,8 @@
 
 namespace hpc::kernels {
 
-/// Queries of an item, where there are as many: of one head, or of all that share a group of keys, position by position.
+/// Queries of an item, where there are as many: of one head, or of all that share a group of keys, position by
+/// position.
 constexpr int64_t queriesOfBlock = 32;
 /// Keys at a time.
 constexpr int64_t keysOfBlock = 64;

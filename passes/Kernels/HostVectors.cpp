@@ -1,4 +1,5 @@
-// Tiles keep an accumulator for each of their vectors in a register; the target's number of registers bounds their size.
+// Tiles keep an accumulator for each of their vectors in a register; the target's number of registers bounds their
+// size.
 #include "passes/Kernels/HostVectors.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -86,21 +87,20 @@ void HostVectors::tile(const VectorRows &c, const IndexExpr &row, int64_t rows, 
   for (int64_t r = 0; r < rows; ++r)
     for (int64_t column = firstColumn; column < firstColumn + columns; ++column)
       sums.push_back(start(indices.add(row, r), column));
-  sums = loop(indices.constant(0), depth, 1, std::numeric_limits<int32_t>::max(), sums,
-              [&](const IndexExpr &k, ValueRange states) {
-                SmallVector<Value> vectors, next;
-                for (int64_t column = firstColumn; column < firstColumn + columns; ++column)
-                  vectors.push_back(load(b, k, column));
-                for (int64_t r = 0; r < rows; ++r) {
-                  IndexExpr at = indices.add(a.offset, IndexBuilder::mul(indices.add(row, r), a.rowStride));
-                  Value scalar = splat(
-                      loadScalar(element(), a.pointer, indices.add(at, IndexBuilder::mul(k, a.depthStride))));
-                  for (int64_t column = 0; column < columns; ++column)
-                    next.push_back(
-                        exact.add(exact.mul(scalar, vectors[size_t(column)]), states[size_t(r * columns + column)]));
-                }
-                return next;
-              });
+  sums = loop(
+      indices.constant(0), depth, 1, std::numeric_limits<int32_t>::max(), sums,
+      [&](const IndexExpr &k, ValueRange states) {
+        SmallVector<Value> vectors, next;
+        for (int64_t column = firstColumn; column < firstColumn + columns; ++column)
+          vectors.push_back(load(b, k, column));
+        for (int64_t r = 0; r < rows; ++r) {
+          IndexExpr at = indices.add(a.offset, IndexBuilder::mul(indices.add(row, r), a.rowStride));
+          Value scalar = splat(loadScalar(element(), a.pointer, indices.add(at, IndexBuilder::mul(k, a.depthStride))));
+          for (int64_t column = 0; column < columns; ++column)
+            next.push_back(exact.add(exact.mul(scalar, vectors[size_t(column)]), states[size_t(r * columns + column)]));
+        }
+        return next;
+      });
   for (int64_t r = 0, next = 0; r < rows; ++r)
     for (int64_t column = firstColumn; column < firstColumn + columns; ++column)
       store(sums[size_t(next++)], c, indices.add(row, r), column);

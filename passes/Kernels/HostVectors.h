@@ -1,5 +1,6 @@
-// Vectors of a CPU in generated code, and the one loop that small products are made of: a tile of results stays in registers
-// while scalars are broadcast over rows of vectors. For tiles that lie on the stack or in buffers; no library is called.
+// Vectors of a CPU in generated code, and the one loop that small products are made of: a tile of results stays in
+// registers while scalars are broadcast over rows of vectors. For tiles that lie on the stack or in buffers; no library
+// is called.
 #pragma once
 
 #include "passes/Kernels/ElementEmitter.h"
@@ -19,8 +20,9 @@ struct ScalarMatrix {
   IndexExpr offset;
   int64_t rowStride, depthStride;
 };
-/// Rows of a product: as many as `fixed` says, or `count`, a number known when it runs. Then there are whole tiles alone, so
-/// up to maxTileRows - 1 rows behind are computed too, unless no tile may begin behind `lastTile`: then as many before.
+/// Rows of a product: as many as `fixed` says, or `count`, a number known when it runs. Then there are whole tiles
+/// alone, so up to maxTileRows - 1 rows behind are computed too, unless no tile may begin behind `lastTile`: then as
+/// many before.
 struct ProductRows {
   int64_t fixed = 0;
   Value count, lastTile; ///< lastTile > -maxTileRows
@@ -58,8 +60,8 @@ public:
   void loop(Value first, Value last, int64_t step, int64_t extent, function_ref<void(const IndexExpr &)> body);
   void loop(int64_t count, function_ref<void(const IndexExpr &)> body);
 
-  /// c[row] = start(c[row]) + sum over k < depth of a(row, k) * b[k]. `start` says what a vector of c begins with, given
-  /// where it is; the sum is in the order of k, each step one multiply-add.
+  /// c[row] = start(c[row]) + sum over k < depth of a(row, k) * b[k]. `start` says what a vector of c begins with,
+  /// given where it is; the sum is in the order of k, each step one multiply-add.
   void product(const VectorRows &c, const ProductRows &rows, const ScalarMatrix &a, const VectorRows &b, Value depth,
                function_ref<Value(const IndexExpr &row, int64_t column)> start);
   /// Vectors of a row that a tile of a product has at most.

@@ -11,8 +11,8 @@ public:
   /// A whole row-major buffer.
   explicit StridedView(ArrayRef<int64_t> shape);
 
-  /// The same elements in row-major order of another shape; false where a dim of it would need two strides that no list of
-  /// pieces gives.
+  /// The same elements in row-major order of another shape; false where a dim of it would need two strides that no list
+  /// of pieces gives.
   bool reshape(ArrayRef<int64_t> shape);
   /// Dim i becomes what dim permutation[i] was.
   void transpose(ArrayRef<int64_t> permutation);

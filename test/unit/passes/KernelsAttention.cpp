@@ -78,7 +78,8 @@ struct AttentionKernels : KernelTest {
   }
 };
 
-// Blocks of 32 queries and 64 keys, whole and broken, one and several; a tile of a product that begins before its block.
+// Blocks of 32 queries and 64 keys, whole and broken, one and several; a tile of a product that begins before its
+// block.
 TEST_F(AttentionKernels, Sizes) {
   for (bool isGradient : {false, true})
     for (int64_t queries : {1, 32, 33, 70})
@@ -92,25 +93,30 @@ TEST_F(AttentionKernels, SectionsOfKeys) {
     check({.queries = 70, .keys = 150, .depth = 500, .width = 512, .causalOffset = offset, .isGradient = true});
 }
 
-// Heads side by side in one buffer, read and written through views, and a bias that the region makes of positions and of
-// a mask for each row of the batch.
+// Heads side by side in one buffer, read and written through views, and a bias that the region makes of positions and
+// of a mask for each row of the batch.
 TEST_F(AttentionKernels, ViewsAndBiasInside) {
-  const std::string x = "tensor<2x40x72xf32>", p = "tensor<2x40x24xf32>", r = "tensor<2x40x3x8xf32>", t = "tensor<2x3x40x8xf32>";
+  const std::string x = "tensor<2x40x72xf32>", p = "tensor<2x40x24xf32>", r = "tensor<2x40x3x8xf32>",
+                    t = "tensor<2x3x40x8xf32>";
   std::string body;
   for (auto [name, start] : {std::pair<std::string, int>{"q", 0}, {"k", 24}, {"v", 48}})
-    body += "%" + name + "0 = nn.slice %x {starts = array<i64: 0, 0, " + std::to_string(start) + ">, steps = array<i64: 1, 1, 1>} : " + x +
-            " -> " + p + "\n%" + name + "1 = nn.reshape %" + name + "0 : " + p + " -> " + r + "\n%" + name +
-            " = nn.transpose %" + name + "1 {permutation = array<i64: 0, 2, 1, 3>} : " + r + " -> " + t + "\n";
+    body += "%" + name + "0 = nn.slice %x {starts = array<i64: 0, 0, " + std::to_string(start) +
+            ">, steps = array<i64: 1, 1, 1>} : " + x + " -> " + p + "\n%" + name + "1 = nn.reshape %" + name +
+            "0 : " + p + " -> " + r + "\n%" + name + " = nn.transpose %" + name +
+            "1 {permutation = array<i64: 0, 2, 1, 3>} : " + r + " -> " + t + "\n";
   body += R"(
     %rows = nn.iota {dim = 2 : i64} : tensor<1x1x40x1xi64>
     %columns = nn.iota {dim = 3 : i64, start = -3 : i64} : tensor<1x1x1x40xi64>
     %visible = nn.compare ge %rows, %columns : tensor<1x1x40x1xi64>, tensor<1x1x1x40xi64> -> tensor<1x1x40x40xi1>
     %low = nn.constant dense<0xFF800000> : tensor<f32> : tensor<f32>
     %b = nn.select %visible, %m, %low : tensor<1x1x40x40xi1>, tensor<2x1x1x40xf32>, tensor<f32> -> tensor<2x1x40x40xf32>
-    %a = nn.attention %q, %k, %v bias %b : tensor<2x1x40x40xf32> {scale = 0.3 : f64} : )" + t + ", " + t + ", " + t + " -> " + t +
-          "\n%c = nn.transpose %a {permutation = array<i64: 0, 2, 1, 3>} : " + t + " -> " + r + "\n%r = nn.reshape %c : " + r + " -> " + p;
+    %a = nn.attention %q, %k, %v bias %b : tensor<2x1x40x40xf32> {scale = 0.3 : f64} : )" +
+          t + ", " + t + ", " + t + " -> " + t +
+          "\n%c = nn.transpose %a {permutation = array<i64: 0, 2, 1, 3>} : " + t + " -> " + r +
+          "\n%r = nn.reshape %c : " + r + " -> " + p;
   toleranceScale = 16;
-  checkBody("%x: " + x + ", %m: tensor<2x1x1x40xf32>", body, p, {someFloats({2, 40, 72}), someFloats({2, 1, 1, 40}, 2)});
+  checkBody("%x: " + x + ", %m: tensor<2x1x1x40xf32>", body, p,
+            {someFloats({2, 40, 72}), someFloats({2, 1, 1, 40}, 2)});
   EXPECT_EQ(numKernelRuns, 1);
 }
 
@@ -121,13 +127,19 @@ TEST_F(AttentionKernels, Channels) {
       check({.groups = 2, .queries = 37, .keys = 41, .depth = depth, .width = width, .isGradient = isGradient});
 }
 
-// What a query sees ends within a block of keys, at its edge, before its first key or behind its last; blocks that nothing
-// sees are left out, and what would have been read there must not show.
+// What a query sees ends within a block of keys, at its edge, before its first key or behind its last; blocks that
+// nothing sees are left out, and what would have been read there must not show.
 TEST_F(AttentionKernels, Causal) {
   for (bool isGradient : {false, true})
     for (int64_t repeat : {1, 3})
       for (int64_t offset : {0, 1, 63, 64, 100, 1000})
-        check({.repeat = repeat, .queries = 70, .keys = 150, .depth = 4, .width = 4, .causalOffset = offset, .isGradient = isGradient});
+        check({.repeat = repeat,
+               .queries = 70,
+               .keys = 150,
+               .depth = 4,
+               .width = 4,
+               .causalOffset = offset,
+               .isGradient = isGradient});
 }
 
 // A query that sees nothing is NaN, or 0 where guarded, and so is what it gives.
@@ -135,7 +147,13 @@ TEST_F(AttentionKernels, QueriesThatSeeNothing) {
   for (bool isGradient : {false, true})
     for (bool guarded : {false, true})
       for (int64_t offset : {-1, -40, -100})
-        check({.queries = 75, .keys = 70, .depth = 4, .width = 4, .causalOffset = offset, .guarded = guarded, .isGradient = isGradient});
+        check({.queries = 75,
+               .keys = 70,
+               .depth = 4,
+               .width = 4,
+               .causalOffset = offset,
+               .guarded = guarded,
+               .isGradient = isGradient});
 }
 
 // Heads that share keys lie in one block, position by position: each reads its own query and writes its own row.
@@ -143,16 +161,31 @@ TEST_F(AttentionKernels, Groups) {
   for (bool isGradient : {false, true})
     for (int64_t repeat : {2, 4, 5})
       for (int64_t queries : {1, 6, 40})
-        check({.batch = 2, .groups = 3, .repeat = repeat, .queries = queries, .keys = 45, .depth = 8, .width = 8,
-               .causalOffset = 5, .isGradient = isGradient});
+        check({.batch = 2,
+               .groups = 3,
+               .repeat = repeat,
+               .queries = queries,
+               .keys = 45,
+               .depth = 8,
+               .width = 8,
+               .causalOffset = 5,
+               .isGradient = isGradient});
 }
 
 // Every way in which a bias broadcasts.
 TEST_F(AttentionKernels, Bias) {
   for (bool isGradient : {false, true})
     for (int64_t mask : {0, 1, 6, 7, 9, 12, 15})
-      check({.batch = 2, .groups = 2, .repeat = 2, .queries = 19, .keys = 70, .depth = 4, .width = 4, .causalOffset = 51,
-             .bias = {mask & 1 ? 2 : 1, mask & 2 ? 4 : 1, mask & 4 ? 19 : 1, mask & 8 ? 70 : 1}, .isGradient = isGradient});
+      check({.batch = 2,
+             .groups = 2,
+             .repeat = 2,
+             .queries = 19,
+             .keys = 70,
+             .depth = 4,
+             .width = 4,
+             .causalOffset = 51,
+             .bias = {mask & 1 ? 2 : 1, mask & 2 ? 4 : 1, mask & 4 ? 19 : 1, mask & 8 ? 70 : 1},
+             .isGradient = isGradient});
   check({.groups = 2, .queries = 40, .keys = 70, .depth = 4, .width = 4, .bias = {1, 2, 1, 70}});
   check({.groups = 2, .queries = 40, .keys = 70, .depth = 4, .width = 4, .bias = {1, 2, 40, 1}});
 }
@@ -163,16 +196,30 @@ TEST_F(AttentionKernels, EveryFloatType) {
     for (const char *element : {"f16", "bf16", "f32", "f64"})
       for (const char *result : {element, "f32"})
         for (const char *bias : {element, "f32"})
-          check({.repeat = 2, .queries = 20, .keys = 70, .depth = 24, .width = 16, .causalOffset = 30, .bias = {1, 1, 1, 70},
-                 .element = element, .biasElement = bias, .resultElement = result, .isGradient = isGradient});
+          check({.repeat = 2,
+                 .queries = 20,
+                 .keys = 70,
+                 .depth = 24,
+                 .width = 16,
+                 .causalOffset = 30,
+                 .bias = {1, 1, 1, 70},
+                 .element = element,
+                 .biasElement = bias,
+                 .resultElement = result,
+                 .isGradient = isGradient});
 }
 
 // No rows, no keys, no channels: nothing is read, and a sum of nothing is 0.
 TEST_F(AttentionKernels, Empty) {
   for (bool isGradient : {false, true})
     for (int64_t which = 0; which < 6; ++which)
-      check({.batch = which != 0, .groups = which != 1, .queries = which == 2 ? 0 : 3, .keys = which == 3 ? 0 : 4,
-             .depth = which == 4 ? 0 : 2, .width = which == 5 ? 0 : 2, .isGradient = isGradient});
+      check({.batch = which != 0,
+             .groups = which != 1,
+             .queries = which == 2 ? 0 : 3,
+             .keys = which == 3 ? 0 : 4,
+             .depth = which == 4 ? 0 : 2,
+             .width = which == 5 ? 0 : 2,
+             .isGradient = isGradient});
 }
 
 } // namespace
