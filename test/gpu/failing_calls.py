@@ -3,7 +3,7 @@
 behind (the stand-in ends a program with status 3 that leaves something or misuses it), no output, no hang. Four steps each, so that with a card for each rank
 steps are captured and replayed, too. Needs python3 only. The last line is `N calls failed as they should, N did not`.
 
-  test/gpu/failing_calls.py [--bin=build/bin] [--model=models/gpt2-odd/dynamo-eager-op18.onnx] [--stride=1] [--first=0] [--seconds=100000] [--tp=2] [--pp=2]
+  test/gpu/failing_calls.py [--bin=build/bin] [--model=models/gpt2-odd/dynamo-eager-op18.onnx] [--stride=1] [--first=0] [--seconds=100000] [--tp=2] [--pp=2] [--dtype=bf16]
 """
 import argparse
 import os
@@ -18,6 +18,7 @@ parser.add_argument("--bin", default=os.path.join(ROOT, "build", "bin"))
 parser.add_argument("--model", default=os.path.join(ROOT, "models", "gpt2-odd", "dynamo-eager-op18.onnx"))
 parser.add_argument("--dims", default="batch_size=4,sequence_length=33")
 parser.add_argument("--inputs", default="inputs_1.npz")
+parser.add_argument("--dtype", default="model", help="bf16: calls of cuDNN are among them")
 parser.add_argument("--tp", type=int, default=2)
 parser.add_argument("--pp", type=int, default=2)
 parser.add_argument("--stride", type=int, default=1, help="try every N-th call")
@@ -56,7 +57,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="hpc-failing-calls-") as folder:
         plan, output = os.path.join(folder, "model.plan"), os.path.join(folder, "out.npz")
         dims = [part for dim in options.dims.split(",") if dim for part in ("--dim", dim)]
-        subprocess.run([os.path.join(options.bin, "hpc-opt"), options.model, "--target=cuda", f"--tp={options.tp}", f"--pp={options.pp}", "--micro-batches=2", *dims,
+        subprocess.run([os.path.join(options.bin, "hpc-opt"), options.model, "--target=cuda", f"--tp={options.tp}", f"--pp={options.pp}", "--micro-batches=2", f"--dtype={options.dtype}", *dims,
                         "-o", plan], check=True)
         for cards in (1, RANKS):
             problem, _ = run(plan, output, cards, None)
