@@ -35,6 +35,8 @@ struct Options {
   bool narrowsProducts() const { return dtype != "model"; }
   /// f16 ends where f32's small gradients begin.
   bool scalesLoss() const { return dtype == "fp16"; }
+  /// All layouts give the same bits (hpc-exact-sums).
+  bool deterministic = false;
   /// What kernels are generated for: host, cuda, or host,cuda.
   std::string target = "host";
 

@@ -57,6 +57,8 @@ static void buildAnnotate(OpPassManager &passes, const Options &options) {
   passes.addPass(createAnnotateBatch({options.batchDim}));
   passes.addPass(createAnnotateTensorParallel());
   passes.addPass(createAnnotateZero({options.zero})); // a dim that nothing above has cut
+  if (options.deterministic)
+    passes.addPass(createExactSums({options.batchDim})); // behind layouts, which are found from products
   passes.addPass(createVerifyAnnotated());
 }
 

@@ -2,6 +2,7 @@
 // parallelism cuts each of them. What the user seeds on an input is cut inside of both, on a computed value inside of
 // time.
 #include "compiler/Diagnostics.h"
+#include "compiler/Dialect/NN/BatchDims.h"
 #include "compiler/Dialect/NN/Ports.h"
 #include "passes/Annotate/Passes.h"
 
@@ -18,52 +19,6 @@ static LogicalResult checkArguments(func::FuncOp function) {
              << "argument " << argument.getArgNumber() << " of @main has type " << argument.getType()
              << "; programs take tensors of fixed sizes";
   return success();
-}
-
-/// The symbolic names of an input's dims, "" where it has none.
-static std::vector<std::string> dimNames(const nn::ArgumentPort &port, size_t rank) {
-  std::vector<std::string> names = port.dims;
-  names.resize(rank);
-  return names;
-}
-
-/// The batch dim of every input, nullopt where it has none; states and step scalars have none.
-static FailureOr<SmallVector<std::optional<int64_t>>> findBatchDims(func::FuncOp function, StringRef wanted) {
-  SmallVector<std::optional<int64_t>> dims(function.getNumArguments());
-  std::vector<std::string> known;
-  bool isNamed = false;
-  SmallVector<unsigned> inputs;
-  for (unsigned argument = 0; argument < dims.size(); ++argument) {
-    nn::ArgumentPort port = nn::argumentPort(function, argument);
-    if (port.isState() || !port.stepScalar.empty())
-      continue;
-    inputs.push_back(argument);
-    for (auto [dim, name] : llvm::enumerate(dimNames(port, nn::shapeOf(function.getArgument(argument)).size()))) {
-      if (!name.empty() && !llvm::all_of(name, llvm::isDigit) && !llvm::is_contained(known, name))
-        known.push_back(name);
-      if (!dims[argument] && (wanted.empty() ? StringRef(name).starts_with("batch") : StringRef(name) == wanted)) {
-        dims[argument] = dim;
-        isNamed = true;
-      }
-    }
-  }
-  if (isNamed)
-    return dims;
-  if (!wanted.empty()) {
-    userError(function, ErrorKind::Usage) << "--batch-dim=" << wanted << " names no dim of an input; the inputs have "
-                                          << (known.empty() ? "no named dims" : llvm::join(known, ", "));
-    return failure();
-  }
-  // Nothing is named: dim 0, of all inputs that agree on its size with the first.
-  std::optional<int64_t> size;
-  for (unsigned argument : inputs) {
-    ArrayRef<int64_t> shape = nn::shapeOf(function.getArgument(argument));
-    if (shape.empty() || (size && *size != shape[0]))
-      continue;
-    size = shape[0];
-    dims[argument] = 0;
-  }
-  return dims;
 }
 
 /// Adds `axes` outside of what the seed cuts of dim `dim`; axes that it names already stay where they are.
@@ -123,7 +78,7 @@ struct AnnotateBatch : impl::AnnotateBatchBase<AnnotateBatch> {
     if (failed(checkArguments(function)))
       return signalPassFailure();
     dist::Mesh mesh = dist::meshOf(getOperation());
-    auto dims = findBatchDims(function, batchDim);
+    auto dims = nn::findBatchDims(function, batchDim);
     if (failed(dims))
       return signalPassFailure();
     int64_t microBatches = mesh.sizeOf(dist::AxisRole::Time);

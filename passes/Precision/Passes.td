@@ -21,6 +21,31 @@ def NarrowProducts : Pass<"hpc-narrow-products", "::mlir::ModuleOp"> {
   let dependentDialects = ["::hpc::nn::NNDialect"];
 }
 
+def ExactSums : Pass<"hpc-exact-sums", "::mlir::ModuleOp"> {
+  let summary = "sums over what a layout may cut are exact, so that all layouts give the same bits";
+  let description = [{
+    Numbers that are added are first rounded to a grid of powers of two that no layout changes, in f64, where their sum is exact in any order: over lanes, blocks, ranks, micro-batches, stages.
+
+    - A product of f32: each row of one factor and each column of the other becomes whole numbers of (53 - log2 k) / 2 bits by its own largest element (22 for k = 512). Products
+      and their sums then have at most 53 bits. A factor is off by 2^-23 of its row's largest at most, about what sums in f32 lose.
+    - A reduction likewise, by the largest of what it adds, to 53 - log2 n bits.
+    - Over the batch, which micro-batches cut, nobody knows the largest before all are there: terms are two words on fixed grids, 2^-20 and 2^-60 of the number of terms. A term of 2^32 and
+      more of them becomes NaN, so the step is skipped and told. A product over the batch (a weight's gradient) is one for each row of the batch, then that sum. Rows added into tables, and the norm over
+      all parameters (three words), likewise.
+    - Composites along rows (norms, softmax, cross entropy) are their definitions first. Attention stays: its keys are cut by no layout, and its kernel is made of nothing else.
+
+    Runs when layouts have been found, since they are found from products. Cost: products in f64, two of those sums' bytes between ranks, accumulators of two f64 for each f32, and
+    (rows of the batch) x 8 bytes of the largest weight at a time.
+
+        %y = nn.matmul %x, %w : tensor<4x8xf32>, tensor<8x8xf32> -> tensor<4x8xf32>
+
+        %p = nn.matmul %xi, %wi : tensor<4x8xf64>, tensor<8x8xf64> -> tensor<4x8xf64>      // xi = round(x * 2^.. / power of two below the row's largest)
+        %y = nn.cast ((%p * %units_of_rows) * %units_of_columns) : tensor<4x8xf64> -> tensor<4x8xf32>
+  }];
+  let options = [Option<"batchDim", "batch-dim", "std::string", "\"\"", "as that of hpc-annotate-batch">];
+  let dependentDialects = ["::hpc::nn::NNDialect"];
+}
+
 def VerifyPrecision : Pass<"hpc-verify-precision", "::mlir::ModuleOp"> {
   let summary = "check that the dtypes of products follow the policy";
   let description = "No product of f32 operands is left where `dtype` asks for 16 bits.";

@@ -94,6 +94,9 @@ struct Flags {
   cl::opt<std::string> dtype{
       "dtype", cl::desc("Of operands of products: bf16, fp16 (sums, and all else, stay f32) or model (default: model)"),
       cl::value_desc("which"), cl::init("model"), cl::cat(model)};
+  cl::opt<bool> deterministic{"deterministic",
+                              cl::desc("All layouts give the same bits: sums are exact, in f64, which takes time and memory"),
+                              cl::cat(model)};
   cl::opt<std::string> target{"target", cl::desc("What the plan is to run on: host, cuda or host,cuda (default: host)"),
                               cl::value_desc("which"), cl::init("host"), cl::cat(model)};
 
@@ -336,7 +339,7 @@ static Status readTraining(Flags &flags, Options &options) {
 
 bool isCompilerFlag(StringRef argument) {
   static constexpr StringRef names[] = {
-      "batch-dim", "betas", "clip", "compile-to", "const", "decay", "devices", "dim", "dp", "dtype", "dump-phases", "epsilon", "explain", "follow-links",
+      "batch-dim", "betas", "clip", "compile-to", "const", "decay", "deterministic", "devices", "dim", "dp", "dtype", "dump-phases", "epsilon", "explain", "follow-links",
       "freeze", "h", "help", "inference", "list-params", "loss", "memory", "micro-batches", "momentum", "nesterov", "no-weights", "onnx-configuration", "optimizer", "pp", "pp-chunks", "pp-schedule", "pp-split",
       "recompute", "remarks", "schedule", "spec", "target", "tp", "train", "verify", "weight-decay", "write-onnx-annotations", "write-spec", "zero"};
   return argument.starts_with("-") && llvm::is_contained(names, argument.ltrim('-').split('=').first);
@@ -373,6 +376,9 @@ Expected<CommandLine> parseCommandLine(int argc, char **argv) {
   line.options.ppSchedule = flags.ppSchedule;
   HPC_RETURN_IF_ERROR(readTraining(flags, line.options));
   line.options.dtype = flags.dtype;
+  line.options.deterministic = flags.deterministic;
+  if (flags.deterministic && flags.dtype != "model")
+    return usage("--deterministic makes sums of f32 exact, and --dtype=" + flags.dtype + " rounds what is added; leave one of them out");
   line.options.target = flags.target;
   if (Expected<std::string> targets = kernelTargets(flags.target); !targets.ok())
     return usage("--target: " + targets.status().message());

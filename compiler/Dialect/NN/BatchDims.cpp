@@ -1,0 +1,54 @@
+// Names first, since exporters give them; position where there are none.
+#include "compiler/Dialect/NN/BatchDims.h"
+
+#include "compiler/Diagnostics.h"
+#include "compiler/Dialect/NN/Ports.h"
+
+namespace hpc::nn {
+
+/// The symbolic names of an input's dims, "" where it has none.
+static std::vector<std::string> dimNames(const ArgumentPort &port, size_t rank) {
+  std::vector<std::string> names = port.dims;
+  names.resize(rank);
+  return names;
+}
+
+FailureOr<SmallVector<std::optional<int64_t>>> findBatchDims(func::FuncOp function, StringRef wanted) {
+  SmallVector<std::optional<int64_t>> dims(function.getNumArguments());
+  std::vector<std::string> known;
+  bool isNamed = false;
+  SmallVector<unsigned> inputs;
+  for (unsigned argument = 0; argument < dims.size(); ++argument) {
+    ArgumentPort port = argumentPort(function, argument);
+    if (port.isState() || !port.stepScalar.empty())
+      continue;
+    inputs.push_back(argument);
+    for (auto [dim, name] : llvm::enumerate(dimNames(port, shapeOf(function.getArgument(argument)).size()))) {
+      if (!name.empty() && !llvm::all_of(name, llvm::isDigit) && !llvm::is_contained(known, name))
+        known.push_back(name);
+      if (!dims[argument] && (wanted.empty() ? StringRef(name).starts_with("batch") : StringRef(name) == wanted)) {
+        dims[argument] = dim;
+        isNamed = true;
+      }
+    }
+  }
+  if (isNamed)
+    return dims;
+  if (!wanted.empty()) {
+    userError(function, ErrorKind::Usage) << "--batch-dim=" << wanted << " names no dim of an input; the inputs have "
+                                          << (known.empty() ? "no named dims" : llvm::join(known, ", "));
+    return failure();
+  }
+  // Nothing is named: dim 0, of all inputs that agree on its size with the first.
+  std::optional<int64_t> size;
+  for (unsigned argument : inputs) {
+    ArrayRef<int64_t> shape = shapeOf(function.getArgument(argument));
+    if (shape.empty() || (size && *size != shape[0]))
+      continue;
+    size = shape[0];
+    dims[argument] = 0;
+  }
+  return dims;
+}
+
+} // namespace hpc::nn

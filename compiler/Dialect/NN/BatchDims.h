@@ -1,0 +1,13 @@
+// Which dim of each input is the batch: what micro-batches and data parallelism cut.
+#pragma once
+
+#include "compiler/Dialect/NN/NN.h"
+
+namespace hpc::nn {
+
+/// Per argument of a function on tensors of fixed sizes; nullopt where it has none, as states and step scalars. `wanted` is the
+/// symbolic name of the dim, or "": the names that start with "batch". Where no dim has a name that fits, and none is wanted, dim 0 of all inputs that agree on
+/// its size with the first. Error: `wanted` names no dim.
+FailureOr<SmallVector<std::optional<int64_t>>> findBatchDims(func::FuncOp function, StringRef wanted);
+
+} // namespace hpc::nn

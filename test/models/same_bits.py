@@ -1,0 +1,63 @@
+#!/usr/bin/python3
+"""--deterministic: every layout of a training run gives the same bits: each loss and gradient norm as it is printed, and the checkpoint at the end to the byte.
+
+  test/models/same_bits.py [--bin=build/bin] [--models=gpt2-tiny/dynamo-eager-op18] [--layouts=";--tp=2"] [--steps=20] [--flags="--clip=1"]
+"""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+SHARED = os.path.join(os.path.dirname(ROOT), "shared", "models")
+LAYOUTS = ["", "--tp=2", "--tp=4", "--tp=3", "--dp=2", "--dp=4", "--dp=3", "--micro-batches=2", "--micro-batches=4", "--pp=2", "--pp=2 --micro-batches=4 --schedule=gpipe",
+           "--pp=2 --micro-batches=4 --schedule=1f1b", "--pp=3 --micro-batches=2 --schedule=zb-h1", "--tp=2 --pp=2 --dp=2 --micro-batches=2", "--tp=2 --dp=2 --zero=1", "--dp=2 --zero=3"]
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--bin", default=os.path.join(ROOT, "build", "bin"))
+parser.add_argument("--models", default="gpt2-tiny/dynamo-eager-op18,gpt2-odd/torchscript-op17")
+parser.add_argument("--layouts", default=";".join(LAYOUTS))
+parser.add_argument("--steps", type=int, default=20)
+parser.add_argument("--flags", default="--optimizer=adamw --weight-decay=0.01 --clip=1.0", help="of hpc-opt")
+parser.add_argument("--without", action="store_true", help="leave --deterministic out: layouts differ then")
+options = parser.parse_args()
+
+
+def run(tool, *arguments):
+    done = subprocess.run([os.path.join(options.bin, tool), *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode:
+        raise RuntimeError(f"{tool} {' '.join(arguments)}\n{done.stdout[-2000:]}")
+
+
+def result(model, layout, folder):
+    plan, metrics, checkpoint = (os.path.join(folder, name) for name in ("m.plan", "m.jsonl", "m.safetensors"))
+    run("hpc-opt", os.path.join(SHARED, model + ".onnx"), "--train", *([] if options.without else ["--deterministic"]), *options.flags.split(), *layout.split(), "--dim", "batch_size=4", "--dim",
+        "sequence_length=32", "-o", plan)
+    run("hpc-run", plan, "--train", f"--data={os.path.join(SHARED, os.path.dirname(model), 'train_tokens.npz')}", f"--steps={options.steps}", "--lr=3e-3", "--lr-schedule=cosine",
+        "--warmup=5", f"--metrics={metrics}", f"--save={checkpoint}")
+    numbers = [(line["loss"], line["grad_norm"]) for line in map(json.loads, open(metrics))]
+    assert len(numbers) == options.steps and None not in numbers[-1]
+    return numbers, open(checkpoint, "rb").read()
+
+
+failed = cases = 0
+for model in options.models.split(","):
+    first = None
+    for layout in options.layouts.split(";"):
+        cases += 1
+        with tempfile.TemporaryDirectory(prefix="hpc-bits-") as folder:
+            try:
+                found = result(model, layout, folder)
+            except (RuntimeError, AssertionError) as error:
+                print(f"FAILED: {model} '{layout}': {error}")
+                failed += 1
+                continue
+        first = first or found
+        steps = [step for step, (mine, other) in enumerate(zip(found[0], first[0])) if mine != other]
+        if steps or found[1] != first[1]:
+            print(f"FAILED: {model} '{layout}': " + (f"step {steps[0]} has {found[0][steps[0]]}, not {first[0][steps[0]]}" if steps else "weights or states differ"))
+            failed += 1
+print(f"{cases - failed} layouts have the bits of the first, {failed} failed")
+sys.exit(failed > 0)
