@@ -1,6 +1,7 @@
 // The minimum cut between a source and a sink (Dinic 1970: blocking flows along shortest paths).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 

@@ -3,7 +3,10 @@
 
 #include "gtest/gtest.h"
 
+#include <algorithm>
+#include <limits>
 #include <random>
+#include <tuple>
 
 using hpc::MinimumCut;
 
