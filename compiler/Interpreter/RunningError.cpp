@@ -15,8 +15,9 @@ using namespace interpreter;
 /// The bound is so many times the samples' largest deviation: another plan's rounding errors are of the same size. In
 /// few elements errors may cancel in both samples by chance, and not in a plan: the largest of n varies the more the
 /// smaller n is.
+static constexpr double safety = 4;
 static double safetyOf(int64_t elements) {
-  constexpr double safety = 4, enough = 64;
+  constexpr double enough = 64;
   return elements >= enough ? safety : safety * std::cbrt(enough / double(std::max<int64_t>(elements, 1)));
 }
 
@@ -39,6 +40,28 @@ static double largestNumber(const Tensor &tensor) {
   return largest;
 }
 
+/// The largest deviation of a number in any sample.
+double RunningError::largestDeviation(const Twin &twin) {
+  double worst = 0;
+  for (const std::shared_ptr<const Tensor> &sample : twin.samples)
+    for (int64_t i = 0; i < twin.exact->size(); ++i)
+      if (double by = std::abs(sample->number(i) - twin.exact->number(i));
+          isNumber(twin.exact->number(i)) && std::isfinite(by))
+        worst = std::max(worst, by);
+  return worst;
+}
+
+/// By the elements that have a part in the largest deviation, those that the safety would lift to it: nearly all of a
+/// product; one or two of a quotient of small numbers (Adam's first step), where the largest is a matter of chance.
+double RunningError::safetyOf(const Twin &twin, double worst) {
+  int64_t count = 0;
+  for (int64_t i = 0; i < twin.exact->size(); ++i)
+    count += llvm::any_of(twin.samples, [&](const std::shared_ptr<const Tensor> &sample) {
+      return safety * std::abs(sample->number(i) - twin.exact->number(i)) >= worst;
+    });
+  return hpc::safetyOf(count);
+}
+
 /// The bound of a value from the deviation of its samples. Whole numbers that no sample has moved are the same in any
 /// plan, unless approximations make them: a mask of ones and zeros is on no side of a jump but its own.
 double RunningError::boundOf(const Twin &twin, bool isApproximated) {
@@ -56,7 +79,7 @@ double RunningError::boundOf(const Twin &twin, bool isApproximated) {
       worst = std::max(worst, std::abs(other - value));
       largest = std::max(largest, std::abs(value));
     }
-  return exact.isFloat() ? safetyOf(exact.size()) * worst + 2 * epsilonOf(exact.dtype) * largest : worst;
+  return exact.isFloat() ? safetyOf(twin, worst) * worst + 2 * epsilonOf(exact.dtype) * largest : worst;
 }
 
 /// The bound in parts of the largest magnitude; where it is infinite, what the worst operand has.
@@ -267,9 +290,9 @@ Status RunningError::widenBoundOfCurve(Operation *op, ArrayRef<Twin> operands, T
         continue;
       stretched[i] = *operand.exact;
       inputs[i] = &stretched[i];
-      double safety = safetyOf(operand.exact->size());
+      double times = safetyOf(operand, largestDeviation(operand));
       for (int64_t j = 0; j < operand.exact->size(); ++j) {
-        double value = operand.exact->floats[j], by = safety * (operand.samples[number]->floats[j] - value);
+        double value = operand.exact->floats[j], by = times * (operand.samples[number]->floats[j] - value);
         if (!isNumber(value) || !std::isfinite(by))
           continue;
         stretched[i].floats[j] += by;

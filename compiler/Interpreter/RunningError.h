@@ -52,6 +52,8 @@ private:
     double own = 0, finite = 0;
   };
 
+  static double largestDeviation(const Twin &twin);
+  static double safetyOf(const Twin &twin, double worst);
   static double boundOf(const Twin &twin, bool isApproximated);
   static double relativeBoundOf(const Twin &twin, ArrayRef<Twin> operands);
   static std::vector<bool> elementsThatAreOneValue(Operation *op, ArrayRef<Twin> operands, const Tensor &result);
