@@ -36,7 +36,7 @@ def result(model, layout, folder):
     run("hpc-opt", os.path.join(SHARED, model + ".onnx"), "--train", *([] if options.without else ["--deterministic"]), *options.flags.split(), *layout.split(), "--dim", "batch_size=4", "--dim",
         "sequence_length=32", "-o", plan)
     run("hpc-run", plan, "--train", f"--data={os.path.join(SHARED, os.path.dirname(model), 'train_tokens.npz')}", f"--steps={options.steps}", "--lr=3e-3", "--lr-schedule=cosine",
-        "--warmup=5", f"--metrics={metrics}", f"--save={checkpoint}")
+        f"--warmup={min(5, options.steps)}", f"--metrics={metrics}", f"--save={checkpoint}")
     numbers = [(line["loss"], line["grad_norm"]) for line in map(json.loads, open(metrics))]
     assert len(numbers) == options.steps and None not in numbers[-1]
     return numbers, open(checkpoint, "rb").read()
