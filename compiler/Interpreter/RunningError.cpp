@@ -104,6 +104,16 @@ static bool isApproximate(Operation *op, DType dtype) {
   return accessOf(op) == Access::Elementwise && effortOf(op) == Effort::Expensive && dtype != DType::F64;
 }
 
+/// A step of a composite that rounds to 16 bits: a kernel or a library that computes the composite whole may leave it out.
+static std::vector<double> freedomOfRounding(Operation *op, ArrayRef<const Tensor *> operands, const Tensor &sample) {
+  std::vector<double> slack;
+  bool isNarrow = sample.dtype == DType::BF16 || sample.dtype == DType::F16;
+  if (isNarrow && accessOf(op) == Access::Elementwise && operands.size() == 1 && operands[0]->dtype != sample.dtype)
+    for (double value : sample.floats)
+      slack.push_back(epsilonOf(sample.dtype) / 2 * std::abs(value));
+  return slack;
+}
+
 /// For each element of a result how far a plan may be from any other by its freedom in this op alone; empty: not at all.
 /// `unrounded` is the sample before it was rounded, `rounded` the number of operands that hold rounding errors.
 static Expected<std::vector<double>> freedomOf(Operation *op, ArrayRef<const Tensor *> operands, int64_t rounded,
@@ -225,7 +235,8 @@ Status RunningError::followJumps(Operation *op, ArrayRef<Twin> operands, unsigne
 // ---- ops -----------------------------------------------------------------------------------------
 
 Expected<RunningError::Twins> RunningError::evaluate(Operation *op, ArrayRef<Twin> operands,
-                                                     ArrayRef<std::shared_ptr<const Tensor>> exact) {
+                                                     ArrayRef<std::shared_ptr<const Tensor>> exact,
+                                                     bool isStep) {
   std::optional<Access> access = accessOf(op);
   if (isa<CompositeOpInterface>(op) && access == Access::Composite)
     return evaluateComposite(op, operands, exact);
@@ -259,6 +270,8 @@ Expected<RunningError::Twins> RunningError::evaluate(Operation *op, ArrayRef<Twi
         if (!slack.ok())
           return slack.status();
         push(wanted, *slack, *sample);
+        if (isStep)
+          push(wanted, freedomOfRounding(op, inputs, *sample), *sample);
       }
       bool isSame = wanted.floats == sample->floats && wanted.ints == sample->ints;
       twins[i].exact = exact[i];
@@ -338,7 +351,7 @@ Expected<RunningError::Twins> RunningError::evaluateComposite(Operation *op, Arr
     std::vector<std::shared_ptr<const Tensor>> made;
     for (Tensor &result : *results)
       made.push_back(std::make_shared<Tensor>(std::move(result)));
-    Expected<Twins> twins = evaluate(step, inputs, made);
+    Expected<Twins> twins = evaluate(step, inputs, made, /*isStep=*/true);
     if (!twins.ok())
       return twins;
     for (auto [value, twin] : llvm::zip_equal(step->getResults(), *twins))

@@ -57,7 +57,9 @@ private:
   static double boundOf(const Twin &twin, bool isApproximated);
   static double relativeBoundOf(const Twin &twin, ArrayRef<Twin> operands);
   static std::vector<bool> elementsThatAreOneValue(Operation *op, ArrayRef<Twin> operands, const Tensor &result);
-  Expected<Twins> evaluate(Operation *op, ArrayRef<Twin> operands, ArrayRef<std::shared_ptr<const Tensor>> exact);
+  /// `isStep`: of a composite's definition.
+  Expected<Twins> evaluate(Operation *op, ArrayRef<Twin> operands, ArrayRef<std::shared_ptr<const Tensor>> exact,
+                           bool isStep = false);
   static Status widenBoundOfCurve(Operation *op, ArrayRef<Twin> operands, Twins &twins);
   Expected<Twins> evaluateComposite(Operation *op, ArrayRef<Twin> operands,
                                     ArrayRef<std::shared_ptr<const Tensor>> exact);

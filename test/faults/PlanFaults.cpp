@@ -114,13 +114,12 @@ void swapInstructions(Plan &plan) {
 Gemm &attentionGemm(Plan &plan) { return the<Gemm>(plan, 0, "forward", attentionOut); }
 /// The first kernel of stage 0 and its last argument, a result.
 Kernel &firstKernel(Plan &plan) { return the<Kernel>(plan, 0, "forward"); }
-/// The first product of two values of the program: queries with keys.
-Gemm &productOfValues(Plan &plan) {
-  for (Instruction &instruction : program(plan, 0, "forward").instructions)
-    if (auto *gemm = std::get_if<Gemm>(&instruction.action);
-        gemm && plan.stages[0].buffers[gemm->b.place.buffer].lifetime == Lifetime::Program)
+/// The head's: its weight is that of the embedding, stored the other way.
+Gemm &transposedGemm(Plan &plan) {
+  for (Instruction &instruction : program(plan, 1, "forward").instructions)
+    if (auto *gemm = std::get_if<Gemm>(&instruction.action); gemm && gemm->b.transpose)
       return *gemm;
-  ADD_FAILURE() << "no product of two values";
+  ADD_FAILURE() << "no product with a transposed operand";
   std::exit(1);
 }
 Buffer &receivedBuffer(Plan &plan) { return plan.stages[1].buffers[the<Recv>(plan, 1, "receive").dst.buffer]; }
@@ -135,9 +134,14 @@ void skipOnce(Plan &plan) {
 void addToNothing(Plan &plan) { attentionGemm(plan).addToC = 1; }
 void otherOperandType(Plan &plan) { attentionGemm(plan).b.dtype = DType::F16; }
 void otherLeadingDim(Plan &plan) { attentionGemm(plan).a.ld += 8; }
-void untransposed(Plan &plan) { productOfValues(plan).b.transpose = false; }
-void otherStride(Plan &plan) { productOfValues(plan).b.stride.back() += 1; }
-void packTemporary(Plan &plan) { productOfValues(plan).b.packed = true; }
+void untransposed(Plan &plan) { transposedGemm(plan).b.transpose = false; }
+/// The same product twice, the second time one element further in its weight.
+void otherStride(Plan &plan) {
+  Gemm &gemm = attentionGemm(plan);
+  gemm.batch = {2};
+  gemm.a.stride = gemm.c.stride = {0};
+  gemm.b.stride = {1};
+}
 void sumInHalf(Plan &plan) { attentionGemm(plan).accumulate = DType::F16; }
 void biasOfNothing(Plan &plan) { attentionGemm(plan).epilogue = Epilogue::Bias; }
 void postAndForget(Plan &plan) { the<Collective>(plan, 0, "forward", attentionOut).request = 0; }
@@ -177,7 +181,6 @@ const FaultOfPlan faults[] = {
     {"OperandOfOtherLeadingDim", otherLeadingDim, {"gemm, node node_addmm_5", "reads"}, {}},
     {"OperandUntransposed", untransposed, {"leading dim of b"}, {}},
     {"OperandOfOtherStride", otherStride, {"gemm", "(b), which has"}, {}},
-    {"TemporaryPacked", packTemporary, {"packed, but it does not live for the session"}, {}},
     {"SumInHalf", sumInHalf, {"node_addmm_5", "sums in f16 what is stored as f32"}, {}},
     {"BiasOfNothing", biasOfNothing, {"node_addmm_5", "buffer of bias is -1"}, {}},
     {"PostedAndForgotten", postAndForget, {"all_reduce, node node_addmm_5", "ends before a wait on request 0"}, {}},
