@@ -177,6 +177,39 @@ static LogicalResult dropRepeats(nn::AttentionOp op, PatternRewriter &rewriter) 
   return success();
 }
 
+/// The weight of bools that decides about a bias and that nobody has read, if there is one near it.
+static nn::ParameterOp absentMask(Value bias) {
+  constexpr size_t mostSteps = 64; // slices, selections, sums: a bias computed from the model's data is none of these
+  SmallVector<Value> pending{bias};
+  llvm::SmallPtrSet<Operation *, 16> seen;
+  while (!pending.empty() && seen.size() < mostSteps) {
+    Operation *op = pending.pop_back_val().getDefiningOp();
+    if (!op || !seen.insert(op).second)
+      continue;
+    if (auto parameter = dyn_cast<nn::ParameterOp>(op);
+        parameter && parameter.isAbsent() && nn::tensorType(parameter).getElementType().isInteger(1))
+      return parameter;
+    llvm::append_range(pending, op->getOperands());
+  }
+  return {};
+}
+
+/// One remark for all layers: the plan is right, and slower than it need be.
+static void remarkAbsentMasks(Operation *root) {
+  int64_t count = 0;
+  nn::AttentionOp first;
+  root->walk([&](nn::AttentionOp op) {
+    if (op.getBias() && absentMask(op.getBias()) && ++count == 1)
+      first = op;
+  });
+  if (count > 0)
+    mlir::emitRemark(first.getLoc())
+        << (count == 1 ? "an attention is" : std::to_string(count) + " attentions are")
+        << " masked by weights whose content is not known here, the first by '" << absentMask(first.getBias()).getName()
+        << "': whether that is a causal mask is not known either, so nothing that it hides is left out, and cuDNN does not "
+           "take it; compile where the external data is, without --no-weights, or keep the masks in the model's own file";
+}
+
 namespace {
 struct RaiseAttention : impl::RaiseAttentionBase<RaiseAttention> {
   void runOnOperation() override {
@@ -186,7 +219,8 @@ struct RaiseAttention : impl::RaiseAttentionBase<RaiseAttention> {
     patterns.add(absorbCausalBias);
     patterns.add(dropRepeats);
     if (failed(rewriteToTheEnd(getOperation(), std::move(patterns))))
-      signalPassFailure();
+      return signalPassFailure();
+    remarkAbsentMasks(getOperation());
   }
 };
 } // namespace
