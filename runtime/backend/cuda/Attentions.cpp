@@ -28,10 +28,22 @@ std::vector<int64_t> keyOf(const plan::Attention &a) {
   return key;
 }
 
+std::string versionText(size_t version) {
+  return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." +
+         std::to_string(version % 100);
+}
+
+std::string nameOf(const plan::Attention &a) {
+  return std::string(a.kind == plan::AttentionKind::Backward ? "the gradient of attention" : "attention") + " (" +
+         std::to_string(a.batch) + " x " + std::to_string(a.heads) + " heads, " + std::to_string(a.queries) +
+         " queries, " + std::to_string(a.keys) + " keys, " + std::to_string(a.depth) + " channels" +
+         (a.width == a.depth ? "" : " and " + std::to_string(a.width)) + (a.causal ? ", causal)" : ")");
+}
+
 } // namespace
 
-Expected<Attentions> Attentions::create(const Cudnn &dnn, const Gpu &gpu, StreamHandle stream, bool sameBits) {
-  Attentions attentions(dnn, gpu, sameBits);
+Expected<Attentions> Attentions::create(const Cudnn &dnn, const Gpu &gpu, StreamHandle stream, bool sameBits, Note note) {
+  Attentions attentions(dnn, gpu, sameBits, std::move(note));
   DnnHandle handle = nullptr;
   HPC_RETURN_IF_ERROR(check(dnn, dnn.create(&handle), "starting cuDNN on " + gpu.name()));
   attentions.handle = Dnn(dnn, handle);
@@ -42,13 +54,19 @@ Expected<Attentions> Attentions::create(const Cudnn &dnn, const Gpu &gpu, Stream
 Expected<std::optional<Attentions::Prepared>> Attentions::make(const plan::Attention &attention, int64_t &bytes) const {
   using Nothing = std::optional<Prepared>;
   const bool isBackward = attention.kind == plan::AttentionKind::Backward;
-  if (!fitsCudnn(attention).ok() || (isBackward && (sameBits || dnn->version() < leastForGradients)))
+  if (!fitsCudnn(attention).ok() || (isBackward && sameBits))
     return Nothing();
-  auto orKernel = [](const Status &status) -> Expected<std::optional<Prepared>> {
-    if (status.kind() == ErrorKind::Unsupported)
-      return Nothing();
-    return status;
+  auto orKernel = [&](const Status &status) -> Expected<std::optional<Prepared>> {
+    if (status.kind() != ErrorKind::Unsupported)
+      return status;
+    if (note)
+      note(nameOf(attention) + " runs on generated kernels, since cuDNN " + versionText(dnn->version()) +
+           " does not take it: " + status.message());
+    return Nothing();
   };
+  if (isBackward && dnn->version() < leastForGradients)
+    return orKernel(Status::error(ErrorKind::Unsupported, "its gradients are right from " +
+                                                              versionText(leastForGradients) + " on"));
   Prepared entry;
   Expected<CudnnPlan> forward = makeForward(*dnn, handle.get(), attention, /*withStats=*/isBackward);
   if (!forward.ok())

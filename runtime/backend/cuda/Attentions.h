@@ -6,6 +6,7 @@
 #include "runtime/backend/cuda/Gpu.h"
 #include "runtime/core/Backend.h"
 
+#include <functional>
 #include <map>
 #include <optional>
 
@@ -13,8 +14,10 @@ namespace hpc::cuda {
 
 class Attentions {
 public:
-  /// All runs are on `stream`. `sameBits`: results repeat bit for bit, which cuDNN's gradients do not.
-  static Expected<Attentions> create(const Cudnn &dnn, const Gpu &gpu, StreamHandle stream, bool sameBits);
+  using Note = std::function<void(const std::string &)>;
+  /// All runs are on `stream`. `sameBits`: results repeat bit for bit, which cuDNN's gradients do not. `note`, may be
+  /// null: told which attentions this cuDNN refuses though it might take them.
+  static Expected<Attentions> create(const Cudnn &dnn, const Gpu &gpu, StreamHandle stream, bool sameBits, Note note);
 
   /// What run() takes, or -1: the kernel has to do it.
   Expected<int64_t> prepare(const plan::Attention &attention);
@@ -29,12 +32,14 @@ private:
     std::array<int64_t, 5> place = {0, 0, 0, 0, 0};
   };
 
-  Attentions(const Cudnn &dnn, const Gpu &gpu, bool sameBits) : dnn(&dnn), gpu(&gpu), sameBits(sameBits) {}
+  Attentions(const Cudnn &dnn, const Gpu &gpu, bool sameBits, Note note)
+      : dnn(&dnn), gpu(&gpu), sameBits(sameBits), note(std::move(note)) {}
   Expected<std::optional<Prepared>> make(const plan::Attention &attention, int64_t &bytes) const;
 
   const Cudnn *dnn;
   const Gpu *gpu;
   bool sameBits;
+  Note note;
   Dnn handle;
   DeviceMemory workspace;
   int64_t reserved = 0;

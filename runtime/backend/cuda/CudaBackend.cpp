@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <mutex>
+#include <set>
 
 namespace hpc::cuda {
 
@@ -32,12 +34,28 @@ bool hasAttentions(const plan::Plan &plan) {
           return true;
   return false;
 }
+/// Each text once, whichever rank's thread comes first.
+CudaOptions sayingOnce(CudaOptions options) {
+  if (!options.note)
+    return options;
+  struct Said {
+    std::mutex mutex;
+    std::set<std::string> texts;
+  };
+  options.note = [said = std::make_shared<Said>(), note = std::move(options.note)](const std::string &text) {
+    std::lock_guard<std::mutex> lock(said->mutex);
+    if (said->texts.insert(text).second)
+      note(text);
+  };
+  return options;
+}
+
 bool talks(const plan::Plan &plan) { return has<plan::Collective, plan::Send, plan::Recv>(plan); }
 
 class CudaBackend : public Backend {
 public:
   CudaBackend(const CudaOptions &options, std::shared_ptr<PeerWorld> given, std::unique_ptr<ControlPlane> others)
-      : options(options), isJoined(given), isOneOfMany(others), peers(std::move(given)), plane(std::move(others)) {}
+      : options(sayingOnce(options)), isJoined(given), isOneOfMany(others), peers(std::move(given)), plane(std::move(others)) {}
 
   Status load(const plan::Plan &given, RankRange own) override {
     plan = &given;

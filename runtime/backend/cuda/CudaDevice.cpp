@@ -36,7 +36,7 @@ Expected<std::unique_ptr<CudaDevice>> CudaDevice::create(const Gpu &gpu, const C
     device->products.emplace(std::move(*products));
   }
   if (dnn) {
-    Expected<Attentions> attentions = Attentions::create(*dnn, gpu, device->compute.get(), options.inRankOrder);
+    Expected<Attentions> attentions = Attentions::create(*dnn, gpu, device->compute.get(), options.inRankOrder, options.note);
     if (!attentions.ok())
       return attentions.status();
     device->attentions.emplace(std::move(*attentions));

@@ -14,7 +14,7 @@ struct CudaOptions {
   bool inRankOrder = false;  ///< reductions by NCCL give the bits that the host's do, and results repeat
   bool cudnn = true;         ///< see Attentions
   std::string libraryFolder; ///< of driver and libraries; empty: the loader's own rules
-  std::function<void(const std::string &)> note; ///< told what is no error, once; may be null
+  std::function<void(const std::string &)> note; ///< told what is no error; may be null. A backend says each text once
 };
 
 } // namespace hpc::cuda

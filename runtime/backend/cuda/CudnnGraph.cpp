@@ -148,10 +148,11 @@ std::vector<DescriptorHandle> CudnnGraph::choices(DescriptorHandle graph, Descri
   if (device)
     set(query, choicesDevice, attributeDescriptor, 1, &device);
   finalize(query);
-  if (failure.kind() == ErrorKind::Unsupported && !failure.ok()) // none that it ranks so
-    failure = Status::success();
-  else if (!failure.ok())
+  if (!failure.ok()) {
+    if (failure.kind() == ErrorKind::Unsupported) // none that it ranks so; the choice is not final and has no answers
+      failure = Status::success();
     return {};
+  }
   std::vector<DescriptorHandle> found;
   for (int64_t i = 0; i < most; ++i)
     found.push_back(make(descriptorEngineConfig, "an engine"));

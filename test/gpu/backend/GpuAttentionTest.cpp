@@ -253,6 +253,50 @@ TEST_F(Gpu, AttentionsThatAreLeftToKernels) {
   }
 }
 
+// A graph that this cuDNN has no engine for, wherever it says so, is the kernel's: no error, nothing left behind, and one note, however
+// many layers and gradients ask again.
+TEST_F(Gpu, RefusedGraphsAreLeftToKernels) {
+  using Refusal = standin::Settings::DnnRefusal;
+  for (Refusal refusal : {Refusal::Graph, Refusal::Choice, Refusal::Engine}) {
+    SCOPED_TRACE(int(refusal));
+    standin::Settings settings;
+    settings.dnnRefusal = refusal;
+    standin::configure(settings);
+    std::vector<std::string> notes;
+    {
+      cuda::CudaOptions options = onStandIn();
+      options.note = [&](const std::string &text) { notes.push_back(text); };
+      Bench bench(options);
+      Attention attention({2, 2, 2, 8, 16, 8, 24, 0});
+      for (plan::AttentionKind kind : {plan::AttentionKind::Forward, plan::AttentionKind::Forward, plan::AttentionKind::Backward}) {
+        Expected<int64_t> library = bench.device->prepare(attention.description(kind));
+        ASSERT_TRUE(library.ok()) << library.status().text();
+        EXPECT_EQ(*library, -1);
+      }
+    }
+    ASSERT_EQ(notes.size(), 2u); // forward and its gradient
+    EXPECT_THAT(notes[0], HasSubstr("attention (2 x 4 heads, 8 queries, 16 keys, 8 channels and 24, causal) runs on generated kernels, "
+                                    "since cuDNN 9.19.0 does not take it: "));
+    EXPECT_THAT(notes[1], HasSubstr("the gradient of attention (2 x 4 heads, 8 queries"));
+    expectClean("after a refusal");
+  }
+}
+
+// Gradients of a cuDNN that has them wrong are the kernels', and the note names the release that mends it.
+TEST_F(Gpu, GradientsOfAnOldCudnnAreTheKernels) {
+  standin::Settings settings;
+  settings.dnnVersion = 90700;
+  standin::configure(settings);
+  std::vector<std::string> notes;
+  cuda::CudaOptions options = onStandIn();
+  options.note = [&](const std::string &text) { notes.push_back(text); };
+  Bench bench(options);
+  Attention attention({1, 2, 1, 8, 8, 8, 8, 0});
+  EXPECT_EQ(*bench.device->prepare(attention.description(plan::AttentionKind::Forward)), 0);
+  EXPECT_EQ(*bench.device->prepare(attention.description(plan::AttentionKind::Backward)), -1);
+  EXPECT_THAT(notes, testing::ElementsAre(HasSubstr("since cuDNN 9.7.0 does not take it: its gradients are right from 9.15.1 on")));
+}
+
 // cuDNN's gradients are not the same bits each time; --deterministic promises that they are.
 TEST_F(Gpu, GradientsThatRepeatAreTheKernels) {
   cuda::CudaOptions options = onStandIn();

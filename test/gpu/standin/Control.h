@@ -14,6 +14,10 @@ struct Settings {
   uint64_t seed = 1;
   int longestDelay = 100;            ///< microseconds before a thing that was enqueued begins; 0: none
   int64_t memory = int64_t(4) << 30; ///< bytes of each device
+  /// What of an attention's graph cuDNN answers with NOT_SUPPORTED: nothing, the graph itself, its choice of engines, or
+  /// the only engine that it chooses.
+  enum class DnnRefusal { None, Graph, Choice, Engine } dnnRefusal = DnnRefusal::None;
+  size_t dnnVersion = 91900;
   int64_t failingCall = -1;          ///< the number of the call, from 0, that returns an error without doing anything
 };
 

@@ -181,7 +181,18 @@ DnnResult finishGraph(DescriptorState &state) {
   return dnnSuccess;
 }
 
+/// What a test has cuDNN refuse.
+bool isRefused(int type) {
+  using Refusal = standin::Settings::DnnRefusal;
+  const Refusal refusal = Machine::instance().settings().dnnRefusal;
+  return (refusal == Refusal::Graph && type == descriptorOperationGraph) ||
+         (refusal == Refusal::Choice && type == descriptorEngineChoices) ||
+         (refusal == Refusal::Engine && type == descriptorExecutionPlan);
+}
+
 DnnResult finish(DescriptorState &state) {
+  if (isRefused(state.type))
+    return dnnNotSupported;
   switch (state.type) {
   case descriptorTensor:
     return finishTensor(state) ? dnnSuccess : dnnBadParameter;
@@ -228,7 +239,7 @@ DnnResult finish(DescriptorState &state) {
 
 extern "C" {
 
-size_t cudnnGetVersion() { return 91900; }
+size_t cudnnGetVersion() { return Machine::instance().settings().dnnVersion; }
 const char *cudnnGetErrorString(DnnResult status) {
   return status == dnnSuccess            ? "CUDNN_STATUS_SUCCESS"
          : status == dnnNotInitialized   ? "CUDNN_STATUS_NOT_INITIALIZED"
