@@ -59,17 +59,15 @@ struct Accumulation {
     const double infinity = std::numeric_limits<double>::infinity();
     return isOrdered() ? order(s.constant(type, wantsMax() ? -infinity : infinity)) : limit(type, !wantsMax());
   }
-  Value combine(Value state, Value element) { return join(state, isOrdered() ? order(element) : element); }
-  /// Of two states.
+  /// An element as a state.
+  Value term(Value element) { return isOrdered() ? order(element) : element; }
+  Value combine(Value state, Value element) { return join(state, term(element)); }
+  /// Of two states, or of vectors of them. No flag lets LLVM choose an order or contract: what else is in the loop would decide.
   Value join(Value state, Value element) {
-    // The one place where the order of operations is the compiler's. It may contract what an exponential scales by a
-    // power of two, which is exact; a node's product carries no flag.
-    ScalarBuilder free = s.contracting();
-    free.flags = free.flags | arith::FastMathFlags::reassoc;
     if (kind == ReduceKind::Sum)
-      return free.add(state, element);
+      return s.add(state, element);
     if (kind == ReduceKind::Prod)
-      return free.mul(state, element);
+      return s.mul(state, element);
     bool isUnsigned = natural && !isOrdered();
     if (wantsMax())
       return isUnsigned ? s.make<arith::MaxUIOp>(state, element) : s.make<arith::MaxSIOp>(state, element);

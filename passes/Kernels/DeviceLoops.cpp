@@ -77,10 +77,14 @@ Value DeviceLoops::loop(Value first, Value last, Value state, function_ref<Value
   return state ? loop.getResult(0) : Value();
 }
 
-Value DeviceLoops::share(Value first, Value last, int64_t count, Value state, function_ref<Value(Value, Value)> body,
+Value DeviceLoops::share(int64_t count, Value state, function_ref<Value(Value)> term,
                          function_ref<Value(Value, Value)> join) {
+  auto body = [&](Value i, Value inner) {
+    Value next = term(i);
+    return inner ? join(inner, next) : Value();
+  };
   if (!isShared())
-    return loop(first, last, state, body);
+    return loop(constant(0), constant(count), state, body);
   // Thread t does t, t + team, t + 2 team, ...: a warp's accesses lie side by side, and the trip count is a constant, so
   // that a short loop is unrolled and what it loads stays in registers for the next one.
   int64_t whole = count / shape.team, rest = count % shape.team;

@@ -62,14 +62,13 @@ Value ElementEmitter::loop(int64_t extent, Value state, function_ref<Value(const
   return loop(indices.constant(0), indices.constant(extent), extent, state, body);
 }
 
-Value ElementEmitter::share(int64_t extent, Value state, function_ref<Value(const IndexExpr &, Value)> body,
+Value ElementEmitter::share(int64_t extent, Value state, function_ref<Value(const IndexExpr &)> term,
                             function_ref<Value(Value, Value)> join) {
-  Value first = indices.constant(0), last = indices.constant(extent);
   return loops.share(
-      first, last, extent, state,
-      [&](Value i, Value inner) {
+      extent, state,
+      [&](Value i) {
         Value next;
-        inScope([&] { next = body(indices.atom(i, extent), inner); });
+        inScope([&] { next = term(indices.atom(i, extent)); });
         return next;
       },
       join);
@@ -328,34 +327,47 @@ Value ElementEmitter::gatherNd(nn::GatherNdOp op, const Index &index) {
 Value ElementEmitter::reduce(nn::ReduceOp op, const Index &index) {
   auto type = nn::tensorType(op.getOperand());
   Accumulation sum{scalar, op.getKind(), registerType(type.getElementType()), isUnsigned(type.getElementType())};
-  if (loops.isShared()) { // all axes in one, so that there is enough to share
-    SmallVector<int64_t> sizes;
-    for (int64_t axis : op.getAxes())
+  auto join = [&](Value a, Value b) { return sum.join(a, b); };
+  // The order follows from the operand's shape and the axes, so that it is the same in every region.
+  SmallVector<int64_t> axes, sizes;
+  for (int64_t axis : op.getAxes())
+    if (type.getDimSize(axis) != 1) {
+      axes.push_back(axis);
       sizes.push_back(type.getDimSize(axis));
-    Value total = share(
-        ShapedType::getNumElements(sizes), sum.start(),
-        [&](const IndexExpr &i, Value state) {
-          Index at = index;
-          for (auto [axis, digit] : llvm::zip_equal(op.getAxes(), delinearize(indices, i, sizes)))
-            at[axis] = digit;
-          return sum.combine(state, element(op.getOperand(), at));
-        },
-        [&](Value a, Value b) { return sum.join(a, b); });
+    }
+  if (loops.isShared()) { // all axes in one, so that there is enough to share
+    auto term = [&](const IndexExpr &i) {
+      Index at = index;
+      for (auto [axis, digit] : llvm::zip_equal(axes, delinearize(indices, i, sizes)))
+        at[axis] = digit;
+      return sum.term(element(op.getOperand(), at));
+    };
+    Value total = share(ShapedType::getNumElements(sizes), sum.start(), term, join);
     return scalar.round(sum.finish(total), type.getElementType());
   }
-  std::function<Value(Index, ArrayRef<int64_t>, Value)> along = [&](Index at, ArrayRef<int64_t> axes,
+  // Down columns row after row, as a column region does; rows by the nest's order, one after the other.
+  bool isByColumn = axes.empty() || (axes.back() != type.getRank() - 1 && type.getShape().back() != 1);
+  std::function<Value(Index, ArrayRef<int64_t>, Value)> along = [&](Index at, ArrayRef<int64_t> rest,
                                                                     Value state) -> Value {
-    if (axes.empty())
+    if (rest.empty())
       return sum.combine(state, element(op.getOperand(), at));
-    int64_t size = type.getDimSize(axes.front());
-    if (size == 1)
-      return along(at, axes.drop_front(), state);
+    int64_t axis = rest.front(), size = type.getDimSize(axis);
+    if (rest.size() == 1 && !isByColumn) {
+      Value row = share(
+          size, sum.start(),
+          [&](const IndexExpr &i) {
+            at[axis] = i;
+            return sum.term(element(op.getOperand(), at));
+          },
+          join);
+      return axes.size() == 1 ? row : join(state, row);
+    }
     return loop(size, state, [&](const IndexExpr &i, Value inner) {
-      at[axes.front()] = i;
-      return along(at, axes.drop_front(), inner);
+      at[axis] = i;
+      return along(at, rest.drop_front(), inner);
     });
   };
-  return scalar.round(sum.finish(along(index, op.getAxes(), sum.start())), type.getElementType());
+  return scalar.round(sum.finish(along(index, axes, sum.start())), type.getElementType());
 }
 
 /// The sum of a prefix or a suffix, from the start for every element: quadratic, for the short rows of positions that

@@ -53,7 +53,7 @@ public:
              function_ref<Value(const IndexExpr &, Value)> body);
   Value loop(int64_t extent, Value state, function_ref<Value(const IndexExpr &, Value)> body);
   /// As the nest's, which says what may stand in them.
-  Value share(int64_t extent, Value state, function_ref<Value(const IndexExpr &, Value)> body,
+  Value share(int64_t extent, Value state, function_ref<Value(const IndexExpr &)> term,
               function_ref<Value(Value, Value)> join);
   void once(function_ref<void()> body);
 

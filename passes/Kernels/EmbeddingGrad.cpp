@@ -46,9 +46,9 @@ RowNumbers startEmbeddingGrad(ElementEmitter &emitter, nn::EmbeddingGradOp op, c
   Value number = row.number();
   int64_t ids = row.ids();
   auto extreme = [&](int64_t start, function_ref<Value(Value, Value)> choose) {
-    auto find = [&](const IndexExpr &i, Value state) {
-      Value mine = s.select(row.matches(number, i), row.indices().value(i), s.whole(state.getType(), start));
-      return choose(state, mine);
+    auto find = [&](const IndexExpr &i) {
+      Value found = row.indices().value(i);
+      return s.select(row.matches(number, i), found, s.whole(found.getType(), start));
     };
     return emitter.share(ids, row.indices().constant(start), find, choose);
   };

@@ -15,8 +15,7 @@ void HostLoops::forEachItem(int64_t, function_ref<void(Value)> body) {
 }
 
 Value HostLoops::loop(Value first, Value last, Value state, function_ref<Value(Value, Value)> body) {
-  Value one = arith::ConstantOp::create(builder, loc, builder.getI64IntegerAttr(1));
-  auto loop = scf::ForOp::create(builder, loc, first, last, one, state ? ValueRange(state) : ValueRange());
+  auto loop = scf::ForOp::create(builder, loc, first, last, constant(1), state ? ValueRange(state) : ValueRange());
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(loop.getBody());
   Value next = body(loop.getInductionVar(), state ? Value(loop.getRegionIterArg(0)) : Value());
@@ -25,6 +24,10 @@ Value HostLoops::loop(Value first, Value last, Value state, function_ref<Value(V
   builder.setInsertionPointToEnd(loop.getBody());
   scf::YieldOp::create(builder, loc, next);
   return loop.getResult(0);
+}
+
+Value HostLoops::constant(int64_t value) {
+  return arith::ConstantOp::create(builder, loc, builder.getI64IntegerAttr(value));
 }
 
 Value HostLoops::address(Type stored, Value buffer, Value position) {
@@ -40,9 +43,8 @@ void HostLoops::store(Value element, Value buffer, Value position) {
 Value HostLoops::scratch(Type stored, int64_t count) {
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(entry);
-  Value size = arith::ConstantOp::create(builder, loc, builder.getI64IntegerAttr(count));
-  return LLVM::AllocaOp::create(builder, loc, LLVM::LLVMPointerType::get(builder.getContext()), stored, size,
-                                /*alignment=*/64);
+  return LLVM::AllocaOp::create(builder, loc, LLVM::LLVMPointerType::get(builder.getContext()), stored,
+                                constant(count), /*alignment=*/64);
 }
 
 } // namespace hpc::kernels

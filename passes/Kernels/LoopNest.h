@@ -19,12 +19,11 @@ public:
   // An item may be computed by several together (a device's threads). What they do outside `share` and `once` they all do
   // alike.
 
-  /// As `loop` over first = 0 .. last = count, in any order: each of them does some of the iterations, always those of
-  /// the same i. `state`, where there is one, changes nothing when it is joined; all get the whole.
-  virtual Value share(Value first, Value last, [[maybe_unused]] int64_t count, Value state,
-                      function_ref<Value(Value, Value)> body, [[maybe_unused]] function_ref<Value(Value, Value)> join) {
-    return loop(first, last, state, body);
-  }
+  /// The terms of 0..count-1 joined: each of them does some of the iterations, always those of the same i. The order is a
+  /// matter of `count` and the state's type alone, whatever the terms are. `state` changes nothing when it is joined; all
+  /// get the whole. Where it is null, iterations are independent and `term` returns nothing. `join` takes vectors too.
+  virtual Value share(int64_t count, Value state, function_ref<Value(Value)> term,
+                      function_ref<Value(Value, Value)> join) = 0;
   /// Whether `share`, called here, shares.
   virtual bool isShared() const { return false; }
   /// Lets one of them do what all would do alike: stores.

@@ -172,7 +172,7 @@ void BodyEmitter::emitRow(const RegionShape &shape, const IndexExpr &row) {
   storeAll(rowElement, row, isPerRow);
   if (shape.columns() == 1)
     return;
-  auto element = [&](const IndexExpr &column, Value) -> Value {
+  auto element = [&](const IndexExpr &column) -> Value {
     Index at = rowIndex;
     at.push_back(column);
     storeAll(at, indices.add(IndexBuilder::mul(row, shape.columns()), column),

@@ -32,9 +32,9 @@ struct Row {
     Accumulation sum{s(), kind, registerType(elementType()), false};
     Value total = emitter.share(
         size(), sum.start(),
-        [&](const IndexExpr &column, Value state) {
+        [&](const IndexExpr &column) {
           index.back() = column;
-          return sum.combine(state, element(column));
+          return sum.term(element(column));
         },
         [&](Value a, Value b) { return sum.join(a, b); });
     return rounded(sum.finish(total));

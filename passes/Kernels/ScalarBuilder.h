@@ -1,5 +1,5 @@
-// Scalar arithmetic in generated kernels, under the numerics policy (docs/numerics.md): `reassoc` while
-// accumulating, `contract` inside one op's formula, no other fast-math flag. A register holds an element's own type,
+// Scalar arithmetic in generated kernels, under the numerics policy (docs/numerics.md): `contract` inside one op's formula
+// (on exact products, and in attention's loops, where nothing else is), no other fast-math flag. A register holds an element's own type,
 // integers signless, but f32 for f16 and bf16 (load widens, round() after every op narrows). What is said of a register
 // holds for a vector of them.
 #pragma once

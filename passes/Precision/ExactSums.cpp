@@ -72,8 +72,8 @@ public:
   }
 
 private:
-  /// Losses, norms and softmax become their definitions, whose reductions are exact then: in a composite's kernel the order of a row's
-  /// sum follows from what else is in the loop. Attention stays: its keys are never cut, and its kernel is made of nothing else.
+  /// Losses, norms and softmax become their definitions, whose reductions are exact then: a layout that cuts their rows adds up
+  /// parts of them. Attention stays: its keys are never cut, and its kernel is made of nothing else.
   void decomposeRows() {
     SmallVector<CompositeOpInterface> composites;
     do {

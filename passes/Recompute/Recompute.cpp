@@ -1,5 +1,6 @@
 // Programs are rewritten once it is chosen what is kept: what is not is cloned in front of the op that reads it, so that
-// it lives no longer than that block's gradients need it. Order: clones as forward has them, hence equal bits.
+// it lives no longer than that block's gradients need it. Clones are the same ops in forward's order, and kernels add up alike in any
+// company, hence equal bits.
 #include "passes/Recompute/KeptValues.h"
 #include "passes/Recompute/Passes.h"
 
