@@ -93,7 +93,19 @@ static SmallVector<Piece> intersect(ArrayRef<Piece> left, ArrayRef<Piece> right)
   return both;
 }
 
-DimTrace::Answer &DimTrace::find(const Question &question) {
+const DimTrace::OpFacts &DimTrace::factsOf(Operation *op) {
+  std::unique_ptr<OpFacts> &known = facts[op];
+  if (!known) {
+    known = std::make_unique<OpFacts>();
+    if (auto ruled = dyn_cast<ShardingRuleOpInterface>(op)) {
+      known->rule = ruled.getShardingRule();
+      known->product = matchWeightMatmul(op, origins);
+    }
+  }
+  return *known;
+}
+
+DimTrace::Answered &DimTrace::find(const Question &question) {
   SmallVector<Question> pending = {question};
   while (!pending.empty()) {
     Question next = pending.back();
@@ -104,45 +116,32 @@ DimTrace::Answer &DimTrace::find(const Question &question) {
     SmallVector<Question> open; // that have to be answered first
     Answer found = answer(next, open);
     if (open.empty())
-      answers[next] = std::move(found);
+      answers.emplace(next, std::move(found));
     pending.append(open.rbegin(), open.rend());
   }
-  return answers[question];
+  return *answers.find(question);
 }
 
-SmallVector<Piece> DimTrace::back(Value value, unsigned dim, Piece piece) { return find({value, dim, piece}).pieces; }
+SmallVector<Piece> DimTrace::back(Value value, unsigned dim, Piece piece) {
+  return find({value, dim, piece}).second.pieces;
+}
 bool DimTrace::reachesColumns(Value value, unsigned dim, Piece piece) {
-  return find({value, dim, piece}).reachesColumns;
-}
-
-llvm::DenseSet<Operation *> DimTrace::columnsBehind(SmallVector<Question> pending) {
-  llvm::DenseSet<Operation *> columns;
-  std::set<Question> seen;
-  while (!pending.empty()) {
-    Question question = pending.pop_back_val();
-    if (!seen.insert(question).second)
-      continue;
-    const Answer &answer = find(question);
-    if (answer.column)
-      columns.insert(answer.column->op);
-    pending.append(answer.asked);
-    pending.append(answer.whole);
-  }
-  return columns;
+  return find({value, dim, piece}).second.reachesColumns;
 }
 
 DimTrace::Reached DimTrace::reach(const Question &question) {
   Reached reached;
-  SmallVector<Question> pending = {question};
+  const unsigned walk = ++walks;
+  SmallVector<Answered *> pending = {&find(question)};
   while (!pending.empty()) {
-    Question next = pending.pop_back_val();
-    if (!reached.questions.insert(next).second)
+    auto &[asked, answer] = *pending.pop_back_val();
+    if (std::exchange(answer.lastWalk, walk) == walk)
       continue;
-    const Answer &answer = find(next);
+    reached.questions.push_back(&asked);
     if (answer.column)
       reached.products.insert(answer.column->op);
-    pending.append(answer.asked);
-    reached.whole.append(answer.whole);
+    pending.append(answer.asked.begin(), answer.asked.end());
+    reached.whole.append(answer.whole.begin(), answer.whole.end());
   }
   return reached;
 }
@@ -150,30 +149,53 @@ DimTrace::Reached DimTrace::reach(const Question &question) {
 bool DimTrace::areDigitsOfOne(Value value, unsigned dim, Piece piece, Piece other) {
   llvm::DenseSet<Value> values;
   llvm::DenseSet<std::pair<Value, unsigned>> dims;
-  for (const Question &question : reach({value, dim, piece}).questions) {
-    values.insert(question.value);
-    dims.insert({question.value, question.dim});
+  for (const Question *question : reach({value, dim, piece}).questions) {
+    values.insert(question->value);
+    dims.insert({question->value, question->dim});
   }
   Reached reached = reach({value, dim, other});
-  return llvm::all_of(reached.questions, [&](const Question &question) {
-    return !values.contains(question.value) || dims.contains({question.value, question.dim});
+  return llvm::all_of(reached.questions, [&](const Question *question) {
+    return !values.contains(question->value) || dims.contains({question->value, question->dim});
   });
 }
 
+/// Whether columns of any of the products are behind any of the questions, whole or not. What stands before the first
+/// product comes from none, so a walk is as long as what lies between, not as the program.
+bool DimTrace::comeFrom(SmallVector<Question> pending, const llvm::SetVector<Operation *> &products) {
+  auto before = [](Operation *a, Operation *b) { return a->getBlock() == b->getBlock() && a->isBeforeInBlock(b); };
+  auto first = std::min_element(products.begin(), products.end(), before);
+  if (first == products.end())
+    return false;
+  const unsigned walk = ++walks;
+  while (!pending.empty()) {
+    Question question = pending.pop_back_val();
+    Operation *op = question.value.getDefiningOp();
+    if (!op || before(op, *first))
+      continue;
+    Answer &answer = find(question).second;
+    if (std::exchange(answer.lastWalk, walk) == walk)
+      continue;
+    if (answer.column && products.contains(answer.column->op))
+      return true;
+    for (Answered *asked : answer.asked)
+      pending.push_back(asked->first);
+    pending.append(answer.whole.begin(), answer.whole.end());
+  }
+  return false;
+}
+
 bool DimTrace::tearsColumns(Value value, unsigned dim, Piece piece) {
-  if (!find({value, dim, piece}).reachesWhole)
+  if (!find({value, dim, piece}).second.reachesWhole)
     return false;
   Reached reached = reach({value, dim, piece});
-  return llvm::any_of(columnsBehind(reached.whole),
-                      [&](Operation *product) { return reached.products.contains(product); });
+  return comeFrom(std::move(reached.whole), reached.products);
 }
 
 std::vector<std::pair<WeightMatmul, Piece>> DimTrace::takeColumns(Value value, unsigned dim, Piece piece) {
   std::vector<std::pair<WeightMatmul, Piece>> columns;
-  SmallVector<Question> pending = {{value, dim, piece}};
+  SmallVector<Answered *> pending = {&find({value, dim, piece})};
   while (!pending.empty()) {
-    Question question = pending.pop_back_val();
-    Answer &answer = find(question);
+    auto &[question, answer] = *pending.pop_back_val();
     if (answer.isTaken || !answer.reachesColumns)
       continue;
     answer.isTaken = true;
@@ -185,8 +207,8 @@ std::vector<std::pair<WeightMatmul, Piece>> DimTrace::takeColumns(Value value, u
 }
 
 /// What an op reads of which no rank can hold a part.
-SmallVector<DimTrace::Question> DimTrace::dimsReadWhole(Operation *op, const ShardingRule &rule) {
-  SmallVector<Question> whole;
+SmallVector<DimTrace::Question, 0> DimTrace::dimsReadWhole(Operation *op, const ShardingRule &rule) {
+  SmallVector<Question, 0> whole;
   for (auto [operand, dims] : llvm::zip(op->getOperands(), rule.operands))
     for (auto [dim, factors] : llvm::enumerate(dims))
       if (llvm::any_of(factors, [&](int factor) { return !isDivisible(rule.factors[factor]); }))
@@ -210,14 +232,13 @@ DimTrace::Answer DimTrace::answer(const Question &question, SmallVectorImpl<Ques
     answer.pieces = {piece};
     return answer;
   }
-  auto ruled = dyn_cast_if_present<ShardingRuleOpInterface>(op);
-  if (!ruled)
+  if (!op || !factsOf(op).rule)
     return answer;
   if (sums.contains(op)) { // its result is whole on every rank
     answer.pieces = {piece};
     return answer;
   }
-  if (std::optional<WeightMatmul> matmul = matchWeightMatmul(op, origins); matmul && matmul->weightDimOf(dim)) {
+  if (const std::optional<WeightMatmul> &matmul = factsOf(op).product; matmul && matmul->weightDimOf(dim)) {
     answer.column = matmul->withColumns(dim);
     answer.reachesColumns = true;
     if (matmul->resultN == dim) {
@@ -226,7 +247,7 @@ DimTrace::Answer DimTrace::answer(const Question &question, SmallVectorImpl<Ques
     } // else the activations may be stacked too
   }
 
-  ShardingRule rule = ruled.getShardingRule();
+  const ShardingRule &rule = *factsOf(op).rule;
   const auto &factors = rule.results[cast<OpResult>(value).getResultNumber()][dim];
   int64_t inner = nn::shapeOf(value)[dim];
   for (int factor : factors) { // outermost first
@@ -266,7 +287,7 @@ SmallVector<Piece> DimTrace::backThroughFactor(Operation *op, const ShardingRule
           open.push_back(question);
           continue;
         }
-        answer.asked.push_back(question);
+        answer.asked.push_back(&*known);
         answer.reachesColumns |= known->second.reachesColumns;
         answer.reachesWhole |= known->second.reachesWhole;
         SmallVector<Piece> pieces = known->second.pieces;

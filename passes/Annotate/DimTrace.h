@@ -4,7 +4,7 @@
 #include "compiler/Dialect/NN/NN.h"
 #include "compiler/Dialect/NN/Origin.h"
 
-#include <set>
+#include <unordered_map>
 
 namespace hpc {
 
@@ -76,37 +76,49 @@ private:
     Value value;
     unsigned dim;
     Piece piece;
-    bool operator<(const Question &other) const {
-      auto key = [](const Question &q) {
-        return std::make_tuple(q.value.getAsOpaquePointer(), q.dim, q.piece.inner, q.piece.size);
-      };
-      return key(*this) < key(other);
+    bool operator==(const Question &other) const {
+      return value == other.value && dim == other.dim && piece == other.piece;
+    }
+  };
+  struct QuestionHash {
+    size_t operator()(const Question &q) const {
+      return llvm::hash_combine(q.value.getAsOpaquePointer(), q.dim, q.piece.inner, q.piece.size);
     }
   };
   struct Answer {
     SmallVector<Piece> pieces;
-    SmallVector<Question> asked;        ///< what it follows from
-    SmallVector<Question> whole;        ///< what an op that no rank can compute a part of reads in its place
+    SmallVector<std::pair<const Question, Answer> *, 2> asked; ///< what it follows from
+    SmallVector<Question, 0> whole;     ///< what an op that no rank can compute a part of reads in its place
     std::optional<WeightMatmul> column; ///< itself the columns of a product, whose n the question's dim is
     bool reachesColumns = false;
     bool reachesWhole = false; ///< an answer with `whole`
     bool isTaken = false;
+    unsigned lastWalk = 0; ///< that came by
   };
-  Answer &find(const Question &question);
+  using Answered = std::pair<const Question, Answer>;
+  /// What an op says of itself, which every question about its results asks again.
+  struct OpFacts {
+    std::optional<ShardingRule> rule;
+    std::optional<WeightMatmul> product;
+  };
+  const OpFacts &factsOf(Operation *op);
+  Answered &find(const Question &question);
   Answer answer(const Question &question, SmallVectorImpl<Question> &open);
-  static SmallVector<Question> dimsReadWhole(Operation *op, const ShardingRule &rule);
+  static SmallVector<Question, 0> dimsReadWhole(Operation *op, const ShardingRule &rule);
   /// Products by columns behind a question, and what is read whole on the way.
   struct Reached {
     llvm::SetVector<Operation *> products;
     SmallVector<Question> whole;
-    std::set<Question> questions;
+    SmallVector<const Question *> questions; ///< each once
   };
   Reached reach(const Question &question);
-  llvm::DenseSet<Operation *> columnsBehind(SmallVector<Question> pending);
+  bool comeFrom(SmallVector<Question> pending, const llvm::SetVector<Operation *> &products);
   SmallVector<Piece> backThroughFactor(Operation *op, const ShardingRule &rule, int factor, Piece within,
                                        Answer &answer, SmallVectorImpl<Question> &open);
 
-  std::map<Question, Answer> answers;
+  std::unordered_map<Question, Answer, QuestionHash> answers; ///< whose entries stay where they are
+  llvm::DenseMap<Operation *, std::unique_ptr<OpFacts>> facts;
+  unsigned walks = 0;
   const nn::Origins &origins;
   const llvm::DenseSet<Operation *> &sums;
 };
