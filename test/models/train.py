@@ -148,7 +148,8 @@ class Model:
         inference = ["--inference"] if self.name.endswith("-dropout") else []
         sizes = ["--dim", f"batch_size={batch}", "--dim", f"sequence_length={sequence}"] + (["--target=host,cuda"] if options.gpu else [])
         here.ranks = math.prod(int(flag.split("=")[1]) for flag in flags if flag.startswith(("--tp=", "--pp=", "--dp=")))
-        run("hpc-opt", self.file, "--train", *inference, *sizes, *flags, "-o", path("m.plan"))
+        kernels = "--kernel-cache=" + os.path.join(folder.name, "kernels")  # layouts of a model share most of theirs
+        run("hpc-opt", self.file, "--train", *inference, *sizes, *flags, kernels, "-o", path("m.plan"))
 
     def write_data(self, input_ids, **more):
         """Nothing is padding here: a mask that only some exports have is 1 throughout."""
