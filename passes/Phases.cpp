@@ -105,6 +105,8 @@ static void buildKernels(OpPassManager &passes, const Options &options) {
   passes.addPass(createWriteInPlace()); // on whole regions; kernels in place are kernels of their own
   EmitKernelsOptions emit;
   emit.withoutCode = options.withoutCode;
+  emit.kernelCache = options.kernelCache;
+  emit.llvmFlags = options.llvmFlags;
   passes.addPass(createEmitKernels(emit));
   if (!options.withoutCode)
     passes.addPass(createVerifyKernels());

@@ -82,7 +82,7 @@ FailureOr<DeviceCode> compileDeviceKernels(ModuleOp kernels, ArrayRef<DeviceLaun
   if (!target)
     return failure();
   replaceLibm(kernels);
-  if (failed(lowerToLLVMDialect(kernels)))
+  if (failed(LLVMLowering(kernels.getContext()).run(kernels)))
     return fail(loc, "do not lower to LLVM");
   llvm::LLVMContext context;
   std::unique_ptr<llvm::Module> module = translateKernels(kernels, context, *target);
@@ -105,7 +105,7 @@ FailureOr<DeviceCode> compileDeviceKernels(ModuleOp kernels, ArrayRef<DeviceLaun
     Bytes object;
     if (failed(emitFile(*copy, *host, llvm::CodeGenFileType::ObjectFile, object)))
       return fail(loc, "LLVM cannot write x86-64 objects");
-    FailureOr<std::string> linked = linkSharedObject(object, loc);
+    FailureOr<std::string> linked = linkSharedObject(LinkedObject{"", object}, loc);
     if (failed(linked))
       return failure();
     code.onHost = std::move(*linked);

@@ -111,15 +111,26 @@ struct EmitKernelsPass : impl::EmitKernelsBase<EmitKernelsPass> {
       signalPassFailure();
   }
 
-  /// One function each, in a module of their own, and its machine code.
+  /// A module each, and the machine code of all.
   LogicalResult emitForHost(ModuleOp module, ArrayRef<nn::FusedOp> regions) {
-    OwningOpRef<ModuleOp> kernels = ModuleOp::create(UnknownLoc::get(&getContext()));
-    for (nn::FusedOp region : regions)
-      if (failed(kernels::emitRegion(region, *kernels, kernels::vectorUnitOf(cpu))))
+    std::optional<kernels::KernelCache> cache;
+    if (!kernelCache.empty()) {
+      Expected<kernels::KernelCache> opened = kernels::KernelCache::open(kernelCache);
+      if (!opened.ok())
+        return userError(module, opened.status().kind()) << opened.status().message();
+      cache = std::move(*opened);
+    }
+    kernels::HostKernels kernels(&getContext(), cpu, cache ? &*cache : nullptr, llvmFlags, module.getLoc());
+    for (nn::FusedOp region : regions) {
+      OwningOpRef<ModuleOp> kernel = ModuleOp::create(UnknownLoc::get(&getContext()));
+      if (failed(kernels::emitRegion(region, *kernel, kernels::vectorUnitOf(cpu))))
         return failure();
-    if (printKernels)
-      llvm::errs() << *kernels << "\n";
-    FailureOr<kernels::MachineCode> code = kernels::compileKernels(*kernels, cpu, module.getLoc());
+      if (printKernels)
+        llvm::errs() << *kernel << "\n";
+      if (failed(kernels.add(region.getSymbol(), std::move(kernel))))
+        return failure();
+    }
+    FailureOr<kernels::MachineCode> code = kernels.finish();
     if (failed(code))
       return failure();
     setGeneratedCode(module, {ArrayRef<char>(code->bytes.data(), code->bytes.size()),

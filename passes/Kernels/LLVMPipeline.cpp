@@ -7,7 +7,6 @@
 #include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
 #include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
-#include "mlir/Pass/PassManager.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
@@ -17,8 +16,7 @@
 
 namespace hpc::kernels {
 
-LogicalResult lowerToLLVMDialect(ModuleOp kernels) {
-  PassManager manager(kernels.getContext());
+LLVMLowering::LLVMLowering(MLIRContext *context) : manager(context) {
   manager.enableVerifier(true);
   manager.addPass(createCSEPass());
   manager.addPass(createSCFToControlFlowPass());
@@ -27,7 +25,6 @@ LogicalResult lowerToLLVMDialect(ModuleOp kernels) {
   manager.addPass(createConvertFuncToLLVMPass());
   manager.addPass(createConvertControlFlowToLLVMPass());
   manager.addPass(createReconcileUnrealizedCastsPass());
-  return manager.run(kernels);
 }
 
 std::unique_ptr<llvm::Module> translateKernels(ModuleOp kernels, llvm::LLVMContext &context,

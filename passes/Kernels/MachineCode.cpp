@@ -1,16 +1,22 @@
 // The back end of the kernels. Features, not a CPU's name, decide what code is made, so that a plan says what it needs.
 #include "passes/Kernels/MachineCode.h"
 
+#include "passes/Kernels/CompilerIdentity.h"
 #include "passes/Kernels/LLVMPipeline.h"
 #include "passes/Kernels/SharedObject.h"
 
 #include "compiler/Diagnostics.h"
 
+#include "mlir/Bytecode/BytecodeWriter.h"
+#include "mlir/IR/SymbolTable.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/TargetSelect.h"
+#include "llvm/Support/ThreadPool.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Host.h"
+
+#include <deque>
 
 namespace hpc::kernels {
 
@@ -41,6 +47,17 @@ static InFlightDiagnostic fail(Location loc, const Twine &what) {
   return userError(loc, ErrorKind::Internal) << "kernels: " << what;
 }
 
+/// By LLVM's list of features. Null without a back end.
+static std::unique_ptr<llvm::TargetMachine> targetOf(StringRef features) {
+  llvm::Triple triple("x86_64-unknown-linux-gnu");
+  std::string error;
+  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, error);
+  return std::unique_ptr<llvm::TargetMachine>(
+      target ? target->createTargetMachine(triple, "x86-64", features, llvm::TargetOptions(), llvm::Reloc::PIC_,
+                                           std::nullopt, llvm::CodeGenOptLevel::Aggressive)
+             : nullptr);
+}
+
 std::unique_ptr<llvm::TargetMachine> makeHostTarget(StringRef cpu, std::vector<std::string> &cpuFeatures, Location loc) {
   LLVMInitializeX86TargetInfo();
   LLVMInitializeX86Target();
@@ -58,49 +75,110 @@ std::unique_ptr<llvm::TargetMachine> makeHostTarget(StringRef cpu, std::vector<s
     if (has)
       cpuFeatures.push_back(feature.cpuinfoName);
   }
-  llvm::Triple triple("x86_64-unknown-linux-gnu");
-  std::string error;
-  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, error);
-  if (!target) {
-    fail(loc, "LLVM has no x86-64 back end: " + error);
-    return nullptr;
-  }
-  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(triple, "x86-64", list, llvm::TargetOptions(),
-                                                                          llvm::Reloc::PIC_, std::nullopt,
-                                                                          llvm::CodeGenOptLevel::Aggressive));
+  std::unique_ptr<llvm::TargetMachine> target = targetOf(list);
+  if (!target)
+    fail(loc, "LLVM has no x86-64 back end");
+  return target;
 }
 
 namespace {
 using Bytes = SmallVector<char, 0>;
 
-FailureOr<Bytes> emitObject(ModuleOp kernels, llvm::TargetMachine &target, Location loc) {
-  llvm::LLVMContext context;
-  std::unique_ptr<llvm::Module> module = translateKernels(kernels, context, target);
-  if (!module)
-    return fail(loc, "no LLVM IR was made");
-  optimizeKernels(*module, target);
+struct HostKernel {
+  std::string symbol;
+  KernelCache::Key key;
   Bytes object;
-  if (failed(emitFile(*module, target, llvm::CodeGenFileType::ObjectFile, object)))
-    return fail(loc, "LLVM cannot write x86-64 objects");
-  return object;
+  bool isMade = false; ///< there is an object
+  bool isKept = false; ///< it comes from the cache
+};
+
+/// The kernel without its name, which only the linked object knows: others may call the same code something else.
+void removeName(ModuleOp kernel, StringRef symbol) {
+  SymbolTable table(kernel);
+  std::string inner = (symbol + ".rows").str();
+  if (failed(table.rename(table.lookup(symbol), objectFunctionName)) ||
+      failed(table.rename(table.lookup(inner), std::string(objectFunctionName) + ".rows")))
+    llvm_unreachable("a module of one kernel has no other of the name");
+}
+
+/// All that an object follows from: no flag for printing leaves anything out of bytecode.
+KernelCache::Key keyOf(ModuleOp kernel, StringRef cpuFeatures, StringRef flags) {
+  std::string code;
+  llvm::raw_string_ostream stream(code);
+  if (failed(writeBytecodeToFile(kernel, stream)))
+    llvm_unreachable("the current version of bytecode can always be written");
+  return KernelCache::keyOf({"x86-64 object", compilerIdentity(), cpuFeatures, flags, code});
+}
+
+bool makeObject(llvm::Module &module, llvm::TargetMachine &target, Bytes &object) {
+  optimizeKernels(module, target);
+  return succeeded(emitFile(module, target, llvm::CodeGenFileType::ObjectFile, object));
 }
 } // namespace
 
-FailureOr<MachineCode> compileKernels(ModuleOp kernels, StringRef cpu, Location loc) {
-  MachineCode code;
-  std::unique_ptr<llvm::TargetMachine> target = makeHostTarget(cpu, code.cpuFeatures, loc);
-  if (!target)
-    return failure();
-  if (failed(lowerToLLVMDialect(kernels)))
-    return fail(loc, "the kernels do not lower to LLVM");
-  FailureOr<Bytes> object = emitObject(kernels, *target, loc);
-  if (failed(object))
-    return failure();
-  FailureOr<std::string> bytes = linkSharedObject(*object, loc);
+struct HostKernels::Work {
+  const KernelCache *cache;
+  std::string flags;
+  Location loc;
+  LLVMLowering lowering;
+  std::vector<std::string> cpuFeatures;
+  std::unique_ptr<llvm::TargetMachine> target; ///< of the caller's thread; null where there is none
+  std::deque<HostKernel> kernels;              ///< whose addresses stay
+  llvm::DefaultThreadPool pool;                ///< last: it ends before what its threads write to
+
+  Work(MLIRContext *context, StringRef cpu, const KernelCache *cache, StringRef flags, Location loc)
+      : cache(cache), flags(flags), loc(loc), lowering(context), target(makeHostTarget(cpu, cpuFeatures, loc)) {}
+
+  LogicalResult start(ModuleOp module, HostKernel &kernel) {
+    if (failed(lowering.run(module)))
+      return fail(loc, "'" + kernel.symbol + "' does not lower to LLVM");
+    auto context = std::make_unique<llvm::LLVMContext>();
+    std::unique_ptr<llvm::Module> code = translateKernels(module, *context, *target);
+    if (!code)
+      return fail(loc, "no LLVM IR was made of '" + kernel.symbol + "'");
+    pool.async([context = std::move(context), code = std::move(code), &kernel, features = target->getTargetFeatureString()] {
+      kernel.isMade = makeObject(*code, *targetOf(features), kernel.object);
+    });
+    return success();
+  }
+};
+
+HostKernels::HostKernels(MLIRContext *context, StringRef cpu, const KernelCache *cache, StringRef flags, Location loc)
+    : work(std::make_unique<Work>(context, cpu, cache, flags, loc)) {}
+HostKernels::~HostKernels() = default;
+
+LogicalResult HostKernels::add(StringRef symbol, OwningOpRef<ModuleOp> module) {
+  if (!work->target)
+    return failure(); // as it has been told
+  HostKernel &kernel = work->kernels.emplace_back();
+  kernel.symbol = symbol;
+  removeName(*module, symbol);
+  if (work->cache) {
+    kernel.key = keyOf(*module, work->target->getTargetFeatureString(), work->flags);
+    if (std::optional<Bytes> object = work->cache->find(kernel.key)) {
+      kernel.object = std::move(*object);
+      kernel.isKept = kernel.isMade = true;
+      return success();
+    }
+  }
+  return work->start(*module, kernel);
+}
+
+FailureOr<MachineCode> HostKernels::finish() {
+  work->pool.wait();
+  std::vector<LinkedObject> objects;
+  for (HostKernel &kernel : work->kernels) {
+    if (!kernel.isMade)
+      return fail(work->loc, "LLVM cannot write x86-64 objects");
+    if (work->cache && !kernel.isKept)
+      if (Status status = work->cache->keep(kernel.key, kernel.object); !status.ok())
+        return userError(work->loc, status.kind()) << status.message();
+    objects.push_back({kernel.symbol, kernel.object});
+  }
+  FailureOr<std::string> bytes = linkSharedObject(objects, work->loc);
   if (failed(bytes))
     return failure();
-  code.bytes = std::move(*bytes);
-  return code;
+  return MachineCode{std::move(*bytes), work->cpuFeatures};
 }
 
 } // namespace hpc::kernels

@@ -1,5 +1,9 @@
 // From scf and arith to the bytes of an ELF shared object, in process: MLIR to LLVM IR, O3, x86-64 code, lld.
+// Every kernel is an object of its own, so that all cores make them and a cache can keep them; what comes out follows
+// from the kernels alone.
 #pragma once
+
+#include "passes/Kernels/KernelCache.h"
 
 #include "compiler/MLIR.h"
 
@@ -25,16 +29,30 @@ struct VectorUnit {
 /// Of "host" or "x86-64-v3"; what features say, as everything else about code.
 VectorUnit vectorUnitOf(StringRef cpu);
 
+/// LLVM's x86-64 with the features of "host" or "x86-64-v3", which it appends to `cpuFeatures`. Null after a diagnostic.
+std::unique_ptr<llvm::TargetMachine> makeHostTarget(StringRef cpu, std::vector<std::string> &cpuFeatures, Location loc);
+
 struct MachineCode {
   std::string bytes;                    ///< an ELF shared object
   std::vector<std::string> cpuFeatures; ///< names as in /proc/cpuinfo
 };
 
-/// LLVM's x86-64 with the features of "host" or "x86-64-v3", which it appends to `cpuFeatures`. Null after a diagnostic.
-std::unique_ptr<llvm::TargetMachine> makeHostTarget(StringRef cpu, std::vector<std::string> &cpuFeatures, Location loc);
+/// Kernels on their way to machine code. MLIR's part is done on the caller's thread, LLVM's meanwhile on all others.
+class HostKernels {
+public:
+  /// For "host" or "x86-64-v3". `cache` may be null; `flags`: LLVM's own, which code follows from too.
+  HostKernels(MLIRContext *context, StringRef cpu, const KernelCache *cache, StringRef flags, Location loc);
+  ~HostKernels();
 
-/// Compiles all functions of `kernels` (consumed) for "host" or "x86-64-v3". The same functions give the same bytes.
-/// Fails with a diagnostic at `loc`.
-FailureOr<MachineCode> compileKernels(ModuleOp kernels, StringRef cpu, Location loc);
+  /// Takes a module that has the function `symbol`, and whatever that calls. Fails with a diagnostic.
+  LogicalResult add(StringRef symbol, OwningOpRef<ModuleOp> kernel);
+  /// All that were added, in that order, linked. The same functions give the same bytes, whether they come from the
+  /// cache or not, on however many cores. Fails with a diagnostic.
+  FailureOr<MachineCode> finish();
+
+private:
+  struct Work;
+  std::unique_ptr<Work> work;
+};
 
 } // namespace hpc::kernels

@@ -131,11 +131,14 @@ def EmitKernels : Pass<"hpc-emit-kernels", "::mlir::ModuleOp"> {
   let description = [{
     For "x86-64" an ELF shared object, the module attribute `hpc.code`; the CPU features that it needs are `hpc.cpu_features` (names as in /proc/cpuinfo). For "ptx"
     kernels of the same symbols, `hpc.ptx`; every nn.fused then says how it is started: `hpc.launch` = blocks, threads of a block, bytes of shared memory. Every
-    nn.fused gets `rows` and `scalars` (README.md). The module is otherwise unchanged, and what is made for one target does not depend on the others.
+    nn.fused gets `rows` and `scalars` (README.md). The module is otherwise unchanged, and what is made for one target does not depend on the others, nor on the number of cores or on `kernel-cache`.
   }];
   let options = [
     Option<"cpu", "cpu", "std::string", "\"host\"", "the machine to generate for: host or x86-64-v3">,
     Option<"withoutCode", "without-code", "bool", "false", "describe the regions only; the plan has all it has but cannot run">,
+    Option<"kernelCache", "kernel-cache", "std::string", "\"\"",
+           "a folder that keeps the host's machine code of kernels from one compilation to the next">,
+    Option<"llvmFlags", "llvm-flags", "std::string", "\"\"", "LLVM's flags that are given, since code follows from them: part of the cache's keys">,
     Option<"printKernels", "print-kernels", "bool", "false", "print the kernels as scf and arith to stderr, before machine code">,
     Option<"deviceCodeOnHost", "device-code-on-host", "std::string", "\"\"",
            "for tests: write the device's LLVM IR, compiled for this CPU, to this file (test/gpu/BlockRunner.h runs it)">,

@@ -4,6 +4,9 @@
 #include "compiler/Diagnostics.h"
 
 #include "lld/Common/Driver.h"
+#include "llvm/ObjCopy/ConfigManager.h"
+#include "llvm/ObjCopy/ObjCopy.h"
+#include "llvm/Object/ELFObjectFile.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -54,28 +57,52 @@ struct TemporaryFolder {
   }
 };
 
+/// The object with its function renamed: objects are made, and kept, without a name.
+llvm::Error writeRenamed(const LinkedObject &object, llvm::raw_ostream &to) {
+  llvm::MemoryBufferRef buffer({object.bytes.data(), object.bytes.size()}, objectFunctionName);
+  auto parsed = llvm::object::ObjectFile::createObjectFile(buffer);
+  if (!parsed)
+    return parsed.takeError();
+  llvm::objcopy::ConfigManager config;
+  config.Common.SymbolsToRename[objectFunctionName] = object.symbol;
+  return llvm::objcopy::executeObjcopyOnBinary(config, **parsed, to);
+}
+
+LogicalResult writeObject(const LinkedObject &object, const std::string &path, Location loc) {
+  std::error_code error;
+  llvm::raw_fd_ostream file(path, error);
+  llvm::Error renamed = error ? llvm::Error::success() : writeRenamed(object, file);
+  file.close();
+  if (error || file.has_error()) {
+    llvm::consumeError(std::move(renamed));
+    std::error_code cause = error ? error : file.error();
+    file.clear_error();
+    return userError(loc, ErrorKind::Io) << "kernels: cannot write " << path << ": " << cause.message();
+  }
+  if (renamed)
+    return userError(loc, ErrorKind::Internal) << "kernels: an object cannot be read: " << llvm::toString(std::move(renamed));
+  return success();
+}
 } // namespace
 
-FailureOr<std::string> linkSharedObject(ArrayRef<char> object, Location loc) {
+FailureOr<std::string> linkSharedObject(ArrayRef<LinkedObject> objects, Location loc) {
   TemporaryFolder folder;
   if (folder.error)
     return userError(loc, ErrorKind::Io) << "kernels: no temporary folder: " << folder.error.message();
-  std::string input = folder.file("kernels.o"), output = folder.file("kernels.so");
-  std::error_code error;
-  {
-    llvm::raw_fd_ostream file(input, error);
-    file.write(object.data(), object.size());
-    file.close();
-    if (error || file.has_error())
-      return userError(loc, ErrorKind::Io)
-             << "kernels: cannot write " << input << ": " << (error ? error : file.error()).message();
+  std::string output = folder.file("kernels.so");
+  std::vector<std::string> inputs;
+  for (auto [number, object] : llvm::enumerate(objects)) {
+    inputs.push_back(folder.file(std::to_string(number) + ".o"));
+    if (failed(writeObject(object, inputs.back(), loc)))
+      return failure();
   }
   std::string messages;
   llvm::raw_string_ostream stream(messages);
   // libm's functions stay undefined: the process that loads the object has them.
-  const char *arguments[] = {
-      "ld.lld", "-shared",     "--strip-all", "--build-id=none", "--hash-style=gnu", "--threads=1",
-      "-z",     "noexecstack", "-o",          output.c_str(),    input.c_str()};
+  std::vector<const char *> arguments = {"ld.lld",      "-shared", "--strip-all", "--build-id=none", "--hash-style=gnu",
+                                         "--threads=1", "-z",      "noexecstack", "-o",              output.c_str()};
+  for (const std::string &input : inputs)
+    arguments.push_back(input.c_str());
   KeptOptions options;
   lld::Result result = lld::lldMain(arguments, stream, stream, {{lld::Gnu, &lld::elf::link}});
   if (result.retCode != 0 || !result.canRunAgain)

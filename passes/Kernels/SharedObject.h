@@ -1,11 +1,21 @@
-// An object file becomes an ELF shared object, in process.
+// Object files become an ELF shared object, in process.
 #pragma once
 
 #include "compiler/MLIR.h"
 
 namespace hpc::kernels {
 
-/// The bytes of the shared object. Functions of libm and libc stay undefined: the process that loads it has them.
-FailureOr<std::string> linkSharedObject(ArrayRef<char> object, Location loc);
+/// What an object's own function is called before it is linked.
+constexpr const char *objectFunctionName = "kernel";
+
+/// An object file, and what the shared object is to call its function `objectFunctionName`, if it has one.
+struct LinkedObject {
+  StringRef symbol;
+  ArrayRef<char> bytes;
+};
+
+/// The bytes of the shared object, which has the objects in their order. Functions of libm and libc stay undefined: the
+/// process that loads it has them.
+FailureOr<std::string> linkSharedObject(ArrayRef<LinkedObject> objects, Location loc);
 
 } // namespace hpc::kernels

@@ -12,6 +12,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/Timing.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/StringSaver.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <cmath>
@@ -99,6 +100,10 @@ struct Flags {
                               cl::cat(model)};
   cl::opt<std::string> target{"target", cl::desc("What the plan is to run on: host, cuda or host,cuda (default: host)"),
                               cl::value_desc("which"), cl::init("host"), cl::cat(model)};
+
+  cl::opt<std::string> kernelCache{"kernel-cache",
+                                   cl::desc("Keep machine code of kernels here for later compilations (default: none)"),
+                                   cl::value_desc("folder"), cl::cat(model)};
 
   cl::opt<bool> train{"train", cl::desc("Make a training step: loss, gradients, update"), cl::cat(training)};
   cl::opt<std::string> loss{
@@ -248,6 +253,29 @@ static Status refuseUnknown(int argc, char **argv, Flags &flags) {
   return Status::success();
 }
 
+/// The arguments that are flags of LLVM and MLIR; what follows one may be its value.
+static std::string flagsOfLLVM(int argc, char **argv, Flags &flags) {
+  llvm::BumpPtrAllocator memory;
+  llvm::StringSaver saver(memory);
+  SmallVector<const char *> arguments(argv + 1, argv + argc);
+  cl::ExpandResponseFiles(saver, cl::TokenizeGNUCommandLine, arguments);
+  auto &known = cl::getRegisteredOptions();
+  auto groups = flags.groups();
+  std::string found;
+  bool mayBeValue = false;
+  for (StringRef argument : arguments) {
+    auto option = known.find(argument.ltrim('-').split('=').first);
+    bool isFlag = argument.starts_with("-") && option != known.end();
+    bool isForeign = isFlag && llvm::none_of(option->second->Categories, [&](cl::OptionCategory *category) {
+      return llvm::is_contained(groups, category);
+    });
+    if (isForeign || (mayBeValue && !isFlag))
+      found += argument.str() + "\n";
+    mayBeValue = isForeign;
+  }
+  return found;
+}
+
 /// LLVM's "hpc-opt: Too many positional arguments specified!..." as one of our messages.
 static Status parseError(StringRef text) {
   text = text.trim().split('\n').first;
@@ -340,7 +368,7 @@ static Status readTraining(Flags &flags, Options &options) {
 bool isCompilerFlag(StringRef argument) {
   static constexpr StringRef names[] = {
       "batch-dim", "betas", "clip", "compile-to", "const", "decay", "deterministic", "devices", "dim", "dp", "dtype", "dump-phases", "epsilon", "explain", "follow-links",
-      "freeze", "h", "help", "inference", "list-params", "loss", "memory", "micro-batches", "momentum", "nesterov", "no-weights", "onnx-configuration", "optimizer", "pp", "pp-chunks", "pp-schedule", "pp-split",
+      "freeze", "h", "help", "inference", "kernel-cache", "list-params", "loss", "memory", "micro-batches", "momentum", "nesterov", "no-weights", "onnx-configuration", "optimizer", "pp", "pp-chunks", "pp-schedule", "pp-split",
       "recompute", "remarks", "schedule", "spec", "target", "tp", "train", "verify", "weight-decay", "write-onnx-annotations", "write-spec", "zero"};
   return argument.starts_with("-") && llvm::is_contained(names, argument.ltrim('-').split('=').first);
 }
@@ -385,6 +413,10 @@ Expected<CommandLine> parseCommandLine(int argc, char **argv) {
   else if (flags.verify.getNumOccurrences() && !StringRef(*targets).contains(hostTarget))
     return usage("--target=" + flags.target + " with --verify: the proof runs the plan on this machine's CPU; use "
                                               "--target=host,cuda");
+  line.options.kernelCache = flags.kernelCache;
+  if (flags.kernelCache.getNumOccurrences() && flags.kernelCache.empty())
+    return usage("--kernel-cache= names no folder; leave it out to keep nothing");
+  line.options.llvmFlags = flagsOfLLVM(argc, argv, flags);
   line.input = flags.input;
   line.output = flags.output;
   line.compileTo = flags.compileTo;

@@ -96,6 +96,8 @@ struct Compilation {
     Expected<Options> options = Options::fromAttribute(own);
     if (!options.ok())
       return options.status();
+    options->kernelCache = line.options.kernelCache;
+    options->llvmFlags = line.options.llvmFlags;
     line.options = *options;
     return Status::success();
   }
