@@ -53,6 +53,7 @@ static void buildPrecision(OpPassManager &passes, const Options &options) {
 /// Flags become a mesh and seeds on a few tensors.
 static void buildAnnotate(OpPassManager &passes, const Options &options) {
   passes.addPass(createBuildMesh({options.tp, options.dp, options.microBatches})); // names the axes that seeds use
+  passes.addPass(createNoteLookups());     // while a value is what the user gives
   passes.addPass(createAnnotateSidecar()); // before the defaults, which leave alone what the user has decided
   passes.addPass(createAnnotateBatch({options.batchDim}));
   passes.addPass(createAnnotateTensorParallel());

@@ -13,6 +13,16 @@ def BuildMesh : Pass<"hpc-build-mesh", "::mlir::ModuleOp"> {
   let dependentDialects = ["::hpc::dist::DistDialect"];
 }
 
+def NoteLookups : Pass<"hpc-note-lookups", "::mlir::ModuleOp"> {
+  let summary = "note on integer inputs which numbers the lookups by them take";
+  let description = [{
+    ids name rows of a table, labels classes; a number that names none gives NaN, somewhere in the result. ONNX calls it an error, and so does who runs the plan,
+    beforehand, by what is noted here. While the program is serial, since a rank sees a part of an input alone.
+
+    After: `%ids: tensor<2x8xi64> {nn.lookups = [{begin = array<i64: 0, 0>, end = array<i64: 2, 8>, low = -257 : i64, high = 257 : i64, reader = "transformer.wte"} ]}`.
+  }];
+}
+
 def AnnotateSidecar : Pass<"hpc-annotate-sidecar", "::mlir::ModuleOp"> {
   let summary = "turn the rules of the user's sidecar into seeds";
   let description = [{

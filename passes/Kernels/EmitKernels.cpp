@@ -27,8 +27,12 @@ namespace {
 plan::AttentionTensor describe(const kernels::AttentionTensor &tensor, unsigned firstArgument) {
   return {int32_t(firstArgument + tensor.buffer), dtypeOf(tensor.elementType), tensor.offset, tensor.strides};
 }
+/// A library walks forwards alone.
+bool runsBackwards(const plan::AttentionTensor &tensor) {
+  return llvm::any_of(tensor.stride, [](int64_t stride) { return stride < 0; });
+}
 /// What a library may compute in the kernel's place. A bias that the region makes is in no buffer, so no library has it;
-/// nor has any a diagonal that begins behind the first query.
+/// nor has any a diagonal that begins behind the first query, or a tensor that is read from its end.
 std::optional<plan::Attention> describeAttention(nn::FusedOp region) {
   std::optional<kernels::AttentionRegion> found = kernels::findAttentionRegion(region);
   if (!found || (found->bias && !found->biasTensor) || found->causalOffset.value_or(0) < 0)
@@ -55,6 +59,11 @@ std::optional<plan::Attention> describeAttention(nn::FusedOp region) {
   attention.causal = found->causalOffset.has_value();
   attention.causalOffset = found->causalOffset.value_or(0);
   attention.guarded = found->guarded;
+  const plan::AttentionTensor *operands[] = {&attention.query, &attention.key, &attention.value, &attention.bias,
+                                             &attention.gradient};
+  if (llvm::any_of(operands, [](auto *tensor) { return runsBackwards(*tensor); }) ||
+      llvm::any_of(attention.results, runsBackwards))
+    return std::nullopt;
   return attention;
 }
 

@@ -43,6 +43,9 @@ struct PlanLowering {
       if (!is.isState())
         lowered.plan.inputs.push_back(
             port(name.empty() ? "input" + std::to_string(number) : name, argument.getType(), !is.stepScalar.empty()));
+      for (const nn::Lookup &lookup : is.lookups)
+        lowered.plan.inputs.back().lookups.push_back(
+            {lookup.begin, lookup.end, lookup.low, lookup.high, lookup.ignored, lookup.reader});
     }
     for (auto [number, type] : llvm::enumerate(function.getResultTypes())) {
       nn::ResultPort is = nn::resultPort(function, unsigned(number));

@@ -2,17 +2,12 @@
 #include "runtime/core/Session.h"
 
 #include "runtime/base/CountText.h"
+#include "runtime/core/InputCheck.h"
 
 #include <algorithm>
 #include <system_error>
 
 namespace hpc {
-
-/// A default Array has the shape of a scalar but holds nothing: the bytes count too.
-static bool fits(const Array &array, const plan::Port &port) {
-  return array.dtype == port.dtype && array.shape == port.shape &&
-         checkedBytes(port.dtype, port.shape) == int64_t(array.data.size());
-}
 
 /// Where errors of a rank come from.
 static std::string rankText(const RankPlace &place) {
@@ -138,19 +133,6 @@ Expected<std::unique_ptr<Session>> Session::create(const plan::Plan &plan, std::
   return session;
 }
 
-Status Session::checkInputs(const std::vector<Array> &inputs) const {
-  if (inputs.size() != plan.inputs.size())
-    return Status::error(ErrorKind::Usage, countText(int64_t(inputs.size()), "input") + " given, the plan has " +
-                                               std::to_string(plan.inputs.size()));
-  for (size_t i = 0; i < inputs.size(); ++i)
-    if (const plan::Port &port = plan.inputs[i]; !fits(inputs[i], port))
-      return Status::error(ErrorKind::Usage, "input '" + port.name + "' is " + shapeText(inputs[i].shape) + " of " +
-                                                 name(inputs[i].dtype) + ", the plan was compiled for " +
-                                                 shapeText(port.shape) + " of " + name(port.dtype) +
-                                                 "; convert the array, or compile again with --dim for other shapes");
-  return Status::success();
-}
-
 void Session::shapeOutputs(std::vector<Array> &outputs, Outputs wanted) const {
   outputs.resize(options.ranks.holds(0) ? plan.outputs.size() : 0);
   for (size_t i = 0; i < outputs.size(); ++i) {
@@ -167,7 +149,7 @@ void Session::shapeOutputs(std::vector<Array> &outputs, Outputs wanted) const {
 }
 
 Status Session::run(const std::vector<Array> &inputs, std::vector<Array> &outputs, Outputs wanted) {
-  Status status = checkInputs(inputs);
+  Status status = checkInputs(plan, inputs);
   if (status.ok()) {
     shapeOutputs(outputs, wanted);
     if (recorder)

@@ -75,7 +75,6 @@ private:
   Session(const plan::Plan &plan, std::unique_ptr<Backend> backend, SessionOptions options);
   Status start();
   Status prepare(Rank &rank);
-  Status checkInputs(const std::vector<Array> &inputs) const;
   void shapeOutputs(std::vector<Array> &outputs, Outputs wanted) const;
   void work(Rank &rank);
   Status readPieces(Rank &rank, const SavedTensor &tensor, Array &whole);

@@ -20,7 +20,8 @@ namespace hpc::plan {
 
 /// Raised whenever an older reader would misread a plan.
 constexpr int majorVersion = 2;
-constexpr int minorVersion = 3; ///< 1: weights that are rounded when loaded; 2: outputs on request; 3: kernels that are an attention
+constexpr int minorVersion = 4; ///< 1: weights that are rounded when loaded; 2: outputs on request; 3: kernels that are an attention;
+                                ///< 4: what is looked up by an input
 
 /// How the output is named that is the gradient of a parameter: "gradient/transformer.wte.weight".
 inline const std::string gradientPrefix = "gradient/";
@@ -366,6 +367,14 @@ struct Weight {
   std::string inlineData;
 };
 
+/// Something that is looked up by the numbers of an input: rows of a table, classes of a loss.
+struct Lookup {
+  std::vector<int64_t> begin, end; ///< the box of the input whose numbers it takes
+  int64_t low = 0, high = 0;       ///< numbers in [low, high) name something
+  std::optional<int64_t> ignored;  ///< and this one stands for nothing
+  std::string reader;              ///< module path of what looks up, or its ONNX node
+};
+
 /// A graph input or output, as the user sees it.
 struct Port {
   std::string name;
@@ -373,6 +382,7 @@ struct Port {
   std::vector<int64_t> shape;
   bool isStepScalar = false; ///< an input of rank 0 that the loop fills before each step: lr, step, seed, ...
   bool onRequest = false;    ///< an output that a step computes and stores only where it is asked for: a gradient
+  std::vector<Lookup> lookups = {}; ///< of an input of integers: a run refuses numbers that one of them does not take
 };
 
 /// Machine code for one kind of device.

@@ -311,12 +311,23 @@ struct Decoder {
     copyAll(from.hashes(), to.hashes);
   }
 
+  void decode(const proto::Lookup &from, Lookup &to) {
+    copyAll(from.begin(), to.begin);
+    copyAll(from.end(), to.end);
+    to.low = from.low();
+    to.high = from.high();
+    if (from.has_ignored())
+      to.ignored = from.ignored();
+    to.reader = from.reader();
+  }
+
   void decode(const proto::Port &from, Port &to) {
     to.name = from.name();
     decode(from.dtype(), to.dtype);
     copyAll(from.shape(), to.shape);
     to.isStepScalar = from.is_step_scalar();
     to.onRequest = from.on_request();
+    decodeAll(from.lookups(), to.lookups);
   }
 
   void decode(const proto::CodeModule &from, CodeModule &to) {

@@ -270,12 +270,23 @@ struct Encoder {
     to.set_inline_data(from.inlineData);
   }
 
+  void encode(const Lookup &from, proto::Lookup &to) {
+    addSizes(from.begin, to.mutable_begin());
+    addSizes(from.end, to.mutable_end());
+    to.set_low(from.low);
+    to.set_high(from.high);
+    if (from.ignored)
+      to.set_ignored(*from.ignored);
+    to.set_reader(from.reader);
+  }
+
   void encode(const Port &from, proto::Port &to) {
     to.set_name(from.name);
     to.set_dtype(shifted<proto::DType>(from.dtype));
     addSizes(from.shape, to.mutable_shape());
     to.set_is_step_scalar(from.isStepScalar);
     to.set_on_request(from.onRequest);
+    encodeAll(from.lookups, to.mutable_lookups());
   }
 
   void encode(const CodeModule &from, proto::CodeModule &to) {

@@ -13,6 +13,20 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+Json lookups(const Port &port) {
+  Json list = Json::array();
+  for (const Lookup &lookup : port.lookups) {
+    list.push_back({{"reader", lookup.reader},
+                    {"begin", lookup.begin},
+                    {"end", lookup.end},
+                    {"low", lookup.low},
+                    {"high", lookup.high}});
+    if (lookup.ignored)
+      list.back()["ignored"] = *lookup.ignored;
+  }
+  return list;
+}
+
 Json ports(const std::vector<Port> &ports) {
   Json list = Json::array();
   for (const Port &port : ports)
@@ -20,7 +34,8 @@ Json ports(const std::vector<Port> &ports) {
                     {"dtype", hpc::name(port.dtype)},
                     {"shape", port.shape},
                     {"step_scalar", port.isStepScalar},
-                    {"on_request", port.onRequest}});
+                    {"on_request", port.onRequest},
+                    {"lookups", lookups(port)}});
   return list;
 }
 

@@ -20,8 +20,12 @@ constexpr int64_t maxColumns = 64;
 std::string number(int64_t value) { return std::to_string(value); }
 
 std::string portText(const Port &port) {
-  return port.name + ": " + hpc::name(port.dtype) + shapeText(port.shape) + (port.isStepScalar ? ", step scalar" : "") +
-         (port.onRequest ? ", on request" : "");
+  std::string text = port.name + ": " + hpc::name(port.dtype) + shapeText(port.shape) +
+                     (port.isStepScalar ? ", step scalar" : "") + (port.onRequest ? ", on request" : "");
+  for (const Lookup &lookup : port.lookups)
+    text += ", " + number(lookup.low) + " to " + number(lookup.high - 1) +
+            (lookup.ignored ? " or " + number(*lookup.ignored) : "") + " for " + lookup.reader;
+  return text;
 }
 
 /// A double in as few digits as give it back.

@@ -44,6 +44,19 @@ Status checkShape(const std::vector<int64_t> &shape, DType dtype) {
   return inRange("bytes of shape " + shapeText(shape), multiplySizes(productOf(shape), byteSize(dtype)), 0, maxBytes);
 }
 
+Status checkLookup(const Lookup &lookup, const Port &port) {
+  int64_t rank = int64_t(port.shape.size());
+  HPC_RETURN_IF_ERROR(inRange("number of dims", int64_t(lookup.begin.size()), rank, rank));
+  HPC_RETURN_IF_ERROR(inRange("number of dims", int64_t(lookup.end.size()), rank, rank));
+  for (size_t dim = 0; dim < port.shape.size(); ++dim) {
+    HPC_RETURN_IF_ERROR(inRange("begin", lookup.begin[dim], 0, port.shape[dim]));
+    HPC_RETURN_IF_ERROR(inRange("end", lookup.end[dim], lookup.begin[dim], port.shape[dim]));
+  }
+  if (isFloat(port.dtype))
+    return fault("by numbers of " + std::string(hpc::name(port.dtype)) + "; only integers name something");
+  return Status::success();
+}
+
 Status checkPorts(const std::vector<Port> &ports, const char *kind) {
   std::set<std::string> names;
   for (const Port &port : ports) {
@@ -55,6 +68,8 @@ Status checkPorts(const std::vector<Port> &ports, const char *kind) {
       return fault(std::string(kind) + " '" + port.name + "' is on request; only outputs are");
     if (port.isStepScalar && !port.shape.empty())
       return fault(where + ": a step scalar of shape " + shapeText(port.shape) + "; it has no dims");
+    for (const Lookup &lookup : port.lookups)
+      HPC_RETURN_IF_ERROR(checkLookup(lookup, port).at(where + ": a lookup by '" + lookup.reader + "'"));
   }
   return Status::success();
 }

@@ -69,14 +69,13 @@ std::vector<TrafficGroup> groupTraffic(const Plan &plan, const PlanFacts &facts)
       auto same = std::find_if(groups.begin(), groups.end(),
                                [&](const TrafficGroup &group) { return group.key == one.key; });
       if (same == groups.end()) {
-        groups.push_back(std::move(one));
+        auto later = [](const TrafficGroup &a, const TrafficGroup &b) { return a.program < b.program; };
+        groups.insert(std::upper_bound(groups.begin(), groups.end(), one, later), std::move(one));
         continue;
       }
       same->reasons.push_back(one.reasons[0]);
       same->stages.insert(traffic.stage);
     }
-  std::stable_sort(groups.begin(), groups.end(),
-                   [](const TrafficGroup &a, const TrafficGroup &b) { return a.program < b.program; });
   return groups;
 }
 

@@ -5,6 +5,7 @@
 #include "runtime/base/Hash.h"
 #include "runtime/base/Npy.h"
 #include "runtime/base/Npz.h"
+#include "runtime/core/InputCheck.h"
 
 #include <algorithm>
 #include <cmath>
@@ -201,9 +202,21 @@ Expected<Batches> Batches::open(const plan::Plan &plan, const std::string &path,
   } else {
     status = usage("--data=" + path + ": is neither .npz (an array for each input) nor .npy or .bin (tokens)");
   }
-  if (!status.ok())
-    return status;
+  HPC_RETURN_IF_ERROR(status);
+  HPC_RETURN_IF_ERROR(data.checkNumbers(path));
   return data;
+}
+
+Status Batches::checkNumbers(const std::string &path) const {
+  std::vector<Array> inputs(sources.size());
+  for (int64_t batch = 0; batch < batches; ++batch) {
+    HPC_RETURN_IF_ERROR(fill(batch, inputs));
+    for (size_t i = 0; i < inputs.size(); ++i)
+      if (!plan->inputs[i].isStepScalar)
+        HPC_RETURN_IF_ERROR(
+            checkLookups(plan->inputs[i], inputs[i]).at("--data: batch " + std::to_string(batch) + " of '" + path + "'"));
+  }
+  return Status::success();
 }
 
 Status Batches::fill(int64_t step, std::vector<Array> &inputs) const {

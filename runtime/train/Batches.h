@@ -30,6 +30,8 @@ public:
 private:
   Status takeArchive(NamedArrays arrays, const std::string &path);
   Status takeStream(Array tokens, const std::string &path);
+  /// That ids name rows and labels classes, in all batches, so that no step is the first to find out.
+  Status checkNumbers(const std::string &path) const;
   Status cycle(size_t input, Array source, const std::string &place);
 
   const plan::Plan *plan = nullptr;

@@ -51,6 +51,10 @@ Expected<RunState> RunState::fromMetadata(const std::map<std::string, std::strin
   HPC_RETURN_IF_ERROR(reader.read<int64_t>(seedKey, 0, largestSeed, state.seed));
   LossScale &scale = state.lossScale;
   HPC_RETURN_IF_ERROR(reader.read<double>(scaleKey, LossScale::least, LossScale::most, scale.scale));
+  if (int exponent; std::frexp(scale.scale, &exponent) != 0.5)
+    return Status::error(ErrorKind::Io, "'" + path + "': its metadata says '" + scaleKey + "' = '" +
+                                            numberText(scale.scale) +
+                                            "', which is no power of two; give a file as hpc-run --save wrote it");
   HPC_RETURN_IF_ERROR(reader.read<int64_t>(goodStepsKey, 0, LossScale::growthInterval - 1, scale.goodSteps));
   HPC_RETURN_IF_ERROR(reader.read<int64_t>(patienceKey, 0, LossScale::patience, scale.patienceLeft));
   return state;

@@ -111,6 +111,18 @@ Status TrainingRun::step(double learningRate, Outputs wanted) {
   return session->run(inputs, outputs, wanted);
 }
 
+/// In the process of rank 0, which alone has outputs.
+void TrainingRun::readOutputs(StepReport &report) const {
+  if (outputs.empty())
+    return;
+  report.loss = numberOf(outputs[loss]);
+  report.gradientNorm = numberOf(outputs[gradientNorm]);
+  if (validTokens)
+    report.validTokens = numberOf(outputs[*validTokens]);
+  if (has("loss_scale"))
+    report.lossScale = now.lossScale.scale;
+}
+
 Expected<StepReport> TrainingRun::run() {
   StepReport report;
   report.step = now.steps;
@@ -120,15 +132,9 @@ Expected<StepReport> TrainingRun::run() {
   auto start = std::chrono::steady_clock::now();
   HPC_RETURN_IF_ERROR(step(report.learningRate, Outputs::Ordinary));
   report.milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-  if (!outputs.empty()) {
-    report.loss = numberOf(outputs[loss]);
-    report.gradientNorm = numberOf(outputs[gradientNorm]);
-    if (validTokens)
-      report.validTokens = numberOf(outputs[*validTokens]);
-  }
+  readOutputs(report);
   ++now.steps;
   if (has("loss_scale")) { // which all processes fill in, and that of rank 0 alone knows how the step went
-    report.lossScale = now.lossScale.scale;
     Expected<bool> overflowed = session->any(report.wasSkipped());
     if (!overflowed.ok())
       return overflowed.status();
@@ -137,8 +143,9 @@ Expected<StepReport> TrainingRun::run() {
   return report;
 }
 
-Expected<NamedArrays> TrainingRun::gradients() {
+Expected<NamedArrays> TrainingRun::gradients(StepReport &report) {
   HPC_RETURN_IF_ERROR(step(0, Outputs::All));
+  readOutputs(report);
   NamedArrays named;
   for (size_t i = 0; i < outputs.size(); ++i) {
     const std::string &name = plan->outputs[i].name;

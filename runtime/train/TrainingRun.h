@@ -42,8 +42,9 @@ public:
   /// The next step, with the batch and the rate of its number. In processes other than that of rank 0 the report has
   /// no numbers of the step.
   Expected<StepReport> run();
-  /// The gradients of the next step, by the names of their parameters, and its `loss`; nothing is learnt from it.
-  Expected<NamedArrays> gradients();
+  /// The gradients of the next step, by the names of their parameters, and its `loss`; nothing is learnt from it. The
+  /// report has what a step tells.
+  Expected<NamedArrays> gradients(StepReport &report);
 
 private:
   TrainingRun(const plan::Plan &plan, Session &session, const Batches &data, const LearningRate &rate,
@@ -51,6 +52,7 @@ private:
       : plan(&plan), session(&session), data(&data), rate(rate), now(state) {}
   bool has(const std::string &stepScalar) const;
   Status step(double learningRate, Outputs wanted);
+  void readOutputs(StepReport &report) const;
 
   const plan::Plan *plan;
   Session *session;

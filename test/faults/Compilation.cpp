@@ -76,7 +76,7 @@ Compilation::Compilation(const Layout &layout, StringRef phase) : layout(layout)
     return success();
   });
   Expected<OwningOpRef<ModuleOp>> imported =
-      importOnnx(std::string(HPC_SOURCE_DIR "/models/") + layout.model, ImportOptions{layout.dims}, context.get());
+      importOnnx(std::string(HPC_SOURCE_DIR "/models/") + layout.model, ImportOptions{layout.dims, {}}, context.get());
   if (!imported.ok())
     die(imported.status().text());
   module = std::move(*imported);

@@ -67,8 +67,7 @@ void add(std::vector<Candidate> &all, const std::optional<Candidate> &one) {
 }
 
 std::vector<Candidate> withSameRanks(const Candidate &given) {
-  std::vector<Candidate> all;
-  add(all, recomputing(given));
+  std::vector<Candidate> all = {given}; // with recomputation
   for (int64_t level : {1, 2, 3})
     if (level != 2 || given.options.microBatches > 1) // 2 is 1 without micro-batches
       add(all, withZero(given, level));
@@ -87,21 +86,34 @@ std::vector<Candidate> withMoreRanks(const Candidate &given, int64_t factor) {
   return all;
 }
 
-bool tryOne(ModuleOp module, const Candidate &candidate, int64_t ranks, std::vector<Fit> &fits) {
+/// What lives longer than a micro-batch: no recomputation takes less of it.
+int64_t lasting(const Trial &trial) {
+  int64_t most = 0;
+  for (const plan::MemoryFacts &facts : trial.memory)
+    most = std::max(most, facts.weight + facts.state + facts.step);
+  return most;
+}
+
+enum class Outcome { Fits, TooLarge, Hopeless };
+
+Outcome tryOne(ModuleOp module, const Candidate &candidate, int64_t ranks, std::vector<Fit> &fits) {
   Expected<Trial> trial = tryPlan(module, candidate.options);
-  if (!trial.ok() || trial->peak() > candidate.options.memory)
-    return false;
+  if (!trial.ok())
+    return Outcome::TooLarge;
+  if (trial->peak() > candidate.options.memory)
+    return lasting(*trial) > candidate.options.memory ? Outcome::Hopeless : Outcome::TooLarge;
   std::string text = candidate.flags + " (" + byteSizeText(trial->peak());
   if (trial->ranks != ranks)
     text += " on each of " + std::to_string(trial->ranks) + " ranks";
-  fits.push_back({text + ")", trial->cost});
-  return true;
+  auto place = llvm::upper_bound(fits, trial->cost, [](auto cost, const Fit &other) { return cost < other.cost; });
+  fits.insert(place, {text + ")", trial->cost});
+  return Outcome::Fits;
 }
 
-/// Each as it is; what does not fit so, with recomputation.
+/// Each as it is; what does not fit so, with recomputation, where that may help.
 void tryAll(ModuleOp module, const std::vector<Candidate> &candidates, int64_t ranks, std::vector<Fit> &fits) {
   for (const Candidate &candidate : candidates)
-    if (!tryOne(module, candidate, ranks, fits))
+    if (tryOne(module, candidate, ranks, fits) == Outcome::TooLarge)
       if (std::optional<Candidate> next = recomputing(candidate))
         tryOne(module, *next, ranks, fits);
 }
@@ -116,7 +128,6 @@ std::string cheapestThatFit(ModuleOp module, const Options &options) {
   for (int64_t factor : {2, 4, 8})
     if (fits.size() < wanted)
       tryAll(module, withMoreRanks(given, factor), ranks, fits);
-  std::stable_sort(fits.begin(), fits.end(), [](const Fit &a, const Fit &b) { return a.cost < b.cost; });
   if (fits.size() > wanted)
     fits.resize(wanted);
   std::string text;

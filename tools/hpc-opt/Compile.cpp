@@ -389,7 +389,7 @@ int compileMain(int argc, char **argv, DialectRegistry &registry) {
     context.loadAllAvailableDialects();
     context.disableMultithreading(); // deterministic remarks; a compilation takes no time that threads would save
     DiagnosticPrinter diagnostics(&context, line->allRemarks);
-    Compilation compilation{*line, context, diagnostics, {}, {}, {}, {}, {}, {}, {}};
+    Compilation compilation{*line, context, diagnostics, {}, {}, {}, {}, {}, {}, {}, {}};
     status = compilation.run();
   }
   llvm::outs().flush();

@@ -1,4 +1,4 @@
-// Integers are followed through views to the tables that they index.
+// Made-up integers are ids: numbers that whatever is looked up by them has.
 #include "tools/hpc-opt/VerifyInputs.h"
 
 #include "compiler/Dialect/NN/Ports.h"
@@ -7,25 +7,11 @@
 
 namespace hpc {
 
-/// The least number of rows among the tables that `value` indexes, directly or through views; nullopt when it indexes
-/// none.
-static std::optional<int64_t> indexedSize(Value value) {
+/// The numbers from 0 on that all lookups by an input take; nullopt where there is none.
+static std::optional<int64_t> indexedSize(BlockArgument input) {
   std::optional<int64_t> size;
-  llvm::SetVector<Value> open; // each once, however many ways lead to it
-  open.insert(value);
-  for (size_t next = 0; next < open.size(); ++next)
-    for (OpOperand &use : open[next].getUses()) {
-      Operation *user = use.getOwner();
-      std::optional<int64_t> rows;
-      if (auto embedding = dyn_cast<nn::EmbeddingOp>(user); embedding && use.getOperandNumber() == 1)
-        rows = int64_t(embedding.getVocabulary());
-      else if (auto gather = dyn_cast<nn::GatherOp>(user); gather && use.getOperandNumber() == 1)
-        rows = nn::shapeOf(gather.getData())[gather.getAxis()];
-      else if (isa<nn::ReshapeOp, nn::TransposeOp, nn::BroadcastOp, nn::SliceOp, nn::ConcatOp, nn::CastOp>(user))
-        open.insert(user->getResult(0));
-      if (rows && (!size || *rows < *size))
-        size = rows;
-    }
+  for (const nn::Lookup &lookup : nn::findLookups(input))
+    size = std::min(size.value_or(lookup.high), lookup.high);
   return size;
 }
 

@@ -129,9 +129,16 @@ uint64_t fingerprint(const TrainFlags &flags) {
 }
 
 static Status writeGradients(const TrainFlags &flags, TrainingRun &run, bool isHome) {
-  Expected<NamedArrays> gradients = run.gradients();
+  StepReport report;
+  Expected<NamedArrays> gradients = run.gradients(report);
   if (!gradients.ok())
     return gradients.status();
+  if (isHome && report.wasSkipped() && report.lossScale)
+    std::fprintf(stderr, "hpc-run: note: gradients are not finite with a loss scale of %g; give a smaller --loss-scale\n",
+                 *report.lossScale);
+  else if (isHome && report.wasSkipped())
+    std::fprintf(stderr, "hpc-run: note: gradients are not finite; look for data that are not, and for values beyond the "
+                         "range of their type\n");
   return isHome ? writeNpz(flags.gradients, *gradients) : Status::success();
 }
 
@@ -146,9 +153,13 @@ static Status tellStep(const StepReport &report, std::optional<LineFile> &metric
                  long(report.step), report.gradientNorm, *report.lossScale);
   else if (report.wasSkipped())
     std::fprintf(stderr,
-                 "hpc-run: note: step %ld: the gradient norm is %g, so weights and states stay as they were; look for ids or "
-                 "labels that are no classes of the model, and for a learning rate that is too large\n",
+                 "hpc-run: note: step %ld: the gradient norm is %g, so weights and states stay as they were; look for data "
+                 "that are not finite, and for a learning rate that is too large\n",
                  long(report.step), report.gradientNorm);
+  else if (!std::isfinite(report.loss))
+    std::fprintf(stderr, "hpc-run: note: step %ld: the loss is %g, beyond the range in which it is added up; its gradients "
+                         "are finite, so the step was done\n",
+                 long(report.step), report.loss);
   return metrics ? metrics->add(metricsLine(report)) : Status::success();
 }
 

@@ -7,11 +7,44 @@ namespace hpc::nn {
 
 static constexpr const char *nameAttr = "nn.name", *dimsAttr = "nn.dims", *stateAttr = "nn.state",
                             *initialAttr = "nn.initial", *writesAttr = "nn.writes", *gradientAttr = "nn.gradient",
-                            *stepScalarAttr = "nn.step_scalar", *defaultInputAttr = "nn.default_input";
+                            *stepScalarAttr = "nn.step_scalar", *defaultInputAttr = "nn.default_input",
+                            *lookupsAttr = "nn.lookups";
 
 static std::string textOf(DictionaryAttr attrs, StringRef name) {
   auto text = attrs ? attrs.getAs<StringAttr>(name) : StringAttr();
   return text ? text.str() : std::string();
+}
+
+static Attribute toAttribute(Builder &b, const Lookup &lookup) {
+  NamedAttrList list;
+  list.set("begin", b.getDenseI64ArrayAttr(lookup.begin));
+  list.set("end", b.getDenseI64ArrayAttr(lookup.end));
+  list.set("low", b.getI64IntegerAttr(lookup.low));
+  list.set("high", b.getI64IntegerAttr(lookup.high));
+  if (lookup.ignored)
+    list.set("ignored", b.getI64IntegerAttr(*lookup.ignored));
+  list.set("reader", b.getStringAttr(lookup.reader));
+  return list.getDictionary(b.getContext());
+}
+
+/// nullopt: it is not what toAttribute makes of a lookup by an input of that rank.
+static std::optional<Lookup> lookupFrom(Attribute attribute, size_t rank) {
+  auto list = dyn_cast<DictionaryAttr>(attribute);
+  if (!list)
+    return std::nullopt;
+  auto begin = list.getAs<DenseI64ArrayAttr>("begin"), end = list.getAs<DenseI64ArrayAttr>("end");
+  auto low = list.getAs<IntegerAttr>("low"), high = list.getAs<IntegerAttr>("high");
+  auto ignored = list.getAs<IntegerAttr>("ignored");
+  auto reader = list.getAs<StringAttr>("reader");
+  if (!begin || !end || !low || !high || !reader || size_t(begin.size()) != rank || size_t(end.size()) != rank)
+    return std::nullopt;
+  Lookup lookup{begin.asArrayRef().vec(), end.asArrayRef().vec()};
+  lookup.low = low.getInt();
+  lookup.high = high.getInt();
+  if (ignored)
+    lookup.ignored = ignored.getInt();
+  lookup.reader = reader.str();
+  return lookup;
 }
 
 ArgumentPort argumentPort(func::FuncOp function, unsigned index) {
@@ -23,6 +56,11 @@ ArgumentPort argumentPort(func::FuncOp function, unsigned index) {
       port.dims.push_back(isa<StringAttr>(dim) ? cast<StringAttr>(dim).str() : std::string());
   if (auto initial = attrs ? attrs.getAs<FloatAttr>(initialAttr) : FloatAttr())
     port.initial = initial.getValueAsDouble();
+  size_t rank = shapeOf(function.getArgument(index)).size();
+  if (auto lookups = attrs ? attrs.getAs<ArrayAttr>(lookupsAttr) : ArrayAttr())
+    for (Attribute lookup : lookups)
+      if (std::optional<Lookup> known = lookupFrom(lookup, rank))
+        port.lookups.push_back(*known);
   return port;
 }
 
@@ -37,12 +75,16 @@ using NamedValue = std::pair<StringRef, Attribute>;
 static SmallVector<NamedValue> valuesOf(const ArgumentPort &port, Builder &builder) {
   SmallVector<StringRef> dims(port.dims.begin(), port.dims.end());
   auto text = [&](const std::string &text) { return text.empty() ? Attribute() : builder.getStringAttr(text); };
+  SmallVector<Attribute> lookups;
+  for (const Lookup &lookup : port.lookups)
+    lookups.push_back(toAttribute(builder, lookup));
   return {{nameAttr, text(port.name)},
           {dimsAttr, dims.empty() ? Attribute() : builder.getStrArrayAttr(dims)},
           {stateAttr, text(port.state)},
           {initialAttr, port.isState() ? builder.getF64FloatAttr(port.initial) : Attribute()},
           {stepScalarAttr, text(port.stepScalar)},
-          {defaultInputAttr, text(port.defaultInput)}};
+          {defaultInputAttr, text(port.defaultInput)},
+          {lookupsAttr, lookups.empty() ? Attribute() : builder.getArrayAttr(lookups)}};
 }
 static SmallVector<NamedValue> valuesOf(const ResultPort &port, Builder &builder) {
   auto text = [&](const std::string &text) { return text.empty() ? Attribute() : builder.getStringAttr(text); };

@@ -2,6 +2,7 @@
 // What lives across steps is an argument and a result here, so every op stays pure; lower gives both one buffer.
 #pragma once
 
+#include "compiler/Dialect/NN/Lookups.h"
 #include "compiler/Dialect/NN/NN.h"
 
 namespace hpc::nn {
@@ -15,6 +16,7 @@ struct ArgumentPort {
   std::string stepScalar;        ///< `nn.step_scalar`: "lr"; rank 0, never cut, filled by the loop; or ""
   /// `nn.default_input`: the input, of the same type, whose data stand for this one's where none are given; or "".
   std::string defaultInput;
+  std::vector<Lookup> lookups; ///< `nn.lookups`: what is certainly looked up by it, so that bad ids are found beforehand
   bool isState() const { return !state.empty(); }
 };
 /// A result: an output of the graph, or the gradient or next value of a parameter, or the next value of a state.

@@ -14,8 +14,9 @@ constexpr size_t leastForGradients = 91501;
 std::vector<int64_t> keyOf(const plan::Attention &a) {
   int64_t scale;
   std::memcpy(&scale, &a.scale, sizeof(scale));
-  std::vector<int64_t> key = {int64_t(a.kind), a.batch, a.heads,        a.groups,         a.queries, a.keys,
-                              a.depth,         a.width, int64_t(a.causal), a.causalOffset, scale};
+  std::vector<int64_t> key = {int64_t(a.kind), a.batch, a.heads,           a.groups,       a.queries,
+                              a.keys,          a.depth, a.width,           scale,          int64_t(a.causal),
+                              a.causalOffset,  a.guarded, a.bias.argument >= 0};
   auto add = [&](const plan::AttentionTensor &tensor) {
     key.push_back(int64_t(tensor.dtype));
     key.push_back(tensor.offset);

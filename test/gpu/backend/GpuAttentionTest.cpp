@@ -226,6 +226,18 @@ TEST_F(Gpu, EqualAttentionsAreOne) {
   EXPECT_EQ(*bench.device->prepare(second), 1);
 }
 
+// A bias is no number of the shape, and still another attention: cuDNN has it in neither order.
+TEST_F(Gpu, AttentionsThatDifferInTheBiasAlone) {
+  Attention attention({1, 2, 1, 8, 8, 8, 8});
+  plan::Attention bare = attention.description(plan::AttentionKind::Forward), biased = bare;
+  biased.bias = {4, DType::BF16, 0, {0, 0, 8, 1}};
+  Bench bareFirst, biasedFirst;
+  EXPECT_EQ(*bareFirst.device->prepare(bare), 0);
+  EXPECT_EQ(*bareFirst.device->prepare(biased), -1);
+  EXPECT_EQ(*biasedFirst.device->prepare(biased), -1);
+  EXPECT_EQ(*biasedFirst.device->prepare(bare), 0);
+}
+
 // Whatever cuDNN has no engine for, or has other numbers for, stays with the kernel, and nothing is made for it.
 TEST_F(Gpu, AttentionsThatAreLeftToKernels) {
   using Change = void (*)(plan::Attention &);

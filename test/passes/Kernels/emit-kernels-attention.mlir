@@ -38,6 +38,23 @@ func.func @backward(%x: tensor<1x2x4x4xf32>, %g: tensor<1x2x4x4xf32>) -> (tensor
 
 // -----
 
+// A key that is read from its end: no library walks backwards.
+// CHECK-LABEL: @reversed
+// CHECK-NOT: hpc.attention
+module attributes {hpc.target = "ptx"} {
+func.func @reversed(%x: tensor<1x2x4x4xf32>) -> tensor<1x2x4x4xf32> {
+  %0 = nn.fused "attention_0" (%x) : (tensor<1x2x4x4xf32>) -> tensor<1x2x4x4xf32> {
+  ^bb0(%a: tensor<1x2x4x4xf32>):
+    %k = nn.slice %a {starts = array<i64: 0, 0, 3, 0>, steps = array<i64: 1, 1, -1, 1>} : tensor<1x2x4x4xf32> -> tensor<1x2x4x4xf32>
+    %r = nn.attention %a, %k, %a {scale = 0.5 : f64} : tensor<1x2x4x4xf32>, tensor<1x2x4x4xf32>, tensor<1x2x4x4xf32> -> tensor<1x2x4x4xf32>
+    nn.yield %r : tensor<1x2x4x4xf32>
+  }
+  return %0 : tensor<1x2x4x4xf32>
+}
+}
+
+// -----
+
 // A bias that the region makes is in no buffer: the kernel alone can have it.
 // CHECK-LABEL: @made_bias
 // CHECK-NOT: hpc.attention

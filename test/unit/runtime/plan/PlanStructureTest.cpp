@@ -43,6 +43,26 @@ const Case cases[] = {
        p.outputs[0].shape = {int64_t(1) << 40, int64_t(1) << 40};
      },
      "output 'out': bytes of shape [1099511627776, 1099511627776] is 9223372036854775807"},
+    {"LookupRank",
+     [](Plan &p) {
+       p.inputs[0].lookups = {{{0}, {4}, 0, 7, {}, "wte"}};
+     },
+     "input 'x': a lookup by 'wte': number of dims is 1; it must be in 2..2"},
+    {"LookupBox",
+     [](Plan &p) {
+       p.inputs[0].lookups = {{{0, 0}, {4, 4}, 0, 7, {}, "wte"}};
+     },
+     "input 'x': a lookup by 'wte': end is 4; it must be in 0..3"},
+    {"LookupBegin",
+     [](Plan &p) {
+       p.inputs[0].lookups = {{{-1, 0}, {4, 3}, 0, 7, {}, "wte"}};
+     },
+     "input 'x': a lookup by 'wte': begin is -1; it must be in 0..4"},
+    {"LookupByFloats",
+     [](Plan &p) {
+       p.inputs[0].lookups = {{{0, 0}, {4, 3}, 0, 7, {}, "wte"}};
+     },
+     "input 'x': a lookup by 'wte': by numbers of f32; only integers name something"},
     {"WeightBytes", [](Plan &p) { p.weights[1].bytes = 100; },
      "weight 'w1': has 100 bytes; its shape [5, 6] needs 120"},
     {"WeightFile", [](Plan &p) { p.weights[1].file = 0; }, "weight 'w1': file is 0; it must be in -1..-1"},

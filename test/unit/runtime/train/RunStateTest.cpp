@@ -79,4 +79,5 @@ TEST(RunState, ErrorsNameFileAndNumber) {
   EXPECT_THAT(text({{"steps", "1"}, {"seed", "9007199254740992"}}), HasSubstr("'seed'"));
   EXPECT_THAT(text({{"steps", "1"}, {"loss_scale", "nan"}}), HasSubstr("'loss_scale'"));
   EXPECT_THAT(text({{"steps", "1"}, {"loss_scale", "0"}}), HasSubstr("'loss_scale'"));
+  EXPECT_THAT(text({{"steps", "1"}, {"loss_scale", "3.7"}}), HasSubstr("'loss_scale' = '3.7', which is no power of two"));
 }

@@ -1,0 +1,28 @@
+// What is certainly looked up by an input goes into the plan, where a run checks its inputs against it.
+// A lookup that sees an unknown part of the input is left out: what is never read may hold anything.
+#include "passes/Annotate/Passes.h"
+
+#include "compiler/Dialect/NN/Ports.h"
+
+namespace hpc {
+
+#define GEN_PASS_DEF_NOTELOOKUPS
+#include "passes/Annotate/Passes.h.inc"
+
+namespace {
+struct NoteLookups : impl::NoteLookupsBase<NoteLookups> {
+  void runOnOperation() override {
+    for (func::FuncOp function : getOperation().getOps<func::FuncOp>()) {
+      SmallVector<nn::ArgumentPort> ports;
+      for (BlockArgument argument : function.getArguments()) {
+        nn::ArgumentPort &port = ports.emplace_back(nn::argumentPort(function, argument.getArgNumber()));
+        port.lookups = nn::findLookups(argument);
+        llvm::erase_if(port.lookups, [](const nn::Lookup &lookup) { return !lookup.isWhole; });
+      }
+      nn::setArgumentPorts(function, ports);
+    }
+  }
+};
+} // namespace
+
+} // namespace hpc
