@@ -29,6 +29,18 @@ inline CLI::Validator numberFrom(bool zeroToo) {
       "");
 }
 
+/// A whole number from `least` to `most`.
+inline CLI::Validator wholeNumber(int64_t least, int64_t most) {
+  return CLI::Validator(
+      [least, most](std::string &text) {
+        int64_t number = 0;
+        bool good = CLI::detail::lexical_cast(text, number) && number >= least && number <= most;
+        return good ? std::string()
+                    : text + " is not a whole number from " + std::to_string(least) + " to " + std::to_string(most);
+      },
+      "");
+}
+
 /// Parses the arguments of a tool that `app` is named after. A value is the exit code of a program that has nothing left
 /// to do: --help was asked for, or the arguments are wrong.
 inline std::optional<int> parseArguments(CLI::App &app, int argc, char **argv) {

@@ -6,6 +6,7 @@
 
 #include "runtime/base/Status.h"
 #include "runtime/core/Slice.h"
+#include "runtime/core/ThreadPool.h"
 #include "runtime/plan/Plan.h"
 
 #include <memory>
@@ -50,7 +51,8 @@ struct KernelCall {
   int64_t library = -1;                 ///< what Device::prepare returned for the kernel's attention
 };
 
-/// Computes for one rank. Used by that rank's thread alone, which also makes and destroys it.
+/// Computes for one rank. Used by that rank's thread alone, which also makes and destroys it; what it gives to the
+/// rank's helpers is done when a call returns.
 class Device {
 public:
   virtual ~Device() = default;
@@ -124,13 +126,16 @@ class Backend {
 public:
   virtual ~Backend() = default;
 
-  /// Checks that the plan fits this machine and loads its code. Called once, before all else; also after an error
-  /// fail() and agree() may be called.
-  virtual Status load(const plan::Plan &plan, RankRange ranks) = 0;
+  /// Checks that the plan fits this machine and loads its code. Each of the ranks will have `threads`. Called once,
+  /// before all else; also after an error fail() and agree() may be called.
+  virtual Status load(const plan::Plan &plan, RankRange ranks, int64_t threads) = 0;
+  /// Whether every thread has a core of its own, as far as the backend knows: those that wait for each other may then
+  /// look at memory before they sleep.
+  virtual bool hasCoreForEach() const { return false; }
   virtual Expected<KernelHandle> kernel(const std::string &symbol) const = 0;
 
-  /// Called on the rank's own thread.
-  virtual Expected<std::unique_ptr<Device>> createDevice(const RankPlace &place) = 0;
+  /// Called on the rank's own thread. The device may use the rank's threads, which outlive it.
+  virtual Expected<std::unique_ptr<Device>> createDevice(const RankPlace &place, ThreadPool &threads) = 0;
   virtual Expected<std::unique_ptr<Communicator>> createCommunicator(const RankPlace &place, int64_t requests) = 0;
 
   /// Ends all waits of all ranks of the world with `error`, unless another error was first. Called by any thread.

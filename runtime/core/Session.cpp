@@ -61,6 +61,7 @@ void Session::work(Rank &rank) {
   rank.arena.reset();
   rank.communicator.reset();
   rank.device.reset();
+  rank.threads.reset();
 }
 
 void Session::onAllRanks(std::function<Status(Rank &)> newTask) {
@@ -74,7 +75,11 @@ void Session::onAllRanks(std::function<Status(Rank &)> newTask) {
 
 Status Session::prepare(Rank &rank) {
   const plan::Stage &stage = plan.stages[size_t(rank.place.stage)];
-  Expected<std::unique_ptr<Device>> device = backend->createDevice(rank.place);
+  Expected<std::unique_ptr<ThreadPool>> threads = ThreadPool::create(options.threads, backend->hasCoreForEach());
+  if (!threads.ok())
+    return threads.status();
+  rank.threads = std::move(*threads);
+  Expected<std::unique_ptr<Device>> device = backend->createDevice(rank.place, *rank.threads);
   if (!device.ok())
     return device.status();
   rank.device = std::move(*device);
@@ -98,7 +103,7 @@ Status Session::prepare(Rank &rank) {
 }
 
 Status Session::start() {
-  HPC_RETURN_IF_ERROR(backend->load(plan, options.ranks));
+  HPC_RETURN_IF_ERROR(backend->load(plan, options.ranks, options.threads));
   Expected<Weights> opened = Weights::open(plan, options.planFolder, options.weightsReplacement, options.checkpoint);
   if (!opened.ok())
     return opened.status();

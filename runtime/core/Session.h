@@ -1,5 +1,5 @@
 // A plan that is being run by this process: owns its ranks, all of the world's or some, and is the only creator of
-// threads, one per rank. A session is used from one thread; a run that failed leaves it ready for the next, but for
+// threads: each rank's own, and its helpers (ThreadPool). A session is used from one thread; a run that failed leaves it ready for the next, but for
 // what it had written to states by then.
 #pragma once
 
@@ -17,6 +17,7 @@ namespace hpc {
 
 struct SessionOptions {
   RankRange ranks;                ///< of this process; none: all of the world
+  int64_t threads = 1;            ///< of each rank, its own included; results have the same bits for any number
   std::string planFolder = ".";   ///< what the plan's weight files are relative to
   std::string weightsReplacement; ///< see Weights::open
   std::string checkpoint;         ///< likewise
@@ -64,6 +65,7 @@ private:
   /// What a rank's thread owns, made and destroyed on that thread.
   struct Rank {
     RankPlace place;
+    std::unique_ptr<ThreadPool> threads;
     std::unique_ptr<Device> device;
     std::unique_ptr<Communicator> communicator;
     std::optional<Arena> arena;

@@ -24,6 +24,8 @@ public:
 
   /// Bytes of the local box, padding included.
   int64_t boxBytes() const { return box; }
+  /// Whether pieces of it are copied as fast as all at once: it is no loop over single elements.
+  bool isQuickInParts() const { return run >= 64; }
   /// Fills the whole box: the elements that the rank holds from the global tensor, zeros elsewhere.
   void gather(const std::byte *global, std::byte *local) const;
   /// Copies the elements that the rank holds into the global tensor; padding is not read.

@@ -1,6 +1,7 @@
 // Everybody is compared with process 0, in the order of the processes, so that all tell the same.
 #include "runtime/launch/Introduction.h"
 
+#include "runtime/base/Cores.h"
 #include "runtime/launch/Socket.h"
 
 #include <cinttypes>
@@ -21,7 +22,7 @@ std::string Introduction::text() const {
 void Introduction::write(WireWriter &writer) const {
   for (int64_t value : {process, processes, firstRank, ranks, pid})
     writer.number(uint64_t(value));
-  for (const std::string *value : {&host, &machine, &engine})
+  for (const std::string *value : {&host, &machine, &cores, &engine})
     writer.text(*value);
   writer.number(fingerprints.size(), 1);
   for (const Fingerprint &one : fingerprints) {
@@ -36,7 +37,7 @@ Introduction Introduction::read(WireReader &reader) {
   Introduction one;
   for (int64_t *value : {&one.process, &one.processes, &one.firstRank, &one.ranks, &one.pid})
     *value = int64_t(reader.number());
-  for (std::string *value : {&one.host, &one.machine, &one.engine})
+  for (std::string *value : {&one.host, &one.machine, &one.cores, &one.engine})
     *value = reader.text();
   for (uint64_t left = reader.number(1); left > 0 && reader.ok(); --left) {
     Fingerprint &entry = one.fingerprints.emplace_back();
@@ -73,6 +74,7 @@ Introduction introduceSelf(int64_t process, int64_t processes) {
   self.pid = ::getpid();
   self.host = hostName();
   self.machine = self.host + "/" + bootId();
+  self.cores = coreSet();
   return self;
 }
 

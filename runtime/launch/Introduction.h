@@ -19,7 +19,8 @@ struct Introduction {
   int64_t firstRank = 0, ranks = 0; ///< 0 ranks: not known, as its start failed
   int64_t pid = 0;
   std::string host;    ///< its name, for people
-  std::string machine; ///< the same for processes that share memory and cores
+  std::string machine; ///< the same for processes that share memory
+  std::string cores;   ///< of that machine, that it may use: coreSet()
   std::string engine;  ///< where the transport's engine can be reached
   std::vector<Fingerprint> fingerprints;
   Status status; ///< what failed before it came, if anything did
@@ -30,7 +31,7 @@ struct Introduction {
   static Introduction read(WireReader &reader);
 };
 
-/// Of this process: pid, host and machine.
+/// Of this process: pid, host, machine and cores.
 Introduction introduceSelf(int64_t process, int64_t processes);
 
 /// The same for processes that reach each other by the loopback: containers of one machine do not.

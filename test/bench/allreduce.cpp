@@ -96,7 +96,7 @@ void byProcesses(const launch::Launch &launch) {
   const bool isMpi = launch.kind == launch::LaunchKind::Mpi;
   for (int64_t bytes : sizes) {
     plan::Plan plan = planOf(bytes);
-    processes::ProcessWorld world(plan, **joined, 1, false);
+    processes::ProcessWorld world(plan, **joined, 1, 1, false);
     processes::ProcessCommunicator communicator(world, {mine, 0, mine}, 1);
     Buffers buffers(bytes);
     auto ours = reducer(plan, communicator, buffers);

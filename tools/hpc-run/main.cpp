@@ -1,9 +1,10 @@
-// hpc-run: runs a plan, one thread per rank; alone, or as one of several processes that a launcher has started.
+// hpc-run: runs a plan, its ranks as threads; alone, or as one of several processes that a launcher has started.
 // A plan contains machine code: run only plans whose author you trust.
 #include "runtime/backend/host/HostBackend.h"
 #include "runtime/backend/null/Counts.h"
 #include "runtime/backend/processes/ProcessBackend.h"
 #include "runtime/backend/processes/ProcessControlPlane.h"
+#include "runtime/base/Cores.h"
 #include "runtime/base/File.h"
 #include "runtime/base/Hash.h"
 #include "runtime/base/Npz.h"
@@ -33,10 +34,14 @@ struct Flags {
   std::vector<std::string> inputs;
   bool poison = false, profile = false, tiles = true;
   int repeat = 0;
+  int64_t threads = 0; ///< of a rank; 0: by the cores
   TrainFlags training;
   ProcessFlags processes;
   cuda::CudaOptions cuda;
 };
+
+/// More are a mistake: they would take the machine's processes and address space before they computed anything.
+constexpr int64_t mostThreads = 1024;
 
 /// What is read before anything runs.
 struct Work {
@@ -146,6 +151,14 @@ Expected<std::unique_ptr<Backend>> openBackend(const Flags &flags, processes::Pr
                    : host::createHostBackend(nullptr, flags.tiles);
 }
 
+/// Of each of this process's ranks.
+int64_t threadsOf(const Flags &flags, int64_t ranks, processes::Processes *processes) {
+  if (flags.threads > 0)
+    return flags.threads;
+  const int64_t cores = flags.backend == "cuda" ? 1 : processes ? processes->coresOfEach() : availableCores();
+  return std::max<int64_t>(1, cores / ranks);
+}
+
 /// Runs the ranks of this process. `processes` is null where it is alone.
 Status runWork(const Flags &flags, const Work &work, processes::Processes *processes) {
   const int64_t process = processes ? processes->process : 0;
@@ -159,12 +172,14 @@ Status runWork(const Flags &flags, const Work &work, processes::Processes *proce
     const launch::Introduction &mine = processes->control->mine();
     options.ranks = {mine.firstRank, mine.ranks};
   }
+  const int64_t ranks = processes ? options.ranks.count : work.plan.worldSize();
+  options.threads = threadsOf(flags, ranks, processes);
   host::MachineSpeed speed;
   if (flags.profile) {
-    Expected<host::MachineSpeed> measured = host::measureSpeed(processes ? options.ranks.count : work.plan.worldSize());
+    Expected<host::MachineSpeed> measured = host::measureSpeed(ranks * options.threads);
     if (!measured.ok())
       return measured.status();
-    speed = *measured;
+    speed = {measured->flopsPerSecond * double(options.threads), measured->bytesPerSecond * double(options.threads)};
   }
   Expected<std::unique_ptr<Backend>> backend = openBackend(flags, processes);
   if (!backend.ok())
@@ -243,7 +258,7 @@ int main(int argc, char **argv) {
   reportShortenedFiles("hpc-run");
   Flags flags;
   CLI::App app(
-      "Runs a plan that hpc-opt made, with one thread per rank: alone, or as one of the processes that mpirun, srun\n"
+      "Runs a plan that hpc-opt made, its ranks as threads: alone, or as one of the processes that mpirun, srun\n"
       "or torchrun has started. A plan contains machine code: run only plans whose author you trust.",
       "hpc-run");
   app.footer("For example\n"
@@ -279,6 +294,12 @@ int main(int argc, char **argv) {
                  "and no inputs, and print what each rank would compute, hold and move in one step")
       ->type_name("NAME")
       ->check(CLI::IsMember({"host", "cuda", "null"}));
+  CLI::Option *threads =
+      app.add_option("--threads", flags.threads,
+                     "host: threads of each rank, for the same bits with any number (default: the cores that\n"
+                     "this process may use, shared among its ranks)")
+          ->type_name("N")
+          ->check(wholeNumber(1, mostThreads));
   app.add_flag("!--no-tiles", flags.tiles,
                "host: no product in the tile registers (AMX); f32 then is a chain of f32 multiply-adds everywhere");
   std::vector<CLI::Option *> onlyCuda = {
@@ -322,6 +343,9 @@ int main(int argc, char **argv) {
   for (CLI::Option *option : onlyCuda)
     if (option->count() > 0 && flags.backend != "cuda")
       status = Status::error(ErrorKind::Usage, option->get_name() + " says how GPUs are used: add --backend=cuda");
+  if (threads->count() > 0 && flags.backend != "host")
+    status = Status::error(ErrorKind::Usage, "--threads says how many cores a rank of the host uses: leave it out with "
+                                             "--backend=" + flags.backend);
   try {
     if (status.ok())
       status = runPlan(flags);

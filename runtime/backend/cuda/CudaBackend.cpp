@@ -57,7 +57,7 @@ public:
   CudaBackend(const CudaOptions &options, std::shared_ptr<PeerWorld> given, std::unique_ptr<ControlPlane> others)
       : options(sayingOnce(options)), isJoined(given), isOneOfMany(others), peers(std::move(given)), plane(std::move(others)) {}
 
-  Status load(const plan::Plan &given, RankRange own) override {
+  Status load(const plan::Plan &given, RankRange own, int64_t) override {
     plan = &given;
     ranks = own;
     if (!peers)
@@ -79,7 +79,7 @@ public:
     return KernelHandle(*found);
   }
 
-  Expected<std::unique_ptr<Device>> createDevice(const RankPlace &place) override {
+  Expected<std::unique_ptr<Device>> createDevice(const RankPlace &place, ThreadPool &) override {
     const size_t local = size_t(place.rank - ranks.first);
     Expected<std::unique_ptr<CudaDevice>> device =
         CudaDevice::create(*gpus[local / size_t(options.ranksPerGpu)], blas ? &*blas : nullptr,

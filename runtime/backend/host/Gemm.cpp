@@ -1,4 +1,4 @@
-// Walks the batch; the products are Product.cpp's, what follows them Epilogue.cpp's.
+// Finds a part's operands; the products are Product.cpp's and TileProduct.cpp's, what follows them Epilogue.cpp's.
 #include "runtime/backend/host/Gemm.h"
 
 #include "runtime/backend/host/Epilogue.h"
@@ -14,41 +14,115 @@ template <typename Byte> MatrixOf<Byte> matrix(const plan::Operand &operand, Byt
   return {data, operand.dtype, operand.ld, operand.transpose};
 }
 
-Status multiplyBatch(const GemmCall &call, size_t depth, Product product, std::vector<std::byte> &scratch) {
+/// Of one index of the batch; tiles are chosen or refused for the whole of it, before it is cut.
+Product productOf(const GemmCall &call) {
   const plan::Gemm &gemm = call.plan;
-  if (depth == gemm.batch.size()) {
-    HPC_RETURN_IF_ERROR(multiply(product, scratch));
-    applyEpilogue(gemm.epilogue, gemm.c.dtype, product.m, product.n, gemm.c.ld, product.c.data, call.bias);
+  return {call.m,          call.n,      call.k, matrix(gemm.a, call.a), matrix(gemm.b, call.b), matrix(gemm.c, call.c),
+          gemm.accumulate, call.addToC, false};
+}
+
+int64_t batchSize(const plan::Gemm &gemm) {
+  int64_t products = 1;
+  for (int64_t size : gemm.batch)
+    products *= size;
+  return products;
+}
+
+/// Moves a matrix to row `row` and column `column` of what the product sees.
+template <typename Byte> void moveTo(MatrixOf<Byte> &matrix, int64_t row, int64_t column) {
+  matrix.data += (matrix.transpose ? column * matrix.ld + row : row * matrix.ld + column) * byteSize(matrix.dtype);
+}
+
+Product productOf(const GemmCall &call, const ProductPart &part) {
+  Product product = productOf(call);
+  const plan::Gemm &gemm = call.plan;
+  int64_t rest = part.product;
+  for (size_t d = gemm.batch.size(); d-- > 0; rest /= gemm.batch[d]) {
+    const int64_t index = rest % gemm.batch[d];
+    product.a.data += index * gemm.a.stride[d] * byteSize(gemm.a.dtype);
+    product.b.data += index * gemm.b.stride[d] * byteSize(gemm.b.dtype);
+    product.c.data += index * gemm.c.stride[d] * byteSize(gemm.c.dtype);
+  }
+  moveTo(product.a, part.row, 0);
+  moveTo(product.b, 0, part.column);
+  moveTo(product.c, part.row, part.column);
+  product.m = part.rows;
+  product.n = part.columns;
+  return product;
+}
+
+/// compute(product, scratch), and the epilogue, for all parts.
+template <typename Compute>
+Status eachPart(const GemmCall &call, const ProductCut &cut, ThreadPool &threads, std::vector<Scratch> &scratch,
+                const Compute &compute) {
+  return threads.run(cut.parts(), 1, [&](int64_t thread, int64_t first, int64_t last) {
+    if (thread > 0)
+      useOneThread();
+    for (int64_t index = first; index < last; ++index) {
+      const ProductPart part = partOf(cut, call.m, call.n, index);
+      Product product = productOf(call, part);
+      HPC_RETURN_IF_ERROR(compute(product, scratch[size_t(thread)]));
+      const plan::Gemm &gemm = call.plan;
+      if (gemm.epilogue != plan::Epilogue::None)
+        applyEpilogue(gemm.epilogue, gemm.c.dtype, product.m, product.n, gemm.c.ld, product.c.data,
+                      call.bias + part.column * byteSize(gemm.c.dtype));
+    }
     return Status::success();
-  }
-  for (int64_t i = 0; i < gemm.batch[depth]; ++i) {
-    HPC_RETURN_IF_ERROR(multiplyBatch(call, depth + 1, product, scratch));
-    product.a.data += gemm.a.stride[depth] * byteSize(gemm.a.dtype);
-    product.b.data += gemm.b.stride[depth] * byteSize(gemm.b.dtype);
-    product.c.data += gemm.c.stride[depth] * byteSize(gemm.c.dtype);
-  }
-  return Status::success();
+  });
+}
+
+bool usesTiles(const GemmCall &call, bool mayUseTiles) {
+  Product product = productOf(call);
+  product.mayUseTiles = mayUseTiles;
+  return fitsTiles(product);
 }
 
 } // namespace
-
-static Product productOf(const GemmCall &call, bool mayUseTiles) {
-  const plan::Gemm &gemm = call.plan;
-  return {call.m,          call.n,     call.k, matrix(gemm.a, call.a), matrix(gemm.b, call.b), matrix(gemm.c, call.c),
-          gemm.accumulate, call.addToC, mayUseTiles};
-}
 
 Expected<GemmNeeds> gemmNeeds(const GemmCall &call, bool mayUseTiles) {
   const plan::Gemm &gemm = call.plan;
   Expected<int64_t> scratch = productScratch(gemm.a.dtype, gemm.b.dtype, gemm.c.dtype, gemm.accumulate);
   if (!scratch.ok())
     return scratch.status();
-  return GemmNeeds{std::max(*scratch, fitsTiles(productOf(call, mayUseTiles)) ? tileScratch() : 0),
-                   oneDnnScratch(call.m, call.n, call.k)};
+  const ProductCut cut = chooseMethod(call, 1, mayUseTiles).library;
+  return GemmNeeds{std::max(*scratch, usesTiles(call, mayUseTiles) ? tileScratch() : 0),
+                   oneDnnScratch(cut.rows, cut.columns, call.k)};
 }
 
-Status gemm(const GemmCall &call, std::vector<std::byte> &scratch, bool mayUseTiles) {
-  return multiplyBatch(call, 0, productOf(call, mayUseTiles), scratch);
+GemmMethod chooseMethod(const GemmCall &call, int64_t threads, bool mayUseTiles) {
+  const int64_t products = batchSize(call.plan);
+  GemmMethod method;
+  method.usesTiles = usesTiles(call, mayUseTiles);
+  if (method.usesTiles)
+    method.tiles = cutByThreads(products, call.m, call.n, call.k, threads);
+  method.library = cutByShape(products, call.m, call.n, call.k);
+  return method;
+}
+
+Status gemm(const GemmCall &call, const GemmMethod &method, ThreadPool &threads, std::vector<Scratch> &scratch) {
+  if (method.usesTiles) {
+    std::atomic<bool> isNumber{true};
+    HPC_RETURN_IF_ERROR(eachPart(call, method.tiles, threads, scratch, [&](const Product &product, Scratch &memory) {
+      if (!multiplyTiles(product, memory))
+        isNumber.store(false, std::memory_order_relaxed);
+      return Status::success();
+    }));
+    // Infinities may have become NaN; where C held no sum before, the ways below say which. All of C, so that its bits
+    // do not depend on the cut.
+    if (isNumber || call.addToC)
+      return Status::success();
+  }
+  return eachPart(call, method.library, threads, scratch,
+                  [](const Product &product, Scratch &memory) { return multiply(product, memory); });
+}
+
+Status gemm(const GemmCall &call, Scratch &scratch, bool mayUseTiles) {
+  ThreadPool alone;
+  std::vector<Scratch> memory(1);
+  memory[0].swap(scratch);
+  Status status = gemm(call, chooseMethod(call, 1, mayUseTiles), alone, memory);
+  memory[0].swap(scratch);
+  return status;
 }
 
 } // namespace hpc::host

@@ -1,20 +1,36 @@
-// The plan's matrix products on the host: a Product for each index of the batch.
+// The plan's matrix products on the host: cut into parts, each a Product that one thread computes.
 #pragma once
 
 #include "runtime/backend/host/Product.h"
+#include "runtime/backend/host/ProductCut.h"
 #include "runtime/core/Backend.h"
 
 namespace hpc::host {
 
-/// Bytes that a product needs beside its operands while it runs: what `scratch` will grow to, and an upper bound of
-/// what oneDNN allocates. An error for what the host cannot multiply.
+/// Bytes that a thread needs beside the operands of a product while it runs: what its `scratch` will grow to, and an
+/// upper bound of what oneDNN allocates. An error for what the host cannot multiply.
 struct GemmNeeds {
   int64_t scratch = 0, library = 0;
 };
 Expected<GemmNeeds> gemmNeeds(const GemmCall &call, bool mayUseTiles = true);
 
-/// `packed` operands are taken as they are: all ways pack panels on the way, and oneDNN's prepacked form, measured on
-/// gpt2's shapes, is between 0.8 and 1.15 of its sgemm's speed for twice the memory.
-Status gemm(const GemmCall &call, std::vector<std::byte> &scratch, bool mayUseTiles = true);
+/// How a product is done, decided before the run from its types, its extents and the number of threads.
+struct GemmMethod {
+  bool usesTiles = false;
+  ProductCut tiles;   ///< where it uses them; their bits depend on no cut
+  ProductCut library; ///< of all else, and of what has infinities: the same for any number of threads
+};
+GemmMethod chooseMethod(const GemmCall &call, int64_t threads, bool mayUseTiles = true);
+
+/// Memory of a thread that multiplies; grows as needed.
+using Scratch = std::vector<std::byte>;
+
+/// `scratch` has one for each of the threads. `packed` operands are taken as they are: all ways pack panels on the way,
+/// and oneDNN's prepacked form, measured on gpt2's shapes, is between 0.8 and 1.15 of its sgemm's speed for twice the
+/// memory.
+Status gemm(const GemmCall &call, const GemmMethod &method, ThreadPool &threads, std::vector<Scratch> &scratch);
+
+/// On the caller's thread alone, with the same bits.
+Status gemm(const GemmCall &call, Scratch &scratch, bool mayUseTiles = true);
 
 } // namespace hpc::host

@@ -4,6 +4,7 @@
 #include "runtime/backend/host/Code.h"
 #include "runtime/backend/host/HostCommunicator.h"
 #include "runtime/backend/host/HostDevice.h"
+#include "runtime/base/Cores.h"
 #include "runtime/base/CountText.h"
 
 #include <algorithm>
@@ -36,9 +37,9 @@ public:
     if (joined)
       world->leave(ranks);
   }
-  Status load(const plan::Plan &plan, RankRange own) override {
+  Status load(const plan::Plan &plan, RankRange own, int64_t threads) override {
     if (!world)
-      world = std::make_shared<World>(plan);
+      world = std::make_shared<World>(plan, own.count * threads <= availableCores());
     ranks = own;
     HPC_RETURN_IF_ERROR(world->join(ranks));
     joined = true;
@@ -64,8 +65,9 @@ public:
       return function.status();
     return reinterpret_cast<KernelHandle>(*function);
   }
-  Expected<std::unique_ptr<Device>> createDevice(const RankPlace &) override {
-    return std::unique_ptr<Device>(std::make_unique<HostDevice>(mayUseTiles));
+  bool hasCoreForEach() const override { return world && world->spins(); }
+  Expected<std::unique_ptr<Device>> createDevice(const RankPlace &, ThreadPool &threads) override {
+    return std::unique_ptr<Device>(std::make_unique<HostDevice>(threads, mayUseTiles));
   }
   Expected<std::unique_ptr<Communicator>> createCommunicator(const RankPlace &place, int64_t requests) override {
     return std::unique_ptr<Communicator>(std::make_unique<HostCommunicator>(*world, place, requests));

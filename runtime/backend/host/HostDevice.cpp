@@ -1,8 +1,7 @@
-// Memory in huge pages where it is large, and the calls that need no more than a line.
+// Memory in huge pages where it is large; work in pieces of rows or bytes, on one thread where there is little.
 #include "runtime/backend/host/HostDevice.h"
 
 #include "runtime/backend/host/Code.h"
-#include "runtime/backend/host/Gemm.h"
 #include "runtime/backend/host/Reduce.h"
 #include "runtime/base/CountText.h"
 #include "runtime/base/IntegerMath.h"
@@ -13,7 +12,35 @@
 
 namespace hpc::host {
 
-HostDevice::HostDevice(bool mayUseTiles) : mayUseTiles(mayUseTiles) { useOneThread(); }
+namespace {
+
+/// Bytes that are read or written in the time that it takes to wake a helper, or more.
+constexpr int64_t leastBytes = 32 << 10;
+constexpr int64_t cacheLine = 64;
+/// Pieces of each thread: some, as they do not take equally long, nor do all threads have their core to themselves.
+constexpr int64_t piecesOfEach = 6;
+
+/// Items of a piece, where all of them touch `bytes` of memory.
+int64_t grainFor(int64_t items, int64_t bytes, int64_t threads) {
+  const int64_t pieces = std::clamp<int64_t>(bytes / leastBytes, 1, threads * piecesOfEach);
+  return std::max<int64_t>(1, ceilDiv(items, pieces));
+}
+
+/// work(first, count) for pieces of `bytes` that begin at multiples of a cache line.
+template <typename Work> Status eachPiece(ThreadPool &threads, int64_t bytes, const Work &work) {
+  const int64_t grain = roundUp(grainFor(bytes, bytes, threads.threads()), cacheLine);
+  return threads.run(bytes, grain, [&](int64_t, int64_t first, int64_t last) {
+    work(first, last - first);
+    return Status::success();
+  });
+}
+
+} // namespace
+
+HostDevice::HostDevice(ThreadPool &threads, bool mayUseTiles)
+    : threads(threads), mayUseTiles(mayUseTiles), scratch(size_t(threads.threads())) {
+  useOneThread();
+}
 
 Expected<std::byte *> HostDevice::allocate(plan::Space, int64_t bytes, std::byte fillValue) {
   constexpr size_t hugePage = size_t(2) << 20;
@@ -30,45 +57,87 @@ Expected<std::byte *> HostDevice::allocate(plan::Space, int64_t bytes, std::byte
 }
 
 Status HostDevice::fill(std::byte *target, std::byte value, int64_t bytes) {
-  std::memset(target, int(value), size_t(bytes));
-  return Status::success();
+  return eachPiece(threads, bytes, [&](int64_t first, int64_t count) {
+    std::memset(target + first, int(value), size_t(count));
+  });
 }
 
 Status HostDevice::copy(std::byte *target, const std::byte *source, int64_t bytes) {
-  std::memcpy(target, source, size_t(bytes));
-  return Status::success();
+  return eachPiece(threads, bytes, [&](int64_t first, int64_t count) {
+    std::memcpy(target + first, source + first, size_t(count));
+  });
+}
+
+Status HostDevice::gather(const SliceCopy &slice, const std::byte *host, std::byte *target) {
+  if (!slice.isQuickInParts()) {
+    slice.gather(host, target);
+    return Status::success();
+  }
+  return eachPiece(threads, slice.boxBytes(), [&](int64_t first, int64_t count) {
+    slice.gatherPart(host, target + first, first, count);
+  });
+}
+
+Status HostDevice::scatter(const SliceCopy &slice, const std::byte *source, std::byte *host) {
+  if (!slice.isQuickInParts()) {
+    slice.scatter(source, host);
+    return Status::success();
+  }
+  return eachPiece(threads, slice.boxBytes(), [&](int64_t first, int64_t count) {
+    slice.scatterPart(source + first, host, first, count);
+  });
 }
 
 Status HostDevice::accumulate(std::byte *target, const std::byte *source, DType dtype, int64_t count) {
   Expected<Reduction> sum = findReduction(ReduceKind::Sum, dtype);
   if (!sum.ok())
     return sum.status();
-  alignas(64) std::byte block[8192];
-  const int64_t elementSize = byteSize(dtype), step = int64_t(sizeof(block)) / sum->wideSize;
-  for (int64_t at = 0; at < count; at += step) {
-    int64_t elements = std::min(step, count - at);
-    sum->begin(block, target + at * elementSize, elements);
-    sum->add(block, source + at * elementSize, elements);
-    sum->end(block, elements);
-    std::memcpy(target + at * elementSize, block, size_t(elements * elementSize));
-  }
-  return Status::success();
+  const int64_t elementSize = byteSize(dtype);
+  return eachPiece(threads, count * elementSize, [&](int64_t first, int64_t bytes) {
+    alignas(64) std::byte block[8192];
+    const int64_t step = int64_t(sizeof(block)) / sum->wideSize * elementSize;
+    for (int64_t at = first; at < first + bytes; at += step) {
+      const int64_t size = std::min(step, first + bytes - at);
+      sum->begin(block, target + at, size / elementSize);
+      sum->add(block, source + at, size / elementSize);
+      sum->end(block, size / elementSize);
+      std::memcpy(target + at, block, size_t(size));
+    }
+  });
 }
 
 Expected<GemmHandle> HostDevice::prepare(const GemmCall &call) {
   Expected<GemmNeeds> needs = gemmNeeds(call, mayUseTiles);
   if (!needs.ok())
     return needs.status();
-  scratch.resize(std::max(scratch.size(), size_t(needs->scratch)));
+  for (Scratch &memory : scratch)
+    memory.resize(std::max(memory.size(), size_t(needs->scratch)));
   libraryBytes = std::max(libraryBytes, needs->library);
-  return GemmHandle(0); // nothing is kept of a product: see gemm()
+  methods.push_back(chooseMethod(call, threads.threads(), mayUseTiles));
+  return GemmHandle(methods.size() - 1);
 }
 
-Status HostDevice::gemm(GemmHandle, const GemmCall &call) { return host::gemm(call, scratch, mayUseTiles); }
+Status HostDevice::gemm(GemmHandle handle, const GemmCall &call) {
+  return host::gemm(call, methods[size_t(handle)], threads, scratch);
+}
+
+int64_t HostDevice::scratchBytes() const {
+  int64_t bytes = 0;
+  for (const Scratch &memory : scratch)
+    bytes += libraryBytes + int64_t(memory.size());
+  return bytes;
+}
 
 Status HostDevice::kernel(const KernelCall &call) {
-  reinterpret_cast<KernelFunction>(const_cast<void *>(call.kernel))(call.args, call.scalars, 0, call.plan.rows);
-  return Status::success();
+  const auto function = reinterpret_cast<KernelFunction>(const_cast<void *>(call.kernel));
+  int64_t bytes = 0;
+  for (const plan::KernelArg &arg : call.plan.args)
+    bytes += arg.bytes;
+  const int64_t grain = grainFor(call.plan.rows, bytes, threads.threads());
+  return threads.run(call.plan.rows, grain, [&](int64_t, int64_t first, int64_t last) {
+    function(call.args, call.scalars, first, last);
+    return Status::success();
+  });
 }
 
 } // namespace hpc::host

@@ -2,12 +2,9 @@
 // old value after it.
 #include "runtime/backend/host/Rendezvous.h"
 #include "runtime/base/CountText.h"
+#include "runtime/base/Futex.h"
 
-#include <climits>
 #include <cstring>
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 namespace hpc::host {
 
@@ -18,11 +15,6 @@ Signal::Signal(Rendezvous &owner) : owner(owner) {
     word = failedBit;
 }
 
-void Signal::wakeAll() const {
-  static_assert(sizeof(word) == 4);
-  ::syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
-}
-
 void Signal::set(uint32_t value) {
   // Keeps the failed bit, which another thread may be setting.
   uint32_t old = word.load(std::memory_order_relaxed);
@@ -30,11 +22,11 @@ void Signal::set(uint32_t value) {
     ;
   // Sequentially consistent on both sides: either the sleeper is seen here, or it sees the new word there.
   if (sleepers.load() > 0)
-    wakeAll();
+    futexWake(word);
 }
 
 Status Signal::waitWhile(uint32_t seen) const {
-  int spins = owner.spins;
+  int spins = owner.spinCount;
   while (true) {
     uint32_t now = word.load(std::memory_order_acquire);
     if ((now & ~failedBit) != seen)
@@ -46,7 +38,7 @@ Status Signal::waitWhile(uint32_t seen) const {
       __builtin_ia32_pause();
     } else {
       sleepers.fetch_add(1);
-      ::syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, now, nullptr, nullptr, 0);
+      futexWait(word, now);
       sleepers.fetch_sub(1);
     }
   }
@@ -60,7 +52,7 @@ void Rendezvous::fail(Status error) {
   hasFailed.store(true, std::memory_order_release);
   for (Signal *signal : signals) {
     signal->word.fetch_or(Signal::failedBit, std::memory_order_acq_rel);
-    signal->wakeAll();
+    futexWake(signal->word);
   }
 }
 

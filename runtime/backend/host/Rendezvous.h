@@ -29,7 +29,6 @@ public:
 private:
   friend class Rendezvous;
   static constexpr uint32_t failedBit = 1u << 31;
-  void wakeAll() const;
 
   Rendezvous &owner;
   std::atomic<uint32_t> word{0};
@@ -40,7 +39,9 @@ private:
 class Rendezvous {
 public:
   /// `spin`: threads look at a word a few thousand times before they sleep; wise when each thread has a core.
-  explicit Rendezvous(bool spin) : spins(spin ? 4000 : 0) {}
+  explicit Rendezvous(bool spin) : spinCount(spin ? 4000 : 0) {}
+
+  bool spins() const { return spinCount > 0; }
 
   /// Keeps the first error and wakes all who wait, now and later.
   void fail(Status error);
@@ -56,7 +57,7 @@ private:
   std::vector<Signal *> signals;
   std::atomic<bool> hasFailed{false};
   Status first;
-  const int spins;
+  const int spinCount;
 };
 
 /// A barrier of a fixed number of threads.

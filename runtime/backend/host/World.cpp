@@ -1,12 +1,12 @@
 // Walks the plan once and makes a group for every collective and a mailbox for every message that it can name.
 #include "runtime/backend/host/World.h"
 
+#include "runtime/base/Cores.h"
 #include "runtime/core/OutputTransfer.h"
 #include "runtime/plan/Groups.h"
 
 #include <algorithm>
 #include <set>
-#include <thread>
 
 namespace hpc::host {
 
@@ -73,7 +73,7 @@ PostedQueue &Group::posted(int64_t number) {
 }
 
 World::World(const plan::Plan &plan)
-    : World(plan, plan.worldSize() <= int64_t(std::thread::hardware_concurrency())) {}
+    : World(plan, plan.worldSize() <= availableCores()) {}
 
 World::World(const plan::Plan &plan, bool spin)
     : axes(plan.axes), ranksPerStage(plan.ranksPerStage()), worldSize(plan.worldSize()), rendezvous(spin) {

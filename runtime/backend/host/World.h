@@ -65,8 +65,10 @@ class World {
 public:
   /// `spin`: whoever waits looks a few thousand times before it sleeps; wise when each thread has a core.
   World(const plan::Plan &plan, bool spin);
-  /// All ranks of the plan on this machine.
+  /// All ranks of the plan on this machine, each with one thread.
   explicit World(const plan::Plan &plan);
+
+  bool spins() const { return rendezvous.spins(); }
 
   /// The seat of a rank in its group over `axes`, or an error for an axis that the plan lacks.
   Expected<Seat> seat(const RankPlace &place, const std::vector<std::string> &axes);

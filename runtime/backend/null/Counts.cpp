@@ -24,7 +24,8 @@ static std::vector<Array> emptyArrays(const std::vector<plan::Port> &ports) {
 
 static Status countRank(const plan::Plan &plan, Backend &backend, RankPlace place) {
   const plan::Stage &stage = plan.stages[size_t(place.stage)];
-  Expected<std::unique_ptr<Device>> device = backend.createDevice(place);
+  ThreadPool alone;
+  Expected<std::unique_ptr<Device>> device = backend.createDevice(place, alone);
   if (!device.ok())
     return device.status();
   Expected<std::unique_ptr<Communicator>> communicator =
@@ -45,7 +46,7 @@ static Status countRank(const plan::Plan &plan, Backend &backend, RankPlace plac
 Expected<std::vector<Counts>> countRanks(const plan::Plan &plan) {
   std::vector<Counts> counts(size_t(plan.worldSize()));
   std::unique_ptr<Backend> backend = createNullBackend(counts);
-  HPC_RETURN_IF_ERROR(backend->load(plan, {0, plan.worldSize()}));
+  HPC_RETURN_IF_ERROR(backend->load(plan, {0, plan.worldSize()}, /*threads=*/1));
   const int64_t ranksPerStage = plan.ranksPerStage();
   for (int64_t rank = 0; rank < plan.worldSize(); ++rank)
     HPC_RETURN_IF_ERROR(countRank(plan, *backend, {rank, rank / ranksPerStage, rank % ranksPerStage}));

@@ -114,12 +114,12 @@ class NullBackend : public Backend {
 public:
   explicit NullBackend(std::vector<Counts> &counts) : counts(counts) {}
 
-  Status load(const plan::Plan &loaded, RankRange) override {
+  Status load(const plan::Plan &loaded, RankRange, int64_t) override {
     plan = &loaded;
     return Status::success();
   }
   Expected<KernelHandle> kernel(const std::string &) const override { return KernelHandle(this); } // never called
-  Expected<std::unique_ptr<Device>> createDevice(const RankPlace &place) override {
+  Expected<std::unique_ptr<Device>> createDevice(const RankPlace &place, ThreadPool &) override {
     return std::unique_ptr<Device>(std::make_unique<NullDevice>(counts[size_t(place.rank)]));
   }
   Expected<std::unique_ptr<Communicator>> createCommunicator(const RankPlace &place, int64_t) override {

@@ -13,14 +13,17 @@ public:
   ProcessBackend(Processes &processes, bool inRankOrder, bool mayUseTiles)
       : processes(processes), inRankOrder(inRankOrder), mayUseTiles(mayUseTiles) {}
 
-  Status load(const plan::Plan &plan, RankRange ranks) override {
-    world.emplace(plan, processes, ranks.count, inRankOrder);
+  Status load(const plan::Plan &plan, RankRange ranks, int64_t threads) override {
+    world.emplace(plan, processes, ranks.count, threads, inRankOrder);
     host = host::createHostBackend(std::shared_ptr<host::World>(&world->local(), [](host::World *) {}), mayUseTiles);
     HPC_RETURN_IF_ERROR(world->check());
-    return host->load(plan, ranks);
+    return host->load(plan, ranks, threads);
   }
   Expected<KernelHandle> kernel(const std::string &symbol) const override { return host->kernel(symbol); }
-  Expected<std::unique_ptr<Device>> createDevice(const RankPlace &place) override { return host->createDevice(place); }
+  bool hasCoreForEach() const override { return host->hasCoreForEach(); }
+  Expected<std::unique_ptr<Device>> createDevice(const RankPlace &place, ThreadPool &threads) override {
+    return host->createDevice(place, threads);
+  }
   Expected<std::unique_ptr<Communicator>> createCommunicator(const RankPlace &place, int64_t requests) override {
     return std::unique_ptr<Communicator>(std::make_unique<ProcessCommunicator>(*world, place, requests));
   }

@@ -1,25 +1,27 @@
 // Tags are numbers of messages and groups in the plan's order, which is the same in all processes.
 #include "runtime/backend/processes/ProcessWorld.h"
 
+#include "runtime/base/Cores.h"
 #include "runtime/plan/Groups.h"
 
 #include <algorithm>
 #include <sched.h>
-#include <thread>
 #include <time.h>
 
 namespace hpc::processes {
 
-bool Processes::hasCoreFor(int64_t ranksPerProcess) const {
-  int64_t neighbours = 0;
+int64_t Processes::coresOfEach() const {
+  const launch::Introduction &mine = control->mine();
+  int64_t sharers = 0;
   for (const launch::Introduction &one : control->introductions())
-    neighbours += one.machine == control->mine().machine;
-  return neighbours * ranksPerProcess <= int64_t(std::thread::hardware_concurrency());
+    sharers += one.machine == mine.machine && one.cores == mine.cores;
+  return availableCores() / std::max<int64_t>(1, sharers);
 }
 
-ProcessWorld::ProcessWorld(const plan::Plan &plan, Processes &processes, int64_t ranksPerProcess, bool inRankOrder)
+ProcessWorld::ProcessWorld(const plan::Plan &plan, Processes &processes, int64_t ranksPerProcess,
+                           int64_t threadsPerRank, bool inRankOrder)
     : ranksPerProcess(ranksPerProcess), ranksPerStage(plan.ranksPerStage()), axes(plan.axes), processes(processes),
-      spins(processes.hasCoreFor(ranksPerProcess)), here(std::make_shared<host::World>(plan, spins)) {
+      spins(ranksPerProcess * threadsPerRank <= processes.coresOfEach()), here(std::make_shared<host::World>(plan, spins)) {
   for (const host::World::MailboxKey &key : here->mailboxKeys())
     if (processOf(std::get<0>(key)) != processOf(std::get<1>(key)))
       tags[key] = tagCount++;

@@ -17,14 +17,15 @@ struct Processes {
   std::unique_ptr<launch::Control> control;
   int64_t process = 0, count = 1;
 
-  /// Threads of a process may spin where all ranks of the machine have a core.
-  bool hasCoreFor(int64_t ranksPerProcess) const;
+  /// Cores that this process may count on: its own, dealt out to those that have the same; 0 where there are fewer.
+  int64_t coresOfEach() const;
 };
 
 class ProcessWorld {
 public:
   /// Process p holds ranks p*ranksPerProcess and on. `inRankOrder`: see ProcessGroup.
-  ProcessWorld(const plan::Plan &plan, Processes &processes, int64_t ranksPerProcess, bool inRankOrder);
+  ProcessWorld(const plan::Plan &plan, Processes &processes, int64_t ranksPerProcess, int64_t threadsPerRank,
+               bool inRankOrder);
   ~ProcessWorld();
 
   /// Whether the engine can tell all messages of the plan apart.

@@ -42,10 +42,12 @@ void expectRight(Prepared &run, Session &session, int64_t seed) {
 
 } // namespace
 
+// Also with helpers beside each rank, and more threads than the machine has cores.
 TEST(Session, ComputesWhatTheSerialModelDoes) {
-  for (bool poison : {false, true}) {
+  for (auto [poison, threads] : {std::pair(false, 1), {true, 1}, {false, 3}, {true, 8}}) {
     Prepared run;
     run.options.poison = poison;
+    run.options.threads = threads;
     Expected<std::unique_ptr<Session>> session = run.create();
     ASSERT_TRUE(session.ok()) << session.status().text();
     for (int64_t seed : {0, 3, 8})

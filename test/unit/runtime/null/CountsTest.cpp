@@ -53,7 +53,8 @@ TEST(NullBackend, NeedsNoMemory) {
 TEST(NullBackendDeathTest, MemoryCannotBeTouched) {
   std::vector<Counts> counts(1);
   std::unique_ptr<Backend> backend = null::createNullBackend(counts);
-  Expected<std::unique_ptr<Device>> device = backend->createDevice({0, 0, 0});
+  ThreadPool alone;
+  Expected<std::unique_ptr<Device>> device = backend->createDevice({0, 0, 0}, alone);
   Expected<std::byte *> memory = (*device)->allocate(plan::Space::Device, 64, std::byte{0});
   ASSERT_TRUE(memory.ok());
   EXPECT_DEATH(*static_cast<volatile std::byte *>(*memory) = std::byte{1}, "");

@@ -110,7 +110,7 @@ Results byProcesses(const Case &test, Cluster &cluster) {
   const int64_t each = plan.worldSize() / int64_t(cluster.processes.size());
   cluster.onAll([&](int64_t p) {
     plan::Plan own = plan;
-    processes::ProcessWorld world(own, cluster.processes[size_t(p)], each, test.inRankOrder);
+    processes::ProcessWorld world(own, cluster.processes[size_t(p)], each, 1, test.inRankOrder);
     std::vector<std::thread> threads;
     for (int64_t rank = p * each; rank < (p + 1) * each; ++rank)
       threads.emplace_back([&, rank] {
@@ -228,7 +228,7 @@ TEST(ProcessGroup, TooFewTagsAreRefused) {
   for (int64_t sender = 0; sender < 1; ++sender)
     for (int32_t channel = 0; channel < 40000; ++channel)
       plan.stages[0].programs[0].instructions.push_back({plan::Send{{0, 0}, 4, int64_t(15), channel, 0, {}}, "node"});
-  processes::ProcessWorld world(plan, cluster.processes[0], 8, false);
+  processes::ProcessWorld world(plan, cluster.processes[0], 8, 1, false);
   EXPECT_THAT(world.check().text(), HasSubstr("error[unsupported]: the plan has "));
   EXPECT_THAT(world.check().text(), HasSubstr("the engine tells 32767 apart"));
 }
