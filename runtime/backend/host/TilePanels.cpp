@@ -7,34 +7,17 @@
 
 namespace hpc::host {
 
-#pragma clang attribute push(__attribute__((target("avx512f"))), apply_to = function)
+#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512vl"))), apply_to = function)
 
 namespace {
 
+constexpr int rowsAStep = 4; ///< of a tile: short enough to fit between two multiplications
+
 __m512 read(const float *from, __mmask16 lanes) { return _mm512_maskz_loadu_ps(lanes, from); }
-__m512 read(const uint16_t *from, __mmask16 lanes) {
-  alignas(32) uint16_t some[16] = {};
-  if (lanes != 0xffff) {
-    for (int lane = 0; lanes >> lane; ++lane)
-      some[lane] = from[lane];
-    from = some;
-  }
-  __m256i all = _mm256_loadu_si256(reinterpret_cast<const __m256i *>(from));
-  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(all), 16));
+__m512 read(const BFloat16 *from, __mmask16 lanes) {
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(lanes, from)), 16));
 }
-
-/// 16 vectors a step of memory apart; those that are not there, and lanes that are not, are 0.
-template <typename T> struct Block {
-  const T *data;
-  int64_t ld, vectors, lanes;
-
-  bool isWhole() const { return vectors >= 16 && lanes >= 16; }
-  __m512 whole(int64_t i) const { return read(data + i * ld, 0xffff); }
-  __m512 part(int64_t i) const {
-    const __mmask16 mask = __mmask16((1u << std::clamp<int64_t>(lanes, 0, 16)) - 1);
-    return i < vectors ? read(data + i * ld, mask) : _mm512_setzero_ps();
-  }
-};
+__m512 read(const Float16 *from, __mmask16 lanes) { return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(lanes, from)); }
 
 /// Interleaves by 1, then by 2 within 128 bits, then moves those by 4 and 8.
 void transpose(__m512 *rows) {
@@ -84,57 +67,80 @@ template <typename T> void packRow(__m512 low, __m512 high, std::byte *row, int6
   }
 }
 
-template <typename T> void packTile(const Block<T> &low, const Block<T> &high, bool transposes, std::byte *tile,
-                                    int64_t pieceBytes) {
-  if (!transposes && low.isWhole() && high.isWhole()) {
-    for (int row = 0; row < 16; ++row)
-      packRow<T>(low.whole(row), high.whole(row), tile + row * 64, pieceBytes);
-    return;
-  }
-  __m512 rows[2][16];
-  for (int row = 0; row < 16; ++row) {
-    rows[0][row] = low.part(row);
-    rows[1][row] = high.part(row);
-  }
-  if (transposes) {
-    transpose(rows[0]);
-    transpose(rows[1]);
-  }
-  for (int row = 0; row < 16; ++row)
-    packRow<T>(rows[0][row], rows[1][row], tile + row * 64, pieceBytes);
-}
-
-template <typename T> void pack(const PanelSource<T> &source, bool transposes, std::byte *panels) {
-  const int64_t half = tileDepth / 2, panelStep = pieces<T> * panelTiles * tileBytes;
-  for (int64_t x = 0; x < source.depth; x += tileDepth)
-    for (int64_t at = 0; at < source.width; at += tileRows) {
-      const int64_t width = source.width - at, depth = source.depth - x;
-      Block<T> low = source.alongDepth ? Block<T>{source.data + at * source.ld + x, source.ld, width, depth}
-                                       : Block<T>{source.data + x * source.ld + at, source.ld, depth, width};
-      Block<T> high = low;
-      high.data += source.alongDepth ? half : half * source.ld;
-      (source.alongDepth ? high.lanes : high.vectors) -= half;
-      // The last panel has one tile where no more are needed.
-      const int64_t panel = at / panelWidth, tiles = tilesOf(std::min(panelWidth, source.width - panel * panelWidth));
-      std::byte *step = panels + panel * stepsOf(source.depth) * panelStep +
-                        x / tileDepth * pieces<T> * tiles * tileBytes;
-      packTile(low, high, transposes, step + at % panelWidth / tileRows * tileBytes, tiles * tileBytes);
-    }
-}
-
 } // namespace
 
-template <typename T> void packLeft(const PanelSource<T> &source, std::byte *panel) {
-  pack(source, !source.alongDepth, panel);
-}
-template <typename T> void packRight(const PanelSource<T> &source, std::byte *panel) {
-  pack(source, source.alongDepth, panel);
+template <typename T> void Packing<T>::begin(const PanelSource<T> &from, Side side, std::byte *to) {
+  source = from;
+  transposes = source.alongDepth == (side == Side::Right);
+  panels = to;
+  x = at = phase = 0;
+  const int phases = tileRows / rowsAStep + (transposes ? 2 : 0);
+  remaining = stepsOf(source.depth) * tilesOf(source.width) * phases;
 }
 
-template void packLeft(const PanelSource<float> &, std::byte *);
-template void packLeft(const PanelSource<uint16_t> &, std::byte *);
-template void packRight(const PanelSource<float> &, std::byte *);
-template void packRight(const PanelSource<uint16_t> &, std::byte *);
+template <typename T> void Packing<T>::beginTile() {
+  const int64_t half = tileDepth / 2, panelStep = pieces<T> * panelTiles * tileBytes;
+  const int64_t width = source.width - at, depth = source.depth - x;
+  low = source.alongDepth ? Block{source.data + at * source.ld + x, source.ld, width, depth}
+                          : Block{source.data + x * source.ld + at, source.ld, depth, width};
+  high = low;
+  high.data += source.alongDepth ? half : half * source.ld;
+  (source.alongDepth ? high.lanes : high.vectors) -= half;
+  // The last panel has one tile where no more are needed.
+  const int64_t panel = at / panelWidth, tiles = tilesOf(std::min(panelWidth, source.width - panel * panelWidth));
+  tile = panels + panel * stepsOf(source.depth) * panelStep + x / tileDepth * pieces<T> * tiles * tileBytes +
+         at % panelWidth / tileRows * tileBytes;
+  pieceBytes = tiles * tileBytes;
+}
+
+static __mmask16 maskOf(int64_t lanes) { return __mmask16((1u << std::clamp<int64_t>(lanes, 0, 16)) - 1); }
+
+template <typename T> void Packing<T>::transposeHalf(const Block &block, std::byte *to) const {
+  __m512 rows[16];
+  const __mmask16 lanes = maskOf(block.lanes);
+  if (block.vectors >= 16)
+    for (int i = 0; i < 16; ++i)
+      rows[i] = read(block.data + i * block.ld, lanes);
+  else
+    for (int i = 0; i < 16; ++i)
+      rows[i] = i < block.vectors ? read(block.data + i * block.ld, lanes) : _mm512_setzero_ps();
+  transpose(rows);
+  for (int i = 0; i < 16; ++i)
+    _mm512_store_ps(to + i * 64, rows[i]);
+}
+
+template <typename T> void Packing<T>::step() {
+  --remaining;
+  if (phase == 0)
+    beginTile();
+  if (transposes && phase < 2) {
+    transposeHalf(phase == 0 ? low : high, transposed + phase * tileBytes);
+    ++phase;
+    return;
+  }
+  const int first = (transposes ? phase - 2 : phase) * rowsAStep;
+  const __mmask16 lowLanes = maskOf(low.lanes), highLanes = maskOf(high.lanes);
+  for (int row = first; row < first + rowsAStep; ++row) {
+    auto vector = [&](const Block &block, __mmask16 lanes) {
+      return row < block.vectors ? read(block.data + row * block.ld, lanes) : _mm512_setzero_ps();
+    };
+    __m512 lowRow = transposes ? _mm512_load_ps(transposed + row * 64) : vector(low, lowLanes);
+    __m512 highRow = transposes ? _mm512_load_ps(transposed + tileBytes + row * 64) : vector(high, highLanes);
+    packRow<T>(lowRow, highRow, tile + row * 64, pieceBytes);
+  }
+  ++phase;
+  if (first + rowsAStep < tileRows)
+    return;
+  phase = 0;
+  if ((at += tileRows) < source.width)
+    return;
+  at = 0;
+  x += tileDepth;
+}
+
+template class Packing<float>;
+template class Packing<BFloat16>;
+template class Packing<Float16>;
 
 #pragma clang attribute pop
 

@@ -1,5 +1,5 @@
-// Rows of A are packed for a block that fits L2, then panels of B one after the other, each multiplied with all of
-// them.
+// The tiles multiply while the rest of the core packs the part of B that is next, brings the one behind it into the
+// cache, and writes the part of C that is done: a few vectors of that stand behind every few multiplications.
 #include "runtime/backend/host/TileProduct.h"
 
 #include "runtime/backend/host/TilePanels.h"
@@ -14,18 +14,19 @@ namespace hpc::host {
 
 namespace {
 
-/// What is packed of A and of B and the sums of a part of C lie in L2 together. Columns of B are packed several panels
-/// at once, so that memory is read in long pieces; one of their panels, `panelDepth` deep, lies in L1.
+/// What is packed of A, two parts of B and the sums of two parts of C lie in L2 together. Columns of B are packed several
+/// panels at once, so that memory is read in long pieces; one of their panels, `panelDepth` deep, lies in L1.
 constexpr int64_t rowsAtOnce = 256, columnsAtOnce = 128, panelDepth = 128;
 /// Deeper sums come in blocks of this: each starts at 0 and is added to C, which keeps the chain of roundings short.
 constexpr int64_t depthAtOnce = 768;
 constexpr int64_t alignment = 64;
 /// A result of more is written past the caches, which it would empty; its lines need not be read before.
 constexpr int64_t streamedBytes = 4 << 20;
-constexpr int64_t sumsBytes = rowsAtOnce * columnsAtOnce * 4;
 
 template <typename T> constexpr int64_t leftBytes = rowsAtOnce * depthAtOnce * pieces<T> * 2;
 template <typename T> constexpr int64_t rightBytes = columnsAtOnce * panelDepth * pieces<T> * 2;
+constexpr int64_t sumsBytes = rowsAtOnce * columnsAtOnce * 4;
+template <typename T> constexpr int64_t allBytes = leftBytes<T> + 2 * (rightBytes<T> + sumsBytes);
 
 bool findTiles() {
   unsigned a, b, c, d;
@@ -34,6 +35,7 @@ bool findTiles() {
   constexpr unsigned amxBf16 = 1u << 22, amxTile = 1u << 24;
   constexpr long requestPermission = 0x1023, tileData = 18; // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
   return (d & amxBf16) && (d & amxTile) && __builtin_cpu_supports("avx512f") &&
+         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
          ::syscall(SYS_arch_prctl, requestPermission, tileData) == 0;
 }
 
@@ -43,22 +45,25 @@ struct alignas(64) TileConfiguration {
   uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
 };
 
-#pragma clang attribute push(__attribute__((target("avx512f,amx-tile,amx-bf16"))), apply_to = function)
+#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512vl,amx-tile,amx-bf16"))),                   \
+                            apply_to = function)
 
-/// The part of B that is packed next, asked for a few lines a step while this one is multiplied: memory that nobody
-/// waits for. All at once would stop the core until they are there.
+/// A part of an operand that is packed later, asked for a few lines at a time: memory that nobody waits for. All at once
+/// would stop the core until they are there.
 class Ahead {
 public:
-  Ahead() = default;
-  template <typename T>
-  Ahead(const PanelSource<T> &source, int64_t steps)
-      : data(reinterpret_cast<const char *>(source.data)), stride(source.ld * int64_t(sizeof(T))),
-        bytes((source.alongDepth ? source.depth : source.width) * int64_t(sizeof(T))),
-        vectors(source.alongDepth ? source.width : source.depth),
-        linesAStep((vectors * ((bytes + 63) / 64) + steps - 1) / steps) {}
+  template <typename T> void begin(const PanelSource<T> &source, int64_t calls) {
+    data = reinterpret_cast<const char *>(source.data);
+    stride = source.ld * int64_t(sizeof(T));
+    bytes = (source.alongDepth ? source.depth : source.width) * int64_t(sizeof(T));
+    vectors = source.alongDepth ? source.width : source.depth;
+    linesACall = (vectors * ((bytes + 63) / 64) + calls - 1) / calls;
+    at = 0;
+  }
+  void end() { vectors = 0; }
 
   void ask() {
-    for (int64_t line = 0; line < linesAStep && vectors > 0; ++line) {
+    for (int64_t line = 0; line < linesACall && vectors > 0; ++line) {
       _mm_prefetch(data + at, _MM_HINT_T1);
       if ((at += 64) < bytes)
         continue;
@@ -70,7 +75,99 @@ public:
 
 private:
   const char *data = nullptr;
-  int64_t stride = 0, bytes = 0, vectors = 0, linesAStep = 0, at = 0;
+  int64_t stride = 0, bytes = 0, vectors = 0, linesACall = 0, at = 0;
+};
+
+/// Writes a part of C's sums, `columnsAtOnce` to a row, to C or adds them: a row a call.
+class Writing {
+public:
+  void begin(const float *from, int64_t rows, int64_t width, bool addToC, bool pastCaches, float *to, int64_t ld) {
+    sums = from;
+    remaining = rows;
+    columns = width;
+    add = addToC;
+    streams = pastCaches;
+    c = to;
+    ldc = ld;
+  }
+  /// Calls of step() that are left.
+  int64_t left() const { return remaining; }
+  void step() {
+    int64_t j = 0;
+    if (streams) // up to the first whole line
+      write(j, std::min(columns, int64_t(-reinterpret_cast<uintptr_t>(c) % alignment / sizeof(float))));
+    for (; j + 16 <= columns; j += 16) {
+      const __m512 value = valueAt(j, 0xffff);
+      if (streams)
+        _mm512_stream_ps(c + j, value);
+      else
+        _mm512_storeu_ps(c + j, value);
+    }
+    write(j, columns - j);
+    sums += columnsAtOnce;
+    c += ldc;
+    --remaining;
+  }
+  /// Whether all that was written is a number.
+  bool isFinite() const { return unordered == 0; }
+
+private:
+  __m512 valueAt(int64_t j, __mmask16 lanes) {
+    __m512 value = _mm512_maskz_loadu_ps(lanes, sums + j);
+    if (add)
+      value = _mm512_add_ps(value, _mm512_maskz_loadu_ps(lanes, c + j));
+    unordered |= _mm512_cmp_ps_mask(value, value, _CMP_UNORD_Q);
+    return value;
+  }
+  void write(int64_t &j, int64_t count) {
+    const __mmask16 lanes = __mmask16((1u << count) - 1);
+    if (count > 0)
+      _mm512_mask_storeu_ps(c + j, lanes, valueAt(j, lanes));
+    j += count;
+  }
+
+  const float *sums = nullptr;
+  int64_t remaining = 0, columns = 0, ldc = 0;
+  bool add = false, streams = false;
+  float *c = nullptr;
+  __mmask16 unordered = 0;
+};
+
+/// What the core does beside the tiles, spread evenly over `calls` of some().
+template <typename T> class Beside {
+public:
+  Packing<T> left, right;
+  Writing writing;
+  Ahead ahead;
+
+  void begin(int64_t callsToCome) {
+    calls = callsToCome;
+    steps = left.left() + right.left() + writing.left();
+    due = 0;
+  }
+  void some() {
+    ahead.ask();
+    for (due += steps; due >= calls; due -= calls)
+      one();
+  }
+  void finish() {
+    left.finish();
+    right.finish();
+    while (writing.left() > 0)
+      writing.step();
+  }
+
+private:
+  void one() {
+    if (writing.left() > 0)
+      writing.step();
+    else if (right.left() > 0)
+      right.step();
+    else if (left.left() > 0)
+      left.step();
+  }
+
+  int64_t calls = 1, steps = 0, due = 0;
 };
 
 /// Tiles 0 to 3 are C's, 4 and 5 A's, 6 and 7 B's.
@@ -94,130 +191,123 @@ template <int columnTiles> void loadRight(const std::byte *tiles) {
     _tile_loadd(7, tiles + tileBytes, 64);
 }
 
-/// Adds one panel of A times one of B to four tiles of sums, or writes them. Of the products of pieces those are left
-/// out that are below the last bit of f32; the smallest come first in each step.
-template <int pieceCount, int rowTiles, int columnTiles>
-void multiplyPanels(const std::byte *a, const std::byte *b, int64_t steps, bool add, std::byte *sums, Ahead &ahead) {
-  constexpr int64_t left = rowTiles * tileBytes, right = columnTiles * tileBytes;
+/// Products of pieces of A and B, the smallest first: {piece of A, piece of B}. Those are left out that are below the
+/// last bit of f32.
+struct PieceProduct {
+  int a, b;
+};
+template <int pieceCount> constexpr PieceProduct pieceProducts[1] = {{0, 0}};
+template <> constexpr PieceProduct pieceProducts<2>[4] = {{1, 1}, {0, 1}, {1, 0}, {0, 0}};
+template <> constexpr PieceProduct pieceProducts<3>[6] = {{0, 2}, {0, 1}, {1, 1}, {1, 0}, {2, 0}, {0, 0}};
+template <typename T> constexpr int64_t productsAStep = std::size(pieceProducts<pieces<T>>);
+
+/// Adds one panel of A times one of B to four tiles of sums, or writes them.
+template <typename T, int rowTiles, int columnTiles>
+void multiplyPanels(const std::byte *a, const std::byte *b, int64_t steps, bool add, float *sums, Beside<T> &beside) {
+  constexpr int64_t left = rowTiles * tileBytes, right = columnTiles * tileBytes, stride = columnsAtOnce * 4;
+  float *const lower = sums + tileRows * columnsAtOnce;
   if (add) {
-    _tile_loadd(0, sums, 64);
-    _tile_loadd(1, sums + tileBytes, 64);
-    _tile_loadd(2, sums + 2 * tileBytes, 64);
-    _tile_loadd(3, sums + 3 * tileBytes, 64);
+    _tile_loadd(0, sums, stride);
+    _tile_loadd(1, sums + tileRows, stride);
+    _tile_loadd(2, lower, stride);
+    _tile_loadd(3, lower + tileRows, stride);
   } else {
     _tile_zero(0);
     _tile_zero(1);
     _tile_zero(2);
     _tile_zero(3);
   }
-  for (int64_t step = 0; step < steps; ++step, a += pieceCount * left, b += pieceCount * right) {
-    ahead.ask();
-    loadLeft<rowTiles>(a);
-    if constexpr (pieceCount == 3) {
-      loadRight<columnTiles>(b + 2 * right);
-      multiplyStep<rowTiles, columnTiles>(); // 0 2
-      loadRight<columnTiles>(b + right);
-      multiplyStep<rowTiles, columnTiles>(); // 0 1
-      loadLeft<rowTiles>(a + left);
-      multiplyStep<rowTiles, columnTiles>(); // 1 1
-      loadRight<columnTiles>(b);
-      multiplyStep<rowTiles, columnTiles>(); // 1 0
-      loadLeft<rowTiles>(a + 2 * left);
-      multiplyStep<rowTiles, columnTiles>(); // 2 0
-      loadLeft<rowTiles>(a);
-    } else {
-      loadRight<columnTiles>(b);
+  for (int64_t step = 0; step < steps; ++step, a += pieces<T> * left, b += pieces<T> * right) {
+    PieceProduct held{-1, -1};
+#pragma clang loop unroll(full)
+    for (PieceProduct each : pieceProducts<pieces<T>>) {
+      if (each.a != held.a)
+        loadLeft<rowTiles>(a + each.a * left);
+      if (each.b != held.b)
+        loadRight<columnTiles>(b + each.b * right);
+      held = each;
+      multiplyStep<rowTiles, columnTiles>();
+      beside.some();
     }
-    multiplyStep<rowTiles, columnTiles>(); // 0 0
   }
-  _tile_stored(0, sums, 64);
-  _tile_stored(1, sums + tileBytes, 64);
-  _tile_stored(2, sums + 2 * tileBytes, 64);
-  _tile_stored(3, sums + 3 * tileBytes, 64);
+  _tile_stored(0, sums, stride);
+  if constexpr (columnTiles > 1)
+    _tile_stored(1, sums + tileRows, stride);
+  if constexpr (rowTiles > 1)
+    _tile_stored(2, lower, stride);
+  if constexpr (rowTiles > 1 && columnTiles > 1)
+    _tile_stored(3, lower + tileRows, stride);
 }
 
-template <int pieceCount>
+template <typename T>
 void multiplyPanels(const std::byte *a, const std::byte *b, int64_t steps, int64_t rowTiles, int64_t columnTiles,
-                    bool add, std::byte *sums, Ahead &ahead) {
+                    bool add, float *sums, Beside<T> &beside) {
   if (rowTiles > 1)
-    return columnTiles > 1 ? multiplyPanels<pieceCount, 2, 2>(a, b, steps, add, sums, ahead)
-                           : multiplyPanels<pieceCount, 2, 1>(a, b, steps, add, sums, ahead);
-  return columnTiles > 1 ? multiplyPanels<pieceCount, 1, 2>(a, b, steps, add, sums, ahead)
-                         : multiplyPanels<pieceCount, 1, 1>(a, b, steps, add, sums, ahead);
+    return columnTiles > 1 ? multiplyPanels<T, 2, 2>(a, b, steps, add, sums, beside)
+                           : multiplyPanels<T, 2, 1>(a, b, steps, add, sums, beside);
+  return columnTiles > 1 ? multiplyPanels<T, 1, 2>(a, b, steps, add, sums, beside)
+                         : multiplyPanels<T, 1, 1>(a, b, steps, add, sums, beside);
 }
 
-/// Writes four tiles of sums to C or adds them. Returns whether all of that is a number.
-bool toC(const std::byte *sums, int64_t rows, int64_t columns, bool add, bool streams, float *c, int64_t ldc) {
-  __mmask16 unordered = 0;
-  for (int64_t i = 0; i < rows; ++i)
-    for (int64_t j = 0; j < columns; j += tileRows) {
-      const __mmask16 lanes = __mmask16((1u << std::min<int64_t>(16, columns - j)) - 1);
-      const int64_t tile = i / tileRows * panelTiles + j / tileRows;
-      __m512 value = _mm512_maskz_loadu_ps(lanes, sums + tile * tileBytes + i % tileRows * 64);
-      if (add)
-        value = _mm512_add_ps(value, _mm512_maskz_loadu_ps(lanes, c + i * ldc + j));
-      if (streams && lanes == 0xffff)
-        _mm512_stream_ps(c + i * ldc + j, value);
-      else
-        _mm512_mask_storeu_ps(c + i * ldc + j, lanes, value);
-      unordered |= _mm512_cmp_ps_mask(value, value, _CMP_UNORD_Q);
-    }
-  return unordered == 0;
-}
-
-template <typename T> PanelSource<T> sourceOf(const ConstMatrix &matrix, bool alongDepth, int64_t at, int64_t width,
-                                              int64_t x, int64_t depth) {
+template <typename T>
+PanelSource<T> sourceOf(const ConstMatrix &matrix, bool alongDepth, int64_t at, int64_t width, int64_t x,
+                        int64_t depth) {
   const T *data = reinterpret_cast<const T *>(matrix.data);
   return {data + (alongDepth ? at * matrix.ld + x : x * matrix.ld + at), matrix.ld, alongDepth, width, depth};
 }
 
-int64_t panelsOf(int64_t width) { return (width + panelWidth - 1) / panelWidth; }
-
-/// C[row..row+rows, :] += A[.., x..x+depth] * B[x..x+depth, :].
+/// C[row..row+rows, :] += A[.., x..x+depth] * B[x..x+depth, :], a part of B after the other: `columnsAtOnce` wide,
+/// `panelDepth` deep.
 template <typename T>
 bool multiplyRows(const Product &product, int64_t row, int64_t rows, int64_t x, int64_t depth, std::byte *scratch) {
-  constexpr int count = pieces<T>;
-  std::byte *const left = scratch, *const right = left + leftBytes<T>, *const sums = right + rightBytes<T>;
-  float *const c = reinterpret_cast<float *>(product.c.data) + row * product.c.ld;
-  auto leftAt = [&](int64_t at) { return left + at * rowsAtOnce * count * 2; };
-  for (int64_t at = 0; at < depth; at += panelDepth)
-    packLeft(sourceOf<T>(product.a, !product.a.transpose, row, rows, x + at, std::min(panelDepth, depth - at)),
-             leftAt(at));
-  auto source = [&](int64_t column, int64_t at) {
-    return sourceOf<T>(product.b, product.b.transpose, column, std::min(columnsAtOnce, product.n - column), x + at,
-                       std::min(panelDepth, depth - at));
+  const int64_t deep = panelDepth, parts = (depth + deep - 1) / deep, count = (product.n + columnsAtOnce - 1) / columnsAtOnce * parts;
+  auto columnOf = [&](int64_t part) { return part / parts * columnsAtOnce; };
+  auto atOf = [&](int64_t part) { return part % parts * deep; };
+  auto leftSource = [&](int64_t at) {
+    return sourceOf<T>(product.a, !product.a.transpose, row, rows, x + at, std::min(deep, depth - at));
   };
-  const bool streams = !product.addToC && depth == product.k && product.m * product.n * 4 >= streamedBytes &&
-                       reinterpret_cast<uintptr_t>(product.c.data) % 64 == 0 && product.c.ld % 16 == 0;
-  bool finite = true;
-  for (int64_t column = 0; column < product.n; column += columnsAtOnce) {
-    const int64_t columns = std::min(columnsAtOnce, product.n - column);
-    const int64_t panels = panelsOf(columns) * panelsOf(rows);
-    auto eachPanel = [&](auto f) { // f(i, rows, j, columns, sums)
-      for (int64_t j = 0; j < columns; j += panelWidth)
-        for (int64_t i = 0; i < rows; i += panelWidth)
-          f(i, std::min(panelWidth, rows - i), j, std::min(panelWidth, columns - j),
-            sums + (j * rowsAtOnce + i * panelWidth) * 4);
-    };
-    for (int64_t at = 0; at < depth; at += panelDepth) {
-      const int64_t deep = std::min(panelDepth, depth - at), tileColumn = stepsOf(deep) * count * tileBytes;
-      packRight(source(column, at), right);
-      const bool isDeepest = at + panelDepth >= depth;
-      const int64_t nextColumn = isDeepest ? column + columnsAtOnce : column, nextAt = isDeepest ? 0 : at + panelDepth;
-      Ahead ahead;
-      if (nextColumn < product.n)
-        ahead = Ahead(source(nextColumn, nextAt), panels * stepsOf(deep));
-      eachPanel([&](int64_t i, int64_t high, int64_t j, int64_t wide, std::byte *panelSums) {
-        multiplyPanels<count>(leftAt(at) + i / tileRows * tileColumn, right + j / tileRows * tileColumn, stepsOf(deep),
-                              tilesOf(high), tilesOf(wide), at > 0, panelSums, ahead);
-      });
-    }
-    eachPanel([&](int64_t i, int64_t high, int64_t j, int64_t wide, std::byte *panelSums) {
-      finite &= toC(panelSums, high, wide, product.addToC || x > 0, streams, c + i * product.c.ld + column + j,
-                    product.c.ld);
-    });
+  auto rightSource = [&](int64_t part) {
+    const int64_t column = columnOf(part), at = atOf(part);
+    return sourceOf<T>(product.b, product.b.transpose, column, std::min(columnsAtOnce, product.n - column), x + at,
+                       std::min(deep, depth - at));
+  };
+  std::byte *const left = scratch, *const right = left + leftBytes<T>;
+  float *const sums = reinterpret_cast<float *>(right + 2 * rightBytes<T>);
+  auto leftAt = [&](int64_t at) { return left + at * rowsAtOnce * pieces<T> * 2; };
+  auto rightOf = [&](int64_t part) { return right + part % 2 * rightBytes<T>; };
+  auto sumsOf = [&](int64_t part) { return sums + part / parts % 2 * rowsAtOnce * columnsAtOnce; };
+
+  float *const c = reinterpret_cast<float *>(product.c.data) + row * product.c.ld;
+  const bool streams = !product.addToC && depth == product.k && product.m * product.n * 4 >= streamedBytes;
+  Beside<T> beside;
+  beside.left.begin(leftSource(0), Side::Left, left);
+  beside.right.begin(rightSource(0), Side::Right, right);
+  beside.finish();
+  for (int64_t part = 0; part < count; ++part) {
+    const int64_t column = columnOf(part), columns = std::min(columnsAtOnce, product.n - column), at = atOf(part),
+                  steps = stepsOf(std::min(deep, depth - at));
+    const int64_t calls = panelsOf(columns) * panelsOf(rows) * steps * productsAStep<T>;
+    if (column == 0 && at + deep < depth)
+      beside.left.begin(leftSource(at + deep), Side::Left, leftAt(at + deep));
+    if (part + 1 < count)
+      beside.right.begin(rightSource(part + 1), Side::Right, rightOf(part + 1));
+    if (part + 2 < count)
+      beside.ahead.begin(rightSource(part + 2), calls);
+    else
+      beside.ahead.end();
+    beside.begin(calls);
+    const int64_t tileColumn = steps * pieces<T> * tileBytes;
+    for (int64_t j = 0; j < columns; j += panelWidth)
+      for (int64_t i = 0; i < rows; i += panelWidth)
+        multiplyPanels<T>(leftAt(at) + i / tileRows * tileColumn, rightOf(part) + j / tileRows * tileColumn, steps,
+                          tilesOf(std::min(panelWidth, rows - i)), tilesOf(std::min(panelWidth, columns - j)), at > 0,
+                          sumsOf(part) + i * columnsAtOnce + j, beside);
+    beside.finish();
+    if (at + deep >= depth)
+      beside.writing.begin(sumsOf(part), rows, columns, product.addToC || x > 0, streams, c + column, product.c.ld);
   }
-  return finite;
+  beside.finish();
+  return beside.writing.isFinite();
 }
 
 template <typename T> bool multiplyAs(const Product &product, std::byte *scratch) {
@@ -243,22 +333,29 @@ bool hasTiles() {
 }
 
 bool fitsTiles(const Product &product) {
-  const bool types = product.c.dtype == DType::F32 && product.accumulate == DType::F32 &&
-                     product.a.dtype == product.b.dtype &&
-                     (product.a.dtype == DType::F32 || product.a.dtype == DType::BF16);
+  const DType type = product.a.dtype;
+  const bool types = product.c.dtype == DType::F32 && product.accumulate == DType::F32 && product.b.dtype == type &&
+                     (type == DType::F32 || type == DType::BF16 || type == DType::F16);
   // Below, packing costs more than the tiles gain (measured).
   const int64_t least = std::min({product.m, product.n, product.k});
   const double others = double(product.m) * double(product.n) * double(product.k) / double(std::max<int64_t>(least, 1));
   return types && product.mayUseTiles && least >= 64 && others > 64 * 128 && hasTiles();
 }
 
-int64_t tileScratch() { return leftBytes<float> + rightBytes<float> + sumsBytes + alignment; }
+int64_t tileScratch() { return allBytes<float> + alignment; }
 
 bool multiplyTiles(const Product &product, std::vector<std::byte> &scratch) {
   scratch.resize(std::max(scratch.size(), size_t(tileScratch())));
   const uintptr_t misaligned = reinterpret_cast<uintptr_t>(scratch.data()) % alignment;
   std::byte *aligned = scratch.data() + (misaligned ? alignment - misaligned : 0);
-  return product.a.dtype == DType::F32 ? multiplyAs<float>(product, aligned) : multiplyAs<uint16_t>(product, aligned);
+  switch (product.a.dtype) {
+  case DType::BF16:
+    return multiplyAs<BFloat16>(product, aligned);
+  case DType::F16:
+    return multiplyAs<Float16>(product, aligned);
+  default:
+    return multiplyAs<float>(product, aligned);
+  }
 }
 
 } // namespace hpc::host

@@ -150,11 +150,12 @@ TEST(Product, SeveralBlocks) {
 // or packed from the wrong place is another sum.
 TEST(Product, LargeAndOdd) {
   host::useOneThread();
-  for (DType type : {DType::F32, DType::BF16})
+  for (DType type : {DType::F32, DType::BF16, DType::F16})
     for (bool transposeA : {false, true})
       for (bool transposeB : {false, true})
         for (bool add : {false, true})
-          for (auto [m, n, k] : {std::array<int64_t, 3>{65, 129, 64}, {81, 64, 145}, {257, 66, 161}, {65, 79, 801}})
+          for (auto [m, n, k] :
+               {std::array<int64_t, 3>{65, 129, 64}, {81, 64, 145}, {257, 66, 161}, {65, 79, 801}, {64, 400, 288}})
             check({type, type, DType::F32, DType::F32, m, n, k, transposeA, transposeB, add, 3});
 }
 

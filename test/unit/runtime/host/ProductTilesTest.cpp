@@ -2,6 +2,7 @@
 // bits that other rows and columns have no part in. Nothing here can be seen where the machine has no such registers.
 #include "runtime/backend/host/Gemm.h"
 #include "runtime/backend/host/TileProduct.h"
+#include "runtime/base/HalfFloat.h"
 
 #include <cmath>
 #include <cstring>
@@ -60,6 +61,41 @@ TEST_F(ProductTiles, AllPiecesOfF32AreMultiplied) {
           sum += double(a[size_t(i * k + x)]) * double(b[size_t(x * n + j)]);
         ASSERT_NEAR(c[size_t(i * n + j)], sum, sum * 0x1p-23 * std::max(1.0, std::sqrt(double(k)) / 4)) << k;
       }
+  }
+}
+
+// An f16 has 11 bits, a piece 8: without the second piece, or the product of both second ones, the sum is another. Terms
+// and sums here are whole numbers below 2^24, so that f32 has all of them exactly.
+TEST_F(ProductTiles, BothPiecesOfF16AreMultiplied) {
+  const int64_t size = 64;
+  std::vector<uint16_t> a(size * size), b(size * size);
+  std::vector<float> c(size * size);
+  std::mt19937 random(9);
+  for (std::vector<uint16_t> *matrix : {&a, &b})
+    for (uint16_t &element : *matrix)
+      element = floatToHalf(float(int(random() % 4094) - 2047) / 8);
+  Product product{size, size, size};
+  product.a = {reinterpret_cast<const std::byte *>(a.data()), DType::F16, size};
+  product.b = {reinterpret_cast<const std::byte *>(b.data()), DType::F16, size};
+  product.c = {reinterpret_cast<std::byte *>(c.data()), DType::F32, size};
+  std::vector<std::byte> scratch;
+  for (int64_t k : {int64_t(4), size}) { // 4 * 2047^2 < 2^24; beyond, sums round
+    std::vector<uint16_t> someA = a;
+    for (int64_t i = 0; i < size * size; ++i)
+      if (i % size >= k)
+        someA[size_t(i)] = 0;
+    product.a.data = reinterpret_cast<const std::byte *>(someA.data());
+    ASSERT_TRUE(host::multiplyTiles(product, scratch));
+    for (int64_t i = 0; i < size * size; ++i) {
+      double sum = 0, magnitudes = 0;
+      for (int64_t x = 0; x < k; ++x) {
+        const double term = double(halfToFloat(a[size_t(i / size * size + x)])) *
+                            double(halfToFloat(b[size_t(x * size + i % size)]));
+        sum += term;
+        magnitudes += std::abs(term);
+      }
+      ASSERT_NEAR(c[size_t(i)], sum, k == 4 ? 0 : magnitudes * 0x1p-23);
+    }
   }
 }
 
