@@ -21,6 +21,10 @@ static double safetyOf(int64_t elements) {
   return elements >= enough ? safety : safety * std::cbrt(enough / double(std::max<int64_t>(elements, 1)));
 }
 
+/// In parts of the largest number: what is less is no more than rounding. A grid's unit may be twice as large in a plan, and
+/// the number of units half; their product is as near as ever.
+static constexpr double leastJump = 0.01;
+
 double epsilonOf(DType dtype) {
   return dtype == DType::F64 ? 0x1p-52 : dtype == DType::F16 ? 0x1p-10 : dtype == DType::BF16 ? 0x1p-7 : 0x1p-23;
 }
@@ -114,6 +118,21 @@ static std::vector<double> freedomOfRounding(Operation *op, ArrayRef<const Tenso
   return slack;
 }
 
+/// What a product of f32 may lose where numbers below 2^-126 count as 0: pieces of either factor, and the terms.
+static double flushedOf(ArrayRef<const Tensor *> operands, int64_t terms, DType dtype) {
+  if (dtype != DType::F32)
+    return 0;
+  double largest = 1;
+  for (const Tensor *operand : operands) {
+    double ofOperand = 0;
+    for (double value : operand->floats)
+      if (std::isfinite(value))
+        ofOperand = std::max(ofOperand, std::abs(value));
+    largest += ofOperand;
+  }
+  return 0x1p-126 * double(terms) * largest;
+}
+
 /// For each element of a result how far a plan may be from any other by its freedom in this op alone; empty: not at all.
 /// `unrounded` is the sample before it was rounded, `rounded` the number of operands that hold rounding errors.
 static Expected<std::vector<double>> freedomOf(Operation *op, ArrayRef<const Tensor *> operands, int64_t rounded,
@@ -137,8 +156,9 @@ static Expected<std::vector<double>> freedomOf(Operation *op, ArrayRef<const Ten
   // sums would be off by sqrt(count) / 6 epsilons. Plans sum in lanes and blocks, which divides that by more than 2.
   double growth = std::max(0.5, std::sqrt(double(terms->count)) / 32);
   bool isWholeSum = llvm::all_of(operands, [](const Tensor *operand) { return isWhole(*operand); });
+  double small = isWholeSum || accessOf(op) != Access::Product ? 0 : flushedOf(operands, terms->count, sample.dtype);
   for (double size : terms->magnitudes)
-    slack.push_back(isWholeSum && size <= 1 / epsilon ? 0 : epsilon * growth * size);
+    slack.push_back(isWholeSum && size <= 1 / epsilon ? 0 : epsilon * growth * size + small);
   return slack;
 }
 
@@ -159,17 +179,33 @@ void RunningError::push(const Tensor &exact, ArrayRef<double> slack, Tensor &sam
 
 // ---- operands at the ends of their bounds --------------------------------------------------------
 
-/// One result of the op where floats of operand i are moved by `by[i]`.
-Expected<Tensor> RunningError::displaced(Operation *op, ArrayRef<Twin> operands, ArrayRef<double> by, unsigned result) {
+/// The largest deviation of one number in any sample.
+double RunningError::deviationAt(const Twin &twin, int64_t i) {
+  double worst = 0;
+  for (const std::shared_ptr<const Tensor> &sample : twin.samples)
+    worst = std::max(worst, std::abs(sample->number(i) - twin.exact->number(i)));
+  return worst;
+}
+
+/// One result of the op where floats of operand i are moved by `by[i]`. A 0 that no sample has moved stays: it is one in any
+/// plan, as in a row of nothing else, whose largest number decides a grid. What a jump has moved is there or where the sample is.
+/// `eachItsOwnWay`: up or down by chance, as roundings of many elements are: they are added up later.
+Expected<Tensor> RunningError::displaced(Operation *op, ArrayRef<Twin> operands, ArrayRef<double> by, unsigned result,
+                                         bool eachItsOwnWay) {
   SmallVector<const Tensor *> inputs;
   std::vector<Tensor> moved(operands.size());
   for (size_t i = 0; i < operands.size(); ++i) {
     inputs.push_back(operands[i].exact.get());
     if (by[i] == 0 || !std::isfinite(by[i]) || !inputs[i]->isFloat())
       continue;
-    moved[i] = *operands[i].exact;
-    for (double &value : moved[i].floats)
-      value += by[i];
+    const Twin &operand = operands[i];
+    moved[i] = *operand.exact;
+    for (int64_t j = 0; j < moved[i].size(); ++j) {
+      double deviation = deviationAt(operand, j);
+      double way = eachItsOwnWay && llvm::popcount(uint64_t(j) * 0x9e3779b97f4a7c15) % 2 ? -1 : 1;
+      if (deviation != 0 || moved[i].floats[j] != 0)
+        moved[i].floats[j] += way * (operand.hasJumped ? std::copysign(deviation, by[i]) : by[i]);
+    }
     inputs[i] = &moved[i];
   }
   Results results = evaluateOp(op, inputs, {.doublePrecision = true});
@@ -204,7 +240,7 @@ std::vector<bool> RunningError::elementsThatAreOneValue(Operation *op, ArrayRef<
 /// Comparisons, casts to integers, floor: where an operand may be on either side of a jump, the sample takes the other.
 /// `direction` (1 or -1) is where operands move, every second one the other way.
 Status RunningError::followJumps(Operation *op, ArrayRef<Twin> operands, unsigned result, double direction,
-                                 const Tensor &exact, Tensor &sample) {
+                                 const Tensor &exact, Tensor &sample, bool &hasJumped) {
   bool readsFloats = false, readsFractions = false;
   for (const Twin &operand : operands)
     if (operand.bound > 0 && operand.exact->isFloat()) {
@@ -216,19 +252,26 @@ Status RunningError::followJumps(Operation *op, ArrayRef<Twin> operands, unsigne
   if (!readsFloats || (exact.isFloat() && !isRounding))
     return Status::success();
   SmallVector<double> by;
+  double furthest = 0;
   for (const Twin &operand : operands) {
     by.push_back(direction * operand.bound);
     direction = -direction;
+    furthest = std::max(furthest, operand.exact->isFloat() ? operand.bound : 0.0);
   }
-  Expected<Tensor> other = displaced(op, operands, by, result);
+  Expected<Tensor> other = displaced(op, operands, by, result, /*eachItsOwnWay=*/isRounding);
   if (!other.ok())
     return other.status();
   std::vector<bool> isOneValue = elementsThatAreOneValue(op, operands, exact);
   for (int64_t i = 0; i < exact.size(); ++i)
     if (!isOneValue.empty() && isOneValue[i])
       sample.setNumber(i, exact.number(i));
-    else if (exact.number(i) == sample.number(i) && other->number(i) != exact.number(i))
+    else if (exact.number(i) == sample.number(i) && other->number(i) != exact.number(i)) {
+      // A staircase that is finer than the errors is no jump: samples climb it as they are.
+      if (isRounding && std::abs(other->number(i) - exact.number(i)) <= 2 * furthest)
+        continue;
       sample.setNumber(i, other->number(i));
+      hasJumped = true;
+    }
   return Status::success();
 }
 
@@ -252,6 +295,7 @@ Expected<RunningError::Twins> RunningError::evaluate(Operation *op, ArrayRef<Twi
     return twins;
   }
   twins.resize(exact.size());
+  bool hasJumped = llvm::any_of(operands, [](const Twin &operand) { return operand.hasJumped; });
   int64_t rounded = llvm::count_if(operands, [](const Twin &operand) { return !operand.isExact(); });
   for (int number = 0; number < sampleCount; ++number) {
     SmallVector<const Tensor *> inputs;
@@ -265,7 +309,7 @@ Expected<RunningError::Twins> RunningError::evaluate(Operation *op, ArrayRef<Twi
       auto sample = std::make_shared<Tensor>((*unrounded)[i]);
       round(*sample);
       if (!onlyMoves) {
-        HPC_RETURN_IF_ERROR(followJumps(op, operands, i, number ? -1 : 1, wanted, *sample));
+        HPC_RETURN_IF_ERROR(followJumps(op, operands, i, number ? -1 : 1, wanted, *sample, hasJumped));
         Expected<std::vector<double>> slack = freedomOf(op, inputs, rounded, i, (*unrounded)[i], *sample);
         if (!slack.ok())
           return slack.status();
@@ -281,8 +325,10 @@ Expected<RunningError::Twins> RunningError::evaluate(Operation *op, ArrayRef<Twi
   for (Twin &twin : twins)
     twin.bound = boundOf(twin, isApproximate(op, twin.exact->dtype));
   HPC_RETURN_IF_ERROR(widenBoundOfCurve(op, operands, twins));
-  for (Twin &twin : twins)
+  for (Twin &twin : twins) {
     twin.relativeBound = relativeBoundOf(twin, operands);
+    twin.hasJumped = hasJumped && twin.relativeBound > leastJump;
+  }
   return twins;
 }
 
@@ -303,7 +349,7 @@ Status RunningError::widenBoundOfCurve(Operation *op, ArrayRef<Twin> operands, T
         continue;
       stretched[i] = *operand.exact;
       inputs[i] = &stretched[i];
-      double times = safetyOf(operand, largestDeviation(operand));
+      double times = operand.hasJumped ? 1 : safetyOf(operand, largestDeviation(operand));
       for (int64_t j = 0; j < operand.exact->size(); ++j) {
         double value = operand.exact->floats[j], by = times * (operand.samples[number]->floats[j] - value);
         if (!isNumber(value) || !std::isfinite(by))

@@ -43,6 +43,7 @@ private:
     std::shared_ptr<const Tensor> samples[sampleCount]; ///< == exact where nothing was rounded
     double bound = 0;
     double relativeBound = 0; ///< finite: in parts of the largest magnitude
+    bool hasJumped = false;   ///< it, or what it is made of, may be on either side of a jump: it deviates by that or not at all
     bool isExact() const { return samples[0] == exact && samples[1] == exact; }
   };
   using Twins = SmallVector<Twin>;
@@ -52,6 +53,7 @@ private:
     double own = 0, finite = 0;
   };
 
+  static double deviationAt(const Twin &twin, int64_t i);
   static double largestDeviation(const Twin &twin);
   static double safetyOf(const Twin &twin, double worst);
   static double boundOf(const Twin &twin, bool isApproximated);
@@ -63,9 +65,10 @@ private:
   static Status widenBoundOfCurve(Operation *op, ArrayRef<Twin> operands, Twins &twins);
   Expected<Twins> evaluateComposite(Operation *op, ArrayRef<Twin> operands,
                                     ArrayRef<std::shared_ptr<const Tensor>> exact);
-  Expected<Tensor> displaced(Operation *op, ArrayRef<Twin> operands, ArrayRef<double> by, unsigned result);
+  Expected<Tensor> displaced(Operation *op, ArrayRef<Twin> operands, ArrayRef<double> by, unsigned result,
+                             bool eachItsOwnWay);
   Status followJumps(Operation *op, ArrayRef<Twin> operands, unsigned result, double direction, const Tensor &exact,
-                     Tensor &sample);
+                     Tensor &sample, bool &hasJumped);
   void push(const Tensor &exact, ArrayRef<double> slack, Tensor &sample);
   double randomFactor();
 

@@ -7,12 +7,17 @@
 #include "passes/Precision/FixedPoint.h"
 #include "passes/Precision/Passes.h"
 
+#include <cmath>
+
 namespace hpc {
 
 #define GEN_PASS_DEF_EXACTSUMS
 #include "passes/Precision/Passes.h.inc"
 
 using namespace precision;
+
+/// Of a factor's largest element: with 512 terms one number has as many.
+static constexpr int64_t enoughBitsOfFactors = 22;
 
 static bool isReal(Value value) { return isa<FloatType>(nn::tensorType(value).getElementType()); }
 
@@ -151,13 +156,23 @@ private:
     return b.transpose(value, order);
   }
 
-  /// Exact in f64: factors are whole numbers of so few bits that all terms fit, then their units.
+  /// Exact in f64: factors are whole numbers of so few bits that all terms fit, then their units. Where that leaves too few, as a
+  /// row of probabilities with one near 1 shows, each factor is two such numbers; the product of both rests is left out.
   static Value productOfFactors(GradientBuilder &b, Value lhs, Value rhs, nn::MatmulOp op) {
     int64_t rankOfLhs = nn::tensorType(lhs).getRank(), rankOfRhs = nn::tensorType(rhs).getRank();
     int64_t dimOfLhs = rankOfLhs - (op.getTransposeLhs() ? 2 : 1), dimOfRhs = rankOfRhs - (op.getTransposeRhs() ? 1 : 2);
     int64_t bits = bitsOfFactors(nn::shapeOf(lhs)[size_t(dimOfLhs)]);
-    Scaled left = scaleByLargest(b, lhs, {dimOfLhs}, bits), right = scaleByLargest(b, rhs, {dimOfRhs}, bits);
-    Value sum = b.matmul(left.numbers, right.numbers, op.getTransposeLhs(), op.getTransposeRhs(), b.builder.getF64Type());
+    bool isLong = bits < enoughBitsOfFactors;
+    Scaled left = scaleByLargest(b, lhs, {dimOfLhs}, bits, isLong), right = scaleByLargest(b, rhs, {dimOfRhs}, bits, isLong);
+    auto product = [&](Value x, Value y) {
+      return b.matmul(x, y, op.getTransposeLhs(), op.getTransposeRhs(), b.builder.getF64Type());
+    };
+    Value sum = product(left.numbers, right.numbers);
+    if (isLong) {
+      // Both sums are whole, so rounding them changes nothing but that they are complete: a sum over ranks stands before it.
+      Value small = nn::AddOp::create(b.builder, b.loc, product(left.numbers, right.rest), product(left.rest, right.numbers));
+      sum = b.add(b.unary<nn::RoundOp>(sum), b.scaled(b.unary<nn::RoundOp>(small), std::ldexp(1.0, -int(bits))));
+    }
     // Units along the result's rows and columns, wherever they lie in the operands.
     SmallVector<int64_t> rows(nn::shapeOf(left.unit)), columns(nn::shapeOf(right.unit));
     if (op.getTransposeLhs())
@@ -195,7 +210,9 @@ private:
       return b.mul(b.sum(scaled.numbers, op.getAxes()), scaled.unit);
     }
     SmallVector<Value> sums;
-    for (Value word : splitIntoWords(b, operand, terms, double(llvm::PowerOf2Ceil(uint64_t(terms))), 2))
+    // A single number, as a loss, costs little: three words, for whatever its terms are as large as.
+    int words = nn::tensorType(op.getResult()).getNumElements() == 1 ? 3 : 2;
+    for (Value word : splitIntoWords(b, operand, terms, double(llvm::PowerOf2Ceil(uint64_t(terms))), words))
       sums.push_back(b.sum(word, op.getAxes()));
     return joinWords(b, sums);
   }

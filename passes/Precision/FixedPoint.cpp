@@ -29,14 +29,17 @@ static Value powerOfTwoBelow(GradientBuilder &b, Value tensor) {
 
 static Value rounded(GradientBuilder &b, Value value) { return b.unary<nn::RoundOp>(value); }
 
-Scaled scaleByLargest(GradientBuilder &b, Value tensor, ArrayRef<int64_t> axes, int64_t bits) {
+Scaled scaleByLargest(GradientBuilder &b, Value tensor, ArrayRef<int64_t> axes, int64_t bits, bool withRest) {
   Type f32 = b.builder.getF32Type(), f64 = b.builder.getF64Type();
   Value narrow = b.cast(tensor, f32);
   Value largest = b.reduce(ReduceKind::Max, b.unary<nn::AbsOp>(narrow), axes);
   Value power = b.cast(powerOfTwoBelow(b, largest), f64);
   const double steps = std::ldexp(1.0, int(bits - 1)); // numbers are below 2 * power
   Value perUnit = b.div(b.number(power, steps), power);
-  return {rounded(b, b.mul(b.cast(narrow, f64), perUnit)), b.scaled(power, 1 / steps)};
+  Value inUnits = b.mul(b.cast(narrow, f64), perUnit), numbers = rounded(b, inUnits), rest;
+  if (withRest)
+    rest = rounded(b, b.scaled(b.sub(inUnits, numbers), std::ldexp(1.0, int(bits))));
+  return {numbers, rest, b.scaled(power, 1 / steps)};
 }
 
 SmallVector<Value> splitIntoWords(GradientBuilder &b, Value tensor, int64_t terms, double typical, int numWords) {

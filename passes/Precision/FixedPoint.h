@@ -7,14 +7,15 @@
 
 namespace hpc::precision {
 
-/// `numbers` * `unit` is a tensor, rounded to whole multiples of `unit`.
+/// (`numbers` + `rest` / 2^bits) * `unit` is a tensor, rounded to whole multiples of `unit`, or of `unit` / 2^bits.
 struct Scaled {
-  Value numbers; ///< f64, whole
+  Value numbers; ///< f64, whole, below 2^bits
+  Value rest;    ///< f64, whole, up to 2^(bits - 1); null where numbers alone are near enough
   Value unit;    ///< f64, a power of two; of size 1 along the dims that are added
 };
 
-/// Whole numbers below 2^bits along `axes`, by the largest along them. Not finite: NaN.
-Scaled scaleByLargest(GradientBuilder &b, Value tensor, ArrayRef<int64_t> axes, int64_t bits);
+/// By the largest along `axes`. Not finite: NaN.
+Scaled scaleByLargest(GradientBuilder &b, Value tensor, ArrayRef<int64_t> axes, int64_t bits, bool withRest = false);
 
 /// The bits that factors of a sum of `terms` products may have, so that the sum is exact.
 int64_t bitsOfFactors(int64_t terms);

@@ -27,10 +27,11 @@ def ExactSums : Pass<"hpc-exact-sums", "::mlir::ModuleOp"> {
     Numbers that are added are first rounded to a grid of powers of two that no layout changes, in f64, where their sum is exact in any order: over lanes, blocks, ranks, micro-batches, stages.
 
     - A product of f32: each row of one factor and each column of the other becomes whole numbers of (53 - log2 k) / 2 bits by its own largest element (22 for k = 512). Products
-      and their sums then have at most 53 bits. A factor is off by 2^-23 of its row's largest at most, about what sums in f32 lose.
+      and their sums then have at most 53 bits. A factor is off by 2^-22 of its row's largest at most, about what sums in f32 lose. Where k is above 512, each factor is two such
+      numbers and there are three products: off by 2^-36 at k = 50,000.
     - A reduction likewise, by the largest of what it adds, to 53 - log2 n bits.
     - Over the batch, which micro-batches cut, nobody knows the largest before all are there: terms are two words on fixed grids, 2^-20 and 2^-60 of the number of terms. A term of 2^32 and
-      more of them becomes NaN, so the step is skipped and told. A product over the batch (a weight's gradient) is one for each row of the batch, then that sum. Rows added into tables, and the norm over
+      more of them becomes NaN, so the step is skipped and told; sums of one result (losses) have three words, up to 2^70. A product over the batch (a weight's gradient) is one for each row of the batch, then that sum. Rows added into tables, and the norm over
       all parameters (three words), likewise.
     - Composites along rows (norms, softmax, cross entropy) are their definitions first. Attention stays: its keys are cut by no layout, and its kernel is made of nothing else.
 

@@ -55,3 +55,32 @@ func.func @main(%x: tensor<2x3xf32> {nn.name = "x", nn.dims = ["batch", "3"]}) -
   %all = nn.reduce sum %x {axes = array<i64: 0, 1>} : tensor<2x3xf32> -> tensor<1x1xf32>
   return %rows, %all : tensor<2x1xf32>, tensor<1x1xf32>
 }
+
+// -----
+
+// k = 1,024 would leave 21 bits: each factor is two numbers then, and there are three products. A sum over ranks stands before the round of either, which is whole already.
+// CHECK-LABEL: func.func @main
+// CHECK: %[[A:.*]] = nn.round {{.*}} : tensor<2x1024xf64>
+// CHECK: nn.sub %{{.*}}, %[[A]]
+// CHECK: %[[A_REST:.*]] = nn.round {{.*}} : tensor<2x1024xf64>
+// CHECK: %[[B:.*]] = nn.round {{.*}} : tensor<1024x5xf64>
+// CHECK: %[[B_REST:.*]] = nn.round {{.*}} : tensor<1024x5xf64>
+// CHECK: %[[LARGE:.*]] = nn.matmul %[[A]], %[[B]]
+// CHECK: %[[SMALL:.*]] = nn.add %{{.*}}, %{{.*}} : tensor<2x5xf64>
+// CHECK: nn.round %[[LARGE]]
+// CHECK: nn.round %[[SMALL]]
+func.func @main(%x: tensor<2x1024xf32> {nn.name = "x", nn.dims = ["batch", "k"]}) -> tensor<2x5xf32> {
+  %w = nn.parameter "w" {file = "w", bytes = 20480 : i64, hashes = array<i64: 0>} : tensor<1024x5xf32>
+  %y = nn.matmul %x, %w : tensor<2x1024xf32>, tensor<1024x5xf32> -> tensor<2x5xf32>
+  return %y : tensor<2x5xf32>
+}
+
+// -----
+
+// A single number of the batch, as a loss, has three words: its terms may be as large as 2^70.
+// CHECK-LABEL: func.func @main
+// CHECK-COUNT-3: nn.reduce sum {{.*}} {axes = array<i64: 0, 1>} : tensor<2x3xf64> -> tensor<1x1xf64>
+func.func @main(%x: tensor<2x3xf32> {nn.name = "x", nn.dims = ["batch", "3"]}) -> tensor<1x1xf32> {
+  %all = nn.reduce sum %x {axes = array<i64: 0, 1>} : tensor<2x3xf32> -> tensor<1x1xf32>
+  return %all : tensor<1x1xf32>
+}

@@ -198,6 +198,27 @@ TEST_F(RunningErrorTest, JumpsThatRoundingDecides) {
                     "%r = nn.compare ge %y, %h : tensor<2xf32>, tensor<f32> -> tensor<2xi1>", "tensor<2xi1>", {x}).bound, 0);
 }
 
+/// Numbers on a grid that is finer than their errors (--deterministic): rounding to it is no jump. Were each moved to the other end of
+/// its bound, all of them by the same way, the bound of their sum would grow by sqrt(k) with every product.
+TEST_F(RunningErrorTest, GridsFinerThanErrors) {
+  Tensor x = normal(DType::F32, {16, 256}), w = normal(DType::F32, {256, 16});
+  std::string y = "%y = nn.tanh %x0 : tensor<16x256xf32> -> tensor<16x256xf32>\n", wide = "tensor<16x256xf64>";
+  double plain = analyse(y + "%r = nn.matmul %y, %x1 : tensor<16x256xf32>, tensor<256x16xf32> -> tensor<16x16xf32>",
+                         "tensor<16x16xf32>", {x, w}).bound;
+  auto grid = [&](int bits) {
+    std::string text = y;
+    llvm::raw_string_ostream stream(text);
+    stream << "%d = nn.cast %y : tensor<16x256xf32> -> " << wide << "\n%c = nn.constant dense<" << std::to_string(std::ldexp(1.0, bits))
+           << "> : tensor<f64> : tensor<f64>\n%m = nn.mul %d, %c : " << wide << ", tensor<f64> -> " << wide << "\n%n = nn.round %m : " << wide
+           << " -> " << wide << "\n%v = nn.cast %x1 : tensor<256x16xf32> -> tensor<256x16xf64>\n%p = nn.matmul %n, %v : " << wide
+           << ", tensor<256x16xf64> -> tensor<16x16xf64>\n%q = nn.div %p, %c : tensor<16x16xf64>, tensor<f64> -> tensor<16x16xf64>\n"
+           << "%r = nn.cast %q : tensor<16x16xf64> -> tensor<16x16xf32>";
+    return analyse(text, "tensor<16x16xf32>", {x, w}).bound;
+  };
+  EXPECT_LT(grid(22), 2 * plain);
+  EXPECT_LT(grid(26), 2 * plain);
+}
+
 /// The gradient of a maximum asks where it was: an element and the maximum that it is have the same errors. Were each
 /// taken for itself, nothing would be equal and the gradient divided by a count of 0: an infinite bound, or none at all.
 TEST_F(RunningErrorTest, AMaximumIsItsElement) {
