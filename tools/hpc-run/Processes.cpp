@@ -6,6 +6,7 @@
 #include "tools/Arguments.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdlib>
 
@@ -79,8 +80,6 @@ Status exchangeByMpi(const launch::Launch &launch, processes::Transport &transpo
   return Status::success();
 }
 
-void abandon(const Status &error) { exitNow(reportError("hpc-run", error.at("on host " + launch::hostName()))); }
-
 } // namespace
 
 Expected<std::unique_ptr<processes::Processes>> joinProcesses(const launch::Launch &launch, const ProcessFlags &flags,
@@ -123,14 +122,14 @@ Expected<std::unique_ptr<processes::Processes>> joinProcesses(const launch::Laun
       mine.process == 0 ? launch::receiveAll(options, listeners, mine) : launch::comeTo(options, mine);
   if (!all.ok())
     return all.status();
-  std::vector<std::string> engines;
+  std::vector<processes::Peer> peers;
   for (const Introduction &one : all->introductions)
-    engines.push_back(one.engine);
+    peers.push_back({one.engine, one.machine == mine.machine});
   if (joined->transport)
-    HPC_RETURN_IF_ERROR(joined->transport->connect(joined->process, engines));
+    HPC_RETURN_IF_ERROR(joined->transport->connect(joined->process, peers));
   launch::ControlOptions control;
   control.peerTimeout = std::chrono::milliseconds(int64_t(std::ceil(flags.peerTimeout * 1000)));
-  control.abandon = abandon;
+  control.abandon = [](const Status &error) { endWith(error.at("on host " + launch::hostName())); };
   joined->control = std::make_unique<launch::Control>(joined->process, std::move(*all), std::move(control));
   return joined;
 }
@@ -148,7 +147,11 @@ Status leaveTogether(processes::Processes &processes, const Status &mine) {
   return Status::success();
 }
 
-void exitNow(int code) {
+void endWith(const Status &error) {
+  static std::atomic<bool> isEnding{false};
+  while (isEnding.exchange(true)) // another thread is telling the same
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+  const int code = reportError("hpc-run", error);
   std::fflush(nullptr);
   // A launcher kills the others as soon as one has gone: let them say why, too.
   std::this_thread::sleep_for(std::chrono::milliseconds(400));

@@ -29,7 +29,8 @@ Expected<std::unique_ptr<processes::Processes>> joinProcesses(const launch::Laun
 /// The end of a run: tells the others how it went here, and hears how it went with them.
 Status leaveTogether(processes::Processes &processes, const Status &mine);
 
-/// Ends a process whose run has failed. The engine may wait for what will not come, so it is left as it is.
-[[noreturn]] void exitNow(int code);
+/// Ends a process whose run has failed, and says why: once, though the thread that runs and the one that listens to the
+/// others may both find out. The engine may wait for what will not come, so it is left as it is.
+[[noreturn]] void endWith(const Status &error);
 
 } // namespace hpc

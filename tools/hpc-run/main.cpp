@@ -231,11 +231,11 @@ Status runAsOneOfMany(const Flags &flags, const launch::Launch &launch) {
   }
   Expected<std::unique_ptr<processes::Processes>> joined = joinProcesses(launch, flags.processes, prepared, flags.backend != "cuda");
   if (!joined.ok())
-    exitNow(reportError("hpc-run", joined.status()));
+    endWith(joined.status());
   Status status = runWork(flags, work, joined->get());
   Status verdict = leaveTogether(**joined, status);
   if (!verdict.ok())
-    exitNow(reportError("hpc-run", status.ok() ? verdict : status));
+    endWith(status.ok() ? verdict : status);
   return verdict;
 }
 

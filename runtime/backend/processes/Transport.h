@@ -22,6 +22,12 @@ public:
   virtual Expected<bool> done() = 0;
 };
 
+/// How an engine reaches a process, itself included.
+struct Peer {
+  std::string address; ///< what its Transport::address() said
+  bool isNear = false; ///< on the same machine
+};
+
 /// May be called by all threads of a process; an implementation locks where its engine needs that.
 class Transport {
 public:
@@ -48,7 +54,7 @@ public:
   virtual Expected<std::vector<std::string>> gather(const std::string &mine) = 0;
   /// What others need to reach this process; empty for an engine with a launcher.
   virtual std::string address() const = 0;
-  virtual Status connect(int64_t process, const std::vector<std::string> &addresses) = 0;
+  virtual Status connect(int64_t process, const std::vector<Peer> &peers) = 0;
   /// The end of a run that went well, called by all processes. Without it the engine is left as it is.
   virtual void close() = 0;
 };

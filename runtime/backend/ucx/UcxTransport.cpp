@@ -2,8 +2,11 @@
 // launcher, just the others' addresses, which the rendezvous brings. A tag holds epoch, sender and the caller's tag.
 #include "runtime/backend/processes/Transport.h"
 
+#include <algorithm>
+#include <cstdlib>
 #include <mutex>
 #include <ucp/api/ucp.h>
+#include <utility>
 
 namespace hpc::processes {
 
@@ -19,88 +22,123 @@ class UcxTransport;
 
 class UcxTransfer : public Transfer {
 public:
-  UcxTransfer(UcxTransport &owner, void *request, bool isReceive)
-      : owner(owner), request(request), isReceive(isReceive) {}
+  /// `receiver`: the worker that receives; null for a send.
+  UcxTransfer(UcxTransport &owner, void *request, ucp_worker_h receiver)
+      : owner(owner), request(request), receiver(receiver) {}
   ~UcxTransfer() override;
   Expected<bool> done() override;
 
 private:
   UcxTransport &owner;
   void *request; ///< null: done
-  const bool isReceive;
+  const ucp_worker_h receiver;
+};
+
+/// A context of UCX with its worker. One is for the processes of this machine, one for those of others: what is best for
+/// shared memory is not for a network, and UCX takes both for a whole context.
+struct Engine {
+  ucp_context_h context = nullptr;
+  ucp_worker_h worker = nullptr;
+  std::string address;
+
+  /// `settings`: what a variable of the environment does not say otherwise, without its UCX_.
+  Status start(std::initializer_list<std::pair<const char *, const char *>> settings) {
+    ucp_config_t *config = nullptr;
+    if (ucs_status_t code = ucp_config_read(nullptr, nullptr, &config); code != UCS_OK)
+      return error("reading its configuration", code);
+    ucs_status_t code = UCS_OK;
+    for (auto [name, value] : settings)
+      if (code == UCS_OK && !std::getenv((std::string("UCX_") + name).c_str()))
+        code = ucp_config_modify(config, name, value);
+    ucp_params_t params{};
+    params.field_mask = UCP_PARAM_FIELD_FEATURES;
+    params.features = UCP_FEATURE_TAG;
+    if (code == UCS_OK)
+      code = ucp_init(&params, config, &context);
+    ucp_config_release(config);
+    if (code != UCS_OK)
+      return error("starting", code);
+    ucp_worker_params_t workerParams{};
+    workerParams.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
+    workerParams.thread_mode = UCS_THREAD_MODE_SERIALIZED;
+    if (code = ucp_worker_create(context, &workerParams, &worker); code != UCS_OK)
+      return error("starting a worker", code);
+    ucp_address_t *bytes = nullptr;
+    size_t size = 0;
+    if (code = ucp_worker_get_address(worker, &bytes, &size); code != UCS_OK)
+      return error("asking for the own address", code);
+    address.assign(reinterpret_cast<const char *>(bytes), size);
+    ucp_worker_release_address(worker, bytes);
+    return Status::success();
+  }
+  void stop() {
+    if (worker)
+      ucp_worker_destroy(std::exchange(worker, nullptr));
+    if (context)
+      ucp_cleanup(std::exchange(context, nullptr));
+  }
 };
 
 class UcxTransport : public Transport {
 public:
   ~UcxTransport() override {
     // Also after a failure: nothing here waits for the others.
-    for (ucp_ep_h end : ends)
-      if (end) {
+    for (const End &end : ends)
+      if (end.handle) {
         ucp_request_param_t param{};
         param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
         param.flags = UCP_EP_CLOSE_FLAG_FORCE;
-        void *closing = ucp_ep_close_nbx(end, &param);
+        void *closing = ucp_ep_close_nbx(end.handle, &param);
         for (int round = 0; UCS_PTR_IS_PTR(closing) && ucp_request_check_status(closing) == UCS_INPROGRESS; ++round) {
-          ucp_worker_progress(worker);
+          ucp_worker_progress(end.engine->worker);
           if (round > 1000000)
             break;
         }
         if (UCS_PTR_IS_PTR(closing))
           ucp_request_free(closing);
       }
-    if (worker)
-      ucp_worker_destroy(worker);
-    if (context)
-      ucp_cleanup(context);
+    near.stop();
+    far.stop();
   }
 
   /// An error text, empty for success.
   std::string start() {
-    ucp_config_t *config = nullptr;
-    if (ucs_status_t code = ucp_config_read(nullptr, nullptr, &config); code != UCS_OK)
-      return error("reading its configuration", code).message();
-    ucp_params_t params{};
-    params.field_mask = UCP_PARAM_FIELD_FEATURES;
-    params.features = UCP_FEATURE_TAG;
-    ucs_status_t code = ucp_init(&params, config, &context);
-    ucp_config_release(config);
-    if (code != UCS_OK)
-      return error("starting", code).message();
-    ucp_worker_params_t workerParams{};
-    workerParams.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
-    workerParams.thread_mode = UCS_THREAD_MODE_SERIALIZED;
-    if (code = ucp_worker_create(context, &workerParams, &worker); code != UCS_OK)
-      return error("starting a worker", code).message();
-    ucp_address_t *bytes = nullptr;
-    size_t size = 0;
-    if (code = ucp_worker_get_address(worker, &bytes, &size); code != UCS_OK)
-      return error("asking for the own address", code).message();
-    own.assign(reinterpret_cast<const char *>(bytes), size);
-    ucp_worker_release_address(worker, bytes);
-    return {};
+    // Near: without process_vm_readv, which ends the process (SIGABRT) when the other one has just gone, messages go
+    // through shared memory, where the rendezvous protocol costs more than it saves.
+    Status status = near.start({{"TLS", "^cma"}, {"RNDV_THRESH", "64m"}});
+    if (status.ok())
+      status = far.start({});
+    return status.message();
   }
 
   Expected<std::unique_ptr<Transfer>> send(int64_t process, int64_t tag, const std::byte *source,
                                            int64_t bytes) override {
     std::lock_guard<std::mutex> lock(mutex);
     ucp_request_param_t param{};
-    void *request = ucp_tag_send_nbx(ends[size_t(process)], source, size_t(bytes), tagOf(mine, tag), &param);
+    void *request = ucp_tag_send_nbx(ends[size_t(process)].handle, source, size_t(bytes), tagOf(mine, tag), &param);
     if (UCS_PTR_IS_ERR(request))
       return error("sending", UCS_PTR_STATUS(request));
-    return std::unique_ptr<Transfer>(std::make_unique<UcxTransfer>(*this, request, false));
+    return std::unique_ptr<Transfer>(std::make_unique<UcxTransfer>(*this, request, nullptr));
   }
   Expected<std::unique_ptr<Transfer>> receive(int64_t process, int64_t tag, std::byte *target, int64_t bytes) override {
     std::lock_guard<std::mutex> lock(mutex);
     ucp_request_param_t param{};
+    ucp_worker_h worker = ends[size_t(process)].engine->worker;
     void *request = ucp_tag_recv_nbx(worker, target, size_t(bytes), tagOf(process, tag), ~ucp_tag_t(0), &param);
     if (UCS_PTR_IS_ERR(request))
       return error("receiving", UCS_PTR_STATUS(request));
-    return std::unique_ptr<Transfer>(std::make_unique<UcxTransfer>(*this, request, true));
+    return std::unique_ptr<Transfer>(std::make_unique<UcxTransfer>(*this, request, worker));
   }
   int64_t largestTag() const override { return (int64_t(1) << tagBits) - 1; }
   void progress() override {
     std::lock_guard<std::mutex> lock(mutex);
-    ucp_worker_progress(worker);
+    poll();
+  }
+  /// Under the lock.
+  void poll() {
+    for (const Engine *engine : {&near, &far})
+      if (engine->worker)
+        ucp_worker_progress(engine->worker);
   }
   /// All processes count alike, so nothing has to be told.
   Expected<bool> restart() override {
@@ -114,41 +152,66 @@ public:
   Expected<std::vector<std::string>> gather(const std::string &) override {
     return Status::error(ErrorKind::Internal, "UCX has no launcher that it could ask");
   }
-  std::string address() const override { return own; }
+  /// Both engines', the near one's behind its length.
+  std::string address() const override {
+    return std::to_string(near.address.size()) + " " + near.address + far.address;
+  }
 
-  Status connect(int64_t process, const std::vector<std::string> &addresses) override {
-    if (addresses.size() > size_t(1) << processBits)
-      return Status::error(ErrorKind::Usage, std::to_string(addresses.size()) + " processes: at most " +
+  Status connect(int64_t process, const std::vector<Peer> &peers) override {
+    if (peers.size() > size_t(1) << processBits)
+      return Status::error(ErrorKind::Usage, std::to_string(peers.size()) + " processes: at most " +
                                                  std::to_string(1 << processBits) + " can run together");
     mine = process;
-    for (const std::string &address : addresses) {
+    for (const Peer &peer : peers) {
+      Engine &engine = peer.isNear ? near : far;
+      const std::string address = addressIn(peer);
+      if (address.empty())
+        return Status::error(ErrorKind::Io, "process " + std::to_string(ends.size()) + " said no address of its UCX; "
+                                            "start the same hpc-run everywhere");
       ucp_ep_params_t params{};
       params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE;
       params.address = reinterpret_cast<const ucp_address_t *>(address.data());
-      // A peer that vanishes makes its messages fail, and nothing else: Control tells what happened.
-      params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
+      // A peer of a network that vanishes makes its messages fail, and nothing else: Control tells what happened. Shared
+      // memory has no such mode (UCX would take TCP for it, 3 to 7 times as slow) and needs none.
+      params.err_mode = peer.isNear ? UCP_ERR_HANDLING_MODE_NONE : UCP_ERR_HANDLING_MODE_PEER;
       ucp_ep_h end = nullptr;
       if (int64_t(ends.size()) != process)
-        if (ucs_status_t code = ucp_ep_create(worker, &params, &end); code != UCS_OK)
+        if (ucs_status_t code = ucp_ep_create(engine.worker, &params, &end); code != UCS_OK)
           return error("connecting to process " + std::to_string(ends.size()), code);
-      ends.push_back(end);
+      ends.push_back({end, &engine});
     }
+    // Polling what nobody uses takes time.
+    for (Engine *engine : {&near, &far})
+      if (std::none_of(ends.begin(), ends.end(), [&](const End &end) { return end.handle && end.engine == engine; }))
+        engine->stop();
     return Status::success();
   }
   void close() override {}
 
-  ucp_worker_h worker = nullptr;
-  std::mutex mutex; ///< round every call of the worker
+  std::mutex mutex; ///< round every call of the workers
 
 private:
+  struct End {
+    ucp_ep_h handle; ///< null for this process itself
+    Engine *engine;
+  };
+
+  static std::string addressIn(const Peer &peer) {
+    char *after = nullptr;
+    const unsigned long long length = std::strtoull(peer.address.c_str(), &after, 10);
+    const size_t begin = size_t(after - peer.address.c_str()) + 1;
+    if (begin > peer.address.size() || length > peer.address.size() - begin)
+      return {};
+    return peer.isNear ? peer.address.substr(begin, length) : peer.address.substr(begin + length);
+  }
+
   ucp_tag_t tagOf(int64_t sender, int64_t tag) const {
     return (epoch & ((uint64_t(1) << epochBits) - 1)) << (tagBits + processBits) | uint64_t(sender) << tagBits |
            uint64_t(tag);
   }
 
-  ucp_context_h context = nullptr;
-  std::string own;
-  std::vector<ucp_ep_h> ends; ///< by process; null for itself
+  Engine near, far;
+  std::vector<End> ends; ///< by process
   int64_t mine = 0;
   uint64_t epoch = 0;
 };
@@ -159,7 +222,7 @@ Expected<bool> UcxTransfer::done() {
   std::lock_guard<std::mutex> lock(owner.mutex);
   ucs_status_t code = ucp_request_check_status(request);
   if (code == UCS_INPROGRESS) {
-    ucp_worker_progress(owner.worker);
+    owner.poll();
     code = ucp_request_check_status(request);
   }
   if (code == UCS_INPROGRESS)
@@ -167,7 +230,7 @@ Expected<bool> UcxTransfer::done() {
   ucp_request_free(request);
   request = nullptr;
   if (code != UCS_OK)
-    return error(isReceive ? "receiving" : "sending", code);
+    return error(receiver ? "receiving" : "sending", code);
   return true;
 }
 
@@ -175,10 +238,10 @@ UcxTransfer::~UcxTransfer() {
   if (!request)
     return;
   std::lock_guard<std::mutex> lock(owner.mutex);
-  if (ucp_request_check_status(request) == UCS_INPROGRESS && isReceive) {
-    ucp_request_cancel(owner.worker, request);
+  if (ucp_request_check_status(request) == UCS_INPROGRESS && receiver) {
+    ucp_request_cancel(receiver, request);
     for (int round = 0; ucp_request_check_status(request) == UCS_INPROGRESS && round < 100000; ++round)
-      ucp_worker_progress(owner.worker);
+      ucp_worker_progress(receiver);
   }
   ucp_request_free(request);
 }

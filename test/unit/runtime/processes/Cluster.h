@@ -141,7 +141,7 @@ public:
   int64_t processes() const override { return count; }
   Expected<std::vector<std::string>> gather(const std::string &) override { return std::vector<std::string>(); }
   std::string address() const override { return {}; }
-  Status connect(int64_t, const std::vector<std::string> &) override { return Status::success(); }
+  Status connect(int64_t, const std::vector<processes::Peer> &) override { return Status::success(); }
   void close() override {}
 
 private:
