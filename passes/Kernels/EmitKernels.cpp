@@ -130,9 +130,10 @@ struct EmitKernelsPass : impl::EmitKernelsBase<EmitKernelsPass> {
       cache = std::move(*opened);
     }
     kernels::HostKernels kernels(&getContext(), cpu, cache ? &*cache : nullptr, llvmFlags, module.getLoc());
+    const kernels::VectorUnit unit = kernels::vectorUnitOf(cpu); // once: asking the CPU is slow on a virtual machine
     for (nn::FusedOp region : regions) {
       OwningOpRef<ModuleOp> kernel = ModuleOp::create(UnknownLoc::get(&getContext()));
-      if (failed(kernels::emitRegion(region, *kernel, kernels::vectorUnitOf(cpu))))
+      if (failed(kernels::emitRegion(region, *kernel, unit)))
         return failure();
       if (printKernels)
         llvm::errs() << *kernel << "\n";
