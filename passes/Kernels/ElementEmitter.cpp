@@ -166,6 +166,11 @@ Value ElementEmitter::scalarOf(const KernelScalar &which) {
   return scalars[llvm::find(scalarNames, which) - scalarNames.begin()];
 }
 
+Value ElementEmitter::isLater() {
+  std::optional<KernelScalar> later = laterScalar(region);
+  return later ? scalar.compare(arith::CmpIPredicate::ne, scalarOf(*later), indices.constant(0)) : Value();
+}
+
 Value ElementEmitter::numberOf(Attribute value, Type elementType) {
   Type type = registerType(elementType);
   if (auto real = dyn_cast<FloatAttr>(value))

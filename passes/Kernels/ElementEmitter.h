@@ -43,6 +43,9 @@ public:
   /// `memory`, if any, holds what it likes until the last of them has been asked for.
   RowNumbers startRow(Operation *composite, Index index, std::optional<RowMemory> memory);
 
+  /// Whether this micro-batch adds to what the result's buffer holds; null where none does.
+  Value isLater();
+
   /// Elements that the body computes are forgotten behind it, as behind a loop.
   void inScope(function_ref<void()> body);
 

@@ -60,7 +60,11 @@ RowNumbers startEmbeddingGrad(ElementEmitter &emitter, nn::EmbeddingGradOp op, c
   if (!memory || emitter.nest().isShared() || !isExact)
     return {{first, end}, std::nullopt};
   auto position = [&](const IndexExpr &column) { return row.indices().add(memory->base, column); };
-  emitter.loop(row.width(), {}, [&](const IndexExpr &column, Value) -> Value {
+  // What earlier micro-batches have left stays; of a row that no id names nothing is touched.
+  Value start = row.indices().constant(row.width()), later = emitter.isLater();
+  if (later)
+    start = s.select(later, row.indices().constant(0), start);
+  emitter.loop(row.indices().constant(0), start, row.width(), {}, [&](const IndexExpr &column, Value) -> Value {
     emitter.store(s.constant(registerType(row.elementType()), 0), row.elementType(), memory->buffer, position(column));
     return {};
   });

@@ -6,7 +6,8 @@
 
 namespace hpc::kernels {
 
-/// Numbers: the first id that matches and the one behind the last. `memory`, if any, holds the sums.
+/// Numbers: the first id that matches and the one behind the last. `memory`, if any, holds the sums; those of earlier
+/// micro-batches too where the region adds up, when it is a row of the result.
 RowNumbers startEmbeddingGrad(ElementEmitter &emitter, nn::EmbeddingGradOp op, const Index &index,
                               const std::optional<RowMemory> &memory);
 Value finishEmbeddingGrad(ElementEmitter &emitter, nn::EmbeddingGradOp op, const Index &index,

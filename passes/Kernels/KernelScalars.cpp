@@ -1,6 +1,8 @@
 // Which scalars the ops of a region need. Order: first use in the region, each once.
 #include "passes/Kernels/KernelScalars.h"
 
+#include "compiler/Accumulations.h"
+
 namespace hpc::kernels {
 
 nn::KernelScalarAttr KernelScalar::toAttribute(MLIRContext *context) const {
@@ -44,6 +46,13 @@ KernelScalar offsetScalar(dist::OffsetOp op) {
   return {false, cut == dim.end() ? dist::SubDim{} : *cut};
 }
 
+std::optional<KernelScalar> laterScalar(nn::FusedOp region) {
+  StringAttr axis = addsOver(region);
+  if (!axis)
+    return std::nullopt;
+  return KernelScalar{false, dist::SubDim{dist::meshOf(region).size(axis.getValue()), {axis.str()}}};
+}
+
 SmallVector<KernelScalar> collectScalars(nn::FusedOp region) {
   SmallVector<KernelScalar> scalars;
   auto add = [&](const KernelScalar &scalar) {
@@ -59,6 +68,8 @@ SmallVector<KernelScalar> collectScalars(nn::FusedOp region) {
       for (const PaddedDigit &digit : paddedDigits(fill))
         add(digit.extent);
   });
+  if (std::optional<KernelScalar> later = laterScalar(region))
+    add(*later);
   return scalars;
 }
 

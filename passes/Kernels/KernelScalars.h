@@ -34,6 +34,9 @@ SlicedDigit slicedDigit(dist::SliceOp op);
 /// The offset that dist.offset asks for.
 KernelScalar offsetScalar(dist::OffsetOp op);
 
+/// Where the region adds to what earlier micro-batches have left (compiler/Accumulations.h) a number that is 0 in the first.
+std::optional<KernelScalar> laterScalar(nn::FusedOp region);
+
 /// The scalars of a region in the order of the kernel's table.
 SmallVector<KernelScalar> collectScalars(nn::FusedOp region);
 

@@ -122,6 +122,9 @@ def WriteInPlace : Pass<"hpc-write-in-place", "::mlir::ModuleOp"> {
 
     Otherwise lower copies the new value at the end. A temporary of at least half the size of the block's largest that nothing reads behind the region is
     written over too: logits by their gradient.
+
+    A region whose code touches only part of its result (the rows of a table that ids name) and whose only reader adds it up over micro-batches adds it to the sum
+    by itself: `hpc.adds_over` (README.md).
   }];
   let dependentDialects = ["::hpc::nn::NNDialect"];
 }

@@ -125,8 +125,13 @@ void BodyEmitter::storeAll(const Index &at, const IndexExpr &linear, function_re
       emitter.element(value, at);
   emitter.once([&] {
     for (auto [value, output] : llvm::zip_equal(yielded, outputs))
-      if (isChosen(value))
-        emitter.store(emitter.element(value, at), nn::tensorType(value).getElementType(), output, linear);
+      if (isChosen(value)) {
+        Type type = nn::tensorType(value).getElementType();
+        Value element = emitter.element(value, at);
+        if (Value later = rowIsResult ? Value() : emitter.isLater())
+          element = registers.select(later, registers.add(emitter.load(type, output, linear), element), element);
+        emitter.store(element, type, output, linear);
+      }
   });
 }
 
@@ -166,8 +171,8 @@ void BodyEmitter::emitRow(const RegionShape &shape, const IndexExpr &row) {
   for (Operation *op : shape.rowOps)
     if (isa<nn::ReduceOp>(op))
       emitter.element(op->getResult(0), rowElement);
-    else
-      emitter.startRow(op, rowElement, memoryFor(op, shape, row, taken));
+    else if (RowNumbers known = emitter.startRow(op, rowElement, memoryFor(op, shape, row, taken)); known.memory)
+      rowIsResult = llvm::is_contained(outputs, known.memory->buffer);
   auto isPerRow = [&](Value value) { return shape.columns() == 1 || shape.isRowShape(nn::shapeOf(value)); };
   storeAll(rowElement, row, isPerRow);
   if (shape.columns() == 1)

@@ -31,6 +31,8 @@ struct BodyEmitter {
   void emitRow(const RegionShape &shape, const IndexExpr &row);
 
 private:
+  /// Whether a composite has its row in the result's buffer, where it adds up by itself.
+  bool rowIsResult = false;
   std::optional<RowMemory> memoryFor(Operation *op, const RegionShape &shape, const IndexExpr &row,
                                      SmallVector<bool> &taken);
 };

@@ -4,6 +4,8 @@
 
 #include "passes/Kernels/RowComposites.h"
 
+#include "compiler/Accumulations.h"
+
 #include "mlir/IR/OperationSupport.h"
 
 namespace hpc::kernels {
@@ -65,7 +67,7 @@ std::optional<RegionShape> findRegionShape(nn::FusedOp region) {
 
 bool areEqual(nn::FusedOp a, nn::FusedOp b) {
   return a->getOperandTypes() == b->getOperandTypes() && a->getResultTypes() == b->getResultTypes() &&
-         a.getInPlaceAttr() == b.getInPlaceAttr() &&
+         a.getInPlaceAttr() == b.getInPlaceAttr() && addsOver(a) == addsOver(b) &&
          OperationEquivalence::isRegionEquivalentTo(&a.getBody(), &b.getBody(),
                                                     OperationEquivalence::IgnoreLocations |
                                                         OperationEquivalence::IgnoreDiscardableAttrs);

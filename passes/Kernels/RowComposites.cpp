@@ -63,6 +63,7 @@ struct Code {
   bool keepsRow;
   RowNumbers (*start)(Row &, const std::optional<RowMemory> &);
   Value (*finish)(Row &, const RowNumbers &);
+  bool addsToRow = false;
 };
 
 // ---- softmax: numbers are the maximum and 1 / sum; memory holds the exponentials -----------------
@@ -137,7 +138,7 @@ const llvm::StringMap<Code> &table() {
       {nn::SoftmaxOp::getOperationName(), {2, true, startSoftmax, finishSoftmax}},
       {nn::LayerNormOp::getOperationName(), {2, false, startLayerNorm, finishLayerNorm}},
       {nn::RmsNormOp::getOperationName(), {1, false, startRmsNorm, finishRmsNorm}},
-      {nn::EmbeddingGradOp::getOperationName(), {2, true, startTableRow, finishTableRow}},
+      {nn::EmbeddingGradOp::getOperationName(), {2, true, startTableRow, finishTableRow, true}},
   };
   return codes;
 }
@@ -147,6 +148,11 @@ const Code &codeOf(Operation *op) { return table().find(op->getName().getStringR
 bool isRowComposite(OperationName name) { return table().contains(name.getStringRef()); }
 int64_t passesOverRow(Operation *composite) { return codeOf(composite).passes; }
 bool keepsRow(Operation *composite) { return codeOf(composite).keepsRow; }
+
+bool addsToRow(OperationName name) {
+  auto found = table().find(name.getStringRef());
+  return found != table().end() && found->second.addsToRow;
+}
 
 RowNumbers startRowComposite(ElementEmitter &emitter, Operation *composite, const Index &index,
                              const std::optional<RowMemory> &memory) {

@@ -12,6 +12,9 @@ int64_t passesOverRow(Operation *composite);
 /// Whether an element is cheaper with a row of memory at hand.
 bool keepsRow(Operation *composite);
 
+/// Whether the composite can add its row to what the memory of the row holds (ElementEmitter::isLater).
+bool addsToRow(OperationName name);
+
 /// What the composite needs of the row at `index`, whose last dim is 0.
 RowNumbers startRowComposite(ElementEmitter &emitter, Operation *composite, const Index &index,
                              const std::optional<RowMemory> &memory);

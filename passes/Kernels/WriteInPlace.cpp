@@ -1,10 +1,12 @@
 // Updates of parameters and states in place: the region that computes the next value of one reads it at the same elements
 // and is its last reader, so that lower need not copy it back at the end of a step. So are the largest temporaries: logits
 // become their gradient where they are.
+#include "compiler/Accumulations.h"
 #include "compiler/Dialect/NN/Ports.h"
 #include "compiler/Providers.h"
 #include "passes/Kernels/InPlace.h"
 #include "passes/Kernels/Passes.h"
+#include "passes/Kernels/RowComposites.h"
 
 namespace hpc {
 #define GEN_PASS_DEF_WRITEINPLACE
@@ -140,6 +142,20 @@ void writeOverTemporaries(Block &block) {
   }
 }
 
+/// The axis over which the code of a region can add its result up by itself: one that touches only what changes, as the
+/// rows of a table that ids name. Else a pass over both tensors is as good.
+StringAttr axisToAddOver(nn::FusedOp region) {
+  if (region.getNumResults() != 1 || region.getInPlace())
+    return {};
+  Operation *last = region.getBody().front().getTerminator()->getOperand(0).getDefiningOp();
+  dist::AccumulateOp sum = accumulationOf(region.getResult(0));
+  Type element = nn::tensorType(region.getResult(0)).getElementType();
+  if (!last || !kernels::addsToRow(last->getName()) || !sum || sum.getAxes().size() != 1 ||
+      !(element.isF32() || element.isF64()) || nn::tensorType(sum.getResult()).getElementType() != element)
+    return {};
+  return cast<StringAttr>(sum.getAxes()[0]);
+}
+
 struct WriteInPlacePass : impl::WriteInPlaceBase<WriteInPlacePass> {
   void runOnOperation() override {
     for (auto function : getOperation().getOps<func::FuncOp>()) {
@@ -176,6 +192,12 @@ struct WriteInPlacePass : impl::WriteInPlaceBase<WriteInPlacePass> {
     });
     for (Block *block : blocks)
       writeOverTemporaries(*block);
+    getOperation().walk([](nn::FusedOp region) {
+      if (StringAttr axis = axisToAddOver(region)) {
+        region->setAttr(addsOverAttrName, axis);
+        region.setSymbol((region.getSymbol() + "_adding").str());
+      }
+    });
     // Kernels that write to different places are different kernels.
     getOperation().walk([](nn::FusedOp region) {
       std::optional<ArrayRef<int64_t>> inPlace = region.getInPlace();

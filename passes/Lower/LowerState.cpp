@@ -10,18 +10,6 @@ namespace hpc {
 
 using plan::Lifetime;
 
-dist::AccumulateOp accumulationOf(Value value) {
-  while (value.hasOneUse()) {
-    Operation *user = *value.user_begin();
-    if (auto sum = dyn_cast<dist::AccumulateOp>(user))
-      return sum;
-    if (!isBufferAlias(user))
-      break;
-    value = user->getResult(0);
-  }
-  return {};
-}
-
 plan::ByCoord StageLowering::laterMicroBatches(ArrayAttr axes) const {
   return tables.table([&](const std::vector<int64_t> &at) -> int64_t {
     return llvm::any_of(axes.getAsRange<StringAttr>(),

@@ -322,9 +322,16 @@ Status StageLowering::lowerFused(nn::FusedOp op) {
   if (auto launch = op->getAttrOfType<DenseI64ArrayAttr>(launchAttrName); launch && launch.size() == 3)
     kernel.launch = {launch[0], launch[1], launch[2]};
   kernel.attention = attentionOf(op);
+  dist::AccumulateOp sum = addsOver(op) ? accumulationOf(op.getResult(0)) : dist::AccumulateOp();
+  if (addsOver(op) && !sum)
+    return Status::error(ErrorKind::Internal, "nn.fused '" + kernel.symbol + "' adds to a sum that is none");
+  if (sum)
+    HPC_RETURN_IF_ERROR(lowerAccumulator(sum));
   for (OpResult result : op.getResults())
     if (int64_t operand = op.inPlaceOperand(result.getResultNumber()); operand >= 0)
       alias(result, op.getOperand(unsigned(operand)));
+    else if (sum)
+      alias(result, sum.getResult());
     else
       addResult(result);
   auto addArg = [&](Value value, bool isWritten) {
@@ -342,7 +349,19 @@ Status StageLowering::lowerFused(nn::FusedOp op) {
       return scalar.getKind() == nn::KernelScalarKind::extent ? range.extent : range.start;
     }));
   }
+  if (!sum) {
+    emit(std::move(kernel), nodeName(op.getLoc()));
+    return Status::success();
+  }
+  // The first micro-batch reads nothing of what the others add to, so it is a call of its own.
+  plan::ByCoord later = laterMicroBatches(sum.getAxes()), first = later;
+  for (int64_t &value : first.values)
+    value = 1 - value;
+  emit(kernel, nodeName(op.getLoc()));
+  compute.instructions.back().when = first;
+  kernel.args.back().reads = true;
   emit(std::move(kernel), nodeName(op.getLoc()));
+  compute.instructions.back().when = later;
   return Status::success();
 }
 

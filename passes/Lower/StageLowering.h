@@ -2,6 +2,7 @@
 // slots follows from the stage's schedule, which is made before (phase stage); here it is only bound.
 #pragma once
 
+#include "compiler/Accumulations.h"
 #include "compiler/Dialect/Dist/Dist.h"
 #include "compiler/Dialect/NN/NN.h"
 #include "compiler/Dialect/NN/Ports.h"
@@ -127,7 +128,5 @@ void markRequested(const plan::Plan &plan, plan::Stage &stage);
 
 /// The DType of a tensor's elements; booleans take a byte.
 DType elementDType(Value value);
-/// The accumulation that is, through views, the only reader of a value; or null.
-dist::AccumulateOp accumulationOf(Value value);
 
 } // namespace hpc

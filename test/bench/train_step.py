@@ -73,7 +73,7 @@ def main():
                 axis, degree = layout.split("=")
                 if axis == "dp" and batch % int(degree):
                     continue  # nothing to deal out
-                several = [f"--micro-batches={min(batch, int(degree))}", "--schedule=1f1b"] if axis == "pp" and batch > 1 else []
+                several = [f"--micro-batches={min(batch, int(degree))}", "--schedule=zb-h1"] if axis == "pp" and batch > 1 else []
                 plans[layout] = f"{folder}/{shape}-{axis}{degree}.plan"
                 subprocess.run([f"{args.bin}/hpc-opt", args.model, "--train", f"--{layout}", *several, "--optimizer=adamw", f"--weight-decay={DECAY}", f"--clip={CLIP}",
                                 f"--dim=batch_size={batch}", f"--dim=sequence_length={length}", "-o", plans[layout]], check=True)

@@ -1,0 +1,20 @@
+// Sums over micro-batches that end where their terms are made.
+#include "compiler/Accumulations.h"
+
+#include "compiler/Providers.h"
+
+namespace hpc {
+
+dist::AccumulateOp accumulationOf(Value value) {
+  while (value.hasOneUse()) {
+    Operation *user = *value.user_begin();
+    if (auto sum = dyn_cast<dist::AccumulateOp>(user))
+      return sum;
+    if (!isBufferAlias(user))
+      break;
+    value = user->getResult(0);
+  }
+  return {};
+}
+
+} // namespace hpc
