@@ -71,7 +71,7 @@ struct ForwardEmitter {
       factors.push_back(tile.exponential(before[size_t(column)], shifts.back()));
       vectors.store(tops[size_t(column)], numbers, 0, column);
     }
-    // 2. Exponentials over the scores, and their sum.
+    // 2. Exponentials over the scores, and their sum, to which what is dropped belongs.
     SmallVector<Value> totals;
     for (int64_t column = 0; column < columns; ++column)
       totals.push_back(s.mul(vectors.load(numbers, 1, column), factors[size_t(column)]));
@@ -80,7 +80,8 @@ struct ForwardEmitter {
           SmallVector<Value> next;
           for (int64_t column = 0; column < columns; ++column) {
             Value term = tile.exponential(vectors.load(products, key, column), shifts[size_t(column)]);
-            vectors.store(term, products, key, column);
+            Value weight = tile.dropped(term, tile.keeps(indices.add(first, key), column));
+            vectors.store(weight, products, key, column);
             next.push_back(s.contracting().add(states[size_t(column)], term));
           }
           return next;

@@ -79,6 +79,8 @@ public:
     for (OpOperand &operand : attention->getOpOperands())
       if (operand.get() == biasOf(attention))
         addBias(operand.get());
+      else if (nn::tensorType(operand.get()).getRank() == 0)
+        addNumber(operand.get());
       else
         add(operand.get(), sourceOf(operand.get()));
     Operation *copy = clone(attention);
@@ -135,6 +137,14 @@ private:
       clone(op);
     }
     addArgument(bias);
+  }
+  /// Step, seed or offset of a dropout.
+  void addNumber(Value number) {
+    Operation *op = number.getDefiningOp();
+    if (op && op->getNumOperands() == 0 && hasElementEmitter(op->getName()))
+      clone(op);
+    else
+      addArgument(number);
   }
   Operation *clone(Operation *op) {
     if (op->getNumResults() && mapping.contains(op->getResult(0)))

@@ -1,6 +1,7 @@
 // Two sweeps over the blocks of queries. The first finds each query's largest score, the sum of its exponentials and
 // its dout . out; the second computes probabilities P and dS = P (dout v^T - dout . out) and adds up dv = P^T dout, dk
-// = scale dS^T q and dq = scale dS k. Where the gradients of all keys are too many for the stack, keys come in
+// = scale dS^T q and dq = scale dS k. With dropout, which draws its mask again in each sweep, dropped weights and their
+// dout v^T are 0. Where the gradients of all keys are too many for the stack, keys come in
 // sections, each with a sweep of its own, and dq is summed in the first sweep.
 #include "passes/Kernels/AttentionGradEmitter.h"
 
@@ -125,7 +126,8 @@ struct GradEmitter {
             ScalarBuilder exact = s.contracting();
             for (int64_t column = 0; column < columns(); ++column) {
               Value term = tile.exponential(vectors.load(products, key, column), shifts[size_t(column)]);
-              Value ofTerm = exact.mul(vectors.load(ofWeights, key, column), term);
+              Value isKept = tile.keeps(indices.add(first, key), column);
+              Value ofTerm = exact.mul(tile.dropped(vectors.load(ofWeights, key, column), isKept), term);
               next.push_back(exact.add(states[size_t(2 * column)], term));
               next.push_back(exact.add(states[size_t(2 * column + 1)], ofTerm));
             }
@@ -154,7 +156,7 @@ struct GradEmitter {
 
   // ---- probabilities, and the gradient of scores ----
 
-  /// Over the products scale dS; over `ofWeights` P, which it leaves in place of dout v^T.
+  /// Over the products scale dS; over `ofWeights` P, as dropout leaves it, in place of dout v^T.
   void findScoreGradients(const IndexExpr &block, const IndexExpr &first, Value count) {
     SmallVector<Value> shifts, shares, means;
     for (int64_t column = 0; column < columns(); ++column) {
@@ -170,9 +172,11 @@ struct GradEmitter {
         Value weight = s.mul(tile.exponential(scores[at], shifts[at]), shares[at]);
         if (region.guarded)
           weight = s.select(s.compare(arith::CmpFPredicate::UNO, weight, weight), zero, weight);
-        Value ofScore = s.mul(weight, s.sub(vectors.load(ofWeights, key, column), means[at]));
+        Value isKept = tile.keeps(indices.add(first, key), column);
+        Value ofWeight = tile.dropped(vectors.load(ofWeights, key, column), isKept);
+        Value ofScore = s.mul(weight, s.sub(ofWeight, means[at]));
         vectors.store(s.mul(ofScore, scale), products, key, column);
-        vectors.store(weight, ofWeights, key, column);
+        vectors.store(tile.dropped(weight, isKept), ofWeights, key, column);
       }
       return SmallVector<Value>();
     });

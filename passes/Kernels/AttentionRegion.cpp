@@ -127,6 +127,7 @@ std::optional<AttentionRegion> findAttentionRegion(nn::FusedOp region) {
     found.causalOffset = int64_t(*parts.causalOffset);
   if (parts.bias)
     found.biasTensor = findOperand(parts.bias);
+  found.dropout = nn::dropoutOf(attention);
   if (parts.gradient && !(found.gradient = findOperand(parts.gradient)))
     return std::nullopt;
   for (Value result : attention->getResults()) {

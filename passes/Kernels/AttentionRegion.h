@@ -2,7 +2,7 @@
 // target's code for it starts from. Transposes, reshapes and slices round the op are strides, so no heads are moved.
 #pragma once
 
-#include "compiler/Dialect/NN/NN.h"
+#include "compiler/Dialect/NN/DropoutDraw.h"
 
 namespace hpc::kernels {
 
@@ -30,6 +30,8 @@ struct AttentionRegion {
   Value bias;
   /// The bias where it lies in a buffer as it is; strides of dims that it broadcasts are 0.
   std::optional<AttentionTensor> biasTensor;
+  /// Of the weights; its values are the region's. Dims are [batch, groups, repeat, queries, keys].
+  std::optional<nn::DropoutDraw> dropout;
 
   bool isGradient() const { return gradient.has_value(); }
   int64_t heads() const { return groups * repeat; }

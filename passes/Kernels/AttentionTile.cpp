@@ -31,6 +31,17 @@ AttentionTile::AttentionTile(ElementEmitter &emitter, const AttentionRegion &reg
 void AttentionTile::enterGroup(const IndexExpr &batchIndex, const IndexExpr &groupIndex) {
   batch = batchIndex;
   group = groupIndex;
+  if (region.dropout)
+    dropout.emplace(emitter, *region.dropout);
+}
+
+/// first, first + 1, ...: the queries of a column's lanes.
+Value AttentionTile::queriesOf(int64_t column, Value first) {
+  SmallVector<Attribute> numbers;
+  for (int64_t lane = 0; lane < lanes.lanes(); ++lane)
+    numbers.push_back(IntegerAttr::get(first.getType(), column * lanes.lanes() + lane));
+  auto type = cast<VectorType>(lanes.type().clone(first.getType()));
+  return s.add(lanes.splat(first), s.make<arith::ConstantOp>(DenseElementsAttr::get(type, numbers)));
 }
 
 void AttentionTile::enterBlock(const IndexExpr &first) {
@@ -39,6 +50,8 @@ void AttentionTile::enterBlock(const IndexExpr &first) {
   count = indices.constant(width());
   if (numQueries() % width() != 0)
     count = s.make<arith::MinSIOp>(count, s.sub(indices.constant(numQueries()), start));
+  if (region.dropout)
+    findFirstWeights();
   limits.clear();
   if (!isMasked())
     return;
@@ -49,10 +62,7 @@ void AttentionTile::enterBlock(const IndexExpr &first) {
   if (isNarrow)
     start = arith::TruncIOp::create(s.builder, s.loc, integer, start);
   for (int64_t column = 0; column < numColumns; ++column) {
-    SmallVector<Attribute> numbers;
-    for (int64_t lane = 0; lane < lanes.lanes(); ++lane)
-      numbers.push_back(IntegerAttr::get(integer, column * lanes.lanes() + lane));
-    Value query = s.add(lanes.splat(start), s.make<arith::ConstantOp>(DenseElementsAttr::get(type, numbers)));
+    Value query = queriesOf(column, start);
     if (region.repeat > 1)
       query = s.make<arith::DivUIOp>(query, s.whole(type, region.repeat));
     limits.push_back(s.add(query, s.whole(type, offset)));
@@ -289,5 +299,35 @@ Value AttentionTile::shiftOf(Value top) {
   return s.select(s.compare(CmpFPredicate::OEQ, top, lowest), lanes.constant(0), top);
 }
 Value AttentionTile::exponential(Value score, Value shift) { return emitExp(s, s.sub(score, shift)); }
+
+// ---- dropout ------------------------------------------------------------------------------------
+
+/// Positions wrap in their type as those of the whole tensor do: what a lane without a query has is not looked at.
+void AttentionTile::findFirstWeights() {
+  enum Dim : size_t { Batch, Group, Member, Query };
+  IndexExpr matrix = indices.add(IndexBuilder::mul(batch, dropout->stride(Batch)),
+                                 IndexBuilder::mul(group, dropout->stride(Group)));
+  Value first = lanes.splat(s.add(dropout->start(), dropout->positionOf(indices.value(matrix))));
+  Value block = dropout->positionOf(indices.value(firstQuery));
+  firstWeights.clear();
+  for (int64_t column = 0; column < numColumns; ++column) {
+    Value query = queriesOf(column, block);
+    auto times = [&](Value index, int64_t stride) { return s.mul(index, s.whole(index.getType(), stride)); };
+    Value at = first;
+    if (region.repeat > 1) {
+      Value repeat = s.whole(query.getType(), region.repeat), member = s.make<arith::RemUIOp>(query, repeat);
+      at = s.add(at, times(member, dropout->stride(Member)));
+      query = s.make<arith::DivUIOp>(query, repeat);
+    }
+    firstWeights.push_back(s.add(at, times(query, dropout->stride(Query))));
+  }
+}
+
+Value AttentionTile::keeps(const IndexExpr &key, int64_t column) {
+  if (!dropout)
+    return {};
+  Value along = lanes.splat(dropout->positionOf(indices.value(key)));
+  return dropout->keeps(s.add(firstWeights[size_t(column)], along));
+}
 
 } // namespace hpc::kernels

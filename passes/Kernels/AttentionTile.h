@@ -4,6 +4,7 @@
 #pragma once
 
 #include "passes/Kernels/AttentionRegion.h"
+#include "passes/Kernels/Dropout.h"
 #include "passes/Kernels/HostVectors.h"
 
 namespace hpc::kernels {
@@ -86,7 +87,16 @@ public:
   Value shiftOf(Value top);
   Value exponential(Value score, Value shift);
 
+  // ---- dropout ----
+
+  /// Which weights of a key are kept, by lane; null without dropout.
+  Value keeps(const IndexExpr &key, int64_t column);
+  /// Weights, or gradients of weights, as dropout leaves them.
+  Value dropped(Value weights, Value isKept) { return isKept ? dropout->apply(weights, isKept) : weights; }
+
 private:
+  Value queriesOf(int64_t column, Value first);
+  void findFirstWeights();
   IndexExpr positionOf(const AttentionTensor &tensor, const IndexExpr &lane);
   IndexExpr positionOfKey(const AttentionTensor &tensor, const IndexExpr &key);
   /// Causal, with keys that some query does not see.
@@ -108,7 +118,9 @@ private:
   std::optional<VectorRows> biasRows;
   IndexExpr batch, group, firstQuery;
   Value count;
-  SmallVector<Value> limits; ///< by column: the last key that each lane sees
+  SmallVector<Value> limits;     ///< by column: the last key that each lane sees
+  std::optional<DropoutMask> dropout;
+  SmallVector<Value> firstWeights; ///< by column: where each lane's query has its weight of key 0 among all weights
 };
 
 } // namespace hpc::kernels

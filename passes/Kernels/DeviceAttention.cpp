@@ -43,7 +43,7 @@ struct Forward {
       DeviceTile values = t.stage(a.value, valueMemory, valueBase, firstKey);
       t.nest.barrier();
       OnlineSoftmax online(t, scores.masked(queries, keys), states[0], states[1]);
-      for (auto [n, weight] : llvm::enumerate(online.weights))
+      for (auto [n, weight] : llvm::enumerate(scores.dropped(online.weights, scores.kept(queries, keys))))
         t.storeSquare(weights, t.row(), t.add(t.column(), int64_t(n) * DeviceTiles::threadsOfRow), weight);
       t.nest.barrier();
       States sums;

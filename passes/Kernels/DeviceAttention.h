@@ -17,6 +17,9 @@ struct DeviceAttention {
   SmallVector<DeviceMatrices, 3> results; ///< in the order of the op's
   /// In `wide`, of a batch, head, query and key; null: none.
   std::function<Value(Value, Value, Value, Value)> bias;
+  /// Whether dropout keeps the weight, likewise; null: there is none. Indices behind the last may be asked for.
+  std::function<Value(Value, Value, Value, Value)> keeps;
+  std::function<Value(Value, Value)> dropped; ///< a weight or its gradient, and whether it is kept
   double scale;
   std::optional<int64_t> causalOffset; ///< query i sees keys up to i + offset
   bool guarded;

@@ -63,7 +63,8 @@ struct Backward {
       t.nest.barrier();
       OnlineSoftmax online(t, scores.masked(queries, keys), states[0], states[1]);
       Value sum;
-      for (auto [weight, gradient] : llvm::zip_equal(online.weights, t.dots(gradients, values, t.row()))) {
+      States ofWeights = scores.dropped(t.dots(gradients, values, t.row()), scores.kept(queries, keys));
+      for (auto [weight, gradient] : llvm::zip_equal(online.weights, ofWeights)) {
         Value term = s.mul(weight, gradient);
         sum = sum ? s.add(sum, term) : term;
       }
@@ -135,7 +136,8 @@ struct Backward {
 
   /// Of this thread's row of `queries` and its columns of `keys`, into the squares that are given.
   void exchange(DeviceScores &scores, const RowFacts &facts, Value probabilities) {
-    States ofScores = scores.masked(queries, keys), ofWeights = t.dots(gradients, values, t.row());
+    States ofScores = scores.masked(queries, keys), kept = scores.kept(queries, keys);
+    States ofWeights = scores.dropped(t.dots(gradients, values, t.row()), kept);
     Value isQuery = t.isLess(query(), t.number(a.queries));
     for (auto [n, score, ofWeight] : llvm::enumerate(ofScores, ofWeights)) {
       Value weight = s.mul(emitExp(s, s.sub(score, facts.base)), facts.inverse);
@@ -148,7 +150,7 @@ struct Backward {
       }
       Value column = t.add(t.column(), int64_t(n) * threadsOfRow);
       if (probabilities)
-        t.storeSquare(probabilities, t.row(), column, weight);
+        t.storeSquare(probabilities, t.row(), column, kept.empty() ? weight : a.dropped(weight, kept[n]));
       t.storeSquare(scoreGradients, t.row(), column, gradient);
     }
     t.nest.barrier();

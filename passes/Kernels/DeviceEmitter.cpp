@@ -6,6 +6,7 @@
 #include "passes/Kernels/Accumulation.h"
 #include "passes/Kernels/DeviceAttention.h"
 #include "passes/Kernels/DeviceLoops.h"
+#include "passes/Kernels/Dropout.h"
 #include "passes/Kernels/RegionBody.h"
 #include "passes/Kernels/RegionEmitter.h"
 
@@ -137,7 +138,7 @@ struct DeviceBody : BodyEmitter {
                               matricesOf(found.query, operands, found.queries, found.depth),
                               matricesOf(found.key, operands, found.keys, found.depth),
                               matricesOf(found.value, operands, found.keys, found.width),
-                              {}, {}, {}, found.scale, found.causalOffset, found.guarded,
+                              {}, {}, {}, {}, {}, found.scale, found.causalOffset, found.guarded,
                               registerType(found.query.elementType)};
     if (found.gradient)
       attention.gradient = matricesOf(*found.gradient, operands, found.queries, found.width);
@@ -156,6 +157,19 @@ struct DeviceBody : BodyEmitter {
         emitter.inScope([&] { element = emitter.element(found.bias, at); });
         return tiles.convert(element, registerType(nn::tensorType(found.bias).getElementType()), attention.wide);
       };
+    std::optional<DropoutMask> dropout;
+    if (found.dropout) {
+      dropout.emplace(emitter, *found.dropout);
+      attention.keeps = [&](Value batch, Value head, Value query, Value key) {
+        auto [group, member] = tiles.split(head, found.repeat);
+        Value at = tiles.mul(batch, dropout->stride(0));
+        const Value along[] = {group, member, query, key};
+        for (auto [dim, index] : llvm::enumerate(along))
+          at = tiles.add(at, tiles.mul(index, dropout->stride(dim + 1)));
+        return dropout->keeps(registers.add(dropout->start(), dropout->positionOf(at)));
+      };
+      attention.dropped = [&](Value weight, Value isKept) { return dropout->apply(weight, isKept); };
+    }
     nest.forEachItem(shape.items, [&](Value item) {
       found.isGradient() ? emitAttentionGrad(tiles, attention, item) : emitAttention(tiles, attention, item);
     });

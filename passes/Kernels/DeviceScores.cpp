@@ -32,6 +32,23 @@ DeviceTiles::States DeviceScores::masked(const DeviceTile &queries, const Device
   return scores;
 }
 
+DeviceTiles::States DeviceScores::kept(const DeviceTile &queries, const DeviceTile &keys) {
+  DeviceTiles::States kept;
+  if (attention.keeps)
+    for (int64_t n = 0; n < DeviceTiles::columnsOfThread; ++n) {
+      Value key = t.add(t.add(keys.first, t.column()), n * DeviceTiles::threadsOfRow);
+      kept.push_back(attention.keeps(batch, head, t.add(queries.first, t.row()), key));
+    }
+  return kept;
+}
+
+DeviceTiles::States DeviceScores::dropped(ArrayRef<Value> weights, ArrayRef<Value> kept) {
+  DeviceTiles::States left(weights);
+  for (auto [value, isKept] : llvm::zip(left, kept))
+    value = attention.dropped(value, isKept);
+  return left;
+}
+
 Value DeviceScores::keysEnd(Value firstQuery) {
   Value end = t.number(attention.keys);
   return mayLeaveOut(attention) ? t.least(end, t.add(firstQuery, DeviceTiles::rows + usefulOffset(attention))) : end;

@@ -17,6 +17,10 @@ struct DeviceScores {
 
   /// Of this thread's row of `queries` with its columns of `keys`: scaled, biased, -inf where unseen or behind the last key.
   DeviceTiles::States masked(const DeviceTile &queries, const DeviceTile &keys);
+  /// Which weights of the same dropout keeps; no values where there is none.
+  DeviceTiles::States kept(const DeviceTile &queries, const DeviceTile &keys);
+  /// Weights or their gradients as dropout leaves them, given `kept`.
+  DeviceTiles::States dropped(ArrayRef<Value> weights, ArrayRef<Value> kept);
   /// One behind the last key that any query of the tile from `firstQuery` on sees.
   Value keysEnd(Value firstQuery);
   /// The first tile of queries that sees a key of the tile from `firstKey` on.

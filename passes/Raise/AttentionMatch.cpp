@@ -1,6 +1,7 @@
 // From the product with v back to q k^T, through casts to a wider type round the softmax. What decides about a causal mask
 // is that what it masks must count as exactly 0, as it does in nn.attention, in every row: a row of which all else is
-// masked too, by something as low, would be uniform over what the causal mask hides.
+// masked too, by something as low, would be uniform over what the causal mask hides. A dropout of the weights counts its
+// elements as nn.attention's does, whatever dims batch and heads are in.
 #include "passes/Raise/AttentionMatch.h"
 
 #include "passes/Raise/Scalars.h"
@@ -248,10 +249,17 @@ static bool haveFittingTypes(nn::MatmulOp scores, nn::MatmulOp root) {
   return query[0] == key[0] && query[0] == value[0] && key[1] == value[1] && key[1] > 0 && query[1] % key[1] == 0;
 }
 
+/// Before the cast back from the softmax's wider type.
+static Value beforeNarrowing(Value weights) {
+  auto cast = weights.getDefiningOp<nn::CastOp>();
+  return cast ? Value(cast.getOperand()) : weights;
+}
+
 std::optional<AttentionMatch> matchAttention(nn::MatmulOp root) {
-  Value weights = root.getLhs();
-  if (auto cast = weights.getDefiningOp<nn::CastOp>()) // back from the softmax's wider type
-    weights = cast.getOperand();
+  Value weights = beforeNarrowing(root.getLhs());
+  auto dropout = weights.getDefiningOp<nn::DropoutOp>();
+  if (dropout)
+    weights = beforeNarrowing(dropout.getOperand());
   Value guarded = nanGuardOperand(weights);
   auto softmax = (guarded ? guarded : weights).getDefiningOp<nn::SoftmaxOp>();
   if (!softmax || root.getTransposeLhs())
@@ -264,7 +272,7 @@ std::optional<AttentionMatch> matchAttention(nn::MatmulOp root) {
   if (!mask)
     return std::nullopt;
   // What guards against NaN matters where a row may see nothing.
-  return AttentionMatch{chain->scores, root, chain->scale, *mask, guarded && !mask->everyRowSees};
+  return AttentionMatch{chain->scores, root, chain->scale, *mask, guarded && !mask->everyRowSees, dropout};
 }
 
 } // namespace hpc

@@ -29,6 +29,7 @@ struct AttentionMatch {
   double scale = 1;
   MaskSplit mask;
   bool isGuarded = false; ///< a row that sees nothing gives 0
+  nn::DropoutOp dropout;  ///< of the weights, or null
 };
 
 /// Matches at the product with v; ranks are 2 to 4.

@@ -80,8 +80,8 @@ def RaiseAttention : Pass<"hpc-raise-attention", "::mlir::ModuleOp"> {
   let summary = "matmul(softmax(masked, scaled q k^T), v) -> nn.attention";
   let description = [{
     Scores may be scaled by constants, biased, and masked by select or by adding a mask of 0 and a very low number. A comparison of iotas along the last two dims
-    is the causal mask; any other condition becomes a bias. What would not compute the same in exact arithmetic (a masked element counting as exactly 0) is
-    left as it stands. A mask that is a weight without content may be causal, which nobody can know: one remark says what that costs.
+    is the causal mask; any other condition becomes a bias. A dropout of the weights goes with them. What would not compute the same in exact arithmetic (a masked
+    element counting as exactly 0) is left as it stands. A mask that is a weight without content may be causal, which nobody can know: one remark says what that costs.
   }];
   let dependentDialects = ["::hpc::nn::NNDialect"];
 }

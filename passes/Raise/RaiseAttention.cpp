@@ -1,4 +1,5 @@
 // Builds nn.attention from a match: operands in [b, h, s, d], the steps that are not causal as one bias.
+#include "compiler/Dialect/NN/DropoutDraw.h"
 #include "passes/Raise/AttentionMatch.h"
 #include "passes/Raise/Passes.h"
 #include "passes/Raise/Scalars.h"
@@ -119,9 +120,11 @@ static LogicalResult raiseAttention(nn::MatmulOp root, PatternRewriter &rewriter
       nn::tensorType(query).getElementType());
   std::optional<int64_t> causal = match->mask.causalOffset;
   IntegerAttr offset = causal ? rewriter.getI64IntegerAttr(*causal) : IntegerAttr();
-  Value result = nn::AttentionOp::create(rewriter, loc, type, query, key, value, bias,
-                                         rewriter.getF64FloatAttr(scale), offset,
-                                         match->isGuarded ? rewriter.getUnitAttr() : UnitAttr());
+  auto attention = nn::AttentionOp::create(rewriter, loc, type, query, key, value, bias, rewriter.getF64FloatAttr(scale),
+                                           offset, match->isGuarded ? rewriter.getUnitAttr() : UnitAttr());
+  if (match->dropout)
+    nn::addDropout(attention, *nn::dropoutOf(match->dropout));
+  Value result = attention;
   if (result.getType() != root.getType())
     result = reshape(rewriter, loc, result, nn::shapeOf(root.getResult()));
   rewriter.replaceOp(root, result);
@@ -159,9 +162,13 @@ static LogicalResult absorbCausalBias(nn::AttentionOp op, PatternRewriter &rewri
   Value bias = buildBias(rewriter, op.getLoc(), mask->bias);
   if (bias)
     bias = biasAsRank4(rewriter, op.getLoc(), bias, 4);
-  rewriter.replaceOpWithNewOp<nn::AttentionOp>(op, op.getType(), op.getQuery(), op.getKey(), op.getValue(), bias,
-                                               op.getScaleAttr(), rewriter.getI64IntegerAttr(*mask->causalOffset),
-                                               op.getGuardedAttr());
+  rewriter.modifyOpInPlace(op, [&] {
+    if (bias)
+      op.getBiasMutable().assign(bias);
+    else
+      op.getBiasMutable().clear();
+    op.setCausalOffset(uint64_t(*mask->causalOffset));
+  });
   return success();
 }
 

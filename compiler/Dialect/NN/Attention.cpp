@@ -1,6 +1,7 @@
 // Scaled dot-product attention; the definition is two matmuls round a masked softmax. Between them f16 and bf16 are
 // computed in f32, the scores included: they are rounded nowhere.
 #include "compiler/Dialect/NN/AttentionParts.h"
+#include "compiler/Dialect/NN/DropoutDraw.h"
 
 namespace hpc::nn {
 
@@ -10,13 +11,18 @@ ShardingRule AttentionOp::getShardingRule() {
   std::string text = "b(gr)" + q + "D,bgKD,bgKx";
   if (getBias())
     text += ",b(gr)" + q + "K";
-  return buildRule(text + "->b(gr)" + q + "x", *this);
+  text.append(getRandom().size(), ','); // of rank 0
+  text += "->b(gr)" + q + "x";
+  return buildRule(getRandom().empty() ? text : text + "; index bgr" + q, *this);
+}
+
+Operation *AttentionOp::localize(OpBuilder &builder, ValueRange operands, TypeRange resultTypes, ValueRange offsets) {
+  return localizeAttention(*this, builder, operands, resultTypes, offsets);
 }
 
 int64_t AttentionOp::getFlops() {
   ArrayRef<int64_t> query = shapeOf(getQuery()), value = shapeOf(getValue());
-  return 2 * query[0] * query[1] * query[2] * value[2] * (query[3] + value[3]) +
-         5 * query[0] * query[1] * query[2] * value[2];
+  return countScores(query, value, getCausalOffset()) * (2 * (query[3] + value[3]) + 5);
 }
 
 SmallVector<unsigned> AttentionOp::getNarrowOperands() { return {0, 1, 2}; }
@@ -37,6 +43,8 @@ LogicalResult AttentionOp::verify() {
     return emitOpError("(C4) query, key and value need one float element type and the result a float one, got ")
            << getQuery().getType() << ", " << getKey().getType() << ", " << getValue().getType() << " to "
            << getResult().getType();
+  if (failed(verifyAttentionDropout(*this)))
+    return failure();
   if (!getBias())
     return success();
   ArrayRef<int64_t> bias = shapeOf(getBias());
@@ -50,8 +58,8 @@ LogicalResult AttentionOp::verify() {
 
 SmallVector<Value> AttentionOp::decompose(OpBuilder &builder) {
   AttentionParts parts(builder, getLoc(), {getQuery(), getKey(), getValue(), getBias()},
-                       {getScale().convertToDouble(), getCausalOffset(), getGuarded()});
-  Value weights = parts.converted(parts.probabilities(), parts.narrow);
+                       {getScale().convertToDouble(), getCausalOffset(), getGuarded()}, dropoutOf(*this));
+  Value weights = parts.converted(parts.dropped(parts.probabilities()), parts.narrow);
   Value result = parts.product(weights, parts.value, false, false, tensorType(getResult()).getElementType());
   return {parts.reshaped(result, shapeOf(getResult()))};
 }

@@ -1,5 +1,6 @@
 // The gradient of attention. With P the probabilities and dP = dout v^T: dS = P (dP - sum(dP P)), dq = scale dS k,
-// dk = scale dS^T q, dv = P^T dout, dbias = dS. What is masked has P = 0, so its dS is 0 and no mask is asked again.
+// dk = scale dS^T q, dv = P^T dout, dbias = dS. What is masked has P = 0, so its dS is 0 and no mask is asked again. With
+// dropout, D of it, dv = D(P)^T dout and dP = D(dout v^T).
 #include "compiler/Dialect/NN/AttentionParts.h"
 #include "compiler/Dialect/NN/GradientBuilder.h"
 
@@ -30,8 +31,9 @@ static AttentionGradients gradientsOf(AttentionParts &parts, AttentionOperands o
   Type narrow = parts.narrow, wide = parts.wide;
   gradient = parts.likeQuery(parts.converted(gradient, narrow));
   Value weights = parts.probabilities();
-  Value value = parts.product(parts.converted(weights, narrow), gradient, /*transposeLhs=*/true, false, types.value);
-  Value ofWeights = parts.product(gradient, parts.value, false, /*transposeRhs=*/true, wide);
+  Value kept = parts.converted(parts.dropped(weights), narrow);
+  Value value = parts.product(kept, gradient, /*transposeLhs=*/true, false, types.value);
+  Value ofWeights = parts.dropped(parts.product(gradient, parts.value, false, /*transposeRhs=*/true, wide));
   int64_t last = int64_t(shapeOf(weights).size()) - 1;
   Value mean = ReduceOp::create(builder, loc, ReduceKind::Sum, MulOp::create(builder, loc, ofWeights, weights), {last});
   Value scores = MulOp::create(builder, loc, weights, SubOp::create(builder, loc, ofWeights, mean));
@@ -48,13 +50,16 @@ void AttentionOp::buildGradients(GradientBuilder &b) {
     auto op = AttentionGradOp::create(b.builder, b.loc, getQuery().getType(), getKey().getType(), getValue().getType(),
                                       getQuery(), getKey(), getValue(), gradient, getBias(), getScaleAttr(),
                                       getCausalOffsetAttr(), getGuardedAttr());
+    if (std::optional<DropoutDraw> draw = dropoutOf(*this))
+      addDropout(op, *draw);
     for (unsigned i = 0; i < 3; ++i)
       b.give(i, op.getResult(i));
     return;
   }
   // A bias that is learned is of the scores' size itself, or a sum over it: spelled out.
   AttentionOperands operands{getQuery(), getKey(), getValue(), getBias()};
-  AttentionParts parts(b.builder, b.loc, operands, {getScale().convertToDouble(), getCausalOffset(), getGuarded()});
+  AttentionParts parts(b.builder, b.loc, operands, {getScale().convertToDouble(), getCausalOffset(), getGuarded()},
+                       dropoutOf(*this));
   AttentionGradients gradients = gradientsOf(parts, operands, b.cotangent(), {parts.narrow, parts.narrow, parts.narrow});
   b.give(0, gradients.query);
   b.give(1, gradients.key);
@@ -72,15 +77,20 @@ ShardingRule AttentionGradOp::getShardingRule() {
   std::string ofQuery = "b(gr)" + q + "D", text = ofQuery + ",bgKD,bgKx,b(gr)" + q + "x";
   if (getBias())
     text += ",b(gr)" + q + "K";
+  text.append(getRandom().size(), ','); // of rank 0
   // Keys and values are read by every query of their group.
-  return buildRule(text + "->" + ofQuery + ",bgKD,bgKx; sum r" + q + "; linear 3", *this);
+  text += "->" + ofQuery + ",bgKD,bgKx; sum r" + q + "; linear 3";
+  return buildRule(getRandom().empty() ? text : text + "; index bgr" + q, *this);
+}
+
+Operation *AttentionGradOp::localize(OpBuilder &builder, ValueRange operands, TypeRange resultTypes, ValueRange offsets) {
+  return localizeAttention(*this, builder, operands, resultTypes, offsets);
 }
 
 /// Scores, their gradient, and a product for each result.
 int64_t AttentionGradOp::getFlops() {
   ArrayRef<int64_t> query = shapeOf(getQuery()), value = shapeOf(getValue());
-  int64_t scores = query[0] * query[1] * query[2] * value[2];
-  return 2 * scores * (3 * query[3] + 2 * value[3]) + 10 * scores;
+  return countScores(query, value, getCausalOffset()) * (2 * (3 * query[3] + 2 * value[3]) + 10);
 }
 
 LogicalResult AttentionGradOp::verify() {
@@ -92,6 +102,8 @@ LogicalResult AttentionGradOp::verify() {
     return emitOpError("(C1) shapes do not fit [b, h, q, d], [b, g, k, d], [b, g, k, x], [b, h, q, x]");
   if (key[1] == 0 ? query[1] != 0 : query[1] % key[1] != 0)
     return emitOpError("(C2) ") << key[1] << " key groups do not divide " << query[1] << " heads";
+  if (failed(verifyAttentionDropout(*this)))
+    return failure();
   if (Value bias = getBias()) {
     int64_t scores[] = {query[0], query[1], query[2], key[2]};
     ArrayRef<int64_t> shape = shapeOf(bias);
@@ -115,7 +127,8 @@ LogicalResult AttentionGradOp::verify() {
 
 SmallVector<Value> AttentionGradOp::decompose(OpBuilder &builder) {
   AttentionOperands operands{getQuery(), getKey(), getValue(), getBias()};
-  AttentionParts parts(builder, getLoc(), operands, {getScale().convertToDouble(), getCausalOffset(), getGuarded()});
+  AttentionParts parts(builder, getLoc(), operands, {getScale().convertToDouble(), getCausalOffset(), getGuarded()},
+                       dropoutOf(*this));
   auto element = [](Value result) { return tensorType(result).getElementType(); };
   ResultTypes types{element(getQueryGradient()), element(getKeyGradient()), element(getValueGradient())};
   AttentionGradients gradients = gradientsOf(parts, operands, getGradient(), types);

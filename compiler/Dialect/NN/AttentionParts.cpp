@@ -3,8 +3,20 @@
 
 namespace hpc::nn {
 
-AttentionParts::AttentionParts(OpBuilder &builder, Location loc, AttentionOperands operands, AttentionMask mask)
-    : builder(builder), loc(loc), mask(mask), query(operands.query), key(operands.key), value(operands.value),
+int64_t countScores(ArrayRef<int64_t> query, ArrayRef<int64_t> value, std::optional<uint64_t> causalOffset) {
+  int64_t queries = query[2], keys = value[2];
+  if (!causalOffset)
+    return query[0] * query[1] * queries * keys;
+  // Query i sees i + offset + 1 keys from `first` on, all of them from `last` on.
+  int64_t offset = std::clamp<int64_t>(int64_t(*causalOffset), -queries, keys);
+  int64_t first = std::max<int64_t>(0, -offset), last = std::clamp<int64_t>(keys - offset - 1, first, std::max(first, queries));
+  int64_t seen = (last - first) * (first + last + 2 * offset + 1) / 2 + (queries - last) * keys;
+  return query[0] * query[1] * seen;
+}
+
+AttentionParts::AttentionParts(OpBuilder &builder, Location loc, AttentionOperands operands, AttentionMask mask,
+                               std::optional<DropoutDraw> draw)
+    : builder(builder), loc(loc), mask(mask), draw(std::move(draw)), query(operands.query), key(operands.key), value(operands.value),
       bias(operands.bias), narrow(tensorType(query).getElementType()),
       wide(narrow.isF16() || narrow.isBF16() ? Type(builder.getF32Type()) : narrow) {
   ArrayRef<int64_t> q = shapeOf(query), k = shapeOf(key), v = shapeOf(value);
@@ -71,6 +83,17 @@ Value AttentionParts::probabilities() {
   if (mask.guarded)
     weights = SelectOp::create(builder, loc, IsNanOp::create(builder, loc, weights), number(0), weights);
   return weights;
+}
+
+Value AttentionParts::dropped(Value weights) {
+  if (!draw)
+    return weights;
+  // Offsets are of the dims with groups and heads apart; this rank may have but one head of each group.
+  SmallVector<int64_t> shape(shapeOf(weights)), apart(shape);
+  if (!draw->offsets.empty() && !isGrouped)
+    apart = {shape[0], shape[1], 1, shape[2], shape[3]};
+  Value kept = applyDropout(builder, loc, reshaped(weights, apart), *draw);
+  return reshaped(kept, shape);
 }
 
 } // namespace hpc::nn

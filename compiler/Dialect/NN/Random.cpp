@@ -1,4 +1,5 @@
 // Dropout: elementwise, but for the global position of each element, which a rank knows by its offsets.
+#include "compiler/Dialect/NN/DropoutDraw.h"
 #include "compiler/Dialect/NN/GradientBuilder.h"
 
 namespace hpc::nn {
@@ -33,24 +34,12 @@ Operation *DropoutOp::localize(OpBuilder &builder, ValueRange operands, TypeRang
 }
 
 LogicalResult DropoutOp::verify() {
+  // Until reshards are there an operand may be cut otherwise than the result.
   RankedTensorType type = tensorType(getOperand());
-  if (getResult().getType() != type || !isa<FloatType>(type.getElementType()))
+  if (shapeOf(getResult()) != type.getShape() || tensorType(getResult()).getElementType() != type.getElementType() ||
+      !isa<FloatType>(type.getElementType()))
     return emitOpError("(C1) operand ") << type << " and result " << getResult().getType() << " must be one type of floats";
-  double rate = getRate().convertToDouble();
-  if (!(rate >= 0 && rate < 1) || getSite() > UINT32_MAX)
-    return emitOpError("(C2) rate ") << rate << " must be at least 0 and less than 1, site " << int64_t(getSite())
-                                     << " from 0 to 2^32 - 1";
-  for (Value scalar : {getStep(), getSeed()})
-    if (tensorType(scalar).getRank() != 0)
-      return emitOpError("(C3) step and seed are one number each, got ") << scalar.getType();
-  ArrayRef<int64_t> dims = getOffsetDims() ? *getOffsetDims() : ArrayRef<int64_t>();
-  bool fits = dims.size() == getOffsets().size() && int64_t(getWholeShape().size()) == type.getRank() &&
-              (getGlobalShape() || dims.empty()) &&
-              llvm::all_of(dims, [&](int64_t dim) { return dim >= 0 && dim < type.getRank(); });
-  if (!fits)
-    return emitOpError("(C4) ") << getOffsets().size() << " offsets, of dims [" << dims
-                                << "] of a whole tensor [" << getWholeShape() << "], do not fit " << type;
-  return success();
+  return verifyDropout(*this, *dropoutOf(*this), type.getRank(), {"(C2)", "(C3)", "(C4)"});
 }
 
 /// What was dropped gets nothing, what was kept is scaled as it was.

@@ -6,3 +6,39 @@ func.func @mixed(%q: tensor<1x2x3x4xf32>, %k: tensor<1x2x3x4xbf16>) -> tensor<1x
   %0 = nn.attention %q, %k, %k {scale = 1.0} : tensor<1x2x3x4xf32>, tensor<1x2x3x4xbf16>, tensor<1x2x3x4xbf16> -> tensor<1x2x3x4xf32>
   return %0 : tensor<1x2x3x4xf32>
 }
+
+// -----
+
+// (C5) A seed without a rate would drop nothing in silence.
+func.func @seed(%q: tensor<1x2x3x4xf32>, %s: tensor<f64>) -> tensor<1x2x3x4xf32> {
+  // expected-error @+1 {{(C5) `dropout` operands are step, seed and offsets, and need 'site' and 'rate'}}
+  %0 = nn.attention %q, %q, %q dropout %s, %s : tensor<f64>, tensor<f64> {scale = 1.0} : tensor<1x2x3x4xf32>, tensor<1x2x3x4xf32>, tensor<1x2x3x4xf32> -> tensor<1x2x3x4xf32>
+  return %0 : tensor<1x2x3x4xf32>
+}
+
+// -----
+
+// (C5) A rate without a seed likewise, in the gradient as in the attention.
+func.func @rate(%q: tensor<1x2x3x4xf32>) -> tensor<1x2x3x4xf32> {
+  // expected-error @+1 {{(C5) 'site' needs step and seed as `dropout` operands, site and rate}}
+  %0:3 = nn.attention_grad %q, %q, %q, %q {scale = 1.0, site = 1 : i64, rate = 0.5 : f64} : tensor<1x2x3x4xf32>, tensor<1x2x3x4xf32>, tensor<1x2x3x4xf32>, tensor<1x2x3x4xf32> -> tensor<1x2x3x4xf32>, tensor<1x2x3x4xf32>, tensor<1x2x3x4xf32>
+  return %0#0 : tensor<1x2x3x4xf32>
+}
+
+// -----
+
+// (C5) All weights dropped would be scaled by infinity.
+func.func @all(%q: tensor<1x2x3x4xf32>, %s: tensor<f64>) -> tensor<1x2x3x4xf32> {
+  // expected-error @+1 {{(C5) rate 1.000000e+00 must be at least 0 and less than 1, site 1 from 0 to 2^32 - 1}}
+  %0 = nn.attention %q, %q, %q dropout %s, %s : tensor<f64>, tensor<f64> {scale = 1.0, site = 1 : i64, rate = 1.0 : f64} : tensor<1x2x3x4xf32>, tensor<1x2x3x4xf32>, tensor<1x2x3x4xf32> -> tensor<1x2x3x4xf32>
+  return %0 : tensor<1x2x3x4xf32>
+}
+
+// -----
+
+// (C5) An offset without the whole shape says nothing about positions.
+func.func @offset(%q: tensor<1x2x3x4xf32>, %s: tensor<f64>, %o: tensor<i64>) -> tensor<1x2x3x4xf32> {
+  // expected-error @+1 {{(C5) 1 offsets, of dims [1] of a whole tensor [1, 2, 1, 3, 3], do not fit a tensor of rank 5}}
+  %0 = nn.attention %q, %q, %q dropout %s, %s, %o : tensor<f64>, tensor<f64>, tensor<i64> {scale = 1.0, site = 1 : i64, rate = 0.5 : f64, offset_dims = array<i64: 1>} : tensor<1x2x3x4xf32>, tensor<1x2x3x4xf32>, tensor<1x2x3x4xf32> -> tensor<1x2x3x4xf32>
+  return %0 : tensor<1x2x3x4xf32>
+}

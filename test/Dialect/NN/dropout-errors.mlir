@@ -38,7 +38,7 @@ func.func @main(%x: tensor<2x3xf32>, %s: tensor<2xf64>) -> tensor<2x3xf32> {
 
 // (C4) An offset of no dim would be added nowhere.
 func.func @main(%x: tensor<2x3xf32>, %s: tensor<f64>, %o: tensor<i64>) -> tensor<2x3xf32> {
-  // expected-error @+1 {{(C4) 1 offsets, of dims [2] of a whole tensor [4, 3], do not fit 'tensor<2x3xf32>'}}
+  // expected-error @+1 {{(C4) 1 offsets, of dims [2] of a whole tensor [4, 3], do not fit a tensor of rank 2}}
   %r = nn.dropout %x, %s, %s offsets %o : tensor<i64> {site = 0 : i64, rate = 0.5 : f64, global_shape = array<i64: 4, 3>, offset_dims = array<i64: 2>} : tensor<2x3xf32>, tensor<f64>, tensor<f64> -> tensor<2x3xf32>
   return %r : tensor<2x3xf32>
 }
@@ -47,7 +47,7 @@ func.func @main(%x: tensor<2x3xf32>, %s: tensor<f64>, %o: tensor<i64>) -> tensor
 
 // (C4) Without the whole shape nobody knows the global position.
 func.func @main(%x: tensor<2x3xf32>, %s: tensor<f64>, %o: tensor<i64>) -> tensor<2x3xf32> {
-  // expected-error @+1 {{(C4) 1 offsets, of dims [0] of a whole tensor [2, 3], do not fit 'tensor<2x3xf32>'}}
+  // expected-error @+1 {{(C4) 1 offsets, of dims [0] of a whole tensor [2, 3], do not fit a tensor of rank 2}}
   %r = nn.dropout %x, %s, %s offsets %o : tensor<i64> {site = 0 : i64, rate = 0.5 : f64, offset_dims = array<i64: 0>} : tensor<2x3xf32>, tensor<f64>, tensor<f64> -> tensor<2x3xf32>
   return %r : tensor<2x3xf32>
 }

@@ -82,3 +82,20 @@ func.func @gradient(%q: tensor<1x4x6x4xf32>, %k: tensor<1x2x6x4xf32>, %g: tensor
   %t = nn.transpose %dq {permutation = array<i64: 0, 2, 1, 3>} : tensor<1x4x6x4xf32> -> tensor<1x6x4x4xf32>
   return %t, %dk, %dv : tensor<1x6x4x4xf32>, tensor<1x2x6x4xf32>, tensor<1x2x6x4xf32>
 }
+
+// -----
+
+// What dropped weights are drawn by goes into the region: step and seed as they are, a rank's offset made inside, so that no mask is in any buffer.
+// CHECK-LABEL: @dropout
+// CHECK-NOT: nn.fused "dropout
+// CHECK: nn.fused "attention_1x2x6x4_0"(%arg0, %arg1, %arg2) :
+// CHECK: %[[O:.*]] = dist.offset
+// CHECK: nn.attention %{{.*}} dropout %{{.*}}, %{{.*}}, %[[O]]
+// CHECK-NOT: nn.fused
+module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
+func.func @dropout(%q: tensor<1x2x6x4xf32>, %step: tensor<f64>, %seed: tensor<f64>) -> tensor<1x2x6x4xf32> {
+  %o = dist.offset {dim = #dist.sharding<"[4@tp]">} : tensor<i64, #dist.sharding<"[]">>
+  %1 = nn.attention %q, %q, %q dropout %step, %seed, %o : tensor<f64>, tensor<f64>, tensor<i64, #dist.sharding<"[]">> {scale = 0.5 : f64, site = 2 : i64, rate = 0.5 : f64, global_shape = array<i64: 1, 4, 1, 6, 6>, offset_dims = array<i64: 1>} : tensor<1x2x6x4xf32>, tensor<1x2x6x4xf32>, tensor<1x2x6x4xf32> -> tensor<1x2x6x4xf32>
+  return %1 : tensor<1x2x6x4xf32>
+}
+}

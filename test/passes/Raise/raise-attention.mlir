@@ -439,3 +439,43 @@ func.func @main(%q: tensor<2x4x3x8xf16>, %k: tensor<2x4x3x8xf16>, %v: tensor<2x4
   %y = nn.matmul %w, %v : tensor<2x4x3x3xf16>, tensor<2x4x3x8xf16> -> tensor<2x4x3x8xf16>
   return %y : tensor<2x4x3x8xf16>
 }
+
+// -----
+
+// Weights that are dropped: the op draws them. Batches of heads are one dim here, as torch's own module has them, and the dropout counts its elements alike.
+// CHECK-LABEL: func.func @main(
+// CHECK-SAME: %[[STEP:[^:]*]]: tensor<f64>, %[[SEED:[^:]*]]: tensor<f64>
+// CHECK-NOT: nn.dropout
+// CHECK: nn.attention %{{.*}} dropout %[[STEP]], %[[SEED]] : tensor<f64>, tensor<f64> {rate = 1.000000e-01 : f64, scale = 5.000000e-01 : f64, site = 7 : i64} : tensor<8x1x3x8xf32>
+// CHECK-NOT: nn.dropout
+func.func @main(%q: tensor<8x3x8xf32>, %k: tensor<8x3x8xf32>, %v: tensor<8x3x8xf32>, %step: tensor<f64>, %seed: tensor<f64>) -> tensor<8x3x8xf32> {
+  %half = nn.constant dense<0.5> : tensor<f32> : tensor<f32>
+  %s = nn.matmul %q, %k {transpose_rhs} : tensor<8x3x8xf32>, tensor<8x3x8xf32> -> tensor<8x3x3xf32>
+  %h = nn.mul %half, %s : tensor<f32>, tensor<8x3x3xf32> -> tensor<8x3x3xf32>
+  %p = nn.softmax %h : tensor<8x3x3xf32> -> tensor<8x3x3xf32>
+  %d = nn.dropout %p, %step, %seed {site = 7 : i64, rate = 1.0e-1 : f64} : tensor<8x3x3xf32>, tensor<f64>, tensor<f64> -> tensor<8x3x3xf32>
+  %y = nn.matmul %d, %v : tensor<8x3x3xf32>, tensor<8x3x8xf32> -> tensor<8x3x8xf32>
+  return %y : tensor<8x3x8xf32>
+}
+
+// -----
+
+// A softmax in a wider type is narrowed before what is dropped; NaN of rows that see nothing is 0 before.
+// CHECK-LABEL: func.func @main(
+// CHECK-NOT: nn.is_nan
+// CHECK: nn.attention {{.*}} bias {{.*}} dropout {{.*}}guarded
+// CHECK-NOT: nn.dropout
+func.func @main(%q: tensor<2x4x3x8xf16>, %k: tensor<2x4x3x8xf16>, %v: tensor<2x4x3x8xf16>, %c: tensor<2x1x1x3xi1>, %step: tensor<f64>, %seed: tensor<f64>) -> tensor<2x4x3x8xf16> {
+  %low = nn.constant dense<0xFF800000> : tensor<f32> : tensor<f32>
+  %zero = nn.constant dense<0.0> : tensor<f32> : tensor<f32>
+  %s = nn.matmul %q, %k {transpose_rhs} : tensor<2x4x3x8xf16>, tensor<2x4x3x8xf16> -> tensor<2x4x3x3xf16>
+  %w = nn.cast %s : tensor<2x4x3x3xf16> -> tensor<2x4x3x3xf32>
+  %m = nn.select %c, %w, %low : tensor<2x1x1x3xi1>, tensor<2x4x3x3xf32>, tensor<f32> -> tensor<2x4x3x3xf32>
+  %p = nn.softmax %m : tensor<2x4x3x3xf32> -> tensor<2x4x3x3xf32>
+  %n = nn.is_nan %p : tensor<2x4x3x3xf32> -> tensor<2x4x3x3xi1>
+  %g = nn.select %n, %zero, %p : tensor<2x4x3x3xi1>, tensor<f32>, tensor<2x4x3x3xf32> -> tensor<2x4x3x3xf32>
+  %t = nn.cast %g : tensor<2x4x3x3xf32> -> tensor<2x4x3x3xf16>
+  %d = nn.dropout %t, %step, %seed {site = 7 : i64, rate = 1.0e-1 : f64} : tensor<2x4x3x3xf16>, tensor<f64>, tensor<f64> -> tensor<2x4x3x3xf16>
+  %y = nn.matmul %d, %v : tensor<2x4x3x3xf16>, tensor<2x4x3x8xf16> -> tensor<2x4x3x8xf16>
+  return %y : tensor<2x4x3x8xf16>
+}

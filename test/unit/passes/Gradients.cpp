@@ -63,13 +63,16 @@ Case matmul(const std::string &name, const std::string &a, const std::string &b,
           r};
 }
 Case attention(const std::string &name, const std::string &q, const std::string &k, const std::string &v,
-               const std::string &r, const std::string &attributes, const std::string &bias = "") {
+               const std::string &r, const std::string &attributes, const std::string &bias = "", bool drops = false) {
   std::string biasText = bias.empty() ? "" : " bias %d : " + tensorType(bias);
+  std::string scalars = drops ? "%s = nn.constant dense<3.0> : tensor<f64> : tensor<f64>\n" : "";
+  if (drops)
+    biasText += " dropout %s, %s : tensor<f64>, tensor<f64>";
   std::vector<Parameter> parameters = {{"a", q}, {"b", k}, {"c", v}};
   if (!bias.empty())
     parameters.push_back({"d", bias});
   return {"attention_" + name, parameters,
-          "%r = nn.attention %a, %b, %c" + biasText + " {" + attributes + "} : " + tensorType(q) + ", " +
+          scalars + "%r = nn.attention %a, %b, %c" + biasText + " {" + attributes + "} : " + tensorType(q) + ", " +
               tensorType(k) + ", " + tensorType(v) + " -> " + tensorType(r),
           r};
 }
@@ -222,6 +225,10 @@ std::vector<Case> cases() {
       attention("groups", "2x4x3x2", "2x2x5x2", "2x2x5x3", "2x4x3x3", "scale = 0.7 : f64"),
       attention("bias", "1x2x3x2", "1x2x4x2", "1x2x4x2", "1x2x3x2", "scale = 1.0 : f64, guarded", "1x1x3x4"),
       attention("groups_bias", "1x4x3x2", "1x2x4x2", "1x2x4x2", "1x4x3x2", "scale = 1.0 : f64", "1x4x1x4"),
+      attention("dropout", "2x4x5x2", "2x2x5x2", "2x2x5x3", "2x4x5x3",
+                "scale = 0.7 : f64, causal_offset = 0 : i64, site = 2 : i64, rate = 4.0e-1 : f64", "", true),
+      attention("dropout_bias", "1x4x3x2", "1x2x4x2", "1x2x4x2", "1x4x3x2", "scale = 1.0 : f64, site = 1 : i64, rate = 3.0e-1 : f64",
+                "1x4x1x4", true),
   };
   for (const char *kind : {"sum", "max", "min", "prod"})
     all.push_back({std::string("reduce_") + kind,

@@ -12,6 +12,7 @@ struct Case {
   SmallVector<int64_t> bias = {}; ///< its shape; none where empty
   std::string element = "f32", biasElement = "f32", resultElement = "f32";
   bool isGradient = false;
+  double dropout = -1; ///< its rate; below 0: none
 };
 
 std::string tensor(ArrayRef<int64_t> shape, const std::string &element) {
@@ -52,11 +53,21 @@ struct AttentionKernels : KernelTest {
       bias = " bias %b : " + tb;
       inputs.push_back(typed(someFloats(c.bias, 5), c.biasElement));
     }
+    if (c.dropout >= 0) {
+      arguments += ", %step: tensor<f64>, %seed: tensor<i64>";
+      bias += " dropout %step, %seed : tensor<f64>, tensor<i64>";
+      Tensor step(DType::F64, {}), seed(DType::I64, {});
+      step.floats[0] = 4294967299.0;
+      seed.ints[0] = (int64_t(5) << 33) + 17;
+      inputs.push_back(step);
+      inputs.push_back(seed);
+    }
     // So that scores are of the size of a few, as those of a model are.
     std::string scale = std::to_string(1 / std::sqrt(double(std::max<int64_t>(c.depth, 7))));
     std::string attributes = " {scale = " + scale + " : f64" +
                              (c.causalOffset ? ", causal_offset = " + std::to_string(*c.causalOffset) + " : i64" : "") +
-                             (c.guarded ? ", guarded" : "") + "}";
+                             (c.guarded ? ", guarded" : "") +
+                             (c.dropout >= 0 ? ", site = 3 : i64, rate = " + std::to_string(c.dropout) + " : f64" : "") + "}";
     std::string results = c.isGradient ? tensor(q, c.resultElement) + ", " + tensor(k, c.resultElement) + ", " +
                                              tensor(v, c.resultElement)
                                        : tensor(o, c.resultElement);
@@ -188,6 +199,78 @@ TEST_F(AttentionKernels, Bias) {
              .isGradient = isGradient});
   check({.groups = 2, .queries = 40, .keys = 70, .depth = 4, .width = 4, .bias = {1, 2, 1, 70}});
   check({.groups = 2, .queries = 40, .keys = 70, .depth = 4, .width = 4, .bias = {1, 2, 40, 1}});
+}
+
+// Weights that are dropped are dropped in every sweep, in any order of lanes and threads, and nobody's else: blocks that are whole and broken, heads that
+// share a block, masks, a gradient whose keys come in sections, one whose query has too few channels to keep facts of it.
+TEST_F(AttentionKernels, Dropout) {
+  for (bool isGradient : {false, true}) {
+    for (double rate : {0.0, 0.1, 0.9})
+      check({.batch = 2, .groups = 2, .queries = 33, .keys = 70, .depth = 8, .width = 8, .isGradient = isGradient, .dropout = rate});
+    for (int64_t repeat : {1, 3})
+      for (int64_t queries : {1, 6, 40})
+        check({.batch = 2,
+               .groups = 3,
+               .repeat = repeat,
+               .queries = queries,
+               .keys = 70,
+               .depth = 2,
+               .width = 5,
+               .causalOffset = 30,
+               .bias = {1, 1, 1, 70},
+               .isGradient = isGradient,
+               .dropout = 0.3});
+    check({.queries = 70, .keys = 150, .depth = 500, .width = 512, .causalOffset = 120, .isGradient = isGradient, .dropout = 0.5});
+    check({.queries = 40, .keys = 40, .depth = 4, .width = 4, .causalOffset = -5, .guarded = true, .isGradient = isGradient, .dropout = 0.5});
+    for (const char *element : {"f16", "bf16", "f64"})
+      check({.repeat = 2, .queries = 20, .keys = 70, .depth = 24, .width = 16, .causalOffset = 30, .element = element, .resultElement = element,
+             .isGradient = isGradient, .dropout = 0.5});
+    for (int64_t which = 0; which < 3; ++which)
+      check({.batch = which != 0, .queries = which == 1 ? 0 : 3, .keys = which == 2 ? 0 : 4, .depth = 2, .width = 2, .isGradient = isGradient, .dropout = 0.5});
+  }
+}
+
+// More weights than 32 bits count: positions have two words.
+TEST_F(AttentionKernels, DropoutOfALargeWhole) {
+  const std::string q = "tensor<1x2x3x4xf32>", k = "tensor<1x1x5x4xf32>";
+  checkBody("%q: " + q + ", %k: " + k + ", %s: tensor<f64>", R"(
+    %a = nn.constant dense<2000000000> : tensor<i64> : tensor<i64>
+    %o = nn.constant dense<7> : tensor<i64> : tensor<i64>
+    %r = nn.attention %q, %k, %k dropout %s, %s, %a, %o : tensor<f64>, tensor<f64>, tensor<i64>, tensor<i64> {scale = 0.5 : f64, site = 1 : i64, rate = 5.0e-1 : f64,
+      global_shape = array<i64: 4000000000, 9, 2, 3, 5>, offset_dims = array<i64: 0, 1>} : )" + q + ", " + k + ", " + k + " -> " + q,
+            q, {someFloats({1, 2, 3, 4}), someFloats({1, 1, 5, 4}, 2), Tensor(DType::F64, {})});
+}
+
+// A rank's heads and rows have the masks that they have in the whole: batch and groups of heads are cut unevenly, a rank has one head of each of its groups or all.
+TEST_F(AttentionKernels, DropoutOnEveryRank) {
+  for (bool isApart : {false, true}) {
+    const std::string sharding = isApart ? "#dist.sharding<\"[3@dp, (3, 2@tp), 6, 4]\">" : "#dist.sharding<\"[3@dp, (3@tp, 2), 6, 4]\">";
+    const std::string keySharding = isApart ? "#dist.sharding<\"[3@dp, 3, 6, 4]\">" : "#dist.sharding<\"[3@dp, 3@tp, 6, 4]\">";
+    const std::string q = std::string(isApart ? "tensor<2x3x6x4xf32, " : "tensor<2x4x6x4xf32, ") + sharding + ">",
+                      k = std::string(isApart ? "tensor<2x3x6x4xf32, " : "tensor<2x2x6x4xf32, ") + keySharding + ">",
+                      number = "tensor<f64, #dist.sharding<\"[]\">>", offset = "tensor<i64, #dist.sharding<\"[]\">>";
+    parse("module attributes {dist.mesh = #dist.mesh<\"dp=2:data, tp=2:tensor\">} {\nfunc.func @main(%q: " + q + ", %k: " + k + ", %s: " + number + ") -> " + q + " {\n" +
+          "%a = dist.offset {dim = #dist.sharding<\"[3@dp]\">} : " + offset + "\n%b = dist.offset {dim = #dist.sharding<\"[" + (isApart ? "2@tp" : "3@tp") + "]\">} : " + offset +
+          "\n%r = nn.attention %q, %k, %k dropout %s, %s, %a, %b : " + number + ", " + number + ", " + offset + ", " + offset +
+          " {scale = 0.5 : f64, causal_offset = 0 : i64, site = 1 : i64, rate = 5.0e-1 : f64, global_shape = array<i64: 3, 3, 2, 6, 6>, offset_dims = array<i64: 0, " +
+          (isApart ? "2" : "1") + ">} : " + q + ", " + k + ", " + k + " -> " + q + "\nreturn %r : " + q + "\n}\n}");
+    if (HasFatalFailure())
+      return;
+    compiled = false;
+    const std::vector<Tensor> inputs = {someFloats({3, 6, 6, 4}), someFloats({3, 3, 6, 4}, 2), Tensor(DType::F64, {})};
+    KernelTest::check("main", inputs, true);
+    auto parts = runPartitioned(module->lookupSymbol<func::FuncOp>("main"), inputs, dist::meshOf(*module), {});
+    ASSERT_TRUE(parts.ok()) << parts.status().text();
+    const std::string wholeQ = "tensor<3x6x6x4xf32>", wholeK = "tensor<3x3x6x4xf32>";
+    parse("func.func @main(%q: " + wholeQ + ", %k: " + wholeK + ", %s: tensor<f64>) -> " + wholeQ + " {\n%r = nn.attention %q, %k, %k dropout %s, %s : tensor<f64>, tensor<f64> " +
+          "{scale = 0.5 : f64, causal_offset = 0 : i64, site = 1 : i64, rate = 5.0e-1 : f64} : " + wholeQ + ", " + wholeK + ", " + wholeK + " -> " + wholeQ + "\nreturn %r : " + wholeQ + "\n}");
+    if (HasFatalFailure())
+      return;
+    auto whole = runFunction(module->lookupSymbol<func::FuncOp>("main"), inputs, {});
+    ASSERT_TRUE(whole.ok()) << whole.status().text();
+    for (int64_t i = 0; i < (*whole)[0].size(); ++i)
+      EXPECT_NEAR((*parts)[0].floats[size_t(i)], (*whole)[0].floats[size_t(i)], 1e-12) << i;
+  }
 }
 
 // Sums are f32 or wider whatever is read, and are rounded once, to the result's type.
