@@ -111,6 +111,8 @@ struct Flags {
       cl::value_desc("which"), cl::cat(training)};
   cl::list<std::string> freeze{"freeze", cl::desc("Parameters that stay as they are, by name; again for each"),
                                cl::value_desc("pattern"), cl::cat(training)};
+  cl::opt<RealNumber> dropout{"dropout", cl::desc("Rate of all dropouts that the model has, in place of its own; 0: none"),
+                              cl::value_desc("rate"), cl::init(0), cl::cat(training)};
   cl::opt<std::string> optimizer{"optimizer", cl::desc("sgd, adam, adamw or lamb (default: adamw)"),
                                  cl::value_desc("which"), cl::init("adamw"), cl::cat(training)};
   cl::opt<RealNumber> momentum{"momentum", cl::desc("Of sgd (default: 0)"), cl::value_desc("x"), cl::init(0),
@@ -367,7 +369,7 @@ static Status readTraining(Flags &flags, Options &options) {
 
 bool isCompilerFlag(StringRef argument) {
   static constexpr StringRef names[] = {
-      "batch-dim", "betas", "clip", "compile-to", "const", "decay", "deterministic", "devices", "dim", "dp", "dtype", "dump-phases", "epsilon", "explain", "follow-links",
+      "batch-dim", "betas", "clip", "compile-to", "const", "decay", "deterministic", "devices", "dim", "dp", "dtype", "dropout", "dump-phases", "epsilon", "explain", "follow-links",
       "freeze", "h", "help", "inference", "kernel-cache", "list-params", "loss", "memory", "micro-batches", "momentum", "nesterov", "no-weights", "onnx-configuration", "optimizer", "pp", "pp-chunks", "pp-schedule", "pp-split",
       "recompute", "remarks", "schedule", "spec", "target", "tp", "train", "verify", "weight-decay", "write-onnx-annotations", "write-spec", "zero"};
   return argument.starts_with("-") && llvm::is_contained(names, argument.ltrim('-').split('=').first);
@@ -422,6 +424,13 @@ Expected<CommandLine> parseCommandLine(int argc, char **argv) {
   line.compileTo = flags.compileTo;
   line.dumpPhases = flags.dumpPhases;
   line.inference = flags.inference;
+  if (flags.dropout.getNumOccurrences()) {
+    line.dropout = flags.dropout.getValue();
+    if (!(*line.dropout >= 0 && *line.dropout < 1))
+      return usage("--dropout must be at least 0 and below 1");
+    if (line.inference)
+      return usage("--dropout gives dropouts a rate, and --inference takes them away; leave one of them out");
+  }
   line.noWeights = flags.noWeights;
   line.followLinks = flags.followLinks;
   line.listParams = flags.listParams;

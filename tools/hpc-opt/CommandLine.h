@@ -22,6 +22,7 @@ struct CommandLine {
   std::string compileTo;  ///< phase after which to stop and print; "" = the whole way
   std::string dumpPhases; ///< folder; "" = no dumps
   bool inference = false; ///< nodes in training mode are compiled for inference
+  std::optional<double> dropout; ///< the rate of all dropouts, in place of the model's own
   bool noWeights = false; ///< external data is not read
   bool followLinks = false; ///< external data may be or lie behind links
   bool listParams = false;

@@ -15,6 +15,7 @@
 #include "tools/hpc-opt/Alternatives.h"
 #include "tools/hpc-opt/CommandLine.h"
 #include "tools/hpc-opt/DiagnosticPrinter.h"
+#include "tools/hpc-opt/DropoutRate.h"
 #include "tools/hpc-opt/ModelSource.h"
 #include "tools/hpc-opt/SidecarReasons.h"
 #include "tools/hpc-opt/SpecFile.h"
@@ -142,6 +143,10 @@ struct Compilation {
       if (!module)
         return Status::error(ErrorKind::Model,
                              line.input + " does not parse; give a file of --dump-phases, or the .onnx model");
+      if (line.dropout)
+        return Status::error(ErrorKind::Usage, "--dropout: " + line.input +
+                                                   " has its rates already; leave --dropout out, or start from the "
+                                                   ".onnx model");
       HPC_RETURN_IF_ERROR(attachSpec(*module));
       return takeOptions();
     }
@@ -165,8 +170,10 @@ struct Compilation {
     if (!imported.ok())
       return imported;
     ModuleOp root = **imported;
+    if (line.dropout)
+      HPC_RETURN_IF_ERROR(setDropoutRate(root, *line.dropout));
     Builder builder(&context);
-    ModelSource{file, dims, line.inference, constants}.write(root);
+    ModelSource{file, dims, line.inference, line.dropout, constants}.write(root);
     root->setAttr(optionsAttrName, line.options.toAttribute(&context));
     root->setAttr(phaseAttrName, builder.getStringAttr("import"));
     return imported;
@@ -186,6 +193,7 @@ struct Compilation {
                 " does not say which model it stems from (module attribute hpc.source), so --verify has nothing "
                 "to compare it with; start from the .onnx model or a file of --dump-phases");
       line.inference |= (*source)->inference;
+      line.dropout = (*source)->dropout;
       Expected<OwningOpRef<ModuleOp>> imported = import((*source)->file, (*source)->dims, (*source)->constants);
       if (!imported.ok())
         return imported.status();

@@ -14,6 +14,8 @@ void ModelSource::write(ModuleOp module) const {
   source.set("dims", sizes.getDictionary(module.getContext()));
   if (inference)
     source.set("inference", builder.getUnitAttr());
+  if (dropout)
+    source.set("dropout", builder.getF64FloatAttr(*dropout));
   NamedAttrList bound;
   for (const auto &[name, file] : constants)
     bound.set(name, builder.getStringAttr(file));
@@ -35,9 +37,13 @@ Expected<std::optional<ModelSource>> ModelSource::read(ModuleOp module) {
   auto dims = dictionary ? dictionary.getAs<DictionaryAttr>("dims") : DictionaryAttr();
   if (!file || !dims)
     return damaged;
-  ModelSource source{file.str(), {}, dictionary.contains("inference"), {}};
+  ModelSource source{file.str(), {}, dictionary.contains("inference"), {}, {}};
+  if (auto rate = dictionary.getAs<FloatAttr>("dropout"))
+    source.dropout = rate.getValueAsDouble();
+  if (source.dropout && !(*source.dropout >= 0 && *source.dropout < 1))
+    return damaged;
   auto constants = dictionary.getAs<DictionaryAttr>("constants");
-  if (dictionary.size() != 2u + source.inference + bool(constants))
+  if (dictionary.size() != 2u + source.inference + source.dropout.has_value() + bool(constants))
     return damaged;
   for (NamedAttribute constant : constants ? constants.getValue() : ArrayRef<NamedAttribute>()) {
     auto path = dyn_cast<StringAttr>(constant.getValue());

@@ -1,6 +1,6 @@
 // The model that a module stems from and how it was imported, as the module attribute
-// `hpc.source = {file = "gpt2.onnx", dims = {batch_size = 2 : i64}}`, with `inference` and `constants = {name = "file"}`
-// where those flags were given.
+// `hpc.source = {file = "gpt2.onnx", dims = {batch_size = 2 : i64}}`, with `inference`, `dropout = 0.1 : f64` and
+// `constants = {name = "file"}` where those flags were given.
 // It stays through all phases, so that a dumped phase can name its plan and be verified against its model.
 #pragma once
 
@@ -13,6 +13,7 @@ struct ModelSource {
   std::string file;
   std::map<std::string, int64_t> dims; ///< sizes of symbolic dims that the user gave
   bool inference = false;              ///< --inference
+  std::optional<double> dropout;       ///< --dropout
   std::map<std::string, std::string> constants; ///< --const: name -> file
 
   void write(ModuleOp module) const;
