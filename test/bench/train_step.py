@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Times a training step of a GPT-2 in hpc-run and in PyTorch, taking turns, and prints minima, medians and their ratios.
 
-  OMP_NUM_THREADS=2 python3 test/bench/train_step.py MODEL.onnx [--bin=build/bin] [--shapes=4x64,1x512] [--layouts=tp=2,dp=2,pp=2] [--rounds=5]
+  python3 test/bench/train_step.py MODEL.onnx [--bin=build/bin] [--shapes=4x64,1x512] [--layouts=tp=1,tp=2,dp=2,pp=2:2] [--rounds=5]
 
 A step is forward, backward, clipping and AdamW in f32. The peer is Hugging Face's GPT2LMHeadModel with the file's own weights, eager and by torch.compile, with as
-many threads as we have ranks; its fused AdamW. All start from the same weights, and the losses of the first steps are compared before anything is believed.
+many threads as there are cores; its fused AdamW. A layout may say the threads of a rank, pp=2:2; hpc-run shares out the cores by itself. All start from the same weights, and the losses of the first steps are compared before anything is believed.
 Needs torch, transformers and onnx (PyPI). Each peer is a process that sleeps while the others run; ours starts anew every round, and its first step does not count.
 """
 import argparse, json, os, statistics, subprocess, sys, tempfile
@@ -58,7 +58,7 @@ def ours(args, plan, batch_file, extra=()):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model"), parser.add_argument("--bin", default="build/bin"), parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--shapes", default="4x64,1x512"), parser.add_argument("--layouts", default="tp=2,dp=2,pp=2")
+    parser.add_argument("--shapes", default="4x64,1x512"), parser.add_argument("--layouts", default="tp=1,tp=2,dp=2,pp=2,pp=2:2")
     parser.add_argument("--torch", default=sys.executable, help="the Python that has torch and transformers"), parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--profile", action="store_true", help="print where the time of each layout goes")
     args = parser.parse_args()
@@ -70,14 +70,16 @@ def main():
             numpy.savez(data, input_ids=numpy.random.default_rng(args.seed).integers(0, 50257, (batch, length)))
             plans = {}
             for layout in args.layouts.split(","):
-                axis, degree = layout.split("=")
+                axis, degree = layout.split(":")[0].split("=")
                 if axis == "dp" and batch % int(degree):
                     continue  # nothing to deal out
                 several = [f"--micro-batches={min(batch, int(degree))}", "--schedule=zb-h1"] if axis == "pp" and batch > 1 else []
                 plans[layout] = f"{folder}/{shape}-{axis}{degree}.plan"
-                subprocess.run([f"{args.bin}/hpc-opt", args.model, "--train", f"--{layout}", *several, "--optimizer=adamw", f"--weight-decay={DECAY}", f"--clip={CLIP}",
+                if os.path.exists(plans[layout]):
+                    continue
+                subprocess.run([f"{args.bin}/hpc-opt", args.model, "--train", f"--{axis}={degree}", *several, "--optimizer=adamw", f"--weight-decay={DECAY}", f"--clip={CLIP}",
                                 f"--dim=batch_size={batch}", f"--dim=sequence_length={length}", "-o", plans[layout]], check=True)
-            threads = str(max(int(layout.split("=")[1]) for layout in args.layouts.split(",")))
+            threads = str(len(os.sched_getaffinity(0)))
             peers = {mode: subprocess.Popen([args.torch, __file__, "--peer", os.path.abspath(args.model), data, mode, threads], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
                      for mode in ("eager", "compile")}
             def ask(mode):
@@ -89,7 +91,8 @@ def main():
                 for mode in peers:
                     times[mode] += [ms for _, ms in ask(mode)]
                 for layout, plan in plans.items():
-                    steps, out = ours(args, plan, data, ["--profile"] if args.profile and round == 0 else [])
+                    flags = [f"--threads={layout.split(':')[1]}"] if ":" in layout else []
+                    steps, out = ours(args, plan, data, flags + (["--profile"] if args.profile and round == 0 else []))
                     if args.profile and round == 0:
                         print(f"\n{shape}, {layout}. {out[out.index('Profile of'):]}")
                     for (loss, _), (wanted, _) in zip(steps, first["eager"]):

@@ -151,12 +151,14 @@ Expected<std::unique_ptr<Backend>> openBackend(const Flags &flags, processes::Pr
                    : host::createHostBackend(nullptr, flags.tiles);
 }
 
-/// Of each of this process's ranks.
-int64_t threadsOf(const Flags &flags, int64_t ranks, processes::Processes *processes) {
+/// Of each of this process's ranks, `own`. Stages wait for each other, and one that waits leaves its cores to the others:
+/// with several, twice as many threads as cores keep more of them busy.
+int64_t threadsOf(const Flags &flags, const plan::Plan &plan, RankRange own, processes::Processes *processes) {
   if (flags.threads > 0)
     return flags.threads;
   const int64_t cores = flags.backend == "cuda" ? 1 : processes ? processes->coresOfEach() : availableCores();
-  return std::max<int64_t>(1, cores / ranks);
+  const bool hasStages = own.first / plan.ranksPerStage() != (own.first + own.count - 1) / plan.ranksPerStage();
+  return std::max<int64_t>(1, cores * (hasStages ? 2 : 1) / own.count);
 }
 
 /// Runs the ranks of this process. `processes` is null where it is alone.
@@ -171,12 +173,13 @@ Status runWork(const Flags &flags, const Work &work, processes::Processes *proce
   if (processes) {
     const launch::Introduction &mine = processes->control->mine();
     options.ranks = {mine.firstRank, mine.ranks};
+  } else {
+    options.ranks = {0, work.plan.worldSize()};
   }
-  const int64_t ranks = processes ? options.ranks.count : work.plan.worldSize();
-  options.threads = threadsOf(flags, ranks, processes);
+  options.threads = threadsOf(flags, work.plan, options.ranks, processes);
   host::MachineSpeed speed;
   if (flags.profile) {
-    Expected<host::MachineSpeed> measured = host::measureSpeed(ranks * options.threads);
+    Expected<host::MachineSpeed> measured = host::measureSpeed(options.ranks.count * options.threads);
     if (!measured.ok())
       return measured.status();
     speed = {measured->flopsPerSecond * double(options.threads), measured->bytesPerSecond * double(options.threads)};
@@ -297,7 +300,7 @@ int main(int argc, char **argv) {
   CLI::Option *threads =
       app.add_option("--threads", flags.threads,
                      "host: threads of each rank, for the same bits with any number (default: the cores that\n"
-                     "this process may use, shared among its ranks)")
+                     "this process may use, shared among its ranks; twice that where stages wait for each other)")
           ->type_name("N")
           ->check(wholeNumber(1, mostThreads));
   app.add_flag("!--no-tiles", flags.tiles,
