@@ -19,7 +19,7 @@ ALLOWED = {  # the first prefix that fits counts
     "passes/Kernels/IndexMap.cpp": ALL,
     "passes/Kernels/StridedView.cpp": ALL,
     "passes/Kernels/AttentionRegion.cpp": ALL,
-    "passes/Precision/ExactSums.cpp": {"MatmulOp", "ReduceOp", "EmbeddingGradOp", "AddOp"},  # what adds up, each with what it adds
+    "passes/Precision/ExactSums.cpp": {"MatmulOp", "ReduceOp", "EmbeddingGradOp", "AddOp", "RoundOp"},  # what adds up, each with what it adds, and on which grid
     "passes/Precision/FixedPoint.cpp": {"AbsOp", "RoundOp"},  # what it makes
     "passes/Precision/": {"CastOp"},  # what that phase makes
     "passes/Kernels/BindCasts.cpp": {"CastOp"},  # rounding, as it is done when weights are loaded
