@@ -64,7 +64,8 @@ llvm::Error writeRenamed(const LinkedObject &object, llvm::raw_ostream &to) {
   if (!parsed)
     return parsed.takeError();
   llvm::objcopy::ConfigManager config;
-  config.Common.SymbolsToRename[objectFunctionName] = object.symbol;
+  if (!object.symbol.empty())
+    config.Common.SymbolsToRename[objectFunctionName] = object.symbol;
   return llvm::objcopy::executeObjcopyOnBinary(config, **parsed, to);
 }
 
