@@ -1,7 +1,8 @@
-// Tile registers where the machine has them and the product is large, else oneDNN for f32; for all other types blocks
-// of A, B and C in the type of the sums, so that memory for them is small.
+// Tile registers where the machine has them and the product is large; few rows by themselves; else oneDNN for f32, and
+// for all other types blocks of A, B and C in the type of the sums, so that memory for them is small.
 #include "runtime/backend/host/Product.h"
 
+#include "runtime/backend/host/FewRows.h"
 #include "runtime/backend/host/TileProduct.h"
 #include "runtime/base/HalfFloat.h"
 #include "runtime/base/IntegerMath.h"
@@ -127,6 +128,34 @@ template <typename Sum> Status multiplyBlocks(const Product &product, std::byte 
   return Status::success();
 }
 
+bool isOfFewRows(const Product &product) {
+  auto isNarrow = [](DType type) { return type == DType::F32 || type == DType::BF16 || type == DType::F16; };
+  return product.m <= fewRows && product.accumulate == DType::F32 && isNarrow(product.a.dtype) &&
+         isNarrow(product.b.dtype) && isNarrow(product.c.dtype) && hasFewRows();
+}
+
+/// A and C become f32 in blocks on the stack, B is read where it lies.
+void multiplyFew(const Product &product) {
+  constexpr int64_t columnsAtOnce = 1024, numbersOfA = 8192;
+  alignas(64) float sums[fewRows * columnsAtOnce], a[numbersOfA];
+  const int64_t depthAtOnce = numbersOfA / fewRows, rows = product.m;
+  for (int64_t column = 0; column < product.n; column += columnsAtOnce) {
+    const int64_t columns = std::min(columnsAtOnce, product.n - column);
+    if (product.addToC)
+      load(product.c, 0, rows, column, columns, sums);
+    else
+      std::fill(sums, sums + rows * columns, 0.0f);
+    for (int64_t x = 0; x < product.k; x += depthAtOnce) {
+      const int64_t depth = std::min(depthAtOnce, product.k - x);
+      load(product.a, 0, rows, x, depth, a);
+      const int64_t start = product.b.transpose ? column * product.b.ld + x : x * product.b.ld + column;
+      multiplyFewRows({rows, columns, depth, a, product.b.data + start * byteSize(product.b.dtype), product.b.dtype,
+                       product.b.ld, product.b.transpose, sums});
+    }
+    store(sums, product.c, 0, rows, column, columns);
+  }
+}
+
 bool isPlainF32(DType a, DType b, DType c, DType accumulate) {
   return a == DType::F32 && b == DType::F32 && c == DType::F32 && accumulate == DType::F32;
 }
@@ -163,6 +192,10 @@ Status multiply(const Product &product, std::vector<std::byte> &scratch) {
     // Infinities may have become NaN; where C holds no sum yet the other ways below say which.
     if (multiplyTiles(product, scratch) || addToC)
       return Status::success();
+  }
+  if (k > 0 && isOfFewRows(product)) {
+    multiplyFew(product);
+    return Status::success();
   }
   if (k > 0 && isPlainF32(a.dtype, b.dtype, c.dtype, accumulate))
     return multiplyF32(a.transpose, b.transpose, m, n, k, reinterpret_cast<const float *>(a.data), a.ld,

@@ -1,5 +1,6 @@
 // Products against loops in double precision: all float types, transposes, adding to C, shapes down to zero and past a
 // block, NaN in C before and around it. ProductTilesTest has what is particular to the tile registers.
+#include "runtime/backend/host/FewRows.h"
 #include "runtime/backend/host/TileProduct.h"
 #include "runtime/base/HalfFloat.h"
 
@@ -146,6 +147,44 @@ TEST(Product, SeveralBlocks) {
   check({DType::F32, DType::F32, DType::F32, DType::F32, 130, 503, 40, false, true, true, 0});
 }
 
+// Past the blocks of few rows, their vectors and the rows of B that they take at a time: what is left over at an end would
+// be left out or taken twice.
+TEST(Product, FewRows) {
+  for (DType type : {DType::F32, DType::BF16, DType::F16})
+    for (DType c : {DType::F32, type})
+      for (int64_t m : {1, 3, 8})
+        for (bool transposeA : {false, true})
+          for (bool transposeB : {false, true})
+            for (bool add : {false, true})
+              for (auto [n, k] : {std::pair<int64_t, int64_t>{1061, 38}, {35, 1045}, {16, 16}, {7, 3}})
+                check({type, type, c, DType::F32, m, n, k, transposeA, transposeB, add, 2});
+}
+
+// Machines without AVX-512 take the same path in vectors of half the width.
+TEST(Product, FewRowsInNarrowVectors) {
+  if (!host::hasFewRows())
+    GTEST_SKIP() << "this machine has no AVX2 with FMA and F16C";
+  for (DType type : {DType::F32, DType::BF16, DType::F16})
+    for (bool transposed : {false, true}) {
+      const int64_t rows = 3, columns = 45, depth = 43, ld = 50;
+      std::vector<float> a(rows * depth), sums(rows * columns, 0.5f), wide = sums;
+      std::vector<std::byte> b(size_t(50 * ld * byteSize(type)));
+      for (size_t i = 0; i < a.size(); ++i)
+        a[i] = float(value(int64_t(i), 1));
+      for (int64_t i = 0; i < 50 * ld; ++i)
+        set(type, b.data(), i, value(i, 3));
+      host::FewRows product{rows, columns, depth, a.data(), b.data(), type, ld, transposed, sums.data()};
+      host::multiplyFewRows(product, false);
+      for (int64_t i = 0; i < rows * columns; ++i) {
+        double sum = 0.5;
+        for (int64_t x = 0; x < depth; ++x)
+          sum += double(a[size_t(i / columns * depth + x)]) *
+                 get(type, b.data(), transposed ? i % columns * ld + x : x * ld + i % columns);
+        ASSERT_EQ(sums[size_t(i)], sum) << name(type) << (transposed ? " transposed " : " ") << i;
+      }
+    }
+}
+
 // Past every block of the tile registers, and one row, column and depth beside each: a panel that is left out, taken twice
 // or packed from the wrong place is another sum.
 TEST(Product, LargeAndOdd) {
@@ -155,7 +194,7 @@ TEST(Product, LargeAndOdd) {
       for (bool transposeB : {false, true})
         for (bool add : {false, true})
           for (auto [m, n, k] :
-               {std::array<int64_t, 3>{65, 129, 64}, {81, 64, 145}, {257, 66, 161}, {65, 79, 801}, {64, 400, 288}})
+               {std::array<int64_t, 3>{65, 129, 64}, {81, 64, 145}, {257, 66, 161}, {65, 79, 801}, {64, 400, 288}, {9, 130, 131}})
             check({type, type, DType::F32, DType::F32, m, n, k, transposeA, transposeB, add, 3});
 }
 

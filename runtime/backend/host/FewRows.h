@@ -1,0 +1,33 @@
+// Products of few rows, as a step of decoding has them: B is read once, as fast as memory gives it, and widened on the
+// way where it is narrower than f32. The bits of an element of C depend on its row of A, its column of B and their depth
+// alone.
+#pragma once
+
+#include "runtime/base/DType.h"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace hpc::host {
+
+constexpr int64_t fewRows = 8;
+
+/// sums[rows, columns] += a[rows, depth] * B[depth, columns]. `a` and `sums` have no gaps. B's elements are f32, bf16 or
+/// f16; `transposed`: its columns lie in memory as rows. `ld`: elements from one stored row to the next.
+struct FewRows {
+  int64_t rows = 0, columns = 0, depth = 0;
+  const float *a = nullptr;
+  const std::byte *b = nullptr;
+  DType dtype = DType::F32;
+  int64_t ld = 1;
+  bool transposed = false;
+  float *sums = nullptr;
+};
+
+/// Whether this machine has the vectors for it: AVX-512, or AVX2 with FMA and F16C.
+bool hasFewRows();
+
+/// `mayBeWide`: with AVX-512 where the machine has it.
+void multiplyFewRows(const FewRows &product, bool mayBeWide = true);
+
+} // namespace hpc::host
