@@ -17,6 +17,8 @@ public:
     const Base &base = bases[size_t(ref.buffer)];
     return base.address + (base.slots == 1 ? 0 : microBatch % base.slots * base.slotStride) + ref.byteOffset;
   }
+  /// From now on the buffer, of one slot, lies at `address`, in memory of somebody else.
+  void place(int32_t buffer, std::byte *address) { bases[size_t(buffer)] = {address, 1, 0}; }
   std::byte *buffer(int64_t index, int64_t microBatch) const { return at({int32_t(index), 0}, microBatch); }
 
   /// Poisons all that a step may not take from the step before: all but the session arena and the host's.

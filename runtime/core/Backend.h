@@ -74,6 +74,8 @@ public:
   virtual Status copy(std::byte *target, const std::byte *source, int64_t bytes) = 0;
   /// target[i] += source[i].
   virtual Status accumulate(std::byte *target, const std::byte *source, DType dtype, int64_t count) = 0;
+  /// Whether its memory is the host's, so that a buffer may as well be an array of the caller's.
+  virtual bool worksInHostMemory() const { return false; }
   /// Between a global tensor in the host's memory and a box on the device. gather() has read the tensor when it
   /// returns; scatter() may write until finish() does, and needs its slice until then.
   virtual Status gather(const SliceCopy &slice, const std::byte *host, std::byte *target) = 0;

@@ -141,11 +141,15 @@ struct Executor::Execute {
   }
   Status operator()(const plan::Wait &wait) const { return executor.communicator.wait(request(wait.request)); }
   Status operator()(const plan::LoadInput &load) const {
+    if (entry.isDirect) { // which nothing writes
+      executor.arena.place(load.dst.buffer, const_cast<std::byte *>(inputs[size_t(load.input)].data.data()));
+      return Status::success();
+    }
     return executor.device.gather(entry.slices[size_t(place.microBatch)], inputs[size_t(load.input)].data.data(),
                                   address(load.dst));
   }
   Status operator()(const plan::StoreOutput &store) const {
-    if (!place(store.owner))
+    if (!place(store.owner) || entry.isDirect)
       return Status::success();
     if (!executor.outputTransfer.isHome())
       return executor.outputTransfer.keep(address(store.src));
@@ -154,8 +158,8 @@ struct Executor::Execute {
   }
 };
 
-Executor::Executor(const plan::Plan &plan, RankPlace place, Device &device, Communicator &communicator,
-                   const Arena &arena, const ExecutorOptions &options)
+Executor::Executor(const plan::Plan &plan, RankPlace place, Device &device, Communicator &communicator, Arena &arena,
+                   const ExecutorOptions &options)
     : plan(plan), stage(plan.stages[size_t(place.stage)]), place(place), ranksPerStage(plan.ranksPerStage()),
       device(device), communicator(communicator), arena(arena), options(options) {
   int64_t next = 0;
@@ -194,6 +198,10 @@ Status Executor::prepare(const Backend &backend) {
   if (!transfer.ok())
     return transfer.status();
   outputTransfer = std::move(*transfer);
+  if (device.worksInHostMemory())
+    directPorts = findDirectPorts(plan, stage, at(0), outputTransfer.isHome());
+  for (const DirectPort &port : directPorts)
+    prepared[size_t(port.program)][size_t(port.instruction)].isDirect = true;
   return Status::success();
 }
 
@@ -265,6 +273,9 @@ Status Executor::runStep(const std::vector<Array> &inputs, std::vector<Array> &o
   if (options.poison && !replays)
     HPC_RETURN_IF_ERROR(arena.poisonWork(device));
   outputTransfer.begin(wanted == Outputs::All);
+  for (const DirectPort &port : directPorts)
+    if (port.isOutput)
+      arena.place(port.buffer, outputs[size_t(port.port)].data.data());
   for (int32_t step = 0; step < int32_t(stage.schedule.size()); ++step)
     HPC_RETURN_IF_ERROR(runProgram(step, inputs, outputs, wanted, replays));
   HPC_RETURN_IF_ERROR(device.launch());

@@ -5,6 +5,7 @@
 #include "runtime/base/Array.h"
 #include "runtime/core/Arena.h"
 #include "runtime/core/Backend.h"
+#include "runtime/core/DirectPorts.h"
 #include "runtime/core/OutputTransfer.h"
 #include "runtime/core/Trace.h"
 
@@ -40,7 +41,7 @@ struct ExecutorOptions {
 
 class Executor {
 public:
-  Executor(const plan::Plan &plan, RankPlace place, Device &device, Communicator &communicator, const Arena &arena,
+  Executor(const plan::Plan &plan, RankPlace place, Device &device, Communicator &communicator, Arena &arena,
            const ExecutorOptions &options);
 
   /// How many requests the rank's communicator must have.
@@ -61,6 +62,7 @@ private:
     std::vector<std::array<int64_t, 3>> launches; ///< kernel: [microBatch], blocks, threads, shared bytes
     std::vector<GemmHandle> gemms; ///< product: [microBatch]
     std::vector<SliceCopy> slices; ///< load and store: [microBatch]
+    bool isDirect = false;         ///< load and store: the buffer is the caller's array
   };
   struct Prepare;
   struct Execute;
@@ -77,12 +79,13 @@ private:
   const int64_t ranksPerStage;
   Device &device;
   Communicator &communicator;
-  const Arena &arena;
+  Arena &arena;
   const ExecutorOptions &options;
   std::vector<int64_t> firstRequest; ///< of the communicator's numbers, by request of the plan; its slots follow
   std::vector<std::vector<Prepared>> prepared; ///< by program and instruction
   std::vector<void *> args;                    ///< of the kernel that is being called
   OutputTransfer outputTransfer;
+  std::vector<DirectPort> directPorts;
 };
 
 } // namespace hpc

@@ -26,6 +26,10 @@ public:
   int64_t boxBytes() const { return box; }
   /// Whether pieces of it are copied as fast as all at once: it is no loop over single elements.
   bool isQuickInParts() const { return run >= 64; }
+  /// Whether it is all of a global tensor of so many bytes, as it lies there.
+  bool isWhole(int64_t globalBytes) const {
+    return loops.empty() && !padded && globalStart == 0 && run == box && box == globalBytes && box > 0;
+  }
   /// Fills the whole box: the elements that the rank holds from the global tensor, zeros elsewhere.
   void gather(const std::byte *global, std::byte *local) const;
   /// Copies the elements that the rank holds into the global tensor; padding is not read.

@@ -20,6 +20,7 @@ public:
   Status fill(std::byte *target, std::byte value, int64_t bytes) override;
   Status copy(std::byte *target, const std::byte *source, int64_t bytes) override;
   Status accumulate(std::byte *target, const std::byte *source, DType dtype, int64_t count) override;
+  bool worksInHostMemory() const override { return true; }
   Status gather(const SliceCopy &slice, const std::byte *host, std::byte *target) override;
   Status scatter(const SliceCopy &slice, const std::byte *source, std::byte *host) override;
 

@@ -1,0 +1,123 @@
+// Which loads and stores need no copy, and that a run through the caller's arrays gives what it gave. A plan of one rank:
+// x is loaded, copied to y, and y is stored; each case adds what makes one of the two impossible.
+#include "runtime/core/DirectPorts.h"
+#include "runtime/backend/host/HostBackend.h"
+#include "runtime/core/Session.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace hpc;
+
+namespace {
+
+constexpr int64_t count = 6;
+
+plan::Slice slice(int64_t start, int64_t extent) { return {{count}, {start}, {extent}, {extent}}; }
+
+struct CopyPlan {
+  plan::Plan plan;
+
+  CopyPlan() {
+    plan.inputs.push_back({"x", DType::F32, {count}});
+    plan.outputs.push_back({"y", DType::F32, {count}});
+    plan::Stage &stage = plan.stages.emplace_back();
+    for (const char *name : {"x", "y"}) {
+      plan::Buffer buffer;
+      buffer.name = name;
+      buffer.box = {count};
+      buffer.bytes = count * 4;
+      buffer.offset = int64_t(stage.buffers.size()) * 64;
+      stage.buffers.push_back(buffer);
+    }
+    stage.workBytes = 128;
+    stage.programs.push_back({plan::ProgramKind::Forward, 0, {}});
+    add(plan::LoadInput{0, {0, 0}, slice(0, count)});
+    add(plan::Copy{{0, 0}, {1, 0}, count * 4});
+    add(plan::StoreOutput{0, {1, 0}, slice(0, count), 1});
+    stage.schedule = {{0, 0}};
+  }
+  std::vector<plan::Instruction> &instructions() { return plan.stages[0].programs[0].instructions; }
+  void add(plan::Action action) { instructions().push_back({std::move(action), "node"}); }
+
+  /// "in", "out", as found.
+  std::vector<std::string> found() const {
+    std::vector<std::string> list;
+    for (const DirectPort &port : findDirectPorts(plan, plan.stages[0], Place{}, true))
+      list.push_back(port.isOutput ? "out" : "in");
+    return list;
+  }
+  std::vector<float> run() const {
+    Expected<std::unique_ptr<Session>> session = Session::create(plan, host::createHostBackend(), {});
+    if (!session.ok())
+      return {};
+    Array x = Array::zeros(DType::F32, {count});
+    for (int64_t i = 0; i < count; ++i)
+      x.as<float>()[i] = float(i + 1);
+    const std::vector<std::byte> before = x.data;
+    const std::vector<Array> inputs = {x};
+    std::vector<float> all;
+    for (int step = 0; step < 2; ++step) { // the arrays of the second step lie elsewhere
+      Expected<std::vector<Array>> outputs = (*session)->run(inputs);
+      if (!outputs.ok() || inputs[0].data != before)
+        return {};
+      all.assign((*outputs)[0].as<float>(), (*outputs)[0].as<float>() + count);
+    }
+    return all;
+  }
+};
+
+const std::vector<float> same = {1, 2, 3, 4, 5, 6};
+
+} // namespace
+
+TEST(DirectPorts, WholePortsNeedNoCopy) {
+  CopyPlan test;
+  EXPECT_THAT(test.found(), testing::ElementsAre("in", "out"));
+  EXPECT_EQ(test.run(), same);
+}
+
+// A kernel that works in place would write into the caller's input.
+TEST(DirectPorts, AnInputThatIsOverwrittenIsCopied) {
+  CopyPlan test;
+  test.add(plan::Copy{{1, 0}, {0, 0}, count * 4});
+  EXPECT_THAT(test.found(), testing::ElementsAre("out"));
+  EXPECT_EQ(test.run(), same);
+}
+
+// Logits that become their gradient in place, for example: the caller gets what was stored.
+TEST(DirectPorts, AnOutputThatIsOverwrittenLaterIsCopied) {
+  CopyPlan test;
+  test.add(plan::Copy{{0, 4}, {1, 0}, 4});
+  EXPECT_THAT(test.found(), testing::ElementsAre("in"));
+  EXPECT_EQ(test.run(), same);
+}
+
+// One buffer cannot be an input's array and an output's.
+TEST(DirectPorts, ABufferIsOneArray) {
+  CopyPlan test;
+  std::get<plan::StoreOutput>(test.instructions()[2].action).src = {0, 0};
+  EXPECT_THAT(test.found(), testing::ElementsAre("in"));
+  EXPECT_EQ(test.run(), same);
+}
+
+// Half of a port is half of somebody's array; the rest of the buffer would lie behind its end.
+TEST(DirectPorts, PartsAreCopied) {
+  CopyPlan test;
+  std::get<plan::LoadInput>(test.instructions()[0].action).slice = slice(0, count - 1);
+  std::get<plan::StoreOutput>(test.instructions()[2].action).slice = slice(1, count - 1);
+  EXPECT_THAT(test.found(), testing::IsEmpty());
+}
+
+TEST(DirectPorts, BuffersOfSeveralProgramsOrMicroBatchesAreCopied) {
+  CopyPlan later;
+  later.plan.stages[0].programs.push_back({plan::ProgramKind::Forward, 0, {later.instructions()[2]}});
+  later.instructions().pop_back();
+  EXPECT_THAT(later.found(), testing::ElementsAre("in"));
+  CopyPlan twice;
+  twice.plan.stages[0].schedule.push_back({0, 0});
+  EXPECT_THAT(twice.found(), testing::IsEmpty());
+  CopyPlan parts;
+  parts.plan.microBatches = 2;
+  EXPECT_THAT(parts.found(), testing::IsEmpty());
+}
