@@ -157,8 +157,10 @@ static Expected<std::vector<double>> freedomOf(Operation *op, ArrayRef<const Ten
   double growth = std::max(0.5, std::sqrt(double(terms->count)) / 32);
   bool isWholeSum = llvm::all_of(operands, [](const Tensor *operand) { return isWhole(*operand); });
   double small = isWholeSum || accessOf(op) != Access::Product ? 0 : flushedOf(operands, terms->count, sample.dtype);
+  // Masks absorb what is added to them, in any plan alike, and cancel exactly.
+  double most = accessOf(op) == Access::Elementwise ? maskMagnitude : INFINITY;
   for (double size : terms->magnitudes)
-    slack.push_back(isWholeSum && size <= 1 / epsilon ? 0 : epsilon * growth * size + small);
+    slack.push_back(size >= most || (isWholeSum && size <= 1 / epsilon) ? 0 : epsilon * growth * size + small);
   return slack;
 }
 
@@ -322,6 +324,7 @@ Expected<RunningError::Twins> RunningError::evaluate(Operation *op, ArrayRef<Twi
       twins[i].samples[number] = isSame ? exact[i] : sample;
     }
   }
+  HPC_RETURN_IF_ERROR(followInDouble(op, operands, rounded, onlyMoves, twins));
   for (Twin &twin : twins)
     twin.bound = boundOf(twin, isApproximate(op, twin.exact->dtype));
   HPC_RETURN_IF_ERROR(widenBoundOfCurve(op, operands, twins));
@@ -330,6 +333,34 @@ Expected<RunningError::Twins> RunningError::evaluate(Operation *op, ArrayRef<Twi
     twin.hasJumped = hasJumped && twin.relativeBound > leastJump;
   }
   return twins;
+}
+
+/// The sample of a run in double that adds up in another order.
+Status RunningError::followInDouble(Operation *op, ArrayRef<Twin> operands, int64_t rounded, bool onlyMoves, Twins &twins) {
+  SmallVector<const Tensor *> inputs;
+  for (const Twin &operand : operands)
+    inputs.push_back(operand.inDouble.get());
+  Results results = evaluateOp(op, inputs, {.doublePrecision = true});
+  if (!results.ok())
+    return results.status();
+  for (auto [i, twin] : llvm::enumerate(twins)) {
+    auto sample = std::make_shared<Tensor>(std::move((*results)[i]));
+    if (!onlyMoves) {
+      Expected<std::vector<double>> slack = freedomOf(op, inputs, rounded, unsigned(i), *sample, *sample);
+      if (!slack.ok())
+        return slack.status();
+      for (double &each : *slack)
+        each *= epsilonOf(DType::F64) / (sample->dtype == DType::F64 ? 0x1p-52 : 0x1p-23);
+      push(*twin.exact, *slack, *sample);
+    }
+    double worst = 0;
+    for (int64_t j = 0; sample->isFloat() && j < sample->size(); ++j)
+      if (double by = std::abs(sample->floats[j] - twin.exact->floats[j]); isNumber(twin.exact->floats[j]) && std::isfinite(by))
+        worst = std::max(worst, by);
+    twin.inDouble = sample->floats == twin.exact->floats && sample->ints == twin.exact->ints ? twin.exact : sample;
+    twin.boundInDouble = hpc::safetyOf(1) * worst;
+  }
+  return Status::success();
 }
 
 /// How far results are off whose operands are off by all that their bounds allow, not by what a sample is: the square of
@@ -409,6 +440,8 @@ Expected<RunningError::Twins> RunningError::evaluateComposite(Operation *op, Arr
     for (std::shared_ptr<const Tensor> &sample : twin.samples)
       if (sample == twin.exact)
         sample = tensor;
+    if (twin.inDouble == twin.exact)
+      twin.inDouble = tensor;
     twin.exact = tensor;
     twins.push_back(twin);
   }
@@ -417,7 +450,8 @@ Expected<RunningError::Twins> RunningError::evaluateComposite(Operation *op, Arr
 
 Status RunningError::observe(Value value, const std::shared_ptr<const Tensor> &exact) {
   auto keep = [&](Value value, const Twin &twin) {
-    bounds[value] = {twin.bound, std::isfinite(twin.bound) ? twin.bound : twin.relativeBound * largestNumber(*twin.exact)};
+    bounds[value] = {twin.bound, std::isfinite(twin.bound) ? twin.bound : twin.relativeBound * largestNumber(*twin.exact),
+                     twin.boundInDouble};
     if (int64_t uses = std::distance(value.use_begin(), value.use_end()))
       live[value] = {twin, uses};
   };

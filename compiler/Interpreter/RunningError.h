@@ -34,6 +34,10 @@ public:
   /// run of a type that does not overflow may be off.
   double finiteBound(Value value) const { return bounds.lookup(value).finite; }
 
+  /// The same between two runs in double that add up in other orders: a curve may be steeper where errors are as small as that
+  /// than where a float's are (Adam's quotient of a gradient that is nothing but errors).
+  double boundInDouble(Value value) const { return bounds.lookup(value).inDouble; }
+
 private:
   static constexpr int sampleCount = 2;
 
@@ -41,16 +45,18 @@ private:
   struct Twin {
     std::shared_ptr<const Tensor> exact;
     std::shared_ptr<const Tensor> samples[sampleCount]; ///< == exact where nothing was rounded
+    std::shared_ptr<const Tensor> inDouble; ///< as another run in double might have it; == exact where it is the same
     double bound = 0;
+    double boundInDouble = 0;
     double relativeBound = 0; ///< finite: in parts of the largest magnitude
     bool hasJumped = false;   ///< it, or what it is made of, may be on either side of a jump: it deviates by that or not at all
     bool isExact() const { return samples[0] == exact && samples[1] == exact; }
   };
   using Twins = SmallVector<Twin>;
 
-  static Twin exactly(const std::shared_ptr<const Tensor> &tensor) { return {tensor, {tensor, tensor}}; }
+  static Twin exactly(const std::shared_ptr<const Tensor> &tensor) { return {tensor, {tensor, tensor}, tensor}; }
   struct Bound {
-    double own = 0, finite = 0;
+    double own = 0, finite = 0, inDouble = 0;
   };
 
   static double deviationAt(const Twin &twin, int64_t i);
@@ -63,6 +69,7 @@ private:
   Expected<Twins> evaluate(Operation *op, ArrayRef<Twin> operands, ArrayRef<std::shared_ptr<const Tensor>> exact,
                            bool isStep = false);
   static Status widenBoundOfCurve(Operation *op, ArrayRef<Twin> operands, Twins &twins);
+  Status followInDouble(Operation *op, ArrayRef<Twin> operands, int64_t rounded, bool onlyMoves, Twins &twins);
   Expected<Twins> evaluateComposite(Operation *op, ArrayRef<Twin> operands,
                                     ArrayRef<std::shared_ptr<const Tensor>> exact);
   Expected<Tensor> displaced(Operation *op, ArrayRef<Twin> operands, ArrayRef<double> by, unsigned result,

@@ -20,11 +20,9 @@ constexpr int64_t maxRepeatedOps = 8;  // cheap ops that a broadcast may repeat
 
 SmallVector<Value> FusionGroup::results() const {
   SmallVector<Value> results;
-  auto isRead = [&](Operation *user) {
-    if (members.contains(user))
-      return false;
-    return !llvm::is_contained(reshapes, user) ||
-           llvm::any_of(user->getUsers(), [&](Operation *next) { return !contains(next); });
+  // Through reshapes of the group as well, however many.
+  std::function<bool(Operation *)> isRead = [&](Operation *user) {
+    return !members.contains(user) && (!llvm::is_contained(reshapes, user) || llvm::any_of(user->getUsers(), isRead));
   };
   for (Operation *op : ops)
     if (llvm::any_of(op->getUsers(), isRead))

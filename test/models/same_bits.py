@@ -14,7 +14,8 @@ import tempfile
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SHARED = os.path.join(os.path.dirname(ROOT), "shared", "models")
 LAYOUTS = ["", "--tp=2", "--tp=4", "--tp=3", "--dp=2", "--dp=4", "--dp=3", "--micro-batches=2", "--micro-batches=4", "--pp=2", "--pp=2 --micro-batches=4 --schedule=gpipe",
-           "--pp=2 --micro-batches=4 --schedule=1f1b", "--pp=3 --micro-batches=2 --schedule=zb-h1", "--tp=2 --pp=2 --dp=2 --micro-batches=2", "--tp=2 --dp=2 --zero=1", "--dp=2 --zero=3"]
+           "--pp=2 --micro-batches=4 --schedule=1f1b", "--pp=3 --micro-batches=2 --schedule=zb-h1", "--tp=2 --pp=2 --dp=2 --micro-batches=2", "--tp=2 --dp=2 --zero=1", "--dp=2 --zero=2 --micro-batches=2",
+           "--dp=4 --zero=3", "--recompute=full", "--tp=2 --pp=2 --dp=2 --micro-batches=2 --zero=1 --recompute=auto --memory=between"]
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--bin", default=os.path.join(ROOT, "build", "bin"))

@@ -62,12 +62,12 @@ struct Verifier {
     return options;
   }
 
-  /// Of two runs in double that sum in other orders, for a value whose bound in its own type is known.
-  static double boundInDouble(const Tensor &value, double bound) {
+  /// Of two runs in double that sum in other orders, for a value whose bounds in its own type and in double are known.
+  static double boundInDouble(const Tensor &value, double bound, double inDouble) {
     if (!value.isFloat())
       return bound;
     double least = 1e-10 * std::max(largestMagnitude(value), 1e-30);
-    return std::max(least, 8 * bound * epsilonOf(DType::F64) / epsilonOf(value.dtype));
+    return std::max({least, inDouble, 8 * bound * epsilonOf(DType::F64) / epsilonOf(value.dtype)});
   }
 
   /// 1. The serial program before and after the phases that keep it serial. Exporters round constants (sqrt(2/pi)) to
@@ -82,7 +82,7 @@ struct Verifier {
       HPC_RETURN_IF_ERROR(errors.observe(value, tensors.front()));
       int64_t id = idOf(value.getDefiningOp());
       reference.bounds[id] = errors.bound(value);
-      reference.boundsInDouble[id] = boundInDouble(*tensors.front(), errors.finiteBound(value));
+      reference.boundsInDouble[id] = boundInDouble(*tensors.front(), errors.finiteBound(value), errors.boundInDouble(value));
       if (auto parameter = value.getDefiningOp<nn::ParameterOp>())
         reference.parameters[id] = parameter;
       else if (id >= 0)

@@ -157,3 +157,22 @@ func.func @offset(%t: tensor<252x4xf32>, %i: tensor<2xi64>) -> tensor<2x4xf32> {
   return %r : tensor<2x4xf32>
 }
 }
+
+// -----
+
+// A value that reductions and a product read, both through two reshapes. Were the product behind the second one overlooked, the gelu would be pulled into the reduction's region, no result of it, and
+// left outside every region for the product.
+// CHECK-LABEL: func.func @through_two_reshapes
+// CHECK-NEXT: %[[R:.*]] = nn.fused
+// CHECK: %[[FLAT:.*]] = nn.reshape %[[R]] :
+// CHECK: %[[BACK:.*]] = nn.reshape %[[FLAT]]
+// CHECK: nn.matmul %[[BACK]]
+func.func @through_two_reshapes(%x: tensor<1x32x64xf32>, %w: tensor<64x8xf32>) -> (tensor<1x32x1xf32>, tensor<1x32x8xf32>) {
+  %0 = nn.gelu %x : tensor<1x32x64xf32> -> tensor<1x32x64xf32>
+  %1 = nn.reshape %0 : tensor<1x32x64xf32> -> tensor<32x64xf32>
+  %2 = nn.reshape %1 : tensor<32x64xf32> -> tensor<1x32x64xf32>
+  %3 = nn.abs %2 : tensor<1x32x64xf32> -> tensor<1x32x64xf32>
+  %4 = nn.reduce max %3 {axes = array<i64: 2>} : tensor<1x32x64xf32> -> tensor<1x32x1xf32>
+  %5 = nn.matmul %2, %w : tensor<1x32x64xf32>, tensor<64x8xf32> -> tensor<1x32x8xf32>
+  return %4, %5 : tensor<1x32x1xf32>, tensor<1x32x8xf32>
+}
