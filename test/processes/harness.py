@@ -152,15 +152,15 @@ def stand_in(cards):
 
 
 class Hosts:
-    """Two network namespaces joined by a cable: what two machines are to the programs."""
-    NAMES, ADDRESSES = ("hpca", "hpcb"), ("10.77.13.1", "10.77.13.2")
+    """Two network namespaces joined by a cable: what two machines are to the programs. Of this run alone: another may go on beside it."""
+    NAMES, ADDRESSES = (f"hpca-{os.getpid()}", f"hpcb-{os.getpid()}"), ("10.77.13.1", "10.77.13.2")
 
     def __enter__(self):
         need(os.geteuid() == 0 and shutil.which("ip"), "needs root and iproute2")
         self.close()
         for name in self.NAMES:
             need(subprocess.run(["ip", "netns", "add", name], capture_output=True).returncode == 0, "no network namespaces here")
-        subprocess.run(["ip", "link", "add", "hpcva", "netns", "hpca", "type", "veth", "peer", "name", "hpcvb", "netns", "hpcb"], check=True)
+        subprocess.run(["ip", "link", "add", "hpcva", "netns", self.NAMES[0], "type", "veth", "peer", "name", "hpcvb", "netns", self.NAMES[1]], check=True)
         for name, device, address in zip(self.NAMES, ("hpcva", "hpcvb"), self.ADDRESSES):
             subprocess.run(["ip", "-n", name, "addr", "add", address + "/24", "dev", device], check=True)
             subprocess.run(["ip", "-n", name, "link", "set", "lo", "up"], check=True)
@@ -179,7 +179,7 @@ class Hosts:
         return ["ip", "netns", "exec", self.NAMES[host]]
 
     def cut(self):
-        subprocess.run(["ip", "-n", "hpca", "link", "set", "hpcva", "down"], check=True)
+        subprocess.run(["ip", "-n", self.NAMES[0], "link", "set", "hpcva", "down"], check=True)
 
 
 def run_cases(*groups):

@@ -300,7 +300,7 @@ def host_cases():
         file, alone = plan(2, 2, 1)
         agent = path("agent.sh")  # mpirun starts its daemon on the other host by this, as it would by ssh
         with open(agent, "w") as script:
-            script.write('#!/bin/sh\nshift\nexec ip netns exec hpcb sh -c "$*"\n')
+            script.write(f'#!/bin/sh\nshift\nexec ip netns exec {Hosts.NAMES[1]} sh -c "$*"\n')
         os.chmod(agent, 0o755)
         network = "10.77.13.0/24"
         with Hosts() as hosts:

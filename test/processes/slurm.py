@@ -18,6 +18,7 @@ from harness import (BIN, ENDED_WITHIN, MODELS, MPI_ENV, RUN, SECRET, Hosts, Ski
                      run_cases, stand_in)
 
 DAEMONS = ("munged", "slurmctld", "slurmd", "srun", "sbatch", "sinfo")
+NODES = ("hpca", "hpcb")
 CONFIGURATION = """\
 ClusterName=hpc
 SlurmctldHost=hpca(10.77.13.1)
@@ -72,7 +73,7 @@ class Slurm:
         slurmd wants.)"""
         groups = os.path.join(self.folder, "cgroup")
         return ["nsenter", f"--net=/run/netns/{Hosts.NAMES[host]}", "unshare", "--uts", "--mount", "sh", "-ec",
-                f"mount --rbind /sys/fs/cgroup {groups}; mount -t sysfs sysfs /sys; mount --rbind {groups} /sys/fs/cgroup; hostname {Hosts.NAMES[host]}; exec \"$@\"",
+                f"mount --rbind /sys/fs/cgroup {groups}; mount -t sysfs sysfs /sys; mount --rbind {groups} /sys/fs/cgroup; hostname {NODES[host]}; exec \"$@\"",
                 "sh", *command]
 
     def daemon(self, host, *command):
@@ -98,7 +99,7 @@ class Slurm:
         self.until(lambda: os.path.exists(f"{self.folder}/munge-socket/socket"), "munged")
         self.daemon(0, "slurmctld", "-D", "-i")
         for host in (0, 1):
-            self.daemon(host, "slurmd", "-D", "-N", Hosts.NAMES[host])
+            self.daemon(host, "slurmd", "-D", "-N", NODES[host])
         self.until(lambda: subprocess.run(self.on(0, "sinfo", "-h", "-o", "%D %T"), env=self.environment(), capture_output=True, text=True).stdout == "2 idle\n", "slurmd")
 
     def until(self, holds, what):
@@ -268,7 +269,9 @@ def kill_cases():
                         if len(pids) == tasks:
                             break
                         time.sleep(0.05)
-                    check(len(pids) == tasks, f"srun started {len(pids)} of {tasks} tasks")
+                    if len(pids) != tasks:
+                        launched.terminate()
+                        raise AssertionError(f"srun started {len(pids)} of {tasks} tasks: {launched.communicate()[1]}")
                     time.sleep(1 + 2 * chance.random())
                     os.kill(pids[victim], how)
                     begin = time.time()
@@ -291,6 +294,7 @@ def kill_cases():
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # and so the cluster ends, too
     try:
         code = run_cases(equal_cases, wrong_cases, kill_cases)
     finally:
