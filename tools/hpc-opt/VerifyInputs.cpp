@@ -55,6 +55,9 @@ static std::vector<Tensor> madeUpInputs(func::FuncOp serial) {
     }
     Tensor tensor(dtypeOf(argument.getType()), nn::shapeOf(argument));
     int64_t limit = indexedSize(argument).value_or(2);
+    for (BlockArgument other : serial.getArguments()) // ids that are labels, too: what both allow
+      if (defaultOf(serial, other.getArgNumber()) == argument.getArgNumber())
+        limit = std::min(limit, indexedSize(other).value_or(limit));
     for (int64_t i = 0; i < tensor.size(); ++i)
       if (tensor.isFloat())
         tensor.floats[i] = 2.0 * double(next()) / double(uint64_t(1) << 53) - 1.0;
