@@ -261,7 +261,8 @@ PanelSource<T> sourceOf(const ConstMatrix &matrix, bool alongDepth, int64_t at, 
 /// `panelDepth` deep.
 template <typename T>
 bool multiplyRows(const Product &product, int64_t row, int64_t rows, int64_t x, int64_t depth, std::byte *scratch) {
-  const int64_t deep = panelDepth, parts = (depth + deep - 1) / deep, count = (product.n + columnsAtOnce - 1) / columnsAtOnce * parts;
+  const int64_t deep = panelDepth, parts = (depth + deep - 1) / deep,
+                count = (product.n + columnsAtOnce - 1) / columnsAtOnce * parts;
   auto columnOf = [&](int64_t part) { return part / parts * columnsAtOnce; };
   auto atOf = [&](int64_t part) { return part % parts * deep; };
   auto leftSource = [&](int64_t at) {

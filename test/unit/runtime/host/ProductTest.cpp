@@ -194,7 +194,8 @@ TEST(Product, LargeAndOdd) {
       for (bool transposeB : {false, true})
         for (bool add : {false, true})
           for (auto [m, n, k] :
-               {std::array<int64_t, 3>{65, 129, 64}, {81, 64, 145}, {257, 66, 161}, {65, 79, 801}, {64, 400, 288}, {9, 130, 131}})
+               {std::array<int64_t, 3>{65, 129, 64}, {81, 64, 145}, {257, 66, 161}, {65, 79, 801}, {64, 400, 288},
+                {9, 130, 131}})
             check({type, type, DType::F32, DType::F32, m, n, k, transposeA, transposeB, add, 3});
 }
 
