@@ -141,7 +141,7 @@ def measure(bench, numpy, torch, gpu, folder, plan, weights, start, header, scra
                 del peers[name]
         if turn == 0 and bench.left() < 60:
             break
-    flops = sum(stage["gemm_flops_per_step"] for stage in plan["stages"])
+    flops = sum(stage["product_flops_per_step"] for stage in plan["stages"])
     peak = next((peak for name, peak in PEAKS.items() if name in gpu), None)
     for name, values in times.items():
         median = statistics.median(values)

@@ -4,9 +4,12 @@
 #include "compiler/AttentionAttribute.h"
 #include "compiler/Dialect/Dist/Correspondence.h"
 #include "compiler/ElementType.h"
+#include "compiler/Interfaces/Cost.h"
+#include "compiler/Interfaces/Structure.h"
 #include "compiler/Location.h"
 #include "compiler/ModuleAttributes.h"
 #include "compiler/Providers.h"
+#include "compiler/StepPart.h"
 #include "runtime/plan/Schedule.h"
 
 namespace hpc {
@@ -66,6 +69,28 @@ void StageLowering::alias(Value value, Value of) { buffers[value] = buffers.look
 
 void StageLowering::emit(plan::Action action, const std::string &node) {
   compute.instructions.push_back({std::move(action), node});
+  compute.instructions.back().part = part;
+}
+
+static plan::Part partOf(StepPart part) {
+  switch (part) {
+  case StepPart::Forward:
+    return plan::Part::Forward;
+  case StepPart::Repeated:
+    return plan::Part::Repeated;
+  case StepPart::Gradient:
+    return plan::Part::Gradient;
+  case StepPart::Update:
+    break;
+  }
+  return plan::Part::Update;
+}
+
+plan::Part StageLowering::partOfProgram() const {
+  if (plan::isPerStep(current.kind))
+    return plan::Part::Update;
+  bool isBackward = current.kind == plan::ProgramKind::Backward || current.kind == plan::ProgramKind::WeightGradient;
+  return isBackward ? plan::Part::Gradient : plan::Part::Forward;
 }
 
 void StageLowering::note(Operation *op) {
@@ -322,6 +347,9 @@ Status StageLowering::lowerFused(nn::FusedOp op) {
   if (auto launch = op->getAttrOfType<DenseI64ArrayAttr>(launchAttrName); launch && launch.size() == 3)
     kernel.launch = {launch[0], launch[1], launch[2]};
   kernel.attention = attentionOf(op);
+  for (Operation &inside : op.getBody().front())
+    if (auto cost = dyn_cast<CostOpInterface>(inside); cost && effortOf(&inside) == Effort::Product)
+      kernel.flops += cost.getFlops();
   dist::AccumulateOp sum = addsOver(op) ? accumulationOf(op.getResult(0)) : dist::AccumulateOp();
   if (addsOver(op) && !sum)
     return Status::error(ErrorKind::Internal, "nn.fused '" + kernel.symbol + "' adds to a sum that is none");
@@ -482,6 +510,7 @@ Status StageLowering::lower(Operation *op) {
 Status StageLowering::addProgram(plan::StageProgram program, Block &body, ArrayRef<ProgramInput> inputs,
                                  ArrayRef<ProgramOutput> outputs, bool isLast) {
   current = program;
+  part = partOfProgram();
   writtenEarly.clear();
   receive = {plan::receiveOf(program.kind), program.chunk, {}};
   compute = {program.kind, program.chunk, {}};
@@ -497,6 +526,7 @@ Status StageLowering::addProgram(plan::StageProgram program, Block &body, ArrayR
   loadInputs(inputs);
   // 2. The ops.
   for (Operation &op : body.without_terminator()) {
+    part = partOf(stepPartOf(op.getLoc()));
     HPC_RETURN_IF_ERROR(lower(&op));
     if (!isa<nn::ParameterOp, nn::ConstantOp>(op))
       note(&op);
@@ -504,6 +534,7 @@ Status StageLowering::addProgram(plan::StageProgram program, Block &body, ArrayR
     if (isLast)
       writeEarly(&op, inputs, outputs);
   }
+  part = partOfProgram();
   // 3. What goes out. A stage lists the programs that do something.
   storeAndSend(inputs, outputs);
   HPC_RETURN_IF_ERROR(writeStates(outputs));

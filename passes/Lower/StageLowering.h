@@ -80,6 +80,8 @@ private:
   void alias(Value value, Value of);
   plan::Ref place(Value value) const { return {buffers.lookup(value), 0}; }
   void emit(plan::Action action, const std::string &node);
+  /// Of what a program does at its edges: loads, messages.
+  plan::Part partOfProgram() const;
   /// Notes where the results of `op` lie after the instruction that was emitted last.
   void note(Operation *op);
 
@@ -116,6 +118,7 @@ private:
 
   // Of the program that is being lowered.
   plan::StageProgram current;
+  plan::Part part = plan::Part::Forward; ///< of what is emitted
   plan::Program receive, compute, drain;
   /// Behind the last round of the update: waits for what it sent, then what is written.
   std::vector<plan::Instruction> updateEnd;

@@ -99,6 +99,7 @@ struct Checker {
     HPC_RETURN_IF_ERROR(checkTable(plan, kernel.launch.sharedBytes, "shared bytes", 0, maxSharedBytes));
     if (kernel.attention)
       HPC_RETURN_IF_ERROR(checkAttention(stage, kernel));
+    HPC_RETURN_IF_ERROR(inRange("flops", kernel.flops, 0, INT64_MAX));
     return inRange("rows", kernel.rows, 0, maxBytes);
   }
 

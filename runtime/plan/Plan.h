@@ -20,8 +20,9 @@ namespace hpc::plan {
 
 /// Raised whenever an older reader would misread a plan.
 constexpr int majorVersion = 2;
-constexpr int minorVersion = 4; ///< 1: weights that are rounded when loaded; 2: outputs on request; 3: kernels that are an attention;
-                                ///< 4: what is looked up by an input
+/// 1: weights that are rounded when loaded; 2: outputs on request; 3: kernels that are an attention; 4: what is looked up by an
+/// input; 5: flops of kernels, parts of instructions.
+constexpr int minorVersion = 5;
 
 /// How the output is named that is the gradient of a parameter: "gradient/transformer.wte.weight".
 inline const std::string gradientPrefix = "gradient/";
@@ -199,6 +200,7 @@ struct Kernel {
   int64_t rows = 1;
   Launch launch;
   std::optional<Attention> attention; ///< in plans for devices, where the kernel is one
+  int64_t flops = 0; ///< of one run: of the products that it computes, by the ops' own count (an attention). Reported, not run by
 };
 
 /// memcpy between two places that do not overlap.
@@ -279,6 +281,14 @@ struct StoreOutput {
 
 using Action = std::variant<Gemm, Kernel, Copy, Accumulate, Collective, Send, Recv, Wait, LoadInput, StoreOutput>;
 
+/// Which part of a training step an instruction computes; that of all others is Forward. Reported, not run by.
+enum class Part : uint8_t {
+  Forward,
+  Repeated, ///< what forward has computed, again, for gradients that read it
+  Gradient,
+  Update,
+};
+
 struct Instruction {
   Action action;
   std::string node; ///< ONNX node that it computes, for traces and errors
@@ -289,6 +299,7 @@ struct Instruction {
   /// Serves outputs on request alone (Port::onRequest): skipped in a step in which nobody asks for them. Only of what
   /// stays on the rank: Gemm, Kernel, Copy, and the StoreOutput of such an output.
   bool onRequest = false;
+  Part part = Part::Forward;
 };
 
 enum class ProgramKind : uint8_t {

@@ -27,6 +27,10 @@ struct Decoder {
   void decode(int from, CollectiveKind &to) {
     decodeEnum(from, int(CollectiveKind::Permute) + 1, "kind of collective", to);
   }
+  void decode(int from, Part &to) {
+    if (from != 0) // what plans before 2.5 leave out
+      decodeEnum(from, int(Part::Update) + 1, "part of a step", to);
+  }
   void decode(int from, AttentionKind &to) { decodeEnum(from, int(AttentionKind::Backward) + 1, "kind of attention", to); }
   void decode(int from, ReduceKind &to) { decodeEnum(from, int(ReduceKind::Prod) + 1, "kind of reduction", to); }
 
@@ -153,6 +157,7 @@ struct Decoder {
     decode(from.launch(), to.launch);
     if (from.has_attention())
       decode(from.attention(), to.attention.emplace());
+    to.flops = from.flops();
   }
 
   void decode(const proto::Copy &from, Copy &to) {
@@ -221,6 +226,7 @@ struct Decoder {
     decode(from.when(), to.when);
     to.queue = from.queue();
     to.onRequest = from.on_request();
+    decode(int(from.part()), to.part);
     switch (from.action_case()) {
     case proto::Instruction::kGemm:
       return decodeAction<Gemm>(from.gemm(), to.action);

@@ -131,6 +131,7 @@ struct Encoder {
     encode(from.launch, *to.mutable_launch());
     if (from.attention)
       encode(*from.attention, *to.mutable_attention());
+    to.set_flops(from.flops);
   }
 
   void encode(const Copy &from, proto::Copy &to) {
@@ -210,6 +211,7 @@ struct Encoder {
     encode(from.when, *to.mutable_when());
     to.set_queue(from.queue);
     to.set_on_request(from.onRequest);
+    to.set_part(shifted<proto::Part>(from.part));
   }
 
   void encode(const Program &from, proto::Program &to) {

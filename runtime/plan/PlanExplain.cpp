@@ -9,7 +9,7 @@
 namespace hpc::plan {
 
 std::string explainPlan(const Plan &plan, const PlanFacts &facts) {
-  std::string text = trafficTable(plan, facts) + memoryTable(facts);
+  std::string text = trafficTable(plan, facts) + memoryTable(facts) + keptTable(facts);
   char bubble[64];
   std::snprintf(bubble, sizeof(bubble), "%.1f%%", 100 * facts.timeline.bubble());
   return text + "schedule, every program taken as equally long, " + bubble + " idle:\n" +

@@ -1,11 +1,14 @@
-// Sums over the plan: arenas, payloads, multiply-adds.
+// Sums over the plan: arenas, payloads, multiply-adds, what waits for gradients.
 #include "runtime/plan/PlanFacts.h"
 
 #include "runtime/plan/Access.h"
 #include "runtime/plan/CheckedMath.h"
 #include "runtime/plan/Groups.h"
+#include "runtime/plan/Schedule.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 namespace hpc::plan {
 
@@ -39,30 +42,39 @@ Runs runsOf(const Stage &stage) {
   return runs;
 }
 
-/// 2*m*n*k of one run, added per coordinate that runs it.
+/// 2*m*n*k of a product, and what a kernel has of them: of one run, added per coordinate that runs it.
 void addFlops(const Plan &plan, const Instruction &instruction, int64_t microBatch, std::vector<int64_t> &flops) {
-  const Gemm &gemm = std::get<Gemm>(instruction.action);
-  int64_t ranks = plan.ranksPerStage(), batch = productOf(gemm.batch);
+  const auto *gemm = std::get_if<Gemm>(&instruction.action);
+  const auto *kernel = std::get_if<Kernel>(&instruction.action);
+  int64_t ranks = plan.ranksPerStage(), fixed = gemm ? multiplySizes(2, productOf(gemm->batch)) : kernel->flops;
   for (int64_t coordinate = 0; coordinate < ranks; ++coordinate) {
-    int64_t one = 2;
-    for (const ByCoord *factor : {&gemm.m, &gemm.n, &gemm.k, &instruction.when})
-      one = multiplySizes(one, factor->at(coordinate, microBatch, ranks));
-    flops[coordinate] = addSizes(flops[coordinate], multiplySizes(one, batch));
+    int64_t one = multiplySizes(fixed, instruction.when.at(coordinate, microBatch, ranks));
+    if (gemm)
+      for (const ByCoord *factor : {&gemm->m, &gemm->n, &gemm->k})
+        one = multiplySizes(one, factor->at(coordinate, microBatch, ranks));
+    flops[coordinate] = addSizes(flops[coordinate], one);
   }
 }
 
+bool hasFlops(const Instruction &instruction) {
+  const auto *kernel = std::get_if<Kernel>(&instruction.action);
+  return (std::holds_alternative<Gemm>(instruction.action) || (kernel && kernel->flops > 0)) && !instruction.onRequest;
+}
+
 bool dependsOnMicroBatch(const Plan &plan, const Instruction &instruction) {
-  const Gemm &gemm = std::get<Gemm>(instruction.action);
-  size_t most =
-      std::max({gemm.m.values.size(), gemm.n.values.size(), gemm.k.values.size(), instruction.when.values.size()});
+  size_t most = instruction.when.values.size();
+  if (const auto *gemm = std::get_if<Gemm>(&instruction.action))
+    most = std::max({most, gemm->m.values.size(), gemm->n.values.size(), gemm->k.values.size()});
   return most > size_t(plan.ranksPerStage());
 }
 
-int64_t flopsOf(const Plan &plan, const Stage &stage, const Runs &runs) {
+/// Of the instructions that `counts` names, of one rank in one step.
+template <typename Counts>
+int64_t flopsOf(const Plan &plan, const Stage &stage, const Runs &runs, Counts counts) {
   std::vector<int64_t> flops(plan.ranksPerStage(), 0);
   for (size_t p = 0; p < stage.programs.size(); ++p)
     for (const Instruction &instruction : stage.programs[p].instructions) {
-      if (!std::holds_alternative<Gemm>(instruction.action) || instruction.onRequest)
+      if (!hasFlops(instruction) || !counts(stage.programs[p], instruction))
         continue;
       if (dependsOnMicroBatch(plan, instruction)) {
         for (int32_t microBatch : runs[p])
@@ -75,6 +87,46 @@ int64_t flopsOf(const Plan &plan, const Stage &stage, const Runs &runs) {
         flops[c] = addSizes(flops[c], multiplySizes(one[c], int64_t(runs[p].size())));
     }
   return *std::max_element(flops.begin(), flops.end());
+}
+
+/// By chunk. A value that a later program of the chunk reads lies in a buffer with slots, one of the same program in a
+/// temporary: both wait.
+void addKept(const Plan &plan, int64_t stageIndex, const Runs &runs, PlanFacts &facts) {
+  const Stage &stage = plan.stages[stageIndex];
+  std::map<int32_t, std::set<int32_t>> written; // by buffer: chunks whose forward makes it
+  std::map<int32_t, std::set<int32_t>> kept;    // by chunk: buffers
+  std::map<int32_t, int64_t> again;             // by chunk: instructions
+  for (bool isReading : {false, true})
+    for (const Program &program : stage.programs) {
+      if (isPerStep(program.kind))
+        continue;
+      for (const Instruction &instruction : program.instructions) {
+        if (isReading)
+          again[program.chunk] += instruction.part == Part::Repeated;
+        if (isReading ? instruction.part != Part::Gradient && instruction.part != Part::Repeated
+                      : instruction.part != Part::Forward)
+          continue;
+        for (const Access &access : accessesOf(plan, instruction)) {
+          int32_t buffer = access.ref.buffer;
+          if (stage.buffers[buffer].lifetime == Lifetime::Session || access.write == isReading)
+            continue;
+          if (!isReading)
+            written[buffer].insert(program.chunk);
+          else if (written[buffer].count(program.chunk))
+            kept[program.chunk].insert(buffer);
+        }
+      }
+    }
+  for (const auto &[chunk, instructions] : again) {
+    KeptFacts one{stageIndex, chunk, int64_t(kept[chunk].size()), 0, instructions, 0};
+    for (int32_t buffer : kept[chunk])
+      one.bytes = addSizes(one.bytes, multiplySizes(stage.buffers[buffer].slots, stage.buffers[buffer].bytes));
+    one.productFlops = flopsOf(plan, stage, runs, [&](const Program &program, const Instruction &instruction) {
+      return program.chunk == chunk && instruction.part == Part::Repeated;
+    });
+    if (one.values > 0 || one.instructions > 0)
+      facts.kept.push_back(one);
+  }
 }
 
 /// Runs in which some coordinate does not skip the instruction.
@@ -142,7 +194,11 @@ PlanFacts staticFacts(const Plan &plan) {
   for (size_t s = 0; s < plan.stages.size(); ++s) {
     Runs runs = runsOf(plan.stages[s]);
     facts.memory.push_back(memoryOf(plan.stages[s]));
-    facts.gemmFlops.push_back(flopsOf(plan, plan.stages[s], runs));
+    facts.productFlops.push_back(flopsOf(plan, plan.stages[s], runs, [](const auto &...) { return true; }));
+    facts.gemmFlops.push_back(flopsOf(plan, plan.stages[s], runs, [](const Program &, const Instruction &instruction) {
+      return std::holds_alternative<Gemm>(instruction.action);
+    }));
+    addKept(plan, int64_t(s), runs, facts);
     addTraffic(plan, int64_t(s), runs, facts);
   }
   return facts;

@@ -27,6 +27,14 @@ struct TrafficFacts {
   int64_t totalBytes() const { return bytes * runs * groups; }
 };
 
+/// What a chunk of a stage keeps of its forward program for its gradients, and computes again for them, at one rank.
+struct KeptFacts {
+  int64_t stage = 0, chunk = 0;
+  int64_t values = 0, bytes = 0; ///< buffers that outlive no step, written by Part::Forward and read by gradients; all slots
+  int64_t instructions = 0;      ///< of Part::Repeated, in one run of the programs
+  int64_t productFlops = 0;      ///< of those, in a step, the largest over coordinates
+};
+
 /// A run of a program that computes, in the simulation's clock, in which each of them takes one unit.
 struct Turn {
   int64_t start = 0;
@@ -43,7 +51,9 @@ struct Timeline {
 struct PlanFacts {
   std::vector<MemoryFacts> memory; ///< by stage
   std::vector<TrafficFacts> collectives, transfers;
-  std::vector<int64_t> gemmFlops; ///< by stage: of one rank in one step, the largest over coordinates
+  std::vector<int64_t> productFlops; ///< by stage: of one rank in one step, gemms and kernels, the largest over coordinates
+  std::vector<int64_t> gemmFlops;    ///< of gemms alone
+  std::vector<KeptFacts> kept;       ///< by stage and chunk; none of a plan that computes no gradients
   Timeline timeline;
 };
 

@@ -85,6 +85,7 @@ Json stageJson(const Plan &plan, const PlanFacts &facts, size_t index) {
   json["ranks"] = {int64_t(index) * plan.ranksPerStage(), (int64_t(index) + 1) * plan.ranksPerStage() - 1};
   json["memory_per_rank"] = memoryJson(facts.memory[index]);
   json["gemm_flops_per_step"] = facts.gemmFlops[index];
+  json["product_flops_per_step"] = facts.productFlops[index];
   json["buffers"] = Json::array();
   for (const Buffer &buffer : stage.buffers)
     json["buffers"].push_back({{"name", buffer.name},
@@ -149,6 +150,17 @@ void addTraffic(const Plan &plan, const PlanFacts &facts, Json &json) {
     json["transfers"].push_back(trafficJson(plan, traffic));
 }
 
+void addKept(const PlanFacts &facts, Json &json) {
+  json["kept"] = Json::array();
+  for (const KeptFacts &kept : facts.kept)
+    json["kept"].push_back({{"stage", kept.stage},
+                            {"chunk", kept.chunk},
+                            {"values", kept.values},
+                            {"bytes", kept.bytes},
+                            {"repeated_instructions", kept.instructions},
+                            {"repeated_product_flops_per_step", kept.productFlops}});
+}
+
 std::string printed(const Json &json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
 
 } // namespace
@@ -157,10 +169,12 @@ std::string explainPlanJson(const Plan &plan, const PlanFacts &facts) {
   Json json;
   json["model"] = plan.model;
   addTraffic(plan, facts, json);
+  addKept(facts, json);
   json["stages"] = Json::array();
   for (size_t stage = 0; stage < facts.memory.size(); ++stage)
-    json["stages"].push_back(
-        {{"memory_per_rank", memoryJson(facts.memory[stage])}, {"gemm_flops_per_step", facts.gemmFlops[stage]}});
+    json["stages"].push_back({{"memory_per_rank", memoryJson(facts.memory[stage])},
+                              {"gemm_flops_per_step", facts.gemmFlops[stage]},
+                              {"product_flops_per_step", facts.productFlops[stage]}});
   json["time_units"] = facts.timeline.length;
   json["bubble"] = facts.timeline.bubble();
   return printed(json);
@@ -188,6 +202,7 @@ std::string printPlanJson(const Plan &plan, const PlanFacts &facts) {
   for (size_t s = 0; s < plan.stages.size(); ++s)
     json["stages"].push_back(stageJson(plan, facts, s));
   addTraffic(plan, facts, json);
+  addKept(facts, json);
   json["time_units"] = facts.timeline.length;
   json["bubble"] = facts.timeline.bubble();
   return printed(json);

@@ -173,7 +173,7 @@ std::string printPlan(const Plan &plan, const PlanFacts &facts) {
   std::string text = header(plan) + memoryTable(facts);
   for (size_t s = 0; s < plan.stages.size(); ++s)
     text += stageText(plan, s);
-  return text + trafficTable(plan, facts) + scheduleText(plan, facts);
+  return text + keptTable(facts) + trafficTable(plan, facts) + scheduleText(plan, facts);
 }
 
 } // namespace hpc::plan

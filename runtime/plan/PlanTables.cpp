@@ -134,16 +134,32 @@ std::string trafficTable(const Plan &plan, const PlanFacts &facts) {
 
 std::string memoryTable(const PlanFacts &facts) {
   TextTable table(
-      {"stages", "total", "weights", "states", "step", "slots", "temporaries", "on host", "matmul flops a step"});
+      {"stages", "total", "weights", "states", "step", "slots", "temporaries", "on host", "product flops a step"});
   for (size_t stage = 0; stage < facts.memory.size(); ++stage) {
     const MemoryFacts &memory = facts.memory[stage];
     std::vector<std::string> cells;
     for (int64_t number : {memory.total(), memory.weight, memory.state, memory.step, memory.slot, memory.temp,
-                           memory.host, facts.gemmFlops[stage]})
+                           memory.host, facts.productFlops[stage]})
       cells.push_back(std::to_string(number));
     table.addFor(int64_t(stage), std::move(cells));
   }
   return "memory of a rank, bytes (total: of its device):\n" + table.text();
+}
+
+std::string keptTable(const PlanFacts &facts) {
+  if (facts.kept.empty())
+    return "";
+  bool hasChunks = std::any_of(facts.kept.begin(), facts.kept.end(), [](const KeptFacts &kept) { return kept.chunk > 0; });
+  TextTable table({"stages", hasChunks ? "chunk" : "program", "values", "bytes", "instructions", "product flops a step"});
+  auto add = [&](const KeptFacts &kept, const char *what, std::vector<std::string> cells) {
+    cells.insert(cells.begin(), hasChunks ? std::to_string(kept.chunk) + ", " + what : what);
+    table.addFor(kept.stage, std::move(cells));
+  };
+  for (const KeptFacts &kept : facts.kept)
+    add(kept, "forward keeps", {std::to_string(kept.values), std::to_string(kept.bytes), "-", "-"});
+  for (const KeptFacts &kept : facts.kept)
+    add(kept, "backward repeats", {"-", "-", std::to_string(kept.instructions), std::to_string(kept.productFlops)});
+  return "for gradients, of a rank (--recompute):\n" + table.text();
 }
 
 } // namespace hpc::plan

@@ -13,5 +13,7 @@ namespace hpc::plan {
 std::string trafficTable(const Plan &plan, const PlanFacts &facts);
 /// A row per kind of stage.
 std::string memoryTable(const PlanFacts &facts);
+/// What waits for gradients and what is computed again for them; "" of a plan without gradients.
+std::string keptTable(const PlanFacts &facts);
 
 } // namespace hpc::plan

@@ -121,6 +121,8 @@ struct Line {
               table(kernel.launch.sharedBytes);
     if (kernel.attention)
       text += ", " + attentionText(*kernel.attention);
+    if (kernel.flops > 0)
+      text += ", " + std::to_string(kernel.flops) + " flops";
     return text;
   }
   static std::string attentionText(const Attention &attention) {
@@ -238,6 +240,8 @@ std::string instructionLine(const Plan &plan, const Stage &stage, const Instruct
     text += ", queue " + std::to_string(instruction.queue);
   if (instruction.onRequest)
     text += ", on request";
+  if (instruction.part == Part::Repeated)
+    text += ", again";
   if (!isEverywhere(instruction.when, 1))
     text += ", when " + tableText(plan, instruction.when);
   return instruction.node.empty() ? text : text + "  # " + instruction.node;

@@ -38,7 +38,7 @@ def compiled(model, batch, sequence, flags, folder):
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     facts = json.loads(subprocess.run([os.path.join(options.bin, "hpc-plan"), plan, "--json"], check=True, capture_output=True).stdout)
     largest = max((stage["memory_per_rank"] for stage in facts["stages"]), key=lambda memory: memory["total"])
-    flops = sum(stage["gemm_flops_per_step"] * (stage["ranks"][1] - stage["ranks"][0] + 1) for stage in facts["stages"])
+    flops = sum(stage["product_flops_per_step"] * (stage["ranks"][1] - stage["ranks"][0] + 1) for stage in facts["stages"])
     return largest, (flops, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
 
 

@@ -18,7 +18,7 @@ def facts(model, flags, folder):
     plan = os.path.join(folder, "a.plan")
     subprocess.run([os.path.join(BIN, "hpc-opt"), os.path.join(MODELS, model), "--no-weights", "--train", *flags.split(), "-o", plan], check=True)
     stages = json.loads(subprocess.run([os.path.join(BIN, "hpc-plan"), plan, "--json"], check=True, capture_output=True).stdout)["stages"]
-    return max(s["memory_per_rank"]["total"] for s in stages), sum(s["gemm_flops_per_step"] for s in stages)
+    return max(s["memory_per_rank"]["total"] for s in stages), sum(s["product_flops_per_step"] for s in stages)
 
 
 with tempfile.TemporaryDirectory() as folder:

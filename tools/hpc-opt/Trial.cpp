@@ -32,7 +32,7 @@ static Status runQuietly(ModuleOp module, const Options &options, StringRef last
 
 static double costOf(const plan::PlanFacts &facts, const plan::Plan &plan, const Options &options) {
   double flops = 0, sent = 0;
-  for (int64_t ofStage : facts.gemmFlops)
+  for (int64_t ofStage : facts.productFlops)
     flops = std::max(flops, double(ofStage));
   for (const std::vector<plan::TrafficFacts> *traffic : {&facts.collectives, &facts.transfers})
     for (const plan::TrafficFacts &each : *traffic)

@@ -102,6 +102,8 @@ std::string describeProfile(const plan::Plan &plan, const Trace &trace, const ho
       Row one{kind.group, 1, std::chrono::duration<double>(event.end - event.start).count()};
       if (const auto *gemm = std::get_if<plan::Gemm>(&instruction.action))
         one.flops = flopsOf(*gemm, place);
+      else if (const auto *kernel = std::get_if<plan::Kernel>(&instruction.action))
+        one.flops = double(kernel->flops);
       if (kind.group != "messages and waiting")
         one.bytes = double(bytesOf(instruction, plan));
       one.floor = std::max(one.flops / speed.flopsPerSecond, one.bytes / speed.bytesPerSecond);

@@ -56,8 +56,9 @@ public:
     counts.flops += 2 * call.m * call.n * call.k * products;
     return Status::success();
   }
-  Status kernel(const KernelCall &) override {
+  Status kernel(const KernelCall &call) override {
     ++counts.kernels;
+    counts.flops += call.plan.flops;
     return Status::success();
   }
   Status finish() override { return Status::success(); }

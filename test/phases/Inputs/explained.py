@@ -16,4 +16,4 @@ assert len({entry["node"] for entry in told["collectives"]}) == 7
 total = sum(e["bytes"] * e["runs"] * e.get("groups", e.get("senders")) for e in told["collectives"] + told["transfers"])
 assert total == 190080, total
 for stage in told["stages"]:
-    assert stage["memory_per_rank"]["total"] > 0 and stage["gemm_flops_per_step"] > 0
+    assert stage["memory_per_rank"]["total"] > 0 and stage["product_flops_per_step"] > 0

@@ -63,6 +63,8 @@ Plan fullPlan() {
   stage.programs[1].instructions.push_back({biased, "biased"});
   test::action<Kernel>(plan, 1, 1, test::stage1::Relu).launch = {128, test::table({256, 64}), 4096};
   test::action<Kernel>(plan, 1, 1, test::stage1::Relu).attention = test::attention();
+  test::action<Kernel>(plan, 1, 1, test::stage1::Relu).flops = 99;
+  stage.programs[1].instructions[test::stage1::Relu].part = Part::Repeated;
   Collective permute;
   permute.kind = CollectiveKind::Permute;
   permute.reduce = ReduceKind::Prod;
@@ -108,7 +110,8 @@ TEST(PlanFile, RoundTripKeepsEveryField) {
   EXPECT_THAT(printPlan(plan, staticFacts(plan)),
               HasSubstr("attention of 1 x 1 heads in 1 groups, 2 queries, 2 keys, channels 2 and 2, scale 0.125, causal from 3, "
                         "guarded, query f32 in argument 0 at 0 by 0 0 2 1, key f32 in argument 0 at 0 by 0 0 2 1, value f32 in "
-                        "argument 0 at 0 by 0 0 2 1, bias f32 in argument 0 at 1 by 0 0 0 1, result f32 in argument 1 at 0 by 0 0 2 1"));
+                        "argument 0 at 0 by 0 0 2 1, bias f32 in argument 0 at 1 by 0 0 0 1, result f32 in argument 1 at 0 by 0 0 2 1, 99 flops"));
+  EXPECT_THAT(printPlan(plan, staticFacts(plan)), HasSubstr("99 flops, again  # "));
 }
 
 TEST(PlanFile, WritesWholeFiles) {

@@ -26,7 +26,7 @@ TEST(PlanPrinter, Lines) {
            "output out: f32[4, 7]\n"
            "code: x86-64, 15 bytes, 1 function, needs avx2 fma\n",
            "memory of a rank, bytes (total: of its device):\n"
-           "  stages  total  weights  states  step  slots  temporaries  on host  matmul flops a step\n"
+           "  stages  total  weights  states  step  slots  temporaries  on host  product flops a step\n"
            "       0    448      192       0     0     96          160        0",
            "stage 1 (ranks 2..3):\n"
            "  b0 micro-batch f32[2, 6], 48 bytes at 0, 2 slots by 64  # y\n",
