@@ -2,6 +2,7 @@
 #include "runtime/core/Session.h"
 
 #include "runtime/base/CountText.h"
+#include "runtime/core/BindingLoader.h"
 #include "runtime/core/InputCheck.h"
 
 #include <algorithm>
@@ -93,9 +94,8 @@ Status Session::prepare(Rank &rank) {
     return arena.status();
   rank.arena = std::move(*arena);
   Place place{rank.place.coordinate, 0, plan.ranksPerStage()};
-  for (const plan::Binding &binding : stage.bindings)
-    HPC_RETURN_IF_ERROR(weights->load(binding, stage.buffers[size_t(binding.buffer)], place, *rank.device,
-                                      rank.arena->buffer(binding.buffer, 0)));
+  HPC_RETURN_IF_ERROR(loadBindings(*weights, stage, place, *rank.device, *rank.arena, *rank.threads,
+                                   double(rank.place.coordinate) / double(plan.ranksPerStage())));
   // Products may be prepared with the weights that are there now.
   rank.executor =
       std::make_unique<Executor>(plan, rank.place, *rank.device, *rank.communicator, *rank.arena, executorOptions);

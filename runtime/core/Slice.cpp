@@ -99,6 +99,16 @@ void SliceCopy::scatter(const std::byte *local, std::byte *global) const {
     copy<false>(0, const_cast<std::byte *>(local), global + globalStart);
 }
 
+int64_t SliceCopy::globalOffsetOf(int64_t local) const {
+  int64_t at = globalStart;
+  for (const Loop &loop : loops) {
+    const int64_t i = std::min(local / loop.localStride, loop.size - 1);
+    at += i * loop.globalStride;
+    local -= i * loop.localStride;
+  }
+  return at + std::min(local, run - 1);
+}
+
 template <bool IntoLocal>
 void SliceCopy::copyPart(size_t depth, const Part &part, int64_t at, std::byte *global) const {
   if (depth == loops.size()) {

@@ -30,6 +30,9 @@ public:
   bool isWhole(int64_t globalBytes) const {
     return loops.empty() && !padded && globalStart == 0 && run == box && box == globalBytes && box > 0;
   }
+  /// Where in the global tensor the byte of the box comes from; of padding the nearest one before it, so that what a part of
+  /// the box takes lies between those of its ends. Not of a slice that holds nothing.
+  int64_t globalOffsetOf(int64_t local) const;
   /// Fills the whole box: the elements that the rank holds from the global tensor, zeros elsewhere.
   void gather(const std::byte *global, std::byte *local) const;
   /// Copies the elements that the rank holds into the global tensor; padding is not read.

@@ -301,21 +301,50 @@ uint64_t Weights::checkpointFingerprint() const {
   return combined;
 }
 
-Status Weights::check(int32_t index, const std::vector<bool> &touched) const {
+Status Weights::checkChunk(int32_t index, size_t chunk) const {
   const plan::Weight &weight = plan->weights[size_t(index)];
   const Source &source = sources[size_t(index)];
-  for (size_t chunk = 0; chunk < touched.size() && chunk < weight.hashes.size(); ++chunk) {
-    if (!touched[chunk] || source.verified[chunk].load(std::memory_order_relaxed))
-      continue;
-    int64_t start = int64_t(chunk) * hashChunkBytes, bytes = std::min(hashChunkBytes, weight.bytes - start);
-    if (hashBytes(source.data + start, bytes) != weight.hashes[chunk])
-      return Status::error(ErrorKind::Io, "weight '" + weight.name + "' of '" + source.path + "': bytes " +
-                                              std::to_string(start) + " to " + std::to_string(start + bytes - 1) +
-                                              " (chunk " + std::to_string(chunk) +
-                                              ") are not those that the plan was compiled from; restore the file or "
-                                              "compile the plan again");
+  if (chunk >= weight.hashes.size() || source.verified[chunk].load(std::memory_order_relaxed))
+    return Status::success();
+  int64_t start = int64_t(chunk) * hashChunkBytes, bytes = std::min(hashChunkBytes, weight.bytes - start);
+  if (hashBytes(source.data + start, bytes) == weight.hashes[chunk]) {
     source.verified[chunk].store(1, std::memory_order_relaxed);
+    return Status::success();
   }
+  return Status::error(ErrorKind::Io, "weight '" + weight.name + "' of '" + source.path + "': bytes " +
+                                          std::to_string(start) + " to " + std::to_string(start + bytes - 1) +
+                                          " (chunk " + std::to_string(chunk) +
+                                          ") are not those that the plan was compiled from; restore the file or "
+                                          "compile the plan again");
+}
+
+Status Weights::check(int32_t index, const std::vector<bool> &touched) const {
+  for (size_t chunk = 0; chunk < touched.size(); ++chunk)
+    if (touched[chunk])
+      HPC_RETURN_IF_ERROR(checkChunk(index, chunk));
+  return Status::success();
+}
+
+std::optional<Weights::Parts> Weights::partsOf(const plan::Binding &binding, const plan::Buffer &buffer,
+                                               Place place) const {
+  const auto *stored = std::get_if<plan::StoredWeight>(&binding.start);
+  if (!stored || saved.count(binding.saved) || plan->weights[size_t(stored->weight)].dtype != buffer.dtype)
+    return std::nullopt;
+  const int64_t elementSize = byteSize(buffer.dtype);
+  SliceCopy slice(binding.slice, elementSize, place);
+  if (!slice.isQuickInParts())
+    return std::nullopt;
+  return Parts{slice, stored->weight, touchedChunks(binding.slice, elementSize, place, hashChunkBytes)};
+}
+
+Status Weights::loadPart(const Parts &parts, int64_t begin, int64_t bytes, std::byte *target) const {
+  // Chunks that this part reads are in the caches when they are copied.
+  const int64_t first = parts.slice.globalOffsetOf(begin) / hashChunkBytes,
+                last = parts.slice.globalOffsetOf(begin + bytes - 1) / hashChunkBytes;
+  for (int64_t chunk = first; chunk <= last; ++chunk)
+    if (parts.touched[size_t(chunk)])
+      HPC_RETURN_IF_ERROR(checkChunk(parts.weight, size_t(chunk)));
+  parts.slice.gatherPart(sources[size_t(parts.weight)].data, target, begin, bytes);
   return Status::success();
 }
 

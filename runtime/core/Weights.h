@@ -28,6 +28,16 @@ public:
   /// Fills the buffer of a binding with what it starts with. May be called by all ranks at once.
   Status load(const plan::Binding &binding, const plan::Buffer &buffer, Place place, Device &device,
               std::byte *target) const;
+  /// A binding whose buffer may be filled in parts by several threads, where memory is the host's: a tensor of a file as it
+  /// is stored, in runs that are worth it. Nothing for all others.
+  struct Parts {
+    SliceCopy slice;
+    int32_t weight;
+    std::vector<bool> touched; ///< chunks that the slice reads
+  };
+  std::optional<Parts> partsOf(const plan::Binding &binding, const plan::Buffer &buffer, Place place) const;
+  /// Bytes [begin, begin + bytes) of the buffer at `target`.
+  Status loadPart(const Parts &parts, int64_t begin, int64_t bytes, std::byte *target) const;
 
   /// Of the tensors that the plan has no hashes of, so that processes can tell whether they have the same; 0: none. Of a
   /// tensor beyond a MiB it looks at 16 pieces of 64 KiB: enough to tell two models apart, not to find a flipped bit.
@@ -52,6 +62,7 @@ private:
   Status resolveByName();
   Status resolveSaved(const std::string &checkpoint);
   Status check(int32_t weight, const std::vector<bool> &touched) const;
+  Status checkChunk(int32_t weight, size_t chunk) const;
 
   const plan::Plan *plan = nullptr;
   std::vector<MappedFile> files;

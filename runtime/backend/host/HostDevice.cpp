@@ -42,17 +42,32 @@ HostDevice::HostDevice(ThreadPool &threads, bool mayUseTiles)
   useOneThread();
 }
 
+void HostDevice::Unmap::operator()(std::byte *memory) const { ::munmap(memory, bytes); }
+
+/// Pages are zero as they come, and come when they are first written, on the thread that does: nobody passes over them for
+/// zeros, and who loads weights with several threads has several of them clear pages.
 Expected<std::byte *> HostDevice::allocate(plan::Space, int64_t bytes, std::byte fillValue) {
-  constexpr size_t hugePage = size_t(2) << 20;
-  size_t alignment = size_t(bytes) >= hugePage ? hugePage : 64;
-  size_t size = std::max(alignment, size_t(roundUp(bytes, int64_t(alignment))));
-  std::byte *address = static_cast<std::byte *>(std::aligned_alloc(alignment, size));
-  if (!address)
+  constexpr int64_t page = 4096, hugePage = int64_t(2) << 20;
+  const bool isLarge = bytes >= hugePage;
+  // Of a place anywhere, what lies before the first huge page is given back.
+  const int64_t size = roundUp(std::max<int64_t>(bytes, 1), isLarge ? hugePage : page), slack = isLarge ? hugePage : 0;
+  void *mapped = ::mmap(nullptr, size_t(size + slack), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped == MAP_FAILED)
     return Status::error(ErrorKind::Capacity, "cannot get " + countText(bytes, "byte") + " of memory");
-  memory.emplace_back(address);
-  if (alignment == hugePage)
-    ::madvise(address, size, MADV_HUGEPAGE); // advice: without it the pages are small
-  std::memset(address, int(fillValue), size);
+  std::byte *address = static_cast<std::byte *>(mapped);
+  if (isLarge) {
+    const int64_t before = roundUp(int64_t(reinterpret_cast<uintptr_t>(address)), hugePage) -
+                           int64_t(reinterpret_cast<uintptr_t>(address));
+    if (before > 0)
+      ::munmap(address, size_t(before));
+    address += before;
+    if (before < slack)
+      ::munmap(address + size, size_t(slack - before));
+    ::madvise(address, size_t(size), MADV_HUGEPAGE); // advice: without it the pages are small
+  }
+  memory.emplace_back(address, Unmap{size_t(size)});
+  if (fillValue != std::byte(0))
+    std::memset(address, int(fillValue), size_t(size));
   return address;
 }
 

@@ -5,7 +5,7 @@
 #include "runtime/backend/host/Gemm.h"
 #include "runtime/core/Backend.h"
 
-#include <cstdlib>
+#include <memory>
 
 namespace hpc::host {
 
@@ -33,13 +33,14 @@ public:
   int64_t scratchBytes() const override;
 
 private:
-  struct Free {
-    void operator()(std::byte *memory) const { std::free(memory); }
+  struct Unmap {
+    size_t bytes = 0;
+    void operator()(std::byte *memory) const;
   };
   ThreadPool alone; ///< where none is given
   ThreadPool &threads;
   const bool mayUseTiles;
-  std::vector<std::unique_ptr<std::byte, Free>> memory;
+  std::vector<std::unique_ptr<std::byte, Unmap>> memory;
   std::vector<GemmMethod> methods; ///< of the products, by handle
   std::vector<Scratch> scratch;    ///< by thread, for the product that takes most
   int64_t libraryBytes = 0;        ///< of oneDNN on each thread, in the product that takes most

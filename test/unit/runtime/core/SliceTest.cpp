@@ -55,6 +55,10 @@ template <typename T> void check(const plan::Slice &slice, Place place) {
   copy.scatter(reinterpret_cast<const std::byte *>(local.data()), reinterpret_cast<std::byte *>(scattered.data()));
   EXPECT_EQ(scattered, expectedGlobal);
 
+  eachElement(slice, place, [&](int64_t g, int64_t l) {
+    for (int64_t byte = 0; byte < int64_t(sizeof(T)); ++byte)
+      EXPECT_EQ(copy.globalOffsetOf(l * int64_t(sizeof(T)) + byte), g * int64_t(sizeof(T)) + byte);
+  });
   // In parts of any length, which may end within an element, a box is the same.
   for (int64_t length : {1, 3, 8, 40}) {
     std::vector<T> byParts(local.size(), T(55)), scatteredByParts(global.size(), T(0));
