@@ -114,8 +114,10 @@ Status StageLowering::writeStates(ArrayRef<ProgramOutput> outputs) {
   }
   // A later round may still read what an earlier one writes.
   std::vector<plan::Instruction> &end = plan::isPerStep(current.kind) ? updateEnd : compute.instructions;
-  for (const Write &write : writes)
+  for (const Write &write : writes) {
     end.push_back({plan::Copy{write.from, write.to, stage.buffers[write.to.buffer].bytes}, write.node});
+    end.back().part = plan::Part::Update;
+  }
   return Status::success();
 }
 

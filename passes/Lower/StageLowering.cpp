@@ -192,6 +192,7 @@ void StageLowering::postReceives(ArrayRef<ProgramInput> inputs) {
     recv.request = addRequest({receiver, {current}});
     recv.reason = input.reason;
     receive.instructions.push_back({recv, input.reason.node});
+    receive.instructions.back().part = part;
     emit(plan::Wait{recv.request}, input.reason.node);
   }
 }
@@ -256,7 +257,9 @@ void StageLowering::storeAndSend(ArrayRef<ProgramInput> inputs, ArrayRef<Program
     send.request = addRequest({current, {isPerStep ? current : drainProgram()}});
     send.reason = output.reason;
     emit(send, output.reason.node);
-    (isPerStep ? updateEnd : drain.instructions).push_back({plan::Wait{send.request}, output.reason.node});
+    std::vector<plan::Instruction> &waits = isPerStep ? updateEnd : drain.instructions;
+    waits.push_back({plan::Wait{send.request}, output.reason.node});
+    waits.back().part = part;
   }
 }
 

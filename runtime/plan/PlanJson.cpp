@@ -79,6 +79,8 @@ Json memoryJson(const MemoryFacts &memory) {
           {"temp", memory.temp},     {"host", memory.host},   {"total", memory.total()}};
 }
 
+const char *const parts[] = {"forward", "repeated", "gradient", "update"}; // by Part
+
 Json stageJson(const Plan &plan, const PlanFacts &facts, size_t index) {
   const Stage &stage = plan.stages[index];
   Json json;
@@ -105,6 +107,7 @@ Json stageJson(const Plan &plan, const PlanFacts &facts, size_t index) {
     Json instructions = Json::array();
     for (const Instruction &instruction : program.instructions)
       instructions.push_back({{"kind", actionName(instruction.action)},
+                              {"part", parts[int(instruction.part)]},
                               {"node", instruction.node},
                               {"text", instructionLine(plan, stage, instruction)}});
     json["programs"].push_back(

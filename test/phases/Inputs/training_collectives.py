@@ -34,6 +34,12 @@ if which == "pp":
     assert transfers.pop((10560, 2, 0)) == 1 and transfers.pop((10560, 2, 1)) == 1, transfers
     assert transfers.pop((40320, 1, 0)) == 1 and transfers.pop((40320, 1, 1)) == 1, transfers
     assert all(bytes == 4 and runs == 1 for bytes, runs, _ in transfers), transfers
+    # What waits for gradients, of a block: two values of each of its norms, q, k, v and the attention's result of the rank's heads, what goes into GELU and comes out of it. Stage 0
+    # has two blocks and two micro-batches in flight. Stage 1 has one of each, but for the activation that is received for the next; and the last norm, the logits once, a number a row.
+    activation, heads, inner, logits, row = 4 * 2 * 33 * 40, 4 * 2 * 33 * 3 * 8, 4 * 2 * 33 * 36, 4 * 2 * 33 * 252, 4 * 2 * 33
+    block = 4 * activation + 4 * heads + 2 * inner
+    assert [(kept["stage"], kept["values"], kept["bytes"], kept["repeated_instructions"]) for kept in told["kept"]] == [
+        (0, 20, 2 * 2 * block, 0), (1, 14, activation + block + 2 * activation + logits + row, 0)], told["kept"]
 else:
     assert not told["transfers"]
 print(which, len(told["collectives"]), "collectives; those of backward:", backward)
