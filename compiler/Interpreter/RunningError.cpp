@@ -164,6 +164,46 @@ static Expected<std::vector<double>> freedomOf(Operation *op, ArrayRef<const Ten
   return slack;
 }
 
+/// Sums in double round nothing that counts beside the errors of f32 terms, and of few results these may cancel by chance
+/// in every sample: for each, the root of the sum of squares of what its terms deviate by. Empty: no such sum.
+Expected<std::vector<double>> RunningError::reachOfTerms(Operation *op, ArrayRef<Twin> operands, unsigned result,
+                                                         const Tensor &exact) {
+  std::vector<double> reach;
+  std::optional<Access> access = accessOf(op);
+  auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
+  if (exact.dtype != DType::F64 || !ruled || (access != Access::Product && access != Access::Combine))
+    return reach;
+  ShardingRule rule = ruled.getShardingRule();
+  auto isNoSum = [](const ShardingFactor &factor) { return factor.reduction && *factor.reduction != ReduceKind::Sum; };
+  if (llvm::any_of(rule.factors, isNoSum))
+    return reach;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (!operands[i].exact->isFloat() || operands[i].isExact())
+      continue;
+    std::vector<Tensor> squares;
+    SmallVector<const Tensor *> inputs;
+    for (const Twin &operand : operands)
+      squares.push_back(*operand.exact);
+    for (size_t k = 0; k < operands.size(); ++k) {
+      for (size_t j = 0; j < squares[k].floats.size(); ++j) {
+        double value = k == i ? deviationAt(operands[k], int64_t(j)) : squares[k].floats[j];
+        squares[k].floats[j] = value * value;
+      }
+      inputs.push_back(&squares[k]);
+    }
+    Results sums = evaluateOp(op, inputs, {.doublePrecision = true});
+    if (!sums.ok())
+      return sums.status();
+    const std::vector<double> &values = (*sums)[result].floats;
+    reach.resize(values.size());
+    for (size_t j = 0; j < values.size(); ++j)
+      reach[j] += values[j];
+  }
+  for (double &value : reach)
+    value = std::sqrt(std::max(value, 0.0));
+  return reach;
+}
+
 double RunningError::randomFactor() {
   randomState ^= randomState << 13;
   randomState ^= randomState >> 7;
@@ -316,6 +356,10 @@ Expected<RunningError::Twins> RunningError::evaluate(Operation *op, ArrayRef<Twi
         if (!slack.ok())
           return slack.status();
         push(wanted, *slack, *sample);
+        Expected<std::vector<double>> reach = reachOfTerms(op, operands, i, wanted);
+        if (!reach.ok())
+          return reach.status();
+        push(wanted, *reach, *sample);
         if (isStep)
           push(wanted, freedomOfRounding(op, inputs, *sample), *sample);
       }

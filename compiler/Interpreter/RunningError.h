@@ -76,6 +76,8 @@ private:
                              bool eachItsOwnWay);
   Status followJumps(Operation *op, ArrayRef<Twin> operands, unsigned result, double direction, const Tensor &exact,
                      Tensor &sample, bool &hasJumped);
+  static Expected<std::vector<double>> reachOfTerms(Operation *op, ArrayRef<Twin> operands, unsigned result,
+                                                    const Tensor &exact);
   void push(const Tensor &exact, ArrayRef<double> slack, Tensor &sample);
   double randomFactor();
 
