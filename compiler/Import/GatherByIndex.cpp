@@ -98,7 +98,9 @@ std::optional<IndexDigits> findDigits(const KnownTensor &indices, int64_t size) 
       indices.compact.isFloat() || indices.elements() == 0 ? std::nullopt : findAffineForm(indices.compact);
   if (!form || llvm::any_of(dims, [&](int dim) { return form->steps[size_t(dim)] <= 0; }))
     return std::nullopt;
-  llvm::stable_sort(dims, [&](int a, int b) { return form->steps[size_t(a)] > form->steps[size_t(b)]; });
+  llvm::sort(dims, [&](int a, int b) {
+    return std::pair(-form->steps[size_t(a)], a) < std::pair(-form->steps[size_t(b)], b); // in their order where equal
+  });
   IndexDigits digits;
   int64_t outer = size, start = form->start;
   for (int dim : dims) {

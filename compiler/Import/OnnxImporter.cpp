@@ -332,7 +332,7 @@ private:
     function.setType(attributes.getFunctionType(function.getArgumentTypes(), types));
     std::vector<nn::ResultPort> ports;
     for (const ValueInfo &output : model.outputs)
-      ports.push_back({output.name, ""});
+      ports.push_back({output.name, "", ""});
     nn::setResultPorts(function, ports);
     builder.finishFunction(results);
     return Status::success();

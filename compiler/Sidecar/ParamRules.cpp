@@ -61,7 +61,9 @@ Expected<std::vector<ParamDecision>> decideParams(const Sidecar &sidecar, func::
     std::vector<std::string> names = namesOf(parameter);
     allNames.insert(allNames.end(), names.begin(), names.end());
     ParamDecision decision{parameter};
-    for (auto [rule, use] : llvm::zip_equal(sidecar.params, uses)) {
+    for (auto asking : llvm::zip_equal(sidecar.params, uses)) {
+      auto &rule = std::get<0>(asking);
+      auto &use = std::get<1>(asking);
       auto name = llvm::find_if(names, [&](const std::string &each) { return matchesName(rule.match, each); });
       if (name == names.end())
         continue;

@@ -117,8 +117,9 @@ void addKept(const Plan &plan, int64_t stageIndex, const Runs &runs, PlanFacts &
         }
       }
     }
-  for (const auto &[chunk, instructions] : again) {
-    KeptFacts one{stageIndex, chunk, int64_t(kept[chunk].size()), 0, instructions, 0};
+  for (const auto &entry : again) {
+    const auto chunk = entry.first;
+    KeptFacts one{stageIndex, chunk, int64_t(kept[chunk].size()), 0, entry.second, 0};
     for (int32_t buffer : kept[chunk])
       one.bytes = addSizes(one.bytes, multiplySizes(stage.buffers[buffer].slots, stage.buffers[buffer].bytes));
     one.productFlops = flopsOf(plan, stage, runs, [&](const Program &program, const Instruction &instruction) {

@@ -14,7 +14,7 @@ static Expected<std::optional<SpecFile>> specInside(const std::string &model, co
   if (!rules.ok() || !*rules)
     return rules.ok() ? Expected<std::optional<SpecFile>>(std::optional<SpecFile>()) : rules.status();
   const auto &[read, name, others] = **rules;
-  SpecFile spec{model + " (device configurations)", sidecarText(read), {}, true};
+  SpecFile spec{model + " (device configurations)", sidecarText(read), {}, true, ""};
   if (!others.empty() && configuration.empty())
     spec.choice = "the first of them, '" + name + "'; --onnx-configuration=" + others.front() + " takes " +
                   (others.size() > 1 ? "the next" : "the other");
@@ -51,7 +51,7 @@ Expected<std::optional<SpecFile>> findSpec(const std::string &flag, const std::s
   Expected<MappedFile> file = MappedFile::open(path.string());
   if (!file.ok())
     return file.status();
-  SpecFile spec{path.string(), std::string(file->text()), {}, isDefault};
+  SpecFile spec{path.string(), std::string(file->text()), {}, isDefault, ""};
   Expected<Sidecar> sidecar = parseSidecar(spec.text, spec.path);
   if (!sidecar.ok())
     return sidecar.status();

@@ -38,7 +38,9 @@ static std::optional<Lookup> lookupFrom(Attribute attribute, size_t rank) {
   auto reader = list.getAs<StringAttr>("reader");
   if (!begin || !end || !low || !high || !reader || size_t(begin.size()) != rank || size_t(end.size()) != rank)
     return std::nullopt;
-  Lookup lookup{begin.asArrayRef().vec(), end.asArrayRef().vec()};
+  Lookup lookup;
+  lookup.begin = begin.asArrayRef().vec();
+  lookup.end = end.asArrayRef().vec();
   lookup.low = low.getInt();
   lookup.high = high.getInt();
   if (ignored)
@@ -50,7 +52,7 @@ static std::optional<Lookup> lookupFrom(Attribute attribute, size_t rank) {
 ArgumentPort argumentPort(func::FuncOp function, unsigned index) {
   DictionaryAttr attrs = function.getArgAttrDict(index);
   ArgumentPort port{textOf(attrs, nameAttr), {}, textOf(attrs, stateAttr), 0, textOf(attrs, stepScalarAttr),
-                    textOf(attrs, defaultInputAttr)};
+                    textOf(attrs, defaultInputAttr), {}};
   if (auto dims = attrs ? attrs.getAs<ArrayAttr>(dimsAttr) : ArrayAttr())
     for (Attribute dim : dims)
       port.dims.push_back(isa<StringAttr>(dim) ? cast<StringAttr>(dim).str() : std::string());

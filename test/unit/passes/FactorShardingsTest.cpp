@@ -59,8 +59,8 @@ TEST(FactorShardings, AnEmptyMergedDimIsRead) {
   Mesh mesh = *parseMesh("tp=2:tensor");
   std::string why;
   ShardingRule rule; // two parts of no element
-  rule.factors.push_back({2, false});
-  rule.factors.push_back({0, true});
+  rule.factors.push_back({2, false, {}});
+  rule.factors.push_back({0, true, {}});
   rule.operands.push_back({{1}});
   rule.results.push_back({{0, 1}});
   auto op = readOpSharding(rule, {parse("[0]")}, {parse("[0]")}, mesh, why);
