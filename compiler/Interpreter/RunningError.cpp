@@ -178,8 +178,8 @@ Expected<std::vector<double>> RunningError::reachOfTerms(Operation *op, ArrayRef
   if (llvm::any_of(rule.factors, isNoSum))
     return reach;
   for (size_t i = 0; i < operands.size(); ++i) {
-    if (!operands[i].exact->isFloat() || operands[i].isExact())
-      continue;
+    if (!operands[i].exact->isFloat() || operands[i].isExact() || isWhole(*operands[i].exact))
+      continue; // whole numbers are words of others, whose errors cancel
     std::vector<Tensor> squares;
     SmallVector<const Tensor *> inputs;
     for (const Twin &operand : operands)

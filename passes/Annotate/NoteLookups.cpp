@@ -16,6 +16,8 @@ struct NoteLookups : impl::NoteLookupsBase<NoteLookups> {
       SmallVector<nn::ArgumentPort> ports;
       for (BlockArgument argument : function.getArguments()) {
         nn::ArgumentPort &port = ports.emplace_back(nn::argumentPort(function, argument.getArgNumber()));
+        if (port.isState())
+          continue; // which nobody gives
         port.lookups = nn::findLookups(argument);
         llvm::erase_if(port.lookups, [](const nn::Lookup &lookup) { return !lookup.isWhole; });
       }

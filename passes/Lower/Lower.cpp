@@ -40,11 +40,12 @@ struct PlanLowering {
       nn::ArgumentPort is = nn::argumentPort(function, number);
       inputNumbers.push_back(is.isState() ? -1 : int32_t(lowered.plan.inputs.size()));
       std::string name = !is.stepScalar.empty() ? is.stepScalar : is.name;
-      if (!is.isState())
-        lowered.plan.inputs.push_back(
-            port(name.empty() ? "input" + std::to_string(number) : name, argument.getType(), !is.stepScalar.empty()));
+      if (is.isState())
+        continue;
+      plan::Port &input = lowered.plan.inputs.emplace_back(
+          port(name.empty() ? "input" + std::to_string(number) : name, argument.getType(), !is.stepScalar.empty()));
       for (const nn::Lookup &lookup : is.lookups)
-        lowered.plan.inputs.back().lookups.push_back(
+        input.lookups.push_back(
             {lookup.begin, lookup.end, lookup.low, lookup.high, lookup.ignored, lookup.reader});
     }
     for (auto [number, type] : llvm::enumerate(function.getResultTypes())) {

@@ -18,7 +18,13 @@ struct Use {
   int64_t writes = 0, lastWrite = -1;
   int64_t end = 0; ///< of the bytes that are touched
   bool isTaken = false;
+  bool travels = false; ///< other ranks, and a message engine behind a step that failed, may still be at it
 };
+
+bool isOfSeveralRanks(const plan::Instruction &instruction) {
+  return std::holds_alternative<plan::Collective>(instruction.action) ||
+         std::holds_alternative<plan::Send>(instruction.action) || std::holds_alternative<plan::Recv>(instruction.action);
+}
 
 std::vector<Use> usesOf(const plan::Plan &plan, const plan::Stage &stage) {
   std::vector<Use> uses(stage.buffers.size());
@@ -28,6 +34,7 @@ std::vector<Use> usesOf(const plan::Plan &plan, const plan::Stage &stage) {
         Use &use = uses[size_t(access.ref.buffer)];
         use.inSeveralPrograms |= use.program >= 0 && use.program != int64_t(program);
         use.program = int64_t(program);
+        use.travels |= isOfSeveralRanks(stage.programs[program].instructions[i]);
         use.end = std::max(use.end, access.ref.byteOffset + access.bytes);
         if (access.write) {
           ++use.writes;
@@ -53,7 +60,7 @@ std::vector<DirectPort> findDirectPorts(const plan::Plan &plan, const plan::Stag
     const plan::Buffer &buffer = stage.buffers[size_t(ref.buffer)];
     const std::optional<int64_t> bytes = checkedBytes(port.dtype, port.shape);
     return buffer.lifetime == plan::Lifetime::Program && buffer.slots == 1 && ref.byteOffset == 0 &&
-           !use.inSeveralPrograms && !use.isTaken && runs[size_t(use.program)] == 1 && bytes && use.end <= *bytes &&
+           !use.inSeveralPrograms && !use.isTaken && !use.travels && runs[size_t(use.program)] == 1 && bytes && use.end <= *bytes &&
            SliceCopy(slice, byteSize(port.dtype), place).isWhole(*bytes);
   };
   for (size_t program = 0; program < stage.programs.size(); ++program)

@@ -43,8 +43,16 @@ int64_t ThreadPool::threadHere() const {
 Status ThreadPool::run(const Job &given) {
   if (given.items <= 0)
     return Status::success();
-  if (helpers.empty() || given.items <= given.grain || running)
-    return given.call(given.work, running ? threadHere() : 0, 0, given.items);
+  if (running)
+    return given.call(given.work, threadHere(), 0, given.items);
+  if (helpers.empty() || given.items <= given.grain) {
+    running = true;
+    struct Ended {
+      bool &running;
+      ~Ended() { running = false; }
+    } ended{running};
+    return given.call(given.work, 0, 0, given.items);
+  }
   job = given;
   running = true;
   next.store(0, std::memory_order_relaxed);

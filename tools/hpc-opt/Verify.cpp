@@ -141,8 +141,8 @@ struct Verifier {
     for (const plan::MemoryFacts &memory : plan::staticFacts(what.lowered.plan).memory)
       plan += memory.total() * what.lowered.plan.ranksPerStage();
     int64_t needed = std::max(peakBytesOfRun(mainOf(what.serial)),
-                              // The running error analysis holds two more tensors of each value.
-                              kept + std::max({3 * peakBytesOfRun(mainOf(what.propagated)),
+                              // The running error analysis holds three more tensors of each value.
+                              kept + std::max({4 * peakBytesOfRun(mainOf(what.propagated)),
                                                peakBytesOfRun(mainOf(what.compiled), &mesh), plan}));
     int64_t available = availableMemory();
     if (needed <= available)

@@ -23,6 +23,8 @@ Product productOf(const GemmCall &call) {
 
 int64_t batchSize(const plan::Gemm &gemm) {
   int64_t products = 1;
+  if (std::find(gemm.batch.begin(), gemm.batch.end(), 0) != gemm.batch.end())
+    return 0; // however large the others are
   for (int64_t size : gemm.batch)
     products *= size;
   return products;

@@ -134,10 +134,11 @@ bool isOfFewRows(const Product &product) {
          isNarrow(product.b.dtype) && isNarrow(product.c.dtype) && hasFewRows();
 }
 
-/// A and C become f32 in blocks on the stack, B is read where it lies.
+/// A and C become f32 in blocks on the stack, B is read where it lies. Each block of k is added up by itself: one chain along
+/// a long k loses digits.
 void multiplyFew(const Product &product) {
   constexpr int64_t columnsAtOnce = 1024, numbersOfA = 8192;
-  alignas(64) float sums[fewRows * columnsAtOnce], a[numbersOfA];
+  alignas(64) float sums[fewRows * columnsAtOnce], part[fewRows * columnsAtOnce], a[numbersOfA];
   const int64_t depthAtOnce = numbersOfA / fewRows, rows = product.m;
   for (int64_t column = 0; column < product.n; column += columnsAtOnce) {
     const int64_t columns = std::min(columnsAtOnce, product.n - column);
@@ -149,8 +150,11 @@ void multiplyFew(const Product &product) {
       const int64_t depth = std::min(depthAtOnce, product.k - x);
       load(product.a, 0, rows, x, depth, a);
       const int64_t start = product.b.transpose ? column * product.b.ld + x : x * product.b.ld + column;
+      std::fill(part, part + rows * columns, 0.0f);
       multiplyFewRows({rows, columns, depth, a, product.b.data + start * byteSize(product.b.dtype), product.b.dtype,
-                       product.b.ld, product.b.transpose, sums});
+                       product.b.ld, product.b.transpose, part});
+      for (int64_t i = 0; i < rows * columns; ++i)
+        sums[i] += part[i];
     }
     store(sums, product.c, 0, rows, column, columns);
   }

@@ -83,6 +83,8 @@ class UcxTransport : public Transport {
 public:
   ~UcxTransport() override {
     // Also after a failure: nothing here waits for the others.
+    if (leavesMessages) // whose memory is gone: closing would go on with them
+      return;
     for (const End &end : ends)
       if (end.handle) {
         ucp_request_param_t param{};
@@ -114,6 +116,8 @@ public:
   Expected<std::unique_ptr<Transfer>> send(int64_t process, int64_t tag, const std::byte *source,
                                            int64_t bytes) override {
     std::lock_guard<std::mutex> lock(mutex);
+    if (hasAbandoned)
+      return abandonedError();
     ucp_request_param_t param{};
     void *request = ucp_tag_send_nbx(ends[size_t(process)].handle, source, size_t(bytes), tagOf(mine, tag), &param);
     if (UCS_PTR_IS_ERR(request))
@@ -122,6 +126,8 @@ public:
   }
   Expected<std::unique_ptr<Transfer>> receive(int64_t process, int64_t tag, std::byte *target, int64_t bytes) override {
     std::lock_guard<std::mutex> lock(mutex);
+    if (hasAbandoned)
+      return abandonedError();
     ucp_request_param_t param{};
     ucp_worker_h worker = ends[size_t(process)].engine->worker;
     void *request = ucp_tag_recv_nbx(worker, target, size_t(bytes), tagOf(process, tag), ~ucp_tag_t(0), &param);
@@ -136,6 +142,8 @@ public:
   }
   /// Under the lock.
   void poll() {
+    if (hasAbandoned)
+      return;
     for (const Engine *engine : {&near, &far})
       if (engine->worker)
         ucp_worker_progress(engine->worker);
@@ -188,7 +196,15 @@ public:
   }
   void close() override {}
 
+  static Status abandonedError() {
+    return Status::error(ErrorKind::Io, "UCX: a message of a step that failed is still on its way; start all processes again");
+  }
+
   std::mutex mutex; ///< round every call of the workers
+  /// A receive that has begun can neither be finished nor taken back when its sender stops half-way. Whatever made progress after
+  /// that might write to memory that is gone, so nothing does.
+  bool hasAbandoned = false;
+  bool leavesMessages = false; ///< the same, or a send that was not finished, which is harmless while its memory is there
 
 private:
   struct End {
@@ -238,11 +254,14 @@ UcxTransfer::~UcxTransfer() {
   if (!request)
     return;
   std::lock_guard<std::mutex> lock(owner.mutex);
-  if (ucp_request_check_status(request) == UCS_INPROGRESS && receiver) {
+  if (ucp_request_check_status(request) == UCS_INPROGRESS && receiver && !owner.hasAbandoned) {
     ucp_request_cancel(receiver, request);
     for (int round = 0; ucp_request_check_status(request) == UCS_INPROGRESS && round < 100000; ++round)
       ucp_worker_progress(receiver);
   }
+  const bool isUnfinished = ucp_request_check_status(request) == UCS_INPROGRESS;
+  owner.hasAbandoned |= isUnfinished && receiver;
+  owner.leavesMessages |= isUnfinished;
   ucp_request_free(request);
 }
 

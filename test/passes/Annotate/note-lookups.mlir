@@ -53,3 +53,14 @@ func.func @main(%a: tensor<4xi64>, %b: tensor<4xi64>, %c: tensor<2x4xi64>, %d: t
   %8 = nn.gather %data, %7 {axis = 0 : i64} : tensor<4xi64>, tensor<2xi64> -> tensor<2xi64>
   return %1, %3, %6, %8 : tensor<4xi64>, tensor<4xi64>, tensor<4xi64>, tensor<2xi64>
 }
+
+// -----
+
+// A state is no input: nobody gives it.
+// CHECK-LABEL: func.func @main(
+// CHECK-NOT: nn.lookups
+// CHECK: return
+func.func @main(%ids: tensor<4xi64> {nn.initial = 0.0 : f64, nn.state = "s"}, %table: tensor<3x2xf32>) -> tensor<4x2xf32> {
+  %0 = nn.embedding %table, %ids {vocabulary = 3 : i64} : tensor<3x2xf32>, tensor<4xi64> -> tensor<4x2xf32>
+  return %0 : tensor<4x2xf32>
+}

@@ -2,7 +2,7 @@
 import json, sys
 
 told = json.load(open(sys.argv[1]))
-assert list(told) == ["model", "collectives", "transfers", "stages", "time_units", "bubble"], list(told)
+assert list(told) == ["model", "collectives", "transfers", "kept", "stages", "time_units", "bubble"], list(told)
 keys = {"stage", "program", "instruction", "kind", "bytes", "runs", "node", "path", "cause", "avoid"}
 for entry in told["collectives"]:
     assert set(entry) == keys | {"axes", "groups"}, sorted(entry)

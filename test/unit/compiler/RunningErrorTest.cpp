@@ -215,8 +215,10 @@ TEST_F(RunningErrorTest, GridsFinerThanErrors) {
            << "%r = nn.cast %q : tensor<16x16xf64> -> tensor<16x16xf32>";
     return analyse(text, "tensor<16x16xf32>", {x, w}).bound;
   };
-  EXPECT_LT(grid(22), 2 * plain);
-  EXPECT_LT(grid(26), 2 * plain);
+  for (int bits : {22, 26}) {
+    EXPECT_LT(grid(bits), 2 * plain);
+    EXPECT_GT(grid(bits), plain / 16);
+  }
 }
 
 /// The gradient of a maximum asks where it was: an element and the maximum that it is have the same errors. Were each

@@ -78,8 +78,6 @@ struct AttentionKernels : KernelTest {
     SCOPED_TRACE(text);
     // Sums of depth and keys terms of size 9 at most, whose errors a softmax passes on; of a gradient, of width too.
     toleranceScale = 4 + double(c.depth + c.keys + (c.isGradient ? c.width : 0)) / 4;
-    // The definition rounds its weights to the operands' type, which a kernel need not.
-    toleranceScale *= std::max(1.0, toleranceOf(*parseDType(c.element)) / toleranceOf(*parseDType(c.resultElement)));
     int before = numKernelRuns;
     parse(text);
     if (HasFatalFailure())
