@@ -49,6 +49,8 @@ KernelCache::Key KernelCache::keyOf(ArrayRef<StringRef> texts) {
 }
 
 Expected<KernelCache> KernelCache::open(const std::string &folder) {
+  if (folder.find('%') != std::string::npos) // llvm::sys::fs::TempFile would write digits for it
+    return Status::error(ErrorKind::Usage, "--kernel-cache=" + folder + " has a '%' in its name; give a folder without");
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error)
