@@ -201,8 +201,8 @@ public:
   }
 
   std::mutex mutex; ///< round every call of the workers
-  /// A receive that has begun can neither be finished nor taken back when its sender stops half-way. Whatever made progress after
-  /// that might write to memory that is gone, so nothing does.
+  /// A receive that has begun cannot be taken back. Whatever made progress after that might write to memory that is gone, so
+  /// nothing does.
   bool hasAbandoned = false;
   bool leavesMessages = false; ///< the same, or a send that was not finished, which is harmless while its memory is there
 
@@ -254,11 +254,9 @@ UcxTransfer::~UcxTransfer() {
   if (!request)
     return;
   std::lock_guard<std::mutex> lock(owner.mutex);
-  if (ucp_request_check_status(request) == UCS_INPROGRESS && receiver && !owner.hasAbandoned) {
+  // Without progress, which would go on with other receives too: their memory may have gone already.
+  if (ucp_request_check_status(request) == UCS_INPROGRESS && receiver)
     ucp_request_cancel(receiver, request);
-    for (int round = 0; ucp_request_check_status(request) == UCS_INPROGRESS && round < 100000; ++round)
-      ucp_worker_progress(receiver);
-  }
   const bool isUnfinished = ucp_request_check_status(request) == UCS_INPROGRESS;
   owner.hasAbandoned |= isUnfinished && receiver;
   owner.leavesMessages |= isUnfinished;
