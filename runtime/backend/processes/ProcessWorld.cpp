@@ -153,16 +153,17 @@ void ProcessWorld::fail(const Status &error) {
   here->fail(error);
 }
 
+void ProcessWorld::giveUp() {
+  std::lock_guard<std::mutex> lock(mutex);
+  for (auto &[key, group] : groups)
+    group->reset();
+  for (auto &[rank, list] : transfers)
+    for (std::unique_ptr<Transfer> &transfer : list)
+      transfer.reset();
+}
+
 Status ProcessWorld::restart() {
-  {
-    std::lock_guard<std::mutex> lock(mutex);
-    placed = Status::success();
-    for (auto &[key, group] : groups)
-      group->reset();
-    for (auto &[rank, list] : transfers)
-      for (std::unique_ptr<Transfer> &transfer : list)
-        transfer.reset();
-  }
+  giveUp();
   while (true) {
     Expected<bool> done = processes.transport->restart();
     if (!done.ok())
@@ -171,6 +172,10 @@ Status ProcessWorld::restart() {
       break;
     HPC_RETURN_IF_ERROR(processes.control->lost());
     ::sched_yield();
+  }
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    placed = Status::success();
   }
   here->restart();
   // The others may be in the next step already, and one of them may have failed there.
@@ -187,6 +192,7 @@ Status ProcessWorld::agree(const Status &mine) {
   if (verdict.ok())
     return verdict;
   if (!processes.control->lost().ok()) {
+    giveUp(); // now, since an engine may go on with them while it gives them up, and the ranks' memory goes next
     // Where this process was when it noticed says more than that another has vanished.
     std::lock_guard<std::mutex> lock(mutex);
     return placed.ok() ? verdict.at("on host " + processes.control->mine().host)

@@ -55,6 +55,8 @@ public:
 private:
   void progress();
   template <typename F> Status waitUntil(F isDone);
+  /// All that is under way with other processes. The ranks of this process have ended their step.
+  void giveUp();
   Status restart();
 
   const int64_t ranksPerProcess, ranksPerStage;
