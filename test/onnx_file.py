@@ -4,29 +4,14 @@
 """
 import numpy
 
+from wire_format import FIXED32, field, tag
+
 ELEMENT_TYPES = {  # TensorProto.DataType; by our own short name
     "f32": (1, numpy.float32), "u8": (2, numpy.uint8), "i8": (3, numpy.int8), "i32": (6, numpy.int32), "i64": (7, numpy.int64),
     "bool": (9, numpy.bool_), "f16": (10, numpy.float16), "f64": (11, numpy.float64), "u16": (4, numpy.uint16), "i16": (5, numpy.int16),
     "u32": (12, numpy.uint32), "u64": (13, numpy.uint64), "bf16": (16, "V2"),  # numpy has no bf16: its bytes
 }
 NAMES = {numpy.dtype(kind): name for name, (_, kind) in ELEMENT_TYPES.items()}
-
-
-def varint(number):
-    number &= (1 << 64) - 1
-    out = bytearray()
-    while number > 127:
-        out.append(number & 127 | 128)
-        number >>= 7
-    return bytes(out + bytes([number]))
-
-
-def field(number, value):
-    """A varint, or text, bytes or a message with its length."""
-    if isinstance(value, int):
-        return varint(number << 3) + varint(value)
-    value = value.encode() if isinstance(value, str) else value
-    return varint(number << 3 | 2) + varint(len(value)) + value
 
 
 def tensor(name, array):
@@ -43,13 +28,13 @@ def attribute(name, value):
     if isinstance(value, bytes):
         return field(1, name) + field(6, value) + field(20, 5)
     if isinstance(value, float):
-        return field(1, name) + varint(2 << 3 | 5) + numpy.float32(value).tobytes() + field(20, 1)
+        return field(1, name) + tag(2, FIXED32) + numpy.float32(value).tobytes() + field(20, 1)
     if isinstance(value, (int, numpy.integer)):
         return field(1, name) + field(3, int(value)) + field(20, 2)
     if isinstance(value, numpy.ndarray):
         return field(1, name) + field(5, tensor("", value)) + field(20, 4)
     if value and all(isinstance(item, float) for item in value):
-        return field(1, name) + b"".join(varint(7 << 3 | 5) + numpy.float32(item).tobytes() for item in value) + field(20, 6)
+        return field(1, name) + b"".join(tag(7, FIXED32) + numpy.float32(item).tobytes() for item in value) + field(20, 6)
     return field(1, name) + b"".join(field(8, int(item)) for item in value) + field(20, 7)
 
 

@@ -8,7 +8,8 @@ import sys
 import numpy
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from onnx_file import ELEMENT_TYPES, field, varint  # noqa: E402
+from onnx_file import ELEMENT_TYPES  # noqa: E402
+from wire_format import BYTES, VARINT, field, fields, tag  # noqa: E402
 
 F32 = 1
 # Of the message in each field of a message, how it is narrowed; what is not listed stays.
@@ -23,31 +24,8 @@ FIELDS = {
 }
 
 
-def read_varint(data, at):
-    value = shift = 0
-    while True:
-        value, shift, at = value | (data[at] & 127) << shift, shift + 7, at + 1
-        if data[at - 1] < 128:
-            return value, at
-
-
-def fields(data):
-    """(number, kind, value) of each field; values are numbers or bytes."""
-    at = 0
-    while at < len(data):
-        key, at = read_varint(data, at)
-        if key & 7 == 0:
-            value, at = read_varint(data, at)
-        else:
-            length = {1: 8, 5: 4}.get(key & 7)
-            if length is None:
-                length, at = read_varint(data, at)
-            value, at = data[at:at + length], at + length
-        yield key >> 3, key & 7, value
-
-
 def encode(number, kind, value):
-    return field(number, value) if kind in (0, 2) else varint(number << 3 | kind) + value
+    return field(number, value) if kind in (VARINT, BYTES) else tag(number, kind) + value
 
 
 def narrow_numbers(values, kind):
@@ -61,10 +39,10 @@ def narrow_numbers(values, kind):
 
 def narrow_tensor(data, kind):
     parts = list(fields(data))
-    if (2, 0, F32) not in parts:
+    if not any((part.number, part.value) == (2, F32) for part in parts):
         return data
-    values = b"".join(value for number, _, value in parts if number in (4, 9))  # as float_data or raw
-    kept = b"".join(encode(*part) for part in parts if part[0] not in (2, 4, 9))
+    values = b"".join(part.value for part in parts if part.number in (4, 9))  # as float_data or raw
+    kept = b"".join(part.raw for part in parts if part.number not in (2, 4, 9))
     return kept + field(2, ELEMENT_TYPES[kind][0]) + field(9, narrow_numbers(numpy.frombuffer(values, numpy.float32), kind))
 
 
@@ -72,16 +50,16 @@ def narrow(what, data, kind):
     if what == TENSOR:
         return narrow_tensor(data, kind)
     parts = list(fields(data))
-    is_cast = what == NODE and (4, 2, b"Cast") in parts
+    is_cast = what == NODE and any((part.number, part.value) == (4, b"Cast") for part in parts)
     out = b""
-    for number, wire, value in parts:
+    for number, wire, value, _ in parts:
         inner = FIELDS.get(what, {}).get(number)
         if what == TENSOR_TYPE and (number, value) == (1, F32):
             value = ELEMENT_TYPES[kind][0]
         elif inner == ATTRIBUTE and is_cast:
             facts = list(fields(value))
-            if (1, 2, b"to") in facts:
-                value = b"".join(encode(n, w, ELEMENT_TYPES[kind][0] if (n, v) == (3, F32) else v) for n, w, v in facts)
+            if any((fact.number, fact.value) == (1, b"to") for fact in facts):
+                value = b"".join(field(3, ELEMENT_TYPES[kind][0]) if (fact.number, fact.value) == (3, F32) else fact.raw for fact in facts)
         elif inner:
             value = narrow(inner, value, kind)
         out += encode(number, wire, value)
