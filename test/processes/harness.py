@@ -158,6 +158,14 @@ class Hosts:
     def __enter__(self):
         need(os.geteuid() == 0 and shutil.which("ip"), "needs root and iproute2")
         self.close()
+        try:
+            self.join()
+        except BaseException:  # a `with` does not end what it could not begin
+            self.close()
+            raise
+        return self
+
+    def join(self):
         for name in self.NAMES:
             need(subprocess.run(["ip", "netns", "add", name], capture_output=True).returncode == 0, "no network namespaces here")
         subprocess.run(["ip", "link", "add", "hpcva", "netns", self.NAMES[0], "type", "veth", "peer", "name", "hpcvb", "netns", self.NAMES[1]], check=True)
@@ -166,7 +174,6 @@ class Hosts:
             subprocess.run(["ip", "-n", name, "link", "set", "lo", "up"], check=True)
             subprocess.run(["ip", "-n", name, "link", "set", device, "up"], check=True)
         time.sleep(1)  # until the cable has carrier
-        return self
 
     def __exit__(self, *_):
         self.close()

@@ -57,8 +57,8 @@ class Slurm:
         for name in DAEMONS:
             need(self.program(name), f"needs {name} (packages slurmd, slurmctld, slurm-client, slurm-wlm-basic-plugins, munge)")
         self.hosts, self.daemons, self.folder = Hosts(), [], path("slurm")
-        self.hosts.__enter__()
         try:
+            self.hosts.__enter__()
             self.start()
         except BaseException:
             self.close()
