@@ -6,6 +6,7 @@
 
 namespace hpc {
 
+/// In the order in which a step runs them.
 enum class StepPart {
   Forward,  ///< the graph itself, and the loss
   Repeated, ///< an op of the graph once more, for the gradients that read it (phase recompute)

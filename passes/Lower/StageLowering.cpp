@@ -86,6 +86,19 @@ static plan::Part partOf(StepPart part) {
   return plan::Part::Update;
 }
 
+/// What a region makes first is what it runs with: a norm of forward also makes what only gradients read.
+static StepPart stepPartOf(Operation *op) {
+  StepPart part = hpc::stepPartOf(op->getLoc());
+  auto region = dyn_cast<nn::FusedOp>(op);
+  if (!region)
+    return part;
+  std::optional<StepPart> first;
+  for (Value made : region.getBody().front().getTerminator()->getOperands())
+    if (Operation *maker = made.getDefiningOp())
+      first = std::min(first.value_or(StepPart::Update), hpc::stepPartOf(maker->getLoc()));
+  return first.value_or(part);
+}
+
 plan::Part StageLowering::partOfProgram() const {
   if (plan::isPerStep(current.kind))
     return plan::Part::Update;
@@ -529,7 +542,7 @@ Status StageLowering::addProgram(plan::StageProgram program, Block &body, ArrayR
   loadInputs(inputs);
   // 2. The ops.
   for (Operation &op : body.without_terminator()) {
-    part = partOf(stepPartOf(op.getLoc()));
+    part = partOf(stepPartOf(&op));
     HPC_RETURN_IF_ERROR(lower(&op));
     if (!isa<nn::ParameterOp, nn::ConstantOp>(op))
       note(&op);
