@@ -2,6 +2,8 @@
 // other way.
 #include "runtime/backend/host/TilePanels.h"
 
+#include "runtime/backend/host/TileTranspose.h"
+
 #include <algorithm>
 #include <immintrin.h>
 
@@ -14,37 +16,7 @@ namespace {
 constexpr int rowsAStep = 4; ///< of a tile: short enough to fit between two multiplications
 
 __m512 read(const float *from, __mmask16 lanes) { return _mm512_maskz_loadu_ps(lanes, from); }
-__m512 read(const BFloat16 *from, __mmask16 lanes) {
-  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(lanes, from)), 16));
-}
 __m512 read(const Float16 *from, __mmask16 lanes) { return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(lanes, from)); }
-
-/// Interleaves by 1, then by 2 within 128 bits, then moves those by 4 and 8.
-void transpose(__m512 *rows) {
-  __m512 a[16], b[16];
-  for (int i = 0; i < 16; i += 2) {
-    a[i] = _mm512_unpacklo_ps(rows[i], rows[i + 1]);
-    a[i + 1] = _mm512_unpackhi_ps(rows[i], rows[i + 1]);
-  }
-  for (int i = 0; i < 16; i += 4)
-    for (int half = 0; half < 2; ++half) {
-      __m512d low = _mm512_castps_pd(a[i + half]), high = _mm512_castps_pd(a[i + half + 2]);
-      b[i + 2 * half] = _mm512_castpd_ps(_mm512_unpacklo_pd(low, high));
-      b[i + 2 * half + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(low, high));
-    }
-  for (int i = 0; i < 4; ++i) {
-    a[i] = _mm512_shuffle_f32x4(b[i], b[i + 4], 0x88);
-    a[i + 4] = _mm512_shuffle_f32x4(b[i], b[i + 4], 0xdd);
-    a[i + 8] = _mm512_shuffle_f32x4(b[i + 8], b[i + 12], 0x88);
-    a[i + 12] = _mm512_shuffle_f32x4(b[i + 8], b[i + 12], 0xdd);
-  }
-  for (int i = 0; i < 4; ++i) {
-    rows[i] = _mm512_shuffle_f32x4(a[i], a[i + 8], 0x88);
-    rows[i + 4] = _mm512_shuffle_f32x4(a[i + 4], a[i + 12], 0x88);
-    rows[i + 8] = _mm512_shuffle_f32x4(a[i], a[i + 8], 0xdd);
-    rows[i + 12] = _mm512_shuffle_f32x4(a[i + 4], a[i + 12], 0xdd);
-  }
-}
 
 /// The first 8 bits of the numbers in `low` and `high`, side by side in 32.
 __m512i pairOf(__m512 low, __m512 high, __m512i upper) {
@@ -139,7 +111,6 @@ template <typename T> void Packing<T>::step() {
 }
 
 template class Packing<float>;
-template class Packing<BFloat16>;
 template class Packing<Float16>;
 
 #pragma clang attribute pop

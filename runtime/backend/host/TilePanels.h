@@ -1,6 +1,6 @@
 // Operands of a matrix product as the tile registers (AMX) read them. A tile multiplies numbers of 8 bits, so an f32,
 // which has 24, becomes three pieces that add up to it exactly, an f16 two; the sum of six products of pieces of f32 is
-// as good as f32, the sum of all four of f16 is exact.
+// as good as f32, the sum of all four of f16 is exact. A bf16 is a piece as it stands, and only moves.
 #pragma once
 
 #include <cstddef>
@@ -26,6 +26,10 @@ struct Float16 {
 template <typename T> constexpr int pieces = 3;
 template <> inline constexpr int pieces<Float16> = 2;
 template <> inline constexpr int pieces<BFloat16> = 1;
+
+constexpr int64_t stepsOf(int64_t depth) { return (depth + tileDepth - 1) / tileDepth; }
+constexpr int64_t tilesOf(int64_t width) { return (width + tileRows - 1) / tileRows; }
+constexpr int64_t panelsOf(int64_t width) { return (width + panelWidth - 1) / panelWidth; }
 
 enum class Side { Left, Right };
 
@@ -73,8 +77,28 @@ private:
   alignas(64) std::byte transposed[2 * tileBytes];
 };
 
-constexpr int64_t stepsOf(int64_t depth) { return (depth + tileDepth - 1) / tileDepth; }
-constexpr int64_t tilesOf(int64_t width) { return (width + tileRows - 1) / tileRows; }
-constexpr int64_t panelsOf(int64_t width) { return (width + panelWidth - 1) / panelWidth; }
+/// Of bf16, pair q of a step holds the depths 2 q and 2 q + 1: where neighbours in memory are neighbours in depth it is
+/// 32 bits there already. A step takes whole cache lines.
+template <> class Packing<BFloat16> {
+public:
+  void begin(const PanelSource<BFloat16> &source, Side side, std::byte *panels);
+  int64_t left() const { return remaining; }
+  void step();
+  void finish() {
+    while (remaining > 0)
+      step();
+  }
+
+private:
+  int64_t partsOf(int64_t panel) const;
+  void moveTile(std::byte *tile) const;
+  void joinRows(std::byte *panel, bool hasSecond) const;
+
+  PanelSource<BFloat16> source;
+  bool transposes = false;
+  std::byte *panels = nullptr;
+  int64_t remaining = 0, x = 0, at = 0; ///< x, at: of the panel that is packed, in depth and width
+  int64_t part = 0;                     ///< of that panel
+};
 
 } // namespace hpc::host

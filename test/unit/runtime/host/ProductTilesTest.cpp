@@ -99,6 +99,38 @@ TEST_F(ProductTiles, BothPiecesOfF16AreMultiplied) {
   }
 }
 
+// Whichever way operands lie in memory, and whatever is left of tiles, panels and pairs at their rims: a bf16 that were
+// packed twice, not at all or beside another's depth would show, as terms and sums are whole numbers.
+TEST_F(ProductTiles, EveryBf16IsInItsPlace) {
+  const int64_t sizes[][3] = {{16, 16, 32}, {17, 33, 31}, {40, 50, 65}, {70, 131, 200}, {257, 20, 33}, {9, 290, 801}};
+  for (const auto &[m, n, k] : sizes)
+    for (bool transposeA : {false, true})
+      for (bool transposeB : {false, true}) {
+        std::mt19937 random(uint32_t(m + n));
+        std::vector<float> a(size_t(m * k)), b(size_t(k * n)), c(size_t(m * n), std::nanf(""));
+        std::vector<uint16_t> narrowA(a.size()), narrowB(b.size());
+        auto fill = [&](std::vector<float> &wide, std::vector<uint16_t> &narrow) {
+          for (size_t i = 0; i < wide.size(); ++i)
+            narrow[i] = floatToBfloat(wide[i] = float(int(random() % 31) - 15));
+        };
+        fill(a, narrowA);
+        fill(b, narrowB);
+        Product product{m, n, k};
+        product.a = {reinterpret_cast<const std::byte *>(narrowA.data()), DType::BF16, transposeA ? m : k, transposeA};
+        product.b = {reinterpret_cast<const std::byte *>(narrowB.data()), DType::BF16, transposeB ? k : n, transposeB};
+        product.c = {reinterpret_cast<std::byte *>(c.data()), DType::F32, n};
+        std::vector<std::byte> scratch;
+        ASSERT_TRUE(host::multiplyTiles(product, scratch));
+        for (int64_t i = 0; i < m; ++i)
+          for (int64_t j = 0; j < n; ++j) {
+            float sum = 0;
+            for (int64_t x = 0; x < k; ++x)
+              sum += a[size_t(transposeA ? x * m + i : i * k + x)] * b[size_t(transposeB ? j * k + x : x * n + j)];
+            ASSERT_EQ(c[size_t(i * n + j)], sum) << m << " " << n << " " << k << " at " << i << " " << j;
+          }
+      }
+}
+
 // Numbers of both signs, up to the largest of f32: pieces are cut off, never rounded up to infinity.
 TEST_F(ProductTiles, TheLargestNumbersStayFinite) {
   const int64_t size = 96;
