@@ -13,20 +13,12 @@ STEPS, RATE, DECAY, CLIP = 4, 1e-4, 0.01, 1.0
 
 def peer(model_file, batch_file, mode, threads):
     """Does STEPS steps for every line on stdin; prints losses and milliseconds of each."""
-    import logging, time
-    import numpy, onnx, torch, transformers
-    logging.disable(logging.WARNING)
+    import time
+    import numpy, torch
+    from pytorch_gpt2 import load
     torch.set_num_threads(threads)
-    weights = {each.name: onnx.numpy_helper.to_array(each, os.path.dirname(model_file)) for each in onnx.load(model_file).graph.initializer}
-    width = weights["transformer.wpe.weight"].shape[1] if "transformer.wpe.weight" in weights else sys.exit("the file names no transformer.wpe.weight")
-    layers = 1 + max(int(name.split(".")[2]) for name in weights if name.startswith("transformer.h."))
-    config = transformers.GPT2Config(n_embd=width, n_layer=layers, n_head=int(os.environ.get("HEADS", width // 64)), attn_pdrop=0, embd_pdrop=0, resid_pdrop=0, use_cache=False,
-                                     vocab_size=next(w.shape[0] for n, w in weights.items() if n in ("transformer.wte.weight", "lm_head.weight")),
-                                     n_positions=weights["transformer.wpe.weight"].shape[0])
-    model = transformers.GPT2LMHeadModel(config)
-    state = {name: torch.from_numpy(array.copy()) for name, array in weights.items() if name in model.state_dict()}
-    missing = [name for name in model.load_state_dict(state, strict=False).missing_keys if name not in ("lm_head.weight", "transformer.wte.weight")]
-    assert not missing, f"the file lacks {missing}"
+    model = load(model_file)
+    vocabulary = model.config.vocab_size
     model.train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=DECAY, fused=True)
     ids = torch.from_numpy(numpy.load(batch_file)["input_ids"])
@@ -34,7 +26,7 @@ def peer(model_file, batch_file, mode, threads):
 
     def step():
         logits = called(ids).logits
-        loss = torch.nn.functional.cross_entropy(logits[:, :-1].reshape(-1, config.vocab_size), ids[:, 1:].reshape(-1))
+        loss = torch.nn.functional.cross_entropy(logits[:, :-1].reshape(-1, vocabulary), ids[:, 1:].reshape(-1))
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), CLIP)
         optimizer.step()
