@@ -78,8 +78,8 @@ ShardingRule AttentionGradOp::getShardingRule() {
   if (getBias())
     text += ",b(gr)" + q + "K";
   text.append(getRandom().size(), ','); // of rank 0
-  // Keys and values are read by every query of their group.
-  text += "->" + ofQuery + ",bgKD,bgKx; sum r" + q + "; linear 3";
+  // Keys and values are read by every query of their group; the gradient of scores sums over the features of values.
+  text += "->" + ofQuery + ",bgKD,bgKx; sum r" + q + "x; linear 3";
   return buildRule(getRandom().empty() ? text : text + "; index bgr" + q, *this);
 }
 
