@@ -36,7 +36,7 @@ static Tensor randomTensor(DType dtype, ArrayRef<int64_t> shape, unsigned seed, 
 static DType dtypeOf(Type type) {
   if (auto integer = dyn_cast<IntegerType>(type))
     return integer.getWidth() == 1 ? DType::Bool : integer.getWidth() == 32 ? DType::I32 : DType::I64;
-  return DType::F32;
+  return type.isF64() ? DType::F64 : DType::F32;
 }
 
 Compiler::Compiler() {
@@ -68,7 +68,7 @@ bool Compiler::run(ModuleOp module, const std::string &pipeline) {
 }
 
 static bool close(double a, double b) {
-  return (std::isnan(a) && std::isnan(b)) || std::abs(a - b) <= 1e-9 * std::max(1.0, std::abs(a));
+  return a == b || (std::isnan(a) && std::isnan(b)) || std::abs(a - b) <= 1e-9 * std::max(1.0, std::abs(a));
 }
 
 static std::string differs(const std::string &what, const Tensor &serial, const Tensor &partitioned) {
