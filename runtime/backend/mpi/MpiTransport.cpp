@@ -56,10 +56,11 @@ public:
     return {};
   }
 
-  Expected<std::unique_ptr<Transfer>> send(int64_t process, int64_t tag, const std::byte *source,
-                                           int64_t bytes) override {
+  Expected<std::unique_ptr<Transfer>> send(int64_t process, int64_t tag, const std::byte *source, int64_t bytes,
+                                           SendDone when) override {
+    auto *post = when == SendDone::Received ? MPI_Issend : MPI_Isend;
     return begin(false, bytes, [&](int64_t at, int count, MPI_Request *request) {
-      return MPI_Isend(source + at, count, MPI_BYTE, int(process), int(tag), world, request);
+      return post(source + at, count, MPI_BYTE, int(process), int(tag), world, request);
     });
   }
   Expected<std::unique_ptr<Transfer>> receive(int64_t process, int64_t tag, std::byte *target, int64_t bytes) override {

@@ -68,7 +68,9 @@ Status ProcessCommunicator::send(int64_t peer, int32_t channel, const std::byte 
   if (tag < 0 || transfers[size_t(request)])
     return Status::error(ErrorKind::Plan, tag < 0 ? "a message to rank " + std::to_string(peer) + " that the plan lacks"
                                                   : "a request is posted again before it was waited for");
-  return begin(world.transport().send(world.processOf(peer), tag, source, bytes), request);
+  // A stage must not run ahead of the next by more than its own buffers: what it sends would pile up there, in memory
+  // that no plan counts.
+  return begin(world.transport().send(world.processOf(peer), tag, source, bytes, SendDone::Received), request);
 }
 
 Status ProcessCommunicator::receive(int64_t peer, int32_t channel, std::byte *target, int64_t bytes, int64_t request) {

@@ -19,7 +19,7 @@ public:
   Status send(int64_t peer, int32_t channel, const std::byte *source, int64_t bytes, int64_t request) override;
   Status receive(int64_t peer, int32_t channel, std::byte *target, int64_t bytes, int64_t request) override;
   Status wait(int64_t request) override;
-  int64_t scratchBytes() const override { return here.scratchBytes() + scratch; }
+  int64_t scratchBytes() const override { return here.scratchBytes() + scratch + world.earlyBytes(place.rank); }
 
 private:
   /// By collective, as prepare() met them.

@@ -87,7 +87,7 @@ Status ProcessGroup::progress() {
 Status ProcessGroup::sendTo(Meeting &meeting, size_t side, int64_t tag, const std::byte *source, int64_t bytes) {
   if (bytes == 0)
     return Status::success();
-  Expected<std::unique_ptr<Transfer>> transfer = transport.send(sides[side].process, tag, source, bytes);
+  Expected<std::unique_ptr<Transfer>> transfer = transport.send(sides[side].process, tag, source, bytes, SendDone::Read);
   if (!transfer.ok())
     return transfer.status();
   meeting.transfers.push_back(std::move(*transfer));
@@ -302,17 +302,22 @@ void ProcessGroup::reset() {
 }
 
 int64_t ProcessGroup::scratchBytes(const plan::Collective &collective, const host::Reduction &reduction) const {
-  int64_t bytes = 0;
-  for (size_t side = 0; side < sides.size(); ++side)
-    if (side != mine)
-      bytes += host::reduces(collective.kind)
-                   ? roundUp(reducedBytes(collective, reduction, side, mine), alignment) +
-                         (sendsMembers() && sides[mine].positions.size() == 1
-                              ? 0
-                              : roundUp(reducedBytes(collective, reduction, mine, side), alignment))
-                   : 2 * collective.count * byteSize(collective.dtype) * int64_t(sides[side].positions.size()) *
-                         int64_t(sides[mine].positions.size());
-  return bytes;
+  const bool isPacked = !sendsMembers() || sides[mine].positions.size() > 1;
+  int64_t in = 0, out = 0;
+  for (size_t side = 0; side < sides.size(); ++side) {
+    if (side == mine)
+      continue;
+    if (host::reduces(collective.kind)) {
+      in += roundUp(reducedBytes(collective, reduction, side, mine), alignment);
+      out += isPacked ? roundUp(reducedBytes(collective, reduction, mine, side), alignment) : 0;
+    } else { // at most: what lies together already is not packed
+      const int64_t bytes = collective.count * byteSize(collective.dtype) * int64_t(sides[side].positions.size()) *
+                            int64_t(sides[mine].positions.size());
+      in += bytes;
+      out += bytes;
+    }
+  }
+  return 2 * in + out;
 }
 
 } // namespace hpc::processes

@@ -37,7 +37,8 @@ public:
   Status progress();
   /// Gives up all that is under way.
   void reset();
-  /// Memory that one collective takes beside its members' buffers.
+  /// Memory that one collective takes beside its members' buffers: what it packs, what comes, and as much again, which may
+  /// wait in the engine until all members of this process are there. More cannot: no process ends it without the others.
   int64_t scratchBytes(const plan::Collective &collective, const host::Reduction &reduction) const;
 
 private:

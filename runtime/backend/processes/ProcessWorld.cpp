@@ -1,6 +1,7 @@
 // Tags are numbers of messages and groups in the plan's order, which is the same in all processes.
 #include "runtime/backend/processes/ProcessWorld.h"
 
+#include "runtime/backend/processes/EarlyMessages.h"
 #include "runtime/base/Cores.h"
 #include "runtime/plan/Groups.h"
 
@@ -21,7 +22,8 @@ int64_t Processes::coresOfEach() const {
 ProcessWorld::ProcessWorld(const plan::Plan &plan, Processes &processes, int64_t ranksPerProcess,
                            int64_t threadsPerRank, bool inRankOrder)
     : ranksPerProcess(ranksPerProcess), ranksPerStage(plan.ranksPerStage()), axes(plan.axes), processes(processes),
-      spins(ranksPerProcess * threadsPerRank <= processes.coresOfEach()), here(std::make_shared<host::World>(plan, spins)) {
+      spins(ranksPerProcess * threadsPerRank <= processes.coresOfEach()), here(std::make_shared<host::World>(plan, spins)),
+      early(earlyMessageBytes(plan, {processes.process * ranksPerProcess, ranksPerProcess})) {
   for (const host::World::MailboxKey &key : here->mailboxKeys())
     if (processOf(std::get<0>(key)) != processOf(std::get<1>(key)))
       tags[key] = tagCount++;
@@ -66,6 +68,11 @@ Status ProcessWorld::check() const {
 int64_t ProcessWorld::tag(int64_t sender, int64_t receiver, int32_t channel) const {
   auto found = tags.find({sender, receiver, channel});
   return found == tags.end() ? -1 : found->second;
+}
+
+int64_t ProcessWorld::earlyBytes(int64_t rank) const {
+  auto found = early.find(rank);
+  return found == early.end() ? 0 : found->second;
 }
 
 ProcessGroup *ProcessWorld::group(const RankPlace &place, const std::vector<std::string> &over) {

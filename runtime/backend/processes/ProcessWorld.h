@@ -36,6 +36,8 @@ public:
   int64_t processOf(int64_t rank) const { return rank / ranksPerProcess; }
   /// Of the messages between two ranks of different processes; -1 when the plan has none.
   int64_t tag(int64_t sender, int64_t receiver, int32_t channel) const;
+  /// The most that can have come for a rank of this process from others before its receives are posted.
+  int64_t earlyBytes(int64_t rank) const;
   /// The group of a rank, or null where all its members are in this process.
   ProcessGroup *group(const RankPlace &place, const std::vector<std::string> &axes);
 
@@ -67,6 +69,7 @@ private:
   std::map<host::World::MailboxKey, int64_t> tags;
   std::map<host::World::GroupKey, std::unique_ptr<ProcessGroup>> groups; ///< with members here and elsewhere
   int64_t tagCount = 0;
+  const std::map<int64_t, int64_t> early; ///< by rank of this process
   std::map<int64_t, std::vector<std::unique_ptr<Transfer>>> transfers; ///< by rank
   std::mutex mutex; ///< of the groups' state, the map above and `placed`
   Status placed;    ///< what the first rank of this process said when another process was lost: it names where it was

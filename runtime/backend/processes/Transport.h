@@ -22,6 +22,12 @@ public:
   virtual Expected<bool> done() = 0;
 };
 
+/// When a send is done.
+enum class SendDone {
+  Read,     ///< its source may be used again; what was sent may wait in memory of the receiver's engine
+  Received, ///< its receive has been posted too, so that what waits there is never more than senders hold
+};
+
 /// How an engine reaches a process, itself included.
 struct Peer {
   std::string address; ///< what its Transport::address() said
@@ -34,8 +40,8 @@ public:
   virtual ~Transport() = default;
 
   /// Messages between two processes with one tag arrive in the order in which they were sent. 0 bytes are legal.
-  virtual Expected<std::unique_ptr<Transfer>> send(int64_t process, int64_t tag, const std::byte *source,
-                                                   int64_t bytes) = 0;
+  virtual Expected<std::unique_ptr<Transfer>> send(int64_t process, int64_t tag, const std::byte *source, int64_t bytes,
+                                                   SendDone when) = 0;
   virtual Expected<std::unique_ptr<Transfer>> receive(int64_t process, int64_t tag, std::byte *target,
                                                       int64_t bytes) = 0;
   virtual int64_t largestTag() const = 0;

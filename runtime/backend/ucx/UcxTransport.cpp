@@ -86,7 +86,7 @@ public:
     if (leavesMessages) // whose memory is gone: closing would go on with them
       return;
     for (const End &end : ends)
-      if (end.handle) {
+      if (end.handle && end.engine == &far) { // near ones have no error handling, which closing by force asks for; they go with their worker
         ucp_request_param_t param{};
         param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
         param.flags = UCP_EP_CLOSE_FLAG_FORCE;
@@ -113,13 +113,14 @@ public:
     return status.message();
   }
 
-  Expected<std::unique_ptr<Transfer>> send(int64_t process, int64_t tag, const std::byte *source,
-                                           int64_t bytes) override {
+  Expected<std::unique_ptr<Transfer>> send(int64_t process, int64_t tag, const std::byte *source, int64_t bytes,
+                                           SendDone when) override {
     std::lock_guard<std::mutex> lock(mutex);
     if (hasAbandoned)
       return abandonedError();
     ucp_request_param_t param{};
-    void *request = ucp_tag_send_nbx(ends[size_t(process)].handle, source, size_t(bytes), tagOf(mine, tag), &param);
+    auto *begin = when == SendDone::Received ? ucp_tag_send_sync_nbx : ucp_tag_send_nbx;
+    void *request = begin(ends[size_t(process)].handle, source, size_t(bytes), tagOf(mine, tag), &param);
     if (UCS_PTR_IS_ERR(request))
       return error("sending", UCS_PTR_STATUS(request));
     return std::unique_ptr<Transfer>(std::make_unique<UcxTransfer>(*this, request, nullptr));

@@ -1,6 +1,6 @@
 // Several "processes" in one: each with a Transport over a network that is a table of messages, and a Control over real
 // connections. The network is as unkind as an engine may be: it delivers late, small messages are done when they are
-// sent, large ones not before they are received.
+// sent if they may be, large ones not before they are received.
 #pragma once
 
 #include "runtime/backend/processes/ProcessWorld.h"
@@ -31,12 +31,12 @@ public:
   };
   using Key = std::tuple<uint64_t, int64_t, int64_t, int64_t>; ///< epoch, from, to, tag
 
-  std::shared_ptr<Message> send(const Key &key, const std::byte *source, int64_t bytes) {
+  std::shared_ptr<Message> send(const Key &key, const std::byte *source, int64_t bytes, processes::SendDone when) {
     std::lock_guard<std::mutex> lock(mutex);
     auto message = std::make_shared<Message>();
     message->source = source;
     message->bytes = bytes;
-    if (bytes <= 256) {
+    if (bytes <= 256 && when == processes::SendDone::Read) {
       message->copy.assign(source, source + bytes);
       message->taken = true;
     }
@@ -114,10 +114,10 @@ class LoopTransport : public processes::Transport {
 public:
   LoopTransport(LoopNetwork &network, int64_t mine, int64_t count) : network(network), mine(mine), count(count) {}
 
-  Expected<std::unique_ptr<processes::Transfer>> send(int64_t to, int64_t tag, const std::byte *source,
-                                                      int64_t bytes) override {
+  Expected<std::unique_ptr<processes::Transfer>> send(int64_t to, int64_t tag, const std::byte *source, int64_t bytes,
+                                                      processes::SendDone when) override {
     LoopNetwork::Key key{epoch, mine, to, tag};
-    auto message = network.send(key, source, bytes);
+    auto message = network.send(key, source, bytes, when);
     // What is taken at once stays in the network: a small message outlives its transfer.
     if (network.isTaken(*message))
       return std::unique_ptr<processes::Transfer>(std::make_unique<Sent>());
