@@ -121,7 +121,8 @@ def sample(cases, count):
     return sorted(chosen, key=cases.index)
 
 
-def compile_command(options, case, verify, plan):
+def compile_command(options, case, verify, plan, kernels=None):
+    """`kernels`: a folder for machine code, most of which the layouts of a model share."""
     model = MODELS[case.model]
     command = [os.path.join(options.bin, "hpc-opt"), os.path.join(folder(case.model), model.file), f"--tp={case.tp}", f"--pp={case.pp}",
                f"--dp={case.dp}", f"--micro-batches={case.micro_batches}", *model.flags]
@@ -130,6 +131,8 @@ def compile_command(options, case, verify, plan):
             command += ["--dim", f"{name}={size}"]
     if options.dtype != "model":
         command.append("--dtype=" + options.dtype)
+    if kernels:
+        command.append("--kernel-cache=" + kernels)
     return command + (["--target=host,cuda"] if options.gpu else []) + (["--verify"] if verify else []) + ["-o", plan]
 
 
@@ -165,10 +168,10 @@ def difference(case, file, bound):
     return f"{name}{list(map(int, where))} is {got[where]}, not {want[where]}: {error:.3g} of max |logit|, the bound is {bound}", error
 
 
-def commands(options, case, verify, stem):
+def commands(options, case, verify, stem, kernels=None):
     plan = stem + ".plan"
     gpu = ["--backend=cuda", f"--ranks-per-gpu={case.tp * case.pp * case.dp}"] if options.gpu else []
-    return [compile_command(options, case, verify, plan),
+    return [compile_command(options, case, verify, plan, kernels),
             [os.path.join(options.run_bin, "hpc-run"), plan, "--input=" + inputs_file(case), "--output=" + stem + ".npz", *gpu]]
 
 
@@ -177,7 +180,7 @@ def run_case(options, case, verify, scratch):
     stem = os.path.join(scratch, "-".join(map(str, case)).replace("/", "_"))
     plan, output = stem + ".plan", stem + ".npz"
     result, error, text = "passed", 0.0, ""
-    for step in commands(options, case, verify, stem):
+    for step in commands(options, case, verify, stem, os.path.join(scratch, "kernels")):
         code, said = call(step)
         if code != 0:
             result = "skipped" if case.model in SHALLOW and "places to cut" in said else "failed"
