@@ -4,7 +4,7 @@ within 2e-6 (sgd) or 1e-5 (the others) of the float64 curve, relative, a gradien
 of their largest entry. With --gradients instead: the loss and every gradient of inputs_0 against gradients_0.npz, within 1e-5 of its largest entry. Needs python3 and numpy only.
 
   test/models/train.py [--bin=build/bin] [--models=gpt2-tiny/dynamo-eager-op18] [--recipes=sgd,adamw] [--layouts="--tp=2;--dp=2 --zero=1"] [--gradients]
-  test/models/train.py --gpu [--steps=10] [...]    # on a GPU
+  test/models/train.py --gpu [--steps=10] [--processes=4] [...]    # on a GPU, all ranks on one; or on one each, and NCCL between processes
   test/models/train.py --grid [--sample=N] [--verify] [--jobs=2]    # gradients: every export x tp, pp, dp x ZeRO x micro-batches x schedule, pairs first
 
 The worst figures and the counts come at the end, also of a run that SIGINT or SIGTERM stops. Names of the files' parameters are found by content: a file may call a weight what it likes, and store it transposed.
@@ -16,6 +16,7 @@ import json
 import math
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -42,6 +43,7 @@ parser.add_argument("--grid", action="store_true", help="gradients in all layout
 parser.add_argument("--sample", type=int, metavar="N", help="only the first N cases of the grid")
 parser.add_argument("--verify", action="store_true", help="each plan is also proved to equal its model by hpc-opt --verify")
 parser.add_argument("--gpu", action="store_true", help="on the GPU, all ranks on one; HPC_CUDA_LIBRARIES=build/test/gpu/standin: on its stand-in")
+parser.add_argument("--processes", type=int, default=1, metavar="N", help="hpc-run as N processes (or as many as ranks), as torchrun starts them; with --gpu a card for each rank")
 parser.add_argument("--steps", type=int, help="only the first N steps of each curve; trained weights are not compared then")
 parser.add_argument("--jobs", type=int, default=1, help="cases at a time")
 parser.add_argument("--verbose", action="store_true", help="how far each case is from its bound")
@@ -60,11 +62,19 @@ class Failed(Exception):
 
 
 def run(tool, *arguments):
+    count = min(options.processes, here.ranks) if tool == "hpc-run" else 1
     if options.gpu and tool == "hpc-run":
-        arguments += ("--backend=cuda", f"--ranks-per-gpu={here.ranks}")
-    done = subprocess.run([os.path.join(options.bin, tool), *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    if done.returncode:
-        raise Failed(f"{tool} {' '.join(arguments)}\n{done.stdout[-2000:]}")
+        arguments += ("--backend=cuda", f"--ranks-per-gpu={here.ranks if count == 1 else 1}")
+    environments = [dict(os.environ)]
+    if count > 1:
+        with socket.socket() as one:
+            one.bind(("127.0.0.1", 0))
+            port = str(one.getsockname()[1])
+        environments = [dict(os.environ, RANK=str(rank), WORLD_SIZE=str(count), LOCAL_RANK=str(rank), MASTER_ADDR="127.0.0.1", MASTER_PORT=port) for rank in range(count)]
+    begun = [subprocess.Popen([os.path.join(options.bin, tool), *arguments], env=each, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) for each in environments]
+    said = [process.communicate()[0] for process in begun]
+    if any(process.returncode for process in begun):
+        raise Failed(f"{tool} {' '.join(arguments)}\n" + "\n".join(text[-2000:] for text in said))
 
 
 def read_tensors(file):
