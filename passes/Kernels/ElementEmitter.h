@@ -17,6 +17,7 @@ Type storageType(Type elementType);
 struct RowMemory {
   Value buffer;
   IndexExpr base;
+  bool isResult = false; ///< of the op itself: where the region adds up, it holds what earlier micro-batches have left
 };
 /// What a composite knows of a row before its elements are asked for (RowComposites.h).
 struct RowNumbers {

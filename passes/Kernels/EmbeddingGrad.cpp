@@ -61,7 +61,7 @@ RowNumbers startEmbeddingGrad(ElementEmitter &emitter, nn::EmbeddingGradOp op, c
     return {{first, end}, std::nullopt};
   auto position = [&](const IndexExpr &column) { return row.indices().add(memory->base, column); };
   // What earlier micro-batches have left stays; of a row that no id names nothing is touched.
-  Value start = row.indices().constant(row.width()), later = emitter.isLater();
+  Value start = row.indices().constant(row.width()), later = memory->isResult ? emitter.isLater() : Value();
   if (later)
     start = s.select(later, row.indices().constant(0), start);
   emitter.loop(row.indices().constant(0), start, row.width(), {}, [&](const IndexExpr &column, Value) -> Value {

@@ -2,6 +2,7 @@
 // composites need of it, then one loop over the last dim for all results. By columns: an item is a block of columns (ColumnRegion).
 #include "passes/Kernels/RegionBody.h"
 
+#include "compiler/Accumulations.h"
 #include "passes/Kernels/Accumulation.h"
 #include "passes/Kernels/AttentionEmitter.h"
 #include "passes/Kernels/ColumnRegion.h"
@@ -135,7 +136,8 @@ void BodyEmitter::storeAll(const Index &at, const IndexExpr &linear, function_re
   });
 }
 
-/// A row for a composite: of a result's buffer, written again when the element is known, else on the stack. Where several
+/// A row for a composite: of a result's buffer, written again when the element is known, else on the stack; a buffer that
+/// holds sums of earlier micro-batches is for the op that adds to them alone. Where several
 /// compute the row, one reads only what it has written itself; memory of their own comes first then, since it is nearer.
 std::optional<RowMemory> BodyEmitter::memoryFor(Operation *op, const RegionShape &shape, const IndexExpr &row,
                                                 SmallVector<bool> &taken) {
@@ -153,9 +155,9 @@ std::optional<RowMemory> BodyEmitter::memoryFor(Operation *op, const RegionShape
   for (auto [i, value] : llvm::enumerate(yielded))
     if (!taken[i] && nn::shapeOf(value) == ArrayRef<int64_t>(shape.root) &&
         nn::tensorType(value).getElementType() == element && region.inPlaceOperand(unsigned(i)) < 0 &&
-        isReadInOrder(op->getResult(0), shape)) {
+        isReadInOrder(op->getResult(0), shape) && (value == op->getResult(0) || !addsOver(region))) {
       taken[i] = true;
-      return RowMemory{outputs[i], IndexBuilder::mul(row, shape.columns())};
+      return RowMemory{outputs[i], IndexBuilder::mul(row, shape.columns()), value == op->getResult(0)};
     }
   if (nest.isShared() || shape.columns() > maxRowOnStack)
     return std::nullopt;
@@ -172,7 +174,7 @@ void BodyEmitter::emitRow(const RegionShape &shape, const IndexExpr &row) {
     if (isa<nn::ReduceOp>(op))
       emitter.element(op->getResult(0), rowElement);
     else if (RowNumbers known = emitter.startRow(op, rowElement, memoryFor(op, shape, row, taken)); known.memory)
-      rowIsResult = llvm::is_contained(outputs, known.memory->buffer);
+      rowIsResult = known.memory->isResult;
   auto isPerRow = [&](Value value) { return shape.columns() == 1 || shape.isRowShape(nn::shapeOf(value)); };
   storeAll(rowElement, row, isPerRow);
   if (shape.columns() == 1)
