@@ -90,14 +90,23 @@ std::vector<Lookup> findLookups(BlockArgument input) {
   all.end.assign(shapeOf(input).begin(), shapeOf(input).end());
   all.begin.assign(all.end.size(), 0);
   SmallVector<Seen> open = {{input, all}};
-  llvm::DenseSet<Value> known = {input}; // each once, however many ways lead to it
+  // Each box of each value once, however many ways lead to it: two slices of the input may meet in a concat.
+  constexpr size_t mostBoxes = 16; // of a value; what is left out is not checked before a run, and reads NaN in it
+  llvm::DenseMap<Value, SmallVector<size_t>> known = {{input, {0}}};
+  auto isNew = [&](const Seen &view) {
+    SmallVector<size_t> &before = known[view.value];
+    return before.size() < mostBoxes && llvm::none_of(before, [&](size_t place) {
+      return open[place].box == view.box && open[place].hasDims == view.hasDims;
+    });
+  };
   for (size_t next = 0; next < open.size(); ++next)
     for (OpOperand &use : open[next].value.getUses()) {
       Seen seen = open[next];
       if (std::optional<Lookup> lookup = lookupOf(seen, use)) {
         if (!llvm::is_contained(lookups, *lookup))
           lookups.push_back(*lookup);
-      } else if (std::optional<Seen> view = follow(seen, use); view && known.insert(view->value).second) {
+      } else if (std::optional<Seen> view = follow(seen, use); view && isNew(*view)) {
+        known[view->value].push_back(open.size());
         open.push_back(*view);
       }
     }
