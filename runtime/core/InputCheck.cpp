@@ -1,9 +1,8 @@
 // Numbers are read as 64-bit integers, row by row of the box that is looked up.
 #include "runtime/core/InputCheck.h"
 
+#include "runtime/base/ArrayElements.h"
 #include "runtime/base/CountText.h"
-
-#include <algorithm>
 
 namespace hpc {
 
@@ -11,30 +10,6 @@ namespace hpc {
 bool fits(const Array &array, const plan::Port &port) {
   return array.dtype == port.dtype && array.shape == port.shape &&
          checkedBytes(port.dtype, port.shape) == int64_t(array.data.size());
-}
-
-/// Element i of an array of integers; of u64 what passes 2^63 - 1 is that.
-static int64_t integerAt(const Array &array, int64_t i) {
-  switch (array.dtype) {
-  case DType::I64:
-    return array.as<int64_t>()[i];
-  case DType::I32:
-    return array.as<int32_t>()[i];
-  case DType::I16:
-    return array.as<int16_t>()[i];
-  case DType::I8:
-    return array.as<int8_t>()[i];
-  case DType::U8:
-    return array.as<uint8_t>()[i];
-  case DType::U16:
-    return array.as<uint16_t>()[i];
-  case DType::U32:
-    return array.as<uint32_t>()[i];
-  case DType::U64:
-    return int64_t(std::min(array.as<uint64_t>()[i], uint64_t(INT64_MAX)));
-  default:
-    return 0;
-  }
 }
 
 static std::string positionText(const std::vector<int64_t> &position) {
@@ -76,7 +51,7 @@ static Status checkLookup(const plan::Port &port, const plan::Lookup &lookup, co
         continue;
       if (!position.empty())
         position.back() += i;
-      return Status::error(ErrorKind::Usage, "input '" + port.name + "' has " + std::to_string(number) + " at " +
+      return Status::error(ErrorKind::Usage, "input '" + port.name + "' has " + integerTextAt(array, index + i) + " at " +
                                                  positionText(position) + "; '" + lookup.reader + "' takes " +
                                                  takenText(lookup) +
                                                  "; mend the data, or see whether they were made for another model");

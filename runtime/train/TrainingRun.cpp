@@ -1,6 +1,8 @@
 // The names that a training step and its loop share stand here and in passes/Train/Ports.h; a plan that lacks one is refused.
 #include "runtime/train/TrainingRun.h"
 
+#include "runtime/base/ArrayElements.h"
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -13,22 +15,6 @@ static std::optional<size_t> findOutput(const plan::Plan &plan, const std::strin
     if (plan.outputs[i].name == name && plan.outputs[i].shape.empty())
       return i;
   return std::nullopt;
-}
-
-/// A scalar of any float or integer type.
-static double numberOf(const Array &array) {
-  switch (array.dtype) {
-  case DType::F32:
-    return array.as<float>()[0];
-  case DType::F64:
-    return array.as<double>()[0];
-  case DType::I64:
-    return double(array.as<int64_t>()[0]);
-  case DType::I32:
-    return array.as<int32_t>()[0];
-  default:
-    return std::nan("");
-  }
 }
 
 /// What this loop fills a step scalar with; nullopt: it knows none of that name.
@@ -115,10 +101,10 @@ Status TrainingRun::step(double learningRate, Outputs wanted) {
 void TrainingRun::readOutputs(StepReport &report) const {
   if (outputs.empty())
     return;
-  report.loss = numberOf(outputs[loss]);
-  report.gradientNorm = numberOf(outputs[gradientNorm]);
+  report.loss = numberAt(outputs[loss], 0);
+  report.gradientNorm = numberAt(outputs[gradientNorm], 0);
   if (validTokens)
-    report.validTokens = numberOf(outputs[*validTokens]);
+    report.validTokens = numberAt(outputs[*validTokens], 0);
   if (has("loss_scale"))
     report.lossScale = now.lossScale.scale;
 }

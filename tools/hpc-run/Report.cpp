@@ -1,7 +1,7 @@
 // Statistics in double precision over any element type.
 #include "tools/hpc-run/Report.h"
 
-#include "runtime/base/HalfFloat.h"
+#include "runtime/base/ArrayElements.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,39 +12,6 @@
 namespace hpc {
 
 namespace {
-
-/// Element `i` as a double.
-double element(const Array &array, int64_t i) {
-  switch (array.dtype) {
-  case DType::F32:
-    return array.as<float>()[i];
-  case DType::F64:
-    return array.as<double>()[i];
-  case DType::F16:
-    return halfToFloat(array.as<uint16_t>()[i]);
-  case DType::BF16:
-    return bfloatToFloat(array.as<uint16_t>()[i]);
-  case DType::I64:
-    return double(array.as<int64_t>()[i]);
-  case DType::I32:
-    return array.as<int32_t>()[i];
-  case DType::I16:
-    return array.as<int16_t>()[i];
-  case DType::I8:
-    return array.as<int8_t>()[i];
-  case DType::U8:
-    return array.as<uint8_t>()[i];
-  case DType::U16:
-    return array.as<uint16_t>()[i];
-  case DType::U32:
-    return array.as<uint32_t>()[i];
-  case DType::U64:
-    return double(array.as<uint64_t>()[i]);
-  case DType::Bool:
-    return array.as<uint8_t>()[i] != 0;
-  }
-  return 0;
-}
 
 std::string number(double value) {
   char text[32];
@@ -58,7 +25,7 @@ std::string describeOutput(const std::string &outputName, const Array &array) {
   double least = std::numeric_limits<double>::infinity(), most = -least, sum = 0;
   int64_t count = array.elements(), nans = 0;
   for (int64_t i = 0; i < count; ++i) {
-    double value = element(array, i);
+    double value = numberAt(array, i);
     if (std::isnan(value)) {
       ++nans;
       continue;
@@ -74,7 +41,7 @@ std::string describeOutput(const std::string &outputName, const Array &array) {
   if (count > 0)
     text += ", first";
   for (int64_t i = 0; i < std::min<int64_t>(count, 4); ++i)
-    text += " " + number(element(array, i));
+    text += " " + number(numberAt(array, i));
   return text;
 }
 

@@ -74,6 +74,13 @@ TEST(InputCheck, Types) {
   EXPECT_FALSE(check(DType::U64, put<uint64_t>, -100)); // 2^64 - 100 is not -100
 }
 
+// What i64 cannot hold is told as it is: 9223372036854775807 is in no file of the user's.
+TEST(InputCheck, TextOfLargeNumbers) {
+  Array array = Array::zeros(DType::U64, {2});
+  put<uint64_t>(array, 1, -1);
+  EXPECT_THAT(checkInputs(planOf(DType::U64, {2}, {0}, {2}, 0, 100), {array}).message(), HasSubstr("has 18446744073709551615 at [1]"));
+}
+
 // A scalar has one element, an empty array none.
 TEST(InputCheck, ScalarAndEmpty) {
   Array scalar = Array::zeros(DType::I64, {});
