@@ -136,9 +136,14 @@ std::string describeProfile(const plan::Plan &plan, const Trace &trace, const ho
   addSorted(overview, groups);
   overview.add(cells("all", all, all.seconds, ranks));
   addSorted(details, rows);
+  auto isAbove = [](const auto &row) { return row.second.floor > row.second.seconds; };
+  const bool anyAbove = std::any_of(rows.begin(), rows.end(), isAbove);
   return "Profile of the last run. At best a rank of this machine does " + decimal(speed.flopsPerSecond / 1e9, 0) +
          " GFLOP/s in f32 products and moves " + decimal(speed.bytesPerSecond / 1e9, 1) +
-         " GB/s (measured just before the run, all ranks at once).\n\n" + overview.text() + "\n" + details.text();
+         " GB/s (measured just before the run, all ranks at once).\n\n" + overview.text() + "\n" + details.text() +
+         (anyAbove ? "\nA floor counts every byte of what an instruction reads or writes, and from memory. Above 100%: it was in a "
+                     "cache, or of a table only some rows were read.\n"
+                   : "");
 }
 
 } // namespace hpc
