@@ -29,6 +29,16 @@ inline CLI::Validator numberFrom(bool zeroToo) {
       "");
 }
 
+/// What is in its range is for its user to say: nan is a number here.
+inline CLI::Validator anyNumber() {
+  return CLI::Validator(
+      [](std::string &text) {
+        double number = 0;
+        return CLI::detail::lexical_cast(text, number) ? std::string() : text + " is not a number";
+      },
+      "");
+}
+
 /// A whole number from `least` to `most`.
 inline CLI::Validator wholeNumber(int64_t least, int64_t most) {
   return CLI::Validator(

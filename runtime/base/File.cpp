@@ -131,7 +131,10 @@ Expected<AtomicFile> AtomicFile::create(const std::string &path) {
   AtomicFile file;
   file.path = path;
   struct stat info;
-  if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) {
+  const bool isThere = ::stat(path.c_str(), &info) == 0;
+  if ((isThere && S_ISDIR(info.st_mode)) || (!path.empty() && path.back() == '/'))
+    return Status::error(ErrorKind::Io, "'" + path + "': is a folder; give the name of a file in it");
+  if (isThere && !S_ISREG(info.st_mode)) {
     file.descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
     if (file.descriptor < 0)
       return systemError(path, "cannot open for writing");

@@ -5,6 +5,7 @@
 #include "runtime/base/Hash.h"
 #include "runtime/base/Npy.h"
 #include "runtime/base/Npz.h"
+#include "runtime/base/NumberText.h"
 #include "runtime/core/InputCheck.h"
 
 #include <algorithm>
@@ -36,7 +37,7 @@ template <typename From, typename To> Status convertAll(const Array &from, Array
                       : uint64_t(value) <= uint64_t(Limits::max());
       if (!fits)
         return usage(place + ": " + std::to_string(value) + " does not fit " + name(to.dtype) +
-                     ", which the plan takes");
+                     ", which the plan takes; mend the data");
     }
     to.as<To>()[i] = To(value);
   }
@@ -70,8 +71,12 @@ Expected<Array> convert(Array from, DType dtype, const std::string &place) {
     return from;
   Array to{dtype, from.shape, std::vector<std::byte>(size_t(from.elements() * byteSize(dtype)))};
   if (from.dtype == DType::F64 && dtype == DType::F32) {
-    for (int64_t i = 0; i < from.elements(); ++i)
-      to.as<float>()[i] = float(from.as<double>()[i]);
+    for (int64_t i = 0; i < from.elements(); ++i) {
+      const double value = from.as<double>()[i];
+      if (std::isfinite(value) && std::abs(value) > std::numeric_limits<float>::max())
+        return usage(place + ": " + numberText(value) + " does not fit f32, which the plan takes; mend or scale the data");
+      to.as<float>()[i] = float(value);
+    }
     return to;
   }
   Status status = usage(place + " is " + name(from.dtype) + ", the plan takes " + name(dtype) + "; convert it");
@@ -104,7 +109,7 @@ Status Batches::cycle(size_t input, Array source, const std::string &place) {
                  shapeText(port.shape) + ": give [batches, " + shapeText(port.shape) +
                  "], or compile for the other shape (hpc-opt --dim)");
   if (given == 0)
-    return usage(place + " has no batch");
+    return usage(place + " has no batch; give one or more");
   if (batches != 0 && given != batches)
     return usage(place + " has " + countText(given, "batch", "es") + ", another array has " + std::to_string(batches) +
                  "; give all the same number");

@@ -150,7 +150,7 @@ Expected<std::vector<Array>> readInputs(const plan::Plan &plan, const std::vecto
     const plan::Port &port = plan.inputs[i];
     if (!given[i])
       return usage("input " + portText(port) + " is missing; give it by --input=FILE.npz or --input=" + port.name +
-                   "=FILE.npy");
+                   "=FILE.npy" + (port.isStepScalar ? "; --train gives it, and --data the others" : ""));
     HPC_RETURN_IF_ERROR(checkArray(port, *given[i]));
     inputs.push_back(std::move(given[i]->array));
   }

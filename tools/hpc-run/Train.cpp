@@ -2,6 +2,7 @@
 #include "tools/hpc-run/Train.h"
 
 #include "runtime/base/CountText.h"
+#include "runtime/base/File.h"
 #include "runtime/base/Hash.h"
 #include "runtime/base/LineFile.h"
 #include "runtime/base/Npz.h"
@@ -10,11 +11,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace hpc {
 
 /// So many steps in a row may change nothing.
 constexpr int64_t mostSkipped = 100;
+/// A double counts them.
+constexpr int64_t mostSteps = int64_t(1) << 53;
 
 static constexpr std::pair<const char *, LearningRateCurve> curves[] = {
     {"constant", LearningRateCurve::Constant},
@@ -30,18 +34,26 @@ void addTrainFlags(CLI::App &app, TrainFlags &flags) {
                  "batches: an .npz with an array for each input, [batches, ...shape], and `labels` if they are not\n"
                  "the ids; or tokens, .npy with one dim or .bin with 16 bits each")
       ->type_name("FILE");
-  app.add_option("--steps", flags.steps, "steps in all, those before --load included")->type_name("N");
-  app.add_option("--lr", flags.rate, "learning rate, behind the warm-up")->type_name("X");
-  app.add_option("--lr-schedule", flags.curve, "constant (the default), linear, cosine or polynomial, to 0 at the end")
+  auto ofSteps = [&](CLI::Option *option) {
+    flags.ofSteps.push_back(option);
+    return option;
+  };
+  auto count = wholeNumber(1, mostSteps);
+  ofSteps(app.add_option("--steps", flags.steps, "steps in all, those before --load included"))->type_name("N")->check(count);
+  ofSteps(app.add_option("--lr", flags.rate, "learning rate, behind the warm-up"))->type_name("X")->check(anyNumber());
+  ofSteps(app.add_option("--lr-schedule", flags.curve, "constant (the default), linear, cosine or polynomial, to 0 at the end"))
       ->type_name("CURVE")
       ->check(CLI::IsMember({"constant", "linear", "cosine", "polynomial"}));
-  app.add_option("--lr-steps", flags.curveSteps, "where the curve ends, if not at --steps")->type_name("N");
-  app.add_option("--lr-power", flags.power, "of polynomial (default: 2)")->type_name("X");
-  app.add_option("--warmup", flags.warmup, "steps in which the rate rises to --lr (default: 0)")->type_name("N");
+  ofSteps(app.add_option("--lr-steps", flags.curveSteps, "where the curve ends, if not at --steps"))->type_name("N")->check(count);
+  ofSteps(app.add_option("--lr-power", flags.power, "of polynomial (default: 2)"))->type_name("X")->check(anyNumber());
+  ofSteps(app.add_option("--warmup", flags.warmup, "steps in which the rate rises to --lr (default: 0)"))
+      ->type_name("N")
+      ->check(wholeNumber(0, mostSteps));
   app.add_option("--seed", flags.seed,
                  "of all random numbers (dropout), 0 to 2^53 - 1 (default: 0); one seed gives the same ones on any\n"
                  "layout; --load goes on with that of the file")
-      ->type_name("N");
+      ->type_name("N")
+      ->check(wholeNumber(0, RunState::largestSeed));
   app.add_option("--loss-scale", flags.lossScale,
                  "of a plan in fp16: what the loss is multiplied with at first, a power of two (default: 65536; with\n"
                  "--load: what the file says); it is halved when gradients overflow, doubled after 1,000 good steps")
@@ -59,8 +71,6 @@ void addTrainFlags(CLI::App &app, TrainFlags &flags) {
 static Status checkNumbers(const TrainFlags &flags) {
   if (!flags.any() && (flags.seed || flags.lossScale))
     return usage(std::string(flags.seed ? "--seed" : "--loss-scale") + " is about training; add --train");
-  if (flags.seed && !(*flags.seed >= 0 && *flags.seed <= RunState::largestSeed))
-    return usage("--seed=" + std::to_string(*flags.seed) + " must be from 0 to " + std::to_string(RunState::largestSeed));
   if (!flags.lossScale)
     return Status::success();
   int exponent = 0;
@@ -77,6 +87,9 @@ Status checkTrainFlags(const TrainFlags &flags) {
                               std::pair("--save", &flags.save), std::pair("--load", &flags.load)})
       if (!text->empty())
         return usage(std::string(name) + " is about training; add --train");
+    for (const CLI::Option *option : flags.ofSteps)
+      if (option->count() > 0)
+        return usage(option->get_name() + " is about training; add --train");
     return Status::success();
   }
   if (flags.data.empty())
@@ -86,24 +99,25 @@ Status checkTrainFlags(const TrainFlags &flags) {
   if (!flags.train) {
     if (!flags.save.empty() || !flags.metrics.empty())
       return usage("--gradients writes gradients alone; leave out --save and --metrics, or use --train");
+    for (const CLI::Option *option : flags.ofSteps)
+      if (option->count() > 0)
+        return usage("--gradients is one backward step without an update; leave out " + option->get_name() + ", or use --train");
     return Status::success();
   }
   if (!flags.rate)
     return usage("--train needs --lr, the learning rate");
-  if (!std::isfinite(*flags.rate) || *flags.rate < 0)
-    return usage("--lr must be a finite number of at least 0");
+  if (!(*flags.rate >= 0 && *flags.rate <= std::numeric_limits<float>::max()))
+    return usage("--lr=" + numberText(*flags.rate) + " must be at least 0, and a number that f32 holds");
   if (flags.steps < 1)
     return usage("--train needs --steps=N, at least 1");
   const int64_t end = flags.curveSteps.value_or(flags.steps);
   if (flags.warmup < 0 || flags.warmup > end)
     return usage("--warmup=" + std::to_string(flags.warmup) + " must be from 0 to the " + std::to_string(end) +
                  " steps of the curve");
-  if (end < 1)
-    return usage("--lr-steps=" + std::to_string(end) + " must be at least 1");
   if (flags.power && flags.curve != "polynomial")
-    return usage("--lr-power is of --lr-schedule=polynomial");
+    return usage("--lr-power is of --lr-schedule=polynomial, and the curve is " + flags.curve + "; leave it out, or use that one");
   if (flags.power && !(std::isfinite(*flags.power) && *flags.power > 0))
-    return usage("--lr-power must be a finite number above 0");
+    return usage("--lr-power=" + numberText(*flags.power) + " must be a finite number above 0");
   return Status::success();
 }
 
@@ -152,10 +166,10 @@ static Status tellStep(const StepReport &report, std::optional<LineFile> &metric
                  "were\n",
                  long(report.step), report.gradientNorm, *report.lossScale);
   else if (report.wasSkipped())
-    std::fprintf(stderr,
-                 "hpc-run: note: step %ld: the gradient norm is %g, so weights and states stay as they were; look for data "
-                 "that are not finite, and for a learning rate that is too large\n",
-                 long(report.step), report.gradientNorm);
+    std::fprintf(stderr, "hpc-run: note: step %ld: the gradient norm is %g, so weights and states stay as they were; look for %s\n", long(report.step),
+                 report.gradientNorm,
+                 report.validTokens == 0 ? "labels that count: all of this batch stand for none"
+                                         : "data that are not finite, and for a learning rate that is too large");
   else if (!std::isfinite(report.loss))
     std::fprintf(stderr, "hpc-run: note: step %ld: the loss is %g, beyond the range in which it is added up; its gradients "
                          "are finite, so the step was done\n",
@@ -163,11 +177,14 @@ static Status tellStep(const StepReport &report, std::optional<LineFile> &metric
   return metrics ? metrics->add(metricsLine(report)) : Status::success();
 }
 
+/// Whether what is written at the end can be: what would be found out then has cost the whole run.
+static Status checkDestination(const std::string &path) { return path.empty() ? Status::success() : AtomicFile::create(path).status(); }
+
 /// In all processes, though only that of rank 0 (`isHome`) knows what a step told; its errors are agreed on.
 static Status runSteps(const TrainFlags &flags, TrainingRun &run, Session &session, bool isHome) {
   std::optional<LineFile> metrics;
-  Status status;
-  if (isHome && !flags.metrics.empty()) {
+  Status status = isHome ? checkDestination(flags.save) : Status::success();
+  if (status.ok() && isHome && !flags.metrics.empty()) {
     Expected<LineFile> opened = LineFile::open(flags.metrics, /*append=*/!flags.load.empty());
     status = opened.status();
     if (opened.ok())
@@ -232,8 +249,10 @@ Status trainPlan(const TrainFlags &flags, const plan::Plan &plan, Session &sessi
   Expected<TrainingRun> run = TrainingRun::create(plan, session, data, rateOf(flags), *start);
   if (!run.ok())
     return run.status();
-  if (!flags.train)
+  if (!flags.train) {
+    HPC_RETURN_IF_ERROR(session.agree(isHome ? checkDestination(flags.gradients) : Status::success()));
     return writeGradients(flags, *run, isHome);
+  }
   if (start->steps >= flags.steps)
     return usage("--load: '" + flags.load + "' is of " + countText(start->steps, "step") + ", and --steps=" +
                  std::to_string(flags.steps) + " in all leaves nothing to do; give more");

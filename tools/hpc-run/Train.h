@@ -13,6 +13,7 @@ struct TrainFlags {
   std::optional<int64_t> curveSteps; ///< default: `steps`
   std::optional<double> rate, power, lossScale;
   std::optional<int64_t> seed;
+  std::vector<const CLI::Option *> ofSteps; ///< what one backward step has no use for
 
   /// One step or many.
   bool any() const { return train || !gradients.empty(); }
