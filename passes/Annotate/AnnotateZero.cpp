@@ -90,8 +90,13 @@ struct AnnotateZero : impl::AnnotateZeroBase<AnnotateZero> {
     std::vector<std::string> axes;
     llvm::copy_if(mesh.axesOf(dist::AxisRole::Data), std::back_inserter(axes),
                   [&](const std::string &axis) { return mesh.size(axis) > 1; });
-    if (!function || level == 0 || axes.empty())
+    if (!function || level == 0)
       return;
+    if (axes.empty()) {
+      mlir::emitRemark(function.getLoc()) << "--zero=" << std::to_string(level) << " cuts what data parallel ranks hold alike, and there is one such rank: nothing is cut; "
+                                          << "add --dp=N, or leave it out";
+      return;
+    }
     ZeroAnnotator{function, mesh, level, axes, {}, {}}.run();
   }
 };

@@ -96,6 +96,9 @@ static Expected<PipelineSchedule> makeSchedule(const plan::Pipeline &pipeline, c
   return schedule;
 }
 
+constexpr StringRef remedyOfFile = "; the file has a line for each stage, which names what the stage runs, in order: each program once for each micro-batch "
+                                   "(F0 B0 F1 B1), U once, and receives and drains all or not at all; hpc-opt --explain shows the lists of a schedule that runs";
+
 namespace {
 struct MakeSchedule : impl::MakeScheduleBase<MakeSchedule> {
   using MakeScheduleBase::MakeScheduleBase;
@@ -113,8 +116,10 @@ struct MakeSchedule : impl::MakeScheduleBase<MakeSchedule> {
     Expected<PipelineSchedule> made = makeSchedule(pipeline, schedule);
     Status status = made.ok() ? plan::checkSchedule(pipeline, *made).status() : made.status();
     if (!status.ok()) {
+      bool isWrongList = isScheduleFile(schedule) && status.kind() == ErrorKind::Plan;
       userError(function, status.kind() == ErrorKind::Plan ? ErrorKind::Usage : status.kind())
-          << (schedule.empty() ? "" : "--pp-schedule=" + schedule.getValue() + ": ") << status.message();
+          << (schedule.empty() ? "" : "--pp-schedule=" + schedule.getValue() + ": ") << status.message()
+          << (isWrongList ? remedyOfFile : "");
       return signalPassFailure();
     }
     pipe::writeSchedule(function, *made);

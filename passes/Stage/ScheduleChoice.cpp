@@ -12,7 +12,9 @@ Expected<plan::PipelineSchedule> readScheduleFile(const std::string &path) {
   if (!file.ok())
     return file.status();
   Expected<plan::PipelineSchedule> schedule = plan::parseScheduleFile(std::string(file->text()));
-  return schedule.ok() ? std::move(schedule) : schedule.status().at(path);
+  if (schedule.ok())
+    return schedule;
+  return Status::error(ErrorKind::Usage, schedule.status().message()); // what a flag names is the user's to mend
 }
 
 Expected<plan::ScheduleKind> parseScheduleName(const std::string &text) {

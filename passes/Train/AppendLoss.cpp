@@ -130,6 +130,10 @@ private:
     step.addResult(count, {validTokensName, "", ""});
   }
 
+  LogicalResult noElement(const Choice &choice) {
+    return error() << "output '" << choice.name << "' " << choice.output.getType() << " has no element to compare; give larger dims";
+  }
+
   /// Of classes, or of the next token at every position. The shift is on the labels: that of position s is the id of
   /// s + 1, and the last position has none; so logits keep their shape.
   LogicalResult appendCrossEntropy(const Choice &choice) {
@@ -139,6 +143,8 @@ private:
       return error() << "output '" << choice.name << "' " << choice.output.getType()
                      << " has no position with a next token; use sequences of 2 or more";
     auto type = RankedTensorType::get(rows, b.builder.getI64Type());
+    if (nn::tensorType(choice.output).getNumElements() == 0)
+      return noElement(choice);
     FailureOr<Value> given = labels(type, isShifted ? findIds(function, rows, shape.back()) : "");
     if (failed(given))
       return failure();
@@ -163,7 +169,7 @@ private:
   LogicalResult appendSquares(const Choice &choice) {
     auto type = nn::tensorType(choice.output);
     if (type.getNumElements() == 0)
-      return error() << "output '" << choice.name << "' " << type << " has no element to compare; give larger dims";
+      return noElement(choice);
     FailureOr<Value> target = labels(RankedTensorType::get(type.getShape(), type.getElementType()), "");
     if (failed(target))
       return failure();

@@ -1,4 +1,5 @@
 // What holds when the phase ends: the ports of @main are those of a training step.
+#include "compiler/Diagnostics.h"
 #include "compiler/Dialect/NN/Ports.h"
 #include "passes/Train/Passes.h"
 
@@ -28,11 +29,23 @@ static LogicalResult verifyGradients(func::FuncOp function) {
   return success();
 }
 
+/// What the loop fills is known to it by name, as are the inputs.
+static LogicalResult verifyNames(func::FuncOp function) {
+  std::set<std::string> scalars;
+  for (unsigned index = 0; index < function.getNumArguments(); ++index)
+    scalars.insert(nn::argumentPort(function, index).stepScalar);
+  for (unsigned index = 0; index < function.getNumArguments(); ++index)
+    if (std::string name = nn::argumentPort(function, index).name; !name.empty() && scalars.count(name))
+      return userError(function, ErrorKind::Model)
+             << "input '" << name << "' has the name of a number that the training loop gives in each step; rename the input in the model";
+  return success();
+}
+
 namespace {
 struct VerifyTrain : impl::VerifyTrainBase<VerifyTrain> {
   void runOnOperation() override {
     auto function = getOperation().lookupSymbol<func::FuncOp>("main");
-    if (function && (failed(nn::verifyPorts(function)) || failed(verifyGradients(function))))
+    if (function && (failed(verifyNames(function)) || failed(nn::verifyPorts(function)) || failed(verifyGradients(function))))
       signalPassFailure();
   }
 };

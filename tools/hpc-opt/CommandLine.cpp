@@ -4,6 +4,7 @@
 #include "tools/hpc-opt/CommandLine.h"
 
 #include "passes/Phases.h"
+#include "runtime/base/NumberText.h"
 #include "tools/hpc-opt/ByteSize.h"
 #include "tools/Suggestion.h"
 
@@ -15,14 +16,14 @@
 #include "llvm/Support/StringSaver.h"
 #include "llvm/Support/raw_ostream.h"
 
-#include <cmath>
+#include <limits>
 
 namespace hpc {
 
 namespace cl = llvm::cl;
 
-/// What was wrong with a number; LLVM's own parser would print it past us.
-static std::string &numberError() {
+/// What was wrong with a value; LLVM's own parser would print it past us.
+static std::string &valueError() {
   static std::string text;
   return text;
 }
@@ -32,6 +33,11 @@ struct WholeNumber {
   int64_t value;
   WholeNumber(int64_t value = 0) : value(value) {}
   operator int64_t() const { return value; }
+};
+struct Switch {
+  bool isOn;
+  Switch(bool isOn = false) : isOn(isOn) {}
+  operator bool() const { return isOn; }
 };
 struct RealNumber {
   double value;
@@ -49,10 +55,25 @@ public:
   bool parse(Option &option, StringRef, StringRef text, hpc::WholeNumber &number) {
     bool failed = text.getAsInteger(0, number.value);
     if (failed)
-      hpc::numberError() = "--" + option.ArgStr.str() + "=" + text.str() + " is not a whole number";
+      hpc::valueError() = "--" + option.ArgStr.str() + "=" + text.str() + " is not a whole number";
     return failed;
   }
   void printOptionDiff(const Option &, const hpc::WholeNumber &, const OptionValue<hpc::WholeNumber> &, size_t) const {}
+};
+
+/// A flag that is there or not; `--train=maybe` is one of our messages, too.
+template <> class llvm::cl::parser<hpc::Switch> : public llvm::cl::basic_parser<hpc::Switch> {
+public:
+  using basic_parser::basic_parser;
+  enum ValueExpected getValueExpectedFlagDefault() const { return ValueOptional; }
+  bool parse(Option &option, StringRef, StringRef text, hpc::Switch &value) {
+    value.isOn = text.empty() || text == "true" || text == "1";
+    bool failed = !value.isOn && text != "false" && text != "0";
+    if (failed)
+      hpc::valueError() = "--" + option.ArgStr.str() + "=" + text.str() + " is neither true nor false";
+    return failed;
+  }
+  void printOptionDiff(const Option &, const hpc::Switch &, const OptionValue<hpc::Switch> &, size_t) const {}
 };
 
 template <> class llvm::cl::parser<hpc::RealNumber> : public llvm::cl::basic_parser<hpc::RealNumber> {
@@ -61,7 +82,7 @@ public:
   bool parse(Option &option, StringRef, StringRef text, hpc::RealNumber &number) {
     bool failed = text.getAsDouble(number.value);
     if (failed)
-      hpc::numberError() = "--" + option.ArgStr.str() + "=" + text.str() + " is not a number";
+      hpc::valueError() = "--" + option.ArgStr.str() + "=" + text.str() + " is not a number";
     return failed;
   }
   void printOptionDiff(const Option &, const hpc::RealNumber &, const OptionValue<hpc::RealNumber> &, size_t) const {}
@@ -85,17 +106,17 @@ struct Flags {
   cl::list<std::string> constants{
       "const", cl::desc("Bind an input to the array of a .npz, .npy or .pb file, so that it may decide shapes"),
       cl::value_desc("name=file"), cl::cat(model)};
-  cl::opt<bool> noWeights{"no-weights", cl::desc("Read no external data: the plan fits any weights of its shapes"),
+  cl::opt<Switch> noWeights{"no-weights", cl::desc("Read no external data: the plan fits any weights of its shapes"),
                           cl::cat(model)};
-  cl::opt<bool> followLinks{"follow-links", cl::desc("Let external data be links, as in the model cache of a hub"),
+  cl::opt<Switch> followLinks{"follow-links", cl::desc("Let external data be links, as in the model cache of a hub"),
                             cl::cat(model)};
-  cl::opt<bool> inference{"inference", cl::desc("Take nodes exported in training mode (Dropout) as in inference, also with --train"),
+  cl::opt<Switch> inference{"inference", cl::desc("Take nodes exported in training mode (Dropout) as in inference, also with --train"),
                           cl::cat(model)};
 
   cl::opt<std::string> dtype{
       "dtype", cl::desc("Of operands of products: bf16, fp16 (sums, and all else, stay f32) or model (default: model)"),
       cl::value_desc("which"), cl::init("model"), cl::cat(model)};
-  cl::opt<bool> deterministic{"deterministic",
+  cl::opt<Switch> deterministic{"deterministic",
                               cl::desc("All layouts give the same bits: sums are exact, in f64, which takes time and memory"),
                               cl::cat(model)};
   cl::opt<std::string> target{"target", cl::desc("What the plan is to run on: host, cuda or host,cuda (default: host)"),
@@ -105,7 +126,7 @@ struct Flags {
                                    cl::desc("Keep machine code of kernels here for later compilations (default: none)"),
                                    cl::value_desc("folder"), cl::cat(model)};
 
-  cl::opt<bool> train{"train", cl::desc("Make a training step: loss, gradients, update"), cl::cat(training)};
+  cl::opt<Switch> train{"train", cl::desc("Make a training step: loss, gradients, update"), cl::cat(training)};
   cl::opt<std::string> loss{
       "loss", cl::desc("causal-lm, classification, mse or output:NAME (default: by the rank of the output)"),
       cl::value_desc("which"), cl::cat(training)};
@@ -117,7 +138,7 @@ struct Flags {
                                  cl::value_desc("which"), cl::init("adamw"), cl::cat(training)};
   cl::opt<RealNumber> momentum{"momentum", cl::desc("Of sgd (default: 0)"), cl::value_desc("x"), cl::init(0),
                                cl::cat(training)};
-  cl::opt<bool> nesterov{"nesterov", cl::desc("Nesterov's momentum, of sgd"), cl::cat(training)};
+  cl::opt<Switch> nesterov{"nesterov", cl::desc("Nesterov's momentum, of sgd"), cl::cat(training)};
   cl::opt<std::string> betas{"betas", cl::desc("Of adam, adamw, lamb (default: 0.9,0.999)"), cl::value_desc("x,y"),
                              cl::cat(training)};
   cl::opt<RealNumber> epsilon{"epsilon", cl::desc("Of adam, adamw, lamb (default: 1e-8)"), cl::value_desc("x"),
@@ -177,7 +198,7 @@ struct Flags {
   cl::opt<std::string> verify{
       "verify", cl::desc("Prove by running that the plan equals the model (default: on made-up inputs)"),
       cl::value_desc("inputs.npz"), cl::ValueOptional, cl::cat(report)};
-  cl::opt<bool> listParams{"list-params", cl::desc("Only list the parameters: names, aliases, shape, dtype, users"),
+  cl::opt<Switch> listParams{"list-params", cl::desc("Only list the parameters: names, aliases, shape, dtype, users"),
                            cl::cat(report)};
   cl::opt<std::string> remarks{"remarks", cl::desc("user: those that you can act on; all: also each pass's own (default: user)"),
                                cl::value_desc("which"), cl::init("user"), cl::cat(report)};
@@ -282,8 +303,8 @@ static std::string flagsOfLLVM(int argc, char **argv, Flags &flags) {
 static Status parseError(StringRef text) {
   text = text.trim().split('\n').first;
   text.consume_front("hpc-opt: ");
-  if (!numberError().empty())
-    text = numberError();
+  if (!valueError().empty())
+    text = valueError();
   return usage(Twine(text.empty() ? "a flag has a wrong value" : text.rtrim('!')) + "; see hpc-opt --help");
 }
 
@@ -322,11 +343,18 @@ static Status readOptimizer(const Flags &flags, Options &options) {
        {std::pair(&flags.momentum, &options.momentum), std::pair(&flags.epsilon, &options.epsilon),
         std::pair(&flags.weightDecay, &options.weightDecay), std::pair(&flags.clip, &options.clip)}) {
     *field = flag->getValue();
-    if (!std::isfinite(*field) || *field < 0)
-      return usage("--" + flag->ArgStr + " must be a finite number of at least 0");
+    // What f32 cannot hold would be 0 or infinite in the step.
+    if (!(*field == 0 || (*field >= std::numeric_limits<float>::min() && *field <= std::numeric_limits<float>::max())))
+      return usage("--" + flag->ArgStr + "=" + numberText(*field) + " must be 0, or a number that f32 holds, 1.2e-38 to 3.4e38");
   }
+  if (options.momentum >= 1)
+    return usage("--momentum=" + numberText(options.momentum) + " must be below 1: a gradient would count more with every step");
   if (flags.clip.getNumOccurrences() && options.clip == 0)
     return usage("--clip=0 would take every gradient away; leave it out for no limit");
+  if (!isSgd && options.epsilon == 0)
+    return usage("--epsilon=0 would divide 0 by 0 where a gradient is 0; leave it out for 1e-8");
+  if (flags.decay.getNumOccurrences() && !flags.weightDecay.getNumOccurrences())
+    return usage("--decay says which parameters --weight-decay is for; add --weight-decay=0.01 or what you like");
   options.zero = flags.zero;
   if (options.zero < 0 || options.zero > 3)
     return usage("--zero=" + Twine(options.zero) + " must be 0, 1, 2 or 3");
@@ -352,11 +380,14 @@ static Status readOptimizer(const Flags &flags, Options &options) {
 static Status readTraining(Flags &flags, Options &options) {
   if (!flags.train) {
     for (const cl::Option *flag : flags.flagsOf(&flags.training))
-      if (flag->getNumOccurrences())
+      if (flag->getNumOccurrences() && flag != &flags.train)
         return usage("--" + flag->ArgStr + " is about a training step; add --train");
     return Status::success();
   }
-  options.loss = flags.loss.empty() ? "auto" : flags.loss.getValue();
+  for (const std::string &pattern : flags.freeze)
+    if (pattern.empty() || StringRef(pattern).starts_with(",") || StringRef(pattern).ends_with(","))
+      return usage("--freeze=" + pattern + " must be a pattern of names, or some with commas between");
+  options.loss = flags.loss.getNumOccurrences() ? flags.loss.getValue() : "auto";
   StringRef loss = options.loss;
   auto [kind, output] = loss.split(':');
   bool isKnown = llvm::is_contained({"auto", "causal-lm", "classification", "mse", "output"}, kind) &&
@@ -404,6 +435,8 @@ Expected<CommandLine> parseCommandLine(int argc, char **argv) {
   line.options.ppSplit = flags.ppSplit;
   line.options.ppChunks = flags.ppChunks;
   line.options.ppSchedule = flags.ppSchedule;
+  if (flags.ppSchedule.getNumOccurrences() && flags.ppSchedule.empty())
+    return usage("--pp-schedule= names none; leave it out for what fits");
   HPC_RETURN_IF_ERROR(readTraining(flags, line.options));
   line.options.dtype = flags.dtype;
   line.options.deterministic = flags.deterministic;
@@ -427,7 +460,7 @@ Expected<CommandLine> parseCommandLine(int argc, char **argv) {
   if (flags.dropout.getNumOccurrences()) {
     line.dropout = flags.dropout.getValue();
     if (!(*line.dropout >= 0 && *line.dropout < 1))
-      return usage("--dropout must be at least 0 and below 1");
+      return usage("--dropout=" + numberText(*line.dropout) + " must be at least 0 and below 1");
     if (line.inference)
       return usage("--dropout gives dropouts a rate, and --inference takes them away; leave one of them out");
   }

@@ -1,6 +1,7 @@
 // RUN: hpc-opt %s --split-input-file --hpc-annotate-zero=level=1 | FileCheck %s --check-prefixes=CHECK,ONE
 // RUN: hpc-opt %s --split-input-file --hpc-annotate-zero=level=3 | FileCheck %s --check-prefixes=CHECK,THREE
 // RUN: hpc-opt %s --split-input-file --hpc-annotate-zero | FileCheck %s --check-prefix=ZERO
+// RUN: hpc-opt %s --split-input-file --hpc-annotate-zero=level=1 2>&1 >/dev/null | FileCheck %s --check-prefix=ALONE
 
 // Both states of a matrix are cut over dp along the dim that tensor parallelism leaves, though 5 rows over 2 ranks are uneven; the parameter is stored whole over dp for
 // level 1, cut as its states are for level 3. Who forgets to close the dim of a whole parameter lets its states cut it too, which is level 3 by accident.
@@ -40,5 +41,16 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=2:data, tp=1:tensor">} 
   func.func @main(%mb: tensor<7xf32> {nn.state = "momentum/b", nn.initial = 0.0 : f64}) {
     %b = nn.parameter "b" {file = "w", bytes = 28 : i64, hashes = array<i64: 0>} : tensor<7xf32>
     return
+  }
+}
+
+// -----
+
+// Who asks for it and has no data parallel ranks hears that it does nothing.
+// ALONE: remark: --zero=1 cuts what data parallel ranks hold alike, and there is one such rank: nothing is cut; add --dp=N, or leave it out
+module attributes {dist.mesh = #dist.mesh<"dp=1:data, tp=2:tensor">} {
+  func.func @main(%m: tensor<5x7xf32> {nn.initial = 0.0 : f64, nn.state = "adam.m/w"}) -> tensor<5x7xf32> {
+    %w = nn.parameter "w" {file = "w", bytes = 140 : i64, hashes = array<i64: 0>} : tensor<5x7xf32>
+    return %w : tensor<5x7xf32>
   }
 }

@@ -13,8 +13,8 @@
 // ORDER: pipe.schedule = ["F0 F1 DF0 DF1", "RF0 RF1 F1 F0"]
 // Whatever a file says is judged by the checker.
 // PAIRS: [usage] --pp-schedule={{.*}}.pairs.txt: stage 0: F0 sends to stage 1 what stage 1 receives by RF0, but that one posts RF1 first; both must take the messages between them in one order
-// SHORT: [usage] --pp-schedule={{.*}}.short.txt: the schedule has lists for 1 stage, the pipeline has 2
-// TEXT: [usage] --pp-schedule={{.*}}.text.txt: {{.*}}line 2: schedule: 'G0' is no action
+// SHORT: [usage] --pp-schedule={{.*}}.short.txt: the schedule has lists for 1 stage, the pipeline has 2; the file has a line for each stage, which names what the stage runs, in order: each program once for each micro-batch (F0 B0 F1 B1), U once, and receives and drains all or not at all; hpc-opt --explain shows the lists of a schedule that runs
+// TEXT: [usage] --pp-schedule={{.*}}.text.txt: line 2: schedule: 'G0' is no action
 // FILE: [io] --pp-schedule=./no-such-file: {{.*}}no-such-file
 // KIND: [usage] --pp-schedule=1f1b: it runs B, which the program does not have; use inference
 // NAME: [usage] --pp-schedule=fastest: schedule 'fastest' is not known; there are inference, gpipe, 1f1b, interleaved, zb-h1, and files (./my-schedule.txt)

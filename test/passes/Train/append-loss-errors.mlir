@@ -37,3 +37,11 @@ func.func @main(%x: tensor<2x7xf32> {nn.name = "x"}, %l: tensor<2xf32> {nn.name 
 func.func @main(%x: tensor<0x3x2x2xf32> {nn.name = "x"}) -> (tensor<0x3x2x2xf32> {nn.name = "a"}) {
   return %x : tensor<0x3x2x2xf32>
 }
+
+// -----
+
+// Nor is that of classes, of which there are rows to count.
+// expected-error @below {{output 'a' 'tensor<0x7xf32>' has no element to compare; give larger dims}}
+func.func @main(%x: tensor<0x7xf32> {nn.name = "x"}) -> (tensor<0x7xf32> {nn.name = "a"}) {
+  return %x : tensor<0x7xf32>
+}

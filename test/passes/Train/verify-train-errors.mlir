@@ -31,3 +31,11 @@ func.func @main(%x: tensor<2xf32>) -> (tensor<2xf32> {nn.gradient = "w"}, tensor
 func.func @main(%x: tensor<2xf32>) -> (tensor<2xf32> {nn.writes = "w"}) {
   return %x : tensor<2xf32>
 }
+
+// -----
+
+// The loop fills its numbers by name, and data come by name as well.
+// expected-error @below {{[model] input 'lr' has the name of a number that the training loop gives in each step; rename the input in the model}}
+func.func @main(%x: tensor<f32> {nn.name = "lr"}, %lr: tensor<f64> {nn.step_scalar = "lr"}) -> (tensor<f32> {nn.name = "loss"}) {
+  return %x : tensor<f32>
+}
