@@ -58,7 +58,7 @@ func.func @main(%a: tensor<4xi64>, %b: tensor<4xi64>, %c: tensor<2x4xi64>, %d: t
 
 // Two parts of an input that meet again are both looked up, by whichever way each comes.
 // CHECK-LABEL: func.func @main(
-// CHECK-SAME: nn.lookups = [{begin = array<i64: 0>, end = array<i64: 2>, high = 7 : i64, low = -7 : i64, reader = "wte"}, {begin = array<i64: 3>, end = array<i64: 4>, high = 7 : i64, low = -7 : i64, reader = "wte"}]
+// CHECK-SAME: nn.lookups = [{begin = array<i64: 3>, end = array<i64: 4>, high = 7 : i64, low = -7 : i64, reader = "wte"}, {begin = array<i64: 0>, end = array<i64: 2>, high = 7 : i64, low = -7 : i64, reader = "wte"}]
 func.func @main(%ids: tensor<4xi64>, %table: tensor<7x4xf32>) -> tensor<3x4xf32> {
   %0 = nn.slice %ids {starts = array<i64: 0>, steps = array<i64: 1>} : tensor<4xi64> -> tensor<2xi64>
   %1 = nn.slice %ids {starts = array<i64: 3>, steps = array<i64: 1>} : tensor<4xi64> -> tensor<1xi64>
