@@ -46,7 +46,6 @@ struct Options {
 
   // What a plan does not follow from is not written to the attribute either.
   std::string kernelCache; ///< folder of hpc-emit-kernels; "" = none
-  std::string llvmFlags;   ///< LLVM's own that are given, for the keys of that folder
 
   DictionaryAttr toAttribute(MLIRContext *context) const;
   /// A missing field has its default. Errors: a field that is unknown or of another type, a degree below 1.

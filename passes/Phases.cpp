@@ -107,7 +107,6 @@ static void buildKernels(OpPassManager &passes, const Options &options) {
   EmitKernelsOptions emit;
   emit.withoutCode = options.withoutCode;
   emit.kernelCache = options.kernelCache;
-  emit.llvmFlags = options.llvmFlags;
   passes.addPass(createEmitKernels(emit));
   if (!options.withoutCode)
     passes.addPass(createVerifyKernels());

@@ -1,4 +1,5 @@
-// Reads the ELF notes of what is loaded, as the dynamic linker lists it.
+// Reads the ELF notes of what is loaded, as the dynamic linker lists it. A flag is LLVM's if it lies in LLVM's library; a
+// program that has LLVM inside takes its own for such as well, which costs it its cache, never a wrong entry.
 #include "passes/Kernels/CompilerIdentity.h"
 
 #include "runtime/base/File.h"
@@ -6,9 +7,12 @@
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Config/llvm-config.h"
+#include "llvm/Support/CommandLine.h"
 
 #include <cstring>
+#include <dlfcn.h>
 #include <link.h>
+#include <set>
 
 namespace hpc::kernels {
 
@@ -33,25 +37,56 @@ static std::string buildId(const dl_phdr_info &object) {
   return "";
 }
 
+namespace {
+struct Objects {
+  std::string text;
+  Status status = Status::success();
+};
+} // namespace
+
 /// A name is no identity; the bytes are.
-static std::string fileHash(const char *name) {
+static Status addHash(const char *name, std::string &text) {
   Expected<MappedFile> file = MappedFile::open(*name ? name : "/proc/self/exe");
-  return file.ok() ? "hash " + std::to_string(hashBytes(file->data(), file->size())) : std::string("unknown ") + name;
+  if (!file.ok())
+    return Status::error(ErrorKind::Io, std::string("'") + name + "' has no build id and cannot be read (" +
+                                            file.status().message() + ")");
+  text += "hash " + std::to_string(hashBytes(file->data(), file->size()));
+  return Status::success();
 }
 
-static int addObject(dl_phdr_info *object, size_t, void *text) {
+static int addObject(dl_phdr_info *object, size_t, void *to) {
+  auto &objects = *static_cast<Objects *>(to);
   std::string id = buildId(*object);
-  *static_cast<std::string *>(text) += (id.empty() ? fileHash(object->dlpi_name) : id) + "\n";
-  return 0;
+  objects.text += id;
+  if (id.empty())
+    objects.status = addHash(object->dlpi_name, objects.text);
+  objects.text += "\n";
+  return !objects.status.ok(); // which ends the walk
 }
 
-const std::string &compilerIdentity() {
-  static const std::string identity = [] {
-    std::string text = "LLVM " LLVM_VERSION_STRING "\n";
-    dl_iterate_phdr(addObject, &text);
-    return text;
-  }();
-  return identity;
+Expected<std::string> identifyCompiler() {
+  Objects objects{"LLVM " LLVM_VERSION_STRING "\n"};
+  dl_iterate_phdr(addObject, &objects);
+  if (!objects.status.ok())
+    return objects.status;
+  return objects.text;
+}
+
+std::string givenFlagsOfLLVM() {
+  auto libraryOf = [](const void *address) {
+    Dl_info info = {};
+    return ::dladdr(address, &info) ? info.dli_fbase : nullptr; // null: on the heap
+  };
+  const void *llvmLibrary = libraryOf(&llvm::cl::getGeneralCategory());
+  std::set<std::string> names;
+  for (auto &entry : llvm::cl::getRegisteredOptions())
+    if (const llvm::cl::Option *option = entry.second; option->getNumOccurrences() > 0)
+      if (const void *library = libraryOf(option); library && library == llvmLibrary)
+        names.insert("--" + entry.first.str());
+  std::string text;
+  for (const std::string &name : names)
+    text += (text.empty() ? "" : ", ") + name;
+  return text;
 }
 
 } // namespace hpc::kernels

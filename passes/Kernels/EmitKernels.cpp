@@ -1,6 +1,7 @@
 // Every distinct region becomes a function; all functions become one piece of code for each of the module's targets.
 // Regions of one symbol are equal (hpc-fuse-regions sees to it; checked here), so the first speaks for all.
 #include "passes/Kernels/AttentionRegion.h"
+#include "passes/Kernels/CompilerIdentity.h"
 #include "passes/Kernels/DeviceCode.h"
 #include "passes/Kernels/KernelScalars.h"
 #include "passes/Kernels/MachineCode.h"
@@ -120,16 +121,31 @@ struct EmitKernelsPass : impl::EmitKernelsBase<EmitKernelsPass> {
       signalPassFailure();
   }
 
+  /// None where code follows from what no key can name.
+  FailureOr<std::optional<kernels::KernelCache>> openCache(Location loc) {
+    if (kernelCache.empty())
+      return std::optional<kernels::KernelCache>();
+    auto leaveOut = [&](const std::string &why) {
+      mlir::emitRemark(loc) << "--kernel-cache=" << kernelCache << " is not used: " << why;
+      return std::optional<kernels::KernelCache>();
+    };
+    if (std::string flags = kernels::givenFlagsOfLLVM(); !flags.empty())
+      return leaveOut("code follows from LLVM's own flags too (" + flags + "), which its keys do not know");
+    Expected<std::string> compiler = kernels::identifyCompiler();
+    if (!compiler.ok())
+      return leaveOut("this build of hpc-opt cannot be told from others: " + compiler.status().message());
+    Expected<kernels::KernelCache> opened = kernels::KernelCache::open(kernelCache, *compiler);
+    if (!opened.ok())
+      return userError(loc, opened.status().kind()) << opened.status().message();
+    return std::optional(std::move(*opened));
+  }
+
   /// A module each, and the machine code of all.
   LogicalResult emitForHost(ModuleOp module, ArrayRef<nn::FusedOp> regions) {
-    std::optional<kernels::KernelCache> cache;
-    if (!kernelCache.empty()) {
-      Expected<kernels::KernelCache> opened = kernels::KernelCache::open(kernelCache);
-      if (!opened.ok())
-        return userError(module, opened.status().kind()) << opened.status().message();
-      cache = std::move(*opened);
-    }
-    kernels::HostKernels kernels(&getContext(), cpu, cache ? &*cache : nullptr, llvmFlags, module.getLoc());
+    FailureOr<std::optional<kernels::KernelCache>> cache = openCache(module.getLoc());
+    if (failed(cache))
+      return failure();
+    kernels::HostKernels kernels(&getContext(), cpu, *cache ? &**cache : nullptr, module.getLoc());
     const kernels::VectorUnit unit = kernels::vectorUnitOf(cpu); // once: asking the CPU is slow on a virtual machine
     for (nn::FusedOp region : regions) {
       OwningOpRef<ModuleOp> kernel = ModuleOp::create(UnknownLoc::get(&getContext()));

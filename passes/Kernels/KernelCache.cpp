@@ -39,16 +39,7 @@ Status folderError(const std::string &folder, const std::string &what) {
 }
 } // namespace
 
-KernelCache::Key KernelCache::keyOf(ArrayRef<StringRef> texts) {
-  llvm::BLAKE3 hash;
-  for (StringRef text : texts) {
-    hash.update(std::to_string(text.size()) + ":");
-    hash.update(text);
-  }
-  return hash.final<sizeof(Key)>();
-}
-
-Expected<KernelCache> KernelCache::open(const std::string &folder) {
+Expected<KernelCache> KernelCache::open(const std::string &folder, std::string compiler) {
   if (folder.find('%') != std::string::npos) // llvm::sys::fs::TempFile would write digits for it
     return Status::error(ErrorKind::Usage, "--kernel-cache=" + folder + " has a '%' in its name; give a folder without");
   std::error_code error;
@@ -57,7 +48,18 @@ Expected<KernelCache> KernelCache::open(const std::string &folder) {
     return folderError(folder, "cannot be made: " + error.message());
   if (::access(folder.c_str(), W_OK | X_OK) != 0)
     return folderError(folder, std::string("cannot be written to: ") + std::strerror(errno));
-  return KernelCache(folder);
+  return KernelCache(folder, std::move(compiler));
+}
+
+KernelCache::Key KernelCache::keyOf(ArrayRef<StringRef> texts) const {
+  llvm::BLAKE3 hash;
+  auto add = [&](StringRef text) {
+    hash.update(std::to_string(text.size()) + ":");
+    hash.update(text);
+  };
+  add(compiler);
+  llvm::for_each(texts, add);
+  return hash.final<sizeof(Key)>();
 }
 
 std::string KernelCache::path(const Key &key) const {

@@ -1,7 +1,6 @@
 // The back end of the kernels. Features, not a CPU's name, decide what code is made, so that a plan says what it needs.
 #include "passes/Kernels/MachineCode.h"
 
-#include "passes/Kernels/CompilerIdentity.h"
 #include "passes/Kernels/LLVMPipeline.h"
 #include "passes/Kernels/SharedObject.h"
 
@@ -102,12 +101,12 @@ void removeName(ModuleOp kernel, StringRef symbol) {
 }
 
 /// All that an object follows from: no flag for printing leaves anything out of bytecode.
-KernelCache::Key keyOf(ModuleOp kernel, StringRef cpuFeatures, StringRef flags) {
+KernelCache::Key keyOf(const KernelCache &cache, ModuleOp kernel, StringRef cpuFeatures) {
   std::string code;
   llvm::raw_string_ostream stream(code);
   if (failed(writeBytecodeToFile(kernel, stream)))
     llvm_unreachable("the current version of bytecode can always be written");
-  return KernelCache::keyOf({"x86-64 object", compilerIdentity(), cpuFeatures, flags, code});
+  return cache.keyOf({"x86-64 object", cpuFeatures, code});
 }
 
 bool makeObject(llvm::Module &module, llvm::TargetMachine &target, Bytes &object) {
@@ -118,7 +117,6 @@ bool makeObject(llvm::Module &module, llvm::TargetMachine &target, Bytes &object
 
 struct HostKernels::Work {
   const KernelCache *cache;
-  std::string flags;
   Location loc;
   LLVMLowering lowering;
   std::vector<std::string> cpuFeatures;
@@ -126,8 +124,8 @@ struct HostKernels::Work {
   std::deque<HostKernel> kernels;              ///< whose addresses stay
   llvm::DefaultThreadPool pool;                ///< last: it ends before what its threads write to
 
-  Work(MLIRContext *context, StringRef cpu, const KernelCache *cache, StringRef flags, Location loc)
-      : cache(cache), flags(flags), loc(loc), lowering(context), target(makeHostTarget(cpu, cpuFeatures, loc)) {}
+  Work(MLIRContext *context, StringRef cpu, const KernelCache *cache, Location loc)
+      : cache(cache), loc(loc), lowering(context), target(makeHostTarget(cpu, cpuFeatures, loc)) {}
 
   LogicalResult start(ModuleOp module, HostKernel &kernel) {
     if (failed(lowering.run(module)))
@@ -141,10 +139,21 @@ struct HostKernels::Work {
     });
     return success();
   }
+
+  /// What cannot be kept is made again the next time: no reason to have no plan now.
+  void keepNew() const {
+    for (const HostKernel &kernel : kernels)
+      if (!kernel.isKept)
+        if (Status status = cache->keep(kernel.key, kernel.object); !status.ok()) {
+          mlir::emitWarning(loc) << status.message() << ", or leave it out: this compilation has all its kernels, the next will "
+                                                        "make some of them again";
+          return;
+        }
+  }
 };
 
-HostKernels::HostKernels(MLIRContext *context, StringRef cpu, const KernelCache *cache, StringRef flags, Location loc)
-    : work(std::make_unique<Work>(context, cpu, cache, flags, loc)) {}
+HostKernels::HostKernels(MLIRContext *context, StringRef cpu, const KernelCache *cache, Location loc)
+    : work(std::make_unique<Work>(context, cpu, cache, loc)) {}
 HostKernels::~HostKernels() = default;
 
 LogicalResult HostKernels::add(StringRef symbol, OwningOpRef<ModuleOp> module) {
@@ -154,7 +163,7 @@ LogicalResult HostKernels::add(StringRef symbol, OwningOpRef<ModuleOp> module) {
   kernel.symbol = symbol;
   removeName(*module, symbol);
   if (work->cache) {
-    kernel.key = keyOf(*module, work->target->getTargetFeatureString(), work->flags);
+    kernel.key = keyOf(*work->cache, *module, work->target->getTargetFeatureString());
     if (std::optional<Bytes> object = work->cache->find(kernel.key)) {
       kernel.object = std::move(*object);
       kernel.isKept = kernel.isMade = true;
@@ -170,11 +179,10 @@ FailureOr<MachineCode> HostKernels::finish() {
   for (HostKernel &kernel : work->kernels) {
     if (!kernel.isMade)
       return fail(work->loc, "LLVM cannot write x86-64 objects");
-    if (work->cache && !kernel.isKept)
-      if (Status status = work->cache->keep(kernel.key, kernel.object); !status.ok())
-        return userError(work->loc, status.kind()) << status.message();
     objects.push_back({kernel.symbol, kernel.object});
   }
+  if (work->cache)
+    work->keepNew();
   FailureOr<std::string> bytes = linkSharedObject(objects, work->loc);
   if (failed(bytes))
     return failure();

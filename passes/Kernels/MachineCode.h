@@ -40,14 +40,14 @@ struct MachineCode {
 /// Kernels on their way to machine code. MLIR's part is done on the caller's thread, LLVM's meanwhile on all others.
 class HostKernels {
 public:
-  /// For "host" or "x86-64-v3". `cache` may be null; `flags`: LLVM's own, which code follows from too.
-  HostKernels(MLIRContext *context, StringRef cpu, const KernelCache *cache, StringRef flags, Location loc);
+  /// For "host" or "x86-64-v3". `cache` may be null.
+  HostKernels(MLIRContext *context, StringRef cpu, const KernelCache *cache, Location loc);
   ~HostKernels();
 
   /// Takes a module that has the function `symbol`, and whatever that calls. Fails with a diagnostic.
   LogicalResult add(StringRef symbol, OwningOpRef<ModuleOp> kernel);
   /// All that were added, in that order, linked. The same functions give the same bytes, whether they come from the
-  /// cache or not, on however many cores. Fails with a diagnostic.
+  /// cache or not, on however many cores. A cache that cannot be written to is a warning. Fails with a diagnostic.
   FailureOr<MachineCode> finish();
 
 private:

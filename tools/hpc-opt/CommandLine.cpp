@@ -13,7 +13,6 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/Timing.h"
 #include "llvm/Support/CommandLine.h"
-#include "llvm/Support/StringSaver.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <limits>
@@ -276,29 +275,6 @@ static Status refuseUnknown(int argc, char **argv, Flags &flags) {
   return Status::success();
 }
 
-/// The arguments that are flags of LLVM and MLIR; what follows one may be its value.
-static std::string flagsOfLLVM(int argc, char **argv, Flags &flags) {
-  llvm::BumpPtrAllocator memory;
-  llvm::StringSaver saver(memory);
-  SmallVector<const char *> arguments(argv + 1, argv + argc);
-  cl::ExpandResponseFiles(saver, cl::TokenizeGNUCommandLine, arguments);
-  auto &known = cl::getRegisteredOptions();
-  auto groups = flags.groups();
-  std::string found;
-  bool mayBeValue = false;
-  for (StringRef argument : arguments) {
-    auto option = known.find(argument.ltrim('-').split('=').first);
-    bool isFlag = argument.starts_with("-") && option != known.end();
-    bool isForeign = isFlag && llvm::none_of(option->second->Categories, [&](cl::OptionCategory *category) {
-      return llvm::is_contained(groups, category);
-    });
-    if (isForeign || (mayBeValue && !isFlag))
-      found += argument.str() + "\n";
-    mayBeValue = isForeign;
-  }
-  return found;
-}
-
 /// LLVM's "hpc-opt: Too many positional arguments specified!..." as one of our messages.
 static Status parseError(StringRef text) {
   text = text.trim().split('\n').first;
@@ -451,7 +427,6 @@ Expected<CommandLine> parseCommandLine(int argc, char **argv) {
   line.options.kernelCache = flags.kernelCache;
   if (flags.kernelCache.getNumOccurrences() && flags.kernelCache.empty())
     return usage("--kernel-cache= names no folder; leave it out to keep nothing");
-  line.options.llvmFlags = flagsOfLLVM(argc, argv, flags);
   line.input = flags.input;
   line.output = flags.output;
   line.compileTo = flags.compileTo;

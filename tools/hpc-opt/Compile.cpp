@@ -98,7 +98,6 @@ struct Compilation {
     if (!options.ok())
       return options.status();
     options->kernelCache = line.options.kernelCache;
-    options->llvmFlags = line.options.llvmFlags;
     line.options = *options;
     return Status::success();
   }
