@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""Times each kind of generated kernel and its gradient beside a copy of as many bytes: python3 test/bench/kernel_speed.py [BIN ...] [--only=NAME] [--threads=1]
+
+A line for each: bytes that it has to read and write once, its best time over that of a copy of as many (numpy's, one thread, in turns; 1.0 is memory's speed), and the same for
+operands that lie in the caches, beside a copy there: what is as slow there is bound by what it computes. BIN is a folder with hpc-opt and hpc-run (build/bin if none is
+named), several are timed in turns. Gradients are those that hpc-build-gradients makes, the optimizer is hpc-append-optimizer's. Needs numpy.
+"""
+import argparse, json, re, subprocess, tempfile, time
+import numpy
+
+def tensor(*shape, element="f32"):
+    return "tensor<" + "".join(f"{size}x" for size in shape) + element + ">"
+
+class Case:
+    """A function of parameters (which gradients are of) and inputs, given as {name: type}; `body` computes %y of the type `result`."""
+    def __init__(self, parameters, inputs, body, result, indices=0):
+        self.parameters, self.inputs, self.body, self.result, self.indices = parameters, inputs, body, result, indices
+
+    def module(self, gradient):
+        inputs = dict(self.inputs, **({"g": self.result} if gradient else {}))
+        lines = [f'%{name} = nn.parameter "{name}" {{file = "w", bytes = {bytes_of(type)} : i64, hashes = array<i64>}} : {type}' for name, type in self.parameters.items()]
+        lines += self.body
+        if gradient:  # of the sum of y * g
+            ones = re.sub(r"\d+x", "1x", self.result)
+            rank = self.result.count("x")
+            lines += [f"%p = nn.mul %y, %g : {self.result}, {self.result} -> {self.result}",
+                      f"%s = nn.reduce sum %p {{axes = array<i64: {', '.join(map(str, range(rank)))}>}} : {self.result} -> {ones}",
+                      f"%loss = nn.reshape %s : {ones} -> tensor<f32>", "return %loss : tensor<f32>"]
+            results = 'tensor<f32> {nn.name = "loss"}'
+        else:
+            lines.append(f"return %y : {self.result}")
+            results = f'{self.result} {{nn.name = "y"}}'
+        return function(inputs, results, lines)
+
+def function(inputs, results, lines):
+    arguments = ", ".join(f'%{name}: {type} {{nn.name = "{name}"}}' for name, type in inputs.items())
+    return f"module {{\nfunc.func @main({arguments}) -> ({results}) {{\n" + "\n".join(lines) + "\n}\n}\n"
+
+def shape_of(type):
+    return [int(size) for size in re.findall(r"(\d+)x", type)]
+
+def bytes_of(type):
+    return int(numpy.prod(shape_of(type), dtype=int)) * int(re.search(r"[fi](\d+)>", type)[1]) // 8
+
+def standalone(text):
+    """The function with parameters, states and step scalars as inputs, and all that it returns as results but what is no tensor or an input."""
+    text = re.sub(r' loc\(.*?\)$', "", text, flags=re.M)
+    inputs = {name: (type, re.search(r'"([^"]*)"', attributes)[1]) for name, type, attributes in
+              re.findall(r"(%\w+): (tensor<\w+>) \{([^}]*)\}", text[:text.index("->")])}
+    for value, name, type in re.findall(r'(%\w+) = nn\.parameter "(\w+)" \{.*?\} : (tensor<\w+>)', text):
+        inputs[value] = (type, name)
+    values, types = re.search(r"return (.*?) : (.*)", text).groups()
+    results = [(value, type) for value, type in zip(values.split(", "), types.split(", ")) if value not in inputs and "x" in type]
+    body = [line for line in text[text.index("{\n", text.index("func.func")) + 2:text.index("return ")].splitlines() if "nn.parameter" not in line]
+    arguments = ", ".join(f'{value}: {type} {{nn.name = "{name}"}}' for value, (type, name) in inputs.items())
+    named = ", ".join(f'{type} {{nn.name = "r{i}"}}' for i, (_, type) in enumerate(results))
+    text = (f'module attributes {{hpc.phase = "raise"}} {{\nfunc.func @main({arguments}) -> ({named}) {{\n' + "\n".join(body)
+            + f"\nreturn {', '.join(value for value, _ in results)} : {', '.join(type for _, type in results)}\n}}\n}}\n")
+    return text, {name: type for type, name in inputs.values()}, [type for _, type in results]
+
+def cases(rows, wide):
+    """`rows` of 768 numbers; `wide`: of a vocabulary's."""
+    x, w, y = tensor(rows, 768), tensor(768), tensor(rows // 4, 3072)
+    logits, labels, losses = tensor(wide, 50257), tensor(wide, element="i64"), tensor(wide)
+    table, ids = tensor(50257, 768), tensor(rows, element="i64")
+    return {
+        "layer norm": Case({"x": x, "w": w, "b": w}, {}, [f"%y = nn.layer_norm %x weight %w : {w} bias %b : {w} {{epsilon = 1.0e-5 : f64}} : {x} -> {x}"], x),
+        "softmax": Case({"x": x}, {}, [f"%y = nn.softmax %x : {x} -> {x}"], x),
+        "GELU (tanh)": Case({"x": y}, {}, [f"%y = nn.gelu %x {{tanh_approximation}} : {y} -> {y}"], y),
+        "GELU (erf)": Case({"x": y}, {}, [f"%y = nn.gelu %x : {y} -> {y}"], y),
+        "cross entropy": Case({"x": logits}, {"labels": labels},
+                              [f"%y, %l = nn.cross_entropy %x, %labels {{ignore_index = -100 : i64}} : {logits}, {labels} -> {losses}, {losses}"], losses),
+        "embedding": Case({"x": table}, {"ids": ids}, [f"%y = nn.embedding %x, %ids {{vocabulary = 50257 : i64}} : {table}, {ids} -> {x}"], x, rows * 768 * 4),
+        "AdamW": Case({"x": y}, {}, [], y),
+    }
+
+parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+parser.add_argument("bins", nargs="*", default=["build/bin"]), parser.add_argument("--only", default="")
+parser.add_argument("--threads", default="1"), parser.add_argument("--rounds", type=int, default=5)
+arguments = parser.parse_args()
+random = numpy.random.default_rng(0)
+
+def array_of(type):
+    shape = shape_of(type)
+    if "i64" in type:
+        return random.integers(0, 50257, shape)
+    return numpy.abs(random.standard_normal(shape)).astype("f8" if "f64" in type else "f4")
+
+def copy_seconds(size):
+    source, target = numpy.ones(size // 8, "f4"), numpy.zeros(size // 8, "f4")  # half is read, half written
+    best = 1e9
+    for _ in range(max(10, min(3000, (1 << 30) // size))):
+        start = time.perf_counter()
+        numpy.copyto(target, source)
+        best = min(best, time.perf_counter() - start)
+    return best
+
+def measure(folder, case, kind):
+    if kind == "optimizer":
+        (name, type), = case.parameters.items()
+        text = function({"g": type}, f'{type} {{nn.gradient = "{name}"}}', [case.module(False).splitlines()[2], f"return %g : {type}"])
+        passes = ["--hpc-append-optimizer=optimizer=adamw weight-decay=0.01"]
+    else:
+        text, passes = case.module(kind == "gradient"), ["--hpc-build-gradients"] if kind == "gradient" else []
+    open(f"{folder}/a.mlir", "w").write(text)
+    best = [1e9] * len(arguments.bins)
+    copied = 1e9
+    for i, each in enumerate(arguments.bins):
+        made = subprocess.run([f"{each}/hpc-opt", f"{folder}/a.mlir", *passes], check=True, capture_output=True, text=True).stdout
+        text, inputs, results = standalone(made)
+        open(f"{folder}/b.mlir", "w").write(text)
+        subprocess.run([f"{each}/hpc-opt", f"{folder}/b.mlir", "-o", f"{folder}/{i}.plan"], check=True)
+    used = {name: type for name, type in inputs.items() if re.search(rf'nn.name = "{re.escape(name)}"', text)}
+    numpy.savez(f"{folder}/in.npz", **{name: array_of(type) for name, type in used.items()})
+    size = sum(map(bytes_of, [*used.values(), *results]))
+    if case.indices and kind == "forward":  # of the table only the rows that are named
+        size += case.indices - bytes_of(case.parameters["x"])
+    repeat = str(max(10, min(2000, (1 << 30) // size)))
+    for _ in range(arguments.rounds):
+        copied = min(copied, copy_seconds(size))
+        for i, each in enumerate(arguments.bins):
+            out = subprocess.run([f"{each}/hpc-run", f"{folder}/{i}.plan", f"--input={folder}/in.npz", f"--repeat={repeat}", f"--threads={arguments.threads}"],
+                                 check=True, capture_output=True, text=True).stdout
+            best[i] = min(best[i], 1e-3 * json.loads(out)["min_ms"])
+    return size, copied, best
+
+with tempfile.TemporaryDirectory() as folder:
+    for name in cases(1, 1):
+        if arguments.only not in name:
+            continue
+        for kind in ["optimizer"] if name == "AdamW" else ["forward", "gradient"]:
+            texts = []
+            for rows, wide in ((2048, 32), (64, 1)):  # short enough for a busy machine to leave alone
+                size, copied, best = measure(folder, cases(rows, wide)[name], kind)
+                texts.append(f"{size / 1e6:8.2f} MB, copy {1e6 * copied:7.0f} us: " + ", ".join(f"{1e6 * time:7.0f} us ({time / copied:.2f})" for time in best))
+            print(f"{name + ('' if kind == 'optimizer' else ', ' + kind):24} {texts[0]}; in caches {texts[1]}", flush=True)
