@@ -130,6 +130,10 @@ Expected<StepReport> TrainingRun::run() {
 }
 
 Expected<NamedArrays> TrainingRun::gradients(StepReport &report) {
+  for (const plan::Port &port : plan->outputs)
+    if (port.onRequest && port.name == plan::gradientPrefix + plan->outputs[loss].name)
+      return Status::error(ErrorKind::Model, "a parameter has the name '" + plan->outputs[loss].name +
+                                                 "', which is that of the loss among the gradients; rename it in the model");
   HPC_RETURN_IF_ERROR(step(0, Outputs::All));
   readOutputs(report);
   NamedArrays named;
