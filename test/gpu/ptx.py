@@ -35,7 +35,7 @@ def module_of(options, model, tp, pp, dtype, stem):
     """(text of the PTX, or None; what went wrong)"""
     case = grid.Case(model, grid.MODELS[model].sets[0], tp, pp, 1, 1)
     compiling = argparse.Namespace(bin=options.bin, gpu=True, dtype=dtype)
-    code, said = call(grid.compile_command(compiling, case, False, stem + ".plan"))
+    code, said = call(grid.compile_command(compiling, case, False, stem + ".plan", os.path.join(os.path.dirname(stem), "kernels")))
     if code:
         return None, said
     done = subprocess.run([os.path.join(options.bin, "hpc-plan"), stem + ".plan", "--ptx"], stdout=subprocess.PIPE, text=True)
