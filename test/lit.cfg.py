@@ -27,6 +27,7 @@ config.substitutions.append(("%standin", os.path.join(config.hpc_binary_dir, "te
 # REQUIRES: ptxas    the assembler of a CUDA toolkit, in PATH or $CUDA_HOME (/usr/local/cuda)
 # REQUIRES: shared   models that are not in the repository
 # REQUIRES: mpi      processes by mpirun: Open MPI and our plugin for it
+# REQUIRES: ucx      libhpc_ucx.so was built
 # REQUIRES: slurm    a cluster that a test can start: Slurm's daemons, munge, root
 # UNSUPPORTED: address  a build whose tools are instrumented
 cuda = os.path.join(os.environ.get("CUDA_HOME", "/usr/local/cuda"), "bin")
@@ -37,6 +38,8 @@ if os.path.isdir(os.path.join(config.hpc_shared_dir, "models")):
     config.available_features.add("shared")
 if shutil.which("mpirun") and os.path.exists(os.path.join(config.hpc_binary_dir, "bin", "libhpc_mpi.so")):
     config.available_features.add("mpi")
+if os.path.exists(os.path.join(config.hpc_binary_dir, "bin", "libhpc_ucx.so")):
+    config.available_features.add("ucx")
 daemons = os.environ["PATH"] + os.pathsep + "/usr/sbin"
 if os.geteuid() == 0 and all(shutil.which(name, path=daemons) for name in ("munged", "slurmctld", "slurmd", "srun", "ip")):
     config.available_features.add("slurm")
