@@ -3,6 +3,7 @@
 
 #include "runtime/backend/host/Epilogue.h"
 #include "runtime/backend/host/TileProduct.h"
+#include "runtime/base/IntegerMath.h"
 
 #include <algorithm>
 
@@ -53,6 +54,14 @@ Product productOf(const GemmCall &call, const ProductPart &part) {
   return product;
 }
 
+/// What follows a part whose first column is `column` of C's.
+void finishPart(const GemmCall &call, const Product &part, int64_t column) {
+  const plan::Gemm &gemm = call.plan;
+  if (gemm.epilogue != plan::Epilogue::None)
+    applyEpilogue(gemm.epilogue, gemm.c.dtype, part.m, part.n, gemm.c.ld, part.c.data,
+                  call.bias + column * byteSize(gemm.c.dtype));
+}
+
 /// compute(product, scratch), and the epilogue, for all parts.
 template <typename Compute>
 Status eachPart(const GemmCall &call, const ProductCut &cut, ThreadPool &threads, std::vector<Scratch> &scratch,
@@ -64,13 +73,26 @@ Status eachPart(const GemmCall &call, const ProductCut &cut, ThreadPool &threads
       const ProductPart part = partOf(cut, call.m, call.n, index);
       Product product = productOf(call, part);
       HPC_RETURN_IF_ERROR(compute(product, scratch[size_t(thread)]));
-      const plan::Gemm &gemm = call.plan;
-      if (gemm.epilogue != plan::Epilogue::None)
-        applyEpilogue(gemm.epilogue, gemm.c.dtype, product.m, product.n, gemm.c.ld, product.c.data,
-                      call.bias + part.column * byteSize(gemm.c.dtype));
+      finishPart(call, product, part.column);
     }
     return Status::success();
   });
+}
+
+/// Threads take parts of k, whose sums are then added in order. `memory` has room for them.
+Status multiplyInDepths(const GemmCall &call, int64_t depth, ThreadPool &threads, Scratch &memory) {
+  const Product product = productOf(call);
+  const int64_t parts = ceilDiv(call.k, depth), size = call.m * call.n;
+  memory.resize(std::max(memory.size(), size_t(parts * size) * sizeof(float)));
+  float *const sums = reinterpret_cast<float *>(memory.data());
+  HPC_RETURN_IF_ERROR(threads.run(parts, 1, [&](int64_t, int64_t first, int64_t last) {
+    for (int64_t part = first; part < last; ++part)
+      sumDepth(product, part * depth, std::min(depth, call.k - part * depth), sums + part * size);
+    return Status::success();
+  }));
+  addParts(product, sums, parts);
+  finishPart(call, product, 0);
+  return Status::success();
 }
 
 bool usesTiles(const GemmCall &call, bool mayUseTiles) {
@@ -86,9 +108,11 @@ Expected<GemmNeeds> gemmNeeds(const GemmCall &call, bool mayUseTiles) {
   Expected<int64_t> scratch = productScratch(gemm.a.dtype, gemm.b.dtype, gemm.c.dtype, gemm.accumulate);
   if (!scratch.ok())
     return scratch.status();
-  const ProductCut cut = chooseMethod(call, 1, mayUseTiles).library;
-  return GemmNeeds{std::max(*scratch, usesTiles(call, mayUseTiles) ? tileScratch() : 0),
-                   oneDnnScratch(cut.rows, cut.columns, call.k)};
+  const GemmMethod method = chooseMethod(call, 1, mayUseTiles);
+  if (method.depth > 0)
+    return GemmNeeds{ceilDiv(call.k, method.depth) * call.m * call.n * int64_t(sizeof(float)), 0};
+  return GemmNeeds{std::max(*scratch, method.usesTiles ? tileScratch() : 0),
+                   oneDnnScratch(method.library.rows, method.library.columns, call.k)};
 }
 
 GemmMethod chooseMethod(const GemmCall &call, int64_t threads, bool mayUseTiles) {
@@ -98,10 +122,14 @@ GemmMethod chooseMethod(const GemmCall &call, int64_t threads, bool mayUseTiles)
   if (method.usesTiles)
     method.tiles = cutByThreads(products, call.m, call.n, call.k, threads);
   method.library = cutByShape(products, call.m, call.n, call.k);
+  if (call.plan.batch.empty())
+    method.depth = depthOfParts(productOf(call));
   return method;
 }
 
 Status gemm(const GemmCall &call, const GemmMethod &method, ThreadPool &threads, std::vector<Scratch> &scratch) {
+  if (method.depth > 0)
+    return multiplyInDepths(call, method.depth, threads, scratch[0]);
   if (method.usesTiles) {
     std::atomic<bool> isNumber{true};
     HPC_RETURN_IF_ERROR(eachPart(call, method.tiles, threads, scratch, [&](const Product &product, Scratch &memory) {

@@ -19,6 +19,7 @@ struct GemmMethod {
   bool usesTiles = false;
   ProductCut tiles;   ///< where it uses them; their bits depend on no cut
   ProductCut library; ///< of all else, and of what has infinities: the same for any number of threads
+  int64_t depth = 0;  ///< where not 0, nothing is cut but k, into parts of this; see depthOfParts()
 };
 GemmMethod chooseMethod(const GemmCall &call, int64_t threads, bool mayUseTiles = true);
 

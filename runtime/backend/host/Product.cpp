@@ -134,20 +134,31 @@ bool isOfFewRows(const Product &product) {
          isNarrow(product.b.dtype) && isNarrow(product.c.dtype) && hasFewRows();
 }
 
-/// A and C become f32 in blocks on the stack, B is read where it lies. Each block of k is added up by itself: one chain along
-/// a long k loses digits.
+/// Few rows: numbers of f32 on the stack, of A and of C.
+constexpr int64_t columnsAtOnce = 1024, mostSums = fewRows * columnsAtOnce, mostDepth = 1024;
+
+/// How much of k is added up by itself, since one chain along a long k loses digits; from k alone, so that the bits of an
+/// element do not depend on the cut. Where B's rows are rows in memory they are parts for threads too, of which some
+/// sixteen are enough; a column that lies in memory as a row is read at once.
+int64_t chainOf(const Product &product) {
+  constexpr int64_t manyParts = 16, leastDepth = 64, unit = 16;
+  if (product.b.transpose)
+    return mostDepth;
+  return std::min(roundUp(std::max(ceilDiv(product.k, manyParts), leastDepth), unit), mostDepth);
+}
+
+/// A and C become f32 in blocks, B is read where it lies.
 void multiplyFew(const Product &product) {
-  constexpr int64_t columnsAtOnce = 1024, numbersOfA = 8192;
-  alignas(64) float sums[fewRows * columnsAtOnce], part[fewRows * columnsAtOnce], a[numbersOfA];
-  const int64_t depthAtOnce = numbersOfA / fewRows, rows = product.m;
+  alignas(64) float sums[mostSums], part[mostSums], a[fewRows * mostDepth];
+  const int64_t chain = chainOf(product), rows = product.m;
   for (int64_t column = 0; column < product.n; column += columnsAtOnce) {
     const int64_t columns = std::min(columnsAtOnce, product.n - column);
     if (product.addToC)
       load(product.c, 0, rows, column, columns, sums);
     else
       std::fill(sums, sums + rows * columns, 0.0f);
-    for (int64_t x = 0; x < product.k; x += depthAtOnce) {
-      const int64_t depth = std::min(depthAtOnce, product.k - x);
+    for (int64_t x = 0; x < product.k; x += chain) {
+      const int64_t depth = std::min(chain, product.k - x);
       load(product.a, 0, rows, x, depth, a);
       const int64_t start = product.b.transpose ? column * product.b.ld + x : x * product.b.ld + column;
       std::fill(part, part + rows * columns, 0.0f);
@@ -165,6 +176,36 @@ bool isPlainF32(DType a, DType b, DType c, DType accumulate) {
 }
 
 } // namespace
+
+int64_t depthOfParts(const Product &product) {
+  constexpr int64_t leastBytes = 64 << 10; // of B in a part: some microseconds of memory
+  const auto &[m, n, k, a, b, c, accumulate, addToC, mayUseTiles] = product;
+  if (m == 0 || n == 0 || b.transpose || !isOfFewRows(product) || n > mostSums / m)
+    return 0;
+  const int64_t depth = chainOf(product);
+  return depth < k && depth * n * byteSize(b.dtype) >= leastBytes ? depth : 0;
+}
+
+void sumDepth(const Product &product, int64_t first, int64_t depth, float *sums) {
+  alignas(64) float a[fewRows * mostDepth];
+  load(product.a, 0, product.m, first, depth, a);
+  std::fill(sums, sums + product.m * product.n, 0.0f);
+  const std::byte *b = product.b.data + first * product.b.ld * byteSize(product.b.dtype);
+  multiplyFewRows({product.m, product.n, depth, a, b, product.b.dtype, product.b.ld, false, sums});
+}
+
+void addParts(const Product &product, const float *sums, int64_t parts) {
+  const int64_t count = product.m * product.n;
+  alignas(64) float total[mostSums];
+  if (product.addToC)
+    load(product.c, 0, product.m, 0, product.n, total);
+  else
+    std::fill(total, total + count, 0.0f);
+  for (int64_t part = 0; part < parts; ++part)
+    for (int64_t i = 0; i < count; ++i)
+      total[i] += sums[part * count + i];
+  store(total, product.c, 0, product.m, 0, product.n);
+}
 
 void useOneThread() { omp_set_num_threads(1); }
 

@@ -41,6 +41,17 @@ Expected<int64_t> productScratch(DType a, DType b, DType c, DType accumulate);
 /// `scratch` grows as needed.
 Status multiply(const Product &product, std::vector<std::byte> &scratch);
 
+/// How deep the parts of k are that threads take of a product of few rows, where they then read B as it lies in memory:
+/// whole rows, one after the other, half as fast again as some columns of each (measured). 0: they take columns. With the
+/// same bits as multiply().
+int64_t depthOfParts(const Product &product);
+
+/// A part's sums [m, n], without gaps and without what C holds.
+void sumDepth(const Product &product, int64_t first, int64_t depth, float *sums);
+
+/// C from the sums of its parts, in their order.
+void addParts(const Product &product, const float *sums, int64_t parts);
+
 /// An upper bound of what oneDNN allocates during one product.
 int64_t oneDnnScratch(int64_t m, int64_t n, int64_t k);
 

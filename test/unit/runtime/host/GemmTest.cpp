@@ -1,5 +1,6 @@
 // The plan's products in f32 against loops in double precision: shapes down to zero, transposes, batches with
 // broadcast, NaN in C before. ProductTest has the other types.
+#include "runtime/backend/host/FewRows.h"
 #include "runtime/backend/host/Gemm.h"
 #include "runtime/base/HalfFloat.h"
 
@@ -79,6 +80,55 @@ TEST(Gemm, AllSmallShapesBothTransposes) {
           for (bool transposeB : {false, true})
             for (int64_t slack : {0, 3})
               check({m, n, k, {}}, transposeA, transposeB, slack);
+}
+
+// Few rows are added up in parts of k: a part that is left out, begins at the wrong row or is added to what lay in C
+// before is another sum. 64 is the least depth of a part.
+TEST(Gemm, FewRowsInParts) {
+  host::useOneThread();
+  for (const Shape &shape : std::vector<Shape>{
+           {1, 770, 3001, {}}, {8, 1000, 555, {}}, {3, 1000, 64, {}}, {3, 1000, 65, {}}, {2, 20, 40000, {}}}) {
+    plan::Gemm gemm;
+    gemm.a.ld = shape.k;
+    gemm.b.ld = gemm.c.ld = shape.n;
+    const int64_t depth =
+        host::chooseMethod({gemm, shape.m, shape.n, shape.k, false, nullptr, nullptr, nullptr, nullptr}, 2).depth;
+    if (host::hasFewRows()) {
+      EXPECT_EQ(depth > 0, shape.k != 64) << shape.m << "x" << shape.n << "x" << shape.k;
+    }
+    for (bool transposeA : {false, true})
+      for (int64_t slack : {0, 3})
+        check(shape, transposeA, false, slack);
+  }
+}
+
+// Bits of an element follow from its row, its column and k: tensor parallelism over columns, and products beside each
+// other in one, change none.
+TEST(Gemm, BitsOfFewRowsDependOnNoOtherColumns) {
+  if (!host::hasFewRows())
+    GTEST_SKIP() << "this machine has no AVX2 with FMA and F16C";
+  const int64_t n = 1600, k = 3000;
+  std::vector<float> a(k), b(size_t(k * n)), whole(n), half(n / 4);
+  for (size_t i = 0; i < a.size(); ++i)
+    a[i] = std::sin(float(i));
+  for (size_t i = 0; i < b.size(); ++i)
+    b[i] = std::cos(float(i));
+  auto multiply = [&](int64_t columns, std::vector<float> &c) {
+    plan::Gemm gemm;
+    gemm.a.ld = k;
+    gemm.b.ld = n;
+    gemm.c.ld = columns;
+    std::vector<std::byte> scratch;
+    const GemmCall call{gemm, 1, columns, k, false, reinterpret_cast<std::byte *>(a.data()),
+                        reinterpret_cast<std::byte *>(b.data()), reinterpret_cast<std::byte *>(c.data()), nullptr};
+    ASSERT_TRUE(host::gemm(call, scratch).ok());
+  };
+  multiply(n, whole);
+  for (int64_t columns : {int64_t(1), int64_t(16), n / 4}) { // the narrow ones are not in parts
+    multiply(columns, half);
+    for (int64_t j = 0; j < columns; ++j)
+      ASSERT_EQ(half[size_t(j)], whole[size_t(j)]) << j << " of " << columns;
+  }
 }
 
 TEST(Gemm, Batches) {

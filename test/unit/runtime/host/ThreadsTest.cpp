@@ -118,6 +118,8 @@ TEST(Threads, ProductsHaveTheBitsOfOne) {
       {.m = 300, .n = 500, .k = 900, .transposeB = true},
       {.m = 300, .n = 500, .k = 900, .transposeA = true, .addToC = true},
       {.m = 1, .n = 3072, .k = 768},
+      {.m = 1, .n = 770, .k = 3001, .addToC = true, .epilogue = plan::Epilogue::Bias},
+      {.m = 8, .n = 1000, .k = 555, .type = DType::BF16, .result = DType::BF16, .transposeA = true},
       {.m = 7, .n = 3000, .k = 333, .transposeB = true},
       {.m = 3000, .n = 5, .k = 400},
       {.m = 64, .n = 64, .k = 64, .batch = 24},
