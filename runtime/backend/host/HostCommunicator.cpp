@@ -1,4 +1,4 @@
-// A collective is: show the others source and target, meet, do one's share, meet.
+// A collective is: show the others source and target, meet, do one's share, meet. Posted ones: see PostedCollective.h.
 #include "runtime/backend/host/HostCommunicator.h"
 
 #include <algorithm>
@@ -53,6 +53,8 @@ Status HostCommunicator::post(const plan::Collective &collective, int64_t index,
                               std::byte *target, int64_t sourcePosition, int64_t request) {
   const Prepared &entry = prepared[size_t(index)];
   HPC_RETURN_IF_ERROR(checkPosition(collective, sourcePosition, entry.seat.group->size()));
+  for (const std::unique_ptr<Request> &earlier : requests)
+    earlier->doOwnShare();
   HPC_RETURN_IF_ERROR(requests[size_t(request)]->post());
   entry.queue->post(collective, entry.reduction, entry.seat.position, {source, target, sourcePosition},
                     *requests[size_t(request)]);

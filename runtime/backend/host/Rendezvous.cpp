@@ -1,6 +1,8 @@
 // Waiting by futex. A failure changes every word before it wakes the sleepers, so that no one can fall asleep on the
 // old value after it.
 #include "runtime/backend/host/Rendezvous.h"
+
+#include "runtime/backend/host/PostedCollective.h"
 #include "runtime/base/CountText.h"
 #include "runtime/base/Futex.h"
 
@@ -82,8 +84,27 @@ Status Request::wait() {
   if (state.value() == Idle)
     return Status::success();
   HPC_RETURN_IF_ERROR(state.waitWhile(Posted));
-  state.set(Idle);
+  if (state.value() == Open) {
+    work->doRest();
+    HPC_RETURN_IF_ERROR(state.waitWhile(Open)); // for shares that others are doing
+  }
+  reset();
   return Status::success();
+}
+
+void Request::reset() {
+  work.reset();
+  state.set(Idle);
+}
+
+void Request::takePart(std::shared_ptr<PostedCollective> given, int64_t at) {
+  work = std::move(given);
+  position = at;
+}
+
+void Request::doOwnShare() {
+  if (state.value() == Open)
+    work->doShare(position);
 }
 
 Status Request::post() {

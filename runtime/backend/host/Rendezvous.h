@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -74,26 +75,38 @@ private:
   const int size;
 };
 
+class PostedCollective;
+
 /// What a rank has posted: one end of a message, completed when the other end is posted too, or its part in a
-/// collective, completed when all have posted theirs.
+/// collective, completed when all have posted theirs and all shares are done.
 class Request {
 public:
   explicit Request(Rendezvous &rendezvous) : state(rendezvous) {}
-  /// Returns when the last post is complete; at once if there is none.
+  /// Returns when the last post is complete; at once if there is none. Does what is left to do of a collective that all
+  /// have posted.
   Status wait();
-  bool pending() const { return state.value() == Posted; }
+  bool pending() const { return state.value() == Posted || state.value() == Open; }
   /// An error if the last post was not waited for.
   Status post();
   void complete() { state.set(Done); }
-  void reset() { state.set(Idle); }
+  void reset();
+
+  /// By the request's rank: the post is its part in `work`.
+  void takePart(std::shared_ptr<PostedCollective> work, int64_t position);
+  /// By whoever posted last: all have, so that shares may be done. complete() must not have been called.
+  void open() { state.set(Open); }
+  /// By the request's rank: does its own share of a collective that all have posted, if there is one to do.
+  void doOwnShare();
 
 private:
   friend class Mailbox;
-  enum : uint32_t { Idle, Posted, Done };
+  enum : uint32_t { Idle, Posted, Open, Done };
   Signal state;
   std::byte *address = nullptr;
   int64_t bytes = 0;
   Request *next = nullptr;
+  std::shared_ptr<PostedCollective> work; ///< until it is waited for
+  int64_t position = 0;                   ///< in the group that does `work`
 };
 
 /// The messages of one (sender, receiver, channel), matched in order and not buffered: whoever posts second copies from

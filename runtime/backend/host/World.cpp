@@ -25,45 +25,6 @@ std::string text(RankRange ranks) {
 
 } // namespace
 
-void PostedQueue::post(const plan::Collective &collective, const Reduction &reduction, int64_t position,
-                       const Share &share, Request &request) {
-  Meeting complete;
-  {
-    std::lock_guard<std::mutex> lock(mutex);
-    const size_t size = next.size(), index = size_t(next[size_t(position)]++ - finished);
-    while (open.size() <= index) {
-      Meeting &fresh = open.emplace_back();
-      fresh.shares.resize(size);
-      fresh.copies.resize(size);
-      fresh.requests.resize(size);
-    }
-    Meeting &meeting = open[index];
-    Share &mine = meeting.shares[size_t(position)] = share;
-    if (needsCopy(collective, share, int64_t(size))) {
-      std::vector<std::byte> &copy = meeting.copies[size_t(position)];
-      copy.assign(share.source, share.source + sourceBytes(collective, int64_t(size)));
-      mine.source = copy.data();
-    }
-    meeting.requests[size_t(position)] = &request;
-    if (++meeting.arrived < int64_t(size))
-      return;
-    // All have posted this one, so all have posted those before it: it is the oldest.
-    complete = std::move(open.front());
-    open.pop_front();
-    ++finished;
-  }
-  for (size_t member = 0; member < complete.shares.size(); ++member)
-    exchange(collective, reduction, complete.shares, int64_t(member));
-  for (Request *posted : complete.requests)
-    posted->complete();
-}
-
-void PostedQueue::reset() {
-  open.clear();
-  finished = 0;
-  std::fill(next.begin(), next.end(), 0);
-}
-
 PostedQueue &Group::posted(int64_t number) {
   std::lock_guard<std::mutex> lock(mutex);
   std::unique_ptr<PostedQueue> &queue = queues[number];

@@ -3,12 +3,10 @@
 // the same to the ranks.
 #pragma once
 
-#include "runtime/backend/host/Exchange.h"
-#include "runtime/backend/host/Rendezvous.h"
+#include "runtime/backend/host/PostedCollective.h"
 #include "runtime/core/Backend.h"
 
 #include <condition_variable>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -17,29 +15,6 @@
 #include <vector>
 
 namespace hpc::host {
-
-/// Posted collectives of one instruction that not all members have posted yet, the oldest first. Members post in the
-/// same order, so the i-th posts of all belong together.
-class PostedQueue {
-public:
-  explicit PostedQueue(int64_t members) : next(size_t(members), 0) {}
-  /// Whoever posts last does the work of all, so that no post waits for another rank.
-  void post(const plan::Collective &collective, const Reduction &reduction, int64_t position, const Share &share,
-            Request &request);
-  void reset();
-
-private:
-  struct Meeting {
-    std::vector<Share> shares;
-    std::vector<std::vector<std::byte>> copies; ///< of sources that their targets lie over
-    std::vector<Request *> requests;
-    int64_t arrived = 0;
-  };
-  std::mutex mutex;
-  std::deque<Meeting> open;
-  int64_t finished = 0;      ///< meetings that are no longer in `open`
-  std::vector<int64_t> next; ///< by position: the meeting that its next post belongs to
-};
 
 /// Ranks that do collectives together, in the order of their positions.
 struct Group {
