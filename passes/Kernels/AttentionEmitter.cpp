@@ -3,6 +3,7 @@
 #include "passes/Kernels/AttentionEmitter.h"
 
 #include "passes/Kernels/AttentionGradEmitter.h"
+#include "passes/Kernels/AttentionOfFewQueries.h"
 #include "passes/Kernels/AttentionTile.h"
 
 #include <limits>
@@ -135,6 +136,8 @@ void emitAttention(ElementEmitter &emitter, const AttentionRegion &region, Value
                    VectorUnit unit) {
   if (region.isGradient())
     return emitAttentionGrad(emitter, region, buffers, outputs, unit);
+  if (hasFewQueries(region, unit))
+    return emitAttentionOfFewQueries(emitter, region, buffers, outputs, unit);
   ForwardEmitter forward(emitter, region, buffers, unit);
   emitter.forEachItem(countAttentionItems(region),
                       [&](const IndexExpr &item) { forward.emit(item, outputs[region.results[0].buffer]); });

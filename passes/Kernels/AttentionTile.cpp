@@ -26,6 +26,14 @@ AttentionTile::AttentionTile(ElementEmitter &emitter, const AttentionRegion &reg
     biasRows = lanes.scratchRows(keysOfBlock, numColumns);
 }
 
+Value biasElement(ElementEmitter &emitter, const AttentionRegion &region, Index at) {
+  for (auto [index, size] : llvm::zip_equal(at, nn::shapeOf(region.bias)))
+    if (size == 1)
+      index = 0;
+  return emitCast(emitter.registers(), emitter.element(region.bias, at),
+                  nn::tensorType(region.bias).getElementType(), registerType(region.query.elementType));
+}
+
 // ---- where the tile is --------------------------------------------------------------------------
 
 void AttentionTile::enterGroup(const IndexExpr &batchIndex, const IndexExpr &groupIndex) {
@@ -239,15 +247,11 @@ bool AttentionTile::isBiasPerKey() const {
   return shape[2] == 1 && (shape[1] == 1 || region.repeat == 1);
 }
 
-/// The bias of a key and a lane, in the type of the scores.
+/// The bias of a key and a lane.
 Value AttentionTile::biasAt(const IndexExpr &key, const IndexExpr &lane) {
-  ArrayRef<int64_t> shape = nn::shapeOf(region.bias);
   auto [position, member] = indices.split(indices.clamp(indices.add(firstQuery, lane), numQueries()), region.repeat);
-  Index at = {batch, indices.add(IndexBuilder::mul(group, region.repeat), member), position, key};
-  for (auto [index, size] : llvm::zip_equal(at, shape))
-    if (size == 1)
-      index = 0;
-  return emitCast(s, emitter.element(region.bias, at), nn::tensorType(region.bias).getElementType(), lanes.element());
+  IndexExpr head = indices.add(IndexBuilder::mul(group, region.repeat), member);
+  return biasElement(emitter, region, {batch, head, position, key});
 }
 
 void AttentionTile::fillBias(const IndexExpr &firstKey, Value keyCount) {

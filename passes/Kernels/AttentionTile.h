@@ -20,6 +20,9 @@ inline int64_t countQueryBlocks(const AttentionRegion &region) {
   return (region.queries * region.repeat + queriesOfBlock - 1) / queriesOfBlock;
 }
 
+/// The bias at [batch, head, query, key] as far as it has these dims, in the type that scores have.
+Value biasElement(ElementEmitter &emitter, const AttentionRegion &region, Index at);
+
 class AttentionTile {
 public:
   /// `buffers`: of the region's arguments.

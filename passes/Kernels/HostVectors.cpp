@@ -5,6 +5,8 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
+#include <numeric>
+
 namespace hpc::kernels {
 
 Value HostVectors::splat(Value scalar) {
@@ -34,6 +36,17 @@ Value HostVectors::loadScalar(Type type, Value pointer, const IndexExpr &positio
 }
 void HostVectors::storeScalar(Value value, Value pointer, const IndexExpr &position) {
   LLVM::StoreOp::create(s.builder, s.loc, value, addressOf(s, value.getType(), pointer, indices.value(position)));
+}
+
+Value HostVectors::joinLanes(Value lanes, function_ref<Value(Value, Value)> join) {
+  for (int64_t half = vector.getNumElements() / 2; half > 0; half /= 2) {
+    SmallVector<int32_t> lower(static_cast<size_t>(half)), upper(static_cast<size_t>(half));
+    std::iota(lower.begin(), lower.end(), 0);
+    std::iota(upper.begin(), upper.end(), int32_t(half));
+    lanes = join(LLVM::ShuffleVectorOp::create(s.builder, s.loc, lanes, lanes, lower),
+                 LLVM::ShuffleVectorOp::create(s.builder, s.loc, lanes, lanes, upper));
+  }
+  return LLVM::ExtractElementOp::create(s.builder, s.loc, lanes, s.whole(s.builder.getI64Type(), 0));
 }
 
 Value HostVectors::scratch(int64_t count, Type type) {

@@ -47,6 +47,8 @@ public:
   void store(Value value, const VectorRows &rows, const IndexExpr &row, int64_t column);
   Value loadScalar(Type type, Value pointer, const IndexExpr &position);
   void storeScalar(Value value, Value pointer, const IndexExpr &position);
+  /// The lanes joined by halves, into a scalar.
+  Value joinLanes(Value vector, function_ref<Value(Value, Value)> join);
 
   /// Memory of the item's own, in elements of `type` (of this vector's where none is given).
   Value scratch(int64_t count, Type type = {});

@@ -94,9 +94,13 @@ public:
   }
   /// The inverse.
   Value widen(Value bits, Type elementType) {
-    Type f32 = builder.getF32Type(), i32 = builder.getI32Type();
+    auto inLanesOf = [&](Type type) -> Type {
+      auto vector = dyn_cast<VectorType>(bits.getType());
+      return vector ? Type(vector.clone(type)) : type;
+    };
+    Type f32 = inLanesOf(builder.getF32Type()), i32 = inLanesOf(builder.getI32Type());
     if (elementType.isF16())
-      return arith::ExtFOp::create(builder, loc, f32, bitcast(elementType, bits));
+      return arith::ExtFOp::create(builder, loc, f32, bitcast(inLanesOf(elementType), bits));
     Value wide = arith::ExtUIOp::create(builder, loc, i32, bits);
     return bitcast(f32, make<arith::ShLIOp>(wide, whole(i32, 16)));
   }

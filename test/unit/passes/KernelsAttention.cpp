@@ -136,6 +136,54 @@ TEST_F(AttentionKernels, Channels) {
       check({.groups = 2, .queries = 37, .keys = 41, .depth = depth, .width = width, .isGradient = isGradient});
 }
 
+// A step of decoding: few queries, with channels in vectors of their own. Blocks of keys that are whole and broken, queries
+// that see less than all, nothing, biases of each kind, rows of channels that one vector or several make, of each width.
+TEST_F(AttentionKernels, FewQueries) {
+  for (int64_t keys : {1, 3, 64, 65, 130})
+    check({.batch = 2, .groups = 2, .queries = 1, .keys = keys, .depth = 16, .width = 48});
+  for (auto [depth, width] : {std::pair<int64_t, int64_t>{4, 8}, {8, 4}, {64, 64}, {80, 20}, {128, 16}})
+    check({.groups = 2, .queries = 2, .keys = 70, .depth = depth, .width = width, .causalOffset = 68});
+  for (auto [repeat, queries] : {std::pair<int64_t, int64_t>{4, 1}, {2, 3}, {8, 1}, {1, 8}, {3, 3}})
+    check({.batch = 2, .groups = 3, .repeat = repeat, .queries = queries, .keys = 70, .depth = 8, .width = 16, .causalOffset = 66});
+  for (auto [repeat, queries] : {std::pair<int64_t, int64_t>{4, 1}, {2, 3}})
+    for (int64_t mask : {0, 1, 6, 8, 15})
+      check({.batch = 2,
+             .groups = 2,
+             .repeat = repeat,
+             .queries = queries,
+             .keys = 70,
+             .depth = 8,
+             .width = 8,
+             .causalOffset = 69 - queries,
+             .bias = {mask & 1 ? 2 : 1, mask & 2 ? 2 * repeat : 1, mask & 4 ? queries : 1, mask & 8 ? 70 : 1}});
+  for (bool guarded : {false, true})
+    for (int64_t offset : {-1, -2, -9})
+      check({.queries = 4, .keys = 70, .depth = 4, .width = 4, .causalOffset = offset, .guarded = guarded});
+  for (const char *element : {"f16", "bf16", "f64"})
+    for (const char *result : {element, "f32"})
+      check({.repeat = 2, .queries = 2, .keys = 70, .depth = 24, .width = 40, .causalOffset = 67, .bias = {1, 1, 1, 70}, .element = element, .biasElement = element,
+             .resultElement = result});
+  for (int64_t which = 0; which < 4; ++which)
+    check({.batch = which != 0, .queries = 1, .keys = which == 1 ? 0 : 4, .depth = which == 2 ? 0 : 4, .width = which == 3 ? 0 : 4});
+}
+
+// The same through views: one position of heads side by side, keys with other keys between them.
+TEST_F(AttentionKernels, FewQueriesInViews) {
+  const std::string x = "tensor<2x70x72xf32>", p = "tensor<2x70x24xf32>", r = "tensor<2x70x3x8xf32>", t = "tensor<2x3x70x8xf32>", q = "tensor<2x3x1x8xf32>";
+  std::string body;
+  for (auto [name, start] : {std::pair<std::string, int>{"q", 0}, {"k", 24}, {"v", 48}})
+    body += "%" + name + "0 = nn.slice %x {starts = array<i64: 0, 0, " + std::to_string(start) + ">, steps = array<i64: 1, 1, 1>} : " + x + " -> " + p + "\n%" + name +
+            "1 = nn.reshape %" + name + "0 : " + p + " -> " + r + "\n%" + name + " = nn.transpose %" + name + "1 {permutation = array<i64: 0, 2, 1, 3>} : " + r + " -> " +
+            t + "\n";
+  body += "%one = nn.slice %q {starts = array<i64: 0, 0, 69, 0>, steps = array<i64: 1, 1, 1, 1>} : " + t + " -> " + q +
+          "\n%a = nn.attention %one, %k, %v {scale = 0.3 : f64} : " + q + ", " + t + ", " + t + " -> " + q +
+          "\n%c = nn.transpose %a {permutation = array<i64: 0, 2, 1, 3>} : " + q + " -> tensor<2x1x3x8xf32>" +
+          "\n%r = nn.reshape %c : tensor<2x1x3x8xf32> -> tensor<2x1x24xf32>";
+  toleranceScale = 24;
+  checkBody("%x: " + x, body, "tensor<2x1x24xf32>", {someFloats({2, 70, 72})});
+  EXPECT_EQ(numKernelRuns, 1);
+}
+
 // What a query sees ends within a block of keys, at its edge, before its first key or behind its last; blocks that
 // nothing sees are left out, and what would have been read there must not show.
 TEST_F(AttentionKernels, Causal) {

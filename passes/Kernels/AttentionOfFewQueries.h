@@ -1,0 +1,19 @@
+// Attention on a host of a few queries with many keys: a step of decoding. Keys and values come once, whole rows one
+// after the other, as fast as memory gives them.
+#pragma once
+
+#include "passes/Kernels/AttentionRegion.h"
+#include "passes/Kernels/ElementEmitter.h"
+#include "passes/Kernels/MachineCode.h"
+
+namespace hpc::kernels {
+
+/// Whether emitAttentionOfFewQueries computes the region: no gradient, at most eight queries for a group of keys, whose
+/// channels lie side by side and make whole vectors.
+bool hasFewQueries(const AttentionRegion &region, VectorUnit unit);
+
+/// As emitAttention; an item is a group with all its queries.
+void emitAttentionOfFewQueries(ElementEmitter &emitter, const AttentionRegion &region, ValueRange buffers,
+                               ValueRange outputs, VectorUnit unit);
+
+} // namespace hpc::kernels
