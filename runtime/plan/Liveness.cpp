@@ -1,8 +1,8 @@
 // One walk over a program's accesses.
 #include "runtime/plan/Liveness.h"
 
-#include "runtime/plan/Access.h"
 #include "runtime/plan/PlanNames.h"
+#include "runtime/plan/Regions.h"
 
 #include <algorithm>
 #include <map>
@@ -29,7 +29,7 @@ int32_t postedRequest(const Action &action) {
   return collective ? collective->request : -1;
 }
 
-/// Where a buffer has been written: everywhere, or where one of these tables is 1.
+/// Where a region has been written: everywhere, or where one of these tables is 1.
 struct Written {
   bool everywhere = false;
   std::vector<const ByCoord *> where;
@@ -50,7 +50,11 @@ Expected<std::vector<LiveRange>> liveRanges(const Plan &plan, int64_t stageIndex
   const Stage &stage = plan.stages[stageIndex];
   const std::vector<Instruction> &instructions = stage.programs[programIndex].instructions;
   std::map<int32_t, LiveRange> ranges;
-  std::map<int32_t, Written> written;
+  Regions regions;
+  for (const Instruction &instruction : instructions)
+    regions.add(instruction, accessesOf(plan, instruction));
+  regions.finish();
+  std::vector<Written> written(regions.all().size());
   std::map<int32_t, std::vector<Flight>> flights; // by request
 
   for (int32_t i = 0; i < int32_t(instructions.size()); ++i) {
@@ -60,11 +64,13 @@ Expected<std::vector<LiveRange>> liveRanges(const Plan &plan, int64_t stageIndex
       int32_t buffer = access.ref.buffer;
       if (access.bytes == 0 || stage.buffers[buffer].lifetime != Lifetime::Program)
         continue;
-      if (!access.write && !written[buffer].covers(instructions[i].when))
-        return fault(instructionText(plan, stageIndex, programIndex, i) + ": reads " + bufferText(stage, buffer) +
-                     " (" + access.role + ") before any instruction of the program wrote to it");
-      if (access.write)
-        written[buffer].add(instructions[i].when);
+      for (auto [region, last] = regions.of(access); region < last; ++region) {
+        if (!access.write && !written[region].covers(instructions[i].when))
+          return fault(instructionText(plan, stageIndex, programIndex, i) + ": reads " + bufferText(stage, buffer) +
+                       " (" + access.role + ") before any instruction of the program wrote to it");
+        if (access.write)
+          written[region].add(instructions[i].when);
+      }
       ranges.emplace(buffer, LiveRange{buffer, i, i}).first->second.last = i;
       if (request >= 0)
         flights[request].push_back({buffer, i});

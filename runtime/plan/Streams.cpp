@@ -1,9 +1,10 @@
 // Programs boiled down to streams.
 #include "runtime/plan/Streams.h"
 
-#include "runtime/plan/Access.h"
+#include "runtime/plan/CheckedMath.h"
 #include "runtime/plan/Groups.h"
 #include "runtime/plan/PlanStructure.h"
+#include "runtime/plan/Regions.h"
 
 #include <algorithm>
 #include <map>
@@ -35,7 +36,8 @@ struct Builder {
   const Plan &plan;
   const Stage &stage;
   StageStreams streams;
-  std::vector<int32_t> trackedOf; ///< by buffer, -1: not tracked
+  Regions regions;
+  std::vector<int32_t> trackedOf; ///< by region, -1: not tracked
   std::vector<Content> contents;  ///< by buffer
   std::map<std::vector<std::string>, int32_t> signatures;
 
@@ -51,22 +53,30 @@ struct Builder {
         contents[binding.buffer] = Content::Written;
   }
 
-  void track(int32_t buffer) {
-    if (trackedOf[buffer] >= 0)
+  void findRegions() {
+    for (const Program &program : stage.programs)
+      for (const Instruction &instruction : program.instructions)
+        regions.add(instruction, accessesOf(plan, instruction));
+    regions.finish();
+  }
+
+  void track(size_t region) {
+    if (trackedOf[region] >= 0)
       return;
-    int32_t slots = int32_t(stage.buffers[buffer].slots);
-    trackedOf[buffer] = int32_t(streams.tracked.size());
+    int32_t buffer = regions.all()[region].buffer, slots = int32_t(stage.buffers[buffer].slots);
+    trackedOf[region] = int32_t(streams.tracked.size());
     streams.tracked.push_back({buffer, streams.states, slots, contents[buffer]});
     streams.states += slots;
   }
 
   void chooseTracked() {
-    trackedOf.assign(stage.buffers.size(), -1);
+    trackedOf.assign(regions.all().size(), -1);
     for (const Program &program : stage.programs)
       for (const Instruction &instruction : program.instructions)
         for (const Access &access : accessesOf(plan, instruction))
           if (isPosted(instruction.action) || contents[access.ref.buffer] != Content::Any)
-            track(access.ref.buffer);
+            for (auto [region, last] = regions.of(access); region < last; ++region)
+              track(region);
   }
 
   int32_t signatureOf(const std::vector<std::string> &axes) {
@@ -91,9 +101,13 @@ struct Builder {
       if (!isEverywhere(instruction.when, 1))
         op.when = &instruction.when;
       for (const Access &access : accessesOf(plan, instruction))
-        if (int32_t tracked = trackedOf[access.ref.buffer]; tracked >= 0 && access.bytes > 0)
-          op.uses.push_back(
-              {tracked, access.ref.byteOffset, access.ref.byteOffset + access.bytes, access.write, access.when});
+        for (auto [number, last] = regions.of(access); number < last; ++number)
+          if (int32_t tracked = trackedOf[number]; tracked >= 0) {
+            const Region &region = regions.all()[number];
+            op.uses.push_back({tracked, std::max(access.ref.byteOffset, region.begin),
+                               std::min(addSizes(access.ref.byteOffset, access.bytes), region.end), access.write,
+                               access.when});
+          }
       if (const auto *collective = std::get_if<Collective>(&instruction.action))
         op.signature = signatureOf(collective->axes);
       computes = computes || op.kind == OpKind::Touch || op.kind == OpKind::Collective;
@@ -114,8 +128,9 @@ struct Builder {
 } // namespace
 
 StageStreams buildStreams(const Plan &plan, const Stage &stage) {
-  Builder builder{plan, stage, {}, {}, {}, {}};
+  Builder builder{plan, stage, {}, {}, {}, {}, {}};
   builder.findContents();
+  builder.findRegions();
   builder.chooseTracked();
   for (const Program &program : stage.programs)
     builder.streams.programs.push_back(builder.build(program));

@@ -9,7 +9,7 @@
 
 namespace hpc::plan {
 
-/// A use of a tracked buffer.
+/// A use of a tracked region.
 struct TrackedUse {
   int32_t tracked = -1; ///< index into StageStreams::tracked
   int64_t begin = 0, end = 0;
@@ -41,7 +41,7 @@ enum class Content : uint8_t {
   MicroBatch, ///< it holds data of the micro-batch that reads it
 };
 
-/// A buffer whose content the simulation follows, one state per copy.
+/// A region of a buffer (Regions.h) whose content the simulation follows, one state per copy.
 struct TrackedBuffer {
   int32_t buffer = -1;
   int32_t firstState = 0; ///< of RankState::holds; slot s is firstState + s
