@@ -5,6 +5,7 @@
 #include "compiler/ElementType.h"
 #include "compiler/Location.h"
 #include "compiler/ModuleAttributes.h"
+#include "passes/Lower/GradientBuckets.h"
 #include "passes/Lower/StageLowering.h"
 #include "runtime/plan/ScheduleCheck.h"
 #include "runtime/plan/ScheduleKinds.h"
@@ -196,6 +197,9 @@ struct PlanLowering {
     HPC_RETURN_IF_ERROR(lowerStages());
     for (plan::Stage &stage : lowered.plan.stages)
       markRequested(lowered.plan, stage);
+    if (!written.empty())
+      for (size_t stage = 0; stage < lowered.plan.stages.size(); ++stage)
+        bucketGradients(lowered.plan, int64_t(stage), lowered.values);
     lowerCode();
     return Status::success();
   }

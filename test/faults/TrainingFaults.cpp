@@ -307,12 +307,39 @@ void accumulatorOfOneProgram(plan::Plan &plan) {
   bufferOf(plan, gradientGemm(plan).c.place).lifetime = plan::Lifetime::Program;
 }
 void accumulateForgets(plan::Plan &plan) { the<plan::Accumulate>(plan, 0, weightGradient, "node_layer_norm").add = 0; }
-void updateReduceOverTensorParallel(plan::Plan &plan) {
-  the<plan::Collective>(plan, 0, "update", product).axes = {"tp"};
+/// Where the bucket of the weight's gradient is posted: in the program that adds it up.
+size_t bucketPosition(plan::Plan &plan) {
+  const plan::Program &where = program(plan, 0, weightGradient);
+  for (size_t i = 0; i < where.instructions.size(); ++i)
+    if (const auto *collective = std::get_if<plan::Collective>(&where.instructions[i].action);
+        collective && collective->request >= 0)
+      return i;
+  ADD_FAILURE() << "no bucket; the test is out of date";
+  std::exit(1);
 }
-void dropUpdateReduce(plan::Plan &plan) {
+plan::Instruction &bucketPost(plan::Plan &plan) {
+  return program(plan, 0, weightGradient).instructions[bucketPosition(plan)];
+}
+void bucketOverTensorParallel(plan::Plan &plan) {
+  std::get<plan::Collective>(bucketPost(plan).action).axes = {"tp"};
+}
+void dropBucket(plan::Plan &plan) {
+  std::vector<plan::Instruction> &where = program(plan, 0, weightGradient).instructions;
+  where.erase(where.begin() + bucketPosition(plan));
+}
+void bucketOfFirstMicroBatch(plan::Plan &plan) {
+  std::vector<int64_t> &when = bucketPost(plan).when.values;
+  std::rotate(when.begin(), when.begin() + when.size() / 2, when.end());
+}
+void bucketWithoutLastTerms(plan::Plan &plan) {
+  std::get<plan::Collective>(bucketPost(plan).action).count /= 2;
+}
+void readBucketBeforeWait(plan::Plan &plan) {
   plan::Program &update = program(plan, 0, "update");
-  update.instructions.erase(update.instructions.begin() + find<plan::Collective>(update, product));
+  int32_t request = std::get<plan::Collective>(bucketPost(plan).action).request;
+  for (size_t i = 0; i < update.instructions.size(); ++i)
+    if (const auto *wait = std::get_if<plan::Wait>(&update.instructions[i].action); wait && wait->request == request)
+      std::rotate(update.instructions.begin() + i, update.instructions.begin() + i + 1, update.instructions.end());
 }
 /// Stage 1 computes with the tied weights of the step before.
 void keepOldTiedCopy(plan::Plan &plan) {
@@ -335,6 +362,7 @@ void swapStates(plan::Plan &plan) {
 void startStateWithNothing(plan::Plan &plan) { state(plan, "adam.m/").start = plan::Nothing{}; }
 
 constexpr const char *differsAtProduct = "plan differs at ONNX node 'node_addmm_6'"; ///< where ranks add it up
+constexpr const char *differsAtBucket = "(wait of node 'node_addmm_7'): plan differs"; ///< where its terms are whole
 constexpr const char *differsAtWeight = "plan differs at ONNX node 'transformer.h.1.mlp.c_fc.weight'";
 
 const FaultOfPlan plans[] = {
@@ -370,7 +398,7 @@ const FaultOfPlan plans[] = {
     {"AccumulatorOfLastStep", accumulatorOfLastStep, {product, "which holds nothing yet"}, {}, oddTraining},
     {"AccumulatorOfOneProgram",
      accumulatorOfOneProgram,
-     {product, "before any instruction of the program wrote to it"},
+     {"bucket of 25 sums", "before any instruction of the program wrote to it"},
      {},
      oddTraining},
     {"AccumulateForgets",
@@ -378,12 +406,15 @@ const FaultOfPlan plans[] = {
      {},
      {"plan differs at ONNX node 'node_layer_norm'"},
      oddTraining},
-    {"UpdateReduceOverWrongAxis", updateReduceOverTensorParallel, {}, {differsAtProduct}, oddTraining},
-    {"UpdateReduceDropped",
-     dropUpdateReduce,
-     {weightName, "before any instruction of the program wrote to it"},
+    {"BucketOverWrongAxis", bucketOverTensorParallel, {}, {differsAtBucket}, oddTraining},
+    {"BucketDropped", dropBucket, {}, {differsAtBucket}, oddTraining},
+    {"BucketOfFirstMicroBatch",
+     bucketOfFirstMicroBatch,
+     {"weight gradient, micro-batch 1", "bucket of 25 sums", "while it is in flight"},
      {},
      oddTraining},
+    {"BucketWithoutLastTerms", bucketWithoutLastTerms, {}, {differsAtBucket}, oddTraining},
+    {"BucketReadBeforeWait", readBucketBeforeWait, {"bucket of 25 sums", "while it is in flight"}, {}, oddTraining},
     {"TiedCopyNotUpdated", keepOldTiedCopy, {}, {tiedName}, oddTraining},
     {"StatesSwapped", swapStates, {}, {differsAtWeight}, oddTraining},
     {"StateOfNothing",

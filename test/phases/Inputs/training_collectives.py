@@ -37,8 +37,14 @@ if which == "dp":
     # Every gradient once a step, cut ones by their box; the sum of the loss and the count of tokens.
     numbers = 2 * 40 + 40 * 72 + 72 + 24 * 40 + 40 + 2 * 40 + 40 * 36 + 36 + 36 * 40 + 40
     numbers = 252 * 40 + 48 * 40 + 3 * numbers + 2 * 40
+    # They go together, each term on a boundary of 64 bytes: both numbers of the loss, all gradients. They run beside what is left of the last micro-batch.
     assert all(entry["runs"] == 1 for entry in over[("dp",)])
-    assert sum(entry["bytes"] for entry in over[("dp",)]) == 4 * (numbers + 2), (sum(entry["bytes"] for entry in over[("dp",)]), 4 * numbers)
+    loss_sums, gradients = sorted(entry["bytes"] for entry in over[("dp",)])
+    assert loss_sums == 64 + 4 and 0 <= gradients - 4 * numbers < 40 * 64, (loss_sums, gradients, 4 * numbers)
+    instructions = {program["kind"]: program["instructions"] for program in stages[0]["programs"]}
+    posted = [i["text"] for i in instructions["forward"] if i["kind"] == "all_reduce" and "over {dp}" in i["text"]]
+    assert len(posted) == 2 and all("request" in text and "queue 1" in text and "when 0 / 1" in text for text in posted), posted
+    assert len([i for i in instructions["update"] if i["kind"] == "wait"]) == 2, instructions["update"]
 
 if isPiped:
     transfers = collections.Counter((entry["bytes"], entry["runs"], entry["stage"]) for entry in told["transfers"])

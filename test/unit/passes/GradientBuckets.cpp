@@ -1,0 +1,426 @@
+// Buckets of gradients on plans made by hand: where they are posted and waited for, what may join; and on random steps,
+// that every instruction still reads what it read before, by an evaluation in which a value is the history that made it.
+#include "passes/Lower/GradientBuckets.h"
+#include "passes/Place/Place.h"
+#include "runtime/plan/Schedule.h"
+
+#include <gtest/gtest.h>
+#include <random>
+
+namespace hpc {
+namespace {
+
+using namespace plan;
+
+/// A plan with one stage, built instruction by instruction. Kernels are told apart by their symbols.
+struct Step {
+  Plan plan;
+  std::vector<LoweredValue> values;
+  int kernels = 0;
+
+  explicit Step(int64_t microBatches, std::vector<ProgramKind> kinds) {
+    plan.axes = {{"dp", 2}, {"tp", 2}};
+    plan.microBatches = microBatches;
+    Stage &stage = plan.stages.emplace_back();
+    for (ProgramKind kind : kinds)
+      stage.programs.push_back({kind, 0, {}});
+    for (size_t p = 0; p < kinds.size(); ++p)
+      for (int32_t m = 0; m < (isPerStep(kinds[p]) ? 1 : int32_t(microBatches)); ++m)
+        stage.schedule.push_back({int32_t(p), m});
+  }
+  Stage &stage() { return plan.stages[0]; }
+  std::vector<Instruction> &of(size_t program) { return stage().programs[program].instructions; }
+
+  int32_t buffer(Lifetime lifetime, int64_t elements) {
+    Buffer buffer;
+    buffer.name = "b" + std::to_string(stage().buffers.size());
+    buffer.box = {elements};
+    buffer.bytes = elements * 4;
+    buffer.lifetime = lifetime;
+    stage().buffers.push_back(buffer);
+    return int32_t(stage().buffers.size()) - 1;
+  }
+  KernelArg arg(int32_t number, bool reads, bool writes) {
+    return {{number, 0}, stage().buffers[size_t(number)].bytes, reads, writes};
+  }
+  Instruction &kernel(size_t program, std::vector<int32_t> reads, std::vector<int32_t> writes, Part part) {
+    Kernel kernel;
+    kernel.symbol = "k" + std::to_string(kernels++);
+    for (int32_t number : reads)
+      kernel.args.push_back(arg(number, true, false));
+    for (int32_t number : writes)
+      kernel.args.push_back(arg(number, false, true));
+    of(program).push_back({kernel, "node"});
+    of(program).back().part = part;
+    return of(program).back();
+  }
+  /// What the first micro-batch writes and the others add to.
+  void accumulate(size_t program, int32_t sum, int32_t term) {
+    Accumulate add;
+    add.src = {term, 0};
+    add.dst = {sum, 0};
+    add.count = stage().buffers[size_t(sum)].bytes / 4;
+    add.add.values.assign(size_t(4 * plan.microBatches), 1);
+    std::fill_n(add.add.values.begin(), 4, 0);
+    of(program).push_back({add, "node"});
+    of(program).back().part = Part::Gradient;
+  }
+  int32_t allReduce(size_t program, int32_t source, std::vector<std::string> axes = {"dp"},
+                    ReduceKind kind = ReduceKind::Sum) {
+    Collective collective;
+    collective.axes = axes;
+    collective.reduce = kind;
+    collective.count = stage().buffers[size_t(source)].bytes / 4;
+    collective.src = {source, 0};
+    int32_t target = buffer(Lifetime::Program, collective.count);
+    collective.dst = {target, 0};
+    std::string number = std::to_string(source);
+    collective.reason = {"node" + number, "path" + number, "cause", "avoid"};
+    of(program).push_back({collective, "node" + number});
+    of(program).back().part = Part::Update;
+    return target;
+  }
+  void store(size_t program, int32_t source) {
+    StoreOutput store;
+    store.output = int32_t(plan.outputs.size());
+    store.src = {source, 0};
+    store.slice.box = {stage().buffers[size_t(source)].bytes / 4};
+    Port port;
+    port.shape = store.slice.box;
+    port.onRequest = true;
+    plan.outputs.push_back(port);
+    of(program).push_back({store, "node"});
+    of(program).back().onRequest = true;
+  }
+};
+
+/// "k0 post(64) k1 wait k2": bytes of what is posted.
+std::string text(const std::vector<Instruction> &instructions) {
+  std::string text;
+  for (const Instruction &one : instructions) {
+    if (!text.empty())
+      text += " ";
+    if (const auto *kernel = std::get_if<Kernel>(&one.action))
+      text += kernel->symbol;
+    else if (const auto *collective = std::get_if<Collective>(&one.action))
+      text += (collective->request < 0 ? "reduce(" : "post(") + std::to_string(collective->count * 4) + ")";
+    else
+      text += std::holds_alternative<Wait>(one.action)         ? "wait"
+              : std::holds_alternative<Accumulate>(one.action) ? "add"
+                                                               : "store";
+  }
+  return text;
+}
+
+/// Two gradients of 3 and 20 elements over two micro-batches, and the update that reads both.
+Step twoGradients() {
+  Step step(2, {ProgramKind::Forward, ProgramKind::Update});
+  int32_t a = step.buffer(Lifetime::Step, 3), b = step.buffer(Lifetime::Step, 20), t = step.buffer(Lifetime::Program, 3),
+          u = step.buffer(Lifetime::Program, 20), x = step.buffer(Lifetime::Program, 1);
+  step.kernel(0, {}, {t}, Part::Gradient);
+  step.accumulate(0, a, t);
+  step.kernel(0, {}, {u}, Part::Gradient);
+  step.accumulate(0, b, u);
+  step.kernel(0, {u}, {x}, Part::Gradient);
+  int32_t wholeA = step.allReduce(1, a), wholeB = step.allReduce(1, b);
+  step.kernel(1, {wholeA}, {step.buffer(Lifetime::Program, 1)}, Part::Update);
+  step.kernel(1, {wholeB}, {step.buffer(Lifetime::Program, 1)}, Part::Update);
+  return step;
+}
+
+} // namespace
+
+// Posted behind the last micro-batch's last sum, waited for where the first is read: anything later gives overlap away.
+TEST(GradientBuckets, JoinAndMoveToTheirSums) {
+  Step step = twoGradients();
+  bucketGradients(step.plan, 0, step.values);
+  EXPECT_EQ(text(step.of(0)), "k0 add k1 add post(144) k2"); // 12 bytes, then 80 from 64
+  EXPECT_EQ(text(step.of(1)), "wait k3 k4");
+  const Instruction &post = step.of(0)[4];
+  EXPECT_EQ(post.when.values, (std::vector<int64_t>{0, 0, 0, 0, 1, 1, 1, 1})); // the last micro-batch, on all ranks
+  EXPECT_EQ(post.queue, 1);
+  const auto &collective = std::get<Collective>(post.action);
+  EXPECT_EQ(collective.src.buffer, collective.dst.buffer);
+  EXPECT_EQ(collective.reason.path, "path0 to path1, 2 sums in one");
+  EXPECT_EQ(collective.reason.cause, "cause");
+  ASSERT_EQ(step.stage().buffers.size(), 6u); // of 9: two sums and two results became one
+  EXPECT_EQ(step.stage().buffers.back().lifetime, Lifetime::Step);
+  EXPECT_EQ(step.stage().requests, std::vector<int32_t>{1});
+  const auto &reader = std::get<Kernel>(step.of(1)[2].action);
+  EXPECT_EQ(reader.args[0].place.byteOffset, 64);
+  EXPECT_TRUE(placeBuffers(step.plan).ok());
+}
+
+// A bucket has a size, so that the first can be on its way while the rest is computed.
+TEST(GradientBuckets, KeepToTheLimit) {
+  Step step = twoGradients();
+  bucketGradients(step.plan, 0, step.values, 143);
+  EXPECT_EQ(text(step.of(0)), "k0 add post(12) k1 add post(80) k2");
+  EXPECT_EQ(text(step.of(1)), "wait k3 wait k4");
+  // One that is larger than any bucket goes alone; what comes behind it still joins what came before.
+  Step three = twoGradients();
+  int32_t c = three.buffer(Lifetime::Step, 3), t = three.buffer(Lifetime::Program, 3);
+  three.kernel(0, {}, {t}, Part::Gradient);
+  three.accumulate(0, c, t);
+  three.kernel(1, {three.allReduce(1, c)}, {three.buffer(Lifetime::Program, 1)}, Part::Update);
+  bucketGradients(three.plan, 0, three.values, 79);
+  EXPECT_EQ(text(three.of(0)), "k0 add k1 add post(80) k2 k5 add post(76)");
+  EXPECT_EQ(text(three.of(1)), "wait k3 wait k4 k6");
+}
+
+// A sum that anything else reads, or that another stage is sent, must not be replaced by the sum over all ranks.
+TEST(GradientBuckets, LeaveWhatOthersRead) {
+  Step step = twoGradients();
+  step.kernel(1, {0}, {step.buffer(Lifetime::Program, 1)}, Part::Update);
+  bucketGradients(step.plan, 0, step.values);
+  EXPECT_EQ(text(step.of(0)), "k0 add k1 add post(80) k2");
+  EXPECT_EQ(text(step.of(1)), "reduce(12) k3 wait k4 k5");
+}
+
+// Sums over other ranks, or of another kind, are other collectives.
+TEST(GradientBuckets, KeepKindsApart) {
+  for (bool isAxis : {true, false}) {
+    Step step = twoGradients();
+    auto &second = std::get<Collective>(step.of(1)[1].action);
+    if (isAxis)
+      second.axes = {"dp", "tp"};
+    else
+      second.reduce = ReduceKind::Max;
+    bucketGradients(step.plan, 0, step.values);
+    EXPECT_EQ(text(step.of(0)), "k0 add post(12) k1 add post(80) k2");
+    EXPECT_EQ(text(step.of(1)), "wait k3 wait k4");
+  }
+}
+
+// Gradients that somebody asked for are stored from the sum; were that in its way, no step would overlap anything.
+TEST(GradientBuckets, OutputsOnRequestFollow) {
+  Step step(1, {ProgramKind::Forward});
+  int32_t a = step.buffer(Lifetime::Program, 8), b = step.buffer(Lifetime::Program, 8), x = step.buffer(Lifetime::Program, 1);
+  step.kernel(0, {}, {a}, Part::Gradient);
+  step.kernel(0, {}, {b}, Part::Gradient);
+  int32_t wholeA = step.allReduce(0, a), scaled = step.buffer(Lifetime::Program, 8);
+  step.kernel(0, {wholeA}, {scaled}, Part::Update).onRequest = true;
+  step.store(0, scaled);
+  step.kernel(0, {}, {x}, Part::Update);
+  int32_t wholeB = step.allReduce(0, b);
+  step.store(0, wholeB);
+  step.kernel(0, {wholeA, wholeB}, {step.buffer(Lifetime::Program, 1)}, Part::Update);
+  step.values = {{7, 0, 0, 1, {b, 0}, {}}, {8, 0, 0, 2, {wholeA, 0}, {}}, {9, 0, 0, 6, {wholeB, 0}, {}}};
+  bucketGradients(step.plan, 0, step.values);
+  EXPECT_EQ(text(step.of(0)), "k0 k1 post(96) k3 wait k2 store store k4");
+  // What --verify compares is found where it is: a term before it is posted, the sums behind the wait.
+  EXPECT_EQ(step.values[0].instruction, 1);
+  EXPECT_EQ(step.values[0].place.byteOffset, 64);
+  EXPECT_EQ(step.values[1].instruction, 4);
+  EXPECT_EQ(step.values[1].place.byteOffset, 0);
+  EXPECT_EQ(step.values[2].instruction, 4);
+  EXPECT_EQ(step.values[2].place.byteOffset, 64);
+  EXPECT_TRUE(placeBuffers(step.plan).ok());
+}
+
+// What forward and backward sum over ranks is needed at once; a request would cost and gain nothing.
+TEST(GradientBuckets, LeaveSumsThatBackwardReads) {
+  Step step(1, {ProgramKind::Forward});
+  int32_t a = step.buffer(Lifetime::Program, 8);
+  step.kernel(0, {}, {a}, Part::Gradient);
+  int32_t whole = step.allReduce(0, a, {"tp"});
+  step.kernel(0, {}, {step.buffer(Lifetime::Program, 8)}, Part::Gradient);
+  step.kernel(0, {whole}, {step.buffer(Lifetime::Program, 1)}, Part::Gradient);
+  bucketGradients(step.plan, 0, step.values);
+  EXPECT_EQ(text(step.of(0)), "k0 reduce(32) k1 k2");
+}
+
+// ---- random steps -------------------------------------------------------------------------------
+
+namespace {
+
+/// Runs a plan on values that are hashes of what made them. A posted collective acts when it is waited for, and nothing
+/// may touch its bytes until then.
+class Evaluation {
+public:
+  explicit Evaluation(const Plan &plan) : plan(plan), stage(plan.stages[0]) {
+    for (const ScheduleStep &step : stage.schedule)
+      for (const Instruction &one : stage.programs[size_t(step.program)].instructions) {
+        microBatch = step.microBatch;
+        if (one.when.at(0, microBatch, plan.ranksPerStage()))
+          std::visit([&](const auto &action) { run(action); }, one.action);
+      }
+    EXPECT_TRUE(flights.empty());
+  }
+  std::map<std::string, std::vector<size_t>> history; ///< by kernel and micro-batch, or output: what it read
+
+private:
+  using Place = std::pair<int32_t, int64_t>;
+
+  static size_t mix(size_t a, size_t b) { return std::hash<size_t>()(a * 0x9e3779b97f4a7c15u + b); }
+  bool isFlying(const Ref &ref) const {
+    for (const auto &[request, collective] : flights)
+      if (collective->src.buffer == ref.buffer && ref.byteOffset >= collective->src.byteOffset &&
+          ref.byteOffset < collective->src.byteOffset + collective->count * 4)
+        return true;
+    return false;
+  }
+  size_t read(const Ref &ref) {
+    EXPECT_FALSE(isFlying(ref));
+    auto found = memory.find({ref.buffer, ref.byteOffset});
+    EXPECT_TRUE(found != memory.end()) << "nothing at " << ref.byteOffset;
+    return found == memory.end() ? 0 : found->second;
+  }
+  void write(const Ref &ref, size_t value) {
+    EXPECT_FALSE(isFlying(ref));
+    memory[{ref.buffer, ref.byteOffset}] = value;
+  }
+  void reduce(const Collective &collective) {
+    size_t how = mix(collective.axes.size(), size_t(collective.reduce));
+    std::vector<std::pair<Place, size_t>> results;
+    for (const auto &[place, value] : memory)
+      if (place.first == collective.src.buffer && place.second >= collective.src.byteOffset &&
+          place.second < collective.src.byteOffset + collective.count * 4)
+        results.push_back({{collective.dst.buffer, place.second - collective.src.byteOffset + collective.dst.byteOffset},
+                           mix(how, value)});
+    for (const auto &[place, value] : results)
+      memory[place] = value;
+  }
+
+  void run(const Kernel &kernel) {
+    std::vector<size_t> &reads = history[kernel.symbol + " " + std::to_string(microBatch)];
+    size_t value = std::hash<std::string>()(kernel.symbol) + size_t(microBatch);
+    for (const KernelArg &arg : kernel.args)
+      if (arg.reads) {
+        reads.push_back(read(arg.place));
+        value = mix(value, reads.back());
+      }
+    for (const KernelArg &arg : kernel.args)
+      if (arg.writes)
+        write(arg.place, value = mix(value, 1));
+  }
+  void run(const Accumulate &sum) {
+    size_t value = read(sum.src);
+    write(sum.dst, sum.add.at(0, microBatch, plan.ranksPerStage()) ? mix(read(sum.dst), value) : value);
+  }
+  void run(const Collective &collective) {
+    if (collective.request < 0)
+      return reduce(collective);
+    EXPECT_EQ(collective.src.buffer, collective.dst.buffer);
+    flights[collective.request] = &collective;
+  }
+  void run(const Wait &wait) {
+    auto found = flights.find(wait.request);
+    if (found == flights.end())
+      return;
+    const Collective *collective = found->second;
+    flights.erase(found);
+    reduce(*collective);
+  }
+  void run(const StoreOutput &store) { history["output " + std::to_string(store.output)] = {read(store.src)}; }
+  template <typename Other> void run(const Other &) { ADD_FAILURE() << "not of these plans"; }
+
+  const Plan &plan;
+  const Stage &stage;
+  int64_t microBatch = 0;
+  std::map<Place, size_t> memory;
+  std::map<int32_t, const Collective *> flights;
+};
+
+/// Sums of all kinds in one program or two, in any order, and whoever reads them.
+Step randomStep(std::mt19937 &random) {
+  auto below = [&](int n) { return int(random() % unsigned(n)); };
+  const bool isOne = below(3) == 0;
+  Step step = isOne ? Step(1, {ProgramKind::Forward})
+                    : Step(1 + below(3), {ProgramKind::Forward, ProgramKind::Backward, ProgramKind::Update});
+  const size_t update = isOne ? 0 : 2;
+  struct Sum {
+    int32_t source;
+    std::vector<std::string> axes;
+  };
+  std::vector<Sum> sums;
+  std::vector<int32_t> temporaries[3];
+  for (int i = 0, count = 1 + below(8); i < count; ++i) {
+    size_t program = isOne ? 0 : size_t(below(3));
+    int64_t elements = 1 + below(100);
+    Sum sum;
+    sum.axes = below(4) ? std::vector<std::string>{"dp"} : std::vector<std::string>{"dp", "tp"};
+    if (program == update) {
+      sum.source = step.buffer(Lifetime::Program, elements);
+      step.kernel(program, {}, {sum.source}, below(2) ? Part::Gradient : Part::Update);
+    } else {
+      sum.source = step.buffer(Lifetime::Step, elements);
+      int32_t term = step.buffer(Lifetime::Program, elements);
+      step.kernel(program, {}, {term}, Part::Gradient);
+      step.accumulate(program, sum.source, term);
+      if (program == 0 && below(4) == 0) { // two programs add to it
+        int32_t other = step.buffer(Lifetime::Program, elements);
+        step.kernel(1, {}, {other}, Part::Gradient);
+        step.accumulate(1, sum.source, other);
+      }
+      if (below(8) == 0) // somebody looks at the sum as it is
+        step.kernel(program, {sum.source}, {step.buffer(Lifetime::Program, 4)}, Part::Gradient);
+    }
+    sums.push_back(sum);
+  }
+  std::shuffle(sums.begin(), sums.end(), random);
+  std::vector<int32_t> wholes;
+  for (const Sum &sum : sums) {
+    wholes.push_back(step.allReduce(update, sum.source, sum.axes, below(5) ? ReduceKind::Sum : ReduceKind::Max));
+    step.values.push_back({int64_t(wholes.size()), 0, int64_t(update), int64_t(step.of(update).size()) - 1,
+                           {wholes.back(), 0}, {}});
+    if (below(6) == 0) { // a sum of sums
+      wholes.back() = step.allReduce(update, wholes.back(), {"tp"});
+      step.values.push_back({int64_t(wholes.size()), 0, int64_t(update), int64_t(step.of(update).size()) - 1,
+                             {wholes.back(), 0}, {}});
+    }
+    if (below(2)) {
+      int32_t scaled = step.buffer(Lifetime::Program, 8);
+      std::vector<int32_t> reads{wholes.back()};
+      if (below(3) == 0)
+        reads.push_back(wholes[size_t(below(int(wholes.size())))]);
+      step.kernel(update, reads, {scaled}, Part::Update).onRequest = true;
+      step.store(update, scaled);
+    }
+    for (int i = below(3); i > 0; --i)
+      step.kernel(update, below(3) ? std::vector<int32_t>{} : std::vector<int32_t>{wholes[size_t(below(int(wholes.size())))]},
+                  {step.buffer(Lifetime::Program, 4)}, Part::Update);
+    if (below(8) == 0) // in place, as clipping may be
+      step.kernel(update, {wholes.back()}, {}, Part::Update),
+          std::get<Kernel>(step.of(update).back().action).args[0].writes = true;
+  }
+  for (int32_t whole : wholes)
+    step.kernel(update, {whole}, {step.buffer(Lifetime::Program, 4)}, Part::Update);
+  return step;
+}
+
+} // namespace
+
+// Whatever is joined and moved, every instruction reads what it read before, and no buffer is touched in flight.
+TEST(GradientBuckets, RandomStepsComputeTheSame) {
+  std::mt19937 random(11);
+  int joined = 0, early = 0;
+  for (int round = 0; round < 2000; ++round) {
+    Step step = randomStep(random);
+    SCOPED_TRACE("round " + std::to_string(round) + ": " + text(step.of(step.stage().programs.size() - 1)));
+    Evaluation before(step.plan);
+    int64_t limit = round % 3 ? 1 << 20 : 256;
+    bucketGradients(step.plan, 0, step.values, limit);
+    Evaluation after(step.plan);
+    ASSERT_EQ(before.history, after.history) << text(step.of(step.stage().programs.size() - 1));
+    ASSERT_TRUE(placeBuffers(step.plan).ok());
+    for (size_t p = 0; p < step.stage().programs.size(); ++p)
+      for (const Instruction &one : step.of(p))
+        if (const auto *collective = std::get_if<Collective>(&one.action); collective && collective->request >= 0) {
+          bool isBucket = step.stage().buffers[size_t(collective->src.buffer)].name.find("bucket") == 0;
+          joined += isBucket;
+          early += p + 1 < step.stage().programs.size();
+          EXPECT_TRUE(!isBucket || collective->count * 4 <= limit);
+        }
+    for (const LoweredValue &value : step.values) { // known where it has been waited for, or summed at once
+      const Instruction &one = step.of(size_t(value.program))[size_t(value.instruction)];
+      EXPECT_TRUE(std::holds_alternative<Wait>(one.action) || std::holds_alternative<Collective>(one.action));
+    }
+    if (testing::Test::HasFailure())
+      return;
+  }
+  EXPECT_GT(joined, 500);
+  EXPECT_GT(early, 500);
+}
+
+} // namespace hpc
