@@ -118,6 +118,9 @@ public:
   virtual Status receive(int64_t peer, int32_t channel, std::byte *target, int64_t bytes, int64_t request) = 0;
   /// Returns at once where nothing is posted.
   virtual Status wait(int64_t request) = 0;
+  /// Between instructions: goes on with what is posted, where that is the host's work. Never waits; what goes wrong is
+  /// said by the next wait.
+  virtual void progress() {}
 
   virtual int64_t scratchBytes() const = 0;
 };

@@ -235,6 +235,7 @@ Status Executor::runProgram(int32_t stepIndex, const std::vector<Array> &inputs,
       event.start = Trace::Clock::now();
     Status status = std::visit(Execute{*this, prepared[size_t(step.program)][i], inputs, outputs, at(step.microBatch)},
                                instruction.action);
+    communicator.progress();
     if (options.trace) {
       event.end = Trace::Clock::now();
       options.trace->add(place.rank, event);

@@ -144,7 +144,7 @@ void ProcessGroup::reduceInto(const Meeting &meeting, int64_t first, int64_t blo
         const size_t side = sideOf[size_t(position)], member = memberOf[size_t(position)];
         const int64_t members = int64_t(sides[side].positions.size());
         const std::byte *source = side == mine ? meeting.shares[member].source + first * elementSize
-                                               : meeting.in.data() + meeting.incoming[side] +
+                                               : meeting.in + meeting.incoming[side] +
                                                      (block * members + int64_t(member)) * count * elementSize;
         (position == 0 ? reduction.begin : reduction.add)(running, source + at * elementSize, elements);
       }
@@ -152,7 +152,7 @@ void ProcessGroup::reduceInto(const Meeting &meeting, int64_t first, int64_t blo
       presum(meeting, first + at, elements, own);
       for (size_t side = 0; side < sides.size(); ++side) {
         const std::byte *sum =
-            side == mine ? own : meeting.in.data() + meeting.incoming[side] + (block * count + at) * wideSize;
+            side == mine ? own : meeting.in + meeting.incoming[side] + (block * count + at) * wideSize;
         if (side == 0)
           std::memcpy(running, sum, size_t(elements * wideSize));
         else

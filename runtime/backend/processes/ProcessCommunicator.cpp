@@ -3,7 +3,7 @@
 
 #include "runtime/plan/Groups.h"
 
-#include <algorithm>
+#include <set>
 
 namespace hpc::processes {
 
@@ -27,10 +27,21 @@ Expected<int64_t> ProcessCommunicator::prepare(const plan::Collective &collectiv
         return reduction.status();
       entry.reduction = *reduction;
     }
-    scratch = std::max(scratch, entry.group->scratchBytes(collective, entry.reduction));
+    world.prepare(*entry.group, collective, *number, entry.reduction);
   }
   prepared.push_back(entry);
   return number;
+}
+
+int64_t ProcessCommunicator::scratchBytes() const {
+  std::set<const ProcessGroup *> groups; // each keeps its memory
+  for (const Prepared &entry : prepared)
+    if (entry.group)
+      groups.insert(entry.group);
+  int64_t bytes = here.scratchBytes() + world.earlyBytes(place.rank);
+  for (const ProcessGroup *group : groups)
+    bytes += group->scratchBytes();
+  return bytes;
 }
 
 Status ProcessCommunicator::collective(const plan::Collective &collective, int64_t index, const std::byte *source,

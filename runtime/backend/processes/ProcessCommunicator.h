@@ -19,7 +19,8 @@ public:
   Status send(int64_t peer, int32_t channel, const std::byte *source, int64_t bytes, int64_t request) override;
   Status receive(int64_t peer, int32_t channel, std::byte *target, int64_t bytes, int64_t request) override;
   Status wait(int64_t request) override;
-  int64_t scratchBytes() const override { return here.scratchBytes() + scratch + world.earlyBytes(place.rank); }
+  void progress() override { world.progressPosted(); }
+  int64_t scratchBytes() const override;
 
 private:
   /// By collective, as prepare() met them.
@@ -39,7 +40,6 @@ private:
   std::vector<Prepared> prepared;
   std::vector<std::unique_ptr<Transfer>> &transfers; ///< by request: a message to or from another process
   std::vector<bool> isOfGroup;                       ///< by request: its last post is a collective with others
-  int64_t scratch = 0;
 };
 
 } // namespace hpc::processes

@@ -59,7 +59,7 @@ Status ProcessGroup::progress() {
   bool maySecond = true;
   for (Meeting &meeting : open) {
     if (meeting.phase == Phase::Gathering) {
-      if (meeting.arrived < next.size())
+      if (meeting.arrived < next.size() || !reserve(meeting))
         break;
       HPC_RETURN_IF_ERROR(start(meeting));
     }
@@ -104,21 +104,52 @@ Status ProcessGroup::receiveFrom(Meeting &meeting, size_t side, int64_t tag, std
   return Status::success();
 }
 
-/// Memory of meetings that are over is used again: fresh pages cost more than what is done with them.
-std::vector<std::byte> ProcessGroup::memory(int64_t bytes) {
-  std::vector<std::byte> found;
-  if (!spare.empty()) {
-    found = std::move(spare.back());
-    spare.pop_back();
-  }
-  if (int64_t(found.size()) < bytes)
-    found.resize(size_t(bytes));
-  return found;
+/// Messages begin here: what is summed by vectors starts on a cache line, in the memory's own counting.
+constexpr int64_t alignment = 64;
+
+/// What a collective reserves, in all processes alike: what can come to one of them, and what it may have to pack.
+int64_t ProcessGroup::bytesOf(const plan::Collective &collective, const host::Reduction &reduction) const {
+  const int64_t most = int64_t(mostMembers), ofMembers = byteSize(collective.dtype) * most;
+  int64_t message = 0;
+  if (!host::reduces(collective.kind))
+    message = collective.count * most * ofMembers;
+  else
+    message = (collective.kind == CollectiveKind::AllReduce ? part(collective, 0).count : collective.count * most) *
+              (sendsMembers() ? ofMembers : reduction.wideSize);
+  const int64_t in = (int64_t(sides.size()) - 1) * roundUp(message, alignment);
+  return most == 1 ? in : 2 * in; // what one member sends lies together already
 }
 
-void ProcessGroup::keep(std::vector<std::byte> &memory) {
-  if (!memory.empty())
-    spare.push_back(std::move(memory));
+void ProcessGroup::prepare(const plan::Collective &collective, int64_t number, const host::Reduction &reduction) {
+  // Several may be under way, so that one's second round goes beside another's first, but not all that are posted.
+  constexpr int64_t overlapBytes = 32 << 20;
+  const int64_t bytes = bytesOf(collective, reduction);
+  if (collective.request >= 0 && posted.insert(number).second)
+    postedBytes = std::min(overlapBytes, postedBytes + bytes);
+  window = std::max({window, bytes, postedBytes});
+}
+
+/// Takes the first place that is free. There is one where nothing is under way: so the oldest collective that is not done
+/// everywhere, which waits for none before it, is begun by all.
+bool ProcessGroup::reserve(Meeting &meeting) {
+  std::vector<std::pair<int64_t, int64_t>> taken;
+  for (const Meeting &other : open)
+    if (other.phase == Phase::First || other.phase == Phase::Second)
+      taken.push_back({other.place, other.place + other.reserved});
+  std::sort(taken.begin(), taken.end());
+  if (taken.empty() && memoryBytes < window) {
+    memory.reset(new std::byte[size_t(window)]); // not initialised: pages that nothing uses do not come
+    memoryBytes = window;
+  }
+  meeting.reserved = bytesOf(*meeting.collective, *meeting.reduction);
+  meeting.place = 0;
+  for (const auto &[first, last] : taken) {
+    if (meeting.place + meeting.reserved <= first)
+      break;
+    meeting.place = std::max(meeting.place, last);
+  }
+  meeting.in = memory.get() + meeting.place;
+  return meeting.place + meeting.reserved <= memoryBytes;
 }
 
 Status ProcessGroup::start(Meeting &meeting) {
@@ -141,27 +172,21 @@ static void pack(const std::vector<Segment> &list, std::byte *target) {
   }
 }
 
-constexpr int64_t alignment = 64;
-
 Status ProcessGroup::startReduction(Meeting &meeting) {
   const plan::Collective &collective = *meeting.collective;
-  int64_t in = 0, out = 0;
+  int64_t in = 0;
   std::vector<std::vector<Segment>> lists(sides.size());
   for (size_t side = 0; side < sides.size(); ++side)
     if (side != mine) {
       meeting.incoming[side] = in;
       in += roundUp(reducedBytes(collective, *meeting.reduction, side, mine), alignment);
       lists[side] = outgoing(meeting, side);
-      if (!sendsMembers() || lists[side].size() > 1)
-        out += roundUp(reducedBytes(collective, *meeting.reduction, mine, side), alignment);
     }
-  meeting.in = memory(in);
-  meeting.out = memory(out);
   for (size_t side = 0; side < sides.size(); ++side)
     if (side != mine)
-      HPC_RETURN_IF_ERROR(receiveFrom(meeting, side, tags, meeting.in.data() + meeting.incoming[side],
+      HPC_RETURN_IF_ERROR(receiveFrom(meeting, side, tags, meeting.in + meeting.incoming[side],
                                       reducedBytes(collective, *meeting.reduction, side, mine)));
-  std::byte *packed = meeting.out.data();
+  std::byte *packed = meeting.in + in;
   for (size_t side = 0; side < sides.size(); ++side) {
     if (side == mine)
       continue;
@@ -188,7 +213,7 @@ Status ProcessGroup::startReduction(Meeting &meeting) {
 }
 
 Status ProcessGroup::startMoves(Meeting &meeting) {
-  int64_t in = 0, out = 0;
+  int64_t in = 0;
   std::vector<std::vector<Segment>> outgoingBySide(sides.size()), arrivingBySide(sides.size());
   auto isDirect = [](const std::vector<Segment> &list) {
     return list.size() <= 1 && (list.empty() || list[0].address);
@@ -197,23 +222,19 @@ Status ProcessGroup::startMoves(Meeting &meeting) {
     if (side != mine) {
       outgoingBySide[side] = outgoing(meeting, side);
       arrivingBySide[side] = arriving(meeting, side);
-      if (!isDirect(outgoingBySide[side]))
-        out += sum(outgoingBySide[side]);
       if (!isDirect(arrivingBySide[side])) {
         meeting.incoming[side] = in;
         in += sum(arrivingBySide[side]);
       }
     }
-  meeting.in = memory(in);
-  meeting.out = memory(out);
   for (size_t side = 0; side < sides.size(); ++side) {
     const std::vector<Segment> &list = arrivingBySide[side];
     if (!list.empty())
       HPC_RETURN_IF_ERROR(receiveFrom(
           meeting, side, tags,
-          meeting.incoming[side] < 0 ? list[0].address : meeting.in.data() + meeting.incoming[side], sum(list)));
+          meeting.incoming[side] < 0 ? list[0].address : meeting.in + meeting.incoming[side], sum(list)));
   }
-  std::byte *packed = meeting.out.data();
+  std::byte *packed = meeting.in + in;
   for (size_t side = 0; side < sides.size(); ++side) {
     const std::vector<Segment> &list = outgoingBySide[side];
     if (list.empty())
@@ -255,7 +276,7 @@ Status ProcessGroup::finishFirst(Meeting &meeting) {
   }
   for (size_t side = 0; side < sides.size(); ++side)
     if (side != mine && meeting.incoming[side] >= 0) {
-      const std::byte *source = meeting.in.data() + meeting.incoming[side];
+      const std::byte *source = meeting.in + meeting.incoming[side];
       for (const Segment &segment : arriving(meeting, side)) {
         if (segment.address)
           std::memcpy(segment.address, source, size_t(segment.bytes));
@@ -288,8 +309,6 @@ void ProcessGroup::finish(Meeting &meeting) {
     for (size_t i = 1; i < meeting.shares.size(); ++i)
       if (int64_t bytes = host::targetBytes(*meeting.collective, size()); bytes > 0)
         std::memcpy(meeting.shares[i].target, meeting.shares[0].target, size_t(bytes));
-  keep(meeting.in);
-  keep(meeting.out);
   meeting.phase = Phase::Done;
   for (host::Request *request : meeting.requests)
     request->complete();
@@ -299,25 +318,6 @@ void ProcessGroup::reset() {
   open.clear();
   finished = 0;
   std::fill(next.begin(), next.end(), 0);
-}
-
-int64_t ProcessGroup::scratchBytes(const plan::Collective &collective, const host::Reduction &reduction) const {
-  const bool isPacked = !sendsMembers() || sides[mine].positions.size() > 1;
-  int64_t in = 0, out = 0;
-  for (size_t side = 0; side < sides.size(); ++side) {
-    if (side == mine)
-      continue;
-    if (host::reduces(collective.kind)) {
-      in += roundUp(reducedBytes(collective, reduction, side, mine), alignment);
-      out += isPacked ? roundUp(reducedBytes(collective, reduction, mine, side), alignment) : 0;
-    } else { // at most: what lies together already is not packed
-      const int64_t bytes = collective.count * byteSize(collective.dtype) * int64_t(sides[side].positions.size()) *
-                            int64_t(sides[mine].positions.size());
-      in += bytes;
-      out += bytes;
-    }
-  }
-  return 2 * in + out;
 }
 
 } // namespace hpc::processes

@@ -7,6 +7,7 @@
 #include "runtime/backend/processes/Transport.h"
 
 #include <deque>
+#include <set>
 
 namespace hpc::processes {
 
@@ -29,17 +30,21 @@ public:
                int64_t process, int64_t tags, bool inRankOrder);
 
   int64_t size() const { return int64_t(coordinates.size()); }
+  /// Told of every collective of the group before the first post, by each member; `number` tells them apart.
+  void prepare(const plan::Collective &collective, int64_t number, const host::Reduction &reduction);
   /// A member's part in the next collective of the group; `request` is completed when it is done. Members post the
   /// group's collectives in one order, so that the i-th posts of all belong together.
   Status post(const plan::Collective &collective, int64_t number, const host::Reduction &reduction, int64_t position,
               const host::Share &share, host::Request &request);
   /// Goes on with what is under way. Never waits.
   Status progress();
+  bool isIdle() const { return open.empty(); }
   /// Gives up all that is under way.
   void reset();
-  /// Memory that one collective takes beside its members' buffers: what it packs, what comes, and as much again, which may
-  /// wait in the engine until all members of this process are there. More cannot: no process ends it without the others.
-  int64_t scratchBytes(const plan::Collective &collective, const host::Reduction &reduction) const;
+  /// Memory that its collectives take beside the members' buffers, at most: its own, and what may wait in the engine
+  /// for collectives that this process has not begun. The others have no more of those under way than fit in theirs, and
+  /// no process ends one without the others.
+  int64_t scratchBytes() const { return window + window / (mostMembers == 1 ? 1 : 2); }
 
 private:
   enum class Phase { Gathering, First, Second, Done };
@@ -53,8 +58,9 @@ private:
     size_t arrived = 0;
     Phase phase = Phase::Gathering;
     std::vector<std::unique_ptr<Transfer>> transfers;
-    std::vector<std::byte> out, in; ///< what is packed, and what comes and is not put in place at once
-    std::vector<int64_t> incoming;  ///< by side: where its message begins in `in`; -1: it goes to its place at once
+    int64_t place = 0, reserved = 0; ///< in the group's memory, while it is under way
+    std::byte *in = nullptr;         ///< what comes and is not put in place at once; behind it what is packed
+    std::vector<int64_t> incoming;   ///< by side: where its message begins in `in`; -1: it goes to its place at once
   };
   /// Elements first .. first+count-1, which one side reduces.
   struct Part {
@@ -76,13 +82,13 @@ private:
   void presum(const Meeting &meeting, int64_t first, int64_t count, std::byte *target) const;
   void reduceInto(const Meeting &meeting, int64_t first, int64_t block, int64_t count, std::byte *target) const;
 
+  int64_t bytesOf(const plan::Collective &collective, const host::Reduction &reduction) const;
+  bool reserve(Meeting &meeting);
   Status start(Meeting &meeting);
   Status startReduction(Meeting &meeting);
   Status startMoves(Meeting &meeting);
   Status finishFirst(Meeting &meeting);
   void finish(Meeting &meeting);
-  void keep(std::vector<std::byte> &memory);
-  std::vector<std::byte> memory(int64_t bytes);
   Status sendTo(Meeting &meeting, size_t side, int64_t tag, const std::byte *source, int64_t bytes);
   Status receiveFrom(Meeting &meeting, size_t side, int64_t tag, std::byte *target, int64_t bytes);
 
@@ -94,10 +100,14 @@ private:
   const bool inRankOrder;
   size_t mostMembers = 0;                    ///< of a side
   std::vector<size_t> sideOf, memberOf;      ///< by position: its side, and its index there
+  std::unique_ptr<std::byte[]> memory;       ///< of what is under way; outlives its transfers
+  int64_t memoryBytes = 0;
   std::deque<Meeting> open;                  ///< the oldest first
   int64_t finished = 0;                      ///< meetings that are no longer in `open`
   std::vector<int64_t> next;                 ///< by member here: the meeting that its next post belongs to
-  std::vector<std::vector<std::byte>> spare; ///< memory of finished meetings, used again
+  int64_t window = 0;                        ///< bytes that all that is under way takes at most
+  int64_t postedBytes = 0;                   ///< of collectives with a request, as far as they count
+  std::set<int64_t> posted;                  ///< their numbers
 };
 
 } // namespace hpc::processes

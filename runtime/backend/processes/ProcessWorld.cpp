@@ -87,11 +87,18 @@ std::vector<std::unique_ptr<Transfer>> &ProcessWorld::makeTransfers(int64_t rank
   return list;
 }
 
+void ProcessWorld::prepare(ProcessGroup &group, const plan::Collective &collective, int64_t number,
+                           const host::Reduction &reduction) {
+  std::lock_guard<std::mutex> lock(mutex);
+  group.prepare(collective, number, reduction);
+}
+
 Status ProcessWorld::post(ProcessGroup &group, const plan::Collective &collective, int64_t number,
                           const host::Reduction &reduction, int64_t position, const host::Share &share,
                           host::Request &request) {
   std::lock_guard<std::mutex> lock(mutex);
   HPC_RETURN_IF_ERROR(group.post(collective, number, reduction, position, share, request));
+  isUnderWay = true;
   Status status = group.progress();
   return status.ok() ? status : engineFailed(status);
 }
@@ -115,6 +122,12 @@ void ProcessWorld::progress() {
       processes.control->fail(status);
       here->fail(status);
     }
+  isUnderWay = std::any_of(groups.begin(), groups.end(), [](const auto &entry) { return !entry.second->isIdle(); });
+}
+
+void ProcessWorld::progressPosted() {
+  if (isUnderWay.load(std::memory_order_relaxed) && !here->failed())
+    progress();
 }
 
 template <typename F> Status ProcessWorld::waitUntil(F isDone) {

@@ -6,6 +6,7 @@
 #include "runtime/backend/processes/ProcessGroup.h"
 #include "runtime/launch/Control.h"
 
+#include <atomic>
 #include <map>
 #include <mutex>
 
@@ -41,6 +42,8 @@ public:
   /// The group of a rank, or null where all its members are in this process.
   ProcessGroup *group(const RankPlace &place, const std::vector<std::string> &axes);
 
+  void prepare(ProcessGroup &group, const plan::Collective &collective, int64_t number,
+               const host::Reduction &reduction);
   Status post(ProcessGroup &group, const plan::Collective &collective, int64_t number, const host::Reduction &reduction,
               int64_t position, const host::Share &share, host::Request &request);
   /// What a rank has under way with other processes, by request; lives as long as the world.
@@ -48,6 +51,8 @@ public:
   /// Waits for a request of a group, or for a transfer.
   Status wait(host::Request &request);
   Status wait(Transfer &transfer);
+  /// Goes on with collectives that are under way, if there are any; between instructions of any rank.
+  void progressPosted();
 
   /// What to say when the engine gives an error: why another process has gone, if one has.
   Status engineFailed(const Status &error);
@@ -71,6 +76,7 @@ private:
   int64_t tagCount = 0;
   const std::map<int64_t, int64_t> early; ///< by rank of this process
   std::map<int64_t, std::vector<std::unique_ptr<Transfer>>> transfers; ///< by rank
+  std::atomic<bool> isUnderWay{false}; ///< some collective may be
   std::mutex mutex; ///< of the groups' state, the map above and `placed`
   Status placed;    ///< what the first rank of this process said when another process was lost: it names where it was
 };

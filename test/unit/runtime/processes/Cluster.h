@@ -41,6 +41,8 @@ public:
       message->taken = true;
     }
     sent[key].push_back(message);
+    int64_t &untaken = underWay[std::get<1>(key)];
+    mostUnderWay = std::max(mostUnderWay, untaken += bytes);
     return message;
   }
   std::shared_ptr<Wanted> receive(const Key &key, std::byte *target, int64_t bytes) {
@@ -59,7 +61,9 @@ public:
   void giveUp(const Key &key, const std::shared_ptr<Message> &one) {
     std::lock_guard<std::mutex> lock(mutex);
     std::deque<std::shared_ptr<Message>> &list = sent[key];
-    list.erase(std::remove(list.begin(), list.end(), one), list.end());
+    auto gone = std::remove(list.begin(), list.end(), one);
+    underWay[std::get<1>(key)] -= gone == list.end() ? 0 : one->bytes;
+    list.erase(gone, list.end());
   }
   /// One look in three finds nothing new. A size that differs is remembered as a defect.
   template <typename T> bool look(const Key &key, const bool &flag, const T &) {
@@ -76,6 +80,7 @@ public:
       const std::byte *from = message.copy.empty() ? message.source : message.copy.data();
       std::copy(from, from + std::min(message.bytes, place.bytes), place.target);
       message.taken = place.filled = true;
+      underWay[std::get<1>(key)] -= message.bytes;
       messages.pop_front();
       places.pop_front();
     }
@@ -88,11 +93,13 @@ public:
   }
 
   bool sizesDiffer = false;
+  int64_t mostUnderWay = 0; ///< bytes that one process had sent and no other received
 
 private:
   std::mutex mutex;
   std::mt19937 chance;
   std::map<Key, std::deque<std::shared_ptr<Message>>> sent;
+  std::map<int64_t, int64_t> underWay; ///< by sender
   std::map<Key, std::deque<std::shared_ptr<Wanted>>> wanted;
 };
 
