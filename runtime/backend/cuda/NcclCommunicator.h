@@ -39,6 +39,8 @@ private:
     NcclHandle handle = nullptr; ///< null: not a member, or given up
     int64_t position = 0, size = 0;
     Stream stream;
+    DeviceMemory memory; ///< what its collectives need beside their buffers, one after the other, as they run
+    int64_t bytes = 0;
   };
   /// What prepare() found out; its index is what collective() gets as `group`.
   struct Prepared {
@@ -48,8 +50,6 @@ private:
   };
   struct Slot {
     Event ready, done;
-    DeviceMemory memory; ///< what its collectives need beside their buffers
-    int64_t bytes = 0;
     bool posted = false;
   };
 

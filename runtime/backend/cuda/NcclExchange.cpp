@@ -110,25 +110,13 @@ Expected<int64_t> NcclCommunicator::prepare(const plan::Collective &collective) 
     }
   }
   // Memory is made now: while other ranks' messages are under way, making or freeing some could wait for them.
-  const std::vector<int32_t> &requests = plan.stages[size_t(place.stage)].requests;
-  int64_t first = own, count = 1;
-  if (collective.request >= 0) {
-    first = 0;
-    for (int32_t before = 0; before < collective.request; ++before)
-      first += requests[size_t(before)];
-    count = requests[size_t(collective.request)];
-  }
-  const int64_t bytes = memoryFor(collective);
-  for (int64_t request = first; request < first + count; ++request) {
-    Slot &slot = slots[size_t(request)];
-    if (slot.bytes >= bytes)
-      continue;
+  if (const int64_t bytes = memoryFor(collective); bytes > 0 && entry.connection->bytes < bytes) {
     Expected<DeviceMemory> memory = device.gpu().allocate(bytes);
     if (!memory.ok())
       return memory.status();
-    slot.memory = std::move(*memory);
-    scratch += bytes - slot.bytes;
-    slot.bytes = bytes;
+    entry.connection->memory = std::move(*memory);
+    scratch += bytes - entry.connection->bytes;
+    entry.connection->bytes = bytes;
   }
   prepared.push_back(entry);
   return int64_t(prepared.size()) - 1;
@@ -241,7 +229,7 @@ Status NcclCommunicator::post(const plan::Collective &collective, int64_t index,
   if (!entry.connection) // alone: whatever it is, the source is the result
     return source == target ? Status::success()
                             : device.copy(target, source, collective.count * byteSize(collective.dtype));
-  auto *memory = reinterpret_cast<std::byte *>(uintptr_t(slots[size_t(request)].memory.get()));
+  auto *memory = reinterpret_cast<std::byte *>(uintptr_t(entry.connection->memory.get()));
   return start(*entry.connection, request, [&] {
     return host::reduces(collective.kind) ? reduce(collective, entry, source, target, memory)
                                           : move(collective, entry, source, target, sourcePosition, memory);
