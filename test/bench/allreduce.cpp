@@ -1,6 +1,6 @@
 // Times all-reduces of f32 between two ranks: alone, between two threads; under mpirun, between two processes, in turns
-// with plain MPI_Allreduce; started by the environment, between two processes over UCX. One JSON line a size: bytes, who,
-// microseconds of each round.
+// with plain MPI_Allreduce; started by the environment, between two processes over UCX. Then 20 of 8 MiB in place, one after
+// the other and all posted before the first wait. One JSON line each: bytes, who, how, microseconds of each round.
 #include "runtime/backend/processes/ProcessCommunicator.h"
 #include "tools/hpc-run/Processes.h"
 
@@ -40,8 +40,8 @@ template <typename F> double timed(int times, F call) {
   return std::chrono::duration<double, std::micro>(launch::Clock::now() - start).count() / times;
 }
 
-void tell(int64_t bytes, const char *who, const std::vector<double> &values) {
-  std::printf("{\"bytes\": %lld, \"who\": \"%s\", \"us\": [", (long long)bytes, who);
+void tell(int64_t bytes, const char *who, const std::vector<double> &values, const char *how = "one") {
+  std::printf("{\"bytes\": %lld, \"who\": \"%s\", \"how\": \"%s\", \"us\": [", (long long)bytes, who, how);
   for (size_t i = 0; i < values.size(); ++i)
     std::printf("%s%.1f", i ? ", " : "", values[i]);
   std::printf("]}\n");
@@ -67,6 +67,69 @@ template <typename C> auto reducer(const plan::Plan &plan, C &communicator, Buff
     check(communicator.collective(collective, group, reinterpret_cast<std::byte *>(buffers.source.data()),
                                   reinterpret_cast<std::byte *>(buffers.target.data()), 0));
   };
+}
+
+constexpr int64_t buckets = 20, bucketBytes = int64_t(8) << 20;
+
+/// One rank's buckets: a collective each, with a request of its own, or done at once.
+plan::Plan planOfBuckets() {
+  plan::Plan plan = planOf(bucketBytes);
+  plan::Instruction one = plan.stages[0].programs[0].instructions[0];
+  plan.stages[0].programs[0].instructions.clear();
+  for (int64_t i = 0; i < 2 * buckets; ++i) {
+    auto &collective = std::get<plan::Collective>(one.action);
+    collective.dst = collective.src;
+    collective.request = i < buckets ? int32_t(i) : -1;
+    plan.stages[0].programs[0].instructions.push_back(one);
+  }
+  plan.stages[0].requests.assign(size_t(buckets), 1);
+  return plan;
+}
+
+/// Times all buckets posted and then waited for, and all one after the other, in turns.
+template <typename C> void timeBuckets(const plan::Plan &plan, C &communicator, const char *who) {
+  std::vector<std::vector<float>> memory(size_t(buckets), std::vector<float>(size_t(bucketBytes / 4)));
+  std::vector<int64_t> numbers;
+  auto at = [&](int64_t i) -> const plan::Collective & {
+    return std::get<plan::Collective>(plan.stages[0].programs[0].instructions[size_t(i)].action);
+  };
+  for (int64_t i = 0; i < 2 * buckets; ++i)
+    numbers.push_back(*communicator.prepare(at(i)));
+  auto place = [&](int64_t i) { return reinterpret_cast<std::byte *>(memory[size_t(i)].data()); };
+  auto posted = [&] {
+    for (int64_t i = 0; i < buckets; ++i)
+      check(communicator.post(at(i), numbers[size_t(i)], place(i), place(i), 0, i));
+    for (int64_t i = 0; i < buckets; ++i)
+      check(communicator.wait(i));
+  };
+  auto plain = [&] {
+    for (int64_t i = 0; i < buckets; ++i)
+      check(communicator.collective(at(buckets + i), numbers[size_t(buckets + i)], place(i), place(i), 0));
+  };
+  std::vector<double> postedTimes, plainTimes;
+  for (int round = -1; round < rounds; ++round) {
+    double first = timed(1, plain), second = timed(1, posted);
+    if (round >= 0) {
+      plainTimes.push_back(first);
+      postedTimes.push_back(second);
+    }
+  }
+  if (who) {
+    tell(buckets * bucketBytes, who, plainTimes, "plain");
+    tell(buckets * bucketBytes, who, postedTimes, "posted");
+  }
+}
+
+void bucketsByThreads() {
+  plan::Plan plan = planOfBuckets();
+  host::World world(plan);
+  auto rank = [&](int64_t r) {
+    host::HostCommunicator communicator(world, {r, 0, r}, buckets);
+    timeBuckets(plan, communicator, r == 0 ? "threads" : nullptr);
+  };
+  std::thread other([&] { rank(1); });
+  rank(0);
+  other.join();
 }
 
 void byThreads() {
@@ -119,6 +182,12 @@ void byProcesses(const launch::Launch &launch) {
         tell(bytes, "plain MPI_Allreduce", theirTimes);
     }
   }
+  {
+    plan::Plan plan = planOfBuckets();
+    processes::ProcessWorld world(plan, **joined, 1, 1, false);
+    processes::ProcessCommunicator communicator(world, {mine, 0, mine}, buckets);
+    timeBuckets(plan, communicator, mine > 0 ? nullptr : isMpi ? "processes by MPI" : "processes by UCX");
+  }
   check(leaveTogether(**joined, Status::success()));
 }
 
@@ -128,7 +197,7 @@ int main() {
   Expected<launch::Launch> launch = launch::detectLaunch("auto", "", ::getenv);
   check(launch.status());
   if (launch->kind == launch::LaunchKind::None)
-    byThreads();
+    byThreads(), bucketsByThreads();
   else
     byProcesses(*launch);
 }
