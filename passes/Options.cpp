@@ -31,6 +31,7 @@ static void forEachField(Opts &options, Number number, Text text, Real real, Swi
   text("recompute", options.recompute);
   number("memory", options.memory, 0);
   text("dtype", options.dtype);
+  text("weights", options.weights);
   onOff("deterministic", options.deterministic);
   text("target", options.target);
 }

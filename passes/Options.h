@@ -33,6 +33,9 @@ struct Options {
   /// To what operands of products are rounded: model (not at all), bf16 or fp16.
   std::string dtype = "model";
   bool narrowsProducts() const { return dtype != "model"; }
+  /// In what weights of products are held: float (as the model has them) or int8.
+  std::string weights = "float";
+  bool quantizesWeights() const { return weights != "float"; }
   /// f16 ends where f32's small gradients begin.
   bool scalesLoss() const { return dtype == "fp16"; }
   /// All layouts give the same bits (hpc-exact-sums).

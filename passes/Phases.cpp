@@ -46,6 +46,7 @@ static void buildTrain(OpPassManager &passes, const Options &options) {
 
 /// Dtypes follow the policy of --dtype. Before anything is cut, so that --verify judges it as part of the serial program.
 static void buildPrecision(OpPassManager &passes, const Options &options) {
+  passes.addPass(createQuantizeWeights({options.weights, QuantizeWeightsOptions().least})); // first: of weights as they are stored
   passes.addPass(createNarrowProducts({options.dtype}));
   passes.addPass(createVerifyPrecision({options.dtype}));
 }
@@ -101,6 +102,7 @@ static void buildKernels(OpPassManager &passes, const Options &options) {
   passes.addPass(createPackCollectives());     // its views are fused like all others
   passes.addPass(createDecomposeComposites()); // those that nobody computes whole
   passes.addPass(createFoldTransposes());      // a transpose that a matmul takes as a flag need not be copied
+  passes.addPass(createBindInt8());            // once products read weights themselves; before its scaling is fused
   passes.addPass(createSplitReductions());     // before fusion: what is reduced joins the partial results
   passes.addPass(createFuseRegions());
   passes.addPass(createWriteInPlace()); // on whole regions; kernels in place are kernels of their own
@@ -113,11 +115,11 @@ static void buildKernels(OpPassManager &passes, const Options &options) {
 }
 
 static bool trains(const Options &options) { return options.trains(); }
-static bool narrowsProducts(const Options &options) { return options.narrowsProducts(); }
+static bool changesTypes(const Options &options) { return options.narrowsProducts() || options.quantizesWeights(); }
 
 ArrayRef<Phase> phases() {
   static const Phase all[] = {{"raise", buildRaise},         {"train", buildTrain, trains},
-                              {"precision", buildPrecision, narrowsProducts},
+                              {"precision", buildPrecision, changesTypes},
                               {"annotate", buildAnnotate},   {"propagate", buildPropagate},
                               {"partition", buildPartition}, {"stage", buildStage},
                               {"recompute", buildRecompute, trains}, {"kernels", buildKernels}};

@@ -76,8 +76,17 @@ template <typename Real> Tensor product(nn::MatmulOp op, const Tensor &lhs, cons
 }
 } // namespace
 
+/// Codes of a weight are whole numbers.
+static Tensor asFloats(const Tensor &codes) {
+  Tensor floats(DType::F32, codes.shape);
+  floats.floats.assign(codes.ints.begin(), codes.ints.end());
+  return floats;
+}
+
 static Results evaluateMatmul(nn::MatmulOp op, Operands operands, const EvalOptions &options) {
-  const Tensor &lhs = *operands[0], &rhs = *operands[1];
+  const Tensor &lhs = *operands[0];
+  Tensor codes = operands[1]->dtype == DType::I8 ? asFloats(*operands[1]) : Tensor();
+  const Tensor &rhs = operands[1]->dtype == DType::I8 ? codes : *operands[1];
   if (!lhs.isFloat() || !rhs.isFloat())
     return Status::error(ErrorKind::Unsupported,
                          describeOp(op) + " of " + name(lhs.dtype) + ": matrix products take floats only");

@@ -117,7 +117,7 @@ Expected<LocalTensors> Run::load(nn::ParameterOp op) {
   Expected<Tensor> tensor = options.parameters(op, op.isPart() ? *op.getStoredShape() : global.getShape());
   if (!tensor.ok())
     return tensor.status();
-  if (op.getStoredType()) { // a cast, and as such no rounding in double precision
+  if (op.getStoredType() && tensor->isFloat()) { // a cast, and as such no rounding in double precision
     tensor->dtype = dtypeOf(type);
     if (!options.doublePrecision)
       round(*tensor);

@@ -1,11 +1,41 @@
 // Where values come from: constants, and parameters out of mapped files.
 // A file is mapped once per loader; only the bytes of a parameter that is read are touched.
+#include "compiler/Dialect/NN/Int8Parameter.h"
 #include "compiler/Interpreter/Evaluators.h"
+#include "compiler/Interpreter/StoredParameters.h"
 #include "runtime/base/File.h"
+#include "runtime/base/Int8.h"
 
 namespace hpc {
 
-ParameterLoader parametersFromFiles(const std::string &folder) {
+static Expected<Tensor> inInt8(nn::ParameterOp op, const Tensor &stored) {
+  const Lines lines = Lines::along(stored.shape, size_t(*nn::int8Along(op)));
+  std::vector<std::byte> bytes = tensorToBytes(stored);
+  std::vector<float> scales(size_t(lines.count()));
+  if (int8Scales(bytes.data(), lines, scales.data()))
+    return Status::error(ErrorKind::Model, "parameter '" + op.getName().str() +
+                                               "' has an element that is not finite, of which there is no int8; leave out "
+                                               "--weights=int8");
+  if (nn::int8FormOf(op) == nn::Int8Form::Scales) {
+    std::vector<int64_t> shape = stored.shape;
+    shape.erase(shape.begin() + *nn::int8Along(op));
+    Tensor result(DType::F32, shape);
+    result.floats.assign(scales.begin(), scales.end());
+    return result;
+  }
+  std::vector<int8_t> codes(size_t(stored.size()));
+  toInt8(bytes.data(), lines, scales.data(), 0, stored.size(), codes.data());
+  const bool isCodes = nn::int8FormOf(op) == nn::Int8Form::Codes;
+  Tensor result(isCodes ? DType::I8 : DType::F32, stored.shape);
+  for (int64_t i = 0; i < stored.size(); ++i)
+    if (isCodes)
+      result.ints[size_t(i)] = codes[size_t(i)];
+    else // exact in double, as the sum of products that is scaled at the end takes it
+      result.floats[size_t(i)] = double(codes[size_t(i)]) * double(scales[size_t(lines.of(i))]);
+  return result;
+}
+
+ParameterLoader storedParametersFromFiles(const std::string &folder) {
   auto files = std::make_shared<std::map<std::string, MappedFile>>();
   return [folder, files](nn::ParameterOp op, ArrayRef<int64_t> storedShape) -> Expected<Tensor> {
     std::string what = "parameter '" + op.getName().str() + "'";
@@ -32,6 +62,15 @@ ParameterLoader parametersFromFiles(const std::string &folder) {
     if (!bytes.ok())
       return bytes.status();
     return tensorFromBytes(dtype, storedShape, *bytes);
+  };
+}
+
+ParameterLoader parametersFromFiles(const std::string &folder) {
+  return [stored = storedParametersFromFiles(folder)](nn::ParameterOp op, ArrayRef<int64_t> shape) -> Expected<Tensor> {
+    if (!nn::int8Along(op))
+      return stored(op, shape);
+    Expected<Tensor> tensor = stored(op, nn::storedShapeOf(op));
+    return tensor.ok() ? inInt8(op, *tensor) : std::move(tensor);
   };
 }
 

@@ -1,7 +1,7 @@
 // Files and tensors, each once.
 #include "passes/Lower/PlanWeights.h"
 
-#include "compiler/Dialect/Dist/Dist.h"
+#include "compiler/Dialect/NN/Int8Parameter.h"
 #include "compiler/ElementType.h"
 #include "compiler/Interpreter/Tensor.h"
 #include "runtime/base/Hash.h"
@@ -51,8 +51,8 @@ int32_t PlanWeights::weight(nn::ParameterOp op) {
   plan::Weight weight;
   weight.name = name;
   weight.dtype = dtypeOf(op.storedElementType());
-  weight.shape = op.isPart() ? op.getStoredShape()->vec()
-                             : dist::globalType(nn::tensorType(op.getResult())).getShape().vec();
+  SmallVector<int64_t> shape = nn::storedShapeOf(op);
+  weight.shape.assign(shape.begin(), shape.end());
   weight.file = file(op.getFile());
   weight.offset = int64_t(op.getOffset());
   weight.bytes = int64_t(op.getBytes());

@@ -3,6 +3,7 @@
 
 #include "compiler/AttentionAttribute.h"
 #include "compiler/Dialect/Dist/Correspondence.h"
+#include "compiler/Dialect/NN/Int8Parameter.h"
 #include "compiler/ElementType.h"
 #include "compiler/Interfaces/Cost.h"
 #include "compiler/Interfaces/Structure.h"
@@ -318,11 +319,23 @@ static plan::Slice placePart(const plan::Slice &part, const dist::Sharding &shar
   return slice;
 }
 
+/// How a parameter's buffer starts.
+static decltype(plan::Binding::start) startOf(nn::ParameterOp op, int32_t weight) {
+  if (!nn::int8Along(op))
+    return plan::StoredWeight{weight};
+  plan::Int8Weight int8{weight, int32_t(*nn::int8Along(op)), plan::Int8Form::Values};
+  if (nn::int8FormOf(op) != nn::Int8Form::Values)
+    int8.form = nn::int8FormOf(op) == nn::Int8Form::Codes ? plan::Int8Form::Codes : plan::Int8Form::Scales;
+  return int8;
+}
+
 Status StageLowering::lowerParameter(nn::ParameterOp op) {
   std::string key = op.getName().str() + " ";
   llvm::raw_string_ostream(key) << op.getResult().getType();
   if (op.isPart())
     llvm::raw_string_ostream(key) << " from " << op.getPartStartsAttr();
+  if (nn::int8Along(op))
+    key += " in int8 along " + std::to_string(*nn::int8Along(op)) + ", form " + std::to_string(int(nn::int8FormOf(op)));
   auto [known, isNew] = weightBuffers.try_emplace(key, 0);
   if (!isNew) {
     buffers[op.getResult()] = known->second;
@@ -331,7 +344,7 @@ Status StageLowering::lowerParameter(nn::ParameterOp op) {
   int32_t buffer = known->second = addBuffer(op.getResult(), Lifetime::Session);
   std::string name = stage.buffers[buffer].name = op.getName().str();
   dist::Sharding sharding = dist::shardingOf(op.getResult());
-  plan::Binding binding{buffer, tables.slice(sharding), plan::StoredWeight{weights.weight(op)}, "", {}};
+  plan::Binding binding{buffer, tables.slice(sharding), startOf(op, weights.weight(op)), "", {}};
   if (op.isPart())
     binding.slice = placePart(binding.slice, sharding, *op.getStoredShape(), *op.getPartStarts());
   if (written.count(name)) {

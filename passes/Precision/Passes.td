@@ -3,6 +3,26 @@
 #define HPC_PASSES_PRECISION
 include "mlir/Pass/PassBase.td"
 
+def QuantizeWeights : Pass<"hpc-quantize-weights", "::mlir::ModuleOp"> {
+  let summary = "weights of products have the values of int8 numbers, with a scale for each output channel";
+  let description = [{
+    The right operand of a product, if it is an f32 parameter seen through views, is marked with the dim that the product sums over: along it a line is an output channel, whose scale is its largest
+    magnitude / 127, and an element becomes round(element / scale) * scale. Lines are those of the tensor as it is stored, so what an element is follows from no layout. Who else reads
+    the parameter (a lookup in a table that is the head's weight too) reads it as it is stored. Matrices that are stacked (experts) have a scale for each column of each.
+    hpc-bind-int8 makes codes and scales of them; until then a program sees an f32 parameter. What is smaller than `least`, or is the left operand, stays in float, with a remark.
+    A program that trains is refused, and so is one for devices.
+
+        %w = nn.parameter "fc" {...} : tensor<32x48xf32>
+        %y = nn.matmul %x, %w : tensor<4x32xf32>, tensor<32x48xf32> -> tensor<4x48xf32>
+
+        %w = nn.parameter "fc" {nn.int8_along = 0 : i64, ...} : tensor<32x48xf32>
+        %y = nn.matmul %x, %w : tensor<4x32xf32>, tensor<32x48xf32> -> tensor<4x48xf32>
+  }];
+  let options = [Option<"weights", "weights", "std::string", "\"float\"", "float: as the model has them; or int8">,
+                 Option<"least", "least", "int64_t", "1024", "numbers of the smallest weight that is held so: below, scales and scaling cost what is saved">];
+  let dependentDialects = ["::hpc::nn::NNDialect"];
+}
+
 def NarrowProducts : Pass<"hpc-narrow-products", "::mlir::ModuleOp"> {
   let summary = "products read 16-bit operands and add in f32; everything else stays f32";
   let description = [{
@@ -45,6 +65,23 @@ def ExactSums : Pass<"hpc-exact-sums", "::mlir::ModuleOp"> {
   }];
   let options = [Option<"batchDim", "batch-dim", "std::string", "\"\"", "as that of hpc-annotate-batch">];
   let dependentDialects = ["::hpc::nn::NNDialect"];
+}
+
+def BindInt8 : Pass<"hpc-bind-int8", "::mlir::ModuleOp"> {
+  let summary = "products read the int8 codes of a weight, and their columns are scaled";
+  let description = [{
+    Runs in phase kernels behind hpc-fold-transposes, so that a product reads the parameter itself. The scales are whole where the summed dim is cut, so a partial sum is scaled before it is added
+    up over ranks. A cast to 16 bits on the way is left out: the codes are exact in them. Where something else reads the parameter, its values are bound as floats.
+
+        %w = nn.parameter "fc" {nn.int8_along = 0 : i64, ...} : tensor<32x48xf32>
+        %y = nn.matmul %x, %w : tensor<4x32xf32>, tensor<32x48xf32> -> tensor<4x48xf32>
+
+        %c = nn.parameter "fc" {nn.int8_along = 0 : i64, stored_type = f32, ...} : tensor<32x48xi8>
+        %s = nn.parameter "fc" {nn.int8_along = 0 : i64, nn.int8_size = 32 : i64, ...} : tensor<48xf32>
+        %p = nn.matmul %x, %c : tensor<4x32xf32>, tensor<32x48xi8> -> tensor<4x48xf32>
+        %y = nn.mul %p, %s : tensor<4x48xf32>, tensor<48xf32> -> tensor<4x48xf32>
+  }];
+  let dependentDialects = ["::hpc::nn::NNDialect", "::hpc::dist::DistDialect"];
 }
 
 def VerifyPrecision : Pass<"hpc-verify-precision", "::mlir::ModuleOp"> {

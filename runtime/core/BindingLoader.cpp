@@ -30,6 +30,15 @@ public:
   }
 
   Status load(ThreadPool &threads, double start) {
+    // Scales first, which threads of several ranks make side by side: whole weights, and each once.
+    const int64_t all = int64_t(stage.bindings.size());
+    HPC_RETURN_IF_ERROR(threads.run(all, 1, [&](int64_t, int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const size_t binding = size_t((int64_t(start * double(all)) + i) % all);
+        note({binding, 0}, weights.makeScales(stage.bindings[binding]));
+      }
+      return Status::success();
+    }));
     for (size_t i : uncut) {
       const plan::Binding &binding = stage.bindings[i];
       note({i, 0}, weights.load(binding, stage.buffers[size_t(binding.buffer)], place, device,

@@ -136,6 +136,24 @@ void SliceCopy::scatterPart(const std::byte *part, std::byte *global, int64_t be
     copyPart<false>(0, {const_cast<std::byte *>(part), begin, begin + bytes}, 0, global + globalStart);
 }
 
+void SliceCopy::visitPart(int64_t begin, int64_t bytes,
+                          const std::function<void(int64_t, int64_t, int64_t)> &visit) const {
+  std::function<void(size_t, int64_t, int64_t)> walk = [&](size_t depth, int64_t at, int64_t from) {
+    if (depth == loops.size()) {
+      const int64_t first = std::max(at, begin), last = std::min(at + run, begin + bytes);
+      if (first < last)
+        visit(first - begin, from + (first - at), last - first);
+      return;
+    }
+    const Loop &loop = loops[depth];
+    const int64_t first = std::max<int64_t>(0, (begin - at) / loop.localStride);
+    for (int64_t i = first; i < loop.size && at + i * loop.localStride < begin + bytes; ++i)
+      walk(depth + 1, at + i * loop.localStride, from + i * loop.globalStride);
+  };
+  if (run > 0)
+    walk(0, 0, globalStart);
+}
+
 std::vector<bool> touchedChunks(const plan::Slice &slice, int64_t elementSize, Place place, int64_t chunkBytes) {
   int64_t total = elementSize, first = 0;
   for (int64_t size : slice.view)

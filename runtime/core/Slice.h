@@ -5,6 +5,7 @@
 #include "runtime/plan/Plan.h"
 
 #include <cstddef>
+#include <functional>
 #include <vector>
 
 namespace hpc {
@@ -24,6 +25,8 @@ public:
 
   /// Bytes of the local box, padding included.
   int64_t boxBytes() const { return box; }
+  /// Whether some of them belong to no element.
+  bool hasPadding() const { return padded; }
   /// Whether pieces of it are copied as fast as all at once: it is no loop over single elements.
   bool isQuickInParts() const { return run >= 64; }
   /// Whether it is all of a global tensor of so many bytes, as it lies there.
@@ -41,6 +44,9 @@ public:
   /// smaller memory.
   void gatherPart(const std::byte *global, std::byte *part, int64_t begin, int64_t bytes) const;
   void scatterPart(const std::byte *part, std::byte *global, int64_t begin, int64_t bytes) const;
+  /// visit(at, from, bytes) for what the same bytes of the box hold: `at` counts from `begin`, `from` from the start of
+  /// the global tensor. Padding is left out.
+  void visitPart(int64_t begin, int64_t bytes, const std::function<void(int64_t, int64_t, int64_t)> &visit) const;
 
 private:
   /// One loop. Strides are in bytes.

@@ -234,7 +234,7 @@ std::vector<int32_t> Weights::onlyRead() const {
 }
 
 Expected<const std::byte *> Weights::content(int32_t weight) const {
-  HPC_RETURN_IF_ERROR(check(weight, std::vector<bool>(size_t(numHashChunks(plan->weights[size_t(weight)].bytes)), true)));
+  HPC_RETURN_IF_ERROR(checkAll(weight));
   return sources[size_t(weight)].data;
 }
 
@@ -325,9 +325,57 @@ Status Weights::check(int32_t index, const std::vector<bool> &touched) const {
   return Status::success();
 }
 
+Status Weights::checkAll(int32_t weight) const {
+  return check(weight, std::vector<bool>(size_t(numHashChunks(plan->weights[size_t(weight)].bytes)), true));
+}
+
+Expected<const float *> Weights::scalesOf(int32_t weight, int32_t along) const {
+  HPC_RETURN_IF_ERROR(checkAll(weight));
+  return scales->of(plan->weights[size_t(weight)], along, sources[size_t(weight)].data);
+}
+
+Status Weights::makeScales(const plan::Binding &binding) const {
+  const auto *int8 = std::get_if<plan::Int8Weight>(&binding.start);
+  return int8 ? scalesOf(int8->weight, int8->along).status() : Status::success();
+}
+
+Status Weights::loadInt8(const plan::Binding &binding, const plan::Int8Weight &int8, const plan::Buffer &buffer,
+                         Place place, std::byte *box) const {
+  Expected<const float *> known = scalesOf(int8.weight, int8.along);
+  if (!known.ok())
+    return known.status();
+  if (int8.form == plan::Int8Form::Scales) {
+    SliceCopy(binding.slice, byteSize(DType::F32), place).gather(reinterpret_cast<const std::byte *>(*known), box);
+    return Status::success();
+  }
+  const Lines lines = Lines::along(plan->weights[size_t(int8.weight)].shape, size_t(int8.along));
+  const std::byte *source = sources[size_t(int8.weight)].data;
+  const SliceCopy slice(binding.slice, 1, place);
+  std::vector<int8_t> codes;
+  slice.visitPart(0, slice.boxBytes(), [&](int64_t at, int64_t first, int64_t count) {
+    if (int8.form == plan::Int8Form::Codes)
+      return toInt8(source, lines, *known, first, count, reinterpret_cast<int8_t *>(box) + at);
+    codes.resize(size_t(count));
+    toInt8(source, lines, *known, first, count, codes.data());
+    for (int64_t i = 0; i < count; ++i) {
+      const float value = float(codes[size_t(i)]) * (*known)[lines.of(first + i)];
+      if (buffer.dtype == DType::F32) {
+        std::memcpy(box + (at + i) * 4, &value, 4);
+      } else {
+        const uint16_t bits = buffer.dtype == DType::F16 ? floatToHalf(value) : floatToBfloat(value);
+        std::memcpy(box + (at + i) * 2, &bits, 2);
+      }
+    }
+  });
+  return Status::success();
+}
+
 std::optional<Weights::Parts> Weights::partsOf(const plan::Binding &binding, const plan::Buffer &buffer,
                                                Place place) const {
   const auto *stored = std::get_if<plan::StoredWeight>(&binding.start);
+  if (const auto *int8 = std::get_if<plan::Int8Weight>(&binding.start); int8 && int8->form == plan::Int8Form::Codes)
+    if (SliceCopy slice(binding.slice, 1, place); slice.isQuickInParts())
+      return Parts{slice, int8->weight, {}, int8->along};
   if (!stored || saved.count(binding.saved) || plan->weights[size_t(stored->weight)].dtype != buffer.dtype)
     return std::nullopt;
   const int64_t elementSize = byteSize(buffer.dtype);
@@ -338,6 +386,18 @@ std::optional<Weights::Parts> Weights::partsOf(const plan::Binding &binding, con
 }
 
 Status Weights::loadPart(const Parts &parts, int64_t begin, int64_t bytes, std::byte *target) const {
+  if (parts.int8Along) {
+    Expected<const float *> known = scalesOf(parts.weight, *parts.int8Along);
+    if (!known.ok())
+      return known.status();
+    const Lines lines = Lines::along(plan->weights[size_t(parts.weight)].shape, size_t(*parts.int8Along));
+    if (parts.slice.hasPadding())
+      std::memset(target, 0, size_t(bytes));
+    parts.slice.visitPart(begin, bytes, [&](int64_t at, int64_t first, int64_t count) {
+      toInt8(sources[size_t(parts.weight)].data, lines, *known, first, count, reinterpret_cast<int8_t *>(target) + at);
+    });
+    return Status::success();
+  }
   // Chunks that this part reads are in the caches when they are copied.
   const int64_t first = parts.slice.globalOffsetOf(begin) / hashChunkBytes,
                 last = parts.slice.globalOffsetOf(begin + bytes - 1) / hashChunkBytes;
@@ -360,6 +420,11 @@ Status Weights::load(const plan::Binding &binding, const plan::Buffer &buffer, P
   };
   if (const auto *number = std::get_if<plan::Number>(&binding.start)) {
     return loadBytes(repeated(buffer.dtype, number->value, buffer.bytes / elementSize));
+  }
+  if (const auto *int8 = std::get_if<plan::Int8Weight>(&binding.start)) {
+    std::vector<std::byte> box(size_t(buffer.bytes), std::byte(0));
+    HPC_RETURN_IF_ERROR(loadInt8(binding, *int8, buffer, place, box.data()));
+    return loadBytes(box);
   }
   const auto *stored = std::get_if<plan::StoredWeight>(&binding.start);
   if (!stored)

@@ -5,6 +5,7 @@
 
 #include "runtime/base/File.h"
 #include "runtime/core/Backend.h"
+#include "runtime/core/WeightScales.h"
 
 #include <atomic>
 #include <map>
@@ -29,13 +30,17 @@ public:
   Status load(const plan::Binding &binding, const plan::Buffer &buffer, Place place, Device &device,
               std::byte *target) const;
   /// A binding whose buffer may be filled in parts by several threads, where memory is the host's: a tensor of a file as it
-  /// is stored, in runs that are worth it. Nothing for all others.
+  /// is stored, or its codes in int8, in runs that are worth it. Nothing for all others.
   struct Parts {
     SliceCopy slice;
     int32_t weight;
     std::vector<bool> touched; ///< chunks that the slice reads
+    std::optional<int32_t> int8Along = {}; ///< of codes
   };
   std::optional<Parts> partsOf(const plan::Binding &binding, const plan::Buffer &buffer, Place place) const;
+  /// Makes the scales of a weight in int8, for which all of it is read and checked; others: nothing to do. What loads it
+  /// makes them too, but on one thread while others may wait.
+  Status makeScales(const plan::Binding &binding) const;
   /// Bytes [begin, begin + bytes) of the buffer at `target`.
   Status loadPart(const Parts &parts, int64_t begin, int64_t bytes, std::byte *target) const;
 
@@ -63,12 +68,17 @@ private:
   Status resolveSaved(const std::string &checkpoint);
   Status check(int32_t weight, const std::vector<bool> &touched) const;
   Status checkChunk(int32_t weight, size_t chunk) const;
+  Status checkAll(int32_t weight) const;
+  Expected<const float *> scalesOf(int32_t weight, int32_t along) const;
+  Status loadInt8(const plan::Binding &binding, const plan::Int8Weight &int8, const plan::Buffer &buffer, Place place,
+                  std::byte *box) const;
 
   const plan::Plan *plan = nullptr;
   std::vector<MappedFile> files;
   std::vector<Source> sources; ///< per weight of the plan
   std::map<std::string, const std::byte *> saved; ///< of the checkpoint, by plan::Binding::saved
   std::string checkpointPath;                     ///< empty: none
+  std::unique_ptr<WeightScales> scales = std::make_unique<WeightScales>();
 };
 
 } // namespace hpc

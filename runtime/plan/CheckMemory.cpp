@@ -115,7 +115,7 @@ Status findWrites(const Plan &plan, int64_t stageIndex, std::vector<SessionUse> 
         if (!access.write || !binding)
           continue;
         uses[access.ref.buffer].isWritten = true;
-        if (std::holds_alternative<StoredWeight>(binding->start) && binding->saved.empty())
+        if (storedTensorOf(*binding) && binding->saved.empty())
           return fault(instructionText(plan, stageIndex, int64_t(p), int64_t(i)) + ": writes to " +
                        bufferText(stage, access.ref.buffer) +
                        ", a weight that no checkpoint saves; such weights are only read");

@@ -201,19 +201,23 @@ Status checkWeights(const Plan &plan) {
   for (size_t s = 0; s < plan.stages.size(); ++s) {
     const Stage &stage = plan.stages[s];
     std::string where = "stage " + std::to_string(s);
-    std::map<int32_t, std::vector<size_t>> byWeight;
+    std::map<std::pair<int32_t, bool>, std::vector<size_t>> byWeight; // and whether it is the scales
     for (size_t i = 0; i < stage.bindings.size(); ++i) {
       const Binding &binding = stage.bindings[i];
-      if (const auto *stored = std::get_if<StoredWeight>(&binding.start))
-        byWeight[stored->weight].push_back(i);
+      const auto *int8 = std::get_if<Int8Weight>(&binding.start);
+      if (std::optional<int32_t> stored = storedTensorOf(binding))
+        byWeight[{*stored, int8 && int8->form == Int8Form::Scales}].push_back(i);
       else if (!binding.saved.empty())
         HPC_RETURN_IF_ERROR(
             checkValue(plan, stage, "state '" + binding.saved + "' " + shapeText(binding.shape), {i}).at(where));
     }
-    for (const auto &[index, bindings] : byWeight) {
-      const Weight &weight = plan.weights[index];
-      HPC_RETURN_IF_ERROR(
-          checkValue(plan, stage, "weight '" + weight.name + "' " + shapeText(weight.shape), bindings).at(where));
+    for (const auto &[key, bindings] : byWeight) {
+      const Weight &weight = plan.weights[key.first];
+      HPC_RETURN_IF_ERROR(checkValue(plan, stage,
+                                     (key.second ? "scales of weight '" : "weight '") + weight.name + "' " +
+                                         shapeText(weight.shape),
+                                     bindings)
+                              .at(where));
     }
   }
   return Status::success();

@@ -65,9 +65,11 @@ struct Checker {
     HPC_RETURN_IF_ERROR(checkOperand(gemm, gemm.a, "a"));
     HPC_RETURN_IF_ERROR(checkOperand(gemm, gemm.b, "b"));
     HPC_RETURN_IF_ERROR(checkOperand(gemm, gemm.c, "c"));
-    for (DType dtype : {gemm.a.dtype, gemm.b.dtype, gemm.c.dtype, gemm.accumulate})
+    bool isInt8 = gemm.b.dtype == DType::I8 && gemm.a.dtype != DType::F64 && gemm.accumulate == DType::F32;
+    for (DType dtype : {gemm.a.dtype, isInt8 ? DType::F32 : gemm.b.dtype, gemm.c.dtype, gemm.accumulate})
       if (!isFloat(dtype))
-        return fault(std::string("a product with ") + hpc::name(dtype) + "; operands and sum are floats");
+        return fault(std::string("a product with ") + hpc::name(dtype) +
+                     "; operands and sum are floats, but b may be i8 where a has at most 32 bits and sums are f32");
     if (byteSize(gemm.accumulate) < byteSize(gemm.c.dtype))
       return fault(std::string("sums in ") + hpc::name(gemm.accumulate) + " what is stored as " +
                    hpc::name(gemm.c.dtype) + "; sum in a type at least as wide");

@@ -21,8 +21,8 @@ namespace hpc::plan {
 /// Raised whenever an older reader would misread a plan.
 constexpr int majorVersion = 2;
 /// 1: weights that are rounded when loaded; 2: outputs on request; 3: kernels that are an attention; 4: what is looked up by an
-/// input; 5: flops of kernels, parts of instructions.
-constexpr int minorVersion = 5;
+/// input; 5: flops of kernels, parts of instructions; 6: weights in int8 (a reader of 5 refuses them).
+constexpr int minorVersion = 6;
 
 /// How the output is named that is the gradient of a parameter: "gradient/transformer.wte.weight".
 inline const std::string gradientPrefix = "gradient/";
@@ -133,7 +133,7 @@ enum class Epilogue : uint8_t {
 /// C = epilogue(A * B), or C += A * B where `addToC` is 1. A is [m, k], B [k, n], C [m, n], row-major.
 /// Extents may be 0 at a coordinate: k = 0 writes zeros (where it adds: leaves C), m = 0 or n = 0 does nothing.
 struct Gemm {
-  Operand a, b, c; ///< c: neither transposed nor packed
+  Operand a, b, c; ///< floats, but b may be i8 beside sums in f32. c: neither transposed nor packed
   ByCoord m, n, k;
   DType accumulate = DType::F32;      ///< of the sum over k
   ByCoord addToC;                     ///< 0 or 1; an accumulator is written in its first micro-batch and added to later
@@ -331,14 +331,36 @@ struct StoredWeight {
   int32_t weight = 0;
 };
 
+enum class Int8Form : uint8_t {
+  Codes,  ///< whole numbers from -127 to 127; the buffer has i8
+  Scales, ///< one a line, of f32. The slice is one of the tensor without dim `along`
+  Values, ///< code * scale, for what does not take codes: in f32, or rounded to the 16 bits that the buffer has
+};
+/// A weight of f32 in int8 (runtime/base/Int8.h): along a dim each line has a scale. Lines are those of the whole stored
+/// tensor, of whatever part of them a rank holds the codes, so an element is the same number in every layout.
+struct Int8Weight {
+  int32_t weight = 0; ///< index into Plan::weights
+  int32_t along = 0;  ///< a dim of what is stored: the one that products sum over
+  Int8Form form = Int8Form::Codes;
+};
+
 /// Of each Session buffer: what it starts with and how it is saved.
 struct Binding {
   int32_t buffer = 0;
   Slice slice; ///< the part of the global value that each rank holds
-  std::variant<Nothing, Number, StoredWeight> start;
+  std::variant<Nothing, Number, StoredWeight, Int8Weight> start;
   std::string saved;          ///< key in a checkpoint: a parameter's name, "adam.m/<parameter>"; empty: not saved
   std::vector<int64_t> shape; ///< of the global value in a checkpoint; empty where it is not saved
 };
+
+/// The stored tensor that a buffer starts with, in whatever form.
+inline std::optional<int32_t> storedTensorOf(const Binding &binding) {
+  if (const auto *stored = std::get_if<StoredWeight>(&binding.start))
+    return stored->weight;
+  if (const auto *int8 = std::get_if<Int8Weight>(&binding.start))
+    return int8->weight;
+  return std::nullopt;
+}
 
 /// One entry of a stage's schedule: run a program for a micro-batch. The slot of a buffer is microBatch % its slots.
 struct ScheduleStep {

@@ -32,6 +32,7 @@ struct Decoder {
       decodeEnum(from, int(Part::Update) + 1, "part of a step", to);
   }
   void decode(int from, AttentionKind &to) { decodeEnum(from, int(AttentionKind::Backward) + 1, "kind of attention", to); }
+  void decode(int from, Int8Form &to) { decodeEnum(from, int(Int8Form::Values) + 1, "form of an int8 weight", to); }
   void decode(int from, ReduceKind &to) { decodeEnum(from, int(ReduceKind::Prod) + 1, "kind of reduction", to); }
 
   template <typename Messages, typename Struct> void decodeAll(const Messages &from, std::vector<Struct> &to) {
@@ -277,6 +278,12 @@ struct Decoder {
     case proto::Binding::kStored:
       to.start = StoredWeight{from.stored().weight()};
       return;
+    case proto::Binding::kInt8: {
+      Int8Weight int8{from.int8().weight(), from.int8().along(), {}};
+      decode(from.int8().form(), int8.form);
+      to.start = int8;
+      return;
+    }
     case proto::Binding::START_NOT_SET:
       break;
     }

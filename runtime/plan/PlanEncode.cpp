@@ -226,6 +226,12 @@ struct Encoder {
     void operator()(const Nothing &) { to.mutable_nothing(); }
     void operator()(const Number &from) { to.mutable_number()->set_value(from.value); }
     void operator()(const StoredWeight &from) { to.mutable_stored()->set_weight(from.weight); }
+    void operator()(const Int8Weight &from) {
+      proto::Int8Weight &int8 = *to.mutable_int8();
+      int8.set_weight(from.weight);
+      int8.set_along(from.along);
+      int8.set_form(shifted<proto::Int8Form>(from.form));
+    }
   };
 
   void encode(const Binding &from, proto::Binding &to) {

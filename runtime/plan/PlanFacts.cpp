@@ -25,7 +25,7 @@ MemoryFacts memoryOf(const Stage &stage) {
   }
   for (const Binding &binding : stage.bindings)
     if (const Buffer &buffer = stage.buffers[binding.buffer];
-        buffer.space == Space::Device && !std::holds_alternative<StoredWeight>(binding.start))
+        buffer.space == Space::Device && !storedTensorOf(binding))
       facts.state = addSizes(facts.state, buffer.bytes);
   facts.weight = std::max<int64_t>(0, stage.sessionBytes - facts.state);
   facts.temp = std::max<int64_t>(0, stage.workBytes - addSizes(facts.step, facts.slot));

@@ -55,6 +55,15 @@ Json bindingJson(const Plan &plan, const Stage &stage, const Binding &binding) {
     shape = weight.shape;
     json["tensor"] = weight.name; // keys stay
     json["stored_dtype"] = hpc::name(weight.dtype);
+  } else if (const auto *int8 = std::get_if<Int8Weight>(&binding.start)) {
+    const Weight &weight = plan.weights[int8->weight];
+    shape = weight.shape;
+    if (int8->form == Int8Form::Scales)
+      shape.erase(shape.begin() + int8->along);
+    json["tensor"] = weight.name;
+    json["stored_dtype"] = hpc::name(weight.dtype);
+    json["int8"] = name(int8->form);
+    json["int8_along"] = int8->along;
   } else if (const auto *number = std::get_if<Number>(&binding.start)) {
     json["number"] = number->value;
   } else {

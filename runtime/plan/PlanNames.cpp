@@ -26,6 +26,11 @@ const char *name(Epilogue epilogue) {
 
 const char *name(AttentionKind kind) { return kind == AttentionKind::Forward ? "attention" : "attention gradient"; }
 
+const char *name(Int8Form form) {
+  static const char *const names[] = {"codes", "scales", "values"};
+  return names[int(form)];
+}
+
 const char *name(CollectiveKind kind) {
   switch (kind) {
   case CollectiveKind::AllReduce:

@@ -12,6 +12,7 @@ const char *name(ArenaKind arena);   ///< "session", "work", "host"
 const char *name(ProgramKind kind);  ///< "forward", "receive gradient", ...
 const char *name(Epilogue epilogue);
 const char *name(AttentionKind kind);
+const char *name(Int8Form form); ///< "codes", "scales", "values"
 const char *name(CollectiveKind kind);
 /// "gemm", "kernel", "all_reduce", "send", ...
 const char *actionName(const Action &action);

@@ -84,6 +84,15 @@ std::string bindingLine(const Plan &plan, const Stage &stage, const Binding &bin
     text += "weight " + weight.name;
     if (weight.dtype != stage.buffers[binding.buffer].dtype)
       dtype += std::string(" from ") + hpc::name(weight.dtype) + " ";
+  } else if (const auto *int8 = std::get_if<Int8Weight>(&binding.start)) {
+    const Weight &weight = plan.weights[int8->weight];
+    shape = weight.shape;
+    bool isScales = int8->form == Int8Form::Scales;
+    if (isScales)
+      shape.erase(shape.begin() + int8->along);
+    text += std::string(isScales ? "scales of " : "") + "weight " + weight.name;
+    dtype += std::string(isScales ? " of int8 " : int8->form == Int8Form::Codes ? " codes " : " values of int8 ") +
+             "along dim " + number(int8->along) + " of " + hpc::name(weight.dtype) + " ";
   } else {
     text += "state " + (binding.saved.empty() ? stage.buffers[binding.buffer].name : binding.saved);
   }

@@ -139,6 +139,29 @@ Status checkStored(const Plan &plan, const Binding &binding, const Buffer &buffe
   return checkSlice(plan, binding.slice, productOf(weight.shape), false).at("weight '" + weight.name + "'");
 }
 
+/// The same of a weight in int8.
+Status checkInt8(const Plan &plan, const Binding &binding, const Buffer &buffer, const Int8Weight &int8) {
+  HPC_RETURN_IF_ERROR(inRange("weight", int8.weight, 0, int64_t(plan.weights.size()) - 1));
+  const Weight &weight = plan.weights[int8.weight];
+  std::string what = "weight '" + weight.name + "'";
+  if (weight.dtype != DType::F32)
+    return fault(what + " is " + hpc::name(weight.dtype) + "; only f32 is held in int8");
+  HPC_RETURN_IF_ERROR(inRange("dim of " + what + " along which lines run", int8.along, 0, int64_t(weight.shape.size()) - 1));
+  bool fits = int8.form == Int8Form::Codes    ? buffer.dtype == DType::I8
+              : int8.form == Int8Form::Scales ? buffer.dtype == DType::F32
+                                              : buffer.dtype == DType::F32 || buffer.dtype == DType::F16 ||
+                                                    buffer.dtype == DType::BF16;
+  if (!fits)
+    return fault(what + " is held in int8, and a buffer of " + hpc::name(buffer.dtype) + " does not take its " +
+                 name(int8.form) + "; codes are i8, scales f32, values f32, f16 or bf16");
+  if (!binding.saved.empty())
+    return fault(what + " is saved as '" + binding.saved + "' from a buffer that holds it in int8");
+  std::vector<int64_t> shape = weight.shape;
+  if (int8.form == Int8Form::Scales)
+    shape.erase(shape.begin() + int8.along);
+  return checkSlice(plan, binding.slice, productOf(shape), false).at(what);
+}
+
 Status checkBinding(const Plan &plan, const Stage &stage, const Binding &binding) {
   HPC_RETURN_IF_ERROR(inRange("buffer", binding.buffer, 0, int64_t(stage.buffers.size()) - 1));
   const Buffer &buffer = stage.buffers[binding.buffer];
@@ -147,6 +170,8 @@ Status checkBinding(const Plan &plan, const Stage &stage, const Binding &binding
   std::string where = bufferText(stage, binding.buffer);
   if (const auto *stored = std::get_if<StoredWeight>(&binding.start))
     HPC_RETURN_IF_ERROR(checkStored(plan, binding, buffer, stored->weight).at(where));
+  if (const auto *int8 = std::get_if<Int8Weight>(&binding.start))
+    HPC_RETURN_IF_ERROR(checkInt8(plan, binding, buffer, *int8).at(where));
   if (binding.saved.empty() && !binding.shape.empty())
     return fault(where + ": has a shape to be saved with, " + shapeText(binding.shape) + ", but no key");
   if (!binding.saved.empty())

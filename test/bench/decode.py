@@ -4,7 +4,7 @@
   python3 test/bench/decode.py [--bin=build/bin] [--keys=512] [--rounds=5] [--folder=/tmp/decode] [-- FLAGS of hpc-run]
 
 Exports the model with PyTorch (weights at random, kept in --folder) in two ways: `copied` gives all keys and values back, as exporters like it, `new` those of
-the query alone, for a caller that keeps a cache. For each, in f32 and bf16, prints the time of a step and how many times as long it takes as to read all
+the query alone, for a caller that keeps a cache. For each, in f32, bf16 and with weights in int8, prints the time of a step and how many times as long it takes as to read all
 weights once, and weights, inputs and outputs once, at the bandwidth at which as many threads as this process may use read memory, measured before the
 step, round by round; least time and most bandwidth of all rounds. The logits are compared with PyTorch's. Needs torch, transformers, onnx, onnxscript.
 """
@@ -70,9 +70,9 @@ os.makedirs(folder, exist_ok=True)
 for kind in ("copied", "new"):
     if not os.path.exists(model.format(kind)):
         export(kind)
-    for dtype, width in (("model", 4), ("bf16", 2)):
+    for dtype, flag, width in (("f32", "--dtype=model", 4), ("bf16", "--dtype=bf16", 2), ("int8", "--weights=int8", 1)):
         plan, got = f"{folder}/{kind}.{dtype}.plan", f"{folder}/got.npz"
-        subprocess.run([f"{arguments.bin}/hpc-opt", model.format(kind), f"--dtype={dtype}", "-o", plan], check=True)
+        subprocess.run([f"{arguments.bin}/hpc-opt", model.format(kind), flag, "-o", plan], check=True)
         speed, milliseconds = 0.0, 1e30
         for _ in range(arguments.rounds):
             speed = max(speed, bandwidth())

@@ -53,7 +53,7 @@ static void die(const std::string &what) {
 
 Compilation &Compilation::of(const Layout &layout, StringRef phase) {
   static std::map<std::string, std::unique_ptr<Compilation>> known;
-  std::string key = layout.model + (" " + phase.str()) + " " + layout.options.loss + " " + layout.options.ppSchedule;
+  std::string key = layout.model + (" " + phase.str()) + " " + layout.options.loss + " " + layout.options.ppSchedule + " " + layout.options.weights;
   for (int64_t degree : {layout.options.tp, layout.options.dp, layout.options.pp, layout.options.microBatches})
     key += " " + std::to_string(degree);
   std::unique_ptr<Compilation> &found = known[key];

@@ -21,6 +21,8 @@ ALLOWED = {  # the first prefix that fits counts
     "passes/Kernels/AttentionRegion.cpp": ALL,
     "passes/Precision/ExactSums.cpp": {"MatmulOp", "ReduceOp", "EmbeddingGradOp", "AddOp", "RoundOp"},  # what adds up, each with what it adds, and on which grid
     "passes/Precision/FixedPoint.cpp": {"AbsOp", "RoundOp"},  # what it makes
+    "passes/Precision/QuantizeWeights.cpp": {"MatmulOp"},  # whose right operand may be codes
+    "passes/Precision/BindInt8.cpp": {"MatmulOp", "CastOp", "ReshapeOp"},  # the same, and what it makes
     "passes/Precision/": {"CastOp"},  # what that phase makes
     "passes/Kernels/BindCasts.cpp": {"CastOp"},  # rounding, as it is done when weights are loaded
     "passes/Kernels/BindParts.cpp": {"SliceOp"},  # what a rank reads of a file is a slice of it

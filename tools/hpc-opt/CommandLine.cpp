@@ -115,6 +115,9 @@ struct Flags {
   cl::opt<std::string> dtype{
       "dtype", cl::desc("Of operands of products: bf16, fp16 (sums, and all else, stay f32) or model (default: model)"),
       cl::value_desc("which"), cl::init("model"), cl::cat(model)};
+  cl::opt<std::string> weights{
+      "weights", cl::desc("Of products: int8, a scale for each output channel (a quarter of f32's bytes), or float (default: float)"),
+      cl::value_desc("which"), cl::init("float"), cl::cat(model)};
   cl::opt<Switch> deterministic{"deterministic",
                               cl::desc("All layouts give the same bits: sums are exact, in f64, which takes time and memory"),
                               cl::cat(model)};
@@ -378,7 +381,7 @@ bool isCompilerFlag(StringRef argument) {
   static constexpr StringRef names[] = {
       "batch-dim", "betas", "clip", "compile-to", "const", "decay", "deterministic", "devices", "dim", "dp", "dtype", "dropout", "dump-phases", "epsilon", "explain", "follow-links",
       "freeze", "h", "help", "inference", "kernel-cache", "list-params", "loss", "memory", "micro-batches", "momentum", "nesterov", "no-weights", "onnx-configuration", "optimizer", "pp", "pp-chunks", "pp-schedule", "pp-split",
-      "recompute", "remarks", "schedule", "spec", "target", "tp", "train", "verify", "weight-decay", "write-onnx-annotations", "write-spec", "zero"};
+      "recompute", "remarks", "schedule", "spec", "target", "tp", "train", "verify", "weight-decay", "weights", "write-onnx-annotations", "write-spec", "zero"};
   return argument.starts_with("-") && llvm::is_contained(names, argument.ltrim('-').split('=').first);
 }
 
@@ -418,6 +421,15 @@ Expected<CommandLine> parseCommandLine(int argc, char **argv) {
   line.options.deterministic = flags.deterministic;
   if (flags.deterministic && flags.dtype != "model")
     return usage("--deterministic makes sums of f32 exact, and --dtype=" + flags.dtype + " rounds what is added; leave one of them out");
+  line.options.weights = flags.weights;
+  if (flags.weights != "float" && flags.weights != "int8")
+    return usage("--weights=" + flags.weights + " is unknown; use int8, or float for the types that the model has (the file or folder "
+                 "that holds weights is hpc-run's --weights)");
+  if (flags.weights == "int8" && flags.train)
+    return usage("--weights=int8 is for inference: a step of training changes weights by less than an int8 can show; leave one of "
+                 "--weights=int8 and --train out");
+  if (flags.weights == "int8" && flags.deterministic)
+    return usage("--deterministic makes sums of f32 exact, and --weights=int8 has other products; leave one of them out");
   line.options.target = flags.target;
   if (Expected<std::string> targets = kernelTargets(flags.target); !targets.ok())
     return usage("--target: " + targets.status().message());

@@ -36,10 +36,10 @@ LogicalResult MatmulOp::verify() {
   if (left.size() < 2 || right.size() < 2)
     return emitOpError("(C1) operands need rank 2 or more, got ")
            << getLhs().getType() << " and " << getRhs().getType();
-  auto type = tensorType(getLhs()).getElementType();
-  if (!isa<FloatType>(type) || type != tensorType(getRhs()).getElementType() ||
+  Type type = tensorType(getLhs()).getElementType(), other = tensorType(getRhs()).getElementType();
+  if (!isa<FloatType>(type) || (type != other && !other.isSignlessInteger(8)) ||
       !isa<FloatType>(tensorType(getResult()).getElementType()))
-    return emitOpError("(C3) operands need one float element type and the result a float one, got ")
+    return emitOpError("(C3) operands need one float element type (or the right one i8) and the result a float one, got ")
            << getLhs().getType() << " times " << getRhs().getType() << " to " << getResult().getType();
   int64_t k = left[left.size() - (getTransposeLhs() ? 2 : 1)],
           otherK = right[right.size() - (getTransposeRhs() ? 1 : 2)];

@@ -1,5 +1,6 @@
 // Parameters and constants.
 #include "compiler/Dialect/Dist/Dist.h"
+#include "compiler/Dialect/NN/Int8Parameter.h"
 #include "compiler/Dialect/NN/NN.h"
 
 namespace hpc::nn {
@@ -25,20 +26,32 @@ Type ParameterOp::storedElementType() {
 /// (C5)
 static LogicalResult verifyStoredType(ParameterOp op) {
   Type own = tensorType(op.getResult()).getElementType();
-  if (!op.getStoredType() || (op.getStoredType()->isF32() && (own.isF16() || own.isBF16())))
+  bool isCodes = own.isSignlessInteger(8) && int8Along(op);
+  if (!op.getStoredType() || (op.getStoredType()->isF32() && (own.isF16() || own.isBF16() || isCodes)))
     return success();
-  return op.emitOpError("(C5) only f32 is rounded when it is bound, and only to f16 or bf16; this is stored as ")
+  return op.emitOpError("(C5) only f32 is rounded when it is bound, and only to f16 or bf16, or i8 along a dim; this is stored as ")
          << *op.getStoredType() << " and bound as " << own;
 }
 
+/// What Int8Parameter.h says of its attributes.
+static LogicalResult verifyInt8(ParameterOp op) {
+  if (!op->hasAttr(int8AlongAttrName) && !op->hasAttr(int8SizeAttrName))
+    return success();
+  std::optional<int64_t> along = int8Along(op), size = int8Number(op, int8SizeAttrName);
+  int64_t dims = int64_t(shapeOf(op.getResult()).size()) + (size ? 1 : 0);
+  bool isScales = size && *size >= 0 && !op.getStoredType();
+  if (along && *along >= 0 && *along < dims && op.storedElementType().isF32() &&
+      (isScales || !op->hasAttr(int8SizeAttrName)))
+    return success();
+  return op.emitOpError() << int8AlongAttrName << " must be one of the " << dims << " dims of what is stored, which must be f32, and "
+                          << int8SizeAttrName << " is of its scales alone, f32 too";
+}
+
 LogicalResult ParameterOp::verify() {
-  if (failed(verifyStoredType(*this)))
+  if (failed(verifyStoredType(*this)) || failed(verifyInt8(*this)) ||
+      failed(verifyPart(*this, dist::globalType(tensorType(getResult())).getShape())))
     return failure();
-  // Its stored shape is the global one; a type without encoding is global itself.
-  RankedTensorType stored = dist::globalType(tensorType(getResult()));
-  if (failed(verifyPart(*this, stored.getShape())))
-    return failure();
-  stored = RankedTensorType::get(isPart() ? *getStoredShape() : stored.getShape(), storedElementType());
+  RankedTensorType stored = RankedTensorType::get(storedShapeOf(*this), storedElementType());
   if (getValue()) {
     if (!getFile().empty())
       return emitOpError("(C3) has both a file and a value");

@@ -24,6 +24,7 @@ template <int lanes> struct Vectors {
   typedef uint32_t Word __attribute__((vector_size(lanes * 4)));
   typedef uint16_t Short __attribute__((vector_size(lanes * 2)));
   typedef _Float16 Half __attribute__((vector_size(lanes * 2)));
+  typedef int8_t Byte __attribute__((vector_size(lanes)));
 
   template <typename V> HPC_INLINE static void read(const void *from, V &vector) {
     std::memcpy(&vector, from, sizeof(V));
@@ -33,6 +34,11 @@ template <int lanes> struct Vectors {
     Half half;
     read(from, half);
     to = __builtin_convertvector(half, Float);
+  }
+  HPC_INLINE static void load(const int8_t *from, Float &to) {
+    Byte byte;
+    read(from, byte);
+    to = __builtin_convertvector(byte, Float);
   }
   HPC_INLINE static void load(const BFloat *from, Float &to) {
     Short bits;
@@ -44,6 +50,7 @@ template <int lanes> struct Vectors {
 
 HPC_INLINE float widen(float x) { return x; }
 HPC_INLINE float widen(_Float16 x) { return float(x); }
+HPC_INLINE float widen(int8_t x) { return float(x); }
 HPC_INLINE float widen(BFloat x) {
   const uint32_t bits = uint32_t(x.bits) << 16;
   float result;
@@ -128,6 +135,8 @@ template <int lanes> HPC_INLINE void multiplyTypes(const FewRows &product) {
     return multiply<lanes, BFloat>(product);
   case DType::F16:
     return multiply<lanes, _Float16>(product);
+  case DType::I8:
+    return multiply<lanes, int8_t>(product);
   default:
     return multiply<lanes, float>(product);
   }

@@ -70,7 +70,7 @@ template <typename T, typename Sum> T narrow(Sum value) {
     return T(value);
 }
 
-/// Calls f with a value of the C++ type of `dtype`. Only float types have products.
+/// Calls f with a value of the C++ type of `dtype`. Only float types have products, and i8 as the right operand.
 template <typename F> void withType(DType dtype, F f) {
   switch (dtype) {
   case DType::F64:
@@ -79,6 +79,8 @@ template <typename F> void withType(DType dtype, F f) {
     return f(Half());
   case DType::BF16:
     return f(BFloat());
+  case DType::I8:
+    return f(int8_t());
   default:
     return f(float());
   }
@@ -131,7 +133,7 @@ template <typename Sum> Status multiplyBlocks(const Product &product, std::byte 
 bool isOfFewRows(const Product &product) {
   auto isNarrow = [](DType type) { return type == DType::F32 || type == DType::BF16 || type == DType::F16; };
   return product.m <= fewRows && product.accumulate == DType::F32 && isNarrow(product.a.dtype) &&
-         isNarrow(product.b.dtype) && isNarrow(product.c.dtype) && hasFewRows();
+         (isNarrow(product.b.dtype) || product.b.dtype == DType::I8) && isNarrow(product.c.dtype) && hasFewRows();
 }
 
 /// Few rows: numbers of f32 on the stack, of A and of C.
@@ -220,12 +222,14 @@ int64_t oneDnnScratch(int64_t m, int64_t n, int64_t k) {
 }
 
 Expected<int64_t> productScratch(DType a, DType b, DType c, DType accumulate) {
-  bool floats = isFloat(a) && isFloat(b) && isFloat(c);
+  bool isInt8 = b == DType::I8 && a != DType::F64 && accumulate == DType::F32;
+  bool floats = isFloat(a) && (isFloat(b) || isInt8) && isFloat(c);
   if (!floats || (accumulate != DType::F32 && accumulate != DType::F64))
     return Status::error(ErrorKind::Unsupported, std::string("the host backend has no product of ") + name(a) +
                                                      " and " + name(b) + " into " + name(c) + " with sums in " +
                                                      name(accumulate) +
-                                                     "; operands may be f16, bf16, f32 or f64, sums f32 or f64");
+                                                     "; operands may be f16, bf16, f32 or f64, sums f32 or f64; "
+                                                     "the right one may be i8 where sums are f32");
   return isPlainF32(a, b, c, accumulate) ? 0 : 3 * block * block * byteSize(accumulate);
 }
 

@@ -18,6 +18,13 @@ constexpr int rowsAStep = 4; ///< of a tile: short enough to fit between two mul
 __m512 read(const float *from, __mmask16 lanes) { return _mm512_maskz_loadu_ps(lanes, from); }
 __m512 read(const Float16 *from, __mmask16 lanes) { return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(lanes, from)); }
 
+__m512 read(const LoneBFloat16 *from, __mmask16 lanes) {
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(lanes, from)), 16));
+}
+__m512 read(const Int8 *from, __mmask16 lanes) {
+  return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_maskz_loadu_epi8(lanes, from)));
+}
+
 /// The first 8 bits of the numbers in `low` and `high`, side by side in 32.
 __m512i pairOf(__m512 low, __m512 high, __m512i upper) {
   __m512i shifted = _mm512_srli_epi32(_mm512_castps_si512(low), 16);
@@ -112,6 +119,8 @@ template <typename T> void Packing<T>::step() {
 
 template class Packing<float>;
 template class Packing<Float16>;
+template class Packing<LoneBFloat16>;
+template class Packing<Int8>;
 
 #pragma clang attribute pop
 

@@ -14,18 +14,27 @@ constexpr int64_t tileBytes = 1024;               ///< 16 rows of 64 bytes, whic
 constexpr int64_t panelTiles = 2;                 ///< beside each other: a panel is 32 rows of A or 32 columns of B
 constexpr int64_t panelWidth = panelTiles * tileRows;
 
-/// The types that tiles multiply besides float.
+/// The types that tiles multiply besides float. A product of two of BFloat16 has panels of its own; beside another type it
+/// is packed as that is.
 struct BFloat16 {
   uint16_t bits;
 };
 struct Float16 {
   uint16_t bits;
 };
+struct LoneBFloat16 {
+  uint16_t bits;
+};
+struct Int8 {
+  int8_t value;
+};
 
 /// How many pieces a number of type T is cut into.
 template <typename T> constexpr int pieces = 3;
 template <> inline constexpr int pieces<Float16> = 2;
 template <> inline constexpr int pieces<BFloat16> = 1;
+template <> inline constexpr int pieces<LoneBFloat16> = 1;
+template <> inline constexpr int pieces<Int8> = 1; // seven bits and a sign
 
 constexpr int64_t stepsOf(int64_t depth) { return (depth + tileDepth - 1) / tileDepth; }
 constexpr int64_t tilesOf(int64_t width) { return (width + tileRows - 1) / tileRows; }

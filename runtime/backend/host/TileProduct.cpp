@@ -27,7 +27,7 @@ constexpr int64_t streamedBytes = 4 << 20;
 template <typename T> constexpr int64_t leftBytes = rowsAtOnce * depthAtOnce * pieces<T> * 2;
 template <typename T> constexpr int64_t rightBytes = columnsAtOnce * panelDepth * pieces<T> * 2;
 constexpr int64_t sumsBytes = rowsAtOnce * columnsAtOnce * 4;
-template <typename T> constexpr int64_t allBytes = leftBytes<T> + 2 * (rightBytes<T> + sumsBytes);
+template <typename L, typename R> constexpr int64_t allBytes = leftBytes<L> + 2 * (rightBytes<R> + sumsBytes);
 
 bool findTiles() {
   unsigned a, b, c, d;
@@ -135,9 +135,10 @@ private:
 };
 
 /// What the core does beside the tiles, spread evenly over `calls` of some().
-template <typename T> class Beside {
+template <typename L, typename R> class Beside {
 public:
-  Packing<T> left, right;
+  Packing<L> left;
+  Packing<R> right;
   Writing writing;
   Ahead ahead;
 
@@ -197,14 +198,17 @@ template <int columnTiles> void loadRight(const std::byte *tiles) {
 struct PieceProduct {
   int a, b;
 };
-template <int pieceCount> constexpr PieceProduct pieceProducts[1] = {{0, 0}};
-template <> constexpr PieceProduct pieceProducts<2>[4] = {{1, 1}, {0, 1}, {1, 0}, {0, 0}};
-template <> constexpr PieceProduct pieceProducts<3>[6] = {{0, 2}, {0, 1}, {1, 1}, {1, 0}, {2, 0}, {0, 0}};
-template <typename T> constexpr int64_t productsAStep = std::size(pieceProducts<pieces<T>>);
+template <int ofA, int ofB> constexpr PieceProduct pieceProducts[1] = {{0, 0}};
+template <> constexpr PieceProduct pieceProducts<2, 1>[2] = {{1, 0}, {0, 0}};
+template <> constexpr PieceProduct pieceProducts<3, 1>[3] = {{2, 0}, {1, 0}, {0, 0}};
+template <> constexpr PieceProduct pieceProducts<2, 2>[4] = {{1, 1}, {0, 1}, {1, 0}, {0, 0}};
+template <> constexpr PieceProduct pieceProducts<3, 3>[6] = {{0, 2}, {0, 1}, {1, 1}, {1, 0}, {2, 0}, {0, 0}};
+template <typename L, typename R> constexpr int64_t productsAStep = std::size(pieceProducts<pieces<L>, pieces<R>>);
 
 /// Adds one panel of A times one of B to four tiles of sums, or writes them.
-template <typename T, int rowTiles, int columnTiles>
-void multiplyPanels(const std::byte *a, const std::byte *b, int64_t steps, bool add, float *sums, Beside<T> &beside) {
+template <typename L, typename R, int rowTiles, int columnTiles>
+void multiplyPanels(const std::byte *a, const std::byte *b, int64_t steps, bool add, float *sums,
+                    Beside<L, R> &beside) {
   constexpr int64_t left = rowTiles * tileBytes, right = columnTiles * tileBytes, stride = columnsAtOnce * 4;
   float *const lower = sums + tileRows * columnsAtOnce;
   if (add) {
@@ -218,10 +222,10 @@ void multiplyPanels(const std::byte *a, const std::byte *b, int64_t steps, bool 
     _tile_zero(2);
     _tile_zero(3);
   }
-  for (int64_t step = 0; step < steps; ++step, a += pieces<T> * left, b += pieces<T> * right) {
+  for (int64_t step = 0; step < steps; ++step, a += pieces<L> * left, b += pieces<R> * right) {
     PieceProduct held{-1, -1};
 #pragma clang loop unroll(full)
-    for (PieceProduct each : pieceProducts<pieces<T>>) {
+    for (PieceProduct each : pieceProducts<pieces<L>, pieces<R>>) {
       if (each.a != held.a)
         loadLeft<rowTiles>(a + each.a * left);
       if (each.b != held.b)
@@ -240,14 +244,14 @@ void multiplyPanels(const std::byte *a, const std::byte *b, int64_t steps, bool 
     _tile_stored(3, lower + tileRows, stride);
 }
 
-template <typename T>
+template <typename L, typename R>
 void multiplyPanels(const std::byte *a, const std::byte *b, int64_t steps, int64_t rowTiles, int64_t columnTiles,
-                    bool add, float *sums, Beside<T> &beside) {
+                    bool add, float *sums, Beside<L, R> &beside) {
   if (rowTiles > 1)
-    return columnTiles > 1 ? multiplyPanels<T, 2, 2>(a, b, steps, add, sums, beside)
-                           : multiplyPanels<T, 2, 1>(a, b, steps, add, sums, beside);
-  return columnTiles > 1 ? multiplyPanels<T, 1, 2>(a, b, steps, add, sums, beside)
-                         : multiplyPanels<T, 1, 1>(a, b, steps, add, sums, beside);
+    return columnTiles > 1 ? multiplyPanels<L, R, 2, 2>(a, b, steps, add, sums, beside)
+                           : multiplyPanels<L, R, 2, 1>(a, b, steps, add, sums, beside);
+  return columnTiles > 1 ? multiplyPanels<L, R, 1, 2>(a, b, steps, add, sums, beside)
+                         : multiplyPanels<L, R, 1, 1>(a, b, steps, add, sums, beside);
 }
 
 template <typename T>
@@ -259,36 +263,36 @@ PanelSource<T> sourceOf(const ConstMatrix &matrix, bool alongDepth, int64_t at, 
 
 /// C[row..row+rows, :] += A[.., x..x+depth] * B[x..x+depth, :], a part of B after the other: `columnsAtOnce` wide,
 /// `panelDepth` deep.
-template <typename T>
+template <typename L, typename R>
 bool multiplyRows(const Product &product, int64_t row, int64_t rows, int64_t x, int64_t depth, std::byte *scratch) {
   const int64_t deep = panelDepth, parts = (depth + deep - 1) / deep,
                 count = (product.n + columnsAtOnce - 1) / columnsAtOnce * parts;
   auto columnOf = [&](int64_t part) { return part / parts * columnsAtOnce; };
   auto atOf = [&](int64_t part) { return part % parts * deep; };
   auto leftSource = [&](int64_t at) {
-    return sourceOf<T>(product.a, !product.a.transpose, row, rows, x + at, std::min(deep, depth - at));
+    return sourceOf<L>(product.a, !product.a.transpose, row, rows, x + at, std::min(deep, depth - at));
   };
   auto rightSource = [&](int64_t part) {
     const int64_t column = columnOf(part), at = atOf(part);
-    return sourceOf<T>(product.b, product.b.transpose, column, std::min(columnsAtOnce, product.n - column), x + at,
+    return sourceOf<R>(product.b, product.b.transpose, column, std::min(columnsAtOnce, product.n - column), x + at,
                        std::min(deep, depth - at));
   };
-  std::byte *const left = scratch, *const right = left + leftBytes<T>;
-  float *const sums = reinterpret_cast<float *>(right + 2 * rightBytes<T>);
-  auto leftAt = [&](int64_t at) { return left + at * rowsAtOnce * pieces<T> * 2; };
-  auto rightOf = [&](int64_t part) { return right + part % 2 * rightBytes<T>; };
+  std::byte *const left = scratch, *const right = left + leftBytes<L>;
+  float *const sums = reinterpret_cast<float *>(right + 2 * rightBytes<R>);
+  auto leftAt = [&](int64_t at) { return left + at * rowsAtOnce * pieces<L> * 2; };
+  auto rightOf = [&](int64_t part) { return right + part % 2 * rightBytes<R>; };
   auto sumsOf = [&](int64_t part) { return sums + part / parts % 2 * rowsAtOnce * columnsAtOnce; };
 
   float *const c = reinterpret_cast<float *>(product.c.data) + row * product.c.ld;
   const bool streams = !product.addToC && depth == product.k && product.m * product.n * 4 >= streamedBytes;
-  Beside<T> beside;
+  Beside<L, R> beside;
   beside.left.begin(leftSource(0), Side::Left, left);
   beside.right.begin(rightSource(0), Side::Right, right);
   beside.finish();
   for (int64_t part = 0; part < count; ++part) {
     const int64_t column = columnOf(part), columns = std::min(columnsAtOnce, product.n - column), at = atOf(part),
                   steps = stepsOf(std::min(deep, depth - at));
-    const int64_t calls = panelsOf(columns) * panelsOf(rows) * steps * productsAStep<T>;
+    const int64_t calls = panelsOf(columns) * panelsOf(rows) * steps * productsAStep<L, R>;
     if (column == 0 && at + deep < depth)
       beside.left.begin(leftSource(at + deep), Side::Left, leftAt(at + deep));
     if (part + 1 < count)
@@ -298,10 +302,10 @@ bool multiplyRows(const Product &product, int64_t row, int64_t rows, int64_t x, 
     else
       beside.ahead.end();
     beside.begin(calls);
-    const int64_t tileColumn = steps * pieces<T> * tileBytes;
+    const int64_t leftColumn = steps * pieces<L> * tileBytes, rightColumn = steps * pieces<R> * tileBytes;
     for (int64_t j = 0; j < columns; j += panelWidth)
       for (int64_t i = 0; i < rows; i += panelWidth)
-        multiplyPanels<T>(leftAt(at) + i / tileRows * tileColumn, rightOf(part) + j / tileRows * tileColumn, steps,
+        multiplyPanels<L, R>(leftAt(at) + i / tileRows * leftColumn, rightOf(part) + j / tileRows * rightColumn, steps,
                           tilesOf(std::min(panelWidth, rows - i)), tilesOf(std::min(panelWidth, columns - j)), at > 0,
                           sumsOf(part) + i * columnsAtOnce + j, beside);
     beside.finish();
@@ -312,13 +316,13 @@ bool multiplyRows(const Product &product, int64_t row, int64_t rows, int64_t x, 
   return beside.writing.isFinite();
 }
 
-template <typename T> bool multiplyAs(const Product &product, std::byte *scratch) {
+template <typename L, typename R> bool multiplyAs(const Product &product, std::byte *scratch) {
   const TileConfiguration configuration;
   _tile_loadconfig(&configuration);
   bool finite = true;
   for (int64_t row = 0; row < product.m; row += rowsAtOnce)
     for (int64_t x = 0; x < product.k; x += depthAtOnce)
-      finite &= multiplyRows<T>(product, row, std::min(rowsAtOnce, product.m - row), x,
+      finite &= multiplyRows<L, R>(product, row, std::min(rowsAtOnce, product.m - row), x,
                                 std::min(depthAtOnce, product.k - x), scratch);
   _tile_release();
   _mm_sfence(); // other threads may read what was streamed
@@ -336,28 +340,29 @@ bool hasTiles() {
 
 bool fitsTiles(const Product &product) {
   const DType type = product.a.dtype;
-  const bool types = product.c.dtype == DType::F32 && product.accumulate == DType::F32 && product.b.dtype == type &&
+  const bool types = product.c.dtype == DType::F32 && product.accumulate == DType::F32 && (product.b.dtype == type || product.b.dtype == DType::I8) &&
                      (type == DType::F32 || type == DType::BF16 || type == DType::F16);
-  // Below, oneDNN takes f32 as fast (measured); it has no products of 16 bits.
-  const int64_t least = std::min(product.n, product.k), leastOfBoth = type == DType::F32 ? 64 : fewRows + 1;
+  // Below, oneDNN takes f32 as fast (measured); it has no products of 16 bits, nor of f32 and i8.
+  const int64_t least = std::min(product.n, product.k), leastOfBoth = product.b.dtype == DType::F32 ? 64 : fewRows + 1;
   const double others = double(product.m) * double(product.n) * double(product.k) /
                         double(std::max<int64_t>(std::min(product.m, least), 1));
   return types && product.mayUseTiles && product.m > fewRows && least >= leastOfBoth && others > 64 * 128 && hasTiles();
 }
 
-int64_t tileScratch() { return allBytes<float> + alignment; }
+int64_t tileScratch() { return allBytes<float, float> + alignment; }
 
 bool multiplyTiles(const Product &product, std::vector<std::byte> &scratch) {
   scratch.resize(std::max(scratch.size(), size_t(tileScratch())));
   const uintptr_t misaligned = reinterpret_cast<uintptr_t>(scratch.data()) % alignment;
   std::byte *aligned = scratch.data() + (misaligned ? alignment - misaligned : 0);
+  const bool isInt8 = product.b.dtype == DType::I8;
   switch (product.a.dtype) {
   case DType::BF16:
-    return multiplyAs<BFloat16>(product, aligned);
+    return isInt8 ? multiplyAs<LoneBFloat16, Int8>(product, aligned) : multiplyAs<BFloat16, BFloat16>(product, aligned);
   case DType::F16:
-    return multiplyAs<Float16>(product, aligned);
+    return isInt8 ? multiplyAs<Float16, Int8>(product, aligned) : multiplyAs<Float16, Float16>(product, aligned);
   default:
-    return multiplyAs<float>(product, aligned);
+    return isInt8 ? multiplyAs<float, Int8>(product, aligned) : multiplyAs<float, float>(product, aligned);
   }
 }
 

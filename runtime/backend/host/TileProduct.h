@@ -1,5 +1,5 @@
 // Matrix products in the tile registers of x86-64 (AMX), sums in f32: of bf16, and of f32 and f16 in pieces of bf16, as
-// accurate as f32 (docs/numerics.md). The bits of an element of C depend on its row of A, its column of B and their
+// accurate as f32 (docs/numerics.md); each of them with B of i8 too, which is one piece. The bits of an element of C depend on its row of A, its column of B and their
 // depth alone.
 #pragma once
 

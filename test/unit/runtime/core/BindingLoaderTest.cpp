@@ -4,6 +4,7 @@
 #include "runtime/base/Hash.h"
 #include "test/unit/runtime/core/TinyPlan.h"
 
+#include <cmath>
 #include <cstring>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -93,6 +94,48 @@ TEST(BindingLoader, AnyNumberOfThreadsLoadsTheSame) {
         }
         EXPECT_TRUE(isSame) << coordinate << " " << threads << " " << start;
       }
+}
+
+// Codes too: of a weight cut by columns, and of one cut along its lines, whose other rows another rank holds.
+TEST(BindingLoader, AnyNumberOfThreadsMakesTheSameCodes) {
+  LargePlan large;
+  for (size_t i = 0; i < large.data.size() / 4; ++i) { // numbers, where random bytes have NaN
+    const float number = float(int64_t(i * 2654435761u % 2001) - 1000) * (i % 97 ? 1.0f : 3.0f);
+    std::memcpy(large.data.data() + i * 4, &number, 4);
+  }
+  large.tiny.folder.write("weights.bin", large.data);
+  for (plan::Weight &weight : large.tiny.plan.weights)
+    weight.hashes = hashChunks(large.data.data() + weight.offset, weight.bytes);
+  auto toCodes = [](plan::Stage &stage, size_t binding, int32_t weight, int32_t along) {
+    stage.bindings[binding].start = plan::Int8Weight{weight, along, plan::Int8Form::Codes};
+    plan::Buffer &buffer = stage.buffers[size_t(stage.bindings[binding].buffer)];
+    buffer.dtype = DType::I8;
+    buffer.bytes = buffer.box[0] * buffer.box[1];
+  };
+  toCodes(large.stage, 0, 0, 1);
+  toCodes(large.stage, 2, 1, 1); // columns are cut, and lines run along them
+  std::vector<std::byte> first;
+  for (int64_t threads : {1, 2, 5})
+    for (double start : {0.0, 0.6}) {
+      Expected<std::vector<std::byte>> loaded = large.load(1, threads, start);
+      ASSERT_TRUE(loaded.ok()) << loaded.status().text();
+      const auto *codes = reinterpret_cast<const int8_t *>(loaded->data() + large.stage.buffers[2].offset);
+      const auto *stored = reinterpret_cast<const float *>(large.data.data() + large.data.size() / 2);
+      bool isRule = true;
+      for (int64_t row = 0; row < LargePlan::rows; ++row) {
+        float largest = 0;
+        for (int64_t column = 0; column < LargePlan::columns; ++column)
+          largest = std::max(largest, std::abs(stored[row * LargePlan::columns + column]));
+        for (int64_t column = 0; column < 257; ++column) {
+          const float value = column < 256 ? stored[row * LargePlan::columns + 257 + column] : 0;
+          isRule &= codes[row * 257 + column] == int(std::nearbyint(value / (largest / 127.0f)));
+        }
+      }
+      EXPECT_TRUE(isRule) << threads << " " << start;
+      if (first.empty())
+        first = *loaded;
+      EXPECT_TRUE(*loaded == first) << threads << " " << start;
+    }
 }
 
 // Of two damaged chunks the first in the order of the plan is told, by any rank and any number of threads.

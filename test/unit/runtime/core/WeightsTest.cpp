@@ -5,6 +5,7 @@
 #include "runtime/core/SafeTensors.h"
 #include "test/unit/runtime/core/TinyPlan.h"
 
+#include <cmath>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -91,6 +92,76 @@ TEST(Weights, RoundsTo16BitsAsItLoads) {
         EXPECT_EQ(target[row * 4 + column], dtype == DType::F16 ? floatToHalf(stored) : floatToBfloat(stored));
       }
   }
+}
+
+// Two ranks cut the dim along which lines run, and yet have the scales of whole lines: the codes are those that one rank alone
+// would have. Taken of a rank's own part, a scale would follow from the layout.
+TEST(Weights, Int8HasTheScalesOfWholeLines) {
+  TinyPlan tiny;
+  plan::Binding &binding = tiny.plan.stages[0].bindings[1]; // W2 [7, 5], rows 0 to 3 and 4 to 6
+  plan::Buffer &buffer = tiny.plan.stages[0].buffers[size_t(binding.buffer)];
+  std::vector<float> scales(5, 0);
+  for (size_t i = 0; i < 35; ++i)
+    scales[i % 5] = std::max(scales[i % 5], std::abs(tiny.w2[i]) / 127.0f);
+  auto load = [&](plan::Int8Form form, DType dtype, const plan::Slice &slice, int64_t coordinate, void *target) {
+    plan::Binding bound{binding.buffer, slice, plan::Int8Weight{1, 0, form}, "", {}};
+    buffer.dtype = dtype;
+    buffer.bytes = byteSize(dtype);
+    for (int64_t size : slice.box)
+      buffer.bytes *= size;
+    Expected<Weights> weights = Weights::open(tiny.plan, tiny.folder.path, "");
+    host::HostDevice device;
+    Status status = weights->load(bound, buffer, {coordinate, 0, 2}, device, static_cast<std::byte *>(target));
+    ASSERT_TRUE(status.ok()) << status.text();
+  };
+  for (int64_t coordinate : {0, 1}) {
+    int8_t codes[20];
+    float values[20], whole[5], part[3];
+    uint16_t narrow[20];
+    load(plan::Int8Form::Codes, DType::I8, binding.slice, coordinate, codes);
+    load(plan::Int8Form::Values, DType::F32, binding.slice, coordinate, values);
+    load(plan::Int8Form::Values, DType::BF16, binding.slice, coordinate, narrow);
+    for (int64_t i = 0; i < 20; ++i) {
+      const int64_t row = coordinate * 4 + i / 5;
+      const float scale = scales[size_t(i % 5)], stored = row < 7 ? tiny.w2[size_t(row * 5 + i % 5)] : 0;
+      ASSERT_EQ(codes[i], std::nearbyint(stored / scale)) << i; // zeros in the padding
+      ASSERT_EQ(values[i], float(codes[i]) * scale);
+      ASSERT_EQ(narrow[i], floatToBfloat(values[i]));
+    }
+    load(plan::Int8Form::Scales, DType::F32, {{5}, {0}, {5}, {5}}, coordinate, whole);
+    EXPECT_EQ(std::vector<float>(whole, whole + 5), scales);
+    load(plan::Int8Form::Scales, DType::F32, {{5}, {TinyPlan::byRank(0, 3)}, {TinyPlan::byRank(3, 2)}, {3}}, coordinate, part);
+    for (int64_t i = 0; i < 3; ++i)
+      EXPECT_EQ(part[i], coordinate * 3 + i < 5 ? scales[size_t(coordinate * 3 + i)] : 0);
+  }
+}
+
+// A line is read whole, so damage and numbers without an int8 are found in what the rank itself does not hold.
+TEST(Weights, Int8ReadsWholeLines) {
+  TinyPlan tiny;
+  tiny.plan.stages[0].bindings[1].start = plan::Int8Weight{1, 0, plan::Int8Form::Codes};
+  tiny.plan.stages[0].buffers[size_t(tiny.plan.stages[0].bindings[1].buffer)].dtype = DType::I8;
+  tiny.plan.stages[0].buffers[size_t(tiny.plan.stages[0].bindings[1].buffer)].bytes = 20;
+  auto load = [&](const std::string &file) {
+    tiny.folder.write("weights.bin", file);
+    Expected<Weights> weights = Weights::open(tiny.plan, tiny.folder.path, "");
+    host::HostDevice device;
+    int8_t target[20];
+    const plan::Binding &binding = tiny.plan.stages[0].bindings[1];
+    return weights
+        ->load(binding, tiny.plan.stages[0].buffers[size_t(binding.buffer)], {0, 0, 2}, device, reinterpret_cast<std::byte *>(target))
+        .text();
+  };
+  std::string file = tiny.file;
+  file[size_t(tiny.plan.weights[1].offset) + 33 * 4] ^= 1; // row 6
+  EXPECT_THAT(load(file), HasSubstr("weight 'W2' of '" + tiny.folder / "weights.bin" + "': bytes 0 to 139 (chunk 0) are not those"));
+  tiny.plan.weights[1].hashes.clear();
+  const float infinity = std::numeric_limits<float>::infinity();
+  std::memcpy(file.data() + tiny.plan.weights[1].offset + 33 * 4, &infinity, 4);
+  Expected<Weights> weights = Weights::open(tiny.plan, tiny.folder.path, tiny.folder.write("weights.bin", file));
+  ASSERT_TRUE(weights.ok()) << weights.status().text();
+  EXPECT_THAT(weights->makeScales(tiny.plan.stages[0].bindings[1]).text(),
+              HasSubstr("error[model]: weight 'W2' has no int8: its element [6, 3] is not finite; compile without --weights=int8"));
 }
 
 TEST(Weights, ChecksOnlyTheChunksThatARankReads) {

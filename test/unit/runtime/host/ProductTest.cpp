@@ -28,6 +28,8 @@ double get(DType dtype, const std::byte *data, int64_t i) {
     return halfToFloat(read(uint16_t()));
   case DType::BF16:
     return bfloatToFloat(read(uint16_t()));
+  case DType::I8:
+    return read(int8_t());
   default:
     return read(float());
   }
@@ -42,6 +44,8 @@ void set(DType dtype, std::byte *data, int64_t i, double number) {
     return write(floatToHalf(float(number)));
   case DType::BF16:
     return write(floatToBfloat(float(number)));
+  case DType::I8:
+    return write(int8_t(number * 4)); // value() has quarters
   default:
     return write(float(number));
   }
@@ -122,6 +126,20 @@ TEST(Product, AllTypesTransposesAndAdding) {
                   check({a, b, c, accumulate, 5, 7, k, transposeA, transposeB, add, 3});
 }
 
+// The right operand may be the codes of a weight: one that is read as another type, or widened without its sign, is another sum.
+TEST(Product, CodesOnTheRight) {
+  host::useOneThread();
+  for (DType a : {DType::F32, DType::BF16, DType::F16})
+    for (DType c : {DType::F32, a})
+      for (bool transposeA : {false, true})
+        for (bool transposeB : {false, true})
+          for (bool add : {false, true})
+            for (int64_t m : {0, 1, 5, 17})
+              for (int64_t n : {0, 1, 7, 50})
+                for (int64_t k : {0, 1, 9, 33})
+                  check({a, DType::I8, c, DType::F32, m, n, k, transposeA, transposeB, add, 3});
+}
+
 TEST(Product, AllSmallShapes) {
   host::useOneThread();
   for (DType type : floats)
@@ -145,6 +163,10 @@ TEST(Product, SeveralBlocks) {
       check({type, type, type, sums, 4, 1030, 6, false, false, add, 2});
     }
   check({DType::F32, DType::F32, DType::F32, DType::F32, 130, 503, 40, false, true, true, 0});
+  // Without tiles, which take neither so few columns nor so little depth.
+  check({DType::F32, DType::I8, DType::F32, DType::F32, 530, 4, 6, true, false, true, 0});
+  check({DType::F32, DType::I8, DType::F32, DType::F32, 13, 6, 1100, false, true, false, 0});
+  check({DType::F32, DType::I8, DType::F32, DType::F32, 13, 1030, 6, false, false, true, 2});
 }
 
 // Past the blocks of few rows, their vectors and the rows of B that they take at a time: what is left over at an end would
@@ -157,14 +179,15 @@ TEST(Product, FewRows) {
           for (bool transposeB : {false, true})
             for (bool add : {false, true})
               for (auto [n, k] : {std::pair<int64_t, int64_t>{1061, 38}, {35, 1045}, {16, 16}, {7, 3}})
-                check({type, type, c, DType::F32, m, n, k, transposeA, transposeB, add, 2});
+                for (DType b : {type, DType::I8})
+                  check({type, b, c, DType::F32, m, n, k, transposeA, transposeB, add, 2});
 }
 
 // Machines without AVX-512 take the same path in vectors of half the width.
 TEST(Product, FewRowsInNarrowVectors) {
   if (!host::hasFewRows())
     GTEST_SKIP() << "this machine has no AVX2 with FMA and F16C";
-  for (DType type : {DType::F32, DType::BF16, DType::F16})
+  for (DType type : {DType::F32, DType::BF16, DType::F16, DType::I8})
     for (bool transposed : {false, true}) {
       const int64_t rows = 3, columns = 45, depth = 43, ld = 50;
       std::vector<float> a(rows * depth), sums(rows * columns, 0.5f), wide = sums;
@@ -196,7 +219,8 @@ TEST(Product, LargeAndOdd) {
           for (auto [m, n, k] :
                {std::array<int64_t, 3>{65, 129, 64}, {81, 64, 145}, {257, 66, 161}, {65, 79, 801}, {64, 400, 288},
                 {9, 130, 131}})
-            check({type, type, DType::F32, DType::F32, m, n, k, transposeA, transposeB, add, 3});
+            for (DType b : {type, DType::I8})
+              check({type, b, DType::F32, DType::F32, m, n, k, transposeA, transposeB, add, 3});
 }
 
 // Sums of 16-bit floats are f32: 4096 ones are 4096, where a sum in bf16 would end at 256 and one in f16 at 2048.
@@ -221,4 +245,7 @@ TEST(Product, TypesWithoutAProductAreRefused) {
                 testing::HasSubstr(std::string("error[unsupported]: the host backend has no product of f32 and ") +
                                    name(type)));
   EXPECT_FALSE(host::productScratch(DType::F16, DType::F16, DType::F16, DType::F16).ok());
+  EXPECT_FALSE(host::productScratch(DType::I8, DType::F32, DType::F32, DType::F32).ok());
+  EXPECT_FALSE(host::productScratch(DType::F32, DType::I8, DType::F32, DType::F64).ok());
+  EXPECT_FALSE(host::productScratch(DType::F64, DType::I8, DType::F64, DType::F32).ok());
 }

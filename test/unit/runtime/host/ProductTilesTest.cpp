@@ -64,6 +64,37 @@ TEST_F(ProductTiles, AllPiecesOfF32AreMultiplied) {
   }
 }
 
+// Beside codes of int8 an f32 has all of its three pieces: with two, terms would be off by 2^-16. Codes are of both signs, so the
+// bound is of the terms' magnitudes.
+TEST_F(ProductTiles, AllPiecesOfF32AreMultipliedByCodes) {
+  for (bool transposed : {false, true})
+    for (int64_t k : {65, 768, 1999}) {
+      const int64_t m = 70, n = 131;
+      std::vector<float> a = numbers(m * k, 1, 1, 2), c(size_t(m * n), std::nanf(""));
+      std::vector<int8_t> b(size_t(k * n));
+      std::mt19937 random(5);
+      for (int8_t &code : b)
+        code = int8_t(int(random() % 255) - 127);
+      Product product{m, n, k};
+      product.a = {reinterpret_cast<const std::byte *>(a.data()), DType::F32, k};
+      product.b = {reinterpret_cast<const std::byte *>(b.data()), DType::I8, transposed ? k : n, transposed};
+      product.c = {reinterpret_cast<std::byte *>(c.data()), DType::F32, n};
+      ASSERT_TRUE(host::fitsTiles(product));
+      std::vector<std::byte> scratch;
+      ASSERT_TRUE(host::multiplyTiles(product, scratch));
+      for (int64_t i = 0; i < m; ++i)
+        for (int64_t j = 0; j < n; ++j) {
+          double sum = 0, magnitudes = 0;
+          for (int64_t x = 0; x < k; ++x) {
+            const double term = double(a[size_t(i * k + x)]) * b[size_t(transposed ? j * k + x : x * n + j)];
+            sum += term;
+            magnitudes += std::abs(term);
+          }
+          ASSERT_NEAR(c[size_t(i * n + j)], sum, magnitudes * 0x1p-23) << k;
+        }
+    }
+}
+
 // An f16 has 11 bits, a piece 8: without the second piece, or the product of both second ones, the sum is another. Terms
 // and sums here are whole numbers below 2^24, so that f32 has all of them exactly.
 TEST_F(ProductTiles, BothPiecesOfF16AreMultiplied) {

@@ -114,6 +114,38 @@ TEST(PlanFile, RoundTripKeepsEveryField) {
   EXPECT_THAT(printPlan(plan, staticFacts(plan)), HasSubstr("99 flops, again  # "));
 }
 
+// A form that were forgotten by the file would be read as another one: codes as scales.
+TEST(PlanFile, FormsOfInt8Weights) {
+  for (Int8Form form : {Int8Form::Codes, Int8Form::Scales, Int8Form::Values})
+    for (int32_t along : {0, 1}) {
+      Plan plan = test::samplePlan();
+      Binding &binding = plan.stages[0].bindings[0];
+      Buffer &buffer = plan.stages[0].buffers[size_t(binding.buffer)];
+      binding.start = Int8Weight{0, along, form};
+      if (form == Int8Form::Codes) {
+        buffer.dtype = DType::I8;
+        buffer.bytes /= 4;
+        std::get<Gemm>(plan.stages[0].programs[0].instructions[test::stage0::GemmH].action).b.dtype = DType::I8;
+      }
+      if (form == Int8Form::Scales) {
+        const int64_t lines = plan.weights[0].shape[size_t(1 - along)];
+        binding.slice = {{lines}, {0}, {lines}, {lines}};
+        buffer.box = {lines};
+        buffer.bytes = 4 * lines;
+        plan.stages[0].programs[0].instructions.clear();
+      }
+      std::string bytes = serializePlan(plan);
+      Expected<Plan> again = parsePlan(bytes, "some.plan");
+      ASSERT_TRUE(again.ok()) << again.status().text();
+      EXPECT_EQ(serializePlan(*again), bytes);
+      const auto &int8 = std::get<Int8Weight>(again->stages[0].bindings[0].start);
+      EXPECT_EQ(int8.form, form);
+      EXPECT_EQ(int8.along, along);
+      EXPECT_THAT(printPlanJson(*again, staticFacts(*again)),
+                  HasSubstr(std::string("\"int8\": \"") + (form == Int8Form::Codes ? "codes" : form == Int8Form::Scales ? "scales" : "values")));
+    }
+}
+
 TEST(PlanFile, WritesWholeFiles) {
   std::string path = testing::TempDir() + "/plan-file-test-" + std::to_string(::getpid()) + ".plan";
   ASSERT_TRUE(writePlan(test::samplePlan(), path).ok());

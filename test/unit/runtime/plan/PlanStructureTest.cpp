@@ -112,6 +112,27 @@ const Case cases[] = {
      "buffer 0 'w0': ends at byte 36 of the host arena, which has 0 bytes"},
     {"WeightIndex", [](Plan &p) { p.stages[0].bindings[0].start = StoredWeight{3}; },
      "stage 0, binding 0: buffer 0 'w0': weight is 3; it must be in 0..2"},
+    {"Int8Index", [](Plan &p) { p.stages[0].bindings[0].start = Int8Weight{3, 0, Int8Form::Codes}; },
+     "stage 0, binding 0: buffer 0 'w0': weight is 3; it must be in 0..2"},
+    {"Int8Dim", [](Plan &p) { p.stages[0].bindings[0].start = Int8Weight{0, 2, Int8Form::Codes}; },
+     "dim of weight 'w0' along which lines run is 2; it must be in 0..1"},
+    {"Int8Stored",
+     [](Plan &p) {
+       p.weights[0].dtype = DType::I32;
+       p.stages[0].bindings[0].start = Int8Weight{0, 0, Int8Form::Codes};
+     },
+     "weight 'w0' is i32; only f32 is held in int8"},
+    {"Int8Buffer", [](Plan &p) { p.stages[0].bindings[0].start = Int8Weight{0, 0, Int8Form::Codes}; },
+     "weight 'w0' is held in int8, and a buffer of f32 does not take its codes; codes are i8, scales f32, values f32, f16 or bf16"},
+    {"Int8Scales", [](Plan &p) { p.stages[0].bindings[0].start = Int8Weight{0, 0, Int8Form::Scales}; },
+     "weight 'w0': slice: view [3, 5] has not the 5 elements of its tensor"},
+    {"Int8Saved",
+     [](Plan &p) {
+       p.stages[0].bindings[0].start = Int8Weight{0, 0, Int8Form::Values};
+       p.stages[0].bindings[0].saved = "w0";
+       p.stages[0].bindings[0].shape = {3, 5};
+     },
+     "weight 'w0' is saved as 'w0' from a buffer that holds it in int8"},
     {"BindingBuffer", [](Plan &p) { p.stages[0].bindings[0].buffer = -1; }, "binding 0: buffer is -1"},
     {"BindingLifetime", [](Plan &p) { p.stages[0].bindings[0].buffer = 2; },
      "binding 0: buffer 2 'x' has lifetime program, not session"},

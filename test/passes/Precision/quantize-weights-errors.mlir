@@ -1,0 +1,25 @@
+// RUN: not hpc-opt %s --hpc-quantize-weights=weights=int4 2>&1 | FileCheck %s --check-prefix=WORD
+// RUN: not hpc-opt %s --weights=int4 -o %t.plan 2>&1 | FileCheck %s --check-prefix=FLAG
+// RUN: not hpc-opt %s --weights=int8 --train --loss=mse -o %t.plan 2>&1 | FileCheck %s --check-prefix=TRAIN
+// RUN: not hpc-opt %s --weights=int8 --deterministic -o %t.plan 2>&1 | FileCheck %s --check-prefix=BITS
+// RUN: not hpc-opt %s --weights=int8 --target=host,cuda -o %t.plan 2>&1 | FileCheck %s --check-prefix=CUDA
+// RUN: not hpc-opt %s --hpc-quantize-weights=weights=int8 2>&1 | FileCheck %s --check-prefix=WRITES
+
+// A word that there is not: taken for another one, a plan would have other numbers.
+// WORD: [usage]{{.*}} weights 'int4' are unknown; use int8, or float for the types that the model has
+// FLAG: error[usage]: --weights=int4 is unknown; use int8, or float
+
+// A step that trains would round its weights back to where they were.
+// TRAIN: error[usage]: --weights=int8 is for inference:
+// WRITES: [unsupported]{{.*}} --weights=int8 is for inference:
+
+// BITS: error[usage]: --deterministic makes sums of f32 exact, and --weights=int8 has other products
+
+// No device has the product: found before a plan is made that none can run.
+// CUDA: error[unsupported]: --weights=int8 is for the host
+func.func @main(%x: tensor<4x8xf32>) -> (tensor<4x6xf32>, tensor<8x6xf32> {nn.writes = "w"}) {
+  %w = nn.parameter "w" {file = "f", bytes = 192 : i64, hashes = array<i64: 1>} : tensor<8x6xf32>
+  %y = nn.matmul %x, %w : tensor<4x8xf32>, tensor<8x6xf32> -> tensor<4x6xf32>
+  %next = nn.add %w, %w : tensor<8x6xf32>, tensor<8x6xf32> -> tensor<8x6xf32>
+  return %y, %next : tensor<4x6xf32>, tensor<8x6xf32>
+}
