@@ -46,6 +46,17 @@ static RankedTensorType withDimOfOne(RankedTensorType type, size_t dim) {
   return RankedTensorType::get(shape, type.getElementType(), encoding);
 }
 
+/// Weights are 0 in their padding, and so are codes: who wants it filled with 0 may read the weight itself.
+static void passFills(nn::ParameterOp parameter) {
+  for (Operation *user : llvm::make_early_inc_range(parameter->getUsers())) {
+    auto fill = dyn_cast<dist::FillTailOp>(user);
+    if (!fill || fill.getValue() != Builder(user->getContext()).getZeroAttr(fill.getValue().getType()))
+      continue;
+    fill.getResult().replaceAllUsesWith(parameter.getResult());
+    fill.erase();
+  }
+}
+
 static nn::ParameterOp codesOf(nn::ParameterOp parameter) {
   OpBuilder builder(parameter);
   auto codes = cast<nn::ParameterOp>(builder.clone(*parameter));
@@ -107,6 +118,7 @@ struct BindInt8Pass : impl::BindInt8Base<BindInt8Pass> {
         parameters.push_back(parameter);
     });
     for (nn::ParameterOp parameter : parameters) {
+      passFills(parameter);
       SmallVector<nn::MatmulOp> products;
       for (OpOperand &use : parameter.getResult().getUses())
         if (takesCodes(use, parameter))

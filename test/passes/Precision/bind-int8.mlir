@@ -51,6 +51,20 @@ func.func @narrow(%x: tensor<4x8xbf16>, %e: tensor<2x4x8xf32>) -> (tensor<4x6xbf
 
 // -----
 
+// Of 5 heads over 3 ranks one has a head less: where a cast stood between, partition has filled the weight's padding with zeros, which a weight has there anyway. Taken for another
+// reader, it would make the product one of floats.
+// CHECK-LABEL: @filled
+// CHECK-NOT: dist.fill_tail
+// CHECK: nn.matmul %arg0, {{.*}} : tensor<5x16xbf16, {{.*}}>, tensor<16x6xi8, {{.*}}>
+func.func @filled(%x: tensor<5x16xbf16, #dist.sharding<"[5, (5@tp, 8)]">>) -> tensor<5x6xf32, #dist.sharding<"[5, 6] partial{tp}">> {
+  %w = nn.parameter "w" {file = "f", bytes = 960 : i64, hashes = array<i64: 1>, nn.int8_along = 0 : i64, stored_type = f32} : tensor<16x6xbf16, #dist.sharding<"[(5@tp, 8), 6]">>
+  %f = dist.fill_tail %w {dims = array<i64: 0>, value = 0.0 : bf16} : tensor<16x6xbf16, #dist.sharding<"[(5@tp, 8), 6]">> -> tensor<16x6xbf16, #dist.sharding<"[(5@tp, 8), 6]">>
+  %y = nn.matmul %x, %f : tensor<5x16xbf16, #dist.sharding<"[5, (5@tp, 8)]">>, tensor<16x6xbf16, #dist.sharding<"[(5@tp, 8), 6]">> -> tensor<5x6xf32, #dist.sharding<"[5, 6] partial{tp}">>
+  return %y : tensor<5x6xf32, #dist.sharding<"[5, 6] partial{tp}">>
+}
+
+// -----
+
 // What reads it otherwise has the same numbers, in the memory of floats: here a sum, and a product over the other dim.
 // CHECK-LABEL: @others
 // CHECK: %[[W:.*]] = nn.parameter "w" {{{.*}}nn.int8_along = 0 : i64} : tensor<8x6xf32>

@@ -30,7 +30,7 @@ func.func @linear(%x: tensor<4x8xf32>) -> tensor<4x5xf32> {
 // CHECK-NOT: nn.transpose
 func.func @tied(%ids: tensor<4xi64>) -> tensor<4x6xf32> {
   %w = nn.parameter "wte" {file = "f", bytes = 192 : i64, hashes = array<i64: 1>} : tensor<6x8xf32>
-  %x = nn.embedding %w, %ids : tensor<6x8xf32>, tensor<4xi64> -> tensor<4x8xf32>
+  %x = nn.embedding %w, %ids {vocabulary = 6 : i64} : tensor<6x8xf32>, tensor<4xi64> -> tensor<4x8xf32>
   %t = nn.transpose %w {permutation = array<i64: 1, 0>} : tensor<6x8xf32> -> tensor<8x6xf32>
   %y = nn.matmul %x, %t : tensor<4x8xf32>, tensor<8x6xf32> -> tensor<4x6xf32>
   return %y : tensor<4x6xf32>
