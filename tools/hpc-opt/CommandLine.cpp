@@ -116,7 +116,7 @@ struct Flags {
       "dtype", cl::desc("Of operands of products: bf16, fp16 (sums, and all else, stay f32) or model (default: model)"),
       cl::value_desc("which"), cl::init("model"), cl::cat(model)};
   cl::opt<std::string> weights{
-      "weights", cl::desc("Of products: int8, a scale for each output channel (a quarter of f32's bytes), or float (default: float)"),
+      "weights", cl::desc("Of products: int8, with a scale for each output channel, or float (default: float)"),
       cl::value_desc("which"), cl::init("float"), cl::cat(model)};
   cl::opt<Switch> deterministic{"deterministic",
                               cl::desc("All layouts give the same bits: sums are exact, in f64, which takes time and memory"),
