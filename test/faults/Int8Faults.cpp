@@ -28,8 +28,9 @@ constexpr const char *wide = "transformer.h.2.mlp.c_fc.weight";      // [40, 72]
 
 /// As many scales, of another weight.
 void otherScales(Plan &plan) {
-  int8(plan, square, Int8Form::Scales).start = int8(plan, tall, Int8Form::Scales).start;
-  int8(plan, square, Int8Form::Scales).slice = int8(plan, tall, Int8Form::Scales).slice;
+  Binding &own = int8(plan, square, Int8Form::Scales), &other = int8(plan, tall, Int8Form::Scales);
+  own.start = other.start;
+  own.slice = other.slice;
 }
 /// Lines run along the other dim, of codes alone.
 void otherLines(Plan &plan) { std::get<Int8Weight>(int8(plan, square, Int8Form::Codes).start).along = 1; }
