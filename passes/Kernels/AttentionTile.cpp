@@ -302,7 +302,7 @@ Value AttentionTile::shiftOf(Value top) {
   Value lowest = s.constant(lanes.type(), -std::numeric_limits<double>::infinity());
   return s.select(s.compare(CmpFPredicate::OEQ, top, lowest), lanes.constant(0), top);
 }
-Value AttentionTile::exponential(Value score, Value shift) { return emitExp(s, s.sub(score, shift)); }
+Value AttentionTile::exponential(Value score, Value shift) { return emitExpBelowZero(s, s.sub(score, shift)); }
 
 // ---- dropout ------------------------------------------------------------------------------------
 

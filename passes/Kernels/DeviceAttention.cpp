@@ -85,10 +85,10 @@ OnlineSoftmax::OnlineSoftmax(DeviceTiles &t, ArrayRef<Value> scores, Value seen,
   base = finiteBase(s, maximum);
   Value sumOfTile;
   for (Value score : scores) {
-    weights.push_back(emitExp(s, s.sub(score, base)));
+    weights.push_back(emitExpBelowZero(s, s.sub(score, base)));
     sumOfTile = sumOfTile ? s.add(sumOfTile, weights.back()) : weights.back();
   }
-  shrink = emitExp(s, s.sub(seen, base));
+  shrink = emitExpBelowZero(s, s.sub(seen, base));
   sum = s.add(s.mul(before, shrink), t.joinRow(sumOfTile, [&](Value x, Value y) { return s.add(x, y); }));
 }
 

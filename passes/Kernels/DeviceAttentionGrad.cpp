@@ -140,7 +140,7 @@ struct Backward {
     States ofWeights = scores.dropped(t.dots(gradients, values, t.row()), kept);
     Value isQuery = t.isLess(query(), t.number(a.queries));
     for (auto [n, score, ofWeight] : llvm::enumerate(ofScores, ofWeights)) {
-      Value weight = s.mul(emitExp(s, s.sub(score, facts.base)), facts.inverse);
+      Value weight = s.mul(emitExpBelowZero(s, s.sub(score, facts.base)), facts.inverse);
       if (a.guarded)
         weight = s.select(s.compare(arith::CmpFPredicate::OEQ, facts.inverse, zero), zero, weight);
       Value gradient = s.mul(s.mul(weight, s.sub(ofWeight, facts.mean)), s.constant(t.wide, a.scale));

@@ -39,6 +39,17 @@ struct Row {
         [&](Value a, Value b) { return sum.join(a, b); });
     return rounded(sum.finish(total));
   }
+  /// The largest element. A NaN is passed over, and of zeros it may be either: for who sums what the row is by it.
+  Value largest() {
+    auto larger = [&](Value a, Value b) { return s().select(s().compare(arith::CmpFPredicate::OGT, b, a), b, a); };
+    return emitter.share(
+        size(), s().constant(registerType(elementType()), -std::numeric_limits<double>::infinity()),
+        [&](const IndexExpr &column) {
+          index.back() = column;
+          return operand();
+        },
+        larger);
+  }
   Value mean(function_ref<Value(const IndexExpr &)> element) {
     return rounded(s().divReal(reduce(ReduceKind::Sum, element), constant(double(size()))));
   }
@@ -70,11 +81,11 @@ struct Code {
 
 Value exponential(Row &row, Value top) {
   Value shifted = row.rounded(row.s().sub(row.operand(), top));
-  return row.rounded(emitExp(row.s(), shifted));
+  return row.rounded(emitExpBelowZero(row.s(), shifted));
 }
 
 RowNumbers startSoftmax(Row &row, const std::optional<RowMemory> &memory) {
-  Value top = row.reduce(ReduceKind::Max, [&](const IndexExpr &) { return row.operand(); });
+  Value top = row.largest();
   Value sum = row.reduce(ReduceKind::Sum, [&](const IndexExpr &column) {
     Value term = exponential(row, top);
     if (memory)

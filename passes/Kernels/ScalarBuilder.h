@@ -112,8 +112,12 @@ public:
   }
 };
 
-/// f32 approximations (Approximations.cpp states their bounds); other float types call libm. emitExp takes vectors too.
+/// f32 approximations (Approximations.cpp states their bounds); other float types call libm. Exponentials take vectors too.
 Value emitExp(ScalarBuilder &s, Value x);
+/// exp x, cheaper, for x <= 43 (what is beyond has any result) or NaN: of a number minus the largest of them.
+Value emitExpBelowZero(ScalarBuilder &s, Value x);
+/// 1 + exp x, rounded once.
+Value emitOnePlusExp(ScalarBuilder &s, Value x);
 Value emitTanh(ScalarBuilder &s, Value x);
 Value emitErf(ScalarBuilder &s, Value x);
 /// libm's function of that name: "tan" is tanf for an f32.

@@ -125,16 +125,22 @@ Value power(S s, nn::PowOp op, Value base, Value exponent) {
 
 /// 1 / (1 + exp(-|a|)), times exp(-|a|) below 0, where it would lose its small values.
 Value sigmoid(S s, Value a) {
-  Value one = s.like(a, 1), tail = emitExp(s, s.negReal(s.make<math::AbsFOp>(a)));
+  Value one = s.like(a, 1), tail = emitExpBelowZero(s, s.negReal(s.make<math::AbsFOp>(a)));
   return s.divReal(s.select(isNegative(s, a), tail, one), s.contracting().add(one, tail));
 }
 /// The tanh form as x / (1 + exp(-2u)), which is the same function and loses nothing to cancellation.
 Value gelu(S s, Value a, bool tanhApproximation) {
   if (!tanhApproximation)
     return s.mul(s.mul(s.like(a, 0.5), a), s.add(s.like(a, 1), emitErf(s, s.mul(a, s.like(a, M_SQRT1_2)))));
-  Value inner = s.mul(a, s.fma(s.mul(a, a), s.like(a, 0.044715), s.like(a, 1)));
-  Value twice = s.mul(s.like(a, -2 * M_2_SQRTPI * M_SQRT1_2), inner);
-  return s.divReal(a, s.contracting().add(s.like(a, 1), emitExp(s, twice)));
+  const double c = -2 * M_2_SQRTPI * M_SQRT1_2;
+  Value twice = s.mul(a, s.fma(s.mul(a, a), s.like(a, 0.044715 * c), s.like(a, c)));
+  return s.divReal(a, emitOnePlusExp(s, twice));
+}
+/// Of a softmax that is written out: x - max x, with no view between, which could set another row's maximum beside it.
+bool isMinusItsLargest(Value difference) {
+  auto sub = difference.getDefiningOp<nn::SubOp>();
+  auto top = sub ? sub.getRhs().getDefiningOp<nn::ReduceOp>() : nn::ReduceOp();
+  return top && top.getKind() == ReduceKind::Max && top.getOperand() == sub.getLhs();
 }
 Value sign(S s, Value a, bool natural) {
   Value zero = s.like(a, 0), one = s.like(a, 1);
@@ -251,7 +257,7 @@ static const llvm::StringMap<Emit> &table() {
   static const llvm::StringMap<Emit> lines = {
       LINE(NegOp, negate(s, a)),
       LINE(AbsOp, absolute(s, a, x.natural)),
-      LINE(ExpOp, emitExp(s, a)),
+      LINE(ExpOp, isMinusItsLargest(x.op->getOperand(0)) ? emitExpBelowZero(s, a) : emitExp(s, a)),
       LINE(LogOp, s.make<math::LogOp>(a)),
       LINE(SqrtOp, s.make<math::SqrtOp>(a)),
       LINE(ReciprocalOp, s.divReal(s.like(a, 1), a)),

@@ -23,10 +23,12 @@ Tensor sampledFloats() {
 }
 
 struct Accuracy : KernelTest {
-  void measure(const std::string &op, double (*exact)(double), double bound) {
+  /// `ofOperand`: in ulp of the operand, for what is a part of it.
+  void measure(const std::string &op, double (*exact)(double), double bound, const std::string &attributes = "",
+               bool ofOperand = false) {
     std::string type = "tensor<512x1024xf32>";
-    parse("func.func @main(%x: " + type + ") -> " + type + " {\n  %r = nn." + op + " %x : " + type + " -> " + type +
-          "\n  return %r : " + type + "\n}");
+    parse("func.func @main(%x: " + type + ") -> " + type + " {\n  %r = nn." + op + " %x " + attributes + " : " + type + " -> " +
+          type + "\n  return %r : " + type + "\n}");
     runPasses();
     LoadedCode code(*module);
     Tensor x = sampledFloats(), actual;
@@ -41,7 +43,7 @@ struct Accuracy : KernelTest {
             << op << "(" << x.floats[i] << ") = " << actual.floats[i];
         continue;
       }
-      double error = std::fabs(actual.floats[i] - expected) / ulp(rounded);
+      double error = std::fabs(actual.floats[i] - expected) / ulp(ofOperand ? float(x.floats[i]) : rounded);
       if (error > worst)
         worst = error, at = x.floats[i];
     }
@@ -76,6 +78,13 @@ TEST_F(Accuracy, Hyperbolic) {
 }
 TEST_F(Accuracy, Sigmoid) {
   measure("sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); }, 3.0);
+}
+// What is left of a negative operand is as small as the factor's last bits: relative to the operand both are one rounding
+// of the factor and one of the product.
+TEST_F(Accuracy, Gelu) {
+  measure("gelu", [](double x) { return 0.5 * x * (1 + std::erf(x * M_SQRT1_2)); }, 1.5, "", true);
+  measure("gelu", [](double x) { return x / (1 + std::exp(-2 * M_2_SQRTPI * M_SQRT1_2 * (x + 0.044715 * x * x * x))); }, 1.5,
+          "{tanh_approximation}", true);
 }
 
 } // namespace
