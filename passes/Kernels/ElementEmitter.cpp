@@ -329,7 +329,24 @@ Value ElementEmitter::gatherNd(nn::GatherNdOp op, const Index &index) {
 
 // ---- accumulation -------------------------------------------------------------------------------
 
+/// The term that counts is added to the zeros of the others: no -0 is left.
+Value ElementEmitter::pick(const OneHotSum &sum, Index index) {
+  nn::IotaOp positions = sum.positions;
+  int64_t size = nn::shapeOf(positions.getResult())[positions.getDim()];
+  Value first = indices.constant(int64_t(positions.getStart()));
+  if (Value offset = positions.getOffset())
+    first = scalar.add(first, element(offset, Index(nn::tensorType(offset).getRank())));
+  index[size_t(sum.axis)] = 0;
+  Value at = scalar.sub(element(sum.number, broadcastIndex(index, nn::shapeOf(sum.number))), first);
+  index[size_t(sum.axis)] = indices.clamp(at, size);
+  Value term = element(sum.value, broadcastIndex(index, nn::shapeOf(sum.value)));
+  Value zero = scalar.like(term, 0), isHere = indices.isWithin(at, indices.constant(0), indices.constant(size));
+  return scalar.add(scalar.select(isHere, term, zero), zero);
+}
+
 Value ElementEmitter::reduce(nn::ReduceOp op, const Index &index) {
+  if (std::optional<OneHotSum> sum = findOneHotSum(op))
+    return pick(*sum, index);
   auto type = nn::tensorType(op.getOperand());
   Accumulation sum{scalar, op.getKind(), registerType(type.getElementType()), isUnsigned(type.getElementType())};
   auto join = [&](Value a, Value b) { return sum.join(a, b); };

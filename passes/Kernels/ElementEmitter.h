@@ -6,6 +6,7 @@
 #include "passes/Kernels/IndexMap.h"
 #include "passes/Kernels/KernelScalars.h"
 #include "passes/Kernels/LoopNest.h"
+#include "passes/Kernels/OneHotSum.h"
 #include "passes/Kernels/ScalarBuilder.h"
 
 namespace hpc::kernels {
@@ -85,6 +86,7 @@ private:
   Value cumsum(nn::CumsumOp op, const Index &index);
   Value sortPosition(nn::SortPositionOp op, const Index &index);
   Value reduce(nn::ReduceOp op, const Index &index);
+  Value pick(const OneHotSum &sum, Index index);
   Value fillTail(dist::FillTailOp op, const Index &index);
   Value slice(dist::SliceOp op, const Index &index);
 
