@@ -45,16 +45,15 @@ HPC_DERIVATIVE(CastOp, g)
 
 #undef HPC_DERIVATIVE
 
-/// x Phi(x): Phi(x) + x phi(x), or that of the tanh approximation 0.5 x (1 + tanh(u)), u = c (x + a x^3).
+/// x Phi(x): Phi(x) + x phi(x), or that of the tanh approximation x s, s = sigmoid(2u), u = c (x + a x^3).
 void GeluOp::buildGradients(GradientBuilder &b) {
   Value x = getOperand(), slope;
   if (getTanhApproximation()) {
-    const double c = std::sqrt(2 / M_PI), a = 0.044715;
+    const double c = 2 * std::sqrt(2 / M_PI), a = 0.044715;
     Value square = b.square(x);
-    Value t = b.unary<TanhOp>(b.scaled(b.mul(x, b.shifted(b.scaled(square, a), 1)), c));
-    Value inner = b.scaled(b.shifted(b.scaled(square, 3 * a), 1), c);
-    Value rest = b.mul(b.mul(x, b.complement(b.square(t))), inner);
-    slope = b.scaled(b.add(b.shifted(t, 1), rest), 0.5);
+    Value s = b.unary<SigmoidOp>(b.mul(x, b.shifted(b.scaled(square, c * a), c)));
+    Value inner = b.shifted(b.scaled(square, 3 * c * a), c);
+    slope = b.add(s, b.mul(b.mul(b.mul(x, s), b.complement(s)), inner));
   } else {
     Value cumulative = b.scaled(b.shifted(b.unary<ErfOp>(b.scaled(x, std::sqrt(0.5))), 1), 0.5);
     Value density = b.scaled(b.unary<ExpOp>(b.scaled(b.square(x), -0.5)), 1 / std::sqrt(2 * M_PI));
