@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Times each kind of generated kernel and its gradient beside a copy of as many bytes: python3 test/bench/kernel_speed.py [BIN ...] [--only=NAME] [--threads=1]
+"""Times each kind of generated kernel and its gradient beside a copy of as many bytes: python3 test/bench/kernel_speed.py [BIN ...] [--only=NAME] [--rounds=5]
 
 A line for each: bytes that it has to read and write once, its best time over that of a copy of as many (numpy's, one thread, in turns; 1.0 is memory's speed), and the same for
-operands that lie in the caches, beside a copy there: what is as slow there is bound by what it computes. BIN is a folder with hpc-opt and hpc-run (build/bin if none is
-named), several are timed in turns. Gradients are those that hpc-build-gradients makes, the optimizer is hpc-append-optimizer's. Needs numpy.
+operands that lie in the caches, beside a copy there: what is as slow there is bound by what it computes. The code of hpc-opt is called here, kernel after kernel, without what
+brings inputs and takes results away in a run. BIN is a folder with hpc-opt (build/bin if none is named), several are timed in turns. Gradients are those that
+hpc-build-gradients makes, the optimizer is hpc-append-optimizer's. Needs numpy.
 """
-import argparse, json, re, subprocess, tempfile, time
+import argparse, ctypes, re, subprocess, tempfile, time
 import numpy
 
 def tensor(*shape, element="f32"):
@@ -76,15 +77,69 @@ def cases(rows, wide):
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("bins", nargs="*", default=["build/bin"]), parser.add_argument("--only", default="")
-parser.add_argument("--threads", default="1"), parser.add_argument("--rounds", type=int, default=5)
+parser.add_argument("--rounds", type=int, default=5)
 arguments = parser.parse_args()
 random = numpy.random.default_rng(0)
 
+NUMPY = {"f32": "f4", "f64": "f8", "i64": "i8", "i1": "u1"}
+
+def split(list):
+    """What commas divide outside of brackets."""
+    parts, depth = [""], 0
+    for character in list:
+        depth += (character in "([<{") - (character in ")]>}")
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part.strip() for part in parts if part.strip()]
+
 def array_of(type):
-    shape = shape_of(type)
-    if "i64" in type:
-        return random.integers(0, 50257, shape)
-    return numpy.abs(random.standard_normal(shape)).astype("f8" if "f64" in type else "f4")
+    """Filled, and at the start of a page as the runtime's buffers are."""
+    element = numpy.dtype(NUMPY[re.search(r"(\w+?)(, #.*)?>$", type)[1].split("x")[-1]])
+    count = int(numpy.prod(shape_of(type), dtype=int))
+    room = numpy.empty(count * element.itemsize + 4096, "u1")
+    start = -room.ctypes.data % 4096
+    array = room[start:start + count * element.itemsize].view(element)
+    array[:] = random.integers(0, 50257, count) if element.kind == "i" else numpy.abs(random.standard_normal(count))
+    return array
+
+class Kernels:
+    """The kernels of a module behind the phase of that name, in their order, on memory of their own."""
+    def __init__(self, binary, module, object):
+        text = subprocess.run([f"{binary}/hpc-opt", module, "--compile-to=kernels"], check=True, capture_output=True, text=True).stdout
+        open(object, "wb").write(bytes.fromhex(re.search(r'hpc\.code = dense<"0x([0-9A-F]*)">', text)[1]))
+        code, values, self.calls = ctypes.CDLL(object), {}, []
+        for line in text.splitlines():
+            if found := re.match(r"\s*\^bb0\((.*)\):$", line):
+                if not self.calls and not values:  # the stage's
+                    values = {name: array_of(type) for name, type in (argument.split(": ", 1) for argument in split(found[1]))}
+            elif found := re.match(r"\s*(%\w+) = nn\.reshape (%[\w#]+) ", line):
+                values[found[1]] = values.get(found[2])  # inside a region nobody asks
+            elif found := re.match(r'\s*(%\w+)(:\d+)? = nn\.fused "(\w+)"\((.*?)\) \{(.*)rows = (\d+) : i64, scalars = \[\]\} : \(.*?\) -> (.*) \{$', line):
+                name, several, symbol, operands, attributes, rows, types = found.groups()
+                taken = [values[operand] for operand in split(operands)]
+                types = split(types[1:-1] if types.startswith("(") else types)
+                in_place = re.search(r"in_place = array<i64: ([-\d, ]*)>", attributes)
+                places = [int(place) for place in in_place[1].split(",")] if in_place else [-1] * len(types)
+                results = [taken[place] if place >= 0 else array_of(type) for place, type in zip(places, types)]
+                for i, result in enumerate(results):
+                    values[f"{name}#{i}" if several else name] = result
+                function = code[symbol]
+                function.argtypes, function.restype = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64], None
+                self.calls.append((function, (ctypes.c_void_p * len(taken + results))(*(array.ctypes.data for array in taken + results)), int(rows)))
+            elif "nn.fused" in line:
+                raise SystemExit(f"{module}: a kernel that this program cannot call: {line.strip()}")
+        self.values = values  # whose memory the calls use
+
+    def seconds(self, repeat):
+        best = 1e9
+        for _ in range(repeat):
+            start = time.perf_counter()
+            for function, arguments, rows in self.calls:
+                function(arguments, None, 0, rows)
+            best = min(best, time.perf_counter() - start)
+        return best
 
 def copy_seconds(size):
     source, target = numpy.ones(size // 8, "f4"), numpy.zeros(size // 8, "f4")  # half is read, half written
@@ -103,25 +158,20 @@ def measure(folder, case, kind):
     else:
         text, passes = case.module(kind == "gradient"), ["--hpc-build-gradients"] if kind == "gradient" else []
     open(f"{folder}/a.mlir", "w").write(text)
-    best = [1e9] * len(arguments.bins)
-    copied = 1e9
+    best, copied, kernels = [1e9] * len(arguments.bins), 1e9, []
     for i, each in enumerate(arguments.bins):
         made = subprocess.run([f"{each}/hpc-opt", f"{folder}/a.mlir", *passes], check=True, capture_output=True, text=True).stdout
         text, inputs, results = standalone(made)
         open(f"{folder}/b.mlir", "w").write(text)
-        subprocess.run([f"{each}/hpc-opt", f"{folder}/b.mlir", "-o", f"{folder}/{i}.plan"], check=True)
+        kernels.append(Kernels(each, f"{folder}/b.mlir", f"{folder}/{i}-{time.monotonic_ns()}.so"))
     used = {name: type for name, type in inputs.items() if re.search(rf'nn.name = "{re.escape(name)}"', text)}
-    numpy.savez(f"{folder}/in.npz", **{name: array_of(type) for name, type in used.items()})
     size = sum(map(bytes_of, [*used.values(), *results]))
     if case.indices and kind == "forward":  # of the table only the rows that are named
         size += case.indices - bytes_of(case.parameters["x"])
-    repeat = str(max(10, min(2000, (1 << 30) // size)))
     for _ in range(arguments.rounds):
         copied = min(copied, copy_seconds(size))
-        for i, each in enumerate(arguments.bins):
-            out = subprocess.run([f"{each}/hpc-run", f"{folder}/{i}.plan", f"--input={folder}/in.npz", f"--repeat={repeat}", f"--threads={arguments.threads}"],
-                                 check=True, capture_output=True, text=True).stdout
-            best[i] = min(best[i], 1e-3 * json.loads(out)["min_ms"])
+        for i, each in enumerate(kernels):
+            best[i] = min(best[i], each.seconds(max(10, min(2000, (1 << 30) // size))))
     return size, copied, best
 
 with tempfile.TemporaryDirectory() as folder:
