@@ -54,7 +54,7 @@ struct Verifier {
   Reference reference;
   ParameterLoader parameters = parametersFromFiles("."); ///< one for all runs: a file is mapped once
   double worstRaise = 0, worstPartition = 0;
-  std::optional<double> movedByInt8; ///< outputs of the serial program, relative to their largest
+  std::optional<double> movedByInt8 = std::nullopt; ///< outputs of the serial program, relative to their largest
   int64_t comparedValues = 0;
 
   RunOptions doublePrecision() {
