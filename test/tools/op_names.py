@@ -26,6 +26,7 @@ ALLOWED = {  # the first prefix that fits counts
     "passes/Precision/": {"CastOp"},  # what that phase makes
     "passes/Kernels/BindCasts.cpp": {"CastOp"},  # rounding, as it is done when weights are loaded
     "passes/Kernels/BindParts.cpp": {"SliceOp"},  # what a rank reads of a file is a slice of it
+    "passes/Kernels/OneHotSum": {"ReduceOp", "SelectOp", "CompareOp", "IotaOp"},  # how a loss whose classes are cut says which one counts
     # Reductions shape the loop nest. Products become library calls, which read operands transposed and leave out tails;
     # a reshape is the buffer of its operand.
     "passes/Kernels/Fusion": {"ReduceOp", "MatmulOp"},
