@@ -4,6 +4,7 @@
 #include "runtime/base/IntegerMath.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 
 namespace hpc::host {
@@ -11,6 +12,29 @@ namespace hpc::host {
 namespace {
 
 using plan::CollectiveKind;
+
+/// Results of this many bytes a member leave no cache line behind that anybody reads soon.
+constexpr int64_t streamedBytes = 16 << 20;
+using Line = float __attribute__((vector_size(64)));
+
+/// memcpy that neither reads what it writes over nor keeps it in a cache. Call finishStreams() before others are told.
+void stream(std::byte *target, const std::byte *source, int64_t bytes) {
+  const int64_t size = sizeof(Line);
+  int64_t at = std::min(bytes, int64_t(-reinterpret_cast<uintptr_t>(target) % sizeof(Line))); // up to the first line
+  std::memcpy(target, source, size_t(at));
+  for (; at + size <= bytes; at += size) {
+    Line line;
+    std::memcpy(&line, source + at, sizeof(line));
+    __builtin_nontemporal_store(line, reinterpret_cast<Line *>(target + at));
+  }
+  std::memcpy(target + at, source + at, size_t(bytes - at));
+}
+void copy(std::byte *target, const std::byte *source, int64_t bytes) { std::memcpy(target, source, size_t(bytes)); }
+void finishStreams() {
+#if defined(__x86_64__)
+  __builtin_ia32_sfence(); // they are ordered by nothing else
+#endif
+}
 
 void copyBytes(std::byte *target, const std::byte *source, int64_t bytes) {
   if (bytes > 0 && target != source)
@@ -72,9 +96,11 @@ void exchange(const plan::Collective &collective, const Reduction &reduction, co
     int64_t first = std::min(count, me * part);
     reduceRange(shares, reduction, elementSize, first, std::min(part, count - first),
                 [&](const std::byte *block, int64_t at, int64_t elements) {
-                  for (const Share &share : shares)
-                    std::memcpy(share.target + at * elementSize, block, size_t(elements * elementSize));
+                  for (const Share &share : shares) // in place the lines have just been read
+                    (bytes >= streamedBytes && share.target != share.source ? stream : copy)(
+                        share.target + at * elementSize, block, elements * elementSize);
                 });
+    finishStreams();
     return;
   }
   case CollectiveKind::ReduceScatter:

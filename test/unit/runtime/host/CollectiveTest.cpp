@@ -243,6 +243,13 @@ TEST(Collective, LargerThanABlock) {
         check<float>(kind, ReduceKind::Sum, DType::F32, 3, 10007, inPlace, posted);
 }
 
+// Large results are written past the caches, by whole lines where they are whole.
+TEST(Collective, LargerThanTheCaches) {
+  for (bool inPlace : {false, true})
+    for (bool posted : {false, true})
+      check<float>(CollectiveKind::AllReduce, ReduceKind::Sum, DType::F32, 2, (4 << 20) + 5, inPlace, posted);
+}
+
 // 16-bit floats: 1 + 2^-9 three times is more than 1 only if the sum is not rounded in between.
 TEST(Collective, SixteenBitFloatsAreRoundedOnce) {
   struct Format {
