@@ -2,61 +2,13 @@
 // is asked for. Written once, without intrinsics, and compiled for each kind of vectors.
 #include "runtime/backend/host/FewRows.h"
 
-#include <cstring>
-
-#pragma clang diagnostic ignored "-Wpsabi" // vectors go through inline functions alone
+#include "runtime/backend/host/Vectors.h"
 
 namespace hpc::host {
 
 namespace {
 
 constexpr int streams = 4;
-
-struct BFloat {
-  uint16_t bits;
-};
-
-#define HPC_INLINE [[gnu::always_inline]] inline
-
-/// `lanes` numbers of f32, and what is widened to them.
-template <int lanes> struct Vectors {
-  typedef float Float __attribute__((vector_size(lanes * 4)));
-  typedef uint32_t Word __attribute__((vector_size(lanes * 4)));
-  typedef uint16_t Short __attribute__((vector_size(lanes * 2)));
-  typedef _Float16 Half __attribute__((vector_size(lanes * 2)));
-  typedef int8_t Byte __attribute__((vector_size(lanes)));
-
-  template <typename V> HPC_INLINE static void read(const void *from, V &vector) {
-    std::memcpy(&vector, from, sizeof(V));
-  }
-  HPC_INLINE static void load(const float *from, Float &to) { read(from, to); }
-  HPC_INLINE static void load(const _Float16 *from, Float &to) {
-    Half half;
-    read(from, half);
-    to = __builtin_convertvector(half, Float);
-  }
-  HPC_INLINE static void load(const int8_t *from, Float &to) {
-    Byte byte;
-    read(from, byte);
-    to = __builtin_convertvector(byte, Float);
-  }
-  HPC_INLINE static void load(const BFloat *from, Float &to) {
-    Short bits;
-    read(from, bits);
-    const Word wide = __builtin_convertvector(bits, Word) << 16;
-    read(&wide, to);
-  }
-};
-
-HPC_INLINE float widen(float x) { return x; }
-HPC_INLINE float widen(_Float16 x) { return float(x); }
-HPC_INLINE float widen(int8_t x) { return float(x); }
-HPC_INLINE float widen(BFloat x) {
-  const uint32_t bits = uint32_t(x.bits) << 16;
-  float result;
-  std::memcpy(&result, &bits, 4);
-  return result;
-}
 
 /// Rows x .. x+count-1 of B, times their columns of A.
 template <int lanes, int count, typename T> HPC_INLINE void addRows(const FewRows &product, const T *b, int64_t x) {
@@ -77,7 +29,7 @@ template <int lanes, int count, typename T> HPC_INLINE void addRows(const FewRow
       Float sum;
       Vectors<lanes>::load(to, sum);
       for (int i = 0; i < count; ++i)
-        sum = __builtin_elementwise_fma(Float{} + left[i], right[i], sum);
+        sum = __builtin_elementwise_fma(Float(left[i]), right[i], sum);
       std::memcpy(to, &sum, sizeof(sum));
     }
   }

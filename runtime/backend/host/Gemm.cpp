@@ -1,8 +1,9 @@
-// Finds a part's operands; the products are Product.cpp's and TileProduct.cpp's, what follows them Epilogue.cpp's.
+// Finds a part's operands; the products are Product.cpp's, TileProduct.cpp's and VectorProduct.cpp's, what follows them Epilogue.cpp's.
 #include "runtime/backend/host/Gemm.h"
 
 #include "runtime/backend/host/Epilogue.h"
 #include "runtime/backend/host/TileProduct.h"
+#include "runtime/backend/host/VectorProduct.h"
 #include "runtime/base/IntegerMath.h"
 
 #include <algorithm>
@@ -95,10 +96,10 @@ Status multiplyInDepths(const GemmCall &call, int64_t depth, ThreadPool &threads
   return Status::success();
 }
 
-bool usesTiles(const GemmCall &call, bool mayUseTiles) {
+Product productOf(const GemmCall &call, bool mayUseTiles) {
   Product product = productOf(call);
   product.mayUseTiles = mayUseTiles;
-  return fitsTiles(product);
+  return product;
 }
 
 } // namespace
@@ -111,19 +112,22 @@ Expected<GemmNeeds> gemmNeeds(const GemmCall &call, bool mayUseTiles) {
   const GemmMethod method = chooseMethod(call, 1, mayUseTiles);
   if (method.depth > 0)
     return GemmNeeds{ceilDiv(call.k, method.depth) * call.m * call.n * int64_t(sizeof(float)), 0};
-  return GemmNeeds{std::max(*scratch, method.usesTiles ? tileScratch() : 0),
+  const int64_t ours = method.usesTiles ? tileScratch() : method.usesVectors ? vectorScratch() : 0;
+  return GemmNeeds{std::max(*scratch, ours),
                    oneDnnScratch(method.library.rows, method.library.columns, call.k)};
 }
 
 GemmMethod chooseMethod(const GemmCall &call, int64_t threads, bool mayUseTiles) {
   const int64_t products = batchSize(call.plan);
   GemmMethod method;
-  method.usesTiles = usesTiles(call, mayUseTiles);
-  if (method.usesTiles)
-    method.tiles = cutByThreads(products, call.m, call.n, call.k, threads);
+  const Product product = productOf(call, mayUseTiles);
+  method.usesTiles = fitsTiles(product);
+  method.usesVectors = !method.usesTiles && fitsVectors(product);
+  if (method.usesTiles || method.usesVectors)
+    method.ours = cutByThreads(products, call.m, call.n, call.k, threads);
   method.library = cutByShape(products, call.m, call.n, call.k);
   if (call.plan.batch.empty())
-    method.depth = depthOfParts(productOf(call));
+    method.depth = depthOfParts(product);
   return method;
 }
 
@@ -132,7 +136,7 @@ Status gemm(const GemmCall &call, const GemmMethod &method, ThreadPool &threads,
     return multiplyInDepths(call, method.depth, threads, scratch[0]);
   if (method.usesTiles) {
     std::atomic<bool> isNumber{true};
-    HPC_RETURN_IF_ERROR(eachPart(call, method.tiles, threads, scratch, [&](const Product &product, Scratch &memory) {
+    HPC_RETURN_IF_ERROR(eachPart(call, method.ours, threads, scratch, [&](const Product &product, Scratch &memory) {
       if (!multiplyTiles(product, memory))
         isNumber.store(false, std::memory_order_relaxed);
       return Status::success();
@@ -142,6 +146,11 @@ Status gemm(const GemmCall &call, const GemmMethod &method, ThreadPool &threads,
     if (isNumber || call.addToC)
       return Status::success();
   }
+  if (method.usesVectors)
+    return eachPart(call, method.ours, threads, scratch, [](const Product &product, Scratch &memory) {
+      multiplyVectors(product, memory);
+      return Status::success();
+    });
   return eachPart(call, method.library, threads, scratch,
                   [](const Product &product, Scratch &memory) { return multiply(product, memory); });
 }

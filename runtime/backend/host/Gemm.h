@@ -16,9 +16,9 @@ Expected<GemmNeeds> gemmNeeds(const GemmCall &call, bool mayUseTiles = true);
 
 /// How a product is done, decided before the run from its types, its extents and the number of threads.
 struct GemmMethod {
-  bool usesTiles = false;
-  ProductCut tiles;   ///< where it uses them; their bits depend on no cut
-  ProductCut library; ///< of all else, and of what has infinities: the same for any number of threads
+  bool usesTiles = false, usesVectors = false;
+  ProductCut ours;    ///< of these two, whose bits depend on no cut
+  ProductCut library; ///< of all else, and of what has infinities in tiles: the same for any number of threads
   int64_t depth = 0;  ///< where not 0, nothing is cut but k, into parts of this; see depthOfParts()
 };
 GemmMethod chooseMethod(const GemmCall &call, int64_t threads, bool mayUseTiles = true);

@@ -1,9 +1,11 @@
-// Tile registers where the machine has them and the product is large; few rows by themselves; else oneDNN for f32, and
-// for all other types blocks of A, B and C in the type of the sums, so that memory for them is small.
+// Tile registers where the machine has them and the product is large; few rows by themselves; AVX2's vectors where that
+// is all there is; else oneDNN for f32, and for all other types blocks of A, B and C in the type of the sums, so that
+// memory for them is small.
 #include "runtime/backend/host/Product.h"
 
 #include "runtime/backend/host/FewRows.h"
 #include "runtime/backend/host/TileProduct.h"
+#include "runtime/backend/host/VectorProduct.h"
 #include "runtime/base/HalfFloat.h"
 #include "runtime/base/IntegerMath.h"
 
@@ -244,6 +246,10 @@ Status multiply(const Product &product, std::vector<std::byte> &scratch) {
   }
   if (k > 0 && isOfFewRows(product)) {
     multiplyFew(product);
+    return Status::success();
+  }
+  if (fitsVectors(product)) {
+    multiplyVectors(product, scratch);
     return Status::success();
   }
   if (k > 0 && isPlainF32(a.dtype, b.dtype, c.dtype, accumulate))

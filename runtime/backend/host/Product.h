@@ -1,6 +1,6 @@
 // One matrix product on the host, C = A * B or C += A * B, for every float type, and B of i8. One thread a call: the ranks are the
-// threads. Large ones go to tile registers where there are some (TileProduct), few rows to FewRows; else f32 goes to
-// oneDNN, and what is narrower is widened block by block and multiplied there too, so that sums are f32 in any case;
+// threads. Large ones go to tile registers where there are some (TileProduct), few rows to FewRows, some of machines without
+// AVX-512 to VectorProduct; else f32 goes to oneDNN, and what is narrower is widened block by block and multiplied there too, so that sums are f32 in any case;
 // f64, which oneDNN 2.6 lacks, is our own loop.
 #pragma once
 

@@ -2,6 +2,7 @@
 // block, NaN in C before and around it. ProductTilesTest has what is particular to the tile registers.
 #include "runtime/backend/host/FewRows.h"
 #include "runtime/backend/host/TileProduct.h"
+#include "runtime/backend/host/VectorProduct.h"
 #include "runtime/base/HalfFloat.h"
 
 #include <array>
@@ -87,7 +88,9 @@ void check(const Case &test) {
   Status status = host::multiply(product, scratch);
   ASSERT_TRUE(status.ok()) << status.text();
   EXPECT_LE(int64_t(scratch.size()), std::max(*host::productScratch(typeA, typeB, typeC, accumulate),
-                                              host::fitsTiles(product) ? host::tileScratch() : 0));
+                                              host::fitsTiles(product)     ? host::tileScratch()
+                                              : host::fitsVectors(product) ? host::vectorScratch()
+                                                                           : 0));
 
   std::string what = std::string(name(typeA)) + " " + name(typeB) + " " + name(typeC) + " by " + name(accumulate) +
                      ": " + std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k) +
@@ -221,6 +224,46 @@ TEST(Product, LargeAndOdd) {
                 {9, 130, 131}})
             for (DType b : {type, DType::I8})
               check({type, b, DType::F32, DType::F32, m, n, k, transposeA, transposeB, add, 3});
+}
+
+// Rows of B that are a multiple of 2048 bytes apart are VectorProduct's where there is nothing wider than AVX2, so past its
+// panels and blocks too.
+TEST(Product, RowsFarApart) {
+  host::useOneThread();
+  for (bool transposeA : {false, true})
+    for (bool add : {false, true})
+      for (auto [m, n, k, slack] : {std::array<int64_t, 4>{9, 512, 50, 0}, {14, 1000, 401, 24}, {389, 500, 7, 12},
+                                    {400, 260, 30, 252}, {10, 9, 20, 503}, {9, 17, 8, 495}})
+        check({DType::F32, DType::F32, DType::F32, DType::F32, m, n, k, transposeA, false, add, slack});
+}
+
+// Threads cut such a product, as they do one of 16 bits, into parts of their own number: an element keeps its bits.
+TEST(Product, BitsOfVectorsDependOnNoOtherRowsAndColumns) {
+  for (DType type : {DType::F32, DType::BF16}) {
+    const int64_t m = 400, n = 512, k = 800, size = byteSize(type);
+    std::vector<std::byte> a(size_t(m * k * size)), b(size_t(k * n * size)), scratch;
+    for (int64_t i = 0; i < m * k; ++i)
+      set(type, a.data(), i, std::sin(double(i)));
+    for (int64_t i = 0; i < k * n; ++i)
+      set(type, b.data(), i, std::cos(double(i)));
+    std::vector<float> whole(size_t(m * n)), part(whole.size());
+    auto multiply = [&](int64_t row, int64_t rows, int64_t column, int64_t columns, std::vector<float> &c) {
+      Product product{rows, columns, k};
+      product.a = {a.data() + row * k * size, type, k, false};
+      product.b = {b.data() + column * size, type, n, false};
+      product.c = {reinterpret_cast<std::byte *>(c.data()), DType::F32, n, false};
+      if (!host::fitsVectors(product))
+        GTEST_SKIP() << "this machine multiplies otherwise";
+      host::multiplyVectors(product, scratch);
+    };
+    multiply(0, m, 0, n, whole);
+    for (auto [row, column] : {std::pair<int64_t, int64_t>{0, 64}, {37, 0}, {5, 101}}) {
+      multiply(row, 11, column, 19, part);
+      for (int64_t i = 0; i < 11; ++i)
+        for (int64_t j = 0; j < 19; ++j)
+          ASSERT_EQ(part[size_t(i * n + j)], whole[size_t((row + i) * n + column + j)]) << i << "," << j;
+    }
+  }
 }
 
 // Sums of 16-bit floats are f32: 4096 ones are 4096, where a sum in bf16 would end at 256 and one in f16 at 2048.
