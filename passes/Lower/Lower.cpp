@@ -6,6 +6,7 @@
 #include "compiler/Location.h"
 #include "compiler/ModuleAttributes.h"
 #include "passes/Lower/GradientBuckets.h"
+#include "passes/Lower/PackedWeights.h"
 #include "passes/Lower/StageLowering.h"
 #include "runtime/plan/ScheduleCheck.h"
 #include "runtime/plan/ScheduleKinds.h"
@@ -195,8 +196,10 @@ struct PlanLowering {
     lowered.plan.microBatches = tables.microBatches();
     lowerPorts();
     HPC_RETURN_IF_ERROR(lowerStages());
-    for (plan::Stage &stage : lowered.plan.stages)
+    for (plan::Stage &stage : lowered.plan.stages) {
       markRequested(lowered.plan, stage);
+      markPacked(lowered.plan, stage);
+    }
     if (!written.empty())
       for (size_t stage = 0; stage < lowered.plan.stages.size(); ++stage)
         bucketGradients(lowered.plan, int64_t(stage), lowered.values);

@@ -82,10 +82,15 @@ public:
   virtual Status scatter(const SliceCopy &slice, const std::byte *source, std::byte *host) = 0;
 
   /// Told of every product before the first run, when weights are bound: the place to choose an algorithm, to reserve
-  /// scratch, to pack (plan::Operand::packed) and to refuse. Addresses are those of the run where the operand lies in a
+  /// scratch and to refuse. Addresses are those of the run where the operand lies in a
   /// Session buffer, else null. gemm() gets what this returned.
   virtual Expected<GemmHandle> prepare(const GemmCall &call) = 0;
   virtual Status gemm(GemmHandle handle, const GemmCall &call) = 0;
+  /// Then told of every weight that products have as packed B [k, n] (plan::Operand::packed), stored at `b` as `gemm`
+  /// says, with the handles of all of them: it may rearrange those bytes for them.
+  virtual Status pack(const plan::Gemm &, std::byte *, int64_t, int64_t, const std::vector<GemmHandle> &) {
+    return Status::success();
+  }
   /// Told of every kernel that is an attention, at the same time: a number of the device's own where a library of it
   /// takes the kernel's place, else -1.
   virtual Expected<int64_t> prepare(const plan::Attention &) { return int64_t(-1); }

@@ -1,9 +1,11 @@
 // One overload per action, twice: what is looked up before the run, and what is done in it.
 #include "runtime/core/Executor.h"
 
+#include "runtime/plan/Packing.h"
 #include "runtime/plan/PlanNames.h"
 
 #include <algorithm>
+#include <map>
 #include <tuple>
 
 namespace hpc {
@@ -192,6 +194,7 @@ Status Executor::prepare(const Backend &backend) {
         return status.at(std::string(plan::actionName(instruction.action)) + " of node '" + instruction.node + "'");
     }
   }
+  HPC_RETURN_IF_ERROR(packWeights());
   // Ranks number their requests densely, the one of the outputs last.
   Expected<OutputTransfer> transfer =
       OutputTransfer::create(plan, place, options.ranks, device, communicator, requestCount(stage) - 1);
@@ -202,6 +205,29 @@ Status Executor::prepare(const Backend &backend) {
     directPorts = findDirectPorts(plan, stage, at(0), outputTransfer.isHome());
   for (const DirectPort &port : directPorts)
     prepared[size_t(port.program)][size_t(port.instruction)].isDirect = true;
+  return Status::success();
+}
+
+Status Executor::packWeights() {
+  struct Use {
+    const plan::Gemm *gemm = nullptr;
+    std::vector<GemmHandle> products;
+  };
+  std::map<int32_t, Use> uses; // by buffer
+  for (size_t p = 0; p < prepared.size(); ++p)
+    for (size_t i = 0; i < prepared[p].size(); ++i) {
+      const auto *gemm = std::get_if<plan::Gemm>(&stage.programs[p].instructions[i].action);
+      if (!gemm || !gemm->b.packed)
+        continue;
+      Use &use = uses[gemm->b.place.buffer];
+      use.gemm = gemm;
+      use.products.insert(use.products.end(), prepared[p][i].gemms.begin(), prepared[p][i].gemms.end());
+    }
+  for (const auto &[buffer, use] : uses) {
+    const plan::PackedSize size = plan::packedSize(stage, *use.gemm);
+    HPC_RETURN_IF_ERROR(device.pack(*use.gemm, arena.buffer(buffer, 0), size.k, size.n, use.products)
+                            .at(plan::bufferText(stage, buffer)));
+  }
   return Status::success();
 }
 

@@ -67,6 +67,8 @@ private:
   struct Prepare;
   struct Execute;
   GemmCall callOf(const plan::Gemm &gemm, Place place) const;
+  /// Offers weights that only products read to the device.
+  Status packWeights();
 
   Status runStep(const std::vector<Array> &inputs, std::vector<Array> &outputs, Outputs wanted);
   Status runProgram(int32_t stepIndex, const std::vector<Array> &inputs, std::vector<Array> &outputs, Outputs wanted,

@@ -39,7 +39,7 @@ struct Lister {
   void operator()(const Gemm &gemm) {
     Access a{gemm.a.place, 0, false, "a"}, b{gemm.b.place, 0, false, "b"}, c{gemm.c.place, 0, true, "c"},
         bias{gemm.bias, 0, false, "bias"};
-    b.operand = 1;
+    b.operand = operandB;
     c.operand = 2;
     bias.operand = 3;
     int64_t ranks = plan.ranksPerStage();

@@ -20,6 +20,8 @@ struct Access {
   const ByCoord *when = nullptr;          ///< only where it is not 0 (of the instruction; its own `when` apart)
 };
 
+constexpr int32_t operandB = 1; ///< Access::operand of a product's B
+
 /// Reads come before writes. Needs a plan that passed checkStructure, or, for one instruction, whose extents are >= 0.
 std::vector<Access> accessesOf(const Plan &plan, const Instruction &instruction);
 

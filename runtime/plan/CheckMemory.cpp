@@ -2,6 +2,7 @@
 // program by liveRanges. Sweeps keep the live buffers in a map by address, so that only neighbours need comparing.
 #include "runtime/plan/Access.h"
 #include "runtime/plan/Liveness.h"
+#include "runtime/plan/Packing.h"
 #include "runtime/plan/PlanCheck.h"
 #include "runtime/plan/PlanNames.h"
 
@@ -123,22 +124,44 @@ Status findWrites(const Plan &plan, int64_t stageIndex, std::vector<SessionUse> 
   return Status::success();
 }
 
-/// A form that the device made of a weight would be stale once a program wrote to it.
+/// A form that a device made of a weight would be stale once a program wrote to it, and wrong for whoever reads it
+/// otherwise.
 Status checkPacked(const Plan &plan, int64_t stageIndex, const std::vector<SessionUse> &uses) {
   const Stage &stage = plan.stages[stageIndex];
-  for (size_t p = 0; p < stage.programs.size(); ++p)
-    for (size_t i = 0; i < stage.programs[p].instructions.size(); ++i) {
-      const auto *gemm = std::get_if<Gemm>(&stage.programs[p].instructions[i].action);
-      if (!gemm || !gemm->b.packed)
-        continue;
-      int32_t buffer = gemm->b.place.buffer;
-      if (stage.buffers[buffer].lifetime != Lifetime::Session || uses[buffer].isWritten)
-        return fault(instructionText(plan, stageIndex, int64_t(p), int64_t(i)) + ": takes " +
-                     bufferText(stage, buffer) + " packed, but " +
-                     (uses[buffer].isWritten ? "a program writes to it" : "it does not live for the session") +
-                     "; only what never changes may be packed");
+  std::vector<const Gemm *> packed(stage.buffers.size(), nullptr); // a product that takes the buffer so
+  auto eachInstruction = [&](auto check) {
+    for (size_t p = 0; p < stage.programs.size(); ++p)
+      for (size_t i = 0; i < stage.programs[p].instructions.size(); ++i)
+        HPC_RETURN_IF_ERROR(check(stage.programs[p].instructions[i], instructionText(plan, stageIndex, int64_t(p), int64_t(i))));
+    return Status::success();
+  };
+  HPC_RETURN_IF_ERROR(eachInstruction([&](const Instruction &instruction, const std::string &text) {
+    const auto *gemm = std::get_if<Gemm>(&instruction.action);
+    if (!gemm || !gemm->b.packed)
+      return Status::success();
+    const int32_t buffer = gemm->b.place.buffer;
+    const std::string takes = text + ": takes " + bufferText(stage, buffer) + " packed, but ";
+    if (stage.buffers[buffer].lifetime != Lifetime::Session || uses[buffer].isWritten)
+      return fault(takes + (uses[buffer].isWritten ? "a program writes to it" : "it does not live for the session") +
+                   "; only what never changes may be packed");
+    if (!uses[buffer].binding->saved.empty())
+      return fault(takes + "checkpoints save it; they would have the device's form of it");
+    if (!canPack(plan, stage, *gemm))
+      return fault(takes + "its B is not all of it, without gaps and the same for a whole batch");
+    packed[buffer] = gemm;
+    return Status::success();
+  }));
+  return eachInstruction([&](const Instruction &instruction, const std::string &text) {
+    const auto *gemm = std::get_if<Gemm>(&instruction.action);
+    for (const Access &access : accessesOf(plan, instruction)) {
+      const Gemm *taker = packed[access.ref.buffer];
+      if (taker && !(gemm && access.operand == operandB && gemm->b.packed && packsAlike(*taker, *gemm)))
+        return fault(text + ": reads " + bufferText(stage, access.ref.buffer) + " (" + access.role +
+                     "), which a product takes packed; what else reads it must be products that take it packed too, "
+                     "stored the same way");
     }
-  return Status::success();
+    return Status::success();
+  });
 }
 
 /// The live buffers of a program at one moment.

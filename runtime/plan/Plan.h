@@ -117,8 +117,9 @@ struct Operand {
   int64_t ld = 0;              ///< leading dim: the step from row to row as stored
   bool transpose = false;      ///< stored with its two dims exchanged
   std::vector<int64_t> stride; ///< per batch dim; 0 broadcasts
-  /// The device may keep it in a form of its own, made when the session is prepared. Only B, and only where it stands
-  /// in a Session buffer that no program writes.
+  /// The device may rearrange the buffer into a form of its own when the session is prepared. Only B, and only where all
+  /// of a weight that is neither written nor saved is B of every product that reads it, stored the same way, and nothing
+  /// else reads it (Packing.h).
   bool packed = false;
 };
 

@@ -22,7 +22,7 @@ Status checkRanges(const Plan &plan);
 
 /// No two buffers that live at once share memory. A Program buffer is written before it is read and lives from its
 /// first to its last use in a program, one that is in flight until the Wait. Session buffers are bound once; a weight
-/// that is not saved is never written, one that is written never packed.
+/// that is not saved is never written; one that is packed is neither, and read by products alone, in one form.
 Status checkMemory(const Plan &plan);
 
 /// Over the coordinates of a stage, the slices of each stored or saved value cover it, and ranges of a view dim are

@@ -34,11 +34,16 @@ int64_t batchSize(const plan::Gemm &gemm) {
 
 /// Moves a matrix to row `row` and column `column` of what the product sees.
 template <typename Byte> void moveTo(MatrixOf<Byte> &matrix, int64_t row, int64_t column) {
-  matrix.data += (matrix.transpose ? column * matrix.ld + row : row * matrix.ld + column) * byteSize(matrix.dtype);
+  if (matrix.packed) // whole panels, all of k
+    matrix.data += column * matrix.ld * byteSize(matrix.dtype);
+  else
+    matrix.data += (matrix.transpose ? column * matrix.ld + row : row * matrix.ld + column) * byteSize(matrix.dtype);
 }
 
-Product productOf(const GemmCall &call, const ProductPart &part) {
+Product productOf(const GemmCall &call, const ProductPart &part, int64_t packedDepth) {
   Product product = productOf(call);
+  if (packedDepth > 0)
+    product.b = {product.b.data, product.b.dtype, packedDepth, false, true};
   const plan::Gemm &gemm = call.plan;
   int64_t rest = part.product;
   for (size_t d = gemm.batch.size(); d-- > 0; rest /= gemm.batch[d]) {
@@ -65,14 +70,14 @@ void finishPart(const GemmCall &call, const Product &part, int64_t column) {
 
 /// compute(product, scratch), and the epilogue, for all parts.
 template <typename Compute>
-Status eachPart(const GemmCall &call, const ProductCut &cut, ThreadPool &threads, std::vector<Scratch> &scratch,
-                const Compute &compute) {
+Status eachPart(const GemmCall &call, const ProductCut &cut, int64_t packedDepth, ThreadPool &threads,
+                std::vector<Scratch> &scratch, const Compute &compute) {
   return threads.run(cut.parts(), 1, [&](int64_t thread, int64_t first, int64_t last) {
     if (thread > 0)
       useOneThread();
     for (int64_t index = first; index < last; ++index) {
       const ProductPart part = partOf(cut, call.m, call.n, index);
-      Product product = productOf(call, part);
+      Product product = productOf(call, part, packedDepth);
       HPC_RETURN_IF_ERROR(compute(product, scratch[size_t(thread)]));
       finishPart(call, product, part.column);
     }
@@ -128,6 +133,14 @@ GemmMethod chooseMethod(const GemmCall &call, int64_t threads, bool mayUseTiles)
   method.library = cutByShape(products, call.m, call.n, call.k);
   if (call.plan.batch.empty())
     method.depth = depthOfParts(product);
+  method.wantsPacked = !method.usesTiles && call.plan.b.packed && wantsPacked(product);
+  return method;
+}
+
+GemmMethod methodOfPacked(const GemmCall &call, int64_t threads) {
+  GemmMethod method;
+  method.usesVectors = true;
+  method.ours = cutByThreads(batchSize(call.plan), call.m, call.n, call.k, threads);
   return method;
 }
 
@@ -136,7 +149,7 @@ Status gemm(const GemmCall &call, const GemmMethod &method, ThreadPool &threads,
     return multiplyInDepths(call, method.depth, threads, scratch[0]);
   if (method.usesTiles) {
     std::atomic<bool> isNumber{true};
-    HPC_RETURN_IF_ERROR(eachPart(call, method.ours, threads, scratch, [&](const Product &product, Scratch &memory) {
+    HPC_RETURN_IF_ERROR(eachPart(call, method.ours, 0, threads, scratch, [&](const Product &product, Scratch &memory) {
       if (!multiplyTiles(product, memory))
         isNumber.store(false, std::memory_order_relaxed);
       return Status::success();
@@ -147,11 +160,11 @@ Status gemm(const GemmCall &call, const GemmMethod &method, ThreadPool &threads,
       return Status::success();
   }
   if (method.usesVectors)
-    return eachPart(call, method.ours, threads, scratch, [](const Product &product, Scratch &memory) {
+    return eachPart(call, method.ours, method.packedDepth, threads, scratch, [](const Product &product, Scratch &memory) {
       multiplyVectors(product, memory);
       return Status::success();
     });
-  return eachPart(call, method.library, threads, scratch,
+  return eachPart(call, method.library, 0, threads, scratch,
                   [](const Product &product, Scratch &memory) { return multiply(product, memory); });
 }
 

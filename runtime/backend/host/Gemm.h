@@ -20,15 +20,19 @@ struct GemmMethod {
   ProductCut ours;    ///< of these two, whose bits depend on no cut
   ProductCut library; ///< of all else, and of what has infinities in tiles: the same for any number of threads
   int64_t depth = 0;  ///< where not 0, nothing is cut but k, into parts of this; see depthOfParts()
+  bool wantsPacked = false;
+  int64_t packedDepth = 0; ///< where not 0, of the panels that B is in
 };
 GemmMethod chooseMethod(const GemmCall &call, int64_t threads, bool mayUseTiles = true);
 
 /// Memory of a thread that multiplies; grows as needed.
 using Scratch = std::vector<std::byte>;
 
-/// `scratch` has one for each of the threads. `packed` operands are taken as they are: all ways pack panels on the way,
-/// and oneDNN's prepacked form, measured on gpt2's shapes, is between 0.8 and 1.15 of its sgemm's speed for twice the
-/// memory.
+/// How it is done with B in the panels of packVectors(), where the method wants that; packedDepth is still to be set.
+GemmMethod methodOfPacked(const GemmCall &call, int64_t threads);
+
+/// `scratch` has one for each of the threads. Of ways that pack panels on the way, oneDNN's prepacked form, measured on
+/// gpt2's shapes with AVX-512, is between 0.8 and 1.15 of its sgemm's speed for twice the memory.
 Status gemm(const GemmCall &call, const GemmMethod &method, ThreadPool &threads, std::vector<Scratch> &scratch);
 
 /// On the caller's thread alone, with the same bits.

@@ -3,6 +3,7 @@
 
 #include "runtime/backend/host/Code.h"
 #include "runtime/backend/host/Reduce.h"
+#include "runtime/backend/host/VectorProduct.h"
 #include "runtime/base/CountText.h"
 #include "runtime/base/IntegerMath.h"
 
@@ -128,16 +129,41 @@ Expected<GemmHandle> HostDevice::prepare(const GemmCall &call) {
   for (Scratch &memory : scratch)
     memory.resize(std::max(memory.size(), size_t(needs->scratch)));
   libraryBytes = std::max(libraryBytes, needs->library);
-  methods.push_back(chooseMethod(call, threads.threads(), mayUseTiles));
-  return GemmHandle(methods.size() - 1);
+  GemmMethod method = chooseMethod(call, threads.threads(), mayUseTiles);
+  products.push_back({method, method.wantsPacked ? methodOfPacked(call, threads.threads()) : GemmMethod()});
+  return GemmHandle(products.size() - 1);
+}
+
+Status HostDevice::pack(const plan::Gemm &gemm, std::byte *b, int64_t k, int64_t n,
+                        const std::vector<GemmHandle> &handles) {
+  for (GemmHandle handle : handles)
+    if (!products[size_t(handle)].method.wantsPacked)
+      return Status::success();
+  const int64_t bytes = k * n * byteSize(gemm.b.dtype);
+  std::unique_ptr<std::byte[]> stored(new std::byte[size_t(bytes)]);
+  std::memcpy(stored.get(), b, size_t(bytes));
+  const ConstMatrix from{stored.get(), gemm.b.dtype, gemm.b.ld, gemm.b.transpose};
+  HPC_RETURN_IF_ERROR(threads.run(ceilDiv(n, panelColumns), 1, [&](int64_t, int64_t first, int64_t last) {
+    packVectors(from, k, n, first, last, reinterpret_cast<float *>(b));
+    return Status::success();
+  }));
+  packingBytes = std::max(packingBytes, bytes);
+  for (Scratch &memory : scratch)
+    memory.resize(std::max(memory.size(), size_t(vectorScratch())));
+  for (GemmHandle handle : handles) {
+    Prepared &product = products[size_t(handle)];
+    product.method = product.packed;
+    product.method.packedDepth = k;
+  }
+  return Status::success();
 }
 
 Status HostDevice::gemm(GemmHandle handle, const GemmCall &call) {
-  return host::gemm(call, methods[size_t(handle)], threads, scratch);
+  return host::gemm(call, products[size_t(handle)].method, threads, scratch);
 }
 
 int64_t HostDevice::scratchBytes() const {
-  int64_t bytes = 0;
+  int64_t bytes = packingBytes;
   for (const Scratch &memory : scratch)
     bytes += libraryBytes + int64_t(memory.size());
   return bytes;

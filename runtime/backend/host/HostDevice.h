@@ -25,6 +25,7 @@ public:
   Status scatter(const SliceCopy &slice, const std::byte *source, std::byte *host) override;
 
   Expected<GemmHandle> prepare(const GemmCall &call) override;
+  Status pack(const plan::Gemm &gemm, std::byte *b, int64_t k, int64_t n, const std::vector<GemmHandle> &products) override;
   Status gemm(GemmHandle handle, const GemmCall &call) override;
   Status kernel(const KernelCall &call) override;
 
@@ -41,9 +42,13 @@ private:
   ThreadPool &threads;
   const bool mayUseTiles;
   std::vector<std::unique_ptr<std::byte, Unmap>> memory;
-  std::vector<GemmMethod> methods; ///< of the products, by handle
+  struct Prepared {
+    GemmMethod method, packed; ///< `packed`: with B packed, of a method that wants it
+  };
+  std::vector<Prepared> products; ///< by handle
   std::vector<Scratch> scratch;    ///< by thread, for the product that takes most
   int64_t libraryBytes = 0;        ///< of oneDNN on each thread, in the product that takes most
+  int64_t packingBytes = 0;        ///< of the weight that took most
 };
 
 } // namespace hpc::host

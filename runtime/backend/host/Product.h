@@ -18,6 +18,7 @@ template <typename Byte> struct MatrixOf {
   DType dtype = DType::F32;
   int64_t ld = 1;
   bool transpose = false;
+  bool packed = false; ///< B in panels (VectorProduct.h): `ld` is their depth
 };
 using ConstMatrix = MatrixOf<const std::byte>;
 using Matrix = MatrixOf<std::byte>;

@@ -11,9 +11,10 @@ namespace hpc::host {
 
 namespace {
 
-constexpr int lanes = 8, panelRows = 6, panelColumns = 2 * lanes;
-/// What is packed of B lies in L2, and is packed once for so many rows, which lie there or in L3; a panel of each in L1.
-constexpr int64_t depthAtOnce = 384, columnsAtOnce = 128, rowsAtOnce = 384;
+constexpr int lanes = 8, panelRows = 6;
+static_assert(panelColumns == 2 * lanes);
+/// What is packed of B lies in L2, and is packed once for so many rows, which lie there or in L3.
+constexpr int64_t depthAtOnce = 768, columnsAtOnce = 64, rowsAtOnce = 384;
 constexpr int64_t alignment = 64;
 constexpr int64_t leftNumbers = rowsAtOnce * depthAtOnce, rightNumbers = columnsAtOnce * depthAtOnce;
 
@@ -141,20 +142,67 @@ bool hasVectors() {
   return has;
 }
 
+bool hasTypes(const Product &product) {
+  auto isFloat = [](DType type) { return type == DType::F32 || type == DType::F16 || type == DType::BF16; };
+  return isFloat(product.a.dtype) && (isFloat(product.b.dtype) || product.b.dtype == DType::I8) &&
+         product.c.dtype == DType::F32 && product.accumulate == DType::F32;
+}
+
 /// oneDNN 2.6.3 reads B as it lies in memory where A has fewer than 384 rows. Rows of B that are a multiple of 2048 bytes
 /// apart then fall on few lines of the cache: 40 to 55 GFLOP/s where others have 85 (Zen 3).
 bool isSlowElsewhere(const ConstMatrix &b) { return !b.transpose && b.ld % 512 == 0; }
 
+/// The panels of B that multiplyPanels() reads: packed before, or now.
+struct RightPanels {
+  const ConstMatrix &b;
+  int64_t n;
+  float *packed; ///< room for columnsAtOnce columns, depthAtOnce deep
+
+  /// Columns column .. column+columns-1 at depths x .. x+depth-1, of which no panel is packed yet.
+  void begin(int64_t column, int64_t columns, int64_t x, int64_t depth) const {
+    if (!b.packed)
+      return pack<panelColumns>(b, b.transpose, column, columns, x, depth, packed);
+    // What is packed before leaves out the columns that are not there.
+    if (const int64_t width = columns % panelColumns) {
+      const int64_t first = columns - width;
+      const float *from = reinterpret_cast<const float *>(b.data) + (column + first) * b.ld + x * width;
+      packPanel<panelColumns>(Source<float>{from, width, false, width, depth}, packed + first * depth);
+    }
+  }
+  const float *panel(int64_t column, int64_t j, int64_t columns, int64_t x, int64_t depth) const {
+    if (b.packed && columns - j >= panelColumns)
+      return reinterpret_cast<const float *>(b.data) + (column + j) * b.ld + x * panelColumns;
+    return packed + j * depth;
+  }
+};
+
 } // namespace
 
 bool fitsVectors(const Product &product) {
-  const auto &[m, n, k, a, b, c, accumulate, addToC, mayUseTiles] = product;
-  auto isNarrow = [](DType type) { return type == DType::F16 || type == DType::BF16; };
-  const bool types = (a.dtype == DType::F32 || isNarrow(a.dtype)) &&
-                     (b.dtype == DType::F32 || b.dtype == DType::I8 || isNarrow(b.dtype)) &&
-                     c.dtype == DType::F32 && accumulate == DType::F32;
-  const bool isF32 = a.dtype == DType::F32 && b.dtype == DType::F32;
-  return types && m > fewRows && n >= panelColumns && k >= lanes && (!isF32 || isSlowElsewhere(b)) && hasVectors();
+  if (product.b.packed)
+    return true;
+  const bool isF32 = product.a.dtype == DType::F32 && product.b.dtype == DType::F32;
+  return hasTypes(product) && product.m > fewRows && product.n >= panelColumns && product.k >= lanes &&
+         (!isF32 || isSlowElsewhere(product.b)) && hasVectors();
+}
+
+bool wantsPacked(const Product &product) {
+  return hasTypes(product) && product.b.dtype == DType::F32 && product.m > fewRows && product.n >= panelColumns &&
+         product.k >= lanes && hasVectors();
+}
+
+void packVectors(const ConstMatrix &b, int64_t k, int64_t n, int64_t first, int64_t last, float *to) {
+  for (int64_t panel = first; panel < last; ++panel) {
+    const int64_t column = panel * panelColumns, width = std::min(panelColumns, n - column);
+    if (width == panelColumns)
+      pack<panelColumns>(b, b.transpose, column, width, 0, k, to + column * k);
+    else
+      for (int64_t x = 0; x < k; ++x)
+        for (int64_t j = 0; j < width; ++j)
+          std::memcpy(to + column * k + x * width + j,
+                      b.data + (b.transpose ? (column + j) * b.ld + x : x * b.ld + column + j) * int64_t(sizeof(float)),
+                      sizeof(float));
+  }
 }
 
 int64_t vectorScratch() { return (leftNumbers + rightNumbers) * int64_t(sizeof(float)) + alignment; }
@@ -162,9 +210,9 @@ int64_t vectorScratch() { return (leftNumbers + rightNumbers) * int64_t(sizeof(f
 void multiplyVectors(const Product &product, std::vector<std::byte> &scratch) {
   scratch.resize(std::max(scratch.size(), size_t(vectorScratch())));
   const uintptr_t misaligned = reinterpret_cast<uintptr_t>(scratch.data()) % alignment;
-  float *const left = reinterpret_cast<float *>(scratch.data() + (misaligned ? alignment - misaligned : 0)),
-               *const right = left + leftNumbers;
+  float *const left = reinterpret_cast<float *>(scratch.data() + (misaligned ? alignment - misaligned : 0));
   const auto &[m, n, k, a, b, c, accumulate, addToC, mayUseTiles] = product;
+  const RightPanels right{b, n, left + leftNumbers};
   for (int64_t row = 0; row < m; row += rowsAtOnce)
     for (int64_t x = 0; x < k; x += depthAtOnce) {
       const int64_t rows = std::min(rowsAtOnce, m - row), depth = std::min(depthAtOnce, k - x);
@@ -172,12 +220,12 @@ void multiplyVectors(const Product &product, std::vector<std::byte> &scratch) {
       pack<panelRows>(a, !a.transpose, row, rows, x, depth, left);
       for (int64_t column = 0; column < n; column += columnsAtOnce) {
         const int64_t columns = std::min(columnsAtOnce, n - column);
-        pack<panelColumns>(b, b.transpose, column, columns, x, depth, right);
+        right.begin(column, columns, x, depth);
         float *const to = reinterpret_cast<float *>(c.data) + row * c.ld + column;
         for (int64_t j = 0; j < columns; j += panelColumns)
           for (int64_t i = 0; i < rows; i += panelRows) {
             const int64_t height = std::min<int64_t>(panelRows, rows - i), width = columns - j;
-            const float *const ofA = left + i * depth, *const ofB = right + j * depth;
+            const float *const ofA = left + i * depth, *const ofB = right.panel(column, j, columns, x, depth);
             if (width < panelColumns)
               multiplyNarrow(height, width, depth, ofA, ofB, add, to + i * c.ld + j, c.ld);
             else

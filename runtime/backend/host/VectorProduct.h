@@ -11,6 +11,16 @@ namespace hpc::host {
 /// and k, and of m on whether it is more than fewRows.
 bool fitsVectors(const Product &product);
 
+/// Whether it is the better way with B packed once, for all products to come (plan::Operand::packed): f32.
+bool wantsPacked(const Product &product);
+
+/// Columns of a panel of B. The panels of an f32 B [k, n] follow each other, each [k, columns] row by row, the last one
+/// with the columns that are left.
+constexpr int64_t panelColumns = 16;
+
+/// Panels first .. last-1 of b [k, n] to their places in `to`, the beginning of all of them.
+void packVectors(const ConstMatrix &b, int64_t k, int64_t n, int64_t first, int64_t last, float *to);
+
 /// Bytes of scratch for any product.
 int64_t vectorScratch();
 

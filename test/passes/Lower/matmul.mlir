@@ -9,7 +9,7 @@ module attributes {dist.mesh = #dist.mesh<"tp=1:tensor">, hpc.phase = "stage"} {
       -> (tensor<2x3x7xf32> {nn.name = "rows"}, tensor<2x3x5xf32> {nn.name = "batched"}, tensor<2x5x6xf32> {nn.name = "broadcast"},
           tensor<2x2xf64> {nn.name = "wide"}, tensor<2x2xf32> {nn.name = "half"}) {
     %w = nn.parameter "w" {value = dense<1.0> : tensor<4x7xf32>} : tensor<4x7xf32>
-    // CHECK: gemm b{{[0-9]+}} = b{{[0-9]+}} * b{{[0-9]+}}, m 6, n 7, k 4, ld 4 7 7
+    // CHECK: gemm b{{[0-9]+}} = b{{[0-9]+}} * packed b{{[0-9]+}}, m 6, n 7, k 4, ld 4 7 7
     %0 = nn.matmul %x, %w : tensor<2x3x4xf32>, tensor<4x7xf32> -> tensor<2x3x7xf32>
     // CHECK: gemm {{.*}}m 3, n 5, k 4, ld 4 4 5{{.*}}batch [2]{{.*}}[12]{{.*}}[20]{{.*}}[15]
     %1 = nn.matmul %x, %k {transpose_rhs} : tensor<2x3x4xf32>, tensor<2x5x4xf32> -> tensor<2x3x5xf32>

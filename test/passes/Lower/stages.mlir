@@ -8,7 +8,7 @@
 // CHECK: program forward:
 // CHECK-NEXT: load b0 = input x: dim 0 0..1 / 2..3 of 4, dim 1 0..2 | 3..4 of 5 (box 3)
 // fill_tail is no instruction: rank 1 contracts 16 columns, not 24.
-// CHECK-NEXT: gemm b2 = b0 * b1, m 2, n 3, k 24 | 16
+// CHECK-NEXT: gemm b2 = b0 * packed b1, m 2, n 3, k 24 | 16
 // What is sent lies in a slot.
 // CHECK-NEXT: all_reduce b3 = b2 over {tp} sum, 6 x f32 (24 bytes), because the sum
 // CHECK-NEXT: send b3, 24 bytes to rank 2 | 3

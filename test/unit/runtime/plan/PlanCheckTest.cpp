@@ -138,6 +138,28 @@ const Case cases[] = {
        gemm.b.packed = true;
      },
      {"instruction 2 (gemm, node /w0/MatMul): takes buffer 2 'x' packed, but it does not live for the session"}},
+    {"PackedInPart",
+     [](Plan &p) {
+       Gemm &gemm = action<Gemm>(p, 0, 0, stage0::GemmY);
+       gemm.b.packed = true;
+       gemm.n = 5;
+     },
+     {"instruction 3 (gemm, node /w1/MatMul): takes buffer 1 'w1' packed, but its B is not all of it, without gaps"}},
+    {"PackedAndSaved",
+     [](Plan &p) {
+       action<Gemm>(p, 0, 0, stage0::GemmH).b.packed = true;
+       Binding &binding = p.stages[0].bindings[0];
+       binding.saved = "w";
+       binding.shape = binding.slice.view;
+     },
+     {"instruction 2 (gemm, node /w0/MatMul): takes buffer 0 'w0' packed, but checkpoints save it"}},
+    {"PackedForOneReader",
+     [](Plan &p) {
+       Instruction again = program(p, 0, 0)[stage0::GemmY];
+       action<Gemm>(p, 0, 0, stage0::GemmY).b.packed = true;
+       program(p, 0, 0).insert(program(p, 0, 0).begin() + stage0::GemmY, again);
+     },
+     {"instruction 3 (gemm, node /w1/MatMul): reads buffer 1 'w1' (b), which a product takes packed"}},
     {"TempReadFirst",
      [](Plan &p) { program(p, 0, 0).erase(program(p, 0, 0).begin() + stage0::LoadX); },
      {"instruction 1 (gemm, node /w0/MatMul): reads buffer 2 'x' (a) before any instruction of the program wrote to "
