@@ -4,6 +4,7 @@
 
 #include "runtime/backend/host/FewRows.h"
 #include "runtime/backend/host/Vectors.h"
+#include "runtime/base/IntegerMath.h"
 
 #include <algorithm>
 
@@ -104,9 +105,15 @@ void pack(const ConstMatrix &matrix, bool along, int64_t at, int64_t count, int6
   }
 }
 
+/// Memory that is read soon: `step` bytes of it are asked for with each step of k.
+struct Ahead {
+  const std::byte *from = nullptr;
+  int64_t step = 0;
+};
+
 /// c[rows, 16], rows `ld` apart, = or += a panel of A times a panel of B.
 template <int rows>
-HPC_AVX2 void multiplyPanels(int64_t depth, const float *a, const float *b, bool add, float *c, int64_t ld) {
+HPC_AVX2 void multiplyPanels(int64_t depth, const float *a, const float *b, Ahead ahead, bool add, float *c, int64_t ld) {
   Float sums[rows][2] = {};
   if (add)
     for (int i = 0; i < rows; ++i)
@@ -114,6 +121,7 @@ HPC_AVX2 void multiplyPanels(int64_t depth, const float *a, const float *b, bool
   for (int64_t x = 0; x < depth; ++x) {
     Float right[2];
     std::memcpy(right, b + x * panelColumns, sizeof(right));
+    __builtin_prefetch(ahead.from + x * ahead.step, 0, 2);
     for (int i = 0; i < rows; ++i)
       for (int j = 0; j < 2; ++j)
         sums[i][j] = __builtin_elementwise_fma(Float(a[x * panelRows + i]), right[j], sums[i][j]);
@@ -122,7 +130,7 @@ HPC_AVX2 void multiplyPanels(int64_t depth, const float *a, const float *b, bool
     std::memcpy(c + i * ld, sums[i], sizeof(sums[i]));
 }
 
-using MultiplyPanels = void (*)(int64_t, const float *, const float *, bool, float *, int64_t);
+using MultiplyPanels = void (*)(int64_t, const float *, const float *, Ahead, bool, float *, int64_t);
 constexpr MultiplyPanels ofRows[] = {nullptr,           multiplyPanels<1>, multiplyPanels<2>, multiplyPanels<3>,
                                      multiplyPanels<4>, multiplyPanels<5>, multiplyPanels<panelRows>};
 
@@ -132,7 +140,7 @@ void multiplyNarrow(int64_t rows, int64_t columns, int64_t depth, const float *a
   alignas(64) float sums[panelRows * panelColumns] = {};
   for (int64_t i = 0; add && i < rows; ++i)
     std::copy_n(c + i * ld, columns, sums + i * panelColumns);
-  ofRows[rows](depth, a, b, add, sums, panelColumns);
+  ofRows[rows](depth, a, b, {}, add, sums, panelColumns);
   for (int64_t i = 0; i < rows; ++i)
     std::copy_n(sums + i * panelColumns, columns, c + i * ld);
 }
@@ -173,6 +181,14 @@ struct RightPanels {
     if (b.packed && columns - j >= panelColumns)
       return reinterpret_cast<const float *>(b.data) + (column + j) * b.ld + x * panelColumns;
     return packed + j * depth;
+  }
+  /// Of the panel behind `panel`, which memory gives no faster than over all rows: the part that row i of `rows` is to
+  /// ask for.
+  Ahead ahead(const float *panel, int64_t i, int64_t rows, int64_t depth) const {
+    if (!b.packed)
+      return {};
+    const int64_t step = ceilDiv(panelColumns * int64_t(sizeof(float)), ceilDiv(rows, panelRows));
+    return {reinterpret_cast<const std::byte *>(panel + b.ld * panelColumns) + i / panelRows * depth * step, step};
   }
 };
 
@@ -229,7 +245,7 @@ void multiplyVectors(const Product &product, std::vector<std::byte> &scratch) {
             if (width < panelColumns)
               multiplyNarrow(height, width, depth, ofA, ofB, add, to + i * c.ld + j, c.ld);
             else
-              ofRows[height](depth, ofA, ofB, add, to + i * c.ld + j, c.ld);
+              ofRows[height](depth, ofA, ofB, right.ahead(ofB, i, rows, depth), add, to + i * c.ld + j, c.ld);
           }
       }
     }
