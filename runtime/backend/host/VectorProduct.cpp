@@ -156,9 +156,13 @@ bool hasTypes(const Product &product) {
          product.c.dtype == DType::F32 && product.accumulate == DType::F32;
 }
 
-/// oneDNN 2.6.3 reads B as it lies in memory where A has fewer than 384 rows. Rows of B that are a multiple of 2048 bytes
-/// apart then fall on few lines of the cache: 40 to 55 GFLOP/s where others have 85 (Zen 3).
-bool isSlowElsewhere(const ConstMatrix &b) { return !b.transpose && b.ld % 512 == 0; }
+/// oneDNN 2.6.3 reads operands as they lie in memory where A, or a part of it, has fewer than 384 rows. Rows that are a
+/// multiple of 2048 bytes apart and are not read along then fall on few lines of the cache: 31 to 55 GFLOP/s where others
+/// have 85 (Zen 3).
+bool isSlowElsewhere(const Product &product) {
+  auto meets = [](const ConstMatrix &matrix, bool along) { return !along && matrix.ld % 512 == 0; };
+  return meets(product.a, !product.a.transpose) || meets(product.b, product.b.transpose);
+}
 
 /// The panels of B that multiplyPanels() reads: packed before, or now.
 struct RightPanels {
@@ -199,7 +203,7 @@ bool fitsVectors(const Product &product) {
     return true;
   const bool isF32 = product.a.dtype == DType::F32 && product.b.dtype == DType::F32;
   return hasTypes(product) && product.m > fewRows && product.n >= panelColumns && product.k >= lanes &&
-         (!isF32 || isSlowElsewhere(product.b)) && hasVectors();
+         (!isF32 || isSlowElsewhere(product)) && hasVectors();
 }
 
 bool wantsPacked(const Product &product) {

@@ -226,14 +226,15 @@ TEST(Product, LargeAndOdd) {
               check({type, b, DType::F32, DType::F32, m, n, k, transposeA, transposeB, add, 3});
 }
 
-// Rows of B that are a multiple of 2048 bytes apart are VectorProduct's where there is nothing wider than AVX2, so past its
+// Rows of B, or of a transposed A, that are a multiple of 2048 bytes apart are VectorProduct's where there is nothing wider than AVX2, so past its
 // panels and blocks too.
 TEST(Product, RowsFarApart) {
   host::useOneThread();
   for (bool transposeA : {false, true})
     for (bool add : {false, true})
       for (auto [m, n, k, slack] : {std::array<int64_t, 4>{9, 512, 50, 0}, {14, 1000, 401, 24}, {389, 500, 7, 12},
-                                    {400, 260, 30, 252}, {10, 9, 20, 503}, {9, 17, 8, 495}})
+                                    {400, 260, 30, 252}, {10, 9, 20, 503}, {9, 17, 8, 495}, {500, 20, 400, 12},
+                                    {512, 70, 33, 0}})
         check({DType::F32, DType::F32, DType::F32, DType::F32, m, n, k, transposeA, false, add, slack});
 }
 
