@@ -156,12 +156,11 @@ bool hasTypes(const Product &product) {
          product.c.dtype == DType::F32 && product.accumulate == DType::F32;
 }
 
-/// oneDNN 2.6.3 reads operands as they lie in memory where A, or a part of it, has fewer than 384 rows. Rows that are a
-/// multiple of 2048 bytes apart and are not read along then fall on few lines of the cache: 31 to 55 GFLOP/s where others
-/// have 85 (Zen 3).
+/// oneDNN 2.6.3 reads operands as they lie in memory where A, or a part of it, has fewer than 384 rows. Of a transposed A
+/// or a B whose rows are a multiple of 2048 bytes apart, which fall on few lines of the cache, it then computes 31 to 55
+/// GFLOP/s where others have 85 (Zen 3).
 bool isSlowElsewhere(const Product &product) {
-  auto meets = [](const ConstMatrix &matrix, bool along) { return !along && matrix.ld % 512 == 0; };
-  return meets(product.a, !product.a.transpose) || meets(product.b, product.b.transpose);
+  return product.a.transpose || (!product.b.transpose && product.b.ld % 512 == 0);
 }
 
 /// The panels of B that multiplyPanels() reads: packed before, or now.
