@@ -25,6 +25,7 @@ REFERENCE = "f32-tp1-pp1.plan"
 BY_PROCESSES = ("f32-tp2-pp1", "f32-tp1-pp2", "f32-tp2-pp2")  # NCCL; each rank calls its host by another name, else NCCL refuses one card for two
 SANITIZED = "f32-tp2-pp1"
 WITHOUT_CUDNN = ("bf16-tp1-pp1", "bf16-tp2-pp2")  # attention by the plan's own kernels: if only one of the two is wrong, it is known which
+WITHOUT_EPILOGUES = ("f32-tp1-pp1",)  # bias and activation by kernels: likewise
 TRAINING = ["--train", "--steps=10", "--lr=1e-3"]
 LIBRARIES = pathlib.Path(os.environ.get("HPC_CUDA_LIBRARIES", ""))
 IS_STAND_IN = (LIBRARIES / "libhpc_gpu_standin.so").exists()  # whose times say nothing
@@ -118,6 +119,9 @@ class Cases:
     def without_cudnn(self, plan):
         self.compare(f"{plan.parent.name} {plan.stem} without cuDNN", plan, [(self.command(plan) + [f"--ranks-per-gpu={ranks_of(plan)}", "--no-cudnn"], {})])
 
+    def without_epilogues(self, plan):
+        self.compare(f"{plan.parent.name} {plan.stem} without epilogues", plan, [(self.command(plan) + [f"--ranks-per-gpu={ranks_of(plan)}", "--epilogues=none"], {})])
+
     def training(self, plan):
         """Ten steps on both: their losses."""
         name, losses = f"{plan.parent.name} {plan.stem} training", []
@@ -199,6 +203,8 @@ def main():
         for plan in found:
             if plan.stem in WITHOUT_CUDNN:
                 cases.without_cudnn(plan)
+            if plan.stem in WITHOUT_EPILOGUES:
+                cases.without_epilogues(plan)
         for plan in sorted((plans / "training").glob("*/*.plan")):
             cases.training(plan)
         for plan in found:

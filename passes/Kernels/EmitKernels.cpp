@@ -3,6 +3,7 @@
 #include "passes/Kernels/AttentionRegion.h"
 #include "passes/Kernels/CompilerIdentity.h"
 #include "passes/Kernels/DeviceCode.h"
+#include "passes/Kernels/EpilogueRegion.h"
 #include "passes/Kernels/KernelScalars.h"
 #include "passes/Kernels/MachineCode.h"
 #include "passes/Kernels/Passes.h"
@@ -13,6 +14,7 @@
 #include "compiler/AttentionAttribute.h"
 #include "compiler/Diagnostics.h"
 #include "compiler/ElementType.h"
+#include "compiler/EpilogueAttribute.h"
 #include "compiler/ModuleAttributes.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -75,6 +77,7 @@ void describe(nn::FusedOp region) {
   for (const kernels::KernelScalar &scalar : kernels::collectScalars(region))
     scalars.push_back(scalar.toAttribute(region.getContext()));
   region->removeAttr(attentionAttrName);
+  region->removeAttr(epilogueAttrName);
   region.setRows(kernels::countItems(region));
   region.setScalarsAttr(b.getArrayAttr(scalars));
 }
@@ -188,6 +191,8 @@ struct EmitKernelsPass : impl::EmitKernelsBase<EmitKernelsPass> {
                       DenseI64ArrayAttr::get(&getContext(), {launch.blocks, launch.threads, launch.sharedBytes}));
       if (std::optional<plan::Attention> attention = describeAttention(region))
         region->setAttr(attentionAttrName, toAttribute(&getContext(), *attention));
+      if (std::optional<plan::Epilogue> epilogue = kernels::findEpilogue(region))
+        region->setAttr(epilogueAttrName, toAttribute(&getContext(), *epilogue));
     });
     return deviceCodeOnHost.empty() ? success() : writeOnHost(code->onHost);
   }

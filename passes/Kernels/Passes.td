@@ -121,7 +121,8 @@ def WriteInPlace : Pass<"hpc-write-in-place", "::mlir::ModuleOp"> {
         %1 = nn.fused "sub_8x4_0_over0" (%w, %g) {in_place = array<i64: 0>} : ...
 
     Otherwise lower copies the new value at the end. A temporary of at least half the size of the block's largest that nothing reads behind the region is
-    written over too: logits by their gradient.
+    written over too: logits by their gradient. So is a product of any size by the region that only finishes it, with a bias and at most an activation, so that a
+    device may do both at once.
 
     A region whose code touches only part of its result (the rows of a table that ids name) and whose only reader adds it up over micro-batches adds it to the sum
     by itself: `hpc.adds_over` (README.md).

@@ -4,6 +4,7 @@
 #include "compiler/Accumulations.h"
 #include "compiler/Dialect/NN/Ports.h"
 #include "compiler/Providers.h"
+#include "passes/Kernels/EpilogueRegion.h"
 #include "passes/Kernels/InPlace.h"
 #include "passes/Kernels/Passes.h"
 #include "passes/Kernels/RowComposites.h"
@@ -113,8 +114,15 @@ bool diesIn(nn::FusedOp region, Value value) {
 
 int64_t elementsOf(Value value) { return nn::tensorType(value).getNumElements(); }
 
+/// Whether the operand is a product that the region only finishes.
+bool isFinished(nn::FusedOp region, size_t operand) {
+  std::optional<plan::Epilogue> epilogue = kernels::findEpilogue(region);
+  return epilogue && size_t(epilogue->product) == operand;
+}
+
 /// Lets regions write over operands that nobody reads afterwards, where the tensor is half as large as the block's
-/// largest or more: each place is a kernel of its own, so smaller ones are not worth it.
+/// largest or more: each place is a kernel of its own, so smaller ones are not worth it. But products are finished
+/// where they are, so that a device may do both at once, whatever lies beside them.
 void writeOverTemporaries(Block &block) {
   int64_t largest = 0;
   for (Operation &op : block)
@@ -130,8 +138,9 @@ void writeOverTemporaries(Block &block) {
       for (auto [number, operand] : llvm::enumerate(region.getOperands())) {
         auto isSame = [&, value = operand](Value other) { return aliasRoot(other) == aliasRoot(value); };
         if (inPlace[result.getResultNumber()] >= 0 || llvm::is_contained(inPlace, int64_t(number)) ||
-            2 * elementsOf(result) < largest || operand.getType() != result.getType() ||
-            llvm::count_if(region.getOperands(), isSame) > 1 || !diesIn(region, operand) || !isReadBy(result, [](Operation *) { return true; }) ||
+            (2 * elementsOf(result) < largest && !isFinished(region, number)) ||
+            operand.getType() != result.getType() || llvm::count_if(region.getOperands(), isSame) > 1 ||
+            !diesIn(region, operand) || !isReadBy(result, [](Operation *) { return true; }) ||
             !kernels::canWriteOver(region, result.getResultNumber(), unsigned(number)))
           continue;
         inPlace[result.getResultNumber()] = int64_t(number);

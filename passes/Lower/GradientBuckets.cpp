@@ -17,8 +17,6 @@ using plan::Access, plan::Collective, plan::Instruction, plan::Lifetime, plan::P
 namespace {
 
 constexpr int64_t termAlignment = 64;
-/// The queue of what shall run beside compute.
-constexpr int32_t besideCompute = 1;
 
 struct Position {
   size_t program = 0;
@@ -354,7 +352,6 @@ void Buckets::add(const Bucket &bucket) {
 
   Inserted post{{std::move(joined), first.node}, {}, {}};
   post.instruction.part = wait.instruction.part = first.part;
-  post.instruction.queue = besideCompute;
   const Position &at = bucket.post();
   if (at.program != update && plan.microBatches > 1) {
     post.instruction.when.values.assign(size_t(plan.ranksPerStage() * plan.microBatches), 0);
@@ -403,8 +400,6 @@ template <typename F> void eachPlace(plan::Action &action, F change) {
     void operator()(plan::Gemm &gemm) const {
       for (plan::Operand *operand : {&gemm.a, &gemm.b, &gemm.c})
         change(operand->place);
-      if (gemm.epilogue != plan::Epilogue::None)
-        change(gemm.bias);
     }
     void operator()(plan::Kernel &kernel) const {
       for (plan::KernelArg &arg : kernel.args)

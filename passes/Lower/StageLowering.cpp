@@ -5,6 +5,7 @@
 #include "compiler/Dialect/Dist/Correspondence.h"
 #include "compiler/Dialect/NN/Int8Parameter.h"
 #include "compiler/ElementType.h"
+#include "compiler/EpilogueAttribute.h"
 #include "compiler/Interfaces/Cost.h"
 #include "compiler/Interfaces/Structure.h"
 #include "compiler/Location.h"
@@ -376,6 +377,7 @@ Status StageLowering::lowerFused(nn::FusedOp op) {
   if (auto launch = op->getAttrOfType<DenseI64ArrayAttr>(launchAttrName); launch && launch.size() == 3)
     kernel.launch = {launch[0], launch[1], launch[2]};
   kernel.attention = attentionOf(op);
+  kernel.epilogue = epilogueOf(op);
   for (Operation &inside : op.getBody().front())
     if (auto cost = dyn_cast<CostOpInterface>(inside); cost && effortOf(&inside) == Effort::Product)
       kernel.flops += cost.getFlops();

@@ -24,30 +24,11 @@ struct Executor::Prepare {
   }
 
   Status operator()(const plan::Gemm &gemm) const {
-    const std::vector<plan::Buffer> &buffers = executor.stage.buffers;
-    auto isBound = [&](const plan::Ref &ref) {
-      return ref.buffer >= 0 && buffers[size_t(ref.buffer)].lifetime == plan::Lifetime::Session;
-    };
-    Status status;
-    std::tuple<int64_t, int64_t, int64_t, bool> before;
-    eachMicroBatch([&](Place place) {
-      if (!status.ok())
-        return;
-      GemmCall call = executor.callOf(gemm, place);
-      // Session buffers have one place, so only the extents can differ from the micro-batch before.
-      std::tuple now{call.m, call.n, call.k, call.addToC};
-      if (!entry.gemms.empty() && now == before)
-        return entry.gemms.push_back(entry.gemms.back());
-      before = now;
-      call.a = isBound(gemm.a.place) ? call.a : nullptr;
-      call.b = isBound(gemm.b.place) ? call.b : nullptr;
-      call.c = isBound(gemm.c.place) ? call.c : nullptr;
-      call.bias = isBound(gemm.bias) ? call.bias : nullptr;
-      Expected<GemmHandle> handle = executor.device.prepare(call);
-      status = handle.status();
-      entry.gemms.push_back(handle.ok() ? *handle : 0);
-    });
-    return status;
+    Expected<std::vector<GemmHandle>> handles =
+        executor.prepareProduct(gemm, [&](const GemmCall &call) { return executor.device.prepare(call); });
+    if (handles.ok())
+      entry.gemms = std::move(*handles);
+    return handles.status();
   }
   Status operator()(const plan::Kernel &kernel) const {
     Expected<KernelHandle> handle = backend.kernel(kernel.symbol);
@@ -104,7 +85,8 @@ struct Executor::Execute {
   }
 
   Status operator()(const plan::Gemm &gemm) const {
-    return executor.device.gemm(entry.gemms[size_t(place.microBatch)], executor.callOf(gemm, place));
+    return executor.device.gemm(entry.gemms[size_t(place.microBatch)],
+                                entry.fused ? executor.callOf(*entry.fused, place) : executor.callOf(gemm, place));
   }
   Status operator()(const plan::Kernel &kernel) const {
     for (size_t i = 0; i < kernel.args.size(); ++i)
@@ -180,14 +162,71 @@ GemmCall Executor::callOf(const plan::Gemm &gemm, Place place) const {
           place(gemm.addToC) != 0,
           address(gemm.a.place),
           address(gemm.b.place),
-          address(gemm.c.place),
-          gemm.epilogue == plan::Epilogue::None ? nullptr : address(gemm.bias)};
+          address(gemm.c.place)};
+}
+
+GemmCall Executor::callOf(const FusedEpilogue &fused, Place place) const {
+  GemmCall call = callOf(fused.gemm, place);
+  call.epilogue = fused.kind;
+  call.bias = arena.at(fused.bias, place.microBatch);
+  return call;
+}
+
+/// ask(call) for each micro-batch; addresses are known of Session buffers alone.
+template <typename Product, typename Ask>
+Expected<std::vector<GemmHandle>> Executor::prepareProduct(const Product &product, const Ask &ask) const {
+  std::vector<GemmHandle> handles;
+  std::tuple<int64_t, int64_t, int64_t, bool> before;
+  auto isBound = [&](const plan::Operand &operand) {
+    return stage.buffers[size_t(operand.place.buffer)].lifetime == plan::Lifetime::Session;
+  };
+  for (int64_t microBatch = 0; microBatch < plan.microBatches; ++microBatch) {
+    GemmCall call = callOf(product, at(microBatch));
+    // Session buffers have one place, so only the extents can differ from the micro-batch before.
+    std::tuple now{call.m, call.n, call.k, call.addToC};
+    if (!handles.empty() && now == before) {
+      handles.push_back(handles.back());
+      continue;
+    }
+    before = now;
+    call.a = isBound(call.plan.a) ? call.a : nullptr;
+    call.b = isBound(call.plan.b) ? call.b : nullptr;
+    call.c = isBound(call.plan.c) ? call.c : nullptr;
+    Expected<GemmHandle> handle = ask(call);
+    if (!handle.ok())
+      return handle.status();
+    handles.push_back(*handle);
+  }
+  return handles;
+}
+
+/// Products that take over the kernels behind them, where the device has that in every micro-batch. An observer sees
+/// each instruction's values, so it has them as the plan says.
+Status Executor::fuse(const plan::Program &program, std::vector<Prepared> &entries) {
+  if (options.observer)
+    return Status::success();
+  for (FusedEpilogue &found : findFusedEpilogues(plan, stage, program)) {
+    auto fused = std::make_shared<const FusedEpilogue>(std::move(found));
+    Expected<std::vector<GemmHandle>> handles =
+        prepareProduct(*fused, [&](const GemmCall &call) { return device.prepareFused(call); });
+    if (!handles.ok())
+      return handles.status().at("gemm of node '" + program.instructions[size_t(fused->product)].node + "'");
+    if (std::find(handles->begin(), handles->end(), GemmHandle(-1)) != handles->end())
+      continue;
+    entries[size_t(fused->product)].gemms = std::move(*handles);
+    entries[size_t(fused->kernel)].isInProduct = true;
+    entries[size_t(fused->product)].fused = std::move(fused);
+  }
+  return Status::success();
 }
 
 Status Executor::prepare(const Backend &backend) {
   for (const plan::Program &program : stage.programs) {
     std::vector<Prepared> &entries = prepared.emplace_back(program.instructions.size());
+    HPC_RETURN_IF_ERROR(fuse(program, entries));
     for (size_t i = 0; i < entries.size(); ++i) {
+      if (entries[i].fused || entries[i].isInProduct)
+        continue;
       const plan::Instruction &instruction = program.instructions[i];
       Status status = std::visit(Prepare{*this, backend, entries[i]}, instruction.action);
       if (!status.ok())
@@ -252,7 +291,8 @@ Status Executor::runProgram(int32_t stepIndex, const std::vector<Array> &inputs,
     HPC_RETURN_IF_ERROR(arena.poisonTemporaries(device));
   for (size_t i = 0; i < program.instructions.size(); ++i) {
     const plan::Instruction &instruction = program.instructions[i];
-    if (!at(step.microBatch)(instruction.when) || (instruction.onRequest && wanted == Outputs::Ordinary))
+    if (!at(step.microBatch)(instruction.when) || (instruction.onRequest && wanted == Outputs::Ordinary) ||
+        prepared[size_t(step.program)][i].isInProduct)
       continue;
     if (replays && !isForHost(instruction.action, outputTransfer.isHome()))
       continue;

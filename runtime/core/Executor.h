@@ -6,11 +6,13 @@
 #include "runtime/core/Arena.h"
 #include "runtime/core/Backend.h"
 #include "runtime/core/DirectPorts.h"
+#include "runtime/core/EpilogueFusion.h"
 #include "runtime/core/OutputTransfer.h"
 #include "runtime/core/Trace.h"
 
 #include <array>
 #include <functional>
+#include <memory>
 
 namespace hpc {
 
@@ -61,12 +63,18 @@ private:
     std::vector<int64_t> scalars;  ///< kernel: [microBatch][scalar]
     std::vector<std::array<int64_t, 3>> launches; ///< kernel: [microBatch], blocks, threads, shared bytes
     std::vector<GemmHandle> gemms; ///< product: [microBatch]
+    std::shared_ptr<const FusedEpilogue> fused; ///< product: what is run instead, which does a kernel's work too
+    bool isInProduct = false;                   ///< kernel: such a one
     std::vector<SliceCopy> slices; ///< load and store: [microBatch]
     bool isDirect = false;         ///< load and store: the buffer is the caller's array
   };
   struct Prepare;
   struct Execute;
   GemmCall callOf(const plan::Gemm &gemm, Place place) const;
+  GemmCall callOf(const FusedEpilogue &fused, Place place) const;
+  template <typename Product, typename Ask>
+  Expected<std::vector<GemmHandle>> prepareProduct(const Product &product, const Ask &ask) const;
+  Status fuse(const plan::Program &program, std::vector<Prepared> &entries);
   /// Offers weights that only products read to the device.
   Status packWeights();
 

@@ -37,11 +37,9 @@ struct Lister {
   }
 
   void operator()(const Gemm &gemm) {
-    Access a{gemm.a.place, 0, false, "a"}, b{gemm.b.place, 0, false, "b"}, c{gemm.c.place, 0, true, "c"},
-        bias{gemm.bias, 0, false, "bias"};
+    Access a{gemm.a.place, 0, false, "a"}, b{gemm.b.place, 0, false, "b"}, c{gemm.c.place, 0, true, "c"};
     b.operand = operandB;
     c.operand = 2;
-    bias.operand = 3;
     int64_t ranks = plan.ranksPerStage();
     forEachEntry(plan, {&gemm.m, &gemm.n, &gemm.k}, [&](int64_t coordinate, int64_t microBatch) {
       int64_t m = gemm.m.at(coordinate, microBatch, ranks), n = gemm.n.at(coordinate, microBatch, ranks),
@@ -51,12 +49,9 @@ struct Lister {
       widen(a, matrixBytes(gemm.a, m, k, gemm.batch), coordinate, microBatch);
       widen(b, matrixBytes(gemm.b, k, n, gemm.batch), coordinate, microBatch);
       widen(c, matrixBytes(gemm.c, m, n, gemm.batch), coordinate, microBatch);
-      widen(bias, multiplySizes(n, byteSize(gemm.c.dtype)), coordinate, microBatch);
       return true;
     });
     list = {a, b};
-    if (gemm.epilogue != Epilogue::None)
-      list.push_back(bias);
     if (!isEverywhere(gemm.addToC, 0)) {
       Access sum = c;
       sum.write = false;

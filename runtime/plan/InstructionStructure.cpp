@@ -78,12 +78,7 @@ struct Checker {
     HPC_RETURN_IF_ERROR(checkTable(plan, gemm.m, "m", 0, maxBytes));
     HPC_RETURN_IF_ERROR(checkTable(plan, gemm.n, "n", 0, maxBytes));
     HPC_RETURN_IF_ERROR(checkTable(plan, gemm.k, "k", 0, maxBytes));
-    HPC_RETURN_IF_ERROR(checkTable(plan, gemm.addToC, "add to c", 0, 1));
-    if (gemm.epilogue == Epilogue::None)
-      return Status::success();
-    if (!isEverywhere(gemm.addToC, 0))
-      return fault(std::string("adds to c and has the epilogue '") + name(gemm.epilogue) + "'; it is one or the other");
-    return checkRef(gemm.bias, "bias", gemm.c.dtype);
+    return checkTable(plan, gemm.addToC, "add to c", 0, 1);
   }
 
   Status operator()(const Kernel &kernel) const {
@@ -101,6 +96,8 @@ struct Checker {
     HPC_RETURN_IF_ERROR(checkTable(plan, kernel.launch.sharedBytes, "shared bytes", 0, maxSharedBytes));
     if (kernel.attention)
       HPC_RETURN_IF_ERROR(checkAttention(stage, kernel));
+    if (kernel.epilogue)
+      HPC_RETURN_IF_ERROR(checkEpilogue(stage, kernel));
     HPC_RETURN_IF_ERROR(inRange("flops", kernel.flops, 0, INT64_MAX));
     return inRange("rows", kernel.rows, 0, maxBytes);
   }
@@ -203,10 +200,6 @@ static Status checkRequested(const Plan &plan, const Instruction &instruction) {
 Status checkInstruction(const Plan &plan, const Stage &stage, const Instruction &instruction) {
   Checker checker{plan, stage};
   HPC_RETURN_IF_ERROR(checkTable(plan, instruction.when, "when", 0, 1));
-  HPC_RETURN_IF_ERROR(checker.inRange("queue", instruction.queue, 0, maxQueues - 1));
-  if (instruction.queue != 0 && !isPosted(instruction.action))
-    return fault("is on queue " + std::to_string(instruction.queue) +
-                 ", but is not posted with a request; what is not posted is on queue 0");
   HPC_RETURN_IF_ERROR(std::visit(checker, instruction.action));
   return checkRequested(plan, instruction);
 }

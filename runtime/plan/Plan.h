@@ -20,9 +20,10 @@ namespace hpc::plan {
 
 /// Raised whenever an older reader would misread a plan.
 constexpr int majorVersion = 2;
-/// 1: weights that are rounded when loaded; 2: outputs on request; 3: kernels that are an attention; 4: what is looked up by an
-/// input; 5: flops of kernels, parts of instructions; 6: weights in int8 (a reader of 5 refuses them).
-constexpr int minorVersion = 6;
+/// 1: weights that are rounded when loaded; 2: outputs on request; 3: kernels that are an attention; 4: what is looked
+/// up by an input; 5: flops of kernels, parts of instructions; 6: weights in int8 (a reader of 5 refuses them); 7:
+/// kernels that are an epilogue, no queues.
+constexpr int minorVersion = 7;
 
 /// How the output is named that is the gradient of a parameter: "gradient/transformer.wte.weight".
 inline const std::string gradientPrefix = "gradient/";
@@ -123,24 +124,14 @@ struct Operand {
   bool packed = false;
 };
 
-/// What is done to each element of A * B before it is stored.
-enum class Epilogue : uint8_t {
-  None,
-  Bias,         ///< + bias[column], a vector of n elements of C's dtype
-  BiasRelu,     ///< max(x + bias[column], 0)
-  BiasGeluTanh, ///< GELU's tanh form of x + bias[column]
-};
-
-/// C = epilogue(A * B), or C += A * B where `addToC` is 1. A is [m, k], B [k, n], C [m, n], row-major.
+/// C = A * B, or C += A * B where `addToC` is 1. A is [m, k], B [k, n], C [m, n], row-major.
 /// Extents may be 0 at a coordinate: k = 0 writes zeros (where it adds: leaves C), m = 0 or n = 0 does nothing.
 struct Gemm {
   Operand a, b, c; ///< floats, but b may be i8 beside sums in f32. c: neither transposed nor packed
   ByCoord m, n, k;
-  DType accumulate = DType::F32;      ///< of the sum over k
-  ByCoord addToC;                     ///< 0 or 1; an accumulator is written in its first micro-batch and added to later
-  Epilogue epilogue = Epilogue::None; ///< None where addToC is 1 anywhere
-  Ref bias;                           ///< unless epilogue is None
-  std::vector<int64_t> batch;         ///< batch dims, major to minor; empty: one product
+  DType accumulate = DType::F32; ///< of the sum over k
+  ByCoord addToC;                ///< 0 or 1; an accumulator is written in its first micro-batch and added to later
+  std::vector<int64_t> batch;    ///< batch dims, major to minor; empty: one product
 };
 
 /// An argument of a kernel: a pointer.
@@ -185,6 +176,20 @@ struct Attention {
   bool guarded = false;     ///< what a query that sees nothing gets is 0, not NaN
 };
 
+enum class EpilogueKind : uint8_t {
+  Bias,         ///< x + bias[column]
+  BiasRelu,     ///< max(x + bias[column], 0)
+  BiasGeluTanh, ///< GELU's tanh form of x + bias[column]
+};
+
+/// That a kernel does no more to each element x of the one argument `product` than a library does to a matrix product
+/// before it is stored, and writes one result as large: for a backend with such a library (core/EpilogueFusion.h). All
+/// three are of one float type. Columns are as many as the bias has elements.
+struct Epilogue {
+  EpilogueKind kind = EpilogueKind::Bias;
+  int32_t product = -1, bias = -1; ///< numbers of the kernel's arguments
+};
+
 /// A call of a generated function of Plan::modules. On the host:
 ///   void symbol(void *const *args, const int64_t *scalars, int64_t begin, int64_t end)
 /// which computes rows begin..end-1 of `rows`; rows may be computed in any order and on any thread.
@@ -201,6 +206,7 @@ struct Kernel {
   int64_t rows = 1;
   Launch launch;
   std::optional<Attention> attention; ///< in plans for devices, where the kernel is one
+  std::optional<Epilogue> epilogue;   ///< likewise
   int64_t flops = 0; ///< of one run: of the products that it computes, by the ops' own count (an attention). Reported, not run by
 };
 
@@ -294,9 +300,6 @@ struct Instruction {
   Action action;
   std::string node; ///< ONNX node that it computes, for traces and errors
   ByCoord when = 1; ///< 0: skipped there. By micro-batch it tells the first or last one of a step from the others
-  /// Of what is posted with a request: the device's queue that runs it, after all that was issued before. 0, the queue
-  /// of everything else, where it shall not overlap.
-  int32_t queue = 0;
   /// Serves outputs on request alone (Port::onRequest): skipped in a step in which nobody asks for them. Only of what
   /// stays on the rank: Gemm, Kernel, Copy, and the StoreOutput of such an output.
   bool onRequest = false;

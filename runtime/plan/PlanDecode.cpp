@@ -22,7 +22,9 @@ struct Decoder {
   void decode(int from, DType &to) { decodeEnum(from, numDTypes, "element type", to); }
   void decode(int from, Lifetime &to) { decodeEnum(from, int(Lifetime::Program) + 1, "lifetime", to); }
   void decode(int from, Space &to) { decodeEnum(from, int(Space::Host) + 1, "space", to); }
-  void decode(int from, Epilogue &to) { decodeEnum(from, int(Epilogue::BiasGeluTanh) + 1, "epilogue", to); }
+  void decode(int from, EpilogueKind &to) {
+    decodeEnum(from - int(proto::NO_EPILOGUE), int(EpilogueKind::BiasGeluTanh) + 1, "kind of epilogue", to);
+  }
   void decode(int from, ProgramKind &to) { decodeEnum(from, int(ProgramKind::Update) + 1, "kind of program", to); }
   void decode(int from, CollectiveKind &to) {
     decodeEnum(from, int(CollectiveKind::Permute) + 1, "kind of collective", to);
@@ -99,8 +101,8 @@ struct Decoder {
     decode(from.k(), to.k);
     decode(from.accumulate(), to.accumulate);
     decode(from.add_to_c(), to.addToC);
-    decode(from.epilogue(), to.epilogue);
-    decode(from.bias(), to.bias);
+    if (from.epilogue() > proto::NO_EPILOGUE && error.empty())
+      error = "a product with an epilogue of its own, as no plan since 2.7 has; compile the model again";
     copyAll(from.batch(), to.batch);
   }
 
@@ -150,6 +152,12 @@ struct Decoder {
     to.guarded = from.guarded();
   }
 
+  void decode(const proto::Epilogue &from, Epilogue &to) {
+    decode(from.kind(), to.kind);
+    to.product = from.product();
+    to.bias = from.bias();
+  }
+
   void decode(const proto::Kernel &from, Kernel &to) {
     to.symbol = from.symbol();
     decodeAll(from.args(), to.args);
@@ -159,6 +167,8 @@ struct Decoder {
     if (from.has_attention())
       decode(from.attention(), to.attention.emplace());
     to.flops = from.flops();
+    if (from.has_epilogue())
+      decode(from.epilogue(), to.epilogue.emplace());
   }
 
   void decode(const proto::Copy &from, Copy &to) {
@@ -225,7 +235,6 @@ struct Decoder {
   void decode(const proto::Instruction &from, Instruction &to) {
     to.node = from.node();
     decode(from.when(), to.when);
-    to.queue = from.queue();
     to.onRequest = from.on_request();
     decode(int(from.part()), to.part);
     switch (from.action_case()) {

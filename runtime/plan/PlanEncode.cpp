@@ -74,8 +74,7 @@ struct Encoder {
     encode(from.k, *to.mutable_k());
     to.set_accumulate(shifted<proto::DType>(from.accumulate));
     encode(from.addToC, *to.mutable_add_to_c());
-    to.set_epilogue(shifted<proto::Epilogue>(from.epilogue));
-    encode(from.bias, *to.mutable_bias());
+    to.set_epilogue(proto::NO_EPILOGUE);
     addSizes(from.batch, to.mutable_batch());
   }
 
@@ -123,6 +122,12 @@ struct Encoder {
     to.set_guarded(from.guarded);
   }
 
+  void encode(const Epilogue &from, proto::Epilogue &to) {
+    to.set_kind(proto::EpilogueKind(int(from.kind) + proto::BIAS));
+    to.set_product(from.product);
+    to.set_bias(from.bias);
+  }
+
   void encode(const Kernel &from, proto::Kernel &to) {
     to.set_symbol(from.symbol);
     encodeAll(from.args, to.mutable_args());
@@ -132,6 +137,8 @@ struct Encoder {
     if (from.attention)
       encode(*from.attention, *to.mutable_attention());
     to.set_flops(from.flops);
+    if (from.epilogue)
+      encode(*from.epilogue, *to.mutable_epilogue());
   }
 
   void encode(const Copy &from, proto::Copy &to) {
@@ -209,7 +216,6 @@ struct Encoder {
     std::visit(EncodeAction{*this, to}, from.action);
     to.set_node(from.node);
     encode(from.when, *to.mutable_when());
-    to.set_queue(from.queue);
     to.set_on_request(from.onRequest);
     to.set_part(shifted<proto::Part>(from.part));
   }

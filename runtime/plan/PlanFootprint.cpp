@@ -24,7 +24,7 @@ const FootprintMessage attentionTensor(attentionTensorFields);
 const Field attentionFields[] = {{9, 150, &attentionTensor},  {10, 150, &attentionTensor}, {11, 150, &attentionTensor},
                                  {12, 150, &attentionTensor}, {13, 150, &attentionTensor}, {14, 200, &attentionTensor}};
 const FootprintMessage attention(attentionFields);
-const Field kernelFields[] = {{2, 150}, {3, 80, &table}, {5, 250}, {6, 700, &attention}};
+const Field kernelFields[] = {{2, 150}, {3, 80, &table}, {5, 250}, {6, 700, &attention}, {8, 100}};
 const FootprintMessage kernel(kernelFields);
 const Field accumulateFields[] = {{5, 80, &table}};
 const FootprintMessage accumulate(accumulateFields);

@@ -19,9 +19,9 @@ const char *name(ProgramKind kind) {
   return names[int(kind)];
 }
 
-const char *name(Epilogue epilogue) {
-  static const char *const names[] = {"none", "bias", "bias relu", "bias gelu tanh"};
-  return names[int(epilogue)];
+const char *name(EpilogueKind kind) {
+  static const char *const names[] = {"bias", "bias and relu", "bias and gelu"};
+  return names[int(kind)];
 }
 
 const char *name(AttentionKind kind) { return kind == AttentionKind::Forward ? "attention" : "attention gradient"; }

@@ -10,7 +10,7 @@ namespace hpc::plan {
 const char *name(Lifetime lifetime); ///< "session", "step", "micro-batch", "program"
 const char *name(ArenaKind arena);   ///< "session", "work", "host"
 const char *name(ProgramKind kind);  ///< "forward", "receive gradient", ...
-const char *name(Epilogue epilogue);
+const char *name(EpilogueKind kind); ///< "bias", "bias and relu", "bias and gelu"
 const char *name(AttentionKind kind);
 const char *name(Int8Form form); ///< "codes", "scales", "values"
 const char *name(CollectiveKind kind);

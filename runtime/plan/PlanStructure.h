@@ -16,7 +16,6 @@ constexpr int64_t maxBytes = int64_t(1) << 46; ///< of an arena, a buffer, a ten
 constexpr int64_t maxRequests = 1 << 20;
 constexpr int64_t maxChannel = (1 << 20) - 1;
 constexpr int64_t maxChunks = 65536;
-constexpr int64_t maxQueues = 256;
 constexpr int64_t maxThreads = 1024;        ///< of a block
 constexpr int64_t maxSharedBytes = 1 << 20; ///< of a block
 constexpr int64_t alignment = 64;           ///< of offsets and slot strides
@@ -28,6 +27,7 @@ Status checkStructure(const Plan &plan);
 /// `byMicroBatch`.
 Status checkSlice(const Plan &plan, const Slice &slice, int64_t elements, bool byMicroBatch);
 Status checkAttention(const Stage &stage, const Kernel &kernel); ///< the kernel has one, and its arguments passed
+Status checkEpilogue(const Stage &stage, const Kernel &kernel);  ///< likewise
 Status checkInstruction(const Plan &plan, const Stage &stage, const Instruction &instruction);
 /// Whether it may still run when it has been issued, until a Wait completes it.
 bool isPosted(const Action &action);

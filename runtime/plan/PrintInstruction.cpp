@@ -98,8 +98,6 @@ struct Line {
               hpc::name(gemm.c.dtype) + " in " + hpc::name(gemm.accumulate);
     if (!isEverywhere(gemm.addToC, 0) && !isEverywhere(gemm.addToC, 1))
       text += ", adds " + table(gemm.addToC);
-    if (gemm.epilogue != Epilogue::None)
-      text += std::string(", then ") + name(gemm.epilogue) + " " + ref(gemm.bias);
     return text;
   }
   std::string operator()(const Kernel &kernel) const {
@@ -121,6 +119,9 @@ struct Line {
               table(kernel.launch.sharedBytes);
     if (kernel.attention)
       text += ", " + attentionText(*kernel.attention);
+    if (kernel.epilogue)
+      text += std::string(", epilogue ") + name(kernel.epilogue->kind) + " of argument " +
+              std::to_string(kernel.epilogue->product) + " + argument " + std::to_string(kernel.epilogue->bias);
     if (kernel.flops > 0)
       text += ", " + std::to_string(kernel.flops) + " flops";
     return text;
@@ -236,8 +237,6 @@ std::string sliceText(const Plan &plan, const Slice &slice, const std::vector<in
 
 std::string instructionLine(const Plan &plan, const Stage &stage, const Instruction &instruction) {
   std::string text = std::visit(Line{plan, stage}, instruction.action);
-  if (instruction.queue)
-    text += ", queue " + std::to_string(instruction.queue);
   if (instruction.onRequest)
     text += ", on request";
   if (instruction.part == Part::Repeated)

@@ -143,7 +143,6 @@ void otherStride(Plan &plan) {
   gemm.b.stride = {1};
 }
 void sumInHalf(Plan &plan) { attentionGemm(plan).accumulate = DType::F16; }
-void biasOfNothing(Plan &plan) { attentionGemm(plan).epilogue = Epilogue::Bias; }
 void postAndForget(Plan &plan) { the<Collective>(plan, 0, "forward", attentionOut).request = 0; }
 void unsaidResult(Plan &plan) { firstKernel(plan).args.back() = {firstKernel(plan).args.back().place, 4, true, false}; }
 /// The second operand of a kernel lies where its result is written, half a vector further.
@@ -153,7 +152,8 @@ void aliasedResult(Plan &plan) {
   kernel.args.front().bytes = kernel.args.back().bytes / 2;
 }
 void launchTooWide(Plan &plan) { firstKernel(plan).launch.threads = 4096; }
-void otherQueue(Plan &plan) { program(plan, 0, "forward").instructions[2].queue = 1; }
+/// A layer norm is no bias.
+void otherEpilogue(Plan &plan) { firstKernel(plan).epilogue = Epilogue{EpilogueKind::Bias, 0, 1}; }
 void dropBinding(Plan &plan) { plan.stages[1].bindings.pop_back(); }
 void startWithNothing(Plan &plan) { weight(plan, 1, lastWeight).start = Nothing{}; }
 void startWithNumber(Plan &plan) { weight(plan, 1, lastWeight).start = Number{0.125}; }
@@ -182,12 +182,14 @@ const FaultOfPlan faults[] = {
     {"OperandUntransposed", untransposed, {"leading dim of b"}, {}},
     {"OperandOfOtherStride", otherStride, {"gemm", "(b), which has"}, {}},
     {"SumInHalf", sumInHalf, {"node_addmm_5", "sums in f16 what is stored as f32"}, {}},
-    {"BiasOfNothing", biasOfNothing, {"node_addmm_5", "buffer of bias is -1"}, {}},
     {"PostedAndForgotten", postAndForget, {"all_reduce, node node_addmm_5", "ends before a wait on request 0"}, {}},
     {"ResultUnsaid", unsaidResult, {"kernel", "before any instruction of the program wrote to it"}, {}},
     {"ResultAliased", aliasedResult, {"kernel", "overlap in buffer"}, {}},
     {"LaunchTooWide", launchTooWide, {"table 'threads' has 4096"}, {}},
-    {"QueueOfWhatIsNotPosted", otherQueue, {"is on queue 1, but is not posted"}, {}},
+    {"EpilogueOfOtherArguments",
+     otherEpilogue,
+     {"kernel", "epilogue bias: the kernel has", "it must have product, bias and result alone"},
+     {}},
     {"BindingDropped", dropBinding, {"stage 1", "no binding says what it starts with"}, {}},
     {"WeightOfNothing", startWithNothing, {"transformer.h.2.attn.c_proj.weight", "holds nothing yet"}, {}},
     {"WeightOfANumber", startWithNumber, {}, {"plan differs at ONNX node 'node_addmm_9'"}},

@@ -15,13 +15,13 @@ FILE_PLAN = 5
 PLAN_STAGES, PLAN_MODULES, MODULE_TARGET = 8, 9, 1
 # From a stage to what its kernels say to devices: programs, instructions, the kernel among the actions.
 TO_KERNELS = (3, 3, 2)
-KERNEL_LAUNCH, KERNEL_ATTENTION = 5, 6
+KERNEL_LAUNCH, KERNEL_ATTENTION, KERNEL_EPILOGUE = 5, 6, 8
 
 
 def without_devices(stage, path):
     """A message below a stage, as a tree, its kernels without what devices are told."""
     if not path:
-        return [part.raw for part in fields(stage) if part.number not in (KERNEL_LAUNCH, KERNEL_ATTENTION)]
+        return [part.raw for part in fields(stage) if part.number not in (KERNEL_LAUNCH, KERNEL_ATTENTION, KERNEL_EPILOGUE)]
     return [without_devices(part.value, path[1:]) if part.number == path[0] else part.raw for part in fields(stage)]
 
 

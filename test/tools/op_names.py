@@ -19,6 +19,7 @@ ALLOWED = {  # the first prefix that fits counts
     "passes/Kernels/IndexMap.cpp": ALL,
     "passes/Kernels/StridedView.cpp": ALL,
     "passes/Kernels/AttentionRegion.cpp": ALL,
+    "passes/Kernels/EpilogueRegion.cpp": {"MatmulOp", "AddOp", "GeluOp", "ReluOp", "MaxOp", "ReshapeOp"},  # what libraries of products do
     "passes/Precision/ExactSums.cpp": {"MatmulOp", "ReduceOp", "EmbeddingGradOp", "AddOp", "RoundOp"},  # what adds up, each with what it adds, and on which grid
     "passes/Precision/FixedPoint.cpp": {"AbsOp", "RoundOp"},  # what it makes
     "passes/Precision/QuantizeWeights.cpp": {"MatmulOp"},  # whose right operand may be codes

@@ -316,6 +316,18 @@ int main(int argc, char **argv) {
                    "ordinary ones, where each rank has a GPU of its own"),
       app.add_flag("!--no-cudnn", flags.cuda.cudnn,
                    "cuda: run the plan's own kernels for attention, also where cuDNN has it"),
+      app.add_option_function<std::string>(
+             "--epilogues",
+             [&](const std::string &kind) {
+               flags.cuda.epilogues = kind == "none"  ? cuda::Epilogues::None
+                                      : kind == "all" ? cuda::Epilogues::All
+                                                      : cuda::Epilogues::Faithful;
+             },
+             "cuda: what cuBLASLt does to products before it stores them, in place of kernels: none;\n"
+             "faithful (the default): bias, and GELU by tanh in 16 bits; all: that GELU in f32 too, by a tanh\n"
+             "of unknown error, and relu, which makes 0 of NaN there")
+          ->type_name("KIND")
+          ->check(CLI::IsMember({"none", "faithful", "all"})),
       app.add_flag("--sync-each-op", flags.cuda.syncEachOp,
                    "cuda: wait after each instruction, so that an error on the GPU names it")};
   app.add_option("--launch", flags.processes.launch,

@@ -145,6 +145,10 @@ Expected<GemmHandle> CudaDevice::prepare(const GemmCall &call) {
   return products->prepare(call, compute.get());
 }
 
+Expected<GemmHandle> CudaDevice::prepareFused(const GemmCall &call) {
+  return products ? products->prepareFused(call, options.epilogues, compute.get()) : GemmHandle(-1);
+}
+
 Status CudaDevice::gemm(GemmHandle handle, const GemmCall &call) {
   return enqueue([&] { return products->run(handle, call, compute.get()); });
 }

@@ -32,18 +32,23 @@ Status checkTypes(const plan::Gemm &gemm) {
                            "bf16 into itself or f32");
 }
 
-uint32_t epilogueNumber(plan::Epilogue epilogue) {
-  switch (epilogue) {
-  case plan::Epilogue::None:
+uint32_t epilogueNumber(std::optional<plan::EpilogueKind> kind) {
+  if (!kind)
     return epilogueNone;
-  case plan::Epilogue::Bias:
+  switch (*kind) {
+  case plan::EpilogueKind::Bias:
     return epilogueBias;
-  case plan::Epilogue::BiasRelu:
+  case plan::EpilogueKind::BiasRelu:
     return epilogueReluBias;
-  case plan::Epilogue::BiasGeluTanh:
+  case plan::EpilogueKind::BiasGeluTanh:
     return epilogueGeluBias;
   }
   return epilogueNone;
+}
+
+/// Whether the library's epilogue is what the kernel is, but for roundings of the result's type.
+bool isFaithful(plan::EpilogueKind kind, DType result) {
+  return kind == plan::EpilogueKind::Bias || (kind == plan::EpilogueKind::BiasGeluTanh && byteSize(result) == 2);
 }
 
 /// The power of two, 16 at most, that divides all numbers: what an address is known to be a multiple of, since buffers
@@ -120,7 +125,7 @@ Status Products::describe(const GemmCall &call, const Batch &batch, Prepared &en
   entry.product = ProductDescriptor(*blas, product);
   const int32_t operationA = gemm.b.transpose ? operationTranspose : operationNone;
   const int32_t operationB = gemm.a.transpose ? operationTranspose : operationNone;
-  const uint32_t epilogue = epilogueNumber(gemm.epilogue);
+  const uint32_t epilogue = epilogueNumber(call.epilogue);
   HPC_RETURN_IF_ERROR(
       check(*blas, blas->setProduct(product, productTransposeA, &operationA, sizeof(operationA)), what));
   HPC_RETURN_IF_ERROR(
@@ -203,7 +208,7 @@ Expected<GemmHandle> Products::prepareEpilogueOfNothing(const GemmCall &call, St
   ofZeros.a.ld = 1;
   ofZeros.b.ld = call.n;
   Expected<GemmHandle> handle =
-      prepare({ofZeros, call.m, call.n, 1, false, nullptr, nullptr, nullptr, call.bias}, stream);
+      prepare({ofZeros, call.m, call.n, 1, false, nullptr, nullptr, nullptr, call.epilogue, call.bias}, stream);
   if (handle.ok())
     prepared[size_t(*handle)].isOfZeros = true;
   return handle;
@@ -217,7 +222,7 @@ Expected<GemmHandle> Products::prepare(const GemmCall &call, StreamHandle stream
   if (call.m == 0 || call.n == 0 || batch.size == 0 || (call.k == 0 && call.addToC)) {
     entry.what = Prepared::Nothing;
   } else if (call.k == 0) {
-    if (gemm.epilogue != plan::Epilogue::None)
+    if (call.epilogue)
       return prepareEpilogueOfNothing(call, stream);
     entry.what = Prepared::Zeros;
   } else {
@@ -251,6 +256,13 @@ Expected<GemmHandle> Products::prepare(const GemmCall &call, StreamHandle stream
   }
   prepared.push_back(std::move(entry));
   return GemmHandle(prepared.size()) - 1;
+}
+
+Expected<GemmHandle> Products::prepareFused(const GemmCall &call, Epilogues wanted, StreamHandle stream) {
+  if (wanted == Epilogues::None || (wanted == Epilogues::Faithful && !isFaithful(*call.epilogue, call.plan.c.dtype)))
+    return GemmHandle(-1);
+  Expected<GemmHandle> handle = prepare(call, stream);
+  return !handle.ok() && handle.status().kind() == ErrorKind::Unsupported ? GemmHandle(-1) : std::move(handle);
 }
 
 Status Products::run(GemmHandle index, const GemmCall &call, StreamHandle stream) {

@@ -2,6 +2,7 @@
 // transposition, so operands change places. What is constant of a product is made once, in prepare().
 #pragma once
 
+#include "runtime/backend/cuda/CudaOptions.h"
 #include "runtime/backend/cuda/Gpu.h"
 #include "runtime/core/Backend.h"
 
@@ -17,6 +18,8 @@ public:
 
   /// On `stream`, which products run on later, where something has to be written beforehand.
   Expected<GemmHandle> prepare(const GemmCall &call, StreamHandle stream);
+  /// The same with an epilogue, or -1: none of those that are `wanted`, or cuBLASLt does not offer it.
+  Expected<GemmHandle> prepareFused(const GemmCall &call, Epilogues wanted, StreamHandle stream);
   Status run(GemmHandle handle, const GemmCall &call, StreamHandle stream);
   int64_t workspaceBytes() const { return reserved + zeroBytes; }
 

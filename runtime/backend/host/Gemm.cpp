@@ -1,7 +1,6 @@
-// Finds a part's operands; the products are Product.cpp's, TileProduct.cpp's and VectorProduct.cpp's, what follows them Epilogue.cpp's.
+// Finds a part's operands; the products are Product.cpp's, TileProduct.cpp's and VectorProduct.cpp's.
 #include "runtime/backend/host/Gemm.h"
 
-#include "runtime/backend/host/Epilogue.h"
 #include "runtime/backend/host/TileProduct.h"
 #include "runtime/backend/host/VectorProduct.h"
 #include "runtime/base/IntegerMath.h"
@@ -60,15 +59,7 @@ Product productOf(const GemmCall &call, const ProductPart &part, int64_t packedD
   return product;
 }
 
-/// What follows a part whose first column is `column` of C's.
-void finishPart(const GemmCall &call, const Product &part, int64_t column) {
-  const plan::Gemm &gemm = call.plan;
-  if (gemm.epilogue != plan::Epilogue::None)
-    applyEpilogue(gemm.epilogue, gemm.c.dtype, part.m, part.n, gemm.c.ld, part.c.data,
-                  call.bias + column * byteSize(gemm.c.dtype));
-}
-
-/// compute(product, scratch), and the epilogue, for all parts.
+/// compute(product, scratch) for all parts.
 template <typename Compute>
 Status eachPart(const GemmCall &call, const ProductCut &cut, int64_t packedDepth, ThreadPool &threads,
                 std::vector<Scratch> &scratch, const Compute &compute) {
@@ -79,7 +70,6 @@ Status eachPart(const GemmCall &call, const ProductCut &cut, int64_t packedDepth
       const ProductPart part = partOf(cut, call.m, call.n, index);
       Product product = productOf(call, part, packedDepth);
       HPC_RETURN_IF_ERROR(compute(product, scratch[size_t(thread)]));
-      finishPart(call, product, part.column);
     }
     return Status::success();
   });
@@ -97,7 +87,6 @@ Status multiplyInDepths(const GemmCall &call, int64_t depth, ThreadPool &threads
     return Status::success();
   }));
   addParts(product, sums, parts);
-  finishPart(call, product, 0);
   return Status::success();
 }
 

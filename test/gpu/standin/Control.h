@@ -27,6 +27,8 @@ void configure(const Settings &settings);
 int64_t calls();
 /// How many graphs have been launched.
 int64_t launchedGraphs();
+/// How many products with an epilogue have been called.
+int64_t epilogues();
 /// The name of the call that failed by request; empty if none has yet.
 std::string failedCall();
 /// Pairs of accesses to the same bytes, one of them a write, that nothing orders.

@@ -144,7 +144,7 @@ struct Call {
 
 double activated(uint32_t epilogue, double x) {
   if (epilogue == epilogueReluBias)
-    return x < 0 ? 0 : x;
+    return x > 0 ? x : 0; // as a card does it: 0 of NaN
   if (epilogue == epilogueGeluBias)
     return 0.5 * x * (1 + std::tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
   return x;
@@ -268,7 +268,7 @@ BlasResult cublasLtMatmulPreferenceSetAttribute(PreferenceHandle preference, int
 BlasResult cublasLtMatmulAlgoGetHeuristic(BlasHandle, ProductHandle product, LayoutHandle a, LayoutHandle b,
                                           LayoutHandle c, LayoutHandle d, PreferenceHandle preference, int wanted,
                                           BlasChoice *choices, int *found) {
-  ENTER(blasNotSupported);
+  ENTER(blasInvalidValue);
   *found = 0;
   const bool transposeA = product->transposeA == operationTranspose,
              transposeB = product->transposeB == operationTranspose;
@@ -280,6 +280,8 @@ BlasResult cublasLtMatmulAlgoGetHeuristic(BlasHandle, ProductHandle product, Lay
       a->batch != c->batch || b->batch != c->batch || (c->batch > 1 && c->stride == 0) ||
       preference->workspace < workspaceWanted)
     return blasInvalidValue;
+  if (isDouble && product->epilogue != epilogueNone)
+    return blasNotSupported;
   *choices = BlasChoice();
   choices->workspaceBytes = workspaceWanted;
   choices->algorithm.data[0] = fingerprint(*product, {a, b, c, d});
@@ -304,6 +306,8 @@ BlasResult cublasLtMatmul(BlasHandle, ProductHandle product, const void *alpha, 
       machine.misuse("an operand of a product is not as aligned as it was said to be");
   if (c != d || workspaceBytes < workspaceWanted || !workspace)
     return blasInvalidValue;
+  if (product->epilogue != epilogueNone)
+    ++machine.epilogues;
   const bool isDouble = product->scale == typeF64;
   auto scalar = [&](const void *value) {
     return isDouble ? *static_cast<const double *>(value) : double(*static_cast<const float *>(value));

@@ -12,6 +12,7 @@ namespace standin {
 void configure(const Settings &settings) { Machine::instance().configure(settings); }
 int64_t calls() { return Machine::instance().calls(); }
 int64_t launchedGraphs() { return Machine::instance().launchedGraphs; }
+int64_t epilogues() { return Machine::instance().epilogues; }
 std::string failedCall() { return Machine::instance().failedCall(); }
 std::vector<std::string> races() { return Machine::instance().races(); }
 std::vector<std::string> misuses() { return Machine::instance().misuses(); }
@@ -79,6 +80,7 @@ void Machine::configure(const Settings &settings) {
   random.seed(settings.seed);
   callCount = 0;
   launchedGraphs = 0;
+  epilogues = 0;
   failed.clear();
   raceTexts.clear();
   misuseTexts.clear();

@@ -59,7 +59,7 @@ public:
   /// At the start of each call that can fail: 0, or what it shall return at once.
   int enter(const char *call, int failure);
   int64_t calls();
-  std::atomic<int64_t> launchedGraphs{0};
+  std::atomic<int64_t> launchedGraphs{0}, epilogues{0};
   std::string failedCall();
   void misuse(const std::string &text);
   void race(const std::string &text);

@@ -84,3 +84,27 @@ func.func @temporaries(%x: tensor<4x4xf32>, %u: tensor<4x16xf32>) -> (tensor<4x4
   %v = nn.matmul %w, %u : tensor<4x4xf32>, tensor<4x16xf32> -> tensor<4x16xf32>
   return %w, %v : tensor<4x4xf32>, tensor<4x16xf32>
 }
+
+// A product that a bias and an activation finish, however small: a device may do both at once, where they are one place. One that is read again afterwards stays.
+// CHECK-LABEL: @epilogues
+// CHECK: nn.fused "gelu_0_over0"(%{{.*}}, %{{.*}}) {in_place = array<i64: 0>}
+// CHECK: nn.fused "add_0"
+// CHECK-NOT: in_place
+func.func @epilogues(%x: tensor<4x4xf32>, %u: tensor<4x64xf32>, %b: tensor<4xf32>) -> (tensor<4x64xf32>, tensor<4x4xf32>) {
+  %p = nn.matmul %x, %x : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
+  %g = nn.fused "gelu_0" (%p, %b) : (tensor<4x4xf32>, tensor<4xf32>) -> tensor<4x4xf32> {
+  ^bb0(%a: tensor<4x4xf32>, %c: tensor<4xf32>):
+    %0 = nn.add %a, %c : tensor<4x4xf32>, tensor<4xf32> -> tensor<4x4xf32>
+    %1 = nn.gelu %0 {tanh_approximation} : tensor<4x4xf32> -> tensor<4x4xf32>
+    nn.yield %1 : tensor<4x4xf32>
+  }
+  %q = nn.matmul %g, %x : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
+  %s = nn.fused "add_0" (%q, %b) : (tensor<4x4xf32>, tensor<4xf32>) -> tensor<4x4xf32> {
+  ^bb0(%a: tensor<4x4xf32>, %c: tensor<4xf32>):
+    %0 = nn.add %a, %c : tensor<4x4xf32>, tensor<4xf32> -> tensor<4x4xf32>
+    nn.yield %0 : tensor<4x4xf32>
+  }
+  %r = nn.matmul %s, %q : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
+  %v = nn.matmul %r, %u : tensor<4x4xf32>, tensor<4x64xf32> -> tensor<4x64xf32>
+  return %v, %r : tensor<4x64xf32>, tensor<4x4xf32>
+}

@@ -138,7 +138,6 @@ TEST(GradientBuckets, JoinAndMoveToTheirSums) {
   EXPECT_EQ(text(step.of(1)), "wait k3 k4");
   const Instruction &post = step.of(0)[4];
   EXPECT_EQ(post.when.values, (std::vector<int64_t>{0, 0, 0, 0, 1, 1, 1, 1})); // the last micro-batch, on all ranks
-  EXPECT_EQ(post.queue, 1);
   const auto &collective = std::get<Collective>(post.action);
   EXPECT_EQ(collective.src.buffer, collective.dst.buffer);
   EXPECT_EQ(collective.reason.path, "path0 to path1, 2 sums in one");

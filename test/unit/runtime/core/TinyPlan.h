@@ -130,7 +130,7 @@ struct TinyPlan {
     send.src = {p, 0};
     send.bytes = 40;
     send.peer = next;
-    plan::Kernel relu{"test_relu", {{{h, 0}, 32, true, false}, {{h, 0}, 32, false, true}}, {4}, 2, {}, {}};
+    plan::Kernel relu{"test_relu", {{{h, 0}, 32, true, false}, {{h, 0}, 32, false, true}}, {4}, 2, {}, {}, {}};
     stage.programs = {{ProgramKind::Forward,
                        0,
                        {{plan::LoadInput{0, {x, 0}, {{4, 6}, {row, 0}, {2, 6}, {2, 6}}}, "x"},
@@ -155,7 +155,7 @@ struct TinyPlan {
     receive.peer = byRank(0, 1);
     plan::ByCoord row;
     row.values = {0, 0, 2, 2};
-    plan::Kernel add{"test_add_bias", {{{y, 0}, 32, true, true}, {{bias, 0}, 16, true, false}}, {4}, 2, {}, {}};
+    plan::Kernel add{"test_add_bias", {{{y, 0}, 32, true, true}, {{bias, 0}, 16, true, false}}, {4}, 2, {}, {}, {}};
     stage.programs = {
         {ProgramKind::Receive, 0, {{receive, ""}}},
         {ProgramKind::Forward,

@@ -53,7 +53,7 @@ TEST(PackedWeight, GivesTheSameProducts) {
                                (test.transpose ? " B^T" : "") + " on " + std::to_string(threads) + " threads";
       std::vector<float> a = numbers(test.m * test.k, 1), b = numbers(test.n * test.stored, 2), stored = b,
                          c(size_t(test.m * test.n), NAN);
-      const GemmCall call{gemm, test.m, test.n, test.k, false, bytes(a), bytes(b), bytes(c), nullptr};
+      const GemmCall call{gemm, test.m, test.n, test.k, false, bytes(a), bytes(b), bytes(c)};
       Expected<GemmHandle> handle = device.prepare(call);
       ASSERT_TRUE(handle.ok());
       const bool packs = host::chooseMethod(call, threads, false).wantsPacked;
@@ -79,7 +79,7 @@ TEST(PackedWeight, StaysWhereOneProductWantsItStored) {
   std::vector<float> a = numbers(64 * 80, 1), b = numbers(96 * 80, 2), stored = b, c(64 * 96);
   std::vector<GemmHandle> handles;
   for (int64_t m : {large.m, few.m})
-    handles.push_back(*device.prepare({gemm, m, 96, 80, false, bytes(a), bytes(b), bytes(c), nullptr}));
+    handles.push_back(*device.prepare({gemm, m, 96, 80, false, bytes(a), bytes(b), bytes(c)}));
   ASSERT_TRUE(device.pack(gemm, bytes(b), 80, 96, handles).ok());
   EXPECT_EQ(b, stored);
 }

@@ -199,7 +199,7 @@ TEST_F(ProductTiles, CanBeLeftOut) {
   gemm.a.ld = gemm.b.ld = gemm.c.ld = size;
   auto bytes = [](std::vector<float> &list) { return reinterpret_cast<std::byte *>(list.data()); };
   std::vector<std::byte> scratch;
-  GemmCall call{gemm, size, size, size, false, bytes(a), bytes(b), bytes(c), nullptr};
+  GemmCall call{gemm, size, size, size, false, bytes(a), bytes(b), bytes(c)};
   EXPECT_EQ(host::gemmNeeds(call, false)->scratch, 0);
   ASSERT_TRUE(host::gemm(call, scratch, false).ok());
   EXPECT_TRUE(scratch.empty());

@@ -38,11 +38,10 @@ struct Sample {
   int64_t m, n, k, batch = 1;
   DType type = DType::F32, result = DType::F32;
   bool transposeA = false, transposeB = false, addToC = false, infinity = false;
-  plan::Epilogue epilogue = plan::Epilogue::None;
 };
 
 std::vector<std::byte> multiply(const Sample &sample, int64_t threads, bool tiles) {
-  const auto &[m, n, k, batch, type, result, transposeA, transposeB, addToC, infinity, epilogue] = sample;
+  const auto &[m, n, k, batch, type, result, transposeA, transposeB, addToC, infinity] = sample;
   plan::Gemm gemm;
   gemm.a.dtype = gemm.b.dtype = type;
   gemm.c.dtype = result;
@@ -52,7 +51,6 @@ std::vector<std::byte> multiply(const Sample &sample, int64_t threads, bool tile
   gemm.a.ld = transposeA ? m : k;
   gemm.b.ld = transposeB ? k : n;
   gemm.c.ld = n;
-  gemm.epilogue = epilogue;
   if (batch > 1) {
     gemm.batch = {batch};
     gemm.a.stride = {m * k};
@@ -60,12 +58,12 @@ std::vector<std::byte> multiply(const Sample &sample, int64_t threads, bool tile
     gemm.c.stride = {m * n};
   }
   std::vector<std::byte> a = randomNumbers(type, batch * m * k, 1), b = randomNumbers(type, batch * k * n, 2),
-                         c = randomNumbers(result, batch * m * n, 3), bias = randomNumbers(result, n, 4);
+                         c = randomNumbers(result, batch * m * n, 3);
   if (infinity)
     reinterpret_cast<float *>(a.data())[m * k / 2] = std::numeric_limits<float>::infinity();
   std::unique_ptr<ThreadPool> pool = poolOf(threads);
   host::HostDevice device(*pool, tiles);
-  GemmCall call{gemm, m, n, k, addToC, a.data(), b.data(), c.data(), bias.data()};
+  GemmCall call{gemm, m, n, k, addToC, a.data(), b.data(), c.data()};
   Expected<GemmHandle> handle = device.prepare(call);
   EXPECT_TRUE(handle.ok());
   Status status = device.gemm(*handle, call);
@@ -111,14 +109,14 @@ TEST(ProductCut, ThereIsWorkForAll) {
 }
 
 // A cut that changes the order of a sum, in the library's or in our own products, shows in the last bits. With and
-// without tile registers, in all types, shapes down to nothing, sums that go on, what follows a product, infinities.
+// without tile registers, in all types, shapes down to nothing, sums that go on, infinities.
 TEST(Threads, ProductsHaveTheBitsOfOne) {
   const Sample samples[] = {
       {.m = 64, .n = 768, .k = 768},
       {.m = 300, .n = 500, .k = 900, .transposeB = true},
       {.m = 300, .n = 500, .k = 900, .transposeA = true, .addToC = true},
       {.m = 1, .n = 3072, .k = 768},
-      {.m = 1, .n = 770, .k = 3001, .addToC = true, .epilogue = plan::Epilogue::Bias},
+      {.m = 1, .n = 770, .k = 3001, .addToC = true},
       {.m = 8, .n = 1000, .k = 555, .type = DType::BF16, .result = DType::BF16, .transposeA = true},
       {.m = 7, .n = 3000, .k = 333, .transposeB = true},
       {.m = 3000, .n = 5, .k = 400},
@@ -128,8 +126,8 @@ TEST(Threads, ProductsHaveTheBitsOfOne) {
       {.m = 65, .n = 1030, .k = 520, .type = DType::BF16, .result = DType::BF16},
       {.m = 65, .n = 1030, .k = 520, .type = DType::F16, .result = DType::F16, .transposeB = true},
       {.m = 100, .n = 300, .k = 200, .type = DType::F64, .result = DType::F64},
-      {.m = 200, .n = 700, .k = 300, .epilogue = plan::Epilogue::BiasGeluTanh},
-      {.m = 200, .n = 700, .k = 300, .infinity = true, .epilogue = plan::Epilogue::BiasRelu},
+      {.m = 200, .n = 700, .k = 300},
+      {.m = 200, .n = 700, .k = 300, .infinity = true},
       {.m = 200, .n = 700, .k = 300, .addToC = true, .infinity = true},
       {.m = 0, .n = 700, .k = 300},
       {.m = 200, .n = 700, .k = 0},

@@ -57,10 +57,7 @@ Plan fullPlan() {
     gemm.addToC = test::table({0, 0, 1, 1});
     return gemm;
   }();
-  Gemm biased = test::gemm(2, 0, 1, 1, 1, 1, 6, 4, 4);
-  biased.epilogue = Epilogue::BiasGeluTanh;
-  biased.bias = {3, 4};
-  stage.programs[1].instructions.push_back({biased, "biased"});
+  stage.programs[1].instructions.push_back({test::biasedKernel(), "biased"});
   test::action<Kernel>(plan, 1, 1, test::stage1::Relu).launch = {128, test::table({256, 64}), 4096};
   test::action<Kernel>(plan, 1, 1, test::stage1::Relu).attention = test::attention();
   test::action<Kernel>(plan, 1, 1, test::stage1::Relu).flops = 99;
@@ -76,7 +73,7 @@ Plan fullPlan() {
   stage.programs[1].instructions.push_back({Accumulate{{6, 0}, {5, 16}, DType::F32, 4, test::table({0, 1})}, "sum"});
   permute.request = 1;
   stage.requests.push_back(1);
-  stage.programs[1].instructions.push_back({permute, "permute", test::table({0, 0, 1, 1}), 3});
+  stage.programs[1].instructions.push_back({permute, "permute", test::table({0, 0, 1, 1})});
   stage.programs.push_back({ProgramKind::WeightGradient, 4, {{Wait{1}, ""}}});
   return plan;
 }
@@ -112,6 +109,8 @@ TEST(PlanFile, RoundTripKeepsEveryField) {
                         "guarded, query f32 in argument 0 at 0 by 0 0 2 1, key f32 in argument 0 at 0 by 0 0 2 1, value f32 in "
                         "argument 0 at 0 by 0 0 2 1, bias f32 in argument 0 at 1 by 0 0 0 1, result f32 in argument 1 at 0 by 0 0 2 1, 99 flops"));
   EXPECT_THAT(printPlan(plan, staticFacts(plan)), HasSubstr("99 flops, again  # "));
+  EXPECT_THAT(printPlan(plan, staticFacts(plan)),
+              HasSubstr("rows 2, epilogue bias and gelu of argument 0 + argument 1"));
 }
 
 // A form that were forgotten by the file would be read as another one: codes as scales.
@@ -168,6 +167,17 @@ TEST(PlanFile, AnotherMajorVersionIsRefused) {
   bytes[11] = 9;
   EXPECT_EQ(errorOf(bytes), "error[plan]: some.plan: is a plan of version 9." + std::to_string(minorVersion) +
                                 ", this program reads version 2.x; compile the model again with the hpc-opt that belongs to it");
+}
+
+// Before 2.7 a product could say itself what is done to it.
+TEST(PlanFile, ProductsWithAnEpilogueAreRefused) {
+  std::string body = *openEnvelope(serializePlan(test::samplePlan()), "x");
+  const size_t at = body.find("\x48\x01"); // field 9 of the first product
+  ASSERT_NE(at, std::string::npos);
+  body[at + 1] = 2;
+  EXPECT_EQ(errorOf(sealEnvelope(body)),
+            "error[plan]: some.plan: a product with an epilogue of its own, as no plan since "
+            "2.7 has; compile the model again");
 }
 
 TEST(PlanFile, EveryTruncationAndEveryFlippedBitIsAnError) {

@@ -21,6 +21,9 @@ struct Case {
   const char *message;
 };
 
+/// The sample's kernel, which now is an epilogue.
+Kernel &biased(Plan &plan) { return action<Kernel>(plan, 1, 1, stage1::Relu) = biasedKernel(); }
+
 const Case cases[] = {
     {"AxisTwice",
      [](Plan &p) {
@@ -83,7 +86,8 @@ const Case cases[] = {
     {"StepScalar", [](Plan &p) { p.inputs[0].isStepScalar = true; },
      "input 'x': a step scalar of shape [4, 3]; it has no dims"},
     {"InputOnRequest", [](Plan &p) { p.inputs[0].onRequest = true; }, "input 'x' is on request; only outputs are"},
-    {"OutputOnRequest", [](Plan &p) { p.outputs[0].onRequest = true; }, "is of every step, but its output is on request"},
+    {"OutputOnRequest", [](Plan &p) { p.outputs[0].onRequest = true; },
+     "is of every step, but its output is on request"},
     {"LoadOnRequest", [](Plan &p) { p.stages[0].programs[0].instructions[0].onRequest = true; },
      "is on request; only products, kernels, copies and stores are"},
     {"BufferBytes", [](Plan &p) { p.stages[0].buffers[2].bytes = 28; },
@@ -112,9 +116,15 @@ const Case cases[] = {
      "buffer 0 'w0': ends at byte 36 of the host arena, which has 0 bytes"},
     {"WeightIndex", [](Plan &p) { p.stages[0].bindings[0].start = StoredWeight{3}; },
      "stage 0, binding 0: buffer 0 'w0': weight is 3; it must be in 0..2"},
-    {"Int8Index", [](Plan &p) { p.stages[0].bindings[0].start = Int8Weight{3, 0, Int8Form::Codes}; },
+    {"Int8Index",
+     [](Plan &p) {
+       p.stages[0].bindings[0].start = Int8Weight{3, 0, Int8Form::Codes};
+     },
      "stage 0, binding 0: buffer 0 'w0': weight is 3; it must be in 0..2"},
-    {"Int8Dim", [](Plan &p) { p.stages[0].bindings[0].start = Int8Weight{0, 2, Int8Form::Codes}; },
+    {"Int8Dim",
+     [](Plan &p) {
+       p.stages[0].bindings[0].start = Int8Weight{0, 2, Int8Form::Codes};
+     },
      "dim of weight 'w0' along which lines run is 2; it must be in 0..1"},
     {"Int8Stored",
      [](Plan &p) {
@@ -122,9 +132,16 @@ const Case cases[] = {
        p.stages[0].bindings[0].start = Int8Weight{0, 0, Int8Form::Codes};
      },
      "weight 'w0' is i32; only f32 is held in int8"},
-    {"Int8Buffer", [](Plan &p) { p.stages[0].bindings[0].start = Int8Weight{0, 0, Int8Form::Codes}; },
-     "weight 'w0' is held in int8, and a buffer of f32 does not take its codes; codes are i8, scales f32, values f32, f16 or bf16"},
-    {"Int8Scales", [](Plan &p) { p.stages[0].bindings[0].start = Int8Weight{0, 0, Int8Form::Scales}; },
+    {"Int8Buffer",
+     [](Plan &p) {
+       p.stages[0].bindings[0].start = Int8Weight{0, 0, Int8Form::Codes};
+     },
+     "weight 'w0' is held in int8, and a buffer of f32 does not take its codes; codes are i8, scales f32, values f32, "
+     "f16 or bf16"},
+    {"Int8Scales",
+     [](Plan &p) {
+       p.stages[0].bindings[0].start = Int8Weight{0, 0, Int8Form::Scales};
+     },
      "weight 'w0': slice: view [3, 5] has not the 5 elements of its tensor"},
     {"Int8Saved",
      [](Plan &p) {
@@ -149,7 +166,8 @@ const Case cases[] = {
        p.stages[0].bindings[0].slice.start[1] = table({0, 4});
      },
      "stage 0, binding 0: buffer 0 'w0': slice: view dim 1 at coordinate 1 (tp=1) holds 4..5 of 5 indices"},
-    {"WeightDType", [](Plan &p) { p.weights[0].dtype = DType::I32; }, "weight 'w0' is i32, the buffer f32; only f32 is rounded when it is loaded, to f16 or bf16"},
+    {"WeightDType", [](Plan &p) { p.weights[0].dtype = DType::I32; },
+     "weight 'w0' is i32, the buffer f32; only f32 is rounded when it is loaded, to f16 or bf16"},
     {"WeightSavedRounded",
      [](Plan &p) {
        p.stages[0].buffers[0].dtype = DType::BF16;
@@ -210,15 +228,6 @@ const Case cases[] = {
      "c is neither packed nor transposed"},
     {"GemmAddToC", [](Plan &p) { action<Gemm>(p, 0, 0, stage0::GemmH).addToC = 2; },
      "table 'add to c' has 2 at coordinate 0 (tp=0); it must be in 0..1"},
-    {"GemmAddsAndEpilogue",
-     [](Plan &p) {
-       Gemm &gemm = action<Gemm>(p, 0, 0, stage0::GemmH);
-       gemm.addToC = table({0, 0, 1, 1});
-       gemm.epilogue = Epilogue::BiasRelu;
-     },
-     "adds to c and has the epilogue 'bias relu'; it is one or the other"},
-    {"GemmBias", [](Plan &p) { action<Gemm>(p, 0, 0, stage0::GemmH).epilogue = Epilogue::Bias; },
-     "buffer of bias is -1; it must be in 0..4"},
     {"KernelSymbol", [](Plan &p) { action<Kernel>(p, 1, 1, stage1::Relu).symbol = "gelu"; },
      "stage 1, program forward, instruction 2 (kernel, node /Relu): calls 'gelu', which not every one "
      "of the plan's 1 code modules defines"},
@@ -327,15 +336,34 @@ const Case cases[] = {
        action<Kernel>(p, 1, 1, stage1::Relu).attention = a;
      },
      "attention gradient: has 1 results and no gradient"},
+    {"EpilogueArguments", [](Plan &p) { action<Kernel>(p, 1, 1, stage1::Relu).epilogue = epilogue(); },
+     "epilogue bias and gelu: the kernel has 2 arguments and 2 scalars; it must have product, bias and result alone"},
+    {"EpilogueScalars", [](Plan &p) { biased(p).scalars = {1}; }, "the kernel has 3 arguments and 1 scalars"},
+    {"EpilogueOfItself", [](Plan &p) { biased(p).epilogue->bias = 0; }, "product and bias are both argument 0"},
+    {"EpilogueProductOutside", [](Plan &p) { biased(p).epilogue->product = -1; }, "product is argument -1 of 3"},
+    {"EpilogueBiasOutside", [](Plan &p) { biased(p).epilogue->bias = 3; }, "bias is argument 3 of 3"},
+    {"EpilogueWritten", [](Plan &p) { biased(p).epilogue->bias = 2; },
+     "bias is argument 2, which must be read and not written"},
+    {"EpilogueResultRead", [](Plan &p) { biased(p).args[2].reads = true; },
+     "the result is argument 2, which must be written and not read"},
+    {"EpilogueTypes",
+     [](Plan &p) {
+       Buffer half = buffer("half", Lifetime::Program, {4}, 192);
+       half.dtype = DType::F16;
+       half.bytes = 8;
+       p.stages[1].buffers.push_back(half);
+       biased(p).args[1] = {{5, 0}, 8, true, false};
+     },
+     "epilogue bias and gelu: takes f16 to f32; all must be of one float type"},
+    {"EpilogueSizes", [](Plan &p) { biased(p).args[2].bytes = 16; },
+     "the product has 32 bytes, the result 16; they must be as large"},
+    {"EpilogueRow", [](Plan &p) { biased(p).args[1].bytes = 12; }, "a bias of 12 bytes is no row of a product of 32"},
+    {"EpilogueNoRow", [](Plan &p) { biased(p).args[1].bytes = 0; }, "a bias of 0 bytes is no row of a product of 32"},
     {"When",
      [](Plan &p) {
        p.stages[0].programs[0].instructions[0].when = table({1, 2});
      },
      "instruction 0 (wait): table 'when' has 2 at coordinate 1 (tp=1); it must be in 0..1"},
-    {"QueueOfCompute", [](Plan &p) { p.stages[0].programs[0].instructions[stage0::GemmH].queue = 1; },
-     "is on queue 1, but is not posted with a request"},
-    {"Queue", [](Plan &p) { p.stages[0].programs[0].instructions[stage0::SendY].queue = 256; },
-     "queue is 256; it must be in 0..255"},
     {"CollectiveRequest", [](Plan &p) { action<Collective>(p, 0, 0, stage0::Reduce).request = 1; },
      "instruction 4 (all_reduce, node /w1/MatMul): request is 1; it must be in 0..0"},
     {"RequestSlots", [](Plan &p) { p.stages[0].requests[0] = 0; },
@@ -359,10 +387,7 @@ const Case cases[] = {
        action<Collective>(p, 0, 0, stage0::Reduce).source = table({1, 2});
      },
      "table 'source' has 2 at coordinate 1 (tp=1); it must be in 0..1"},
-    {"SendPeer",
-     [](Plan &p) {
-       action<Send>(p, 0, 0, stage0::SendY).peer = table({2, 4});
-     },
+    {"SendPeer", [](Plan &p) { action<Send>(p, 0, 0, stage0::SendY).peer = table({2, 4}); },
      "table 'peer' has 4 at coordinate 1 (tp=1); it must be in -1..3"},
     {"SendRequest", [](Plan &p) { action<Send>(p, 0, 0, stage0::SendY).request = 1; },
      "request is 1; it must be in 0..0"},

@@ -200,6 +200,19 @@ inline Attention attention() {
   return attention;
 }
 
+inline Epilogue epilogue() { return {EpilogueKind::BiasGeluTanh, 0, 1}; }
+
+/// The sample's kernel with a row of w2 as its bias.
+inline Kernel biasedKernel() {
+  Kernel kernel;
+  kernel.symbol = "relu";
+  kernel.args = {
+      {{stage1::Z, 0}, 32, true, false}, {{stage1::W2, 16}, 16, true, false}, {{stage1::R, 0}, 32, false, true}};
+  kernel.rows = 2;
+  kernel.epilogue = epilogue();
+  return kernel;
+}
+
 inline Plan samplePlan() {
   Plan plan;
   plan.model = "sample";
