@@ -52,6 +52,8 @@ static_assert(driverSuccess == CUDA_SUCCESS && driverInvalidValue == CUDA_ERROR_
               driverInvalidHandle == CUDA_ERROR_INVALID_HANDLE && driverNotFound == CUDA_ERROR_NOT_FOUND &&
               driverNotReady == CUDA_ERROR_NOT_READY && driverIllegalAddress == CUDA_ERROR_ILLEGAL_ADDRESS &&
               driverOutOfResources == CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES &&
+              driverLaunchTimeout == CUDA_ERROR_LAUNCH_TIMEOUT && driverAssert == CUDA_ERROR_ASSERT &&
+              driverHardwareStackError == CUDA_ERROR_HARDWARE_STACK_ERROR &&
               driverPeerAlreadyEnabled == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED &&
               driverLaunchFailed == CUDA_ERROR_LAUNCH_FAILED);
 static_assert(captureThreadLocal == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL &&

@@ -184,10 +184,7 @@ Status CudaDevice::synchronize() {
     std::this_thread::sleep_for(std::chrono::microseconds(round < 1000 ? 5 : 50));
     result = driver.queryStream(compute.get());
   }
-  Status status = check(driver, result, "waiting for " + owner.name());
-  if (status.ok() || options.syncEachOp)
-    return status;
-  return Status::error(status.kind(), status.message() + "; run again with --sync-each-op to see at which instruction");
+  return check(driver, result, "waiting for " + owner.name());
 }
 
 Status CudaDevice::enqueue(const std::function<Status()> &call) {

@@ -38,7 +38,8 @@ constexpr DriverResult driverSuccess = 0, driverOutOfMemory = 2, driverNoDevice 
                        driverNoBinary = 209, driverInvalidPtx = 218, driverUnsupportedPtx = 222, driverNotReady = 600,
                        driverIllegalAddress = 700, driverPeerAlreadyEnabled = 704, driverInvalidValue = 1,
                        driverInvalidHandle = 400, driverNotFound = 500, driverInvalidContext = 201,
-                       driverLaunchFailed = 719, driverOutOfResources = 701;
+                       driverLaunchFailed = 719, driverOutOfResources = 701, driverLaunchTimeout = 702,
+                       driverAssert = 710, driverHardwareStackError = 714;
 constexpr unsigned streamNonBlocking = 1, eventDisableTiming = 2, hostAllocPortable = 1;
 constexpr int attributeMultiprocessors = 16, attributeMajor = 75, attributeMinor = 76;
 constexpr int jitErrorLog = 5, jitErrorLogBytes = 6;

@@ -117,6 +117,12 @@ Expected<Nccl> loadNccl(const std::string &folder) {
   return table;
 }
 
+/// What a kernel does wrong while it runs: any later call may be the one that finds it.
+static bool isOfSomethingEarlier(DriverResult result) {
+  return result == driverIllegalAddress || result == driverLaunchTimeout || result == driverAssert ||
+         (result >= driverHardwareStackError && result <= driverLaunchFailed);
+}
+
 Status check(const Driver &driver, DriverResult result, const std::string &what) {
   if (result == driverSuccess)
     return Status::success();
@@ -124,7 +130,10 @@ Status check(const Driver &driver, DriverResult result, const std::string &what)
   driver.getErrorName(result, &name);
   driver.getErrorString(result, &text);
   return Status::error(kindOf(result), what + ": " + (text ? text : "an error without a text") + " (" +
-                                           (name ? name : "CUresult " + std::to_string(result)) + ")");
+                                           (name ? name : "CUresult " + std::to_string(result)) + ")" +
+                                           (isOfSomethingEarlier(result) ? "; with --sync-each-op it is found at the "
+                                                                           "instruction that did it"
+                                                                         : ""));
 }
 
 Status check(const CublasLt &blas, BlasResult result, const std::string &what) {
