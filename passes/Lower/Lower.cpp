@@ -196,9 +196,9 @@ struct PlanLowering {
     lowered.plan.microBatches = tables.microBatches();
     lowerPorts();
     HPC_RETURN_IF_ERROR(lowerStages());
-    for (plan::Stage &stage : lowered.plan.stages) {
-      markRequested(lowered.plan, stage);
-      markPacked(lowered.plan, stage);
+    for (size_t stage = 0; stage < lowered.plan.stages.size(); ++stage) {
+      markRequested(lowered.plan, lowered.plan.stages[stage]);
+      markPacked(lowered.plan, int64_t(stage), lowered.values);
     }
     if (!written.empty())
       for (size_t stage = 0; stage < lowered.plan.stages.size(); ++stage)

@@ -7,7 +7,8 @@
 
 namespace hpc {
 
-void markPacked(const plan::Plan &plan, plan::Stage &stage) {
+void markPacked(plan::Plan &plan, int64_t stageIndex, std::vector<LoweredValue> &values) {
+  plan::Stage &stage = plan.stages[size_t(stageIndex)];
   std::vector<char> mayPack(stage.buffers.size(), 0);
   for (const plan::Binding &binding : stage.bindings)
     mayPack[size_t(binding.buffer)] = plan::storedTensorOf(binding).has_value() && binding.saved.empty();
@@ -25,6 +26,9 @@ void markPacked(const plan::Plan &plan, plan::Stage &stage) {
         mayPack[buffer] = isWhole && plan::packsAlike(*first[buffer], *gemm);
       }
     }
+  llvm::erase_if(values, [&](const LoweredValue &value) {
+    return value.stage == stageIndex && first[size_t(value.place.buffer)] && mayPack[size_t(value.place.buffer)];
+  });
   for (plan::Program &program : stage.programs)
     for (plan::Instruction &instruction : program.instructions)
       if (auto *gemm = std::get_if<plan::Gemm>(&instruction.action))
