@@ -15,9 +15,12 @@ namespace {
 constexpr int lanes = 8, panelRows = 6;
 static_assert(panelColumns == 2 * lanes);
 /// What is packed of B lies in L2, and is packed once for so many rows, which lie there or in L3.
-constexpr int64_t depthAtOnce = 768, columnsAtOnce = 64, rowsAtOnce = 384;
+constexpr int64_t depthAtOnce = 768, mostColumnsAtOnce = 64, rowsAtOnce = 384;
 constexpr int64_t alignment = 64;
-constexpr int64_t leftNumbers = rowsAtOnce * depthAtOnce, rightNumbers = columnsAtOnce * depthAtOnce;
+constexpr int64_t leftNumbers = rowsAtOnce * depthAtOnce, rightNumbers = mostColumnsAtOnce * depthAtOnce;
+
+/// A transposed B is asked for one block ahead, which then has to lie in L2 beside this one.
+int64_t columnsAtOnce(const ConstMatrix &b) { return b.transpose ? mostColumnsAtOnce / 2 : mostColumnsAtOnce; }
 
 #define HPC_AVX2 [[gnu::target("avx2,fma,f16c")]]
 
@@ -158,16 +161,18 @@ bool hasTypes(const Product &product) {
 
 /// oneDNN 2.6.3 reads operands as they lie in memory where A, or a part of it, has fewer than 384 rows. Of a transposed A
 /// or a B whose rows are a multiple of 2048 bytes apart, which fall on few lines of the cache, it then computes 31 to 55
-/// GFLOP/s where others have 85 (Zen 3).
+/// GFLOP/s where others have 85 (Zen 3); of a transposed B 30 to 50 where A has 16 rows and 57 to 75 where it has 64, where
+/// these vectors have 55 to 70 and 68 to 82. With fewer columns what is packed of A is used too seldom.
 bool isSlowElsewhere(const Product &product) {
-  return product.a.transpose || (!product.b.transpose && product.b.ld % 512 == 0);
+  constexpr int64_t manyColumns = 256;
+  return product.a.transpose || (product.b.transpose ? product.n >= manyColumns : product.b.ld % 512 == 0);
 }
 
 /// The panels of B that multiplyPanels() reads: packed before, or now.
 struct RightPanels {
   const ConstMatrix &b;
   int64_t n;
-  float *packed; ///< room for columnsAtOnce columns, depthAtOnce deep
+  float *packed; ///< room for mostColumnsAtOnce columns, depthAtOnce deep
 
   /// Columns column .. column+columns-1 at depths x .. x+depth-1, of which no panel is packed yet.
   void begin(int64_t column, int64_t columns, int64_t x, int64_t depth) const {
@@ -185,13 +190,19 @@ struct RightPanels {
       return reinterpret_cast<const float *>(b.data) + (column + j) * b.ld + x * panelColumns;
     return packed + j * depth;
   }
-  /// Of the panel behind `panel`, which memory gives no faster than over all rows: the part that row i of `rows` is to
-  /// ask for.
-  Ahead ahead(const float *panel, int64_t i, int64_t rows, int64_t depth) const {
-    if (!b.packed)
+  /// What is multiplied later than the panel at `column`, which memory gives no faster than over all rows: the part
+  /// that row i of `rows` is to ask for. Of what is packed it is the next panel, of a transposed B the same panel of the
+  /// next block, whose lines are taken to follow each other.
+  Ahead ahead(int64_t column, int64_t columns, int64_t i, int64_t rows, int64_t x, int64_t depth) const {
+    const int64_t bytes = byteSize(b.dtype), calls = ceilDiv(rows, panelRows), call = i / panelRows;
+    if (b.packed) {
+      const int64_t step = ceilDiv(panelColumns * bytes, calls);
+      return {b.data + (column + panelColumns) * b.ld * bytes + x * panelColumns * bytes + call * depth * step, step};
+    }
+    const int64_t lines = ceilDiv(panelColumns, calls), line = column + columns + call * lines;
+    if (!b.transpose || call * lines >= panelColumns || line >= n)
       return {};
-    const int64_t step = ceilDiv(panelColumns * int64_t(sizeof(float)), ceilDiv(rows, panelRows));
-    return {reinterpret_cast<const std::byte *>(panel + b.ld * panelColumns) + i / panelRows * depth * step, step};
+    return {b.data + (line * b.ld + x) * bytes, lines * bytes};
   }
 };
 
@@ -237,8 +248,8 @@ void multiplyVectors(const Product &product, std::vector<std::byte> &scratch) {
       const int64_t rows = std::min(rowsAtOnce, m - row), depth = std::min(depthAtOnce, k - x);
       const bool add = addToC || x > 0;
       pack<panelRows>(a, !a.transpose, row, rows, x, depth, left);
-      for (int64_t column = 0; column < n; column += columnsAtOnce) {
-        const int64_t columns = std::min(columnsAtOnce, n - column);
+      for (int64_t column = 0; column < n; column += columnsAtOnce(b)) {
+        const int64_t columns = std::min(columnsAtOnce(b), n - column);
         right.begin(column, columns, x, depth);
         float *const to = reinterpret_cast<float *>(c.data) + row * c.ld + column;
         for (int64_t j = 0; j < columns; j += panelColumns)
@@ -248,7 +259,8 @@ void multiplyVectors(const Product &product, std::vector<std::byte> &scratch) {
             if (width < panelColumns)
               multiplyNarrow(height, width, depth, ofA, ofB, add, to + i * c.ld + j, c.ld);
             else
-              ofRows[height](depth, ofA, ofB, right.ahead(ofB, i, rows, depth), add, to + i * c.ld + j, c.ld);
+              ofRows[height](depth, ofA, ofB, right.ahead(column + j, columns, i, rows, x, depth), add, to + i * c.ld + j,
+                             c.ld);
           }
       }
     }

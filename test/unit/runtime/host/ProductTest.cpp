@@ -238,13 +238,24 @@ TEST(Product, RowsFarApart) {
         check({DType::F32, DType::F32, DType::F32, DType::F32, m, n, k, transposeA, false, add, slack});
 }
 
+// A transposed B of many columns is VectorProduct's too there: past its blocks of 32 columns, 384 rows and 768 deep.
+TEST(Product, ManyTransposedColumns) {
+  host::useOneThread();
+  for (bool transposeA : {false, true})
+    for (bool add : {false, true})
+      for (auto [m, n, k, slack] : {std::array<int64_t, 4>{9, 256, 9, 0}, {14, 301, 801, 3}, {389, 257, 30, 12}, {130, 1000, 8, 504}})
+        check({DType::F32, DType::F32, DType::F32, DType::F32, m, n, k, transposeA, true, add, slack});
+}
+
 // Threads cut such a product, as they do one of 16 bits, into parts of their own number: an element keeps its bits.
 // Machines with AVX-512 do not choose this way, but can go it.
 TEST(Product, BitsOfVectorsDependOnNoOtherRowsAndColumns) {
   if (!host::hasFewRows())
     GTEST_SKIP() << "this machine has no AVX2 with FMA and F16C";
-  for (DType type : {DType::F32, DType::BF16}) {
-    const int64_t m = 400, n = 512, k = 800, size = byteSize(type);
+  for (auto each : {std::pair(DType::F32, false), {DType::F32, true}, {DType::BF16, false}}) {
+    const DType type = each.first;
+    const bool transposeB = each.second;
+    const int64_t m = 400, n = 512, k = 800, size = byteSize(type), line = transposeB ? k : 1, step = transposeB ? 1 : n;
     std::vector<std::byte> a(size_t(m * k * size)), b(size_t(k * n * size)), scratch;
     for (int64_t i = 0; i < m * k; ++i)
       set(type, a.data(), i, std::sin(double(i)));
@@ -254,14 +265,14 @@ TEST(Product, BitsOfVectorsDependOnNoOtherRowsAndColumns) {
     auto multiply = [&](int64_t row, int64_t rows, int64_t column, int64_t columns, std::vector<float> &c) {
       Product product{rows, columns, k};
       product.a = {a.data() + row * k * size, type, k, false};
-      product.b = {b.data() + column * size, type, n, false};
+      product.b = {b.data() + column * line * size, type, transposeB ? k : n, transposeB};
       product.c = {reinterpret_cast<std::byte *>(c.data()), DType::F32, n, false};
       host::multiplyVectors(product, scratch);
     };
     multiply(0, m, 0, n, whole);
     double sum = 0;
     for (int64_t x = 0; x < k; ++x)
-      sum += get(type, a.data(), x) * get(type, b.data(), x * n);
+      sum += get(type, a.data(), x) * get(type, b.data(), x * step);
     EXPECT_NEAR(whole[0], sum, 1e-4);
     for (auto [row, column] : {std::pair<int64_t, int64_t>{0, 64}, {37, 0}, {5, 101}}) {
       multiply(row, 11, column, 19, part);
