@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""Counts the results of one suite from the file that its tool wrote and prints `passed failed skipped`.
+"""Counts the results of one suite from the files that its tool wrote and prints `passed failed skipped`.
 A file that is missing or broken is one failure: the tool died before it could write it.
 
-  test/results.py lit|gtest FILE      lit -o FILE; --gtest_output=json:FILE
+  test/results.py lit|gtest FILE...      lit -o FILE; --gtest_output=json:FILE of each shard
 """
 import collections
 import json
@@ -25,14 +25,15 @@ def gtest(results):
 
 
 def main():
-    kind, file = sys.argv[1:]
-    try:
-        with open(file) as text:
-            kinds = {"lit": lit, "gtest": gtest}[kind](json.load(text))
-    except (OSError, ValueError, KeyError) as error:
-        print(f"results.py: {file}: {error!r}: counted as one failure", file=sys.stderr)
-        kinds = ["failed"]
-    counts = collections.Counter(kinds)
+    kind, *files = sys.argv[1:]
+    counts = collections.Counter()
+    for file in files:
+        try:
+            with open(file) as text:
+                counts.update({"lit": lit, "gtest": gtest}[kind](json.load(text)))
+        except (OSError, ValueError, KeyError) as error:
+            print(f"results.py: {file}: {error!r}: counted as one failure", file=sys.stderr)
+            counts["failed"] += 1
     print(counts["passed"], counts["failed"], counts["skipped"])
 
 

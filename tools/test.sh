@@ -29,18 +29,33 @@ finish() {
   exit
 }
 
+# The tests of an executable in as many shards as there are cores, at most four, at the same time.
 unit_tests() { # build names...
-  local build="$1" name code p f s
+  local build="$1" shards name shard code p f s
+  shards=$(nproc) && [ "$shards" -le 4 ] || shards=4
   shift
   for name in "$@"; do
     [ -x "$build/bin/$name" ] || { echo "test.sh: $build/bin/$name was not built"; add "$name" 0 1 0; continue; }
-    rm -f "$build/$name.json"
-    "$build/bin/$name" --gtest_brief=1 --gtest_output="json:$build/$name.json" 2>"$build/$name.err"
-    code=$?
-    [ "$code" -eq 0 ] || { echo "test.sh: $build/bin/$name exited with $code; the end of $build/$name.err:"; tail -n 60 "$build/$name.err"; }
-    read -r p f s < <(/usr/bin/python3 test/results.py gtest "$build/$name.json")
+    rm -f "$build/$name".*.json
+    local processes=() logs=() results=()
+    for ((shard = 0; shard < shards; ++shard)); do
+      logs+=("$build/$name.$shard.err") results+=("$build/$name.$shard.json")
+      GTEST_TOTAL_SHARDS=$shards GTEST_SHARD_INDEX=$shard \
+        "$build/bin/$name" --gtest_brief=1 --gtest_output="json:${results[shard]}" 2>"${logs[shard]}" &
+      processes+=($!)
+    done
+    local bad=0
+    for ((shard = 0; shard < shards; ++shard)); do
+      wait "${processes[shard]}"
+      code=$?
+      [ "$code" -eq 0 ] && continue
+      bad=1
+      echo "test.sh: $build/bin/$name exited with $code; the end of ${logs[shard]}:"
+      tail -n 60 "${logs[shard]}"
+    done
+    read -r p f s < <(/usr/bin/python3 test/results.py gtest "${results[@]}")
     # A leak or a race that is reported at exit fails no single test.
-    [ "$code" -eq 0 ] || [ "$f" -gt 0 ] || f=1
+    [ "$bad" -eq 0 ] || [ "$f" -gt 0 ] || f=1
     add "$name" "$p" "$f" "$s"
   done
 }
