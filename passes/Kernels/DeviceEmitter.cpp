@@ -8,7 +8,6 @@
 #include "passes/Kernels/DeviceLoops.h"
 #include "passes/Kernels/Dropout.h"
 #include "passes/Kernels/RegionBody.h"
-#include "passes/Kernels/RegionEmitter.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 

@@ -6,8 +6,10 @@
 
 namespace hpc::kernels {
 
-/// How many independent items the region has: what `rows` says. 0 where nothing can be emitted.
-int64_t countItems(nn::FusedOp region);
+/// Whether every op of the region has code, on whatever target; else a diagnostic at the op.
+LogicalResult checkOps(nn::FusedOp region);
+/// Quotients and remainders that were joined again, and what only they read.
+void eraseDeadOps(func::FuncOp function);
 
 /// Computes all results into `outputs`, the items that the emitter's loop nest gives to this call. Fails when the
 /// results have no common loop nest.

@@ -4,38 +4,22 @@
 #include "passes/Kernels/RegionEmitter.h"
 
 #include "compiler/Diagnostics.h"
-#include "compiler/ElementType.h"
 #include "passes/Kernels/AttentionEmitter.h"
+#include "passes/Kernels/ColumnRegion.h"
 #include "passes/Kernels/HostLoops.h"
 #include "passes/Kernels/RegionBody.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/IR/Iterators.h"
-#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace hpc::kernels {
 
-LogicalResult checkOps(nn::FusedOp region) {
-  for (Operation &op : region.getBody().front().without_terminator()) {
-    if (!hasElementEmitter(op.getName()) && !isAttention(&op))
-      return userError(&op, ErrorKind::Internal)
-             << op.getName() << " in region '" << region.getSymbol()
-             << "' has no code; add it to passes/Kernels/ScalarEmitter.cpp or ElementEmitter.cpp";
-    for (Value value : op.getResults())
-      if (!findDType(value.getType()))
-        return userError(&op, ErrorKind::Unsupported)
-               << "element type of " << value.getType() << " has no generated code";
-    if (auto constant = dyn_cast<nn::ConstantOp>(op); constant && !isa<DenseElementsAttr>(constant.getValue()))
-      return userError(&op, ErrorKind::Internal) << "a constant in region '" << region.getSymbol() << "' must be dense";
-  }
-  return success();
-}
-
-void eraseDeadOps(func::FuncOp function) {
-  function.walk<WalkOrder::PostOrder, ReverseIterator>([](Operation *op) {
-    if (isOpTriviallyDead(op))
-      op->erase();
-  });
+int64_t countItems(nn::FusedOp region) {
+  if (std::optional<AttentionRegion> attention = findAttentionRegion(region))
+    return countAttentionItems(*attention);
+  if (std::optional<ColumnRegion> columns = findColumnRegion(region))
+    return columns->items();
+  std::optional<RegionShape> shape = findRegionShape(region);
+  return shape ? shape->rows() : 0;
 }
 
 /// The body of the inner function.

@@ -6,10 +6,8 @@
 
 namespace hpc::kernels {
 
-/// Whether every op of the region has code, on whatever target; else a diagnostic at the op.
-LogicalResult checkOps(nn::FusedOp region);
-/// Quotients and remainders that were joined again, and what only they read.
-void eraseDeadOps(func::FuncOp function);
+/// How many independent items the region has: what `rows` says. 0 where nothing can be emitted.
+int64_t countItems(nn::FusedOp region);
 
 /// Adds `void symbol(ptr args, ptr scalars, i64 begin, i64 end)` to `kernels`, its vectors made for `unit`. Fails with a
 /// diagnostic at the region when an op in it has no code.

@@ -309,7 +309,7 @@ std::vector<ModelCase> modelsByHand() {
   if (!folder)
     return cases;
   std::error_code error;
-  for (const auto &entry : std::filesystem::recursive_directory_iterator(folder, error)) {
+  for (const auto &entry : std::filesystem::recursive_directory_iterator(std::filesystem::absolute(folder), error)) {
     std::filesystem::path path = entry.path();
     if (path.extension() != ".onnx")
       continue;
