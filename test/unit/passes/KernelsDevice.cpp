@@ -346,6 +346,10 @@ TEST_P(KernelsOfModel, EqualTheInterpreter) {
   Expected<OwningOpRef<ModuleOp>> imported = importOnnx(file, import, &context);
   ASSERT_TRUE(imported.ok()) << imported.status().text();
   module = std::move(*imported);
+  bool isAbsent = false; // as of the large models in ../shared, whose weights a script makes
+  module->walk([&](nn::ParameterOp parameter) { isAbsent |= parameter.isAbsent(); });
+  if (isAbsent)
+    GTEST_SKIP() << file << " has no weights beside it";
   Options options;
   options.tp = GetParam().tp;
   options.dtype = GetParam().dtype;
