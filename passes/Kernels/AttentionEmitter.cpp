@@ -34,8 +34,8 @@ struct ForwardEmitter {
     products = tile.keyRows();
     sums = vectors.scratchRows(region.width, columns);
     numbers = vectors.scratchRows(2, columns);
-    keyMemory = tile.scalarsMemory(region.key, region.depth);
-    valueMemory = tile.scalarsMemory(region.value, region.width);
+    keyMemory = tile.scalarsMemory(&AttentionKeys::key, region.depth);
+    valueMemory = tile.scalarsMemory(&AttentionKeys::value, region.width);
   }
 
   void start() {
@@ -52,7 +52,7 @@ struct ForwardEmitter {
 
   void takeKeys(const IndexExpr &first, Value count) {
     int64_t columns = tile.columns();
-    ScalarMatrix keys = tile.scalarsOf(region.key, region.depth, first, count, keyMemory);
+    ScalarMatrix keys = tile.scalarsOf(&AttentionKeys::key, region.depth, first, count, keyMemory);
     tile.sumChannels(products, keys, region.depth, query, first, count);
     // 1. The block's largest scores, and what the sums so far are worth beside them.
     SmallVector<Value> before, shifts, factors;
@@ -90,7 +90,7 @@ struct ForwardEmitter {
     for (int64_t column = 0; column < columns; ++column)
       vectors.store(totals[size_t(column)], numbers, 1, column);
     // 3. Values, weighted.
-    ScalarMatrix values = tile.scalarsOf(region.value, region.width, first, count, valueMemory);
+    ScalarMatrix values = tile.scalarsOf(&AttentionKeys::value, region.width, first, count, valueMemory);
     tile.sumKeys(sums, values, region.width, products, count, [&](const IndexExpr &channel, int64_t column) {
       return s.mul(vectors.load(sums, channel, column), factors[size_t(column)]);
     });
@@ -136,7 +136,7 @@ void emitAttention(ElementEmitter &emitter, const AttentionRegion &region, Value
                    VectorUnit unit) {
   if (region.isGradient())
     return emitAttentionGrad(emitter, region, buffers, outputs, unit);
-  if (hasFewQueries(region, unit))
+  if (takesFewQueries(region, unit))
     return emitAttentionOfFewQueries(emitter, region, buffers, outputs, unit);
   ForwardEmitter forward(emitter, region, buffers, unit);
   emitter.forEachItem(countAttentionItems(region),

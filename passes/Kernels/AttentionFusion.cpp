@@ -6,6 +6,7 @@
 #include "passes/Kernels/AttentionRegion.h"
 #include "passes/Kernels/ElementEmitter.h"
 #include "passes/Kernels/FusionRoles.h"
+#include "passes/Kernels/KeyConcat.h"
 #include "passes/Kernels/RegionShape.h"
 #include "passes/Kernels/StridedView.h"
 
@@ -13,19 +14,72 @@ namespace hpc::kernels {
 
 namespace {
 constexpr size_t maxBiasOps = 24; // each is computed again for every head that shares the bias
+constexpr int64_t maxKeyParts = 8; // each has loops of its own
 
-/// The buffer that an operand is a strided view of: the farthest such value.
-Value sourceOf(Value operand) {
+bool isView(Operation *op) { return (isAlias(op) || isMove(op)) && op->getNumOperands() == 1; }
+
+/// Whether strides describe what the views, nearest first, and then `concat`, if there is one, make of a buffer.
+bool hasStrides(ArrayRef<Operation *> views, Value operand, const KeyConcat *concat) {
+  StridedView view(nn::shapeOf(views.empty() ? operand : views.back()->getOperand(0)));
+  auto apply = [&](Operation *op) { return isFloatCast(op) || applyView(op, view); };
+  return llvm::all_of(llvm::reverse(views), apply) &&
+         (!concat || concat->apply(view, operand)) && view.strides();
+}
+
+/// The buffer that an operand, or what `concat` makes of it, is a strided view of: the farthest such value.
+Value sourceOf(Value operand, const KeyConcat *concat = nullptr) {
   SmallVector<Operation *> views; // nearest first
-  for (Operation *op = operand.getDefiningOp(); op && (isAlias(op) || isMove(op)) && op->getNumOperands() == 1;
-       op = op->getOperand(0).getDefiningOp())
+  for (Operation *op = operand.getDefiningOp(); op && isView(op); op = op->getOperand(0).getDefiningOp())
     views.push_back(op);
-  for (; !views.empty(); views.pop_back()) {
-    StridedView view(nn::shapeOf(views.back()->getOperand(0)));
-    if (llvm::all_of(llvm::reverse(views), [&](Operation *op) { return applyView(op, view); }) && view.strides())
+  for (; !views.empty(); views.pop_back())
+    if (hasStrides(views, operand, concat))
       return views.back()->getOperand(0);
+  return operand;
+}
+
+/// Whether nothing reads a value but `reader`; an attention as keys or values.
+bool isOnlyReadBy(Value value, Operation *reader) {
+  return llvm::all_of(value.getUses(), [&](OpOperand &use) {
+    unsigned number = use.getOperandNumber();
+    return use.getOwner() == reader && (!isAttention(reader) || number == 1 || number == 2);
+  });
+}
+
+/// As sourceOf, of keys or values that `reader` reads: also through casts whose results nobody else needs, of what is in
+/// memory anyway. A cast of what a region computes stays there: it makes less to write.
+Value sourceOfKeys(Value operand, Operation *reader, const KeyConcat *concat = nullptr) {
+  SmallVector<Operation *> steps; // nearest first
+  bool isOurs = true;
+  for (Operation *op = operand.getDefiningOp(); op && (isView(op) || isFloatCast(op));
+       op = op->getOperand(0).getDefiningOp()) {
+    isOurs &= isOnlyReadBy(op->getResult(0), steps.empty() ? reader : steps.back());
+    if (isFloatCast(op) && !isOurs)
+      break;
+    steps.push_back(op);
+  }
+  for (; !steps.empty(); steps.pop_back()) {
+    Value source = steps.back()->getOperand(0);
+    const bool isInMemory = !source.getDefiningOp() || !hasElementEmitter(source.getDefiningOp()->getName());
+    if (hasStrides(steps, operand, concat) && (isInMemory || llvm::none_of(steps, isFloatCast)))
+      return source;
   }
   return operand;
+}
+
+/// The concatenation that a key or value comes from, if nobody else needs what it makes and each part can be read alone.
+std::optional<KeyConcat> findOwnConcat(Value operand, Operation *attention) {
+  std::optional<KeyConcat> concat = findKeyConcat(operand);
+  if (!concat || concat->op.getNumOperands() > maxKeyParts || nn::tensorType(operand).getNumElements() == 0)
+    return std::nullopt;
+  Operation *maker = concat->op;
+  for (Operation *step : concat->behind) {
+    if (!isOnlyReadBy(maker->getResult(0), step))
+      return std::nullopt;
+    maker = step;
+  }
+  auto hasPart = [&](Value part) { return hasStrides({}, part, &*concat); };
+  const bool isOwn = isOnlyReadBy(maker->getResult(0), attention);
+  return isOwn && llvm::all_of(concat->op.getOperands(), hasPart) ? concat : std::nullopt;
 }
 
 /// The last value that the result is written as: through its only readers.
@@ -81,6 +135,8 @@ public:
         addBias(operand.get());
       else if (nn::tensorType(operand.get()).getRank() == 0)
         addNumber(operand.get());
+      else if (hasFewQueries(attention) && operand.getOperandNumber() > 0)
+        addKeys(operand.get());
       else
         add(operand.get(), sourceOf(operand.get()));
     Operation *copy = clone(attention);
@@ -124,6 +180,16 @@ private:
     addArgument(source);
     for (Operation *view : llvm::reverse(views))
       clone(view);
+  }
+  void addKeys(Value operand) {
+    std::optional<KeyConcat> concat = findOwnConcat(operand, attention);
+    if (!concat)
+      return add(operand, sourceOfKeys(operand, attention));
+    for (Value part : concat->op.getOperands())
+      add(part, sourceOfKeys(part, concat->op, &*concat));
+    clone(concat->op);
+    for (Operation *op : concat->behind)
+      clone(op);
   }
   void addBias(Value bias) {
     llvm::SetVector<Operation *> ops;

@@ -53,8 +53,8 @@ struct GradEmitter {
     keyGradients = vectors.scratchRows(keysOfSection + maxTileRows, queryRows.columns);
     valueGradients = vectors.scratchRows(keysOfSection + maxTileRows, gradientRows.columns);
     statistics = vectors.scratchRows(countQueryBlocks(region) * numStatistics, columns);
-    keyMemory = tile.scalarsMemory(region.key, region.depth);
-    valueMemory = tile.scalarsMemory(region.value, region.width);
+    keyMemory = tile.scalarsMemory(&AttentionKeys::key, region.depth);
+    valueMemory = tile.scalarsMemory(&AttentionKeys::value, region.width);
   }
 
   bool isOneSection() const { return keysOfSection >= region.keys; }
@@ -83,9 +83,9 @@ struct GradEmitter {
 
   /// q k^T and dout v^T of a block of keys; gives back the keys.
   ScalarMatrix multiply(const IndexExpr &first, Value count) {
-    ScalarMatrix keys = tile.scalarsOf(region.key, region.depth, first, count, keyMemory);
+    ScalarMatrix keys = tile.scalarsOf(&AttentionKeys::key, region.depth, first, count, keyMemory);
     tile.sumChannels(products, keys, region.depth, query, first, count);
-    ScalarMatrix values = tile.scalarsOf(region.value, region.width, first, count, valueMemory);
+    ScalarMatrix values = tile.scalarsOf(&AttentionKeys::value, region.width, first, count, valueMemory);
     tile.sumChannels(ofWeights, values, region.width, gradient, first, count);
     return keys;
   }

@@ -12,7 +12,6 @@
 namespace hpc::kernels {
 
 namespace {
-constexpr int64_t mostQueries = 8;
 constexpr int64_t mostVectors = 64; ///< of all queries: what a key is multiplied with is written out
 
 int64_t countQueries(const AttentionRegion &region) { return region.queries * region.repeat; }
@@ -82,7 +81,7 @@ struct FewQueriesEmitter {
     channels.storeScalar(value, numbers.pointer, 2 * each + which);
   }
 
-  /// A vector of a key's or value's channels, widened.
+  /// A vector of a key's or value's channels, as the op sees them, widened.
   Value loadChannels(const AttentionTensor &tensor, const IndexExpr &row, int64_t column) {
     Type stored = storageType(tensor.elementType);
     IndexExpr at = indices.add(row, column * channels.lanes());
@@ -90,7 +89,7 @@ struct FewQueriesEmitter {
     Value address = LLVM::GEPOp::create(s.builder, s.loc, pointer.getType(), stored, pointer, indices.value(at));
     Value vector = LLVM::LoadOp::create(s.builder, s.loc, channels.type().clone(stored), address,
                                         stored.getIntOrFloatBitWidth() / 8);
-    return stored == tensor.elementType ? vector : s.widen(vector, tensor.elementType);
+    return tensor.cast(s, stored == tensor.elementType ? vector : s.widen(vector, tensor.elementType));
   }
 
   // ---- what a query sees ----
@@ -122,22 +121,28 @@ struct FewQueriesEmitter {
   // ---- a block of keys ----
 
   void multiplyKeys(const IndexExpr &first, Value count) {
+    for (const AttentionKeys &part : region.parts) {
+      auto [begin, end] = keysOfPart(emitter, region, part, first, count);
+      channels.loop(begin, end, 1, keysOfBlock,
+                    [&](const IndexExpr &key) { multiplyKey(part.key, key, indices.add(first, key)); });
+    }
+  }
+  /// Key `number`, which is `key` in its block.
+  void multiplyKey(const AttentionTensor &tensor, const IndexExpr &key, const IndexExpr &number) {
     ScalarBuilder exact = s.contracting();
-    auto join = [&](Value a, Value b) { return s.add(a, b); };
-    channels.loop(indices.constant(0), count, 1, keysOfBlock, [&](const IndexExpr &key) {
-      IndexExpr row = position(region.key, group, indices.add(first, key));
-      SmallVector<Value> products(static_cast<size_t>(numQueries));
-      for (int64_t column = 0; column < query.columns; ++column) {
-        Value right = loadChannels(region.key, row, column);
-        for (int64_t each = 0; each < numQueries; ++each) {
-          Value &sum = products[size_t(each)], left = channels.load(query, each, column);
-          sum = sum ? exact.add(exact.mul(left, right), sum) : s.mul(left, right);
-        }
+    IndexExpr row = position(tensor, group, number);
+    SmallVector<Value> products(static_cast<size_t>(numQueries));
+    for (int64_t column = 0; column < query.columns; ++column) {
+      Value right = loadChannels(tensor, row, column);
+      for (int64_t each = 0; each < numQueries; ++each) {
+        Value &sum = products[size_t(each)], left = channels.load(query, each, column);
+        sum = sum ? exact.add(exact.mul(left, right), sum) : s.mul(left, right);
       }
-      for (int64_t each = 0; each < numQueries; ++each)
-        channels.storeScalar(channels.joinLanes(products[size_t(each)], join), scores.pointer,
-                             indices.add(key, each * scores.stride));
-    });
+    }
+    auto join = [&](Value a, Value b) { return s.add(a, b); };
+    for (int64_t each = 0; each < numQueries; ++each)
+      channels.storeScalar(channels.joinLanes(products[size_t(each)], join), scores.pointer,
+                           indices.add(key, each * scores.stride));
   }
 
   /// Scores become weights; returns what the sums so far are worth beside them.
@@ -195,20 +200,22 @@ struct FewQueriesEmitter {
       for (int64_t each = 0; each < numQueries; ++each)
         for (int64_t column = start; column < start + columns; ++column)
           states.push_back(s.mul(channels.load(sums, each, column), channels.splat(factors[size_t(each)])));
-      states = channels.loop(
-          indices.constant(0), count, 1, keysOfBlock, states, [&](const IndexExpr &key, ValueRange states) {
-            IndexExpr row = position(region.value, group, indices.add(first, key));
-            SmallVector<Value> values, next;
-            for (int64_t column = start; column < start + columns; ++column)
-              values.push_back(loadChannels(region.value, row, column));
-            for (int64_t each = 0; each < numQueries; ++each) {
-              Value weight = channels.splat(channels.loadScalar(channels.element(), scores.pointer,
-                                                                indices.add(key, each * scores.stride)));
-              for (Value value : values)
-                next.push_back(exact.add(exact.mul(weight, value), states[next.size()]));
-            }
-            return next;
-          });
+      for (const AttentionKeys &part : region.parts) {
+        auto [begin, end] = keysOfPart(emitter, region, part, first, count);
+        states = channels.loop(begin, end, 1, keysOfBlock, states, [&](const IndexExpr &key, ValueRange states) {
+          IndexExpr row = position(part.value, group, indices.add(first, key));
+          SmallVector<Value> values, next;
+          for (int64_t column = start; column < start + columns; ++column)
+            values.push_back(loadChannels(part.value, row, column));
+          for (int64_t each = 0; each < numQueries; ++each) {
+            Value weight = channels.splat(
+                channels.loadScalar(channels.element(), scores.pointer, indices.add(key, each * scores.stride)));
+            for (Value value : values)
+              next.push_back(exact.add(exact.mul(weight, value), states[next.size()]));
+          }
+          return next;
+        });
+      }
       for (int64_t each = 0, state = 0; each < numQueries; ++each)
         for (int64_t column = start; column < start + columns; ++column)
           channels.store(states[size_t(state++)], sums, each, column);
@@ -273,14 +280,15 @@ struct FewQueriesEmitter {
 };
 } // namespace
 
-bool hasFewQueries(const AttentionRegion &region, VectorUnit unit) {
-  auto isSideBySide = [](const AttentionTensor &tensor) { return tensor.strides[3] == 1; };
-  const int64_t queries = countQueries(region);
-  if (region.isGradient() || region.dropout || queries < 1 || queries > mostQueries || region.depth == 0 ||
-      region.width == 0 || !isSideBySide(region.key) || !isSideBySide(region.value))
+bool takesFewQueries(const AttentionRegion &region, VectorUnit unit) {
+  auto isSideBySide = [](const AttentionKeys &part) {
+    return part.key.strides[3] == 1 && part.value.strides[3] == 1;
+  };
+  if (!hasFewQueries(region.op) || region.dropout || region.depth == 0 || region.width == 0 ||
+      !llvm::all_of(region.parts, isSideBySide))
     return false;
   const int64_t lanes = channelLanes(region, unit);
-  return lanes > 1 && queries * std::max(region.depth, region.width) <= mostVectors * lanes;
+  return lanes > 1 && countQueries(region) * std::max(region.depth, region.width) <= mostVectors * lanes;
 }
 
 void emitAttentionOfFewQueries(ElementEmitter &emitter, const AttentionRegion &region, ValueRange buffers,

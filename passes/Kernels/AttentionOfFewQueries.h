@@ -8,9 +8,9 @@
 
 namespace hpc::kernels {
 
-/// Whether emitAttentionOfFewQueries computes the region: no gradient, at most eight queries for a group of keys, whose
-/// channels lie side by side and make whole vectors.
-bool hasFewQueries(const AttentionRegion &region, VectorUnit unit);
+/// Whether emitAttentionOfFewQueries computes the region: few queries (hasFewQueries), no dropout, channels that lie side by
+/// side and make whole vectors.
+bool takesFewQueries(const AttentionRegion &region, VectorUnit unit);
 
 /// As emitAttention; an item is a group with all its queries.
 void emitAttentionOfFewQueries(ElementEmitter &emitter, const AttentionRegion &region, ValueRange buffers,

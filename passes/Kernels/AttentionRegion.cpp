@@ -2,6 +2,8 @@
 // what it yields.
 #include "passes/Kernels/AttentionRegion.h"
 
+#include "passes/Kernels/KeyConcat.h"
+#include "passes/Kernels/ScalarBuilder.h"
 #include "passes/Kernels/StridedView.h"
 
 namespace hpc::kernels {
@@ -20,8 +22,28 @@ bool fitsAttentionKernel(Operation *attention) {
   return isa<nn::AttentionOp>(attention) || query[2] == 0 || repeat <= maxSharedQueries / query[2];
 }
 
-/// The operand as part of one of the region's arguments.
-static std::optional<AttentionTensor> findOperand(Value value) {
+bool hasFewQueries(Operation *attention) {
+  constexpr int64_t most = 8;
+  if (!isa<nn::AttentionOp>(attention))
+    return false;
+  ArrayRef<int64_t> query = nn::shapeOf(attention->getOperand(0)), key = nn::shapeOf(attention->getOperand(1));
+  int64_t repeat = key[1] == 0 ? 1 : query[1] / key[1];
+  return query[2] > 0 && query[2] <= most && repeat <= most && query[2] * repeat <= most;
+}
+
+Value AttentionTensor::cast(ScalarBuilder &s, Value element) const {
+  Type from = elementType;
+  for (Type to : casts) {
+    element = emitCast(s, element, from, to);
+    from = to;
+  }
+  return element;
+}
+
+static Type elementTypeOf(Value value) { return nn::tensorType(value).getElementType(); }
+
+/// The operand, or what `concat` makes of it, which is one of its parts, as part of one of the region's arguments.
+static std::optional<AttentionTensor> findOperand(Value value, const KeyConcat *concat = nullptr) {
   SmallVector<Operation *> views;
   Value source = value;
   for (; source.getDefiningOp(); source = source.getDefiningOp()->getOperand(0)) {
@@ -29,17 +51,76 @@ static std::optional<AttentionTensor> findOperand(Value value) {
       return std::nullopt;
     views.push_back(source.getDefiningOp());
   }
+  SmallVector<Type, 2> casts;
   StridedView view(nn::shapeOf(source));
   for (Operation *op : llvm::reverse(views))
-    if (!applyView(op, view))
+    if (isFloatCast(op))
+      casts.push_back(elementTypeOf(op->getResult(0)));
+    else if (!applyView(op, view))
       return std::nullopt;
+  if (concat) {
+    if (!concat->apply(view, value))
+      return std::nullopt;
+    for (Operation *op : concat->behind)
+      if (isFloatCast(op))
+        casts.push_back(elementTypeOf(op->getResult(0)));
+  }
   std::optional<SmallVector<int64_t>> strides = view.strides();
   if (!strides || strides->size() != 4)
     return std::nullopt;
   return AttentionTensor{cast<BlockArgument>(source).getArgNumber(),
                          view.offset(),
                          {(*strides)[0], (*strides)[1], (*strides)[2], (*strides)[3]},
-                         nn::tensorType(value).getElementType()};
+                         elementTypeOf(source),
+                         casts};
+}
+
+/// The same where an element is read as it lies there.
+static std::optional<AttentionTensor> findPlainOperand(Value value) {
+  std::optional<AttentionTensor> tensor = findOperand(value);
+  return tensor && tensor->casts.empty() ? tensor : std::nullopt;
+}
+
+namespace {
+/// Keys, or values, up to key `end`.
+struct Part {
+  int64_t end;
+  AttentionTensor tensor;
+};
+} // namespace
+
+/// A key's or value's parts, in order; positions are numbers among all keys. None where it is something else.
+static SmallVector<Part> findParts(Value operand) {
+  std::optional<KeyConcat> concat = findKeyConcat(operand);
+  if (!concat) {
+    std::optional<AttentionTensor> whole = findOperand(operand);
+    return whole ? SmallVector<Part>{{nn::shapeOf(operand)[2], *whole}} : SmallVector<Part>();
+  }
+  SmallVector<Part> parts;
+  int64_t first = 0;
+  for (Value value : concat->op.getOperands()) {
+    int64_t count = concat->countKeys(value);
+    if (count == 0)
+      continue;
+    std::optional<AttentionTensor> tensor = findOperand(value, &*concat);
+    if (!tensor)
+      return {};
+    tensor->offset -= first * tensor->strides[2];
+    parts.push_back({first += count, *tensor});
+  }
+  return parts;
+}
+
+/// Keys and values need not be cut at the same places.
+static SmallVector<AttentionKeys, 2> joinParts(ArrayRef<Part> keys, ArrayRef<Part> values) {
+  SmallVector<AttentionKeys, 2> parts;
+  for (int64_t first = 0; !keys.empty() && !values.empty(); first = parts.back().end) {
+    int64_t end = std::min(keys.front().end, values.front().end);
+    parts.push_back({first, end, keys.front().tensor, values.front().tensor});
+    keys = keys.drop_while([&](const Part &part) { return part.end == end; });
+    values = values.drop_while([&](const Part &part) { return part.end == end; });
+  }
+  return parts;
 }
 
 /// The op's result as what the region yields: through its only readers, which are views that lose and repeat nothing.
@@ -72,7 +153,7 @@ static std::optional<AttentionTensor> findResult(Value value) {
 
 namespace {
 /// The operands and attributes that both ops have, by name.
-struct Parts {
+struct Operands {
   Value query, key, value, gradient, bias;
   double scale;
   std::optional<uint64_t> causalOffset;
@@ -80,7 +161,7 @@ struct Parts {
 };
 } // namespace
 
-static Parts partsOf(Operation *attention) {
+static Operands operandsOf(Operation *attention) {
   if (auto op = dyn_cast<nn::AttentionOp>(attention))
     return {op.getQuery(),        op.getKey(),    op.getValue(), {}, op.getBias(), op.getScale().convertToDouble(),
             op.getCausalOffset(), op.getGuarded()};
@@ -90,7 +171,7 @@ static Parts partsOf(Operation *attention) {
           op.getCausalOffset(), op.getGuarded()};
 }
 
-Value biasOf(Operation *attention) { return partsOf(attention).bias; }
+Value biasOf(Operation *attention) { return operandsOf(attention).bias; }
 
 std::optional<AttentionRegion> findAttentionRegion(nn::FusedOp region) {
   Operation *attention = nullptr;
@@ -102,12 +183,15 @@ std::optional<AttentionRegion> findAttentionRegion(nn::FusedOp region) {
     }
   if (!attention || region.getInPlace())
     return std::nullopt;
-  Parts parts = partsOf(attention);
-  std::optional<AttentionTensor> query = findOperand(parts.query), key = findOperand(parts.key),
-                                 value = findOperand(parts.value);
-  if (!query || !key || !value)
+  Operands operands = operandsOf(attention);
+  std::optional<AttentionTensor> query = findPlainOperand(operands.query);
+  SmallVector<AttentionKeys, 2> keys = joinParts(findParts(operands.key), findParts(operands.value));
+  if (!query || keys.empty())
     return std::nullopt;
-  ArrayRef<int64_t> q = nn::shapeOf(parts.query), k = nn::shapeOf(parts.key);
+  const AttentionKeys &first = keys.front();
+  if (operands.gradient && (keys.size() > 1 || !first.key.casts.empty() || !first.value.casts.empty()))
+    return std::nullopt;
+  ArrayRef<int64_t> q = nn::shapeOf(operands.query), k = nn::shapeOf(operands.key);
   AttentionRegion found;
   found.op = attention;
   found.batch = q[0];
@@ -116,19 +200,18 @@ std::optional<AttentionRegion> findAttentionRegion(nn::FusedOp region) {
   found.queries = q[2];
   found.keys = k[2];
   found.depth = q[3];
-  found.width = nn::shapeOf(parts.value)[3];
+  found.width = nn::shapeOf(operands.value)[3];
   found.query = *query;
-  found.key = *key;
-  found.value = *value;
-  found.scale = parts.scale;
-  found.guarded = parts.guarded;
-  found.bias = parts.bias;
-  if (parts.causalOffset)
-    found.causalOffset = int64_t(*parts.causalOffset);
-  if (parts.bias)
-    found.biasTensor = findOperand(parts.bias);
+  found.parts = std::move(keys);
+  found.scale = operands.scale;
+  found.guarded = operands.guarded;
+  found.bias = operands.bias;
+  if (operands.causalOffset)
+    found.causalOffset = int64_t(*operands.causalOffset);
+  if (operands.bias)
+    found.biasTensor = findPlainOperand(operands.bias);
   found.dropout = nn::dropoutOf(attention);
-  if (parts.gradient && !(found.gradient = findOperand(parts.gradient)))
+  if (operands.gradient && !(found.gradient = findPlainOperand(operands.gradient)))
     return std::nullopt;
   for (Value result : attention->getResults()) {
     std::optional<AttentionTensor> place = findResult(result);

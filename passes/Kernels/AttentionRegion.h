@@ -6,12 +6,25 @@
 
 namespace hpc::kernels {
 
+class ScalarBuilder;
+
 /// A tensor of four dims inside a buffer: element (a, b, c, d) lies at offset + the sum of index * stride, in elements.
 struct AttentionTensor {
   unsigned buffer; ///< of an operand: the region's argument; of a result: the region's result
   int64_t offset;
   std::array<int64_t, 4> strides; ///< of batch, head or group, position, channel; 0 where the dim has one element
-  Type elementType;
+  Type elementType;                ///< in the buffer
+  SmallVector<Type, 2> casts = {}; ///< what an element is made to be when it is read, one after the other: floats
+
+  /// What the op has of a register with an element of the buffer, or a vector of them.
+  Value cast(ScalarBuilder &s, Value element) const;
+};
+
+/// Keys first..end-1 and their values, where each of the two lies in one buffer. A key's position in the tensors is its
+/// number among all keys.
+struct AttentionKeys {
+  int64_t first, end;
+  AttentionTensor key, value;
 };
 
 /// With h = groups * repeat heads: query [batch, h, queries, depth], key [batch, groups, keys, depth], value
@@ -19,7 +32,9 @@ struct AttentionTensor {
 struct AttentionRegion {
   Operation *op; ///< nn.attention or nn.attention_grad, in the region
   int64_t batch, groups, repeat, queries, keys, depth, width;
-  AttentionTensor query, key, value;
+  AttentionTensor query;
+  /// In the order of the keys, none empty unless there are no keys. One alone, as it is in its buffer, of a gradient.
+  SmallVector<AttentionKeys, 2> parts;
   std::optional<AttentionTensor> gradient; ///< of the attention's result: nn.attention_grad alone
   SmallVector<AttentionTensor, 3> results; ///< in the order of the op's results
   double scale;
@@ -39,6 +54,9 @@ struct AttentionRegion {
 
 /// Whether the op is one of the two.
 bool isAttention(Operation *op);
+/// Whether so few queries read a key that to bring it costs more than to multiply it: a step of decoding. Their keys and
+/// values are read where they lie, also where they are put together of parts (KeyConcat.h). No gradient.
+bool hasFewQueries(Operation *attention);
 /// Its bias; null where it has none.
 Value biasOf(Operation *attention);
 /// Whether generated code computes it: a tile of what it works on has to fit the stack of a thread. Others are

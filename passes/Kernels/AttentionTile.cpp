@@ -26,6 +26,18 @@ AttentionTile::AttentionTile(ElementEmitter &emitter, const AttentionRegion &reg
     biasRows = lanes.scratchRows(keysOfBlock, numColumns);
 }
 
+std::pair<Value, Value> keysOfPart(ElementEmitter &emitter, const AttentionRegion &region, const AttentionKeys &part,
+                                   const IndexExpr &first, Value count) {
+  ScalarBuilder &s = emitter.registers();
+  IndexBuilder &indices = emitter.index();
+  Value begin = indices.constant(0), end = count;
+  if (part.first > 0)
+    begin = s.make<arith::MaxSIOp>(begin, s.sub(indices.constant(part.first), indices.value(first)));
+  if (part.end < region.keys)
+    end = s.make<arith::MinSIOp>(end, s.sub(indices.constant(part.end), indices.value(first)));
+  return {begin, end};
+}
+
 Value biasElement(ElementEmitter &emitter, const AttentionRegion &region, Index at) {
   for (auto [index, size] : llvm::zip_equal(at, nn::shapeOf(region.bias)))
     if (size == 1)
@@ -174,26 +186,35 @@ IndexExpr AttentionTile::positionOfKey(const AttentionTensor &tensor, const Inde
                      IndexBuilder::mul(key, tensor.strides[2]));
 }
 
-Value AttentionTile::scalarsMemory(const AttentionTensor &tensor, int64_t channels) {
+Value AttentionTile::scalarsMemory(KeysOrValues which, int64_t channels) {
+  const AttentionTensor &first = region.parts.front().*which;
+  if (region.parts.size() == 1 && first.elementType == lanes.element() && first.casts.empty())
+    return {};
   // A tile of a product may begin before the block's first key.
-  return tensor.elementType == lanes.element() ? Value() : lanes.scratch((keysOfBlock + 2 * maxTileRows) * channels);
+  return lanes.scratch((keysOfBlock + 2 * maxTileRows) * channels);
 }
 
-ScalarMatrix AttentionTile::scalarsOf(const AttentionTensor &tensor, int64_t channels, const IndexExpr &first,
-                                      Value keyCount, Value memory) {
-  IndexExpr from = positionOfKey(tensor, first);
-  if (!memory)
-    return {buffers[tensor.buffer], from, tensor.strides[2], tensor.strides[3]};
+ScalarMatrix AttentionTile::scalarsOf(KeysOrValues which, int64_t channels, const IndexExpr &first, Value keyCount,
+                                      Value memory) {
+  if (!memory) {
+    const AttentionTensor &tensor = region.parts.front().*which;
+    return {buffers[tensor.buffer], positionOfKey(tensor, first), tensor.strides[2], tensor.strides[3]};
+  }
   ScalarMatrix scalars{memory, maxTileRows * channels, channels, 1};
-  lanes.loop(indices.constant(0), keyCount, 1, keysOfBlock, [&](const IndexExpr &key) {
-    IndexExpr row = indices.add(from, IndexBuilder::mul(key, tensor.strides[2]));
-    IndexExpr to = indices.add(scalars.offset, IndexBuilder::mul(key, channels));
-    lanes.loop(channels, [&](const IndexExpr &channel) {
-      Value element = emitter.load(tensor.elementType, buffers[tensor.buffer],
-                                   indices.add(row, IndexBuilder::mul(channel, tensor.strides[3])));
-      lanes.storeScalar(element, memory, indices.add(to, channel));
+  for (const AttentionKeys &part : region.parts) {
+    const AttentionTensor &tensor = part.*which;
+    IndexExpr from = positionOfKey(tensor, first);
+    auto [begin, end] = keysOfPart(emitter, region, part, first, keyCount);
+    lanes.loop(begin, end, 1, keysOfBlock, [&](const IndexExpr &key) {
+      IndexExpr row = indices.add(from, IndexBuilder::mul(key, tensor.strides[2]));
+      IndexExpr to = indices.add(scalars.offset, IndexBuilder::mul(key, channels));
+      lanes.loop(channels, [&](const IndexExpr &channel) {
+        Value element = emitter.load(tensor.elementType, buffers[tensor.buffer],
+                                     indices.add(row, IndexBuilder::mul(channel, tensor.strides[3])));
+        lanes.storeScalar(tensor.cast(s, element), memory, indices.add(to, channel));
+      });
     });
-  });
+  }
   return scalars;
 }
 

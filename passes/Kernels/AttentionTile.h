@@ -20,6 +20,13 @@ inline int64_t countQueryBlocks(const AttentionRegion &region) {
   return (region.queries * region.repeat + queriesOfBlock - 1) / queriesOfBlock;
 }
 
+/// Where an attention has its keys, and where their values.
+using KeysOrValues = AttentionTensor AttentionKeys::*;
+
+/// Of `count` keys from `first` on those of `part`, as i with begin <= i < end for key first + i; none where end <= begin.
+std::pair<Value, Value> keysOfPart(ElementEmitter &emitter, const AttentionRegion &region, const AttentionKeys &part,
+                                   const IndexExpr &first, Value count);
+
 /// The bias at [batch, head, query, key] as far as it has these dims, in the type that scores have.
 Value biasElement(ElementEmitter &emitter, const AttentionRegion &region, Index at);
 
@@ -61,11 +68,10 @@ public:
 
   // ---- keys ----
 
-  /// Keys or values as scalars (key, channel), key 0 being `first`: where they lie, or widened in `memory`.
-  ScalarMatrix scalarsOf(const AttentionTensor &tensor, int64_t channels, const IndexExpr &first, Value keyCount,
-                         Value memory);
+  /// Keys or values as scalars (key, channel), key 0 being `first`: where they lie, or widened and put together in `memory`.
+  ScalarMatrix scalarsOf(KeysOrValues which, int64_t channels, const IndexExpr &first, Value keyCount, Value memory);
   /// Memory for that; null where it needs none.
-  Value scalarsMemory(const AttentionTensor &tensor, int64_t channels);
+  Value scalarsMemory(KeysOrValues which, int64_t channels);
   /// Memory for a number for each key of a block and each query, as rows of keys. Rows beside them may be overwritten.
   VectorRows keyRows();
   /// to[key] = the sum over channels of scalars(key, channel) * transposed[channel].

@@ -24,23 +24,31 @@ struct Forward {
   DeviceTiles &t;
   const DeviceAttention &a;
   ScalarBuilder &s = t.s;
-  Value weights = t.reserveSquare(), keyMemory = t.reserve(a.key), valueMemory = t.reserve(a.value),
+  Value weights = t.reserveSquare(), keyMemory = t.reserve(a.parts[0].key), valueMemory = t.reserve(a.parts[0].value),
         queryMemory = t.reserve(a.query); // in the order of what is read most often
 
   /// The result's columns firstColumn + column() + 4 u.
   void emit(Value batch, Value head, Value firstQuery, int64_t firstColumn, int64_t columns) {
     Value group = t.split(head, a.heads / a.groups).first;
     DeviceScores scores(t, a, batch, head);
-    Value keyBase = t.baseOf(a.key, batch, group), valueBase = t.baseOf(a.value, batch, group);
     DeviceTile queries = t.stage(a.query, queryMemory, t.baseOf(a.query, batch, head), firstQuery);
     int64_t perThread = (columns + DeviceTiles::threadsOfRow - 1) / DeviceTiles::threadsOfRow;
     Value zero = s.constant(t.wide, 0);
     States states = {s.constant(t.wide, -INFINITY), zero};
     states.append(size_t(perThread), zero);
-    states = t.loop(t.number(0), scores.keysEnd(firstQuery), DeviceTiles::rows, states,
-                    [&](Value firstKey, ValueRange states) {
-      DeviceTile keys = t.stage(a.key, keyMemory, keyBase, firstKey);
-      DeviceTile values = t.stage(a.value, valueMemory, valueBase, firstKey);
+    for (const DeviceKeys &part : a.parts)
+      states = takeKeys(part, scores, queries, t.baseOf(part.key, batch, group), t.baseOf(part.value, batch, group),
+                        states, firstColumn);
+    finish(states, batch, head, firstQuery, firstColumn);
+  }
+
+  /// The states behind the part's keys: the largest score so far, the sum of weights, the sums of columns.
+  States takeKeys(const DeviceKeys &part, DeviceScores &scores, const DeviceTile &queries, Value keyBase, Value valueBase,
+                  ValueRange states, int64_t firstColumn) {
+    Value end = t.least(scores.keysEnd(queries.first), t.number(part.key.rows));
+    return t.loop(t.number(part.key.firstRow), end, DeviceTiles::rows, states, [&](Value firstKey, ValueRange states) {
+      DeviceTile keys = t.stage(part.key, keyMemory, keyBase, firstKey);
+      DeviceTile values = t.stage(part.value, valueMemory, valueBase, firstKey);
       t.nest.barrier();
       OnlineSoftmax online(t, scores.masked(queries, keys), states[0], states[1]);
       for (auto [n, weight] : llvm::enumerate(scores.dropped(online.weights, scores.kept(queries, keys))))
@@ -55,11 +63,14 @@ struct Forward {
       next.append(sums);
       return next;
     });
-    Value sum = states[1], inverse = s.divReal(s.constant(t.wide, 1), sum);
+  }
+
+  void finish(ArrayRef<Value> states, Value batch, Value head, Value firstQuery, int64_t firstColumn) {
+    Value zero = s.constant(t.wide, 0), sum = states[1], inverse = s.divReal(s.constant(t.wide, 1), sum);
     Value isSeen = s.compare(arith::CmpFPredicate::OGT, sum, zero);
     Value resultBase = t.baseOf(a.results[0], batch, head), query = t.add(firstQuery, t.row());
     t.nest.onlyIf(t.isLess(query, t.number(a.queries)), [&] {
-      for (auto [u, total] : llvm::enumerate(ArrayRef<Value>(states).drop_front(2))) {
+      for (auto [u, total] : llvm::enumerate(states.drop_front(2))) {
         int64_t first = firstColumn + int64_t(u) * DeviceTiles::threadsOfRow;
         Value column = t.add(t.column(), first), result = s.mul(total, inverse);
         if (a.guarded || a.keys == 0)
@@ -99,14 +110,14 @@ Value finiteBase(ScalarBuilder &s, Value maximum) {
 
 void emitAttention(DeviceTiles &t, const DeviceAttention &a, Value item) {
   Forward forward{t, a};
-  auto [rest, chunk] = t.split(item, chunksOf(a.value.columns));
+  auto [rest, chunk] = t.split(item, chunksOf(a.results[0].columns));
   auto [matrix, tile] = t.split(rest, tilesOf(a.queries));
   auto [batch, head] = t.split(matrix, a.heads);
   Value firstQuery = t.mul(tile, DeviceTiles::rows);
-  int64_t chunks = chunksOf(a.value.columns);
+  int64_t chunks = chunksOf(a.results[0].columns);
   for (int64_t i = 0; i < chunks; ++i) {
     int64_t first = i * DeviceAttention::maxColumns;
-    int64_t columns = std::min(DeviceAttention::maxColumns, a.value.columns - first);
+    int64_t columns = std::min(DeviceAttention::maxColumns, a.results[0].columns - first);
     auto emit = [&, batch = batch, head = head] { forward.emit(batch, head, firstQuery, first, columns); };
     if (chunks == 1)
       emit();

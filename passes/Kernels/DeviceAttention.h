@@ -10,10 +10,16 @@
 
 namespace hpc::kernels {
 
+/// Some of an attention's keys and their values, all in one buffer each; a row is a key's number among all keys.
+struct DeviceKeys {
+  DeviceMatrices key, value;
+};
+
 /// An attention whose tensors are buffers of the kernel.
 struct DeviceAttention {
   int64_t batch, heads, groups, queries, keys;
-  DeviceMatrices query, key, value, gradient;
+  DeviceMatrices query, gradient;
+  SmallVector<DeviceKeys, 2> parts; ///< in the order of the keys; one alone of a gradient
   SmallVector<DeviceMatrices, 3> results; ///< in the order of the op's
   /// In `wide`, of a batch, head, query and key; null: none.
   std::function<Value(Value, Value, Value, Value)> bias;

@@ -23,11 +23,12 @@ struct Backward {
   ScalarBuilder &s = t.s;
   const DeviceMatrices &queryGradient = a.results[0], &keyGradient = a.results[1], &valueGradient = a.results[2];
   int64_t repeat = a.heads / a.groups;
+  const DeviceMatrices &allKeys = a.parts[0].key, &allValues = a.parts[0].value;
   Value zero = s.constant(t.wide, 0);
   Value weights = t.reserveSquare(), scoreGradients = t.reserveSquare();
-  Value keyMemory = t.reserve(a.key), queryMemory = t.reserve(a.query), valueMemory = t.reserve(a.value),
+  Value keyMemory = t.reserve(allKeys), queryMemory = t.reserve(a.query), valueMemory = t.reserve(allValues),
         gradientMemory = t.reserve(a.gradient); // in the order of what is read most often
-  Value keyBase = t.baseOf(a.key, batch, group), valueBase = t.baseOf(a.value, batch, group);
+  Value keyBase = t.baseOf(allKeys, batch, group), valueBase = t.baseOf(allValues, batch, group);
   DeviceTile queries = {}, gradients = {}, keys = {}, values = {}; ///< those at hand
 
   void stageQueries(Value head, Value first) {
@@ -35,8 +36,8 @@ struct Backward {
     gradients = t.stage(a.gradient, gradientMemory, t.baseOf(a.gradient, batch, head), first);
   }
   void stageKeys(Value first) {
-    keys = t.stage(a.key, keyMemory, keyBase, first);
-    values = t.stage(a.value, valueMemory, valueBase, first);
+    keys = t.stage(allKeys, keyMemory, keyBase, first);
+    values = t.stage(allValues, valueMemory, valueBase, first);
   }
   Value query() { return t.add(queries.first, t.row()); }
   void forEachHead(function_ref<void(Value)> body) {
@@ -192,7 +193,7 @@ struct Backward {
 
   /// Columns of a chunk of both gradients, of the tile of keys from `firstKey` on.
   void keyGradients(Value firstKey, int64_t firstColumn) {
-    const size_t ofKey = sumsOf(a.key.columns, firstColumn), ofValue = sumsOf(a.value.columns, firstColumn);
+    const size_t ofKey = sumsOf(allKeys.columns, firstColumn), ofValue = sumsOf(allValues.columns, firstColumn);
     t.nest.barrier();
     stageKeys(firstKey);
     DeviceTile ownKeys = keys, ownValues = values;
@@ -253,7 +254,7 @@ struct Backward {
     if (keepsFacts())
       findAllFacts();
     forEachTile(t.number(0), a.keys, [&](Value firstKey) {
-      for (int64_t first = 0; first < std::max(a.key.columns, a.value.columns); first += DeviceAttention::maxGradientColumns)
+      for (int64_t first = 0; first < std::max(allKeys.columns, allValues.columns); first += DeviceAttention::maxGradientColumns)
         keyGradients(firstKey, first);
     });
     t.nest.barrier();

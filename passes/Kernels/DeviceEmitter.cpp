@@ -130,15 +130,18 @@ struct DeviceBody : BodyEmitter {
   }
 
   DeviceMatrices matricesOf(const AttentionTensor &tensor, ValueRange in, int64_t rows, int64_t columns) {
-    return {in[tensor.buffer], tensor.elementType, tensor.strides, tensor.offset, rows, columns};
+    return {in[tensor.buffer], tensor.elementType, tensor.strides, tensor.offset, rows, columns, 0, tensor.casts};
   }
   void emitAttentions(const AttentionRegion &found, ValueRange operands) {
     DeviceAttention attention{found.batch, found.heads(), found.groups, found.queries, found.keys,
                               matricesOf(found.query, operands, found.queries, found.depth),
-                              matricesOf(found.key, operands, found.keys, found.depth),
-                              matricesOf(found.value, operands, found.keys, found.width),
-                              {}, {}, {}, {}, {}, found.scale, found.causalOffset, found.guarded,
+                              {}, {}, {}, {}, {}, {}, found.scale, found.causalOffset, found.guarded,
                               registerType(found.query.elementType)};
+    for (const AttentionKeys &part : found.parts) {
+      attention.parts.push_back({matricesOf(part.key, operands, part.end, found.depth),
+                                 matricesOf(part.value, operands, part.end, found.width)});
+      attention.parts.back().key.firstRow = attention.parts.back().value.firstRow = part.first;
+    }
     if (found.gradient)
       attention.gradient = matricesOf(*found.gradient, operands, found.queries, found.width);
     const int64_t rows[] = {found.queries, found.keys, found.keys};

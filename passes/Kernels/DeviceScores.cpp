@@ -16,7 +16,7 @@ static bool mayLeaveOut(const DeviceAttention &attention) {
 DeviceTiles::States DeviceScores::masked(const DeviceTile &queries, const DeviceTile &keys) {
   DeviceTiles::States scores = t.dots(queries, keys, t.row());
   Value scale = s.constant(t.wide, attention.scale), hidden = s.constant(t.wide, -INFINITY);
-  Value query = t.add(queries.first, t.row()), allKeys = t.number(attention.keys), end = allKeys;
+  Value query = t.add(queries.first, t.row()), lastKey = t.number(attention.keys - 1), end = t.number(keys.matrices->rows);
   if (attention.causalOffset)
     end = t.least(end, t.add(query, usefulOffset(attention) + 1));
   for (auto [n, score] : llvm::enumerate(scores)) {
@@ -24,9 +24,9 @@ DeviceTiles::States DeviceScores::masked(const DeviceTile &queries, const Device
     score = s.mul(score, scale);
     if (attention.bias) {
       Value within = t.least(query, t.number(attention.queries - 1));
-      score = s.add(score, attention.bias(batch, head, within, t.least(key, t.add(allKeys, -1))));
+      score = s.add(score, attention.bias(batch, head, within, t.least(key, lastKey)));
     }
-    if (attention.causalOffset || attention.keys % DeviceTiles::rows != 0)
+    if (attention.causalOffset || (keys.matrices->rows - keys.matrices->firstRow) % DeviceTiles::rows != 0)
       score = s.select(t.isLess(key, end), score, hidden);
   }
   return scores;

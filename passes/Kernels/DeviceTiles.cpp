@@ -48,7 +48,12 @@ Value DeviceTiles::load(const DeviceMatrices &matrices, Value base, Value row, V
   Value value = nest.load(stored, matrices.buffer, position);
   if (registerType(matrices.element) != stored)
     value = s.widen(value, matrices.element);
-  return convert(value, registerType(matrices.element), wide);
+  Type type = matrices.element;
+  for (Type to : matrices.casts) {
+    value = emitCast(s, value, type, to);
+    type = to;
+  }
+  return convert(value, registerType(type), wide);
 }
 
 void DeviceTiles::store(const DeviceMatrices &matrices, Value base, Value row, Value column, Value value) {
@@ -88,7 +93,7 @@ Value DeviceTiles::element(const DeviceTile &tile, Value row, Value column) {
   if (matrices.columns % threadsOfRow != 0)
     column = least(column, number(matrices.columns - 1));
   Value at = add(tile.first, row);
-  if (matrices.rows % rows == 0)
+  if ((matrices.rows - matrices.firstRow) % rows == 0)
     return load(matrices, tile.base, at, column);
   Value last = number(matrices.rows - 1);
   Value value = load(matrices, tile.base, least(at, last), column);

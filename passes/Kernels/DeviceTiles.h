@@ -15,7 +15,9 @@ struct DeviceMatrices {
   Type element;
   std::array<int64_t, 4> stride = {0, 0, 0, 0};
   int64_t offset = 0;
-  int64_t rows = 0, columns = 0;
+  int64_t rows = 0, columns = 0;   ///< rows: the last one's number plus one
+  int64_t firstRow = 0;            ///< those before are not there
+  SmallVector<Type, 2> casts = {}; ///< of what is read, one after the other
 };
 
 /// Rows of one of the matrices, `first` on: in shared memory where there was room, else in their buffer. What lies behind

@@ -48,6 +48,11 @@ public:
     return inLanes(
         type, IntegerAttr::get(element, APInt(element.getIntOrFloatBitWidth(), uint64_t(value), false, true)));
   }
+  /// `element` in as many lanes as `a` has.
+  static Type inLanesOf(Value a, Type element) {
+    auto vector = dyn_cast<VectorType>(a.getType());
+    return vector ? Type(vector.clone(element)) : element;
+  }
   Value inLanes(Type type, TypedAttr value) {
     if (auto vector = dyn_cast<VectorType>(type))
       value = DenseElementsAttr::get(vector, Attribute(value));
@@ -82,9 +87,9 @@ public:
   /// f32 to the 16 bits of f16 or bf16 in memory, to nearest even. bf16 by hand: its instruction is rare, its library
   /// function missing.
   Value narrow(Value a, Type elementType) {
-    Type i16 = builder.getI16Type(), i32 = builder.getI32Type();
+    Type i16 = inLanesOf(a, builder.getI16Type()), i32 = inLanesOf(a, builder.getI32Type());
     if (elementType.isF16())
-      return bitcast(i16, arith::TruncFOp::create(builder, loc, elementType, a));
+      return bitcast(i16, arith::TruncFOp::create(builder, loc, inLanesOf(a, elementType), a));
     Value bits = bitcast(i32, a);
     Value isOdd = make<arith::AndIOp>(shiftRight(bits, 16), whole(i32, 1));
     Value rounded = shiftRight(add(add(bits, isOdd), whole(i32, 0x7FFF)), 16);
@@ -94,13 +99,9 @@ public:
   }
   /// The inverse.
   Value widen(Value bits, Type elementType) {
-    auto inLanesOf = [&](Type type) -> Type {
-      auto vector = dyn_cast<VectorType>(bits.getType());
-      return vector ? Type(vector.clone(type)) : type;
-    };
-    Type f32 = inLanesOf(builder.getF32Type()), i32 = inLanesOf(builder.getI32Type());
+    Type f32 = inLanesOf(bits, builder.getF32Type()), i32 = inLanesOf(bits, builder.getI32Type());
     if (elementType.isF16())
-      return arith::ExtFOp::create(builder, loc, f32, bitcast(inLanesOf(elementType), bits));
+      return arith::ExtFOp::create(builder, loc, f32, bitcast(inLanesOf(bits, elementType), bits));
     Value wide = arith::ExtUIOp::create(builder, loc, i32, bits);
     return bitcast(f32, make<arith::ShLIOp>(wide, whole(i32, 16)));
   }
@@ -127,7 +128,7 @@ Value emitLibm(ScalarBuilder &s, StringRef name, Value x);
 bool hasScalarEmitter(OperationName name);
 /// The element of an elementwise op's result, given those of its operands. `op` says types and attributes.
 Value emitScalar(ScalarBuilder &s, Operation *op, ArrayRef<Value> operands);
-/// A register converted between element types, as nn.cast.
+/// A register converted between element types, as nn.cast; a vector between floats alone.
 Value emitCast(ScalarBuilder &s, Value a, Type from, Type to);
 
 } // namespace hpc::kernels

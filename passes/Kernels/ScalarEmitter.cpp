@@ -222,9 +222,9 @@ Value emitCast(ScalarBuilder &s, Value a, Type from, Type to) {
     return ScalarBuilder::isReal(a) ? s.compare(CmpFPredicate::UNE, a, s.like(a, 0))
                                     : s.compare(CmpIPredicate::ne, a, s.like(a, 0));
   if (ScalarBuilder::isReal(a) && isa<FloatType>(type)) {
-    if (a.getType() != type)
-      a = type.isF64() ? arith::ExtFOp::create(b, s.loc, type, a).getResult()
-                       : arith::TruncFOp::create(b, s.loc, type, a).getResult();
+    if (Type wanted = ScalarBuilder::inLanesOf(a, type); a.getType() != wanted)
+      a = type.isF64() ? arith::ExtFOp::create(b, s.loc, wanted, a).getResult()
+                       : arith::TruncFOp::create(b, s.loc, wanted, a).getResult();
     return s.round(a, to);
   }
   if (ScalarBuilder::isReal(a))

@@ -89,15 +89,17 @@ std::optional<SmallVector<int64_t>> StridedView::strides() const {
   return strides;
 }
 
-bool applyView(Operation *op, StridedView &view) {
+bool applyView(Operation *op, StridedView &view) { return applyView(op, view, nn::shapeOf(op->getResult(0))); }
+
+bool applyView(Operation *op, StridedView &view, ArrayRef<int64_t> shape) {
   if (isa<nn::ReshapeOp>(op))
-    return view.reshape(nn::shapeOf(op->getResult(0)));
+    return view.reshape(shape);
   if (auto transpose = dyn_cast<nn::TransposeOp>(op)) {
     view.transpose(transpose.getPermutation());
     return true;
   }
   if (auto slice = dyn_cast<nn::SliceOp>(op))
-    return view.slice(slice.getStarts(), slice.getSteps(), nn::shapeOf(slice.getResult()));
+    return view.slice(slice.getStarts(), slice.getSteps(), shape);
   return false;
 }
 

@@ -37,6 +37,8 @@ private:
 
 /// The view that `op` makes of its operand's view; false for ops that are no strided view.
 bool applyView(Operation *op, StridedView &view);
+/// The same where the op's result has `shape`, since its operand has fewer elements along a dim that it leaves whole.
+bool applyView(Operation *op, StridedView &view, ArrayRef<int64_t> shape);
 /// For a result that is written through views: the operand's view, given that of the result. False for ops that do not
 /// give every element of the operand its one place.
 bool applyInverse(Operation *op, StridedView &view);

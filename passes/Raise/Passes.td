@@ -21,7 +21,7 @@ def Simplify : Pass<"hpc-simplify", "::mlir::ModuleOp"> {
   let description = [{
     pow(x, 2) -> x * x; x * 1, x + 0, x - 0, x / 1 -> x; x / 2^n -> x * 2^-n; transposes of transposes are one, also round a reshape of leading dims; views that change nothing go; a transpose
     of an operand's last two dims becomes a flag of the matmul; a selection by a constant goes, dead code goes; a GatherND whose
-    indices begin with their own place in a dim has a batch dim more. Nothing here rounds differently. Before the matchers, so that each of
+    indices begin with their own place in a dim has a batch dim more; a slice of one part of a concatenation does not read the others. Nothing here rounds differently. Before the matchers, so that each of
     them sees fewer spellings.
   }];
   let dependentDialects = ["::hpc::nn::NNDialect"];

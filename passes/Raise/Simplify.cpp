@@ -160,6 +160,27 @@ static LogicalResult findBatchDim(nn::GatherNdOp op, PatternRewriter &rewriter) 
   return success();
 }
 
+/// A slice that lies in one part of a concatenation is a slice of that part: the new keys of all keys.
+static LogicalResult sliceOnePart(nn::SliceOp op, PatternRewriter &rewriter) {
+  auto concat = op.getOperand().getDefiningOp<nn::ConcatOp>();
+  if (!concat || nn::tensorType(op.getResult()).getNumElements() == 0)
+    return failure();
+  const uint64_t axis = concat.getAxis();
+  int64_t first = op.getStarts()[axis], last = first + op.getSteps()[axis] * (nn::shapeOf(op.getResult())[axis] - 1);
+  for (Value part : concat.getOperands()) {
+    const int64_t size = nn::shapeOf(part)[axis];
+    if (std::min(first, last) >= 0 && std::max(first, last) < size) {
+      SmallVector<int64_t> starts(op.getStarts());
+      starts[axis] = first;
+      rewriter.replaceOpWithNewOp<nn::SliceOp>(op, op.getType(), part, starts, op.getSteps());
+      return success();
+    }
+    first -= size;
+    last -= size;
+  }
+  return failure();
+}
+
 void populateSimplifyPatterns(RewritePatternSet &patterns) {
   patterns.add(simplifyMul);
   patterns.add(simplifyAdd);
@@ -172,6 +193,7 @@ void populateSimplifyPatterns(RewritePatternSet &patterns) {
   patterns.add(joinTransposesPastReshape);
   patterns.add(absorbTransposes);
   patterns.add(findBatchDim);
+  patterns.add(sliceOnePart);
 }
 
 LogicalResult rewriteToTheEnd(ModuleOp module, RewritePatternSet &&patterns) {

@@ -35,9 +35,9 @@ def export(kind):
             super().__init__()
             self.network = network
         def forward(self, ids, mask, positions, *past):
-            cache = DynamicCache.from_legacy_cache(tuple(zip(past[0::2], past[1::2])))
+            cache = DynamicCache(tuple(zip(past[0::2], past[1::2])))
             out = self.network(input_ids=ids, attention_mask=mask, position_ids=positions, past_key_values=cache, use_cache=True)
-            present = (each for layer in out.past_key_values.to_legacy_cache() for each in layer)
+            present = (each for layer in out.past_key_values for each in layer[:2])
             return (out.logits,) + tuple(each if kind == "copied" else each[:, :, -1:] for each in present)
 
     past = arguments.keys - 1

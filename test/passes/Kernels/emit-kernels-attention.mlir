@@ -69,3 +69,37 @@ func.func @made_bias(%x: tensor<1x2x4x4xf32>, %m: tensor<1x1x4x4xf32>) -> tensor
   return %0 : tensor<1x2x4x4xf32>
 }
 }
+
+// -----
+
+// Nor has any library keys in two buffers.
+// CHECK-LABEL: @parts
+// CHECK-NOT: hpc.attention
+module attributes {hpc.target = "ptx"} {
+func.func @parts(%x: tensor<1x2x1x4xf32>, %y: tensor<1x2x3x4xf32>) -> tensor<1x2x1x4xf32> {
+  %0 = nn.fused "attention_0" (%x, %y) : (tensor<1x2x1x4xf32>, tensor<1x2x3x4xf32>) -> tensor<1x2x1x4xf32> {
+  ^bb0(%a: tensor<1x2x1x4xf32>, %b: tensor<1x2x3x4xf32>):
+    %k = nn.concat %b, %a {axis = 2 : i64} : tensor<1x2x3x4xf32>, tensor<1x2x1x4xf32> -> tensor<1x2x4x4xf32>
+    %r = nn.attention %a, %k, %k {scale = 0.5 : f64} : tensor<1x2x1x4xf32>, tensor<1x2x4x4xf32>, tensor<1x2x4x4xf32> -> tensor<1x2x1x4xf32>
+    nn.yield %r : tensor<1x2x1x4xf32>
+  }
+  return %0 : tensor<1x2x1x4xf32>
+}
+}
+
+// -----
+
+// Nor keys of another type than the queries'.
+// CHECK-LABEL: @cast
+// CHECK-NOT: hpc.attention
+module attributes {hpc.target = "ptx"} {
+func.func @cast(%x: tensor<1x2x1x4xbf16>, %y: tensor<1x2x3x4xf32>) -> tensor<1x2x1x4xbf16> {
+  %0 = nn.fused "attention_0" (%x, %y) : (tensor<1x2x1x4xbf16>, tensor<1x2x3x4xf32>) -> tensor<1x2x1x4xbf16> {
+  ^bb0(%a: tensor<1x2x1x4xbf16>, %b: tensor<1x2x3x4xf32>):
+    %k = nn.cast %b : tensor<1x2x3x4xf32> -> tensor<1x2x3x4xbf16>
+    %r = nn.attention %a, %k, %k {scale = 0.5 : f64} : tensor<1x2x1x4xbf16>, tensor<1x2x3x4xbf16>, tensor<1x2x3x4xbf16> -> tensor<1x2x1x4xbf16>
+    nn.yield %r : tensor<1x2x1x4xbf16>
+  }
+  return %0 : tensor<1x2x1x4xbf16>
+}
+}

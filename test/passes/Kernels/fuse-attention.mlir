@@ -99,3 +99,80 @@ func.func @dropout(%q: tensor<1x2x6x4xf32>, %step: tensor<f64>, %seed: tensor<f6
   return %1 : tensor<1x2x6x4xf32>
 }
 }
+
+// -----
+
+// A step of decoding reads past and new keys and values where they lie, the new ones as a part of what a product made: put together they would be written and read once more.
+// CHECK-LABEL: @past
+// CHECK: %[[R:.*]] = nn.fused "attention_1x2x1x4_0"(%arg0, %arg1, %arg2) : (tensor<1x1x24xf32>, tensor<1x5x2x4xf32>, tensor<1x2x5x4xf32>)
+// CHECK: nn.concat
+// CHECK: nn.concat
+// CHECK: nn.attention
+// CHECK-NOT: nn.fused
+// CHECK: return %[[R]]
+func.func @past(%qkv: tensor<1x1x24xf32>, %keys: tensor<1x5x2x4xf32>, %values: tensor<1x2x5x4xf32>) -> tensor<1x2x1x4xf32> {
+  %heads = nn.reshape %qkv : tensor<1x1x24xf32> -> tensor<1x1x6x4xf32>
+  %q0 = nn.slice %heads {starts = array<i64: 0, 0, 0, 0>, steps = array<i64: 1, 1, 1, 1>} : tensor<1x1x6x4xf32> -> tensor<1x1x2x4xf32>
+  %k0 = nn.slice %heads {starts = array<i64: 0, 0, 2, 0>, steps = array<i64: 1, 1, 1, 1>} : tensor<1x1x6x4xf32> -> tensor<1x1x2x4xf32>
+  %v0 = nn.slice %heads {starts = array<i64: 0, 0, 4, 0>, steps = array<i64: 1, 1, 1, 1>} : tensor<1x1x6x4xf32> -> tensor<1x1x2x4xf32>
+  %q = nn.transpose %q0 {permutation = array<i64: 0, 2, 1, 3>} : tensor<1x1x2x4xf32> -> tensor<1x2x1x4xf32>
+  %v1 = nn.transpose %v0 {permutation = array<i64: 0, 2, 1, 3>} : tensor<1x1x2x4xf32> -> tensor<1x2x1x4xf32>
+  %k1 = nn.concat %keys, %k0 {axis = 1 : i64} : tensor<1x5x2x4xf32>, tensor<1x1x2x4xf32> -> tensor<1x6x2x4xf32>
+  %k = nn.transpose %k1 {permutation = array<i64: 0, 2, 1, 3>} : tensor<1x6x2x4xf32> -> tensor<1x2x6x4xf32>
+  %v = nn.concat %values, %v1 {axis = 2 : i64} : tensor<1x2x5x4xf32>, tensor<1x2x1x4xf32> -> tensor<1x2x6x4xf32>
+  %r = nn.attention %q, %k, %v {scale = 0.5 : f64} : tensor<1x2x1x4xf32>, tensor<1x2x6x4xf32>, tensor<1x2x6x4xf32> -> tensor<1x2x1x4xf32>
+  return %r : tensor<1x2x1x4xf32>
+}
+
+// -----
+
+// Keys that are an output of the model are written anyway, and read from there; the values beside them are not.
+// CHECK-LABEL: @given
+// CHECK: %[[K:.*]] = nn.fused "concat_1x2x6x4_0"(%arg1, %arg2)
+// CHECK: %[[R:.*]] = nn.fused "attention_1x2x1x4_0"(%arg0, %[[K]], %arg1, %arg2)
+// CHECK: return %[[R]], %[[K]]
+func.func @given(%q: tensor<1x2x1x4xf32>, %past: tensor<1x2x5x4xf32>, %new: tensor<1x2x1x4xf32>) -> (tensor<1x2x1x4xf32>, tensor<1x2x6x4xf32>) {
+  %k = nn.concat %past, %new {axis = 2 : i64} : tensor<1x2x5x4xf32>, tensor<1x2x1x4xf32> -> tensor<1x2x6x4xf32>
+  %v = nn.concat %past, %new {axis = 2 : i64} : tensor<1x2x5x4xf32>, tensor<1x2x1x4xf32> -> tensor<1x2x6x4xf32>
+  %r = nn.attention %q, %k, %v {scale = 0.5 : f64} : tensor<1x2x1x4xf32>, tensor<1x2x6x4xf32>, tensor<1x2x6x4xf32> -> tensor<1x2x1x4xf32>
+  return %r, %k : tensor<1x2x1x4xf32>, tensor<1x2x6x4xf32>
+}
+
+// -----
+
+// Of many queries, two attentions, or a concatenation along heads, keys are put together once: each reader would choose among the parts again, or no part has whole keys.
+// CHECK-LABEL: @not_pulled
+// CHECK-COUNT-3: nn.fused "concat_
+// CHECK: nn.fused "attention_1x2x9x4_0"
+// CHECK-NOT: nn.concat
+// CHECK: return
+func.func @not_pulled(%many: tensor<1x2x9x4xf32>, %few: tensor<1x2x1x4xf32>, %past: tensor<1x2x5x4xf32>, %head: tensor<1x1x6x4xf32>)
+    -> (tensor<1x2x9x4xf32>, tensor<1x2x1x4xf32>, tensor<1x2x1x4xf32>, tensor<1x2x1x4xf32>) {
+  %0 = nn.concat %past, %few {axis = 2 : i64} : tensor<1x2x5x4xf32>, tensor<1x2x1x4xf32> -> tensor<1x2x6x4xf32>
+  %1 = nn.concat %few, %past {axis = 2 : i64} : tensor<1x2x1x4xf32>, tensor<1x2x5x4xf32> -> tensor<1x2x6x4xf32>
+  %2 = nn.concat %head, %head {axis = 1 : i64} : tensor<1x1x6x4xf32>, tensor<1x1x6x4xf32> -> tensor<1x2x6x4xf32>
+  %a = nn.attention %many, %0, %0 {scale = 0.5 : f64} : tensor<1x2x9x4xf32>, tensor<1x2x6x4xf32>, tensor<1x2x6x4xf32> -> tensor<1x2x9x4xf32>
+  %b = nn.attention %few, %1, %1 {scale = 0.5 : f64} : tensor<1x2x1x4xf32>, tensor<1x2x6x4xf32>, tensor<1x2x6x4xf32> -> tensor<1x2x1x4xf32>
+  %c = nn.attention %few, %1, %1 {scale = 0.25 : f64} : tensor<1x2x1x4xf32>, tensor<1x2x6x4xf32>, tensor<1x2x6x4xf32> -> tensor<1x2x1x4xf32>
+  %d = nn.attention %few, %2, %2 {scale = 0.5 : f64} : tensor<1x2x1x4xf32>, tensor<1x2x6x4xf32>, tensor<1x2x6x4xf32> -> tensor<1x2x1x4xf32>
+  return %a, %b, %c, %d : tensor<1x2x9x4xf32>, tensor<1x2x1x4xf32>, tensor<1x2x1x4xf32>, tensor<1x2x1x4xf32>
+}
+
+// -----
+
+// Past keys that come in f32 are rounded where they are read; new ones are rounded by the region that makes them, since they would be written in f32 else.
+// CHECK-LABEL: @casts
+// CHECK: %[[N:.*]] = nn.fused "cast_1x2x1x4_0"
+// CHECK: nn.fused "attention_1x2x1x4_0"(%arg0, %arg1, %[[N]])
+// CHECK: nn.cast
+// CHECK: nn.concat
+// CHECK: nn.attention
+// CHECK-NOT: nn.fused
+func.func @casts(%q: tensor<1x2x1x4xbf16>, %past: tensor<1x2x5x4xf32>, %new: tensor<1x2x1x4xf32>, %bias: tensor<4xf32>) -> tensor<1x2x1x4xbf16> {
+  %p = nn.cast %past : tensor<1x2x5x4xf32> -> tensor<1x2x5x4xbf16>
+  %0 = nn.add %new, %bias : tensor<1x2x1x4xf32>, tensor<4xf32> -> tensor<1x2x1x4xf32>
+  %n = nn.cast %0 : tensor<1x2x1x4xf32> -> tensor<1x2x1x4xbf16>
+  %k = nn.concat %p, %n {axis = 2 : i64} : tensor<1x2x5x4xbf16>, tensor<1x2x1x4xbf16> -> tensor<1x2x6x4xbf16>
+  %r = nn.attention %q, %k, %k {scale = 0.5 : f64} : tensor<1x2x1x4xbf16>, tensor<1x2x6x4xbf16>, tensor<1x2x6x4xbf16> -> tensor<1x2x1x4xbf16>
+  return %r : tensor<1x2x1x4xbf16>
+}

@@ -144,3 +144,20 @@ func.func @main(%x: tensor<3x4x8x4xf32>) -> tensor<6x4x4x4xf32> {
   %y = nn.transpose %r {permutation = array<i64: 0, 1, 3, 2>} : tensor<6x4x4x4xf32> -> tensor<6x4x4x4xf32>
   return %y : tensor<6x4x4x4xf32>
 }
+
+// -----
+
+// A slice that lies in one part of a concatenation reads that part alone, backwards too: the new keys of past and new ones would wait for all else. What crosses from part to part stays.
+// CHECK-LABEL: func.func @main(
+// CHECK-SAME: %[[A:[^:]*]]: tensor<2x5x4xf32>, %[[B:[^:]*]]: tensor<2x3x4xf32>
+// CHECK-DAG: %[[X:.*]] = nn.slice %[[B]] {starts = array<i64: 0, 2, 1>, steps = array<i64: 1, -2, 1>} : tensor<2x3x4xf32> -> tensor<2x2x3xf32>
+// CHECK-DAG: %[[C:.*]] = nn.concat %[[A]], %[[B]]
+// CHECK-DAG: %[[Y:.*]] = nn.slice %[[C]] {starts = array<i64: 0, 4, 0>
+// CHECK: return %[[B]], %[[X]], %[[Y]]
+func.func @main(%a: tensor<2x5x4xf32>, %b: tensor<2x3x4xf32>) -> (tensor<2x3x4xf32>, tensor<2x2x3xf32>, tensor<2x2x4xf32>) {
+  %c = nn.concat %a, %b {axis = 1 : i64} : tensor<2x5x4xf32>, tensor<2x3x4xf32> -> tensor<2x8x4xf32>
+  %0 = nn.slice %c {starts = array<i64: 0, 5, 0>, steps = array<i64: 1, 1, 1>} : tensor<2x8x4xf32> -> tensor<2x3x4xf32>
+  %1 = nn.slice %c {starts = array<i64: 0, 7, 1>, steps = array<i64: 1, -2, 1>} : tensor<2x8x4xf32> -> tensor<2x2x3xf32>
+  %2 = nn.slice %c {starts = array<i64: 0, 4, 0>, steps = array<i64: 1, 1, 1>} : tensor<2x8x4xf32> -> tensor<2x2x4xf32>
+  return %0, %1, %2 : tensor<2x3x4xf32>, tensor<2x2x3xf32>, tensor<2x2x4xf32>
+}

@@ -13,6 +13,11 @@ struct Case {
   std::string element = "f32", biasElement = "f32", resultElement = "f32";
   bool isGradient = false;
   double dropout = -1; ///< its rate; below 0: none
+  /// Where not empty: keys, or values, are put together of parts of so many.
+  SmallVector<int64_t> keyParts = {}, valueParts = {};
+  std::string past = ""; ///< the type of the first part's elements, cast before the rest is put behind it; empty: of all
+  std::string behind = ""; ///< the type that all parts have, cast behind the concatenation; empty: `element`
+  bool positionsFirst = false; ///< parts are [batch, keys, groups, channels]
 };
 
 std::string tensor(ArrayRef<int64_t> shape, const std::string &element) {
@@ -29,16 +34,85 @@ struct AttentionKernels : KernelTest {
     return tensor;
   }
 
+  /// The first result of @main, its regions run one after the other by the host's code.
+  Tensor runKernels(const std::vector<Tensor> &inputs) {
+    LoadedCode code(*module);
+    Block &body = module->lookupSymbol<func::FuncOp>("main").getBody().front();
+    DenseMap<Value, Tensor> values;
+    for (auto [argument, input] : llvm::zip_equal(body.getArguments(), inputs))
+      values.try_emplace(argument, input);
+    for (Operation &op : body.without_terminator()) {
+      SmallVector<const Tensor *> operands;
+      for (Value operand : op.getOperands())
+        operands.push_back(&values.find(operand)->second);
+      auto region = dyn_cast<nn::FusedOp>(op);
+      std::vector<Tensor> results = region ? call(code, region, operands, {}, 0) : std::vector<Tensor>{*operands[0]}; // an alias
+      for (auto [value, result] : llvm::zip_equal(op.getResults(), results)) {
+        result.shape = nn::shapeOf(value).vec();
+        values.try_emplace(value, result);
+      }
+    }
+    return values.find(body.getTerminator()->getOperand(0))->second;
+  }
+
+  /// Ops that put %name together of its parts, which become arguments and inputs.
+  static std::string putTogether(const Case &c, const std::string &name, ArrayRef<int64_t> parts, int64_t channels,
+                                 std::string &arguments, std::vector<Tensor> &inputs) {
+    auto shapeOf = [&](int64_t keys) {
+      return c.positionsFirst ? SmallVector<int64_t>{c.batch, keys, c.groups, channels}
+                              : SmallVector<int64_t>{c.batch, c.groups, keys, channels};
+    };
+    const std::string element = c.behind.empty() ? c.element : c.behind;
+    std::string ops, names, types;
+    for (auto [i, keys] : llvm::enumerate(parts)) {
+      std::string each = "%" + name + std::to_string(i), type = tensor(shapeOf(keys), element);
+      const std::string &stored = i == 0 && !c.past.empty() ? c.past : element;
+      arguments += ", " + each + ": " + tensor(shapeOf(keys), stored);
+      inputs.push_back(typed(someFloats(shapeOf(keys), unsigned(10 * inputs.size() + 7)), stored));
+      if (stored != element) {
+        ops += each + "c = nn.cast " + each + " : " + tensor(shapeOf(keys), stored) + " -> " + type + "\n";
+        each += "c";
+      }
+      names += (i ? ", " : "") + each;
+      types += (i ? ", " : "") + type;
+    }
+    std::string type = tensor(shapeOf(c.keys), element), last = names;
+    if (parts.size() > 1) {
+      last = "%" + name + "all";
+      ops += last + " = nn.concat " + names + " {axis = " + (c.positionsFirst ? "1" : "2") + " : i64} : " + types +
+             " -> " + type + "\n";
+    }
+    if (c.positionsFirst) {
+      std::string to = tensor({c.batch, c.groups, c.keys, channels}, element);
+      ops += last + "t = nn.transpose " + last + " {permutation = array<i64: 0, 2, 1, 3>} : " + type + " -> " + to + "\n";
+      last += "t";
+      type = to;
+    }
+    std::string to = tensor({c.batch, c.groups, c.keys, channels}, c.element);
+    return ops + "%" + name + " = " +
+           (type == to ? "nn.reshape " + last : "nn.cast " + last) + " : " + type + " -> " + to + "\n";
+  }
+
   /// Results are compared where they are made; one kernel makes all.
   void check(const Case &c) {
     int64_t heads = c.groups * c.repeat;
     SmallVector<int64_t> q = {c.batch, heads, c.queries, c.depth}, k = {c.batch, c.groups, c.keys, c.depth},
                          v = {c.batch, c.groups, c.keys, c.width}, o = {c.batch, heads, c.queries, c.width};
     std::string tq = tensor(q, c.element), tk = tensor(k, c.element), tv = tensor(v, c.element);
-    std::string arguments = "%q: " + tq + ", %k: " + tk + ", %v: " + tv, operands = "%q, %k, %v",
-                types = tq + ", " + tk + ", " + tv;
-    std::vector<Tensor> inputs = {typed(someFloats(q), c.element), typed(someFloats(k, 2), c.element),
-                                  typed(someFloats(v, 3), c.element)};
+    std::string arguments = "%q: " + tq, operands = "%q, %k, %v", types = tq + ", " + tk + ", " + tv, parts;
+    std::vector<Tensor> inputs = {typed(someFloats(q), c.element)};
+    if (!c.keyParts.empty()) {
+      parts += putTogether(c, "k", c.keyParts, c.depth, arguments, inputs);
+    } else {
+      arguments += ", %k: " + tk;
+      inputs.push_back(typed(someFloats(k, 2), c.element));
+    }
+    if (!c.valueParts.empty()) {
+      parts += putTogether(c, "v", c.valueParts, c.width, arguments, inputs);
+    } else {
+      arguments += ", %v: " + tv;
+      inputs.push_back(typed(someFloats(v, 3), c.element));
+    }
     if (c.isGradient) {
       std::string to = tensor(o, c.element);
       arguments += ", %g: " + to;
@@ -72,7 +146,7 @@ struct AttentionKernels : KernelTest {
                                              tensor(v, c.resultElement)
                                        : tensor(o, c.resultElement);
     std::string names = c.isGradient ? "%r:3" : "%r", returned = c.isGradient ? "%r#0, %r#1, %r#2" : "%r";
-    std::string text = "func.func @main(" + arguments + ") -> (" + results + ") {\n  " + names + " = nn.attention" +
+    std::string text = "func.func @main(" + arguments + ") -> (" + results + ") {\n" + parts + names + " = nn.attention" +
                        (c.isGradient ? "_grad " : " ") + operands + bias + attributes + " : " + types + " -> " +
                        results + "\n  return " + returned + " : " + results + "\n}";
     SCOPED_TRACE(text);
@@ -165,6 +239,60 @@ TEST_F(AttentionKernels, FewQueries) {
              .resultElement = result});
   for (int64_t which = 0; which < 4; ++which)
     check({.batch = which != 0, .queries = 1, .keys = which == 1 ? 0 : 4, .depth = which == 2 ? 0 : 4, .width = which == 3 ? 0 : 4});
+}
+
+// Keys and values of few queries are read where their parts lie: cut within a block of 64, at its edge, into one key, at
+// places of their own; heads that share keys, biases, keys that nothing sees, channels that make no vectors, dropout.
+TEST_F(AttentionKernels, FewQueriesOfParts) {
+  const SmallVector<int64_t> none;
+  bool positionsFirst = false;
+  for (auto [keys, cuts] : {std::pair<int64_t, SmallVector<int64_t>>{70, {69, 1}}, {70, {1, 69}}, {130, {64, 66}}, {5, {2, 1, 2}}, {200, {70, 65, 65}}})
+    for (auto [repeat, queries] : {std::pair<int64_t, int64_t>{1, 1}, {2, 3}})
+      check({.batch = 2, .groups = 3, .repeat = repeat, .queries = queries, .keys = keys, .depth = 8, .width = 16, .causalOffset = keys - queries, .keyParts = cuts,
+             .valueParts = cuts, .positionsFirst = positionsFirst = !positionsFirst});
+  for (auto [keyParts, valueParts] : {std::pair{SmallVector<int64_t>{69, 1}, none}, {none, SmallVector<int64_t>{64, 6}}, {{40, 30}, {10, 20, 40}}, {{0, 70}, {70, 0}}})
+    check({.batch = 2, .groups = 2, .queries = 1, .keys = 70, .depth = 16, .width = 8, .keyParts = keyParts, .valueParts = valueParts});
+  for (int64_t mask : {0, 8, 15})
+    check({.batch = 2, .groups = 2, .repeat = 2, .queries = 3, .keys = 70, .depth = 8, .width = 8, .causalOffset = 66,
+           .bias = {mask & 1 ? 2 : 1, mask & 2 ? 4 : 1, mask & 4 ? 3 : 1, mask & 8 ? 70 : 1}, .keyParts = {66, 4}, .valueParts = {66, 4}});
+  for (bool guarded : {false, true})
+    for (int64_t offset : {-2, 20, 40})
+      check({.queries = 4, .keys = 70, .depth = 4, .width = 4, .causalOffset = offset, .guarded = guarded, .keyParts = {40, 30}, .valueParts = {40, 30}});
+  for (auto [depth, width] : {std::pair<int64_t, int64_t>{5, 3}, {1, 1}, {500, 512}})
+    check({.groups = 2, .queries = 2, .keys = 70, .depth = depth, .width = width, .causalOffset = 68, .keyParts = {68, 2}, .valueParts = {67, 3}});
+  check({.groups = 2, .queries = 2, .keys = 70, .depth = 8, .width = 8, .dropout = 0.3, .keyParts = {68, 2}, .valueParts = {68, 2}});
+}
+
+// Past keys of another type are rounded as a cast before or behind the concatenation rounds them, and widened; where there is no concatenation too.
+TEST_F(AttentionKernels, FewQueriesOfCastParts) {
+  for (auto [element, stored, depth] : {std::tuple<const char *, const char *, int64_t>{"bf16", "f32", 24}, {"bf16", "f32", 5}, {"f16", "f64", 24}, {"f32", "f16", 24}, {"f64", "f32", 24}, {"f32", "f64", 5}}) {
+    check({.groups = 2, .queries = 1, .keys = 70, .depth = depth, .width = 16, .element = element, .resultElement = "f32", .keyParts = {69, 1}, .valueParts = {70}, .past = stored});
+    check({.groups = 2, .queries = 1, .keys = 70, .depth = depth, .width = 16, .element = element, .resultElement = "f32", .keyParts = {69, 1}, .valueParts = {69, 1}, .behind = stored,
+           .positionsFirst = true});
+  }
+  check({.queries = 1, .keys = 70, .depth = 8, .width = 16, .element = "bf16", .keyParts = {69, 1}, .valueParts = {69, 1}, .past = "f64", .behind = "f32"});
+}
+
+// Whether parts are read where they lie or put together before, results have the same bits.
+TEST_F(AttentionKernels, FewQueriesOfPartsHaveTheBitsOfAWhole) {
+  for (const char *element : {"f32", "bf16"}) {
+    const std::string e = element, q = "tensor<1x4x2x16x" + e + ">", p = "tensor<1x2x66x16xf32>", n = "tensor<1x2x4x16xf32>", w = "tensor<1x2x70x16xf32>", k = "tensor<1x2x70x16x" + e + ">";
+    std::vector<Tensor> inputs = {typed(someFloats({1, 4, 2, 16}), e), someFloats({1, 2, 66, 16}, 2), someFloats({1, 2, 4, 16}, 3)}, results;
+    for (bool isGiven : {false, true}) {
+      std::string kept = isGiven ? ", " + w : "", name = isGiven ? ", %w" : "";
+      parse("func.func @main(%q: " + q + ", %p: " + p + ", %n: " + n + ") -> (" + q + kept + ") {\n%w = nn.concat %p, %n {axis = 2 : i64} : " + p + ", " + n + " -> " + w + "\n" +
+            (e == "f32" ? "%k = nn.reshape %w : " : "%k = nn.cast %w : ") + w + " -> " + k + "\n%r = nn.attention %q, %k, %k {scale = 0.3 : f64, causal_offset = 68 : i64} : " + q +
+            ", " + k + ", " + k + " -> " + q + "\nreturn %r" + name + " : " + q + kept + "\n}");
+      toleranceScale = 24;
+      int before = numKernelRuns;
+      KernelTest::check("main", inputs);
+      if (HasFatalFailure())
+        return;
+      EXPECT_EQ(numKernelRuns - before, isGiven ? 2 : 1);
+      results.push_back(runKernels(inputs));
+    }
+    EXPECT_EQ(results[0].floats, results[1].floats) << e;
+  }
 }
 
 // The same through views: one position of heads side by side, keys with other keys between them.
