@@ -183,7 +183,7 @@ struct DeviceBody : BodyEmitter {
       case DeviceShape::Kind::Elements:
         return emitElements(item);
       case DeviceShape::Kind::Rows:
-        return emitRow(*shape.rows, item);
+        return emitItem(*shape.rows, item);
       case DeviceShape::Kind::Columns:
         return emitColumns(item);
       case DeviceShape::Kind::Attention:

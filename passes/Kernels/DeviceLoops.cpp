@@ -1,5 +1,5 @@
-// Every barrier is reached by all threads of a block: `share` stands at the top of an item, and a team of more than a warp is
-// the block, whose threads have the same items.
+// Every barrier is reached by all threads of a block: `share` stands at the top of an item or of its rows, and a team
+// of more than a warp is the block, whose threads have the same items.
 #include "passes/Kernels/DeviceLoops.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -75,6 +75,15 @@ Value DeviceLoops::loop(Value first, Value last, Value state, function_ref<Value
   }
   --depth;
   return state ? loop.getResult(0) : Value();
+}
+
+void DeviceLoops::forEachRow(int64_t count, function_ref<void(Value)> body) {
+  auto loop = scf::ForOp::create(builder, loc, constant(0), constant(count), constant(1));
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(loop.getBody());
+  body(loop.getInductionVar());
+  if (shape.team > DeviceShape::warp)
+    barrier(); // shared memory is written again
 }
 
 Value DeviceLoops::share(int64_t count, Value state, function_ref<Value(Value)> term,

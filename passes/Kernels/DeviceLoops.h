@@ -17,6 +17,7 @@ public:
 
   void forEachItem(int64_t count, function_ref<void(Value)> body) override;
   Value loop(Value first, Value last, Value state, function_ref<Value(Value, Value)> body) override;
+  void forEachRow(int64_t count, function_ref<void(Value)> body) override;
   Value share(int64_t count, Value state, function_ref<Value(Value)> term,
               function_ref<Value(Value, Value)> join) override;
   bool isShared() const override { return shape.kind == DeviceShape::Kind::Rows && depth == 0; }

@@ -39,7 +39,7 @@ DeviceShape byRows(const RegionShape &rows, int64_t longest) {
   DeviceShape shape;
   shape.kind = DeviceShape::Kind::Rows;
   shape.rows = rows;
-  shape.items = rows.rows();
+  shape.items = rows.items();
   shape.team = DeviceShape::warp;
   while (shape.team < DeviceShape::maxThreads && longest > shape.team * elementsOfThread)
     shape.team *= 2;
@@ -79,7 +79,7 @@ std::optional<DeviceShape> findDeviceShape(nn::FusedOp region) {
                                         std::max<int64_t>(nn::tensorType(reduce.getResult()).getNumElements(), 1));
   for (Type type : region.getResultTypes())
     hasRowResults |= rows->columns() != 1 && rows->isRowShape(cast<RankedTensorType>(type).getShape());
-  if (!rows->rowOps.empty() || longest > 1 || hasRowResults)
+  if (!rows->rowOps.empty() || longest > 1 || hasRowResults || !rows->columnSums.empty())
     return byRows(*rows, std::max(longest, rows->columns()));
   DeviceShape shape;
   shape.rows = rows;

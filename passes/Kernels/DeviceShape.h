@@ -11,7 +11,7 @@ namespace hpc::kernels {
 struct DeviceShape {
   enum class Kind {
     Elements, ///< an item is `width` neighbours of the root shape, computed by one thread
-    Rows,     ///< an item is a row of the root shape, computed by a warp or a block
+    Rows,     ///< an item is a row of the root shape, or a block of them whose sums are results, computed by a warp or a block
     Columns,  ///< an item is a block of columns, computed by a block
     Attention, ///< an item is a tile of queries, or of a gradient a group of heads, computed by a block
   };

@@ -50,6 +50,10 @@ void ElementEmitter::forEachItem(int64_t count, function_ref<void(const IndexExp
   loops.forEachItem(count, [&](Value item) { inScope([&] { body(indices.atom(item, count)); }); });
 }
 
+void ElementEmitter::forEachRow(int64_t count, function_ref<void(const IndexExpr &)> body) {
+  loops.forEachRow(count, [&](Value row) { inScope([&] { body(indices.atom(row, count)); }); });
+}
+
 Value ElementEmitter::loop(Value first, Value last, int64_t extent, Value state,
                            function_ref<Value(const IndexExpr &, Value)> body) {
   return loops.loop(first, last, state, [&](Value i, Value inner) {
@@ -72,6 +76,20 @@ Value ElementEmitter::share(int64_t extent, Value state, function_ref<Value(cons
         return next;
       },
       join);
+}
+
+std::optional<ShiftedSum> ElementEmitter::shareShifted(int64_t extent, function_ref<Value(const IndexExpr &)> element,
+                                                       function_ref<Value(const IndexExpr &, Value)> term,
+                                                       function_ref<Value()> largest) {
+  auto scoped = [&](function_ref<Value()> body) {
+    Value value;
+    inScope([&] { value = body(); });
+    return value;
+  };
+  return loops.shareShifted(
+      extent, [&](Value i) { return scoped([&] { return element(indices.atom(i, extent)); }); },
+      [&](Value i, Value shift) { return scoped([&] { return term(indices.atom(i, extent), shift); }); },
+      [&] { return scoped(largest); });
 }
 
 void ElementEmitter::once(function_ref<void()> body) {
@@ -132,10 +150,48 @@ bool hasElementEmitter(OperationName name) {
                  dist::FillTailOp, dist::SliceOp, dist::OffsetOp>(name);
 }
 
+/// Whether a position along the last dim is a number that all of the row compare themselves with, as a label's class:
+/// in 32 bits where positions have no more, since a vector holds twice as many. Null for other comparisons.
+static Value comparePositions(ElementEmitter &emitter, nn::CompareOp op, const Index &index) {
+  const bool isEqual = op.getPredicate() == nn::ComparePredicate::eq;
+  if (!isEqual && op.getPredicate() != nn::ComparePredicate::ne)
+    return {};
+  ScalarBuilder &s = emitter.registers();
+  IndexBuilder &indices = emitter.index();
+  for (auto [first, number] : {std::pair(op.getLhs(), op.getRhs()), std::pair(op.getRhs(), op.getLhs())}) {
+    auto positions = first.getDefiningOp<nn::IotaOp>();
+    ArrayRef<int64_t> along = nn::shapeOf(first), shape = nn::shapeOf(number);
+    if (!positions || !nn::tensorType(first).getElementType().isInteger(64) || index.empty() ||
+        positions.getDim() + 1 != along.size() || along.back() == 1 || (!shape.empty() && shape.back() != 1))
+      continue;
+    const int64_t step = positions.getStep();
+    IndexExpr position = indices.add(positions.getStart(), IndexBuilder::mul(index.back(), step));
+    IndexBuilder::Range reach = indices.range(position);
+    constexpr int64_t none = std::numeric_limits<int32_t>::min(); // no position
+    if (reach.min <= none || reach.max > std::numeric_limits<int32_t>::max())
+      continue;
+    Value wanted = emitter.element(number, broadcastIndex(index, shape));
+    if (Value offset = positions.getOffset())
+      wanted = s.sub(wanted,
+                     s.mul(emitter.element(offset, Index(nn::tensorType(offset).getRank())), indices.constant(step)));
+    Type i32 = s.builder.getI32Type();
+    Value isPosition =
+        s.make<arith::AndIOp>(s.compare(arith::CmpIPredicate::sge, wanted, indices.constant(int64_t(reach.min))),
+                              s.compare(arith::CmpIPredicate::sle, wanted, indices.constant(int64_t(reach.max))));
+    Value narrow = s.select(isPosition, arith::TruncIOp::create(s.builder, s.loc, i32, wanted), s.whole(i32, none));
+    Value here = arith::TruncIOp::create(s.builder, s.loc, i32, indices.value(position));
+    return s.compare(isEqual ? arith::CmpIPredicate::eq : arith::CmpIPredicate::ne, here, narrow);
+  }
+  return {};
+}
+
 Value ElementEmitter::compute(Operation *op, const Index &index) {
   Index source;
   if (mapThroughView(indices, op, index, source))
     return element(op->getOperand(0), source);
+  if (auto compare = dyn_cast<nn::CompareOp>(op))
+    if (Value known = comparePositions(*this, compare, index))
+      return known;
   if (hasScalarEmitter(op->getName())) {
     SmallVector<Value> operands;
     for (Value operand : op->getOperands())

@@ -53,6 +53,7 @@ public:
 
   /// The loops of the nest. Elements that a body computes are forgotten behind it.
   void forEachItem(int64_t count, function_ref<void(const IndexExpr &)> body);
+  void forEachRow(int64_t count, function_ref<void(const IndexExpr &)> body);
   /// For first <= i < last, where 0 <= i < extent.
   Value loop(Value first, Value last, int64_t extent, Value state,
              function_ref<Value(const IndexExpr &, Value)> body);
@@ -60,6 +61,9 @@ public:
   /// As the nest's, which says what may stand in them.
   Value share(int64_t extent, Value state, function_ref<Value(const IndexExpr &)> term,
               function_ref<Value(Value, Value)> join);
+  std::optional<ShiftedSum> shareShifted(int64_t extent, function_ref<Value(const IndexExpr &)> element,
+                                         function_ref<Value(const IndexExpr &, Value)> term,
+                                         function_ref<Value()> largest);
   void once(function_ref<void()> body);
 
   IndexBuilder &index() { return indices; }

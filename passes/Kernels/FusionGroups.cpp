@@ -1,6 +1,7 @@
 // Greedy fusion. A union of two groups is legal when (1) its results fit one loop nest, (2) its reductions are done
-// once per row or once per result, its composites once per row, (3) nothing expensive is pulled more often than it was computed before and all that is
-// pulled is bounded (PulledWork), (4) no path leaves it and comes back.
+// once per row or once per result or add up rows, its composites once per row, (3) nothing expensive is pulled more
+// often than it was computed before and all that is pulled is bounded (PulledWork), (4) no path leaves it and comes
+// back.
 #include "passes/Kernels/FusionGroups.h"
 
 #include "passes/Kernels/ElementEmitter.h"
@@ -16,6 +17,7 @@ constexpr size_t maxOps = 96;          // bounds the time to compile one kernel
 constexpr size_t maxReads = 320;       // so does this: of ops of few operands no group has as many
 constexpr int64_t maxRowPasses = 4;    // each pulls its operand once more
 constexpr int64_t maxRepeatedOps = 8;  // cheap ops that a broadcast may repeat
+constexpr int64_t fewestItems = 8;     // blocks of rows, where sums of them are results: one is the work of one thread
 } // namespace
 
 SmallVector<Value> FusionGroup::results() const {
@@ -31,6 +33,13 @@ SmallVector<Value> FusionGroup::results() const {
 }
 
 namespace {
+/// A sum over leading dims.
+bool isRowSum(Operation *op) {
+  auto reduce = dyn_cast<nn::ReduceOp>(op);
+  return reduce && reduce.getKind() == ReduceKind::Sum && !reduce.getAxes().empty() &&
+         reduce.getAxes().back() == nn::tensorType(reduce.getOperand()).getRank() - 2;
+}
+
 FusionGroup unite(const FusionGroup &a, const FusionGroup &b) {
   FusionGroup group;
   std::merge(a.ops.begin(), a.ops.end(), b.ops.begin(), b.ops.end(), std::back_inserter(group.ops),
@@ -51,6 +60,13 @@ FusionGroup unite(const FusionGroup &a, const FusionGroup &b) {
   };
   for (Operation *op : group.ops)
     addReshapes(op->getResult(0));
+  // Before a sum of rows, so that it reads what others of the group read.
+  for (Operation *op : group.ops)
+    if (isRowSum(op))
+      for (Operation *producer = op->getOperand(0).getDefiningOp();
+           isa_and_present<nn::ReshapeOp>(producer) && !group.contains(producer);
+           producer = producer->getOperand(0).getDefiningOp())
+        group.reshapes.push_back(producer);
   llvm::sort(group.reshapes, [](Operation *x, Operation *y) { return x->isBeforeInBlock(y); });
   return group;
 }
@@ -72,7 +88,7 @@ public:
     if (group.ops.size() > maxOps || reads > maxReads || !findShape())
       return false;
     for (Operation *op : group.reshapes)
-      if (!keepsRows(op) || cone(op->getOperand(0)).hasReduction)
+      if (!leadsToColumnSums(op) && (!keepsRows(op) || cone(op->getOperand(0)).hasReduction))
         return false;
     return llvm::all_of(group.ops, [&](Operation *op) { return checkOperands(op); }) && checkWork();
   }
@@ -116,15 +132,28 @@ private:
     if (!found)
       return false;
     shape = *found;
+    if (!shape.columnSums.empty() && (shape.items() < fewestItems || llvm::any_of(shape.columnSums, [&](ColumnSum sum) {
+                                        return isReadInside(sum.op);
+                                      })))
+      return false;
     int64_t passes = 0;
     for (Operation *op : shape.rowOps)
       passes += isa<nn::ReduceOp>(op) ? 1 : passesOverRow(op);
     return passes <= maxRowPasses && llvm::all_of(combining, [&](Operation *op) {
-      return llvm::is_contained(shape.rowOps, op) ||
-             (isa<nn::ReduceOp>(op) && nn::shapeOf(op->getResult(0)) == ArrayRef<int64_t>(shape.root));
-    });
+             return llvm::is_contained(shape.rowOps, op) || shape.isColumnSum(op->getResult(0)) ||
+                    (isa<nn::ReduceOp>(op) && nn::shapeOf(op->getResult(0)) == ArrayRef<int64_t>(shape.root));
+           });
   }
 
+  bool isReadInside(Operation *op) const {
+    return llvm::any_of(op->getUsers(), [&](Operation *user) { return group.contains(user); });
+  }
+  /// Whether a reshape is passed over: the sums behind it add up the rows of what it shows.
+  bool leadsToColumnSums(Operation *reshape) const {
+    return llvm::all_of(reshape->getUsers(), [&](Operation *user) {
+      return !group.contains(user) || (isAlias(user) ? leadsToColumnSums(user) : shape.isColumnSum(user->getResult(0)));
+    });
+  }
   bool isInside(Value value) const { return value.getDefiningOp() && group.contains(value.getDefiningOp()); }
 
   const Cone &cone(Value value) {
@@ -166,7 +195,8 @@ private:
     case Access::Repeat:
       return !inner.hasReduction && checkRepeats(op, operand);
     case Access::Combine: // a running sum reads every element many times
-      return isa<nn::ReduceOp>(op) && (llvm::is_contained(shape.rowOps, op) || !inner.hasReduction);
+      return isa<nn::ReduceOp>(op) &&
+             (llvm::is_contained(shape.rowOps, op) || shape.isColumnSum(op->getResult(0)) || !inner.hasReduction);
     case Access::Composite: // the row that it runs along, and what it scales and shifts with
       return use.getOperandNumber() == 0 || checkRepeats(op, operand);
     default: // concat, pad, gathers: pulled at every index, chosen or not
@@ -180,7 +210,11 @@ private:
 
   bool checkWork() const {
     PulledWork work([&](Operation *op) { return group.contains(op) || roles.of(op) == FusionRole::Cloned; });
-    return llvm::all_of(group.results(), [&](Value result) { return work.pull(result, shape.root); });
+    return llvm::all_of(group.results(), [&](Value result) {
+      std::optional<ColumnSum> sum =
+          shape.isColumnSum(result) ? findColumnSum(result.getDefiningOp(), shape.root) : std::nullopt;
+      return work.pull(sum ? sum->term : result, shape.root);
+    });
   }
 
   const FusionGroup &group;
@@ -200,9 +234,47 @@ static bool wouldKeepRepetition(const FusionGroup &a, const FusionGroup &b) {
          (has(a, StepPart::Forward) && has(b, StepPart::Repeated));
 }
 
+/// What a value shows, but for its shape.
+static Value withoutReshapes(Value value) {
+  while (isAlias(value.getDefiningOp()))
+    value = value.getDefiningOp()->getOperand(0);
+  return value;
+}
+
+namespace {
+/// Which ops read a value as it lies in memory, in program order: sums of its rows are taken in by another reader, or
+/// take it in, though neither reads the other.
+class Neighbours {
+public:
+  /// Whose groups might join that of `op`.
+  SmallVector<Operation *> of(Operation *op) const {
+    SmallVector<Operation *> found;
+    for (Value operand : op->getOperands())
+      if (auto known = readers.find(withoutReshapes(operand)); known != readers.end())
+        found.append(isRowSum(op) ? known->second.all : known->second.sums);
+    return found;
+  }
+  void add(Operation *op) {
+    for (Value operand : op->getOperands()) {
+      Readers &known = readers[withoutReshapes(operand)];
+      known.all.push_back(op);
+      if (isRowSum(op))
+        known.sums.push_back(op);
+    }
+  }
+
+private:
+  struct Readers {
+    SmallVector<Operation *, 2> all, sums;
+  };
+  DenseMap<Value, Readers> readers;
+};
+} // namespace
+
 std::vector<FusionGroup> formGroups(Block &block, const FusionRoles &roles) {
   std::vector<FusionGroup> groups;
   DenseMap<Operation *, size_t> groupOf;
+  Neighbours neighbours;
   for (Operation &op : block) {
     bool isMember = roles.of(&op) == FusionRole::Grouped || roles.materialized.contains(&op);
     if (!isMember)
@@ -212,11 +284,17 @@ std::vector<FusionGroup> formGroups(Block &block, const FusionRoles &roles) {
     groups.push_back({{&op}, {&op}, {}});
     if (roles.of(&op) == FusionRole::Cloned)
       continue; // reads buffers and clones alone
+    SmallVector<Operation *> others;
     for (Value operand : op.getOperands()) {
       Operation *producer = operand.getDefiningOp();
       while (producer && roles.of(producer) == FusionRole::Alias)
         producer = producer->getOperand(0).getDefiningOp();
-      auto found = producer && roles.of(producer) == FusionRole::Grouped ? groupOf.find(producer) : groupOf.end();
+      others.push_back(producer);
+    }
+    others.append(neighbours.of(&op));
+    neighbours.add(&op);
+    for (Operation *other : others) {
+      auto found = other && roles.of(other) == FusionRole::Grouped ? groupOf.find(other) : groupOf.end();
       if (found == groupOf.end() || found->second == mine)
         continue;
       size_t theirs = found->second;

@@ -9,7 +9,9 @@ namespace hpc::kernels {
 struct FusionGroup {
   SmallVector<Operation *> ops;      ///< in program order
   DenseSet<Operation *> members;     ///< the same
-  SmallVector<Operation *> reshapes; ///< aliases between members that the region computes through, in program order
+  /// Aliases between members that the region computes through, and those of what it reads that stand before a sum of rows,
+  /// in program order.
+  SmallVector<Operation *> reshapes;
 
   bool contains(Operation *op) const { return members.contains(op) || llvm::is_contained(reshapes, op); }
   /// Values of members that are read outside, in program order.

@@ -1,6 +1,8 @@
 // LLVM vectorizes these loops itself: indices are sums over their variables, scratch memory is known not to overlap.
 #include "passes/Kernels/HostLoops.h"
 
+#include "passes/Kernels/LoopAnnotation.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -14,16 +16,60 @@ void HostLoops::forEachItem(int64_t, function_ref<void(Value)> body) {
   });
 }
 
+namespace {
+constexpr int64_t longChain = 12;     ///< operations on floats: from here on a vector waits for itself
+constexpr int64_t lanesOfWidest = 16; ///< f32 of the widest vector
+constexpr int64_t shortestTail = 16;  ///< times what may be left behind a loop, which then does not mind
+
+/// How many vectors of a loop of `count` iterations are best computed beside each other; 1 where LLVM knows better. Its
+/// own choice looks at the number of operations, and takes one vector where there are many; but in a polynomial each
+/// waits for the one before.
+int64_t vectorsAtOnce(Block *body, int64_t count) {
+  int64_t operations = 0;
+  for (Operation &op : *body) {
+    if (op.getNumRegions() > 0)
+      return 1;
+    operations += op.getNumOperands() > 1 && op.getNumResults() == 1 && isa<FloatType>(op.getResult(0).getType());
+  }
+  for (int64_t vectors : {4, 2})
+    if (operations >= longChain &&
+        (count % (vectors * lanesOfWidest) == 0 || count >= vectors * lanesOfWidest * shortestTail))
+      return vectors;
+  return 1;
+}
+
+void annotate(scf::ForOp loop) {
+  std::optional<int64_t> first = getConstantIntValue(loop.getLowerBound()),
+                         last = getConstantIntValue(loop.getUpperBound());
+  int64_t vectors = first && last ? vectorsAtOnce(loop.getBody(), *last - *first) : 1;
+  if (vectors == 1)
+    return;
+  Builder builder(loop.getContext());
+  auto interleave = LLVM::LoopInterleaveAttr::get(loop.getContext(), builder.getI32IntegerAttr(int32_t(vectors)));
+  loop->setAttr(loopAnnotationName, LLVM::LoopAnnotationAttr::get(loop.getContext(), {}, {}, interleave, {}, {}, {}, {},
+                                                                  {}, {}, {}, {}, {}, {}, {}, {}));
+}
+} // namespace
+
 Value HostLoops::loop(Value first, Value last, Value state, function_ref<Value(Value, Value)> body) {
   auto loop = scf::ForOp::create(builder, loc, first, last, constant(1), state ? ValueRange(state) : ValueRange());
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(loop.getBody());
   Value next = body(loop.getInductionVar(), state ? Value(loop.getRegionIterArg(0)) : Value());
-  if (!state)
+  if (!state) {
+    annotate(loop);
     return {};
+  }
   builder.setInsertionPointToEnd(loop.getBody());
   scf::YieldOp::create(builder, loc, next);
   return loop.getResult(0);
+}
+
+void HostLoops::forEachRow(int64_t count, function_ref<void(Value)> body) {
+  loop(constant(0), constant(count), {}, [&](Value row, Value) -> Value {
+    body(row);
+    return {};
+  });
 }
 
 Value HostLoops::constant(int64_t value) {

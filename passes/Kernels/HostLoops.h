@@ -13,14 +13,19 @@ public:
 
   void forEachItem(int64_t count, function_ref<void(Value)> body) override;
   Value loop(Value first, Value last, Value state, function_ref<Value(Value, Value)> body) override;
+  void forEachRow(int64_t count, function_ref<void(Value)> body) override;
   /// Floats in lanes beside each other (HostSums.cpp).
   Value share(int64_t count, Value state, function_ref<Value(Value)> term,
               function_ref<Value(Value, Value)> join) override;
+  /// Of f32 (HostShiftedSums.cpp).
+  std::optional<ShiftedSum> shareShifted(int64_t count, function_ref<Value(Value)> element,
+                                         function_ref<Value(Value, Value)> term, function_ref<Value()> largest) override;
   Value load(Type stored, Value buffer, Value position) override;
   void store(Value element, Value buffer, Value position) override;
   Value scratch(Type stored, int64_t count) override;
 
 private:
+  friend class HostLanes;
   Value constant(int64_t value);
   Value shareInLanes(int64_t count, Value state, function_ref<Value(Value)> term,
                      function_ref<Value(Value, Value)> join);

@@ -1,7 +1,9 @@
-// Reading at the same element means: through elementwise ops that broadcast nothing, all the way to the results.
+// Reading at the same element means: through elementwise ops that broadcast nothing, all the way to the results; sums
+// of rows are added to before the element is written.
 #include "passes/Kernels/InPlace.h"
 
 #include "compiler/Interfaces/Structure.h"
+#include "passes/Kernels/RegionShape.h"
 
 namespace hpc::kernels {
 
@@ -10,11 +12,18 @@ bool canWriteOver(nn::FusedOp region, unsigned result, unsigned operand) {
   ArrayRef<int64_t> shape = nn::shapeOf(source);
   if (source.getType() != region.getResult(result).getType())
     return false;
+  const std::optional<RegionShape> rows = findRegionShape(region);
+  auto isAddedUp = [&](Operation *user) {
+    return rows && llvm::any_of(rows->columnSums, [&](ColumnSum sum) {
+             return sum.op == user ||
+                    (isa<nn::ReshapeOp>(user) && user->hasOneUse() && sum.op.getOperand() == user->getResult(0));
+           });
+  };
   SmallVector<Value> open = {source};
   DenseSet<Value> seen = {source};
   while (!open.empty())
     for (Operation *user : open.pop_back_val().getUsers()) {
-      if (isa<nn::YieldOp>(user))
+      if (isa<nn::YieldOp>(user) || isAddedUp(user))
         continue;
       if (accessOf(user) != Access::Elementwise || nn::shapeOf(user->getResult(0)) != shape)
         return false;

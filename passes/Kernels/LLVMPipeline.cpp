@@ -1,12 +1,15 @@
 // The steps that hosts and devices share.
 #include "passes/Kernels/LLVMPipeline.h"
 
+#include "passes/Kernels/LoopAnnotation.h"
+
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
 #include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVMPass.h"
 #include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
 #include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
@@ -31,6 +34,12 @@ std::unique_ptr<llvm::Module> translateKernels(ModuleOp kernels, llvm::LLVMConte
                                                const llvm::TargetMachine &target) {
   mlir::registerBuiltinDialectTranslation(*kernels.getContext());
   mlir::registerLLVMDialectTranslation(*kernels.getContext());
+  kernels.walk([](LLVM::BrOp branch) { // what loops are lowered by leaves it as it was
+    if (auto annotation = branch->getAttrOfType<LLVM::LoopAnnotationAttr>(loopAnnotationName)) {
+      branch->removeAttr(loopAnnotationName);
+      branch.setLoopAnnotationAttr(annotation);
+    }
+  });
   std::unique_ptr<llvm::Module> module = mlir::translateModuleToLLVMIR(kernels, context, "kernels");
   if (!module)
     return nullptr;

@@ -6,6 +6,11 @@
 
 namespace hpc::kernels {
 
+/// Of a row whose terms are exp(element - largest).
+struct ShiftedSum {
+  Value largest, sum;
+};
+
 class LoopNest {
 public:
   virtual ~LoopNest() = default;
@@ -16,6 +21,9 @@ public:
   /// independent.
   virtual Value loop(Value first, Value last, Value state, function_ref<Value(Value, Value)> body) = 0;
 
+  /// body(i) for 0..count-1, one after the other, at the top of an item: those who compute it together share in it too.
+  virtual void forEachRow(int64_t count, function_ref<void(Value)> body) = 0;
+
   // An item may be computed by several together (a device's threads). What they do outside `share` and `once` they all do
   // alike.
 
@@ -24,6 +32,16 @@ public:
   /// get the whole. Where it is null, iterations are independent and `term` returns nothing. `join` takes vectors too.
   virtual Value share(int64_t count, Value state, function_ref<Value(Value)> term,
                       function_ref<Value(Value, Value)> join) = 0;
+  /// The largest of the elements 0..count-1, NaN beyond all, and the sum of term(i, largest), which is the exponential of
+  /// how far element i is below it: in one go along memory, where two loops would read a row twice that the caches next to
+  /// a core do not hold. Nothing where the nest has nothing better than two loops. `largest` computes the first in a loop
+  /// of its own, for what is rare.
+  virtual std::optional<ShiftedSum> shareShifted([[maybe_unused]] int64_t count,
+                                                 [[maybe_unused]] function_ref<Value(Value)> element,
+                                                 [[maybe_unused]] function_ref<Value(Value, Value)> term,
+                                                 [[maybe_unused]] function_ref<Value()> largest) {
+    return std::nullopt;
+  }
   /// Whether `share`, called here, shares.
   virtual bool isShared() const { return false; }
   /// Lets one of them do what all would do alike: stores.

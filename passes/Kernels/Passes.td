@@ -82,15 +82,17 @@ def FoldTransposes : Pass<"hpc-fold-transposes", "::mlir::ModuleOp"> {
 def SplitReductions : Pass<"hpc-split-reductions", "::mlir::ModuleOp"> {
   let summary = "reductions with few results get partial results in a tree that the shape fixes";
   let description = [{
-    The sum of 2048 rows of 768 columns has 12 blocks of 64 columns, too few items for a machine with many threads:
+    The sum of 2048 rows, as the gradient of a bias, becomes the sum of the sums of 64 blocks of rows, which hpc-fuse-regions
+    takes in where the rows are computed:
 
         %1 = nn.reduce sum %0 {axes = array<i64: 0, 1>} : tensor<2x1024x768xf32> -> tensor<1x1x768xf32>
 
-        %a = nn.reshape %0 : tensor<2x1024x768xf32> -> tensor<2x1024x768xf32>
-        %b = nn.reduce sum %a {axes = array<i64: 1>} : tensor<2x1024x768xf32> -> tensor<2x1x768xf32>
-        %1 = nn.reduce sum %b {axes = array<i64: 0>} : tensor<2x1x768xf32> -> tensor<1x1x768xf32>
+        %a = nn.reshape %0 : tensor<2x1024x768xf32> -> tensor<64x32x768xf32>
+        %b = nn.reduce sum %a {axes = array<i64: 1>} : tensor<64x32x768xf32> -> tensor<64x1x768xf32>
+        %1 = nn.reduce sum %b {axes = array<i64: 0>} : tensor<64x1x768xf32> -> tensor<1x1x768xf32>
 
-    One over rows and more reduces the rows first. f16 and bf16 are reduced in f32 then.
+    Other reductions down columns, and sums of rows that cannot be cut so, are split where there are too few blocks of columns for a
+    machine with many threads. One over rows and more reduces the rows first. f16 and bf16 are reduced in f32 then.
   }];
   let dependentDialects = ["::hpc::nn::NNDialect"];
 }
@@ -104,6 +106,12 @@ def FuseRegions : Pass<"hpc-fuse-regions", "::mlir::ModuleOp"> {
         %2 = nn.gelu %1 : ...                             ...
                                                         }
         %3 = nn.matmul %2, %w : ...                     %3 = nn.matmul %2, %w : ...
+
+    Sums of blocks of rows join what computes the rows, or another reader of them:
+
+        %1 = nn.mul %g, %h : ...                        %1:2 = nn.fused "mul_2048x768_0" (%g, %h) : ... {
+        %2 = nn.reshape %1 : ... -> 64x32x768             ...
+        %3 = nn.reduce sum %2 {axes = [1]} : ...        }
 
     Left outside: matmul, parameters, collectives, transfers, reshapes of buffers (aliases), fill_tail that a matmul reads.
   }];

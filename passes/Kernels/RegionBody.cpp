@@ -1,5 +1,6 @@
 // Two kinds of region. By rows: an item is a row of the root shape: first its reductions over the last dim and what its
-// composites need of it, then one loop over the last dim for all results. By columns: an item is a block of columns (ColumnRegion).
+// composites need of it, then one loop over the last dim for all results; where sums of rows are among them, a block of
+// rows, one after the other. By columns: an item is a block of columns (ColumnRegion).
 #include "passes/Kernels/RegionBody.h"
 
 #include "compiler/Accumulations.h"
@@ -59,6 +60,20 @@ bool isReadInOrder(Value value, const RegionShape &shape) {
         open.push_back(user->getResult(0));
     }
   return true;
+}
+
+/// The sum of exp(x - top) that a softmax written out has beside `top`, the rows' maximum; null where there is none.
+nn::ReduceOp sumBelow(nn::ReduceOp top, const RegionShape &shape) {
+  if (top.getKind() != ReduceKind::Max || !nn::tensorType(top.getOperand()).getElementType().isF32())
+    return {};
+  for (Operation *op : shape.rowOps) {
+    auto sum = dyn_cast<nn::ReduceOp>(op);
+    auto exp = sum && sum.getKind() == ReduceKind::Sum ? sum.getOperand().getDefiningOp<nn::ExpOp>() : nn::ExpOp();
+    auto difference = exp ? exp.getOperand().getDefiningOp<nn::SubOp>() : nn::SubOp();
+    if (difference && difference.getLhs() == top.getOperand() && difference.getRhs() == top.getResult())
+      return sum;
+  }
+  return {};
 }
 
 /// By columns, on a target where one computes an item alone.
@@ -183,17 +198,43 @@ std::optional<RowMemory> BodyEmitter::memoryFor(Operation *op, const RegionShape
   return RowMemory{nest.scratch(storageType(element), shape.columns()), 0};
 }
 
-void BodyEmitter::emitRow(const RegionShape &shape, const IndexExpr &row) {
+/// Both at once where the nest can; else nothing is known yet.
+void BodyEmitter::emitShiftedSum(const RegionShape &shape, nn::ReduceOp top, const Index &rowElement) {
+  nn::ReduceOp sum = sumBelow(top, shape);
+  if (!sum)
+    return;
+  auto at = [&](const IndexExpr &column) {
+    Index index = rowElement;
+    index.back() = column;
+    return index;
+  };
+  std::optional<ShiftedSum> both = emitter.shareShifted(
+      shape.columns(), [&](const IndexExpr &column) { return emitter.element(top.getOperand(), at(column)); },
+      [&](const IndexExpr &column, Value shift) {
+        emitter.remember(top.getResult(), rowElement, shift);
+        return emitter.element(sum.getOperand(), at(column));
+      },
+      [&] { return emitter.element(top.getResult(), rowElement); });
+  if (!both)
+    return;
+  emitter.remember(top.getResult(), rowElement, both->largest);
+  emitter.remember(sum.getResult(), rowElement, both->sum);
+}
+
+void BodyEmitter::emitRow(const RegionShape &shape, const IndexExpr &row, const IndexExpr &item) {
   Index rowIndex = delinearize(indices, row, shape.outer());
   Index rowElement = rowIndex; // of a value of row shape
   if (!shape.root.empty())
     rowElement.push_back(0);
   SmallVector<bool> taken(yielded.size());
-  for (Operation *op : shape.rowOps)
-    if (isa<nn::ReduceOp>(op))
+  for (Operation *op : shape.rowOps) {
+    if (auto reduce = dyn_cast<nn::ReduceOp>(op)) {
+      emitShiftedSum(shape, reduce, rowElement);
       emitter.element(op->getResult(0), rowElement);
-    else if (RowNumbers known = emitter.startRow(op, rowElement, memoryFor(op, shape, row, taken)); known.memory)
+    } else if (RowNumbers known = emitter.startRow(op, rowElement, memoryFor(op, shape, row, taken)); known.memory) {
       rowIsResult = known.memory->isResult;
+    }
+  }
   auto isPerRow = [&](Value value) { return shape.columns() == 1 || shape.isRowShape(nn::shapeOf(value)); };
   storeAll(rowElement, row, isPerRow);
   if (shape.columns() == 1)
@@ -201,11 +242,48 @@ void BodyEmitter::emitRow(const RegionShape &shape, const IndexExpr &row) {
   auto element = [&](const IndexExpr &column) -> Value {
     Index at = rowIndex;
     at.push_back(column);
+    SmallVector<Value> terms; // before a result in place overwrites what they read
+    for (const ColumnSum &sum : shape.columnSums) {
+      ArrayRef<int64_t> from = nn::shapeOf(sum.term);
+      Index there = from == ArrayRef<int64_t>(shape.root) ? rowIndex : delinearize(indices, row, from.drop_back());
+      there.push_back(column);
+      terms.push_back(emitter.element(sum.term, there));
+    }
     storeAll(at, indices.add(IndexBuilder::mul(row, shape.columns()), column),
-             [&](Value value) { return !isPerRow(value); });
+             [&](Value value) { return !isPerRow(value) && !shape.isColumnSum(value); });
+    forEachSum(shape, indices.add(IndexBuilder::mul(item, shape.columns()), column),
+               [&](size_t sum, Value before) { return registers.add(before, terms[sum]); });
     return {};
   };
   emitter.share(shape.columns(), {}, element, nullptr);
+}
+
+/// Each sum, at an element of its result, becomes `next` of its number and what it is.
+void BodyEmitter::forEachSum(const RegionShape &shape, const IndexExpr &linear,
+                             function_ref<Value(size_t, Value)> next) {
+  for (auto [value, output] : llvm::zip_equal(yielded, outputs))
+    for (auto [number, sum] : llvm::enumerate(shape.columnSums))
+      if (sum.op->getResult(0) == value) {
+        Type type = nn::tensorType(value).getElementType();
+        emitter.store(next(number, emitter.load(type, output, linear)), type, output, linear);
+      }
+}
+
+void BodyEmitter::emitItem(const RegionShape &shape, const IndexExpr &item) {
+  if (shape.columnSums.empty())
+    return emitRow(shape, item, item);
+  // Where several compute a row, each adds up the columns that are always its own.
+  emitter.share(
+      shape.columns(), {},
+      [&](const IndexExpr &column) -> Value {
+        forEachSum(shape, indices.add(IndexBuilder::mul(item, shape.columns()), column),
+                   [&](size_t, Value before) { return registers.like(before, 0); });
+        return {};
+      },
+      nullptr);
+  emitter.forEachRow(shape.rowsOfItem, [&](const IndexExpr &row) {
+    emitRow(shape, indices.add(IndexBuilder::mul(item, shape.rowsOfItem), row), item);
+  });
 }
 
 LogicalResult emitBody(ElementEmitter &emitter, nn::FusedOp region, ValueRange outputs) {
@@ -217,7 +295,7 @@ LogicalResult emitBody(ElementEmitter &emitter, nn::FusedOp region, ValueRange o
   std::optional<RegionShape> shape = findRegionShape(region);
   if (!shape)
     return failure();
-  emitter.forEachItem(shape->rows(), [&](const IndexExpr &row) { body.emitRow(*shape, row); });
+  emitter.forEachItem(shape->items(), [&](const IndexExpr &item) { body.emitItem(*shape, item); });
   return success();
 }
 

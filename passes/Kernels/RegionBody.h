@@ -29,10 +29,14 @@ struct BodyEmitter {
 
   /// Stores the chosen results at an index.
   void storeAll(const Index &at, const IndexExpr &linear, function_ref<bool(Value)> isChosen);
-  /// One row of the root shape, whole.
-  void emitRow(const RegionShape &shape, const IndexExpr &row);
+  /// A row of the root shape; of a region with sums of rows the rows of a block, and their sums.
+  void emitItem(const RegionShape &shape, const IndexExpr &item);
 
 private:
+  void forEachSum(const RegionShape &shape, const IndexExpr &linear, function_ref<Value(size_t, Value)> next);
+  /// One row of the root shape, whole, which belongs to `item`.
+  void emitRow(const RegionShape &shape, const IndexExpr &row, const IndexExpr &item);
+  void emitShiftedSum(const RegionShape &shape, nn::ReduceOp top, const Index &rowElement);
   /// Whether a composite has its row in the result's buffer, where it adds up by itself.
   bool rowIsResult = false;
   std::optional<RowMemory> memoryFor(Operation *op, const RegionShape &shape, const IndexExpr &row,

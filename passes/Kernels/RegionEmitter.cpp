@@ -19,7 +19,7 @@ int64_t countItems(nn::FusedOp region) {
   if (std::optional<ColumnRegion> columns = findColumnRegion(region))
     return columns->items();
   std::optional<RegionShape> shape = findRegionShape(region);
-  return shape ? shape->rows() : 0;
+  return shape ? shape->items() : 0;
 }
 
 /// The body of the inner function.

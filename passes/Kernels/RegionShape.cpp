@@ -28,10 +28,48 @@ static ArrayRef<int64_t> rowsOf(Operation *op) {
   return nn::shapeOf(isa<nn::ReduceOp>(op) ? op->getOperand(0) : op->getResult(0));
 }
 
-static bool fits(const RegionShape &shape, ArrayRef<Value> results) {
-  return llvm::all_of(results, [&](Value result) {
-    return nn::shapeOf(result) == ArrayRef<int64_t>(shape.root) || shape.isRowShape(nn::shapeOf(result));
-  });
+std::optional<ColumnSum> findColumnSum(Operation *op, ArrayRef<int64_t> root) {
+  auto reduce = dyn_cast_or_null<nn::ReduceOp>(op);
+  if (!reduce || reduce.getKind() != ReduceKind::Sum || reduce.getAxes().empty() || root.empty())
+    return std::nullopt;
+  RankedTensorType type = nn::tensorType(reduce.getOperand());
+  Type element = type.getElementType();
+  ArrayRef<int64_t> axes = reduce.getAxes();
+  const int64_t columns = type.getShape().back();
+  // Side by side, up to the last dim: so rows of a block follow each other.
+  if (axes.back() != type.getRank() - 2 || axes.back() - axes.front() + 1 != int64_t(axes.size()) ||
+      type.getNumElements() == 0 || columns == 1 || columns != root.back() ||
+      type.getNumElements() != ShapedType::getNumElements(root) ||
+      !(element.isF32() || element.isF64() || element.isInteger(32) || element.isInteger(64)))
+    return std::nullopt;
+  ColumnSum sum{reduce, reduce.getOperand(), 1};
+  for (int64_t axis : axes)
+    sum.rows *= type.getDimSize(axis);
+  Value shown = sum.term;
+  while (nn::shapeOf(shown) != root) {
+    auto reshape = shown.getDefiningOp<nn::ReshapeOp>();
+    if (!reshape)
+      return sum;
+    shown = reshape.getOperand();
+  }
+  sum.term = shown;
+  return sum;
+}
+
+/// Whether the root's loop nest computes the results; notes those that are sums of its rows.
+static bool fits(RegionShape &shape, ArrayRef<Value> results) {
+  shape.columnSums.clear();
+  shape.rowsOfItem = 1;
+  for (Value result : results) {
+    if (nn::shapeOf(result) == ArrayRef<int64_t>(shape.root) || shape.isRowShape(nn::shapeOf(result)))
+      continue;
+    std::optional<ColumnSum> sum = findColumnSum(result.getDefiningOp(), shape.root);
+    if (!sum || (!shape.columnSums.empty() && sum->rows != shape.rowsOfItem))
+      return false;
+    shape.columnSums.push_back(*sum);
+    shape.rowsOfItem = sum->rows;
+  }
+  return true;
 }
 
 std::optional<RegionShape> findRegionShape(ArrayRef<Value> results, ArrayRef<Operation *> combining) {

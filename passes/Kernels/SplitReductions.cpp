@@ -11,6 +11,10 @@ namespace hpc {
 namespace {
 constexpr int64_t enoughItems = 32;   // as many independent items serve any host
 constexpr int64_t leastOfPartial = 64; // elements that a partial result must save the second reduction
+// Sums down columns, whose partial results fusion takes in where the rows are computed (RegionShape's ColumnSum): a
+// block of rows is then the work of one thread, and its sums are written beside the rows.
+constexpr int64_t fewestBlocks = 8, mostBlocks = 64;
+constexpr int64_t rowsOfBlock = 32, fewestRowsOfBlock = 8;
 
 RankedTensorType typeLike(Value value, ArrayRef<int64_t> shape) {
   return RankedTensorType::get(shape, nn::tensorType(value).getElementType());
@@ -25,20 +29,35 @@ int64_t partialsOf(int64_t count, int64_t items) {
   return 1;
 }
 
+/// Blocks that `count` rows are cut into, evenly: as near to rowsOfBlock rows each as may be; 0 where they cannot be
+/// cut.
+int64_t blocksOf(int64_t count) {
+  const int64_t wanted = std::clamp(count / rowsOfBlock, fewestBlocks, mostBlocks);
+  for (int64_t blocks = wanted; blocks >= fewestBlocks; --blocks)
+    if (count % blocks == 0 && count / blocks >= fewestRowsOfBlock)
+      return blocks;
+  for (int64_t blocks = wanted + 1; blocks <= mostBlocks; ++blocks)
+    if (count % blocks == 0 && count / blocks >= fewestRowsOfBlock)
+      return blocks;
+  return 0;
+}
+
 /// Over leading dims that stand side by side: those of [a, r1, r2, b, c] become [a, parts, rest, b, c].
 Value splitColumns(OpBuilder &builder, nn::ReduceOp op, Value operand) {
   ArrayRef<int64_t> shape = nn::shapeOf(operand), axes = op.getAxes();
   if (axes.back() - axes.front() + 1 != int64_t(axes.size()))
     return {};
-  int64_t count = 1, items = (shape.back() + kernels::ColumnRegion::width - 1) / kernels::ColumnRegion::width;
+  int64_t count = 1, kept = 1, across = llvm::divideCeil(shape.back(), kernels::ColumnRegion::width);
   for (int64_t dim = 0; dim < int64_t(shape.size()); ++dim)
     if (llvm::is_contained(axes, dim))
       count *= shape[dim];
     else if (dim + 1 < int64_t(shape.size()))
-      items *= shape[dim];
-  if (count == 0 || items == 0)
+      kept *= shape[dim];
+  if (count == 0 || kept == 0 || across == 0)
     return {};
-  int64_t parts = partialsOf(count, items);
+  int64_t parts = op.getKind() == ReduceKind::Sum && kept < fewestBlocks && shape.back() > 1 ? blocksOf(count) : 0;
+  if (parts == 0)
+    parts = partialsOf(count, kept * across);
   if (parts == 1)
     return {};
   SmallVector<int64_t> regrouped(shape.take_front(axes.front()));

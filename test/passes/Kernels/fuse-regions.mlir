@@ -176,3 +176,36 @@ func.func @through_two_reshapes(%x: tensor<1x32x64xf32>, %w: tensor<64x8xf32>) -
   %5 = nn.matmul %2, %w : tensor<1x32x64xf32>, tensor<64x8xf32> -> tensor<1x32x8xf32>
   return %4, %5 : tensor<1x32x1xf32>, tensor<1x32x8xf32>
 }
+
+// -----
+
+// What a norm's gradient is made of: sums of blocks of rows are results beside the rows, those of an operand that it reads too
+// (%g, whose sum stands before everything else) and those of what it alone knows.
+// CHECK-LABEL: func.func @rows_and_their_sums
+// CHECK: %[[R:.*]]:3 = nn.fused {{.*}}(%arg1, %arg0) : (tensor<64x768xf32>, tensor<64x768xf32>) -> (tensor<8x1x768xf32>, tensor<64x768xf32>, tensor<8x1x768xf32>)
+// CHECK-NOT: nn.fused
+// CHECK: return %[[R]]#0, %[[R]]#2, %[[R]]#1
+func.func @rows_and_their_sums(%x: tensor<64x768xf32>, %g: tensor<64x768xf32>) -> (tensor<8x1x768xf32>, tensor<8x1x768xf32>, tensor<64x768xf32>) {
+  %0 = nn.reshape %g : tensor<64x768xf32> -> tensor<8x8x768xf32>
+  %1 = nn.reduce sum %0 {axes = array<i64: 1>} : tensor<8x8x768xf32> -> tensor<8x1x768xf32>
+  %2 = nn.reduce sum %x {axes = array<i64: 1>} : tensor<64x768xf32> -> tensor<64x1xf32>
+  %3 = nn.mul %g, %2 : tensor<64x768xf32>, tensor<64x1xf32> -> tensor<64x768xf32>
+  %4 = nn.reshape %3 : tensor<64x768xf32> -> tensor<8x8x768xf32>
+  %5 = nn.reduce sum %4 {axes = array<i64: 1>} : tensor<8x8x768xf32> -> tensor<8x1x768xf32>
+  return %1, %5, %3 : tensor<8x1x768xf32>, tensor<8x1x768xf32>, tensor<64x768xf32>
+}
+
+// Four blocks would be the work of four threads, and rows that wait for the sum cannot be in its loop.
+// CHECK-LABEL: func.func @rows_apart_from_their_sums
+// CHECK: nn.fused "reduce_4x1x768_0"
+// CHECK: nn.fused "mul_64x768
+// CHECK: %[[S:.*]] = nn.fused "reduce_8x1x768_{{[0-9]+}}"(%arg1)
+// CHECK: nn.fused "sub_8x8x768_0"(%{{.*}}, %[[S]])
+func.func @rows_apart_from_their_sums(%x: tensor<64x768xf32>, %y: tensor<8x8x768xf32>) -> (tensor<4x1x768xf32>, tensor<64x768xf32>, tensor<8x8x768xf32>) {
+  %0 = nn.reshape %x : tensor<64x768xf32> -> tensor<4x16x768xf32>
+  %1 = nn.reduce sum %0 {axes = array<i64: 1>} : tensor<4x16x768xf32> -> tensor<4x1x768xf32>
+  %2 = nn.mul %x, %x : tensor<64x768xf32>, tensor<64x768xf32> -> tensor<64x768xf32>
+  %3 = nn.reduce sum %y {axes = array<i64: 1>} : tensor<8x8x768xf32> -> tensor<8x1x768xf32>
+  %4 = nn.sub %y, %3 : tensor<8x8x768xf32>, tensor<8x1x768xf32> -> tensor<8x8x768xf32>
+  return %1, %2, %4 : tensor<4x1x768xf32>, tensor<64x768xf32>, tensor<8x8x768xf32>
+}

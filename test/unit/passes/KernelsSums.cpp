@@ -80,5 +80,30 @@ TEST_F(Sums, OfColumnsDoNotDependOnTheRegion) {
   EXPECT_EQ(run(alone, x, "host")[0].floats, run(read, x, "host")[1].floats);
 }
 
+// Gradients of norms: sums of blocks of rows have the bits that they have alone where the rows are computed, whatever
+// is done with these besides; so whether they are fused is nobody's business.
+TEST_F(Sums, OfBlocksOfRowsDoNotDependOnTheRegion) {
+  for (const std::string element : {"f32", "f64"}) {
+    const std::string table = "tensor<24x70x" + element + ">", blocks = "tensor<3x8x70x" + element + ">";
+    const std::string sums = "tensor<3x1x70x" + element + ">", rows = "tensor<24x1x" + element + ">";
+    auto reduce = [&](const std::string &from) {
+      return "%p = nn.reshape " + from + " : " + table + " -> " + blocks +
+             "\n%s = nn.reduce sum %p {axes = array<i64: 1>} : " + blocks + " -> " + sums + "\n";
+    };
+    Region alone{table, reduce("%a") + "nn.yield %s", {sums}};
+    std::string square = "%y = nn.mul %a, %a : " + table + ", " + table + " -> " + table + "\n";
+    Region elements{table, square + reduce("%y") + "nn.yield %y, %s", {table, sums}};
+    Region alongRows{table,
+                     square + "%q = nn.softmax %y : " + table + " -> " + table +
+                         "\n%t = nn.reduce sum %y {axes = array<i64: 1>} : " + table + " -> " + rows +
+                         "\n%d = nn.sub %q, %t : " + table + ", " + rows + " -> " + table + "\n" + reduce("%y") +
+                         "nn.yield %y, %s, %d, %t",
+                     {table, sums, table, rows}};
+    Tensor x = someFloats({24, 70});
+    x.dtype = element == "f64" ? DType::F64 : DType::F32;
+    expectSameBits(alone, {elements, alongRows}, x);
+  }
+}
+
 } // namespace
 } // namespace hpc::test
