@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Times each kind of generated kernel and its gradient beside a copy of as many bytes: python3 test/bench/kernel_speed.py [BIN ...] [--only=NAME] [--rounds=5]
 
-A line for each: bytes that it has to read and write once, its best time over that of a copy of as many (numpy's, one thread, in turns; 1.0 is memory's speed), and the same for
-operands that lie in the caches, beside a copy there: what is as slow there is bound by what it computes. The code of hpc-opt is called here, kernel after kernel, without what
+A line for each: bytes that it has to read and write once, the time of a copy of as many (numpy's, one thread, in turns), the time of as many arithmetic operations on vectors as its
+formula has (OPERATIONS below, at the speed of multiplications on operands in the nearest cache, in turns too), and its own best time over the longer of the two: 1.0 is the speed of memory
+or of arithmetic. Then the same for operands that lie in the caches. The code of hpc-opt is called here, kernel after kernel, without what
 brings inputs and takes results away in a run. BIN is a folder with hpc-opt (build/bin if none is named), several are timed in turns. Gradients are those that
 hpc-build-gradients makes, the optimizer is hpc-append-optimizer's. Needs numpy.
 """
@@ -75,6 +76,10 @@ def cases(rows, wide):
         "AdamW": Case({"x": y}, {}, [], y),
     }
 
+# Vector operations of an element, forward and in the gradient, as the ops' definitions and passes/Kernels/Approximations.cpp have them: an fma, a comparison, a selection or a division counts
+# as one. exp: 18 (14 below 0, as of a row minus its maximum), 1 + exp: 14, erf: 31.
+OPERATIONS = {"layer norm": (8, 21), "softmax": (18, 22), "GELU (tanh)": (18, 26), "GELU (erf)": (36, 59), "cross entropy": (17, 40), "embedding": (0, 0), "AdamW": (0, 14)}
+
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("bins", nargs="*", default=["build/bin"]), parser.add_argument("--only", default="")
 parser.add_argument("--rounds", type=int, default=5)
@@ -142,7 +147,10 @@ class Kernels:
         return best
 
 def copy_seconds(size):
-    source, target = numpy.ones(size // 8, "f4"), numpy.zeros(size // 8, "f4")  # half is read, half written
+    source = numpy.ones(size // 8, "f4")  # half is read, half written
+    room = numpy.zeros(size // 8 + 2048, "f4")
+    start = (source.ctypes.data + 2048 - room.ctypes.data) % 4096 // 4  # half a page apart: as far as loads and stores can be from looking alike
+    target = room[start:start + size // 8]
     best = 1e9
     for _ in range(max(10, min(3000, (1 << 30) // size))):
         start = time.perf_counter()
@@ -150,7 +158,21 @@ def copy_seconds(size):
         best = min(best, time.perf_counter() - start)
     return best
 
-def measure(folder, case, kind):
+class Arithmetic:
+    """Many rows of products with one row in the nearest cache, added up: how long an operation on an element takes where nothing else is to do."""
+    FACTORS, ROWS, LENGTH = 8, 256, 2048
+    def __init__(self, folder):
+        row, rows, factor = tensor(self.LENGTH), tensor(self.ROWS, self.LENGTH), tensor(self.ROWS, 1)
+        lines = [f"%p0 = nn.mul %x, %f : {row}, {factor} -> {rows}"]
+        lines += [f"%p{i} = nn.mul %p{i - 1}, %f : {rows}, {factor} -> {rows}" for i in range(1, self.FACTORS)]
+        lines += [f"%y = nn.reduce sum %p{self.FACTORS - 1} {{axes = array<i64: 1>}} : {rows} -> {factor}", f"return %y : {factor}"]
+        text = function({"x": row, "f": factor}, f'{factor} {{nn.name = "y"}}', lines)
+        open(f"{folder}/arithmetic.mlir", "w").write(text.replace("module {", 'module attributes {hpc.phase = "raise"} {', 1))
+        self.kernels = Kernels(arguments.bins[0], f"{folder}/arithmetic.mlir", f"{folder}/arithmetic.so")
+    def seconds(self):
+        return self.kernels.seconds(50) / ((self.FACTORS + 1) * self.ROWS * self.LENGTH)
+
+def measure(folder, arithmetic, case, kind, operations):
     if kind == "optimizer":
         (name, type), = case.parameters.items()
         text = function({"g": type}, f'{type} {{nn.gradient = "{name}"}}', [case.module(False).splitlines()[2], f"return %g : {type}"])
@@ -158,7 +180,8 @@ def measure(folder, case, kind):
     else:
         text, passes = case.module(kind == "gradient"), ["--hpc-build-gradients"] if kind == "gradient" else []
     open(f"{folder}/a.mlir", "w").write(text)
-    best, copied, kernels = [1e9] * len(arguments.bins), 1e9, []
+    best, copied, computed, kernels = [1e9] * len(arguments.bins), 1e9, 1e9, []
+    elements = max(bytes_of(type) for type in case.parameters.values()) // 4
     for i, each in enumerate(arguments.bins):
         made = subprocess.run([f"{each}/hpc-opt", f"{folder}/a.mlir", *passes], check=True, capture_output=True, text=True).stdout
         text, inputs, results = standalone(made)
@@ -170,17 +193,21 @@ def measure(folder, case, kind):
         size += case.indices - bytes_of(case.parameters["x"])
     for _ in range(arguments.rounds):
         copied = min(copied, copy_seconds(size))
+        computed = min(computed, arithmetic.seconds() * operations * elements)
         for i, each in enumerate(kernels):
             best[i] = min(best[i], each.seconds(max(10, min(2000, (1 << 30) // size))))
-    return size, copied, best
+    return size, copied, computed, best
 
 with tempfile.TemporaryDirectory() as folder:
+    arithmetic = Arithmetic(folder)
     for name in cases(1, 1):
         if arguments.only not in name:
             continue
         for kind in ["optimizer"] if name == "AdamW" else ["forward", "gradient"]:
             texts = []
             for rows, wide in ((2048, 32), (64, 1)):  # short enough for a busy machine to leave alone
-                size, copied, best = measure(folder, cases(rows, wide)[name], kind)
-                texts.append(f"{size / 1e6:8.2f} MB, copy {1e6 * copied:7.0f} us: " + ", ".join(f"{1e6 * time:7.0f} us ({time / copied:.2f})" for time in best))
+                operations = OPERATIONS[name][kind != "forward"]
+                size, copied, computed, best = measure(folder, arithmetic, cases(rows, wide)[name], kind, operations)
+                times = ", ".join(f"{1e6 * time:6.0f} us ({time / max(copied, computed):.2f})" for time in best)
+                texts.append(f"{size / 1e6:6.2f} MB, copy {1e6 * copied:5.0f}, arithmetic {1e6 * computed:5.0f}: {times}")
             print(f"{name + ('' if kind == 'optimizer' else ', ' + kind):24} {texts[0]}; in caches {texts[1]}", flush=True)
