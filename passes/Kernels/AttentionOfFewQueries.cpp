@@ -89,7 +89,9 @@ struct FewQueriesEmitter {
     Value address = LLVM::GEPOp::create(s.builder, s.loc, pointer.getType(), stored, pointer, indices.value(at));
     Value vector = LLVM::LoadOp::create(s.builder, s.loc, channels.type().clone(stored), address,
                                         stored.getIntOrFloatBitWidth() / 8);
-    return tensor.cast(s, stored == tensor.elementType ? vector : s.widen(vector, tensor.elementType));
+    if (stored != tensor.elementType)
+      vector = s.widen(vector, tensor.elementType);
+    return emitCasts(s, vector, tensor.elementType, tensor.casts);
   }
 
   // ---- what a query sees ----

@@ -3,7 +3,6 @@
 #include "passes/Kernels/AttentionRegion.h"
 
 #include "passes/Kernels/KeyConcat.h"
-#include "passes/Kernels/ScalarBuilder.h"
 #include "passes/Kernels/StridedView.h"
 
 namespace hpc::kernels {
@@ -29,15 +28,6 @@ bool hasFewQueries(Operation *attention) {
   ArrayRef<int64_t> query = nn::shapeOf(attention->getOperand(0)), key = nn::shapeOf(attention->getOperand(1));
   int64_t repeat = key[1] == 0 ? 1 : query[1] / key[1];
   return query[2] > 0 && query[2] <= most && repeat <= most && query[2] * repeat <= most;
-}
-
-Value AttentionTensor::cast(ScalarBuilder &s, Value element) const {
-  Type from = elementType;
-  for (Type to : casts) {
-    element = emitCast(s, element, from, to);
-    from = to;
-  }
-  return element;
 }
 
 static Type elementTypeOf(Value value) { return nn::tensorType(value).getElementType(); }

@@ -6,18 +6,13 @@
 
 namespace hpc::kernels {
 
-class ScalarBuilder;
-
 /// A tensor of four dims inside a buffer: element (a, b, c, d) lies at offset + the sum of index * stride, in elements.
 struct AttentionTensor {
   unsigned buffer; ///< of an operand: the region's argument; of a result: the region's result
   int64_t offset;
   std::array<int64_t, 4> strides; ///< of batch, head or group, position, channel; 0 where the dim has one element
   Type elementType;                ///< in the buffer
-  SmallVector<Type, 2> casts = {}; ///< what an element is made to be when it is read, one after the other: floats
-
-  /// What the op has of a register with an element of the buffer, or a vector of them.
-  Value cast(ScalarBuilder &s, Value element) const;
+  SmallVector<Type, 2> casts = {}; ///< what a register with an element becomes, one after the other: floats
 };
 
 /// Keys first..end-1 and their values, where each of the two lies in one buffer. A key's position in the tensors is its

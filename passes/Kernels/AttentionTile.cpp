@@ -211,7 +211,8 @@ ScalarMatrix AttentionTile::scalarsOf(KeysOrValues which, int64_t channels, cons
       lanes.loop(channels, [&](const IndexExpr &channel) {
         Value element = emitter.load(tensor.elementType, buffers[tensor.buffer],
                                      indices.add(row, IndexBuilder::mul(channel, tensor.strides[3])));
-        lanes.storeScalar(tensor.cast(s, element), memory, indices.add(to, channel));
+        element = emitCasts(s, element, tensor.elementType, tensor.casts);
+        lanes.storeScalar(element, memory, indices.add(to, channel));
       });
     });
   }

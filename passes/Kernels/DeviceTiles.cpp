@@ -48,11 +48,8 @@ Value DeviceTiles::load(const DeviceMatrices &matrices, Value base, Value row, V
   Value value = nest.load(stored, matrices.buffer, position);
   if (registerType(matrices.element) != stored)
     value = s.widen(value, matrices.element);
-  Type type = matrices.element;
-  for (Type to : matrices.casts) {
-    value = emitCast(s, value, type, to);
-    type = to;
-  }
+  value = emitCasts(s, value, matrices.element, matrices.casts);
+  Type type = matrices.casts.empty() ? matrices.element : matrices.casts.back();
   return convert(value, registerType(type), wide);
 }
 

@@ -130,5 +130,7 @@ bool hasScalarEmitter(OperationName name);
 Value emitScalar(ScalarBuilder &s, Operation *op, ArrayRef<Value> operands);
 /// A register converted between element types, as nn.cast; a vector between floats alone.
 Value emitCast(ScalarBuilder &s, Value a, Type from, Type to);
+/// The same, to one type after the other.
+Value emitCasts(ScalarBuilder &s, Value a, Type from, ArrayRef<Type> to);
 
 } // namespace hpc::kernels

@@ -244,6 +244,14 @@ Value emitCast(ScalarBuilder &s, Value a, Type from, Type to) {
                  : arith::ExtSIOp::create(b, s.loc, type, a).getResult();
 }
 
+Value emitCasts(ScalarBuilder &s, Value a, Type from, ArrayRef<Type> to) {
+  for (Type next : to) {
+    a = emitCast(s, a, from, next);
+    from = next;
+  }
+  return a;
+}
+
 // ---- the table ----------------------------------------------------------------------------------
 
 #define LINE(Op, expression)                                                                                           \
