@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Checks the arrows of the design between the folders by the includes of their files; every line that breaks one is named.
 #   runtime/base <- runtime/plan <- compiler <- passes <- tools      runtime/plan <- the rest of runtime <- tools
-# No phase (passes/<Phase>/) sees another; only passes/Phases.cpp sees all. runtime/ sees no MLIR or LLVM, and only OnnxReader the ONNX protobuf.
+# No phase (passes/<Phase>/) sees another; only passes/Phases.cpp sees all. The folders of passes/Kernels/ have an order of their own (its README).
+# runtime/ sees no MLIR or LLVM, and only OnnxReader the ONNX protobuf.
 #
 #   tools/check-layering.sh [ROOT]
 set -euo pipefail
@@ -21,9 +22,25 @@ allowed() {
     # A header directly in passes/ belongs to all phases; a phase's own folder, at any depth, to itself.
     [[ "$to" == passes/* && "${to#passes/}" != */* ]] && return 0
     phase="${from#passes/}"
-    [[ "$phase" == */* && "$to" == "passes/${phase%%/*}/"* ]]
+    [[ "$phase" == */* && "$to" == "passes/${phase%%/*}/"* ]] || return 1
+    [[ "$from" =~ ^passes/Kernels/([^/]*)/ ]] || return 0
+    phase="${BASH_REMATCH[1]}"
+    [[ "$to" =~ ^passes/Kernels/([^/]*)/ ]] || return 0
+    allowed_kernels "$phase" "${BASH_REMATCH[1]}"
     ;;
   tools/*) [[ "$to" != test/* ]] ;;
+  esac
+}
+
+# May a file of folder `from` of passes/Kernels include one of folder `to`?
+allowed_kernels() {
+  local from="$1" to="$2"
+  case "$from" in
+  "$to") true ;;
+  Regions | Code) false ;;
+  Elements) [[ "$to" == Regions ]] ;;
+  Fusion) [[ "$to" == Regions || "$to" == Elements ]] ;;
+  Host | Device) [[ "$to" == Regions || "$to" == Elements || "$to" == Code ]] ;;
   esac
 }
 

@@ -2,9 +2,9 @@
 // region is named.
 #include "compiler/Dialect/Dist/Correspondence.h"
 #include "compiler/Providers.h"
-#include "passes/Kernels/AttentionRegion.h"
 #include "passes/Kernels/KernelName.h"
 #include "passes/Kernels/Passes.h"
+#include "passes/Kernels/Regions/AttentionRegion.h"
 
 namespace hpc {
 #define GEN_PASS_DEF_DECOMPOSECOMPOSITES

@@ -1,26 +1,26 @@
 // Every distinct region becomes a function; all functions become one piece of code for each of the module's targets.
 // Regions of one symbol are equal (hpc-fuse-regions sees to it; checked here), so the first speaks for all.
-#include "passes/Kernels/AttentionRegion.h"
-#include "passes/Kernels/CompilerIdentity.h"
-#include "passes/Kernels/DeviceCode.h"
-#include "passes/Kernels/EpilogueRegion.h"
-#include "passes/Kernels/KernelScalars.h"
-#include "passes/Kernels/MachineCode.h"
+#include "passes/Kernels/Code/CompilerIdentity.h"
+#include "passes/Kernels/Code/MachineCode.h"
+#include "passes/Kernels/Device/DeviceCode.h"
+#include "passes/Kernels/Elements/RegionBody.h"
+#include "passes/Kernels/Elements/RegionShape.h"
+#include "passes/Kernels/Host/RegionEmitter.h"
 #include "passes/Kernels/Passes.h"
-#include "passes/Kernels/RegionBody.h"
-#include "passes/Kernels/RegionEmitter.h"
-#include "passes/Kernels/RegionShape.h"
+#include "passes/Kernels/Regions/AttentionRegion.h"
+#include "passes/Kernels/Regions/EpilogueRegion.h"
+#include "passes/Kernels/Regions/KernelScalars.h"
 
 #include "compiler/AttentionAttribute.h"
 #include "compiler/Diagnostics.h"
 #include "compiler/ElementType.h"
 #include "compiler/EpilogueAttribute.h"
 #include "compiler/ModuleAttributes.h"
+#include "llvm/Support/FileSystem.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "llvm/Support/FileSystem.h"
 
 namespace hpc {
 #define GEN_PASS_DEF_EMITKERNELS

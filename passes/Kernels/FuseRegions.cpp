@@ -1,7 +1,7 @@
 // Groups become nn.fused ops: isolated, with clones of what costs nothing, under names that equal regions share.
 #include "compiler/Location.h"
-#include "passes/Kernels/AttentionFusion.h"
-#include "passes/Kernels/FusionGroups.h"
+#include "passes/Kernels/Fusion/AttentionFusion.h"
+#include "passes/Kernels/Fusion/FusionGroups.h"
 #include "passes/Kernels/KernelName.h"
 #include "passes/Kernels/Passes.h"
 

@@ -1,7 +1,7 @@
 // A reduction that has too few results to keep many threads busy becomes two: partial results of a tree that the shape
 // alone fixes, then their reduction. So the order of a sum never depends on who computes it.
 #include "compiler/Dialect/Dist/Correspondence.h"
-#include "passes/Kernels/ColumnRegion.h"
+#include "passes/Kernels/Elements/ColumnRegion.h"
 #include "passes/Kernels/Passes.h"
 
 namespace hpc {

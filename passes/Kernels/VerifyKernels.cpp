@@ -3,7 +3,7 @@
 #include "compiler/Location.h"
 #include "compiler/ModuleAttributes.h"
 #include "compiler/Providers.h"
-#include "passes/Kernels/InPlace.h"
+#include "passes/Kernels/Fusion/InPlace.h"
 #include "passes/Kernels/Passes.h"
 
 namespace hpc {

@@ -4,10 +4,10 @@
 #include "compiler/Accumulations.h"
 #include "compiler/Dialect/NN/Ports.h"
 #include "compiler/Providers.h"
-#include "passes/Kernels/EpilogueRegion.h"
-#include "passes/Kernels/InPlace.h"
+#include "passes/Kernels/Elements/RowComposites.h"
+#include "passes/Kernels/Fusion/InPlace.h"
 #include "passes/Kernels/Passes.h"
-#include "passes/Kernels/RowComposites.h"
+#include "passes/Kernels/Regions/EpilogueRegion.h"
 
 namespace hpc {
 #define GEN_PASS_DEF_WRITEINPLACE

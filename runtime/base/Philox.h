@@ -1,5 +1,5 @@
 // Random numbers that are a function of where they are used: Philox 4x32-10 (Salmon, Moraes, Dror, Shaw, "Parallel random
-// numbers: as easy as 1, 2, 3", SC 2011). Generated code spells the same formula (passes/Kernels/Dropout.cpp), bit for bit.
+// numbers: as easy as 1, 2, 3", SC 2011). Generated code spells the same formula (passes/Kernels/Elements/Dropout.cpp), bit for bit.
 #pragma once
 
 #include <array>

@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-/// What device code calls instead of NVPTX's intrinsics. passes/Kernels/DeviceOnHost.cpp knows the order.
+/// What device code calls instead of NVPTX's intrinsics. passes/Kernels/Device/DeviceOnHost.cpp knows the order.
 struct HpcBlockTable {
   uint32_t (*thread)(void); ///< its number in the block
   uint32_t (*block)(void);  ///< its block's number

@@ -11,15 +11,15 @@ ALL = None
 ALLOWED = {  # the first prefix that fits counts
     "passes/Raise/": ALL,  # matchers name what they look for
     # One line or case an op: its code. Unit tests name the op that has none.
-    "passes/Kernels/ScalarEmitter.cpp": ALL,
+    "passes/Kernels/Elements/ScalarEmitter.cpp": ALL,
     "passes/Kernels/ElementEmitter": ALL,
-    "passes/Kernels/RowComposites.cpp": ALL,
+    "passes/Kernels/Elements/RowComposites.cpp": ALL,
     "passes/Kernels/EmbeddingGrad": ALL,
     "passes/Kernels/Dropout": ALL,
-    "passes/Kernels/IndexMap.cpp": ALL,
-    "passes/Kernels/StridedView.cpp": ALL,
-    "passes/Kernels/AttentionRegion.cpp": ALL,
-    "passes/Kernels/EpilogueRegion.cpp": {"MatmulOp", "AddOp", "GeluOp", "ReluOp", "MaxOp", "ReshapeOp"},  # what libraries of products do
+    "passes/Kernels/Regions/IndexMap.cpp": ALL,
+    "passes/Kernels/Regions/StridedView.cpp": ALL,
+    "passes/Kernels/Regions/AttentionRegion.cpp": ALL,
+    "passes/Kernels/Regions/EpilogueRegion.cpp": {"MatmulOp", "AddOp", "GeluOp", "ReluOp", "MaxOp", "ReshapeOp"},  # what libraries of products do
     "passes/Precision/ExactSums.cpp": {"MatmulOp", "ReduceOp", "EmbeddingGradOp", "AddOp", "RoundOp"},  # what adds up, each with what it adds, and on which grid
     "passes/Precision/FixedPoint.cpp": {"AbsOp", "RoundOp"},  # what it makes
     "passes/Precision/QuantizeWeights.cpp": {"MatmulOp"},  # whose right operand may be codes

@@ -1,6 +1,6 @@
 // Elementwise ops, NumPy broadcasting. A new one costs a line here, one in ElementwiseGradients.cpp unless it has no
 // derivative (then its traits are []), one in compiler/Interpreter/Elementwise.cpp, one in
-// passes/Kernels/ScalarEmitter.cpp and one in compiler/Import/OnnxOps; tests name the table that forgot it.
+// passes/Kernels/Elements/ScalarEmitter.cpp and one in compiler/Import/OnnxOps; tests name the table that forgot it.
 #ifndef HPC_NN_ELEMENTWISE
 #define HPC_NN_ELEMENTWISE
 include "compiler/Dialect/NN/Base.td"

@@ -4,7 +4,7 @@
 func.func @main(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
   %0 = nn.fused "m_0" (%x) : (tensor<4x4xf32>) -> tensor<4x4xf32> {
   ^bb0(%a: tensor<4x4xf32>):
-    // expected-error @+1 {{nn.matmul in region 'm_0' has no code; add it to passes/Kernels/ScalarEmitter.cpp or ElementEmitter.cpp}}
+    // expected-error @+1 {{nn.matmul in region 'm_0' has no code; add it to passes/Kernels/Elements/ScalarEmitter.cpp or ElementEmitter.cpp}}
     %1 = nn.matmul %a, %a : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
     nn.yield %1 : tensor<4x4xf32>
   }

@@ -1,7 +1,7 @@
 // What a cache of kernels does where its folder or the compiler's own files fail it: a compilation ends as it would without.
-#include "passes/Kernels/CompilerIdentity.h"
-#include "passes/Kernels/MachineCode.h"
-#include "passes/Kernels/RegionEmitter.h"
+#include "passes/Kernels/Code/CompilerIdentity.h"
+#include "passes/Kernels/Code/MachineCode.h"
+#include "passes/Kernels/Host/RegionEmitter.h"
 #include "test/unit/passes/KernelsHarness.h"
 
 #include "gmock/gmock.h"

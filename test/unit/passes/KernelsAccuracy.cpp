@@ -1,5 +1,5 @@
 // Errors of the generated exp, tanh and erf in ulp of f32 against libm in double precision, over every exponent with
-// many mantissas. The bounds are those that passes/Kernels/Approximations.cpp states.
+// many mantissas. The bounds are those that passes/Kernels/Elements/Approximations.cpp states.
 #include "test/unit/passes/KernelsHarness.h"
 
 namespace hpc::test {

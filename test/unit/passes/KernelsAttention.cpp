@@ -4,7 +4,7 @@
 namespace hpc::test {
 namespace {
 
-/// One attention or its gradient; sizes as passes/Kernels/AttentionRegion.h names them.
+/// One attention or its gradient; sizes as passes/Kernels/Regions/AttentionRegion.h names them.
 struct Case {
   int64_t batch = 1, groups = 1, repeat = 1, queries = 1, keys = 1, depth = 1, width = 1;
   std::optional<int64_t> causalOffset = {};

@@ -4,9 +4,9 @@
 
 #include "compiler/ModuleAttributes.h"
 #include "compiler/Providers.h"
-#include "passes/Kernels/AttentionRegion.h"
-#include "passes/Kernels/ElementEmitter.h"
-#include "passes/Kernels/RowComposites.h"
+#include "passes/Kernels/Elements/ElementEmitter.h"
+#include "passes/Kernels/Elements/RowComposites.h"
+#include "passes/Kernels/Regions/AttentionRegion.h"
 
 namespace hpc::test {
 namespace {

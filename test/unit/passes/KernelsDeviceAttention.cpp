@@ -2,7 +2,7 @@
 // three orders: sizes round a tile of 32, grouped heads, masks, biases, heads that are strides, every float type.
 #include "test/unit/passes/KernelsHarness.h"
 
-#include "passes/Kernels/DeviceTiles.h"
+#include "passes/Kernels/Device/DeviceTiles.h"
 
 namespace hpc::test {
 namespace {

@@ -2,7 +2,7 @@
 // that an op may be missing from.
 #include "test/unit/passes/KernelsHarness.h"
 
-#include "passes/Kernels/ElementEmitter.h"
+#include "passes/Kernels/Elements/ElementEmitter.h"
 
 namespace hpc::test {
 namespace {
@@ -166,7 +166,7 @@ TEST(KernelTables, EveryOpHasCode) {
         name.hasInterface<CompositeOpInterface>())
       continue;
     EXPECT_TRUE(kernels::hasElementEmitter(name))
-        << name.getStringRef().str() << ": add it to passes/Kernels/ScalarEmitter.cpp or ElementEmitter.cpp";
+        << name.getStringRef().str() << ": add it to passes/Kernels/Elements/ScalarEmitter.cpp or ElementEmitter.cpp";
     if (kernels::hasScalarEmitter(name))
       EXPECT_TRUE(tested.count(name.getStringRef().str()))
           << name.getStringRef().str() << ": add it to the lists of this file";

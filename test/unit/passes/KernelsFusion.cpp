@@ -2,7 +2,7 @@
 // with each. Counted in ops, since time says nothing on a shared machine.
 #include "test/unit/passes/KernelsHarness.h"
 
-#include "passes/Kernels/RegionEmitter.h"
+#include "passes/Kernels/Host/RegionEmitter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"

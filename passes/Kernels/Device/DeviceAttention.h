@@ -1,0 +1,46 @@
+// Attention and its gradient on a device, blocked: nothing of the size of the scores is ever in memory. FlashAttention
+// (Dao et al. 2022): a running maximum and sum of each row, and probabilities computed again on the way back.
+#pragma once
+
+#include "passes/Kernels/Device/DeviceTiles.h"
+#include "passes/Kernels/Regions/AttentionRegion.h"
+
+#include <functional>
+#include <optional>
+
+namespace hpc::kernels {
+
+/// Some of an attention's keys and their values, all in one buffer each; a row is a key's number among all keys.
+struct DeviceKeys {
+  DeviceMatrices key, value;
+};
+
+/// An attention whose tensors are buffers of the kernel.
+struct DeviceAttention {
+  int64_t batch, heads, groups, queries, keys;
+  DeviceMatrices query, gradient;
+  SmallVector<DeviceKeys, 2> parts; ///< in the order of the keys; one alone of a gradient
+  SmallVector<DeviceMatrices, 3> results; ///< in the order of the op's
+  /// In `wide`, of a batch, head, query and key; null: none.
+  std::function<Value(Value, Value, Value, Value)> bias;
+  /// Whether dropout keeps the weight, likewise; null: there is none. Indices behind the last may be asked for.
+  std::function<Value(Value, Value, Value, Value)> keeps;
+  std::function<Value(Value, Value)> dropped; ///< a weight or its gradient, and whether it is kept
+  double scale;
+  std::optional<int64_t> causalOffset; ///< query i sees keys up to i + offset
+  bool guarded;
+  Type wide; ///< of scores and sums
+
+  /// Columns whose sums a thread keeps in registers, a fourth of them: of a result, and of two gradients at once.
+  static constexpr int64_t maxColumns = 256, maxGradientColumns = 128;
+};
+
+/// How many blocks compute a region together: of nn.attention one has a tile of queries of a head, and up to maxColumns of
+/// the result; of nn.attention_grad a group of heads, so that sums over its queries are its own.
+int64_t attentionItems(const AttentionRegion &region);
+
+/// Item `item`, by a block of DeviceTiles::threads threads.
+void emitAttention(DeviceTiles &tiles, const DeviceAttention &attention, Value item);
+void emitAttentionGrad(DeviceTiles &tiles, const DeviceAttention &attention, Value item);
+
+} // namespace hpc::kernels

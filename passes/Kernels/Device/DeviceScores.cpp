@@ -1,0 +1,64 @@
+// A causal offset may be any number of 64 bits; beyond the number of keys all is seen, so it is cut to that first.
+#include "passes/Kernels/Device/DeviceScores.h"
+
+namespace hpc::kernels {
+
+static int64_t usefulOffset(const DeviceAttention &attention) {
+  return std::clamp(*attention.causalOffset, -attention.queries, attention.keys);
+}
+
+/// Whether a tile of queries may leave out the keys that it does not see: not where a query sees none, whose weights, of
+/// every key, are NaN.
+static bool mayLeaveOut(const DeviceAttention &attention) {
+  return attention.causalOffset && (*attention.causalOffset >= 0 || attention.guarded);
+}
+
+DeviceTiles::States DeviceScores::masked(const DeviceTile &queries, const DeviceTile &keys) {
+  DeviceTiles::States scores = t.dots(queries, keys, t.row());
+  Value scale = s.constant(t.wide, attention.scale), hidden = s.constant(t.wide, -INFINITY);
+  Value query = t.add(queries.first, t.row()), lastKey = t.number(attention.keys - 1), end = t.number(keys.matrices->rows);
+  if (attention.causalOffset)
+    end = t.least(end, t.add(query, usefulOffset(attention) + 1));
+  for (auto [n, score] : llvm::enumerate(scores)) {
+    Value key = t.add(t.add(keys.first, t.column()), int64_t(n) * DeviceTiles::threadsOfRow);
+    score = s.mul(score, scale);
+    if (attention.bias) {
+      Value within = t.least(query, t.number(attention.queries - 1));
+      score = s.add(score, attention.bias(batch, head, within, t.least(key, lastKey)));
+    }
+    if (attention.causalOffset || (keys.matrices->rows - keys.matrices->firstRow) % DeviceTiles::rows != 0)
+      score = s.select(t.isLess(key, end), score, hidden);
+  }
+  return scores;
+}
+
+DeviceTiles::States DeviceScores::kept(const DeviceTile &queries, const DeviceTile &keys) {
+  DeviceTiles::States kept;
+  if (attention.keeps)
+    for (int64_t n = 0; n < DeviceTiles::columnsOfThread; ++n) {
+      Value key = t.add(t.add(keys.first, t.column()), n * DeviceTiles::threadsOfRow);
+      kept.push_back(attention.keeps(batch, head, t.add(queries.first, t.row()), key));
+    }
+  return kept;
+}
+
+DeviceTiles::States DeviceScores::dropped(ArrayRef<Value> weights, ArrayRef<Value> kept) {
+  DeviceTiles::States left(weights);
+  for (auto [value, isKept] : llvm::zip(left, kept))
+    value = attention.dropped(value, isKept);
+  return left;
+}
+
+Value DeviceScores::keysEnd(Value firstQuery) {
+  Value end = t.number(attention.keys);
+  return mayLeaveOut(attention) ? t.least(end, t.add(firstQuery, DeviceTiles::rows + usefulOffset(attention))) : end;
+}
+
+Value DeviceScores::queriesStart(Value firstKey) {
+  if (!mayLeaveOut(attention))
+    return t.number(0);
+  Value first = t.most(t.add(firstKey, -usefulOffset(attention)), t.number(0));
+  return t.mul(t.split(first, DeviceTiles::rows).first, DeviceTiles::rows);
+}
+
+} // namespace hpc::kernels

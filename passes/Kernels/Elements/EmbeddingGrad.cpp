@@ -1,0 +1,99 @@
+// The work is (rows of the table) x (ids) comparisons, a vector at a time, and the additions that are needed: little
+// beside the product of a vocabulary with the same ids. No element is added to by two, so no atomics.
+#include "passes/Kernels/Elements/EmbeddingGrad.h"
+
+namespace hpc::kernels {
+
+namespace {
+struct TableRow {
+  ElementEmitter &emitter;
+  nn::EmbeddingGradOp op;
+  Index index; ///< of the element at hand
+
+  ScalarBuilder &s() { return emitter.registers(); }
+  IndexBuilder &indices() { return emitter.index(); }
+  Type elementType() { return nn::tensorType(op.getRows()).getElementType(); }
+  int64_t ids() { return nn::tensorType(op.getIds()).getNumElements(); }
+  int64_t width() { return nn::shapeOf(op.getResult())[1]; }
+
+  /// Which row of the whole table this one is.
+  Value number() {
+    Value row = indices().value(index[0]);
+    return op.getOffset() ? s().add(row, emitter.element(op.getOffset(), Index(nn::tensorType(op.getOffset()).getRank())))
+                          : row;
+  }
+  Index place(const IndexExpr &i) { return delinearize(indices(), i, nn::shapeOf(op.getIds())); }
+  /// Whether id `i` names the row, counted from either end.
+  Value matches(Value number, const IndexExpr &i) {
+    Value id = emitCast(s(), emitter.element(op.getIds(), place(i)), nn::tensorType(op.getIds()).getElementType(),
+                        s().builder.getI64Type());
+    Value fromEnd = s().sub(number, s().like(number, double(int64_t(op.getVocabulary()))));
+    return s().make<arith::OrIOp>(s().compare(arith::CmpIPredicate::eq, id, number),
+                                  s().compare(arith::CmpIPredicate::eq, id, fromEnd));
+  }
+  Value term(const IndexExpr &i, const IndexExpr &column) {
+    Index at = place(i);
+    at.push_back(column);
+    return emitter.element(op.getRows(), at);
+  }
+};
+} // namespace
+
+RowNumbers startEmbeddingGrad(ElementEmitter &emitter, nn::EmbeddingGradOp op, const Index &index,
+                              const std::optional<RowMemory> &memory) {
+  TableRow row{emitter, op, index};
+  ScalarBuilder &s = row.s();
+  Value number = row.number();
+  int64_t ids = row.ids();
+  auto extreme = [&](int64_t start, function_ref<Value(Value, Value)> choose) {
+    auto find = [&](const IndexExpr &i) {
+      Value found = row.indices().value(i);
+      return s.select(row.matches(number, i), found, s.whole(found.getType(), start));
+    };
+    return emitter.share(ids, row.indices().constant(start), find, choose);
+  };
+  Value first = extreme(ids, [&](Value a, Value b) { return s.make<arith::MinSIOp>(a, b); });
+  Value last = extreme(-1, [&](Value a, Value b) { return s.make<arith::MaxSIOp>(a, b); });
+  Value end = s.add(last, s.whole(last.getType(), 1));
+  // Sums in memory must not be rounded to less than they are added in.
+  bool isExact = registerType(row.elementType()) == storageType(row.elementType());
+  if (!memory || emitter.nest().isShared() || !isExact)
+    return {{first, end}, std::nullopt};
+  auto position = [&](const IndexExpr &column) { return row.indices().add(memory->base, column); };
+  // What earlier micro-batches have left stays; of a row that no id names nothing is touched.
+  Value start = row.indices().constant(row.width()), later = memory->isResult ? emitter.isLater() : Value();
+  if (later)
+    start = s.select(later, row.indices().constant(0), start);
+  emitter.loop(row.indices().constant(0), start, row.width(), {}, [&](const IndexExpr &column, Value) -> Value {
+    emitter.store(s.constant(registerType(row.elementType()), 0), row.elementType(), memory->buffer, position(column));
+    return {};
+  });
+  emitter.loop(first, end, ids, {}, [&](const IndexExpr &i, Value) -> Value {
+    Value columns = s.select(row.matches(number, i), row.indices().constant(row.width()), row.indices().constant(0));
+    emitter.loop(row.indices().constant(0), columns, row.width(), {}, [&](const IndexExpr &column, Value) -> Value {
+      Value sum = emitter.load(row.elementType(), memory->buffer, position(column));
+      emitter.store(s.add(sum, row.term(i, column)), row.elementType(), memory->buffer, position(column));
+      return {};
+    });
+    return {};
+  });
+  return {{first, end}, memory};
+}
+
+Value finishEmbeddingGrad(ElementEmitter &emitter, nn::EmbeddingGradOp op, const Index &index,
+                          const RowNumbers &numbers) {
+  TableRow row{emitter, op, index};
+  ScalarBuilder &s = row.s();
+  if (numbers.memory)
+    return emitter.load(row.elementType(), numbers.memory->buffer,
+                        row.indices().add(numbers.memory->base, row.index.back()));
+  Value number = row.number(), zero = s.constant(registerType(row.elementType()), 0);
+  Value sum = emitter.loop(numbers.numbers[0], numbers.numbers[1], row.ids(), zero,
+                           [&](const IndexExpr &i, Value state) {
+                             Value more = s.add(state, row.term(i, row.index.back()));
+                             return s.select(row.matches(number, i), more, state);
+                           });
+  return s.round(sum, row.elementType());
+}
+
+} // namespace hpc::kernels

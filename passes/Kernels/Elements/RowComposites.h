@@ -1,0 +1,24 @@
+// Composites along the last dim that generated code computes whole: softmax, layer norm, RMS norm; and the rows of an
+// embedding's gradient. First what they need of a row of their result, once; then an element at a time, inside whatever region fusion gives them. compiler/Providers.cpp claims them.
+#pragma once
+
+#include "passes/Kernels/Elements/ElementEmitter.h"
+
+namespace hpc::kernels {
+
+bool isRowComposite(OperationName name);
+/// How often the row is read before the first element is known.
+int64_t passesOverRow(Operation *composite);
+/// Whether an element is cheaper with a row of memory at hand.
+bool keepsRow(Operation *composite);
+
+/// Whether the composite can add its row to what the memory of the row holds (ElementEmitter::isLater).
+bool addsToRow(OperationName name);
+
+/// What the composite needs of the row at `index`, whose last dim is 0.
+RowNumbers startRowComposite(ElementEmitter &emitter, Operation *composite, const Index &index,
+                             const std::optional<RowMemory> &memory);
+/// The element at `index`, in the row that `row` was started for.
+Value finishRowComposite(ElementEmitter &emitter, Operation *composite, const Index &index, const RowNumbers &row);
+
+} // namespace hpc::kernels

@@ -1,0 +1,322 @@
+// Greedy fusion. A union of two groups is legal when (1) its results fit one loop nest, (2) its reductions are done
+// once per row or once per result or add up rows, its composites once per row, (3) nothing expensive is pulled more
+// often than it was computed before and all that is pulled is bounded (PulledWork), (4) no path leaves it and comes
+// back.
+#include "passes/Kernels/Fusion/FusionGroups.h"
+
+#include "passes/Kernels/Elements/ElementEmitter.h"
+#include "passes/Kernels/Elements/RowComposites.h"
+#include "passes/Kernels/Fusion/PulledWork.h"
+
+#include "compiler/StepPart.h"
+
+namespace hpc::kernels {
+
+namespace {
+constexpr size_t maxOps = 96;          // bounds the time to compile one kernel
+constexpr size_t maxReads = 320;       // so does this: of ops of few operands no group has as many
+constexpr int64_t maxRowPasses = 4;    // each pulls its operand once more
+constexpr int64_t maxRepeatedOps = 8;  // cheap ops that a broadcast may repeat
+constexpr int64_t fewestItems = 8;     // blocks of rows, where sums of them are results: one is the work of one thread
+} // namespace
+
+SmallVector<Value> FusionGroup::results() const {
+  SmallVector<Value> results;
+  // Through reshapes of the group as well, however many.
+  std::function<bool(Operation *)> isRead = [&](Operation *user) {
+    return !members.contains(user) && (!llvm::is_contained(reshapes, user) || llvm::any_of(user->getUsers(), isRead));
+  };
+  for (Operation *op : ops)
+    if (llvm::any_of(op->getUsers(), isRead))
+      results.push_back(op->getResult(0));
+  return results;
+}
+
+namespace {
+/// A sum over leading dims.
+bool isRowSum(Operation *op) {
+  auto reduce = dyn_cast<nn::ReduceOp>(op);
+  return reduce && reduce.getKind() == ReduceKind::Sum && !reduce.getAxes().empty() &&
+         reduce.getAxes().back() == nn::tensorType(reduce.getOperand()).getRank() - 2;
+}
+
+FusionGroup unite(const FusionGroup &a, const FusionGroup &b) {
+  FusionGroup group;
+  std::merge(a.ops.begin(), a.ops.end(), b.ops.begin(), b.ops.end(), std::back_inserter(group.ops),
+             [](Operation *x, Operation *y) { return x->isBeforeInBlock(y); });
+  group.members.insert(group.ops.begin(), group.ops.end());
+  // Every reshape from a member to a member, chains included.
+  std::function<bool(Operation *)> leadsToMember = [&](Operation *reshape) {
+    return llvm::any_of(reshape->getUsers(), [&](Operation *user) {
+      return group.members.contains(user) || (isAlias(user) && leadsToMember(user));
+    });
+  };
+  std::function<void(Value)> addReshapes = [&](Value value) {
+    for (Operation *user : value.getUsers())
+      if (isAlias(user) && !group.contains(user) && leadsToMember(user)) {
+        group.reshapes.push_back(user);
+        addReshapes(user->getResult(0));
+      }
+  };
+  for (Operation *op : group.ops)
+    addReshapes(op->getResult(0));
+  // Before a sum of rows, so that it reads what others of the group read.
+  for (Operation *op : group.ops)
+    if (isRowSum(op))
+      for (Operation *producer = op->getOperand(0).getDefiningOp();
+           isa_and_present<nn::ReshapeOp>(producer) && !group.contains(producer);
+           producer = producer->getOperand(0).getDefiningOp())
+        group.reshapes.push_back(producer);
+  llvm::sort(group.reshapes, [](Operation *x, Operation *y) { return x->isBeforeInBlock(y); });
+  return group;
+}
+
+/// What pulling a value costs within a group.
+struct Cone {
+  bool hasReduction = false, isExpensive = false;
+  int64_t ops = 0;
+};
+
+class Legality {
+public:
+  Legality(const FusionGroup &group, const FusionRoles &roles) : group(group), roles(roles) {}
+
+  bool check() {
+    size_t reads = 0;
+    for (Operation *op : group.ops)
+      reads += op->getNumOperands();
+    if (group.ops.size() > maxOps || reads > maxReads || !findShape())
+      return false;
+    for (Operation *op : group.reshapes)
+      if (!leadsToColumnSums(op) && (!keepsRows(op) || cone(op->getOperand(0)).hasReduction))
+        return false;
+    return llvm::all_of(group.ops, [&](Operation *op) { return checkOperands(op); }) && checkWork();
+  }
+
+  /// No path leaves the group and comes back. Another group is one step of a path, whichever of its ops it goes in and out
+  /// by: of two groups that each read the other neither could run first.
+  bool isConvex(llvm::function_ref<SmallVector<Operation *>(Operation *)> fusedWith) const {
+    SmallVector<Operation *> open;
+    DenseSet<Operation *> seen;
+    auto visitUsers = [&](Operation *op) {
+      for (Operation *user : op->getUsers())
+        if (!group.contains(user) && seen.insert(user).second)
+          open.push_back(user);
+    };
+    for (Operation *op : group.ops)
+      visitUsers(op);
+    for (Operation *op : group.reshapes)
+      visitUsers(op);
+    while (!open.empty()) {
+      Operation *op = open.pop_back_val();
+      // Nothing behind the group's last op leads back into it, and there are no groups yet.
+      if (!op->isBeforeInBlock(group.ops.back()))
+        continue;
+      for (Operation *step : fusedWith(op)) {
+        seen.insert(step);
+        if (llvm::any_of(step->getUsers(), [&](Operation *user) { return group.members.contains(user); }))
+          return false;
+        visitUsers(step);
+      }
+    }
+    return true;
+  }
+
+private:
+  bool findShape() {
+    SmallVector<Operation *> combining;
+    for (Operation *op : group.ops)
+      if (combinesElements(op))
+        combining.push_back(op);
+    std::optional<RegionShape> found = findRegionShape(group.results(), combining);
+    if (!found)
+      return false;
+    shape = *found;
+    if (!shape.columnSums.empty() && (shape.items() < fewestItems || llvm::any_of(shape.columnSums, [&](ColumnSum sum) {
+                                        return isReadInside(sum.op);
+                                      })))
+      return false;
+    int64_t passes = 0;
+    for (Operation *op : shape.rowOps)
+      passes += isa<nn::ReduceOp>(op) ? 1 : passesOverRow(op);
+    return passes <= maxRowPasses && llvm::all_of(combining, [&](Operation *op) {
+             return llvm::is_contained(shape.rowOps, op) || shape.isColumnSum(op->getResult(0)) ||
+                    (isa<nn::ReduceOp>(op) && nn::shapeOf(op->getResult(0)) == ArrayRef<int64_t>(shape.root));
+           });
+  }
+
+  bool isReadInside(Operation *op) const {
+    return llvm::any_of(op->getUsers(), [&](Operation *user) { return group.contains(user); });
+  }
+  /// Whether a reshape is passed over: the sums behind it add up the rows of what it shows.
+  bool leadsToColumnSums(Operation *reshape) const {
+    return llvm::all_of(reshape->getUsers(), [&](Operation *user) {
+      return !group.contains(user) || (isAlias(user) ? leadsToColumnSums(user) : shape.isColumnSum(user->getResult(0)));
+    });
+  }
+  bool isInside(Value value) const { return value.getDefiningOp() && group.contains(value.getDefiningOp()); }
+
+  const Cone &cone(Value value) {
+    auto [found, isNew] = cones.try_emplace(value);
+    if (!isNew || !isInside(value))
+      return found->second;
+    Operation *op = value.getDefiningOp();
+    Access access = *accessOf(op);
+    // What reads from many places (a concat of many parts) has code for each of them wherever it is pulled to.
+    int64_t ops = op->getNumOperands() > maxRepeatedOps ? maxRepeatedOps + 1 : 1;
+    Cone sum{access == Access::Combine || access == Access::Composite, isExpensive(op), ops};
+    for (Value operand : op->getOperands()) {
+      const Cone &part = cone(operand);
+      // The sum over paths, which double where they meet again: it saturates.
+      sum = {sum.hasReduction || part.hasReduction, sum.isExpensive || part.isExpensive,
+             std::min<int64_t>(sum.ops + part.ops, maxRepeatedOps + 1)};
+    }
+    return cones[value] = sum;
+  }
+
+  /// A broadcast may repeat what is cheap, and what is there once per row.
+  bool checkRepeats(Operation *op, Value operand) {
+    if (nn::tensorType(operand).getNumElements() >= nn::tensorType(op->getResult(0)).getNumElements() ||
+        shape.isRowShape(nn::shapeOf(operand)))
+      return true;
+    return !cone(operand).isExpensive && cone(operand).ops <= maxRepeatedOps;
+  }
+
+  /// Whether an op may compute its operand where it reads it.
+  bool mayPull(OpOperand &use) {
+    Operation *op = use.getOwner();
+    Value operand = use.get();
+    const Cone inner = cone(operand);
+    switch (*accessOf(op)) {
+    case Access::Elementwise:
+      return checkRepeats(op, operand);
+    case Access::Move:
+      return !inner.hasReduction;
+    case Access::Repeat:
+      return !inner.hasReduction && checkRepeats(op, operand);
+    case Access::Combine: // a running sum reads every element many times
+      return isa<nn::ReduceOp>(op) &&
+             (llvm::is_contained(shape.rowOps, op) || shape.isColumnSum(op->getResult(0)) || !inner.hasReduction);
+    case Access::Composite: // the row that it runs along, and what it scales and shifts with
+      return use.getOperandNumber() == 0 || checkRepeats(op, operand);
+    default: // concat, pad, gathers: pulled at every index, chosen or not
+      return !inner.isExpensive && inner.ops <= maxRepeatedOps;
+    }
+  }
+
+  bool checkOperands(Operation *op) {
+    return llvm::all_of(op->getOpOperands(), [&](OpOperand &use) { return !isInside(use.get()) || mayPull(use); });
+  }
+
+  bool checkWork() const {
+    PulledWork work([&](Operation *op) { return group.contains(op) || roles.of(op) == FusionRole::Cloned; });
+    return llvm::all_of(group.results(), [&](Value result) {
+      std::optional<ColumnSum> sum =
+          shape.isColumnSum(result) ? findColumnSum(result.getDefiningOp(), shape.root) : std::nullopt;
+      return work.pull(sum ? sum->term : result, shape.root);
+    });
+  }
+
+  const FusionGroup &group;
+  const FusionRoles &roles;
+  RegionShape shape;
+  DenseMap<Value, Cone> cones;
+};
+} // namespace
+
+/// What repeats an op of the graph for its gradients stays apart from the graph's ops: beside them it would be computed
+/// when they are, and kept.
+static bool wouldKeepRepetition(const FusionGroup &a, const FusionGroup &b) {
+  auto has = [](const FusionGroup &group, StepPart part) {
+    return llvm::any_of(group.ops, [&](Operation *op) { return stepPartOf(op->getLoc()) == part; });
+  };
+  return (has(a, StepPart::Repeated) && has(b, StepPart::Forward)) ||
+         (has(a, StepPart::Forward) && has(b, StepPart::Repeated));
+}
+
+/// What a value shows, but for its shape.
+static Value withoutReshapes(Value value) {
+  while (isAlias(value.getDefiningOp()))
+    value = value.getDefiningOp()->getOperand(0);
+  return value;
+}
+
+namespace {
+/// Which ops read a value as it lies in memory, in program order: sums of its rows are taken in by another reader, or
+/// take it in, though neither reads the other.
+class Neighbours {
+public:
+  /// Whose groups might join that of `op`.
+  SmallVector<Operation *> of(Operation *op) const {
+    SmallVector<Operation *> found;
+    for (Value operand : op->getOperands())
+      if (auto known = readers.find(withoutReshapes(operand)); known != readers.end())
+        found.append(isRowSum(op) ? known->second.all : known->second.sums);
+    return found;
+  }
+  void add(Operation *op) {
+    for (Value operand : op->getOperands()) {
+      Readers &known = readers[withoutReshapes(operand)];
+      known.all.push_back(op);
+      if (isRowSum(op))
+        known.sums.push_back(op);
+    }
+  }
+
+private:
+  struct Readers {
+    SmallVector<Operation *, 2> all, sums;
+  };
+  DenseMap<Value, Readers> readers;
+};
+} // namespace
+
+std::vector<FusionGroup> formGroups(Block &block, const FusionRoles &roles) {
+  std::vector<FusionGroup> groups;
+  DenseMap<Operation *, size_t> groupOf;
+  Neighbours neighbours;
+  for (Operation &op : block) {
+    bool isMember = roles.of(&op) == FusionRole::Grouped || roles.materialized.contains(&op);
+    if (!isMember)
+      continue;
+    size_t mine = groups.size();
+    groupOf[&op] = mine;
+    groups.push_back({{&op}, {&op}, {}});
+    if (roles.of(&op) == FusionRole::Cloned)
+      continue; // reads buffers and clones alone
+    SmallVector<Operation *> others;
+    for (Value operand : op.getOperands()) {
+      Operation *producer = operand.getDefiningOp();
+      while (producer && roles.of(producer) == FusionRole::Alias)
+        producer = producer->getOperand(0).getDefiningOp();
+      others.push_back(producer);
+    }
+    others.append(neighbours.of(&op));
+    neighbours.add(&op);
+    for (Operation *other : others) {
+      auto found = other && roles.of(other) == FusionRole::Grouped ? groupOf.find(other) : groupOf.end();
+      if (found == groupOf.end() || found->second == mine)
+        continue;
+      size_t theirs = found->second;
+      if (wouldKeepRepetition(groups[theirs], groups[mine]))
+        continue;
+      FusionGroup both = unite(groups[theirs], groups[mine]);
+      auto fusedWith = [&](Operation *other) -> SmallVector<Operation *> {
+        auto group = groupOf.find(other);
+        return group == groupOf.end() ? SmallVector<Operation *>{other} : groups[group->second].ops;
+      };
+      Legality legality(both, roles);
+      if (!legality.check() || !legality.isConvex(fusedWith))
+        continue;
+      for (Operation *member : both.ops)
+        groupOf[member] = theirs;
+      groups[theirs] = std::move(both);
+      groups[mine] = {};
+      mine = theirs;
+    }
+  }
+  llvm::erase_if(groups, [](const FusionGroup &group) { return group.ops.empty(); });
+  return groups;
+}
+
+} // namespace hpc::kernels

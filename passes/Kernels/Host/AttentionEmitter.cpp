@@ -1,0 +1,146 @@
+// Forward: for each block of queries the keys once, block by block, the sums so far rescaled whenever a larger score
+// comes.
+#include "passes/Kernels/Host/AttentionEmitter.h"
+
+#include "passes/Kernels/Host/AttentionGradEmitter.h"
+#include "passes/Kernels/Host/AttentionOfFewQueries.h"
+#include "passes/Kernels/Host/AttentionTile.h"
+
+#include <limits>
+
+namespace hpc::kernels {
+
+int64_t countAttentionItems(const AttentionRegion &region) {
+  int64_t groups = region.batch * region.groups;
+  return region.isGradient() ? groups : groups * countQueryBlocks(region);
+}
+
+namespace {
+struct ForwardEmitter {
+  ElementEmitter &emitter;
+  const AttentionRegion &region;
+  AttentionTile tile;
+  HostVectors &vectors;
+  IndexBuilder &indices;
+  ScalarBuilder &s;
+  VectorRows query, products, sums, numbers; ///< numbers: the largest score so far, then the sum of exponentials
+  Value keyMemory, valueMemory;
+
+  ForwardEmitter(ElementEmitter &emitter, const AttentionRegion &region, ValueRange buffers, VectorUnit unit)
+      : emitter(emitter), region(region), tile(emitter, region, buffers, unit), vectors(tile.vectors()),
+        indices(emitter.index()), s(emitter.registers()) {
+    int64_t columns = tile.columns();
+    query = vectors.scratchRows(region.depth, columns);
+    products = tile.keyRows();
+    sums = vectors.scratchRows(region.width, columns);
+    numbers = vectors.scratchRows(2, columns);
+    keyMemory = tile.scalarsMemory(&AttentionKeys::key, region.depth);
+    valueMemory = tile.scalarsMemory(&AttentionKeys::value, region.width);
+  }
+
+  void start() {
+    Value zero = vectors.constant(0), lowest = vectors.constant(-std::numeric_limits<double>::infinity());
+    for (int64_t column = 0; column < tile.columns(); ++column) {
+      vectors.store(lowest, numbers, 0, column);
+      vectors.store(zero, numbers, 1, column);
+    }
+    vectors.loop(region.width, [&](const IndexExpr &channel) {
+      for (int64_t column = 0; column < tile.columns(); ++column)
+        vectors.store(zero, sums, channel, column);
+    });
+  }
+
+  void takeKeys(const IndexExpr &first, Value count) {
+    int64_t columns = tile.columns();
+    ScalarMatrix keys = tile.scalarsOf(&AttentionKeys::key, region.depth, first, count, keyMemory);
+    tile.sumChannels(products, keys, region.depth, query, first, count);
+    // 1. The block's largest scores, and what the sums so far are worth beside them.
+    SmallVector<Value> before, shifts, factors;
+    for (int64_t column = 0; column < columns; ++column)
+      before.push_back(vectors.load(numbers, 0, column));
+    SmallVector<Value> tops = tile.overScores(
+        products, first, count, before, [&](const IndexExpr &key, ArrayRef<Value> scores, ValueRange states) {
+          SmallVector<Value> next;
+          for (int64_t column = 0; column < columns; ++column) {
+            vectors.store(scores[size_t(column)], products, key, column);
+            next.push_back(tile.larger(scores[size_t(column)], states[size_t(column)]));
+          }
+          return next;
+        });
+    for (int64_t column = 0; column < columns; ++column) {
+      shifts.push_back(tile.shiftOf(tops[size_t(column)]));
+      factors.push_back(tile.exponential(before[size_t(column)], shifts.back()));
+      vectors.store(tops[size_t(column)], numbers, 0, column);
+    }
+    // 2. Exponentials over the scores, and their sum, to which what is dropped belongs.
+    SmallVector<Value> totals;
+    for (int64_t column = 0; column < columns; ++column)
+      totals.push_back(s.mul(vectors.load(numbers, 1, column), factors[size_t(column)]));
+    totals =
+        vectors.loop(indices.constant(0), count, 1, keysOfBlock, totals, [&](const IndexExpr &key, ValueRange states) {
+          SmallVector<Value> next;
+          for (int64_t column = 0; column < columns; ++column) {
+            Value term = tile.exponential(vectors.load(products, key, column), shifts[size_t(column)]);
+            Value weight = tile.dropped(term, tile.keeps(indices.add(first, key), column));
+            vectors.store(weight, products, key, column);
+            next.push_back(s.contracting().add(states[size_t(column)], term));
+          }
+          return next;
+        });
+    for (int64_t column = 0; column < columns; ++column)
+      vectors.store(totals[size_t(column)], numbers, 1, column);
+    // 3. Values, weighted.
+    ScalarMatrix values = tile.scalarsOf(&AttentionKeys::value, region.width, first, count, valueMemory);
+    tile.sumKeys(sums, values, region.width, products, count, [&](const IndexExpr &channel, int64_t column) {
+      return s.mul(vectors.load(sums, channel, column), factors[size_t(column)]);
+    });
+  }
+
+  void finish(Value output) {
+    // Without keys the result is a sum of nothing. A query that sees none has 0 / 0.
+    Value zero = vectors.constant(0);
+    SmallVector<Value> shares, isNothing;
+    for (int64_t column = 0; column < tile.columns(); ++column) {
+      Value total = vectors.load(numbers, 1, column);
+      shares.push_back(s.divReal(vectors.constant(1), total));
+      isNothing.push_back(region.keys == 0 ? s.compare(arith::CmpFPredicate::OEQ, zero, zero)
+                                           : s.compare(arith::CmpFPredicate::ULE, total, zero));
+    }
+    vectors.loop(region.width, [&](const IndexExpr &channel) {
+      for (int64_t column = 0; column < tile.columns(); ++column) {
+        Value sum = s.mul(vectors.load(sums, channel, column), shares[size_t(column)]);
+        if (region.guarded || region.keys == 0)
+          sum = s.select(isNothing[size_t(column)], zero, sum);
+        vectors.store(sum, sums, channel, column);
+      }
+    });
+    tile.storeTransposed(sums, region.width, region.results[0], output);
+  }
+
+  void emit(const IndexExpr &item, Value output) {
+    auto [groups, block] = indices.split(item, countQueryBlocks(region));
+    auto [batch, group] = indices.split(groups, region.groups);
+    tile.enterGroup(batch, group);
+    tile.enterBlock(IndexBuilder::mul(block, queriesOfBlock));
+    tile.loadTransposed(region.query, region.depth, query);
+    start();
+    Value end = tile.keyEnd();
+    vectors.loop(indices.constant(0), end, keysOfBlock, std::max<int64_t>(region.keys, 1),
+                 [&](const IndexExpr &first) { takeKeys(first, tile.keysFrom(first, end)); });
+    finish(output);
+  }
+};
+} // namespace
+
+void emitAttention(ElementEmitter &emitter, const AttentionRegion &region, ValueRange buffers, ValueRange outputs,
+                   VectorUnit unit) {
+  if (region.isGradient())
+    return emitAttentionGrad(emitter, region, buffers, outputs, unit);
+  if (takesFewQueries(region, unit))
+    return emitAttentionOfFewQueries(emitter, region, buffers, outputs, unit);
+  ForwardEmitter forward(emitter, region, buffers, unit);
+  emitter.forEachItem(countAttentionItems(region),
+                      [&](const IndexExpr &item) { forward.emit(item, outputs[region.results[0].buffer]); });
+}
+
+} // namespace hpc::kernels

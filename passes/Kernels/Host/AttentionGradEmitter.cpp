@@ -1,0 +1,276 @@
+// Two sweeps over the blocks of queries. The first finds each query's largest score, the sum of its exponentials and
+// its dout . out; the second computes probabilities P and dS = P (dout v^T - dout . out) and adds up dv = P^T dout, dk
+// = scale dS^T q and dq = scale dS k. With dropout, which draws its mask again in each sweep, dropped weights and their
+// dout v^T are 0. Where the gradients of all keys are too many for the stack, keys come in
+// sections, each with a sweep of its own, and dq is summed in the first sweep.
+#include "passes/Kernels/Host/AttentionGradEmitter.h"
+
+#include "passes/Kernels/Host/AttentionTile.h"
+
+#include <limits>
+
+namespace hpc::kernels {
+
+namespace {
+constexpr int64_t sectionBytes = 512 << 10;
+
+/// What the second sweep needs of a query, a number each.
+enum Statistic { Shift, Share, Mean, numStatistics };
+
+struct GradEmitter {
+  ElementEmitter &emitter;
+  const AttentionRegion &region;
+  AttentionTile tile;
+  HostVectors &vectors;
+  IndexBuilder &indices;
+  ScalarBuilder &s;
+  ValueRange outputs;
+
+  int64_t keysOfSection;
+  VectorRows query, gradient;         ///< of a block of queries, transposed
+  VectorRows queryRows, gradientRows; ///< memory for the same as rows
+  VectorRows products, ofWeights;     ///< of a block of keys: q k^T, later dS; dout v^T
+  VectorRows queryGradient, keyGradients, valueGradients;
+  VectorRows statistics; ///< row block * numStatistics + which
+  Value keyMemory, valueMemory;
+
+  GradEmitter(ElementEmitter &emitter, const AttentionRegion &region, ValueRange buffers, ValueRange outputs,
+              VectorUnit unit)
+      : emitter(emitter), region(region), tile(emitter, region, buffers, unit), vectors(tile.vectors()),
+        indices(emitter.index()), s(emitter.registers()), outputs(outputs) {
+    int64_t columns = tile.columns(), lanes = vectors.lanes();
+    query = vectors.scratchRows(region.depth, columns);
+    gradient = vectors.scratchRows(region.width, columns);
+    queryRows = tile.rowsMemory(region.query, region.depth, tile.width());
+    gradientRows = tile.rowsMemory(*region.gradient, region.width, tile.width());
+    products = tile.keyRows();
+    ofWeights = tile.keyRows();
+    queryGradient = vectors.scratchRows(region.depth, columns);
+    int64_t bytes = (queryRows.columns + gradientRows.columns) * lanes * vectors.element().getIntOrFloatBitWidth() / 8;
+    int64_t blocks = std::max<int64_t>(sectionBytes / std::max<int64_t>(bytes * keysOfBlock, 1), 1);
+    keysOfSection = std::min(blocks * keysOfBlock, std::max<int64_t>(region.keys, 1));
+    // Tiles of products end in whole rows.
+    keyGradients = vectors.scratchRows(keysOfSection + maxTileRows, queryRows.columns);
+    valueGradients = vectors.scratchRows(keysOfSection + maxTileRows, gradientRows.columns);
+    statistics = vectors.scratchRows(countQueryBlocks(region) * numStatistics, columns);
+    keyMemory = tile.scalarsMemory(&AttentionKeys::key, region.depth);
+    valueMemory = tile.scalarsMemory(&AttentionKeys::value, region.width);
+  }
+
+  bool isOneSection() const { return keysOfSection >= region.keys; }
+  int64_t columns() const { return tile.columns(); }
+
+  void fill(const VectorRows &rows, Value first, Value last) {
+    Value zero = vectors.constant(0);
+    vectors.loop(first, last, 1, std::numeric_limits<int32_t>::max(), [&](const IndexExpr &row) {
+      for (int64_t column = 0; column < rows.columns; ++column)
+        vectors.store(zero, rows, row, column);
+    });
+  }
+  IndexExpr statistic(const IndexExpr &block, Statistic which) {
+    return indices.add(IndexBuilder::mul(block, numStatistics), which);
+  }
+  void forEachKeyBlock(const IndexExpr &first, Value end, function_ref<void(const IndexExpr &, Value)> body) {
+    vectors.loop(indices.value(first), end, keysOfBlock, std::max<int64_t>(region.keys, 2),
+                 [&](const IndexExpr &key) { body(key, tile.keysFrom(key, end)); });
+  }
+
+  void enterBlock(const IndexExpr &block) {
+    tile.enterBlock(IndexBuilder::mul(block, queriesOfBlock));
+    tile.loadTransposed(region.query, region.depth, query);
+    tile.loadTransposed(*region.gradient, region.width, gradient);
+  }
+
+  /// q k^T and dout v^T of a block of keys; gives back the keys.
+  ScalarMatrix multiply(const IndexExpr &first, Value count) {
+    ScalarMatrix keys = tile.scalarsOf(&AttentionKeys::key, region.depth, first, count, keyMemory);
+    tile.sumChannels(products, keys, region.depth, query, first, count);
+    ScalarMatrix values = tile.scalarsOf(&AttentionKeys::value, region.width, first, count, valueMemory);
+    tile.sumChannels(ofWeights, values, region.width, gradient, first, count);
+    return keys;
+  }
+
+  // ---- the first sweep ----
+
+  void findStatistics(const IndexExpr &block) {
+    Value zero = vectors.constant(0), lowest = vectors.constant(-std::numeric_limits<double>::infinity());
+    for (int64_t column = 0; column < columns(); ++column) {
+      vectors.store(lowest, statistics, statistic(block, Shift), column);
+      vectors.store(zero, statistics, statistic(block, Share), column);
+      vectors.store(zero, statistics, statistic(block, Mean), column);
+    }
+    forEachKeyBlock(0, tile.keyEnd(), [&](const IndexExpr &first, Value count) {
+      multiply(first, count);
+      SmallVector<Value> before, shifts, sums;
+      for (int64_t column = 0; column < columns(); ++column)
+        before.push_back(vectors.load(statistics, statistic(block, Shift), column));
+      SmallVector<Value> tops = tile.overScores(
+          products, first, count, before, [&](const IndexExpr &key, ArrayRef<Value> scores, ValueRange states) {
+            SmallVector<Value> next;
+            for (int64_t column = 0; column < columns(); ++column) {
+              vectors.store(scores[size_t(column)], products, key, column);
+              next.push_back(tile.larger(scores[size_t(column)], states[size_t(column)]));
+            }
+            return next;
+          });
+      for (int64_t column = 0; column < columns(); ++column) {
+        shifts.push_back(tile.shiftOf(tops[size_t(column)]));
+        Value factor = tile.exponential(before[size_t(column)], shifts.back());
+        vectors.store(tops[size_t(column)], statistics, statistic(block, Shift), column);
+        for (Statistic which : {Share, Mean})
+          sums.push_back(s.mul(vectors.load(statistics, statistic(block, which), column), factor));
+      }
+      sums =
+          vectors.loop(indices.constant(0), count, 1, keysOfBlock, sums, [&](const IndexExpr &key, ValueRange states) {
+            SmallVector<Value> next;
+            ScalarBuilder exact = s.contracting();
+            for (int64_t column = 0; column < columns(); ++column) {
+              Value term = tile.exponential(vectors.load(products, key, column), shifts[size_t(column)]);
+              Value isKept = tile.keeps(indices.add(first, key), column);
+              Value ofTerm = exact.mul(tile.dropped(vectors.load(ofWeights, key, column), isKept), term);
+              next.push_back(exact.add(states[size_t(2 * column)], term));
+              next.push_back(exact.add(states[size_t(2 * column + 1)], ofTerm));
+            }
+            return next;
+          });
+      for (int64_t column = 0; column < columns(); ++column) {
+        vectors.store(sums[size_t(2 * column)], statistics, statistic(block, Share), column);
+        vectors.store(sums[size_t(2 * column + 1)], statistics, statistic(block, Mean), column);
+      }
+    });
+    for (int64_t column = 0; column < columns(); ++column) {
+      Value total = vectors.load(statistics, statistic(block, Share), column);
+      Value share = s.divReal(vectors.constant(1), total);
+      Value mean = s.mul(vectors.load(statistics, statistic(block, Mean), column), share);
+      if (region.guarded) { // a query that sees nothing, or NaN
+        Value isNothing = s.compare(arith::CmpFPredicate::ULE, total, zero);
+        share = s.select(isNothing, zero, share);
+        mean = s.select(isNothing, zero, mean);
+      }
+      Value shift = tile.shiftOf(vectors.load(statistics, statistic(block, Shift), column));
+      vectors.store(shift, statistics, statistic(block, Shift), column);
+      vectors.store(share, statistics, statistic(block, Share), column);
+      vectors.store(mean, statistics, statistic(block, Mean), column);
+    }
+  }
+
+  // ---- probabilities, and the gradient of scores ----
+
+  /// Over the products scale dS; over `ofWeights` P, as dropout leaves it, in place of dout v^T.
+  void findScoreGradients(const IndexExpr &block, const IndexExpr &first, Value count) {
+    SmallVector<Value> shifts, shares, means;
+    for (int64_t column = 0; column < columns(); ++column) {
+      shifts.push_back(vectors.load(statistics, statistic(block, Shift), column));
+      shares.push_back(vectors.load(statistics, statistic(block, Share), column));
+      means.push_back(vectors.load(statistics, statistic(block, Mean), column));
+    }
+    Value zero = vectors.constant(0);
+    Value scale = s.constant(vectors.type(), FloatAttr::get(vectors.element(), region.scale).getValueAsDouble());
+    tile.overScores(products, first, count, {}, [&](const IndexExpr &key, ArrayRef<Value> scores, ValueRange) {
+      for (int64_t column = 0; column < columns(); ++column) {
+        size_t at = size_t(column);
+        Value weight = s.mul(tile.exponential(scores[at], shifts[at]), shares[at]);
+        if (region.guarded)
+          weight = s.select(s.compare(arith::CmpFPredicate::UNO, weight, weight), zero, weight);
+        Value isKept = tile.keeps(indices.add(first, key), column);
+        Value ofWeight = tile.dropped(vectors.load(ofWeights, key, column), isKept);
+        Value ofScore = s.mul(weight, s.sub(ofWeight, means[at]));
+        vectors.store(s.mul(ofScore, scale), products, key, column);
+        vectors.store(tile.dropped(weight, isKept), ofWeights, key, column);
+      }
+      return SmallVector<Value>();
+    });
+  }
+
+  void addToQueryGradient(const ScalarMatrix &keys, Value count) {
+    tile.sumKeys(queryGradient, keys, region.depth, products, count, [&](const IndexExpr &channel, int64_t column) {
+      return vectors.load(queryGradient, channel, column);
+    });
+  }
+  void storeQueryGradient() {
+    tile.storeTransposed(queryGradient, region.depth, region.results[0], outputs[region.results[0].buffer]);
+  }
+
+  /// dq of a block, where the second sweep comes more than once.
+  void sumQueryGradient(const IndexExpr &block) {
+    fill(queryGradient, indices.constant(0), indices.constant(region.depth));
+    forEachKeyBlock(0, tile.keyEnd(), [&](const IndexExpr &first, Value count) {
+      ScalarMatrix keys = multiply(first, count);
+      findScoreGradients(block, first, count);
+      addToQueryGradient(keys, count);
+    });
+    storeQueryGradient();
+  }
+
+  // ---- the second sweep ----
+
+  /// sums[key] += the sum over the block's queries of numbers[key, query] * rows[query].
+  void addOverQueries(const VectorRows &sums, const VectorRows &numbers, const VectorRows &rows, Value count) {
+    ScalarMatrix scalars{numbers.pointer, numbers.offset, numbers.stride, 1};
+    vectors.product(sums, {0, count, {}}, scalars, rows, tile.queryCount(),
+                    [&](const IndexExpr &row, int64_t column) { return vectors.load(sums, row, column); });
+  }
+
+  void sweepSection(const IndexExpr &section) {
+    Value last = s.make<arith::MinSIOp>(s.add(indices.value(section), indices.constant(keysOfSection)),
+                                        indices.constant(region.keys));
+    Value none = indices.constant(0);
+    fill(keyGradients, none, indices.constant(keysOfSection + maxTileRows));
+    fill(valueGradients, none, indices.constant(keysOfSection + maxTileRows));
+    int64_t blocks = countQueryBlocks(region);
+    // Every block has a gradient, whatever it sees.
+    Value firstBlock = isOneSection() ? none : tile.firstBlockThatSees(section);
+    vectors.loop(firstBlock, indices.constant(blocks), 1, blocks, [&](const IndexExpr &block) {
+      enterBlock(block);
+      VectorRows queries = tile.rowsOf(region.query, region.depth, queryRows);
+      VectorRows gradients = tile.rowsOf(*region.gradient, region.width, gradientRows);
+      if (isOneSection())
+        fill(queryGradient, none, indices.constant(region.depth));
+      forEachKeyBlock(section, s.make<arith::MinSIOp>(tile.keyEnd(), last), [&](const IndexExpr &first, Value count) {
+        ScalarMatrix keys = multiply(first, count);
+        findScoreGradients(block, first, count);
+        if (isOneSection())
+          addToQueryGradient(keys, count);
+        // Rows that fill up the last tile add nothing.
+        Value behind = s.add(count, indices.constant(maxTileRows));
+        fill(products, count, behind);
+        fill(ofWeights, count, behind);
+        IndexExpr row = indices.add(first, IndexBuilder::mul(section, -1));
+        auto from = [&](VectorRows sums) {
+          sums.offset = indices.add(sums.offset, IndexBuilder::mul(row, sums.stride));
+          return sums;
+        };
+        addOverQueries(from(keyGradients), products, queries, count);
+        addOverQueries(from(valueGradients), ofWeights, gradients, count);
+      });
+      if (isOneSection())
+        storeQueryGradient();
+    });
+    Value held = s.sub(last, indices.value(section));
+    tile.storeKeys(keyGradients, region.depth, section, held, region.results[1], outputs[region.results[1].buffer]);
+    tile.storeKeys(valueGradients, region.width, section, held, region.results[2], outputs[region.results[2].buffer]);
+  }
+
+  void emit(const IndexExpr &item) {
+    auto [batch, group] = indices.split(item, region.groups);
+    tile.enterGroup(batch, group);
+    vectors.loop(countQueryBlocks(region), [&](const IndexExpr &block) {
+      enterBlock(block);
+      findStatistics(block);
+      if (!isOneSection())
+        sumQueryGradient(block);
+    });
+    int64_t keys = std::max<int64_t>(region.keys, 1); // without keys there still is dq
+    vectors.loop(indices.constant(0), indices.constant(keys), keysOfSection, keys,
+                 [&](const IndexExpr &section) { sweepSection(section); });
+  }
+};
+} // namespace
+
+void emitAttentionGrad(ElementEmitter &emitter, const AttentionRegion &region, ValueRange buffers, ValueRange outputs,
+                       VectorUnit unit) {
+  GradEmitter gradient(emitter, region, buffers, outputs, unit);
+  emitter.forEachItem(region.batch * region.groups, [&](const IndexExpr &item) { gradient.emit(item); });
+}
+
+} // namespace hpc::kernels

@@ -1,0 +1,14 @@
+// The gradient of attention on a host. Dao et al. 2022 (FlashAttention), appendix B.2: probabilities come from query
+// and key again. A whole group of keys is one item, so that the sums over its queries need nobody else.
+#pragma once
+
+#include "passes/Kernels/Code/MachineCode.h"
+#include "passes/Kernels/Elements/ElementEmitter.h"
+#include "passes/Kernels/Regions/AttentionRegion.h"
+
+namespace hpc::kernels {
+
+void emitAttentionGrad(ElementEmitter &emitter, const AttentionRegion &region, ValueRange buffers, ValueRange outputs,
+                       VectorUnit unit);
+
+} // namespace hpc::kernels

@@ -1,0 +1,359 @@
+// Lanes never meet: whatever a lane without a query computes stays its own, and is not stored.
+#include "passes/Kernels/Host/AttentionTile.h"
+
+#include <limits>
+
+namespace hpc::kernels {
+using arith::CmpFPredicate;
+using arith::CmpIPredicate;
+
+static int64_t lanesOf(const AttentionRegion &region, VectorUnit unit, Type element) {
+  int64_t most = unit.bytes * 8 / element.getIntOrFloatBitWidth(), least = 128 / element.getIntOrFloatBitWidth();
+  int64_t queries = std::max<int64_t>(region.queries * region.repeat, 1);
+  return std::clamp<int64_t>(int64_t(llvm::PowerOf2Ceil(uint64_t(queries))), least, most);
+}
+
+AttentionTile::AttentionTile(ElementEmitter &emitter, const AttentionRegion &region, ValueRange buffers,
+                             VectorUnit unit)
+    : emitter(emitter), s(emitter.registers()), indices(emitter.index()), region(region), buffers(buffers),
+      offset(region.causalOffset ? std::clamp<int64_t>(*region.causalOffset, -region.queries, region.keys)
+                                 : region.keys),
+      lanes(emitter, unit, registerType(region.query.elementType),
+            lanesOf(region, unit, registerType(region.query.elementType))) {
+  int64_t most = std::clamp<int64_t>(numQueries(), 1, queriesOfBlock);
+  numColumns = (most + lanes.lanes() - 1) / lanes.lanes();
+  if (region.bias && !isBiasPerKey())
+    biasRows = lanes.scratchRows(keysOfBlock, numColumns);
+}
+
+std::pair<Value, Value> keysOfPart(ElementEmitter &emitter, const AttentionRegion &region, const AttentionKeys &part,
+                                   const IndexExpr &first, Value count) {
+  ScalarBuilder &s = emitter.registers();
+  IndexBuilder &indices = emitter.index();
+  Value begin = indices.constant(0), end = count;
+  if (part.first > 0)
+    begin = s.make<arith::MaxSIOp>(begin, s.sub(indices.constant(part.first), indices.value(first)));
+  if (part.end < region.keys)
+    end = s.make<arith::MinSIOp>(end, s.sub(indices.constant(part.end), indices.value(first)));
+  return {begin, end};
+}
+
+Value biasElement(ElementEmitter &emitter, const AttentionRegion &region, Index at) {
+  for (auto [index, size] : llvm::zip_equal(at, nn::shapeOf(region.bias)))
+    if (size == 1)
+      index = 0;
+  return emitCast(emitter.registers(), emitter.element(region.bias, at),
+                  nn::tensorType(region.bias).getElementType(), registerType(region.query.elementType));
+}
+
+// ---- where the tile is --------------------------------------------------------------------------
+
+void AttentionTile::enterGroup(const IndexExpr &batchIndex, const IndexExpr &groupIndex) {
+  batch = batchIndex;
+  group = groupIndex;
+  if (region.dropout)
+    dropout.emplace(emitter, *region.dropout);
+}
+
+/// first, first + 1, ...: the queries of a column's lanes.
+Value AttentionTile::queriesOf(int64_t column, Value first) {
+  SmallVector<Attribute> numbers;
+  for (int64_t lane = 0; lane < lanes.lanes(); ++lane)
+    numbers.push_back(IntegerAttr::get(first.getType(), column * lanes.lanes() + lane));
+  auto type = cast<VectorType>(lanes.type().clone(first.getType()));
+  return s.add(lanes.splat(first), s.make<arith::ConstantOp>(DenseElementsAttr::get(type, numbers)));
+}
+
+void AttentionTile::enterBlock(const IndexExpr &first) {
+  firstQuery = first;
+  Value start = indices.value(first);
+  count = indices.constant(width());
+  if (numQueries() % width() != 0)
+    count = s.make<arith::MinSIOp>(count, s.sub(indices.constant(numQueries()), start));
+  if (region.dropout)
+    findFirstWeights();
+  limits.clear();
+  if (!isMasked())
+    return;
+  constexpr int64_t narrowest = std::numeric_limits<int32_t>::max() / 4;
+  bool isNarrow = numQueries() < narrowest && region.keys < narrowest;
+  Type integer = isNarrow ? s.builder.getI32Type() : s.builder.getI64Type();
+  VectorType type = lanes.type().clone(integer);
+  if (isNarrow)
+    start = arith::TruncIOp::create(s.builder, s.loc, integer, start);
+  for (int64_t column = 0; column < numColumns; ++column) {
+    Value query = queriesOf(column, start);
+    if (region.repeat > 1)
+      query = s.make<arith::DivUIOp>(query, s.whole(type, region.repeat));
+    limits.push_back(s.add(query, s.whole(type, offset)));
+  }
+}
+
+Value AttentionTile::keyEnd() {
+  Value all = indices.constant(region.keys);
+  if (!mayLeaveOut())
+    return all;
+  // The block's last query sees the most.
+  Value last = s.sub(s.add(indices.value(firstQuery), count), indices.constant(1));
+  if (region.repeat > 1)
+    last = s.make<arith::DivUIOp>(last, indices.constant(region.repeat));
+  Value end = s.add(last, indices.constant(offset + 1));
+  return s.make<arith::MinSIOp>(s.make<arith::MaxSIOp>(end, indices.constant(0)), all);
+}
+
+Value AttentionTile::firstBlockThatSees(const IndexExpr &key) {
+  if (!mayLeaveOut())
+    return indices.constant(0);
+  Value position = s.sub(indices.value(key), indices.constant(offset));
+  Value query = s.mul(s.make<arith::MaxSIOp>(position, indices.constant(0)), indices.constant(region.repeat));
+  return s.make<arith::DivUIOp>(query, indices.constant(width()));
+}
+
+// ---- queries ------------------------------------------------------------------------------------
+
+IndexExpr AttentionTile::positionOf(const AttentionTensor &tensor, const IndexExpr &lane) {
+  auto [position, member] = indices.split(indices.clamp(indices.add(firstQuery, lane), numQueries()), region.repeat);
+  IndexExpr head = indices.add(IndexBuilder::mul(group, region.repeat), member);
+  IndexExpr at = indices.add(tensor.offset, IndexBuilder::mul(batch, tensor.strides[0]));
+  return indices.add(indices.add(at, IndexBuilder::mul(head, tensor.strides[1])),
+                     IndexBuilder::mul(position, tensor.strides[2]));
+}
+
+void AttentionTile::loadTransposed(const AttentionTensor &tensor, int64_t channels, const VectorRows &to) {
+  lanes.loop(width(), [&](const IndexExpr &lane) {
+    IndexExpr from = positionOf(tensor, lane);
+    lanes.loop(channels, [&](const IndexExpr &channel) {
+      Value element = emitter.load(tensor.elementType, buffers[tensor.buffer],
+                                   indices.add(from, IndexBuilder::mul(channel, tensor.strides[3])));
+      lanes.storeScalar(element, to.pointer,
+                        indices.add(indices.add(to.offset, lane), IndexBuilder::mul(channel, to.stride)));
+    });
+  });
+}
+
+void AttentionTile::storeTransposed(const VectorRows &from, int64_t channels, const AttentionTensor &tensor,
+                                    Value buffer) {
+  lanes.loop(indices.constant(0), count, 1, width(), [&](const IndexExpr &lane) {
+    IndexExpr to = positionOf(tensor, lane);
+    lanes.loop(channels, [&](const IndexExpr &channel) {
+      Value element =
+          lanes.loadScalar(lanes.element(), from.pointer,
+                           indices.add(indices.add(from.offset, lane), IndexBuilder::mul(channel, from.stride)));
+      element = emitCast(s, element, lanes.element(), tensor.elementType);
+      emitter.store(element, tensor.elementType, buffer,
+                    indices.add(to, IndexBuilder::mul(channel, tensor.strides[3])));
+    });
+  });
+}
+
+VectorRows AttentionTile::rowsMemory(const AttentionTensor &tensor, int64_t channels, int64_t rows) {
+  int64_t columnsOfRow = (channels + lanes.lanes() - 1) / lanes.lanes();
+  bool isThere = tensor.elementType == lanes.element() && region.repeat == 1 && tensor.strides[3] == 1 &&
+                 channels % lanes.lanes() == 0;
+  if (!isThere)
+    return lanes.scratchRows(rows, columnsOfRow);
+  return {Value(), 0, tensor.strides[2], columnsOfRow};
+}
+
+VectorRows AttentionTile::rowsOf(const AttentionTensor &tensor, int64_t channels, const VectorRows &memory) {
+  VectorRows rows = memory;
+  if (!memory.pointer) {
+    rows.pointer = buffers[tensor.buffer];
+    rows.offset = positionOf(tensor, 0);
+    return rows;
+  }
+  lanes.loop(indices.constant(0), count, 1, width(), [&](const IndexExpr &lane) {
+    IndexExpr from = positionOf(tensor, lane), to = indices.add(rows.offset, IndexBuilder::mul(lane, rows.stride));
+    lanes.loop(channels, [&](const IndexExpr &channel) {
+      Value element = emitter.load(tensor.elementType, buffers[tensor.buffer],
+                                   indices.add(from, IndexBuilder::mul(channel, tensor.strides[3])));
+      lanes.storeScalar(element, rows.pointer, indices.add(to, channel));
+    });
+    if (rows.stride > channels)
+      lanes.loop(rows.stride - channels, [&](const IndexExpr &channel) {
+        lanes.storeScalar(s.constant(lanes.element(), 0), rows.pointer,
+                          indices.add(to, indices.add(channel, channels)));
+      });
+  });
+  return rows;
+}
+
+// ---- keys ---------------------------------------------------------------------------------------
+
+IndexExpr AttentionTile::positionOfKey(const AttentionTensor &tensor, const IndexExpr &key) {
+  IndexExpr at = indices.add(tensor.offset, IndexBuilder::mul(batch, tensor.strides[0]));
+  return indices.add(indices.add(at, IndexBuilder::mul(group, tensor.strides[1])),
+                     IndexBuilder::mul(key, tensor.strides[2]));
+}
+
+Value AttentionTile::scalarsMemory(KeysOrValues which, int64_t channels) {
+  const AttentionTensor &first = region.parts.front().*which;
+  if (region.parts.size() == 1 && first.elementType == lanes.element() && first.casts.empty())
+    return {};
+  // A tile of a product may begin before the block's first key.
+  return lanes.scratch((keysOfBlock + 2 * maxTileRows) * channels);
+}
+
+ScalarMatrix AttentionTile::scalarsOf(KeysOrValues which, int64_t channels, const IndexExpr &first, Value keyCount,
+                                      Value memory) {
+  if (!memory) {
+    const AttentionTensor &tensor = region.parts.front().*which;
+    return {buffers[tensor.buffer], positionOfKey(tensor, first), tensor.strides[2], tensor.strides[3]};
+  }
+  ScalarMatrix scalars{memory, maxTileRows * channels, channels, 1};
+  for (const AttentionKeys &part : region.parts) {
+    const AttentionTensor &tensor = part.*which;
+    IndexExpr from = positionOfKey(tensor, first);
+    auto [begin, end] = keysOfPart(emitter, region, part, first, keyCount);
+    lanes.loop(begin, end, 1, keysOfBlock, [&](const IndexExpr &key) {
+      IndexExpr row = indices.add(from, IndexBuilder::mul(key, tensor.strides[2]));
+      IndexExpr to = indices.add(scalars.offset, IndexBuilder::mul(key, channels));
+      lanes.loop(channels, [&](const IndexExpr &channel) {
+        Value element = emitter.load(tensor.elementType, buffers[tensor.buffer],
+                                     indices.add(row, IndexBuilder::mul(channel, tensor.strides[3])));
+        element = emitCasts(s, element, tensor.elementType, tensor.casts);
+        lanes.storeScalar(element, memory, indices.add(to, channel));
+      });
+    });
+  }
+  return scalars;
+}
+
+VectorRows AttentionTile::keyRows() {
+  VectorRows rows = lanes.scratchRows(keysOfBlock + 2 * maxTileRows, numColumns);
+  rows.offset = maxTileRows * rows.stride;
+  return rows;
+}
+
+void AttentionTile::sumChannels(const VectorRows &to, const ScalarMatrix &scalars, int64_t channels,
+                                const VectorRows &transposed, const IndexExpr &firstKey, Value keyCount) {
+  ProductRows rows;
+  Value zero = lanes.constant(0);
+  auto start = [&](const IndexExpr &, int64_t) { return zero; };
+  // No tile may read behind the last key; where there are fewer than a tile has rows, there is one of as many.
+  int64_t tileRows = lanes.tileRows(0, std::min(numColumns, lanes.widestTile()));
+  if (region.keys < tileRows) {
+    rows.fixed = region.keys;
+  } else {
+    rows.count = keyCount;
+    rows.lastTile = s.sub(indices.constant(region.keys - tileRows), indices.value(firstKey));
+  }
+  lanes.product(to, rows, scalars, transposed, indices.constant(channels), start);
+}
+
+void AttentionTile::sumKeys(const VectorRows &to, const ScalarMatrix &scalars, int64_t channels, const VectorRows &from,
+                            Value keyCount, function_ref<Value(const IndexExpr &, int64_t)> start) {
+  ScalarMatrix byChannel{scalars.pointer, scalars.offset, scalars.depthStride, scalars.rowStride};
+  lanes.product(to, {channels, {}, {}}, byChannel, from, keyCount, start);
+}
+
+void AttentionTile::storeKeys(const VectorRows &from, int64_t channels, const IndexExpr &firstKey, Value keyCount,
+                              const AttentionTensor &tensor, Value buffer) {
+  IndexExpr to = positionOfKey(tensor, firstKey);
+  lanes.loop(indices.constant(0), keyCount, 1, std::max<int64_t>(region.keys, 2), [&](const IndexExpr &key) {
+    IndexExpr row = indices.add(to, IndexBuilder::mul(key, tensor.strides[2]));
+    lanes.loop(channels, [&](const IndexExpr &channel) {
+      IndexExpr at = indices.add(from.offset, indices.add(IndexBuilder::mul(key, from.stride), channel));
+      Value element = lanes.loadScalar(lanes.element(), from.pointer, at);
+      element = emitCast(s, element, lanes.element(), tensor.elementType);
+      emitter.store(element, tensor.elementType, buffer,
+                    indices.add(row, IndexBuilder::mul(channel, tensor.strides[3])));
+    });
+  });
+}
+
+// ---- softmax ------------------------------------------------------------------------------------
+
+bool AttentionTile::isBiasPerKey() const {
+  ArrayRef<int64_t> shape = nn::shapeOf(region.bias);
+  return shape[2] == 1 && (shape[1] == 1 || region.repeat == 1);
+}
+
+/// The bias of a key and a lane.
+Value AttentionTile::biasAt(const IndexExpr &key, const IndexExpr &lane) {
+  auto [position, member] = indices.split(indices.clamp(indices.add(firstQuery, lane), numQueries()), region.repeat);
+  IndexExpr head = indices.add(IndexBuilder::mul(group, region.repeat), member);
+  return biasElement(emitter, region, {batch, head, position, key});
+}
+
+void AttentionTile::fillBias(const IndexExpr &firstKey, Value keyCount) {
+  lanes.loop(width(), [&](const IndexExpr &lane) {
+    lanes.loop(indices.constant(0), keyCount, 1, keysOfBlock, [&](const IndexExpr &key) {
+      IndexExpr to = indices.add(lane, IndexBuilder::mul(key, biasRows->stride));
+      lanes.storeScalar(biasAt(indices.add(firstKey, key), lane), biasRows->pointer, to);
+    });
+  });
+}
+
+SmallVector<Value>
+AttentionTile::overScores(const VectorRows &products, const IndexExpr &firstKey, Value keyCount, ValueRange states,
+                          function_ref<SmallVector<Value>(const IndexExpr &, ArrayRef<Value>, ValueRange)> body) {
+  Type type = lanes.type();
+  Value scale = s.constant(type, FloatAttr::get(lanes.element(), region.scale).getValueAsDouble());
+  Value unseen = s.constant(type, -std::numeric_limits<double>::infinity());
+  if (biasRows)
+    fillBias(firstKey, keyCount);
+  return lanes.loop(indices.constant(0), keyCount, 1, keysOfBlock, states, [&](const IndexExpr &key, ValueRange inner) {
+    Value biasOfKey, position;
+    if (region.bias && !biasRows)
+      biasOfKey = lanes.splat(biasAt(indices.add(firstKey, key), 0));
+    if (!limits.empty()) {
+      position = indices.value(indices.add(firstKey, key));
+      Type integer = getElementTypeOrSelf(limits[0].getType());
+      if (position.getType() != integer)
+        position = arith::TruncIOp::create(s.builder, s.loc, integer, position);
+      position = lanes.splat(position);
+    }
+    SmallVector<Value> scores;
+    for (int64_t column = 0; column < numColumns; ++column) {
+      Value score = s.mul(lanes.load(products, key, column), scale);
+      if (region.bias)
+        score = s.add(score, biasRows ? lanes.load(*biasRows, key, column) : biasOfKey);
+      if (!limits.empty())
+        score = s.select(s.compare(CmpIPredicate::sge, limits[size_t(column)], position), score, unseen);
+      scores.push_back(score);
+    }
+    return body(key, scores, inner);
+  });
+}
+
+Value AttentionTile::larger(Value score, Value top) {
+  return s.select(s.compare(CmpFPredicate::OGT, score, top), score, top);
+}
+Value AttentionTile::shiftOf(Value top) {
+  Value lowest = s.constant(lanes.type(), -std::numeric_limits<double>::infinity());
+  return s.select(s.compare(CmpFPredicate::OEQ, top, lowest), lanes.constant(0), top);
+}
+Value AttentionTile::exponential(Value score, Value shift) { return emitExpBelowZero(s, s.sub(score, shift)); }
+
+// ---- dropout ------------------------------------------------------------------------------------
+
+/// Positions wrap in their type as those of the whole tensor do: what a lane without a query has is not looked at.
+void AttentionTile::findFirstWeights() {
+  enum Dim : size_t { Batch, Group, Member, Query };
+  IndexExpr matrix = indices.add(IndexBuilder::mul(batch, dropout->stride(Batch)),
+                                 IndexBuilder::mul(group, dropout->stride(Group)));
+  Value first = lanes.splat(s.add(dropout->start(), dropout->positionOf(indices.value(matrix))));
+  Value block = dropout->positionOf(indices.value(firstQuery));
+  firstWeights.clear();
+  for (int64_t column = 0; column < numColumns; ++column) {
+    Value query = queriesOf(column, block);
+    auto times = [&](Value index, int64_t stride) { return s.mul(index, s.whole(index.getType(), stride)); };
+    Value at = first;
+    if (region.repeat > 1) {
+      Value repeat = s.whole(query.getType(), region.repeat), member = s.make<arith::RemUIOp>(query, repeat);
+      at = s.add(at, times(member, dropout->stride(Member)));
+      query = s.make<arith::DivUIOp>(query, repeat);
+    }
+    firstWeights.push_back(s.add(at, times(query, dropout->stride(Query))));
+  }
+}
+
+Value AttentionTile::keeps(const IndexExpr &key, int64_t column) {
+  if (!dropout)
+    return {};
+  Value along = lanes.splat(dropout->positionOf(indices.value(key)));
+  return dropout->keeps(s.add(firstWeights[size_t(column)], along));
+}
+
+} // namespace hpc::kernels

@@ -1,0 +1,135 @@
+// What attention on a host and its gradient share: a block of queries lies in the lanes of vectors, keys come a block
+// at a time. So scores [keys, queries] are products of broadcast keys with the transposed block, and a softmax runs
+// down them, lane by lane, without a sum across lanes; keys and values may lie at any strides.
+#pragma once
+
+#include "passes/Kernels/Elements/Dropout.h"
+#include "passes/Kernels/Host/HostVectors.h"
+#include "passes/Kernels/Regions/AttentionRegion.h"
+
+namespace hpc::kernels {
+
+/// Queries of an item, where there are as many: of one head, or of all that share a group of keys, position by
+/// position.
+constexpr int64_t queriesOfBlock = 32;
+/// Keys at a time.
+constexpr int64_t keysOfBlock = 64;
+
+/// How many blocks the queries make that share a group.
+inline int64_t countQueryBlocks(const AttentionRegion &region) {
+  return (region.queries * region.repeat + queriesOfBlock - 1) / queriesOfBlock;
+}
+
+/// Where an attention has its keys, and where their values.
+using KeysOrValues = AttentionTensor AttentionKeys::*;
+
+/// Of `count` keys from `first` on those of `part`, as i with begin <= i < end for key first + i; none where end <= begin.
+std::pair<Value, Value> keysOfPart(ElementEmitter &emitter, const AttentionRegion &region, const AttentionKeys &part,
+                                   const IndexExpr &first, Value count);
+
+/// The bias at [batch, head, query, key] as far as it has these dims, in the type that scores have.
+Value biasElement(ElementEmitter &emitter, const AttentionRegion &region, Index at);
+
+class AttentionTile {
+public:
+  /// `buffers`: of the region's arguments.
+  AttentionTile(ElementEmitter &emitter, const AttentionRegion &region, ValueRange buffers, VectorUnit unit);
+
+  HostVectors &vectors() { return lanes; }
+  int64_t columns() const { return numColumns; }
+  int64_t width() const { return numColumns * lanes.lanes(); } ///< lanes of a block
+  int64_t numQueries() const { return region.queries * region.repeat; }
+
+  // ---- where the tile is; all below speaks of that ----
+
+  void enterGroup(const IndexExpr &batchIndex, const IndexExpr &groupIndex);
+  /// The queries from `first` on of all that share the group. Lanes without a query repeat the last one.
+  void enterBlock(const IndexExpr &first);
+  /// Lanes that have a query.
+  Value queryCount() const { return count; }
+  /// Keys from this one on are seen by none of the block's queries.
+  Value keyEnd();
+  /// Keys of the block that begins at `first`, of those before `end`.
+  Value keysFrom(const IndexExpr &first, Value end) {
+    return s.make<arith::MinSIOp>(indices.constant(keysOfBlock), s.sub(end, indices.value(first)));
+  }
+  /// The first block whose queries may see keys from `key` on.
+  Value firstBlockThatSees(const IndexExpr &key);
+
+  // ---- queries ----
+
+  /// A tensor of queries: [channels, queries].
+  void loadTransposed(const AttentionTensor &tensor, int64_t channels, const VectorRows &to);
+  void storeTransposed(const VectorRows &from, int64_t channels, const AttentionTensor &tensor, Value buffer);
+  /// A row of channels for each query, padded to whole vectors: where the buffer has them, else in `memory`.
+  VectorRows rowsOf(const AttentionTensor &tensor, int64_t channels, const VectorRows &memory);
+  /// Memory for such rows; no pointer where rowsOf needs none.
+  VectorRows rowsMemory(const AttentionTensor &tensor, int64_t channels, int64_t rows);
+
+  // ---- keys ----
+
+  /// Keys or values as scalars (key, channel), key 0 being `first`: where they lie, or widened and put together in `memory`.
+  ScalarMatrix scalarsOf(KeysOrValues which, int64_t channels, const IndexExpr &first, Value keyCount, Value memory);
+  /// Memory for that; null where it needs none.
+  Value scalarsMemory(KeysOrValues which, int64_t channels);
+  /// Memory for a number for each key of a block and each query, as rows of keys. Rows beside them may be overwritten.
+  VectorRows keyRows();
+  /// to[key] = the sum over channels of scalars(key, channel) * transposed[channel].
+  void sumChannels(const VectorRows &to, const ScalarMatrix &scalars, int64_t channels, const VectorRows &transposed,
+                   const IndexExpr &firstKey, Value keyCount);
+  /// to[channel] += the sum over keys of scalars(key, channel) * from[key], after `start` of what is there.
+  void sumKeys(const VectorRows &to, const ScalarMatrix &scalars, int64_t channels, const VectorRows &from,
+               Value keyCount, function_ref<Value(const IndexExpr &channel, int64_t column)> start);
+  /// Rows of keys firstKey.. to a result.
+  void storeKeys(const VectorRows &from, int64_t channels, const IndexExpr &firstKey, Value keyCount,
+                 const AttentionTensor &tensor, Value buffer);
+
+  // ---- softmax ----
+
+  /// Down the keys of a block, given q k^T: `body` gets a key's scores, scaled, with bias and mask, by column.
+  SmallVector<Value>
+  overScores(const VectorRows &products, const IndexExpr &firstKey, Value keyCount, ValueRange states,
+             function_ref<SmallVector<Value>(const IndexExpr &key, ArrayRef<Value> scores, ValueRange states)> body);
+  /// The larger one; a NaN score is left to the exponential.
+  Value larger(Value score, Value top);
+  /// What scores are shifted by: 0 where nothing was seen, whose exponentials then are 0.
+  Value shiftOf(Value top);
+  Value exponential(Value score, Value shift);
+
+  // ---- dropout ----
+
+  /// Which weights of a key are kept, by lane; null without dropout.
+  Value keeps(const IndexExpr &key, int64_t column);
+  /// Weights, or gradients of weights, as dropout leaves them.
+  Value dropped(Value weights, Value isKept) { return isKept ? dropout->apply(weights, isKept) : weights; }
+
+private:
+  Value queriesOf(int64_t column, Value first);
+  void findFirstWeights();
+  IndexExpr positionOf(const AttentionTensor &tensor, const IndexExpr &lane);
+  IndexExpr positionOfKey(const AttentionTensor &tensor, const IndexExpr &key);
+  /// Causal, with keys that some query does not see.
+  bool isMasked() const { return offset < region.keys - 1; }
+  /// Whether keys that a block does not see may be left out: not where a query sees none, whose weights are NaN then.
+  bool mayLeaveOut() const { return isMasked() && (offset >= 0 || region.guarded); }
+  bool isBiasPerKey() const;
+  Value biasAt(const IndexExpr &key, const IndexExpr &lane);
+  void fillBias(const IndexExpr &firstKey, Value keyCount);
+
+  ElementEmitter &emitter;
+  ScalarBuilder &s;
+  IndexBuilder &indices;
+  const AttentionRegion &region;
+  SmallVector<Value> buffers;
+  int64_t offset; ///< the causal one, within what sizes make meaningful
+  HostVectors lanes;
+  int64_t numColumns;
+  std::optional<VectorRows> biasRows;
+  IndexExpr batch, group, firstQuery;
+  Value count;
+  SmallVector<Value> limits;     ///< by column: the last key that each lane sees
+  std::optional<DropoutMask> dropout;
+  SmallVector<Value> firstWeights; ///< by column: where each lane's query has its weight of key 0 among all weights
+};
+
+} // namespace hpc::kernels
