@@ -12,13 +12,15 @@ ALLOWED = {  # the first prefix that fits counts
     "passes/Raise/": ALL,  # matchers name what they look for
     # One line or case an op: its code. Unit tests name the op that has none.
     "passes/Kernels/Elements/ScalarEmitter.cpp": ALL,
-    "passes/Kernels/ElementEmitter": ALL,
+    "passes/Kernels/Elements/ElementEmitter": ALL,
     "passes/Kernels/Elements/RowComposites.cpp": ALL,
-    "passes/Kernels/EmbeddingGrad": ALL,
-    "passes/Kernels/Dropout": ALL,
+    "passes/Kernels/Elements/EmbeddingGrad": ALL,
+    "passes/Kernels/Elements/Dropout": ALL,
     "passes/Kernels/Regions/IndexMap.cpp": ALL,
     "passes/Kernels/Regions/StridedView.cpp": ALL,
     "passes/Kernels/Regions/AttentionRegion.cpp": ALL,
+    "passes/Kernels/Regions/KeyConcat": {"ConcatOp", "CastOp", "SliceOp", "TransposeOp", "ReshapeOp"},  # how keys are put together
+    "passes/Kernels/Elements/RegionBody.cpp": {"ReduceOp", "ExpOp", "SubOp"},  # the two sums of a softmax that is written out
     "passes/Kernels/Regions/EpilogueRegion.cpp": {"MatmulOp", "AddOp", "GeluOp", "ReluOp", "MaxOp", "ReshapeOp"},  # what libraries of products do
     "passes/Precision/ExactSums.cpp": {"MatmulOp", "ReduceOp", "EmbeddingGradOp", "AddOp", "RoundOp"},  # what adds up, each with what it adds, and on which grid
     "passes/Precision/FixedPoint.cpp": {"AbsOp", "RoundOp"},  # what it makes
@@ -27,10 +29,10 @@ ALLOWED = {  # the first prefix that fits counts
     "passes/Precision/": {"CastOp"},  # what that phase makes
     "passes/Kernels/BindCasts.cpp": {"CastOp"},  # rounding, as it is done when weights are loaded
     "passes/Kernels/BindParts.cpp": {"SliceOp"},  # what a rank reads of a file is a slice of it
-    "passes/Kernels/OneHotSum": {"ReduceOp", "SelectOp", "CompareOp", "IotaOp"},  # how a loss whose classes are cut says which one counts
+    "passes/Kernels/Regions/OneHotSum": {"ReduceOp", "SelectOp", "CompareOp", "IotaOp"},  # how a loss whose classes are cut says which one counts
     # Reductions shape the loop nest. Products become library calls, which read operands transposed and leave out tails;
     # a reshape is the buffer of its operand.
-    "passes/Kernels/Fusion": {"ReduceOp", "MatmulOp"},
+    "passes/Kernels/Fusion/Fusion": {"ReduceOp", "MatmulOp"},
     "passes/Kernels/": {"ReduceOp", "MatmulOp", "TransposeOp", "ReshapeOp"},
     "passes/Lower/": {"MatmulOp", "ReshapeOp"},
     "passes/Partition/CollectPartials.cpp": {"AddOp", "MulOp"},  # sums of scaled terms

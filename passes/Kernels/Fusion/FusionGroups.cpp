@@ -64,7 +64,7 @@ FusionGroup unite(const FusionGroup &a, const FusionGroup &b) {
   for (Operation *op : group.ops)
     if (isRowSum(op))
       for (Operation *producer = op->getOperand(0).getDefiningOp();
-           isa_and_present<nn::ReshapeOp>(producer) && !group.contains(producer);
+           producer && isAlias(producer) && !group.contains(producer);
            producer = producer->getOperand(0).getDefiningOp())
         group.reshapes.push_back(producer);
   llvm::sort(group.reshapes, [](Operation *x, Operation *y) { return x->isBeforeInBlock(y); });
