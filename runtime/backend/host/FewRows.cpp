@@ -1,84 +1,154 @@
-// Four rows of B as it lies in memory at a time: that many streams the core follows by itself, and what comes after them
-// is asked for. Written once, without intrinsics, and compiled for each kind of vectors.
+// Four rows of B as it lies in memory at a time, a quarter of it apart: so many streams the core follows by itself, if
+// each goes on for some pages, and what comes after the rows is asked for. Written once, without intrinsics, and
+// compiled for each kind of vectors.
 #include "runtime/backend/host/FewRows.h"
 
 #include "runtime/backend/host/Vectors.h"
+
+#include <algorithm>
 
 namespace hpc::host {
 
 namespace {
 
 constexpr int streams = 4;
+constexpr int64_t rowsAhead = 2;
 
-/// Rows x .. x+count-1 of B, times their columns of A.
-template <int lanes, int count, typename T> HPC_INLINE void addRows(const FewRows &product, const T *b, int64_t x) {
-  using Float = typename Vectors<lanes>::Float;
-  const int64_t whole = product.columns / lanes * lanes;
-  const T *rows[count];
+/// Vectors that a cache line of B's numbers becomes: each line is asked for once.
+template <int lanes, typename T> constexpr int vectorsOfLine = 64 / int(sizeof(T)) / lanes;
+
+/// B as it lies in memory, and how many of its rows are between those that are read at a time.
+template <typename T> struct Rows {
+  const T *data;
+  int64_t ld, apart;
+
+  HPC_INLINE const T *at(int64_t row, int64_t stream) const { return data + (row + stream * apart) * ld; }
+};
+
+/// `count` numbers of a row of A, each in all lanes.
+template <int lanes, int count>
+HPC_INLINE void loadFactors(const float *from, int64_t apart, typename Vectors<lanes>::Float (&factors)[count]) {
   for (int i = 0; i < count; ++i)
-    rows[i] = b + (x + i) * product.ld;
-  for (int64_t j = 0; j < whole; j += lanes) {
-    Float right[count];
-    for (int i = 0; i < count; ++i) {
-      Vectors<lanes>::load(rows[i] + j, right[i]);
-      __builtin_prefetch(rows[i] + count * product.ld + j);
-    }
-    for (int64_t row = 0; row < product.rows; ++row) {
-      float *const to = product.sums + row * product.columns + j;
-      const float *const left = product.a + row * product.depth + x;
-      Float sum;
-      Vectors<lanes>::load(to, sum);
+    factors[i] = from[i * apart];
+}
+
+/// to[lanes] += factors[0] * right[0] + factors[1] * right[1] + ..., one after the other.
+template <int lanes, int count, typename Float>
+HPC_INLINE void addProducts(const Float (&factors)[count], const Float (&right)[count], float *to) {
+  Float sum;
+  Vectors<lanes>::load(to, sum);
+  for (int i = 0; i < count; ++i)
+    sum = __builtin_elementwise_fma(factors[i], right[i], sum);
+  std::memcpy(to, &sum, sizeof(sum));
+}
+
+/// `count` rows of B from x on, times their columns of A, for columns first .. last-1, `vectors` whole vectors at a
+/// time. What the first row of A has there stays in registers. `single`: A has one row.
+template <int lanes, int count, int vectors, bool single, typename T>
+HPC_INLINE void addRowVectors(const FewRows &product, Rows<T> b, int64_t x, int64_t first, int64_t last) {
+  using Float = typename Vectors<lanes>::Float;
+  const int64_t columns = product.columns, depth = product.depth; // here, since stores could change the fields
+  const int64_t rows = single ? 1 : product.rows, apart = b.apart * b.ld, ahead = rowsAhead * b.ld;
+  const float *const a = product.a + x;
+  const T *const from = b.at(x, 0);
+  float *const sums = product.sums;
+  Float ofFirstRow[count], right[count];
+  loadFactors<lanes>(a, b.apart, ofFirstRow);
+  for (int64_t j = first; j < last; j += vectors * lanes) {
+    for (int i = 0; i < count; ++i)
+      __builtin_prefetch(from + i * apart + ahead + j);
+#pragma clang loop unroll(full)
+    for (int vector = 0; vector < vectors; ++vector) {
+      const int64_t at = j + vector * lanes;
       for (int i = 0; i < count; ++i)
-        sum = __builtin_elementwise_fma(Float(left[i]), right[i], sum);
-      std::memcpy(to, &sum, sizeof(sum));
+        Vectors<lanes>::load(from + i * apart + at, right[i]);
+      addProducts<lanes>(ofFirstRow, right, sums + at);
+      for (int64_t row = 1; row < rows; ++row) {
+        Float factors[count];
+        loadFactors<lanes>(a + row * depth, b.apart, factors);
+        addProducts<lanes>(factors, right, sums + row * columns + at);
+      }
     }
   }
+}
+
+template <int lanes, int count, bool single, typename T>
+HPC_INLINE void addWholeVectors(const FewRows &product, Rows<T> b, int64_t x, int64_t whole) {
+  constexpr int64_t line = vectorsOfLine<lanes, T> * lanes;
+  addRowVectors<lanes, count, vectorsOfLine<lanes, T>, single>(product, b, x, 0, whole / line * line);
+  addRowVectors<lanes, count, 1, single>(product, b, x, whole / line * line, whole);
+}
+
+template <int lanes, int count, typename T> HPC_INLINE void addRows(const FewRows &product, Rows<T> b, int64_t x) {
+  const int64_t whole = product.columns / lanes * lanes;
+  product.rows == 1 ? addWholeVectors<lanes, count, true>(product, b, x, whole)
+                    : addWholeVectors<lanes, count, false>(product, b, x, whole);
   for (int64_t row = 0; row < product.rows; ++row)
     for (int64_t j = whole; j < product.columns; ++j)
       for (int i = 0; i < count; ++i) {
         float &sum = product.sums[row * product.columns + j];
-        sum = __builtin_fmaf(product.a[row * product.depth + x + i], widen(rows[i][j]), sum);
+        sum = __builtin_fmaf(product.a[row * product.depth + x + i * b.apart], widen(b.at(x, i)[j]), sum);
       }
 }
 
-/// Columns j .. j+count-1 of B, which lie in memory as rows, for one row of A after the other: all but the first find
-/// them in the cache.
-template <int lanes, int count, typename T> HPC_INLINE void addColumns(const FewRows &product, const T *b, int64_t j) {
+/// `count` columns of B from j on, which lie in memory as rows, for rows row .. row+rows-1 of A.
+template <int lanes, int count, int rows, typename T>
+HPC_INLINE void addColumnVectors(const FewRows &product, Rows<T> b, int64_t j, int64_t row) {
   using Float = typename Vectors<lanes>::Float;
-  const int64_t whole = product.depth / lanes * lanes;
-  for (int64_t row = 0; row < product.rows; ++row) {
-    const float *const left = product.a + row * product.depth;
-    Float sums[count] = {};
-    for (int64_t x = 0; x < whole; x += lanes) {
-      Float a;
-      Vectors<lanes>::load(left + x, a);
+  constexpr int64_t line = vectorsOfLine<lanes, T> * lanes;
+  const int64_t depth = product.depth, whole = depth / lanes * lanes;
+  const float *const left = product.a + row * depth;
+  Float sums[rows][count] = {};
+  for (int64_t x = 0; x < whole;) {
+    if (row == 0)
+      for (int i = 0; i < count; ++i)
+        __builtin_prefetch(b.at(j + rowsAhead, i) + x);
+    for (const int64_t end = std::min(x + line, whole); x < end; x += lanes) {
+      Float factors[rows];
+      for (int r = 0; r < rows; ++r)
+        Vectors<lanes>::load(left + r * depth + x, factors[r]);
       for (int i = 0; i < count; ++i) {
         Float right;
-        Vectors<lanes>::load(b + (j + i) * product.ld + x, right);
-        if (row == 0)
-          __builtin_prefetch(b + (j + i + count) * product.ld + x);
-        sums[i] = __builtin_elementwise_fma(a, right, sums[i]);
+        Vectors<lanes>::load(b.at(j, i) + x, right);
+        for (int r = 0; r < rows; ++r)
+          sums[r][i] = __builtin_elementwise_fma(factors[r], right, sums[r][i]);
       }
     }
+  }
+  for (int r = 0; r < rows; ++r)
     for (int i = 0; i < count; ++i) {
+      Float &parts = sums[r][i];
       for (int half = lanes / 2; half > 0; half /= 2)
         for (int lane = 0; lane < half; ++lane)
-          sums[i][lane] += sums[i][lane + half];
-      float sum = sums[i][0];
-      for (int64_t x = whole; x < product.depth; ++x)
-        sum = __builtin_fmaf(left[x], widen(b[(j + i) * product.ld + x]), sum);
-      product.sums[row * product.columns + j + i] += sum;
+          parts[lane] += parts[lane + half];
+      float sum = parts[0];
+      for (int64_t x = whole; x < depth; ++x)
+        sum = __builtin_fmaf(left[r * depth + x], widen(b.at(j, i)[x]), sum);
+      product.sums[(row + r) * product.columns + j + i * b.apart] += sum;
     }
-  }
+}
+
+/// All rows of A, two at a time: all but the first find the columns in the cache.
+template <int lanes, int count, typename T> HPC_INLINE void addColumns(const FewRows &product, Rows<T> b, int64_t j) {
+  int64_t row = 0;
+  for (; row + 2 <= product.rows; row += 2)
+    addColumnVectors<lanes, count, 2>(product, b, j, row);
+  if (row < product.rows)
+    addColumnVectors<lanes, count, 1>(product, b, j, row);
+}
+
+/// `count` rows of B as it lies in memory from `row` on.
+template <int lanes, int count, typename T> HPC_INLINE void addStored(const FewRows &product, Rows<T> b, int64_t row) {
+  product.transposed ? addColumns<lanes, count>(product, b, row) : addRows<lanes, count>(product, b, row);
 }
 
 template <int lanes, typename T> HPC_INLINE void multiply(const FewRows &product) {
-  const T *const b = reinterpret_cast<const T *>(product.b);
-  const int64_t count = product.transposed ? product.columns : product.depth, whole = count / streams * streams;
-  for (int64_t i = 0; i < whole; i += streams)
-    product.transposed ? addColumns<lanes, streams>(product, b, i) : addRows<lanes, streams>(product, b, i);
-  for (int64_t i = whole; i < count; ++i)
-    product.transposed ? addColumns<lanes, 1>(product, b, i) : addRows<lanes, 1>(product, b, i);
+  const int64_t count = product.transposed ? product.columns : product.depth, apart = count / streams;
+  const Rows<T> b{reinterpret_cast<const T *>(product.b), product.ld, apart};
+  for (int64_t row = 0; row < apart; ++row)
+    addStored<lanes, streams>(product, b, row);
+  for (int64_t row = apart * streams; row < count; ++row)
+    addStored<lanes, 1>(product, b, row);
 }
 
 template <int lanes> HPC_INLINE void multiplyTypes(const FewRows &product) {
@@ -109,13 +179,13 @@ bool hasWide() {
 } // namespace
 
 bool hasFewRows() {
-  static const bool has = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                          __builtin_cpu_supports("f16c");
+  static const bool has =
+      __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
   return has;
 }
 
 void multiplyFewRows(const FewRows &product, bool mayBeWide) {
-  mayBeWide && hasWide() ? multiplyWide(product) : multiplyNarrow(product);
+  mayBeWide &&hasWide() ? multiplyWide(product) : multiplyNarrow(product);
 }
 
 } // namespace hpc::host

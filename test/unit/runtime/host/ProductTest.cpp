@@ -192,12 +192,12 @@ TEST(Product, FewRowsInNarrowVectors) {
     GTEST_SKIP() << "this machine has no AVX2 with FMA and F16C";
   for (DType type : {DType::F32, DType::BF16, DType::F16, DType::I8})
     for (bool transposed : {false, true}) {
-      const int64_t rows = 3, columns = 45, depth = 43, ld = 50;
-      std::vector<float> a(rows * depth), sums(rows * columns, 0.5f), wide = sums;
-      std::vector<std::byte> b(size_t(50 * ld * byteSize(type)));
+      const int64_t rows = 3, columns = 141, depth = 107, ld = 145; // two cache lines of i8 and more
+      std::vector<float> a(rows * depth), sums(rows * columns, 0.5f);
+      std::vector<std::byte> b(size_t(columns * ld * byteSize(type)));
       for (size_t i = 0; i < a.size(); ++i)
         a[i] = float(value(int64_t(i), 1));
-      for (int64_t i = 0; i < 50 * ld; ++i)
+      for (int64_t i = 0; i < columns * ld; ++i)
         set(type, b.data(), i, value(i, 3));
       host::FewRows product{rows, columns, depth, a.data(), b.data(), type, ld, transposed, sums.data()};
       host::multiplyFewRows(product, false);
