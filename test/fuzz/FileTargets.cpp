@@ -146,8 +146,10 @@ std::vector<std::string> annotatedModels() {
 std::vector<std::string> plans() {
   plan::Plan forDevices = plan::test::samplePlan();
   plan::test::action<plan::Kernel>(forDevices, 1, 1, plan::test::stage1::Relu).attention = plan::test::attention();
+  plan::Plan inInt8 = plan::test::samplePlan();
+  plan::test::holdInInt8(inInt8, 1);
   std::vector<std::string> bodies;
-  for (const plan::Plan &plan : {plan::test::samplePlan(), forDevices}) {
+  for (const plan::Plan &plan : {plan::test::samplePlan(), forDevices, inInt8}) {
     Expected<std::string> body = plan::openEnvelope(plan::serializePlan(plan), "sample.plan");
     bodies.push_back(body.ok() ? *body : "");
   }

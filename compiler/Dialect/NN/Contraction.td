@@ -12,7 +12,7 @@ def NN_MatmulOp : NN_ComputeOp<"matmul", "Product", "Product", [LeadingDimsOpInt
         %y = nn.matmul %x, %wte {transpose_rhs} : tensor<4x33x40xf32>, tensor<503x40xf32> -> tensor<4x33x503xf32>
 
     Constraints: (C1) both operands have rank 2 or more. (C2) k agrees; the result's shape follows. (C3) operands of one float element
-    type; the result has any float type, to which the sum (in f32 or wider) is rounded once.
+    type, or the right one of i8 (the codes of a weight, whose scales come behind); the result has any float type, to which the sum (in f32 or wider) is rounded once.
   }];
   let arguments = (ins AnyRankedTensor:$lhs, AnyRankedTensor:$rhs, UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs);
   let results = (outs AnyRankedTensor:$result);

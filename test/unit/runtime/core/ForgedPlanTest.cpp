@@ -96,6 +96,51 @@ plan::Plan otherOpcodes() {
   return plan;
 }
 
+/// A weight in all forms of int8: codes in a product beside their scales, and the numbers that those mean in another.
+plan::Plan int8Weight() {
+  using namespace plan;
+  Plan plan;
+  plan.model = "forged";
+  plan.axes = {{"tp", 2}};
+  plan.inputs = {{"x", DType::F32, {2, 4}, false}};
+  plan.outputs = {{"y", DType::F32, {2, 2}, false}};
+  const std::vector<float> numbers = TinyPlan::values(8, 5);
+  Weight weight;
+  weight.name = "w";
+  weight.shape = {4, 2};
+  weight.bytes = 32;
+  weight.inlineData.assign(reinterpret_cast<const char *>(numbers.data()), 32);
+  weight.hashes = hashChunks(weight.inlineData.data(), weight.bytes);
+  plan.weights = {weight};
+  Stage &stage = plan.stages.emplace_back();
+  const int32_t codes = TinyPlan::addBuffer(stage, "codes", {4, 2}, Lifetime::Session),
+                scales = TinyPlan::addBuffer(stage, "scales", {2}, Lifetime::Session),
+                values = TinyPlan::addBuffer(stage, "values", {4, 2}, Lifetime::Session),
+                x = TinyPlan::addBuffer(stage, "x", {2, 4}, Lifetime::Program),
+                product = TinyPlan::addBuffer(stage, "product", {2, 2}, Lifetime::Program),
+                y = TinyPlan::addBuffer(stage, "y", {2, 2}, Lifetime::Program);
+  stage.buffers[size_t(codes)].dtype = DType::I8;
+  stage.buffers[size_t(codes)].bytes = 8;
+  auto whole = [](const std::vector<int64_t> &shape) {
+    return Slice{shape, std::vector<ByCoord>(shape.size(), 0), {shape.begin(), shape.end()}, shape};
+  };
+  stage.bindings = {{codes, whole({4, 2}), Int8Weight{0, 0, Int8Form::Codes}, "", {}},
+                    {scales, whole({2}), Int8Weight{0, 0, Int8Form::Scales}, "", {}},
+                    {values, whole({4, 2}), Int8Weight{0, 0, Int8Form::Values}, "", {}}};
+  Gemm ofCodes = TinyPlan::gemm(x, codes, product, 2, 4, 4, 2, 2);
+  ofCodes.b.dtype = DType::I8;
+  stage.programs = {{ProgramKind::Forward,
+                     0,
+                     {{LoadInput{0, {x, 0}, whole({2, 4})}, "x"},
+                      {ofCodes, "codes"},
+                      {TinyPlan::gemm(x, values, y, 2, 4, 4, 2, 2), "values"},
+                      {Accumulate{{product, 0}, {y, 0}, DType::F32, 4, 1}, "sum"},
+                      {Accumulate{{scales, 0}, {y, 0}, DType::F32, 2, 1}, "scales"},
+                      {StoreOutput{0, {y, 0}, whole({2, 2}), TinyPlan::byRank(1, 0)}, "y"}}}};
+  stage.schedule = {{0, 0}};
+  return plan;
+}
+
 void expectEveryFlipEnds(const plan::Plan &plan, const std::string &folder, const std::vector<Array> &inputs) {
   Expected<std::string> body = plan::openEnvelope(plan::serializePlan(plan), "tiny.plan");
   ASSERT_TRUE(body.ok());
@@ -133,6 +178,12 @@ TEST(ForgedPlan, EveryFlippedByteIsRefusedOrRunsToAnEnd) {
 TEST(ForgedPlan, SoIsEveryFlippedByteOfOtherOpcodes) {
   TemporaryFolder folder;
   expectEveryFlipEnds(otherOpcodes(), folder.path, {Array::zeros(DType::F32, {8})});
+}
+
+/// And of a weight that is held in int8.
+TEST(ForgedPlan, SoIsEveryFlippedByteOfInt8Weights) {
+  TemporaryFolder folder;
+  expectEveryFlipEnds(int8Weight(), folder.path, {Array::zeros(DType::F32, {2, 4})});
 }
 
 } // namespace

@@ -121,11 +121,8 @@ TEST(PlanFile, FormsOfInt8Weights) {
       Binding &binding = plan.stages[0].bindings[0];
       Buffer &buffer = plan.stages[0].buffers[size_t(binding.buffer)];
       binding.start = Int8Weight{0, along, form};
-      if (form == Int8Form::Codes) {
-        buffer.dtype = DType::I8;
-        buffer.bytes /= 4;
-        std::get<Gemm>(plan.stages[0].programs[0].instructions[test::stage0::GemmH].action).b.dtype = DType::I8;
-      }
+      if (form == Int8Form::Codes)
+        test::holdInInt8(plan, along);
       if (form == Int8Form::Scales) {
         const int64_t lines = plan.weights[0].shape[size_t(1 - along)];
         binding.slice = {{lines}, {0}, {lines}, {lines}};

@@ -240,4 +240,14 @@ template <typename T> T &action(Plan &plan, int stage, int program, int instruct
   return std::get<T>(plan.stages[stage].programs[program].instructions[instruction].action);
 }
 
+/// w0 as codes of int8, in the product that reads it too.
+inline void holdInInt8(Plan &plan, int32_t along) {
+  Binding &binding = plan.stages[0].bindings[0];
+  Buffer &buffer = plan.stages[0].buffers[size_t(binding.buffer)];
+  binding.start = Int8Weight{0, along, Int8Form::Codes};
+  buffer.dtype = DType::I8;
+  buffer.bytes /= 4;
+  action<Gemm>(plan, 0, 0, stage0::GemmH).b.dtype = DType::I8;
+}
+
 } // namespace hpc::plan::test
