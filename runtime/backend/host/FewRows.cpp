@@ -32,14 +32,17 @@ HPC_INLINE void loadFactors(const float *from, int64_t apart, typename Vectors<l
     factors[i] = from[i * apart];
 }
 
-/// to[lanes] += factors[0] * right[0] + factors[1] * right[1] + ..., one after the other.
-template <int lanes, int count, typename Float>
-HPC_INLINE void addProducts(const Float (&factors)[count], const Float (&right)[count], float *to) {
-  Float sum;
-  Vectors<lanes>::load(to, sum);
-  for (int i = 0; i < count; ++i)
-    sum = __builtin_elementwise_fma(factors[i], right[i], sum);
-  std::memcpy(to, &sum, sizeof(sum));
+/// to[lane] += factors[0] * right[0][lane] + factors[1] * right[1][lane] + ..., one after the other, of all lanes of
+/// `vectors` vectors.
+template <int lanes, int count, int vectors, typename Float>
+HPC_INLINE void addProducts(const Float (&factors)[count], const Float (&right)[count][vectors], float *to) {
+  for (int vector = 0; vector < vectors; ++vector) {
+    Float sum;
+    Vectors<lanes>::load(to + vector * lanes, sum);
+    for (int i = 0; i < count; ++i)
+      sum = __builtin_elementwise_fma(factors[i], right[i][vector], sum);
+    std::memcpy(to + vector * lanes, &sum, sizeof(sum));
+  }
 }
 
 /// `count` rows of B from x on, times their columns of A, for columns first .. last-1, `vectors` whole vectors at a
@@ -47,21 +50,23 @@ HPC_INLINE void addProducts(const Float (&factors)[count], const Float (&right)[
 template <int lanes, int count, int vectors, bool single, typename T>
 HPC_INLINE void addRowVectors(const FewRows &product, Rows<T> b, int64_t x, int64_t first, int64_t last) {
   using Float = typename Vectors<lanes>::Float;
+  constexpr int atOnce = vectors % 2 ? 1 : 2;                     // a number of A is loaded once for both
   const int64_t columns = product.columns, depth = product.depth; // here, since stores could change the fields
   const int64_t rows = single ? 1 : product.rows, apart = b.apart * b.ld, ahead = rowsAhead * b.ld;
   const float *const a = product.a + x;
   const T *const from = b.at(x, 0);
   float *const sums = product.sums;
-  Float ofFirstRow[count], right[count];
+  Float ofFirstRow[count], right[count][atOnce];
   loadFactors<lanes>(a, b.apart, ofFirstRow);
   for (int64_t j = first; j < last; j += vectors * lanes) {
     for (int i = 0; i < count; ++i)
       __builtin_prefetch(from + i * apart + ahead + j);
 #pragma clang loop unroll(full)
-    for (int vector = 0; vector < vectors; ++vector) {
+    for (int vector = 0; vector < vectors; vector += atOnce) {
       const int64_t at = j + vector * lanes;
       for (int i = 0; i < count; ++i)
-        Vectors<lanes>::load(from + i * apart + at, right[i]);
+        for (int each = 0; each < atOnce; ++each)
+          Vectors<lanes>::load(from + i * apart + at + each * lanes, right[i][each]);
       addProducts<lanes>(ofFirstRow, right, sums + at);
       for (int64_t row = 1; row < rows; ++row) {
         Float factors[count];
