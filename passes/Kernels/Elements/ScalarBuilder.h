@@ -7,6 +7,7 @@
 #include "compiler/MLIR.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Matchers.h"
 
 namespace hpc::kernels {
 
@@ -84,18 +85,14 @@ public:
     return Op::create(builder, loc, a, b, arith::FastMathFlagsAttr::get(builder.getContext(), flags)).getResult();
   }
 
-  /// f32 to the 16 bits of f16 or bf16 in memory, to nearest even. bf16 by hand: its instruction is rare, its library
-  /// function missing.
+  /// f32 to the 16 bits of f16 or bf16 in memory, to nearest even; at no cost where `a` is what widen() or round() gave.
   Value narrow(Value a, Type elementType) {
-    Type i16 = inLanesOf(a, builder.getI16Type()), i32 = inLanesOf(a, builder.getI32Type());
+    if (Value bits = bitsInMemory(a, elementType))
+      return bits;
+    Type i16 = inLanesOf(a, builder.getI16Type());
     if (elementType.isF16())
       return bitcast(i16, arith::TruncFOp::create(builder, loc, inLanesOf(a, elementType), a));
-    Value bits = bitcast(i32, a);
-    Value isOdd = make<arith::AndIOp>(shiftRight(bits, 16), whole(i32, 1));
-    Value rounded = shiftRight(add(add(bits, isOdd), whole(i32, 0x7FFF)), 16);
-    Value quietNan = make<arith::OrIOp>(shiftRight(bits, 16), whole(i32, 0x40));
-    rounded = select(compare(arith::CmpFPredicate::UNO, a, a), quietNan, rounded);
-    return arith::TruncIOp::create(builder, loc, i16, rounded);
+    return upperHalf(roundToUpperHalf(a));
   }
   /// The inverse.
   Value widen(Value bits, Type elementType) {
@@ -109,7 +106,43 @@ public:
 
   /// Brings a register to what its element type can hold.
   Value round(Value a, Type elementType) {
-    return elementType.isF16() || elementType.isBF16() ? widen(narrow(a, elementType), elementType) : a;
+    if (elementType.isBF16())
+      return bitcast(a.getType(), make<arith::AndIOp>(roundToUpperHalf(a),
+                                                      whole(inLanesOf(a, builder.getI32Type()), keptBits)));
+    return elementType.isF16() ? widen(narrow(a, elementType), elementType) : a;
+  }
+
+private:
+  static constexpr int64_t keptBits = 0xFFFF0000; ///< of an f32 by bf16
+
+  /// An f32's bits whose upper half is the nearest bf16, a NaN's quiet; the lower half is arbitrary. By hand: the
+  /// instruction is rare, the library function missing.
+  Value roundToUpperHalf(Value a) {
+    Type i32 = inLanesOf(a, builder.getI32Type());
+    Value bits = bitcast(i32, a);
+    Value isOdd = make<arith::AndIOp>(shiftRight(bits, 16), whole(i32, 1));
+    Value quietNan = make<arith::OrIOp>(bits, whole(i32, 0x400000));
+    return select(compare(arith::CmpFPredicate::UNO, a, a), quietNan, add(add(bits, whole(i32, 0x7FFF)), isOdd));
+  }
+  Value upperHalf(Value bits) {
+    return arith::TruncIOp::create(builder, loc, inLanesOf(bits, builder.getI16Type()), shiftRight(bits, 16));
+  }
+
+  /// Where `a` is what widen() or round() made: its 16 bits in memory; else null.
+  Value bitsInMemory(Value a, Type elementType) {
+    Value bits;
+    APInt number;
+    if (elementType.isF16()) {
+      bool isWidened = matchPattern(a, m_Op<arith::ExtFOp>(m_Op<arith::BitcastOp>(matchers::m_Any(&bits))));
+      return isWidened && getElementTypeOrSelf(bits).isInteger(16) ? bits : Value();
+    }
+    auto single = a.getDefiningOp<arith::BitcastOp>();
+    bits = single ? single.getIn() : Value();
+    bool isExact = bits && ((matchPattern(bits, m_Op<arith::AndIOp>(matchers::m_Any(), m_ConstantInt(&number))) &&
+                             number == keptBits) ||
+                            (matchPattern(bits, m_Op<arith::ShLIOp>(matchers::m_Any(), m_ConstantInt(&number))) &&
+                             number == 16));
+    return isExact ? upperHalf(bits) : Value();
   }
 };
 
@@ -121,6 +154,8 @@ Value emitExpBelowZero(ScalarBuilder &s, Value x);
 Value emitOnePlusExp(ScalarBuilder &s, Value x);
 Value emitTanh(ScalarBuilder &s, Value x);
 Value emitErf(ScalarBuilder &s, Value x);
+/// Phi(x) - 1/2 of an f32, Phi the normal distribution's: -1/2 or 1/2 to the last bit far from 0.
+Value emitNormalBeyondHalf(ScalarBuilder &s, Value x);
 /// libm's function of that name: "tan" is tanf for an f32.
 Value emitLibm(ScalarBuilder &s, StringRef name, Value x);
 

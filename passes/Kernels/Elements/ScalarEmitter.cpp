@@ -128,8 +128,11 @@ Value sigmoid(S s, Value a) {
   Value one = s.like(a, 1), tail = emitExpBelowZero(s, s.negReal(s.make<math::AbsFOp>(a)));
   return s.divReal(s.select(isNegative(s, a), tail, one), s.contracting().add(one, tail));
 }
-/// The tanh form as x / (1 + exp(-2u)), which is the same function and loses nothing to cancellation.
+/// x Phi(x) as x / 2 + x (Phi(x) - 1/2), rounded once. The tanh form as x / (1 + exp(-2u)), which is the same function and
+/// loses nothing to cancellation.
 Value gelu(S s, Value a, bool tanhApproximation) {
+  if (!tanhApproximation && a.getType().isF32())
+    return s.fma(a, emitNormalBeyondHalf(s, a), s.mul(s.like(a, 0.5), a));
   if (!tanhApproximation)
     return s.mul(s.mul(s.like(a, 0.5), a), s.add(s.like(a, 1), emitErf(s, s.mul(a, s.like(a, M_SQRT1_2)))));
   const double c = -2 * M_2_SQRTPI * M_SQRT1_2;

@@ -86,6 +86,23 @@ TEST_F(Accuracy, Gelu) {
   measure("gelu", [](double x) { return x / (1 + std::exp(-2 * M_2_SQRTPI * M_SQRT1_2 * (x + 0.044715 * x * x * x))); }, 1.5,
           "{tanh_approximation}", true);
 }
+// The factor of GELU ends at 0 and 1 exactly, on both sides of where its polynomial does, and is nowhere beyond.
+TEST_F(Accuracy, GeluFarFromZero) {
+  std::string type = "tensor<512x1024xf32>";
+  parse("func.func @main(%x: " + type + ") -> " + type + " {\n  %r = nn.gelu %x : " + type + " -> " + type +
+        "\n  return %r : " + type + "\n}");
+  runPasses();
+  LoadedCode code(*module);
+  Tensor x(DType::F32, {512, 1024}), actual;
+  for (int64_t i = 0; i < x.size(); ++i)
+    x.floats[i] = float(-8 + 16 * (double(i) / double(x.size())));
+  module->walk([&](nn::FusedOp region) { actual = call(code, region, {&x}, {}, 0)[0]; });
+  for (int64_t i = 0; i < x.size(); ++i) {
+    double a = x.floats[i], y = actual.floats[i];
+    ASSERT_TRUE(std::fabs(a) < 5.7 || y == std::max(a, 0.0)) << a << " " << y;
+    ASSERT_TRUE(a >= 0 ? y >= a / 2 && y <= a : y <= 0 && y >= a / 2) << a << " " << y;
+  }
+}
 
 } // namespace
 } // namespace hpc::test
