@@ -2,6 +2,8 @@
 // lanes are joined by halves.
 #include "passes/Kernels/Host/HostLanes.h"
 
+#include "passes/Kernels/Code/LoopAnnotation.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -22,6 +24,15 @@ Value lanesOf(OpBuilder &builder, Location loc, Value vector, int64_t first, int
   return LLVM::ShuffleVectorOp::create(builder, loc, vector, vector, which);
 }
 } // namespace
+
+/// LLVM would unroll it whole. A block's lanes are enough beside each other, and straight code of thousands of
+/// instructions is slower where a region has several sums.
+static void keepAsLoop(scf::ForOp loop) {
+  MLIRContext *context = loop.getContext();
+  auto unroll = LLVM::LoopUnrollAttr::get(context, BoolAttr::get(context, true), {}, {}, {}, {}, {}, {});
+  loop->setAttr(loopAnnotationName, LLVM::LoopAnnotationAttr::get(context, {}, {}, {}, unroll, {}, {}, {}, {}, {}, {}, {},
+                                                                  {}, {}, {}, {}));
+}
 
 HostLanes::HostLanes(HostLoops &nest, Type element, int64_t count) : nest(nest), element(element) {
   int64_t bytes = element.getIntOrFloatBitWidth() / 8;
@@ -62,6 +73,7 @@ SmallVector<Value> HostLanes::takeIn(ValueRange states, Value first, int64_t ele
 SmallVector<Value> HostLanes::takeInWhole(ValueRange states, Value first, Value last, Value none,
                                           function_ref<Value(Value)> term, function_ref<Value(Value, Value)> join) {
   auto blocks = scf::ForOp::create(nest.builder, nest.loc, first, last, nest.constant(lanes), states);
+  keepAsLoop(blocks);
   OpBuilder::InsertionGuard guard(nest.builder);
   nest.builder.setInsertionPointToStart(blocks.getBody());
   SmallVector<Value> next = takeIn(blocks.getRegionIterArgs(), blocks.getInductionVar(), lanes, none, term, join);

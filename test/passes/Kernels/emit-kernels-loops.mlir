@@ -54,6 +54,11 @@
 // CHECK: %[[NARROW:.*]] = arith.trunci %[[LABEL]] : i64 to i32
 // CHECK: %[[WANTED:.*]] = arith.select %{{.*}}, %[[NARROW]], %c-2147483648_i32
 // CHECK: arith.cmpi eq, %{{.*}}, %[[WANTED]] : i32
+
+// Sums along rows stay loops of a block of lanes each: unrolled whole, a region of several such sums is slower.
+// CHECK-LABEL: func.func private @row_sum_0.rows
+// CHECK: scf.for %{{.*}} = %c0_i64{{.*}} to %c3072_i64{{.*}} step %c64_i64{{.*}} iter_args(
+// CHECK: } {llvm.loop_annotation = #llvm.loop_annotation<unroll = <disable = true>>}
 func.func @main(%a: tensor<2x3072xf32>, %b: tensor<2x96xf32>, %c: tensor<2x37xf32>, %d: tensor<24x40xf32>, %e: tensor<2x4100xf32>, %l: tensor<2x1xi64>) {
   %0 = nn.fused "long_0" (%a) : (tensor<2x3072xf32>) -> tensor<2x3072xf32> {
   ^bb0(%x: tensor<2x3072xf32>):
@@ -105,6 +110,11 @@ func.func @main(%a: tensor<2x3072xf32>, %b: tensor<2x96xf32>, %c: tensor<2x37xf3
     %z = nn.constant dense<0.0> : tensor<f32> : tensor<f32>
     %s = nn.select %o, %x, %z : tensor<2x3072xi1>, tensor<2x3072xf32>, tensor<f32> -> tensor<2x3072xf32>
     nn.yield %s : tensor<2x3072xf32>
+  }
+  %8 = nn.fused "row_sum_0" (%a) : (tensor<2x3072xf32>) -> tensor<2x1xf32> {
+  ^bb0(%x: tensor<2x3072xf32>):
+    %s = nn.reduce sum %x {axes = array<i64: 1>} : tensor<2x3072xf32> -> tensor<2x1xf32>
+    nn.yield %s : tensor<2x1xf32>
   }
   return
 }

@@ -34,7 +34,7 @@ std::string tensorOf(ArrayRef<int64_t> shape) {
 // a device's teams, of one warp and more.
 TEST_F(BlockSums, BesideSumsAlongRows) {
   for (SmallVector<int64_t> shape :
-       {SmallVector<int64_t>{64, 40}, {4, 40, 33}, {2, 3, 48, 20}, {512, 130}, {96, 2050}}) {
+       {SmallVector<int64_t>{64, 40}, {4, 40, 33}, {2, 3, 48, 20}, {512, 130}, {189, 70}, {96, 2050}}) {
     SmallVector<int64_t> one(shape), leading;
     for (size_t dim = 0; dim + 1 < shape.size(); ++dim) {
       one[dim] = 1;

@@ -54,21 +54,22 @@ TEST_F(CompositeKernels, EveryFloatType) {
 // NaN, infinities, rows of -inf, equal numbers and squares that overflow come out as the definition has them.
 TEST_F(CompositeKernels, HardRows) {
   for (const char *element : {"f32", "f64", "f16"})
-    for (const char *body : {softmax, layerNorm, rmsNorm}) {
-      Tensor x = someFloats({9, 33});
-      for (int64_t j = 0; j < 33; ++j) {
-        x.floats[33 + j] = -INFINITY;
-        x.floats[2 * 33 + j] = j == 7 ? 1.0 : -INFINITY;
-        x.floats[3 * 33 + j] = (j - 16) * (element[1] == '1' ? 4000.0 : element[1] == '3' ? 1e36 : 1e300);
-        x.floats[4 * 33 + j] = -200.0 * double(j);
-        x.floats[5 * 33 + j] = 7.25;
-        x.floats[6 * 33 + j] = 0.0;
+    for (const char *body : {softmax, layerNorm, rmsNorm})
+      for (int64_t columns : {33, 65}) { // a vector's tail, a block of lanes and one more
+        Tensor x = someFloats({9, columns});
+        for (int64_t j = 0; j < columns; ++j) {
+          x.floats[columns + j] = -INFINITY;
+          x.floats[2 * columns + j] = j == 7 ? 1.0 : -INFINITY;
+          x.floats[3 * columns + j] = (j - 16) * (element[1] == '1' ? 4000.0 : element[1] == '3' ? 1e36 : 1e300);
+          x.floats[4 * columns + j] = -200.0 * double(j);
+          x.floats[5 * columns + j] = 7.25;
+          x.floats[6 * columns + j] = 0.0;
+        }
+        x.floats[8 * columns - 2] = NAN;
+        x.floats[8 * columns + 2] = INFINITY;
+        toleranceScale = 8;
+        checkOn(element, {9, columns}, body, {typed(x, element), typed(someFloats({9, columns}, 2), element)});
       }
-      x.floats[7 * 33 + 31] = NAN;
-      x.floats[8 * 33 + 2] = INFINITY;
-      toleranceScale = 8;
-      checkOn(element, {9, 33}, body, {typed(x, element), typed(someFloats({9, 33}, 2), element)});
-    }
 }
 
 // Rows without elements, rows of one, one row, no row: loops that run once or never.
@@ -103,8 +104,15 @@ TEST_F(CompositeKernels, ReadByOthersInTheSameRegion) {
       "%0 = nn.softmax %x : $T -> $T\n %1 = nn.layer_norm %0 {epsilon = 1.0e-5 : f64} : $T -> $T\n %r = nn.add %0, %1 : $T, $T -> $T",
       // two of one region: one result, so the other row lies on the stack
       "%0 = nn.softmax %x : $T -> $T\n %1 = nn.softmax %y : $T -> $T\n %r = nn.sub %0, %1 : $T, $T -> $T"};
-  for (const char *body : readers)
-    checkOn("f32", {6, 40}, body, {someFloats({6, 40}), someFloats({6, 40}, 2)});
+  for (std::string body : readers) {
+    checkOn("f32", {6, 40}, body.c_str(), {someFloats({6, 40}), someFloats({6, 40}, 2)});
+    // More than a block of lanes.
+    for (size_t at = 0; (at = body.find("tensor<6x", at)) != std::string::npos;)
+      body.replace(at, 9, "tensor<7x");
+    for (size_t at = 0; (at = body.find("7x40x", at)) != std::string::npos;)
+      body.replace(at, 5, "7x72x");
+    checkOn("f32", {7, 72}, body.c_str(), {someFloats({7, 72}), someFloats({7, 72}, 2)});
+  }
 }
 
 // Fusion gives no region that reads a softmax out of order; whoever writes one gets right numbers all the same.
