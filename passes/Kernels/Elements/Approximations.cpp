@@ -1,4 +1,4 @@
-// exp, tanh and erf of f32 as branch-free polynomials that vectorize; NaN and infinities as in libm.
+// exp, tanh, erf and GELU's part of f32 as branch-free polynomials that vectorize; NaN and infinities as in libm.
 // Bounds, measured on half a million floats of all exponents against libm in double precision
 // (test/unit/passes/KernelsAccuracy.cpp): exp 0.9 ulp, tanh 1.5 ulp, erf 1 ulp. Operations are what they cost (all but
 // divisions are two a cycle), so each use has the shortest form that its range allows. Coefficients: exp and erf after N.
@@ -143,10 +143,10 @@ Value emitErf(ScalarBuilder &s, Value x) {
   return s.select(s.compare(CmpFPredicate::OGT, t, s.like(x, 0.927734375)), far, near);
 }
 
-// Phi(x) - 1/2 = x P(x^2), cut at 1/2, which an x beyond 5.4 exceeds with the last P. P is a polynomial about the middle of its
-// range, where no terms cancel; its last step is about 8, since a rounding of x^2 - middle counts most where x^2 is small.
-// Coefficients: minimax in the error of x P (Lawson's weights), rounded to f32 one after the other. Over all f32 it is off by
-// 9.5e-8 at most, and x / 2 + x times it by 1.55 ulp of x.
+// Phi(x) - 1/2 = x P(x^2), cut at 1/2, which an x beyond 5.4 exceeds with the last P. P is a polynomial about the
+// middle of its range, where no terms cancel; its last step is about 8, since a rounding of x^2 - middle counts most where
+// x^2 is small. Coefficients: minimax in the error of x P (Lawson's weights), rounded to f32 one after the other. Over all
+// f32 it is off by 9.5e-8 at most, and x / 2 + x times it by 1.55 ulp of x.
 Value emitNormalBeyondHalf(ScalarBuilder &s, Value x) {
   Value square = atMost(s, s.mul(x, x), 0x1.d28f5ep+4);
   Value middle = s.sub(square, s.like(x, 0x1.d28f5ep+3));

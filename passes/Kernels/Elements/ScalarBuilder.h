@@ -85,7 +85,7 @@ public:
     return Op::create(builder, loc, a, b, arith::FastMathFlagsAttr::get(builder.getContext(), flags)).getResult();
   }
 
-  /// f32 to the 16 bits of f16 or bf16 in memory, to nearest even; at no cost where `a` is what widen() or round() gave.
+  /// f32 to the 16 bits of f16 or bf16 in memory, to nearest even; free where `a` is what widen() or round() gave.
   Value narrow(Value a, Type elementType) {
     if (Value bits = bitsInMemory(a, elementType))
       return bits;

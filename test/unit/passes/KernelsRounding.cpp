@@ -1,5 +1,5 @@
-// Rounding of f32 to bf16, bit by bit, on the host and on the device: in memory, in registers, and where nothing is to be
-// rounded. The reference is runtime/base/HalfFloat.h.
+// Rounding of f32 to bf16, bit by bit, on the host and on the device: in memory, in registers, and where nothing is to
+// be rounded. The reference is runtime/base/HalfFloat.h.
 #include "runtime/base/HalfFloat.h"
 #include "test/unit/passes/KernelsHarness.h"
 
@@ -17,7 +17,8 @@ std::vector<uint32_t> awkwardBits() {
 }
 
 struct Rounding : KernelTest {
-  /// What the module's only kernel makes of one operand's bytes: as many buffers as it has results, from host and device.
+  /// What the module's only kernel makes of one operand's bytes: as many buffers as it has results, from host and
+  /// device.
   std::vector<std::vector<char *>> run(ArrayRef<char> operand, Tensor placeholder) {
     runPasses();
     SmallVector<nn::FusedOp> regions;
@@ -46,9 +47,9 @@ struct Rounding : KernelTest {
 TEST_F(Rounding, NearestEvenInMemoryAndInRegisters) {
   std::vector<uint32_t> bits = awkwardBits();
   std::string n = std::to_string(bits.size());
-  parse("func.func @main(%x: tensor<" + n + "xf32>) -> (tensor<" + n + "xbf16>, tensor<" + n + "xf32>) {\n  %n = nn.cast %x : tensor<" + n +
-        "xf32> -> tensor<" + n + "xbf16>\n  %w = nn.cast %n : tensor<" + n + "xbf16> -> tensor<" + n + "xf32>\n  return %n, %w : tensor<" + n +
-        "xbf16>, tensor<" + n + "xf32>\n}");
+  parse("func.func @main(%x: tensor<" + n + "xf32>) -> (tensor<" + n + "xbf16>, tensor<" + n +
+        "xf32>) {\n  %n = nn.cast %x : tensor<" + n + "xf32> -> tensor<" + n + "xbf16>\n  %w = nn.cast %n : tensor<" +
+        n + "xbf16> -> tensor<" + n + "xf32>\n  return %n, %w : tensor<" + n + "xbf16>, tensor<" + n + "xf32>\n}");
   ArrayRef<char> bytes(reinterpret_cast<const char *>(bits.data()), bits.size() * 4);
   for (const std::vector<char *> &results : run(bytes, Tensor(DType::F32, {int64_t(bits.size())}))) {
     ASSERT_EQ(results.size(), 2u);
@@ -68,13 +69,15 @@ TEST_F(Rounding, NearestEvenInMemoryAndInRegisters) {
 TEST_F(Rounding, MovesKeepBits) {
   for (const char *element : {"bf16", "f16"}) {
     std::string rows = std::string("tensor<256x256x") + element + ">";
-    parse("func.func @main(%x: " + rows + ") -> " + rows + " {\n  %r = nn.transpose %x {permutation = array<i64: 1, 0>} : " + rows + " -> " +
-          rows + "\n  return %r : " + rows + "\n}");
+    parse("func.func @main(%x: " + rows + ") -> " + rows +
+          " {\n  %r = nn.transpose %x {permutation = array<i64: 1, 0>} : " + rows + " -> " + rows +
+          "\n  return %r : " + rows + "\n}");
     std::vector<uint16_t> bits(65536);
     for (size_t i = 0; i < bits.size(); ++i)
       bits[i] = uint16_t(i);
     ArrayRef<char> bytes(reinterpret_cast<const char *>(bits.data()), bits.size() * 2);
-    for (const std::vector<char *> &results : run(bytes, Tensor(element[0] == 'b' ? DType::BF16 : DType::F16, {256, 256})))
+    for (const std::vector<char *> &results :
+         run(bytes, Tensor(element[0] == 'b' ? DType::BF16 : DType::F16, {256, 256})))
       for (size_t row = 0; row < 256; ++row)
         for (size_t column = 0; column < 256; ++column) {
           uint16_t moved;
