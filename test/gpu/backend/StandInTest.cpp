@@ -2,6 +2,8 @@
 #include "runtime/backend/cuda/ReduceKernel.h"
 #include "test/gpu/backend/GpuFixture.h"
 
+#include <thread>
+
 using namespace hpc;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -111,6 +113,23 @@ TEST_F(Gpu, AMissingBarrierShows) {
     }
     EXPECT_EQ(wrong, !hasBarrier);
   }
+}
+
+// Sessions open and close the same GPU at the same time: none of it is lost count of.
+TEST_F(Gpu, ManyMayHoldOneContext) {
+  cuda::Driver driver = *cuda::loadDriver(HPC_STANDIN_FOLDER);
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 4; ++thread)
+    threads.emplace_back([&] {
+      for (int i = 0; i < 2000; ++i) {
+        Expected<std::unique_ptr<cuda::Gpu>> gpu = cuda::Gpu::open(driver, 0);
+        EXPECT_TRUE(gpu.ok() && (*gpu)->makeEvent().ok());
+      }
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_EQ(standin::leaks(), "");
+  EXPECT_NE(driver.releaseContext(0), cuda::driverSuccess);
 }
 
 // What is not given back is told, by kind.

@@ -63,7 +63,7 @@ Registry<LibraryState> &libraries() {
 /// 0, or why a call that works on the current context cannot.
 DriverResult contextProblem() {
   ContextState *context = standin::currentContext();
-  if (!context || context->retained == 0)
+  if (!context || !context->isRetained())
     return driverInvalidContext;
   return context->error;
 }
@@ -153,16 +153,13 @@ DriverResult cuDeviceCanAccessPeer(int *can, DeviceNumber device, DeviceNumber p
 DriverResult cuDevicePrimaryCtxRetain(ContextHandle *context, DeviceNumber device) {
   ENTER(driverOutOfMemory);
   *context = Machine::instance().context(device);
-  ++(*context)->retained;
+  (*context)->retain();
   Machine::instance().count("contexts", 1);
   return driverSuccess;
 }
 DriverResult cuDevicePrimaryCtxRelease_v2(DeviceNumber device) {
-  ContextHandle context = Machine::instance().context(device);
-  if (context->retained == 0)
+  if (!Machine::instance().context(device)->release())
     return driverInvalidContext;
-  if (--context->retained == 0)
-    context->reached.clear();
   Machine::instance().count("contexts", -1);
   return driverSuccess;
 }
@@ -174,7 +171,7 @@ DriverResult cuCtxSetCurrent(ContextHandle context) {
 DriverResult cuCtxEnablePeerAccess(ContextHandle peer, unsigned) {
   ENTER(unknownError);
   IN_CONTEXT();
-  return standin::currentContext()->reached.insert(peer->device).second ? driverSuccess : driverPeerAlreadyEnabled;
+  return standin::currentContext()->reach(peer->device) ? driverSuccess : driverPeerAlreadyEnabled;
 }
 DriverResult cuMemGetInfo_v2(size_t *free, size_t *total) {
   *total = size_t(Machine::instance().settings().memory);

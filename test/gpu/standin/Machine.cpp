@@ -42,7 +42,7 @@ ContextState *&currentContext() {
 std::byte *Running::access(uint64_t address, uint64_t bytes) const {
   int device = 0;
   std::byte *data = Memory::instance().find(address, bytes, device);
-  if (data && (device < 0 || device == context.device || context.reached.count(device)))
+  if (data && (device < 0 || device == context.device || context.reaches(device)))
     return data;
   fault(hpc::cuda::driverIllegalAddress);
   return nullptr;
@@ -186,6 +186,35 @@ void Machine::count(const std::string &kind, int change) {
 namespace hpc::cuda {
 
 using standin::Machine;
+
+void ContextState::retain() {
+  std::lock_guard<std::mutex> lock(mutex);
+  ++holders;
+}
+
+bool ContextState::release() {
+  std::lock_guard<std::mutex> lock(mutex);
+  if (holders == 0)
+    return false;
+  if (--holders == 0)
+    reached.clear();
+  return true;
+}
+
+bool ContextState::isRetained() const {
+  std::lock_guard<std::mutex> lock(mutex);
+  return holders > 0;
+}
+
+bool ContextState::reach(int other) {
+  std::lock_guard<std::mutex> lock(mutex);
+  return reached.insert(other).second;
+}
+
+bool ContextState::reaches(int other) const {
+  std::lock_guard<std::mutex> lock(mutex);
+  return reached.count(other) > 0;
+}
 
 namespace {
 std::mutex allStreamsMutex;

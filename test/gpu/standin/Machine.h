@@ -16,11 +16,23 @@
 #include <thread>
 
 namespace hpc::cuda {
+/// Sessions and streams ask it at the same time.
 struct ContextState {
   int device = 0;
-  int retained = 0;
-  std::set<int> reached;              ///< devices whose memory it may touch
   std::atomic<DriverResult> error{0}; ///< once something has gone wrong on the device, all calls say so
+
+  void retain();
+  /// False if nobody holds it. When the last one lets go, it reaches no other device any more.
+  bool release();
+  bool isRetained() const;
+  /// From here on it may touch that device's memory; false if it might before.
+  bool reach(int other);
+  bool reaches(int other) const;
+
+private:
+  mutable std::mutex mutex;
+  int holders = 0;
+  std::set<int> reached;
 };
 } // namespace hpc::cuda
 
