@@ -154,14 +154,19 @@ def slurm():
 ACROSS = {"OMPI_MCA_btl_tcp_if_include": "10.77.13.0/24", "OMPI_MCA_oob_tcp_if_include": "10.77.13.0/24", "UCX_TLS": "tcp,self"}
 
 
+def srun(nodes, tasks):
+    """Nodes by name: else Slurm takes the second one while the first still clears up, and no rendezvous is there."""
+    return ["srun", f"--nodelist={','.join(NODES[:nodes])}", f"--nodes={nodes}", f"--ntasks-per-node={tasks // nodes}", f"-n{tasks}"]
+
+
 def by_pmix(nodes, tasks):
     need(os.path.exists(os.path.join(BIN, "libhpc_mpi.so")), "needs libhpc_mpi.so")
-    return ["srun", "--mpi=pmix", f"--nodes={nodes}", f"--ntasks-per-node={tasks // nodes}", f"-n{tasks}"], [], ACROSS if nodes > 1 else {}
+    return [*srun(nodes, tasks), "--mpi=pmix"], [], ACROSS if nodes > 1 else {}
 
 
 def by_rendezvous(nodes, tasks):
     need(os.path.exists(os.path.join(BIN, "libhpc_ucx.so")), "needs libhpc_ucx.so")
-    return ["srun", f"--nodes={nodes}", f"--ntasks-per-node={tasks // nodes}", f"-n{tasks}"], [f"--rendezvous=10.77.13.1:{free_port()}"], {"HPC_SECRET": SECRET, **(ACROSS if nodes > 1 else {})}
+    return srun(nodes, tasks), [f"--rendezvous=10.77.13.1:{free_port()}"], {"HPC_SECRET": SECRET, **(ACROSS if nodes > 1 else {})}
 
 
 LAUNCHERS = {"pmix": by_pmix, "rendezvous": by_rendezvous}
@@ -179,9 +184,9 @@ def equal_cases():
             def case(layout=layout, nodes=nodes, tasks=tasks, launcher=launcher):
                 """The bits of one process."""
                 one = slurm()
-                srun, flags, variables = launcher(nodes, tasks)
+                command, flags, variables = launcher(nodes, tasks)
                 file, alone = plan(*layout)
-                code, errors = one.run(*srun, RUN, file, "--input", inputs(), "--output", fresh("slurm.npz"), "--poison", "--deterministic", *flags, **variables)
+                code, errors = one.run(*command, RUN, file, "--input", inputs(), "--output", fresh("slurm.npz"), "--poison", "--deterministic", *flags, **variables)
                 check(code == 0, f"exit {code}: {errors}")
                 got, want = (numpy.load(array)[MODELS["gpt2-odd"][3]] for array in (path("slurm.npz"), alone))
                 check(numpy.array_equal(got.view(numpy.uint32), want.view(numpy.uint32)), "other bits than in one process")
@@ -196,7 +201,7 @@ def equal_cases():
         with open(path("batch.sh"), "w") as script:
             script.write(f"#!/bin/sh\nset -e\n{run} {outputs[0]}\nsrun -n 2 {run} {outputs[1]} --deterministic --rendezvous=10.77.13.1:{free_port()}\n"
                          f"mpirun --oversubscribe -n 4 {run} {outputs[2]}\n")
-        code, errors = one.run("sbatch", "--wait", "-N1", "-n4", f"--output={path('batch.log')}", path("batch.sh"), HPC_SECRET=SECRET, **MPI_ENV)
+        code, errors = one.run("sbatch", "--wait", f"--nodelist={NODES[0]}", "-n4", f"--output={path('batch.log')}", path("batch.sh"), HPC_SECRET=SECRET, **MPI_ENV)
         check(code == 0, f"exit {code}: {errors}{open(path('batch.log')).read()}")
         for output in outputs:
             check(open(output, "rb").read() == open(alone, "rb").read(), f"{output}: other bits than in one process")
@@ -206,9 +211,9 @@ def equal_cases():
         def case():
             """The tasks of a node take its cards in turn, and NCCL joins the nodes; the stand-in's cards have the same names on each, so a node has a name for NCCL."""
             one = slurm()
-            srun, flags, variables = LAUNCHERS[name](nodes, 4)
+            command, flags, variables = LAUNCHERS[name](nodes, 4)
             file, alone = plan(2, 2, 1)
-            code, errors = one.run(*srun, "sh", "-c", 'NCCL_HOSTID=$SLURMD_NODENAME exec "$0" "$@"', RUN, file, "--backend=cuda", "--input", inputs(), "--output", fresh("cards.npz"), "--poison", *flags, **variables, **stand_in(4 // nodes))
+            code, errors = one.run(*command, "sh", "-c", 'NCCL_HOSTID=$SLURMD_NODENAME exec "$0" "$@"', RUN, file, "--backend=cuda", "--input", inputs(), "--output", fresh("cards.npz"), "--poison", *flags, **variables, **stand_in(4 // nodes))
             check(code == 0, f"exit {code}: {errors}")
             got, want = (numpy.load(array)[MODELS["gpt2-odd"][3]] for array in (path("cards.npz"), alone))
             check(numpy.abs(got - want).max() <= 3e-6 * numpy.abs(want).max(), "differs from the host")
@@ -229,9 +234,9 @@ def wrong_cases():
 
     for name in LAUNCHERS:
         def three(name=name):
-            srun, flags, variables = LAUNCHERS[name](1, 3)
+            command, flags, variables = LAUNCHERS[name](1, 3)
             file, _ = plan(2, 2, 1)
-            code, errors = slurm().run(*srun, RUN, file, "--input", inputs(), *flags, **variables)
+            code, errors = slurm().run(*command, RUN, file, "--input", inputs(), *flags, **variables)
             check(code == 1 and "the plan has 4 ranks, which 3 processes cannot share equally; start 1, 2 or 4 processes" in errors, errors)
         yield f"wrong: three tasks for four ranks by {name}", three
 
@@ -260,10 +265,10 @@ def kill_cases():
                 def case(launcher=launcher, nodes=nodes, tasks=tasks, victim=victim, how=how):
                     """The others say who has gone and end in time; with --kill-on-bad-exit Slurm then ends the one that is stopped, too."""
                     one = slurm()
-                    srun, flags, variables = launcher(nodes, tasks)
+                    command, flags, variables = launcher(nodes, tasks)
                     file, _ = plan(2, 2, 1)
                     output = fresh("lost.npz")
-                    launched = one.begin(*srun, "--kill-on-bad-exit=1", RUN, file, "--input", inputs(), "--repeat=10000000", "--output", output, *flags, **variables)
+                    launched = one.begin(*command, "--kill-on-bad-exit=1", RUN, file, "--input", inputs(), "--repeat=10000000", "--output", output, *flags, **variables)
                     for _ in range(300):
                         pids = tasks_of(output)
                         if len(pids) == tasks:
@@ -273,7 +278,10 @@ def kill_cases():
                         launched.terminate()
                         raise AssertionError(f"srun started {len(pids)} of {tasks} tasks: {launched.communicate()[1]}")
                     time.sleep(1 + 2 * chance.random())
-                    os.kill(pids[victim], how)
+                    try:
+                        os.kill(pids[victim], how)
+                    except ProcessLookupError:
+                        raise AssertionError(f"the task has ended before: exit {launched.wait(20)}, {launched.communicate()[1]}")
                     begin = time.time()
                     while len(tasks_of(output)) > (how == signal.SIGSTOP) and time.time() - begin < 20:
                         time.sleep(0.05)
