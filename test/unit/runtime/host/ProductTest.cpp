@@ -129,7 +129,8 @@ TEST(Product, AllTypesTransposesAndAdding) {
                   check({a, b, c, accumulate, 5, 7, k, transposeA, transposeB, add, 3});
 }
 
-// The right operand may be the codes of a weight: one that is read as another type, or widened without its sign, is another sum.
+// The right operand may be the codes of a weight: one that is read as another type, or widened without its sign, is
+// another sum.
 TEST(Product, CodesOnTheRight) {
   host::useOneThread();
   for (DType a : {DType::F32, DType::BF16, DType::F16})
@@ -172,8 +173,8 @@ TEST(Product, SeveralBlocks) {
   check({DType::F32, DType::I8, DType::F32, DType::F32, 13, 1030, 6, false, false, true, 2});
 }
 
-// Past the blocks of few rows, their vectors and the rows of B that they take at a time: what is left over at an end would
-// be left out or taken twice.
+// Past the blocks of few rows, their vectors and the rows of B that they take at a time: what is left over at an end
+// would be left out or taken twice.
 TEST(Product, FewRows) {
   for (DType type : {DType::F32, DType::BF16, DType::F16})
     for (DType c : {DType::F32, type})
@@ -211,75 +212,106 @@ TEST(Product, FewRowsInNarrowVectors) {
     }
 }
 
-// Past every block of the tile registers, and one row, column and depth beside each: a panel that is left out, taken twice
-// or packed from the wrong place is another sum.
+// Past every block of the tile registers, and one row, column and depth beside each: a panel that is left out, taken
+// twice or packed from the wrong place is another sum.
 TEST(Product, LargeAndOdd) {
   host::useOneThread();
   for (DType type : {DType::F32, DType::BF16, DType::F16})
     for (bool transposeA : {false, true})
       for (bool transposeB : {false, true})
         for (bool add : {false, true})
-          for (auto [m, n, k] :
-               {std::array<int64_t, 3>{65, 129, 64}, {81, 64, 145}, {257, 66, 161}, {65, 79, 801}, {64, 400, 288},
-                {9, 130, 131}})
+          for (auto [m, n, k] : {std::array<int64_t, 3>{65, 129, 64},
+                                 {81, 64, 145},
+                                 {257, 66, 161},
+                                 {65, 79, 801},
+                                 {64, 400, 288},
+                                 {9, 130, 131}})
             for (DType b : {type, DType::I8})
               check({type, b, DType::F32, DType::F32, m, n, k, transposeA, transposeB, add, 3});
 }
 
-// Rows of B, or of a transposed A, that are a multiple of 2048 bytes apart are VectorProduct's where there is nothing wider than AVX2, so past its
-// panels and blocks too.
+// Rows of B, or of a transposed A, that are a multiple of 2048 bytes apart are VectorProduct's where there is nothing
+// wider than AVX2, so past its panels and blocks too.
 TEST(Product, RowsFarApart) {
   host::useOneThread();
   for (bool transposeA : {false, true})
     for (bool add : {false, true})
-      for (auto [m, n, k, slack] : {std::array<int64_t, 4>{9, 512, 50, 0}, {14, 1000, 401, 24}, {389, 500, 7, 12},
-                                    {400, 260, 30, 252}, {10, 9, 20, 503}, {9, 17, 8, 495}, {500, 20, 400, 12},
+      for (auto [m, n, k, slack] : {std::array<int64_t, 4>{9, 512, 50, 0},
+                                    {14, 1000, 401, 24},
+                                    {389, 500, 7, 12},
+                                    {400, 260, 30, 252},
+                                    {10, 9, 20, 503},
+                                    {9, 17, 8, 495},
+                                    {500, 20, 400, 12},
                                     {512, 70, 33, 0}})
         check({DType::F32, DType::F32, DType::F32, DType::F32, m, n, k, transposeA, false, add, slack});
 }
 
-// A transposed B of many columns is VectorProduct's too there: past its blocks of 32 columns, 384 rows and 768 deep.
+// A transposed B of many columns is VectorProduct's too there: past its groups of 6 columns, blocks of 24
+// columns, of 64 and 384 rows and 768 deep.
 TEST(Product, ManyTransposedColumns) {
   host::useOneThread();
   for (bool transposeA : {false, true})
     for (bool add : {false, true})
-      for (auto [m, n, k, slack] : {std::array<int64_t, 4>{9, 256, 9, 0}, {14, 301, 801, 3}, {389, 257, 30, 12}, {130, 1000, 8, 504}})
+      for (auto [m, n, k, slack] : {std::array<int64_t, 4>{9, 256, 9, 0},
+                                    {14, 301, 801, 3},
+                                    {389, 257, 30, 12},
+                                    {130, 1000, 8, 504},
+                                    {67, 266, 1537, 0},
+                                    {24, 259, 40, 8}})
         check({DType::F32, DType::F32, DType::F32, DType::F32, m, n, k, transposeA, true, add, slack});
 }
 
-// Threads cut such a product, as they do one of 16 bits, into parts of their own number: an element keeps its bits.
-// Machines with AVX-512 do not choose this way, but can go it.
+// Threads cut such a product, as they do one of 16 bits, into parts of their own number: an element keeps its bits, and
+// has the same where the columns of B lie in memory as rows. Machines with AVX-512 do not choose this way, but can go
+// it.
 TEST(Product, BitsOfVectorsDependOnNoOtherRowsAndColumns) {
   if (!host::hasFewRows())
     GTEST_SKIP() << "this machine has no AVX2 with FMA and F16C";
-  for (auto each : {std::pair(DType::F32, false), {DType::F32, true}, {DType::BF16, false}}) {
-    const DType type = each.first;
-    const bool transposeB = each.second;
-    const int64_t m = 400, n = 512, k = 800, size = byteSize(type), line = transposeB ? k : 1, step = transposeB ? 1 : n;
-    std::vector<std::byte> a(size_t(m * k * size)), b(size_t(k * n * size)), scratch;
+  const int64_t m = 400, n = 512, k = 800;
+  for (DType type : {DType::F32, DType::BF16, DType::F16, DType::I8}) {
+    const DType typeA = type == DType::I8 ? DType::F32 : type;
+    std::vector<std::byte> a(size_t(m * k * byteSize(typeA))), b(size_t(k * n * byteSize(type))), turned(b.size()),
+        scratch;
     for (int64_t i = 0; i < m * k; ++i)
-      set(type, a.data(), i, std::sin(double(i)));
-    for (int64_t i = 0; i < k * n; ++i)
-      set(type, b.data(), i, std::cos(double(i)));
-    std::vector<float> whole(size_t(m * n)), part(whole.size());
-    auto multiply = [&](int64_t row, int64_t rows, int64_t column, int64_t columns, std::vector<float> &c) {
-      Product product{rows, columns, k};
-      product.a = {a.data() + row * k * size, type, k, false};
-      product.b = {b.data() + column * line * size, type, transposeB ? k : n, transposeB};
-      product.c = {reinterpret_cast<std::byte *>(c.data()), DType::F32, n, false};
-      host::multiplyVectors(product, scratch);
-    };
-    multiply(0, m, 0, n, whole);
-    double sum = 0;
+      set(typeA, a.data(), i, std::sin(double(i)));
     for (int64_t x = 0; x < k; ++x)
-      sum += get(type, a.data(), x) * get(type, b.data(), x * step);
-    EXPECT_NEAR(whole[0], sum, 1e-4);
-    for (auto [row, column] : {std::pair<int64_t, int64_t>{0, 64}, {37, 0}, {5, 101}}) {
-      multiply(row, 11, column, 19, part);
-      for (int64_t i = 0; i < 11; ++i)
-        for (int64_t j = 0; j < 19; ++j)
-          ASSERT_EQ(part[size_t(i * n + j)], whole[size_t((row + i) * n + column + j)]) << i << "," << j;
-    }
+      for (int64_t j = 0; j < n; ++j) {
+        const double value = type == DType::I8 ? double((x * n + j) % 255 - 127) : std::cos(double(x * n + j));
+        set(type, b.data(), x * n + j, value);
+        set(type, turned.data(), j * k + x, value);
+      }
+    auto multiply = [&](bool transposeB, int64_t row, int64_t rows, int64_t column, int64_t columns) {
+      std::vector<float> c(size_t(m * n), 0.25f);
+      Product product{rows, columns, k};
+      product.a = {a.data() + row * k * byteSize(typeA), typeA, k, false};
+      product.b = {(transposeB ? turned.data() + column * k * byteSize(type) : b.data() + column * byteSize(type)),
+                   type, transposeB ? k : n, transposeB};
+      product.c = {reinterpret_cast<std::byte *>(c.data()), DType::F32, n, false};
+      product.addToC = true;
+      host::multiplyVectors(product, scratch);
+      return c;
+    };
+    const std::vector<float> whole = multiply(false, 0, m, 0, n);
+    double sum = 0.25;
+    for (int64_t x = 0; x < k; ++x)
+      sum += get(typeA, a.data(), x) * get(type, b.data(), x * n);
+    EXPECT_NEAR(whole[0], sum, 1e-4 * std::max(1.0, std::abs(sum)));
+    EXPECT_EQ(multiply(true, 0, m, 0, n), whole) << name(type);
+    for (bool transposeB : {false, true})
+      for (auto [row, rows, column, columns] : {std::array<int64_t, 4>{0, 11, 64, 19},
+                                                {37, 8, 0, 5},
+                                                {5, 23, 101, 49},
+                                                {300, 70, 7, 26},
+                                                {16, 90, 20, 100}}) {
+        const std::vector<float> part = multiply(transposeB, row, rows, column, columns);
+        for (int64_t i = 0; i < rows; ++i)
+          for (int64_t j = 0; j < columns; ++j)
+            ASSERT_EQ(part[size_t(i * n + j)], whole[size_t((row + i) * n + column + j)])
+                << name(type) << (transposeB ? " transposed " : " ") << row + i << "," << column + j;
+        EXPECT_EQ(part[size_t(rows * n)], 0.25f) << "beyond the rows";
+        EXPECT_EQ(part[size_t(columns)], 0.25f) << "beyond the columns";
+      }
   }
 }
 
