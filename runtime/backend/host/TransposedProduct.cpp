@@ -33,7 +33,8 @@ HPC_AVX2 void multiplyLines(int64_t depth, const float *a, const float *b, int64
   int64_t x = 0;
   for (int64_t line = 1; line <= ahead.count; ++line) {
     const std::byte *soon = ahead.from + (line - 1) * ahead.ld;
-    for (const int64_t end = depth * line / ahead.count; x < end; ++x, soon += ahead.step) {
+    const int64_t end = depth * line / ahead.count;
+    HPC_ALIGNED for (; x < end; ++x, soon += ahead.step) {
       Float left[vectors];
       std::memcpy(left, a + x * panelRows, sizeof(left));
       __builtin_prefetch(soon, 0, 2);

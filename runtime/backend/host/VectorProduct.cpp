@@ -33,7 +33,7 @@ HPC_AVX2 void multiplyPanels(int64_t depth, const float *a, const float *b, Ahea
   if (add)
     for (int i = 0; i < rows; ++i)
       std::memcpy(sums[i], c + i * ld, sizeof(sums[i]));
-  for (int64_t x = 0; x < depth; ++x) {
+  HPC_ALIGNED for (int64_t x = 0; x < depth; ++x) {
     Float right[2];
     std::memcpy(right, b + x * panelColumns, sizeof(right));
     __builtin_prefetch(ahead.from + x * ahead.step, 0, 2);
@@ -71,10 +71,10 @@ bool hasTypes(const Product &product) {
          product.c.dtype == DType::F32 && product.accumulate == DType::F32;
 }
 
-/// oneDNN 2.6.3 reads operands as they lie in memory where A, or a part of it, has fewer than 384 rows. Of a transposed A
-/// or a B whose rows are a multiple of 2048 bytes apart, which fall on few lines of the cache, it then computes 31 to 55
-/// GFLOP/s where others have 85 (Zen 3); of a transposed B of many columns 30 to 50 where A has 16 rows and 57 to 75 where
-/// it has 64, where these vectors have 85 and 92. With fewer columns it is as fast, and A need not be packed.
+/// oneDNN 2.6.3 reads operands as they lie in memory where A, or a part of it, has fewer than 384 rows. Of a transposed
+/// A or a B whose rows are a multiple of 2048 bytes apart, which fall on few lines of the cache, it then computes 31 to
+/// 55 GFLOP/s where others have 85 (Zen 3); of a transposed B of many columns 30 to 50 where A has 16 rows and 57 to 75
+/// where it has 64, where these vectors have 85 and 92. With fewer columns it is as fast, and A need not be packed.
 bool isSlowElsewhere(const Product &product) {
   constexpr int64_t manyColumns = 256;
   return product.a.transpose || (product.b.transpose ? product.n >= manyColumns : product.b.ld % 512 == 0);

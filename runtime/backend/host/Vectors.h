@@ -1,5 +1,5 @@
-// Vectors of f32 for what is written once, without intrinsics, and compiled for each kind of them: numbers are widened as
-// they are read.
+// Vectors of f32 for what is written once, without intrinsics, and compiled for each kind of them: numbers are widened
+// as they are read.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,9 @@
 #pragma clang diagnostic ignored "-Wpsabi" // vectors go through inline functions alone
 
 #define HPC_INLINE [[gnu::always_inline]] inline
+/// Before the innermost loop of a product: where else it begins is chance, and costs up to a tenth of its speed (Zen
+/// 3).
+#define HPC_ALIGNED [[clang::code_align(64)]]
 
 namespace hpc::host {
 
