@@ -35,6 +35,7 @@ struct StoredTensor {
   const std::byte *data = nullptr;               ///< unaligned; null when there are no bytes, or isAbsent
   std::shared_ptr<std::vector<std::byte>> owned; ///< holds `data` where no file does
   bool isConstant = false; ///< its content is meant to be known, whatever its type: no weight
+  bool isBuffer = false;   ///< a weight that the exporter tells from parameters, as PyTorch's of rotary frequencies
 
   /// External data that was not read: `file` and `offset` say where it belongs, nobody knows what it is.
   bool isAbsent() const { return bytes > 0 && !data; }

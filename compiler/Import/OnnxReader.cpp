@@ -323,15 +323,24 @@ template <typename Visit> void eachUnknown(const std::string &unknown, uint64_t 
       visit(unknown.substr(size_t(field.begin), size_t(field.end - field.begin)));
 }
 
-/// NodeProto's metadata_props (field 9) and overload (field 8) came with IR version 10.
-std::map<std::string, std::string> nodeMetadata(const ::onnx::NodeProto &proto) {
+/// The metadata_props of a message, which came with IR version 10.
+std::map<std::string, std::string> metadataIn(const std::string &unknown, uint64_t number) {
   std::map<std::string, std::string> metadata;
-  eachUnknown(proto.unknown_fields(), 9, [&](const std::string &bytes) {
+  eachUnknown(unknown, number, [&](const std::string &bytes) {
     ::onnx::StringStringEntryProto entry;
     if (entry.ParseFromString(bytes))
       metadata[entry.key()] = entry.value();
   });
   return metadata;
+}
+
+/// Whether PyTorch's exporter says of an initializer's value that no optimizer is given it: a buffer of a module, or a
+/// tensor that its code holds.
+bool isBufferValue(const ::onnx::ValueInfoProto &proto) {
+  constexpr uint64_t metadataField = 4;
+  const std::map<std::string, std::string> metadata = metadataIn(proto.unknown_fields(), metadataField);
+  auto kind = metadata.find("pkg.torch.export.graph_signature.InputSpec.kind");
+  return kind != metadata.end() && (kind->second == "BUFFER" || kind->second == "CONSTANT_TENSOR");
 }
 
 Expected<Node> Reader::node(const ::onnx::NodeProto &proto) {
@@ -347,8 +356,9 @@ Expected<Node> Reader::node(const ::onnx::NodeProto &proto) {
   result.inputs.assign(proto.input().begin(), proto.input().end());
   result.outputs.assign(proto.output().begin(), proto.output().end());
   result.name = !proto.name().empty() || result.outputs.empty() ? proto.name() : result.outputs.front();
-  eachUnknown(proto.unknown_fields(), 8, [&](const std::string &bytes) { result.overload = bytes; });
-  result.modulePath = modulePathOf(proto.name(), nodeMetadata(proto));
+  constexpr uint64_t overloadField = 8, metadataField = 9; // they came with IR version 10
+  eachUnknown(proto.unknown_fields(), overloadField, [&](const std::string &bytes) { result.overload = bytes; });
+  result.modulePath = modulePathOf(proto.name(), metadataIn(proto.unknown_fields(), metadataField));
   for (const auto &each : proto.attribute()) {
     Expected<Attribute> value = attribute(each);
     if (!value.ok())
@@ -440,13 +450,17 @@ Expected<Function> Reader::function(const ::onnx::FunctionProto &proto) {
 Status Reader::graph(const ::onnx::GraphProto &proto) {
   std::vector<StoredBytes> stored = scanInitializers(model.files.front()->data(), model.files.front()->size());
   bool known = stored.size() == size_t(proto.initializer_size());
-  std::set<std::string> initializers;
+  std::set<std::string> initializers, buffers;
+  for (const auto &each : proto.value_info())
+    if (isBufferValue(each))
+      buffers.insert(each.name());
   for (int i = 0; i < proto.initializer_size(); ++i) {
     Expected<StoredTensor> value = tensor(proto.initializer(i), known ? &stored[size_t(i)] : nullptr);
     if (!value.ok())
       return value.status();
     if (!initializers.insert(value->name).second)
       return modelError("two initializers are named " + inQuotes(value->name));
+    value->isBuffer = buffers.count(value->name);
     model.initializers.push_back(std::move(*value));
   }
   if (proto.sparse_initializer_size())

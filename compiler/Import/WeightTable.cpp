@@ -2,6 +2,7 @@
 // Hashes only propose a tie; the bytes decide.
 #include "compiler/Import/WeightTable.h"
 
+#include "compiler/Dialect/NN/Statistic.h"
 #include "compiler/ElementType.h"
 #include "compiler/Import/KnownTensor.h"
 #include "compiler/Import/WeightContent.h"
@@ -64,6 +65,8 @@ nn::ParameterOp WeightTable::create(const StoredTensor &tensor, ArrayRef<int64_t
                                  ElementsAttr(), ArrayAttr(), DenseI64ArrayAttr(), DenseI64ArrayAttr(),
                                  TypeAttr());
   }
+  if (tensor.isBuffer)
+    nn::markStatistic(op);
   last = op;
   return op;
 }
@@ -72,7 +75,7 @@ Value WeightTable::get(const StoredTensor &tensor) {
   if (auto found = byName.find(tensor.name); found != byName.end())
     return found->second.getResult();
   // What may be equal has the same key: the place of what is absent, the hashes of what is there.
-  std::vector<int64_t> key = {int64_t(*tensor.dtype), int64_t(tensor.shape.size())};
+  std::vector<int64_t> key = {int64_t(*tensor.dtype), tensor.isBuffer, int64_t(tensor.shape.size())};
   key.insert(key.end(), tensor.shape.begin(), tensor.shape.end());
   std::vector<int64_t> hashes;
   if (tensor.isAbsent()) {

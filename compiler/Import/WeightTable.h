@@ -1,6 +1,7 @@
 // The program's nn.parameter ops: one per distinct weight, at the start of the function, by reference to the file.
 // Equal content, or for absent ones the same place, makes two initializers one weight (exporters write a tied weight
-// twice), unless all elements are equal: zeros and ones are how biases and norms begin, and say nothing.
+// twice), unless all elements are equal: zeros and ones are how biases and norms begin, and say nothing. Buffers, which
+// nothing trains, are tied with buffers alone.
 #pragma once
 
 #include "compiler/Dialect/NN/NN.h"
@@ -30,7 +31,7 @@ private:
   Operation *last = nullptr;
   std::map<std::string, nn::ParameterOp> byName;        ///< by name of a tensor; tied ones share a parameter
   std::map<std::string, std::vector<std::string>> tied; ///< name of a parameter -> the other tensors that it holds
-  /// (file of an absent tensor; dtype, shape, hashes or offset) -> tensors of different content
+  /// (file of an absent tensor; dtype, whether a buffer, shape, hashes or offset) -> tensors of different content
   std::map<std::pair<std::string, std::vector<int64_t>>, std::vector<const StoredTensor *>> byContent;
 };
 

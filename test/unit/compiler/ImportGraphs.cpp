@@ -3,6 +3,7 @@
 #include "test/unit/compiler/OnnxWriter.h"
 
 #include "compiler/Dialect/NN/NN.h"
+#include "compiler/Dialect/NN/Statistic.h"
 #include "compiler/Import/Folding.h"
 #include "compiler/Import/OnnxImporter.h"
 #include "compiler/Import/OnnxModel.h"
@@ -114,6 +115,20 @@ TEST_F(ImportGraphs, TiedWeights) {
     }
   });
   EXPECT_EQ(run(*module), Numbers({2, 8, 18, 5, 14, 27}));
+}
+
+/// What the exporter calls a buffer, no optimizer may move, nor what is equal to it be tied to it.
+TEST_F(ImportGraphs, Buffers) {
+  Graph model = graph({node("Add", {"x", "w"}, {"a"}), node("Mul", {"a", "b"}, {"c"}), node("Mul", {"c", "k"}, {"d"}),
+                       node("Add", {"d", "p"}, {"y"})});
+  model.initializers = {floats("w", {3}, {1, 2, 3}), floats("b", {3}, {1, 2, 3}), floats("k", {3}, {2, 3, 4}),
+                        floats("p", {3}, {5, 6, 7})};
+  model.values = {kindOf("b", "BUFFER"), kindOf("k", "CONSTANT_TENSOR"), kindOf("p", "PARAMETER")};
+  auto module = import(model);
+  ASSERT_TRUE(module);
+  std::map<std::string, bool> isStatistic;
+  module->walk([&](nn::ParameterOp op) { isStatistic[op.getName().str()] = nn::isStatistic(op); });
+  EXPECT_EQ(isStatistic, (std::map<std::string, bool>{{"w", false}, {"b", true}, {"k", true}, {"p", false}}));
 }
 
 /// A bias inside a partial contraction would count once per rank, so Gemm comes apart: product, scale, sum.

@@ -95,8 +95,14 @@ inline std::string value(const std::string &name, int type, const std::vector<st
   return bytes(1, name) + bytes(2, bytes(1, number(1, type) + bytes(2, shape)));
 }
 
+/// What PyTorch's exporter says of an initializer: "PARAMETER", "BUFFER" or "CONSTANT_TENSOR".
+inline std::string kindOf(const std::string &initializer, const std::string &kind) {
+  return bytes(1, initializer) +
+         bytes(4, bytes(1, "pkg.torch.export.graph_signature.InputSpec.kind") + bytes(2, kind));
+}
+
 struct Graph {
-  std::vector<std::string> nodes, initializers, inputs, outputs, functions;
+  std::vector<std::string> nodes, initializers, inputs, outputs, values, functions;
   int64_t opset = 18;
 
   /// A GraphProto.
@@ -111,6 +117,8 @@ struct Graph {
       graph += bytes(11, each);
     for (const std::string &each : outputs)
       graph += bytes(12, each);
+    for (const std::string &each : values)
+      graph += bytes(13, each);
     return graph;
   }
 
