@@ -80,6 +80,8 @@ private:
   static void giveFollowers(std::vector<Bucket> &buckets);
   void add(const Bucket &bucket);
   void rewrite();
+  std::optional<size_t> lastKept(size_t instruction) const;
+  std::optional<size_t> movedWriter(const LoweredValue &value) const;
   void renumberBuffers();
 
   const std::vector<Access> &accesses(size_t program, size_t instruction) const {
@@ -362,7 +364,25 @@ void Buckets::add(const Bucket &bucket) {
   insertions[{update, bucket.deadline}].push_back(std::move(wait));
 }
 
-/// Builds the programs anew, and says of values where they are known now.
+/// The last instruction of the update up to this one that stays where it is.
+std::optional<size_t> Buckets::lastKept(size_t instruction) const {
+  for (; moved.count(instruction); --instruction)
+    if (instruction == 0)
+      return std::nullopt;
+  return instruction;
+}
+
+/// The last instruction that moves among those that have written a value of the update where it was noted.
+std::optional<size_t> Buckets::movedWriter(const LoweredValue &value) const {
+  for (auto at = moved.upper_bound(size_t(value.instruction)); at != moved.begin();)
+    for (const Access &access : accesses(update, *--at))
+      if (access.write && access.ref.buffer == value.place.buffer)
+        return *at;
+  return std::nullopt;
+}
+
+/// Builds the programs anew, and says of values where they are known now. A view was noted at whatever instruction came
+/// before it, which may be one that moves and has nothing to do with it.
 void Buckets::rewrite() {
   std::map<std::pair<int64_t, int64_t>, int64_t> now; // by program and instruction
   for (size_t p = 0; p < stage.programs.size(); ++p) {
@@ -385,9 +405,19 @@ void Buckets::rewrite() {
     }
     stage.programs[p].instructions = std::move(fresh);
   }
-  for (LoweredValue &value : values)
-    if (value.stage == index)
-      value.instruction = now.at({value.program, value.instruction});
+  for (LoweredValue &value : values) {
+    if (value.stage != index)
+      continue;
+    const size_t noted = size_t(value.instruction);
+    std::optional<size_t> kept = noted, writer;
+    if (size_t(value.program) == update) {
+      writer = movedWriter(value);
+      kept = writer == noted ? std::nullopt : lastKept(noted);
+    }
+    value.instruction = kept ? now.at({value.program, int64_t(*kept)}) : 0;
+    if (writer)
+      value.instruction = std::max(value.instruction, now.at({value.program, int64_t(*writer)}));
+  }
   llvm::sort(values, [](const LoweredValue &a, const LoweredValue &b) {
     return std::tie(a.stage, a.program, a.instruction, a.id) < std::tie(b.stage, b.program, b.instruction, b.id);
   });
