@@ -50,20 +50,20 @@ def value_info(name, kind, shape):
     return field(1, name) + field(2, field(1, field(1, ELEMENT_TYPES[kind][0]) + field(2, dims)))
 
 
-def buffer_info(name):
-    """The ValueInfoProto by which PyTorch's exporter tells a buffer from parameters."""
-    return field(1, name) + field(4, field(1, "pkg.torch.export.graph_signature.InputSpec.kind") + field(2, "BUFFER"))
+def kind_info(name, kind):
+    """The ValueInfoProto by which PyTorch's exporter says what an initializer was: "PARAMETER" or "BUFFER"."""
+    return field(1, name) + field(4, field(1, "pkg.torch.export.graph_signature.InputSpec.kind") + field(2, kind))
 
 
-def graph(nodes, inputs, outputs, initializers=(), buffers=()):
+def graph(nodes, inputs, outputs, initializers=(), kinds=()):
     """A GraphProto, as `model` says, which is also what a node's attribute may hold."""
     return b"".join([*(field(1, each) for each in nodes), field(2, "test"), *(field(5, tensor(*each)) for each in initializers),
                      *(field(11, value_info(*each)) for each in inputs), *(field(12, value_info(*each)) for each in outputs),
-                     *(field(13, buffer_info(each)) for each in buffers)])
+                     *(field(13, kind_info(*each)) for each in kinds)])
 
 
-def model(nodes, inputs, outputs, initializers=(), opset=18, ir=8, domains=(), buffers=()):
-    """A ModelProto. Inputs and outputs are (name, element type, shape), initializers (name, array), `buffers` the names of those that are no parameters;
-    other domains are imported in version 1."""
+def model(nodes, inputs, outputs, initializers=(), opset=18, ir=8, domains=(), kinds=()):
+    """A ModelProto. Inputs and outputs are (name, element type, shape), initializers (name, array), `kinds` what of them were parameters or
+    buffers, as (name, kind); other domains are imported in version 1."""
     versions = [field(8, field(1, domain) + field(2, version)) for domain, version in [("", opset), *((each, 1) for each in domains)]]
-    return field(1, ir) + field(7, graph(nodes, inputs, outputs, initializers, buffers)) + b"".join(versions)
+    return field(1, ir) + field(7, graph(nodes, inputs, outputs, initializers, kinds)) + b"".join(versions)

@@ -22,6 +22,10 @@ std::optional<DType> dtypeOfCode(int64_t code);
 /// Its name, also for types that we do not have.
 std::string typeNameOfCode(int64_t code);
 
+/// What PyTorch's exporter says an initializer was: what an optimizer is given, or a buffer of a module or a tensor that
+/// its code holds, as rotary frequencies are.
+enum class WeightKind { Unsaid, Parameter, Buffer };
+
 /// An initializer or a constant: row-major, little endian, bool as one byte.
 struct StoredTensor {
   std::string name;
@@ -35,7 +39,7 @@ struct StoredTensor {
   const std::byte *data = nullptr;               ///< unaligned; null when there are no bytes, or isAbsent
   std::shared_ptr<std::vector<std::byte>> owned; ///< holds `data` where no file does
   bool isConstant = false; ///< its content is meant to be known, whatever its type: no weight
-  bool isBuffer = false;   ///< a weight that the exporter tells from parameters, as PyTorch's of rotary frequencies
+  WeightKind kind = WeightKind::Unsaid;
 
   /// External data that was not read: `file` and `offset` say where it belongs, nobody knows what it is.
   bool isAbsent() const { return bytes > 0 && !data; }

@@ -334,13 +334,16 @@ std::map<std::string, std::string> metadataIn(const std::string &unknown, uint64
   return metadata;
 }
 
-/// Whether PyTorch's exporter says of an initializer's value that no optimizer is given it: a buffer of a module, or a
-/// tensor that its code holds.
-bool isBufferValue(const ::onnx::ValueInfoProto &proto) {
+/// What PyTorch's exporter says of an initializer's value.
+WeightKind weightKindOf(const ::onnx::ValueInfoProto &proto) {
   constexpr uint64_t metadataField = 4;
   const std::map<std::string, std::string> metadata = metadataIn(proto.unknown_fields(), metadataField);
   auto kind = metadata.find("pkg.torch.export.graph_signature.InputSpec.kind");
-  return kind != metadata.end() && (kind->second == "BUFFER" || kind->second == "CONSTANT_TENSOR");
+  if (kind == metadata.end())
+    return WeightKind::Unsaid;
+  if (kind->second == "PARAMETER")
+    return WeightKind::Parameter;
+  return kind->second == "BUFFER" || kind->second == "CONSTANT_TENSOR" ? WeightKind::Buffer : WeightKind::Unsaid;
 }
 
 Expected<Node> Reader::node(const ::onnx::NodeProto &proto) {
@@ -450,17 +453,19 @@ Expected<Function> Reader::function(const ::onnx::FunctionProto &proto) {
 Status Reader::graph(const ::onnx::GraphProto &proto) {
   std::vector<StoredBytes> stored = scanInitializers(model.files.front()->data(), model.files.front()->size());
   bool known = stored.size() == size_t(proto.initializer_size());
-  std::set<std::string> initializers, buffers;
+  std::set<std::string> initializers;
+  std::map<std::string, WeightKind> kinds;
   for (const auto &each : proto.value_info())
-    if (isBufferValue(each))
-      buffers.insert(each.name());
+    if (WeightKind kind = weightKindOf(each); kind != WeightKind::Unsaid)
+      kinds[each.name()] = kind;
   for (int i = 0; i < proto.initializer_size(); ++i) {
     Expected<StoredTensor> value = tensor(proto.initializer(i), known ? &stored[size_t(i)] : nullptr);
     if (!value.ok())
       return value.status();
     if (!initializers.insert(value->name).second)
       return modelError("two initializers are named " + inQuotes(value->name));
-    value->isBuffer = buffers.count(value->name);
+    if (auto kind = kinds.find(value->name); kind != kinds.end())
+      value->kind = kind->second;
     model.initializers.push_back(std::move(*value));
   }
   if (proto.sparse_initializer_size())

@@ -41,7 +41,11 @@ bool isWeight(const StoredTensor &tensor) {
     return false;
   if (tensor.isAbsent() || tensor.elements() > maxFoldedElements)
     return tensor.dtype.has_value();
-  return tensor.dtype && isFloat(*tensor.dtype) && tensor.elements() > 1 && (isFilled(tensor) || !isMask(tensor));
+  if (!tensor.dtype || !isFloat(*tensor.dtype))
+    return false;
+  if (tensor.kind == WeightKind::Parameter && tensor.elements() > 0)
+    return true;
+  return tensor.elements() > 1 && (isFilled(tensor) || !isMask(tensor));
 }
 
 nn::ParameterOp WeightTable::create(const StoredTensor &tensor, ArrayRef<int64_t> hashes) {
@@ -65,7 +69,7 @@ nn::ParameterOp WeightTable::create(const StoredTensor &tensor, ArrayRef<int64_t
                                  ElementsAttr(), ArrayAttr(), DenseI64ArrayAttr(), DenseI64ArrayAttr(),
                                  TypeAttr());
   }
-  if (tensor.isBuffer)
+  if (tensor.kind == WeightKind::Buffer)
     nn::markStatistic(op);
   last = op;
   return op;
@@ -75,7 +79,7 @@ Value WeightTable::get(const StoredTensor &tensor) {
   if (auto found = byName.find(tensor.name); found != byName.end())
     return found->second.getResult();
   // What may be equal has the same key: the place of what is absent, the hashes of what is there.
-  std::vector<int64_t> key = {int64_t(*tensor.dtype), tensor.isBuffer, int64_t(tensor.shape.size())};
+  std::vector<int64_t> key = {int64_t(*tensor.dtype), tensor.kind == WeightKind::Buffer, int64_t(tensor.shape.size())};
   key.insert(key.end(), tensor.shape.begin(), tensor.shape.end());
   std::vector<int64_t> hashes;
   if (tensor.isAbsent()) {

@@ -117,18 +117,23 @@ TEST_F(ImportGraphs, TiedWeights) {
   EXPECT_EQ(run(*module), Numbers({2, 8, 18, 5, 14, 27}));
 }
 
-/// What the exporter calls a buffer, no optimizer may move, nor what is equal to it be tied to it.
-TEST_F(ImportGraphs, Buffers) {
+/// What the exporter calls a buffer, no optimizer may move, nor what is equal to it be tied to it; what it calls a
+/// parameter is one whatever its size.
+TEST_F(ImportGraphs, KindsOfWeights) {
   Graph model = graph({node("Add", {"x", "w"}, {"a"}), node("Mul", {"a", "b"}, {"c"}), node("Mul", {"c", "k"}, {"d"}),
-                       node("Add", {"d", "p"}, {"y"})});
+                       node("Add", {"d", "p"}, {"e"}), node("Mul", {"e", "s"}, {"f"}), node("Add", {"f", "o"}, {"g"}),
+                       node("Mul", {"g", "u"}, {"y"})});
   model.initializers = {floats("w", {3}, {1, 2, 3}), floats("b", {3}, {1, 2, 3}), floats("k", {3}, {2, 3, 4}),
-                        floats("p", {3}, {5, 6, 7})};
-  model.values = {kindOf("b", "BUFFER"), kindOf("k", "CONSTANT_TENSOR"), kindOf("p", "PARAMETER")};
+                        floats("p", {3}, {5, 6, 7}), floats("s", {}, {2}),          floats("o", {1}, {3}),
+                        floats("u", {1}, {4})};
+  model.values = {kindOf("b", "BUFFER"), kindOf("k", "CONSTANT_TENSOR"), kindOf("p", "PARAMETER"),
+                  kindOf("s", "PARAMETER"), kindOf("o", "PARAMETER")};
   auto module = import(model);
   ASSERT_TRUE(module);
   std::map<std::string, bool> isStatistic;
   module->walk([&](nn::ParameterOp op) { isStatistic[op.getName().str()] = nn::isStatistic(op); });
-  EXPECT_EQ(isStatistic, (std::map<std::string, bool>{{"w", false}, {"b", true}, {"k", true}, {"p", false}}));
+  EXPECT_EQ(isStatistic, (std::map<std::string, bool>{
+                             {"w", false}, {"b", true}, {"k", true}, {"p", false}, {"s", false}, {"o", false}}));
 }
 
 /// A bias inside a partial contraction would count once per rank, so Gemm comes apart: product, scale, sum.
