@@ -22,8 +22,8 @@ std::optional<DType> dtypeOfCode(int64_t code);
 /// Its name, also for types that we do not have.
 std::string typeNameOfCode(int64_t code);
 
-/// What PyTorch's exporter says an initializer was: what an optimizer is given, or a buffer of a module or a tensor that
-/// its code holds, as rotary frequencies are.
+/// What PyTorch's exporter says an initializer was: what an optimizer is given, or a buffer of a module or a tensor
+/// that its code holds, as rotary frequencies are.
 enum class WeightKind { Unsaid, Parameter, Buffer };
 
 /// An initializer or a constant: row-major, little endian, bool as one byte.
@@ -40,6 +40,7 @@ struct StoredTensor {
   std::shared_ptr<std::vector<std::byte>> owned; ///< holds `data` where no file does
   bool isConstant = false; ///< its content is meant to be known, whatever its type: no weight
   WeightKind kind = WeightKind::Unsaid;
+  std::vector<std::string> madeOf; ///< names of what PyTorch's exporter computed it from, which it no longer writes
 
   /// External data that was not read: `file` and `offset` say where it belongs, nobody knows what it is.
   bool isAbsent() const { return bytes > 0 && !data; }

@@ -334,16 +334,36 @@ std::map<std::string, std::string> metadataIn(const std::string &unknown, uint64
   return metadata;
 }
 
-/// What PyTorch's exporter says of an initializer's value.
-WeightKind weightKindOf(const ::onnx::ValueInfoProto &proto) {
+/// What PyTorch's exporter says of an initializer.
+struct Provenance {
+  WeightKind kind = WeightKind::Unsaid;
+  std::vector<std::string> madeOf;
+};
+
+/// The names in a list as Python prints one: ['a', 'b'].
+std::vector<std::string> quotedNames(const std::string &list) {
+  std::vector<std::string> names;
+  for (size_t end = 0, begin; (begin = list.find('\'', end)) != std::string::npos; ++end) {
+    end = list.find('\'', begin + 1);
+    if (end == std::string::npos)
+      break;
+    names.push_back(list.substr(begin + 1, end - begin - 1));
+  }
+  return names;
+}
+
+Provenance provenanceOf(const ::onnx::ValueInfoProto &proto) {
   constexpr uint64_t metadataField = 4;
-  const std::map<std::string, std::string> metadata = metadataIn(proto.unknown_fields(), metadataField);
-  auto kind = metadata.find("pkg.torch.export.graph_signature.InputSpec.kind");
-  if (kind == metadata.end())
-    return WeightKind::Unsaid;
-  if (kind->second == "PARAMETER")
-    return WeightKind::Parameter;
-  return kind->second == "BUFFER" || kind->second == "CONSTANT_TENSOR" ? WeightKind::Buffer : WeightKind::Unsaid;
+  Provenance result;
+  for (const auto &[key, value] : metadataIn(proto.unknown_fields(), metadataField)) {
+    if (key == "pkg.torch.export.graph_signature.InputSpec.kind")
+      result.kind = value == "PARAMETER"                              ? WeightKind::Parameter
+                    : value == "BUFFER" || value == "CONSTANT_TENSOR" ? WeightKind::Buffer
+                                                                      : WeightKind::Unsaid;
+    if (key == "pkg.onnxscript.optimizer.folded_from")
+      result.madeOf = quotedNames(value);
+  }
+  return result;
 }
 
 Expected<Node> Reader::node(const ::onnx::NodeProto &proto) {
@@ -454,18 +474,20 @@ Status Reader::graph(const ::onnx::GraphProto &proto) {
   std::vector<StoredBytes> stored = scanInitializers(model.files.front()->data(), model.files.front()->size());
   bool known = stored.size() == size_t(proto.initializer_size());
   std::set<std::string> initializers;
-  std::map<std::string, WeightKind> kinds;
+  std::map<std::string, Provenance> provenances;
   for (const auto &each : proto.value_info())
-    if (WeightKind kind = weightKindOf(each); kind != WeightKind::Unsaid)
-      kinds[each.name()] = kind;
+    if (Provenance said = provenanceOf(each); said.kind != WeightKind::Unsaid || !said.madeOf.empty())
+      provenances[each.name()] = std::move(said);
   for (int i = 0; i < proto.initializer_size(); ++i) {
     Expected<StoredTensor> value = tensor(proto.initializer(i), known ? &stored[size_t(i)] : nullptr);
     if (!value.ok())
       return value.status();
     if (!initializers.insert(value->name).second)
       return modelError("two initializers are named " + inQuotes(value->name));
-    if (auto kind = kinds.find(value->name); kind != kinds.end())
-      value->kind = kind->second;
+    if (auto said = provenances.find(value->name); said != provenances.end()) {
+      value->kind = said->second.kind;
+      value->madeOf = std::move(said->second.madeOf);
+    }
     model.initializers.push_back(std::move(*value));
   }
   if (proto.sparse_initializer_size())

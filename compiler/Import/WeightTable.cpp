@@ -2,6 +2,7 @@
 // Hashes only propose a tie; the bytes decide.
 #include "compiler/Import/WeightTable.h"
 
+#include "compiler/Dialect/NN/MadeOf.h"
 #include "compiler/Dialect/NN/Statistic.h"
 #include "compiler/ElementType.h"
 #include "compiler/Import/KnownTensor.h"
@@ -71,6 +72,9 @@ nn::ParameterOp WeightTable::create(const StoredTensor &tensor, ArrayRef<int64_t
   }
   if (tensor.kind == WeightKind::Buffer)
     nn::markStatistic(op);
+  if (tensor.madeOf.size() > 1) // of one it is the transposed, which is trained as well
+    op->setAttr(nn::madeOfAttrName,
+                builder.getStrArrayAttr(SmallVector<StringRef>(tensor.madeOf.begin(), tensor.madeOf.end())));
   last = op;
   return op;
 }

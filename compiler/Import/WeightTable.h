@@ -9,8 +9,8 @@
 
 namespace hpc::onnx {
 
-/// Whether an initializer stays a reference: floats are something to learn where the exporter says so, or where there are
-/// more than one, masks (two values, one of them far below the other) excepted; what is absent or has more than
+/// Whether an initializer stays a reference: floats are something to learn where the exporter says so, or where there
+/// are more than one, masks (two values, one of them far below the other) excepted; what is absent or has more than
 /// maxFoldedElements nobody can fold. All others are constants.
 bool isWeight(const StoredTensor &tensor);
 

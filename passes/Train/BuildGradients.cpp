@@ -3,6 +3,7 @@
 // in where a parameter's gradient is complete, never before. So is 1 / loss_scale where the loss is scaled.
 #include "compiler/Diagnostics.h"
 #include "compiler/Dialect/NN/GradientBuilder.h"
+#include "compiler/Dialect/NN/MadeOf.h"
 #include "compiler/Dialect/NN/Statistic.h"
 #include "compiler/Location.h"
 #include "compiler/Sidecar/ModuleSidecar.h"
@@ -11,6 +12,7 @@
 #include "passes/Train/Passes.h"
 #include "passes/Train/Ports.h"
 #include "passes/Train/StepFunction.h"
+#include "runtime/base/CountText.h"
 
 namespace hpc {
 
@@ -276,6 +278,29 @@ public:
     }
   }
 
+  /// PyTorch's exporter folds what it can: tables, and weights that are cut or expanded.
+  void warnOfComputed() const {
+    for (nn::ParameterOp parameter : order) {
+      auto values = parameter->getAttrOfType<ArrayAttr>(nn::madeOfAttrName);
+      if (!values)
+        continue;
+      SmallVector<StringRef> names(values.getAsValueRange<StringAttr>());
+      // Those of modules have dots and say more than those of nodes.
+      llvm::stable_sort(names, [](StringRef a, StringRef b) { return a.contains('.') > b.contains('.'); });
+      constexpr size_t most = 3;
+      InFlightDiagnostic warning = emitWarning(parameter.getLoc())
+                                   << "'" << parameter.getName()
+                                   << "' is trained, but the exporter has computed it from ";
+      for (size_t i = 0; i < std::min(most, names.size()); ++i)
+        warning << (i == 0 ? "'" : i + 1 == names.size() ? " and '" : ", '") << names[i] << "'";
+      if (names.size() > most)
+        warning << " and " << countText(int64_t(names.size() - most), "other value");
+      warning << ", which the file no longer has; if it is a table, leave it as it is with --freeze="
+              << parameter.getName()
+              << "; torch.onnx.export(..., optimize=False) keeps the parameters that the model has";
+    }
+  }
+
   DenseMap<Value, Value> ops;
   SmallVector<nn::ParameterOp> order;
   const ParamRule *frozenBy = nullptr; ///< the rule that froze the first parameter that a rule did
@@ -314,6 +339,7 @@ struct BuildGradients : impl::BuildGradientsBase<BuildGradients> {
              << "\" leaves nothing to train: no parameter is both a float and not frozen; match less, or name what is "
                 "trained in a rule before it, with \"trainable\": true";
     trained.warnOfMergedVectors(function);
+    trained.warnOfComputed();
     // 2. Backwards.
     Backward backward(function, step, trained.ops, scaleLoss ? step.stepScalar("loss_scale") : Value());
     if (failed(backward.run(loss)))

@@ -1,6 +1,6 @@
-// Parameters that are no weights: statistics of data, as a batch norm's mean and variance, or how much each class counts
-// in a loss, which no gradient changes, and buffers, as rotary frequencies. Where the file does not say so, the op that
-// reads them does; the importer marks them.
+// Parameters that are no weights: statistics of data, as a batch norm's mean and variance, or how much each class
+// counts in a loss, which no gradient changes, and buffers, as rotary frequencies. Where the file does not say so, the
+// op that reads them does; the importer marks them.
 #pragma once
 
 #include "compiler/Dialect/NN/NN.h"

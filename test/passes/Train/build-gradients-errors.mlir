@@ -70,6 +70,23 @@ func.func @main(%x: tensor<2x2xf32>) -> (tensor<f32> {nn.name = "loss"}) {
 
 // -----
 
+// A table of cosines that an exporter has computed looks like a weight; who trains it should know.
+func.func @main(%x: tensor<2xf32>) -> (tensor<f32> {nn.name = "loss"}) {
+  // expected-warning @below {{'cos.table' is trained, but the exporter has computed it from 'rotary.inv_freq', 'arange', 'cos' and 2 other values, which the file no longer has; if it is a table, leave it as it is with --freeze=cos.table; torch.onnx.export(..., optimize=False) keeps the parameters that the model has}}
+  %t = nn.parameter "cos.table" {bytes = 8 : i64, file = "w", hashes = array<i64: 0>, nn.made_of = ["arange", "cos", "rotary.inv_freq", "mul", "val_0"]} : tensor<2xf32>
+  // expected-warning @below {{'w' is trained, but the exporter has computed it from 'v.weight' and 'val_1', which}}
+  %w = nn.parameter "w" {bytes = 8 : i64, file = "w", hashes = array<i64: 1>, nn.made_of = ["val_1", "v.weight"]} : tensor<2xf32>
+  %f = nn.parameter "frozen.w" {bytes = 8 : i64, file = "w", hashes = array<i64: 2>, nn.made_of = ["arange", "cos"]} : tensor<2xf32>
+  %0 = nn.mul %x, %t : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>
+  %1 = nn.mul %0, %w : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>
+  %2 = nn.mul %1, %f : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>
+  %sum = nn.reduce sum %2 {axes = array<i64: 0>} : tensor<2xf32> -> tensor<1xf32>
+  %loss = nn.reshape %sum : tensor<1xf32> -> tensor<f32>
+  return %loss : tensor<f32>
+}
+
+// -----
+
 // A sidecar that leaves nothing to train is named by its line.
 module attributes {hpc.sidecar = {file = "s.json", text = "{\22version\22: 1, \22params\22: [\n {\22match\22: \22?\22, \22trainable\22: false}]}"}} {
   // expected-error @below {{[sidecar] s.json:2: "?" leaves nothing to train: no parameter is both a float and not frozen; match less, or name what is trained in a rule before it, with "trainable": true}}

@@ -2,6 +2,7 @@
 #include "test/unit/compiler/ImportFixture.h"
 #include "test/unit/compiler/OnnxWriter.h"
 
+#include "compiler/Dialect/NN/MadeOf.h"
 #include "compiler/Dialect/NN/NN.h"
 #include "compiler/Dialect/NN/Statistic.h"
 #include "compiler/Import/Folding.h"
@@ -124,7 +125,7 @@ TEST_F(ImportGraphs, KindsOfWeights) {
                        node("Add", {"d", "p"}, {"e"}), node("Mul", {"e", "s"}, {"f"}), node("Add", {"f", "o"}, {"g"}),
                        node("Mul", {"g", "u"}, {"y"})});
   model.initializers = {floats("w", {3}, {1, 2, 3}), floats("b", {3}, {1, 2, 3}), floats("k", {3}, {2, 3, 4}),
-                        floats("p", {3}, {5, 6, 7}), floats("s", {}, {2}),          floats("o", {1}, {3}),
+                        floats("p", {3}, {5, 6, 7}), floats("s", {}, {2}),        floats("o", {1}, {3}),
                         floats("u", {1}, {4})};
   model.values = {kindOf("b", "BUFFER"), kindOf("k", "CONSTANT_TENSOR"), kindOf("p", "PARAMETER"),
                   kindOf("s", "PARAMETER"), kindOf("o", "PARAMETER")};
@@ -134,6 +135,24 @@ TEST_F(ImportGraphs, KindsOfWeights) {
   module->walk([&](nn::ParameterOp op) { isStatistic[op.getName().str()] = nn::isStatistic(op); });
   EXPECT_EQ(isStatistic, (std::map<std::string, bool>{
                              {"w", false}, {"b", true}, {"k", true}, {"p", false}, {"s", false}, {"o", false}}));
+}
+
+/// Training asks what the exporter has computed from several values; from one it is that one, transposed.
+TEST_F(ImportGraphs, WeightsThatTheExporterComputed) {
+  Graph model = graph({node("Add", {"x", "t"}, {"a"}), node("Mul", {"a", "w"}, {"b"}), node("Mul", {"b", "o"}, {"y"})});
+  model.initializers = {floats("t", {3}, {1, 2, 3}), floats("w", {3}, {2, 3, 4}), floats("o", {3}, {5, 6, 7})};
+  const std::string key = "pkg.onnxscript.optimizer.folded_from";
+  model.values = {saidOf("t", key, "['cos', 'rotary.inv_freq']"), saidOf("w", key, "['w.weight']"),
+                  saidOf("o", key, "['cut', 'short")};
+  auto module = import(model);
+  ASSERT_TRUE(module);
+  std::map<std::string, std::string> madeOf;
+  module->walk([&](nn::ParameterOp op) {
+    if (auto names = op->getAttrOfType<ArrayAttr>(nn::madeOfAttrName))
+      for (StringRef name : names.getAsValueRange<StringAttr>())
+        madeOf[op.getName().str()] += name.str() + " ";
+  });
+  EXPECT_EQ(madeOf, (std::map<std::string, std::string>{{"t", "cos rotary.inv_freq "}}));
 }
 
 /// A bias inside a partial contraction would count once per rank, so Gemm comes apart: product, scale, sum.

@@ -95,10 +95,13 @@ inline std::string value(const std::string &name, int type, const std::vector<st
   return bytes(1, name) + bytes(2, bytes(1, number(1, type) + bytes(2, shape)));
 }
 
-/// What PyTorch's exporter says of an initializer: "PARAMETER", "BUFFER" or "CONSTANT_TENSOR".
+/// What PyTorch's exporter says of an initializer: the ValueInfoProto with one entry of metadata.
+inline std::string saidOf(const std::string &initializer, const std::string &key, const std::string &value) {
+  return bytes(1, initializer) + bytes(4, bytes(1, key) + bytes(2, value));
+}
+/// "PARAMETER", "BUFFER" or "CONSTANT_TENSOR".
 inline std::string kindOf(const std::string &initializer, const std::string &kind) {
-  return bytes(1, initializer) +
-         bytes(4, bytes(1, "pkg.torch.export.graph_signature.InputSpec.kind") + bytes(2, kind));
+  return saidOf(initializer, "pkg.torch.export.graph_signature.InputSpec.kind", kind);
 }
 
 struct Graph {

@@ -217,18 +217,20 @@ TEST(GradientBuckets, OutputsOnRequestFollow) {
   EXPECT_TRUE(placeBuffers(step.plan).ok());
 }
 
-// A view costs no instruction: it is noted at the one before it, whatever that is. Compared where that has gone, it would
-// be what other values have left in its memory; compared where it was, a view of a sum would be this rank's term.
+// A view costs no instruction: it is noted at the one before it, whatever that is. Compared where that has gone, it
+// would be what other values have left in its memory; compared where it was, a view of a sum would be this rank's term.
 TEST(GradientBuckets, ViewsStayWithWhatTheyShow) {
   Step step(1, {ProgramKind::Forward});
-  int32_t a = step.buffer(Lifetime::Program, 8), b = step.buffer(Lifetime::Program, 8), x = step.buffer(Lifetime::Program, 1);
+  int32_t a = step.buffer(Lifetime::Program, 8), b = step.buffer(Lifetime::Program, 8),
+          x = step.buffer(Lifetime::Program, 1);
   step.kernel(0, {}, {x}, Part::Gradient);
   step.kernel(0, {}, {a, b}, Part::Gradient);
   int32_t wholeA = step.allReduce(0, a), wholeB = step.allReduce(0, b);
   step.store(0, wholeA);
   step.kernel(0, {}, {step.buffer(Lifetime::Program, 1)}, Part::Update);
   step.kernel(0, {wholeA, wholeB}, {step.buffer(Lifetime::Program, 1)}, Part::Update);
-  step.values = {{6, 0, 0, 3, {x, 0}, {}}, {7, 0, 0, 4, {x, 0}, {}}, {8, 0, 0, 3, {wholeA, 0}, {}}, {9, 0, 0, 5, {wholeB, 0}, {}}};
+  step.values = {
+      {6, 0, 0, 3, {x, 0}, {}}, {7, 0, 0, 4, {x, 0}, {}}, {8, 0, 0, 3, {wholeA, 0}, {}}, {9, 0, 0, 5, {wholeB, 0}, {}}};
   bucketGradients(step.plan, 0, step.values);
   EXPECT_EQ(text(step.of(0)), "k0 k1 post(96) k2 wait store k3");
   std::map<int64_t, int64_t> instructions;
