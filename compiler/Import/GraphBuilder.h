@@ -79,6 +79,8 @@ public:
   Value compare(nn::ComparePredicate predicate, Value x, Value y);
   Value select(Value condition, Value onTrue, Value onFalse);
   Value cast(Value x, DType to);
+  /// f16 and bf16 as f32, in which a node of several steps takes them; others as they are.
+  Value widened(Value x);
   Value bitcast(Value x, DType to);
   Value gelu(Value x, bool tanhApproximation);
   Value add(Value x, Value y) { return binary<nn::AddOp>(x, y); }
@@ -101,6 +103,8 @@ public:
   // ---- the rest ----
   Value matmul(Value x, Value y, bool transposeX = false, bool transposeY = false);
   Value reduce(ReduceKind kind, Value x, ArrayRef<int64_t> axes);
+  /// A sum over n, by one division: the mean of equal numbers is that number. Of 16 bits both are f32's.
+  Value mean(Value x, ArrayRef<int64_t> axes);
   Value softmax(Value x) { return unaryWhole<nn::SoftmaxOp>(x); }
   Value cumsum(Value x, int64_t axis, bool exclusive, bool reverse);
   Value sortPosition(Value x, int64_t axis, bool descending);

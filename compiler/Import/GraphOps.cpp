@@ -33,6 +33,11 @@ Value GraphBuilder::cast(Value x, DType to) {
   return finish(nn::CastOp::create(builder, loc, type(shape(x), to), x), true);
 }
 
+Value GraphBuilder::widened(Value x) {
+  DType own = dtype(x);
+  return own == DType::F16 || own == DType::BF16 ? cast(x, DType::F32) : x;
+}
+
 Value GraphBuilder::bitcast(Value x, DType to) {
   if (dtype(x) == to)
     return x;
@@ -208,6 +213,16 @@ Value GraphBuilder::reduce(ReduceKind kind, Value x, ArrayRef<int64_t> axes) {
     if (axis < 0 || axis >= rank(x))
       return fail("axis " + std::to_string(axis) + " is not a dim of its operand of rank " + std::to_string(rank(x)));
   return finish(nn::ReduceOp::create(builder, loc, kind, x, axes), false);
+}
+
+Value GraphBuilder::mean(Value x, ArrayRef<int64_t> axes) {
+  Value total = reduce(ReduceKind::Sum, widened(x), axes);
+  if (!status().ok())
+    return total;
+  double count = 1;
+  for (int64_t axis : axes)
+    count *= double(shape(x)[size_t(axis)]);
+  return cast(div(total, scalar(count, total)), dtype(x));
 }
 
 Value GraphBuilder::cumsum(Value x, int64_t axis, bool exclusive, bool reverse) {

@@ -5,8 +5,22 @@
 
 namespace hpc {
 
-/// x of a mean over x's last dim: the sum times 1/n or divided by n.
+/// x of a cast from f16 or bf16 to f32, or back where `isBack`.
+static Value castOperand(Value value, bool isBack) {
+  auto cast = value.getDefiningOp<nn::CastOp>();
+  if (!cast)
+    return {};
+  Value wide = isBack ? cast.getOperand() : value, narrow = isBack ? value : cast.getOperand();
+  Type type = getElementTypeOrSelf(narrow);
+  return getElementTypeOrSelf(wide).isF32() && (type.isF16() || type.isBF16()) ? cast.getOperand() : Value();
+}
+
+/// x of a mean over x's last dim: the sum times 1/n or divided by n. Of 16 bits it is a mean in f32, rounded once.
 static Value meanOperand(Value value) {
+  if (Value wide = castOperand(value, true)) {
+    Value operand = meanOperand(wide), narrow = operand ? castOperand(operand, false) : Value();
+    return narrow && getElementTypeOrSelf(narrow) == getElementTypeOrSelf(value) ? narrow : Value();
+  }
   bool isDivision = value.getDefiningOp<nn::DivOp>();
   std::optional<WithScalar> scaled = matchWithScalar<nn::MulOp>(value);
   if (auto division = value.getDefiningOp<nn::DivOp>())

@@ -207,9 +207,16 @@ def gemm(graph):
 
 # ---- reductions ----------------------------------------------------------------------------------
 
+def enlarged(graph, x):
+    """x, or an f16 4,096 times as large: what is added up of it on the way leaves the type's range, the result need not."""
+    if x.kind != "f16" or graph.choose.random() < 0.5:
+        return x
+    return graph.node("Mul", [x, graph.constant(4096.0, x.kind)], lambda x, y: [x * y])[0]
+
+
 @op(8)
 def reduce(graph):
-    x = graph.pick(FLOATS, lambda x: x.shape)
+    x = enlarged(graph, graph.pick(FLOATS, lambda x: x.shape))
     axes = tuple(sorted(graph.choose.sample(range(len(x.shape)), graph.choose.randint(1, len(x.shape)))))
     keep, name = graph.choose.random() < 0.5, graph.choose.choice(["Sum", "Mean", "Max", "Min", "L1", "L2", "SumSquare", "LogSumExp"])
     count = math.prod(x.shape[axis] for axis in axes)
@@ -238,9 +245,22 @@ def softmax(graph):
     graph.node("Softmax", [x], compute, terms=terms, count=x.shape[axis] + 6, axis=signed(graph, axis, x))
 
 
+@op(2)
+def rms_norm(graph):
+    if graph.opset < 23:
+        raise Reject
+    x = enlarged(graph, graph.pick(FLOATS, lambda x: x.shape and x.shape[-1] > 1))
+    scale = graph.weight(x.shape[-1:], x.kind)
+
+    def compute(x, scale):
+        return [x / numpy.sqrt((x**2).mean(axis=-1, keepdims=True) + EPSILON) * scale]
+
+    graph.node("RMSNormalization", [x, scale], compute, count=x.shape[-1] + 6, epsilon=EPSILON)
+
+
 @op(4)
 def layer_norm(graph):
-    x = graph.pick(FLOATS, lambda x: x.shape and x.shape[-1] > 1)
+    x = enlarged(graph, graph.pick(FLOATS, lambda x: x.shape and x.shape[-1] > 1))
     scale, bias = graph.weight(x.shape[-1:], x.kind), graph.weight(x.shape[-1:], x.kind)
 
     def compute(x, scale, bias):

@@ -128,6 +128,13 @@ Value GradientBuilder::reduce(ReduceKind kind, Value value, ArrayRef<int64_t> ax
   return ReduceOp::create(builder, loc, kind, value, axes);
 }
 
+Value GradientBuilder::meanOfLast(Value value) {
+  Type own = elementOf(value);
+  Value wide = own.isF16() || own.isBF16() ? cast(value, builder.getF32Type()) : value;
+  int64_t last = int64_t(shapeOf(value).size()) - 1;
+  return cast(div(sum(wide, {last}), number(wide, double(shapeOf(value)[size_t(last)]))), own);
+}
+
 Value GradientBuilder::sumTo(Value value, ArrayRef<int64_t> shape) {
   ArrayRef<int64_t> from = shapeOf(value);
   if (from.size() < shape.size())

@@ -1,6 +1,6 @@
 // Layer norm, RMS norm and softmax over the last dim. decompose() is the definition that interpreter, partition and
 // kernels use.
-#include "compiler/Dialect/NN/NN.h"
+#include "compiler/Dialect/NN/GradientBuilder.h"
 
 namespace hpc::nn {
 
@@ -9,14 +9,6 @@ static Value scalar(OpBuilder &builder, Location loc, Value like, double value) 
   Type element = tensorType(like).getElementType();
   return ConstantOp::create(
       builder, loc, DenseElementsAttr::get(RankedTensorType::get({}, element), builder.getFloatAttr(element, value)));
-}
-
-/// The mean along the last dim, by one division: the mean of equal numbers is that number, which centers them to 0.
-/// The count is the dim's size here: the true one, since this runs on global shapes or on whole dims.
-static Value meanOfLast(OpBuilder &builder, Location loc, Value value) {
-  int64_t last = int64_t(shapeOf(value).size()) - 1;
-  Value sum = ReduceOp::create(builder, loc, ReduceKind::Sum, value, {last});
-  return DivOp::create(builder, loc, sum, scalar(builder, loc, value, double(shapeOf(value)[last])));
 }
 
 /// (C1) result is the operand's shape; a weight or bias is [e].
@@ -44,8 +36,8 @@ LogicalResult LayerNormOp::verify() { return verifyOverLast(*this, getOperand(),
 
 SmallVector<Value> LayerNormOp::decompose(OpBuilder &builder) {
   Location loc = getLoc();
-  Value centered = SubOp::create(builder, loc, getOperand(), meanOfLast(builder, loc, getOperand()));
-  Value variance = meanOfLast(builder, loc, MulOp::create(builder, loc, centered, centered));
+  Value centered = SubOp::create(builder, loc, getOperand(), GradientBuilder(builder, loc).meanOfLast(getOperand()));
+  Value variance = GradientBuilder(builder, loc).meanOfLast(MulOp::create(builder, loc, centered, centered));
   Value shifted = AddOp::create(builder, loc, variance, scalar(builder, loc, variance, getEpsilon().convertToDouble()));
   Value result = DivOp::create(builder, loc, centered, SqrtOp::create(builder, loc, shifted));
   if (getWeight())
@@ -65,7 +57,7 @@ LogicalResult RmsNormOp::verify() { return verifyOverLast(*this, getOperand(), {
 
 SmallVector<Value> RmsNormOp::decompose(OpBuilder &builder) {
   Location loc = getLoc();
-  Value square = meanOfLast(builder, loc, MulOp::create(builder, loc, getOperand(), getOperand()));
+  Value square = GradientBuilder(builder, loc).meanOfLast(MulOp::create(builder, loc, getOperand(), getOperand()));
   Value shifted = AddOp::create(builder, loc, square, scalar(builder, loc, square, getEpsilon().convertToDouble()));
   Value result = DivOp::create(builder, loc, getOperand(), SqrtOp::create(builder, loc, shifted));
   if (getWeight())

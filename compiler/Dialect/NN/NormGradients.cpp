@@ -6,10 +6,6 @@ namespace hpc::nn {
 
 static int64_t lastDim(Value value) { return int64_t(shapeOf(value).size()) - 1; }
 
-static Value meanOfLast(GradientBuilder &b, Value value) {
-  return b.div(b.sum(value, {lastDim(value)}), b.number(value, double(shapeOf(value).back())));
-}
-
 /// 1 / sqrt(variance + epsilon).
 static Value inverseDeviation(GradientBuilder &b, Value variance, double epsilon) {
   return b.unary<ReciprocalOp>(b.unary<SqrtOp>(b.shifted(variance, epsilon)));
@@ -30,29 +26,29 @@ void LayerNormOp::buildGradients(GradientBuilder &b) {
     b.give(bias, g);
   if (!b.wants(0) && !(getWeight() && b.wants(1)))
     return;
-  Value centered = b.sub(x, meanOfLast(b, x));
-  Value inverse = inverseDeviation(b, meanOfLast(b, b.square(centered)), getEpsilon().convertToDouble());
+  Value centered = b.sub(x, b.meanOfLast(x));
+  Value inverse = inverseDeviation(b, b.meanOfLast(b.square(centered)), getEpsilon().convertToDouble());
   Value normal = b.mul(centered, inverse);
   if (getWeight() && b.wants(1))
     b.give(1, b.mul(g, normal));
   if (!b.wants(0))
     return;
   Value weighted = getWeight() ? b.mul(g, getWeight()) : g;
-  Value rest = b.add(meanOfLast(b, weighted), b.mul(normal, meanOfLast(b, b.mul(weighted, normal))));
+  Value rest = b.add(b.meanOfLast(weighted), b.mul(normal, b.meanOfLast(b.mul(weighted, normal))));
   b.give(0, b.mul(b.sub(weighted, rest), inverse));
 }
 
 /// The same without the mean.
 void RmsNormOp::buildGradients(GradientBuilder &b) {
   Value g = b.cotangent(), x = getOperand();
-  Value inverse = inverseDeviation(b, meanOfLast(b, b.square(x)), getEpsilon().convertToDouble());
+  Value inverse = inverseDeviation(b, b.meanOfLast(b.square(x)), getEpsilon().convertToDouble());
   Value normal = b.mul(x, inverse);
   if (getWeight() && b.wants(1))
     b.give(1, b.mul(g, normal));
   if (!b.wants(0))
     return;
   Value weighted = getWeight() ? b.mul(g, getWeight()) : g;
-  b.give(0, b.mul(b.sub(weighted, b.mul(normal, meanOfLast(b, b.mul(weighted, normal)))), inverse));
+  b.give(0, b.mul(b.sub(weighted, b.mul(normal, b.meanOfLast(b.mul(weighted, normal)))), inverse));
 }
 
 } // namespace hpc::nn

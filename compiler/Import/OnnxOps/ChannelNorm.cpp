@@ -1,6 +1,7 @@
 // Norms of [batch, channel, spatial..]. Statistics over a plane or a group of planes are a layer norm without weight
 // along one merged dim; what belongs to a channel is multiplied and added afterwards.
 #include "compiler/Dialect/NN/Statistic.h"
+#include "compiler/Import/OnnxOps/NormParts.h"
 #include "compiler/Import/OnnxOps/Window.h"
 #include "runtime/base/CountText.h"
 
@@ -71,7 +72,9 @@ Results batchNorm(NodeImport &n) {
 // ---- instance and group norm --------------------------------------------------------------------
 
 /// Mean 0 and variance 1 along the last dim.
-Value standardize(NodeImport &n, Value x) { return n.b.layerNorm(x, Value(), Value(), n.number("epsilon", 1e-5f)); }
+Value standardize(NodeImport &n, Value x) {
+  return normOf(n, NormKind::Layer, x, Value(), Value(), n.number("epsilon", 1e-5f));
+}
 
 Results instanceNorm(NodeImport &n) {
   Value x = n.in(0);
@@ -94,11 +97,9 @@ Results groupNorm(NodeImport &n) {
   if (groups < 1 || channels % groups)
     return {n.b.fail("its num_groups is " + std::to_string(groups) + ", which does not divide " +
                      countText(channels, "channel"))};
-  DType own = n.b.dtype(x);
-  bool isWide = n.integer("stash_type", 1) == 1 && (own == DType::F16 || own == DType::BF16);
   int64_t plane = elementCount(spatialDims(n, x));
   Value grouped = n.b.reshape(x, {batch, groups, channels / groups * plane});
-  Value normal = n.b.cast(standardize(n, isWide ? n.b.cast(grouped, DType::F32) : grouped), own);
+  Value normal = standardize(n, grouped);
   int64_t count = n.version < 21 ? groups : channels;
   if (n.version >= 21)
     normal = n.b.reshape(normal, {batch, channels, plane});
@@ -138,13 +139,9 @@ Results meanVariance(NodeImport &n) {
   SmallVector<int64_t> axes = n.axes(n.integers("axes").value_or(SmallVector<int64_t>{0, 2, 3}), n.b.rank(x));
   if (!n.b.status().ok())
     return {x};
-  double count = 1;
-  for (int64_t axis : axes)
-    count *= double(n.b.shape(x)[size_t(axis)]);
-  auto mean = [&](Value value) { return n.b.div(n.b.reduce(ReduceKind::Sum, value, axes), n.b.scalar(count, value)); };
-  Value centered = n.b.sub(x, mean(x));
-  Value deviation = n.b.unary<nn::SqrtOp>(mean(n.b.mul(centered, centered)));
-  return {n.b.div(centered, n.b.add(deviation, n.b.scalar(1e-9, x)))};
+  Value wide = n.b.widened(x), centered = n.b.sub(wide, n.b.mean(wide, axes));
+  Value deviation = n.b.unary<nn::SqrtOp>(n.b.mean(n.b.mul(centered, centered), axes));
+  return {n.b.cast(n.b.div(centered, n.b.add(deviation, n.b.scalar(1e-9, wide))), n.b.dtype(x))};
 }
 
 const OnnxOp table[] = {

@@ -18,8 +18,10 @@ template <typename Op> Results variadic(NodeImport &n) {
 }
 
 Results mean(NodeImport &n) {
-  Value sum = variadic<nn::AddOp>(n)[0];
-  return {n.b.div(sum, n.b.scalar(double(n.numInputs()), sum))};
+  Value sum = n.b.widened(n.in(0));
+  for (size_t i = 1; i < n.numInputs(); ++i)
+    sum = n.b.add(sum, n.b.widened(n.in(i)));
+  return {n.b.cast(n.b.div(sum, n.b.scalar(double(n.numInputs()), sum)), n.b.dtype(n.in(0)))};
 }
 
 template <nn::ComparePredicate predicate> Results compare(NodeImport &n) {

@@ -1,25 +1,21 @@
 // Norms of ONNX Runtime's optimizer that take in what stands before them (domain com.microsoft): residual sums, biases, the
 // embeddings of a BERT.
-#include "compiler/Import/OnnxOps/OnnxOp.h"
+#include "compiler/Import/OnnxOps/NormParts.h"
 
 namespace hpc::onnx {
 namespace {
 
-Value meanLast(NodeImport &n, Value x) {
-  int64_t last = n.b.rank(x) - 1;
-  return n.b.div(n.b.reduce(ReduceKind::Sum, x, {last}), n.b.scalar(double(n.b.shape(x)[size_t(last)]), x));
-}
-
 /// Results of a norm of `sum`: itself, mean and 1 / deviation where they are asked for, and the sum.
-Results normOf(NodeImport &n, Value sum, Value weight, Value bias, bool isSimplified) {
+Results resultsOf(NodeImport &n, Value sum, Value weight, Value bias, bool isSimplified) {
   if (n.b.rank(sum) == 0)
     return {n.b.fail("a norm of a scalar")};
   double epsilon = n.number("epsilon", 1e-12f);
-  Value result = isSimplified ? n.b.rmsNorm(sum, weight, epsilon) : n.b.layerNorm(sum, weight, bias, epsilon);
+  Value result = normOf(n, isSimplified ? NormKind::Rms : NormKind::Layer, sum, weight, bias, epsilon);
   Value mean, deviation;
   if (n.wantsOutput(1) || n.wantsOutput(2)) {
-    mean = meanLast(n, sum);
-    Value centered = isSimplified ? sum : n.b.sub(sum, mean);
+    Value x = stashed(n, sum);
+    mean = meanLast(n, x);
+    Value centered = isSimplified ? x : n.b.sub(x, mean);
     Value variance = meanLast(n, n.b.mul(centered, centered));
     deviation = n.b.unary<nn::ReciprocalOp>(
         n.b.unary<nn::SqrtOp>(n.b.add(variance, n.b.scalar(epsilon, variance))));
@@ -35,7 +31,7 @@ template <bool isSimplified> Results skipNorm(NodeImport &n) {
     return {n.b.fail("its skip must broadcast to its input")};
   if (n.has(biasOfSum))
     sum = n.b.add(sum, n.in(biasOfSum));
-  return normOf(n, sum, n.in(2), !isSimplified && n.has(3) ? n.in(3) : Value(), isSimplified);
+  return resultsOf(n, sum, n.in(2), !isSimplified && n.has(3) ? n.in(3) : Value(), isSimplified);
 }
 
 /// Tokens, positions and segments looked up, added and normed.
@@ -52,7 +48,7 @@ Results embedNorm(NodeImport &n) {
   n.ignore(4); // segments without ids of them
   if (n.has(1))
     sum = n.b.add(sum, lookUp(n.in(4), n.in(1)));
-  Results normed = normOf(n, sum, n.in(5), n.in(6), false);
+  Results normed = resultsOf(n, sum, n.in(5), n.in(6), false);
   // How many tokens of each sequence are no padding.
   Value count = n.b.known(Tensor(DType::I32, {shape[0]}));
   if (n.has(7)) {

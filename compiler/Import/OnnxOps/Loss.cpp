@@ -51,8 +51,9 @@ Value negativeLogLikelihood(NodeImport &n, Value input, Value target, Value weig
     return sumAll(n, loss);
   if (reduction != "mean")
     return n.b.fail("reduction '" + reduction + "' is none of none, sum, mean");
-  Value total = weights ? sumAll(n, weights) : n.b.scalar(double(elementCount(expected)), input);
-  return n.b.div(sumAll(n, loss), total);
+  Value sum = sumAll(n, n.b.widened(loss));
+  Value total = weights ? sumAll(n, n.b.widened(weights)) : n.b.scalar(double(elementCount(expected)), sum);
+  return n.b.cast(n.b.div(sum, total), n.b.dtype(input));
 }
 
 Results nllLoss(NodeImport &n) {

@@ -1,5 +1,5 @@
 // Softmax and normalizations. nn works along the last dim; other axes are brought there.
-#include "compiler/Import/OnnxOps/OnnxOp.h"
+#include "compiler/Import/OnnxOps/NormParts.h"
 
 namespace hpc::onnx {
 namespace {
@@ -70,23 +70,19 @@ Normalized normalizedInput(NodeImport &n) {
   return {n.b.reshape(x, flat), shape, dims};
 }
 
-Value meanLast(NodeImport &n, Value x) {
-  int64_t last = n.b.rank(x) - 1;
-  return n.b.div(n.b.reduce(ReduceKind::Sum, x, {last}), n.b.scalar(double(n.b.shape(x)[size_t(last)]), x));
-}
-
 Results layerNorm(NodeImport &n) {
   if (n.b.rank(n.in(0)) == 0)
     return {n.b.fail("a norm of a scalar")};
   Normalized input = normalizedInput(n);
   Value weight = n.has(1) ? perElement(n, n.in(1), input.dims) : Value();
   Value bias = n.has(2) ? perElement(n, n.in(2), input.dims) : Value();
-  Value result = n.b.reshape(n.b.layerNorm(input.x, weight, bias, n.number("epsilon", 1e-5f)), input.shape);
+  double epsilon = n.number("epsilon", 1e-5f);
+  Value result = n.b.reshape(normOf(n, NormKind::Layer, input.x, weight, bias, epsilon), input.shape);
   if (!n.wantsOutput(1) && !n.wantsOutput(2))
     return {result};
   // Mean and 1 / deviation, with size 1 along the normalized dims.
-  Value mean = meanLast(n, input.x), centered = n.b.sub(input.x, mean);
-  Value variance = n.b.add(meanLast(n, n.b.mul(centered, centered)), n.b.scalar(n.number("epsilon", 1e-5f), mean));
+  Value x = stashed(n, input.x), mean = meanLast(n, x), centered = n.b.sub(x, mean);
+  Value variance = n.b.add(meanLast(n, n.b.mul(centered, centered)), n.b.scalar(epsilon, mean));
   SmallVector<int64_t> shape = input.shape;
   std::fill(shape.end() - int64_t(input.dims.size()), shape.end(), 1);
   return {result, n.b.reshape(mean, shape),
@@ -99,10 +95,10 @@ Results rmsNorm(NodeImport &n) {
   Normalized input = normalizedInput(n);
   Value weight = n.has(1) ? perElement(n, n.in(1), input.dims) : Value();
   double epsilon = n.number("epsilon", 1e-5f);
-  Value result = n.b.reshape(n.b.rmsNorm(input.x, weight, epsilon), input.shape);
+  Value result = n.b.reshape(normOf(n, NormKind::Rms, input.x, weight, Value(), epsilon), input.shape);
   if (!n.wantsOutput(1))
     return {result};
-  Value square = meanLast(n, n.b.mul(input.x, input.x));
+  Value x = stashed(n, input.x), square = meanLast(n, n.b.mul(x, x));
   Value deviation = n.b.unary<nn::SqrtOp>(n.b.add(square, n.b.scalar(epsilon, square)));
   SmallVector<int64_t> shape = input.shape;
   std::fill(shape.end() - int64_t(input.dims.size()), shape.end(), 1);

@@ -152,11 +152,13 @@ Results averagePool(NodeImport &n) {
     return {x};
   if (Status status = checkFolded(elementCount(window->counts)); !status.ok())
     return {n.unsupported(status.message())};
-  Value sum = reduceWindows(n, ReduceKind::Sum, slideWindow(n, x, *window, Tensor(n.b.dtype(x), {})), *window);
+  Value wide = n.b.widened(x);
+  DType type = n.b.dtype(wide);
+  Value sum = reduceWindows(n, ReduceKind::Sum, slideWindow(n, wide, *window, Tensor(type, {})), *window);
   if (!n.b.status().ok())
     return {sum};
-  Tensor counts = countElements(*window, spatialDims(n, x), n.integer("count_include_pad", 0), n.b.dtype(x));
-  return {n.b.div(sum, n.b.known(std::move(counts)))};
+  Tensor counts = countElements(*window, spatialDims(n, x), n.integer("count_include_pad", 0), type);
+  return {n.b.cast(n.b.div(sum, n.b.known(std::move(counts))), n.b.dtype(x))};
 }
 
 // ---- norms --------------------------------------------------------------------------------------
@@ -201,9 +203,7 @@ Results globalMax(NodeImport &n) { return {n.b.reduce(ReduceKind::Max, n.in(0), 
 
 Results globalAverage(NodeImport &n) {
   Value x = n.in(0);
-  SmallVector<int64_t> dims = planeDims(n, x);
-  Value sum = n.b.reduce(ReduceKind::Sum, x, dims);
-  return {n.b.div(sum, n.b.scalar(double(elementCount(spatialDims(n, x))), x))};
+  return {n.b.mean(x, planeDims(n, x))};
 }
 
 Results globalLp(NodeImport &n) {

@@ -36,38 +36,36 @@ template <ReduceKind kind> Results plain(NodeImport &n) {
   return reduce(n, [&](Value x, ArrayRef<int64_t> axes) { return n.b.reduce(kind, x, axes); });
 }
 
-Value sum(NodeImport &n, Value x, ArrayRef<int64_t> axes) { return n.b.reduce(ReduceKind::Sum, x, axes); }
-
-/// A sum over n, by one division: the mean of equal numbers is that number. (An n beyond f16's largest number would be
-/// infinite there; its inverse is not 0.)
 Results mean(NodeImport &n) {
+  return reduce(n, [&](Value x, ArrayRef<int64_t> axes) { return n.b.mean(x, axes); });
+}
+
+/// The same for what is more than one step: those of 16 bits are taken in f32, and the last one rounds.
+template <typename Combine> Results inSteps(NodeImport &n, Combine combine) {
   return reduce(n, [&](Value x, ArrayRef<int64_t> axes) {
-    int64_t count = 1;
-    for (int64_t axis : axes)
-      count *= n.b.shape(x)[size_t(axis)];
-    Value total = sum(n, x, axes);
-    bool isHuge = n.b.dtype(x) == DType::F16 && count > 65504;
-    return isHuge ? n.b.mul(total, n.b.scalar(1.0 / double(count), x)) : n.b.div(total, n.b.scalar(double(count), x));
+    return n.b.cast(combine(n.b.widened(x), axes), n.b.dtype(x));
   });
 }
 
+Value sum(NodeImport &n, Value x, ArrayRef<int64_t> axes) { return n.b.reduce(ReduceKind::Sum, x, axes); }
+
 Results sumSquare(NodeImport &n) {
-  return reduce(n, [&](Value x, ArrayRef<int64_t> axes) { return sum(n, n.b.mul(x, x), axes); });
+  return inSteps(n, [&](Value x, ArrayRef<int64_t> axes) { return sum(n, n.b.mul(x, x), axes); });
 }
 Results l1(NodeImport &n) {
-  return reduce(n, [&](Value x, ArrayRef<int64_t> axes) { return sum(n, n.b.unary<nn::AbsOp>(x), axes); });
+  return inSteps(n, [&](Value x, ArrayRef<int64_t> axes) { return sum(n, n.b.unary<nn::AbsOp>(x), axes); });
 }
 Results l2(NodeImport &n) {
-  return reduce(n, [&](Value x, ArrayRef<int64_t> axes) { return n.b.unary<nn::SqrtOp>(sum(n, n.b.mul(x, x), axes)); });
+  return inSteps(n, [&](Value x, ArrayRef<int64_t> axes) { return n.b.unary<nn::SqrtOp>(sum(n, n.b.mul(x, x), axes)); });
 }
 Results logSum(NodeImport &n) {
-  return reduce(n, [&](Value x, ArrayRef<int64_t> axes) { return n.b.unary<nn::LogOp>(sum(n, x, axes)); });
+  return inSteps(n, [&](Value x, ArrayRef<int64_t> axes) { return n.b.unary<nn::LogOp>(sum(n, x, axes)); });
 }
 /// max + log(sum(exp(x - max))), which does not overflow. An infinite maximum is not subtracted (inf - inf is NaN): a row
 /// with +inf gives +inf, a row of -inf alone -inf. Of one element it is that
 /// element.
 Results logSumExp(NodeImport &n) {
-  return reduce(n, [&](Value x, ArrayRef<int64_t> axes) {
+  return inSteps(n, [&](Value x, ArrayRef<int64_t> axes) {
     if (axes.empty())
       return x;
     Value max = n.b.reduce(ReduceKind::Max, x, axes);

@@ -27,9 +27,9 @@ struct Row {
   Value reciprocal(Value a) { return s().divReal(s().like(a, 1), a); }
   Value operand() { return emitter.element(op->getOperand(0), index); }
 
-  /// Over the row: `element` reads operand() where the index stands.
-  Value reduce(ReduceKind kind, function_ref<Value(const IndexExpr &)> element) {
-    Accumulation sum{s(), kind, registerType(elementType()), false};
+  /// Over the row, not yet rounded: `element` reads operand() where the index stands.
+  Value sum(function_ref<Value(const IndexExpr &)> element) {
+    Accumulation sum{s(), ReduceKind::Sum, registerType(elementType()), false};
     Value total = emitter.share(
         size(), sum.start(),
         [&](const IndexExpr &column) {
@@ -37,7 +37,7 @@ struct Row {
           return sum.term(element(column));
         },
         [&](Value a, Value b) { return sum.join(a, b); });
-    return rounded(sum.finish(total));
+    return sum.finish(total);
   }
   /// The largest element. A NaN is passed over, and of zeros it may be either: for who sums what the row is by it.
   Value largest() {
@@ -51,7 +51,7 @@ struct Row {
         larger);
   }
   Value mean(function_ref<Value(const IndexExpr &)> element) {
-    return rounded(s().divReal(reduce(ReduceKind::Sum, element), constant(double(size()))));
+    return rounded(s().divReal(sum(element), s().constant(registerType(elementType()), double(size()))));
   }
   /// 1 / sqrt(variance + epsilon).
   Value scaleOf(Value variance, double epsilon) {
@@ -86,12 +86,12 @@ Value exponential(Row &row, Value top) {
 
 RowNumbers startSoftmax(Row &row, const std::optional<RowMemory> &memory) {
   Value top = row.largest();
-  Value sum = row.reduce(ReduceKind::Sum, [&](const IndexExpr &column) {
+  Value sum = row.rounded(row.sum([&](const IndexExpr &column) {
     Value term = exponential(row, top);
     if (memory)
       row.emitter.store(term, row.elementType(), memory->buffer, row.emitter.index().add(memory->base, column));
     return term;
-  });
+  }));
   return {{top, row.reciprocal(sum)}, memory};
 }
 

@@ -83,3 +83,29 @@ func.func @main(%x: tensor<3x4xf32>) -> tensor<3x4xf32> {
   %y = nn.div %x, %root : tensor<3x4xf32>, tensor<3x1xf32> -> tensor<3x4xf32>
   return %y : tensor<3x4xf32>
 }
+
+// -----
+
+// f16 as the import writes a mean of it: in f32, rounded once. The norm's definition has the same.
+// CHECK-LABEL: func.func @main(
+// CHECK-SAME: %[[X:[^:]*]]: tensor<3x4xf16>
+// CHECK-NEXT: %[[Y:.*]] = nn.layer_norm %[[X]] {epsilon
+// CHECK-NEXT: return %[[Y]]
+func.func @main(%x: tensor<3x4xf16>) -> tensor<3x4xf16> {
+  %n = nn.constant dense<4.0> : tensor<f32> : tensor<f32>
+  %epsilon = nn.constant dense<0.25> : tensor<f16> : tensor<f16>
+  %wide = nn.cast %x : tensor<3x4xf16> -> tensor<3x4xf32>
+  %sum = nn.reduce sum %wide {axes = array<i64: 1>} : tensor<3x4xf32> -> tensor<3x1xf32>
+  %quotient = nn.div %sum, %n : tensor<3x1xf32>, tensor<f32> -> tensor<3x1xf32>
+  %mean = nn.cast %quotient : tensor<3x1xf32> -> tensor<3x1xf16>
+  %centered = nn.sub %x, %mean : tensor<3x4xf16>, tensor<3x1xf16> -> tensor<3x4xf16>
+  %square = nn.mul %centered, %centered : tensor<3x4xf16>, tensor<3x4xf16> -> tensor<3x4xf16>
+  %squares = nn.cast %square : tensor<3x4xf16> -> tensor<3x4xf32>
+  %total = nn.reduce sum %squares {axes = array<i64: 1>} : tensor<3x4xf32> -> tensor<3x1xf32>
+  %share = nn.div %total, %n : tensor<3x1xf32>, tensor<f32> -> tensor<3x1xf32>
+  %variance = nn.cast %share : tensor<3x1xf32> -> tensor<3x1xf16>
+  %shifted = nn.add %variance, %epsilon : tensor<3x1xf16>, tensor<f16> -> tensor<3x1xf16>
+  %root = nn.sqrt %shifted : tensor<3x1xf16> -> tensor<3x1xf16>
+  %y = nn.div %centered, %root : tensor<3x4xf16>, tensor<3x1xf16> -> tensor<3x4xf16>
+  return %y : tensor<3x4xf16>
+}
