@@ -127,6 +127,20 @@ Expected<const std::byte *> MappedFile::range(int64_t offset, int64_t bytes, con
   return start + offset;
 }
 
+/// Where /proc shows an open file.
+static std::string linkOf(int descriptor) { return "/proc/self/fd/" + std::to_string(descriptor); }
+
+/// Tries names beside `path` until one is free; `take` returns below 0 with errno if it fails. Returns what it does last.
+template <typename Take> static int forNames(const std::string &path, Take take) {
+  int result = -1;
+  for (int attempt = 0; attempt < 1000; ++attempt) {
+    result = take(path + "." + std::to_string(::getpid()) + "-" + std::to_string(attempt) + ".tmp");
+    if (result >= 0 || errno != EEXIST)
+      break;
+  }
+  return result;
+}
+
 Expected<AtomicFile> AtomicFile::create(const std::string &path) {
   AtomicFile file;
   file.path = path;
@@ -138,22 +152,26 @@ Expected<AtomicFile> AtomicFile::create(const std::string &path) {
     file.descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
     if (file.descriptor < 0)
       return systemError(path, "cannot open for writing");
+    file.isInPlace = true;
     return file;
   }
-  // A name of our own with O_EXCL, as mkstemp would ignore the process' mask.
-  for (int attempt = 0; file.descriptor < 0 && attempt < 1000; ++attempt) {
-    file.temporary = path + "." + std::to_string(::getpid()) + "-" + std::to_string(attempt) + ".tmp";
-    file.descriptor = ::open(file.temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (file.descriptor < 0 && errno != EEXIST)
-      break;
-  }
+  file.descriptor = ::open(folderOf(path).c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+  if (file.descriptor >= 0 && ::access(linkOf(file.descriptor).c_str(), F_OK) == 0)
+    return file;
+  if (file.descriptor >= 0) // no /proc: there would be no way to give it a name
+    ::close(std::exchange(file.descriptor, -1));
+  // With O_EXCL, as mkstemp would ignore the process' mask.
+  forNames(path, [&](const std::string &name) {
+    file.temporary = name;
+    return file.descriptor = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  });
   if (file.descriptor < 0)
     return systemError(path, "cannot create a file beside it");
   return file;
 }
 
 AtomicFile::AtomicFile(AtomicFile &&other) noexcept
-    : path(std::move(other.path)), temporary(std::move(other.temporary)),
+    : path(std::move(other.path)), temporary(std::move(other.temporary)), isInPlace(other.isInPlace),
       descriptor(std::exchange(other.descriptor, -1)) {}
 
 AtomicFile::~AtomicFile() {
@@ -180,13 +198,27 @@ Status AtomicFile::write(const void *data, int64_t bytes) {
   return Status::success();
 }
 
+Status AtomicFile::giveName() {
+  std::string name;
+  int linked = forNames(path, [&](const std::string &free) {
+    name = free;
+    return ::linkat(AT_FDCWD, linkOf(descriptor).c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW);
+  });
+  if (linked < 0)
+    return failed("cannot give the finished file a name");
+  temporary = name;
+  return Status::success();
+}
+
 Status AtomicFile::commit() {
-  if (temporary.empty()) {
+  if (isInPlace) {
     ::close(std::exchange(descriptor, -1));
     return Status::success();
   }
   if (::fsync(descriptor) != 0)
     return failed("cannot write");
+  if (temporary.empty()) // nothing replaces a file but a rename
+    HPC_RETURN_IF_ERROR(giveName());
   if (::rename(temporary.c_str(), path.c_str()) != 0)
     return failed("cannot move the finished file into place");
   ::close(std::exchange(descriptor, -1));

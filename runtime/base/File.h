@@ -48,8 +48,9 @@ private:
   int64_t length = 0;
 };
 
-/// A file being written under a temporary name in the folder of `path`. commit() makes it durable and moves it into
-/// place; without commit() nothing is left behind and what was at `path` stays. A device or a pipe at `path` (/dev/null,
+/// A file being written in the folder of `path`, without a name, or under a temporary one where the file system has no
+/// files without. commit() makes it durable and moves it into place; without commit() what was at `path` stays and nothing
+/// is left behind, of a file without a name not even by a process that is killed. A device or a pipe at `path` (/dev/null,
 /// /dev/stdout) is never replaced: it is written to as it goes.
 class AtomicFile {
 public:
@@ -66,8 +67,10 @@ public:
 private:
   AtomicFile() = default;
   Status failed(const char *what) const;
+  Status giveName();
 
-  std::string path, temporary; ///< no temporary: `path` is written to itself
+  std::string path, temporary; ///< no temporary: there is no name yet
+  bool isInPlace = false;      ///< `path` is written to itself
   int descriptor = -1;
 };
 

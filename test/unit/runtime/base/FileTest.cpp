@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 using namespace hpc;
@@ -96,6 +97,38 @@ TEST(File, AppearsWholeOrNotAtAll) {
   EXPECT_FALSE(writeFile(folder / "no/such/folder", "x").ok());
   EXPECT_FALSE(writeFile(folder.path, "x").ok()); // a folder is in the way
   EXPECT_EQ(folder.entries(), 1);
+}
+
+// A process that ends without unwinding, as one that is killed does.
+TEST(File, LeavesNothingWhereItIsKilled) {
+  TemporaryFolder folder;
+  int probe = open(folder.path.c_str(), O_TMPFILE | O_WRONLY, 0600);
+  if (probe < 0)
+    GTEST_SKIP() << "this file system has no files without a name";
+  close(probe);
+  std::string path = folder.write("plan", "old");
+  pid_t child = fork();
+  if (child == 0) {
+    Expected<AtomicFile> file = AtomicFile::create(path);
+    bool good = file.ok() && file->write("new").ok();
+    _exit(good ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(folder.entries(), 1);
+  EXPECT_EQ(TemporaryFolder::read(path), "old");
+}
+
+// The process' mask decides who may read it, with a name from the start or not.
+TEST(File, HasTheRightsOfTheMask) {
+  TemporaryFolder folder;
+  mode_t mask = umask(027);
+  EXPECT_TRUE(writeFile(folder / "new", "x").ok());
+  umask(mask);
+  struct stat info;
+  ASSERT_EQ(stat((folder / "new").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0640u);
 }
 
 // As root a rename would put a file where /dev/null was, for the whole machine. Shown on a pipe, which goes the same way.
