@@ -85,6 +85,8 @@ Expected<std::string_view> bodyOf(std::string_view bytes, const std::string &nam
     return fault(name, "is truncated or corrupt: its envelope cannot be parsed; write the plan again");
   if (file.format != formatTag)
     return fault(name, "is corrupt: it has two format tags");
+  if (file.major == 0)
+    return fault(name, "is truncated or corrupt: it says no version; write the plan again");
   if (file.major != uint32_t(majorVersion))
     return fault(name, "is a plan of version ", versionText(file.major, file.minor),
                  ", this program reads version ", std::to_string(majorVersion),

@@ -23,6 +23,7 @@
 #include "tools/hpc-opt/Verify.h"
 #include "tools/hpc-opt/WriteAnnotations.h"
 #include "tools/hpc-opt/WriteSpec.h"
+#include "tools/OutputFiles.h"
 
 #include "mlir/IR/AsmState.h"
 #include "mlir/Parser/Parser.h"
@@ -31,6 +32,7 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <filesystem>
+#include <set>
 
 namespace hpc {
 
@@ -142,6 +144,9 @@ struct Compilation {
       if (!module)
         return Status::error(ErrorKind::Model,
                              line.input + " does not parse; give a file of --dump-phases, or the .onnx model");
+      if (!module->lookupSymbol<func::FuncOp>("main"))
+        return Status::error(ErrorKind::Model,
+                             line.input + " has no func.func @main; give a file of --dump-phases, or the .onnx model");
       if (line.dropout)
         return Status::error(ErrorKind::Usage, "--dropout: " + line.input +
                                                    " has its rates already; leave --dropout out, or start from the "
@@ -306,6 +311,27 @@ struct Compilation {
     return Status::success();
   }
 
+  /// Only a sidecar may take the place of the one that was read.
+  Status checkFiles() {
+    std::vector<NamedFile> read = {{"the model", line.input},
+                                   {"--verify=" + line.verifyInputs, line.verifyInputs}};
+    for (const auto &[name, file] : line.constants)
+      read.push_back({"--const " + name + "=" + file, file});
+    std::set<std::string> weights;
+    module->walk([&](nn::ParameterOp op) { weights.insert(op.getFile().str()); });
+    for (const std::string &file : weights)
+      read.push_back({"the file of weights '" + file + "'", file});
+    std::vector<NamedFile> written = {{"--write-spec=" + line.writeSpec, line.writeSpec}};
+    HPC_RETURN_IF_ERROR(checkOutputFiles(written, read));
+    if (spec)
+      read.push_back({"the sidecar '" + spec->path + "'", spec->path});
+    written = {{"-o " + line.output, line.output == "-" ? "" : line.output},
+               {"--write-onnx-annotations=" + line.writeAnnotations, line.writeAnnotations}};
+    HPC_RETURN_IF_ERROR(checkOutputFiles(written, read));
+    written.push_back({"--write-spec=" + line.writeSpec, line.writeSpec});
+    return checkOutputFiles(written, {});
+  }
+
   /// A proof on numbers needs the numbers.
   Status checkWeightsAreThere() {
     Status status;
@@ -332,6 +358,7 @@ struct Compilation {
     HPC_RETURN_IF_ERROR(checkArguments());
     // 1. The model.
     HPC_RETURN_IF_ERROR(load());
+    HPC_RETURN_IF_ERROR(checkFiles());
     if (line.listParams) {
       llvm::outs() << listParameters(*module);
       return Status::success();

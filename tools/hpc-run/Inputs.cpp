@@ -109,6 +109,13 @@ std::string ignoredNote(const std::vector<std::string> &names, const std::string
 
 } // namespace
 
+std::string fileOfInput(const std::string &flag) {
+  if (isNpz(flag))
+    return flag;
+  size_t equals = flag.find('=');
+  return equals == std::string::npos ? "" : flag.substr(equals + 1);
+}
+
 Expected<std::vector<Array>> readInputs(const plan::Plan &plan, const std::vector<std::string> &flags,
                                         std::vector<std::string> &notes) {
   std::vector<std::optional<Given>> given(plan.inputs.size());

@@ -16,4 +16,7 @@ namespace hpc {
 Expected<std::vector<Array>> readInputs(const plan::Plan &plan, const std::vector<std::string> &flags,
                                         std::vector<std::string> &notes);
 
+/// The file that such a flag names; "" where it names none.
+std::string fileOfInput(const std::string &flag);
+
 } // namespace hpc

@@ -11,7 +11,9 @@
 #include "runtime/core/Session.h"
 #include "runtime/plan/PlanCheck.h"
 #include "runtime/plan/PlanFile.h"
+#include "runtime/plan/PlanStructure.h"
 #include "tools/Arguments.h"
+#include "tools/OutputFiles.h"
 #include "tools/ShortenedFiles.h"
 #include "tools/hpc-run/CountReport.h"
 #include "tools/hpc-run/CudaPlugin.h"
@@ -23,6 +25,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <limits>
 #include <new>
 
 using namespace hpc;
@@ -113,12 +116,38 @@ Status readBatches(const Flags &flags, Work &work, std::vector<std::string> &not
   return Status::success();
 }
 
+/// A checkpoint may take the place of the one that it goes on from.
+Status checkFiles(const Flags &flags, const plan::Plan &plan) {
+  const TrainFlags &training = flags.training;
+  auto flag = [](const std::string &name, const std::string &path) { return NamedFile{name + "=" + path, path}; };
+  std::vector<NamedFile> read = {{"the plan", flags.plan}, flag("--data", training.data)};
+  for (const std::string &input : flags.inputs)
+    read.push_back({"--input=" + input, fileOfInput(input)});
+  for (const plan::WeightFile &file : plan.files) {
+    std::string own = resolvePath(folderOf(flags.plan), file.path);
+    if (flags.weights.empty())
+      read.push_back({"the file of weights '" + own + "'", own});
+    else // a file, or the folder of all
+      for (const std::string &path : {flags.weights, resolvePath(flags.weights, own.substr(own.rfind('/') + 1))})
+        read.push_back({"a file of --weights=" + flags.weights, path});
+  }
+  std::vector<NamedFile> written = {flag("--save", training.save)};
+  HPC_RETURN_IF_ERROR(checkOutputFiles(written, read));
+  read.push_back(flag("--load", training.load));
+  std::vector<NamedFile> others = {flag("--output", flags.output), flag("--trace", flags.trace),
+                                   flag("--metrics", training.metrics), flag("--gradients", training.gradients)};
+  HPC_RETURN_IF_ERROR(checkOutputFiles(others, read));
+  others.insert(others.end(), written.begin(), written.end());
+  return checkOutputFiles(others, {});
+}
+
 Status readWork(const Flags &flags, bool tell, Work &work) {
   Expected<plan::Plan> plan = plan::readPlan(flags.plan);
   if (!plan.ok())
     return plan.status();
   HPC_RETURN_IF_ERROR(plan::checkPlan(*plan));
   work.plan = std::move(*plan);
+  HPC_RETURN_IF_ERROR(checkFiles(flags, work.plan));
   if (flags.backend == "null")
     return Status::success();
   std::vector<std::string> notes;
@@ -291,7 +320,7 @@ int main(int argc, char **argv) {
                  "time N runs after 2 warm-ups (default: run once); prints one JSON line: min_ms,\n"
                  "median_ms, peak_bytes_per_rank, runs")
       ->type_name("N")
-      ->check(numberFrom(/*zeroToo=*/false));
+      ->check(wholeNumber(1, std::numeric_limits<int>::max()));
   app.add_option("--backend", flags.backend,
                  "host: this machine's CPU (the default); cuda: its GPUs; null: run nothing, need no weights\n"
                  "and no inputs, and print what each rank would compute, hold and move in one step")
@@ -308,7 +337,7 @@ int main(int argc, char **argv) {
   std::vector<CLI::Option *> onlyCuda = {
       app.add_option("--ranks-per-gpu", flags.cuda.ranksPerGpu, "cuda: how many ranks share a GPU (default: 1)")
           ->type_name("N")
-          ->check(numberFrom(/*zeroToo=*/false)),
+          ->check(wholeNumber(1, plan::maxRanks)),
       app.add_flag("--tf32", flags.cuda.tf32,
                    "cuda: tensor cores may round f32 operands of products to 10 bits of mantissa"),
       app.add_flag("!--no-cuda-graph", flags.cuda.cudaGraph,
