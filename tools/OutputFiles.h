@@ -1,4 +1,5 @@
-// What a tool writes replaces what was there, whole: so it may be none of the files that the tool reads, nor two outputs.
+// What a tool writes replaces what was there, whole: so it may be none of the files that the tool reads, nor two
+// outputs.
 #pragma once
 
 #include "runtime/base/Status.h"

@@ -130,7 +130,8 @@ Expected<const std::byte *> MappedFile::range(int64_t offset, int64_t bytes, con
 /// Where /proc shows an open file.
 static std::string linkOf(int descriptor) { return "/proc/self/fd/" + std::to_string(descriptor); }
 
-/// Tries names beside `path` until one is free; `take` returns below 0 with errno if it fails. Returns what it does last.
+/// Tries names beside `path` until one is free; `take` returns below 0 with errno if it fails. Returns what it does
+/// last.
 template <typename Take> static int forNames(const std::string &path, Take take) {
   int result = -1;
   for (int attempt = 0; attempt < 1000; ++attempt) {

@@ -49,9 +49,9 @@ private:
 };
 
 /// A file being written in the folder of `path`, without a name, or under a temporary one where the file system has no
-/// files without. commit() makes it durable and moves it into place; without commit() what was at `path` stays and nothing
-/// is left behind, of a file without a name not even by a process that is killed. A device or a pipe at `path` (/dev/null,
-/// /dev/stdout) is never replaced: it is written to as it goes.
+/// files without. commit() makes it durable and moves it into place; without commit() what was at `path` stays and
+/// nothing is left behind, of a file without a name not even by a process that is killed. A device or a pipe at `path`
+/// (/dev/null, /dev/stdout) is never replaced: it is written to as it goes.
 class AtomicFile {
 public:
   static Expected<AtomicFile> create(const std::string &path);

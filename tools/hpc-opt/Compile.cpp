@@ -12,6 +12,7 @@
 #include "runtime/plan/PlanCheck.h"
 #include "runtime/plan/PlanExplain.h"
 #include "runtime/plan/PlanFile.h"
+#include "tools/OutputFiles.h"
 #include "tools/hpc-opt/Alternatives.h"
 #include "tools/hpc-opt/CommandLine.h"
 #include "tools/hpc-opt/DiagnosticPrinter.h"
@@ -23,7 +24,6 @@
 #include "tools/hpc-opt/Verify.h"
 #include "tools/hpc-opt/WriteAnnotations.h"
 #include "tools/hpc-opt/WriteSpec.h"
-#include "tools/OutputFiles.h"
 
 #include "mlir/IR/AsmState.h"
 #include "mlir/Parser/Parser.h"
@@ -313,8 +313,7 @@ struct Compilation {
 
   /// Only a sidecar may take the place of the one that was read.
   Status checkFiles() {
-    std::vector<NamedFile> read = {{"the model", line.input},
-                                   {"--verify=" + line.verifyInputs, line.verifyInputs}};
+    std::vector<NamedFile> read = {{"the model", line.input}, {"--verify=" + line.verifyInputs, line.verifyInputs}};
     for (const auto &[name, file] : line.constants)
       read.push_back({"--const " + name + "=" + file, file});
     std::set<std::string> weights;

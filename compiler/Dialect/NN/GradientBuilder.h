@@ -57,9 +57,9 @@ public:
   /// Reduced dims stay, with size 1.
   Value reduce(ReduceKind kind, Value value, ArrayRef<int64_t> axes);
   Value sum(Value value, ArrayRef<int64_t> axes) { return reduce(ReduceKind::Sum, value, axes); }
-  /// Along the last dim, by one division: the mean of equal numbers is that number, which centers them to 0. The count is
-  /// the dim's size here: the true one, since definitions are of global shapes or whole dims. Of 16 bits sum and quotient
-  /// are f32's: f16 may hold a mean and not the sum.
+  /// Along the last dim, by one division: the mean of equal numbers is that number, which centers them to 0. The count
+  /// is the dim's size here: the true one, since definitions are of global shapes or whole dims. Of 16 bits sum and
+  /// quotient are f32's: f16 may hold a mean and not the sum.
   Value meanOfLast(Value value);
   /// Summed over what NumPy's rules broadcast from `shape`.
   Value sumTo(Value value, ArrayRef<int64_t> shape);

@@ -1,4 +1,5 @@
-// The sum of f16's squares soon is more than f16 can hold: 1,000 elements of 9. So the standard takes statistics in f32.
+// The sum of f16's squares soon is more than f16 can hold: 1,000 elements of 9. So the standard takes statistics in
+// f32.
 #include "compiler/Import/OnnxOps/NormParts.h"
 
 namespace hpc::onnx {

@@ -42,9 +42,8 @@ Results mean(NodeImport &n) {
 
 /// The same for what is more than one step: those of 16 bits are taken in f32, and the last one rounds.
 template <typename Combine> Results inSteps(NodeImport &n, Combine combine) {
-  return reduce(n, [&](Value x, ArrayRef<int64_t> axes) {
-    return n.b.cast(combine(n.b.widened(x), axes), n.b.dtype(x));
-  });
+  return reduce(n,
+                [&](Value x, ArrayRef<int64_t> axes) { return n.b.cast(combine(n.b.widened(x), axes), n.b.dtype(x)); });
 }
 
 Value sum(NodeImport &n, Value x, ArrayRef<int64_t> axes) { return n.b.reduce(ReduceKind::Sum, x, axes); }
@@ -56,7 +55,8 @@ Results l1(NodeImport &n) {
   return inSteps(n, [&](Value x, ArrayRef<int64_t> axes) { return sum(n, n.b.unary<nn::AbsOp>(x), axes); });
 }
 Results l2(NodeImport &n) {
-  return inSteps(n, [&](Value x, ArrayRef<int64_t> axes) { return n.b.unary<nn::SqrtOp>(sum(n, n.b.mul(x, x), axes)); });
+  return inSteps(n,
+                 [&](Value x, ArrayRef<int64_t> axes) { return n.b.unary<nn::SqrtOp>(sum(n, n.b.mul(x, x), axes)); });
 }
 Results logSum(NodeImport &n) {
   return inSteps(n, [&](Value x, ArrayRef<int64_t> axes) { return n.b.unary<nn::LogOp>(sum(n, x, axes)); });
