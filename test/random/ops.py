@@ -207,16 +207,17 @@ def gemm(graph):
 
 # ---- reductions ----------------------------------------------------------------------------------
 
-def enlarged(graph, x):
-    """x, or an f16 4,096 times as large: what is added up of it on the way leaves the type's range, the result need not."""
-    if x.kind != "f16" or graph.choose.random() < 0.5:
+def for_sums(graph, where):
+    """A float, at times an f16 4,096 times as large: what is added up of it on the way leaves the type's range, the result need not."""
+    x = graph.pick("f16" if graph.has("f16") and graph.choose.random() < 0.5 else FLOATS, where)
+    if x.kind != "f16" or graph.choose.random() < 0.3:
         return x
     return graph.node("Mul", [x, graph.constant(4096.0, x.kind)], lambda x, y: [x * y])[0]
 
 
 @op(8)
 def reduce(graph):
-    x = enlarged(graph, graph.pick(FLOATS, lambda x: x.shape))
+    x = for_sums(graph, lambda x: x.shape)
     axes = tuple(sorted(graph.choose.sample(range(len(x.shape)), graph.choose.randint(1, len(x.shape)))))
     keep, name = graph.choose.random() < 0.5, graph.choose.choice(["Sum", "Mean", "Max", "Min", "L1", "L2", "SumSquare", "LogSumExp"])
     count = math.prod(x.shape[axis] for axis in axes)
@@ -249,7 +250,7 @@ def softmax(graph):
 def rms_norm(graph):
     if graph.opset < 23:
         raise Reject
-    x = enlarged(graph, graph.pick(FLOATS, lambda x: x.shape and x.shape[-1] > 1))
+    x = for_sums(graph, lambda x: x.shape and x.shape[-1] > 1)
     scale = graph.weight(x.shape[-1:], x.kind)
 
     def compute(x, scale):
@@ -260,8 +261,8 @@ def rms_norm(graph):
 
 @op(4)
 def layer_norm(graph):
-    x = enlarged(graph, graph.pick(FLOATS, lambda x: x.shape and x.shape[-1] > 1))
-    scale, bias = graph.weight(x.shape[-1:], x.kind), graph.weight(x.shape[-1:], x.kind)
+    x = for_sums(graph, lambda x: x.shape and x.shape[-1] > 1)
+    x_kind, (scale, bias) = x.kind, [graph.weight(x.shape[-1:], x.kind) for _ in range(2)]
 
     def compute(x, scale, bias):
         centered = x - x.mean(axis=-1, keepdims=True)
@@ -270,6 +271,8 @@ def layer_norm(graph):
     def terms(x, scale, bias):
         deviation = numpy.sqrt(x.var(axis=-1, keepdims=True) + EPSILON)
         size = numpy.abs(x) + numpy.abs(x).mean(axis=-1, keepdims=True)
+        if x_kind in ("f16", "bf16"):  # statistics are f32's; normal, product and sum are rounded
+            return [numpy.abs((x - x.mean(axis=-1, keepdims=True)) / deviation * scale) + numpy.abs(bias)]
         return [size / deviation * (1 + size / deviation) * numpy.abs(scale) + numpy.abs(bias)]
 
     graph.node("LayerNormalization", [x, scale, bias], compute, terms=terms, count=x.shape[-1] + 6, epsilon=EPSILON)
