@@ -77,7 +77,7 @@ documents += [{"version": 1, "params": [{"match": "a", "shard": [], "inferred": 
 documents += [{"version": 1, "params": [{"match": "a", "trainable": a, **more}]} for a in (True, False, 0)
               for more in ({}, {"shard": []}, {"compute": "TP1D"}, {"output_replicate": False}, {"inferred": True}, {"shard": [], "inferred": True})]
 documents += [{"version": 1, "mesh": {"tp": 65537}}, {"version": 1, "stages": [{"match": "a\0b", "stage": 65535}, {"match": "b", "stage": 65536}]}]
-open(f"{folder}/empty.mlir", "w").write("module {}\n")
+open(f"{folder}/empty.mlir", "w").write("module {\n  func.func @main() {\n    return\n  }\n}\n")
 # Every third of the changes: the reader is a process each time. Those left out are taken by GOOD's other lists.
 counts = {True: 0, False: 0}
 for number, document in enumerate(documents):
