@@ -101,14 +101,15 @@ Lines linesOf(const ConstMatrix &b, int64_t column, int64_t columns, int64_t x, 
   }
 }
 
-/// What panel i of `panels` asks for of the same group of columns, at column `column`, in the next block.
+/// What panel i of `panels` asks for of the same group of columns, at column `column`, in the next block. Where there
+/// is nothing to ask for it is a line that is there: address 0 would be looked for in the page tables at each step.
 LinesAhead linesAhead(const Product &product, int64_t column, int64_t x, int64_t i, int64_t panels) {
   const ConstMatrix &b = product.b;
   const int64_t lines = ceilDiv(groupColumns, panels), first = column + columnsOfBlock + i * lines;
   const int64_t bytes = byteSize(b.dtype), end = std::min(column + columnsOfBlock + groupColumns, product.n);
   const int64_t count = std::min(end - first, lines);
   if (count <= 0)
-    return {};
+    return {b.data};
   return {b.data + (first * b.ld + x) * bytes, b.ld * bytes, bytes * count, count};
 }
 
@@ -131,10 +132,10 @@ void multiplyTransposed(const Product &product, float *left, float *right) {
               const int64_t width = std::min(groupColumns, columns - j),
                             height = std::min<int64_t>(panelRows, rows - i);
               const LinesAhead ahead =
-                  block > 0 ? LinesAhead() : linesAhead(product, column + j, x, i / panelRows, panels);
+                  block > 0 ? LinesAhead{b.data} : linesAhead(product, column + j, x, i / panelRows, panels);
               float *const to = reinterpret_cast<float *>(c.data) + (firstRow + i) * c.ld + column + j;
-              (height > lanes ? ofColumns<2> : ofColumns<1>)[width](depth, left + i *depth, lines.data + j *lines.ld,
-                                                                    lines.ld, ahead, add, to, c.ld, height);
+              const MultiplyLines multiply = height > lanes ? ofColumns<2>[width] : ofColumns<1>[width];
+              multiply(depth, &left[i * depth], &lines.data[j * lines.ld], lines.ld, ahead, add, to, c.ld, height);
             }
         }
       }

@@ -8,8 +8,7 @@
 #pragma clang diagnostic ignored "-Wpsabi" // vectors go through inline functions alone
 
 #define HPC_INLINE [[gnu::always_inline]] inline
-/// Before the innermost loop of a product: where else it begins is chance, and costs up to a tenth of its speed (Zen
-/// 3).
+/// Before the innermost loop of a product: elsewhere it begins by chance, which costs up to a tenth of its speed.
 #define HPC_ALIGNED [[clang::code_align(64)]]
 
 namespace hpc::host {
