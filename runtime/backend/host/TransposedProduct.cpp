@@ -25,6 +25,7 @@ struct LinesAhead {
 template <int columns, int vectors>
 HPC_AVX2 void multiplyLines(int64_t depth, const float *a, const float *b, int64_t ldb, LinesAhead ahead, bool add,
                             float *c, int64_t ldc, int64_t rows) {
+  askForRows(c, ldc, rows);
   Float sums[columns][vectors] = {};
   if (add)
     for (int64_t i = 0; i < rows; ++i)

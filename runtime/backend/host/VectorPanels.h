@@ -23,6 +23,13 @@ constexpr int64_t rowsAtOnce = 384;
 /// Columns of B that are packed at once, which lie in L2.
 constexpr int64_t columnsAtOnce = 64;
 
+/// Asks for the first line of each row of C before its sums are computed: where rows are pages apart, stores would
+/// wait.
+HPC_INLINE void askForRows(const float *c, int64_t ld, int64_t rows) {
+  for (int64_t i = 0; i < rows; ++i)
+    __builtin_prefetch(c + i * ld, 0, 2);
+}
+
 /// Lane i of vector j becomes lane j of vector i.
 HPC_INLINE void transpose(Float (&v)[lanes]) {
   Float pairs[lanes], fours[lanes];

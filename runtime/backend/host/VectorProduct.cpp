@@ -29,6 +29,7 @@ struct Ahead {
 template <int rows>
 HPC_AVX2 void multiplyPanels(int64_t depth, const float *a, const float *b, Ahead ahead, bool add, float *c,
                              int64_t ld) {
+  askForRows(c, ld, rows);
   Float sums[rows][2] = {};
   if (add)
     for (int i = 0; i < rows; ++i)
