@@ -1,6 +1,7 @@
 // ZeRO as annotation (Rajbhandari et al. 2020): seeds that cut the states of the optimizer over the ranks of data parallelism,
 // and for level 3 what parameters are stored as. All that moves because of it are reshards that propagation and partition find.
 #include "compiler/Dialect/NN/Ports.h"
+#include "compiler/ElementType.h"
 #include "passes/Annotate/Passes.h"
 
 namespace hpc {
@@ -18,10 +19,13 @@ struct ZeroAnnotator {
   std::map<std::string, std::optional<size_t>> chosen; ///< the dim that is cut, by parameter
 
   /// The dim of a parameter that is cut over data: the first that no seed cuts and that gives every rank an element.
-  /// None for a vector where tensor axes may cut it: its bytes are few, and who cuts it is not known yet.
-  std::optional<size_t> freeDim(const dist::Seed &seed, ArrayRef<int64_t> shape) const {
+  /// None for a vector that is smaller than what its collectives cost: beside matrices it is nothing, and uncut its
+  /// gradient goes in a bucket with others. Nor where tensor axes may cut it: who does is not known yet.
+  std::optional<size_t> freeDim(const dist::Seed &seed, RankedTensorType type) const {
+    ArrayRef<int64_t> shape = type.getShape();
     int64_t ranks = mesh.sizeOf(dist::AxisRole::Data);
-    if (shape.size() < 2 && mesh.sizeOf(dist::AxisRole::Tensor) > 1)
+    bool isSmall = type.getNumElements() * elementBytes(type.getElementType()) < dist::bytesOfLatency;
+    if (shape.size() < 2 && (isSmall || mesh.sizeOf(dist::AxisRole::Tensor) > 1))
       return std::nullopt;
     for (size_t dim = 0; dim < shape.size(); ++dim)
       if (!dist::isCut(seed.sharding.dims[dim]) && shape[dim] >= ranks)
@@ -55,7 +59,7 @@ struct ZeroAnnotator {
     // Of several states the first decides: behind it the parameter's own seed may be cut there.
     auto [choice, isNew] = chosen.try_emplace(parameter.getName().str());
     if (isNew)
-      choice->second = freeDim(seed, shape);
+      choice->second = freeDim(seed, nn::tensorType(parameter.getResult()));
     std::optional<size_t> dim = choice->second;
     if (!dim)
       return;

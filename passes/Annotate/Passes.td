@@ -71,7 +71,8 @@ def AnnotateZero : Pass<"hpc-annotate-zero", "::mlir::ModuleOp"> {
     A state has the seed of its parameter, and is cut besides over the axes of data along the first dim that no seed cuts and that has an element for every rank (uneven is exact).
     Levels 1 and 2: the parameter is stored whole over data, so the update slices what it reads and gathers what it writes, and its gradient becomes a reduce-scatter.
     Level 3: the parameter is stored cut as its states are, and gathered before each use. Level 2 differs from 1 in micro-batches alone: a gradient is scattered in
-    each of them (hpc-insert-reshards), so what is added up is a piece. Where tensor axes cut weights too, vectors stay whole. Rajbhandari et al. 2020.
+    each of them (hpc-insert-reshards), so what is added up is a piece. Vectors stay whole where tensor axes cut weights too, and
+    anywhere if they have less than 64 KiB, which their collectives would cost: their gradients are all-reduced in buckets. Rajbhandari et al. 2020.
 
     Before: `%m` (`nn.state = "adam.m/w"`) of the parameter `w` with the seed `[5, 7@tp]`. After: `dist.seed = #dist.seed<"[5@dp, 7@tp]">` on `%m`, `"[5, 7@tp]"` with a closed first dim on `w`.
   }];

@@ -20,9 +20,8 @@ struct Cost {
     collectives += other.collectives;
     return *this;
   }
-  /// A collective takes as long as some bytes however few it moves: an all-reduce beats a reduce-scatter and an
-  /// all-gather later.
-  int64_t total() const { return bytes + collectives * (int64_t(64) << 10); }
+  /// An all-reduce beats a reduce-scatter and an all-gather later.
+  int64_t total() const { return bytes + collectives * bytesOfLatency; }
 };
 } // namespace
 

@@ -26,15 +26,52 @@ static bool isReadMore(Value value) {
   return users.size() > 1 && elements > nn::tensorType(value).getNumElements();
 }
 
+/// Whether the op does nothing but add up and move: its operands are all terms of what it makes.
+static bool addsUp(const OpState &state) {
+  const LinearClause &linear = state.sharding.rule.linear;
+  return linear.kind == LinearClause::Sum && linear.operands.size() == state.op->getNumOperands();
+}
+
+/// Terms of one sum over ranks of data, as gradients are, go on uncut over these ranks where nothing else is cut for
+/// it: who reads the sum cuts it, once a step, by one collective for all that is added up on the way.
 void Propagation::choosePassing(OpState &state) {
   SmallVector<AxisNames> partials;
   for (Value operand : state.op->getOperands())
     partials.push_back(shardingOf(operand).partial);
+  const FactorShardings cut = state.sharding.factors;
+  if (AxisNames ranks = uncutTerms(state, partials); !ranks.empty()) {
+    choosePassing(state, partials);
+    if (without(ranks, state.sharding.passing).empty())
+      return;
+    state.sharding.factors = cut;
+  }
+  choosePassing(state, partials);
+}
+
+/// Takes from an op's factors the axes of data over which all its operands are terms; says which.
+AxisNames Propagation::uncutTerms(OpState &state, ArrayRef<AxisNames> partials) const {
+  AxisNames ranks =
+                addsUp(state) && !partials.empty() ? axesWithRole(partials.front(), mesh, AxisRole::Data) : AxisNames(),
+            taken;
+  for (const AxisNames &partial : partials)
+    ranks = without(ranks, without(ranks, partial));
+  for (auto [factor, cut] : llvm::enumerate(state.sharding.factors)) {
+    if (state.anchored[unsigned(factor)] || !intersects(axesOf(cut), ranks))
+      continue;
+    for (SubDim &sub : cut) {
+      taken = unite(taken, without(sub.axes, without(sub.axes, ranks)));
+      sub.axes = without(sub.axes, ranks);
+    }
+    cut = normalize(cut, mesh);
+  }
+  return taken;
+}
+
+void Propagation::choosePassing(OpState &state, ArrayRef<AxisNames> partials) {
   state.sharding.choosePassing(partials);
-  // A sum over time is taken as early as it can be: what comes after is done once a step. It passes ops that do nothing
-  // but add up and move (their operands are all terms of it), so that terms meet.
-  const LinearClause &linear = state.sharding.rule.linear;
-  if (linear.kind != LinearClause::Sum || linear.operands.size() != state.op->getNumOperands())
+  // A sum over time is taken as early as it can be: what comes after is done once a step. It passes ops that only add
+  // up and move, so that terms meet.
+  if (!addsUp(state))
     state.sharding.passing =
         without(state.sharding.passing, axesWithRole(state.sharding.passing, mesh, AxisRole::Time));
   if (state.sharding.passing.empty()) {

@@ -83,6 +83,8 @@ private:
   bool offerToOp(OpState &state, unsigned result, unsigned dim, const dist::DimSharding &wanted,
                  const CutOrigins &origins);
   void choosePassing(OpState &state);
+  void choosePassing(OpState &state, ArrayRef<dist::AxisNames> partials);
+  dist::AxisNames uncutTerms(OpState &state, ArrayRef<dist::AxisNames> partials) const;
   void writeOrigins(OpState &state);
   void writeOrigins(const SourceState &source);
   void remarkOnConflicts(OpState &state);

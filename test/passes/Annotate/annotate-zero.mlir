@@ -34,12 +34,14 @@ module attributes {dist.mesh = #dist.mesh<"mb=2:time, dp=2:data, tp=2:tensor">} 
 
 // -----
 
-// Without tensor parallelism vectors are cut too; nothing is where there is one rank of data.
+// Without tensor parallelism a vector of 64 KiB is cut too; one of a number less stays whole, and its gradient goes with others.
 // CHECK-LABEL: func.func @main
-// CHECK-SAME: dist.seed = #dist.seed<"[7@dp]">
+// CHECK-SAME: %arg0: tensor<16384xf32> {dist.seed = #dist.seed<"[16384@dp]">
+// CHECK-SAME: %arg1: tensor<16383xf32> {nn.initial
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=2:data, tp=1:tensor">} {
-  func.func @main(%mb: tensor<7xf32> {nn.state = "momentum/b", nn.initial = 0.0 : f64}) {
-    %b = nn.parameter "b" {file = "w", bytes = 28 : i64, hashes = array<i64: 0>} : tensor<7xf32>
+  func.func @main(%ml: tensor<16384xf32> {nn.state = "momentum/large", nn.initial = 0.0 : f64}, %ms: tensor<16383xf32> {nn.state = "momentum/small", nn.initial = 0.0 : f64}) {
+    %large = nn.parameter "large" {file = "w", bytes = 65536 : i64, hashes = array<i64: 0>} : tensor<16384xf32>
+    %small = nn.parameter "small" {file = "w", bytes = 65532 : i64, hashes = array<i64: 0>} : tensor<16383xf32>
     return
   }
 }

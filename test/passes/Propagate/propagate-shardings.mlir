@@ -275,6 +275,37 @@ module attributes {dist.mesh = #dist.mesh<"mb=2:time, dp=2:data, tp=2:tensor">} 
 
 // -----
 
+// The storage's cut over dp comes back along what is written, but not to what only moves and adds up terms of the gradient: these meet whole, so that one collective a step cuts their sum.
+// CHECK-LABEL: dist.mesh = #mesh
+// CHECK: nn.transpose {{.*}} -> tensor<6x5xf32, #dist.sharding<"[6, 5] partial{dp, mb}">>
+// CHECK: nn.add {{.*}} -> tensor<6x5xf32, #dist.sharding<"[6, 5] partial{dp, mb}">>
+// CHECK: nn.sub {{.*}} -> tensor<6x5xf32, #dist.sharding<"[6@dp, 5]">>
+// A term that somebody reads alone is summed for itself, and all are cut.
+// CHECK: nn.transpose {{.*}} -> tensor<6x5xf32, #dist.sharding<"[6, 5] partial{dp, mb}">>
+// CHECK: nn.exp {{.*}} -> tensor<6x5xf32, #dist.sharding<"[6@dp, 5]">>
+// CHECK: nn.add {{.*}} -> tensor<6x5xf32, #dist.sharding<"[6@dp, 5]">>
+module attributes {dist.mesh = #dist.mesh<"mb=2:time, dp=2:data">} {
+  func.func @main(%x: tensor<8x6xf32> {dist.seed = #dist.sharding<"[8@(mb, dp), 6]">}, %z: tensor<8x5xf32>) -> (tensor<6x5xf32> {nn.writes = "w"}, tensor<6x5xf32> {nn.writes = "v"}) {
+    %w = nn.parameter "w" {value = dense<1.0> : tensor<6x5xf32>, dist.seed = #dist.sharding<"[6@dp, 5]">} : tensor<6x5xf32>
+    %a = nn.matmul %x, %z {transpose_lhs} : tensor<8x6xf32>, tensor<8x5xf32> -> tensor<6x5xf32>
+    %b = nn.matmul %z, %x {transpose_lhs} : tensor<8x5xf32>, tensor<8x6xf32> -> tensor<5x6xf32>
+    %t = nn.transpose %b {permutation = array<i64: 1, 0>} : tensor<5x6xf32> -> tensor<6x5xf32>
+    %g = nn.add %a, %t : tensor<6x5xf32>, tensor<6x5xf32> -> tensor<6x5xf32>
+    %n = nn.sub %w, %g : tensor<6x5xf32>, tensor<6x5xf32> -> tensor<6x5xf32>
+    %v = nn.parameter "v" {value = dense<1.0> : tensor<6x5xf32>, dist.seed = #dist.sharding<"[6@dp, 5]">} : tensor<6x5xf32>
+    %c = nn.matmul %z, %x {transpose_lhs} : tensor<8x5xf32>, tensor<8x6xf32> -> tensor<5x6xf32>
+    %u = nn.transpose %c {permutation = array<i64: 1, 0>} : tensor<5x6xf32> -> tensor<6x5xf32>
+    %e = nn.exp %u : tensor<6x5xf32> -> tensor<6x5xf32>
+    %d = nn.matmul %x, %z {transpose_lhs} : tensor<8x6xf32>, tensor<8x5xf32> -> tensor<6x5xf32>
+    %h = nn.add %d, %u : tensor<6x5xf32>, tensor<6x5xf32> -> tensor<6x5xf32>
+    %k = nn.add %e, %h : tensor<6x5xf32>, tensor<6x5xf32> -> tensor<6x5xf32>
+    %m = nn.sub %v, %k : tensor<6x5xf32>, tensor<6x5xf32> -> tensor<6x5xf32>
+    return %n, %m : tensor<6x5xf32>, tensor<6x5xf32>
+  }
+}
+
+// -----
+
 // Open dims take cuts of others, closed ones do not; the lower priority flows first, whatever the order in the file.
 // CHECK-LABEL: dist.mesh = #mesh
 // CHECK: %arg0: tensor<4x6xf32, #dist.sharding<"[4@x, 6]">>
