@@ -50,9 +50,9 @@ void Propagation::choosePassing(OpState &state) {
 
 /// Takes from an op's factors the axes of data over which all its operands are terms; says which.
 AxisNames Propagation::uncutTerms(OpState &state, ArrayRef<AxisNames> partials) const {
-  AxisNames ranks =
-                addsUp(state) && !partials.empty() ? axesWithRole(partials.front(), mesh, AxisRole::Data) : AxisNames(),
-            taken;
+  AxisNames ranks, taken;
+  if (addsUp(state) && !partials.empty())
+    ranks = axesWithRole(partials.front(), mesh, AxisRole::Data);
   for (const AxisNames &partial : partials)
     ranks = without(ranks, without(ranks, partial));
   for (auto [factor, cut] : llvm::enumerate(state.sharding.factors)) {

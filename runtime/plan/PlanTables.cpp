@@ -129,7 +129,7 @@ std::string trafficTable(const Plan &plan, const PlanFacts &facts) {
     text += table.text();
   return text + "  " + countText(int64_t(facts.collectives.size()), "collective") + ", " +
          countText(int64_t(facts.transfers.size()), "transfer") + "; " + bytesText(total) +
-         " a step over all ranks\n";
+         " a step, the array of each group of ranks counted once\n";
 }
 
 std::string memoryTable(const PlanFacts &facts) {

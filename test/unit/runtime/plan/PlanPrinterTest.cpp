@@ -44,7 +44,7 @@ TEST(PlanPrinter, Lines) {
            "              because rule k of matmul; avoided by --tp=1\n"
            "  transfer    stages     48             2       0  w1 (/w1/MatMul)\n"
            "              because stage 1 uses it; avoided by --pp=1\n"
-           "  1 collective, 1 transfer; 288 bytes a step over all ranks\n",
+           "  1 collective, 1 transfer; 288 bytes a step, the array of each group of ranks counted once\n",
            "schedule:\n"
            "  stage 0 runs F0 F1 DF0 DF1\n"
            "  stage 1 runs RF0 RF1 F0 F1\n",
