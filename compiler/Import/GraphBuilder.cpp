@@ -154,6 +154,24 @@ Value GraphBuilder::indices(ArrayRef<int64_t> values) {
   return known(std::move(tensor));
 }
 
+bool GraphBuilder::checkSequence(int64_t count) {
+  constexpr int64_t most = 1'000'000;
+  if (count > most - numHeld)
+    fail("its sequence has " + countText(count, "tensor") + "; all of a model may have " + std::to_string(most) +
+             ", so split into fewer parts, or take out the loop that makes it longer",
+         ErrorKind::Unsupported);
+  return failure.ok();
+}
+
+Value GraphBuilder::sequence(ArrayRef<Value> parts) {
+  if (!failure.ok() || !checkSequence(int64_t(parts.size())))
+    return placeholder(type({}, DType::F32));
+  numHeld += int64_t(parts.size());
+  Value value = placeholder(type({}, DType::F32));
+  sequences.try_emplace(value, parts);
+  return value;
+}
+
 // ---- types --------------------------------------------------------------------------------------
 
 DType GraphBuilder::dtype(Value value) const { return dtypeOf(value.getType()); }

@@ -71,6 +71,15 @@ public:
   /// Null for values of a type that ops compute with.
   const NarrowType *narrowType(Value value) const { return narrowTypes.lookup(value); }
 
+  // ---- sequences: lists of tensors, of which a program has the tensors alone ----
+  /// A placeholder for the list; an error where there are too many tensors in all of them.
+  Value sequence(ArrayRef<Value> parts);
+  /// An error of the node unless so many more tensors can be held.
+  bool checkSequence(int64_t count);
+  bool isSequence(Value value) const { return sequences.contains(value); }
+  /// None of what is no sequence.
+  SmallVector<Value> parts(Value sequence) const { return sequences.lookup(sequence); }
+
   // ---- elementwise, broadcasting ----
   template <typename Op> Value unary(Value x) { return finish(Op::create(builder, loc, x), true); }
   template <typename Op> Value binary(Value x, Value y) {
@@ -161,6 +170,8 @@ private:
   llvm::DenseMap<Value, Entry> entries;
   llvm::DenseMap<Value, const NarrowType *> narrowTypes;
   llvm::DenseMap<Value, const StoredTensor *> storedWeights;
+  llvm::DenseMap<Value, SmallVector<Value>> sequences;
+  int64_t numHeld = 0; ///< tensors of all sequences
   llvm::StringSet<> takenNames;
   int64_t numWritten = 0;
 };

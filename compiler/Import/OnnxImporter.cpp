@@ -281,6 +281,7 @@ private:
     for (size_t i = 0; i < node.outputs.size(); ++i)
       if (!node.outputs[i].empty())
         nameValue(node, node.outputs[i], values[node.outputs[i]]);
+    keepShared(node);
     forgetInputs(node);
     return Status::success();
   }
@@ -289,8 +290,25 @@ private:
   /// or constant has its own.
   void nameValue(const Node &node, const std::string &name, Value value) {
     Operation *op = value.getDefiningOp();
-    if (op && (nodeName(op->getLoc()) == node.name || !valueNames(op->getLoc()).empty()))
+    if (node.op == "SequenceAt" && isa_and_nonnull<nn::ParameterOp, nn::ConstantOp>(op))
+      return;
+    if (op && (node.op == "SequenceAt" || nodeName(op->getLoc()) == node.name || !valueNames(op->getLoc()).empty()))
       op->setLoc(withValueName(op->getLoc(), name));
+  }
+
+  /// Notes what forgetInputs may not free behind the last reader of one name: a value that a node gives under two names or
+  /// in a sequence.
+  void keepShared(const Node &node) {
+    llvm::DenseSet<Value> given;
+    for (const std::string &output : node.outputs) {
+      if (output.empty())
+        continue;
+      Value value = values[output];
+      if (!given.insert(value).second)
+        aliased.insert(value);
+      SmallVector<Value> parts = builder.parts(value);
+      aliased.insert(parts.begin(), parts.end());
+    }
   }
 
   /// Frees folded tensors that nothing reads any more. A value with two names (an Identity's, a Cast's that changes
@@ -319,6 +337,10 @@ private:
       if (!value || !builder.status().ok())
         return builder.status().ok() ? Status::error(ErrorKind::Model, "output " + quoted(output.name) + " is not made")
                                      : builder.status();
+      if (builder.isSequence(value))
+        return Status::error(ErrorKind::Unsupported, "output " + quoted(output.name) + " is a sequence of " +
+                                                         countText(int64_t(builder.parts(value).size()), "tensor") +
+                                                         "; export the model with an output for each");
       if (output.dtype && *output.dtype != builder.dtype(value))
         return Status::error(ErrorKind::Model, "output " + quoted(output.name) + " is declared " + name(*output.dtype) +
                                                    " but the graph makes " + name(builder.dtype(value)));
@@ -361,7 +383,8 @@ Expected<func::FuncOp> createMain(const Model &model, const std::vector<std::vec
   SmallVector<Type> types;
   for (auto [input, shape] : llvm::zip_equal(model.inputs, shapes)) {
     if (!input.dtype)
-      return Status::error(ErrorKind::Unsupported, "input " + quoted(input.name) + " has type " + input.typeName);
+      return Status::error(ErrorKind::Unsupported, "input " + quoted(input.name) + " has type " + input.typeName +
+                                                       "; a plan takes tensors of numbers, so export the model with such inputs");
     if (!input.hasShape)
       return Status::error(ErrorKind::Unsupported, "input " + quoted(input.name) + " has no shape; export it with one");
     HPC_RETURN_IF_ERROR(checkTensor(shape, *input.dtype).at("input " + quoted(input.name)));

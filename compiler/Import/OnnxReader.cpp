@@ -419,7 +419,10 @@ ValueInfo Reader::valueInfo(const ::onnx::ValueInfoProto &proto) {
   info.name = proto.name();
   const ::onnx::TypeProto &type = proto.type();
   if (!type.has_tensor_type()) {
-    info.typeName = "no tensor";
+    info.typeName = type.has_sequence_type()   ? "sequence of tensors"
+                    : type.has_optional_type() ? "optional"
+                    : type.has_map_type()      ? "map"
+                                               : "no tensor";
     return info;
   }
   info.dtype = dtypeOfCode(type.tensor_type().elem_type());

@@ -32,6 +32,9 @@ Results ifThenElse(NodeImport &n) {
     return {n.b.fail("its branches have " + std::to_string(first.size()) + " and " + std::to_string(second.size()) +
                      " outputs")};
   for (auto [a, b] : llvm::zip_equal(first, second)) {
+    if (n.b.isSequence(a) || n.b.isSequence(b))
+      return {n.unsupported("branches that give sequences of tensors, and a condition that depends on the data; bind what "
+                            "decides it with --const")};
     if (a.getType() != b.getType())
       return {n.unsupported("branches of different shapes, and a condition that depends on the data; bind what decides "
                             "it with --const")};
@@ -44,7 +47,10 @@ Results ifThenElse(NodeImport &n) {
 Value stacked(NodeImport &n, ArrayRef<Value> parts, int64_t axis) {
   SmallVector<Value> slabs;
   for (Value part : parts)
-    slabs.push_back(insertDim(n, part, axis));
+    if (n.b.isSequence(part))
+      return n.unsupported("a scan output that is a sequence of tensors; let the body give it as a state");
+    else
+      slabs.push_back(insertDim(n, part, axis));
   return n.b.concat(slabs, axis);
 }
 
@@ -87,7 +93,7 @@ Results loop(NodeImport &n) {
   Value condition = n.has(1) ? n.in(1) : n.b.known(std::move(yes));
   SmallVector<Value> states;
   for (size_t i = 0; i < numStates; ++i)
-    states.push_back(n.in(i + 2));
+    states.push_back(n.any(i + 2));
   size_t numScans = body->outputs.size() - numStates - 1;
   std::vector<SmallVector<Value>> parts(numScans);
   for (int64_t round = 0; !rounds || round < *rounds; ++round) {

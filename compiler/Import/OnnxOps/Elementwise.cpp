@@ -28,7 +28,7 @@ template <nn::ComparePredicate predicate> Results compare(NodeImport &n) {
   return {n.b.compare(predicate, n.in(0), n.in(1))};
 }
 
-Results identity(NodeImport &n) { return {n.in(0)}; }
+Results identity(NodeImport &n) { return {n.any(0)}; }
 
 /// Base and exponent may have different types; the result has the base's.
 Results pow(NodeImport &n) {

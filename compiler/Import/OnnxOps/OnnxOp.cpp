@@ -83,8 +83,7 @@ std::vector<OnnxOp> allOnnxOps() {
                                  gridSampleOps(), quantizedConvolutionOps(), fusedAttentionOps(), fusedNormOps(),
                                  fusedProductOps(), controlFlowOps(), orderOps(), scatterOps(), einsumOps(), lossOps(),
                                  quantizationOps(), matrixOps(), signalOps(), fourierOps(), selectionOps(),
-                                 recurrentOps(), linearAttentionOps(),
-                                 refusedOps()})
+                                 sequenceOps(), recurrentOps(), linearAttentionOps(), refusedOps()})
     all.insert(all.end(), table.begin(), table.end());
   return all;
 }

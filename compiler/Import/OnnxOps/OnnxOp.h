@@ -43,9 +43,22 @@ public:
     asked.set(index);
     return bool(inputs[index]);
   }
-  /// The input, or an error and a placeholder.
+  /// The input, a tensor, or an error and a placeholder.
   Value in(size_t index) {
+    Value input = any(index);
+    return b.isSequence(input) ? unsupported("input " + std::to_string(index) + " is a sequence of tensors, and it takes a tensor")
+                               : input;
+  }
+  /// The input, which may be a sequence as well.
+  Value any(size_t index) {
     return has(index) ? inputs[index] : b.fail("input " + std::to_string(index) + " is missing");
+  }
+  /// The tensors of the input, a sequence, or an error and none.
+  SmallVector<Value> sequence(size_t index) {
+    Value input = any(index);
+    if (b.status().ok() && !b.isSequence(input))
+      b.fail("input " + std::to_string(index) + " is a tensor, and it takes a sequence of them");
+    return b.parts(input);
   }
   /// Of an op with any number of inputs, which reads them all.
   size_t numInputs() {
@@ -132,6 +145,7 @@ ArrayRef<OnnxOp> matrixOps();
 ArrayRef<OnnxOp> signalOps();
 ArrayRef<OnnxOp> fourierOps();
 ArrayRef<OnnxOp> selectionOps();
+ArrayRef<OnnxOp> sequenceOps();
 ArrayRef<OnnxOp> recurrentOps();
 ArrayRef<OnnxOp> linearAttentionOps();
 /// Ops that no plan can run, each with the reason; the message says it.

@@ -8,8 +8,6 @@ namespace {
 constexpr char dataShape[] =
     "how many elements it gives depends on the data, and a plan has static shapes; bind what decides it with "
     "--const, or take the op out of the model";
-constexpr char sequences[] =
-    "sequences of tensors; a plan holds tensors of known shapes, so export the model with its sequences unrolled";
 constexpr char optionals[] = "optional values; export the model for the case that is used";
 constexpr char strings[] = "strings; do the text processing before the model";
 constexpr char random[] = "random numbers; give them as an input of the model";
@@ -21,15 +19,6 @@ template <const char *why> Results refused(NodeImport &n) { return {n.unsupporte
 const OnnxOp table[] = {
     {"Unique", 11, refused<dataShape>},
     {"NonMaxSuppression", 10, refused<dataShape>},
-    {"SequenceAt", 11, refused<sequences>},
-    {"SequenceConstruct", 11, refused<sequences>},
-    {"SequenceEmpty", 11, refused<sequences>},
-    {"SequenceErase", 11, refused<sequences>},
-    {"SequenceInsert", 11, refused<sequences>},
-    {"SequenceLength", 11, refused<sequences>},
-    {"SequenceMap", 17, refused<sequences>},
-    {"SplitToSequence", 11, refused<sequences>},
-    {"ConcatFromSequence", 11, refused<sequences>},
     {"Optional", 15, refused<optionals>},
     {"StringNormalizer", 10, refused<strings>},
     {"StringConcat", 20, refused<strings>},
