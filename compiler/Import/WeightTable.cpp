@@ -49,6 +49,26 @@ bool isWeight(const StoredTensor &tensor) {
   return tensor.elements() > 1 && (isFilled(tensor) || !isMask(tensor));
 }
 
+/// Of what PyTorch's exporter made the tensor; empty where it does not say.
+static std::vector<std::string> originOf(const StoredTensor &tensor) {
+  if (!tensor.madeOf.empty())
+    return tensor.madeOf;
+  return tensor.kind == WeightKind::Parameter ? std::vector<std::string>{tensor.name} : std::vector<std::string>{};
+}
+
+/// Two parameters that begin with the same numbers (the state matrices of all Mamba layers do): that exporter writes one that a
+/// model uses twice under one name.
+static bool areSaidApart(const StoredTensor &a, const StoredTensor &b) {
+  std::vector<std::string> first = originOf(a), second = originOf(b);
+  bool isOnePlace = !a.file.empty() && a.file == b.file && a.offset == b.offset;
+  return !isOnePlace && !first.empty() && !second.empty() && first != second;
+}
+
+static void setOrigin(nn::ParameterOp op, const StoredTensor &tensor) {
+  std::vector<std::string> names = originOf(tensor);
+  op->setAttr(nn::originAttrName, Builder(op).getStrArrayAttr(SmallVector<StringRef>(names.begin(), names.end())));
+}
+
 nn::ParameterOp WeightTable::create(const StoredTensor &tensor, ArrayRef<int64_t> hashes) {
   OpBuilder builder(context);
   if (last)
@@ -93,16 +113,26 @@ Value WeightTable::get(const StoredTensor &tensor) {
     hashes.assign(chunks.begin(), chunks.end());
     key.insert(key.end(), hashes.begin(), hashes.end());
   }
-  if (tensor.isAbsent() || !isFilled(tensor)) {
-    std::vector<const StoredTensor *> &equal = byContent[{tensor.isAbsent() ? tensor.file : "", key}];
-    for (const StoredTensor *other : equal)
-      if (tensor.isAbsent() || sameContent(other->data, tensor.data, tensor.bytes)) {
-        tied[other->name].push_back(tensor.name);
-        return (byName[tensor.name] = byName[other->name]).getResult();
-      }
-    equal.push_back(&tensor);
+  if (!tensor.isAbsent() && isFilled(tensor))
+    return (byName[tensor.name] = create(tensor, hashes)).getResult();
+  std::vector<const StoredTensor *> &others = byContent[{tensor.isAbsent() ? tensor.file : "", key}];
+  std::vector<const StoredTensor *> apart;
+  for (const StoredTensor *other : others) {
+    if (!tensor.isAbsent() && !sameContent(other->data, tensor.data, tensor.bytes))
+      continue;
+    if (tensor.isAbsent() || !areSaidApart(*other, tensor)) {
+      tied[other->name].push_back(tensor.name);
+      return (byName[tensor.name] = byName[other->name]).getResult();
+    }
+    apart.push_back(other);
   }
-  return (byName[tensor.name] = create(tensor, hashes)).getResult();
+  others.push_back(&tensor);
+  nn::ParameterOp op = byName[tensor.name] = create(tensor, hashes);
+  for (const StoredTensor *other : apart) {
+    setOrigin(byName[other->name], *other);
+    setOrigin(op, tensor);
+  }
+  return op.getResult();
 }
 
 void WeightTable::setAliases() {

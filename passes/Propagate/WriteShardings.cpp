@@ -1,6 +1,7 @@
 // The end of propagation: what was decided goes into types and attributes, and what no plan can do is refused.
 // Ids are given in program order, so that two runs give the same ones.
 #include "compiler/Diagnostics.h"
+#include "compiler/Dialect/NN/BatchDims.h"
 #include "compiler/Dialect/NN/NN.h"
 #include "compiler/ElementType.h"
 #include "compiler/Location.h"
@@ -18,7 +19,8 @@ LogicalResult Propagation::checkOp(const OpState &state, DenseSet<Value> &isTota
         !axesWithRole(axesOf(cut), mesh, AxisRole::Time).empty())
       return userError(state.op, ErrorKind::Unsupported)
              << describeOp(state.op) << " combines elements of different micro-batches (the batch dim " << toString(cut)
-             << " is reduced): batch statistics need the whole batch at once; use --micro-batches=1";
+             << " is reduced): batch statistics need the whole batch at once; use --micro-batches=1"
+             << nn::guessedBatchText(state.op->getParentOfType<func::FuncOp>());
   bool isPerBatch = false, readsTotal = false;
   for (auto [index, operand] : llvm::enumerate(state.op->getOperands())) {
     Sharding taken = state.sharding.operand(index, mesh);
@@ -30,7 +32,8 @@ LogicalResult Propagation::checkOp(const OpState &state, DenseSet<Value> &isTota
     return userError(state.op, ErrorKind::Unsupported)
            << describeOp(state.op)
            << " reads in every micro-batch what is a sum over all of them, known only at the end of the step: batch "
-              "statistics need the whole batch at once; use --micro-batches=1";
+              "statistics need the whole batch at once; use --micro-batches=1"
+           << nn::guessedBatchText(state.op->getParentOfType<func::FuncOp>());
   if (readsTotal)
     for (Value result : state.op->getResults())
       isTotal.insert(result);

@@ -2,6 +2,7 @@
 // grows with the number of weights and not with that of their pairs.
 #include "passes/Raise/Ties.h"
 
+#include "compiler/Dialect/NN/MadeOf.h"
 #include "compiler/ElementType.h"
 #include "compiler/Import/WeightContent.h"
 #include "compiler/Interpreter/Tensor.h"
@@ -113,6 +114,8 @@ private:
   Expected<std::optional<Tie>> compare(nn::ParameterOp weight, nn::ParameterOp duplicate) {
     if (duplicate.isAbsent()) // the key names the place, and stored shapes are equal
       return std::optional<Tie>(Tie{weight, duplicate, false});
+    if (nn::areSaidApart(weight, duplicate))
+      return std::optional<Tie>();
     auto type = nn::tensorType(weight.getResult()), otherType = nn::tensorType(duplicate.getResult());
     int64_t width = byteSize(dtypeOf(type));
     Expected<const std::byte *> a = bytes.of(weight), b = bytes.of(duplicate);

@@ -51,4 +51,20 @@ FailureOr<SmallVector<std::optional<int64_t>>> findBatchDims(func::FuncOp functi
   return dims;
 }
 
+std::string guessedBatchText(func::FuncOp function) {
+  std::string inputs;
+  for (unsigned argument = 0; argument < function.getNumArguments(); ++argument)
+    for (const std::string &name : argumentPort(function, argument).dims)
+      if (!name.empty() && !llvm::all_of(name, llvm::isDigit))
+        return "";
+  auto dims = findBatchDims(function, "");
+  for (unsigned argument = 0; succeeded(dims) && argument < dims->size(); ++argument)
+    if ((*dims)[argument])
+      inputs += (inputs.empty() ? "'" : ", '") + argumentPort(function, argument).name + "'";
+  if (inputs.empty())
+    return "";
+  return "; the model names no dim, so dim 0 of " + inputs +
+         " counts as the batch: where it is none, export the batch as a dynamic dim called batch";
+}
+
 } // namespace hpc::nn

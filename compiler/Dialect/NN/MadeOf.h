@@ -9,4 +9,13 @@ namespace hpc::nn {
 /// On an nn.parameter: the names of those values, an array of strings.
 constexpr const char *madeOfAttrName = "nn.made_of";
 
+/// On parameters that hold equal numbers and come from different ones of the model, which train apart: names of what each comes from.
+constexpr const char *originAttrName = "nn.origin";
+
+/// Whether the file says that the two come from different parameters.
+inline bool areSaidApart(ParameterOp a, ParameterOp b) {
+  Attribute first = a->getAttr(originAttrName), second = b->getAttr(originAttrName);
+  return first && second && first != second;
+}
+
 } // namespace hpc::nn

@@ -61,3 +61,18 @@ func.func @main() -> (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>
   %d = nn.parameter "d" {file = "other.bin", offset = 8 : i64, bytes = 8 : i64} : tensor<2xf32>
   return %a, %b, %c, %d : tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>
 }
+
+// -----
+
+// Two parameters of the model that begin alike, as the file says, stay two, or they would train as one; a copy of one of them is that one.
+// CHECK-LABEL: func.func @main
+// CHECK: %[[A:.*]] = nn.parameter "layers.0.a" {aliases = ["copy"]
+// CHECK: %[[B:.*]] = nn.parameter "layers.1.a"
+// CHECK-NOT: nn.parameter
+// CHECK: return %[[A]], %[[B]], %[[A]]
+func.func @main() -> (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) {
+  %a = nn.parameter "layers.0.a" {nn.origin = ["layers.0.a"], value = dense<[1.0, 2.0]> : tensor<2xf32>} : tensor<2xf32>
+  %b = nn.parameter "layers.1.a" {nn.origin = ["layers.1.a"], value = dense<[1.0, 2.0]> : tensor<2xf32>} : tensor<2xf32>
+  %c = nn.parameter "copy" {value = dense<[1.0, 2.0]> : tensor<2xf32>} : tensor<2xf32>
+  return %a, %b, %c : tensor<2xf32>, tensor<2xf32>, tensor<2xf32>
+}

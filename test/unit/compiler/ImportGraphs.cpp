@@ -118,6 +118,27 @@ TEST_F(ImportGraphs, TiedWeights) {
   EXPECT_EQ(run(*module), Numbers({2, 8, 18, 5, 14, 27}));
 }
 
+/// Parameters that begin alike are trained apart: PyTorch's exporter writes one that is used twice once. What its optimizer makes of one of them counts as
+/// that one; of what it says nothing equal content stays a tie.
+TEST_F(ImportGraphs, EqualParametersAreNotTied) {
+  Graph model = graph({node("Mul", {"x", "w"}, {"a"}), node("Mul", {"a", "v"}, {"b"}), node("Mul", {"b", "f"}, {"c"}),
+                       node("Mul", {"c", "g"}, {"d"}), node("Mul", {"d", "u"}, {"y"})});
+  const std::string key = "pkg.onnxscript.optimizer.folded_from";
+  for (const char *name : {"w", "v", "f", "g", "u"})
+    model.initializers.push_back(floats(name, {3}, {1, 2, 3}));
+  auto kept = [&](const std::vector<std::string> &values) {
+    model.values = values;
+    auto module = import(model);
+    std::vector<std::string> names;
+    if (module)
+      module->walk([&](nn::ParameterOp op) { names.push_back(op.getName().str()); });
+    return names;
+  };
+  std::string f = saidOf("f", key, "['v']"), g = saidOf("g", key, "['gone']");
+  EXPECT_EQ(kept({kindOf("w", "PARAMETER"), kindOf("v", "PARAMETER"), f, g}), (std::vector<std::string>{"w", "v", "g"}));
+  EXPECT_EQ(kept({kindOf("w", "PARAMETER")}), std::vector<std::string>{"w"});
+}
+
 /// What the exporter calls a buffer, no optimizer may move, nor what is equal to it be tied to it; what it calls a
 /// parameter is one whatever its size.
 TEST_F(ImportGraphs, KindsOfWeights) {
