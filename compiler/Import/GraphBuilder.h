@@ -111,6 +111,8 @@ public:
 
   // ---- the rest ----
   Value matmul(Value x, Value y, bool transposeX = false, bool transposeY = false);
+  /// The same, of 16 bits in f32, not yet rounded: for who goes on with it.
+  Value wideMatmul(Value x, Value y, bool transposeX = false, bool transposeY = false);
   Value reduce(ReduceKind kind, Value x, ArrayRef<int64_t> axes);
   /// A sum over n, by one division: the mean of equal numbers is that number. Of 16 bits both are f32's.
   Value mean(Value x, ArrayRef<int64_t> axes);

@@ -206,6 +206,13 @@ Value GraphBuilder::matmul(Value x, Value y, bool transposeX, bool transposeY) {
   return finish(nn::MatmulOp::create(builder, loc, x, y, transposeX, transposeY), false);
 }
 
+Value GraphBuilder::wideMatmul(Value x, Value y, bool transposeX, bool transposeY) {
+  Value product = matmul(x, y, transposeX, transposeY);
+  if (status().ok() && (dtype(x) == DType::F16 || dtype(x) == DType::BF16))
+    product.setType(type(shape(product), DType::F32));
+  return product;
+}
+
 Value GraphBuilder::reduce(ReduceKind kind, Value x, ArrayRef<int64_t> axes) {
   if (axes.empty())
     return x;

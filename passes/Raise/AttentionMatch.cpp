@@ -235,9 +235,11 @@ static Value nanGuardOperand(Value value) {
 /// Whether q, k and v fit nn.attention: one element type, equal batch dims, heads a multiple of the groups.
 static bool haveFittingTypes(nn::MatmulOp scores, nn::MatmulOp root) {
   Type type = nn::tensorType(root.getResult()).getElementType();
-  for (Value value : {Value(scores.getLhs()), Value(scores.getResult()), Value(root.getRhs())})
-    if (nn::tensorType(value).getElementType() != type)
-      return false;
+  Type ofScores = nn::tensorType(scores.getResult()).getElementType();
+  bool isWide = ofScores.isF32() && (type.isF16() || type.isBF16());
+  if ((ofScores != type && !isWide) || nn::tensorType(scores.getLhs()).getElementType() != type ||
+      nn::tensorType(root.getRhs()).getElementType() != type)
+    return false;
   ArrayRef<int64_t> query = nn::shapeOf(scores.getLhs()), key = nn::shapeOf(scores.getRhs()),
                     value = nn::shapeOf(root.getRhs());
   size_t rank = query.size();
@@ -261,7 +263,7 @@ std::optional<AttentionMatch> matchAttention(nn::MatmulOp root) {
   if (dropout)
     weights = beforeNarrowing(dropout.getOperand());
   Value guarded = nanGuardOperand(weights);
-  auto softmax = (guarded ? guarded : weights).getDefiningOp<nn::SoftmaxOp>();
+  auto softmax = (guarded ? beforeNarrowing(guarded) : weights).getDefiningOp<nn::SoftmaxOp>();
   if (!softmax || root.getTransposeLhs())
     return std::nullopt;
   Excluded excluded;

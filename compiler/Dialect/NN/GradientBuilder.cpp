@@ -1,5 +1,5 @@
 // Helpers of the rules. What they fold is exact: a sum with 0, a product with 1, views that change nothing.
-#include "compiler/Dialect/NN/GradientBuilder.h"
+#include "compiler/Dialect/NN/Widened.h"
 
 namespace hpc {
 
@@ -129,10 +129,9 @@ Value GradientBuilder::reduce(ReduceKind kind, Value value, ArrayRef<int64_t> ax
 }
 
 Value GradientBuilder::meanOfLast(Value value) {
-  Type own = elementOf(value);
-  Value wide = own.isF16() || own.isBF16() ? cast(value, builder.getF32Type()) : value;
+  Value wide = nn::widened(*this, value);
   int64_t last = int64_t(shapeOf(value).size()) - 1;
-  return cast(div(sum(wide, {last}), number(wide, double(shapeOf(value)[size_t(last)]))), own);
+  return cast(div(sum(wide, {last}), number(wide, double(shapeOf(value)[size_t(last)]))), elementOf(value));
 }
 
 Value GradientBuilder::sumTo(Value value, ArrayRef<int64_t> shape) {

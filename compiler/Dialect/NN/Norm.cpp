@@ -1,6 +1,6 @@
 // Layer norm, RMS norm and softmax over the last dim. decompose() is the definition that interpreter, partition and
 // kernels use.
-#include "compiler/Dialect/NN/GradientBuilder.h"
+#include "compiler/Dialect/NN/Widened.h"
 
 namespace hpc::nn {
 
@@ -73,11 +73,13 @@ LogicalResult SoftmaxOp::verify() { return verifyOverLast(*this, getOperand(), {
 
 SmallVector<Value> SoftmaxOp::decompose(OpBuilder &builder) {
   Location loc = getLoc();
-  int64_t last = int64_t(shapeOf(getOperand()).size()) - 1;
-  Value top = ReduceOp::create(builder, loc, ReduceKind::Max, getOperand(), {last});
-  Value exponential = ExpOp::create(builder, loc, SubOp::create(builder, loc, getOperand(), top));
+  GradientBuilder b(builder, loc);
+  Value x = widened(b, getOperand());
+  int64_t last = int64_t(shapeOf(x).size()) - 1;
+  Value top = ReduceOp::create(builder, loc, ReduceKind::Max, x, {last});
+  Value exponential = ExpOp::create(builder, loc, SubOp::create(builder, loc, x, top));
   Value sum = ReduceOp::create(builder, loc, ReduceKind::Sum, exponential, {last});
-  return {DivOp::create(builder, loc, exponential, sum)};
+  return {b.cast(DivOp::create(builder, loc, exponential, sum), tensorType(getResult()).getElementType())};
 }
 
 } // namespace hpc::nn

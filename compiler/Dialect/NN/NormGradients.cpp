@@ -1,6 +1,6 @@
 // Gradients of composites over the last dim. They are compositions: fusion makes one pass over the rows of them, and a
 // cut last dim turns their sums into partial ones.
-#include "compiler/Dialect/NN/GradientBuilder.h"
+#include "compiler/Dialect/NN/Widened.h"
 
 namespace hpc::nn {
 
@@ -13,9 +13,9 @@ static Value inverseDeviation(GradientBuilder &b, Value variance, double epsilon
 
 /// y (g - sum(g y)).
 void SoftmaxOp::buildGradients(GradientBuilder &b) {
-  Value g = b.cotangent(), y = getResult();
+  Value g = widened(b, b.cotangent()), y = widened(b, getResult());
   Value mean = b.sum(b.mul(g, y), {lastDim(y)});
-  b.give(0, b.mul(y, b.sub(g, mean)));
+  b.give(0, b.cast(b.mul(y, b.sub(g, mean)), tensorType(getResult()).getElementType()));
 }
 
 /// With h = (x - mean) / deviation and g = weight * gradient: (g - mean(g) - h mean(g h)) / deviation.

@@ -10,6 +10,8 @@ namespace hpc::nn {
 constexpr const char *statisticAttrName = "nn.statistic";
 
 inline void markStatistic(Value value) {
+  while (auto cast = value.getDefiningOp<CastOp>())
+    value = cast.getOperand();
   if (auto parameter = value.getDefiningOp<ParameterOp>())
     parameter->setAttr(statisticAttrName, UnitAttr::get(parameter.getContext()));
 }

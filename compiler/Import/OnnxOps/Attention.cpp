@@ -115,7 +115,7 @@ Results flexAttention(NodeImport &n) {
   if (!isFloat(precision) || !isFloat(type))
     return {n.b.fail("its inputs and its softmax_precision must be floats")};
   double scale = n.number("scale", 1 / std::sqrt(double(n.b.shape(a.query).back())));
-  Value scores = n.b.cast(groupedProduct(n, a.query, a.key, true), precision);
+  Value scores = n.b.cast(groupedProduct(n, a.query, a.key, true, /*isWide=*/true), precision);
   scores = modified(n, "score_mod", n.b.mul(scores, n.b.scalar(scale, scores)));
   Value weights = modified(n, "prob_mod", n.b.softmax(scores));
   if (!n.b.status().ok())

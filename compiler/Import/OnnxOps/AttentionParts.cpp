@@ -80,25 +80,29 @@ static Value grouped(NodeImport &n, Value x, int64_t groups) {
   return n.b.reshape(x, shape);
 }
 
-Value groupedProduct(NodeImport &n, Value x, Value y, bool transposeY) {
+static Value product(NodeImport &n, Value x, Value y, bool transposeY, bool isWide) {
+  return isWide ? n.b.wideMatmul(x, y, false, transposeY) : n.b.matmul(x, y, false, transposeY);
+}
+
+Value groupedProduct(NodeImport &n, Value x, Value y, bool transposeY, bool isWide) {
   int64_t heads = n.b.shape(x)[1], groups = n.b.shape(y)[1];
   if (heads == groups)
-    return n.b.matmul(x, y, false, transposeY);
+    return product(n, x, y, transposeY, isWide);
   SmallVector<int64_t> shape = n.b.shape(x);
   shape[3] = n.b.shape(y)[transposeY ? 2 : 3];
-  return n.b.reshape(n.b.matmul(grouped(n, x, groups), grouped(n, y, groups), false, transposeY), shape);
+  return n.b.reshape(product(n, grouped(n, x, groups), grouped(n, y, groups), transposeY, isWide), shape);
 }
 
 static Attended spellOut(NodeImport &n, const Attending &a, Value bias, Scores wanted, std::optional<DType> precision) {
   DType type = n.b.dtype(a.query);
-  Value scores = groupedProduct(n, a.query, a.key, true), scaled, capped, masked;
+  Value scores = groupedProduct(n, a.query, a.key, true, /*isWide=*/true), scaled, capped, masked;
   scaled = capped = scores = n.b.mul(scores, n.b.scalar(a.scale, scores));
   if (a.softcap != 0) {
     Value cap = n.b.scalar(a.softcap, scaled);
     capped = n.b.mul(n.b.unary<nn::TanhOp>(n.b.div(scaled, cap)), cap);
   }
-  masked = bias ? n.b.add(capped, bias) : capped;
-  Value weights = n.b.cast(n.b.softmax(precision ? n.b.cast(masked, *precision) : masked), type);
+  masked = bias ? n.b.add(capped, n.b.cast(bias, n.b.dtype(capped))) : capped;
+  Value weights = n.b.cast(n.b.softmax(n.b.widened(precision ? n.b.cast(masked, *precision) : masked)), type);
   if (bias && a.zeroUnseen)
     weights = zeroUnseen(n, weights, bias);
   Attended attended{groupedProduct(n, weights, a.value, false), {}};
@@ -118,6 +122,8 @@ static Attended spellOut(NodeImport &n, const Attending &a, Value bias, Scores w
     attended.scores = weights;
     break;
   }
+  if (attended.scores)
+    attended.scores = n.b.cast(attended.scores, type);
   return attended;
 }
 

@@ -37,7 +37,8 @@ Attended attend(NodeImport &n, Attending a, Scores wanted = Scores::None, std::o
 /// Whether queries, keys and values are as Attending says; an error where not.
 bool haveFittingShapes(NodeImport &n, const Attending &a);
 /// A product of what each head has, [b, h, q, d], with what its group has, [b, g, d, k] (or [b, g, k, d], transposed).
-Value groupedProduct(NodeImport &n, Value x, Value y, bool transposeY);
+/// `isWide`: not rounded to 16 bits.
+Value groupedProduct(NodeImport &n, Value x, Value y, bool transposeY, bool isWide = false);
 
 /// [b, s, heads * d] -> [b, heads, s, d]; rank 4 stays.
 Value splitHeads(NodeImport &n, Value x, int64_t heads);

@@ -146,7 +146,7 @@ Results meanVariance(NodeImport &n) {
 
 const OnnxOp table[] = {
     {"BatchNormalization", 1, batchNorm},           {"InstanceNormalization", 6, instanceNorm},
-    {"GroupNormalization", 18, groupNorm},          {"LRN", 1, localResponse},
+    {"GroupNormalization", 18, groupNorm},          {"LRN", 1, inF32<localResponse>},
     {"MeanVarianceNormalization", 9, meanVariance},
 };
 

@@ -23,6 +23,13 @@ Value matmulOf(NodeImport &n, Value x, Value y) {
   return n.b.reshape(product, shape);
 }
 
+Value scaledProduct(NodeImport &n, Value x, Value y, bool transposeX, bool transposeY, double alpha) {
+  if (alpha == 1)
+    return n.b.matmul(x, y, transposeX, transposeY);
+  Value product = n.b.wideMatmul(x, y, transposeX, transposeY);
+  return n.b.mul(product, n.b.scalar(alpha, product));
+}
+
 namespace {
 
 Results matmul(NodeImport &n) { return {matmulOf(n, n.in(0), n.in(1))}; }
@@ -31,15 +38,15 @@ Results matmul(NodeImport &n) { return {matmulOf(n, n.in(0), n.in(1))}; }
 Results gemm(NodeImport &n) {
   if (n.b.rank(n.in(0)) != 2 || n.b.rank(n.in(1)) != 2)
     return {n.b.fail("its operands must have two dims")};
-  Value result = n.b.matmul(n.in(0), n.in(1), n.integer("transA", 0), n.integer("transB", 0));
   double alpha = n.number("alpha", 1), beta = n.number("beta", 1);
-  if (alpha != 1)
-    result = n.b.mul(result, n.b.scalar(alpha, result));
+  Value result = scaledProduct(n, n.in(0), n.in(1), n.integer("transA", 0), n.integer("transB", 0), alpha);
   if (!n.has(2) || beta == 0)
-    return {result};
+    return {n.b.cast(result, n.b.dtype(n.in(0)))};
   SmallVector<int64_t> shape = n.b.shape(result);
-  Value bias = beta == 1 ? n.in(2) : n.b.mul(n.in(2), n.b.scalar(beta, n.in(2)));
-  Value sum = n.b.add(result, bias);
+  Value bias = alpha == 1 ? n.in(2) : n.b.widened(n.in(2));
+  if (beta != 1)
+    bias = n.b.mul(bias, n.b.scalar(beta, bias));
+  Value sum = n.b.cast(n.b.add(result, bias), n.b.dtype(n.in(0)));
   return {n.b.shape(sum) == shape ? sum : n.b.fail("its C does not broadcast to the product's shape")};
 }
 

@@ -83,6 +83,18 @@ std::optional<Equation> parse(NodeImport &n, ArrayRef<Value> operands) {
   return equation;
 }
 
+/// Whether there is more to do than one sum or one product: then what lies between is not rounded to 16 bits.
+bool takesSteps(const Equation &equation) {
+  if (equation.operands.size() != 2)
+    return equation.operands.size() > 2;
+  auto isSummedAlone = [&](const std::string &letters, const std::string &others) {
+    return llvm::any_of(letters, [&](char letter) {
+      return others.find(letter) == others.npos && equation.result.find(letter) == equation.result.npos;
+    });
+  };
+  return isSummedAlone(equation.operands[0], equation.operands[1]) || isSummedAlone(equation.operands[1], equation.operands[0]);
+}
+
 class Contraction {
 public:
   Contraction(NodeImport &n, const Equation &equation) : n(n), equation(equation) {}
@@ -251,7 +263,13 @@ Results einsum(NodeImport &n) {
     if (n.b.dtype(operand) != n.b.dtype(operands[0]))
       return {n.b.fail("its operands must have one element type")};
   std::optional<Equation> equation = parse(n, operands);
-  return {equation ? Contraction(n, *equation).run(operands) : operands[0]};
+  if (!equation)
+    return {operands[0]};
+  DType own = n.b.dtype(operands[0]);
+  if (takesSteps(*equation))
+    for (Value &operand : operands)
+      operand = n.b.widened(operand);
+  return {n.b.cast(Contraction(n, *equation).run(operands), own)};
 }
 
 const OnnxOp table[] = {{"Einsum", 12, einsum}};

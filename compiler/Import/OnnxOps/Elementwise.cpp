@@ -17,11 +17,13 @@ template <typename Op> Results variadic(NodeImport &n) {
   return {result};
 }
 
+Results sum(NodeImport &n) {
+  return n.numInputs() > 2 ? stepsInF32(n, variadic<nn::AddOp>) : variadic<nn::AddOp>(n);
+}
+
 Results mean(NodeImport &n) {
-  Value sum = n.b.widened(n.in(0));
-  for (size_t i = 1; i < n.numInputs(); ++i)
-    sum = n.b.add(sum, n.b.widened(n.in(i)));
-  return {n.b.cast(n.b.div(sum, n.b.scalar(double(n.numInputs()), sum)), n.b.dtype(n.in(0)))};
+  Value sum = variadic<nn::AddOp>(n)[0];
+  return {n.b.div(sum, n.b.scalar(double(n.numInputs()), sum))};
 }
 
 template <nn::ComparePredicate predicate> Results compare(NodeImport &n) {
@@ -172,8 +174,8 @@ const OnnxOp table[] = {
     {"BitCast", 26, bitCast},
     {"Max", 8, variadic<nn::MaxOp>},
     {"Min", 8, variadic<nn::MinOp>},
-    {"Sum", 8, variadic<nn::AddOp>},
-    {"Mean", 8, mean},
+    {"Sum", 8, sum},
+    {"Mean", 8, inF32<mean>},
     {"Equal", 7, compare<nn::ComparePredicate::eq>},
     {"Less", 7, compare<nn::ComparePredicate::lt>},
     {"LessOrEqual", 12, compare<nn::ComparePredicate::le>},

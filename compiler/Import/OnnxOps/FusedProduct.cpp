@@ -1,5 +1,5 @@
 // Products of ONNX Runtime's optimizer (domain com.microsoft): with transposes of any dims, and with weights of a few bits.
-#include "compiler/Import/OnnxOps/OnnxOp.h"
+#include "compiler/Import/OnnxOps/Dims.h"
 #include "runtime/base/CountText.h"
 
 namespace hpc::onnx {
@@ -28,9 +28,8 @@ Results fusedMatmul(NodeImport &n) {
     x = batchFirst(n, x);
   if (n.integer("transBatchB", 0))
     y = batchFirst(n, y);
-  Value product = n.b.matmul(x, y, !isRow && n.integer("transA", 0), !isColumn && n.integer("transB", 0));
-  if (double alpha = n.number("alpha", 1); alpha != 1)
-    product = n.b.mul(product, n.b.scalar(alpha, product));
+  bool transposesX = !isRow && n.integer("transA", 0), transposesY = !isColumn && n.integer("transB", 0);
+  Value product = n.b.cast(scaledProduct(n, x, y, transposesX, transposesY, n.number("alpha", 1)), n.b.dtype(x));
   SmallVector<int64_t> shape = n.b.shape(product);
   if (shape.size() < 2)
     return {product}; // after an error

@@ -51,9 +51,8 @@ Value negativeLogLikelihood(NodeImport &n, Value input, Value target, Value weig
     return sumAll(n, loss);
   if (reduction != "mean")
     return n.b.fail("reduction '" + reduction + "' is none of none, sum, mean");
-  Value sum = sumAll(n, n.b.widened(loss));
-  Value total = weights ? sumAll(n, n.b.widened(weights)) : n.b.scalar(double(elementCount(expected)), sum);
-  return n.b.cast(n.b.div(sum, total), n.b.dtype(input));
+  Value sum = sumAll(n, loss);
+  return n.b.div(sum, weights ? sumAll(n, weights) : n.b.scalar(double(elementCount(expected)), sum));
 }
 
 Results nllLoss(NodeImport &n) {
@@ -72,8 +71,8 @@ Results softmaxCrossEntropy(NodeImport &n) {
 }
 
 const OnnxOp table[] = {
-    {"NegativeLogLikelihoodLoss", 12, nllLoss},
-    {"SoftmaxCrossEntropyLoss", 12, softmaxCrossEntropy},
+    {"NegativeLogLikelihoodLoss", 12, inF32<nllLoss>},
+    {"SoftmaxCrossEntropyLoss", 12, inF32<softmaxCrossEntropy>},
 };
 
 } // namespace

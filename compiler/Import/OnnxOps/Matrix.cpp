@@ -97,7 +97,7 @@ Results affineGrid(NodeImport &n) {
   return {n.b.reshape(n.b.matmul(base, theta, false, true), result)};
 }
 
-const OnnxOp table[] = {{"Det", 11, determinant}, {"AffineGrid", 20, affineGrid}};
+const OnnxOp table[] = {{"Det", 11, inF32<determinant>}, {"AffineGrid", 20, affineGrid}};
 
 } // namespace
 

@@ -120,11 +120,11 @@ Results lpNorm(NodeImport &n) {
 }
 
 const OnnxOp table[] = {
-    {"Softmax", 1, flatSoftmax<false>},
-    {"Softmax", 13, softmax<false>},
-    {"LogSoftmax", 1, flatSoftmax<true>},
-    {"LogSoftmax", 13, softmax<true>},
-    {"LpNormalization", 1, lpNorm},
+    {"Softmax", 1, inF32<flatSoftmax<false>>},
+    {"Softmax", 13, inF32<softmax<false>>},
+    {"LogSoftmax", 1, inF32<flatSoftmax<true>>},
+    {"LogSoftmax", 13, inF32<softmax<true>>},
+    {"LpNormalization", 1, inF32<lpNorm>},
     {"LayerNormalization", 17, layerNorm},
     {"LayerNormalization", 1, layerNorm, "com.microsoft"},
     {"RMSNormalization", 23, rmsNorm},

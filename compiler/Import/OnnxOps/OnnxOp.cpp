@@ -88,6 +88,21 @@ std::vector<OnnxOp> allOnnxOps() {
   return all;
 }
 
+Results stepsInF32(NodeImport &n, Results (*steps)(NodeImport &)) {
+  SmallVector<Value> inputs(n.allInputs()), wide;
+  DType own = n.has(0) ? n.b.dtype(inputs[0]) : DType::F32;
+  if (own != DType::F16 && own != DType::BF16)
+    return steps(n);
+  for (Value input : inputs)
+    wide.push_back(input ? n.b.widened(input) : input);
+  n.replaceInputs(wide);
+  Results results = steps(n);
+  for (Value &result : results)
+    if (n.b.status().ok() && result && n.b.dtype(result) == DType::F32)
+      result = n.b.cast(result, own);
+  return results;
+}
+
 const OnnxOp *findOnnxOp(const std::string &domain, const std::string &name, int64_t version) {
   static const std::vector<OnnxOp> all = allOnnxOps();
   const OnnxOp *best = nullptr;

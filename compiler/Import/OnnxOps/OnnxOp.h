@@ -96,6 +96,10 @@ public:
   /// Attribute `name` (older opsets) or input `index`; nothing when the node has neither.
   std::optional<SmallVector<int64_t>> attributeOrInput(const std::string &name, size_t index);
 
+  /// Inputs that stand for the node's own; as long as `values` lives.
+  void replaceInputs(ArrayRef<Value> values) { inputs = values; }
+  ArrayRef<Value> allInputs() const { return inputs; }
+
   Value unsupported(const std::string &what) { return b.fail(what, ErrorKind::Unsupported); }
 
 private:
@@ -105,6 +109,10 @@ private:
 };
 
 using Results = SmallVector<Value>;
+
+/// A node of several steps, all of its floats of one type: those of 16 bits are taken in f32, and the results round once.
+Results stepsInF32(NodeImport &n, Results (*steps)(NodeImport &));
+template <Results (*steps)(NodeImport &)> Results inF32(NodeImport &n) { return stepsInF32(n, steps); }
 
 struct OnnxOp {
   const char *name;

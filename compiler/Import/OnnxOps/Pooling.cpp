@@ -214,8 +214,8 @@ Results globalLp(NodeImport &n) {
 }
 
 const OnnxOp table[] = {
-    {"MaxPool", 1, maxPool},         {"AveragePool", 1, averagePool},         {"LpPool", 1, lpPool},
-    {"GlobalMaxPool", 1, globalMax}, {"GlobalAveragePool", 1, globalAverage}, {"GlobalLpPool", 1, globalLp},
+    {"MaxPool", 1, maxPool},         {"AveragePool", 1, averagePool},         {"LpPool", 1, inF32<lpPool>},
+    {"GlobalMaxPool", 1, globalMax}, {"GlobalAveragePool", 1, globalAverage}, {"GlobalLpPool", 1, inF32<globalLp>},
 };
 
 } // namespace

@@ -40,32 +40,26 @@ Results mean(NodeImport &n) {
   return reduce(n, [&](Value x, ArrayRef<int64_t> axes) { return n.b.mean(x, axes); });
 }
 
-/// The same for what is more than one step: those of 16 bits are taken in f32, and the last one rounds.
-template <typename Combine> Results inSteps(NodeImport &n, Combine combine) {
-  return reduce(n,
-                [&](Value x, ArrayRef<int64_t> axes) { return n.b.cast(combine(n.b.widened(x), axes), n.b.dtype(x)); });
-}
-
 Value sum(NodeImport &n, Value x, ArrayRef<int64_t> axes) { return n.b.reduce(ReduceKind::Sum, x, axes); }
 
 Results sumSquare(NodeImport &n) {
-  return inSteps(n, [&](Value x, ArrayRef<int64_t> axes) { return sum(n, n.b.mul(x, x), axes); });
+  return reduce(n, [&](Value x, ArrayRef<int64_t> axes) { return sum(n, n.b.mul(x, x), axes); });
 }
 Results l1(NodeImport &n) {
-  return inSteps(n, [&](Value x, ArrayRef<int64_t> axes) { return sum(n, n.b.unary<nn::AbsOp>(x), axes); });
+  return reduce(n, [&](Value x, ArrayRef<int64_t> axes) { return sum(n, n.b.unary<nn::AbsOp>(x), axes); });
 }
 Results l2(NodeImport &n) {
-  return inSteps(n,
+  return reduce(n,
                  [&](Value x, ArrayRef<int64_t> axes) { return n.b.unary<nn::SqrtOp>(sum(n, n.b.mul(x, x), axes)); });
 }
 Results logSum(NodeImport &n) {
-  return inSteps(n, [&](Value x, ArrayRef<int64_t> axes) { return n.b.unary<nn::LogOp>(sum(n, x, axes)); });
+  return reduce(n, [&](Value x, ArrayRef<int64_t> axes) { return n.b.unary<nn::LogOp>(sum(n, x, axes)); });
 }
 /// max + log(sum(exp(x - max))), which does not overflow. An infinite maximum is not subtracted (inf - inf is NaN): a row
 /// with +inf gives +inf, a row of -inf alone -inf. Of one element it is that
 /// element.
 Results logSumExp(NodeImport &n) {
-  return inSteps(n, [&](Value x, ArrayRef<int64_t> axes) {
+  return reduce(n, [&](Value x, ArrayRef<int64_t> axes) {
     if (axes.empty())
       return x;
     Value max = n.b.reduce(ReduceKind::Max, x, axes);
@@ -80,11 +74,11 @@ const OnnxOp table[] = {
     {"ReduceMin", 1, plain<ReduceKind::Min>},
     {"ReduceProd", 1, plain<ReduceKind::Prod>},
     {"ReduceMean", 1, mean},
-    {"ReduceSumSquare", 1, sumSquare},
-    {"ReduceL1", 1, l1},
-    {"ReduceL2", 1, l2},
-    {"ReduceLogSum", 1, logSum},
-    {"ReduceLogSumExp", 1, logSumExp},
+    {"ReduceSumSquare", 1, inF32<sumSquare>},
+    {"ReduceL1", 1, inF32<l1>},
+    {"ReduceL2", 1, inF32<l2>},
+    {"ReduceLogSum", 1, inF32<logSum>},
+    {"ReduceLogSumExp", 1, inF32<logSumExp>},
 };
 
 } // namespace

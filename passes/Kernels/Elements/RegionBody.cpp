@@ -175,10 +175,9 @@ void BodyEmitter::storeAll(const Index &at, const IndexExpr &linear, function_re
 /// compute the row, one reads only what it has written itself; memory of their own comes first then, since it is nearer.
 std::optional<RowMemory> BodyEmitter::memoryFor(Operation *op, const RegionShape &shape, const IndexExpr &row,
                                                 SmallVector<bool> &taken) {
-  Type type = op->getResult(0).getType();
-  Type element = cast<RankedTensorType>(type).getElementType();
   if (!keepsRow(op))
     return std::nullopt;
+  Type element = rowType(op);
   LoopNest &nest = emitter.nest();
   if (nest.isShared()) {
     if (!isReadInOrder(op->getResult(0), shape))

@@ -1,5 +1,5 @@
-// Every step rounds to the element type as the composite's definition does (compiler/Dialect/NN/Norm.cpp), so that both
-// decide alike what is NaN, infinite or zero. Only its last division is a product with the row's reciprocal.
+// Every step rounds to its type as the composite's definition does (compiler/Dialect/NN/Norm.cpp; all of a softmax of 16 bits
+// is in f32), so that both decide alike what is NaN, infinite or zero. Only its last division is a product with the row's reciprocal.
 #include "passes/Kernels/Elements/RowComposites.h"
 
 #include "passes/Kernels/Elements/Accumulation.h"
@@ -79,25 +79,22 @@ struct Code {
 
 // ---- softmax: numbers are the maximum and 1 / sum; memory holds the exponentials -----------------
 
-Value exponential(Row &row, Value top) {
-  Value shifted = row.rounded(row.s().sub(row.operand(), top));
-  return row.rounded(emitExpBelowZero(row.s(), shifted));
-}
+Value exponential(Row &row, Value top) { return emitExpBelowZero(row.s(), row.s().sub(row.operand(), top)); }
 
 RowNumbers startSoftmax(Row &row, const std::optional<RowMemory> &memory) {
   Value top = row.largest();
-  Value sum = row.rounded(row.sum([&](const IndexExpr &column) {
+  Value sum = row.sum([&](const IndexExpr &column) {
     Value term = exponential(row, top);
     if (memory)
-      row.emitter.store(term, row.elementType(), memory->buffer, row.emitter.index().add(memory->base, column));
+      row.emitter.store(term, rowType(row.op), memory->buffer, row.emitter.index().add(memory->base, column));
     return term;
-  }));
+  });
   return {{top, row.reciprocal(sum)}, memory};
 }
 
 Value finishSoftmax(Row &row, const RowNumbers &numbers) {
   const std::optional<RowMemory> &memory = numbers.memory;
-  Value term = memory ? row.emitter.load(row.elementType(), memory->buffer,
+  Value term = memory ? row.emitter.load(rowType(row.op), memory->buffer,
                                          row.emitter.index().add(memory->base, row.index.back()))
                       : exponential(row, numbers.numbers[0]);
   return row.rounded(row.s().mul(term, numbers.numbers[1]));
@@ -159,6 +156,11 @@ const Code &codeOf(Operation *op) { return table().find(op->getName().getStringR
 bool isRowComposite(OperationName name) { return table().contains(name.getStringRef()); }
 int64_t passesOverRow(Operation *composite) { return codeOf(composite).passes; }
 bool keepsRow(Operation *composite) { return codeOf(composite).keepsRow; }
+
+Type rowType(Operation *composite) {
+  Type element = nn::tensorType(composite->getResult(0)).getElementType();
+  return isa<nn::SoftmaxOp>(composite) ? registerType(element) : element;
+}
 
 bool addsToRow(OperationName name) {
   auto found = table().find(name.getStringRef());

@@ -11,6 +11,8 @@ bool isRowComposite(OperationName name);
 int64_t passesOverRow(Operation *composite);
 /// Whether an element is cheaper with a row of memory at hand.
 bool keepsRow(Operation *composite);
+/// Of the elements that it keeps there: those of a softmax are not rounded to 16 bits.
+Type rowType(Operation *composite);
 
 /// Whether the composite can add its row to what the memory of the row holds (ElementEmitter::isLater).
 bool addsToRow(OperationName name);

@@ -479,3 +479,22 @@ func.func @main(%q: tensor<2x4x3x8xf16>, %k: tensor<2x4x3x8xf16>, %v: tensor<2x4
   %y = nn.matmul %d, %v : tensor<2x4x3x3xf16>, tensor<2x4x3x8xf16> -> tensor<2x4x3x8xf16>
   return %y : tensor<2x4x3x8xf16>
 }
+
+// -----
+
+// A softmax node of f16 as the import writes it: in f32, narrowed before NaN is looked for. The product may stay in f32.
+// CHECK-LABEL: func.func @main(
+// CHECK-NOT: nn.softmax
+// CHECK: nn.attention {{.*}} bias {{.*}}guarded
+// CHECK-NOT: nn.softmax
+func.func @main(%q: tensor<2x4x3x8xf16>, %k: tensor<2x4x3x8xf16>, %v: tensor<2x4x3x8xf16>, %b: tensor<2x1x1x3xf32>) -> tensor<2x4x3x8xf16> {
+  %zero = nn.constant dense<0.0> : tensor<f16> : tensor<f16>
+  %s = nn.matmul %q, %k {transpose_rhs} : tensor<2x4x3x8xf16>, tensor<2x4x3x8xf16> -> tensor<2x4x3x3xf32>
+  %m = nn.add %s, %b : tensor<2x4x3x3xf32>, tensor<2x1x1x3xf32> -> tensor<2x4x3x3xf32>
+  %p = nn.softmax %m : tensor<2x4x3x3xf32> -> tensor<2x4x3x3xf32>
+  %t = nn.cast %p : tensor<2x4x3x3xf32> -> tensor<2x4x3x3xf16>
+  %n = nn.is_nan %t : tensor<2x4x3x3xf16> -> tensor<2x4x3x3xi1>
+  %g = nn.select %n, %zero, %t : tensor<2x4x3x3xi1>, tensor<f16>, tensor<2x4x3x3xf16> -> tensor<2x4x3x3xf16>
+  %y = nn.matmul %g, %v : tensor<2x4x3x3xf16>, tensor<2x4x3x8xf16> -> tensor<2x4x3x8xf16>
+  return %y : tensor<2x4x3x8xf16>
+}

@@ -33,3 +33,19 @@ func.func @main(%x: tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>) {
   %q = nn.div %e, %sum1 : tensor<2x3xf32>, tensor<2x1xf32> -> tensor<2x3xf32>
   return %p, %q : tensor<2x3xf32>, tensor<2x3xf32>
 }
+
+// -----
+
+// Of 16 bits too: the op's own steps are in f32.
+// CHECK-LABEL: func.func @main(
+// CHECK-SAME: %[[X:[^:]*]]: tensor<2x3xf16>
+// CHECK-NEXT: %[[P:.*]] = nn.softmax %[[X]]
+// CHECK-NEXT: return %[[P]]
+func.func @main(%x: tensor<2x3xf16>) -> tensor<2x3xf16> {
+  %top = nn.reduce max %x {axes = array<i64: 1>} : tensor<2x3xf16> -> tensor<2x1xf16>
+  %low = nn.sub %x, %top : tensor<2x3xf16>, tensor<2x1xf16> -> tensor<2x3xf16>
+  %e = nn.exp %low : tensor<2x3xf16> -> tensor<2x3xf16>
+  %sum = nn.reduce sum %e {axes = array<i64: 1>} : tensor<2x3xf16> -> tensor<2x1xf16>
+  %p = nn.div %e, %sum : tensor<2x3xf16>, tensor<2x1xf16> -> tensor<2x3xf16>
+  return %p : tensor<2x3xf16>
+}
