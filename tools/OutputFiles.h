@@ -1,11 +1,15 @@
 // What a tool writes replaces what was there, whole: so it may be none of the files that the tool reads, nor two
-// outputs.
+// outputs. And whether it can be written is known before anything is computed: found out at the end, it would cost the run.
 #pragma once
 
-#include "runtime/base/Status.h"
+#include "runtime/base/File.h"
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <string>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <vector>
 
 namespace hpc {
@@ -39,6 +43,49 @@ inline Status checkOutputFiles(const std::vector<NamedFile> &written, const std:
         return usage(written[other].name + " and " + output.name + " are one file; give them two names");
   }
   return Status::success();
+}
+
+/// Of a flag that is given: `kind` is what it writes, as "a plan". Nothing but a text is printed where "-" stands.
+inline Status checkOutputName(const NamedFile &file, const std::string &kind) {
+  if (file.path.empty())
+    return Status::error(ErrorKind::Usage, file.name + " names no file; give it a name, or leave it out");
+  if (file.path == "-")
+    return Status::error(ErrorKind::Usage, file.name + ": " + kind + " is not printed on standard output; name a file (./- is one "
+                                                                     "that is called so)");
+  return Status::success();
+}
+
+enum class Writing { Replaces, Appends };
+
+/// An error where nothing can be written there. Opens no pipe, whose reader would see its end.
+inline Status checkDestination(const NamedFile &file, Writing how = Writing::Replaces) {
+  const std::string &path = file.path, folder = folderOf(path);
+  auto wrong = [&](const std::string &why) { return Status::error(ErrorKind::Io, file.name + " cannot be written: " + why); };
+  auto denied = [&](const std::string &what) {
+    return wrong(what + ": " + std::strerror(errno) + "; give it the rights, or name another file");
+  };
+  if (path.empty())
+    return Status::success();
+  std::error_code error;
+  const std::filesystem::file_status own = std::filesystem::status(path, error);
+  if (std::filesystem::is_directory(own) || path.back() == '/')
+    return wrong("it is a folder; give the name of a file in it");
+  const bool isReplaced = std::filesystem::is_regular_file(own) && how == Writing::Replaces;
+  if (std::filesystem::exists(own) && !isReplaced)
+    return ::access(path.c_str(), W_OK) == 0 ? Status::success() : denied("the file that is there");
+  const std::filesystem::file_status around = std::filesystem::status(folder, error);
+  if (around.type() == std::filesystem::file_type::not_found)
+    return wrong("the folder '" + folder + "' is not there; make it, or name another file");
+  if (std::filesystem::exists(around) && !std::filesystem::is_directory(around))
+    return wrong("'" + folder + "' is no folder; name another file");
+  if (::access(folder.c_str(), W_OK | X_OK) != 0)
+    return denied("the folder '" + folder + "'");
+  struct stat info;
+  const std::string longest = path + ".4194304-999.tmp"; // as AtomicFile names what is not finished
+  if (::lstat(longest.c_str(), &info) != 0 && errno == ENAMETOOLONG)
+    return wrong("its name is too long; give it a shorter one");
+  Status status = AtomicFile::create(path).status();
+  return status.ok() ? status : wrong(status.message() + "; name another file");
 }
 
 } // namespace hpc

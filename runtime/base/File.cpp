@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
+#include <cstdio>
 #include <cstring>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -142,9 +144,33 @@ template <typename Take> static int forNames(const std::string &path, Take take)
   return result;
 }
 
+/// Which open file of this process a path is another name of; -1 for none. What such a link leads to must not be replaced: it
+/// may be the file that standard output goes to, and the link is the system's.
+static int openFileOf(const std::string &path) {
+  if (path == "/dev/stdout")
+    return STDOUT_FILENO;
+  if (path == "/dev/stderr")
+    return STDERR_FILENO;
+  for (const std::string folder : {"/dev/fd/", "/proc/self/fd/"}) {
+    int number = -1;
+    const char *digits = path.c_str() + folder.size(), *end = path.c_str() + path.size();
+    if (path.compare(0, folder.size(), folder) == 0 && std::from_chars(digits, end, number).ptr == end)
+      return number;
+  }
+  return -1;
+}
+
 Expected<AtomicFile> AtomicFile::create(const std::string &path) {
   AtomicFile file;
   file.path = path;
+  if (int own = openFileOf(path); own >= 0) {
+    std::fflush(stdout);
+    file.descriptor = ::fcntl(own, F_DUPFD_CLOEXEC, 0);
+    if (file.descriptor < 0)
+      return systemError(path, "cannot open for writing");
+    file.isInPlace = true;
+    return file;
+  }
   struct stat info;
   const bool isThere = ::stat(path.c_str(), &info) == 0;
   if ((isThere && S_ISDIR(info.st_mode)) || (!path.empty() && path.back() == '/'))

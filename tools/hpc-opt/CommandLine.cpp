@@ -6,6 +6,7 @@
 #include "passes/Phases.h"
 #include "runtime/base/NumberText.h"
 #include "tools/hpc-opt/ByteSize.h"
+#include "tools/OutputFiles.h"
 #include "tools/Suggestion.h"
 
 #include "mlir/IR/AsmState.h"
@@ -443,6 +444,14 @@ Expected<CommandLine> parseCommandLine(int argc, char **argv) {
   line.output = flags.output;
   line.compileTo = flags.compileTo;
   line.dumpPhases = flags.dumpPhases;
+  bool isPrinted = flags.output == "-" && !line.compileTo.empty();
+  if (flags.output.getNumOccurrences() && !isPrinted)
+    HPC_RETURN_IF_ERROR(checkOutputName({"-o '" + line.output + "'", line.output}, "a plan"));
+  for (auto [flag, kind] : {std::pair(&flags.writeSpec, "a sidecar"), std::pair(&flags.writeAnnotations, "a model")})
+    if (flag->getNumOccurrences())
+      HPC_RETURN_IF_ERROR(checkOutputName({"--" + flag->ArgStr.str() + "=" + flag->getValue(), flag->getValue()}, kind));
+  if (flags.dumpPhases.getNumOccurrences() && flags.dumpPhases.empty())
+    return usage("--dump-phases= names no folder; give it a name, or leave it out");
   line.inference = flags.inference;
   if (flags.dropout.getNumOccurrences()) {
     line.dropout = flags.dropout.getValue();

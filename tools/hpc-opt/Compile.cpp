@@ -296,17 +296,29 @@ struct Compilation {
     return folder.empty() ? "." : folder;
   }
 
+  bool printsProgram() const { return !line.compileTo.empty() && (line.output.empty() || line.output == "-"); }
+
+  /// -o, --write-onnx-annotations and --write-spec.
+  std::vector<NamedFile> outputs() const {
+    return {{"-o " + line.output, printsProgram() ? "" : line.output},
+            {"--write-onnx-annotations=" + line.writeAnnotations, line.writeAnnotations},
+            {"--write-spec=" + line.writeSpec, line.writeSpec}};
+  }
+
   Status checkArguments() const {
     if (line.input.empty())
       return Status::error(ErrorKind::Usage, "no model is given; see hpc-opt --help");
     if (!line.compileTo.empty() && !phasesUpTo(line.compileTo))
       return Status::error(ErrorKind::Usage,
                            "--compile-to=" + line.compileTo + " is no phase; phases are " + phaseNames());
+    for (const NamedFile &file : outputs())
+      HPC_RETURN_IF_ERROR(checkDestination(file));
     if (!line.dumpPhases.empty()) {
       std::error_code error;
       std::filesystem::create_directories(line.dumpPhases, error);
       if (error)
-        return Status::error(ErrorKind::Io, "--dump-phases=" + line.dumpPhases + " cannot be made: " + error.message());
+        return Status::error(ErrorKind::Io, "--dump-phases=" + line.dumpPhases + " cannot be made: " + error.message() + "; name another folder");
+      HPC_RETURN_IF_ERROR(checkDestination({"--dump-phases=" + line.dumpPhases, (std::filesystem::path(line.dumpPhases) / "01-import.mlir").string()}));
     }
     return Status::success();
   }
@@ -320,14 +332,11 @@ struct Compilation {
     module->walk([&](nn::ParameterOp op) { weights.insert(op.getFile().str()); });
     for (const std::string &file : weights)
       read.push_back({"the file of weights '" + file + "'", file});
-    std::vector<NamedFile> written = {{"--write-spec=" + line.writeSpec, line.writeSpec}};
-    HPC_RETURN_IF_ERROR(checkOutputFiles(written, read));
+    std::vector<NamedFile> written = outputs();
+    HPC_RETURN_IF_ERROR(checkOutputFiles({written.back()}, read));
     if (spec)
       read.push_back({"the sidecar '" + spec->path + "'", spec->path});
-    written = {{"-o " + line.output, line.output == "-" ? "" : line.output},
-               {"--write-onnx-annotations=" + line.writeAnnotations, line.writeAnnotations}};
-    HPC_RETURN_IF_ERROR(checkOutputFiles(written, read));
-    written.push_back({"--write-spec=" + line.writeSpec, line.writeSpec});
+    HPC_RETURN_IF_ERROR(checkOutputFiles({written[0], written[1]}, read));
     return checkOutputFiles(written, {});
   }
 
@@ -344,7 +353,7 @@ struct Compilation {
   }
 
   Status printModule() {
-    if (line.output.empty() || line.output == "-") {
+    if (printsProgram()) {
       OpPrintingFlags flags;
       module->print(llvm::outs(), flags);
       llvm::outs() << "\n";

@@ -177,13 +177,10 @@ static Status tellStep(const StepReport &report, std::optional<LineFile> &metric
   return metrics ? metrics->add(metricsLine(report)) : Status::success();
 }
 
-/// Whether what is written at the end can be: what would be found out then has cost the whole run.
-static Status checkDestination(const std::string &path) { return path.empty() ? Status::success() : AtomicFile::create(path).status(); }
-
 /// In all processes, though only that of rank 0 (`isHome`) knows what a step told; its errors are agreed on.
 static Status runSteps(const TrainFlags &flags, TrainingRun &run, Session &session, bool isHome) {
   std::optional<LineFile> metrics;
-  Status status = isHome ? checkDestination(flags.save) : Status::success();
+  Status status;
   if (status.ok() && isHome && !flags.metrics.empty()) {
     Expected<LineFile> opened = LineFile::open(flags.metrics, /*append=*/!flags.load.empty());
     status = opened.status();
@@ -249,10 +246,8 @@ Status trainPlan(const TrainFlags &flags, const plan::Plan &plan, Session &sessi
   Expected<TrainingRun> run = TrainingRun::create(plan, session, data, rateOf(flags), *start);
   if (!run.ok())
     return run.status();
-  if (!flags.train) {
-    HPC_RETURN_IF_ERROR(session.agree(isHome ? checkDestination(flags.gradients) : Status::success()));
+  if (!flags.train)
     return writeGradients(flags, *run, isHome);
-  }
   if (start->steps >= flags.steps)
     return usage("--load: '" + flags.load + "' is of " + countText(start->steps, "step") + ", and --steps=" +
                  std::to_string(flags.steps) + " in all leaves nothing to do; give more");

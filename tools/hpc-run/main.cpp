@@ -27,6 +27,7 @@
 #include <cstdio>
 #include <limits>
 #include <new>
+#include <tuple>
 
 using namespace hpc;
 
@@ -83,12 +84,22 @@ Status writeOutputs(const Flags &flags, const plan::Plan &plan, std::vector<Arra
   return writeNpz(flags.output, named);
 }
 
-/// --backend=null: counts what one step does.
-Status countPlan(const Flags &flags, const plan::Plan &plan) {
+/// Flags that do not go together.
+Status checkModes(const Flags &flags) {
+  if (flags.training.any() && (!flags.inputs.empty() || !flags.output.empty() || flags.repeat > 0))
+    return Status::error(ErrorKind::Usage, "--train and --gradients take --data and report the loss: leave out "
+                                           "--input, --output and --repeat");
+  if (flags.backend != "null")
+    return Status::success();
   if (!flags.inputs.empty() || !flags.output.empty() || !flags.weights.empty() || !flags.trace.empty() ||
       flags.poison || flags.profile || flags.repeat > 0 || flags.training.any())
     return Status::error(ErrorKind::Usage, "--backend=null counts one step without doing it: leave out --input, "
                                            "--output, --weights, --trace, --profile, --poison, --repeat, --train and --gradients");
+  return Status::success();
+}
+
+/// --backend=null: counts what one step does.
+Status countPlan(const plan::Plan &plan) {
   Expected<std::vector<null::Counts>> counts = null::countRanks(plan);
   if (!counts.ok())
     return counts.status();
@@ -105,9 +116,6 @@ Status readArrays(const Flags &flags, Work &work, std::vector<std::string> &note
 }
 
 Status readBatches(const Flags &flags, Work &work, std::vector<std::string> &notes) {
-  if (!flags.inputs.empty() || !flags.output.empty() || flags.repeat > 0)
-    return Status::error(ErrorKind::Usage, "--train and --gradients take --data and report the loss: leave out "
-                                           "--input, --output and --repeat");
   HPC_RETURN_IF_ERROR(checkTrains(work.plan));
   Expected<Batches> batches = Batches::open(work.plan, flags.training.data, notes);
   if (!batches.ok())
@@ -116,10 +124,32 @@ Status readBatches(const Flags &flags, Work &work, std::vector<std::string> &not
   return Status::success();
 }
 
+/// "out.json" of process 2 is "out.2.json".
+std::string traceFile(const std::string &path, int64_t process) {
+  if (process == 0 || path.empty())
+    return path;
+  size_t dot = path.rfind('.');
+  dot = dot == std::string::npos || path.find('/', dot) != std::string::npos ? path.size() : dot;
+  return path.substr(0, dot) + "." + std::to_string(process) + path.substr(dot);
+}
+
+NamedFile flag(const std::string &name, const std::string &path) { return {name + "=" + path, path}; }
+
+/// Of what this process writes: the first one all outputs, each its own trace.
+Status checkDestinations(const Flags &flags, int64_t process) {
+  HPC_RETURN_IF_ERROR(checkDestination(flag("--trace", traceFile(flags.trace, process))));
+  if (process != 0)
+    return Status::success();
+  HPC_RETURN_IF_ERROR(checkDestination(flag("--metrics", flags.training.metrics), Writing::Appends));
+  for (const NamedFile &file : {flag("--output", flags.output), flag("--save", flags.training.save),
+                                flag("--gradients", flags.training.gradients)})
+    HPC_RETURN_IF_ERROR(checkDestination(file));
+  return Status::success();
+}
+
 /// A checkpoint may take the place of the one that it goes on from.
 Status checkFiles(const Flags &flags, const plan::Plan &plan) {
   const TrainFlags &training = flags.training;
-  auto flag = [](const std::string &name, const std::string &path) { return NamedFile{name + "=" + path, path}; };
   std::vector<NamedFile> read = {{"the plan", flags.plan}, flag("--data", training.data)};
   for (const std::string &input : flags.inputs)
     read.push_back({"--input=" + input, fileOfInput(input)});
@@ -141,30 +171,23 @@ Status checkFiles(const Flags &flags, const plan::Plan &plan) {
   return checkOutputFiles(others, {});
 }
 
-Status readWork(const Flags &flags, bool tell, Work &work) {
+Status readWork(const Flags &flags, int64_t process, Work &work) {
+  HPC_RETURN_IF_ERROR(checkModes(flags));
   Expected<plan::Plan> plan = plan::readPlan(flags.plan);
   if (!plan.ok())
     return plan.status();
   HPC_RETURN_IF_ERROR(plan::checkPlan(*plan));
   work.plan = std::move(*plan);
   HPC_RETURN_IF_ERROR(checkFiles(flags, work.plan));
+  HPC_RETURN_IF_ERROR(checkDestinations(flags, process));
   if (flags.backend == "null")
     return Status::success();
   std::vector<std::string> notes;
   Status status = flags.training.any() ? readBatches(flags, work, notes) : readArrays(flags, work, notes);
   for (const std::string &note : notes)
-    if (tell)
+    if (process == 0)
       std::fprintf(stderr, "%s\n", note.c_str());
   return status;
-}
-
-/// "out.json" of process 2 is "out.2.json".
-std::string traceFile(const std::string &path, int64_t process) {
-  if (process == 0)
-    return path;
-  size_t dot = path.rfind('.');
-  dot = dot == std::string::npos || path.find('/', dot) != std::string::npos ? path.size() : dot;
-  return path.substr(0, dot) + "." + std::to_string(process) + path.substr(dot);
 }
 
 /// `processes` is null where this one is alone.
@@ -256,7 +279,7 @@ std::vector<launch::Fingerprint> fingerprints(const Flags &flags, const Work &wo
 Status runAsOneOfMany(const Flags &flags, const launch::Launch &launch) {
   Work work;
   Prepared prepared;
-  prepared.status = readWork(flags, launch.process == 0, work);
+  prepared.status = readWork(flags, launch.process, work);
   if (prepared.status.ok()) {
     prepared.worldSize = work.plan.worldSize();
     prepared.fingerprints = fingerprints(flags, work);
@@ -280,8 +303,8 @@ Status runPlan(const Flags &flags) {
   if (launch->kind != launch::LaunchKind::None)
     return runAsOneOfMany(flags, *launch);
   Work work;
-  HPC_RETURN_IF_ERROR(readWork(flags, true, work));
-  return flags.backend == "null" ? countPlan(flags, work.plan) : runWork(flags, work, nullptr);
+  HPC_RETURN_IF_ERROR(readWork(flags, 0, work));
+  return flags.backend == "null" ? countPlan(work.plan) : runWork(flags, work, nullptr);
 }
 
 } // namespace
@@ -380,6 +403,12 @@ int main(int argc, char **argv) {
     return *done;
 
   Status status = checkTrainFlags(flags.training);
+  for (auto [name, path, kind] : {std::tuple("--output", &flags.output, "an .npz"), {"--trace", &flags.trace, "a trace"},
+                                  {"--metrics", &flags.training.metrics, "a file of metrics"},
+                                  {"--save", &flags.training.save, "a checkpoint"},
+                                  {"--gradients", &flags.training.gradients, "an .npz"}})
+    if (status.ok() && app.get_option(name)->count() > 0)
+      status = checkOutputName(flag(name, *path), kind);
   if (flags.profile && flags.backend == "cuda")
     status = Status::error(ErrorKind::Usage,
                            "--profile times what the host does, which with --backend=cuda is to enqueue: leave it out, "

@@ -172,3 +172,16 @@ TEST(Hash, OnePerMiB) {
   // The value of the algorithm itself (xxhash's own test of XXH3_64bits of no bytes): files depend on it.
   EXPECT_EQ(hashBytes("", 0), 0x2D06800538D394C2ull);
 }
+
+TEST(File, WritesToWhatIsOpen) {
+  TemporaryFolder folder;
+  int open = ::open((folder / "a").c_str(), O_WRONLY | O_CREAT, 0600);
+  ASSERT_EQ(::write(open, "before ", 7), 7);
+  // As /dev/stdout: neither the link nor the file behind it is replaced, and what was written stays.
+  for (const char *place : {"/dev/fd/", "/proc/self/fd/"})
+    EXPECT_TRUE(writeFile(place + std::to_string(open), "x").ok()) << place;
+  ASSERT_EQ(::write(open, " after", 6), 6);
+  ::close(open);
+  EXPECT_EQ(MappedFile::open(folder / "a")->text(), "before xx after");
+  EXPECT_THAT(writeFile("/dev/fd/" + std::to_string(open), "x").text(), HasSubstr("cannot open for writing"));
+}
