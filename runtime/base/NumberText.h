@@ -3,13 +3,18 @@
 #pragma once
 
 #include <charconv>
+#include <cmath>
+#include <limits>
 #include <string>
 
 namespace hpc {
 
+/// For printf: a NaN's sign says nothing, and would be printed.
+inline double printed(double number) { return std::isnan(number) ? std::numeric_limits<double>::quiet_NaN() : number; }
+
 inline std::string numberText(double number) {
   char text[32];
-  std::to_chars_result end = std::to_chars(text, text + sizeof text, number);
+  std::to_chars_result end = std::to_chars(text, text + sizeof text, printed(number));
   return std::string(text, end.ptr);
 }
 

@@ -1,4 +1,5 @@
 // Instructions, slices and tables as text.
+#include "runtime/base/NumberText.h"
 #include "runtime/plan/PlanNames.h"
 #include "runtime/plan/PlanPrinter.h"
 
@@ -155,7 +156,7 @@ struct Line {
   }
   static std::string shortest(double value) {
     char text[32];
-    std::snprintf(text, sizeof(text), "%.9g", value);
+    std::snprintf(text, sizeof(text), "%.9g", printed(value));
     return text;
   }
   std::string operator()(const Copy &copy) const {

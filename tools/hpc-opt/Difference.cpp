@@ -1,6 +1,8 @@
 // Comparisons of elements and tensors.
 #include "tools/hpc-opt/Difference.h"
 
+#include "runtime/base/NumberText.h"
+
 #include <cmath>
 
 namespace hpc {
@@ -22,8 +24,8 @@ std::string indexText(const std::vector<int64_t> &shape, int64_t flat) {
 
 std::string differenceText(double found, double expected, double bound) {
   char text[160];
-  std::snprintf(text, sizeof(text), "is %.9g, should be %.9g (off by %.3g, bound %.3g)", found, expected,
-                std::abs(found - expected), bound);
+  std::snprintf(text, sizeof(text), "is %.9g, should be %.9g (off by %.3g, bound %.3g)", printed(found),
+                printed(expected), std::abs(found - expected), printed(bound));
   return text;
 }
 

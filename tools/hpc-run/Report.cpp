@@ -2,6 +2,7 @@
 #include "tools/hpc-run/Report.h"
 
 #include "runtime/base/ArrayElements.h"
+#include "runtime/base/NumberText.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,7 +16,7 @@ namespace {
 
 std::string number(double value) {
   char text[32];
-  std::snprintf(text, sizeof(text), "%.7g", value);
+  std::snprintf(text, sizeof(text), "%.7g", printed(value));
   return text;
 }
 

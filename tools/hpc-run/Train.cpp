@@ -157,23 +157,23 @@ static Status writeGradients(const TrainFlags &flags, TrainingRun &run, bool isH
 }
 
 static Status tellStep(const StepReport &report, std::optional<LineFile> &metrics) {
-  std::printf("step %ld: loss %.9g, lr %.6g, gradient norm %.6g, %.1f ms\n", long(report.step), report.loss,
-              report.learningRate, report.gradientNorm, report.milliseconds);
+  std::printf("step %ld: loss %.9g, lr %.6g, gradient norm %.6g, %.1f ms\n", long(report.step), printed(report.loss),
+              report.learningRate, printed(report.gradientNorm), report.milliseconds);
   std::fflush(stdout);
   if (report.wasSkipped() && report.lossScale)
     std::fprintf(stderr,
                  "hpc-run: note: step %ld: the gradient norm is %g with a loss scale of %g, so weights and states stay as they "
                  "were\n",
-                 long(report.step), report.gradientNorm, *report.lossScale);
+                 long(report.step), printed(report.gradientNorm), *report.lossScale);
   else if (report.wasSkipped())
     std::fprintf(stderr, "hpc-run: note: step %ld: the gradient norm is %g, so weights and states stay as they were; look for %s\n", long(report.step),
-                 report.gradientNorm,
+                 printed(report.gradientNorm),
                  report.validTokens == 0 ? "labels that count: all of this batch stand for none"
                                          : "data that are not finite, and for a learning rate that is too large");
   else if (!std::isfinite(report.loss))
     std::fprintf(stderr, "hpc-run: note: step %ld: the loss is %g, beyond the range in which it is added up; its gradients "
                          "are finite, so the step was done\n",
-                 long(report.step), report.loss);
+                 long(report.step), printed(report.loss));
   return metrics ? metrics->add(metricsLine(report)) : Status::success();
 }
 
