@@ -378,6 +378,35 @@ static Status readTraining(Flags &flags, Options &options) {
   return readOptimizer(flags, options);
 }
 
+/// Flags that would do nothing beside another one, or for this input.
+static Status checkTogether(Flags &flags, CommandLine &line) {
+  std::vector<const cl::Option *> given;
+  for (cl::OptionCategory *group : flags.groups())
+    for (const cl::Option *flag : flags.flagsOf(group))
+      if (flag->getNumOccurrences())
+        given.push_back(flag);
+  auto isOneOf = [](const cl::Option *flag, ArrayRef<StringRef> names) { return llvm::is_contained(names, flag->ArgStr); };
+  auto isOfImport = [&](const cl::Option *flag) { return isOneOf(flag, {"dim", "const", "no-weights", "follow-links", "inference"}); };
+  for (const cl::Option *flag : given) {
+    const std::string name = dashed(flag->ArgStr);
+    bool isList = isOneOf(flag, {"dim", "const", "freeze"});
+    if (flag->getNumOccurrences() > 1 && !isList)
+      return usage(name + " is given " + Twine(flag->getNumOccurrences()) + " times; give it once");
+    if (flags.listParams && !isOfImport(flag) && !isOneOf(flag, {"list-params", "remarks", "train", "dropout"}))
+      return usage("--list-params only lists what is in the model, so " + name + " would do nothing; leave one of them out");
+    if (!line.compileTo.empty() && isOneOf(flag, {"verify", "explain"}))
+      return usage(name + " is about a plan, and --compile-to=" + line.compileTo + " stops before there is one; leave one of them out");
+    // A proof imports the model once more.
+    bool isOfProof = line.verify && isOneOf(flag, {"no-weights", "follow-links"});
+    if (StringRef(line.input).ends_with(".mlir") && isOfImport(flag) && !isOfProof)
+      return usage(name + " is for an .onnx model, and " + line.input + " is none; leave it out, or start from the model");
+    bool isOfLayout = llvm::is_contained(flag->Categories, &flags.layout) || llvm::is_contained(flag->Categories, &flags.training);
+    line.givesOptions |= isOneOf(flag, {"dtype", "weights", "deterministic", "target"}) ||
+                         (isOfLayout && !isOneOf(flag, {"spec", "onnx-configuration", "write-spec", "write-onnx-annotations", "dropout"}));
+  }
+  return Status::success();
+}
+
 bool isCompilerFlag(StringRef argument) {
   static constexpr StringRef names[] = {
       "batch-dim", "betas", "clip", "compile-to", "const", "decay", "deterministic", "devices", "dim", "dp", "dtype", "dropout", "dump-phases", "epsilon", "explain", "follow-links",
@@ -500,6 +529,7 @@ Expected<CommandLine> parseCommandLine(int argc, char **argv) {
     if (!isNew && entry->second != file)
       return usage("--const " + name + " is given twice, as " + entry->second + " and " + file);
   }
+  HPC_RETURN_IF_ERROR(checkTogether(flags, line));
   return line;
 }
 

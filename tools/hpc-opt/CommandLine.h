@@ -11,6 +11,7 @@ struct CommandLine {
   std::string help; ///< where it was asked for: print it and do nothing else
   Options options; ///< without the degrees: see resolveDegrees
   GivenDegrees degrees;
+  bool givesOptions = false; ///< a flag says what is in `options` or `degrees`, be it what they are anyway
   std::string spec;  ///< sidecar; "" = the one beside the model, "none" = none
   std::string configuration; ///< the device configuration of an .onnx model; "" = its first
   std::string writeSpec; ///< file; "" = not written

@@ -93,8 +93,8 @@ struct Compilation {
       return Status::error(ErrorKind::Model, std::string(optionsAttrName) +
                                                  " is no dictionary; leave the attribute as hpc-opt --dump-phases "
                                                  "wrote it");
-    if (given != Options().toAttribute(&context) && given != own)
-      return Status::error(ErrorKind::Usage, line.input + " was made with other degrees than the flags say; leave them "
+    if ((line.givesOptions || given != Options().toAttribute(&context)) && given != own)
+      return Status::error(ErrorKind::Usage, line.input + " was made with other options than the flags say; leave them "
                                                           "out, or start from the .onnx model");
     Expected<Options> options = Options::fromAttribute(own);
     if (!options.ok())
@@ -313,6 +313,12 @@ struct Compilation {
                            "--compile-to=" + line.compileTo + " is no phase; phases are " + phaseNames());
     for (const NamedFile &file : outputs())
       HPC_RETURN_IF_ERROR(checkDestination(file));
+    // Layouts are chosen in annotate, stages in stage.
+    for (auto [name, file, last] : {std::tuple("--write-spec=", &line.writeSpec, "annotate"),
+                                    {"--write-onnx-annotations=", &line.writeAnnotations, "stage"}})
+      if (!file->empty() && !line.compileTo.empty() && *phasesUpTo(line.compileTo) < *phasesUpTo(last))
+        return Status::error(ErrorKind::Usage, name + *file + " needs what phase " + last + " chooses, and --compile-to=" + line.compileTo +
+                                                   " stops before; leave one of them out");
     if (!line.dumpPhases.empty()) {
       std::error_code error;
       std::filesystem::create_directories(line.dumpPhases, error);

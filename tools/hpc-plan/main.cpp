@@ -50,7 +50,7 @@ int main(int argc, char **argv) {
   app.add_flag("--kernels", kernels,
                "print what each generated kernel takes: bytes over bandwidth; for a device registers and shared memory");
   app.add_flag("--ptx", ptx, "print the code for devices, as ptxas takes it");
-  app.add_option("--bandwidth", bandwidth, "GB/s that --kernels divides bytes by")
+  CLI::Option *ofKernels = app.add_option("--bandwidth", bandwidth, "GB/s that --kernels divides bytes by")
       ->type_name("GB/s")
       ->capture_default_str()
       ->check(numberFrom(/*zeroToo=*/false));
@@ -59,6 +59,9 @@ int main(int argc, char **argv) {
 
   if (check + json + kernels + ptx > 1)
     return fail(Status::error(ErrorKind::Usage, "--check, --json, --kernels and --ptx print different things; give one of them"));
+
+  if (ofKernels->count() > 0 && !kernels)
+    return fail(Status::error(ErrorKind::Usage, "--bandwidth is what --kernels divides bytes by; add --kernels, or leave it out"));
 
   Expected<Plan> plan = readPlan(path);
   if (!plan.ok())

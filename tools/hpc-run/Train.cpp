@@ -110,6 +110,8 @@ Status checkTrainFlags(const TrainFlags &flags) {
     return usage("--lr=" + numberText(*flags.rate) + " must be at least 0, and a number that f32 holds");
   if (flags.steps < 1)
     return usage("--train needs --steps=N, at least 1");
+  if (flags.curveSteps && flags.curve == "constant")
+    return usage("--lr-steps says where a curve ends, and --lr-schedule=constant has no end; leave it out, or use another curve");
   const int64_t end = flags.curveSteps.value_or(flags.steps);
   if (flags.warmup < 0 || flags.warmup > end)
     return usage("--warmup=" + std::to_string(flags.warmup) + " must be from 0 to the " + std::to_string(end) +

@@ -355,8 +355,9 @@ int main(int argc, char **argv) {
                      "this process may use, shared among its ranks; twice that where stages wait for each other)")
           ->type_name("N")
           ->check(wholeNumber(1, mostThreads));
-  app.add_flag("!--no-tiles", flags.tiles,
-               "host: no product in the tile registers (AMX); f32 then is a chain of f32 multiply-adds everywhere");
+  CLI::Option *noTiles =
+      app.add_flag("!--no-tiles", flags.tiles,
+                   "host: no product in the tile registers (AMX); f32 then is a chain of f32 multiply-adds everywhere");
   std::vector<CLI::Option *> onlyCuda = {
       app.add_option("--ranks-per-gpu", flags.cuda.ranksPerGpu, "cuda: how many ranks share a GPU (default: 1)")
           ->type_name("N")
@@ -419,6 +420,13 @@ int main(int argc, char **argv) {
   if (threads->count() > 0 && flags.backend != "host")
     status = Status::error(ErrorKind::Usage, "--threads says how many cores a rank of the host uses: leave it out with "
                                              "--backend=" + flags.backend);
+  if (noTiles->count() > 0 && flags.backend != "host")
+    status = Status::error(ErrorKind::Usage, "--no-tiles is about the host's products: leave it out with --backend=" + flags.backend);
+  for (const char *name : {"--launch", "--rendezvous", "--peer-timeout", "--deterministic"})
+    if (status.ok() && app.get_option(name)->count() > 0 && flags.backend == "null")
+      status = Status::error(ErrorKind::Usage, std::string(name) + " is about processes that run a plan, and --backend=null runs none: leave it out");
+  if (status.ok() && app.get_option("--peer-timeout")->count() > 0 && flags.processes.launch == "none")
+    status = Status::error(ErrorKind::Usage, "--peer-timeout does not go with --launch=none, where this process runs alone; leave one of them out");
   try {
     if (status.ok())
       status = runPlan(flags);
