@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdio>
+#include <iostream>
 #include <optional>
 
 namespace hpc {
@@ -16,6 +17,14 @@ inline int reportError(const std::string &tool, const Status &status) {
   std::fflush(stdout);
   std::fprintf(stderr, "%s: %s\n", tool.c_str(), status.text().c_str());
   return status.exitCode();
+}
+
+/// The exit code of a tool that has done its work: an error where what it printed could not be written.
+inline int finish(const std::string &tool) {
+  std::cout.flush();
+  if (std::fflush(stdout) == 0 && !std::ferror(stdout) && std::cout.good())
+    return 0;
+  return reportError(tool, Status::error(ErrorKind::Io, "standard output cannot be written, so what it has is not whole; look for a full disk"));
 }
 
 /// A number above 0, or of 0 too. CLI11's own checks name the largest double, in 309 digits, as their end.
@@ -58,6 +67,13 @@ inline std::optional<int> parseArguments(CLI::App &app, int argc, char **argv) {
   auto usage = [&](const std::string &message) {
     return reportError(tool, Status::error(ErrorKind::Usage, message));
   };
+  for (int i = 1; i < argc; ++i) // CLI11 takes any number, too
+    for (const CLI::Option *option : app.get_options())
+      for (const std::string &name : option->get_lnames()) {
+        const std::string argument = argv[i], start = "--" + name + "=";
+        if (option->get_items_expected_max() == 0 && argument.compare(0, start.size(), start) == 0)
+          return usage(argument + ": the flag takes no value; give --" + name + " alone, or leave it out");
+      }
   std::string wrong;
   app.allow_extras(); // what is left over is told below, with what it may have been meant to be
   try {

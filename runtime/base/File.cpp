@@ -72,7 +72,7 @@ Expected<MappedFile> MappedFile::map(int descriptor, const std::string &path, bo
   if (::fstat(descriptor, &info) != 0)
     return systemError(path, "cannot read its size");
   if (!S_ISREG(info.st_mode))
-    return ioError(path, "is not a regular file");
+    return ioError(path, S_ISDIR(info.st_mode) ? "is not a regular file but a folder; give the name of a file" : "is not a regular file; give one that is");
   if (singleName && info.st_nlink != 1)
     return ioError(path, "has " + std::to_string(info.st_nlink) + " names (hard links); " + linkRemedy);
   MappedFile file;

@@ -279,6 +279,31 @@ static Status refuseUnknown(int argc, char **argv, Flags &flags) {
   return Status::success();
 }
 
+/// What LLVM would say without a name: a flag at the end whose value is missing, and a second model.
+static Status refuseIncomplete(int argc, char **argv) {
+  auto &known = cl::getRegisteredOptions();
+  StringRef model;
+  for (int i = 1; i < argc; ++i) {
+    StringRef argument = argv[i], name = argument.ltrim('-');
+    if (argument == "--")
+      break;
+    if (argument.starts_with("@")) // a file of flags
+      continue;
+    if (!argument.starts_with("-") || name.empty()) {
+      if (!model.empty())
+        return usage("'" + argument + "' is one argument too many beside '" + model + "'; one model is compiled at a time");
+      model = argument;
+      continue;
+    }
+    auto option = known.find(name); // none for --name=value
+    if (option == known.end() || option->second->getValueExpectedFlag() != cl::ValueRequired)
+      continue;
+    if (++i == argc)
+      return usage(argument + " needs a value, as in " + spelling(*option->second));
+  }
+  return Status::success();
+}
+
 /// LLVM's "hpc-opt: Too many positional arguments specified!..." as one of our messages.
 static Status parseError(StringRef text) {
   text = text.trim().split('\n').first;
@@ -428,6 +453,7 @@ Expected<CommandLine> parseCommandLine(int argc, char **argv) {
       return line;
     }
   HPC_RETURN_IF_ERROR(refuseUnknown(argc, argv, flags));
+  HPC_RETURN_IF_ERROR(refuseIncomplete(argc, argv));
   std::string errors;
   llvm::raw_string_ostream errorStream(errors);
   if (!cl::ParseCommandLineOptions(argc, argv, "", &errorStream))
@@ -479,6 +505,8 @@ Expected<CommandLine> parseCommandLine(int argc, char **argv) {
   for (auto [flag, kind] : {std::pair(&flags.writeSpec, "a sidecar"), std::pair(&flags.writeAnnotations, "a model")})
     if (flag->getNumOccurrences())
       HPC_RETURN_IF_ERROR(checkOutputName({"--" + flag->ArgStr.str() + "=" + flag->getValue(), flag->getValue()}, kind));
+  if (flags.compileTo.getNumOccurrences() && flags.compileTo.empty())
+    return usage("--compile-to= names no phase; phases are " + phaseNames());
   if (flags.dumpPhases.getNumOccurrences() && flags.dumpPhases.empty())
     return usage("--dump-phases= names no folder; give it a name, or leave it out");
   line.inference = flags.inference;

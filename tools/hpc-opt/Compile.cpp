@@ -441,6 +441,11 @@ int compileMain(int argc, char **argv, DialectRegistry &registry) {
     status = compilation.run();
   }
   llvm::outs().flush();
+  if (std::error_code error = llvm::outs().error()) { // LLVM would end without telling what it was
+    llvm::outs().clear_error();
+    if (status.ok())
+      status = Status::error(ErrorKind::Io, "standard output cannot be written, so what it has is not whole: " + error.message());
+  }
   if (!status.ok() && !status.message().empty())
     llvm::errs() << "hpc-opt: " << status.text() << "\n";
   return status.exitCode();

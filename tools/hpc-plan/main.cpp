@@ -75,7 +75,7 @@ int main(int argc, char **argv) {
     if (!table.ok())
       return fail(table.status().at(path));
     std::cout << *table;
-    return status.ok() ? 0 : fail(status);
+    return status.ok() ? finish("hpc-plan") : fail(status);
   }
   if (ptx) {
     auto device = std::find_if(plan->modules.begin(), plan->modules.end(),
@@ -83,7 +83,7 @@ int main(int argc, char **argv) {
     if (device == plan->modules.end())
       return fail(Status::error(ErrorKind::Usage, path + " has no code for devices; hpc-opt --target=host,cuda makes some"));
     std::cout << device->bytes;
-    return 0;
+    return finish("hpc-plan");
   }
   PlanFacts known = facts.ok() ? *facts : staticFacts(*plan);
   if (json)
@@ -92,5 +92,5 @@ int main(int argc, char **argv) {
     std::cout << summary(*plan, known);
   else
     std::cout << printPlan(*plan, known);
-  return status.ok() ? 0 : fail(status);
+  return status.ok() ? finish("hpc-plan") : fail(status);
 }

@@ -4,6 +4,7 @@
 #include "runtime/base/Npy.h"
 #include "runtime/base/Npz.h"
 
+#include <filesystem>
 #include <algorithm>
 #include <optional>
 
@@ -121,6 +122,9 @@ Expected<std::vector<Array>> readInputs(const plan::Plan &plan, const std::vecto
   std::vector<std::optional<Given>> given(plan.inputs.size());
   for (const std::string &flag : flags) {
     std::string place = "--input=" + flag;
+    if (size_t equals = flag.find('='); isNpz(flag) && equals != std::string::npos && !std::filesystem::exists(flag) &&
+                                        std::filesystem::exists(flag.substr(equals + 1)))
+      return usage(place + ": an .npz has names of its own; give --input=" + flag.substr(equals + 1) + ", or NAME=FILE.npy");
     if (isNpz(flag)) {
       std::vector<std::string> ignored;
       Expected<NamedArrays> arrays = readNpz(flag, [&](const std::string &name) -> std::optional<int64_t> {

@@ -433,5 +433,5 @@ int main(int argc, char **argv) {
   } catch (const std::bad_alloc &) {
     status = Status::error(ErrorKind::Capacity, "out of memory");
   }
-  return status.ok() ? 0 : reportError("hpc-run", status);
+  return status.ok() ? finish("hpc-run") : reportError("hpc-run", status);
 }
