@@ -24,7 +24,9 @@ inline int finish(const std::string &tool) {
   std::cout.flush();
   if (std::fflush(stdout) == 0 && !std::ferror(stdout) && std::cout.good())
     return 0;
-  return reportError(tool, Status::error(ErrorKind::Io, "standard output cannot be written, so what it has is not whole; look for a full disk"));
+  return reportError(
+      tool, Status::error(ErrorKind::Io,
+                          "standard output cannot be written, so what it has is not whole; look for a full disk"));
 }
 
 /// A number above 0, or of 0 too. CLI11's own checks name the largest double, in 309 digits, as their end.

@@ -1,5 +1,6 @@
 // What a tool writes replaces what was there, whole: so it may be none of the files that the tool reads, nor two
-// outputs. And whether it can be written is known before anything is computed: found out at the end, it would cost the run.
+// outputs. And whether it can be written is known before anything is computed: found out at the end, it would cost the
+// run.
 #pragma once
 
 #include "runtime/base/File.h"
@@ -50,8 +51,9 @@ inline Status checkOutputName(const NamedFile &file, const std::string &kind) {
   if (file.path.empty())
     return Status::error(ErrorKind::Usage, file.name + " names no file; give it a name, or leave it out");
   if (file.path == "-")
-    return Status::error(ErrorKind::Usage, file.name + ": " + kind + " is not printed on standard output; name a file (./- is one "
-                                                                     "that is called so)");
+    return Status::error(ErrorKind::Usage, file.name + ": " + kind +
+                                               " is not printed on standard output; name a file (./- is one "
+                                               "that is called so)");
   return Status::success();
 }
 
@@ -60,7 +62,9 @@ enum class Writing { Replaces, Appends };
 /// An error where nothing can be written there. Opens no pipe, whose reader would see its end.
 inline Status checkDestination(const NamedFile &file, Writing how = Writing::Replaces) {
   const std::string &path = file.path, folder = folderOf(path);
-  auto wrong = [&](const std::string &why) { return Status::error(ErrorKind::Io, file.name + " cannot be written: " + why); };
+  auto wrong = [&](const std::string &why) {
+    return Status::error(ErrorKind::Io, file.name + " cannot be written: " + why);
+  };
   auto denied = [&](const std::string &what) {
     return wrong(what + ": " + std::strerror(errno) + "; give it the rights, or name another file");
   };

@@ -296,8 +296,8 @@ private:
       op->setLoc(withValueName(op->getLoc(), name));
   }
 
-  /// Notes what forgetInputs may not free behind the last reader of one name: a value that a node gives under two names or
-  /// in a sequence.
+  /// Notes what forgetInputs may not free behind the last reader of one name: a value that a node gives under two names
+  /// or in a sequence.
   void keepShared(const Node &node) {
     llvm::DenseSet<Value> given;
     for (const std::string &output : node.outputs) {
@@ -383,8 +383,9 @@ Expected<func::FuncOp> createMain(const Model &model, const std::vector<std::vec
   SmallVector<Type> types;
   for (auto [input, shape] : llvm::zip_equal(model.inputs, shapes)) {
     if (!input.dtype)
-      return Status::error(ErrorKind::Unsupported, "input " + quoted(input.name) + " has type " + input.typeName +
-                                                       "; a plan takes tensors of numbers, so export the model with such inputs");
+      return Status::error(ErrorKind::Unsupported,
+                           "input " + quoted(input.name) + " has type " + input.typeName +
+                               "; a plan takes tensors of numbers, so export the model with such inputs");
     if (!input.hasShape)
       return Status::error(ErrorKind::Unsupported, "input " + quoted(input.name) + " has no shape; export it with one");
     HPC_RETURN_IF_ERROR(checkTensor(shape, *input.dtype).at("input " + quoted(input.name)));

@@ -56,8 +56,8 @@ static std::vector<std::string> originOf(const StoredTensor &tensor) {
   return tensor.kind == WeightKind::Parameter ? std::vector<std::string>{tensor.name} : std::vector<std::string>{};
 }
 
-/// Two parameters that begin with the same numbers (the state matrices of all Mamba layers do): that exporter writes one that a
-/// model uses twice under one name.
+/// Two parameters that begin with the same numbers (the state matrices of all Mamba layers do): that exporter writes
+/// one that a model uses twice under one name.
 static bool areSaidApart(const StoredTensor &a, const StoredTensor &b) {
   std::vector<std::string> first = originOf(a), second = originOf(b);
   bool isOnePlace = !a.file.empty() && a.file == b.file && a.offset == b.offset;

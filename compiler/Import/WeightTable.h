@@ -1,7 +1,8 @@
 // The program's nn.parameter ops: one per distinct weight, at the start of the function, by reference to the file.
 // Equal content, or for absent ones the same place, makes two initializers one weight (exporters write a tied weight
-// twice), unless all elements are equal: zeros and ones are how biases and norms begin, and say nothing; nor where PyTorch's
-// exporter says that they come from two parameters. Buffers, which nothing trains, are tied with buffers alone.
+// twice), unless all elements are equal: zeros and ones are how biases and norms begin, and say nothing; nor where
+// PyTorch's exporter says that they come from two parameters. Buffers, which nothing trains, are tied with buffers
+// alone.
 #pragma once
 
 #include "compiler/Dialect/NN/NN.h"

@@ -162,7 +162,8 @@ private:
           !axesWithRole(step.axes, mesh, AxisRole::Time).empty())
         return userError(user, ErrorKind::Unsupported)
                << describeOp(user) << " needs " << toString(to) << " of a value that is " << toString(from)
-               << ": micro-batches come one after the other, so nothing but a sum can pass between them; use --micro-batches=1"
+               << ": micro-batches come one after the other, so nothing but a sum can pass between them; use "
+                  "--micro-batches=1"
                << nn::guessedBatchText(user->getParentOfType<func::FuncOp>());
     return bytesMoved(*steps, mesh, elementBytes(nn::tensorType(source).getElementType()));
   }

@@ -72,7 +72,8 @@ Expected<MappedFile> MappedFile::map(int descriptor, const std::string &path, bo
   if (::fstat(descriptor, &info) != 0)
     return systemError(path, "cannot read its size");
   if (!S_ISREG(info.st_mode))
-    return ioError(path, S_ISDIR(info.st_mode) ? "is not a regular file but a folder; give the name of a file" : "is not a regular file; give one that is");
+    return ioError(path, S_ISDIR(info.st_mode) ? "is not a regular file but a folder; give the name of a file"
+                                               : "is not a regular file; give one that is");
   if (singleName && info.st_nlink != 1)
     return ioError(path, "has " + std::to_string(info.st_nlink) + " names (hard links); " + linkRemedy);
   MappedFile file;
@@ -144,8 +145,8 @@ template <typename Take> static int forNames(const std::string &path, Take take)
   return result;
 }
 
-/// Which open file of this process a path is another name of; -1 for none. What such a link leads to must not be replaced: it
-/// may be the file that standard output goes to, and the link is the system's.
+/// Which open file of this process a path is another name of; -1 for none. What such a link leads to must not be
+/// replaced: it may be the file that standard output goes to, and the link is the system's.
 static int openFileOf(const std::string &path) {
   if (path == "/dev/stdout")
     return STDOUT_FILENO;

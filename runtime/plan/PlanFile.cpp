@@ -75,8 +75,8 @@ bool readEnvelope(std::string_view bytes, Envelope &envelope) {
 Expected<std::string_view> bodyOf(std::string_view bytes, const std::string &name) {
   std::string head = std::string("\x0a\x08") + std::string(formatTag);
   if (bytes.substr(0, head.size()) != head)
-    return fault(name,
-                 bytes.empty() ? "is empty, not a plan" : "is not a plan: it does not begin with the tag 'hpc-plan'; hpc-opt makes plans");
+    return fault(name, bytes.empty() ? "is empty, not a plan"
+                                     : "is not a plan: it does not begin with the tag 'hpc-plan'; hpc-opt makes plans");
   if (bytes.size() > maxFileBytes)
     return fault(name, "has ", std::to_string(bytes.size()), " bytes, a plan has at most ",
                  std::to_string(maxFileBytes));

@@ -5,9 +5,9 @@
 
 #include "passes/Phases.h"
 #include "runtime/base/NumberText.h"
-#include "tools/hpc-opt/ByteSize.h"
 #include "tools/OutputFiles.h"
 #include "tools/Suggestion.h"
+#include "tools/hpc-opt/ByteSize.h"
 
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/MLIRContext.h"
@@ -291,7 +291,8 @@ static Status refuseIncomplete(int argc, char **argv) {
       continue;
     if (!argument.starts_with("-") || name.empty()) {
       if (!model.empty())
-        return usage("'" + argument + "' is one argument too many beside '" + model + "'; one model is compiled at a time");
+        return usage("'" + argument + "' is one argument too many beside '" + model +
+                     "'; one model is compiled at a time");
       model = argument;
       continue;
     }
@@ -410,24 +411,33 @@ static Status checkTogether(Flags &flags, CommandLine &line) {
     for (const cl::Option *flag : flags.flagsOf(group))
       if (flag->getNumOccurrences())
         given.push_back(flag);
-  auto isOneOf = [](const cl::Option *flag, ArrayRef<StringRef> names) { return llvm::is_contained(names, flag->ArgStr); };
-  auto isOfImport = [&](const cl::Option *flag) { return isOneOf(flag, {"dim", "const", "no-weights", "follow-links", "inference"}); };
+  auto isOneOf = [](const cl::Option *flag, ArrayRef<StringRef> names) {
+    return llvm::is_contained(names, flag->ArgStr);
+  };
+  auto isOfImport = [&](const cl::Option *flag) {
+    return isOneOf(flag, {"dim", "const", "no-weights", "follow-links", "inference"});
+  };
   for (const cl::Option *flag : given) {
     const std::string name = dashed(flag->ArgStr);
     bool isList = isOneOf(flag, {"dim", "const", "freeze"});
     if (flag->getNumOccurrences() > 1 && !isList)
       return usage(name + " is given " + Twine(flag->getNumOccurrences()) + " times; give it once");
     if (flags.listParams && !isOfImport(flag) && !isOneOf(flag, {"list-params", "remarks", "train", "dropout"}))
-      return usage("--list-params only lists what is in the model, so " + name + " would do nothing; leave one of them out");
+      return usage("--list-params only lists what is in the model, so " + name +
+                   " would do nothing; leave one of them out");
     if (!line.compileTo.empty() && isOneOf(flag, {"verify", "explain"}))
-      return usage(name + " is about a plan, and --compile-to=" + line.compileTo + " stops before there is one; leave one of them out");
+      return usage(name + " is about a plan, and --compile-to=" + line.compileTo +
+                   " stops before there is one; leave one of them out");
     // A proof imports the model once more.
     bool isOfProof = line.verify && isOneOf(flag, {"no-weights", "follow-links"});
     if (StringRef(line.input).ends_with(".mlir") && isOfImport(flag) && !isOfProof)
-      return usage(name + " is for an .onnx model, and " + line.input + " is none; leave it out, or start from the model");
-    bool isOfLayout = llvm::is_contained(flag->Categories, &flags.layout) || llvm::is_contained(flag->Categories, &flags.training);
+      return usage(name + " is for an .onnx model, and " + line.input +
+                   " is none; leave it out, or start from the model");
+    bool isOfLayout =
+        llvm::is_contained(flag->Categories, &flags.layout) || llvm::is_contained(flag->Categories, &flags.training);
     line.givesOptions |= isOneOf(flag, {"dtype", "weights", "deterministic", "target"}) ||
-                         (isOfLayout && !isOneOf(flag, {"spec", "onnx-configuration", "write-spec", "write-onnx-annotations", "dropout"}));
+                         (isOfLayout && !isOneOf(flag, {"spec", "onnx-configuration", "write-spec",
+                                                        "write-onnx-annotations", "dropout"}));
   }
   return Status::success();
 }
@@ -504,7 +514,8 @@ Expected<CommandLine> parseCommandLine(int argc, char **argv) {
     HPC_RETURN_IF_ERROR(checkOutputName({"-o '" + line.output + "'", line.output}, "a plan"));
   for (auto [flag, kind] : {std::pair(&flags.writeSpec, "a sidecar"), std::pair(&flags.writeAnnotations, "a model")})
     if (flag->getNumOccurrences())
-      HPC_RETURN_IF_ERROR(checkOutputName({"--" + flag->ArgStr.str() + "=" + flag->getValue(), flag->getValue()}, kind));
+      HPC_RETURN_IF_ERROR(
+          checkOutputName({"--" + flag->ArgStr.str() + "=" + flag->getValue(), flag->getValue()}, kind));
   if (flags.compileTo.getNumOccurrences() && flags.compileTo.empty())
     return usage("--compile-to= names no phase; phases are " + phaseNames());
   if (flags.dumpPhases.getNumOccurrences() && flags.dumpPhases.empty())

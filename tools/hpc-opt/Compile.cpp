@@ -317,14 +317,17 @@ struct Compilation {
     for (auto [name, file, last] : {std::tuple("--write-spec=", &line.writeSpec, "annotate"),
                                     {"--write-onnx-annotations=", &line.writeAnnotations, "stage"}})
       if (!file->empty() && !line.compileTo.empty() && *phasesUpTo(line.compileTo) < *phasesUpTo(last))
-        return Status::error(ErrorKind::Usage, name + *file + " needs what phase " + last + " chooses, and --compile-to=" + line.compileTo +
+        return Status::error(ErrorKind::Usage, name + *file + " needs what phase " + last +
+                                                   " chooses, and --compile-to=" + line.compileTo +
                                                    " stops before; leave one of them out");
     if (!line.dumpPhases.empty()) {
       std::error_code error;
       std::filesystem::create_directories(line.dumpPhases, error);
       if (error)
-        return Status::error(ErrorKind::Io, "--dump-phases=" + line.dumpPhases + " cannot be made: " + error.message() + "; name another folder");
-      HPC_RETURN_IF_ERROR(checkDestination({"--dump-phases=" + line.dumpPhases, (std::filesystem::path(line.dumpPhases) / "01-import.mlir").string()}));
+        return Status::error(ErrorKind::Io, "--dump-phases=" + line.dumpPhases + " cannot be made: " + error.message() +
+                                                "; name another folder");
+      HPC_RETURN_IF_ERROR(checkDestination(
+          {"--dump-phases=" + line.dumpPhases, (std::filesystem::path(line.dumpPhases) / "01-import.mlir").string()}));
     }
     return Status::success();
   }
@@ -444,7 +447,8 @@ int compileMain(int argc, char **argv, DialectRegistry &registry) {
   if (std::error_code error = llvm::outs().error()) { // LLVM would end without telling what it was
     llvm::outs().clear_error();
     if (status.ok())
-      status = Status::error(ErrorKind::Io, "standard output cannot be written, so what it has is not whole: " + error.message());
+      status = Status::error(ErrorKind::Io,
+                             "standard output cannot be written, so what it has is not whole: " + error.message());
   }
   if (!status.ok() && !status.message().empty())
     llvm::errs() << "hpc-opt: " << status.text() << "\n";

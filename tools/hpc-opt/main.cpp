@@ -34,7 +34,8 @@ static Status checkProgramFile(int argc, char **argv) {
   for (int i = 1; i < argc; ++i) {
     std::string argument = argv[i];
     if (argument.empty())
-      return Status::error(ErrorKind::Usage, "'' names no file; give a model, or a program in .mlir; see hpc-opt --help");
+      return Status::error(ErrorKind::Usage,
+                           "'' names no file; give a model, or a program in .mlir; see hpc-opt --help");
     if (argument == "-o")
       ++i;
     else if (argument[0] != '-' && std::filesystem::exists(argument) && !std::filesystem::is_regular_file(argument))

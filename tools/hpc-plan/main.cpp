@@ -51,9 +51,9 @@ int main(int argc, char **argv) {
                "print what each generated kernel takes: bytes over bandwidth; for a device registers and shared memory");
   app.add_flag("--ptx", ptx, "print the code for devices, as ptxas takes it");
   CLI::Option *ofKernels = app.add_option("--bandwidth", bandwidth, "GB/s that --kernels divides bytes by")
-      ->type_name("GB/s")
-      ->capture_default_str()
-      ->check(numberFrom(/*zeroToo=*/false));
+                               ->type_name("GB/s")
+                               ->capture_default_str()
+                               ->check(numberFrom(/*zeroToo=*/false));
   if (std::optional<int> done = parseArguments(app, argc, argv))
     return *done;
 
@@ -61,7 +61,8 @@ int main(int argc, char **argv) {
     return fail(Status::error(ErrorKind::Usage, "--check, --json, --kernels and --ptx print different things; give one of them"));
 
   if (ofKernels->count() > 0 && !kernels)
-    return fail(Status::error(ErrorKind::Usage, "--bandwidth is what --kernels divides bytes by; add --kernels, or leave it out"));
+    return fail(Status::error(ErrorKind::Usage,
+                              "--bandwidth is what --kernels divides bytes by; add --kernels, or leave it out"));
 
   Expected<Plan> plan = readPlan(path);
   if (!plan.ok())

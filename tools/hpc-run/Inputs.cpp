@@ -4,8 +4,8 @@
 #include "runtime/base/Npy.h"
 #include "runtime/base/Npz.h"
 
-#include <filesystem>
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 
 namespace hpc {
@@ -124,7 +124,8 @@ Expected<std::vector<Array>> readInputs(const plan::Plan &plan, const std::vecto
     std::string place = "--input=" + flag;
     if (size_t equals = flag.find('='); isNpz(flag) && equals != std::string::npos && !std::filesystem::exists(flag) &&
                                         std::filesystem::exists(flag.substr(equals + 1)))
-      return usage(place + ": an .npz has names of its own; give --input=" + flag.substr(equals + 1) + ", or NAME=FILE.npy");
+      return usage(place + ": an .npz has names of its own; give --input=" + flag.substr(equals + 1) +
+                   ", or NAME=FILE.npy");
     if (isNpz(flag)) {
       std::vector<std::string> ignored;
       Expected<NamedArrays> arrays = readNpz(flag, [&](const std::string &name) -> std::optional<int64_t> {

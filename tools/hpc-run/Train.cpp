@@ -111,7 +111,8 @@ Status checkTrainFlags(const TrainFlags &flags) {
   if (flags.steps < 1)
     return usage("--train needs --steps=N, at least 1");
   if (flags.curveSteps && flags.curve == "constant")
-    return usage("--lr-steps says where a curve ends, and --lr-schedule=constant has no end; leave it out, or use another curve");
+    return usage("--lr-steps says where a curve ends, and --lr-schedule=constant has no end; leave it out, or use "
+                 "another curve");
   const int64_t end = flags.curveSteps.value_or(flags.steps);
   if (flags.warmup < 0 || flags.warmup > end)
     return usage("--warmup=" + std::to_string(flags.warmup) + " must be from 0 to the " + std::to_string(end) +
@@ -163,18 +164,22 @@ static Status tellStep(const StepReport &report, std::optional<LineFile> &metric
               report.learningRate, printed(report.gradientNorm), report.milliseconds);
   std::fflush(stdout);
   if (report.wasSkipped() && report.lossScale)
-    std::fprintf(stderr,
-                 "hpc-run: note: step %ld: the gradient norm is %g with a loss scale of %g, so weights and states stay as they "
-                 "were\n",
-                 long(report.step), printed(report.gradientNorm), *report.lossScale);
+    std::fprintf(
+        stderr,
+        "hpc-run: note: step %ld: the gradient norm is %g with a loss scale of %g, so weights and states stay as they "
+        "were\n",
+        long(report.step), printed(report.gradientNorm), *report.lossScale);
   else if (report.wasSkipped())
-    std::fprintf(stderr, "hpc-run: note: step %ld: the gradient norm is %g, so weights and states stay as they were; look for %s\n", long(report.step),
-                 printed(report.gradientNorm),
-                 report.validTokens == 0 ? "labels that count: all of this batch stand for none"
-                                         : "data that are not finite, and for a learning rate that is too large");
+    std::fprintf(
+        stderr,
+        "hpc-run: note: step %ld: the gradient norm is %g, so weights and states stay as they were; look for %s\n",
+        long(report.step), printed(report.gradientNorm),
+        report.validTokens == 0 ? "labels that count: all of this batch stand for none"
+                                : "data that are not finite, and for a learning rate that is too large");
   else if (!std::isfinite(report.loss))
-    std::fprintf(stderr, "hpc-run: note: step %ld: the loss is %g, beyond the range in which it is added up; its gradients "
-                         "are finite, so the step was done\n",
+    std::fprintf(stderr,
+                 "hpc-run: note: step %ld: the loss is %g, beyond the range in which it is added up; its gradients "
+                 "are finite, so the step was done\n",
                  long(report.step), printed(report.loss));
   return metrics ? metrics->add(metricsLine(report)) : Status::success();
 }

@@ -404,7 +404,8 @@ int main(int argc, char **argv) {
     return *done;
 
   Status status = checkTrainFlags(flags.training);
-  for (auto [name, path, kind] : {std::tuple("--output", &flags.output, "an .npz"), {"--trace", &flags.trace, "a trace"},
+  for (auto [name, path, kind] : {std::tuple("--output", &flags.output, "an .npz"),
+                                  {"--trace", &flags.trace, "a trace"},
                                   {"--metrics", &flags.training.metrics, "a file of metrics"},
                                   {"--save", &flags.training.save, "a checkpoint"},
                                   {"--gradients", &flags.training.gradients, "an .npz"}})
@@ -421,12 +422,17 @@ int main(int argc, char **argv) {
     status = Status::error(ErrorKind::Usage, "--threads says how many cores a rank of the host uses: leave it out with "
                                              "--backend=" + flags.backend);
   if (noTiles->count() > 0 && flags.backend != "host")
-    status = Status::error(ErrorKind::Usage, "--no-tiles is about the host's products: leave it out with --backend=" + flags.backend);
+    status = Status::error(ErrorKind::Usage,
+                           "--no-tiles is about the host's products: leave it out with --backend=" + flags.backend);
   for (const char *name : {"--launch", "--rendezvous", "--peer-timeout", "--deterministic"})
     if (status.ok() && app.get_option(name)->count() > 0 && flags.backend == "null")
-      status = Status::error(ErrorKind::Usage, std::string(name) + " is about processes that run a plan, and --backend=null runs none: leave it out");
+      status = Status::error(ErrorKind::Usage,
+                             std::string(name) +
+                                 " is about processes that run a plan, and --backend=null runs none: leave it out");
   if (status.ok() && app.get_option("--peer-timeout")->count() > 0 && flags.processes.launch == "none")
-    status = Status::error(ErrorKind::Usage, "--peer-timeout does not go with --launch=none, where this process runs alone; leave one of them out");
+    status = Status::error(
+        ErrorKind::Usage,
+        "--peer-timeout does not go with --launch=none, where this process runs alone; leave one of them out");
   try {
     if (status.ok())
       status = runPlan(flags);

@@ -10,7 +10,8 @@ namespace hpc::nn {
 /// its size with the first. Error: `wanted` names no dim.
 FailureOr<SmallVector<std::optional<int64_t>>> findBatchDims(func::FuncOp function, StringRef wanted);
 
-/// The end of an error about micro-batches: which dims were taken for the batch because no dim of an input has a name; "" where one has.
+/// The end of an error about micro-batches: which dims were taken for the batch because no dim of an input has a name;
+/// "" where one has.
 std::string guessedBatchText(func::FuncOp function);
 
 } // namespace hpc::nn

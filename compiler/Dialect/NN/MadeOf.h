@@ -9,7 +9,8 @@ namespace hpc::nn {
 /// On an nn.parameter: the names of those values, an array of strings.
 constexpr const char *madeOfAttrName = "nn.made_of";
 
-/// On parameters that hold equal numbers and come from different ones of the model, which train apart: names of what each comes from.
+/// On parameters that hold equal numbers and come from different ones of the model, which train apart: names of what
+/// each comes from.
 constexpr const char *originAttrName = "nn.origin";
 
 /// Whether the file says that the two come from different parameters.

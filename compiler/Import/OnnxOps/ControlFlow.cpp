@@ -33,8 +33,9 @@ Results ifThenElse(NodeImport &n) {
                      " outputs")};
   for (auto [a, b] : llvm::zip_equal(first, second)) {
     if (n.b.isSequence(a) || n.b.isSequence(b))
-      return {n.unsupported("branches that give sequences of tensors, and a condition that depends on the data; bind what "
-                            "decides it with --const")};
+      return {
+          n.unsupported("branches that give sequences of tensors, and a condition that depends on the data; bind what "
+                        "decides it with --const")};
     if (a.getType() != b.getType())
       return {n.unsupported("branches of different shapes, and a condition that depends on the data; bind what decides "
                             "it with --const")};

@@ -92,7 +92,8 @@ bool takesSteps(const Equation &equation) {
       return others.find(letter) == others.npos && equation.result.find(letter) == equation.result.npos;
     });
   };
-  return isSummedAlone(equation.operands[0], equation.operands[1]) || isSummedAlone(equation.operands[1], equation.operands[0]);
+  return isSummedAlone(equation.operands[0], equation.operands[1]) ||
+         isSummedAlone(equation.operands[1], equation.operands[0]);
 }
 
 class Contraction {

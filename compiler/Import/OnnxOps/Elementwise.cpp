@@ -17,9 +17,7 @@ template <typename Op> Results variadic(NodeImport &n) {
   return {result};
 }
 
-Results sum(NodeImport &n) {
-  return n.numInputs() > 2 ? stepsInF32(n, variadic<nn::AddOp>) : variadic<nn::AddOp>(n);
-}
+Results sum(NodeImport &n) { return n.numInputs() > 2 ? stepsInF32(n, variadic<nn::AddOp>) : variadic<nn::AddOp>(n); }
 
 Results mean(NodeImport &n) {
   Value sum = variadic<nn::AddOp>(n)[0];

@@ -46,8 +46,9 @@ public:
   /// The input, a tensor, or an error and a placeholder.
   Value in(size_t index) {
     Value input = any(index);
-    return b.isSequence(input) ? unsupported("input " + std::to_string(index) + " is a sequence of tensors, and it takes a tensor")
-                               : input;
+    return b.isSequence(input)
+               ? unsupported("input " + std::to_string(index) + " is a sequence of tensors, and it takes a tensor")
+               : input;
   }
   /// The input, which may be a sequence as well.
   Value any(size_t index) {
@@ -110,7 +111,8 @@ private:
 
 using Results = SmallVector<Value>;
 
-/// A node of several steps, all of its floats of one type: those of 16 bits are taken in f32, and the results round once.
+/// A node of several steps, all of its floats of one type: those of 16 bits are taken in f32, and the results round
+/// once.
 Results stepsInF32(NodeImport &n, Results (*steps)(NodeImport &));
 template <Results (*steps)(NodeImport &)> Results inF32(NodeImport &n) { return stepsInF32(n, steps); }
 

@@ -1,4 +1,5 @@
-// Ops on sequences of tensors: lists that exist only while a model is imported. What reads one element gets that tensor.
+// Ops on sequences of tensors: lists that exist only while a model is imported. What reads one element gets that
+// tensor.
 #include "compiler/Import/OnnxOps/Dims.h"
 #include "runtime/base/CountText.h"
 #include "runtime/base/IntegerMath.h"
@@ -22,7 +23,8 @@ size_t place(NodeImport &n, size_t index, int64_t size, int64_t last) {
   return 0;
 }
 
-/// The sizes of the parts along a dim of `size`: given one by one, by one number for all (the last may be smaller), or 1.
+/// The sizes of the parts along a dim of `size`: given one by one, by one number for all (the last may be smaller),
+/// or 1.
 SmallVector<int64_t> partSizes(NodeImport &n, int64_t size) {
   int64_t each = 1;
   if (n.has(1)) {
@@ -146,8 +148,8 @@ Results map(NodeImport &n) {
     bool isList = n.b.isSequence(n.any(i));
     given.push_back(isList ? n.sequence(i) : SmallVector<Value>(count, n.in(i)));
     if (given.back().size() != count)
-      return {n.b.fail("its sequences have " + std::to_string(count) + " and " + countText(int64_t(given.back().size()), "element") +
-                       "; they must be as many")};
+      return {n.b.fail("its sequences have " + std::to_string(count) + " and " +
+                       countText(int64_t(given.back().size()), "element") + "; they must be as many")};
   }
   for (size_t at = 0; at < count; ++at) {
     SmallVector<Value> inputs;

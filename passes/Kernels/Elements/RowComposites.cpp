@@ -1,5 +1,6 @@
-// Every step rounds to its type as the composite's definition does (compiler/Dialect/NN/Norm.cpp; all of a softmax of 16 bits
-// is in f32), so that both decide alike what is NaN, infinite or zero. Only its last division is a product with the row's reciprocal.
+// Every step rounds to its type as the composite's definition does (compiler/Dialect/NN/Norm.cpp; all of a softmax of
+// 16 bits is in f32), so that both decide alike what is NaN, infinite or zero. Only its last division is a product with
+// the row's reciprocal.
 #include "passes/Kernels/Elements/RowComposites.h"
 
 #include "passes/Kernels/Elements/Accumulation.h"

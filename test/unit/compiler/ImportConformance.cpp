@@ -13,8 +13,9 @@ struct ConformanceCase {
   NamedArrays inputs, outputs;
 };
 
-const char *const archiveFiles[] = {"test/conformance/cases.npz", "test/conformance/cases-images.npz", "test/conformance/attention.npz",
-                                    "test/conformance/fused.npz", "test/conformance/sequences.npz"};
+const char *const archiveFiles[] = {"test/conformance/cases.npz", "test/conformance/cases-images.npz",
+                                    "test/conformance/attention.npz", "test/conformance/fused.npz",
+                                    "test/conformance/sequences.npz"};
 
 std::vector<ConformanceCase> conformanceCases() {
   const char *other = std::getenv("HPC_CONFORMANCE_CASES"); // an archive of the same form, e.g. of random graphs

@@ -118,8 +118,8 @@ TEST_F(ImportGraphs, TiedWeights) {
   EXPECT_EQ(run(*module), Numbers({2, 8, 18, 5, 14, 27}));
 }
 
-/// Parameters that begin alike are trained apart: PyTorch's exporter writes one that is used twice once. What its optimizer makes of one of them counts as
-/// that one; of what it says nothing equal content stays a tie.
+/// Parameters that begin alike are trained apart: PyTorch's exporter writes one that is used twice once. What its
+/// optimizer makes of one of them counts as that one; of what it says nothing equal content stays a tie.
 TEST_F(ImportGraphs, EqualParametersAreNotTied) {
   Graph model = graph({node("Mul", {"x", "w"}, {"a"}), node("Mul", {"a", "v"}, {"b"}), node("Mul", {"b", "f"}, {"c"}),
                        node("Mul", {"c", "g"}, {"d"}), node("Mul", {"d", "u"}, {"y"})});
@@ -135,7 +135,8 @@ TEST_F(ImportGraphs, EqualParametersAreNotTied) {
     return names;
   };
   std::string f = saidOf("f", key, "['v']"), g = saidOf("g", key, "['gone']");
-  EXPECT_EQ(kept({kindOf("w", "PARAMETER"), kindOf("v", "PARAMETER"), f, g}), (std::vector<std::string>{"w", "v", "g"}));
+  EXPECT_EQ(kept({kindOf("w", "PARAMETER"), kindOf("v", "PARAMETER"), f, g}),
+            (std::vector<std::string>{"w", "v", "g"}));
   EXPECT_EQ(kept({kindOf("w", "PARAMETER")}), std::vector<std::string>{"w"});
 }
 

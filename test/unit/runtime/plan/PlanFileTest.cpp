@@ -155,7 +155,8 @@ TEST(PlanFile, WritesWholeFiles) {
 
 TEST(PlanFile, OtherFilesAreNotPlans) {
   EXPECT_EQ(errorOf(""), "error[plan]: some.plan: is empty, not a plan");
-  EXPECT_EQ(errorOf("PK\x03\x04"), "error[plan]: some.plan: is not a plan: it does not begin with the tag 'hpc-plan'; hpc-opt makes plans");
+  EXPECT_EQ(errorOf("PK\x03\x04"),
+            "error[plan]: some.plan: is not a plan: it does not begin with the tag 'hpc-plan'; hpc-opt makes plans");
 }
 
 TEST(PlanFile, AnotherMajorVersionIsRefused) {
