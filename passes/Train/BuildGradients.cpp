@@ -13,6 +13,7 @@
 #include "passes/Train/Ports.h"
 #include "passes/Train/StepFunction.h"
 #include "runtime/base/CountText.h"
+#include "runtime/plan/TextTable.h"
 
 namespace hpc {
 
@@ -256,9 +257,18 @@ public:
     return success();
   }
 
-  /// Exporters merge initializers of equal content: of a fresh model all biases, which are 0, and all norms' weights.
-  /// Matrices are tied on purpose; a vector that several modules read hardly ever is.
-  void warnOfMergedVectors(func::FuncOp function) const {
+  /// Whether a parameter that these modules read may be several of the model. A vector hardly ever is one on purpose; a
+  /// matrix is (an embedding and the head), but not one of the same place in several layers.
+  static bool mayBeMerged(nn::ParameterOp parameter, ArrayRef<StringAttr> paths) {
+    if (nn::shapeOf(parameter.getResult()).size() == 1)
+      return paths.size() > 1;
+    std::set<std::string> places;
+    return llvm::any_of(paths, [&](StringAttr path) { return !places.insert(plan::withoutNumbers(path.str())).second; });
+  }
+
+  /// Exporters merge initializers of equal content: of a fresh model all biases, which are 0, and all norms' weights; all
+  /// weights of layers that are copies of one, as those of nn.TransformerEncoder.
+  void warnOfMerged(func::FuncOp function) const {
     DenseMap<Value, llvm::SetVector<StringAttr>> modules;
     for (Operation &op : function.getBody().front())
       if (std::string path = modulePath(op.getLoc()); !path.empty())
@@ -267,14 +277,15 @@ public:
             modules[found->second].insert(StringAttr::get(function.getContext(), path));
     for (nn::ParameterOp parameter : order) {
       auto found = modules.find(parameter.getResult());
-      if (nn::shapeOf(parameter.getResult()).size() != 1 || found == modules.end() || found->second.size() < 2)
+      if (found == modules.end() || !mayBeMerged(parameter, found->second.getArrayRef()))
         continue;
       ArrayRef<StringAttr> paths = found->second.getArrayRef();
       emitWarning(parameter.getLoc())
           << "'" << parameter.getName() << "' is one parameter of " << paths.size() << " modules ("
           << paths[0].getValue() << ", " << paths[1].getValue() << (paths.size() > 2 ? ", ..." : "")
           << ") and is trained as one; exporters merge initializers of equal content, as those of a fresh model are: if "
-             "these are to differ, move them a little before the export";
+             "these are to differ, export with torch.onnx.export(..., dynamo=True, optimize=False), which keeps them "
+             "apart, or move them a little before the export";
     }
   }
 
@@ -284,9 +295,10 @@ public:
       auto values = parameter->getAttrOfType<ArrayAttr>(nn::madeOfAttrName);
       if (!values)
         continue;
-      SmallVector<StringRef> names(values.getAsValueRange<StringAttr>());
-      // Those of modules have dots and say more than those of nodes.
-      llvm::stable_sort(names, [](StringRef a, StringRef b) { return a.contains('.') > b.contains('.'); });
+      SmallVector<StringRef> names; // those of modules have dots and say more than those of nodes
+      for (bool isOfModule : {true, false})
+        llvm::copy_if(values.getAsValueRange<StringAttr>(), std::back_inserter(names),
+                      [&](StringRef name) { return name.contains('.') == isOfModule; });
       constexpr size_t most = 3;
       InFlightDiagnostic warning = emitWarning(parameter.getLoc())
                                    << "'" << parameter.getName()
@@ -338,7 +350,7 @@ struct BuildGradients : impl::BuildGradientsBase<BuildGradients> {
              << (*sidecar)->place(*trained.frozenBy) << ": \"" << trained.frozenBy->match
              << "\" leaves nothing to train: no parameter is both a float and not frozen; match less, or name what is "
                 "trained in a rule before it, with \"trainable\": true";
-    trained.warnOfMergedVectors(function);
+    trained.warnOfMerged(function);
     trained.warnOfComputed();
     // 2. Backwards.
     Backward backward(function, step, trained.ops, scaleLoss ? step.stepScalar("loss_scale") : Value());

@@ -50,20 +50,24 @@ func.func @main() -> (tensor<f32> {nn.name = "loss"}) {
 // -----
 
 // The biases of a fresh model are one initializer in the file of an exporter that merges equal ones: trained as one they are another model, silently.
-// A matrix that two modules read is tied on purpose, as is a vector of one module that is run twice.
+// So is a matrix that has the same place in several layers, while one of an embedding and a head is tied on purpose, as is a vector of one module that is run twice.
 func.func @main(%x: tensor<2x2xf32>) -> (tensor<f32> {nn.name = "loss"}) {
   %f = nn.parameter "frozen.w" {file = "w", bytes = 4 : i64, hashes = array<i64: 0>} : tensor<f32>
   // expected-warning @below {{'b' is one parameter of 2 modules (h.0.fc, h.1.fc) and is trained as one; exporters merge initializers of equal content}}
   %b = nn.parameter "b" {file = "w", bytes = 8 : i64, hashes = array<i64: 1>} : tensor<2xf32>
   %c = nn.parameter "c" {file = "w", bytes = 8 : i64, hashes = array<i64: 2>} : tensor<2xf32>
+  // expected-warning @below {{'w' is one parameter of 2 modules (h.0.fc, h.1.fc) and is trained as one; exporters merge initializers of equal content, as those of a fresh model are: if these are to differ, export with torch.onnx.export(..., dynamo=True, optimize=False), which keeps them apart, or move them a little before the export}}
   %w = nn.parameter "w" {file = "w", bytes = 16 : i64, hashes = array<i64: 3>} : tensor<2x2xf32>
-  %0 = nn.matmul %x, %w : tensor<2x2xf32>, tensor<2x2xf32> -> tensor<2x2xf32> loc("0"("h.0.fc"))
+  %t = nn.parameter "tied" {file = "w", bytes = 16 : i64, hashes = array<i64: 4>} : tensor<2x2xf32>
+  %e = nn.matmul %x, %t : tensor<2x2xf32>, tensor<2x2xf32> -> tensor<2x2xf32> loc("e"("wte"))
+  %0 = nn.matmul %e, %w : tensor<2x2xf32>, tensor<2x2xf32> -> tensor<2x2xf32> loc("0"("h.0.fc"))
   %1 = nn.add %0, %b : tensor<2x2xf32>, tensor<2xf32> -> tensor<2x2xf32> loc("1"("h.0.fc"))
   %2 = nn.matmul %1, %w : tensor<2x2xf32>, tensor<2x2xf32> -> tensor<2x2xf32> loc("2"("h.1.fc"))
   %3 = nn.add %2, %b : tensor<2x2xf32>, tensor<2xf32> -> tensor<2x2xf32> loc("3"("h.1.fc"))
   %4 = nn.add %3, %c : tensor<2x2xf32>, tensor<2xf32> -> tensor<2x2xf32> loc("4"("norm"))
   %5 = nn.add %4, %c : tensor<2x2xf32>, tensor<2xf32> -> tensor<2x2xf32> loc("5"("norm"))
-  %sum = nn.reduce sum %5 {axes = array<i64: 0, 1>} : tensor<2x2xf32> -> tensor<1x1xf32>
+  %6 = nn.matmul %5, %t : tensor<2x2xf32>, tensor<2x2xf32> -> tensor<2x2xf32> loc("6"("lm_head"))
+  %sum = nn.reduce sum %6 {axes = array<i64: 0, 1>} : tensor<2x2xf32> -> tensor<1x1xf32>
   %loss = nn.reshape %sum : tensor<1x1xf32> -> tensor<f32>
   return %loss : tensor<f32>
 }
