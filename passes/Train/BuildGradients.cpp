@@ -263,11 +263,12 @@ public:
     if (nn::shapeOf(parameter.getResult()).size() == 1)
       return paths.size() > 1;
     std::set<std::string> places;
-    return llvm::any_of(paths, [&](StringAttr path) { return !places.insert(plan::withoutNumbers(path.str())).second; });
+    return llvm::any_of(paths,
+                        [&](StringAttr path) { return !places.insert(plan::withoutNumbers(path.str())).second; });
   }
 
-  /// Exporters merge initializers of equal content: of a fresh model all biases, which are 0, and all norms' weights; all
-  /// weights of layers that are copies of one, as those of nn.TransformerEncoder.
+  /// Exporters merge initializers of equal content: of a fresh model all biases, which are 0, and all norms' weights;
+  /// all weights of layers that are copies of one, as those of nn.TransformerEncoder.
   void warnOfMerged(func::FuncOp function) const {
     DenseMap<Value, llvm::SetVector<StringAttr>> modules;
     for (Operation &op : function.getBody().front())
@@ -283,9 +284,9 @@ public:
       emitWarning(parameter.getLoc())
           << "'" << parameter.getName() << "' is one parameter of " << paths.size() << " modules ("
           << paths[0].getValue() << ", " << paths[1].getValue() << (paths.size() > 2 ? ", ..." : "")
-          << ") and is trained as one; exporters merge initializers of equal content, as those of a fresh model are: if "
-             "these are to differ, export with torch.onnx.export(..., dynamo=True, optimize=False), which keeps them "
-             "apart, or move them a little before the export";
+          << ") and is trained as one; exporters merge initializers of equal content, as those of a fresh model are: "
+             "if these are to differ, export with torch.onnx.export(..., dynamo=True, optimize=False), which keeps "
+             "them apart, or move them a little before the export";
     }
   }
 
