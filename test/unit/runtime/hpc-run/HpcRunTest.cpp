@@ -145,7 +145,8 @@ TEST_F(HpcRun, ErrorsNameValuePlaceAndRemedy) {
            {"--input=x=none.npy", "error[io]: 'none.npy': cannot open"},
            {"--input=broken.npz", "error[io]: 'broken.npz': is not a zip archive"},
            {"--input=in.npz --input=in.npz", "input 'x' is given twice"},
-           {"--input=in.npz --output=no/such/y.npz", "error[io]: 'no/such/y.npz'"},
+           {"--input=in.npz --output=no/such/y.npz",
+            "error[io]: --output=no/such/y.npz cannot be written: the folder 'no/such' is not there"},
            {"--input=in.npz --no-such-flag", "error[usage]"},
            {"--input=in.npz --repeat=0", "error[usage]"},
            {"--input=in.npz --weights=none.onnx", "error[io]: 'none.onnx'"}}) {
