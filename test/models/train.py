@@ -184,7 +184,7 @@ class Model:
         curve = self.curves[recipe_name]
         recipe, golden = curve["recipe"], curve["float64"][: options.steps]
         compile_flags, run_flags = recipe_flags(recipe)
-        if not recipe.get("schedule", "constant") == "constant":
+        if recipe.get("schedule", "constant") != "constant":
             run_flags.append(f"--lr-steps={len(curve['float64'])}")
         names = self.find_names() if recipe_name == "adamw-clip-cosine" and not options.steps else None
         self.compile(compile_flags + layout, BATCH, SEQUENCE)

@@ -89,7 +89,8 @@ std::vector<OnnxOp> allOnnxOps() {
 }
 
 Results stepsInF32(NodeImport &n, Results (*steps)(NodeImport &)) {
-  SmallVector<Value> inputs(n.allInputs()), wide;
+  const ArrayRef<Value> inputs = n.allInputs();
+  SmallVector<Value> wide;
   DType own = n.has(0) ? n.b.dtype(inputs[0]) : DType::F32;
   if (own != DType::F16 && own != DType::BF16)
     return steps(n);
@@ -97,6 +98,7 @@ Results stepsInF32(NodeImport &n, Results (*steps)(NodeImport &)) {
     wide.push_back(input ? n.b.widened(input) : input);
   n.replaceInputs(wide);
   Results results = steps(n);
+  n.replaceInputs(inputs); // which are looked at once more behind this
   for (Value &result : results)
     if (n.b.status().ok() && result && n.b.dtype(result) == DType::F32)
       result = n.b.cast(result, own);

@@ -1,53 +1,18 @@
 // Branches and loops become straight programs, inputs bound at compile time become constants; and what neither can do
 // is refused with the place and the reason.
-#include "test/unit/compiler/ImportFixture.h"
-#include "test/unit/compiler/OnnxWriter.h"
-
-#include "runtime/base/File.h"
-
-#include <gmock/gmock.h>
+#include "test/unit/compiler/ImportGraphTest.h"
 
 namespace hpc {
 namespace {
 
 using namespace onnxwriter;
-using testing::HasSubstr;
-using Numbers = std::vector<double>;
+using Numbers = ImportGraphTest::Numbers;
 
 std::string boolean(const std::string &name, const std::vector<int64_t> &dims, const std::vector<uint8_t> &elements) {
   return tensor(name, onnxwriter::boolean, dims, elements);
 }
 
-struct ImportControlFlow : testing::Test {
-  TemporaryFolder folder;
-  MLIRContext context;
-  ImportOptions options;
-
-  Expected<OwningOpRef<ModuleOp>> import(const Graph &model) {
-    EXPECT_TRUE(writeFile(folder.file("m.onnx"), model.model()).ok());
-    return importOnnx(folder.file("m.onnx"), options, &context);
-  }
-  /// The first output for x = 1 ... 6 of [2, 3], and further inputs.
-  Numbers run(const Graph &model, NamedArrays more = {}) {
-    Expected<OwningOpRef<ModuleOp>> module = import(model);
-    EXPECT_TRUE(module.ok()) << module.status().text();
-    if (!module.ok())
-      return {};
-    Tensor x(DType::F32, {2, 3});
-    for (size_t i = 0; i < 6; ++i)
-      x.floats[i] = double(i + 1);
-    more.emplace_back("x", tensorToArray(x));
-    Expected<std::vector<Tensor>> results = runImported(**module, more, false);
-    EXPECT_TRUE(results.ok()) << results.status().text();
-    return results.ok() ? results->front().floats : Numbers{};
-  }
-  void refuse(const Graph &model, ErrorKind kind, const std::string &text) {
-    Expected<OwningOpRef<ModuleOp>> module = import(model);
-    ASSERT_FALSE(module.ok());
-    EXPECT_EQ(module.status().kind(), kind) << module.status().text();
-    EXPECT_THAT(module.status().message(), HasSubstr(text));
-  }
-};
+struct ImportControlFlow : ImportGraphTest {};
 
 Graph outer(std::vector<std::string> nodes, std::vector<std::string> initializers = {}) {
   Graph model;

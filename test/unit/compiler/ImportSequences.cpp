@@ -1,47 +1,14 @@
 // Sequences of tensors exist while a model is imported, and a program has their tensors alone; where one is not a list
 // that is known then, or is read as a tensor, the model is refused with the place and the way out.
-#include "test/unit/compiler/ImportFixture.h"
-#include "test/unit/compiler/OnnxWriter.h"
-
-#include "runtime/base/File.h"
-
-#include <gmock/gmock.h>
+#include "test/unit/compiler/ImportGraphTest.h"
 
 namespace hpc {
 namespace {
 
 using namespace onnxwriter;
-using testing::HasSubstr;
-using Numbers = std::vector<double>;
+using Numbers = ImportGraphTest::Numbers;
 
-struct ImportSequences : testing::Test {
-  TemporaryFolder folder;
-  MLIRContext context;
-
-  Expected<OwningOpRef<ModuleOp>> import(const Graph &model) {
-    EXPECT_TRUE(writeFile(folder.file("m.onnx"), model.model()).ok());
-    return importOnnx(folder.file("m.onnx"), {}, &context);
-  }
-  /// The first output for x = 1 ... 6 of [2, 3].
-  Numbers run(const Graph &model) {
-    Expected<OwningOpRef<ModuleOp>> module = import(model);
-    EXPECT_TRUE(module.ok()) << module.status().text();
-    if (!module.ok())
-      return {};
-    Tensor x(DType::F32, {2, 3});
-    for (size_t i = 0; i < 6; ++i)
-      x.floats[i] = double(i + 1);
-    Expected<std::vector<Tensor>> results = runImported(**module, {{"x", tensorToArray(x)}}, false);
-    EXPECT_TRUE(results.ok()) << results.status().text();
-    return results.ok() ? results->front().floats : Numbers{};
-  }
-  void refuse(const Graph &model, ErrorKind kind, const std::string &text) {
-    Expected<OwningOpRef<ModuleOp>> module = import(model);
-    ASSERT_FALSE(module.ok());
-    EXPECT_EQ(module.status().kind(), kind) << module.status().text();
-    EXPECT_THAT(module.status().message(), HasSubstr(text));
-  }
-};
+struct ImportSequences : ImportGraphTest {};
 
 /// Of x [2, 3] as the file's nodes; constants one = 1, two = 2, last = -1, far = 3.
 Graph graph(std::vector<std::string> nodes) {
