@@ -2,13 +2,12 @@
 // places between which it may stand; those places decide which go together.
 #include "passes/Lower/GradientBuckets.h"
 
+#include "passes/Lower/MovedInstructions.h"
 #include "runtime/base/CountText.h"
 #include "runtime/base/IntegerMath.h"
-#include "runtime/plan/Access.h"
 #include "runtime/plan/Schedule.h"
 
 #include <map>
-#include <set>
 
 namespace hpc {
 
@@ -80,8 +79,6 @@ private:
   static void giveFollowers(std::vector<Bucket> &buckets);
   void add(const Bucket &bucket);
   void rewrite();
-  std::optional<size_t> lastKept(size_t instruction) const;
-  std::optional<size_t> movedWriter(const LoweredValue &value) const;
   void renumberBuffers();
 
   const std::vector<Access> &accesses(size_t program, size_t instruction) const {
@@ -364,63 +361,36 @@ void Buckets::add(const Bucket &bucket) {
   insertions[{update, bucket.deadline}].push_back(std::move(wait));
 }
 
-/// The last instruction of the update up to this one that stays where it is.
-std::optional<size_t> Buckets::lastKept(size_t instruction) const {
-  for (; moved.count(instruction); --instruction)
-    if (instruction == 0)
-      return std::nullopt;
-  return instruction;
-}
-
-/// The last instruction that moves among those that have written a value of the update where it was noted.
-std::optional<size_t> Buckets::movedWriter(const LoweredValue &value) const {
-  for (auto at = moved.upper_bound(size_t(value.instruction)); at != moved.begin();)
-    for (const Access &access : accesses(update, *--at))
-      if (access.write && access.ref.buffer == value.place.buffer)
-        return *at;
-  return std::nullopt;
-}
-
-/// Builds the programs anew, and says of values where they are known now. A view was noted at whatever instruction came
-/// before it, which may be one that moves and has nothing to do with it.
+/// Builds the programs anew, and says of values where they are known now.
 void Buckets::rewrite() {
-  std::map<std::pair<int64_t, int64_t>, int64_t> now; // by program and instruction
+  std::vector<MovedInstructions> moves(stage.programs.size());
+  moves[update].moved = moved;
   for (size_t p = 0; p < stage.programs.size(); ++p) {
     std::vector<Instruction> old = std::move(stage.programs[p].instructions), fresh;
+    moves[p].accesses = std::move(accessesAt[p]);
+    moves[p].now.resize(old.size());
     auto keep = [&](size_t i) {
-      now[{int64_t(p), int64_t(i)}] = int64_t(fresh.size());
+      moves[p].now[i] = int64_t(fresh.size());
       fresh.push_back(std::move(old[i]));
     };
     for (size_t i = 0; i <= old.size(); ++i) {
       if (auto found = insertions.find({p, i}); found != insertions.end())
         for (Inserted &inserted : found->second) {
           for (size_t ended : inserted.ends)
-            now[{int64_t(p), int64_t(ended)}] = int64_t(fresh.size());
+            moves[update].now[ended] = int64_t(fresh.size());
           fresh.push_back(std::move(inserted.instruction));
           for (size_t follower : inserted.followers)
             keep(follower);
         }
-      if (i < old.size() && !(p == update && moved.count(i)))
+      if (i < old.size() && !moves[p].moved.count(i))
         keep(i);
     }
     stage.programs[p].instructions = std::move(fresh);
   }
-  for (LoweredValue &value : values) {
-    if (value.stage != index)
-      continue;
-    const size_t noted = size_t(value.instruction);
-    std::optional<size_t> kept = noted, writer;
-    if (size_t(value.program) == update) {
-      writer = movedWriter(value);
-      kept = writer == noted ? std::nullopt : lastKept(noted);
-    }
-    value.instruction = kept ? now.at({value.program, int64_t(*kept)}) : 0;
-    if (writer)
-      value.instruction = std::max(value.instruction, now.at({value.program, int64_t(*writer)}));
-  }
-  llvm::sort(values, [](const LoweredValue &a, const LoweredValue &b) {
-    return std::tie(a.stage, a.program, a.instruction, a.id) < std::tie(b.stage, b.program, b.instruction, b.id);
-  });
+  for (LoweredValue &value : values)
+    if (value.stage == index)
+      value.instruction = moves[size_t(value.program)].placeOf(value);
+  sortByPlace(values);
 }
 
 /// Calls change(ref) for each place that an instruction names.

@@ -6,6 +6,7 @@
 #include "compiler/Location.h"
 #include "compiler/ModuleAttributes.h"
 #include "passes/Lower/GradientBuckets.h"
+#include "passes/Lower/OverlapCollectives.h"
 #include "passes/Lower/PackedWeights.h"
 #include "passes/Lower/StageLowering.h"
 #include "runtime/plan/ScheduleCheck.h"
@@ -203,6 +204,8 @@ struct PlanLowering {
     if (!written.empty())
       for (size_t stage = 0; stage < lowered.plan.stages.size(); ++stage)
         bucketGradients(lowered.plan, int64_t(stage), lowered.values);
+    for (size_t stage = 0; stage < lowered.plan.stages.size(); ++stage)
+      overlapCollectives(lowered.plan, int64_t(stage), lowered.values);
     lowerCode();
     return Status::success();
   }

@@ -111,4 +111,13 @@ std::vector<Access> accessesOf(const Plan &plan, const Instruction &instruction)
   return std::move(lister.list);
 }
 
+int32_t postedRequest(const Action &action) {
+  if (const auto *send = std::get_if<Send>(&action))
+    return send->request;
+  if (const auto *recv = std::get_if<Recv>(&action))
+    return recv->request;
+  const auto *collective = std::get_if<Collective>(&action);
+  return collective ? collective->request : -1;
+}
+
 } // namespace hpc::plan

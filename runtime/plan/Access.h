@@ -25,6 +25,9 @@ constexpr int32_t operandB = 1; ///< Access::operand of a product's B
 /// Reads come before writes. Needs a plan that passed checkStructure, or, for one instruction, whose extents are >= 0.
 std::vector<Access> accessesOf(const Plan &plan, const Instruction &instruction);
 
+/// The request that an instruction posts, or -1.
+int32_t postedRequest(const Action &action);
+
 /// Calls visit(coordinate, microBatch) once for every entry in which the tables may differ; it stops when visit is
 /// false.
 template <typename Visit>

@@ -19,16 +19,6 @@ struct Flight {
   int32_t buffer, instruction;
 };
 
-/// The request that an instruction posts, or -1.
-int32_t postedRequest(const Action &action) {
-  if (const auto *send = std::get_if<Send>(&action))
-    return send->request;
-  if (const auto *recv = std::get_if<Recv>(&action))
-    return recv->request;
-  const auto *collective = std::get_if<Collective>(&action);
-  return collective ? collective->request : -1;
-}
-
 /// Where a region has been written: everywhere, or where one of these tables is 1.
 struct Written {
   bool everywhere = false;

@@ -2,7 +2,7 @@
 // that every instruction still reads what it read before, by an evaluation in which a value is the history that made it.
 #include "passes/Lower/GradientBuckets.h"
 #include "passes/Place/Place.h"
-#include "runtime/plan/Schedule.h"
+#include "test/unit/passes/StepPlans.h"
 
 #include <gtest/gtest.h>
 #include <random>
@@ -11,88 +11,7 @@ namespace hpc {
 namespace {
 
 using namespace plan;
-
-/// A plan with one stage, built instruction by instruction. Kernels are told apart by their symbols.
-struct Step {
-  Plan plan;
-  std::vector<LoweredValue> values;
-  int kernels = 0;
-
-  explicit Step(int64_t microBatches, std::vector<ProgramKind> kinds) {
-    plan.axes = {{"dp", 2}, {"tp", 2}};
-    plan.microBatches = microBatches;
-    Stage &stage = plan.stages.emplace_back();
-    for (ProgramKind kind : kinds)
-      stage.programs.push_back({kind, 0, {}});
-    for (size_t p = 0; p < kinds.size(); ++p)
-      for (int32_t m = 0; m < (isPerStep(kinds[p]) ? 1 : int32_t(microBatches)); ++m)
-        stage.schedule.push_back({int32_t(p), m});
-  }
-  Stage &stage() { return plan.stages[0]; }
-  std::vector<Instruction> &of(size_t program) { return stage().programs[program].instructions; }
-
-  int32_t buffer(Lifetime lifetime, int64_t elements) {
-    Buffer buffer;
-    buffer.name = "b" + std::to_string(stage().buffers.size());
-    buffer.box = {elements};
-    buffer.bytes = elements * 4;
-    buffer.lifetime = lifetime;
-    stage().buffers.push_back(buffer);
-    return int32_t(stage().buffers.size()) - 1;
-  }
-  KernelArg arg(int32_t number, bool reads, bool writes) {
-    return {{number, 0}, stage().buffers[size_t(number)].bytes, reads, writes};
-  }
-  Instruction &kernel(size_t program, std::vector<int32_t> reads, std::vector<int32_t> writes, Part part) {
-    Kernel kernel;
-    kernel.symbol = "k" + std::to_string(kernels++);
-    for (int32_t number : reads)
-      kernel.args.push_back(arg(number, true, false));
-    for (int32_t number : writes)
-      kernel.args.push_back(arg(number, false, true));
-    of(program).push_back({kernel, "node"});
-    of(program).back().part = part;
-    return of(program).back();
-  }
-  /// What the first micro-batch writes and the others add to.
-  void accumulate(size_t program, int32_t sum, int32_t term) {
-    Accumulate add;
-    add.src = {term, 0};
-    add.dst = {sum, 0};
-    add.count = stage().buffers[size_t(sum)].bytes / 4;
-    add.add.values.assign(size_t(4 * plan.microBatches), 1);
-    std::fill_n(add.add.values.begin(), 4, 0);
-    of(program).push_back({add, "node"});
-    of(program).back().part = Part::Gradient;
-  }
-  int32_t allReduce(size_t program, int32_t source, std::vector<std::string> axes = {"dp"},
-                    ReduceKind kind = ReduceKind::Sum) {
-    Collective collective;
-    collective.axes = axes;
-    collective.reduce = kind;
-    collective.count = stage().buffers[size_t(source)].bytes / 4;
-    collective.src = {source, 0};
-    int32_t target = buffer(Lifetime::Program, collective.count);
-    collective.dst = {target, 0};
-    std::string number = std::to_string(source);
-    collective.reason = {"node" + number, "path" + number, "cause", "avoid"};
-    of(program).push_back({collective, "node" + number});
-    of(program).back().part = Part::Update;
-    return target;
-  }
-  void store(size_t program, int32_t source) {
-    StoreOutput store;
-    store.output = int32_t(plan.outputs.size());
-    store.src = {source, 0};
-    store.slice.box = {stage().buffers[size_t(source)].bytes / 4};
-    Port port;
-    port.shape = store.slice.box;
-    port.onRequest = true;
-    plan.outputs.push_back(port);
-    of(program).push_back({store, "node"});
-    of(program).back().onRequest = true;
-  }
-};
+using test::StepEvaluation, test::StepPlan;
 
 /// "k0 post(64) k1 wait k2": bytes of what is posted.
 std::string text(const std::vector<Instruction> &instructions) {
@@ -113,8 +32,8 @@ std::string text(const std::vector<Instruction> &instructions) {
 }
 
 /// Two gradients of 3 and 20 elements over two micro-batches, and the update that reads both.
-Step twoGradients() {
-  Step step(2, {ProgramKind::Forward, ProgramKind::Update});
+StepPlan twoGradients() {
+  StepPlan step(2, {ProgramKind::Forward, ProgramKind::Update});
   int32_t a = step.buffer(Lifetime::Step, 3), b = step.buffer(Lifetime::Step, 20), t = step.buffer(Lifetime::Program, 3),
           u = step.buffer(Lifetime::Program, 20), x = step.buffer(Lifetime::Program, 1);
   step.kernel(0, {}, {t}, Part::Gradient);
@@ -132,7 +51,7 @@ Step twoGradients() {
 
 // Posted behind the last micro-batch's last sum, waited for where the first is read: anything later gives overlap away.
 TEST(GradientBuckets, JoinAndMoveToTheirSums) {
-  Step step = twoGradients();
+  StepPlan step = twoGradients();
   bucketGradients(step.plan, 0, step.values);
   EXPECT_EQ(text(step.of(0)), "k0 add k1 add post(144) k2"); // 12 bytes, then 80 from 64
   EXPECT_EQ(text(step.of(1)), "wait k3 k4");
@@ -152,12 +71,12 @@ TEST(GradientBuckets, JoinAndMoveToTheirSums) {
 
 // A bucket has a size, so that the first can be on its way while the rest is computed.
 TEST(GradientBuckets, KeepToTheLimit) {
-  Step step = twoGradients();
+  StepPlan step = twoGradients();
   bucketGradients(step.plan, 0, step.values, 143);
   EXPECT_EQ(text(step.of(0)), "k0 add post(12) k1 add post(80) k2");
   EXPECT_EQ(text(step.of(1)), "wait k3 wait k4");
   // One that is larger than any bucket goes alone; what comes behind it still joins what came before.
-  Step three = twoGradients();
+  StepPlan three = twoGradients();
   int32_t c = three.buffer(Lifetime::Step, 3), t = three.buffer(Lifetime::Program, 3);
   three.kernel(0, {}, {t}, Part::Gradient);
   three.accumulate(0, c, t);
@@ -169,7 +88,7 @@ TEST(GradientBuckets, KeepToTheLimit) {
 
 // A sum that anything else reads, or that another stage is sent, must not be replaced by the sum over all ranks.
 TEST(GradientBuckets, LeaveWhatOthersRead) {
-  Step step = twoGradients();
+  StepPlan step = twoGradients();
   step.kernel(1, {0}, {step.buffer(Lifetime::Program, 1)}, Part::Update);
   bucketGradients(step.plan, 0, step.values);
   EXPECT_EQ(text(step.of(0)), "k0 add k1 add post(80) k2");
@@ -179,7 +98,7 @@ TEST(GradientBuckets, LeaveWhatOthersRead) {
 // Sums over other ranks, or of another kind, are other collectives.
 TEST(GradientBuckets, KeepKindsApart) {
   for (bool isAxis : {true, false}) {
-    Step step = twoGradients();
+    StepPlan step = twoGradients();
     auto &second = std::get<Collective>(step.of(1)[1].action);
     if (isAxis)
       second.axes = {"dp", "tp"};
@@ -193,7 +112,7 @@ TEST(GradientBuckets, KeepKindsApart) {
 
 // Gradients that somebody asked for are stored from the sum; were that in its way, no step would overlap anything.
 TEST(GradientBuckets, OutputsOnRequestFollow) {
-  Step step(1, {ProgramKind::Forward});
+  StepPlan step(1, {ProgramKind::Forward});
   int32_t a = step.buffer(Lifetime::Program, 8), b = step.buffer(Lifetime::Program, 8), x = step.buffer(Lifetime::Program, 1);
   step.kernel(0, {}, {a}, Part::Gradient);
   step.kernel(0, {}, {b}, Part::Gradient);
@@ -220,7 +139,7 @@ TEST(GradientBuckets, OutputsOnRequestFollow) {
 // A view costs no instruction: it is noted at the one before it, whatever that is. Compared where that has gone, it
 // would be what other values have left in its memory; compared where it was, a view of a sum would be this rank's term.
 TEST(GradientBuckets, ViewsStayWithWhatTheyShow) {
-  Step step(1, {ProgramKind::Forward});
+  StepPlan step(1, {ProgramKind::Forward});
   int32_t a = step.buffer(Lifetime::Program, 8), b = step.buffer(Lifetime::Program, 8),
           x = step.buffer(Lifetime::Program, 1);
   step.kernel(0, {}, {x}, Part::Gradient);
@@ -241,7 +160,7 @@ TEST(GradientBuckets, ViewsStayWithWhatTheyShow) {
 
 // What forward and backward sum over ranks is needed at once; a request would cost and gain nothing.
 TEST(GradientBuckets, LeaveSumsThatBackwardReads) {
-  Step step(1, {ProgramKind::Forward});
+  StepPlan step(1, {ProgramKind::Forward});
   int32_t a = step.buffer(Lifetime::Program, 8);
   step.kernel(0, {}, {a}, Part::Gradient);
   int32_t whole = step.allReduce(0, a, {"tp"});
@@ -255,100 +174,12 @@ TEST(GradientBuckets, LeaveSumsThatBackwardReads) {
 
 namespace {
 
-/// Runs a plan on values that are hashes of what made them. A posted collective acts when it is waited for, and nothing
-/// may touch its bytes until then.
-class Evaluation {
-public:
-  explicit Evaluation(const Plan &plan) : plan(plan), stage(plan.stages[0]) {
-    for (const ScheduleStep &step : stage.schedule)
-      for (const Instruction &one : stage.programs[size_t(step.program)].instructions) {
-        microBatch = step.microBatch;
-        if (one.when.at(0, microBatch, plan.ranksPerStage()))
-          std::visit([&](const auto &action) { run(action); }, one.action);
-      }
-    EXPECT_TRUE(flights.empty());
-  }
-  std::map<std::string, std::vector<size_t>> history; ///< by kernel and micro-batch, or output: what it read
-
-private:
-  using Place = std::pair<int32_t, int64_t>;
-
-  static size_t mix(size_t a, size_t b) { return std::hash<size_t>()(a * 0x9e3779b97f4a7c15u + b); }
-  bool isFlying(const Ref &ref) const {
-    for (const auto &[request, collective] : flights)
-      if (collective->src.buffer == ref.buffer && ref.byteOffset >= collective->src.byteOffset &&
-          ref.byteOffset < collective->src.byteOffset + collective->count * 4)
-        return true;
-    return false;
-  }
-  size_t read(const Ref &ref) {
-    EXPECT_FALSE(isFlying(ref));
-    auto found = memory.find({ref.buffer, ref.byteOffset});
-    EXPECT_TRUE(found != memory.end()) << "nothing at " << ref.byteOffset;
-    return found == memory.end() ? 0 : found->second;
-  }
-  void write(const Ref &ref, size_t value) {
-    EXPECT_FALSE(isFlying(ref));
-    memory[{ref.buffer, ref.byteOffset}] = value;
-  }
-  void reduce(const Collective &collective) {
-    size_t how = mix(collective.axes.size(), size_t(collective.reduce));
-    std::vector<std::pair<Place, size_t>> results;
-    for (const auto &[place, value] : memory)
-      if (place.first == collective.src.buffer && place.second >= collective.src.byteOffset &&
-          place.second < collective.src.byteOffset + collective.count * 4)
-        results.push_back({{collective.dst.buffer, place.second - collective.src.byteOffset + collective.dst.byteOffset},
-                           mix(how, value)});
-    for (const auto &[place, value] : results)
-      memory[place] = value;
-  }
-
-  void run(const Kernel &kernel) {
-    std::vector<size_t> &reads = history[kernel.symbol + " " + std::to_string(microBatch)];
-    size_t value = std::hash<std::string>()(kernel.symbol) + size_t(microBatch);
-    for (const KernelArg &arg : kernel.args)
-      if (arg.reads) {
-        reads.push_back(read(arg.place));
-        value = mix(value, reads.back());
-      }
-    for (const KernelArg &arg : kernel.args)
-      if (arg.writes)
-        write(arg.place, value = mix(value, 1));
-  }
-  void run(const Accumulate &sum) {
-    size_t value = read(sum.src);
-    write(sum.dst, sum.add.at(0, microBatch, plan.ranksPerStage()) ? mix(read(sum.dst), value) : value);
-  }
-  void run(const Collective &collective) {
-    if (collective.request < 0)
-      return reduce(collective);
-    EXPECT_EQ(collective.src.buffer, collective.dst.buffer);
-    flights[collective.request] = &collective;
-  }
-  void run(const Wait &wait) {
-    auto found = flights.find(wait.request);
-    if (found == flights.end())
-      return;
-    const Collective *collective = found->second;
-    flights.erase(found);
-    reduce(*collective);
-  }
-  void run(const StoreOutput &store) { history["output " + std::to_string(store.output)] = {read(store.src)}; }
-  template <typename Other> void run(const Other &) { ADD_FAILURE() << "not of these plans"; }
-
-  const Plan &plan;
-  const Stage &stage;
-  int64_t microBatch = 0;
-  std::map<Place, size_t> memory;
-  std::map<int32_t, const Collective *> flights;
-};
-
 /// Sums of all kinds in one program or two, in any order, and whoever reads them.
-Step randomStep(std::mt19937 &random) {
+StepPlan randomStep(std::mt19937 &random) {
   auto below = [&](int n) { return int(random() % unsigned(n)); };
   const bool isOne = below(3) == 0;
-  Step step = isOne ? Step(1, {ProgramKind::Forward})
-                    : Step(1 + below(3), {ProgramKind::Forward, ProgramKind::Backward, ProgramKind::Update});
+  StepPlan step = isOne ? StepPlan(1, {ProgramKind::Forward})
+                        : StepPlan(1 + below(3), {ProgramKind::Forward, ProgramKind::Backward, ProgramKind::Update});
   const size_t update = isOne ? 0 : 2;
   struct Sum {
     int32_t source;
@@ -417,13 +248,14 @@ TEST(GradientBuckets, RandomStepsComputeTheSame) {
   std::mt19937 random(11);
   int joined = 0, early = 0;
   for (int round = 0; round < 2000; ++round) {
-    Step step = randomStep(random);
+    StepPlan step = randomStep(random);
     SCOPED_TRACE("round " + std::to_string(round) + ": " + text(step.of(step.stage().programs.size() - 1)));
-    Evaluation before(step.plan);
+    StepEvaluation before(step);
     int64_t limit = round % 3 ? 1 << 20 : 256;
     bucketGradients(step.plan, 0, step.values, limit);
-    Evaluation after(step.plan);
+    StepEvaluation after(step);
     ASSERT_EQ(before.history, after.history) << text(step.of(step.stage().programs.size() - 1));
+    ASSERT_EQ(before.values, after.values) << text(step.of(step.stage().programs.size() - 1));
     ASSERT_TRUE(placeBuffers(step.plan).ok());
     for (size_t p = 0; p < step.stage().programs.size(); ++p)
       for (const Instruction &one : step.of(p))

@@ -1,0 +1,313 @@
+// Works on the plan, where what an instruction touches is one list. Collectives are taken in their order; each moves
+// among instructions that have nothing to do with it, within what memory allows.
+#include "passes/Lower/OverlapCollectives.h"
+
+#include "passes/Lower/MovedInstructions.h"
+#include "runtime/plan/Liveness.h"
+
+#include <map>
+
+namespace hpc {
+
+using plan::Access, plan::Collective, plan::Instruction, plan::Lifetime, plan::Program, plan::Stage;
+
+namespace {
+
+/// Of a group of ranks: so many collectives of a kind may be under way beside the one that is waited for.
+constexpr int mostUnderWay = 2;
+
+using Lane = std::pair<std::vector<std::string>, plan::CollectiveKind>;
+
+enum class Role {
+  Whole, ///< as it was
+  Post,  ///< of a collective that has been taken apart
+  Wait
+};
+
+/// An instruction of the program as it becomes.
+struct Item {
+  Instruction instruction;
+  std::vector<Access> accesses; ///< of bytes at all; of a wait: of what it completes
+  std::optional<size_t> ends;   ///< the instruction, by its number before, that is done behind this one
+  int64_t live = 0;             ///< bytes of the program's own buffers while it runs, at most
+  Role role = Role::Whole;
+  std::optional<Lane> lane; ///< of collectives that may move
+  size_t collective = 0;    ///< of posts and waits that came of one: its number before
+};
+
+bool meet(const Access &a, const Access &b) {
+  return a.ref.buffer == b.ref.buffer && (a.write || b.write) && a.ref.byteOffset < b.ref.byteOffset + b.bytes &&
+         b.ref.byteOffset < a.ref.byteOffset + a.bytes;
+}
+
+/// Whether two instructions must keep their order.
+bool meet(const std::vector<Access> &some, const std::vector<Access> &others) {
+  return llvm::any_of(
+      some, [&](const Access &a) { return llvm::any_of(others, [&](const Access &b) { return meet(a, b); }); });
+}
+
+bool computes(const Item &item) {
+  const plan::Action &action = item.instruction.action;
+  return !item.instruction.onRequest && !item.accesses.empty() &&
+         (std::holds_alternative<plan::Gemm>(action) || std::holds_alternative<plan::Kernel>(action));
+}
+
+/// A group does one collective after the other: what is posted ahead of one that is needed at once only delays it.
+bool holdsUp(const Item &before, const Collective &collective) {
+  const auto *other = std::get_if<Collective>(&before.instruction.action);
+  return other && other->request < 0 && before.role == Role::Whole && other->axes == collective.axes;
+}
+
+class Overlap {
+public:
+  Overlap(plan::Plan &plan, Stage &stage, int64_t index, std::vector<LoweredValue> &values)
+      : plan(plan), stage(stage), index(index), values(values) {}
+
+  void run() {
+    if (!measure())
+      return;
+    listRequests();
+    const size_t requests = stage.requests.size();
+    for (size_t p = 0; p < stage.programs.size(); ++p)
+      if (take(p))
+        rewrite(p, int32_t(requests));
+  }
+
+private:
+  bool measure();
+  void listRequests();
+  std::vector<Access> touchedBy(const Instruction &instruction) const;
+  bool take(size_t program);
+  bool overlap(size_t at);
+  bool mayMove(const Item &item) const;
+  size_t earliest(size_t at) const;
+  struct Way {
+    size_t end;                     ///< what the wait comes before
+    std::optional<size_t> follower; ///< an `accumulate` of the result, which comes along
+  };
+  Way latest(size_t at) const;
+  void rewrite(size_t program, int32_t firstRequest);
+
+  const plan::Buffer &bufferOf(const plan::Ref &ref) const { return stage.buffers[size_t(ref.buffer)]; }
+  /// Bytes that count while the buffer lives.
+  int64_t ownBytes(const plan::Ref &ref) const {
+    return bufferOf(ref).lifetime == Lifetime::Program ? bufferOf(ref).bytes : 0;
+  }
+
+  /// Those that live on while a posted collective reads them, its result apart.
+  int64_t operandBytes(const Collective &collective) const {
+    return collective.src.buffer == collective.dst.buffer ? 0 : ownBytes(collective.src);
+  }
+
+  plan::Plan &plan;
+  Stage &stage;
+  const int64_t index;
+  std::vector<LoweredValue> &values;
+
+  std::vector<std::vector<int64_t>> liveAt;        ///< by program and instruction
+  int64_t most = 0;                                ///< of `liveAt`: what the stage has memory for
+  std::map<int32_t, std::vector<Access>> inFlight; ///< by request, of all that post it
+
+  // Of the program that is taken.
+  std::vector<Item> items;
+  MovedInstructions moves;
+};
+
+/// What lives when. False where the programs cannot be placed: that is told there.
+bool Overlap::measure() {
+  for (size_t p = 0; p < stage.programs.size(); ++p) {
+    Expected<std::vector<plan::LiveRange>> ranges = plan::liveRanges(plan, index, int64_t(p));
+    if (!ranges.ok())
+      return false;
+    std::vector<int64_t> changes(stage.programs[p].instructions.size() + 1);
+    for (const plan::LiveRange &range : *ranges) {
+      changes[size_t(range.first)] += stage.buffers[size_t(range.buffer)].bytes;
+      changes[size_t(range.last) + 1] -= stage.buffers[size_t(range.buffer)].bytes;
+    }
+    std::vector<int64_t> &live = liveAt.emplace_back();
+    int64_t bytes = 0;
+    for (int64_t change : changes) {
+      live.push_back(bytes += change);
+      most = std::max(most, bytes);
+    }
+  }
+  return true;
+}
+
+void Overlap::listRequests() {
+  for (const Program &program : stage.programs)
+    for (const Instruction &instruction : program.instructions) {
+      int32_t request = plan::postedRequest(instruction.action);
+      if (request >= 0)
+        llvm::append_range(inFlight[request], plan::accessesOf(plan, instruction));
+    }
+}
+
+std::vector<Access> Overlap::touchedBy(const Instruction &instruction) const {
+  const auto *wait = std::get_if<plan::Wait>(&instruction.action);
+  auto found = wait ? inFlight.find(wait->request) : inFlight.end();
+  std::vector<Access> accesses = found == inFlight.end() ? plan::accessesOf(plan, instruction) : found->second;
+  llvm::erase_if(accesses, [](const Access &access) { return access.bytes == 0; });
+  return accesses;
+}
+
+/// What runs everywhere, and always.
+static bool isUnconditional(const Instruction &instruction) {
+  return !instruction.onRequest && plan::isEverywhere(instruction.when, 1);
+}
+
+bool Overlap::mayMove(const Item &item) const {
+  const auto *collective = std::get_if<Collective>(&item.instruction.action);
+  if (!collective || collective->request >= 0 || item.accesses.empty() || !isUnconditional(item.instruction))
+    return false;
+  // One in place that is no all-reduce would be copied.
+  return collective->kind == plan::CollectiveKind::AllReduce || collective->src.buffer != collective->dst.buffer;
+}
+
+/// Builds `items`. False where nothing moves.
+bool Overlap::take(size_t program) {
+  items.clear();
+  moves = {};
+  std::vector<Instruction> &instructions = stage.programs[program].instructions;
+  for (size_t i = 0; i < instructions.size(); ++i) {
+    Item &item = items.emplace_back();
+    item.instruction = instructions[i];
+    item.accesses = touchedBy(instructions[i]);
+    item.ends = i;
+    item.live = liveAt[program][i];
+    if (mayMove(item)) {
+      const auto &collective = std::get<Collective>(item.instruction.action);
+      item.lane = {collective.axes, collective.kind};
+    }
+    moves.accesses.push_back(item.accesses);
+  }
+  bool isMoved = false;
+  for (size_t at = 0; at < items.size(); ++at)
+    if (items[at].lane && items[at].role == Role::Whole)
+      isMoved |= overlap(at);
+  return isMoved;
+}
+
+/// The place to which the collective at `at` may go up: behind what it has to do with, what has no room for its result,
+/// or what its group should do first.
+size_t Overlap::earliest(size_t at) const {
+  const Item &item = items[at];
+  const auto &collective = std::get<Collective>(item.instruction.action);
+  // In place, what it reads is compared as far down as it is known.
+  if (bufferOf(collective.dst).lifetime != Lifetime::Program || collective.src.buffer == collective.dst.buffer)
+    return at;
+  const int64_t result = ownBytes(collective.dst);
+  int ended = 0;
+  for (; at > 0; --at) {
+    const Item &before = items[at - 1];
+    if (meet(before.accesses, item.accesses) || before.live + result > most || holdsUp(before, collective) ||
+        (before.lane == item.lane && (before.role == Role::Post || ++ended == mostUnderWay)))
+      break;
+  }
+  return at;
+}
+
+/// How far its wait may go down.
+Overlap::Way Overlap::latest(size_t at) const {
+  const Item &item = items[at];
+  const auto &collective = std::get<Collective>(item.instruction.action);
+  const int64_t operand = operandBytes(collective), result = ownBytes(collective.dst);
+  Way way{at + 1, std::nullopt};
+  int started = 0;
+  for (; way.end < items.size(); ++way.end) {
+    const Item &next = items[way.end];
+    const bool needsIt = meet(next.accesses, item.accesses);
+    if (next.live + operand + (way.follower ? result : 0) > most ||
+        (next.lane == item.lane && next.role != Role::Wait && ++started == mostUnderWay) ||
+        (way.follower && (needsIt || meet(next.accesses, items[*way.follower].accesses))))
+      break;
+    if (needsIt &&
+        (!std::holds_alternative<plan::Accumulate>(next.instruction.action) || !isUnconditional(next.instruction)))
+      break;
+    if (needsIt)
+      way.follower = way.end;
+  }
+  // A result that nobody reads would live on for nothing.
+  bool isRead = way.follower || llvm::any_of(llvm::drop_begin(items, way.end), [&](const Item &later) {
+                  return llvm::any_of(later.accesses,
+                                      [&](const Access &access) { return access.ref.buffer == collective.dst.buffer; });
+                });
+  return isRead ? way : Way{at + 1, std::nullopt};
+}
+
+/// Posts the collective at `at` where something is computed beside it. Else false.
+bool Overlap::overlap(size_t at) {
+  const size_t first = earliest(at);
+  const Way way = latest(at);
+  bool gains = false;
+  for (size_t i = first; i < way.end; ++i)
+    gains |= computes(items[i]);
+  if (!gains)
+    return false;
+  const auto &collective = std::get<Collective>(items[at].instruction.action);
+  const int64_t operand = operandBytes(collective), result = ownBytes(collective.dst);
+  Item post = items[at], wait = items[at];
+  post.role = Role::Post;
+  post.ends = std::nullopt;
+  wait.role = Role::Wait;
+  wait.instruction.action = plan::Wait{};
+  std::vector<Item> between;
+  for (size_t i = first; i < way.end; ++i) {
+    items[i].live += i < at ? result : operand + (way.follower && i > *way.follower ? result : 0);
+    if (i != at && i != way.follower)
+      between.push_back(std::move(items[i]));
+  }
+  post.live = std::max(post.live, between.front().live); // at most: what lives there and here
+  wait.live = std::max(wait.live, between.back().live);
+  post.collective = wait.collective = *wait.ends;
+  moves.moved.insert(*wait.ends);
+  between.insert(between.begin(), std::move(post));
+  between.push_back(std::move(wait));
+  if (way.follower) {
+    moves.moved.insert(*items[*way.follower].ends);
+    items[*way.follower].live = between.back().live;
+    between.push_back(std::move(items[*way.follower]));
+  }
+  std::move(between.begin(), between.end() - 1, items.begin() + ptrdiff_t(first));
+  items.insert(items.begin() + ptrdiff_t(way.end), std::move(between.back()));
+  return true;
+}
+
+/// Gives out requests, and the program what it has become.
+void Overlap::rewrite(size_t program, int32_t firstRequest) {
+  std::vector<bool> isTaken;          // by request from the first on
+  std::map<size_t, int32_t> requests; // by collective
+  std::vector<Instruction> &instructions = stage.programs[program].instructions;
+  instructions.clear();
+  moves.now.resize(moves.accesses.size());
+  for (Item &item : items) {
+    if (item.role == Role::Post) {
+      auto free = llvm::find(isTaken, false);
+      const size_t number = size_t(free - isTaken.begin());
+      if (free == isTaken.end())
+        isTaken.push_back(false);
+      isTaken[number] = true;
+      requests[item.collective] = std::get<Collective>(item.instruction.action).request =
+          firstRequest + int32_t(number);
+    } else if (item.role == Role::Wait) {
+      const int32_t request = std::get<plan::Wait>(item.instruction.action).request = requests.at(item.collective);
+      isTaken[size_t(request - firstRequest)] = false;
+    }
+    if (item.ends)
+      moves.now[*item.ends] = int64_t(instructions.size());
+    instructions.push_back(std::move(item.instruction));
+  }
+  stage.requests.resize(std::max(stage.requests.size(), size_t(firstRequest) + isTaken.size()), 1);
+  for (LoweredValue &value : values)
+    if (value.stage == index && size_t(value.program) == program)
+      value.instruction = moves.placeOf(value);
+  sortByPlace(values);
+}
+
+} // namespace
+
+void overlapCollectives(plan::Plan &plan, int64_t stage, std::vector<LoweredValue> &values) {
+  Overlap(plan, plan.stages[size_t(stage)], stage, values).run();
+}
+
+} // namespace hpc

@@ -1,0 +1,270 @@
+// Collectives beside computation on plans made by hand: where they are posted and waited for; and on random programs,
+// that every instruction still reads what it read before, and that no more lives at once.
+#include "passes/Lower/OverlapCollectives.h"
+#include "passes/Lower/GradientBuckets.h"
+#include "passes/Place/Place.h"
+#include "runtime/plan/Liveness.h"
+#include "test/unit/passes/StepPlans.h"
+
+#include <gtest/gtest.h>
+#include <random>
+
+namespace hpc {
+namespace {
+
+using namespace plan;
+using test::StepEvaluation, test::StepPlan;
+
+/// "post(1) k0 wait(1) gather(2) add": collectives by the buffer that they read.
+std::string text(const std::vector<Instruction> &instructions) {
+  std::string text;
+  std::map<int32_t, std::string> operands; // by request
+  for (const Instruction &one : instructions) {
+    if (!text.empty())
+      text += " ";
+    if (const auto *kernel = std::get_if<Kernel>(&one.action)) {
+      text += kernel->symbol;
+    } else if (const auto *collective = std::get_if<Collective>(&one.action)) {
+      std::string operand = "(" + std::to_string(collective->src.buffer) + ")";
+      text += (collective->request >= 0                            ? "post"
+               : collective->kind == CollectiveKind::AllGather     ? "gather"
+               : collective->kind == CollectiveKind::ReduceScatter ? "scatter"
+                                                                   : "reduce") +
+              operand;
+      if (collective->request >= 0)
+        operands[collective->request] = operand;
+    } else if (const auto *wait = std::get_if<Wait>(&one.action)) {
+      text += "wait" + operands[wait->request];
+    } else {
+      text += std::holds_alternative<Accumulate>(one.action) ? "add" : "store";
+    }
+  }
+  return text;
+}
+
+/// Layers that each gather a weight, here b0 and on, and multiply what the one before has made by it.
+StepPlan layers(int count, int64_t elements) {
+  StepPlan step(1, {ProgramKind::Forward});
+  std::vector<int32_t> weights;
+  for (int i = 0; i < count; ++i)
+    weights.push_back(step.buffer(Lifetime::Session, elements));
+  int32_t x = step.buffer(Lifetime::Program, 64);
+  step.kernel(0, {}, {x}, Part::Forward);
+  for (int32_t weight : weights) {
+    int32_t whole = step.collective(0, CollectiveKind::AllGather, weight), y = step.buffer(Lifetime::Program, 64);
+    step.kernel(0, {x, whole}, {y}, Part::Forward);
+    x = y;
+  }
+  // The most lives here, so that there is room before.
+  int32_t loss = step.buffer(Lifetime::Program, 16 * elements);
+  step.kernel(0, {x}, {loss}, Part::Forward);
+  return step;
+}
+
+int64_t mostLive(const StepPlan &step) {
+  int64_t most = 0;
+  for (size_t p = 0; p < step.plan.stages[0].programs.size(); ++p) {
+    Expected<std::vector<LiveRange>> ranges = liveRanges(step.plan, 0, int64_t(p));
+    EXPECT_TRUE(ranges.ok()) << ranges.status().message();
+    if (!ranges.ok())
+      return -1;
+    for (size_t i = 0; i < step.plan.stages[0].programs[p].instructions.size(); ++i) {
+      int64_t live = 0;
+      for (const LiveRange &range : *ranges)
+        if (range.first <= int64_t(i) && int64_t(i) <= range.last)
+          live += step.plan.stages[0].buffers[size_t(range.buffer)].bytes;
+      most = std::max(most, live);
+    }
+  }
+  return most;
+}
+
+} // namespace
+
+// A weight is on its way while the layers ahead of its own compute; two at a time, so that memory does not fill.
+TEST(OverlapCollectives, WeightsComeBeforeTheirLayers) {
+  StepPlan step = layers(4, 100);
+  overlapCollectives(step.plan, 0, step.values);
+  EXPECT_EQ(text(step.of(0)), "post(0) post(1) k0 wait(0) post(2) k1 wait(1) post(3) k2 wait(2) k3 wait(3) k4 k5");
+  // A request is free again behind its wait.
+  EXPECT_EQ(step.stage().requests, (std::vector<int32_t>{1, 1}));
+  EXPECT_EQ(std::get<Collective>(step.of(0)[4].action).request, std::get<Collective>(step.of(0)[0].action).request);
+  EXPECT_EQ(std::get<Collective>(step.of(0)[4].action).reason.path, "path2");
+  EXPECT_TRUE(placeBuffers(step.plan).ok());
+}
+
+// Ahead of its layer a weight takes memory: only what is there anyway.
+TEST(OverlapCollectives, MemoryIsTheLimit) {
+  StepPlan step = layers(4, 100);
+  // Now the most lives in the second layer.
+  int32_t other = step.buffer(Lifetime::Program, 4000);
+  std::get<Kernel>(step.of(0)[4].action).args.push_back({{other, 0}, 16000, false, true});
+  const int64_t before = mostLive(step);
+  overlapCollectives(step.plan, 0, step.values);
+  EXPECT_EQ(text(step.of(0)), "post(0) post(1) k0 wait(0) k1 wait(1) k2 gather(2) post(3) k3 wait(3) k4 k5");
+  EXPECT_EQ(mostLive(step), before);
+}
+
+// A gradient leaves while the next are computed, and is added to its sum when it has come.
+TEST(OverlapCollectives, GradientsLeaveBesideWhatFollows) {
+  StepPlan step(2, {ProgramKind::Forward});
+  std::vector<int32_t> terms;
+  for (int i = 0; i < 4; ++i)
+    terms.push_back(step.buffer(Lifetime::Program, 100));
+  for (int32_t term : terms) {
+    int32_t sum = step.buffer(Lifetime::Step, 50);
+    step.kernel(0, {}, {term}, Part::Gradient);
+    step.accumulate(0, sum, step.collective(0, CollectiveKind::ReduceScatter, term));
+    step.values.push_back({term, 0, 0, int64_t(step.of(0).size()) - 1, {sum, 0}, {}});
+  }
+  step.kernel(0, {}, {step.buffer(Lifetime::Program, 1)}, Part::Gradient);
+  step.kernel(0, {}, {step.buffer(Lifetime::Program, 1000)}, Part::Gradient); // the most
+  overlapCollectives(step.plan, 0, step.values);
+  EXPECT_EQ(text(step.of(0)),
+            "k0 post(0) k1 post(1) k2 post(2) wait(0) add k3 post(3) wait(1) add k4 wait(2) add wait(3) add k5");
+  // What --verify compares is in its sum behind the `add`, wherever that is.
+  EXPECT_EQ(step.values[0].instruction, 7);
+  EXPECT_EQ(step.values[3].instruction, 16);
+  EXPECT_TRUE(placeBuffers(step.plan).ok());
+}
+
+// A request costs; where nothing is computed meanwhile it gains nothing.
+TEST(OverlapCollectives, NothingBesideNothing) {
+  StepPlan step(1, {ProgramKind::Forward});
+  int32_t a = step.buffer(Lifetime::Program, 8);
+  step.kernel(0, {}, {a}, Part::Forward);
+  int32_t whole = step.allReduce(0, a, {"tp"});
+  step.kernel(0, {whole}, {step.buffer(Lifetime::Program, 8)}, Part::Forward);
+  overlapCollectives(step.plan, 0, step.values);
+  EXPECT_EQ(text(step.of(0)), "k0 reduce(0) k1");
+  EXPECT_TRUE(step.stage().requests.empty());
+  // With a product of its own in between (a gradient of weights behind that of what came in) it does.
+  step.of(0).insert(step.of(0).begin() + 2, step.of(0)[0]);
+  std::get<Kernel>(step.of(0)[2].action).args[0].place.buffer = step.buffer(Lifetime::Program, 8);
+  step.kernel(0, {}, {step.buffer(Lifetime::Program, 100)}, Part::Forward); // the most
+  overlapCollectives(step.plan, 0, step.values);
+  EXPECT_EQ(text(step.of(0)), "k0 post(0) k0 wait(0) k1 k2");
+}
+
+// What somebody needs at once is not held up by what is needed later: a group does one after the other.
+TEST(OverlapCollectives, WhatIsNeededAtOnceComesFirst) {
+  StepPlan step(1, {ProgramKind::Forward});
+  int32_t weight = step.buffer(Lifetime::Session, 10), a = step.buffer(Lifetime::Program, 10),
+          b = step.buffer(Lifetime::Program, 10);
+  step.kernel(0, {}, {a}, Part::Forward);
+  int32_t whole = step.allReduce(0, a);
+  step.kernel(0, {whole}, {b}, Part::Forward);
+  int32_t gathered = step.collective(0, CollectiveKind::AllGather, weight);
+  step.kernel(0, {b, gathered}, {step.buffer(Lifetime::Program, 100)}, Part::Forward);
+  StepPlan others = step;
+  overlapCollectives(step.plan, 0, step.values);
+  EXPECT_EQ(text(step.of(0)), "k0 reduce(1) post(0) k1 wait(0) k2");
+  // Of other ranks it may.
+  std::get<Collective>(others.of(0)[3].action).axes = {"tp"};
+  overlapCollectives(others.plan, 0, others.values);
+  EXPECT_EQ(text(others.of(0)), "post(0) k0 reduce(1) k1 wait(0) k2");
+}
+
+// ---- random programs ----------------------------------------------------------------------------
+
+namespace {
+
+/// Collectives of all kinds among kernels that read and overwrite anything, some on request.
+StepPlan randomProgram(std::mt19937 &random, bool hasViews) {
+  auto below = [&](int n) { return int(random() % unsigned(n)); };
+  StepPlan step(1 + below(2), {ProgramKind::Forward, ProgramKind::Update});
+  std::vector<int32_t> known[2]; // by program
+  std::vector<int32_t> sums;
+  auto note = [&](size_t program, int32_t buffer) {
+    step.values.push_back(
+        {int64_t(step.values.size()), 0, int64_t(program), int64_t(step.of(program).size()) - 1, {buffer, 0}, {}});
+  };
+  for (size_t program = 0; program < 2; ++program) {
+    std::vector<int32_t> &here = known[program];
+    auto any = [&] { return here[size_t(below(int(here.size())))]; };
+    if (program == 1)
+      here = sums;
+    for (int i = 0, count = 4 + below(30); i < count; ++i) {
+      const int what = here.empty() ? 0 : below(8);
+      if (what < 4) {
+        std::vector<int32_t> reads;
+        for (int n = here.empty() ? 0 : below(3); n > 0; --n)
+          reads.push_back(any());
+        int32_t made = step.buffer(Lifetime::Program, 4 + 4 * below(20));
+        step.kernel(program, reads, {made}, Part::Forward);
+        here.push_back(made);
+        note(program, made);
+        if (below(8) == 0) {
+          int32_t asked = step.buffer(Lifetime::Program, 8);
+          step.kernel(program, {any()}, {asked}, Part::Forward).onRequest = true;
+          step.store(program, asked);
+        }
+      } else if (what == 4) { // over what it reads
+        int32_t changed = any();
+        step.kernel(program, {changed}, {}, Part::Forward);
+        std::get<Kernel>(step.of(program).back().action).args[0].writes = true;
+        note(program, changed);
+      } else {
+        const int32_t source = any();
+        const bool isShort = step.stage().buffers[size_t(source)].bytes < 16; // nothing would be left of it
+        CollectiveKind kind = what == 5              ? CollectiveKind::AllReduce
+                              : what == 6 || isShort ? CollectiveKind::AllGather
+                                                     : CollectiveKind::ReduceScatter;
+        int32_t made = step.collective(program, kind, source, {below(3) ? "dp" : "tp"});
+        if (kind == CollectiveKind::AllReduce && below(3) == 0) { // in place
+          auto &collective = std::get<Collective>(step.of(program).back().action);
+          collective.dst = collective.src;
+          made = collective.src.buffer;
+        }
+        note(program, made);
+        here.push_back(made);
+        if (program == 0 && below(2)) {
+          int32_t sum = step.buffer(Lifetime::Step, step.stage().buffers[size_t(made)].bytes / 4);
+          step.accumulate(program, sum, made);
+          note(program, sum);
+          sums.push_back(sum);
+        }
+      }
+      if (hasViews && below(6) == 0 && !here.empty())
+        note(program, any());
+    }
+  }
+  return step;
+}
+
+} // namespace
+
+// Whatever moves, every instruction reads what it read before, no buffer is touched in flight, values that are compared
+// are where they are said to be, and memory is not more.
+TEST(OverlapCollectives, RandomProgramsComputeTheSame) {
+  std::mt19937 random(7);
+  int posted = 0, followed = 0;
+  for (int round = 0; round < 3000; ++round) {
+    const bool hasBuckets = round % 2;
+    StepPlan step = randomProgram(random, !hasBuckets);
+    SCOPED_TRACE("round " + std::to_string(round) + ": " + text(step.of(0)) + " | " + text(step.of(1)));
+    if (hasBuckets)
+      bucketGradients(step.plan, 0, step.values);
+    StepEvaluation before(step);
+    const int64_t most = mostLive(step);
+    overlapCollectives(step.plan, 0, step.values);
+    StepEvaluation after(step);
+    ASSERT_EQ(before.history, after.history) << text(step.of(0)) << " | " << text(step.of(1));
+    ASSERT_EQ(before.values, after.values) << text(step.of(0)) << " | " << text(step.of(1));
+    ASSERT_LE(mostLive(step), most) << text(step.of(0)) << " | " << text(step.of(1));
+    ASSERT_TRUE(placeBuffers(step.plan).ok());
+    for (size_t p = 0; p < 2; ++p)
+      for (size_t i = 0; i < step.of(p).size(); ++i) {
+        const auto *collective = std::get_if<Collective>(&step.of(p)[i].action);
+        posted += collective && collective->request >= 0;
+        followed += i > 0 && std::holds_alternative<Accumulate>(step.of(p)[i].action) &&
+                    std::holds_alternative<Wait>(step.of(p)[i - 1].action);
+      }
+    if (testing::Test::HasFailure())
+      return;
+  }
+  EXPECT_GT(posted, 2000);
+  EXPECT_GT(followed, 200);
+}
+
+} // namespace hpc
