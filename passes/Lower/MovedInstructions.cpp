@@ -2,8 +2,7 @@
 
 namespace hpc {
 
-/// The last instruction up to this one that stays where it is.
-static std::optional<size_t> lastKept(const std::set<size_t> &moved, size_t instruction) {
+std::optional<size_t> MovedInstructions::lastKept(size_t instruction) const {
   for (; moved.count(instruction); --instruction)
     if (instruction == 0)
       return std::nullopt;
@@ -22,7 +21,7 @@ static std::optional<size_t> movedWriter(const MovedInstructions &moves, const L
 int64_t MovedInstructions::placeOf(const LoweredValue &value) const {
   const size_t noted = size_t(value.instruction);
   std::optional<size_t> writer = movedWriter(*this, value);
-  std::optional<size_t> kept = writer == noted ? std::nullopt : lastKept(moved, noted);
+  std::optional<size_t> kept = writer == noted ? std::nullopt : lastKept(noted);
   int64_t place = kept ? now[*kept] : 0;
   return writer ? std::max(place, now[*writer]) : place;
 }

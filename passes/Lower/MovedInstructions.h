@@ -16,6 +16,8 @@ struct MovedInstructions {
   /// Those that others have passed, or that have passed others; the rest keep their order.
   std::set<size_t> moved;
 
+  /// The last instruction up to this one that keeps its place.
+  std::optional<size_t> lastKept(size_t instruction) const;
   /// The first instruction behind which `value` lies where it was noted, and nothing has written over it: that of the
   /// last instruction that wrote it there, or the last one before that has kept its place. A view was noted at whatever
   /// instruction came before it, which may be one that moves and has nothing to do with it.

@@ -80,6 +80,7 @@ private:
   bool take(size_t program);
   bool overlap(size_t at);
   bool mayMove(const Item &item) const;
+  bool isComparedAt(size_t instruction, int32_t buffer, size_t end) const;
   size_t earliest(size_t at) const;
   struct Way {
     size_t end;                     ///< what the wait comes before
@@ -111,6 +112,8 @@ private:
   // Of the program that is taken.
   std::vector<Item> items;
   MovedInstructions moves;
+  std::map<int32_t, std::vector<size_t>>
+      noted; ///< by buffer: the instructions, by their numbers before, of values in it
 };
 
 /// What lives when. False where the programs cannot be placed: that is told there.
@@ -168,6 +171,10 @@ bool Overlap::mayMove(const Item &item) const {
 bool Overlap::take(size_t program) {
   items.clear();
   moves = {};
+  noted.clear();
+  for (const LoweredValue &value : values)
+    if (value.stage == index && size_t(value.program) == program)
+      noted[value.place.buffer].push_back(size_t(value.instruction));
   std::vector<Instruction> &instructions = stage.programs[program].instructions;
   for (size_t i = 0; i < instructions.size(); ++i) {
     Item &item = items.emplace_back();
@@ -188,20 +195,28 @@ bool Overlap::take(size_t program) {
   return isMoved;
 }
 
+/// Whether something that lies in `buffer` before instruction `end` is compared behind this one, which keeps its place.
+bool Overlap::isComparedAt(size_t instruction, int32_t buffer, size_t end) const {
+  auto found = noted.find(buffer);
+  return found != noted.end() &&
+         llvm::any_of(found->second, [&](size_t at) { return at < end && moves.lastKept(at) == instruction; });
+}
+
 /// The place to which the collective at `at` may go up: behind what it has to do with, what has no room for its result,
 /// or what its group should do first.
 size_t Overlap::earliest(size_t at) const {
   const Item &item = items[at];
   const auto &collective = std::get<Collective>(item.instruction.action);
-  // In place, what it reads is compared as far down as it is known.
-  if (bufferOf(collective.dst).lifetime != Lifetime::Program || collective.src.buffer == collective.dst.buffer)
+  const bool isInPlace = collective.src.buffer == collective.dst.buffer;
+  if (bufferOf(collective.dst).lifetime != Lifetime::Program && !isInPlace)
     return at;
-  const int64_t result = ownBytes(collective.dst);
+  const int64_t result = isInPlace ? 0 : ownBytes(collective.dst);
   int ended = 0;
   for (; at > 0; --at) {
     const Item &before = items[at - 1];
     if (meet(before.accesses, item.accesses) || before.live + result > most || holdsUp(before, collective) ||
-        (before.lane == item.lane && (before.role == Role::Post || ++ended == mostUnderWay)))
+        (before.lane == item.lane && (before.role == Role::Post || ++ended == mostUnderWay)) ||
+        (isInPlace && before.ends && isComparedAt(*before.ends, collective.dst.buffer, *item.ends)))
       break;
   }
   return at;
