@@ -151,17 +151,47 @@ int64_t senders(const Plan &plan, const Send &send) {
   return count;
 }
 
+/// From `first` to before the wait for the request, or to the end.
+struct Stretch {
+  bool computes = false, hasWait = false;
+};
+Stretch stretchFrom(const Program &program, size_t first, int32_t request) {
+  Stretch stretch;
+  for (size_t i = first; i < program.instructions.size() && !stretch.hasWait; ++i) {
+    const Instruction &instruction = program.instructions[i];
+    const auto *wait = std::get_if<Wait>(&instruction.action);
+    stretch.hasWait = wait && wait->request == request;
+    stretch.computes |= !instruction.onRequest && (std::holds_alternative<Gemm>(instruction.action) ||
+                                                   std::holds_alternative<Kernel>(instruction.action));
+  }
+  return stretch;
+}
+
+bool runsBesideComputation(const Stage &stage, size_t program, size_t post, int32_t request) {
+  if (request < 0)
+    return false;
+  const Stretch here = stretchFrom(stage.programs[program], post + 1, request);
+  if (here.computes || here.hasWait)
+    return here.computes;
+  // Another program waits for it.
+  return std::any_of(stage.programs.begin(), stage.programs.end(), [&](const Program &other) {
+    const Stretch there = stretchFrom(other, 0, request);
+    return there.computes && there.hasWait;
+  });
+}
+
 void addTraffic(const Plan &plan, int64_t stageIndex, const Runs &runs, PlanFacts &facts) {
   const Stage &stage = plan.stages[stageIndex];
   for (size_t p = 0; p < stage.programs.size(); ++p) {
     for (size_t i = 0; i < stage.programs[p].instructions.size(); ++i) {
       const Instruction &instruction = stage.programs[p].instructions[i];
       const Action &action = instruction.action;
-      TrafficFacts traffic{stageIndex, int64_t(p), int64_t(i), 0, 0, 0};
+      TrafficFacts traffic{stageIndex, int64_t(p), int64_t(i), 0, 0, 0, false};
       if (const auto *collective = std::get_if<Collective>(&action)) {
         traffic.bytes = payloadBytes(plan, *collective);
         traffic.groups = plan.ranksPerStage() / groupSize(plan, collective->axes);
         traffic.runs = timesRun(plan, instruction, runs[p]);
+        traffic.isBesideComputation = runsBesideComputation(stage, p, i, collective->request);
         facts.collectives.push_back(traffic);
       } else if (const auto *send = std::get_if<Send>(&action)) {
         traffic.bytes = send->bytes;

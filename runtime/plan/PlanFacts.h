@@ -24,6 +24,7 @@ struct TrafficFacts {
       0; ///< payload of one rank and one run: the full array of a collective (before a scatter, after a gather)
   int64_t runs = 0;   ///< times that the stage runs it in a step
   int64_t groups = 0; ///< a collective's groups in the stage; a send's coordinates that have a peer
+  bool isBesideComputation = false; ///< of a collective: products or kernels come between its post and its wait
   int64_t totalBytes() const { return bytes * runs * groups; }
 };
 

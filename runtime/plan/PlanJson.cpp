@@ -137,6 +137,7 @@ Json trafficJson(const Plan &plan, const TrafficFacts &traffic) {
   if (const auto *collective = std::get_if<Collective>(&action)) {
     json["axes"] = collective->axes;
     json["groups"] = traffic.groups;
+    json["beside_computation"] = traffic.isBesideComputation;
     reason = &collective->reason;
   } else {
     const Send &send = std::get<Send>(action);

@@ -120,16 +120,19 @@ std::string trafficTable(const Plan &plan, const PlanFacts &facts) {
                   {group.kind, group.axes, std::to_string(group.first.bytes), std::to_string(group.first.runs),
                    rangesText({group.stages.begin(), group.stages.end()}), whereText(group)}),
               whyText(group));
-  int64_t total = 0;
+  int64_t total = 0, beside = 0;
   for (const std::vector<TrafficFacts> *list : {&facts.collectives, &facts.transfers})
-    for (const TrafficFacts &traffic : *list)
+    for (const TrafficFacts &traffic : *list) {
       total += traffic.totalBytes();
+      beside += traffic.isBesideComputation ? traffic.totalBytes() : 0;
+    }
   std::string text = "communication, bytes of one rank and one time:\n";
   if (!facts.collectives.empty() || !facts.transfers.empty())
     text += table.text();
   return text + "  " + countText(int64_t(facts.collectives.size()), "collective") + ", " +
          countText(int64_t(facts.transfers.size()), "transfer") + "; " + bytesText(total) +
-         " a step, the array of each group of ranks counted once\n";
+         " a step, the array of each group of ranks counted once" +
+         (beside > 0 ? "; " + bytesText(beside) + " of it in collectives beside what is computed\n" : "\n");
 }
 
 std::string memoryTable(const PlanFacts &facts) {

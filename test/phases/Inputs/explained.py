@@ -5,7 +5,7 @@ told = json.load(open(sys.argv[1]))
 assert list(told) == ["model", "collectives", "transfers", "kept", "stages", "time_units", "bubble"], list(told)
 keys = {"stage", "program", "instruction", "kind", "bytes", "runs", "node", "path", "cause", "avoid"}
 for entry in told["collectives"]:
-    assert set(entry) == keys | {"axes", "groups"}, sorted(entry)
+    assert set(entry) == keys | {"axes", "groups", "beside_computation"} and entry["beside_computation"] is False, entry
     assert (entry["kind"], entry["axes"], entry["bytes"], entry["runs"]) == ("all_reduce", ["tp"], 10560, 2), entry
     assert entry["cause"] and entry["avoid"], entry
 for entry in told["transfers"]:

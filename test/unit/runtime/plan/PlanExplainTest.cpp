@@ -90,6 +90,36 @@ TEST(PlanExplain, RowsAreBlocks) {
   EXPECT_THAT(explainPlan(plan, staticFacts(plan)), Not(HasSubstr("2 times")));
 }
 
+/// Posted is not beside: something must be computed meanwhile, in this program or before the wait in another.
+TEST(PlanExplain, CollectivesBesideComputation) {
+  Plan plan = samplePlan();
+  Stage &stage = plan.stages[0];
+  std::vector<Instruction> &forward = stage.programs[stage0::ForwardProgram].instructions;
+  auto isBeside = [&] { return staticFacts(plan).collectives[0].isBesideComputation; };
+  EXPECT_FALSE(isBeside());
+  const int32_t request = int32_t(stage.requests.size());
+  stage.requests.push_back(1);
+  std::get<Collective>(forward[stage0::Reduce].action).request = request;
+  Instruction wait, product = forward[stage0::GemmH];
+  wait.action = Wait{request};
+  forward.insert(forward.begin() + stage0::Reduce + 1, {wait, product});
+  EXPECT_FALSE(isBeside());
+  EXPECT_THAT(explainPlan(plan, staticFacts(plan)), Not(HasSubstr("beside")));
+  std::swap(forward[stage0::Reduce + 1], forward[stage0::Reduce + 2]);
+  EXPECT_TRUE(isBeside());
+  EXPECT_THAT(explainPlan(plan, staticFacts(plan)),
+              HasSubstr("288 bytes a step, the array of each group of ranks counted once; 96 bytes of it in collectives "
+                        "beside what is computed\n"));
+  forward[stage0::Reduce + 1].onRequest = true;
+  EXPECT_FALSE(isBeside());
+  forward.erase(forward.begin() + stage0::Reduce + 1, forward.begin() + stage0::Reduce + 3);
+  std::vector<Instruction> &drain = stage.programs[stage0::DrainProgram].instructions;
+  drain.push_back(wait);
+  EXPECT_FALSE(isBeside());
+  drain.insert(drain.end() - 1, product);
+  EXPECT_TRUE(isBeside());
+}
+
 /// The JSON is that of hpc-plan --json, without what takes space: programs read either alike.
 TEST(PlanExplain, JsonIsPartOfThePlans) {
   Plan plan = samplePlan();
