@@ -12,8 +12,8 @@ struct PlaceOptions {
 };
 
 /// Sets offsets and arena sizes of all stages. What lives longer than a program is packed one after the other; the
-/// buffers of one program share what follows in the work arena: the largest first, each at the lowest place that is
-/// free for all of its life (a greedy best fit). Errors: Plan (a buffer that is read before it is written), Capacity.
+/// buffers of one program share what follows in the work arena (`placeTemporaries`). Errors: Plan (a buffer that is
+/// read before it is written), Capacity.
 Status placeBuffers(plan::Plan &plan, const PlaceOptions &options = {});
 
 } // namespace hpc

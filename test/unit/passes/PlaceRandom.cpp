@@ -115,7 +115,7 @@ TEST(PlaceRandom, TheArenaIsCloseToWhatLivesAtOnce) {
     ASSERT_GE(stage.workBytes, most);
     sum += double(stage.workBytes) / double(most);
   }
-  EXPECT_LT(sum / rounds, 1.1);
+  EXPECT_LT(sum / rounds, 1.02); // the largest first alone: 1.03
 }
 
 } // namespace
