@@ -5,6 +5,8 @@
 #include "compiler/Import/OnnxOps/Window.h"
 #include "runtime/base/CountText.h"
 
+#include <algorithm>
+
 namespace hpc::onnx {
 namespace {
 
@@ -116,15 +118,16 @@ Results localResponse(NodeImport &n) {
   int64_t size = n.integer("size", 0);
   if (!shape)
     return {x};
-  if (size < 1 || size > (int64_t(1) << 53))
+  if (size < 1)
     return {n.b.fail("its size is " + std::to_string(size) + "; it needs 1 channel or more")};
   int64_t batch = (*shape)[0], channels = (*shape)[1], plane = elementCount(spatialDims(n, x));
-  // Windows of [size, 1] over [channel, position].
+  // Windows of [size, 1] over [channel, position], no wider than there is a channel for some of them.
+  const int64_t farthest = std::max<int64_t>(channels - 1, 0);
   SlidingWindow window;
-  window.sizes = {size, 1};
   window.strides = window.dilations = {1, 1};
-  window.low = {(size - 1) / 2, 0};
-  window.high = {size / 2, 0};
+  window.low = {std::min((size - 1) / 2, farthest), 0};
+  window.high = {std::min(size / 2, farthest), 0};
+  window.sizes = {window.low[0] + 1 + window.high[0], 1};
   window.counts = {channels, plane};
   Value squares = n.b.reshape(n.b.mul(x, x), {batch, channels, plane});
   Value sum = n.b.reduce(ReduceKind::Sum, slideWindow(n, squares, window, Tensor(n.b.dtype(x), {})), {1, 2});

@@ -74,7 +74,7 @@ Results affineGrid(NodeImport &n) {
   if (llvm::any_of(space, [](int64_t each) { return each < 1; }))
     return {n.b.fail("its size must be 1 or more along every dim of space")};
   int64_t points = elementCount(space);
-  if (Status status = checkFolded(points * (dims + 1)); !status.ok())
+  if (Status status = checkFolded(elementCount({points, dims + 1})); !status.ok())
     return {n.unsupported(status.message())};
   // Homogeneous coordinates (x, y, (z,) 1) of every point; x runs along the last dim.
   Tensor grid(n.b.dtype(theta), {points, dims + 1});

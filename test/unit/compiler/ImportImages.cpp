@@ -6,6 +6,8 @@
 #include "compiler/Dialect/NN/NN.h"
 #include "runtime/base/File.h"
 
+#include <cmath>
+
 #include <gmock/gmock.h>
 
 namespace hpc {
@@ -110,6 +112,11 @@ TEST_F(ImportImages, WhatIsRefused) {
   Graph grouped = graph("GroupNormalization", {"s", "s"}, {attribute("num_groups", 3)});
   grouped.initializers = {floats("s", {4}, {1, 2, 3, 4})};
   expectError(grouped, ErrorKind::Model, "its num_groups is 3, which does not divide 4 channels");
+  Graph positions = graph("AffineGrid", {"s"}); // more points than can be counted
+  positions.inputs = {value("x", f32, {"1", "2", "3"})};
+  positions.opset = 20;
+  positions.initializers = {ints("s", {4}, {1, 1, INT64_MAX / 2, 1})};
+  expectError(positions, ErrorKind::Unsupported, "a constant of 9223372036854775807 elements");
 }
 
 // A patch embedding copies its input once, into rows of patches; a kernel of one element copies nothing.
@@ -189,6 +196,23 @@ TEST_F(ImportImages, AtTheBorder) {
   grid.initializers = {floats("g", {1, 1, 2, 2}, {-1.0f, 0.0f, 0.97f, -0.95f})};
   EXPECT_THAT(run(grid),
               testing::ElementsAre(testing::DoubleNear(2.1759374, 1e-6), testing::DoubleNear(0.15173954, 1e-6)));
+}
+
+// A response over more channels than there are sums over those there are: it takes no longer, and all of them count.
+TEST_F(ImportImages, MoreNeighboursThanChannels) {
+  Array x = Array::zeros(DType::F32, {1, 5, 1});
+  for (int i = 0; i < 5; ++i)
+    x.as<float>()[i] = float(10 * i);
+  for (int64_t size : {int64_t(20), int64_t(1) << 40, INT64_MAX}) {
+    Graph model = graph("LRN", {}, {attribute("size", size)});
+    model.inputs = {value("x", f32, {"1", "5", "1"})};
+    auto module = import(model);
+    ASSERT_TRUE(module.ok()) << module.status().text();
+    auto results = runImported(**module, {{"x", x}}, false);
+    ASSERT_TRUE(results.ok()) << results.status().text();
+    for (int i = 0; i < 5; ++i)
+      EXPECT_NEAR(results->front().floats[size_t(i)], 10 * i / std::pow(1 + 1e-4f / double(size) * 3000, 0.75), 1e-5);
+  }
 }
 
 // Any numbers in the attributes give a program or one clear error: no crash, no overflow, no internal error, no hang.
