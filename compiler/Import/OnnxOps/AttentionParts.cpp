@@ -18,7 +18,9 @@ Value splitHeads(NodeImport &n, Value x, int64_t heads) {
   if (shape.size() == 4)
     return x;
   if (shape.size() != 3 || heads < 1 || shape[2] % heads)
-    return n.b.fail("queries, keys and values must be [batch, heads, length, size] or [batch, length, heads * size]");
+    return n.b.fail("queries, keys and values must be [batch, heads, length, size] or [batch, length, heads * size]; "
+                    "here are " +
+                    shapeText({shape.begin(), shape.end()}) + " and " + countText(heads, "head"));
   return n.b.transpose(n.b.reshape(x, {shape[0], shape[1], heads, shape[2] / heads}), {0, 2, 1, 3});
 }
 
@@ -174,7 +176,8 @@ Value rotate(NodeImport &n, Value x, Value cos, Value sin, int64_t size, bool in
       n.b.shape(sin).back() != half)
     return n.b.fail("rotates " + std::to_string(size) + " of " +
                     countText(shape.empty() ? 0 : shape.back(), "element") + " by " +
-                    countText(n.b.shape(cos).back(), "angle") + "; it must be twice as many");
+                    countText(n.b.shape(cos).back(), "angle") +
+                    "; the angles must be half as many as the elements that they rotate");
   Value first = sliceLast(n, x, 0, interleaved ? 2 : 1, half);
   Value second = sliceLast(n, x, interleaved ? 1 : half, interleaved ? 2 : 1, half);
   Value real = n.b.sub(n.b.mul(first, cos), n.b.mul(second, sin));

@@ -55,7 +55,7 @@ Value transformed(NodeImport &n, Value x, int64_t length, bool inverse, bool one
     return n.b.fail(std::string("its signal is ") + name(n.b.dtype(x)) + "; a transform needs floats");
   Transform transform{0, shape[rank - 1], length, inverse, onesided};
   if (length < 1)
-    return n.b.fail("a transform of length " + std::to_string(length));
+    return n.b.fail("a transform of length " + std::to_string(length) + "; it must be 1 or more");
   transform.rows = std::min(shape[rank - 2], transform.isReal() ? length / 2 + 1 : length);
   if (transform.parts < 1 || transform.parts > 2 || (transform.isReal() && transform.parts != 2) ||
       (onesided && !inverse && transform.parts != 1))

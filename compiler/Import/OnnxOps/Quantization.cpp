@@ -40,7 +40,7 @@ Scaling scalingOf(NodeImport &n, Value x) {
   SmallVector<int64_t> shape = n.b.shape(x);
   int64_t block = n.integer("block_size", 0), axis = 0;
   if (block < 0) {
-    n.b.fail("a block size of " + std::to_string(block));
+    n.b.fail("a block size of " + std::to_string(block) + "; it must be 1 or more, or 0 for no blocks");
     block = 0;
   }
   if (elementCount(n.b.shape(n.in(1))) != 1 || block != 0)

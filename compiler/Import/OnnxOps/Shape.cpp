@@ -37,9 +37,9 @@ Results reshape(NodeImport &n) {
 Results flatten(NodeImport &n) {
   SmallVector<int64_t> from = n.b.shape(n.in(0));
   int64_t axis = n.integer("axis", 1), rank = int64_t(from.size());
-  axis += axis < 0 ? rank : 0;
-  if (axis < 0 || axis > rank)
+  if (axis < -rank || axis > rank)
     return {n.b.fail("axis " + std::to_string(axis) + " is out of range for rank " + std::to_string(rank))};
+  axis += axis < 0 ? rank : 0;
   ArrayRef<int64_t> dims(from);
   return {n.b.reshape(n.in(0), {product(dims.take_front(size_t(axis))), product(dims.drop_front(size_t(axis)))})};
 }

@@ -107,6 +107,7 @@ TEST_F(ImportErrors, GraphsThatDoNotHold) {
   expect({node("MatMul", {"x", "x"}, {"y"}, {}, "n")}, "node 'n' (MatMul): a product of 2x3 by 2x3, whose 3 columns and 2 rows must be as many; check the shape");
   expect({node("Concat", {"x", "x"}, {"y"}, {attribute("axis", int64_t(2))}, "n")},
          "node 'n' (Concat): axis 2 is out of range for rank 2");
+  expect({node("Flatten", {"x"}, {"y"}, {attribute("axis", int64_t(-3))}, "n")}, "axis -3 is out of range for rank 2");
   expect({node("Relu", {"x"}, {"y", "z"}, {}, "n")}, "node 'n' (Relu): it has output 1, 'z', and Relu of opset 18 gives 1 output");
   // An input that nobody reads would be a number that is silently not what the model says.
   expect({node("Relu", {"x", "x"}, {"y"}, {}, "n")}, "node 'n' (Relu): it has input 1, 'x', which Relu of opset 18 does not take");
@@ -127,7 +128,7 @@ TEST_F(ImportErrors, Attentions) {
                     value("w", f32, {"8", "24"})};
     expectError(model.model(), kind, text);
   };
-  expect({"x", "x", "x"}, {}, "", ErrorKind::Model, "must be [batch, heads, length, size] or [batch, length, heads * size]");
+  expect({"x", "x", "x"}, {}, "", ErrorKind::Model, "must be [batch, heads, length, size] or [batch, length, heads * size]; here are 2x3x8 and 0 heads");
   expect({"h", "h", "h", "", "h"}, {}, "", ErrorKind::Model, "past_key and past_value must be given together");
   expect({"h", "h", "h", "", "h", "h", "i"}, {}, "", ErrorKind::Model, "it cannot come with past_key");
   expect({"h", "h", "h"}, {attribute("qk_matmul_output_mode", int64_t(4))}, "", ErrorKind::Model, "qk_matmul_output_mode 4 is none of 0 to 3");
@@ -136,7 +137,7 @@ TEST_F(ImportErrors, Attentions) {
   expect({"x", "w", "", "i"}, {attribute("num_heads", int64_t(2)), attribute("qkv_hidden_sizes", std::vector<int64_t>{8, 8, 4})},
          "com.microsoft", ErrorKind::Model, "do not add up to the 24 columns of its weights");
   expect({"x", "x", "x"}, {}, "rotary", ErrorKind::Model, "[batch, length, heads * size] with num_heads");
-  expect({"h", "x", "x"}, {}, "rotary", ErrorKind::Model, "rotates 4 of 4 elements by 8 angles; it must be twice as many");
+  expect({"h", "x", "x"}, {}, "rotary", ErrorKind::Model, "rotates 4 of 4 elements by 8 angles; the angles must be half as many as the elements that they rotate");
 }
 
 TEST_F(ImportErrors, ShapesThatDoNotGoTogether) {
