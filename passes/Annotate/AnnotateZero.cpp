@@ -56,16 +56,19 @@ struct ZeroAnnotator {
     dist::Seed seed = seedOrOpen(parameter.getResult());
     if (dist::seedOf(state) || nn::shapeOf(state) != shape)
       return;
-    // Of several states the first decides: behind it the parameter's own seed may be cut there.
+    dist::Seed ofState = seed;
+    ofState.priority = dist::Seed().priority; // a default, though the parameter may be cut by the user
+    ofState.origin = dist::Seed().origin;
+    // The user's own cut over data, or that of level 3 behind another state: no axis cuts a second dim.
+    if (!dist::axesWithRole(dist::cutAxes(seed.sharding), mesh, dist::AxisRole::Data).empty())
+      return dist::setSeed(state, ofState);
+    // Of several states the first decides.
     auto [choice, isNew] = chosen.try_emplace(parameter.getName().str());
     if (isNew)
       choice->second = freeDim(seed, nn::tensorType(parameter.getResult()));
     std::optional<size_t> dim = choice->second;
     if (!dim)
       return;
-    dist::Seed ofState = seed;
-    ofState.priority = dist::Seed().priority; // a default, though the parameter may be cut by the user
-    ofState.origin = dist::Seed().origin;
     cut(ofState, *dim);
     dist::setSeed(state, ofState);
     for (nn::ParameterOp op : ops) {
