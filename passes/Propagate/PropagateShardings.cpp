@@ -27,6 +27,7 @@ struct PropagateShardings : impl::PropagateShardingsBase<PropagateShardings> {
     }
     propagation.seedWritten();
     propagation.flow();
+    propagation.flowTime();
     propagation.flowPartials();
     propagation.weighConflicts();
     propagation.flowPartials(); // what was given up may pass other partial sums

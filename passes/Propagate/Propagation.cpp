@@ -238,6 +238,26 @@ bool Propagation::takeFromOperands(OpState &state) {
   return changed;
 }
 
+bool Propagation::takeTimeFromOperands(OpState &state) {
+  const ShardingRule &rule = state.sharding.rule;
+  bool changed = false;
+  for (auto [index, operand] : llvm::enumerate(state.op->getOperands()))
+    for (auto [dim, cut] : llvm::zip(rule.operands[index], usedSharding(operand).dims)) {
+      SmallVector<DimSharding> groups;
+      if (!isCut(cut) || !splitByFactors(rule, dim, cut, mesh, groups))
+        continue;
+      for (auto [factor, group] : llvm::zip(dim, groups)) {
+        DimSharding taken = onlyTime(group, mesh);
+        if (!isCut(taken) || isCut(state.sharding.factors[factor]) || yieldsToResults(rule, factor) ||
+            !mayTake(state, factor, taken) || intersects(axesOf(taken), axesOf(state.sharding.factors)))
+          continue;
+        state.sharding.factors[factor] = taken;
+        changed = true;
+      }
+    }
+  return changed;
+}
+
 void Propagation::giveToOperands(OpState &state) {
   for (auto [index, operand] : llvm::enumerate(state.op->getOperands())) {
     Sharding has = shardingOf(operand),
@@ -268,6 +288,14 @@ void Propagation::flow() {
       if (state.dirty)
         visit(state);
   }
+}
+
+void Propagation::flowTime() {
+  for (OpState &state : ops)
+    if (takeTimeFromOperands(state)) {
+      touch(state);
+      flow();
+    }
 }
 
 } // namespace hpc

@@ -46,6 +46,9 @@ public:
   void seedWritten();
   /// Lets cuts flow along factors, forward and backward, until nothing changes.
   void flow();
+  /// Of a cut of the batch whose other axes an op has elsewhere it takes time's alone: a micro-batch is its part of the
+  /// batch for all ops. Behind all flow, so that who can take all of a cut does.
+  void flowTime();
   /// Gives up cuts of activations that cost more bytes than they save.
   void weighConflicts();
   /// Decides over which axes results stay partial.
@@ -78,6 +81,7 @@ private:
   void touchUsers(Value value);
   void visit(OpState &state);
   bool takeFromOperands(OpState &state);
+  bool takeTimeFromOperands(OpState &state);
   void giveToOperands(OpState &state);
   bool offer(Value value, unsigned dim, const dist::DimSharding &wanted, const CutOrigins &origins);
   bool offerToOp(OpState &state, unsigned result, unsigned dim, const dist::DimSharding &wanted,
