@@ -1,4 +1,4 @@
-// Gradients of look-ups: every one of them adds rows to a table, so nn.embedding_grad serves all.
+// Gradients of look-ups: they add rows to a table, which nn.embedding_grad does, but for look-ups of few elements each within batches.
 #include "compiler/Dialect/NN/GradientBuilder.h"
 
 namespace hpc::nn {
@@ -53,23 +53,21 @@ void GatherOp::buildGradients(GradientBuilder &b) {
   b.give(0, b.transpose(b.reshape(table, apart), back));
 }
 
-/// Batch and indexed dims become one: position b * (d0 * d1 ..) + i0 * (d1 ..) + i1 .. of a table.
-void GatherNdOp::buildGradients(GradientBuilder &b) {
-  ArrayRef<int64_t> data = shapeOf(getData()), ids = shapeOf(getIndices());
-  int64_t batchDims = getBatchDims(), depth = ids.back();
-  Type i64 = b.builder.getI64Type();
-  Value indices = b.cast(getIndices(), i64), position;
-  SmallVector<int64_t> places(ids.drop_back());
-  SmallVector<int64_t> starts(ids.size(), 0), steps(ids.size(), 1), one(ids);
+/// Which of the indexed dims' positions, i0 * (d1 ..) + i1 .., each look-up names: [batch.., look-ups..] of i64; as many
+/// as there are positions where it names none.
+static Value positionsOf(GradientBuilder &b, Value indices, ArrayRef<int64_t> indexed) {
+  ArrayRef<int64_t> ids = shapeOf(indices);
+  indices = b.cast(indices, b.builder.getI64Type());
+  SmallVector<int64_t> places(ids.drop_back()), starts(ids.size(), 0), steps(ids.size(), 1), one(ids);
   one.back() = 1;
-  int64_t stride = 1, positions = product(data.slice(batchDims, depth));
-  Value isKnown;
+  int64_t stride = 1;
+  Value position, isKnown;
   auto both = [&](Value other) {
     isKnown = isKnown ? Value(AndOp::create(b.builder, b.loc, isKnown, other)) : other;
   };
-  for (int64_t d = depth; d-- > 0;) {
+  for (int64_t d = int64_t(indexed.size()); d-- > 0;) {
     starts.back() = d;
-    int64_t size = data[size_t(batchDims + d)];
+    int64_t size = indexed[size_t(d)];
     Value index = b.reshape(b.slice(indices, starts, steps, one), places);
     Value isNegative = b.compare(ComparePredicate::lt, index, b.number(index, 0));
     index = b.select(isNegative, AddOp::create(b.builder, b.loc, index, b.number(index, double(size))), index);
@@ -81,22 +79,57 @@ void GatherNdOp::buildGradients(GradientBuilder &b) {
     stride *= size;
   }
   if (!position)
-    position = b.broadcast(b.number(indices, 0), places);
-  for (int64_t d = batchDims; d-- > 0;) {
-    SmallVector<int64_t> along(places.size(), 1);
-    along[size_t(d)] = places[size_t(d)];
-    Value index = b.iota(along, d, i64);
-    Value part = stride == 1 ? index
-                             : Value(MulOp::create(b.builder, b.loc, index, b.number(index, double(stride))));
-    position = AddOp::create(b.builder, b.loc, position, part);
-    stride *= data[size_t(d)];
+    return b.broadcast(b.number(indices, 0), places);
+  // An index outside its dim names no element, though the whole position may.
+  return b.select(isKnown, position, b.number(position, double(stride)));
+}
+
+/// Each position asks which of its own batch's look-ups name it, so that ranks and micro-batches keep to their own.
+static Value addWithinBatches(GradientBuilder &b, Value rows, Value position, ArrayRef<int64_t> batch,
+                              int64_t positions, ArrayRef<int64_t> inner) {
+  // [batch.., positions, look-ups, inner..]
+  int64_t lookups = product(shapeOf(position).drop_front(batch.size()));
+  SmallVector<int64_t> terms(batch), names(batch), count = {positions, 1};
+  terms.append({1, lookups});
+  names.append({1, lookups});
+  terms.append(inner.begin(), inner.end());
+  names.append(inner.size(), 1);
+  count.append(inner.size(), 1);
+  rows = b.reshape(rows, terms);
+  Value isNamed = b.compare(ComparePredicate::eq, b.reshape(position, names),
+                            b.iota(count, 0, tensorType(position).getElementType()));
+  return b.sum(b.select(isNamed, rows, b.zero(rows)), {int64_t(batch.size()) + 1});
+}
+
+/// Batches and positions are the rows of one table: (batch index) * positions + position.
+static Value addOverBatches(GradientBuilder &b, Value rows, Value position, ArrayRef<int64_t> batch, int64_t positions,
+                            int64_t width) {
+  SmallVector<int64_t> places(shapeOf(position)), along(places.size(), 1);
+  Value isKnown = b.compare(ComparePredicate::lt, position, b.number(position, double(positions)));
+  int64_t stride = positions;
+  for (size_t d = batch.size(); d-- > 0; stride *= batch[d]) {
+    along[d] = batch[d];
+    Value index = b.iota(along, int64_t(d), tensorType(position).getElementType());
+    along[d] = 1;
+    position = AddOp::create(b.builder, b.loc, position,
+                             MulOp::create(b.builder, b.loc, index, b.number(index, double(stride))));
   }
-  int64_t rows = product(data.take_front(batchDims)) * positions;
-  if (isKnown) // an index outside its dim names no element, though the whole position may
-    position = b.select(isKnown, position, b.number(position, double(rows)));
-  SmallVector<int64_t> shape = places;
-  shape.push_back(product(data.drop_front(batchDims + depth)));
-  b.give(0, b.reshape(addRows(b, b.reshape(b.cotangent(), shape), position, rows), data));
+  position = b.select(isKnown, position, b.number(position, double(stride)));
+  places.push_back(width);
+  return addRows(b, b.reshape(rows, places), position, stride);
+}
+
+void GatherNdOp::buildGradients(GradientBuilder &b) {
+  ArrayRef<int64_t> data = shapeOf(getData());
+  size_t batchDims = size_t(getBatchDims()), depth = size_t(shapeOf(getIndices()).back());
+  ArrayRef<int64_t> batch = data.take_front(batchDims), inner = data.drop_front(batchDims + depth);
+  int64_t positions = product(data.slice(batchDims, depth));
+  Value position = positionsOf(b, getIndices(), data.slice(batchDims, depth));
+  // A table of all batches compares every look-up with the positions of every batch, but a row's elements at once.
+  bool isCheaperWithin = batchDims > 0 && product(inner) <= product(batch);
+  Value sums = isCheaperWithin ? addWithinBatches(b, b.cotangent(), position, batch, positions, inner)
+                               : addOverBatches(b, b.cotangent(), position, batch, positions, product(inner));
+  b.give(0, b.reshape(sums, data));
 }
 
 /// What an element was added to is on its other side.

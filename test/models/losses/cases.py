@@ -75,6 +75,13 @@ def likelihood(result, **attributes):
             onnx_file.node("NegativeLogLikelihoodLoss", ["logs", "target", *(["class_weights"] if attributes.pop("weighted", False) else [])], [result], **attributes)]
 
 
+def picked():
+    """The mean of each token's own log-probability, picked by index, as policies are trained and likelihoods are written by hand."""
+    return [onnx_file.node("LogSoftmax", ["scores"], ["logs"], axis=2), onnx_file.node("Constant", [], ["last"], value=numpy.array([2])),
+            onnx_file.node("Unsqueeze", ["target", "last"], ["places"]), onnx_file.node("GatherElements", ["logs", "places"], ["own"], axis=2),
+            onnx_file.node("ReduceMean", ["own"], ["mean"], keepdims=0), onnx_file.node("Neg", ["mean"], ["loss"])]
+
+
 def cases():
     mean = dict(keepdims=0)
     return {
@@ -91,6 +98,7 @@ def cases():
         "entropy-ignore-mean": with_own_loss([entropy(reduction="mean", ignore_index=2)], "i64"),
         "likelihood-weighted-ignore-mean": with_own_loss(likelihood("loss", weighted=True, ignore_index=1), "i64", sequence=True),
         "likelihood-sum": with_own_loss(likelihood("loss", reduction="sum"), "i64", sequence=True),
+        "likelihood-by-index": with_own_loss(picked(), "i64", sequence=True),
         "mlp-mse": of_file("mlp", "dynamo-op18.onnx", "mse", 7),
         "vit-classification": of_file("vit", "model.onnx", "classification", 13),
         "resnet-classification": of_file("resnet", "model.onnx", "classification", 11),

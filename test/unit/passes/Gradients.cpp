@@ -173,6 +173,16 @@ std::vector<Case> cases() {
        "%i = nn.constant dense<[[[0, 2], [3, -1], [-4, 0]], [[1, 1], [1, 1], [2, 0]]]> : tensor<2x3x2xi64> : tensor<2x3x2xi64>\n"
        "%r = nn.gather_nd %a, %i {batch_dims = 1 : i64} : tensor<2x4x3x5xf32>, tensor<2x3x2xi64> -> tensor<2x3x5xf32>",
        "2x3x5"},
+      {"gather_nd_of_few_elements",
+       {{"a", "2x3x4x2"}},
+       "%i = nn.constant dense<[[[[0], [3]], [[-1], [-1]], [[2], [-4]]], [[[1], [1]], [[3], [0]], [[2], [1]]]]> : tensor<2x3x2x1xi64> : tensor<2x3x2x1xi64>\n"
+       "%r = nn.gather_nd %a, %i {batch_dims = 2 : i64} : tensor<2x3x4x2xf32>, tensor<2x3x2x1xi64> -> tensor<2x3x2x2xf32>",
+       "2x3x2x2"},
+      {"gather_nd_of_several_dims",
+       {{"a", "3x2x4"}},
+       "%i = nn.constant dense<[[[[0, 2], [1, -1]]], [[[1, 1], [1, 1]]], [[[-2, 0], [0, 3]]]]> : tensor<3x1x2x2xi64> : tensor<3x1x2x2xi64>\n"
+       "%r = nn.gather_nd %a, %i {batch_dims = 1 : i64} : tensor<3x2x4xf32>, tensor<3x1x2x2xi64> -> tensor<3x1x2xf32>",
+       "3x1x2"},
       {"cumsum", {{"a", "2x4"}}, "%r = nn.cumsum %a {axis = 1 : i64} : tensor<2x4xf32> -> tensor<2x4xf32>", "2x4"},
       {"cumsum_exclusive",
        {{"a", "4x2"}},
