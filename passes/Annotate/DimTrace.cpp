@@ -32,6 +32,29 @@ WeightMatmul WeightMatmul::withColumns(unsigned resultDim) const {
   return product;
 }
 
+/// Whether a weight has dim `dim` of itself. What has been broadcast along it, as queries that every sample begins with,
+/// is one matrix many times: the dim may be the batch's.
+static bool isOfWeight(Value weight, unsigned dim) {
+  SmallVector<std::pair<Value, unsigned>> open = {{weight, dim}};
+  llvm::DenseSet<std::pair<Value, unsigned>> seen;
+  while (!open.empty()) {
+    auto [value, at] = open.pop_back_val();
+    if (!seen.insert({value, at}).second)
+      continue;
+    auto result = dyn_cast<OpResult>(value);
+    auto ruled = result ? dyn_cast<ShardingRuleOpInterface>(result.getOwner()) : nullptr;
+    if (!ruled) // a parameter
+      return true;
+    const ShardingRule rule = ruled.getShardingRule();
+    for (int factor : rule.results[result.getResultNumber()][at])
+      for (auto [operand, dims] : llvm::zip(ruled->getOperands(), rule.operands))
+        for (auto [index, factors] : llvm::enumerate(dims))
+          if (llvm::is_contained(factors, factor))
+            open.push_back({operand, unsigned(index)});
+  }
+  return false;
+}
+
 std::optional<WeightMatmul> matchWeightMatmul(Operation *op, const nn::Origins &origins) {
   if (accessOf(op) != Access::Product)
     return std::nullopt;
@@ -56,7 +79,7 @@ std::optional<WeightMatmul> matchWeightMatmul(Operation *op, const nn::Origins &
       }
     for (unsigned dim = 0; dim + 2 < rank; ++dim)
       if (const auto &factors = rule.operands[weight][dim]; factors.size() == 1)
-        if (std::optional<unsigned> resultDim = dimOf(rule.results[0], factors[0]))
+        if (std::optional<unsigned> resultDim = dimOf(rule.results[0], factors[0]); resultDim && isOfWeight(operand, dim))
           match.stacked.push_back({dim, *resultDim});
     if (isKnown)
       return match;

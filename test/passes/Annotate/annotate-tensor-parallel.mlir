@@ -666,3 +666,23 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=4:tensor">} 
     return %z : tensor<2x6x16xf32>
   }
 }
+
+// -----
+
+// Keys that every sample has are one matrix many times, no stack of matrices to deal out where samples are summed up: dim 0 is the batch's.
+// CHECK-LABEL: func.func @main
+// CHECK: nn.broadcast {{.*}} -> tensor<4x3x16xf32>
+// CHECK-NOT: 4@tp
+// CHECK: return
+module attributes {dist.mesh = #dist.mesh<"mb=2:time, dp=1:data, tp=2:tensor">} {
+  func.func @main(%x: tensor<4x6x3xf32>) -> tensor<1x6x12xf32> {
+    %mu = nn.parameter "mu" {file = "w", offset = 0 : i64, bytes = 192 : i64, hashes = array<i64: 1>} : tensor<3x16xf32>
+    %w = nn.parameter "w" {file = "w", offset = 0 : i64, bytes = 768 : i64, hashes = array<i64: 1>} : tensor<16x12xf32>
+    %all = nn.broadcast %mu : tensor<3x16xf32> -> tensor<4x3x16xf32>
+    %keys = nn.matmul %all, %w : tensor<4x3x16xf32>, tensor<16x12xf32> -> tensor<4x3x12xf32>
+    %r = nn.relu %x : tensor<4x6x3xf32> -> tensor<4x6x3xf32>
+    %y = nn.matmul %r, %keys : tensor<4x6x3xf32>, tensor<4x3x12xf32> -> tensor<4x6x12xf32>
+    %s = nn.reduce sum %y {axes = array<i64: 0>} : tensor<4x6x12xf32> -> tensor<1x6x12xf32>
+    return %s : tensor<1x6x12xf32>
+  }
+}
