@@ -38,10 +38,12 @@ def attribute(name, value):
     return field(1, name) + b"".join(field(8, int(item)) for item in value) + field(20, 7)
 
 
-def node(op, inputs, outputs, name=None, domain="", **attributes):
-    """A NodeProto; without a name it is called as its first output."""
+def node(op, inputs, outputs, name=None, domain="", torch_call=None, **attributes):
+    """A NodeProto; without a name it is called as its first output. `torch_call`: what PyTorch's exporter says it is from,
+    "aten.detach.default](args = (%x,), kwargs = {})"."""
+    said = field(9, field(1, "pkg.torch.onnx.fx_node") + field(2, f"%y : [num_users=1] = call_function[target=torch.ops.{torch_call}")) if torch_call else b""
     return (b"".join(field(1, each) for each in inputs) + b"".join(field(2, each) for each in outputs) + field(3, name or outputs[0]) + field(4, op)
-            + (field(7, domain) if domain else b"") + b"".join(field(5, attribute(key, value)) for key, value in attributes.items()))
+            + (field(7, domain) if domain else b"") + b"".join(field(5, attribute(key, value)) for key, value in attributes.items()) + said)
 
 
 def value_info(name, kind, shape):

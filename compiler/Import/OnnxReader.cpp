@@ -352,6 +352,14 @@ std::vector<std::string> quotedNames(const std::string &list) {
   return names;
 }
 
+/// Behind "call_function[target=torch.ops." in what PyTorch's exporter notes of a node; "" where it says none.
+std::string torchCallOf(const std::map<std::string, std::string> &metadata) {
+  constexpr std::string_view before = "call_function[target=torch.ops.";
+  auto found = metadata.find("pkg.torch.onnx.fx_node");
+  size_t at = found == metadata.end() ? std::string::npos : found->second.find(before);
+  return at == std::string::npos ? "" : found->second.substr(at + before.size());
+}
+
 Provenance provenanceOf(const ::onnx::ValueInfoProto &proto) {
   constexpr uint64_t metadataField = 4;
   Provenance result;
@@ -381,7 +389,9 @@ Expected<Node> Reader::node(const ::onnx::NodeProto &proto) {
   result.name = !proto.name().empty() || result.outputs.empty() ? proto.name() : result.outputs.front();
   constexpr uint64_t overloadField = 8, metadataField = 9; // they came with IR version 10
   eachUnknown(proto.unknown_fields(), overloadField, [&](const std::string &bytes) { result.overload = bytes; });
-  result.modulePath = modulePathOf(proto.name(), metadataIn(proto.unknown_fields(), metadataField));
+  const std::map<std::string, std::string> metadata = metadataIn(proto.unknown_fields(), metadataField);
+  result.modulePath = modulePathOf(proto.name(), metadata);
+  result.torchCall = torchCallOf(metadata);
   for (const auto &each : proto.attribute()) {
     Expected<Attribute> value = attribute(each);
     if (!value.ok())

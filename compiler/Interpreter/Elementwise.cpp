@@ -244,6 +244,7 @@ void addElementwise(Evaluators &table) {
   unary<nn::CeilOp>(table, {REAL(std::ceil(a)), WHOLE(a)});
   unary<nn::RoundOp>(table, {REAL(std::nearbyint(a)), WHOLE(a)});
   unary<nn::SignOp>(table, {REAL(signOf(a)), WHOLE((a > 0) - (a < 0)), NATURAL(a > 0)});
+  unary<nn::DetachOp>(table, {REAL(a), WHOLE(a)});
   unary<nn::NotOp>(table, {nullptr, WHOLE(!a)});
   predicate<nn::IsNanOp>(table, {[](double a) { return std::isnan(a); }, false});
   predicate<nn::IsInfOp>(table, {[](double a) { return std::isinf(a); }, false});

@@ -40,7 +40,8 @@ public:
     for (auto [parameter, name] : trained)
       active.insert(parameter);
     for (Operation &op : function.getBody().front())
-      if (llvm::any_of(op.getOperands(), [&](Value operand) { return active.contains(operand); }))
+      if (!isa<nn::DetachOp>(op) &&
+          llvm::any_of(op.getOperands(), [&](Value operand) { return active.contains(operand); }))
         for (Value result : op.getResults())
           if (isReal(result))
             active.insert(result);
@@ -370,6 +371,10 @@ struct BuildGradients : impl::BuildGradientsBase<BuildGradients> {
                                                                        : "the loss depends on no such parameter")
              << "; see hpc-opt --list-params and --freeze";
     step.write();
+    for (nn::DetachOp detach : llvm::to_vector(function.getOps<nn::DetachOp>())) {
+      detach.replaceAllUsesWith(detach.getOperand());
+      detach.erase();
+    }
     eraseDeadOps(function);
     return success();
   }

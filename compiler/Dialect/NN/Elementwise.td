@@ -64,6 +64,7 @@ def NN_FloorOp : NN_Unary<"floor", "Cheap">;
 def NN_CeilOp : NN_Unary<"ceil", "Cheap">;
 def NN_RoundOp : NN_Unary<"round", "Cheap">; // to nearest, ties to even
 def NN_SignOp : NN_Unary<"sign", "Cheap">;
+def NN_DetachOp : NN_Unary<"detach", "Cheap", "{::hpc::LinearClause::Sum, {0}}">; // its operand; hpc-build-gradients stops here, and removes it
 def NN_NotOp : NN_Unary<"not", "Cheap", "{}", []>;
 def NN_IsNanOp : NN_Predicate<"is_nan">;
 def NN_IsInfOp : NN_Predicate<"is_inf">;

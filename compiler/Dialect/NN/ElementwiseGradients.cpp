@@ -41,6 +41,7 @@ HPC_DERIVATIVE(FloorOp, Value())
 HPC_DERIVATIVE(CeilOp, Value())
 HPC_DERIVATIVE(RoundOp, Value())
 HPC_DERIVATIVE(SignOp, Value())
+HPC_DERIVATIVE(DetachOp, Value())
 HPC_DERIVATIVE(CastOp, g)
 
 #undef HPC_DERIVATIVE

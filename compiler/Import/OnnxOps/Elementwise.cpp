@@ -28,7 +28,14 @@ template <nn::ComparePredicate predicate> Results compare(NodeImport &n) {
   return {n.b.compare(predicate, n.in(0), n.in(1))};
 }
 
-Results identity(NodeImport &n) { return {n.any(0)}; }
+/// PyTorch's exporter writes an Identity for detach(), which ONNX has no word for.
+Results identity(NodeImport &n) {
+  Value x = n.any(0);
+  bool isDetach = StringRef(n.node.torchCall).starts_with("aten.detach");
+  if (n.mode.training && isDetach && n.b.status().ok() && !n.b.isSequence(x) && isFloat(n.b.dtype(x)))
+    return {n.b.unary<nn::DetachOp>(x)};
+  return {x};
+}
 
 /// Base and exponent may have different types; the result has the base's.
 Results pow(NodeImport &n) {

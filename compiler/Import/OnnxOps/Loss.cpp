@@ -60,7 +60,21 @@ Results nllLoss(NodeImport &n) {
 }
 
 /// The same of log(softmax) over the classes, dim 1.
+/// Of "aten.cross_entropy_loss.default](args = (%x, %target, None, 1, -100, 0.1), kwargs = {})": whether the last, label
+/// smoothing, is there and not 0.
+bool isSmoothed(StringRef call) {
+  if (!call.starts_with("aten.cross_entropy_loss"))
+    return false;
+  SmallVector<StringRef> arguments;
+  call.split("args = (").second.split("), kwargs").first.split(arguments, ", ");
+  constexpr size_t smoothing = 5;
+  double value = 0;
+  return arguments.size() > smoothing && !arguments[smoothing].getAsDouble(value) && value != 0;
+}
+
 Results softmaxCrossEntropy(NodeImport &n) {
+  if (isSmoothed(n.node.torchCall))
+    n.mode.smoothed.push_back(n.node.name);
   Value scores = n.in(0);
   if (n.b.rank(scores) < 2)
     return {n.b.fail("its scores need a batch and classes"), scores};

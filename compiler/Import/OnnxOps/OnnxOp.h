@@ -14,6 +14,7 @@ struct ImportMode {
   bool inference = false;            ///< nodes that the exporter left in training mode do what they do in inference
   bool training = false;             ///< the graph becomes a training step: such nodes draw random numbers
   std::vector<std::string> switched; ///< nodes of which `inference` changed what they do
+  std::vector<std::string> smoothed; ///< losses whose label smoothing the exporter has left out
   int64_t dropouts = 0;              ///< how many there are so far; the number tells their random numbers apart
 };
 

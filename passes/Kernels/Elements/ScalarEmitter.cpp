@@ -291,6 +291,7 @@ static const llvm::StringMap<Emit> &table() {
       LINE(CeilOp, round(s, a, [](S s, Value a) { return s.make<math::CeilOp>(a); })),
       LINE(RoundOp, round(s, a, [](S s, Value a) { return s.make<math::RoundEvenOp>(a); })),
       LINE(SignOp, sign(s, a, x.natural)),
+      LINE(DetachOp, a),
       LINE(NotOp, emitCast(s, isZero(s, a), s.builder.getI1Type(), getElementTypeOrSelf(x.op->getResult(0)))),
       LINE(IsNanOp, ScalarBuilder::isReal(a) ? isNan(s, a) : never(s)),
       LINE(IsInfOp, ScalarBuilder::isReal(a) ? s.compare(CmpFPredicate::OEQ, s.make<math::AbsFOp>(a), s.like(a, INFINITY)) : never(s)),

@@ -82,6 +82,18 @@ def picked():
             onnx_file.node("ReduceMean", ["own"], ["mean"], keepdims=0), onnx_file.node("Neg", ["mean"], ["loss"])]
 
 
+DETACH = "aten.detach.default](args = (%x,), kwargs = {})"
+
+
+def rounded():
+    """Scores rounded by a straight-through estimate, x + detach(round(x) - x), drawn to where they were rounded to: mean((x - detach(round(x)))^2)."""
+    return [onnx_file.node("Round", ["scores"], ["whole"]), onnx_file.node("Sub", ["whole", "scores"], ["step"]),
+            onnx_file.node("Identity", ["step"], ["still"], torch_call=DETACH), onnx_file.node("Add", ["scores", "still"], ["through"]),
+            onnx_file.node("Identity", ["through"], ["code"], torch_call=DETACH), onnx_file.node("Sub", ["scores", "code"], ["far"]),
+            onnx_file.node("Mul", ["far", "far"], ["drawn"]), onnx_file.node("Sub", ["through", "target"], ["off"]), onnx_file.node("Mul", ["off", "off"], ["square"]),
+            onnx_file.node("Add", ["square", "drawn"], ["each"]), onnx_file.node("ReduceMean", ["each"], ["loss"], keepdims=0)]
+
+
 def cases():
     mean = dict(keepdims=0)
     return {
@@ -99,6 +111,7 @@ def cases():
         "likelihood-weighted-ignore-mean": with_own_loss(likelihood("loss", weighted=True, ignore_index=1), "i64", sequence=True),
         "likelihood-sum": with_own_loss(likelihood("loss", reduction="sum"), "i64", sequence=True),
         "likelihood-by-index": with_own_loss(picked(), "i64", sequence=True),
+        "detached": with_own_loss(rounded(), "f32"),
         "mlp-mse": of_file("mlp", "dynamo-op18.onnx", "mse", 7),
         "vit-classification": of_file("vit", "model.onnx", "classification", 13),
         "resnet-classification": of_file("resnet", "model.onnx", "classification", 11),

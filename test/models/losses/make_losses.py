@@ -38,7 +38,7 @@ OPS = {
     "MaxPool": lambda x, kernel_shape, strides, pads: F.max_pool2d(x, kernel_shape, strides, pads[:2]),
     "GlobalAveragePool": lambda x: x.mean((2, 3), keepdim=True), "ReduceMean": lambda x, keepdims: x.mean(),
     "Constant": lambda value: value, "Unsqueeze": lambda x, axes: x.unsqueeze(axes.item()), "GatherElements": lambda x, index, axis: torch.gather(x, axis, index),
-    "Neg": torch.neg,
+    "Neg": torch.neg, "Round": torch.round, "Identity": lambda x: x,
     "SoftmaxCrossEntropyLoss": lambda x, t, w=None, reduction=b"mean", ignore_index=-100: F.cross_entropy(x, t, w, ignore_index=ignore_index, reduction=reduction.decode()),
     "NegativeLogLikelihoodLoss": lambda x, t, w=None, reduction=b"mean", ignore_index=-100: F.nll_loss(x, t, w, ignore_index=ignore_index, reduction=reduction.decode()),
 }
@@ -54,6 +54,10 @@ def attribute_of(attribute):
     return tensor_of(value) if isinstance(value, onnx.TensorProto) else value
 
 
+def detach_if_said(node, results):
+    return results.detach() if any("aten.detach" in each.value for each in node.metadata_props) else results
+
+
 def run(case):
     graph = onnx.load_from_string(case.model).graph
     values = {name: torch.from_numpy(array.astype(numpy.float64) if array.dtype == numpy.float32 else array) for name, array in case.inputs.items()}
@@ -67,6 +71,7 @@ def run(case):
             parameters[proto.name] = tensor.requires_grad_()
     for node in graph.node:
         results = OPS[node.op_type](*[values[name] for name in node.input], **{a.name: attribute_of(a) for a in node.attribute})
+        results = detach_if_said(node, results)
         values.update(zip(node.output, results if isinstance(results, tuple) else [results]))
     output = values[graph.output[0].name]
     loss = {"output:loss": lambda: output, "mse": lambda: F.mse_loss(output, values["labels"]), "classification": lambda: F.cross_entropy(output, values["labels"])}[case.loss]()

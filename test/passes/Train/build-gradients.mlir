@@ -67,6 +67,27 @@ func.func @main() -> (tensor<f32> {nn.name = "loss"}) {
 
 // -----
 
+// Nothing flows back through a detach, not even where the op behind it has no derivative; behind backward it is its operand.
+// CHECK-LABEL: func.func @main
+// CHECK-NOT: nn.detach
+// CHECK: %[[Y:.*]] = nn.matmul
+// CHECK: nn.mul %[[Y]], %[[Y]]
+// CHECK-NOT: nn.detach
+// CHECK: return
+// FROZEN-LABEL: func.func @main
+func.func @main(%x: tensor<2x3xf32>) -> (tensor<f32> {nn.name = "loss"}) {
+  %w = nn.parameter "w" {file = "w", bytes = 24 : i64, hashes = array<i64: 0>} : tensor<3x2xf32>
+  %b = nn.parameter "b" {file = "w", bytes = 8 : i64, hashes = array<i64: 0>} : tensor<2xf32>
+  %y = nn.matmul %x, %w : tensor<2x3xf32>, tensor<3x2xf32> -> tensor<2x2xf32>
+  %d = nn.detach %y : tensor<2x2xf32> -> tensor<2x2xf32>
+  %p = nn.mul %d, %y : tensor<2x2xf32>, tensor<2x2xf32> -> tensor<2x2xf32>
+  %s = nn.reduce sum %p {axes = array<i64: 0, 1>} : tensor<2x2xf32> -> tensor<1x1xf32>
+  %loss = nn.reshape %s : tensor<1x1xf32> -> tensor<f32>
+  return %loss : tensor<f32>
+}
+
+// -----
+
 // The sidecar freezes too, the first rule that speaks of training decides, and --freeze adds to it: a rule for the cut (of u)
 // decides nothing about training, and what is trained below a `false` is named before it. A name of a tied weight is a name.
 // CHECK-LABEL: func.func @main
