@@ -46,6 +46,11 @@ bool meet(const std::vector<Access> &some, const std::vector<Access> &others) {
       some, [&](const Access &a) { return llvm::any_of(others, [&](const Access &b) { return meet(a, b); }); });
 }
 
+/// What runs everywhere, and always.
+bool isUnconditional(const Instruction &instruction) {
+  return !instruction.onRequest && plan::isEverywhere(instruction.when, 1);
+}
+
 bool computes(const Item &item) {
   const plan::Action &action = item.instruction.action;
   return !item.instruction.onRequest && !item.accesses.empty() &&
@@ -80,11 +85,12 @@ private:
   bool take(size_t program);
   bool overlap(size_t at);
   bool mayMove(const Item &item) const;
+  bool putsAway(const Instruction &instruction) const;
   bool isComparedAt(size_t instruction, int32_t buffer, size_t end) const;
   size_t earliest(size_t at) const;
   struct Way {
     size_t end;                     ///< what the wait comes before
-    std::optional<size_t> follower; ///< an `accumulate` of the result, which comes along
+    std::optional<size_t> follower; ///< what puts the result away, and comes along
   };
   Way latest(size_t at) const;
   void rewrite(size_t program, int32_t firstRequest);
@@ -154,17 +160,20 @@ std::vector<Access> Overlap::touchedBy(const Instruction &instruction) const {
   return accesses;
 }
 
-/// What runs everywhere, and always.
-static bool isUnconditional(const Instruction &instruction) {
-  return !instruction.onRequest && plan::isEverywhere(instruction.when, 1);
-}
-
 bool Overlap::mayMove(const Item &item) const {
   const auto *collective = std::get_if<Collective>(&item.instruction.action);
   if (!collective || collective->request >= 0 || item.accesses.empty() || !isUnconditional(item.instruction))
     return false;
   // One in place that is no all-reduce would be copied.
   return collective->kind == plan::CollectiveKind::AllReduce || collective->src.buffer != collective->dst.buffer;
+}
+
+/// Whether it only puts a result where it belongs: a gradient into its sum, a weight into its place.
+bool Overlap::putsAway(const Instruction &instruction) const {
+  const auto *sum = std::get_if<plan::Accumulate>(&instruction.action);
+  const auto *copy = std::get_if<plan::Copy>(&instruction.action);
+  return (sum || copy) && bufferOf(sum ? sum->dst : copy->dst).lifetime != Lifetime::Program &&
+         isUnconditional(instruction);
 }
 
 /// Builds `items`. False where nothing moves.
@@ -236,8 +245,7 @@ Overlap::Way Overlap::latest(size_t at) const {
         (next.lane == item.lane && next.role != Role::Wait && ++started == mostUnderWay) ||
         (way.follower && (needsIt || meet(next.accesses, items[*way.follower].accesses))))
       break;
-    if (needsIt &&
-        (!std::holds_alternative<plan::Accumulate>(next.instruction.action) || !isUnconditional(next.instruction)))
+    if (needsIt && !putsAway(next.instruction))
       break;
     if (needsIt)
       way.follower = way.end;

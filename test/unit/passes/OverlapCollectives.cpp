@@ -36,7 +36,9 @@ std::string text(const std::vector<Instruction> &instructions) {
     } else if (const auto *wait = std::get_if<Wait>(&one.action)) {
       text += "wait" + operands[wait->request];
     } else {
-      text += std::holds_alternative<Accumulate>(one.action) ? "add" : "store";
+      text += std::holds_alternative<Accumulate>(one.action) ? "add"
+              : std::holds_alternative<Copy>(one.action)     ? "copy"
+                                                             : "store";
     }
   }
   return text;
@@ -128,6 +130,23 @@ TEST(OverlapCollectives, GradientsLeaveBesideWhatFollows) {
   EXPECT_TRUE(placeBuffers(step.plan).ok());
 }
 
+// ZeRO 1: each parameter's new values are gathered and put in place while the next are computed.
+TEST(OverlapCollectives, NewWeightsGoBesideTheNextUpdates) {
+  StepPlan step(1, {ProgramKind::Update});
+  for (int i = 0; i < 4; ++i) {
+    int32_t weight = step.buffer(Lifetime::Session, 100), part = step.buffer(Lifetime::Program, 50);
+    step.kernel(0, {weight}, {part}, Part::Update);
+    step.copy(0, weight, step.collective(0, CollectiveKind::AllGather, part));
+    step.values.push_back({weight, 0, 0, int64_t(step.of(0).size()) - 1, {weight, 0}, {}});
+  }
+  step.kernel(0, {}, {step.buffer(Lifetime::Program, 1)}, Part::Update);
+  step.kernel(0, {}, {step.buffer(Lifetime::Program, 1000)}, Part::Update); // the most
+  overlapCollectives(step.plan, 0, step.values);
+  EXPECT_EQ(text(step.of(0)),
+            "k0 post(1) k1 post(4) k2 post(7) wait(1) copy k3 post(10) wait(4) copy k4 wait(7) copy wait(10) copy k5");
+  EXPECT_EQ(step.values[0].instruction, 7);
+}
+
 // A request costs; where nothing is computed meanwhile it gains nothing.
 TEST(OverlapCollectives, NothingBesideNothing) {
   StepPlan step(1, {ProgramKind::Forward});
@@ -144,6 +163,29 @@ TEST(OverlapCollectives, NothingBesideNothing) {
   step.kernel(0, {}, {step.buffer(Lifetime::Program, 100)}, Part::Forward); // the most
   overlapCollectives(step.plan, 0, step.values);
   EXPECT_EQ(text(step.of(0)), "k0 post(0) k0 wait(0) k1 k2");
+}
+
+// tp: the gradient of a layer's input is summed in place while that of its weight is computed, unless what is there
+// before the sum is compared then.
+TEST(OverlapCollectives, InPlaceBesideWhatFollows) {
+  for (bool isCompared : {false, true}) {
+    StepPlan step(1, {ProgramKind::Forward});
+    int32_t dy = step.buffer(Lifetime::Program, 10), dx = step.buffer(Lifetime::Program, 10),
+            dw = step.buffer(Lifetime::Program, 10);
+    step.kernel(0, {}, {dy}, Part::Gradient);
+    step.kernel(0, {dy}, {dx}, Part::Gradient);
+    if (isCompared)
+      step.values.push_back({dx, 0, 0, 1, {dx, 0}, {}});
+    step.kernel(0, {dy}, {dw}, Part::Gradient);
+    if (isCompared)
+      step.values.push_back({dw, 0, 0, 2, {dx, 0}, {}}); // a view, noted where it came about
+    step.allReduce(0, dx, {"tp"});
+    auto &sum = std::get<Collective>(step.of(0).back().action);
+    sum.dst = sum.src;
+    step.kernel(0, {dx, dw}, {step.buffer(Lifetime::Program, 10)}, Part::Gradient);
+    overlapCollectives(step.plan, 0, step.values);
+    EXPECT_EQ(text(step.of(0)), isCompared ? "k0 k1 k2 reduce(1) k3" : "k0 k1 post(1) k2 wait(1) k3");
+  }
 }
 
 // What somebody needs at once is not held up by what is needed later: a group does one after the other.
@@ -223,6 +265,10 @@ StepPlan randomProgram(std::mt19937 &random, bool hasViews) {
           step.accumulate(program, sum, made);
           note(program, sum);
           sums.push_back(sum);
+        } else if (below(3) == 0) {
+          here.push_back(step.buffer(Lifetime::Session, step.stage().buffers[size_t(made)].bytes / 4));
+          step.copy(program, here.back(), made);
+          note(program, here.back());
         }
       }
       if (hasViews && below(6) == 0 && !here.empty())
@@ -238,7 +284,7 @@ StepPlan randomProgram(std::mt19937 &random, bool hasViews) {
 // are where they are said to be, and memory is not more.
 TEST(OverlapCollectives, RandomProgramsComputeTheSame) {
   std::mt19937 random(7);
-  int posted = 0, followed = 0;
+  int posted = 0, added = 0, copied = 0;
   for (int round = 0; round < 3000; ++round) {
     const bool hasBuckets = round % 2;
     StepPlan step = randomProgram(random, !hasBuckets);
@@ -257,14 +303,17 @@ TEST(OverlapCollectives, RandomProgramsComputeTheSame) {
       for (size_t i = 0; i < step.of(p).size(); ++i) {
         const auto *collective = std::get_if<Collective>(&step.of(p)[i].action);
         posted += collective && collective->request >= 0;
-        followed += i > 0 && std::holds_alternative<Accumulate>(step.of(p)[i].action) &&
-                    std::holds_alternative<Wait>(step.of(p)[i - 1].action);
+        if (i == 0 || !std::holds_alternative<Wait>(step.of(p)[i - 1].action))
+          continue;
+        added += std::holds_alternative<Accumulate>(step.of(p)[i].action);
+        copied += std::holds_alternative<Copy>(step.of(p)[i].action);
       }
     if (testing::Test::HasFailure())
       return;
   }
   EXPECT_GT(posted, 2000);
-  EXPECT_GT(followed, 200);
+  EXPECT_GT(added, 200);
+  EXPECT_GT(copied, 200);
 }
 
 } // namespace hpc

@@ -56,6 +56,10 @@ void StepPlan::accumulate(size_t program, int32_t sum, int32_t term) {
   of(program).back().part = Part::Gradient;
 }
 
+void StepPlan::copy(size_t program, int32_t target, int32_t source) {
+  of(program).push_back({Copy{{source, 0}, {target, 0}, stage().buffers[size_t(source)].bytes}, "node"});
+}
+
 int32_t StepPlan::collective(size_t program, CollectiveKind kind, int32_t source, std::vector<std::string> axes) {
   constexpr int64_t half = 2; // of each axis
   int64_t elements = stage().buffers[size_t(source)].bytes / 4, ranks = 1;
@@ -166,6 +170,8 @@ void StepEvaluation::run(const Accumulate &sum) {
   size_t value = read(sum.src);
   write(sum.dst, sum.add.at(0, microBatch, plan.ranksPerStage()) ? mix(read(sum.dst), value) : value);
 }
+
+void StepEvaluation::run(const Copy &copy) { write(copy.dst, read(copy.src)); }
 
 void StepEvaluation::run(const Collective &collective) {
   for (const Access &access : accessesOf(plan, {collective, ""}))

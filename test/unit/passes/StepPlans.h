@@ -24,6 +24,7 @@ struct StepPlan {
   plan::Instruction &kernel(size_t program, std::vector<int32_t> reads, std::vector<int32_t> writes, plan::Part part);
   /// What the first micro-batch writes and the others add to.
   void accumulate(size_t program, int32_t sum, int32_t term);
+  void copy(size_t program, int32_t target, int32_t source);
   /// Into a new buffer of the program.
   int32_t collective(size_t program, plan::CollectiveKind kind, int32_t source, std::vector<std::string> axes = {"dp"});
   int32_t allReduce(size_t program, int32_t source, std::vector<std::string> axes = {"dp"},
@@ -48,6 +49,7 @@ private:
   void exchange(const plan::Collective &collective);
   void run(const plan::Kernel &kernel);
   void run(const plan::Accumulate &sum);
+  void run(const plan::Copy &copy);
   void run(const plan::Collective &collective);
   void run(const plan::Wait &wait);
   void run(const plan::StoreOutput &store);
