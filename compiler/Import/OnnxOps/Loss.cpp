@@ -59,7 +59,6 @@ Results nllLoss(NodeImport &n) {
   return {negativeLogLikelihood(n, n.in(0), indexInput(n, 1), n.has(2) ? n.in(2) : Value())};
 }
 
-/// The same of log(softmax) over the classes, dim 1.
 /// Of "aten.cross_entropy_loss.default](args = (%x, %target, None, 1, -100, 0.1), kwargs = {})": whether the last, label
 /// smoothing, is there and not 0.
 bool isSmoothed(StringRef call) {
@@ -72,6 +71,7 @@ bool isSmoothed(StringRef call) {
   return arguments.size() > smoothing && !arguments[smoothing].getAsDouble(value) && value != 0;
 }
 
+/// The same of log(softmax) over the classes, dim 1.
 Results softmaxCrossEntropy(NodeImport &n) {
   if (isSmoothed(n.node.torchCall))
     n.mode.smoothed.push_back(n.node.name);
