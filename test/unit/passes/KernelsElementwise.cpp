@@ -35,10 +35,10 @@ std::string text(const Tensor &like, DType dtype, MLIRContext &context) {
 
 const DType dtypes[] = {DType::F32, DType::F64, DType::F16, DType::BF16, DType::I64,
                         DType::I32, DType::I8,  DType::U8,  DType::U64,  DType::Bool};
-const char *unary[] = {"neg",   "abs",  "exp", "log",     "sqrt",   "reciprocal", "tanh",
-                       "tan",   "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh",
-                       "erf",   "sin",  "cos", "sigmoid", "relu",   "floor",      "ceil",
-                       "round", "sign", "not", "is_nan",  "is_inf", "gelu",       "gelu tanh"};
+const char *unary[] = {"neg",  "abs",    "exp",  "log",     "sqrt",   "reciprocal", "tanh",     "tan",
+                       "asin", "acos",   "atan", "sinh",    "cosh",   "asinh",      "acosh",    "atanh",
+                       "erf",  "sin",    "cos",  "sigmoid", "relu",   "floor",      "ceil",     "round",
+                       "sign", "detach", "not",  "is_nan",  "is_inf", "gelu",       "gelu tanh"};
 const char *binary[] = {"add",        "sub",        "mul",        "div",        "mod",        "fmod",
                         "pow",        "max",        "min",        "and",        "or",         "xor",
                         "shift_left", "shift_right", "compare eq", "compare ne", "compare lt", "compare le", "compare gt", "compare ge"};

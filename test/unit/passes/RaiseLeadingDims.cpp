@@ -25,9 +25,9 @@ void PrintTo(const Case &test, std::ostream *out) { *out << test.op; }
 std::vector<Case> cases() {
   std::string m = "tensor<6x4x5xf32>", b = "tensor<6x4x5xi1>", i = "tensor<6x4x5xi64>";
   std::vector<Case> all;
-  for (std::string op : {"neg", "abs", "exp", "log", "sqrt", "reciprocal", "tanh", "erf", "sin", "cos", "sigmoid",
-                         "relu", "floor", "ceil", "round", "sign", "gelu", "softmax", "tan", "asin", "acos", "atan",
-                         "sinh", "cosh", "asinh", "acosh", "atanh"})
+  for (std::string op : {"neg",     "abs",  "exp",   "log",  "sqrt",  "reciprocal", "tanh",   "erf",  "sin",     "cos",
+                         "sigmoid", "relu", "floor", "ceil", "round", "sign",       "detach", "gelu", "softmax", "tan",
+                         "asin",    "acos", "atan",  "sinh", "cosh",  "asinh",      "acosh",  "atanh"})
     all.push_back({"f32", "nn." + op + " %m : " + m + " -> " + m});
   for (std::string op : {"is_nan", "is_inf"})
     all.push_back({"f32", "nn." + op + " %m : " + m + " -> " + b});
