@@ -100,9 +100,10 @@ public:
                                     << " with a training mode compute what they do in inference, as --inference says; "
                                     << "the first is '" << mode.switched.front() << "'";
     for (const std::string &name : mode.smoothed)
-      emitWarning(function.getLoc()) << "'" << name << "' was a cross entropy with label smoothing, which PyTorch's exporter "
-                                     << "leaves out: its numbers and gradients here are those without; write it out in the "
-                                     << "model, as (1 - s) * cross_entropy(x, y) - s * log_softmax(x, 1).mean()";
+      emitWarning(function.getLoc())
+          << "'" << name << "' was a cross entropy with label smoothing, which PyTorch's exporter leaves out: its numbers "
+          << "and gradients here are those without; write it out in the model, as (1 - s) * cross_entropy(x, y) - s * "
+          << "log_softmax(x, 1).mean()";
     return returnOutputs();
   }
 

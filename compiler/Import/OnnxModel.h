@@ -69,7 +69,8 @@ struct Node {
   std::vector<std::string> inputs, outputs; ///< "" = an optional one left out
   std::map<std::string, Attribute> attributes;
   std::string modulePath; ///< "transformer.h.0.attn", from the exporter's metadata or the node's name
-  std::string torchCall;  ///< "aten.detach.default](args = (%x,), kwargs = {})": what PyTorch's exporter says it is from, or ""
+  /// "aten.detach.default](args = (%x,), kwargs = {})": what PyTorch's exporter says the node is from, or "".
+  std::string torchCall;
   /// What its subgraphs read of the graphs around them, each name once.
   std::vector<std::string> captured;
 };

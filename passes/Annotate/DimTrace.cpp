@@ -79,7 +79,8 @@ std::optional<WeightMatmul> matchWeightMatmul(Operation *op, const nn::Origins &
       }
     for (unsigned dim = 0; dim + 2 < rank; ++dim)
       if (const auto &factors = rule.operands[weight][dim]; factors.size() == 1)
-        if (std::optional<unsigned> resultDim = dimOf(rule.results[0], factors[0]); resultDim && isOfWeight(operand, dim))
+        if (std::optional<unsigned> resultDim = dimOf(rule.results[0], factors[0]);
+            resultDim && isOfWeight(operand, dim))
           match.stacked.push_back({dim, *resultDim});
     if (isKnown)
       return match;

@@ -1,4 +1,5 @@
-// Gradients of look-ups: they add rows to a table, which nn.embedding_grad does, but for look-ups of few elements each within batches.
+// Gradients of look-ups: they add rows to a table, which nn.embedding_grad does; look-ups of few elements ask within
+// their batch instead.
 #include "compiler/Dialect/NN/GradientBuilder.h"
 
 namespace hpc::nn {
@@ -53,8 +54,8 @@ void GatherOp::buildGradients(GradientBuilder &b) {
   b.give(0, b.transpose(b.reshape(table, apart), back));
 }
 
-/// Which of the indexed dims' positions, i0 * (d1 ..) + i1 .., each look-up names: [batch.., look-ups..] of i64; as many
-/// as there are positions where it names none.
+/// Which of the indexed dims' positions, i0 * (d1 ..) + i1 .., each look-up names: [batch.., look-ups..] of i64; the
+/// number of positions where it names none.
 static Value positionsOf(GradientBuilder &b, Value indices, ArrayRef<int64_t> indexed) {
   ArrayRef<int64_t> ids = shapeOf(indices);
   indices = b.cast(indices, b.builder.getI64Type());
