@@ -375,6 +375,12 @@ struct BuildGradients : impl::BuildGradientsBase<BuildGradients> {
       detach.replaceAllUsesWith(detach.getOperand());
       detach.erase();
     }
+    // One that let gradients into one branch alone: a table's rows without the one of padding.
+    for (nn::SelectOp select : llvm::to_vector(function.getOps<nn::SelectOp>()))
+      if (select->getOperand(1) == select->getOperand(2) && select.getType() == select->getOperand(1).getType()) {
+        select.replaceAllUsesWith(select->getOperand(1));
+        select.erase();
+      }
     eraseDeadOps(function);
     return success();
   }

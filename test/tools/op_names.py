@@ -37,7 +37,7 @@ ALLOWED = {  # the first prefix that fits counts
     "passes/Lower/": {"MatmulOp", "ReshapeOp"},
     "passes/Partition/CollectPartials.cpp": {"AddOp", "MulOp"},  # sums of scaled terms
     "passes/Stage/SumsOverParts.cpp": {"AddOp"},  # terms that lie in several stages
-    "passes/Train/BuildGradients.cpp": {"DetachOp"},  # where gradients stop, which that pass removes
+    "passes/Train/BuildGradients.cpp": {"DetachOp", "SelectOp"},  # where gradients stop, which that pass removes
     "passes/Annotate/SumMeeting.cpp": {"AddOp", "MulOp"},  # which that pass puts together
 }
 

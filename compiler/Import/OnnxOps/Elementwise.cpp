@@ -31,7 +31,7 @@ template <nn::ComparePredicate predicate> Results compare(NodeImport &n) {
 /// PyTorch's exporter writes an Identity for detach(), which ONNX has no word for.
 Results identity(NodeImport &n) {
   Value x = n.any(0);
-  bool isDetach = StringRef(n.node.torchCall).starts_with("aten.detach");
+  bool isDetach = !n.torchArguments("aten.detach").empty();
   if (n.mode.training && isDetach && n.b.status().ok() && !n.b.isSequence(x) && isFloat(n.b.dtype(x)))
     return {n.b.unary<nn::DetachOp>(x)};
   return {x};

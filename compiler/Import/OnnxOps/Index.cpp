@@ -4,10 +4,29 @@
 namespace hpc::onnx {
 namespace {
 
+/// The row of a table that PyTorch does not train: the third of (weight, indices, padding_idx), -1 for none.
+std::optional<int64_t> paddingRow(NodeImport &n) {
+  SmallVector<StringRef> arguments = n.torchArguments("aten.embedding");
+  int64_t row = -1;
+  if (!n.mode.training || arguments.size() < 3 || arguments[2].getAsInteger(10, row) || row < 0)
+    return std::nullopt;
+  return row;
+}
+
 Results gather(NodeImport &n) {
   Value data = n.in(0), indices = indexInput(n, 1);
   int64_t axis = n.axis(n.integer("axis", 0), n.b.rank(data));
-  return {n.b.status().ok() ? n.b.gather(data, indices, axis) : data};
+  if (!n.b.status().ok())
+    return {data};
+  Value rows = n.b.gather(data, indices, axis);
+  std::optional<int64_t> padding = paddingRow(n);
+  if (!padding || n.b.rank(data) != 2 || axis != 0 || !isFloat(n.b.dtype(data)))
+    return {rows};
+  SmallVector<int64_t> places = n.b.shape(indices);
+  places.push_back(1);
+  Value isPadding =
+      n.b.compare(nn::ComparePredicate::eq, n.b.reshape(indices, places), n.b.scalar(double(*padding), indices));
+  return {n.b.select(isPadding, n.b.unary<nn::DetachOp>(rows), rows)};
 }
 
 Results gatherNd(NodeImport &n) {

@@ -59,13 +59,10 @@ Results nllLoss(NodeImport &n) {
   return {negativeLogLikelihood(n, n.in(0), indexInput(n, 1), n.has(2) ? n.in(2) : Value())};
 }
 
-/// Of "aten.cross_entropy_loss.default](args = (%x, %target, None, 1, -100, 0.1), kwargs = {})": whether the last, label
-/// smoothing, is there and not 0.
-bool isSmoothed(StringRef call) {
-  if (!call.starts_with("aten.cross_entropy_loss"))
-    return false;
-  SmallVector<StringRef> arguments;
-  call.split("args = (").second.split("), kwargs").first.split(arguments, ", ");
+/// Whether PyTorch's loss had label smoothing: the last of (scores, target, weight, reduction, ignore_index,
+/// smoothing).
+bool isSmoothed(const NodeImport &n) {
+  SmallVector<StringRef> arguments = n.torchArguments("aten.cross_entropy_loss");
   constexpr size_t smoothing = 5;
   double value = 0;
   return arguments.size() > smoothing && !arguments[smoothing].getAsDouble(value) && value != 0;
@@ -73,7 +70,7 @@ bool isSmoothed(StringRef call) {
 
 /// The same of log(softmax) over the classes, dim 1.
 Results softmaxCrossEntropy(NodeImport &n) {
-  if (isSmoothed(n.node.torchCall))
+  if (isSmoothed(n))
     n.mode.smoothed.push_back(n.node.name);
   Value scores = n.in(0);
   if (n.b.rank(scores) < 2)

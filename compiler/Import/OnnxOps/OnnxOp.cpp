@@ -47,6 +47,14 @@ const Subgraph *NodeImport::graph(const std::string &name) {
   return attribute ? attribute->graph.get() : nullptr;
 }
 
+SmallVector<StringRef> NodeImport::torchArguments(StringRef op) const {
+  SmallVector<StringRef> arguments;
+  StringRef call = node.torchCall;
+  if (call.consume_front(op) && call.starts_with("."))
+    call.split("args = (").second.split("), kwargs").first.split(arguments, ", ");
+  return arguments;
+}
+
 int64_t NodeImport::axis(int64_t value, int64_t rank) {
   if (value >= -rank && value < rank)
     return value < 0 ? value + rank : value;

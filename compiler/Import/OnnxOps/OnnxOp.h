@@ -98,6 +98,10 @@ public:
   /// Attribute `name` (older opsets) or input `index`; nothing when the node has neither.
   std::optional<SmallVector<int64_t>> attributeOrInput(const std::string &name, size_t index);
 
+  /// The arguments of the call of `op`, as "aten.embedding", that PyTorch's exporter says the node is from: "%ids",
+  /// "0". None where it is from another, or the file does not say.
+  SmallVector<StringRef> torchArguments(StringRef op) const;
+
   /// Inputs that stand for the node's own; as long as `values` lives.
   void replaceInputs(ArrayRef<Value> values) { inputs = values; }
   ArrayRef<Value> allInputs() const { return inputs; }
