@@ -139,12 +139,15 @@ Status HostDevice::pack(const plan::Gemm &gemm, std::byte *b, int64_t k, int64_t
   for (GemmHandle handle : handles)
     if (!products[size_t(handle)].method.wantsPacked)
       return Status::success();
+  const VectorWay &way = *bestWay(gemm.a.dtype, gemm.b.dtype); // all of them want it in the same form
+  if (k % way.depthOfStep != 0)
+    return Status::success();
   const int64_t bytes = k * n * byteSize(gemm.b.dtype);
   std::unique_ptr<std::byte[]> stored(new std::byte[size_t(bytes)]);
   std::memcpy(stored.get(), b, size_t(bytes));
   const ConstMatrix from{stored.get(), gemm.b.dtype, gemm.b.ld, gemm.b.transpose};
-  HPC_RETURN_IF_ERROR(threads.run(ceilDiv(n, panelColumns), 1, [&](int64_t, int64_t first, int64_t last) {
-    packVectors(from, k, n, first, last, reinterpret_cast<float *>(b));
+  HPC_RETURN_IF_ERROR(threads.run(ceilDiv(n, way.panelColumns), 1, [&](int64_t, int64_t first, int64_t last) {
+    packVectors(way, from, k, n, first, last, b);
     return Status::success();
   }));
   packingBytes = std::max(packingBytes, bytes);

@@ -1,52 +1,71 @@
-// What VectorProduct's two ways of multiplying read: lines of a matrix beside each other, widened to f32, one step of k
-// after the other.
+// Panels of VectorProduct: lines of a matrix beside each other, one step of k after the other. A step is a number,
+// widened to f32, or a pair of bf16 (VectorWay.h); both are 32 bits, and go through vectors and memory as f32. Packing is
+// written for AVX2: wider shuffles take a machine as long as two of these.
 #pragma once
 
-#include "runtime/backend/host/Product.h"
-#include "runtime/backend/host/Vectors.h"
+#include "runtime/backend/host/VectorKernels.h"
 
-#include <algorithm>
-
-namespace hpc::host {
+namespace hpc::host::vectors {
 
 #define HPC_AVX2 [[gnu::target("avx2,fma,f16c")]]
 
-namespace vectors {
+/// What a step holds of a line whose numbers are T.
+template <typename T> struct OneNumber {
+  static constexpr int64_t depth = 1;
+  /// Eight steps of one line.
+  HPC_INLINE static void along(const T *from, Eight &to) { Vectors<8>::load(from, to); }
+  /// A step of eight lines.
+  HPC_INLINE static void across(const T *from, int64_t, Eight &to) { Vectors<8>::load(from, to); }
+  HPC_INLINE static float one(const T *from, int64_t, bool) { return widen(*from); }
+};
 
-constexpr int lanes = 8;
-using Float = Vectors<lanes>::Float;
+/// Two numbers, the first one in the lower bits.
+template <typename T> struct PairOfBFloats {
+  static constexpr int64_t depth = 2;
+  using Shorts = Vectors<8>::Short;
+  using Words = Vectors<8>::Word;
 
-/// Of k at a time: the chain of a sum, in both ways.
-constexpr int64_t depthAtOnce = 768;
-/// Rows of A that are packed at once, which lie in L2 or in L3.
-constexpr int64_t rowsAtOnce = 384;
-/// Columns of B that are packed at once, which lie in L2.
-constexpr int64_t columnsAtOnce = 64;
-
-/// Asks for the first line of each row of C before its sums are computed: where rows are pages apart, stores would
-/// wait.
-HPC_INLINE void askForRows(const float *c, int64_t ld, int64_t rows) {
-  for (int64_t i = 0; i < rows; ++i)
-    __builtin_prefetch(c + i * ld, 0, 2);
-}
-
-/// Lane i of vector j becomes lane j of vector i.
-HPC_INLINE void transpose(Float (&v)[lanes]) {
-  Float pairs[lanes], fours[lanes];
-  for (int i = 0; i < lanes; i += 2) {
-    pairs[i] = __builtin_shufflevector(v[i], v[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
-    pairs[i + 1] = __builtin_shufflevector(v[i], v[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
+  HPC_INLINE static void along(const T *from, Eight &to) {
+    Shorts both[2];
+    bits(from, both[0]);
+    bits(from + 8, both[1]);
+    std::memcpy(&to, both, sizeof(to));
   }
-  for (int i = 0; i < lanes; i += 4)
-    for (int j = 0; j < 2; ++j) {
-      fours[i + 2 * j] = __builtin_shufflevector(pairs[i + j], pairs[i + 2 + j], 0, 1, 8, 9, 4, 5, 12, 13);
-      fours[i + 2 * j + 1] = __builtin_shufflevector(pairs[i + j], pairs[i + 2 + j], 2, 3, 10, 11, 6, 7, 14, 15);
+  HPC_INLINE static void across(const T *from, int64_t ld, Eight &to) {
+    Shorts first, second;
+    bits(from, first);
+    bits(from + ld, second);
+    const Words pairs = __builtin_convertvector(first, Words) | __builtin_convertvector(second, Words) << 16;
+    std::memcpy(&to, &pairs, sizeof(to));
+  }
+  /// `apart`: from one number of the line to the next.
+  HPC_INLINE static float one(const T *from, int64_t apart, bool hasSecond) {
+    const uint32_t pair = bitsOf(*from) | (hasSecond ? bitsOf(from[apart]) << 16 : 0);
+    float result;
+    std::memcpy(&result, &pair, sizeof(result));
+    return result;
+  }
+
+private:
+  /// As bf16; int8 has no more than its bits.
+  HPC_INLINE static void bits(const T *from, Shorts &to) {
+    if constexpr (std::is_same_v<T, BFloat>) {
+      std::memcpy(&to, from, sizeof(to));
+    } else {
+      Eight wide;
+      Vectors<8>::load(from, wide);
+      Words words;
+      std::memcpy(&words, &wide, sizeof(words));
+      to = __builtin_convertvector(words >> 16, Shorts);
     }
-  for (int i = 0; i < lanes / 2; ++i) {
-    v[i] = __builtin_shufflevector(fours[i], fours[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
-    v[i + 4] = __builtin_shufflevector(fours[i], fours[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
   }
-}
+  HPC_INLINE static uint32_t bitsOf(T number) {
+    const float wide = widen(number);
+    uint32_t word;
+    std::memcpy(&word, &wide, sizeof(word));
+    return word >> 16;
+  }
+};
 
 /// What is packed of a matrix: `count` lines (rows of A, columns of B), `depth` deep.
 template <typename T> struct Source {
@@ -56,67 +75,87 @@ template <typename T> struct Source {
   int64_t count, depth;
 };
 
-/// to[x * width + i] = line i at depth x; 0 of lines that are not there.
-template <int width, typename T> HPC_INLINE void packPanel(const Source<T> &from, float *to) {
+/// to[x * width + i] = step x of line i; 0 of lines that are not there.
+template <template <typename> class Step, int width, typename T>
+HPC_INLINE void packPanel(const Source<T> &from, float *to) {
+  using Of = Step<T>;
+  const int64_t whole = from.depth / Of::depth, steps = whole + (from.depth % Of::depth != 0);
+  const int64_t line = from.along ? from.ld : 1, number = from.along ? 1 : from.ld, step = number * Of::depth;
   int64_t x = 0;
-  if (!from.along && from.count == width && width % lanes == 0) {
-    for (; x < from.depth; ++x)
-      for (int i = 0; i < width; i += lanes) {
-        Float v;
-        Vectors<lanes>::load(from.data + x * from.ld + i, v);
-        std::memcpy(to + x * width + i, &v, sizeof(v));
+  if (!from.along && from.count == width && width >= 8)
+    for (; x < whole; ++x)
+      for (int i = 0; i < width; i += 8) {
+        const int first = std::min(i, width - 8); // the last vector may begin in the one before
+        Eight v;
+        Of::across(from.data + x * step + first, from.ld, v);
+        std::memcpy(to + x * width + first, &v, sizeof(v));
       }
-    return;
-  }
-  for (; from.along && x + lanes <= from.depth; x += lanes)
-    for (int first = 0; first < width; first += lanes) {
-      Float v[lanes] = {};
-      for (int i = 0; i < lanes && first + i < std::min<int64_t>(width, from.count); ++i)
-        Vectors<lanes>::load(from.data + (first + i) * from.ld + x, v[i]);
+  for (; from.along && x + 8 <= whole; x += 8)
+    for (int first = 0; first < width; first += 8) {
+      Eight v[8] = {};
+      for (int i = 0; i < 8 && first + i < std::min<int64_t>(width, from.count); ++i)
+        Of::along(from.data + (first + i) * from.ld + x * step, v[i]);
       transpose(v);
-      for (int step = 0; step < lanes; ++step)
-        std::memcpy(to + (x + step) * width + first, &v[step], sizeof(float) * size_t(std::min(lanes, width - first)));
+      for (int i = 0; i < 8; ++i)
+        std::memcpy(to + (x + i) * width + first, &v[i], sizeof(float) * size_t(std::min(8, width - first)));
     }
-  const int64_t line = from.along ? from.ld : 1, step = from.along ? 1 : from.ld;
-  for (; x < from.depth; ++x)
+  for (; x < steps; ++x)
     for (int64_t i = 0; i < width; ++i)
-      to[x * width + i] = i < from.count ? widen(from.data[i * line + x * step]) : 0.0f;
+      to[x * width + i] = i < from.count ? Of::one(from.data + i * line + x * step, number, x < whole) : 0.0f;
 }
 
-template <int width, typename T> HPC_INLINE void packPanels(const Source<T> &from, float *to) {
-  for (int64_t i = 0; i < from.count; i += width)
-    packPanel<width>(Source<T>{from.data + i * (from.along ? from.ld : 1), from.ld, from.along,
-                               std::min<int64_t>(width, from.count - i), from.depth},
-                     to + i * from.depth);
-}
-
-template <int width, typename T>
+template <template <typename> class Step, int width, typename T>
 HPC_AVX2 inline void packAs(const ConstMatrix &matrix, bool along, int64_t at, int64_t count, int64_t x, int64_t depth,
                             float *to) {
   const T *data = reinterpret_cast<const T *>(matrix.data) + (along ? at * matrix.ld + x : x * matrix.ld + at);
-  packPanels<width>(Source<T>{data, matrix.ld, along, count, depth}, to);
+  const int64_t steps = (depth + Step<T>::depth - 1) / Step<T>::depth;
+  for (int64_t i = 0; i < count; i += width)
+    packPanel<Step, width>(Source<T>{data + i * (along ? matrix.ld : 1), matrix.ld, along,
+                                     std::min<int64_t>(width, count - i), depth},
+                           to + i * steps);
 }
 
-/// Lines at .. at+count-1 at depths x .. x+depth-1.
-template <int width>
-inline void pack(const ConstMatrix &matrix, bool along, int64_t at, int64_t count, int64_t x, int64_t depth,
-                 float *to) {
-  switch (matrix.dtype) {
-  case DType::BF16:
-    return packAs<width, BFloat>(matrix, along, at, count, x, depth, to);
-  case DType::F16:
-    return packAs<width, _Float16>(matrix, along, at, count, x, depth, to);
-  case DType::I8:
-    return packAs<width, int8_t>(matrix, along, at, count, x, depth, to);
-  default:
-    return packAs<width, float>(matrix, along, at, count, x, depth, to);
+/// See WidenLines.
+template <template <typename> class Step, typename T>
+HPC_AVX2 inline void widenAs(const ConstMatrix &matrix, int64_t at, int64_t count, int64_t x, int64_t depth, float *to) {
+  using Of = Step<T>;
+  const int64_t whole = depth / Of::depth, steps = whole + (depth % Of::depth != 0);
+  for (int64_t line = 0; line < count; ++line, to += steps) {
+    const T *const from = reinterpret_cast<const T *>(matrix.data) + (at + line) * matrix.ld + x;
+    int64_t step = 0;
+    for (; step + 8 <= whole; step += 8) {
+      Eight v;
+      Of::along(from + step * Of::depth, v);
+      std::memcpy(to + step, &v, sizeof(v));
+    }
+    for (; step < steps; ++step)
+      to[step] = Of::one(from + step * Of::depth, 1, step < whole);
   }
 }
 
-/// C = or += A * B where the columns of B lie in memory as rows, with the bits of the other way. Scratch: rowsAtOnce
-/// lines, then columnsAtOnce lines, all depthAtOnce deep.
-void multiplyTransposed(const Product &product, float *left, float *right);
+/// Calls f with a value of the type of the matrix, of those that have steps: pairs are of bf16, and of the int8 beside it.
+template <template <typename> class Step, typename F> inline void withTypeOf(const ConstMatrix &matrix, F f) {
+  constexpr bool ofAnyType = Step<BFloat>::depth == 1;
+  if (matrix.dtype == DType::BF16)
+    return f(BFloat());
+  if (matrix.dtype == DType::I8)
+    return f(int8_t());
+  if constexpr (ofAnyType)
+    matrix.dtype == DType::F16 ? f(_Float16()) : f(float());
+}
 
-} // namespace vectors
+/// See PackPanels.
+template <template <typename> class Step, int width>
+void pack(const ConstMatrix &matrix, bool along, int64_t at, int64_t count, int64_t x, int64_t depth, float *to) {
+  withTypeOf<Step>(matrix, [&](auto type) {
+    packAs<Step, width, decltype(type)>(matrix, along, at, count, x, depth, to);
+  });
+}
 
-} // namespace hpc::host
+/// See WidenLines.
+template <template <typename> class Step>
+void widenLines(const ConstMatrix &matrix, int64_t at, int64_t count, int64_t x, int64_t depth, float *to) {
+  withTypeOf<Step>(matrix, [&](auto type) { widenAs<Step, decltype(type)>(matrix, at, count, x, depth, to); });
+}
+
+} // namespace hpc::host::vectors

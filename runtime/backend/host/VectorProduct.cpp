@@ -1,12 +1,13 @@
-// Panels of A (six rows) and of B (sixteen columns) are packed, widened to f32, one step of k after the other; twelve
-// vectors hold the sums of a panel of each. A transposed B is TransposedProduct's.
+// Panels of A and of B are packed, one step of k after the other; vectors hold the sums of a panel of each. A transposed B
+// is TransposedProduct's.
 #include "runtime/backend/host/VectorProduct.h"
 
 #include "runtime/backend/host/FewRows.h"
-#include "runtime/backend/host/VectorPanels.h"
+#include "runtime/backend/host/TileProduct.h"
 #include "runtime/base/IntegerMath.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace hpc::host {
 
@@ -14,62 +15,32 @@ namespace {
 
 using namespace vectors;
 
-constexpr int panelRows = 6;
-static_assert(panelColumns == 2 * lanes);
-constexpr int64_t alignment = 64;
-constexpr int64_t leftNumbers = rowsAtOnce * depthAtOnce, rightNumbers = columnsAtOnce * depthAtOnce;
-
-/// Memory that is read soon: `step` bytes of it are asked for with each step of k.
-struct Ahead {
-  const std::byte *from = nullptr;
-  int64_t step = 0;
-};
-
-/// c[rows, 16], rows `ld` apart, = or += a panel of A times a panel of B.
-template <int rows>
-HPC_AVX2 void multiplyPanels(int64_t depth, const float *a, const float *b, Ahead ahead, bool add, float *c,
-                             int64_t ld) {
-  askForRows(c, ld, rows);
-  Float sums[rows][2] = {};
-  if (add)
-    for (int i = 0; i < rows; ++i)
-      std::memcpy(sums[i], c + i * ld, sizeof(sums[i]));
-  HPC_ALIGNED for (int64_t x = 0; x < depth; ++x) {
-    Float right[2];
-    std::memcpy(right, b + x * panelColumns, sizeof(right));
-    __builtin_prefetch(ahead.from + x * ahead.step, 0, 2);
-    for (int i = 0; i < rows; ++i)
-      for (int j = 0; j < 2; ++j)
-        sums[i][j] = __builtin_elementwise_fma(Float(a[x * panelRows + i]), right[j], sums[i][j]);
-  }
-  for (int i = 0; i < rows; ++i)
-    std::memcpy(c + i * ld, sums[i], sizeof(sums[i]));
-}
-
-using MultiplyPanels = void (*)(int64_t, const float *, const float *, Ahead, bool, float *, int64_t);
-constexpr MultiplyPanels ofRows[] = {nullptr,           multiplyPanels<1>, multiplyPanels<2>,        multiplyPanels<3>,
-                                     multiplyPanels<4>, multiplyPanels<5>, multiplyPanels<panelRows>};
+constexpr int64_t alignment = 64, wordBytes = sizeof(float);
+constexpr int64_t leftNumbers = (rowsAtOnce + mostPanelRows) * depthAtOnce, rightNumbers = columnsAtOnce * depthAtOnce;
+/// Below, panels are little but rim.
+constexpr int64_t leastColumns = 16, leastDepth = 8;
 
 /// The same for the last panel of B, of whose columns some are not there.
-void multiplyNarrow(int64_t rows, int64_t columns, int64_t depth, const float *a, const float *b, bool add, float *c,
-                    int64_t ld) {
-  alignas(64) float sums[panelRows * panelColumns] = {};
+void multiplyNarrow(const VectorWay &way, int64_t rows, int64_t columns, int64_t steps, const float *a, const float *b,
+                    bool add, float *c, int64_t ld) {
+  alignas(64) float sums[mostPanelRows * mostPanelRows] = {};
   for (int64_t i = 0; add && i < rows; ++i)
-    std::copy_n(c + i * ld, columns, sums + i * panelColumns);
-  ofRows[rows](depth, a, b, {}, add, sums, panelColumns);
+    std::copy_n(c + i * ld, columns, sums + i * way.panelColumns);
+  way.panels[rows](steps, a, b, {reinterpret_cast<const std::byte *>(b)}, add, sums, way.panelColumns);
   for (int64_t i = 0; i < rows; ++i)
-    std::copy_n(sums + i * panelColumns, columns, c + i * ld);
-}
-
-bool hasVectors() {
-  static const bool has = hasFewRows() && !__builtin_cpu_supports("avx512f");
-  return has;
+    std::copy_n(sums + i * way.panelColumns, columns, c + i * ld);
 }
 
 bool hasTypes(const Product &product) {
   auto isFloat = [](DType type) { return type == DType::F32 || type == DType::F16 || type == DType::BF16; };
   return isFloat(product.a.dtype) && (isFloat(product.b.dtype) || product.b.dtype == DType::I8) &&
          product.c.dtype == DType::F32 && product.accumulate == DType::F32;
+}
+
+/// Whether these vectors are a way to compute it at all; tiles are faster.
+bool hasWay(const Product &product) {
+  return hasTypes(product) && product.m > fewRows && product.n >= leastColumns && product.k >= leastDepth &&
+         !hasTiles() && bestWay(product.a.dtype, product.b.dtype);
 }
 
 /// oneDNN 2.6.3 reads operands as they lie in memory where A, or a part of it, has fewer than 384 rows. Of a transposed
@@ -81,35 +52,45 @@ bool isSlowElsewhere(const Product &product) {
   return product.a.transpose || (product.b.transpose ? product.n >= manyColumns : product.b.ld % 512 == 0);
 }
 
-/// The panels of B that multiplyPanels() reads: packed before, or now.
+/// The panels of B that are multiplied: packed before, or now.
 struct RightPanels {
-  const ConstMatrix &b;
+  const VectorWay &way;
+  const Product &product;
   float *packed; ///< room for columnsAtOnce columns, depthAtOnce deep
 
   /// Columns column .. column+columns-1 at depths x .. x+depth-1, of which no panel is packed yet.
   void begin(int64_t column, int64_t columns, int64_t x, int64_t depth) const {
+    const ConstMatrix &b = product.b;
     if (!b.packed)
-      return pack<panelColumns>(b, false, column, columns, x, depth, packed);
+      return way.packColumns(b, b.transpose, column, columns, x, depth, packed);
     // What is packed before leaves out the columns that are not there.
-    if (const int64_t width = columns % panelColumns) {
-      const int64_t first = columns - width;
-      const float *from = reinterpret_cast<const float *>(b.data) + (column + first) * b.ld + x * width;
-      packPanel<panelColumns>(Source<float>{from, width, false, width, depth}, packed + first * depth);
+    const int64_t width = columns % way.panelColumns, first = columns - width;
+    float *to = packed + first * way.stepsOf(depth);
+    for (int64_t step = 0; width > 0 && step < way.stepsOf(depth); ++step, to += way.panelColumns) {
+      std::memcpy(to, stored(column + first, x, width) + step * width * wordBytes, size_t(width * wordBytes));
+      std::fill(to + width, to + way.panelColumns, 0.0f);
     }
   }
   const float *panel(int64_t column, int64_t j, int64_t columns, int64_t x, int64_t depth) const {
-    if (b.packed && columns - j >= panelColumns)
-      return reinterpret_cast<const float *>(b.data) + (column + j) * b.ld + x * panelColumns;
-    return packed + j * depth;
+    if (product.b.packed && columns - j >= way.panelColumns)
+      return reinterpret_cast<const float *>(stored(column + j, x, way.panelColumns));
+    return packed + j * way.stepsOf(depth);
   }
   /// What is packed before and follows the panel at `column`, which memory gives no faster than over all rows: the part
   /// that row i of `rows` is to ask for.
   Ahead ahead(int64_t column, int64_t i, int64_t rows, int64_t x, int64_t depth) const {
-    if (!b.packed)
-      return {};
-    constexpr int64_t bytes = panelColumns * int64_t(sizeof(float));
-    const int64_t step = ceilDiv(bytes, ceilDiv(rows, panelRows)), call = i / panelRows;
-    return {b.data + (column + panelColumns) * b.ld * int64_t(sizeof(float)) + x * bytes + call * depth * step, step};
+    if (!product.b.packed)
+      return {product.b.data};
+    const int64_t bytes = way.panelColumns * wordBytes, steps = way.stepsOf(depth);
+    const int64_t step = ceilDiv(bytes, ceilDiv(rows, way.panelRows)), call = i / way.panelRows;
+    return {stored(column + way.panelColumns, x, way.panelColumns) + call * steps * step, 0, step};
+  }
+
+private:
+  /// Where depth x of the panel at `column`, which has `width` columns, lies packed; ld is the depth of all panels.
+  const std::byte *stored(int64_t column, int64_t x, int64_t width) const {
+    const ConstMatrix &b = product.b;
+    return b.data + column * b.ld * byteSize(b.dtype) + x / way.depthOfStep * width * wordBytes;
   }
 };
 
@@ -119,56 +100,63 @@ bool fitsVectors(const Product &product) {
   if (product.b.packed)
     return true;
   const bool isF32 = product.a.dtype == DType::F32 && product.b.dtype == DType::F32;
-  return hasTypes(product) && product.m > fewRows && product.n >= panelColumns && product.k >= lanes &&
-         (!isF32 || isSlowElsewhere(product)) && hasVectors();
+  return hasWay(product) && (!isF32 || isSlowElsewhere(product));
 }
 
 bool wantsPacked(const Product &product) {
-  return hasTypes(product) && product.b.dtype == DType::F32 && product.m > fewRows && product.n >= panelColumns &&
-         product.k >= lanes && hasVectors();
+  if (!hasWay(product))
+    return false;
+  const int64_t depth = bestWay(product.a.dtype, product.b.dtype)->depthOfStep;
+  return byteSize(product.b.dtype) * depth == wordBytes && product.k % depth == 0;
 }
 
-void packVectors(const ConstMatrix &b, int64_t k, int64_t n, int64_t first, int64_t last, float *to) {
+void packVectors(const VectorWay &way, const ConstMatrix &b, int64_t k, int64_t n, int64_t first, int64_t last,
+                 std::byte *to) {
+  std::vector<float> whole;
   for (int64_t panel = first; panel < last; ++panel) {
-    const int64_t column = panel * panelColumns, width = std::min(panelColumns, n - column);
-    if (width == panelColumns)
-      pack<panelColumns>(b, b.transpose, column, width, 0, k, to + column * k);
-    else
-      for (int64_t x = 0; x < k; ++x)
-        for (int64_t j = 0; j < width; ++j)
-          std::memcpy(to + column * k + x * width + j,
-                      b.data + (b.transpose ? (column + j) * b.ld + x : x * b.ld + column + j) * int64_t(sizeof(float)),
-                      sizeof(float));
+    const int64_t column = panel * way.panelColumns, width = std::min(way.panelColumns, n - column);
+    std::byte *const place = to + column * k * byteSize(b.dtype);
+    if (width == way.panelColumns) {
+      way.packColumns(b, b.transpose, column, width, 0, k, reinterpret_cast<float *>(place));
+      continue;
+    }
+    whole.resize(size_t(way.stepsOf(k) * way.panelColumns));
+    way.packColumns(b, b.transpose, column, width, 0, k, whole.data());
+    for (int64_t step = 0; step < way.stepsOf(k); ++step)
+      std::memcpy(place + step * width * wordBytes, &whole[size_t(step * way.panelColumns)], size_t(width * wordBytes));
   }
 }
 
-int64_t vectorScratch() { return (leftNumbers + rightNumbers) * int64_t(sizeof(float)) + alignment; }
+int64_t vectorScratch() { return (leftNumbers + rightNumbers) * wordBytes + alignment; }
 
-void multiplyVectors(const Product &product, std::vector<std::byte> &scratch) {
+void multiplyVectors(const Product &product, std::vector<std::byte> &scratch, const VectorWay *given) {
   scratch.resize(std::max(scratch.size(), size_t(vectorScratch())));
   const uintptr_t misaligned = reinterpret_cast<uintptr_t>(scratch.data()) % alignment;
   float *const left = reinterpret_cast<float *>(scratch.data() + (misaligned ? alignment - misaligned : 0));
   const auto &[m, n, k, a, b, c, accumulate, addToC, mayUseTiles] = product;
+  const VectorWay &way = given ? *given : *bestWay(a.dtype, b.dtype);
   if (b.transpose && !b.packed)
-    return multiplyTransposed(product, left, left + leftNumbers);
-  const RightPanels right{b, left + leftNumbers};
+    return multiplyTransposed(product, way, left, left + leftNumbers);
+  const RightPanels right{way, product, left + leftNumbers};
   for (int64_t row = 0; row < m; row += rowsAtOnce)
     for (int64_t x = 0; x < k; x += depthAtOnce) {
-      const int64_t rows = std::min(rowsAtOnce, m - row), depth = std::min(depthAtOnce, k - x);
+      const int64_t rows = std::min(rowsAtOnce, m - row), depth = std::min(depthAtOnce, k - x),
+                    steps = way.stepsOf(depth);
       const bool add = addToC || x > 0;
-      pack<panelRows>(a, !a.transpose, row, rows, x, depth, left);
+      way.packRows(a, !a.transpose, row, rows, x, depth, left);
       for (int64_t column = 0; column < n; column += columnsAtOnce) {
         const int64_t columns = std::min(columnsAtOnce, n - column);
         right.begin(column, columns, x, depth);
         float *const to = reinterpret_cast<float *>(c.data) + row * c.ld + column;
-        for (int64_t j = 0; j < columns; j += panelColumns)
-          for (int64_t i = 0; i < rows; i += panelRows) {
-            const int64_t height = std::min<int64_t>(panelRows, rows - i), width = columns - j;
-            const float *const ofA = left + i * depth, *const ofB = right.panel(column, j, columns, x, depth);
-            if (width < panelColumns)
-              multiplyNarrow(height, width, depth, ofA, ofB, add, to + i * c.ld + j, c.ld);
+        for (int64_t j = 0; j < columns; j += way.panelColumns)
+          for (int64_t i = 0; i < rows; i += way.panelRows) {
+            const int64_t height = std::min(way.panelRows, rows - i), width = columns - j;
+            const float *const ofA = left + i * steps, *const ofB = right.panel(column, j, columns, x, depth);
+            if (width < way.panelColumns)
+              multiplyNarrow(way, height, width, steps, ofA, ofB, add, to + i * c.ld + j, c.ld);
             else
-              ofRows[height](depth, ofA, ofB, right.ahead(column + j, i, rows, x, depth), add, to + i * c.ld + j, c.ld);
+              way.panels[height](steps, ofA, ofB, right.ahead(column + j, i, rows, x, depth), add, to + i * c.ld + j,
+                                 c.ld);
           }
       }
     }

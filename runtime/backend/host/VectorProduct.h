@@ -1,9 +1,9 @@
-// Matrix products in the vectors of x86-64 machines that have AVX2 and nothing wider, sums in f32: what oneDNN has no
-// product for (bf16 and f16, and B of i8), and f32 where oneDNN takes twice as long. The bits of an element of C depend
-// on its row of A, its column of B and their depth alone.
+// Matrix products in the vectors of x86-64 machines that have AVX2 or AVX-512 and no tile registers, sums in f32: what
+// oneDNN has no product for (bf16 and f16, and B of i8), and f32 where oneDNN takes longer. The bits of an element of C
+// depend on its row of A, its column of B and their depth alone.
 #pragma once
 
-#include "runtime/backend/host/Product.h"
+#include "runtime/backend/host/VectorWay.h"
 
 namespace hpc::host {
 
@@ -11,19 +11,29 @@ namespace hpc::host {
 /// and k, and of m on whether it is more than fewRows.
 bool fitsVectors(const Product &product);
 
-/// Whether it is the better way with B packed once, for all products to come (plan::Operand::packed): f32.
+/// Whether it is the better way with B packed once, for all products to come (plan::Operand::packed): B of f32, or of bf16
+/// where that is multiplied as such.
 bool wantsPacked(const Product &product);
 
-/// Columns of a panel of B. The panels of an f32 B [k, n] follow each other, each [k, columns] row by row, the last one
-/// with the columns that are left.
-constexpr int64_t panelColumns = 16;
+/// The panels of a packed B [k, n] follow each other, each [steps of k, way.panelColumns] row by row, the last one with the
+/// columns that are left: as many bytes as B has, so k is a multiple of way.depthOfStep.
 
 /// Panels first .. last-1 of b [k, n] to their places in `to`, the beginning of all of them.
-void packVectors(const ConstMatrix &b, int64_t k, int64_t n, int64_t first, int64_t last, float *to);
+void packVectors(const VectorWay &way, const ConstMatrix &b, int64_t k, int64_t n, int64_t first, int64_t last,
+                 std::byte *to);
 
 /// Bytes of scratch for any product.
 int64_t vectorScratch();
 
-void multiplyVectors(const Product &product, std::vector<std::byte> &scratch);
+/// In the best way that the machine has, or `way`, which takes the types and which the machine has.
+void multiplyVectors(const Product &product, std::vector<std::byte> &scratch, const VectorWay *way = nullptr);
+
+namespace vectors {
+
+/// C = or += A * B where the columns of B lie in memory as rows, with the bits of the other way. Scratch: `left` has room
+/// for rowsAtOnce lines, `right` for columnsAtOnce, all depthAtOnce deep.
+void multiplyTransposed(const Product &product, const VectorWay &way, float *left, float *right);
+
+} // namespace vectors
 
 } // namespace hpc::host

@@ -1,0 +1,109 @@
+// What the innermost loops of all ways have in common, as templates over a kind of vectors: `lanes`, `panelRows`, and
+// multiply(left, right, sum), which adds to a vector of sums. They go into functions that are compiled for the kind.
+#pragma once
+
+#include "runtime/backend/host/VectorWay.h"
+#include "runtime/backend/host/Vectors.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace hpc::host::vectors {
+
+/// Asks for the first lines of each row of C before its sums are computed: where rows are pages apart, stores would
+/// wait.
+HPC_INLINE void askForRows(const float *c, int64_t ld, int64_t rows) {
+  for (int64_t i = 0; i < rows; ++i)
+    __builtin_prefetch(c + i * ld, 0, 2);
+}
+
+/// See MultiplyPanels: two vectors of columns.
+template <typename Kind, int rows>
+HPC_INLINE void multiplyPanels(int64_t steps, const float *a, const float *b, Ahead ahead, bool add, float *c,
+                               int64_t ld) {
+  using Float = typename Vectors<Kind::lanes>::Float;
+  constexpr int64_t columns = 2 * Kind::lanes;
+  askForRows(c, ld, rows);
+  if constexpr (columns * sizeof(float) > 64)
+    askForRows(c + 16, ld, rows);
+  Float sums[rows][2] = {};
+  if (add)
+    for (int i = 0; i < rows; ++i)
+      std::memcpy(sums[i], c + i * ld, sizeof(sums[i]));
+  const std::byte *soon = ahead.from;
+  HPC_ALIGNED for (int64_t x = 0; x < steps; ++x, soon += ahead.step) {
+    Float right[2];
+    std::memcpy(right, b + x * columns, sizeof(right));
+    __builtin_prefetch(soon, 0, 2);
+    if constexpr (columns * sizeof(float) > 64)
+      __builtin_prefetch(soon + 64, 0, 2);
+#pragma clang loop unroll(full)
+    for (int i = 0; i < rows; ++i)
+      for (int j = 0; j < 2; ++j)
+        Kind::multiply(Float(a[x * Kind::panelRows + i]), right[j], sums[i][j]);
+  }
+  for (int i = 0; i < rows; ++i)
+    std::memcpy(c + i * ld, sums[i], sizeof(sums[i]));
+}
+
+/// Lane i of vector j becomes lane j of vector i.
+using Eight = Vectors<8>::Float;
+HPC_INLINE void transpose(Eight (&v)[8]) {
+  Eight pairs[8], fours[8];
+  for (int i = 0; i < 8; i += 2) {
+    pairs[i] = __builtin_shufflevector(v[i], v[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+    pairs[i + 1] = __builtin_shufflevector(v[i], v[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
+  }
+  for (int i = 0; i < 8; i += 4)
+    for (int j = 0; j < 2; ++j) {
+      fours[i + 2 * j] = __builtin_shufflevector(pairs[i + j], pairs[i + 2 + j], 0, 1, 8, 9, 4, 5, 12, 13);
+      fours[i + 2 * j + 1] = __builtin_shufflevector(pairs[i + j], pairs[i + 2 + j], 2, 3, 10, 11, 6, 7, 14, 15);
+    }
+  for (int i = 0; i < 4; ++i) {
+    v[i] = __builtin_shufflevector(fours[i], fours[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+    v[i + 4] = __builtin_shufflevector(fours[i], fours[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+  }
+}
+
+/// See MultiplyLines: `columns` lines of B, at most eight, beside a panel of A, of whose rows 1 .. vectors * lanes are
+/// there.
+template <typename Kind, int columns, int vectors>
+HPC_INLINE void multiplyLines(int64_t steps, const float *a, const float *b, int64_t ldb, Ahead ahead, bool add,
+                              float *c, int64_t ldc, int64_t rows) {
+  constexpr int lanes = Kind::lanes;
+  using Float = typename Vectors<lanes>::Float;
+  askForRows(c, ldc, rows);
+  alignas(64) float sums[columns][vectors * lanes] = {};
+  if (add)
+    for (int64_t i = 0; i < rows; ++i)
+      for (int j = 0; j < columns; ++j)
+        sums[j][i] = c[i * ldc + j];
+  Float sum[columns][vectors];
+  std::memcpy(sum, sums, sizeof(sum));
+  int64_t x = 0;
+  for (int64_t line = 1; line <= ahead.count; ++line) {
+    const std::byte *soon = ahead.from + (line - 1) * ahead.ld;
+    const int64_t end = steps * line / ahead.count;
+    HPC_ALIGNED for (; x < end; ++x, soon += ahead.step) {
+      Float left[vectors];
+      std::memcpy(left, a + x * 2 * lanes, sizeof(left));
+      __builtin_prefetch(soon, 0, 2);
+#pragma clang loop unroll(full)
+      for (int j = 0; j < columns; ++j)
+        for (int i = 0; i < vectors; ++i)
+          Kind::multiply(left[i], Float(b[j * ldb + x]), sum[j][i]);
+    }
+  }
+  std::memcpy(sums, sum, sizeof(sum));
+  for (int64_t first = 0; first < rows; first += 8) {
+    Eight turned[8] = {};
+    for (int j = 0; j < columns; ++j)
+      std::memcpy(&turned[j], &sums[j][first], sizeof(Eight));
+    transpose(turned);
+    for (int64_t i = first; i < std::min<int64_t>(rows, first + 8); ++i)
+      std::memcpy(c + i * ldc, &turned[i - first], columns * sizeof(float));
+  }
+}
+
+} // namespace hpc::host::vectors

@@ -1,0 +1,107 @@
+// Three kinds of vectors, and all loops compiled for each of them.
+#include "runtime/backend/host/VectorWay.h"
+
+#include "runtime/backend/host/FewRows.h"
+#include "runtime/backend/host/VectorPanels.h"
+
+#include <immintrin.h>
+
+namespace hpc::host {
+
+namespace vectors {
+
+namespace {
+
+/// Twelve vectors of sums, of the sixteen that there are.
+struct Avx2 {
+  static constexpr int lanes = 8, panelRows = 6, lineColumns = 6;
+  using Float = Vectors<lanes>::Float;
+
+  HPC_INLINE static void multiply(const Float &left, const Float &right, Float &sum) {
+    sum = __builtin_elementwise_fma(left, right, sum);
+  }
+  template <typename Work> HPC_AVX2 static void run(const Work &work) { work(); }
+};
+
+#define HPC_AVX512 "avx512f,avx512bw,avx512dq,avx512vl,fma,f16c"
+
+/// 28 vectors of sums, of 32. A transposed B has eight lines: they lie a multiple of a page apart at times, and so
+/// in the eight places that L1 has for those.
+struct Avx512 {
+  static constexpr int lanes = 16, panelRows = 14, lineColumns = 8;
+  using Float = Vectors<lanes>::Float;
+
+  HPC_INLINE static void multiply(const Float &left, const Float &right, Float &sum) {
+    sum = __builtin_elementwise_fma(left, right, sum);
+  }
+  template <typename Work> [[gnu::target(HPC_AVX512)]] static void run(const Work &work) { work(); }
+};
+
+struct Avx512Pairs : Avx512 {
+  /// sum + left.second * right.second + left.first * right.first; what is below 2^-126 counts as 0.
+  [[gnu::target(HPC_AVX512 ",avx512bf16")]] static inline void multiply(const Float &left, const Float &right,
+                                                                       Float &sum) {
+    sum = _mm512_dpbf16_ps(sum, __m512bh(left), __m512bh(right));
+  }
+  template <typename Work> [[gnu::target(HPC_AVX512 ",avx512bf16")]] static void run(const Work &work) { work(); }
+};
+
+template <typename Kind, int rows>
+void panels(int64_t steps, const float *a, const float *b, Ahead ahead, bool add, float *c, int64_t ld) {
+  Kind::run([=]() __attribute__((always_inline)) { multiplyPanels<Kind, rows>(steps, a, b, ahead, add, c, ld); });
+}
+template <typename Kind, int vectors, int columns>
+void lines(int64_t steps, const float *a, const float *b, int64_t ldb, Ahead ahead, bool add, float *c, int64_t ldc,
+           int64_t rows) {
+  Kind::run([=]() __attribute__((always_inline)) {
+    multiplyLines<Kind, columns, vectors>(steps, a, b, ldb, ahead, add, c, ldc, rows);
+  });
+}
+
+template <typename Kind, int... rows>
+constexpr std::array<MultiplyPanels, sizeof...(rows) + 1> byRows(std::integer_sequence<int, rows...>) {
+  return {nullptr, panels<Kind, rows + 1>...};
+}
+template <typename Kind, int vectors, int... columns>
+constexpr std::array<MultiplyLines, sizeof...(columns) + 1> byColumns(std::integer_sequence<int, columns...>) {
+  return {nullptr, lines<Kind, vectors, columns + 1>...};
+}
+template <typename Kind>
+constexpr auto panelsOf = byRows<Kind>(std::make_integer_sequence<int, Kind::panelRows>());
+template <typename Kind, int vectors>
+constexpr auto linesOf = byColumns<Kind, vectors>(std::make_integer_sequence<int, Kind::lineColumns>());
+
+template <typename Kind, template <typename> class Step> constexpr VectorWay wayOf() {
+  constexpr int columns = 2 * Kind::lanes;
+  static_assert(Kind::panelRows <= mostPanelRows && columns <= mostPanelRows && columnsAtOnce % columns == 0);
+  return {Step<BFloat>::depth,
+          Kind::lanes,
+          Kind::panelRows,
+          columns,
+          Kind::lineColumns,
+          panelsOf<Kind>.data(),
+          {nullptr, linesOf<Kind, 1>.data(), linesOf<Kind, 2>.data()},
+          pack<Step, Kind::panelRows>,
+          pack<Step, columns>,
+          widenLines<Step>};
+}
+
+} // namespace
+
+const VectorWay avx2 = wayOf<Avx2, OneNumber>(), avx512 = wayOf<Avx512, OneNumber>(),
+                avx512Pairs = wayOf<Avx512Pairs, PairOfBFloats>();
+
+} // namespace vectors
+
+const VectorWay *bestWay(DType a, DType b) {
+  static const bool hasAvx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                                __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"),
+                    hasPairs = hasAvx512 && __builtin_cpu_supports("avx512bf16");
+  if (!hasFewRows())
+    return nullptr;
+  if (hasPairs && a == DType::BF16 && (b == DType::BF16 || b == DType::I8))
+    return &vectors::avx512Pairs;
+  return hasAvx512 ? &vectors::avx512 : &vectors::avx2;
+}
+
+} // namespace hpc::host
