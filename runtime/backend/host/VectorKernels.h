@@ -11,40 +11,48 @@
 
 namespace hpc::host::vectors {
 
-/// Asks for the first lines of each row of C before its sums are computed: where rows are pages apart, stores would
-/// wait.
-HPC_INLINE void askForRows(const float *c, int64_t ld, int64_t rows) {
-  for (int64_t i = 0; i < rows; ++i)
-    __builtin_prefetch(c + i * ld, 0, 2);
+/// Asks for a step's part of what is read later: lines of `lanes` numbers.
+template <int lanes> HPC_INLINE void askSoon(const std::byte *soon) {
+  for (int lane = 0; lane < lanes; lane += 16)
+    __builtin_prefetch(soon + lane * int(sizeof(float)), 0, 2);
 }
 
-/// See MultiplyPanels: two vectors of columns.
+/// Asks for what is written later: where rows of C are pages apart, stores would wait.
+template <int lanes> HPC_INLINE void askFor(const float *c) {
+  for (int lane = 0; lane < lanes; lane += 16)
+    __builtin_prefetch(c + lane, 1);
+}
+
+/// See MultiplyPanels: two vectors of columns. Rows of C are asked for one after the other, since a core has not many
+/// lines under way.
 template <typename Kind, int rows>
 HPC_INLINE void multiplyPanels(int64_t steps, const float *a, const float *b, Ahead ahead, bool add, float *c,
                                int64_t ld) {
   using Float = typename Vectors<Kind::lanes>::Float;
   constexpr int64_t columns = 2 * Kind::lanes;
-  askForRows(c, ld, rows);
-  if constexpr (columns * sizeof(float) > 64)
-    askForRows(c + 16, ld, rows);
   Float sums[rows][2] = {};
-  if (add)
-    for (int i = 0; i < rows; ++i)
-      std::memcpy(sums[i], c + i * ld, sizeof(sums[i]));
   const std::byte *soon = ahead.from;
-  HPC_ALIGNED for (int64_t x = 0; x < steps; ++x, soon += ahead.step) {
+  uint64_t row = 0;
+  const uint64_t rowsAStep = (uint64_t(rows) << 32) / uint64_t(steps);
+  HPC_ALIGNED for (int64_t x = 0; x < steps; ++x, soon += ahead.step, row += rowsAStep) {
     Float right[2];
     std::memcpy(right, b + x * columns, sizeof(right));
-    __builtin_prefetch(soon, 0, 2);
-    if constexpr (columns * sizeof(float) > 64)
-      __builtin_prefetch(soon + 64, 0, 2);
+    askSoon<columns>(soon);
+    askFor<columns>(c + int64_t(row >> 32) * ld);
 #pragma clang loop unroll(full)
     for (int i = 0; i < rows; ++i)
       for (int j = 0; j < 2; ++j)
         Kind::multiply(Float(a[x * Kind::panelRows + i]), right[j], sums[i][j]);
   }
-  for (int i = 0; i < rows; ++i)
+  for (int i = 0; i < rows; ++i) {
+    Float before[2] = {};
+    if (add) {
+      std::memcpy(before, c + i * ld, sizeof(before));
+      sums[i][0] += before[0];
+      sums[i][1] += before[1];
+    }
     std::memcpy(c + i * ld, sums[i], sizeof(sums[i]));
+  }
 }
 
 /// Lane i of vector j becomes lane j of vector i.
@@ -73,18 +81,13 @@ HPC_INLINE void multiplyLines(int64_t steps, const float *a, const float *b, int
                               float *c, int64_t ldc, int64_t rows) {
   constexpr int lanes = Kind::lanes;
   using Float = typename Vectors<lanes>::Float;
-  askForRows(c, ldc, rows);
-  alignas(64) float sums[columns][vectors * lanes] = {};
-  if (add)
-    for (int64_t i = 0; i < rows; ++i)
-      for (int j = 0; j < columns; ++j)
-        sums[j][i] = c[i * ldc + j];
-  Float sum[columns][vectors];
-  std::memcpy(sum, sums, sizeof(sum));
+  Float sums[columns][vectors] = {};
   int64_t x = 0;
   for (int64_t line = 1; line <= ahead.count; ++line) {
     const std::byte *soon = ahead.from + (line - 1) * ahead.ld;
     const int64_t end = steps * line / ahead.count;
+    for (int64_t row = rows * (line - 1) / ahead.count; row < rows * line / ahead.count; ++row)
+      askFor<1>(c + row * ldc);
     HPC_ALIGNED for (; x < end; ++x, soon += ahead.step) {
       Float left[vectors];
       std::memcpy(left, a + x * 2 * lanes, sizeof(left));
@@ -92,17 +95,24 @@ HPC_INLINE void multiplyLines(int64_t steps, const float *a, const float *b, int
 #pragma clang loop unroll(full)
       for (int j = 0; j < columns; ++j)
         for (int i = 0; i < vectors; ++i)
-          Kind::multiply(left[i], Float(b[j * ldb + x]), sum[j][i]);
+          Kind::multiply(left[i], Float(b[j * ldb + x]), sums[j][i]);
     }
   }
-  std::memcpy(sums, sum, sizeof(sum));
+  alignas(64) float stored[columns][vectors * lanes];
+  std::memcpy(stored, sums, sizeof(stored));
   for (int64_t first = 0; first < rows; first += 8) {
     Eight turned[8] = {};
     for (int j = 0; j < columns; ++j)
-      std::memcpy(&turned[j], &sums[j][first], sizeof(Eight));
+      std::memcpy(&turned[j], &stored[j][first], sizeof(Eight));
     transpose(turned);
-    for (int64_t i = first; i < std::min<int64_t>(rows, first + 8); ++i)
-      std::memcpy(c + i * ldc, &turned[i - first], columns * sizeof(float));
+    for (int64_t i = first; i < std::min<int64_t>(rows, first + 8); ++i) {
+      float *const to = c + i * ldc;
+      Eight before = {};
+      if (add)
+        std::memcpy(&before, to, columns * sizeof(float));
+      const Eight sum = add ? turned[i - first] + before : turned[i - first];
+      std::memcpy(to, &sum, columns * sizeof(float));
+    }
   }
 }
 

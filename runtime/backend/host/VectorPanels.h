@@ -75,6 +75,20 @@ template <typename T> struct Source {
   int64_t count, depth;
 };
 
+/// Eight steps of at most eight lines, of which `stored` are written even where there are fewer.
+template <typename Of, typename T>
+HPC_INLINE void turnSquare(const T *from, int64_t ld, int64_t lines, float *to, int64_t width, int stored) {
+  Eight v[8] = {};
+#pragma clang loop unroll(full)
+  for (int i = 0; i < 8; ++i)
+    if (i < lines)
+      Of::along(from + i * ld, v[i]);
+  transpose(v);
+#pragma clang loop unroll(full)
+  for (int i = 0; i < 8; ++i)
+    std::memcpy(to + i * width, &v[i], sizeof(float) * size_t(stored));
+}
+
 /// to[x * width + i] = step x of line i; 0 of lines that are not there.
 template <template <typename> class Step, int width, typename T>
 HPC_INLINE void packPanel(const Source<T> &from, float *to) {
@@ -85,20 +99,23 @@ HPC_INLINE void packPanel(const Source<T> &from, float *to) {
   if (!from.along && from.count == width && width >= 8)
     for (; x < whole; ++x)
       for (int i = 0; i < width; i += 8) {
-        const int first = std::min(i, width - 8); // the last vector may begin in the one before
+        const int first = std::min(i, width - 8); // the last one may begin in the one before
         Eight v;
         Of::across(from.data + x * step + first, from.ld, v);
         std::memcpy(to + x * width + first, &v, sizeof(v));
       }
+  constexpr int most = std::min(8, width);
+  if (from.along && from.count == width)
+    for (; x + 8 <= whole; x += 8)
+#pragma clang loop unroll(full)
+      for (int i = 0; i < width; i += most) {
+        const int first = std::min(i, width - most); // likewise
+        turnSquare<Of>(from.data + first * from.ld + x * step, from.ld, most, to + x * width + first, width, most);
+      }
   for (; from.along && x + 8 <= whole; x += 8)
-    for (int first = 0; first < width; first += 8) {
-      Eight v[8] = {};
-      for (int i = 0; i < 8 && first + i < std::min<int64_t>(width, from.count); ++i)
-        Of::along(from.data + (first + i) * from.ld + x * step, v[i]);
-      transpose(v);
-      for (int i = 0; i < 8; ++i)
-        std::memcpy(to + (x + i) * width + first, &v[i], sizeof(float) * size_t(std::min(8, width - first)));
-    }
+    for (int i = 0; i < width; i += most)
+      turnSquare<Of>(from.data + i * from.ld + x * step, from.ld, from.count - i, to + x * width + i, width,
+                     std::min(most, width - i));
   for (; x < steps; ++x)
     for (int64_t i = 0; i < width; ++i)
       to[x * width + i] = i < from.count ? Of::one(from.data + i * line + x * step, number, x < whole) : 0.0f;

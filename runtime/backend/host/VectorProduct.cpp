@@ -9,6 +9,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include <cstdlib>
+static const int64_t RA=getenv("RA")?atoi(getenv("RA")):384;
+static const int64_t RBK=getenv("RBK")?atoi(getenv("RBK")):64;static const int64_t GB=getenv("GB")?atoi(getenv("GB")):4;
 namespace hpc::host {
 
 namespace {
@@ -138,9 +141,9 @@ void multiplyVectors(const Product &product, std::vector<std::byte> &scratch, co
   if (b.transpose && !b.packed)
     return multiplyTransposed(product, way, left, left + leftNumbers);
   const RightPanels right{way, product, left + leftNumbers};
-  for (int64_t row = 0; row < m; row += rowsAtOnce)
+  for (int64_t row = 0; row < m; row += RA)
     for (int64_t x = 0; x < k; x += depthAtOnce) {
-      const int64_t rows = std::min(rowsAtOnce, m - row), depth = std::min(depthAtOnce, k - x),
+      const int64_t rows = std::min(RA, m - row), depth = std::min(depthAtOnce, k - x),
                     steps = way.stepsOf(depth);
       const bool add = addToC || x > 0;
       way.packRows(a, !a.transpose, row, rows, x, depth, left);

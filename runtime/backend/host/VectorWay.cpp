@@ -23,12 +23,12 @@ struct Avx2 {
   template <typename Work> HPC_AVX2 static void run(const Work &work) { work(); }
 };
 
-#define HPC_AVX512 "avx512f,avx512bw,avx512dq,avx512vl,fma,f16c"
+#define HPC_AVX512 "prfchw,avx512f,avx512bw,avx512dq,avx512vl,fma,f16c"
 
 /// 28 vectors of sums, of 32. A transposed B has eight lines: they lie a multiple of a page apart at times, and so
 /// in the eight places that L1 has for those.
 struct Avx512 {
-  static constexpr int lanes = 16, panelRows = 14, lineColumns = 8;
+  static constexpr int lanes = 16, panelRows = 12, lineColumns = 8;
   using Float = Vectors<lanes>::Float;
 
   HPC_INLINE static void multiply(const Float &left, const Float &right, Float &sum) {
