@@ -15,6 +15,7 @@ Expected<std::unique_ptr<ThreadPool>> ThreadPool::create(int64_t threads, bool s
   pool->spins = spins ? 4000 : 0;
   try {
     pool->helpers.reserve(size_t(std::max<int64_t>(0, threads - 1)));
+    pool->shares = std::make_unique<Share[]>(size_t(std::max<int64_t>(1, threads)));
     for (int64_t thread = 1; thread < threads; ++thread)
       pool->helpers.emplace_back([raw = pool.get(), thread] { raw->help(thread); });
   } catch (const std::system_error &error) {
@@ -55,7 +56,7 @@ Status ThreadPool::run(const Job &given) {
   }
   job = given;
   running = true;
-  next.store(0, std::memory_order_relaxed);
+  share();
   state.store(open, std::memory_order_release);
   // Sequentially consistent on both sides: either the sleeper is seen here, or it sees the new generation there.
   generation.fetch_add(1);
@@ -73,6 +74,19 @@ Status ThreadPool::run(const Job &given) {
   return std::exchange(error, Status::success());
 }
 
+/// Deals out the pieces of the job in their order.
+void ThreadPool::share() {
+  const int64_t threads = this->threads(), pieces = job.items / job.grain + (job.items % job.grain != 0),
+                each = pieces / threads, more = pieces % threads;
+  int64_t piece = 0, item = 0;
+  for (int64_t thread = 0; thread < threads; ++thread) {
+    shares[size_t(thread)].next.store(item, std::memory_order_relaxed);
+    piece += each + (thread < more ? 1 : 0);
+    item = piece < pieces ? piece * job.grain : job.items; // whose product may be beyond the largest number
+    shares[size_t(thread)].end = item;
+  }
+}
+
 void ThreadPool::doPieces(int64_t thread) {
   auto keep = [&](Status status, std::exception_ptr thrown) {
     std::lock_guard<std::mutex> lock(mutex);
@@ -81,13 +95,16 @@ void ThreadPool::doPieces(int64_t thread) {
     error = std::move(status);
     exception = std::move(thrown);
   };
-  while (!failed.load(std::memory_order_relaxed)) {
-    const int64_t first = next.fetch_add(job.grain, std::memory_order_relaxed);
-    if (first >= job.items)
-      return;
+  for (int64_t passed = 0; passed < threads() && !failed.load(std::memory_order_relaxed);) {
+    Share &from = shares[size_t((thread + passed) % threads())];
+    const int64_t first = from.next.fetch_add(job.grain, std::memory_order_relaxed);
+    if (first >= from.end) {
+      ++passed;
+      continue;
+    }
     try {
       // In this order: items may be close to the largest number.
-      const int64_t last = job.items - first > job.grain ? first + job.grain : job.items;
+      const int64_t last = from.end - first > job.grain ? first + job.grain : from.end;
       Status status = job.call(job.work, thread, first, last);
       if (!status.ok())
         keep(std::move(status), nullptr);

@@ -1,5 +1,7 @@
-// The threads of one rank: its own, and helpers that take pieces of its work beside it. Which thread does which piece
-// is chance and their number is the user's, so what a piece computes may depend on its items alone.
+// The threads of one rank: its own, and helpers that take pieces of its work beside it. Each begins with its own share,
+// the same part of every job, so that what it wrote is in its core's cache for the next; who is done takes from the others.
+// So which thread does which piece is chance after all, and their number is the user's: what a piece computes may depend on
+// its items alone.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -44,17 +46,24 @@ private:
     const void *work = nullptr;
     int64_t items = 0, grain = 1;
   };
+  /// Of a thread: items next .. end-1 are still to be taken, by whoever comes.
+  struct alignas(64) Share {
+    std::atomic<int64_t> next{0};
+    int64_t end = 0;
+  };
   static constexpr uint32_t open = 1u << 31;
 
   Status run(const Job &given);
   int64_t threadHere() const;
   void help(int64_t thread);
+  void share();
   void doPieces(int64_t thread);
   bool enter();
   void leave();
   void waitForHelpers();
 
   std::vector<std::thread> helpers;
+  std::unique_ptr<Share[]> shares; ///< one for each thread
   int spins = 0;
   Job job;
   bool running = false; ///< written while no helper is inside
@@ -64,8 +73,7 @@ private:
   std::atomic<bool> leaving{false};
   alignas(64) std::atomic<uint32_t> state{0}; ///< helpers inside the job, and `open` while more may enter
   std::atomic<bool> callerSleeps{false};
-  alignas(64) std::atomic<int64_t> next{0}; ///< the first item that nobody has taken
-  std::atomic<bool> failed{false};
+  alignas(64) std::atomic<bool> failed{false};
   std::mutex mutex; ///< of the two below
   Status error;
   std::exception_ptr exception;

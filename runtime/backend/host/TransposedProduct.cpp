@@ -5,9 +5,6 @@
 
 #include <algorithm>
 
-#include <cstdlib>
-static const int64_t RA=getenv("RA")?atoi(getenv("RA")):384;
-static const int64_t RBK=getenv("RBK")?atoi(getenv("RBK")):64;static const int64_t GB=getenv("GB")?atoi(getenv("GB")):4;
 namespace hpc::host::vectors {
 
 namespace {
@@ -36,7 +33,7 @@ Lines linesOf(const VectorWay &way, const ConstMatrix &b, int64_t column, int64_
 /// What panel i of `panels` asks for of the same group of columns, at column `column`, in the next block.
 Ahead linesAhead(const VectorWay &way, const ConstMatrix &b, int64_t n, int64_t column, int64_t x, int64_t i,
                  int64_t panels) {
-  const int64_t columnsOfBlock = GB * way.lineColumns;
+  const int64_t columnsOfBlock = groupsOfBlock * way.lineColumns;
   const int64_t lines = ceilDiv(way.lineColumns, panels), first = column + columnsOfBlock + i * lines;
   const int64_t bytes = byteSize(b.dtype), end = std::min(column + columnsOfBlock + way.lineColumns, n);
   const int64_t count = std::min(end - first, lines);
@@ -49,18 +46,18 @@ Ahead linesAhead(const VectorWay &way, const ConstMatrix &b, int64_t n, int64_t 
 
 void multiplyTransposed(const Product &product, const VectorWay &way, float *left, float *right) {
   const auto &[m, n, k, a, b, c, accumulate, addToC, mayUseTiles] = product;
-  const int64_t columnsOfBlock = GB * way.lineColumns, panelRows = way.panelColumns;
-  for (int64_t firstRow = 0; firstRow < m; firstRow += RA)
+  const int64_t columnsOfBlock = groupsOfBlock * way.lineColumns, panelRows = way.panelColumns;
+  for (int64_t firstRow = 0; firstRow < m; firstRow += rowsAtOnce)
     for (int64_t x = 0; x < k; x += depthAtOnce) {
-      const int64_t rows = std::min(RA, m - firstRow), depth = std::min(depthAtOnce, k - x),
+      const int64_t rows = std::min(rowsAtOnce, m - firstRow), depth = std::min(depthAtOnce, k - x),
                     steps = way.stepsOf(depth);
       const bool add = addToC || x > 0;
       way.packColumns(a, !a.transpose, firstRow, rows, x, depth, left);
       for (int64_t column = 0; column < n; column += columnsOfBlock) {
         const int64_t columns = std::min(columnsOfBlock, n - column);
         const Lines lines = linesOf(way, b, column, columns, x, depth, right);
-        for (int64_t block = 0; block < rows; block += RBK) {
-          const int64_t blockEnd = std::min(block + RBK, rows), panels = ceilDiv(blockEnd - block, panelRows);
+        for (int64_t block = 0; block < rows; block += rowsOfBlock) {
+          const int64_t blockEnd = std::min(block + rowsOfBlock, rows), panels = ceilDiv(blockEnd - block, panelRows);
           for (int64_t j = 0; j < columns; j += way.lineColumns)
             for (int64_t i = block; i < blockEnd; i += panelRows) {
               const int64_t width = std::min(way.lineColumns, columns - j), height = std::min(panelRows, rows - i);

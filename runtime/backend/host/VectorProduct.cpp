@@ -9,9 +9,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include <cstdlib>
-static const int64_t RA=getenv("RA")?atoi(getenv("RA")):384;
-static const int64_t RBK=getenv("RBK")?atoi(getenv("RBK")):64;static const int64_t GB=getenv("GB")?atoi(getenv("GB")):4;
 namespace hpc::host {
 
 namespace {
@@ -34,16 +31,11 @@ void multiplyNarrow(const VectorWay &way, int64_t rows, int64_t columns, int64_t
     std::copy_n(sums + i * way.panelColumns, columns, c + i * ld);
 }
 
-bool hasTypes(const Product &product) {
-  auto isFloat = [](DType type) { return type == DType::F32 || type == DType::F16 || type == DType::BF16; };
-  return isFloat(product.a.dtype) && (isFloat(product.b.dtype) || product.b.dtype == DType::I8) &&
-         product.c.dtype == DType::F32 && product.accumulate == DType::F32;
-}
-
 /// Whether these vectors are a way to compute it at all; tiles are faster.
 bool hasWay(const Product &product) {
-  return hasTypes(product) && product.m > fewRows && product.n >= leastColumns && product.k >= leastDepth &&
-         !hasTiles() && bestWay(product.a.dtype, product.b.dtype);
+  return product.c.dtype == DType::F32 && product.accumulate == DType::F32 && product.m > fewRows &&
+         product.n >= leastColumns && product.k >= leastDepth && !hasTiles() &&
+         bestWay(product.a.dtype, product.b.dtype);
 }
 
 /// oneDNN 2.6.3 reads operands as they lie in memory where A, or a part of it, has fewer than 384 rows. Of a transposed
@@ -141,9 +133,9 @@ void multiplyVectors(const Product &product, std::vector<std::byte> &scratch, co
   if (b.transpose && !b.packed)
     return multiplyTransposed(product, way, left, left + leftNumbers);
   const RightPanels right{way, product, left + leftNumbers};
-  for (int64_t row = 0; row < m; row += RA)
+  for (int64_t row = 0; row < m; row += rowsAtOnce)
     for (int64_t x = 0; x < k; x += depthAtOnce) {
-      const int64_t rows = std::min(RA, m - row), depth = std::min(depthAtOnce, k - x),
+      const int64_t rows = std::min(rowsAtOnce, m - row), depth = std::min(depthAtOnce, k - x),
                     steps = way.stepsOf(depth);
       const bool add = addToC || x > 0;
       way.packRows(a, !a.transpose, row, rows, x, depth, left);

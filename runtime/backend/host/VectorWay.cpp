@@ -93,15 +93,25 @@ const VectorWay avx2 = wayOf<Avx2, OneNumber>(), avx512 = wayOf<Avx512, OneNumbe
 
 } // namespace vectors
 
-const VectorWay *bestWay(DType a, DType b) {
-  static const bool hasAvx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                                __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"),
+bool machineHas(const VectorWay &way) {
+  static const bool hasAvx512 = hasFewRows() && __builtin_cpu_supports("avx512f") &&
+                                __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+                                __builtin_cpu_supports("avx512vl"),
                     hasPairs = hasAvx512 && __builtin_cpu_supports("avx512bf16");
-  if (!hasFewRows())
-    return nullptr;
-  if (hasPairs && a == DType::BF16 && (b == DType::BF16 || b == DType::I8))
-    return &vectors::avx512Pairs;
-  return hasAvx512 ? &vectors::avx512 : &vectors::avx2;
+  return &way == &vectors::avx2 ? hasFewRows() : &way == &vectors::avx512 ? hasAvx512 : hasPairs;
+}
+
+bool takesTypes(const VectorWay &way, DType a, DType b) {
+  auto isNumber = [](DType type) { return type == DType::F32 || type == DType::F16 || type == DType::BF16; };
+  const bool arePairs = a == DType::BF16 && (b == DType::BF16 || b == DType::I8);
+  return way.depthOfStep == 2 ? arePairs : isNumber(a) && (isNumber(b) || b == DType::I8);
+}
+
+const VectorWay *bestWay(DType a, DType b) {
+  for (const VectorWay *way : {&vectors::avx512Pairs, &vectors::avx512, &vectors::avx2})
+    if (machineHas(*way) && takesTypes(*way, a, b))
+      return way;
+  return nullptr;
 }
 
 } // namespace hpc::host

@@ -55,6 +55,10 @@ extern const VectorWay avx2, avx512, avx512Pairs;
 
 } // namespace vectors
 
+/// Whether this machine has the vectors, and whether they multiply operands of these types.
+bool machineHas(const VectorWay &way);
+bool takesTypes(const VectorWay &way, DType a, DType b);
+
 /// The best way of this machine for operands of these types, whether other products are faster or not; null where it has
 /// none.
 const VectorWay *bestWay(DType a, DType b);
