@@ -31,14 +31,6 @@ int64_t batchSize(const plan::Gemm &gemm) {
   return products;
 }
 
-/// Moves a matrix to row `row` and column `column` of what the product sees.
-template <typename Byte> void moveTo(MatrixOf<Byte> &matrix, int64_t row, int64_t column) {
-  if (matrix.packed) // whole panels, all of k
-    matrix.data += column * matrix.ld * byteSize(matrix.dtype);
-  else
-    matrix.data += (matrix.transpose ? column * matrix.ld + row : row * matrix.ld + column) * byteSize(matrix.dtype);
-}
-
 Product productOf(const GemmCall &call, const ProductPart &part, int64_t packedDepth) {
   Product product = productOf(call);
   if (packedDepth > 0)
@@ -106,7 +98,7 @@ Expected<GemmNeeds> gemmNeeds(const GemmCall &call, bool mayUseTiles) {
   const GemmMethod method = chooseMethod(call, 1, mayUseTiles);
   if (method.depth > 0)
     return GemmNeeds{ceilDiv(call.k, method.depth) * call.m * call.n * int64_t(sizeof(float)), 0};
-  const int64_t ours = method.usesTiles ? tileScratch() : method.usesVectors ? vectorScratch() : 0;
+  const int64_t ours = method.usesTiles ? tileScratch() : method.usesVectors ? vectorScratch(gemm.c.dtype) : 0;
   return GemmNeeds{std::max(*scratch, ours),
                    oneDnnScratch(method.library.rows, method.library.columns, call.k)};
 }

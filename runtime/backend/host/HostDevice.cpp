@@ -152,7 +152,7 @@ Status HostDevice::pack(const plan::Gemm &gemm, std::byte *b, int64_t k, int64_t
   }));
   packingBytes = std::max(packingBytes, bytes);
   for (Scratch &memory : scratch)
-    memory.resize(std::max(memory.size(), size_t(vectorScratch())));
+    memory.resize(std::max(memory.size(), size_t(vectorScratch(gemm.c.dtype))));
   for (GemmHandle handle : handles) {
     Prepared &product = products[size_t(handle)];
     product.method = product.packed;

@@ -1,6 +1,6 @@
 // One matrix product on the host, C = A * B or C += A * B, for every float type, and B of i8. One thread a call: the ranks are the
 // threads. Large ones go to tile registers where there are some (TileProduct), few rows to FewRows, some of machines without
-// AVX-512 to VectorProduct; else f32 goes to oneDNN, and what is narrower is widened block by block and multiplied there too, so that sums are f32 in any case;
+// tiles to VectorProduct; else f32 goes to oneDNN, and what is narrower is widened block by block and multiplied there too, so that sums are f32 in any case;
 // f64, which oneDNN 2.6 lacks, is our own loop.
 #pragma once
 
@@ -32,6 +32,14 @@ struct Product {
   bool addToC = false;
   bool mayUseTiles = true; ///< see TileProduct.h
 };
+
+/// Moves a matrix to row `row` and column `column` of what the product sees; a packed one to a panel.
+template <typename Byte> void moveTo(MatrixOf<Byte> &matrix, int64_t row, int64_t column) {
+  if (matrix.packed) // all of k
+    matrix.data += column * matrix.ld * byteSize(matrix.dtype);
+  else
+    matrix.data += (matrix.transpose ? column * matrix.ld + row : row * matrix.ld + column) * byteSize(matrix.dtype);
+}
 
 /// Called once on each thread that will multiply: Debian's oneDNN would otherwise start a pool of its own for each.
 void useOneThread();

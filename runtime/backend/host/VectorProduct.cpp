@@ -4,6 +4,7 @@
 
 #include "runtime/backend/host/FewRows.h"
 #include "runtime/backend/host/TileProduct.h"
+#include "runtime/backend/host/VectorPanels.h"
 #include "runtime/base/IntegerMath.h"
 
 #include <algorithm>
@@ -17,6 +18,8 @@ using namespace vectors;
 
 constexpr int64_t alignment = 64, wordBytes = sizeof(float);
 constexpr int64_t leftNumbers = (rowsAtOnce + mostPanelRows) * depthAtOnce, rightNumbers = columnsAtOnce * depthAtOnce;
+/// Of a C of 16 bits, whose sums are put together beside it.
+constexpr int64_t columnsOfSums = 512, sumsNumbers = rowsAtOnce * columnsOfSums;
 /// Below, panels are little but rim.
 constexpr int64_t leastColumns = 16, leastDepth = 8;
 
@@ -33,7 +36,8 @@ void multiplyNarrow(const VectorWay &way, int64_t rows, int64_t columns, int64_t
 
 /// Whether these vectors are a way to compute it at all; tiles are faster.
 bool hasWay(const Product &product) {
-  return product.c.dtype == DType::F32 && product.accumulate == DType::F32 && product.m > fewRows &&
+  const DType c = product.c.dtype;
+  return (c == DType::F32 || c == DType::F16 || c == DType::BF16) && product.accumulate == DType::F32 && product.m > fewRows &&
          product.n >= leastColumns && product.k >= leastDepth && !hasTiles() &&
          bestWay(product.a.dtype, product.b.dtype);
 }
@@ -89,6 +93,80 @@ private:
   }
 };
 
+/// C of f32.
+void multiplyWide(const Product &product, const VectorWay &way, float *left, float *right) {
+  const auto &[m, n, k, a, b, c, accumulate, addToC, mayUseTiles] = product;
+  if (b.transpose && !b.packed)
+    return multiplyTransposed(product, way, left, right);
+  const RightPanels panels{way, product, right};
+  for (int64_t row = 0; row < m; row += rowsAtOnce)
+    for (int64_t x = 0; x < k; x += depthAtOnce) {
+      const int64_t rows = std::min(rowsAtOnce, m - row), depth = std::min(depthAtOnce, k - x),
+                    steps = way.stepsOf(depth);
+      const bool add = addToC || x > 0;
+      way.packRows(a, !a.transpose, row, rows, x, depth, left);
+      for (int64_t column = 0; column < n; column += columnsAtOnce) {
+        const int64_t columns = std::min(columnsAtOnce, n - column);
+        panels.begin(column, columns, x, depth);
+        float *const to = reinterpret_cast<float *>(c.data) + row * c.ld + column;
+        for (int64_t j = 0; j < columns; j += way.panelColumns)
+          for (int64_t i = 0; i < rows; i += way.panelRows) {
+            const int64_t height = std::min(way.panelRows, rows - i), width = columns - j;
+            const float *const ofA = left + i * steps, *const ofB = panels.panel(column, j, columns, x, depth);
+            if (width < way.panelColumns)
+              multiplyNarrow(way, height, width, steps, ofA, ofB, add, to + i * c.ld + j, c.ld);
+            else
+              way.panels[height](steps, ofA, ofB, panels.ahead(column + j, i, rows, x, depth), add, to + i * c.ld + j,
+                                 c.ld);
+          }
+      }
+    }
+}
+
+template <typename T> HPC_AVX2 void widenRow(const T *from, int64_t count, float *to) {
+  int64_t j = 0;
+  for (; j + 8 <= count; j += 8) {
+    Eight wide;
+    Vectors<8>::load(from + j, wide);
+    std::memcpy(to + j, &wide, sizeof(wide));
+  }
+  for (; j < count; ++j)
+    to[j] = widen(from[j]);
+}
+
+template <typename T> HPC_AVX2 void roundRow(const float *from, int64_t count, T *to) {
+  Eight wide = {};
+  int64_t j = 0;
+  for (; j + 8 <= count; j += 8) {
+    Vectors<8>::load(from + j, wide);
+    Vectors<8>::store(wide, to + j);
+  }
+  T last[8];
+  std::copy_n(from + j, count - j, reinterpret_cast<float *>(&wide));
+  Vectors<8>::store(wide, last);
+  std::copy_n(last, count - j, to + j);
+}
+
+/// C of 16 bits: a part of its sums after the other, each of all of k.
+template <typename T>
+void multiplyRounded(const Product &product, const VectorWay &way, float *left, float *right, float *sums) {
+  for (int64_t row = 0; row < product.m; row += rowsAtOnce)
+    for (int64_t column = 0; column < product.n; column += columnsOfSums) {
+      Product part = product;
+      moveTo(part.a, row, 0);
+      moveTo(part.b, 0, column);
+      part.m = std::min(rowsAtOnce, product.m - row);
+      part.n = std::min(columnsOfSums, product.n - column);
+      T *const c = reinterpret_cast<T *>(product.c.data) + row * product.c.ld + column;
+      for (int64_t i = 0; product.addToC && i < part.m; ++i)
+        widenRow(c + i * product.c.ld, part.n, sums + i * columnsOfSums);
+      part.c = {reinterpret_cast<std::byte *>(sums), DType::F32, columnsOfSums};
+      multiplyWide(part, way, left, right);
+      for (int64_t i = 0; i < part.m; ++i)
+        roundRow(sums + i * columnsOfSums, part.n, c + i * product.c.ld);
+    }
+}
+
 } // namespace
 
 bool fitsVectors(const Product &product) {
@@ -122,39 +200,24 @@ void packVectors(const VectorWay &way, const ConstMatrix &b, int64_t k, int64_t 
   }
 }
 
-int64_t vectorScratch() { return (leftNumbers + rightNumbers) * wordBytes + alignment; }
+int64_t vectorScratch(DType c) {
+  return (leftNumbers + rightNumbers + (c == DType::F32 ? 0 : sumsNumbers)) * wordBytes + alignment;
+}
 
 void multiplyVectors(const Product &product, std::vector<std::byte> &scratch, const VectorWay *given) {
-  scratch.resize(std::max(scratch.size(), size_t(vectorScratch())));
+  scratch.resize(std::max(scratch.size(), size_t(vectorScratch(product.c.dtype))));
   const uintptr_t misaligned = reinterpret_cast<uintptr_t>(scratch.data()) % alignment;
-  float *const left = reinterpret_cast<float *>(scratch.data() + (misaligned ? alignment - misaligned : 0));
-  const auto &[m, n, k, a, b, c, accumulate, addToC, mayUseTiles] = product;
-  const VectorWay &way = given ? *given : *bestWay(a.dtype, b.dtype);
-  if (b.transpose && !b.packed)
-    return multiplyTransposed(product, way, left, left + leftNumbers);
-  const RightPanels right{way, product, left + leftNumbers};
-  for (int64_t row = 0; row < m; row += rowsAtOnce)
-    for (int64_t x = 0; x < k; x += depthAtOnce) {
-      const int64_t rows = std::min(rowsAtOnce, m - row), depth = std::min(depthAtOnce, k - x),
-                    steps = way.stepsOf(depth);
-      const bool add = addToC || x > 0;
-      way.packRows(a, !a.transpose, row, rows, x, depth, left);
-      for (int64_t column = 0; column < n; column += columnsAtOnce) {
-        const int64_t columns = std::min(columnsAtOnce, n - column);
-        right.begin(column, columns, x, depth);
-        float *const to = reinterpret_cast<float *>(c.data) + row * c.ld + column;
-        for (int64_t j = 0; j < columns; j += way.panelColumns)
-          for (int64_t i = 0; i < rows; i += way.panelRows) {
-            const int64_t height = std::min(way.panelRows, rows - i), width = columns - j;
-            const float *const ofA = left + i * steps, *const ofB = right.panel(column, j, columns, x, depth);
-            if (width < way.panelColumns)
-              multiplyNarrow(way, height, width, steps, ofA, ofB, add, to + i * c.ld + j, c.ld);
-            else
-              way.panels[height](steps, ofA, ofB, right.ahead(column + j, i, rows, x, depth), add, to + i * c.ld + j,
-                                 c.ld);
-          }
-      }
-    }
+  float *const left = reinterpret_cast<float *>(scratch.data() + (misaligned ? alignment - misaligned : 0)),
+               *const right = left + leftNumbers, *const sums = right + rightNumbers;
+  const VectorWay &way = given ? *given : *bestWay(product.a.dtype, product.b.dtype);
+  switch (product.c.dtype) {
+  case DType::BF16:
+    return multiplyRounded<BFloat>(product, way, left, right, sums);
+  case DType::F16:
+    return multiplyRounded<_Float16>(product, way, left, right, sums);
+  default:
+    return multiplyWide(product, way, left, right);
+  }
 }
 
 } // namespace hpc::host

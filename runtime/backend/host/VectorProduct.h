@@ -1,5 +1,5 @@
 // Matrix products in the vectors of x86-64 machines that have AVX2 or AVX-512 and no tile registers, sums in f32: what
-// oneDNN has no product for (bf16 and f16, and B of i8), and f32 where oneDNN takes longer. The bits of an element of C
+// oneDNN has no product for (bf16 and f16, and B of i8), and f32 where oneDNN takes longer. C of 16 bits is rounded once. The bits of an element of C
 // depend on its row of A, its column of B and their depth alone.
 #pragma once
 
@@ -22,8 +22,8 @@ bool wantsPacked(const Product &product);
 void packVectors(const VectorWay &way, const ConstMatrix &b, int64_t k, int64_t n, int64_t first, int64_t last,
                  std::byte *to);
 
-/// Bytes of scratch for any product.
-int64_t vectorScratch();
+/// Bytes of scratch for any product into C of this type.
+int64_t vectorScratch(DType c);
 
 /// In the best way that the machine has, or `way`, which takes the types and which the machine has.
 void multiplyVectors(const Product &product, std::vector<std::byte> &scratch, const VectorWay *way = nullptr);

@@ -45,6 +45,19 @@ template <int lanes> struct Vectors {
     const Word wide = __builtin_convertvector(bits, Word) << 16;
     read(&wide, to);
   }
+
+  /// Rounds to nearest even.
+  HPC_INLINE static void store(const Float &from, _Float16 *to) {
+    const Half half = __builtin_convertvector(from, Half);
+    std::memcpy(to, &half, sizeof(half));
+  }
+  HPC_INLINE static void store(const Float &from, BFloat *to) {
+    Word bits;
+    read(&from, bits);
+    const Word even = bits + 0x7fff + (bits >> 16 & 1), quiet = bits | 0x400000;
+    const Short narrow = __builtin_convertvector((from == from ? even : quiet) >> 16, Short);
+    std::memcpy(to, &narrow, sizeof(narrow));
+  }
 };
 
 HPC_INLINE float widen(float x) { return x; }

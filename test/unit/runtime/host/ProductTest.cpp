@@ -1,116 +1,31 @@
 // Products against loops in double precision: all float types, transposes, adding to C, shapes down to zero and past a
-// block, NaN in C before and around it. ProductTilesTest has what is particular to the tile registers.
+// block. ProductTilesTest has what is particular to the tile registers, ProductVectorsTest all ways of vectors.
 #include "runtime/backend/host/FewRows.h"
 #include "runtime/backend/host/TileProduct.h"
 #include "runtime/backend/host/VectorProduct.h"
-#include "runtime/base/HalfFloat.h"
+#include "test/unit/runtime/host/ProductCase.h"
 
 #include <array>
-#include <cmath>
-#include <cstring>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <limits>
 
 using namespace hpc;
 using host::Product;
 
 namespace {
 
-double get(DType dtype, const std::byte *data, int64_t i) {
-  auto read = [&](auto value) {
-    std::memcpy(&value, data + i * int64_t(sizeof(value)), sizeof(value));
-    return value;
-  };
-  switch (dtype) {
-  case DType::F64:
-    return read(double());
-  case DType::F16:
-    return halfToFloat(read(uint16_t()));
-  case DType::BF16:
-    return bfloatToFloat(read(uint16_t()));
-  case DType::I8:
-    return read(int8_t());
-  default:
-    return read(float());
-  }
+using test::Case;
+using test::get;
+using test::set;
+using test::value;
+
+int64_t mostScratch(const Product &product) {
+  const int64_t ours = host::fitsTiles(product)     ? host::tileScratch()
+                       : host::fitsVectors(product) ? host::vectorScratch(product.c.dtype)
+                                                    : 0;
+  return std::max(*host::productScratch(product.a.dtype, product.b.dtype, product.c.dtype, product.accumulate), ours);
 }
 
-void set(DType dtype, std::byte *data, int64_t i, double number) {
-  auto write = [&](auto value) { std::memcpy(data + i * int64_t(sizeof(value)), &value, sizeof(value)); };
-  switch (dtype) {
-  case DType::F64:
-    return write(number);
-  case DType::F16:
-    return write(floatToHalf(float(number)));
-  case DType::BF16:
-    return write(floatToBfloat(float(number)));
-  case DType::I8:
-    return write(int8_t(number * 4)); // value() has quarters
-  default:
-    return write(float(number));
-  }
-}
-
-struct Case {
-  DType a = DType::F32, b = DType::F32, c = DType::F32, accumulate = DType::F32;
-  int64_t m = 1, n = 1, k = 1;
-  bool transposeA = false, transposeB = false, add = false;
-  int64_t slack = 0;
-};
-
-/// Multiples of 1/4 with sums below 2^7: exact in every type that holds them, bf16 included.
-double value(int64_t i, int64_t seed) { return double((i * 7919 + seed) % 5 - 2) / 4; }
-
-void check(const Case &test) {
-  const auto &[typeA, typeB, typeC, accumulate, m, n, k, transposeA, transposeB, add, slack] = test;
-  Product product{m, n, k};
-  product.a = {nullptr, typeA, std::max<int64_t>(1, transposeA ? m : k) + slack, transposeA};
-  product.b = {nullptr, typeB, std::max<int64_t>(1, transposeB ? k : n) + slack, transposeB};
-  product.c = {nullptr, typeC, std::max<int64_t>(1, n) + slack, false};
-  product.accumulate = accumulate;
-  product.addToC = add;
-  int64_t sizeA = std::max<int64_t>(1, transposeA ? k : m) * product.a.ld,
-          sizeB = std::max<int64_t>(1, transposeB ? n : k) * product.b.ld,
-          sizeC = std::max<int64_t>(1, m) * product.c.ld;
-  std::vector<std::byte> a(size_t(sizeA * 8)), b(size_t(sizeB * 8)), c(size_t(sizeC * 8));
-  for (int64_t i = 0; i < sizeA; ++i)
-    set(typeA, a.data(), i, value(i, 1));
-  for (int64_t i = 0; i < sizeB; ++i)
-    set(typeB, b.data(), i, value(i, 3));
-  for (int64_t i = 0; i < sizeC; ++i) // where nothing is added, what was there is poison
-    set(typeC, c.data(), i,
-        add && i / product.c.ld < m && i % product.c.ld < n ? value(i, 2) : std::numeric_limits<double>::quiet_NaN());
-  std::vector<std::byte> before = c, scratch;
-  product.a.data = a.data();
-  product.b.data = b.data();
-  product.c.data = c.data();
-  Status status = host::multiply(product, scratch);
-  ASSERT_TRUE(status.ok()) << status.text();
-  EXPECT_LE(int64_t(scratch.size()), std::max(*host::productScratch(typeA, typeB, typeC, accumulate),
-                                              host::fitsTiles(product)     ? host::tileScratch()
-                                              : host::fitsVectors(product) ? host::vectorScratch()
-                                                                           : 0));
-
-  std::string what = std::string(name(typeA)) + " " + name(typeB) + " " + name(typeC) + " by " + name(accumulate) +
-                     ": " + std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k) +
-                     (transposeA ? " A^T" : "") + (transposeB ? " B^T" : "") + (add ? " add" : "");
-  for (int64_t i = 0; i < std::max<int64_t>(1, m); ++i)
-    for (int64_t j = 0; j < product.c.ld; ++j) {
-      int64_t at = i * product.c.ld + j;
-      if (i >= m || j >= n) {
-        ASSERT_TRUE(std::isnan(get(typeC, c.data(), at))) << what << ": wrote outside of C";
-        continue;
-      }
-      double sum = add ? get(typeC, before.data(), at) : 0;
-      for (int64_t x = 0; x < k; ++x)
-        sum += get(typeA, a.data(), transposeA ? x * product.a.ld + i : i * product.a.ld + x) *
-               get(typeB, b.data(), transposeB ? j * product.b.ld + x : x * product.b.ld + j);
-      std::byte rounded[8];
-      set(typeC, rounded, 0, sum);
-      ASSERT_EQ(get(typeC, c.data(), at), get(typeC, rounded, 0)) << what << " at " << i << "," << j;
-    }
-}
+void check(const Case &test) { test::check(test, host::multiply, mostScratch); }
 
 constexpr DType floats[] = {DType::F32, DType::F64, DType::F16, DType::BF16};
 
@@ -260,59 +175,6 @@ TEST(Product, ManyTransposedColumns) {
                                     {67, 266, 1537, 0},
                                     {24, 259, 40, 8}})
         check({DType::F32, DType::F32, DType::F32, DType::F32, m, n, k, transposeA, true, add, slack});
-}
-
-// Threads cut such a product, as they do one of 16 bits, into parts of their own number: an element keeps its bits, and
-// has the same where the columns of B lie in memory as rows. Machines with AVX-512 do not choose this way, but can go
-// it.
-TEST(Product, BitsOfVectorsDependOnNoOtherRowsAndColumns) {
-  if (!host::hasFewRows())
-    GTEST_SKIP() << "this machine has no AVX2 with FMA and F16C";
-  const int64_t m = 400, n = 512, k = 800;
-  for (DType type : {DType::F32, DType::BF16, DType::F16, DType::I8}) {
-    const DType typeA = type == DType::I8 ? DType::F32 : type;
-    std::vector<std::byte> a(size_t(m * k * byteSize(typeA))), b(size_t(k * n * byteSize(type))), turned(b.size()),
-        scratch;
-    for (int64_t i = 0; i < m * k; ++i)
-      set(typeA, a.data(), i, std::sin(double(i)));
-    for (int64_t x = 0; x < k; ++x)
-      for (int64_t j = 0; j < n; ++j) {
-        const double value = type == DType::I8 ? double((x * n + j) % 255 - 127) : std::cos(double(x * n + j));
-        set(type, b.data(), x * n + j, value);
-        set(type, turned.data(), j * k + x, value);
-      }
-    auto multiply = [&](bool transposeB, int64_t row, int64_t rows, int64_t column, int64_t columns) {
-      std::vector<float> c(size_t(m * n), 0.25f);
-      Product product{rows, columns, k};
-      product.a = {a.data() + row * k * byteSize(typeA), typeA, k, false};
-      product.b = {(transposeB ? turned.data() + column * k * byteSize(type) : b.data() + column * byteSize(type)),
-                   type, transposeB ? k : n, transposeB};
-      product.c = {reinterpret_cast<std::byte *>(c.data()), DType::F32, n, false};
-      product.addToC = true;
-      host::multiplyVectors(product, scratch);
-      return c;
-    };
-    const std::vector<float> whole = multiply(false, 0, m, 0, n);
-    double sum = 0.25;
-    for (int64_t x = 0; x < k; ++x)
-      sum += get(typeA, a.data(), x) * get(type, b.data(), x * n);
-    EXPECT_NEAR(whole[0], sum, 1e-4 * std::max(1.0, std::abs(sum)));
-    EXPECT_EQ(multiply(true, 0, m, 0, n), whole) << name(type);
-    for (bool transposeB : {false, true})
-      for (auto [row, rows, column, columns] : {std::array<int64_t, 4>{0, 11, 64, 19},
-                                                {37, 8, 0, 5},
-                                                {5, 23, 101, 49},
-                                                {300, 70, 7, 26},
-                                                {16, 90, 20, 100}}) {
-        const std::vector<float> part = multiply(transposeB, row, rows, column, columns);
-        for (int64_t i = 0; i < rows; ++i)
-          for (int64_t j = 0; j < columns; ++j)
-            ASSERT_EQ(part[size_t(i * n + j)], whole[size_t((row + i) * n + column + j)])
-                << name(type) << (transposeB ? " transposed " : " ") << row + i << "," << column + j;
-        EXPECT_EQ(part[size_t(rows * n)], 0.25f) << "beyond the rows";
-        EXPECT_EQ(part[size_t(columns)], 0.25f) << "beyond the columns";
-      }
-  }
 }
 
 // Sums of 16-bit floats are f32: 4096 ones are 4096, where a sum in bf16 would end at 256 and one in f16 at 2048.
