@@ -31,15 +31,15 @@ Lines linesOf(const VectorWay &way, const ConstMatrix &b, int64_t column, int64_
 }
 
 /// What panel i of `panels` asks for of the same group of columns, at column `column`, in the next block.
-Ahead linesAhead(const VectorWay &way, const ConstMatrix &b, int64_t n, int64_t column, int64_t x, int64_t i,
-                 int64_t panels) {
+Ahead linesAhead(const VectorWay &way, const Product &product, int64_t column, int64_t x, int64_t i, int64_t panels) {
+  const auto &[m, n, k, a, b, c, accumulate, addToC, mayUseTiles] = product;
   const int64_t columnsOfBlock = groupsOfBlock * way.lineColumns;
   const int64_t lines = ceilDiv(way.lineColumns, panels), first = column + columnsOfBlock + i * lines;
   const int64_t bytes = byteSize(b.dtype), end = std::min(column + columnsOfBlock + way.lineColumns, n);
   const int64_t count = std::min(end - first, lines);
   if (count <= 0)
     return {b.data};
-  return {b.data + (first * b.ld + x) * bytes, b.ld * bytes, bytes * way.depthOfStep * count, count};
+  return {b.data + (first * b.ld + x) * bytes, b.ld * bytes, std::min(depthAtOnce, k - x) * bytes, count};
 }
 
 } // namespace
@@ -62,7 +62,7 @@ void multiplyTransposed(const Product &product, const VectorWay &way, float *lef
             for (int64_t i = block; i < blockEnd; i += panelRows) {
               const int64_t width = std::min(way.lineColumns, columns - j), height = std::min(panelRows, rows - i);
               const Ahead ahead =
-                  block > 0 ? Ahead{b.data} : linesAhead(way, b, n, column + j, x, i / panelRows, panels);
+                  block > 0 ? Ahead{b.data} : linesAhead(way, product, column + j, x, i / panelRows, panels);
               float *const to = reinterpret_cast<float *>(c.data) + (firstRow + i) * c.ld + column + j;
               way.lines[height > way.lanes ? 2 : 1][width](steps, &left[i * steps], &lines.data[j * lines.ld], lines.ld,
                                                           ahead, add, to, c.ld, height);

@@ -11,10 +11,22 @@
 
 namespace hpc::host::vectors {
 
-/// Asks for a step's part of what is read later: lines of `lanes` numbers.
-template <int lanes> HPC_INLINE void askSoon(const std::byte *soon) {
-  for (int lane = 0; lane < lanes; lane += 16)
-    __builtin_prefetch(soon + lane * int(sizeof(float)), 0, 2);
+/// Where in Ahead's lines, and in rows of C, a loop over steps is: of `count` things step x has come to x * count / steps,
+/// in 32.32 bits, so that the loop needs no branch for it.
+struct Progress {
+  uint64_t at = 0, aStep;
+
+  HPC_INLINE Progress(int64_t count, int64_t steps) : aStep((uint64_t(count) << 32) / uint64_t(steps)) {}
+  HPC_INLINE int64_t whole() const { return int64_t(at >> 32); }
+  HPC_INLINE int64_t part(int64_t of) const { return int64_t(((at & 0xffffffff) * uint64_t(of)) >> 32); }
+  HPC_INLINE void step() { at += aStep; }
+};
+
+/// Asks for a step's part of what is read soon, in one line of a cache or two.
+template <int lines> HPC_INLINE void ask(const Ahead &ahead, const Progress &progress) {
+  const std::byte *const soon = ahead.from + progress.whole() * ahead.ld + progress.part(ahead.bytes);
+  for (int line = 0; line < lines; ++line)
+    __builtin_prefetch(soon + line * 64, 0, 2);
 }
 
 /// Asks for what is written later: where rows of C are pages apart, stores would wait.
@@ -31,14 +43,12 @@ HPC_INLINE void multiplyPanels(int64_t steps, const float *a, const float *b, Ah
   using Float = typename Vectors<Kind::lanes>::Float;
   constexpr int64_t columns = 2 * Kind::lanes;
   Float sums[rows][2] = {};
-  const std::byte *soon = ahead.from;
-  uint64_t row = 0;
-  const uint64_t rowsAStep = (uint64_t(rows) << 32) / uint64_t(steps);
-  HPC_ALIGNED for (int64_t x = 0; x < steps; ++x, soon += ahead.step, row += rowsAStep) {
+  Progress line(ahead.count, steps), row(rows, steps);
+  HPC_ALIGNED for (int64_t x = 0; x < steps; ++x, line.step(), row.step()) {
     Float right[2];
     std::memcpy(right, b + x * columns, sizeof(right));
-    askSoon<columns>(soon);
-    askFor<columns>(c + int64_t(row >> 32) * ld);
+    ask<columns / 16>(ahead, line);
+    askFor<columns>(c + row.whole() * ld);
 #pragma clang loop unroll(full)
     for (int i = 0; i < rows; ++i)
       for (int j = 0; j < 2; ++j)
@@ -82,13 +92,14 @@ HPC_INLINE void multiplyLines(int64_t steps, const float *a, const float *b, int
   constexpr int lanes = Kind::lanes;
   using Float = typename Vectors<lanes>::Float;
   Float sums[columns][vectors] = {};
+  const int64_t bytesAStep = (ahead.bytes * ahead.count + steps - 1) / steps;
   int64_t x = 0;
-  for (int64_t line = 1; line <= ahead.count; ++line) {
-    const std::byte *soon = ahead.from + (line - 1) * ahead.ld;
-    const int64_t end = steps * line / ahead.count;
-    for (int64_t row = rows * (line - 1) / ahead.count; row < rows * line / ahead.count; ++row)
+  for (int64_t line = 0; line < ahead.count; ++line) { // not by Progress, for which AVX2 has no registers left
+    const std::byte *soon = ahead.from + line * ahead.ld;
+    const int64_t end = steps * (line + 1) / ahead.count;
+    for (int64_t row = rows * line / ahead.count; row < rows * (line + 1) / ahead.count; ++row)
       askFor<1>(c + row * ldc);
-    HPC_ALIGNED for (; x < end; ++x, soon += ahead.step) {
+    HPC_ALIGNED for (; x < end; ++x, soon += bytesAStep) {
       Float left[vectors];
       std::memcpy(left, a + x * 2 * lanes, sizeof(left));
       __builtin_prefetch(soon, 0, 2);

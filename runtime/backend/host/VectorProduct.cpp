@@ -47,6 +47,8 @@ bool hasWay(const Product &product) {
 /// 55 GFLOP/s where others have 85 (Zen 3); of a transposed B of many columns 30 to 50 where A has 16 rows and 57 to 75
 /// where it has 64, where these vectors have 85 and 92. With fewer columns it is as fast, and A need not be packed.
 bool isSlowElsewhere(const Product &product) {
+  if (bestWay(product.a.dtype, product.b.dtype) != &avx2)
+    return true;
   constexpr int64_t manyColumns = 256;
   return product.a.transpose || (product.b.transpose ? product.n >= manyColumns : product.b.ld % 512 == 0);
 }
@@ -75,14 +77,20 @@ struct RightPanels {
       return reinterpret_cast<const float *>(stored(column + j, x, way.panelColumns));
     return packed + j * way.stepsOf(depth);
   }
-  /// What is packed before and follows the panel at `column`, which memory gives no faster than over all rows: the part
-  /// that row i of `rows` is to ask for.
-  Ahead ahead(int64_t column, int64_t i, int64_t rows, int64_t x, int64_t depth) const {
-    if (!product.b.packed)
-      return {product.b.data};
-    const int64_t bytes = way.panelColumns * wordBytes, steps = way.stepsOf(depth);
-    const int64_t step = ceilDiv(bytes, ceilDiv(rows, way.panelRows)), call = i / way.panelRows;
-    return {stored(column + way.panelColumns, x, way.panelColumns) + call * steps * step, 0, step};
+  /// What is to be read after the block at `column`, of which memory gives a part with each panel of the product: the part of
+  /// panel `call` of `calls`. Of a B that was packed before it is the panel that follows the one at column + j.
+  Ahead ahead(int64_t column, int64_t j, int64_t x, int64_t depth, int64_t call, int64_t calls) const {
+    const ConstMatrix &b = product.b;
+    if (b.packed) {
+      const int64_t panels = ceilDiv(std::min(columnsAtOnce, product.n - column), way.panelColumns), rows = calls / panels,
+                    bytes = ceilDiv(way.stepsOf(depth) * way.panelColumns * wordBytes, rows);
+      return {stored(column + j + way.panelColumns, x, way.panelColumns) + call % rows * bytes, 0, bytes};
+    }
+    const int64_t columns = std::min(columnsAtOnce, product.n - column - columnsAtOnce), size = byteSize(b.dtype),
+                  first = depth * call / calls, last = depth * (call + 1) / calls;
+    if (columns <= 0 || first == last)
+      return {b.data};
+    return {b.data + ((x + first) * b.ld + column + columnsAtOnce) * size, b.ld * size, columns * size, last - first};
   }
 
 private:
@@ -109,14 +117,16 @@ void multiplyWide(const Product &product, const VectorWay &way, float *left, flo
         const int64_t columns = std::min(columnsAtOnce, n - column);
         panels.begin(column, columns, x, depth);
         float *const to = reinterpret_cast<float *>(c.data) + row * c.ld + column;
+        const int64_t panelsOfA = ceilDiv(rows, way.panelRows), calls = panelsOfA * ceilDiv(columns, way.panelColumns);
+        int64_t call = 0;
         for (int64_t j = 0; j < columns; j += way.panelColumns)
-          for (int64_t i = 0; i < rows; i += way.panelRows) {
+          for (int64_t i = 0; i < rows; i += way.panelRows, ++call) {
             const int64_t height = std::min(way.panelRows, rows - i), width = columns - j;
             const float *const ofA = left + i * steps, *const ofB = panels.panel(column, j, columns, x, depth);
             if (width < way.panelColumns)
               multiplyNarrow(way, height, width, steps, ofA, ofB, add, to + i * c.ld + j, c.ld);
             else
-              way.panels[height](steps, ofA, ofB, panels.ahead(column + j, i, rows, x, depth), add, to + i * c.ld + j,
+              way.panels[height](steps, ofA, ofB, panels.ahead(column, j, x, depth, call, calls), add, to + i * c.ld + j,
                                  c.ld);
           }
       }

@@ -7,12 +7,12 @@
 
 namespace hpc::host {
 
-/// `count` lines of memory that are read soon, `ld` bytes apart: they are asked for one after the other, `step` bytes
-/// with each step of k. Where there is nothing to ask for it is a line that is there: address 0 would be looked for in the
-/// page tables each time.
+/// Memory that is read soon: `count` lines of `bytes` bytes, `ld` bytes apart, asked for one after the other while a
+/// panel is multiplied. Where there is nothing to ask for it is a place that is there: address 0 would be looked for in
+/// the page tables each time.
 struct Ahead {
   const std::byte *from = nullptr;
-  int64_t ld = 0, step = 0, count = 1;
+  int64_t ld = 0, bytes = 0, count = 1;
 };
 
 /// c[rows, columns], rows `ld` apart, = or += a panel of A times a panel of B.
