@@ -42,15 +42,19 @@ bool hasWay(const Product &product) {
          bestWay(product.a.dtype, product.b.dtype);
 }
 
-/// oneDNN 2.6.3 reads operands as they lie in memory where A, or a part of it, has fewer than 384 rows. Of a transposed
-/// A or a B whose rows are a multiple of 2048 bytes apart, which fall on few lines of the cache, it then computes 31 to
-/// 55 GFLOP/s where others have 85 (Zen 3); of a transposed B of many columns 30 to 50 where A has 16 rows and 57 to 75
-/// where it has 64, where these vectors have 85 and 92. With fewer columns it is as fast, and A need not be packed.
+/// oneDNN 2.6.3 reads operands as they lie in memory where A, or a part of it, has fewer than 384 rows. With AVX2, of a
+/// transposed A or a B whose rows are a multiple of 2048 bytes apart, which fall on few lines of the cache, it then computes
+/// 31 to 55 GFLOP/s where others have 85 (Zen 3); of a transposed B of many columns 30 to 50 where A has 16 rows and 57 to
+/// 75 where it has 64, where these vectors have 85 and 92. With fewer columns it is as fast, and A need not be packed.
+/// With AVX-512 (Zen 4, peak 118) it is 2 to 5% faster than these where a product is whole, and has 36 to 105 of a transposed
+/// B; but where much is to be done it is called for many parts (ProductCut), each of which packs its operands: 2 x 83 of 256 x
+/// 768 x 50257, where these have 2 x 104.
 bool isSlowElsewhere(const Product &product) {
-  if (bestWay(product.a.dtype, product.b.dtype) != &avx2)
-    return true;
   constexpr int64_t manyColumns = 256;
-  return product.a.transpose || (product.b.transpose ? product.n >= manyColumns : product.b.ld % 512 == 0);
+  constexpr double muchWork = 2e9;
+  return product.a.transpose || (product.b.transpose ? product.n >= manyColumns : product.b.ld % 512 == 0) ||
+         (bestWay(product.a.dtype, product.b.dtype) != &avx2 &&
+          double(product.m) * double(product.n) * double(product.k) > muchWork);
 }
 
 /// The panels of B that are multiplied: packed before, or now.

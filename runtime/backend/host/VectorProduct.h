@@ -7,8 +7,8 @@
 
 namespace hpc::host {
 
-/// Whether multiplyVectors() takes the product, on this machine, and is the better way. Depends on types and layouts, on n
-/// and k, and of m on whether it is more than fewRows.
+/// Whether multiplyVectors() takes the product, on this machine, and is the better way. Depends on types, layouts and
+/// extents alone.
 bool fitsVectors(const Product &product);
 
 /// Whether it is the better way with B packed once, for all products to come (plan::Operand::packed): B of f32, or of bf16
