@@ -118,9 +118,9 @@ static std::vector<double> freedomOfRounding(Operation *op, ArrayRef<const Tenso
   return slack;
 }
 
-/// What a product of f32 may lose where numbers below 2^-126 count as 0: pieces of either factor, and the terms.
+/// What a product with sums in f32 may lose where numbers below 2^-126 count as 0: pieces of either factor, and the terms.
 static double flushedOf(ArrayRef<const Tensor *> operands, int64_t terms, DType dtype) {
-  if (dtype != DType::F32)
+  if (dtype == DType::F64)
     return 0;
   double largest = 1;
   for (const Tensor *operand : operands) {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
+#include <set>
 #include <tuple>
 
 namespace hpc {
@@ -89,6 +90,7 @@ constexpr size_t mostRows = 40; ///< of a table; what takes less time than these
 std::string describeProfile(const plan::Plan &plan, const Trace &trace, const host::MachineSpeed &speed) {
   std::map<std::string, Row> rows, groups;
   Row all;
+  std::set<DType> products; ///< whose operands are of these types
   double ranks = 0;
   for (int64_t rank = 0; rank < plan.worldSize(); ++rank) {
     const plan::Stage &stage = plan.stages[size_t(rank / plan.ranksPerStage())];
@@ -99,14 +101,16 @@ std::string describeProfile(const plan::Plan &plan, const Trace &trace, const ho
       const plan::Instruction &instruction = program.instructions[size_t(event.instruction)];
       const Place place{rank % plan.ranksPerStage(), step.microBatch, plan.ranksPerStage()};
       const Kind kind = kindOf(instruction.action, place);
+      DType type = DType::F32; // of what is multiplied
       Row one{kind.group, 1, std::chrono::duration<double>(event.end - event.start).count()};
-      if (const auto *gemm = std::get_if<plan::Gemm>(&instruction.action))
+      if (const auto *gemm = std::get_if<plan::Gemm>(&instruction.action)) {
         one.flops = flopsOf(*gemm, place);
-      else if (const auto *kernel = std::get_if<plan::Kernel>(&instruction.action))
+        products.insert(type = gemm->a.dtype);
+      } else if (const auto *kernel = std::get_if<plan::Kernel>(&instruction.action))
         one.flops = double(kernel->flops);
       if (kind.group != "messages and waiting")
         one.bytes = double(bytesOf(instruction, plan));
-      one.floor = std::max(one.flops / speed.flopsPerSecond, one.bytes / speed.bytesPerSecond);
+      one.floor = std::max(one.flops / speed.flopsPerSecond(type), one.bytes / speed.bytesPerSecond);
       rows[kind.name].group = kind.group;
       rows[kind.name] += one;
       groups[kind.group] += one;
@@ -138,8 +142,12 @@ std::string describeProfile(const plan::Plan &plan, const Trace &trace, const ho
   addSorted(details, rows);
   auto isAbove = [](const auto &row) { return row.second.floor > row.second.seconds; };
   const bool anyAbove = std::any_of(rows.begin(), rows.end(), isAbove);
-  return "Profile of the last run. At best a rank of this machine does " + decimal(speed.flopsPerSecond / 1e9, 0) +
-         " GFLOP/s in f32 products and moves " + decimal(speed.bytesPerSecond / 1e9, 1) +
+  std::string narrow;
+  for (DType type : {DType::BF16, DType::F16})
+    if (products.count(type))
+      narrow += ", " + decimal(speed.flopsPerSecond(type) / 1e9, 0) + " in those of " + name(type);
+  return "Profile of the last run. At best a rank of this machine does " + decimal(speed.f32 / 1e9, 0) +
+         " GFLOP/s in f32 products" + narrow + (narrow.empty() ? "" : ",") + " and moves " + decimal(speed.bytesPerSecond / 1e9, 1) +
          " GB/s (measured just before the run, all ranks at once).\n\n" + overview.text() + "\n" + details.text() +
          (anyAbove ? "\nA floor counts every byte of what an instruction reads or writes, and from memory. Above 100%: it was in a "
                      "cache, or of a table only some rows were read.\n"

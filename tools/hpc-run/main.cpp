@@ -234,7 +234,7 @@ Status runWork(const Flags &flags, const Work &work, processes::Processes *proce
     Expected<host::MachineSpeed> measured = host::measureSpeed(options.ranks.count * options.threads);
     if (!measured.ok())
       return measured.status();
-    speed = {measured->flopsPerSecond * double(options.threads), measured->bytesPerSecond * double(options.threads)};
+    speed = measured->times(double(options.threads));
   }
   Expected<std::unique_ptr<Backend>> backend = openBackend(flags, processes);
   if (!backend.ok())

@@ -15,6 +15,8 @@
 #include "mlir/IR/Iterators.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+#include <set>
+
 namespace hpc::kernels {
 
 LogicalResult checkOps(nn::FusedOp region) {
@@ -60,6 +62,34 @@ bool isReadInOrder(Value value, const RegionShape &shape) {
         open.push_back(user->getResult(0));
     }
   return true;
+}
+
+/// Where a row that is put together of parts, or padded, goes from one to the next: a loop of its own for each part reads
+/// that part alone, in vectors, where one loop asks at each element which part it is in. At most a few, of some length.
+SmallVector<int64_t> findSeams(nn::FusedOp region, int64_t columns) {
+  constexpr size_t mostSeams = 3;
+  constexpr int64_t leastLength = 8;
+  std::set<int64_t> seams = {0, columns};
+  auto add = [&](Value result, size_t dim, int64_t at) {
+    ArrayRef<int64_t> shape = nn::shapeOf(result);
+    if (dim + 1 == shape.size() && shape.back() == columns && at > 0 && at < columns)
+      seams.insert(at);
+  };
+  region.getBody().walk([&](Operation *op) {
+    if (auto concat = dyn_cast<nn::ConcatOp>(op)) {
+      int64_t at = 0;
+      for (Value operand : concat.getOperands())
+        add(concat.getResult(), size_t(concat.getAxis()), at += nn::shapeOf(operand)[concat.getAxis()]);
+    } else if (auto pad = dyn_cast<nn::PadOp>(op); pad && !pad.getLow().empty()) {
+      add(pad.getResult(), pad.getLow().size() - 1, pad.getLow().back());
+      add(pad.getResult(), pad.getLow().size() - 1, columns - pad.getHigh().back());
+    }
+  });
+  SmallVector<int64_t> list(seams.begin(), seams.end());
+  for (size_t i = 1; i < list.size(); ++i)
+    if (list[i] - list[i - 1] < leastLength)
+      return {0, columns};
+  return list.size() - 2 <= mostSeams ? list : SmallVector<int64_t>{0, columns};
 }
 
 /// The sum of exp(x - top) that a softmax written out has beside `top`, the rows' maximum; null where there is none.
@@ -254,7 +284,15 @@ void BodyEmitter::emitRow(const RegionShape &shape, const IndexExpr &row, const 
                [&](size_t sum, Value before) { return registers.add(before, terms[sum]); });
     return {};
   };
-  emitter.share(shape.columns(), {}, element, nullptr);
+  if (emitter.nest().isShared()) { // who computes a column is a matter of the whole row
+    emitter.share(shape.columns(), {}, element, nullptr);
+    return;
+  }
+  SmallVector<int64_t> seams = findSeams(region, shape.columns());
+  for (size_t i = 1; i < seams.size(); ++i)
+    emitter.share(
+        seams[i] - seams[i - 1], {},
+        [&](const IndexExpr &column) { return element(indices.add(column, seams[i - 1])); }, nullptr);
 }
 
 /// Each sum, at an element of its result, becomes `next` of its number and what it is.

@@ -30,17 +30,19 @@ Expected<MachineSpeed> measureOne() {
   if (!from.ok() || !to.ok())
     return from.ok() ? to.status() : from.status();
   std::vector<std::byte> scratch;
-  Product product{side, side, side};
-  product.a = {*from, DType::F32, side};
-  product.b = {*from + side * side * 4, DType::F32, side};
-  product.c = {*to, DType::F32, side};
   MachineSpeed best;
   for (int round = 0; round < rounds; ++round) {
-    Status status;
-    double seconds = secondsOf([&] { status = multiply(product, scratch); });
-    HPC_RETURN_IF_ERROR(status);
-    best.flopsPerSecond = std::max(best.flopsPerSecond, 2.0 * side * side * side / seconds);
-    seconds = secondsOf([&] { std::memcpy(*to, *from, size_t(streamBytes)); });
+    for (auto [type, flops] : {std::pair{DType::F32, &best.f32}, {DType::BF16, &best.bf16}, {DType::F16, &best.f16}}) {
+      Product product{side, side, side};
+      product.a = {*from, type, side};
+      product.b = {*from + side * side * 4, type, side};
+      product.c = {*to, DType::F32, side};
+      Status status;
+      const double seconds = secondsOf([&] { status = multiply(product, scratch); });
+      HPC_RETURN_IF_ERROR(status);
+      *flops = std::max(*flops, 2.0 * side * side * side / seconds);
+    }
+    const double seconds = secondsOf([&] { std::memcpy(*to, *from, size_t(streamBytes)); });
     best.bytesPerSecond = std::max(best.bytesPerSecond, 2.0 * streamBytes / seconds);
   }
   return best;
@@ -60,7 +62,9 @@ Expected<MachineSpeed> measureSpeed(int64_t threads) {
   for (const Expected<MachineSpeed> &speed : speeds) {
     if (!speed.ok())
       return speed.status();
-    mean.flopsPerSecond += speed->flopsPerSecond / double(threads);
+    mean.f32 += speed->f32 / double(threads);
+    mean.bf16 += speed->bf16 / double(threads);
+    mean.f16 += speed->f16 / double(threads);
     mean.bytesPerSecond += speed->bytesPerSecond / double(threads);
   }
   return mean;

@@ -1,14 +1,21 @@
 // What this machine can do at best, measured: the yardstick of profiles.
 #pragma once
 
+#include "runtime/base/DType.h"
 #include "runtime/base/Status.h"
 
 namespace hpc::host {
 
 /// Of one thread while `threads` do the same; seconds go by.
 struct MachineSpeed {
-  double flopsPerSecond = 0; ///< of f32 products whose operands and panels lie in the caches
-  double bytesPerSecond = 0; ///< read and written, of far more than caches hold
+  double f32 = 0, bf16 = 0, f16 = 0; ///< flops a second of products whose operands and panels lie in the caches, by type of A
+  double bytesPerSecond = 0;         ///< read and written, of far more than caches hold
+
+  double flopsPerSecond(DType type) const { return type == DType::BF16 ? bf16 : type == DType::F16 ? f16 : f32; }
+  /// Of so many threads.
+  MachineSpeed times(double threads) const {
+    return {f32 * threads, bf16 * threads, f16 * threads, bytesPerSecond * threads};
+  }
 };
 Expected<MachineSpeed> measureSpeed(int64_t threads);
 

@@ -86,9 +86,9 @@ struct RightPanels {
   Ahead ahead(int64_t column, int64_t j, int64_t x, int64_t depth, int64_t call, int64_t calls) const {
     const ConstMatrix &b = product.b;
     if (b.packed) {
-      const int64_t panels = ceilDiv(std::min(columnsAtOnce, product.n - column), way.panelColumns), rows = calls / panels,
-                    bytes = ceilDiv(way.stepsOf(depth) * way.panelColumns * wordBytes, rows);
-      return {stored(column + j + way.panelColumns, x, way.panelColumns) + call % rows * bytes, 0, bytes};
+      const int64_t panels = ceilDiv(std::min(columnsAtOnce, product.n - column), way.panelColumns), panelsOfA = calls / panels,
+                    bytes = ceilDiv(way.stepsOf(depth) * way.panelColumns * wordBytes, panelsOfA);
+      return {stored(column + j + way.panelColumns, x, way.panelColumns) + call % panelsOfA * bytes, 0, bytes};
     }
     const int64_t columns = std::min(columnsAtOnce, product.n - column - columnsAtOnce), size = byteSize(b.dtype),
                   first = depth * call / calls, last = depth * (call + 1) / calls;

@@ -59,6 +59,17 @@
 // CHECK-LABEL: func.func private @row_sum_0.rows
 // CHECK: scf.for %{{.*}} = %c0_i64{{.*}} to %c3072_i64{{.*}} step %c64_i64{{.*}} iter_args(
 // CHECK: } {llvm.loop_annotation = #llvm.loop_annotation<unroll = <disable = true>>}
+
+// A row of parts is a loop for each: in one loop every element asked which part it is in, and loads could not be vectors.
+// CHECK-LABEL: func.func private @joined_0.rows
+// CHECK: scf.for %{{.*}} = %c0_i64{{.*}} to %c96_i64
+// CHECK-NOT: arith.select
+// CHECK: scf.for %{{.*}} = %c0_i64{{.*}} to %c37_i64
+// CHECK-NOT: arith.select
+// Parts of a few elements are not worth it.
+// CHECK-LABEL: func.func private @rim_0.rows
+// CHECK: scf.for %{{.*}} = %c0_i64{{.*}} to %c39_i64
+// CHECK: arith.select
 func.func @main(%a: tensor<2x3072xf32>, %b: tensor<2x96xf32>, %c: tensor<2x37xf32>, %d: tensor<24x40xf32>, %e: tensor<2x4100xf32>, %l: tensor<2x1xi64>) {
   %0 = nn.fused "long_0" (%a) : (tensor<2x3072xf32>) -> tensor<2x3072xf32> {
   ^bb0(%x: tensor<2x3072xf32>):
@@ -115,6 +126,16 @@ func.func @main(%a: tensor<2x3072xf32>, %b: tensor<2x96xf32>, %c: tensor<2x37xf3
   ^bb0(%x: tensor<2x3072xf32>):
     %s = nn.reduce sum %x {axes = array<i64: 1>} : tensor<2x3072xf32> -> tensor<2x1xf32>
     nn.yield %s : tensor<2x1xf32>
+  }
+  %9 = nn.fused "joined_0" (%b, %c) : (tensor<2x96xf32>, tensor<2x37xf32>) -> tensor<2x133xf32> {
+  ^bb0(%x: tensor<2x96xf32>, %y: tensor<2x37xf32>):
+    %j = nn.concat %x, %y {axis = 1 : i64} : tensor<2x96xf32>, tensor<2x37xf32> -> tensor<2x133xf32>
+    nn.yield %j : tensor<2x133xf32>
+  }
+  %10 = nn.fused "rim_0" (%c) : (tensor<2x37xf32>) -> tensor<2x39xf32> {
+  ^bb0(%y: tensor<2x37xf32>):
+    %p = nn.pad %y {low = array<i64: 0, 1>, high = array<i64: 0, 1>, value = 0.0 : f64} : tensor<2x37xf32> -> tensor<2x39xf32>
+    nn.yield %p : tensor<2x39xf32>
   }
   return
 }
