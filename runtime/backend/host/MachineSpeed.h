@@ -8,8 +8,9 @@ namespace hpc::host {
 
 /// Of one thread while `threads` do the same; seconds go by.
 struct MachineSpeed {
-  double f32 = 0, bf16 = 0, f16 = 0; ///< flops a second of products whose operands and panels lie in the caches, by type of A
-  double bytesPerSecond = 0;         ///< read and written, of far more than caches hold
+  /// Flops a second of products whose operands and panels lie in the caches, by the type of A.
+  double f32 = 0, bf16 = 0, f16 = 0;
+  double bytesPerSecond = 0; ///< read and written, of far more than caches hold
 
   double flopsPerSecond(DType type) const { return type == DType::BF16 ? bf16 : type == DType::F16 ? f16 : f32; }
   /// Of so many threads.
