@@ -1,7 +1,7 @@
 // The threads of one rank: its own, and helpers that take pieces of its work beside it. Each begins with its own share,
-// the same part of every job, so that what it wrote is in its core's cache for the next; who is done takes from the others.
-// So which thread does which piece is chance after all, and their number is the user's: what a piece computes may depend on
-// its items alone.
+// the same part of every job, so that what it wrote is in its core's cache for the next; who is done takes from the
+// others. So which thread does which piece is chance after all, and their number is the user's: what a piece computes
+// may depend on its items alone.
 #pragma once
 
 #include "runtime/base/Status.h"

@@ -1,5 +1,5 @@
-// A transposed B needs no packing: its columns are rows in memory, and a step of one is multiplied with as many rows of A
-// as two vectors hold, which lie beside each other.
+// A transposed B needs no packing: its columns are rows in memory, and a step of one is multiplied with as many rows of
+// A as two vectors hold, which lie beside each other.
 #include "runtime/backend/host/VectorProduct.h"
 #include "runtime/base/IntegerMath.h"
 
@@ -65,7 +65,7 @@ void multiplyTransposed(const Product &product, const VectorWay &way, float *lef
                   block > 0 ? Ahead{b.data} : linesAhead(way, product, column + j, x, i / panelRows, panels);
               float *const to = reinterpret_cast<float *>(c.data) + (firstRow + i) * c.ld + column + j;
               way.lines[height > way.lanes ? 2 : 1][width](steps, &left[i * steps], &lines.data[j * lines.ld], lines.ld,
-                                                          ahead, add, to, c.ld, height);
+                                                           ahead, add, to, c.ld, height);
             }
         }
       }

@@ -11,8 +11,8 @@
 
 namespace hpc::host::vectors {
 
-/// Where in Ahead's lines, and in rows of C, a loop over steps is: of `count` things step x has come to x * count / steps,
-/// in 32.32 bits, so that the loop needs no branch for it.
+/// Where in Ahead's lines, and in rows of C, a loop over steps is: of `count` things step x has come to x * count /
+/// steps, in 32.32 bits, so that the loop needs no branch for it.
 struct Progress {
   uint64_t at = 0, aStep;
 

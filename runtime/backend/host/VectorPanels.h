@@ -1,6 +1,6 @@
 // Panels of VectorProduct: lines of a matrix beside each other, one step of k after the other. A step is a number,
-// widened to f32, or a pair of bf16 (VectorWay.h); both are 32 bits, and go through vectors and memory as f32. Packing is
-// written for AVX2: wider shuffles take a machine as long as two of these.
+// widened to f32, or a pair of bf16 (VectorWay.h); both are 32 bits, and go through vectors and memory as f32. Packing
+// is written for AVX2: wider shuffles take a machine as long as two of these.
 #pragma once
 
 #include "runtime/backend/host/VectorKernels.h"
@@ -127,14 +127,15 @@ HPC_AVX2 inline void packAs(const ConstMatrix &matrix, bool along, int64_t at, i
   const T *data = reinterpret_cast<const T *>(matrix.data) + (along ? at * matrix.ld + x : x * matrix.ld + at);
   const int64_t steps = (depth + Step<T>::depth - 1) / Step<T>::depth;
   for (int64_t i = 0; i < count; i += width)
-    packPanel<Step, width>(Source<T>{data + i * (along ? matrix.ld : 1), matrix.ld, along,
-                                     std::min<int64_t>(width, count - i), depth},
-                           to + i * steps);
+    packPanel<Step, width>(
+        Source<T>{data + i * (along ? matrix.ld : 1), matrix.ld, along, std::min<int64_t>(width, count - i), depth},
+        to + i * steps);
 }
 
 /// See WidenLines.
 template <template <typename> class Step, typename T>
-HPC_AVX2 inline void widenAs(const ConstMatrix &matrix, int64_t at, int64_t count, int64_t x, int64_t depth, float *to) {
+HPC_AVX2 inline void widenAs(const ConstMatrix &matrix, int64_t at, int64_t count, int64_t x, int64_t depth,
+                             float *to) {
   using Of = Step<T>;
   const int64_t whole = depth / Of::depth, steps = whole + (depth % Of::depth != 0);
   for (int64_t line = 0; line < count; ++line, to += steps) {
@@ -150,7 +151,8 @@ HPC_AVX2 inline void widenAs(const ConstMatrix &matrix, int64_t at, int64_t coun
   }
 }
 
-/// Calls f with a value of the type of the matrix, of those that have steps: pairs are of bf16, and of the int8 beside it.
+/// Calls f with a value of the type of the matrix, of those that have steps: pairs are of bf16, and of the int8 beside
+/// it.
 template <template <typename> class Step, typename F> inline void withTypeOf(const ConstMatrix &matrix, F f) {
   constexpr bool ofAnyType = Step<BFloat>::depth == 1;
   if (matrix.dtype == DType::BF16)
@@ -164,9 +166,8 @@ template <template <typename> class Step, typename F> inline void withTypeOf(con
 /// See PackPanels.
 template <template <typename> class Step, int width>
 void pack(const ConstMatrix &matrix, bool along, int64_t at, int64_t count, int64_t x, int64_t depth, float *to) {
-  withTypeOf<Step>(matrix, [&](auto type) {
-    packAs<Step, width, decltype(type)>(matrix, along, at, count, x, depth, to);
-  });
+  withTypeOf<Step>(matrix,
+                   [&](auto type) { packAs<Step, width, decltype(type)>(matrix, along, at, count, x, depth, to); });
 }
 
 /// See WidenLines.

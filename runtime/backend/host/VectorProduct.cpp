@@ -1,5 +1,5 @@
-// Panels of A and of B are packed, one step of k after the other; vectors hold the sums of a panel of each. A transposed B
-// is TransposedProduct's.
+// Panels of A and of B are packed, one step of k after the other; vectors hold the sums of a panel of each. A
+// transposed B is TransposedProduct's.
 #include "runtime/backend/host/VectorProduct.h"
 
 #include "runtime/backend/host/FewRows.h"
@@ -37,18 +37,18 @@ void multiplyNarrow(const VectorWay &way, int64_t rows, int64_t columns, int64_t
 /// Whether these vectors are a way to compute it at all; tiles are faster.
 bool hasWay(const Product &product) {
   const DType c = product.c.dtype;
-  return (c == DType::F32 || c == DType::F16 || c == DType::BF16) && product.accumulate == DType::F32 && product.m > fewRows &&
-         product.n >= leastColumns && product.k >= leastDepth && !hasTiles() &&
+  return (c == DType::F32 || c == DType::F16 || c == DType::BF16) && product.accumulate == DType::F32 &&
+         product.m > fewRows && product.n >= leastColumns && product.k >= leastDepth && !hasTiles() &&
          bestWay(product.a.dtype, product.b.dtype);
 }
 
 /// oneDNN 2.6.3 reads operands as they lie in memory where A, or a part of it, has fewer than 384 rows. With AVX2, of a
-/// transposed A or a B whose rows are a multiple of 2048 bytes apart, which fall on few lines of the cache, it then computes
-/// 31 to 55 GFLOP/s where others have 85 (Zen 3); of a transposed B of many columns 30 to 50 where A has 16 rows and 57 to
-/// 75 where it has 64, where these vectors have 85 and 92. With fewer columns it is as fast, and A need not be packed.
-/// With AVX-512 (Zen 4, peak 118) it is 2 to 5% faster than these where a product is whole, and has 36 to 105 of a transposed
-/// B; but where much is to be done it is called for many parts (ProductCut), each of which packs its operands: 2 x 83 of 256 x
-/// 768 x 50257, where these have 2 x 104.
+/// transposed A or a B whose rows are a multiple of 2048 bytes apart, which fall on few lines of the cache, it then
+/// computes 31 to 55 GFLOP/s where others have 85 (Zen 3); of a transposed B of many columns 30 to 50 where A has 16
+/// rows and 57 to 75 where it has 64, where these vectors have 85 and 92. With fewer columns it is as fast, and A need
+/// not be packed. With AVX-512 (Zen 4, peak 118) it is 2 to 5% faster than these where a product is whole, and has 36
+/// to 105 of a transposed B; but where much is to be done it is called for many parts (ProductCut), each of which packs
+/// its operands: 2 x 83 of 256 x 768 x 50257, where these have 2 x 104.
 bool isSlowElsewhere(const Product &product) {
   constexpr int64_t manyColumns = 256;
   constexpr double muchWork = 2e9;
@@ -81,12 +81,13 @@ struct RightPanels {
       return reinterpret_cast<const float *>(stored(column + j, x, way.panelColumns));
     return packed + j * way.stepsOf(depth);
   }
-  /// What is to be read after the block at `column`, of which memory gives a part with each panel of the product: the part of
-  /// panel `call` of `calls`. Of a B that was packed before it is the panel that follows the one at column + j.
+  /// What is to be read after the block at `column`, of which memory gives a part with each panel of the product: the
+  /// part of panel `call` of `calls`. Of a B that was packed before it is the panel that follows the one at column + j.
   Ahead ahead(int64_t column, int64_t j, int64_t x, int64_t depth, int64_t call, int64_t calls) const {
     const ConstMatrix &b = product.b;
     if (b.packed) {
-      const int64_t panels = ceilDiv(std::min(columnsAtOnce, product.n - column), way.panelColumns), panelsOfA = calls / panels,
+      const int64_t panels = ceilDiv(std::min(columnsAtOnce, product.n - column), way.panelColumns),
+                    panelsOfA = calls / panels,
                     bytes = ceilDiv(way.stepsOf(depth) * way.panelColumns * wordBytes, panelsOfA);
       return {stored(column + j + way.panelColumns, x, way.panelColumns) + call % panelsOfA * bytes, 0, bytes};
     }
@@ -130,8 +131,8 @@ void multiplyWide(const Product &product, const VectorWay &way, float *left, flo
             if (width < way.panelColumns)
               multiplyNarrow(way, height, width, steps, ofA, ofB, add, to + i * c.ld + j, c.ld);
             else
-              way.panels[height](steps, ofA, ofB, panels.ahead(column, j, x, depth, call, calls), add, to + i * c.ld + j,
-                                 c.ld);
+              way.panels[height](steps, ofA, ofB, panels.ahead(column, j, x, depth, call, calls), add,
+                                 to + i * c.ld + j, c.ld);
           }
       }
     }

@@ -1,6 +1,6 @@
 // Matrix products in the vectors of x86-64 machines that have AVX2 or AVX-512 and no tile registers, sums in f32: what
-// oneDNN has no product for (bf16 and f16, and B of i8), and f32 where oneDNN takes longer. C of 16 bits is rounded once. The bits of an element of C
-// depend on its row of A, its column of B and their depth alone.
+// oneDNN has no product for (bf16 and f16, and B of i8), and f32 where oneDNN takes longer. C of 16 bits is rounded
+// once. The bits of an element of C depend on its row of A, its column of B and their depth alone.
 #pragma once
 
 #include "runtime/backend/host/VectorWay.h"
@@ -11,12 +11,12 @@ namespace hpc::host {
 /// extents alone.
 bool fitsVectors(const Product &product);
 
-/// Whether it is the better way with B packed once, for all products to come (plan::Operand::packed): B of f32, or of bf16
-/// where that is multiplied as such.
+/// Whether it is the better way with B packed once, for all products to come (plan::Operand::packed): B of f32, or of
+/// bf16 where that is multiplied as such.
 bool wantsPacked(const Product &product);
 
-/// The panels of a packed B [k, n] follow each other, each [steps of k, way.panelColumns] row by row, the last one with the
-/// columns that are left: as many bytes as B has, so k is a multiple of way.depthOfStep.
+/// The panels of a packed B [k, n] follow each other, each [steps of k, way.panelColumns] row by row, the last one with
+/// the columns that are left: as many bytes as B has, so k is a multiple of way.depthOfStep.
 
 /// Panels first .. last-1 of b [k, n] to their places in `to`, the beginning of all of them.
 void packVectors(const VectorWay &way, const ConstMatrix &b, int64_t k, int64_t n, int64_t first, int64_t last,
@@ -30,8 +30,8 @@ void multiplyVectors(const Product &product, std::vector<std::byte> &scratch, co
 
 namespace vectors {
 
-/// C = or += A * B where the columns of B lie in memory as rows, with the bits of the other way. Scratch: `left` has room
-/// for rowsAtOnce lines, `right` for columnsAtOnce, all depthAtOnce deep.
+/// C = or += A * B where the columns of B lie in memory as rows, with the bits of the other way. Scratch: `left` has
+/// room for rowsAtOnce lines, `right` for columnsAtOnce, all depthAtOnce deep.
 void multiplyTransposed(const Product &product, const VectorWay &way, float *left, float *right);
 
 } // namespace vectors

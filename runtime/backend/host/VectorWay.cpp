@@ -40,7 +40,7 @@ struct Avx512 {
 struct Avx512Pairs : Avx512 {
   /// sum + left.second * right.second + left.first * right.first; what is below 2^-126 counts as 0.
   [[gnu::target(HPC_AVX512 ",avx512bf16")]] static inline void multiply(const Float &left, const Float &right,
-                                                                       Float &sum) {
+                                                                        Float &sum) {
     sum = _mm512_dpbf16_ps(sum, __m512bh(left), __m512bh(right));
   }
   template <typename Work> [[gnu::target(HPC_AVX512 ",avx512bf16")]] static void run(const Work &work) { work(); }
@@ -66,8 +66,7 @@ template <typename Kind, int vectors, int... columns>
 constexpr std::array<MultiplyLines, sizeof...(columns) + 1> byColumns(std::integer_sequence<int, columns...>) {
   return {nullptr, lines<Kind, vectors, columns + 1>...};
 }
-template <typename Kind>
-constexpr auto panelsOf = byRows<Kind>(std::make_integer_sequence<int, Kind::panelRows>());
+template <typename Kind> constexpr auto panelsOf = byRows<Kind>(std::make_integer_sequence<int, Kind::panelRows>());
 template <typename Kind, int vectors>
 constexpr auto linesOf = byColumns<Kind, vectors>(std::make_integer_sequence<int, Kind::lineColumns>());
 

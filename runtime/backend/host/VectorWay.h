@@ -1,6 +1,7 @@
-// The ways in which x86-64's vectors multiply panels, one for each kind of vectors: AVX2's and AVX-512's multiply numbers
-// of f32, AVX512-BF16's pairs of bf16 that are neighbours along k. What is multiplied at once is a *step* of k, and 32
-// bits of a panel, in all of them, so that what cuts, packs and walks is written once (VectorProduct, TransposedProduct).
+// The ways in which x86-64's vectors multiply panels, one for each kind of vectors: AVX2's and AVX-512's multiply
+// numbers of f32, AVX512-BF16's pairs of bf16 that are neighbours along k. What is multiplied at once is a *step* of k,
+// and 32 bits of a panel, in all of them, so that what cuts, packs and walks is written once (VectorProduct,
+// TransposedProduct).
 #pragma once
 
 #include "runtime/backend/host/Product.h"
@@ -21,21 +22,21 @@ using MultiplyPanels = void (*)(int64_t steps, const float *a, const float *b, A
 /// The same of lines of B, `ldb` apart, which lie in memory along k.
 using MultiplyLines = void (*)(int64_t steps, const float *a, const float *b, int64_t ldb, Ahead ahead, bool add,
                                float *c, int64_t ldc, int64_t rows);
-/// Lines at .. at+count-1 (rows of A, columns of B) at depths x .. x+depth-1, a panel after the other, in each one step of
-/// k after the other; 0 where the last panel has no lines and the last step no number. `along`: a line lies in memory one
-/// number after the other; else the numbers of one depth do.
+/// Lines at .. at+count-1 (rows of A, columns of B) at depths x .. x+depth-1, a panel after the other, in each one step
+/// of k after the other; 0 where the last panel has no lines and the last step no number. `along`: a line lies in
+/// memory one number after the other; else the numbers of one depth do.
 using PackPanels = void (*)(const ConstMatrix &matrix, bool along, int64_t at, int64_t count, int64_t x, int64_t depth,
                             float *to);
 /// `count` lines that lie along k, with `steps` steps each and no gaps.
 using WidenLines = void (*)(const ConstMatrix &matrix, int64_t at, int64_t count, int64_t x, int64_t depth, float *to);
 
 struct VectorWay {
-  int64_t depthOfStep;             ///< numbers of k
-  int64_t lanes;                   ///< of a vector
-  int64_t panelRows, panelColumns; ///< of panels of A and of B
-  int64_t lineColumns;             ///< columns of a transposed B at once, beside panels of `panelColumns` rows of A
-  const MultiplyPanels *panels;    ///< by rows, up to panelRows
-  const MultiplyLines *lines[3];   ///< by vectors of rows, by columns up to lineColumns
+  int64_t depthOfStep;              ///< numbers of k
+  int64_t lanes;                    ///< of a vector
+  int64_t panelRows, panelColumns;  ///< of panels of A and of B
+  int64_t lineColumns;              ///< columns of a transposed B at once, beside panels of `panelColumns` rows of A
+  const MultiplyPanels *panels;     ///< by rows, up to panelRows
+  const MultiplyLines *lines[3];    ///< by vectors of rows, by columns up to lineColumns
   PackPanels packRows, packColumns; ///< in panels of panelRows, and of panelColumns
   WidenLines widenLines;
 
@@ -59,8 +60,8 @@ extern const VectorWay avx2, avx512, avx512Pairs;
 bool machineHas(const VectorWay &way);
 bool takesTypes(const VectorWay &way, DType a, DType b);
 
-/// The best way of this machine for operands of these types, whether other products are faster or not; null where it has
-/// none.
+/// The best way of this machine for operands of these types, whether other products are faster or not; null where it
+/// has none.
 const VectorWay *bestWay(DType a, DType b);
 
 } // namespace hpc::host

@@ -1,5 +1,5 @@
-// One product against a loop in double precision: numbers whose sums are exact in every type, NaN in C before and around
-// it, so that what is left out, taken twice or written beside shows.
+// One product against a loop in double precision: numbers whose sums are exact in every type, NaN in C before and
+// around it, so that what is left out, taken twice or written beside shows.
 #pragma once
 
 #include "runtime/backend/host/Product.h"

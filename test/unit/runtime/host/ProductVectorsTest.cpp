@@ -57,8 +57,8 @@ TEST(ProductVectors, EveryNumberIsInItsPlace) {
   });
 }
 
-// Threads cut a product into parts of their own number: an element keeps its bits, and has the same where the columns of
-// B lie in memory as rows.
+// Threads cut a product into parts of their own number: an element keeps its bits, and has the same where the columns
+// of B lie in memory as rows.
 TEST(ProductVectors, BitsDependOnNoOtherRowsAndColumns) {
   const int64_t m = 400, n = 512, k = 800;
   forWays([&](const std::string &name, const host::VectorWay &way, Operands types) {
@@ -78,8 +78,9 @@ TEST(ProductVectors, BitsDependOnNoOtherRowsAndColumns) {
       std::vector<float> c(size_t(m * n), 0.25f);
       Product product{rows, columns, k};
       product.a = {a.data() + row * k * byteSize(types.a), types.a, k, false};
-      product.b = {(transposeB ? turned.data() + column * k * byteSize(types.b) : b.data() + column * byteSize(types.b)),
-                   types.b, transposeB ? k : n, transposeB};
+      product.b = {
+          (transposeB ? turned.data() + column * k * byteSize(types.b) : b.data() + column * byteSize(types.b)),
+          types.b, transposeB ? k : n, transposeB};
       product.c = {reinterpret_cast<std::byte *>(c.data()), DType::F32, n, false};
       product.addToC = true;
       host::multiplyVectors(product, scratch, &way);
@@ -128,7 +129,9 @@ TEST(ProductVectors, InfinitiesStayInTheirRowsAndColumns) {
       host::multiplyVectors(product, scratch, &way);
       for (int64_t i = 0; i < m; ++i)
         for (int64_t j = 0; j < n; ++j)
-          ASSERT_EQ(c[size_t(i * n + j)], j == 6 ? -INFINITY : i == 4 ? INFINITY : 2.0f * k)
+          ASSERT_EQ(c[size_t(i * n + j)], j == 6   ? -INFINITY
+                                          : i == 4 ? INFINITY
+                                                   : 2.0f * k)
               << name << (transposeB ? " transposed at " : " at ") << i << "," << j;
     }
   });
