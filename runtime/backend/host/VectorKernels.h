@@ -1,5 +1,6 @@
-// What the innermost loops of all ways have in common, as templates over a kind of vectors: `lanes`, `panelRows`, and
-// multiply(left, right, sum), which adds to a vector of sums. They go into functions that are compiled for the kind.
+// What the innermost loops of all ways have in common, as templates over a kind of vectors: `lanes`, `panelRows`,
+// `hasLongSteps` (see walkBySteps), and multiply(left, right, sum), which adds to a vector of sums. They go into
+// functions that are compiled for the kind.
 #pragma once
 
 #include "runtime/backend/host/VectorWay.h"
@@ -35,25 +36,58 @@ template <int lanes> HPC_INLINE void askFor(const float *c) {
     __builtin_prefetch(c + lane, 1);
 }
 
-/// See MultiplyPanels: two vectors of columns. Rows of C are asked for one after the other, since a core has not many
-/// lines under way.
+/// step(x) for all steps; meanwhile the lines of `ahead` and `rows` rows of C, which askRow(row) asks for: with each
+/// line some of them, since a core has not many under way.
+template <typename Step, typename AskRow>
+HPC_INLINE void walkByLines(int64_t steps, const Ahead &ahead, int64_t rows, const AskRow &askRow, const Step &step) {
+  const int64_t bytesAStep = ahead.bytes == 0 ? 0 : (ahead.bytes * ahead.count + steps - 1) / steps;
+  int64_t x = 0, row = 0;
+  for (int64_t line = 0; line < ahead.count; ++line) {
+    const std::byte *soon = ahead.from + line * ahead.ld;
+    const bool isLast = line + 1 == ahead.count; // of one, mostly: divisions would count
+    const int64_t end = isLast ? steps : steps * (line + 1) / ahead.count;
+    for (const int64_t lastRow = isLast ? rows : rows * (line + 1) / ahead.count; row < lastRow; ++row)
+      askRow(row);
+    HPC_ALIGNED for (; x < end; ++x, soon += bytesAStep) {
+      __builtin_prefetch(soon, 0, 2);
+      step(x);
+    }
+  }
+}
+
+/// The same where a step is long enough to hide the arithmetic of it: a line that ends would cost more.
+template <int lines, typename Step, typename AskRow>
+HPC_INLINE void walkBySteps(int64_t steps, const Ahead &ahead, int64_t rows, const AskRow &askRow, const Step &step) {
+  Progress line(ahead.count, steps), row(rows, steps);
+  HPC_ALIGNED for (int64_t x = 0; x < steps; ++x, line.step(), row.step()) {
+    ask<lines>(ahead, line);
+    askRow(row.whole());
+    step(x);
+  }
+}
+
+#define HPC_LAMBDA __attribute__((always_inline))
+
+/// See MultiplyPanels: two vectors of columns.
 template <typename Kind, int rows>
 HPC_INLINE void multiplyPanels(int64_t steps, const float *a, const float *b, Ahead ahead, bool add, float *c,
                                int64_t ld) {
   using Float = typename Vectors<Kind::lanes>::Float;
   constexpr int64_t columns = 2 * Kind::lanes;
   Float sums[rows][2] = {};
-  Progress line(ahead.count, steps), row(rows, steps);
-  HPC_ALIGNED for (int64_t x = 0; x < steps; ++x, line.step(), row.step()) {
+  auto askRow = [&](int64_t row) HPC_LAMBDA { askFor<columns>(c + row * ld); };
+  auto step = [&](int64_t x) HPC_LAMBDA {
     Float right[2];
     std::memcpy(right, b + x * columns, sizeof(right));
-    ask<columns / 16>(ahead, line);
-    askFor<columns>(c + row.whole() * ld);
 #pragma clang loop unroll(full)
     for (int i = 0; i < rows; ++i)
       for (int j = 0; j < 2; ++j)
         Kind::multiply(Float(a[x * Kind::panelRows + i]), right[j], sums[i][j]);
-  }
+  };
+  if constexpr (Kind::hasLongSteps)
+    walkBySteps<columns / 16>(steps, ahead, rows, askRow, step);
+  else
+    walkByLines(steps, ahead, rows, askRow, step);
   for (int i = 0; i < rows; ++i) {
     Float before[2] = {};
     if (add) {
@@ -92,23 +126,16 @@ HPC_INLINE void multiplyLines(int64_t steps, const float *a, const float *b, int
   constexpr int lanes = Kind::lanes;
   using Float = typename Vectors<lanes>::Float;
   Float sums[columns][vectors] = {};
-  const int64_t bytesAStep = (ahead.bytes * ahead.count + steps - 1) / steps;
-  int64_t x = 0;
-  for (int64_t line = 0; line < ahead.count; ++line) { // not by Progress, for which AVX2 has no registers left
-    const std::byte *soon = ahead.from + line * ahead.ld;
-    const int64_t end = steps * (line + 1) / ahead.count;
-    for (int64_t row = rows * line / ahead.count; row < rows * (line + 1) / ahead.count; ++row)
-      askFor<1>(c + row * ldc);
-    HPC_ALIGNED for (; x < end; ++x, soon += bytesAStep) {
-      Float left[vectors];
-      std::memcpy(left, a + x * 2 * lanes, sizeof(left));
-      __builtin_prefetch(soon, 0, 2);
+  walkByLines(
+      steps, ahead, rows, [&](int64_t row) HPC_LAMBDA { askFor<1>(c + row * ldc); },
+      [&](int64_t x) HPC_LAMBDA {
+        Float left[vectors];
+        std::memcpy(left, a + x * 2 * lanes, sizeof(left));
 #pragma clang loop unroll(full)
-      for (int j = 0; j < columns; ++j)
-        for (int i = 0; i < vectors; ++i)
-          Kind::multiply(left[i], Float(b[j * ldb + x]), sums[j][i]);
-    }
-  }
+        for (int j = 0; j < columns; ++j)
+          for (int i = 0; i < vectors; ++i)
+            Kind::multiply(left[i], Float(b[j * ldb + x]), sums[j][i]);
+      });
   alignas(64) float stored[columns][vectors * lanes];
   std::memcpy(stored, sums, sizeof(stored));
   for (int64_t first = 0; first < rows; first += 8) {

@@ -93,7 +93,7 @@ struct RightPanels {
     }
     const int64_t columns = std::min(columnsAtOnce, product.n - column - columnsAtOnce), size = byteSize(b.dtype),
                   first = depth * call / calls, last = depth * (call + 1) / calls;
-    if (columns <= 0 || first == last)
+    if (columns <= 0 || first == last || last - first > way.mostLinesAhead)
       return {b.data};
     return {b.data + ((x + first) * b.ld + column + columnsAtOnce) * size, b.ld * size, columns * size, last - first};
   }
