@@ -298,6 +298,21 @@ Value ElementEmitter::concat(nn::ConcatOp op, const Index &index) {
   return chosen;
 }
 
+SmallVector<int64_t> seamsOf(Operation *op) {
+  SmallVector<int64_t> seams;
+  if (auto concat = dyn_cast<nn::ConcatOp>(op)) {
+    const size_t axis = size_t(concat.getAxis());
+    int64_t end = 0;
+    for (Value operand : concat.getOperands())
+      if (axis + 1 == nn::shapeOf(operand).size())
+        seams.push_back(end += nn::shapeOf(operand)[axis]);
+  } else if (auto pad = dyn_cast<nn::PadOp>(op); pad && !pad.getLow().empty()) {
+    const int64_t low = pad.getLow().back();
+    seams = {low, low + nn::shapeOf(pad.getOperand()).back()};
+  }
+  return seams;
+}
+
 Value ElementEmitter::pad(nn::PadOp op, const Index &index) {
   ArrayRef<int64_t> shape = nn::shapeOf(op.getOperand());
   Index source;

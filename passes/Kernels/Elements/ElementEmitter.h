@@ -114,4 +114,8 @@ private:
 /// Whether the emitter knows the op at all.
 bool hasElementEmitter(OperationName name);
 
+/// Where along the last dim of its result the op goes from one source to the next: between two of those places its
+/// elements have simpler code. From 0 to that dim, in no order.
+SmallVector<int64_t> seamsOf(Operation *op);
+
 } // namespace hpc::kernels

@@ -64,26 +64,19 @@ bool isReadInOrder(Value value, const RegionShape &shape) {
   return true;
 }
 
-/// Where a row that is put together of parts, or padded, goes from one to the next: a loop of its own for each part reads
-/// that part alone, in vectors, where one loop asks at each element which part it is in. At most a few, of some length.
+/// Where a row of `columns` elements, put together of parts or padded, goes from one to the next: a loop of its own for
+/// each part reads that part alone, in vectors, where one loop asks at each element which part it is in. At most a few
+/// parts, of some length.
 SmallVector<int64_t> findSeams(nn::FusedOp region, int64_t columns) {
   constexpr size_t mostSeams = 3;
   constexpr int64_t leastLength = 8;
   std::set<int64_t> seams = {0, columns};
-  auto add = [&](Value result, size_t dim, int64_t at) {
-    ArrayRef<int64_t> shape = nn::shapeOf(result);
-    if (dim + 1 == shape.size() && shape.back() == columns && at > 0 && at < columns)
-      seams.insert(at);
-  };
   region.getBody().walk([&](Operation *op) {
-    if (auto concat = dyn_cast<nn::ConcatOp>(op)) {
-      int64_t at = 0;
-      for (Value operand : concat.getOperands())
-        add(concat.getResult(), size_t(concat.getAxis()), at += nn::shapeOf(operand)[concat.getAxis()]);
-    } else if (auto pad = dyn_cast<nn::PadOp>(op); pad && !pad.getLow().empty()) {
-      add(pad.getResult(), pad.getLow().size() - 1, pad.getLow().back());
-      add(pad.getResult(), pad.getLow().size() - 1, columns - pad.getHigh().back());
-    }
+    if (op->getNumResults() == 0 || nn::shapeOf(op->getResult(0)).empty() ||
+        nn::shapeOf(op->getResult(0)).back() != columns)
+      return;
+    for (int64_t seam : seamsOf(op))
+      seams.insert(seam);
   });
   SmallVector<int64_t> list(seams.begin(), seams.end());
   for (size_t i = 1; i < list.size(); ++i)
