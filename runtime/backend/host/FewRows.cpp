@@ -12,8 +12,8 @@ namespace {
 
 constexpr int streams = 4;
 
-/// What is asked for where `from` of a row is read: with AVX2 (Zen 3) two rows on; with AVX-512 (Zen 4) two lines, since
-/// rows on is 24 GB/s where a core that is left to follow by itself has 30.
+/// What is asked for where `from` of a row is read: with AVX2 (Zen 3) two rows on; with AVX-512 (Zen 4) two lines,
+/// since two rows on gives 24 GB/s where a core that follows by itself has 30.
 template <int lanes, typename T> HPC_INLINE void askAhead(const T *from, int64_t ld) {
   constexpr int64_t rowsAhead = 2, bytesAhead = 128;
   lanes < 16 ? __builtin_prefetch(from + rowsAhead * ld)

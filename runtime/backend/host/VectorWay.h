@@ -35,7 +35,7 @@ struct VectorWay {
   int64_t lanes;                    ///< of a vector
   int64_t panelRows, panelColumns;  ///< of panels of A and of B
   int64_t lineColumns;              ///< columns of a transposed B at once, beside panels of `panelColumns` rows of A
-  int64_t mostLinesAhead;          ///< that `panels` can ask for meanwhile and lose little
+  int64_t mostLinesAhead;           ///< that `panels` can ask for meanwhile and lose little
   const MultiplyPanels *panels;     ///< by rows, up to panelRows
   const MultiplyLines *lines[3];    ///< by vectors of rows, by columns up to lineColumns
   PackPanels packRows, packColumns; ///< in panels of panelRows, and of panelColumns
