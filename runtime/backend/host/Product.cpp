@@ -1,6 +1,6 @@
-// Tile registers where the machine has them and the product is large; few rows by themselves; AVX2's vectors where that
-// is all there is; else oneDNN for f32, and for all other types blocks of A, B and C in the type of the sums, so that
-// memory for them is small.
+// Tile registers where the machine has them and the product is large; few rows by themselves; vectors where there are no
+// tiles and they are the better way; else oneDNN for f32, and for all other types blocks of A, B and C in the type of the
+// sums, so that memory for them is small.
 #include "runtime/backend/host/Product.h"
 
 #include "runtime/backend/host/FewRows.h"

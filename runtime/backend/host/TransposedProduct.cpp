@@ -18,8 +18,8 @@ struct Lines {
   int64_t ld; ///< steps
 };
 
-/// Columns of B as lines of steps: where they lie, or widened to `room`. Pairs lie there if lines begin at every second
-/// number or the next one, and end so.
+/// Columns of B as lines of steps: where they lie, or widened to `room`. Pairs of bf16 lie there where whole pairs are
+/// from one line to the next and in the depth.
 Lines linesOf(const VectorWay &way, const ConstMatrix &b, int64_t column, int64_t columns, int64_t x, int64_t depth,
               float *room) {
   const bool isAsItIs = byteSize(b.dtype) * way.depthOfStep == int64_t(sizeof(float)) && b.ld % way.depthOfStep == 0 &&

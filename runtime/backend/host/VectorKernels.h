@@ -7,8 +7,6 @@
 #include "runtime/backend/host/Vectors.h"
 
 #include <algorithm>
-#include <array>
-#include <utility>
 
 namespace hpc::host::vectors {
 

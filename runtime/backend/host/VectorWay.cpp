@@ -4,7 +4,9 @@
 #include "runtime/backend/host/FewRows.h"
 #include "runtime/backend/host/VectorPanels.h"
 
+#include <array>
 #include <immintrin.h>
+#include <utility>
 
 namespace hpc::host {
 

@@ -103,6 +103,28 @@ TEST_F(BlockSums, BesideElements) {
   EXPECT_EQ(countFused(), 1);
 }
 
+// Rows that are put together of parts, as the gradient of fused queries, keys and values is, and padded: each part is a
+// loop of its own on the host, and the sums below must have all of their columns, each once. Parts of few elements are
+// not.
+TEST_F(BlockSums, OfRowsInParts) {
+  toleranceScale = 100;
+  for (int64_t last : {40, 3}) {
+    std::string part = tensorOf({64, last}), all = tensorOf({64, 90 + last}), sum = tensorOf({1, 90 + last});
+    std::string text = "func.func @main(%a: tensor<64x50xf32>, %b: tensor<64x30xf32>, %c: " + part + ") -> (" + all +
+                       ", " + sum +
+                       ") {\n%p = nn.pad %b {low = array<i64: 0, 10>, high = array<i64: 0, 0>, value = 2.0 : f64} : "
+                       "tensor<64x30xf32> -> tensor<64x40xf32>\n"
+                       "%0 = nn.concat %a, %p, %c {axis = 1 : i64} : tensor<64x50xf32>, tensor<64x40xf32>, " +
+                       part + " -> " + all + "\n%1 = nn.mul %0, %0 : " + all + ", " + all + " -> " + all +
+                       "\n%2 = nn.reduce sum %1 {axes = array<i64: 0>} : " + all + " -> " + sum +
+                       "\nreturn %1, %2 : " + all + ", " + sum + "\n}";
+    SCOPED_TRACE(text);
+    parse(text);
+    check("main", {someFloats({64, 50}), someFloats({64, 30}, 2), someFloats({64, last}, 3)});
+    EXPECT_EQ(countFused(), 1);
+  }
+}
+
 // A sum that the rows themselves need, few blocks (one thread would do all of them) and a prime number of rows stay
 // apart.
 TEST_F(BlockSums, ApartWhereOneLoopCannot) {

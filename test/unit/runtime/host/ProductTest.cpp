@@ -145,8 +145,8 @@ TEST(Product, LargeAndOdd) {
               check({type, b, DType::F32, DType::F32, m, n, k, transposeA, transposeB, add, 3});
 }
 
-// Rows of B, or of a transposed A, that are a multiple of 2048 bytes apart are VectorProduct's where there is nothing
-// wider than AVX2, so past its panels and blocks too.
+// Rows of B, or of a transposed A, that are a multiple of 2048 bytes apart are VectorProduct's where there are no
+// tiles, so past its panels and blocks too.
 TEST(Product, RowsFarApart) {
   host::useOneThread();
   for (bool transposeA : {false, true})
@@ -162,8 +162,8 @@ TEST(Product, RowsFarApart) {
         check({DType::F32, DType::F32, DType::F32, DType::F32, m, n, k, transposeA, false, add, slack});
 }
 
-// A transposed B of many columns is VectorProduct's too there: past its groups of 6 columns, blocks of 24
-// columns, of 64 and 384 rows and 768 deep.
+// A transposed B of many columns is VectorProduct's too there: past its groups of 6 or 8 columns, blocks
+// of four groups, of 64 and 384 rows and 768 deep.
 TEST(Product, ManyTransposedColumns) {
   host::useOneThread();
   for (bool transposeA : {false, true})
