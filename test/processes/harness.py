@@ -173,7 +173,16 @@ class Hosts:
             subprocess.run(["ip", "-n", name, "addr", "add", address + "/24", "dev", device], check=True)
             subprocess.run(["ip", "-n", name, "link", "set", "lo", "up"], check=True)
             subprocess.run(["ip", "-n", name, "link", "set", device, "up"], check=True)
-        time.sleep(1)  # until the cable has carrier
+        for name, device in zip(self.NAMES, ("hpcva", "hpcvb")):
+            self.await_carrier(name, device)
+
+    @staticmethod
+    def await_carrier(name, device):
+        """Linux says so up to a second after both ends are up, and more where it is busy; till then UCX leaves the device out."""
+        end = time.time() + 30
+        while "state UP" not in subprocess.run(["ip", "-n", name, "link", "show", device], check=True, capture_output=True, text=True).stdout:
+            check(time.time() < end, f"{device} has no carrier after 30 s")
+            time.sleep(0.02)
 
     def __exit__(self, *_):
         self.close()

@@ -278,10 +278,11 @@ def belong_cases():
     yield "belong: a wrong secret", wrong_secret
 
 
-def two_hosts(arguments):
+def two_hosts(arguments, **variables):
     port = free_port()
     # Shared memory would reach beyond a network namespace.
-    return [start(rank, 2, port, arguments, address=Hosts.ADDRESSES[0], prefix=Hosts.prefix(Hosts, rank), HPC_SECRET=SECRET, UCX_TLS="tcp,self")
+    return [start(rank, 2, port, arguments, address=Hosts.ADDRESSES[0], prefix=Hosts.prefix(Hosts, rank), HPC_SECRET=SECRET, UCX_TLS="tcp,self",
+                  **variables)
             for rank in range(2)]
 
 
@@ -294,6 +295,16 @@ def host_cases():
         check(all(code == 0 for code, _ in results), f"{results}")
         check(open(alone, "rb").read() == open(path("hosts.npz"), "rb").read(), "other bits than in one process")
     yield "hosts: two, by the environment", by_env
+
+    def unreachable():
+        """They meet, but the only network that UCX may use ends at its own host."""
+        need_ucx()
+        file, _ = plan(2, 2, 1)
+        with Hosts():
+            results = finish(two_hosts([file, "--input", inputs()], UCX_NET_DEVICES="lo"), 60)
+        for rank, (code, errors) in enumerate(results):
+            check(code == 1 and f"connecting to process {1 - rank} (no network that UCX has found joins the two processes" in errors, f"{results}")
+    yield "hosts: no network for UCX", unreachable
 
     def by_mpi():
         need_mpi()

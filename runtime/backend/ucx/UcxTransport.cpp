@@ -18,6 +18,14 @@ Status error(const std::string &what, ucs_status_t code) {
   return Status::error(ErrorKind::Io, "UCX: " + what + ": " + ucs_status_string(code));
 }
 
+Status connectError(size_t process, ucs_status_t code) {
+  std::string what = "connecting to process " + std::to_string(process);
+  if (code == UCS_ERR_UNREACHABLE)
+    what += " (no network that UCX has found joins the two processes; see that it is up, and that UCX_NET_DEVICES and UCX_TLS, "
+            "where set, name one that both have)";
+  return error(what, code);
+}
+
 class UcxTransport;
 
 class UcxTransfer : public Transfer {
@@ -186,7 +194,7 @@ public:
       ucp_ep_h end = nullptr;
       if (int64_t(ends.size()) != process)
         if (ucs_status_t code = ucp_ep_create(engine.worker, &params, &end); code != UCS_OK)
-          return error("connecting to process " + std::to_string(ends.size()), code);
+          return connectError(ends.size(), code);
       ends.push_back({end, &engine});
     }
     // Polling what nobody uses takes time.
