@@ -29,6 +29,7 @@ config.substitutions.append(("%standin", os.path.join(config.hpc_binary_dir, "te
 # REQUIRES: mpi      processes by mpirun: Open MPI and our plugin for it
 # REQUIRES: ucx      libhpc_ucx.so was built
 # REQUIRES: slurm    a cluster that a test can start: Slurm's daemons, munge, root
+# REQUIRES: bf16pairs  a CPU that multiplies pairs of bf16 in vectors and has no tiles (VectorUnit)
 # UNSUPPORTED: address  a build whose tools are instrumented
 cuda = os.path.join(os.environ.get("CUDA_HOME", "/usr/local/cuda"), "bin")
 config.environment["PATH"] += os.pathsep + cuda
@@ -43,5 +44,9 @@ if os.path.exists(os.path.join(config.hpc_binary_dir, "bin", "libhpc_ucx.so")):
 daemons = os.environ["PATH"] + os.pathsep + "/usr/sbin"
 if os.geteuid() == 0 and all(shutil.which(name, path=daemons) for name in ("munged", "slurmctld", "slurmd", "srun", "ip")):
     config.available_features.add("slurm")
+with open("/proc/cpuinfo") as cpuinfo:
+    flags = next((line.split() for line in cpuinfo if line.startswith("flags")), [])
+if "avx512_bf16" in flags and "amx_bf16" not in flags:
+    config.available_features.add("bf16pairs")
 if config.hpc_sanitize:
     config.available_features.add(config.hpc_sanitize)

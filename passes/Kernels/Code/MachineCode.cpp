@@ -7,7 +7,9 @@
 #include "compiler/Diagnostics.h"
 
 #include "mlir/Bytecode/BytecodeWriter.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/SymbolTable.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/TargetSelect.h"
@@ -28,7 +30,8 @@ ArrayRef<CpuFeature> knownCpuFeatures() {
                                         {"bmi2", "bmi2", true},          {"lzcnt", "abm", true},
                                         {"movbe", "movbe", true},        {"avx512f", "avx512f", false},
                                         {"avx512cd", "avx512cd", false}, {"avx512bw", "avx512bw", false},
-                                        {"avx512dq", "avx512dq", false}, {"avx512vl", "avx512vl", false}};
+                                        {"avx512dq", "avx512dq", false}, {"avx512vl", "avx512vl", false},
+                                        {"avx512bf16", "avx512_bf16", false, "llvm.x86.avx512bf16."}};
   return features;
 }
 
@@ -39,7 +42,9 @@ VectorUnit vectorUnitOf(StringRef cpu) {
       return feature.llvmName == name && (cpu == "host" ? host.lookup(name) : feature.inV3);
     });
   };
-  return has("avx512f") && has("avx512vl") ? VectorUnit{64, 32} : VectorUnit{has("avx") ? 32 : 16, 16};
+  if (has("avx512f") && has("avx512vl"))
+    return {64, 32, has("avx512bf16") && !host.lookup("amx-bf16")};
+  return {has("avx") ? 32 : 16, 16};
 }
 
 static InFlightDiagnostic fail(Location loc, const Twine &what) {
@@ -100,6 +105,15 @@ void removeName(ModuleOp kernel, StringRef symbol) {
     llvm_unreachable("a module of one kernel has no other of the name");
 }
 
+/// Adds the features, by their names of /proc/cpuinfo, that the kernel's intrinsics ask for.
+void addFeaturesAskedFor(ModuleOp kernel, llvm::StringSet<> &names) {
+  kernel.walk([&](LLVM::CallIntrinsicOp call) {
+    for (const CpuFeature &feature : knownCpuFeatures())
+      if (feature.intrinsics && call.getIntrin().starts_with(feature.intrinsics))
+        names.insert(feature.cpuinfoName);
+  });
+}
+
 /// All that an object follows from: no flag for printing leaves anything out of bytecode.
 KernelCache::Key keyOf(const KernelCache &cache, ModuleOp kernel, StringRef cpuFeatures) {
   std::string code;
@@ -119,7 +133,8 @@ struct HostKernels::Work {
   const KernelCache *cache;
   Location loc;
   LLVMLowering lowering;
-  std::vector<std::string> cpuFeatures;
+  std::vector<std::string> cpuFeatures; ///< that code may use
+  llvm::StringSet<> askedFor;           ///< features with intrinsics that some kernel calls
   std::unique_ptr<llvm::TargetMachine> target; ///< of the caller's thread; null where there is none
   std::deque<HostKernel> kernels;              ///< whose addresses stay
   llvm::DefaultThreadPool pool;                ///< last: it ends before what its threads write to
@@ -162,6 +177,7 @@ LogicalResult HostKernels::add(StringRef symbol, OwningOpRef<ModuleOp> module) {
   HostKernel &kernel = work->kernels.emplace_back();
   kernel.symbol = symbol;
   removeName(*module, symbol);
+  addFeaturesAskedFor(*module, work->askedFor);
   if (work->cache) {
     kernel.key = keyOf(*work->cache, *module, work->target->getTargetFeatureString());
     if (std::optional<Bytes> object = work->cache->find(kernel.key)) {
@@ -186,7 +202,12 @@ FailureOr<MachineCode> HostKernels::finish() {
   FailureOr<std::string> bytes = linkSharedObject(objects, work->loc);
   if (failed(bytes))
     return failure();
-  return MachineCode{std::move(*bytes), work->cpuFeatures};
+  // A machine without what no kernel asks for runs the code as well.
+  std::vector<std::string> needed = work->cpuFeatures;
+  for (const CpuFeature &feature : knownCpuFeatures())
+    if (feature.intrinsics && !work->askedFor.contains(feature.cpuinfoName))
+      llvm::erase(needed, feature.cpuinfoName);
+  return MachineCode{std::move(*bytes), std::move(needed)};
 }
 
 } // namespace hpc::kernels

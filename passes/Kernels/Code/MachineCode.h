@@ -18,6 +18,7 @@ struct CpuFeature {
   const char *llvmName;
   const char *cpuinfoName;
   bool inV3; ///< part of x86-64-v3
+  const char *intrinsics = nullptr; ///< what those begin with that ask for it; null where all code may use it
 };
 /// The features that are worth generating for, in a fixed order.
 ArrayRef<CpuFeature> knownCpuFeatures();
@@ -25,6 +26,7 @@ ArrayRef<CpuFeature> knownCpuFeatures();
 /// The vectors that a CPU has: how many bytes, how many registers of them.
 struct VectorUnit {
   int64_t bytes, registers;
+  bool multipliesPairs = false; ///< of bf16 (AVX512-BF16), and has no tiles, whose machines multiply f32 as fast
 };
 /// Of "host" or "x86-64-v3"; what features say, as everything else about code.
 VectorUnit vectorUnitOf(StringRef cpu);
@@ -34,7 +36,7 @@ std::unique_ptr<llvm::TargetMachine> makeHostTarget(StringRef cpu, std::vector<s
 
 struct MachineCode {
   std::string bytes;                    ///< an ELF shared object
-  std::vector<std::string> cpuFeatures; ///< names as in /proc/cpuinfo
+  std::vector<std::string> cpuFeatures; ///< that a machine needs for it; names as in /proc/cpuinfo
 };
 
 /// Kernels on their way to machine code. MLIR's part is done on the caller's thread, LLVM's meanwhile on all others.

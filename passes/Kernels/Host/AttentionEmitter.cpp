@@ -30,12 +30,12 @@ struct ForwardEmitter {
       : emitter(emitter), region(region), tile(emitter, region, buffers, unit), vectors(tile.vectors()),
         indices(emitter.index()), s(emitter.registers()) {
     int64_t columns = tile.columns();
-    query = vectors.scratchRows(region.depth, columns);
+    query = tile.channelRows(region.depth);
     products = tile.keyRows();
-    sums = vectors.scratchRows(region.width, columns);
+    sums = tile.channelRows(region.width);
     numbers = vectors.scratchRows(2, columns);
     keyMemory = tile.scalarsMemory(&AttentionKeys::key, region.depth);
-    valueMemory = tile.scalarsMemory(&AttentionKeys::value, region.width);
+    valueMemory = tile.valuesMemory();
   }
 
   void start() {
@@ -55,6 +55,7 @@ struct ForwardEmitter {
     ScalarMatrix keys = tile.scalarsOf(&AttentionKeys::key, region.depth, first, count, keyMemory);
     tile.sumChannels(products, keys, region.depth, query, first, count);
     // 1. The block's largest scores, and what the sums so far are worth beside them.
+    Value lowest = vectors.constant(-std::numeric_limits<double>::infinity());
     SmallVector<Value> before, shifts, factors;
     for (int64_t column = 0; column < columns; ++column)
       before.push_back(vectors.load(numbers, 0, column));
@@ -71,26 +72,32 @@ struct ForwardEmitter {
       shifts.push_back(tile.shiftOf(tops[size_t(column)]));
       factors.push_back(tile.exponential(before[size_t(column)], shifts.back()));
       vectors.store(tops[size_t(column)], numbers, 0, column);
+      if (tile.depthOfStep() > 1) // the last step may lack a key, which then has the weight 0
+        vectors.store(lowest, products, indices.atom(count, keysOfBlock + 1), column);
     }
     // 2. Exponentials over the scores, and their sum, to which what is dropped belongs.
     SmallVector<Value> totals;
     for (int64_t column = 0; column < columns; ++column)
       totals.push_back(s.mul(vectors.load(numbers, 1, column), factors[size_t(column)]));
     totals =
-        vectors.loop(indices.constant(0), count, 1, keysOfBlock, totals, [&](const IndexExpr &key, ValueRange states) {
-          SmallVector<Value> next;
+        vectors.loop(indices.constant(0), tile.keySteps(count), 1, keysOfBlock, totals, [&](const IndexExpr &step, ValueRange states) {
+          SmallVector<Value> next(states);
           for (int64_t column = 0; column < columns; ++column) {
-            Value term = tile.exponential(vectors.load(products, key, column), shifts[size_t(column)]);
-            Value weight = tile.dropped(term, tile.keeps(indices.add(first, key), column));
-            vectors.store(weight, products, key, column);
-            next.push_back(s.contracting().add(states[size_t(column)], term));
+            SmallVector<Value> weights;
+            for (int64_t member = 0; member < tile.depthOfStep(); ++member) {
+              IndexExpr key = indices.add(IndexBuilder::mul(step, tile.depthOfStep()), member);
+              Value term = tile.exponential(vectors.load(products, key, column), shifts[size_t(column)]);
+              weights.push_back(tile.dropped(term, tile.keeps(indices.add(first, key), column)));
+              next[size_t(column)] = s.contracting().add(next[size_t(column)], term);
+            }
+            vectors.store(tile.joinWeights(weights), products, step, column); // over keys whose weights are taken
           }
           return next;
         });
     for (int64_t column = 0; column < columns; ++column)
       vectors.store(totals[size_t(column)], numbers, 1, column);
     // 3. Values, weighted.
-    ScalarMatrix values = tile.scalarsOf(&AttentionKeys::value, region.width, first, count, valueMemory);
+    ScalarMatrix values = tile.valuesOf(first, count, valueMemory);
     tile.sumKeys(sums, values, region.width, products, count, [&](const IndexExpr &channel, int64_t column) {
       return s.mul(vectors.load(sums, channel, column), factors[size_t(column)]);
     });

@@ -39,13 +39,13 @@ struct GradEmitter {
       : emitter(emitter), region(region), tile(emitter, region, buffers, unit), vectors(tile.vectors()),
         indices(emitter.index()), s(emitter.registers()), outputs(outputs) {
     int64_t columns = tile.columns(), lanes = vectors.lanes();
-    query = vectors.scratchRows(region.depth, columns);
-    gradient = vectors.scratchRows(region.width, columns);
+    query = tile.channelRows(region.depth);
+    gradient = tile.channelRows(region.width);
     queryRows = tile.rowsMemory(region.query, region.depth, tile.width());
     gradientRows = tile.rowsMemory(*region.gradient, region.width, tile.width());
     products = tile.keyRows();
     ofWeights = tile.keyRows();
-    queryGradient = vectors.scratchRows(region.depth, columns);
+    queryGradient = tile.channelRows(region.depth);
     int64_t bytes = (queryRows.columns + gradientRows.columns) * lanes * vectors.element().getIntOrFloatBitWidth() / 8;
     int64_t blocks = std::max<int64_t>(sectionBytes / std::max<int64_t>(bytes * keysOfBlock, 1), 1);
     keysOfSection = std::min(blocks * keysOfBlock, std::max<int64_t>(region.keys, 1));

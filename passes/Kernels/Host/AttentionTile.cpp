@@ -13,15 +13,25 @@ static int64_t lanesOf(const AttentionRegion &region, VectorUnit unit, Type elem
   return std::clamp<int64_t>(int64_t(llvm::PowerOf2Ceil(uint64_t(queries))), least, most);
 }
 
+static Step chooseStep(const AttentionRegion &region, VectorUnit unit) {
+  auto isBFloat = [](const AttentionTensor &tensor) { return tensor.elementType.isBF16() && tensor.casts.empty(); };
+  const bool arePairs = unit.multipliesPairs && !region.isGradient() && region.parts.size() == 1 &&
+                        isBFloat(region.query) && isBFloat(region.parts[0].key) && isBFloat(region.parts[0].value) &&
+                        isBFloat(region.results[0]);
+  return arePairs ? Step::PairOfBFloats : Step::Number;
+}
+
 AttentionTile::AttentionTile(ElementEmitter &emitter, const AttentionRegion &region, ValueRange buffers,
                              VectorUnit unit)
     : emitter(emitter), s(emitter.registers()), indices(emitter.index()), region(region), buffers(buffers),
       offset(region.causalOffset ? std::clamp<int64_t>(*region.causalOffset, -region.queries, region.keys)
                                  : region.keys),
       lanes(emitter, unit, registerType(region.query.elementType),
-            lanesOf(region, unit, registerType(region.query.elementType))) {
+            lanesOf(region, unit, registerType(region.query.elementType))),
+      stepOfSums(chooseStep(region, unit)) {
   int64_t most = std::clamp<int64_t>(numQueries(), 1, queriesOfBlock);
   numColumns = (most + lanes.lanes() - 1) / lanes.lanes();
+  turned = lanes.scratch(width() * llvm::alignTo(std::max(region.depth, region.width), lanes.lanes()));
   if (region.bias && !isBiasPerKey())
     biasRows = lanes.scratchRows(keysOfBlock, numColumns);
 }
@@ -119,26 +129,44 @@ IndexExpr AttentionTile::positionOf(const AttentionTensor &tensor, const IndexEx
                      IndexBuilder::mul(position, tensor.strides[2]));
 }
 
-void AttentionTile::loadTransposed(const AttentionTensor &tensor, int64_t channels, const VectorRows &to) {
-  lanes.loop(width(), [&](const IndexExpr &lane) {
-    IndexExpr from = positionOf(tensor, lane);
-    lanes.loop(channels, [&](const IndexExpr &channel) {
-      Value element = emitter.load(tensor.elementType, buffers[tensor.buffer],
-                                   indices.add(from, IndexBuilder::mul(channel, tensor.strides[3])));
-      lanes.storeScalar(element, to.pointer,
-                        indices.add(indices.add(to.offset, lane), IndexBuilder::mul(channel, to.stride)));
-    });
+VectorRows AttentionTile::turnedRows(int64_t steps) const {
+  const int64_t columns = llvm::divideCeil(steps, lanes.lanes());
+  return {turned, 0, columns * lanes.lanes(), columns};
+}
+
+/// To memory[to + channel]: as numbers of registers, or, where steps are pairs, as bf16, with a 0 that fills up the last
+/// one. `to` counts what is stored.
+void AttentionTile::copyChannels(int64_t channels, const AttentionTensor &tensor, const IndexExpr &from, Value memory,
+                                 const IndexExpr &to) {
+  const bool arePairs = stepOfSums == Step::PairOfBFloats;
+  lanes.loop(channels, [&](const IndexExpr &channel) {
+    Value element = emitter.load(tensor.elementType, buffers[tensor.buffer],
+                                 indices.add(from, IndexBuilder::mul(channel, tensor.strides[3])));
+    element = emitCasts(s, element, tensor.elementType, tensor.casts);
+    lanes.storeScalar(arePairs ? s.narrow(element, s.builder.getBF16Type()) : element, memory,
+                      indices.add(to, channel));
   });
+  if (arePairs && channels % 2 != 0)
+    lanes.storeScalar(s.whole(s.builder.getI16Type(), 0), memory, indices.add(to, channels));
+}
+
+void AttentionTile::loadTransposed(const AttentionTensor &tensor, int64_t channels, const VectorRows &to) {
+  VectorRows rows = turnedRows(stepsOf(channels));
+  lanes.loop(width(), [&](const IndexExpr &lane) {
+    copyChannels(channels, tensor, positionOf(tensor, lane), rows.pointer,
+                 IndexBuilder::mul(lane, rows.stride * depthOfStep()));
+  });
+  lanes.transpose(rows, to);
 }
 
 void AttentionTile::storeTransposed(const VectorRows &from, int64_t channels, const AttentionTensor &tensor,
                                     Value buffer) {
+  VectorRows rows = turnedRows(channels);
+  lanes.transpose(from, rows);
   lanes.loop(indices.constant(0), count, 1, width(), [&](const IndexExpr &lane) {
-    IndexExpr to = positionOf(tensor, lane);
+    IndexExpr row = IndexBuilder::mul(lane, rows.stride), to = positionOf(tensor, lane);
     lanes.loop(channels, [&](const IndexExpr &channel) {
-      Value element =
-          lanes.loadScalar(lanes.element(), from.pointer,
-                           indices.add(indices.add(from.offset, lane), IndexBuilder::mul(channel, from.stride)));
+      Value element = lanes.loadScalar(lanes.element(), rows.pointer, indices.add(row, channel));
       element = emitCast(s, element, lanes.element(), tensor.elementType);
       emitter.store(element, tensor.elementType, buffer,
                     indices.add(to, IndexBuilder::mul(channel, tensor.strides[3])));
@@ -186,37 +214,76 @@ IndexExpr AttentionTile::positionOfKey(const AttentionTensor &tensor, const Inde
                      IndexBuilder::mul(key, tensor.strides[2]));
 }
 
+/// Whether steps of channels lie in the buffer as they are multiplied.
+bool AttentionTile::isReadInPlace(const AttentionTensor &tensor, int64_t channels) const {
+  if (region.parts.size() > 1 || !tensor.casts.empty())
+    return false;
+  return stepOfSums == Step::Number ? tensor.elementType == lanes.element()
+                                    : tensor.strides[3] == 1 && channels % 2 == 0;
+}
+
 Value AttentionTile::scalarsMemory(KeysOrValues which, int64_t channels) {
-  const AttentionTensor &first = region.parts.front().*which;
-  if (region.parts.size() == 1 && first.elementType == lanes.element() && first.casts.empty())
+  if (isReadInPlace(region.parts.front().*which, channels))
     return {};
   // A tile of a product may begin before the block's first key.
-  return lanes.scratch((keysOfBlock + 2 * maxTileRows) * channels);
+  return lanes.scratch((keysOfBlock + 2 * maxTileRows) * stepsOf(channels));
 }
 
 ScalarMatrix AttentionTile::scalarsOf(KeysOrValues which, int64_t channels, const IndexExpr &first, Value keyCount,
                                       Value memory) {
+  Type unit = stepOfSums == Step::Number ? lanes.element() : s.builder.getI16Type();
+  const int64_t depth = depthOfStep();
   if (!memory) {
     const AttentionTensor &tensor = region.parts.front().*which;
-    return {buffers[tensor.buffer], positionOfKey(tensor, first), tensor.strides[2], tensor.strides[3]};
+    return {buffers[tensor.buffer], positionOfKey(tensor, first), tensor.strides[2], tensor.strides[3] * depth, unit};
   }
-  ScalarMatrix scalars{memory, maxTileRows * channels, channels, 1};
+  const int64_t stride = stepsOf(channels) * depth;
+  ScalarMatrix scalars{memory, maxTileRows * stride, stride, depth, unit};
   for (const AttentionKeys &part : region.parts) {
     const AttentionTensor &tensor = part.*which;
     IndexExpr from = positionOfKey(tensor, first);
     auto [begin, end] = keysOfPart(emitter, region, part, first, keyCount);
     lanes.loop(begin, end, 1, keysOfBlock, [&](const IndexExpr &key) {
-      IndexExpr row = indices.add(from, IndexBuilder::mul(key, tensor.strides[2]));
-      IndexExpr to = indices.add(scalars.offset, IndexBuilder::mul(key, channels));
-      lanes.loop(channels, [&](const IndexExpr &channel) {
-        Value element = emitter.load(tensor.elementType, buffers[tensor.buffer],
-                                     indices.add(row, IndexBuilder::mul(channel, tensor.strides[3])));
-        element = emitCasts(s, element, tensor.elementType, tensor.casts);
-        lanes.storeScalar(element, memory, indices.add(to, channel));
-      });
+      copyChannels(channels, tensor, indices.add(from, IndexBuilder::mul(key, tensor.strides[2])), memory,
+                   indices.add(scalars.offset, IndexBuilder::mul(key, stride)));
     });
   }
   return scalars;
+}
+
+Value AttentionTile::keySteps(Value keyCount) {
+  if (depthOfStep() == 1)
+    return keyCount;
+  return s.make<arith::DivUIOp>(s.add(keyCount, indices.constant(1)), indices.constant(2));
+}
+
+ScalarMatrix AttentionTile::valuesOf(const IndexExpr &first, Value keyCount, Value memory) {
+  if (stepOfSums == Step::Number)
+    return scalarsOf(&AttentionKeys::value, region.width, first, keyCount, memory);
+  const AttentionTensor &tensor = region.parts.front().value;
+  IndexExpr from = positionOfKey(tensor, first);
+  Type word = s.builder.getI32Type(), element = s.builder.getBF16Type();
+  auto bitsAt = [&](const IndexExpr &key, const IndexExpr &channel) {
+    IndexExpr at = indices.add(IndexBuilder::mul(key, tensor.strides[2]), IndexBuilder::mul(channel, tensor.strides[3]));
+    Value number = emitter.load(element, buffers[tensor.buffer], indices.add(from, at));
+    return arith::ExtUIOp::create(s.builder, s.loc, word, s.narrow(number, element)).getResult();
+  };
+  // Step `step`, which has `keys` keys.
+  auto putTogether = [&](const IndexExpr &step, int64_t keys) {
+    IndexExpr to = IndexBuilder::mul(step, region.width), key = IndexBuilder::mul(step, 2);
+    lanes.loop(region.width, [&](const IndexExpr &channel) {
+      Value bits = bitsAt(key, channel);
+      if (keys == 2)
+        bits = s.make<arith::OrIOp>(
+            bits, s.make<arith::ShLIOp>(bitsAt(indices.add(key, 1), channel), s.whole(word, 16)));
+      lanes.storeScalar(bits, memory, indices.add(to, channel));
+    });
+  };
+  constexpr int64_t steps = keysOfBlock / 2;
+  Value whole = s.make<arith::DivUIOp>(keyCount, indices.constant(2));
+  lanes.loop(indices.constant(0), whole, 1, steps, [&](const IndexExpr &step) { putTogether(step, 2); });
+  lanes.loop(whole, keySteps(keyCount), 1, steps, [&](const IndexExpr &step) { putTogether(step, 1); });
+  return {memory, 0, region.width, 1};
 }
 
 VectorRows AttentionTile::keyRows() {
@@ -238,13 +305,13 @@ void AttentionTile::sumChannels(const VectorRows &to, const ScalarMatrix &scalar
     rows.count = keyCount;
     rows.lastTile = s.sub(indices.constant(region.keys - tileRows), indices.value(firstKey));
   }
-  lanes.product(to, rows, scalars, transposed, indices.constant(channels), start);
+  lanes.product(to, rows, scalars, transposed, indices.constant(stepsOf(channels)), start, stepOfSums);
 }
 
 void AttentionTile::sumKeys(const VectorRows &to, const ScalarMatrix &scalars, int64_t channels, const VectorRows &from,
                             Value keyCount, function_ref<Value(const IndexExpr &, int64_t)> start) {
   ScalarMatrix byChannel{scalars.pointer, scalars.offset, scalars.depthStride, scalars.rowStride};
-  lanes.product(to, {channels, {}, {}}, byChannel, from, keyCount, start);
+  lanes.product(to, {channels, {}, {}}, byChannel, from, keySteps(keyCount), start, stepOfSums);
 }
 
 void AttentionTile::storeKeys(const VectorRows &from, int64_t channels, const IndexExpr &firstKey, Value keyCount,

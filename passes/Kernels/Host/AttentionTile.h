@@ -13,7 +13,7 @@ namespace hpc::kernels {
 /// position.
 constexpr int64_t queriesOfBlock = 32;
 /// Keys at a time.
-constexpr int64_t keysOfBlock = 64;
+constexpr int64_t keysOfBlock = 96;
 
 /// How many blocks the queries make that share a group.
 inline int64_t countQueryBlocks(const AttentionRegion &region) {
@@ -38,6 +38,10 @@ public:
   HostVectors &vectors() { return lanes; }
   int64_t columns() const { return numColumns; }
   int64_t width() const { return numColumns * lanes.lanes(); } ///< lanes of a block
+  /// Of channels in a sum over channels, and of keys in one over keys: pairs where all that is multiplied is bf16 and
+  /// such is the result, beside whose rounding that of weights is small.
+  Step step() const { return stepOfSums; }
+  int64_t depthOfStep() const { return stepOfSums == Step::Number ? 1 : 2; }
   int64_t numQueries() const { return region.queries * region.repeat; }
 
   // ---- where the tile is; all below speaks of that ----
@@ -58,7 +62,11 @@ public:
 
   // ---- queries ----
 
-  /// A tensor of queries: [channels, queries].
+  /// Memory for a row of queries for each channel, and for those that fill up the last square of a transpose.
+  VectorRows channelRows(int64_t channels) {
+    return lanes.scratchRows(int64_t(llvm::alignTo(channels, lanes.lanes())), numColumns);
+  }
+  /// A tensor of queries: [steps of channels, queries].
   void loadTransposed(const AttentionTensor &tensor, int64_t channels, const VectorRows &to);
   void storeTransposed(const VectorRows &from, int64_t channels, const AttentionTensor &tensor, Value buffer);
   /// A row of channels for each query, padded to whole vectors: where the buffer has them, else in `memory`.
@@ -68,16 +76,28 @@ public:
 
   // ---- keys ----
 
-  /// Keys or values as scalars (key, channel), key 0 being `first`: where they lie, or widened and put together in `memory`.
+  /// Keys or values as scalars (key, step of channels), key 0 being `first`: where they lie, or widened and put together in
+  /// `memory`.
   ScalarMatrix scalarsOf(KeysOrValues which, int64_t channels, const IndexExpr &first, Value keyCount, Value memory);
   /// Memory for that; null where it needs none.
   Value scalarsMemory(KeysOrValues which, int64_t channels);
+  /// The same of values, as scalars (step of keys, channel), for sumKeys; the memory of valuesMemory().
+  ScalarMatrix valuesOf(const IndexExpr &first, Value keyCount, Value memory);
+  Value valuesMemory() {
+    return stepOfSums == Step::Number ? scalarsMemory(&AttentionKeys::value, region.width)
+                                      : lanes.scratch(keysOfBlock / 2 * region.width);
+  }
+  /// Steps that so many keys make.
+  Value keySteps(Value keyCount);
+  /// A step of keys' weights, in one vector.
+  Value joinWeights(ArrayRef<Value> weights) { return weights.size() == 1 ? weights[0] : lanes.pairs(weights[0], weights[1]); }
   /// Memory for a number for each key of a block and each query, as rows of keys. Rows beside them may be overwritten.
   VectorRows keyRows();
-  /// to[key] = the sum over channels of scalars(key, channel) * transposed[channel].
+  /// to[key] = the sum over channels of scalars(key, step of channels) * transposed[step of channels].
   void sumChannels(const VectorRows &to, const ScalarMatrix &scalars, int64_t channels, const VectorRows &transposed,
                    const IndexExpr &firstKey, Value keyCount);
-  /// to[channel] += the sum over keys of scalars(key, channel) * from[key], after `start` of what is there.
+  /// to[channel] += the sum over keys of scalars(step of keys, channel) * from[step of keys], after `start` of what is
+  /// there.
   void sumKeys(const VectorRows &to, const ScalarMatrix &scalars, int64_t channels, const VectorRows &from,
                Value keyCount, function_ref<Value(const IndexExpr &channel, int64_t column)> start);
   /// Rows of keys firstKey.. to a result.
@@ -105,6 +125,11 @@ public:
 
 private:
   Value queriesOf(int64_t column, Value first);
+  int64_t stepsOf(int64_t channels) const { return llvm::divideCeil(channels, depthOfStep()); }
+  VectorRows turnedRows(int64_t steps) const;
+  void copyChannels(int64_t channels, const AttentionTensor &tensor, const IndexExpr &from, Value memory,
+                    const IndexExpr &to);
+  bool isReadInPlace(const AttentionTensor &tensor, int64_t channels) const;
   void findFirstWeights();
   IndexExpr positionOf(const AttentionTensor &tensor, const IndexExpr &lane);
   IndexExpr positionOfKey(const AttentionTensor &tensor, const IndexExpr &key);
@@ -123,7 +148,9 @@ private:
   SmallVector<Value> buffers;
   int64_t offset; ///< the causal one, within what sizes make meaningful
   HostVectors lanes;
+  Step stepOfSums;
   int64_t numColumns;
+  Value turned; ///< memory for a row of channels for each lane
   std::optional<VectorRows> biasRows;
   IndexExpr batch, group, firstQuery;
   Value count;

@@ -38,6 +38,77 @@ void HostVectors::storeScalar(Value value, Value pointer, const IndexExpr &posit
   LLVM::StoreOp::create(s.builder, s.loc, value, addressOf(s, value.getType(), pointer, indices.value(position)));
 }
 
+/// Of as many vectors as they have lanes, by blocks of growing size that change places across the diagonal (Eklundh 1972).
+static void transposeSquare(ScalarBuilder &s, MutableArrayRef<Value> rows) {
+  for (size_t block = 1; block < rows.size(); block *= 2) {
+    SmallVector<int32_t> upper, lower;
+    for (size_t lane = 0; lane < rows.size(); ++lane) {
+      const bool isRight = lane & block;
+      upper.push_back(int32_t(isRight ? rows.size() + lane - block : lane));
+      lower.push_back(int32_t(isRight ? rows.size() + lane : lane + block));
+    }
+    for (size_t row = 0; row < rows.size(); ++row)
+      if (!(row & block)) {
+        const Value first = rows[row], second = rows[row + block];
+        rows[row] = LLVM::ShuffleVectorOp::create(s.builder, s.loc, first, second, upper);
+        rows[row + block] = LLVM::ShuffleVectorOp::create(s.builder, s.loc, first, second, lower);
+      }
+  }
+}
+
+void HostVectors::transpose(const VectorRows &from, const VectorRows &to) {
+  auto squareOf = [&](VectorRows rows, const IndexExpr &row, const IndexExpr &column) {
+    rows.offset = indices.add(rows.offset, indices.add(IndexBuilder::mul(row, lanes() * rows.stride),
+                                                       IndexBuilder::mul(column, lanes())));
+    return rows;
+  };
+  loop(to.columns, [&](const IndexExpr &i) {
+    loop(from.columns, [&](const IndexExpr &j) {
+      const VectorRows source = squareOf(from, i, j), target = squareOf(to, j, i);
+      SmallVector<Value> rows;
+      for (int64_t row = 0; row < lanes(); ++row)
+        rows.push_back(load(source, row, 0));
+      transposeSquare(s, rows);
+      for (int64_t row = 0; row < lanes(); ++row)
+        store(rows[size_t(row)], target, row, 0);
+    });
+  });
+}
+
+// ---- pairs of bf16 ------------------------------------------------------------------------------
+
+/// An intrinsic of AVX512-BF16, for vectors of this width.
+Value HostVectors::callOfPairs(StringRef intrinsic, VectorType type, ValueRange operands) {
+  std::string name = ("llvm.x86.avx512bf16." + intrinsic + "." + Twine(lanes() * 32)).str();
+  return LLVM::CallIntrinsicOp::create(s.builder, s.loc, type, s.builder.getStringAttr(name), operands).getResult(0);
+}
+
+static VectorType halvesOf(ScalarBuilder &s, VectorType words) {
+  return VectorType::get({2 * words.getNumElements()}, s.builder.getBF16Type());
+}
+
+Value HostVectors::pairs(Value first, Value second) {
+  const VectorType halves = halvesOf(s, vector);
+  Value rounded = callOfPairs("cvtne2ps2bf16", halves, {second, first}); // the second's lie behind the first's
+  SmallVector<int32_t> order;
+  for (int32_t lane = 0; lane < int32_t(lanes()); ++lane)
+    order.append({lane, lane + int32_t(lanes())});
+  Value joined = LLVM::ShuffleVectorOp::create(s.builder, s.loc, rounded, rounded, order);
+  return LLVM::BitcastOp::create(s.builder, s.loc, vector, joined);
+}
+
+Value HostVectors::multiplyAdd(Value scalar, Value row, Value sum, Step step) {
+  ScalarBuilder exact = s.contracting();
+  if (step == Step::Number)
+    return exact.add(exact.mul(scalar, row), sum);
+  auto halves = [&](Value words) -> Value {
+    return LLVM::BitcastOp::create(s.builder, s.loc, halvesOf(s, vector), words);
+  };
+  return callOfPairs("dpbf16ps", vector, {sum, halves(scalar), halves(row)});
+}
+
+// -------------------------------------------------------------------------------------------------
+
 Value HostVectors::joinLanes(Value lanes, function_ref<Value(Value, Value)> join) {
   for (int64_t half = vector.getNumElements() / 2; half > 0; half /= 2) {
     SmallVector<int32_t> lower(static_cast<size_t>(half)), upper(static_cast<size_t>(half));
@@ -94,8 +165,7 @@ int64_t HostVectors::tileRows(int64_t rows, int64_t columns) const {
 
 void HostVectors::tile(const VectorRows &c, const IndexExpr &row, int64_t rows, int64_t firstColumn, int64_t columns,
                        const ScalarMatrix &a, const VectorRows &b, Value depth,
-                       function_ref<Value(const IndexExpr &, int64_t)> start) {
-  ScalarBuilder exact = s.contracting();
+                       function_ref<Value(const IndexExpr &, int64_t)> start, Step step) {
   SmallVector<Value> sums;
   for (int64_t r = 0; r < rows; ++r)
     for (int64_t column = firstColumn; column < firstColumn + columns; ++column)
@@ -108,9 +178,12 @@ void HostVectors::tile(const VectorRows &c, const IndexExpr &row, int64_t rows, 
           vectors.push_back(load(b, k, column));
         for (int64_t r = 0; r < rows; ++r) {
           IndexExpr at = indices.add(a.offset, IndexBuilder::mul(indices.add(row, r), a.rowStride));
-          Value scalar = splat(loadScalar(element(), a.pointer, indices.add(at, IndexBuilder::mul(k, a.depthStride))));
+          Value place = indices.value(indices.add(at, IndexBuilder::mul(k, a.depthStride)));
+          Type unitOfA = a.unit ? a.unit : element();
+          Value scalar = splat(LLVM::LoadOp::create(s.builder, s.loc, element(), addressOf(s, unitOfA, a.pointer, place),
+                                                    bytesOf(unitOfA)));
           for (int64_t column = 0; column < columns; ++column)
-            next.push_back(exact.add(exact.mul(scalar, vectors[size_t(column)]), states[size_t(r * columns + column)]));
+            next.push_back(multiplyAdd(scalar, vectors[size_t(column)], states[size_t(r * columns + column)], step));
         }
         return next;
       });
@@ -120,29 +193,32 @@ void HostVectors::tile(const VectorRows &c, const IndexExpr &row, int64_t rows, 
 }
 
 void HostVectors::product(const VectorRows &c, const ProductRows &rows, const ScalarMatrix &a, const VectorRows &b,
-                          Value depth, function_ref<Value(const IndexExpr &, int64_t)> start) {
+                          Value depth, function_ref<Value(const IndexExpr &, int64_t)> start, Step step) {
   const int64_t widest = widestTile();
   for (int64_t column = 0; column < b.columns; column += widest) {
-    int64_t columns = std::min(widest, b.columns - column), step = tileRows(rows.fixed, columns);
-    auto at = [&](const IndexExpr &row, int64_t count) { tile(c, row, count, column, columns, a, b, depth, start); };
+    int64_t columns = std::min(widest, b.columns - column), height = tileRows(rows.fixed, columns);
+    auto at = [&](const IndexExpr &row, int64_t count) {
+      tile(c, row, count, column, columns, a, b, depth, start, step);
+    };
     if (!rows.count) {
-      int64_t whole = rows.fixed / step * step;
-      if (whole == step)
-        emitter.inScope([&] { at(0, step); });
+      int64_t whole = rows.fixed / height * height;
+      if (whole == height)
+        emitter.inScope([&] { at(0, height); });
       else if (whole > 0)
-        loop(indices.constant(0), indices.constant(whole), step, whole, [&](const IndexExpr &row) { at(row, step); });
+        loop(indices.constant(0), indices.constant(whole), height, whole,
+             [&](const IndexExpr &row) { at(row, height); });
       if (whole < rows.fixed)
         emitter.inScope([&] { at(whole, rows.fixed - whole); });
       continue;
     }
     constexpr int64_t manyRows = std::numeric_limits<int32_t>::max();
-    loop(indices.constant(0), rows.count, step, manyRows, [&](const IndexExpr &first) {
+    loop(indices.constant(0), rows.count, height, manyRows, [&](const IndexExpr &first) {
       if (!rows.lastTile)
-        return at(first, step);
+        return at(first, height);
       // Indices are not negative, so it is shifted while it is a number of its own.
       Value begin = s.make<arith::MinSIOp>(indices.value(first), rows.lastTile);
       IndexExpr shifted = indices.atom(s.add(begin, indices.constant(maxTileRows)), manyRows);
-      at(indices.add(shifted, -maxTileRows), step);
+      at(indices.add(shifted, -maxTileRows), height);
     });
   }
 }

@@ -19,7 +19,11 @@ struct ScalarMatrix {
   Value pointer;
   IndexExpr offset;
   int64_t rowStride, depthStride;
+  Type unit = {}; ///< what offset and strides count; elements where it is null
 };
+/// What a product adds up at once: numbers, or pairs of bf16 that are neighbours along its depth, 32 bits that go through
+/// registers and memory as f32, the first one in the lower bits. In pairs what is below 2^-126 counts as 0.
+enum class Step { Number, PairOfBFloats };
 /// Rows of a product: as many as `fixed` says, or `count`, a number known when it runs. Then there are whole tiles
 /// alone, so up to maxTileRows - 1 rows behind are computed too, unless no tile may begin behind `lastTile`: then as
 /// many before.
@@ -47,6 +51,11 @@ public:
   void store(Value value, const VectorRows &rows, const IndexExpr &row, int64_t column);
   Value loadScalar(Type type, Value pointer, const IndexExpr &position);
   void storeScalar(Value value, Value pointer, const IndexExpr &position);
+  /// Lane j of row i of `from` becomes lane i of row j of `to`, lanes counted along whole rows: each has as many rows as
+  /// the other has lanes in a row.
+  void transpose(const VectorRows &from, const VectorRows &to);
+  /// Pairs of the two, rounded to nearest even.
+  Value pairs(Value first, Value second);
   /// The lanes joined by halves, into a scalar.
   Value joinLanes(Value vector, function_ref<Value(Value, Value)> join);
 
@@ -63,9 +72,10 @@ public:
   void loop(int64_t count, function_ref<void(const IndexExpr &)> body);
 
   /// c[row] = start(c[row]) + sum over k < depth of a(row, k) * b[k]. `start` says what a vector of c begins with,
-  /// given where it is; the sum is in the order of k, each step one multiply-add.
+  /// given where it is; the sum is in the order of k, each step one multiply-add. Of pairs `depth` counts steps, and so
+  /// do the rows of b.
   void product(const VectorRows &c, const ProductRows &rows, const ScalarMatrix &a, const VectorRows &b, Value depth,
-               function_ref<Value(const IndexExpr &row, int64_t column)> start);
+               function_ref<Value(const IndexExpr &row, int64_t column)> start, Step step = Step::Number);
   /// Vectors of a row that a tile of a product has at most.
   int64_t widestTile() const { return unit.registers / 8; }
   /// Rows of a tile where `rows` are to be computed of `columns` vectors each (0: a number that is not known).
@@ -74,7 +84,9 @@ public:
 private:
   void tile(const VectorRows &c, const IndexExpr &row, int64_t rows, int64_t firstColumn, int64_t columns,
             const ScalarMatrix &a, const VectorRows &b, Value depth,
-            function_ref<Value(const IndexExpr &row, int64_t column)> start);
+            function_ref<Value(const IndexExpr &row, int64_t column)> start, Step step);
+  Value multiplyAdd(Value scalar, Value vector, Value sum, Step step);
+  Value callOfPairs(StringRef intrinsic, VectorType type, ValueRange operands);
 
   ElementEmitter &emitter;
   ScalarBuilder &s;

@@ -10,7 +10,7 @@ namespace hpc::kernels {
 bool isAttention(Operation *op) { return isa<nn::AttentionOp, nn::AttentionGradOp>(op); }
 
 bool fitsAttentionKernel(Operation *attention) {
-  // 64 queries and 64 keys at a time, in f64: a gradient holds the most of them.
+  // 32 queries and 96 keys at a time, in f64: a gradient holds the most of them.
   constexpr int64_t maxChannels = 512, maxSharedQueries = 1 << 15;
   ArrayRef<int64_t> query = nn::shapeOf(attention->getOperand(0)), key = nn::shapeOf(attention->getOperand(1)),
                     value = nn::shapeOf(attention->getOperand(2));
