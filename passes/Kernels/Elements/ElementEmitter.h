@@ -45,6 +45,9 @@ public:
   /// `memory`, if any, holds what it likes until the last of them has been asked for.
   RowNumbers startRow(Operation *composite, Index index, std::optional<RowMemory> memory);
 
+  /// Memory that code before the items has filled for a composite; null where there is none.
+  Value &preparedFor(Operation *composite) { return prepared[composite]; }
+
   /// Whether this micro-batch adds to what the result's buffer holds; null where none does.
   Value isLater();
 
@@ -109,6 +112,7 @@ private:
     std::map<Position, RowNumbers> rows;
   };
   SmallVector<Scope> scopes; ///< innermost last
+  DenseMap<Operation *, Value> prepared;
 };
 
 /// Whether the emitter knows the op at all.

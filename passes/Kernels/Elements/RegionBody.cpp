@@ -325,6 +325,9 @@ LogicalResult emitBody(ElementEmitter &emitter, nn::FusedOp region, ValueRange o
   std::optional<RegionShape> shape = findRegionShape(region);
   if (!shape)
     return failure();
+  for (Operation *op : shape->rowOps)
+    if (isRowComposite(op->getName()))
+      prepareRowComposite(emitter, op, shape->rowsOfItem);
   emitter.forEachItem(shape->items(), [&](const IndexExpr &item) { body.emitItem(*shape, item); });
   return success();
 }

@@ -168,6 +168,10 @@ bool addsToRow(OperationName name) {
   return found != table().end() && found->second.addsToRow;
 }
 
+void prepareRowComposite(ElementEmitter &emitter, Operation *composite, int64_t rowsOfItem) {
+  if (auto gradient = dyn_cast<nn::EmbeddingGradOp>(composite))
+    prepareEmbeddingGrad(emitter, gradient, rowsOfItem);
+}
 RowNumbers startRowComposite(ElementEmitter &emitter, Operation *composite, const Index &index,
                              const std::optional<RowMemory> &memory) {
   Row row{emitter, composite, index};

@@ -17,6 +17,8 @@ Type rowType(Operation *composite);
 /// Whether the composite can add its row to what the memory of the row holds (ElementEmitter::isLater).
 bool addsToRow(OperationName name);
 
+/// Before the items: what all rows of the composite share. An item is `rowsOfItem` rows.
+void prepareRowComposite(ElementEmitter &emitter, Operation *composite, int64_t rowsOfItem);
 /// What the composite needs of the row at `index`, whose last dim is 0.
 RowNumbers startRowComposite(ElementEmitter &emitter, Operation *composite, const Index &index,
                              const std::optional<RowMemory> &memory);

@@ -11,6 +11,7 @@ public:
   HostLoops(OpBuilder &builder, Location loc, Block *entry, Value begin, Value end)
       : builder(builder), loc(loc), entry(entry), begin(begin), end(end) {}
 
+  std::optional<std::pair<Value, Value>> itemsOfCall() const override { return std::pair(begin, end); }
   void forEachItem(int64_t count, function_ref<void(Value)> body) override;
   Value loop(Value first, Value last, Value state, function_ref<Value(Value, Value)> body) override;
   void forEachRow(int64_t count, function_ref<void(Value)> body) override;

@@ -331,6 +331,30 @@ TEST_F(KernelTest, EmbeddingOfAnyId) {
             "tensor<2x5x5xf32>", {someFloats({7, 5}), someInts({2, 5}, ids)});
 }
 
+// So many ids that rows are told apart by bits first: of the call's rows alone, the last ones of their words, rows that many ids name, by both numbers, or none;
+// ids of other parts of the table and of nothing. Without bits, and of a part, the answer is the same.
+TEST_F(KernelTest, EmbeddingGradientOfManyIds) {
+  for (int64_t count : {127, 128, 600})
+    for (const char *element : {"f32", "bf16"})
+      for (auto [rows, offset] : {std::pair<int64_t, int64_t>{131, 0}, {70, 60}, {1, 130}}) {
+        std::vector<int64_t> ids;
+        for (int64_t i = 0; i < count; ++i)
+          ids.push_back(i * i * 7 % 262 - 131);
+        for (auto [place, id] : {std::pair<size_t, int64_t>{3, 63}, {9, 64}, {11, 127}, {20, 128}, {21, 130}, {22, -1}, {40, 131}, {41, -132}, {50, INT64_MAX}, {60, INT64_MIN}})
+          ids[place] = id;
+        const std::string n = std::to_string(count), e = element, result = "tensor<" + std::to_string(rows) + "x5x" + e + ">", g = "tensor<" + n + "x5x" + e + ">";
+        Tensor terms = someFloats({count, 5});
+        terms.dtype = *parseDType(e);
+        round(terms);
+        Tensor start(DType::I64, {});
+        start.ints = {offset};
+        toleranceScale = 8; // some ten terms a row
+        checkBody("%g: " + g + ", %i: tensor<" + n + "xi64>, %o: tensor<i64>",
+                  "%r = nn.embedding_grad %g, %i offset %o : tensor<i64> {vocabulary = 131 : i64} : " + g + ", tensor<" + n + "xi64> -> " + result, result,
+                  {terms, someInts({count}, ids), start});
+      }
+}
+
 TEST_F(KernelTest, GatherOfAnyIndex) {
   std::vector<int64_t> ids = {0, 3, -1, -4, 1234567890123, -1234567890123};
   checkBody("%t: tensor<2x4x3xf32>, %i: tensor<3x2xi64>",
