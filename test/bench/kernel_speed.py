@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times each kind of generated kernel and its gradient beside a copy of as many bytes: python3 test/bench/kernel_speed.py [BIN ...] [--only=NAME] [--rounds=5]
 
-A line for each: bytes that it has to read and write once, the time of a copy of as many (numpy's, one thread, in turns), the time of as many arithmetic operations on vectors as its
+A line for each: bytes that it has to read and write once, the time of a copy of as many (numpy's, one thread, in turns; of an embedding from as many random places), the time of as many arithmetic operations on vectors as its
 formula has (OPERATIONS below, at the speed of multiplications on operands in the nearest cache, in turns too), and its own best time over the longer of the two: 1.0 is the speed of memory
 or of arithmetic. Then the same for operands that lie in the caches. The code of hpc-opt is called here, kernel after kernel, without what
 brings inputs and takes results away in a run. BIN is a folder with hpc-opt (build/bin if none is named), several are timed in turns. Gradients are those that
@@ -154,10 +154,20 @@ def copy_seconds(size):
     room = numpy.zeros(size // 8 + 2048, "f4")
     start = (source.ctypes.data + 2048 - room.ctypes.data) % 4096 // 4  # half a page apart: as far as loads and stores can be from looking alike
     target = room[start:start + size // 8]
+    return least_seconds(size, lambda: numpy.copyto(target, source))
+
+def lookup_seconds(size, table):
+    """The same of rows from random places of a table."""
+    vocabulary, width = shape_of(table)
+    source, target = array_of(table).reshape(vocabulary, width), numpy.zeros((size // 8 // width, width), "f4")
+    ids = array_of(tensor(len(target), element="i64"))
+    return least_seconds(size, lambda: numpy.take(source, ids, axis=0, out=target, mode="clip"))
+
+def least_seconds(size, copy):
     best = 1e9
     for _ in range(max(10, min(3000, (1 << 30) // size))):
         start = time.perf_counter()
-        numpy.copyto(target, source)
+        copy()
         best = min(best, time.perf_counter() - start)
     return best
 
@@ -192,10 +202,11 @@ def measure(folder, arithmetic, case, kind, operations):
         kernels.append(Kernels(each, f"{folder}/b.mlir", f"{folder}/{i}-{time.monotonic_ns()}.so"))
     used = {name: type for name, type in inputs.items() if re.search(rf'nn.name = "{re.escape(name)}"', text)}
     size = sum(map(bytes_of, [*used.values(), *results]))
-    if case.indices and kind == "forward":  # of the table only the rows that are named
+    is_lookup = case.indices and kind == "forward"
+    if is_lookup:  # of the table only the rows that are named
         size += case.indices - bytes_of(case.parameters["x"])
     for _ in range(arguments.rounds):
-        copied = min(copied, copy_seconds(size))
+        copied = min(copied, lookup_seconds(size, case.parameters["x"]) if is_lookup else copy_seconds(size))
         computed = min(computed, arithmetic.seconds() * operations * elements)
         for i, each in enumerate(kernels):
             best[i] = min(best[i], each.seconds(max(10, min(2000, (1 << 30) // size))))
