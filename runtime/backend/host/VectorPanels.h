@@ -12,8 +12,10 @@ namespace hpc::host::vectors {
 /// What a step holds of a line whose numbers are T.
 template <typename T> struct OneNumber {
   static constexpr int64_t depth = 1;
-  /// Eight steps of one line.
-  HPC_INLINE static void along(const T *from, Eight &to) { Vectors<8>::load(from, to); }
+  /// As many steps of one line as the vector has lanes.
+  template <int lanes = 8> HPC_INLINE static void along(const T *from, typename Vectors<lanes>::Float &to) {
+    Vectors<lanes>::load(from, to);
+  }
   /// A step of eight lines.
   HPC_INLINE static void across(const T *from, int64_t, Eight &to) { Vectors<8>::load(from, to); }
   HPC_INLINE static float one(const T *from, int64_t, bool) { return widen(*from); }
@@ -25,16 +27,16 @@ template <typename T> struct PairOfBFloats {
   using Shorts = Vectors<8>::Short;
   using Words = Vectors<8>::Word;
 
-  HPC_INLINE static void along(const T *from, Eight &to) {
-    Shorts both[2];
-    bits(from, both[0]);
-    bits(from + 8, both[1]);
+  template <int lanes = 8> HPC_INLINE static void along(const T *from, typename Vectors<lanes>::Float &to) {
+    typename Vectors<lanes>::Short both[2];
+    bits<lanes>(from, both[0]);
+    bits<lanes>(from + lanes, both[1]);
     std::memcpy(&to, both, sizeof(to));
   }
   HPC_INLINE static void across(const T *from, int64_t ld, Eight &to) {
     Shorts first, second;
-    bits(from, first);
-    bits(from + ld, second);
+    bits<8>(from, first);
+    bits<8>(from + ld, second);
     const Words pairs = __builtin_convertvector(first, Words) | __builtin_convertvector(second, Words) << 16;
     std::memcpy(&to, &pairs, sizeof(to));
   }
@@ -48,15 +50,15 @@ template <typename T> struct PairOfBFloats {
 
 private:
   /// As bf16; int8 has no more than its bits.
-  HPC_INLINE static void bits(const T *from, Shorts &to) {
+  template <int lanes> HPC_INLINE static void bits(const T *from, typename Vectors<lanes>::Short &to) {
     if constexpr (std::is_same_v<T, BFloat>) {
       std::memcpy(&to, from, sizeof(to));
     } else {
-      Eight wide;
-      Vectors<8>::load(from, wide);
-      Words words;
+      typename Vectors<lanes>::Float wide;
+      Vectors<lanes>::load(from, wide);
+      typename Vectors<lanes>::Word words;
       std::memcpy(&words, &wide, sizeof(words));
-      to = __builtin_convertvector(words >> 16, Shorts);
+      to = __builtin_convertvector(words >> 16, typename Vectors<lanes>::Short);
     }
   }
   HPC_INLINE static uint32_t bitsOf(T number) {
@@ -132,23 +134,17 @@ HPC_AVX2 inline void packAs(const ConstMatrix &matrix, bool along, int64_t at, i
         to + i * steps);
 }
 
-/// See WidenLines.
-template <template <typename> class Step, typename T>
-HPC_AVX2 inline void widenAs(const ConstMatrix &matrix, int64_t at, int64_t count, int64_t x, int64_t depth,
-                             float *to) {
-  using Of = Step<T>;
+/// A line of `depth` numbers.
+template <int lanes, typename Of, typename T> HPC_INLINE void widenLine(const T *from, int64_t depth, float *to) {
   const int64_t whole = depth / Of::depth, steps = whole + (depth % Of::depth != 0);
-  for (int64_t line = 0; line < count; ++line, to += steps) {
-    const T *const from = reinterpret_cast<const T *>(matrix.data) + (at + line) * matrix.ld + x;
-    int64_t step = 0;
-    for (; step + 8 <= whole; step += 8) {
-      Eight v;
-      Of::along(from + step * Of::depth, v);
-      std::memcpy(to + step, &v, sizeof(v));
-    }
-    for (; step < steps; ++step)
-      to[step] = Of::one(from + step * Of::depth, 1, step < whole);
+  int64_t step = 0;
+  for (; step + lanes <= whole; step += lanes) {
+    typename Vectors<lanes>::Float v;
+    Of::template along<lanes>(from + step * Of::depth, v);
+    std::memcpy(to + step, &v, sizeof(v));
   }
+  for (; step < steps; ++step)
+    to[step] = Of::one(from + step * Of::depth, 1, step < whole);
 }
 
 /// Calls f with a value of the type of the matrix, of those that have steps: pairs are of bf16, and of the int8 beside
@@ -171,9 +167,14 @@ void pack(const ConstMatrix &matrix, bool along, int64_t at, int64_t count, int6
 }
 
 /// See WidenLines.
-template <template <typename> class Step>
+template <typename Kind, template <typename> class Step>
 void widenLines(const ConstMatrix &matrix, int64_t at, int64_t count, int64_t x, int64_t depth, float *to) {
-  withTypeOf<Step>(matrix, [&](auto type) { widenAs<Step, decltype(type)>(matrix, at, count, x, depth, to); });
+  withTypeOf<Step>(matrix, [&](auto type) {
+    using Of = Step<decltype(type)>;
+    const auto *from = reinterpret_cast<const decltype(type) *>(matrix.data) + at * matrix.ld + x;
+    for (int64_t line = 0; line < count; ++line, from += matrix.ld, to += (depth + Of::depth - 1) / Of::depth)
+      Kind::template widen<Of>(from, depth, to);
+  });
 }
 
 } // namespace hpc::host::vectors

@@ -57,6 +57,9 @@ bool isSlowElsewhere(const Product &product) {
           double(product.m) * double(product.n) * double(product.k) > muchWork);
 }
 
+/// Bytes that a step of B takes where it is stored: as many as a word, or less.
+int64_t bytesOfStep(const VectorWay &way, const ConstMatrix &b) { return byteSize(b.dtype) * way.depthOfStep; }
+
 /// The panels of B that are multiplied: packed before, or now.
 struct RightPanels {
   const VectorWay &way;
@@ -68,28 +71,40 @@ struct RightPanels {
     const ConstMatrix &b = product.b;
     if (!b.packed)
       return way.packColumns(b, b.transpose, column, columns, x, depth, packed);
-    // What is packed before leaves out the columns that are not there.
-    const int64_t width = columns % way.panelColumns, first = columns - width;
-    float *to = packed + first * way.stepsOf(depth);
-    for (int64_t step = 0; width > 0 && step < way.stepsOf(depth); ++step, to += way.panelColumns) {
-      std::memcpy(to, stored(column + first, x, width) + step * width * wordBytes, size_t(width * wordBytes));
-      std::fill(to + width, to + way.panelColumns, 0.0f);
+    const int64_t steps = way.stepsOf(depth);
+    for (int64_t j = 0; j < columns; j += way.panelColumns) {
+      const int64_t width = std::min(way.panelColumns, columns - j);
+      if (isWide() && width == way.panelColumns)
+        continue; // is multiplied where it lies
+      float *const to = packed + j * steps;
+      const ConstMatrix panel{stored(column + j, x, width), b.dtype};
+      if (isWide())
+        std::memcpy(to, panel.data, size_t(steps * width * wordBytes));
+      else
+        way.widenLines(panel, 0, 1, 0, steps * width * way.depthOfStep, to);
+      // What is packed before leaves out the columns that are not there.
+      for (int64_t step = steps - 1; step >= 0 && width < way.panelColumns; --step) {
+        float *const row = to + step * way.panelColumns;
+        std::memmove(row, to + step * width, size_t(width * wordBytes));
+        std::fill(row + width, row + way.panelColumns, 0.0f);
+      }
     }
   }
   const float *panel(int64_t column, int64_t j, int64_t columns, int64_t x, int64_t depth) const {
-    if (product.b.packed && columns - j >= way.panelColumns)
+    if (product.b.packed && isWide() && columns - j >= way.panelColumns)
       return reinterpret_cast<const float *>(stored(column + j, x, way.panelColumns));
     return packed + j * way.stepsOf(depth);
   }
   /// What is to be read after the block at `column`, of which memory gives a part with each panel of the product: the
-  /// part of panel `call` of `calls`. Of a B that was packed before it is the panel that follows the one at column + j.
+  /// part of panel `call` of `calls`. Of a B that was packed before it is the panel that is read after the one at column
+  /// + j: the next one, or that of the next block where a block is widened first.
   Ahead ahead(int64_t column, int64_t j, int64_t x, int64_t depth, int64_t call, int64_t calls) const {
     const ConstMatrix &b = product.b;
     if (b.packed) {
       const int64_t panels = ceilDiv(std::min(columnsAtOnce, product.n - column), way.panelColumns),
-                    panelsOfA = calls / panels,
-                    bytes = ceilDiv(way.stepsOf(depth) * way.panelColumns * wordBytes, panelsOfA);
-      return {stored(column + j + way.panelColumns, x, way.panelColumns) + call % panelsOfA * bytes, 0, bytes};
+                    panelsOfA = calls / panels, next = column + j + (isWide() ? way.panelColumns : columnsAtOnce),
+                    bytes = ceilDiv(way.stepsOf(depth) * way.panelColumns * bytesOfStep(way, b), panelsOfA);
+      return {stored(next, x, way.panelColumns) + call % panelsOfA * bytes, 0, bytes};
     }
     const int64_t columns = std::min(columnsAtOnce, product.n - column - columnsAtOnce), size = byteSize(b.dtype),
                   first = depth * call / calls, last = depth * (call + 1) / calls;
@@ -99,10 +114,11 @@ struct RightPanels {
   }
 
 private:
+  bool isWide() const { return bytesOfStep(way, product.b) == wordBytes; }
   /// Where depth x of the panel at `column`, which has `width` columns, lies packed; ld is the depth of all panels.
   const std::byte *stored(int64_t column, int64_t x, int64_t width) const {
     const ConstMatrix &b = product.b;
-    return b.data + column * b.ld * byteSize(b.dtype) + x / way.depthOfStep * width * wordBytes;
+    return b.data + (column * b.ld + x * width) * byteSize(b.dtype);
   }
 };
 
@@ -194,8 +210,24 @@ bool fitsVectors(const Product &product) {
 bool wantsPacked(const Product &product) {
   if (!hasWay(product))
     return false;
-  const int64_t depth = bestWay(product.a.dtype, product.b.dtype)->depthOfStep;
-  return byteSize(product.b.dtype) * depth == wordBytes && product.k % depth == 0;
+  const VectorWay &way = *bestWay(product.a.dtype, product.b.dtype);
+  // What is widened in any case is as quick in lines, and packing needs room for a second copy.
+  const bool isAsGoodInLines = product.b.transpose && bytesOfStep(way, product.b) < wordBytes;
+  return product.k % way.depthOfStep == 0 && !isAsGoodInLines;
+}
+
+/// A panel of numbers that keep their type, which has `Bytes` bytes.
+template <typename Bytes>
+static void orderPanel(const ConstMatrix &b, int64_t k, int64_t column, int64_t width, int64_t depthOfStep,
+                       std::byte *place) {
+  const Bytes *const from = reinterpret_cast<const Bytes *>(b.data) + column * (b.transpose ? b.ld : 1);
+  Bytes *const to = reinterpret_cast<Bytes *>(place);
+  const int64_t rowStride = b.transpose ? 1 : b.ld, columnStride = b.transpose ? b.ld : 1;
+  for (int64_t x = 0; x < k; ++x) {
+    Bytes *const row = to + x / depthOfStep * depthOfStep * width + x % depthOfStep;
+    for (int64_t j = 0; j < width; ++j)
+      row[j * depthOfStep] = from[x * rowStride + j * columnStride];
+  }
 }
 
 void packVectors(const VectorWay &way, const ConstMatrix &b, int64_t k, int64_t n, int64_t first, int64_t last,
@@ -204,6 +236,11 @@ void packVectors(const VectorWay &way, const ConstMatrix &b, int64_t k, int64_t 
   for (int64_t panel = first; panel < last; ++panel) {
     const int64_t column = panel * way.panelColumns, width = std::min(way.panelColumns, n - column);
     std::byte *const place = to + column * k * byteSize(b.dtype);
+    if (bytesOfStep(way, b) < wordBytes) {
+      byteSize(b.dtype) == 1 ? orderPanel<uint8_t>(b, k, column, width, way.depthOfStep, place)
+                             : orderPanel<uint16_t>(b, k, column, width, way.depthOfStep, place);
+      continue;
+    }
     if (width == way.panelColumns) {
       way.packColumns(b, b.transpose, column, width, 0, k, reinterpret_cast<float *>(place));
       continue;

@@ -11,12 +11,12 @@ namespace hpc::host {
 /// extents alone.
 bool fitsVectors(const Product &product);
 
-/// Whether it is the better way with B packed once, for all products to come (plan::Operand::packed): B of f32, or of
-/// bf16 where that is multiplied as such.
+/// Whether it is the better way with B packed once, for all products to come (plan::Operand::packed).
 bool wantsPacked(const Product &product);
 
 /// The panels of a packed B [k, n] follow each other, each [steps of k, way.panelColumns] row by row, the last one with
-/// the columns that are left: as many bytes as B has, so k is a multiple of way.depthOfStep.
+/// the columns that are left. Numbers keep their type, so they are as many bytes as B has, and k is a multiple of
+/// way.depthOfStep; what is narrower than a step's word is widened when it is multiplied.
 
 /// Panels first .. last-1 of b [k, n] to their places in `to`, the beginning of all of them.
 void packVectors(const VectorWay &way, const ConstMatrix &b, int64_t k, int64_t n, int64_t first, int64_t last,

@@ -14,7 +14,7 @@ namespace vectors {
 
 namespace {
 
-/// The innermost loops, compiled for the kind of vectors that they stand in.
+/// The innermost loops, and what widens B before them, compiled for the kind of vectors that they stand in.
 #define HPC_LOOPS(Kind, features)                                                                                      \
   template <int rows>                                                                                                  \
   [[gnu::target(features)]] static void panels(int64_t steps, const float *a, const float *b, Ahead ahead, bool add,   \
@@ -25,6 +25,10 @@ namespace {
   [[gnu::target(features)]] static void lines(int64_t steps, const float *a, const float *b, int64_t ldb, Ahead ahead, \
                                               bool add, float *c, int64_t ldc, int64_t rows) {                         \
     multiplyLines<Kind, columns, vectors>(steps, a, b, ldb, ahead, add, c, ldc, rows);                                 \
+  }                                                                                                                    \
+  template <typename Of, typename T>                                                                                   \
+  [[gnu::target(features)]] static void widen(const T *from, int64_t depth, float *to) {                               \
+    widenLine<lanes, Of>(from, depth, to);                                                                             \
   }
 #define HPC_AVX512 "prfchw,avx512f,avx512bw,avx512dq,avx512vl,fma,f16c"
 
@@ -87,7 +91,7 @@ template <typename Kind, template <typename> class Step> constexpr VectorWay way
           {nullptr, linesOf<Kind, 1>.data(), linesOf<Kind, 2>.data()},
           pack<Step, Kind::panelRows>,
           pack<Step, columns>,
-          widenLines<Step>};
+          widenLines<Kind, Step>};
 }
 
 } // namespace

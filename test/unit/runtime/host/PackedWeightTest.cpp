@@ -12,18 +12,19 @@ struct Case {
   bool transpose = false;
 };
 
-/// Multiples of 1/8 with sums below 2^15: exact in f32, and themselves in bf16.
+/// Multiples of 1/8, of i8 whole numbers, with sums below 2^17: exact in f32, and themselves in bf16.
 std::vector<std::byte> numbers(DType type, int64_t count, int64_t seed) {
   std::vector<std::byte> list(size_t(count * byteSize(type)));
   for (int64_t i = 0; i < count; ++i)
-    test::set(type, list.data(), i, double((i * 7919 + seed) % 17 - 8) / 8);
+    test::set(type, list.data(), i, double((i * 7919 + seed) % 17 - 8) / (type == DType::I8 ? 1 : 8));
   return list;
 }
 std::byte *bytes(std::vector<float> &list) { return reinterpret_cast<std::byte *>(list.data()); }
 
-plan::Gemm gemmOf(DType type, const Case &test) {
+plan::Gemm gemmOf(DType a, DType b, const Case &test) {
   plan::Gemm gemm;
-  gemm.a.dtype = gemm.b.dtype = type;
+  gemm.a.dtype = a;
+  gemm.b.dtype = b;
   gemm.a.ld = test.k;
   gemm.b.ld = test.transpose ? test.stored : test.n;
   gemm.b.transpose = test.transpose;
@@ -37,7 +38,12 @@ plan::Gemm gemmOf(DType type, const Case &test) {
 // Past panels of rows and columns, blocks of columns and of depth, with a panel of few columns at the end; odd depths,
 // which pairs do not have.
 TEST(PackedWeight, GivesTheSameProducts) {
-  for (DType type : {DType::F32, DType::BF16, DType::F16})
+  for (auto [typeOfA, type] : std::vector<std::pair<DType, DType>>{{DType::F32, DType::F32},
+                                                                   {DType::BF16, DType::BF16},
+                                                                   {DType::F16, DType::F16},
+                                                                   {DType::F32, DType::I8},
+                                                                   {DType::F32, DType::BF16},
+                                                                   {DType::BF16, DType::I8}})
     for (int64_t threads : {1, 3})
       for (const Case &test : std::vector<Case>{{9, 16, 8, 8},
                                                 {64, 768, 100, 100},
@@ -51,17 +57,17 @@ TEST(PackedWeight, GivesTheSameProducts) {
                                                 {11, 50, 801, 801, true}}) {
         std::unique_ptr<ThreadPool> pool = std::move(*ThreadPool::create(threads, false));
         host::HostDevice device(*pool, false);
-        const plan::Gemm gemm = gemmOf(type, test);
-        const std::string what = std::string(name(type)) + " " + std::to_string(test.m) + "x" + std::to_string(test.n) +
+        const plan::Gemm gemm = gemmOf(typeOfA, type, test);
+        const std::string what = std::string(name(typeOfA)) + " and " + name(type) + " " + std::to_string(test.m) + "x" + std::to_string(test.n) +
                                  "x" + std::to_string(test.k) + (test.transpose ? " B^T" : "") + " on " +
                                  std::to_string(threads) + " threads";
-        std::vector<std::byte> a = numbers(type, test.m * test.k, 1), b = numbers(type, test.n * test.stored, 2),
+        std::vector<std::byte> a = numbers(typeOfA, test.m * test.k, 1), b = numbers(type, test.n * test.stored, 2),
                                stored = b;
         std::vector<float> c(size_t(test.m * test.n), NAN);
         const GemmCall call{gemm, test.m, test.n, test.k, false, a.data(), b.data(), bytes(c)};
         Expected<GemmHandle> handle = device.prepare(call);
         ASSERT_TRUE(handle.ok());
-        const host::VectorWay *way = host::bestWay(type, type);
+        const host::VectorWay *way = host::bestWay(typeOfA, type);
         const bool packs = host::chooseMethod(call, threads, false).wantsPacked && test.stored % way->depthOfStep == 0;
         ASSERT_TRUE(device.pack(gemm, b.data(), test.stored, test.n, {*handle}).ok());
         // One panel of numbers lies as a matrix does.
@@ -72,7 +78,7 @@ TEST(PackedWeight, GivesTheSameProducts) {
           for (int64_t j = 0; j < test.n; ++j) {
             double sum = 0;
             for (int64_t x = 0; x < test.k; ++x)
-              sum += test::get(type, a.data(), i * test.k + x) *
+              sum += test::get(typeOfA, a.data(), i * test.k + x) *
                      test::get(type, stored.data(), test.transpose ? j * test.stored + x : x * test.n + j);
             ASSERT_EQ(double(c[size_t(i * test.n + j)]), sum) << what << " at " << i << "," << j;
           }
@@ -84,7 +90,7 @@ TEST(PackedWeight, StaysWhereOneProductWantsItStored) {
   for (DType type : {DType::F32, DType::BF16}) {
     host::HostDevice device(false);
     const Case large{64, 96, 80, 80}, few{3, 96, 80, 80};
-    const plan::Gemm gemm = gemmOf(type, large);
+    const plan::Gemm gemm = gemmOf(type, type, large);
     std::vector<std::byte> a = numbers(type, 64 * 80, 1), b = numbers(type, 96 * 80, 2), stored = b;
     std::vector<float> c(64 * 96);
     std::vector<GemmHandle> handles;

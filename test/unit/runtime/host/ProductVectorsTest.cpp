@@ -58,9 +58,9 @@ TEST(ProductVectors, EveryNumberIsInItsPlace) {
 }
 
 // Threads cut a product into parts of their own number: an element keeps its bits, and has the same where the columns
-// of B lie in memory as rows.
+// of B lie in memory as rows, or B in panels.
 TEST(ProductVectors, BitsDependOnNoOtherRowsAndColumns) {
-  const int64_t m = 400, n = 512, k = 800;
+  const int64_t m = 400, n = 517, k = 800;
   forWays([&](const std::string &name, const host::VectorWay &way, Operands types) {
     if (types.b != types.a && types.b != DType::I8)
       return;
@@ -92,6 +92,19 @@ TEST(ProductVectors, BitsDependOnNoOtherRowsAndColumns) {
       sum += get(types.a, a.data(), x) * get(types.b, b.data(), x * n);
     EXPECT_NEAR(whole[0], sum, 1e-4 * std::max(1.0, std::abs(sum)));
     EXPECT_EQ(multiply(true, 0, m, 0, n), whole) << name;
+    for (bool transposeB : {false, true}) {
+      std::vector<std::byte> panels(b.size());
+      host::packVectors(way, {transposeB ? turned.data() : b.data(), types.b, transposeB ? k : n, transposeB}, k, n, 0,
+                        (n + way.panelColumns - 1) / way.panelColumns, panels.data());
+      std::vector<float> c(size_t(m * n), 0.25f);
+      Product product{m, n, k};
+      product.a = {a.data(), types.a, k, false};
+      product.b = {panels.data(), types.b, k, false, true};
+      product.c = {reinterpret_cast<std::byte *>(c.data()), DType::F32, n, false};
+      product.addToC = true;
+      host::multiplyVectors(product, scratch, &way);
+      EXPECT_EQ(c, whole) << name << " packed";
+    }
     for (bool transposeB : {false, true})
       for (auto [row, rows, column, columns] : {std::array<int64_t, 4>{0, 11, 64, 19},
                                                 {37, 8, 0, 5},
