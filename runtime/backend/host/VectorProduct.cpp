@@ -225,8 +225,11 @@ static void orderPanel(const ConstMatrix &b, int64_t k, int64_t column, int64_t 
   const int64_t rowStride = b.transpose ? 1 : b.ld, columnStride = b.transpose ? b.ld : 1;
   for (int64_t x = 0; x < k; ++x) {
     Bytes *const row = to + x / depthOfStep * depthOfStep * width + x % depthOfStep;
-    for (int64_t j = 0; j < width; ++j)
-      row[j * depthOfStep] = from[x * rowStride + j * columnStride];
+    if (depthOfStep == 1 && columnStride == 1)
+      std::copy_n(from + x * rowStride, width, row);
+    else
+      for (int64_t j = 0; j < width; ++j)
+        row[j * depthOfStep] = from[x * rowStride + j * columnStride];
   }
 }
 
