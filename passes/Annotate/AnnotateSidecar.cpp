@@ -123,9 +123,9 @@ struct AnnotateSidecar : impl::AnnotateSidecarBase<AnnotateSidecar> {
       std::optional<dist::Sharding> sharding = reshapedCuts(*wanted, shape, mesh);
       if (!sharding)
         return Status::error(ErrorKind::Sidecar, where + " is computed with the shape " +
-                                                     dist::toString(dist::replicated(shape)) + ", of which " +
+                                                     dist::toString(dist::replicated(shape)) + ", none of whose dims " +
                                                      dist::toString(*wanted) +
-                                                     " cuts no dim evenly; cut a dim that both shapes have");
+                                                     " cuts into equal parts; cut a dim that both shapes have");
       dist::Seed seed{*sharding, std::vector<bool>(shape.size(), false), 0, dist::Seed::sidecarOrigin};
       for (size_t dim = 0; !decision.rule->shard.empty() && dim < shape.size(); ++dim)
         seed.open[dim] = !dist::isCut(sharding->dims[dim]);

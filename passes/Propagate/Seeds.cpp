@@ -36,12 +36,12 @@ LogicalResult Propagation::seedResult(OpState &state, unsigned result, const See
           !isCut(groups[i]) || groups[i] == state.sharding.factors[dim[i]] ||
           (!isCut(state.sharding.factors[dim[i]]) && mayTake(state, dim[i], groups[i]) &&
            !intersects(axesOf(groups[i]), axesOf(state.sharding.factors)));
+    DimSharding possible = project(rule.results[result], state.sharding.factors, mesh).dims[d];
     if (!nests && seed.isBinding())
       return userError(state.op, ErrorKind::Sidecar)
              << subjectOf(state.op->getResult(result)) << ": the op (" << rule.text << ") cannot compute dim " << d
              << " cut " << toString(seed.sharding.dims[d]) << " as " << askerOf(state.op->getResult(result), seed)
-             << " asks; it can have "
-             << toString(project(rule.results[result], state.sharding.factors, mesh).dims[d])
+             << " asks; it can have " << (isCut(possible) ? "" : "that dim whole, ") << toString(possible)
              << ": ask for that, or for a cut that nests with the op's dims";
     if (!nests) {
       remark(state.op, "the op cannot compute dim " + std::to_string(d) + " cut " + toString(seed.sharding.dims[d]) +

@@ -19,7 +19,7 @@ LogicalResult Propagation::checkOp(const OpState &state, DenseSet<Value> &isTota
         !axesWithRole(axesOf(cut), mesh, AxisRole::Time).empty())
       return userError(state.op, ErrorKind::Unsupported)
              << describeOp(state.op) << " combines elements of different micro-batches (the batch dim " << toString(cut)
-             << " is reduced): batch statistics need the whole batch at once; use --micro-batches=1"
+             << " is reduced), as batch statistics do: it needs the whole batch at once; use --micro-batches=1"
              << nn::guessedBatchText(state.op->getParentOfType<func::FuncOp>());
   bool isPerBatch = false, readsTotal = false;
   for (auto [index, operand] : llvm::enumerate(state.op->getOperands())) {
@@ -31,8 +31,8 @@ LogicalResult Propagation::checkOp(const OpState &state, DenseSet<Value> &isTota
   if (isPerBatch && readsTotal)
     return userError(state.op, ErrorKind::Unsupported)
            << describeOp(state.op)
-           << " reads in every micro-batch what is a sum over all of them, known only at the end of the step: batch "
-              "statistics need the whole batch at once; use --micro-batches=1"
+           << " reads in every micro-batch what is a sum over all of them, known only at the end of the step, as "
+              "batch statistics do: it needs the whole batch at once; use --micro-batches=1"
            << nn::guessedBatchText(state.op->getParentOfType<func::FuncOp>());
   if (readsTotal)
     for (Value result : state.op->getResults())

@@ -53,7 +53,8 @@ struct Verifier {
   std::vector<Tensor> inputs;
   Reference reference;
   ParameterLoader parameters = parametersFromFiles("."); ///< one for all runs: a file is mapped once
-  double worstRaise = 0, worstPartition = 0;
+  double worstRaise = 0;         ///< difference, relative to the largest value
+  double worstPartition = 0;     ///< the same, of the bound
   std::optional<double> movedByInt8 = std::nullopt; ///< outputs of the serial program, relative to their largest
   int64_t comparedValues = 0;
 
@@ -202,7 +203,10 @@ struct Verifier {
                                                   "' has another global shape than the serial one");
       ++comparedValues;
       double bound = reference.boundsInDouble.at(idOf(value.getDefiningOp()));
-      std::optional<Difference> difference = firstDifference(global.tensor, wanted, bound, worstPartition);
+      double ofLargest = 0;
+      std::optional<Difference> difference = firstDifference(global.tensor, wanted, bound, ofLargest);
+      if (bound > 0) // of what cancels, the largest value says nothing
+        worstPartition = std::max(worstPartition, ofLargest * std::max(largestMagnitude(wanted), 1e-300) / bound);
       if (!difference && global.disagreement)
         difference = Difference{indexText(wanted.shape, global.disagreement->index),
                                 coordinateText(mesh, global.disagreement->rankA) + " against " +
@@ -263,18 +267,23 @@ Expected<std::string> verifyPlan(const Verification &what) {
   dist::Mesh mesh = dist::meshOf(what.compiled);
   std::string unbounded =
       run->unbounded ? format(", %lld of which could hold anything: their type overflows", (long long)run->unbounded) : "";
+  std::string rounding =
+      run->outputsOfRounding
+          ? ", but for " + std::to_string(run->outputsOfRounding) + " whose terms cancel: nothing but rounding is left of them"
+          : "";
   std::string int8 = verifier.movedByInt8
                          ? format("weights in int8 move the serial program's outputs by %.2g of the largest value\n", *verifier.movedByInt8)
                          : "";
   return int8 + format("verified: serial == raised (largest difference %.2g of the largest value), serial == %s of "
-                "%s (%.2g, in double), "
+                "%s in double (%.2g of the bound), "
                 "serial == plan on %s with poisoned memory (%s%s; %.2g of the bound; outputs off by "
-                "%.2g of the largest value)\n",
+                "%.2g of the largest value%s)\n",
                 verifier.worstRaise, countText(verifier.comparedValues, "value").c_str(),
                 mesh.numCoordinates() == 1 ? "the only coordinate"
                                            : ("all " + countText(mesh.numCoordinates(), "coordinate")).c_str(),
                 verifier.worstPartition, countText(what.lowered.plan.worldSize(), "rank").c_str(),
-                countText(run->buffers, "buffer").c_str(), unbounded.c_str(), run->worstOfBound, run->worstOutput);
+                countText(run->buffers, "buffer").c_str(), unbounded.c_str(), run->worstOfBound, run->worstOutput,
+                rounding.c_str());
 }
 
 } // namespace hpc

@@ -150,8 +150,12 @@ Expected<RunReport> runAndCompare(const Verification &what, const std::vector<Te
   auto compare = [&](const Array &array, size_t result, const std::string &name) {
     Tensor found = tensorFromArray(array);
     double bound = reference.outputBounds[result];
-    std::optional<Difference> difference =
-        firstDifference(found, reference.outputs[result], bound, comparison.report.worstOutput);
+    double ofLargest = 0;
+    std::optional<Difference> difference = firstDifference(found, reference.outputs[result], bound, ofLargest);
+    if (ofLargest > 0 && bound >= largestMagnitude(reference.outputs[result]))
+      ++comparison.report.outputsOfRounding;
+    else
+      comparison.report.worstOutput = std::max(comparison.report.worstOutput, ofLargest);
     return difference ? Status::error(ErrorKind::Plan, "plan's " + name + " differs at index [" + difference->index +
                                                            "]: " +
                                                            differenceText(difference->found, difference->expected, bound))

@@ -5,7 +5,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=2:time, tp=2:tensor">} {
   func.func @main(%x: tensor<4x6xf32> {dist.seed = #dist.sharding<"[4@mb, 6]">}) -> tensor<4x6xf32> {
     %y = nn.reduce sum %x {axes = array<i64: 0>} : tensor<4x6xf32> -> tensor<1x6xf32>
     %t = nn.tanh %y : tensor<1x6xf32> -> tensor<1x6xf32>
-    // expected-error@below {{[unsupported] nn.sub reads in every micro-batch what is a sum over all of them, known only at the end of the step: batch statistics need the whole batch at once; use --micro-batches=1}}
+    // expected-error@below {{[unsupported] nn.sub reads in every micro-batch what is a sum over all of them, known only at the end of the step, as batch statistics do: it needs the whole batch at once; use --micro-batches=1}}
     %z = nn.sub %x, %t : tensor<4x6xf32>, tensor<1x6xf32> -> tensor<4x6xf32>
     return %z : tensor<4x6xf32>
   }
@@ -16,7 +16,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=2:time, tp=2:tensor">} {
 // Only sums are accumulated: a maximum over micro-batches is refused.
 module attributes {dist.mesh = #dist.mesh<"mb=2:time, tp=2:tensor">} {
   func.func @main(%x: tensor<4x6xf32> {dist.seed = #dist.sharding<"[4@mb, 6]">}) -> tensor<1x6xf32> {
-    // expected-error@below {{[unsupported] nn.reduce combines elements of different micro-batches (the batch dim 4@mb is reduced): batch statistics need the whole batch at once; use --micro-batches=1}}
+    // expected-error@below {{[unsupported] nn.reduce combines elements of different micro-batches (the batch dim 4@mb is reduced), as batch statistics do: it needs the whole batch at once; use --micro-batches=1}}
     %y = nn.reduce max %x {axes = array<i64: 0>} : tensor<4x6xf32> -> tensor<1x6xf32>
     return %y : tensor<1x6xf32>
   }
@@ -37,7 +37,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=2:time, tp=2:tensor">} {
 // The user's own word is not dropped: what the op can do is said.
 module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
   func.func @main(%x: tensor<6x4xf32>) -> tensor<8x3xf32> {
-    // expected-error@below {{[sidecar] nn.reshape: the op (view) cannot compute dim 0 cut 8@tp as the sidecar asks; it can have 8: ask for that, or for a cut that nests with the op's dims}}
+    // expected-error@below {{[sidecar] nn.reshape: the op (view) cannot compute dim 0 cut 8@tp as the sidecar asks; it can have that dim whole, 8: ask for that, or for a cut that nests with the op's dims}}
     %y = nn.reshape %x {dist.seed = #dist.seed<"[8@tp, 3]", priority = 0, origin = "sidecar">} : tensor<6x4xf32> -> tensor<8x3xf32>
     return %y : tensor<8x3xf32>
   }
