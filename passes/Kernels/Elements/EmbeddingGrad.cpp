@@ -1,6 +1,6 @@
 // The work is (rows of the table that ids name) x (ids) comparisons, a vector at a time, and the additions that are
-// needed. Where each row is on its own, or ids are few, all rows are compared: little beside the product of a vocabulary
-// with the same ids. No element is added to by two, so no atomics.
+// needed. Where each row is on its own, or ids are few, all rows are compared: little beside the product of a
+// vocabulary with the same ids. No element is added to by two, so no atomics.
 #include "passes/Kernels/Elements/EmbeddingGrad.h"
 
 namespace hpc::kernels {

@@ -15,8 +15,8 @@ class LoopNest {
 public:
   virtual ~LoopNest() = default;
 
-  /// The items that this call is to do, the first and the one behind the last, where one does them all: what code before
-  /// forEachItem leaves in memory is then there for each of them. Nothing elsewhere.
+  /// The items that this call is to do, the first and the one behind the last, where one does them all: what code
+  /// before forEachItem leaves in memory is then there for each of them. Nothing elsewhere.
   virtual std::optional<std::pair<Value, Value>> itemsOfCall() const { return std::nullopt; }
   /// body(item) for the items of 0..count-1 that this call of the kernel is to do. Items are independent.
   virtual void forEachItem(int64_t count, function_ref<void(Value)> body) = 0;

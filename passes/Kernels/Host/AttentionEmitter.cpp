@@ -79,21 +79,21 @@ struct ForwardEmitter {
     SmallVector<Value> totals;
     for (int64_t column = 0; column < columns; ++column)
       totals.push_back(s.mul(vectors.load(numbers, 1, column), factors[size_t(column)]));
-    totals =
-        vectors.loop(indices.constant(0), tile.keySteps(count), 1, keysOfBlock, totals, [&](const IndexExpr &step, ValueRange states) {
-          SmallVector<Value> next(states);
-          for (int64_t column = 0; column < columns; ++column) {
-            SmallVector<Value> weights;
-            for (int64_t member = 0; member < tile.depthOfStep(); ++member) {
-              IndexExpr key = indices.add(IndexBuilder::mul(step, tile.depthOfStep()), member);
-              Value term = tile.exponential(vectors.load(products, key, column), shifts[size_t(column)]);
-              weights.push_back(tile.dropped(term, tile.keeps(indices.add(first, key), column)));
-              next[size_t(column)] = s.contracting().add(next[size_t(column)], term);
-            }
-            vectors.store(tile.joinWeights(weights), products, step, column); // over keys whose weights are taken
-          }
-          return next;
-        });
+    auto takeStep = [&](const IndexExpr &step, ValueRange states) {
+      SmallVector<Value> next(states);
+      for (int64_t column = 0; column < columns; ++column) {
+        SmallVector<Value> weights;
+        for (int64_t member = 0; member < tile.depthOfStep(); ++member) {
+          IndexExpr key = indices.add(IndexBuilder::mul(step, tile.depthOfStep()), member);
+          Value term = tile.exponential(vectors.load(products, key, column), shifts[size_t(column)]);
+          weights.push_back(tile.dropped(term, tile.keeps(indices.add(first, key), column)));
+          next[size_t(column)] = s.contracting().add(next[size_t(column)], term);
+        }
+        vectors.store(tile.joinWeights(weights), products, step, column); // over scores that have been read
+      }
+      return next;
+    };
+    totals = vectors.loop(indices.constant(0), tile.keySteps(count), 1, keysOfBlock, totals, takeStep);
     for (int64_t column = 0; column < columns; ++column)
       vectors.store(totals[size_t(column)], numbers, 1, column);
     // 3. Values, weighted.

@@ -134,8 +134,8 @@ VectorRows AttentionTile::turnedRows(int64_t steps) const {
   return {turned, 0, columns * lanes.lanes(), columns};
 }
 
-/// To memory[to + channel]: as numbers of registers, or, where steps are pairs, as bf16, with a 0 that fills up the last
-/// one. `to` counts what is stored.
+/// To memory[to + channel]: as numbers of registers, or, where steps are pairs, as bf16, with a 0 that fills up the
+/// last one. `to` counts what is stored.
 void AttentionTile::copyChannels(int64_t channels, const AttentionTensor &tensor, const IndexExpr &from, Value memory,
                                  const IndexExpr &to) {
   const bool arePairs = stepOfSums == Step::PairOfBFloats;
@@ -264,8 +264,9 @@ ScalarMatrix AttentionTile::valuesOf(const IndexExpr &first, Value keyCount, Val
   IndexExpr from = positionOfKey(tensor, first);
   Type word = s.builder.getI32Type(), element = s.builder.getBF16Type();
   auto bitsAt = [&](const IndexExpr &key, const IndexExpr &channel) {
-    IndexExpr at = indices.add(IndexBuilder::mul(key, tensor.strides[2]), IndexBuilder::mul(channel, tensor.strides[3]));
-    Value number = emitter.load(element, buffers[tensor.buffer], indices.add(from, at));
+    IndexExpr row = indices.add(from, IndexBuilder::mul(key, tensor.strides[2]));
+    Value number = emitter.load(element, buffers[tensor.buffer],
+                                indices.add(row, IndexBuilder::mul(channel, tensor.strides[3])));
     return arith::ExtUIOp::create(s.builder, s.loc, word, s.narrow(number, element)).getResult();
   };
   // Step `step`, which has `keys` keys.

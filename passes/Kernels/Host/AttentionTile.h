@@ -38,9 +38,8 @@ public:
   HostVectors &vectors() { return lanes; }
   int64_t columns() const { return numColumns; }
   int64_t width() const { return numColumns * lanes.lanes(); } ///< lanes of a block
-  /// Of channels in a sum over channels, and of keys in one over keys: pairs where all that is multiplied is bf16 and
-  /// such is the result, beside whose rounding that of weights is small.
-  Step step() const { return stepOfSums; }
+  /// Channels that a sum over channels adds up at once, or keys of one over keys: two where all that is multiplied is
+  /// bf16 and such is the result, beside whose rounding that of weights is small.
   int64_t depthOfStep() const { return stepOfSums == Step::Number ? 1 : 2; }
   int64_t numQueries() const { return region.queries * region.repeat; }
 
@@ -76,8 +75,8 @@ public:
 
   // ---- keys ----
 
-  /// Keys or values as scalars (key, step of channels), key 0 being `first`: where they lie, or widened and put together in
-  /// `memory`.
+  /// Keys or values as scalars (key, step of channels), key 0 being `first`: where they lie, or widened and put together
+  /// in `memory`.
   ScalarMatrix scalarsOf(KeysOrValues which, int64_t channels, const IndexExpr &first, Value keyCount, Value memory);
   /// Memory for that; null where it needs none.
   Value scalarsMemory(KeysOrValues which, int64_t channels);
@@ -90,7 +89,9 @@ public:
   /// Steps that so many keys make.
   Value keySteps(Value keyCount);
   /// A step of keys' weights, in one vector.
-  Value joinWeights(ArrayRef<Value> weights) { return weights.size() == 1 ? weights[0] : lanes.pairs(weights[0], weights[1]); }
+  Value joinWeights(ArrayRef<Value> weights) {
+    return weights.size() == 1 ? weights[0] : lanes.pairs(weights[0], weights[1]);
+  }
   /// Memory for a number for each key of a block and each query, as rows of keys. Rows beside them may be overwritten.
   VectorRows keyRows();
   /// to[key] = the sum over channels of scalars(key, step of channels) * transposed[step of channels].

@@ -38,7 +38,8 @@ void HostVectors::storeScalar(Value value, Value pointer, const IndexExpr &posit
   LLVM::StoreOp::create(s.builder, s.loc, value, addressOf(s, value.getType(), pointer, indices.value(position)));
 }
 
-/// Of as many vectors as they have lanes, by blocks of growing size that change places across the diagonal (Eklundh 1972).
+/// Of as many vectors as they have lanes, by blocks of growing size that change places across the diagonal (Eklundh
+/// 1972).
 static void transposeSquare(ScalarBuilder &s, MutableArrayRef<Value> rows) {
   for (size_t block = 1; block < rows.size(); block *= 2) {
     SmallVector<int32_t> upper, lower;
@@ -179,9 +180,9 @@ void HostVectors::tile(const VectorRows &c, const IndexExpr &row, int64_t rows, 
         for (int64_t r = 0; r < rows; ++r) {
           IndexExpr at = indices.add(a.offset, IndexBuilder::mul(indices.add(row, r), a.rowStride));
           Value place = indices.value(indices.add(at, IndexBuilder::mul(k, a.depthStride)));
-          Type unitOfA = a.unit ? a.unit : element();
-          Value scalar = splat(LLVM::LoadOp::create(s.builder, s.loc, element(), addressOf(s, unitOfA, a.pointer, place),
-                                                    bytesOf(unitOfA)));
+          Type counted = a.unit ? a.unit : element();
+          Value scalar = splat(LLVM::LoadOp::create(s.builder, s.loc, element(),
+                                                    addressOf(s, counted, a.pointer, place), bytesOf(counted)));
           for (int64_t column = 0; column < columns; ++column)
             next.push_back(multiplyAdd(scalar, vectors[size_t(column)], states[size_t(r * columns + column)], step));
         }

@@ -21,8 +21,8 @@ struct ScalarMatrix {
   int64_t rowStride, depthStride;
   Type unit = {}; ///< what offset and strides count; elements where it is null
 };
-/// What a product adds up at once: numbers, or pairs of bf16 that are neighbours along its depth, 32 bits that go through
-/// registers and memory as f32, the first one in the lower bits. In pairs what is below 2^-126 counts as 0.
+/// What a product adds up at once: numbers, or pairs of bf16 that are neighbours along its depth, 32 bits that go
+/// through registers and memory as f32, the first one in the lower bits. In pairs what is below 2^-126 counts as 0.
 enum class Step { Number, PairOfBFloats };
 /// Rows of a product: as many as `fixed` says, or `count`, a number known when it runs. Then there are whole tiles
 /// alone, so up to maxTileRows - 1 rows behind are computed too, unless no tile may begin behind `lastTile`: then as
@@ -51,8 +51,8 @@ public:
   void store(Value value, const VectorRows &rows, const IndexExpr &row, int64_t column);
   Value loadScalar(Type type, Value pointer, const IndexExpr &position);
   void storeScalar(Value value, Value pointer, const IndexExpr &position);
-  /// Lane j of row i of `from` becomes lane i of row j of `to`, lanes counted along whole rows: each has as many rows as
-  /// the other has lanes in a row.
+  /// Lane j of row i of `from` becomes lane i of row j of `to`, lanes counted along whole rows: each has as many rows
+  /// as the other has lanes in a row.
   void transpose(const VectorRows &from, const VectorRows &to);
   /// Pairs of the two, rounded to nearest even.
   Value pairs(Value first, Value second);

@@ -96,8 +96,8 @@ struct RightPanels {
     return packed + j * way.stepsOf(depth);
   }
   /// What is to be read after the block at `column`, of which memory gives a part with each panel of the product: the
-  /// part of panel `call` of `calls`. Of a B that was packed before it is the panel that is read after the one at column
-  /// + j: the next one, or that of the next block where a block is widened first.
+  /// part of panel `call` of `calls`. Of a B that was packed before it is the panel that is read after the one at
+  /// column + j: the next one, or that of the next block where a block is widened first.
   Ahead ahead(int64_t column, int64_t j, int64_t x, int64_t depth, int64_t call, int64_t calls) const {
     const ConstMatrix &b = product.b;
     if (b.packed) {

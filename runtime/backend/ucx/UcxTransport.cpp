@@ -21,8 +21,8 @@ Status error(const std::string &what, ucs_status_t code) {
 Status connectError(size_t process, ucs_status_t code) {
   std::string what = "connecting to process " + std::to_string(process);
   if (code == UCS_ERR_UNREACHABLE)
-    what += " (no network that UCX has found joins the two processes; see that it is up, and that UCX_NET_DEVICES and UCX_TLS, "
-            "where set, name one that both have)";
+    what += " (no network that UCX has found joins the two processes; see that it is up, and that UCX_NET_DEVICES and "
+            "UCX_TLS, where set, name one that both have)";
   return error(what, code);
 }
 

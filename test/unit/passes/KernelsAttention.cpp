@@ -479,6 +479,8 @@ TEST_F(AttentionKernels, PairsOfBFloats) {
   for (int64_t keys : {1, 2, 3, 11, 12, 13, 95, 96, 97, 201})
     for (int64_t depth : {1, 2, 7, 24, 33})
       checkWith([&](Case &c) { c.keys = keys, c.depth = depth, c.width = depth == 7 ? 64 : depth; });
+  for (int64_t queries : {3, 5}) // in shorter vectors
+    checkWith([&](Case &c) { c.groups = 3, c.queries = queries, c.depth = 5, c.width = 3; });
   for (int64_t queries : {9, 16, 32, 100})
     for (int64_t offset : {-3, 0, 20, 29})
       for (bool guarded : {false, true})
