@@ -112,6 +112,24 @@ TEST_F(RunningErrorTest, ProductsMissNoTerm) {
     }
 }
 
+/// Machines that multiply pieces or pairs of bf16 take numbers below 2^-126 for 0, of a factor or of a term: that is no
+/// difference. In f64, and a little above, it is.
+TEST_F(RunningErrorTest, WhatIsSmallerThanNormalMayBeNothing) {
+  for (auto [dtype, suffix, mayBeNothing] :
+       {std::tuple(DType::F32, "f32", true), {DType::BF16, "bf16", true}, {DType::F64, "f64", false}})
+    for (auto [left, right] : {std::pair(0x1p-70, 0x1p-70), {0x1p-128, 2.0}, {0x1p-60, 0x1p-50}}) {
+      const bool isSmall = left * right < 0x1p-120;
+      SCOPED_TRACE(std::string(suffix) + (isSmall ? " small" : " normal"));
+      Tensor a(dtype, {6, 64}), b(dtype, {64, 20}), nothing(dtype, {6, 20});
+      a.floats.assign(a.floats.size(), 1.25 * left);
+      b.floats.assign(b.floats.size(), 1.5 * right);
+      const std::string type = std::string("tensor<6x20x") + suffix + ">";
+      Analysed product =
+          analyse("%r = nn.matmul %x0, %x1 : " + typeOf(a) + ", " + typeOf(b) + " -> " + type, type, {a, b});
+      EXPECT_EQ(largestDifference(nothing, product.exact) <= product.bound, mayBeNothing && isSmall);
+    }
+}
+
 /// A f64 value that went through f32 on the way is off by far more than its bound: f32's would let it pass.
 TEST_F(RunningErrorTest, DoublesAreJudgedByTheirOwnPrecision) {
   Tensor a = normal(DType::F64, {6, 64}), b = normal(DType::F64, {64, 20});
