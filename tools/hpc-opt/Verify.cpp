@@ -267,10 +267,9 @@ Expected<std::string> verifyPlan(const Verification &what) {
   dist::Mesh mesh = dist::meshOf(what.compiled);
   std::string unbounded =
       run->unbounded ? format(", %lld of which could hold anything: their type overflows", (long long)run->unbounded) : "";
-  std::string rounding =
-      run->outputsOfRounding
-          ? ", but for " + std::to_string(run->outputsOfRounding) + " whose terms cancel: nothing but rounding is left of them"
-          : "";
+  std::string rounding = run->outputsOfRounding ? ", but for " + countText(run->outputsOfRounding, "output") +
+                                                      ": rounding errors alone may be as large as the values there"
+                                                : "";
   std::string int8 = verifier.movedByInt8
                          ? format("weights in int8 move the serial program's outputs by %.2g of the largest value\n", *verifier.movedByInt8)
                          : "";

@@ -22,8 +22,8 @@ struct RunReport {
   int64_t buffers = 0;           ///< comparisons of a buffer at a rank and micro-batch
   int64_t unbounded = 0;         ///< of those, without a bound: f32 overflows there
   double worstOfBound = 0;       ///< the largest difference as a part of its bound
-  double worstOutput = 0;        ///< relative to the largest magnitude of the output, of those that are more than rounding
-  int64_t outputsOfRounding = 0; ///< whose terms cancel, so that their bound is as large as they are
+  double worstOutput = 0;        ///< relative to the largest magnitude of the output, where the bound is less than that
+  int64_t outputsOfRounding = 0; ///< that differ, and whose bound is not: their terms cancel, or errors grow
 };
 
 Expected<RunReport> runAndCompare(const Verification &what, const std::vector<Tensor> &inputs,
