@@ -41,6 +41,7 @@ static void buildTrain(OpPassManager &passes, const Options &options) {
   passes.addPass(createClipGradients({options.clip})); // over all gradients, as they are complete
   passes.addPass(createAppendOptimizer({options.optimizer, options.momentum, options.nesterov, options.beta1,
                                         options.beta2, options.epsilon, options.weightDecay, options.decay}));
+  passes.addPass(createHoldWholeInputs({options.microBatches, options.batchDim})); // last: of all that a step reads
   passes.addPass(createVerifyTrain());
 }
 

@@ -32,7 +32,8 @@ struct PlanLowering {
       : module(module), function(function), options(options), tables(dist::meshOf(module)),
         weights(lowered.plan, options.planFolder), written(nn::writtenBy(function)) {}
 
-  /// States and written values are no ports: `inputNumbers` and `outputNumbers` have -1 for them.
+  /// States and written values are no ports: `inputNumbers` and `outputNumbers` have -1 for them. What is whole of an
+  /// input is that one's.
   void lowerPorts() {
     auto port = [](const std::string &name, Type type, bool isStepScalar) {
       auto tensor = cast<RankedTensorType>(type);
@@ -41,9 +42,9 @@ struct PlanLowering {
     for (BlockArgument argument : function.getArguments()) {
       unsigned number = argument.getArgNumber();
       nn::ArgumentPort is = nn::argumentPort(function, number);
-      inputNumbers.push_back(is.isState() ? -1 : int32_t(lowered.plan.inputs.size()));
+      inputNumbers.push_back(is.isGiven() ? int32_t(lowered.plan.inputs.size()) : -1);
       std::string name = !is.stepScalar.empty() ? is.stepScalar : is.name;
-      if (is.isState())
+      if (!is.isGiven())
         continue;
       plan::Port &input = lowered.plan.inputs.emplace_back(
           port(name.empty() ? "input" + std::to_string(number) : name, argument.getType(), !is.stepScalar.empty()));
@@ -51,6 +52,11 @@ struct PlanLowering {
         input.lookups.push_back(
             {lookup.begin, lookup.end, lookup.low, lookup.high, lookup.ignored, lookup.reader});
     }
+    for (BlockArgument argument : function.getArguments())
+      if (std::string name = nn::argumentPort(function, argument.getArgNumber()).wholeOf; !name.empty())
+        inputNumbers[argument.getArgNumber()] =
+            int32_t(llvm::find_if(lowered.plan.inputs, [&](const plan::Port &input) { return input.name == name; }) -
+                    lowered.plan.inputs.begin());
     for (auto [number, type] : llvm::enumerate(function.getResultTypes())) {
       nn::ResultPort is = nn::resultPort(function, unsigned(number));
       outputNumbers.push_back(is.writes.empty() ? int32_t(lowered.plan.outputs.size()) : -1);

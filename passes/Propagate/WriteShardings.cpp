@@ -32,7 +32,7 @@ LogicalResult Propagation::checkOp(const OpState &state, DenseSet<Value> &isTota
     return userError(state.op, ErrorKind::Unsupported)
            << describeOp(state.op)
            << " reads in every micro-batch what is a sum over all of them, known only at the end of the step, as "
-              "batch statistics do: it needs the whole batch at once; use --micro-batches=1"
+              "batch statistics and ratios of sums (a Dice loss) do: it needs the whole batch at once; use --micro-batches=1"
            << nn::guessedBatchText(state.op->getParentOfType<func::FuncOp>());
   if (readsTotal)
     for (Value result : state.op->getResults())

@@ -92,11 +92,37 @@ private:
     return std::nullopt;
   }
 
-  /// By the rank of the output, where nothing is said: a loss of its own, a vocabulary, classes, numbers.
+  /// The arguments that a value depends on.
+  static DenseSet<Value> inputsOf(Value value) {
+    llvm::SetVector<Value> open;
+    open.insert(value);
+    DenseSet<Value> inputs;
+    for (size_t next = 0; next < open.size(); ++next)
+      if (Operation *op = open[next].getDefiningOp())
+        open.insert(op->operand_begin(), op->operand_end());
+      else
+        inputs.insert(open[next]);
+    return inputs;
+  }
+
+  /// Whether it alone reads some input, as labels: what else is one float (a temperature, say) is no loss.
+  bool readsLabels(const StepFunction::Result &loss) {
+    DenseSet<Value> labels = inputsOf(loss.value);
+    for (const StepFunction::Result &other : step.results)
+      if (other.value != loss.value)
+        for (Value input : inputsOf(other.value))
+          labels.erase(input);
+    return !labels.empty();
+  }
+
+  /// Where nothing is said: a loss of its own that reads labels; else by the rank of the output, a vocabulary, classes, one
+  /// number, numbers.
   std::optional<Choice> choose(StringRef spec) {
     auto [kind, name] = spec.split(':');
     if (kind != "auto")
       return chooseAmong(kind, name);
+    if (SmallVector<StepFunction::Result> own = candidates("output"); own.size() == 1 && readsLabels(own[0]))
+      return chooseAmong("output", "");
     for (StringRef each : {"causal-lm", "classification", "output"})
       if (candidates(each).size() == 1)
         return chooseAmong(each, "");

@@ -84,18 +84,63 @@ private:
     return factor ? b.mul(factor, b.cast(more, nn::tensorType(factor).getElementType())) : more;
   }
 
+  /// All of the factor multiplied in but the scale of the loss, which gradients keep on their way.
+  Cotangent scaledAlone(GradientBuilder &b, const Cotangent &cotangent) {
+    auto found = unscaled.find(cotangent.factor);
+    if (found == unscaled.end())
+      return {whole(b, cotangent), {}};
+    if (!found->second)
+      return cotangent;
+    return {whole(b, {cotangent.tensor, found->second}), inverseScale()};
+  }
+
+  /// 1 / loss_scale, once a step.
+  Value inverseScale() {
+    if (!inverseOfScale) {
+      GradientBuilder b(builder, updateLocation(builder.getContext(), ""));
+      inverseOfScale = b.div(b.number(lossScale, 1), lossScale);
+      unscaled[inverseOfScale] = {};
+    }
+    return inverseOfScale;
+  }
+
+  /// The same factor for all that meet.
+  void makeCommon(GradientBuilder &b, ArrayRef<Cotangent *> meeting) {
+    auto areEqual = [&] {
+      return llvm::all_of(meeting, [&](Cotangent *each) { return each->factor == meeting.front()->factor; });
+    };
+    if (areEqual())
+      return;
+    for (Cotangent *each : meeting)
+      *each = scaledAlone(b, *each);
+    if (areEqual())
+      return;
+    for (Cotangent *each : meeting)
+      *each = {whole(b, *each), {}};
+  }
+
+  static bool isFactorAlone(const Cotangent &cotangent) {
+    return isOneElement(cotangent.tensor) && splatOf(cotangent.tensor) == 1;
+  }
+
   /// Terms meet at the earliest op that reads the value.
-  void accumulate(GradientBuilder &b, Value value, const Cotangent &more) {
+  void accumulate(GradientBuilder &b, Value value, Cotangent more) {
     if (auto parameter = trained.find(value); parameter != trained.end())
       value = parameter->second;
     auto [found, isNew] = cotangents.try_emplace(value, more);
     if (isNew)
       return;
-    Cotangent &sum = found->second;
-    if (sum.factor == more.factor)
+    Cotangent sum = found->second;
+    if (isFactorAlone(sum) && isFactorAlone(more)) { // a number that is read twice, as a mean and its root
+      GradientBuilder once(builder, updateLocation(builder.getContext(), ""));
+      auto number = [&](const Cotangent &each) { return each.factor ? each.factor : once.reshape(each.tensor, {}); };
+      Value factor = number(sum);
+      sum.factor = once.add(factor, once.cast(number(more), nn::tensorType(factor).getElementType()));
+    } else {
+      makeCommon(b, {&sum, &more});
       sum.tensor = b.add(sum.tensor, more.tensor);
-    else
-      sum = {b.add(whole(b, sum), whole(b, more)), {}};
+    }
+    cotangents[value] = sum;
   }
 
   /// "--freeze=a --freeze=b": the trained parameters that the op depends on, some of them.
@@ -134,8 +179,7 @@ private:
 
   /// Between the loss and what it is a sum of, numbers are scalars: what they contribute is a factor.
   bool isOfFactor(Operation *op, const llvm::BitVector &wanted) const {
-    if (op->getNumResults() != 1 || !isOneElement(op->getResult(0)) ||
-        splatOf(cotangents.find(op->getResult(0))->second.tensor) != 1)
+    if (op->getNumResults() != 1 || !isFactorAlone(cotangents.find(op->getResult(0))->second))
       return false;
     return llvm::all_of(wanted.set_bits(), [&](unsigned operand) { return isOneElement(op->getOperand(operand)); });
   }
@@ -159,7 +203,7 @@ private:
   /// tensor and out of the factor. So does 1 / (elements), rounded to a power of two: the factor has the mean, and it is
   /// gradients of a mean that a scale is chosen for.
   Cotangent scaled(const Cotangent &cotangent, DifferentiableOpInterface rule) {
-    if (!lossScale || !cotangent.tensor || !isOneElement(cotangent.tensor) || splatOf(cotangent.tensor) != 1)
+    if (!lossScale || !cotangent.tensor || !isFactorAlone(cotangent))
       return cotangent;
     int64_t elements = 1;
     for (Value operand : rule->getOperands())
@@ -171,6 +215,7 @@ private:
       Value like = cotangent.factor ? cotangent.factor : cotangent.tensor;
       Value inverse = b.div(b.number(like, 1 / share), b.cast(lossScale, nn::tensorType(like).getElementType()));
       factor->second = cotangent.factor ? b.mul(cotangent.factor, inverse) : inverse;
+      unscaled[factor->second] = cotangent.factor ? b.scaled(cotangent.factor, 1 / share) : b.number(like, 1 / share);
     }
     GradientBuilder b(builder, gradientLocation(rule->getLoc()));
     Value scale = b.scaled(b.cast(lossScale, nn::tensorType(cotangent.tensor).getElementType()), share);
@@ -182,23 +227,21 @@ private:
     SmallVector<Cotangent> own;
     for (Value result : rule->getResults())
       own.push_back(scaled(cotangents.lookup(result), rule));
-    std::optional<Value> factor;
-    bool isCommon = true;
-    for (const Cotangent &each : own)
-      if (each.tensor) {
-        isCommon &= !factor || *factor == each.factor;
-        factor = each.factor;
-      }
     GradientBuilder helper(builder, gradientLocation(rule->getLoc()));
+    SmallVector<Cotangent *> given;
+    for (Cotangent &each : own)
+      if (each.tensor)
+        given.push_back(&each);
+    makeCommon(helper, given);
     SmallVector<Value> tensors;
     for (const Cotangent &each : own)
-      tensors.push_back(each.tensor && !isCommon ? whole(helper, each) : each.tensor);
+      tensors.push_back(each.tensor);
     // 2. The rule.
     GradientBuilder b(builder, rule, tensors, wanted, gradientLocation(rule->getLoc()));
     rule.buildGradients(b);
     for (unsigned operand : wanted.set_bits())
       if (Value gradient = b.given(operand))
-        accumulate(b, rule->getOperand(operand), {gradient, isCommon ? *factor : Value()});
+        accumulate(b, rule->getOperand(operand), {gradient, given.front()->factor});
     return success();
   }
 
@@ -209,6 +252,8 @@ private:
   DenseMap<Value, Cotangent> cotangents;
   Value lossScale;
   DenseMap<std::pair<Value, int64_t>, Value> scaledFactors; ///< of a factor and a number of elements: without the scale
+  DenseMap<Value, Value> unscaled; ///< of those: what is left but 1 / scale; null: nothing is
+  Value inverseOfScale;
 };
 
 /// The parameters that are trained: reals that are no statistics and that neither a pattern nor a rule of the sidecar freezes.

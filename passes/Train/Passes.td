@@ -9,7 +9,7 @@ def AppendLoss : Pass<"hpc-append-loss", "::mlir::ModuleOp"> {
     `causal-lm` (of an output [batch, sequence, vocabulary]): the mean cross entropy of the next token. The new input `labels` has the ids' shape and their alignment: the shift is on
     the labels in here, and -100 is ignored. Where data has no labels the ids stand for them (`nn.default_input`); the ids are the input that the embedding looks up.
     `classification` ([batch, classes], labels [batch]), `mse` (labels of the output's shape), `output` (an output that is one float, a loss of the model's own); `KIND:NAME` says of which output.
-    `auto`: by the rank of the output.
+    `auto`: an output that is one float and alone reads some input (labels); where there is none, by the rank of the output.
 
     Results are `loss`, the ratio of a sum and a count, and `valid_tokens`, the count, both of rank 0; what else the graph returned is taken away, with all that only it was for.
 
@@ -75,6 +75,26 @@ def AppendOptimizer : Pass<"hpc-append-optimizer", "::mlir::ModuleOp"> {
     Option<"epsilon", "epsilon", "double", "1e-8", "of adam, adamw, lamb; added outside of the root">,
     Option<"weightDecay", "weight-decay", "double", "0", "of the parameters that decay">,
     Option<"decay", "decay", "std::string", "\"all\"", "which ones: all, matrices, or patterns of names with commas between">,
+  ];
+  let dependentDialects = ["::hpc::nn::NNDialect"];
+}
+
+def HoldWholeInputs : Pass<"hpc-hold-whole-inputs", "::mlir::ModuleOp"> {
+  let summary = "compute numbers of the whole step that every micro-batch reads from inputs held whole";
+  let description = [{
+    A loss of two means, `sum(a) / count(labels) + sum(b) / n`, has two factors where its gradients meet, so every micro-batch reads 1 / count, which is known only at the end of the step where
+    labels come in parts. It is a number of the inputs alone, though, and all of the labels are there when the step begins. What depends on inputs, constants and frozen or trained parameters, but on
+    no product and nothing random, is computed once more, from a new argument that is the whole input in every micro-batch (`nn.whole_of`).
+    What depends on activations, as batch statistics do, stays as it is, and hpc-propagate-shardings refuses it. Does nothing with one micro-batch.
+
+        func @main(%labels {nn.name = "labels"})        func @main(%labels {nn.name = "labels"}, %all {nn.whole_of = "labels"})
+        %count = nn.reduce sum %labels ...         ->   %count = nn.reduce sum %labels ...
+        %t = nn.mul %perToken, %count                   %again = nn.reduce sum %all ...
+                                                        %t = nn.mul %perToken, %again
+  }];
+  let options = [
+    Option<"microBatches", "micro-batches", "int64_t", "1", "number of micro-batches">,
+    Option<"batchDim", "batch-dim", "std::string", "\"\"", "name of the batch dim">,
   ];
   let dependentDialects = ["::hpc::nn::NNDialect"];
 }

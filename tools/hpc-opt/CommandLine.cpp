@@ -131,7 +131,7 @@ struct Flags {
 
   cl::opt<Switch> train{"train", cl::desc("Make a training step: loss, gradients, update"), cl::cat(training)};
   cl::opt<std::string> loss{
-      "loss", cl::desc("causal-lm, classification, mse or output:NAME (default: by the rank of the output)"),
+      "loss", cl::desc("causal-lm, classification, mse or output[:NAME] (default: the model's own, else by rank)"),
       cl::value_desc("which"), cl::cat(training)};
   cl::list<std::string> freeze{"freeze", cl::desc("Parameters that stay as they are, by name; again for each"),
                                cl::value_desc("pattern"), cl::cat(training)};
@@ -397,9 +397,9 @@ static Status readTraining(Flags &flags, Options &options) {
   StringRef loss = options.loss;
   auto [kind, output] = loss.split(':');
   bool isKnown = llvm::is_contained({"auto", "causal-lm", "classification", "mse", "output"}, kind) &&
-                 output.empty() == (loss.find(':') == StringRef::npos) && !(kind == "output" && output.empty());
+                 output.empty() == (loss.find(':') == StringRef::npos);
   if (!isKnown)
-    return usage("--loss=" + flags.loss + " is unknown; use causal-lm, classification, mse or output:NAME");
+    return usage("--loss=" + flags.loss + " is unknown; use causal-lm, classification, mse or output, each also with :NAME of an output");
   options.freeze = llvm::join(flags.freeze, ",");
   return readOptimizer(flags, options);
 }

@@ -15,9 +15,10 @@ static std::optional<int64_t> indexedSize(BlockArgument input) {
   return size;
 }
 
-/// The number of the input whose data stand for that one's where none are given; nullopt where there is none.
+/// The number of the input whose data stand for that one's, always or where none are given; nullopt where there is none.
 static std::optional<unsigned> defaultOf(func::FuncOp serial, unsigned number) {
-  std::string name = nn::argumentPort(serial, number).defaultInput;
+  nn::ArgumentPort port = nn::argumentPort(serial, number);
+  std::string name = port.isGiven() ? port.defaultInput : port.wholeOf;
   for (unsigned other = 0; !name.empty() && other < number; ++other)
     if (nn::argumentPort(serial, other).name == name)
       return other;
@@ -90,7 +91,7 @@ Expected<std::vector<Tensor>> inputsFor(func::FuncOp serial, const std::string &
     std::string label = port.name;
     const Array *found = nullptr;
     for (const auto &[key, array] : *arrays)
-      if (key == label)
+      if (key == label && port.isGiven())
         found = &array;
     if (std::optional<unsigned> other = defaultOf(serial, argument.getArgNumber()); !found && other) {
       inputs.push_back(inputs[*other]);

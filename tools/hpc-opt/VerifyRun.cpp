@@ -140,7 +140,7 @@ Expected<RunReport> runAndCompare(const Verification &what, const std::vector<Te
   func::FuncOp serial = ModuleOp(what.serial).lookupSymbol<func::FuncOp>("main");
   std::vector<Array> arrays;
   for (auto [number, input] : llvm::enumerate(inputs))
-    if (!nn::argumentPort(serial, unsigned(number)).isState())
+    if (nn::argumentPort(serial, unsigned(number)).isGiven())
       arrays.push_back(tensorToArray(input));
   Expected<std::vector<Array>> outputs = (*session)->run(arrays, Outputs::All);
   if (!outputs.ok())

@@ -20,7 +20,7 @@ FailureOr<SmallVector<std::optional<int64_t>>> findBatchDims(func::FuncOp functi
   SmallVector<unsigned> inputs;
   for (unsigned argument = 0; argument < dims.size(); ++argument) {
     ArgumentPort port = argumentPort(function, argument);
-    if (port.isState() || !port.stepScalar.empty())
+    if (!port.isGiven() || !port.stepScalar.empty())
       continue;
     inputs.push_back(argument);
     for (auto [dim, name] : llvm::enumerate(dimNames(port, shapeOf(function.getArgument(argument)).size()))) {

@@ -5,7 +5,8 @@
 
 namespace hpc::nn {
 
-/// Per argument of a function on tensors of fixed sizes; nullopt where it has none, as states and step scalars. `wanted` is the
+/// Per argument of a function on tensors of fixed sizes; nullopt where it has none, as states, step scalars and what
+/// is whole of an input. `wanted` is the
 /// symbolic name of the dim, or "": the names that start with "batch". Where no dim has a name that fits, and none is wanted, dim 0 of all inputs that agree on
 /// its size with the first. Error: `wanted` names no dim.
 FailureOr<SmallVector<std::optional<int64_t>>> findBatchDims(func::FuncOp function, StringRef wanted);

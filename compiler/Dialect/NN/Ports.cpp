@@ -8,7 +8,7 @@ namespace hpc::nn {
 static constexpr const char *nameAttr = "nn.name", *dimsAttr = "nn.dims", *stateAttr = "nn.state",
                             *initialAttr = "nn.initial", *writesAttr = "nn.writes", *gradientAttr = "nn.gradient",
                             *stepScalarAttr = "nn.step_scalar", *defaultInputAttr = "nn.default_input",
-                            *lookupsAttr = "nn.lookups";
+                            *wholeOfAttr = "nn.whole_of", *lookupsAttr = "nn.lookups";
 
 static std::string textOf(DictionaryAttr attrs, StringRef name) {
   auto text = attrs ? attrs.getAs<StringAttr>(name) : StringAttr();
@@ -52,7 +52,7 @@ static std::optional<Lookup> lookupFrom(Attribute attribute, size_t rank) {
 ArgumentPort argumentPort(func::FuncOp function, unsigned index) {
   DictionaryAttr attrs = function.getArgAttrDict(index);
   ArgumentPort port{textOf(attrs, nameAttr), {}, textOf(attrs, stateAttr), 0, textOf(attrs, stepScalarAttr),
-                    textOf(attrs, defaultInputAttr), {}};
+                    textOf(attrs, defaultInputAttr), textOf(attrs, wholeOfAttr), {}};
   if (auto dims = attrs ? attrs.getAs<ArrayAttr>(dimsAttr) : ArrayAttr())
     for (Attribute dim : dims)
       port.dims.push_back(isa<StringAttr>(dim) ? cast<StringAttr>(dim).str() : std::string());
@@ -86,6 +86,7 @@ static SmallVector<NamedValue> valuesOf(const ArgumentPort &port, Builder &build
           {initialAttr, port.isState() ? builder.getF64FloatAttr(port.initial) : Attribute()},
           {stepScalarAttr, text(port.stepScalar)},
           {defaultInputAttr, text(port.defaultInput)},
+          {wholeOfAttr, text(port.wholeOf)},
           {lookupsAttr, lookups.empty() ? Attribute() : builder.getArrayAttr(lookups)}};
 }
 static SmallVector<NamedValue> valuesOf(const ResultPort &port, Builder &builder) {
@@ -157,10 +158,19 @@ bool isWritten(Value value) {
 }
 
 LogicalResult verifyPorts(func::FuncOp function) {
-  std::map<std::string, Type> parameters, states;
+  std::map<std::string, Type> parameters, states, inputs;
   function.walk([&](ParameterOp op) { parameters.try_emplace(op.getName().str(), op.getType()); });
+  for (BlockArgument argument : function.getArguments())
+    if (ArgumentPort port = argumentPort(function, argument.getArgNumber()); port.isGiven())
+      inputs.try_emplace(port.name, argument.getType());
   for (BlockArgument argument : function.getArguments()) {
     ArgumentPort port = argumentPort(function, argument.getArgNumber());
+    if (Type input = inputs[port.wholeOf]; !port.wholeOf.empty() && input != argument.getType()) {
+      InFlightDiagnostic error = userError(argument.getLoc(), ErrorKind::Model)
+                                 << "argument " << argument.getArgNumber() << " of type " << argument.getType()
+                                 << " is to be all of input '" << port.wholeOf << "', which is ";
+      return input ? error << input : error << "not there";
+    }
     if (port.isState() && !states.try_emplace(port.state, argument.getType()).second)
       return userError(argument.getLoc(), ErrorKind::Model)
              << "state '" << port.state << "' is an argument twice; give each state a name of its own";

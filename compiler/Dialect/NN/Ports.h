@@ -16,8 +16,12 @@ struct ArgumentPort {
   std::string stepScalar;        ///< `nn.step_scalar`: "lr"; rank 0, never cut, filled by the loop; or ""
   /// `nn.default_input`: the input, of the same type, whose data stand for this one's where none are given; or "".
   std::string defaultInput;
+  /// `nn.whole_of`: the input of the same type whose data this is, all of them in every micro-batch and on every rank; or "".
+  std::string wholeOf;
   std::vector<Lookup> lookups; ///< `nn.lookups`: what is certainly looked up by it, so that bad ids are found beforehand
   bool isState() const { return !state.empty(); }
+  /// Neither a state nor another argument's data once more: what a run is given.
+  bool isGiven() const { return state.empty() && wholeOf.empty(); }
 };
 /// A result: an output of the graph, or the gradient or next value of a parameter, or the next value of a state.
 struct ResultPort {
@@ -45,7 +49,8 @@ std::map<std::string, unsigned> writtenBy(func::FuncOp function);
 bool isWritten(Value value);
 
 /// Names of states are unique and no parameter's; every written name is a parameter or state of the result's type and
-/// is written once; step scalars have rank 0.
+/// is written once; step scalars have rank 0; what is whole of an input has the
+/// input's type.
 LogicalResult verifyPorts(func::FuncOp function);
 
 } // namespace hpc::nn

@@ -64,9 +64,9 @@ def of_file(folder, file, loss, classes):
     return Case(loss, open(os.path.join(path, file), "rb").read(), inputs, {"batch": batch})
 
 
-def entropy(**attributes):
+def entropy(result="loss", **attributes):
     weights = ["class_weights"] if attributes.pop("weighted", False) else []
-    return onnx_file.node("SoftmaxCrossEntropyLoss", ["scores", "target", *weights], ["loss"], **attributes)
+    return onnx_file.node("SoftmaxCrossEntropyLoss", ["scores", "target", *weights], [result], **attributes)
 
 
 def likelihood(result, **attributes):
@@ -94,6 +94,25 @@ def rounded():
             onnx_file.node("Add", ["square", "drawn"], ["each"]), onnx_file.node("ReduceMean", ["each"], ["loss"], keepdims=0)]
 
 
+def two_means():
+    """An entropy over the rows that count and a penalty over all activations: two means with different counts."""
+    return [entropy(reduction="mean", weighted=True, ignore_index=2, result="fit"), onnx_file.node("Mul", ["h3", "h3"], ["squares"]),
+            onnx_file.node("ReduceMean", ["squares"], ["size"], keepdims=0), onnx_file.node("Add", ["fit", "size"], ["loss"])]
+
+
+def weighted_within():
+    """Every row's weight is its part of the sum of all weights, taken before the rows are added up."""
+    return [entropy(reduction="none", result="rows"), onnx_file.node("Constant", [], ["one"], value=numpy.array(1)), onnx_file.node("Equal", ["target", "one"], ["isOne"]),
+            onnx_file.node("Not", ["isOne"], ["counts"]), onnx_file.node("Cast", ["counts"], ["weights"], to=1), onnx_file.node("ReduceSum", ["weights"], ["all"], keepdims=0),
+            onnx_file.node("Div", ["weights", "all"], ["parts"]), onnx_file.node("Mul", ["rows", "parts"], ["shares"]), onnx_file.node("ReduceSum", ["shares"], ["loss"], keepdims=0)]
+
+
+def mean_and_root():
+    """A mean that is read twice."""
+    return [onnx_file.node("Sub", ["scores", "target"], ["off"]), onnx_file.node("Mul", ["off", "off"], ["square"]), onnx_file.node("ReduceMean", ["square"], ["mean"], keepdims=0),
+            onnx_file.node("Sqrt", ["mean"], ["root"]), onnx_file.node("Add", ["mean", "root"], ["loss"])]
+
+
 def cases():
     mean = dict(keepdims=0)
     return {
@@ -111,6 +130,9 @@ def cases():
         "likelihood-weighted-ignore-mean": with_own_loss(likelihood("loss", weighted=True, ignore_index=1), "i64", sequence=True),
         "likelihood-sum": with_own_loss(likelihood("loss", reduction="sum"), "i64", sequence=True),
         "likelihood-by-index": with_own_loss(picked(), "i64", sequence=True),
+        "two-means": with_own_loss(two_means(), "i64"),
+        "weighted-within": with_own_loss(weighted_within(), "i64"),
+        "mean-and-root": with_own_loss(mean_and_root(), "f32"),
         "detached": with_own_loss(rounded(), "f32"),
         "mlp-mse": of_file("mlp", "dynamo-op18.onnx", "mse", 7),
         "vit-classification": of_file("vit", "model.onnx", "classification", 13),

@@ -38,6 +38,7 @@ OPS = {
     "MaxPool": lambda x, kernel_shape, strides, pads: F.max_pool2d(x, kernel_shape, strides, pads[:2]),
     "GlobalAveragePool": lambda x: x.mean((2, 3), keepdim=True), "ReduceMean": lambda x, keepdims: x.mean(),
     "Constant": lambda value: value, "Unsqueeze": lambda x, axes: x.unsqueeze(axes.item()), "GatherElements": lambda x, index, axis: torch.gather(x, axis, index),
+    "Not": torch.logical_not, "Cast": lambda x, to: x.to(torch.float64), "ReduceSum": lambda x, keepdims: x.sum(), "Sqrt": torch.sqrt,
     "Neg": torch.neg, "Round": torch.round, "Identity": lambda x: x,
     "SoftmaxCrossEntropyLoss": lambda x, t, w=None, reduction=b"mean", ignore_index=-100: F.cross_entropy(x, t, w, ignore_index=ignore_index, reduction=reduction.decode()),
     "NegativeLogLikelihoodLoss": lambda x, t, w=None, reduction=b"mean", ignore_index=-100: F.nll_loss(x, t, w, ignore_index=ignore_index, reduction=reduction.decode()),

@@ -5,7 +5,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=2:time, tp=2:tensor">} {
   func.func @main(%x: tensor<4x6xf32> {dist.seed = #dist.sharding<"[4@mb, 6]">}) -> tensor<4x6xf32> {
     %y = nn.reduce sum %x {axes = array<i64: 0>} : tensor<4x6xf32> -> tensor<1x6xf32>
     %t = nn.tanh %y : tensor<1x6xf32> -> tensor<1x6xf32>
-    // expected-error@below {{[unsupported] nn.sub reads in every micro-batch what is a sum over all of them, known only at the end of the step, as batch statistics do: it needs the whole batch at once; use --micro-batches=1}}
+    // expected-error@below {{[unsupported] nn.sub reads in every micro-batch what is a sum over all of them, known only at the end of the step, as batch statistics and ratios of sums (a Dice loss) do: it needs the whole batch at once; use --micro-batches=1}}
     %z = nn.sub %x, %t : tensor<4x6xf32>, tensor<1x6xf32> -> tensor<4x6xf32>
     return %z : tensor<4x6xf32>
   }

@@ -62,3 +62,32 @@ func.func @main(%x: tensor<4x3x2x2xf32> {nn.name = "x"}) -> (tensor<4x3x2x2xf32>
 func.func @main(%x: tensor<1xf32> {nn.name = "x"}) -> (tensor<1xf32> {nn.name = "own"}) {
   return %x : tensor<1xf32>
 }
+
+// -----
+
+// Logits beside it do not make another loss of it: it reads labels, which they do not.
+// CHECK-LABEL: func.func @main
+// CHECK-SAME: %[[LABELS:[a-z0-9]+]]: tensor<2x5xf32> {nn.name = "targets"}
+// CHECK-SAME: -> (tensor<f32> {nn.name = "loss"})
+// CHECK-NOT: nn.cross_entropy
+// CHECK: %[[ERROR:.*]] = nn.sub %{{.*}}, %[[LABELS]]
+// CHECK: %[[SUM:.*]] = nn.reduce sum %[[ERROR]]
+// CHECK: %[[LOSS:.*]] = nn.reshape %[[SUM]]
+// CHECK: return %[[LOSS]]
+func.func @main(%x: tensor<2x5xf32> {nn.name = "x"}, %labels: tensor<2x5xf32> {nn.name = "targets"})
+    -> (tensor<1x1xf32> {nn.name = "own"}, tensor<2x5xf32> {nn.name = "scores"}) {
+  %error = nn.sub %x, %labels : tensor<2x5xf32>, tensor<2x5xf32> -> tensor<2x5xf32>
+  %sum = nn.reduce sum %error {axes = array<i64: 0, 1>} : tensor<2x5xf32> -> tensor<1x1xf32>
+  return %sum, %x : tensor<1x1xf32>, tensor<2x5xf32>
+}
+
+// -----
+
+// One number that reads what the scores read is none: a temperature.
+// CHECK-LABEL: func.func @main
+// CHECK: nn.cross_entropy
+func.func @main(%x: tensor<2x5xf32> {nn.name = "x"}) -> (tensor<f32> {nn.name = "temperature"}, tensor<2x5xf32> {nn.name = "scores"}) {
+  %sum = nn.reduce sum %x {axes = array<i64: 0, 1>} : tensor<2x5xf32> -> tensor<1x1xf32>
+  %one = nn.reshape %sum : tensor<1x1xf32> -> tensor<f32>
+  return %one, %x : tensor<f32>, tensor<2x5xf32>
+}

@@ -39,3 +39,18 @@ func.func @main(%x: tensor<2xf32>) -> (tensor<2xf32> {nn.writes = "w"}) {
 func.func @main(%x: tensor<f32> {nn.name = "lr"}, %lr: tensor<f64> {nn.step_scalar = "lr"}) -> (tensor<f32> {nn.name = "loss"}) {
   return %x : tensor<f32>
 }
+
+// -----
+
+// What is to be all of an input is that input's data.
+// expected-error @below {{[model] argument 1 of type 'tensor<2xi64>' is to be all of input 'x', which is 'tensor<2xf32>'}}
+func.func @main(%x: tensor<2xf32> {nn.name = "x"}, %all: tensor<2xi64> {nn.whole_of = "x"}) -> (tensor<2xf32> {nn.name = "loss"}) {
+  return %x : tensor<2xf32>
+}
+
+// -----
+
+// expected-error @below {{[model] argument 1 of type 'tensor<2xf32>' is to be all of input 'y', which is not there}}
+func.func @main(%x: tensor<2xf32> {nn.name = "x"}, %all: tensor<2xf32> {nn.whole_of = "y"}) -> (tensor<2xf32> {nn.name = "loss"}) {
+  return %x : tensor<2xf32>
+}

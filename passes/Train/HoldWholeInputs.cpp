@@ -1,0 +1,151 @@
+// One walk finds what each micro-batch has of its own and what is a number of the whole step; who reads both gets the
+// number from whole inputs, if that takes nothing that a model is large by.
+#include "compiler/Dialect/NN/BatchDims.h"
+#include "compiler/Dialect/NN/NN.h"
+#include "compiler/Dialect/NN/Origin.h"
+#include "compiler/Interfaces/ShardingRule.h"
+#include "compiler/StepPart.h"
+#include "passes/Train/Passes.h"
+#include "passes/Train/StepFunction.h"
+
+namespace hpc {
+
+#define GEN_PASS_DEF_HOLDWHOLEINPUTS
+#include "passes/Train/Passes.h.inc"
+
+namespace {
+
+/// Where the batch goes: to a dim whose major factor comes from the batch dim of an input.
+class BatchFlow {
+public:
+  explicit BatchFlow(func::FuncOp function, ArrayRef<std::optional<int64_t>> batchDims) {
+    for (auto [argument, dim] : llvm::enumerate(batchDims))
+      if (dim)
+        carriers.insert({function.getArgument(argument), *dim});
+  }
+
+  /// Ops in program order. Whether every micro-batch has its own.
+  bool visit(Operation *op) {
+    auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
+    if (!ruled)
+      return false;
+    ShardingRule rule = ruled.getShardingRule();
+    DenseSet<int> batch;
+    for (auto [operand, dims] : llvm::zip(op->getOperands(), rule.operands))
+      for (auto [dim, factors] : llvm::enumerate(dims))
+        if (!factors.empty() && carriers.contains({operand, int64_t(dim)}))
+          batch.insert(factors.front());
+    const bool readsTotal = llvm::any_of(op->getOperands(), [&](Value operand) { return isTotal(operand); });
+    for (auto [result, dims] : llvm::zip(op->getResults(), rule.results)) {
+      bool carries = false;
+      for (auto [dim, factors] : llvm::enumerate(dims))
+        if (!factors.empty() && batch.contains(factors.front())) {
+          carriers.insert({result, int64_t(dim)});
+          carries = true;
+        }
+      if (!carries && (readsTotal || !batch.empty()))
+        totals.insert(result);
+    }
+    return !batch.empty();
+  }
+
+  /// A number of all micro-batches.
+  bool isTotal(Value value) const { return totals.contains(value); }
+
+private:
+  DenseSet<std::pair<Value, int64_t>> carriers;
+  DenseSet<Value> totals;
+};
+
+/// Copies of ops that read whole inputs. What copies share is copied once, before the first op that reads it.
+class WholeCopies {
+public:
+  WholeCopies(func::FuncOp function, StepFunction &step, ArrayRef<std::optional<int64_t>> batchDims)
+      : function(function), step(step), batchDims(batchDims) {}
+
+  /// The value from whole inputs, before `reader`; null where it depends on more.
+  Value of(Value value, Operation *reader) {
+    SmallVector<Operation *> ops;
+    if (!findOps(value, ops))
+      return {};
+    OpBuilder builder(reader);
+    for (Operation *op : ops) {
+      if (copies.contains(op->getResult(0)))
+        continue;
+      for (Value operand : op->getOperands())
+        if (auto input = dyn_cast<BlockArgument>(operand); input && !copies.contains(input))
+          copies.map(input, wholeOf(input));
+      Operation *copy = builder.clone(*op, copies);
+      if (stepPartOf(op->getLoc()) == StepPart::Update) // which is once a step, behind all micro-batches
+        copy->setLoc(reader->getLoc());
+    }
+    return copies.lookup(value);
+  }
+
+private:
+  /// What the value is computed by from inputs, in program order; false where that holds a product, a random number or an
+  /// input without a name.
+  bool findOps(Value value, SmallVector<Operation *> &ops) const {
+    llvm::SetVector<Operation *> open;
+    auto add = [&](Value read) {
+      auto input = dyn_cast<BlockArgument>(read);
+      if (!input)
+        open.insert(read.getDefiningOp());
+      return !input || !isCut(input) || !nn::argumentPort(function, input.getArgNumber()).name.empty();
+    };
+    bool isCheap = add(value);
+    for (size_t next = 0; isCheap && next < open.size(); ++next) {
+      Operation *op = open[next];
+      isCheap = !nn::isProduct(op) && !isa<nn::DropoutOp>(op) && op->getNumRegions() == 0 &&
+                llvm::all_of(op->getOperands(), add);
+    }
+    llvm::copy_if(open, std::back_inserter(ops), [](Operation *op) { return op->getNumOperands() > 0; });
+    llvm::sort(ops, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+    return isCheap && !ops.empty();
+  }
+
+  /// Those that were added here are not.
+  bool isCut(BlockArgument input) const {
+    return input.getArgNumber() < batchDims.size() && batchDims[input.getArgNumber()].has_value();
+  }
+
+  Value wholeOf(BlockArgument input) {
+    if (!isCut(input))
+      return input;
+    nn::ArgumentPort port;
+    port.wholeOf = nn::argumentPort(function, input.getArgNumber()).name;
+    return step.addArgument(nn::tensorType(input), port, input.getLoc());
+  }
+
+  func::FuncOp function;
+  StepFunction &step;
+  ArrayRef<std::optional<int64_t>> batchDims;
+  IRMapping copies;
+};
+
+struct HoldWholeInputs : impl::HoldWholeInputsBase<HoldWholeInputs> {
+  using HoldWholeInputsBase::HoldWholeInputsBase;
+
+  void runOnOperation() override {
+    auto function = getOperation().lookupSymbol<func::FuncOp>("main");
+    if (!function || microBatches <= 1)
+      return;
+    auto batchDims = nn::findBatchDims(function, batchDim);
+    if (failed(batchDims))
+      return signalPassFailure();
+    StepFunction step(function);
+    BatchFlow flow(function, *batchDims);
+    WholeCopies copies(function, step, *batchDims);
+    for (Operation &op : llvm::make_early_inc_range(function.getBody().front().without_terminator()))
+      if (flow.visit(&op))
+        for (OpOperand &operand : op.getOpOperands())
+          if (flow.isTotal(operand.get()))
+            if (Value whole = copies.of(operand.get(), &op))
+              operand.set(whole);
+    step.write();
+    eraseDeadOps(function);
+  }
+};
+} // namespace
+
+} // namespace hpc
