@@ -16,9 +16,10 @@ using namespace interpreter;
 /// few elements errors may cancel in both samples by chance, and not in a plan: the largest of n varies the more the
 /// smaller n is.
 static constexpr double safety = 4;
+static constexpr int64_t enoughElements = 64;
 static double safetyOf(int64_t elements) {
-  constexpr double enough = 64;
-  return elements >= enough ? safety : safety * std::cbrt(enough / double(std::max<int64_t>(elements, 1)));
+  return elements >= enoughElements ? safety
+                                    : safety * std::cbrt(double(enoughElements) / double(std::max<int64_t>(elements, 1)));
 }
 
 /// In parts of the largest number: what is less is no more than rounding. A grid's unit may be twice as large in a plan, and
@@ -164,14 +165,16 @@ static Expected<std::vector<double>> freedomOf(Operation *op, ArrayRef<const Ten
   return slack;
 }
 
-/// Sums in double round nothing that counts beside the errors of f32 terms, and of few results these may cancel by chance
-/// in every sample: for each, the root of the sum of squares of what its terms deviate by. Empty: no such sum.
+/// Of few results the errors of terms may cancel by chance in every sample: for each, the root of the sum of squares of what its
+/// terms deviate by. Of many some show what that is, unless the sum is in double, which rounds nothing that counts beside
+/// the errors of f32 terms. Empty: no such sum.
 Expected<std::vector<double>> RunningError::reachOfTerms(Operation *op, ArrayRef<Twin> operands, unsigned result,
                                                          const Tensor &exact) {
   std::vector<double> reach;
   std::optional<Access> access = accessOf(op);
   auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
-  if (exact.dtype != DType::F64 || !ruled || (access != Access::Product && access != Access::Combine))
+  const bool isTold = exact.dtype != DType::F64 && exact.size() >= enoughElements;
+  if (isTold || !exact.isFloat() || !ruled || (access != Access::Product && access != Access::Combine))
     return reach;
   ShardingRule rule = ruled.getShardingRule();
   auto isNoSum = [](const ShardingFactor &factor) { return factor.reduction && *factor.reduction != ReduceKind::Sum; };
@@ -217,6 +220,44 @@ void RunningError::push(const Tensor &exact, ArrayRef<double> slack, Tensor &sam
   for (size_t i = 0; i < slack.size(); ++i)
     if (isNumber(exact.floats[i]) && std::abs(sample.floats[i] - exact.floats[i]) < slack[i])
       sample.floats[i] = exact.floats[i] + slack[i] * randomFactor();
+}
+
+/// A number that errors may carry over 0 takes along what turns with its sign: Adam's first step is one, and may be anything of its
+/// size in a plan though no sample has shown it. So of a sum's results the one that is nearest to 0 crosses it in one sample and comes
+/// close to it in the other, if it is as near as four typical errors: the root of the mean square of the tensor's, where that is no more than eight times its own, for
+/// rows may be of several sizes. What no sample has moved stays, and so do numbers of one sign, as sums of squares.
+void RunningError::crossZero(Twin &twin) {
+  const Tensor &exact = *twin.exact;
+  if (!exact.isFloat() || twin.isExact())
+    return;
+  constexpr double farthest = 4, mostTimes = 8;
+  std::vector<double> own(exact.floats.size());
+  double squares = 0;
+  int64_t count = 0;
+  bool isNegative = false, isPositive = false;
+  for (int64_t j = 0; j < exact.size(); ++j) {
+    isNegative |= exact.floats[j] < 0;
+    isPositive |= exact.floats[j] > 0;
+    if (double by = deviationAt(twin, j); isNumber(exact.floats[j]) && std::isfinite(by) && by > 0) {
+      own[j] = by;
+      squares += by * by;
+      ++count;
+    }
+  }
+  const double typical = std::sqrt(squares / double(std::max<int64_t>(count, 1)));
+  auto errorOf = [&](int64_t j) { return std::min(typical, mostTimes * own[j]); };
+  int64_t nearest = -1;
+  for (int64_t j = 0; j < exact.size(); ++j)
+    if (std::abs(exact.floats[j]) < farthest * errorOf(j) &&
+        (nearest < 0 || std::abs(exact.floats[j]) < std::abs(exact.floats[nearest])))
+      nearest = j;
+  if (nearest < 0 || !isNegative || !isPositive)
+    return;
+  for (auto [sample, part] : llvm::zip_equal(twin.samples, ArrayRef<double>{-1.0 / 2, 1.0 / 32})) {
+    auto moved = std::make_shared<Tensor>(*sample);
+    moved->floats[nearest] = std::copysign(1, exact.floats[nearest]) * part * errorOf(nearest);
+    sample = moved;
+  }
 }
 
 // ---- operands at the ends of their bounds --------------------------------------------------------
@@ -368,6 +409,10 @@ Expected<RunningError::Twins> RunningError::evaluate(Operation *op, ArrayRef<Twi
       twins[i].samples[number] = isSame ? exact[i] : sample;
     }
   }
+  const bool isSum = access == Access::Elementwise ? linearity(op) == LinearClause::Sum && rounded > 1 : !onlyMoves;
+  for (Twin &twin : twins)
+    if (isSum)
+      crossZero(twin);
   HPC_RETURN_IF_ERROR(followInDouble(op, operands, rounded, onlyMoves, twins));
   for (Twin &twin : twins)
     twin.bound = boundOf(twin, isApproximate(op, twin.exact->dtype));
@@ -492,6 +537,19 @@ Expected<RunningError::Twins> RunningError::evaluateComposite(Operation *op, Arr
   return twins;
 }
 
+/// What no op has made: it is what it is, but for what its type does not hold (a weight in int8, times its scale).
+RunningError::Twin RunningError::given(const std::shared_ptr<const Tensor> &tensor) {
+  Twin twin = exactly(tensor);
+  if (llvm::all_of(tensor->floats, [&](double value) { return std::isnan(value) || roundTo(tensor->dtype, value) == value; }))
+    return twin;
+  auto sample = std::make_shared<Tensor>(*tensor);
+  round(*sample);
+  twin.samples[0] = twin.samples[1] = sample;
+  twin.bound = boundOf(twin, false);
+  twin.relativeBound = relativeBoundOf(twin, {});
+  return twin;
+}
+
 Status RunningError::observe(Value value, const std::shared_ptr<const Tensor> &exact) {
   auto keep = [&](Value value, const Twin &twin) {
     bounds[value] = {twin.bound, std::isfinite(twin.bound) ? twin.bound : twin.relativeBound * largestNumber(*twin.exact),
@@ -501,7 +559,7 @@ Status RunningError::observe(Value value, const std::shared_ptr<const Tensor> &e
   };
   Operation *op = value.getDefiningOp();
   if (!op || op->getNumOperands() == 0) {
-    keep(value, exactly(exact));
+    keep(value, given(exact));
     return Status::success();
   }
   pending.push_back(exact);

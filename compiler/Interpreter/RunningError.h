@@ -55,6 +55,7 @@ private:
   using Twins = SmallVector<Twin>;
 
   static Twin exactly(const std::shared_ptr<const Tensor> &tensor) { return {tensor, {tensor, tensor}, tensor}; }
+  static Twin given(const std::shared_ptr<const Tensor> &tensor);
   struct Bound {
     double own = 0, finite = 0, inDouble = 0;
   };
@@ -79,6 +80,7 @@ private:
   static Expected<std::vector<double>> reachOfTerms(Operation *op, ArrayRef<Twin> operands, unsigned result,
                                                     const Tensor &exact);
   void push(const Tensor &exact, ArrayRef<double> slack, Tensor &sample);
+  static void crossZero(Twin &twin);
   double randomFactor();
 
   struct Live {

@@ -306,6 +306,46 @@ TEST_F(RunningErrorTest, CurvesThatAreSteeperInDouble) {
   EXPECT_LT(found.inDouble, 1e-1);
 }
 
+/// What a narrow operand is rounded to is a matter of chance in what follows: a plan may round it elsewhere in its interval. Of one sum of few
+/// samples the errors may cancel where those of a plan do not.
+TEST_F(RunningErrorTest, OneSumOfNarrowNumbers) {
+  for (int trial = 0; trial < 1500; ++trial) {
+    Tensor x = normal(DType::F32, {40}), weights = normal(DType::F32, {40});
+    Analysed sum = analyse("%n = nn.cast %x0 : tensor<40xf32> -> tensor<40xbf16>\n %w = nn.cast %n : tensor<40xbf16> -> tensor<40xf32>\n"
+                           "%p = nn.mul %w, %x1 : tensor<40xf32>, tensor<40xf32> -> tensor<40xf32>\n"
+                           "%r = nn.reduce sum %p {axes = array<i64: 0>} : tensor<40xf32> -> tensor<1xf32>",
+                           "tensor<1xf32>", {x, weights});
+    std::uniform_real_distribution<double> chance(-1, 1);
+    double other = 0;
+    for (int64_t i = 0; i < 40; ++i)
+      other += x.floats[i] * (1 + 0x1p-9 * chance(random)) * weights.floats[i];
+    ASSERT_LE(std::abs(other - sum.exact.floats[0]), sum.bound) << trial;
+    ASSERT_LT(sum.bound, 1) << trial;
+  }
+}
+
+/// A sign turns with the number nearest to 0 where errors reach that far, though neither sample's may have: Adam's first step.
+TEST_F(RunningErrorTest, SignsOfWhatIsNearZero) {
+  int turned = 0;
+  for (int trial = 0; trial < 300; ++trial) {
+    Tensor a = normal(DType::F32, {4, 32}), b = normal(DType::F32, {32, 10});
+    std::string product = "%n = nn.cast %x0 : tensor<4x32xf32> -> tensor<4x32xbf16>\n %m = nn.cast %x1 : tensor<32x10xf32> -> tensor<32x10xbf16>\n"
+                          "%p = nn.matmul %n, %m : tensor<4x32xbf16>, tensor<32x10xbf16> -> tensor<4x10xf32>\n";
+    Analysed sums = analyse(product + "%z = nn.constant dense<0.0> : tensor<f32> : tensor<f32>\n %r = nn.add %p, %z : tensor<4x10xf32>, tensor<f32> -> tensor<4x10xf32>",
+                            "tensor<4x10xf32>", {a, b});
+    Analysed signs = analyse(product + "%s = nn.abs %p : tensor<4x10xf32> -> tensor<4x10xf32>\n %r = nn.div %p, %s : tensor<4x10xf32>, tensor<4x10xf32> -> tensor<4x10xf32>",
+                             "tensor<4x10xf32>", {a, b});
+    double nearest = INFINITY;
+    for (double value : sums.exact.floats)
+      nearest = std::min(nearest, std::abs(value));
+    if (nearest > sums.bound / 8) // half of what some element of a sample is off by
+      continue;
+    ++turned;
+    ASSERT_GE(signs.bound, 2) << trial;
+  }
+  EXPECT_GT(turned, 20);
+}
+
 /// What overflows in f32 on the way and not in double says nothing of the plan; infinities that the program has do.
 TEST_F(RunningErrorTest, OverflowOnTheWay) {
   Tensor x = floatTensor({2}, {60, 1});
