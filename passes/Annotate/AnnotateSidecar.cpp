@@ -86,6 +86,8 @@ struct AnnotateSidecar : impl::AnnotateSidecarBase<AnnotateSidecar> {
         return Status::error(ErrorKind::Sidecar, place + ": parameter '" + subject + "': axis \"" + time[0] +
                                                      "\" is time (micro-batches), and a parameter lives through all "
                                                      "of it; cut it over another axis");
+      if (rule.inferred && rule.shard.empty())
+        continue; // where no layout decided anything: what flows there flows again
       if (rule.inferred) {
         dist::Seed seed = dist::layoutSeed(*sharding);
         if (shape.size() < 2)
