@@ -48,6 +48,7 @@ struct PlanLowering {
         continue;
       plan::Port &input = lowered.plan.inputs.emplace_back(
           port(name.empty() ? "input" + std::to_string(number) : name, argument.getType(), !is.stepScalar.empty()));
+      input.defaultInput = is.defaultInput;
       for (const nn::Lookup &lookup : is.lookups)
         input.lookups.push_back(
             {lookup.begin, lookup.end, lookup.low, lookup.high, lookup.ignored, lookup.reader});

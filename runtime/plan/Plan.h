@@ -23,7 +23,7 @@ constexpr int majorVersion = 2;
 /// 1: weights that are rounded when loaded; 2: outputs on request; 3: kernels that are an attention; 4: what is looked
 /// up by an input; 5: flops of kernels, parts of instructions; 6: weights in int8 (a reader of 5 refuses them); 7:
 /// kernels that are an epilogue, no queues.
-constexpr int minorVersion = 7;
+constexpr int minorVersion = 8;
 
 /// How the output is named that is the gradient of a parameter: "gradient/transformer.wte.weight".
 inline const std::string gradientPrefix = "gradient/";
@@ -420,6 +420,7 @@ struct Port {
   bool isStepScalar = false; ///< an input of rank 0 that the loop fills before each step: lr, step, seed, ...
   bool onRequest = false;    ///< an output that a step computes and stores only where it is asked for: a gradient
   std::vector<Lookup> lookups = {}; ///< of an input of integers: a run refuses numbers that one of them does not take
+  std::string defaultInput = {};    ///< the input, of its type and shape, whose data stand for it where none are given; or ""
 };
 
 /// Machine code for one kind of device.

@@ -350,6 +350,7 @@ struct Decoder {
     to.isStepScalar = from.is_step_scalar();
     to.onRequest = from.on_request();
     decodeAll(from.lookups(), to.lookups);
+    to.defaultInput = from.default_input();
   }
 
   void decode(const proto::CodeModule &from, CodeModule &to) {

@@ -301,6 +301,7 @@ struct Encoder {
     to.set_is_step_scalar(from.isStepScalar);
     to.set_on_request(from.onRequest);
     encodeAll(from.lookups, to.mutable_lookups());
+    to.set_default_input(from.defaultInput);
   }
 
   void encode(const CodeModule &from, proto::CodeModule &to) {

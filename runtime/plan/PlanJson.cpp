@@ -35,7 +35,8 @@ Json ports(const std::vector<Port> &ports) {
                     {"shape", port.shape},
                     {"step_scalar", port.isStepScalar},
                     {"on_request", port.onRequest},
-                    {"lookups", lookups(port)}});
+                    {"lookups", lookups(port)},
+                    {"default_input", port.defaultInput}});
   return list;
 }
 

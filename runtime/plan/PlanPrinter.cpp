@@ -25,6 +25,8 @@ std::string portText(const Port &port) {
   for (const Lookup &lookup : port.lookups)
     text += ", " + number(lookup.low) + " to " + number(lookup.high - 1) +
             (lookup.ignored ? " or " + number(*lookup.ignored) : "") + " for " + lookup.reader;
+  if (!port.defaultInput.empty())
+    text += ", where none are given those of " + port.defaultInput;
   return text;
 }
 

@@ -6,6 +6,7 @@
 #include "runtime/plan/CheckedMath.h"
 #include "runtime/plan/PlanNames.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -68,6 +69,13 @@ Status checkPorts(const std::vector<Port> &ports, const char *kind) {
       return fault(std::string(kind) + " '" + port.name + "' is on request; only outputs are");
     if (port.isStepScalar && !port.shape.empty())
       return fault(where + ": a step scalar of shape " + shapeText(port.shape) + "; it has no dims");
+    if (!port.defaultInput.empty()) {
+      auto other = std::find_if(ports.begin(), ports.end(), [&](const Port &each) { return each.name == port.defaultInput; });
+      if (std::string_view(kind) != "input" || other == ports.end() || other->dtype != port.dtype ||
+          other->shape != port.shape || !other->defaultInput.empty())
+        return fault(where + ": its data may not be those of '" + port.defaultInput +
+                     "', which is no input of its type and shape with data of its own");
+    }
     for (const Lookup &lookup : port.lookups)
       HPC_RETURN_IF_ERROR(checkLookup(lookup, port).at(where + ": a lookup by '" + lookup.reader + "'"));
   }

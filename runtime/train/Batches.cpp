@@ -136,13 +136,11 @@ Status Batches::takeArchive(NamedArrays arrays, const std::string &path) {
   for (size_t input : missing) {
     const plan::Port &port = plan->inputs[input];
     size_t ids = 0;
-    while (ids < sources.size() && !(port.name == labelsName && ids != input && !sources[ids].data.empty() &&
-                                     isInteger(port.dtype) && isInteger(plan->inputs[ids].dtype) &&
-                                     plan->inputs[ids].shape == port.shape))
+    while (ids < sources.size() && (plan->inputs[ids].name != port.defaultInput || sources[ids].data.empty()))
       ++ids;
     if (ids == sources.size())
       return usage("--data: '" + path + "' has no array for " + portText(port) + "; add it under that name");
-    HPC_RETURN_IF_ERROR(cycle(input, sources[ids], "the labels, which are input '" + plan->inputs[ids].name + "'"));
+    HPC_RETURN_IF_ERROR(cycle(input, sources[ids], "'" + port.name + "', which are those of input '" + plan->inputs[ids].name + "'"));
   }
   return Status::success();
 }

@@ -15,7 +15,7 @@ namespace hpc {
 class Batches {
 public:
   /// FILE.npz: an array for each input of the plan by its name, [batches, ...shape of the input] or one batch. Where
-  /// `labels` is missing, the labels are the whole-number input of their shape (language models: the step shifts them).
+  /// an input is missing that has a default, its data are that one's (labels of language models, which the step shifts).
   /// FILE.npy (one dim of integers) or FILE.bin (16-bit, little endian): tokens; row after row takes its own piece.
   /// Whole numbers are converted to the input's type, and f64 to f32; what does not fit is an error.
   /// `notes`: what the user should know and no error says.

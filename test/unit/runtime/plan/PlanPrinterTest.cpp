@@ -19,7 +19,7 @@ TEST(PlanPrinter, Lines) {
   Plan plan = samplePlan();
   std::string text = printPlan(plan, *analysePlan(plan));
   for (const char *line : {
-           "plan 'sample', version 2.7\n"
+           "plan 'sample', version 2.8\n"
            "mesh: tp=2\n"
            "stages: 2, ranks per stage: 2, ranks: 4, micro-batches: 2\n"
            "input x: f32[4, 3]\n"

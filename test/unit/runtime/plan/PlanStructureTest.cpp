@@ -66,6 +66,10 @@ const Case cases[] = {
        p.inputs[0].lookups = {{{0, 0}, {4, 3}, 0, 7, {}, "wte"}};
      },
      "input 'x': a lookup by 'wte': by numbers of f32; only integers name something"},
+    {"DefaultInput", [](Plan &p) { p.inputs[0].defaultInput = "none"; },
+     "input 'x': its data may not be those of 'none', which is no input of its type and shape with data of its own"},
+    {"DefaultInputOfItself", [](Plan &p) { p.inputs[0].defaultInput = "x"; },
+     "input 'x': its data may not be those of 'x', which is no input of its type and shape with data of its own"},
     {"WeightBytes", [](Plan &p) { p.weights[1].bytes = 100; },
      "weight 'w1': has 100 bytes; its shape [5, 6] needs 120"},
     {"WeightFile", [](Plan &p) { p.weights[1].file = 0; }, "weight 'w1': file is 0; it must be in -1..-1"},

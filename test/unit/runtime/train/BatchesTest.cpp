@@ -16,6 +16,7 @@ namespace {
 plan::Plan languageModel() {
   plan::Plan plan;
   plan.inputs = {{"ids", DType::I64, {2, 3}}, {"lr", DType::F64, {}, true}, {"labels", DType::I64, {2, 3}}};
+  plan.inputs[2].defaultInput = "ids";
   return plan;
 }
 
@@ -104,6 +105,10 @@ TEST_F(BatchesTest, Errors) {
               HasSubstr("has 2 batches, another array has 3"));
   EXPECT_THAT(error(plan, write({{"ids", counting<float>(DType::F32, {2, 3})}})),
               HasSubstr("is f32, the plan takes i64; convert it"));
+  plan::Plan ownLoss = languageModel(); // a graph's own labels are not just any integers of their shape
+  ownLoss.inputs[2].defaultInput = "";
+  EXPECT_THAT(error(ownLoss, write({{"ids", counting<int64_t>(DType::I64, {2, 3})}})),
+              HasSubstr("has no array for input 'labels' (2x3 of i64); add it under that name"));
   EXPECT_THAT(error(plan, folder.path + "/d.txt"), HasSubstr("is neither .npz"));
   EXPECT_THAT(error(plan, folder.path + "/none.npz"), HasSubstr("none.npz"));
   Array few = counting<uint16_t>(DType::U16, {5});
