@@ -105,11 +105,12 @@ private:
     return inputs;
   }
 
-  /// Whether it alone reads some input, as labels: what else is one float (a temperature, say) is no loss.
+  /// Whether it reads an input that no output of several numbers does, as labels: what else is one float (a temperature, say)
+  /// is no loss.
   bool readsLabels(const StepFunction::Result &loss) {
     DenseSet<Value> labels = inputsOf(loss.value);
     for (const StepFunction::Result &other : step.results)
-      if (other.value != loss.value)
+      if (nn::tensorType(other.value).getNumElements() != 1)
         for (Value input : inputsOf(other.value))
           labels.erase(input);
     return !labels.empty();
@@ -121,7 +122,7 @@ private:
     auto [kind, name] = spec.split(':');
     if (kind != "auto")
       return chooseAmong(kind, name);
-    if (SmallVector<StepFunction::Result> own = candidates("output"); own.size() == 1 && readsLabels(own[0]))
+    if (llvm::any_of(candidates("output"), [&](const StepFunction::Result &own) { return readsLabels(own); }))
       return chooseAmong("output", "");
     for (StringRef each : {"causal-lm", "classification", "output"})
       if (candidates(each).size() == 1)

@@ -83,8 +83,8 @@ public:
   }
 
 private:
-  /// What the value is computed by from inputs, in program order; false where that holds a product, a random number or an
-  /// input without a name.
+  /// What the value is computed by from inputs, in program order; false where that holds a product or an input without a
+  /// name.
   bool findOps(Value value, SmallVector<Operation *> &ops) const {
     llvm::SetVector<Operation *> open;
     auto add = [&](Value read) {
@@ -96,7 +96,7 @@ private:
     bool isCheap = add(value);
     for (size_t next = 0; isCheap && next < open.size(); ++next) {
       Operation *op = open[next];
-      isCheap = !nn::isProduct(op) && !isa<nn::DropoutOp>(op) && op->getNumRegions() == 0 &&
+      isCheap = !nn::isProduct(op) && op->getNumRegions() == 0 &&
                 llvm::all_of(op->getOperands(), add);
     }
     llvm::copy_if(open, std::back_inserter(ops), [](Operation *op) { return op->getNumOperands() > 0; });

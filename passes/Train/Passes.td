@@ -83,8 +83,8 @@ def HoldWholeInputs : Pass<"hpc-hold-whole-inputs", "::mlir::ModuleOp"> {
   let summary = "compute numbers of the whole step that every micro-batch reads from inputs held whole";
   let description = [{
     A loss of two means, `sum(a) / count(labels) + sum(b) / n`, has two factors where its gradients meet, so every micro-batch reads 1 / count, which is known only at the end of the step where
-    labels come in parts. It is a number of the inputs alone, though, and all of the labels are there when the step begins. What depends on inputs, constants and frozen or trained parameters, but on
-    no product and nothing random, is computed once more, from a new argument that is the whole input in every micro-batch (`nn.whole_of`).
+    labels come in parts. It is a number of the inputs alone, though, and all of the labels are there when the step begins. What depends on inputs, constants and parameters, but on
+    no product, is computed once more, from a new argument that is the whole input in every micro-batch (`nn.whole_of`).
     What depends on activations, as batch statistics do, stays as it is, and hpc-propagate-shardings refuses it. Does nothing with one micro-batch.
 
         func @main(%labels {nn.name = "labels"})        func @main(%labels {nn.name = "labels"}, %all {nn.whole_of = "labels"})

@@ -45,3 +45,15 @@ func.func @main(%x: tensor<0x3x2x2xf32> {nn.name = "x"}) -> (tensor<0x3x2x2xf32>
 func.func @main(%x: tensor<0x7xf32> {nn.name = "x"}) -> (tensor<0x7xf32> {nn.name = "a"}) {
   return %x : tensor<0x7xf32>
 }
+
+// -----
+
+// Of two losses of the model's own the user says which.
+// expected-error @below {{--loss=output could be of the outputs 'fit' (tensor<f32>), 'penalty' (tensor<f32>); say which: --loss=output:fit}}
+func.func @main(%x: tensor<2x7xf32> {nn.name = "x"}, %y: tensor<2x7xf32> {nn.name = "y"}) -> (tensor<f32> {nn.name = "fit"}, tensor<f32> {nn.name = "penalty"}, tensor<2x7xf32> {nn.name = "a"}) {
+  %off = nn.sub %x, %y : tensor<2x7xf32>, tensor<2x7xf32> -> tensor<2x7xf32>
+  %sum = nn.reduce sum %off {axes = array<i64: 0, 1>} : tensor<2x7xf32> -> tensor<1x1xf32>
+  %fit = nn.reshape %sum : tensor<1x1xf32> -> tensor<f32>
+  %penalty = nn.tanh %fit : tensor<f32> -> tensor<f32>
+  return %fit, %penalty, %x : tensor<f32>, tensor<f32>, tensor<2x7xf32>
+}
