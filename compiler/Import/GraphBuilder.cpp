@@ -11,9 +11,9 @@
 
 namespace hpc::onnx {
 
-GraphBuilder::GraphBuilder(func::FuncOp function)
+GraphBuilder::GraphBuilder(func::FuncOp function, bool withoutWeights)
     : function(function), builder(OpBuilder::atBlockEnd(&function.getBody().front())),
-      weights(&function.getBody().front(), function.getContext()), loc(function.getLoc()) {}
+      weights(&function.getBody().front(), function.getContext(), withoutWeights), loc(function.getLoc()) {}
 
 GraphBuilder::~GraphBuilder() { placeholders.dropAllDefinedValueUses(); }
 

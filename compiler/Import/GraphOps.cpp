@@ -312,6 +312,13 @@ Value GraphBuilder::dropout(Value x, int64_t site, double rate) {
   return finish(nn::DropoutOp::create(builder, loc, x, stepScalar("step"), stepScalar("seed"), site, rate), false);
 }
 
+std::pair<Value, Value> GraphBuilder::crossEntropy(Value logits, Value labels, std::optional<int64_t> ignored) {
+  auto op = nn::CrossEntropyOp::create(builder, loc, logits, labels, ignored.value_or(nn::CrossEntropyOp::ignoresNone));
+  RankedTensorType type = nn::tensorType(op.getLogSum());
+  Value loss = finish(op, false);
+  return {loss, failure.ok() ? op.getLogSum() : placeholder(type)};
+}
+
 Value GraphBuilder::attention(Value query, Value key, Value value, Value bias, double scale,
                               std::optional<int64_t> causalOffset) {
   SmallVector<int64_t> to = shape(query);

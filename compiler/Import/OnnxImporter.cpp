@@ -83,7 +83,7 @@ UnsupportedList unknownOps(const Model &model, ArrayRef<const Node *> nodes) {
 class Importer : BodyImporter {
 public:
   Importer(const Model &model, func::FuncOp function, const ImportOptions &options)
-      : model(model), function(function), builder(function) {
+      : model(model), function(function), builder(function, options.withoutWeights) {
     mode.inference = options.inference;
     mode.training = options.training;
   }
@@ -104,6 +104,12 @@ public:
           << "'" << name << "' was a cross entropy with label smoothing, which PyTorch's exporter leaves out: its numbers "
           << "and gradients here are those without; write it out in the model, as (1 - s) * cross_entropy(x, y) - s * "
           << "log_softmax(x, 1).mean()";
+    if (!mode.settled.empty())
+      emitWarning(function.getLoc())
+          << "batch norms take mean and variance from the file, and those stay as they are ("
+          << countText(int64_t(mode.settled.size()), "node") << ", the first '" << mode.settled.front()
+          << "'): PyTorch's exporter writes batch norms for inference, whatever mode the model was in; to train with "
+             "statistics of the batch, write them out in the model, or use norms of groups or layers";
     return returnOutputs();
   }
 
@@ -183,6 +189,10 @@ private:
       if (std::optional<size_t> unknown = context.unknownInput(); unknown && builder.status().ok())
         builder.fail("it has input " + std::to_string(*unknown) + ", " + quoted(node.inputs[*unknown]) + ", which " + node.op +
                      " of opset " + std::to_string(version) + " does not take; take it out, or state the opset that it is of");
+      // Of the standard's ops many attributes only repeat what shapes say.
+      if (std::optional<std::string> unknown = context.unknownAttribute();
+          unknown && builder.status().ok() && node.domain == "com.microsoft")
+        builder.fail("it has attribute " + quoted(*unknown) + ", which is not known here", ErrorKind::Unsupported);
     } else { // inside a subgraph; those of the graph itself are all reported at once
       builder.fail("no such op in opset " + std::to_string(version), ErrorKind::Unsupported);
     }

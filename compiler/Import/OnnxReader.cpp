@@ -39,7 +39,7 @@ public:
 
 private:
   Expected<StoredTensor> tensor(const ::onnx::TensorProto &proto, const StoredBytes *stored);
-  Expected<StoredTensor> packedTensor(const ::onnx::TensorProto &proto, StoredTensor result);
+  Expected<StoredTensor> packedTensor(const ::onnx::TensorProto &proto, const StoredBytes *stored, StoredTensor result);
   Status external(const ::onnx::TensorProto &proto, StoredTensor &tensor);
   Status claim(const std::string &location, const StoredTensor &tensor);
   Expected<std::shared_ptr<MappedFile>> externalFile(const std::string &location);
@@ -188,7 +188,8 @@ Status Reader::external(const ::onnx::TensorProto &proto, StoredTensor &tensor) 
 }
 
 /// Several elements to a byte in the file, one in memory.
-Expected<StoredTensor> Reader::packedTensor(const ::onnx::TensorProto &proto, StoredTensor result) {
+Expected<StoredTensor> Reader::packedTensor(const ::onnx::TensorProto &proto, const StoredBytes *stored,
+                                            StoredTensor result) {
   int64_t elements = result.bytes, bytes = packedBytes(*result.narrow, elements);
   std::vector<std::byte> own;
   const std::byte *packed = nullptr;
@@ -201,14 +202,17 @@ Expected<StoredTensor> Reader::packedTensor(const ::onnx::TensorProto &proto, St
                                                        " in a file that was not read; such types are unpacked when the "
                                                        "model is compiled");
     packed = inFile.data;
+  } else if (stored && stored->offset >= 0 && stored->bytes == bytes) {
+    packed = model.files.front()->data() + stored->offset;
   } else {
     if (proto.has_raw_data()) {
       own = bytesOf(proto.raw_data());
     } else {
       own = typedData(proto, DType::U8);
     }
-    if (int64_t(own.size()) != bytes)
-      return modelError("tensor " + inQuotes(proto.name()) + " holds " + countText(own.size(), "byte") + ", but " +
+    // Bytes that were not parsed are counted where they lie.
+    if (int64_t held = std::max(int64_t(own.size()), stored ? stored->bytes : 0); held != bytes)
+      return modelError("tensor " + inQuotes(proto.name()) + " holds " + countText(held, "byte") + ", but " +
                         result.typeName + " " + shapeText(result.shape) + " needs " + std::to_string(bytes));
     packed = own.data();
   }
@@ -236,7 +240,7 @@ Expected<StoredTensor> Reader::tensor(const ::onnx::TensorProto &proto, const St
   if (proto.has_segment())
     return modelError("tensor " + inQuotes(proto.name()) + " is stored in segments; save it in one piece");
   if (result.narrow && result.narrow->bits < 8)
-    return packedTensor(proto, std::move(result));
+    return packedTensor(proto, stored, std::move(result));
   if (proto.data_location() == ::onnx::TensorProto::EXTERNAL) {
     HPC_RETURN_IF_ERROR(external(proto, result).at("tensor " + inQuotes(proto.name())));
     return result;

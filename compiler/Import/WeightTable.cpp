@@ -106,21 +106,22 @@ Value WeightTable::get(const StoredTensor &tensor) {
   std::vector<int64_t> key = {int64_t(*tensor.dtype), tensor.kind == WeightKind::Buffer, int64_t(tensor.shape.size())};
   key.insert(key.end(), tensor.shape.begin(), tensor.shape.end());
   std::vector<int64_t> hashes;
-  if (tensor.isAbsent()) {
+  const bool isAbsent = tensor.isAbsent() || (withoutContent && !tensor.file.empty());
+  if (isAbsent) {
     key.push_back(tensor.offset);
   } else {
     std::vector<uint64_t> chunks = hashContent(tensor.data, tensor.bytes);
     hashes.assign(chunks.begin(), chunks.end());
     key.insert(key.end(), hashes.begin(), hashes.end());
   }
-  if (!tensor.isAbsent() && isFilled(tensor))
+  if (!isAbsent && isFilled(tensor))
     return (byName[tensor.name] = create(tensor, hashes)).getResult();
-  std::vector<const StoredTensor *> &others = byContent[{tensor.isAbsent() ? tensor.file : "", key}];
+  std::vector<const StoredTensor *> &others = byContent[{isAbsent ? tensor.file : "", key}];
   std::vector<const StoredTensor *> apart;
   for (const StoredTensor *other : others) {
-    if (!tensor.isAbsent() && !sameContent(other->data, tensor.data, tensor.bytes))
+    if (!isAbsent && !sameContent(other->data, tensor.data, tensor.bytes))
       continue;
-    if (tensor.isAbsent() || !areSaidApart(*other, tensor)) {
+    if (isAbsent || !areSaidApart(*other, tensor)) {
       tied[other->name].push_back(tensor.name);
       return (byName[tensor.name] = byName[other->name]).getResult();
     }

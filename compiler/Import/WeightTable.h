@@ -17,7 +17,9 @@ bool isWeight(const StoredTensor &tensor);
 
 class WeightTable {
 public:
-  WeightTable(Block *entry, MLIRContext *context) : entry(entry), context(context) {}
+  /// `withoutContent`: of all that has a place in a file the content counts as absent, so that any other fits.
+  WeightTable(Block *entry, MLIRContext *context, bool withoutContent)
+      : entry(entry), context(context), withoutContent(withoutContent) {}
 
   /// The parameter that holds the tensor, made at its first use.
   Value get(const StoredTensor &tensor);
@@ -29,6 +31,7 @@ private:
 
   Block *entry;
   MLIRContext *context;
+  bool withoutContent;
   Operation *last = nullptr;
   std::map<std::string, nn::ParameterOp> byName;        ///< by name of a tensor; tied ones share a parameter
   std::map<std::string, std::vector<std::string>> tied; ///< name of a parameter -> the other tensors that it holds

@@ -3,7 +3,7 @@
 
     make_fused.py fused.npz          needs onnx, onnxruntime and numpy; nothing in a test needs this script
 
-fused.npz: onnxruntime 1.31. BiasSplitGelu, which it has on GPUs alone, is computed here in float64."""
+fused.npz: onnxruntime 1.32. BiasSplitGelu, which it has on GPUs alone, is computed here in float64."""
 import math
 import sys
 
@@ -165,4 +165,12 @@ nbits("matmul_4bits", 6, 32, 16)
 nbits("matmul_4bits_uneven", 6, 40, 16, bias=True)
 nbits("matmul_4bits_zero_points", 6, 48, 16, zeros="packed")
 nbits("matmul_8bits", 6, 32, 16, bits=8)
+a, b, c = floats(3, 4), floats(4, 5), floats(5)
+for kind, numbers in {"Relu": {}, "LeakyRelu": {"alpha": 0.2}, "HardSigmoid": {"alpha": 0.3, "beta": 0.4}, "Tanh": {}}.items():
+    case(f"fused_gemm_{kind}", "FusedGemm", [a, b, c], ["y"], fixed=[1, 2], activation=kind, alpha=0.5, beta=2.0, **{f"activation_{name}": number for name, number in numbers.items()})
+case("fused_gemm_transposed", "FusedGemm", [floats(4, 3), floats(5, 4), c], ["y"], activation="Sigmoid", transA=1, transB=1)
+image, kernel, kernel_bias = floats(2, 3, 6, 5), floats(4, 3, 3, 3), floats(4)
+for kind, numbers in {"Relu": None, "LeakyRelu": [0.2], "Clip": [-0.5, 1.0], "HardSigmoid": [0.3, 0.4]}.items():
+    case(f"fused_conv_{kind}", "FusedConv", [image, kernel, kernel_bias], ["y"], fixed=[1, 2], activation=kind, pads=[1, 1, 1, 1], **({"activation_params": numbers} if numbers else {}))
+case("fused_conv_sum", "FusedConv", [image, kernel, kernel_bias, floats(2, 4, 4, 3)], ["y"], fixed=[1, 2], activation="Relu")
 np.savez_compressed(sys.argv[1], **archive)

@@ -69,7 +69,11 @@ std::optional<Lookup> lookupOf(const Seen &seen, OpOperand &use) {
     lookup.low = -lookup.high;
   } else if (auto loss = dyn_cast<CrossEntropyOp>(user)) {
     lookup.high = shapeOf(loss.getLogits()).back();
-    lookup.ignored = loss.getIgnoreIndex();
+    if (int64_t ignored = int64_t(loss.getIgnoreIndex()); ignored != CrossEntropyOp::ignoresNone)
+      lookup.ignored = ignored;
+  } else if (auto gather = dyn_cast<GatherNdOp>(user); gather && shapeOf(gather.getIndices()).back() == 1) {
+    lookup.high = shapeOf(gather.getData())[gather.getBatchDims()];
+    lookup.low = -lookup.high;
   } else {
     return std::nullopt;
   }

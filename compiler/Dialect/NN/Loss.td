@@ -7,7 +7,7 @@ def NN_CrossEntropyOp : NN_ComputeOp<"cross_entropy", "Composite", "Expensive", 
     DeclareOpInterfaceMethods<CompositeOpInterface>, DeclareOpInterfaceMethods<CostOpInterface, ["getFlops"]>]> {
   let summary = "loss = -log(softmax(logits)[label]) of every row, and log_sum = log(sum(exp(logits)))";
   let description = [{
-    The loss is 0 where the label is `ignore_index`, NaN where it is neither that nor in [0, v). Both results are in f32 where logits are narrower.
+    The loss is 0 where the label is `ignore_index` (the lowest i64: no label is), NaN where it is neither that nor in [0, v). Both results are in f32 where logits are narrower.
     The gradient of the logits is exp(logits - log_sum) - (1 at the label), elementwise.
 
         %loss, %log_sum = nn.cross_entropy %logits, %labels {ignore_index = -100 : i64}
@@ -20,6 +20,9 @@ def NN_CrossEntropyOp : NN_ComputeOp<"cross_entropy", "Composite", "Expensive", 
   let results = (outs AnyRankedTensor:$loss, AnyRankedTensor:$log_sum);
   let assemblyFormat = "$logits `,` $labels attr-dict `:` type($logits) `,` type($labels) `->` type($loss) `,` type($log_sum)";
   let builders = [OpBuilder<(ins "::mlir::Value":$logits, "::mlir::Value":$labels, "int64_t":$ignoreIndex)>];
+  let extraClassDeclaration = [{
+    static constexpr int64_t ignoresNone = INT64_MIN;
+  }];
   let hasVerifier = 1;
 }
 #endif

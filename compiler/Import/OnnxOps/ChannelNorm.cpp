@@ -50,6 +50,8 @@ Results batchNorm(NodeImport &n) {
     return {
         n.unsupported("training mode, which takes mean and variance from the batch; export the model for inference, or "
                       "use --inference where only the first output is read")};
+  if (n.mode.training && !n.mode.inference)
+    n.mode.settled.push_back(n.node.name);
   if (n.version < 9 && n.integer("spatial", 1) == 0)
     return {n.unsupported("statistics for each element (spatial=0)")};
   // Statistics may have another type than the data (opset 15): the wider of the two computes.

@@ -216,8 +216,11 @@ Value appended(NodeImport &n, Value past, Value fresh, Value pastLengths, int64_
 }
 
 Results groupQueryAttention(NodeImport &n) {
-  if (refuses(n, {{11, "attention sinks"}}, {"smooth_softmax", "k_quant_type", "v_quant_type"}) || n.wantsOutput(3))
+  if (refuses(n, {{11, "attention sinks"}}, {"smooth_softmax", "sliding_window_cache"}) || n.wantsOutput(3))
     return {n.b.status().ok() ? n.unsupported("scores as an output") : n.in(0)};
+  for (const char *type : {"k_quant_type", "v_quant_type"})
+    if (n.text(type, "NONE") != "NONE")
+      return {n.unsupported("quantised keys and values (" + std::string(type) + ")")};
   int64_t heads = n.integer("num_heads", 0), groups = n.integer("kv_num_heads", 0);
   Value query = n.in(0), key, value;
   if (n.b.rank(query) != 3 || heads < 1 || groups < 1 || heads % groups)
@@ -297,6 +300,7 @@ Results rotaryEmbedding(NodeImport &n) {
     return {n.in(0)};
   if (n.number("scale", 1) != 1)
     return {n.unsupported("attribute 'scale'")};
+  n.ignoreAttribute("rotary_embedding_dim"); // twice the cosines'
   Value x = n.in(0), positions = n.in(1);
   SmallVector<int64_t> shape = n.b.shape(x);
   bool flat = shape.size() == 3;

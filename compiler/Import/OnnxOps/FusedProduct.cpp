@@ -1,4 +1,5 @@
-// Products of ONNX Runtime's optimizer (domain com.microsoft): with transposes of any dims, and with weights of a few bits.
+// Products of ONNX Runtime's optimizer (domain com.microsoft): with transposes of any dims, with an activation behind them,
+// and with weights of a few bits.
 #include "compiler/Import/OnnxOps/Dims.h"
 #include "runtime/base/CountText.h"
 
@@ -95,7 +96,69 @@ Results matmulNBits(NodeImport &n) {
   return {n.has(5) ? n.b.add(product, n.in(5)) : product};
 }
 
+/// The attributes of an activation inside another node: its own name and the number.
+using Numbers = std::map<std::string, double>;
+
+/// What the standard's activation of that name makes of x.
+Value activated(NodeImport &n, Value x, const Numbers &numbers) {
+  Node inner;
+  inner.name = n.node.name;
+  inner.op = n.text("activation", "");
+  inner.modulePath = n.node.modulePath;
+  for (const auto &[name, number] : numbers) {
+    Attribute &attribute = inner.attributes[name];
+    attribute.kind = Attribute::Float;
+    attribute.f = float(number);
+  }
+  // Those that ONNX Runtime fuses; before opset 11 Clip has its limits as attributes.
+  const int64_t version = inner.op == "Clip" ? 6 : 22;
+  static const StringSet<> known = {"Celu", "Clip", "Elu",  "HardSigmoid", "LeakyRelu", "Relu",
+                                    "Selu", "Sigmoid", "Softplus", "Softsign", "Tanh", "ThresholdedRelu"};
+  const OnnxOp *op = known.contains(inner.op) ? findOnnxOp("", inner.op, version) : nullptr;
+  if (!op)
+    return n.unsupported("activation '" + inner.op + "'");
+  NodeImport activation = n.in(inner, version, x);
+  return op->import(activation).front();
+}
+
+/// Of the standard's op of that name, whose attributes the node has.
+Value standardOp(NodeImport &n, const char *name, int64_t version) {
+  return findOnnxOp("", name, version)->import(n).front();
+}
+
+/// An activation of alpha A B + beta C.
+Results fusedGemm(NodeImport &n) {
+  Numbers numbers;
+  for (const char *name : {"alpha", "beta", "gamma"})
+    if (std::string own = std::string("activation_") + name; n.hasAttribute(own))
+      numbers[name] = n.number(own, 0);
+  Value product = standardOp(n, "Gemm", 13);
+  return {activated(n, product, numbers)};
+}
+
+/// An activation of a convolution and what is added to it.
+Results fusedConv(NodeImport &n) {
+  n.ignoreAttribute("kernel_shape"); // the weight's
+  Value result = standardOp(n, "Conv", 11);
+  if (n.has(3))
+    result = n.b.add(result, n.in(3));
+  if (!n.hasAttribute("activation"))
+    return {result};
+  static const std::map<std::string, std::vector<const char *>> names = {
+      {"LeakyRelu", {"alpha"}}, {"Clip", {"min", "max"}}, {"HardSigmoid", {"alpha", "beta"}}};
+  Numbers numbers;
+  auto own = names.find(n.text("activation", ""));
+  n.ignoreAttribute("activation_params"); // read here
+  auto given = n.node.attributes.find("activation_params");
+  if (own != names.end() && given != n.node.attributes.end())
+    for (auto [name, number] : llvm::zip(own->second, given->second.floats))
+      numbers[name] = number;
+  return {activated(n, result, numbers)};
+}
+
 const OnnxOp table[] = {
+    {"FusedGemm", 1, fusedGemm, "com.microsoft"},
+    {"FusedConv", 1, fusedConv, "com.microsoft"},
     {"FusedMatMul", 1, fusedMatmul, "com.microsoft"},
     {"TransposeMatMul", 1, fusedMatmul, "com.microsoft"},
     {"MatMulNBits", 1, matmulNBits, "com.microsoft"},

@@ -1,5 +1,5 @@
-// Losses of class labels. The element of the right class is found by comparison, not by a gather: so classes may be
-// cut, as a vocabulary is.
+// Losses of class labels. Of log-probabilities the element of the right class is found by comparison, not by a gather: so
+// classes may be cut, as a vocabulary is.
 #include "compiler/Dialect/NN/Statistic.h"
 #include "compiler/Import/OnnxOps/Dims.h"
 
@@ -10,38 +10,52 @@ Value sumAll(NodeImport &n, Value x) {
   return n.b.reshape(n.b.reduce(ReduceKind::Sum, x, llvm::to_vector(llvm::seq<int64_t>(0, n.b.rank(x)))), {});
 }
 
-/// -input[i, target[i, ...], ...] of input [N, C, ...], weighted by class, and made one number by `reduction`.
-Value negativeLogLikelihood(NodeImport &n, Value input, Value target, Value weight) {
-  SmallVector<int64_t> shape = n.b.shape(input);
-  std::string reduction = n.text("reduction", "mean");
-  if (shape.size() < 2)
-    return n.b.fail("its input needs a batch and classes");
+/// What is checked of a target [N, ...] of scores [N, C, ...]: the target's shape, or nothing after an error.
+std::optional<SmallVector<int64_t>> shapeOfTarget(NodeImport &n, Value scores, Value target, Value weight) {
+  SmallVector<int64_t> shape = n.b.shape(scores);
+  if (shape.size() < 2) {
+    n.b.fail("its scores need a batch and classes");
+    return std::nullopt;
+  }
   SmallVector<int64_t> expected = shape;
   expected.erase(expected.begin() + 1);
   if (n.b.shape(target) != expected)
-    return n.b.fail("its target must have the input's shape without the classes");
-  if (weight && n.b.shape(weight) != SmallVector<int64_t>{shape[1]})
-    return n.b.fail("its weight must have one number for each of the " + std::to_string(shape[1]) + " classes");
-  int64_t rank = int64_t(shape.size());
-  Value isClass = n.b.compare(nn::ComparePredicate::eq, insertDim(n, target, 1), countAlong(n, rank, 1, shape[1]));
-  auto ofClass = [&](Value perClass) {
-    Value chosen = n.b.select(isClass, perClass, n.b.scalar(0, perClass));
-    return n.b.reshape(n.b.reduce(ReduceKind::Sum, chosen, {1}), expected);
-  };
-  Value loss = n.b.unary<nn::NegOp>(ofClass(input)), weights;
+    n.b.fail("its target must have the scores' shape without the classes");
+  else if (weight && n.b.shape(weight) != SmallVector<int64_t>{shape[1]})
+    n.b.fail("its weight must have one number for each of the " + std::to_string(shape[1]) + " classes");
+  return n.b.status().ok() ? std::optional(expected) : std::nullopt;
+}
+
+/// Of numbers [N, C, ...], or broadcast to that, those of the target's classes: [N, ...].
+Value ofClass(NodeImport &n, Value perClass, Value target, int64_t classes) {
+  SmallVector<int64_t> shape = n.b.shape(target);
+  Value isClass = n.b.compare(nn::ComparePredicate::eq, insertDim(n, target, 1),
+                              countAlong(n, int64_t(shape.size()) + 1, 1, classes));
+  Value chosen = n.b.select(isClass, perClass, n.b.scalar(0, perClass));
+  return n.b.reshape(n.b.reduce(ReduceKind::Sum, chosen, {1}), shape);
+}
+
+std::optional<int64_t> ignoredClass(NodeImport &n) {
+  return n.hasAttribute("ignore_index") ? std::optional(n.integer("ignore_index", 0)) : std::nullopt;
+}
+
+/// The loss of every label, weighted by class, 0 where the label is ignored, and made one number by `reduction`.
+Value reduced(NodeImport &n, Value loss, Value target, Value weight) {
+  std::string reduction = n.text("reduction", "mean");
+  Value weights;
   if (weight) {
     nn::markStatistic(weight); // trained, a loss would make itself small by counting nothing
-    SmallVector<int64_t> along(size_t(rank), 1);
-    along[1] = shape[1];
-    weights = ofClass(n.b.reshape(weight, along));
+    SmallVector<int64_t> along(size_t(n.b.rank(target)) + 1, 1);
+    int64_t classes = along[1] = n.b.shape(weight)[0];
+    weights = ofClass(n, n.b.reshape(weight, along), target, classes);
   }
-  if (n.hasAttribute("ignore_index")) {
+  if (std::optional<int64_t> ignored = ignoredClass(n)) {
     Tensor number(DType::I64, {});
-    number.ints[0] = n.integer("ignore_index", 0);
+    number.ints[0] = *ignored;
     Value counts = n.b.compare(nn::ComparePredicate::ne, target, n.b.known(std::move(number)));
-    Value zero = n.b.scalar(0, input);
+    Value zero = n.b.scalar(0, loss);
     loss = n.b.select(counts, loss, zero);
-    weights = n.b.select(counts, weights ? weights : n.b.scalar(1, input), zero);
+    weights = n.b.select(counts, weights ? weights : n.b.scalar(1, loss), zero);
   }
   if (weights)
     loss = n.b.mul(loss, weights);
@@ -52,7 +66,14 @@ Value negativeLogLikelihood(NodeImport &n, Value input, Value target, Value weig
   if (reduction != "mean")
     return n.b.fail("reduction '" + reduction + "' is none of none, sum, mean");
   Value sum = sumAll(n, loss);
-  return n.b.div(sum, weights ? sumAll(n, weights) : n.b.scalar(double(elementCount(expected)), sum));
+  return n.b.div(sum, weights ? sumAll(n, weights) : n.b.scalar(double(elementCount(n.b.shape(target))), sum));
+}
+
+/// -input[i, target[i, ...], ...]
+Value negativeLogLikelihood(NodeImport &n, Value input, Value target, Value weight) {
+  if (!shapeOfTarget(n, input, target, weight))
+    return input;
+  return reduced(n, n.b.unary<nn::NegOp>(ofClass(n, input, target, n.b.shape(input)[1])), target, weight);
 }
 
 Results nllLoss(NodeImport &n) {
@@ -68,17 +89,22 @@ bool isSmoothed(const NodeImport &n) {
   return arguments.size() > smoothing && !arguments[smoothing].getAsDouble(value) && value != 0;
 }
 
-/// The same of log(softmax) over the classes, dim 1.
+/// The same of log(softmax) over the classes, dim 1. All known, it is composed of what folds.
 Results softmaxCrossEntropy(NodeImport &n) {
   if (isSmoothed(n))
     n.mode.smoothed.push_back(n.node.name);
-  Value scores = n.in(0);
-  if (n.b.rank(scores) < 2)
-    return {n.b.fail("its scores need a batch and classes"), scores};
-  Value shifted = n.b.sub(scores, n.b.reduce(ReduceKind::Max, scores, {1}));
-  Value sum = n.b.reduce(ReduceKind::Sum, n.b.unary<nn::ExpOp>(shifted), {1});
-  Value logarithm = n.b.sub(shifted, n.b.unary<nn::LogOp>(sum));
-  return {negativeLogLikelihood(n, logarithm, indexInput(n, 1), n.has(2) ? n.in(2) : Value()), logarithm};
+  Value scores = n.in(0), target = indexInput(n, 1), weight = n.has(2) ? n.in(2) : Value();
+  if (!shapeOfTarget(n, scores, target, weight))
+    return {scores, scores};
+  if (n.b.isKnown(scores) && n.b.isKnown(target)) {
+    Value shifted = n.b.sub(scores, n.b.reduce(ReduceKind::Max, scores, {1}));
+    Value sum = n.b.reduce(ReduceKind::Sum, n.b.unary<nn::ExpOp>(shifted), {1});
+    Value logarithm = n.b.sub(shifted, n.b.unary<nn::LogOp>(sum));
+    return {negativeLogLikelihood(n, logarithm, target, weight), logarithm};
+  }
+  auto [loss, logSum] = n.b.crossEntropy(moveToLast(n, scores, 1), target, ignoredClass(n));
+  Value result = reduced(n, loss, target, weight);
+  return {result, n.wantsOutput(1) ? n.b.sub(scores, insertDim(n, logSum, 1)) : scores};
 }
 
 const OnnxOp table[] = {

@@ -125,7 +125,7 @@ const OnnxOp table[] = {
     {"LogSoftmax", 1, inF32<flatSoftmax<true>>},
     {"LogSoftmax", 13, inF32<softmax<true>>},
     {"LpNormalization", 1, inF32<lpNorm>},
-    {"LayerNormalization", 17, layerNorm},
+    {"LayerNormalization", 1, layerNorm}, // since 17; ONNX Runtime's optimizer writes it into older models
     {"LayerNormalization", 1, layerNorm, "com.microsoft"},
     {"RMSNormalization", 23, rmsNorm},
     {"SimplifiedLayerNormalization", 1, rmsNorm},

@@ -4,6 +4,7 @@
 namespace hpc::onnx {
 
 const Attribute *NodeImport::find(const std::string &name, Attribute::Kind kind) {
+  askedAttributes.insert(name);
   auto found = node.attributes.find(name);
   if (found == node.attributes.end())
     return nullptr;
@@ -11,6 +12,14 @@ const Attribute *NodeImport::find(const std::string &name, Attribute::Kind kind)
     return &found->second;
   b.fail("attribute '" + name + "' has the wrong kind of value");
   return nullptr;
+}
+
+std::optional<std::string> NodeImport::unknownAttribute() const {
+  for (const auto &[name, value] : node.attributes)
+    if (!askedAttributes.count(name) && (value.i != 0 || value.f != 0 || !value.s.empty() || !value.ints.empty() ||
+                                         !value.floats.empty() || !value.strings.empty()))
+      return name;
+  return std::nullopt;
 }
 
 int64_t NodeImport::integer(const std::string &name, int64_t fallback) {

@@ -7,6 +7,8 @@
 #include "compiler/Import/OnnxModel.h"
 #include "llvm/ADT/SmallBitVector.h"
 
+#include <set>
+
 namespace hpc::onnx {
 
 /// What the user asked for beyond what the file says, and what came of it.
@@ -15,6 +17,7 @@ struct ImportMode {
   bool training = false;             ///< the graph becomes a training step: such nodes draw random numbers
   std::vector<std::string> switched; ///< nodes of which `inference` changed what they do
   std::vector<std::string> smoothed; ///< losses whose label smoothing the exporter has left out
+  std::vector<std::string> settled;  ///< batch norms of a training step that normalise by statistics of the file
   int64_t dropouts = 0;              ///< how many there are so far; the number tells their random numbers apart
 };
 
@@ -78,8 +81,16 @@ public:
   }
   bool wantsOutput(size_t index) const { return index < node.outputs.size() && !node.outputs[index].empty(); }
 
+  /// An attribute that says what shapes say too.
+  void ignoreAttribute(const std::string &name) { askedAttributes.insert(name); }
+  /// The first attribute that says something and that nobody has asked for: what the op does not know.
+  std::optional<std::string> unknownAttribute() const;
+
   /// Attributes; an error when one has another kind than asked for.
-  bool hasAttribute(const std::string &name) const { return node.attributes.count(name); }
+  bool hasAttribute(const std::string &name) const {
+    askedAttributes.insert(name);
+    return node.attributes.count(name);
+  }
   int64_t integer(const std::string &name, int64_t fallback);
   double number(const std::string &name, double fallback);
   std::string text(const std::string &name, const std::string &fallback);
@@ -102,6 +113,11 @@ public:
   /// "0". None where it is from another, or the file does not say.
   SmallVector<StringRef> torchArguments(StringRef op) const;
 
+  /// Another node on `values` in the place of this one; both as long as they live.
+  NodeImport in(const Node &other, int64_t version, ArrayRef<Value> values) const {
+    return {b, other, version, values, mode, bodies};
+  }
+
   /// Inputs that stand for the node's own; as long as `values` lives.
   void replaceInputs(ArrayRef<Value> values) { inputs = values; }
   ArrayRef<Value> allInputs() const { return inputs; }
@@ -112,6 +128,7 @@ private:
   const Attribute *find(const std::string &name, Attribute::Kind kind);
   ArrayRef<Value> inputs;
   llvm::SmallBitVector asked;
+  mutable std::set<std::string> askedAttributes;
 };
 
 using Results = SmallVector<Value>;

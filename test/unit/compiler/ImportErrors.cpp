@@ -134,6 +134,9 @@ TEST_F(ImportErrors, Attentions) {
   expect({"h", "h", "h"}, {attribute("qk_matmul_output_mode", int64_t(4))}, "", ErrorKind::Model, "qk_matmul_output_mode 4 is none of 0 to 3");
   expect({"x", "w"}, {attribute("num_heads", int64_t(2)), attribute("do_rotary", int64_t(1))}, "com.microsoft",
          ErrorKind::Unsupported, "attribute 'do_rotary'");
+  // What says something and is not known would be left out in silence.
+  expect({"x", "w"}, {attribute("num_heads", int64_t(2)), attribute("sliding_window_cache", int64_t(1))}, "com.microsoft",
+         ErrorKind::Unsupported, "it has attribute 'sliding_window_cache', which is not known here");
   expect({"x", "w", "", "i"}, {attribute("num_heads", int64_t(2)), attribute("qkv_hidden_sizes", std::vector<int64_t>{8, 8, 4})},
          "com.microsoft", ErrorKind::Model, "do not add up to the 24 columns of its weights");
   expect({"x", "x", "x"}, {}, "rotary", ErrorKind::Model, "[batch, length, heads * size] with num_heads");

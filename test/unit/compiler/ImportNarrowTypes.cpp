@@ -122,6 +122,33 @@ TEST_F(ImportNarrow, PackedTensors) {
   EXPECT_THAT(status.message(), HasSubstr("holds 1 byte, but int4 3 needs 2"));
 }
 
+// A large one is read where it lies in the file, as the bytes of other weights are: protobuf's copy of them is left out.
+TEST_F(ImportNarrow, LargePackedTensors) {
+  Graph model;
+  model.nodes = {node("Cast", {"w"}, {"f"}, {attribute("to", int64_t(1))}), node("Add", {"x", "f"}, {"y"})};
+  model.inputs = {value("x", f32, {"4096"})};
+  model.outputs = {value("y", f32, {})};
+  std::vector<uint8_t> bytes(2048);
+  std::vector<double> expected;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    bytes[i] = uint8_t(i * 37);
+    for (int code : {bytes[i] & 15, bytes[i] >> 4})
+      expected.push_back(code < 8 ? code : code - 16);
+  }
+  model.initializers = {tensor<uint8_t>("w", 22, {4096}, bytes)};
+  ASSERT_TRUE(writeFile(folder.file("m.onnx"), model.model()).ok());
+  auto module = importOnnx(folder.file("m.onnx"), {}, &context);
+  ASSERT_TRUE(module.ok()) << module.status().text();
+  auto results = runImported(**module, {{"x", Array::zeros(DType::F32, {4096})}}, false);
+  ASSERT_TRUE(results.ok());
+  EXPECT_EQ(results->front().floats, expected);
+  bytes.pop_back();
+  model.initializers = {tensor<uint8_t>("w", 22, {4096}, bytes)};
+  ASSERT_TRUE(writeFile(folder.file("m.onnx"), model.model()).ok());
+  EXPECT_THAT(importOnnx(folder.file("m.onnx"), {}, &context).status().message(),
+              HasSubstr("holds 2047 bytes, but int4 4096 needs 2048"));
+}
+
 // Bits that were added as if they were bytes would be a wrong number without a word.
 TEST_F(ImportNarrow, NothingComputesWithThem) {
   Graph model;
