@@ -314,8 +314,8 @@ Status Weights::checkChunk(int32_t index, size_t chunk) const {
   return Status::error(ErrorKind::Io, "weight '" + weight.name + "' of '" + source.path + "': bytes " +
                                           std::to_string(start) + " to " + std::to_string(start + bytes - 1) +
                                           " (chunk " + std::to_string(chunk) +
-                                          ") are not those that the plan was compiled from; restore the file or "
-                                          "compile the plan again");
+                                          ") are not those that the plan was compiled from; restore the file, or "
+                                          "compile the plan again: with --no-weights it fits any weights");
 }
 
 Status Weights::check(int32_t index, const std::vector<bool> &touched) const {

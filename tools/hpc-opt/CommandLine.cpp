@@ -106,7 +106,7 @@ struct Flags {
   cl::list<std::string> constants{
       "const", cl::desc("Bind an input to the array of a .npz, .npy or .pb file, so that it may decide shapes"),
       cl::value_desc("name=file"), cl::cat(model)};
-  cl::opt<Switch> noWeights{"no-weights", cl::desc("Read no external data: the plan fits any weights of its shapes"),
+  cl::opt<Switch> noWeights{"no-weights", cl::desc("Read no external data: the plan fits any weights of its shapes, as hpc-run --weights gives"),
                           cl::cat(model)};
   cl::opt<Switch> followLinks{"follow-links", cl::desc("Let external data be links, as in the model cache of a hub"),
                             cl::cat(model)};
