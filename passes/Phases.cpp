@@ -27,6 +27,7 @@ static void buildRaise(OpPassManager &passes, const Options &) {
   passes.addPass(createRaiseLayerNorm()); // before linear: norms on [B*S, C] move as one op
   passes.addPass(createRaiseGelu());      // likewise
   passes.addPass(createRaiseSoftmax());   // likewise, and attention is found by it
+  passes.addPass(createRaiseCrossEntropy()); // likewise; what softmax has not taken
   passes.addPass(createRaiseLinear());    // [B*S, C] becomes [B, S, C], and the reshapes round heads come together
   passes.addPass(createSplitProducts());  // its products are those of [B, S, C], their biases beside them
   passes.addPass(createRaiseAttention()); // last: it needs q, k and v as [B, H, S, D]

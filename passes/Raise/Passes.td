@@ -49,6 +49,18 @@ def RaiseSoftmax : Pass<"hpc-raise-softmax", "::mlir::ModuleOp"> {
   let dependentDialects = ["::hpc::nn::NNDialect"];
 }
 
+def RaiseCrossEntropy : Pass<"hpc-raise-cross-entropy", "::mlir::ModuleOp"> {
+  let summary = "a class's part of a spelled-out log(softmax) -> nn.cross_entropy";
+  let description = [{
+    A policy's or a preference's loss gathers the log-probability of each token from those of the whole vocabulary, three arrays of that size, and the class dim could not be cut. Only where gathers are
+    all that reads them. A label that may be negative counts from the last class, as the gather's does.
+
+        %logs = nn.sub %shifted, %logSum : tensor<4x503xf32>, ...           %loss, %lse = nn.cross_entropy %logits, %labels ...
+        %own = nn.gather_nd %logs, %labels {batch_dims = 1 : i64}     ->    %own = nn.neg %loss
+  }];
+  let dependentDialects = ["::hpc::nn::NNDialect"];
+}
+
 def RaiseLinear : Pass<"hpc-raise-linear", "::mlir::ModuleOp"> {
   let summary = "work on [B, S, C] where the exporter merged leading dims to [B*S, C]";
   let description = [{

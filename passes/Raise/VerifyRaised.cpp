@@ -3,6 +3,7 @@
 #include "compiler/Diagnostics.h"
 #include "compiler/Location.h"
 #include "passes/Raise/AttentionMatch.h"
+#include "passes/Raise/CrossEntropyMatch.h"
 #include "passes/Raise/GeluMatch.h"
 #include "passes/Raise/NormMatch.h"
 #include "passes/Raise/Passes.h"
@@ -19,6 +20,8 @@ static std::pair<StringRef, StringRef> leftover(Operation *op) {
     return {norm->subtractsMean ? "layer norm" : "RMS norm", "hpc-raise-layer-norm"};
   if (matchGelu(op))
     return {"GELU", "hpc-raise-gelu"};
+  if (auto gather = dyn_cast<nn::GatherNdOp>(op); gather && matchCrossEntropy(gather))
+    return {"cross entropy", "hpc-raise-cross-entropy"};
   if (auto matmul = dyn_cast<nn::MatmulOp>(op); matmul && matchAttention(matmul))
     return {"attention", "hpc-raise-attention"};
   return {};

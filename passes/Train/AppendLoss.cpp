@@ -88,7 +88,8 @@ private:
               << ":" << fitting[0].port.name;
     else
       error() << "--loss=" << kind << (name.empty() ? "" : ":") << name << " needs an output " << wanted
-              << (name.empty() ? "" : " of that name") << "; the model has " << list(step.results);
+              << (name.empty() ? "" : " of that name") << "; the model has " << list(step.results)
+              << (kind == "output" ? "; take the mean or the sum in the model" : "");
     return std::nullopt;
   }
 

@@ -349,9 +349,11 @@ static Status readOptimizer(const Flags &flags, Options &options) {
        {std::pair(&flags.momentum, &options.momentum), std::pair(&flags.epsilon, &options.epsilon),
         std::pair(&flags.weightDecay, &options.weightDecay), std::pair(&flags.clip, &options.clip)}) {
     *field = flag->getValue();
+    const bool takesZero = flag == &flags.momentum || flag == &flags.weightDecay;
     // What f32 cannot hold would be 0 or infinite in the step.
     if (!(*field == 0 || (*field >= std::numeric_limits<float>::min() && *field <= std::numeric_limits<float>::max())))
-      return usage("--" + flag->ArgStr + "=" + numberText(*field) + " must be 0, or a number that f32 holds, 1.2e-38 to 3.4e38");
+      return usage("--" + flag->ArgStr + "=" + numberText(*field) + (takesZero ? " must be 0, or a number" : " must be a number") +
+                   " that f32 holds, 1.2e-38 to 3.4e38");
   }
   if (options.momentum >= 1)
     return usage("--momentum=" + numberText(options.momentum) + " must be below 1: a gradient would count more with every step");

@@ -53,8 +53,8 @@ struct Verifier {
   std::vector<Tensor> inputs;
   Reference reference;
   ParameterLoader parameters = parametersFromFiles("."); ///< one for all runs: a file is mapped once
-  double worstRaise = 0;         ///< difference, relative to the largest value
-  double worstPartition = 0;     ///< the same, of the bound
+  double worstRaise = 0;         ///< difference, as a part of the bound
+  double worstPartition = 0;     ///< the same
   std::optional<double> movedByInt8 = std::nullopt; ///< outputs of the serial program, relative to their largest
   int64_t comparedValues = 0;
 
@@ -63,6 +63,12 @@ struct Verifier {
     options.doublePrecision = true;
     options.parameters = parameters;
     return options;
+  }
+
+  /// `ofLargest`: a difference relative to the largest value, which of what cancels says nothing.
+  static void noteOfBound(double &worst, double ofLargest, const Tensor &value, double bound) {
+    if (bound > 0)
+      worst = std::max(worst, ofLargest * std::max(largestMagnitude(value), 1e-300) / bound);
   }
 
   /// Of two runs in double that sum in other orders, for a value whose bounds in its own type and in double are known.
@@ -122,8 +128,10 @@ struct Verifier {
       if (expected.isFloat())
         bound += 8 * epsilonOf(expected.dtype) * largestMagnitude(expected);
       reference.outputBounds.push_back(bound);
-      if (std::optional<Difference> difference = firstDifference(found, expected, bound, worstRaise))
+      double ofLargest = 0;
+      if (std::optional<Difference> difference = firstDifference(found, expected, bound, ofLargest))
         return differs("serial program after raise", outputName(number), *difference);
+      noteOfBound(worstRaise, ofLargest, expected, bound);
     }
     return Status::success();
   }
@@ -205,8 +213,7 @@ struct Verifier {
       double bound = reference.boundsInDouble.at(idOf(value.getDefiningOp()));
       double ofLargest = 0;
       std::optional<Difference> difference = firstDifference(global.tensor, wanted, bound, ofLargest);
-      if (bound > 0) // of what cancels, the largest value says nothing
-        worstPartition = std::max(worstPartition, ofLargest * std::max(largestMagnitude(wanted), 1e-300) / bound);
+      noteOfBound(worstPartition, ofLargest, wanted, bound);
       if (!difference && global.disagreement)
         difference = Difference{indexText(wanted.shape, global.disagreement->index),
                                 coordinateText(mesh, global.disagreement->rankA) + " against " +
@@ -273,7 +280,7 @@ Expected<std::string> verifyPlan(const Verification &what) {
   std::string int8 = verifier.movedByInt8
                          ? format("weights in int8 move the serial program's outputs by %.2g of the largest value\n", *verifier.movedByInt8)
                          : "";
-  return int8 + format("verified: serial == raised (largest difference %.2g of the largest value), serial == %s of "
+  return int8 + format("verified: serial == raised (%.2g of the bound), serial == %s of "
                 "%s in double (%.2g of the bound), "
                 "serial == plan on %s with poisoned memory (%s%s; %.2g of the bound; outputs off by "
                 "%.2g of the largest value%s)\n",

@@ -13,6 +13,7 @@ struct Seen {
   Value value;
   Lookup box;
   bool hasDims = true;
+  int64_t fromEnd = 0; ///< what negative numbers have been raised by, so that they count from the end
 };
 
 bool isInteger(Value value) { return isa<IntegerType>(tensorType(value).getElementType()); }
@@ -21,6 +22,21 @@ bool isInteger(Value value) { return isa<IntegerType>(tensorType(value).getEleme
 bool keepsNumbers(CastOp cast) {
   auto bits = [](Value value) { return tensorType(value).getElementType().getIntOrFloatBitWidth(); };
   return isInteger(cast.getResult()) && bits(cast.getResult()) >= bits(cast.getOperand());
+}
+
+/// i < 0 ? i + n : i, of which the input is i: n; 0 for anything else.
+int64_t raisesNegative(Value input, SelectOp select) {
+  auto number = [](Value value) -> std::optional<int64_t> {
+    auto constant = value.getDefiningOp<ConstantOp>();
+    auto dense = constant ? dyn_cast<DenseIntElementsAttr>(constant.getValue()) : DenseIntElementsAttr();
+    return dense && dense.isSplat() ? std::optional(dense.getSplatValue<APInt>().getSExtValue()) : std::nullopt;
+  };
+  auto isNegative = select->getOperand(0).getDefiningOp<CompareOp>();
+  auto raised = select->getOperand(1).getDefiningOp<AddOp>();
+  if (!isNegative || !raised || select->getOperand(2) != input || isNegative.getPredicate() != ComparePredicate::lt ||
+      isNegative.getLhs() != input || raised.getLhs() != input || number(isNegative.getRhs()) != 0)
+    return 0;
+  return number(raised.getRhs()).value_or(0);
 }
 
 /// What `seen` becomes by a use that moves elements; nullopt where it does something else.
@@ -43,6 +59,10 @@ std::optional<Seen> follow(const Seen &seen, OpOperand &use) {
   if (auto cast = dyn_cast<CastOp>(user)) {
     next.box.isWhole &= keepsNumbers(cast);
     return isInteger(cast.getResult()) ? std::optional(next) : std::nullopt;
+  }
+  if (auto select = dyn_cast<SelectOp>(user); select && use.getOperandNumber() == 2) {
+    next.fromEnd = raisesNegative(seen.value, select);
+    return next.fromEnd > 0 && seen.fromEnd == 0 ? std::optional(next) : std::nullopt;
   }
   next.hasDims = false; // a slice behind these would show who knows which elements
   if (auto pad = dyn_cast<PadOp>(user)) {
@@ -69,6 +89,9 @@ std::optional<Lookup> lookupOf(const Seen &seen, OpOperand &use) {
     lookup.low = -lookup.high;
   } else if (auto loss = dyn_cast<CrossEntropyOp>(user)) {
     lookup.high = shapeOf(loss.getLogits()).back();
+    lookup.low = -seen.fromEnd;
+    if (seen.fromEnd != 0 && seen.fromEnd != lookup.high)
+      return std::nullopt;
     if (int64_t ignored = int64_t(loss.getIgnoreIndex()); ignored != CrossEntropyOp::ignoresNone)
       lookup.ignored = ignored;
   } else if (auto gather = dyn_cast<GatherNdOp>(user); gather && shapeOf(gather.getIndices()).back() == 1) {

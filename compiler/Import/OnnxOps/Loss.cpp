@@ -76,8 +76,16 @@ Value negativeLogLikelihood(NodeImport &n, Value input, Value target, Value weig
   return reduced(n, n.b.unary<nn::NegOp>(ofClass(n, input, target, n.b.shape(input)[1])), target, weight);
 }
 
+/// The target's classes; PyTorch's exporter writes the node for a target of probabilities too, which ONNX has no loss for.
+Value classesOf(NodeImport &n) {
+  if (n.has(1) && isFloat(n.b.dtype(n.in(1))))
+    return n.b.fail("its target holds " + std::string(name(n.b.dtype(n.in(1)))) +
+                    ", and it takes classes; write a loss of probabilities p out in the model, as -(p * log_softmax(x, 1)).sum(1).mean()");
+  return indexInput(n, 1);
+}
+
 Results nllLoss(NodeImport &n) {
-  return {negativeLogLikelihood(n, n.in(0), indexInput(n, 1), n.has(2) ? n.in(2) : Value())};
+  return {negativeLogLikelihood(n, n.in(0), classesOf(n), n.has(2) ? n.in(2) : Value())};
 }
 
 /// Whether PyTorch's loss had label smoothing: the last of (scores, target, weight, reduction, ignore_index,
@@ -93,7 +101,7 @@ bool isSmoothed(const NodeImport &n) {
 Results softmaxCrossEntropy(NodeImport &n) {
   if (isSmoothed(n))
     n.mode.smoothed.push_back(n.node.name);
-  Value scores = n.in(0), target = indexInput(n, 1), weight = n.has(2) ? n.in(2) : Value();
+  Value scores = n.in(0), target = classesOf(n), weight = n.has(2) ? n.in(2) : Value();
   if (!shapeOfTarget(n, scores, target, weight))
     return {scores, scores};
   if (n.b.isKnown(scores) && n.b.isKnown(target)) {

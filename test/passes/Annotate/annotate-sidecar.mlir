@@ -6,7 +6,7 @@
 {"version": 1, "params": [
   {"match": "h.*.fc.weight", "shard": [{"dim": -1, "of": [2, 3], "at": 1, "axis": "tp"}], "output_replicate": true},
   {"match": "head", "shard": [{"dim": 1, "axis": "tp"}]},
-  {"match": "*.bias", "shard": [], "inferred": true}]}
+  {"match": "*.bias", "shard": [{"dim": 0, "axis": "tp"}], "inferred": true}, {"match": "*.norm", "shard": [], "inferred": true}]}
 //--- gather.json
 {"version": 1, "params": [{"match": "h.0.*", "shard": [{"dim": -1, "axis": "tp"}], "output_replicate": true}]}
 //--- program.mlir
@@ -17,8 +17,13 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
     // CHECK: nn.parameter "h.0.fc.weight" {{.*}}dist.seed = #dist.seed<"[4, (2, 3@tp)]", priority = 0, origin = "sidecar">
     %w = nn.parameter "h.0.fc.weight" {file = "w", bytes = 96 : i64, hashes = array<i64: 0>} : tensor<4x6xf32>
     // What --write-spec wrote down is a default: it must not be binding, or the same plan would not come out.
-    // CHECK: nn.parameter "h.0.bias" {{.*}}dist.seed = #dist.seed<"[6]", priority = 2>
+    // CHECK: nn.parameter "h.0.bias" {{.*}}dist.seed = #dist.seed<"[6@tp]", priority = 2>
     %b = nn.parameter "h.0.bias" {file = "b", bytes = 24 : i64, hashes = array<i64: 0>} : tensor<6xf32>
+    // Where it cut nothing, nothing was decided.
+    // CHECK: nn.parameter "h.0.norm"
+    // CHECK-NOT: dist.seed
+    // CHECK-SAME: : tensor<5xf32>
+    %n = nn.parameter "h.0.norm" {file = "n", bytes = 20 : i64, hashes = array<i64: 0>} : tensor<5xf32>
     // A rule on a name whose bytes are transposed means the dims of that name.
     // CHECK: nn.parameter "wte" {{.*}}dist.seed = #dist.seed<"[6@tp, 4]", priority = 0, origin = "sidecar">
     %t = nn.parameter "wte" {file = "t", bytes = 96 : i64, hashes = array<i64: 0>, aliases = ["head"], nn.transposed_aliases = ["head"]} : tensor<6x4xf32>

@@ -80,13 +80,21 @@ func.func @main(%ids: tensor<4xi64> {nn.initial = 0.0 : f64, nn.state = "s"}, %t
 
 // -----
 
-// An index of a dim that is shared by nobody, as GatherElements has: the class of each row. A loss for which every label counts ignores none.
+// An index of a dim that is shared by nobody, as GatherElements has: the class of each row. A loss for which every label counts ignores none. Labels that count
+// from the last class where they are negative are looked up by all that they may be.
 // CHECK-LABEL: func.func @main(
 // CHECK-SAME: nn.lookups = [{begin = array<i64: 0>, end = array<i64: 4>, high = 7 : i64, low = -7 : i64, reader = "pick"}]
 // CHECK-SAME: nn.lookups = [{begin = array<i64: 0>, end = array<i64: 4>, high = 7 : i64, low = 0 : i64, reader = "loss"}]
-func.func @main(%classes: tensor<4xi64>, %labels: tensor<4xi64>, %scores: tensor<4x7xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+// CHECK-SAME: nn.lookups = [{begin = array<i64: 0>, end = array<i64: 4>, high = 7 : i64, low = -7 : i64, reader = "wrapped"}]
+func.func @main(%classes: tensor<4xi64>, %labels: tensor<4xi64>, %any: tensor<4xi64>, %scores: tensor<4x7xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
   %0 = nn.reshape %classes : tensor<4xi64> -> tensor<4x1xi64>
   %1 = nn.gather_nd %scores, %0 {batch_dims = 1 : i64} : tensor<4x7xf32>, tensor<4x1xi64> -> tensor<4xf32> loc("pick")
   %2, %3 = nn.cross_entropy %scores, %labels {ignore_index = -9223372036854775808 : i64} : tensor<4x7xf32>, tensor<4xi64> -> tensor<4xf32>, tensor<4xf32> loc("loss")
-  return %1, %2 : tensor<4xf32>, tensor<4xf32>
+  %zero = nn.constant dense<0> : tensor<i64> : tensor<i64>
+  %seven = nn.constant dense<7> : tensor<i64> : tensor<i64>
+  %negative = nn.compare lt %any, %zero : tensor<4xi64>, tensor<i64> -> tensor<4xi1>
+  %raised = nn.add %any, %seven : tensor<4xi64>, tensor<i64> -> tensor<4xi64>
+  %wrapped = nn.select %negative, %raised, %any : tensor<4xi1>, tensor<4xi64>, tensor<4xi64> -> tensor<4xi64>
+  %4, %5 = nn.cross_entropy %scores, %wrapped {ignore_index = -9223372036854775808 : i64} : tensor<4x7xf32>, tensor<4xi64> -> tensor<4xf32>, tensor<4xf32> loc("wrapped")
+  return %1, %2, %4 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
 }

@@ -51,3 +51,18 @@ func.func @main(%ids: tensor<2xi64>, %x: tensor<2x2xf32>) -> (tensor<2x2xf32>, t
   %y = nn.matmul %x, %b : tensor<2x2xf32>, tensor<2x3xf32> -> tensor<2x3xf32>
   return %e, %y : tensor<2x2xf32>, tensor<2x3xf32>
 }
+
+// -----
+
+// A gather alone reads the log-probabilities.
+func.func @main(%x: tensor<4x7xf32>, %labels: tensor<4x1xi64>) -> tensor<4xf32> {
+  %top = nn.reduce max %x {axes = array<i64: 1>} : tensor<4x7xf32> -> tensor<4x1xf32>
+  %low = nn.sub %x, %top : tensor<4x7xf32>, tensor<4x1xf32> -> tensor<4x7xf32>
+  %e = nn.exp %low : tensor<4x7xf32> -> tensor<4x7xf32>
+  %sum = nn.reduce sum %e {axes = array<i64: 1>} : tensor<4x7xf32> -> tensor<4x1xf32>
+  %log = nn.log %sum : tensor<4x1xf32> -> tensor<4x1xf32>
+  %logs = nn.sub %low, %log : tensor<4x7xf32>, tensor<4x1xf32> -> tensor<4x7xf32>
+  // expected-error @below {{spelled-out cross entropy is left}}
+  %own = nn.gather_nd %logs, %labels {batch_dims = 1 : i64} : tensor<4x7xf32>, tensor<4x1xi64> -> tensor<4xf32>
+  return %own : tensor<4xf32>
+}

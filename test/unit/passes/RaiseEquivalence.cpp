@@ -86,7 +86,7 @@ std::string difference(const std::vector<Tensor> &expected, const std::vector<Te
   return "";
 }
 
-constexpr const char *phase = "hpc-simplify,hpc-raise-layer-norm,hpc-raise-gelu,hpc-raise-softmax,hpc-raise-linear,hpc-"
+constexpr const char *phase = "hpc-simplify,hpc-raise-layer-norm,hpc-raise-gelu,hpc-raise-softmax,hpc-raise-cross-entropy,hpc-raise-linear,hpc-"
                               "split-products,hpc-raise-attention,hpc-simplify";
 
 struct RaiseEquivalence : testing::TestWithParam<std::string> {

@@ -1,0 +1,52 @@
+// x - max - log(sum(exp(x - max))), from the gather backwards.
+#include "passes/Raise/CrossEntropyMatch.h"
+
+#include "passes/Raise/Scalars.h"
+
+namespace hpc {
+
+/// x of a reduction of that kind over x's last dim.
+static Value reducedOverLast(Value value, ReduceKind kind) {
+  auto reduce = value.getDefiningOp<nn::ReduceOp>();
+  if (!reduce || reduce.getKind() != kind)
+    return {};
+  int64_t last = int64_t(nn::shapeOf(reduce.getOperand()).size()) - 1;
+  return reduce.getAxes() == ArrayRef<int64_t>(last) ? reduce.getOperand() : Value();
+}
+
+/// x of log(softmax(x)).
+static Value ofLogSoftmax(Value value) {
+  auto result = value.getDefiningOp<nn::SubOp>();
+  auto shifted = result ? result.getLhs().getDefiningOp<nn::SubOp>() : nn::SubOp();
+  auto logarithm = result ? result.getRhs().getDefiningOp<nn::LogOp>() : nn::LogOp();
+  if (!shifted || !logarithm || reducedOverLast(shifted.getRhs(), ReduceKind::Max) != shifted.getLhs())
+    return {};
+  Value exponentials = reducedOverLast(logarithm.getOperand(), ReduceKind::Sum);
+  auto exponential = exponentials ? exponentials.getDefiningOp<nn::ExpOp>() : nn::ExpOp();
+  return exponential && exponential.getOperand() == shifted.getResult() ? shifted.getLhs() : Value();
+}
+
+/// What is clamped from below, seen through views.
+static bool isNonNegative(Value value) {
+  while (auto view = value.getDefiningOp<nn::ReshapeOp>())
+    value = view.getOperand();
+  std::optional<WithScalar> clamped = matchWithScalar<nn::MaxOp>(value);
+  return clamped && clamped->number >= 0;
+}
+
+std::optional<CrossEntropyMatch> matchCrossEntropy(nn::GatherNdOp gather) {
+  Value data = gather.getData(), labels = gather.getIndices();
+  Type element = nn::tensorType(data).getElementType();
+  Value logits = ofLogSoftmax(data);
+  if (!logits || !(element.isF32() || element.isF64()) ||
+      !llvm::all_of(data.getUsers(), [](Operation *user) { return isa<nn::GatherNdOp>(user); }))
+    return std::nullopt;
+  ArrayRef<int64_t> rows = nn::shapeOf(data).drop_back();
+  bool isOneARow = int64_t(gather.getBatchDims()) == int64_t(rows.size()) && nn::shapeOf(labels).back() == 1 &&
+                   nn::tensorType(labels).getNumElements() == ShapedType::getNumElements(rows);
+  if (!isOneARow)
+    return std::nullopt;
+  return CrossEntropyMatch{logits, labels, !isNonNegative(labels)};
+}
+
+} // namespace hpc
