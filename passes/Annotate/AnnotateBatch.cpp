@@ -2,7 +2,7 @@
 // parallelism cuts each of them. What the user seeds on an input is cut inside of both, on a computed value inside of
 // time.
 #include "compiler/Diagnostics.h"
-#include "compiler/Dialect/NN/BatchDims.h"
+#include "compiler/Dialect/NN/BatchFlow.h"
 #include "compiler/Dialect/NN/Ports.h"
 #include "passes/Annotate/Passes.h"
 
@@ -34,35 +34,21 @@ static void cutOutside(dist::Seed &seed, int64_t dim, const std::vector<std::str
   }
 }
 
-/// What the user cuts of a computed value's batch is cut in every micro-batch: nobody has to say so. A dim carries the
-/// batch where its major factor comes from the batch dim of an input.
+/// What the user cuts of a computed value's batch is cut in every micro-batch: nobody has to say so.
 static void cutOutsideOfSeeds(func::FuncOp function, ArrayRef<std::optional<int64_t>> batchDims,
                               const std::vector<std::string> &time) {
-  DenseSet<std::pair<Value, int64_t>> carriers;
-  for (auto [argument, dim] : llvm::enumerate(batchDims))
-    if (dim)
-      carriers.insert({function.getArgument(argument), *dim});
+  nn::BatchFlow flow(function, batchDims);
   for (Operation &op : function.front()) {
-    auto ruled = dyn_cast<ShardingRuleOpInterface>(&op);
-    if (!ruled)
-      continue;
-    ShardingRule rule = ruled.getShardingRule();
-    DenseSet<int> batch;
-    for (auto [operand, dims] : llvm::zip(op.getOperands(), rule.operands))
-      for (auto [dim, factors] : llvm::enumerate(dims))
-        if (!factors.empty() && carriers.contains({operand, int64_t(dim)}))
-          batch.insert(factors.front());
-    for (auto [result, dims] : llvm::zip(op.getResults(), rule.results)) {
+    flow.visit(&op);
+    for (Value result : op.getResults()) {
       std::optional<dist::Seed> seed = dist::seedOf(result);
-      for (auto [dim, factors] : llvm::enumerate(dims)) {
-        if (factors.empty() || !batch.contains(factors.front()))
-          continue;
-        carriers.insert({result, int64_t(dim)});
-        if (seed && seed->isBinding() && dist::isCut(seed->sharding.dims[dim])) {
+      if (!seed || !seed->isBinding())
+        continue;
+      for (size_t dim = 0; dim < seed->sharding.dims.size(); ++dim)
+        if (flow.carries(result, int64_t(dim)) && dist::isCut(seed->sharding.dims[dim])) {
           cutOutside(*seed, int64_t(dim), time);
           dist::setSeed(result, *seed);
         }
-      }
     }
   }
 }

@@ -1,18 +1,10 @@
 // x - max - log(sum(exp(x - max))), from the gather backwards.
 #include "passes/Raise/CrossEntropyMatch.h"
 
+#include "passes/Raise/RowReduction.h"
 #include "passes/Raise/Scalars.h"
 
 namespace hpc {
-
-/// x of a reduction of that kind over x's last dim.
-static Value reducedOverLast(Value value, ReduceKind kind) {
-  auto reduce = value.getDefiningOp<nn::ReduceOp>();
-  if (!reduce || reduce.getKind() != kind)
-    return {};
-  int64_t last = int64_t(nn::shapeOf(reduce.getOperand()).size()) - 1;
-  return reduce.getAxes() == ArrayRef<int64_t>(last) ? reduce.getOperand() : Value();
-}
 
 /// x of log(softmax(x)).
 static Value ofLogSoftmax(Value value) {

@@ -1,21 +1,13 @@
 // exp(x - max(x)) / sum(exp(x - max(x))) over the last dim becomes nn.softmax. Without the maximum it is left: it
 // overflows earlier.
 #include "passes/Raise/Passes.h"
+#include "passes/Raise/RowReduction.h"
 #include "passes/Raise/Simplify.h"
 
 namespace hpc {
 
 #define GEN_PASS_DEF_RAISESOFTMAX
 #include "passes/Raise/Passes.h.inc"
-
-/// x of a reduction of that kind over x's last dim.
-static Value reducedOverLast(Value value, ReduceKind kind) {
-  auto reduce = value.getDefiningOp<nn::ReduceOp>();
-  if (!reduce || reduce.getKind() != kind)
-    return {};
-  int64_t last = int64_t(nn::shapeOf(reduce.getOperand()).size()) - 1;
-  return reduce.getAxes() == ArrayRef<int64_t>(last) ? reduce.getOperand() : Value();
-}
 
 static LogicalResult raise(Operation *op, Value numerator, Value sum, PatternRewriter &rewriter) {
   auto exponential = numerator.getDefiningOp<nn::ExpOp>();

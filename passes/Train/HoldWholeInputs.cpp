@@ -1,9 +1,7 @@
 // One walk finds what each micro-batch has of its own and what is a number of the whole step; who reads both gets the
 // number from whole inputs, if that takes nothing that a model is large by.
-#include "compiler/Dialect/NN/BatchDims.h"
-#include "compiler/Dialect/NN/NN.h"
+#include "compiler/Dialect/NN/BatchFlow.h"
 #include "compiler/Dialect/NN/Origin.h"
-#include "compiler/Interfaces/ShardingRule.h"
 #include "compiler/StepPart.h"
 #include "passes/Train/Passes.h"
 #include "passes/Train/StepFunction.h"
@@ -14,48 +12,6 @@ namespace hpc {
 #include "passes/Train/Passes.h.inc"
 
 namespace {
-
-/// Where the batch goes: to a dim whose major factor comes from the batch dim of an input.
-class BatchFlow {
-public:
-  explicit BatchFlow(func::FuncOp function, ArrayRef<std::optional<int64_t>> batchDims) {
-    for (auto [argument, dim] : llvm::enumerate(batchDims))
-      if (dim)
-        carriers.insert({function.getArgument(argument), *dim});
-  }
-
-  /// Ops in program order. Whether every micro-batch has its own.
-  bool visit(Operation *op) {
-    auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
-    if (!ruled)
-      return false;
-    ShardingRule rule = ruled.getShardingRule();
-    DenseSet<int> batch;
-    for (auto [operand, dims] : llvm::zip(op->getOperands(), rule.operands))
-      for (auto [dim, factors] : llvm::enumerate(dims))
-        if (!factors.empty() && carriers.contains({operand, int64_t(dim)}))
-          batch.insert(factors.front());
-    const bool readsTotal = llvm::any_of(op->getOperands(), [&](Value operand) { return isTotal(operand); });
-    for (auto [result, dims] : llvm::zip(op->getResults(), rule.results)) {
-      bool carries = false;
-      for (auto [dim, factors] : llvm::enumerate(dims))
-        if (!factors.empty() && batch.contains(factors.front())) {
-          carriers.insert({result, int64_t(dim)});
-          carries = true;
-        }
-      if (!carries && (readsTotal || !batch.empty()))
-        totals.insert(result);
-    }
-    return !batch.empty();
-  }
-
-  /// A number of all micro-batches.
-  bool isTotal(Value value) const { return totals.contains(value); }
-
-private:
-  DenseSet<std::pair<Value, int64_t>> carriers;
-  DenseSet<Value> totals;
-};
 
 /// Copies of ops that read whole inputs. What copies share is copied once, before the first op that reads it.
 class WholeCopies {
@@ -96,8 +52,7 @@ private:
     bool isCheap = add(value);
     for (size_t next = 0; isCheap && next < open.size(); ++next) {
       Operation *op = open[next];
-      isCheap = !nn::isProduct(op) && op->getNumRegions() == 0 &&
-                llvm::all_of(op->getOperands(), add);
+      isCheap = !nn::isProduct(op) && op->getNumRegions() == 0 && llvm::all_of(op->getOperands(), add);
     }
     llvm::copy_if(open, std::back_inserter(ops), [](Operation *op) { return op->getNumOperands() > 0; });
     llvm::sort(ops, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
@@ -134,7 +89,7 @@ struct HoldWholeInputs : impl::HoldWholeInputsBase<HoldWholeInputs> {
     if (failed(batchDims))
       return signalPassFailure();
     StepFunction step(function);
-    BatchFlow flow(function, *batchDims);
+    nn::BatchFlow flow(function, *batchDims);
     WholeCopies copies(function, step, *batchDims);
     for (Operation &op : llvm::make_early_inc_range(function.getBody().front().without_terminator()))
       if (flow.visit(&op))

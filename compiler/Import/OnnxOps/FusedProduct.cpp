@@ -150,9 +150,13 @@ Results fusedConv(NodeImport &n) {
   auto own = names.find(n.text("activation", ""));
   n.ignoreAttribute("activation_params"); // read here
   auto given = n.node.attributes.find("activation_params");
-  if (own != names.end() && given != n.node.attributes.end())
-    for (auto [name, number] : llvm::zip(own->second, given->second.floats))
-      numbers[name] = number;
+  if (given != n.node.attributes.end()) {
+    const size_t known = own == names.end() ? 0 : own->second.size();
+    if (given->second.floats.size() > known)
+      return {n.unsupported(countText(given->second.floats.size(), "number") + " for activation '" + n.text("activation", "") + "'")};
+    for (size_t i = 0; i < given->second.floats.size(); ++i)
+      numbers[own->second[i]] = given->second.floats[i];
+  }
   return {activated(n, result, numbers)};
 }
 
