@@ -12,7 +12,7 @@
 namespace hpc::onnx {
 
 GraphBuilder::GraphBuilder(func::FuncOp function, bool withoutWeights)
-    : function(function), builder(OpBuilder::atBlockEnd(&function.getBody().front())),
+    : function(function), withoutWeights(withoutWeights), builder(OpBuilder::atBlockEnd(&function.getBody().front())),
       weights(&function.getBody().front(), function.getContext(), withoutWeights), loc(function.getLoc()) {}
 
 GraphBuilder::~GraphBuilder() { placeholders.dropAllDefinedValueUses(); }
@@ -90,6 +90,11 @@ std::shared_ptr<const KnownTensor> GraphBuilder::find(Value value) {
 }
 
 Value GraphBuilder::weight(const StoredTensor &stored) {
+  if (withoutWeights && stored.file.empty() && stored.elements() > 0)
+    return fail("weight '" + stored.name +
+                    "' is not stored as bytes of its own, so the plan would hold its numbers and no others would fit; "
+                    "save the model with raw data (numpy_helper.from_array does), or leave out --no-weights",
+                ErrorKind::Unsupported);
   Value value = weights.get(stored);
   storedWeights.try_emplace(value, &stored);
   return value;

@@ -167,6 +167,7 @@ private:
   bool verifyOp(Operation *op);
 
   func::FuncOp function;
+  bool withoutWeights;
   OpBuilder builder;
   WeightTable weights;
   Location loc;

@@ -32,6 +32,19 @@ struct PlanLowering {
       : module(module), function(function), options(options), tables(dist::meshOf(module)),
         weights(lowered.plan, options.planFolder), written(nn::writtenBy(function)) {}
 
+  /// Those that the input does not have yet.
+  static void addLookups(const nn::ArgumentPort &of, plan::Port &input) {
+    for (const nn::Lookup &lookup : of.lookups) {
+      bool isKnown = llvm::any_of(input.lookups, [&](const plan::Lookup &each) {
+        return std::tie(each.begin, each.end, each.low, each.high, each.ignored, each.reader) ==
+               std::tie(lookup.begin, lookup.end, lookup.low, lookup.high, lookup.ignored, lookup.reader);
+      });
+      if (!isKnown)
+        input.lookups.push_back(
+            {lookup.begin, lookup.end, lookup.low, lookup.high, lookup.ignored, lookup.reader});
+    }
+  }
+
   /// States and written values are no ports: `inputNumbers` and `outputNumbers` have -1 for them. What is whole of an
   /// input is that one's.
   void lowerPorts() {
@@ -49,15 +62,16 @@ struct PlanLowering {
       plan::Port &input = lowered.plan.inputs.emplace_back(
           port(name.empty() ? "input" + std::to_string(number) : name, argument.getType(), !is.stepScalar.empty()));
       input.defaultInput = is.defaultInput;
-      for (const nn::Lookup &lookup : is.lookups)
-        input.lookups.push_back(
-            {lookup.begin, lookup.end, lookup.low, lookup.high, lookup.ignored, lookup.reader});
+      addLookups(is, input);
     }
-    for (BlockArgument argument : function.getArguments())
-      if (std::string name = nn::argumentPort(function, argument.getArgNumber()).wholeOf; !name.empty())
-        inputNumbers[argument.getArgNumber()] =
-            int32_t(llvm::find_if(lowered.plan.inputs, [&](const plan::Port &input) { return input.name == name; }) -
-                    lowered.plan.inputs.begin());
+    for (BlockArgument argument : function.getArguments()) {
+      nn::ArgumentPort is = nn::argumentPort(function, argument.getArgNumber());
+      if (is.wholeOf.empty())
+        continue;
+      auto input = llvm::find_if(lowered.plan.inputs, [&](const plan::Port &each) { return each.name == is.wholeOf; });
+      inputNumbers[argument.getArgNumber()] = int32_t(input - lowered.plan.inputs.begin());
+      addLookups(is, *input);
+    }
     for (auto [number, type] : llvm::enumerate(function.getResultTypes())) {
       nn::ResultPort is = nn::resultPort(function, unsigned(number));
       outputNumbers.push_back(is.writes.empty() ? int32_t(lowered.plan.outputs.size()) : -1);

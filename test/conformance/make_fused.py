@@ -77,6 +77,7 @@ case("attention_mask_4d", "Attention", [x, weights, bias, square], ["y"], num_he
 # ---- MultiHeadAttention
 q, k, v = floats(B, S, W), floats(B, 7, W), floats(B, 7, W)
 case("mha", "MultiHeadAttention", [q, k, v], ["y"], num_heads=H)
+case("mha_filter_alone", "MultiHeadAttention", [q, k, v], ["y"], num_heads=H, mask_filter_value=-2.0)
 case("mha_bias", "MultiHeadAttention", [q, k, v, floats(3 * W)], ["y"], num_heads=H)
 case("mha_other_value_size", "MultiHeadAttention", [q, k, floats(B, 7, 12), floats(2 * W + 12)], ["y"], num_heads=H)
 case("mha_causal", "MultiHeadAttention", [q, floats(B, S, W), floats(B, S, W)], ["y"], num_heads=H, unidirectional=1)
@@ -165,6 +166,7 @@ nbits("matmul_4bits", 6, 32, 16)
 nbits("matmul_4bits_uneven", 6, 40, 16, bias=True)
 nbits("matmul_4bits_zero_points", 6, 48, 16, zeros="packed")
 nbits("matmul_8bits", 6, 32, 16, bits=8)
+nbits("matmul_4bits_accuracy", 6, 32, 16, accuracy_level=1)
 a, b, c = floats(3, 4), floats(4, 5), floats(5)
 for kind, numbers in {"Relu": {}, "LeakyRelu": {"alpha": 0.2}, "HardSigmoid": {"alpha": 0.3, "beta": 0.4}, "Tanh": {}}.items():
     case(f"fused_gemm_{kind}", "FusedGemm", [a, b, c], ["y"], fixed=[1, 2], activation=kind, alpha=0.5, beta=2.0, **{f"activation_{name}": number for name, number in numbers.items()})

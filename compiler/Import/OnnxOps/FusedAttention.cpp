@@ -88,6 +88,7 @@ Value withBias(NodeImport &n, Value x, Value bias, int64_t start) {
 Results attention(NodeImport &n) {
   if (refuses(n, {{6, "a length of the past beside its shape"}}, {"do_rotary", "past_present_share_buffer"}))
     return {n.in(0)};
+  n.ignoreAttributes({"mask_filter_value", "rotary_embedding_dim"}); // of a mask that may not be there, of do_rotary
   int64_t heads = n.integer("num_heads", 0);
   Value projected = n.b.matmul(n.in(0), n.in(1));
   if (n.has(2))
@@ -134,6 +135,7 @@ Results attention(NodeImport &n) {
 Results multiHeadAttention(NodeImport &n) {
   if (refuses(n, {{8, "a length of the past beside its shape"}, {9, "beams"}}, {}))
     return {n.in(0)};
+  n.ignoreAttributes({"mask_filter_value"}); // of a mask that may not be there
   int64_t heads = n.integer("num_heads", 0);
   Value bias = n.has(3) ? n.in(3) : Value();
   Attending a;
@@ -218,6 +220,10 @@ Value appended(NodeImport &n, Value past, Value fresh, Value pastLengths, int64_
 Results groupQueryAttention(NodeImport &n) {
   if (refuses(n, {{11, "attention sinks"}}, {"smooth_softmax", "sliding_window_cache"}) || n.wantsOutput(3))
     return {n.b.status().ok() ? n.unsupported("scores as an output") : n.in(0)};
+  if (n.integer("causal", 1) != 1)
+    return {n.unsupported("attention that is not causal (causal=0)")};
+  // Of weights of norms, which are inputs and refused there; of do_rotary; of quantised caches.
+  n.ignoreAttributes({"q_norm_epsilon", "k_norm_epsilon", "qk_norm_epsilon", "rotary_interleaved", "kv_cache_bit_width"});
   for (const char *type : {"k_quant_type", "v_quant_type"})
     if (n.text(type, "NONE") != "NONE")
       return {n.unsupported("quantised keys and values (" + std::string(type) + ")")};
@@ -300,7 +306,7 @@ Results rotaryEmbedding(NodeImport &n) {
     return {n.in(0)};
   if (n.number("scale", 1) != 1)
     return {n.unsupported("attribute 'scale'")};
-  n.ignoreAttribute("rotary_embedding_dim"); // twice the cosines'
+  n.ignoreAttributes({"rotary_embedding_dim"}); // twice the cosines'
   Value x = n.in(0), positions = n.in(1);
   SmallVector<int64_t> shape = n.b.shape(x);
   bool flat = shape.size() == 3;

@@ -36,6 +36,7 @@ template <bool isSimplified> Results skipNorm(NodeImport &n) {
 
 /// Tokens, positions and segments looked up, added and normed.
 Results embedNorm(NodeImport &n) {
+  n.ignoreAttributes({"mask_index_type"}); // for shapes alone
   Value ids = n.in(0);
   SmallVector<int64_t> shape = n.b.shape(ids);
   if (shape.size() != 2 || (n.has(7) && n.b.rank(n.in(7)) != 2))

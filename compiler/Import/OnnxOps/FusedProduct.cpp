@@ -57,6 +57,7 @@ Value unpacked(NodeImport &n, Value bytes, int64_t bits) {
 
 /// A B^T of B [N, K], kept as blocks along K of a few bits, one scale and one zero point a block.
 Results matmulNBits(NodeImport &n) {
+  n.ignoreAttributes({"accuracy_level"}); // the least that will do
   int64_t bits = n.integer("bits", 4), size = n.integer("block_size", 0), rows = n.integer("N", 0), columns = n.integer("K", 0);
   if (n.has(4))
     return {n.unsupported("an order of columns (g_idx)")};
@@ -138,7 +139,7 @@ Results fusedGemm(NodeImport &n) {
 
 /// An activation of a convolution and what is added to it.
 Results fusedConv(NodeImport &n) {
-  n.ignoreAttribute("kernel_shape"); // the weight's
+  n.ignoreAttributes({"kernel_shape"}); // the weight's
   Value result = standardOp(n, "Conv", 11);
   if (n.has(3))
     result = n.b.add(result, n.in(3));
@@ -148,7 +149,7 @@ Results fusedConv(NodeImport &n) {
       {"LeakyRelu", {"alpha"}}, {"Clip", {"min", "max"}}, {"HardSigmoid", {"alpha", "beta"}}};
   Numbers numbers;
   auto own = names.find(n.text("activation", ""));
-  n.ignoreAttribute("activation_params"); // read here
+  n.ignoreAttributes({"activation_params"}); // read here
   auto given = n.node.attributes.find("activation_params");
   if (given != n.node.attributes.end()) {
     const size_t known = own == names.end() ? 0 : own->second.size();

@@ -81,8 +81,8 @@ public:
   }
   bool wantsOutput(size_t index) const { return index < node.outputs.size() && !node.outputs[index].empty(); }
 
-  /// An attribute that says what shapes say too.
-  void ignoreAttribute(const std::string &name) { askedAttributes.insert(name); }
+  /// Attributes that say nothing here: what shapes say too, hints, what belongs to an input or a flag that is not there.
+  void ignoreAttributes(ArrayRef<const char *> names) { askedAttributes.insert(names.begin(), names.end()); }
   /// The first attribute that says something and that nobody has asked for: what the op does not know.
   std::optional<std::string> unknownAttribute() const;
 

@@ -143,6 +143,23 @@ TEST_F(ImportErrors, Attentions) {
   expect({"h", "x", "x"}, {}, "rotary", ErrorKind::Model, "rotates 4 of 4 elements by 8 angles; the angles must be half as many as the elements that they rotate");
 }
 
+/// A weight that the plan itself would hold: what a run is given in its place would be passed over in silence.
+TEST_F(ImportErrors, WeightsThatNoOthersCanReplace) {
+  constexpr int f16 = 10;
+  Graph model = graph({node("Add", {"h", "w"}, {"y"}, {}, "n")});
+  model.inputs = {value("h", f16, {"2"})};
+  model.outputs = {value("y", f16, {})};
+  model.initializers = {tensorHead("w", f16, {2}) + bytes(5, "\x01\x02")}; // int32_data
+  ASSERT_TRUE(writeFile(folder.file("m.onnx"), model.model()).ok());
+  ImportOptions options;
+  Status withWeights = importOnnx(folder.file("m.onnx"), options, &context).status();
+  EXPECT_TRUE(withWeights.ok()) << withWeights.text();
+  options.withoutWeights = true;
+  Status status = importOnnx(folder.file("m.onnx"), options, &context).status();
+  EXPECT_EQ(status.kind(), ErrorKind::Unsupported);
+  EXPECT_THAT(status.message(), HasSubstr("weight 'w' is not stored as bytes of its own, so the plan would hold its numbers"));
+}
+
 TEST_F(ImportErrors, ShapesThatDoNotGoTogether) {
   Graph model = graph({node("Add", {"x", "w"}, {"y"}, {}, "n")});
   model.initializers = {floats("w", {2}, {1, 2})};
