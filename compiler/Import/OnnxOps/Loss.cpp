@@ -10,12 +10,12 @@ Value sumAll(NodeImport &n, Value x) {
   return n.b.reshape(n.b.reduce(ReduceKind::Sum, x, llvm::to_vector(llvm::seq<int64_t>(0, n.b.rank(x)))), {});
 }
 
-/// What is checked of a target [N, ...] of scores [N, C, ...]: the target's shape, or nothing after an error.
-std::optional<SmallVector<int64_t>> shapeOfTarget(NodeImport &n, Value scores, Value target, Value weight) {
+/// Whether a target [N, ...] and a weight [C] fit scores [N, C, ...]; else there is an error.
+bool fitTogether(NodeImport &n, Value scores, Value target, Value weight) {
   SmallVector<int64_t> shape = n.b.shape(scores);
   if (shape.size() < 2) {
     n.b.fail("its scores need a batch and classes");
-    return std::nullopt;
+    return false;
   }
   SmallVector<int64_t> expected = shape;
   expected.erase(expected.begin() + 1);
@@ -23,7 +23,7 @@ std::optional<SmallVector<int64_t>> shapeOfTarget(NodeImport &n, Value scores, V
     n.b.fail("its target must have the scores' shape without the classes");
   else if (weight && n.b.shape(weight) != SmallVector<int64_t>{shape[1]})
     n.b.fail("its weight must have one number for each of the " + std::to_string(shape[1]) + " classes");
-  return n.b.status().ok() ? std::optional(expected) : std::nullopt;
+  return n.b.status().ok();
 }
 
 /// Of numbers [N, C, ...], or broadcast to that, those of the target's classes: [N, ...].
@@ -71,7 +71,7 @@ Value reduced(NodeImport &n, Value loss, Value target, Value weight) {
 
 /// -input[i, target[i, ...], ...]
 Value negativeLogLikelihood(NodeImport &n, Value input, Value target, Value weight) {
-  if (!shapeOfTarget(n, input, target, weight))
+  if (!fitTogether(n, input, target, weight))
     return input;
   return reduced(n, n.b.unary<nn::NegOp>(ofClass(n, input, target, n.b.shape(input)[1])), target, weight);
 }
@@ -102,7 +102,7 @@ Results softmaxCrossEntropy(NodeImport &n) {
   if (isSmoothed(n))
     n.mode.smoothed.push_back(n.node.name);
   Value scores = n.in(0), target = classesOf(n), weight = n.has(2) ? n.in(2) : Value();
-  if (!shapeOfTarget(n, scores, target, weight))
+  if (!fitTogether(n, scores, target, weight))
     return {scores, scores};
   if (n.b.isKnown(scores) && n.b.isKnown(target)) {
     Value shifted = n.b.sub(scores, n.b.reduce(ReduceKind::Max, scores, {1}));
