@@ -2,6 +2,7 @@
 Run it over the build's test folder (build/test), which holds lit.site.cfg.py."""
 import os
 import shutil
+import subprocess
 
 import lit.formats
 
@@ -30,6 +31,7 @@ config.substitutions.append(("%standin", os.path.join(config.hpc_binary_dir, "te
 # REQUIRES: ucx      libhpc_ucx.so was built
 # REQUIRES: slurm    a cluster that a test can start: Slurm's daemons, munge, root
 # REQUIRES: bf16pairs  a CPU that multiplies pairs of bf16 in vectors and has no tiles (VectorUnit)
+# REQUIRES: pypi     %python, a Python with test/requirements.txt (test/environment.sh)
 # UNSUPPORTED: address  a build whose tools are instrumented
 cuda = os.path.join(os.environ.get("CUDA_HOME", "/usr/local/cuda"), "bin")
 config.environment["PATH"] += os.pathsep + cuda
@@ -41,6 +43,10 @@ if shutil.which("mpirun") and os.path.exists(os.path.join(config.hpc_binary_dir,
     config.available_features.add("mpi")
 if os.path.exists(os.path.join(config.hpc_binary_dir, "bin", "libhpc_ucx.so")):
     config.available_features.add("ucx")
+python = subprocess.run([os.path.join(config.hpc_source_dir, "test", "environment.sh"), config.hpc_binary_dir], capture_output=True, text=True)
+if python.returncode == 0:
+    config.available_features.add("pypi")
+    config.substitutions.append(("%python", python.stdout.strip()))
 daemons = os.environ["PATH"] + os.pathsep + "/usr/sbin"
 if os.geteuid() == 0 and all(shutil.which(name, path=daemons) for name in ("munged", "slurmctld", "slurmd", "srun", "ip")):
     config.available_features.add("slurm")

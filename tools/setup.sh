@@ -29,7 +29,7 @@ packages=(
   zlib1g-dev libzstd-dev libxml2-dev
   libssl-dev libopenmpi-dev openmpi-bin libucx-dev # processes: the rendezvous' proofs; the engines between processes
   libgtest-dev libgmock-dev
-  python3 python3-numpy                            # lit, the equality grid
+  python3 python3-numpy python3-venv               # lit, the equality grid; the environment of tests that compare with PyPI's packages
 )
 
 missing=()

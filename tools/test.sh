@@ -122,7 +122,11 @@ address)
   random_graphs build-address --count=30
   ;;
 *)
+  tools/setup.sh --packages-only || exit 1
+  mkdir -p build
+  test/environment.sh --make >/dev/null & # beside the build
   tools/setup.sh || exit 1
+  wait $!
   mapfile -t units < <(grep . build/unit-tests.txt)
   unit_tests build "${units[@]}"
   lit build
