@@ -185,7 +185,9 @@ private:
     if (!builder.status().ok()) {
     } else if (op) {
       NodeImport context(builder, node, version, inputs, mode, *this);
-      results = op->import(context);
+      context.checkFloatTypes();
+      if (builder.status().ok())
+        results = op->import(context);
       if (std::optional<size_t> unknown = context.unknownInput(); unknown && builder.status().ok())
         builder.fail("it has input " + std::to_string(*unknown) + ", " + quoted(node.inputs[*unknown]) + ", which " + node.op +
                      " of opset " + std::to_string(version) + " does not take; take it out, or state the opset that it is of");

@@ -77,6 +77,9 @@ Results matmulNBits(NodeImport &n) {
   Value numbers = unpacked(n, flat(packed, blocks * size * bits / 8, "its weights"), bits);
   Value scales = flat(n.in(2), blocks, "its scales");
   DType type = n.b.dtype(scales);
+  if (type != n.b.dtype(n.in(0)))
+    return {n.b.fail(std::string("its scales are ") + name(type) + " and its input is " + name(n.b.dtype(n.in(0))) +
+                     "; both have one type: cast the scales")};
   Value zeros = n.b.scalar(double(1 << (bits - 1)), scales);
   if (n.has(3)) {
     zeros = n.in(3);

@@ -93,12 +93,20 @@ Results rmsNorm(NodeImport &n) {
   if (n.b.rank(n.in(0)) == 0)
     return {n.b.fail("a norm of a scalar")};
   Normalized input = normalizedInput(n);
-  Value weight = n.has(1) ? perElement(n, n.in(1), input.dims) : Value();
+  Value weight = n.has(1) ? perElement(n, n.in(1), input.dims) : Value(), x = input.x;
+  // The scale and the result may be of another type than the input; the norm is of the wider one.
+  DType own = n.b.dtype(x), type = weight ? n.b.dtype(weight) : own;
+  if (own != type) {
+    DType wide = byteSize(own) > byteSize(type) ? own : byteSize(type) > 2 ? type : DType::F32;
+    x = n.b.cast(x, wide);
+    weight = n.b.cast(weight, wide);
+  }
   double epsilon = n.number("epsilon", 1e-5f);
-  Value result = n.b.reshape(normOf(n, NormKind::Rms, input.x, weight, Value(), epsilon), input.shape);
+  Value result = n.b.cast(n.b.reshape(normOf(n, NormKind::Rms, x, weight, Value(), epsilon), input.shape), type);
   if (!n.wantsOutput(1))
     return {result};
-  Value x = stashed(n, input.x), square = meanLast(n, n.b.mul(x, x));
+  x = stashed(n, input.x);
+  Value square = meanLast(n, n.b.mul(x, x));
   Value deviation = n.b.unary<nn::SqrtOp>(n.b.add(square, n.b.scalar(epsilon, square)));
   SmallVector<int64_t> shape = input.shape;
   std::fill(shape.end() - int64_t(input.dims.size()), shape.end(), 1);

@@ -14,6 +14,33 @@ const Attribute *NodeImport::find(const std::string &name, Attribute::Kind kind)
   return nullptr;
 }
 
+/// Ops whose schemas have more than one float type (ONNX 1.23, ONNX Runtime 1.32), below the opset from which they have one; 0 is none.
+/// Bodies take whatever their nodes take.
+static const llvm::StringMap<int64_t> opsOfSeveralFloatTypes = {
+    {"Attention", 0},       {"BatchNormalization", 0}, {"CastLike", 0}, {"DequantizeLinear", 0}, {"Dropout", 0},
+    {"GridSample", 0},      {"GroupQueryAttention", 0}, {"If", 0},      {"LayerNormalization", 17}, {"LinearAttention", 0},
+    {"Loop", 0},            {"MatMulNBits", 0},        {"OneHot", 0},   {"Pow", 0},              {"QuantizeLinear", 0},
+    {"RMSNormalization", 0}, {"Resize", 0},            {"Scan", 0},     {"SequenceMap", 0},      {"SimplifiedLayerNormalization", 0},
+    {"Upsample", 0},
+};
+
+void NodeImport::checkFloatTypes() {
+  if (auto several = opsOfSeveralFloatTypes.find(node.op);
+      several != opsOfSeveralFloatTypes.end() && (several->second == 0 || version < several->second))
+    return;
+  std::optional<size_t> first;
+  for (size_t i = 0; i < inputs.size() && b.status().ok(); ++i) {
+    if (!inputs[i] || b.isSequence(inputs[i]) || !isFloat(b.dtype(inputs[i])))
+      continue;
+    if (!first)
+      first = i;
+    else if (b.dtype(inputs[i]) != b.dtype(inputs[*first]))
+      b.fail("input " + std::to_string(i) + ", '" + node.inputs[i] + "', is " + name(b.dtype(inputs[i])) + " and input " +
+             std::to_string(*first) + ", '" + node.inputs[*first] + "', is " + name(b.dtype(inputs[*first])) + "; " + node.op +
+             " takes floats of one type: put a Cast before it");
+  }
+}
+
 std::optional<std::string> NodeImport::unknownAttribute() const {
   for (const auto &[name, value] : node.attributes)
     if (!askedAttributes.count(name) && (value.i != 0 || value.f != 0 || !value.s.empty() || !value.ints.empty() ||

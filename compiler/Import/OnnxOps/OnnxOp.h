@@ -65,6 +65,8 @@ public:
       b.fail("input " + std::to_string(index) + " is a tensor, and it takes a sequence of them");
     return b.parts(input);
   }
+  /// An error where inputs have different float types and the op's schema has one for all of them.
+  void checkFloatTypes();
   /// Of an op with any number of inputs, which reads them all.
   size_t numInputs() {
     asked.set();

@@ -18,11 +18,13 @@ struct Interpolation {
   double cubic = -0.75, extrapolation = 0;
 };
 
-/// One axis: `width` is scale * from, which need not be whole.
+/// One axis. Its scale is the ratio up / down, since a quotient that was rounded would move positions off exact ties.
 struct Axis {
   int64_t dim = 0, from = 0, to = 0;
-  double scale = 1, roiStart = 0, roiEnd = 1;
-  double width() const { return scale * double(from); }
+  double up = 1, down = 1, roiStart = 0, roiEnd = 1;
+  double scale() const { return up / down; }
+  double width() const { return double(from) * up / down; } ///< need not be whole
+  bool keepsPlaces() const { return up == down && from == to; }
 };
 
 /// An axis reads no more elements than this, which are worked out one by one.
@@ -35,24 +37,25 @@ struct Taps {
   SmallVector<bool> isOutside; ///< takes the extrapolation value instead
 };
 
-/// Where element `x` of the result lies in the input.
+/// Where element `at` of the result lies in the input. Products of halves and sizes are exact, and each position is rounded by one division.
 double sourceOf(const Axis &axis, const std::string &mode, int64_t at) {
   double x = double(at), from = double(axis.from), width = axis.width();
+  double center = (2 * x + 1) * axis.down / (2 * axis.up); // of the element, in the input
   if (mode == "asymmetric")
-    return x / axis.scale;
+    return x * axis.down / axis.up;
   if (mode == "align_corners")
     return width == 1 ? 0 : x * (from - 1) / (width - 1);
   if (mode == "pytorch_half_pixel" && axis.to == 1)
     return -0.5;
   if (mode == "tf_half_pixel_for_nn")
-    return (x + 0.5) / axis.scale;
+    return center;
   if (mode == "half_pixel_symmetric")
-    return from / 2 * (1 - double(axis.to) / width) + (x + 0.5) / axis.scale - 0.5;
+    return from / 2 * (1 - double(axis.to) / width) + center - 0.5;
   if (mode == "tf_crop_and_resize") {
     double length = (axis.roiEnd - axis.roiStart) * (from - 1);
     return axis.roiStart * (from - 1) + (axis.to == 1 ? length / 2 : x * length / (width - 1));
   }
-  return (x + 0.5) / axis.scale - 0.5;
+  return ((2 * x + 1) * axis.down - axis.up) / (2 * axis.up);
 }
 
 double roundedTo(double x, const std::string &mode) {
@@ -73,7 +76,7 @@ double kernelAt(const Interpolation &how, double x) {
 
 /// Half the elements around a position that can have a weight.
 double supportOf(const Interpolation &how, const Axis &axis) {
-  double stretch = how.antialias ? std::min(axis.scale, 1.0) : 1;
+  double stretch = how.antialias ? std::min(axis.scale(), 1.0) : 1;
   return (how.kind == Interpolation::Linear ? 1 : 2) / stretch;
 }
 
@@ -81,7 +84,7 @@ SmallVector<std::pair<int64_t, double>> tapsAt(const Interpolation &how, const A
   auto clamped = [&](double at) { return int64_t(std::clamp(at, 0.0, double(axis.from - 1))); };
   if (how.kind == Interpolation::Nearest)
     return {{clamped(roundedTo(x, how.rounding)), 1}};
-  double stretch = how.antialias ? std::min(axis.scale, 1.0) : 1, support = supportOf(how, axis), sum = 0;
+  double stretch = how.antialias ? std::min(axis.scale(), 1.0) : 1, support = supportOf(how, axis), sum = 0;
   SmallVector<std::pair<int64_t, double>> taps;
   for (double at = std::floor(x - support) + 1; at < x + support; ++at) {
     double weight = kernelAt(how, (at - x) * stretch);
@@ -156,6 +159,9 @@ Value gathered(NodeImport &n, Value x, const Axis &axis, const Taps &taps) {
 }
 
 Value resizeAxis(NodeImport &n, Value x, const Axis &axis, const Interpolation &how) {
+  // ONNX Runtime moves nothing here either, though tf_half_pixel_for_nn by its formula would.
+  if (axis.keepsPlaces() && how.coordinates != "tf_crop_and_resize")
+    return x;
   if (axis.to == 0 || axis.from == 0) {
     SmallVector<int64_t> shape = n.b.shape(x);
     if (axis.from == 0 && axis.to != 0)
@@ -245,16 +251,41 @@ SmallVector<double> numbersOf(NodeImport &n, Value value, const std::string &wha
   return numbers;
 }
 
+/// The ratio that was rounded to a scale: of sizes, else the one of the smallest denominator (Stern and Brocot's tree), which ONNX Runtime's arithmetic
+/// in f32 finds, too: 2/3 where the file has 0.6666667. A scale that no small ratio rounds to stays as it is.
+void setRatio(Axis &axis, float scale) {
+  constexpr double largest = 1 << 16;
+  if (float(axis.to) / float(axis.from) == scale) {
+    axis.up = double(axis.to), axis.down = double(axis.from);
+    return;
+  }
+  axis.up = scale, axis.down = 1;
+  if (!(scale < largest))
+    return;
+  double lowUp = std::floor(scale), lowDown = 1, highUp = lowUp + 1, highDown = 1;
+  while (lowDown + highDown <= largest && float(lowUp / lowDown) != scale) {
+    double up = lowUp + highUp, down = lowDown + highDown;
+    if (float(up / down) <= scale)
+      lowUp = up, lowDown = down;
+    else
+      highUp = up, highDown = down;
+  }
+  if (float(lowUp / lowDown) == scale)
+    axis.up = lowUp, axis.down = lowDown;
+}
+
 /// The new size by a scale, as ONNX's shape inference rounds it. Negative where there is none.
-bool setScale(NodeImport &n, Axis &axis, double scale) {
+bool setScale(NodeImport &n, Axis &axis, double scale, bool isNearest) {
   double size = std::floor(float(axis.from) * float(scale));
   if (!(scale > 0) || !(size < 0x1p53)) {
     n.b.fail("its scale " + numberText(scale) + " makes of the " + countText(axis.from, "element") + " of dim " +
              std::to_string(axis.dim) + " no size from 0 to 2^53; scales are above 0");
     return false;
   }
-  axis.scale = scale;
   axis.to = int64_t(size);
+  axis.up = scale, axis.down = 1;
+  if (isNearest) // the jumps of the nearest element; an interpolation has none
+    setRatio(axis, float(scale));
   return true;
 }
 
@@ -263,20 +294,23 @@ bool setSizes(NodeImport &n, MutableArrayRef<Axis> axes, ArrayRef<double> sizes)
   std::string policy = n.text("keep_aspect_ratio_policy", "stretch");
   if (!isOneOf(n, "keep_aspect_ratio_policy", policy, {"stretch", "not_larger", "not_smaller"}))
     return false;
-  double common = policy == "not_larger" ? HUGE_VAL : 0;
+  std::optional<std::pair<double, double>> common; // up and down of the axis that decides for all
   for (auto [axis, size] : llvm::zip_equal(axes, sizes)) {
     if (!(size >= 0 && size < 0x1p53)) {
       n.b.fail("its sizes have " + numberText(size) + "; 0 to 2^53 are possible");
       return false;
     }
     axis.to = int64_t(size);
-    axis.scale = axis.from == 0 ? 1 : size / double(axis.from);
-    common = policy == "not_larger" ? std::min(common, axis.scale) : std::max(common, axis.scale);
+    if (axis.from != 0)
+      axis.up = size, axis.down = double(axis.from);
+    bool isLess = common && axis.up * common->second < common->first * axis.down;
+    if (!common || isLess == (policy == "not_larger"))
+      common = {axis.up, axis.down};
   }
   if (policy != "stretch")
     for (Axis &axis : axes) {
-      axis.scale = common;
-      axis.to = int64_t(std::min(std::floor(common * double(axis.from) + 0.5), 0x1p53));
+      std::tie(axis.up, axis.down) = *common;
+      axis.to = int64_t(std::min(std::floor(axis.width() + 0.5), 0x1p53));
     }
   return true;
 }
@@ -315,7 +349,7 @@ Results resize(NodeImport &n) {
     return {x};
   if (!hasSizes)
     for (auto [axis, scale] : llvm::zip_equal(axes, amounts))
-      if (!setScale(n, axis, scale))
+      if (!setScale(n, axis, scale, how->kind == Interpolation::Nearest))
         return {x};
   // 3. From which part. Exporters give an empty roi, and scales beside the sizes that count.
   for (size_t index = 1; index < n.node.inputs.size() && index < 4; ++index)
@@ -353,7 +387,7 @@ Results upsample(NodeImport &n) {
   SmallVector<Axis> axes;
   for (size_t dim = 0; dim < shape.size() && n.b.status().ok(); ++dim) {
     axes.push_back({int64_t(dim), shape[dim], shape[dim]});
-    if (!setScale(n, axes.back(), scales[dim]))
+    if (!setScale(n, axes.back(), scales[dim], how.kind == Interpolation::Nearest))
       return {x};
   }
   return {resizeAll(n, x, axes, how)};
