@@ -127,7 +127,8 @@ std::vector<OnnxOp> allOnnxOps() {
                                  gridSampleOps(), quantizedConvolutionOps(), fusedAttentionOps(), fusedNormOps(),
                                  fusedProductOps(), controlFlowOps(), orderOps(), scatterOps(), einsumOps(), lossOps(),
                                  quantizationOps(), matrixOps(), signalOps(), fourierOps(), selectionOps(),
-                                 sequenceOps(), recurrentOps(), linearAttentionOps(), refusedOps()})
+                                 sequenceOps(), recurrentOps(), linearAttentionOps(), quantizedOps(),
+                                 featureOps(), refusedOps()})
     all.insert(all.end(), table.begin(), table.end());
   return all;
 }

@@ -183,6 +183,8 @@ ArrayRef<OnnxOp> sequenceOps();
 ArrayRef<OnnxOp> recurrentOps();
 ArrayRef<OnnxOp> linearAttentionOps();
 /// Ops that no plan can run, each with the reason; the message says it.
+ArrayRef<OnnxOp> quantizedOps();
+ArrayRef<OnnxOp> featureOps();
 ArrayRef<OnnxOp> refusedOps();
 
 /// Null when no table has it.

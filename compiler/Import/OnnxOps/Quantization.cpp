@@ -1,5 +1,6 @@
 // Quantisation: whole numbers with a scale and a zero point, per tensor, per axis or per block. Scaling happens in f32;
 // products of whole numbers are exact, in f64.
+#include "compiler/Import/OnnxOps/Quantization.h"
 #include "compiler/Import/OnnxOps/Dims.h"
 #include "compiler/Import/OnnxOps/Narrow.h"
 #include "runtime/base/IntegerMath.h"
@@ -33,9 +34,6 @@ Value spread(NodeImport &n, Value x, ArrayRef<int64_t> shape, int64_t axis, int6
   return n.b.slice(n.b.reshape(n.b.broadcast(n.b.reshape(x, split), repeated), merged), starts, steps, shape);
 }
 
-struct Scaling {
-  Value scale, zero; ///< of x's shape once broadcast; zero: null, or f32
-};
 Scaling scalingOf(NodeImport &n, Value x) {
   SmallVector<int64_t> shape = n.b.shape(x);
   int64_t block = n.integer("block_size", 0), axis = 0;
@@ -52,12 +50,6 @@ Scaling scalingOf(NodeImport &n, Value x) {
   if (n.has(2))
     scaling.zero = n.b.cast(spread(n, fromNarrow(n, n.in(2)), shape, axis, block), DType::F32);
   return scaling;
-}
-
-/// round(x / scale) + zero, to the nearest number of the type.
-Value quantized(NodeImport &n, Value x, const Scaling &scaling, DType to) {
-  Value whole = n.b.unary<nn::RoundOp>(n.b.div(n.b.cast(x, DType::F32), scaling.scale));
-  return n.b.cast(scaling.zero ? n.b.add(whole, scaling.zero) : whole, to);
 }
 
 Results quantizeLinear(NodeImport &n) {
@@ -83,22 +75,15 @@ Results dequantizeLinear(NodeImport &n) {
   if (!type || !isFloat(*type))
     return {n.unsupported("numbers of type " + (type ? std::string(name(*type)) : typeNameOfCode(code)))};
   Scaling scaling = scalingOf(n, n.in(0));
-  Value real = n.b.cast(fromNarrow(n, n.in(0)), DType::F32);
-  return {n.b.cast(n.b.mul(scaling.zero ? n.b.sub(real, scaling.zero) : real, scaling.scale), *type)};
+  return {n.b.cast(dequantized(n, fromNarrow(n, n.in(0)), scaling), *type)};
 }
 
 /// To u8, by the range of x widened to hold 0.
 Results dynamicQuantizeLinear(NodeImport &n) {
   Value x = n.in(0);
-  SmallVector<int64_t> axes = llvm::to_vector(llvm::seq<int64_t>(0, n.b.rank(x)));
-  auto extreme = [&](ReduceKind kind) { return n.b.reshape(n.b.reduce(kind, x, axes), {}); };
-  Value zero = n.b.scalar(0, x), most = n.b.scalar(255, x);
-  Value high = n.b.binary<nn::MaxOp>(extreme(ReduceKind::Max), zero);
-  Value low = n.b.binary<nn::MinOp>(extreme(ReduceKind::Min), zero);
-  Value scale = n.b.div(n.b.sub(high, low), most);
-  Value point = n.b.div(n.b.sub(zero, low), scale);
-  point = n.b.unary<nn::RoundOp>(n.b.binary<nn::MinOp>(n.b.binary<nn::MaxOp>(point, zero), most));
-  return {quantized(n, x, {scale, point}, DType::U8), scale, n.b.cast(point, DType::U8)};
+  Scaling scaling = dynamicScaling(n, x, llvm::to_vector(llvm::seq<int64_t>(0, n.b.rank(x))));
+  scaling = {n.b.reshape(scaling.scale, {}), n.b.reshape(scaling.zero, {})};
+  return {quantized(n, x, scaling, DType::U8), scaling.scale, n.b.cast(scaling.zero, DType::U8)};
 }
 
 /// x - zero as f64, where every product and sum of 8-bit numbers is exact. A zero point is one number, or one for each
@@ -117,13 +102,13 @@ Value centered(NodeImport &n, Value x, Value zero, bool isLeft) {
 Value optional(NodeImport &n, size_t index) { return n.has(index) ? n.in(index) : Value(); }
 
 Results matmulInteger(NodeImport &n) {
-  Value product = matmulOf(n, centered(n, n.in(0), optional(n, 2), true), centered(n, n.in(1), optional(n, 3), false));
+  Value product = wholeProduct(n, n.in(0), optional(n, 2), n.in(1), optional(n, 3));
   return {n.b.cast(n.b.cast(product, DType::I64), DType::I32)}; // wraps, as a sum of i32 does
 }
 
 /// a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero.
 Results qLinearMatMul(NodeImport &n) {
-  Value product = matmulOf(n, centered(n, n.in(0), n.in(2), true), centered(n, n.in(3), n.in(5), false));
+  Value product = wholeProduct(n, n.in(0), n.in(2), n.in(3), n.in(5));
   auto scale = [&](size_t index) {
     Value x = n.b.cast(n.in(index), DType::F32);
     bool isPerRow = index != 4 && n.b.rank(x) == 1 && n.b.shape(x)[0] != 1;
@@ -147,6 +132,36 @@ const OnnxOp table[] = {
 };
 
 } // namespace
+
+Value quantized(NodeImport &n, Value x, const Scaling &scaling, DType to) {
+  Value whole = n.b.unary<nn::RoundOp>(n.b.div(n.b.cast(x, DType::F32), scaling.scale));
+  return n.b.cast(scaling.zero ? n.b.add(whole, scaling.zero) : whole, to);
+}
+
+Value dequantized(NodeImport &n, Value x, const Scaling &scaling) {
+  Value real = n.b.cast(x, DType::F32);
+  return n.b.mul(scaling.zero ? n.b.sub(real, scaling.zero) : real, scaling.scale);
+}
+
+Scaling dynamicScaling(NodeImport &n, Value x, ArrayRef<int64_t> axes) {
+  Value zero = n.b.scalar(0, x), most = n.b.scalar(255, x);
+  Value high = n.b.binary<nn::MaxOp>(n.b.reduce(ReduceKind::Max, x, axes), zero);
+  Value low = n.b.binary<nn::MinOp>(n.b.reduce(ReduceKind::Min, x, axes), zero);
+  Value scale = n.b.div(n.b.sub(high, low), most);
+  // A range of 0 has no scale; ONNX Runtime takes 1.
+  scale = n.b.select(n.b.compare(nn::ComparePredicate::eq, scale, zero), n.b.scalar(1, x), scale);
+  Value point = n.b.div(n.b.sub(zero, low), scale);
+  return {scale, n.b.unary<nn::RoundOp>(n.b.binary<nn::MinOp>(n.b.binary<nn::MaxOp>(point, zero), most))};
+}
+
+Value roundedDynamically(NodeImport &n, Value x, ArrayRef<int64_t> axes) {
+  Scaling scaling = dynamicScaling(n, x, axes);
+  return dequantized(n, quantized(n, x, scaling, DType::U8), scaling);
+}
+
+Value wholeProduct(NodeImport &n, Value x, Value xZero, Value y, Value yZero) {
+  return matmulOf(n, centered(n, x, xZero, true), centered(n, y, yZero, false));
+}
 
 ArrayRef<OnnxOp> quantizationOps() { return table; }
 

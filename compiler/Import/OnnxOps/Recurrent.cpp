@@ -1,5 +1,6 @@
 // RNN, GRU and LSTM, unrolled step by step: one product with all inputs before, one with the state in each step.
 #include "compiler/Import/OnnxOps/Dims.h"
+#include "compiler/Import/OnnxOps/Quantization.h"
 #include "runtime/base/CountText.h"
 
 #include <functional>
@@ -57,6 +58,7 @@ struct Cell {
   double clip = 0;           ///< 0: none
   bool resetsAfter = false;  ///< GRU: linear_before_reset
   bool couplesGates = false; ///< LSTM: input_forget
+  bool roundsState = false;  ///< each row of the state is quantised before a product
 };
 
 struct State {
@@ -99,7 +101,8 @@ State stepGru(NodeImport &n, const Cell &cell, Value input, const State &state) 
 
 /// Gates: input, output, forget, cell.
 State stepLstm(NodeImport &n, const Cell &cell, Value input, const State &state) {
-  Value all = n.b.add(input, withBias(n, n.b.matmul(state.hidden, cell.recurrence, false, true), cell.recurrentBias));
+  Value hidden = cell.roundsState ? roundedDynamically(n, state.hidden, {1}) : state.hidden;
+  Value all = n.b.add(input, withBias(n, n.b.matmul(hidden, cell.recurrence, false, true), cell.recurrentBias));
   auto peeping = [&](Value x, Value memory, int64_t which) {
     return cell.peepholes ? n.b.add(x, n.b.mul(memory, part(n, cell.peepholes, 0, which, 3))) : x;
   };
@@ -119,6 +122,7 @@ struct Kind {
   int64_t gates;
   Step step;
   SmallVector<std::string> activations;
+  bool roundsState = false;
 };
 
 const std::vector<float> *floatsOf(NodeImport &n, const std::string &name) {
@@ -187,6 +191,7 @@ Results recurrent(NodeImport &n, const Kind &kind) {
     cell.clip = n.number("clip", 0);
     cell.resetsAfter = n.integer("linear_before_reset", 0);
     cell.couplesGates = n.integer("input_forget", 0);
+    cell.roundsState = kind.roundsState;
     Value inputs = n.b.matmul(x, at(n, weights, which), false, true);
     if (n.has(3)) {
       Value bias = at(n, n.in(3), which);
@@ -242,7 +247,39 @@ Results rnn(NodeImport &n) { return recurrent(n, {1, stepRnn, {"Tanh"}}); }
 Results gru(NodeImport &n) { return recurrent(n, {3, stepGru, {"Sigmoid", "Tanh"}}); }
 Results lstm(NodeImport &n) { return recurrent(n, {4, stepLstm, {"Sigmoid", "Tanh", "Tanh"}}); }
 
-const OnnxOp table[] = {{"RNN", 7, rnn}, {"GRU", 7, gru}, {"LSTM", 7, lstm}};
+/// Weights of whole numbers [directions, features, gates * hidden] with one scale and zero point a direction, or one a column more, as
+/// LSTM's own [directions, gates * hidden, features].
+Value plainWeights(NodeImport &n, size_t weight, size_t scale) {
+  SmallVector<int64_t> shape = n.b.shape(n.in(weight));
+  auto spread = [&](Value x) {
+    int64_t count = elementCount(n.b.shape(x));
+    if (shape.size() != 3 || (count != shape[0] && count != shape[0] * shape[2]))
+      return n.b.fail("its scales and zero points need one number for each direction, or one for each column of its weights");
+    return n.b.cast(n.b.reshape(x, {shape[0], 1, count / shape[0]}), DType::F32);
+  };
+  Scaling scaling{spread(n.in(scale)), spread(n.in(scale + 1))};
+  return n.b.status().ok() ? n.b.transpose(dequantized(n, n.in(weight), scaling), {0, 2, 1}) : n.in(weight);
+}
+
+/// com.microsoft: an LSTM whose weights are whole numbers. Before its products the input is quantised as one tensor and each row of the
+/// state by itself: so ONNX Runtime does where each sequence has a thread.
+Results dynamicQuantizeLstm(NodeImport &n) {
+  n.ignoreAttributes({"hidden_size"});
+  Value x = n.in(0);
+  SmallVector<Value> plain = {roundedDynamically(n, x, llvm::to_vector(llvm::seq<int64_t>(0, n.b.rank(x)))), plainWeights(n, 1, 8), plainWeights(n, 2, 10)};
+  for (size_t index = 3; index < 8; ++index)
+    plain.push_back(n.has(index) ? n.in(index) : Value());
+  if (!n.b.status().ok())
+    return {x, x, x};
+  const ArrayRef<Value> inputs = n.allInputs();
+  n.replaceInputs(plain);
+  Results results = recurrent(n, {4, stepLstm, {"Sigmoid", "Tanh", "Tanh"}, true});
+  n.replaceInputs(inputs);
+  return results;
+}
+
+const OnnxOp table[] = {
+    {"RNN", 7, rnn}, {"GRU", 7, gru}, {"LSTM", 7, lstm}, {"DynamicQuantizeLSTM", 1, dynamicQuantizeLstm, "com.microsoft"}};
 
 } // namespace
 
