@@ -8,12 +8,14 @@
 #include "passes/Lower/Lower.h"
 #include "passes/Phases.h"
 #include "passes/Place/Place.h"
+#include "runtime/base/CountText.h"
 #include "runtime/base/File.h"
 #include "runtime/plan/PlanCheck.h"
 #include "runtime/plan/PlanExplain.h"
 #include "runtime/plan/PlanFile.h"
 #include "tools/OutputFiles.h"
 #include "tools/hpc-opt/Alternatives.h"
+#include "tools/hpc-opt/ByteSize.h"
 #include "tools/hpc-opt/CommandLine.h"
 #include "tools/hpc-opt/DiagnosticPrinter.h"
 #include "tools/hpc-opt/DropoutRate.h"
@@ -425,7 +427,14 @@ struct Compilation {
     }
     // 5. Only now it is written.
     HPC_RETURN_IF_ERROR(writeChoices());
-    return line.output.empty() ? Status::success() : plan::writePlan(lowered->plan, line.output);
+    if (!line.output.empty())
+      return plan::writePlan(lowered->plan, line.output);
+    int64_t most = 0;
+    for (const plan::MemoryFacts &memory : facts->memory)
+      most = std::max(most, memory.total());
+    llvm::errs() << "hpc-opt: compiled a plan for " << countText(lowered->plan.worldSize(), "rank") << " of at most "
+                 << byteSizeText(most) << " each; nothing is written without -o PLAN\n";
+    return Status::success();
   }
 };
 } // namespace

@@ -11,6 +11,7 @@
 #include "llvm/Support/InitLLVM.h"
 
 #include <filesystem>
+#include <unistd.h>
 
 using namespace hpc;
 
@@ -31,6 +32,8 @@ static bool wantsCompile(int argc, char **argv) {
 
 /// The .mlir mode reads with MLIR's own reader, which would wait for a pipe and read a device without an end.
 static Status checkProgramFile(int argc, char **argv) {
+  if (argc == 1 && isatty(STDIN_FILENO))
+    return Status::error(ErrorKind::Usage, "no model was given; hpc-opt MODEL.onnx --tp=2 -o PLAN compiles one; see hpc-opt --help");
   for (int i = 1; i < argc; ++i) {
     std::string argument = argv[i];
     if (argument.empty())
