@@ -25,8 +25,11 @@ struct Annotator {
   /// Seeds a weight: `piece` of dim `dim` cut over the axes. The first seed of a value stays, and so does a weight
   /// without elements, or one that is made of parameters that the user has cut.
   void seed(Value weight, unsigned dim, Piece piece) {
+    if (!userSeeds(weight).empty())
+      return;
+    weight = nn::storedForm(weight); // where ZeRO looks for it
     Operation *op = weight.getDefiningOp();
-    if (op->hasAttr(dist::seedAttrName) || nn::tensorType(weight).getNumElements() == 0 || !userSeeds(weight).empty())
+    if (op->hasAttr(dist::seedAttrName) || nn::tensorType(weight).getNumElements() == 0)
       return;
     dist::Sharding sharding = dist::replicated(nn::shapeOf(weight).vec());
     sharding.dims[dim] = cutPiece(nn::shapeOf(weight)[dim], piece);

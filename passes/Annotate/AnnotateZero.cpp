@@ -1,5 +1,6 @@
 // ZeRO as annotation (Rajbhandari et al. 2020): seeds that cut the states of the optimizer over the ranks of data parallelism,
 // and for level 3 what parameters are stored as. All that moves because of it are reshards that propagation and partition find.
+#include "compiler/Dialect/NN/Origin.h"
 #include "compiler/Dialect/NN/Ports.h"
 #include "compiler/ElementType.h"
 #include "passes/Annotate/Passes.h"
@@ -17,18 +18,41 @@ struct ZeroAnnotator {
   std::vector<std::string> dataAxes; ///< of more than one rank
   std::map<std::string, SmallVector<nn::ParameterOp>> parameters;
   std::map<std::string, std::optional<size_t>> chosen; ///< the dim that is cut, by parameter
+  nn::Origins origins;
+
+  /// Whether a seed cuts dim `dim` of a weight, or what that dim becomes in a weight that is made of it (the kernel of a convolution, reshaped
+  /// for its product). A cut over data of the same dim would be moved for each use.
+  bool isCutFurtherOn(Value weight, unsigned dim) const {
+    if (std::optional<dist::Seed> seed = dist::seedOf(weight); seed && dist::isCut(seed->sharding.dims[dim]))
+      return true;
+    for (OpOperand &use : weight.getUses()) {
+      auto ruled = dyn_cast<ShardingRuleOpInterface>(use.getOwner());
+      if (!ruled)
+        continue;
+      ShardingRule rule = ruled.getShardingRule();
+      const auto &factors = rule.operands[use.getOperandNumber()][dim];
+      for (auto [result, dims] : llvm::zip(use.getOwner()->getResults(), rule.results))
+        for (auto [resultDim, resultFactors] : llvm::enumerate(dims))
+          if (origins.lookup(result).isWeight() &&
+              llvm::any_of(factors, [&](int factor) { return llvm::is_contained(resultFactors, factor); }) &&
+              isCutFurtherOn(result, unsigned(resultDim)))
+            return true;
+    }
+    return false;
+  }
 
   /// The dim of a parameter that is cut over data: the first that no seed cuts and that gives every rank an element.
   /// None for a vector that is smaller than what its collectives cost: beside matrices it is nothing, and uncut its
   /// gradient goes in a bucket with others. Nor where tensor axes may cut it: who does is not known yet.
-  std::optional<size_t> freeDim(const dist::Seed &seed, RankedTensorType type) const {
+  std::optional<size_t> freeDim(Value parameter) const {
+    RankedTensorType type = nn::tensorType(parameter);
     ArrayRef<int64_t> shape = type.getShape();
     int64_t ranks = mesh.sizeOf(dist::AxisRole::Data);
     bool isSmall = type.getNumElements() * elementBytes(type.getElementType()) < dist::bytesOfLatency;
     if (shape.size() < 2 && (isSmall || mesh.sizeOf(dist::AxisRole::Tensor) > 1))
       return std::nullopt;
     for (size_t dim = 0; dim < shape.size(); ++dim)
-      if (!dist::isCut(seed.sharding.dims[dim]) && shape[dim] >= ranks)
+      if (shape[dim] >= ranks && !isCutFurtherOn(parameter, unsigned(dim)))
         return dim;
     return std::nullopt;
   }
@@ -65,7 +89,7 @@ struct ZeroAnnotator {
     // Of several states the first decides.
     auto [choice, isNew] = chosen.try_emplace(parameter.getName().str());
     if (isNew)
-      choice->second = freeDim(seed, nn::tensorType(parameter.getResult()));
+      choice->second = freeDim(parameter.getResult());
     std::optional<size_t> dim = choice->second;
     if (!dim)
       return;
@@ -104,7 +128,7 @@ struct AnnotateZero : impl::AnnotateZeroBase<AnnotateZero> {
                                           << "add --dp=N, or leave it out";
       return;
     }
-    ZeroAnnotator{function, mesh, level, axes, {}, {}}.run();
+    ZeroAnnotator{function, mesh, level, axes, {}, {}, nn::findOrigins(function)}.run();
   }
 };
 } // namespace

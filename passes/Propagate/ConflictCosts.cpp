@@ -2,6 +2,7 @@
 // moves less. A cut is weighed where it is as a whole (all ops along which it flowed), then op by op. Weights and seeds
 // are never given up here.
 #include "compiler/Dialect/NN/NN.h"
+#include "compiler/Dialect/NN/Origin.h"
 #include "compiler/ElementType.h"
 #include "passes/Propagate/Propagation.h"
 
@@ -56,10 +57,11 @@ private:
     if (rule.factors[node.second].isInternal && !isInResults(rule, node.second))
       return false;
     for (auto [index, operand] : llvm::enumerate(state.op->getOperands())) {
-      if (!isa_and_present<nn::ParameterOp>(operand.getDefiningOp()))
+      Value weight = nn::storedForm(operand);
+      if (!isa_and_present<nn::ParameterOp>(weight.getDefiningOp()))
         continue;
       bool fixed =
-          nn::tensorType(operand).getRank() >= 2 || propagation.sources[propagation.sourceIndex.lookup(operand)].seeded;
+          nn::tensorType(weight).getRank() >= 2 || propagation.sources[propagation.sourceIndex.lookup(weight)].seeded;
       for (const ShardingRule::DimFactors &dim : state.sharding.rule.operands[index])
         if (fixed && llvm::is_contained(dim, node.second))
           return false;

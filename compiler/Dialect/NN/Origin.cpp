@@ -28,4 +28,14 @@ bool isProduct(Operation *op) {
          cost.getFlops() > 2 * tensorType(op->getResult(0)).getNumElements();
 }
 
+Value storedForm(Value weight) {
+  for (Value value = weight; Operation *op = value.getDefiningOp(); value = op->getOperand(0)) {
+    if (isa<ParameterOp>(op))
+      return value;
+    if (op->getNumOperands() != 1 || accessOf(op) != Access::Elementwise || shapeOf(op->getOperand(0)) != shapeOf(value))
+      break;
+  }
+  return weight;
+}
+
 } // namespace hpc::nn

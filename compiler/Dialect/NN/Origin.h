@@ -18,6 +18,9 @@ struct Origin {
 using Origins = llvm::DenseMap<Value, Origin>;
 Origins findOrigins(func::FuncOp function);
 
+/// A weight as it is stored, before ops on each of its elements alone (the casts of 16 bits); `weight` itself where it is none.
+Value storedForm(Value weight);
+
 /// Whether an op is a product that is worth a device. An outer product (two operations an element) is no more than an
 /// elementwise op, whatever its name: rotary angles.
 bool isProduct(Operation *op);
