@@ -297,29 +297,6 @@ Expected<Tensor> RunningError::displaced(Operation *op, ArrayRef<Twin> operands,
   return std::move((*results)[result]);
 }
 
-/// Where both operands of a comparison are equal, and still are after errors of their own in every sample, one is the
-/// other (a maximum and the element that it is): a plan computes them once. Empty: nowhere. Samples are compared as their
-/// type holds them, since pushes leave it and ops return to it.
-std::vector<bool> RunningError::elementsThatAreOneValue(Operation *op, ArrayRef<Twin> operands, const Tensor &result) {
-  auto isRounded = [](const Twin &operand) { return operand.bound > 0 && operand.exact->isFloat(); };
-  if (accessOf(op) != Access::Elementwise || result.isFloat() || operands.size() != 2 ||
-      !llvm::all_of(operands, isRounded))
-    return {};
-  std::vector<bool> isOneValue(result.size());
-  forEachElement<2>(result.shape,
-                    {broadcastStrides(operands[0].exact->shape, result.shape),
-                     broadcastStrides(operands[1].exact->shape, result.shape)},
-                    {0, 0}, [&](int64_t i, const std::array<int64_t, 2> &at) {
-                      auto areEqual = [&](const std::shared_ptr<const Tensor> &a, const std::shared_ptr<const Tensor> &b) {
-                        return roundTo(a->dtype, a->floats[at[0]]) == roundTo(b->dtype, b->floats[at[1]]);
-                      };
-                      isOneValue[i] = operands[0].exact->floats[at[0]] == operands[1].exact->floats[at[1]];
-                      for (int number = 0; number < sampleCount; ++number)
-                        isOneValue[i] = isOneValue[i] && areEqual(operands[0].samples[number], operands[1].samples[number]);
-                    });
-  return isOneValue;
-}
-
 /// Comparisons, casts to integers, floor: where an operand may be on either side of a jump, the sample takes the other.
 /// `direction` (1 or -1) is where operands move, every second one the other way.
 Status RunningError::followJumps(Operation *op, ArrayRef<Twin> operands, unsigned result, double direction,
@@ -380,6 +357,7 @@ Expected<RunningError::Twins> RunningError::evaluate(Operation *op, ArrayRef<Twi
   twins.resize(exact.size());
   bool hasJumped = llvm::any_of(operands, [](const Twin &operand) { return operand.hasJumped; });
   int64_t rounded = llvm::count_if(operands, [](const Twin &operand) { return !operand.isExact(); });
+  std::vector<bool> areAlike = rounded > 1 ? elementsRoundedAlike(op, operands, *exact[0]) : std::vector<bool>();
   for (int number = 0; number < sampleCount; ++number) {
     SmallVector<const Tensor *> inputs;
     for (const Twin &operand : operands)
@@ -396,6 +374,9 @@ Expected<RunningError::Twins> RunningError::evaluate(Operation *op, ArrayRef<Twi
         Expected<std::vector<double>> slack = freedomOf(op, inputs, rounded, i, (*unrounded)[i], *sample);
         if (!slack.ok())
           return slack.status();
+        for (size_t j = 0; j < areAlike.size() && j < slack->size(); ++j)
+          if (areAlike[j])
+            (*slack)[j] = 0;
         push(wanted, *slack, *sample);
         Expected<std::vector<double>> reach = reachOfTerms(op, operands, i, wanted);
         if (!reach.ok())

@@ -65,6 +65,7 @@ private:
   static double safetyOf(const Twin &twin, double worst);
   static double boundOf(const Twin &twin, bool isApproximated);
   static double relativeBoundOf(const Twin &twin, ArrayRef<Twin> operands);
+  static std::vector<bool> elementsRoundedAlike(Operation *op, ArrayRef<Twin> operands, const Tensor &result);
   static std::vector<bool> elementsThatAreOneValue(Operation *op, ArrayRef<Twin> operands, const Tensor &result);
   /// `isStep`: of a composite's definition.
   Expected<Twins> evaluate(Operation *op, ArrayRef<Twin> operands, ArrayRef<std::shared_ptr<const Tensor>> exact,
