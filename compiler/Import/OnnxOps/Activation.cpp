@@ -47,16 +47,22 @@ Results leakyRelu(NodeImport &n) {
 }
 Results pRelu(NodeImport &n) { return {whereNegative(n, n.in(0), n.b.mul(n.in(0), n.in(1)))}; }
 
-Value expMinusOne(NodeImport &n, Value x) { return n.b.sub(n.b.unary<nn::ExpOp>(x), n.b.scalar(1, x)); }
+/// x where x >= 0, else factor (exp(x / width) - 1). Where x is positive nobody reads the exponential, but 0 flows back to
+/// it: it may not overflow there, since 0 * inf is NaN.
+Value exponentialBelowZero(NodeImport &n, Value x, Value factor, Value width = {}) {
+  Value negative = n.b.binary<nn::MinOp>(x, n.b.scalar(0, x));
+  Value exponential = n.b.unary<nn::ExpOp>(width ? n.b.div(negative, width) : negative);
+  return whereNegative(n, x, n.b.mul(n.b.sub(exponential, n.b.scalar(1, x)), factor));
+}
 
 Results elu(NodeImport &n) {
   Value x = n.in(0);
-  return {whereNegative(n, x, n.b.mul(expMinusOne(n, x), n.b.scalar(n.number("alpha", 1), x)))};
+  return {exponentialBelowZero(n, x, n.b.scalar(n.number("alpha", 1), x))};
 }
 Results selu(NodeImport &n) {
   Value x = n.in(0);
-  Value negative = n.b.mul(expMinusOne(n, x), n.b.scalar(n.number("alpha", 1.67326319217681884765625), x));
-  return {n.b.mul(whereNegative(n, x, negative), n.b.scalar(n.number("gamma", 1.05070102214813232421875), x))};
+  Value y = exponentialBelowZero(n, x, n.b.scalar(n.number("alpha", 1.67326319217681884765625), x));
+  return {n.b.mul(y, n.b.scalar(n.number("gamma", 1.05070102214813232421875), x))};
 }
 
 Value hardSigmoid(NodeImport &n, Value x, double alpha, double beta) {
@@ -76,9 +82,8 @@ Results swiGlu(NodeImport &n) { return {n.b.mul(swish(n, n.in(0), n.number("alph
 
 /// max(0, x) + min(0, alpha (exp(x / alpha) - 1)): elu with another slope at 0.
 Results celu(NodeImport &n) {
-  Value x = n.in(0), alpha = n.b.scalar(n.number("alpha", 1), x), zero = n.b.scalar(0, x);
-  Value negative = n.b.mul(alpha, expMinusOne(n, n.b.div(x, alpha)));
-  return {n.b.add(positivePart(n, x), n.b.binary<nn::MinOp>(negative, zero))};
+  Value x = n.in(0), alpha = n.b.scalar(n.number("alpha", 1), x);
+  return {exponentialBelowZero(n, x, alpha, alpha)};
 }
 
 Results thresholdedRelu(NodeImport &n) {
@@ -98,9 +103,11 @@ Results shrink(NodeImport &n) {
 }
 
 /// log(1 + exp x) = max(x, 0) + log(1 + u) with u = exp(-|x|), which does not overflow. log(1 + u) = 2 atanh(u / (2 + u)),
-/// which keeps the digits of a small u.
+/// which keeps the digits of a small u. At 0 max(x, 0) has the slope 0, so -|x| is written with the slope 1 there: the sum's
+/// is 1/2, not 0.
 Value softplus(NodeImport &n, Value x) {
-  Value u = n.b.unary<nn::ExpOp>(n.b.unary<nn::NegOp>(n.b.unary<nn::AbsOp>(x))), two = n.b.scalar(2, x);
+  Value isPositive = n.b.compare(nn::ComparePredicate::gt, x, n.b.scalar(0, x));
+  Value u = n.b.unary<nn::ExpOp>(n.b.select(isPositive, n.b.unary<nn::NegOp>(x), x)), two = n.b.scalar(2, x);
   Value logarithm = n.b.mul(two, n.b.unary<nn::AtanhOp>(n.b.div(u, n.b.add(u, two))));
   return n.b.add(positivePart(n, x), logarithm);
 }
