@@ -1,5 +1,5 @@
-// From the product with v back to q k^T, through casts to a wider type round the softmax. What decides about a causal mask
-// is that what it masks must count as exactly 0, as it does in nn.attention, in every row: a row of which all else is
+// From the product with v back to q k^T, through casts from 16 bits to f32 round the softmax. What decides about a causal
+// mask is that what it masks must count as exactly 0, as it does in nn.attention, in every row: a row of which all else is
 // masked too, by something as low, would be uniform over what the causal mask hides. A dropout of the weights counts its
 // elements as nn.attention's does, whatever dims batch and heads are in.
 #include "passes/Raise/AttentionMatch.h"
@@ -16,8 +16,7 @@ namespace hpc {
 /// lowest of a wider type and -inf. Beside a score that is not masked its weight is 0 in double while scores differ by less
 /// than 9000.
 constexpr double masking = -1e4;
-/// From here on a number absorbs every score that is added to it: half an ulp of 1e30 is 7e13, in double. Only then is
-/// s + number the same as the number alone where a row has nothing else.
+/// No score that counts comes near such a number.
 constexpr double absorbing = -1e30;
 
 namespace {
@@ -37,12 +36,12 @@ static bool isMinusInfinity(Value value) { return scalarOf(value) == -std::numer
 /// Values without a chain to q k^T: a sum of a sum of ... of one value is walked once.
 using Excluded = llvm::SmallDenseSet<Value>;
 
-/// The operand of a cast between float types that loses nothing; null for all else.
+/// The operand of a cast from 16 bits to f32, the type of nn.attention's own scores; null for all else.
 static Value beforeWidening(Value value) {
   auto cast = value.getDefiningOp<nn::CastOp>();
-  auto from = cast ? dyn_cast<FloatType>(getElementTypeOrSelf(cast.getOperand().getType())) : FloatType();
-  auto to = dyn_cast<FloatType>(getElementTypeOrSelf(value.getType()));
-  return from && to && from.getWidth() < to.getWidth() ? Value(cast.getOperand()) : Value();
+  Type from = cast ? getElementTypeOrSelf(cast.getOperand().getType()) : Type();
+  return from && (from.isF16() || from.isBF16()) && getElementTypeOrSelf(value.getType()).isF32() ? Value(cast.getOperand())
+                                                                                               : Value();
 }
 
 static std::optional<Chain> findChainOf(Operation *op, ArrayRef<int64_t> shape, int depth, Excluded &excluded);
@@ -183,7 +182,7 @@ static std::optional<MaskSplit> takeAllCausal(ArrayRef<ScoreStep> steps) {
         return std::nullopt;
       split.causalOffset = std::min(split.causalOffset.value_or(*offset), *offset);
     } else if (isModerate(step.term, bound)) {
-      split.bias.push_back(step);
+      split.rest.push_back(step);
     } else {
       return std::nullopt;
     }
@@ -192,15 +191,15 @@ static std::optional<MaskSplit> takeAllCausal(ArrayRef<ScoreStep> steps) {
 }
 
 /// Else only what ends as -infinity whatever else is masked: causal masks of -infinity that no other selection
-/// overrides. Nothing where a selection stays whose number would not absorb the scores that it is added to.
-static std::optional<MaskSplit> takeInfiniteCausal(ArrayRef<ScoreStep> steps) {
+/// overrides.
+static MaskSplit takeInfiniteCausal(ArrayRef<ScoreStep> steps) {
   MaskSplit split;
   bool isOverridden = false;
   for (const ScoreStep &step : llvm::reverse(steps)) {
     std::optional<ScoreStep> selection = step.term ? asSelection(step.term) : step;
     if (isOverridden || !selection || !isMinusInfinity(selection->low)) {
       isOverridden |= !step.term;
-      split.bias.push_back(step);
+      split.rest.push_back(step);
       continue;
     }
     auto [offset, others] = splitCausal(selection->visible);
@@ -209,19 +208,16 @@ static std::optional<MaskSplit> takeInfiniteCausal(ArrayRef<ScoreStep> steps) {
     if (!offset || !others.empty()) {
       // The rest of a conjunction stays, inside of the causal part. An added mask stays as it was.
       isOverridden |= !step.term;
-      split.bias.push_back(step.term ? step : ScoreStep{{}, others, step.low});
+      split.rest.push_back(step.term ? step : ScoreStep{{}, others, step.low});
     }
   }
-  for (const ScoreStep &step : split.bias)
-    if (!step.term && *scalarOf(step.low) > absorbing)
-      return std::nullopt;
-  std::reverse(split.bias.begin(), split.bias.end());
+  std::reverse(split.rest.begin(), split.rest.end());
   return split;
 }
 
-std::optional<MaskSplit> splitMask(ArrayRef<ScoreStep> steps) {
+MaskSplit splitMask(ArrayRef<ScoreStep> steps) {
   std::optional<MaskSplit> split = takeAllCausal(steps);
-  return split ? split : takeInfiniteCausal(steps);
+  return split ? *split : takeInfiniteCausal(steps);
 }
 
 /// p of select(is_nan(p), 0, p), which only matters for rows that see nothing.
@@ -270,11 +266,9 @@ std::optional<AttentionMatch> matchAttention(nn::MatmulOp root) {
   std::optional<Chain> chain = findChain(softmax.getOperand(), nn::shapeOf(softmax.getResult()), 0, excluded);
   if (!chain || !haveFittingTypes(chain->scores, root))
     return std::nullopt;
-  std::optional<MaskSplit> mask = splitMask(chain->steps);
-  if (!mask)
-    return std::nullopt;
+  MaskSplit mask = splitMask(chain->steps);
   // What guards against NaN matters where a row may see nothing.
-  return AttentionMatch{chain->scores, root, chain->scale, *mask, guarded && !mask->everyRowSees, dropout};
+  return AttentionMatch{chain->scores, root, chain->scale, mask, guarded && !mask.everyRowSees, dropout};
 }
 
 } // namespace hpc

@@ -15,14 +15,13 @@ struct ScoreStep {
 /// Steps as nn.attention's causal_offset and the steps that remain.
 struct MaskSplit {
   std::optional<int64_t> causalOffset;
-  /// In the order in which they apply, of types that only widen. On 0 they give the bias: an element that a selection
-  /// masks gets `low`, which absorbs any score.
-  SmallVector<ScoreStep> bias;
+  /// In the order in which they apply, of types that only widen.
+  SmallVector<ScoreStep> rest;
   bool everyRowSees = false; ///< no row can be masked as a whole
 };
 
-/// `steps` inside out. Nothing where one of them is no step of an nn.attention.
-std::optional<MaskSplit> splitMask(ArrayRef<ScoreStep> steps);
+/// `steps` inside out.
+MaskSplit splitMask(ArrayRef<ScoreStep> steps);
 
 struct AttentionMatch {
   nn::MatmulOp scores, root; ///< q k^T and the product with v

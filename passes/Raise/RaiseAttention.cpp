@@ -1,4 +1,5 @@
-// Builds nn.attention from a match: operands in [b, h, s, d], the steps that are not causal as one bias.
+// Builds nn.attention from a match: operands in [b, h, s, d], the steps that are not causal as one bias and one mask of
+// what is visible. An element that a selection hides does not depend on its score, whatever that is.
 #include "compiler/Dialect/NN/DropoutDraw.h"
 #include "passes/Raise/AttentionMatch.h"
 #include "passes/Raise/Passes.h"
@@ -35,13 +36,23 @@ static Value asRank4(OpBuilder &builder, Location loc, Value value) {
   return reshape(builder, loc, value, {batch, 1, shape[shape.size() - 2], shape.back()});
 }
 
-/// A bias that broadcasts to scores of rank `rank`, so that it broadcasts to [b, h, q, k].
-static Value biasAsRank4(OpBuilder &builder, Location loc, Value bias, size_t rank) {
-  SmallVector<int64_t> shape(rank - nn::shapeOf(bias).size(), 1);
-  llvm::append_range(shape, nn::shapeOf(bias));
+/// A bias or mask that broadcasts to scores of rank `rank`, so that it broadcasts to [b, h, q, k].
+static Value asRank4(OpBuilder &builder, Location loc, Value mask, size_t rank) {
+  if (!mask)
+    return mask;
+  SmallVector<int64_t> shape(rank - nn::shapeOf(mask).size(), 1);
+  llvm::append_range(shape, nn::shapeOf(mask));
   while (shape.size() < 4)
     shape.insert(shape.begin() + (shape.size() == 3 ? 1 : 0), 1); // [b, q, k] has its heads in b
-  return nn::shapeOf(bias) == ArrayRef<int64_t>(shape) ? bias : reshape(builder, loc, bias, shape);
+  return nn::shapeOf(mask) == ArrayRef<int64_t>(shape) ? mask : reshape(builder, loc, mask, shape);
+}
+
+static Value buildCondition(OpBuilder &builder, Location loc, ArrayRef<Conjunct> conjuncts, Value condition = {}) {
+  for (const Conjunct &conjunct : conjuncts) {
+    Value part = conjunct.isNegated ? Value(nn::NotOp::create(builder, loc, conjunct.condition)) : conjunct.condition;
+    condition = condition ? Value(nn::AndOp::create(builder, loc, condition, part)) : part;
+  }
+  return condition;
 }
 
 /// The steps applied to a score of 0, in the type of the last of them.
@@ -55,16 +66,39 @@ static Value buildBias(OpBuilder &builder, Location loc, ArrayRef<ScoreStep> ste
       bias = bias ? Value(nn::AddOp::create(builder, loc, bias, step.term)) : step.term;
       continue;
     }
-    Value visible;
-    for (const Conjunct &conjunct : step.visible) {
-      Value part = conjunct.isNegated ? Value(nn::NotOp::create(builder, loc, conjunct.condition)) : conjunct.condition;
-      visible = visible ? Value(nn::AndOp::create(builder, loc, visible, part)) : part;
-    }
     if (!bias)
       bias = makeScalar(builder, loc, step.low, 0);
-    bias = nn::SelectOp::create(builder, loc, visible, bias, makeScalar(builder, loc, step.low, *scalarOf(step.low)));
+    bias = nn::SelectOp::create(builder, loc, buildCondition(builder, loc, step.visible), bias,
+                                makeScalar(builder, loc, step.low, *scalarOf(step.low)));
   }
   return bias;
+}
+
+namespace {
+/// Of an nn.attention; null where there is none.
+struct Masks {
+  Value bias, visible;
+  FloatAttr hidden;
+};
+} // namespace
+
+/// What is visible is what no selection hides. One number in place of hidden scores is the op's own where nothing is added
+/// before; else they are 0 there, and the bias is what the steps make of that.
+static Masks buildMasks(OpBuilder &builder, Location loc, ArrayRef<ScoreStep> steps) {
+  Masks masks;
+  for (const ScoreStep &step : steps)
+    if (!step.term)
+      masks.visible = buildCondition(builder, loc, step.visible, masks.visible);
+  ArrayRef<ScoreStep> added = steps.drop_until([](const ScoreStep &step) { return bool(step.term); });
+  ArrayRef<ScoreStep> selected = steps.drop_back(added.size());
+  auto isLater = [](const ScoreStep &step) { return !step.term; };
+  auto isAsLow = [&](const ScoreStep &step) { return scalarOf(step.low) == scalarOf(selected.front().low); };
+  if (masks.visible && llvm::none_of(added, isLater) && llvm::all_of(selected, isAsLow)) {
+    masks.hidden = builder.getF64FloatAttr(*scalarOf(selected.front().low));
+    steps = added;
+  }
+  masks.bias = buildBias(builder, loc, steps);
+  return masks;
 }
 
 /// k or v of grouped attention, whose groups the exporter has repeated: [b, g, s, d] -> [b, g, 1, s, d] -> [b, g, r, s,
@@ -112,16 +146,18 @@ static LogicalResult raiseAttention(nn::MatmulOp root, PatternRewriter &rewriter
   query = asRank4(rewriter, loc, straighten(rewriter, loc, query, scores.getTransposeLhs()));
   key = asRank4(rewriter, loc, straighten(rewriter, loc, key, !scores.getTransposeRhs()));
   Value value = asRank4(rewriter, loc, straighten(rewriter, loc, root.getRhs(), root.getTransposeRhs()));
-  Value bias = buildBias(rewriter, loc, match->mask.bias);
-  if (bias)
-    bias = biasAsRank4(rewriter, loc, bias, rank);
+  Masks masks = buildMasks(rewriter, loc, match->mask.rest);
   auto type = RankedTensorType::get(
       {nn::shapeOf(query)[0], nn::shapeOf(query)[1], nn::shapeOf(query)[2], nn::shapeOf(value)[3]},
       nn::tensorType(query).getElementType());
   std::optional<int64_t> causal = match->mask.causalOffset;
   IntegerAttr offset = causal ? rewriter.getI64IntegerAttr(*causal) : IntegerAttr();
-  auto attention = nn::AttentionOp::create(rewriter, loc, type, query, key, value, bias, rewriter.getF64FloatAttr(scale),
-                                           offset, match->isGuarded ? rewriter.getUnitAttr() : UnitAttr());
+  auto attention =
+      nn::AttentionOp::create(rewriter, loc, type, query, key, value, asRank4(rewriter, loc, masks.bias, rank),
+                              rewriter.getF64FloatAttr(scale), offset, match->isGuarded ? rewriter.getUnitAttr() : UnitAttr());
+  if (masks.visible)
+    attention.getVisibleMutable().assign(asRank4(rewriter, loc, masks.visible, rank));
+  attention.setHiddenAttr(masks.hidden);
   if (match->dropout)
     nn::addDropout(attention, *nn::dropoutOf(match->dropout));
   Value result = attention;
@@ -153,21 +189,19 @@ static std::optional<SmallVector<ScoreStep>> termsOf(Value sum) {
 
 /// An nn.attention that the model had already, with a causal mask as its bias.
 static LogicalResult absorbCausalBias(nn::AttentionOp op, PatternRewriter &rewriter) {
-  if (!op.getBias() || op.getCausalOffset())
+  if (!op.getBias() || op.getCausalOffset() || op.getVisible())
     return failure();
   std::optional<SmallVector<ScoreStep>> terms = termsOf(op.getBias());
-  std::optional<MaskSplit> mask = terms ? splitMask(*terms) : std::nullopt;
-  if (!mask || !mask->causalOffset)
+  MaskSplit mask = terms ? splitMask(*terms) : MaskSplit();
+  if (!mask.causalOffset)
     return failure();
-  Value bias = buildBias(rewriter, op.getLoc(), mask->bias);
-  if (bias)
-    bias = biasAsRank4(rewriter, op.getLoc(), bias, 4);
+  Value bias = asRank4(rewriter, op.getLoc(), buildBias(rewriter, op.getLoc(), mask.rest), 4);
   rewriter.modifyOpInPlace(op, [&] {
     if (bias)
       op.getBiasMutable().assign(bias);
     else
       op.getBiasMutable().clear();
-    op.setCausalOffset(uint64_t(*mask->causalOffset));
+    op.setCausalOffset(uint64_t(*mask.causalOffset));
   });
   return success();
 }
@@ -184,10 +218,13 @@ static LogicalResult dropRepeats(nn::AttentionOp op, PatternRewriter &rewriter) 
   return success();
 }
 
-/// The weight of bools that decides about a bias and that nobody has read, if there is one near it.
-static nn::ParameterOp absentMask(Value bias) {
+/// The weight of bools that decides about an attention's bias and mask and that nobody has read, if there is one near them.
+static nn::ParameterOp absentMask(nn::AttentionOp attention) {
   constexpr size_t mostSteps = 64; // slices, selections, sums: a bias computed from the model's data is none of these
-  SmallVector<Value> pending{bias};
+  SmallVector<Value> pending;
+  for (Value mask : {attention.getBias(), attention.getVisible()})
+    if (mask)
+      pending.push_back(mask);
   llvm::SmallPtrSet<Operation *, 16> seen;
   while (!pending.empty() && seen.size() < mostSteps) {
     Operation *op = pending.pop_back_val().getDefiningOp();
@@ -206,13 +243,13 @@ static void remarkAbsentMasks(Operation *root) {
   int64_t count = 0;
   nn::AttentionOp first;
   root->walk([&](nn::AttentionOp op) {
-    if (op.getBias() && absentMask(op.getBias()) && ++count == 1)
+    if (absentMask(op) && ++count == 1)
       first = op;
   });
   if (count > 0)
     mlir::emitRemark(first.getLoc())
         << (count == 1 ? "an attention is" : std::to_string(count) + " attentions are")
-        << " masked by weights whose content is not known here, the first by '" << absentMask(first.getBias()).getName()
+        << " masked by weights whose content is not known here, the first by '" << absentMask(first).getName()
         << "': whether that is a causal mask is not known either, so nothing that it hides is left out, and cuDNN does not "
            "take it; compile where the external data is, without --no-weights, or keep the masks in the model's own file";
 }

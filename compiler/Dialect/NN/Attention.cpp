@@ -9,8 +9,9 @@ ShardingRule AttentionOp::getShardingRule() {
   // A causal query reads its own position, so q stays whole then.
   std::string q = getCausalOffset() ? "Q" : "q";
   std::string text = "b(gr)" + q + "D,bgKD,bgKx";
-  if (getBias())
-    text += ",b(gr)" + q + "K";
+  for (Value ofScores : {getBias(), getVisible()})
+    if (ofScores)
+      text += ",b(gr)" + q + "K";
   text.append(getRandom().size(), ','); // of rank 0
   text += "->b(gr)" + q + "x";
   return buildRule(getRandom().empty() ? text : text + "; index bgr" + q, *this);
@@ -45,20 +46,11 @@ LogicalResult AttentionOp::verify() {
            << getResult().getType();
   if (failed(verifyAttentionDropout(*this)))
     return failure();
-  if (!getBias())
-    return success();
-  ArrayRef<int64_t> bias = shapeOf(getBias());
-  int64_t scores[] = {query[0], query[1], query[2], key[2]};
-  if (bias.size() != 4 || llvm::any_of(llvm::zip(bias, scores), [](auto pair) {
-        return std::get<0>(pair) != 1 && std::get<0>(pair) != std::get<1>(pair);
-      }))
-    return emitOpError("(C3) bias ") << getBias().getType() << " must have rank 4 and broadcast to the scores";
-  return success();
+  return verifyAttentionMask(*this, operandsOf(*this), getHidden().has_value());
 }
 
 SmallVector<Value> AttentionOp::decompose(OpBuilder &builder) {
-  AttentionParts parts(builder, getLoc(), {getQuery(), getKey(), getValue(), getBias()},
-                       {getScale().convertToDouble(), getCausalOffset(), getGuarded()}, dropoutOf(*this));
+  AttentionParts parts(builder, getLoc(), operandsOf(*this), maskOf(*this), dropoutOf(*this));
   Value weights = parts.converted(parts.dropped(parts.probabilities()), parts.narrow);
   Value result = parts.product(weights, parts.value, false, false, tensorType(getResult()).getElementType());
   return {parts.reshaped(result, shapeOf(getResult()))};

@@ -1,5 +1,6 @@
 // The gradient of attention. With P the probabilities and dP = dout v^T: dS = P (dP - sum(dP P)), dq = scale dS k,
-// dk = scale dS^T q, dv = P^T dout, dbias = dS. What is masked has P = 0, so its dS is 0 and no mask is asked again. With
+// dk = scale dS^T q, dv = P^T dout, dbias = dS. What is masked has P = 0, so its dS is 0 and no mask is asked again; but for
+// what is not `visible`, whose score is a number and whose dS is the bias's alone. With
 // dropout, D of it, dv = D(P)^T dout and dP = D(dout v^T).
 #include "compiler/Dialect/NN/AttentionParts.h"
 #include "compiler/Dialect/NN/GradientBuilder.h"
@@ -30,14 +31,17 @@ static AttentionGradients gradientsOf(AttentionParts &parts, AttentionOperands o
   Location loc = parts.loc;
   Type narrow = parts.narrow, wide = parts.wide;
   gradient = parts.likeQuery(parts.converted(gradient, narrow));
-  Value weights = parts.probabilities();
+  Value weights = parts.probabilitiesForGradient();
   Value kept = parts.converted(parts.dropped(weights), narrow);
   Value value = parts.product(kept, gradient, /*transposeLhs=*/true, false, types.value);
   Value ofWeights = parts.dropped(parts.product(gradient, parts.value, false, /*transposeRhs=*/true, wide));
   int64_t last = int64_t(shapeOf(weights).size()) - 1;
   Value mean = ReduceOp::create(builder, loc, ReduceKind::Sum, MulOp::create(builder, loc, ofWeights, weights), {last});
   Value scores = MulOp::create(builder, loc, weights, SubOp::create(builder, loc, ofWeights, mean));
-  Value scaled = parts.converted(MulOp::create(builder, loc, scores, parts.number(parts.mask.scale)), narrow);
+  Value ofProduct = MulOp::create(builder, loc, scores, parts.number(parts.mask.scale));
+  if (parts.visible)
+    ofProduct = SelectOp::create(builder, loc, parts.visible, ofProduct, parts.number(0));
+  Value scaled = parts.converted(ofProduct, narrow);
   Value query = parts.product(scaled, parts.key, false, false, types.query);
   Value key = parts.product(scaled, parts.query, /*transposeLhs=*/true, false, types.key);
   return {parts.reshaped(query, shapeOf(operands.query)), ofGroup(parts, key, shapeOf(operands.key)),
@@ -50,6 +54,9 @@ void AttentionOp::buildGradients(GradientBuilder &b) {
     auto op = AttentionGradOp::create(b.builder, b.loc, getQuery().getType(), getKey().getType(), getValue().getType(),
                                       getQuery(), getKey(), getValue(), gradient, getBias(), getScaleAttr(),
                                       getCausalOffsetAttr(), getGuardedAttr());
+    if (getVisible())
+      op.getVisibleMutable().assign(getVisible());
+    op.setHiddenAttr(getHiddenAttr());
     if (std::optional<DropoutDraw> draw = dropoutOf(*this))
       addDropout(op, *draw);
     for (unsigned i = 0; i < 3; ++i)
@@ -57,9 +64,8 @@ void AttentionOp::buildGradients(GradientBuilder &b) {
     return;
   }
   // A bias that is learned is of the scores' size itself, or a sum over it: spelled out.
-  AttentionOperands operands{getQuery(), getKey(), getValue(), getBias()};
-  AttentionParts parts(b.builder, b.loc, operands, {getScale().convertToDouble(), getCausalOffset(), getGuarded()},
-                       dropoutOf(*this));
+  AttentionOperands operands = operandsOf(*this);
+  AttentionParts parts(b.builder, b.loc, operands, maskOf(*this), dropoutOf(*this));
   AttentionGradients gradients = gradientsOf(parts, operands, b.cotangent(), {parts.narrow, parts.narrow, parts.narrow});
   b.give(0, gradients.query);
   b.give(1, gradients.key);
@@ -75,8 +81,9 @@ SmallVector<unsigned> AttentionGradOp::getNarrowOperands() { return {0, 1, 2, 3}
 ShardingRule AttentionGradOp::getShardingRule() {
   std::string q = getCausalOffset() ? "Q" : "q";
   std::string ofQuery = "b(gr)" + q + "D", text = ofQuery + ",bgKD,bgKx,b(gr)" + q + "x";
-  if (getBias())
-    text += ",b(gr)" + q + "K";
+  for (Value ofScores : {getBias(), getVisible()})
+    if (ofScores)
+      text += ",b(gr)" + q + "K";
   text.append(getRandom().size(), ','); // of rank 0
   // Keys and values are read by every query of their group; the gradient of scores sums over the features of values.
   text += "->" + ofQuery + ",bgKD,bgKx; sum r" + q + "x; linear 3";
@@ -104,14 +111,8 @@ LogicalResult AttentionGradOp::verify() {
     return emitOpError("(C2) ") << key[1] << " key groups do not divide " << query[1] << " heads";
   if (failed(verifyAttentionDropout(*this)))
     return failure();
-  if (Value bias = getBias()) {
-    int64_t scores[] = {query[0], query[1], query[2], key[2]};
-    ArrayRef<int64_t> shape = shapeOf(bias);
-    if (shape.size() != 4 || llvm::any_of(llvm::zip(shape, scores), [](auto pair) {
-          return std::get<0>(pair) != 1 && std::get<0>(pair) != std::get<1>(pair);
-        }))
-      return emitOpError("(C3) bias ") << bias.getType() << " must have rank 4 and broadcast to the scores";
-  }
+  if (failed(verifyAttentionMask(*this, operandsOf(*this), getHidden().has_value())))
+    return failure();
   for (auto [operand, result] : llvm::zip(getOperands().take_front(3), getResults()))
     if (shapeOf(operand) != shapeOf(result))
       return emitOpError("(C4) ") << result.getType() << " is no gradient of " << operand.getType();
@@ -126,9 +127,8 @@ LogicalResult AttentionGradOp::verify() {
 }
 
 SmallVector<Value> AttentionGradOp::decompose(OpBuilder &builder) {
-  AttentionOperands operands{getQuery(), getKey(), getValue(), getBias()};
-  AttentionParts parts(builder, getLoc(), operands, {getScale().convertToDouble(), getCausalOffset(), getGuarded()},
-                       dropoutOf(*this));
+  AttentionOperands operands = operandsOf(*this);
+  AttentionParts parts(builder, getLoc(), operands, maskOf(*this), dropoutOf(*this));
   auto element = [](Value result) { return tensorType(result).getElementType(); };
   ResultTypes types{element(getQueryGradient()), element(getKeyGradient()), element(getValueGradient())};
   AttentionGradients gradients = gradientsOf(parts, operands, getGradient(), types);

@@ -14,10 +14,27 @@ int64_t countScores(ArrayRef<int64_t> query, ArrayRef<int64_t> value, std::optio
   return query[0] * query[1] * seen;
 }
 
+LogicalResult verifyAttentionMask(Operation *attention, const AttentionOperands &operands, bool hasHidden) {
+  ArrayRef<int64_t> query = shapeOf(operands.query);
+  int64_t scores[] = {query[0], query[1], query[2], shapeOf(operands.key)[2]};
+  for (auto [name, value] : {std::pair("bias", operands.bias), std::pair("visible", operands.visible)}) {
+    if (!value)
+      continue;
+    ArrayRef<int64_t> shape = shapeOf(value);
+    if (shape.size() != 4 || llvm::any_of(llvm::zip(shape, scores), [](auto pair) {
+          return std::get<0>(pair) != 1 && std::get<0>(pair) != std::get<1>(pair);
+        }))
+      return attention->emitOpError("(C3) ") << name << " " << value.getType() << " must have rank 4 and broadcast to the scores";
+  }
+  if (operands.visible ? !tensorType(operands.visible).getElementType().isInteger(1) : hasHidden)
+    return attention->emitOpError("(C3) 'hidden' needs `visible`, of bools");
+  return success();
+}
+
 AttentionParts::AttentionParts(OpBuilder &builder, Location loc, AttentionOperands operands, AttentionMask mask,
                                std::optional<DropoutDraw> draw)
     : builder(builder), loc(loc), mask(mask), draw(std::move(draw)), query(operands.query), key(operands.key), value(operands.value),
-      bias(operands.bias), narrow(tensorType(query).getElementType()),
+      bias(operands.bias), visible(operands.visible), narrow(tensorType(query).getElementType()),
       wide(narrow.isF16() || narrow.isBF16() ? Type(builder.getF32Type()) : narrow) {
   ArrayRef<int64_t> q = shapeOf(query), k = shapeOf(key), v = shapeOf(value);
   int64_t groups = k[1], heads = q[1];
@@ -27,10 +44,12 @@ AttentionParts::AttentionParts(OpBuilder &builder, Location loc, AttentionOperan
   int64_t repeat = heads / groups;
   key = reshaped(key, {k[0], groups, 1, k[2], k[3]});
   value = reshaped(value, {v[0], groups, 1, v[2], v[3]});
-  if (bias) {
-    ArrayRef<int64_t> shape = shapeOf(bias);
-    bias = reshaped(bias, {shape[0], shape[1] == 1 ? 1 : groups, shape[1] == 1 ? 1 : repeat, shape[2], shape[3]});
-  }
+  for (Value *ofScores : {&bias, &visible})
+    if (*ofScores) {
+      ArrayRef<int64_t> shape = shapeOf(*ofScores);
+      *ofScores =
+          reshaped(*ofScores, {shape[0], shape[1] == 1 ? 1 : groups, shape[1] == 1 ? 1 : repeat, shape[2], shape[3]});
+    }
   query = reshaped(query, {q[0], groups, repeat, q[2], q[3]});
 }
 
@@ -65,9 +84,11 @@ Value AttentionParts::number(double value) {
       builder, loc, DenseElementsAttr::get(RankedTensorType::get({}, wide), builder.getFloatAttr(wide, value)));
 }
 
-Value AttentionParts::probabilities() {
+Value AttentionParts::maskedScores() {
   Value scores = product(query, key, /*transposeLhs=*/false, /*transposeRhs=*/true, wide);
   scores = MulOp::create(builder, loc, scores, number(mask.scale));
+  if (visible)
+    scores = SelectOp::create(builder, loc, visible, scores, number(mask.hidden));
   if (bias)
     scores = AddOp::create(builder, loc, scores, converted(bias, wide));
   if (mask.causalOffset) {
@@ -79,10 +100,24 @@ Value AttentionParts::probabilities() {
     Value visible = CompareOp::create(builder, loc, ComparePredicate::ge, row, column);
     scores = SelectOp::create(builder, loc, visible, scores, number(-std::numeric_limits<double>::infinity()));
   }
-  Value weights = SoftmaxOp::create(builder, loc, scores);
+  return scores;
+}
+
+Value AttentionParts::probabilities() {
+  Value weights = SoftmaxOp::create(builder, loc, maskedScores());
   if (mask.guarded)
     weights = SelectOp::create(builder, loc, IsNanOp::create(builder, loc, weights), number(0), weights);
   return weights;
+}
+
+Value AttentionParts::probabilitiesForGradient() {
+  const bool seesAlways = !bias && !visible && (!mask.causalOffset || int64_t(*mask.causalOffset) >= 0);
+  if (mask.guarded || seesAlways)
+    return probabilities();
+  Value scores = maskedScores();
+  Value highest = ReduceOp::create(builder, loc, ReduceKind::Max, scores, {int64_t(shapeOf(scores).size()) - 1});
+  Value unseen = CompareOp::create(builder, loc, ComparePredicate::eq, highest, number(-std::numeric_limits<double>::infinity()));
+  return SelectOp::create(builder, loc, unseen, number(0), SoftmaxOp::create(builder, loc, scores));
 }
 
 Value AttentionParts::dropped(Value weights) {

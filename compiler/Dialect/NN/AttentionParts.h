@@ -6,13 +6,24 @@
 namespace hpc::nn {
 
 struct AttentionOperands {
-  Value query, key, value, bias; ///< as nn.attention has them; no bias is null
+  Value query, key, value, bias, visible; ///< as nn.attention has them; the last two may be null
 };
 struct AttentionMask {
-  double scale;
+  double scale, hidden;
   std::optional<uint64_t> causalOffset;
   bool guarded;
 };
+/// Of an nn.attention or nn.attention_grad.
+template <typename Op> AttentionOperands operandsOf(Op op) {
+  return {op.getQuery(), op.getKey(), op.getValue(), op.getBias(), op.getVisible()};
+}
+template <typename Op> AttentionMask maskOf(Op op) {
+  return {op.getScale().convertToDouble(), op.getHidden().value_or(llvm::APFloat(0.0)).convertToDouble(), op.getCausalOffset(),
+          op.getGuarded()};
+}
+
+/// (C3): what broadcasts to the scores.
+LogicalResult verifyAttentionMask(Operation *attention, const AttentionOperands &operands, bool hasHidden);
 
 /// Scores of an attention that count: [b, h, q, d] with [b, g, k, x], less those that a causal mask hides.
 int64_t countScores(ArrayRef<int64_t> query, ArrayRef<int64_t> value, std::optional<uint64_t> causalOffset);
@@ -22,8 +33,10 @@ struct AttentionParts {
   AttentionParts(OpBuilder &builder, Location loc, AttentionOperands operands, AttentionMask mask,
                  std::optional<DropoutDraw> draw);
 
-  /// softmax(scale q k^T + bias, masked), in `wide`.
+  /// softmax(scale q k^T where visible + bias, masked), in `wide`.
   Value probabilities();
+  /// The same as a gradient reads them: 0 where a query sees nothing, which gives no gradient.
+  Value probabilitiesForGradient();
   /// Of probabilities or of their gradient: what is dropped is 0, what is kept is scaled. As it is without dropout.
   Value dropped(Value weights);
   /// A tensor of the query's shape (but for its last dim), grouped as the query is.
@@ -39,9 +52,12 @@ struct AttentionParts {
   Location loc;
   AttentionMask mask;
   std::optional<DropoutDraw> draw;
-  Value query, key, value, bias;
+  Value query, key, value, bias, visible;
   Type narrow, wide; ///< the operands' type, and that of scores: f32 where operands are f16 or bf16
   bool isGrouped;
+
+private:
+  Value maskedScores();
 };
 
 } // namespace hpc::nn

@@ -11,9 +11,35 @@ static Value inverseDeviation(GradientBuilder &b, Value variance, double epsilon
   return b.unary<ReciprocalOp>(b.unary<SqrtOp>(b.shifted(variance, epsilon)));
 }
 
+/// y as those who read it have it: 0 in rows that all of them replace by 0, as attention does where a query sees nothing.
+/// Such a row is NaN, and 0 flows back to it; it must not flow on as 0 * NaN.
+static Value asRead(GradientBuilder &b, Value y) {
+  Value read = y;
+  while (read.hasOneUse() && isa<CastOp>(*read.user_begin()))
+    read = (*read.user_begin())->getResult(0);
+  SelectOp repair;
+  for (Operation *user : read.getUsers()) {
+    if (isa<IsNanOp>(user))
+      continue;
+    auto select = dyn_cast<SelectOp>(user);
+    if (!select || repair || shapeOf(select.getResult()) != shapeOf(y))
+      return y;
+    repair = select;
+  }
+  if (!repair)
+    return y;
+  Value condition = repair.getCondition();
+  auto isNan = condition.getDefiningOp<IsNanOp>();
+  bool isOfRows = shapeOf(condition).empty() || shapeOf(condition).back() == 1 || (isNan && isNan.getOperand() == read);
+  bool keepsWhereFalse = repair.getOnFalse() == read;
+  if (!isOfRows || splatOf(keepsWhereFalse ? repair.getOnTrue() : repair.getOnFalse()) != 0)
+    return y;
+  return keepsWhereFalse ? b.select(condition, b.zero(y), y) : b.select(condition, y, b.zero(y));
+}
+
 /// y (g - sum(g y)).
 void SoftmaxOp::buildGradients(GradientBuilder &b) {
-  Value g = widened(b, b.cotangent()), y = widened(b, getResult());
+  Value g = widened(b, b.cotangent()), y = widened(b, asRead(b, getResult()));
   Value mean = b.sum(b.mul(g, y), {lastDim(y)});
   b.give(0, b.cast(b.mul(y, b.sub(g, mean)), tensorType(getResult()).getElementType()));
 }

@@ -23,12 +23,14 @@ struct DeviceAttention {
   SmallVector<DeviceMatrices, 3> results; ///< in the order of the op's
   /// In `wide`, of a batch, head, query and key; null: none.
   std::function<Value(Value, Value, Value, Value)> bias;
+  /// Whether the score counts, likewise; null: everywhere. Else `hidden` is in its place.
+  std::function<Value(Value, Value, Value, Value)> visible;
   /// Whether dropout keeps the weight, likewise; null: there is none. Indices behind the last may be asked for.
   std::function<Value(Value, Value, Value, Value)> keeps;
   std::function<Value(Value, Value)> dropped; ///< a weight or its gradient, and whether it is kept
-  double scale;
+  double scale, hidden;
   std::optional<int64_t> causalOffset; ///< query i sees keys up to i + offset
-  bool guarded;
+  bool guarded, mayBeBlind;            ///< as AttentionRegion has them
   Type wide; ///< of scores and sums
 
   /// Columns whose sums a thread keeps in registers, a fourth of them: of a result, and of two gradients at once.

@@ -73,8 +73,8 @@ struct Backward {
       return States{online.maximum, online.sum, s.add(s.mul(states[2], online.shrink), sum)};
     });
     Value inverse = s.divReal(s.constant(t.wide, 1), states[1]), mean = s.mul(states[2], inverse);
-    if (a.guarded) {
-      Value isSeen = s.compare(arith::CmpFPredicate::OGT, states[1], zero);
+    if (a.guarded || a.mayBeBlind) { // guarded, of NaN too
+      Value isSeen = s.compare(a.guarded ? arith::CmpFPredicate::OGT : arith::CmpFPredicate::UNE, states[1], zero);
       inverse = s.select(isSeen, inverse, zero);
       mean = s.select(isSeen, mean, zero);
     }
@@ -138,6 +138,7 @@ struct Backward {
   /// Of this thread's row of `queries` and its columns of `keys`, into the squares that are given.
   void exchange(DeviceScores &scores, const RowFacts &facts, Value probabilities) {
     States ofScores = scores.masked(queries, keys), kept = scores.kept(queries, keys);
+    States visible = scores.visible(queries, keys);
     States ofWeights = scores.dropped(t.dots(gradients, values, t.row()), kept);
     Value isQuery = t.isLess(query(), t.number(a.queries));
     for (auto [n, score, ofWeight] : llvm::enumerate(ofScores, ofWeights)) {
@@ -145,6 +146,8 @@ struct Backward {
       if (a.guarded)
         weight = s.select(s.compare(arith::CmpFPredicate::OEQ, facts.inverse, zero), zero, weight);
       Value gradient = s.mul(s.mul(weight, s.sub(ofWeight, facts.mean)), s.constant(t.wide, a.scale));
+      if (!visible.empty())
+        gradient = s.select(visible[n], gradient, zero);
       if (a.queries % tileRows != 0) {
         weight = s.select(isQuery, weight, zero);
         gradient = s.select(isQuery, gradient, zero);

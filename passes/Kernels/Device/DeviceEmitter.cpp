@@ -135,8 +135,8 @@ struct DeviceBody : BodyEmitter {
   void emitAttentions(const AttentionRegion &found, ValueRange operands) {
     DeviceAttention attention{found.batch, found.heads(), found.groups, found.queries, found.keys,
                               matricesOf(found.query, operands, found.queries, found.depth),
-                              {}, {}, {}, {}, {}, {}, found.scale, found.causalOffset, found.guarded,
-                              registerType(found.query.elementType)};
+                              {}, {}, {}, {}, {}, {}, {}, found.scale, found.hidden, found.causalOffset, found.guarded,
+                              found.mayBeBlind(), registerType(found.query.elementType)};
     for (const AttentionKeys &part : found.parts) {
       attention.parts.push_back({matricesOf(part.key, operands, part.end, found.depth),
                                  matricesOf(part.value, operands, part.end, found.width)});
@@ -149,15 +149,22 @@ struct DeviceBody : BodyEmitter {
     for (auto [i, result] : llvm::enumerate(found.results))
       attention.results.push_back(matricesOf(result, outputs, rows[i], columns[i]));
     DeviceTiles tiles(registers.builder, registers.loc, nest, attention.wide);
+    auto elementOf = [&](Value mask, Value batch, Value head, Value query, Value key) {
+      Index at = broadcastIndex({indices.atom(batch, found.batch), indices.atom(head, found.heads()),
+                                 indices.atom(query, found.queries), indices.atom(key, found.keys)},
+                                nn::shapeOf(mask));
+      Value element;
+      emitter.inScope([&] { element = emitter.element(mask, at); });
+      return element;
+    };
     if (found.bias)
       attention.bias = [&](Value batch, Value head, Value query, Value key) {
-        ArrayRef<int64_t> shape = nn::shapeOf(found.bias);
-        Index at = broadcastIndex({indices.atom(batch, found.batch), indices.atom(head, found.heads()),
-                                   indices.atom(query, found.queries), indices.atom(key, found.keys)},
-                                  shape);
-        Value element;
-        emitter.inScope([&] { element = emitter.element(found.bias, at); });
-        return tiles.convert(element, registerType(nn::tensorType(found.bias).getElementType()), attention.wide);
+        return tiles.convert(elementOf(found.bias, batch, head, query, key),
+                             registerType(nn::tensorType(found.bias).getElementType()), attention.wide);
+      };
+    if (found.visible)
+      attention.visible = [&](Value batch, Value head, Value query, Value key) {
+        return elementOf(found.visible, batch, head, query, key);
       };
     std::optional<DropoutMask> dropout;
     if (found.dropout) {

@@ -22,14 +22,26 @@ DeviceTiles::States DeviceScores::masked(const DeviceTile &queries, const Device
   for (auto [n, score] : llvm::enumerate(scores)) {
     Value key = t.add(t.add(keys.first, t.column()), int64_t(n) * DeviceTiles::threadsOfRow);
     score = s.mul(score, scale);
-    if (attention.bias) {
-      Value within = t.least(query, t.number(attention.queries - 1));
+    Value within = attention.bias || attention.visible ? t.least(query, t.number(attention.queries - 1)) : Value();
+    if (attention.visible)
+      score = s.select(attention.visible(batch, head, within, t.least(key, lastKey)), score, s.constant(t.wide, attention.hidden));
+    if (attention.bias)
       score = s.add(score, attention.bias(batch, head, within, t.least(key, lastKey)));
-    }
     if (attention.causalOffset || (keys.matrices->rows - keys.matrices->firstRow) % DeviceTiles::rows != 0)
       score = s.select(t.isLess(key, end), score, hidden);
   }
   return scores;
+}
+
+DeviceTiles::States DeviceScores::visible(const DeviceTile &queries, const DeviceTile &keys) {
+  DeviceTiles::States visible;
+  if (attention.visible)
+    for (int64_t n = 0; n < DeviceTiles::columnsOfThread; ++n) {
+      Value query = t.least(t.add(queries.first, t.row()), t.number(attention.queries - 1));
+      Value key = t.least(t.add(t.add(keys.first, t.column()), n * DeviceTiles::threadsOfRow), t.number(attention.keys - 1));
+      visible.push_back(attention.visible(batch, head, query, key));
+    }
+  return visible;
 }
 
 DeviceTiles::States DeviceScores::kept(const DeviceTile &queries, const DeviceTile &keys) {

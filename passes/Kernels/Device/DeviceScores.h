@@ -17,6 +17,8 @@ struct DeviceScores {
 
   /// Of this thread's row of `queries` with its columns of `keys`: scaled, biased, -inf where unseen or behind the last key.
   DeviceTiles::States masked(const DeviceTile &queries, const DeviceTile &keys);
+  /// Where query and key count, of the same; no values where they always do.
+  DeviceTiles::States visible(const DeviceTile &queries, const DeviceTile &keys);
   /// Which weights of the same dropout keeps; no values where there is none.
   DeviceTiles::States kept(const DeviceTile &queries, const DeviceTile &keys);
   /// Weights or their gradients as dropout leaves them, given `kept`.

@@ -102,7 +102,7 @@ Value targetOf(Value result) {
   return result;
 }
 
-/// Ops that make a bias as large as the scores of a head from less: the region computes its elements where it needs
+/// Ops that make a bias or a mask as large as the scores of a head from less: the region computes its elements where it needs
 /// them, so that nothing of the size lies in memory.
 void collectBias(Value bias, int64_t scores, llvm::SetVector<Operation *> &ops) {
   Operation *op = bias.getDefiningOp();
@@ -131,8 +131,8 @@ public:
     OpBuilder builder(attention->getContext());
     // 1. Operands up to their buffers.
     for (OpOperand &operand : attention->getOpOperands())
-      if (operand.get() == biasOf(attention))
-        addBias(operand.get());
+      if (llvm::is_contained(masksOf(attention), operand.get()))
+        addMask(operand.get());
       else if (nn::tensorType(operand.get()).getRank() == 0)
         addNumber(operand.get());
       else if (hasFewQueries(attention) && operand.getOperandNumber() > 0)
@@ -191,10 +191,10 @@ private:
     for (Operation *op : concat->behind)
       clone(op);
   }
-  void addBias(Value bias) {
+  void addMask(Value mask) {
     llvm::SetVector<Operation *> ops;
     int64_t scores = nn::shapeOf(attention->getOperand(0))[2] * nn::shapeOf(attention->getOperand(1))[2];
-    collectBias(bias, scores, ops);
+    collectBias(mask, scores, ops);
     if (ops.size() > maxBiasOps)
       ops.clear();
     for (Operation *op : ops) {
@@ -202,7 +202,7 @@ private:
         addArgument(operand);
       clone(op);
     }
-    addArgument(bias);
+    addArgument(mask);
   }
   /// Step, seed or offset of a dropout.
   void addNumber(Value number) {

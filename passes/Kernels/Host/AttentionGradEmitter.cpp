@@ -142,8 +142,8 @@ struct GradEmitter {
       Value total = vectors.load(statistics, statistic(block, Share), column);
       Value share = s.divReal(vectors.constant(1), total);
       Value mean = s.mul(vectors.load(statistics, statistic(block, Mean), column), share);
-      if (region.guarded) { // a query that sees nothing, or NaN
-        Value isNothing = s.compare(arith::CmpFPredicate::ULE, total, zero);
+      if (region.guarded || region.mayBeBlind()) { // a query that sees nothing; guarded, or NaN
+        Value isNothing = s.compare(region.guarded ? arith::CmpFPredicate::ULE : arith::CmpFPredicate::OEQ, total, zero);
         share = s.select(isNothing, zero, share);
         mean = s.select(isNothing, zero, mean);
       }
@@ -175,7 +175,7 @@ struct GradEmitter {
         Value isKept = tile.keeps(indices.add(first, key), column);
         Value ofWeight = tile.dropped(vectors.load(ofWeights, key, column), isKept);
         Value ofScore = s.mul(weight, s.sub(ofWeight, means[at]));
-        vectors.store(s.mul(ofScore, scale), products, key, column);
+        vectors.store(tile.whereVisible(s.mul(ofScore, scale), zero, column), products, key, column);
         vectors.store(tile.dropped(weight, isKept), ofWeights, key, column);
       }
       return SmallVector<Value>();

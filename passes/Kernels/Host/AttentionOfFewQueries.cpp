@@ -39,7 +39,7 @@ struct FewQueriesEmitter {
   int64_t numQueries;
   VectorRows query, sums; ///< a row for each query, of channels
   VectorRows scores;      ///< of the keys of a block: products, then weights
-  VectorRows bias;        ///< of those keys; one row where all queries have the same
+  VectorRows bias, visible; ///< of those keys; one row where all queries have the same
   VectorRows numbers;     ///< of each query: the largest score so far, then the sum of exponentials
   IndexExpr batch, group;
 
@@ -54,7 +54,9 @@ struct FewQueriesEmitter {
     int64_t columns = llvm::divideCeil(std::clamp<int64_t>(region.keys, 1, keysOfBlock), keys.lanes());
     scores = keys.scratchRows(numQueries, columns);
     if (region.bias)
-      bias = keys.scratchRows(isBiasShared() ? 1 : numQueries, columns);
+      bias = keys.scratchRows(rowsOf(region.bias), columns);
+    if (region.visible)
+      visible = keys.scratchRows(rowsOf(region.visible), columns);
     numbers = {channels.scratch(2 * numQueries), 0, 2, 0};
   }
 
@@ -108,15 +110,13 @@ struct FewQueriesEmitter {
     return seenBy(0) > 0 || region.guarded ? seenBy(numQueries - 1) : region.keys;
   }
 
-  bool isBiasShared() const {
-    ArrayRef<int64_t> shape = nn::shapeOf(region.bias);
-    return shape[2] == 1 && (shape[1] == 1 || region.repeat == 1);
-  }
-  void fillBias(const IndexExpr &first, Value count) {
-    for (int64_t each = 0; each < (isBiasShared() ? 1 : numQueries); ++each)
+  int64_t rowsOf(Value mask) const { return isPerKey(region, mask) ? 1 : numQueries; }
+  template <typename Element>
+  void fill(const VectorRows &rows, Value mask, Element element, const IndexExpr &first, Value count) {
+    for (int64_t each = 0; each < rowsOf(mask); ++each)
       keys.loop(indices.constant(0), count, 1, keysOfBlock, [&](const IndexExpr &key) {
         Index at = {batch, headOf(each), positionOf(each), indices.add(first, key)};
-        keys.storeScalar(biasElement(emitter, region, at), bias.pointer, indices.add(key, each * bias.stride));
+        keys.storeScalar(element(emitter, region, at), rows.pointer, indices.add(key, each * rows.stride));
       });
   }
 
@@ -159,8 +159,12 @@ struct FewQueriesEmitter {
     SmallVector<Value> rows;
     for (int64_t column = 0; column < scores.columns; ++column) {
       Value score = s.mul(keys.load(scores, each, column), scale);
+      if (region.visible) {
+        Value isVisible = keys.load(visible, rowsOf(region.visible) == 1 ? 0 : each, column);
+        score = s.select(s.compare(arith::CmpFPredicate::UNE, isVisible, keys.constant(0)), score, keys.constant(region.hidden));
+      }
       if (region.bias)
-        score = s.add(score, keys.load(bias, isBiasShared() ? 0 : each, column));
+        score = s.add(score, keys.load(bias, rowsOf(region.bias) == 1 ? 0 : each, column));
       SmallVector<int32_t> numbers(static_cast<size_t>(keys.lanes()));
       std::iota(numbers.begin(), numbers.end(), int32_t(column * keys.lanes()));
       Value key = s.make<arith::ConstantOp>(DenseElementsAttr::get(keys.type().clone(i32), ArrayRef(numbers)));
@@ -271,7 +275,9 @@ struct FewQueriesEmitter {
       Value count = s.make<arith::MinSIOp>(indices.constant(keysOfBlock), s.sub(end, indices.value(first)));
       multiplyKeys(first, count);
       if (region.bias)
-        fillBias(first, count);
+        fill(bias, region.bias, biasElement, first, count);
+      if (region.visible)
+        fill(visible, region.visible, visibleElement, first, count);
       SmallVector<Value> factors;
       for (int64_t each = 0; each < numQueries; ++each)
         factors.push_back(weigh(each, first, count));

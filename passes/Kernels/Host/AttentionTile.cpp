@@ -32,8 +32,10 @@ AttentionTile::AttentionTile(ElementEmitter &emitter, const AttentionRegion &reg
   int64_t most = std::clamp<int64_t>(numQueries(), 1, queriesOfBlock);
   numColumns = (most + lanes.lanes() - 1) / lanes.lanes();
   turned = lanes.scratch(width() * llvm::alignTo(std::max(region.depth, region.width), lanes.lanes()));
-  if (region.bias && !isBiasPerKey())
+  if (region.bias && !isPerKey(region, region.bias))
     biasRows = lanes.scratchRows(keysOfBlock, numColumns);
+  if (region.visible && !isPerKey(region, region.visible))
+    visibleRows = lanes.scratchRows(keysOfBlock, numColumns);
 }
 
 std::pair<Value, Value> keysOfPart(ElementEmitter &emitter, const AttentionRegion &region, const AttentionKeys &part,
@@ -48,12 +50,24 @@ std::pair<Value, Value> keysOfPart(ElementEmitter &emitter, const AttentionRegio
   return {begin, end};
 }
 
-Value biasElement(ElementEmitter &emitter, const AttentionRegion &region, Index at) {
-  for (auto [index, size] : llvm::zip_equal(at, nn::shapeOf(region.bias)))
+static Value maskElement(ElementEmitter &emitter, Value mask, Index at) {
+  for (auto [index, size] : llvm::zip_equal(at, nn::shapeOf(mask)))
     if (size == 1)
       index = 0;
-  return emitCast(emitter.registers(), emitter.element(region.bias, at),
+  return emitter.element(mask, at);
+}
+Value biasElement(ElementEmitter &emitter, const AttentionRegion &region, Index at) {
+  return emitCast(emitter.registers(), maskElement(emitter, region.bias, std::move(at)),
                   nn::tensorType(region.bias).getElementType(), registerType(region.query.elementType));
+}
+Value visibleElement(ElementEmitter &emitter, const AttentionRegion &region, Index at) {
+  ScalarBuilder &s = emitter.registers();
+  Type type = registerType(region.query.elementType);
+  return s.select(maskElement(emitter, region.visible, std::move(at)), s.constant(type, 1), s.constant(type, 0));
+}
+bool isPerKey(const AttentionRegion &region, Value mask) {
+  ArrayRef<int64_t> shape = nn::shapeOf(mask);
+  return shape[2] == 1 && (shape[1] == 1 || region.repeat == 1);
 }
 
 // ---- where the tile is --------------------------------------------------------------------------
@@ -332,23 +346,18 @@ void AttentionTile::storeKeys(const VectorRows &from, int64_t channels, const In
 
 // ---- softmax ------------------------------------------------------------------------------------
 
-bool AttentionTile::isBiasPerKey() const {
-  ArrayRef<int64_t> shape = nn::shapeOf(region.bias);
-  return shape[2] == 1 && (shape[1] == 1 || region.repeat == 1);
-}
-
-/// The bias of a key and a lane.
-Value AttentionTile::biasAt(const IndexExpr &key, const IndexExpr &lane) {
+/// Of a key and a lane.
+Index AttentionTile::positionOfScore(const IndexExpr &key, const IndexExpr &lane) {
   auto [position, member] = indices.split(indices.clamp(indices.add(firstQuery, lane), numQueries()), region.repeat);
   IndexExpr head = indices.add(IndexBuilder::mul(group, region.repeat), member);
-  return biasElement(emitter, region, {batch, head, position, key});
+  return {batch, head, position, key};
 }
 
-void AttentionTile::fillBias(const IndexExpr &firstKey, Value keyCount) {
+void AttentionTile::fillRows(const VectorRows &rows, MaskElement element, const IndexExpr &firstKey, Value keyCount) {
   lanes.loop(width(), [&](const IndexExpr &lane) {
     lanes.loop(indices.constant(0), keyCount, 1, keysOfBlock, [&](const IndexExpr &key) {
-      IndexExpr to = indices.add(lane, IndexBuilder::mul(key, biasRows->stride));
-      lanes.storeScalar(biasAt(indices.add(firstKey, key), lane), biasRows->pointer, to);
+      IndexExpr to = indices.add(lane, IndexBuilder::mul(key, rows.stride));
+      lanes.storeScalar(element(emitter, region, positionOfScore(indices.add(firstKey, key), lane)), rows.pointer, to);
     });
   });
 }
@@ -359,12 +368,22 @@ AttentionTile::overScores(const VectorRows &products, const IndexExpr &firstKey,
   Type type = lanes.type();
   Value scale = s.constant(type, FloatAttr::get(lanes.element(), region.scale).getValueAsDouble());
   Value unseen = s.constant(type, -std::numeric_limits<double>::infinity());
+  Value hidden = s.constant(type, region.hidden), no = lanes.constant(0);
   if (biasRows)
-    fillBias(firstKey, keyCount);
-  return lanes.loop(indices.constant(0), keyCount, 1, keysOfBlock, states, [&](const IndexExpr &key, ValueRange inner) {
+    fillRows(*biasRows, biasElement, firstKey, keyCount);
+  if (visibleRows)
+    fillRows(*visibleRows, visibleElement, firstKey, keyCount);
+  SmallVector<Value> results = lanes.loop(indices.constant(0), keyCount, 1, keysOfBlock, states, [&](const IndexExpr &key, ValueRange inner) {
     Value biasOfKey, position;
     if (region.bias && !biasRows)
-      biasOfKey = lanes.splat(biasAt(indices.add(firstKey, key), 0));
+      biasOfKey = lanes.splat(biasElement(emitter, region, positionOfScore(indices.add(firstKey, key), 0)));
+    visibleNow.clear();
+    if (region.visible) {
+      Value ofKey =
+          visibleRows ? Value() : lanes.splat(visibleElement(emitter, region, positionOfScore(indices.add(firstKey, key), 0)));
+      for (int64_t column = 0; column < numColumns; ++column)
+        visibleNow.push_back(s.compare(CmpFPredicate::UNE, ofKey ? ofKey : lanes.load(*visibleRows, key, column), no));
+    }
     if (!limits.empty()) {
       position = indices.value(indices.add(firstKey, key));
       Type integer = getElementTypeOrSelf(limits[0].getType());
@@ -374,7 +393,7 @@ AttentionTile::overScores(const VectorRows &products, const IndexExpr &firstKey,
     }
     SmallVector<Value> scores;
     for (int64_t column = 0; column < numColumns; ++column) {
-      Value score = s.mul(lanes.load(products, key, column), scale);
+      Value score = whereVisible(s.mul(lanes.load(products, key, column), scale), hidden, column);
       if (region.bias)
         score = s.add(score, biasRows ? lanes.load(*biasRows, key, column) : biasOfKey);
       if (!limits.empty())
@@ -383,6 +402,8 @@ AttentionTile::overScores(const VectorRows &products, const IndexExpr &firstKey,
     }
     return body(key, scores, inner);
   });
+  visibleNow.clear();
+  return results;
 }
 
 Value AttentionTile::larger(Value score, Value top) {

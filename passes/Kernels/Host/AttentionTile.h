@@ -29,6 +29,10 @@ std::pair<Value, Value> keysOfPart(ElementEmitter &emitter, const AttentionRegio
 
 /// The bias at [batch, head, query, key] as far as it has these dims, in the type that scores have.
 Value biasElement(ElementEmitter &emitter, const AttentionRegion &region, Index at);
+/// Likewise 1 where the score is visible, else 0.
+Value visibleElement(ElementEmitter &emitter, const AttentionRegion &region, Index at);
+/// Whether all queries of a group have the same of it, a bias or what is visible.
+bool isPerKey(const AttentionRegion &region, Value mask);
 
 class AttentionTile {
 public:
@@ -111,6 +115,10 @@ public:
   SmallVector<Value>
   overScores(const VectorRows &products, const IndexExpr &firstKey, Value keyCount, ValueRange states,
              function_ref<SmallVector<Value>(const IndexExpr &key, ArrayRef<Value> scores, ValueRange states)> body);
+  /// In that body: `number` where the product of query and key counts, else `otherwise`.
+  Value whereVisible(Value number, Value otherwise, int64_t column) {
+    return visibleNow.empty() ? number : s.select(visibleNow[size_t(column)], number, otherwise);
+  }
   /// The larger one; a NaN score is left to the exponential.
   Value larger(Value score, Value top);
   /// What scores are shifted by: 0 where nothing was seen, whose exponentials then are 0.
@@ -138,9 +146,9 @@ private:
   bool isMasked() const { return offset < region.keys - 1; }
   /// Whether keys that a block does not see may be left out: not where a query sees none, whose weights are NaN then.
   bool mayLeaveOut() const { return isMasked() && (offset >= 0 || region.guarded); }
-  bool isBiasPerKey() const;
-  Value biasAt(const IndexExpr &key, const IndexExpr &lane);
-  void fillBias(const IndexExpr &firstKey, Value keyCount);
+  Index positionOfScore(const IndexExpr &key, const IndexExpr &lane);
+  using MaskElement = Value (*)(ElementEmitter &, const AttentionRegion &, Index);
+  void fillRows(const VectorRows &rows, MaskElement element, const IndexExpr &firstKey, Value keyCount);
 
   ElementEmitter &emitter;
   ScalarBuilder &s;
@@ -152,7 +160,8 @@ private:
   Step stepOfSums;
   int64_t numColumns;
   Value turned; ///< memory for a row of channels for each lane
-  std::optional<VectorRows> biasRows;
+  std::optional<VectorRows> biasRows, visibleRows; ///< of a block of keys, where queries differ
+  SmallVector<Value> visibleNow; ///< by column, of the key that overScores is at
   IndexExpr batch, group, firstQuery;
   Value count;
   SmallVector<Value> limits;     ///< by column: the last key that each lane sees

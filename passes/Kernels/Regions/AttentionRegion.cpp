@@ -144,24 +144,40 @@ static std::optional<AttentionTensor> findResult(Value value) {
 namespace {
 /// The operands and attributes that both ops have, by name.
 struct Operands {
-  Value query, key, value, gradient, bias;
-  double scale;
+  Value query, key, value, gradient, bias, visible;
+  double scale, hidden;
   std::optional<uint64_t> causalOffset;
   bool guarded;
 };
 } // namespace
 
+template <typename Op> static Operands operandsOf(Op op, Value gradient) {
+  return {op.getQuery(),
+          op.getKey(),
+          op.getValue(),
+          gradient,
+          op.getBias(),
+          op.getVisible(),
+          op.getScale().convertToDouble(),
+          op.getHidden().value_or(llvm::APFloat(0.0)).convertToDouble(),
+          op.getCausalOffset(),
+          op.getGuarded()};
+}
 static Operands operandsOf(Operation *attention) {
   if (auto op = dyn_cast<nn::AttentionOp>(attention))
-    return {op.getQuery(),        op.getKey(),    op.getValue(), {}, op.getBias(), op.getScale().convertToDouble(),
-            op.getCausalOffset(), op.getGuarded()};
+    return operandsOf(op, {});
   auto op = cast<nn::AttentionGradOp>(attention);
-  return {op.getQuery(),        op.getKey(),    op.getValue(),
-          op.getGradient(),     op.getBias(),   op.getScale().convertToDouble(),
-          op.getCausalOffset(), op.getGuarded()};
+  return operandsOf(op, op.getGradient());
 }
 
-Value biasOf(Operation *attention) { return operandsOf(attention).bias; }
+SmallVector<Value, 2> masksOf(Operation *attention) {
+  Operands operands = operandsOf(attention);
+  SmallVector<Value, 2> masks;
+  for (Value mask : {operands.bias, operands.visible})
+    if (mask)
+      masks.push_back(mask);
+  return masks;
+}
 
 std::optional<AttentionRegion> findAttentionRegion(nn::FusedOp region) {
   Operation *attention = nullptr;
@@ -194,8 +210,10 @@ std::optional<AttentionRegion> findAttentionRegion(nn::FusedOp region) {
   found.query = *query;
   found.parts = std::move(keys);
   found.scale = operands.scale;
+  found.hidden = operands.hidden;
   found.guarded = operands.guarded;
   found.bias = operands.bias;
+  found.visible = operands.visible;
   if (operands.causalOffset)
     found.causalOffset = int64_t(*operands.causalOffset);
   if (operands.bias)

@@ -32,12 +32,14 @@ struct AttentionRegion {
   SmallVector<AttentionKeys, 2> parts;
   std::optional<AttentionTensor> gradient; ///< of the attention's result: nn.attention_grad alone
   SmallVector<AttentionTensor, 3> results; ///< in the order of the op's results
-  double scale;
+  double scale, hidden;                ///< hidden: the scaled score where `visible` does not hold
   std::optional<int64_t> causalOffset; ///< query i sees keys j <= i + causalOffset
   bool guarded;
   /// Added to the scaled scores, [1 or batch, 1 or h, 1 or queries, 1 or keys], or null. A value in the region: an
   /// argument, or computed from arguments an element at a time (ElementEmitter, PulledWork).
   Value bias;
+  /// As the bias, of bools: where q and k count. Null: everywhere.
+  Value visible;
   /// The bias where it lies in a buffer as it is; strides of dims that it broadcasts are 0.
   std::optional<AttentionTensor> biasTensor;
   /// Of the weights; its values are the region's. Dims are [batch, groups, repeat, queries, keys].
@@ -45,6 +47,9 @@ struct AttentionRegion {
 
   bool isGradient() const { return gradient.has_value(); }
   int64_t heads() const { return groups * repeat; }
+  /// Whether a query may see nothing, as far as is known here. Then its weights are 0 in a gradient, and NaN else unless
+  /// the attention is guarded.
+  bool mayBeBlind() const { return bias || visible || (causalOffset && *causalOffset < 0); }
 };
 
 /// Whether the op is one of the two.
@@ -52,8 +57,8 @@ bool isAttention(Operation *op);
 /// Whether so few queries read a key that to bring it costs more than to multiply it: a step of decoding. Their keys and
 /// values are read where they lie, also where they are put together of parts (KeyConcat.h). No gradient.
 bool hasFewQueries(Operation *attention);
-/// Its bias; null where it has none.
-Value biasOf(Operation *attention);
+/// Its bias and what is visible: tensors that broadcast to the scores.
+SmallVector<Value, 2> masksOf(Operation *attention);
 /// Whether generated code computes it: a tile of what it works on has to fit the stack of a thread. Others are
 /// decomposed.
 bool fitsAttentionKernel(Operation *attention);

@@ -42,3 +42,30 @@ func.func @offset(%q: tensor<1x2x3x4xf32>, %s: tensor<f64>, %o: tensor<i64>) -> 
   %0 = nn.attention %q, %q, %q dropout %s, %s, %o : tensor<f64>, tensor<f64>, tensor<i64> {scale = 1.0, site = 1 : i64, rate = 0.5 : f64, offset_dims = array<i64: 1>} : tensor<1x2x3x4xf32>, tensor<1x2x3x4xf32>, tensor<1x2x3x4xf32> -> tensor<1x2x3x4xf32>
   return %0 : tensor<1x2x3x4xf32>
 }
+
+// -----
+
+// (C3) A mask of numbers would be read as bools.
+func.func @numbers(%q: tensor<1x2x3x4xf32>, %m: tensor<1x1x3x3xf32>) -> tensor<1x2x3x4xf32> {
+  // expected-error @+1 {{(C3) 'hidden' needs `visible`, of bools}}
+  %0 = nn.attention %q, %q, %q visible %m : tensor<1x1x3x3xf32> {scale = 1.0} : tensor<1x2x3x4xf32>, tensor<1x2x3x4xf32>, tensor<1x2x3x4xf32> -> tensor<1x2x3x4xf32>
+  return %0 : tensor<1x2x3x4xf32>
+}
+
+// -----
+
+// (C3) A number for hidden scores without a mask that hides any would do nothing, in the gradient as in the attention.
+func.func @hidden(%q: tensor<1x2x3x4xf32>) -> tensor<1x2x3x4xf32> {
+  // expected-error @+1 {{(C3) 'hidden' needs `visible`, of bools}}
+  %0:3 = nn.attention_grad %q, %q, %q, %q {scale = 1.0, hidden = -1.0 : f64} : tensor<1x2x3x4xf32>, tensor<1x2x3x4xf32>, tensor<1x2x3x4xf32>, tensor<1x2x3x4xf32> -> tensor<1x2x3x4xf32>, tensor<1x2x3x4xf32>, tensor<1x2x3x4xf32>
+  return %0#0 : tensor<1x2x3x4xf32>
+}
+
+// -----
+
+// (C3) A mask for other scores.
+func.func @shape(%q: tensor<1x2x3x4xf32>, %m: tensor<1x1x3x4xi1>) -> tensor<1x2x3x4xf32> {
+  // expected-error @+1 {{(C3) visible 'tensor<1x1x3x4xi1>' must have rank 4 and broadcast to the scores}}
+  %0 = nn.attention %q, %q, %q visible %m : tensor<1x1x3x4xi1> {scale = 1.0} : tensor<1x2x3x4xf32>, tensor<1x2x3x4xf32>, tensor<1x2x3x4xf32> -> tensor<1x2x3x4xf32>
+  return %0 : tensor<1x2x3x4xf32>
+}

@@ -84,13 +84,12 @@ func.func @main(%q: tensor<2x4x3x8xf32>, %k: tensor<2x4x3x8xf32>, %v: tensor<2x4
 
 // -----
 
-// A mask that is data may hide a whole row. Then -3.4e38 for what is causally hidden counts like it: the causal mask must be part of the bias.
+// A mask that is data may hide a whole row. Then -3.4e38 for what is causally hidden counts like it: the causal mask must be one of those that replace scores, before the other is added.
 // CHECK-LABEL: func.func @main(
-// CHECK-SAME: %[[Q:[^:]*]]: tensor<2x4x3x8xf32>, %[[K:[^:]*]]: tensor<2x4x3x8xf32>, %[[V:[^:]*]]: tensor<2x4x3x8xf32>
+// CHECK-SAME: %[[Q:[^:]*]]: tensor<2x4x3x8xf32>, %[[K:[^:]*]]: tensor<2x4x3x8xf32>, %[[V:[^:]*]]: tensor<2x4x3x8xf32>, %[[M:[^:]*]]:
 // CHECK: %[[C:.*]] = nn.compare ge
-// CHECK: %[[M:.*]] = nn.select %[[C]], {{.*}} -> tensor<3x3xf32>
-// CHECK: %[[B:.*]] = nn.add %[[M]], %{{.*}} -> tensor<2x1x3x3xf32>
-// CHECK: nn.attention %[[Q]], %[[K]], %[[V]] bias %[[B]] : tensor<2x1x3x3xf32> {scale
+// CHECK: %[[S:.*]] = nn.reshape %[[C]] : tensor<3x3xi1> -> tensor<1x1x3x3xi1>
+// CHECK: nn.attention %[[Q]], %[[K]], %[[V]] bias %[[M]] : tensor<2x1x1x3xf32> visible %[[S]] : tensor<1x1x3x3xi1> {hidden = -3.40{{.*}}E+38 : f64, scale
 func.func @main(%q: tensor<2x4x3x8xf32>, %k: tensor<2x4x3x8xf32>, %v: tensor<2x4x3x8xf32>, %mask: tensor<2x1x1x3xf32>) -> tensor<2x4x3x8xf32> {
   %low = nn.constant dense<-3.40282347E+38> : tensor<f32> : tensor<f32>
   %i = nn.iota {dim = 0 : i64} : tensor<3x1xi64>
@@ -125,11 +124,10 @@ func.func @main(%q: tensor<2x4x3x8xf32>, %k: tensor<2x4x3x8xf32>, %v: tensor<2x4
 
 // -----
 
-// A selection by data becomes a bias of 0 and the low number.
+// A selection by data hides scores: as a bias of 0 and the low number it would let through NaN, scores of more than that, and gradients where it hides whole rows.
 // CHECK-LABEL: func.func @main(
 // CHECK-SAME: %[[Q:[^:]*]]: tensor<2x4x3x8xf32>, %[[K:[^:]*]]: tensor<2x4x3x8xf32>, %[[V:[^:]*]]: tensor<2x4x3x8xf32>, %[[C:[^:]*]]:
-// CHECK: %[[B:.*]] = nn.select %[[C]], %{{.*}} : tensor<2x1x1x3xi1>, tensor<f32>, tensor<f32> -> tensor<2x1x1x3xf32>
-// CHECK: nn.attention %[[Q]], %[[K]], %[[V]] bias %[[B]] : tensor<2x1x1x3xf32> {scale
+// CHECK: nn.attention %[[Q]], %[[K]], %[[V]] visible %[[C]] : tensor<2x1x1x3xi1> {hidden = -3.40{{.*}}E+38 : f64, scale
 func.func @main(%q: tensor<2x4x3x8xf32>, %k: tensor<2x4x3x8xf32>, %v: tensor<2x4x3x8xf32>, %c: tensor<2x1x1x3xi1>) -> tensor<2x4x3x8xf32> {
   %low = nn.constant dense<-3.40282347E+38> : tensor<f32> : tensor<f32>
   %s = nn.matmul %q, %k {transpose_rhs} : tensor<2x4x3x8xf32>, tensor<2x4x3x8xf32> -> tensor<2x4x3x3xf32>
@@ -141,11 +139,10 @@ func.func @main(%q: tensor<2x4x3x8xf32>, %k: tensor<2x4x3x8xf32>, %v: tensor<2x4
 
 // -----
 
-// A conjunction of causal and data with -infinity: the causal part is the attribute, the rest the bias.
+// A conjunction of causal and data with -infinity: the causal part is the attribute, the rest what is visible.
 // CHECK-LABEL: func.func @main(
 // CHECK-SAME: %[[Q:[^:]*]]: tensor<2x4x3x8xf32>, %[[K:[^:]*]]: tensor<2x4x3x8xf32>, %[[V:[^:]*]]: tensor<2x4x3x8xf32>, %[[D:[^:]*]]:
-// CHECK: %[[B:.*]] = nn.select %[[D]]
-// CHECK: nn.attention %[[Q]], %[[K]], %[[V]] bias %[[B]] : tensor<2x1x1x3xf32> {causal_offset = 0 : i64
+// CHECK: nn.attention %[[Q]], %[[K]], %[[V]] visible %[[D]] : tensor<2x1x1x3xi1> {causal_offset = 0 : i64, hidden = 0xFFF0000000000000 : f64
 func.func @main(%q: tensor<2x4x3x8xf32>, %k: tensor<2x4x3x8xf32>, %v: tensor<2x4x3x8xf32>, %d: tensor<2x1x1x3xi1>) -> tensor<2x4x3x8xf32> {
   %low = nn.constant dense<0xFF800000> : tensor<f32> : tensor<f32>
   %i = nn.iota {dim = 0 : i64} : tensor<3x1xi64>
@@ -187,7 +184,7 @@ func.func @main(%q: tensor<2x4x3x8xf32>, %k: tensor<2x4x3x8xf32>, %v: tensor<2x4
 // Under a mask of data there may be one: such rows give 0, which only a guarded nn.attention does.
 // CHECK-LABEL: func.func @main(
 // CHECK-NOT: nn.is_nan
-// CHECK: nn.attention {{.*}} bias {{.*}}guarded
+// CHECK: nn.attention {{.*}} visible {{.*}}guarded
 // CHECK-NOT: nn.is_nan
 func.func @main(%q: tensor<2x4x3x8xf32>, %k: tensor<2x4x3x8xf32>, %v: tensor<2x4x3x8xf32>, %c: tensor<2x1x1x3xi1>) -> tensor<2x4x3x8xf32> {
   %low = nn.constant dense<0xFF800000> : tensor<f32> : tensor<f32>
@@ -203,10 +200,10 @@ func.func @main(%q: tensor<2x4x3x8xf32>, %k: tensor<2x4x3x8xf32>, %v: tensor<2x4
 
 // -----
 
-// j <= i - 1 leaves the first row empty, where -3.4e38 is uniform and -infinity NaN: a bias, not an offset.
+// j <= i - 1 leaves the first row empty, where -3.4e38 is uniform and -infinity NaN: a mask, not an offset.
 // CHECK-LABEL: func.func @main(
 // CHECK-SAME: %[[Q:[^:]*]]: tensor<2x4x3x8xf32>, %[[K:[^:]*]]: tensor<2x4x3x8xf32>, %[[V:[^:]*]]: tensor<2x4x3x8xf32>
-// CHECK: nn.attention %[[Q]], %[[K]], %[[V]] bias %{{.*}} : tensor<1x1x3x3xf32> {scale
+// CHECK: nn.attention %[[Q]], %[[K]], %[[V]] visible %{{.*}} : tensor<1x1x3x3xi1> {hidden = -3.40
 func.func @main(%q: tensor<2x4x3x8xf32>, %k: tensor<2x4x3x8xf32>, %v: tensor<2x4x3x8xf32>) -> tensor<2x4x3x8xf32> {
   %low = nn.constant dense<-3.40282347E+38> : tensor<f32> : tensor<f32>
   %i = nn.iota {dim = 0 : i64} : tensor<3x1xi64>
@@ -224,7 +221,7 @@ func.func @main(%q: tensor<2x4x3x8xf32>, %k: tensor<2x4x3x8xf32>, %v: tensor<2x4
 // The mirrored mask, j >= i, is not causal.
 // CHECK-LABEL: func.func @main(
 // CHECK-SAME: %[[Q:[^:]*]]: tensor<2x4x3x8xf32>, %[[K:[^:]*]]: tensor<2x4x3x8xf32>, %[[V:[^:]*]]: tensor<2x4x3x8xf32>
-// CHECK: nn.attention %[[Q]], %[[K]], %[[V]] bias %{{.*}} : tensor<1x1x3x3xf32> {scale
+// CHECK: nn.attention %[[Q]], %[[K]], %[[V]] visible %{{.*}} : tensor<1x1x3x3xi1> {hidden = 0xFFF
 func.func @main(%q: tensor<2x4x3x8xf32>, %k: tensor<2x4x3x8xf32>, %v: tensor<2x4x3x8xf32>) -> tensor<2x4x3x8xf32> {
   %low = nn.constant dense<0xFF800000> : tensor<f32> : tensor<f32>
   %i = nn.iota {dim = 0 : i64} : tensor<3x1xi64>
@@ -369,7 +366,7 @@ func.func @main(%q: tensor<2x4x3x8xf16>, %k: tensor<2x4x3x8xf16>, %v: tensor<2x4
 
 // -1e4 in place of scores that data hides is no bias: where all of a row is hidden the weights are equal, and -1e4 added would leave them to the scores.
 // CHECK-LABEL: func.func @main(
-// CHECK-NOT: nn.attention
+// CHECK: nn.attention {{.*}} visible {{.*}} {hidden = -1.000000e+04 : f64
 func.func @main(%q: tensor<2x4x3x8xf32>, %k: tensor<2x4x3x8xf32>, %v: tensor<2x4x3x8xf32>, %mask: tensor<2x1x1x3xi1>) -> tensor<2x4x3x8xf32> {
   %low = nn.constant dense<-1.0e+04> : tensor<f32> : tensor<f32>
   %s = nn.matmul %q, %k {transpose_rhs} : tensor<2x4x3x8xf32>, tensor<2x4x3x8xf32> -> tensor<2x4x3x3xf32>
@@ -463,7 +460,7 @@ func.func @main(%q: tensor<8x3x8xf32>, %k: tensor<8x3x8xf32>, %v: tensor<8x3x8xf
 // A softmax in a wider type is narrowed before what is dropped; NaN of rows that see nothing is 0 before.
 // CHECK-LABEL: func.func @main(
 // CHECK-NOT: nn.is_nan
-// CHECK: nn.attention {{.*}} bias {{.*}} dropout {{.*}}guarded
+// CHECK: nn.attention {{.*}} visible {{.*}} dropout {{.*}}guarded
 // CHECK-NOT: nn.dropout
 func.func @main(%q: tensor<2x4x3x8xf16>, %k: tensor<2x4x3x8xf16>, %v: tensor<2x4x3x8xf16>, %c: tensor<2x1x1x3xi1>, %step: tensor<f64>, %seed: tensor<f64>) -> tensor<2x4x3x8xf16> {
   %low = nn.constant dense<0xFF800000> : tensor<f32> : tensor<f32>
@@ -497,4 +494,43 @@ func.func @main(%q: tensor<2x4x3x8xf16>, %k: tensor<2x4x3x8xf16>, %v: tensor<2x4
   %g = nn.select %n, %zero, %t : tensor<2x4x3x3xi1>, tensor<f16>, tensor<2x4x3x3xf16> -> tensor<2x4x3x3xf16>
   %y = nn.matmul %g, %v : tensor<2x4x3x3xf16>, tensor<2x4x3x8xf16> -> tensor<2x4x3x8xf16>
   return %y : tensor<2x4x3x8xf16>
+}
+
+// -----
+
+// Selections before and after a sum: what is hidden is what the steps make of 0, each with its own number, and nothing of the score.
+// CHECK-LABEL: func.func @main(
+// CHECK-SAME: %[[M:[^:]*]]: tensor<2x1x1x3xf32>, %[[A:[^:]*]]: tensor<2x1x1x3xi1>, %[[B:[^:]*]]: tensor<2x1x3x3xi1>
+// CHECK: %[[S:.*]] = nn.and %[[A]], %[[B]]
+// CHECK: %[[X:.*]] = nn.select %[[A]]
+// CHECK: %[[Y:.*]] = nn.add %[[X]], %[[M]]
+// CHECK: %[[Z:.*]] = nn.select %[[B]], %[[Y]]
+// CHECK: nn.attention {{.*}} bias %[[Z]] : tensor<2x1x3x3xf32> visible %[[S]] : tensor<2x1x3x3xi1> {scale
+func.func @main(%mask: tensor<2x1x1x3xf32>, %a: tensor<2x1x1x3xi1>, %b: tensor<2x1x3x3xi1>, %q: tensor<2x4x3x8xf32>, %k: tensor<2x4x3x8xf32>, %v: tensor<2x4x3x8xf32>) -> tensor<2x4x3x8xf32> {
+  %low = nn.constant dense<-1.0e+30> : tensor<f32> : tensor<f32>
+  %lower = nn.constant dense<-3.40282347E+38> : tensor<f32> : tensor<f32>
+  %s = nn.matmul %q, %k {transpose_rhs} : tensor<2x4x3x8xf32>, tensor<2x4x3x8xf32> -> tensor<2x4x3x3xf32>
+  %e = nn.select %a, %s, %low : tensor<2x1x1x3xi1>, tensor<2x4x3x3xf32>, tensor<f32> -> tensor<2x4x3x3xf32>
+  %m = nn.add %e, %mask : tensor<2x4x3x3xf32>, tensor<2x1x1x3xf32> -> tensor<2x4x3x3xf32>
+  %f = nn.select %b, %m, %lower : tensor<2x1x3x3xi1>, tensor<2x4x3x3xf32>, tensor<f32> -> tensor<2x4x3x3xf32>
+  %p = nn.softmax %f : tensor<2x4x3x3xf32> -> tensor<2x4x3x3xf32>
+  %y = nn.matmul %p, %v : tensor<2x4x3x3xf32>, tensor<2x4x3x8xf32> -> tensor<2x4x3x8xf32>
+  return %y : tensor<2x4x3x8xf32>
+}
+
+// -----
+
+// A softmax in f64 of f32 scores is more than nn.attention's f32, whose lowest number would be -infinity here.
+// CHECK-LABEL: func.func @main(
+// CHECK-NOT: nn.attention
+// CHECK: nn.softmax
+func.func @main(%q: tensor<2x4x3x8xf32>, %k: tensor<2x4x3x8xf32>, %v: tensor<2x4x3x8xf32>, %c: tensor<2x1x1x3xi1>) -> tensor<2x4x3x8xf32> {
+  %low = nn.constant dense<-1.0e+300> : tensor<f64> : tensor<f64>
+  %s = nn.matmul %q, %k {transpose_rhs} : tensor<2x4x3x8xf32>, tensor<2x4x3x8xf32> -> tensor<2x4x3x3xf32>
+  %w = nn.cast %s : tensor<2x4x3x3xf32> -> tensor<2x4x3x3xf64>
+  %m = nn.select %c, %w, %low : tensor<2x1x1x3xi1>, tensor<2x4x3x3xf64>, tensor<f64> -> tensor<2x4x3x3xf64>
+  %p = nn.softmax %m : tensor<2x4x3x3xf64> -> tensor<2x4x3x3xf64>
+  %n = nn.cast %p : tensor<2x4x3x3xf64> -> tensor<2x4x3x3xf32>
+  %y = nn.matmul %n, %v : tensor<2x4x3x3xf32>, tensor<2x4x3x8xf32> -> tensor<2x4x3x8xf32>
+  return %y : tensor<2x4x3x8xf32>
 }

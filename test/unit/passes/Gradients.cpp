@@ -63,9 +63,15 @@ Case matmul(const std::string &name, const std::string &a, const std::string &b,
           r};
 }
 Case attention(const std::string &name, const std::string &q, const std::string &k, const std::string &v,
-               const std::string &r, const std::string &attributes, const std::string &bias = "", bool drops = false) {
+               const std::string &r, const std::string &attributes, const std::string &bias = "", bool drops = false,
+               const std::string &visible = "") {
   std::string biasText = bias.empty() ? "" : " bias %d : " + tensorType(bias);
   std::string scalars = drops ? "%s = nn.constant dense<3.0> : tensor<f64> : tensor<f64>\n" : "";
+  if (!visible.empty()) {
+    const std::string type = "tensor<" + visible + "xi1>";
+    scalars += "%m = nn.constant dense<[[[[true, false, true], [false, false, false], [true, true, false]]]]> : " + type + " : " + type + "\n";
+    biasText += " visible %m : " + type;
+  }
   if (drops)
     biasText += " dropout %s, %s : tensor<f64>, tensor<f64>";
   std::vector<Parameter> parameters = {{"a", q}, {"b", k}, {"c", v}};
@@ -235,6 +241,8 @@ std::vector<Case> cases() {
       attention("groups", "2x4x3x2", "2x2x5x2", "2x2x5x3", "2x4x3x3", "scale = 0.7 : f64"),
       attention("bias", "1x2x3x2", "1x2x4x2", "1x2x4x2", "1x2x3x2", "scale = 1.0 : f64, guarded", "1x1x3x4"),
       attention("groups_bias", "1x4x3x2", "1x2x4x2", "1x2x4x2", "1x4x3x2", "scale = 1.0 : f64", "1x4x1x4"),
+      attention("visible", "2x4x3x2", "2x2x3x2", "2x2x3x3", "2x4x3x3", "scale = 0.7 : f64, hidden = -1.0e+30 : f64", "", false, "1x1x3x3"),
+      attention("visible_bias", "1x4x3x2", "1x2x3x2", "1x2x3x2", "1x4x3x2", "scale = 0.7 : f64", "1x4x1x3", false, "1x1x3x3"),
       attention("dropout", "2x4x5x2", "2x2x5x2", "2x2x5x3", "2x4x5x3",
                 "scale = 0.7 : f64, causal_offset = 0 : i64, site = 2 : i64, rate = 4.0e-1 : f64", "", true),
       attention("dropout_bias", "1x4x3x2", "1x2x4x2", "1x2x4x2", "1x4x3x2", "scale = 1.0 : f64, site = 1 : i64, rate = 3.0e-1 : f64",

@@ -19,7 +19,18 @@ struct Case {
   std::string behind = ""; ///< the type that all parts have, cast behind the concatenation; empty: `element`
   bool positionsFirst = false; ///< parts are [batch, keys, groups, channels]
   double toleranceScale = 0; ///< 0: as sizes say
+  SmallVector<int64_t> visible = {}; ///< its shape; none where empty
+  double hidden = 0;
 };
+
+/// About half of them; none along the first row and the last: of keys, where the mask is as large.
+Tensor someBools(ArrayRef<int64_t> shape) {
+  Tensor tensor(DType::Bool, shape.vec());
+  const int64_t size = tensor.size(), row = shape.back();
+  for (int64_t i = 0; i < size; ++i)
+    tensor.ints[size_t(i)] = row == 1 || (i >= row && i < size - row) ? (i * 2654435761) >> 9 & 1 : 0;
+  return tensor;
+}
 
 std::string tensor(ArrayRef<int64_t> shape, const std::string &element) {
   std::string text = "tensor<";
@@ -94,6 +105,10 @@ struct AttentionKernels : KernelTest {
            (type == to ? "nn.reshape " + last : "nn.cast " + last) + " : " + type + " -> " + to + "\n";
   }
 
+  static std::string hiddenText(const Case &c) {
+    return c.hidden == 0 ? "" : ", hidden = " + (std::isinf(c.hidden) ? std::string("0xFFF0000000000000") : std::to_string(c.hidden)) + " : f64";
+  }
+
   /// Results are compared where they are made; one kernel makes all.
   void check(const Case &c) {
     int64_t heads = c.groups * c.repeat;
@@ -128,6 +143,11 @@ struct AttentionKernels : KernelTest {
       bias = " bias %b : " + tb;
       inputs.push_back(typed(someFloats(c.bias, 5), c.biasElement));
     }
+    if (!c.visible.empty()) {
+      arguments += ", %m: " + tensor(c.visible, "i1");
+      bias += " visible %m : " + tensor(c.visible, "i1");
+      inputs.push_back(someBools(c.visible));
+    }
     if (c.dropout >= 0) {
       arguments += ", %step: tensor<f64>, %seed: tensor<i64>";
       bias += " dropout %step, %seed : tensor<f64>, tensor<i64>";
@@ -141,7 +161,7 @@ struct AttentionKernels : KernelTest {
     std::string scale = std::to_string(1 / std::sqrt(double(std::max<int64_t>(c.depth, 7))));
     std::string attributes = " {scale = " + scale + " : f64" +
                              (c.causalOffset ? ", causal_offset = " + std::to_string(*c.causalOffset) + " : i64" : "") +
-                             (c.guarded ? ", guarded" : "") +
+                             (c.guarded ? ", guarded" : "") + hiddenText(c) +
                              (c.dropout >= 0 ? ", site = 3 : i64, rate = " + std::to_string(c.dropout) + " : f64" : "") + "}";
     std::string results = c.isGradient ? tensor(q, c.resultElement) + ", " + tensor(k, c.resultElement) + ", " +
                                              tensor(v, c.resultElement)
@@ -374,6 +394,36 @@ TEST_F(AttentionKernels, Bias) {
              .isGradient = isGradient});
   check({.groups = 2, .queries = 40, .keys = 70, .depth = 4, .width = 4, .bias = {1, 2, 1, 70}});
   check({.groups = 2, .queries = 40, .keys = 70, .depth = 4, .width = 4, .bias = {1, 2, 40, 1}});
+}
+
+// Scores that a number replaces, by masks that broadcast in each way: whole rows of -inf see nothing, whole rows of another
+// number have equal weights and give no gradient. Beside a bias, a causal mask, dropout; few queries, parts of keys.
+TEST_F(AttentionKernels, Visible) {
+  for (bool isGradient : {false, true})
+    for (double hidden : {-double(INFINITY), -3.4028234663852886e38, 0.0}) {
+      for (int64_t mask : {8, 9, 12, 14, 15})
+        check({.batch = 2,
+               .groups = 2,
+               .repeat = 2,
+               .queries = 19,
+               .keys = 70,
+               .depth = 4,
+               .width = 4,
+               .isGradient = isGradient,
+               .visible = {mask & 1 ? 2 : 1, mask & 2 ? 4 : 1, mask & 4 ? 19 : 1, mask & 8 ? 70 : 1},
+               .hidden = hidden});
+      check({.queries = 40, .keys = 120, .depth = 8, .width = 8, .causalOffset = 70, .guarded = true, .bias = {1, 1, 1, 120}, .isGradient = isGradient, .dropout = 0.3,
+             .visible = {1, 1, 40, 120}, .hidden = hidden});
+      check({.queries = 40, .keys = 40, .depth = 8, .width = 8, .causalOffset = 0, .bias = {1, 1, 40, 40}, .isGradient = isGradient, .visible = {1, 1, 40, 40},
+             .hidden = hidden});
+    }
+  for (double hidden : {-double(INFINITY), -3.0})
+    for (int64_t mask : {8, 15}) {
+      const SmallVector<int64_t> visible = {mask & 1 ? 2 : 1, mask & 2 ? 4 : 1, mask & 4 ? 3 : 1, 70};
+      check({.batch = 2, .groups = 2, .repeat = 2, .queries = 3, .keys = 70, .depth = 8, .width = 8, .causalOffset = 66, .keyParts = {66, 4}, .valueParts = {66, 4}, .visible = visible,
+             .hidden = hidden});
+      check({.batch = 2, .groups = 2, .repeat = 2, .queries = 3, .keys = 70, .depth = 8, .width = 8, .bias = {1, 1, 3, 70}, .visible = visible, .hidden = hidden});
+    }
 }
 
 // Weights that are dropped are dropped in every sweep, in any order of lanes and threads, and nobody's else: blocks that are whole and broken, heads that

@@ -12,6 +12,7 @@ struct Attention {
   std::string attributes = "scale = 0.3 : f64"; ///< of the op
   std::vector<int64_t> bias = {};               ///< its shape; empty: none
   std::string element = "f32", result = "";     ///< types; of the result, the element's where empty
+  std::vector<int64_t> visible = {};            ///< its shape; empty: none
 };
 
 std::string typeOf(ArrayRef<int64_t> shape, const std::string &element) {
@@ -104,6 +105,14 @@ struct DeviceAttentionKernels : KernelTest {
       bias = " bias %m : " + typeOf(one.bias, "f32");
       add("%m", typeOf(one.bias, "f32"));
     }
+    if (!one.visible.empty()) {
+      Tensor mask(DType::Bool, one.visible);
+      for (int64_t i = one.k; i < mask.size(); ++i) // the first row sees nothing
+        mask.ints[size_t(i)] = (i * 2654435761) >> 9 & 1;
+      inputs.push_back(mask);
+      bias += " visible %s : " + typeOf(one.visible, "i1");
+      add("%s", typeOf(one.visible, "i1"));
+    }
     const std::string results = gradient ? typeOf(query, result) + ", " + typeOf(key, result) + ", " + typeOf(value, result)
                                          : typeOf(out, result);
     const std::string op = (gradient ? "%r:3 = nn.attention_grad " : "%r = nn.attention ") + plain + bias + " {" +
@@ -195,6 +204,15 @@ TEST_F(DeviceAttentionKernels, Biases) {
   toleranceScale = 16;
   for (auto [b, h, q, k] : {std::array<int64_t, 4>{2, 4, 33, 34}, {1, 1, 1, 1}, {2, 1, 1, 34}, {1, 4, 33, 1}, {1, 1, 33, 34}})
     checkBoth({.b = 2, .g = 2, .r = 2, .q = 33, .k = 34, .bias = {b, h, q, k}});
+}
+
+// What is not visible is a number, whatever the mask's dims: -inf in a whole row is nothing seen, another one equal weights.
+TEST_F(DeviceAttentionKernels, Visible) {
+  toleranceScale = 16;
+  for (const char *hidden : {"0xFFF0000000000000", "-3.4028234663852886e38"})
+    for (auto [b, h, q] : {std::array<int64_t, 3>{2, 4, 33}, {2, 1, 1}, {1, 1, 33}})
+      checkBoth({.b = 2, .g = 2, .r = 2, .q = 33, .k = 34, .attributes = "scale = 0.3 : f64, hidden = " + std::string(hidden) + " : f64", .visible = {b, h, q, 34}});
+  checkBoth({.q = 40, .k = 40, .attributes = causal + ", hidden = 0xFFF0000000000000 : f64", .bias = {1, 1, 40, 40}, .visible = {1, 1, 40, 40}});
 }
 
 // Sums are f32 or wider and rounded once; f64 is f64 throughout. Few channels leave no room for what waits in the gradient.
