@@ -10,7 +10,7 @@ namespace hpc {
 struct Options {
   int64_t tp = 1, pp = 1, dp = 1;
   int64_t microBatches = 1;
-  /// Name of the symbolic dim of the inputs that is the batch; "" = the one that starts with "batch", else dim 0.
+  /// Name of the symbolic dim of the inputs that is the batch; "" = "batch", else the one that starts so, else dim 0.
   std::string batchDim;
   /// uniform, balanced, or the number of blocks of every part (a stage has ppChunks of them): "1,2,1".
   std::string ppSplit = "balanced";

@@ -59,17 +59,30 @@ Expected<StoredTensor> readBound(const std::string &name, const std::string &pat
 
 } // namespace
 
-Expected<std::vector<StoredTensor>> readBoundInputs(const Model &model, const std::map<std::string, std::string> &files,
+/// An input that had a default is one like any other.
+static void dropDefault(Model &model, const std::string &name) {
+  auto isNamed = [&](const auto &each) { return each.name == name; };
+  auto input = std::find_if(model.defaults.begin(), model.defaults.end(), isNamed);
+  if (input == model.defaults.end())
+    return;
+  model.inputs.push_back(std::move(*input));
+  model.defaults.erase(input);
+  model.initializers.erase(std::find_if(model.initializers.begin(), model.initializers.end(), isNamed));
+}
+
+Expected<std::vector<StoredTensor>> readBoundInputs(Model &model, const std::map<std::string, std::string> &files,
                                                     std::map<std::string, int64_t> &dims) {
   std::vector<StoredTensor> bound;
   for (const auto &[name, path] : files) {
     std::string flag = "--const " + name + "=" + path;
+    dropDefault(model, name);
     auto input = std::find_if(model.inputs.begin(), model.inputs.end(),
                               [&, &name = name](const ValueInfo &each) { return each.name == name; });
     if (input == model.inputs.end()) {
       std::string names;
-      for (const ValueInfo &each : model.inputs)
-        names += (names.empty() ? "" : ", ") + each.name;
+      for (const std::vector<ValueInfo> *list : {&model.inputs, &model.defaults})
+        for (const ValueInfo &each : *list)
+          names += (names.empty() ? "" : ", ") + each.name;
       return usage(flag + " names no input of the model; it has " + (names.empty() ? "none" : names));
     }
     Expected<StoredTensor> tensor = readBound(name, path);
@@ -81,10 +94,10 @@ Expected<std::vector<StoredTensor>> readBoundInputs(const Model &model, const st
     for (size_t dim = 0; fits && input->hasShape && dim < input->dims.size(); ++dim) {
       int64_t size = tensor->shape[dim];
       const Dim &wanted = input->dims[dim];
-      if (wanted.size || wanted.symbol.empty()) {
-        fits = !wanted.size || *wanted.size == size;
+      if (auto given = dims.find(placeText(*input, dim)); wanted.size || wanted.symbol.empty() || given != dims.end()) {
+        fits = (!wanted.size || *wanted.size == size) && (given == dims.end() || given->second == size);
         if (!wanted.size)
-          dims.try_emplace(dimText(*input, dim), size);
+          dims.try_emplace(placeText(*input, dim), size);
       } else if (namesIn(wanted.symbol) == std::vector<std::string>{wanted.symbol}) {
         auto [known, isNew] = dims.try_emplace(wanted.symbol, size);
         if (!isNew && known->second != size)

@@ -6,8 +6,9 @@
 namespace hpc::onnx {
 
 /// Reads the array of each input named in `files` (name -> .npy, .npz or .pb) and holds it against the input's type and
-/// shape. Sizes that it tells join `dims`. Errors: usage (no such input, another type, shape or size), io, model.
-Expected<std::vector<StoredTensor>> readBoundInputs(const Model &model, const std::map<std::string, std::string> &files,
+/// shape. Sizes that it tells join `dims`. An input with a default has none from then on. Errors: usage (no such input,
+/// another type, shape or size), io, model.
+Expected<std::vector<StoredTensor>> readBoundInputs(Model &model, const std::map<std::string, std::string> &files,
                                                     std::map<std::string, int64_t> &dims);
 
 /// The tensors become initializers instead of inputs; `shapes` are those of model.inputs, before and after.

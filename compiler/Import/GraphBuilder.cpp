@@ -52,9 +52,9 @@ bool GraphBuilder::checkType(ArrayRef<int64_t> shape, DType dtype) {
   return status.ok();
 }
 
-void GraphBuilder::reserveNames(ArrayRef<StoredTensor> tensors) {
-  for (const StoredTensor &tensor : tensors)
-    takenNames.insert(tensor.name);
+void GraphBuilder::reserveNames(const std::set<std::string> &names) {
+  for (const std::string &name : names)
+    takenNames.insert(name);
 }
 
 // ---- known values -------------------------------------------------------------------------------
@@ -113,12 +113,53 @@ void GraphBuilder::forget(Value value) {
     found->second.tensor.reset();
 }
 
-std::string GraphBuilder::unknownText(Value value) const {
-  auto parameter = value.getDefiningOp<nn::ParameterOp>();
-  if (parameter && parameter.isAbsent())
-    return " is '" + parameter.getName().str() + "' in " + parameter.getFile().str() +
-           ", which was not read; store it in the model";
-  return " depends on the data, not on shapes alone";
+std::string GraphBuilder::valueText(Value value) {
+  std::string name = "the data";
+  if (auto parameter = value.getDefiningOp<nn::ParameterOp>())
+    name = "'" + parameter.getName().str() + "'";
+  else if (auto entry = entries.find(value); entry != entries.end() && entry->second.stored)
+    name = "'" + entry->second.stored->name + "'";
+  return name + " " + shapeText(nn::shapeOf(value).vec());
+}
+
+/// "'a', 'b' and 3 more"
+static std::string listText(const llvm::SetVector<StringRef> &names) {
+  constexpr size_t most = 3;
+  std::string text;
+  for (size_t i = 0; i < names.size() && i < most; ++i)
+    text += (i ? ", '" : "'") + names[i].str() + "'";
+  return names.size() > most ? text + " and " + std::to_string(names.size() - most) + " more" : text;
+}
+
+std::string GraphBuilder::unknownText(Value value) {
+  constexpr size_t most = 10'000; // ops that are looked at
+  llvm::SetVector<StringRef> absent, read, inputs;
+  std::string file;
+  llvm::SetVector<Value> open;
+  open.insert(value);
+  for (size_t next = 0; next < open.size() && next < most; ++next) {
+    if (auto parameter = open[next].getDefiningOp<nn::ParameterOp>()) {
+      (parameter.isAbsent() ? absent : read).insert(parameter.getName());
+      if (parameter.isAbsent() && file.empty())
+        file = parameter.getFile().str();
+    } else if (Operation *op = open[next].getDefiningOp()) {
+      open.insert(op->operand_begin(), op->operand_end());
+    } else if (auto argument = dyn_cast<BlockArgument>(open[next]); argument.getOwner() == &function.front()) {
+      auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "nn.name");
+      if (name && !name.empty())
+        inputs.insert(name.getValue());
+    }
+  }
+  if (!absent.empty())
+    return (value.getDefiningOp<nn::ParameterOp>() ? " is " : " is computed from ") + listText(absent) + " in " + file +
+           ", which was not read; compile with that file in its place and without --no-weights, or store it in the model";
+  std::string why = " depends on the data, not on shapes alone";
+  if (!inputs.empty())
+    why += ": on input" + std::string(inputs.size() > 1 ? "s " : " ") + listText(inputs) + "; bind what decides it with --const " +
+           (inputs.size() == 1 ? inputs[0].str() : "NAME") + "=FILE";
+  else if (!read.empty())
+    why += ": on " + listText(read) + ", which counts as a weight; store it as a Constant node";
+  return why;
 }
 
 SmallVector<int64_t> GraphBuilder::integers(Value value, const std::string &what) {

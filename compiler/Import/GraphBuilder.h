@@ -35,8 +35,10 @@ public:
   void clearError() { failure = Status::success(); }
   /// checkTensor, as an error of the node. Results are asked about when they are made.
   bool checkType(ArrayRef<int64_t> shape, DType dtype);
-  /// Names of stored tensors, which nothing that is written out may take.
-  void reserveNames(ArrayRef<StoredTensor> tensors);
+  /// Names of the model's values, which nothing that is written out may take.
+  void reserveNames(const std::set<std::string> &names);
+  /// The error, which is then none any more.
+  Status takeError() { return std::exchange(failure, Status::success()); }
   /// Records an error and returns a placeholder, for `return {b.fail(...)}`.
   Value fail(const std::string &message, ErrorKind kind = ErrorKind::Model);
 
@@ -56,6 +58,8 @@ public:
   /// The only element, of rank 0.
   Tensor element(Value value, const std::string &what);
   double number(Value value, const std::string &what) { return element(value, what).number(0); }
+  /// A value of which nothing is known, for ops that nothing of the program reads in the end.
+  Value unread(ArrayRef<int64_t> shape, DType dtype) { return placeholder(type(shape, dtype)); }
   /// A rank-0 constant with the element type of `like`.
   Value scalar(double value, Value like) { return scalar(value, dtype(like)); }
   Value scalar(double value, DType dtype);
@@ -137,8 +141,12 @@ public:
   static int64_t rank(Value value) { return int64_t(nn::shapeOf(value).size()); }
   RankedTensorType type(ArrayRef<int64_t> shape, DType dtype) const;
 
-  /// Why a value is not known: data, or a weight that was not read.
-  std::string unknownText(Value value) const;
+  /// Why a value is not known, as the end of "its shape": the weights that were not read, or the inputs, that it is
+  /// computed from, and what to do.
+  std::string unknownText(Value value);
+
+  /// A value for messages: "'wpe.weight' 64x768" where it is stored, else "the data 64x768".
+  std::string valueText(Value value);
 
   /// The value as the program holds it: written out in full where it was known.
   Value real(Value value) { return writtenOut(value, false); }

@@ -247,7 +247,7 @@ Value GraphBuilder::gather(Value data, Value index, int64_t axis) {
   if (auto known = find(index)) {
     Expected<KnownTensor> inRange = normalizedIndices(*known, {from[size_t(axis)]});
     if (!inRange.ok())
-      return fail(inRange.status().message());
+      return fail(inRange.status().message() + ", dim " + std::to_string(axis) + " of " + valueText(data));
     ArrayRef<int64_t> indexShape = inRange->shape;
     if (!isKnown(data)) {
       if (auto plan = planGather(axis, indexShape, {findAffine(*inRange)}, from))
@@ -277,7 +277,7 @@ Value GraphBuilder::gatherNd(Value data, Value index, int64_t batchDims) {
     Expected<KnownTensor> inRange =
         normalizedIndices(*known, ArrayRef<int64_t>(from).slice(size_t(batchDims), size_t(depth)));
     if (!inRange.ok())
-      return fail(inRange.status().message());
+      return fail(inRange.status().message() + " of " + valueText(data));
     SmallVector<int64_t> indexShape(at.begin() + batchDims, at.end() - 1);
     if (!isKnown(data))
       if (auto components = affineComponents(*inRange, batchDims))

@@ -1,5 +1,5 @@
 // Functions that a model defines itself, put in the place of the nodes that call them.
-// Values inside get the call's name as a prefix, so that no two calls share one.
+// Values inside get the call's name as a prefix, and a number where that is taken, so that nothing shares one.
 #include "compiler/Import/OnnxModel.h"
 
 #include <tuple>
@@ -25,7 +25,8 @@ const Attribute *resolve(const Attribute &attribute, const Node &call, const Fun
 
 struct Expansion {
   FunctionTable functions;
-  size_t expanded = 0; ///< nodes and calls: functions that call each other and nothing else grow as well
+  std::set<std::string> taken; ///< names of values
+  size_t expanded = 0;         ///< nodes and calls: functions that call each other and nothing else grow as well
   std::vector<Node> nodes;
 };
 
@@ -52,10 +53,12 @@ Status expandSubgraphs(Node &node, int depth, Expansion &expansion) {
 struct Call {
   const Node &node;
   const Function &function;
-  std::map<std::string, std::string> names; ///< inside -> outside
+  std::set<std::string> &taken;
+  std::map<std::string, std::string> names; ///< inside, where each is one value (separateNames) -> outside
 
   std::string renamed(const std::string &name) {
-    return names.try_emplace(name, node.name + "/" + name).first->second;
+    auto found = names.find(name);
+    return found != names.end() ? found->second : names[name] = freeName(node.name + "/" + name, taken);
   }
   void takeIn(Node &body) {
     for (std::vector<std::string> *list : {&body.inputs, &body.outputs, &body.captured})
@@ -67,9 +70,9 @@ struct Call {
     std::map<std::string, Attribute> attributes;
     for (const auto &[name, attribute] : body.attributes)
       if (const Attribute *value = resolve(attribute, node, function)) {
-        Attribute &taken = attributes[name] = *value;
-        if (taken.graph)
-          taken.graph = takenIn(*taken.graph);
+        Attribute &held = attributes[name] = *value;
+        if (held.graph && !node.attributes.count(attribute.reference)) // the caller's has the caller's names
+          held.graph = takenIn(*held.graph);
       }
     body.attributes = std::move(attributes);
     if (auto version = function.opsets.find(body.domain); version != function.opsets.end())
@@ -105,7 +108,7 @@ Status expand(const Node &node, int depth, Expansion &expansion) {
   if (node.inputs.size() > function.inputs.size() || node.outputs.size() > function.outputs.size())
     return Status::error(ErrorKind::Model, "node '" + node.name + "' gives function '" + function.name +
                                                "' more inputs or outputs than it has");
-  Call call{node, function, {{"", ""}}};
+  Call call{node, function, expansion.taken, {{"", ""}}};
   for (size_t i = 0; i < function.inputs.size(); ++i)
     call.names[function.inputs[i]] = i < node.inputs.size() ? node.inputs[i] : "";
   for (size_t i = 0; i < node.outputs.size(); ++i)
@@ -124,9 +127,12 @@ Status inlineFunctions(Model &model) {
   if (model.functions.empty())
     return Status::success();
   Expansion expansion;
-  for (const Function &function : model.functions)
+  expansion.taken = allNames(model);
+  for (Function &function : model.functions) {
+    separateNames(function);
     if (!expansion.functions.try_emplace({function.domain, function.name, function.overload}, &function).second)
       return Status::error(ErrorKind::Model, "two functions are named '" + function.name + "'");
+  }
   for (const Node &node : model.nodes)
     HPC_RETURN_IF_ERROR(expand(node, 0, expansion));
   model.nodes = std::move(expansion.nodes);

@@ -2,6 +2,7 @@
 // Everything unsupported is collected before it is reported.
 #include "compiler/Import/OnnxImporter.h"
 
+#include "compiler/Dialect/NN/DefaultInputs.h"
 #include "compiler/Dialect/NN/Ports.h"
 #include "compiler/ElementType.h"
 #include "compiler/Import/BoundInputs.h"
@@ -82,10 +83,16 @@ UnsupportedList unknownOps(const Model &model, ArrayRef<const Node *> nodes) {
 
 class Importer : BodyImporter {
 public:
-  Importer(const Model &model, func::FuncOp function, const ImportOptions &options)
+  Importer(const Model &model, func::FuncOp function, const ImportOptions &options,
+           const std::map<std::string, int64_t> &dims)
       : model(model), function(function), builder(function, options.withoutWeights) {
     mode.inference = options.inference;
     mode.training = options.training;
+    mode.dims = dims;
+    for (const auto &[name, size] : options.dims)
+      sizesText += " --dim " + name + "=" + std::to_string(size);
+    if (!sizesText.empty())
+      sizesText = "; the sizes are those of" + sizesText + ": give less where the model has no room for one";
   }
 
   Status run(ArrayRef<const Node *> nodes) {
@@ -115,11 +122,11 @@ public:
 
 private:
   void bindSources() {
-    builder.reserveNames(model.initializers);
+    builder.reserveNames(allNames(model));
     for (auto [input, argument] : llvm::zip_equal(model.inputs, function.getArguments()))
       values[input.name] = input.narrow ? builder.asNarrow(argument, *input.narrow) : Value(argument);
-    for (const StoredTensor &tensor : model.initializers)
-      initializers[tensor.name] = &tensor;
+    for (const StoredTensor *tensor : storedTensors(model))
+      initializers[tensor->name] = tensor;
   }
 
   void countReaders(ArrayRef<const Node *> nodes) {
@@ -211,7 +218,7 @@ private:
       failed = &node;
   }
 
-  /// The nodes of a branch or a body, here and now. Names made inside hide nothing once it is done.
+  /// The nodes of a branch or a body, here and now. Its names are those of no other graph, and of every round.
   Results importBody(const Node &node, const Subgraph &graph, ArrayRef<Value> inputs) override {
     if (++depth > maxDepth || (numUnrolled += 1 + int64_t(graph.nodes.size())) > maxUnrolled) {
       --depth;
@@ -220,33 +227,20 @@ private:
                    ErrorKind::Unsupported);
       return {};
     }
-    std::map<std::string, Value> hidden;
-    auto define = [&](const std::string &name, Value value) {
-      auto found = values.find(name);
-      hidden.try_emplace(name, found == values.end() ? Value() : found->second);
-      values[name] = value;
-    };
     for (auto [input, value] : llvm::zip(graph.inputs, inputs))
-      define(input.name, value);
-    for (const StoredTensor &tensor : graph.initializers) {
-      if (!tensor.dtype)
-        builder.fail("constant " + quoted(tensor.name) + " has type " + tensor.typeName, ErrorKind::Unsupported);
-      else if (builder.checkType(tensor.shape, *tensor.dtype))
-        define(tensor.name, valueOf(tensor));
-    }
-    for (const Node &inner : graph.nodes)
-      for (const std::string &output : inner.outputs)
-        if (!output.empty())
-          define(output, Value());
+      values[input.name] = value;
     Results results = importOrdered(node, graph);
-    for (auto &[name, value] : hidden)
-      if (value)
-        values[name] = value;
-      else
-        values.erase(name);
     --depth;
     begin(node);
     return results;
+  }
+
+  Expected<Results> tryBody(const Node &node, const Subgraph &graph, ArrayRef<Value> inputs) override {
+    Results results = importBody(node, graph, inputs);
+    if (builder.status().ok())
+      return results;
+    failed = nullptr;
+    return builder.takeError();
   }
 
   Results importOrdered(const Node &node, const Subgraph &graph) {
@@ -286,7 +280,7 @@ private:
     importInto(node, inputs);
     if (!builder.status().ok()) {
       if (builder.status().kind() != ErrorKind::Unsupported)
-        return builder.status();
+        return Status::error(builder.status().kind(), builder.status().message() + sizesText);
       // "node 'x' (Op): what" is listed under what.
       std::string message = builder.status().message();
       unsupported.add(failed->op + ": " + message.substr(message.find("): ") + 3), *failed);
@@ -381,6 +375,7 @@ private:
   func::FuncOp function;
   GraphBuilder builder;
   ImportMode mode;
+  std::string sizesText; ///< the end of an error that sizes may be the cause of
   std::map<std::string, Value> values;
   std::map<std::string, const StoredTensor *> initializers;
   std::map<std::string, int64_t> readers;
@@ -431,11 +426,11 @@ void dropRepeatedOutputs(Model &model) {
 void remarkAbsent(const Model &model, Location place) {
   int64_t count = 0, bytes = 0;
   std::set<std::string> files;
-  for (const StoredTensor &tensor : model.initializers)
-    if (tensor.isAbsent()) {
+  for (const StoredTensor *tensor : storedTensors(model))
+    if (tensor->isAbsent()) {
       ++count;
-      bytes += tensor.bytes;
-      files.insert(tensor.file);
+      bytes += tensor->bytes;
+      files.insert(tensor->file);
     }
   if (count)
     emitRemark(place) << "'" << *files.begin() << "'"
@@ -455,6 +450,7 @@ Expected<OwningOpRef<ModuleOp>> importModel(Model &model, const ImportOptions &o
   dropRepeatedOutputs(model);
   HPC_RETURN_IF_ERROR(checkOpsets(model));
   HPC_RETURN_IF_ERROR(inlineFunctions(model));
+  separateNames(model);
   std::map<std::string, int64_t> dims = options.dims;
   Expected<std::vector<StoredTensor>> bound = readBoundInputs(model, options.constants, dims);
   if (!bound.ok())
@@ -474,7 +470,13 @@ Expected<OwningOpRef<ModuleOp>> importModel(Model &model, const ImportOptions &o
     return function.status();
   if (!options.withoutWeights)
     remarkAbsent(model, (*module)->getLoc());
-  HPC_RETURN_IF_ERROR(Importer(model, *function, options).run(*nodes));
+  HPC_RETURN_IF_ERROR(Importer(model, *function, options, dims).run(*nodes));
+  if (!model.defaults.empty()) {
+    SmallVector<StringRef> names;
+    for (const ValueInfo &input : model.defaults)
+      names.push_back(input.name);
+    (*module)->setAttr(nn::defaultInputsAttrName, Builder(context).getStrArrayAttr(names));
+  }
   setPhase(*module, "import");
   if (failed(verify(*module)))
     return Status::error(ErrorKind::Internal, "the imported module does not verify");

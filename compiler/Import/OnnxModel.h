@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,7 @@ struct StoredTensor {
   const std::byte *data = nullptr;               ///< unaligned; null when there are no bytes, or isAbsent
   std::shared_ptr<std::vector<std::byte>> owned; ///< holds `data` where no file does
   bool isConstant = false; ///< its content is meant to be known, whatever its type: no weight
+  bool isDefault = false;  ///< of an input, of which a run may give another
   WeightKind kind = WeightKind::Unsaid;
   std::vector<std::string> madeOf; ///< names of what PyTorch's exporter computed it from, which it no longer writes
 
@@ -71,7 +73,7 @@ struct Node {
   std::string modulePath; ///< "transformer.h.0.attn", from the exporter's metadata or the node's name
   /// "aten.detach.default](args = (%x,), kwargs = {})": what PyTorch's exporter says the node is from, or "".
   std::string torchCall;
-  /// What its subgraphs read of the graphs around them, each name once.
+  /// What its subgraphs read of the graphs around them, each name once; separateNames brings it up to date.
   std::vector<std::string> captured;
 };
 
@@ -113,6 +115,7 @@ struct Model {
   std::vector<Node> nodes;
   std::vector<StoredTensor> initializers;
   std::vector<ValueInfo> inputs, outputs; ///< inputs without those that are initializers
+  std::vector<ValueInfo> defaults;        ///< inputs that are initializers of which a caller may give another
   std::vector<Function> functions;
   std::vector<std::shared_ptr<MappedFile>> files; ///< keeps the mappings alive
 };
@@ -137,6 +140,28 @@ std::vector<std::string> capturedNames(const Node &node);
 /// Where a node stands in the model's own modules ("transformer.h.0.attn"), from the exporter's metadata (PyTorch's
 /// dynamo) or the node's name (its tracing exporter). "" when neither says it.
 std::string modulePathOf(const std::string &nodeName, const std::map<std::string, std::string> &metadata);
+
+/// What PyTorch's exporter says of an initializer.
+struct Provenance {
+  WeightKind kind = WeightKind::Unsaid;
+  std::vector<std::string> madeOf;
+};
+Provenance provenanceOf(const std::map<std::string, std::string> &metadata);
+/// Behind "call_function[target=torch.ops." in what it notes of a node; "" where it says none.
+std::string torchCallOf(const std::map<std::string, std::string> &metadata);
+
+// Names of values. A name may be made again inside a subgraph (of a function, too), and means another value there.
+
+/// Gives each value a name of its own: inside a subgraph a name that is made more than once becomes "NODE/ATTRIBUTE/name",
+/// with all nodes on the way. Tensors of Constant nodes are called as their values.
+void separateNames(Model &model);
+void separateNames(Function &function);
+/// All that the model and its subgraphs make.
+std::set<std::string> allNames(const Model &model);
+/// Initializers of the model and of its subgraphs.
+std::vector<const StoredTensor *> storedTensors(const Model &model);
+/// The name, or with a number behind it where it is taken; taken from now on.
+std::string freeName(const std::string &wanted, std::set<std::string> &taken);
 
 /// Functions that a model defines itself, put in the place of the nodes that call them, until no node calls one.
 /// Errors: a function that calls itself, or too many nodes.

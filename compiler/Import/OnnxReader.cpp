@@ -173,6 +173,7 @@ Status Reader::external(const ::onnx::TensorProto &proto, StoredTensor &tensor) 
   Expected<std::shared_ptr<MappedFile>> file = externalFile(location);
   if (!file.ok())
     return file.status();
+  location = std::filesystem::path(location).lexically_normal().string(); // "./w.bin" is "w.bin"
   std::string folder = folderOf(model.path);
   tensor.file = folder == "." ? location : folder + "/" + location;
   tensor.offset = offset;
@@ -338,46 +339,6 @@ std::map<std::string, std::string> metadataIn(const std::string &unknown, uint64
   return metadata;
 }
 
-/// What PyTorch's exporter says of an initializer.
-struct Provenance {
-  WeightKind kind = WeightKind::Unsaid;
-  std::vector<std::string> madeOf;
-};
-
-/// The names in a list as Python prints one: ['a', 'b'].
-std::vector<std::string> quotedNames(const std::string &list) {
-  std::vector<std::string> names;
-  for (size_t end = 0, begin; (begin = list.find('\'', end)) != std::string::npos; ++end) {
-    end = list.find('\'', begin + 1);
-    if (end == std::string::npos)
-      break;
-    names.push_back(list.substr(begin + 1, end - begin - 1));
-  }
-  return names;
-}
-
-/// Behind "call_function[target=torch.ops." in what PyTorch's exporter notes of a node; "" where it says none.
-std::string torchCallOf(const std::map<std::string, std::string> &metadata) {
-  constexpr std::string_view before = "call_function[target=torch.ops.";
-  auto found = metadata.find("pkg.torch.onnx.fx_node");
-  size_t at = found == metadata.end() ? std::string::npos : found->second.find(before);
-  return at == std::string::npos ? "" : found->second.substr(at + before.size());
-}
-
-Provenance provenanceOf(const ::onnx::ValueInfoProto &proto) {
-  constexpr uint64_t metadataField = 4;
-  Provenance result;
-  for (const auto &[key, value] : metadataIn(proto.unknown_fields(), metadataField)) {
-    if (key == "pkg.torch.export.graph_signature.InputSpec.kind")
-      result.kind = value == "PARAMETER"                              ? WeightKind::Parameter
-                    : value == "BUFFER" || value == "CONSTANT_TENSOR" ? WeightKind::Buffer
-                                                                      : WeightKind::Unsaid;
-    if (key == "pkg.onnxscript.optimizer.folded_from")
-      result.madeOf = quotedNames(value);
-  }
-  return result;
-}
-
 Expected<Node> Reader::node(const ::onnx::NodeProto &proto) {
   Node result;
   result.op = proto.op_type();
@@ -406,23 +367,37 @@ Expected<Node> Reader::node(const ::onnx::NodeProto &proto) {
   return result;
 }
 
+Status checkSparse(const ::onnx::GraphProto &proto) {
+  return proto.sparse_initializer_size() == 0
+             ? Status::success()
+             : Status::error(ErrorKind::Unsupported, "sparse initializers; store " +
+                                                         inQuotes(proto.sparse_initializer(0).values().name()) +
+                                                         " densely");
+}
+
 /// protobuf's own limit on nesting (100 messages) bounds the recursion.
 Expected<Subgraph> Reader::subgraph(const ::onnx::GraphProto &proto) {
   Subgraph result;
+  std::set<std::string> initializers;
   for (const auto &each : proto.initializer()) {
     Expected<StoredTensor> value = tensor(each, nullptr);
     if (!value.ok())
       return value.status();
+    if (!initializers.insert(value->name).second)
+      return modelError("two initializers are named " + inQuotes(value->name));
     result.initializers.push_back(std::move(*value));
   }
+  HPC_RETURN_IF_ERROR(checkSparse(proto));
   for (const auto &each : proto.node()) {
     Expected<Node> value = node(each);
     if (!value.ok())
       return value.status();
     result.nodes.push_back(std::move(*value));
   }
+  // As ONNX Runtime reads it: what has a value is not given one by the node.
   for (const auto &each : proto.input())
-    result.inputs.push_back(valueInfo(each));
+    if (!initializers.count(each.name()))
+      result.inputs.push_back(valueInfo(each));
   for (const auto &each : proto.output())
     result.outputs.push_back(valueInfo(each));
   return result;
@@ -447,9 +422,10 @@ ValueInfo Reader::valueInfo(const ::onnx::ValueInfoProto &proto) {
   info.hasShape = type.tensor_type().has_shape();
   for (const auto &dim : type.tensor_type().shape().dim()) {
     Dim result;
-    if (dim.has_dim_value())
+    // Exporters write -1 and "?" where they know nothing: each is a size of its own.
+    if (dim.has_dim_value() && dim.dim_value() != -1)
       result.size = dim.dim_value();
-    else
+    else if (dim.dim_param() != "?" && dim.dim_param() != "-1")
       result.symbol = dim.dim_param();
     info.dims.push_back(std::move(result));
   }
@@ -492,8 +468,9 @@ Status Reader::graph(const ::onnx::GraphProto &proto) {
   bool known = stored.size() == size_t(proto.initializer_size());
   std::set<std::string> initializers;
   std::map<std::string, Provenance> provenances;
+  constexpr uint64_t valueMetadata = 4;
   for (const auto &each : proto.value_info())
-    if (Provenance said = provenanceOf(each); said.kind != WeightKind::Unsaid || !said.madeOf.empty())
+    if (Provenance said = provenanceOf(metadataIn(each.unknown_fields(), valueMetadata)); said.kind != WeightKind::Unsaid || !said.madeOf.empty())
       provenances[each.name()] = std::move(said);
   for (int i = 0; i < proto.initializer_size(); ++i) {
     Expected<StoredTensor> value = tensor(proto.initializer(i), known ? &stored[size_t(i)] : nullptr);
@@ -507,20 +484,22 @@ Status Reader::graph(const ::onnx::GraphProto &proto) {
     }
     model.initializers.push_back(std::move(*value));
   }
-  if (proto.sparse_initializer_size())
-    return Status::error(ErrorKind::Unsupported, "sparse initializers; store " +
-                                                     inQuotes(proto.sparse_initializer(0).values().name()) +
-                                                     " densely");
+  HPC_RETURN_IF_ERROR(checkSparse(proto));
   for (const auto &each : proto.node()) {
     Expected<Node> value = node(each);
     if (!value.ok())
       return value.status();
     model.nodes.push_back(std::move(*value));
   }
-  // Before IR version 4 every initializer is an input as well; its default value is what we compile.
+  // Before IR version 4 every initializer has to be an input as well, which then says nothing.
   for (const auto &each : proto.input())
     if (!initializers.count(each.name()))
       model.inputs.push_back(valueInfo(each));
+    else if (model.irVersion >= 4)
+      model.defaults.push_back(valueInfo(each));
+  for (const ValueInfo &each : model.defaults)
+    for (StoredTensor &tensor : model.initializers)
+      tensor.isDefault |= tensor.name == each.name;
   for (const auto &each : proto.output())
     model.outputs.push_back(valueInfo(each));
   return Status::success();

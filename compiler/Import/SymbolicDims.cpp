@@ -9,69 +9,118 @@
 
 namespace hpc::onnx {
 
+std::string placeText(const ValueInfo &input, size_t dim) { return input.name + "." + std::to_string(dim); }
+
 std::string dimText(const ValueInfo &input, size_t dim) {
   const Dim &size = input.dims[dim];
   if (size.size)
     return std::to_string(*size.size);
-  return size.symbol.empty() ? input.name + "." + std::to_string(dim) : size.symbol;
+  return size.symbol.empty() ? placeText(input, dim) : size.symbol;
 }
 
-Expected<std::vector<std::vector<int64_t>>> bindDims(const Model &model, const std::map<std::string, int64_t> &dims) {
-  std::vector<std::pair<std::string, std::string>> symbols; // name, where it occurs
-  std::map<std::string, size_t> known;                      // by name: index into `symbols`
-  for (const ValueInfo &input : model.inputs) {
-    // Before anything is said of each.
-    HPC_RETURN_IF_ERROR(checkRank(int64_t(input.dims.size())).at("input '" + input.name + "'"));
-    for (size_t dim = 0; dim < input.dims.size(); ++dim)
-      if (!input.dims[dim].size) {
-        std::string text = dimText(input, dim), place = "input '" + input.name + "' dim " + std::to_string(dim);
-        std::vector<std::string> names =
-            input.dims[dim].symbol.empty() || dims.count(text) ? std::vector{text} : namesIn(text);
-        for (const std::string &name : names) {
-          auto [found, isNew] = known.try_emplace(name, symbols.size());
-          if (isNew)
-            symbols.emplace_back(name, place);
-          else
-            symbols[found->second].second += ", " + place;
-        }
+namespace {
+
+Status usage(const std::string &message) { return Status::error(ErrorKind::Usage, message); }
+
+/// The names that open sizes need, in order, each with the places where it occurs.
+struct OpenSizes {
+  std::vector<std::pair<std::string, std::string>> symbols; ///< name, where it occurs
+  std::set<std::string> bindable;                           ///< places, "x.2", and names
+
+  OpenSizes(const Model &model, const std::map<std::string, int64_t> &dims) {
+    for (const ValueInfo &input : model.inputs)
+      for (size_t dim = 0; dim < input.dims.size(); ++dim) {
+        const Dim &size = input.dims[dim];
+        std::string place = placeText(input, dim), text = dimText(input, dim);
+        bindable.insert(place);
+        if (size.size)
+          continue;
+        std::vector<std::string> names = size.symbol.empty() || dims.count(text) ? std::vector{text} : namesIn(text);
+        bindable.insert(names.begin(), names.end());
+        if (!dims.count(place))
+          for (const std::string &name : names)
+            add(name, "input '" + input.name + "' dim " + std::to_string(dim));
       }
   }
-  std::string missing, flags, all;
-  for (const auto &[name, place] : symbols) {
-    all += (all.empty() ? "" : ", ") + name;
-    if (dims.count(name))
-      continue;
-    missing += (missing.empty() ? "" : "; ") + name + " (" + place + ")";
-    flags += " --dim " + name + "=N";
-  }
-  for (const auto &[name, size] : dims) {
-    if (!known.count(name))
-      return Status::error(ErrorKind::Usage, "--dim " + name + "=" + std::to_string(size) +
-                                                 " names no open size of the model; " +
-                                                 (all.empty() ? "it has none" : "it has " + all));
-    if (size < 0)
-      return Status::error(ErrorKind::Usage, "--dim " + name + "=" + std::to_string(size) + " is negative");
-  }
-  if (!missing.empty())
-    return Status::error(ErrorKind::Usage, "the model leaves sizes open: " + missing + "; give" + flags);
 
+  Status check(const std::map<std::string, int64_t> &dims) const {
+    std::string missing, flags, all;
+    for (const auto &[name, place] : symbols) {
+      all += (all.empty() ? "" : ", ") + name;
+      if (dims.count(name))
+        continue;
+      missing += (missing.empty() ? "" : "; ") + name + " (" + place + ")";
+      flags += " --dim " + name + "=N";
+    }
+    for (const auto &[name, size] : dims) {
+      if (!bindable.count(name))
+        return usage("--dim " + name + "=" + std::to_string(size) + " names no open size of the model; " +
+                     (all.empty() ? "it has none" : "it has " + all));
+      if (size < 0)
+        return usage("--dim " + name + "=" + std::to_string(size) + " is negative");
+    }
+    if (!missing.empty())
+      return usage("the model leaves sizes open: " + missing + "; give" + flags);
+    return Status::success();
+  }
+
+private:
+  void add(const std::string &name, const std::string &place) {
+    auto [found, isNew] = known.try_emplace(name, symbols.size());
+    if (isNew)
+      symbols.emplace_back(name, place);
+    else
+      symbols[found->second].second += ", " + place;
+  }
+
+  std::map<std::string, size_t> known; ///< by name: index into `symbols`
+};
+
+/// The size of a dim: what is given for its place goes before what is given for its name.
+Expected<int64_t> sizeOf(const ValueInfo &input, size_t dim, const std::map<std::string, int64_t> &dims) {
+  const Dim &declared = input.dims[dim];
+  if (auto given = dims.find(placeText(input, dim)); given != dims.end()) {
+    if (declared.size && *declared.size != given->second)
+      return usage("--dim " + given->first + "=" + std::to_string(given->second) + ": the model says that it is " +
+                   std::to_string(*declared.size) + "; leave the flag out, or export the model with that size open");
+    return given->second;
+  }
+  Expected<int64_t> size = declared.size ? Expected<int64_t>(*declared.size) : evaluateDim(dimText(input, dim), dims);
+  if (!size.ok())
+    return size.status().at("input '" + input.name + "'");
+  if (*size < 0)
+    return Status::error(ErrorKind::Model,
+                         "input '" + input.name + "' dim " + std::to_string(dim) + " has size " + std::to_string(*size));
+  return size;
+}
+
+/// A name means one size: where --dim x.2=N makes another of one, that dim has the name no more.
+void dropContradictedNames(Model &model, const std::vector<std::vector<int64_t>> &shapes,
+                           const std::map<std::string, int64_t> &dims) {
+  std::map<std::string, std::set<int64_t>> sizes;
+  for (size_t i = 0; i < shapes.size(); ++i)
+    for (size_t dim = 0; dim < shapes[i].size(); ++dim)
+      sizes[model.inputs[i].dims[dim].symbol].insert(shapes[i][dim]);
+  for (ValueInfo &input : model.inputs)
+    for (size_t dim = 0; dim < input.dims.size(); ++dim)
+      if (dims.count(placeText(input, dim)) && sizes[input.dims[dim].symbol].size() > 1)
+        input.dims[dim].symbol.clear();
+}
+
+} // namespace
+
+Expected<std::vector<std::vector<int64_t>>> bindDims(Model &model, const std::map<std::string, int64_t> &dims) {
+  for (const ValueInfo &input : model.inputs) // before anything is said of each
+    HPC_RETURN_IF_ERROR(checkRank(int64_t(input.dims.size())).at("input '" + input.name + "'"));
+  HPC_RETURN_IF_ERROR(OpenSizes(model, dims).check(dims));
   std::vector<std::vector<int64_t>> shapes;
   for (const ValueInfo &input : model.inputs) {
     std::vector<int64_t> &shape = shapes.emplace_back();
     for (size_t dim = 0; dim < input.dims.size(); ++dim) {
-      int64_t size = input.dims[dim].size.value_or(0);
-      if (!input.dims[dim].size) {
-        std::string text = dimText(input, dim);
-        auto bound = dims.find(text);
-        Expected<int64_t> value = bound != dims.end() ? Expected<int64_t>(bound->second) : evaluateDim(text, dims);
-        if (!value.ok())
-          return value.status().at("input '" + input.name + "'");
-        size = *value;
-      }
-      if (size < 0)
-        return Status::error(ErrorKind::Model, "input '" + input.name + "' dim " + std::to_string(dim) + " has size " +
-                                                   std::to_string(size));
-      shape.push_back(size);
+      Expected<int64_t> size = sizeOf(input, dim, dims);
+      if (!size.ok())
+        return size.status();
+      shape.push_back(*size);
     }
     if (input.dtype && !checkedBytes(*input.dtype, shape))
       // The model's own fault where it leaves nothing open.
@@ -79,6 +128,7 @@ Expected<std::vector<std::vector<int64_t>>> bindDims(const Model &model, const s
                                                                                                         : ErrorKind::Usage,
                            "input '" + input.name + "' of shape " + shapeText(shape) + " has too many elements");
   }
+  dropContradictedNames(model, shapes, dims);
   return shapes;
 }
 

@@ -5,10 +5,13 @@
 
 namespace hpc::onnx {
 
-/// Shapes of model.inputs, in order. An input's nameless dim 1 is bound as `input.1`. Errors list all that are missing
-/// with where they occur, or a binding that names nothing.
-Expected<std::vector<std::vector<int64_t>>> bindDims(const Model &model, const std::map<std::string, int64_t> &dims);
+/// Shapes of model.inputs, in order. Every dim may be bound by its place, `input.1`, which goes before its name; one
+/// without a name has no other. A name is then one size: a dim that got another has it no more. Errors list all that are
+/// missing with where they occur, or a binding that names nothing.
+Expected<std::vector<std::vector<int64_t>>> bindDims(Model &model, const std::map<std::string, int64_t> &dims);
 
+/// "input.1"
+std::string placeText(const ValueInfo &input, size_t dim);
 /// What an input's dim is called: "batch_size", "16", or "input.1".
 std::string dimText(const ValueInfo &input, size_t dim);
 

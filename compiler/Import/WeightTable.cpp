@@ -1,4 +1,4 @@
-// Parameters by reference: hashed once, found again by content.
+// Parameters by reference: hashed once, found again by the tensor itself or by its content.
 // Hashes only propose a tie; the bytes decide.
 #include "compiler/Import/WeightTable.h"
 
@@ -100,10 +100,11 @@ nn::ParameterOp WeightTable::create(const StoredTensor &tensor, ArrayRef<int64_t
 }
 
 Value WeightTable::get(const StoredTensor &tensor) {
-  if (auto found = byName.find(tensor.name); found != byName.end())
+  if (auto found = parameters.find(&tensor); found != parameters.end())
     return found->second.getResult();
   // What may be equal has the same key: the place of what is absent, the hashes of what is there.
-  std::vector<int64_t> key = {int64_t(*tensor.dtype), tensor.kind == WeightKind::Buffer, int64_t(tensor.shape.size())};
+  std::vector<int64_t> key = {int64_t(*tensor.dtype), tensor.kind == WeightKind::Buffer, tensor.isDefault,
+                              int64_t(tensor.shape.size())};
   key.insert(key.end(), tensor.shape.begin(), tensor.shape.end());
   std::vector<int64_t> hashes;
   const bool isAbsent = tensor.isAbsent() || (withoutContent && !tensor.file.empty());
@@ -115,7 +116,7 @@ Value WeightTable::get(const StoredTensor &tensor) {
     key.insert(key.end(), hashes.begin(), hashes.end());
   }
   if (!isAbsent && isFilled(tensor))
-    return (byName[tensor.name] = create(tensor, hashes)).getResult();
+    return (parameters[&tensor] = create(tensor, hashes)).getResult();
   std::vector<const StoredTensor *> &others = byContent[{isAbsent ? tensor.file : "", key}];
   std::vector<const StoredTensor *> apart;
   for (const StoredTensor *other : others) {
@@ -123,14 +124,14 @@ Value WeightTable::get(const StoredTensor &tensor) {
       continue;
     if (isAbsent || !areSaidApart(*other, tensor)) {
       tied[other->name].push_back(tensor.name);
-      return (byName[tensor.name] = byName[other->name]).getResult();
+      return (parameters[&tensor] = parameters[other]).getResult();
     }
     apart.push_back(other);
   }
   others.push_back(&tensor);
-  nn::ParameterOp op = byName[tensor.name] = create(tensor, hashes);
+  nn::ParameterOp op = parameters[&tensor] = create(tensor, hashes);
   for (const StoredTensor *other : apart) {
-    setOrigin(byName[other->name], *other);
+    setOrigin(parameters[other], *other);
     setOrigin(op, tensor);
   }
   return op.getResult();
@@ -138,7 +139,7 @@ Value WeightTable::get(const StoredTensor &tensor) {
 
 void WeightTable::setAliases() {
   Builder builder(context);
-  for (auto op : entry->getOps<nn::ParameterOp>()) { // not those of `byName`: some had no user and are gone
+  for (auto op : entry->getOps<nn::ParameterOp>()) { // not those of `parameters`: some had no user and are gone
     std::vector<std::string> &names = tied[op.getName().str()];
     std::set<std::string> known(names.begin(), names.end()), paths;
     known.insert(op.getName().str());

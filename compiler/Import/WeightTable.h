@@ -21,7 +21,7 @@ public:
   WeightTable(Block *entry, MLIRContext *context, bool withoutContent)
       : entry(entry), context(context), withoutContent(withoutContent) {}
 
-  /// The parameter that holds the tensor, made at its first use.
+  /// The parameter that holds the tensor, made at its first use. Tensors of a model have names of their own.
   Value get(const StoredTensor &tensor);
   /// Gives every parameter its aliases: tied initializers and the modules that read it.
   void setAliases();
@@ -33,9 +33,10 @@ private:
   MLIRContext *context;
   bool withoutContent;
   Operation *last = nullptr;
-  std::map<std::string, nn::ParameterOp> byName;        ///< by name of a tensor; tied ones share a parameter
-  std::map<std::string, std::vector<std::string>> tied; ///< name of a parameter -> the other tensors that it holds
-  /// (file of an absent tensor; dtype, whether a buffer, shape, hashes or offset) -> tensors of different content
+  std::map<const StoredTensor *, nn::ParameterOp> parameters; ///< tied ones share one
+  std::map<std::string, std::vector<std::string>> tied;       ///< name of a parameter -> the other tensors that it holds
+  /// (file of an absent tensor; dtype, whether a buffer, whether a default, shape, hashes or offset) -> tensors of
+  /// different content
   std::map<std::pair<std::string, std::vector<int64_t>>, std::vector<const StoredTensor *>> byContent;
 };
 

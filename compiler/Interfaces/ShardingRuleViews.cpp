@@ -1,6 +1,8 @@
 // Rules built from shapes instead of text: elementwise ops, views, reductions.
 #include "compiler/Interfaces/ShardingRule.h"
 
+#include <numeric>
+
 namespace hpc {
 
 namespace {
@@ -51,27 +53,26 @@ ShardingRule elementwiseRule(Operation *op, LinearClause linear) {
   return rule;
 }
 
-ShardingRule viewRule(ArrayRef<int64_t> from, ArrayRef<int64_t> to) {
-  ShardingRule rule = emptyView(from.size(), to.size(), "view");
+namespace {
+/// Dims [begin, end) of a shape.
+struct Run {
+  size_t begin, end;
+};
+
+/// Factors of two runs of dims with the same product.
+void addNestedFactors(ShardingRule &rule, ArrayRef<int64_t> from, Run fromRun, ArrayRef<int64_t> to, Run toRun) {
   auto &operand = rule.operands[0];
   auto &result = rule.results[0];
-  if (llvm::is_contained(from, 0)) { // nothing to cut
-    for (auto [dim, size] : llvm::enumerate(from))
-      append(operand[dim], addFactor(rule, size, /*canCut=*/false));
-    for (auto [dim, size] : llvm::enumerate(to))
-      append(result[dim], addFactor(rule, size, /*canCut=*/false));
-    return rule;
-  }
   // `left` and `right` are what remains to be covered of the current dim on each side.
-  size_t i = 0, j = 0;
+  size_t i = fromRun.begin, j = toRun.begin;
   int64_t left = 1, right = 1;
   while (true) {
-    while (left == 1 && i < from.size())
+    while (left == 1 && i < fromRun.end)
       left = from[i++];
-    while (right == 1 && j < to.size())
+    while (right == 1 && j < toRun.end)
       right = to[j++];
     if (left == 1 && right == 1)
-      return rule;
+      return;
     int64_t shared = std::min(left, right);
     if (left % shared == 0 && right % shared == 0) {
       int factor = addFactor(rule, shared);
@@ -95,6 +96,57 @@ ShardingRule viewRule(ArrayRef<int64_t> from, ArrayRef<int64_t> to) {
     }
     left = right = 1;
   }
+}
+
+/// The runs of dims between those of size 0, which end them.
+SmallVector<Run> runsBetweenZeros(ArrayRef<int64_t> shape) {
+  SmallVector<Run> runs;
+  size_t begin = 0;
+  for (size_t dim = 0; dim <= shape.size(); ++dim)
+    if (dim == shape.size() || shape[dim] == 0) {
+      runs.push_back({begin, dim});
+      begin = dim + 1;
+    }
+  return runs;
+}
+
+/// Without elements any dims may go together: those before the first 0 do where their products agree, or else as far as
+/// they are equal, so that a batch stays one; the n-th run after a 0 goes with the n-th where the products agree.
+void addEmptyFactors(ShardingRule &rule, ArrayRef<int64_t> from, ArrayRef<int64_t> to) {
+  SmallVector<Run> fromRuns = runsBetweenZeros(from), toRuns = runsBetweenZeros(to);
+  auto product = [](ArrayRef<int64_t> shape, Run run) {
+    return std::accumulate(shape.begin() + run.begin, shape.begin() + run.end, int64_t(1), std::multiplies<int64_t>());
+  };
+  for (size_t n = 0; n < std::max(fromRuns.size(), toRuns.size()); ++n) {
+    Run left = n < fromRuns.size() ? fromRuns[n] : Run{from.size(), from.size()};
+    Run right = n < toRuns.size() ? toRuns[n] : Run{to.size(), to.size()};
+    if (product(from, left) == product(to, right)) {
+      addNestedFactors(rule, from, left, to, right);
+      left.begin = left.end;
+      right.begin = right.end;
+    }
+    for (; n == 0 && left.begin < left.end && right.begin < right.end && from[left.begin] == to[right.begin];
+         ++left.begin, ++right.begin) {
+      int factor = addFactor(rule, from[left.begin]);
+      append(rule.operands[0][left.begin], factor);
+      append(rule.results[0][right.begin], factor);
+    }
+    // The 0 that ends a run, too.
+    for (size_t dim = left.begin; dim < std::min(left.end + 1, from.size()); ++dim)
+      append(rule.operands[0][dim], addFactor(rule, from[dim], /*canCut=*/false));
+    for (size_t dim = right.begin; dim < std::min(right.end + 1, to.size()); ++dim)
+      append(rule.results[0][dim], addFactor(rule, to[dim], /*canCut=*/false));
+  }
+}
+} // namespace
+
+ShardingRule viewRule(ArrayRef<int64_t> from, ArrayRef<int64_t> to) {
+  ShardingRule rule = emptyView(from.size(), to.size(), "view");
+  if (llvm::is_contained(from, 0))
+    addEmptyFactors(rule, from, to);
+  else
+    addNestedFactors(rule, from, {0, from.size()}, to, {0, to.size()});
+  return rule;
 }
 
 ShardingRule transposeRule(ArrayRef<int64_t> from, ArrayRef<int64_t> permutation) {

@@ -2,6 +2,7 @@
 // parallelism cuts each of them. What the user seeds on an input is cut inside of both, on a computed value inside of
 // time.
 #include "compiler/Diagnostics.h"
+#include "compiler/Dialect/NN/BatchDims.h"
 #include "compiler/Dialect/NN/BatchFlow.h"
 #include "compiler/Dialect/NN/Ports.h"
 #include "passes/Annotate/Passes.h"
@@ -91,7 +92,7 @@ struct AnnotateBatch : impl::AnnotateBatchBase<AnnotateBatch> {
             << "--micro-batches=" << microBatches << " does not divide the batch of " << shape[*dim] << " (dim " << *dim
             << " of input '" << (name.empty() ? "?" : name) << "'"
             << (user ? ", seeded " + dist::shardingText(*user) : std::string()) << "); use a divisor of "
-            << (user ? std::to_string(outer) : "it");
+            << (user ? std::to_string(outer) : "it") << nn::guessedBatchText(function);
         return signalPassFailure();
       }
       if (shape[*dim] <= 1 || axes.empty())

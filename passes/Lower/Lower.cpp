@@ -1,6 +1,7 @@
 // The whole plan: ports, stages, transfers between them, code.
 #include "passes/Lower/Lower.h"
 
+#include "compiler/Dialect/NN/DefaultInputs.h"
 #include "compiler/Dialect/Pipe/Schedule.h"
 #include "compiler/ElementType.h"
 #include "compiler/Location.h"
@@ -228,7 +229,30 @@ struct PlanLowering {
     for (size_t stage = 0; stage < lowered.plan.stages.size(); ++stage)
       overlapCollectives(lowered.plan, int64_t(stage), lowered.values);
     lowerCode();
+    markDefaults();
     return Status::success();
+  }
+
+  /// Inputs that have values in the model: which weights are such. One that is several of them, or that folded into the
+  /// program, cannot be given alone.
+  void markDefaults() {
+    llvm::StringSet<> defaults = nn::defaultInputs(module), shared;
+    if (defaults.empty())
+      return;
+    module.walk([&](nn::ParameterOp op) {
+      for (StringRef alias : op.getAliases().value_or(ArrayAttr::get(op.getContext(), {})).getAsValueRange<StringAttr>())
+        if (alias != op.getName() && defaults.contains(alias)) {
+          shared.insert(alias);
+          shared.insert(op.getName());
+        }
+    });
+    for (plan::Weight &weight : lowered.plan.weights)
+      weight.isInput = defaults.contains(weight.name) && !shared.contains(weight.name);
+    for (const auto &entry : defaults)
+      if (llvm::none_of(lowered.plan.weights,
+                        [&](const plan::Weight &weight) { return weight.isInput && weight.name == entry.getKey(); }))
+        lowered.plan.compiledIn.push_back(entry.getKey().str());
+    llvm::sort(lowered.plan.compiledIn);
   }
 
   Status lowerStages() {

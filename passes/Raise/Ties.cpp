@@ -2,6 +2,7 @@
 // grows with the number of weights and not with that of their pairs.
 #include "passes/Raise/Ties.h"
 
+#include "compiler/Dialect/NN/DefaultInputs.h"
 #include "compiler/Dialect/NN/MadeOf.h"
 #include "compiler/ElementType.h"
 #include "compiler/Import/WeightContent.h"
@@ -56,18 +57,20 @@ namespace {
 /// are compared with each other. Element [0, 0] and the last one stay where they are under a transpose.
 struct TieKey {
   int dtype;
+  bool isDefault; ///< a run may give another
   SmallVector<int64_t> extents; ///< sorted where there are two
   std::string place;            ///< of an absent weight
   std::string corners;          ///< of a present one: bytes of the first and the last element
 
   bool operator<(const TieKey &other) const {
-    return std::tie(dtype, extents, place, corners) < std::tie(other.dtype, other.extents, other.place, other.corners);
+    return std::tie(dtype, isDefault, extents, place, corners) <
+           std::tie(other.dtype, other.isDefault, other.extents, other.place, other.corners);
   }
 };
 
 class TieFinder {
 public:
-  explicit TieFinder(const std::string &folder) : bytes(folder) {}
+  TieFinder(ModuleOp module, const std::string &folder) : bytes(folder), defaults(nn::defaultInputs(module)) {}
 
   /// The tie of a weight to one that was asked about before.
   Expected<std::optional<Tie>> find(nn::ParameterOp parameter) {
@@ -91,7 +94,7 @@ private:
   Expected<std::optional<TieKey>> keyOf(nn::ParameterOp op) {
     auto type = nn::tensorType(op.getResult());
     int64_t width = byteSize(dtypeOf(type)), size = type.getNumElements() * width;
-    TieKey key{int(dtypeOf(type)), SmallVector<int64_t>(type.getShape()), "", ""};
+    TieKey key{int(dtypeOf(type)), defaults.contains(op.getName()), SmallVector<int64_t>(type.getShape()), "", ""};
     if (op.isAbsent()) {
       key.place = op.getFile().str() + ":" + std::to_string(op.getOffset());
       return std::optional<TieKey>(std::move(key));
@@ -133,6 +136,7 @@ private:
   }
 
   Bytes bytes;
+  llvm::StringSet<> defaults;
   std::map<TieKey, std::vector<nn::ParameterOp>> distinct;
 };
 } // namespace
@@ -144,7 +148,7 @@ Expected<std::vector<Tie>> findTies(func::FuncOp function, const std::string &fo
       return isa<nn::EmbeddingOp>(use.getOwner()) && use.getOperandNumber() == 0;
     });
   };
-  TieFinder finder(folder);
+  TieFinder finder(function->getParentOfType<ModuleOp>(), folder);
   std::vector<Tie> ties;
   for (bool tables : {true, false})
     for (nn::ParameterOp op : function.getOps<nn::ParameterOp>()) {

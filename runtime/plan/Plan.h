@@ -402,6 +402,7 @@ struct Weight {
   std::vector<uint64_t>
       hashes; ///< XXH3 (64 bits) of every MiB, the last one shorter; none: compiled without the content
   std::string inlineData;
+  bool isInput = false; ///< the default of an input of the model: a run may give another content
 };
 
 /// Something that is looked up by the numbers of an input: rows of a table, classes of a loss.
@@ -439,6 +440,7 @@ struct Plan {
   std::vector<Port> inputs, outputs;
   std::vector<WeightFile> files;
   std::vector<Weight> weights;
+  std::vector<std::string> compiledIn; ///< inputs of the model with defaults that are no weights of their own here
   std::vector<Stage> stages;
   std::vector<CodeModule> modules; ///< every one defines all kernels of the plan; none when it has no kernel
 

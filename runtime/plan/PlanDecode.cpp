@@ -331,6 +331,7 @@ struct Decoder {
     to.offset = from.offset();
     to.bytes = from.bytes();
     copyAll(from.hashes(), to.hashes);
+    to.isInput = from.is_input();
   }
 
   void decode(const proto::Lookup &from, Lookup &to) {
@@ -370,6 +371,7 @@ struct Decoder {
     decodeAll(from.weights(), to.weights);
     decodeAll(from.stages(), to.stages);
     decodeAll(from.modules(), to.modules);
+    copyAll(from.compiled_in(), to.compiledIn);
     // What may be large is not copied.
     for (size_t i = 0; i < to.weights.size(); ++i)
       to.weights[i].inlineData = std::move(*from.mutable_weights(int(i))->mutable_inline_data());

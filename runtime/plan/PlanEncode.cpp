@@ -282,6 +282,7 @@ struct Encoder {
     for (uint64_t hash : from.hashes)
       to.add_hashes(hash);
     to.set_inline_data(from.inlineData);
+    to.set_is_input(from.isInput);
   }
 
   void encode(const Lookup &from, proto::Lookup &to) {
@@ -324,6 +325,8 @@ struct Encoder {
     encodeAll(from.weights, to.mutable_weights());
     encodeAll(from.stages, to.mutable_stages());
     encodeAll(from.modules, to.mutable_modules());
+    for (const std::string &name : from.compiledIn)
+      to.add_compiled_in(name);
   }
 };
 

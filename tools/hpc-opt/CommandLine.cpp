@@ -101,7 +101,7 @@ struct Flags {
   cl::opt<std::string> input{cl::Positional, cl::desc("<model.onnx or phase.mlir>")};
   cl::opt<std::string> output{"o", cl::desc("Write the plan to this file; with --compile-to the program (default: none)"),
                               cl::value_desc("file"), cl::cat(model)};
-  cl::list<std::string> dims{"dim", cl::desc("Size of a symbolic dim of the model; again for each"),
+  cl::list<std::string> dims{"dim", cl::desc("Size of a symbolic dim of the model, or of one dim of an input (x.2=N); again for each"),
                              cl::value_desc("name=N"), cl::cat(model)};
   cl::list<std::string> constants{
       "const", cl::desc("Bind an input to the array of a .npz, .npy or .pb file, so that it may decide shapes"),
@@ -190,7 +190,7 @@ struct Flags {
       cl::desc("inference, gpipe, 1f1b, interleaved, zb-h1 or ./file.txt (default: what fits the programs)"),
       cl::value_desc("which"), cl::cat(layout)};
   cl::alias schedule{"schedule", cl::desc("The same as --pp-schedule"), cl::aliasopt(ppSchedule), cl::cat(layout)};
-  cl::opt<std::string> batchDim{"batch-dim", cl::desc("The inputs' batch dim (default: batch*, else dim 0)"),
+  cl::opt<std::string> batchDim{"batch-dim", cl::desc("The inputs' batch dim (default: batch, else batch*, else dim 0)"),
                                 cl::value_desc("name"), cl::cat(layout)};
   cl::opt<std::string> memory{"memory", cl::desc("What a rank may take on its device, as 24GiB (default: no limit)"),
                               cl::value_desc("size"), cl::cat(layout)};

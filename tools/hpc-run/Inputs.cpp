@@ -1,6 +1,7 @@
 // Sorts the given arrays by the plan's inputs and checks each against its port.
 #include "tools/hpc-run/Inputs.h"
 
+#include "runtime/base/Hash.h"
 #include "runtime/base/Npy.h"
 #include "runtime/base/Npz.h"
 
@@ -65,11 +66,45 @@ bool isNpz(const std::string &flag) { return flag.size() >= 4 && flag.compare(fl
 
 Status usage(const std::string &message) { return Status::error(ErrorKind::Usage, message); }
 
-/// Finds an input of the plan by name; -1 if there is none.
-int64_t findPort(const plan::Plan &plan, const std::string &name) {
-  auto found =
-      std::find_if(plan.inputs.begin(), plan.inputs.end(), [&](const plan::Port &port) { return port.name == name; });
-  return found == plan.inputs.end() ? -1 : found - plan.inputs.begin();
+/// What may be given: the plan's inputs, and behind them the weights that are defaults of inputs.
+struct Targets {
+  std::vector<plan::Port> ports;
+  std::vector<plan::Weight *> weights; ///< null: an input
+};
+
+Targets findTargets(plan::Plan &plan) {
+  Targets targets{plan.inputs, std::vector<plan::Weight *>(plan.inputs.size())};
+  for (plan::Weight &weight : plan.weights)
+    if (weight.isInput) {
+      plan::Port &port = targets.ports.emplace_back();
+      port.name = weight.name;
+      port.dtype = weight.dtype;
+      port.shape = weight.shape;
+      targets.weights.push_back(&weight);
+    }
+  return targets;
+}
+
+/// -1 if there is none of that name.
+int64_t findPort(const std::vector<plan::Port> &ports, const std::string &name) {
+  auto found = std::find_if(ports.begin(), ports.end(), [&](const plan::Port &port) { return port.name == name; });
+  return found == ports.end() ? -1 : found - ports.begin();
+}
+
+/// An input whose value in the model is part of the program.
+Status checkNotCompiledIn(const plan::Plan &plan, const std::string &name, const std::string &place) {
+  if (std::find(plan.compiledIn.begin(), plan.compiledIn.end(), name) == plan.compiledIn.end())
+    return Status::success();
+  return usage(place + ": input '" + name + "' has a value in the model, and the plan was compiled for it; compile it for another: "
+               "hpc-opt --const " + name + "=FILE");
+}
+
+/// The weight is the array from now on, whatever its file holds.
+void replace(plan::Weight &weight, const Array &array) {
+  weight.file = -1;
+  weight.offset = 0;
+  weight.inlineData.assign(reinterpret_cast<const char *>(array.data.data()), array.data.size());
+  weight.hashes = hashChunks(array.data.data(), int64_t(array.data.size()));
 }
 
 /// What is larger than that is not unpacked; what is a little too large is, so that the message can say its shape.
@@ -117,9 +152,10 @@ std::string fileOfInput(const std::string &flag) {
   return equals == std::string::npos ? "" : flag.substr(equals + 1);
 }
 
-Expected<std::vector<Array>> readInputs(const plan::Plan &plan, const std::vector<std::string> &flags,
+Expected<std::vector<Array>> readInputs(plan::Plan &plan, const std::vector<std::string> &flags,
                                         std::vector<std::string> &notes) {
-  std::vector<std::optional<Given>> given(plan.inputs.size());
+  const Targets targets = findTargets(plan);
+  std::vector<std::optional<Given>> given(targets.ports.size());
   for (const std::string &flag : flags) {
     std::string place = "--input=" + flag;
     if (size_t equals = flag.find('='); isNpz(flag) && equals != std::string::npos && !std::filesystem::exists(flag) &&
@@ -128,17 +164,21 @@ Expected<std::vector<Array>> readInputs(const plan::Plan &plan, const std::vecto
                    ", or NAME=FILE.npy");
     if (isNpz(flag)) {
       std::vector<std::string> ignored;
+      Status compiledIn;
       Expected<NamedArrays> arrays = readNpz(flag, [&](const std::string &name) -> std::optional<int64_t> {
-        if (int64_t port = findPort(plan, name); port >= 0)
-          return mostNpyBytes(plan.inputs[size_t(port)]);
+        if (int64_t port = findPort(targets.ports, name); port >= 0)
+          return mostNpyBytes(targets.ports[size_t(port)]);
+        if (compiledIn.ok())
+          compiledIn = checkNotCompiledIn(plan, name, place);
         ignored.push_back(name);
         return std::nullopt;
       });
       if (!arrays.ok())
         return arrays.status();
+      HPC_RETURN_IF_ERROR(compiledIn);
       for (auto &[name, array] : *arrays) {
-        size_t port = size_t(findPort(plan, name));
-        HPC_RETURN_IF_ERROR(give(given[port], plan.inputs[port], {std::move(array), place, false}));
+        size_t port = size_t(findPort(targets.ports, name));
+        HPC_RETURN_IF_ERROR(give(given[port], targets.ports[port], {std::move(array), place, false}));
       }
       if (!ignored.empty())
         notes.push_back(ignoredNote(ignored, flag));
@@ -147,23 +187,31 @@ Expected<std::vector<Array>> readInputs(const plan::Plan &plan, const std::vecto
     size_t equals = flag.find('=');
     if (equals == std::string::npos)
       return usage(place + ": is neither FILE.npz nor NAME=FILE.npy");
-    int64_t port = findPort(plan, flag.substr(0, equals));
+    HPC_RETURN_IF_ERROR(checkNotCompiledIn(plan, flag.substr(0, equals), place));
+    int64_t port = findPort(targets.ports, flag.substr(0, equals));
     if (port < 0)
       return usage(place + ": the plan has no input '" + flag.substr(0, equals) +
                    "'; its inputs are: " + portList(plan));
     Expected<Array> array = readNpy(flag.substr(equals + 1));
     if (!array.ok())
       return array.status();
-    HPC_RETURN_IF_ERROR(give(given[size_t(port)], plan.inputs[size_t(port)], {std::move(*array), place, true}));
+    HPC_RETURN_IF_ERROR(give(given[size_t(port)], targets.ports[size_t(port)], {std::move(*array), place, true}));
   }
 
   std::vector<Array> inputs;
   for (size_t i = 0; i < given.size(); ++i) {
-    const plan::Port &port = plan.inputs[i];
+    const plan::Port &port = targets.ports[i];
+    plan::Weight *weight = targets.weights[i];
+    if (!given[i] && weight)
+      continue;
     if (!given[i])
       return usage("input " + portText(port) + " is missing; give it by --input=FILE.npz or --input=" + port.name +
                    "=FILE.npy" + (port.isStepScalar ? "; --train gives it, and --data the others" : ""));
     HPC_RETURN_IF_ERROR(checkArray(port, *given[i]));
+    if (weight) {
+      replace(*weight, given[i]->array);
+      continue;
+    }
     inputs.push_back(std::move(given[i]->array));
   }
   return inputs;

@@ -13,7 +13,8 @@ namespace hpc {
 
 /// `flags` are FILE.npz or NAME=FILE.npy; the latter wins where both give an input. Arrays come in the order of the
 /// plan's inputs. `notes` get one line per array that is ignored.
-Expected<std::vector<Array>> readInputs(const plan::Plan &plan, const std::vector<std::string> &flags,
+/// An array for an input that has a default becomes the content of that weight of the plan.
+Expected<std::vector<Array>> readInputs(plan::Plan &plan, const std::vector<std::string> &flags,
                                         std::vector<std::string> &notes);
 
 /// The file that such a flag names; "" where it names none.

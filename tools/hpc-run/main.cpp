@@ -263,6 +263,10 @@ std::vector<launch::Fingerprint> fingerprints(const Flags &flags, const Work &wo
   uint64_t plan = file.ok() ? hashBytes(file->data(), file->size()) : 0, inputs = 0;
   for (const Array &array : work.inputs)
     inputs = inputs * 31 + hashBytes(array.data.data(), int64_t(array.data.size()));
+  for (const plan::Weight &weight : work.plan.weights)
+    if (weight.isInput) // as it was given
+      for (uint64_t hash : weight.hashes)
+        inputs = inputs * 31 + hash;
   if (work.batches)
     inputs = work.batches->fingerprint();
   // Where it cannot be opened the session says so.

@@ -13,11 +13,30 @@ static std::vector<std::string> dimNames(const ArgumentPort &port, size_t rank) 
   return names;
 }
 
+/// The name that grows with the dim: "batch_size" of "batch_size" and of "batch_size * 12"; "" of what is no batch, as
+/// "batch + 1" and "heads" are none. A '-' between letters is part of a name.
+static StringRef batchNameIn(StringRef dim) {
+  StringRef name = dim.split('*').first.trim();
+  for (size_t i = 0; i < dim.size(); ++i)
+    if (StringRef("+/%(").contains(dim[i]) ||
+        (dim[i] == '-' && !(i && llvm::isAlpha(dim[i - 1]) && i + 1 < dim.size() && llvm::isAlpha(dim[i + 1]))))
+      return "";
+  return name.starts_with("batch") ? name : "";
+}
+
 FailureOr<SmallVector<std::optional<int64_t>>> findBatchDims(func::FuncOp function, StringRef wanted) {
   SmallVector<std::optional<int64_t>> dims(function.getNumArguments());
   std::vector<std::string> known;
   bool isNamed = false;
   SmallVector<unsigned> inputs;
+  bool isExact = llvm::any_of(llvm::seq(function.getNumArguments()), [&](unsigned argument) {
+    return llvm::any_of(argumentPort(function, argument).dims, [](StringRef name) { return batchNameIn(name) == "batch"; });
+  });
+  auto fits = [&](StringRef name) {
+    if (!wanted.empty())
+      return name == wanted;
+    return isExact ? batchNameIn(name) == "batch" : !batchNameIn(name).empty();
+  };
   for (unsigned argument = 0; argument < dims.size(); ++argument) {
     ArgumentPort port = argumentPort(function, argument);
     if (!port.isGiven() || !port.stepScalar.empty())
@@ -26,7 +45,7 @@ FailureOr<SmallVector<std::optional<int64_t>>> findBatchDims(func::FuncOp functi
     for (auto [dim, name] : llvm::enumerate(dimNames(port, shapeOf(function.getArgument(argument)).size()))) {
       if (!name.empty() && !llvm::all_of(name, llvm::isDigit) && !llvm::is_contained(known, name))
         known.push_back(name);
-      if (!dims[argument] && (wanted.empty() ? StringRef(name).starts_with("batch") : StringRef(name) == wanted)) {
+      if (!dims[argument] && fits(name)) {
         dims[argument] = dim;
         isNamed = true;
       }
@@ -52,18 +71,25 @@ FailureOr<SmallVector<std::optional<int64_t>>> findBatchDims(func::FuncOp functi
 }
 
 std::string guessedBatchText(func::FuncOp function) {
-  std::string inputs;
-  for (unsigned argument = 0; argument < function.getNumArguments(); ++argument)
-    for (const std::string &name : argumentPort(function, argument).dims)
-      if (!name.empty() && !llvm::all_of(name, llvm::isDigit))
-        return "";
   auto dims = findBatchDims(function, "");
-  for (unsigned argument = 0; succeeded(dims) && argument < dims->size(); ++argument)
-    if ((*dims)[argument])
-      inputs += (inputs.empty() ? "'" : ", '") + argumentPort(function, argument).name + "'";
-  if (inputs.empty())
+  std::string places;
+  bool hasNames = false;
+  for (unsigned argument = 0; argument < function.getNumArguments(); ++argument) {
+    ArgumentPort port = argumentPort(function, argument);
+    for (const std::string &name : port.dims)
+      hasNames |= !name.empty() && !llvm::all_of(name, llvm::isDigit);
+    if (!succeeded(dims) || !(*dims)[argument])
+      continue;
+    size_t dim = size_t(*(*dims)[argument]);
+    std::string name = dim < port.dims.size() && !llvm::all_of(port.dims[dim], llvm::isDigit) ? port.dims[dim] : "";
+    places += (places.empty() ? "dim " : ", dim ") + std::to_string(dim) + (name.empty() ? "" : ", " + name + ",") + " of '" +
+              (port.name.empty() ? "?" : port.name) + "'";
+  }
+  if (places.empty())
     return "";
-  return "; the model names no dim, so dim 0 of " + inputs +
+  if (hasNames)
+    return "; without --batch-dim=NAME the batch is " + places + ": where it is none, name the dim that is";
+  return "; the model names no dim, so " + places +
          " counts as the batch: where it is none, export the batch as a dynamic dim called batch";
 }
 

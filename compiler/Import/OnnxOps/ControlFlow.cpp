@@ -1,6 +1,7 @@
 // If, Loop and Scan, for graphs without control flow: a branch that is known is inlined, a loop whose number of rounds
 // is known is unrolled. Of an If whose condition is data both branches are computed and one is selected.
 #include "compiler/Import/OnnxOps/Dims.h"
+#include "compiler/Import/SymbolicDims.h"
 #include "runtime/base/CountText.h"
 
 namespace hpc::onnx {
@@ -23,22 +24,23 @@ Results ifThenElse(NodeImport &n) {
     return {n.b.fail("its condition must be one bool")};
   if (std::optional<bool> known = knownCondition(n, condition))
     return n.importBody(*known ? *onTrue : *onFalse, {});
-  Results first = n.importBody(*onTrue, {}), second, results;
-  if (n.b.status().ok())
-    second = n.importBody(*onFalse, {});
-  if (!n.b.status().ok())
-    return {};
-  if (first.size() != second.size())
-    return {n.b.fail("its branches have " + std::to_string(first.size()) + " and " + std::to_string(second.size()) +
+  // Computing both is what a plan can do, so the error of either is that of the condition.
+  std::string why = "and its condition" + n.b.unknownText(condition);
+  Expected<Results> first = n.tryBody(*onTrue, {});
+  if (!first.ok())
+    return {n.b.fail("its then_branch cannot be computed, " + why + ": " + first.status().message(), first.status().kind())};
+  Expected<Results> second = n.tryBody(*onFalse, {});
+  if (!second.ok())
+    return {n.b.fail("its else_branch cannot be computed, " + why + ": " + second.status().message(), second.status().kind())};
+  Results results;
+  if (first->size() != second->size())
+    return {n.b.fail("its branches have " + std::to_string(first->size()) + " and " + std::to_string(second->size()) +
                      " outputs")};
-  for (auto [a, b] : llvm::zip_equal(first, second)) {
+  for (auto [a, b] : llvm::zip_equal(*first, *second)) {
     if (n.b.isSequence(a) || n.b.isSequence(b))
-      return {
-          n.unsupported("branches that give sequences of tensors, and a condition that depends on the data; bind what "
-                        "decides it with --const")};
+      return {n.unsupported("branches that give sequences of tensors, " + why)};
     if (a.getType() != b.getType())
-      return {n.unsupported("branches of different shapes, and a condition that depends on the data; bind what decides "
-                            "it with --const")};
+      return {n.unsupported("branches of different shapes, " + why)};
     results.push_back(n.b.select(n.b.reshape(condition, {}), a, b));
   }
   return results;
@@ -55,18 +57,52 @@ Value stacked(NodeImport &n, ArrayRef<Value> parts, int64_t axis) {
   return n.b.concat(slabs, axis);
 }
 
-/// What a scan output is after no round at all: no elements, of the shape that the subgraph declares.
-Value emptyOutput(NodeImport &n, const ValueInfo &output, int64_t axis) {
+/// The shape that the subgraph declares, where its dims are numbers or symbols with sizes.
+std::optional<SmallVector<int64_t>> declaredShape(const ValueInfo &output, const std::map<std::string, int64_t> &sizes) {
   SmallVector<int64_t> shape;
-  bool isKnown = output.dtype && output.hasShape;
   for (const Dim &dim : output.dims) {
-    isKnown = isKnown && dim.size;
-    shape.push_back(dim.size.value_or(0));
+    Expected<int64_t> size = dim.size ? Expected<int64_t>(*dim.size) : evaluateDim(dim.symbol, sizes);
+    if (!size.ok() || *size < 0)
+      return std::nullopt;
+    shape.push_back(*size);
   }
-  if (!isKnown)
-    return n.unsupported("no rounds, and an output '" + output.name + "' whose shape the body does not declare");
-  shape.insert(shape.begin() + std::min<int64_t>(axis, int64_t(shape.size())), 0);
-  return n.b.known(Tensor(*output.dtype, shape));
+  return output.dtype && output.hasShape ? std::optional(shape) : std::nullopt;
+}
+
+/// What scan outputs are after no round at all: no elements, of the shape that the subgraph declares, or that one round
+/// on `inputs` would give. `outputs`: of the body, and the axis along which parts are stacked.
+Results emptyOutputs(NodeImport &n, const Subgraph &body, ArrayRef<Value> inputs,
+                     ArrayRef<std::pair<size_t, int64_t>> outputs) {
+  std::optional<Expected<Results>> round;
+  Results results;
+  for (auto [index, axis] : outputs) {
+    const ValueInfo &output = body.outputs[index];
+    std::optional<SmallVector<int64_t>> shape = declaredShape(output, {});
+    std::optional<DType> dtype = output.dtype;
+    const NarrowType *narrow = output.narrow;
+    if (!shape && !round) {
+      // Nothing reads the round, so nothing of it stays.
+      ImportMode before = n.mode;
+      round = n.tryBody(body, inputs);
+      n.mode = std::move(before);
+    }
+    if (!shape && round->ok() && !n.b.isSequence((**round)[index])) {
+      Value part = (**round)[index];
+      shape = n.b.shape(part);
+      dtype = n.b.dtype(part);
+      narrow = n.b.narrowType(part);
+    }
+    if (!shape)
+      shape = declaredShape(output, n.mode.dims);
+    if (!shape)
+      return {n.unsupported("no rounds, and an output '" + output.name + "' whose shape the body does not declare, " +
+                            (round->ok() ? "since it is a sequence"
+                                         : "nor can a round be computed: " + round->status().message()))};
+    shape->insert(shape->begin() + n.axis(axis, int64_t(shape->size()) + 1), 0);
+    Value empty = n.b.known(Tensor(*dtype, *shape));
+    results.push_back(narrow ? n.b.asNarrow(empty, *narrow) : empty);
+  }
+  return results;
 }
 
 /// Inputs: rounds, condition, states. The body takes (round, condition, states) and gives (condition, states, parts of
@@ -97,18 +133,21 @@ Results loop(NodeImport &n) {
     states.push_back(n.any(i + 2));
   size_t numScans = body->outputs.size() - numStates - 1;
   std::vector<SmallVector<Value>> parts(numScans);
-  for (int64_t round = 0; !rounds || round < *rounds; ++round) {
-    std::optional<bool> goesOn = knownCondition(n, condition);
-    if (!goesOn)
-      return {n.unsupported(
-          "a condition that depends on the data; only loops whose number of rounds is known are unrolled")};
-    if (!*goesOn)
-      break;
+  auto inputsOf = [&](int64_t round) {
     Tensor number(DType::I64, {});
     number.ints[0] = round;
     SmallVector<Value> inputs = {n.b.known(std::move(number)), condition};
     inputs.append(states.begin(), states.end());
-    Results results = n.importBody(*body, inputs);
+    return inputs;
+  };
+  for (int64_t round = 0; !rounds || round < *rounds; ++round) {
+    std::optional<bool> goesOn = knownCondition(n, condition);
+    if (!goesOn)
+      return {n.unsupported("its condition" + n.b.unknownText(condition) +
+                            "; only loops whose number of rounds is known are unrolled")};
+    if (!*goesOn)
+      break;
+    Results results = n.importBody(*body, inputsOf(round));
     if (!n.b.status().ok())
       return {};
     condition = results[0];
@@ -117,9 +156,13 @@ Results loop(NodeImport &n) {
       parts[scan].push_back(results[1 + numStates + scan]);
   }
   Results results(states.begin(), states.end());
+  SmallVector<std::pair<size_t, int64_t>> outputs;
   for (size_t scan = 0; scan < numScans; ++scan)
-    results.push_back(parts[scan].empty() ? emptyOutput(n, body->outputs[1 + numStates + scan], 0)
-                                          : stacked(n, parts[scan], 0));
+    if (parts[scan].empty())
+      outputs.emplace_back(1 + numStates + scan, 0);
+    else
+      results.push_back(stacked(n, parts[scan], 0));
+  llvm::append_range(results, emptyOutputs(n, *body, outputs.empty() ? Results() : inputsOf(0), outputs));
   return results;
 }
 
@@ -177,14 +220,23 @@ Results scan(NodeImport &n) {
       parts[size_t(i)].push_back(results[size_t(numStates + i)]);
   }
   Results results(states.begin(), states.end());
+  if (rounds == 0) {
+    SmallVector<Value> inputs = states;
+    for (auto [i, value] : llvm::enumerate(scanned)) {
+      SmallVector<int64_t> slab = n.b.shape(value);
+      slab.erase(slab.begin() + inputAxes[i]);
+      inputs.push_back(n.b.unread(slab, n.b.dtype(value)));
+    }
+    SmallVector<std::pair<size_t, int64_t>> outputs;
+    for (int64_t i = 0; i < numOutputs; ++i)
+      outputs.emplace_back(size_t(numStates + i), outputAxes[size_t(i)]);
+    llvm::append_range(results, emptyOutputs(n, *body, inputs, outputs));
+    return results;
+  }
   for (int64_t i = 0; i < numOutputs; ++i) {
     SmallVector<Value> &slabs = parts[size_t(i)];
     if (outputTurns[size_t(i)])
       std::reverse(slabs.begin(), slabs.end());
-    if (slabs.empty()) {
-      results.push_back(emptyOutput(n, body->outputs[size_t(numStates + i)], outputAxes[size_t(i)]));
-      continue;
-    }
     results.push_back(stacked(n, slabs, n.axis(outputAxes[size_t(i)], n.b.rank(slabs[0]) + 1)));
   }
   return results;

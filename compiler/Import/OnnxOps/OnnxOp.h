@@ -19,6 +19,7 @@ struct ImportMode {
   std::vector<std::string> smoothed; ///< losses whose label smoothing the exporter has left out
   std::vector<std::string> settled;  ///< batch norms of a training step that normalise by statistics of the file
   int64_t dropouts = 0;              ///< how many there are so far; the number tells their random numbers apart
+  std::map<std::string, int64_t> dims; ///< sizes of the model's symbols
 };
 
 /// Imports subgraphs where they stand, for ops that choose or repeat them.
@@ -27,6 +28,8 @@ public:
   virtual ~BodyImporter() = default;
   /// The subgraph's outputs for these inputs. After an error, which is in the builder, they may be fewer or placeholders.
   virtual SmallVector<Value> importBody(const Node &node, const Subgraph &graph, ArrayRef<Value> inputs) = 0;
+  /// The same, and the error comes back instead of staying in the builder.
+  virtual Expected<SmallVector<Value>> tryBody(const Node &node, const Subgraph &graph, ArrayRef<Value> inputs) = 0;
 };
 
 class NodeImport {
@@ -102,6 +105,9 @@ public:
   const Subgraph *graph(const std::string &name);
   SmallVector<Value> importBody(const Subgraph &graph, ArrayRef<Value> inputs) {
     return bodies.importBody(node, graph, inputs);
+  }
+  Expected<SmallVector<Value>> tryBody(const Subgraph &graph, ArrayRef<Value> inputs) {
+    return bodies.tryBody(node, graph, inputs);
   }
 
   /// A dim from an axis that may count from the end; an error and 0 when it is out of range.

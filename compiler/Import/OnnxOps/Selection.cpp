@@ -6,17 +6,13 @@
 namespace hpc::onnx {
 namespace {
 
-constexpr char why[] =
-    "how many elements it gives depends on the data, and a plan has static shapes; bind what decides it "
-    "with --const, or take the op out of the model";
-
 /// All elements of a known input; nothing, with the reason, where it depends on data.
 std::optional<Tensor> knownInput(NodeImport &n, size_t index) {
   std::shared_ptr<const KnownTensor> known = n.b.find(n.in(index));
   if (!n.b.status().ok())
     return std::nullopt;
   if (!known) {
-    n.unsupported(why);
+    n.unsupported("how many elements it gives" + n.b.unknownText(n.in(index)) + "; a plan has static shapes");
     return std::nullopt;
   }
   Expected<Tensor> full = expanded(*known);

@@ -2,7 +2,7 @@
 
 // Micro-batches must be equal: the schedule runs one program for all.
 module attributes {dist.mesh = #dist.mesh<"mb=3:time, dp=1:data, tp=1:tensor">} {
-  // expected-error @below {{[usage] --micro-batches=3 does not divide the batch of 4 (dim 0 of input 'ids'); use a divisor of it}}
+  // expected-error @below {{[usage] --micro-batches=3 does not divide the batch of 4 (dim 0 of input 'ids'); use a divisor of it; without --batch-dim=NAME the batch is dim 0, batch_size, of 'ids': where it is none, name the dim that is}}
   func.func @main(%a: tensor<4x33xi64> {nn.dims = ["batch_size", "seq"], nn.name = "ids"}) -> tensor<4x33xi64> {
     return %a : tensor<4x33xi64>
   }

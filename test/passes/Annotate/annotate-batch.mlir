@@ -91,3 +91,33 @@ module attributes {dist.mesh = #dist.mesh<"mb=2:time, dp=2:data, tp=2:tensor">} 
     return %b, %c : tensor<24xf32>, tensor<6x4xf32>
   }
 }
+
+// -----
+
+// A dim called batch is the batch, and so is a multiple of it; what only begins so, or is computed from it, is not. "batch + 1" stands before the batch,
+// and in an input that has no other.
+// CHECK-LABEL: func.func @main(
+// CHECK-SAME: tensor<5x4xf32> {dist.seed = #dist.seed<"[5?, 4@dp]">
+// CHECK-SAME: tensor<5x4xf32> {nn.dims = ["batch + 1", "4"]}
+// CHECK-SAME: tensor<12x4xf32> {dist.seed = #dist.seed<"[12@dp, 4?]">
+// CHECK-SAME: tensor<6x4xf32> {nn.dims = ["batch_of_keys", "4"]}
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=2:data, tp=1:tensor">} {
+  func.func @main(%a: tensor<5x4xf32> {nn.dims = ["batch + 1", "batch"]}, %b: tensor<5x4xf32> {nn.dims = ["batch + 1", "4"]},
+                  %c: tensor<12x4xf32> {nn.dims = ["batch * 3", "4"]}, %d: tensor<6x4xf32> {nn.dims = ["batch_of_keys", "4"]}) -> tensor<5x4xf32> {
+    return %a : tensor<5x4xf32>
+  }
+}
+
+// -----
+
+// Where none is called so, names that begin so count; an expression still does not, but a '-' between letters is no minus.
+// CHECK-LABEL: func.func @main(
+// CHECK-SAME: tensor<4x3xf32> {dist.seed = #dist.seed<"[4@dp, 3?]">
+// CHECK-SAME: tensor<3x4xf32> {nn.dims = ["batch_size - 1", "4"]}
+// CHECK-SAME: tensor<4x3xf32> {dist.seed = #dist.seed<"[4@dp, 3?]">
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=2:data, tp=1:tensor">} {
+  func.func @main(%a: tensor<4x3xf32> {nn.dims = ["batch_size", "3"]}, %b: tensor<3x4xf32> {nn.dims = ["batch_size - 1", "4"]},
+                  %c: tensor<4x3xf32> {nn.dims = ["batch-size", "3"]}) -> tensor<4x3xf32> {
+    return %a : tensor<4x3xf32>
+  }
+}

@@ -53,7 +53,8 @@ TEST_F(ImportControlFlow, UnknownConditionsSelect) {
   Graph flat = branch("Flatten", {"x"});
   flat.nodes = {node("Flatten", {"x"}, {"made"}, {attribute("axis", int64_t(0))}, "f")};
   model.nodes = {ifNode(branch("Neg", {"x"}), flat)};
-  refuse(model, ErrorKind::Unsupported, "branches of different shapes, and a condition that depends on the data");
+  refuse(model, ErrorKind::Unsupported, "branches of different shapes, and its condition depends on the data, not on shapes alone: on input 'c'; bind what "
+         "decides it with --const c=FILE");
 }
 
 /// s, i -> s + x, and s of each round; goes on while i < `last`.
@@ -96,11 +97,74 @@ TEST_F(ImportControlFlow, LoopsWithoutEnd) {
   Graph model = outer({loopNode("m", body(1))});
   model.inputs.push_back(value("m", i64, {}));
   refuse(model, ErrorKind::Unsupported,
-         "Loop: its number of rounds depends on the data, not on shapes alone: node 'loop'");
+         "Loop: its number of rounds depends on the data, not on shapes alone: on input 'm'; bind what decides it with "
+         "--const m=FILE: node 'loop'");
   Graph byData = body(1);
   byData.nodes[1] = node("Less", {"part", "limit"}, {"goes"});
   byData.initializers = {floats("limit", {}, {10})};
-  refuse(outer({loopNode("", byData)}), ErrorKind::Unsupported, "a condition that depends on the data");
+  refuse(outer({loopNode("", byData)}), ErrorKind::Unsupported, "its condition depends on the data, not on shapes alone: on input 'x'");
+}
+
+// A branch that cannot be computed is the condition's fault, which --const may take away.
+TEST_F(ImportControlFlow, BranchesThatCannotBe) {
+  Graph model = outer({node("Not", {"c"}, {"d"}), ifNode(branch("Neg", {"x"}), branch("NonZero", {"x"}))});
+  model.nodes[1] = node("If", {"d"}, {"y"},
+                        {attribute("then_branch", branch("Neg", {"x"})), attribute("else_branch", branch("NonZero", {"x"}))}, "choice");
+  model.inputs.push_back(value("c", onnxwriter::boolean, {}));
+  refuse(model, ErrorKind::Unsupported,
+         "If: its else_branch cannot be computed, and its condition depends on the data, not on shapes alone: on input 'c'; "
+         "bind what decides it with --const c=FILE: node 'NonZero' (NonZero): how many elements it gives depends on the data");
+  refuse(model, ErrorKind::Unsupported, ": node 'choice'");
+}
+
+/// Two scan outputs of a body, one of them declared as `dims`; s is [3] of the model's [d].
+Graph noRounds(const std::vector<std::string> &dims, bool isDeclared) {
+  Graph body;
+  body.inputs = {value("i", i64, {}), value("on", onnxwriter::boolean, {}), value("s", f32, {"d"})};
+  body.nodes = {node("Identity", {"on"}, {"goes"}), node("Identity", {"s"}, {"t"}), node("Concat", {"s", "s"}, {"p"}, {attribute("axis", int64_t(0))}),
+                node("Unsqueeze", {"s", "axes"}, {"q"})};
+  body.initializers = {ints("axes", {1}, {0})};
+  body.outputs = {value("goes", onnxwriter::boolean, {}), value("t", f32, {"d"}), isDeclared ? value("p", f32, dims) : bytes(1, "p"), bytes(1, "q")};
+  Graph model;
+  model.inputs = {value("s", f32, {"d"})};
+  model.nodes = {node("Loop", {"m", "", "s"}, {"last", "ps", "qs"}, {attribute("body", body)}, "loop")};
+  model.initializers = {ints("m", {}, {0})};
+  model.outputs = {value("ps", f32, {}), value("qs", f32, {})};
+  return model;
+}
+
+// After no round scan outputs have no elements, but the shape that a round would have given, declared or not.
+TEST_F(ImportControlFlow, NoRounds) {
+  options.dims = {{"d", 3}};
+  auto shapes = [&](const Graph &model) {
+    auto module = import(model);
+    EXPECT_TRUE(module.ok()) << module.status().text();
+    std::vector<std::vector<int64_t>> shapes;
+    if (module.ok())
+      for (Type type : mainOf(**module).getResultTypes())
+        shapes.push_back(cast<RankedTensorType>(type).getShape().vec());
+    return shapes;
+  };
+  using Shapes = std::vector<std::vector<int64_t>>;
+  EXPECT_EQ(shapes(noRounds({}, false)), Shapes({{0, 6}, {0, 1, 3}}));
+  EXPECT_EQ(shapes(noRounds({"e"}, true)), Shapes({{0, 6}, {0, 1, 3}}));
+  EXPECT_EQ(shapes(noRounds({"2*d"}, true)), Shapes({{0, 6}, {0, 1, 3}}));
+  // A scan of nothing, whose parts are stacked along the last axis.
+  Graph body;
+  body.inputs = {value("s", f32, {"3"}), value("row", f32, {"2"})};
+  body.nodes = {node("Identity", {"s"}, {"t"}), node("Concat", {"row", "s"}, {"p"}, {attribute("axis", int64_t(0))}), node("Shape", {"row"}, {"q"})};
+  body.outputs = {value("t", f32, {"3"}), bytes(1, "p"), bytes(1, "q")};
+  Graph model;
+  model.inputs = {value("s", f32, {"3"}), value("rows", f32, {"0", "2"})};
+  model.nodes = {node("Scan", {"s", "rows"}, {"last", "ps", "qs"},
+                      {attribute("body", body), attribute("num_scan_inputs", int64_t(1)), attribute("scan_output_axes", std::vector<int64_t>{-1, 0})}, "scan")};
+  model.outputs = {value("last", f32, {"3"}), value("ps", f32, {}), value("qs", i64, {})};
+  options.dims.clear();
+  EXPECT_EQ(shapes(model), Shapes({{3}, {5, 0}, {0, 1}}));
+  // A round that cannot be computed says nothing; then the declared symbol does, or an error.
+  body.nodes[1] = node("NonZero", {"row"}, {"p"});
+  model.nodes[0] = node("Scan", {"s", "rows"}, {"last", "ps", "qs"}, {attribute("body", body), attribute("num_scan_inputs", int64_t(1))}, "scan");
+  refuse(model, ErrorKind::Unsupported, "Scan: no rounds, and an output 'p' whose shape the body does not declare, nor can a round be computed: node 'p' (NonZero)");
 }
 
 // A body reads the graphs around it, not their later values and not names that nothing makes.

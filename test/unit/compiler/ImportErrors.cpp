@@ -68,6 +68,58 @@ TEST_F(ImportErrors, ExpressionsAndNamelessSizes) {
   EXPECT_EQ(nn::shapeOf(mainOf(**module).getArgument(0)), ArrayRef<int64_t>({11, 7}));
 }
 
+/// Two dims without a name, which exporters write as ?, or as -1, are two sizes; every dim may be bound by its place, which goes
+/// before its name.
+TEST_F(ImportErrors, SizesByPlace) {
+  Graph model = graph({node("Identity", {"x"}, {"y"})});
+  std::string minusOne = bytes(1, number(1, -1));
+  for (const std::string &dim : {bytes(1, bytes(2, "?")), minusOne, bytes(1, "")}) {
+    model.inputs = {bytes(1, "x") + bytes(2, bytes(1, number(1, f32) + bytes(2, dim + bytes(1, number(1, 3)) + dim)))};
+    expectError(model.model(), ErrorKind::Usage, "the model leaves sizes open: x.0 (input 'x' dim 0); x.2 (input 'x' dim 2); give --dim x.0=N --dim x.2=N");
+    auto module = import(model.model(), {{"x.0", 2}, {"x.2", 5}, {"x.1", 3}});
+    ASSERT_TRUE(module.ok()) << module.status().text();
+    EXPECT_EQ(nn::shapeOf(mainOf(**module).getArgument(0)), ArrayRef<int64_t>({2, 3, 5}));
+    expectError(model.model(), ErrorKind::Usage, "--dim x.1=4: the model says that it is 3", {{"x.0", 2}, {"x.2", 5}, {"x.1", 4}});
+  }
+  model.inputs = {value("x", f32, {"batch", "n"}), value("z", f32, {"batch", "n"})};
+  auto module = import(model.model(), {{"batch", 2}, {"x.1", 7}, {"z.1", 5}});
+  ASSERT_TRUE(module.ok()) << module.status().text();
+  EXPECT_EQ(nn::shapeOf(mainOf(**module).getArgument(0)), ArrayRef<int64_t>({2, 7}));
+  EXPECT_EQ(nn::shapeOf(mainOf(**module).getArgument(1)), ArrayRef<int64_t>({2, 5}));
+  // n is no size any more: neither dim has the name.
+  EXPECT_EQ(nn::argumentPort(mainOf(**module), 0).dims, std::vector<std::string>({"batch", "x.1"}));
+  EXPECT_EQ(nn::argumentPort(mainOf(**module), 1).dims, std::vector<std::string>({"batch", "z.1"}));
+  expectError(model.model(), ErrorKind::Usage, "n (input 'z' dim 1); give --dim n=N", {{"batch", 2}, {"x.1", 7}});
+  expectError(model.model(), ErrorKind::Usage, "--dim y.1=5 names no open size of the model; it has batch, n", {{"batch", 2}, {"n", 3}, {"y.1", 5}});
+}
+
+/// What a size is too large for names the table, its limit and the sizes that were given.
+TEST_F(ImportErrors, SizesBeyondATable) {
+  Graph model = graph({node("Shape", {"x"}, {"s"}), node("Gather", {"s", "one"}, {"n"}), node("Range", {"zero", "n", "step"}, {"r"}),
+                       node("Gather", {"positions", "r"}, {"p"}), node("Add", {"x", "p"}, {"y"})});
+  model.inputs = {value("x", f32, {"2", "n"})};
+  model.initializers = {floats("positions", {4}, {1, 2, 3, 5}), ints("one", {}, {1}), ints("zero", {}, {0}), ints("step", {}, {1})};
+  EXPECT_TRUE(import(model.model(), {{"n", 4}}).ok());
+  expectError(model.model(), ErrorKind::Model,
+              "(Gather): index 4 is out of range for a dim of 4 elements, dim 0 of 'positions' 4; the sizes are those of --dim n=5", {{"n", 5}});
+}
+
+/// What follows from a tensor that was not read names it and its file, however far behind it.
+TEST_F(ImportErrors, TensorsThatWereNotRead) {
+  Graph model = graph({node("Cast", {"sizes"}, {"s"}, {attribute("to", int64_t(7))}), node("Reshape", {"x", "s"}, {"y"}, {}, "r")});
+  model.initializers = {externalTensor("sizes", {2}, {{"location", "none.bin"}})};
+  expectError(model.model(), ErrorKind::Unsupported,
+              "Reshape: its shape is computed from 'sizes' in " + folder.file("none.bin") + ", which was not read; compile with that file");
+  Graph branch;
+  branch.nodes = {node("NonZero", {"x"}, {"o"})};
+  branch.outputs = {value("o", i64, {})};
+  model.nodes = {node("Less", {"limit", "one"}, {"c"}),
+                 node("If", {"c"}, {"y"}, {attribute("then_branch", branch), attribute("else_branch", branch)}, "choice")};
+  model.initializers = {externalTensor("limit", {}, {{"location", "none.bin"}}), floats("one", {}, {1})};
+  expectError(model.model(), ErrorKind::Unsupported,
+              "If: its then_branch cannot be computed, and its condition is computed from 'limit' in " + folder.file("none.bin"));
+}
+
 /// Everything unsupported in one message, with its nodes.
 TEST_F(ImportErrors, UnsupportedOps) {
   Graph model = graph({node("Foo", {"x"}, {"a"}, {}, "n1"), node("Bar", {"a"}, {"b"}, {}, "n2", "vendor"),
@@ -84,7 +136,7 @@ TEST_F(ImportErrors, UnsupportedUses) {
   ASSERT_FALSE(module.ok());
   EXPECT_EQ(module.status().kind(), ErrorKind::Unsupported);
   EXPECT_THAT(module.status().message(),
-              HasSubstr("Reshape: its shape depends on the data, not on shapes alone: node 'r'"));
+              HasSubstr("Reshape: its shape depends on the data, not on shapes alone: on input 's'; bind what decides it with --const s=FILE: node 'r'"));
   EXPECT_THAT(module.status().message(), HasSubstr("Cast: a cast to string: node 'c'"));
 }
 

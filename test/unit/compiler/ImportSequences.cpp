@@ -104,7 +104,8 @@ TEST_F(ImportSequences, Errors) {
   Graph byData = graph({columns("two"), taken("where")});
   byData.inputs.push_back(value("where", i64, {}));
   refuse(byData, ErrorKind::Unsupported,
-         "SequenceAt: its position depends on the data, not on shapes alone: node 'take'");
+         "SequenceAt: its position depends on the data, not on shapes alone: on input 'where'; bind what decides it with --const "
+         "where=FILE: node 'take'");
   Graph branch = graph({columns("two")});
   branch.inputs.clear();
   branch.initializers.clear();
@@ -114,7 +115,7 @@ TEST_F(ImportSequences, Errors) {
              node("SequenceAt", {"z", "one"}, {"y"})});
   chosen.inputs.push_back(value("c", onnxwriter::boolean, {}));
   refuse(chosen, ErrorKind::Unsupported,
-         "If: branches that give sequences of tensors, and a condition that depends on the data");
+         "If: branches that give sequences of tensors, and its condition depends on the data");
 }
 
 // A small file must not make a list that fills the memory.
