@@ -1,8 +1,6 @@
 // Rules built from shapes instead of text: elementwise ops, views, reductions.
 #include "compiler/Interfaces/ShardingRule.h"
 
-#include <numeric>
-
 namespace hpc {
 
 namespace {
@@ -59,20 +57,80 @@ struct Run {
   size_t begin, end;
 };
 
-/// Factors of two runs of dims with the same product.
-void addNestedFactors(ShardingRule &rule, ArrayRef<int64_t> from, Run fromRun, ArrayRef<int64_t> to, Run toRun) {
+/// The runs of dims between those of size 0, which end them.
+SmallVector<Run> runsBetweenZeros(ArrayRef<int64_t> shape) {
+  SmallVector<Run> runs;
+  size_t begin = 0;
+  for (size_t dim = 0; dim <= shape.size(); ++dim)
+    if (dim == shape.size() || shape[dim] == 0) {
+      runs.push_back({begin, dim});
+      begin = dim + 1;
+    }
+  return runs;
+}
+
+/// The dims of one side, each with what is left of it to cover.
+struct Cover {
+  ArrayRef<int64_t> shape;
+  SmallVector<ShardingRule::DimFactors> &factors;
+  Run run;
+  int64_t left = 1;
+
+  void advance() {
+    while (left == 1 && run.begin < run.end)
+      left = shape[run.begin++];
+  }
+  void add(int factor) { append(factors[run.begin - 1], factor); }
+  /// What is left of the run, and the 0 that ends it, cannot be cut.
+  void finish(ShardingRule &rule) {
+    if (left != 1)
+      add(addFactor(rule, left, /*canCut=*/false));
+    for (size_t dim = run.begin; dim < std::min(run.end + 1, shape.size()); ++dim)
+      append(factors[dim], addFactor(rule, shape[dim], /*canCut=*/false));
+  }
+};
+
+/// Without elements any dims may go together. Those of the n-th run do with those of the n-th as far as they nest, so that
+/// a batch stays one.
+void addEmptyFactors(ShardingRule &rule, ArrayRef<int64_t> from, ArrayRef<int64_t> to) {
+  SmallVector<Run> fromRuns = runsBetweenZeros(from), toRuns = runsBetweenZeros(to);
+  for (size_t n = 0; n < std::max(fromRuns.size(), toRuns.size()); ++n) {
+    Cover a{from, rule.operands[0], n < fromRuns.size() ? fromRuns[n] : Run{from.size(), from.size()}};
+    Cover b{to, rule.results[0], n < toRuns.size() ? toRuns[n] : Run{to.size(), to.size()}};
+    for (a.advance(), b.advance(); a.left != 1 && b.left != 1; a.advance(), b.advance()) {
+      int64_t shared = std::min(a.left, b.left);
+      if (a.left % shared || b.left % shared)
+        break;
+      int factor = addFactor(rule, shared);
+      a.add(factor);
+      b.add(factor);
+      a.left /= shared;
+      b.left /= shared;
+    }
+    a.finish(rule);
+    b.finish(rule);
+  }
+}
+} // namespace
+
+ShardingRule viewRule(ArrayRef<int64_t> from, ArrayRef<int64_t> to) {
+  ShardingRule rule = emptyView(from.size(), to.size(), "view");
   auto &operand = rule.operands[0];
   auto &result = rule.results[0];
+  if (llvm::is_contained(from, 0)) {
+    addEmptyFactors(rule, from, to);
+    return rule;
+  }
   // `left` and `right` are what remains to be covered of the current dim on each side.
-  size_t i = fromRun.begin, j = toRun.begin;
+  size_t i = 0, j = 0;
   int64_t left = 1, right = 1;
   while (true) {
-    while (left == 1 && i < fromRun.end)
+    while (left == 1 && i < from.size())
       left = from[i++];
-    while (right == 1 && j < toRun.end)
+    while (right == 1 && j < to.size())
       right = to[j++];
     if (left == 1 && right == 1)
-      return;
+      return rule;
     int64_t shared = std::min(left, right);
     if (left % shared == 0 && right % shared == 0) {
       int factor = addFactor(rule, shared);
@@ -96,57 +154,6 @@ void addNestedFactors(ShardingRule &rule, ArrayRef<int64_t> from, Run fromRun, A
     }
     left = right = 1;
   }
-}
-
-/// The runs of dims between those of size 0, which end them.
-SmallVector<Run> runsBetweenZeros(ArrayRef<int64_t> shape) {
-  SmallVector<Run> runs;
-  size_t begin = 0;
-  for (size_t dim = 0; dim <= shape.size(); ++dim)
-    if (dim == shape.size() || shape[dim] == 0) {
-      runs.push_back({begin, dim});
-      begin = dim + 1;
-    }
-  return runs;
-}
-
-/// Without elements any dims may go together: those before the first 0 do where their products agree, or else as far as
-/// they are equal, so that a batch stays one; the n-th run after a 0 goes with the n-th where the products agree.
-void addEmptyFactors(ShardingRule &rule, ArrayRef<int64_t> from, ArrayRef<int64_t> to) {
-  SmallVector<Run> fromRuns = runsBetweenZeros(from), toRuns = runsBetweenZeros(to);
-  auto product = [](ArrayRef<int64_t> shape, Run run) {
-    return std::accumulate(shape.begin() + run.begin, shape.begin() + run.end, int64_t(1), std::multiplies<int64_t>());
-  };
-  for (size_t n = 0; n < std::max(fromRuns.size(), toRuns.size()); ++n) {
-    Run left = n < fromRuns.size() ? fromRuns[n] : Run{from.size(), from.size()};
-    Run right = n < toRuns.size() ? toRuns[n] : Run{to.size(), to.size()};
-    if (product(from, left) == product(to, right)) {
-      addNestedFactors(rule, from, left, to, right);
-      left.begin = left.end;
-      right.begin = right.end;
-    }
-    for (; n == 0 && left.begin < left.end && right.begin < right.end && from[left.begin] == to[right.begin];
-         ++left.begin, ++right.begin) {
-      int factor = addFactor(rule, from[left.begin]);
-      append(rule.operands[0][left.begin], factor);
-      append(rule.results[0][right.begin], factor);
-    }
-    // The 0 that ends a run, too.
-    for (size_t dim = left.begin; dim < std::min(left.end + 1, from.size()); ++dim)
-      append(rule.operands[0][dim], addFactor(rule, from[dim], /*canCut=*/false));
-    for (size_t dim = right.begin; dim < std::min(right.end + 1, to.size()); ++dim)
-      append(rule.results[0][dim], addFactor(rule, to[dim], /*canCut=*/false));
-  }
-}
-} // namespace
-
-ShardingRule viewRule(ArrayRef<int64_t> from, ArrayRef<int64_t> to) {
-  ShardingRule rule = emptyView(from.size(), to.size(), "view");
-  if (llvm::is_contained(from, 0))
-    addEmptyFactors(rule, from, to);
-  else
-    addNestedFactors(rule, from, {0, from.size()}, to, {0, to.size()});
-  return rule;
 }
 
 ShardingRule transposeRule(ArrayRef<int64_t> from, ArrayRef<int64_t> permutation) {
