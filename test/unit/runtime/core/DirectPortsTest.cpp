@@ -114,10 +114,85 @@ TEST(DirectPorts, BuffersOfSeveralProgramsOrMicroBatchesAreCopied) {
   later.plan.stages[0].programs.push_back({plan::ProgramKind::Forward, 0, {later.instructions()[2]}});
   later.instructions().pop_back();
   EXPECT_THAT(later.found(), testing::ElementsAre("in"));
+  later.plan.stages[0].schedule.push_back({1, 0}); // each of them once: still two programs
+  EXPECT_THAT(later.found(), testing::ElementsAre("in"));
   CopyPlan twice;
   twice.plan.stages[0].schedule.push_back({0, 0});
   EXPECT_THAT(twice.found(), testing::IsEmpty());
   CopyPlan parts;
   parts.plan.microBatches = 2;
   EXPECT_THAT(parts.found(), testing::IsEmpty());
+}
+
+// Another rank would read the caller's input, or write the caller's output: while the step runs, and after one that has
+// failed, when the caller has its arrays back and the engine may still be at the message.
+TEST(DirectPorts, WhatTravelsBetweenRanksIsCopied) {
+  using Kind = plan::CollectiveKind;
+  auto collective = [](Kind kind, plan::Ref source, plan::Ref target) {
+    plan::Collective action;
+    action.kind = kind;
+    action.count = count;
+    action.src = source;
+    action.dst = target;
+    return action;
+  };
+  const plan::Ref x{0, 0}, y{1, 0};
+  const std::vector<std::string> in = {"in"}, out = {"out"}, none;
+  auto found = [](bool isBefore, const std::vector<plan::Action> &actions) {
+    CopyPlan test;
+    test.plan.stages[0].buffers.push_back(test.plan.stages[0].buffers[1]); // of the collectives
+    for (const plan::Action &action : actions) // behind the copy to y: y is stored later in any case
+      test.instructions().insert(test.instructions().begin() + (isBefore ? 1 : 2), {action, "node"});
+    return test.found();
+  };
+  EXPECT_EQ(found(true, {plan::Send{x, count * 4, 1, 0, 0, {}}}), out);
+  EXPECT_EQ(found(true, {plan::Send{x, 4, 1, 0, 0, {}}}), out) << "a part of it";
+  EXPECT_EQ(found(false, {plan::Send{y, count * 4, 1, 0, 0, {}}}), in) << "an output that is sent, too";
+  EXPECT_EQ(found(false, {plan::Recv{y, count * 4, 1, 0, 0, {}}}), in);
+  EXPECT_EQ(found(false, {plan::Recv{y, 4, 1, 0, 0, {}}}), in) << "a part of it";
+  for (Kind kind : {Kind::AllReduce, Kind::AllGather, Kind::ReduceScatter, Kind::AllToAll, Kind::Permute}) {
+    EXPECT_EQ(found(true, {collective(kind, x, {2, 0})}), out);
+    EXPECT_EQ(found(false, {collective(kind, {2, 0}, y)}), in);
+    EXPECT_EQ(found(false, {collective(kind, x, y)}), none);
+  }
+  // In another program: its buffer is of that program alone.
+  EXPECT_THAT(CopyPlan().found(), testing::ElementsAre("in", "out"));
+}
+
+// Each other condition, in a case in which it alone says no.
+TEST(DirectPorts, EachConditionAlone) {
+  auto found = [](auto change) {
+    CopyPlan test;
+    change(test, test.plan.stages[0], test.instructions());
+    return test.found();
+  };
+  using Test = CopyPlan &;
+  using Stage = plan::Stage &;
+  using List = std::vector<plan::Instruction> &;
+  const std::vector<std::string> both = {"in", "out"}, in = {"in"}, out = {"out"};
+  EXPECT_EQ(found([](Test, Stage, List) {}), both);
+  for (plan::Lifetime lifetime : {plan::Lifetime::Session, plan::Lifetime::Step, plan::Lifetime::MicroBatch}) {
+    EXPECT_EQ(found([&](Test, Stage stage, List) { stage.buffers[0].lifetime = lifetime; }), out);
+    EXPECT_EQ(found([&](Test, Stage stage, List) { stage.buffers[1].lifetime = lifetime; }), in);
+  }
+  EXPECT_EQ(found([](Test, Stage stage, List) { stage.buffers[0].slots = 2; }), out);
+  // Not at its beginning; and something else beyond the port's end.
+  EXPECT_EQ(found([](Test, Stage, List list) { std::get<plan::LoadInput>(list[0].action).dst.byteOffset = 4; }), out);
+  EXPECT_EQ(found([](Test, Stage, List list) { std::get<plan::Copy>(list[1].action).bytes += 4; }), std::vector<std::string>());
+  // Only what is done: by this rank, in every step, where the arrays are.
+  EXPECT_EQ(found([](Test, Stage, List list) { list[0].when = 0; }), out);
+  EXPECT_EQ(found([](Test, Stage, List list) { list[2].when = 0; }), in);
+  EXPECT_EQ(found([](Test, Stage, List list) { list[2].onRequest = true; }), in);
+  EXPECT_EQ(found([](Test test, Stage, List) { test.plan.outputs[0].onRequest = true; }), in);
+  EXPECT_EQ(found([](Test, Stage, List list) { std::get<plan::StoreOutput>(list[2].action).owner = 0; }), in);
+  CopyPlan elsewhere;
+  std::vector<DirectPort> ports = findDirectPorts(elsewhere.plan, elsewhere.plan.stages[0], Place{}, /*storesOutputs=*/false);
+  ASSERT_EQ(ports.size(), 1u);
+  EXPECT_FALSE(ports[0].isOutput);
+  // A buffer that two inputs are loaded into is neither's.
+  EXPECT_EQ(found([](Test test, Stage, List list) {
+              test.plan.inputs.push_back({"z", DType::F32, {count}});
+              list.insert(list.begin() + 1, {plan::LoadInput{1, {0, 0}, slice(0, count)}, "node"});
+            }),
+            out);
 }
