@@ -62,30 +62,30 @@ inline CLI::Validator wholeNumber(int64_t least, int64_t most) {
       "");
 }
 
-/// Parses the arguments of a tool that `app` is named after. A value is the exit code of a program that has nothing left
-/// to do: --help was asked for, or the arguments are wrong.
-inline std::optional<int> parseArguments(CLI::App &app, int argc, char **argv) {
+/// Parses the arguments of a tool that `app` is named after. `isHelp`: --help was asked for, and is printed.
+inline Status parseArguments(CLI::App &app, int argc, char **argv, bool &isHelp) {
   const std::string tool = app.get_name();
-  auto usage = [&](const std::string &message) {
-    return reportError(tool, Status::error(ErrorKind::Usage, message));
-  };
+  auto usage = [&](const std::string &message) { return Status::error(ErrorKind::Usage, message); };
+  std::string valued, wrong;
   for (int i = 1; i < argc; ++i) // CLI11 takes any number, too
     for (const CLI::Option *option : app.get_options())
       for (const std::string &name : option->get_lnames()) {
         const std::string argument = argv[i], start = "--" + name + "=";
         if (option->get_items_expected_max() == 0 && argument.compare(0, start.size(), start) == 0)
-          return usage(argument + ": the flag takes no value; give --" + name + " alone, or leave it out");
+          valued = argument + ": the flag takes no value; give --" + name + " alone, or leave it out";
       }
-  std::string wrong;
   app.allow_extras(); // what is left over is told below, with what it may have been meant to be
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp &) {
     std::fputs(app.help().c_str(), stdout);
-    return 0;
+    isHelp = true;
+    return Status::success();
   } catch (const CLI::ParseError &error) {
     wrong = std::string(error.what()) + "; see " + tool + " --help";
   }
+  if (!valued.empty())
+    return usage(valued);
   // A misspelt flag first: what else is wrong may follow from it.
   std::vector<std::string> flags, extras = app.remaining();
   for (const CLI::Option *option : app.get_options())
@@ -96,9 +96,16 @@ inline std::optional<int> parseArguments(CLI::App &app, int argc, char **argv) {
       return usage(unknownFlag(tool, extra.substr(0, extra.find('=')), flags));
   if (wrong.empty() && !extras.empty())
     wrong = "'" + extras[0] + "' is one argument too many; see " + tool + " --help";
-  if (!wrong.empty())
-    return usage(wrong);
-  return std::nullopt;
+  return wrong.empty() ? Status::success() : usage(wrong);
+}
+
+/// A value is the exit code of a program that has nothing left to do: --help was asked for, or the arguments are wrong.
+inline std::optional<int> parseArguments(CLI::App &app, int argc, char **argv) {
+  bool isHelp = false;
+  Status status = parseArguments(app, argc, argv, isHelp);
+  if (!status.ok())
+    return reportError(app.get_name(), status);
+  return isHelp ? std::optional<int>(0) : std::nullopt;
 }
 
 } // namespace hpc

@@ -6,6 +6,7 @@
 #include <limits>
 #include <string>
 #include <sys/resource.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 namespace hpc {
@@ -53,6 +54,19 @@ int64_t leftInAddressSpace() {
 int64_t availableMemory() {
   int64_t kilobytes = numberIn("/proc/meminfo", "MemAvailable:", -1);
   return std::min({kilobytes < 0 ? unlimited : kilobytes * 1024, leftInControlGroup(), leftInAddressSpace()});
+}
+
+SharedMemory sharedMemory() {
+  struct statvfs facts;
+  if (::statvfs("/dev/shm", &facts) != 0)
+    return {};
+  return {int64_t(facts.f_blocks * facts.f_frsize), int64_t(facts.f_bavail * facts.f_frsize)};
+}
+
+std::string SharedMemory::text(int64_t needed) const {
+  constexpr int64_t mebibyte = 1 << 20;
+  std::string content = "/dev/shm has " + std::to_string(bytes / mebibyte) + " MiB";
+  return needed > 0 ? content + ", " + std::to_string((needed + mebibyte - 1) / mebibyte) + " are needed" : content;
 }
 
 } // namespace hpc

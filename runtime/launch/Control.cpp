@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 
 constexpr auto heartbeat = 400ms;
 /// Of a process that has proved itself: room for the texts of exchange().
-constexpr size_t frameLimit = 16 << 20;
+constexpr size_t frameLimit = 64 << 20;
 /// How long a process may go on after another has vanished, or has failed and waits for it.
 constexpr auto graceOfLost = 700ms, graceOfFailed = 3000ms;
 
@@ -286,6 +286,27 @@ Expected<std::vector<std::string>> Control::exchange(const std::string &mine) {
   std::vector<std::string> texts = std::move(*told);
   told.reset();
   return texts;
+}
+
+Status Control::introduce(const Introduction &mine) {
+  WireWriter writer;
+  mine.write(writer);
+  Expected<std::vector<std::string>> texts = exchange(writer.content);
+  if (!texts.ok())
+    return texts.status();
+  std::vector<Introduction> all;
+  for (const std::string &text : *texts) {
+    WireReader reader(text);
+    all.push_back(Introduction::read(reader));
+    if (!reader.atEnd() || all.back().process != int64_t(all.size()) - 1)
+      return Status::error(ErrorKind::Usage, "a process does not understand the introduction of process " +
+                                                 std::to_string(all.size() - 1) +
+                                                 "; install the same version on all hosts");
+  }
+  Status same = compare(all);
+  std::lock_guard<std::mutex> lock(mutex);
+  joined.introductions = std::move(all);
+  return same;
 }
 
 Status Control::agree(const Status &mine, const std::function<void()> &idle) {

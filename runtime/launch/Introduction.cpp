@@ -11,7 +11,7 @@
 namespace hpc::launch {
 
 std::string Introduction::text() const {
-  std::string content = "process " + std::to_string(process) + " (";
+  std::string content = process < 0 ? "a process without a number (" : "process " + std::to_string(process) + " (";
   if (ranks == 1)
     content += "rank " + std::to_string(firstRank) + ", ";
   else if (ranks > 1)

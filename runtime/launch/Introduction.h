@@ -15,14 +15,14 @@ struct Fingerprint {
 };
 
 struct Introduction {
-  int64_t process = 0, processes = 1;
+  int64_t process = 0, processes = 1; ///< -1: its start failed before it knew its number
   int64_t firstRank = 0, ranks = 0; ///< 0 ranks: not known, as its start failed
   int64_t pid = 0;
   std::string host;    ///< its name, for people
   std::string machine; ///< the same for processes that share memory
   std::string cores;   ///< of that machine, that it may use: coreSet()
-  std::string engine;  ///< where the transport's engine can be reached
-  std::vector<Fingerprint> fingerprints;
+  std::string engine;  ///< where the transport's engine can be reached; not known when it joins
+  std::vector<Fingerprint> fingerprints; ///< when it joins of what is read at once, then of all
   Status status; ///< what failed before it came, if anything did
 
   /// "process 1 (ranks 2 to 3, host b, pid 77)"

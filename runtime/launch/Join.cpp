@@ -1,8 +1,8 @@
-// The handshake. R is the rendezvous (process 0), P any other process:
-//   R -> P  greeting, nonce r
-//   P -> R  greeting, nonce p, proof("process", r p introduction), introduction
-//   R -> P  Proof("rendezvous", p r), or Refused
-//   R -> P  Welcome once all are there, or Refused
+// The handshake. R is the rendezvous (process 0), P any other process, m the meeting:
+//   R -> P  greeting, m, nonce r
+//   P -> R  greeting, nonce p, proof("process", m r p introduction), introduction
+//   R -> P  Proof("rendezvous", m p r), or Refused
+//   R -> P  Welcome once all are there or one has failed
 // R keeps nothing of a peer before its proof but at most 64 KiB for at most 3 seconds.
 #include "runtime/launch/Join.h"
 
@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <list>
 #include <poll.h>
+#include <set>
 #include <thread>
 
 namespace hpc::launch {
@@ -19,10 +20,16 @@ namespace {
 
 using namespace std::chrono_literals;
 
-const std::string greeting = "hpc-run\1";
+const std::string greeting = "hpc-run\2";
 constexpr size_t introductionLimit = 64 << 10, welcomeLimit = 64 << 20;
-constexpr auto strangerTimeout = 3000ms;
+constexpr auto strangerTimeout = 3000ms, answerTimeout = 5000ms, elsewhereInterval = 200ms;
 constexpr size_t mostStrangers = 256;
+
+/// As it is sent: of one length.
+std::string padded(std::string meeting) {
+  meeting.resize(meetingBytes);
+  return meeting;
+}
 
 /// Somebody who has not proved anything yet.
 struct Stranger {
@@ -36,24 +43,28 @@ std::string text(const Endpoint &endpoint) { return endpoint.host + ":" + std::t
 /// Process 0's side: owns whoever has come so far.
 class Reception {
 public:
-  Reception(const JoinOptions &options, const Introduction &mine) : options(options) {
-    const size_t count = size_t(mine.processes);
-    joined.introductions.resize(count);
-    joined.connections.resize(count);
-    joined.received.resize(count);
-    joined.introductions[0] = mine;
-  }
+  Reception(const JoinOptions &options, const Introduction &mine)
+      : options(options), mine(mine), meeting(padded(options.place.meeting)) {}
 
   Expected<Joined> run(const std::vector<Socket> &listeners) {
     const Clock::time_point end = Clock::now() + options.timeout;
-    while (missing() > 0 && Clock::now() < end && leaver.ok()) {
+    if (mine.status.ok()) { // else the count is as doubtful as the rest
+      const size_t count = size_t(mine.processes);
+      joined.introductions.resize(count);
+      joined.connections.resize(count);
+      joined.received.resize(count);
+      joined.introductions[0] = mine;
+    } else {
+      fail(compare({mine}), options.late);
+    }
+    while (failure.ok() ? missing() > 0 : told.size() + 1 < size_t(mine.processes) && Clock::now() < lateUntil) {
       std::vector<pollfd> entries;
       for (const Socket &listener : listeners)
         entries.push_back({listener.get(), POLLIN, 0});
       for (const Stranger &stranger : strangers)
         entries.push_back({stranger.socket.get(), POLLIN, 0});
       for (const Socket &connection : joined.connections)
-        if (connection.isOpen())
+        if (connection.isOpen() && failure.ok())
           entries.push_back({connection.get(), POLLIN, 0});
       ::poll(entries.data(), nfds_t(entries.size()), 100);
       for (const Socket &listener : listeners)
@@ -61,11 +72,16 @@ public:
       for (auto stranger = strangers.begin(); stranger != strangers.end();)
         stranger = listen(*stranger) ? std::next(stranger) : strangers.erase(stranger);
       noticeLeavers();
+      askElsewhere();
+      if (failure.ok() && missing() > 0 && Clock::now() >= end)
+        fail(whoIsMissing()); // they have had their time
     }
-    Status status = !leaver.ok() ? leaver : missing() > 0 ? whoIsMissing() : compare(joined.introductions);
-    welcome(status);
-    if (!status.ok())
-      return status;
+    if (failure.ok())
+      fail(compare(joined.introductions));
+    if (!failure.ok())
+      return failure;
+    for (Socket &connection : joined.connections)
+      welcome(connection, failure);
     return std::move(joined);
   }
 
@@ -77,6 +93,21 @@ private:
     return int64_t(joined.connections.size()) - 1 - open;
   }
 
+  /// The first error is the run's: those who are there hear of it now, and for some time those who come later.
+  void fail(const Status &status, std::chrono::milliseconds late = 0ms) {
+    if (status.ok() || !failure.ok())
+      return;
+    failure = status;
+    lateUntil = Clock::now() + late;
+    for (size_t i = 1; i < joined.connections.size(); ++i)
+      if (joined.connections[i].isOpen()) {
+        welcome(joined.connections[i], failure);
+        told.insert(int64_t(i));
+      }
+    if (options.onFailure)
+      options.onFailure(failure);
+  }
+
   void acceptAll(const Socket &listener) {
     for (Socket socket = acceptFrom(listener); socket.isOpen(); socket = acceptFrom(listener)) {
       Expected<std::string> nonce = makeNonce();
@@ -84,7 +115,7 @@ private:
         ++refused;
         continue;
       }
-      std::string hello = greeting + *nonce;
+      std::string hello = greeting + meeting + *nonce;
       if (socket.write(hello) && hello.empty())
         strangers.push_back({std::move(socket), std::move(*nonce), {}, Clock::now() + strangerTimeout});
       if (strangers.size() > mostStrangers) // the oldest has had its time
@@ -119,49 +150,71 @@ private:
     std::string nonce = got.substr(greeting.size(), nonceBytes),
                 proof = got.substr(greeting.size() + nonceBytes, proofBytes);
     std::string payload = got.substr(head, size), answer;
-    if (!sameProof(proof, prove(options.secret, "process", stranger.nonce + nonce + payload))) {
+    if (!sameProof(proof, prove(options.secret, "process", meeting + stranger.nonce + nonce + payload))) {
       ++refused;
       answer = frame(FrameType::Refused);
       stranger.socket.write(answer);
       return;
     }
-    answer = frame(FrameType::Proof, prove(options.secret, "rendezvous", nonce + stranger.nonce));
+    answer = frame(FrameType::Proof, prove(options.secret, "rendezvous", meeting + nonce + stranger.nonce));
+    stranger.socket.write(answer);
     WireReader reader(payload);
     Introduction one = Introduction::read(reader);
-    std::string why = whyNot(one, reader.atEnd());
-    if (!why.empty()) {
-      WireWriter writer;
-      writer.text(why);
-      answer += frame(FrameType::Refused, writer.content);
+    fail(whyNot(one, reader.atEnd()), options.late);
+    if (failure.ok()) {
+      const size_t index = size_t(one.process);
+      joined.connections[index] = std::move(stranger.socket);
+      joined.received[index] = got.substr(head + size);
+      joined.introductions[index] = std::move(one);
+    } else {
+      welcome(stranger.socket, failure);
+      hasHeard(one.process);
     }
-    stranger.socket.write(answer);
-    if (!why.empty())
-      return;
-    const size_t index = size_t(one.process);
-    joined.connections[index] = std::move(stranger.socket);
-    joined.received[index] = got.substr(head + size);
-    joined.introductions[index] = std::move(one);
   }
 
-  std::string whyNot(const Introduction &one, bool readable) const {
-    const Introduction &mine = joined.introductions[0];
+  /// Of what has failed.
+  void hasHeard(int64_t process) {
+    if (process > 0 && process < mine.processes)
+      told.insert(process);
+  }
+
+  /// One that does not belong here is missing somewhere else, so nobody waits any longer.
+  Status whyNot(const Introduction &one, bool readable) const {
+    auto refuse = [&](const std::string &why) { return Status::error(ErrorKind::Usage, why); };
     if (!readable)
-      return "process 0 does not understand its introduction; install the same version on all hosts";
+      return refuse("process 0 does not understand the introduction of another; install the same version on all hosts");
+    if (!one.status.ok())
+      return compare({one});
     if (one.processes != mine.processes)
-      return "it was started as one of " + std::to_string(one.processes) + " processes, process 0 as one of " +
-             std::to_string(mine.processes) + "; start all with the same count";
+      return refuse(one.text() + " was started as one of " + std::to_string(one.processes) +
+                    " processes, process 0 as one of " + std::to_string(mine.processes) +
+                    "; start all with the same count");
     if (one.process < 1 || one.process >= mine.processes)
-      return "there is no process " + std::to_string(one.process) + " of " + std::to_string(mine.processes);
-    if (joined.connections[size_t(one.process)].isOpen())
-      return joined.introductions[size_t(one.process)].text() + " is there already; give every process its own number";
-    return {};
+      return refuse("there is no process " + std::to_string(one.process) + " of " + std::to_string(mine.processes) +
+                    ": " + one.text());
+    if (failure.ok() && joined.connections[size_t(one.process)].isOpen())
+      return refuse(joined.introductions[size_t(one.process)].text() + " is there already, and " + one.text() +
+                    " comes as the same; give every process its own number");
+    return compare({mine, one});
   }
 
   void noticeLeavers() {
-    for (size_t i = 1; i < joined.connections.size(); ++i)
-      if (joined.connections[i].isOpen() && !joined.connections[i].read(joined.received[i], introductionLimit) &&
-          leaver.ok())
-        leaver = Status::error(ErrorKind::Io, joined.introductions[i].text() + " ended before all had come");
+    for (size_t i = 1; i < joined.connections.size() && failure.ok(); ++i)
+      if (joined.connections[i].isOpen() && !joined.connections[i].read(joined.received[i], introductionLimit)) {
+        hasHeard(int64_t(i));
+        joined.connections[i].close();
+        fail(Status::error(ErrorKind::Io, joined.introductions[i].text() + " ended before all had come"),
+             options.late);
+      }
+  }
+
+  void askElsewhere() {
+    if (!failure.ok() || !options.listenElsewhere || Clock::now() < askAgain)
+      return;
+    askAgain = Clock::now() + elsewhereInterval;
+    int64_t process = -1;
+    fail(options.listenElsewhere(process), options.late);
+    hasHeard(process);
   }
 
   Status whoIsMissing() const {
@@ -177,25 +230,29 @@ private:
                              (refused ? " (connections refused so far: " + std::to_string(refused) + ")" : ""));
   }
 
-  void welcome(const Status &status) {
+  void welcome(Socket &connection, const Status &status) {
+    if (!connection.isOpen())
+      return;
     WireWriter writer;
     writer.status(status);
-    writer.number(joined.introductions.size());
-    for (const Introduction &one : joined.introductions)
-      one.write(writer);
+    writer.number(status.ok() ? joined.introductions.size() : 0);
+    if (status.ok())
+      for (const Introduction &one : joined.introductions)
+        one.write(writer);
     const Clock::time_point end = Clock::now() + 5s;
-    for (const Socket &each : joined.connections)
-      if (Socket &connection = const_cast<Socket &>(each); connection.isOpen()) {
-        std::string answer = frame(FrameType::Welcome, writer.content);
-        while (connection.write(answer) && !answer.empty() && waitFor(connection, true, end))
-          ;
-      }
+    std::string answer = frame(FrameType::Welcome, writer.content);
+    while (connection.write(answer) && !answer.empty() && waitFor(connection, true, end))
+      ;
   }
 
   const JoinOptions &options;
+  const Introduction &mine;
+  const std::string meeting;
   Joined joined;
   std::list<Stranger> strangers;
-  Status leaver;
+  Status failure;
+  std::set<int64_t> told; ///< the numbers of those who have heard of it, or have gone
+  Clock::time_point lateUntil, askAgain;
   int64_t refused = 0;
 };
 
@@ -219,9 +276,9 @@ Expected<Frame> nextFrame(Socket &socket, std::string &received, size_t limit, C
 }
 
 /// One attempt. `final`: trying again would not help.
-Expected<Joined> knock(const JoinOptions &options, const Endpoint &endpoint, const Introduction &mine,
-                       Clock::time_point end, bool &final) {
-  const Clock::time_point soon = std::min(end, Clock::now() + 5s);
+Expected<Joined> knock(const JoinOptions &options, const Place &place, const Endpoint &endpoint,
+                       const Introduction &mine, Clock::time_point end, bool &final) {
+  const Clock::time_point soon = std::min(end, Clock::now() + options.greeting);
   Expected<Socket> connected = connectTo(endpoint.host, endpoint.port, soon);
   if (!connected.ok()) {
     final = connected.status().kind() == ErrorKind::Usage;
@@ -231,16 +288,27 @@ Expected<Joined> knock(const JoinOptions &options, const Endpoint &endpoint, con
   auto refuse = [&](const std::string &why) {
     return Status::error(ErrorKind::Io, "the rendezvous at " + text(endpoint) + ": " + why);
   };
+  const std::string meeting = padded(place.meeting);
+  const size_t hello = greeting.size() + meetingBytes + nonceBytes;
+  // Process 0 greets whoever comes. Who is silent or says something else has the port that process 0 needs.
+  const std::string foreign = "something else listens there (" + socket.peerName() + "); choose another port";
   std::string received;
-  while (received.size() < greeting.size() + nonceBytes) {
-    if (!waitFor(socket, false, soon))
-      return refuse("no greeting within 5 s");
-    if (!socket.read(received, greeting.size() + nonceBytes))
+  while (received.size() < hello) {
+    if (!waitFor(socket, false, soon)) {
+      final = options.find == nullptr && soon < end;
+      return refuse("no greeting in time: " + foreign);
+    }
+    if (!socket.read(received, hello) && received.size() < hello)
       return refuse("it closed the connection");
+    if (received.compare(0, std::min(received.size(), greeting.size()), greeting, 0,
+                         std::min(received.size(), greeting.size())) != 0) {
+      final = options.find == nullptr;
+      return refuse(foreign);
+    }
   }
-  if (received.compare(0, greeting.size(), greeting) != 0)
-    return refuse("something else answers there; choose another port");
-  const std::string theirs = received.substr(greeting.size());
+  if (received.compare(greeting.size(), meetingBytes, meeting) != 0)
+    return refuse("another run meets there");
+  const std::string theirs = received.substr(greeting.size() + meetingBytes);
   received.clear();
   Expected<std::string> nonce = makeNonce();
   if (!nonce.ok())
@@ -248,35 +316,33 @@ Expected<Joined> knock(const JoinOptions &options, const Endpoint &endpoint, con
   WireWriter payload, head;
   mine.write(payload);
   head.number(payload.content.size(), 4);
-  std::string message = greeting + *nonce + prove(options.secret, "process", theirs + *nonce + payload.content) +
-                        head.content + payload.content;
+  std::string message = greeting + *nonce +
+                        prove(options.secret, "process", meeting + theirs + *nonce + payload.content) + head.content +
+                        payload.content;
   while (socket.write(message) && !message.empty())
     if (!waitFor(socket, true, soon))
       break;
-  Expected<Frame> proof = nextFrame(socket, received, welcomeLimit, soon);
+  Expected<Frame> proof = nextFrame(socket, received, welcomeLimit, Clock::now() + answerTimeout);
   if (!proof.ok())
     return refuse(proof.status().message());
   final = true;
   if (proof->type != FrameType::Proof ||
-      !sameProof(proof->payload, prove(options.secret, "rendezvous", *nonce + theirs)))
+      !sameProof(proof->payload, prove(options.secret, "rendezvous", meeting + *nonce + theirs)))
     return refuse("it does not know the secret of this process; set HPC_SECRET to the same text everywhere");
-  // Others may still be on their way; process 0 gives up a little before this process does.
-  Expected<Frame> answer = nextFrame(socket, received, welcomeLimit, end + 10s);
+  // Others may still be on their way; process 0 gives up before this process does.
+  Expected<Frame> answer = nextFrame(socket, received, welcomeLimit, Clock::now() + options.timeout + 10s);
   if (!answer.ok())
     return refuse("process 0 is gone: " + answer.status().message());
   WireReader reader(answer->payload);
-  if (answer->type == FrameType::Refused)
-    return Status::error(ErrorKind::Usage,
-                         "the rendezvous at " + text(endpoint) + " refuses this process: " + reader.text());
   Joined joined;
   Status status = reader.status();
+  if (answer->type == FrameType::Welcome && !status.ok())
+    return status;
   uint64_t count = reader.number();
   for (uint64_t i = 0; i < count && reader.ok(); ++i)
     joined.introductions.push_back(Introduction::read(reader));
   if (answer->type != FrameType::Welcome || !reader.atEnd() || count != uint64_t(mine.processes))
     return refuse("it sends what no rendezvous of this version sends; install the same version on all hosts");
-  if (!status.ok())
-    return status;
   joined.connections.resize(size_t(mine.processes));
   joined.received.resize(size_t(mine.processes));
   joined.connections[0] = std::move(socket);
@@ -288,7 +354,7 @@ Expected<Joined> knock(const JoinOptions &options, const Endpoint &endpoint, con
 
 Status checkEndpoints(const JoinOptions &options) {
   HPC_RETURN_IF_ERROR(checkSecret(options.secret));
-  for (const Endpoint &endpoint : options.endpoints) {
+  for (const Endpoint &endpoint : options.place.endpoints) {
     Expected<bool> loopback = isLoopback(endpoint.host);
     if (!loopback.ok())
       return loopback.status();
@@ -307,16 +373,19 @@ Expected<Joined> receiveAll(const JoinOptions &options, const std::vector<Socket
 
 Expected<Joined> comeTo(const JoinOptions &options, const Introduction &mine) {
   const Clock::time_point end = Clock::now() + options.timeout;
-  Status last = Status::error(ErrorKind::Internal, "there is no rendezvous to come to");
+  Status last = Status::error(ErrorKind::Io, "process 0 has not said where it is");
   do {
-    for (const Endpoint &endpoint : options.endpoints) {
+    Expected<Place> place = options.find ? options.find(end) : Expected<Place>(options.place);
+    if (!place.ok())
+      return place.status();
+    for (const Endpoint &endpoint : place->endpoints) {
       bool final = false;
-      Expected<Joined> joined = knock(options, endpoint, mine, end, final);
+      Expected<Joined> joined = knock(options, *place, endpoint, mine, end, final);
       if (joined.ok() || final)
         return joined;
       last = joined.status();
     }
-    std::this_thread::sleep_for(50ms);
+    std::this_thread::sleep_for(options.find ? 100ms : 50ms);
   } while (Clock::now() < end);
   return Status::error(last.kind(), last.message() + "; tried for " + std::to_string(options.timeout.count() / 1000) +
                                         " s: is process 0 running, and is this its address?");

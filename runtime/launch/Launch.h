@@ -1,5 +1,5 @@
-// Who started this process, and which of how many it is. Only the environment and two flags are read: what a launcher
-// does not say is an error that names the variable, never a guess.
+// Who started this process, and which of how many it is. Only the environment and two flags are read: what does not add
+// up is an error that names the variables, never a guess.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -17,18 +17,29 @@ enum class LaunchKind {
 };
 
 struct Launch {
+  /// An error: it cannot be said who this process is. Where `kind` is Environment the others can still be told so.
+  Status status;
   LaunchKind kind = LaunchKind::None;
-  int64_t process = 0, processes = 1; ///< of Mpi a hint: MPI itself is asked when it has started
-  std::string host;                   ///< of the rendezvous; may be empty for Mpi
+  std::string by; ///< names the variables that were followed, for messages
+  /// This one and how many. Of Mpi what the environment says, which has to be what MPI says; 0 processes: not known.
+  int64_t process = 0, processes = 1;
+  std::string host; ///< of the rendezvous; may be empty for Mpi
   uint16_t port = 0;
+  /// There is the store of torchrun's agent, not process 0: it says where process 0 is. `runId`: of that torchrun.
+  bool atAgent = false;
+  std::string runId;
+  bool oneMachine = false; ///< one agent started all processes
+
+  /// Who this process is is not known.
+  bool isNobody() const { return process < 0; }
 };
 
 /// The value of an environment variable, or null.
 using Environment = std::function<const char *(const char *)>;
 
-/// `wanted`: --launch, one of auto, none, mpi, env. `rendezvous`: --rendezvous=HOST:PORT, may be empty. auto: MPI's
-/// variables, then RANK and WORLD_SIZE, then Slurm's with --rendezvous, else None.
-Expected<Launch> detectLaunch(const std::string &wanted, const std::string &rendezvous, const Environment &environment);
+/// `wanted`: --launch, one of auto, none, mpi, env. `rendezvous`: --rendezvous=HOST:PORT, may be empty. Of several
+/// launchers the innermost: see docs/launch.md.
+Launch detectLaunch(const std::string &wanted, const std::string &rendezvous, const Environment &environment);
 
 /// Ranks per process, or an error that names the numbers.
 Expected<int64_t> ranksPerProcess(int64_t worldSize, int64_t processes);

@@ -155,8 +155,9 @@ void byThreads() {
 void byProcesses(const launch::Launch &launch) {
   Prepared prepared;
   prepared.worldSize = 2;
-  Expected<std::unique_ptr<processes::Processes>> joined = joinProcesses(launch, {}, prepared, /*needsEngine=*/true);
+  Expected<std::unique_ptr<processes::Processes>> joined = meet(launch, {}, prepared);
   check(joined.status());
+  check(introduce(**joined, prepared, /*needsEngine=*/true));
   const int64_t mine = (*joined)->process;
   const bool isMpi = launch.kind == launch::LaunchKind::Mpi;
   for (int64_t bytes : sizes) {
@@ -194,10 +195,10 @@ void byProcesses(const launch::Launch &launch) {
 } // namespace
 
 int main() {
-  Expected<launch::Launch> launch = launch::detectLaunch("auto", "", ::getenv);
-  check(launch.status());
-  if (launch->kind == launch::LaunchKind::None)
+  launch::Launch launch = launch::detectLaunch("auto", "", ::getenv);
+  check(launch.status);
+  if (launch.kind == launch::LaunchKind::None)
     byThreads(), bucketsByThreads();
   else
-    byProcesses(*launch);
+    byProcesses(launch);
 }

@@ -22,13 +22,15 @@ MODELS = {
 SECRET = "a secret of some length, for tests"
 ENDED_WITHIN = 5.0  # seconds after a process has vanished or gone silent
 MPI_ENV = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-LAUNCHER_VARIABLES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT", "HPC_SECRET", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_STEP_ID")
+LAUNCHER_VARIABLES = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "HPC_SECRET", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_STEP_ID", "SLURM_STEP_NUM_TASKS")
+LAUNCHER_PREFIXES = ("OMPI_", "PMIX_", "PMI_", "MV2_", "MPI_LOCAL", "LOCAL_", "GROUP_", "ROLE_", "TORCHELASTIC_")
 
 parser = argparse.ArgumentParser(description=sys.modules["__main__"].__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("--bin", default=os.path.join(ROOT, "build", "bin"))
 parser.add_argument("--only", default="")
 parser.add_argument("--kills", type=int, default=6, help="processes to kill, and to stop, at random points")
 parser.add_argument("--seed", type=int, default=1)
+parser.add_argument("--python", default="", help="a Python with torch, for torchrun.py")
 options = parser.parse_args()
 BIN = os.path.abspath(options.bin)
 RUN = os.path.join(BIN, "hpc-run")
@@ -58,7 +60,7 @@ def need_ucx():
 
 
 def environment(**variables):
-    env = {name: value for name, value in os.environ.items() if name not in LAUNCHER_VARIABLES and not name.startswith(("OMPI_", "PMIX_"))}
+    env = {name: value for name, value in os.environ.items() if name not in LAUNCHER_VARIABLES and not name.startswith(LAUNCHER_PREFIXES)}
     env.update(variables)
     return env
 

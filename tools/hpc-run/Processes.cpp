@@ -2,13 +2,14 @@
 // know the address and the secret beforehand, and the rendezvous carries the engine's addresses.
 #include "tools/hpc-run/Processes.h"
 
+#include "runtime/launch/AgentMeeting.h"
 #include "runtime/launch/Secret.h"
 #include "tools/Arguments.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstdlib>
+#include <mutex>
 
 namespace hpc {
 
@@ -31,7 +32,7 @@ std::vector<launch::Endpoint> endpointsOfMpi(const launch::Launch &launch, bool 
 }
 
 Status listen(launch::JoinOptions &options, std::vector<launch::Socket> &listeners) {
-  for (launch::Endpoint &endpoint : options.endpoints) {
+  for (launch::Endpoint &endpoint : options.place.endpoints) {
     Expected<launch::Socket> listener = launch::listenOn(endpoint.host, endpoint.port);
     if (!listener.ok())
       return listener.status();
@@ -54,13 +55,13 @@ Status exchangeByMpi(const launch::Launch &launch, processes::Transport &transpo
                                        [&](const std::string &network) { return network == (*networks)[0]; });
   WireWriter writer;
   if (mine.process == 0) {
-    options.endpoints = endpointsOfMpi(launch, sameNetwork);
+    options.place.endpoints = endpointsOfMpi(launch, sameNetwork);
     Expected<std::string> secret = launch::makeNonce();
     Status status = secret.ok() ? listen(options, listeners) : secret.status();
     writer.status(status);
     writer.text(secret.ok() ? *secret : "");
-    writer.number(options.endpoints.size());
-    for (const launch::Endpoint &endpoint : options.endpoints) {
+    writer.number(options.place.endpoints.size());
+    for (const launch::Endpoint &endpoint : options.place.endpoints) {
       writer.text(endpoint.host);
       writer.number(endpoint.port);
     }
@@ -71,32 +72,79 @@ Status exchangeByMpi(const launch::Launch &launch, processes::Transport &transpo
   WireReader reader((*told)[0]);
   HPC_RETURN_IF_ERROR(reader.status());
   options.secret = reader.text();
-  options.endpoints.clear();
+  options.place.endpoints.clear();
   for (uint64_t left = reader.number(); left > 0 && reader.ok(); --left) {
-    launch::Endpoint &endpoint = options.endpoints.emplace_back();
+    launch::Endpoint &endpoint = options.place.endpoints.emplace_back();
     endpoint.host = reader.text();
     endpoint.port = uint16_t(reader.number());
   }
   return Status::success();
 }
 
+/// MPI has to know what its launcher's variables say: a process that it takes for the only one would run all ranks.
+Status checkMpi(const launch::Launch &launch, const processes::Transport &transport) {
+  const int64_t process = transport.process(), processes = transport.processes();
+  const bool isKnown = launch.processes > 0; // PMIx has no variable for it
+  if (launch.process == process && (!isKnown || launch.processes == processes))
+    return Status::success();
+  return Status::error(ErrorKind::Usage,
+                       "the environment says that " + launch.by + " has started process " +
+                           std::to_string(launch.process) +
+                           (isKnown ? " of " + std::to_string(launch.processes) : std::string()) +
+                           ", but for MPI this is process " + std::to_string(process) + " of " +
+                           std::to_string(processes) +
+                           "; start it by the mpirun of the MPI that hpc-run was built with, or without its variables");
+}
+
+/// The meeting itself: as process 0, or by coming to it.
+Expected<launch::Joined> join(const launch::Launch &launch, launch::JoinOptions &options,
+                              std::vector<launch::Socket> &listeners, const Introduction &mine) {
+  if (launch.kind == launch::LaunchKind::Mpi)
+    return mine.process == 0 ? receiveAll(options, listeners, mine) : comeTo(options, mine);
+  const char *secret = std::getenv("HPC_SECRET");
+  options.secret = secret ? secret : "";
+  launch::AgentMeeting agent(launch, options.secret);
+  if (mine.process == 0) {
+    options.place.endpoints = {{launch.host, launch.port}};
+    if (launch.atAgent)
+      HPC_RETURN_IF_ERROR(agent.open(options, listeners));
+    HPC_RETURN_IF_ERROR(checkEndpoints(options));
+    if (!launch.atAgent)
+      HPC_RETURN_IF_ERROR(listen(options, listeners));
+    Expected<launch::Joined> joined = receiveAll(options, listeners, mine);
+    agent.close();
+    return joined;
+  }
+  if (launch.atAgent)
+    agent.attend(options);
+  else
+    options.place.endpoints = {{launch.host, launch.port}};
+  HPC_RETURN_IF_ERROR(checkEndpoints(options));
+  Expected<launch::Joined> joined = comeTo(options, mine);
+  if (launch.atAgent && !joined.ok())
+    agent.refuse(joined.status(), mine);
+  return joined;
+}
+
 } // namespace
 
-Expected<std::unique_ptr<processes::Processes>> joinProcesses(const launch::Launch &launch, const ProcessFlags &flags,
-                                                              const Prepared &prepared, bool needsEngine) {
+Expected<std::unique_ptr<processes::Processes>> meet(const launch::Launch &launch, const ProcessFlags &flags,
+                                                     const Prepared &prepared) {
   const bool byMpi = launch.kind == launch::LaunchKind::Mpi;
   auto joined = std::make_unique<processes::Processes>();
-  if (byMpi || needsEngine) {
-    Expected<std::unique_ptr<processes::Transport>> transport = processes::openTransport(byMpi ? "mpi" : "ucx");
+  joined->process = launch.process;
+  joined->count = launch.processes;
+  if (byMpi) {
+    Expected<std::unique_ptr<processes::Transport>> transport = processes::openTransport("mpi");
     if (!transport.ok())
       return transport.status();
     joined->transport = std::move(*transport);
+    joined->process = joined->transport->process();
+    joined->count = joined->transport->processes();
+    HPC_RETURN_IF_ERROR(checkMpi(launch, *joined->transport));
   }
-  joined->process = byMpi ? joined->transport->process() : launch.process;
-  joined->count = byMpi ? joined->transport->processes() : launch.processes;
 
   Introduction mine = launch::introduceSelf(joined->process, joined->count);
-  mine.engine = joined->transport ? joined->transport->address() : "";
   mine.fingerprints = prepared.fingerprints;
   mine.status = prepared.status;
   if (mine.status.ok()) {
@@ -107,31 +155,53 @@ Expected<std::unique_ptr<processes::Processes>> joinProcesses(const launch::Laun
   }
 
   launch::JoinOptions options;
+  options.onFailure = [](const Status &error) { sayFailure(error); };
   std::vector<launch::Socket> listeners;
-  if (byMpi) {
+  if (byMpi)
     HPC_RETURN_IF_ERROR(exchangeByMpi(launch, *joined->transport, mine, options, listeners));
-  } else {
-    const char *secret = std::getenv("HPC_SECRET");
-    options.secret = secret ? secret : "";
-    options.endpoints = {{launch.host, launch.port}};
-    HPC_RETURN_IF_ERROR(launch::checkEndpoints(options));
-    if (mine.process == 0)
-      HPC_RETURN_IF_ERROR(listen(options, listeners));
+  if (!mine.status.ok()) { // first: to tell the others may take a while
+    sayFailure(mine.status.at(mine.text()));
+    options.timeout = options.late;
   }
-  Expected<launch::Joined> all =
-      mine.process == 0 ? launch::receiveAll(options, listeners, mine) : launch::comeTo(options, mine);
+  Expected<launch::Joined> all = join(launch, options, listeners, mine);
   if (!all.ok())
     return all.status();
-  std::vector<processes::Peer> peers;
-  for (const Introduction &one : all->introductions)
-    peers.push_back({one.engine, one.machine == mine.machine});
-  if (joined->transport)
-    HPC_RETURN_IF_ERROR(joined->transport->connect(joined->process, peers));
   launch::ControlOptions control;
   control.peerTimeout = std::chrono::milliseconds(int64_t(std::ceil(flags.peerTimeout * 1000)));
   control.abandon = [](const Status &error) { endWith(error.at("on host " + launch::hostName())); };
   joined->control = std::make_unique<launch::Control>(joined->process, std::move(*all), std::move(control));
   return joined;
+}
+
+/// This process's part of it.
+static Status prepareEngine(processes::Processes &processes, Introduction &mine, bool needsEngine) {
+  if (!processes.transport && needsEngine) {
+    const std::vector<Introduction> &all = processes.control->introductions();
+    const int64_t here = std::count_if(all.begin(), all.end(),
+                                       [&](const Introduction &one) { return one.machine == mine.machine; });
+    Expected<std::unique_ptr<processes::Transport>> transport = processes::openTransport("ucx", here);
+    if (!transport.ok())
+      return transport.status();
+    processes.transport = std::move(*transport);
+  }
+  mine.engine = processes.transport ? processes.transport->address() : "";
+  return Status::success();
+}
+
+Status introduce(processes::Processes &processes, const Prepared &prepared, bool needsEngine) {
+  Introduction mine = processes.control->mine();
+  mine.fingerprints = prepared.fingerprints;
+  Status status = prepared.status.ok() ? prepareEngine(processes, mine, needsEngine) : prepared.status;
+  status = status.ok() ? processes.control->introduce(mine) : status.at(mine.text());
+  if (status.ok() && processes.transport) {
+    std::vector<processes::Peer> peers;
+    for (const Introduction &one : processes.control->introductions())
+      peers.push_back({one.engine, one.machine == mine.machine});
+    status = processes.transport->connect(processes.process, peers);
+  }
+  if (!status.ok()) // wakes those who wait for what this process has to say
+    processes.control->fail(status);
+  return status;
 }
 
 Status leaveTogether(processes::Processes &processes, const Status &mine) {
@@ -147,11 +217,17 @@ Status leaveTogether(processes::Processes &processes, const Status &mine) {
   return Status::success();
 }
 
+int sayFailure(const Status &error) {
+  static std::mutex mutex; // the thread that runs and the one that listens to the others may both find out
+  static int code = 0;
+  std::lock_guard<std::mutex> lock(mutex);
+  if (code == 0)
+    code = reportError("hpc-run", error);
+  return code;
+}
+
 void endWith(const Status &error) {
-  static std::atomic<bool> isEnding{false};
-  while (isEnding.exchange(true)) // another thread is telling the same
-    std::this_thread::sleep_for(std::chrono::seconds(1));
-  const int code = reportError("hpc-run", error);
+  const int code = sayFailure(error);
   std::fflush(nullptr);
   // A launcher kills the others as soon as one has gone: let them say why, too.
   std::this_thread::sleep_for(std::chrono::milliseconds(400));

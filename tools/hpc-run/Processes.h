@@ -14,20 +14,27 @@ struct ProcessFlags {
   bool deterministic = false;
 };
 
-/// What this process has read, and how that went: the others hear of an error and end too.
+/// What this process has read at once, and how that went: the others hear of an error and end too.
 struct Prepared {
   Status status;
   int64_t worldSize = 0; ///< of the plan; 0 where it could not be read
   std::vector<launch::Fingerprint> fingerprints;
 };
 
-/// Returns when all processes are there and have the same plan, inputs and flags. Without `needsEngine` processes that
-/// the environment started get no transport: their data goes another way.
-Expected<std::unique_ptr<processes::Processes>> joinProcesses(const launch::Launch &launch, const ProcessFlags &flags,
-                                                              const Prepared &prepared, bool needsEngine);
+/// Returns when all processes are there, each with its ranks; from here on all hear within seconds of one that fails or
+/// vanishes. What takes long is read after it. A failure is printed before the others are told.
+Expected<std::unique_ptr<processes::Processes>> meet(const launch::Launch &launch, const ProcessFlags &flags,
+                                                     const Prepared &prepared);
+
+/// The rest of it, of all processes: what each has read then, with the fingerprints of everything. Without `needsEngine`
+/// processes that the environment started get no transport: their data goes another way.
+Status introduce(processes::Processes &processes, const Prepared &prepared, bool needsEngine);
 
 /// The end of a run: tells the others how it went here, and hears how it went with them.
 Status leaveTogether(processes::Processes &processes, const Status &mine);
+
+/// Prints why the run has failed, the first time it is called; the exit code.
+int sayFailure(const Status &error);
 
 /// Ends a process whose run has failed, and says why: once, though the thread that runs and the one that listens to the
 /// others may both find out. The engine may wait for what will not come, so it is left as it is.

@@ -33,6 +33,8 @@ using namespace hpc;
 
 namespace {
 
+Status outOfMemory() { return Status::error(ErrorKind::Capacity, "out of memory"); }
+
 struct Flags {
   std::string plan, output, weights, trace, backend = "host";
   std::vector<std::string> inputs;
@@ -171,7 +173,8 @@ Status checkFiles(const Flags &flags, const plan::Plan &plan) {
   return checkOutputFiles(others, {});
 }
 
-Status readWork(const Flags &flags, int64_t process, Work &work) {
+/// What is read before the processes meet, since it decides whether they can: a few milliseconds.
+Status readPlanOf(const Flags &flags, int64_t process, Work &work) {
   HPC_RETURN_IF_ERROR(checkModes(flags));
   Expected<plan::Plan> plan = plan::readPlan(flags.plan);
   if (!plan.ok())
@@ -179,9 +182,10 @@ Status readWork(const Flags &flags, int64_t process, Work &work) {
   HPC_RETURN_IF_ERROR(plan::checkPlan(*plan));
   work.plan = std::move(*plan);
   HPC_RETURN_IF_ERROR(checkFiles(flags, work.plan));
-  HPC_RETURN_IF_ERROR(checkDestinations(flags, process));
-  if (flags.backend == "null")
-    return Status::success();
+  return checkDestinations(flags, process);
+}
+
+Status readData(const Flags &flags, int64_t process, Work &work) {
   std::vector<std::string> notes;
   Status status = flags.training.any() ? readBatches(flags, work, notes) : readArrays(flags, work, notes);
   for (const std::string &note : notes)
@@ -256,11 +260,19 @@ Status runWork(const Flags &flags, const Work &work, processes::Processes *proce
   return status.ok() && isHome && !work.batches ? writeOutputs(flags, work.plan, std::move(outputs)) : status;
 }
 
-/// What has to be the same in all processes: the plan to the byte, the inputs, the flags that decide who waits for
-/// whom.
-std::vector<launch::Fingerprint> fingerprints(const Flags &flags, const Work &work) {
+/// What has to be the same in all processes, as far as it is known before they meet: the plan to the byte, the flags that
+/// decide who waits for whom.
+std::vector<launch::Fingerprint> planFingerprints(const Flags &flags) {
   Expected<MappedFile> file = MappedFile::open(flags.plan);
-  uint64_t plan = file.ok() ? hashBytes(file->data(), file->size()) : 0, inputs = 0;
+  uint64_t plan = file.ok() ? hashBytes(file->data(), file->size()) : 0;
+  const int64_t steps[] = {flags.repeat, flags.processes.deterministic, flags.poison, flags.tiles,
+                           int64_t(fingerprint(flags.training))};
+  return {{"bytes in its plan", plan, "give all processes a copy of one file"},
+          {"flags", hashBytes(steps, sizeof(steps)), "give all processes the same flags"}};
+}
+
+void addDataFingerprints(const Flags &flags, const Work &work, std::vector<launch::Fingerprint> &list) {
+  uint64_t inputs = 0;
   for (const Array &array : work.inputs)
     inputs = inputs * 31 + hashBytes(array.data.data(), int64_t(array.data.size()));
   for (const plan::Weight &weight : work.plan.weights)
@@ -271,44 +283,59 @@ std::vector<launch::Fingerprint> fingerprints(const Flags &flags, const Work &wo
     inputs = work.batches->fingerprint();
   // Where it cannot be opened the session says so.
   Expected<Weights> weights = Weights::open(work.plan, folderOf(flags.plan), flags.weights, flags.training.load);
-  const int64_t steps[] = {flags.repeat, flags.processes.deterministic, flags.poison, flags.tiles,
-                           int64_t(fingerprint(flags.training))};
-  return {{"bytes in its plan", plan, "give all processes a copy of one file"},
-          {"inputs", inputs, "give all processes the same --input or --data"},
-          {"weights", weights.ok() ? weights->fingerprint() : 0, "give all processes the same --weights"},
-          {"content in its checkpoint", weights.ok() ? weights->checkpointFingerprint() : 0, "give all processes the same --load"},
-          {"flags", hashBytes(steps, sizeof(steps)), "give all processes the same flags"}};
+  list.push_back({"inputs", inputs, "give all processes the same --input or --data"});
+  list.push_back({"weights", weights.ok() ? weights->fingerprint() : 0, "give all processes the same --weights"});
+  list.push_back({"content in its checkpoint", weights.ok() ? weights->checkpointFingerprint() : 0,
+                  "give all processes the same --load"});
 }
 
-Status runAsOneOfMany(const Flags &flags, const launch::Launch &launch) {
+/// `failed`: what the command line is wrong in; the others hear of it. A process that is nobody does no more than that.
+Status runAsOneOfMany(const Flags &flags, const launch::Launch &launch, Status failed) {
   Work work;
   Prepared prepared;
-  prepared.status = readWork(flags, launch.process, work);
+  prepared.status = failed.ok() ? readPlanOf(flags, launch.process, work) : failed;
   if (prepared.status.ok()) {
     prepared.worldSize = work.plan.worldSize();
-    prepared.fingerprints = fingerprints(flags, work);
+    prepared.fingerprints = planFingerprints(flags);
   }
-  Expected<std::unique_ptr<processes::Processes>> joined = joinProcesses(launch, flags.processes, prepared, flags.backend != "cuda");
-  if (!joined.ok())
-    endWith(joined.status());
-  Status status = runWork(flags, work, joined->get());
-  Status verdict = leaveTogether(**joined, status);
+  Expected<std::unique_ptr<processes::Processes>> met = meet(launch, flags.processes, prepared);
+  if (!met.ok())
+    endWith(met.status());
+  processes::Processes &processes = **met;
+  Status status;
+  try {
+    prepared.status = readData(flags, processes.process, work);
+    if (prepared.status.ok())
+      addDataFingerprints(flags, work, prepared.fingerprints);
+    status = introduce(processes, prepared, flags.backend != "cuda");
+    if (status.ok())
+      status = runWork(flags, work, &processes);
+  } catch (const std::bad_alloc &) {
+    status = outOfMemory();
+    processes.control->fail(status.at(processes.control->mine().text()));
+  }
+  Status verdict = leaveTogether(processes, status);
   if (!verdict.ok())
     endWith(status.ok() ? verdict : status);
   return verdict;
 }
 
-Status runPlan(const Flags &flags) {
-  Expected<launch::Launch> launch =
-      flags.backend == "null" ? launch::Launch()
-                              : launch::detectLaunch(flags.processes.launch, flags.processes.rendezvous, ::getenv);
-  if (!launch.ok())
-    return launch.status();
-  if (launch->kind != launch::LaunchKind::None)
-    return runAsOneOfMany(flags, *launch);
+/// `failed`: what the command line is wrong in.
+Status runPlan(const Flags &flags, Status failed) {
+  if (flags.backend != "null") {
+    launch::Launch launch = launch::detectLaunch(flags.processes.launch, flags.processes.rendezvous, ::getenv);
+    if (failed.ok())
+      failed = launch.status;
+    if (launch.kind != launch::LaunchKind::None)
+      return runAsOneOfMany(flags, launch, failed);
+  }
+  HPC_RETURN_IF_ERROR(failed);
   Work work;
-  HPC_RETURN_IF_ERROR(readWork(flags, 0, work));
-  return flags.backend == "null" ? countPlan(work.plan) : runWork(flags, work, nullptr);
+  HPC_RETURN_IF_ERROR(readPlanOf(flags, 0, work));
+  if (flags.backend == "null")
+    return countPlan(work.plan);
+  HPC_RETURN_IF_ERROR(readData(flags, 0, work));
+  return runWork(flags, work, nullptr);
 }
 
 } // namespace
@@ -388,9 +415,9 @@ int main(int argc, char **argv) {
       app.add_flag("--sync-each-op", flags.cuda.syncEachOp,
                    "cuda: wait after each instruction, so that an error on the GPU names it")};
   app.add_option("--launch", flags.processes.launch,
-                 "who started this process: none (alone, all ranks), mpi (mpirun, srun --mpi=pmix), env (RANK,\n"
-                 "WORLD_SIZE, MASTER_ADDR, MASTER_PORT as torchrun sets them, or Slurm's variables and\n"
-                 "--rendezvous), auto (the default): what the environment says")
+                 "who started this process: none (alone, all ranks), mpi (mpirun, srun --mpi=pmix), env (torchrun;\n"
+                 "RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT by hand; or the variables of Slurm, MPICH or MVAPICH\n"
+                 "and --rendezvous), auto (the default): the innermost that the environment names")
       ->type_name("HOW")
       ->check(CLI::IsMember({"auto", "none", "mpi", "env"}));
   app.add_option("--rendezvous", flags.processes.rendezvous,
@@ -404,10 +431,24 @@ int main(int argc, char **argv) {
   app.add_flag("--deterministic", flags.processes.deterministic,
                "several processes with several ranks each, or several GPUs: reduce in the order of the ranks,\n"
                "for the same bits as in one process");
-  if (std::optional<int> done = parseArguments(app, argc, argv))
-    return *done;
-
-  Status status = checkTrainFlags(flags.training);
+  bool isHelp = false;
+  Status status = parseArguments(app, argc, argv, isHelp);
+  if (isHelp)
+    return 0;
+  // Where the command line is wrong these still say who has to hear of it.
+  auto given = [&](const char *name, std::string &value) {
+    if (CLI::Option *option = app.get_option(name); !status.ok() && option->count() > 0)
+      value = option->results().back();
+  };
+  given("--backend", flags.backend);
+  given("--launch", flags.processes.launch);
+  given("--rendezvous", flags.processes.rendezvous);
+  auto check = [&](bool isWrong, const std::string &message) {
+    if (status.ok() && isWrong)
+      status = Status::error(ErrorKind::Usage, message);
+  };
+  if (status.ok())
+    status = checkTrainFlags(flags.training);
   for (auto [name, path, kind] : {std::tuple("--output", &flags.output, "an .npz"),
                                   {"--trace", &flags.trace, "a trace"},
                                   {"--metrics", &flags.training.metrics, "a file of metrics"},
@@ -415,33 +456,25 @@ int main(int argc, char **argv) {
                                   {"--gradients", &flags.training.gradients, "an .npz"}})
     if (status.ok() && app.get_option(name)->count() > 0)
       status = checkOutputName(flag(name, *path), kind);
-  if (flags.profile && flags.backend == "cuda")
-    status = Status::error(ErrorKind::Usage,
-                           "--profile times what the host does, which with --backend=cuda is to enqueue: leave it out, "
-                           "and see --trace with --sync-each-op");
+  check(flags.profile && flags.backend == "cuda",
+        "--profile times what the host does, which with --backend=cuda is to enqueue: leave it out, and see --trace "
+        "with --sync-each-op");
   for (CLI::Option *option : onlyCuda)
-    if (option->count() > 0 && flags.backend != "cuda")
-      status = Status::error(ErrorKind::Usage, option->get_name() + " says how GPUs are used: add --backend=cuda");
-  if (threads->count() > 0 && flags.backend != "host")
-    status = Status::error(ErrorKind::Usage, "--threads says how many cores a rank of the host uses: leave it out with "
-                                             "--backend=" + flags.backend);
-  if (noTiles->count() > 0 && flags.backend != "host")
-    status = Status::error(ErrorKind::Usage,
-                           "--no-tiles is about the host's products: leave it out with --backend=" + flags.backend);
+    check(option->count() > 0 && flags.backend != "cuda",
+          option->get_name() + " says how GPUs are used: add --backend=cuda");
+  check(threads->count() > 0 && flags.backend != "host",
+        "--threads says how many cores a rank of the host uses: leave it out with --backend=" + flags.backend);
+  check(noTiles->count() > 0 && flags.backend != "host",
+        "--no-tiles is about the host's products: leave it out with --backend=" + flags.backend);
   for (const char *name : {"--launch", "--rendezvous", "--peer-timeout", "--deterministic"})
-    if (status.ok() && app.get_option(name)->count() > 0 && flags.backend == "null")
-      status = Status::error(ErrorKind::Usage,
-                             std::string(name) +
-                                 " is about processes that run a plan, and --backend=null runs none: leave it out");
-  if (status.ok() && app.get_option("--peer-timeout")->count() > 0 && flags.processes.launch == "none")
-    status = Status::error(
-        ErrorKind::Usage,
+    check(app.get_option(name)->count() > 0 && flags.backend == "null",
+          std::string(name) + " is about processes that run a plan, and --backend=null runs none: leave it out");
+  check(app.get_option("--peer-timeout")->count() > 0 && flags.processes.launch == "none",
         "--peer-timeout does not go with --launch=none, where this process runs alone; leave one of them out");
   try {
-    if (status.ok())
-      status = runPlan(flags);
+    status = runPlan(flags, status);
   } catch (const std::bad_alloc &) {
-    status = Status::error(ErrorKind::Capacity, "out of memory");
+    status = outOfMemory();
   }
   return status.ok() ? finish("hpc-run") : reportError("hpc-run", status);
 }

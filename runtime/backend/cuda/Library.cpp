@@ -1,6 +1,8 @@
 // One table of names for each library, made from the lists that declare its functions.
 #include "runtime/backend/cuda/Library.h"
 
+#include "runtime/base/AvailableMemory.h"
+
 #include <dlfcn.h>
 #include <vector>
 
@@ -167,6 +169,7 @@ Status check(const Nccl &nccl, NcclResult result, const std::string &what) {
   const bool isOurs = result == ncclInvalidArgument || result == ncclInternalError;
   return Status::error(isOurs ? ErrorKind::Internal : ErrorKind::Io,
                        what + ": NCCL: " + (text ? text : "ncclResult " + std::to_string(result)) +
+                           (result == ncclSystemError ? "; " + sharedMemory().text() + ", which NCCL needs some of" : "") +
                            "; NCCL_DEBUG=WARN in the environment makes it say more");
 }
 

@@ -179,7 +179,7 @@ MpiTransfer::~MpiTransfer() {
 
 } // namespace hpc::processes
 
-extern "C" hpc::processes::Transport *hpcCreateTransport(std::string *error) {
+extern "C" hpc::processes::Transport *hpcCreateTransport(int64_t, std::string *error) {
   auto transport = std::make_unique<hpc::processes::MpiTransport>();
   *error = transport->start();
   return error->empty() ? transport.release() : nullptr;

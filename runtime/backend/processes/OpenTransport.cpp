@@ -7,7 +7,7 @@
 
 namespace hpc::processes {
 
-Expected<std::unique_ptr<Transport>> openTransport(const std::string &name) {
+Expected<std::unique_ptr<Transport>> openTransport(const std::string &name, int64_t processesHere) {
   const std::string file = "libhpc_" + name + ".so";
   // Both engines bring UCX, which reads these when it is loaded: signals are ours, and so is the message when it fails.
   ::setenv("UCX_HANDLE_ERRORS", "none", 0);
@@ -29,7 +29,7 @@ Expected<std::unique_ptr<Transport>> openTransport(const std::string &name) {
       return Status::error(ErrorKind::Usage,
                            "'" + path + "' is no plugin of this program; install both from one build");
     std::string error;
-    if (Transport *transport = create(&error))
+    if (Transport *transport = create(processesHere, &error))
       return std::unique_ptr<Transport>(transport);
     return Status::error(ErrorKind::Io, name + ": " + error);
   }

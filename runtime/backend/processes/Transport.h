@@ -65,11 +65,12 @@ public:
   virtual void close() = 0;
 };
 
-/// What a plugin exports as `hpcCreateTransport`. Null: `error` says why.
-using CreateTransport = Transport *(std::string *error);
+/// What a plugin exports as `hpcCreateTransport`. `processesHere`: on this machine, which share what it has; 0: not known.
+/// Null: `error` says why.
+using CreateTransport = Transport *(int64_t processesHere, std::string *error);
 constexpr const char *createTransportSymbol = "hpcCreateTransport";
 
 /// Opens libhpc_<name>.so beside the program, in ../lib of it, or where the system looks. The plugin stays loaded.
-Expected<std::unique_ptr<Transport>> openTransport(const std::string &name);
+Expected<std::unique_ptr<Transport>> openTransport(const std::string &name, int64_t processesHere = 0);
 
 } // namespace hpc::processes

@@ -1,6 +1,7 @@
 // Messages by UCX, the engine below Open MPI: shared memory on one machine, TCP or RDMA between several. It needs no
 // launcher, just the others' addresses, which the rendezvous brings. A tag holds epoch, sender and the caller's tag.
 #include "runtime/backend/processes/Transport.h"
+#include "runtime/base/AvailableMemory.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -24,6 +25,22 @@ Status connectError(size_t process, ucs_status_t code) {
     what += " (no network that UCX has found joins the two processes; see that it is up, and that UCX_NET_DEVICES and "
             "UCX_TLS, where set, name one that both have)";
   return error(what, code);
+}
+
+/// UCX says no more than that it got no memory; mostly it is that of /dev/shm. Empty where there is enough for `processes`,
+/// each of which starts two engines before it knows which it needs.
+std::string sharedMemoryHint(int64_t processes) {
+  constexpr int64_t mebibyte = 1 << 20;
+  constexpr double perProcess = 8.3; // two segments of 512 buffers of 8256 bytes, and their queues
+  const int64_t count = std::max<int64_t>(processes, 1), needed = int64_t(perProcess * double(count) * mebibyte);
+  const SharedMemory memory = sharedMemory();
+  if (memory.free >= needed)
+    return {};
+  return "; " + memory.text(needed) +
+         (count > 1 ? " for the " + std::to_string(count) + " processes of this machine" : "") +
+         (memory.bytes - memory.free >= mebibyte ? " (" + std::to_string(memory.free / mebibyte) + " are free)" : "") +
+         "; make it larger (docker run --shm-size=1g, mount -o remount,size=1g /dev/shm), or do without it: "
+         "UCX_TLS=^cma,posix";
 }
 
 class UcxTransport;
@@ -112,13 +129,13 @@ public:
   }
 
   /// An error text, empty for success.
-  std::string start() {
+  std::string start(int64_t processesHere) {
     // Near: without process_vm_readv, which ends the process (SIGABRT) when the other one has just gone, messages go
     // through shared memory, where the rendezvous protocol costs more than it saves.
     Status status = near.start({{"TLS", "^cma"}, {"RNDV_THRESH", "64m"}});
     if (status.ok())
       status = far.start({});
-    return status.message();
+    return status.ok() ? std::string() : status.message() + sharedMemoryHint(processesHere);
   }
 
   Expected<std::unique_ptr<Transfer>> send(int64_t process, int64_t tag, const std::byte *source, int64_t bytes,
@@ -276,8 +293,8 @@ UcxTransfer::~UcxTransfer() {
 
 } // namespace hpc::processes
 
-extern "C" hpc::processes::Transport *hpcCreateTransport(std::string *error) {
+extern "C" hpc::processes::Transport *hpcCreateTransport(int64_t processesHere, std::string *error) {
   auto transport = std::make_unique<hpc::processes::UcxTransport>();
-  *error = transport->start();
+  *error = transport->start(processesHere);
   return error->empty() ? transport.release() : nullptr;
 }

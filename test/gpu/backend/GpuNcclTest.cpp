@@ -290,3 +290,10 @@ TEST_F(Gpu, ChannelsShareACommunicatorWhereTheirOrderIsOne) {
   EXPECT_EQ(communicators(false), 1u);
   EXPECT_EQ(communicators(true), 2u);
 }
+
+// A container's small /dev/shm is the usual reason of an error that NCCL has no other word for.
+TEST(GpuNccl, SystemErrorsNameSharedMemory) {
+  cuda::Nccl nccl = *cuda::loadNccl(HPC_STANDIN_FOLDER);
+  EXPECT_THAT(cuda::check(nccl, cuda::ncclSystemError, "joining").text(), HasSubstr("; /dev/shm has "));
+  EXPECT_THAT(cuda::check(nccl, cuda::ncclRemoteError, "joining").text(), testing::Not(HasSubstr("/dev/shm")));
+}

@@ -1,7 +1,8 @@
-// The rendezvous and who should not get through it: wrong secrets, strangers, garbage, slow senders, lengths that lie,
-// numbers that are taken. Whatever they do, those who belong to the run come together.
+// The rendezvous and who should not get through it: wrong secrets, strangers, garbage, slow senders, lengths that lie.
+// Whatever they do, those who belong to the run come together; where one of these fails, all hear of it at once.
 #include "runtime/launch/Control.h"
 
+#include <atomic>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,9 +21,10 @@ struct Party {
 
   explicit Party(const std::string &secret = "0123456789abcdef", std::chrono::milliseconds timeout = 10s) {
     Expected<Socket> listener = listenOn("127.0.0.1", 0);
-    options.endpoints = {{"127.0.0.1", portOf(*listener)}};
+    options.place.endpoints = {{"127.0.0.1", portOf(*listener)}};
     options.secret = secret;
     options.timeout = timeout;
+    options.late = options.greeting = 600ms;
     listeners.push_back(std::move(*listener));
   }
   ~Party() {
@@ -32,7 +34,7 @@ struct Party {
   void open(Introduction mine) {
     host = std::thread([this, mine] { first = receiveAll(options, listeners, mine); });
   }
-  Socket stranger() { return std::move(*connectTo("127.0.0.1", options.endpoints[0].port, Clock::now() + 5s)); }
+  Socket stranger() { return std::move(*connectTo("127.0.0.1", options.place.endpoints[0].port, Clock::now() + 5s)); }
 };
 
 Introduction introduce(int64_t process, int64_t processes, uint64_t planHash = 7) {
@@ -77,18 +79,97 @@ TEST(Join, AnotherPlanIsNamedToAll) {
   EXPECT_EQ(party.first.status().text(), other.status().text());
 }
 
+namespace {
+
+Introduction broken(int64_t process, int64_t processes) {
+  Introduction one = introduce(process, processes);
+  one.ranks = 0;
+  one.status = Status::error(ErrorKind::Io, "'x.plan': there is no such file");
+  return one;
+}
+
+} // namespace
+
+// Who has failed before it comes says so: at once to those who are there, and to those who come soon.
 TEST(Join, WhatFailedBeforeIsToldToAll) {
+  for (const Introduction &failing : {broken(1, 4), broken(1, 7), broken(-1, 0), broken(0, 4)}) {
+    Party party;
+    const auto start = Clock::now();
+    party.open(failing.process == 0 ? failing : introduce(0, 4));
+    std::string waiting, own;
+    std::thread there([&] { waiting = comeTo(party.options, introduce(2, 4)).status().text(); });
+    std::this_thread::sleep_for(100ms);
+    if (failing.process != 0)
+      own = comeTo(party.options, failing).status().text();
+    there.join();
+    EXPECT_LT(Clock::now() - start, 500ms);
+    std::string late = comeTo(party.options, introduce(3, 4)).status().text();
+    party.host.join(); // process 1 did not come as such where its number was wrong
+    EXPECT_LT(Clock::now() - start, 2s);
+    EXPECT_THAT(waiting, HasSubstr("error[io]: " + failing.text() + ": 'x.plan': there is no such file"));
+    for (const std::string &other : {late, party.first.status().text(), failing.process == 0 ? waiting : own})
+      EXPECT_EQ(other, waiting);
+  }
+}
+
+// It ends as soon as the last has been told.
+TEST(Join, NobodyIsLateWhereAllHaveCome) {
   Party party;
-  Introduction mine = introduce(0, 2);
-  party.open(mine);
-  Introduction broken = introduce(1, 2);
-  broken.ranks = 0;
-  broken.status = Status::error(ErrorKind::Io, "'x.plan': there is no such file");
-  Expected<Joined> other = comeTo(party.options, broken);
+  party.open(broken(0, 3));
+  const auto start = Clock::now();
+  EXPECT_FALSE(comeTo(party.options, introduce(1, 3)).ok());
+  EXPECT_FALSE(comeTo(party.options, introduce(2, 3)).ok());
   party.host.join();
-  EXPECT_THAT(party.first.status().text(), HasSubstr("error[io]: process 1 (host "));
-  EXPECT_THAT(party.first.status().text(), HasSubstr("'x.plan': there is no such file"));
-  EXPECT_EQ(party.first.status().text(), other.status().text());
+  EXPECT_LT(Clock::now() - start, 1s);
+}
+
+// As when it is killed: another is still on its way, and would be waited for.
+TEST(Join, WhoVanishesBeforeAllHaveComeEndsTheRun) {
+  Party party;
+  party.open(introduce(0, 3));
+  Party gate; // what process 1 comes to, and is cut off by
+  gate.host = std::thread([&] {
+    waitFor(gate.listeners[0], false, Clock::now() + 5s);
+    Socket near = acceptFrom(gate.listeners[0]), far = party.stranger();
+    std::string there, back;
+    for (auto end = Clock::now() + 500ms; Clock::now() < end; std::this_thread::sleep_for(5ms)) {
+      near.read(there, 1 << 20);
+      far.write(there);
+      far.read(back, 1 << 20);
+      near.write(back);
+    }
+  });
+  std::string one = comeTo(gate.options, introduce(1, 3)).status().text();
+  party.host.join();
+  EXPECT_THAT(one, HasSubstr("process 0 is gone"));
+  EXPECT_THAT(party.first.status().text(), HasSubstr("process 1 (ranks 2 to 3, host "));
+  EXPECT_THAT(party.first.status().text(), HasSubstr("ended before all had come"));
+}
+
+// The third is not there yet, and need not be.
+TEST(Join, AnotherPlanIsNamedBeforeAllHaveCome) {
+  Party party;
+  party.open(introduce(0, 3));
+  const auto start = Clock::now();
+  EXPECT_THAT(comeTo(party.options, introduce(1, 3, 8)).status().text(), HasSubstr("has other bytes in its plan"));
+  EXPECT_LT(Clock::now() - start, 1s);
+}
+
+// A port of something else is named at once: process 0 cannot have it. Whether it speaks or is silent.
+TEST(Join, SomethingElseAtThePort) {
+  for (const char *says : {"", "SSH-2.0-x\r\n", "hpc-run\1and then the rest of an older greeting"}) {
+    Party other;
+    other.host = std::thread([&] {
+      waitFor(other.listeners[0], false, Clock::now() + 5s);
+      Socket guest = acceptFrom(other.listeners[0]);
+      std::string text = says;
+      guest.write(text);
+      std::this_thread::sleep_for(*says ? 100ms : 900ms);
+    });
+    const auto start = Clock::now();
+    EXPECT_THAT(comeTo(other.options, introduce(1, 2)).status().text(), HasSubstr("something else listens there (127.0.0.1:"));
+    EXPECT_LT(Clock::now() - start, 3s);
+  }
 }
 
 // A wrong secret changes nothing for the others, and its owner is told that the secrets differ.
@@ -167,20 +248,177 @@ TEST(Join, StrangersDoNoHarm) {
   EXPECT_TRUE(party.first.ok());
 }
 
-TEST(Join, NumbersThatDoNotFitAreRefused) {
+// A number that is wrong in one is missing elsewhere: all hear which.
+TEST(Join, NumbersThatDoNotFitEndTheRun) {
+  for (auto [wrong, why] : {std::pair(introduce(1, 3), "is there already"),
+                            {introduce(3, 3), "there is no process 3 of 3"},
+                            {introduce(0, 3), "there is no process 0 of 3"},
+                            {introduce(-1, 3), "there is no process -1 of 3"},
+                            {introduce(1, 2), "was started as one of 2 processes, process 0 as one of 3"}}) {
+    Party party;
+    party.open(introduce(0, 3));
+    std::string one;
+    std::thread first([&] { one = comeTo(party.options, introduce(1, 3)).status().text(); });
+    std::this_thread::sleep_for(100ms);
+    const auto start = Clock::now();
+    std::string other = comeTo(party.options, wrong).status().text();
+    first.join();
+    EXPECT_LT(Clock::now() - start, 1s);
+    EXPECT_THAT(other, HasSubstr("error[usage]: "));
+    EXPECT_THAT(other, HasSubstr(why));
+    EXPECT_EQ(one, other);
+    EXPECT_EQ(comeTo(party.options, introduce(2, 3)).status().text(), other);
+    party.host.join();
+    EXPECT_EQ(party.first.status().text(), other);
+  }
+}
+
+namespace {
+
+/// Stands between one process and the rendezvous: hands bytes on, keeps them, and changes one on request.
+struct Eavesdropper {
+  Party gate; ///< what the process comes to
+  std::string there, back; ///< to the rendezvous, and from it
+  std::thread work;
+
+  Eavesdropper(Party &party, size_t flipThere = SIZE_MAX, size_t flipBack = SIZE_MAX) {
+    gate.options.secret = party.options.secret;
+    gate.options.place.meeting = party.options.place.meeting;
+    work = std::thread([this, &party, flipThere, flipBack] {
+      waitFor(gate.listeners[0], false, Clock::now() + 5s);
+      Socket near = acceptFrom(gate.listeners[0]), far = party.stranger();
+      bool open = true;
+      for (const auto end = Clock::now() + 5s; open && Clock::now() < end; std::this_thread::sleep_for(1ms))
+        open = pass(near, far, there, flipThere) && pass(far, near, back, flipBack);
+    });
+  }
+  ~Eavesdropper() { work.join(); }
+  static bool pass(Socket &from, Socket &to, std::string &kept, size_t flip) {
+    std::string fresh;
+    const bool open = from.read(fresh, 1 << 20);
+    if (flip >= kept.size() && flip < kept.size() + fresh.size())
+      fresh[flip - kept.size()] ^= 1;
+    kept += fresh;
+    to.write(fresh);
+    return open;
+  }
+};
+
+constexpr size_t greetingBytes = 8; ///< of what each side says first
+
+} // namespace
+
+// What a process says once is worth nothing the second time: in the same run, in the next at the same place, and in
+// one with another meeting. Who it stands for still comes.
+TEST(Join, ARecordedIntroductionIsNotTakenAgain) {
   Party party;
   party.open(introduce(0, 3));
-  Expected<Joined> one = Status::error(ErrorKind::Internal, "not yet");
-  std::thread first([&] { one = comeTo(party.options, introduce(1, 3)); });
-  std::this_thread::sleep_for(200ms);
-  EXPECT_THAT(comeTo(party.options, introduce(1, 3)).status().text(), HasSubstr("is there already"));
-  EXPECT_THAT(comeTo(party.options, introduce(3, 3)).status().text(), HasSubstr("there is no process 3 of 3"));
-  EXPECT_THAT(comeTo(party.options, introduce(-1, 3)).status().text(), HasSubstr("there is no process -1 of 3"));
-  EXPECT_THAT(comeTo(party.options, introduce(1, 2)).status().text(),
-              HasSubstr("it was started as one of 2 processes, process 0 as one of 3"));
-  Expected<Joined> two = comeTo(party.options, introduce(2, 3));
-  first.join();
-  EXPECT_TRUE(one.ok() && two.ok());
+  Eavesdropper ear(party);
+  std::thread one([&] { (void)comeTo(ear.gate.options, introduce(1, 3)); });
+  std::this_thread::sleep_for(300ms);
+  const std::string recorded = ear.there; // greeting, nonce, proof, introduction
+  ASSERT_GT(recorded.size(), greetingBytes + 64);
+  auto replay = [&](Party &at) {
+    Socket socket = at.stranger();
+    std::string received, pending = recorded;
+    while (received.size() < greetingBytes + meetingBytes + 32 && waitFor(socket, false, Clock::now() + 2s))
+      if (!socket.read(received, greetingBytes + meetingBytes + 32))
+        break;
+    received.clear();
+    socket.write(pending);
+    while (waitFor(socket, false, Clock::now() + 2s) && socket.read(received, 1 << 16))
+      ;
+    return received;
+  };
+  const std::string refused = frame(FrameType::Refused);
+  EXPECT_EQ(replay(party), refused);
+  EXPECT_TRUE(comeTo(party.options, introduce(2, 3)).ok());
+  one.join();
+  party.host.join();
+  EXPECT_TRUE(party.first.ok()) << party.first.status().text();
+  for (const std::string &meeting : {std::string(), std::string("another meeting.")}) {
+    Party next;
+    next.options.place.meeting = meeting;
+    next.open(introduce(0, 3));
+    EXPECT_EQ(replay(next), refused);
+    std::thread two([&] { EXPECT_TRUE(comeTo(next.options, introduce(2, 3)).ok()); });
+    EXPECT_TRUE(comeTo(next.options, introduce(1, 3)).ok());
+    two.join();
+    next.host.join();
+    EXPECT_TRUE(next.first.ok()) << next.first.status().text();
+  }
+}
+
+// The other direction: what a rendezvous once said does not make another of whoever repeats it.
+TEST(Join, ARecordedRendezvousIsNotBelieved) {
+  Party party;
+  party.open(introduce(0, 2));
+  std::string recorded;
+  {
+    Eavesdropper ear(party);
+    EXPECT_TRUE(comeTo(ear.gate.options, introduce(1, 2)).ok());
+    ear.work.join();
+    ear.work = std::thread([] {});
+    recorded = ear.back; // greeting, meeting, nonce, Proof, Welcome
+  }
+  Party liar;
+  liar.host = std::thread([&] {
+    waitFor(liar.listeners[0], false, Clock::now() + 5s);
+    Socket guest = acceptFrom(liar.listeners[0]);
+    std::string pending = recorded;
+    guest.write(pending);
+    std::this_thread::sleep_for(300ms);
+  });
+  EXPECT_THAT(comeTo(liar.options, introduce(1, 2)).status().text(), HasSubstr("does not know the secret of this process"));
+}
+
+// The proofs cover both nonces and every byte of the introduction: its number, the count, the hash of the plan.
+TEST(Join, NoByteMayBeChangedOnTheWay) {
+  Party party;
+  party.open(introduce(0, 2));
+  WireWriter writer;
+  introduce(1, 2).write(writer);
+  const size_t begin = greetingBytes + 64 + 4, end = begin + writer.content.size();
+  std::vector<size_t> places; // the count of bytes has to be right for anything to be judged
+  for (size_t i = greetingBytes; i < greetingBytes + 64; i += 9)
+    places.push_back(i);
+  for (size_t i = begin; i < end; i += 5)
+    places.push_back(i);
+  const std::string why = "does not know the secret of this process";
+  for (size_t place : places) {
+    Eavesdropper ear(party, place);
+    EXPECT_THAT(comeTo(ear.gate.options, introduce(1, 2)).status().text(), HasSubstr(why)) << "byte " << place;
+  }
+  for (size_t place : {greetingBytes + meetingBytes, greetingBytes + meetingBytes + 31}) { // of the nonce that comes back
+    Eavesdropper ear(party, SIZE_MAX, place);
+    EXPECT_THAT(comeTo(ear.gate.options, introduce(1, 2)).status().text(), HasSubstr(why)) << "byte " << place;
+  }
+  { // of the meeting, for a process that looks for the one that it becomes
+    Eavesdropper ear(party, SIZE_MAX, greetingBytes);
+    ear.gate.options.place.meeting = std::string(1, 1);
+    EXPECT_THAT(comeTo(ear.gate.options, introduce(1, 2)).status().text(), HasSubstr(why));
+  }
+  EXPECT_TRUE(comeTo(party.options, introduce(1, 2)).ok());
+}
+
+// A place that was written down for another meeting leads nowhere, and the right one is asked for again.
+TEST(Join, AnotherMeetingIsNotJoined) {
+  Party old, now;
+  old.options.place.meeting = "the old meeting.";
+  now.options.place.meeting = "the new meeting.";
+  old.open(introduce(0, 2));
+  now.open(introduce(0, 2));
+  JoinOptions options = now.options;
+  int asked = 0;
+  options.find = [&](Clock::time_point) -> Expected<Place> {
+    Place place = now.options.place;
+    if (++asked < 3)
+      place.endpoints = old.options.place.endpoints;
+    return place;
+  };
+  EXPECT_TRUE(comeTo(options, introduce(1, 2)).ok());
+  EXPECT_EQ(asked, 3);
+  EXPECT_TRUE(comeTo(old.options, introduce(1, 2)).ok()); // lets it end
 }
 
 TEST(Join, WhoDoesNotComeIsNamed) {
@@ -196,16 +434,16 @@ TEST(Join, WhoDoesNotComeIsNamed) {
 
 TEST(Join, OpenDoorsNeedASecret) {
   JoinOptions options;
-  options.endpoints = {{"192.0.2.1", 29500}};
+  options.place.endpoints = {{"192.0.2.1", 29500}};
   EXPECT_THAT(checkEndpoints(options).text(), HasSubstr("can be reached by strangers; set HPC_SECRET"));
   options.secret = "short";
   EXPECT_THAT(checkEndpoints(options).text(), HasSubstr("HPC_SECRET has 5 characters, which can be guessed"));
   options.secret = "0123456789abcdef";
   EXPECT_TRUE(checkEndpoints(options).ok());
   options = {};
-  options.endpoints = {{"127.0.0.2", 29500}};
+  options.place.endpoints = {{"127.0.0.2", 29500}};
   EXPECT_TRUE(checkEndpoints(options).ok());
-  options.endpoints = {{"no-such-host.invalid", 29500}};
+  options.place.endpoints = {{"no-such-host.invalid", 29500}};
   EXPECT_THAT(checkEndpoints(options).text(), HasSubstr("cannot find host 'no-such-host.invalid'"));
 }
 
@@ -282,6 +520,36 @@ TEST(Control, WhoHasEndedIsNotWaitedFor) {
   pair.other.close();
   EXPECT_THAT(pair.control->agree(Status::success(), [] {}).text(),
               HasSubstr("has ended; the others cannot go on alone"));
+}
+
+// What is read after the processes have met: all get the others' introductions, or the error of the one that has failed,
+// though nobody else has.
+TEST(Control, IntroductionsAfterTheMeeting) {
+  for (const char *outcome : {"good", "failed", "other data"}) {
+    Party party;
+    party.open(introduce(0, 2));
+    Joined second = std::move(*comeTo(party.options, introduce(1, 2)));
+    party.host.join();
+    Control one(0, std::move(*party.first), {}), other(1, std::move(second), {});
+    auto introduceTo = [&](Control &control, uint64_t data) {
+      Introduction mine = control.mine();
+      mine.engine = "engine of " + std::to_string(mine.process);
+      mine.fingerprints.push_back({"inputs", data, "give all the same"});
+      return control.introduce(mine);
+    };
+    Status first, mine;
+    std::thread host([&] { first = introduceTo(one, 1); });
+    if (outcome == std::string("failed"))
+      other.fail(mine = Status::error(ErrorKind::Io, "'x.npz': there is no such file"));
+    else
+      mine = introduceTo(other, outcome == std::string("good") ? 1 : 2);
+    host.join();
+    EXPECT_EQ(first.text(), mine.text());
+    if (outcome == std::string("good"))
+      EXPECT_EQ(one.introductions()[1].engine + other.introductions()[0].engine, "engine of 1engine of 0");
+    else
+      EXPECT_THAT(mine.text(), HasSubstr(outcome == std::string("failed") ? "there is no such file" : "process 1 (ranks 2 to 3"));
+  }
 }
 
 // A process that neither waits nor agrees is told to give up soon after another has vanished.

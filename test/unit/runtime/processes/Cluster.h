@@ -168,10 +168,10 @@ struct Cluster {
           std::chrono::milliseconds peerTimeout = std::chrono::milliseconds(0))
       : network(seed), processes(size_t(count)) {
     launch::JoinOptions options;
-    options.endpoints = {{"127.0.0.1", 0}};
+    options.place.endpoints = {{"127.0.0.1", 0}};
     std::vector<launch::Socket> listeners;
     Expected<launch::Socket> listener = launch::listenOn("127.0.0.1", 0);
-    options.endpoints[0].port = launch::portOf(*listener);
+    options.place.endpoints[0].port = launch::portOf(*listener);
     listeners.push_back(std::move(*listener));
     onAll([&](int64_t p) {
       launch::Introduction mine = launch::introduceSelf(p, count);
