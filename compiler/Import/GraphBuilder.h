@@ -130,9 +130,9 @@ public:
   Value dropout(Value x, int64_t site, double rate);
   Value layerNorm(Value x, Value weight, Value bias, double epsilon);
   Value rmsNorm(Value x, Value weight, double epsilon);
-  /// The loss of each row of logits [..., classes] by its label [...], 0 where that is `ignored`, and the logarithm of the sum of
-  /// exponentials: at least one of the two operands is not known.
-  std::pair<Value, Value> crossEntropy(Value logits, Value labels, std::optional<int64_t> ignored);
+  /// The loss of each row of logits [..., classes] by its label [...], 0 where that is `ignored`: at least one of the two operands
+  /// is not known.
+  Value crossEntropy(Value logits, Value labels, std::optional<int64_t> ignored);
   Value attention(Value query, Value key, Value value, Value bias, double scale, std::optional<int64_t> causalOffset);
 
   // ---- types ----

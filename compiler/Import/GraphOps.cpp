@@ -312,11 +312,8 @@ Value GraphBuilder::dropout(Value x, int64_t site, double rate) {
   return finish(nn::DropoutOp::create(builder, loc, x, stepScalar("step"), stepScalar("seed"), site, rate), false);
 }
 
-std::pair<Value, Value> GraphBuilder::crossEntropy(Value logits, Value labels, std::optional<int64_t> ignored) {
-  auto op = nn::CrossEntropyOp::create(builder, loc, logits, labels, ignored.value_or(nn::CrossEntropyOp::ignoresNone));
-  RankedTensorType type = nn::tensorType(op.getLogSum());
-  Value loss = finish(op, false);
-  return {loss, failure.ok() ? op.getLogSum() : placeholder(type)};
+Value GraphBuilder::crossEntropy(Value logits, Value labels, std::optional<int64_t> ignored) {
+  return finish(nn::CrossEntropyOp::create(builder, loc, logits, labels, ignored.value_or(nn::CrossEntropyOp::ignoresNone)), false);
 }
 
 Value GraphBuilder::attention(Value query, Value key, Value value, Value bias, double scale,

@@ -55,7 +55,7 @@ def RaiseCrossEntropy : Pass<"hpc-raise-cross-entropy", "::mlir::ModuleOp"> {
     A policy's or a preference's loss gathers the log-probability of each token from those of the whole vocabulary, three arrays of that size, and the class dim could not be cut. Only where gathers are
     all that reads them. A label that may be negative counts from the last class, as the gather's does.
 
-        %logs = nn.sub %shifted, %logSum : tensor<4x503xf32>, ...           %loss, %lse = nn.cross_entropy %logits, %labels ...
+        %logs = nn.sub %shifted, %logSum : tensor<4x503xf32>, ...           %loss, %top, %share = nn.cross_entropy %logits, %labels ...
         %own = nn.gather_nd %logs, %labels {batch_dims = 1 : i64}     ->    %own = nn.neg %loss
   }];
   let dependentDialects = ["::hpc::nn::NNDialect"];

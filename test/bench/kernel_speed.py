@@ -71,7 +71,7 @@ def cases(rows, wide):
         "GELU (tanh)": Case({"x": y}, {}, [f"%y = nn.gelu %x {{tanh_approximation}} : {y} -> {y}"], y),
         "GELU (erf)": Case({"x": y}, {}, [f"%y = nn.gelu %x : {y} -> {y}"], y),
         "cross entropy": Case({"x": logits}, {"labels": labels},
-                              [f"%y, %l = nn.cross_entropy %x, %labels {{ignore_index = -100 : i64}} : {logits}, {labels} -> {losses}, {losses}"], losses),
+                              [f"%y, %t, %share = nn.cross_entropy %x, %labels {{ignore_index = -100 : i64}} : {logits}, {labels} -> {losses}, {losses}, {losses}"], losses),
         "embedding": Case({"x": table}, {"ids": ids}, [f"%y = nn.embedding %x, %ids {{vocabulary = 50257 : i64}} : {table}, {ids} -> {x}"], x, rows * 768 * 4),
         "AdamW": Case({"x": y}, {}, [], y),
     }

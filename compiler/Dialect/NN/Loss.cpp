@@ -11,11 +11,11 @@ static Type lossElement(Value logits) {
 
 void CrossEntropyOp::build(OpBuilder &builder, OperationState &state, Value logits, Value labels, int64_t ignoreIndex) {
   Type type = RankedTensorType::get(shapeOf(labels), lossElement(logits));
-  build(builder, state, type, type, logits, labels, uint64_t(ignoreIndex));
+  build(builder, state, type, type, type, logits, labels, uint64_t(ignoreIndex));
 }
 
 ShardingRule CrossEntropyOp::getShardingRule() {
-  ShardingRule rule = buildRule("...v,...->...,...; internal v", *this);
+  ShardingRule rule = buildRule("...v,...->...,...,...; internal v", *this);
   for (ShardingFactor &factor : rule.factors)
     if (factor.isInternal) // no partial sum of the loss is a term of it
       factor.reduction = std::nullopt;
@@ -73,24 +73,35 @@ SmallVector<Value> CrossEntropyOp::decompose(OpBuilder &builder) {
   int64_t last = int64_t(rows.size());
   Value top = b.reduce(ReduceKind::Max, x, {last});
   Value sum = b.sum(b.unary<ExpOp>(b.sub(x, top)), {last});
-  Value logSum = b.add(b.unary<LogOp>(sum), top);
   Value picked = b.sum(b.select(isLabel(b, x, getLabels()), x, b.zero(x)), {last});
-  Value loss = b.reshape(b.sub(logSum, picked), rows);
+  // Both terms are 0 or more: however large the logits are, nothing cancels.
+  Value loss = b.reshape(b.add(b.unary<LogOp>(sum), b.sub(top, picked)), rows);
   loss = ofClass(b, *this, loss);
   loss = b.select(counts(b, *this), loss, b.zero(loss));
-  return {loss, b.reshape(logSum, rows)};
+  return {loss, b.reshape(top, rows), b.reshape(b.unary<ReciprocalOp>(sum), rows)};
 }
 
-/// Of the logits: p (dloss + dlog_sum) - (dloss at the label), with p = exp(logits - log_sum).
+/// Of the logits, with p = exp(logits - top) share and s = share dshare: p (dloss - s) - (dloss at the label), and where they are
+/// the largest their part of dtop + s.
 void CrossEntropyOp::buildGradients(GradientBuilder &b) {
   Value x = b.cast(getLogits(), lossElement(getLogits()));
-  Value ofLoss = b.cotangent(0), ofLogSum = b.cotangent(1);
-  Value p = b.unary<ExpOp>(b.sub(x, alongRow(b, getLogSum())));
-  if (!ofLoss)
-    return b.give(0, b.mul(p, alongRow(b, ofLogSum)));
-  ofLoss = alongRow(b, b.select(counts(b, *this), ofClass(b, *this, ofLoss), b.zero(ofLoss)));
-  Value ofBoth = ofLogSum ? b.add(ofLoss, alongRow(b, ofLogSum)) : ofLoss;
-  b.give(0, b.sub(b.mul(p, ofBoth), b.select(isLabel(b, x, getLabels()), ofLoss, b.zero(ofLoss))));
+  Value ofLoss = b.cotangent(0), ofTop = b.cotangent(1), ofShare = b.cotangent(2), top = alongRow(b, getTop());
+  Value terms = b.unary<ExpOp>(b.sub(x, top));
+  if (ofLoss) {
+    ofLoss = alongRow(b, b.select(counts(b, *this), ofClass(b, *this, ofLoss), b.zero(ofLoss)));
+    Value ofTerms = b.mul(alongRow(b, getShare()), ofLoss);
+    b.give(0, b.sub(b.mul(terms, ofTerms), b.select(isLabel(b, x, getLabels()), ofLoss, b.zero(ofLoss))));
+  }
+  if (!ofTop && !ofShare)
+    return;
+  if (ofShare) {
+    ofShare = b.mul(ofShare, getShare());
+    b.give(0, b.unary<NegOp>(b.mul(terms, alongRow(b, b.mul(ofShare, getShare())))));
+    ofTop = ofTop ? b.add(ofTop, ofShare) : ofShare;
+  }
+  Value isTop = b.compare(ComparePredicate::eq, x, top);
+  Value count = b.sum(b.cast(isTop, tensorType(x).getElementType()), {int64_t(shapeOf(x).size()) - 1});
+  b.give(0, b.select(isTop, b.div(alongRow(b, ofTop), count), b.zero(x)));
 }
 
 } // namespace hpc::nn

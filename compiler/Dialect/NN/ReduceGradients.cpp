@@ -1,4 +1,5 @@
-// Gradients of reductions. Equal largest elements share what the maximum gets, as PyTorch's amax has it.
+// Gradients of reductions. Equal largest elements share what the maximum gets, as PyTorch's amax has it, or the first one gets all,
+// as in its pools.
 #include "compiler/Dialect/NN/GradientBuilder.h"
 
 namespace hpc::nn {
@@ -15,6 +16,23 @@ static Value productGradient(GradientBuilder &b, ReduceOp op) {
   return b.mul(g, b.select(isZero, ofZero, ofOther));
 }
 
+/// Whether an element is the first of those that are chosen, in row-major order along the axes.
+static Value isFirstOf(GradientBuilder &b, Value isChosen, ArrayRef<int64_t> axes) {
+  ArrayRef<int64_t> sizes = shapeOf(isChosen);
+  Value position;
+  int64_t count = 1;
+  for (int64_t axis : llvm::reverse(axes)) {
+    SmallVector<int64_t> shape(sizes.size(), 1);
+    shape[size_t(axis)] = sizes[size_t(axis)];
+    auto type = RankedTensorType::get(shape, b.builder.getI32Type());
+    Value along = IotaOp::create(b.builder, b.loc, type, Value(), axis, 0, count);
+    position = position ? b.add(position, along) : along;
+    count *= sizes[size_t(axis)];
+  }
+  Value first = b.reduce(ReduceKind::Min, b.select(isChosen, position, b.number(position, double(count))), axes);
+  return b.compare(ComparePredicate::eq, position, first);
+}
+
 void ReduceOp::buildGradients(GradientBuilder &b) {
   Value x = getOperand(), g = b.cotangent();
   if (getKind() == ReduceKind::Sum)
@@ -22,6 +40,8 @@ void ReduceOp::buildGradients(GradientBuilder &b) {
   if (getKind() == ReduceKind::Prod)
     return b.give(0, productGradient(b, *this));
   Value isChosen = b.compare(ComparePredicate::eq, x, getResult());
+  if (getFirst() && !getAxes().empty())
+    return b.give(0, b.select(isFirstOf(b, isChosen, getAxes()), g, b.zero(g)));
   Value count = b.sum(b.cast(isChosen, tensorType(x).getElementType()), getAxes());
   b.give(0, b.select(isChosen, b.div(g, count), b.zero(g)));
 }

@@ -1,5 +1,5 @@
 // Activations, as compositions of elementwise nn ops; `raise` finds those that matter again.
-#include "compiler/Import/OnnxOps/OnnxOp.h"
+#include "compiler/Import/OnnxOps/Slopes.h"
 
 #include "runtime/base/NumberText.h"
 
@@ -35,23 +35,15 @@ Results biasSplitGelu(NodeImport &n) {
 /// max(x, 0), which unlike select keeps NaN.
 Value positivePart(NodeImport &n, Value x) { return n.b.unary<nn::ReluOp>(x); }
 
-/// x where x >= 0, else `negative`.
-Value whereNegative(NodeImport &n, Value x, Value negative) {
-  Value condition = n.b.compare(nn::ComparePredicate::lt, x, n.b.scalar(0, x));
-  return n.b.select(condition, negative, x);
-}
-
 Results leakyRelu(NodeImport &n) {
   Value x = n.in(0);
   return {whereNegative(n, x, n.b.mul(x, n.b.scalar(n.number("alpha", 0.01), x)))};
 }
 Results pRelu(NodeImport &n) { return {whereNegative(n, n.in(0), n.b.mul(n.in(0), n.in(1)))}; }
 
-/// x where x >= 0, else factor (exp(x / width) - 1). Where x is positive nobody reads the exponential, but 0 flows back to
-/// it: it may not overflow there, since 0 * inf is NaN.
+/// x where x >= 0, else factor (exp(x / width) - 1).
 Value exponentialBelowZero(NodeImport &n, Value x, Value factor, Value width = {}) {
-  Value negative = n.b.binary<nn::MinOp>(x, n.b.scalar(0, x));
-  Value exponential = n.b.unary<nn::ExpOp>(width ? n.b.div(negative, width) : negative);
+  Value below = belowZero(n, x), exponential = n.b.unary<nn::ExpOp>(width ? n.b.div(below, width) : below);
   return whereNegative(n, x, n.b.mul(n.b.sub(exponential, n.b.scalar(1, x)), factor));
 }
 
@@ -67,7 +59,7 @@ Results selu(NodeImport &n) {
 
 Value hardSigmoid(NodeImport &n, Value x, double alpha, double beta) {
   Value line = n.b.add(n.b.mul(x, n.b.scalar(alpha, x)), n.b.scalar(beta, x));
-  return n.b.binary<nn::MinOp>(positivePart(n, line), n.b.scalar(1, x));
+  return clamped(n, positivePart(n, line), Value(), n.b.scalar(1, x));
 }
 Results hardSigmoid(NodeImport &n) { return {hardSigmoid(n, n.in(0), n.number("alpha", 0.2), n.number("beta", 0.5))}; }
 Results hardSwish(NodeImport &n) { return {n.b.mul(n.in(0), hardSigmoid(n, n.in(0), 1.0 / 6, 0.5))}; }
@@ -103,13 +95,11 @@ Results shrink(NodeImport &n) {
 }
 
 /// log(1 + exp x) = max(x, 0) + log(1 + u) with u = exp(-|x|), which does not overflow. log(1 + u) = 2 atanh(u / (2 + u)),
-/// which keeps the digits of a small u. At 0 max(x, 0) has the slope 0, so -|x| is written with the slope 1 there: the sum's
-/// is 1/2, not 0.
+/// which keeps the digits of a small u.
 Value softplus(NodeImport &n, Value x) {
-  Value isPositive = n.b.compare(nn::ComparePredicate::gt, x, n.b.scalar(0, x));
-  Value u = n.b.unary<nn::ExpOp>(n.b.select(isPositive, n.b.unary<nn::NegOp>(x), x)), two = n.b.scalar(2, x);
+  Value u = n.b.unary<nn::ExpOp>(n.b.unary<nn::NegOp>(n.b.unary<nn::AbsOp>(x))), two = n.b.scalar(2, x);
   Value logarithm = n.b.mul(two, n.b.unary<nn::AtanhOp>(n.b.div(u, n.b.add(u, two))));
-  return n.b.add(positivePart(n, x), logarithm);
+  return n.b.add(reluHalfAtZero(n, x), logarithm);
 }
 Results softplus(NodeImport &n) { return {softplus(n, n.in(0))}; }
 Results mish(NodeImport &n) { return {n.b.mul(n.in(0), n.b.unary<nn::TanhOp>(softplus(n, n.in(0))))}; }

@@ -2,6 +2,7 @@
 // along one merged dim; what belongs to a channel is multiplied and added afterwards.
 #include "compiler/Dialect/NN/Statistic.h"
 #include "compiler/Import/OnnxOps/NormParts.h"
+#include "compiler/Import/OnnxOps/Slopes.h"
 #include "compiler/Import/OnnxOps/Window.h"
 #include "runtime/base/CountText.h"
 
@@ -145,7 +146,7 @@ Results meanVariance(NodeImport &n) {
   if (!n.b.status().ok())
     return {x};
   Value wide = n.b.widened(x), centered = n.b.sub(wide, n.b.mean(wide, axes));
-  Value deviation = n.b.unary<nn::SqrtOp>(n.b.mean(n.b.mul(centered, centered), axes));
+  Value deviation = lengthOf(n, n.b.mean(n.b.mul(centered, centered), axes));
   return {n.b.cast(n.b.div(centered, n.b.add(deviation, n.b.scalar(1e-9, wide))), n.b.dtype(x))};
 }
 

@@ -1,5 +1,6 @@
 // Elementwise arithmetic, comparison and logic. An op that nn has costs one line of the table at the end.
 #include "compiler/Import/OnnxOps/Narrow.h"
+#include "compiler/Import/OnnxOps/Slopes.h"
 
 #include <limits>
 
@@ -115,8 +116,7 @@ Results castLike(NodeImport &n) { return {castTo(n, n.in(0), n.b.dtype(n.in(1)),
 Results oldClip(NodeImport &n) {
   constexpr double largest = std::numeric_limits<float>::max();
   Value x = n.in(0);
-  Value above = n.b.binary<nn::MaxOp>(x, n.b.scalar(n.number("min", -largest), x));
-  return {n.b.binary<nn::MinOp>(above, n.b.scalar(n.number("max", largest), x))};
+  return {clamped(n, x, n.b.scalar(n.number("min", -largest), x), n.b.scalar(n.number("max", largest), x))};
 }
 
 /// min(max(x, low), high): the upper bound wins where they cross, and a NaN among the three is the result, as in the
@@ -126,11 +126,7 @@ Results clip(NodeImport &n) {
   for (size_t bound : {1, 2})
     if (n.has(bound) && n.b.rank(n.in(bound)) != 0 && elementCount(n.b.shape(n.in(bound))) != 1)
       return {n.b.fail("its bounds must be one number each")};
-  if (n.has(1))
-    x = n.b.binary<nn::MaxOp>(x, n.in(1));
-  if (n.has(2))
-    x = n.b.binary<nn::MinOp>(x, n.in(2));
-  return {x};
+  return {clamped(n, x, n.has(1) ? n.in(1) : Value(), n.has(2) ? n.in(2) : Value())};
 }
 
 const OnnxOp table[] = {

@@ -97,7 +97,14 @@ bool isSmoothed(const NodeImport &n) {
   return arguments.size() > smoothing && !arguments[smoothing].getAsDouble(value) && value != 0;
 }
 
-/// The same of log(softmax) over the classes, dim 1. All known, it is composed of what folds.
+/// Over the classes, dim 1.
+Value logSoftmax(NodeImport &n, Value scores) {
+  Value shifted = n.b.sub(scores, n.b.reduce(ReduceKind::Max, scores, {1}));
+  Value sum = n.b.reduce(ReduceKind::Sum, n.b.unary<nn::ExpOp>(shifted), {1});
+  return n.b.sub(shifted, n.b.unary<nn::LogOp>(sum));
+}
+
+/// The same of log(softmax). All known, it is composed of what folds.
 Results softmaxCrossEntropy(NodeImport &n) {
   if (isSmoothed(n))
     n.mode.smoothed.push_back(n.node.name);
@@ -105,14 +112,11 @@ Results softmaxCrossEntropy(NodeImport &n) {
   if (!fitTogether(n, scores, target, weight))
     return {scores, scores};
   if (n.b.isKnown(scores) && n.b.isKnown(target)) {
-    Value shifted = n.b.sub(scores, n.b.reduce(ReduceKind::Max, scores, {1}));
-    Value sum = n.b.reduce(ReduceKind::Sum, n.b.unary<nn::ExpOp>(shifted), {1});
-    Value logarithm = n.b.sub(shifted, n.b.unary<nn::LogOp>(sum));
+    Value logarithm = logSoftmax(n, scores);
     return {negativeLogLikelihood(n, logarithm, target, weight), logarithm};
   }
-  auto [loss, logSum] = n.b.crossEntropy(moveToLast(n, scores, 1), target, ignoredClass(n));
-  Value result = reduced(n, loss, target, weight);
-  return {result, n.wantsOutput(1) ? n.b.sub(scores, insertDim(n, logSum, 1)) : scores};
+  Value loss = n.b.crossEntropy(moveToLast(n, scores, 1), target, ignoredClass(n));
+  return {reduced(n, loss, target, weight), n.wantsOutput(1) ? logSoftmax(n, scores) : scores};
 }
 
 const OnnxOp table[] = {

@@ -1,5 +1,6 @@
 // Softmax and normalizations. nn works along the last dim; other axes are brought there.
 #include "compiler/Import/OnnxOps/NormParts.h"
+#include "compiler/Import/OnnxOps/Slopes.h"
 
 namespace hpc::onnx {
 namespace {
@@ -122,7 +123,7 @@ Results lpNorm(NodeImport &n) {
   if (!n.b.status().ok())
     return {x};
   Value size = p == 1 ? n.b.reduce(ReduceKind::Sum, n.b.unary<nn::AbsOp>(x), {axis})
-                      : n.b.unary<nn::SqrtOp>(n.b.reduce(ReduceKind::Sum, n.b.mul(x, x), {axis}));
+                      : lengthOf(n, n.b.reduce(ReduceKind::Sum, n.b.mul(x, x), {axis}));
   Value isZero = n.b.compare(nn::ComparePredicate::eq, size, n.b.scalar(0, size));
   return {n.b.div(x, n.b.select(isZero, n.b.scalar(1, size), size))};
 }

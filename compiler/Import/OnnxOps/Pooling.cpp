@@ -1,4 +1,5 @@
 // Pools: a reduction over the offsets of a window (nn.window). Padding holds what the reduction ignores.
+#include "compiler/Import/OnnxOps/Slopes.h"
 #include "compiler/Import/OnnxOps/Window.h"
 #include "runtime/base/CountText.h"
 #include "runtime/base/NumberText.h"
@@ -35,6 +36,16 @@ Tensor lowest(DType dtype) {
   Tensor value(dtype, {});
   value.setNumber(0, -std::numeric_limits<double>::infinity()); // integers saturate
   return value;
+}
+
+/// Maxima whose gradient goes to the first of equal elements, as that of PyTorch's pools; seen through the view of their dims.
+Value firstOfEquals(Value maxima) {
+  Value value = maxima;
+  if (auto view = value.getDefiningOp<nn::ReshapeOp>())
+    value = view.getOperand();
+  if (auto op = value.getDefiningOp<nn::ReduceOp>())
+    op.setFirst(true);
+  return maxima;
 }
 
 /// 0, step, 2 * step, .. along one dim of `dims`.
@@ -112,7 +123,7 @@ Results maxPool(NodeImport &n) {
   if (!window)
     return {x};
   Value windows = slideWindow(n, x, *window, lowest(n.b.dtype(x)));
-  Value maxima = reduceWindows(n, ReduceKind::Max, windows, *window);
+  Value maxima = firstOfEquals(reduceWindows(n, ReduceKind::Max, windows, *window));
   if (!n.wantsOutput(1) || !n.b.status().ok())
     return {maxima};
   return {maxima, positionsOfMax(n, windows, maxima, *window)};
@@ -168,9 +179,9 @@ template <typename Reduce> Value pNorm(NodeImport &n, Value x, double p, Reduce 
   if (p == 1)
     return sum(n.b.unary<nn::AbsOp>(x));
   if (p == 2)
-    return n.b.unary<nn::SqrtOp>(sum(n.b.mul(x, x)));
+    return lengthOf(n, sum(n.b.mul(x, x)));
   Value powers = n.b.binary<nn::PowOp>(n.b.unary<nn::AbsOp>(x), n.b.scalar(p, x));
-  return n.b.binary<nn::PowOp>(sum(powers), n.b.scalar(1 / p, x));
+  return rootOfPowers(n, sum(powers), [&](Value sum) { return n.b.binary<nn::PowOp>(sum, n.b.scalar(1 / p, x)); });
 }
 
 /// p is a whole number from opset 2 on.
@@ -199,7 +210,7 @@ SmallVector<int64_t> planeDims(NodeImport &n, Value x) {
   return llvm::to_vector(llvm::seq<int64_t>(2, std::max<int64_t>(2, n.b.rank(x))));
 }
 
-Results globalMax(NodeImport &n) { return {n.b.reduce(ReduceKind::Max, n.in(0), planeDims(n, n.in(0)))}; }
+Results globalMax(NodeImport &n) { return {firstOfEquals(n.b.reduce(ReduceKind::Max, n.in(0), planeDims(n, n.in(0))))}; }
 
 Results globalAverage(NodeImport &n) {
   Value x = n.in(0);

@@ -1,6 +1,7 @@
 // RNN, GRU and LSTM, unrolled step by step: one product with all inputs before, one with the state in each step.
 #include "compiler/Import/OnnxOps/Dims.h"
 #include "compiler/Import/OnnxOps/Quantization.h"
+#include "compiler/Import/OnnxOps/Slopes.h"
 #include "runtime/base/CountText.h"
 
 #include <functional>
@@ -41,7 +42,7 @@ Activation activationOf(NodeImport &n, const std::string &text, double alpha, do
     return line;
   if (name == "hardsigmoid")
     return [=](NodeImport &n, Value x) {
-      return n.b.binary<nn::MinOp>(n.b.unary<nn::ReluOp>(line(n, x)), n.b.scalar(1, x));
+      return clamped(n, n.b.unary<nn::ReluOp>(line(n, x)), Value(), n.b.scalar(1, x));
     };
   n.unsupported("activation '" + text +
                 "' of a recurrent network; Sigmoid, Tanh, Relu, Affine and HardSigmoid are here");
@@ -68,7 +69,7 @@ struct State {
 Value clipped(NodeImport &n, const Cell &cell, Value x) {
   if (cell.clip <= 0)
     return x;
-  return n.b.binary<nn::MinOp>(n.b.binary<nn::MaxOp>(x, n.b.scalar(-cell.clip, x)), n.b.scalar(cell.clip, x));
+  return clamped(n, x, n.b.scalar(-cell.clip, x), n.b.scalar(cell.clip, x));
 }
 Value activated(NodeImport &n, const Cell &cell, int which, Value x) {
   return cell.activations[size_t(which)](n, clipped(n, cell, x));

@@ -1,5 +1,5 @@
 // Reductions: nn keeps reduced dims with size 1; a reshape drops them where ONNX does.
-#include "compiler/Import/OnnxOps/OnnxOp.h"
+#include "compiler/Import/OnnxOps/Slopes.h"
 
 namespace hpc::onnx {
 namespace {
@@ -49,7 +49,7 @@ Results l1(NodeImport &n) {
   return reduce(n, [&](Value x, ArrayRef<int64_t> axes) { return sum(n, n.b.unary<nn::AbsOp>(x), axes); });
 }
 Results l2(NodeImport &n) {
-  return reduce(n, [&](Value x, ArrayRef<int64_t> axes) { return n.b.unary<nn::SqrtOp>(sum(n, n.b.mul(x, x), axes)); });
+  return reduce(n, [&](Value x, ArrayRef<int64_t> axes) { return lengthOf(n, sum(n, n.b.mul(x, x), axes)); });
 }
 Results logSum(NodeImport &n) {
   return reduce(n, [&](Value x, ArrayRef<int64_t> axes) { return n.b.unary<nn::LogOp>(sum(n, x, axes)); });

@@ -113,6 +113,31 @@ def mean_and_root():
             onnx_file.node("Sqrt", ["mean"], ["root"]), onnx_file.node("Add", ["mean", "root"], ["loss"])]
 
 
+def far_from_zero(offset, loss):
+    """Scores that are inputs in another order, times the unit matrix, plus zeros, so that f32 holds them as they are, with a large common offset: what is rounded is the loss alone.
+    Own: entropies weighted and with an ignored class, of targets picked by index, of smoothed labels and of probabilities."""
+    draw = numpy.random.default_rng(4)
+    x = (offset + 8 * draw.integers(-2, 3, (BATCH, CLASSES)) + (3 * draw.standard_normal((BATCH, CLASSES)) if offset < 1e6 else 0)).astype(numpy.float32)
+    labels = draw.integers(0, CLASSES, BATCH)
+    unit = numpy.eye(CLASSES, dtype=numpy.float32)
+    weights = [("first.weight", unit[::-1].copy()), ("second.weight", unit), ("second.bias", numpy.zeros(CLASSES, numpy.float32))]
+    nodes = [onnx_file.node("MatMul", ["x", "first.weight"], ["h1"]), onnx_file.node("MatMul", ["h1", "second.weight"], ["h2"]), onnx_file.node("Add", ["h2", "second.bias"], ["scores"])]
+    if loss == "classification":
+        labels[1] = -100
+        file = onnx_file.model(nodes, [("x", "f32", ["batch", CLASSES])], [("scores", "f32", ["batch", CLASSES])], weights)
+        return Case(loss, file, {"x": x, "labels": labels}, {"batch": BATCH})
+    nodes += [entropy("weighed", reduction="mean", weighted=True, ignore_index=2), onnx_file.node("LogSoftmax", ["scores"], ["logs"], axis=1),
+              onnx_file.node("Constant", [], ["last"], value=numpy.array([1])), onnx_file.node("Unsqueeze", ["target", "last"], ["places"]),
+              onnx_file.node("LogSoftmax", ["scores"], ["more"], axis=1), onnx_file.node("GatherElements", ["more", "places"], ["own"], axis=1),
+              onnx_file.node("ReduceMean", ["own"], ["picked"], keepdims=0), onnx_file.node("Mul", ["logs", "shares"], ["parts"]),
+              onnx_file.node("ReduceMean", ["parts"], ["shared"], keepdims=0), onnx_file.node("ReduceMean", ["logs"], ["smooth"], keepdims=0),
+              onnx_file.node("Add", ["picked", "shared"], ["two"]), onnx_file.node("Add", ["two", "smooth"], ["three"]), onnx_file.node("Sub", ["weighed", "three"], ["loss"])]
+    constants = [("class_weights", numpy.array([0.5, 2, 1, 0.25, 3], numpy.float32))]
+    shares = draw.random((BATCH, CLASSES)).astype(numpy.float32)
+    file = onnx_file.model(nodes, [("x", "f32", ["batch", CLASSES]), ("target", "i64", ["batch"]), ("shares", "f32", ["batch", CLASSES])], [("loss", "f32", [])], weights + constants)
+    return Case("output:loss", file, {"x": x, "target": labels, "shares": shares}, {"batch": BATCH})
+
+
 def cases():
     mean = dict(keepdims=0)
     return {
@@ -134,6 +159,7 @@ def cases():
         "weighted-within": with_own_loss(weighted_within(), "i64"),
         "mean-and-root": with_own_loss(mean_and_root(), "f32"),
         "detached": with_own_loss(rounded(), "f32"),
+        **{f"offset-{offset:.0e}-{loss}": far_from_zero(offset, loss) for offset in (1e3, 1e6, 1e8) for loss in ("classification", "own")},
         "mlp-mse": of_file("mlp", "dynamo-op18.onnx", "mse", 7),
         "vit-classification": of_file("vit", "model.onnx", "classification", 13),
         "resnet-classification": of_file("resnet", "model.onnx", "classification", 11),

@@ -17,7 +17,7 @@ func.func @main(%ids: tensor<2x8xi64>, %table: tensor<7x4xf32>) -> (tensor<2x8x4
 func.func @main(%logits: tensor<2x3x5xf32>, %labels: tensor<2x3xi64>) -> tensor<2x3xf32> {
   %0 = nn.slice %labels {starts = array<i64: 0, 1>, steps = array<i64: 1, 1>} : tensor<2x3xi64> -> tensor<2x2xi64>
   %1 = nn.pad %0 {low = array<i64: 0, 0>, high = array<i64: 0, 1>, value = -100 : i64} : tensor<2x2xi64> -> tensor<2x3xi64>
-  %loss, %log_sum = nn.cross_entropy %logits, %1 {ignore_index = -100 : i64} : tensor<2x3x5xf32>, tensor<2x3xi64> -> tensor<2x3xf32>, tensor<2x3xf32>
+  %loss, %top, %share = nn.cross_entropy %logits, %1 {ignore_index = -100 : i64} : tensor<2x3x5xf32>, tensor<2x3xi64> -> tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>
   return %loss : tensor<2x3xf32>
 }
 
@@ -89,12 +89,12 @@ func.func @main(%ids: tensor<4xi64> {nn.initial = 0.0 : f64, nn.state = "s"}, %t
 func.func @main(%classes: tensor<4xi64>, %labels: tensor<4xi64>, %any: tensor<4xi64>, %scores: tensor<4x7xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
   %0 = nn.reshape %classes : tensor<4xi64> -> tensor<4x1xi64>
   %1 = nn.gather_nd %scores, %0 {batch_dims = 1 : i64} : tensor<4x7xf32>, tensor<4x1xi64> -> tensor<4xf32> loc("pick")
-  %2, %3 = nn.cross_entropy %scores, %labels {ignore_index = -9223372036854775808 : i64} : tensor<4x7xf32>, tensor<4xi64> -> tensor<4xf32>, tensor<4xf32> loc("loss")
+  %2, %3, %top = nn.cross_entropy %scores, %labels {ignore_index = -9223372036854775808 : i64} : tensor<4x7xf32>, tensor<4xi64> -> tensor<4xf32>, tensor<4xf32>, tensor<4xf32> loc("loss")
   %zero = nn.constant dense<0> : tensor<i64> : tensor<i64>
   %seven = nn.constant dense<7> : tensor<i64> : tensor<i64>
   %negative = nn.compare lt %any, %zero : tensor<4xi64>, tensor<i64> -> tensor<4xi1>
   %raised = nn.add %any, %seven : tensor<4xi64>, tensor<i64> -> tensor<4xi64>
   %wrapped = nn.select %negative, %raised, %any : tensor<4xi1>, tensor<4xi64>, tensor<4xi64> -> tensor<4xi64>
-  %4, %5 = nn.cross_entropy %scores, %wrapped {ignore_index = -9223372036854775808 : i64} : tensor<4x7xf32>, tensor<4xi64> -> tensor<4xf32>, tensor<4xf32> loc("wrapped")
+  %4, %5, %top2 = nn.cross_entropy %scores, %wrapped {ignore_index = -9223372036854775808 : i64} : tensor<4x7xf32>, tensor<4xi64> -> tensor<4xf32>, tensor<4xf32>, tensor<4xf32> loc("wrapped")
   return %1, %2, %4 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
 }

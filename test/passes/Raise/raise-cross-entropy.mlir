@@ -8,7 +8,7 @@
 // CHECK-DAG: %[[NEGATIVE:.*]] = nn.compare lt %[[ROWS]]
 // CHECK-DAG: %[[RAISED:.*]] = nn.add %[[ROWS]]
 // CHECK: %[[CLASSES:.*]] = nn.select %[[NEGATIVE]], %[[RAISED]], %[[ROWS]]
-// CHECK: %[[LOSS:.*]], %{{.*}} = nn.cross_entropy %[[X]], %[[CLASSES]] {ignore_index = -9223372036854775808 : i64}
+// CHECK: %[[LOSS:.*]], %{{.*}}, %{{.*}} = nn.cross_entropy %[[X]], %[[CLASSES]] {ignore_index = -9223372036854775808 : i64}
 // CHECK: %[[LOG:.*]] = nn.neg %[[LOSS]]
 // CHECK: %[[FIRST:.*]] = nn.reshape %[[LOG]] : tensor<2x4xf32> -> tensor<2x4x1xf32>
 // CHECK: %[[CLAMPED:.*]] = nn.max

@@ -9,7 +9,7 @@
 // CHECK-NOT: nn.tanh
 // CHECK: %[[NEXT:.*]] = nn.slice %[[LABELS]] {starts = array<i64: 0, 1>, {{.*}}-> tensor<2x4xi64>
 // CHECK: %[[SHIFTED:.*]] = nn.pad %[[NEXT]] {high = array<i64: 0, 1>, low = array<i64: 0, 0>, value = -100 : i64}
-// CHECK: %[[LOSS:.*]], %{{.*}} = nn.cross_entropy %{{.*}}, %[[SHIFTED]] : tensor<2x5x7xf32>
+// CHECK: %[[LOSS:.*]], %{{.*}}, %{{.*}} = nn.cross_entropy %{{.*}}, %[[SHIFTED]] : tensor<2x5x7xf32>
 // CHECK: %[[COUNTS:.*]] = nn.compare ne %[[SHIFTED]]
 // CHECK: %[[COUNT:.*]] = nn.reshape
 // CHECK: %[[SUMS:.*]] = nn.reduce sum %[[LOSS]] {axes = array<i64: 0, 1>}

@@ -210,13 +210,13 @@ std::vector<Case> cases() {
       {"cross_entropy",
        {{"a", "2x3x5", -2, 2}},
        "%i = nn.constant dense<[[0, 4, -100], [2, 2, 1]]> : tensor<2x3xi64> : tensor<2x3xi64>\n"
-       "%l, %s = nn.cross_entropy %a, %i : tensor<2x3x5xf32>, tensor<2x3xi64> -> tensor<2x3xf32>, tensor<2x3xf32>\n"
-       "%r = nn.concat %l, %s {axis = 0 : i64} : tensor<2x3xf32>, tensor<2x3xf32> -> tensor<4x3xf32>",
-       "4x3"},
+       "%l, %t, %s = nn.cross_entropy %a, %i : tensor<2x3x5xf32>, tensor<2x3xi64> -> tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>\n"
+       "%r = nn.concat %l, %t, %s {axis = 0 : i64} : tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32> -> tensor<6x3xf32>",
+       "6x3"},
       {"cross_entropy_loss",
        {{"a", "3x5", -2, 2}},
        "%i = nn.constant dense<[0, 7, 3]> : tensor<3xi64> : tensor<3xi64>\n"
-       "%r, %s = nn.cross_entropy %a, %i {ignore_index = 7 : i64} : tensor<3x5xf32>, tensor<3xi64> -> tensor<3xf32>, tensor<3xf32>",
+       "%r, %t, %s = nn.cross_entropy %a, %i {ignore_index = 7 : i64} : tensor<3x5xf32>, tensor<3xi64> -> tensor<3xf32>, tensor<3xf32>, tensor<3xf32>",
        "3"},
       // What has no slope does not disturb what has one.
       {"steps",
