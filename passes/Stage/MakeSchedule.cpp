@@ -23,66 +23,86 @@ static bool has(const plan::Pipeline &pipeline, plan::ProgramKind kind) {
 
 /// What fits the programs that there are.
 static ScheduleKind defaultKind(const plan::Pipeline &pipeline) {
-  if (!has(pipeline, plan::ProgramKind::Backward))
-    return ScheduleKind::Inference;
-  if (pipeline.chunks > 1)
+  const bool hasBackward = has(pipeline, plan::ProgramKind::Backward);
+  if (hasBackward && pipeline.chunks > 1)
     return ScheduleKind::Interleaved;
-  return has(pipeline, plan::ProgramKind::WeightGradient) ? ScheduleKind::ZeroBubbleH1
-                                                          : ScheduleKind::OneForwardOneBackward;
+  if (has(pipeline, plan::ProgramKind::WeightGradient))
+    return ScheduleKind::ZeroBubbleH1;
+  return hasBackward ? ScheduleKind::OneForwardOneBackward : ScheduleKind::Inference;
 }
 
-/// What a stage runs is its own: one without parameters has no U, one before all parameters no B, and with a forward
-/// schedule one that updates has a U.
-static void fitPrograms(const plan::Pipeline &pipeline, PipelineSchedule &schedule) {
-  for (auto [index, stage] : llvm::enumerate(schedule)) {
-    auto isThere = [&, stage = int32_t(index)](plan::ProgramKind kind, int32_t chunk) {
-      return llvm::is_contained(pipeline.programs, plan::ProgramPlace{kind, stage, chunk});
-    };
-    llvm::erase_if(stage, [&](const plan::ScheduleAction &action) {
-      return has(pipeline, action.kind) && !isThere(action.kind, action.chunk);
+/// Whether it is a training step: else each stage has F alone.
+static bool trains(const plan::Pipeline &pipeline) {
+  return llvm::any_of(pipeline.programs, [](const plan::ProgramPlace &place) { return place.kind != plan::ProgramKind::Forward; });
+}
+
+static bool isThere(const plan::Pipeline &pipeline, plan::ProgramKind kind, size_t stage, int32_t chunk) {
+  return llvm::is_contained(pipeline.programs, plan::ProgramPlace{kind, int32_t(stage), chunk});
+}
+
+/// Takes out B, W and U where a stage with such a part of the model has none: a stage without parameters has no U, one before
+/// all that are trained no B, one of which only biases are trained may have no B or no W. Returns what was taken, as "W of
+/// stage 0".
+static SmallVector<std::string> takeAbsent(const plan::Pipeline &pipeline, PipelineSchedule &schedule) {
+  SmallVector<std::string> taken;
+  for (auto [index, stage] : llvm::enumerate(schedule))
+    llvm::erase_if(stage, [&, index = index](const plan::ScheduleAction &action) {
+      if (action.kind == plan::ProgramKind::Forward || isThere(pipeline, action.kind, index, action.chunk) ||
+          !isThere(pipeline, plan::ProgramKind::Forward, index, action.chunk))
+        return false;
+      std::string text = plan::kindText(action.kind) + " of stage " + std::to_string(index);
+      if (!llvm::is_contained(taken, text))
+        taken.push_back(text);
+      return true;
     });
-    bool updates = !stage.empty() && stage.back().kind == plan::ProgramKind::Update;
-    if (updates && !isThere(plan::ProgramKind::Update, 0))
-      stage.pop_back();
-    else if (!updates && isThere(plan::ProgramKind::Update, 0))
-      stage.push_back({plan::ProgramKind::Update, 0, 0});
-  }
+  return taken;
+}
+
+static Status onlyTrains(StringRef what) {
+  return Status::error(ErrorKind::Usage, (what + " of a training step, and this program runs forward alone; add --train, or leave the schedule out").str());
 }
 
 static Expected<PipelineSchedule> makeNamed(const plan::Pipeline &pipeline, ScheduleKind kind) {
-  if (kind == ScheduleKind::Inference && has(pipeline, plan::ProgramKind::Backward))
-    return Status::error(ErrorKind::Usage, "it runs no B, which the program has; use " +
+  if (kind == ScheduleKind::Inference && defaultKind(pipeline) != kind)
+    return Status::error(ErrorKind::Usage, "it runs no backward, which the program has; use " +
                                                plan::name(defaultKind(pipeline)));
+  if (kind != ScheduleKind::Inference && !trains(pipeline))
+    return onlyTrains("it is the schedule");
   Expected<PipelineSchedule> schedule =
       plan::makeSchedule(kind, pipeline.stages, pipeline.chunks, pipeline.microBatches);
   if (!schedule.ok())
     return schedule;
-  fitPrograms(pipeline, *schedule);
-  for (const plan::StageSchedule &stage : *schedule)
-    for (const plan::ScheduleAction &action : stage)
-      if (!has(pipeline, action.kind))
-        return Status::error(ErrorKind::Usage, "it runs " + kindText(action.kind) +
-                                                   ", which the program does not have; use " +
-                                                   plan::name(defaultKind(pipeline)));
+  takeAbsent(pipeline, *schedule);
+  for (auto [index, stage] : llvm::enumerate(*schedule)) // a forward schedule names no update
+    if (isThere(pipeline, plan::ProgramKind::Update, index, 0) && (stage.empty() || stage.back().kind != plan::ProgramKind::Update))
+      stage.push_back({plan::ProgramKind::Update, 0, 0});
   return schedule;
 }
 
-/// A user's file may leave receives and drains to us; then it has none at all.
-static Expected<PipelineSchedule> readFile(const plan::Pipeline &pipeline, const std::string &path) {
+/// A user's file may leave receives and drains to us; then it has none at all, and may run what a stage turns out not to have:
+/// `left` is told of that.
+static Expected<PipelineSchedule> readFile(const plan::Pipeline &pipeline, const std::string &path, SmallVector<std::string> &left) {
   Expected<PipelineSchedule> schedule = readScheduleFile(path);
   if (!schedule.ok())
     return schedule;
-  bool isComplete = llvm::any_of(*schedule, [](const plan::StageSchedule &stage) {
-    return llvm::any_of(stage, [](const plan::ScheduleAction &action) { return !plan::computes(action.kind); });
-  });
-  if (!isComplete && int64_t(schedule->size()) == pipeline.stages)
+  auto any = [&](llvm::function_ref<bool(plan::ProgramKind)> is) {
+    return llvm::any_of(*schedule, [&](const plan::StageSchedule &stage) {
+      return llvm::any_of(stage, [&](const plan::ScheduleAction &action) { return is(action.kind); });
+    });
+  };
+  if (!trains(pipeline) && any([](plan::ProgramKind kind) { return plan::computes(kind) && kind != plan::ProgramKind::Forward; }))
+    return onlyTrains("it has B, W or U,");
+  bool isComplete = any([](plan::ProgramKind kind) { return !plan::computes(kind); });
+  if (!isComplete && int64_t(schedule->size()) == pipeline.stages) {
+    left = takeAbsent(pipeline, *schedule);
     plan::addTransfers(pipeline, *schedule);
+  }
   return schedule;
 }
 
-static Expected<PipelineSchedule> makeSchedule(const plan::Pipeline &pipeline, const std::string &text) {
+static Expected<PipelineSchedule> makeSchedule(const plan::Pipeline &pipeline, const std::string &text, SmallVector<std::string> &left) {
   if (isScheduleFile(text))
-    return readFile(pipeline, text);
+    return readFile(pipeline, text, left);
   ScheduleKind kind = defaultKind(pipeline);
   if (!text.empty()) {
     Expected<ScheduleKind> named = parseScheduleName(text);
@@ -113,7 +133,8 @@ struct MakeSchedule : impl::MakeScheduleBase<MakeSchedule> {
           << "@main has no stages that a schedule could run; run hpc-split-stages first";
       return signalPassFailure();
     }
-    Expected<PipelineSchedule> made = makeSchedule(pipeline, schedule);
+    SmallVector<std::string> left;
+    Expected<PipelineSchedule> made = makeSchedule(pipeline, schedule, left);
     Status status = made.ok() ? plan::checkSchedule(pipeline, *made).status() : made.status();
     if (!status.ok()) {
       bool isWrongList = isScheduleFile(schedule) && status.kind() == ErrorKind::Plan;
@@ -122,6 +143,9 @@ struct MakeSchedule : impl::MakeScheduleBase<MakeSchedule> {
           << (isWrongList ? remedyOfFile : "");
       return signalPassFailure();
     }
+    if (!left.empty())
+      mlir::emitRemark(function.getLoc()) << "--pp-schedule=" << schedule << ": " << llvm::join(left, ", ")
+                                          << (left.size() == 1 ? " is" : " are") << " left out: nothing is trained there that needs it";
     pipe::writeSchedule(function, *made);
   }
 };

@@ -16,7 +16,7 @@
 // SHORT: [usage] --pp-schedule={{.*}}.short.txt: the schedule has lists for 1 stage, the pipeline has 2; the file has a line for each stage, which names what the stage runs, in order: each program once for each micro-batch (F0 B0 F1 B1), U once, and receives and drains all or not at all; hpc-opt --explain shows the lists of a schedule that runs
 // TEXT: [usage] --pp-schedule={{.*}}.text.txt: line 2: schedule: 'G0' is no action
 // FILE: [io] --pp-schedule=./no-such-file: {{.*}}no-such-file
-// KIND: [usage] --pp-schedule=1f1b: it runs B, which the program does not have; use inference
+// KIND: [usage] --pp-schedule=1f1b: it is the schedule of a training step, and this program runs forward alone; add --train, or leave the schedule out
 // NAME: [usage] --pp-schedule=fastest: schedule 'fastest' is not known; there are inference, gpipe, 1f1b, interleaved, zb-h1, and files (./my-schedule.txt)
 module attributes {dist.mesh = #dist.mesh<"mb=2:time, dp=1:data, tp=1:tensor">} {
   func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
