@@ -262,19 +262,21 @@ For example
 
 static Status usage(const Twine &message) { return Status::error(ErrorKind::Usage, message.str()); }
 
-/// LLVM would offer any of its thousands of options as the nearest; here it is one of ours.
+/// LLVM would offer any of its thousands of options as the nearest, and takes some by the name of a flag of another tool; here
+/// it is one of ours.
 static Status refuseUnknown(int argc, char **argv, Flags &flags) {
+  std::vector<std::string> ours;
+  for (cl::OptionCategory *group : flags.groups())
+    for (const cl::Option *flag : flags.flagsOf(group))
+      ours.push_back(dashed(flag->ArgStr));
   for (StringRef argument : llvm::drop_begin(ArrayRef<char *>(argv, argc))) {
     if (argument == "--")
       break;
     StringRef name = argument.ltrim('-').split('=').first;
-    if (!argument.starts_with("-") || name.empty() || cl::getRegisteredOptions().contains(name))
+    if (!argument.starts_with("-") || name.empty() || llvm::is_contained(ours, dashed(name)))
       continue;
-    std::vector<std::string> ours;
-    for (cl::OptionCategory *group : flags.groups())
-      for (const cl::Option *flag : flags.flagsOf(group))
-        ours.push_back(dashed(flag->ArgStr));
-    return usage(unknownFlag("hpc-opt", argument.split('=').first.str(), ours));
+    if (!cl::getRegisteredOptions().contains(name) || !otherToolsWith("hpc-opt", name.str()).empty())
+      return usage(unknownFlag("hpc-opt", argument.split('=').first.str(), ours));
   }
   return Status::success();
 }
@@ -445,11 +447,8 @@ static Status checkTogether(Flags &flags, CommandLine &line) {
 }
 
 bool isCompilerFlag(StringRef argument) {
-  static constexpr StringRef names[] = {
-      "batch-dim", "betas", "clip", "compile-to", "const", "decay", "deterministic", "devices", "dim", "dp", "dtype", "dropout", "dump-phases", "epsilon", "explain", "follow-links",
-      "freeze", "h", "help", "inference", "kernel-cache", "list-params", "loss", "memory", "micro-batches", "momentum", "nesterov", "no-weights", "onnx-configuration", "optimizer", "pp", "pp-chunks", "pp-schedule", "pp-split",
-      "recompute", "remarks", "schedule", "spec", "target", "tp", "train", "verify", "weight-decay", "weights", "write-onnx-annotations", "write-spec", "zero"};
-  return argument.starts_with("-") && llvm::is_contained(names, argument.ltrim('-').split('=').first);
+  StringRef name = argument.ltrim('-').split('=').first;
+  return argument.starts_with("-") && (name == "h" || name == "help" || toolFlags().front().has(name.str()));
 }
 
 Expected<CommandLine> parseCommandLine(int argc, char **argv) {
