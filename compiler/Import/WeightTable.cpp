@@ -148,6 +148,8 @@ void WeightTable::setAliases() {
         paths.insert(path);
     SmallVector<StringRef> aliases(names.begin(), names.end());
     aliases.append(paths.begin(), paths.end());
+    if (!names.empty() && !op.isAbsent())
+      op->setAttr(nn::tiedNamesAttrName, builder.getStrArrayAttr(SmallVector<StringRef>(names.begin(), names.end())));
     if (!aliases.empty())
       op.setAliasesAttr(builder.getStrArrayAttr(aliases));
   }

@@ -1,5 +1,6 @@
 // Duplicates of a weight become uses of it; their names live on as its aliases.
 #include "compiler/Diagnostics.h"
+#include "compiler/Dialect/NN/MadeOf.h"
 #include "compiler/Dialect/NN/TransposedAliases.h"
 #include "passes/Raise/Passes.h"
 #include "passes/Raise/Ties.h"
@@ -29,6 +30,17 @@ static void joinAliases(nn::ParameterOp weight, nn::ParameterOp duplicate, bool 
   nn::setTransposedAliases(weight, transposed);
 }
 
+/// Training says so. An absent weight is tied to none but itself, read at the same place.
+static void noteTied(nn::ParameterOp weight, nn::ParameterOp duplicate) {
+  SmallVector<StringRef> names;
+  if (auto known = weight->getAttrOfType<ArrayAttr>(nn::tiedNamesAttrName))
+    llvm::append_range(names, known.getAsValueRange<StringAttr>());
+  if (duplicate.isAbsent() || weight.getName() == duplicate.getName() || llvm::is_contained(names, duplicate.getName()))
+    return;
+  names.push_back(duplicate.getName());
+  weight->setAttr(nn::tiedNamesAttrName, Builder(weight.getContext()).getStrArrayAttr(names));
+}
+
 namespace {
 struct TieWeights : impl::TieWeightsBase<TieWeights> {
   using TieWeightsBase::TieWeightsBase;
@@ -44,6 +56,7 @@ struct TieWeights : impl::TieWeightsBase<TieWeights> {
     }
     for (Tie &tie : *ties) {
       joinAliases(tie.weight, tie.duplicate, tie.isTransposed);
+      noteTied(tie.weight, tie.duplicate);
       if (!tie.weight->isBeforeInBlock(tie.duplicate))
         tie.weight->moveBefore(tie.duplicate);
       Value value = tie.weight;

@@ -28,6 +28,11 @@ void DiagnosticPrinter::print(Diagnostic &diagnostic) {
   auto [tag, text] = splitTag(message);
   if (diagnostic.getSeverity() == DiagnosticSeverity::Remark && text.starts_with("[hpc-") && !allRemarks)
     return;
+  const bool isError = diagnostic.getSeverity() == DiagnosticSeverity::Error || diagnostic.getSeverity() == DiagnosticSeverity::Note;
+  std::string key = text.str();
+  llvm::raw_string_ostream(key) << diagnostic.getLocation();
+  if (!isError && !told.insert(key).second) // --verify makes the serial step once more
+    return;
   switch (diagnostic.getSeverity()) {
   case DiagnosticSeverity::Error: {
     ErrorKind kind = tag.value_or(untagged);

@@ -6,6 +6,8 @@
 
 #include "mlir/IR/Diagnostics.h"
 
+#include <set>
+
 namespace hpc {
 
 /// As long as it lives, `[usage] text` is printed as `hpc-opt: error[usage]: text`.
@@ -21,6 +23,7 @@ struct DiagnosticPrinter {
 private:
   void print(Diagnostic &diagnostic);
   bool allRemarks;
+  std::set<std::string> told; ///< warnings and remarks, with their places
   ScopedDiagnosticHandler handler;
 };
 

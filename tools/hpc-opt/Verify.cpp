@@ -5,6 +5,7 @@
 
 #include "compiler/Dialect/Dist/Correspondence.h"
 #include "compiler/Dialect/NN/Int8Parameter.h"
+#include "compiler/Dialect/NN/Ports.h"
 #include "compiler/Interpreter/StoredParameters.h"
 #include "compiler/Location.h"
 #include "runtime/base/AvailableMemory.h"
@@ -274,22 +275,24 @@ Expected<std::string> verifyPlan(const Verification &what) {
   dist::Mesh mesh = dist::meshOf(what.compiled);
   std::string unbounded =
       run->unbounded ? format(", %lld of which could hold anything: their type overflows", (long long)run->unbounded) : "";
-  std::string rounding = run->outputsOfRounding ? ", but for " + countText(run->outputsOfRounding, "output") +
-                                                      ": rounding errors alone may be as large as the values there"
-                                                : "";
+  // Of a training step all is judged by bounds: what rounding makes of a gradient of 0, Adam's first step divides by itself.
+  const bool trains = !nn::writtenBy(mainOf(what.serial)).empty();
+  std::string results = format("loss, gradients, new weights and states %.2g of the bound", run->worstResultOfBound);
+  if (!trains)
+    results = format("outputs off by %.2g of the largest value", run->worstOutput) +
+              (run->outputsOfRounding ? "; " + countText(run->outputsOfRounding, "output") + " of rounding errors alone, within the bound" : "");
   std::string int8 = verifier.movedByInt8
                          ? format("weights in int8 move the serial program's outputs by %.2g of the largest value\n", *verifier.movedByInt8)
                          : "";
   return int8 + format("verified: serial == raised (%.2g of the bound), serial == %s of "
                 "%s in double (%.2g of the bound), "
-                "serial == plan on %s with poisoned memory (%s%s; %.2g of the bound; outputs off by "
-                "%.2g of the largest value%s)\n",
+                "serial == plan on %s with poisoned memory (%s%s; %.2g of the bound; %s)\n",
                 verifier.worstRaise, countText(verifier.comparedValues, "value").c_str(),
                 mesh.numCoordinates() == 1 ? "the only coordinate"
                                            : ("all " + countText(mesh.numCoordinates(), "coordinate")).c_str(),
                 verifier.worstPartition, countText(what.lowered.plan.worldSize(), "rank").c_str(),
-                countText(run->buffers, "buffer").c_str(), unbounded.c_str(), run->worstOfBound, run->worstOutput,
-                rounding.c_str());
+                countText(run->buffers, "buffer").c_str(), unbounded.c_str(), run->worstOfBound,
+                results.c_str());
 }
 
 } // namespace hpc

@@ -152,6 +152,8 @@ Expected<RunReport> runAndCompare(const Verification &what, const std::vector<Te
     double bound = reference.outputBounds[result];
     double ofLargest = 0;
     std::optional<Difference> difference = firstDifference(found, reference.outputs[result], bound, ofLargest);
+    if (bound > 0)
+      comparison.report.worstResultOfBound = std::max(comparison.report.worstResultOfBound, ofLargest * largestMagnitude(reference.outputs[result]) / bound);
     if (ofLargest > 0 && bound >= largestMagnitude(reference.outputs[result]))
       ++comparison.report.outputsOfRounding;
     else

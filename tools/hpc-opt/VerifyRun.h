@@ -22,6 +22,7 @@ struct RunReport {
   int64_t buffers = 0;           ///< comparisons of a buffer at a rank and micro-batch
   int64_t unbounded = 0;         ///< of those, without a bound: f32 overflows there
   double worstOfBound = 0;       ///< the largest difference as a part of its bound
+  double worstResultOfBound = 0; ///< the same of what the run returns and writes
   double worstOutput = 0;        ///< relative to the largest magnitude of the output, where the bound is less than that
   int64_t outputsOfRounding = 0; ///< that differ, and whose bound is not: their terms cancel, or errors grow
 };

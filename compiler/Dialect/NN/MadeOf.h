@@ -13,6 +13,9 @@ constexpr const char *madeOfAttrName = "nn.made_of";
 /// each comes from.
 constexpr const char *originAttrName = "nn.origin";
 
+/// On a parameter that others were taken for, since they hold the same numbers, transposed perhaps: their names.
+constexpr const char *tiedNamesAttrName = "nn.tied_names";
+
 /// Whether the file says that the two come from different parameters.
 inline bool areSaidApart(ParameterOp a, ParameterOp b) {
   Attribute first = a->getAttr(originAttrName), second = b->getAttr(originAttrName);
