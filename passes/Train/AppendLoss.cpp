@@ -35,6 +35,7 @@ public:
     std::optional<Choice> choice = choose(spec);
     if (!choice)
       return failure();
+    function->getParentOfType<ModuleOp>()->setAttr(lossAttrName, b.builder.getStringAttr(choice->kind + ":" + choice->name));
     step.results.clear(); // what only inference wants
     if (choice->kind == "output") {
       step.addResult(b.reshape(choice->output, {}), {lossName, "", ""});
@@ -186,7 +187,10 @@ private:
                                   b.builder.getDenseI64ArrayAttr(none), b.builder.getDenseI64ArrayAttr(high),
                                   b.builder.getI64IntegerAttr(ignoreIndex));
     }
-    auto loss = nn::CrossEntropyOp::create(b.builder, b.loc, choice.output, classes, ignoreIndex);
+    // A sum over rows and their number are more than 16 bits hold.
+    Type element = nn::tensorType(choice.output).getElementType();
+    Value logits = element.isF16() || element.isBF16() ? b.cast(choice.output, b.builder.getF32Type()) : choice.output;
+    auto loss = nn::CrossEntropyOp::create(b.builder, b.loc, logits, classes, ignoreIndex);
     Value counts = b.compare(nn::ComparePredicate::ne, classes, b.number(classes, double(ignoreIndex)));
     Value count = sumAll(b.cast(counts, nn::tensorType(loss.getLoss()).getElementType()));
     addResults(sumAll(loss.getLoss()), count);
@@ -198,6 +202,11 @@ private:
     auto type = nn::tensorType(choice.output);
     if (type.getNumElements() == 0)
       return noElement(choice);
+    if (type.getRank() == 3 && hasTableOf(function, type.getShape().back()))
+      if (std::string ids = findIds(function, type.getShape().drop_back(), type.getShape().back()); !ids.empty())
+        mlir::emitWarning(function->getParentOfType<ModuleOp>().getLoc())
+            << "--loss=mse compares output '" << choice.name << "' with an input '" << labelsName << "' of its own type, " << type << ", which --data has to give; the model reads ids ('"
+            << ids << "') and its output has a number for each of them, whose loss is --loss=causal-lm as a rule";
     FailureOr<Value> target = labels(RankedTensorType::get(type.getShape(), type.getElementType()), "");
     if (failed(target))
       return failure();

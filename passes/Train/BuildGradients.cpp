@@ -22,6 +22,13 @@ namespace hpc {
 
 using namespace train;
 
+/// Whether gradients may flow through f16, which ends where small ones begin.
+static bool hasHalves(func::FuncOp function) {
+  return llvm::any_of(function.getBody().front(), [](Operation &op) {
+    return llvm::any_of(op.getResults(), [](Value result) { return nn::tensorType(result).getElementType().isF16(); });
+  });
+}
+
 static bool isReal(Value value) { return isa<FloatType>(nn::tensorType(value).getElementType()); }
 static bool isOneElement(Value value) { return nn::tensorType(value).getNumElements() == 1; }
 
@@ -360,10 +367,54 @@ public:
     }
   }
 
+  /// An old exporter writes a weight that two modules share twice, and a file does not say whether equal ones are one.
+  void noteTied() const {
+    std::string first;
+    int64_t count = 0;
+    for (nn::ParameterOp parameter : order)
+      if (auto tied = parameter->getAttrOfType<ArrayAttr>(nn::tiedNamesAttrName))
+        for (StringRef name : tied.getAsValueRange<StringAttr>())
+          if (++count == 1)
+            first = "'" + name.str() + "' and '" + parameter.getName().str() + "'";
+    if (count > 0)
+      mlir::emitRemark(nn::ParameterOp(order.front())->getParentOfType<ModuleOp>().getLoc())
+          << first << (count > 1 ? " and " + countText(count - 1, "other pair") : "") << " of the file hold equal numbers and are trained as one parameter" << (count > 1 ? " each" : "")
+          << "; if they are to differ, export with torch.onnx.export(..., dynamo=True, optimize=False), or move one a little before the export";
+  }
+
   DenseMap<Value, Value> ops;
   SmallVector<nn::ParameterOp> order;
   const ParamRule *frozenBy = nullptr; ///< the rule that froze the first parameter that a rule did
 };
+
+/// Makes trained parameters of 16 bits f32, as --dtype has them: what they are stored as and read as stays. An update is far
+/// smaller than a weight, and in 16 bits most of it would be lost.
+void widenTrained(const Trained &trained) {
+  for (auto [value, first] : trained.ops) {
+    Type narrow = nn::tensorType(value).getElementType();
+    if (!narrow.isF16() && !narrow.isBF16())
+      continue;
+    auto parameter = value.getDefiningOp<nn::ParameterOp>();
+    auto type = nn::tensorType(value);
+    OpBuilder builder(parameter->getContext());
+    builder.setInsertionPointAfter(parameter);
+    parameter.getResult().setType(RankedTensorType::get(type.getShape(), builder.getF32Type()));
+    parameter.setStoredType(narrow);
+    auto read = nn::CastOp::create(builder, parameter.getLoc(), type, parameter.getResult());
+    parameter.getResult().replaceAllUsesExcept(read, read);
+  }
+}
+
+/// What is saved is not of the model's type. `names`: of the trained parameters of a type.
+void noteWidened(func::FuncOp function, Type type, ArrayRef<StringRef> names) {
+  if (names.empty())
+    return;
+  std::string text;
+  llvm::raw_string_ostream(text) << type;
+  mlir::emitRemark(function->getParentOfType<ModuleOp>().getLoc())
+      << countText(int64_t(names.size()), "parameter") << " of " << text << " ('" << names[0] << (names.size() > 1 ? "', ...) are" : "') is")
+      << " held, updated and saved as f32, and rounded to " << text << " where the model reads " << (names.size() > 1 ? "them" : "it");
+}
 
 struct BuildGradients : impl::BuildGradientsBase<BuildGradients> {
   using BuildGradientsBase::BuildGradientsBase;
@@ -399,17 +450,24 @@ struct BuildGradients : impl::BuildGradientsBase<BuildGradients> {
                 "trained in a rule before it, with \"trainable\": true";
     trained.warnOfMerged(function);
     trained.warnOfComputed();
+    trained.noteTied();
+    widenTrained(trained);
     // 2. Backwards.
-    Backward backward(function, step, trained.ops, scaleLoss ? step.stepScalar("loss_scale") : Value());
+    Backward backward(function, step, trained.ops, scaleLoss || hasHalves(function) ? step.stepScalar("loss_scale") : Value());
     if (failed(backward.run(loss)))
       return failure();
     // 3. What it was done for.
     bool any = false;
+    SmallVector<StringRef> ofF16, ofBf16;
     for (nn::ParameterOp parameter : trained.order)
       if (Value gradient = backward.gradient(parameter, parameter.getName())) {
         step.addResult(gradient, {"", "", parameter.getName().str()});
         any = true;
+        if (std::optional<Type> stored = parameter.getStoredType())
+          (stored->isF16() ? ofF16 : ofBf16).push_back(parameter.getName());
       }
+    noteWidened(function, Float16Type::get(function.getContext()), ofF16);
+    noteWidened(function, BFloat16Type::get(function.getContext()), ofBf16);
     if (!any)
       return userError(function, ErrorKind::Model)
              << "there is nothing to train: " << (trained.order.empty() ? "no parameter is both a float and not frozen"

@@ -25,6 +25,13 @@ static void collectArguments(Value indices, ArrayRef<int64_t> shape, llvm::SetVe
   }
 }
 
+bool hasTableOf(func::FuncOp function, int64_t rows) {
+  return llvm::any_of(function.getBody().front(), [&](Operation &op) {
+    return accessOf(&op) == Access::Lookup && nn::shapeOf(op.getOperand(0)).size() == 2 && nn::shapeOf(op.getOperand(0))[0] == rows &&
+           isa<FloatType>(nn::tensorType(op.getResult(0)).getElementType());
+  });
+}
+
 std::string findIds(func::FuncOp function, ArrayRef<int64_t> shape, int64_t vocabulary) {
   llvm::SetVector<BlockArgument> any, ofVocabulary;
   for (Operation &op : function.getBody().front()) {

@@ -54,7 +54,7 @@ const Optimizer::Shared &Optimizer::shared(Type type) {
   shared.learningRate = a.cast(lr, type);
   if (recipe.kind == OptimizerKind::Sgd)
     return shared;
-  Value count = step.stepScalar("step");
+  Value count = step.stepScalar("update");
   auto correction = [&](double beta) {
     Value power = nn::PowOp::create(a.builder, a.location, a.number(beta, count), count);
     return a.sub(a.number(1, count), power);

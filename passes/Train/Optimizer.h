@@ -1,6 +1,6 @@
 // The formulas of the optimizers, for one parameter: PyTorch's (torch.optim, 2.x), and for LAMB You et al. 2020, algorithm 2
 // with phi(x) = x. Every number that is the same for all parameters is computed once a step, in f64, from the step
-// scalars `lr` and `step` (1 in the first step): 1 - beta^step in f32 would lose all digits of a beta near 1.
+// scalars `lr` and `update` (1 in the first step that is not skipped): 1 - beta^update in f32 would lose all digits of a beta near 1.
 #pragma once
 
 #include "passes/Train/StepFunction.h"
@@ -40,9 +40,9 @@ public:
 private:
   struct Shared {
     Value learningRate; ///< lr
-    Value rootOfCorrection2; ///< sqrt(1 - beta2^step)
-    Value correction1; ///< 1 - beta1^step
-    Value stepSize; ///< lr / (1 - beta1^step)
+    Value rootOfCorrection2; ///< sqrt(1 - beta2^update)
+    Value correction1; ///< 1 - beta1^update
+    Value stepSize; ///< lr / (1 - beta1^update)
   };
   const Shared &shared(Type type);
   Value state(Update &update, StringRef kind, StringRef name, Value parameter);
@@ -50,7 +50,7 @@ private:
   Update updateAdam(StringRef name, Value parameter, Value gradient, double weightDecay);
   Update updateLamb(StringRef name, Value parameter, Value gradient, double weightDecay);
   struct Moments {
-    Value first, root; ///< m and sqrt(v / (1 - beta2^step)) + eps
+    Value first, root; ///< m and sqrt(v / (1 - beta2^update)) + eps
   };
   Moments moments(Update &update, StringRef name, Value parameter, Value gradient);
 

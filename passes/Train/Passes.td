@@ -8,7 +8,7 @@ def AppendLoss : Pass<"hpc-append-loss", "::mlir::ModuleOp"> {
   let description = [{
     `causal-lm` (of an output [batch, sequence, vocabulary]): the mean cross entropy of the next token. The new input `labels` has the ids' shape and their alignment: the shift is on
     the labels in here, and -100 is ignored. Where data has no labels the ids stand for them (`nn.default_input`); the ids are the input that the embedding looks up.
-    `classification` ([batch, classes], labels [batch]), `mse` (labels of the output's shape), `output` (an output that is one float, a loss of the model's own); `KIND:NAME` says of which output.
+    Logits of 16 bits are cast to f32. `classification` ([batch, classes], labels [batch]), `mse` (labels of the output's shape), `output` (an output that is one float, a loss of the model's own); `KIND:NAME` says of which output.
     `auto`: an output that is one float and alone reads some input (labels); where there is none, by the rank of the output.
 
     Results are `loss`, the ratio of a sum and a count, and `valid_tokens`, the count, both of rank 0; what else the graph returned is taken away, with all that only it was for.
@@ -34,7 +34,9 @@ def BuildGradients : Pass<"hpc-build-gradients", "::mlir::ModuleOp"> {
         %loss = nn.div %sum, %count        ->   %t = ... from a gradient of 1 for every loss ...         (gradient)
                                                 %dw = nn.mul %t, %factor, result with nn.gradient = "w"  (update)
 
-    With `scale-loss` backward starts from the step scalar `loss_scale`, divided by how many elements the loss is a sum of (rounded up to a power of two), and the factor undoes both: gradients on
+    Trained parameters of f16 and bf16 become f32 (`stored_type` has their own), with a cast to it where they are read: updates in 16 bits would be lost.
+
+    With `scale-loss`, and where anything is f16, backward starts from the step scalar `loss_scale`, divided by how many elements the loss is a sum of (rounded up to a power of two), and the factor undoes both: gradients on
     their way fit f16 as those of a mean do, and those that are results are as without.
   }];
   let options = [Option<"scaleLoss", "scale-loss", "bool", "false", "start from the step scalar loss_scale">,
@@ -60,7 +62,7 @@ def AppendOptimizer : Pass<"hpc-append-optimizer", "::mlir::ModuleOp"> {
   let description = [{
     States are new arguments (`nn.state = "adam.m/w"`, `"adam.v/w"`, `"momentum/w"`, all from 0), the next values of parameters and states new results (`nn.writes`). Formulas are
     PyTorch's: sgd (momentum, Nesterov; dampening 0), adam (decay added to the gradient), adamw (decay taken off the parameter), and LAMB of You et al. 2020. They read the step scalars `lr` and,
-    but for sgd, `step` (1 in the first step), f64 both: corrections of bias are computed in f64 once a step.
+    but for sgd, `update` (1 + the number of updates so far: a step that is skipped is none), f64 both: corrections of bias are computed in f64 once a step.
     Parameters narrower than f32 are updated in f32. Where a result `gradient_norm` is there, a step in which it is not finite writes what was there before; the result `clip_factor`
     multiplies every gradient and is no result any more.
 

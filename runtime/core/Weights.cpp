@@ -30,6 +30,18 @@ template <typename T> std::vector<std::byte> repeatedAs(T value, int64_t count) 
   return bytes;
 }
 
+/// `count` f16 or bf16 at `from` as f32, which holds them exactly.
+std::vector<std::byte> widened(DType dtype, const std::byte *from, int64_t count) {
+  std::vector<std::byte> bytes(size_t(count) * 4);
+  for (int64_t i = 0; i < count; ++i) {
+    uint16_t bits;
+    std::memcpy(&bits, from + i * 2, sizeof(bits));
+    const float value = dtype == DType::F16 ? halfToFloat(bits) : bfloatToFloat(bits);
+    std::memcpy(bytes.data() + i * 4, &value, sizeof(value));
+  }
+  return bytes;
+}
+
 /// `count` f32 at `from`, rounded to f16 or bf16.
 std::vector<std::byte> rounded(DType dtype, const std::byte *from, int64_t count) {
   std::vector<std::byte> bytes(size_t(count) * 2);
@@ -438,7 +450,8 @@ Status Weights::load(const plan::Binding &binding, const plan::Buffer &buffer, P
     return device.gather(slice, source, target);
   std::vector<std::byte> box(size_t(slice.boxBytes()));
   slice.gather(source, box.data());
-  return loadBytes(rounded(buffer.dtype, box.data(), buffer.bytes / elementSize));
+  const int64_t count = buffer.bytes / elementSize;
+  return loadBytes(buffer.dtype == DType::F32 ? widened(storedType, box.data(), count) : rounded(buffer.dtype, box.data(), count));
 }
 
 } // namespace hpc

@@ -331,7 +331,7 @@ struct Number {
 };
 struct StoredWeight {
   /// Index into Plan::weights. The buffer has the weight's dtype; or it has 16 bits and the weight is f32, which is
-  /// rounded to nearest even when it is loaded (such a buffer is not saved).
+  /// rounded to nearest even when it is loaded (such a buffer is not saved); or it is f32 and the weight has 16 bits.
   int32_t weight = 0;
 };
 
@@ -433,6 +433,11 @@ struct CodeModule {
   std::vector<std::string> symbols; ///< the functions it defines, each once
 };
 
+/// Something of how a training step was compiled, which a checkpoint of it names: "betas" is "0.9,0.95".
+struct Setting {
+  std::string name, value;
+};
+
 struct Plan {
   std::string model;      ///< name for people
   std::vector<Axis> axes; ///< within a stage, e.g. dp, tp; never empty sizes
@@ -443,6 +448,7 @@ struct Plan {
   std::vector<std::string> compiledIn; ///< inputs of the model with defaults that are no weights of their own here
   std::vector<Stage> stages;
   std::vector<CodeModule> modules; ///< every one defines all kernels of the plan; none when it has no kernel
+  std::vector<Setting> training;   ///< of a training step: loss, optimizer and the like, whose names differ; else none
 
   int64_t ranksPerStage() const {
     int64_t ranks = 1;

@@ -361,6 +361,11 @@ struct Decoder {
     copyAll(from.symbols(), to.symbols);
   }
 
+  void decode(const proto::Setting &from, Setting &to) {
+    to.name = from.name();
+    to.value = from.value();
+  }
+
   void decode(proto::Plan &from, Plan &to) {
     to.model = from.model();
     decodeAll(from.axes(), to.axes);
@@ -372,6 +377,7 @@ struct Decoder {
     decodeAll(from.stages(), to.stages);
     decodeAll(from.modules(), to.modules);
     copyAll(from.compiled_in(), to.compiledIn);
+    decodeAll(from.training(), to.training);
     // What may be large is not copied.
     for (size_t i = 0; i < to.weights.size(); ++i)
       to.weights[i].inlineData = std::move(*from.mutable_weights(int(i))->mutable_inline_data());

@@ -315,6 +315,11 @@ struct Encoder {
       to.add_symbols(symbol);
   }
 
+  void encode(const Setting &from, proto::Setting &to) {
+    to.set_name(from.name);
+    to.set_value(from.value);
+  }
+
   void encode(const Plan &from, proto::Plan &to) {
     to.set_model(from.model);
     encodeAll(from.axes, to.mutable_axes());
@@ -327,6 +332,7 @@ struct Encoder {
     encodeAll(from.modules, to.mutable_modules());
     for (const std::string &name : from.compiledIn)
       to.add_compiled_in(name);
+    encodeAll(from.training, to.mutable_training());
   }
 };
 

@@ -203,6 +203,9 @@ std::string printPlanJson(const Plan &plan, const PlanFacts &facts) {
     json["axes"].push_back({{"name", axis.name}, {"size", axis.size}});
   json["ranks"] = plan.worldSize();
   json["micro_batches"] = plan.microBatches;
+  json["training"] = Json::object();
+  for (const Setting &setting : plan.training)
+    json["training"][setting.name] = setting.value;
   json["inputs"] = ports(plan.inputs);
   json["outputs"] = ports(plan.outputs);
   json["modules"] = Json::array();

@@ -49,6 +49,9 @@ std::string header(const Plan &plan) {
   text += "mesh: " + (axes.empty() ? "one rank a stage" : axes) + "\n";
   text += "stages: " + number(int64_t(plan.stages.size())) + ", ranks per stage: " + number(plan.ranksPerStage()) +
           ", ranks: " + number(plan.worldSize()) + ", micro-batches: " + number(plan.microBatches) + "\n";
+  for (const Setting &setting : plan.training)
+    text += (&setting == &plan.training.front() ? "training: " : ", ") + setting.name + " " + setting.value;
+  text += plan.training.empty() ? "" : "\n";
   for (const Port &port : plan.inputs)
     text += "input " + portText(port) + "\n";
   for (const Port &port : plan.outputs)

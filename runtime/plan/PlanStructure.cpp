@@ -137,10 +137,11 @@ Status checkBuffer(const Stage &stage, const Buffer &buffer) {
 Status checkStored(const Plan &plan, const Binding &binding, const Buffer &buffer, int32_t index) {
   HPC_RETURN_IF_ERROR(inRange("weight", index, 0, int64_t(plan.weights.size()) - 1));
   const Weight &weight = plan.weights[index];
-  bool isRounded = weight.dtype == DType::F32 && (buffer.dtype == DType::F16 || buffer.dtype == DType::BF16);
-  if (buffer.dtype != weight.dtype && !isRounded)
+  auto isHalf = [](DType dtype) { return dtype == DType::F16 || dtype == DType::BF16; };
+  bool isRounded = weight.dtype == DType::F32 && isHalf(buffer.dtype), isWidened = isHalf(weight.dtype) && buffer.dtype == DType::F32;
+  if (buffer.dtype != weight.dtype && !isRounded && !isWidened)
     return fault("weight '" + weight.name + "' is " + hpc::name(weight.dtype) + ", the buffer " +
-                 hpc::name(buffer.dtype) + "; only f32 is rounded when it is loaded, to f16 or bf16");
+                 hpc::name(buffer.dtype) + "; only f32 is rounded when it is loaded, to f16 or bf16, and only these are widened, to f32");
   if (isRounded && !binding.saved.empty())
     return fault("weight '" + weight.name + "' is saved as '" + binding.saved + "' from a buffer that holds it rounded to " +
                  hpc::name(buffer.dtype));

@@ -27,9 +27,10 @@ Type ParameterOp::storedElementType() {
 static LogicalResult verifyStoredType(ParameterOp op) {
   Type own = tensorType(op.getResult()).getElementType();
   bool isCodes = own.isSignlessInteger(8) && int8Along(op);
-  if (!op.getStoredType() || (op.getStoredType()->isF32() && (own.isF16() || own.isBF16() || isCodes)))
+  auto isHalf = [](Type type) { return type.isF16() || type.isBF16(); };
+  if (!op.getStoredType() || (op.getStoredType()->isF32() && (isHalf(own) || isCodes)) || (isHalf(*op.getStoredType()) && own.isF32()))
     return success();
-  return op.emitOpError("(C5) only f32 is rounded when it is bound, and only to f16 or bf16, or i8 along a dim; this is stored as ")
+  return op.emitOpError("(C5) only f32 is rounded when it is bound, and only to f16 or bf16, or i8 along a dim, and only these are widened, to f32; this is stored as ")
          << *op.getStoredType() << " and bound as " << own;
 }
 

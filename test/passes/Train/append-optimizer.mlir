@@ -23,7 +23,7 @@
 
 // Bias is corrected in f64, once for all parameters: in f32 1 - 0.999 has four digits. Matrices decay, the vector does not.
 // ADAMW-LABEL: func.func @main
-// ADAMW-SAME: %[[STEP:arg[0-9]+]]: tensor<f64> {nn.step_scalar = "step"}
+// ADAMW-SAME: %[[STEP:arg[0-9]+]]: tensor<f64> {nn.step_scalar = "update"}
 // ADAMW-SAME: nn.state = "adam.m/w"
 // ADAMW-SAME: nn.state = "adam.v/w"
 // ADAMW-SAME: nn.state = "adam.m/b"

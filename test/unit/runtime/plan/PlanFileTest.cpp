@@ -45,6 +45,7 @@ Plan fullPlan() {
   stage.hostBytes = 128;
   plan.inputs.push_back({"lr", DType::F32, {}, true});
   plan.inputs.push_back({"ids", DType::I64, {4, 3}, false, false, {{{0, 1}, {4, 3}, -7, 7, -100, "wte"}}});
+  plan.training = {{"optimizer", "adamw"}, {"betas", "0.9,0.95"}};
   plan.modules.push_back({"ptx", {"tensor"}, 80, "relu in ptx", {"relu"}});
   stage.programs[1].instructions[1].action = [] {
     Gemm gemm = test::gemm(2, 0, 1, 1, test::table({4, 3}), test::table({3, 2, 1, 0}), 3, 3, 4);
