@@ -1,6 +1,7 @@
 // Everything is converted and checked when the data is opened, so that no step can fail on it.
 #include "runtime/train/Batches.h"
 
+#include "runtime/base/ArrayElements.h"
 #include "runtime/base/CountText.h"
 #include "runtime/base/Hash.h"
 #include "runtime/base/Npy.h"
@@ -10,6 +11,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <limits>
 
@@ -170,6 +172,18 @@ Status Batches::takeStream(Array tokens, const std::string &path) {
   return labels == plan->inputs.size() ? Status::success() : cycle(labels, sources[ids], "the labels");
 }
 
+/// A .bin of tokens of 32 bits would be taken for twice as many of 16, half of them 0.
+static Status checkFitsBin(const plan::Plan &plan, const std::string &path) {
+  constexpr int64_t most = int64_t(1) << 16;
+  for (const plan::Port &port : plan.inputs)
+    for (const plan::Lookup &lookup : port.lookups)
+      if (lookup.high > most)
+        return usage("--data: '" + path + "': a .bin holds tokens of 16 bits, and " + lookup.reader + " takes numbers to " +
+                     std::to_string(lookup.high - 1) + " from input '" + port.name + "', which need more; give a .npy of 32 bits, as "
+                     "numpy.save writes one");
+  return Status::success();
+}
+
 Expected<Batches> Batches::open(const plan::Plan &plan, const std::string &path, std::vector<std::string> &notes) {
   Batches data;
   data.plan = &plan;
@@ -196,6 +210,7 @@ Expected<Batches> Batches::open(const plan::Plan &plan, const std::string &path,
     else if (tokens.ok())
       status = data.takeStream(std::move(*tokens), path);
   } else if (endsWith(path, ".bin")) {
+    HPC_RETURN_IF_ERROR(checkFitsBin(plan, path));
     Expected<MappedFile> file = MappedFile::open(path);
     status = file.status();
     if (file.ok() && file->size() % 2)
@@ -239,11 +254,42 @@ Status Batches::fill(int64_t step, std::vector<Array> &inputs) const {
   return Status::success();
 }
 
+std::string Batches::findNumber(int64_t step, bool (*is)(double)) const {
+  std::vector<Array> inputs(sources.size());
+  if (!fill(step, inputs).ok())
+    return "";
+  for (size_t input = 0; input < inputs.size(); ++input) {
+    const plan::Port &port = plan->inputs[input];
+    for (int64_t i = 0; !port.isStepScalar && isFloat(port.dtype) && i < inputs[input].elements(); ++i) {
+      const double number = numberAt(inputs[input], i);
+      if (!is(number))
+        continue;
+      std::string index;
+      for (int64_t dim = int64_t(port.shape.size()) - 1, rest = i; dim >= 0; rest /= port.shape[size_t(dim--)])
+        index = std::to_string(rest % port.shape[size_t(dim)]) + (index.empty() ? "" : ", ") + index;
+      return "input '" + port.name + "' of its batch holds " + numberText(number) + " at [" + index + "]";
+    }
+  }
+  return "";
+}
+
 uint64_t Batches::fingerprint() const {
   uint64_t hash = uint64_t(batches);
   for (const Array &source : sources)
-    hash = hash * 31 + hashBytes(source.data.data(), int64_t(source.data.size()) / std::max<int64_t>(batches, 1));
+    hash = hash * 31 + hashBytes(source.data.data(), int64_t(source.data.size()));
   return hash;
+}
+
+std::string Batches::summary() const {
+  std::string text = countText(batches, "batch", "es") + " of", between = " ";
+  for (const plan::Port &port : plan->inputs)
+    if (!port.isStepScalar) {
+      text += between + port.name + " " + shapeText(port.shape);
+      between = ", ";
+    }
+  char hash[32];
+  std::snprintf(hash, sizeof(hash), " (%016llx)", static_cast<unsigned long long>(fingerprint()));
+  return text + hash;
 }
 
 } // namespace hpc

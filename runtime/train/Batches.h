@@ -24,8 +24,12 @@ public:
   int64_t count() const { return batches; }
   /// Fills what is no step scalar; `inputs` stand in the order of the plan's inputs.
   Status fill(int64_t step, std::vector<Array> &inputs) const;
-  /// Tells two data sets apart: of the shapes and the first batch.
+  /// "input 'x' of its batch holds nan at [1, 2]": the first float that `step` takes and that `is` holds of; "" where none is.
+  std::string findNumber(int64_t step, bool (*is)(double)) const;
+  /// Tells two data sets apart: of all that is in them.
   uint64_t fingerprint() const;
+  /// For people, with the fingerprint: "3 batches of x 6x5, t 6x7 (0123456789abcdef)".
+  std::string summary() const;
 
 private:
   Status takeArchive(NamedArrays arrays, const std::string &path);

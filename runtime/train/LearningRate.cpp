@@ -3,8 +3,28 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace hpc {
+
+static constexpr std::pair<const char *, LearningRateCurve> curves[] = {{"constant", LearningRateCurve::Constant},
+                                                                        {"linear", LearningRateCurve::Linear},
+                                                                        {"cosine", LearningRateCurve::Cosine},
+                                                                        {"polynomial", LearningRateCurve::Polynomial}};
+
+const char *name(LearningRateCurve curve) {
+  for (auto [name, known] : curves)
+    if (known == curve)
+      return name;
+  return "?";
+}
+
+std::optional<LearningRateCurve> parseCurve(const std::string &name) {
+  for (auto [known, curve] : curves)
+    if (name == known)
+      return curve;
+  return std::nullopt;
+}
 
 double LearningRate::at(int64_t step) const {
   if (step < warmup)

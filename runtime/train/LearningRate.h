@@ -3,10 +3,16 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 
 namespace hpc {
 
 enum class LearningRateCurve : uint8_t { Constant, Linear, Cosine, Polynomial };
+
+/// "constant", "linear", "cosine", "polynomial", and back.
+const char *name(LearningRateCurve curve);
+std::optional<LearningRateCurve> parseCurve(const std::string &name);
 
 struct LearningRate {
   double peak = 0;

@@ -8,11 +8,12 @@
 
 namespace hpc {
 
-static constexpr const char *stepsKey = "steps", *seedKey = "seed", *scaleKey = "loss_scale",
+static constexpr const char *stepsKey = "steps", *updatesKey = "updates", *seedKey = "seed", *scaleKey = "loss_scale",
                             *goodStepsKey = "loss_scale.good_steps", *patienceKey = "loss_scale.patience_left";
 
 std::map<std::string, std::string> RunState::toMetadata() const {
   return {{stepsKey, std::to_string(steps)},
+          {updatesKey, std::to_string(updates)},
           {seedKey, std::to_string(seed)},
           {scaleKey, numberText(lossScale.scale)},
           {goodStepsKey, std::to_string(lossScale.goodSteps)},
@@ -48,6 +49,8 @@ Expected<RunState> RunState::fromMetadata(const std::map<std::string, std::strin
   RunState state;
   Reader reader{metadata, path};
   HPC_RETURN_IF_ERROR(reader.read<int64_t>(stepsKey, 0, INT64_MAX, state.steps));
+  state.updates = state.steps;
+  HPC_RETURN_IF_ERROR(reader.read<int64_t>(updatesKey, 0, state.steps, state.updates));
   HPC_RETURN_IF_ERROR(reader.read<int64_t>(seedKey, 0, largestSeed, state.seed));
   LossScale &scale = state.lossScale;
   HPC_RETURN_IF_ERROR(reader.read<double>(scaleKey, LossScale::least, LossScale::most, scale.scale));

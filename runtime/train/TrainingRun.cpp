@@ -23,6 +23,8 @@ static std::optional<double> stepScalar(const std::string &name, const RunState 
     return learningRate;
   if (name == "step")
     return double(state.steps + 1);
+  if (name == "update")
+    return double(state.updates + 1);
   if (name == "seed")
     return double(state.seed);
   if (name == "loss_scale")
@@ -119,13 +121,14 @@ Expected<StepReport> TrainingRun::run() {
   HPC_RETURN_IF_ERROR(step(report.learningRate, Outputs::Ordinary));
   report.milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   readOutputs(report);
+  // All processes fill in step scalars, and that of rank 0 alone knows how the step went.
+  Expected<bool> skipped = session->any(report.wasSkipped());
+  if (!skipped.ok())
+    return skipped.status();
   ++now.steps;
-  if (has("loss_scale")) { // which all processes fill in, and that of rank 0 alone knows how the step went
-    Expected<bool> overflowed = session->any(report.wasSkipped());
-    if (!overflowed.ok())
-      return overflowed.status();
-    now.lossScale.update(*overflowed);
-  }
+  now.updates += !*skipped;
+  if (has("loss_scale"))
+    now.lossScale.update(*skipped);
   return report;
 }
 

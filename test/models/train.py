@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 """Training curves: every recipe of ../shared/models/*/train.json, 20 steps by hpc-run --train, and of recipes/*.json, 10 steps, on every layout. A step's loss is
 within 2e-6 (sgd) or 1e-5 (the others) of the float64 curve, relative, a gradient norm within 1e-4; the learning rates are those of the file; weights after adamw-clip-cosine are within 1e-4
-of their largest entry. With --gradients instead: the loss and every gradient of inputs_0 against gradients_0.npz, within 1e-5 of its largest entry. Needs python3 and numpy only.
+of their largest entry. With --gradients instead: the loss and every gradient of inputs_0 against gradients_0.npz, within 1e-5 of its largest entry, and what a step makes states of them. Needs python3 and numpy only.
 
   test/models/train.py [--bin=build/bin] [--models=gpt2-tiny/dynamo-eager-op18] [--recipes=sgd,adamw] [--layouts="--tp=2;--dp=2 --zero=1"] [--gradients]
   test/models/train.py --gpu [--steps=10] [--processes=4] [...]    # on a GPU, all ranks on one; or on one each, and NCCL between processes
-  test/models/train.py --grid [--sample=N] [--verify] [--jobs=2]    # gradients: every export x tp, pp, dp x ZeRO x micro-batches x schedule, pairs first
+  test/models/train.py --grid [--sample=N] [--verify] [--jobs=2]    # gradients: every export x tp, pp, dp x ZeRO x micro-batches x schedule, an optimizer each, pairs first
 
 The worst figures and the counts come at the end, also of a run that SIGINT or SIGTERM stops. Names of the files' parameters are found by content: a file may call a weight what it likes, and store it transposed.
 """
@@ -31,6 +31,9 @@ SHARED = os.path.join(os.path.dirname(ROOT), "shared", "models")
 RECIPES = os.path.join(ROOT, "test", "models", "recipes")
 BATCH, SEQUENCE = 4, 32
 LAYOUTS = ["", "--tp=2", "--dp=2", "--pp=2", "--tp=2 --pp=2 --dp=2", "--tp=3 --pp=2"]
+# Betas that f32 holds, so that states by hand are exact but for the gradient.
+OPTIMIZER_FLAGS = {"sgd": ["--optimizer=sgd"], "momentum": ["--optimizer=sgd", "--momentum=0.5"], "adamw": ["--optimizer=adamw", "--betas=0.75,0.5"],
+                   "lamb": ["--optimizer=lamb", "--betas=0.75,0.5"]}
 LOSS_BOUNDS = {"sgd": 2e-6, "adam": 1e-5, "adamw": 1e-5, "lamb": 1e-5}
 
 parser = argparse.ArgumentParser()
@@ -39,6 +42,7 @@ parser.add_argument("--models", help="comma-separated (default: one export of ea
 parser.add_argument("--recipes", default="")
 parser.add_argument("--layouts", default=";".join(LAYOUTS))
 parser.add_argument("--gradients", action="store_true")
+parser.add_argument("--optimizers", default="sgd", help="of --gradients: sgd, momentum, adamw, lamb; all but sgd with the states after one step")
 parser.add_argument("--grid", action="store_true", help="gradients in all layouts of gradient_grid.py")
 parser.add_argument("--sample", type=int, metavar="N", help="only the first N cases of the grid")
 parser.add_argument("--verify", action="store_true", help="each plan is also proved to equal its model by hpc-opt --verify")
@@ -218,12 +222,13 @@ class Model:
         if still_entries > 1.1 * keys:  # a few more come back to where they were
             raise Failed(f"{still_entries} entries that the truth does not move, the keys' biases are {keys}")
 
-    def check_gradients(self, layout):
+    def check_gradients(self, layout, optimizer, repeats=1):
         golden = dict(numpy.load(os.path.join(self.folder, "gradients_0.npz")))
         loss = golden.pop("loss")
         names = self.find_names()
         inputs = numpy.load(os.path.join(self.folder, "inputs_0.npz"))["input_ids"]
-        self.compile(["--optimizer=sgd"] + layout + (["--verify"] if options.verify else []), *inputs.shape)
+        inputs = numpy.tile(inputs, (repeats, 1))
+        self.compile(OPTIMIZER_FLAGS[optimizer] + layout + (["--verify"] if options.verify else []), *inputs.shape)
         self.write_data(inputs)
         run("hpc-run", path("m.plan"), f"--gradients={path('g.npz')}", f"--data={path('d.npz')}")
         found = dict(numpy.load(path("g.npz")))
@@ -232,6 +237,20 @@ class Model:
             raise Failed(f"gradients of {sorted(found)} instead of {sorted(names)}")
         value, name = worst(found, golden, names)
         within(f"gradient of '{name}'", value, 1e-5)
+        if optimizer != "sgd":
+            self.check_states(golden, names, optimizer)
+
+    def check_states(self, golden, names, optimizer):
+        """What one step makes of gradients: the first moment (of momentum, the gradient itself) and the second, by hand."""
+        run("hpc-run", path("m.plan"), "--train", f"--data={path('d.npz')}", "--steps=1", "--lr=1e-3", f"--save={path('w.safetensors')}")
+        saved = read_tensors(path("w.safetensors"))
+        kinds = {"momentum": lambda g: g} if optimizer == "momentum" else {"adam.m": lambda g: (1 - 0.75) * g, "adam.v": lambda g: (1 - 0.5) * g**2}
+        for kind, of in kinds.items():
+            states = {name[len(kind) + 1 :]: tensor for name, tensor in saved.items() if name.startswith(kind + "/")}
+            if states.keys() != names.keys():
+                raise Failed(f"states {kind} of {sorted(states)} instead of {sorted(names)}")
+            value, name = worst(states, {name: of(tensor) for name, tensor in golden.items()}, names)
+            within(f"{kind} of '{name}'", value, 2e-5)
 
 
 def all_work():
@@ -240,16 +259,16 @@ def all_work():
         models = {name: Model(name) for name in (options.models.split(",") if options.models else gradient_grid.exports(SHARED))}
         cases, pairs = gradient_grid.ordered(gradient_grid.all_cases({name: model.blocks() for name, model in models.items()}))
         print(f"{len(cases)} cases, the first {pairs} hold every pair of values", flush=True)
-        layouts = [(case.export, gradient_grid.flags(case, folder.name)) for case in cases[: options.sample]]
-        return [(f"{name} gradients {' '.join(layout)}", functools.partial(models[name].check_gradients, layout)) for name, layout in layouts]
+        work = [(case, gradient_grid.flags(case, folder.name)) for case in cases[: options.sample]]
+        return [(f"{case.export} gradients {case.optimizer} {' '.join(layout)}", functools.partial(models[case.export].check_gradients, layout, case.optimizer, gradient_grid.repeats(case))) for case, layout in work]
     work = []
     for name in (options.models or "gpt2-tiny/dynamo-eager-op18,gpt2-odd/dynamo-eager-op18").split(","):
         model = Model(name)
-        recipes = [""] if options.gradients else options.recipes.split(",") if options.recipes else list(model.curves)
+        recipes = options.optimizers.split(",") if options.gradients else options.recipes.split(",") if options.recipes else list(model.curves)
         for recipe in recipes:
             for layout in options.layouts.split(";"):
-                check = functools.partial(model.check_curve, recipe) if recipe else model.check_gradients
-                work.append((f"{name} {recipe or 'gradients'} {layout or 'serial'}", functools.partial(check, layout.split())))
+                check = functools.partial(model.check_gradients, layout.split(), recipe) if options.gradients else functools.partial(model.check_curve, recipe, layout.split())
+                work.append((f"{name} {'gradients ' if options.gradients else ''}{recipe} {layout or 'serial'}", check))
     return work
 
 

@@ -19,9 +19,11 @@
 #include "tools/hpc-opt/CommandLine.h"
 #include "tools/hpc-opt/DiagnosticPrinter.h"
 #include "tools/hpc-opt/DropoutRate.h"
+#include "tools/hpc-opt/Imbalance.h"
 #include "tools/hpc-opt/ModelSource.h"
 #include "tools/hpc-opt/SidecarReasons.h"
 #include "tools/hpc-opt/SpecFile.h"
+#include "tools/hpc-opt/TrainingSettings.h"
 #include "tools/hpc-opt/Trial.h"
 #include "tools/hpc-opt/Verify.h"
 #include "tools/hpc-opt/WriteAnnotations.h"
@@ -407,12 +409,15 @@ struct Compilation {
     Expected<Lowered> lowered = lowerToPlan(*module, lowerOptions);
     if (!lowered.ok())
       return lowered.status();
+    lowered->plan.training = trainingSettings(*module, line.options, *source ? (*source)->dropout : line.dropout);
     HPC_RETURN_IF_ERROR(withAlternatives(placeBuffers(lowered->plan, {line.options.memory})));
     Expected<plan::PlanFacts> facts = plan::analysePlan(lowered->plan);
     if (!facts.ok())
       return Status::error(ErrorKind::Internal,
                            "the plan that was made fails its own check: " + facts.status().message());
     // 4. What is told and proved of it.
+    for (const std::string &text : imbalances(lowered->plan))
+      mlir::emitRemark((*module)->getLoc()) << text;
     if (line.explain) {
       plan::Plan explained = withSidecarPlaces(lowered->plan, sidecarPlaces(*module));
       llvm::outs() << (line.explainAsJson ? plan::explainPlanJson(explained, *facts)

@@ -8,6 +8,9 @@
 #include "runtime/base/Npz.h"
 #include "runtime/base/NumberText.h"
 #include "runtime/core/Checkpoint.h"
+#include "runtime/train/RunConfiguration.h"
+#include "runtime/train/SkippedStep.h"
+#include "tools/hpc-run/MetricsFile.h"
 
 #include <algorithm>
 #include <cmath>
@@ -19,12 +22,6 @@ namespace hpc {
 constexpr int64_t mostSkipped = 100;
 /// A double counts them.
 constexpr int64_t mostSteps = int64_t(1) << 53;
-
-static constexpr std::pair<const char *, LearningRateCurve> curves[] = {
-    {"constant", LearningRateCurve::Constant},
-    {"linear", LearningRateCurve::Linear},
-    {"cosine", LearningRateCurve::Cosine},
-    {"polynomial", LearningRateCurve::Polynomial}};
 
 static Status usage(const std::string &message) { return Status::error(ErrorKind::Usage, message); }
 
@@ -49,6 +46,7 @@ void addTrainFlags(CLI::App &app, TrainFlags &flags) {
   ofSteps(app.add_option("--warmup", flags.warmup, "steps in which the rate rises to --lr (default: 0)"))
       ->type_name("N")
       ->check(wholeNumber(0, mostSteps));
+  ofSteps(app.add_flag("--allow-lr-jump", flags.allowJump, "with --load: let the learning rate be another than the curve of the file's run has next"));
   app.add_option("--seed", flags.seed,
                  "of all random numbers (dropout), 0 to 2^53 - 1 (default: 0); one seed gives the same ones on any\n"
                  "layout; --load goes on with that of the file")
@@ -58,7 +56,9 @@ void addTrainFlags(CLI::App &app, TrainFlags &flags) {
                  "of a plan in fp16: what the loss is multiplied with at first, a power of two (default: 65536; with\n"
                  "--load: what the file says); it is halved when gradients overflow, doubled after 1,000 good steps")
       ->type_name("X");
-  app.add_option("--metrics", flags.metrics, "write a line of JSON for every step; with --load, behind what is there")
+  app.add_option("--metrics", flags.metrics,
+                 "write a line of JSON for every step; with --load, behind the lines of the steps before it, in place of\n"
+                 "what else is there")
       ->type_name("FILE.jsonl");
   app.add_option("--save", flags.save, "write weights and states here at the end")->type_name("FILE.safetensors");
   app.add_option("--load", flags.load, "go on from a file of --save")->type_name("FILE.safetensors");
@@ -127,9 +127,7 @@ Status checkTrainFlags(const TrainFlags &flags) {
 static LearningRate rateOf(const TrainFlags &flags) {
   LearningRate rate;
   rate.peak = flags.rate.value_or(0);
-  for (auto [name, curve] : curves)
-    if (flags.curve == name)
-      rate.curve = curve;
+  rate.curve = parseCurve(flags.curve).value_or(rate.curve);
   rate.warmup = flags.warmup;
   rate.steps = flags.curveSteps.value_or(flags.steps);
   rate.power = flags.power.value_or(rate.power);
@@ -138,44 +136,37 @@ static LearningRate rateOf(const TrainFlags &flags) {
 
 uint64_t fingerprint(const TrainFlags &flags) {
   const LearningRate rate = rateOf(flags);
-  const double numbers[] = {double(flags.train), double(flags.steps), double(!flags.save.empty()),
+  const double numbers[] = {double(flags.train), double(flags.allowJump), double(flags.steps), double(!flags.save.empty()),
                             double(!flags.gradients.empty()), rate.peak, double(rate.curve), double(rate.warmup),
                             double(rate.steps), rate.power, double(flags.seed.value_or(-1)),
                             flags.lossScale.value_or(0)};
   return hashBytes(reinterpret_cast<const std::byte *>(numbers), sizeof(numbers));
 }
 
-static Status writeGradients(const TrainFlags &flags, TrainingRun &run, bool isHome) {
+/// "the gradient norm is nan with a loss scale of 1024".
+static std::string normText(const StepReport &report) {
+  return "the gradient norm is " + numberText(report.gradientNorm) +
+         (report.lossScale ? " with a loss scale of " + numberText(*report.lossScale) : "");
+}
+
+static Status writeGradients(const TrainFlags &flags, const Batches &data, TrainingRun &run, bool isHome) {
   StepReport report;
+  report.step = run.state().steps;
   Expected<NamedArrays> gradients = run.gradients(report);
   if (!gradients.ok())
     return gradients.status();
-  if (isHome && report.wasSkipped() && report.lossScale)
-    std::fprintf(stderr, "hpc-run: note: gradients are not finite with a loss scale of %g; give a smaller --loss-scale\n",
-                 *report.lossScale);
-  else if (isHome && report.wasSkipped())
-    std::fprintf(stderr, "hpc-run: note: gradients are not finite; look for data that are not, and for values beyond the "
-                         "range of their type\n");
+  if (isHome && report.wasSkipped())
+    std::fprintf(stderr, "hpc-run: note: %s; %s\n", normText(report).c_str(), whySkipped(report, data, run.state()).c_str());
   return isHome ? writeNpz(flags.gradients, *gradients) : Status::success();
 }
 
-static Status tellStep(const StepReport &report, std::optional<LineFile> &metrics) {
+static Status tellStep(const StepReport &report, const Batches &data, const RunState &state, std::optional<LineFile> &metrics) {
   std::printf("step %ld: loss %.9g, lr %.6g, gradient norm %.6g, %.1f ms\n", long(report.step), printed(report.loss),
               report.learningRate, printed(report.gradientNorm), report.milliseconds);
   std::fflush(stdout);
-  if (report.wasSkipped() && report.lossScale)
-    std::fprintf(
-        stderr,
-        "hpc-run: note: step %ld: the gradient norm is %g with a loss scale of %g, so weights and states stay as they "
-        "were\n",
-        long(report.step), printed(report.gradientNorm), *report.lossScale);
-  else if (report.wasSkipped())
-    std::fprintf(
-        stderr,
-        "hpc-run: note: step %ld: the gradient norm is %g, so weights and states stay as they were; look for %s\n",
-        long(report.step), printed(report.gradientNorm),
-        report.validTokens == 0 ? "labels that count: all of this batch stand for none"
-                                : "data that are not finite, and for a learning rate that is too large");
+  if (report.wasSkipped())
+    std::fprintf(stderr, "hpc-run: note: step %ld: %s, so weights, states and the count of updates stay as they were; %s\n",
+                 long(report.step), normText(report).c_str(), whySkipped(report, data, state).c_str());
   else if (!std::isfinite(report.loss))
     std::fprintf(stderr,
                  "hpc-run: note: step %ld: the loss is %g, beyond the range in which it is added up; its gradients "
@@ -185,11 +176,11 @@ static Status tellStep(const StepReport &report, std::optional<LineFile> &metric
 }
 
 /// In all processes, though only that of rank 0 (`isHome`) knows what a step told; its errors are agreed on.
-static Status runSteps(const TrainFlags &flags, TrainingRun &run, Session &session, bool isHome) {
+static Status runSteps(const TrainFlags &flags, const Batches &data, TrainingRun &run, Session &session, bool isHome) {
   std::optional<LineFile> metrics;
   Status status;
   if (status.ok() && isHome && !flags.metrics.empty()) {
-    Expected<LineFile> opened = LineFile::open(flags.metrics, /*append=*/!flags.load.empty());
+    Expected<LineFile> opened = flags.load.empty() ? LineFile::open(flags.metrics, /*append=*/false) : continueMetrics(flags.metrics, run.state().steps);
     status = opened.status();
     if (opened.ok())
       metrics.emplace(std::move(*opened));
@@ -201,36 +192,86 @@ static Status runSteps(const TrainFlags &flags, TrainingRun &run, Session &sessi
     if (!report.ok())
       return report.status();
     if (isHome) {
-      status = tellStep(*report, metrics);
+      status = tellStep(*report, data, run.state(), metrics);
       skipped = report->wasSkipped() ? skipped + 1 : 0;
       if (status.ok() && skipped == mostSkipped)
         status = Status::error(ErrorKind::Model, countText(skipped, "step") + " in a row, to step " +
                                                      std::to_string(report->step) + ", had a gradient norm that is not finite "
-                                                     "and changed nothing; use a smaller --lr, or look at the data");
+                                                     "and changed nothing; of the last one: " + whySkipped(*report, data, run.state()));
     }
     HPC_RETURN_IF_ERROR(session.agree(status));
   }
   return Status::success();
 }
 
-/// As the flags say, or, with --load, as the checkpoint does.
-static Expected<RunState> startOf(const TrainFlags &flags) {
+namespace {
+/// What a run begins with.
+struct Start {
   RunState state;
+  std::map<std::string, std::string> configuration; ///< of this run
+  std::vector<std::string> notes;                   ///< where it is not what the checkpoint's run was
+};
+} // namespace
+
+/// The rate in the first step, which continues the curve of the checkpoint's run or is asked for.
+static Status checkJump(const TrainFlags &flags, const LearningRate &saved, int64_t step) {
+  const LearningRate mine = rateOf(flags);
+  const double before = saved.at(step), now = mine.at(step);
+  if (flags.allowJump || std::abs(before - now) <= 1e-12 * std::max(before, now))
+    return Status::success();
+  return usage("--load: in step " + std::to_string(step) + " the learning rate would be " + numberText(now) + ", and " + numberText(before) +
+               " by the curve of the run that wrote '" + flags.load + "'; give its flags, " + flagsOf(saved) +
+               ", or --allow-lr-jump if the jump is meant");
+}
+
+/// What the checkpoint's run was, against what this one is.
+static Status compareRuns(const TrainFlags &flags, const std::map<std::string, std::string> &metadata, Start &start) {
+  const std::string of = "--load: '" + flags.load + "' is of ";
+  if (!hasConfiguration(metadata)) {
+    start.notes.push_back(of + "an older hpc-run, which did not write how it was trained: learning rate, data and optimizer are those given "
+                               "here, and all its steps count as updates, skipped ones too");
+    return Status::success();
+  }
+  Expected<LearningRate> saved = learningRateOf(metadata, flags.load);
+  if (!saved.ok())
+    return saved.status();
+  HPC_RETURN_IF_ERROR(checkJump(flags, *saved, start.state.steps));
+  for (const std::string &text : differences(metadata, start.configuration))
+    start.notes.push_back(of + "a run with " + text);
+  return Status::success();
+}
+
+/// As the flags say, or, with --load, as the checkpoint does.
+static Expected<Start> startOf(const TrainFlags &flags, const plan::Plan &plan, const Batches &data) {
+  Start start{{}, configurationOf(plan, data, rateOf(flags)), {}};
+  RunState &state = start.state;
   if (!flags.load.empty()) {
     Expected<std::map<std::string, std::string>> metadata = checkpointMetadata(flags.load);
     if (!metadata.ok())
       return metadata.status();
     Expected<RunState> saved = RunState::fromMetadata(*metadata, flags.load);
     if (!saved.ok())
-      return saved;
+      return saved.status();
     state = *saved;
     if (flags.seed && *flags.seed != state.seed)
       return usage("--seed=" + std::to_string(*flags.seed) + ", but '" + flags.load + "' is of a run with seed " +
                    std::to_string(state.seed) + ", which goes on with it; leave --seed out");
+    if (flags.train && state.steps >= flags.steps)
+      return usage("--load: '" + flags.load + "' is of " + countText(state.steps, "step") + ", and --steps=" +
+                   std::to_string(flags.steps) + " in all leaves nothing to do; give more");
+    if (flags.train)
+      HPC_RETURN_IF_ERROR(compareRuns(flags, *metadata, start));
+    if (flags.lossScale && *flags.lossScale != state.lossScale.scale)
+      start.notes.push_back("--loss-scale=" + numberText(*flags.lossScale) + " takes the place of " + numberText(state.lossScale.scale) +
+                            ", which '" + flags.load + "' has come to");
   }
   state.seed = flags.seed.value_or(state.seed);
   state.lossScale.scale = flags.lossScale.value_or(state.lossScale.scale);
-  return state;
+  const LearningRate rate = rateOf(flags);
+  if (flags.train && rate.peak > 0 && rate.at(state.steps) == 0 && rate.at(flags.steps - 1) == 0)
+    start.notes.push_back("the learning rate is 0 in all steps from " + std::to_string(state.steps) + " on, where its curve has ended (" +
+                          flagsOf(rate) + "): nothing is learnt");
+  return start;
 }
 
 /// A flag that would do nothing is a mistake.
@@ -240,26 +281,30 @@ static Status checkUse(const TrainFlags &flags, const plan::Plan &plan) {
                        [&](const plan::Port &port) { return port.isStepScalar && port.name == name; });
   };
   if (flags.lossScale && !wants("loss_scale"))
-    return usage("--loss-scale is of plans that scale their loss (hpc-opt --train --dtype=fp16), which this one does "
-                 "not; leave it out");
+    return usage("--loss-scale is of plans that scale their loss (hpc-opt --train --dtype=fp16, or a model in f16), which this "
+                 "one does not; leave it out");
   return Status::success();
 }
 
 Status trainPlan(const TrainFlags &flags, const plan::Plan &plan, Session &session, const Batches &data, bool isHome) {
   HPC_RETURN_IF_ERROR(checkUse(flags, plan));
-  Expected<RunState> start = startOf(flags);
+  Expected<Start> start = startOf(flags, plan, data);
   if (!start.ok())
     return start.status();
-  Expected<TrainingRun> run = TrainingRun::create(plan, session, data, rateOf(flags), *start);
+  for (const std::string &note : start->notes)
+    if (isHome)
+      std::fprintf(stderr, "hpc-run: note: %s\n", note.c_str());
+  Expected<TrainingRun> run = TrainingRun::create(plan, session, data, rateOf(flags), start->state);
   if (!run.ok())
     return run.status();
   if (!flags.train)
-    return writeGradients(flags, *run, isHome);
-  if (start->steps >= flags.steps)
-    return usage("--load: '" + flags.load + "' is of " + countText(start->steps, "step") + ", and --steps=" +
-                 std::to_string(flags.steps) + " in all leaves nothing to do; give more");
-  HPC_RETURN_IF_ERROR(runSteps(flags, *run, session, isHome));
-  return flags.save.empty() ? Status::success() : writeCheckpoint(flags.save, plan, session, run->state().toMetadata());
+    return writeGradients(flags, data, *run, isHome);
+  HPC_RETURN_IF_ERROR(runSteps(flags, data, *run, session, isHome));
+  if (flags.save.empty())
+    return Status::success();
+  std::map<std::string, std::string> metadata = run->state().toMetadata();
+  metadata.merge(start->configuration);
+  return writeCheckpoint(flags.save, plan, session, metadata);
 }
 
 } // namespace hpc

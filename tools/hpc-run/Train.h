@@ -7,7 +7,7 @@
 namespace hpc {
 
 struct TrainFlags {
-  bool train = false;
+  bool train = false, allowJump = false;
   std::string data, metrics, save, load, gradients, curve = "constant";
   int64_t steps = 0, warmup = 0;
   std::optional<int64_t> curveSteps; ///< default: `steps`

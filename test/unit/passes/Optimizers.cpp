@@ -134,7 +134,7 @@ TEST_P(Optimizers, equalTheirFormula) {
         continue;
       Tensor tensor(port.stepScalar.empty() ? DType::F32 : DType::F64, nn::shapeOf(argument));
       for (int64_t i = 0; i < tensor.size(); ++i)
-        tensor.setNumber(i, port.stepScalar == "lr" ? numbers.lr : port.stepScalar == "step" ? step + 1 : gradient[size_t(i)]);
+        tensor.setNumber(i, port.stepScalar == "lr" ? numbers.lr : port.stepScalar == "update" ? step + 1 : gradient[size_t(i)]);
       inputs.push_back(std::move(tensor));
     }
     // A step whose gradient is not finite is as if it had not been: neither the parameter nor what is kept of it moves.

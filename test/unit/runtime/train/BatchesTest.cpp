@@ -4,6 +4,7 @@
 #include "runtime/train/Batches.h"
 #include "test/unit/runtime/TemporaryFolder.h"
 
+#include <cmath>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -92,6 +93,53 @@ TEST_F(BatchesTest, Streams) {
     EXPECT_EQ(inputs[0].as<int64_t>()[0], 12);
     EXPECT_EQ(inputs[2].as<int64_t>()[5], 17);
   }
+}
+
+// A .bin of 32 bits would be read as twice as many tokens, half of them 0, where the vocabulary needs more than 16.
+TEST_F(BatchesTest, BinOfALargeVocabulary) {
+  plan::Plan plan = languageModel();
+  Array tokens = counting<uint16_t>(DType::U16, {12});
+  std::string bin = folder.path + "/t.bin";
+  ASSERT_TRUE(writeFile(bin, {reinterpret_cast<const char *>(tokens.data.data()), tokens.data.size()}).ok());
+  plan.inputs[0].lookups = {{{0, 0}, {2, 3}, 0, 65536, std::nullopt, "wte"}};
+  EXPECT_EQ(error(plan, bin), "");
+  plan.inputs[0].lookups[0].high = 128256;
+  EXPECT_THAT(error(plan, bin), HasSubstr("a .bin holds tokens of 16 bits, and wte takes numbers to 128255 from input 'ids', which need more; give a .npy of 32 bits"));
+  plan.inputs[0].lookups.clear(); // the labels' classes alone
+  plan.inputs[2].lookups = {{{0, 0}, {2, 3}, 0, 65537, -100, "loss"}};
+  EXPECT_THAT(error(plan, bin), HasSubstr("loss takes numbers to 65536 from input 'labels'"));
+  ASSERT_TRUE(writeNpy(folder.path + "/t.npy", counting<int32_t>(DType::I32, {12})).ok());
+  EXPECT_EQ(error(plan, folder.path + "/t.npy"), "");
+}
+
+// What a skipped step is blamed on has to be in its own batch, at that place.
+TEST_F(BatchesTest, FindsNumbers) {
+  plan::Plan plan;
+  plan.inputs = {{"lr", DType::F64, {}, true}, {"x", DType::F32, {2, 3}}, {"y", DType::F16, {2}}};
+  Array x = counting<float>(DType::F32, {2, 2, 3}), y = Array::zeros(DType::F16, {2, 2});
+  x.as<float>()[6 + 4] = -INFINITY;
+  y.as<uint16_t>()[2 + 1] = 0x7e00;
+  Expected<Batches> data = Batches::open(plan, write({{"x", x}, {"y", y}}), notes);
+  ASSERT_TRUE(data.ok()) << data.status().text();
+  auto isNan = [](double number) { return number != number; };
+  auto isInfinite = [](double number) { return number == INFINITY || number == -INFINITY; };
+  EXPECT_EQ(data->findNumber(0, isNan), "");
+  EXPECT_EQ(data->findNumber(0, isInfinite), "");
+  EXPECT_EQ(data->findNumber(3, isNan), "input 'y' of its batch holds nan at [1]");
+  EXPECT_EQ(data->findNumber(1, isInfinite), "input 'x' of its batch holds -inf at [1, 1]");
+}
+
+// Data that differ in their last batch alone are other data.
+TEST_F(BatchesTest, FingerprintOfAll) {
+  plan::Plan plan;
+  plan.inputs = {{"x", DType::F32, {3}}};
+  Array x = counting<float>(DType::F32, {4, 3});
+  Expected<Batches> first = Batches::open(plan, write({{"x", x}}), notes);
+  x.as<float>()[11] = 0;
+  Expected<Batches> other = Batches::open(plan, write({{"x", x}}), notes);
+  ASSERT_TRUE(first.ok() && other.ok());
+  EXPECT_NE(first->fingerprint(), other->fingerprint());
+  EXPECT_THAT(first->summary(), testing::MatchesRegex("4 batches of x 3 \\([0-9a-f]+\\)"));
 }
 
 TEST_F(BatchesTest, Errors) {

@@ -49,22 +49,25 @@ TEST(LossScale, HasEnds) {
 TEST(RunState, ComesBackFromMetadata) {
   RunState state;
   state.steps = 1234567890123;
+  state.updates = 1234567890100;
   state.seed = RunState::largestSeed;
   state.lossScale = {0x1p90, 999, 1};
   Expected<RunState> back = RunState::fromMetadata(state.toMetadata(), "f");
   ASSERT_TRUE(back.ok()) << back.status().text();
   EXPECT_EQ(back->steps, state.steps);
+  EXPECT_EQ(back->updates, state.updates);
   EXPECT_EQ(back->seed, state.seed);
   EXPECT_EQ(back->lossScale.scale, 0x1p90);
   EXPECT_EQ(back->lossScale.goodSteps, 999);
   EXPECT_EQ(back->lossScale.patienceLeft, 1);
 }
 
-// A checkpoint of an older release, which knew steps alone, goes on.
+// A checkpoint of an older release, which knew steps alone, goes on: each of its steps counts as an update, as it did there.
 TEST(RunState, OldCheckpoints) {
   Expected<RunState> state = RunState::fromMetadata({{"steps", "7"}}, "f");
   ASSERT_TRUE(state.ok());
   EXPECT_EQ(state->steps, 7);
+  EXPECT_EQ(state->updates, 7);
   EXPECT_EQ(state->seed, 0);
   EXPECT_EQ(state->lossScale.scale, 65536);
 }
@@ -76,6 +79,7 @@ TEST(RunState, ErrorsNameFileAndNumber) {
   EXPECT_THAT(text({}), HasSubstr("error[io]: 'c.safetensors': is no checkpoint of hpc-run --save: its metadata has no 'steps'"));
   for (const char *bad : {"-1", "x", "", "1.5", "99999999999999999999"})
     EXPECT_THAT(text({{"steps", bad}}), HasSubstr("its metadata says 'steps' = '" + std::string(bad) + "', which cannot be"));
+  EXPECT_THAT(text({{"steps", "3"}, {"updates", "4"}}), HasSubstr("its metadata says 'updates' = '4', which cannot be"));
   EXPECT_THAT(text({{"steps", "1"}, {"seed", "9007199254740992"}}), HasSubstr("'seed'"));
   EXPECT_THAT(text({{"steps", "1"}, {"loss_scale", "nan"}}), HasSubstr("'loss_scale'"));
   EXPECT_THAT(text({{"steps", "1"}, {"loss_scale", "0"}}), HasSubstr("'loss_scale'"));

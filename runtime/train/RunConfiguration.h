@@ -1,0 +1,27 @@
+// How a training run is set up, by name, as the metadata of its checkpoints hold it: what the plan was compiled with, the
+// learning rate, the data. Another layout is the same run; another of these is not.
+#pragma once
+
+#include "runtime/train/Batches.h"
+#include "runtime/train/LearningRate.h"
+
+#include <map>
+
+namespace hpc {
+
+/// Keys begin with "run.": run.optimizer, run.betas, ..., run.lr, run.lr_schedule, run.warmup, run.lr_steps, run.data.
+std::map<std::string, std::string> configurationOf(const plan::Plan &plan, const Batches &data, const LearningRate &rate);
+
+/// Whether a checkpoint's metadata have any of it; those of older releases do not.
+bool hasConfiguration(const std::map<std::string, std::string> &metadata);
+
+/// "betas 0.9,0.999, here 0.9,0.95" of each setting that a checkpoint and this run do not have alike, by name.
+std::vector<std::string> differences(const std::map<std::string, std::string> &saved, const std::map<std::string, std::string> &mine);
+
+/// The learning rate of the checkpoint at `path`. Errors: its metadata have none, or numbers that cannot be.
+Expected<LearningRate> learningRateOf(const std::map<std::string, std::string> &metadata, const std::string &path);
+
+/// The flags of hpc-run that give it: "--lr=0.001 --lr-schedule=cosine --warmup=2 --lr-steps=10".
+std::string flagsOf(const LearningRate &rate);
+
+} // namespace hpc
