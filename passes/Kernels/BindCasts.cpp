@@ -9,10 +9,11 @@ namespace hpc {
 #define GEN_PASS_DEF_BINDCASTS
 #include "passes/Kernels/Passes.h.inc"
 
-/// Whether the op rounds a stored f32 to 16 bits. What reads the weight as it is keeps it beside that.
+/// Whether the op rounds a stored f32 to 16 bits, or makes a weight that was widened what it is stored as. What reads the weight
+/// as it is keeps it beside that.
 static bool isBindable(nn::ParameterOp parameter, nn::CastOp cast) {
   Type to = nn::tensorType(cast.getResult()).getElementType();
-  return (to.isF16() || to.isBF16()) && nn::tensorType(parameter.getResult()).getElementType().isF32() &&
+  return (to.isF16() || to.isBF16()) && parameter.getStoredType().value_or(to) == to && nn::tensorType(parameter.getResult()).getElementType().isF32() &&
          !nn::isWritten(parameter.getResult());
 }
 
@@ -26,7 +27,10 @@ struct BindCastsPass : impl::BindCastsBase<BindCastsPass> {
       OpBuilder builder(cast);
       auto bound = mlir::cast<nn::ParameterOp>(builder.clone(*parameter));
       bound.getResult().setType(nn::tensorType(cast.getResult()));
-      bound.setStoredType(builder.getF32Type());
+      if (parameter.getStoredType())
+        bound.removeStoredTypeAttr();
+      else
+        bound.setStoredType(builder.getF32Type());
       setValueIds(bound, valueIdsOf(cast)); // it is the cast's value that --verify should find
       cast.replaceAllUsesWith(bound.getResult());
       cast.erase();

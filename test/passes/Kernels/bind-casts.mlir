@@ -50,3 +50,15 @@ func.func @other() -> (tensor<8x6xi32>, tensor<6xbf16>) {
   %m = nn.cast %d : tensor<6xf64> -> tensor<6xbf16>
   return %n, %m : tensor<8x6xi32>, tensor<6xbf16>
 }
+
+// -----
+
+// What was widened to be trained, and is not after all (the loss does not depend on it), is read as it is stored.
+// CHECK-LABEL: @widened
+// CHECK: %[[W:.*]] = nn.parameter "w" {bytes = 96 : i64, file = "f", hashes = array<i64: 1>} : tensor<8x6xf16>
+// CHECK: return %[[W]]
+func.func @widened() -> tensor<8x6xf16> {
+  %w = nn.parameter "w" {file = "f", bytes = 96 : i64, hashes = array<i64: 1>, stored_type = f16} : tensor<8x6xf32>
+  %n = nn.cast %w : tensor<8x6xf32> -> tensor<8x6xf16>
+  return %n : tensor<8x6xf16>
+}
