@@ -2,6 +2,8 @@
 // blocking and however the operands are stored, so that a cut of m or n changes no bit of it.
 #include "compiler/Interpreter/Evaluators.h"
 
+#include "llvm/Support/Parallel.h"
+
 namespace hpc::interpreter {
 
 namespace {
@@ -29,21 +31,37 @@ void multiplyTile(const Matrix &lhs, int64_t row, const Real *panel, int64_t k, 
     std::copy_n(sums[i], width, result + (row + i) * n);
 }
 
-/// result[m, n] = lhs[m, k] rhs[k, n].
+/// result[m, n] = lhs[m, k] rhs[k, n]. Threads share the tiles of a large product.
 template <typename Real>
 void multiply(const Matrix &lhs, const Matrix &rhs, double *result, int64_t m, int64_t k, int64_t n,
-              std::vector<Real> &panel) {
-  panel.resize(k * tileColumns);
-  for (int64_t first = 0; first < n; first += tileColumns) {
-    int64_t width = std::min(tileColumns, n - first);
-    for (int64_t p = 0; p < k; ++p)
-      for (int64_t j = 0; j < tileColumns; ++j)
-        panel[p * tileColumns + j] = Real(j < width ? rhs.data[p * rhs.rowStride + (first + j) * rhs.columnStride] : 0.0);
-    int64_t row = 0;
-    for (; row + tileRows <= m; row += tileRows)
-      multiplyTile<tileRows>(lhs, row, panel.data(), k, result + first, n, width);
-    for (; row < m; ++row)
-      multiplyTile<1>(lhs, row, panel.data(), k, result + first, n, width);
+              std::vector<Real> &panels) {
+  constexpr int64_t rowsOfBlock = 64, panelsAtOnce = 16, fewestTerms = 1 << 20; // of a product that is worth a thread
+  const int64_t rows = llvm::divideCeil(m, rowsOfBlock), columns = llvm::divideCeil(n, tileColumns);
+  panels.resize(size_t(std::min(panelsAtOnce, columns) * k * tileColumns));
+  for (int64_t start = 0; start < columns; start += panelsAtOnce) {
+    const int64_t count = std::min(panelsAtOnce, columns - start);
+    auto widthOf = [&](int64_t panel) { return std::min(tileColumns, n - (start + panel) * tileColumns); };
+    for (int64_t panel = 0; panel < count; ++panel)
+      for (int64_t p = 0; p < k; ++p)
+        for (int64_t j = 0; j < tileColumns; ++j)
+          panels[(panel * k + p) * tileColumns + j] =
+              Real(j < widthOf(panel) ? rhs.data[p * rhs.rowStride + ((start + panel) * tileColumns + j) * rhs.columnStride] : 0.0);
+    auto multiplyBlock = [&](size_t block) {
+      const int64_t panel = int64_t(block) % count, width = widthOf(panel);
+      const Real *packed = panels.data() + panel * k * tileColumns;
+      double *to = result + (start + panel) * tileColumns;
+      int64_t row = int64_t(block) / count * rowsOfBlock, end = std::min(row + rowsOfBlock, m);
+      for (; row + tileRows <= end; row += tileRows)
+        multiplyTile<tileRows>(lhs, row, packed, k, to, n, width);
+      for (; row < end; ++row)
+        multiplyTile<1>(lhs, row, packed, k, to, n, width);
+    };
+    const size_t blocks = size_t(count * rows);
+    if (k > 0 && m * n >= fewestTerms / k)
+      llvm::parallelFor(0, blocks, multiplyBlock);
+    else
+      for (size_t block = 0; block < blocks; ++block)
+        multiplyBlock(block);
   }
 }
 
@@ -55,13 +73,13 @@ template <typename Real> Tensor product(nn::MatmulOp op, const Tensor &lhs, cons
   Matrix left{nullptr, op.getTransposeLhs() ? 1 : k, op.getTransposeLhs() ? m : 1};
   Matrix right{nullptr, op.getTransposeRhs() ? 1 : n, op.getTransposeRhs() ? k : 1};
   ArrayRef<int64_t> batch = shape.drop_back(2);
-  std::vector<Real> panel;
+  std::vector<Real> panels;
   if (elementCount(rhsShape.drop_back(2)) == 1 && !op.getTransposeLhs() &&
       elementCount(lhsShape) == elementCount(batch) * m * k) {
     // One rhs for all: the batch only adds rows.
     left.data = lhs.floats.data();
     right.data = rhs.floats.data();
-    multiply(left, right, result.floats.data(), elementCount(batch) * m, k, n, panel);
+    multiply(left, right, result.floats.data(), elementCount(batch) * m, k, n, panels);
     return result;
   }
   // Offsets of matrices count in matrices: strides of the batch shapes times the size of a matrix.
@@ -70,7 +88,7 @@ template <typename Real> Tensor product(nn::MatmulOp op, const Tensor &lhs, cons
   forEachElement<2>(batch, strides, {0, 0}, [&](int64_t i, const std::array<int64_t, 2> &at) {
     left.data = lhs.floats.data() + at[0] * m * k;
     right.data = rhs.floats.data() + at[1] * k * n;
-    multiply(left, right, result.floats.data() + i * m * n, m, k, n, panel);
+    multiply(left, right, result.floats.data() + i * m * n, m, k, n, panels);
   });
   return result;
 }

@@ -76,11 +76,19 @@ SmallVector<int64_t> broadcastStrides(ArrayRef<int64_t> from, ArrayRef<int64_t> 
 template <size_t N, typename Visit>
 void forEachElement(ArrayRef<int64_t> shape, const std::array<SmallVector<int64_t>, N> &strides,
                     std::array<int64_t, N> sources, Visit visit) {
-  int64_t count = elementCount(shape);
+  const int64_t count = elementCount(shape), last = int64_t(shape.size()) - 1, inner = last < 0 ? 1 : shape[last];
   SmallVector<int64_t> digits(shape.size(), 0);
-  for (int64_t index = 0; index < count; ++index) {
-    visit(index, sources);
-    for (int64_t dim = int64_t(shape.size()) - 1; dim >= 0; --dim) {
+  std::array<int64_t, N> step = {};
+  for (size_t i = 0; i < N && last >= 0; ++i)
+    step[i] = strides[i][last];
+  for (int64_t index = 0; index < count;) {
+    std::array<int64_t, N> at = sources;
+    for (const int64_t end = index + inner; index < end; ++index) {
+      visit(index, at);
+      for (size_t i = 0; i < N; ++i)
+        at[i] += step[i];
+    }
+    for (int64_t dim = last - 1; dim >= 0; --dim) {
       ++digits[dim];
       for (size_t i = 0; i < N; ++i)
         sources[i] += strides[i][dim];

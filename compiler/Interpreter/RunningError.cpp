@@ -4,7 +4,7 @@
 #include "compiler/Interpreter/RunningError.h"
 
 #include "compiler/Interpreter/Evaluators.h"
-#include "compiler/Interpreter/SummedTerms.h"
+#include "compiler/Interpreter/Freedom.h"
 
 #include <cmath>
 
@@ -32,10 +32,6 @@ double epsilonOf(DType dtype) {
 
 static bool isNumber(double value) { return std::isfinite(value) && std::abs(value) < maskMagnitude; }
 
-static bool isWhole(const Tensor &tensor) {
-  return llvm::all_of(tensor.floats, [](double value) { return value == std::nearbyint(value); });
-}
-
 /// The largest magnitude of a number; never so small that a bound divided by it overflows.
 static double largestNumber(const Tensor &tensor) {
   double largest = 1e-30;
@@ -45,46 +41,66 @@ static double largestNumber(const Tensor &tensor) {
   return largest;
 }
 
-/// The largest deviation of a number in any sample.
-double RunningError::largestDeviation(const Twin &twin) {
-  double worst = 0;
-  for (const std::shared_ptr<const Tensor> &sample : twin.samples)
-    for (int64_t i = 0; i < twin.exact->size(); ++i)
-      if (double by = std::abs(sample->number(i) - twin.exact->number(i));
-          isNumber(twin.exact->number(i)) && std::isfinite(by))
-        worst = std::max(worst, by);
-  return worst;
-}
-
 /// By the elements that have a part in the largest deviation, those that the safety would lift to it: nearly all of a
 /// product; one or two of a quotient of small numbers (Adam's first step), where the largest is a matter of chance.
 double RunningError::safetyOf(const Twin &twin, double worst) {
+  if (twin.isExact()) // then every element has its part in no deviation
+    return hpc::safetyOf(twin.exact->size());
   int64_t count = 0;
-  for (int64_t i = 0; i < twin.exact->size(); ++i)
+  for (int64_t i = 0; i < twin.exact->size() && count < enoughElements; ++i)
     count += llvm::any_of(twin.samples, [&](const std::shared_ptr<const Tensor> &sample) {
       return safety * std::abs(sample->number(i) - twin.exact->number(i)) >= worst;
     });
   return hpc::safetyOf(count);
 }
 
+/// Whether a plan may have anything in place of a number, as a sample has. What the type does not hold at all, a sum of two masks, is
+/// infinite in both.
+static bool isUnbounded(DType dtype, double value, double other) {
+  if (isNumber(value))
+    return !std::isfinite(other);
+  if (std::isfinite(value) && !std::isfinite(roundTo(dtype, value)))
+    return !std::isinf(other) || std::signbit(value) != std::signbit(other);
+  return std::isfinite(value) ? !std::isfinite(other) : std::isnan(value) != std::isnan(other);
+}
+
 /// The bound of a value from the deviation of its samples. Whole numbers that no sample has moved are the same in any
 /// plan, unless approximations make them: a mask of ones and zeros is on no side of a jump but its own.
-double RunningError::boundOf(const Twin &twin, bool isApproximated) {
+void RunningError::setBound(Twin &twin, bool isApproximated) {
   const Tensor &exact = *twin.exact;
-  if (twin.isExact() && !isApproximated && isWhole(exact))
-    return 0;
   double worst = 0, largest = 0;
+  bool isAnything = false;
   for (const std::shared_ptr<const Tensor> &sample : twin.samples)
     for (int64_t i = 0; i < exact.size(); ++i) {
-      double value = exact.number(i), other = sample->number(i);
-      if (isNumber(value) ? !std::isfinite(other) : std::isnan(value) != std::isnan(other))
-        return INFINITY;
-      if (!isNumber(value))
+      const double value = exact.number(i), other = sample->number(i), by = std::abs(other - value);
+      if (!isNumber(value) || !std::isfinite(other)) {
+        isAnything |= isUnbounded(exact.dtype, value, other);
+        if (twin.overflowAt < 0 && std::isfinite(value) && !std::isfinite(roundTo(exact.dtype, value)))
+          twin.overflowAt = i;
         continue;
-      worst = std::max(worst, std::abs(other - value));
+      }
+      worst = std::max(worst, by);
       largest = std::max(largest, std::abs(value));
     }
-  return exact.isFloat() ? safetyOf(twin, worst) * worst + 2 * epsilonOf(exact.dtype) * largest : worst;
+  twin.safety = safetyOf(twin, worst);
+  if (twin.isExact() && !isApproximated && isWhole(exact))
+    twin.bound = 0;
+  else if (isAnything)
+    twin.bound = INFINITY;
+  else
+    twin.bound = exact.isFloat() ? twin.safety * worst + 2 * epsilonOf(exact.dtype) * largest : worst;
+}
+
+void RunningError::noteOverflow(Operation *op, ArrayRef<Twin> operands, const Twin &twin) {
+  losesBounds |= std::isinf(twin.bound);
+  if (overflow || twin.overflowAt < 0 || llvm::any_of(operands, [](const Twin &each) { return each.overflowAt >= 0; }))
+    return;
+  const double value = twin.exact->floats[twin.overflowAt], lowest = twin.exact->dtype == DType::F16 ? -65504 : -maskMagnitude;
+  bool readsMasks = llvm::any_of(operands, [&](const Twin &operand) {
+    return llvm::any_of(operand.exact->floats, [&](double each) { return each <= lowest; });
+  });
+  if (value > 0 || !readsMasks)
+    overflow = Overflow{op->getLoc(), twin.exact->dtype, twin.overflowAt, value};
 }
 
 /// The bound in parts of the largest magnitude; where it is infinite, what the worst operand has.
@@ -98,72 +114,6 @@ double RunningError::relativeBoundOf(const Twin &twin, ArrayRef<Twin> operands) 
 }
 
 // ---- what a plan is free to do -------------------------------------------------------------------
-
-static LinearClause::Kind linearity(Operation *op) {
-  auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
-  return ruled ? ruled.getShardingRule().linear.kind : LinearClause::None;
-}
-
-/// Whether `op` approximates: f64 calls the same library as the interpreter.
-static bool isApproximate(Operation *op, DType dtype) {
-  return accessOf(op) == Access::Elementwise && effortOf(op) == Effort::Expensive && dtype != DType::F64;
-}
-
-/// A step of a composite that rounds to 16 bits: a kernel or a library that computes the composite whole may leave it out.
-static std::vector<double> freedomOfRounding(Operation *op, ArrayRef<const Tensor *> operands, const Tensor &sample) {
-  std::vector<double> slack;
-  bool isNarrow = sample.dtype == DType::BF16 || sample.dtype == DType::F16;
-  if (isNarrow && accessOf(op) == Access::Elementwise && operands.size() == 1 && operands[0]->dtype != sample.dtype)
-    for (double value : sample.floats)
-      slack.push_back(epsilonOf(sample.dtype) / 2 * std::abs(value));
-  return slack;
-}
-
-/// What a product with sums in f32 may lose where numbers below 2^-126 count as 0: pieces of either factor, and the terms.
-static double flushedOf(ArrayRef<const Tensor *> operands, int64_t terms, DType dtype) {
-  if (dtype == DType::F64)
-    return 0;
-  double largest = 1;
-  for (const Tensor *operand : operands) {
-    double ofOperand = 0;
-    for (double value : operand->floats)
-      if (std::isfinite(value))
-        ofOperand = std::max(ofOperand, std::abs(value));
-    largest += ofOperand;
-  }
-  return 0x1p-126 * double(terms) * largest;
-}
-
-/// For each element of a result how far a plan may be from any other by its freedom in this op alone; empty: not at all.
-/// `unrounded` is the sample before it was rounded, `rounded` the number of operands that hold rounding errors.
-static Expected<std::vector<double>> freedomOf(Operation *op, ArrayRef<const Tensor *> operands, int64_t rounded,
-                                               unsigned result, const Tensor &unrounded, const Tensor &sample) {
-  std::vector<double> slack;
-  if (!sample.isFloat())
-    return slack;
-  double epsilon = sample.dtype == DType::F64 ? 0x1p-52 : 0x1p-23; // of sums and approximations
-  if (isApproximate(op, sample.dtype)) { // what needs no rounding nobody gets wrong
-    for (size_t i = 0; i < sample.floats.size(); ++i)
-      slack.push_back(unrounded.floats[i] == sample.floats[i] ? 0 : epsilon * std::abs(sample.floats[i]));
-    return slack;
-  }
-  // A sum of two is rounded alike by all. But errors of its terms that cancel here need not cancel in a plan.
-  if (accessOf(op) == Access::Elementwise && rounded < 2)
-    return slack;
-  Expected<SummedTerms> terms = summedTerms(op, operands, result);
-  if (!terms.ok())
-    return terms.status();
-  // An error of half an epsilon of every partial sum: were all terms of one sign and their errors independent, sequential
-  // sums would be off by sqrt(count) / 6 epsilons. Plans sum in lanes and blocks, which divides that by more than 2.
-  double growth = std::max(0.5, std::sqrt(double(terms->count)) / 32);
-  bool isWholeSum = llvm::all_of(operands, [](const Tensor *operand) { return isWhole(*operand); });
-  double small = isWholeSum || accessOf(op) != Access::Product ? 0 : flushedOf(operands, terms->count, sample.dtype);
-  // Masks absorb what is added to them, in any plan alike, and cancel exactly.
-  double most = accessOf(op) == Access::Elementwise ? maskMagnitude : INFINITY;
-  for (double size : terms->magnitudes)
-    slack.push_back(size >= most || (isWholeSum && size <= 1 / epsilon) ? 0 : epsilon * growth * size + small);
-  return slack;
-}
 
 /// Of few results the errors of terms may cancel by chance in every sample: for each, the root of the sum of squares of what its
 /// terms deviate by. Of many some show what that is, unless the sum is in double, which rounds nothing that counts beside
@@ -359,6 +309,11 @@ Expected<RunningError::Twins> RunningError::evaluate(Operation *op, ArrayRef<Twi
   int64_t rounded = llvm::count_if(operands, [](const Twin &operand) { return !operand.isExact(); });
   std::vector<bool> areAlike = rounded > 1 ? elementsRoundedAlike(op, operands, *exact[0]) : std::vector<bool>();
   for (int number = 0; number < sampleCount; ++number) {
+    if (onlyMoves && llvm::all_of(operands, [&](const Twin &operand) { return operand.samples[number] == operand.exact; })) {
+      for (auto [twin, tensor] : llvm::zip_equal(twins, exact))
+        twin.exact = twin.samples[number] = tensor;
+      continue;
+    }
     SmallVector<const Tensor *> inputs;
     for (const Twin &operand : operands)
       inputs.push_back(operand.samples[number].get());
@@ -367,7 +322,7 @@ Expected<RunningError::Twins> RunningError::evaluate(Operation *op, ArrayRef<Twi
       return unrounded.status();
     for (unsigned i = 0; i < exact.size(); ++i) {
       const Tensor &wanted = *exact[i];
-      auto sample = std::make_shared<Tensor>((*unrounded)[i]);
+      auto sample = onlyMoves ? std::make_shared<Tensor>(std::move((*unrounded)[i])) : std::make_shared<Tensor>((*unrounded)[i]);
       round(*sample);
       if (!onlyMoves) {
         HPC_RETURN_IF_ERROR(followJumps(op, operands, i, number ? -1 : 1, wanted, *sample, hasJumped));
@@ -395,11 +350,19 @@ Expected<RunningError::Twins> RunningError::evaluate(Operation *op, ArrayRef<Twi
     if (isSum)
       crossZero(twin);
   HPC_RETURN_IF_ERROR(followInDouble(op, operands, rounded, onlyMoves, twins));
-  for (Twin &twin : twins)
-    twin.bound = boundOf(twin, isApproximate(op, twin.exact->dtype));
+  const bool isAllElsewhere = (access == Access::Alias || access == Access::Move) && operands.size() == 1 &&
+                              exact.front()->size() == operands.front().exact->size();
+  for (Twin &twin : twins) {
+    if (isAllElsewhere)
+      std::tie(twin.bound, twin.boundInDouble, twin.safety, twin.overflowAt) =
+          std::tie(operands[0].bound, operands[0].boundInDouble, operands[0].safety, operands[0].overflowAt);
+    else
+      setBound(twin, isApproximate(op, twin.exact->dtype));
+    noteOverflow(op, operands, twin);
+  }
   HPC_RETURN_IF_ERROR(widenBoundOfCurve(op, operands, twins));
   for (Twin &twin : twins) {
-    twin.relativeBound = relativeBoundOf(twin, operands);
+    twin.relativeBound = isAllElsewhere ? operands[0].relativeBound : relativeBoundOf(twin, operands);
     twin.hasJumped = hasJumped && twin.relativeBound > leastJump;
   }
   return twins;
@@ -407,6 +370,11 @@ Expected<RunningError::Twins> RunningError::evaluate(Operation *op, ArrayRef<Twi
 
 /// The sample of a run in double that adds up in another order.
 Status RunningError::followInDouble(Operation *op, ArrayRef<Twin> operands, int64_t rounded, bool onlyMoves, Twins &twins) {
+  if (onlyMoves && llvm::all_of(operands, [](const Twin &operand) { return operand.inDouble == operand.exact; })) {
+    for (Twin &twin : twins)
+      twin.inDouble = twin.exact;
+    return Status::success();
+  }
   SmallVector<const Tensor *> inputs;
   for (const Twin &operand : operands)
     inputs.push_back(operand.inDouble.get());
@@ -450,7 +418,7 @@ Status RunningError::widenBoundOfCurve(Operation *op, ArrayRef<Twin> operands, T
         continue;
       stretched[i] = *operand.exact;
       inputs[i] = &stretched[i];
-      double times = operand.hasJumped ? 1 : safetyOf(operand, largestDeviation(operand));
+      double times = operand.hasJumped ? 1 : operand.safety;
       for (int64_t j = 0; j < operand.exact->size(); ++j) {
         double value = operand.exact->floats[j], by = times * (operand.samples[number]->floats[j] - value);
         if (!isNumber(value) || !std::isfinite(by))
@@ -526,7 +494,7 @@ RunningError::Twin RunningError::given(const std::shared_ptr<const Tensor> &tens
   auto sample = std::make_shared<Tensor>(*tensor);
   round(*sample);
   twin.samples[0] = twin.samples[1] = sample;
-  twin.bound = boundOf(twin, false);
+  setBound(twin, false);
   twin.relativeBound = relativeBoundOf(twin, {});
   return twin;
 }

@@ -38,6 +38,16 @@ public:
   /// than where a float's are (Adam's quotient of a gradient that is nothing but errors).
   double boundInDouble(Value value) const { return bounds.lookup(value).inDouble; }
 
+  /// Where a value has lost its bound: the first number that its type does not hold though it holds all that it is made of, as a sum
+  /// beyond 65504 in f16. What masks add up to is none.
+  struct Overflow {
+    Location where;
+    DType dtype;
+    int64_t index; ///< row-major
+    double value;
+  };
+  std::optional<Overflow> firstOverflow() const { return losesBounds ? overflow : std::nullopt; }
+
 private:
   static constexpr int sampleCount = 2;
 
@@ -48,7 +58,9 @@ private:
     std::shared_ptr<const Tensor> inDouble; ///< as another run in double might have it; == exact where it is the same
     double bound = 0;
     double boundInDouble = 0;
+    double safety = 0;        ///< how many times its samples' largest deviation another plan may be off
     double relativeBound = 0; ///< finite: in parts of the largest magnitude
+    int64_t overflowAt = -1;  ///< the first element that is a number and that the type does not hold
     bool hasJumped = false;   ///< it, or what it is made of, may be on either side of a jump: it deviates by that or not at all
     bool isExact() const { return samples[0] == exact && samples[1] == exact; }
   };
@@ -61,9 +73,9 @@ private:
   };
 
   static double deviationAt(const Twin &twin, int64_t i);
-  static double largestDeviation(const Twin &twin);
   static double safetyOf(const Twin &twin, double worst);
-  static double boundOf(const Twin &twin, bool isApproximated);
+  static void setBound(Twin &twin, bool isApproximated);
+  void noteOverflow(Operation *op, ArrayRef<Twin> operands, const Twin &twin);
   static double relativeBoundOf(const Twin &twin, ArrayRef<Twin> operands);
   static std::vector<bool> elementsRoundedAlike(Operation *op, ArrayRef<Twin> operands, const Tensor &result);
   static std::vector<bool> elementsThatAreOneValue(Operation *op, ArrayRef<Twin> operands, const Tensor &result);
@@ -91,6 +103,8 @@ private:
   DenseMap<Value, Live> live;
   DenseMap<Value, Bound> bounds;
   std::vector<std::shared_ptr<const Tensor>> pending; ///< the results of an op that were seen so far
+  std::optional<Overflow> overflow;
+  bool losesBounds = false;
   uint64_t randomState = 0x9e3779b97f4a7c15;          ///< the same pushes in every run
 };
 

@@ -36,9 +36,7 @@ Tensor::Tensor(DType dtype, ArrayRef<int64_t> shape) : dtype(dtype), shape(shape
     ints.assign(elementCount(shape), 0);
 }
 
-double Tensor::number(int64_t index) const {
-  if (isFloat())
-    return floats[index];
+double Tensor::wholeNumber(int64_t index) const {
   return dtype == DType::U64 ? double(uint64_t(ints[index])) : double(ints[index]);
 }
 

@@ -22,9 +22,12 @@ struct Tensor {
   bool isFloat() const { return hpc::isFloat(dtype); }
   int64_t size() const { return isFloat() ? int64_t(floats.size()) : int64_t(ints.size()); }
   /// An element as a double, whatever the dtype.
-  double number(int64_t index) const;
+  double number(int64_t index) const { return floats.empty() ? wholeNumber(index) : floats[size_t(index)]; }
   /// Sets an element from a double: integers as convertToInteger.
   void setNumber(int64_t index, double value);
+
+private:
+  double wholeNumber(int64_t index) const;
 };
 
 /// Product of the dims; INT64_MAX where it does not fit.

@@ -42,14 +42,18 @@ bool agree(double found, double expected, double bound) {
 }
 
 std::optional<Difference> firstDifference(const Tensor &found, const Tensor &expected, double bound, double &worst) {
-  double largest = std::max(largestMagnitude(expected), 1e-300);
+  double furthest = 0;
   for (int64_t i = 0; i < expected.size(); ++i) {
     double is = found.number(i), should = expected.number(i);
+    if (is == should)
+      continue;
     if (!agree(is, should, bound))
       return Difference{indexText(expected.shape, i), "", is, should, bound, i};
     if (std::isfinite(is) && std::isfinite(should) && std::abs(should) < maskMagnitude)
-      worst = std::max(worst, std::abs(is - should) / largest);
+      furthest = std::max(furthest, std::abs(is - should));
   }
+  if (furthest > 0)
+    worst = std::max(worst, furthest / std::max(largestMagnitude(expected), 1e-300));
   return std::nullopt;
 }
 

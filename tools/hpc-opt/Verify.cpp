@@ -58,6 +58,7 @@ struct Verifier {
   double worstPartition = 0;     ///< the same
   std::optional<double> movedByInt8 = std::nullopt; ///< outputs of the serial program, relative to their largest
   int64_t comparedValues = 0;
+  std::string overflow = {}; ///< a line about the first number that its type does not hold, or empty
 
   RunOptions doublePrecision() {
     RunOptions options;
@@ -68,7 +69,7 @@ struct Verifier {
 
   /// `ofLargest`: a difference relative to the largest value, which of what cancels says nothing.
   static void noteOfBound(double &worst, double ofLargest, const Tensor &value, double bound) {
-    if (bound > 0)
+    if (bound > 0 && ofLargest > 0)
       worst = std::max(worst, ofLargest * std::max(largestMagnitude(value), 1e-300) / bound);
   }
 
@@ -107,6 +108,10 @@ struct Verifier {
     Expected<std::vector<Tensor>> after = runFunction(mainOf(what.propagated), inputs, options);
     if (!after.ok())
       return after.status();
+    if (std::optional<RunningError::Overflow> first = errors.firstOverflow())
+      overflow = format("%s overflows at ONNX node '%s': %.6g is infinite there, and what reads it may be anything; the file says so, though others may compute "
+                        "the node in a wider type\n",
+                        name(first->dtype), nodeName(first->where).c_str(), first->value);
     // What weights in int8 do to numbers is the user's choice, not a difference to find: raise is judged with the weights as
     // they are stored, all that follows by the serial program with those that it has.
     std::vector<Tensor> raised = *after;
@@ -284,7 +289,7 @@ Expected<std::string> verifyPlan(const Verification &what) {
   std::string int8 = verifier.movedByInt8
                          ? format("weights in int8 move the serial program's outputs by %.2g of the largest value\n", *verifier.movedByInt8)
                          : "";
-  return int8 + format("verified: serial == raised (%.2g of the bound), serial == %s of "
+  return int8 + verifier.overflow + format("verified: serial == raised (%.2g of the bound), serial == %s of "
                 "%s in double (%.2g of the bound), "
                 "serial == plan on %s with poisoned memory (%s%s; %.2g of the bound; %s)\n",
                 verifier.worstRaise, countText(verifier.comparedValues, "value").c_str(),
