@@ -21,7 +21,8 @@ struct NamedFile {
 };
 
 /// Whether both are one regular file, by whatever path and link, or would be the same new one.
-inline bool isSameFile(const std::string &a, const std::string &b) {
+inline bool isSameFile(const std::string &first, const std::string &second) {
+  const std::string a = withoutLinks(first), b = withoutLinks(second);
   std::error_code error;
   const bool isNew = !std::filesystem::exists(a, error) && !std::filesystem::exists(b, error);
   if (isNew)
@@ -61,7 +62,7 @@ enum class Writing { Replaces, Appends };
 
 /// An error where nothing can be written there. Opens no pipe, whose reader would see its end.
 inline Status checkDestination(const NamedFile &file, Writing how = Writing::Replaces) {
-  const std::string &path = file.path, folder = folderOf(path);
+  const std::string path = withoutLinks(file.path), folder = folderOf(path);
   auto wrong = [&](const std::string &why) {
     return Status::error(ErrorKind::Io, file.name + " cannot be written: " + why);
   };
@@ -88,7 +89,7 @@ inline Status checkDestination(const NamedFile &file, Writing how = Writing::Rep
   const std::string longest = path + ".4194304-999.tmp"; // as AtomicFile names what is not finished
   if (::lstat(longest.c_str(), &info) != 0 && errno == ENAMETOOLONG)
     return wrong("its name is too long; give it a shorter one");
-  Status status = AtomicFile::create(path).status();
+  Status status = AtomicFile::create(file.path).status();
   return status.ok() ? status : wrong(status.message() + "; name another file");
 }
 

@@ -1,5 +1,6 @@
-// A file that somebody shortens while it is mapped: reading what is no longer there raises SIGBUS, which would look like
-// a crash of ours. The tools turn it into the error that it is, with the file's name.
+// Two signals about files, each of which would look like a crash of ours. SIGBUS comes where somebody shortens a file that is
+// mapped: the tools turn it into an error with the file's name. SIGXFSZ comes where a file would pass the limit of ulimit -f: the
+// tools ignore it, so that the write fails and its error is printed.
 #pragma once
 
 #include <csignal>
@@ -67,6 +68,7 @@ inline void reportShortenedFiles(const char *tool) {
   action.sa_sigaction = detail::onBusError;
   action.sa_flags = SA_SIGINFO | SA_RESETHAND;
   ::sigaction(SIGBUS, &action, nullptr);
+  ::signal(SIGXFSZ, SIG_IGN);
 }
 
 } // namespace hpc

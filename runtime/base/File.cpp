@@ -7,9 +7,12 @@
 #include <charconv>
 #include <cstdio>
 #include <cstring>
+#include <dirent.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -145,6 +148,36 @@ template <typename Take> static int forNames(const std::string &path, Take take)
   return result;
 }
 
+/// Whether `name` is one that forNames gives to a file beside `base`.
+static bool isTemporaryOf(std::string_view base, std::string_view name) {
+  constexpr std::string_view ending = ".tmp", digits = "0123456789";
+  if (name.size() <= base.size() + 1 + ending.size() || name.substr(0, base.size()) != base || name[base.size()] != '.' ||
+      name.substr(name.size() - ending.size()) != ending)
+    return false;
+  name = name.substr(base.size() + 1, name.size() - base.size() - 1 - ending.size());
+  const size_t dash = name.find('-');
+  return dash != name.npos && dash > 0 && dash + 1 < name.size() && name.find_first_not_of(digits) == dash &&
+         name.find_first_not_of(digits, dash + 1) == name.npos;
+}
+
+/// Removes what writers of `path` left that were killed. A living one holds a lock, in whatever process and on whatever machine.
+static void removeAbandoned(const std::string &path) {
+  const std::string folder = folderOf(path), base = path.substr(path.rfind('/') + 1);
+  DIR *entries = ::opendir(folder.c_str());
+  if (!entries)
+    return;
+  while (const dirent *entry = ::readdir(entries)) {
+    if (!isTemporaryOf(base, entry->d_name))
+      continue;
+    const std::string name = resolvePath(folder, entry->d_name);
+    Descriptor file(::open(name.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    struct stat info;
+    if (file.value >= 0 && ::fstat(file.value, &info) == 0 && S_ISREG(info.st_mode) && ::flock(file.value, LOCK_EX | LOCK_NB) == 0)
+      ::unlink(name.c_str());
+  }
+  ::closedir(entries);
+}
+
 /// Which open file of this process a path is another name of; -1 for none. What such a link leads to must not be
 /// replaced: it may be the file that standard output goes to, and the link is the system's.
 static int openFileOf(const std::string &path) {
@@ -161,10 +194,50 @@ static int openFileOf(const std::string &path) {
   return -1;
 }
 
+std::string withoutLinks(std::string path) {
+  constexpr int most = 40; // as the kernel follows
+  char target[4096];
+  for (int i = 0; i < most && openFileOf(path) < 0; ++i) {
+    const ssize_t length = ::readlink(path.c_str(), target, sizeof(target));
+    if (length <= 0 || size_t(length) == sizeof(target))
+      break;
+    path = resolvePath(folderOf(path), std::string(target, size_t(length)));
+  }
+  return path;
+}
+
+std::string writeErrorText(int error) {
+  std::string text = std::strerror(error);
+  struct rlimit limit;
+  if (error == EFBIG && ::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+    text += "; files may have " + std::to_string(limit.rlim_cur) + " bytes here: raise the limit (ulimit -f)";
+  else if (error == ENOSPC || error == EDQUOT)
+    text += "; make room there, or name a file on another disk";
+  return text;
+}
+
+/// For file systems without files that have no name.
+bool AtomicFile::createNamed() {
+  for (;;) {
+    // With O_EXCL, as mkstemp would ignore the process' mask.
+    forNames(target, [&](const std::string &name) {
+      temporary = name;
+      return descriptor = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    });
+    if (descriptor < 0)
+      return false;
+    struct stat info;
+    if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0 || ::fstat(descriptor, &info) != 0 || info.st_nlink > 0)
+      return true;
+    ::close(std::exchange(descriptor, -1)); // another writer took it for abandoned before it was locked
+  }
+}
+
 Expected<AtomicFile> AtomicFile::create(const std::string &path) {
   AtomicFile file;
   file.path = path;
-  if (int own = openFileOf(path); own >= 0) {
+  file.target = withoutLinks(path);
+  if (int own = openFileOf(file.target); own >= 0) {
     std::fflush(stdout);
     file.descriptor = ::fcntl(own, F_DUPFD_CLOEXEC, 0);
     if (file.descriptor < 0)
@@ -172,45 +245,46 @@ Expected<AtomicFile> AtomicFile::create(const std::string &path) {
     file.isInPlace = true;
     return file;
   }
+  const std::string &target = file.target;
   struct stat info;
-  const bool isThere = ::stat(path.c_str(), &info) == 0;
-  if ((isThere && S_ISDIR(info.st_mode)) || (!path.empty() && path.back() == '/'))
+  if (::lstat(target.c_str(), &info) == 0 && S_ISLNK(info.st_mode))
+    return ioError(path, std::string("cannot open for writing: ") + std::strerror(ELOOP));
+  const bool isThere = ::stat(target.c_str(), &info) == 0;
+  if ((isThere && S_ISDIR(info.st_mode)) || (!target.empty() && target.back() == '/'))
     return Status::error(ErrorKind::Io, "'" + path + "': is a folder; give the name of a file in it");
   if (isThere && !S_ISREG(info.st_mode)) {
-    file.descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    file.descriptor = ::open(target.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
     if (file.descriptor < 0)
       return systemError(path, "cannot open for writing");
     file.isInPlace = true;
     return file;
   }
-  file.descriptor = ::open(folderOf(path).c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
-  if (file.descriptor >= 0 && ::access(linkOf(file.descriptor).c_str(), F_OK) == 0)
+  removeAbandoned(target);
+  file.descriptor = ::open(folderOf(target).c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+  if (file.descriptor >= 0 && ::access(linkOf(file.descriptor).c_str(), F_OK) == 0) {
+    ::flock(file.descriptor, LOCK_EX | LOCK_NB); // before it has a name
     return file;
+  }
   if (file.descriptor >= 0) // no /proc: there would be no way to give it a name
     ::close(std::exchange(file.descriptor, -1));
-  // With O_EXCL, as mkstemp would ignore the process' mask.
-  forNames(path, [&](const std::string &name) {
-    file.temporary = name;
-    return file.descriptor = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  });
-  if (file.descriptor < 0)
+  if (!file.createNamed())
     return systemError(path, "cannot create a file beside it");
   return file;
 }
 
 AtomicFile::AtomicFile(AtomicFile &&other) noexcept
-    : path(std::move(other.path)), temporary(std::move(other.temporary)), isInPlace(other.isInPlace),
-      descriptor(std::exchange(other.descriptor, -1)) {}
+    : path(std::move(other.path)), target(std::move(other.target)), temporary(std::move(other.temporary)),
+      isInPlace(other.isInPlace), descriptor(std::exchange(other.descriptor, -1)) {}
 
 AtomicFile::~AtomicFile() {
   if (descriptor < 0)
     return;
-  ::close(descriptor);
   if (!temporary.empty())
     ::unlink(temporary.c_str());
+  ::close(descriptor);
 }
 
-Status AtomicFile::failed(const char *what) const { return systemError(path, what); }
+Status AtomicFile::failed(const char *what) const { return ioError(path, std::string(what) + ": " + writeErrorText(errno)); }
 
 Status AtomicFile::write(const void *data, int64_t bytes) {
   const char *next = static_cast<const char *>(data);
@@ -226,11 +300,15 @@ Status AtomicFile::write(const void *data, int64_t bytes) {
   return Status::success();
 }
 
+/// Where nothing is at the target the file takes that name at once; nothing replaces a file but a rename.
 Status AtomicFile::giveName() {
+  const std::string self = linkOf(descriptor);
+  if (::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, target.c_str(), AT_SYMLINK_FOLLOW) == 0)
+    return Status::success();
   std::string name;
-  int linked = forNames(path, [&](const std::string &free) {
+  int linked = forNames(target, [&](const std::string &free) {
     name = free;
-    return ::linkat(AT_FDCWD, linkOf(descriptor).c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW);
+    return ::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW);
   });
   if (linked < 0)
     return failed("cannot give the finished file a name");
@@ -245,9 +323,9 @@ Status AtomicFile::commit() {
   }
   if (::fsync(descriptor) != 0)
     return failed("cannot write");
-  if (temporary.empty()) // nothing replaces a file but a rename
+  if (temporary.empty())
     HPC_RETURN_IF_ERROR(giveName());
-  if (::rename(temporary.c_str(), path.c_str()) != 0)
+  if (!temporary.empty() && ::rename(temporary.c_str(), target.c_str()) != 0)
     return failed("cannot move the finished file into place");
   ::close(std::exchange(descriptor, -1));
   return Status::success();

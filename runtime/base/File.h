@@ -50,7 +50,8 @@ private:
 
 /// A file being written in the folder of `path`, without a name, or under a temporary one where the file system has no
 /// files without. commit() makes it durable and moves it into place; without commit() what was at `path` stays and
-/// nothing is left behind, of a file without a name not even by a process that is killed. A device or a pipe at `path`
+/// nothing is left behind. A process that is killed may leave a temporary file, which the next writer of that path removes:
+/// a writer locks its own. A symbolic link at `path` stays, and the file that it leads to is written. A device or a pipe
 /// (/dev/null, /dev/stdout) is never replaced: it is written to as it goes.
 class AtomicFile {
 public:
@@ -67,12 +68,21 @@ public:
 private:
   AtomicFile() = default;
   Status failed(const char *what) const;
+  bool createNamed();
   Status giveName();
 
-  std::string path, temporary; ///< no temporary: there is no name yet
-  bool isInPlace = false;      ///< `path` is written to itself
+  std::string path;      ///< as given, for messages
+  std::string target;    ///< the same without links
+  std::string temporary; ///< empty: there is no name yet
+  bool isInPlace = false; ///< `target` is written to itself
   int descriptor = -1;
 };
+
+/// The path that symbolic links at `path` lead to in the end, whether a file is there or not.
+std::string withoutLinks(std::string path);
+
+/// The text of `error` (an errno) after a failed write, with a remedy where there is one: "File too large; ...".
+std::string writeErrorText(int error);
 
 /// Writes a whole file through AtomicFile.
 Status writeFile(const std::string &path, std::string_view content);

@@ -1,6 +1,8 @@
 // One write a line, so that a reader never sees half of one.
 #include "runtime/base/LineFile.h"
 
+#include "runtime/base/File.h"
+
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -31,7 +33,7 @@ Status LineFile::add(const std::string &line) {
     if (written < 0 && errno == EINTR)
       continue;
     if (written < 0)
-      return Status::error(ErrorKind::Io, "'" + path + "': cannot write: " + std::strerror(errno));
+      return Status::error(ErrorKind::Io, "'" + path + "': cannot write: " + writeErrorText(errno));
     done += size_t(written);
   }
   return Status::success();

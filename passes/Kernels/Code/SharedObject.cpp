@@ -2,6 +2,7 @@
 #include "passes/Kernels/Code/SharedObject.h"
 
 #include "compiler/Diagnostics.h"
+#include "runtime/base/File.h"
 
 #include "lld/Common/Driver.h"
 #include "llvm/ObjCopy/ConfigManager.h"
@@ -78,7 +79,7 @@ LogicalResult writeObject(const LinkedObject &object, const std::string &path, L
     llvm::consumeError(std::move(renamed));
     std::error_code cause = error ? error : file.error();
     file.clear_error();
-    return userError(loc, ErrorKind::Io) << "kernels: cannot write " << path << ": " << cause.message();
+    return userError(loc, ErrorKind::Io) << "kernels: cannot write " << path << ": " << writeErrorText(cause.value());
   }
   if (renamed)
     return userError(loc, ErrorKind::Internal) << "kernels: an object cannot be read: " << llvm::toString(std::move(renamed));

@@ -1,6 +1,8 @@
 // memfd_create and dlopen through /proc/self/fd.
 #include "runtime/backend/host/Code.h"
 
+#include "runtime/base/File.h"
+
 #include <cerrno>
 #include <cstring>
 #include <dlfcn.h>
@@ -60,7 +62,7 @@ Expected<Code> Code::load(const std::string &sharedObject) {
     if (bytes < 0 && errno == EINTR)
       continue;
     if (bytes < 0)
-      return failed(std::strerror(errno));
+      return failed(writeErrorText(errno));
     written += size_t(bytes);
   }
   // The descriptor stays open while the code is loaded: dlopen takes a path that it has seen for the same library, and

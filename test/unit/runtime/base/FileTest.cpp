@@ -4,9 +4,12 @@
 #include "test/unit/runtime/TemporaryFolder.h"
 
 #include <cstring>
+#include <csignal>
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -143,6 +146,65 @@ TEST(File, NeverReplacesADeviceOrAPipe) {
   EXPECT_STREQ(text, "through");
   EXPECT_TRUE(std::filesystem::is_fifo(pipe));
   close(reader);
+  EXPECT_EQ(folder.entries(), 1);
+}
+
+// A link stays, and what it leads to is written: through several links, and where nothing is there yet.
+TEST(File, WritesWhatALinkLeadsTo) {
+  TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "store");
+  folder.write("store/file", "old");
+  ASSERT_EQ(symlink("store/file", (folder / "link").c_str()), 0);
+  ASSERT_EQ(symlink("link", (folder / "second").c_str()), 0);
+  ASSERT_EQ(symlink("store/new", (folder / "dangling").c_str()), 0);
+  EXPECT_TRUE(writeFile(folder / "second", "new").ok());
+  EXPECT_TRUE(writeFile(folder / "dangling", "first").ok());
+  EXPECT_EQ(TemporaryFolder::read(folder / "store/file"), "new");
+  EXPECT_EQ(TemporaryFolder::read(folder / "store/new"), "first");
+  for (const char *name : {"link", "second", "dangling"})
+    EXPECT_TRUE(std::filesystem::is_symlink(folder / name)) << name;
+  ASSERT_EQ(symlink("round", (folder / "round").c_str()), 0);
+  EXPECT_FALSE(writeFile(folder / "round", "x").ok());
+}
+
+// A process that is killed between the two names of its file leaves one, which the next writer takes away. Files of a living
+// writer, and files that only look like one, stay.
+TEST(File, RemovesWhatAKilledWriterLeft) {
+  TemporaryFolder folder;
+  const std::string path = folder.write("plan", "old");
+  folder.write("plan.123-0.tmp", "half");
+  folder.write("plan.77-12.tmp", "half");
+  for (const char *other : {"plan.1.tmp", "plan.a-0.tmp", "plan.1-.tmp", "other.1-0.tmp", "plan.1-0.tmp2"})
+    folder.write(other, "mine");
+  const std::string locked = folder.write("plan.5-5.tmp", "being written");
+  int writer = open(locked.c_str(), O_RDWR);
+  ASSERT_EQ(flock(writer, LOCK_EX), 0);
+  EXPECT_TRUE(writeFile(path, "new").ok());
+  EXPECT_FALSE(std::filesystem::exists(folder / "plan.123-0.tmp"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "plan.77-12.tmp"));
+  EXPECT_EQ(TemporaryFolder::read(locked), "being written");
+  EXPECT_EQ(folder.entries(), 7);
+  close(writer);
+  EXPECT_TRUE(writeFile(path, "newer").ok());
+  EXPECT_EQ(folder.entries(), 6);
+}
+
+TEST(File, ALimitOfFileSizesIsAnError) {
+  TemporaryFolder folder;
+  const std::string path = folder.write("plan", "old");
+  pid_t child = fork();
+  if (child == 0) {
+    signal(SIGXFSZ, SIG_IGN); // as the tools do
+    const rlimit limit = {4096, 4096};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    Status status = writeFile(path, std::string(10000, 'x'));
+    const bool isTold = !status.ok() && status.message().find("File too large; files may have 4096 bytes here: raise the limit (ulimit -f)") != std::string::npos;
+    _exit(isTold ? 0 : 1);
+  }
+  int result = -1;
+  ASSERT_EQ(waitpid(child, &result, 0), child);
+  EXPECT_EQ(result, 0);
+  EXPECT_EQ(TemporaryFolder::read(path), "old");
   EXPECT_EQ(folder.entries(), 1);
 }
 
