@@ -3,6 +3,7 @@
 #include "compiler/Import/BoundInputs.h"
 
 #include "compiler/Import/SymbolicDims.h"
+#include "runtime/base/FileKind.h"
 #include "runtime/base/Npz.h"
 
 #include <algorithm>
@@ -11,10 +12,6 @@ namespace hpc::onnx {
 namespace {
 
 Status usage(const std::string &message) { return Status::error(ErrorKind::Usage, message); }
-
-bool endsWith(const std::string &text, const std::string &ending) {
-  return text.size() >= ending.size() && text.compare(text.size() - ending.size(), ending.size(), ending) == 0;
-}
 
 StoredTensor fromArray(const std::string &name, Array array) {
   StoredTensor tensor;
@@ -28,33 +25,45 @@ StoredTensor fromArray(const std::string &name, Array array) {
   return tensor;
 }
 
-/// The array of that name in an archive; the only array of a .npy, of a .pb, or of an archive that has but one.
+/// The array of that name in an archive, or its only one.
+Expected<StoredTensor> readArchive(const std::string &name, const std::string &path) {
+  std::string names;
+  size_t count = 0;
+  Expected<NamedArrays> arrays = readNpz(path, [&](const std::string &key) -> std::optional<int64_t> {
+    names += (names.empty() ? "" : ", ") + key;
+    return ++count == 1 || key == name ? std::optional(INT64_MAX) : std::nullopt;
+  });
+  if (!arrays.ok())
+    return arrays.status();
+  for (auto &[key, array] : *arrays)
+    if (key == name || count == 1)
+      return fromArray(name, std::move(array));
+  return usage("it has no array '" + name + "'; it has " + (names.empty() ? "none" : names));
+}
+
+/// A file is what its content says: .npz, .npy, or a TensorProto, which has no magic number.
 Expected<StoredTensor> readBound(const std::string &name, const std::string &path) {
-  if (endsWith(path, ".npy")) {
+  Expected<MappedFile> file = MappedFile::open(path);
+  if (!file.ok())
+    return file.status();
+  const FileKind kind = fileKindOf(file->text());
+  switch (kind) {
+  case FileKind::Npy: {
     Expected<Array> array = readNpy(path);
     return array.ok() ? Expected<StoredTensor>(fromArray(name, std::move(*array))) : array.status();
   }
-  if (endsWith(path, ".npz")) {
-    std::string names;
-    size_t count = 0;
-    Expected<NamedArrays> arrays = readNpz(path, [&](const std::string &key) -> std::optional<int64_t> {
-      names += (names.empty() ? "" : ", ") + key;
-      return ++count == 1 || key == name ? std::optional(INT64_MAX) : std::nullopt;
-    });
-    if (!arrays.ok())
-      return arrays.status();
-    for (auto &[key, array] : *arrays)
-      if (key == name || count == 1)
-        return fromArray(name, std::move(array));
-    return usage("it has no array '" + name + "'; it has " + (names.empty() ? "none" : names));
-  }
-  if (endsWith(path, ".pb")) {
+  case FileKind::Npz:
+  case FileKind::Zip:
+    return readArchive(name, path);
+  case FileKind::Unknown: {
     Expected<StoredTensor> tensor = readTensor(path);
     if (tensor.ok())
       tensor->name = name;
     return tensor;
   }
-  return usage("a constant is read from a .npy, .npz or .pb file");
+  default:
+    return usage("a constant is read from a .npy, .npz or .pb file, and this one is " + std::string(describe(kind)));
+  }
 }
 
 } // namespace

@@ -165,7 +165,7 @@ std::vector<std::byte> fromFortranOrder(const std::byte *source, const Array &ar
 
 } // namespace
 
-Expected<Array> parseNpy(std::string_view bytes, const std::string &name) {
+Expected<NpyView> viewNpy(std::string_view bytes, const std::string &name) {
   auto wrong = [&](const std::string &what) { return Status::error(ErrorKind::Io, name + ": " + what); };
   if (bytes.substr(0, 6) != std::string_view("\x93NUMPY", 6))
     return wrong("is not a .npy array");
@@ -197,13 +197,22 @@ Expected<Array> parseNpy(std::string_view bytes, const std::string &name) {
     return wrong("has " + countText(content.size(), "byte") + " of data, which is not what its shape " +
                  shapeText(header.shape) + " of " + hpc::name(*type) + " takes");
 
-  Array array = Array::zeros(*type, header.shape);
-  const std::byte *source = reinterpret_cast<const std::byte *>(content.data());
-  if (header.fortranOrder && header.shape.size() > 1 && !content.empty())
+  return NpyView{*type, header.shape, header.fortranOrder && header.shape.size() > 1 && !content.empty(), content};
+}
+
+Array toArray(const NpyView &view) {
+  Array array = Array::zeros(view.dtype, view.shape);
+  const std::byte *source = reinterpret_cast<const std::byte *>(view.data.data());
+  if (view.fortranOrder)
     array.data = fromFortranOrder(source, array);
   else
-    array.data.assign(source, source + content.size());
+    array.data.assign(source, source + view.data.size());
   return array;
+}
+
+Expected<Array> parseNpy(std::string_view bytes, const std::string &name) {
+  Expected<NpyView> view = viewNpy(bytes, name);
+  return view.ok() ? Expected<Array>(toArray(*view)) : view.status();
 }
 
 std::string npyHeader(const Array &array) {

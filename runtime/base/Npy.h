@@ -9,7 +9,17 @@
 
 namespace hpc {
 
+/// An array where it lies: what its header says, and the data behind it, of the size that type and shape need.
+struct NpyView {
+  DType dtype = DType::F32;
+  std::vector<int64_t> shape;
+  bool fortranOrder = false; ///< and of rank 2 or more, and not empty
+  std::string_view data;     ///< not aligned
+};
 /// `name` is what errors call the array, e.g. "inputs.npz: 'input_ids'".
+Expected<NpyView> viewNpy(std::string_view bytes, const std::string &name);
+/// A copy in row-major order.
+Array toArray(const NpyView &view);
 Expected<Array> parseNpy(std::string_view bytes, const std::string &name);
 
 /// The header (version 1.0) that goes before array.data. bf16, which NumPy lacks, is written as ml_dtypes does: `<V2`.

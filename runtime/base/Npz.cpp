@@ -8,11 +8,10 @@
 
 namespace hpc {
 
-Expected<NamedArrays> parseNpz(std::string_view bytes, const std::string &name, const WantedArrays &wanted) {
+Status visitNpz(std::string_view bytes, const std::string &name, const WantedArrays &wanted, const VisitArray &visit) {
   Expected<ZipReader> zip = ZipReader::open(bytes, name);
   if (!zip.ok())
     return zip.status();
-  NamedArrays arrays;
   std::set<std::string> seen;
   for (const ZipMember &member : zip->members()) {
     constexpr std::string_view ending = ".npy";
@@ -32,11 +31,19 @@ Expected<NamedArrays> parseNpz(std::string_view bytes, const std::string &name, 
     Expected<std::string_view> content = zip->read(member, storage);
     if (!content.ok())
       return content.status();
-    Expected<Array> array = parseNpy(*content, "'" + name + "': '" + arrayName + "'");
-    if (!array.ok())
-      return array.status();
-    arrays.emplace_back(std::move(arrayName), std::move(*array));
+    Expected<NpyView> array = viewNpy(*content, "'" + name + "': '" + arrayName + "'");
+    HPC_RETURN_IF_ERROR(array.status());
+    HPC_RETURN_IF_ERROR(visit(arrayName, *array, storage));
   }
+  return Status::success();
+}
+
+Expected<NamedArrays> parseNpz(std::string_view bytes, const std::string &name, const WantedArrays &wanted) {
+  NamedArrays arrays;
+  HPC_RETURN_IF_ERROR(visitNpz(bytes, name, wanted, [&](const std::string &key, const NpyView &view, std::string &) {
+    arrays.emplace_back(key, toArray(view));
+    return Status::success();
+  }));
   return arrays;
 }
 

@@ -3,6 +3,7 @@
 #include "runtime/plan/PlanFile.h"
 
 #include "runtime/base/File.h"
+#include "runtime/base/FileKind.h"
 #include "runtime/base/Hash.h"
 #include "runtime/base/WireFormat.h"
 #include "runtime/plan/PlanCheck.h"
@@ -75,8 +76,9 @@ bool readEnvelope(std::string_view bytes, Envelope &envelope) {
 Expected<std::string_view> bodyOf(std::string_view bytes, const std::string &name) {
   std::string head = std::string("\x0a\x08") + std::string(formatTag);
   if (bytes.substr(0, head.size()) != head)
-    return fault(name, bytes.empty() ? "is empty, not a plan"
-                                     : "is not a plan: it does not begin with the tag 'hpc-plan'; hpc-opt makes plans");
+    return fault(name, bytes.empty() ? std::string("is empty, not a plan")
+                                     : "is not a plan: it does not begin with the tag 'hpc-plan'" +
+                                           whatItIs(fileKindOf(bytes)) + "; hpc-opt makes plans");
   if (bytes.size() > maxFileBytes)
     return fault(name, "has ", std::to_string(bytes.size()), " bytes, a plan has at most ",
                  std::to_string(maxFileBytes));

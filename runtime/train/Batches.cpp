@@ -1,19 +1,20 @@
-// Everything is converted and checked when the data is opened, so that no step can fail on it.
+// Everything is checked when the data is opened, batch by batch, so that no step can fail on it.
 #include "runtime/train/Batches.h"
 
 #include "runtime/base/ArrayElements.h"
 #include "runtime/base/CountText.h"
 #include "runtime/base/Hash.h"
-#include "runtime/base/Npy.h"
 #include "runtime/base/Npz.h"
 #include "runtime/base/NumberText.h"
 #include "runtime/core/InputCheck.h"
+#include "runtime/core/WideningConversion.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <limits>
+#include <map>
 
 namespace hpc {
 
@@ -97,57 +98,90 @@ std::string portText(const plan::Port &port) {
 
 } // namespace
 
-/// Keeps the batches of one input. `source` has the input's shape, with or without a dim of batches before it.
-Status Batches::cycle(size_t input, Array source, const std::string &place) {
+/// Notes where the batches of one input lie. The array has the input's shape, with or without a dim of batches before it.
+Status Batches::cycle(size_t input, const NpyView &array, const std::string &place) {
   const plan::Port &port = plan->inputs[input];
-  std::vector<int64_t> shape = source.shape;
+  std::vector<int64_t> shape = array.shape;
   int64_t given = 1;
   if (shape.size() == port.shape.size() + 1) {
     given = shape.front();
     shape.erase(shape.begin());
   }
   if (shape != port.shape)
-    return usage(place + " has shape " + shapeText(source.shape) + "; the plan was compiled for batches of " +
+    return usage(place + " has shape " + shapeText(array.shape) + "; the plan was compiled for batches of " +
                  shapeText(port.shape) + ": give [batches, " + shapeText(port.shape) +
                  "], or compile for the other shape (hpc-opt --dim)");
   if (given == 0)
     return usage(place + " has no batch; give one or more");
+  const std::byte *data = reinterpret_cast<const std::byte *>(array.data.data());
+  return cycle(input, {true, array.dtype, data, int64_t(array.data.size()) / given, place}, given, place);
+}
+
+Status Batches::cycle(size_t input, const Source &source, int64_t given, const std::string &place) {
   if (batches != 0 && given != batches)
     return usage(place + " has " + countText(given, "batch", "es") + ", another array has " + std::to_string(batches) +
                  "; give all the same number");
   batches = given;
-  Expected<Array> converted = convert(std::move(source), port.dtype, place);
-  if (!converted.ok())
-    return converted.status();
-  sources[input] = std::move(*converted);
+  sources[input] = source;
+  sources[input].place = place;
   return Status::success();
 }
 
-Status Batches::takeArchive(NamedArrays arrays, const std::string &path) {
-  std::vector<size_t> missing;
+/// The array row by row, in memory that stays, where it does not lie so in the file.
+NpyView Batches::inRowOrder(const NpyView &array, std::string &storage) {
+  if (!array.fortranOrder && storage.empty())
+    return array;
+  if (array.fortranOrder) {
+    const Array copy = toArray(array);
+    storage.assign(reinterpret_cast<const char *>(copy.data.data()), copy.data.size());
+  } else {
+    storage.erase(0, size_t(array.data.data() - storage.data()));
+  }
+  unpacked.push_back(std::make_unique<std::string>(std::move(storage)));
+  return {array.dtype, array.shape, false, *unpacked.back()};
+}
+
+Status Batches::takeArchive(std::vector<std::string> &notes) {
+  std::string ignored;
+  auto portOf = [&](const std::string &name) {
+    size_t input = 0;
+    while (input < plan->inputs.size() && (plan->inputs[input].isStepScalar || plan->inputs[input].name != name))
+      ++input;
+    return input;
+  };
+  std::map<size_t, NpyView> given;
+  HPC_RETURN_IF_ERROR(visitNpz(
+      file.text(), path,
+      [&](const std::string &name) -> std::optional<int64_t> {
+        if (portOf(name) < plan->inputs.size())
+          return std::numeric_limits<int64_t>::max();
+        ignored += (ignored.empty() ? "'" : ", '") + name + "'";
+        return std::nullopt;
+      },
+      [&](const std::string &name, const NpyView &array, std::string &storage) {
+        given[portOf(name)] = inRowOrder(array, storage);
+        return Status::success();
+      }));
+  if (!ignored.empty())
+    notes.push_back("note: --data: of '" + path + "' ignored, since the plan has no such input: " + ignored);
+  for (auto &[input, array] : given)
+    HPC_RETURN_IF_ERROR(cycle(input, array, "--data: array '" + plan->inputs[input].name + "' of '" + path + "'"));
   for (size_t input = 0; input < plan->inputs.size(); ++input) {
     const plan::Port &port = plan->inputs[input];
-    if (port.isStepScalar)
+    if (port.isStepScalar || given.count(input))
       continue;
-    auto found = std::find_if(arrays.begin(), arrays.end(), [&](const auto &array) { return array.first == port.name; });
-    if (found == arrays.end())
-      missing.push_back(input);
-    else
-      HPC_RETURN_IF_ERROR(cycle(input, std::move(found->second), "--data: array '" + port.name + "' of '" + path + "'"));
-  }
-  for (size_t input : missing) {
-    const plan::Port &port = plan->inputs[input];
     size_t ids = 0;
-    while (ids < sources.size() && (plan->inputs[ids].name != port.defaultInput || sources[ids].data.empty()))
+    while (ids < sources.size() && (plan->inputs[ids].name != port.defaultInput || !given.count(ids)))
       ++ids;
     if (ids == sources.size())
       return usage("--data: '" + path + "' has no array for " + portText(port) + "; add it under that name");
-    HPC_RETURN_IF_ERROR(cycle(input, sources[ids], "'" + port.name + "', which are those of input '" + plan->inputs[ids].name + "'"));
+    HPC_RETURN_IF_ERROR(
+        cycle(input, sources[ids], batches, "'" + port.name + "', which are those of input '" + plan->inputs[ids].name + "'"));
   }
   return Status::success();
 }
 
-Status Batches::takeStream(Array tokens, const std::string &path) {
+Status Batches::takeStream(const NpyView &tokens) {
   size_t ids = plan->inputs.size(), labels = plan->inputs.size();
   for (size_t input = 0; input < plan->inputs.size(); ++input) {
     const plan::Port &port = plan->inputs[input];
@@ -162,14 +196,14 @@ Status Batches::takeStream(Array tokens, const std::string &path) {
   if (ids == plan->inputs.size() || (labels < ids && plan->inputs[labels].shape != plan->inputs[ids].shape))
     return usage("--data: '" + path + "' is a stream of tokens, and the plan has no input [batch, sequence] of ids");
   const plan::Port &port = plan->inputs[ids];
-  const int64_t perBatch = std::max<int64_t>(port.shape[0] * port.shape[1], 1), whole = tokens.elements() / perBatch;
+  const int64_t count = tokens.shape[0], perBatch = std::max<int64_t>(port.shape[0] * port.shape[1], 1), whole = count / perBatch;
   if (whole == 0)
-    return usage("--data: '" + path + "' has " + countText(tokens.elements(), "token") + ", a step takes " +
+    return usage("--data: '" + path + "' has " + countText(count, "token") + ", a step takes " +
                  std::to_string(perBatch) + " (" + shapeText(port.shape) + "); give more, or compile for less");
-  tokens.shape = {whole, port.shape[0], port.shape[1]};
-  tokens.data.resize(size_t(whole * perBatch * byteSize(tokens.dtype)));
-  HPC_RETURN_IF_ERROR(cycle(ids, std::move(tokens), "--data: '" + path + "'"));
-  return labels == plan->inputs.size() ? Status::success() : cycle(labels, sources[ids], "the labels");
+  const NpyView rows{tokens.dtype, {whole, port.shape[0], port.shape[1]}, false,
+                     tokens.data.substr(0, size_t(whole * perBatch * byteSize(tokens.dtype)))};
+  HPC_RETURN_IF_ERROR(cycle(ids, rows, "--data: '" + path + "'"));
+  return labels == plan->inputs.size() ? Status::success() : cycle(labels, rows, "the labels");
 }
 
 /// A .bin of tokens of 32 bits would be taken for twice as many of 16, half of them 0.
@@ -184,53 +218,48 @@ static Status checkFitsBin(const plan::Plan &plan, const std::string &path) {
   return Status::success();
 }
 
+/// A file of one array, or of tokens without a header, for which nothing speaks but its name.
+Status Batches::takeTokens(FileKind kind) {
+  if (kind == FileKind::Npy) {
+    Expected<NpyView> tokens = viewNpy(file.text(), "'" + path + "'");
+    HPC_RETURN_IF_ERROR(tokens.status());
+    if (tokens->shape.size() != 1 || !isInteger(tokens->dtype))
+      return usage("--data: '" + path + "' is " + shapeText(tokens->shape) + " of " + name(tokens->dtype) +
+                   "; a stream of tokens is one dim of integers; give other data as .npz with names");
+    return takeStream(*tokens);
+  }
+  // Text of two letters a token is as likely as other tokens.
+  const bool hasKind = kind != FileKind::Unknown && kind != FileKind::Text && kind != FileKind::Empty;
+  if (!endsWith(path, ".bin") || hasKind)
+    return usage("--data=" + path + ": is neither .npz (an array for each input) nor .npy or .bin (tokens)" +
+                 (hasKind ? whatItIs(kind) : ""));
+  HPC_RETURN_IF_ERROR(checkFitsBin(*plan, path));
+  if (file.size() % 2)
+    return usage("--data: '" + path + "' has an odd number of bytes; a .bin holds tokens of 16 bits");
+  return takeStream({DType::U16, {file.size() / 2}, false, file.text()});
+}
+
 Expected<Batches> Batches::open(const plan::Plan &plan, const std::string &path, std::vector<std::string> &notes) {
   Batches data;
   data.plan = &plan;
+  data.path = path;
   data.sources.resize(plan.inputs.size());
-  Status status;
-  if (endsWith(path, ".npz")) {
-    std::string ignored;
-    Expected<NamedArrays> arrays = readNpz(path, [&](const std::string &name) -> std::optional<int64_t> {
-      for (const plan::Port &port : plan.inputs)
-        if (!port.isStepScalar && port.name == name)
-          return std::numeric_limits<int64_t>::max();
-      ignored += (ignored.empty() ? "'" : ", '") + name + "'";
-      return std::nullopt;
-    });
-    if (!ignored.empty())
-      notes.push_back("note: --data: of '" + path + "' ignored, since the plan has no such input: " + ignored);
-    status = arrays.ok() ? data.takeArchive(std::move(*arrays), path) : arrays.status();
-  } else if (endsWith(path, ".npy")) {
-    Expected<Array> tokens = readNpy(path);
-    status = tokens.status();
-    if (tokens.ok() && (tokens->shape.size() != 1 || !isInteger(tokens->dtype)))
-      status = usage("--data: '" + path + "' is " + shapeText(tokens->shape) + " of " + name(tokens->dtype) +
-                     "; a stream of tokens is one dim of integers; give other data as .npz with names");
-    else if (tokens.ok())
-      status = data.takeStream(std::move(*tokens), path);
-  } else if (endsWith(path, ".bin")) {
-    HPC_RETURN_IF_ERROR(checkFitsBin(plan, path));
-    Expected<MappedFile> file = MappedFile::open(path);
-    status = file.status();
-    if (file.ok() && file->size() % 2)
-      status = usage("--data: '" + path + "' has an odd number of bytes; a .bin holds tokens of 16 bits");
-    else if (file.ok())
-      status = data.takeStream({DType::U16, {file->size() / 2}, {file->data(), file->data() + file->size()}}, path);
-  } else {
-    status = usage("--data=" + path + ": is neither .npz (an array for each input) nor .npy or .bin (tokens)");
-  }
-  HPC_RETURN_IF_ERROR(status);
-  HPC_RETURN_IF_ERROR(data.checkNumbers(path));
+  Expected<MappedFile> file = MappedFile::open(path);
+  HPC_RETURN_IF_ERROR(file.status());
+  data.file = std::move(*file);
+  const FileKind kind = fileKindOf(data.file.text());
+  const bool isArchive = kind == FileKind::Npz || kind == FileKind::Zip;
+  HPC_RETURN_IF_ERROR(isArchive ? data.takeArchive(notes) : data.takeTokens(kind));
+  HPC_RETURN_IF_ERROR(data.checkNumbers());
   return data;
 }
 
-Status Batches::checkNumbers(const std::string &path) const {
-  auto isLookedUp = [](const plan::Port &port) { return !port.lookups.empty(); };
-  if (std::none_of(plan->inputs.begin(), plan->inputs.end(), isLookedUp))
-    return Status::success();
+Status Batches::checkNumbers() const {
+  bool isSure = true; // whatever numbers there are
+  for (size_t i = 0; i < sources.size(); ++i)
+    isSure = isSure && plan->inputs[i].lookups.empty() && (!sources[i].isGiven || isExactIn(sources[i].dtype, plan->inputs[i].dtype));
   std::vector<Array> inputs(sources.size());
-  for (int64_t batch = 0; batch < batches; ++batch) {
+  for (int64_t batch = 0; batch < (isSure ? std::min<int64_t>(batches, 1) : batches); ++batch) {
     HPC_RETURN_IF_ERROR(fill(batch, inputs));
     for (size_t i = 0; i < inputs.size(); ++i)
       if (!plan->inputs[i].isStepScalar)
@@ -243,13 +272,17 @@ Status Batches::checkNumbers(const std::string &path) const {
 Status Batches::fill(int64_t step, std::vector<Array> &inputs) const {
   for (size_t input = 0; input < sources.size(); ++input) {
     const plan::Port &port = plan->inputs[input];
+    const Source &source = sources[input];
     if (port.isStepScalar)
       continue;
-    const size_t bytes = sources[input].data.size() / size_t(batches);
-    const std::byte *batch = sources[input].data.data() + size_t(step % batches) * bytes;
-    inputs[input].dtype = port.dtype;
-    inputs[input].shape = port.shape;
-    inputs[input].data.assign(batch, batch + bytes);
+    const std::byte *first = source.data + (step % batches) * source.batchBytes;
+    Array batch{source.dtype, port.shape, {first, first + source.batchBytes}};
+    if (source.dtype != port.dtype) {
+      Expected<Array> converted = convert(std::move(batch), port.dtype, source.place);
+      HPC_RETURN_IF_ERROR(converted.status());
+      batch = std::move(*converted);
+    }
+    inputs[input] = std::move(batch);
   }
   return Status::success();
 }
@@ -275,8 +308,8 @@ std::string Batches::findNumber(int64_t step, bool (*is)(double)) const {
 
 uint64_t Batches::fingerprint() const {
   uint64_t hash = uint64_t(batches);
-  for (const Array &source : sources)
-    hash = hash * 31 + hashBytes(source.data.data(), int64_t(source.data.size()));
+  for (const Source &source : sources)
+    hash = hash * 31 + hashBytes(source.data, source.batchBytes * batches * source.isGiven);
   return hash;
 }
 

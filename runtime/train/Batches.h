@@ -1,12 +1,16 @@
 // What --data names, as the inputs of one step after the other: an .npz with an array for each input, or one long stream of
-// tokens. Step s takes batch s, and begins again behind the last one.
+// tokens. Step s takes batch s, and begins again behind the last one. The file stays mapped, and a batch is converted when it is
+// taken: memory does not grow with the data.
 #pragma once
 
-#include "runtime/base/File.h"
 #include "runtime/base/Array.h"
+#include "runtime/base/File.h"
+#include "runtime/base/FileKind.h"
+#include "runtime/base/Npy.h"
 #include "runtime/base/Status.h"
 #include "runtime/plan/Plan.h"
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -14,9 +18,10 @@ namespace hpc {
 
 class Batches {
 public:
-  /// FILE.npz: an array for each input of the plan by its name, [batches, ...shape of the input] or one batch. Where
-  /// an input is missing that has a default, its data are that one's (labels of language models, which the step shifts).
-  /// FILE.npy (one dim of integers) or FILE.bin (16-bit, little endian): tokens; row after row takes its own piece.
+  /// The content says what the file is. An .npz: an array for each input of the plan by its name, [batches, ...shape of the input]
+  /// or one batch. Where an input is missing that has a default, its data are that one's (labels of language models, which the step
+  /// shifts). An .npy (one dim of integers), or a file of no kind that is called .bin (16-bit, little endian): tokens; row after row
+  /// takes its own piece.
   /// Whole numbers are converted to the input's type, and f64 to f32; what does not fit is an error.
   /// `notes`: what the user should know and no error says.
   static Expected<Batches> open(const plan::Plan &plan, const std::string &path, std::vector<std::string> &notes);
@@ -32,15 +37,29 @@ public:
   std::string summary() const;
 
 private:
-  Status takeArchive(NamedArrays arrays, const std::string &path);
-  Status takeStream(Array tokens, const std::string &path);
-  /// That ids name rows and labels classes, in all batches, so that no step is the first to find out.
-  Status checkNumbers(const std::string &path) const;
-  Status cycle(size_t input, Array source, const std::string &place);
+  /// All batches of one input, in the type that the file has.
+  struct Source {
+    bool isGiven = false;
+    DType dtype = DType::F32;
+    const std::byte *data = nullptr; ///< not aligned
+    int64_t batchBytes = 0;
+    std::string place; ///< for messages
+  };
+  Status takeArchive(std::vector<std::string> &notes);
+  Status takeStream(const NpyView &tokens);
+  Status takeTokens(FileKind kind);
+  /// That numbers fit the plan's types, ids name rows and labels classes, in all batches, so that no step is the first to find out.
+  Status checkNumbers() const;
+  Status cycle(size_t input, const NpyView &array, const std::string &place);
+  Status cycle(size_t input, const Source &source, int64_t given, const std::string &place);
+  NpyView inRowOrder(const NpyView &array, std::string &storage);
 
   const plan::Plan *plan = nullptr;
+  std::string path;
+  MappedFile file;
+  std::vector<std::unique_ptr<std::string>> unpacked; ///< arrays that do not lie in the file as they are
   int64_t batches = 0;
-  std::vector<Array> sources; ///< per input of the plan: [batches] + its shape, of its type; empty for a step scalar
+  std::vector<Source> sources; ///< per input of the plan; not given: a step scalar
 };
 
 } // namespace hpc

@@ -8,6 +8,7 @@
 #include "tools/OutputFiles.h"
 #include "tools/Suggestion.h"
 #include "tools/hpc-opt/ByteSize.h"
+#include "tools/hpc-opt/InputKind.h"
 
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/MLIRContext.h"
@@ -434,7 +435,7 @@ static Status checkTogether(Flags &flags, CommandLine &line) {
                    " stops before there is one; leave one of them out");
     // A proof imports the model once more.
     bool isOfProof = line.verify && isOneOf(flag, {"no-weights", "follow-links"});
-    if (StringRef(line.input).ends_with(".mlir") && isOfImport(flag) && !isOfProof)
+    if (isOfImport(flag) && !isOfProof && isInputKind(line.input, InputKind::Program))
       return usage(name + " is for an .onnx model, and " + line.input +
                    " is none; leave it out, or start from the model");
     bool isOfLayout =

@@ -20,6 +20,7 @@
 #include "tools/hpc-opt/DiagnosticPrinter.h"
 #include "tools/hpc-opt/DropoutRate.h"
 #include "tools/hpc-opt/Imbalance.h"
+#include "tools/hpc-opt/InputKind.h"
 #include "tools/hpc-opt/ModelSource.h"
 #include "tools/hpc-opt/SidecarReasons.h"
 #include "tools/hpc-opt/SpecFile.h"
@@ -53,6 +54,7 @@ struct Compilation {
   std::optional<Sidecar> chosen; ///< --write-spec
   onnx::ChosenLayout layout;     ///< --write-onnx-annotations
   Status failure; ///< an error that came from no diagnostic
+  bool isProgram = false; ///< the input is .mlir
 
   /// Takes a Status for a place where MLIR wants a LogicalResult.
   LogicalResult check(Status status) {
@@ -138,8 +140,11 @@ struct Compilation {
   }
 
   Status load() {
+    Expected<InputKind> kind = inputKindOf(line.input);
+    HPC_RETURN_IF_ERROR(kind.status());
     HPC_RETURN_IF_ERROR(takeSpec());
-    if (StringRef(line.input).ends_with(".mlir")) {
+    isProgram = *kind == InputKind::Program;
+    if (isProgram) {
       if (!std::filesystem::is_regular_file(line.input))
         return Status::error(ErrorKind::Io, line.input + ": no such file");
       diagnostics.untagged = ErrorKind::Model;
@@ -190,7 +195,7 @@ struct Compilation {
   /// What --verify compares with. A file of --dump-phases may have been changed since, so its model is imported once
   /// more; a .mlir that no phase has touched is a serial program itself.
   Status makeReference() {
-    if (StringRef(line.input).ends_with(".mlir") && (*module)->hasAttr(phaseAttrName)) {
+    if (isProgram && (*module)->hasAttr(phaseAttrName)) {
       Expected<std::optional<ModelSource>> source = ModelSource::read(*module);
       if (!source.ok())
         return source.status();

@@ -3,6 +3,7 @@
 
 #include "compiler/Import/AnnotationRules.h"
 #include "runtime/base/File.h"
+#include "tools/hpc-opt/InputKind.h"
 
 #include <filesystem>
 
@@ -32,7 +33,7 @@ Expected<std::optional<SpecFile>> findSpec(const std::string &flag, const std::s
     std::string text = "--onnx-configuration=" + configuration;
     if (!flag.empty())
       return Status::error(ErrorKind::Usage, text + " and --spec=" + flag + " both say where annotations are; give one of them");
-    if (std::filesystem::path(model).extension() != ".onnx")
+    if (!isInputKind(model, InputKind::Model))
       return Status::error(ErrorKind::Usage, text + " is for an .onnx model, and " + model + " is none");
     return specInside(model, configuration);
   }
@@ -41,7 +42,7 @@ Expected<std::optional<SpecFile>> findSpec(const std::string &flag, const std::s
   bool isDefault = flag.empty();
   if (isDefault) {
     path = std::filesystem::path(model);
-    if (path.extension() != ".onnx")
+    if (!isInputKind(model, InputKind::Model))
       return std::optional<SpecFile>();
     path.replace_extension(".shard.json");
     std::error_code error;

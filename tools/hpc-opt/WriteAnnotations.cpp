@@ -10,6 +10,7 @@
 #include "compiler/Subject.h"
 #include "compiler/ValueNames.h"
 #include "runtime/base/File.h"
+#include "tools/hpc-opt/InputKind.h"
 
 #include <filesystem>
 
@@ -90,7 +91,7 @@ static std::string externalData(ModuleOp compiled, const std::string &model) {
 Status writeAnnotatedModel(const std::string &model, const std::string &output, const Options &options,
                            ModuleOp compiled, const onnx::ChosenLayout &layout) {
   std::string flag = "--write-onnx-annotations=" + output;
-  if (!StringRef(model).ends_with(".onnx"))
+  if (!isInputKind(model, InputKind::Model))
     return Status::error(ErrorKind::Usage, flag + " annotates an .onnx model, and " + model + " is none");
   if (options.ppChunks > 1)
     return Status::error(ErrorKind::Usage, flag + ": the standard's annotations know stages without chunks; leave "

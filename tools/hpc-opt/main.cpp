@@ -1,10 +1,11 @@
 // hpc-opt: compiles an ONNX model into a plan, or runs passes over an .mlir file as mlir-opt does.
-// What it does follows from its arguments: an .onnx file is compiled; an .mlir file is where a flag of the compiler stands
+// What it does follows from its arguments: an ONNX model is compiled; a program in .mlir is where a flag of the compiler stands
 // beside it, or an output that ends in .plan.
 #include "compiler/MLIR.h"
 #include "passes/Phases.h"
 #include "tools/hpc-opt/CommandLine.h"
 #include "tools/hpc-opt/Compile.h"
+#include "tools/hpc-opt/InputKind.h"
 #include "tools/ShortenedFiles.h"
 
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
@@ -24,7 +25,9 @@ static bool wantsCompile(int argc, char **argv) {
       asksForPlan |= StringRef(argv[++i]).ends_with(".plan");
     else if (arg.starts_with("-o=") || arg.starts_with("--o="))
       asksForPlan |= arg.ends_with(".plan");
-    else if (isCompilerFlag(arg) || arg.ends_with(".onnx"))
+    else if (isCompilerFlag(arg) || arg.ends_with(".onnx") ||
+             (!arg.starts_with("-") && std::filesystem::is_regular_file(arg.str()) &&
+              isInputKind(arg.str(), InputKind::Model)))
       return true;
   }
   return asksForPlan;
@@ -41,9 +44,12 @@ static Status checkProgramFile(int argc, char **argv) {
                            "'' names no file; give a model, or a program in .mlir; see hpc-opt --help");
     if (argument == "-o")
       ++i;
-    else if (argument[0] != '-' && std::filesystem::exists(argument) && !std::filesystem::is_regular_file(argument))
-      return Status::error(ErrorKind::Io, "'" + argument + "': is not a regular file; give a file, or none to read .mlir "
-                                                           "from standard input");
+    else if (argument[0] != '-' && std::filesystem::exists(argument)) {
+      if (!std::filesystem::is_regular_file(argument))
+        return Status::error(ErrorKind::Io, "'" + argument + "': is not a regular file; give a file, or none to read .mlir "
+                                                             "from standard input");
+      HPC_RETURN_IF_ERROR(inputKindOf(argument).status());
+    }
   }
   return Status::success();
 }

@@ -1,6 +1,8 @@
 // Sorts the given arrays by the plan's inputs and checks each against its port.
 #include "tools/hpc-run/Inputs.h"
 
+#include "runtime/base/File.h"
+#include "runtime/base/FileKind.h"
 #include "runtime/base/Hash.h"
 #include "runtime/base/Npy.h"
 #include "runtime/base/Npz.h"
@@ -61,8 +63,6 @@ std::string portList(const plan::Plan &plan) {
     list += (list.empty() ? "" : ", ") + portText(port);
   return list.empty() ? "none" : list;
 }
-
-bool isNpz(const std::string &flag) { return flag.size() >= 4 && flag.compare(flag.size() - 4, 4, ".npz") == 0; }
 
 Status usage(const std::string &message) { return Status::error(ErrorKind::Usage, message); }
 
@@ -143,58 +143,71 @@ std::string ignoredNote(const std::vector<std::string> &names, const std::string
   return text + " of '" + file + "' " + (names.size() == 1 ? "is" : "are") + " ignored: the plan has no such input";
 }
 
+/// Takes the arrays of an archive that are inputs of the plan.
+Status takeArchive(const plan::Plan &plan, const Targets &targets, const MappedFile &file, const std::string &place,
+                   std::vector<std::optional<Given>> &given, std::vector<std::string> &notes) {
+  std::vector<std::string> ignored;
+  Status compiledIn;
+  Expected<NamedArrays> arrays = parseNpz(file.text(), file.path(), [&](const std::string &name) -> std::optional<int64_t> {
+    if (int64_t port = findPort(targets.ports, name); port >= 0)
+      return mostNpyBytes(targets.ports[size_t(port)]);
+    if (compiledIn.ok())
+      compiledIn = checkNotCompiledIn(plan, name, place);
+    ignored.push_back(name);
+    return std::nullopt;
+  });
+  HPC_RETURN_IF_ERROR(arrays.status());
+  HPC_RETURN_IF_ERROR(compiledIn);
+  for (auto &[name, array] : *arrays) {
+    size_t port = size_t(findPort(targets.ports, name));
+    HPC_RETURN_IF_ERROR(give(given[port], targets.ports[port], {std::move(array), place, false}));
+  }
+  if (!ignored.empty())
+    notes.push_back(ignoredNote(ignored, file.path()));
+  return Status::success();
+}
+
+/// FILE, or NAME=FILE; a file whose name has a '=' is taken for itself where it is there.
+bool hasName(const std::string &flag) {
+  std::error_code error;
+  return flag.find('=') != std::string::npos && !std::filesystem::exists(flag, error);
+}
+
 } // namespace
 
-std::string fileOfInput(const std::string &flag) {
-  if (isNpz(flag))
-    return flag;
-  size_t equals = flag.find('=');
-  return equals == std::string::npos ? "" : flag.substr(equals + 1);
-}
+std::string fileOfInput(const std::string &flag) { return hasName(flag) ? flag.substr(flag.find('=') + 1) : flag; }
 
 Expected<std::vector<Array>> readInputs(plan::Plan &plan, const std::vector<std::string> &flags,
                                         std::vector<std::string> &notes) {
   const Targets targets = findTargets(plan);
   std::vector<std::optional<Given>> given(targets.ports.size());
   for (const std::string &flag : flags) {
-    std::string place = "--input=" + flag;
-    if (size_t equals = flag.find('='); isNpz(flag) && equals != std::string::npos && !std::filesystem::exists(flag) &&
-                                        std::filesystem::exists(flag.substr(equals + 1)))
-      return usage(place + ": an .npz has names of its own; give --input=" + flag.substr(equals + 1) +
-                   ", or NAME=FILE.npy");
-    if (isNpz(flag)) {
-      std::vector<std::string> ignored;
-      Status compiledIn;
-      Expected<NamedArrays> arrays = readNpz(flag, [&](const std::string &name) -> std::optional<int64_t> {
-        if (int64_t port = findPort(targets.ports, name); port >= 0)
-          return mostNpyBytes(targets.ports[size_t(port)]);
-        if (compiledIn.ok())
-          compiledIn = checkNotCompiledIn(plan, name, place);
-        ignored.push_back(name);
-        return std::nullopt;
-      });
-      if (!arrays.ok())
-        return arrays.status();
-      HPC_RETURN_IF_ERROR(compiledIn);
-      for (auto &[name, array] : *arrays) {
-        size_t port = size_t(findPort(targets.ports, name));
-        HPC_RETURN_IF_ERROR(give(given[port], targets.ports[port], {std::move(array), place, false}));
-      }
-      if (!ignored.empty())
-        notes.push_back(ignoredNote(ignored, flag));
+    const std::string place = "--input=" + flag, path = fileOfInput(flag);
+    const std::string name = hasName(flag) ? flag.substr(0, flag.find('=')) : "";
+    const int64_t port = findPort(targets.ports, name);
+    if (hasName(flag))
+      HPC_RETURN_IF_ERROR(checkNotCompiledIn(plan, name, place));
+    if (hasName(flag) && port < 0 && !std::filesystem::exists(path))
+      return usage(place + ": the plan has no input '" + name + "'; its inputs are: " + portList(plan));
+    Expected<MappedFile> file = MappedFile::open(path);
+    HPC_RETURN_IF_ERROR(file.status());
+    const FileKind kind = fileKindOf(file->text());
+    const bool isArchive = kind == FileKind::Npz || kind == FileKind::Zip;
+    if (!isArchive && kind != FileKind::Npy)
+      return usage(place + ": '" + path + "' is " + describe(kind) + ", neither an .npz nor an .npy" +
+                   (useOf(kind).empty() ? "" : "; " + useOf(kind)));
+    if (isArchive && hasName(flag))
+      return usage(place + ": an .npz has names of its own; give --input=" + path + ", or NAME=FILE.npy");
+    if (!isArchive && !hasName(flag))
+      return usage(place + ": is one array, an .npy: say of which input, --input=NAME=" + path + "; inputs are: " + portList(plan));
+    if (isArchive) {
+      HPC_RETURN_IF_ERROR(takeArchive(plan, targets, *file, place, given, notes));
       continue;
     }
-    size_t equals = flag.find('=');
-    if (equals == std::string::npos)
-      return usage(place + ": is neither FILE.npz nor NAME=FILE.npy");
-    HPC_RETURN_IF_ERROR(checkNotCompiledIn(plan, flag.substr(0, equals), place));
-    int64_t port = findPort(targets.ports, flag.substr(0, equals));
     if (port < 0)
-      return usage(place + ": the plan has no input '" + flag.substr(0, equals) +
-                   "'; its inputs are: " + portList(plan));
-    Expected<Array> array = readNpy(flag.substr(equals + 1));
-    if (!array.ok())
-      return array.status();
+      return usage(place + ": the plan has no input '" + name + "'; its inputs are: " + portList(plan));
+    Expected<Array> array = parseNpy(file->text(), "'" + path + "'");
+    HPC_RETURN_IF_ERROR(array.status());
     HPC_RETURN_IF_ERROR(give(given[size_t(port)], targets.ports[size_t(port)], {std::move(*array), place, true}));
   }
 

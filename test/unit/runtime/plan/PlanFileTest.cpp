@@ -156,8 +156,10 @@ TEST(PlanFile, WritesWholeFiles) {
 
 TEST(PlanFile, OtherFilesAreNotPlans) {
   EXPECT_EQ(errorOf(""), "error[plan]: some.plan: is empty, not a plan");
-  EXPECT_EQ(errorOf("PK\x03\x04"),
+  EXPECT_EQ(errorOf("\x01\x02\x03"),
             "error[plan]: some.plan: is not a plan: it does not begin with the tag 'hpc-plan'; hpc-opt makes plans");
+  EXPECT_EQ(errorOf("\x93NUMPY\x01"), "error[plan]: some.plan: is not a plan: it does not begin with the tag 'hpc-plan': it is a NumPy array "
+                                       "(.npy); it holds arrays, which hpc-run PLAN takes by --input or --data; hpc-opt makes plans");
 }
 
 TEST(PlanFile, AnotherMajorVersionIsRefused) {

@@ -1,6 +1,7 @@
 // What --data may be, and what is refused: each message names the array, what is wrong with it and what would do.
 #include "runtime/base/Npy.h"
 #include "runtime/base/Npz.h"
+#include "runtime/base/Zip.h"
 #include "runtime/train/Batches.h"
 #include "test/unit/runtime/TemporaryFolder.h"
 
@@ -142,6 +143,63 @@ TEST_F(BatchesTest, FingerprintOfAll) {
   EXPECT_THAT(first->summary(), testing::MatchesRegex("4 batches of x 3 \\([0-9a-f]+\\)"));
 }
 
+// Files are what they hold: an archive and an array under other names, a compressed archive, an array in column order.
+TEST_F(BatchesTest, TheContentSaysWhatAFileIs) {
+  plan::Plan plan = languageModel();
+  const NamedArrays arrays = {{"ids", counting<int32_t>(DType::I32, {2, 2, 3})}};
+  ASSERT_TRUE(writeNpz(folder.path + "/archive.bin", arrays).ok());
+  ASSERT_TRUE(writeNpy(folder.path + "/array.npz", counting<uint16_t>(DType::U16, {12})).ok());
+  Array columns = counting<int32_t>(DType::I32, {2, 2, 3});
+  for (int64_t i = 0; i < 12; ++i) // element [b, r, c] at b + 2 r + 4 c
+    columns.as<int32_t>()[i % 6 / 3 * 2 + i / 6 + i % 3 * 4] = int32_t(i);
+  std::string npy = npyHeader(columns) + std::string(reinterpret_cast<const char *>(columns.data.data()), columns.data.size());
+  npy.replace(npy.find("'fortran_order': False"), 22, "'fortran_order': True ");
+  {
+    Expected<AtomicFile> file = AtomicFile::create(folder.path + "/fortran");
+    ZipWriter zip(*file);
+    ASSERT_TRUE(zip.add("ids.npy", npy, "").ok() && zip.finish().ok() && file->commit().ok());
+  }
+  for (const char *name : {"/archive.bin", "/array.npz", "/fortran"}) {
+    Expected<Batches> data = Batches::open(plan, folder.path + name, notes);
+    ASSERT_TRUE(data.ok()) << data.status().text();
+    EXPECT_EQ(data->count(), 2) << name;
+    std::vector<Array> inputs(3);
+    for (int64_t step : {1, 0}) {
+      ASSERT_TRUE(data->fill(step, inputs).ok());
+      for (size_t input : {0, 2})
+        for (int64_t i = 0; i < 6; ++i)
+          EXPECT_EQ(inputs[input].as<int64_t>()[i], step * 6 + i) << name;
+    }
+  }
+  // A file of another kind is no tokens, whatever it is called.
+  auto refused = [&](const std::string &content) {
+    EXPECT_TRUE(writeFile(folder.path + "/m.bin", content).ok());
+    return error(plan, folder.path + "/m.bin");
+  };
+  EXPECT_THAT(refused("\x7f" "ELF" + std::string(60, '\0')), HasSubstr("nor .npy or .bin (tokens): it is an executable or a library"));
+  EXPECT_THAT(refused(std::string("\x80\x02}q\x00.", 6)), HasSubstr("it is a Python pickle, as torch.save writes; a pickle can run any code"));
+}
+
+// A batch is converted when it is taken, so a large file costs no memory of its own: its pages are the file's.
+TEST_F(BatchesTest, AStreamStaysInTheFile) {
+  auto anonymous = [] {
+    std::string status = TemporaryFolder::read("/proc/self/status");
+    return std::stol(status.substr(status.find("RssAnon:") + 8));
+  };
+  plan::Plan plan = languageModel();
+  plan.inputs[0].lookups = {{{0, 0}, {2, 3}, 0, 65536, {}, "wte"}}; // all numbers are looked at
+  const std::string path = folder.path + "/t.bin";
+  {
+    std::string tokens(size_t(48) << 20, '\1');
+    ASSERT_TRUE(writeFile(path, tokens).ok());
+  }
+  const long before = anonymous();
+  Expected<Batches> data = Batches::open(plan, path, notes);
+  ASSERT_TRUE(data.ok()) << data.status().text();
+  EXPECT_EQ(data->count(), (int64_t(24) << 20) / 6);
+  EXPECT_LT(anonymous() - before, 8 << 10); // KiB; all of it as i64, and labels beside it, were 384 MiB
+}
+
 TEST_F(BatchesTest, Errors) {
   plan::Plan plan = languageModel();
   EXPECT_THAT(error(plan, write({})), HasSubstr("has no array for input 'ids' (2x3 of i64); add it under that name"));
@@ -157,6 +215,7 @@ TEST_F(BatchesTest, Errors) {
   ownLoss.inputs[2].defaultInput = "";
   EXPECT_THAT(error(ownLoss, write({{"ids", counting<int64_t>(DType::I64, {2, 3})}})),
               HasSubstr("has no array for input 'labels' (2x3 of i64); add it under that name"));
+  ASSERT_TRUE(writeFile(folder.path + "/d.txt", "tokens").ok());
   EXPECT_THAT(error(plan, folder.path + "/d.txt"), HasSubstr("is neither .npz"));
   EXPECT_THAT(error(plan, folder.path + "/none.npz"), HasSubstr("none.npz"));
   Array few = counting<uint16_t>(DType::U16, {5});
