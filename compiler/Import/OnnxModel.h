@@ -43,6 +43,7 @@ struct StoredTensor {
   bool isDefault = false;  ///< of an input, of which a run may give another
   WeightKind kind = WeightKind::Unsaid;
   std::vector<std::string> madeOf; ///< names of what PyTorch's exporter computed it from, which it no longer writes
+  bool isExporters = false; ///< that exporter made it, and no state of the model holds it
 
   /// External data that was not read: `file` and `offset` say where it belongs, nobody knows what it is.
   bool isAbsent() const { return bytes > 0 && !data; }
@@ -145,6 +146,7 @@ std::string modulePathOf(const std::string &nodeName, const std::map<std::string
 struct Provenance {
   WeightKind kind = WeightKind::Unsaid;
   std::vector<std::string> madeOf;
+  bool isInState = true; ///< of PyTorch: neither a constant nor a buffer that is not kept
 };
 Provenance provenanceOf(const std::map<std::string, std::string> &metadata);
 /// Behind "call_function[target=torch.ops." in what it notes of a node; "" where it says none.

@@ -32,6 +32,8 @@ Provenance provenanceOf(const std::map<std::string, std::string> &metadata) {
                                                                       : WeightKind::Unsaid;
     if (key == "pkg.onnxscript.optimizer.folded_from")
       result.madeOf = quotedNames(value);
+    result.isInState &= value != "CONSTANT_TENSOR" &&
+                        !(key == "pkg.torch.export.graph_signature.InputSpec.persistent" && value == "False");
   }
   return result;
 }

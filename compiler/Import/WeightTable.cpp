@@ -3,6 +3,7 @@
 #include "compiler/Import/WeightTable.h"
 
 #include "compiler/Dialect/NN/MadeOf.h"
+#include "compiler/Dialect/NN/StateNames.h"
 #include "compiler/Dialect/NN/Statistic.h"
 #include "compiler/ElementType.h"
 #include "compiler/Import/KnownTensor.h"
@@ -90,13 +91,24 @@ nn::ParameterOp WeightTable::create(const StoredTensor &tensor, ArrayRef<int64_t
                                  ElementsAttr(), ArrayAttr(), DenseI64ArrayAttr(), DenseI64ArrayAttr(),
                                  TypeAttr());
   }
-  if (tensor.kind == WeightKind::Buffer)
+  if (tensor.kind == WeightKind::Buffer || tensor.isExporters)
     nn::markStatistic(op);
   if (tensor.madeOf.size() > 1) // of one it is the transposed, which is trained as well
     op->setAttr(nn::madeOfAttrName,
                 builder.getStrArrayAttr(SmallVector<StringRef>(tensor.madeOf.begin(), tensor.madeOf.end())));
+  if (tensor.isExporters)
+    op->setAttr(nn::isExportersAttrName, builder.getUnitAttr());
+  if (tensor.madeOf.size() == 1 && tensor.shape.size() == 2 && tensor.madeOf[0].find('.') != std::string::npos) {
+    nn::setStateNames(op, tensor.madeOf);
+    op->setAttr(nn::isMadeAttrName, builder.getUnitAttr());
+  }
   last = op;
   return op;
+}
+
+/// Whether the framework's state has a tensor of that name: other exporters call what they made "onnx::MatMul_12".
+static bool isInState(const StoredTensor &tensor) {
+  return !tensor.isExporters && tensor.madeOf.empty() && tensor.name.find("::") == std::string::npos;
 }
 
 Value WeightTable::get(const StoredTensor &tensor) {
@@ -107,7 +119,8 @@ Value WeightTable::get(const StoredTensor &tensor) {
                               int64_t(tensor.shape.size())};
   key.insert(key.end(), tensor.shape.begin(), tensor.shape.end());
   std::vector<int64_t> hashes;
-  const bool isAbsent = tensor.isAbsent() || (withoutContent && !tensor.file.empty());
+  // What an exporter made comes with the model; other weights do not have it.
+  const bool isAbsent = tensor.isAbsent() || (withoutContent && !tensor.file.empty() && !tensor.isExporters);
   if (isAbsent) {
     key.push_back(tensor.offset);
   } else {
@@ -124,6 +137,8 @@ Value WeightTable::get(const StoredTensor &tensor) {
       continue;
     if (isAbsent || !areSaidApart(*other, tensor)) {
       tied[other->name].push_back(tensor.name);
+      if (isInState(tensor))
+        tiedStates[other->name].push_back(tensor.name);
       return (parameters[&tensor] = parameters[other]).getResult();
     }
     apart.push_back(other);
@@ -137,9 +152,50 @@ Value WeightTable::get(const StoredTensor &tensor) {
   return op.getResult();
 }
 
+/// A module that reads the weight of another one has it as its own: "lm_head" that of "transformer.wte", where the exporter wrote it
+/// once. The parameter's own module has to be among the readers, so that both are named alike.
+static std::vector<std::string> namesByReaders(StringRef name, const std::set<std::string> &readers) {
+  auto [home, leaf] = name.rsplit('.');
+  std::vector<std::string> names;
+  if (leaf.empty() || !readers.count(home.str()))
+    return names;
+  auto isWithin = [](StringRef inner, StringRef outer) { return inner.starts_with(outer) && inner.substr(outer.size()).starts_with("."); };
+  for (StringRef reader : readers)
+    if (reader != home && !isWithin(reader, home) && !isWithin(home, reader))
+      names.push_back((reader + "." + leaf).str());
+  return names;
+}
+
+void WeightTable::setStateNames(nn::ParameterOp op) const {
+  std::set<std::string> readers;
+  for (Operation *user : op->getUsers())
+    if (std::string path = modulePath(user->getLoc()); !path.empty())
+      readers.insert(path);
+  const std::string own = op.getName().str();
+  if (op->hasAttr(nn::isMadeAttrName) || op->hasAttr(nn::isExportersAttrName))
+    return;
+  // PyTorch's older exporter transposes the weights of linear layers, and leaves no name of them.
+  if (StringRef(own).starts_with("onnx::") && nn::shapeOf(op.getResult()).size() == 2 && readers.size() == 1) {
+    nn::setStateNames(op, {*readers.begin() + ".weight"});
+    op->setAttr(nn::isMadeAttrName, UnitAttr::get(context));
+    return;
+  }
+  std::vector<std::string> names = {own};
+  auto add = [&](const std::string &name) {
+    if (!llvm::is_contained(names, name))
+      names.push_back(name);
+  };
+  if (auto found = tiedStates.find(own); found != tiedStates.end())
+    llvm::for_each(found->second, add);
+  llvm::for_each(namesByReaders(own, readers), add);
+  if (names.size() > 1)
+    nn::setStateNames(op, names);
+}
+
 void WeightTable::setAliases() {
   Builder builder(context);
   for (auto op : entry->getOps<nn::ParameterOp>()) { // not those of `parameters`: some had no user and are gone
+    setStateNames(op);
     std::vector<std::string> &names = tied[op.getName().str()];
     std::set<std::string> known(names.begin(), names.end()), paths;
     known.insert(op.getName().str());

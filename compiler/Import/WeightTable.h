@@ -23,10 +23,11 @@ public:
 
   /// The parameter that holds the tensor, made at its first use. Tensors of a model have names of their own.
   Value get(const StoredTensor &tensor);
-  /// Gives every parameter its aliases: tied initializers and the modules that read it.
+  /// Gives every parameter its aliases: tied initializers and the modules that read it; and its names in the framework's state.
   void setAliases();
 
 private:
+  void setStateNames(nn::ParameterOp op) const;
   nn::ParameterOp create(const StoredTensor &tensor, ArrayRef<int64_t> hashes);
 
   Block *entry;
@@ -35,6 +36,7 @@ private:
   Operation *last = nullptr;
   std::map<const StoredTensor *, nn::ParameterOp> parameters; ///< tied ones share one
   std::map<std::string, std::vector<std::string>> tied;       ///< name of a parameter -> the other tensors that it holds
+  std::map<std::string, std::vector<std::string>> tiedStates; ///< of these the ones that the framework's state has, too
   /// (file of an absent tensor; dtype, whether a buffer, whether a default, shape, hashes or offset) -> tensors of
   /// different content
   std::map<std::pair<std::string, std::vector<int64_t>>, std::vector<const StoredTensor *>> byContent;

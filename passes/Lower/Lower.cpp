@@ -3,6 +3,7 @@
 
 #include "compiler/Dialect/NN/DefaultInputs.h"
 #include "compiler/Dialect/Pipe/Schedule.h"
+#include "compiler/Dialect/NN/StateNames.h"
 #include "compiler/ElementType.h"
 #include "compiler/Location.h"
 #include "compiler/ModuleAttributes.h"
@@ -219,6 +220,7 @@ struct PlanLowering {
     lowered.plan.microBatches = tables.microBatches();
     lowerPorts();
     HPC_RETURN_IF_ERROR(lowerStages());
+    nn::eachUnread(function->getParentOfType<ModuleOp>(), [&](nn::ParameterOp op) { weights.weight(op); });
     for (size_t stage = 0; stage < lowered.plan.stages.size(); ++stage) {
       markRequested(lowered.plan, lowered.plan.stages[stage]);
       markPacked(lowered.plan, int64_t(stage), lowered.values);

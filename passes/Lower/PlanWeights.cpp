@@ -2,6 +2,7 @@
 #include "passes/Lower/PlanWeights.h"
 
 #include "compiler/Dialect/NN/Int8Parameter.h"
+#include "compiler/Dialect/NN/StateNames.h"
 #include "compiler/ElementType.h"
 #include "compiler/Interpreter/Tensor.h"
 #include "runtime/base/Hash.h"
@@ -10,10 +11,12 @@
 
 namespace hpc {
 
-/// Below the plan's folder a path is relative to it, so that both can be moved together; elsewhere it is absolute.
+/// Below the plan's folder a path is relative to it, so that both can be moved together; elsewhere it is absolute. A file
+/// that is a link keeps its own name: the model's, not that of a hub's blob.
 static std::string pathInPlan(StringRef path, const std::string &planFolder) {
   std::error_code error;
-  std::filesystem::path absolute = std::filesystem::weakly_canonical(path.str(), error);
+  const std::filesystem::path given = std::filesystem::absolute(path.str(), error);
+  std::filesystem::path absolute = std::filesystem::weakly_canonical(given.parent_path(), error) / given.filename();
   std::filesystem::path folder = std::filesystem::weakly_canonical(planFolder, error);
   std::filesystem::path relative = absolute.lexically_relative(folder);
   bool isBelow = !relative.empty() && *relative.begin() != "..";
@@ -25,6 +28,13 @@ int32_t PlanWeights::file(StringRef path) {
   if (isNew)
     plan.files.push_back({pathInPlan(path, planFolder)});
   return entry->second;
+}
+
+/// The names that the framework's state has for it.
+static void takeNames(nn::ParameterOp op, plan::Weight &weight) {
+  weight.stateNames = nn::stateNamesOf(op);
+  weight.isMade = op->hasAttr(nn::isMadeAttrName);
+  weight.isConstant = op->hasAttr(nn::isExportersAttrName);
 }
 
 int32_t PlanWeights::inlineWeight(const std::string &name, ElementsAttr value) {
@@ -46,8 +56,14 @@ int32_t PlanWeights::weight(nn::ParameterOp op) {
   auto [entry, isNew] = weightIndex.try_emplace(name, int32_t(plan.weights.size()));
   if (!isNew)
     return entry->second;
-  if (std::optional<ElementsAttr> value = op.getValue())
-    return entry->second = inlineWeight(name, *value);
+  if (std::optional<ElementsAttr> value = op.getValue()) {
+    entry->second = inlineWeight(name, *value);
+    plan::Weight &weight = plan.weights[size_t(entry->second)];
+    takeNames(op, weight);
+    if (weight.stateNames.empty() && !weight.isConstant)
+      weight.stateNames = {name}; // constants have none
+    return entry->second;
+  }
   plan::Weight weight;
   weight.name = name;
   weight.dtype = dtypeOf(op.storedElementType());
@@ -58,6 +74,7 @@ int32_t PlanWeights::weight(nn::ParameterOp op) {
   weight.bytes = int64_t(op.getBytes());
   for (int64_t hash : op.getHashes())
     weight.hashes.push_back(uint64_t(hash));
+  takeNames(op, weight);
   plan.weights.push_back(std::move(weight));
   return entry->second;
 }

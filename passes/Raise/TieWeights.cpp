@@ -1,6 +1,7 @@
 // Duplicates of a weight become uses of it; their names live on as its aliases.
 #include "compiler/Diagnostics.h"
 #include "compiler/Dialect/NN/MadeOf.h"
+#include "compiler/Dialect/NN/StateNames.h"
 #include "compiler/Dialect/NN/TransposedAliases.h"
 #include "passes/Raise/Passes.h"
 #include "passes/Raise/Ties.h"
@@ -41,6 +42,25 @@ static void noteTied(nn::ParameterOp weight, nn::ParameterOp duplicate) {
   weight->setAttr(nn::tiedNamesAttrName, Builder(weight.getContext()).getStrArrayAttr(names));
 }
 
+/// Both names are in the framework's state, where neither is an exporter's own.
+static void joinStateNames(nn::ParameterOp weight, nn::ParameterOp duplicate) {
+  auto namesOf = [](nn::ParameterOp op) {
+    std::vector<std::string> names = nn::stateNamesOf(op);
+    return names.empty() ? std::vector<std::string>{op.getName().str()} : names;
+  };
+  if (duplicate->hasAttr(nn::isMadeAttrName) || duplicate->hasAttr(nn::isExportersAttrName) || weight.getName() == duplicate.getName())
+    return;
+  std::vector<std::string> names;
+  if (!weight->hasAttr(nn::isMadeAttrName) && !weight->hasAttr(nn::isExportersAttrName))
+    names = namesOf(weight);
+  for (const std::string &name : namesOf(duplicate))
+    if (!llvm::is_contained(names, name))
+      names.push_back(name);
+  weight->removeAttr(nn::isMadeAttrName);
+  weight->removeAttr(nn::isExportersAttrName);
+  nn::setStateNames(weight, names);
+}
+
 namespace {
 struct TieWeights : impl::TieWeightsBase<TieWeights> {
   using TieWeightsBase::TieWeightsBase;
@@ -57,6 +77,8 @@ struct TieWeights : impl::TieWeightsBase<TieWeights> {
     for (Tie &tie : *ties) {
       joinAliases(tie.weight, tie.duplicate, tie.isTransposed);
       noteTied(tie.weight, tie.duplicate);
+      if (!tie.isTransposed)
+        joinStateNames(tie.weight, tie.duplicate);
       if (!tie.weight->isBeforeInBlock(tie.duplicate))
         tie.weight->moveBefore(tie.duplicate);
       Value value = tie.weight;

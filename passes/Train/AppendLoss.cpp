@@ -2,6 +2,7 @@
 // however many micro-batches and ranks see a part of it.
 #include "compiler/Diagnostics.h"
 #include "compiler/Dialect/NN/GradientBuilder.h"
+#include "compiler/Dialect/NN/StateNames.h"
 #include "compiler/Location.h"
 #include "passes/Train/Labels.h"
 #include "passes/Train/Passes.h"
@@ -237,8 +238,17 @@ struct AppendLoss : impl::AppendLossBase<AppendLoss> {
     if (failed(LossBuilder(function, step).append(loss)))
       return signalPassFailure();
     step.write();
-    // 2. What nobody reads any more.
+    // 2. What nobody reads any more. A parameter is saved with the others all the same.
+    llvm::MapVector<StringRef, std::pair<DictionaryAttr, Type>> parameters;
+    for (nn::ParameterOp op : function.getOps<nn::ParameterOp>())
+      parameters[op.getName()] = {op->getAttrDictionary(), op.getType()};
     eraseDeadOps(function);
+    for (nn::ParameterOp op : function.getOps<nn::ParameterOp>())
+      parameters.erase(op.getName());
+    SmallVector<std::pair<DictionaryAttr, Type>> unread;
+    for (auto &[name, parameter] : parameters)
+      unread.push_back(parameter);
+    nn::noteUnread(getOperation(), unread);
   }
 };
 } // namespace

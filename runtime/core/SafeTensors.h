@@ -1,25 +1,16 @@
 // The directory of a .safetensors file: a JSON header of names, types, shapes and byte ranges before the data.
-// A header that is read is a stranger's: every number in it is checked against the file.
+// A header that is read is a stranger's: every rule of the format is checked (github.com/huggingface/safetensors, "Format").
 #pragma once
 
-#include "runtime/base/DType.h"
 #include "runtime/base/File.h"
-
-#include <map>
-#include <string>
-#include <vector>
+#include "runtime/core/NamedTensor.h"
 
 namespace hpc {
 
-struct SafeTensor {
-  DType dtype = DType::F32;
-  std::vector<int64_t> shape;
-  const std::byte *data = nullptr; ///< within the mapped file
-};
-
 /// `metadata`, where it is given, gets the texts of `__metadata__`.
-Expected<std::map<std::string, SafeTensor>> readSafeTensors(const MappedFile &file,
-                                                            std::map<std::string, std::string> *metadata = nullptr);
+/// Errors: what is no such file; names, keys or metadata twice; a type that the format has not; a range that does not fit shape and
+/// type; tensors that overlap, leave a hole, or do not end where the file ends.
+Expected<NamedTensorMap> readSafeTensors(const MappedFile &file, std::map<std::string, std::string> *metadata = nullptr);
 
 struct SafeTensorEntry {
   std::string name;

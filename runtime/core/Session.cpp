@@ -104,7 +104,8 @@ Status Session::prepare(Rank &rank) {
 
 Status Session::start() {
   HPC_RETURN_IF_ERROR(backend->load(plan, options.ranks, options.threads));
-  Expected<Weights> opened = Weights::open(plan, options.planFolder, options.weightsReplacement, options.checkpoint);
+  Expected<Weights> opened = Weights::open(
+      plan, {options.planFolder, options.weightsReplacement, options.checkpoint, options.followLinks});
   if (!opened.ok())
     return opened.status();
   weights.emplace(std::move(*opened));

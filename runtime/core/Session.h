@@ -19,8 +19,9 @@ struct SessionOptions {
   RankRange ranks;                ///< of this process; none: all of the world
   int64_t threads = 1;            ///< of each rank, its own included; results have the same bits for any number
   std::string planFolder = ".";   ///< what the plan's weight files are relative to
-  std::string weightsReplacement; ///< see Weights::open
+  std::string weightsReplacement; ///< see WeightFiles
   std::string checkpoint;         ///< likewise
+  bool followLinks = false;       ///< likewise
   bool poison = false;            ///< NaN in all memory that nothing has written
   bool trace = false;
   Observer observer;

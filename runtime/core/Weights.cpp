@@ -1,44 +1,25 @@
-// Resolves each tensor to bytes of a mapped file (or of the plan), then gathers slices out of them.
+// Gathers slices out of the bytes of mapped files (or of the plan), which WeightSources.cpp finds, and converts them.
 #include "runtime/core/Weights.h"
 
 #include "runtime/base/Array.h"
 #include "runtime/base/HalfFloat.h"
 #include "runtime/base/Hash.h"
-#include "runtime/core/SafeTensors.h"
+#include "runtime/core/CheckpointFiles.h"
 #include "runtime/core/SavedTensors.h"
+#include "runtime/core/WideningConversion.h"
 
 #include <algorithm>
 #include <cstring>
-#include <filesystem>
 
 namespace hpc {
 
 namespace {
-
-std::string baseName(const std::string &path) { return path.substr(path.rfind('/') + 1); }
-
-bool isSafeTensors(const std::string &path) {
-  constexpr std::string_view ending = ".safetensors";
-  return path.size() >= ending.size() && path.compare(path.size() - ending.size(), ending.size(), ending) == 0;
-}
 
 /// `count` elements of one value.
 template <typename T> std::vector<std::byte> repeatedAs(T value, int64_t count) {
   std::vector<std::byte> bytes(size_t(count) * sizeof(T));
   for (int64_t i = 0; i < count; ++i)
     std::memcpy(bytes.data() + size_t(i) * sizeof(T), &value, sizeof(T));
-  return bytes;
-}
-
-/// `count` f16 or bf16 at `from` as f32, which holds them exactly.
-std::vector<std::byte> widened(DType dtype, const std::byte *from, int64_t count) {
-  std::vector<std::byte> bytes(size_t(count) * 4);
-  for (int64_t i = 0; i < count; ++i) {
-    uint16_t bits;
-    std::memcpy(&bits, from + i * 2, sizeof(bits));
-    const float value = dtype == DType::F16 ? halfToFloat(bits) : bfloatToFloat(bits);
-    std::memcpy(bytes.data() + i * 4, &value, sizeof(value));
-  }
   return bytes;
 }
 
@@ -86,157 +67,18 @@ std::vector<std::byte> repeated(DType dtype, double value, int64_t count) {
   return {};
 }
 
-/// The file of the plan that `replacement` stands in for.
-Expected<size_t> replacedFile(const plan::Plan &plan, const std::string &replacement) {
-  if (plan.files.size() == 1)
-    return size_t(0);
-  std::string names;
-  for (size_t i = 0; i < plan.files.size(); ++i) {
-    if (baseName(plan.files[i].path) == baseName(replacement))
-      return i;
-    names += (i ? ", " : "") + baseName(plan.files[i].path);
-  }
-  return Status::error(ErrorKind::Usage, "--weights=" + replacement + ": the plan reads " +
-                                             (names.empty() ? std::string("no weight file")
-                                                            : "several files (" + names +
-                                                                  "); give a file with one of these names, the folder "
-                                                                  "of all, or a .safetensors file"));
-}
-
-/// A tensor of which the compiler has seen the shape alone.
-bool isAbsent(const plan::Weight &weight) { return weight.file >= 0 && weight.bytes > 0 && weight.hashes.empty(); }
-
 } // namespace
 
-Status Weights::checkContentIsKnown() const {
-  const plan::Weight *first = nullptr;
-  int64_t count = 0;
-  for (const plan::Weight &weight : plan->weights)
-    if (isAbsent(weight) && ++count == 1)
-      first = &weight;
-  if (count == 0)
-    return Status::success();
-  return Status::error(ErrorKind::Usage, "the plan was compiled without weights: '" + first->name + "' (" +
-                                             shapeText(first->shape) + " of " + name(first->dtype) + ")" +
-                                             (count > 1 ? " and " + std::to_string(count - 1) + " more" : "") +
-                                             " must come by --weights: a .safetensors file with the tensors' names, or "
-                                             "the model's external data (file or folder)");
-}
-
-Status Weights::openFiles(const std::string &folder, const std::string &replacement) {
-  std::vector<std::string> paths;
-  for (const plan::WeightFile &file : plan->files)
-    paths.push_back(resolvePath(folder, file.path));
-  if (isSafeTensors(replacement)) {
-    paths = {replacement};
-  } else if (std::filesystem::is_directory(replacement)) {
-    for (std::string &path : paths)
-      path = resolvePath(replacement, baseName(path));
-  } else if (!replacement.empty()) {
-    Expected<size_t> index = replacedFile(*plan, replacement);
-    if (!index.ok())
-      return index.status();
-    paths[*index] = replacement;
-  }
-  for (const std::string &path : paths) {
-    Expected<MappedFile> file = MappedFile::open(path);
-    if (!file.ok())
-      return Status::error(ErrorKind::Io,
-                           file.status().message() + " (weights of the plan; --weights=FILE names another place)");
-    files.push_back(std::move(*file));
-  }
-  return Status::success();
-}
-
-Status Weights::resolveByOffset() {
-  for (size_t i = 0; i < sources.size(); ++i) {
-    const plan::Weight &weight = plan->weights[i];
-    if (weight.file < 0)
-      continue;
-    const MappedFile &file = files[size_t(weight.file)];
-    Expected<const std::byte *> range = file.range(weight.offset, weight.bytes, "weight '" + weight.name + "'");
-    if (!range.ok())
-      return Status::error(ErrorKind::Io, range.status().message() +
-                                              "; give the file that the plan was compiled from, or compile again");
-    sources[i].data = *range;
-    sources[i].path = file.path();
-  }
-  return Status::success();
-}
-
-Status Weights::resolveByName() {
-  const MappedFile &file = files[0];
-  Expected<std::map<std::string, SafeTensor>> named = readSafeTensors(file);
-  if (!named.ok())
-    return named.status();
-  for (size_t i = 0; i < sources.size(); ++i) {
-    const plan::Weight &weight = plan->weights[i];
-    if (weight.file < 0)
-      continue;
-    std::string wanted = shapeText(weight.shape) + " of " + name(weight.dtype);
-    auto found = named->find(weight.name);
-    if (found == named->end())
-      return Status::error(ErrorKind::Io, "'" + file.path() + "': has no tensor '" + weight.name +
-                                              "' that the plan needs (" + wanted +
-                                              "); tensors go by the names of the ONNX file");
-    if (found->second.dtype != weight.dtype || found->second.shape != weight.shape)
-      return Status::error(ErrorKind::Io, "'" + file.path() + "': tensor '" + weight.name + "' is " +
-                                              shapeText(found->second.shape) + " of " + name(found->second.dtype) +
-                                              ", the plan needs " + wanted +
-                                              "; compile the model again for other shapes");
-    sources[i].data = found->second.data;
-    sources[i].path = file.path();
-  }
-  return Status::success();
-}
-
-Status Weights::resolveSaved(const std::string &checkpoint) {
-  checkpointPath = checkpoint;
-  Expected<MappedFile> file = MappedFile::open(checkpoint);
-  if (!file.ok())
-    return file.status();
-  files.push_back(std::move(*file));
-  Expected<std::map<std::string, SafeTensor>> named = readSafeTensors(files.back());
-  if (!named.ok())
-    return named.status();
-  auto matches = [&](const std::string &tensor, const SafeTensor &found, DType dtype, const std::vector<int64_t> &shape) {
-    if (found.dtype == dtype && found.shape == shape)
-      return Status::success();
-    return Status::error(ErrorKind::Usage, "'" + checkpoint + "': tensor '" + tensor + "' is " + shapeText(found.shape) +
-                                               " of " + name(found.dtype) + ", the plan keeps " + shapeText(shape) +
-                                               " of " + name(dtype) + "; give a checkpoint of this model");
-  };
-  for (const SavedTensor &tensor : savedTensors(*plan)) {
-    std::string wanted = shapeText(tensor.shape) + " of " + name(tensor.dtype);
-    auto found = named->find(tensor.name);
-    if (found == named->end())
-      return Status::error(ErrorKind::Usage, "'" + checkpoint + "': has no tensor '" + tensor.name + "' (" + wanted +
-                                                 "), which the plan keeps from step to step; give a checkpoint of this "
-                                                 "model and optimizer, or compile with the --optimizer and --freeze of "
-                                                 "the run that wrote it");
-    HPC_RETURN_IF_ERROR(matches(tensor.name, found->second, tensor.dtype, tensor.shape));
-    saved[tensor.name] = found->second.data;
-  }
-  for (int32_t index : onlyRead()) {
-    const plan::Weight &weight = plan->weights[size_t(index)];
-    auto found = named->find(weight.name);
-    if (found == named->end())
-      continue;
-    HPC_RETURN_IF_ERROR(matches(weight.name, found->second, weight.dtype, weight.shape));
-    Source &source = sources[size_t(index)];
-    source.data = found->second.data;
-    source.path = checkpoint;
-    for (int64_t chunk = 0; chunk < numHashChunks(weight.bytes); ++chunk)
-      source.verified[size_t(chunk)] = 1;
-  }
-  return Status::success();
-}
+/// A tensor of which the compiler has seen the shape alone.
+static bool isAbsent(const plan::Weight &weight) { return weight.file >= 0 && weight.bytes > 0 && weight.hashes.empty(); }
 
 std::vector<int32_t> Weights::onlyRead() const {
   std::map<std::string, int32_t> byName;
-  for (size_t i = 0; i < plan->weights.size(); ++i)
-    if (plan->weights[i].file >= 0)
-      byName.try_emplace(plan->weights[i].name, int32_t(i));
+  for (size_t i = 0; i < plan->weights.size(); ++i) {
+    const plan::Weight &weight = plan->weights[i];
+    if (!weight.isConstant && (weight.file >= 0 || !weight.stateNames.empty()))
+      byName.try_emplace(weight.name, int32_t(i));
+  }
   for (const SavedTensor &tensor : savedTensors(*plan))
     byName.erase(tensor.name);
   std::vector<int32_t> indices;
@@ -245,73 +87,82 @@ std::vector<int32_t> Weights::onlyRead() const {
   return indices;
 }
 
-Expected<const std::byte *> Weights::content(int32_t weight) const {
-  HPC_RETURN_IF_ERROR(checkAll(weight));
-  return sources[size_t(weight)].data;
-}
-
-Expected<Weights> Weights::open(const plan::Plan &plan, const std::string &folder, const std::string &replacement,
-                                const std::string &checkpoint) {
-  Weights weights;
-  weights.plan = &plan;
-  for (const plan::Weight &weight : plan.weights) {
-    Source source;
-    size_t chunks = size_t(numHashChunks(weight.bytes));
-    source.verified = std::make_unique<std::atomic<uint8_t>[]>(chunks);
-    for (size_t chunk = 0; chunk < chunks; ++chunk)
-      source.verified[chunk] = 0;
-    source.data = reinterpret_cast<const std::byte *>(weight.inlineData.data());
-    source.path = "the plan";
-    weights.sources.push_back(std::move(source));
-  }
-  if (replacement.empty())
-    HPC_RETURN_IF_ERROR(weights.checkContentIsKnown());
-  HPC_RETURN_IF_ERROR(weights.openFiles(folder, replacement));
-  HPC_RETURN_IF_ERROR(isSafeTensors(replacement) ? weights.resolveByName() : weights.resolveByOffset());
-  if (!checkpoint.empty())
-    HPC_RETURN_IF_ERROR(weights.resolveSaved(checkpoint));
-  return weights;
-}
-
-/// Of a large tensor some pieces, the first and the last of which are its ends.
-static uint64_t hashOfPieces(const std::byte *data, int64_t bytes, uint64_t before) {
-  constexpr int64_t pieces = 16, pieceBytes = 64 << 10;
-  std::vector<uint64_t> hashes = {before, uint64_t(bytes)};
-  if (bytes <= hashChunkBytes)
-    hashes.push_back(hashBytes(data, bytes));
-  else
-    for (int64_t piece = 0; piece < pieces; ++piece)
-      hashes.push_back(hashBytes(data + (bytes - pieceBytes) / (pieces - 1) * piece, pieceBytes));
-  return hashBytes(reinterpret_cast<const std::byte *>(hashes.data()), int64_t(hashes.size() * sizeof(uint64_t)));
-}
-
 uint64_t Weights::fingerprint() const {
   uint64_t combined = 0;
   for (size_t i = 0; i < sources.size(); ++i) {
     const plan::Weight &weight = plan->weights[i];
     if (isAbsent(weight))
-      combined = hashOfPieces(sources[i].data, weight.bytes, combined);
+      combined = fingerprintOf(sources[i].data, weight.bytes / byteSize(weight.dtype) * byteSize(sources[i].dtype), combined);
   }
   return combined;
 }
 
 uint64_t Weights::checkpointFingerprint() const {
-  if (checkpointPath.empty())
+  if (!saving)
     return 0;
-  std::map<std::string, std::string> metadata;
-  Expected<std::map<std::string, SafeTensor>> named = readSafeTensors(files.back(), &metadata);
-  if (!named.ok())
-    return 0;
-  std::string about;
-  for (auto &[key, text] : metadata)
-    about += key + "=" + text + "\n";
-  uint64_t combined = hashBytes(reinterpret_cast<const std::byte *>(about.data()), int64_t(about.size()));
-  for (auto &[tensor, entry] : *named) {
-    combined = hashOfPieces(reinterpret_cast<const std::byte *>(tensor.data()), int64_t(tensor.size()), combined);
-    combined = hashOfPieces(entry.data, checkedBytes(entry.dtype, entry.shape).value_or(0), combined);
-  }
-  return combined;
+  uint64_t combined = fingerprintOf(saving->tensors());
+  for (const auto &[key, text] : saving->metadata())
+    combined = fingerprintOf(key + "=" + text, combined);
+  return states ? combined * 31 + fingerprintOf(states->tensors()) : combined;
 }
+
+bool Weights::isStoredAsItIs(int32_t index) const {
+  const Source &source = sources[size_t(index)];
+  return source.dtype == plan->weights[size_t(index)].dtype && !source.isTransposed;
+}
+
+Status Weights::wrongChunk(int32_t index, size_t chunk) const {
+  const plan::Weight &weight = plan->weights[size_t(index)];
+  const int64_t start = int64_t(chunk) * hashChunkBytes, bytes = std::min(hashChunkBytes, weight.bytes - start);
+  return Status::error(ErrorKind::Io, "weight '" + weight.name + "' of '" + sources[size_t(index)].path + "': bytes " +
+                                          std::to_string(start) + " to " + std::to_string(start + bytes - 1) +
+                                          " (chunk " + std::to_string(chunk) +
+                                          ") are not those that the plan was compiled from; restore the file, or "
+                                          "compile the plan again: with --no-weights it fits any weights");
+}
+
+Status Weights::convert(int32_t index) const {
+  const plan::Weight &weight = plan->weights[size_t(index)];
+  const Source &source = sources[size_t(index)];
+  const int64_t from = byteSize(source.dtype), to = byteSize(weight.dtype), count = weight.bytes / to;
+  std::vector<std::byte> ordered;
+  const std::byte *elements = source.data;
+  if (source.isTransposed) { // stored [columns, rows]
+    const int64_t rows = weight.shape[0], columns = weight.shape[1];
+    ordered.resize(size_t(count * from));
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t column = 0; column < columns; ++column)
+        std::memcpy(ordered.data() + (row * columns + column) * from, source.data + (column * rows + row) * from, size_t(from));
+    elements = ordered.data();
+  }
+  std::vector<std::byte> &bytes = source.converted->bytes;
+  if (source.dtype == weight.dtype) {
+    bytes = std::move(ordered);
+  } else {
+    bytes.resize(size_t(weight.bytes));
+    widen(source.dtype, elements, weight.dtype, bytes.data(), count);
+  }
+  for (size_t chunk = 0; chunk < weight.hashes.size(); ++chunk) {
+    const int64_t start = int64_t(chunk) * hashChunkBytes;
+    if (!source.verified[chunk] &&
+        hashBytes(bytes.data() + start, std::min(hashChunkBytes, weight.bytes - start)) != weight.hashes[chunk])
+      return wrongChunk(index, chunk);
+  }
+  return Status::success();
+}
+
+Expected<const std::byte *> Weights::whole(int32_t index) const {
+  const Source &source = sources[size_t(index)];
+  if (isStoredAsItIs(index)) {
+    HPC_RETURN_IF_ERROR(checkAll(index));
+    return source.data;
+  }
+  std::call_once(source.converted->once, [&] { source.converted->status = convert(index); });
+  HPC_RETURN_IF_ERROR(source.converted->status);
+  return static_cast<const std::byte *>(source.converted->bytes.data());
+}
+
+Expected<const std::byte *> Weights::content(int32_t weight) const { return whole(weight); }
 
 Status Weights::checkChunk(int32_t index, size_t chunk) const {
   const plan::Weight &weight = plan->weights[size_t(index)];
@@ -323,11 +174,7 @@ Status Weights::checkChunk(int32_t index, size_t chunk) const {
     source.verified[chunk].store(1, std::memory_order_relaxed);
     return Status::success();
   }
-  return Status::error(ErrorKind::Io, "weight '" + weight.name + "' of '" + source.path + "': bytes " +
-                                          std::to_string(start) + " to " + std::to_string(start + bytes - 1) +
-                                          " (chunk " + std::to_string(chunk) +
-                                          ") are not those that the plan was compiled from; restore the file, or "
-                                          "compile the plan again: with --no-weights it fits any weights");
+  return wrongChunk(index, chunk);
 }
 
 Status Weights::check(int32_t index, const std::vector<bool> &touched) const {
@@ -342,8 +189,9 @@ Status Weights::checkAll(int32_t weight) const {
 }
 
 Expected<const float *> Weights::scalesOf(int32_t weight, int32_t along) const {
-  HPC_RETURN_IF_ERROR(checkAll(weight));
-  return scales->of(plan->weights[size_t(weight)], along, sources[size_t(weight)].data);
+  Expected<const std::byte *> all = whole(weight);
+  HPC_RETURN_IF_ERROR(all.status());
+  return scales->of(plan->weights[size_t(weight)], along, *all);
 }
 
 Status Weights::makeScales(const plan::Binding &binding) const {
@@ -354,14 +202,15 @@ Status Weights::makeScales(const plan::Binding &binding) const {
 Status Weights::loadInt8(const plan::Binding &binding, const plan::Int8Weight &int8, const plan::Buffer &buffer,
                          Place place, std::byte *box) const {
   Expected<const float *> known = scalesOf(int8.weight, int8.along);
-  if (!known.ok())
-    return known.status();
+  HPC_RETURN_IF_ERROR(known.status());
+  Expected<const std::byte *> all = whole(int8.weight);
+  HPC_RETURN_IF_ERROR(all.status());
   if (int8.form == plan::Int8Form::Scales) {
     SliceCopy(binding.slice, byteSize(DType::F32), place).gather(reinterpret_cast<const std::byte *>(*known), box);
     return Status::success();
   }
   const Lines lines = Lines::along(plan->weights[size_t(int8.weight)].shape, size_t(int8.along));
-  const std::byte *source = sources[size_t(int8.weight)].data;
+  const std::byte *source = *all;
   const SliceCopy slice(binding.slice, 1, place);
   std::vector<int8_t> codes;
   slice.visitPart(0, slice.boxBytes(), [&](int64_t at, int64_t first, int64_t count) {
@@ -388,7 +237,8 @@ std::optional<Weights::Parts> Weights::partsOf(const plan::Binding &binding, con
   if (const auto *int8 = std::get_if<plan::Int8Weight>(&binding.start); int8 && int8->form == plan::Int8Form::Codes)
     if (SliceCopy slice(binding.slice, 1, place); slice.isQuickInParts())
       return Parts{slice, int8->weight, {}, int8->along};
-  if (!stored || saved.count(binding.saved) || plan->weights[size_t(stored->weight)].dtype != buffer.dtype)
+  if (!stored || saved.count(binding.saved) || plan->weights[size_t(stored->weight)].dtype != buffer.dtype ||
+      !isStoredAsItIs(stored->weight))
     return std::nullopt;
   const int64_t elementSize = byteSize(buffer.dtype);
   SliceCopy slice(binding.slice, elementSize, place);
@@ -400,13 +250,14 @@ std::optional<Weights::Parts> Weights::partsOf(const plan::Binding &binding, con
 Status Weights::loadPart(const Parts &parts, int64_t begin, int64_t bytes, std::byte *target) const {
   if (parts.int8Along) {
     Expected<const float *> known = scalesOf(parts.weight, *parts.int8Along);
-    if (!known.ok())
-      return known.status();
+    HPC_RETURN_IF_ERROR(known.status());
+    Expected<const std::byte *> all = whole(parts.weight);
+    HPC_RETURN_IF_ERROR(all.status());
     const Lines lines = Lines::along(plan->weights[size_t(parts.weight)].shape, size_t(*parts.int8Along));
     if (parts.slice.hasPadding())
       std::memset(target, 0, size_t(bytes));
     parts.slice.visitPart(begin, bytes, [&](int64_t at, int64_t first, int64_t count) {
-      toInt8(sources[size_t(parts.weight)].data, lines, *known, first, count, reinterpret_cast<int8_t *>(target) + at);
+      toInt8(*all, lines, *known, first, count, reinterpret_cast<int8_t *>(target) + at);
     });
     return Status::success();
   }
@@ -441,17 +292,38 @@ Status Weights::load(const plan::Binding &binding, const plan::Buffer &buffer, P
   const auto *stored = std::get_if<plan::StoredWeight>(&binding.start);
   if (!stored)
     return Status::success();
-  const DType storedType = plan->weights[size_t(stored->weight)].dtype;
-  const int64_t storedSize = byteSize(storedType);
-  HPC_RETURN_IF_ERROR(check(stored->weight, touchedChunks(binding.slice, storedSize, place, hashChunkBytes)));
-  SliceCopy slice(binding.slice, storedSize, place);
-  const std::byte *source = sources[size_t(stored->weight)].data;
+  const plan::Weight &weight = plan->weights[size_t(stored->weight)];
+  const Source &origin = sources[size_t(stored->weight)];
+  // A slice of what is stored, in its own type; all of it only where that is to be turned or to be proved.
+  const bool isWhole = origin.isTransposed || (origin.dtype != weight.dtype && !weight.hashes.empty());
+  const DType storedType = isWhole ? weight.dtype : origin.dtype;
+  const std::byte *source = origin.data;
+  if (isWhole) {
+    Expected<const std::byte *> all = whole(stored->weight);
+    HPC_RETURN_IF_ERROR(all.status());
+    source = *all;
+  } else if (origin.dtype == weight.dtype) {
+    HPC_RETURN_IF_ERROR(check(stored->weight, touchedChunks(binding.slice, byteSize(storedType), place, hashChunkBytes)));
+  }
+  SliceCopy slice(binding.slice, byteSize(storedType), place);
   if (storedType == buffer.dtype)
     return device.gather(slice, source, target);
   std::vector<std::byte> box(size_t(slice.boxBytes()));
   slice.gather(source, box.data());
-  const int64_t count = buffer.bytes / elementSize;
-  return loadBytes(buffer.dtype == DType::F32 ? widened(storedType, box.data(), count) : rounded(buffer.dtype, box.data(), count));
+  const int64_t elements = buffer.bytes / elementSize;
+  // By way of the type that the plan has for it, as if the file had it so.
+  DType from = storedType;
+  for (DType to : {weight.dtype, buffer.dtype}) {
+    if (from != to && isExactIn(from, to)) {
+      std::vector<std::byte> wide(size_t(elements * byteSize(to)));
+      widen(from, box.data(), to, wide.data(), elements);
+      box = std::move(wide);
+    } else if (from != to) {
+      box = rounded(to, box.data(), elements);
+    }
+    from = to;
+  }
+  return loadBytes(box);
 }
 
 } // namespace hpc

@@ -5,26 +5,37 @@
 
 #include "runtime/base/File.h"
 #include "runtime/core/Backend.h"
+#include "runtime/core/TensorFiles.h"
 #include "runtime/core/WeightScales.h"
 
 #include <atomic>
 #include <map>
+#include <mutex>
 #include <string>
 
 namespace hpc {
 
+/// Where the tensors of a plan come from.
+struct WeightFiles {
+  std::string planFolder;  ///< what the plan's own files are relative to
+  std::string replacement; ///< a file or folder instead of them; "": none
+  std::string checkpoint;  ///< "": none
+  bool followLinks = false; ///< external data of the replacement may be links
+};
+
 class Weights {
 public:
-  /// Opens the files of `plan`, which lie relative to `folder`. `replacement`, unless empty, stands in for them: a
-  /// .safetensors file gives its tensors by name, checked by dtype and shape; a folder has them all under their base
-  /// names; any other file has the bytes of the plan's one weight file, or of the one with the same base name.
+  /// Opens the files of `plan`. `files.replacement` stands in for them: tensors by name, of the kinds of files that TensorFiles
+  /// reads. Names are matched as TensorNames.h says, types may be narrower ones of which each number is exact, and all that does not
+  /// match is one error. A file without names stands in for one of the plan's only where the plan's hashes prove it.
   /// A plan that was compiled without the content of its weights needs a replacement: there is no hash that could tell
   /// whether what happens to lie at the place of a file is meant.
-  /// `checkpoint`, unless empty, is a .safetensors file (Checkpoint.h) with all that the plan saves, by name: it goes
-  /// before what bindings start with. What it has of onlyRead() goes before the plan's files, hashes or not: it may have
-  /// been trained before it was frozen.
-  static Expected<Weights> open(const plan::Plan &plan, const std::string &folder, const std::string &replacement,
-                                const std::string &checkpoint = "");
+  /// `files.checkpoint` has all that the plan saves (CheckpointFiles.h), by name: it goes before what bindings start with. What it
+  /// has of onlyRead() goes before the plan's files, hashes or not: it may have been trained before it was frozen.
+  static Expected<Weights> open(const plan::Plan &plan, const WeightFiles &files);
+
+  /// What was read otherwise than equal names say, and what was not read: for people.
+  const std::vector<std::string> &notes() const { return told; }
 
   /// Fills the buffer of a binding with what it starts with. May be called by all ranks at once.
   Status load(const plan::Binding &binding, const plan::Buffer &buffer, Place place, Device &device,
@@ -44,40 +55,66 @@ public:
   /// Bytes [begin, begin + bytes) of the buffer at `target`.
   Status loadPart(const Parts &parts, int64_t begin, int64_t bytes, std::byte *target) const;
 
-  /// Of the tensors that the plan has no hashes of, so that processes can tell whether they have the same; 0: none. Of a
-  /// tensor beyond a MiB it looks at 16 pieces of 64 KiB: enough to tell two models apart, not to find a flipped bit.
+  /// Of the tensors that the plan has no hashes of, so that processes can tell whether they have the same; 0: none.
   uint64_t fingerprint() const;
   /// Likewise of the checkpoint, all its tensors and how far it is; 0: none.
   uint64_t checkpointFingerprint() const;
 
-  /// The tensors of files that no step writes, frozen parameters among them: indices into Plan::weights, by name.
+  /// The tensors of files that no step writes, frozen parameters among them: indices into Plan::weights, by name. Without what an
+  /// exporter made, which is no part of a model's state.
   std::vector<int32_t> onlyRead() const;
-  /// All bytes of such a tensor, checked.
+  /// All bytes of such a tensor in the plan's type, checked.
   Expected<const std::byte *> content(int32_t weight) const;
 
 private:
+  /// All of a tensor in the plan's own type and orientation, where the file has it otherwise; made when it is first asked for.
+  struct Converted {
+    std::once_flag once;
+    std::vector<std::byte> bytes;
+    Status status;
+  };
   struct Source {
     const std::byte *data = nullptr;
-    std::string path;                                 ///< for errors
+    std::string path;          ///< for errors
+    DType dtype = DType::F32;  ///< as stored
+    bool isTransposed = false; ///< likewise: rank 2, its dims exchanged
     std::unique_ptr<std::atomic<uint8_t>[]> verified; ///< per chunk
+    std::unique_ptr<Converted> converted = std::make_unique<Converted>();
   };
+
+  // WeightSources.cpp
   Status checkContentIsKnown() const;
-  Status openFiles(const std::string &folder, const std::string &replacement);
-  Status resolveByOffset();
-  Status resolveByName();
-  Status resolveSaved(const std::string &checkpoint);
+  Status openOwnFiles(const WeightFiles &files);
+  Status resolveByOffset(const plan::Weight &weight, Source &source) const;
+  Status openReplacement(const WeightFiles &files);
+  Status replaceByOffset(const WeightFiles &files);
+  Status resolveByName(const WeightFiles &files);
+  std::string problemOf(size_t weight, const std::string &name, const NamedTensor &found) const;
+  Status resolveSaved(const WeightFiles &files);
+  Status openStates(const WeightFiles &files);
+  Status takeSaved(const std::string &name, DType dtype, const std::vector<int64_t> &shape, const std::string &path,
+                   const NamedTensor &found, const std::byte *&data) const;
+  void forget(size_t weight, const std::byte *data, const std::string &path);
+
+  // Weights.cpp
+  bool isStoredAsItIs(int32_t weight) const;
+  Expected<const std::byte *> whole(int32_t weight) const;
+  Status convert(int32_t weight) const;
   Status check(int32_t weight, const std::vector<bool> &touched) const;
   Status checkChunk(int32_t weight, size_t chunk) const;
+  Status wrongChunk(int32_t weight, size_t chunk) const;
   Status checkAll(int32_t weight) const;
   Expected<const float *> scalesOf(int32_t weight, int32_t along) const;
   Status loadInt8(const plan::Binding &binding, const plan::Int8Weight &int8, const plan::Buffer &buffer, Place place,
                   std::byte *box) const;
 
   const plan::Plan *plan = nullptr;
-  std::vector<MappedFile> files;
-  std::vector<Source> sources; ///< per weight of the plan
+  std::vector<MappedFile> own;          ///< of the plan's files those that are read
+  std::optional<TensorFiles> replaced;  ///< files of `replacement`
+  std::optional<TensorFiles> saving, states; ///< files of the checkpoint
+  std::vector<Source> sources;          ///< per weight of the plan
+  std::vector<std::string> told;
   std::map<std::string, const std::byte *> saved; ///< of the checkpoint, by plan::Binding::saved
-  std::string checkpointPath;                     ///< empty: none
   std::unique_ptr<WeightScales> scales = std::make_unique<WeightScales>();
 };
 

@@ -403,6 +403,12 @@ struct Weight {
       hashes; ///< XXH3 (64 bits) of every MiB, the last one shorter; none: compiled without the content
   std::string inlineData;
   bool isInput = false; ///< the default of an input of the model: a run may give another content
+  /// All names that the framework's own state has for it (a tied weight has several); none: `name` alone.
+  std::vector<std::string> stateNames = {};
+  /// The exporter made it of the one of `stateNames`, as it is or transposed; in the state it goes by no name of its own.
+  bool isMade = false;
+  /// The exporter made it, of what is no state of the framework: it comes from the model's file alone.
+  bool isConstant = false;
 };
 
 /// Something that is looked up by the numbers of an input: rows of a table, classes of a loss.

@@ -332,6 +332,9 @@ struct Decoder {
     to.bytes = from.bytes();
     copyAll(from.hashes(), to.hashes);
     to.isInput = from.is_input();
+    copyAll(from.state_names(), to.stateNames);
+    to.isMade = from.is_made();
+    to.isConstant = from.is_constant();
   }
 
   void decode(const proto::Lookup &from, Lookup &to) {

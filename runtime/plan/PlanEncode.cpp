@@ -283,6 +283,10 @@ struct Encoder {
       to.add_hashes(hash);
     to.set_inline_data(from.inlineData);
     to.set_is_input(from.isInput);
+    for (const std::string &name : from.stateNames)
+      to.add_state_names(name);
+    to.set_is_made(from.isMade);
+    to.set_is_constant(from.isConstant);
   }
 
   void encode(const Lookup &from, proto::Lookup &to) {

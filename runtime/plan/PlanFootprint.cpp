@@ -46,14 +46,14 @@ const Field bindingFields[] = {{2, 200, &slice}, {7, 16, nullptr, list}};
 const FootprintMessage binding(bindingFields);
 const Field stageFields[] = {{1, 250, &buffer}, {2, 450, &binding}, {3, 150, &program}, {4, 64}, {5, 8, nullptr, 8}};
 const FootprintMessage stage(stageFields);
-const Field weightFields[] = {{3, 16, nullptr, list}, {7, 16, nullptr, 2}};
+const Field weightFields[] = {{3, 16, nullptr, list}, {7, 16, nullptr, 2}, {10, 100}};
 const FootprintMessage weight(weightFields);
 const Field portFields[] = {{3, 16, nullptr, list}};
 const FootprintMessage port(portFields);
 const Field moduleFields[] = {{2, 100}, {5, 100}};
 const FootprintMessage module(moduleFields);
 const Field planFields[] = {{2, 150},           {4, 250, &port},  {5, 250, &port},   {6, 100},
-                            {7, 350, &weight}, {8, 450, &stage}, {9, 350, &module}};
+                            {7, 400, &weight}, {8, 450, &stage}, {9, 350, &module}};
 
 } // namespace
 

@@ -7,6 +7,7 @@
 #include "runtime/base/File.h"
 #include "runtime/base/Npz.h"
 #include "runtime/core/SafeTensors.h"
+#include "runtime/core/TensorFiles.h"
 #include "runtime/plan/PlanCheck.h"
 #include "runtime/plan/PlanFile.h"
 #include "runtime/plan/PlanPrinter.h"
@@ -107,6 +108,19 @@ bool runSafeTensors(std::string_view bytes) {
   return holds(file.status()) && holds(readSafeTensors(*file).status());
 }
 
+/// The stored tensors of a model, as hpc-run reads them; all of their bytes are within the file.
+bool runTensors(std::string_view bytes) {
+  TemporaryFile memory(bytes);
+  Expected<TensorFiles> files = TensorFiles::open(memory.path(), {"--weights=" + memory.path(), {}, false});
+  if (!holds(files.status()))
+    return false;
+  uint64_t sum = 0;
+  for (const auto &[name, tensor] : files->tensors())
+    for (int64_t i = 0; tensor.dtype && i < tensor.bytes; ++i)
+      sum += uint64_t(tensor.data[i]);
+  return sum + 1 != 0;
+}
+
 bool runSidecar(std::string_view bytes) {
   Expected<Sidecar> sidecar = parseSidecar(bytes, "fuzz.shard.json");
   if (!holds(sidecar.status()))
@@ -188,6 +202,7 @@ const std::vector<Target> &fileTargets() {
                                           {"plan", runPlan, plans, Format::Protobuf},
                                           {"npz", runNpz, archives, Format::Archive},
                                           {"safetensors", runSafeTensors, safeTensors, Format::SafeTensors},
+                                          {"tensors", runTensors, models, Format::Protobuf, nodeModels},
                                           {"sidecar", runSidecar, sidecars, Format::Json}};
   return all;
 }

@@ -60,8 +60,11 @@ void addTrainFlags(CLI::App &app, TrainFlags &flags) {
                  "write a line of JSON for every step; with --load, behind the lines of the steps before it, in place of\n"
                  "what else is there")
       ->type_name("FILE.jsonl");
-  app.add_option("--save", flags.save, "write weights and states here at the end")->type_name("FILE.safetensors");
-  app.add_option("--load", flags.load, "go on from a file of --save")->type_name("FILE.safetensors");
+  app.add_option("--save", flags.save,
+                 "write the model's weights here at the end, as safetensors and from_pretrained read them (a folder, or\n"
+                 "a name that ends in /: its model.safetensors), and the optimizer's states beside them (.states)")
+      ->type_name("FILE.safetensors|FOLDER");
+  app.add_option("--load", flags.load, "go on from what --save wrote")->type_name("FILE.safetensors|FOLDER");
   app.add_option("--gradients", flags.gradients,
                  "instead of training: write the loss and all gradients of one step, by the model's names")
       ->type_name("FILE.npz");

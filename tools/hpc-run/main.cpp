@@ -7,7 +7,9 @@
 #include "runtime/base/Cores.h"
 #include "runtime/base/File.h"
 #include "runtime/base/Hash.h"
+#include "runtime/base/MessageText.h"
 #include "runtime/base/Npz.h"
+#include "runtime/core/CheckpointFiles.h"
 #include "runtime/core/Session.h"
 #include "runtime/plan/PlanCheck.h"
 #include "runtime/plan/PlanFile.h"
@@ -25,6 +27,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <limits>
 #include <new>
 #include <tuple>
@@ -38,7 +41,7 @@ Status outOfMemory() { return Status::error(ErrorKind::Capacity, "out of memory"
 struct Flags {
   std::string plan, output, weights, trace, backend = "host";
   std::vector<std::string> inputs;
-  bool poison = false, profile = false, tiles = true;
+  bool poison = false, profile = false, tiles = true, followLinks = false;
   int repeat = 0;
   int64_t threads = 0; ///< of a rank; 0: by the cores
   TrainFlags training;
@@ -137,16 +140,37 @@ std::string traceFile(const std::string &path, int64_t process) {
 
 NamedFile flag(const std::string &name, const std::string &path) { return {name + "=" + path, path}; }
 
+/// The weights of a checkpoint, and its states beside them.
+std::vector<NamedFile> savedFiles(const std::string &path) {
+  if (path.empty())
+    return {};
+  const std::string weights = checkpointFile(path);
+  return {{"--save=" + path, weights}, {"the states of --save=" + path, statesFile(weights)}};
+}
+
+/// A folder that is named as one is made. Devices and pipes take no second file beside them.
+Status checkSave(const std::string &path) {
+  std::error_code error;
+  if (!path.empty() && path.back() == '/' && !std::filesystem::exists(path, error) && !std::filesystem::create_directory(path, error))
+    return Status::error(ErrorKind::Io, "--save=" + path + " cannot be written: the folder cannot be made: " + error.message() +
+                                            "; name another one");
+  for (const NamedFile &file : savedFiles(path)) {
+    if (std::filesystem::exists(file.path, error) && !std::filesystem::is_regular_file(file.path, error))
+      return Status::error(ErrorKind::Usage, file.name + ": '" + file.path + "' is not a regular file; name a file or a folder");
+    HPC_RETURN_IF_ERROR(checkDestination(file));
+  }
+  return Status::success();
+}
+
 /// Of what this process writes: the first one all outputs, each its own trace.
 Status checkDestinations(const Flags &flags, int64_t process) {
   HPC_RETURN_IF_ERROR(checkDestination(flag("--trace", traceFile(flags.trace, process))));
   if (process != 0)
     return Status::success();
   HPC_RETURN_IF_ERROR(checkDestination(flag("--metrics", flags.training.metrics), Writing::Appends));
-  for (const NamedFile &file : {flag("--output", flags.output), flag("--save", flags.training.save),
-                                flag("--gradients", flags.training.gradients)})
+  for (const NamedFile &file : {flag("--output", flags.output), flag("--gradients", flags.training.gradients)})
     HPC_RETURN_IF_ERROR(checkDestination(file));
-  return Status::success();
+  return checkSave(flags.training.save);
 }
 
 /// A checkpoint may take the place of the one that it goes on from.
@@ -160,12 +184,15 @@ Status checkFiles(const Flags &flags, const plan::Plan &plan) {
     if (flags.weights.empty())
       read.push_back({"the file of weights '" + own + "'", own});
     else // a file, or the folder of all
-      for (const std::string &path : {flags.weights, resolvePath(flags.weights, own.substr(own.rfind('/') + 1))})
-        read.push_back({"a file of --weights=" + flags.weights, path});
+      read.push_back({"a file of --weights=" + flags.weights, resolvePath(flags.weights, own.substr(own.rfind('/') + 1))});
   }
-  std::vector<NamedFile> written = {flag("--save", training.save)};
+  if (!flags.weights.empty())
+    for (const std::string &path : tensorFilesAt(flags.weights))
+      read.push_back({"a file of --weights=" + flags.weights, path});
+  std::vector<NamedFile> written = savedFiles(training.save);
   HPC_RETURN_IF_ERROR(checkOutputFiles(written, read));
-  read.push_back(flag("--load", training.load));
+  for (const NamedFile &file : savedFiles(training.load))
+    read.push_back({"--load=" + training.load, file.path});
   std::vector<NamedFile> others = {flag("--output", flags.output), flag("--trace", flags.trace),
                                    flag("--metrics", training.metrics), flag("--gradients", training.gradients)};
   HPC_RETURN_IF_ERROR(checkOutputFiles(others, read));
@@ -224,6 +251,7 @@ Status runWork(const Flags &flags, const Work &work, processes::Processes *proce
   options.planFolder = folderOf(flags.plan);
   options.weightsReplacement = flags.weights;
   options.checkpoint = flags.training.load;
+  options.followLinks = flags.followLinks;
   options.poison = flags.poison;
   options.trace = !flags.trace.empty() || flags.profile;
   if (processes) {
@@ -249,6 +277,9 @@ Status runWork(const Flags &flags, const Work &work, processes::Processes *proce
 
   std::vector<Array> outputs;
   const bool isHome = process == 0;
+  if (isHome)
+    for (const std::string &note : (*session)->stored().notes())
+      std::fprintf(stderr, "note: %s\n", messageText(note).c_str());
   Status status = work.batches ? trainPlan(flags.training, work.plan, **session, *work.batches, isHome)
                   : flags.repeat > 0
                       ? repeatRuns(**session, work.inputs, outputs, flags.repeat, isHome)
@@ -282,7 +313,7 @@ void addDataFingerprints(const Flags &flags, const Work &work, std::vector<launc
   if (work.batches)
     inputs = work.batches->fingerprint();
   // Where it cannot be opened the session says so.
-  Expected<Weights> weights = Weights::open(work.plan, folderOf(flags.plan), flags.weights, flags.training.load);
+  Expected<Weights> weights = Weights::open(work.plan, {folderOf(flags.plan), flags.weights, flags.training.load, flags.followLinks});
   list.push_back({"inputs", inputs, "give all processes the same --input or --data"});
   list.push_back({"weights", weights.ok() ? weights->fingerprint() : 0, "give all processes the same --weights"});
   list.push_back({"content in its checkpoint", weights.ok() ? weights->checkpointFingerprint() : 0,
@@ -361,9 +392,12 @@ int main(int argc, char **argv) {
       ->type_name("FILE.npz");
   app.add_option(
          "--weights", flags.weights,
-         "take the weights from here (default: from where the plan says): a .safetensors file with the same\n"
-         "tensors by name, or the ONNX file or external data (a file, or the folder of all) wherever it lies now")
+         "take the weights from here (default: from where the plan says): a safetensors file or its index, an ONNX\n"
+         "file or an .npz with tensors of the same names, or a folder with one of them, as save_pretrained writes;\n"
+         "external data without its ONNX file only where the plan's hashes prove it")
       ->type_name("FILE|FOLDER");
+  app.add_flag("--follow-links", flags.followLinks,
+               "external data of --weights=FILE.onnx may be links, as in the model cache of a hub");
   addTrainFlags(app, flags.training);
   app.add_option("--trace", flags.trace, "write what each rank did when in the last run, for Perfetto")
       ->type_name("FILE.json");

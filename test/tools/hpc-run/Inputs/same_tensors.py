@@ -1,8 +1,9 @@
-"""Whether two checkpoints hold the same tensors to some rounding (f32 alone): names, shapes, numbers, metadata.
+"""Whether two checkpoints hold the same tensors to some rounding (f32 alone): names, shapes, numbers, metadata; weights, and the states beside them.
 
   same_tensors.py A.safetensors B.safetensors TOLERANCE
 """
 import json
+import os
 import sys
 
 import numpy
@@ -21,7 +22,17 @@ def read(path):
     return metadata, tensors
 
 
-(metadata_a, a), (metadata_b, b) = read(sys.argv[1]), read(sys.argv[2])
+def checkpoint(path):
+    metadata, tensors = read(path)
+    states = path.removesuffix(".safetensors") + ".states"
+    if os.path.exists(states):
+        about, more = read(states)
+        assert about.pop("hpc.weights") and {**about, "format": "pt"} == metadata and not tensors.keys() & more.keys()
+        tensors.update(more)
+    return metadata, tensors
+
+
+(metadata_a, a), (metadata_b, b) = checkpoint(sys.argv[1]), checkpoint(sys.argv[2])
 # What a plan was compiled with is known of those that hpc-opt --train made alone.
 both = {key for key in metadata_a if not key.startswith("run.")} | {key for key in metadata_b if not key.startswith("run.")} | (metadata_a.keys() & metadata_b.keys())
 assert all(metadata_a.get(key) == metadata_b.get(key) for key in both), (metadata_a, metadata_b)

@@ -59,7 +59,7 @@ struct LargePlan {
   }
 
   Expected<std::vector<std::byte>> load(int64_t coordinate, int64_t threads, double start) const {
-    Expected<Weights> weights = Weights::open(tiny.plan, tiny.folder.path, "");
+    Expected<Weights> weights = Weights::open(tiny.plan, {tiny.folder.path, ""});
     host::HostDevice device;
     Expected<Arena> arena = Arena::create(stage, device, /*poison=*/true);
     Expected<std::unique_ptr<ThreadPool>> pool = ThreadPool::create(threads, /*spins=*/false);

@@ -152,7 +152,7 @@ TEST(Lifetimes, AccumulatesEveryType) {
 TEST(Lifetimes, StartsAsANumberOfEveryType) {
   Plan plan;
   plan.axes = {{"tp", 1}};
-  Expected<Weights> weights = Weights::open(plan, ".", "");
+  Expected<Weights> weights = Weights::open(plan, {".", ""});
   ASSERT_TRUE(weights.ok()) << weights.status().text();
   host::HostDevice device;
   for (int i = 0; i < numDTypes; ++i) {

@@ -58,6 +58,17 @@ TEST_F(HpcRun, WritesOutputsAndNotesWhatItIgnores) {
   EXPECT_TRUE(nlohmann::json::parse(TemporaryFolder::read(file("t.json")))["traceEvents"].is_array());
 }
 
+// The content says what an input is.
+TEST_F(HpcRun, TakesArraysUnderAnyName) {
+  ASSERT_TRUE(writeNpy(file("array.npz"), input()).ok());
+  ASSERT_TRUE(writeNpz(file("archive.npy"), {{"x", input()}}).ok());
+  ASSERT_TRUE(writeNpz(file("x=y"), {{"x", input()}}).ok());
+  for (const char *flags : {"--input=x=array.npz", "--input=archive.npy", "--input=x=y"}) {
+    ASSERT_EQ(run(std::string(flags) + " --output=y.npz"), 0) << errors;
+    expectRightOutput("y.npz");
+  }
+}
+
 TEST_F(HpcRun, TakesNamedArraysAndSummarises) {
   ASSERT_TRUE(writeNpy(file("x.npy"), input()).ok());
   ASSERT_EQ(run("--input=x=x.npy"), 0) << errors;
@@ -95,6 +106,15 @@ TEST_F(HpcRun, RunsAPlanThatWasCompiledWithoutWeights) {
   ASSERT_TRUE(plan::writePlan(tiny.plan, file("tiny.plan")).ok());
   EXPECT_EQ(run("--input=x=x.npy"), 1);
   EXPECT_THAT(errors, HasSubstr("error[usage]: the plan was compiled without weights"));
+  EXPECT_EQ(run("--input=x=x.npy --weights=weights.bin --output=y.npz"), 1);
+  EXPECT_THAT(errors, HasSubstr("error[usage]: --weights=weights.bin: 'weights.bin' has no tensors with names"));
+  NamedArrays arrays;
+  for (const plan::Weight &weight : tiny.plan.weights) {
+    Array array = Array::zeros(weight.dtype, weight.shape);
+    std::memcpy(array.data.data(), tiny.file.data() + weight.offset, array.data.size());
+    arrays.emplace_back(weight.name, std::move(array));
+  }
+  ASSERT_TRUE(writeNpz(file("weights.bin"), arrays).ok()); // whatever it is called
   ASSERT_EQ(run("--input=x=x.npy --weights=weights.bin --output=y.npz"), 0) << errors;
   expectRightOutput("y.npz");
   ASSERT_EQ(run("--backend=null"), 0) << errors;
@@ -141,9 +161,11 @@ TEST_F(HpcRun, ErrorsNameValuePlaceAndRemedy) {
            {"--input=shape.npz", "has shape 4x5, the plan was compiled for 4x6"},
            {"--input=z=x.npy",
             "error[usage]: --input=z=x.npy: the plan has no input 'z'; its inputs are: 'x' (4x6 of f32)"},
-           {"--input=x.npy", "is neither FILE.npz nor NAME=FILE.npy"},
+           {"--input=x.npy", "error[usage]: --input=x.npy: is one array, an .npy: say of which input, --input=NAME=x.npy"},
+           {"--input=x=in.npz", "error[usage]: --input=x=in.npz: an .npz has names of its own; give --input=in.npz"},
+           {"--input=tiny.plan", "error[usage]: --input=tiny.plan: 'tiny.plan' is a plan of hpc-opt, neither an .npz nor an .npy"},
            {"--input=x=none.npy", "error[io]: 'none.npy': cannot open"},
-           {"--input=broken.npz", "error[io]: 'broken.npz': is not a zip archive"},
+           {"--input=broken.npz", "error[usage]: --input=broken.npz: 'broken.npz' is a text, neither an .npz nor an .npy"},
            {"--input=in.npz --input=in.npz", "input 'x' is given twice"},
            {"--input=in.npz --output=no/such/y.npz",
             "error[io]: --output=no/such/y.npz cannot be written: the folder 'no/such' is not there"},

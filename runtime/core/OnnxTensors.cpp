@@ -1,0 +1,298 @@
+// Walks protobuf's wire format; field numbers are those of onnx.proto. Of a field that is there twice the last one counts.
+#include "runtime/core/OnnxTensors.h"
+
+#include "runtime/base/Array.h"
+#include "runtime/base/WireFormat.h"
+
+#include <cstring>
+
+namespace hpc {
+
+namespace {
+
+using wire::Field, wire::Fields;
+
+// Field numbers.
+constexpr uint64_t modelGraph = 7, graphNode = 1, graphInitializer = 5, nodeOutput = 2, nodeType = 4, nodeAttribute = 5,
+                   attributeName = 1, attributeTensor = 5;
+constexpr uint64_t tensorDims = 1, tensorType = 2, tensorSegment = 3, tensorFloats = 4, tensorInts = 5, tensorLongs = 7,
+                   tensorName = 8, tensorRaw = 9, tensorDoubles = 10, tensorUnsigned = 11, tensorExternal = 13,
+                   tensorLocation = 14;
+
+/// TensorProto.DataType.
+std::optional<DType> dtypeOf(uint64_t code) {
+  constexpr std::pair<uint64_t, DType> types[] = {
+      {1, DType::F32}, {2, DType::U8},    {3, DType::I8},   {4, DType::U16},  {5, DType::I16},  {6, DType::I32}, {7, DType::I64},
+      {9, DType::Bool}, {10, DType::F16}, {11, DType::F64}, {12, DType::U32}, {13, DType::U64}, {16, DType::BF16}};
+  for (auto [number, dtype] : types)
+    if (number == code)
+      return dtype;
+  return std::nullopt;
+}
+
+/// One TensorProto as it is read.
+struct Message {
+  std::string name;
+  uint64_t type = 0;
+  std::vector<int64_t> dims;
+  bool isSegment = false, isExternal = false;
+  std::map<std::string, std::string> external;
+  std::optional<Field> raw;
+  std::vector<Field> elements; ///< typed fields, each a packed run or one element
+};
+
+class Reader {
+public:
+  Reader(const MappedFile &file, const OpenExternal &open, std::vector<std::vector<std::byte>> &owned)
+      : file(file), open(open), owned(owned) {}
+
+  NamedTensorMap tensors;
+
+  Status readModel() {
+    Fields fields(file.data(), 0, file.size());
+    for (Field field; fields.next(field);)
+      if (field.number == modelGraph && field.type == 2)
+        HPC_RETURN_IF_ERROR(readGraph(field));
+    return fields.atEnd() ? Status::success() : wrong("is cut off or malformed: its protobuf does not parse");
+  }
+
+private:
+  Status wrong(const std::string &what) const { return Status::error(ErrorKind::Io, "'" + file.path() + "': " + what); }
+  std::string text(const Field &field) const {
+    return std::string(file.text().substr(size_t(field.begin), size_t(field.end - field.begin)));
+  }
+
+  Status readGraph(const Field &graph) {
+    Fields fields(file.data(), graph.begin, graph.end);
+    for (Field field; fields.next(field);) {
+      if (field.number == graphInitializer && field.type == 2)
+        HPC_RETURN_IF_ERROR(readTensor(field, ""));
+      if (field.number == graphNode && field.type == 2)
+        HPC_RETURN_IF_ERROR(readNode(field));
+    }
+    return fields.atEnd() ? Status::success() : wrong("is malformed: its graph does not parse");
+  }
+
+  /// A Constant node's tensor goes by the name of the node's output.
+  Status readNode(const Field &node) {
+    std::string type, output;
+    std::optional<Field> value;
+    Fields fields(file.data(), node.begin, node.end);
+    for (Field field; fields.next(field);) {
+      if (field.number == nodeType && field.type == 2)
+        type = text(field);
+      else if (field.number == nodeOutput && field.type == 2)
+        output = text(field);
+      else if (field.number == nodeAttribute && field.type == 2) {
+        std::string name;
+        std::optional<Field> tensor;
+        Fields inner(file.data(), field.begin, field.end);
+        for (Field each; inner.next(each);) {
+          if (each.number == attributeName && each.type == 2)
+            name = text(each);
+          else if (each.number == attributeTensor && each.type == 2)
+            tensor = each;
+        }
+        if (name == "value" && tensor)
+          value = tensor;
+      }
+    }
+    return type == "Constant" && value && !output.empty() ? readTensor(*value, output) : Status::success();
+  }
+
+  bool readFields(const Field &tensor, Message &message) const {
+    Fields fields(file.data(), tensor.begin, tensor.end);
+    for (Field field; fields.next(field);) {
+      switch (field.number) {
+      case tensorDims:
+        if (field.type == 0)
+          message.dims.push_back(int64_t(field.value));
+        else if (field.type == 2 && !readPacked(field, message.dims))
+          return false;
+        break;
+      case tensorType:
+        message.type = field.value;
+        break;
+      case tensorSegment:
+        message.isSegment = true;
+        break;
+      case tensorName:
+        message.name = text(field);
+        break;
+      case tensorRaw:
+        message.raw = field;
+        break;
+      case tensorLocation:
+        message.isExternal = field.value == 1;
+        break;
+      case tensorExternal:
+        readEntry(field, message.external);
+        break;
+      case tensorFloats:
+      case tensorInts:
+      case tensorLongs:
+      case tensorDoubles:
+      case tensorUnsigned:
+        message.elements.push_back(field);
+        break;
+      }
+    }
+    return fields.atEnd();
+  }
+
+  bool readPacked(const Field &field, std::vector<int64_t> &values) const {
+    constexpr size_t most = 64;
+    Varints run(file.data(), field.begin, field.end);
+    for (uint64_t value; run.next(value);) {
+      if (values.size() == most)
+        return false;
+      values.push_back(int64_t(value));
+    }
+    return run.atEnd();
+  }
+
+  void readEntry(const Field &field, std::map<std::string, std::string> &entries) const {
+    std::string key, value;
+    Fields inner(file.data(), field.begin, field.end);
+    for (Field each; inner.next(each);) {
+      if (each.number == 1 && each.type == 2)
+        key = text(each);
+      else if (each.number == 2 && each.type == 2)
+        value = text(each);
+    }
+    entries[key] = value;
+  }
+
+  /// The numbers of a packed run of varints.
+  class Varints {
+  public:
+    Varints(const std::byte *data, int64_t begin, int64_t end) : data(data), at(begin), end(end) {}
+    bool next(uint64_t &value) {
+      value = 0;
+      for (int shift = 0; shift < 64 && at < end; shift += 7) {
+        const uint64_t byte = uint64_t(data[at++]);
+        value |= (byte & 127) << shift;
+        if (byte < 128)
+          return true;
+      }
+      return false;
+    }
+    bool atEnd() const { return at == end; }
+
+  private:
+    const std::byte *data;
+    int64_t at, end;
+  };
+
+  /// The elements of typed fields, each of the type's own width; false where a run is malformed.
+  bool readElements(const Message &message, DType dtype, std::vector<std::byte> &bytes) const {
+    const size_t width = size_t(byteSize(dtype));
+    auto add = [&](uint64_t value) {
+      const std::byte *first = reinterpret_cast<const std::byte *>(&value);
+      bytes.insert(bytes.end(), first, first + width);
+    };
+    for (const Field &field : message.elements) {
+      if (field.number == tensorFloats || field.number == tensorDoubles) {
+        bytes.insert(bytes.end(), file.data() + field.begin, file.data() + field.end);
+      } else if (field.type == 0) {
+        add(field.value);
+      } else {
+        Varints run(file.data(), field.begin, field.end);
+        for (uint64_t value; run.next(value);)
+          add(value);
+        if (!run.atEnd())
+          return false;
+      }
+    }
+    return true;
+  }
+
+  static std::optional<int64_t> number(const std::string &digits) {
+    if (digits.empty() || digits.size() > 18 || digits.find_first_not_of("0123456789") != digits.npos)
+      return std::nullopt;
+    return std::stoll(digits);
+  }
+
+  Status readExternal(const Message &message, NamedTensor &tensor, const std::string &where) {
+    auto entry = [&](const char *key, const char *missing) {
+      auto found = message.external.find(key);
+      return found == message.external.end() ? std::string(missing) : found->second;
+    };
+    const std::string location = entry("location", "");
+    std::optional<int64_t> offset = number(entry("offset", "0")),
+                           length = number(entry("length", std::to_string(tensor.bytes).c_str()));
+    if (location.empty() || !offset || !length || *length != tensor.bytes)
+      return wrong(where + " has external data of '" + entry("length", "?") + "' bytes at '" + entry("offset", "0") + "' of '" +
+                   location + "', its shape " + shapeText(tensor.shape) + " needs " + std::to_string(tensor.bytes));
+    Expected<const MappedFile *> data = open(location);
+    if (!data.ok())
+      return data.status();
+    Expected<const std::byte *> range = (*data)->range(*offset, tensor.bytes, where);
+    if (!range.ok())
+      return range.status();
+    tensor.data = *range;
+    return Status::success();
+  }
+
+  /// `name`, unless empty, is that of a Constant node.
+  Status readTensor(const Field &field, const std::string &name) {
+    Message message;
+    if (!readFields(field, message))
+      return wrong("is malformed: a tensor of it does not parse");
+    const std::string &key = name.empty() ? message.name : name, where = "tensor '" + key + "'";
+    NamedTensor tensor;
+    tensor.shape = message.dims;
+    tensor.typeName = "type " + std::to_string(message.type) + " of ONNX";
+    std::optional<DType> dtype = dtypeOf(message.type);
+    if (dtype && !message.isSegment) {
+      std::optional<int64_t> bytes = checkedBytes(*dtype, tensor.shape);
+      if (!bytes)
+        return wrong(where + " has the impossible shape " + shapeText(tensor.shape));
+      tensor.dtype = dtype;
+      tensor.typeName = hpc::name(*dtype);
+      tensor.bytes = *bytes;
+      HPC_RETURN_IF_ERROR(findBytes(message, tensor, where));
+    }
+    if (!tensors.emplace(key, std::move(tensor)).second)
+      return wrong("has two tensors named '" + key + "'");
+    return Status::success();
+  }
+
+  Status findBytes(const Message &message, NamedTensor &tensor, const std::string &where) {
+    if (message.isExternal)
+      return readExternal(message, tensor, where);
+    int64_t held;
+    const bool isRun = message.elements.size() == 1 && message.elements[0].type == 2 &&
+                       (message.elements[0].number == tensorFloats || message.elements[0].number == tensorDoubles);
+    if (message.raw || isRun) {
+      const Field &bytes = message.raw ? *message.raw : message.elements[0];
+      held = bytes.end - bytes.begin;
+      tensor.data = file.data() + bytes.begin;
+    } else {
+      owned.emplace_back();
+      if (!readElements(message, *tensor.dtype, owned.back()))
+        return wrong(where + " is malformed: its elements do not parse");
+      held = int64_t(owned.back().size());
+      tensor.data = owned.back().data();
+    }
+    if (held != tensor.bytes)
+      return wrong(where + " holds " + std::to_string(held) + " bytes, its shape " + shapeText(tensor.shape) + " of " +
+                   tensor.typeName + " needs " + std::to_string(tensor.bytes));
+    return Status::success();
+  }
+
+  const MappedFile &file;
+  const OpenExternal &open;
+  std::vector<std::vector<std::byte>> &owned;
+};
+
+} // namespace
+
+Expected<NamedTensorMap> readOnnxTensors(const MappedFile &file, const OpenExternal &open,
+                                         std::vector<std::vector<std::byte>> &owned) {
+  Reader reader(file, open, owned);
+  HPC_RETURN_IF_ERROR(reader.readModel());
+  return std::move(reader.tensors);
+}
+
+} // namespace hpc
