@@ -64,8 +64,15 @@ def graph(nodes, inputs, outputs, initializers=(), kinds=()):
                      *(field(13, kind_info(*each)) for each in kinds)])
 
 
-def model(nodes, inputs, outputs, initializers=(), opset=18, ir=8, domains=(), kinds=()):
+def function(name, inputs, outputs, nodes, domain, opset=18):
+    """A FunctionProto: a node of that name and domain stands for the nodes; inputs and outputs are names."""
+    versions = [field(9, field(1, each) + field(2, version)) for each, version in (("", opset), (domain, 1))]
+    return (field(1, name) + b"".join([*(field(4, each) for each in inputs), *(field(5, each) for each in outputs), *(field(7, each) for each in nodes), *versions])
+            + field(10, domain))
+
+
+def model(nodes, inputs, outputs, initializers=(), opset=18, ir=8, domains=(), kinds=(), functions=()):
     """A ModelProto. Inputs and outputs are (name, element type, shape), initializers (name, array), `kinds` what of them were parameters or
     buffers, as (name, kind); other domains are imported in version 1."""
     versions = [field(8, field(1, domain) + field(2, version)) for domain, version in [("", opset), *((each, 1) for each in domains)]]
-    return field(1, ir) + field(7, graph(nodes, inputs, outputs, initializers, kinds)) + b"".join(versions)
+    return field(1, ir) + field(7, graph(nodes, inputs, outputs, initializers, kinds)) + b"".join(versions) + b"".join(field(25, each) for each in functions)

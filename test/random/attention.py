@@ -4,12 +4,14 @@ import math
 import numpy
 
 from ops import op
-from values import MOVES, Reject
+from values import LOWEST, MOVES, Reject
 
 
 def softmax(x):
-    shifted = numpy.exp(x - x.max(axis=-1, keepdims=True))
-    return shifted / shifted.sum(axis=-1, keepdims=True)
+    """A query that sees no key has weights of 0 (errata of opset 23)."""
+    sees = (x > -numpy.inf).any(axis=-1, keepdims=True)
+    shifted = numpy.exp(x - numpy.where(sees, x.max(axis=-1, keepdims=True), 0))
+    return shifted / numpy.where(sees, shifted.sum(axis=-1, keepdims=True), 1)
 
 
 @op(6)
@@ -40,8 +42,13 @@ def attention(graph):
     if form != "none":
         shape = choose.choice([(length, total), (batch, 1, length, total), (batch, heads, length, total), (1, 1, length, total)])
         sees = graph.numbers.integers(0, 2, shape).astype(bool)
-        sees[..., 0] = True  # of a row that sees nothing the standard says it late
-        mask = graph.constant(sees) if form == "bool" else graph.constant(graph.content(shape), x.kind)
+        if choose.random() < 0.6:
+            sees[..., 0] = True
+        else:
+            sees[..., choose.randrange(length), :] = False
+        hidden = choose.choice([0, -numpy.inf, *([LOWEST, -1e30] if x.kind == "f32" else [])])  # 0: a bias that hides nothing
+        mask = sees if form == "bool" else numpy.where(sees, graph.content(shape), hidden or graph.content(shape))
+        mask = graph.given(mask, x.kind) if choose.random() < 0.3 and shape[0] == batch else graph.constant(mask, x.kind)
     value_size = values.shape[-1] // kv_heads if not apart else size
     pasts = [graph.constant(graph.content((batch, kv_heads, past, each)), x.kind) for each in (size, value_size)] if past else [None, None]
     cap, scale = 2.0, 0.25 if scaled else 1 / math.sqrt(size)

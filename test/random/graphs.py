@@ -27,13 +27,15 @@ sys.path[:0] = [HERE, os.path.dirname(HERE)]
 import onnx_file  # noqa: E402
 import images  # noqa: E402,F401  adds to OPS
 from ops import OPS  # noqa: E402
-import attention, control, indices, integers, quantised  # noqa: E402,E401,F401  so do these
-from values import INTEGERS, Reject, Value, evaluate, exact, from_file  # noqa: E402
+import attention, control, indices, integers, masks, quantised, views  # noqa: E402,E401,F401  so do these
+from values import INTEGERS, Reject, Value, evaluate, exact, from_file, same_class  # noqa: E402
 
 MOST_ELEMENTS = 20000
 MOST_RANKS = 16
-Node = collections.namedtuple("Node", "op operands captured results attributes compute terms count arguments kind")
+Node = collections.namedtuple("Node", "op operands captured results attributes evaluate arguments kind steps")
 Layout = collections.namedtuple("Layout", "tp dp pp micro_batches")
+# Whose result, where the type holds it, has no rounding.
+BASIC = {"Add", "Sub", "Mul", "Neg", "Abs", "Round", "Floor", "Ceil", "Sign", "Relu", "Max", "Min", "Identity", "ReduceMax", "ReduceMin"}
 # What a graph may have too little of, by the words of the refusal.
 TOO_SMALL = re.compile("places? to cut|use --micro-batches=1|use --pp=1")
 
@@ -43,7 +45,7 @@ class Graph:
 
     def __init__(self, seed):
         self.choose, self.numbers = random.Random(seed), numpy.random.default_rng(seed)
-        self.inputs, self.constants, self.nodes, self.values = [], {}, [], []
+        self.inputs, self.constants, self.nodes, self.values, self.functions = [], {}, [], [], {}
         self.opset = self.choose.choice([18, 18, 23, 26])
         self.folds = False  # whether its inputs are constants as well, so that nothing is left to compute
         self.has_empty = self.choose.random() < 0.06  # whether a dim may be 0
@@ -77,10 +79,10 @@ class Graph:
     def has(self, kind):
         return any(value.kind == kind for value in self.values)
 
-    def pick(self, kind=None, where=lambda value: True, empty=False):
-        """An earlier value, mostly one of the last; of a kind or one of several. `empty`: one without elements will do."""
+    def pick(self, kind=None, where=lambda value: True, empty=False, wild=False):
+        """An earlier value, mostly one of the last; of a kind or one of several. `empty`: one without elements will do; `wild`: one with NaN or infinities."""
         kinds = (kind,) if isinstance(kind, str) else kind
-        fitting = [value for value in self.values if (kinds is None or value.kind in kinds) and (empty or value.data.size) and where(value)]
+        fitting = [value for value in self.values if (kinds is None or value.kind in kinds) and (empty or value.data.size) and (wild or value.is_finite) and where(value)]
         if not fitting:
             raise Reject
         return self.choose.choice(fitting[-6:] if self.choose.random() < 0.7 else fitting)
@@ -89,16 +91,18 @@ class Graph:
     def broadcasts(x, y):
         return all(a == b or 1 in (a, b) for a, b in zip(x.shape[::-1], y.shape[::-1]))
 
-    def node(self, op, operands, compute, terms=None, count=1, taken=None, skipped=(), captured=(), kind=None, **attributes):
+    def node(self, op, operands, compute, terms=None, count=1, taken=None, skipped=(), captured=(), kind=None, wild=False, steps=None, **attributes):
         """Adds a node and returns its results. `compute` gets the first `taken` operands (all), without those `skipped` (the rest says a shape)
-        and those left out (None), then the values that its subgraphs have `captured`. Floats it gives are of `kind`, by default the first float operand's."""
+        and those left out (None), then the values that its subgraphs have `captured`. Floats it gives are of `kind`, by default the first float operand's.
+        `steps`: the nodes of the file that do it together."""
         arguments = [operand for i, operand in enumerate(operands) if operand and (taken is None or i < taken) and i not in skipped] + list(captured)
         kind = kind or next((each.kind for each in arguments if each.is_float), "f32")
-        results = evaluate(compute, arguments, terms, count, kind)
+        judge = lambda arguments: evaluate(compute, arguments, terms, count, kind, wild, op in BASIC)
+        results = judge(arguments)
         if any(data.size > MOST_ELEMENTS or data.ndim > 6 for data, _ in results):
             raise Reject
         values = [Value(f"v{len(self.nodes)}" + (f".{i}" if i else ""), data, bound, kind) for i, (data, bound) in enumerate(results)]
-        self.nodes.append(Node(op, operands, list(captured), values, attributes, compute, terms, count, arguments, kind))
+        self.nodes.append(Node(op, operands, list(captured), values, attributes, judge, arguments, kind, steps.nodes if steps else None))
         self.values += values
         return values
 
@@ -141,7 +145,13 @@ def random_graph(seed):
 def chosen_outputs(graph, made):
     """One or two of the last values; at times a number of rank 0 or a value without elements that was made on the way, an input or a constant."""
     choose = graph.choose
+    depths = {}
+    for node in graph.nodes:
+        depths.update((value.name, 1 + max((depths.get(each.name, 0) for each in node.operands + node.captured if each), default=0)) for value in node.results)
     outputs = choose.sample(made[-5:], min(len(made[-5:]), choose.randint(1, 2)))
+    if made and choose.random() < 0.7:  # what most is computed for
+        outputs[0] = max(made, key=lambda value: depths[value.name])
+        outputs = outputs[:1] + [value for value in outputs[1:] if value is not outputs[0]]
     rare = [value for value in made if (not value.shape or not value.data.size) and value not in outputs]
     if rare and choose.random() < 0.5:
         outputs.append(choose.choice(rare))
@@ -154,7 +164,7 @@ class Case:
     """A part of a graph: what its outputs need, up to values that are made inputs."""
 
     def __init__(self, graph, outputs, layout, cut=()):
-        self.outputs, self.layout, self.cut, self.opset = outputs, layout, set(cut), graph.opset
+        self.outputs, self.layout, self.cut, self.opset, self.functions = outputs, layout, set(cut), graph.opset, graph.functions
         producer = {value.name: node for node in graph.nodes for value in node.results if value.name not in self.cut}
         needed, pending, nodes = {}, list(outputs), set()
         while pending:
@@ -181,17 +191,20 @@ class Case:
         """The outputs by name, computed from what the inputs hold after rounding."""
         known = {value.name: exact(value.name, value.data, value.kind) for value in self.inputs + self.constants}
         for node in self.nodes:
-            results = evaluate(node.compute, [known[value.name] for value in node.arguments], node.terms, node.count, node.kind)
+            results = node.evaluate([known[value.name] for value in node.arguments])
             known.update({value.name: Value(value.name, *result, node.kind) for value, result in zip(node.results, results)})
         return {value.name: known[value.name] for value in self.outputs}
 
     def write(self, stem):
-        nodes = [onnx_file.node(node.op, [value.name if value else "" for value in node.operands], [value.name for value in node.results], f"/{node.results[0].name}/{node.op}",
-                                **node.attributes) for node in self.nodes]
+        nodes = []
+        for node in self.nodes:
+            nodes += node.steps or [onnx_file.node(node.op, [value.name if value else "" for value in node.operands], [value.name for value in node.results],
+                                                   f"/{node.results[0].name}/{node.op}", "local" if node.op in self.functions else "", **node.attributes)]
         port = lambda value: (value.name, value.kind, value.shape)
         with open(stem + ".onnx", "wb") as file:
             file.write(onnx_file.model(nodes, map(port, self.inputs), map(port, self.outputs), [(value.name, value.stored()) for value in self.constants],
-                                       opset=self.opset, ir=8 if self.opset < 21 else 11))
+                                       opset=self.opset, ir=8 if self.opset < 21 else 11, domains=["local"] if self.functions else [],
+                                       functions=[make(self.opset) for make in self.functions.values()]))
         numpy.savez(stem + ".npz", **{value.name: value.stored() for value in self.inputs})
 
     def commands(self, binaries, stem):
@@ -248,7 +261,12 @@ class Case:
             if have.shape != value.shape or have.dtype != value.stored().dtype:
                 return f"{name} is {have.dtype} {have.shape}, not {value.stored().dtype} {value.shape}"
             have = from_file(have)
-            wrong = ~(numpy.abs(have - value.data) <= value.bound + slack * numpy.abs(value.data).max(initial=0)) if value.is_float else have != value.data
+            if value.is_float:
+                finite = numpy.isfinite(value.data)
+                off = numpy.abs(numpy.where(finite, have, 0) - numpy.where(finite, value.data, 0))
+                wrong = ~(same_class(have, value.data) & (off <= value.bound + slack * numpy.abs(value.data[finite]).max(initial=0)))
+            else:
+                wrong = have != value.data
             if wrong.any():
                 at = tuple(int(each) for each in numpy.argwhere(wrong)[0])
                 return f"{name}{list(at)} is {have[at]}, not {value.data[at]} (bound {value.bound[at]}); {wrong.sum()} of {wrong.size} elements"
@@ -291,7 +309,7 @@ def one(options, seed, scratch):
             result, text = candidate.run(options, f"{scratch}/{seed}")
             return result == "failed" and sort_of(text) == sort
 
-        case = smaller(graph, case, fails)
+        case = case if options.whole else smaller(graph, case, fails)
         os.makedirs(options.keep, exist_ok=True)
         stem = os.path.join(options.keep, str(seed))
         text = f"{case.run(options, stem)[1]}\n  {len(case.nodes)} nodes: {' '.join(node.op for node in case.nodes)}\n  "
@@ -311,6 +329,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--keep", default=os.path.join(ROOT, "build", "random"), help="where failing graphs go")
     parser.add_argument("--reference", choices=["numpy", "onnxruntime"], default="numpy", help="whether onnxruntime has to agree with numpy first")
+    parser.add_argument("--whole", action="store_true", help="failing graphs are kept as they are")
     parser.add_argument("--timeout", type=int, default=120, help="seconds for a command before it counts as hanging")
     options = parser.parse_args()
     counts = collections.Counter()

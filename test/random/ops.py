@@ -20,6 +20,19 @@ def op(weight):
     return register
 
 
+class Steps:
+    """Nodes that do together what one node of the graph means; nobody else reads what is between them."""
+
+    def __init__(self, graph):
+        self.result, self.nodes = f"v{len(graph.nodes)}", []
+
+    def add(self, op, *inputs, last=False, domain="", **attributes):
+        """The name of the result. Inputs are values or names."""
+        name = self.result if last else f"{self.result}.step{len(self.nodes)}"
+        self.nodes.append(onnx_file.node(op, [getattr(each, "name", each) for each in inputs], [name], f"/{self.result}/{op}{len(self.nodes)}", domain, **attributes))
+        return name
+
+
 def axis_of(graph, value):
     return graph.choose.randrange(len(value.shape))
 
@@ -51,7 +64,7 @@ UNARY = {
     "Relu": lambda x: numpy.maximum(x, 0), "Tanh": numpy.tanh, "Sigmoid": sigmoid, "Neg": numpy.negative, "Abs": numpy.abs, "Erf": erf, "Floor": numpy.floor,
     "Ceil": numpy.ceil, "Round": numpy.round, "Sign": numpy.sign, "Cos": numpy.cos, "Sin": numpy.sin, "Softplus": lambda x: numpy.log1p(numpy.exp(x)),
     "Reciprocal": lambda x: 1 / x, "Identity": lambda x: x,
-}
+}  # Round makes numbers that are equal
 
 
 @op(8)
@@ -242,8 +255,21 @@ def softmax(graph):
         return [shifted / shifted.sum(axis=axis, keepdims=True)]
 
     # x - max(x) is rounded before exp: its size counts.
-    terms = lambda x: [compute(x)[0] * (1 + numpy.abs(x).max())]
+    terms = lambda x: [compute(x)[0] * (1 + x.max(axis=axis, keepdims=True) - x)]
     graph.node("Softmax", [x], compute, terms=terms, count=x.shape[axis] + 6, axis=signed(graph, axis, x))
+
+
+@op(2)
+def log_softmax(graph):
+    x = graph.pick(FLOATS, lambda x: x.shape)
+    axis = axis_of(graph, x)
+
+    def compute(x):
+        shifted = x - x.max(axis=axis, keepdims=True)
+        return [shifted - numpy.log(numpy.exp(shifted).sum(axis=axis, keepdims=True))]
+
+    terms = lambda x: [numpy.abs(compute(x)[0]) + math.log(x.shape[axis]) + 1]
+    graph.node("LogSoftmax", [x], compute, terms=terms, count=x.shape[axis] + 6, axis=signed(graph, axis, x))
 
 
 @op(2)

@@ -12,6 +12,7 @@ LARGEST = {"f32": 1e30, "f64": 1e100, "f16": 2e4, "bf16": 1e30}
 SMALLEST = {"f32": 1e-37, "f64": 1e-300, "f16": 2.0**-22, "bf16": 1e-37}
 # The share of the largest element that a bound may be: a wider one would let a missing term pass.
 WIDEST = {"f32": 1e-2, "f64": 1e-6, "f16": 3e-2, "bf16": 0.2}
+LOWEST = float(numpy.finfo(numpy.float32).min)  # what masks are filled with
 ROUNDINGS = 6  # of a node in a narrow type, where it is computed in several steps
 BFLOAT16 = numpy.dtype("V2")  # numpy has none: files hold its bytes
 
@@ -58,6 +59,10 @@ class Value:
     def is_float(self):
         return self.kind in FLOATS
 
+    @property
+    def is_finite(self):
+        return not self.is_float or bool(numpy.isfinite(self.data).all())
+
     def stored(self):
         """As a file holds it."""
         if self.kind == "bf16":
@@ -72,6 +77,11 @@ def exact(name, array, kind="f32"):
     return value
 
 
+def same_class(x, y):
+    """Whether each element is finite in both, or the same infinity, or NaN."""
+    return numpy.isfinite(x) & numpy.isfinite(y) | (x == y) | numpy.isnan(x) & numpy.isnan(y)
+
+
 def moved(value, random):
     """The content at the edge of its bound, each element to a side of its own."""
     if not value.is_float:
@@ -79,17 +89,19 @@ def moved(value, random):
     return value.data + random.choice([-1.0, 1.0], value.shape) * value.bound
 
 
-def evaluate(compute, operands, terms, count, kind):
+def evaluate(compute, operands, terms, count, kind, wild=False, basic=False):
     """The results of `compute` on the operands' content: a list of (data, bound).
 
     `terms`: computes the sum of the magnitudes that are added for each element, from the operands' content; None: the magnitude of the result; or MOVES.
-    `count`: how many roundings a result goes through. `kind`: the type of results that are floats.
+    `count`: how many roundings a result goes through. `kind`: the type of results that are floats. `wild`: NaN and infinities are results too, and exact.
+    `basic`: a result that its type holds is exact where the operands are.
     """
     random = numpy.random.default_rng(7)
     with numpy.errstate(all="ignore"):
         results = [numpy.asarray(each) for each in compute(*(value.data for value in operands))]
-        if any(each.dtype.kind == "f" and not (numpy.abs(each) <= LARGEST[kind]).all() for each in results):
-            raise Reject
+        for each in results:
+            if each.dtype.kind == "f" and not ((numpy.abs(each) <= LARGEST[kind]) | wild & ~numpy.isfinite(each)).all():
+                raise Reject
         if terms is MOVES:
             return list(zip(results, compute(*(value.bound if value.is_float else value.data for value in operands))))
         spreads = [numpy.zeros(each.shape) for each in results]
@@ -101,9 +113,9 @@ def evaluate(compute, operands, terms, count, kind):
             for _ in range(4):
                 contents = [moved(value, random) if i == place else value.data for i, value in enumerate(operands)]
                 for distance, center, there in zip(furthest, results, compute(*contents)):
-                    if center.dtype.kind == "f":
-                        numpy.maximum(distance, numpy.abs(there - center), out=distance)
-                    elif not numpy.array_equal(center, there):
+                    if center.dtype.kind == "f" and same_class(center, there).all():
+                        numpy.fmax(distance, numpy.where(numpy.isfinite(center), numpy.abs(there - center), 0), out=distance)
+                    elif center.dtype.kind == "f" or not numpy.array_equal(center, there):
                         raise Reject
             spreads = [spread + distance for spread, distance in zip(spreads, furthest)]
         sizes = [numpy.abs(each) for each in results] if terms is None else [numpy.asarray(each) for each in terms(*(value.data for value in operands))]
@@ -112,11 +124,14 @@ def evaluate(compute, operands, terms, count, kind):
         if data.dtype.kind != "f":
             bounds.append(None)
             continue
+        finite = numpy.isfinite(data)
         # Sums are those of f32 in all types but f64; narrow types round each step to their own.
         rounding = (count + 4) * EPSILON["f64" if kind == "f64" else "f32"] + (ROUNDINGS * EPSILON[kind] if kind in ("f16", "bf16") else 0)
         # A move to random sides does not find the worst one; sums of n bounds grow with n, the moves found sqrt(n) of it.
-        bound = 4 * spread * max(1.0, numpy.sqrt(count) / 2) + rounding * numpy.broadcast_to(size, data.shape) + SMALLEST[kind]
-        if not numpy.isfinite(bound).all() or bound.max(initial=0) > WIDEST[kind] * max(1.0, numpy.abs(data).max(initial=0)):
+        bound = 4 * spread * max(1.0, numpy.sqrt(count) / 2) + rounding * numpy.where(finite, numpy.broadcast_to(size, data.shape), 0) + SMALLEST[kind]
+        is_exact = ~finite | (spread == 0) & (exact("", data, kind).data == data) if basic else ~finite
+        bound = numpy.where(is_exact, 0, bound)
+        if not numpy.isfinite(bound).all() or bound.max(initial=0) > WIDEST[kind] * max(1.0, numpy.abs(data[finite]).max(initial=0)):
             raise Reject
         bounds.append(bound)
     return list(zip(results, bounds))
