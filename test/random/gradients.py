@@ -147,7 +147,6 @@ class Loss:
 class Step:
     def __init__(self, graph, loss, layout, flags):
         self.case, self.loss, self.layout, self.flags = Case(graph, [loss.output], layout), loss, layout, flags
-        self.case.inputs = [value for value in self.case.inputs if True]
 
     def write(self, stem):
         self.case.write(stem)
@@ -207,9 +206,6 @@ class Step:
                 return ("skipped" if MISSING.search(done.stdout) else "failed"), f"{os.path.basename(command[0])}: exit {done.returncode}\n{done.stdout[-2000:]}"
         got = dict(numpy.load(stem + ".out.npz"))
         floats = {value.name for value in self.case.constants if value.kind == "f32"}
-        names = sorted(set(got) - {"loss"})
-        if not set(names) <= floats:
-            return "failed", f"gradients of {sorted(set(names) - floats)}, which are no initializers"
         try:
             truth, bounds = self.expected(stem, sorted(floats))
         except Reject:

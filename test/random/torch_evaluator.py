@@ -511,10 +511,22 @@ class Evaluator:
                 results = self.body(node.attributes["then_branch" if operands[0] else "else_branch"], scope, [])
             elif proto.op_type == "Loop":
                 results = self.loop(node, operands, scope)
+            elif proto.op_type == "Scan":
+                results = self.scan(node, operands, scope)
             else:
                 self.count += 1
                 results = OPS[proto.op_type](node, *map(self.moved, operands))
             scope.update(zip(proto.output, results if isinstance(results, (list, tuple)) else [results]))
+
+    def scan(self, node, operands, scope):
+        count = len(operands) - node.attributes["num_scan_inputs"]
+        carried, rows = operands[:count], []
+        parts = [each.movedim(axis, 0) for each, axis in zip(operands[count:], node.get("scan_input_axes", [0] * len(operands)))]
+        for part in zip(*parts):
+            results = self.body(node.attributes["body"], scope, [*carried, *part])
+            carried = results[:count]
+            rows.append(results[count:])
+        return [*carried, *map(torch.stack, zip(*rows))]
 
     def loop(self, node, operands, scope):
         body, (trips, on, *carried) = node.attributes["body"], operands

@@ -158,6 +158,138 @@ TEST(GradientBuckets, ViewsStayWithWhatTheyShow) {
   EXPECT_EQ(instructions, (std::map<int64_t, int64_t>{{6, 1}, {7, 1}, {8, 4}, {9, 4}}));
 }
 
+// Each condition alone keeps the sum where it is: the two gradients that else go as one, changed in one thing.
+TEST(GradientBuckets, EachConditionAloneSaysNo) {
+  auto sum = [](StepPlan &step, size_t number) -> Collective & { return std::get<Collective>(step.of(1)[number].action); };
+  auto expectKept = [&](const char *what, auto change, const std::string &first, const std::string &second) {
+    StepPlan step = twoGradients();
+    change(step);
+    bucketGradients(step.plan, 0, step.values);
+    EXPECT_EQ(text(step.of(0)), first) << what;
+    EXPECT_EQ(text(step.of(1)), second) << what;
+  };
+  const std::string alone = "k0 add k1 add post(80) k2";
+  auto expectAlone = [&](const char *what, auto change) { expectKept(what, change, alone, "reduce(12) k3 wait k4"); };
+  expectAlone("no all-reduce", [&](StepPlan &step) { sum(step, 0).kind = CollectiveKind::Permute; });
+  expectAlone("on some ranks", [&](StepPlan &step) { step.of(1)[0].when.values = {1, 0, 1, 0}; });
+  expectAlone("a part of a buffer", [&](StepPlan &step) { step.stage().buffers[0].bytes = 16; });
+  expectAlone("a buffer with slots", [&](StepPlan &step) { step.stage().buffers[0].slots = 2; });
+  expectAlone("a buffer of the host", [&](StepPlan &step) { step.stage().buffers[0].space = Space::Host; });
+  expectAlone("a buffer of the session", [&](StepPlan &step) { step.stage().buffers[0].lifetime = Lifetime::Session; });
+  expectAlone("a result that lives longer",
+              [&](StepPlan &step) { step.stage().buffers[size_t(sum(step, 0).dst.buffer)].lifetime = Lifetime::Step; });
+  StepPlan posted = twoGradients();
+  sum(posted, 0).request = 0;
+  posted.stage().requests = {1};
+  posted.of(1).insert(posted.of(1).begin() + 1, {Wait{0}, "wait"});
+  bucketGradients(posted.plan, 0, posted.values);
+  EXPECT_EQ(text(posted.of(0)), alone) << "posted already";
+  EXPECT_EQ(text(posted.of(1)), "post(12) wait k3 wait k4") << "posted already";
+
+  // The source is read by whoever writes it alone, and before; the result is read from here on alone.
+  StepPlan written = twoGradients();
+  written.kernel(1, {}, {0}, Part::Update);
+  bucketGradients(written.plan, 0, written.values);
+  EXPECT_EQ(text(written.of(1)), "reduce(12) k3 wait k4 k5") << "written again";
+  StepPlan looked = twoGradients();
+  looked.kernel(0, {0}, {looked.buffer(Lifetime::Program, 1)}, Part::Gradient);
+  bucketGradients(looked.plan, 0, looked.values);
+  EXPECT_EQ(text(looked.of(1)), "reduce(12) k3 wait k4") << "read before";
+  StepPlan scratch = twoGradients();
+  Instruction before = scratch.kernel(1, {}, {sum(scratch, 0).dst.buffer}, Part::Update);
+  scratch.of(1).pop_back();
+  scratch.of(1).insert(scratch.of(1).begin(), before);
+  bucketGradients(scratch.plan, 0, scratch.values);
+  EXPECT_EQ(text(scratch.of(1)), "k5 reduce(12) k3 wait k4") << "the result's place is used before";
+  StepPlan both = twoGradients(); // what others have added up an update writes itself
+  Instruction more = both.kernel(1, {}, {0}, Part::Update);
+  both.of(1).pop_back();
+  both.of(1).insert(both.of(1).begin(), more);
+  bucketGradients(both.plan, 0, both.values);
+  EXPECT_EQ(text(both.of(1)), "k5 reduce(12) k3 wait k4") << "written by the update as well";
+}
+
+// There has to be one program that runs once a step, or the whole step is one program and one micro-batch.
+TEST(GradientBuckets, NeedAProgramOfAStep) {
+  for (bool isOne : {true, false}) {
+    StepPlan step = isOne ? StepPlan(2, {ProgramKind::Forward}) : StepPlan(1, {ProgramKind::Forward, ProgramKind::Backward});
+    int32_t a = step.buffer(Lifetime::Program, 8), b = step.buffer(Lifetime::Program, 8);
+    step.kernel(0, {}, {a, b}, Part::Gradient);
+    int32_t wholeA = step.allReduce(0, a), wholeB = step.allReduce(0, b);
+    step.kernel(0, {}, {step.buffer(Lifetime::Program, 1)}, Part::Update);
+    step.kernel(0, {wholeA, wholeB}, {step.buffer(Lifetime::Program, 1)}, Part::Update);
+    bucketGradients(step.plan, 0, step.values);
+    EXPECT_EQ(text(step.of(0)), "k0 reduce(32) reduce(32) k1 k2");
+  }
+}
+
+// A program that comes to the last micro-batch before others has not added all of them up behind it, nor has one of two that add.
+TEST(GradientBuckets, WaitForTheLastTerm) {
+  StepPlan step = twoGradients();
+  std::vector<ScheduleStep> &schedule = step.stage().schedule;
+  auto last = std::find_if(schedule.rbegin(), schedule.rend(), [](const ScheduleStep &each) { return each.program == 0; });
+  auto first = std::find_if(schedule.begin(), schedule.end(), [](const ScheduleStep &each) { return each.program == 0; });
+  std::swap(first->microBatch, last->microBatch);
+  bucketGradients(step.plan, 0, step.values);
+  EXPECT_EQ(text(step.of(0)), "k0 add k1 add k2");
+  EXPECT_EQ(text(step.of(1)), "post(144) wait k3 k4");
+
+  StepPlan two(2, {ProgramKind::Forward, ProgramKind::Backward, ProgramKind::Update});
+  int32_t a = two.buffer(Lifetime::Step, 3), b = two.buffer(Lifetime::Step, 3), t = two.buffer(Lifetime::Program, 3);
+  for (size_t program : {0, 1}) {
+    two.kernel(program, {}, {t}, Part::Gradient);
+    two.accumulate(program, a, t);
+    two.accumulate(program, b, t);
+  }
+  int32_t wholeA = two.allReduce(2, a), wholeB = two.allReduce(2, b);
+  two.kernel(2, {wholeA, wholeB}, {two.buffer(Lifetime::Program, 1)}, Part::Update);
+  bucketGradients(two.plan, 0, two.values);
+  EXPECT_EQ(text(two.of(1)), "k1 add add");
+  EXPECT_EQ(text(two.of(2)), "post(76) wait k2");
+}
+
+// Sums go together that are there at the same time, are of one type, and lie in buffers that live as long.
+TEST(GradientBuckets, JoinWhatIsThereTogether) {
+  StepPlan types = twoGradients();
+  std::get<Collective>(types.of(1)[1].action).dtype = DType::I32;
+  bucketGradients(types.plan, 0, types.values);
+  EXPECT_EQ(text(types.of(0)), "k0 add post(12) k1 add post(80) k2");
+
+  StepPlan programs(2, {ProgramKind::Forward, ProgramKind::Backward, ProgramKind::Update});
+  int32_t sums[2], t = programs.buffer(Lifetime::Program, 3);
+  for (size_t program : {0, 1}) {
+    sums[program] = programs.buffer(Lifetime::Step, 3);
+    programs.kernel(program, {}, {t}, Part::Gradient);
+    programs.accumulate(program, sums[program], t);
+  }
+  int32_t wholeA = programs.allReduce(2, sums[0]), wholeB = programs.allReduce(2, sums[1]);
+  programs.kernel(2, {wholeA, wholeB}, {programs.buffer(Lifetime::Program, 1)}, Part::Update);
+  bucketGradients(programs.plan, 0, programs.values);
+  EXPECT_EQ(text(programs.of(0)), "k0 add post(12)");
+  EXPECT_EQ(text(programs.of(1)), "k1 add post(12)");
+
+  // The loss is needed before gradients.
+  StepPlan parts = twoGradients();
+  for (Instruction &one : parts.of(0))
+    one.part = &one < &parts.of(0)[2] ? Part::Forward : Part::Gradient;
+  bucketGradients(parts.plan, 0, parts.values);
+  EXPECT_EQ(text(parts.of(0)), "k0 add post(12) k1 add post(80) k2");
+
+  // What is read before the next one is made cannot wait for it.
+  StepPlan late(1, {ProgramKind::Forward});
+  int32_t a = late.buffer(Lifetime::Program, 8), b = late.buffer(Lifetime::Program, 8), x = late.buffer(Lifetime::Program, 8);
+  late.kernel(0, {}, {a}, Part::Gradient);
+  late.kernel(0, {}, {x}, Part::Gradient);
+  late.kernel(0, {late.allReduce(0, a)}, {late.buffer(Lifetime::Program, 1)}, Part::Update);
+  late.kernel(0, {}, {b}, Part::Gradient);
+  late.kernel(0, {}, {x}, Part::Gradient);
+  late.kernel(0, {late.allReduce(0, b)}, {late.buffer(Lifetime::Program, 1)}, Part::Update);
+  StepEvaluation before(late);
+  bucketGradients(late.plan, 0, late.values);
+  EXPECT_EQ(text(late.of(0)), "k0 post(32) k1 wait k2 k3 post(32) k4 wait k5");
+  EXPECT_EQ(before.history, StepEvaluation(late).history);
+}
+
 // What forward and backward sum over ranks is needed at once; a request would cost and gain nothing.
 TEST(GradientBuckets, LeaveSumsThatBackwardReads) {
   StepPlan step(1, {ProgramKind::Forward});

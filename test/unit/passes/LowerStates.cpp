@@ -154,3 +154,105 @@ TEST(LowerStates, PortsAndBindings) {
   EXPECT_EQ(adding, 1);
   EXPECT_EQ(accumulates, 1);
 }
+
+namespace {
+
+/// Runs a step of two ranks, whose inputs are x [4, 3] over dp, some rounds; the outputs of each round.
+std::vector<std::vector<Array>> run(const char *text, int rounds) {
+  std::vector<std::vector<Array>> all;
+  Expected<plan::Plan> plan = compile(text);
+  EXPECT_TRUE(plan.ok()) << plan.status().text();
+  if (!plan.ok())
+    return all;
+  SCOPED_TRACE(plan::printPlan(*plan, plan::staticFacts(*plan)));
+  SessionOptions options;
+  options.poison = true;
+  Expected<std::unique_ptr<Session>> session = Session::create(*plan, host::createHostBackend(), options);
+  EXPECT_TRUE(session.ok()) << session.status().text();
+  Array x = Array::zeros(DType::F32, {4, 3});
+  for (int i = 0; i < 12; ++i)
+    x.as<float>()[i] = float(i % 5 - 2);
+  for (int round = 0; session.ok() && round < rounds; ++round) {
+    Expected<std::vector<Array>> outputs = (*session)->run({x});
+    EXPECT_TRUE(outputs.ok()) << outputs.status().text();
+    if (outputs.ok())
+      all.push_back(std::move(*outputs));
+  }
+  return all;
+}
+
+/// The sum over the rows of x of its column.
+float columnSum(int column) {
+  float sum = 0;
+  for (int row = 0; row < 4; ++row)
+    sum += float((row * 3 + column) % 5 - 2);
+  return sum;
+}
+
+} // namespace
+
+// A sum over ranks is not made in place of what others read: the negated one is of this rank's own, under its shape or another.
+TEST(LowerStates, SumsOverRanksLeaveWhatOthersRead) {
+  const char *const text = R"(
+#rows = #dist.sharding<"[4@dp, 3]">
+#own = #dist.sharding<"[1, 3] partial{dp}">
+#flat = #dist.sharding<"[3] partial{dp}">
+#whole = #dist.sharding<"[1, 3]">
+#wholeflat = #dist.sharding<"[3]">
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=2:data">, hpc.phase = "stage"} {
+  func.func @main(%x: tensor<2x3xf32, #rows> {nn.name = "x"}) -> (tensor<1x3xf32, #whole> {nn.name = "s"}, tensor<1x3xf32, #whole> {nn.name = "n"},
+      tensor<3xf32, #wholeflat> {nn.name = "t"}, tensor<1x3xf32, #whole> {nn.name = "o"}) {
+    %p = nn.reduce sum %x {axes = array<i64: 0>} : tensor<2x3xf32, #rows> -> tensor<1x3xf32, #own>
+    %s = dist.all_reduce %p {axes = ["dp"], kind = #dist<reduce_kind sum>, before = #own, after = #whole} : tensor<1x3xf32, #own> -> tensor<1x3xf32, #whole>
+    %m = nn.neg %p : tensor<1x3xf32, #own> -> tensor<1x3xf32, #own>
+    %n = dist.all_reduce %m {axes = ["dp"], kind = #dist<reduce_kind sum>, before = #own, after = #whole} : tensor<1x3xf32, #own> -> tensor<1x3xf32, #whole>
+    %q = nn.reduce sum %x {axes = array<i64: 0>} : tensor<2x3xf32, #rows> -> tensor<1x3xf32, #own>
+    %v = nn.reshape %q : tensor<1x3xf32, #own> -> tensor<3xf32, #flat>
+    %t = dist.all_reduce %v {axes = ["dp"], kind = #dist<reduce_kind sum>, before = #flat, after = #wholeflat} : tensor<3xf32, #flat> -> tensor<3xf32, #wholeflat>
+    %r = nn.neg %q : tensor<1x3xf32, #own> -> tensor<1x3xf32, #own>
+    %o = dist.all_reduce %r {axes = ["dp"], kind = #dist<reduce_kind sum>, before = #own, after = #whole} : tensor<1x3xf32, #own> -> tensor<1x3xf32, #whole>
+    return %s, %n, %t, %o : tensor<1x3xf32, #whole>, tensor<1x3xf32, #whole>, tensor<3xf32, #wholeflat>, tensor<1x3xf32, #whole>
+  }
+}
+)";
+  for (const std::vector<Array> &outputs : run(text, 1))
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_EQ(outputs[0].as<float>()[i], columnSum(i));
+      EXPECT_EQ(outputs[1].as<float>()[i], -columnSum(i));
+      EXPECT_EQ(outputs[2].as<float>()[i], columnSum(i));
+      EXPECT_EQ(outputs[3].as<float>()[i], -columnSum(i));
+    }
+}
+
+// A state is written when nothing shows what it was any more: here a product by a reshape of it comes later, then one by itself.
+TEST(LowerStates, StatesAreWrittenBehindTheirLastReader) {
+  const char *const text = R"(
+#rows = #dist.sharding<"[4@dp, 3]">
+#m = #dist.sharding<"[3, 3]">
+#v = #dist.sharding<"[9, 1]">
+#w = #dist.sharding<"[1, 9]">
+#one = #dist.sharding<"[1, 1]">
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=2:data">, hpc.phase = "stage"} {
+  func.func @main(%x: tensor<2x3xf32, #rows> {nn.name = "x"}, %a: tensor<3x3xf32, #m> {nn.state = "a", nn.initial = 1.0 : f64},
+                  %b: tensor<3x3xf32, #m> {nn.state = "b", nn.initial = 1.0 : f64})
+      -> (tensor<1x1xf32, #one> {nn.name = "later"}, tensor<3x3xf32, #m> {nn.name = "itself"}, tensor<3x3xf32, #m> {nn.writes = "a"}, tensor<3x3xf32, #m> {nn.writes = "b"}) {
+    %k = nn.constant dense<[[2.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 2.0]]> : tensor<3x3xf32> : tensor<3x3xf32, #m>
+    %a1 = nn.matmul %a, %k : tensor<3x3xf32, #m>, tensor<3x3xf32, #m> -> tensor<3x3xf32, #m>
+    %c = nn.reshape %a : tensor<3x3xf32, #m> -> tensor<1x9xf32, #w>
+    %d = nn.reshape %a : tensor<3x3xf32, #m> -> tensor<9x1xf32, #v>
+    %later = nn.matmul %c, %d : tensor<1x9xf32, #w>, tensor<9x1xf32, #v> -> tensor<1x1xf32, #one>
+    %b1 = nn.matmul %b, %k : tensor<3x3xf32, #m>, tensor<3x3xf32, #m> -> tensor<3x3xf32, #m>
+    %itself = nn.matmul %b, %b : tensor<3x3xf32, #m>, tensor<3x3xf32, #m> -> tensor<3x3xf32, #m>
+    return %later, %itself, %a1, %b1 : tensor<1x1xf32, #one>, tensor<3x3xf32, #m>, tensor<3x3xf32, #m>, tensor<3x3xf32, #m>
+  }
+}
+)";
+  float value = 1;
+  std::vector<std::vector<Array>> rounds = run(text, 3);
+  EXPECT_EQ(rounds.size(), 3u);
+  for (const std::vector<Array> &outputs : rounds) {
+    EXPECT_EQ(outputs[0].as<float>()[0], 9 * value * value);
+    EXPECT_EQ(outputs[1].as<float>()[0], 3 * value * value);
+    value *= 2;
+  }
+}
