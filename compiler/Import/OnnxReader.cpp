@@ -472,8 +472,6 @@ Status Reader::graph(const ::onnx::GraphProto &proto) {
   for (const auto &each : proto.value_info())
     if (Provenance said = provenanceOf(metadataIn(each.unknown_fields(), valueMetadata)); said.kind != WeightKind::Unsaid || !said.madeOf.empty())
       provenances[each.name()] = std::move(said);
-  const bool saysKinds = std::any_of(provenances.begin(), provenances.end(),
-                                     [](const auto &each) { return each.second.kind != WeightKind::Unsaid; });
   for (int i = 0; i < proto.initializer_size(); ++i) {
     Expected<StoredTensor> value = tensor(proto.initializer(i), known ? &stored[size_t(i)] : nullptr);
     if (!value.ok())
@@ -485,7 +483,6 @@ Status Reader::graph(const ::onnx::GraphProto &proto) {
       value->madeOf = std::move(said->second.madeOf);
       value->isExporters = !said->second.isInState;
     }
-    value->isExporters |= saysKinds && value->kind == WeightKind::Unsaid && value->madeOf.empty();
     model.initializers.push_back(std::move(*value));
   }
   HPC_RETURN_IF_ERROR(checkSparse(proto));

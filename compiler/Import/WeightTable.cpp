@@ -119,7 +119,7 @@ Value WeightTable::get(const StoredTensor &tensor) {
                               int64_t(tensor.shape.size())};
   key.insert(key.end(), tensor.shape.begin(), tensor.shape.end());
   std::vector<int64_t> hashes;
-  // What an exporter made comes with the model; other weights do not have it.
+  // What no state has comes with the model; other weights do not have it.
   const bool isAbsent = tensor.isAbsent() || (withoutContent && !tensor.file.empty() && !tensor.isExporters);
   if (isAbsent) {
     key.push_back(tensor.offset);
