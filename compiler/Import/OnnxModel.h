@@ -155,7 +155,7 @@ std::string torchCallOf(const std::map<std::string, std::string> &metadata);
 // Names of values. A name may be made again inside a subgraph (of a function, too), and means another value there.
 
 /// Gives each value a name of its own: inside a subgraph a name that is made more than once becomes "NODE/ATTRIBUTE/name",
-/// with all nodes on the way. Tensors of Constant nodes are called as their values.
+/// with all nodes on the way, and so does a node's name. Tensors of Constant nodes are called as their values.
 void separateNames(Model &model);
 void separateNames(Function &function);
 /// All that the model and its subgraphs make.

@@ -55,14 +55,15 @@ public:
     Scope outermost;
     bool hasSubgraphs = false;
     eachSubgraph(graph.nodes, [&](const Subgraph &) { hasSubgraphs = true; });
-    if (hasSubgraphs)
-      for (const std::string &name : madeBy(graph)) {
-        makers[name] = 1;
+    if (hasSubgraphs) {
+      for (const std::string &name : madeBy(graph))
         outermost.names[name] = name;
-      }
-    countInside(graph.nodes);
+      count(graph);
+    }
     for (const auto &[name, count] : makers)
       taken.insert(name);
+    for (const auto &[name, count] : nodes)
+      takenByNodes.insert(name);
     for (Node &node : graph.nodes)
       renameInside(node, outermost, "");
   }
@@ -73,12 +74,12 @@ private:
     std::map<std::string, std::string> names; ///< of what it makes -> new names
   };
 
-  void countInside(const std::vector<Node> &nodes) {
-    eachSubgraph(nodes, [&](const Subgraph &graph) {
-      for (const std::string &name : madeBy(graph))
-        ++makers[name];
-      countInside(graph.nodes);
-    });
+  template <typename Graph> void count(const Graph &graph) {
+    for (const std::string &name : madeBy(graph))
+      ++makers[name];
+    for (const Node &node : graph.nodes)
+      ++nodes[node.name];
+    eachSubgraph(graph.nodes, [&](const Subgraph &inner) { count(inner); });
   }
 
   static std::string find(const Scope &innermost, const std::string &name) {
@@ -122,12 +123,14 @@ private:
         for (std::string &each : *list)
           each = find(scope, each);
       renameInside(node, scope, place);
+      if (!node.name.empty() && nodes[node.name] > 1)
+        node.name = freeName(place + node.name, takenByNodes);
     }
     return copy;
   }
 
-  std::map<std::string, int64_t> makers; ///< how many graphs make a value of that name
-  std::set<std::string> taken;
+  std::map<std::string, int64_t> makers, nodes; ///< how many graphs make a value of that name; how many nodes have it
+  std::set<std::string> taken, takenByNodes;
 };
 
 } // namespace
