@@ -53,7 +53,7 @@ template <const char *op, int64_t version> Results unary(NodeImport &n) {
 template <const char *op> Results binary(NodeImport &n) { return requantized(n, standardOn(n, op, 14, {operand(n, 0), operand(n, 3)}), 6, 0); }
 
 constexpr char add[] = "Add", mul[] = "Mul", sigmoid[] = "Sigmoid", leakyRelu[] = "LeakyRelu", averagePool[] = "AveragePool",
-               globalAveragePool[] = "GlobalAveragePool", reduceMean[] = "ReduceMean";
+               globalAveragePool[] = "GlobalAveragePool";
 
 /// Its attribute `opset` says which opset's softmax it is: along one axis from 13 on, over all dims from it before.
 Results softmax(NodeImport &n) {
@@ -127,7 +127,6 @@ const OnnxOp table[] = {
     {"QLinearLeakyRelu", 1, unary<leakyRelu, 16>, domain},
     {"QLinearAveragePool", 1, unary<averagePool, 19>, domain},
     {"QLinearGlobalAveragePool", 1, unary<globalAveragePool, 1>, domain},
-    {"QLinearReduceMean", 1, unary<reduceMean, 13>, domain},
     {"QLinearSoftmax", 1, softmax, domain},
     {"QLinearWhere", 1, where, domain},
     {"QLinearConcat", 1, concat, domain},
