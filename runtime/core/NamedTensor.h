@@ -18,6 +18,7 @@ struct NamedTensor {
   std::vector<int64_t> shape;
   const std::byte *data = nullptr; ///< row-major, little endian
   int64_t bytes = 0;
+  std::string madeOf = {}; ///< the one tensor that an exporter made it of, as the file says; ""
 };
 
 using NamedTensorMap = std::map<std::string, NamedTensor>;

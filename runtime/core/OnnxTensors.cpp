@@ -1,4 +1,5 @@
 // Walks protobuf's wire format; field numbers are those of onnx.proto. Of a field that is there twice the last one counts.
+// PyTorch's exporter says in the metadata of a value what it has computed it from.
 #include "runtime/core/OnnxTensors.h"
 
 #include "runtime/base/Array.h"
@@ -13,7 +14,7 @@ namespace {
 using wire::Field, wire::Fields;
 
 // Field numbers.
-constexpr uint64_t modelGraph = 7, graphNode = 1, graphInitializer = 5, nodeOutput = 2, nodeType = 4, nodeAttribute = 5,
+constexpr uint64_t modelGraph = 7, graphNode = 1, graphInitializer = 5, graphValue = 13, valueName = 1, valueMetadata = 4, nodeOutput = 2, nodeType = 4, nodeAttribute = 5,
                    attributeName = 1, attributeTensor = 5;
 constexpr uint64_t tensorDims = 1, tensorType = 2, tensorSegment = 3, tensorFloats = 4, tensorInts = 5, tensorLongs = 7,
                    tensorName = 8, tensorRaw = 9, tensorDoubles = 10, tensorUnsigned = 11, tensorExternal = 13,
@@ -69,8 +70,29 @@ private:
         HPC_RETURN_IF_ERROR(readTensor(field, ""));
       if (field.number == graphNode && field.type == 2)
         HPC_RETURN_IF_ERROR(readNode(field));
+      if (field.number == graphValue && field.type == 2)
+        readValue(field);
     }
+    for (auto &[name, origin] : origins)
+      if (auto tensor = tensors.find(name); tensor != tensors.end())
+        tensor->second.madeOf = origin;
     return fields.atEnd() ? Status::success() : wrong("is malformed: its graph does not parse");
+  }
+
+  /// "['lm_head.weight']": one name, of which the value was made.
+  void readValue(const Field &value) {
+    std::string name;
+    std::map<std::string, std::string> metadata;
+    Fields fields(file.data(), value.begin, value.end);
+    for (Field field; fields.next(field);) {
+      if (field.number == valueName && field.type == 2)
+        name = text(field);
+      else if (field.number == valueMetadata && field.type == 2)
+        readEntry(field, metadata);
+    }
+    const std::string &from = metadata["pkg.onnxscript.optimizer.folded_from"];
+    if (from.size() > 4 && from.find('\'', 2) == from.size() - 2)
+      origins[name] = from.substr(2, from.size() - 4);
   }
 
   /// A Constant node's tensor goes by the name of the node's output.
@@ -284,6 +306,7 @@ private:
   const MappedFile &file;
   const OpenExternal &open;
   std::vector<std::vector<std::byte>> &owned;
+  std::map<std::string, std::string> origins; ///< of values that an exporter computed
 };
 
 } // namespace

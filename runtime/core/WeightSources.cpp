@@ -165,24 +165,38 @@ Status Weights::openReplacement(const WeightFiles &files) {
   return resolveByName(files);
 }
 
-/// What keeps `found`, which matched by `name`, from being a tensor of the plan; "": nothing.
-std::string Weights::problemOf(size_t index, const std::string &name, const NamedTensor &found) const {
+/// What keeps `found`, which matched by `name`, from being a tensor of the plan; "": nothing. `isOrigin`: an exporter made the
+/// tensor of it, as far as is known by a transpose.
+std::string Weights::problemOf(size_t index, const std::string &name, const NamedTensor &found, bool isOrigin) const {
   const plan::Weight &weight = plan->weights[index];
   const std::string wanted = tensorText(weight.dtype, weight.shape), is = "tensor '" + name + "' is " + shapeText(found.shape) +
                                                                           " of " + found.typeName + ", the plan needs ";
   const std::string of = name == weight.name ? "" : " for '" + weight.name + "'";
   const std::vector<int64_t> turned(weight.shape.rbegin(), weight.shape.rend());
-  if (weight.isMade && name != weight.name && weight.shape == turned && weight.shape.size() == 2)
-    return "tensor '" + name + "' is square, and the exporter made '" + weight.name +
-           "' of it, whether transposed nothing says; export with torch.onnx.export(..., dynamo=True, optimize=False)";
-  const bool mayTurn = weight.isMade && name != weight.name && weight.shape.size() == 2;
-  if (found.shape != weight.shape && !(mayTurn && found.shape == turned))
+  if (isOrigin && found.shape == weight.shape)
+    return "has no tensor '" + weight.name + "', which the exporter made of '" + name + "', how nothing says (a square matrix may be " +
+           "transposed)";
+  if (found.shape != (isOrigin ? turned : weight.shape))
     return is + wanted + of + (weight.shape.size() == 2 && found.shape == turned ? ": it is stored transposed" : "");
   if (!found.dtype || !isExactIn(*found.dtype, weight.dtype))
     return is + wanted + of + (found.dtype && isFloat(*found.dtype) && isFloat(weight.dtype)
                                    ? std::string(": convert the file to ") + hpc::name(weight.dtype)
                                    : std::string());
   return "";
+}
+
+/// The names by which a file may have a tensor. What an exporter made goes by numbers of its own, which another export gives to
+/// another tensor: it is what the file says to be made of the same one. The last name is then that one.
+static std::vector<std::string> namesIn(const NamedTensorMap &tensors, const plan::Weight &weight) {
+  if (!weight.isMade || weight.stateNames.empty())
+    return namesOf(weight);
+  const std::string &origin = weight.stateNames[0];
+  for (const auto &[name, tensor] : tensors)
+    if (tensor.madeOf == origin && tensor.shape == weight.shape)
+      return {name, origin};
+  auto own = tensors.find(weight.name);
+  return own != tensors.end() && own->second.madeOf.empty() ? std::vector<std::string>{weight.name, origin}
+                                                            : std::vector<std::string>{origin};
 }
 
 Status Weights::resolveByName(const WeightFiles &files) {
@@ -211,7 +225,7 @@ Status Weights::resolveByName(const WeightFiles &files) {
     if (weight.file < 0 || (weight.isConstant && takeOwn(i)))
       continue;
     indices.push_back(i);
-    wanted.push_back({namesOf(weight), weight.shape, weight.isMade});
+    wanted.push_back({namesIn(tensors, weight), weight.shape, weight.isMade});
   }
   std::map<std::string, std::vector<int64_t>> available;
   std::vector<std::string> allNames;
@@ -241,7 +255,8 @@ Status Weights::resolveByName(const WeightFiles &files) {
     const std::string &name = matches.of[k]->found;
     const NamedTensor &found = tensors.at(name);
     read.insert(name);
-    std::string problem = problemOf(i, name, found);
+    const bool isOrigin = weight.isMade && matches.of[k]->name + 1 >= wanted[k].names.size();
+    std::string problem = problemOf(i, name, found, isOrigin);
     for (const std::string &other : namesOf(weight)) {
       auto twin = tensors.find(other);
       if (!problem.empty() || weight.isMade || twin == tensors.end() || other == name)
@@ -260,7 +275,7 @@ Status Weights::resolveByName(const WeightFiles &files) {
     source.data = found.data;
     source.path = replaced->path();
     source.dtype = *found.dtype;
-    source.isTransposed = found.shape != weight.shape;
+    source.isTransposed = isOrigin;
     widened += source.dtype != weight.dtype;
   }
   if (!problems.empty())

@@ -89,7 +89,7 @@ private:
   Status openReplacement(const WeightFiles &files);
   Status replaceByOffset(const WeightFiles &files);
   Status resolveByName(const WeightFiles &files);
-  std::string problemOf(size_t weight, const std::string &name, const NamedTensor &found) const;
+  std::string problemOf(size_t weight, const std::string &name, const NamedTensor &found, bool isOrigin) const;
   Status resolveSaved(const WeightFiles &files);
   Status openStates(const WeightFiles &files);
   Status takeSaved(const std::string &name, DType dtype, const std::vector<int64_t> &shape, const std::string &path,
