@@ -27,7 +27,7 @@ struct JoinOptions {
   std::chrono::milliseconds timeout{60000};
   /// How long process 0 tells those who come late what has failed, and how soon it greets whoever comes: both leave all
   /// less than 5 s.
-  std::chrono::milliseconds late{3000}, greeting{4000};
+  std::chrono::milliseconds late{3000}, greeting{3000};
   /// Of process 0: asked now and then whether a process that could not come has failed elsewhere, and which, or -1. May be
   /// empty.
   std::function<Status(int64_t &process)> listenElsewhere;

@@ -26,6 +26,10 @@ class AgentStore:
         return self
 
     def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        self.listener.shutdown(socket.SHUT_RDWR)  # accept() would hold it open
         self.listener.close()
 
     def variables(self, rank, count, run="job", agents=1, address="127.0.0.1"):

@@ -402,7 +402,7 @@ def early_cases():
             file, _ = plan(3, 1, 1)
             port = free_port()
             processes = [start(rank, 3, port, [file, "--input", inputs(), "--output", fresh("never.npz")]) for rank in started]
-            time.sleep(1.5)
+            time.sleep(0.7)
             processes[started.index(victim)].kill()
             left = [process for rank, process in zip(started, processes) if rank != victim]
             check_failed(left, "ended before all had come" if victim else "process 0 is gone")
@@ -531,7 +531,7 @@ def agent_cases():
     def gone():
         need_ucx()
         store = AgentStore()
-        store.listener.close()
+        store.close()
         check_failed(run(store, fresh("never.npz")), "cannot be reached", "--rendezvous=HOST:PORT")
     yield "agent: not there", gone
 

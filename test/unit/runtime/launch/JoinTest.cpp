@@ -278,6 +278,7 @@ namespace {
 /// Stands between one process and the rendezvous: hands bytes on, keeps them, and changes one on request.
 struct Eavesdropper {
   Party gate; ///< what the process comes to
+  std::mutex mutex;
   std::string there, back; ///< to the rendezvous, and from it
   std::thread work;
 
@@ -293,9 +294,14 @@ struct Eavesdropper {
     });
   }
   ~Eavesdropper() { work.join(); }
-  static bool pass(Socket &from, Socket &to, std::string &kept, size_t flip) {
+  std::string saidThere() {
+    std::lock_guard<std::mutex> lock(mutex);
+    return there;
+  }
+  bool pass(Socket &from, Socket &to, std::string &kept, size_t flip) {
     std::string fresh;
     const bool open = from.read(fresh, 1 << 20);
+    std::lock_guard<std::mutex> lock(mutex);
     if (flip >= kept.size() && flip < kept.size() + fresh.size())
       fresh[flip - kept.size()] ^= 1;
     kept += fresh;
@@ -316,7 +322,7 @@ TEST(Join, ARecordedIntroductionIsNotTakenAgain) {
   Eavesdropper ear(party);
   std::thread one([&] { (void)comeTo(ear.gate.options, introduce(1, 3)); });
   std::this_thread::sleep_for(300ms);
-  const std::string recorded = ear.there; // greeting, nonce, proof, introduction
+  const std::string recorded = ear.saidThere(); // greeting, nonce, proof, introduction
   ASSERT_GT(recorded.size(), greetingBytes + 64);
   auto replay = [&](Party &at) {
     Socket socket = at.stranger();
