@@ -10,7 +10,7 @@ namespace hpc {
 /// group (version 2) leaves, and what the limit of the address space (ulimit -v) leaves. INT64_MAX where nothing is known.
 int64_t availableMemory();
 
-/// Of /dev/shm, where message engines keep what processes share; containers make it small.
+/// The size of /dev/shm, where message engines keep what processes share; containers make it small.
 struct SharedMemory {
   int64_t bytes = 0, free = 0;
 

@@ -1,6 +1,6 @@
 // How the workers of a torchrun find process 0, whose port MASTER_PORT cannot be, as the agent's store is there: process
-// 0 listens at a free port and writes into the store where. What an earlier run has left in the store is told by its
-// meeting, which no process answers to any more.
+// 0 listens at a free port and writes into the store where. Each entry names its meeting: that of an earlier run in the
+// same store leads to nobody.
 #pragma once
 
 #include "runtime/launch/Join.h"

@@ -91,7 +91,7 @@ Status AgentStore::set(const std::string &key, const std::string &value) {
   return ping(); // to set has no answer
 }
 
-/// Of a key that is there.
+/// The value of a key that the store has.
 Expected<std::string> AgentStore::value(const std::string &key) {
   HPC_RETURN_IF_ERROR(send(Request(Query::Get).key(key).bytes()));
   const Clock::time_point end = Clock::now() + patience;

@@ -15,7 +15,7 @@ struct Endpoint {
 
 class AgentStore {
 public:
-  /// Of torch 2.4 or later.
+  /// The store has to be that of torch 2.4 or later.
   static Expected<AgentStore> open(const Endpoint &place, Clock::time_point end);
 
   /// Returns when the store has it.

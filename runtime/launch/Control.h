@@ -29,8 +29,8 @@ public:
 
   const std::vector<Introduction> &introductions() const { return joined.introductions; }
   const Introduction &mine() const { return joined.introductions[size_t(process)]; }
-  /// What could not be said on joining: every process calls it once, with its own, and gets the status of compare(), or the
-  /// error of one that has failed meanwhile.
+  /// Replaces the introductions of the meeting by fuller ones: every process calls it once, with its own, and gets the status
+  /// of compare(), or the error of one that has failed meanwhile.
   Status introduce(const Introduction &mine);
   /// `called` hears of the first failure of each step, on a thread of Control's. It replaces the one before.
   void onFailure(std::function<void(const Status &)> called);

@@ -172,7 +172,7 @@ private:
     }
   }
 
-  /// Of what has failed.
+  /// This process need not be waited for any longer; -1: none.
   void hasHeard(int64_t process) {
     if (process > 0 && process < mine.processes)
       told.insert(process);

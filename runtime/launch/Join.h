@@ -28,10 +28,10 @@ struct JoinOptions {
   /// How long process 0 tells those who come late what has failed, and how soon it greets whoever comes: both leave all
   /// less than 5 s.
   std::chrono::milliseconds late{3000}, greeting{3000};
-  /// Of process 0: asked now and then whether a process that could not come has failed elsewhere, and which, or -1. May be
+  /// Process 0 asks it now and then whether a process that could not come has failed elsewhere, and which, or -1. May be
   /// empty.
   std::function<Status(int64_t &process)> listenElsewhere;
-  /// Of process 0: called with what has failed, before those who come late are waited for. May be empty.
+  /// Process 0 calls it with the first failure, before it waits for those who come late. May be empty.
   std::function<void(const Status &)> onFailure;
 };
 
@@ -44,7 +44,7 @@ struct Joined {
 
 /// Refuses a secret that is too short, and addresses that strangers reach where there is none.
 Status checkEndpoints(const JoinOptions &options);
-/// Process 0, with what listenOn() gave for each endpoint. All get the same status, that of compare(). What fails before
+/// Process 0, with what listenOn() gave for each endpoint. All get the same status, that of compare(). A failure before
 /// all are there is told at once, and for some time to those who come later.
 Expected<Joined> receiveAll(const JoinOptions &options, const std::vector<Socket> &listeners, const Introduction &mine);
 /// Any other process. One that has failed needs no number (-1).

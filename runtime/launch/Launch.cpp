@@ -45,7 +45,7 @@ Status parseRendezvous(const std::string &text, Launch &launch) {
   return Status::success();
 }
 
-/// What a launcher's variables say, as far as they are set.
+/// The content of a launcher's variables, as far as they are set.
 struct Claim {
   const Launcher *launcher;
   const char *countName = nullptr; ///< of the two names the one that is set, or the newer one
@@ -92,7 +92,7 @@ private:
   bool isSet(const char *variable) const { return !text(variable).empty(); }
 
   /// Slurm's numbers without a step are those of a batch script; a shell on a node of its is a step with a number near
-  /// the largest. What either starts by hand runs alone.
+  /// the largest. Programs that either starts by hand run alone.
   bool isTaskOfSlurm() const {
     constexpr unsigned long long leastSpecial = 0xfffffff0;
     return isSet("SLURM_STEP_ID") && std::strtoull(text("SLURM_STEP_ID").c_str(), nullptr, 10) < leastSpecial;
@@ -239,7 +239,7 @@ private:
     return Status::success();
   }
 
-  /// What is set of a launcher that does not say everything must not be other than what is followed.
+  /// A launcher that does not say everything must not contradict the one that is followed.
   Status checkRest(const std::vector<Claim> &rest, const Claim &chosen) const {
     for (const Claim &one : rest) {
       if (one.launcher->kind == LauncherKind::Slurm) // its variables reach all that a task starts

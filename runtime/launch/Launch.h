@@ -21,7 +21,7 @@ struct Launch {
   Status status;
   LaunchKind kind = LaunchKind::None;
   std::string by; ///< names the variables that were followed, for messages
-  /// This one and how many. Of Mpi what the environment says, which has to be what MPI says; 0 processes: not known.
+  /// This one and how many. For Mpi the environment's numbers, which MPI has to confirm; 0 processes: not known.
   int64_t process = 0, processes = 1;
   std::string host; ///< of the rendezvous; may be empty for Mpi
   uint16_t port = 0;
@@ -37,8 +37,8 @@ struct Launch {
 /// The value of an environment variable, or null.
 using Environment = std::function<const char *(const char *)>;
 
-/// `wanted`: --launch, one of auto, none, mpi, env. `rendezvous`: --rendezvous=HOST:PORT, may be empty. Of several
-/// launchers the innermost: see docs/launch.md.
+/// `wanted`: --launch, one of auto, none, mpi, env. `rendezvous`: --rendezvous=HOST:PORT, may be empty. The
+/// innermost of several launchers is followed: see docs/launch.md.
 Launch detectLaunch(const std::string &wanted, const std::string &rendezvous, const Environment &environment);
 
 /// Ranks per process, or an error that names the numbers.

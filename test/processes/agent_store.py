@@ -33,7 +33,7 @@ class AgentStore:
         self.listener.close()
 
     def variables(self, rank, count, run="job", agents=1, address="127.0.0.1"):
-        """What its torchrun sets for a worker."""
+        """The variables that its torchrun sets for a worker."""
         return {"RANK": str(rank), "WORLD_SIZE": str(count), "LOCAL_RANK": str(rank % (count // agents)), "LOCAL_WORLD_SIZE": str(count // agents),
                 "GROUP_RANK": str(rank // (count // agents)), "GROUP_WORLD_SIZE": str(agents), "MASTER_ADDR": address, "MASTER_PORT": str(self.port),
                 "TORCHELASTIC_RUN_ID": run, "TORCHELASTIC_USE_AGENT_STORE": "True", "TORCHELASTIC_RESTART_COUNT": "0"}

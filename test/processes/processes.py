@@ -376,7 +376,7 @@ def launcher_cases():
 
 
 def early_cases():
-    """What fails before the processes have met ends all of them within 5 s."""
+    """A failure before the processes have met ends all of them within 5 s."""
     def failing(rank, expected, change, count=2, **variables):
         def case():
             need_ucx()
@@ -481,7 +481,7 @@ def agent_cases():
     yield "agent: two jobs at once, and one after the other", two_jobs
 
     def old_meeting():
-        """What a killed process 0 has left: at its port nobody answers, or another meeting's process 0, or something else."""
+        """A killed process 0 has left an entry: at its port nobody answers, or another meeting's process 0, or something else."""
         need_ucx()
         with AgentStore() as store:
             waiting = run(store, fresh("never.npz"), count=3, ranks=[0])
@@ -536,7 +536,7 @@ def agent_cases():
     yield "agent: not there", gone
 
     def two_agents():
-        """Of one machine: no secret is needed though the address is one that others reach."""
+        """They share a machine, so they need no secret though the address is one that others reach."""
         need_ucx()
         with Hosts() as two:
             done = subprocess.run([*two.prefix(0), sys.executable, __file__, f"--bin={BIN}", "--only=inside: two agents"], capture_output=True, text=True, timeout=90)
@@ -574,7 +574,7 @@ def agent_cases():
 
 
 def inside_cases():
-    """Of a host that two_agents() has made, and only there."""
+    """For a host that two_agents() has made, and only there."""
     def two_agents():
         with AgentStore(Hosts.ADDRESSES[0]) as store:
             file, _ = plan(2, 1, 1)

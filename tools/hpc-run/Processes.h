@@ -14,7 +14,7 @@ struct ProcessFlags {
   bool deterministic = false;
 };
 
-/// What this process has read at once, and how that went: the others hear of an error and end too.
+/// The things that this process has read so far, and how that went: the others hear of an error and end too.
 struct Prepared {
   Status status;
   int64_t worldSize = 0; ///< of the plan; 0 where it could not be read
@@ -22,7 +22,7 @@ struct Prepared {
 };
 
 /// Returns when all processes are there, each with its ranks; from here on all hear within seconds of one that fails or
-/// vanishes. What takes long is read after it. A failure is printed before the others are told.
+/// vanishes. Inputs and weights are read after it. A failure is printed before the others are told.
 Expected<std::unique_ptr<processes::Processes>> meet(const launch::Launch &launch, const ProcessFlags &flags,
                                                      const Prepared &prepared);
 

@@ -200,7 +200,7 @@ Status checkFiles(const Flags &flags, const plan::Plan &plan) {
   return checkOutputFiles(others, {});
 }
 
-/// What is read before the processes meet, since it decides whether they can: a few milliseconds.
+/// Read before the processes meet, since it decides whether they can: it takes a few milliseconds.
 Status readPlanOf(const Flags &flags, int64_t process, Work &work) {
   HPC_RETURN_IF_ERROR(checkModes(flags));
   Expected<plan::Plan> plan = plan::readPlan(flags.plan);
@@ -291,8 +291,7 @@ Status runWork(const Flags &flags, const Work &work, processes::Processes *proce
   return status.ok() && isHome && !work.batches ? writeOutputs(flags, work.plan, std::move(outputs)) : status;
 }
 
-/// What has to be the same in all processes, as far as it is known before they meet: the plan to the byte, the flags that
-/// decide who waits for whom.
+/// All processes must have the same: the plan to the byte, and the flags that decide who waits for whom.
 std::vector<launch::Fingerprint> planFingerprints(const Flags &flags) {
   Expected<MappedFile> file = MappedFile::open(flags.plan);
   uint64_t plan = file.ok() ? hashBytes(file->data(), file->size()) : 0;

@@ -65,8 +65,8 @@ public:
   virtual void close() = 0;
 };
 
-/// What a plugin exports as `hpcCreateTransport`. `processesHere`: on this machine, which share what it has; 0: not known.
-/// Null: `error` says why.
+/// The function that a plugin exports as `hpcCreateTransport`. `processesHere`: their number on this machine, whose memory
+/// they share; 0: not known. A null result: `error` has the reason.
 using CreateTransport = Transport *(int64_t processesHere, std::string *error);
 constexpr const char *createTransportSymbol = "hpcCreateTransport";
 

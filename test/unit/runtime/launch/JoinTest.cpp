@@ -314,7 +314,7 @@ constexpr size_t greetingBytes = 8; ///< of what each side says first
 
 } // namespace
 
-// What a process says once is worth nothing the second time: in the same run, in the next at the same place, and in
+// The words of a process are worth nothing the second time: in the same run, in the next at the same place, and in
 // one with another meeting. Who it stands for still comes.
 TEST(Join, ARecordedIntroductionIsNotTakenAgain) {
   Party party;
@@ -528,8 +528,8 @@ TEST(Control, WhoHasEndedIsNotWaitedFor) {
               HasSubstr("has ended; the others cannot go on alone"));
 }
 
-// What is read after the processes have met: all get the others' introductions, or the error of the one that has failed,
-// though nobody else has.
+// Fuller introductions after the meeting: all get the others', or the error of the one that has failed, though nobody else
+// has.
 TEST(Control, IntroductionsAfterTheMeeting) {
   for (const char *outcome : {"good", "failed", "other data"}) {
     Party party;

@@ -1,4 +1,4 @@
-// What each launcher's environment means, alone and inside another's, and what is said where it does not add up. The
+// The meaning of each launcher's environment, alone and inside another's, and the errors where it does not add up. The
 // tables go through launchers(): a new row needs a place in each.
 #include "runtime/launch/Launch.h"
 
@@ -41,7 +41,7 @@ const Variables place = {{"MASTER_ADDR", "10.0.0.1"}, {"MASTER_PORT", "29500"}};
 const Variables byHand = both(place, {{"RANK", "2"}, {"WORLD_SIZE", "4"}});
 const Variables slurm = {{"SLURM_STEP_ID", "0"}, {"SLURM_PROCID", "1"}, {"SLURM_NTASKS", "8"}};
 
-/// What a launcher sets for a process of several on one machine.
+/// The variables that a launcher sets for a process of several on one machine.
 Variables of(const Launcher &launcher, int64_t process, int64_t count) {
   Variables variables;
   auto set = [&](const char *name, const std::string &value) {
@@ -248,7 +248,7 @@ TEST(Launch, PlacesToMeet) {
   }
 }
 
-// The agent's store is at MASTER_PORT where it says so; --rendezvous does without it. What one agent started is on one
+// The agent's store is at MASTER_PORT where it says so; --rendezvous does without it. Workers of one agent are on one
 // machine, whatever its name stands for.
 TEST(Launch, TheAgentOfTorchrun) {
   Variables agent = both(of(LauncherKind::Torchrun, 1, 4), place);
