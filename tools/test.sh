@@ -68,10 +68,10 @@ lit() { # build
   add lit "$p" "$f" "$s"
 }
 
-cases() { # name, build, script, options: what prints its failures and a last line `N passed, N failed, N skipped`
+cases() { # name, build, script, options: what prints its failures and a last line `N passed, N failed, N skipped`; $python runs it
   local name="$1" log="$2/cases.log" p f s
   shift 2
-  /usr/bin/python3 "$@" | tee "$log" | sed '$d' # its last line is counted, not shown
+  "${python:-/usr/bin/python3}" "$@" | tee "$log" | sed '$d' # its last line is counted, not shown
   if [[ "$(tail -n 1 "$log")" =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed,\ ([0-9]+)\ skipped$ ]]; then
     p="${BASH_REMATCH[1]}" f="${BASH_REMATCH[2]}" s="${BASH_REMATCH[3]}"
     add "$name" "$p" "$f" "$s"
@@ -98,9 +98,22 @@ processes() { # build
   cases processes "$1" test/processes/processes.py --bin="$1/bin"
 }
 random_graphs() { # build, options of graphs.py
-  local build="$1"
+  local build="$1" python
   shift
-  cases "random graphs" "$build" test/random/graphs.py --bin="$build/bin" --keep="$build/random" "$@"
+  if python="$(test/environment.sh 2>/dev/null)"; then
+    cases "random graphs, with ONNX Runtime" "$build" test/random/graphs.py --bin="$build/bin" --keep="$build/random" --reference=onnxruntime "$@"
+  else
+    python="" cases "random graphs" "$build" test/random/graphs.py --bin="$build/bin" --keep="$build/random" "$@"
+    add "ONNX Runtime beside them" 0 0 1
+  fi
+}
+random_gradients() { # build
+  local python
+  if python="$(test/environment.sh)"; then
+    cases "random gradients, with PyTorch" "$1" test/random/gradients.py --bin="$1/bin" --keep="$1/random"
+  else
+    add "random gradients, with PyTorch" 0 0 100
+  fi
 }
 
 case "$sanitize" in
@@ -135,6 +148,7 @@ address)
   shared_grid build
   processes build
   random_graphs build
+  random_gradients build
   ;;
 esac
 finish

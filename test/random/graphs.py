@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Random graphs in random layouts: compiled with --verify, run with --poison, compared with what numpy says (README.md).
 
-  test/random/graphs.py [--bin=build/bin] [--seed=0] [--count=100] [--jobs=2] [--keep=FOLDER] [--reference=onnxruntime]
+  test/random/graphs.py [--bin=build/bin] [--seed=0] [--count=200] [--jobs=2] [--keep=FOLDER] [--reference=onnxruntime]
 
 Prints each failure, made smaller, and a last line `N passed, N failed, N skipped`. A graph that has too few places to cut, or statistics over the batch,
 is compiled again without stages and micro-batches; skipped are graphs without a node.
@@ -325,7 +325,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", default=os.path.join(ROOT, "build", "bin"), help="folder of hpc-opt and hpc-run")
     parser.add_argument("--seed", type=int, default=0, help="the first graph's")
-    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--keep", default=os.path.join(ROOT, "build", "random"), help="where failing graphs go")
     parser.add_argument("--reference", choices=["numpy", "onnxruntime"], default="numpy", help="whether onnxruntime has to agree with numpy first")

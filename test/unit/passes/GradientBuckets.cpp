@@ -202,11 +202,20 @@ TEST(GradientBuckets, EachConditionAloneSaysNo) {
   bucketGradients(scratch.plan, 0, scratch.values);
   EXPECT_EQ(text(scratch.of(1)), "k5 reduce(12) k3 wait k4") << "the result's place is used before";
   StepPlan both = twoGradients(); // what others have added up an update writes itself
-  Instruction more = both.kernel(1, {}, {0}, Part::Update);
-  both.of(1).pop_back();
-  both.of(1).insert(both.of(1).begin(), more);
+  std::vector<Instruction> more{both.kernel(1, {}, {0}, Part::Update), both.kernel(1, {}, {both.buffer(Lifetime::Program, 1)}, Part::Update)};
+  both.of(1).resize(both.of(1).size() - 2);
+  both.of(1).insert(both.of(1).begin(), more.begin(), more.end());
   bucketGradients(both.plan, 0, both.values);
-  EXPECT_EQ(text(both.of(1)), "k5 reduce(12) k3 wait k4") << "written by the update as well";
+  EXPECT_EQ(text(both.of(1)), "k5 k6 reduce(12) k3 wait k4") << "written by the update as well";
+  StepPlan again(1, {ProgramKind::Forward});
+  int32_t a = again.buffer(Lifetime::Program, 8), x = again.buffer(Lifetime::Program, 8);
+  again.kernel(0, {}, {a}, Part::Gradient);
+  int32_t whole = again.allReduce(0, a);
+  again.kernel(0, {}, {a}, Part::Gradient);
+  again.kernel(0, {}, {x}, Part::Gradient);
+  again.kernel(0, {whole}, {again.buffer(Lifetime::Program, 1)}, Part::Update);
+  bucketGradients(again.plan, 0, again.values);
+  EXPECT_EQ(text(again.of(0)), "k0 reduce(32) k1 k2 k3") << "written again by the only program";
 }
 
 // There has to be one program that runs once a step, or the whole step is one program and one micro-batch.

@@ -191,40 +191,44 @@ float columnSum(int column) {
 
 } // namespace
 
-// A sum over ranks is not made in place of what others read: the negated one is of this rank's own, under its shape or another.
+// A sum over ranks is not made in place of what a product reads afterwards, under its shape or another.
 TEST(LowerStates, SumsOverRanksLeaveWhatOthersRead) {
   const char *const text = R"(
 #rows = #dist.sharding<"[4@dp, 3]">
+#ones = #dist.sharding<"[1, 4@dp]">
 #own = #dist.sharding<"[1, 3] partial{dp}">
-#flat = #dist.sharding<"[3] partial{dp}">
+#turned = #dist.sharding<"[3, 1] partial{dp}">
 #whole = #dist.sharding<"[1, 3]">
-#wholeflat = #dist.sharding<"[3]">
+#wholeturned = #dist.sharding<"[3, 1]">
+#m = #dist.sharding<"[3, 3]">
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=2:data">, hpc.phase = "stage"} {
   func.func @main(%x: tensor<2x3xf32, #rows> {nn.name = "x"}) -> (tensor<1x3xf32, #whole> {nn.name = "s"}, tensor<1x3xf32, #whole> {nn.name = "n"},
-      tensor<3xf32, #wholeflat> {nn.name = "t"}, tensor<1x3xf32, #whole> {nn.name = "o"}) {
-    %p = nn.reduce sum %x {axes = array<i64: 0>} : tensor<2x3xf32, #rows> -> tensor<1x3xf32, #own>
+      tensor<3x1xf32, #wholeturned> {nn.name = "t"}, tensor<1x3xf32, #whole> {nn.name = "o"}) {
+    %k = nn.constant dense<[[2.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 2.0]]> : tensor<3x3xf32> : tensor<3x3xf32, #m>
+    %e = nn.constant dense<1.0> : tensor<1x2xf32> : tensor<1x2xf32, #ones>
+    %p = nn.matmul %e, %x : tensor<1x2xf32, #ones>, tensor<2x3xf32, #rows> -> tensor<1x3xf32, #own>
     %s = dist.all_reduce %p {axes = ["dp"], kind = #dist<reduce_kind sum>, before = #own, after = #whole} : tensor<1x3xf32, #own> -> tensor<1x3xf32, #whole>
-    %m = nn.neg %p : tensor<1x3xf32, #own> -> tensor<1x3xf32, #own>
+    %m = nn.matmul %p, %k : tensor<1x3xf32, #own>, tensor<3x3xf32, #m> -> tensor<1x3xf32, #own>
     %n = dist.all_reduce %m {axes = ["dp"], kind = #dist<reduce_kind sum>, before = #own, after = #whole} : tensor<1x3xf32, #own> -> tensor<1x3xf32, #whole>
-    %q = nn.reduce sum %x {axes = array<i64: 0>} : tensor<2x3xf32, #rows> -> tensor<1x3xf32, #own>
-    %v = nn.reshape %q : tensor<1x3xf32, #own> -> tensor<3xf32, #flat>
-    %t = dist.all_reduce %v {axes = ["dp"], kind = #dist<reduce_kind sum>, before = #flat, after = #wholeflat} : tensor<3xf32, #flat> -> tensor<3xf32, #wholeflat>
-    %r = nn.neg %q : tensor<1x3xf32, #own> -> tensor<1x3xf32, #own>
+    %q = nn.matmul %e, %x : tensor<1x2xf32, #ones>, tensor<2x3xf32, #rows> -> tensor<1x3xf32, #own>
+    %v = nn.reshape %q : tensor<1x3xf32, #own> -> tensor<3x1xf32, #turned>
+    %t = dist.all_reduce %v {axes = ["dp"], kind = #dist<reduce_kind sum>, before = #turned, after = #wholeturned} : tensor<3x1xf32, #turned> -> tensor<3x1xf32, #wholeturned>
+    %r = nn.matmul %q, %k : tensor<1x3xf32, #own>, tensor<3x3xf32, #m> -> tensor<1x3xf32, #own>
     %o = dist.all_reduce %r {axes = ["dp"], kind = #dist<reduce_kind sum>, before = #own, after = #whole} : tensor<1x3xf32, #own> -> tensor<1x3xf32, #whole>
-    return %s, %n, %t, %o : tensor<1x3xf32, #whole>, tensor<1x3xf32, #whole>, tensor<3xf32, #wholeflat>, tensor<1x3xf32, #whole>
+    return %s, %n, %t, %o : tensor<1x3xf32, #whole>, tensor<1x3xf32, #whole>, tensor<3x1xf32, #wholeturned>, tensor<1x3xf32, #whole>
   }
 }
 )";
   for (const std::vector<Array> &outputs : run(text, 1))
     for (int i = 0; i < 3; ++i) {
       EXPECT_EQ(outputs[0].as<float>()[i], columnSum(i));
-      EXPECT_EQ(outputs[1].as<float>()[i], -columnSum(i));
+      EXPECT_EQ(outputs[1].as<float>()[i], 2 * columnSum(i));
       EXPECT_EQ(outputs[2].as<float>()[i], columnSum(i));
-      EXPECT_EQ(outputs[3].as<float>()[i], -columnSum(i));
+      EXPECT_EQ(outputs[3].as<float>()[i], 2 * columnSum(i));
     }
 }
 
-// A state is written when nothing shows what it was any more: here a product by a reshape of it comes later, then one by itself.
+// A state or weight is written when nothing shows what it was any more: a product by reshapes of it comes later, one by itself, one by the weight.
 TEST(LowerStates, StatesAreWrittenBehindTheirLastReader) {
   const char *const text = R"(
 #rows = #dist.sharding<"[4@dp, 3]">
@@ -235,15 +239,19 @@ TEST(LowerStates, StatesAreWrittenBehindTheirLastReader) {
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=2:data">, hpc.phase = "stage"} {
   func.func @main(%x: tensor<2x3xf32, #rows> {nn.name = "x"}, %a: tensor<3x3xf32, #m> {nn.state = "a", nn.initial = 1.0 : f64},
                   %b: tensor<3x3xf32, #m> {nn.state = "b", nn.initial = 1.0 : f64})
-      -> (tensor<1x1xf32, #one> {nn.name = "later"}, tensor<3x3xf32, #m> {nn.name = "itself"}, tensor<3x3xf32, #m> {nn.writes = "a"}, tensor<3x3xf32, #m> {nn.writes = "b"}) {
+      -> (tensor<1x1xf32, #one> {nn.name = "later"}, tensor<3x3xf32, #m> {nn.name = "itself"}, tensor<3x3xf32, #m> {nn.name = "weight"},
+          tensor<3x3xf32, #m> {nn.writes = "a"}, tensor<3x3xf32, #m> {nn.writes = "b"}, tensor<3x3xf32, #m> {nn.writes = "c"}) {
     %k = nn.constant dense<[[2.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 2.0]]> : tensor<3x3xf32> : tensor<3x3xf32, #m>
+    %c = nn.parameter "c" {value = dense<1.0> : tensor<3x3xf32>} : tensor<3x3xf32, #m>
+    %row = nn.reshape %a : tensor<3x3xf32, #m> -> tensor<1x9xf32, #w>
+    %column = nn.reshape %a : tensor<3x3xf32, #m> -> tensor<9x1xf32, #v>
     %a1 = nn.matmul %a, %k : tensor<3x3xf32, #m>, tensor<3x3xf32, #m> -> tensor<3x3xf32, #m>
-    %c = nn.reshape %a : tensor<3x3xf32, #m> -> tensor<1x9xf32, #w>
-    %d = nn.reshape %a : tensor<3x3xf32, #m> -> tensor<9x1xf32, #v>
-    %later = nn.matmul %c, %d : tensor<1x9xf32, #w>, tensor<9x1xf32, #v> -> tensor<1x1xf32, #one>
+    %later = nn.matmul %row, %column : tensor<1x9xf32, #w>, tensor<9x1xf32, #v> -> tensor<1x1xf32, #one>
     %b1 = nn.matmul %b, %k : tensor<3x3xf32, #m>, tensor<3x3xf32, #m> -> tensor<3x3xf32, #m>
     %itself = nn.matmul %b, %b : tensor<3x3xf32, #m>, tensor<3x3xf32, #m> -> tensor<3x3xf32, #m>
-    return %later, %itself, %a1, %b1 : tensor<1x1xf32, #one>, tensor<3x3xf32, #m>, tensor<3x3xf32, #m>, tensor<3x3xf32, #m>
+    %c1 = nn.matmul %c, %k : tensor<3x3xf32, #m>, tensor<3x3xf32, #m> -> tensor<3x3xf32, #m>
+    %weight = nn.matmul %c, %c : tensor<3x3xf32, #m>, tensor<3x3xf32, #m> -> tensor<3x3xf32, #m>
+    return %later, %itself, %weight, %a1, %b1, %c1 : tensor<1x1xf32, #one>, tensor<3x3xf32, #m>, tensor<3x3xf32, #m>, tensor<3x3xf32, #m>, tensor<3x3xf32, #m>, tensor<3x3xf32, #m>
   }
 }
 )";
@@ -253,6 +261,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=2:data">, hpc.phase = "
   for (const std::vector<Array> &outputs : rounds) {
     EXPECT_EQ(outputs[0].as<float>()[0], 9 * value * value);
     EXPECT_EQ(outputs[1].as<float>()[0], 3 * value * value);
+    EXPECT_EQ(outputs[2].as<float>()[0], 3 * value * value);
     value *= 2;
   }
 }

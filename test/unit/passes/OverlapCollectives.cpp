@@ -207,6 +207,100 @@ TEST(OverlapCollectives, WhatIsNeededAtOnceComesFirst) {
   EXPECT_EQ(text(others.of(0)), "post(0) k0 reduce(1) k1 wait(0) k2");
 }
 
+namespace {
+
+/// A sum over ranks with a kernel beside it that it has nothing to do with: "k0 post(0) k1 wait(0) k2 k3".
+StepPlan oneSum(CollectiveKind kind = CollectiveKind::AllReduce) {
+  StepPlan step(1, {ProgramKind::Forward});
+  int32_t a = step.buffer(Lifetime::Program, 8), whole;
+  step.kernel(0, {}, {a}, Part::Forward);
+  whole = step.collective(0, kind, a, {"tp"});
+  step.kernel(0, {}, {step.buffer(Lifetime::Program, 8)}, Part::Forward);
+  step.kernel(0, {whole}, {step.buffer(Lifetime::Program, 8)}, Part::Forward);
+  step.kernel(0, {}, {step.buffer(Lifetime::Program, 100)}, Part::Forward); // the most
+  return step;
+}
+
+/// What is gathered is put into `target`: "k0 post(1) k1 wait(1) copy k2 k3" where that outlives the program.
+StepPlan oneCopy(Lifetime target) {
+  StepPlan step(1, {ProgramKind::Forward});
+  int32_t kept = step.buffer(target, 16), a = step.buffer(Lifetime::Program, 8);
+  step.kernel(0, {}, {a}, Part::Update);
+  step.copy(0, kept, step.collective(0, CollectiveKind::AllGather, a));
+  step.kernel(0, {}, {step.buffer(Lifetime::Program, 8)}, Part::Update);
+  step.kernel(0, {kept}, {step.buffer(Lifetime::Program, 8)}, Part::Update);
+  step.kernel(0, {}, {step.buffer(Lifetime::Program, 100)}, Part::Update); // the most
+  return step;
+}
+
+} // namespace
+
+// Each condition alone leaves a collective or what puts its result away where it stands.
+TEST(OverlapCollectives, EachConditionAloneSaysNo) {
+  auto expect = [](const char *what, StepPlan step, const std::string &wanted) {
+    StepEvaluation before(step);
+    overlapCollectives(step.plan, 0, step.values);
+    EXPECT_EQ(text(step.of(0)), wanted) << what;
+    EXPECT_EQ(before.history, StepEvaluation(step).history) << what;
+  };
+  auto sumOf = [](StepPlan &step) -> Collective & { return std::get<Collective>(step.of(0)[1].action); };
+  expect("nothing", oneSum(), "k0 post(0) k1 wait(0) k2 k3");
+  expect("nothing", oneCopy(Lifetime::Session), "k0 post(1) k1 wait(1) copy k2 k3");
+
+  StepPlan posted = oneSum();
+  sumOf(posted).request = 0;
+  posted.stage().requests = {1};
+  posted.of(0).insert(posted.of(0).begin() + 2, {Wait{0}, "wait"});
+  expect("posted already", posted, "k0 post(0) wait(0) k1 k2 k3");
+  StepPlan empty = oneSum();
+  sumOf(empty).count = 0;
+  overlapCollectives(empty.plan, 0, empty.values);
+  EXPECT_EQ(text(empty.of(0)), "k0 reduce(0) k1 k2 k3") << "nothing to sum";
+  StepPlan some = oneSum();
+  some.of(0)[1].when.values = {1, 0, 1, 0};
+  overlapCollectives(some.plan, 0, some.values);
+  EXPECT_EQ(text(some.of(0)), "k0 reduce(0) k1 k2 k3") << "on some ranks";
+  StepPlan asked = oneSum();
+  asked.of(0)[1].onRequest = true;
+  overlapCollectives(asked.plan, 0, asked.values);
+  EXPECT_EQ(text(asked.of(0)), "k0 reduce(0) k1 k2 k3") << "on request";
+  StepPlan copied = oneSum(CollectiveKind::AllGather);
+  sumOf(copied).dst = sumOf(copied).src;
+  overlapCollectives(copied.plan, 0, copied.values);
+  EXPECT_EQ(text(copied.of(0)), "k0 gather(0) k1 k2 k3") << "in place, and no all-reduce";
+
+  expect("put into what the program has itself", oneCopy(Lifetime::Program), "k0 gather(1) copy k1 k2 k3");
+  StepPlan seldom = oneCopy(Lifetime::Session);
+  seldom.of(0)[2].when.values = {1, 0, 1, 0};
+  overlapCollectives(seldom.plan, 0, seldom.values);
+  EXPECT_EQ(text(seldom.of(0)), "k0 gather(1) copy k1 k2 k3") << "put away on some ranks";
+  StepPlan read = oneCopy(Lifetime::Session);
+  std::get<Kernel>(read.of(0)[4].action).args[0].place = std::get<Collective>(read.of(0)[1].action).dst;
+  expect("read beside what puts it away", read, "k0 post(1) k1 wait(1) copy k2 k3");
+
+  // A result that lives longer than the program may be somebody's before; a weight does not overtake what its group does first.
+  for (Lifetime lifetime : {Lifetime::Program, Lifetime::Step}) {
+    StepPlan step(1, {ProgramKind::Forward});
+    int32_t weight = step.buffer(Lifetime::Session, 8), whole = step.buffer(lifetime, 16);
+    step.kernel(0, {}, {step.buffer(Lifetime::Program, 8)}, Part::Forward);
+    step.collective(0, CollectiveKind::AllGather, weight);
+    sumOf(step).dst = {whole, 0};
+    step.kernel(0, {whole}, {step.buffer(Lifetime::Program, 8)}, Part::Forward);
+    step.kernel(0, {}, {step.buffer(Lifetime::Program, 100)}, Part::Forward); // the most
+    expect("a result that lives longer", step, lifetime == Lifetime::Program ? "post(0) k0 wait(0) k1 k2" : "k0 gather(0) k1 k2");
+  }
+  StepPlan two(1, {ProgramKind::Forward});
+  int32_t weight = two.buffer(Lifetime::Session, 8), a = two.buffer(Lifetime::Program, 8);
+  two.kernel(0, {}, {a}, Part::Forward);
+  int32_t first = two.collective(0, CollectiveKind::AllGather, a);
+  two.kernel(0, {}, {two.buffer(Lifetime::Program, 8)}, Part::Forward);
+  two.kernel(0, {first}, {two.buffer(Lifetime::Program, 8)}, Part::Forward);
+  int32_t second = two.collective(0, CollectiveKind::AllGather, weight);
+  two.kernel(0, {second}, {two.buffer(Lifetime::Program, 8)}, Part::Forward);
+  two.kernel(0, {}, {two.buffer(Lifetime::Program, 200)}, Part::Forward); // the most
+  expect("posted first", two, "k0 post(1) post(0) k1 wait(1) k2 wait(0) k3 k4");
+}
+
 // ---- random programs ----------------------------------------------------------------------------
 
 namespace {
