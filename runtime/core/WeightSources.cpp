@@ -61,7 +61,9 @@ Status problemsError(const std::string &flag, const std::string &file, const std
   if (problems.size() > most)
     text += "\n  and " + std::to_string(problems.size() - most) + " more";
   return Status::error(ErrorKind::Io, text + "\ngive weights of the model that was compiled, under the names of the ONNX model or "
-                                             "of the module that was exported (hpc-opt MODEL --list-params prints them)");
+                                             "of the module that was exported (hpc-opt MODEL --list-params prints them); names of the "
+                                             "exporter's own (val_12, onnx::MatMul_3) become those of the module by "
+                                             "torch.onnx.export(..., dynamo=True, optimize=False)");
 }
 
 /// "'a', 'b' and 3 more"
