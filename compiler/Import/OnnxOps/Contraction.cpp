@@ -4,7 +4,7 @@
 
 namespace hpc::onnx {
 
-Value matmulOf(NodeImport &n, Value x, Value y) {
+Value matmulOf(NodeImport &n, Value x, Value y, bool isWide) {
   int64_t ranks[] = {n.b.rank(x), n.b.rank(y)};
   if (ranks[0] == 0 || ranks[1] == 0)
     return n.b.fail("a matrix product of a scalar; both operands need one dim or more");
@@ -12,7 +12,7 @@ Value matmulOf(NodeImport &n, Value x, Value y) {
     x = n.b.reshape(x, {1, n.b.shape(x)[0]});
   if (ranks[1] == 1)
     y = n.b.reshape(y, {n.b.shape(y)[0], 1});
-  Value product = n.b.matmul(x, y);
+  Value product = isWide ? n.b.wideMatmul(x, y) : n.b.matmul(x, y);
   SmallVector<int64_t> shape = n.b.shape(product);
   if (shape.size() < 2)
     return product;

@@ -25,7 +25,8 @@ Value highest(NodeImport &n, Value like);
 /// A reduction of the last dim, which goes.
 Value reduceLast(NodeImport &n, ReduceKind kind, Value x);
 /// ONNX's MatMul: a 1-D operand becomes a row (left) or a column (right), and the dim goes again afterwards.
-Value matmulOf(NodeImport &n, Value x, Value y);
+/// `isWide`: of 16 bits, in f32, not yet rounded.
+Value matmulOf(NodeImport &n, Value x, Value y, bool isWide = false);
 /// alpha X Y; of 16 bits, scaled, in f32: the product may be more than f16 holds.
 Value scaledProduct(NodeImport &n, Value x, Value y, bool transposeX, bool transposeY, double alpha);
 /// data[..., i, :] for i out of indices [..., j]: all dims but the last of `indices` are shared with data, whose next

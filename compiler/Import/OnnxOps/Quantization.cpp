@@ -1,5 +1,5 @@
 // Quantisation: whole numbers with a scale and a zero point, per tensor, per axis or per block. Scaling happens in f32;
-// products of whole numbers are exact, in f64.
+// products of whole numbers are exact: of bytes as sums in f32 of as many products of bf16 as it holds, else in f64.
 #include "compiler/Import/OnnxOps/Quantization.h"
 #include "compiler/Import/OnnxOps/Dims.h"
 #include "compiler/Import/OnnxOps/Narrow.h"
@@ -86,17 +86,38 @@ Results dynamicQuantizeLinear(NodeImport &n) {
   return {quantized(n, x, scaling, DType::U8), scaling.scale, n.b.cast(scaling.zero, DType::U8)};
 }
 
-/// x - zero as f64, where every product and sum of 8-bit numbers is exact. A zero point is one number, or one for each
-/// row (operand 0) or column (operand 1).
-Value centered(NodeImport &n, Value x, Value zero, bool isLeft) {
+/// x - zero in a float type. A zero point is one number, or one for each row (operand 0) or column (operand 1).
+Value centered(NodeImport &n, Value x, Value zero, bool isLeft, DType type) {
   if (isFloat(n.b.dtype(x)))
     return n.b.fail("its operands must be whole numbers");
-  x = n.b.cast(x, DType::F64);
   if (!zero)
-    return x;
+    return n.b.cast(x, type);
   if (n.b.rank(zero) == 1 && isLeft && n.b.rank(x) > 1 && n.b.shape(zero)[0] != 1)
     zero = insertDim(n, zero, 1);
-  return n.b.sub(x, n.b.cast(zero, DType::F64));
+  DType wide = type == DType::F64 ? type : DType::F32;
+  return n.b.cast(n.b.sub(n.b.cast(x, wide), n.b.cast(zero, wide)), type);
+}
+
+/// A zero point that is known to be 0 is none.
+Value nonZero(NodeImport &n, Value zero) {
+  std::shared_ptr<const KnownTensor> known = zero ? n.b.content(zero) : nullptr;
+  for (int64_t i = 0; known && i < known->compact.size(); ++i)
+    if (known->compact.number(i) != 0)
+      return zero;
+  return known ? Value() : zero;
+}
+
+/// The largest magnitude of a number of 8 bits less its zero point.
+int64_t largest(NodeImport &n, Value x, Value zero) { return zero || n.b.dtype(x) == DType::U8 ? 255 : 128; }
+
+/// Elements [start, start + size) of a dim.
+Value piece(NodeImport &n, Value x, int64_t dim, int64_t start, int64_t size) {
+  SmallVector<int64_t> sizes = n.b.shape(x), starts(sizes.size(), 0), steps(sizes.size(), 1);
+  if (sizes[size_t(dim)] == size)
+    return x;
+  starts[size_t(dim)] = start;
+  sizes[size_t(dim)] = size;
+  return n.b.slice(x, starts, steps, sizes);
 }
 
 Value optional(NodeImport &n, size_t index) { return n.has(index) ? n.in(index) : Value(); }
@@ -160,7 +181,27 @@ Value roundedDynamically(NodeImport &n, Value x, ArrayRef<int64_t> axes) {
 }
 
 Value wholeProduct(NodeImport &n, Value x, Value xZero, Value y, Value yZero) {
-  return matmulOf(n, centered(n, x, xZero, true), centered(n, y, yZero, false));
+  auto isByte = [&](Value value) { return n.b.dtype(value) == DType::U8 || n.b.dtype(value) == DType::I8; };
+  xZero = nonZero(n, xZero);
+  yZero = nonZero(n, yZero);
+  bool isNarrow = isByte(x) && isByte(y) && n.b.rank(x) > 0 && n.b.rank(y) > 0;
+  DType type = isNarrow ? DType::BF16 : DType::F64;
+  Value left = centered(n, x, xZero, true, type), right = centered(n, y, yZero, false, type);
+  if (!n.b.status().ok() || !isNarrow)
+    return matmulOf(n, left, right);
+  // bf16 holds every whole number to 256, and f32 every sum of so many products.
+  int64_t dimOfX = n.b.rank(x) - 1, dimOfY = std::max<int64_t>(n.b.rank(y) - 2, 0), count = n.b.shape(x)[size_t(dimOfX)];
+  int64_t most = (int64_t(1) << 24) / (largest(n, x, xZero) * largest(n, y, yZero));
+  if (count != n.b.shape(y)[size_t(dimOfY)])
+    return matmulOf(n, left, right); // its error
+  int64_t pieces = std::max<int64_t>(ceilDiv(count, most), 1), size = ceilDiv(count, pieces);
+  Value sum;
+  for (int64_t start = 0; start == 0 || start < count; start += size) {
+    int64_t own = std::min(size, count - start);
+    Value product = n.b.cast(matmulOf(n, piece(n, left, dimOfX, start, own), piece(n, right, dimOfY, start, own), true), DType::F64);
+    sum = sum ? n.b.add(sum, product) : product;
+  }
+  return sum;
 }
 
 ArrayRef<OnnxOp> quantizationOps() { return table; }

@@ -1,15 +1,24 @@
 // Convolutions of bytes. Sums of products of bytes are whole numbers, which f32 holds up to 2^24 and f64 up to 2^53:
-// they are computed there by the library's product and are exact.
+// they are computed there by the library's product, of as many channels at once as f32 has room for, and are exact.
 #include "compiler/Import/OnnxOps/Convolution.h"
 #include "runtime/base/CountText.h"
+#include "runtime/base/IntegerMath.h"
 
 namespace hpc::onnx {
 namespace {
 
 bool isByte(DType type) { return type == DType::I8 || type == DType::U8; }
 
-/// A float type that holds every sum of `terms` products of two bytes less their zero points.
-DType exactType(int64_t terms) { return terms <= (int64_t(1) << 24) / (255 * 255) ? DType::F32 : DType::F64; }
+/// f32 holds every sum of so many products of two bytes less their zero points.
+constexpr int64_t mostTerms = (int64_t(1) << 24) / (255 * 255);
+
+/// `count` elements of dim 1 from `start` on.
+Value channelsOf(NodeImport &n, Value x, int64_t start, int64_t count) {
+  SmallVector<int64_t> sizes = n.b.shape(x), starts(sizes.size(), 0), steps(sizes.size(), 1);
+  starts[1] = start;
+  sizes[1] = count;
+  return n.b.slice(x, starts, steps, sizes);
+}
 
 /// Input `value` less its zero point (input `zero`, where the node has it), as floats. A zero point is one number, or
 /// one for each element of dim 0.
@@ -30,7 +39,7 @@ Value withoutZero(NodeImport &n, size_t value, size_t zero, DType type) {
   return n.b.sub(x, n.b.cast(n.b.reshape(point, aligned), type));
 }
 
-/// The exact sums, [n, c, counts..] in a float type. `x`, `weight` and their zero points are these inputs.
+/// The exact sums, [n, c, counts..], as i32. `x`, `weight` and their zero points are these inputs.
 std::optional<Value> exactSums(NodeImport &n, size_t x, size_t xZero, size_t weight, size_t weightZero) {
   if (!isByte(n.b.dtype(n.in(x))) || !isByte(n.b.dtype(n.in(weight)))) {
     n.b.fail(std::string("it convolves ") + name(n.b.dtype(n.in(x))) + " and " + name(n.b.dtype(n.in(weight))) +
@@ -41,18 +50,31 @@ std::optional<Value> exactSums(NodeImport &n, size_t x, size_t xZero, size_t wei
   if (!how)
     return std::nullopt;
   SmallVector<int64_t> shape = n.b.shape(n.in(weight));
-  DType type = exactType(elementCount(ArrayRef<int64_t>(shape).drop_front()));
+  int64_t window = elementCount(ArrayRef<int64_t>(shape).drop_front(2)), channels = shape[1];
+  bool fits = window * channels <= mostTerms, isCut = !fits && how->channels.groups == 1 && window <= mostTerms;
+  DType type = fits || isCut ? DType::F32 : DType::F64;
   Value data = withoutZero(n, x, xZero, type), kernel = withoutZero(n, weight, weightZero, type);
   if (!n.b.status().ok())
     return std::nullopt;
-  return convolve(n, data, kernel, Value(), how->window, how->channels);
+  if (!isCut)
+    return n.b.cast(convolve(n, data, kernel, Value(), how->window, how->channels), DType::I32);
+  int64_t pieces = ceilDiv(channels, mostTerms / window), most = ceilDiv(channels, pieces);
+  Value sum;
+  for (int64_t start = 0; start < channels; start += most) {
+    Channels part = how->channels;
+    part.in = std::min(most, channels - start);
+    Value own = convolve(n, channelsOf(n, data, start, part.in), channelsOf(n, kernel, start, part.in), Value(), how->window, part);
+    own = n.b.cast(own, DType::I32);
+    sum = sum ? n.b.add(sum, own) : own;
+  }
+  return sum;
 }
 
 Results convInteger(NodeImport &n) {
   if (n.has(2) && elementCount(n.b.shape(n.in(2))) != 1)
     return {n.b.fail("the zero point of its input must be one number")};
   std::optional<Value> sums = exactSums(n, 0, 2, 1, 3);
-  return {sums ? n.b.cast(*sums, DType::I32) : n.in(0)};
+  return {sums ? *sums : n.in(0)};
 }
 
 /// One number, or one for each channel, along dim 1 of a tensor of `rank` dims.
@@ -74,7 +96,7 @@ Results qLinearConv(NodeImport &n) {
   int64_t rank = n.b.rank(*sums), channels = n.b.shape(*sums)[1];
   if (!isByte(to) || elementCount(n.b.shape(n.in(7))) != 1 || elementCount(n.b.shape(n.in(6))) != 1)
     return {n.b.fail("the scale and zero point of its result must be one number each, the latter i8 or u8")};
-  Value y = n.b.cast(*sums, DType::I32);
+  Value y = *sums;
   if (n.has(8))
     y = n.b.add(y, perChannel(n, n.in(8), channels, rank));
   Value scale = n.b.div(n.b.mul(n.b.reshape(n.in(1), {}), n.in(4)), n.b.reshape(n.in(6), {}));
