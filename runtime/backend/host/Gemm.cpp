@@ -55,7 +55,9 @@ Product productOf(const GemmCall &call, const ProductPart &part, int64_t packedD
 template <typename Compute>
 Status eachPart(const GemmCall &call, const ProductCut &cut, int64_t packedDepth, ThreadPool &threads,
                 std::vector<Scratch> &scratch, const Compute &compute) {
-  return threads.run(cut.parts(), 1, [&](int64_t thread, int64_t first, int64_t last) {
+  // The parts do not depend on how many threads there are; who computes them does.
+  const int64_t grain = paysForThreads(batchSize(call.plan), call.m, call.n, call.k) ? 1 : std::max<int64_t>(cut.parts(), 1);
+  return threads.run(cut.parts(), grain, [&](int64_t thread, int64_t first, int64_t last) {
     if (thread > 0)
       useOneThread();
     for (int64_t index = first; index < last; ++index) {
@@ -73,7 +75,8 @@ Status multiplyInDepths(const GemmCall &call, int64_t depth, ThreadPool &threads
   const int64_t parts = ceilDiv(call.k, depth), size = call.m * call.n;
   memory.resize(std::max(memory.size(), size_t(parts * size) * sizeof(float)));
   float *const sums = reinterpret_cast<float *>(memory.data());
-  HPC_RETURN_IF_ERROR(threads.run(parts, 1, [&](int64_t, int64_t first, int64_t last) {
+  const int64_t grain = paysForThreads(1, call.m, call.n, call.k) ? 1 : parts;
+  HPC_RETURN_IF_ERROR(threads.run(parts, grain, [&](int64_t, int64_t first, int64_t last) {
     for (int64_t part = first; part < last; ++part)
       sumDepth(product, part * depth, std::min(depth, call.k - part * depth), sums + part * size);
     return Status::success();

@@ -13,6 +13,8 @@ namespace {
 constexpr double packing = 32;
 /// Below so many the parts of a cut by shape are not cut further: a tenth of a millisecond or so.
 constexpr double leastWork = 8e6;
+/// Work in whose half a sleeping helper has not woken yet: some 10 microseconds.
+constexpr double leastShared = 4e6;
 /// Units of rows and of columns that all ways compute without waste.
 constexpr int64_t rowUnit = 32, columnUnit = 64;
 /// TileProduct packs B once for so many rows of A.
@@ -56,9 +58,13 @@ ProductCut cutByShape(int64_t products, int64_t m, int64_t n, int64_t k) {
   return cutOf(products, m, n, rows, columns);
 }
 
+bool paysForThreads(int64_t products, int64_t m, int64_t n, int64_t k) {
+  return workOf(double(m), double(n), double(k)) * double(products) >= leastShared;
+}
+
 ProductCut cutByThreads(int64_t products, int64_t m, int64_t n, int64_t k, int64_t threads) {
   ProductCut best = cutOf(products, m, n, m, n);
-  if (threads == 1 || best.parts() == 0)
+  if (threads == 1 || best.parts() == 0 || !paysForThreads(products, m, n, k))
     return best;
   auto seconds = [&](const ProductCut &cut) {
     const double rows = double(cut.rows), columns = double(cut.columns), depth = double(k);

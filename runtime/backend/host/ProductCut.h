@@ -25,6 +25,9 @@ ProductPart partOf(const ProductCut &cut, int64_t m, int64_t n, int64_t index);
 /// threads.
 ProductCut cutByShape(int64_t products, int64_t m, int64_t n, int64_t k);
 
+/// Whether helpers of a rank would have woken before the product is done.
+bool paysForThreads(int64_t products, int64_t m, int64_t n, int64_t k);
+
 /// For TileProduct.h: the cut that takes `threads` threads least time.
 ProductCut cutByThreads(int64_t products, int64_t m, int64_t n, int64_t k, int64_t threads);
 
