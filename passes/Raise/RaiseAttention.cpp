@@ -152,11 +152,11 @@ static LogicalResult raiseAttention(nn::MatmulOp root, PatternRewriter &rewriter
       nn::tensorType(query).getElementType());
   std::optional<int64_t> causal = match->mask.causalOffset;
   IntegerAttr offset = causal ? rewriter.getI64IntegerAttr(*causal) : IntegerAttr();
-  auto attention =
-      nn::AttentionOp::create(rewriter, loc, type, query, key, value, asRank4(rewriter, loc, masks.bias, rank),
-                              rewriter.getF64FloatAttr(scale), offset, match->isGuarded ? rewriter.getUnitAttr() : UnitAttr());
-  if (masks.visible)
-    attention.getVisibleMutable().assign(asRank4(rewriter, loc, masks.visible, rank));
+  Value bias = asRank4(rewriter, loc, masks.bias, rank), visible = asRank4(rewriter, loc, masks.visible, rank);
+  auto attention = nn::AttentionOp::create(rewriter, loc, type, query, key, value, bias, rewriter.getF64FloatAttr(scale),
+                                           offset, match->isGuarded ? rewriter.getUnitAttr() : UnitAttr());
+  if (visible)
+    attention.getVisibleMutable().assign(visible);
   attention.setHiddenAttr(masks.hidden);
   if (match->dropout)
     nn::addDropout(attention, *nn::dropoutOf(match->dropout));
