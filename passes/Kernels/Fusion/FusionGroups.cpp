@@ -6,6 +6,7 @@
 
 #include "passes/Kernels/Elements/ElementEmitter.h"
 #include "passes/Kernels/Elements/RowComposites.h"
+#include "passes/Kernels/Fusion/Ancestors.h"
 #include "passes/Kernels/Fusion/PulledWork.h"
 
 #include "compiler/StepPart.h"
@@ -69,6 +70,17 @@ FusionGroup unite(const FusionGroup &a, const FusionGroup &b) {
         group.reshapes.push_back(producer);
   llvm::sort(group.reshapes, [](Operation *x, Operation *y) { return x->isBeforeInBlock(y); });
   return group;
+}
+
+/// Whether something outside the union, which follows from the first group, is read by `op` of the second: what isConvex
+/// would find by a walk along all that lies between.
+bool comesBack(const FusionGroup &first, Operation *op, const FusionGroup &both, const Ancestors &ancestors) {
+  return llvm::any_of(op->getOperands(), [&](Value operand) {
+    Operation *producer = operand.getDefiningOp();
+    return producer && !both.contains(producer) && llvm::any_of(first.ops, [&](Operation *member) {
+      return ancestors.isKnownPath(member, producer);
+    });
+  });
 }
 
 /// What pulling a value costs within a group.
@@ -275,6 +287,7 @@ std::vector<FusionGroup> formGroups(Block &block, const FusionRoles &roles) {
   std::vector<FusionGroup> groups;
   DenseMap<Operation *, size_t> groupOf;
   Neighbours neighbours;
+  const Ancestors ancestors(block);
   for (Operation &op : block) {
     bool isMember = roles.of(&op) == FusionRole::Grouped || roles.materialized.contains(&op);
     if (!isMember)
@@ -306,7 +319,7 @@ std::vector<FusionGroup> formGroups(Block &block, const FusionRoles &roles) {
         return group == groupOf.end() ? SmallVector<Operation *>{other} : groups[group->second].ops;
       };
       Legality legality(both, roles);
-      if (!legality.check() || !legality.isConvex(fusedWith))
+      if (comesBack(groups[theirs], &op, both, ancestors) || !legality.check() || !legality.isConvex(fusedWith))
         continue;
       for (Operation *member : both.ops)
         groupOf[member] = theirs;
