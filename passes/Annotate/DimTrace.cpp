@@ -103,7 +103,8 @@ std::optional<WeightLookup> matchWeightLookup(Operation *op, const nn::Origins &
 /// The part that two pieces share; nullopt when they share none or do not nest.
 static std::optional<Piece> intersect(Piece a, Piece b) {
   int64_t low = std::max(a.inner, b.inner), high = std::min(a.inner * a.size, b.inner * b.size);
-  if (high <= low || low % a.inner || low % b.inner || high % low)
+  bool nests = a.inner * a.size % high == 0 && b.inner * b.size % high == 0;
+  if (high <= low || low % a.inner || low % b.inner || high % low || !nests)
     return std::nullopt;
   return Piece{low, high / low};
 }
