@@ -1,8 +1,9 @@
-// Several ops may carry one name: a Gemm becomes a product and an addition, raise puts reshapes round a product. The
-// last of them in the program makes the value that the name means.
+// Several ops may carry one name: a Gemm becomes a product and an addition, raise puts reshapes round a product, and a
+// gradient has the names of the op that it differentiates. The last op of the graph itself makes the value that is meant.
 #include "compiler/Sidecar/TensorRules.h"
 
 #include "compiler/Dialect/NN/Ports.h"
+#include "compiler/StepPart.h"
 #include "compiler/ValueNames.h"
 
 #include <numeric>
@@ -23,7 +24,7 @@ struct TensorNames {
       meant[nn::argumentPort(function, argument.getArgNumber()).name] = argument;
     }
     for (Operation &op : function.front()) {
-      if (op.getNumResults() != 1 || op.getNumOperands() == 0)
+      if (op.getNumResults() != 1 || op.getNumOperands() == 0 || stepPartOf(op.getLoc()) != StepPart::Forward)
         continue;
       Value value = op.getResult(0);
       values.push_back(value);

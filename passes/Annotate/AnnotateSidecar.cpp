@@ -6,6 +6,7 @@
 #include "compiler/Sidecar/ModuleSidecar.h"
 #include "compiler/Sidecar/ParamRules.h"
 #include "compiler/Sidecar/TensorRules.h"
+#include "compiler/StepPart.h"
 #include "compiler/Subject.h"
 #include "passes/Annotate/Passes.h"
 #include "runtime/base/File.h"
@@ -29,11 +30,14 @@ static SmallVector<int64_t> resultDims(OpOperand &use, int64_t dim) {
   return dims;
 }
 
-/// The op that adds a bias to `value`: its only reader, elementwise, all else made of weights alone.
+static bool isForward(Operation *op) { return stepPartOf(op->getLoc()) == StepPart::Forward; }
+
+/// The op that adds a bias to `value`: its only reader in the graph, elementwise, all else made of weights alone.
 static OpOperand *biasOf(Value value, const nn::Origins &origins) {
-  if (!value.hasOneUse())
+  auto readers = llvm::make_filter_range(value.getUses(), [](OpOperand &use) { return isForward(use.getOwner()); });
+  if (!llvm::hasSingleElement(readers))
     return nullptr;
-  OpOperand &use = *value.use_begin();
+  OpOperand &use = *readers.begin();
   bool isBias = accessOf(use.getOwner()) == Access::Elementwise && use.getOwner()->getNumOperands() == 2;
   for (Value operand : use.getOwner()->getOperands())
     isBias &= operand == value || origins.lookup(operand).isWeight();
@@ -43,7 +47,9 @@ static OpOperand *biasOf(Value value, const nn::Origins &origins) {
 /// Marks what becomes of dim `dim` of a parameter: the result of the first op that reads anything else beside it, or of
 /// the bias that follows. A dim that is summed away leaves nothing to gather: the sum is whole.
 static void markOutput(Value value, int64_t dim, const nn::Origins &origins, StringRef subject) {
-  for (OpOperand &use : value.getUses())
+  for (OpOperand &use : value.getUses()) {
+    if (!isForward(use.getOwner())) // a gradient or an update is nobody's output
+      continue;
     for (int64_t resultDim : resultDims(use, dim)) {
       Value result = use.getOwner()->getResult(0);
       if (origins.lookup(result).isWeight()) { // a transpose of it
@@ -59,6 +65,7 @@ static void markOutput(Value value, int64_t dim, const nn::Origins &origins, Str
       }
       dist::addWholeOutputDim(result.getDefiningOp(), resultDim, subject);
     }
+  }
 }
 
 namespace {

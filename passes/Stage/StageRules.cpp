@@ -4,7 +4,9 @@
 
 #include "compiler/Dialect/NN/NN.h"
 #include "compiler/Dialect/NN/Origin.h"
+#include "compiler/Dialect/NN/TransposedAliases.h"
 #include "compiler/Interfaces/Cost.h"
+#include "compiler/StepPart.h"
 #include "compiler/ValueNames.h"
 #include "runtime/base/CountText.h"
 
@@ -14,11 +16,19 @@ namespace hpc {
 namespace {
 
 std::vector<std::string> namesOf(Operation *op) {
+  if (auto parameter = dyn_cast<nn::ParameterOp>(op))
+    return nn::namesOf(parameter);
   std::vector<std::string> names = valueNames(op->getLoc());
   for (const std::string &name : {modulePath(op->getLoc()), nodeName(op->getLoc())})
     if (!name.empty())
       names.push_back(name);
   return names;
+}
+
+/// The ONNX node of an op, or the op itself where it has none: a recurrent layer is one reader of its weight.
+const void *nodeOf(Operation *op) {
+  NameLoc node = findNameLoc(op->getLoc());
+  return node ? node.getName().getAsOpaquePointer() : op;
 }
 
 /// The parameters that an op reads, directly or through what is made of weights alone.
@@ -91,19 +101,20 @@ private:
     isUsed.assign(sidecar.stages.size(), false);
     std::set<std::string> all; // names of ops, and then of weights
     for (Operation &op : function.getBody().front())
-      for (const std::string &name : namesOf(&op))
-        all.insert(name);
-    llvm::DenseMap<Operation *, int> readers; // trunk ops that read a weight
+      if (!isa<nn::ParameterOp>(op) && stepPartOf(op.getLoc()) == StepPart::Forward)
+        for (const std::string &name : namesOf(&op))
+          all.insert(name);
+    llvm::DenseMap<Operation *, std::set<const void *>> readers; // nodes of the trunk that read a weight
     for (Operation *op : trunk.ops)
       for (nn::ParameterOp weight : weightsOf(op, origins))
-        ++readers[weight];
+        readers[weight].insert(nodeOf(op));
     for (size_t index = 0; index < trunk.ops.size(); ++index) {
       Operation *op = trunk.ops[index];
       decidedBy[index] = firstMatch(namesOf(op));
       // A weight that others read too does not say where this op is, nor does a name that is another op's.
       std::vector<std::string> names;
       for (nn::ParameterOp weight : weightsOf(op, origins))
-        if (readers[weight] == 1)
+        if (readers[weight].size() == 1)
           llvm::copy_if(namesOf(weight), std::back_inserter(names),
                         [&](const std::string &name) { return !all.count(name); });
       if (!decidedBy[index])
@@ -123,7 +134,7 @@ private:
         continue;
       }
       std::string nearest = nearestMatch(rule.match, std::vector<std::string>(all.begin(), all.end()));
-      return wrong(rule, "matches no module, node or value" +
+      return wrong(rule, "matches no module, node, value or weight" +
                              (nearest.empty() ? std::string() : "; the nearest is '" + nearest + "'"));
     }
     return Status::success();

@@ -7,6 +7,7 @@
 #include "compiler/Dialect/Pipe/Pipe.h"
 #include "compiler/Sidecar/Cuts.h"
 #include "compiler/Sidecar/TensorRules.h"
+#include "compiler/StepPart.h"
 #include "compiler/Subject.h"
 #include "compiler/ValueNames.h"
 #include "runtime/base/File.h"
@@ -70,7 +71,8 @@ void addStages(ModuleOp staged, onnx::ChosenLayout &layout) {
   std::map<std::string, std::set<int64_t>> stagesOf;
   staged.walk([&](pipe::StageOp program) {
     for (Operation &op : program.getBody().front())
-      if (std::string name = nodeName(op.getLoc()); !name.empty() && !isa<nn::ParameterOp>(op))
+      if (std::string name = nodeName(op.getLoc()); !name.empty() && !isa<nn::ParameterOp>(op) &&
+                                                    stepPartOf(op.getLoc()) == StepPart::Forward)
         stagesOf[name].insert(int64_t(program.getIndex()));
   });
   for (auto &[name, stages] : stagesOf)

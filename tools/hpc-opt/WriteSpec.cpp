@@ -8,6 +8,7 @@
 #include "compiler/Sidecar/Cuts.h"
 #include "compiler/Sidecar/ModuleSidecar.h"
 #include "compiler/Sidecar/ParamRules.h"
+#include "compiler/StepPart.h"
 #include "compiler/ValueNames.h"
 
 namespace hpc {
@@ -103,6 +104,8 @@ void addStageRules(ModuleOp staged, Sidecar &sidecar) {
   staged.walk([&](pipe::StageOp program) {
     Part part(int64_t(program.getChunk()), int64_t(program.getIndex()));
     for (Operation &op : program.getBody().front()) {
+      if (stepPartOf(op.getLoc()) != StepPart::Forward) // it has the names of a forward op, and follows that one
+        continue;
       if (nn::isProduct(&op)) // never cheap to repeat, so a rule that names it holds it in its part
         ops[part].push_back(&op);
       for (const std::string &name : stageNames(&op))
