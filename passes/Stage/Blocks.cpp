@@ -36,6 +36,11 @@ static std::string signatureOf(Operation *op) {
   return text;
 }
 
+static double flopsOf(Operation *op) {
+  auto cost = dyn_cast<CostOpInterface>(op);
+  return cost ? double(cost.getFlops()) : 0;
+}
+
 static std::vector<Gap> findGaps(const Trunk &trunk) {
   std::vector<Gap> gaps(trunk.products.size());
   for (size_t i = 1; i < trunk.products.size(); ++i) {
@@ -127,6 +132,26 @@ static void findRuns(ArrayRef<int> kinds, ArrayRef<Gap> gaps, size_t begin, size
   findRuns(kinds, gaps, run->end(), end, runs);
 }
 
+/// Products [begin, end) that stand between runs. Where they cost more than a part should, as convolutions before a
+/// recurrent layer do, they are cut at their own gaps.
+static void cutStretch(const Trunk &trunk, ArrayRef<Gap> gaps, const std::vector<bool> &isPlace, size_t begin, size_t end,
+                       size_t parts, std::vector<size_t> &cuts) {
+  if (end < begin + 2) // one product goes with the layer beside it
+    return;
+  double cost = 0, all = 0;
+  for (auto [index, op] : llvm::enumerate(trunk.ops)) {
+    double flops = flopsOf(op);
+    all += flops;
+    if ((begin == 0 || index >= gaps[begin].op) && (end == gaps.size() || index < gaps[end].op))
+      cost += flops;
+  }
+  if (cost * double(parts) <= all)
+    return;
+  for (size_t gap = std::max<size_t>(begin, 1); gap <= end && gap < gaps.size(); ++gap)
+    if (isPlace[gap])
+      cuts.push_back(gaps[gap].op);
+}
+
 static std::vector<size_t> findCuts(const Trunk &trunk, size_t parts) {
   std::vector<Gap> gaps = findGaps(trunk);
   llvm::StringMap<int> ids; // numbers instead of texts, so that comparing is cheap
@@ -148,10 +173,19 @@ static std::vector<size_t> findCuts(const Trunk &trunk, size_t parts) {
     for (size_t gap = run.first + run.period; gap < run.end(); gap += run.period)
       cuts.push_back(gaps[gap].op);
   }
-  if (!runs.empty())
-    return cuts;
-  // No layers: the best gaps, and all of them where those are too few.
   std::vector<bool> isPlace = localMinima(gaps, 2);
+  if (!runs.empty()) {
+    size_t begin = 0;
+    for (const Run &run : runs) {
+      cutStretch(trunk, gaps, isPlace, begin, run.first, parts, cuts);
+      begin = run.end();
+    }
+    cutStretch(trunk, gaps, isPlace, begin, gaps.size(), parts, cuts);
+    llvm::sort(cuts);
+    cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
+    return cuts;
+  }
+  // No layers: the best gaps, and all of them where those are too few.
   bool takesAll = size_t(llvm::count(isPlace, true)) + 1 < parts;
   for (size_t gap = 1; gap < gaps.size(); ++gap)
     if (takesAll || isPlace[gap])
@@ -167,8 +201,7 @@ Blocks findBlocks(func::FuncOp function, size_t parts) {
   for (size_t block = 0; block < blocks.size(); ++block) {
     double cost = 0;
     for (size_t i = blocks.firstOp[block]; i < blocks.endOp(block); ++i)
-      if (auto op = dyn_cast<CostOpInterface>(blocks.trunk.ops[i]))
-        cost += double(op.getFlops());
+      cost += flopsOf(blocks.trunk.ops[i]);
     blocks.cost.push_back(cost);
   }
   return blocks;
