@@ -132,7 +132,9 @@ struct Annotator {
              (cut.isRow || !isGathered(product.op));
     });
     for (const WeightCut &cut : layout.cuts)
-      if (cut.isRow)
+      if (cut.isRecurrent)
+        seed(cut.product.op->getResult(0), *cut.product.resultN, cut.piece);
+      else if (cut.isRow)
         seed(cut.product.op->getOperand(cut.product.weight), cut.product.weightK, cut.piece);
       else
         seedColumns(cut.product, cut.piece);

@@ -2,6 +2,7 @@
 // rows and its sources products by columns. Before that, matrices that are stacked and summed over (experts) are dealt
 // out whole; after it, products whose results are added to a sum anyway are cut by rows for nothing.
 #include "passes/Annotate/WeightLayout.h"
+#include "passes/Annotate/Recurrence.h"
 #include "passes/Annotate/SumMeeting.h"
 
 #include "compiler/ElementType.h"
@@ -62,13 +63,26 @@ struct LayoutFinder {
   int64_t degree;
   MayCut mayCut;
   const llvm::DenseSet<Operation *> &kept; ///< products that nobody may cut by columns
+  const std::vector<Recurrence> &recurrences;
+  llvm::DenseSet<Operation *> isRecurrent; ///< products of those
   WeightLayout layout;
   llvm::DenseSet<Operation *> isWhole; ///< what a trace finds whole: sums, and what is kept
   std::optional<DimTrace> trace;
 
   LayoutFinder(func::FuncOp function, const nn::Origins &origins, int64_t degree, MayCut mayCut,
-               const llvm::DenseSet<Operation *> &kept)
-      : function(function), origins(origins), degree(degree), mayCut(mayCut), kept(kept), isWhole(kept) {}
+               const llvm::DenseSet<Operation *> &kept, const std::vector<Recurrence> &recurrences)
+      : function(function), origins(origins), degree(degree), mayCut(mayCut), kept(kept), recurrences(recurrences),
+        isWhole(kept) {}
+
+  /// Recurrent layers are decided: by columns all, or whole.
+  void takeRecurrences() {
+    for (const Recurrence &layer : recurrences)
+      for (auto &[product, piece] : layer.products) {
+        isRecurrent.insert(product.op);
+        if (layer.pays && layout.columns.insert(product.op).second)
+          layout.cuts.push_back({product, piece, false, true});
+      }
+  }
 
   void addSum(Operation *op) {
     layout.sums.insert(op);
@@ -220,6 +234,7 @@ struct LayoutFinder {
   }
 
   WeightLayout find() && {
+    takeRecurrences();
     trace.emplace(origins, isWhole);
     for (Operation &op : function.getBody().front())
       dealOut(&op);
@@ -231,6 +246,10 @@ struct LayoutFinder {
     for (const WeightMatmul &product : rest) {
       if (layout.columns.contains(product.op))
         continue;
+      if (isRecurrent.contains(product.op)) {
+        layout.whole.push_back(product);
+        continue;
+      }
       if (kept.contains(product.op) && product.resultN)
         layout.wholeDims.push_back(branchAfter(product.op->getResult(0), *product.resultN));
       if (product.resultN && leadsToOutputs(product.op->getResult(0), *product.resultN))
@@ -309,7 +328,15 @@ bool hasSeveralReaders(Value value, unsigned dim, const nn::Origins &origins) {
 
 WeightLayout chooseLayout(func::FuncOp function, const nn::Origins &origins, int64_t degree, MayCut mayCut) {
   llvm::DenseSet<Operation *> kept, tried;
-  auto find = [&] { return LayoutFinder(function, origins, degree, mayCut, kept).find(); };
+  // Of a layer about which the user has said something nothing is decided here.
+  std::vector<Recurrence> recurrences = findRecurrences(function, origins, degree);
+  llvm::erase_if(recurrences, [&](const Recurrence &layer) {
+    return !llvm::all_of(layer.products, [&](auto &product) { return mayCut({product.first, product.second, false}); });
+  });
+  for (const Recurrence &layer : recurrences)
+    for (auto &[product, piece] : layer.products)
+      (layer.pays ? tried : kept).insert(product.op);
+  auto find = [&] { return LayoutFinder(function, origins, degree, mayCut, kept, recurrences).find(); };
   WeightLayout best = find();
   Work all, whole = wholeWork(best);
   for (Operation &op : function.getBody().front())

@@ -12,6 +12,7 @@ struct WeightCut {
   WeightMatmul product;
   Piece piece;
   bool isRow = false;
+  bool isRecurrent = false; ///< by columns, and the next step gathers the result: nobody may give the cut up
 };
 
 struct WeightLayout {
