@@ -18,7 +18,7 @@ using wire::Field, wire::Fields;
 // Field numbers of onnx.proto.
 enum ModelField { irVersionField = 1, graphField = 7, configurationField = 26 };
 enum GraphField { nodeField = 1, initializerField = 5 };
-enum NodeField { inputField = 1, outputField = 2, nameField = 3, nodeConfigurationsField = 10 };
+enum NodeField { inputField = 1, outputField = 2, nameField = 3, opField = 4, nodeConfigurationsField = 10 };
 constexpr uint64_t tensorNameField = 8;
 constexpr int64_t leastIrVersion = 11;
 
@@ -205,6 +205,9 @@ public:
     });
     if (!failure.ok())
       return failure;
+    for (const auto &[codes, numbers] : dequantized)
+      if (std::find(result.parameters.begin(), result.parameters.end(), codes) != result.parameters.end())
+        result.parameters.push_back(numbers);
     return std::move(result);
   }
 
@@ -220,11 +223,13 @@ private:
   void readNode(const Message &node) {
     NodeAnnotation annotation;
     std::vector<std::string> tensors;
-    std::string firstOutput;
+    std::string firstOutput, op;
     std::vector<Message> configurations;
     node.each([&](const Field &field) {
       if (field.type != 2)
         return;
+      if (field.number == opField)
+        op = node.text(field);
       if (field.number == inputField || field.number == outputField)
         tensors.push_back(node.text(field));
       if (field.number == outputField && firstOutput.empty())
@@ -234,6 +239,10 @@ private:
       if (field.number == nodeConfigurationsField)
         configurations.push_back(node.child(field));
     });
+    if (op == "Constant")
+      result.parameters.push_back(firstOutput);
+    if (op == "DequantizeLinear" && !tensors.empty())
+      dequantized.push_back({tensors.front(), firstOutput});
     if (annotation.node.empty())
       annotation.node = firstOutput;
     for (const Message &configuration : configurations)
@@ -280,6 +289,7 @@ private:
   }
 
   DeviceAnnotations result;
+  std::vector<std::pair<std::string, std::string>> dequantized; ///< input and output
   std::set<std::string> known;
   Status failure;
 };

@@ -47,7 +47,7 @@ struct DeviceAnnotations {
   int64_t devices = 0;
   std::vector<std::string> otherConfigurations;
   std::vector<NodeAnnotation> nodes; ///< those that have something to say, in the file's order
-  std::vector<std::string> parameters; ///< names of all initializers
+  std::vector<std::string> parameters; ///< names of all initializers, of Constant nodes' values, and of either dequantised
 };
 
 /// Of the configuration of that name, "": of the model's first. Checks what the standard demands of an annotation by itself: names that exist,

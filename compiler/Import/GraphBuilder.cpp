@@ -15,7 +15,15 @@ GraphBuilder::GraphBuilder(func::FuncOp function, bool withoutWeights)
     : function(function), withoutWeights(withoutWeights), builder(OpBuilder::atBlockEnd(&function.getBody().front())),
       weights(&function.getBody().front(), function.getContext(), withoutWeights), loc(function.getLoc()) {}
 
-GraphBuilder::~GraphBuilder() { placeholders.dropAllDefinedValueUses(); }
+GraphBuilder::~GraphBuilder() {
+  for (auto &[value, entry] : entries)
+    if (entry.maker) {
+      entry.maker->dropAllReferences();
+      entry.maker->dropAllUses();
+      entry.maker->destroy();
+    }
+  placeholders.dropAllDefinedValueUses();
+}
 
 void GraphBuilder::beginNode(Location location, std::string text) {
   loc = location;
@@ -65,14 +73,23 @@ Value GraphBuilder::known(KnownTensor tensor) {
   if (!checkType(tensor.shape, tensor.dtype()))
     return placeholder(type({}, tensor.dtype()));
   Value value = placeholder(type(tensor.shape, tensor.dtype()));
-  entries.try_emplace(value, Entry{std::make_shared<const KnownTensor>(std::move(tensor)), nullptr, loc, {}, {}});
+  entries.try_emplace(value, Entry{std::make_shared<const KnownTensor>(std::move(tensor)), nullptr, loc});
   return value;
 }
 
 Value GraphBuilder::known(const StoredTensor &stored) {
   Value value = placeholder(type(stored.shape, *stored.dtype));
-  entries.try_emplace(value, Entry{nullptr, &stored, loc, {}, {}});
+  Entry entry{nullptr, &stored, loc};
+  entry.root = mayBeParameter(stored) ? &stored : nullptr;
+  entries.try_emplace(value, std::move(entry));
   return value;
+}
+
+Value GraphBuilder::constant(const void *key, StoredTensor stored, StringRef name) {
+  auto [found, isNew] = constants.try_emplace(key, std::move(stored));
+  if (isNew)
+    found->second.name = name.str();
+  return known(found->second);
 }
 
 std::shared_ptr<const KnownTensor> GraphBuilder::find(Value value) {
@@ -93,7 +110,7 @@ Value GraphBuilder::weight(const StoredTensor &stored) {
   if (withoutWeights && stored.file.empty() && stored.elements() > 0)
     return fail("weight '" + stored.name +
                     "' is not stored as bytes of its own, so the plan would hold its numbers and no others would fit; "
-                    "save the model with raw data (numpy_helper.from_array does), or leave out --no-weights",
+                    "save the model with it as an initializer of raw data (numpy_helper.from_array makes such), or leave out --no-weights",
                 ErrorKind::Unsupported);
   Value value = weights.get(stored);
   storedWeights.try_emplace(value, &stored);
@@ -304,7 +321,12 @@ Value GraphBuilder::finish(Operation *op, bool elementwise) {
       fail(results.status().message(), results.status().kind());
       return replaced(placeholder(resultType));
     }
-    return replaced(known(std::move(results->front())));
+    Value result = known(std::move(results->front()));
+    if (noteMaker(result, op))
+      op->remove();
+    else
+      op->erase();
+    return result;
   }
   useRealOperands(op, elementwise);
   return op->getResult(0);
@@ -349,12 +371,18 @@ Value GraphBuilder::writtenOut(Value value, bool compact) {
     return value;
   // `entries` may not change while the reference is held: building constants adds none.
   Entry &entry = entries.find(value)->second;
+  if (entry.parameter && entry.root) // the same numbers twice would be trained apart
+    return entry.parameter;
   if (!entry.compact) {
     std::shared_ptr<const KnownTensor> known = find(value);
     assert(known && "a forgotten value is used");
     bool large = known->compact.size() > maxConstantElements;
     // Weights of a few bits are bytes.
     bool isWeight = known->compact.isFloat() || known->dtype() == DType::U8 || known->dtype() == DType::I8;
+    if (entry.stored && !large)
+      writtenStored.push_back(value);
+    else if (entry.root && !entry.stored)
+      leftOut.insert(entry.root);
     if (entry.stored && large && isWeight)
       entry.compact = weights.get(*entry.stored);
     else
@@ -379,6 +407,15 @@ Value GraphBuilder::writtenOut(Value value, bool compact) {
 
 void GraphBuilder::finishFunction(ArrayRef<Value> results) {
   func::ReturnOp::create(builder, function.getLoc(), results);
+  // A tensor that was written out before a product read it is that one parameter.
+  for (Value value : writtenStored) {
+    Entry &entry = entries.find(value)->second;
+    for (Value constant : {entry.full, entry.compact})
+      if (entry.parameter && constant && constant != entry.parameter)
+        constant.replaceAllUsesWith(entry.parameter);
+    if (entry.root && !entry.parameter)
+      leftOut.insert(entry.root);
+  }
   Block &body = function.getBody().front();
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
     if (isOpTriviallyDead(&op))

@@ -6,6 +6,7 @@
 #include "compiler/Dialect/NN/NN.h"
 #include "compiler/Import/KnownTensor.h"
 #include "compiler/Import/WeightTable.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"
 
 #include <memory>
@@ -47,7 +48,16 @@ public:
   Value known(KnownTensor tensor);
   /// A constant of the file, loaded whenever it is needed.
   Value known(const StoredTensor &stored);
+  /// The same, of a Constant node, called as its value; `key` tells it from others however often its node is imported.
+  Value constant(const void *key, StoredTensor stored, StringRef name);
   Value weight(const StoredTensor &stored);
+  /// What a product, convolution, recurrent op or lookup reads beside data: where a stored tensor made the known value, the
+  /// parameter that holds it, with the views, casts, sums and products behind it; else the value itself.
+  Value parameter(Value value);
+  /// What the model calls a known value, for the parameter that it may become.
+  void noteName(Value value, StringRef name);
+  /// The same known value, which is no parameter whoever reads it: an initial state, a table of angles.
+  Value settled(Value value);
   bool isKnown(Value value) const { return entries.count(value); }
   /// Null when the value depends on data.
   std::shared_ptr<const KnownTensor> find(Value value);
@@ -97,7 +107,8 @@ public:
   Value widened(Value x);
   Value bitcast(Value x, DType to);
   Value gelu(Value x, bool tanhApproximation);
-  Value add(Value x, Value y) { return binary<nn::AddOp>(x, y); }
+  /// A stored tensor that is added to a product is its bias, a parameter.
+  Value add(Value x, Value y);
   Value sub(Value x, Value y) { return binary<nn::SubOp>(x, y); }
   Value mul(Value x, Value y) { return binary<nn::MulOp>(x, y); }
   Value div(Value x, Value y) { return binary<nn::DivOp>(x, y); }
@@ -150,6 +161,8 @@ public:
 
   /// The value as the program holds it: written out in full where it was known.
   Value real(Value value) { return writtenOut(value, false); }
+  /// Stored tensors whose numbers are in the program and in no parameter that --train trains, in the order of their reads.
+  ArrayRef<const StoredTensor *> untrained() const { return leftOut.getArrayRef(); }
   /// Parameters get their aliases, ops without users go.
   void finishFunction(ArrayRef<Value> results);
 
@@ -159,7 +172,20 @@ private:
     const StoredTensor *stored = nullptr;
     Location loc;
     Value compact, full; ///< written out already
+    const StoredTensor *root = nullptr; ///< the largest that may be a parameter of those it is made from
+    /// The op that makes it of `root` and others: kept where a parameter and that op can stand for the value.
+    Operation *maker = nullptr;
+    SmallVector<std::shared_ptr<const KnownTensor>, 0> held; ///< the maker's operands that have no root
+    Value parameter;                                          ///< written out as one
+    std::string name;                                         ///< in the model, if it has one
   };
+
+  /// Notes what a folded op, about to go, made its result of. Whether the op is kept.
+  bool noteMaker(Value result, Operation *op);
+  bool mayMake(Operation *op) const;
+  const StoredTensor *rootOf(Operation *op, Value operand) const;
+  Value madeAgain(Value value);
+  Value computedParameter(Value value);
 
   template <typename Op> Value unaryWhole(Value x) { return finish(Op::create(builder, loc, x), false); }
   /// An error when the shapes or element types do not go together.
@@ -186,8 +212,11 @@ private:
   llvm::DenseMap<Value, const NarrowType *> narrowTypes;
   llvm::DenseMap<Value, const StoredTensor *> storedWeights;
   llvm::DenseMap<Value, SmallVector<Value>> sequences;
+  std::map<const void *, StoredTensor> constants;
+  llvm::SetVector<const StoredTensor *> leftOut;
+  SmallVector<Value> writtenStored; ///< tensors of the file that are constants of the program
   int64_t numHeld = 0; ///< tensors of all sequences
-  llvm::StringSet<> takenNames;
+  llvm::StringSet<> takenNames, computedNames;
   int64_t numWritten = 0;
 };
 

@@ -201,6 +201,8 @@ Value GraphBuilder::matmul(Value x, Value y, bool transposeX, bool transposeY) {
     if (int64_t a = shape(x)[size_t(rank(x) - back)], b = shape(y)[size_t(rank(y) - back)]; a != b && a != 1 && b != 1)
       return fail("a product of " + left + " by " + right + ", whose leading dims " + std::to_string(a) + " and " + std::to_string(b) +
                   " must be equal, or one of them 1");
+  if (isKnown(x) != isKnown(y))
+    (isKnown(x) ? x : y) = parameter(isKnown(x) ? x : y);
   if (!isFloat(dtype(x)))
     return integerProduct(*this, transposeX ? swapLastTwo(*this, x) : x, transposeY ? swapLastTwo(*this, y) : y);
   return finish(nn::MatmulOp::create(builder, loc, x, y, transposeX, transposeY), false);
@@ -242,6 +244,9 @@ Value GraphBuilder::sortPosition(Value x, int64_t axis, bool descending) {
 
 Value GraphBuilder::gather(Value data, Value index, int64_t axis) {
   SmallVector<int64_t> from = shape(data), to(from.begin(), from.begin() + axis);
+  // Rows of a matrix are looked up where the indices are known as well: positions, the only token type.
+  if (isFloat(dtype(data)) && (!isKnown(index) || (axis == 0 && from.size() == 2)))
+    data = parameter(data);
   llvm::append_range(to, shape(index));
   to.append(from.begin() + axis + 1, from.end());
   if (auto known = find(index)) {
@@ -268,6 +273,8 @@ Value GraphBuilder::gather(Value data, Value index, int64_t axis) {
 
 Value GraphBuilder::gatherNd(Value data, Value index, int64_t batchDims) {
   SmallVector<int64_t> from = shape(data), at = shape(index);
+  if (isFloat(dtype(data)) && !isKnown(index))
+    data = parameter(data);
   if (at.empty() || batchDims < 0 || batchDims >= int64_t(at.size()) || batchDims + at.back() > int64_t(from.size()))
     return fail("its indices do not fit its data");
   int64_t depth = at.back();

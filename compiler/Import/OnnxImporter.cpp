@@ -117,10 +117,36 @@ public:
           << countText(int64_t(mode.settled.size()), "node") << ", the first '" << mode.settled.front()
           << "'): PyTorch's exporter writes batch norms for inference, whatever mode the model was in; to train with "
              "statistics of the batch, write them out in the model, or use norms of groups or layers";
-    return returnOutputs();
+    HPC_RETURN_IF_ERROR(returnOutputs());
+    if (mode.training)
+      warnOfUntrained();
+    return Status::success();
   }
 
 private:
+  /// Tables and weights that are no parameters, so that nobody wonders why they stay as they are.
+  void warnOfUntrained() {
+    constexpr size_t most = 20;
+    for (bool isQuantized : {false, true}) {
+      std::vector<std::string> names;
+      for (const StoredTensor *tensor : builder.untrained())
+        if (tensor->shape.size() >= 2 && tensor->elements() > 1 && isFloat(*tensor->dtype) != isQuantized)
+          names.push_back(quoted(tensor->name));
+      if (names.empty())
+        continue;
+      InFlightDiagnostic warning = emitWarning(function.getLoc()) << "--train leaves ";
+      for (size_t i = 0; i < std::min(most, names.size()); ++i)
+        warning << (i ? ", " : "") << names[i];
+      if (names.size() > most)
+        warning << " and " << countText(int64_t(names.size() - most), "more tensor");
+      warning << " as the file has " << (names.size() == 1 ? "it" : "them")
+              << (isQuantized ? ": whole numbers, which are scaled to floats when the model is compiled; train a model in floats "
+                                "and quantise that"
+                              : ": no product, convolution, recurrent op or lookup reads it by views, casts, sums and products "
+                                "alone; to train it, store it as an initializer");
+    }
+  }
+
   void bindSources() {
     builder.reserveNames(allNames(model));
     for (auto [input, argument] : llvm::zip_equal(model.inputs, function.getArguments()))
@@ -301,6 +327,8 @@ private:
   /// or constant has its own.
   void nameValue(const Node &node, const std::string &name, Value value) {
     Operation *op = value.getDefiningOp();
+    if (!op)
+      builder.noteName(value, name);
     if (node.op == "SequenceAt" && isa_and_nonnull<nn::ParameterOp, nn::ConstantOp>(op))
       return;
     if (op && (node.op == "SequenceAt" || nodeName(op->getLoc()) == node.name || !valueNames(op->getLoc()).empty()))

@@ -50,6 +50,14 @@ bool isWeight(const StoredTensor &tensor) {
   return tensor.elements() > 1 && (isFilled(tensor) || !isMask(tensor));
 }
 
+bool mayBeParameter(const StoredTensor &tensor) {
+  if (tensor.isConstant || !tensor.dtype || tensor.isAbsent() || tensor.elements() == 0)
+    return false;
+  if (!isFloat(*tensor.dtype))
+    return *tensor.dtype == DType::I8 || *tensor.dtype == DType::U8;
+  return tensor.elements() == 1 || isFilled(tensor) || !isMask(tensor);
+}
+
 /// Of what PyTorch's exporter made the tensor; empty where it does not say.
 static std::vector<std::string> originOf(const StoredTensor &tensor) {
   if (!tensor.madeOf.empty())
@@ -109,6 +117,23 @@ nn::ParameterOp WeightTable::create(const StoredTensor &tensor, ArrayRef<int64_t
 /// Whether the framework's state has a tensor of that name: other exporters call what they made "onnx::MatMul_12".
 static bool isInState(const StoredTensor &tensor) {
   return !tensor.isExporters && tensor.madeOf.empty() && tensor.name.find("::") == std::string::npos;
+}
+
+Value WeightTable::computed(const Tensor &tensor, Location loc, StringRef name, StringRef alias) {
+  OpBuilder builder(context);
+  if (last)
+    builder.setInsertionPointAfter(last);
+  else
+    builder.setInsertionPointToStart(entry);
+  ElementsAttr value = tensorToAttr(tensor, context);
+  auto op = nn::ParameterOp::create(builder, loc, cast<RankedTensorType>(value.getType()), builder.getStringAttr(name), StringAttr(),
+                                    IntegerAttr(), IntegerAttr(), DenseI64ArrayAttr(), value, ArrayAttr(),
+                                    DenseI64ArrayAttr(), DenseI64ArrayAttr(), TypeAttr());
+  nn::markStatistic(op);
+  if (alias != name)
+    tied[name.str()].push_back(alias.str());
+  last = op;
+  return op.getResult();
 }
 
 Value WeightTable::get(const StoredTensor &tensor) {

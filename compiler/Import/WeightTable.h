@@ -7,6 +7,7 @@
 
 #include "compiler/Dialect/NN/NN.h"
 #include "compiler/Import/OnnxModel.h"
+#include "compiler/Interpreter/Tensor.h"
 
 namespace hpc::onnx {
 
@@ -14,6 +15,10 @@ namespace hpc::onnx {
 /// are more than one, masks (two values, one of them far below the other) excepted; what is absent or has more than
 /// maxFoldedElements nobody can fold. All others are constants.
 bool isWeight(const StoredTensor &tensor);
+
+/// Whether a product, convolution, recurrent op or lookup that reads the tensor, or what views, casts, sums and products
+/// make of it, reads a parameter: floats that are no mask, and codes of 8 bits or fewer, from which floats are scaled.
+bool mayBeParameter(const StoredTensor &tensor);
 
 class WeightTable {
 public:
@@ -23,6 +28,8 @@ public:
 
   /// The parameter that holds the tensor, made at its first use. Tensors of a model have names of their own.
   Value get(const StoredTensor &tensor);
+  /// A parameter of these numbers, which no file has and nothing trains. `alias`: the tensor that it is made of.
+  Value computed(const Tensor &tensor, Location loc, StringRef name, StringRef alias);
   /// Gives every parameter its aliases: tied initializers and the modules that read it; and its names in the framework's state.
   void setAliases();
 

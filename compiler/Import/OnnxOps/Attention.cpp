@@ -129,7 +129,7 @@ Value anglesAt(NodeImport &n, Value cache, Value ids) {
   int64_t rank = ids ? 2 : 3;
   if (n.b.rank(cache) != rank || (ids && n.b.rank(ids) != 2))
     return n.b.fail("its angles must be [positions, size / 2] with position_ids [batch, length], or [batch, length, size / 2]");
-  return ids ? n.b.gather(cache, ids, 0) : cache;
+  return ids ? n.b.gather(n.b.settled(cache), ids, 0) : cache;
 }
 
 Results rotaryEmbedding(NodeImport &n) {

@@ -27,6 +27,8 @@ Value alongChannels(NodeImport &n, size_t index, int64_t count, int64_t rank) {
     return n.b.fail("its input " + std::to_string(index) + " must have " + countText(count, "element") + " in one dim");
   SmallVector<int64_t> aligned(size_t(rank - 1), 1);
   aligned[0] = count;
+  if (index < 3 && !n.b.isKnown(n.in(0))) // scale and bias; mean and variance are statistics
+    value = n.b.parameter(value);
   return n.b.status().ok() ? n.b.reshape(value, aligned) : value;
 }
 

@@ -3,6 +3,7 @@
 #include "runtime/base/CountText.h"
 
 #include <cmath>
+#include <cstring>
 
 namespace hpc::onnx {
 namespace {
@@ -29,9 +30,16 @@ Results constant(NodeImport &n) {
   if (auto values = n.hasAttribute("value_ints") ? n.integers("value_ints") : std::nullopt)
     return {n.b.indices(*values)};
   if (auto found = n.node.attributes.find("value_floats"); found != n.node.attributes.end()) {
-    Tensor value(DType::F32, {int64_t(found->second.floats.size())});
-    value.floats.assign(found->second.floats.begin(), found->second.floats.end());
-    return {n.b.known(std::move(value))};
+    const std::vector<float> &floats = found->second.floats;
+    StoredTensor value;
+    value.dtype = DType::F32;
+    value.shape = {int64_t(floats.size())};
+    value.bytes = int64_t(floats.size() * sizeof(float));
+    value.owned = std::make_shared<std::vector<std::byte>>(size_t(value.bytes));
+    if (!floats.empty())
+      std::memcpy(value.owned->data(), floats.data(), size_t(value.bytes));
+    value.data = value.owned->data();
+    return {n.b.constant(&floats, std::move(value), n.node.outputs[0])};
   }
   std::shared_ptr<const StoredTensor> value = n.hasAttribute("value") ? n.tensor("value") : nullptr;
   if (!value)
@@ -40,7 +48,7 @@ Results constant(NodeImport &n) {
     return {n.unsupported("a constant of type " + value->typeName)};
   if (value->isAbsent())
     return {n.unsupported("a constant in " + value->file + ", which was not read")};
-  return {n.b.known(*value)};
+  return {n.b.constant(value.get(), *value, n.node.outputs[0])};
 }
 
 Results constantOfShape(NodeImport &n) {

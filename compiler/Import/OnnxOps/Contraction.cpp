@@ -43,7 +43,7 @@ Results gemm(NodeImport &n) {
   if (!n.has(2) || beta == 0)
     return {n.b.cast(result, n.b.dtype(n.in(0)))};
   SmallVector<int64_t> shape = n.b.shape(result);
-  Value bias = alpha == 1 ? n.in(2) : n.b.widened(n.in(2));
+  Value own = n.b.isKnown(result) ? n.in(2) : n.b.parameter(n.in(2)), bias = alpha == 1 ? own : n.b.widened(own);
   if (beta != 1)
     bias = n.b.mul(bias, n.b.scalar(beta, bias));
   Value sum = n.b.cast(n.b.add(result, bias), n.b.dtype(n.in(0)));

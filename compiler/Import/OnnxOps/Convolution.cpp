@@ -22,7 +22,7 @@ Value addBias(NodeImport &n, Value y, Value bias) {
   aligned[0] = shape[1];
   if (!bias || !isBias(n, bias, shape[1]))
     return y;
-  return n.b.add(y, n.b.reshape(bias, aligned));
+  return n.b.add(y, n.b.reshape(n.b.isKnown(y) ? bias : n.b.parameter(bias), aligned));
 }
 
 /// Windows that tile the input: a patch embedding.
@@ -35,6 +35,8 @@ bool isTiling(const SlidingWindow &window) {
 Value depthwise(NodeImport &n, Value windows, Value weight, const SlidingWindow &window, const Channels &channels) {
   int64_t batch = n.b.shape(windows)[0], groups = channels.groups;
   DType own = n.b.dtype(windows);
+  if (!n.b.isKnown(windows))
+    weight = n.b.parameter(weight);
   bool isWide = own == DType::F16 || own == DType::BF16; // products are not rounded before they are summed
   if (isWide) {
     windows = n.b.cast(windows, DType::F32);

@@ -9,6 +9,7 @@ namespace {
 
 template <typename Op> Results unary(NodeImport &n) { return {n.b.unary<Op>(n.in(0))}; }
 template <typename Op> Results binary(NodeImport &n) { return {n.b.binary<Op>(n.in(0), n.in(1))}; }
+Results add(NodeImport &n) { return {n.b.add(n.in(0), n.in(1))}; }
 
 /// Max, Min, Sum over any number of inputs.
 template <typename Op> Results variadic(NodeImport &n) {
@@ -158,7 +159,7 @@ const OnnxOp table[] = {
     {"Not", 1, unary<nn::NotOp>},
     {"IsNaN", 9, unary<nn::IsNanOp>},
     {"IsInf", 10, isInf},
-    {"Add", 7, binary<nn::AddOp>},
+    {"Add", 7, add},
     {"Sub", 7, binary<nn::SubOp>},
     {"Mul", 7, binary<nn::MulOp>},
     {"Div", 7, binary<nn::DivOp>},

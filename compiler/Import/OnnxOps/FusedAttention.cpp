@@ -195,7 +195,7 @@ Results multiHeadAttention(NodeImport &n) {
 Value anglesAt(NodeImport &n, Value cache, Value positions) {
   if (n.b.rank(cache) != 2 || n.b.rank(positions) != 2)
     return n.b.fail("its angles must be [positions, size / 2], its positions [batch, length]");
-  Value angles = n.b.gather(cache, positions, 0);
+  Value angles = n.b.gather(n.b.settled(cache), positions, 0);
   SmallVector<int64_t> shape = n.b.shape(angles);
   return n.b.reshape(angles, {shape[0], shape[1], 1, shape[2]});
 }

@@ -73,7 +73,7 @@ Results matmulNBits(NodeImport &n) {
     return n.b.reshape(x, {rows, width});
   };
   // The bytes stay a parameter, whatever is known of them.
-  Value packed = n.b.dtype(n.in(1)) == DType::U8 ? n.b.real(n.in(1)) : n.b.fail("its weights must be uint8");
+  Value packed = n.b.dtype(n.in(1)) == DType::U8 ? n.b.real(n.b.parameter(n.in(1))) : n.b.fail("its weights must be uint8");
   Value numbers = unpacked(n, flat(packed, blocks * size * bits / 8, "its weights"), bits);
   Value scales = flat(n.in(2), blocks, "its scales");
   DType type = n.b.dtype(scales);

@@ -13,6 +13,9 @@ static Value nnNorm(NodeImport &n, NormKind kind, Value x, Value weight, Value b
 }
 
 Value normOf(NodeImport &n, NormKind kind, Value x, Value weight, Value bias, double epsilon) {
+  for (Value *own : {&weight, &bias})
+    if (*own && !n.b.isKnown(x))
+      *own = n.b.parameter(*own);
   Value wide = stashed(n, x);
   if (wide == x)
     return nnNorm(n, kind, x, weight, bias, epsilon);

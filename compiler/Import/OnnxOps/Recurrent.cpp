@@ -178,7 +178,7 @@ Results recurrent(NodeImport &n, const Kind &kind) {
   auto initial = [&](size_t index, int64_t which) {
     if (!n.has(index))
       return n.b.broadcast(n.b.scalar(0, x), {batch, hidden});
-    Value given = batchFirst ? n.b.transpose(n.in(index), {1, 0, 2}) : n.in(index);
+    Value state = n.b.settled(n.in(index)), given = batchFirst ? n.b.transpose(state, {1, 0, 2}) : state;
     return at(n, given, which);
   };
   Value lengths = n.has(4) ? insertDim(n, indexInput(n, 4), 1) : Value();
@@ -195,12 +195,12 @@ Results recurrent(NodeImport &n, const Kind &kind) {
     cell.roundsState = kind.roundsState;
     Value inputs = n.b.matmul(x, at(n, weights, which), false, true);
     if (n.has(3)) {
-      Value bias = at(n, n.in(3), which);
+      Value bias = at(n, n.b.isKnown(x) ? n.in(3) : n.b.parameter(n.in(3)), which);
       inputs = n.b.add(inputs, part(n, bias, 0, 0, 2));
       cell.recurrentBias = part(n, bias, 0, 1, 2);
     }
     if (n.has(7))
-      cell.peepholes = at(n, n.in(7), which);
+      cell.peepholes = at(n, n.b.isKnown(x) ? n.in(7) : n.b.parameter(n.in(7)), which);
     State state{initial(5, which), kind.gates == 4 ? initial(6, which) : Value()};
     bool backwards = direction == "reverse" || which == 1;
     for (int64_t i = 0; i < steps && n.b.status().ok(); ++i) {
