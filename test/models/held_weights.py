@@ -149,7 +149,7 @@ def check(name, folder):
     for parameter in case.trained:
         expected = difference(case, x, target, parameter)
         found = gradients[parameter]
-        if not numpy.abs(found - expected).max() <= 1e-5 * max(numpy.abs(expected).max(), 1e-3):
+        if not numpy.abs(found - expected).max() <= (1e-3 if found.dtype == numpy.float16 else 1e-5) * max(numpy.abs(expected).max(), 1e-3):
             sys.exit(f"{name}: the gradient of {parameter} is off by {numpy.abs(found - expected).max():.2g} of {numpy.abs(expected).max():.2g}")
     more = set(gradients.files) - set(case.trained) - {"loss"}
     if more:

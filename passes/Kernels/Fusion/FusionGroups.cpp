@@ -83,6 +83,14 @@ bool comesBack(const FusionGroup &first, Operation *op, const FusionGroup &both,
   });
 }
 
+/// Whether one more op can close no circle: all that it reads lies in the group or is a source, and nothing reads it yet.
+bool readsGroupAlone(Operation *op, const FusionGroup &both) {
+  return llvm::all_of(op->getOperands(), [&](Value operand) {
+    Operation *producer = operand.getDefiningOp();
+    return !producer || producer->getNumOperands() == 0 || both.contains(producer);
+  });
+}
+
 /// What pulling a value costs within a group.
 struct Cone {
   bool hasReduction = false, isExpensive = false;
@@ -109,7 +117,7 @@ public:
   /// by: of two groups that each read the other neither could run first.
   bool isConvex(llvm::function_ref<SmallVector<Operation *>(Operation *)> fusedWith) const {
     SmallVector<Operation *> open;
-    DenseSet<Operation *> seen;
+    DenseSet<Operation *> seen, done; // a group is walked through once, by whichever of its ops
     auto visitUsers = [&](Operation *op) {
       for (Operation *user : op->getUsers())
         if (!group.contains(user) && seen.insert(user).second)
@@ -122,10 +130,11 @@ public:
     while (!open.empty()) {
       Operation *op = open.pop_back_val();
       // Nothing behind the group's last op leads back into it, and there are no groups yet.
-      if (!op->isBeforeInBlock(group.ops.back()))
+      if (!op->isBeforeInBlock(group.ops.back()) || done.contains(op))
         continue;
       for (Operation *step : fusedWith(op)) {
         seen.insert(step);
+        done.insert(step);
         if (llvm::any_of(step->getUsers(), [&](Operation *user) { return group.members.contains(user); }))
           return false;
         visitUsers(step);
@@ -319,7 +328,9 @@ std::vector<FusionGroup> formGroups(Block &block, const FusionRoles &roles) {
         return group == groupOf.end() ? SmallVector<Operation *>{other} : groups[group->second].ops;
       };
       Legality legality(both, roles);
-      if (comesBack(groups[theirs], &op, both, ancestors) || !legality.check() || !legality.isConvex(fusedWith))
+      bool isFirst = groups[mine].ops.size() == 1;
+      if (comesBack(groups[theirs], &op, both, ancestors) || !legality.check() ||
+          !((isFirst && readsGroupAlone(&op, both)) || legality.isConvex(fusedWith)))
         continue;
       for (Operation *member : both.ops)
         groupOf[member] = theirs;
