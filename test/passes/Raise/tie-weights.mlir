@@ -50,7 +50,7 @@ func.func @main() -> (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>
 
 // Of weights that are not there only the place is known: two names of one place are one weight, and equal shapes say nothing. The files are not opened.
 // CHECK-LABEL: func.func @main
-// CHECK: nn.parameter "a" {aliases = ["c"], bytes = 8 : i64, file = "none.bin", offset = 8 : i64}
+// CHECK: nn.parameter "a" {aliases = ["c"], bytes = 8 : i64, file = "none.bin", nn.state_names = ["a", "c"], offset = 8 : i64}
 // CHECK-NEXT: nn.parameter "b"
 // CHECK-NEXT: nn.parameter "d"
 // CHECK-NOT: nn.parameter
