@@ -193,6 +193,12 @@ private:
     Homes everywhere(unsigned(parts.numStages()));
     for (Value subtotal : subtotals)
       everywhere |= homesOf(subtotal).value_or(Homes(unsigned(parts.numStages())));
+    // Two stages exchange their subtotals. More would send as many numbers as there are pairs of them: one adds up for all.
+    if (everywhere.count() > 2) {
+      unsigned first = unsigned(everywhere.find_first());
+      everywhere.reset();
+      everywhere.set(first);
+    }
     Value total = subtotals.front();
     for (Value subtotal : ArrayRef(subtotals).drop_front()) {
       total = addUp(builder, root.getLoc(), {total, subtotal});
