@@ -1,4 +1,4 @@
-"""What processes.py and slurm.py share: plans and what one process makes of them, processes that are started and waited for, two network namespaces
+"""Shared by processes.py, early.py, torchrun.py and slurm.py: plans and what one process makes of them, processes that are started and waited for, two network namespaces
 as two hosts, and the loop over cases. Whoever imports it has these options, and ends with `N passed, N failed, N skipped`."""
 import argparse
 import os

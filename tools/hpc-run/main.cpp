@@ -380,6 +380,7 @@ int main(int argc, char **argv) {
   app.footer("For example\n"
              "  hpc-run gpt2.plan --input=inputs.npz --output=logits.npz\n"
              "  mpirun -n 4 hpc-run gpt2.plan --input=inputs.npz --output=logits.npz\n"
+             "  torchrun --nproc-per-node=4 --no-python hpc-run gpt2.plan --input=inputs.npz --output=logits.npz\n"
              "  RANK=0 WORLD_SIZE=2 MASTER_ADDR=10.0.0.1 MASTER_PORT=29500 HPC_SECRET=... hpc-run gpt2.plan ...");
   app.get_formatter()->column_width(38);
   app.add_option("plan", flags.plan, "the plan")->required()->type_name("FILE");
