@@ -161,7 +161,8 @@ Expected<std::unique_ptr<processes::Processes>> meet(const launch::Launch &launc
     HPC_RETURN_IF_ERROR(exchangeByMpi(launch, *joined->transport, mine, options, listeners));
   if (!mine.status.ok()) { // first: to tell the others may take a while
     sayFailure(mine.status.at(mine.text()));
-    options.timeout = options.late;
+    // Who is nobody mostly has company: then no process 0 comes to listen.
+    options.timeout = launch.isNobody() ? std::chrono::milliseconds(1000) : options.late;
   }
   Expected<launch::Joined> all = join(launch, options, listeners, mine);
   if (!all.ok())
