@@ -53,7 +53,7 @@ const FootprintMessage port(portFields);
 const Field moduleFields[] = {{2, 100}, {5, 100}};
 const FootprintMessage module(moduleFields);
 const Field planFields[] = {{2, 150},           {4, 250, &port},  {5, 250, &port},   {6, 100},
-                            {7, 400, &weight}, {8, 450, &stage}, {9, 350, &module}};
+                            {7, 400, &weight}, {8, 450, &stage}, {9, 350, &module}, {10, 100}, {11, 200}};
 
 } // namespace
 
