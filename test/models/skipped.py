@@ -41,7 +41,7 @@ def run(tool, *arguments):
 
 
 def read_tensors(file):
-    """Weights and states, by name."""
+    """By name."""
     data = open(file, "rb").read()
     size = int.from_bytes(data[:8], "little")
     header = json.loads(data[8 : 8 + size])
@@ -56,8 +56,12 @@ def compile(recipe, layout):
 
 
 def train(recipe, data, steps, *flags):
+    if "--load" not in "".join(flags) and os.path.exists(path("w.states")):
+        os.remove(path("w.states"))
     run("hpc-run", path("m.plan"), "--train", f"--data={path(data)}", f"--steps={steps}", f"--lr={recipe['lr']!r}", f"--save={path('w.safetensors')}", *flags)
-    return read_tensors(path("w.safetensors"))
+    states = read_tensors(path("w.states")) if os.path.exists(path("w.states")) else {}
+    assert bool(states) == (recipe["optimizer"] != "sgd" or "momentum" in recipe), f"states {sorted(states)}"
+    return {**read_tensors(path("w.safetensors")), **states}
 
 
 def check_golden(name, recipe, layout):
@@ -85,10 +89,11 @@ def check_without(name, recipe, layout):
 def check_resume(name, recipe, layout):
     flags = ["--lr-schedule=linear", f"--lr-steps={STEPS}"]
     whole = train(recipe, "all.npz", STEPS, *flags)
-    reference = open(path("w.safetensors"), "rb").read()
+    names = ["w.safetensors", "w.states"] if os.path.exists(path("w.states")) else ["w.safetensors"]
+    reference = [open(path(name), "rb").read() for name in names]
     for step in range(1, STEPS + 1):
         train(recipe, "all.npz", step, *flags, *([f"--load={path('w.safetensors')}"] if step > 1 else []))
-    assert open(path("w.safetensors"), "rb").read() == reference, "step by step with --load gives another file"
+    assert [open(path(name), "rb").read() for name in names] == reference, "step by step with --load gives another file"
     assert whole
 
 

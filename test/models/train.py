@@ -244,7 +244,7 @@ class Model:
     def check_states(self, golden, names, optimizer):
         """What one step makes of gradients: the first moment (of momentum, the gradient itself) and the second, by hand."""
         run("hpc-run", path("m.plan"), "--train", f"--data={path('d.npz')}", "--steps=1", "--lr=1e-3", f"--save={path('w.safetensors')}")
-        saved = read_tensors(path("w.safetensors"))
+        saved = read_tensors(path("w.states"))
         kinds = {"momentum": lambda g: g} if optimizer == "momentum" else {"adam.m": lambda g: (1 - 0.75) * g, "adam.v": lambda g: (1 - 0.5) * g**2}
         for kind, of in kinds.items():
             states = {name[len(kind) + 1 :]: tensor for name, tensor in saved.items() if name.startswith(kind + "/")}
