@@ -180,8 +180,8 @@ class Step:
                 raise Reject
             moves = numpy.max([numpy.abs(each[name] - value) for each in samples], axis=0)
             largest = numpy.abs(value).max(initial=0)
-            # Of few elements all may move little by chance: each has at least the root mean square of its tensor's.
-            bounds[name] = 2 * moves + numpy.sqrt((moves**2).sum() / max(moves.size, 1)) + ROUNDINGS * 2.0**-23 * largest + 1e-30
+            # Of few elements all may move little by chance: each has the largest move of its tensor's.
+            bounds[name] = numpy.full(value.shape, 6 * moves.max(initial=0) + ROUNDINGS * 2.0**-23 * largest + 1e-30)
             if not numpy.isfinite(bounds[name]).all() or bounds[name].max(initial=0) > WIDEST * max(largest, 1e-3 * abs(float(truth["loss"]))):
                 raise Reject
         return truth, bounds
