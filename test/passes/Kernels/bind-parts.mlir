@@ -76,3 +76,26 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=1:tensor">} 
                                 tensor<4xf32, #dist.sharding<"[4]">>, tensor<8xf32, #dist.sharding<"[8]">>
   }
 }
+
+// -----
+
+// Each differs from a weight that is bound in parts in one thing: two parts that meet, though together they have as many elements as it; every second element
+// of each half; a part that is one already.
+// CHECK-LABEL: @others
+// CHECK: nn.parameter "a" {{.*}} : tensor<8xf32
+// CHECK: nn.parameter "b" {{.*}} : tensor<8xf32
+// CHECK: nn.parameter "c" {{.*}}part_starts = array<i64: 0>, stored_shape = array<i64: 16>} : tensor<8xf32
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data">} {
+  func.func @others() -> (tensor<4xf32, #dist.sharding<"[4]">>, tensor<4xf32, #dist.sharding<"[4]">>, tensor<4xf32, #dist.sharding<"[4]">>, tensor<4xf32, #dist.sharding<"[4]">>, tensor<4xf32, #dist.sharding<"[4]">>, tensor<4xf32, #dist.sharding<"[4]">>) {
+    %a = nn.parameter "a" {file = "f", bytes = 32 : i64, hashes = array<i64: 1>} : tensor<8xf32, #dist.sharding<"[8]">>
+    %a0 = nn.slice %a {starts = array<i64: 0>, steps = array<i64: 1>} : tensor<8xf32, #dist.sharding<"[8]">> -> tensor<4xf32, #dist.sharding<"[4]">>
+    %a1 = nn.slice %a {starts = array<i64: 2>, steps = array<i64: 1>} : tensor<8xf32, #dist.sharding<"[8]">> -> tensor<4xf32, #dist.sharding<"[4]">>
+    %b = nn.parameter "b" {file = "f", bytes = 32 : i64, hashes = array<i64: 1>} : tensor<8xf32, #dist.sharding<"[8]">>
+    %b0 = nn.slice %b {starts = array<i64: 0>, steps = array<i64: 2>} : tensor<8xf32, #dist.sharding<"[8]">> -> tensor<4xf32, #dist.sharding<"[4]">>
+    %b1 = nn.slice %b {starts = array<i64: 4>, steps = array<i64: 1>} : tensor<8xf32, #dist.sharding<"[8]">> -> tensor<4xf32, #dist.sharding<"[4]">>
+    %c = nn.parameter "c" {file = "f", bytes = 64 : i64, hashes = array<i64: 1>, part_starts = array<i64: 0>, stored_shape = array<i64: 16>} : tensor<8xf32, #dist.sharding<"[8]">>
+    %c0 = nn.slice %c {starts = array<i64: 0>, steps = array<i64: 1>} : tensor<8xf32, #dist.sharding<"[8]">> -> tensor<4xf32, #dist.sharding<"[4]">>
+    %c1 = nn.slice %c {starts = array<i64: 4>, steps = array<i64: 1>} : tensor<8xf32, #dist.sharding<"[8]">> -> tensor<4xf32, #dist.sharding<"[4]">>
+    return %a0, %a1, %b0, %b1, %c0, %c1 : tensor<4xf32, #dist.sharding<"[4]">>, tensor<4xf32, #dist.sharding<"[4]">>, tensor<4xf32, #dist.sharding<"[4]">>, tensor<4xf32, #dist.sharding<"[4]">>, tensor<4xf32, #dist.sharding<"[4]">>, tensor<4xf32, #dist.sharding<"[4]">>
+  }
+}

@@ -153,6 +153,27 @@ func.func @others(%x: tensor<6x6xf32>, %w: tensor<6x6xf32>, %bias: tensor<6xf32>
     %1 = nn.add %a, %b : tensor<36x1xf32>, tensor<1xf32> -> tensor<36x1xf32>
     nn.yield %1 : tensor<36x1xf32>
   }
+  %tl = nn.matmul %y, %w {transpose_lhs} : tensor<2x6x6xf32>, tensor<6x6xf32> -> tensor<2x6x6xf32>
+  // of a batch of them, whose rows are columns of what is read
+  %turned = nn.fused "turned_0" (%tl, %bias) : (tensor<2x6x6xf32>, tensor<6xf32>) -> tensor<2x6x6xf32> {
+  ^bb0(%a: tensor<2x6x6xf32>, %b: tensor<6xf32>):
+    %1 = nn.add %a, %b : tensor<2x6x6xf32>, tensor<6xf32> -> tensor<2x6x6xf32>
+    nn.yield %1 : tensor<2x6x6xf32>
+  }
+  // one operand more, though it is not read
+  %more = nn.fused "more_0" (%p, %bias, %x) : (tensor<6x6xf32>, tensor<6xf32>, tensor<6x6xf32>) -> tensor<6x6xf32> {
+  ^bb0(%a: tensor<6x6xf32>, %b: tensor<6xf32>, %c: tensor<6x6xf32>):
+    %1 = nn.add %a, %b : tensor<6x6xf32>, tensor<6xf32> -> tensor<6x6xf32>
+    nn.yield %1 : tensor<6x6xf32>
+  }
+  %row = nn.slice %x {starts = array<i64: 0, 0>, steps = array<i64: 1, 1>} : tensor<6x6xf32> -> tensor<1x6xf32>
+  %pr = nn.matmul %row, %w : tensor<1x6xf32>, tensor<6x6xf32> -> tensor<1x6xf32>
+  // a row that is its own bias
+  %self = nn.fused "self_0" (%pr, %bias) : (tensor<1x6xf32>, tensor<6xf32>) -> tensor<1x6xf32> {
+  ^bb0(%a: tensor<1x6xf32>, %b: tensor<6xf32>):
+    %1 = nn.add %a, %a : tensor<1x6xf32>, tensor<1x6xf32> -> tensor<1x6xf32>
+    nn.yield %1 : tensor<1x6xf32>
+  }
   return
 }
 }

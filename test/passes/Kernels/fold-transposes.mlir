@@ -39,3 +39,23 @@ func.func @stays(%a: tensor<2x3x4x8xf32>, %b: tensor<3x2x8x5xf32>) -> (tensor<2x
   %r = nn.matmul %u, %t {transpose_lhs} : tensor<2x3x8x4xf32>, tensor<2x3x8x5xf32> -> tensor<2x3x4x5xf32>
   return %r, %u : tensor<2x3x4x5xf32>, tensor<2x3x8x4xf32>
 }
+
+// A transpose that leaves the last dim where it is is no swap of the last two: the heads of the keys come apart by a copy.
+// CHECK-LABEL: @leading
+// CHECK: %[[T:.*]] = nn.transpose %arg1 {permutation = array<i64: 1, 0, 2>}
+// CHECK: nn.matmul %arg0, %[[T]] : tensor<3x4x2xf32>
+func.func @leading(%q: tensor<3x4x2xf32>, %k: tensor<2x3x5xf32>) -> tensor<3x4x5xf32> {
+  %t = nn.transpose %k {permutation = array<i64: 1, 0, 2>} : tensor<2x3x5xf32> -> tensor<3x2x5xf32>
+  %r = nn.matmul %q, %t : tensor<3x4x2xf32>, tensor<3x2x5xf32> -> tensor<3x4x5xf32>
+  return %r : tensor<3x4x5xf32>
+}
+
+// Nor is one that turns three dims round, after which a swap would be left to copy.
+// CHECK-LABEL: @round
+// CHECK: %[[T:.*]] = nn.transpose %arg1 {permutation = array<i64: 2, 1, 0>}
+// CHECK: nn.matmul %arg0, %[[T]] : tensor<3x4x2xf32>
+func.func @round(%q: tensor<3x4x2xf32>, %k: tensor<5x2x3xf32>) -> tensor<3x4x5xf32> {
+  %t = nn.transpose %k {permutation = array<i64: 2, 1, 0>} : tensor<5x2x3xf32> -> tensor<3x2x5xf32>
+  %r = nn.matmul %q, %t : tensor<3x4x2xf32>, tensor<3x2x5xf32> -> tensor<3x4x5xf32>
+  return %r : tensor<3x4x5xf32>
+}
