@@ -14,6 +14,8 @@ import time
 
 import numpy
 
+sys.path.insert(1, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from wire_format import fields
 from harness import (BIN, ENDED_WITHIN, MODEL, MPI_ENV, RUN, SECRET, Hosts, by_environment, by_mpirun, chance, check, check_equal, environment, finish, free_port, inputs,
                      need, need_mpi, need_ucx, options, path, plan, run_cases, stand_in,
                      start)
@@ -244,7 +246,7 @@ def belong_cases():
     yield "belong: another checkpoint", other_checkpoint
 
     def other_weights():
-        """A host whose weights have one changed byte: the plan's hashes find it, and all processes name tensor and rank."""
+        """A host whose large weights have one changed byte each: the plan's hashes find it, and all processes name tensor and rank."""
         need_ucx()
         copy = path("weights")
         shutil.copytree(MODEL, copy, dirs_exist_ok=True)
@@ -252,11 +254,14 @@ def belong_cases():
         weights = [name for name in os.listdir(copy) if name.startswith("dynamo-eager-op18.onnx")]
         target = os.path.join(copy, max(weights, key=lambda name: os.path.getsize(os.path.join(copy, name))))
         with open(target, "r+b") as one:
-            data = bytearray(one.read())
-            for at in range(len(data) // 3, len(data), 4096):
-                data[at] ^= 0x10
+            data = one.read()
+            changed = bytearray(data)
+            (graph,) = (field.value for field in fields(data) if field.number == 7)  # ModelProto
+            for tensor in (field.value for field in fields(graph) if field.number == 5):  # its initializers
+                for raw in (field.value for field in fields(tensor) if field.number == 9 and len(field.value) >= 4096):  # raw_data
+                    changed[data.index(raw) + len(raw) // 2] ^= 0x10
             one.seek(0)
-            one.write(data)
+            one.write(changed)
         port = free_port()
         results = finish([start(0, 2, port, [file, "--input", inputs()]), start(1, 2, port, [file, "--input", inputs(), f"--weights={target}"])], 60)
         for code, errors in results:
