@@ -14,8 +14,8 @@ namespace {
 using wire::Field, wire::Fields;
 
 // Field numbers.
-constexpr uint64_t modelGraph = 7, graphNode = 1, graphInitializer = 5, graphValue = 13, valueName = 1, valueMetadata = 4, nodeOutput = 2, nodeType = 4, nodeAttribute = 5,
-                   attributeName = 1, attributeTensor = 5;
+constexpr uint64_t modelGraph = 7, graphNode = 1, graphInitializer = 5, graphValue = 13, valueName = 1, valueMetadata = 4, nodeOutput = 2, nodeName = 3, nodeType = 4, nodeAttribute = 5,
+                   attributeName = 1, attributeTensor = 5, attributeGraph = 6;
 constexpr uint64_t tensorDims = 1, tensorType = 2, tensorSegment = 3, tensorFloats = 4, tensorInts = 5, tensorLongs = 7,
                    tensorName = 8, tensorRaw = 9, tensorDoubles = 10, tensorUnsigned = 11, tensorExternal = 13,
                    tensorLocation = 14;
@@ -53,7 +53,8 @@ public:
     Fields fields(file.data(), 0, file.size());
     for (Field field; fields.next(field);)
       if (field.number == modelGraph && field.type == 2)
-        HPC_RETURN_IF_ERROR(readGraph(field));
+        HPC_RETURN_IF_ERROR(readGraph(field, "", 0));
+    tensors.merge(inside);
     return fields.atEnd() ? Status::success() : wrong("is cut off or malformed: its protobuf does not parse");
   }
 
@@ -63,13 +64,17 @@ private:
     return std::string(file.text().substr(size_t(field.begin), size_t(field.end - field.begin)));
   }
 
-  Status readGraph(const Field &graph) {
+  /// `place`: "" for the main graph, "loop/body/" inside of a node.
+  Status readGraph(const Field &graph, const std::string &place, int depth) {
+    constexpr int most = 100;
+    if (depth > most)
+      return wrong("has graphs nested more than " + std::to_string(most) + " deep");
     Fields fields(file.data(), graph.begin, graph.end);
     for (Field field; fields.next(field);) {
       if (field.number == graphInitializer && field.type == 2)
-        HPC_RETURN_IF_ERROR(readTensor(field, ""));
+        HPC_RETURN_IF_ERROR(readTensor(field, "", place));
       if (field.number == graphNode && field.type == 2)
-        HPC_RETURN_IF_ERROR(readNode(field));
+        HPC_RETURN_IF_ERROR(readNode(field, place, depth));
       if (field.number == graphValue && field.type == 2)
         readValue(field);
     }
@@ -96,30 +101,39 @@ private:
   }
 
   /// A Constant node's tensor goes by the name of the node's output.
-  Status readNode(const Field &node) {
-    std::string type, output;
+  Status readNode(const Field &node, const std::string &place, int depth) {
+    std::string type, output, own;
     std::optional<Field> value;
+    std::vector<std::pair<std::string, Field>> graphs; ///< by attribute
     Fields fields(file.data(), node.begin, node.end);
     for (Field field; fields.next(field);) {
       if (field.number == nodeType && field.type == 2)
         type = text(field);
-      else if (field.number == nodeOutput && field.type == 2)
+      else if (field.number == nodeOutput && field.type == 2 && output.empty())
         output = text(field);
+      else if (field.number == nodeName && field.type == 2)
+        own = text(field);
       else if (field.number == nodeAttribute && field.type == 2) {
         std::string name;
-        std::optional<Field> tensor;
+        std::optional<Field> tensor, graph;
         Fields inner(file.data(), field.begin, field.end);
         for (Field each; inner.next(each);) {
           if (each.number == attributeName && each.type == 2)
             name = text(each);
           else if (each.number == attributeTensor && each.type == 2)
             tensor = each;
+          else if (each.number == attributeGraph && each.type == 2)
+            graph = each;
         }
+        if (graph)
+          graphs.emplace_back(name, *graph);
         if (name == "value" && tensor)
           value = tensor;
       }
     }
-    return type == "Constant" && value && !output.empty() ? readTensor(*value, output) : Status::success();
+    for (const auto &[attribute, graph] : graphs)
+      HPC_RETURN_IF_ERROR(readGraph(graph, place + (own.empty() ? output : own) + "/" + attribute + "/", depth + 1));
+    return type == "Constant" && value && !output.empty() ? readTensor(*value, output, place) : Status::success();
   }
 
   bool readFields(const Field &tensor, Message &message) const {
@@ -257,7 +271,7 @@ private:
   }
 
   /// `name`, unless empty, is that of a Constant node.
-  Status readTensor(const Field &field, const std::string &name) {
+  Status readTensor(const Field &field, const std::string &name, const std::string &place) {
     Message message;
     if (!readFields(field, message))
       return wrong("is malformed: a tensor of it does not parse");
@@ -274,6 +288,12 @@ private:
       tensor.typeName = hpc::name(*dtype);
       tensor.bytes = *bytes;
       HPC_RETURN_IF_ERROR(findBytes(message, tensor, where));
+    }
+    // A plan has the way to it in the name where another value is called so, and the name alone where none is.
+    if (!place.empty()) {
+      inside.emplace(place + key, tensor);
+      inside.emplace(key, std::move(tensor));
+      return Status::success();
     }
     if (!tensors.emplace(key, std::move(tensor)).second)
       return wrong("has two tensors named '" + key + "'");
@@ -306,6 +326,7 @@ private:
   const MappedFile &file;
   const OpenExternal &open;
   std::vector<std::vector<std::byte>> &owned;
+  NamedTensorMap inside; ///< of subgraphs
   std::map<std::string, std::string> origins; ///< of values that an exporter computed
 };
 

@@ -1,5 +1,5 @@
-// The stored tensors of an ONNX model, without the model: what hpc-run needs of it. Initializers of the main graph, and the
-// values of its Constant nodes, which older exporters write instead.
+// The stored tensors of an ONNX model, without the model: what hpc-run needs of it. Initializers and the values of Constant
+// nodes, which older exporters write instead, also those inside of nodes: by their names, and by "NODE/ATTRIBUTE/name".
 #pragma once
 
 #include "runtime/base/File.h"
