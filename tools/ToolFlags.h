@@ -26,7 +26,7 @@ inline const std::vector<ToolFlags> &toolFlags() {
         "spec", "target", "tp", "train", "verify", "weight-decay", "weights", "write-onnx-annotations", "write-spec", "zero"}},
       {"hpc-run",
        "runs plans",
-       {"allow-lr-jump", "backend", "data", "deterministic", "epilogues", "gradients", "input", "launch", "load", "loss-scale", "lr", "lr-power", "lr-schedule",
+       {"allow-lr-jump", "backend", "data", "deterministic", "epilogues", "follow-links", "gradients", "input", "launch", "load", "loss-scale", "lr", "lr-power", "lr-schedule",
         "lr-steps", "metrics", "no-cuda-graph", "no-cudnn", "no-tiles", "output", "peer-timeout", "poison", "profile", "ranks-per-gpu", "rendezvous",
         "repeat", "save", "seed", "steps", "sync-each-op", "tf32", "threads", "trace", "train", "warmup", "weights"}},
       {"hpc-plan", "prints and checks plans", {"bandwidth", "check", "json", "kernels", "ptx"}},

@@ -439,10 +439,12 @@ struct Compilation {
     HPC_RETURN_IF_ERROR(writeChoices());
     if (!line.output.empty())
       return plan::writePlan(lowered->plan, line.output);
+    if (line.explain || line.verify || !line.writeSpec.empty())
+      return Status::success();
     int64_t most = 0;
     for (const plan::MemoryFacts &memory : facts->memory)
       most = std::max(most, memory.total());
-    llvm::errs() << "hpc-opt: compiled a plan for " << countText(lowered->plan.worldSize(), "rank") << " of at most "
+    llvm::outs() << "compiled a plan for " << countText(lowered->plan.worldSize(), "rank") << " of at most "
                  << byteSizeText(most) << " each; nothing is written without -o PLAN\n";
     return Status::success();
   }
