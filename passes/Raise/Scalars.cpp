@@ -38,8 +38,9 @@ bool isNear(double number, double expected, Type elementType) {
 
 Value makeScalar(OpBuilder &builder, Location loc, Value like, double number) {
   Type element = getElementTypeOrSelf(like.getType());
-  return nn::ConstantOp::create(
-      builder, loc, DenseElementsAttr::get(RankedTensorType::get({}, element), builder.getFloatAttr(element, number)));
+  Attribute value = isa<FloatType>(element) ? Attribute(builder.getFloatAttr(element, number))
+                                            : Attribute(builder.getIntegerAttr(element, int64_t(number)));
+  return nn::ConstantOp::create(builder, loc, DenseElementsAttr::get(RankedTensorType::get({}, element), value));
 }
 
 } // namespace hpc

@@ -534,3 +534,55 @@ func.func @main(%q: tensor<2x4x3x8xf32>, %k: tensor<2x4x3x8xf32>, %v: tensor<2x4
   %y = nn.matmul %n, %v : tensor<2x4x3x3xf32>, tensor<2x4x3x8xf32> -> tensor<2x4x3x8xf32>
   return %y : tensor<2x4x3x8xf32>
 }
+
+// -----
+
+// A bias that makes rows of one query's scores is more than one of nn.attention, which has as many results as queries.
+// CHECK-LABEL: func.func @main(
+// CHECK-NOT: nn.attention
+func.func @main(%q: tensor<2x4x1x8xf32>, %k: tensor<2x4x3x8xf32>, %v: tensor<2x4x3x8xf32>, %b: tensor<1x1x3x3xf32>) -> tensor<2x4x3x8xf32> {
+  %s = nn.matmul %q, %k {transpose_rhs} : tensor<2x4x1x8xf32>, tensor<2x4x3x8xf32> -> tensor<2x4x1x3xf32>
+  %m = nn.add %s, %b : tensor<2x4x1x3xf32>, tensor<1x1x3x3xf32> -> tensor<2x4x3x3xf32>
+  %p = nn.softmax %m : tensor<2x4x3x3xf32> -> tensor<2x4x3x3xf32>
+  %y = nn.matmul %p, %v : tensor<2x4x3x3xf32>, tensor<2x4x3x8xf32> -> tensor<2x4x3x8xf32>
+  return %y : tensor<2x4x3x8xf32>
+}
+
+// -----
+
+// A diagonal that moves with the batch is not the causal attribute, which is one number.
+// CHECK-LABEL: func.func @main(
+// CHECK: nn.attention {{.*}} visible %{{.*}} : tensor<2x1x3x3xi1>
+// CHECK-NOT: causal_offset
+func.func @main(%q: tensor<2x4x3x8xf32>, %k: tensor<2x4x3x8xf32>, %v: tensor<2x4x3x8xf32>) -> tensor<2x4x3x8xf32> {
+  %low = nn.constant dense<-3.40282347E+38> : tensor<f32> : tensor<f32>
+  %b = nn.iota {dim = 0 : i64} : tensor<2x1x1x1xi64>
+  %i = nn.iota {dim = 2 : i64} : tensor<1x1x3x1xi64>
+  %j = nn.iota {dim = 3 : i64} : tensor<1x1x1x3xi64>
+  %o = nn.add %i, %b : tensor<1x1x3x1xi64>, tensor<2x1x1x1xi64> -> tensor<2x1x3x1xi64>
+  %c = nn.compare ge %o, %j : tensor<2x1x3x1xi64>, tensor<1x1x1x3xi64> -> tensor<2x1x3x3xi1>
+  %s = nn.matmul %q, %k {transpose_rhs} : tensor<2x4x3x8xf32>, tensor<2x4x3x8xf32> -> tensor<2x4x3x3xf32>
+  %m = nn.select %c, %s, %low : tensor<2x1x3x3xi1>, tensor<2x4x3x3xf32>, tensor<f32> -> tensor<2x4x3x3xf32>
+  %p = nn.softmax %m : tensor<2x4x3x3xf32> -> tensor<2x4x3x3xf32>
+  %y = nn.matmul %p, %v : tensor<2x4x3x3xf32>, tensor<2x4x3x8xf32> -> tensor<2x4x3x8xf32>
+  return %y : tensor<2x4x3x8xf32>
+}
+
+// -----
+
+// Groups that stand one after the other (0 1 0 1) are not those of grouped attention (0 0 1 1).
+// CHECK-LABEL: func.func @main(
+// CHECK: nn.broadcast
+// CHECK: nn.attention {{.*}} : tensor<2x4x3x8xf32>, tensor<2x4x3x8xf32>, tensor<2x4x3x8xf32>
+func.func @main(%q: tensor<2x4x3x8xf32>, %k: tensor<2x2x3x8xf32>, %v: tensor<2x2x3x8xf32>) -> tensor<2x4x3x8xf32> {
+  %k1 = nn.reshape %k : tensor<2x2x3x8xf32> -> tensor<2x1x2x3x8xf32>
+  %k2 = nn.broadcast %k1 : tensor<2x1x2x3x8xf32> -> tensor<2x2x2x3x8xf32>
+  %k3 = nn.reshape %k2 : tensor<2x2x2x3x8xf32> -> tensor<2x4x3x8xf32>
+  %v1 = nn.reshape %v : tensor<2x2x3x8xf32> -> tensor<2x1x2x3x8xf32>
+  %v2 = nn.broadcast %v1 : tensor<2x1x2x3x8xf32> -> tensor<2x2x2x3x8xf32>
+  %v3 = nn.reshape %v2 : tensor<2x2x2x3x8xf32> -> tensor<2x4x3x8xf32>
+  %s = nn.matmul %q, %k3 {transpose_rhs} : tensor<2x4x3x8xf32>, tensor<2x4x3x8xf32> -> tensor<2x4x3x3xf32>
+  %p = nn.softmax %s : tensor<2x4x3x3xf32> -> tensor<2x4x3x3xf32>
+  %y = nn.matmul %p, %v3 : tensor<2x4x3x3xf32>, tensor<2x4x3x8xf32> -> tensor<2x4x3x8xf32>
+  return %y : tensor<2x4x3x8xf32>
+}

@@ -47,3 +47,34 @@ func.func @main(%x: tensor<4x7xf32>, %labels: tensor<4x1x1xi64>, %pairs: tensor<
   %two = nn.gather_nd %again, %pairs {batch_dims = 1 : i64} : tensor<4x7xf32>, tensor<4x2x1xi64> -> tensor<4x2xf32>
   return %own, %logs, %two : tensor<4x1xf32>, tensor<4x7xf32>, tensor<4x2xf32>
 }
+
+// -----
+
+// Rows that a look-up takes whole are no labels' logits, though there are as many of them. A label that is clamped at -1 may still count from the end.
+// CHECK-LABEL: func.func @main(
+// CHECK: nn.constant dense<7> : tensor<i64>
+// CHECK: nn.cross_entropy
+// CHECK-NOT: nn.cross_entropy
+// CHECK: return
+func.func @main(%x: tensor<4x7xf32>, %z: tensor<4x7xf32>, %labels: tensor<4x1xi64>) -> (tensor<4x7xf32>, tensor<4x1xf32>) {
+  %top = nn.reduce max %x {axes = array<i64: 1>} : tensor<4x7xf32> -> tensor<4x1xf32>
+  %low = nn.sub %x, %top : tensor<4x7xf32>, tensor<4x1xf32> -> tensor<4x7xf32>
+  %e = nn.exp %low : tensor<4x7xf32> -> tensor<4x7xf32>
+  %sum = nn.reduce sum %e {axes = array<i64: 1>} : tensor<4x7xf32> -> tensor<4x1xf32>
+  %log = nn.log %sum : tensor<4x1xf32> -> tensor<4x1xf32>
+  %logs = nn.sub %low, %log : tensor<4x7xf32>, tensor<4x1xf32> -> tensor<4x7xf32>
+  %rows = nn.gather_nd %logs, %labels {batch_dims = 0 : i64} : tensor<4x7xf32>, tensor<4x1xi64> -> tensor<4x7xf32>
+  %top2 = nn.reduce max %z {axes = array<i64: 1>} : tensor<4x7xf32> -> tensor<4x1xf32>
+  %low2 = nn.sub %z, %top2 : tensor<4x7xf32>, tensor<4x1xf32> -> tensor<4x7xf32>
+  %e2 = nn.exp %low2 : tensor<4x7xf32> -> tensor<4x7xf32>
+  %sum2 = nn.reduce sum %e2 {axes = array<i64: 1>} : tensor<4x7xf32> -> tensor<4x1xf32>
+  %log2 = nn.log %sum2 : tensor<4x1xf32> -> tensor<4x1xf32>
+  %logs2 = nn.sub %low2, %log2 : tensor<4x7xf32>, tensor<4x1xf32> -> tensor<4x7xf32>
+  %two = nn.constant dense<2> : tensor<i64> : tensor<i64>
+  %last = nn.constant dense<-1> : tensor<i64> : tensor<i64>
+  %moved = nn.sub %labels, %two : tensor<4x1xi64>, tensor<i64> -> tensor<4x1xi64>
+  %clamped = nn.max %moved, %last : tensor<4x1xi64>, tensor<i64> -> tensor<4x1xi64>
+  %apart = nn.reshape %clamped : tensor<4x1xi64> -> tensor<4x1x1xi64>
+  %own = nn.gather_nd %logs2, %apart {batch_dims = 1 : i64} : tensor<4x7xf32>, tensor<4x1x1xi64> -> tensor<4x1xf32>
+  return %rows, %own : tensor<4x7xf32>, tensor<4x1xf32>
+}

@@ -109,3 +109,65 @@ func.func @main(%x: tensor<3x4xf16>) -> tensor<3x4xf16> {
   %y = nn.div %centered, %root : tensor<3x4xf16>, tensor<3x1xf16> -> tensor<3x4xf16>
   return %y : tensor<3x4xf16>
 }
+
+// -----
+
+// A second weight or bias stays: a norm has one of each. The root as a power, its inverse by a division.
+// CHECK-LABEL: func.func @main(
+// CHECK-SAME: %[[X:[^:]*]]: tensor<3x4xf32>, %[[W:[^:]*]]: tensor<4xf32>, %[[U:[^:]*]]: tensor<4xf32>
+// CHECK: %[[N:.*]] = nn.rms_norm %[[X]] weight %[[W]]
+// CHECK: %[[FIRST:.*]] = nn.mul %[[N]], %[[U]]
+// CHECK: %[[M:.*]] = nn.layer_norm %[[X]] bias %[[W]]
+// CHECK: %[[SECOND:.*]] = nn.add %[[M]], %[[U]]
+// CHECK: return %[[FIRST]], %[[SECOND]]
+func.func @main(%x: tensor<3x4xf32>, %w: tensor<4xf32>, %u: tensor<4xf32>) -> (tensor<3x4xf32>, tensor<3x4xf32>) {
+  %n = nn.constant dense<4.0> : tensor<f32> : tensor<f32>
+  %one = nn.constant dense<1.0> : tensor<f32> : tensor<f32>
+  %half = nn.constant dense<0.5> : tensor<f32> : tensor<f32>
+  %epsilon = nn.constant dense<1.0E-5> : tensor<f32> : tensor<f32>
+  %square = nn.mul %x, %x : tensor<3x4xf32>, tensor<3x4xf32> -> tensor<3x4xf32>
+  %sum = nn.reduce sum %square {axes = array<i64: 1>} : tensor<3x4xf32> -> tensor<3x1xf32>
+  %share = nn.div %sum, %n : tensor<3x1xf32>, tensor<f32> -> tensor<3x1xf32>
+  %shifted = nn.add %share, %epsilon : tensor<3x1xf32>, tensor<f32> -> tensor<3x1xf32>
+  %root = nn.sqrt %shifted : tensor<3x1xf32> -> tensor<3x1xf32>
+  %inverse = nn.div %one, %root : tensor<f32>, tensor<3x1xf32> -> tensor<3x1xf32>
+  %normal = nn.mul %x, %inverse : tensor<3x4xf32>, tensor<3x1xf32> -> tensor<3x4xf32>
+  %weighted = nn.mul %normal, %w : tensor<3x4xf32>, tensor<4xf32> -> tensor<3x4xf32>
+  %first = nn.mul %weighted, %u : tensor<3x4xf32>, tensor<4xf32> -> tensor<3x4xf32>
+  %all = nn.reduce sum %x {axes = array<i64: 1>} : tensor<3x4xf32> -> tensor<3x1xf32>
+  %mean = nn.div %all, %n : tensor<3x1xf32>, tensor<f32> -> tensor<3x1xf32>
+  %centered = nn.sub %x, %mean : tensor<3x4xf32>, tensor<3x1xf32> -> tensor<3x4xf32>
+  %squares = nn.mul %centered, %centered : tensor<3x4xf32>, tensor<3x4xf32> -> tensor<3x4xf32>
+  %sums = nn.reduce sum %squares {axes = array<i64: 1>} : tensor<3x4xf32> -> tensor<3x1xf32>
+  %variance = nn.div %sums, %n : tensor<3x1xf32>, tensor<f32> -> tensor<3x1xf32>
+  %above = nn.add %variance, %epsilon : tensor<3x1xf32>, tensor<f32> -> tensor<3x1xf32>
+  %deviation = nn.pow %above, %half : tensor<3x1xf32>, tensor<f32> -> tensor<3x1xf32>
+  %ratio = nn.div %centered, %deviation : tensor<3x4xf32>, tensor<3x1xf32> -> tensor<3x4xf32>
+  %biased = nn.add %ratio, %w : tensor<3x4xf32>, tensor<4xf32> -> tensor<3x4xf32>
+  %second = nn.add %biased, %u : tensor<3x4xf32>, tensor<4xf32> -> tensor<3x4xf32>
+  return %first, %second : tensor<3x4xf32>, tensor<3x4xf32>
+}
+
+// -----
+
+// A norm along another dim than the last, of as many elements, and one whose epsilon is negative.
+// CHECK-LABEL: func.func @main(
+// CHECK-NOT: nn.rms_norm
+func.func @main(%x: tensor<2x4x4xf32>, %z: tensor<3x4xf32>) -> (tensor<2x4x4xf32>, tensor<3x4xf32>) {
+  %n = nn.constant dense<4.0> : tensor<f32> : tensor<f32>
+  %epsilon = nn.constant dense<1.0E-5> : tensor<f32> : tensor<f32>
+  %negative = nn.constant dense<-1.0E-5> : tensor<f32> : tensor<f32>
+  %square = nn.mul %x, %x : tensor<2x4x4xf32>, tensor<2x4x4xf32> -> tensor<2x4x4xf32>
+  %sum = nn.reduce sum %square {axes = array<i64: 1>} : tensor<2x4x4xf32> -> tensor<2x1x4xf32>
+  %share = nn.div %sum, %n : tensor<2x1x4xf32>, tensor<f32> -> tensor<2x1x4xf32>
+  %shifted = nn.add %share, %epsilon : tensor<2x1x4xf32>, tensor<f32> -> tensor<2x1x4xf32>
+  %root = nn.sqrt %shifted : tensor<2x1x4xf32> -> tensor<2x1x4xf32>
+  %first = nn.div %x, %root : tensor<2x4x4xf32>, tensor<2x1x4xf32> -> tensor<2x4x4xf32>
+  %squares = nn.mul %z, %z : tensor<3x4xf32>, tensor<3x4xf32> -> tensor<3x4xf32>
+  %sums = nn.reduce sum %squares {axes = array<i64: 1>} : tensor<3x4xf32> -> tensor<3x1xf32>
+  %shares = nn.div %sums, %n : tensor<3x1xf32>, tensor<f32> -> tensor<3x1xf32>
+  %below = nn.add %shares, %negative : tensor<3x1xf32>, tensor<f32> -> tensor<3x1xf32>
+  %roots = nn.sqrt %below : tensor<3x1xf32> -> tensor<3x1xf32>
+  %second = nn.div %z, %roots : tensor<3x4xf32>, tensor<3x1xf32> -> tensor<3x4xf32>
+  return %first, %second : tensor<2x4x4xf32>, tensor<3x4xf32>
+}
