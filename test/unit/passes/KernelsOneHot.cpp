@@ -61,6 +61,37 @@ TEST_F(KernelTest, OneHotSumsDownColumnsAndWhatOnlyLooksLikeOne) {
               "tensor<1x8xf32>", {logits({numColumns, numRows}, DType::F32), labels(0, {numRows})});
 }
 
+// Each differs from a one-hot sum along rows in one thing, and is computed as what it is.
+TEST_F(KernelTest, OneHotSumsOfNothingElse) {
+  struct Case {
+    const char *what, *positions, *number, *compare, *other, *sum;
+  };
+  const char *const row = "%i = nn.iota {dim = 0 : i64} : tensor<37xi64>", *const label = "%n = nn.reshape %l : tensor<8x1xi64> -> tensor<8x1xi64>";
+  const char *const equal = "nn.compare eq %i, %n : tensor<37xi64>, tensor<8x1xi64>", *const rows = "nn.reduce sum %s {axes = array<i64: 1>}";
+  for (const Case &one : {
+           Case{"no sum", row, label, equal, "0.0", "nn.reduce max %s {axes = array<i64: 1>}"},
+           Case{"another number beside it", row, label, equal, "1.0", rows},
+           Case{"all but one", row, label, "nn.compare lt %i, %n : tensor<37xi64>, tensor<8x1xi64>", "0.0", rows},
+           Case{"every other position", "%i = nn.iota {dim = 0 : i64, step = 2 : i64} : tensor<37xi64>", label, equal, "0.0", rows},
+           Case{"positions of rows", "%i = nn.iota {dim = 0 : i64} : tensor<8x1xi64>", label, "nn.compare eq %i, %n : tensor<8x1xi64>, tensor<8x1xi64>", "0.0", rows},
+           Case{"one position", "%i = nn.iota {dim = 0 : i64} : tensor<1xi64>", label, "nn.compare eq %i, %n : tensor<1xi64>, tensor<8x1xi64>", "0.0", rows},
+           Case{"a label for each position", row, "%j = nn.iota {dim = 0 : i64} : tensor<37xi64>\n%n = nn.add %l, %j : tensor<8x1xi64>, tensor<37xi64> -> tensor<8x37xi64>",
+                "nn.compare eq %i, %n : tensor<37xi64>, tensor<8x37xi64>", "0.0", rows},
+       }) {
+    SCOPED_TRACE(one.what);
+    const bool isNarrow = std::string(one.compare).find("37") == std::string::npos;
+    const std::string mask = isNarrow ? "tensor<8x1xi1>" : "tensor<8x37xi1>";
+    Tensor small = labels(0, {numRows, 1});
+    small.ints = {0, 1, 2, 3, 4, 20, 35, 36};
+    Tensor x = someFloats({numRows, numColumns});
+    checkBody("%x: tensor<8x37xf32>, %l: tensor<8x1xi64>",
+              std::string(one.positions) + "\n" + one.number + "\n%c = " + one.compare + " -> " + mask + "\n%z = nn.constant dense<" + one.other +
+                  "> : tensor<f32> : tensor<f32>\n%s = nn.select %c, %x, %z : " + mask + ", tensor<8x37xf32>, tensor<f32> -> tensor<8x37xf32>\n%r = " + one.sum +
+                  " : tensor<8x37xf32> -> tensor<8x1xf32>",
+              "tensor<8x1xf32>", {x, small});
+  }
+}
+
 // Exponents of a row minus its maximum may take the shorter way; those of another row's maximum may not: they overflow.
 TEST_F(KernelTest, SoftmaxWrittenOut) {
   Tensor x = someFloats({40, 40});
