@@ -175,6 +175,8 @@ class Step:
         samples = [self.gradients(model, names, torch.float64, ROUNDINGS * 2.0**-23, salt) for salt in range(1, SAMPLES + 1)]
         samples.append(self.gradients(model, names, torch.float32))
         bounds = {}
+        # What cancels to nothing is off by roundings of what is added up on the way: of the graph's largest gradient at most.
+        least = ROUNDINGS * 2.0**-23 * max((numpy.abs(truth[name]).max(initial=0) for name in names), default=0)
         for name, value in truth.items():
             if not numpy.isfinite(value).all():
                 raise Reject
@@ -184,6 +186,7 @@ class Step:
             bounds[name] = numpy.full(value.shape, 6 * moves.max(initial=0) + ROUNDINGS * 2.0**-23 * largest + 1e-30)
             if not numpy.isfinite(bounds[name]).all() or bounds[name].max(initial=0) > WIDEST * max(largest, 1e-3 * abs(float(truth["loss"]))):
                 raise Reject
+            bounds[name] += 0 if name == "loss" else least
         return truth, bounds
 
     def untrained(self):

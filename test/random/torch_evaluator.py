@@ -89,7 +89,7 @@ SIMPLE = dict(
     Greater=torch.gt, Less=torch.lt, GreaterOrEqual=torch.ge, LessOrEqual=torch.le, Equal=torch.eq, And=torch.logical_and, Or=torch.logical_or,
     Xor=torch.logical_xor, Where=torch.where, MatMul=torch.matmul, Shape=lambda x: torch.tensor(x.shape), Size=lambda x: torch.tensor(x.numel()),
     Expand=lambda x, shape: x.expand(torch.broadcast_shapes(x.shape, integers(shape))), Tile=lambda x, times: x.tile(integers(times)),
-    GlobalAveragePool=lambda x: x.mean(tuple(range(2, x.dim())), keepdim=True), GlobalMaxPool=lambda x: x.amax(tuple(range(2, x.dim())), keepdim=True),
+    GlobalAveragePool=lambda x: x.mean(tuple(range(2, x.dim())), keepdim=True), GlobalMaxPool=lambda x: F.adaptive_max_pool1d(x.flatten(2), 1).reshape(*x.shape[:2], *[1] * (x.dim() - 2)),
     Div=lambda x, y: x / y if x.is_floating_point() else torch.div(x, y, rounding_mode="trunc"), Mod=lambda x, y: torch.remainder(x, y),
 )
 
