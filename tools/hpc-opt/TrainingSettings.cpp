@@ -1,10 +1,34 @@
 // Of an optimizer only what it reads.
 #include "tools/hpc-opt/TrainingSettings.h"
 
+#include "compiler/Dialect/NN/NN.h"
+#include "compiler/Dialect/NN/Ports.h"
 #include "passes/Train/Ports.h"
+#include "runtime/base/CountText.h"
+#include "runtime/base/Hash.h"
 #include "runtime/base/NumberText.h"
 
+#include "llvm/ADT/StringExtras.h"
+
+#include <set>
+
 namespace hpc {
+
+/// "16 parameters (1A2B3C4D)": how many a step writes, and a hash of their names; --freeze and a sidecar may say the same.
+static std::string trainedText(ModuleOp module) {
+  std::set<std::string> trained;
+  if (auto function = module.lookupSymbol<func::FuncOp>("main")) {
+    std::map<std::string, unsigned> written = nn::writtenBy(function);
+    function.walk([&](nn::ParameterOp op) {
+      if (written.count(op.getName().str()))
+        trained.insert(op.getName().str());
+    });
+  }
+  std::string names;
+  for (const std::string &name : trained)
+    names += name + '\n';
+  return countText(int64_t(trained.size()), "parameter") + " (" + llvm::utohexstr(uint32_t(hashBytes(names.data(), int64_t(names.size())))) + ")";
+}
 
 std::vector<plan::Setting> trainingSettings(ModuleOp module, const Options &options, std::optional<double> dropout) {
   if (!options.trains())
@@ -22,8 +46,7 @@ std::vector<plan::Setting> trainingSettings(ModuleOp module, const Options &opti
     all.push_back({"decay", options.decay});
   if (options.clip != 0)
     all.push_back({"clip", numberText(options.clip)});
-  if (!options.freeze.empty())
-    all.push_back({"freeze", options.freeze});
+  all.push_back({"trained", trainedText(module)});
   if (options.narrowsProducts())
     all.push_back({"dtype", options.dtype});
   if (options.deterministic)

@@ -30,8 +30,8 @@ assert parts == {("forward", str(10560 // half)): 7, ("forward", str(264 // half
 activation, heads, inner, logits, row = 4 * 2 * 33 * 40 // half, 4 * 2 * 33 * 3 * 8 // half, 4 * 2 * 33 * 36 // half, 4 * 2 * 33 * 252 // half, 4 * 2 * 33 // half
 block = 4 * activation + 4 * heads + 2 * inner
 
-# Of the loss: logits once, the logarithm of the sum a row, which class each row has (64 bits) and whether it counts.
-loss = logits + row + 2 * row + row
+# Of the loss: logits once, the maximum and 1 / sum a row, which class each row has (64 bits) and whether it counts.
+loss = logits + 2 * row + 2 * row + row
 
 if which == "dp":
     # Every gradient once a step, cut ones by their box; the sum of the loss and the count of tokens.
@@ -53,7 +53,7 @@ if isPiped:
     assert transfers.pop((40320, 1, 0)) == 1 and transfers.pop((40320, 1, 1)) == 1, transfers
     assert all(bytes == 4 and runs == 1 for bytes, runs, _ in transfers), transfers
     # Stage 0 has two blocks and two micro-batches in flight. Stage 1 has one of each, but for the activation that is received for the next; and the last norm and the loss.
-    kept = [(0, 20, 2 * 2 * block), (1, 16, activation + block + 2 * activation + loss)]
+    kept = [(0, 20, 2 * 2 * block), (1, 17, activation + block + 2 * activation + loss)]
     # Receives are posted in a program of their own and sends completed in one, where there is a neighbour; W is apart where the schedule wants it.
     first, last = ["forward", "drain", "receive gradient", "backward"], ["receive", "forward", "backward", "drain gradient"]
     apart = ["weight gradient"] if which == "zb" else []
@@ -63,7 +63,7 @@ if isPiped:
 else:
     assert not told["transfers"]
     # One program does F, B and W of a micro-batch, so one micro-batch is in flight; norms keep a scale a row, and embedding_grad reads the ids (64 bits).
-    kept = [(0, 38, 3 * (block + 2 * row) + 2 * activation + row + loss + 2 * row)]
+    kept = [(0, 39, 3 * (block + 2 * row) + 2 * activation + row + loss + 2 * row)]
     programs, schedules = [["forward", "update"]], ["F0 F1 U"]
 assert [(one["stage"], one["values"], one["bytes"]) for one in told["kept"]] == kept, (told["kept"], kept)
 assert all(one["repeated_instructions"] == 0 for one in told["kept"])
