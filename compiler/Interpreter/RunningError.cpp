@@ -6,6 +6,7 @@
 #include "compiler/Interpreter/Evaluators.h"
 #include "compiler/Interpreter/Freedom.h"
 
+#include <array>
 #include <cmath>
 
 namespace hpc {
@@ -203,7 +204,8 @@ void RunningError::crossZero(Twin &twin) {
       nearest = j;
   if (nearest < 0 || !isNegative || !isPositive)
     return;
-  for (auto [sample, part] : llvm::zip_equal(twin.samples, ArrayRef<double>{-1.0 / 2, 1.0 / 32})) {
+  constexpr std::array<double, 2> parts = {-1.0 / 2, 1.0 / 32};
+  for (auto [sample, part] : llvm::zip_equal(twin.samples, parts)) {
     auto moved = std::make_shared<Tensor>(*sample);
     moved->floats[nearest] = std::copysign(1, exact.floats[nearest]) * part * errorOf(nearest);
     sample = moved;
