@@ -137,10 +137,26 @@ Value GraphBuilder::settled(Value value) {
   return known ? this->known(*known) : value;
 }
 
+/// A parameter, or what plain ops make of one.
+static bool isOfParameter(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (isa<nn::ParameterOp>(op))
+      return true;
+    if (!isPlain(op))
+      return false;
+    auto isNumber = [&](unsigned index) { return nn::tensorType(op->getOperand(index)).getNumElements() == 1; };
+    if (op->getNumOperands() > 2 || (op->getNumOperands() == 2 && !isNumber(0) && !isNumber(1)))
+      return false; // an activation with its bias
+    value = op->getOperand(op->getNumOperands() == 2 && isNumber(0) ? 1 : 0);
+  }
+  return false;
+}
+
+/// Whether a product with a weight made the value: what is added to scores of attention is a mask.
 static bool isOfProduct(Value value) {
   while (Operation *op = value.getDefiningOp()) {
     if (isa<nn::MatmulOp>(op))
-      return true;
+      return isOfParameter(op->getOperand(0)) || isOfParameter(op->getOperand(1));
     if (!isa<nn::ReshapeOp, nn::TransposeOp, nn::BroadcastOp, nn::CastOp>(op))
       return false;
     value = op->getOperand(0);

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """Whether two builds make the same plans: every export of ../shared/models and models/ in 20 layouts, byte by byte.
 
-  test/models/plans.py OLD/bin build/bin [--models=gpt2-odd] [--layouts=train,tp=2] [--jobs=2]
+  test/models/plans.py OLD/bin build/bin [--models=gpt2-odd] [--layouts=train,tp=2] [--jobs=2] [--printed]
 
-It prints each model and layout whose plan, or whose refusal, differs; the last line counts. Needs python3 only. Models of hundreds of gigabytes are
+--printed compares what each build's hpc-plan prints instead: what ranks do, hold and send, but not machine code or what is only for people. It prints each model and layout whose plan, or whose refusal, differs; the last line counts. Needs python3 only. Models of hundreds of gigabytes are
 compiled without their weights, one layout of each kind.
 """
 import argparse
@@ -41,8 +41,8 @@ def is_large(path):
     return re.search(r"-\d+[mbt]$", os.path.basename(os.path.dirname(path))) is not None
 
 
-def plan(build, path, layout, dims):
-    """The hash of the plan, or the text of the refusal without the paths of this run."""
+def plan(build, path, layout, dims, printed):
+    """The hash of the plan, or of its text, or the text of the refusal without the paths of this run."""
     with tempfile.TemporaryDirectory() as scratch:
         out = os.path.join(scratch, "p.plan")
         flags = layout.split() + [f"--dim={name}={size}" for name, size in dims] + (["--no-weights"] if is_large(path) else [])
@@ -51,6 +51,9 @@ def plan(build, path, layout, dims):
         run = subprocess.run([os.path.join(build, "hpc-opt"), path, *flags, "-o", out], capture_output=True, text=True)
         if run.returncode:
             return "refused: " + run.stderr.replace(scratch, "").strip()
+        if printed:
+            text = subprocess.run([os.path.join(build, "hpc-plan"), out], capture_output=True, check=True).stdout
+            return hashlib.sha256(text).hexdigest()
         with open(out, "rb") as file:
             return hashlib.sha256(file.read()).hexdigest()
 
@@ -68,12 +71,13 @@ def main():
     parser.add_argument("--models", default="", help="only paths with this in them")
     parser.add_argument("--layouts", default="", help="only layouts with one of these in them, separated by commas")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--printed", action="store_true", help="compare what hpc-plan prints")
     options = parser.parse_args()
     layouts = [flags for flags in LAYOUTS if any(part in flags for part in options.layouts.split(","))]
     cases = [(path, layout, tuple(open_dims(options.old, path))) for path in models(options.models) for layout in (layouts if not is_large(path) else layouts[1::5])]
     same = different = refused = 0
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        results = pool.map(lambda case: (case, [plan(build, *case) for build in (options.old, options.new)]), cases)
+        results = pool.map(lambda case: (case, [plan(build, *case, options.printed) for build in (options.old, options.new)]), cases)
         for (path, layout, _), (old, new) in results:
             refused += old == new and old.startswith("refused")
             same += old == new
