@@ -265,7 +265,7 @@ Value plainWeights(NodeImport &n, size_t weight, size_t scale) {
 /// com.microsoft: an LSTM whose weights are whole numbers. Before its products the input is quantised as one tensor and each row of the
 /// state by itself: so ONNX Runtime does where each sequence has a thread.
 Results dynamicQuantizeLstm(NodeImport &n) {
-  n.ignoreAttributes({"hidden_size"});
+  n.ignoreAttributes({"hidden_size", "activations", "activation_alpha", "activation_beta"}); // lists are read by activationsOf
   Value x = n.in(0);
   SmallVector<Value> plain = {roundedDynamically(n, x, llvm::to_vector(llvm::seq<int64_t>(0, n.b.rank(x)))), plainWeights(n, 1, 8), plainWeights(n, 2, 10)};
   for (size_t index = 3; index < 8; ++index)
