@@ -51,10 +51,10 @@ public:
   /// The same, of a Constant node, called as its value; `key` tells it from others however often its node is imported.
   Value constant(const void *key, StoredTensor stored, StringRef name);
   Value weight(const StoredTensor &stored);
-  /// What a product, convolution, recurrent op or lookup reads beside data: where a stored tensor made the known value, the
-  /// parameter that holds it, with the views, casts, sums and products behind it; else the value itself.
+  /// The parameter for a known value that a product, convolution, recurrent op or lookup reads beside data: it holds the stored
+  /// tensor that made the value, with the views, casts, sums and products after it. A value without such a tensor stays.
   Value parameter(Value value);
-  /// What the model calls a known value, for the parameter that it may become.
+  /// Keeps the name that the model has for a known value, for the parameter that it may become.
   void noteName(Value value, StringRef name);
   /// The same known value, which is no parameter whoever reads it: an initial state, a table of angles.
   Value settled(Value value);

@@ -74,7 +74,7 @@ struct Node {
   std::string modulePath; ///< "transformer.h.0.attn", from the exporter's metadata or the node's name
   /// "aten.detach.default](args = (%x,), kwargs = {})": what PyTorch's exporter says the node is from, or "".
   std::string torchCall;
-  /// What its subgraphs read of the graphs around them, each name once; separateNames brings it up to date.
+  /// Names that its subgraphs read of the graphs around them, each once; separateNames brings them up to date.
   std::vector<std::string> captured;
 };
 

@@ -13,7 +13,7 @@ struct AttentionMask {
   std::optional<uint64_t> causalOffset;
   bool guarded;
 };
-/// Of an nn.attention or nn.attention_grad.
+/// The operands of an nn.attention or nn.attention_grad.
 template <typename Op> AttentionOperands operandsOf(Op op) {
   return {op.getQuery(), op.getKey(), op.getValue(), op.getBias(), op.getVisible()};
 }

@@ -81,8 +81,8 @@ SmallVector<Value> CrossEntropyOp::decompose(OpBuilder &builder) {
   return {loss, b.reshape(top, rows), b.reshape(b.unary<ReciprocalOp>(sum), rows)};
 }
 
-/// Of the logits, with p = exp(logits - top) share and s = share dshare: p (dloss - s) - (dloss at the label), and where they are
-/// the largest their part of dtop + s.
+/// The logits' gradient is p (dloss - s) - (dloss at the label), with p = exp(logits - top) share and s = share dshare. The largest
+/// logits also get their part of dtop + s.
 void CrossEntropyOp::buildGradients(GradientBuilder &b) {
   Value x = b.cast(getLogits(), lossElement(getLogits()));
   Value ofLoss = b.cotangent(0), ofTop = b.cotangent(1), ofShare = b.cotangent(2), top = alongRow(b, getTop());

@@ -69,7 +69,7 @@ std::optional<SmallVector<int64_t>> declaredShape(const ValueInfo &output, const
   return output.dtype && output.hasShape ? std::optional(shape) : std::nullopt;
 }
 
-/// What scan outputs are after no round at all: no elements, of the shape that the subgraph declares, or that one round
+/// Scan outputs after no round have no elements, and the shape that the subgraph declares, or else the one that a round
 /// on `inputs` would give. `outputs`: of the body, and the axis along which parts are stacked.
 Results emptyOutputs(NodeImport &n, const Subgraph &body, ArrayRef<Value> inputs,
                      ArrayRef<std::pair<size_t, int64_t>> outputs) {

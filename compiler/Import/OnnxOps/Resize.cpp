@@ -37,7 +37,7 @@ struct Taps {
   SmallVector<bool> isOutside; ///< takes the extrapolation value instead
 };
 
-/// Where element `at` of the result lies in the input. Products of halves and sizes are exact, and each position is rounded by one division.
+/// The position in the input of element `at` of the result. Products of halves and sizes are exact, so one division alone rounds it.
 double sourceOf(const Axis &axis, const std::string &mode, int64_t at) {
   double x = double(at), from = double(axis.from), width = axis.width();
   double center = (2 * x + 1) * axis.down / (2 * axis.up); // of the element, in the input
