@@ -2,6 +2,8 @@
 // the dim of a head part by themselves where a reshape parts them.
 #include "passes/Annotate/DimTrace.h"
 
+#include <unordered_set>
+
 namespace hpc {
 
 /// The dim of a value that is this factor and nothing else.
@@ -12,8 +14,6 @@ static std::optional<unsigned> dimOf(ArrayRef<ShardingRule::DimFactors> dims, in
   return std::nullopt;
 }
 
-/// Whether a rank can compute a part of such a dim by itself.
-static bool isDivisible(const ShardingFactor &factor) { return factor.canCut && !factor.isInternal; }
 static bool isSum(const ShardingFactor &factor) { return factor.reduction == ReduceKind::Sum; }
 
 std::optional<unsigned> WeightMatmul::weightDimOf(unsigned resultDim) const {
@@ -231,12 +231,59 @@ std::vector<std::pair<WeightMatmul, Piece>> DimTrace::takeColumns(Value value, u
   return columns;
 }
 
+/// Whether a rank can compute a part of such a dim: by itself, or of a composite's row that lives on in its results.
+bool DimTrace::isDivisible(const ShardingRule &rule, int factor) const {
+  auto has = [&](const ShardingRule::DimFactors &dim) { return llvm::is_contained(dim, factor); };
+  bool livesOn = llvm::any_of(rule.results, [&](const auto &dims) { return llvm::any_of(dims, has); });
+  return rule.factors[factor].canCut && (!rule.factors[factor].isInternal || (crossesRows && livesOn));
+}
+
+bool DimTrace::staysInParts(Value value, unsigned dim, Piece piece, Operation *sum) {
+  SmallVector<Question> pending = {{value, dim, piece}};
+  std::unordered_set<Question, QuestionHash> seen;
+  while (!pending.empty()) {
+    Question at = pending.pop_back_val();
+    if (!seen.insert(at).second)
+      continue;
+    for (OpOperand &use : at.value.getUses()) {
+      Operation *op = use.getOwner();
+      if (isa<func::ReturnOp>(op))
+        continue;
+      const std::optional<ShardingRule> &rule = factsOf(op).rule;
+      if (!rule)
+        return false;
+      int64_t inner = nn::shapeOf(at.value)[at.dim];
+      for (int factor : rule->operands[use.getOperandNumber()][at.dim]) { // outermost first
+        const ShardingFactor &facts = rule->factors[factor];
+        inner /= facts.size;
+        std::optional<Piece> part = intersect(at.piece, {inner, facts.size});
+        if (!part || part->size == 1)
+          continue;
+        if (!isDivisible(*rule, factor))
+          return false;
+        if (facts.reduction && accessOf(op) == Access::Product && op != sum && !sums.contains(op))
+          return false;
+        for (auto [result, dims] : llvm::zip(op->getResults(), rule->results))
+          for (auto [resultDim, factors] : llvm::enumerate(dims)) {
+            int64_t resultInner = nn::shapeOf(result)[resultDim];
+            for (int candidate : factors) {
+              resultInner /= rule->factors[candidate].size;
+              if (candidate == factor)
+                pending.push_back({result, unsigned(resultDim), {part->inner / inner * resultInner, part->size}});
+            }
+          }
+      }
+    }
+  }
+  return true;
+}
+
 /// What an op reads of which no rank can hold a part.
-SmallVector<DimTrace::Question, 0> DimTrace::dimsReadWhole(Operation *op, const ShardingRule &rule) {
+SmallVector<DimTrace::Question, 0> DimTrace::dimsReadWhole(Operation *op, const ShardingRule &rule) const {
   SmallVector<Question, 0> whole;
   for (auto [operand, dims] : llvm::zip(op->getOperands(), rule.operands))
     for (auto [dim, factors] : llvm::enumerate(dims))
-      if (llvm::any_of(factors, [&](int factor) { return !isDivisible(rule.factors[factor]); }))
+      if (llvm::any_of(factors, [&](int factor) { return !isDivisible(rule, factor); }))
         whole.push_back({operand, unsigned(dim), {1, nn::shapeOf(operand)[dim]}});
   return whole;
 }
@@ -280,7 +327,7 @@ DimTrace::Answer DimTrace::answer(const Question &question, SmallVectorImpl<Ques
     std::optional<Piece> part = intersect(piece, {inner, rule.factors[factor].size});
     if (!part || part->size == 1)
       continue;
-    if (!isDivisible(rule.factors[factor])) { // whole on every rank, and a slice is free
+    if (!isDivisible(rule, factor)) { // whole on every rank, and a slice is free
       answer.pieces.push_back(*part);
       answer.whole = dimsReadWhole(op, rule);
       answer.reachesWhole = true;

@@ -51,8 +51,10 @@ std::optional<WeightLookup> matchWeightLookup(Operation *op, const nn::Origins &
 /// stands before the one that is asked about.
 class DimTrace {
 public:
-  /// `sums`: the ops that sum over what is cut, so far; products by rows are such.
-  DimTrace(const nn::Origins &origins, const llvm::DenseSet<Operation *> &sums) : origins(origins), sums(sums) {}
+  /// `sums`: the ops that sum over what is cut, so far; products by rows are such. `crossesRows`: a composite's row (of a
+  /// norm, of a softmax) may be cut on the way, for all-reduces of a few numbers.
+  DimTrace(const nn::Origins &origins, const llvm::DenseSet<Operation *> &sums, bool crossesRows = false)
+      : origins(origins), sums(sums), crossesRows(crossesRows) {}
 
   /// The pieces of dim `dim` of `value`, inside `piece`, that succeed, outermost first.
   SmallVector<Piece> back(Value value, unsigned dim, Piece piece);
@@ -68,6 +70,9 @@ public:
   /// Whether two pieces are digits of one dim wherever both come by: groups of heads and the heads of a group are, heads and
   /// the elements of a head are not.
   bool areDigitsOfOne(Value value, unsigned dim, Piece piece, Piece other);
+  /// Whether ranks that hold parts of such a piece can go on with them, up to sums over them and outputs. `sum` is to
+  /// be one of the sums.
+  bool staysInParts(Value value, unsigned dim, Piece piece, Operation *sum);
   /// These columns: the matmul and the piece of its result's dim; without those that were taken before.
   std::vector<std::pair<WeightMatmul, Piece>> takeColumns(Value value, unsigned dim, Piece piece);
 
@@ -104,7 +109,8 @@ private:
   const OpFacts &factsOf(Operation *op);
   Answered &find(const Question &question);
   Answer answer(const Question &question, SmallVectorImpl<Question> &open);
-  static SmallVector<Question, 0> dimsReadWhole(Operation *op, const ShardingRule &rule);
+  bool isDivisible(const ShardingRule &rule, int factor) const;
+  SmallVector<Question, 0> dimsReadWhole(Operation *op, const ShardingRule &rule) const;
   /// Products by columns behind a question, and what is read whole on the way.
   struct Reached {
     llvm::SetVector<Operation *> products;
@@ -121,6 +127,7 @@ private:
   unsigned walks = 0;
   const nn::Origins &origins;
   const llvm::DenseSet<Operation *> &sums;
+  const bool crossesRows;
 };
 
 } // namespace hpc

@@ -164,8 +164,33 @@ struct LayoutFinder {
       }
   }
 
-  /// Cuts a product by rows and its sources by columns, if its contracted dim has a piece that comes from columns alone.
-  bool pair(const WeightMatmul &product) {
+  /// Where only a composite's row (a norm over all heads) stands between products that are whole and a sum over their
+  /// columns, they are cut too: the row's own sums, a number or two, are all-reduced. Not where another product reads the
+  /// columns whole, as one does of a residual stream with norms.
+  void crossRows(SmallVectorImpl<WeightMatmul> &rest) {
+    trace.emplace(origins, isWhole, /*crossesRows=*/true);
+    auto staysInParts = [&](const WeightMatmul &row) {
+      return [this, &row](const std::pair<WeightMatmul, Piece> &source) {
+        return layout.columns.contains(source.first.op) ||
+               trace->staysInParts(source.first.op->getResult(0), *source.first.resultN, source.second, row.op);
+      };
+    };
+    for (const WeightCut &cut : std::vector<WeightCut>(layout.cuts)) {
+      Value activation = cut.product.op->getOperand(cut.product.activation);
+      if (!cut.isRow || trace->back(activation, *cut.product.activationK, cut.piece) != ArrayRef(cut.piece))
+        continue;
+      Sources sources = trace->takeColumns(activation, *cut.product.activationK, cut.piece);
+      llvm::erase_if(sources, [&](const auto &source) { return !staysInParts(cut.product)(source); });
+      if (mayCutAll(sources))
+        cutColumns(sources);
+    }
+    llvm::erase_if(rest, [&](const WeightMatmul &product) { return pair(product, staysInParts(product)); });
+  }
+
+  /// Cuts a product by rows and its sources by columns, if its contracted dim has a piece that comes from columns alone
+  /// and `accepts` takes each of them.
+  bool pair(const WeightMatmul &product,
+            llvm::function_ref<bool(const std::pair<WeightMatmul, Piece> &)> accepts = [](auto &) { return true; }) {
     if (layout.columns.contains(product.op)) // its stack is dealt out
       return true;
     if (!product.activationK)
@@ -177,7 +202,7 @@ struct LayoutFinder {
       return false;
     Piece piece = choose(product, pieces);
     Sources sources = trace->takeColumns(activation, *product.activationK, piece); // before it is one of the sums
-    if (!mayCutAll(sources))
+    if (!mayCutAll(sources) || !llvm::all_of(sources, accepts))
       return false;
     addSum(product.op);
     layout.cuts.push_back({product, piece, true});
@@ -243,6 +268,7 @@ struct LayoutFinder {
     for (Operation &op : function.getBody().front())
       if (std::optional<WeightMatmul> product = matchWeightMatmul(&op, origins); product && !pair(*product))
         rest.push_back(*product);
+    crossRows(rest);
     for (const WeightMatmul &product : rest) {
       if (layout.columns.contains(product.op))
         continue;
