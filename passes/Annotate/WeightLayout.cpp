@@ -175,7 +175,7 @@ struct LayoutFinder {
                trace->staysInParts(source.first.op->getResult(0), *source.first.resultN, source.second, row.op);
       };
     };
-    for (const WeightCut &cut : std::vector<WeightCut>(layout.cuts)) {
+    for (const WeightCut &cut : SmallVector<WeightCut>(layout.cuts)) {
       Value activation = cut.product.op->getOperand(cut.product.activation);
       if (!cut.isRow || trace->back(activation, *cut.product.activationK, cut.piece) != ArrayRef(cut.piece))
         continue;

@@ -82,11 +82,9 @@ def same_class(x, y):
     return numpy.isfinite(x) & numpy.isfinite(y) | (x == y) | numpy.isnan(x) & numpy.isnan(y)
 
 
-def moved(value, random):
-    """The content at the edge of its bound, each element to a side of its own."""
-    if not value.is_float:
-        return value.data
-    return value.data + random.choice([-1.0, 1.0], value.shape) * value.bound
+def moved(value, sides):
+    """The content at the edge of its bound; `sides` are 1 or -1."""
+    return value.data + sides * value.bound if value.is_float else value.data
 
 
 def evaluate(compute, operands, terms, count, kind, wild=False, basic=False):
@@ -110,8 +108,9 @@ def evaluate(compute, operands, terms, count, kind, wild=False, basic=False):
                 continue
             # Each by itself: what two operands do together may cancel.
             furthest = [numpy.zeros(each.shape) for each in results]
-            for _ in range(4):
-                contents = [moved(value, random) if i == place else value.data for i, value in enumerate(operands)]
+            # By chance, and all one way: the larger of equal elements moves up alone.
+            for sides in [random.choice([-1.0, 1.0], operand.shape) for _ in range(4)] + [1.0, -1.0]:
+                contents = [moved(value, sides) if i == place else value.data for i, value in enumerate(operands)]
                 for distance, center, there in zip(furthest, results, compute(*contents)):
                     if center.dtype.kind == "f" and same_class(center, there).all():
                         numpy.fmax(distance, numpy.where(numpy.isfinite(center), numpy.abs(there - center), 0), out=distance)
