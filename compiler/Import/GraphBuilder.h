@@ -167,6 +167,7 @@ public:
   void finishFunction(ArrayRef<Value> results);
 
 private:
+  Value product(Value x, Value y, bool transposeX, bool transposeY, DType to);
   struct Entry {
     std::shared_ptr<const KnownTensor> tensor;
     const StoredTensor *stored = nullptr;

@@ -187,6 +187,15 @@ static std::string matrixText(ArrayRef<int64_t> shape, bool transposed) {
 }
 
 Value GraphBuilder::matmul(Value x, Value y, bool transposeX, bool transposeY) {
+  return product(x, y, transposeX, transposeY, dtype(x));
+}
+
+Value GraphBuilder::wideMatmul(Value x, Value y, bool transposeX, bool transposeY) {
+  bool isNarrow = dtype(x) == DType::F16 || dtype(x) == DType::BF16;
+  return product(x, y, transposeX, transposeY, isNarrow ? DType::F32 : dtype(x));
+}
+
+Value GraphBuilder::product(Value x, Value y, bool transposeX, bool transposeY, DType to) {
   if (rank(x) < 2 || rank(y) < 2)
     return fail("operands of a matrix product need two dims or more");
   if (dtype(x) != dtype(y) || dtype(x) == DType::Bool)
@@ -205,14 +214,9 @@ Value GraphBuilder::matmul(Value x, Value y, bool transposeX, bool transposeY) {
     (isKnown(x) ? x : y) = parameter(isKnown(x) ? x : y);
   if (!isFloat(dtype(x)))
     return integerProduct(*this, transposeX ? swapLastTwo(*this, x) : x, transposeY ? swapLastTwo(*this, y) : y);
-  return finish(nn::MatmulOp::create(builder, loc, x, y, transposeX, transposeY), false);
-}
-
-Value GraphBuilder::wideMatmul(Value x, Value y, bool transposeX, bool transposeY) {
-  Value product = matmul(x, y, transposeX, transposeY);
-  if (status().ok() && (dtype(x) == DType::F16 || dtype(x) == DType::BF16))
-    product.setType(type(shape(product), DType::F32));
-  return product;
+  auto op = nn::MatmulOp::create(builder, loc, x, y, transposeX, transposeY);
+  op.getResult().setType(type(nn::shapeOf(op), to)); // before it is folded
+  return finish(op, false);
 }
 
 Value GraphBuilder::reduce(ReduceKind kind, Value x, ArrayRef<int64_t> axes) {
