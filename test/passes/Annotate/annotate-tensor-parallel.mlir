@@ -101,9 +101,27 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 
 // -----
 
-// A softmax over the dim in between needs whole rows: the two are no pair, and nothing is cut.
+// A running sum over the dim in between needs whole rows: the two are no pair, and nothing is cut.
 // CHECK-LABEL: func.func @main
 // CHECK-NOT: dist.seed
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
+  func.func @main(%x: tensor<4x33x40xf32>) -> tensor<4x33x40xf32> {
+    %up = nn.parameter "up" {file = "w", offset = 0 : i64, bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<40x72xf32>
+    %down = nn.parameter "down" {file = "w", offset = 0 : i64, bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<72x40xf32>
+    %m = nn.matmul %x, %up : tensor<4x33x40xf32>, tensor<40x72xf32> -> tensor<4x33x72xf32>
+    %g = nn.cumsum %m {axis = 2 : i64} : tensor<4x33x72xf32> -> tensor<4x33x72xf32>
+    %d = nn.matmul %g, %down : tensor<4x33x72xf32>, tensor<72x40xf32> -> tensor<4x33x40xf32>
+    %n = nn.cumsum %d {axis = 2 : i64} : tensor<4x33x40xf32> -> tensor<4x33x40xf32>
+    return %n : tensor<4x33x40xf32>
+  }
+}
+
+// -----
+
+// A softmax between them is cut with them: its largest number and its sum are all-reduced.
+// CHECK-LABEL: func.func @main
+// CHECK: nn.parameter "up" {{.*}}dist.seed = #dist.seed<"[40?, 72@tp]">
+// CHECK: nn.parameter "down" {{.*}}dist.seed = #dist.seed<"[72@tp, 40?]">
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%x: tensor<4x33x40xf32>) -> tensor<4x33x40xf32> {
     %up = nn.parameter "up" {file = "w", offset = 0 : i64, bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<40x72xf32>
@@ -528,7 +546,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=3:tensor">} 
 
 // -----
 
-// What a softmax gives is whole on every rank, and a slice of it is free: `up` and `down` are a pair across it, `gate` stays whole.
+// What a running sum gives is whole on every rank, and a slice of it is free: `up` and `down` are a pair across it, `gate` stays whole.
 // CHECK-LABEL: func.func @main
 // CHECK: nn.parameter "up" {{.*}}dist.seed = #dist.seed<"[40?, 72@tp]">
 // CHECK: nn.parameter "gate"
@@ -541,7 +559,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
     %down = nn.parameter "down" {file = "w", offset = 0 : i64, bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<72x40xf32>
     %u = nn.matmul %x, %up : tensor<9x40xf32>, tensor<40x72xf32> -> tensor<9x72xf32>
     %v = nn.matmul %x, %gate : tensor<9x40xf32>, tensor<40x72xf32> -> tensor<9x72xf32>
-    %s = nn.softmax %v : tensor<9x72xf32> -> tensor<9x72xf32>
+    %s = nn.cumsum %v {axis = 1 : i64} : tensor<9x72xf32> -> tensor<9x72xf32>
     %m = nn.mul %u, %s : tensor<9x72xf32>, tensor<9x72xf32> -> tensor<9x72xf32>
     %y = nn.matmul %m, %down : tensor<9x72xf32>, tensor<72x40xf32> -> tensor<9x40xf32>
     return %y : tensor<9x40xf32>
@@ -550,7 +568,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 
 // -----
 
-// Not so where the softmax reads the very columns that it scales: cut, they would be gathered for it. What is left is a head.
+// Not so where it reads the very columns that it scales: cut, they would be gathered for it. What is left is a head.
 // CHECK-LABEL: func.func @main
 // CHECK: nn.parameter "up"
 // CHECK-NOT: dist.seed
@@ -560,7 +578,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
     %up = nn.parameter "up" {file = "w", offset = 0 : i64, bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<40x72xf32>
     %down = nn.parameter "down" {file = "w", offset = 0 : i64, bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<72x40xf32>
     %u = nn.matmul %x, %up : tensor<9x40xf32>, tensor<40x72xf32> -> tensor<9x72xf32>
-    %s = nn.softmax %u : tensor<9x72xf32> -> tensor<9x72xf32>
+    %s = nn.cumsum %u {axis = 1 : i64} : tensor<9x72xf32> -> tensor<9x72xf32>
     %m = nn.mul %u, %s : tensor<9x72xf32>, tensor<9x72xf32> -> tensor<9x72xf32>
     %y = nn.matmul %m, %down : tensor<9x72xf32>, tensor<72x40xf32> -> tensor<9x40xf32>
     return %y : tensor<9x40xf32>
@@ -684,5 +702,95 @@ module attributes {dist.mesh = #dist.mesh<"mb=2:time, dp=1:data, tp=2:tensor">} 
     %y = nn.matmul %r, %keys : tensor<4x6x3xf32>, tensor<4x3x12xf32> -> tensor<4x6x12xf32>
     %s = nn.reduce sum %y {axes = array<i64: 0>} : tensor<4x6x12xf32> -> tensor<1x6x12xf32>
     return %s : tensor<1x6x12xf32>
+  }
+}
+
+// -----
+
+// A norm over all heads of the queries: its row is cut, since the heads are, and the product before it with it.
+// CHECK-LABEL: func.func @main
+// CHECK: nn.parameter "q" {{.*}}dist.seed = #dist.seed<"[16?, (8@tp, 4)]">
+// CHECK: nn.parameter "v" {{.*}}dist.seed = #dist.seed<"[16?, (8@tp, 4)]">
+// CHECK: nn.parameter "o" {{.*}}dist.seed = #dist.seed<"[(8@tp, 4), 16?]">
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
+  func.func @main(%x: tensor<2x6x16xf32>, %k: tensor<2x8x6x4xf32>) -> tensor<2x6x16xf32> {
+    %wq = nn.parameter "q" {file = "w", offset = 0 : i64, bytes = 2048 : i64, hashes = array<i64: 1>} : tensor<16x32xf32>
+    %wv = nn.parameter "v" {file = "w", offset = 0 : i64, bytes = 2048 : i64, hashes = array<i64: 1>} : tensor<16x32xf32>
+    %wo = nn.parameter "o" {file = "w", offset = 0 : i64, bytes = 2048 : i64, hashes = array<i64: 1>} : tensor<32x16xf32>
+    %q0 = nn.matmul %x, %wq : tensor<2x6x16xf32>, tensor<16x32xf32> -> tensor<2x6x32xf32>
+    %qn = nn.rms_norm %q0 {epsilon = 1.0e-6 : f64} : tensor<2x6x32xf32> -> tensor<2x6x32xf32>
+    %q1 = nn.reshape %qn : tensor<2x6x32xf32> -> tensor<2x6x8x4xf32>
+    %q = nn.transpose %q1 {permutation = array<i64: 0, 2, 1, 3>} : tensor<2x6x8x4xf32> -> tensor<2x8x6x4xf32>
+    %v0 = nn.matmul %x, %wv : tensor<2x6x16xf32>, tensor<16x32xf32> -> tensor<2x6x32xf32>
+    %v1 = nn.reshape %v0 : tensor<2x6x32xf32> -> tensor<2x6x8x4xf32>
+    %v = nn.transpose %v1 {permutation = array<i64: 0, 2, 1, 3>} : tensor<2x6x8x4xf32> -> tensor<2x8x6x4xf32>
+    %y = nn.attention %q, %k, %v {scale = 0.35 : f64, causal_offset = 0 : i64} : tensor<2x8x6x4xf32>, tensor<2x8x6x4xf32>, tensor<2x8x6x4xf32> -> tensor<2x8x6x4xf32>
+    %t = nn.transpose %y {permutation = array<i64: 0, 2, 1, 3>} : tensor<2x8x6x4xf32> -> tensor<2x6x8x4xf32>
+    %r = nn.reshape %t : tensor<2x6x8x4xf32> -> tensor<2x6x32xf32>
+    %z = nn.matmul %r, %wo : tensor<2x6x32xf32>, tensor<32x16xf32> -> tensor<2x6x16xf32>
+    return %z : tensor<2x6x16xf32>
+  }
+}
+
+// -----
+
+// The same with a second reader of the queries, a product that needs their rows whole: they would have to be gathered for it.
+// CHECK-LABEL: func.func @main
+// CHECK: nn.parameter "q"
+// CHECK-NOT: dist.seed
+// CHECK-SAME: : tensor<16x32xf32>
+// CHECK: nn.parameter "v" {{.*}}dist.seed = #dist.seed<"[16?, (8@tp, 4)]">
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
+  func.func @main(%x: tensor<2x6x16xf32>, %k: tensor<2x8x6x4xf32>, %m: tensor<2x32x3xf32>) -> (tensor<2x6x16xf32>, tensor<2x6x3xf32>) {
+    %wq = nn.parameter "q" {file = "w", offset = 0 : i64, bytes = 2048 : i64, hashes = array<i64: 1>} : tensor<16x32xf32>
+    %wv = nn.parameter "v" {file = "w", offset = 0 : i64, bytes = 2048 : i64, hashes = array<i64: 1>} : tensor<16x32xf32>
+    %wo = nn.parameter "o" {file = "w", offset = 0 : i64, bytes = 2048 : i64, hashes = array<i64: 1>} : tensor<32x16xf32>
+    %q0 = nn.matmul %x, %wq : tensor<2x6x16xf32>, tensor<16x32xf32> -> tensor<2x6x32xf32>
+    %qn = nn.rms_norm %q0 {epsilon = 1.0e-6 : f64} : tensor<2x6x32xf32> -> tensor<2x6x32xf32>
+    %n = nn.matmul %qn, %m : tensor<2x6x32xf32>, tensor<2x32x3xf32> -> tensor<2x6x3xf32>
+    %q1 = nn.reshape %qn : tensor<2x6x32xf32> -> tensor<2x6x8x4xf32>
+    %q = nn.transpose %q1 {permutation = array<i64: 0, 2, 1, 3>} : tensor<2x6x8x4xf32> -> tensor<2x8x6x4xf32>
+    %v0 = nn.matmul %x, %wv : tensor<2x6x16xf32>, tensor<16x32xf32> -> tensor<2x6x32xf32>
+    %v1 = nn.reshape %v0 : tensor<2x6x32xf32> -> tensor<2x6x8x4xf32>
+    %v = nn.transpose %v1 {permutation = array<i64: 0, 2, 1, 3>} : tensor<2x6x8x4xf32> -> tensor<2x8x6x4xf32>
+    %y = nn.attention %q, %k, %v {scale = 0.35 : f64, causal_offset = 0 : i64} : tensor<2x8x6x4xf32>, tensor<2x8x6x4xf32>, tensor<2x8x6x4xf32> -> tensor<2x8x6x4xf32>
+    %t = nn.transpose %y {permutation = array<i64: 0, 2, 1, 3>} : tensor<2x8x6x4xf32> -> tensor<2x6x8x4xf32>
+    %r = nn.reshape %t : tensor<2x6x8x4xf32> -> tensor<2x6x32xf32>
+    %z = nn.matmul %r, %wo : tensor<2x6x32xf32>, tensor<32x16xf32> -> tensor<2x6x16xf32>
+    return %z, %n : tensor<2x6x16xf32>, tensor<2x6x3xf32>
+  }
+}
+
+// -----
+
+// Products with norms between them are paired: the first two; the third reads a sum, which is whole. A stack that is read both through a norm and by another
+// product (a residual stream) stays whole.
+// CHECK-LABEL: func.func @main
+// CHECK: nn.parameter "a" {{.*}}dist.seed = #dist.seed<"[16?, 24@tp]">
+// CHECK: nn.parameter "b" {{.*}}dist.seed = #dist.seed<"[24@tp, 24?]">
+// CHECK: nn.parameter "c"
+// CHECK-NOT: dist.seed
+// CHECK-SAME: : tensor<24x24xf32>
+// CHECK: nn.parameter "d"
+// CHECK-NOT: dist.seed
+// CHECK-SAME: : tensor<24x24xf32>
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
+  func.func @main(%x: tensor<6x16xf32>) -> tensor<6x24xf32> {
+    %wa = nn.parameter "a" {file = "w", offset = 0 : i64, bytes = 1536 : i64, hashes = array<i64: 1>} : tensor<16x24xf32>
+    %wb = nn.parameter "b" {file = "w", offset = 0 : i64, bytes = 2304 : i64, hashes = array<i64: 1>} : tensor<24x24xf32>
+    %wc = nn.parameter "c" {file = "w", offset = 0 : i64, bytes = 2304 : i64, hashes = array<i64: 1>} : tensor<24x24xf32>
+    %wd = nn.parameter "d" {file = "w", offset = 0 : i64, bytes = 2304 : i64, hashes = array<i64: 1>} : tensor<24x24xf32>
+    %a = nn.matmul %x, %wa : tensor<6x16xf32>, tensor<16x24xf32> -> tensor<6x24xf32>
+    %an = nn.layer_norm %a {epsilon = 1.0e-6 : f64} : tensor<6x24xf32> -> tensor<6x24xf32>
+    %b = nn.matmul %an, %wb : tensor<6x24xf32>, tensor<24x24xf32> -> tensor<6x24xf32>
+    %bn = nn.layer_norm %b {epsilon = 1.0e-6 : f64} : tensor<6x24xf32> -> tensor<6x24xf32>
+    %c = nn.matmul %bn, %wc : tensor<6x24xf32>, tensor<24x24xf32> -> tensor<6x24xf32>
+    %cn = nn.softmax %c : tensor<6x24xf32> -> tensor<6x24xf32>
+    %d = nn.matmul %cn, %wd : tensor<6x24xf32>, tensor<24x24xf32> -> tensor<6x24xf32>
+    %dn = nn.layer_norm %d {epsilon = 1.0e-6 : f64} : tensor<6x24xf32> -> tensor<6x24xf32>
+    %s = nn.add %dn, %cn : tensor<6x24xf32>, tensor<6x24xf32> -> tensor<6x24xf32>
+    %e = nn.matmul %s, %s {transpose_rhs} : tensor<6x24xf32>, tensor<6x24xf32> -> tensor<6x6xf32>
+    %o = nn.matmul %e, %s : tensor<6x6xf32>, tensor<6x24xf32> -> tensor<6x24xf32>
+    return %o : tensor<6x24xf32>
   }
 }
