@@ -8,10 +8,11 @@ namespace hpc {
 /// Visits every field with its name; the only place to extend.
 template <typename Opts, typename Number, typename Text, typename Real, typename Switch>
 static void forEachField(Opts &options, Number number, Text text, Real real, Switch onOff) {
-  number("tp", options.tp, 1);
-  number("pp", options.pp, 1);
-  number("dp", options.dp, 1);
-  number("micro_batches", options.microBatches, 1);
+  for (auto [kind, axis] : llvm::zip_equal(dist::axisKinds(), options.degrees.axes)) {
+    std::string name = kind.flag;
+    std::replace(name.begin(), name.end(), '-', '_');
+    number(name, axis.size, 1);
+  }
   text("batch_dim", options.batchDim);
   text("pp_split", options.ppSplit);
   number("pp_chunks", options.ppChunks, 1);

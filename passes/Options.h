@@ -2,14 +2,16 @@
 // dumped phase can be continued to the same plan.
 #pragma once
 
+#include "compiler/Dialect/Dist/MeshDegrees.h"
 #include "compiler/ModuleAttributes.h"
 #include "runtime/base/Status.h"
 
 namespace hpc {
 
 struct Options {
-  int64_t tp = 1, pp = 1, dp = 1;
-  int64_t microBatches = 1;
+  dist::Mesh degrees = dist::serialDegrees();
+  int64_t stages() const { return degrees.sizeOf(dist::AxisRole::Pipeline); }
+  int64_t microBatches() const { return degrees.sizeOf(dist::AxisRole::Time); }
   /// Name of the symbolic dim of the inputs that is the batch; "" = "batch", else the one that starts so, else dim 0.
   std::string batchDim;
   /// uniform, balanced, or the number of blocks of every part (a stage has ppChunks of them): "1,2,1".

@@ -20,6 +20,14 @@
 
 namespace hpc {
 
+/// "tp=2" of each axis.
+static SmallVector<std::string> degreeTexts(const Options &options) {
+  SmallVector<std::string> texts;
+  for (const dist::Mesh::Axis &axis : options.degrees.axes)
+    texts.push_back(axis.name + "=" + std::to_string(axis.size));
+  return texts;
+}
+
 /// Exporters' idioms become one op each.
 static void buildRaise(OpPassManager &passes, const Options &) {
   passes.addPass(createTieWeights());     // first: one parameter per weight, so that every later match sees it shared
@@ -42,7 +50,7 @@ static void buildTrain(OpPassManager &passes, const Options &options) {
   passes.addPass(createClipGradients({options.clip})); // over all gradients, as they are complete
   passes.addPass(createAppendOptimizer({options.optimizer, options.momentum, options.nesterov, options.beta1,
                                         options.beta2, options.epsilon, options.weightDecay, options.decay}));
-  passes.addPass(createHoldWholeInputs({options.microBatches, options.batchDim})); // last: of all that a step reads
+  passes.addPass(createHoldWholeInputs({options.microBatches(), options.batchDim})); // last: of all that a step reads
   passes.addPass(createVerifyTrain());
 }
 
@@ -55,7 +63,7 @@ static void buildPrecision(OpPassManager &passes, const Options &options) {
 
 /// Flags become a mesh and seeds on a few tensors.
 static void buildAnnotate(OpPassManager &passes, const Options &options) {
-  passes.addPass(createBuildMesh({options.tp, options.dp, options.microBatches})); // names the axes that seeds use
+  passes.addPass(createBuildMesh({degreeTexts(options)})); // names the axes that seeds use
   passes.addPass(createNoteLookups());     // while a value is what the user gives
   passes.addPass(createAnnotateSidecar()); // before the defaults, which leave alone what the user has decided
   passes.addPass(createAnnotateBatch({options.batchDim}));
@@ -84,7 +92,7 @@ static void buildPartition(OpPassManager &passes, const Options &options) {
 
 /// One program becomes stages.
 static void buildStage(OpPassManager &passes, const Options &options) {
-  passes.addPass(createSplitStages({options.pp, options.ppChunks, options.ppSplit, options.ppSchedule,
+  passes.addPass(createSplitStages({options.stages(), options.ppChunks, options.ppSplit, options.ppSchedule,
                                    /*markBlocks=*/options.recompute != "none"}));
   passes.addPass(createMakeSchedule({options.ppSchedule})); // it reads what crosses from the transfers
   passes.addPass(createVerifyStaged());

@@ -6,7 +6,8 @@
 #include "runtime/base/CountText.h"
 
 #include <algorithm>
-#include <cstdio>
+#include <charconv>
+#include <sstream>
 #include <set>
 
 namespace hpc::onnx {
@@ -14,9 +15,16 @@ namespace {
 
 using Axes = std::vector<std::string>; ///< "dp", "tp", outermost first
 
+/// How devices are arranged: the ranks of a stage by the axes of a mesh, stage after stage.
 struct Grid {
-  int64_t dp = 1, pp = 1, tp = 1;
-  int64_t size(const std::string &axis) const { return axis == "dp" ? dp : tp; }
+  dist::Mesh degrees; ///< without time
+  int64_t stages;
+  dist::Mesh mesh; ///< of one stage
+  explicit Grid(const dist::Mesh &all)
+      : degrees(dist::axesWithout(all, dist::AxisRole::Time)), stages(degrees.sizeOf(dist::AxisRole::Pipeline)),
+        mesh(dist::axesWithout(degrees, dist::AxisRole::Pipeline)) {}
+  int64_t perStage() const { return mesh.numCoordinates(); }
+  int64_t size(const std::string &axis) const { return mesh.size(axis); }
   int64_t sizeOf(const Axes &axes) const {
     int64_t size = 1;
     for (const std::string &axis : axes)
@@ -32,15 +40,28 @@ std::vector<std::vector<int64_t>> shardDevices(const Grid &grid, const std::vect
   for (const Axes &part : axes)
     digits.insert(digits.end(), part.begin(), part.end());
   std::vector<std::vector<int64_t>> devices(size_t(grid.sizeOf(digits)));
-  for (int64_t s = stage.value_or(0); s < (stage ? *stage + 1 : grid.pp); ++s)
-    for (int64_t d = 0; d < grid.dp; ++d)
-      for (int64_t t = 0; t < grid.tp; ++t) {
-        int64_t shard = 0;
-        for (const std::string &axis : digits)
-          shard = shard * grid.size(axis) + (axis == "dp" ? d : t);
-        devices[size_t(shard)].push_back((s * grid.dp + d) * grid.tp + t);
-      }
+  for (int64_t s = stage.value_or(0); s < (stage ? *stage + 1 : grid.stages); ++s)
+    for (int64_t rank = 0; rank < grid.perStage(); ++rank) {
+      std::vector<int64_t> at = grid.mesh.coordinate(rank);
+      int64_t shard = 0;
+      for (const std::string &axis : digits)
+        shard = shard * grid.size(axis) + at[size_t(grid.mesh.index(axis))];
+      devices[size_t(shard)].push_back(s * grid.perStage() + rank);
+    }
   return devices;
+}
+
+/// Every way to cut over one axis or more of the grid, the first the outermost.
+std::vector<Axes> orderedAxes(const Grid &grid) {
+  std::vector<Axes> all = {{}};
+  for (size_t next = 0; next < all.size(); ++next)
+    for (const dist::Mesh::Axis &axis : grid.mesh.axes)
+      if (axis.size > 1 && std::find(all[next].begin(), all[next].end(), axis.name) == all[next].end()) {
+        all.push_back(all[next]);
+        all.back().push_back(axis.name);
+      }
+  all.erase(all.begin());
+  return all;
 }
 
 /// The axes of every part of every dim, if the spec fits the grid.
@@ -49,7 +70,7 @@ std::optional<std::vector<Axes>> fitSpec(const ShardingSpec &spec, std::optional
   for (const ShardedDim &dim : spec.dims)
     for (const ShardedPart &part : dim.parts)
       shards.push_back(part.shards);
-  static const std::vector<Axes> choices = {{"tp"}, {"dp"}, {"dp", "tp"}, {"tp", "dp"}};
+  const std::vector<Axes> choices = orderedAxes(grid);
   std::vector<std::vector<Axes>> pending = {{}}; // choices for the first parts
   for (int64_t count : shards) {
     std::vector<std::vector<Axes>> longer;
@@ -64,19 +85,18 @@ std::optional<std::vector<Axes>> fitSpec(const ShardingSpec &spec, std::optional
       }
       for (const Axes &choice : choices)
         if (grid.sizeOf(choice) == count &&
-            std::none_of(choice.begin(), choice.end(),
-                         [&](const std::string &axis) { return used.count(axis) || grid.size(axis) == 1; })) {
+            std::none_of(choice.begin(), choice.end(), [&](const std::string &axis) { return used.count(axis); })) {
           longer.push_back(axes);
           longer.back().push_back(choice);
         }
     }
-    pending = std::move(longer); // few: there are two axes
+    pending = std::move(longer); // few: there are few axes
   }
   // Of all devices, or of the stage in which the first of them is; the count decides before anything is made.
-  int64_t named = 0, perStage = grid.dp * grid.tp, first = spec.devices.front().front() / perStage;
+  int64_t named = 0, perStage = grid.perStage(), first = spec.devices.front().front() / perStage;
   for (const std::vector<int64_t> &members : spec.devices)
     named += int64_t(members.size());
-  bool isEverywhere = named == perStage * grid.pp, isStage = named == perStage && (!stage || *stage == first);
+  bool isEverywhere = named == perStage * grid.stages, isStage = named == perStage && (!stage || *stage == first);
   for (const std::vector<Axes> &axes : pending)
     if ((isEverywhere && spec.devices == shardDevices(grid, axes, std::nullopt)) ||
         (isStage && spec.devices == shardDevices(grid, axes, first)))
@@ -106,13 +126,42 @@ std::string devicesText(const ShardingSpec &spec) {
   return "[" + text + "]";
 }
 
+/// What a configuration's name spells: "dp=1 pp=2 tp=2".
+std::optional<dist::Mesh> degreesIn(const std::string &name) {
+  dist::Mesh degrees = dist::serialDegrees();
+  std::istringstream words(name);
+  for (std::string word; words >> word;) {
+    size_t equals = word.find('=');
+    int axis = equals == std::string::npos ? -1 : degrees.index(word.substr(0, equals));
+    const char *end = word.data() + word.size();
+    if (axis < 0)
+      return std::nullopt;
+    int64_t &size = degrees.axes[size_t(axis)].size;
+    if (auto read = std::from_chars(word.data() + equals + 1, end, size);
+        read.ec != std::errc() || read.ptr != end || size < 1 || size > dist::maxDegree)
+      return std::nullopt;
+  }
+  return degrees;
+}
+
+/// All grids of so many stages of so many ranks; the innermost axes are as long as they can be first.
+void addGrids(dist::Mesh degrees, int64_t stages, int64_t perStage, std::vector<Grid> &grids, size_t axis = 0) {
+  if (axis == degrees.axes.size())
+    return perStage == 1 ? (void)grids.emplace_back(degrees) : (void)0;
+  dist::Mesh::Axis &own = degrees.axes[axis];
+  if (own.role == dist::AxisRole::Time || own.role == dist::AxisRole::Pipeline) {
+    own.size = own.role == dist::AxisRole::Pipeline ? stages : 1;
+    return addGrids(degrees, stages, perStage, grids, axis + 1);
+  }
+  for (own.size = 1; own.size <= perStage; ++own.size)
+    if (perStage % own.size == 0)
+      addGrids(degrees, stages, perStage / own.size, grids, axis + 1);
+}
+
 Expected<Grid> findGrid(const DeviceAnnotations &annotations) {
   std::vector<Grid> grids;
-  long long dp = 0, pp = 0, tp = 0;
-  if (std::sscanf(annotations.configuration.c_str(), "dp=%lld pp=%lld tp=%lld", &dp, &pp, &tp) == 3 && dp > 0 && pp > 0 &&
-      tp > 0 && dp <= annotations.devices && pp <= annotations.devices && tp <= annotations.devices &&
-      dp * pp * tp == annotations.devices)
-    grids.push_back({dp, pp, tp});
+  if (std::optional<dist::Mesh> spelt = degreesIn(annotations.configuration); spelt && dist::ranksOf(*spelt) == annotations.devices)
+    grids.emplace_back(*spelt);
   int64_t stages = 1;
   for (const NodeAnnotation &node : annotations.nodes)
     stages = std::max(stages, node.stage.value_or(0) + 1);
@@ -122,9 +171,7 @@ Expected<Grid> findGrid(const DeviceAnnotations &annotations) {
                                                      countText(annotations.devices, "device") +
                                                      "; every stage takes as many devices here");
   int64_t perStage = annotations.devices / stages;
-  for (int64_t each = perStage; each >= 1; --each)
-    if (perStage % each == 0)
-      grids.push_back({perStage / each, stages, each});
+  addGrids(dist::serialDegrees(), stages, perStage, grids);
   std::string node;
   for (const Grid &grid : grids)
     if (!misfit(annotations, grid, node))
@@ -174,7 +221,8 @@ Expected<std::optional<AnnotationRules>> rulesOfAnnotations(const std::string &p
     return grid.status().at(path);
   Sidecar sidecar;
   sidecar.file = path;
-  sidecar.mesh = {std::nullopt, grid->dp, grid->pp, grid->tp};
+  for (const dist::Mesh::Axis &axis : grid->degrees.axes)
+    sidecar.mesh[axis.name] = axis.size;
   std::set<std::string> parameters(annotations->parameters.begin(), annotations->parameters.end());
   std::map<std::string, std::pair<std::string, std::vector<SidecarCut>>> decided; // by tensor: node, cuts
   for (const NodeAnnotation &node : annotations->nodes) {
@@ -222,7 +270,7 @@ static ShardingSpec specOf(const std::string &tensor, const std::vector<SidecarC
   std::vector<Axes> axes;
   std::map<int64_t, std::vector<const SidecarCut *>> byDim;
   for (const SidecarCut &cut : cuts)
-    if (cut.axis != "mb" && grid.size(cut.axis) > 1)
+    if (grid.size(cut.axis) > 1) // none of time
       byDim[cut.dim].push_back(&cut);
   for (auto &[dim, members] : byDim) {
     ShardedDim sharded{dim, std::vector<ShardedPart>(std::max<size_t>(members.front()->of.size(), 1))};
@@ -241,11 +289,11 @@ static ShardingSpec specOf(const std::string &tensor, const std::vector<SidecarC
 }
 
 Expected<std::string> annotatedModel(std::string_view model, const ChosenLayout &layout) {
-  Grid grid{layout.dp, layout.pp, layout.tp};
+  Grid grid(layout.degrees);
   DeviceAnnotations annotations;
-  annotations.configuration = "dp=" + std::to_string(grid.dp) + " pp=" + std::to_string(grid.pp) +
-                              " tp=" + std::to_string(grid.tp);
-  annotations.devices = grid.dp * grid.pp * grid.tp;
+  for (const dist::Mesh::Axis &axis : layout.degrees.axes)
+    annotations.configuration += (annotations.configuration.empty() ? "" : " ") + axis.name + "=" + std::to_string(axis.size);
+  annotations.devices = dist::ranksOf(layout.degrees);
   std::vector<NodeTensors> nodes = nodeTensors(model);
   std::set<std::string> made;
   for (const NodeTensors &node : nodes)
@@ -253,7 +301,7 @@ Expected<std::string> annotatedModel(std::string_view model, const ChosenLayout 
   for (const NodeTensors &node : nodes) {
     NodeAnnotation annotation;
     annotation.node = node.node;
-    if (auto stage = layout.stageOfNode.find(node.node); grid.pp > 1 && stage != layout.stageOfNode.end())
+    if (auto stage = layout.stageOfNode.find(node.node); grid.stages > 1 && stage != layout.stageOfNode.end())
       annotation.stage = stage->second;
     std::set<std::string> seen;
     auto add = [&](const std::string &name) {

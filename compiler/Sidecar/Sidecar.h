@@ -2,6 +2,7 @@
 // computes what. docs/shard.schema.json is its grammar; a rule decides whatever it is the first to match.
 #pragma once
 
+#include "compiler/Dialect/Dist/MeshDegrees.h"
 #include "runtime/base/Status.h"
 
 #include <cstdint>
@@ -46,14 +47,9 @@ struct StageRule : SidecarRule {
   int64_t stage = 0, chunk = 0;
 };
 
-/// Degrees of the mesh; flags beat them.
-struct SidecarMesh {
-  std::optional<int64_t> mb, dp, pp, tp;
-};
-
 struct Sidecar {
   std::string file; ///< for messages
-  SidecarMesh mesh;
+  dist::GivenSizes mesh; ///< degrees; flags beat them
   std::vector<ParamRule> params;
   std::vector<TensorRule> tensors;
   std::vector<StageRule> stages;

@@ -8,7 +8,7 @@
 namespace hpc {
 namespace {
 
-constexpr int64_t maxDegree = 65536;
+using dist::maxDegree;
 
 /// Reads the tree; the first error is kept, and what is read after it means nothing.
 class Reader {
@@ -123,10 +123,13 @@ private:
   }
 
   void readMesh(const JsonTree &tree) {
-    const JsonTree &mesh = object(tree, "\"mesh\"", {"mb", "dp", "pp", "tp"});
-    for (auto [key, field] : {std::pair("mb", &sidecar.mesh.mb), std::pair("dp", &sidecar.mesh.dp),
-                              std::pair("pp", &sidecar.mesh.pp), std::pair("tp", &sidecar.mesh.tp)})
-      *field = optionalInteger(mesh, key, 1, maxDegree);
+    std::vector<std::string> names;
+    for (const dist::AxisKind &kind : dist::axisKinds())
+      names.push_back(kind.name);
+    const JsonTree &mesh = object(tree, "\"mesh\"", names);
+    for (const std::string &name : names)
+      if (std::optional<int64_t> size = optionalInteger(mesh, name.c_str(), 1, maxDegree))
+        sidecar.mesh[name] = *size;
   }
 
   SidecarCut readCut(const JsonTree &tree) {

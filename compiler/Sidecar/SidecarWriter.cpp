@@ -40,10 +40,9 @@ static std::string trainableText(const ParamRule &rule) {
 
 std::string sidecarText(const Sidecar &sidecar) {
   std::vector<std::string> sections = {"\"version\": 1"}, degrees, params, tensors, stages;
-  for (auto [name, degree] : {std::pair("mb", sidecar.mesh.mb), std::pair("dp", sidecar.mesh.dp),
-                              std::pair("pp", sidecar.mesh.pp), std::pair("tp", sidecar.mesh.tp)})
-    if (degree)
-      degrees.push_back(jsonQuoted(name) + ": " + std::to_string(*degree));
+  for (const dist::AxisKind &kind : dist::axisKinds())
+    if (auto size = sidecar.mesh.find(kind.name); size != sidecar.mesh.end())
+      degrees.push_back(jsonQuoted(kind.name) + ": " + std::to_string(size->second));
   if (!degrees.empty())
     sections.push_back("\"mesh\": {" + joined(degrees, ", ") + "}");
   for (const ParamRule &rule : sidecar.params)

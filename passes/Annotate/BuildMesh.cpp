@@ -1,4 +1,7 @@
-// The mesh: its axes exist even at size 1, so that shardings can name them.
+// The mesh: its axes exist even at size 1, so that shardings can name them. Stages are no axis of it: they hold other ops,
+// not other parts of a tensor.
+#include "compiler/Diagnostics.h"
+#include "compiler/Dialect/Dist/MeshDegrees.h"
 #include "passes/Annotate/Passes.h"
 
 namespace hpc {
@@ -11,9 +14,17 @@ struct BuildMesh : impl::BuildMeshBase<BuildMesh> {
   using BuildMeshBase::BuildMeshBase;
 
   void runOnOperation() override {
-    using dist::AxisRole;
-    dist::Mesh mesh{
-        {{"mb", microBatches, AxisRole::Time}, {"dp", dp, AxisRole::Data}, {"tp", tp, AxisRole::Tensor}}};
+    dist::Mesh mesh = dist::serialDegrees();
+    for (StringRef text : degrees) {
+      auto [name, size] = text.split('=');
+      int index = mesh.index(name);
+      if (index < 0 || size.getAsInteger(10, mesh.axes[size_t(index)].size) || mesh.axes[size_t(index)].size < 1) {
+        userError(getOperation(), ErrorKind::Usage)
+            << "'" << text << "' is no degree; write an axis and a size, as in degrees=tp=2";
+        return signalPassFailure();
+      }
+    }
+    mesh = dist::axesWithout(mesh, dist::AxisRole::Pipeline);
     getOperation()->setAttr(dist::meshAttrName, dist::MeshAttr::get(&getContext(), mesh));
   }
 };

@@ -4,12 +4,8 @@
 include "mlir/Pass/PassBase.td"
 
 def BuildMesh : Pass<"hpc-build-mesh", "::mlir::ModuleOp"> {
-  let summary = "give the module its mesh: axes mb of time, dp of data, tp of tensor parallelism";
-  let options = [
-    Option<"tp", "tp", "int64_t", "1", "degree of tensor parallelism">,
-    Option<"dp", "dp", "int64_t", "1", "degree of data parallelism">,
-    Option<"microBatches", "micro-batches", "int64_t", "1", "number of micro-batches">,
-  ];
+  let summary = "give the module its mesh: all axes that cut tensors (compiler/Dialect/Dist/MeshDegrees.h), of size 1 where no degree is given";
+  let options = [ListOption<"degrees", "degrees", "std::string", "as tp=2, one an axis">];
   let dependentDialects = ["::hpc::dist::DistDialect"];
 }
 

@@ -36,29 +36,23 @@ std::optional<Candidate> recomputing(const Candidate &from) {
   return withFlag(next, "--recompute=auto");
 }
 std::optional<Candidate> withZero(const Candidate &from, int64_t level) {
-  if (!from.options.trains() || from.options.dp == 1 || from.options.zero >= level)
+  if (!from.options.trains() || from.options.degrees.sizeOf(dist::AxisRole::Data) == 1 || from.options.zero >= level)
     return std::nullopt;
   Candidate next = from;
   next.options.zero = level;
   return withFlag(next, "--zero=" + std::to_string(level));
 }
-std::optional<Candidate> withMicroBatches(const Candidate &from, int64_t factor) {
-  Candidate next = from;
-  next.options.microBatches *= factor;
-  return withFlag(next, "--micro-batches=" + std::to_string(next.options.microBatches));
-}
-std::optional<Candidate> withDegrees(const Candidate &from, int64_t tp, int64_t pp) {
-  Candidate next = from;
-  next.options.tp *= tp;
-  next.options.pp *= pp;
-  if (pp > 1 && next.options.ppSplit != "balanced")
+/// An axis of a role, so many times as long.
+std::optional<Candidate> withDegree(const Candidate &from, dist::AxisRole role, int64_t factor) {
+  if (role == dist::AxisRole::Pipeline && factor > 1 && from.options.ppSplit != "balanced")
     return std::nullopt; // a list of the user's, one entry a stage
-  std::optional<Candidate> made = next;
-  if (tp > 1)
-    made = withFlag(*made, "--tp=" + std::to_string(next.options.tp));
-  if (pp > 1)
-    made = withFlag(*made, "--pp=" + std::to_string(next.options.pp));
-  return made;
+  Candidate next = from;
+  for (auto [kind, axis] : llvm::zip_equal(dist::axisKinds(), next.options.degrees.axes))
+    if (factor > 1 && axis.role == role) {
+      axis.size *= factor;
+      return withFlag(next, "--" + std::string(kind.flag) + "=" + std::to_string(axis.size));
+    }
+  return next;
 }
 
 void add(std::vector<Candidate> &all, const std::optional<Candidate> &one) {
@@ -69,10 +63,10 @@ void add(std::vector<Candidate> &all, const std::optional<Candidate> &one) {
 std::vector<Candidate> withSameRanks(const Candidate &given) {
   std::vector<Candidate> all = {given}; // with recomputation
   for (int64_t level : {1, 2, 3})
-    if (level != 2 || given.options.microBatches > 1) // 2 is 1 without micro-batches
+    if (level != 2 || given.options.microBatches() > 1) // 2 is 1 without micro-batches
       add(all, withZero(given, level));
   for (int64_t factor : {2, 4})
-    if (std::optional<Candidate> next = withMicroBatches(given, factor)) {
+    if (std::optional<Candidate> next = withDegree(given, dist::AxisRole::Time, factor)) {
       add(all, next);
       add(all, withZero(*next, 3));
     }
@@ -82,7 +76,8 @@ std::vector<Candidate> withSameRanks(const Candidate &given) {
 std::vector<Candidate> withMoreRanks(const Candidate &given, int64_t factor) {
   std::vector<Candidate> all;
   for (int64_t tp = 1; tp <= factor; tp *= 2)
-    add(all, withDegrees(given, tp, factor / tp));
+    if (std::optional<Candidate> next = withDegree(given, dist::AxisRole::Tensor, tp))
+      add(all, withDegree(*next, dist::AxisRole::Pipeline, factor / tp));
   return all;
 }
 
@@ -123,7 +118,7 @@ std::string cheapestThatFit(ModuleOp module, const Options &options) {
   Candidate given{options, ""};
   given.options.budgets.clear();
   std::vector<Fit> fits;
-  int64_t ranks = options.tp * options.pp * options.dp;
+  int64_t ranks = dist::ranksOf(options.degrees);
   tryAll(module, withSameRanks(given), ranks, fits);
   for (int64_t factor : {2, 4, 8})
     if (fits.size() < wanted)

@@ -93,6 +93,12 @@ namespace hpc {
 
 namespace {
 struct Flags {
+  Flags() {
+    for (const dist::AxisKind &kind : dist::axisKinds())
+      degrees.push_back(std::make_unique<cl::opt<WholeNumber>>(StringRef(kind.flag), cl::desc(kind.help), cl::value_desc("N"), cl::init(1),
+                                                               cl::cat(layout)));
+  }
+
   cl::OptionCategory model{"Model and plan"};
   cl::OptionCategory training{"Training"};
   cl::OptionCategory layout{"How it is cut"};
@@ -171,16 +177,9 @@ struct Flags {
   cl::opt<std::string> writeAnnotations{"write-onnx-annotations",
                                         cl::desc("Write the model with what was chosen as ONNX device configurations"),
                                         cl::value_desc("file"), cl::cat(layout)};
-  cl::opt<WholeNumber> tp{"tp", cl::desc("Degree of tensor parallelism (default: 1)"), cl::value_desc("N"), cl::init(1),
-                      cl::cat(layout)};
-  cl::opt<WholeNumber> pp{"pp", cl::desc("Number of pipeline stages (default: 1)"), cl::value_desc("N"), cl::init(1),
-                      cl::cat(layout)};
-  cl::opt<WholeNumber> dp{"dp", cl::desc("Degree of data parallelism (default: devices / (tp * pp))"), cl::value_desc("N"),
-                      cl::init(0), cl::cat(layout)};
+  std::vector<std::unique_ptr<cl::opt<WholeNumber>>> degrees; ///< one of each of dist::axisKinds
   cl::opt<WholeNumber> devices{"devices", cl::desc("Number of ranks (default: tp * pp * dp)"), cl::value_desc("N"),
                            cl::init(0), cl::cat(layout)};
-  cl::opt<WholeNumber> microBatches{"micro-batches", cl::desc("Number of pieces that a batch is cut into (default: 1)"),
-                                cl::value_desc("N"), cl::init(1), cl::cat(layout)};
   cl::opt<std::string> ppSplit{"pp-split",
                                cl::desc("uniform, balanced, or each stage's blocks: 1,2,1 (default: balanced)"),
                                cl::value_desc("how"), cl::init("balanced"), cl::cat(layout)};
@@ -317,18 +316,21 @@ static Status parseError(StringRef text) {
   return usage(Twine(text.empty() ? "a flag has a wrong value" : text.rtrim('!')) + "; see hpc-opt --help");
 }
 
-/// The degrees that flags give, in their range.
-static Status readDegrees(const Flags &flags, GivenDegrees &degrees) {
-  for (auto [flag, degree] : {std::pair(&flags.tp, &degrees.tp), std::pair(&flags.pp, &degrees.pp),
-                              std::pair(&flags.dp, &degrees.dp), std::pair(&flags.devices, &degrees.devices),
-                              std::pair(&flags.microBatches, &degrees.microBatches)}) {
-    if (!flag->getNumOccurrences())
-      continue;
-    int64_t value = flag->getValue();
-    if (value < 1 || value > 65536)
-      return usage("--" + flag->ArgStr + "=" + Twine(value) + " must be from 1 to 65536");
-    *degree = value;
-  }
+/// A degree that a flag gives, in its range.
+static Status readDegree(const cl::opt<WholeNumber> &flag, llvm::function_ref<void(int64_t)> take) {
+  if (!flag.getNumOccurrences())
+    return Status::success();
+  int64_t value = flag.getValue();
+  if (value < 1 || value > dist::maxDegree)
+    return usage("--" + flag.ArgStr + "=" + Twine(value) + " must be from 1 to " + Twine(dist::maxDegree));
+  take(value);
+  return Status::success();
+}
+
+static Status readDegrees(const Flags &flags, CommandLine &line) {
+  for (auto [kind, flag] : llvm::zip_equal(dist::axisKinds(), flags.degrees))
+    HPC_RETURN_IF_ERROR(readDegree(*flag, [&, name = kind.name](int64_t value) { line.degrees[name] = value; }));
+  HPC_RETURN_IF_ERROR(readDegree(flags.devices, [&](int64_t value) { line.devices = value; }));
   if (flags.ppChunks < 1 || flags.ppChunks > 65536)
     return usage("--pp-chunks=" + Twine(int64_t(flags.ppChunks)) + " must be from 1 to 65536");
   return Status::success();
@@ -471,7 +473,7 @@ Expected<CommandLine> parseCommandLine(int argc, char **argv) {
   if (!cl::ParseCommandLineOptions(argc, argv, "", &errorStream))
     return parseError(errors);
 
-  HPC_RETURN_IF_ERROR(readDegrees(flags, line.degrees));
+  HPC_RETURN_IF_ERROR(readDegrees(flags, line));
   line.spec = flags.spec;
   line.configuration = flags.configuration;
   if (flags.configuration.getNumOccurrences() && flags.configuration.empty())

@@ -3,14 +3,14 @@
 
 #include "passes/Options.h"
 #include "runtime/base/Status.h"
-#include "tools/hpc-opt/Degrees.h"
 
 namespace hpc {
 
 struct CommandLine {
   std::string help; ///< where it was asked for: print it and do nothing else
-  Options options; ///< without the degrees: see resolveDegrees
-  GivenDegrees degrees;
+  Options options; ///< without the degrees: see dist::resolveDegrees
+  dist::GivenSizes degrees;
+  std::optional<int64_t> devices;
   bool givesOptions = false; ///< a flag says what is in `options` or `degrees`, be it what they are anyway
   std::string spec;  ///< sidecar; "" = the one beside the model, "none" = none
   std::string configuration; ///< the device configuration of an .onnx model; "" = its first

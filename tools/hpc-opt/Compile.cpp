@@ -13,6 +13,7 @@
 #include "runtime/plan/PlanCheck.h"
 #include "runtime/plan/PlanExplain.h"
 #include "runtime/plan/PlanFile.h"
+#include "runtime/plan/PlanStructure.h"
 #include "tools/OutputFiles.h"
 #include "tools/hpc-opt/Alternatives.h"
 #include "tools/hpc-opt/ByteSize.h"
@@ -120,7 +121,12 @@ struct Compilation {
     if (!found.ok())
       return found.status();
     spec = std::move(*found);
-    return resolveDegrees(line.degrees, spec ? spec->sidecar.mesh : SidecarMesh(), line.options);
+    Expected<dist::Mesh> degrees =
+        dist::resolveDegrees(line.degrees, line.devices, spec ? spec->sidecar.mesh : dist::GivenSizes(), plan::maxRanks);
+    if (!degrees.ok())
+      return degrees.status();
+    line.options.degrees = *degrees;
+    return Status::success();
   }
 
   /// Gives a program that no phase has touched its sidecar; a dumped phase has its own.

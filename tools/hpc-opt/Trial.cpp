@@ -37,7 +37,7 @@ static double costOf(const plan::PlanFacts &facts, const plan::Plan &plan, const
   for (const std::vector<plan::TrafficFacts> *traffic : {&facts.collectives, &facts.transfers})
     for (const plan::TrafficFacts &each : *traffic)
       sent += double(each.bytes) * double(each.runs) / double(plan.stages.size());
-  double bubble = double(options.pp - 1) / double(options.ppChunks * options.microBatches);
+  double bubble = double(options.stages() - 1) / double(options.ppChunks * options.microBatches());
   return (flops + operationsPerByteSent * sent) * (1 + bubble) * double(plan.ranksPerStage()) * double(plan.stages.size());
 }
 
@@ -103,7 +103,7 @@ struct Search {
 } // namespace
 
 Expected<SmallVector<int64_t>> chooseBudgets(ModuleOp staged, const Options &options) {
-  std::vector<Search> stages(size_t(options.pp));
+  std::vector<Search> stages(size_t(options.stages()));
   Options attempt = options;
   auto budgets = [&](auto of) {
     SmallVector<int64_t> all;
@@ -118,7 +118,7 @@ Expected<SmallVector<int64_t>> chooseBudgets(ModuleOp staged, const Options &opt
       return trial.status();
     if (trial->memory.size() != stages.size())
       return Status::error(ErrorKind::Internal, "a plan of " + std::to_string(trial->memory.size()) + " stages with --pp=" +
-                                                    std::to_string(options.pp));
+                                                    std::to_string(options.stages()));
     for (size_t stage = 0; stage < stages.size(); ++stage)
       stages[stage].learn(trial->kept[stage], trial->memory[stage].total(), options.memory);
     if (llvm::all_of(stages, [](const Search &stage) { return stage.done; }))

@@ -28,7 +28,8 @@ static void addParameter(nn::ParameterOp parameter, onnx::ChosenLayout &layout) 
 }
 
 onnx::ChosenLayout chosenLayout(ModuleOp annotated, const Options &options) {
-  onnx::ChosenLayout layout{options.dp, options.pp, options.tp, {}, {}};
+  onnx::ChosenLayout layout{dist::axesWithout(options.degrees, dist::AxisRole::Time), {}, {}};
+  const int64_t dp = options.degrees.sizeOf(dist::AxisRole::Data);
   auto function = annotated.lookupSymbol<func::FuncOp>("main");
   if (!function)
     return layout;
@@ -45,13 +46,13 @@ onnx::ChosenLayout chosenLayout(ModuleOp annotated, const Options &options) {
   int64_t left = 0;
   for (Operation &op : function.front())
     if (!dist::wholeOutputDims(&op).empty()) {
-      if (options.dp == 1)
+      if (dp == 1)
         addValue(op.getResult(0), {});
       else
         ++left;
     }
   if (left)
-    mlir::emitRemark(function.getLoc()) << left << " gathers of the sidecar are not written: with dp=" << options.dp
+    mlir::emitRemark(function.getLoc()) << left << " gathers of the sidecar are not written: with dp=" << dp
                                         << " the standard's annotations cannot say \"whole over tp\"";
   Expected<std::optional<Sidecar>> sidecar = sidecarOf(annotated);
   if (!sidecar.ok() || !*sidecar)

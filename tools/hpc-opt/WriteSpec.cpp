@@ -19,7 +19,8 @@ Expected<Sidecar> chosenSpec(ModuleOp annotated, const Options &options) {
     return own.status();
   auto function = annotated.lookupSymbol<func::FuncOp>("main");
   Sidecar spec;
-  spec.mesh = {options.microBatches, options.dp, options.pp, options.tp};
+  for (const dist::Mesh::Axis &axis : options.degrees.axes)
+    spec.mesh[axis.name] = axis.size;
   llvm::DenseMap<Operation *, const ParamRule *> userRules;
   if (*own && function) {
     Expected<std::vector<ParamDecision>> decisions = decideParams(**own, function);

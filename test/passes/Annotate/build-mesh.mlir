@@ -1,4 +1,4 @@
-// RUN: hpc-opt %s --hpc-build-mesh="tp=2 dp=3 micro-batches=4" | FileCheck %s
+// RUN: hpc-opt %s --hpc-build-mesh=degrees=tp=2,dp=3,mb=4 | FileCheck %s
 // RUN: hpc-opt %s --hpc-build-mesh | FileCheck %s --check-prefix=ONE
 
 // Micro-batches are an axis, dp is minor to it, and every axis exists even at size 1: shardings may name it.
