@@ -9,7 +9,7 @@
 namespace hpc {
 
 struct Options {
-  dist::Mesh degrees = dist::serialDegrees();
+  dist::Mesh degrees = dist::degreesOf();
   int64_t stages() const { return degrees.sizeOf(dist::AxisRole::Pipeline); }
   int64_t microBatches() const { return degrees.sizeOf(dist::AxisRole::Time); }
   /// Name of the symbolic dim of the inputs that is the batch; "" = "batch", else the one that starts so, else dim 0.

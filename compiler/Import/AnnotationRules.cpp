@@ -128,7 +128,7 @@ std::string devicesText(const ShardingSpec &spec) {
 
 /// What a configuration's name spells: "dp=1 pp=2 tp=2".
 std::optional<dist::Mesh> degreesIn(const std::string &name) {
-  dist::Mesh degrees = dist::serialDegrees();
+  dist::Mesh degrees = dist::degreesOf();
   std::istringstream words(name);
   for (std::string word; words >> word;) {
     size_t equals = word.find('=');
@@ -171,7 +171,7 @@ Expected<Grid> findGrid(const DeviceAnnotations &annotations) {
                                                      countText(annotations.devices, "device") +
                                                      "; every stage takes as many devices here");
   int64_t perStage = annotations.devices / stages;
-  addGrids(dist::serialDegrees(), stages, perStage, grids);
+  addGrids(dist::degreesOf(), stages, perStage, grids);
   std::string node;
   for (const Grid &grid : grids)
     if (!misfit(annotations, grid, node))

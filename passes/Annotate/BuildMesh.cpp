@@ -14,7 +14,7 @@ struct BuildMesh : impl::BuildMeshBase<BuildMesh> {
   using BuildMeshBase::BuildMeshBase;
 
   void runOnOperation() override {
-    dist::Mesh mesh = dist::serialDegrees();
+    dist::Mesh mesh = dist::degreesOf();
     for (StringRef text : degrees) {
       auto [name, size] = text.split('=');
       int index = mesh.index(name);

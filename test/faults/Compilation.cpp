@@ -18,10 +18,7 @@ namespace hpc::test {
 
 static Options degrees(int64_t tp, int64_t dp, int64_t pp, int64_t microBatches) {
   Options options;
-  options.tp = tp;
-  options.dp = dp;
-  options.pp = pp;
-  options.microBatches = microBatches;
+  options.degrees = dist::degreesOf({{"mb", microBatches}, {"dp", dp}, {"pp", pp}, {"tp", tp}});
   return options;
 }
 
@@ -54,8 +51,8 @@ static void die(const std::string &what) {
 Compilation &Compilation::of(const Layout &layout, StringRef phase) {
   static std::map<std::string, std::unique_ptr<Compilation>> known;
   std::string key = layout.model + (" " + phase.str()) + " " + layout.options.loss + " " + layout.options.ppSchedule + " " + layout.options.weights;
-  for (int64_t degree : {layout.options.tp, layout.options.dp, layout.options.pp, layout.options.microBatches})
-    key += " " + std::to_string(degree);
+  for (const dist::Mesh::Axis &axis : layout.options.degrees.axes)
+    key += " " + std::to_string(axis.size);
   std::unique_ptr<Compilation> &found = known[key];
   if (!found)
     found.reset(new Compilation(layout, phase));

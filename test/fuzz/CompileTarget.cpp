@@ -38,7 +38,7 @@ static bool runCompile(std::string_view bytes) {
   if (!holds(module.status()))
     return false;
   Options options;
-  options.tp = 2;
+  options.degrees = dist::degreesOf({{"tp", 2}});
   (**module)->setAttr(optionsAttrName, options.toAttribute(&context));
   (**module)->setAttr(phaseAttrName, StringAttr::get(&context, "import"));
   if (failed(runPhases(**module, options, "", [](StringRef) { return success(); }, [](PassManager &) {}))) {

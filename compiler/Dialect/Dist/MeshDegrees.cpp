@@ -13,10 +13,12 @@ const std::vector<AxisKind> &axisKinds() {
   return kinds;
 }
 
-Mesh serialDegrees() {
+Mesh degreesOf(const GivenSizes &sizes) {
   Mesh mesh;
-  for (const AxisKind &kind : axisKinds())
-    mesh.axes.push_back({kind.name, 1, kind.role});
+  for (const AxisKind &kind : axisKinds()) {
+    auto given = sizes.find(kind.name);
+    mesh.axes.push_back({kind.name, given == sizes.end() ? 1 : given->second, kind.role});
+  }
   return mesh;
 }
 
@@ -43,16 +45,13 @@ static std::string productText(const Mesh &ranks, bool withSizes) {
 Expected<Mesh> resolveDegrees(const GivenSizes &flags, std::optional<int64_t> devices, const GivenSizes &sidecar,
                               int64_t maxRanks) {
   auto usage = [](const std::string &message) { return Status::error(ErrorKind::Usage, message); };
-  Mesh degrees = serialDegrees();
+  Mesh degrees = degreesOf(sidecar);
   Mesh::Axis *open = nullptr; // takes what the others leave of the devices
-  for (Mesh::Axis &axis : degrees.axes) {
-    if (auto own = sidecar.find(axis.name); own != sidecar.end())
-      axis.size = own->second;
+  for (Mesh::Axis &axis : degrees.axes)
     if (auto flag = flags.find(axis.name); flag != flags.end())
       axis.size = flag->second;
     else if (devices && axis.role == AxisRole::Data)
       open = &axis;
-  }
   if (open) {
     open->size = 1;
     Mesh others = axesWithout(axesWithout(degrees, AxisRole::Time), AxisRole::Data);

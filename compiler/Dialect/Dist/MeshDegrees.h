@@ -23,8 +23,8 @@ constexpr int64_t maxDegree = 65536;
 /// Sizes by name of axis, of those that somebody gives; each from 1 to maxDegree.
 using GivenSizes = std::map<std::string, int64_t, std::less<>>;
 
-/// One axis a kind, each of size 1.
-Mesh serialDegrees();
+/// One axis a kind, of size 1 where none is given.
+Mesh degreesOf(const GivenSizes &sizes = {});
 /// The product of all sizes but time's.
 int64_t ranksOf(const Mesh &degrees);
 /// The axes of other roles.

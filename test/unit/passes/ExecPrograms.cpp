@@ -88,7 +88,7 @@ static Options parsePipeline(StringRef text) {
     int64_t number = 0;
     bool isNumber = !value.getAsInteger(10, number);
     if (key == "pp" && isNumber)
-      options.pp = number;
+      options.degrees = dist::degreesOf({{"pp", number}});
     else if (key == "chunks" && isNumber)
       options.ppChunks = number;
     else if (key == "split")

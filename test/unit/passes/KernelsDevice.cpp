@@ -351,7 +351,7 @@ TEST_P(KernelsOfModel, EqualTheInterpreter) {
   if (isAbsent)
     GTEST_SKIP() << file << " has no weights beside it";
   Options options;
-  options.tp = GetParam().tp;
+  options.degrees = dist::degreesOf({{"tp", GetParam().tp}});
   options.dtype = GetParam().dtype;
   ASSERT_TRUE(succeeded(runPhases(*module, options, "partition", [](StringRef) { return success(); }, [](PassManager &) {})));
   auto main = module->lookupSymbol<func::FuncOp>("main");
