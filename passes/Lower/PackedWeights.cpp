@@ -20,7 +20,7 @@ void markPacked(plan::Plan &plan, int64_t stageIndex, std::vector<LoweredValue> 
         const size_t buffer = size_t(access.ref.buffer);
         if (!mayPack[buffer])
           continue;
-        const bool isWhole = gemm && access.operand == plan::operandB && plan::canPack(plan, stage, *gemm);
+        const bool isWhole = gemm && access.operand == plan::packableNumber(*gemm) && plan::canPack(plan, stage, *gemm);
         if (isWhole && !first[buffer])
           first[buffer] = gemm;
         mayPack[buffer] = isWhole && plan::packsAlike(*first[buffer], *gemm);
@@ -32,7 +32,7 @@ void markPacked(plan::Plan &plan, int64_t stageIndex, std::vector<LoweredValue> 
   for (plan::Program &program : stage.programs)
     for (plan::Instruction &instruction : program.instructions)
       if (auto *gemm = std::get_if<plan::Gemm>(&instruction.action))
-        gemm->b.packed = mayPack[size_t(gemm->b.place.buffer)];
+        plan::packable(*gemm).packed = mayPack[size_t(plan::packable(*gemm).place.buffer)];
 }
 
 } // namespace hpc

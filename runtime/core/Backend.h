@@ -93,7 +93,7 @@ public:
   /// where the two shall stay apart.
   virtual Expected<GemmHandle> prepareFused(const GemmCall &) { return GemmHandle(-1); }
   /// Then told of every weight that products have as packed B [k, n] (plan::Operand::packed), stored at `b` as `gemm`
-  /// says, with the handles of all of them: it may rearrange those bytes for them.
+  /// says, with the handles of all of them: it may rearrange those bytes for them. Of products of windows it is A, n rows.
   virtual Status pack(const plan::Gemm &, std::byte *, int64_t, int64_t, const std::vector<GemmHandle> &) {
     return Status::success();
   }

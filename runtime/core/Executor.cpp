@@ -256,9 +256,9 @@ Status Executor::packWeights() {
   for (size_t p = 0; p < prepared.size(); ++p)
     for (size_t i = 0; i < prepared[p].size(); ++i) {
       const auto *gemm = std::get_if<plan::Gemm>(&stage.programs[p].instructions[i].action);
-      if (!gemm || !gemm->b.packed)
+      if (!gemm || !plan::packable(*gemm).packed)
         continue;
-      Use &use = uses[gemm->b.place.buffer];
+      Use &use = uses[plan::packable(*gemm).place.buffer];
       use.gemm = gemm;
       use.products.insert(use.products.end(), prepared[p][i].gemms.begin(), prepared[p][i].gemms.end());
     }

@@ -1,6 +1,7 @@
 // The bytes that each kind of instruction reads and writes.
 #include "runtime/plan/Access.h"
 
+#include "runtime/base/IntegerMath.h"
 #include "runtime/plan/CheckedMath.h"
 #include "runtime/plan/Groups.h"
 
@@ -15,6 +16,8 @@ int64_t matrixBytes(const Operand &operand, int64_t rows, int64_t columns, const
   if (operand.transpose)
     std::swap(rows, columns);
   int64_t last = addSizes(multiplySizes(rows - 1, operand.ld), columns - 1);
+  if (const auto &windows = operand.windows) // whole channels
+    last = multiplySizes(ceilDiv(rows, windows->rowsOfChannel()), windows->imageSize()) - 1;
   for (size_t i = 0; i < batch.size(); ++i)
     last = addSizes(last, multiplySizes(batch[i] - 1, operand.stride[i]));
   return multiplySizes(addSizes(last, 1), byteSize(operand.dtype));

@@ -137,9 +137,9 @@ Status checkPacked(const Plan &plan, int64_t stageIndex, const std::vector<Sessi
   };
   HPC_RETURN_IF_ERROR(eachInstruction([&](const Instruction &instruction, const std::string &text) {
     const auto *gemm = std::get_if<Gemm>(&instruction.action);
-    if (!gemm || !gemm->b.packed)
+    if (!gemm || !packable(*gemm).packed)
       return Status::success();
-    const int32_t buffer = gemm->b.place.buffer;
+    const int32_t buffer = packable(*gemm).place.buffer;
     const std::string takes = text + ": takes " + bufferText(stage, buffer) + " packed, but ";
     if (stage.buffers[buffer].lifetime != Lifetime::Session || uses[buffer].isWritten)
       return fault(takes + (uses[buffer].isWritten ? "a program writes to it" : "it does not live for the session") +
@@ -147,7 +147,7 @@ Status checkPacked(const Plan &plan, int64_t stageIndex, const std::vector<Sessi
     if (!uses[buffer].binding->saved.empty())
       return fault(takes + "checkpoints save it; they would have the device's form of it");
     if (!canPack(plan, stage, *gemm))
-      return fault(takes + "its B is not all of it, without gaps and the same for a whole batch");
+      return fault(takes + "its " + (gemm->b.windows ? "A" : "B") + " is not all of it, without gaps and the same for a whole batch");
     packed[buffer] = gemm;
     return Status::success();
   }));
@@ -155,7 +155,7 @@ Status checkPacked(const Plan &plan, int64_t stageIndex, const std::vector<Sessi
     const auto *gemm = std::get_if<Gemm>(&instruction.action);
     for (const Access &access : accessesOf(plan, instruction)) {
       const Gemm *taker = packed[access.ref.buffer];
-      if (taker && !(gemm && access.operand == operandB && gemm->b.packed && packsAlike(*taker, *gemm)))
+      if (taker && !(gemm && access.operand == packableNumber(*gemm) && packable(*gemm).packed && packsAlike(*taker, *gemm)))
         return fault(text + ": reads " + bufferText(stage, access.ref.buffer) + " (" + access.role +
                      "), which a product takes packed; what else reads it must be products that take it packed too, "
                      "stored the same way");

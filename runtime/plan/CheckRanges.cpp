@@ -75,7 +75,7 @@ Status checkGemm(const Plan &plan, const Gemm &gemm) {
     auto shortLeading = [&](const char *what, const Operand &operand, int64_t rows, int64_t columns) {
       if (operand.transpose)
         std::swap(rows, columns);
-      if (!status.ok() || rows <= 1 || operand.ld >= columns)
+      if (!status.ok() || rows <= 1 || operand.ld >= columns || operand.windows)
         return;
       status = fault(std::string("leading dim of ") + what + " is " + std::to_string(operand.ld) + " at " +
                      coordinateText(plan, coordinate) + ", the matrix has " + std::to_string(columns) + " columns");

@@ -3,6 +3,7 @@
 #include "runtime/plan/CheckedMath.h"
 #include "runtime/plan/PlanNames.h"
 #include "runtime/plan/PlanStructure.h"
+#include "runtime/plan/Windows.h"
 
 #include <set>
 
@@ -73,11 +74,15 @@ struct Checker {
     if (byteSize(gemm.accumulate) < byteSize(gemm.c.dtype))
       return fault(std::string("sums in ") + hpc::name(gemm.accumulate) + " what is stored as " +
                    hpc::name(gemm.c.dtype) + "; sum in a type at least as wide");
-    if (gemm.c.transpose || gemm.c.packed || gemm.a.packed)
-      return fault("only b may be packed, and c is neither packed nor transposed");
+    if (gemm.c.transpose || gemm.c.packed || (gemm.a.packed && !gemm.b.windows))
+      return fault("only b may be packed, or a where b is windows, and c is neither packed nor transposed");
+    if (gemm.a.windows || gemm.c.windows)
+      return fault("only b may be windows");
     HPC_RETURN_IF_ERROR(checkTable(plan, gemm.m, "m", 0, maxBytes));
     HPC_RETURN_IF_ERROR(checkTable(plan, gemm.n, "n", 0, maxBytes));
     HPC_RETURN_IF_ERROR(checkTable(plan, gemm.k, "k", 0, maxBytes));
+    if (gemm.b.windows)
+      HPC_RETURN_IF_ERROR(checkWindows(plan, gemm));
     return checkTable(plan, gemm.addToC, "add to c", 0, 1);
   }
 

@@ -1,16 +1,42 @@
 #include "runtime/plan/Packing.h"
 
+#include "runtime/plan/CheckedMath.h"
+
 #include <algorithm>
 
 namespace hpc::plan {
 
 PackedSize packedSize(const Stage &stage, const Gemm &gemm) {
-  const Operand &b = gemm.b;
+  const Operand &b = packable(gemm);
   const int64_t bytes = stage.buffers[size_t(b.place.buffer)].bytes, lines = b.ld > 0 ? bytes / (b.ld * byteSize(b.dtype)) : 0;
-  return b.transpose ? PackedSize{b.ld, lines} : PackedSize{lines, b.ld};
+  return b.transpose || gemm.b.windows ? PackedSize{b.ld, lines} : PackedSize{lines, b.ld};
+}
+
+/// A's matrices are those of the batch dims along which it steps, from the last of them on.
+static bool canPackOfWindows(const Plan &plan, const Stage &stage, const Gemm &gemm) {
+  const Operand &a = gemm.a;
+  const int64_t elements = stage.buffers[size_t(a.place.buffer)].bytes / byteSize(a.dtype);
+  int64_t matrices = 1, size = 0;
+  for (size_t dim = gemm.batch.size(); dim-- > 0;) {
+    if (a.stride[dim] == 0)
+      continue;
+    size = size == 0 ? a.stride[dim] : size;
+    if (a.stride[dim] != multiplySizes(matrices, size))
+      return false;
+    matrices = multiplySizes(matrices, gemm.batch[dim]);
+  }
+  if (a.transpose || a.place.byteOffset != 0 || elements == 0 || matrices == 0 || elements % matrices != 0)
+    return false;
+  return forEachEntry(plan, {&gemm.m, &gemm.k}, [&](int64_t coordinate, int64_t microBatch) {
+    const int64_t m = gemm.m.at(coordinate, microBatch, plan.ranksPerStage()),
+                  k = gemm.k.at(coordinate, microBatch, plan.ranksPerStage());
+    return k == a.ld && multiplySizes(m, k) == elements / matrices && (size == 0 || size == multiplySizes(m, k));
+  });
 }
 
 bool canPack(const Plan &plan, const Stage &stage, const Gemm &gemm) {
+  if (gemm.b.windows)
+    return canPackOfWindows(plan, stage, gemm);
   const PackedSize size = packedSize(stage, gemm);
   const int64_t bytes = stage.buffers[size_t(gemm.b.place.buffer)].bytes;
   if (gemm.b.place.byteOffset != 0 || size.k == 0 || size.n == 0 || size.k * size.n * byteSize(gemm.b.dtype) != bytes ||
@@ -23,6 +49,10 @@ bool canPack(const Plan &plan, const Stage &stage, const Gemm &gemm) {
 }
 
 bool packsAlike(const Gemm &a, const Gemm &b) {
+  if (a.b.windows || b.b.windows)
+    return a.b.windows == b.b.windows && a.b.transpose == b.b.transpose && a.a.dtype == b.a.dtype && a.b.dtype == b.b.dtype &&
+           a.c.dtype == b.c.dtype && a.batch == b.batch && a.a.stride == b.a.stride && a.m.values == b.m.values &&
+           a.n.values == b.n.values && a.k.values == b.k.values;
   return a.b.transpose == b.b.transpose && a.b.ld == b.b.ld && a.b.dtype == b.b.dtype;
 }
 

@@ -22,7 +22,7 @@ namespace hpc::plan {
 constexpr int majorVersion = 2;
 /// 1: weights that are rounded when loaded; 2: outputs on request; 3: kernels that are an attention; 4: what is looked
 /// up by an input; 5: flops of kernels, parts of instructions; 6: weights in int8 (a reader of 5 refuses them); 7:
-/// kernels that are an epilogue, no queues.
+/// kernels that are an epilogue, no queues. Products of windows have no number of their own: an older reader refuses their `ld` of 0.
 constexpr int minorVersion = 8;
 
 /// How the output is named that is the gradient of a parameter: "gradient/transformer.wte.weight".
@@ -111,6 +111,18 @@ struct Reason {
   std::string avoid; ///< what would avoid it
 };
 
+/// The windows of an image as a matrix [channels * sizes, counts] that is not in memory: row (c, k..) and column (o..) hold
+/// image[c, o * stride + k * dilation - low..], 0 where that is outside. The image [channels, image..] lies without gaps.
+struct Windows {
+  int64_t channels = 0;
+  std::vector<int64_t> image, sizes, counts, strides, dilations, low; ///< one per spatial dim
+
+  bool operator==(const Windows &) const = default;
+  int64_t rowsOfChannel() const; ///< product of sizes
+  int64_t columns() const;       ///< product of counts
+  int64_t imageSize() const;     ///< elements of a channel
+};
+
 /// One matrix of a product, for every index of the product's batch. Strides are in elements.
 struct Operand {
   Ref place;
@@ -118,10 +130,12 @@ struct Operand {
   int64_t ld = 0;              ///< leading dim: the step from row to row as stored
   bool transpose = false;      ///< stored with its two dims exchanged
   std::vector<int64_t> stride; ///< per batch dim; 0 broadcasts
-  /// The device may rearrange the buffer into a form of its own when the session is prepared. Only B, and only where all
-  /// of a weight that is neither written nor saved is B of every product that reads it, stored the same way, and nothing
-  /// else reads it (Packing.h).
+  /// The device may rearrange the buffer into a form of its own when the session is prepared. Only B, or A where B is
+  /// windows, and only where all of a weight that is neither written nor saved is that operand of every product that reads
+  /// it, stored the same way, and nothing else reads it (Packing.h).
   bool packed = false;
+  /// Only of B: what is stored is the image, and the matrix its windows (transposed, where `transpose` says so). ld is 0.
+  std::optional<Windows> windows;
 };
 
 /// C = A * B, or C += A * B where `addToC` is 1. A is [m, k], B [k, n], C [m, n], row-major.

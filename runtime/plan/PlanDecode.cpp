@@ -83,6 +83,16 @@ struct Decoder {
     to.avoid = from.avoid();
   }
 
+  void decode(const proto::Windows &from, Windows &to) {
+    to.channels = from.channels();
+    copyAll(from.image(), to.image);
+    copyAll(from.sizes(), to.sizes);
+    copyAll(from.counts(), to.counts);
+    copyAll(from.strides(), to.strides);
+    copyAll(from.dilations(), to.dilations);
+    copyAll(from.low(), to.low);
+  }
+
   void decode(const proto::Operand &from, Operand &to) {
     decode(from.place(), to.place);
     decode(from.dtype(), to.dtype);
@@ -90,6 +100,8 @@ struct Decoder {
     to.transpose = from.transpose();
     copyAll(from.stride(), to.stride);
     to.packed = from.packed();
+    if (from.has_windows())
+      decode(from.windows(), to.windows.emplace());
   }
 
   void decode(const proto::Gemm &from, Gemm &to) {

@@ -56,6 +56,16 @@ struct Encoder {
     to.set_avoid(from.avoid);
   }
 
+  void encode(const Windows &from, proto::Windows &to) {
+    to.set_channels(from.channels);
+    addSizes(from.image, to.mutable_image());
+    addSizes(from.sizes, to.mutable_sizes());
+    addSizes(from.counts, to.mutable_counts());
+    addSizes(from.strides, to.mutable_strides());
+    addSizes(from.dilations, to.mutable_dilations());
+    addSizes(from.low, to.mutable_low());
+  }
+
   void encode(const Operand &from, proto::Operand &to) {
     encode(from.place, *to.mutable_place());
     to.set_dtype(shifted<proto::DType>(from.dtype));
@@ -63,6 +73,8 @@ struct Encoder {
     to.set_transpose(from.transpose);
     addSizes(from.stride, to.mutable_stride());
     to.set_packed(from.packed);
+    if (from.windows)
+      encode(*from.windows, *to.mutable_windows());
   }
 
   void encode(const Gemm &from, proto::Gemm &to) {

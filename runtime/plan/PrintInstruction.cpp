@@ -83,7 +83,12 @@ struct Line {
   std::string table(const ByCoord &values) const { return tableText(plan, values); }
 
   std::string operand(const Operand &operand) const {
-    return (operand.packed ? "packed " : "") + ref(operand.place) + (operand.transpose ? "^T" : "");
+    std::string text = (operand.packed ? "packed " : "") + ref(operand.place);
+    if (const auto &windows = operand.windows)
+      text = "windows(" + text + " [" + std::to_string(windows->channels) + "] " + shapeText(windows->image) + ", sizes " +
+             shapeText(windows->sizes) + ", counts " + shapeText(windows->counts) + ", strides " + shapeText(windows->strides) +
+             ", dilations " + shapeText(windows->dilations) + ", low " + shapeText(windows->low) + ")";
+    return text + (operand.transpose ? "^T" : "");
   }
   std::string operator()(const Gemm &gemm) const {
     std::string text = "gemm " + operand(gemm.c) + (isEverywhere(gemm.addToC, 1) ? " += " : " = ") + operand(gemm.a) +

@@ -39,7 +39,7 @@ template <typename Work> Status eachPiece(ThreadPool &threads, int64_t bytes, co
 } // namespace
 
 HostDevice::HostDevice(ThreadPool &threads, bool mayUseTiles)
-    : threads(threads), mayUseTiles(mayUseTiles), scratch(size_t(threads.threads())) {
+    : threads(threads), mayUseTiles(mayUseTiles), scratch(size_t(threads.threads())), columns(size_t(threads.threads())) {
   useOneThread();
 }
 
@@ -122,7 +122,48 @@ Status HostDevice::accumulate(std::byte *target, const std::byte *source, DType 
   });
 }
 
+Expected<GemmHandle> HostDevice::prepareWindows(const GemmCall &call) {
+  Expected<WindowProduct> made = WindowProduct::create(call, mayUseTiles);
+  if (!made.ok())
+    return made.status();
+  const WindowProduct::Needs &needs = made->needs();
+  for (Scratch &memory : columns)
+    memory.resize(std::max(memory.size(), size_t(needs.columns)));
+  for (Scratch &memory : scratch)
+    memory.resize(std::max(memory.size(), size_t(needs.scratch)));
+  libraryBytes = std::max(libraryBytes, needs.library);
+  if (!call.plan.a.packed || !made->packsInPlace())
+    weight.resize(std::max(weight.size(), size_t(made->weightBytes())));
+  products.push_back({{}, {}, std::make_unique<WindowProduct>(std::move(*made))});
+  return GemmHandle(products.size() - 1);
+}
+
+/// All of them are of one shape, so one form serves them.
+Status HostDevice::packWindows(std::byte *a, int64_t bytes, const std::vector<GemmHandle> &handles) {
+  const WindowProduct &product = *products[size_t(handles.front())].windows;
+  if (!product.packsInPlace())
+    return Status::success();
+  std::unique_ptr<std::byte[]> stored(new std::byte[size_t(bytes)]);
+  std::memcpy(stored.get(), a, size_t(bytes));
+  HPC_RETURN_IF_ERROR(product.pack(stored.get(), a, threads));
+  packingBytes = std::max(packingBytes, bytes);
+  for (GemmHandle handle : handles)
+    products[size_t(handle)].isWeightPacked = true;
+  return Status::success();
+}
+
+Status HostDevice::multiplyWindows(const Prepared &product, const GemmCall &call) {
+  const std::byte *a = call.a;
+  if (!product.isWeightPacked && product.windows->weightBytes() > 0) {
+    HPC_RETURN_IF_ERROR(product.windows->pack(call.a, weight.data(), threads));
+    a = weight.data();
+  }
+  return product.windows->run(call, a, threads, columns, scratch);
+}
+
 Expected<GemmHandle> HostDevice::prepare(const GemmCall &call) {
+  if (call.plan.b.windows)
+    return prepareWindows(call);
   Expected<GemmNeeds> needs = gemmNeeds(call, mayUseTiles);
   if (!needs.ok())
     return needs.status();
@@ -136,6 +177,8 @@ Expected<GemmHandle> HostDevice::prepare(const GemmCall &call) {
 
 Status HostDevice::pack(const plan::Gemm &gemm, std::byte *b, int64_t k, int64_t n,
                         const std::vector<GemmHandle> &handles) {
+  if (gemm.b.windows)
+    return packWindows(b, k * n * byteSize(gemm.a.dtype), handles);
   for (GemmHandle handle : handles)
     if (!products[size_t(handle)].method.wantsPacked)
       return Status::success();
@@ -162,13 +205,16 @@ Status HostDevice::pack(const plan::Gemm &gemm, std::byte *b, int64_t k, int64_t
 }
 
 Status HostDevice::gemm(GemmHandle handle, const GemmCall &call) {
-  return host::gemm(call, products[size_t(handle)].method, threads, scratch);
+  const Prepared &product = products[size_t(handle)];
+  return product.windows ? multiplyWindows(product, call) : host::gemm(call, product.method, threads, scratch);
 }
 
 int64_t HostDevice::scratchBytes() const {
-  int64_t bytes = packingBytes;
+  int64_t bytes = packingBytes + int64_t(weight.size());
   for (const Scratch &memory : scratch)
     bytes += libraryBytes + int64_t(memory.size());
+  for (const Scratch &memory : columns)
+    bytes += int64_t(memory.size());
   return bytes;
 }
 

@@ -2,7 +2,7 @@
 // an instruction computes has the same bits for any number of them.
 #pragma once
 
-#include "runtime/backend/host/Gemm.h"
+#include "runtime/backend/host/WindowProduct.h"
 #include "runtime/core/Backend.h"
 
 #include <memory>
@@ -44,11 +44,19 @@ private:
   std::vector<std::unique_ptr<std::byte, Unmap>> memory;
   struct Prepared {
     GemmMethod method, packed; ///< `packed`: with B packed, of a method that wants it
+    std::unique_ptr<WindowProduct> windows = nullptr; ///< in their place, where B is windows
+    bool isWeightPacked = false;                      ///< of those: A lies in its buffer as they want it
   };
   std::vector<Prepared> products; ///< by handle
   std::vector<Scratch> scratch;    ///< by thread, for the product that takes most
+  std::vector<Scratch> columns;    ///< likewise, of windows
+  Scratch weight;                  ///< of windows, rearranged anew in each run
   int64_t libraryBytes = 0;        ///< of oneDNN on each thread, in the product that takes most
   int64_t packingBytes = 0;        ///< of the weight that took most
+
+  Expected<GemmHandle> prepareWindows(const GemmCall &call);
+  Status packWindows(std::byte *a, int64_t bytes, const std::vector<GemmHandle> &products);
+  Status multiplyWindows(const Prepared &product, const GemmCall &call);
 };
 
 } // namespace hpc::host

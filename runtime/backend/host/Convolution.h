@@ -1,0 +1,58 @@
+// A product of a weight with windows as oneDNN's convolution: f32, with the channels of a position beside each other, as
+// that is fastest. The image comes and the result goes in slabs that stay in the cache, turned over on the way, so no
+// tensor is in memory twice.
+#pragma once
+
+#include "runtime/backend/host/Gemm.h"
+
+#include <dnnl.hpp>
+#include <memory>
+
+namespace hpc::host {
+
+class Convolution {
+public:
+  /// Null where the product is none, oneDNN has no fast code for it, or columns are the better way (WindowProduct.h).
+  /// Depends on the machine, types and extents alone.
+  static std::unique_ptr<Convolution> create(const GemmCall &call, bool mayUseTiles);
+
+  /// Bytes of the rearranged weight: as many as the weight has, or more where oneDNN pads its channels.
+  int64_t weightBytes() const { return blobBytes * groups * rowParts; }
+  bool packsInPlace() const { return weightBytes() == groups * m * k * int64_t(sizeof(float)); }
+  /// Bytes of scratch for each thread.
+  int64_t scratch() const;
+
+  /// Rearranges the weight [groups, m, k] at `a` into `to`; the two do not overlap.
+  Status pack(const std::byte *a, std::byte *to, ThreadPool &threads) const;
+  /// `weight`: what pack() has written. The bits depend on the shape alone.
+  Status run(const GemmCall &call, const std::byte *weight, ThreadPool &threads, std::vector<Scratch> &scratch) const;
+
+private:
+  /// So many positions of the first dim, with all of the others.
+  struct Slab {
+    int64_t positions = 0;
+    dnnl::memory::desc source, target, scratch;
+    dnnl::convolution_forward primitive;
+  };
+
+  explicit Convolution(const GemmCall &call);
+  void cut();
+  Slab makeSlab(int64_t positions) const;
+  Status runPart(const GemmCall &call, const std::byte *weight, int64_t part, Scratch &memory) const;
+  void readSlab(const float *image, const Slab &slab, int64_t first, float *to) const;
+  /// Positions of the padded image that so many windows along a dim reach over.
+  int64_t reach(size_t dim, int64_t count) const {
+    return (count - 1) * windows.strides[dim] + (windows.sizes[dim] - 1) * windows.dilations[dim] + 1;
+  }
+
+  const plan::Windows windows;
+  const int64_t m, k;
+  int64_t products = 1, groups = 1;           ///< of the batch; matrices of A
+  int64_t rows = 0, rowParts = 1, slabs = 1; ///< how a product is cut: rows of C in a part
+  dnnl::engine engine{dnnl::engine::kind::cpu, 0};
+  dnnl::memory::desc weightFormat; ///< of `rows` of a group; unset until the first slab is made
+  int64_t blobBytes = 0;
+  Slab slab, lastSlab; ///< the last one has what is left
+};
+
+} // namespace hpc::host
