@@ -6,6 +6,7 @@
 #include "compiler/Dialect/Dist/Dist.h"
 #include "compiler/Dialect/NN/NN.h"
 #include "compiler/Dialect/Pipe/Pipe.h"
+#include "compiler/ImplicitWindows.h"
 #include "compiler/ModuleAttributes.h"
 
 namespace hpc {
@@ -44,6 +45,8 @@ Provider providerOf(Operation *op, StringRef targets) {
   static const Column everywhere = makeEverywhere();
   static const llvm::StringMap<Column> columns = makeTargets();
   StringRef name = op->getName().getStringRef();
+  if (isImplicit(op))
+    return Provider::Alias;
   if (auto found = everywhere.find(name); found != everywhere.end())
     return found->second;
   std::optional<Provider> common;

@@ -21,7 +21,8 @@ enum class Provider : uint8_t {
 
 /// `targets`: what kernels are generated for, as targetOf (ModuleAttributes.h) names it. A target that no line names gets
 /// what holds everywhere. One program serves several targets, so what they do not agree on has no provider; a device
-/// claims at least what the host claims, and the host's part of a plan never depends on what else it is made for.
+/// claims at least what the host claims, and the host's part of a plan does not depend on what else it is made for, but
+/// for windows: the host's products read them from the image (ImplicitWindows.h), a device's from memory.
 Provider providerOf(Operation *op, StringRef targets);
 
 /// On the targets of the module that the op is in.

@@ -1,5 +1,6 @@
 // What phase kernels promises to lower: every op has a provider (compiler/Providers.h), every region code.
 #include "compiler/Diagnostics.h"
+#include "compiler/ImplicitWindows.h"
 #include "compiler/Location.h"
 #include "compiler/ModuleAttributes.h"
 #include "compiler/Providers.h"
@@ -18,6 +19,14 @@ LogicalResult verifyOp(Operation *op, bool hasCode) {
         return userError(op, ErrorKind::Internal)
                << "dist.fill_tail of '" << nodeName(op->getLoc()) << "' is read by " << user->getName()
                << ", only a matmul can leave out a tail; run hpc-fuse-regions";
+    return success();
+  }
+  if (isSeenAsWindows(op->getNumResults() == 1 ? op->getResult(0) : Value())) {
+    for (Operation *user : op->getUsers())
+      if (!isBufferAlias(user) && !isa<nn::MatmulOp>(user))
+        return userError(op, ErrorKind::Internal)
+               << op->getName() << " of '" << nodeName(op->getLoc()) << "' is not in memory, but " << user->getName()
+               << " reads it; run hpc-fuse-regions";
     return success();
   }
   if (auto region = dyn_cast<nn::FusedOp>(op)) {

@@ -2,6 +2,7 @@
 // are batch dims with strides.
 #include "passes/Lower/StageLowering.h"
 
+#include "compiler/ImplicitWindows.h"
 #include "compiler/Location.h"
 
 namespace hpc {
@@ -14,13 +15,13 @@ struct BatchDim {
 } // namespace
 
 /// Batch dims of the result, major to minor, sizes of 1 left out.
-static SmallVector<BatchDim> batchDims(nn::MatmulOp op) {
+static SmallVector<BatchDim> batchDims(nn::MatmulOp op, const std::optional<plan::Windows> &windows) {
   ArrayRef<int64_t> result = nn::shapeOf(op.getResult());
   size_t rank = result.size();
-  /// The step of an operand per result dim.
-  auto steps = [&](ArrayRef<int64_t> shape) {
+  /// The step of an operand per result dim; `matrix`: elements of one of its matrices in memory.
+  auto steps = [&](ArrayRef<int64_t> shape, int64_t matrix = -1) {
     SmallVector<int64_t> strides(rank, 0);
-    int64_t step = shape[shape.size() - 2] * shape.back();
+    int64_t step = matrix >= 0 ? matrix : shape[shape.size() - 2] * shape.back();
     for (size_t fromRight = 2; fromRight < shape.size(); ++fromRight) {
       int64_t size = shape[shape.size() - 1 - fromRight];
       strides[rank - 1 - fromRight] = size == 1 ? 0 : step;
@@ -28,7 +29,7 @@ static SmallVector<BatchDim> batchDims(nn::MatmulOp op) {
     }
     return strides;
   };
-  SmallVector<int64_t> a = steps(nn::shapeOf(op.getLhs())), b = steps(nn::shapeOf(op.getRhs())), c = steps(result);
+  SmallVector<int64_t> a = steps(nn::shapeOf(op.getLhs())), b = steps(nn::shapeOf(op.getRhs()), windows ? windows->channels * windows->imageSize() : -1), c = steps(result);
   SmallVector<BatchDim> dims;
   for (size_t dim = 0; dim + 2 < rank; ++dim) {
     if (result[dim] == 1)
@@ -52,7 +53,8 @@ Status StageLowering::lowerMatmul(nn::MatmulOp op) {
   int64_t m = result[result.size() - 2];
   gemm.n = result.back();
   gemm.a.ld = std::max<int64_t>(lhs.back(), 1);
-  gemm.b.ld = std::max<int64_t>(rhs.back(), 1);
+  gemm.windows = implicitWindowsOf(op);
+  gemm.b.ld = gemm.windows ? 0 : std::max<int64_t>(rhs.back(), 1);
   gemm.c.ld = std::max<int64_t>(result.back(), 1);
   // What partition filled with zeros is left out instead.
   gemm.k = lhs[lhs.size() - (gemm.a.transpose ? 2 : 1)];
@@ -60,7 +62,7 @@ Status StageLowering::lowerMatmul(nn::MatmulOp op) {
     if (auto exact = exactK.find(operand); exact != exactK.end())
       gemm.k = exact->second;
 
-  SmallVector<BatchDim> dims = batchDims(op);
+  SmallVector<BatchDim> dims = batchDims(op, gemm.windows);
   // The innermost batch dim joins the rows when the right operand is the same along it and rows follow each other in
   // the left one.
   if (!dims.empty() && dims.back().b == 0 && !gemm.a.transpose && dims.back().a == m * gemm.a.ld &&

@@ -6,6 +6,7 @@
 #include "compiler/Dialect/NN/Int8Parameter.h"
 #include "compiler/ElementType.h"
 #include "compiler/EpilogueAttribute.h"
+#include "compiler/ImplicitWindows.h"
 #include "compiler/Interfaces/Cost.h"
 #include "compiler/Interfaces/Structure.h"
 #include "compiler/Location.h"
@@ -559,7 +560,7 @@ Status StageLowering::addProgram(plan::StageProgram program, Block &body, ArrayR
   for (Operation &op : body.without_terminator()) {
     part = partOf(stepPartOf(&op));
     HPC_RETURN_IF_ERROR(lower(&op));
-    if (!isa<nn::ParameterOp, nn::ConstantOp>(op))
+    if (!isa<nn::ParameterOp, nn::ConstantOp>(op) && !(op.getNumResults() == 1 && isSeenAsWindows(op.getResult(0))))
       note(&op);
     storeRequested(&op, outputs);
     if (isLast)

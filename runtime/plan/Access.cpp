@@ -10,13 +10,14 @@ namespace hpc::plan {
 namespace {
 
 /// Bytes from the first to one past the last element of an operand of [rows, columns] as multiplied.
-int64_t matrixBytes(const Operand &operand, int64_t rows, int64_t columns, const std::vector<int64_t> &batch) {
+int64_t matrixBytes(const Operand &operand, int64_t rows, int64_t columns, const std::vector<int64_t> &batch,
+                    const std::optional<Windows> &windows = std::nullopt) {
   if (rows == 0 || columns == 0 || productOf(batch) == 0)
     return 0;
   if (operand.transpose)
     std::swap(rows, columns);
   int64_t last = addSizes(multiplySizes(rows - 1, operand.ld), columns - 1);
-  if (const auto &windows = operand.windows) // whole channels
+  if (windows) // whole channels
     last = multiplySizes(ceilDiv(rows, windows->rowsOfChannel()), windows->imageSize()) - 1;
   for (size_t i = 0; i < batch.size(); ++i)
     last = addSizes(last, multiplySizes(batch[i] - 1, operand.stride[i]));
@@ -50,7 +51,7 @@ struct Lister {
       if (m == 0 || n == 0)
         return true;
       widen(a, matrixBytes(gemm.a, m, k, gemm.batch), coordinate, microBatch);
-      widen(b, matrixBytes(gemm.b, k, n, gemm.batch), coordinate, microBatch);
+      widen(b, matrixBytes(gemm.b, k, n, gemm.batch, gemm.windows), coordinate, microBatch);
       widen(c, matrixBytes(gemm.c, m, n, gemm.batch), coordinate, microBatch);
       return true;
     });

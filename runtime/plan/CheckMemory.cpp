@@ -147,7 +147,7 @@ Status checkPacked(const Plan &plan, int64_t stageIndex, const std::vector<Sessi
     if (!uses[buffer].binding->saved.empty())
       return fault(takes + "checkpoints save it; they would have the device's form of it");
     if (!canPack(plan, stage, *gemm))
-      return fault(takes + "its " + (gemm->b.windows ? "A" : "B") + " is not all of it, without gaps and the same for a whole batch");
+      return fault(takes + "its " + (gemm->windows ? "A" : "B") + " is not all of it, without gaps and the same for a whole batch");
     packed[buffer] = gemm;
     return Status::success();
   }));

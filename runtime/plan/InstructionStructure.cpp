@@ -74,14 +74,12 @@ struct Checker {
     if (byteSize(gemm.accumulate) < byteSize(gemm.c.dtype))
       return fault(std::string("sums in ") + hpc::name(gemm.accumulate) + " what is stored as " +
                    hpc::name(gemm.c.dtype) + "; sum in a type at least as wide");
-    if (gemm.c.transpose || gemm.c.packed || (gemm.a.packed && !gemm.b.windows))
+    if (gemm.c.transpose || gemm.c.packed || (gemm.a.packed && !gemm.windows))
       return fault("only b may be packed, or a where b is windows, and c is neither packed nor transposed");
-    if (gemm.a.windows || gemm.c.windows)
-      return fault("only b may be windows");
     HPC_RETURN_IF_ERROR(checkTable(plan, gemm.m, "m", 0, maxBytes));
     HPC_RETURN_IF_ERROR(checkTable(plan, gemm.n, "n", 0, maxBytes));
     HPC_RETURN_IF_ERROR(checkTable(plan, gemm.k, "k", 0, maxBytes));
-    if (gemm.b.windows)
+    if (gemm.windows)
       HPC_RETURN_IF_ERROR(checkWindows(plan, gemm));
     return checkTable(plan, gemm.addToC, "add to c", 0, 1);
   }

@@ -9,7 +9,7 @@ namespace hpc::plan {
 PackedSize packedSize(const Stage &stage, const Gemm &gemm) {
   const Operand &b = packable(gemm);
   const int64_t bytes = stage.buffers[size_t(b.place.buffer)].bytes, lines = b.ld > 0 ? bytes / (b.ld * byteSize(b.dtype)) : 0;
-  return b.transpose || gemm.b.windows ? PackedSize{b.ld, lines} : PackedSize{lines, b.ld};
+  return b.transpose || gemm.windows ? PackedSize{b.ld, lines} : PackedSize{lines, b.ld};
 }
 
 /// A's matrices are those of the batch dims along which it steps, from the last of them on.
@@ -35,7 +35,7 @@ static bool canPackOfWindows(const Plan &plan, const Stage &stage, const Gemm &g
 }
 
 bool canPack(const Plan &plan, const Stage &stage, const Gemm &gemm) {
-  if (gemm.b.windows)
+  if (gemm.windows)
     return canPackOfWindows(plan, stage, gemm);
   const PackedSize size = packedSize(stage, gemm);
   const int64_t bytes = stage.buffers[size_t(gemm.b.place.buffer)].bytes;
@@ -49,8 +49,8 @@ bool canPack(const Plan &plan, const Stage &stage, const Gemm &gemm) {
 }
 
 bool packsAlike(const Gemm &a, const Gemm &b) {
-  if (a.b.windows || b.b.windows)
-    return a.b.windows == b.b.windows && a.b.transpose == b.b.transpose && a.a.dtype == b.a.dtype && a.b.dtype == b.b.dtype &&
+  if (a.windows || b.windows)
+    return a.windows == b.windows && a.b.transpose == b.b.transpose && a.a.dtype == b.a.dtype && a.b.dtype == b.b.dtype &&
            a.c.dtype == b.c.dtype && a.batch == b.batch && a.a.stride == b.a.stride && a.m.values == b.m.values &&
            a.n.values == b.n.values && a.k.values == b.k.values;
   return a.b.transpose == b.b.transpose && a.b.ld == b.b.ld && a.b.dtype == b.b.dtype;

@@ -6,9 +6,9 @@
 namespace hpc::plan {
 
 /// The operand of a product that may be packed: B, or A where B is windows; its number in Access::operand.
-inline const Operand &packable(const Gemm &gemm) { return gemm.b.windows ? gemm.a : gemm.b; }
-inline Operand &packable(Gemm &gemm) { return gemm.b.windows ? gemm.a : gemm.b; }
-inline int32_t packableNumber(const Gemm &gemm) { return gemm.b.windows ? 0 : operandB; }
+inline const Operand &packable(const Gemm &gemm) { return gemm.windows ? gemm.a : gemm.b; }
+inline Operand &packable(Gemm &gemm) { return gemm.windows ? gemm.a : gemm.b; }
+inline int32_t packableNumber(const Gemm &gemm) { return gemm.windows ? 0 : operandB; }
 
 /// B as it is stored: all of its buffer, `k` deep and `n` wide, of which products may leave out the end of k. Of A of
 /// windows, `n` are the rows of all groups.

@@ -117,7 +117,7 @@ struct Windows {
   int64_t channels = 0;
   std::vector<int64_t> image, sizes, counts, strides, dilations, low; ///< one per spatial dim
 
-  bool operator==(const Windows &) const = default;
+  bool operator==(const Windows &other) const;
   int64_t rowsOfChannel() const; ///< product of sizes
   int64_t columns() const;       ///< product of counts
   int64_t imageSize() const;     ///< elements of a channel
@@ -134,8 +134,6 @@ struct Operand {
   /// windows, and only where all of a weight that is neither written nor saved is that operand of every product that reads
   /// it, stored the same way, and nothing else reads it (Packing.h).
   bool packed = false;
-  /// Only of B: what is stored is the image, and the matrix its windows (transposed, where `transpose` says so). ld is 0.
-  std::optional<Windows> windows;
 };
 
 /// C = A * B, or C += A * B where `addToC` is 1. A is [m, k], B [k, n], C [m, n], row-major.
@@ -146,6 +144,8 @@ struct Gemm {
   DType accumulate = DType::F32; ///< of the sum over k
   ByCoord addToC;                ///< 0 or 1; an accumulator is written in its first micro-batch and added to later
   std::vector<int64_t> batch;    ///< batch dims, major to minor; empty: one product
+  /// Where B is not in memory: `b.place` has the image, B is its windows (transposed, where b.transpose says so), b.ld is 0.
+  std::optional<Windows> windows;
 };
 
 /// An argument of a kernel: a pointer.

@@ -100,8 +100,6 @@ struct Decoder {
     to.transpose = from.transpose();
     copyAll(from.stride(), to.stride);
     to.packed = from.packed();
-    if (from.has_windows())
-      decode(from.windows(), to.windows.emplace());
   }
 
   void decode(const proto::Gemm &from, Gemm &to) {
@@ -116,6 +114,8 @@ struct Decoder {
     if (from.epilogue() > proto::NO_EPILOGUE && error.empty())
       error = "a product with an epilogue of its own, as no plan since 2.7 has; compile the model again";
     copyAll(from.batch(), to.batch);
+    if (from.has_windows())
+      decode(from.windows(), to.windows.emplace());
   }
 
   void decode(const proto::KernelArg &from, KernelArg &to) {

@@ -73,8 +73,6 @@ struct Encoder {
     to.set_transpose(from.transpose);
     addSizes(from.stride, to.mutable_stride());
     to.set_packed(from.packed);
-    if (from.windows)
-      encode(*from.windows, *to.mutable_windows());
   }
 
   void encode(const Gemm &from, proto::Gemm &to) {
@@ -88,6 +86,8 @@ struct Encoder {
     encode(from.addToC, *to.mutable_add_to_c());
     to.set_epilogue(proto::NO_EPILOGUE);
     addSizes(from.batch, to.mutable_batch());
+    if (from.windows)
+      encode(*from.windows, *to.mutable_windows());
   }
 
   void encode(const KernelArg &from, proto::KernelArg &to) {

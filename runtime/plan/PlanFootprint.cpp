@@ -16,8 +16,11 @@ const Field bufferFields[] = {{3, 16, nullptr, list}};
 const FootprintMessage buffer(bufferFields);
 const Field operandFields[] = {{5, 16, nullptr, list}};
 const FootprintMessage operand(operandFields);
+const Field windowsFields[] = {{2, 16, nullptr, list}, {3, 16, nullptr, list}, {4, 16, nullptr, list},
+                               {5, 16, nullptr, list}, {6, 16, nullptr, list}, {7, 16, nullptr, list}};
+const FootprintMessage windows(windowsFields);
 const Field gemmFields[] = {{1, 150, &operand}, {2, 150, &operand}, {3, 150, &operand}, {4, 80, &table}, {5, 80, &table},
-                            {6, 80, &table},    {8, 80, &table},    {11, 16, nullptr, list}};
+                            {6, 80, &table},    {8, 80, &table},    {11, 16, nullptr, list}, {12, 300, &windows}};
 const FootprintMessage gemm(gemmFields);
 const Field attentionTensorFields[] = {{4, 16, nullptr, list}};
 const FootprintMessage attentionTensor(attentionTensorFields);

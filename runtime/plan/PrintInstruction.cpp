@@ -83,12 +83,7 @@ struct Line {
   std::string table(const ByCoord &values) const { return tableText(plan, values); }
 
   std::string operand(const Operand &operand) const {
-    std::string text = (operand.packed ? "packed " : "") + ref(operand.place);
-    if (const auto &windows = operand.windows)
-      text = "windows(" + text + " [" + std::to_string(windows->channels) + "] " + shapeText(windows->image) + ", sizes " +
-             shapeText(windows->sizes) + ", counts " + shapeText(windows->counts) + ", strides " + shapeText(windows->strides) +
-             ", dilations " + shapeText(windows->dilations) + ", low " + shapeText(windows->low) + ")";
-    return text + (operand.transpose ? "^T" : "");
+    return (operand.packed ? "packed " : "") + ref(operand.place) + (operand.transpose ? "^T" : "");
   }
   std::string operator()(const Gemm &gemm) const {
     std::string text = "gemm " + operand(gemm.c) + (isEverywhere(gemm.addToC, 1) ? " += " : " = ") + operand(gemm.a) +
@@ -98,6 +93,11 @@ struct Line {
     if (!gemm.batch.empty())
       text += ", batch " + shapeText(gemm.batch) + " strides " + shapeText(gemm.a.stride) + " " +
               shapeText(gemm.b.stride) + " " + shapeText(gemm.c.stride);
+    if (const auto &windows = gemm.windows)
+      text += ", windows " + shapeText(windows->sizes) + " at " + shapeText(windows->counts) + " of " +
+              std::to_string(windows->channels) + " x " + shapeText(windows->image) + ", strides " +
+              shapeText(windows->strides) + ", dilations " + shapeText(windows->dilations) + ", low " +
+              shapeText(windows->low);
     if (gemm.a.dtype != DType::F32 || gemm.b.dtype != DType::F32 || gemm.c.dtype != DType::F32 ||
         gemm.accumulate != DType::F32)
       text += std::string(", ") + hpc::name(gemm.a.dtype) + " * " + hpc::name(gemm.b.dtype) + " -> " +

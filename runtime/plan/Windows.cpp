@@ -4,8 +4,14 @@
 #include "runtime/plan/CheckedMath.h"
 #include "runtime/plan/PlanStructure.h"
 
+#include <tuple>
+
 namespace hpc::plan {
 
+bool Windows::operator==(const Windows &other) const {
+  auto all = [](const Windows &w) { return std::tie(w.channels, w.image, w.sizes, w.counts, w.strides, w.dilations, w.low); };
+  return all(*this) == all(other);
+}
 int64_t Windows::rowsOfChannel() const { return productOf(sizes); }
 int64_t Windows::columns() const { return productOf(counts); }
 int64_t Windows::imageSize() const { return productOf(image); }
@@ -13,7 +19,7 @@ int64_t Windows::imageSize() const { return productOf(image); }
 Status checkWindows(const Plan &plan, const Gemm &gemm) {
   auto fault = [](const std::string &message) { return Status::error(ErrorKind::Plan, message); };
   const Operand &b = gemm.b;
-  const Windows &windows = *b.windows;
+  const Windows &windows = *gemm.windows;
   const size_t dims = windows.image.size();
   if (dims == 0 || dims > size_t(maxDims))
     return fault("windows over " + std::to_string(dims) + " dims; 1 to " + std::to_string(maxDims) + " are possible");

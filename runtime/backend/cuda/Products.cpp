@@ -22,6 +22,9 @@ bool hasProduct(const plan::Gemm &gemm) {
 }
 
 Status checkTypes(const plan::Gemm &gemm) {
+  if (gemm.windows)
+    return Status::error(ErrorKind::Unsupported, "the cuda backend multiplies matrices in memory, not windows of images; "
+                                                 "compile the model with --target=cuda or --target=host,cuda");
   if (hasProduct(gemm))
     return Status::success();
   return Status::error(ErrorKind::Unsupported,

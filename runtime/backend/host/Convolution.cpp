@@ -48,7 +48,7 @@ BatchPlace placeOf(const plan::Gemm &gemm, int64_t product) {
 
 bool isConvolution(const GemmCall &call, bool mayUseTiles) {
   const plan::Gemm &gemm = call.plan;
-  const plan::Windows &windows = *gemm.b.windows;
+  const plan::Windows &windows = *gemm.windows;
   const int64_t size = windows.rowsOfChannel();
   for (DType type : {gemm.a.dtype, gemm.b.dtype, gemm.c.dtype, gemm.accumulate})
     if (type != DType::F32)
@@ -70,7 +70,7 @@ bool isConvolution(const GemmCall &call, bool mayUseTiles) {
 
 } // namespace
 
-Convolution::Convolution(const GemmCall &call) : windows(*call.plan.b.windows), m(call.m), k(call.k) {
+Convolution::Convolution(const GemmCall &call) : windows(*call.plan.windows), m(call.m), k(call.k) {
   const plan::Gemm &gemm = call.plan;
   for (size_t d = 0; d < gemm.batch.size(); ++d) {
     products *= gemm.batch[d];

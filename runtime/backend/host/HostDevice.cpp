@@ -162,7 +162,7 @@ Status HostDevice::multiplyWindows(const Prepared &product, const GemmCall &call
 }
 
 Expected<GemmHandle> HostDevice::prepare(const GemmCall &call) {
-  if (call.plan.b.windows)
+  if (call.plan.windows)
     return prepareWindows(call);
   Expected<GemmNeeds> needs = gemmNeeds(call, mayUseTiles);
   if (!needs.ok())
@@ -177,7 +177,7 @@ Expected<GemmHandle> HostDevice::prepare(const GemmCall &call) {
 
 Status HostDevice::pack(const plan::Gemm &gemm, std::byte *b, int64_t k, int64_t n,
                         const std::vector<GemmHandle> &handles) {
-  if (gemm.b.windows)
+  if (gemm.windows)
     return packWindows(b, k * n * byteSize(gemm.a.dtype), handles);
   for (GemmHandle handle : handles)
     if (!products[size_t(handle)].method.wantsPacked)

@@ -19,7 +19,7 @@ constexpr int64_t leastColumns = 256; ///< of a part that is made for them
 /// Columns of C in a part: columns of the windows or, where these are transposed, whole channels of them.
 int64_t columnsOfPart(const GemmCall &call, int64_t products) {
   const plan::Operand &b = call.plan.b;
-  const int64_t grain = b.transpose ? b.windows->rowsOfChannel() : unit;
+  const int64_t grain = b.transpose ? call.plan.windows->rowsOfChannel() : unit;
   const int64_t fits = columnBytes / std::max<int64_t>(call.k * byteSize(b.dtype), 1) / grain * grain;
   int64_t columns = std::max(fits, grain);
   if (products * ceilDiv(call.n, columns) < fewParts && call.n / fewParts >= (b.transpose ? grain : leastColumns))
@@ -53,7 +53,7 @@ Expected<WindowProduct> WindowProduct::create(const GemmCall &call, bool mayUseT
   made.need.columns = call.k * columns * byteSize(gemm.b.dtype);
   // As of any product of these extents, whose B is in memory.
   plan::Gemm part = gemm;
-  part.b.windows.reset();
+  part.windows.reset();
   part.b.ld = gemm.b.transpose ? call.k : columns;
   part.batch.clear();
   Expected<GemmNeeds> needs = gemmNeeds({part, call.m, columns, call.k, call.addToC, nullptr, nullptr, nullptr}, mayUseTiles);
@@ -80,7 +80,7 @@ Status WindowProduct::runPart(const GemmCall &call, int64_t index, Scratch &colu
   moveTo(product.c, 0, part.column);
   const WindowPart wanted = gemm.b.transpose ? WindowPart{part.column, part.columns, 0, call.k}
                                              : WindowPart{0, call.k, part.column, part.columns};
-  writeColumns(*gemm.b.windows, image, byteSize(gemm.b.dtype), wanted, columns.data());
+  writeColumns(*gemm.windows, image, byteSize(gemm.b.dtype), wanted, columns.data());
   product.b = {columns.data(), gemm.b.dtype, wanted.columns, gemm.b.transpose};
   return multiply(product, scratch);
 }

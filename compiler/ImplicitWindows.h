@@ -1,0 +1,24 @@
+// Windows that are never written: the products that read them take the image, and the plan says how the windows lie in it
+// (plan::Windows). Found by hpc-fuse-regions on the host, used by lower.
+#pragma once
+
+#include "compiler/Dialect/NN/NN.h"
+#include "runtime/plan/Plan.h"
+
+namespace hpc {
+
+/// On an nn.window and the nn.pad of zeros before it: the result lies in the buffer of the operand, and matrix products
+/// alone read it, as their right operand.
+constexpr const char *implicitAttrName = "hpc.implicit";
+inline bool isImplicit(Operation *op) { return op->hasAttr(implicitAttrName); }
+
+/// Marks the windows of a block that products alone read.
+void markImplicitWindows(Block &block);
+
+/// Whether a value is an image under the shape of its windows, or with the padding of these.
+bool isSeenAsWindows(Value value);
+
+/// The windows that the right operand of a product is, where they are implicit.
+std::optional<plan::Windows> implicitWindowsOf(nn::MatmulOp op);
+
+} // namespace hpc
