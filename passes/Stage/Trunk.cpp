@@ -35,11 +35,12 @@ static int64_t typicalWeight(func::FuncOp function, const nn::Origins &origins) 
 }
 
 /// Ops of the trunk, in program order. A lookup is cheap as long as its table is no larger than what it yields or than
-/// a typical weight: a copy of the table then costs a stage less than one layer more would.
+/// a typical weight: a copy of the table then costs a stage less than one layer more would. What is made of a cheap
+/// lookup's result is cheap too, however small it is (the mean of a row).
 static void findOps(func::FuncOp function, const nn::Origins &origins, Trunk &found) {
   int64_t typical = typicalWeight(function, origins);
   llvm::DenseSet<Value> trunk, later;
-  llvm::DenseMap<Value, int64_t> largestWeight; ///< of a value's cone
+  llvm::DenseMap<Value, int64_t> largestWeight; ///< of what a weight is made of
   for (Operation &op : function.getBody().front().without_terminator()) {
     if (op.getNumResults() == 0)
       continue;
@@ -47,7 +48,8 @@ static void findOps(func::FuncOp function, const nn::Origins &origins, Trunk &fo
     int64_t largest = isa<nn::ParameterOp>(op) ? bytesOf(op.getResult(0)) : 0, made = 0;
     bool readsTrunk = false, isLater = stepPartOf(op.getLoc()) != StepPart::Forward;
     for (Value operand : op.getOperands()) {
-      largest = std::max(largest, largestWeight.lookup(operand));
+      if (origins.lookup(operand).isWeight())
+        largest = std::max(largest, largestWeight.lookup(operand));
       readsTrunk |= trunk.contains(operand);
       isLater |= later.contains(operand);
     }

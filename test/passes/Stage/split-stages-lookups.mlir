@@ -45,3 +45,32 @@ module {
     return %3 : tensor<2x8xf32>
   }
 }
+
+// -----
+
+// The mean of a row that was looked up in a table of both stages is smaller than the table and still cheap: each stage computes it. Sent,
+// it would take what is computed from it and the row along, which is as large as the row.
+// CHECK-LABEL: func.func @mean
+// CHECK: pipe.stage 0 forward
+// CHECK: nn.embedding
+// CHECK-COUNT-1: pipe.transfer
+// CHECK-NOT: pipe.transfer
+// CHECK: pipe.stage 1 forward
+// CHECK: nn.embedding
+// CHECK: nn.reduce sum
+module {
+  func.func @mean() { return }
+  func.func @main(%x: tensor<16x8xf32>, %i: tensor<16xi64>) -> tensor<16x8xf32> {
+    %table = nn.parameter "table" {file = "w", offset = 0 : i64, bytes = 320 : i64, hashes = array<i64: 1>} : tensor<10x8xf32>
+    %a = nn.parameter "a" {file = "w", offset = 0 : i64, bytes = 256 : i64, hashes = array<i64: 1>} : tensor<8x8xf32>
+    %b = nn.parameter "b" {file = "w", offset = 0 : i64, bytes = 256 : i64, hashes = array<i64: 1>} : tensor<8x8xf32>
+    %e = nn.embedding %table, %i {vocabulary = 10 : i64} : tensor<10x8xf32>, tensor<16xi64> -> tensor<16x8xf32>
+    %sum = nn.reduce sum %e {axes = array<i64: 1>} : tensor<16x8xf32> -> tensor<16x1xf32>
+    %d = nn.sub %e, %sum : tensor<16x8xf32>, tensor<16x1xf32> -> tensor<16x8xf32>
+    %0 = nn.matmul %x, %a : tensor<16x8xf32>, tensor<8x8xf32> -> tensor<16x8xf32>
+    %1 = nn.add %0, %e : tensor<16x8xf32>, tensor<16x8xf32> -> tensor<16x8xf32>
+    %2 = nn.matmul %1, %b : tensor<16x8xf32>, tensor<8x8xf32> -> tensor<16x8xf32>
+    %3 = nn.add %2, %d : tensor<16x8xf32>, tensor<16x8xf32> -> tensor<16x8xf32>
+    return %3 : tensor<16x8xf32>
+  }
+}
