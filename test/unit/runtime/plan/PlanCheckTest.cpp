@@ -129,6 +129,12 @@ const Case cases[] = {
     {"WeightWritten",
      [](Plan &p) { action<Gemm>(p, 0, 0, stage0::GemmH).c.place.buffer = stage0::W1; },
      {"instruction 2 (gemm, node /w0/MatMul): writes to buffer 1 'w1', a weight that no checkpoint saves"}},
+    {"WindowsBehindTheImage",
+     [](Plan &p) {
+       takeWindows(action<Gemm>(p, 0, 0, stage0::GemmH));
+       action<Gemm>(p, 0, 0, stage0::GemmH).windows->image = {10};
+     },
+     {"instruction 2 (gemm, node /w0/MatMul): reads 40 bytes at byte 0 of buffer 0 'w0' (b), which has 36"}},
     {"PackedTemporary",
      [](Plan &p) {
        Gemm &gemm = action<Gemm>(p, 0, 0, stage0::GemmH);

@@ -114,6 +114,21 @@ TEST(PlanFile, RoundTripKeepsEveryField) {
               HasSubstr("rows 2, epilogue bias and gelu of argument 0 + argument 1"));
 }
 
+// A stride or padding that were forgotten would make other windows of the same image.
+TEST(PlanFile, WindowsOfAnImage) {
+  Plan plan = test::samplePlan();
+  auto &gemm = test::action<Gemm>(plan, 0, 0, test::stage0::GemmH);
+  gemm.b.ld = 0;
+  gemm.windows = Windows{1, {2, 4}, {1, 3}, {2, 3}, {3, 1}, {1, 2}, {4, 5}};
+  const std::string bytes = serializePlan(plan);
+  Expected<Plan> again = parsePlan(bytes, "some.plan");
+  ASSERT_TRUE(again.ok()) << again.status().text();
+  EXPECT_EQ(serializePlan(*again), bytes);
+  EXPECT_EQ(test::action<Gemm>(*again, 0, 0, test::stage0::GemmH).windows, gemm.windows);
+  EXPECT_THAT(printPlan(plan, staticFacts(plan)),
+              HasSubstr("windows [1, 3] at [2, 3] of 1 x [2, 4], strides [3, 1], dilations [1, 2], low [4, 5]"));
+}
+
 // A form that were forgotten by the file would be read as another one: codes as scales.
 TEST(PlanFile, FormsOfInt8Weights) {
   for (Int8Form form : {Int8Form::Codes, Int8Form::Scales, Int8Form::Values})

@@ -228,6 +228,68 @@ const Case cases[] = {
     {"GemmAccumulate", [](Plan &p) { action<Gemm>(p, 0, 0, stage0::GemmH).accumulate = DType::BF16; },
      "sums in bf16 what is stored as f32; sum in a type at least as wide"},
     {"GemmPackedA", [](Plan &p) { action<Gemm>(p, 0, 0, stage0::GemmH).a.packed = true; }, "only b may be packed"},
+    {"WindowsPacked",
+     [](Plan &p) {
+       takeWindows(action<Gemm>(p, 0, 0, stage0::GemmH));
+       action<Gemm>(p, 0, 0, stage0::GemmH).b.packed = true;
+     },
+     "windows are floats that are neither packed nor have a leading dim"},
+    {"WindowsLeadingDim",
+     [](Plan &p) {
+       takeWindows(action<Gemm>(p, 0, 0, stage0::GemmH));
+       action<Gemm>(p, 0, 0, stage0::GemmH).b.ld = 3;
+     },
+     "windows are floats that are neither packed nor have a leading dim"},
+    {"WindowsOfNoDim",
+     [](Plan &p) { action<Gemm>(p, 0, 0, stage0::GemmH).windows.emplace(); }, "windows over 0 dims; 1 to 32 are possible"},
+    {"WindowsDims",
+     [](Plan &p) {
+       takeWindows(action<Gemm>(p, 0, 0, stage0::GemmH));
+       action<Gemm>(p, 0, 0, stage0::GemmH).windows->low = {0, 0};
+     },
+     "windows over 1 dims have 2 sizes, counts, strides, dilations or paddings"},
+    {"WindowsChannels",
+     [](Plan &p) {
+       takeWindows(action<Gemm>(p, 0, 0, stage0::GemmH));
+       action<Gemm>(p, 0, 0, stage0::GemmH).windows->channels = 0;
+     },
+     "windows of 0 channels"},
+    {"WindowsStride",
+     [](Plan &p) {
+       takeWindows(action<Gemm>(p, 0, 0, stage0::GemmH));
+       action<Gemm>(p, 0, 0, stage0::GemmH).windows->strides = {0};
+     },
+     "windows have a size, count, stride or dilation of 0 along dim 0"},
+    {"WindowsPadding",
+     [](Plan &p) {
+       takeWindows(action<Gemm>(p, 0, 0, stage0::GemmH));
+       action<Gemm>(p, 0, 0, stage0::GemmH).windows->low = {-1};
+     },
+     "windows have a padding of -1 along dim 0"},
+    {"WindowsReach",
+     [](Plan &p) {
+       takeWindows(action<Gemm>(p, 0, 0, stage0::GemmH));
+       action<Gemm>(p, 0, 0, stage0::GemmH).windows->dilations = {int64_t(1) << 45};
+     },
+     "windows reach position 105553116266499 of dim 0"},
+    {"WindowsElements",
+     [](Plan &p) {
+       takeWindows(action<Gemm>(p, 0, 0, stage0::GemmH));
+       action<Gemm>(p, 0, 0, stage0::GemmH).windows->channels = int64_t(1) << 45;
+     },
+     "windows of more than 2^46 elements"},
+    {"WindowsRows",
+     [](Plan &p) {
+       takeWindows(action<Gemm>(p, 0, 0, stage0::GemmH));
+       action<Gemm>(p, 0, 0, stage0::GemmH).windows->sizes = {2};
+     },
+     "table 'rows of windows' has 3"},
+    {"WindowsColumns",
+     [](Plan &p) {
+       takeWindows(action<Gemm>(p, 0, 0, stage0::GemmH));
+       action<Gemm>(p, 0, 0, stage0::GemmH).windows->counts = {2};
+     },
+     "table 'columns of windows' has 3"},
     {"GemmTransposedC", [](Plan &p) { action<Gemm>(p, 0, 0, stage0::GemmH).c.transpose = true; },
      "c is neither packed nor transposed"},
     {"GemmAddToC", [](Plan &p) { action<Gemm>(p, 0, 0, stage0::GemmH).addToC = 2; },

@@ -102,6 +102,12 @@ inline Gemm gemm(int32_t c, int32_t a, int32_t b, ByCoord m, ByCoord n, ByCoord 
   return result;
 }
 
+/// B [3, 3] of a product as the windows of 3 of a line of 5.
+inline void takeWindows(Gemm &gemm) {
+  gemm.b.ld = 0;
+  gemm.windows = Windows{1, {5}, {3}, {3}, {1}, {1}, {0}};
+}
+
 /// A forward stage's list, receives and drains included.
 inline StageSchedule inferenceStage(int64_t stage, int64_t stages, int64_t microBatches) {
   PipelineSchedule schedule = *makeSchedule(ScheduleKind::Inference, stages, 1, microBatches);
