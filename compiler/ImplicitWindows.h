@@ -1,5 +1,5 @@
 // Windows that are never written: the products that read them take the image, and the plan says how the windows lie in it
-// (plan::Windows). Found by hpc-fuse-regions on the host, used by lower.
+// (plan::Windows). Found by hpc-multiply-windows on the host, used by lower.
 #pragma once
 
 #include "compiler/Dialect/NN/NN.h"

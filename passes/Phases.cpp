@@ -113,6 +113,7 @@ static void buildKernels(OpPassManager &passes, const Options &options) {
   passes.addPass(createDecomposeComposites()); // those that nobody computes whole
   passes.addPass(createFoldTransposes());      // a transpose that a matmul takes as a flag need not be copied
   passes.addPass(createBindInt8());            // once products read weights themselves; before its scaling is fused
+  passes.addPass(createMultiplyWindows());     // before sums of a depthwise convolution are split or fused
   passes.addPass(createSplitReductions());     // before fusion: what is reduced joins the partial results
   passes.addPass(createFuseRegions());
   passes.addPass(createWriteInPlace()); // on whole regions; kernels in place are kernels of their own

@@ -1,7 +1,5 @@
 // Groups become nn.fused ops: isolated, with clones of what costs nothing, under names that equal regions share.
-#include "compiler/ImplicitWindows.h"
 #include "compiler/Location.h"
-#include "compiler/ModuleAttributes.h"
 #include "passes/Kernels/Fusion/AttentionFusion.h"
 #include "passes/Kernels/Fusion/FusionGroups.h"
 #include "passes/Kernels/KernelName.h"
@@ -179,9 +177,6 @@ struct FuseRegionsPass : impl::FuseRegionsBase<FuseRegionsPass> {
           blocks.push_back(&block);
       return WalkResult::advance();
     });
-    if (targetOf(getOperation()) == hostTarget)
-      for (Block *block : blocks)
-        markImplicitWindows(*block);
     Symbols symbols;
     for (Block *block : blocks)
       fuseBlock(*block, symbols);

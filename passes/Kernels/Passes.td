@@ -79,6 +79,29 @@ def FoldTransposes : Pass<"hpc-fold-transposes", "::mlir::ModuleOp"> {
   let dependentDialects = ["::hpc::nn::NNDialect"];
 }
 
+def MultiplyWindows : Pass<"hpc-multiply-windows", "::mlir::ModuleOp"> {
+  let summary = "convolutions are products that read their windows where the image lies (host alone)";
+  let description = [{
+    Windows that matrix products alone read, as their right operand, and the padding with zeros that nobody else reads, are marked `hpc.implicit`
+    (compiler/ImplicitWindows.h). They get no buffer and no code: lower tells the product how they lie in the image (plan::Windows).
+
+        %p = nn.pad %x {hpc.implicit, low = array<i64: 0, 0, 1>, ...} : tensor<2x8x30xf32> -> tensor<2x8x32xf32>
+        %w = nn.window %p {hpc.implicit, strides = array<i64: 1>, ...} : tensor<2x8x32xf32> -> tensor<2x8x3x30xf32>
+        %k = nn.reshape %w : tensor<2x8x3x30xf32> -> tensor<2x24x30xf32>
+        %y = nn.matmul %weight, %k : tensor<16x24xf32>, tensor<2x24x30xf32> -> tensor<2x16x30xf32>
+
+    A depthwise convolution in f32, whose import is a sum of products, becomes such a product first:
+
+        %m = nn.mul %windows, %weight : tensor<2x8x1x3x30xf32>, tensor<8x1x3x1xf32> -> tensor<2x8x1x3x30xf32>
+        %s = nn.reduce sum %m {axes = array<i64: 3>} : tensor<2x8x1x3x30xf32> -> tensor<2x8x1x1x30xf32>
+
+        %s = nn.matmul %weight, %windows : tensor<8x1x3xf32>, tensor<2x8x3x30xf32> -> tensor<2x8x1x30xf32>
+
+    A module that is also, or only, for a device stays as it is.
+  }];
+  let dependentDialects = ["::hpc::nn::NNDialect"];
+}
+
 def SplitReductions : Pass<"hpc-split-reductions", "::mlir::ModuleOp"> {
   let summary = "reductions with few results get partial results in a tree that the shape fixes";
   let description = [{

@@ -26,7 +26,7 @@ LogicalResult verifyOp(Operation *op, bool hasCode) {
       if (!isBufferAlias(user) && !isa<nn::MatmulOp>(user))
         return userError(op, ErrorKind::Internal)
                << op->getName() << " of '" << nodeName(op->getLoc()) << "' is not in memory, but " << user->getName()
-               << " reads it; run hpc-fuse-regions";
+               << " reads it; run hpc-multiply-windows";
     return success();
   }
   if (auto region = dyn_cast<nn::FusedOp>(op)) {

@@ -9,24 +9,6 @@ namespace hpc::host {
 
 namespace {
 
-/// to[i] = line[first + i * stride] where that is inside 0..size-1, else 0.
-template <typename T>
-[[gnu::always_inline]] inline void writeRun(const T *line, int64_t size, int64_t first, int64_t stride, int64_t count, T *to) {
-  const int64_t begin = first >= 0 ? 0 : std::min(count, (stride - 1 - first) / stride);
-  const int64_t end = first >= size ? begin : std::clamp((size - 1 - first) / stride + 1, begin, count);
-  std::fill(to, to + begin, T(0));
-  const T *from = line + first;
-  if (stride == 1)
-    std::copy(from + begin, from + end, to + begin);
-  else if (stride == 2) // known to the compiler, it becomes shuffles
-    for (int64_t i = begin; i < end; ++i)
-      to[i] = from[2 * i];
-  else
-    for (int64_t i = begin; i < end; ++i)
-      to[i] = from[stride * i];
-  std::fill(to + end, to + count, T(0));
-}
-
 template <typename T> void write(const plan::Windows &windows, const T *image, const WindowPart &part, T *to) {
   const size_t dims = windows.image.size(), last = dims - 1;
   const int64_t rowsOfChannel = windows.rowsOfChannel(), imageSize = windows.imageSize();

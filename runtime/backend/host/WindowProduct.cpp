@@ -48,7 +48,14 @@ Expected<WindowProduct> WindowProduct::create(const GemmCall &call, bool mayUseT
     made.need.columns = made.convolution->scratch();
     return made;
   }
-  const int64_t products = batchSize(gemm), columns = call.n > 0 ? columnsOfPart(call, products) : 0;
+  const int64_t products = batchSize(gemm);
+  made.planes = PlaneProduct::create(call);
+  if (made.planes) {
+    made.need.columns = made.planes->scratch();
+    made.cut = {products, call.m, call.n, 1, 1};
+    return made;
+  }
+  const int64_t columns = call.n > 0 ? columnsOfPart(call, products) : 0;
   made.cut = {products, call.m, columns, call.m > 0, columns > 0 ? ceilDiv(call.n, columns) : 0};
   made.need.columns = call.k * columns * byteSize(gemm.b.dtype);
   // As of any product of these extents, whose B is in memory.
@@ -76,6 +83,11 @@ Status WindowProduct::runPart(const GemmCall &call, int64_t index, Scratch &colu
     product.a.data += at * gemm.a.stride[d] * byteSize(gemm.a.dtype);
     image += at * gemm.b.stride[d] * byteSize(gemm.b.dtype);
     product.c.data += at * gemm.c.stride[d] * byteSize(gemm.c.dtype);
+  }
+  if (planes) {
+    planes->multiply(call, reinterpret_cast<const float *>(product.a.data), reinterpret_cast<const float *>(image),
+                     reinterpret_cast<float *>(product.c.data), columns);
+    return Status::success();
   }
   moveTo(product.c, 0, part.column);
   const WindowPart wanted = gemm.b.transpose ? WindowPart{part.column, part.columns, 0, call.k}

@@ -1,8 +1,9 @@
-// Products whose B is windows (plan::Windows): as a convolution of oneDNN's where that is fast, else of columns that are
-// written a part at a time and multiplied while they are in the cache.
+// Products whose B is windows (plan::Windows): as a convolution of oneDNN's where that is fast, plane by plane where there
+// are few channels, else of columns that are written a part at a time and multiplied while they are in the cache.
 #pragma once
 
 #include "runtime/backend/host/Convolution.h"
+#include "runtime/backend/host/PlaneProduct.h"
 
 namespace hpc::host {
 
@@ -28,8 +29,9 @@ public:
 private:
   Status runPart(const GemmCall &call, int64_t part, Scratch &columns, Scratch &scratch) const;
 
-  std::unique_ptr<Convolution> convolution; ///< null: columns
-  ProductCut cut;                           ///< of those: columns of C; by the shape alone
+  std::unique_ptr<Convolution> convolution; ///< null: another way
+  std::unique_ptr<PlaneProduct> planes;     ///< likewise
+  ProductCut cut;                           ///< of what is no convolution: columns of C; by the shape alone
   bool mayUseTiles = true;
   Needs need;
 };

@@ -149,6 +149,7 @@ struct KernelTest : testing::Test {
     manager.addPass(createPackCollectives());
     manager.addPass(createDecomposeComposites());
     manager.addPass(createFoldTransposes());
+    manager.addPass(createMultiplyWindows());
     manager.addPass(createSplitReductions());
     manager.addPass(createFuseRegions());
     manager.addPass(createEmitKernels());
