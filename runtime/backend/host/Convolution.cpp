@@ -129,7 +129,6 @@ std::unique_ptr<Convolution> Convolution::create(const GemmCall &call, bool mayU
     made->slab = made->makeSlab(first);
     made->weightFormat = dnnl::memory::desc(*dnnl_primitive_desc_query_md(made->slab.primitive.get_primitive_desc(),
                                                                           dnnl_query_weights_md, 0));
-    made->blobBytes = int64_t(made->weightFormat.get_size());
     made->lastSlab = made->makeSlab(positions - (made->slabs - 1) * first);
     // Loops without vectors, or oneDNN's own columns.
     for (const Slab *slab : {&made->slab, &made->lastSlab}) {
@@ -152,22 +151,13 @@ int64_t Convolution::scratch() const {
   return bytes;
 }
 
-Status Convolution::pack(const std::byte *a, std::byte *to, ThreadPool &threads) const {
-  const size_t dims = windows.image.size();
+Status Convolution::pack(const std::byte *a, std::byte *to) const {
   try {
-    const memory::desc stored(weightFormat.dims(), memory::data_type::f32, plainWeight[dims - 1]);
-    const dnnl::reorder reorder(dnnl::reorder::primitive_desc(engine, stored, engine, weightFormat));
-    return threads.run(groups * rowParts, 1, [&](int64_t thread, int64_t first, int64_t last) {
-      if (thread > 0)
-        useOneThread();
-      dnnl::stream stream(engine);
-      for (int64_t part = first; part < last; ++part) {
-        memory from(stored, engine, const_cast<std::byte *>(a + part * rows * k * int64_t(sizeof(float))));
-        memory blob(weightFormat, engine, to + part * blobBytes);
-        dnnl::reorder(reorder).execute(stream, from, blob);
-      }
-      return Status::success();
-    });
+    const memory::desc stored(weightFormat.dims(), memory::data_type::f32, plainWeight[windows.image.size() - 1]);
+    memory from(stored, engine, const_cast<std::byte *>(a)), blob(weightFormat, engine, to);
+    dnnl::stream stream(engine);
+    dnnl::reorder(from, blob).execute(stream, from, blob);
+    return Status::success();
   } catch (const dnnl::error &error) {
     return libraryError(error);
   }
@@ -211,7 +201,7 @@ Status Convolution::runPart(const GemmCall &call, const std::byte *weight, int64
   float *const target = reinterpret_cast<float *>(memoryStart + roundUp(int64_t(form.source.get_size()), 64));
   std::byte *const beside = reinterpret_cast<std::byte *>(target) + roundUp(int64_t(form.target.get_size()), 64);
   readSlab(reinterpret_cast<const float *>(call.b) + place.b, form, position * windows.strides[0], source);
-  const std::byte *blob = weight + (place.a / (m * k) * rowParts + rowPart) * blobBytes;
+  const std::byte *blob = weight + (place.a / (m * k) * rowParts + rowPart) * blobBytes();
   dnnl::stream stream(engine);
   form.primitive.execute(stream, {{DNNL_ARG_SRC, memory(form.source, engine, source)},
                                   {DNNL_ARG_WEIGHTS, memory(weightFormat, engine, const_cast<std::byte *>(blob))},

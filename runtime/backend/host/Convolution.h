@@ -16,15 +16,19 @@ public:
   /// Depends on the machine, types and extents alone.
   static std::unique_ptr<Convolution> create(const GemmCall &call, bool mayUseTiles);
 
-  /// Bytes of the rearranged weight: as many as the weight has, or more where oneDNN pads its channels.
-  int64_t weightBytes() const { return blobBytes * groups * rowParts; }
-  bool packsInPlace() const { return weightBytes() == groups * m * k * int64_t(sizeof(float)); }
+  /// The weight [groups, m, k] is rearranged in blobs that lie one after the other: as large as what they are made of, or
+  /// larger where oneDNN pads channels.
+  int64_t blobs() const { return groups * rowParts; }
+  int64_t storedBytes() const { return rows * k * int64_t(sizeof(float)); }
+  int64_t blobBytes() const { return int64_t(weightFormat.get_size()); }
+  int64_t weightBytes() const { return blobs() * blobBytes(); }
+  bool packsInPlace() const { return blobBytes() == storedBytes(); }
   /// Bytes of scratch for each thread.
   int64_t scratch() const;
 
-  /// Rearranges the weight [groups, m, k] at `a` into `to`; the two do not overlap.
-  Status pack(const std::byte *a, std::byte *to, ThreadPool &threads) const;
-  /// `weight`: what pack() has written. The bits depend on the shape alone.
+  /// Rearranges the part of the weight at `a` into the blob `to`; the two do not overlap.
+  Status pack(const std::byte *a, std::byte *to) const;
+  /// `weight`: all blobs. The bits depend on the shape alone.
   Status run(const GemmCall &call, const std::byte *weight, ThreadPool &threads, std::vector<Scratch> &scratch) const;
 
 private:
@@ -51,7 +55,6 @@ private:
   int64_t rows = 0, rowParts = 1, slabs = 1; ///< how a product is cut: rows of C in a part
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::memory::desc weightFormat; ///< of `rows` of a group; unset until the first slab is made
-  int64_t blobBytes = 0;
   Slab slab, lastSlab; ///< the last one has what is left
 };
 

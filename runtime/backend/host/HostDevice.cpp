@@ -138,15 +138,23 @@ Expected<GemmHandle> HostDevice::prepareWindows(const GemmCall &call) {
   return GemmHandle(products.size() - 1);
 }
 
-/// All of them are of one shape, so one form serves them.
+/// All of them are of one shape, so one form serves them. A blob at a time, so that little is in memory twice.
 Status HostDevice::packWindows(std::byte *a, int64_t bytes, const std::vector<GemmHandle> &handles) {
   const WindowProduct &product = *products[size_t(handles.front())].windows;
   if (!product.packsInPlace())
     return Status::success();
-  std::unique_ptr<std::byte[]> stored(new std::byte[size_t(bytes)]);
-  std::memcpy(stored.get(), a, size_t(bytes));
-  HPC_RETURN_IF_ERROR(product.pack(stored.get(), a, threads));
-  packingBytes = std::max(packingBytes, bytes);
+  const int64_t blob = product.blobBytes();
+  HPC_RETURN_IF_ERROR(threads.run(bytes / blob, 1, [&](int64_t thread, int64_t first, int64_t last) {
+    if (thread > 0)
+      useOneThread();
+    std::unique_ptr<std::byte[]> stored(new std::byte[size_t(blob)]);
+    for (int64_t at = first; at < last; ++at) {
+      std::memcpy(stored.get(), a + at * blob, size_t(blob));
+      HPC_RETURN_IF_ERROR(product.pack(stored.get(), a + at * blob));
+    }
+    return Status::success();
+  }));
+  packingBytes = std::max(packingBytes, blob * threads.threads());
   for (GemmHandle handle : handles)
     products[size_t(handle)].isWeightPacked = true;
   return Status::success();
@@ -155,7 +163,14 @@ Status HostDevice::packWindows(std::byte *a, int64_t bytes, const std::vector<Ge
 Status HostDevice::multiplyWindows(const Prepared &product, const GemmCall &call) {
   const std::byte *a = call.a;
   if (!product.isWeightPacked && product.windows->weightBytes() > 0) {
-    HPC_RETURN_IF_ERROR(product.windows->pack(call.a, weight.data(), threads));
+    const WindowProduct &windows = *product.windows;
+    HPC_RETURN_IF_ERROR(threads.run(windows.blobs(), 1, [&](int64_t thread, int64_t first, int64_t last) {
+      if (thread > 0)
+        useOneThread();
+      for (int64_t at = first; at < last; ++at)
+        HPC_RETURN_IF_ERROR(windows.pack(call.a + at * windows.storedBytes(), weight.data() + at * windows.blobBytes()));
+      return Status::success();
+    }));
     a = weight.data();
   }
   return product.windows->run(call, a, threads, columns, scratch);

@@ -20,7 +20,11 @@ public:
   /// Bytes that the weight takes rearranged, 0 where it is read as it is.
   int64_t weightBytes() const { return convolution ? convolution->weightBytes() : 0; }
   bool packsInPlace() const { return convolution && convolution->packsInPlace(); }
-  Status pack(const std::byte *a, std::byte *to, ThreadPool &threads) const { return convolution->pack(a, to, threads); }
+  /// It is rearranged in so many blobs, one after the other, each from so many bytes and into so many.
+  int64_t blobs() const { return convolution->blobs(); }
+  int64_t storedBytes() const { return convolution->storedBytes(); }
+  int64_t blobBytes() const { return convolution->blobBytes(); }
+  Status pack(const std::byte *a, std::byte *to) const { return convolution->pack(a, to); }
 
   /// `weight`: rearranged, where weightBytes() is not 0. `columns` and `scratch` have one for each thread.
   Status run(const GemmCall &call, const std::byte *weight, ThreadPool &threads, std::vector<Scratch> &columns,
