@@ -93,6 +93,39 @@ void PadOp::buildGradients(GradientBuilder &b) {
 
 // ---- window -------------------------------------------------------------------------------------
 
+/// The most rows that are added one by one: each is an op.
+static constexpr int64_t mostRows = 16;
+
+/// One dim, where K / stride rows are added up as they lie, each moved on: element k = j * stride + r of window o falls on
+/// (o + j) * stride + r, so that [stride, O] of every j are summed and turned over in the end.
+static Value addRows(GradientBuilder &b, Value x, int64_t stride, int64_t dilation) {
+  SmallVector<int64_t> lead(shapeOf(x));
+  int64_t inner = lead.pop_back_val(), count = lead.pop_back_val(), size = lead.pop_back_val();
+  const size_t rank = lead.size();
+  const int64_t rows = llvm::divideCeil(size, stride), step = stride > 1 ? 1 : dilation, length = count + (rows - 1) * step;
+  auto shaped = [&](std::initializer_list<int64_t> rest) {
+    SmallVector<int64_t> shape = lead;
+    shape.append(rest);
+    return shape;
+  };
+  SmallVector<int64_t> none(rank + 3, 0), ones(rank + 3, 1), high = none;
+  high[rank] = rows * stride - size;
+  x = b.reshape(b.padWithZeros(x, none, high), shaped({rows, stride * count, inner}));
+  Value sum;
+  for (int64_t row = 0; row < rows; ++row) {
+    SmallVector<int64_t> start(rank + 3, 0), low = none, after = none;
+    start[rank] = row;
+    Value part = b.slice(x, start, ones, shaped({1, stride * count, inner}));
+    low[rank + 1] = row * step;
+    after[rank + 1] = length - count - low[rank + 1];
+    part = b.padWithZeros(b.reshape(part, shaped({stride, count, inner})), low, after);
+    sum = sum ? b.add(sum, part) : part;
+  }
+  SmallVector<int64_t> order = llvm::to_vector(llvm::seq<int64_t>(0, int64_t(rank + 3)));
+  std::swap(order[rank], order[rank + 1]);
+  return b.reshape(stride > 1 ? b.transpose(sum, order) : sum, shaped({length * stride, inner}));
+}
+
 /// One dim: [.., K, O, B] to [.., L, B], where O stands `stride` and K `dilation` apart; what falls together is summed.
 /// Rows of K are laid out with zeros behind their elements, each `dilation` longer than the rows that are read back: so
 /// row k is found k * dilation further on, and what a row begins with is the zeros of the one before.
@@ -104,6 +137,10 @@ static Value overlap(GradientBuilder &b, Value x, int64_t stride, int64_t dilati
   SmallVector<int64_t> lead(shapeOf(x));
   int64_t inner = lead.pop_back_val(), count = lead.pop_back_val(), size = lead.pop_back_val();
   size_t rank = lead.size();
+  // What is narrower is rounded once, after the sum.
+  Type type = tensorType(x).getElementType();
+  if ((type.isF32() || type.isF64()) && (stride == 1 || dilation == 1) && int64_t(llvm::divideCeil(size, stride)) <= mostRows)
+    return addRows(b, x, stride, dilation);
   auto shaped = [&](std::initializer_list<int64_t> rest) {
     SmallVector<int64_t> shape = lead;
     shape.append(rest);

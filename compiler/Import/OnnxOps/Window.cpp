@@ -137,6 +137,35 @@ Value takeRange(NodeImport &n, Value x, ArrayRef<int64_t> starts, ArrayRef<int64
   return n.b.pad(n.b.slice(x, begin, steps, kept), low, high, Tensor(n.b.dtype(x), {}));
 }
 
+/// The most rows that are added one by one: each is an op.
+constexpr int64_t mostRows = 16;
+
+/// One dim of overlapAdd, where K / stride rows are added up as they lie, each moved on: element k = j * stride + r of window
+/// o falls on (o + j) * stride + r, so that [stride, O] of every j are summed and turned over in the end.
+static Value addRows(NodeImport &n, Value x, int64_t stride, int64_t dilation) {
+  SmallVector<int64_t> lead = n.b.shape(x);
+  int64_t inner = lead.pop_back_val(), count = lead.pop_back_val(), size = lead.pop_back_val();
+  const size_t rank = lead.size();
+  const int64_t rows = ceilDiv(size, stride), step = stride > 1 ? 1 : dilation, length = count + (rows - 1) * step;
+  Tensor zero(n.b.dtype(x), {});
+  SmallVector<int64_t> none(rank + 3, 0), ones(rank + 3, 1), high = none;
+  high[rank] = rows * stride - size;
+  x = n.b.reshape(n.b.pad(x, none, high, zero), joined({lead, {rows, stride * count, inner}}));
+  Value sum;
+  for (int64_t row = 0; row < rows; ++row) {
+    SmallVector<int64_t> start = none, low = none, after = none;
+    start[rank] = row;
+    Value part = n.b.slice(x, start, ones, joined({lead, {1, stride * count, inner}}));
+    low[rank + 1] = row * step;
+    after[rank + 1] = length - count - low[rank + 1];
+    part = n.b.pad(n.b.reshape(part, joined({lead, {stride, count, inner}})), low, after, zero);
+    sum = sum ? n.b.add(sum, part) : part;
+  }
+  SmallVector<int64_t> order = llvm::to_vector(llvm::seq<int64_t>(0, int64_t(rank + 3)));
+  std::swap(order[rank], order[rank + 1]);
+  return n.b.reshape(stride > 1 ? n.b.transpose(sum, order) : sum, joined({lead, {length * stride, inner}}));
+}
+
 /// One dim of overlapAdd: [.., K, O, B] to [.., L, B], where O stands `stride` and K `dilation` apart. Rows of K are
 /// laid out with zeros between and behind their elements, each `dilation` longer than the rows that are read back: so
 /// row k is found k * dilation further on, and what a row begins with is the zeros of the one before.
@@ -149,6 +178,10 @@ static Value overlapOne(NodeImport &n, Value x, int64_t stride, int64_t dilation
   int64_t inner = shape.pop_back_val(), count = shape.pop_back_val(), size = shape.pop_back_val();
   SmallVector<int64_t> lead = shape;
   size_t rank = lead.size();
+  // What is narrower is rounded once, after the sum.
+  if ((n.b.dtype(x) == DType::F32 || n.b.dtype(x) == DType::F64) && (stride == 1 || dilation == 1) && size > 0 && count > 0 &&
+      ceilDiv(size, stride) <= mostRows && plan::multiplySizes(plan::addSizes(count, size), plan::addSizes(stride, dilation)) <= mostSteps)
+    return addRows(n, x, stride, dilation);
   Tensor zero(n.b.dtype(x), {});
   auto padded = [&](Value value, size_t dim, int64_t high) {
     SmallVector<int64_t> none(n.b.shape(value).size(), 0), after = none;
