@@ -15,7 +15,7 @@ constexpr int64_t mostRows = 8, mostDepth = 64;
 constexpr int64_t mostElements = 256 << 10;
 
 constexpr int64_t lanes = 16, vectors = 4, block = lanes * vectors;
-using Vector = float __attribute__((vector_size(lanes * sizeof(float)), aligned(sizeof(float))));
+using Vector = float __attribute__((vector_size(lanes * sizeof(float))));
 
 /// to[i] = sum of weights[x] * from[offsets[x] + i], for i < roundUp(count, block).
 [[gnu::always_inline]] inline void addUp(const float *weights, const int64_t *offsets, int64_t terms, const float *from, int64_t count,
@@ -23,12 +23,12 @@ using Vector = float __attribute__((vector_size(lanes * sizeof(float)), aligned(
   for (int64_t at = 0; at < count; at += block) {
     Vector sums[vectors] = {};
     for (int64_t x = 0; x < terms; ++x) {
-      const Vector *source = reinterpret_cast<const Vector *>(from + offsets[x] + at);
+      Vector source[vectors]; // of any alignment
+      __builtin_memcpy(source, from + offsets[x] + at, sizeof(source));
       for (int64_t v = 0; v < vectors; ++v)
         sums[v] += weights[x] * source[v];
     }
-    for (int64_t v = 0; v < vectors; ++v)
-      reinterpret_cast<Vector *>(to + at)[v] = sums[v];
+    __builtin_memcpy(to + at, sums, sizeof(sums));
   }
 }
 using AddUp = void(const float *, const int64_t *, int64_t, const float *, int64_t, float *);
