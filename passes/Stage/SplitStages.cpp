@@ -29,7 +29,7 @@ class ProgramBuilder {
 public:
   ProgramBuilder(func::FuncOp function, const Trunk &trunk, StepParts &parts)
       : function(function), parts(parts), own(parts.numPrograms()), wanted(parts.numPrograms()),
-        leaving(parts.numPrograms()) {
+        leaving(parts.numPrograms()), repeated(parts.numPrograms()) {
     for (const std::vector<Operation *> *ops : {&trunk.ops, &trunk.later})
       for (Operation *op : *ops)
         if (std::optional<Program> program = parts.programOf(op))
@@ -47,8 +47,10 @@ public:
       for (OpOperand &returned : terminator->getOpOperands())
         if (!updates.returns(returned) && returner(returned.get()) == program)
           want(program, returned.get());
-      findRoutes(program);
     }
+    findRepeated();
+    for (Program program = 0; program < parts.numPrograms(); ++program)
+      findRoutes(program);
     builder.setInsertionPoint(terminator);
     for (Program program = 0; program < parts.numPrograms(); ++program)
       buildProgram(builder, program);
@@ -77,7 +79,7 @@ private:
   ProgramBody bodyOf(Program program) const {
     return findBody(function, own[program], wanted[program].getArrayRef(), [&](Value value) {
       std::optional<Program> maker = parts.programOf(value);
-      return maker && *maker != program;
+      return maker && *maker != program && !repeated[program].contains(value);
     });
   }
 
@@ -109,14 +111,51 @@ private:
     return at == parts.forward(here) ? parts.backward(here) : parts.backward(here - 1);
   }
 
-  void findRoutes(Program target) {
-    for (Value value : bodyOf(target).outside)
-      if (std::optional<Program> maker = parts.programOf(value))
-        for (Program at = *maker; at != target;) {
-          Program to = next(at, target);
-          leaving[at].insert({value, to});
-          at = to;
+  /// The programs on a value's way from the one that makes it to `target`, both included.
+  SmallVector<Program> wayOf(Value value, Program target) const {
+    SmallVector<Program> way{*parts.programOf(value)};
+    while (way.back() != target)
+      way.push_back(next(way.back(), target));
+    return way;
+  }
+
+  /// A copy of a value in another type, or a view of it, does not travel beside the value: who has the value makes it again.
+  void findRepeated() {
+    std::vector<llvm::SetVector<Value>> arriving(parts.numPrograms());
+    for (Program target = 0; target < parts.numPrograms(); ++target)
+      for (Value value : bodyOf(target).outside)
+        if (parts.programOf(value))
+          for (Program at : llvm::drop_begin(wayOf(value, target)))
+            arriving[at].insert(value);
+    for (Program program = 0; program < parts.numPrograms(); ++program)
+      for (Value value : arriving[program]) {
+        SmallVector<Value> copies;
+        Value source = value;
+        while (isCopy(source.getDefiningOp()) && parts.partOf(*parts.programOf(source)) != parts.partOf(program)) {
+          copies.push_back(source);
+          source = source.getDefiningOp()->getOperand(0);
+          if (arriving[program].contains(source))
+            repeated[program].insert(copies.begin(), copies.end());
+          if (!parts.programOf(source))
+            break;
         }
+      }
+  }
+
+  /// A value comes from the last program on its way that makes it.
+  void findRoutes(Program target) {
+    for (Value value : bodyOf(target).outside) {
+      if (!parts.programOf(value))
+        continue;
+      SmallVector<Program> way = wayOf(value, target);
+      size_t from = way.size() - 1;
+      while (from > 0 && !repeated[way[from]].contains(value))
+        --from;
+      if (from > 0)
+        want(way[from], value);
+      for (size_t i = from; i + 1 < way.size(); ++i)
+        leaving[way[i]].insert({value, way[i + 1]});
+    }
   }
 
   void buildProgram(OpBuilder &builder, Program program) {
@@ -124,7 +163,7 @@ private:
     llvm::SetVector<Value> yields(wanted[program].begin(), wanted[program].end());
     for (auto [value, to] : leaving[program]) {
       yields.insert(value);
-      if (parts.programOf(value) != program)
+      if (parts.programOf(value) != program && !repeated[program].contains(value))
         body.outside.insert(value); // it goes through
     }
     if (body.ops.empty() && yields.empty())
@@ -164,6 +203,7 @@ private:
   std::vector<SmallVector<Operation *>> own;                         ///< by program
   std::vector<llvm::SetVector<Value>> wanted;                        ///< by program: what it gives to updates and returns
   std::vector<llvm::SetVector<std::pair<Value, Program>>> leaving;   ///< by program: values, and the next on their way
+  std::vector<llvm::DenseSet<Value>> repeated;                       ///< by program: copies that it makes of what arrives
   llvm::DenseMap<std::pair<Value, Program>, Value> arrived, results; ///< as a program takes a value; as it gives it
   llvm::DenseMap<StepUpdates::Known, Value> known;                   ///< by stage, for its update
 };

@@ -4,6 +4,7 @@
 #include "compiler/Dialect/NN/NN.h"
 #include "compiler/Dialect/NN/Origin.h"
 #include "compiler/ElementType.h"
+#include "compiler/Interfaces/Structure.h"
 #include "compiler/StepPart.h"
 
 namespace hpc {
@@ -67,6 +68,13 @@ static void findOps(func::FuncOp function, const nn::Origins &origins, Trunk &fo
   }
 }
 
+bool isCopy(Operation *op) {
+  if (isView(op))
+    return true;
+  return accessOf(op) == Access::Elementwise && op->getNumOperands() == 1 && *effortOf(op) <= Effort::Cheap &&
+         nn::tensorType(op->getOperand(0)).getElementType() != nn::tensorType(op->getResult(0)).getElementType();
+}
+
 Trunk findTrunk(func::FuncOp function) {
   nn::Origins origins = nn::findOrigins(function);
   Trunk trunk;
@@ -80,15 +88,21 @@ Trunk findTrunk(func::FuncOp function) {
   // Differences first: +1 behind the op that makes a value, -1 behind the last that reads it.
   trunk.crossing.assign(trunk.ops.size() + 1, 0);
   trunk.crossingBytes.assign(trunk.ops.size() + 1, 0);
+  llvm::DenseMap<Value, size_t> lastRead;
   for (auto [index, op] : llvm::enumerate(trunk.ops))
     for (Value result : op->getResults()) {
-      size_t last = index;
+      size_t first = index, last = index;
       for (Operation *user : result.getUsers())
         if (auto found = position.find(user); found != position.end())
           last = std::max(last, found->second);
-      trunk.crossing[index + 1] += 1;
+      lastRead[result] = last;
+      // A copy is made again while what it is a copy of crosses.
+      if (isCopy(op))
+        if (auto source = lastRead.find(op->getOperand(0)); source != lastRead.end())
+          first = std::min(last, std::max(first, source->second));
+      trunk.crossing[first + 1] += 1;
       trunk.crossing[last + 1] -= 1;
-      trunk.crossingBytes[index + 1] += bytesOf(result);
+      trunk.crossingBytes[first + 1] += bytesOf(result);
       trunk.crossingBytes[last + 1] -= bytesOf(result);
     }
   for (size_t i = 1; i < trunk.crossing.size(); ++i) {

@@ -19,6 +19,9 @@ struct Trunk {
   std::vector<int64_t> crossing, crossingBytes;
 };
 
+/// Whether an op only shows its one operand in another way or in another type: where the operand is, its result need not be sent.
+bool isCopy(Operation *op);
+
 /// Of a single-block function.
 Trunk findTrunk(func::FuncOp function);
 
