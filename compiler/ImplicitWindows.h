@@ -12,8 +12,11 @@ namespace hpc {
 constexpr const char *implicitAttrName = "hpc.implicit";
 inline bool isImplicit(Operation *op) { return op->hasAttr(implicitAttrName); }
 
-/// Marks the windows of a block that products alone read.
-void markImplicitWindows(Block &block);
+/// Sizes and counts of a window, the last dims of its result.
+struct WindowExtents {
+  ArrayRef<int64_t> sizes, counts;
+};
+WindowExtents extentsOf(nn::WindowOp op);
 
 /// Whether a value is an image under the shape of its windows, or with the padding of these.
 bool isSeenAsWindows(Value value);

@@ -1,8 +1,10 @@
 // A product reads windows where the image lies, and a depthwise convolution is one. For the host alone: the products of
 // devices read memory, and there a region that computes its windows is better.
 #include "compiler/Dialect/Pipe/Pipe.h"
+#include "compiler/ElementType.h"
 #include "compiler/ImplicitWindows.h"
 #include "compiler/ModuleAttributes.h"
+#include "passes/Kernels/Fusion/FusionRoles.h"
 #include "passes/Kernels/Passes.h"
 
 namespace hpc {
@@ -14,12 +16,7 @@ RankedTensorType typeLike(Value value, ArrayRef<int64_t> shape) {
   return RankedTensorType::get(shape, nn::tensorType(value).getElementType());
 }
 
-int64_t elementsOf(ArrayRef<int64_t> shape) {
-  int64_t elements = 1;
-  for (int64_t size : shape)
-    elements *= size;
-  return elements;
-}
+int64_t elementsOf(ArrayRef<int64_t> shape) { return ShapedType::getNumElements(shape); }
 
 /// The window that a value shows under another shape and nobody else reads, or null.
 nn::WindowOp soleWindow(Value value) {
@@ -68,6 +65,45 @@ void multiplyDepthwise(nn::ReduceOp sum) {
   product.erase();
 }
 
+/// Whether products alone read `value`, which shows `window`, as [.., channels and offsets, positions].
+bool isReadByProducts(nn::WindowOp window, Value value) {
+  auto [sizes, counts] = extentsOf(window);
+  ArrayRef<int64_t> shape = nn::shapeOf(value);
+  return llvm::all_of(value.getUses(), [&, sizes = sizes, counts = counts](OpOperand &use) {
+    Operation *user = use.getOwner();
+    auto fill = dyn_cast<dist::FillTailOp>(user);
+    if (isa<nn::ReshapeOp>(user) || (fill && kernels::isExactExtent(fill)))
+      return isReadByProducts(window, user->getResult(0));
+    return isa<nn::MatmulOp>(user) && use.getOperandNumber() == 1 && user->getOperand(0) != value && shape.back() == elementsOf(counts) &&
+           shape[shape.size() - 2] % elementsOf(sizes) == 0;
+  });
+}
+
+/// Whether all that a pad adds are zeros round the dims along which the window moves.
+bool isPaddingOf(nn::PadOp pad, nn::WindowOp window) {
+  auto value = dyn_cast<FloatAttr>(pad.getValue());
+  const size_t leading = pad.getLow().size() - window.getStrides().size();
+  auto isNone = [&](ArrayRef<int64_t> sizes) {
+    return llvm::all_of(sizes.take_front(leading), [](int64_t size) { return size == 0; }) &&
+           llvm::all_of(sizes, [](int64_t size) { return size >= 0; });
+  };
+  return value && value.getValue().isPosZero() && isNone(pad.getLow()) && isNone(pad.getHigh());
+}
+
+void markImplicit(Block &block) {
+  Attribute mark = UnitAttr::get(block.getParentOp()->getContext());
+  for (auto window : block.getOps<nn::WindowOp>())
+    if (nn::tensorType(window.getResult()).getNumElements() > 0 && isFloat(dtypeOf(window.getResult().getType())) &&
+        !window->use_empty() && isReadByProducts(window, window.getResult()))
+      window->setAttr(implicitAttrName, mark);
+  for (auto pad : block.getOps<nn::PadOp>())
+    if (!pad->use_empty() && llvm::all_of(pad->getUsers(), [&](Operation *user) {
+          auto window = dyn_cast<nn::WindowOp>(user);
+          return window && isImplicit(window) && isPaddingOf(pad, window);
+        }))
+      pad->setAttr(implicitAttrName, mark);
+}
+
 struct MultiplyWindowsPass : impl::MultiplyWindowsBase<MultiplyWindowsPass> {
   void runOnOperation() override {
     if (targetOf(getOperation()) != hostTarget)
@@ -76,7 +112,7 @@ struct MultiplyWindowsPass : impl::MultiplyWindowsBase<MultiplyWindowsPass> {
     getOperation().walk([](Operation *op) {
       if (isa<func::FuncOp, pipe::StageOp>(op))
         for (Block &block : op->getRegion(0))
-          markImplicitWindows(block);
+          markImplicit(block);
     });
   }
 };

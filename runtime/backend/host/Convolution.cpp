@@ -80,7 +80,7 @@ Convolution::Convolution(const GemmCall &call) : windows(*call.plan.windows), m(
 
 void Convolution::cut() {
   const int64_t positions = windows.counts[0], target = m * (windows.columns() / positions);
-  int64_t line = windows.channels; // of the image, along the first dim
+  int64_t line = windows.channels; // of the padded image, along the first dim
   for (size_t d = 1; d < windows.image.size(); ++d)
     line *= reach(d, windows.counts[d]);
   auto bytes = [&](int64_t count) { return (line * reach(0, count) + target * count) * int64_t(sizeof(float)); };
@@ -99,10 +99,13 @@ void Convolution::cut() {
 
 Convolution::Slab Convolution::makeSlab(int64_t positions) const {
   const size_t dims = windows.image.size();
-  memory::dims source{1, windows.channels}, target{1, rows}, weight{rows, windows.channels}, dilations, none(dims, 0);
+  memory::dims source{1, windows.channels}, target{1, rows}, weight{rows, windows.channels}, dilations, low, high;
   for (size_t d = 0; d < dims; ++d) {
-    const int64_t count = d == 0 ? positions : windows.counts[d];
-    source.push_back(reach(d, count));
+    const int64_t count = d == 0 ? positions : windows.counts[d], all = reach(d, count);
+    low.push_back(isPadded(d) ? 0 : windows.low[d]);
+    const int64_t held = isPadded(d) ? all : std::min(windows.image[d], all - low.back());
+    high.push_back(all - low.back() - held);
+    source.push_back(held);
     target.push_back(count);
     weight.push_back(windows.sizes[d]);
     dilations.push_back(windows.dilations[d] - 1);
@@ -114,7 +117,7 @@ Convolution::Slab Convolution::makeSlab(int64_t positions) const {
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   const dnnl::convolution_forward::primitive_desc found(
       {dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, from, with, to,
-       memory::dims(windows.strides.begin(), windows.strides.end()), dilations, none, none},
+       memory::dims(windows.strides.begin(), windows.strides.end()), dilations, low, high},
       attributes, engine);
   return {positions, from, to, found.scratchpad_desc(), dnnl::convolution_forward(found)};
 }
@@ -124,6 +127,9 @@ std::unique_ptr<Convolution> Convolution::create(const GemmCall &call, bool mayU
     return nullptr;
   try {
     std::unique_ptr<Convolution> made(new Convolution(call));
+    for (size_t d = 0; d < made->windows.image.size(); ++d)
+      if (made->windows.low[d] >= made->reach(d, made->windows.counts[d]))
+        return nullptr; // no window sees the image: an extent of 0, of which oneDNN 2.6.3 dies
     made->cut();
     const int64_t positions = made->windows.counts[0], first = ceilDiv(positions, made->slabs);
     made->slab = made->makeSlab(first);
@@ -163,7 +169,8 @@ Status Convolution::pack(const std::byte *a, std::byte *to) const {
   }
 }
 
-/// [channels, image..] from position `first` of the first dim on, with zeros around, to [positions.., channels].
+/// [channels, image..] from position `first` of the first dim on, with zeros around it where slabs have them, to
+/// [positions.., channels].
 void Convolution::readSlab(const float *image, const Slab &slab, int64_t first, float *to) const {
   const size_t dims = windows.image.size(), last = dims - 1;
   const int64_t channels = windows.channels, imageSize = windows.imageSize();
@@ -176,12 +183,13 @@ void Convolution::readSlab(const float *image, const Slab &slab, int64_t first, 
     int64_t rest = line, at = 0, step = 1;
     bool isInside = true;
     for (size_t d = last; d-- > 0; rest /= shape[2 + d]) {
-      const int64_t position = rest % shape[2 + d] + (d == 0 ? first : 0) - windows.low[d];
+      const int64_t position = rest % shape[2 + d] + (d == 0 ? first : 0) - (isPadded(d) ? windows.low[d] : 0);
       isInside &= position >= 0 && position < windows.image[d];
       at += position * step;
       step *= windows.image[d];
     }
-    const int64_t begin = windows.low[last] - (dims == 1 ? first : 0); // where the image begins in this line
+    // Where the image begins in this line.
+    const int64_t begin = (isPadded(last) ? windows.low[last] : 0) - (dims == 1 ? first : 0);
     const int64_t from = isInside ? std::clamp<int64_t>(begin, 0, width) : width;
     const int64_t end = std::clamp<int64_t>(begin + windows.image[last], from, width);
     std::fill(to, to + from * channels, 0.0f);

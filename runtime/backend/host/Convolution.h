@@ -49,6 +49,10 @@ private:
     return (count - 1) * windows.strides[dim] + (windows.sizes[dim] - 1) * windows.dilations[dim] + 1;
   }
 
+  /// Whether the zeros around the image are in the slab: along the first dim, where only some slabs have some. Elsewhere
+  /// oneDNN leaves them out.
+  bool isPadded(size_t dim) const { return dim == 0 && slabs > 1; }
+
   const plan::Windows windows;
   const int64_t m, k;
   int64_t products = 1, groups = 1;           ///< of the batch; matrices of A
