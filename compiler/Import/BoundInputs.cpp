@@ -11,7 +11,7 @@
 namespace hpc::onnx {
 namespace {
 
-Status usage(const std::string &message) { return Status::error(ErrorKind::Usage, message); }
+Status boundUsage(const std::string &message) { return Status::error(ErrorKind::Usage, message); }
 
 StoredTensor fromArray(const std::string &name, Array array) {
   StoredTensor tensor;
@@ -38,7 +38,7 @@ Expected<StoredTensor> readArchive(const std::string &name, const std::string &p
   for (auto &[key, array] : *arrays)
     if (key == name || count == 1)
       return fromArray(name, std::move(array));
-  return usage("it has no array '" + name + "'; it has " + (names.empty() ? "none" : names));
+  return boundUsage("it has no array '" + name + "'; it has " + (names.empty() ? "none" : names));
 }
 
 /// A file is what its content says: .npz, .npy, or a TensorProto, which has no magic number.
@@ -62,7 +62,7 @@ Expected<StoredTensor> readBound(const std::string &name, const std::string &pat
     return tensor;
   }
   default:
-    return usage("a constant is read from a .npy, .npz or .pb file, and this one is " + std::string(describe(kind)));
+    return boundUsage("a constant is read from a .npy, .npz or .pb file, and this one is " + std::string(describe(kind)));
   }
 }
 
@@ -92,7 +92,7 @@ Expected<std::vector<StoredTensor>> readBoundInputs(Model &model, const std::map
       for (const std::vector<ValueInfo> *list : {&model.inputs, &model.defaults})
         for (const ValueInfo &each : *list)
           names += (names.empty() ? "" : ", ") + each.name;
-      return usage(flag + " names no input of the model; it has " + (names.empty() ? "none" : names));
+      return boundUsage(flag + " names no input of the model; it has " + (names.empty() ? "none" : names));
     }
     Expected<StoredTensor> tensor = readBound(name, path);
     if (!tensor.ok())
@@ -110,7 +110,7 @@ Expected<std::vector<StoredTensor>> readBoundInputs(Model &model, const std::map
       } else if (namesIn(wanted.symbol) == std::vector<std::string>{wanted.symbol}) {
         auto [known, isNew] = dims.try_emplace(wanted.symbol, size);
         if (!isNew && known->second != size)
-          return usage(flag + " makes " + wanted.symbol + " " + std::to_string(size) + ", but it is " +
+          return boundUsage(flag + " makes " + wanted.symbol + " " + std::to_string(size) + ", but it is " +
                        std::to_string(known->second) + " elsewhere; give arrays and --dim of one size");
       }
     }
@@ -118,7 +118,7 @@ Expected<std::vector<StoredTensor>> readBoundInputs(Model &model, const std::map
       std::string wanted;
       for (size_t dim = 0; dim < input->dims.size(); ++dim)
         wanted += (dim ? "x" : "") + dimText(*input, dim);
-      return usage(flag + " holds " + hpc::name(*tensor->dtype) + " " + shapeText(tensor->shape) +
+      return boundUsage(flag + " holds " + hpc::name(*tensor->dtype) + " " + shapeText(tensor->shape) +
                    ", but the input is " + hpc::name(*input->dtype) +
                    (input->hasShape ? " " + (wanted.empty() ? "scalar" : wanted) : ""));
     }
@@ -135,7 +135,7 @@ Status bindInputs(Model &model, std::vector<StoredTensor> bound, std::vector<std
                                        [&](const ValueInfo &input) { return input.name == tensor.name; }) -
                           model.inputs.begin());
     if (model.inputs[index].hasShape && shapes[index] != tensor.shape)
-      return usage("--const " + tensor.name + " holds an array of shape " + shapeText(tensor.shape) +
+      return boundUsage("--const " + tensor.name + " holds an array of shape " + shapeText(tensor.shape) +
                    ", but the sizes given make the input " + shapeText(shapes[index]));
     model.inputs.erase(model.inputs.begin() + std::ptrdiff_t(index));
     shapes.erase(shapes.begin() + std::ptrdiff_t(index));

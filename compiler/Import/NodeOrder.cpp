@@ -9,7 +9,7 @@
 namespace hpc::onnx {
 namespace {
 
-Status modelError(const std::string &message) { return Status::error(ErrorKind::Model, message); }
+Status orderError(const std::string &message) { return Status::error(ErrorKind::Model, message); }
 
 constexpr size_t source = size_t(-1); ///< the maker of inputs and initializers
 
@@ -32,14 +32,14 @@ Expected<std::vector<const Node *>> ordered(const Graph &model, const std::set<s
     makers.emplace(name, source);
   for (const ValueInfo &input : model.inputs)
     if (!makers.emplace(input.name, source).second)
-      return modelError("two inputs are named '" + input.name + "'");
+      return orderError("two inputs are named '" + input.name + "'");
   for (const StoredTensor &tensor : model.initializers)
     if (!makers.emplace(tensor.name, source).second)
-      return modelError("'" + tensor.name + "' is an input and an initializer");
+      return orderError("'" + tensor.name + "' is an input and an initializer");
   for (size_t i = 0; i < model.nodes.size(); ++i)
     for (const std::string &output : model.nodes[i].outputs)
       if (!output.empty() && !makers.emplace(output, i).second)
-        return modelError("node '" + model.nodes[i].name + "' makes '" + output + "', which exists already");
+        return orderError("node '" + model.nodes[i].name + "' makes '" + output + "', which exists already");
 
   // Needed nodes, from the outputs backwards.
   std::set<size_t> needed;
@@ -47,7 +47,7 @@ Expected<std::vector<const Node *>> ordered(const Graph &model, const std::set<s
   auto need = [&](const std::string &value, const std::string &reader) {
     auto maker = makers.find(value);
     if (maker == makers.end())
-      return modelError(reader + " reads '" + value + "', which nothing makes");
+      return orderError(reader + " reads '" + value + "', which nothing makes");
     if (maker->second != source && needed.insert(maker->second).second)
       open.push_back(maker->second);
     return Status::success();
@@ -90,7 +90,7 @@ Expected<std::vector<const Node *>> ordered(const Graph &model, const std::set<s
   }
   if (waiting.empty())
     return result;
-  return modelError("the graph has a cycle through node '" + model.nodes[waiting.begin()->first].name + "'");
+  return orderError("the graph has a cycle through node '" + model.nodes[waiting.begin()->first].name + "'");
 }
 
 /// Names that the graph makes, and names that its nodes read.

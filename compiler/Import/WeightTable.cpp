@@ -126,7 +126,7 @@ Value WeightTable::computed(const Tensor &tensor, Location loc, StringRef name, 
   else
     builder.setInsertionPointToStart(entry);
   ElementsAttr value = tensorToAttr(tensor, context);
-  auto op = nn::ParameterOp::create(builder, loc, cast<RankedTensorType>(value.getType()), builder.getStringAttr(name), StringAttr(),
+  auto op = nn::ParameterOp::create(builder, loc, mlir::cast<RankedTensorType>(value.getType()), builder.getStringAttr(name), StringAttr(),
                                     IntegerAttr(), IntegerAttr(), DenseI64ArrayAttr(), value, ArrayAttr(),
                                     DenseI64ArrayAttr(), DenseI64ArrayAttr(), TypeAttr());
   nn::markStatistic(op);

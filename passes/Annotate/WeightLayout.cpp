@@ -287,7 +287,7 @@ struct LayoutFinder {
   }
 };
 
-int64_t bytesOf(Value value) {
+int64_t sizeInBytes(Value value) {
   return nn::tensorType(value).getNumElements() * elementBytes(nn::tensorType(value).getElementType());
 }
 
@@ -301,7 +301,7 @@ int64_t costOf(const WeightLayout &layout) {
   for (const WeightCut &cut : layout.cuts) {
     Operation *op = cut.product.op;
     if (cut.isRow && !meetsSum(op->getResult(0), counted)) // else it shares that one's
-      cost += 2 * bytesOf(op->getResult(0)) + collective;
+      cost += 2 * sizeInBytes(op->getResult(0)) + collective;
     if (cut.isRow)
       counted.insert(op);
   }
@@ -313,7 +313,7 @@ struct Work {
   int64_t flops = 0, bytes = 0;
   void add(const WeightMatmul &product) {
     flops += cast<CostOpInterface>(product.op).getFlops();
-    bytes += bytesOf(product.op->getOperand(product.weight));
+    bytes += sizeInBytes(product.op->getOperand(product.weight));
   }
 };
 Work wholeWork(const WeightLayout &layout) {

@@ -11,7 +11,7 @@
 
 namespace hpc {
 
-using plan::Access, plan::Collective, plan::Instruction, plan::Lifetime, plan::Program, plan::Stage;
+using plan::BufferAccess, plan::Collective, plan::Instruction, plan::Lifetime, plan::Program, plan::Stage;
 
 namespace {
 
@@ -81,7 +81,7 @@ private:
   void rewrite();
   void renumberBuffers();
 
-  const std::vector<Access> &accesses(size_t program, size_t instruction) const {
+  const std::vector<BufferAccess> &accesses(size_t program, size_t instruction) const {
     return accessesAt[program][instruction];
   }
   const Collective &collectiveOf(const Term &term) const {
@@ -95,7 +95,7 @@ private:
   const int64_t limit;
 
   size_t update = 0;                                    ///< the program
-  std::vector<std::vector<std::vector<Access>>> accessesAt; ///< by program and instruction, of bytes at all
+  std::vector<std::vector<std::vector<BufferAccess>>> accessesAt; ///< by program and instruction, of bytes at all
   std::vector<std::vector<Use>> usesOf;                 ///< by buffer, in the order of programs and instructions
 
   // What is to be done.
@@ -125,9 +125,9 @@ void Buckets::listUses() {
   for (size_t p = 0; p < stage.programs.size(); ++p) {
     accessesAt.emplace_back();
     for (size_t i = 0; i < stage.programs[p].instructions.size(); ++i) {
-      std::vector<Access> list = plan::accessesOf(plan, stage.programs[p].instructions[i]);
-      llvm::erase_if(list, [](const Access &access) { return access.bytes == 0; });
-      for (const Access &access : list) {
+      std::vector<BufferAccess> list = plan::accessesOf(plan, stage.programs[p].instructions[i]);
+      llvm::erase_if(list, [](const BufferAccess &access) { return access.bytes == 0; });
+      for (const BufferAccess &access : list) {
         std::vector<Use> &uses = usesOf[size_t(access.ref.buffer)];
         if (uses.empty() || uses.back().program != p || uses.back().instruction != i)
           uses.push_back({p, i});
@@ -228,12 +228,12 @@ void Buckets::findDeadline(Term &term) const {
         continue;
       }
       followers.insert(use.instruction);
-      for (const Access &access : accesses(update, use.instruction))
+      for (const BufferAccess &access : accesses(update, use.instruction))
         if (access.write && !llvm::is_contained(sums, access.ref.buffer))
           sums.push_back(access.ref.buffer);
     }
   for (size_t follower : followers)
-    for (const Access &access : accesses(update, follower))
+    for (const BufferAccess &access : accesses(update, follower))
       for (const Use &use : usesOf[size_t(access.ref.buffer)])
         if (use.writes && use.program == update && use.instruction > follower && !followers.count(use.instruction))
           term.deadline = std::min(term.deadline, use.instruction);

@@ -19,9 +19,9 @@ void markRequested(const plan::Plan &plan, plan::Stage &stage) {
     // From the end: an instruction serves requests alone where all that it writes is read by such instructions only.
     llvm::DenseSet<int32_t> needed;
     for (Instruction &instruction : llvm::reverse(program.instructions)) {
-      std::vector<plan::Access> accesses = accessesOf(plan, instruction);
+      std::vector<plan::BufferAccess> accesses = accessesOf(plan, instruction);
       bool writes = false, serves = false;
-      for (const plan::Access &access : accesses)
+      for (const plan::BufferAccess &access : accesses)
         if (access.write) {
           writes = true;
           serves |= stage.buffers[size_t(access.ref.buffer)].lifetime != Lifetime::Program ||
@@ -29,7 +29,7 @@ void markRequested(const plan::Plan &plan, plan::Stage &stage) {
         }
       instruction.onRequest |= canSkip(instruction.action) && writes && !serves;
       if (!instruction.onRequest)
-        for (const plan::Access &access : accesses)
+        for (const plan::BufferAccess &access : accesses)
           if (!access.write)
             needed.insert(access.ref.buffer);
     }

@@ -12,7 +12,7 @@ std::optional<size_t> MovedInstructions::lastKept(size_t instruction) const {
 /// The last instruction that moves among those that have written a value where it was noted.
 static std::optional<size_t> movedWriter(const MovedInstructions &moves, const LoweredValue &value) {
   for (auto at = moves.moved.upper_bound(size_t(value.instruction)); at != moves.moved.begin();)
-    for (const plan::Access &access : moves.accesses[*--at])
+    for (const plan::BufferAccess &access : moves.accesses[*--at])
       if (access.write && access.ref.buffer == value.place.buffer)
         return *at;
   return std::nullopt;

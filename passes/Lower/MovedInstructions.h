@@ -10,7 +10,7 @@ namespace hpc {
 
 /// Of one program, by the numbers that its instructions had before.
 struct MovedInstructions {
-  std::vector<std::vector<plan::Access>> accesses;
+  std::vector<std::vector<plan::BufferAccess>> accesses;
   /// The number of each now; of a collective that has been posted, that of its wait.
   std::vector<int64_t> now;
   /// Those that others have passed, or that have passed others; the rest keep their order.

@@ -9,7 +9,7 @@
 
 namespace hpc {
 
-using plan::Access, plan::Collective, plan::Instruction, plan::Lifetime, plan::Program, plan::Stage;
+using plan::BufferAccess, plan::Collective, plan::Instruction, plan::Lifetime, plan::Program, plan::Stage;
 
 namespace {
 
@@ -27,7 +27,7 @@ enum class Role {
 /// An instruction of the program as it becomes.
 struct Item {
   Instruction instruction;
-  std::vector<Access> accesses; ///< of bytes at all; of a wait: of what it completes
+  std::vector<BufferAccess> accesses; ///< of bytes at all; of a wait: of what it completes
   std::optional<size_t> ends;   ///< the instruction, by its number before, that is done behind this one
   int64_t live = 0;             ///< bytes of the program's own buffers while it runs, at most
   Role role = Role::Whole;
@@ -35,15 +35,15 @@ struct Item {
   size_t collective = 0;    ///< of posts and waits that came of one: its number before
 };
 
-bool meet(const Access &a, const Access &b) {
+bool meet(const BufferAccess &a, const BufferAccess &b) {
   return a.ref.buffer == b.ref.buffer && (a.write || b.write) && a.ref.byteOffset < b.ref.byteOffset + b.bytes &&
          b.ref.byteOffset < a.ref.byteOffset + a.bytes;
 }
 
 /// Whether two instructions must keep their order.
-bool meet(const std::vector<Access> &some, const std::vector<Access> &others) {
+bool meet(const std::vector<BufferAccess> &some, const std::vector<BufferAccess> &others) {
   return llvm::any_of(
-      some, [&](const Access &a) { return llvm::any_of(others, [&](const Access &b) { return meet(a, b); }); });
+      some, [&](const BufferAccess &a) { return llvm::any_of(others, [&](const BufferAccess &b) { return meet(a, b); }); });
 }
 
 /// What runs everywhere, and always.
@@ -81,7 +81,7 @@ public:
 private:
   bool measure();
   void listRequests();
-  std::vector<Access> touchedBy(const Instruction &instruction) const;
+  std::vector<BufferAccess> touchedBy(const Instruction &instruction) const;
   bool take(size_t program);
   bool overlap(size_t at);
   bool mayMove(const Item &item) const;
@@ -113,7 +113,7 @@ private:
 
   std::vector<std::vector<int64_t>> liveAt;        ///< by program and instruction
   int64_t most = 0;                                ///< of `liveAt`: what the stage has memory for
-  std::map<int32_t, std::vector<Access>> inFlight; ///< by request, of all that post it
+  std::map<int32_t, std::vector<BufferAccess>> inFlight; ///< by request, of all that post it
 
   // Of the program that is taken.
   std::vector<Item> items;
@@ -152,11 +152,11 @@ void Overlap::listRequests() {
     }
 }
 
-std::vector<Access> Overlap::touchedBy(const Instruction &instruction) const {
+std::vector<BufferAccess> Overlap::touchedBy(const Instruction &instruction) const {
   const auto *wait = std::get_if<plan::Wait>(&instruction.action);
   auto found = wait ? inFlight.find(wait->request) : inFlight.end();
-  std::vector<Access> accesses = found == inFlight.end() ? plan::accessesOf(plan, instruction) : found->second;
-  llvm::erase_if(accesses, [](const Access &access) { return access.bytes == 0; });
+  std::vector<BufferAccess> accesses = found == inFlight.end() ? plan::accessesOf(plan, instruction) : found->second;
+  llvm::erase_if(accesses, [](const BufferAccess &access) { return access.bytes == 0; });
   return accesses;
 }
 
@@ -253,7 +253,7 @@ Overlap::Way Overlap::latest(size_t at) const {
   // A result that nobody reads would live on for nothing.
   bool isRead = way.follower || llvm::any_of(llvm::drop_begin(items, way.end), [&](const Item &later) {
                   return llvm::any_of(later.accesses,
-                                      [&](const Access &access) { return access.ref.buffer == collective.dst.buffer; });
+                                      [&](const BufferAccess &access) { return access.ref.buffer == collective.dst.buffer; });
                 });
   return isRead ? way : Way{at + 1, std::nullopt};
 }

@@ -16,7 +16,7 @@ void markPacked(plan::Plan &plan, int64_t stageIndex, std::vector<LoweredValue> 
   for (const plan::Program &program : stage.programs)
     for (const plan::Instruction &instruction : program.instructions) {
       const auto *gemm = std::get_if<plan::Gemm>(&instruction.action);
-      for (const plan::Access &access : accessesOf(plan, instruction)) {
+      for (const plan::BufferAccess &access : accessesOf(plan, instruction)) {
         const size_t buffer = size_t(access.ref.buffer);
         if (!mayPack[buffer])
           continue;

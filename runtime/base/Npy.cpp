@@ -11,11 +11,11 @@ namespace hpc {
 
 namespace {
 
-struct Descriptor {
+struct NpyType {
   DType type;
   const char *text; ///< as written; a reader takes '<', '=' and '|' before a type of one byte
 };
-constexpr Descriptor descriptors[] = {
+constexpr NpyType descriptors[] = {
     {DType::F32, "<f4"}, {DType::F64, "<f8"}, {DType::F16, "<f2"},  {DType::BF16, "<V2"}, {DType::I64, "<i8"},
     {DType::I32, "<i4"}, {DType::I16, "<i2"}, {DType::I8, "|i1"},   {DType::U8, "|u1"},   {DType::U16, "<u2"},
     {DType::U32, "<u4"}, {DType::U64, "<u8"}, {DType::Bool, "|b1"},
@@ -132,7 +132,7 @@ private:
 std::optional<DType> parseDescriptor(const std::string &text) {
   if (text.size() < 3)
     return std::nullopt;
-  for (const Descriptor &entry : descriptors) {
+  for (const NpyType &entry : descriptors) {
     if (text.substr(1) != entry.text + 1)
       continue;
     bool anyOrder = byteSize(entry.type) == 1 || entry.type == DType::BF16;

@@ -30,7 +30,7 @@ std::vector<Use> usesOf(const plan::Plan &plan, const plan::Stage &stage) {
   std::vector<Use> uses(stage.buffers.size());
   for (size_t program = 0; program < stage.programs.size(); ++program)
     for (size_t i = 0; i < stage.programs[program].instructions.size(); ++i)
-      for (const plan::Access &access : plan::accessesOf(plan, stage.programs[program].instructions[i])) {
+      for (const plan::BufferAccess &access : plan::accessesOf(plan, stage.programs[program].instructions[i])) {
         Use &use = uses[size_t(access.ref.buffer)];
         use.inSeveralPrograms |= use.program >= 0 && use.program != int64_t(program);
         use.program = int64_t(program);

@@ -18,7 +18,7 @@ struct Piece {
 };
 
 Piece pieceOf(const plan::KernelArg &argument) { return {argument.place, argument.bytes}; }
-Piece pieceOf(const plan::Access &access) { return {access.ref, access.bytes}; }
+Piece pieceOf(const plan::BufferAccess &access) { return {access.ref, access.bytes}; }
 
 bool isSame(const plan::Ref &one, const plan::Ref &other) {
   return one.buffer == other.buffer && one.byteOffset == other.byteOffset;
@@ -47,7 +47,7 @@ struct Finder {
   const plan::Plan &plan;
   const plan::Stage &stage;
   const plan::Program &program;
-  std::vector<std::vector<plan::Access>> accesses; ///< by instruction
+  std::vector<std::vector<plan::BufferAccess>> accesses; ///< by instruction
 
   Finder(const plan::Plan &plan, const plan::Stage &stage, const plan::Program &program)
       : plan(plan), stage(stage), program(program) {
@@ -60,11 +60,11 @@ struct Finder {
   std::optional<size_t> findWriter(size_t kernel, const Piece &product, const Piece &bias, const Piece &result) const {
     const bool inPlace = isSame(product.ref, result.ref);
     for (size_t i = kernel; i-- > 0;) {
-      const std::vector<plan::Access> &list = accesses[i];
+      const std::vector<plan::BufferAccess> &list = accesses[i];
       auto any = [&](auto test) { return std::any_of(list.begin(), list.end(), test); };
-      const bool writes = any([&](const plan::Access &a) { return a.write && shareBytes(pieceOf(a), product); });
-      auto isOwn = [&](const plan::Access &a) { return writes && a.write && shareBytes(pieceOf(a), product); };
-      if (std::holds_alternative<plan::Wait>(program.instructions[i].action) || any([&](const plan::Access &a) {
+      const bool writes = any([&](const plan::BufferAccess &a) { return a.write && shareBytes(pieceOf(a), product); });
+      auto isOwn = [&](const plan::BufferAccess &a) { return writes && a.write && shareBytes(pieceOf(a), product); };
+      if (std::holds_alternative<plan::Wait>(program.instructions[i].action) || any([&](const plan::BufferAccess &a) {
             return (!a.write && shareBytes(pieceOf(a), product)) || (a.write && shareMemory(stage, pieceOf(a), bias)) ||
                    (!inPlace && !isOwn(a) && shareMemory(stage, pieceOf(a), result));
           }))
@@ -82,7 +82,7 @@ struct Finder {
     if (isSame(product.ref, result.ref))
       return true; // what is read behind the kernel is its result
     for (size_t i = kernel + 1; i < accesses.size(); ++i)
-      for (const plan::Access &access : accesses[i])
+      for (const plan::BufferAccess &access : accesses[i])
         if (shareBytes(pieceOf(access), product))
           return false;
     return true;

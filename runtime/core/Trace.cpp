@@ -13,7 +13,7 @@ int64_t bytesOf(const plan::Instruction &instruction, const plan::Plan &plan) {
   if (const auto *collective = std::get_if<plan::Collective>(&instruction.action))
     return plan::payloadBytes(plan, *collective);
   int64_t bytes = 0;
-  for (const plan::Access &access : plan::accessesOf(plan, instruction))
+  for (const plan::BufferAccess &access : plan::accessesOf(plan, instruction))
     bytes += access.bytes;
   return bytes;
 }

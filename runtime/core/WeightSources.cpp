@@ -12,6 +12,7 @@
 #include "runtime/core/WideningConversion.h"
 
 #include <algorithm>
+#include <functional>
 #include <cstring>
 #include <filesystem>
 
@@ -19,12 +20,9 @@ namespace hpc {
 
 namespace {
 
-std::string baseName(const std::string &path) { return path.substr(path.rfind('/') + 1); }
+std::string fileNameOf(const std::string &path) { return path.substr(path.rfind('/') + 1); }
 
 std::string tensorText(DType dtype, const std::vector<int64_t> &shape) { return shapeText(shape) + " of " + name(dtype); }
-
-/// A tensor of which the compiler has seen the shape alone.
-bool isAbsent(const plan::Weight &weight) { return weight.file >= 0 && weight.bytes > 0 && weight.hashes.empty(); }
 
 std::vector<std::string> namesOf(const plan::Weight &weight) {
   std::vector<std::string> names = {weight.name};
@@ -40,9 +38,9 @@ Expected<size_t> replacedFile(const plan::Plan &plan, const std::string &replace
     return size_t(0);
   std::string names;
   for (size_t i = 0; i < plan.files.size(); ++i) {
-    if (baseName(plan.files[i].path) == baseName(replacement))
+    if (fileNameOf(plan.files[i].path) == fileNameOf(replacement))
       return i;
-    names += (i ? ", " : "") + baseName(plan.files[i].path);
+    names += (i ? ", " : "") + fileNameOf(plan.files[i].path);
   }
   return Status::error(ErrorKind::Usage, "--weights=" + replacement + ": the plan reads " +
                                              (names.empty() ? std::string("no weight file")
@@ -67,7 +65,7 @@ Status problemsError(const std::string &flag, const std::string &file, const std
 }
 
 /// "'a', 'b' and 3 more"
-std::string listText(const std::vector<std::string> &names) {
+std::string quotedNames(const std::vector<std::string> &names) {
   constexpr size_t most = 3;
   std::string text;
   for (size_t i = 0; i < names.size() && i < most; ++i)
@@ -81,7 +79,7 @@ Status Weights::checkContentIsKnown() const {
   const plan::Weight *first = nullptr;
   int64_t count = 0;
   for (const plan::Weight &weight : plan->weights)
-    if (isAbsent(weight) && ++count == 1)
+    if (weight.isAbsent() && ++count == 1)
       first = &weight;
   if (count == 0)
     return Status::success();
@@ -125,7 +123,7 @@ Status Weights::replaceByOffset(const WeightFiles &files) {
     paths.push_back(resolvePath(files.planFolder, file.path));
   if (std::filesystem::is_directory(replacement)) {
     for (std::string &path : paths)
-      path = resolvePath(replacement, baseName(path));
+      path = resolvePath(replacement, fileNameOf(path));
   } else {
     Expected<size_t> index = replacedFile(*plan, replacement);
     HPC_RETURN_IF_ERROR(index.status());
@@ -148,8 +146,8 @@ Status Weights::openReplacement(const WeightFiles &files) {
   const std::string &replacement = files.replacement;
   TensorFileOptions options{"--weights=" + replacement, {}, files.followLinks};
   for (const plan::WeightFile &file : plan->files)
-    options.trusted.insert(baseName(file.path));
-  const bool isProved = std::none_of(plan->weights.begin(), plan->weights.end(), isAbsent);
+    options.trusted.insert(fileNameOf(file.path));
+  const bool isProved = std::none_of(plan->weights.begin(), plan->weights.end(), std::mem_fn(&plan::Weight::isAbsent));
   std::error_code error;
   bool hasNames = true;
   if (std::filesystem::is_directory(replacement, error)) {
@@ -291,7 +289,7 @@ Status Weights::resolveByName(const WeightFiles &files) {
     if (!read.count(name))
       unread.push_back(name);
   if (!unread.empty() && replaced->kind() != FileKind::Onnx) // a model has shapes and axes besides
-    told.push_back(place + "the plan reads no " + listText(unread));
+    told.push_back(place + "the plan reads no " + quotedNames(unread));
   return Status::success();
 }
 

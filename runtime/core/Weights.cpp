@@ -69,9 +69,6 @@ std::vector<std::byte> repeated(DType dtype, double value, int64_t count) {
 
 } // namespace
 
-/// A tensor of which the compiler has seen the shape alone.
-static bool isAbsent(const plan::Weight &weight) { return weight.file >= 0 && weight.bytes > 0 && weight.hashes.empty(); }
-
 std::vector<int32_t> Weights::onlyRead() const {
   std::map<std::string, int32_t> byName;
   for (size_t i = 0; i < plan->weights.size(); ++i) {
@@ -91,7 +88,7 @@ uint64_t Weights::fingerprint() const {
   uint64_t combined = 0;
   for (size_t i = 0; i < sources.size(); ++i) {
     const plan::Weight &weight = plan->weights[i];
-    if (isAbsent(weight))
+    if (weight.isAbsent())
       combined = fingerprintOf(sources[i].data, weight.bytes / byteSize(weight.dtype) * byteSize(sources[i].dtype), combined);
   }
   return combined;

@@ -24,7 +24,7 @@ int64_t matrixBytes(const Operand &operand, int64_t rows, int64_t columns, const
   return multiplySizes(addSizes(last, 1), byteSize(operand.dtype));
 }
 
-void widen(Access &access, int64_t bytes, int64_t coordinate, int64_t microBatch) {
+void widen(BufferAccess &access, int64_t bytes, int64_t coordinate, int64_t microBatch) {
   if (bytes <= access.bytes)
     return;
   access.bytes = bytes;
@@ -34,14 +34,14 @@ void widen(Access &access, int64_t bytes, int64_t coordinate, int64_t microBatch
 
 struct Lister {
   const Plan &plan;
-  std::vector<Access> list;
+  std::vector<BufferAccess> list;
 
   void add(const Ref &ref, int64_t bytes, bool write, const char *role, int32_t operand) {
     list.push_back({ref, bytes, write, role, 0, 0, operand, nullptr});
   }
 
   void operator()(const Gemm &gemm) {
-    Access a{gemm.a.place, 0, false, "a"}, b{gemm.b.place, 0, false, "b"}, c{gemm.c.place, 0, true, "c"};
+    BufferAccess a{gemm.a.place, 0, false, "a"}, b{gemm.b.place, 0, false, "b"}, c{gemm.c.place, 0, true, "c"};
     b.operand = operandB;
     c.operand = 2;
     int64_t ranks = plan.ranksPerStage();
@@ -57,7 +57,7 @@ struct Lister {
     });
     list = {a, b};
     if (!isEverywhere(gemm.addToC, 0)) {
-      Access sum = c;
+      BufferAccess sum = c;
       sum.write = false;
       sum.when = &gemm.addToC;
       list.push_back(sum);
@@ -109,7 +109,7 @@ struct Lister {
 
 } // namespace
 
-std::vector<Access> accessesOf(const Plan &plan, const Instruction &instruction) {
+std::vector<BufferAccess> accessesOf(const Plan &plan, const Instruction &instruction) {
   Lister lister{plan, {}};
   std::visit(lister, instruction.action);
   return std::move(lister.list);

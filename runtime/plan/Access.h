@@ -10,7 +10,7 @@ namespace hpc::plan {
 
 /// Bytes ref.byteOffset .. ref.byteOffset+bytes-1 of a buffer, the widest over all coordinates and micro-batches.
 /// `bytes` is `saturated` (CheckedMath.h) where it would overflow.
-struct Access {
+struct BufferAccess {
   Ref ref;
   int64_t bytes = 0;
   bool write = false;
@@ -20,10 +20,10 @@ struct Access {
   const ByCoord *when = nullptr;          ///< only where it is not 0 (of the instruction; its own `when` apart)
 };
 
-constexpr int32_t operandB = 1; ///< Access::operand of a product's B
+constexpr int32_t operandB = 1; ///< BufferAccess::operand of a product's B
 
 /// Reads come before writes. Needs a plan that passed checkStructure, or, for one instruction, whose extents are >= 0.
-std::vector<Access> accessesOf(const Plan &plan, const Instruction &instruction);
+std::vector<BufferAccess> accessesOf(const Plan &plan, const Instruction &instruction);
 
 /// The request that an instruction posts, or -1.
 int32_t postedRequest(const Action &action);

@@ -4,6 +4,7 @@
 #include "runtime/plan/Liveness.h"
 #include "runtime/plan/Packing.h"
 #include "runtime/plan/PlanCheck.h"
+#include "runtime/plan/PlanFault.h"
 #include "runtime/plan/PlanNames.h"
 
 #include <algorithm>
@@ -13,8 +14,6 @@
 namespace hpc::plan {
 
 namespace {
-
-Status fault(const std::string &message) { return Status::error(ErrorKind::Plan, message); }
 
 /// Bytes begin..end-1 of an arena.
 struct Span {
@@ -111,7 +110,7 @@ Status findWrites(const Plan &plan, int64_t stageIndex, std::vector<SessionUse> 
   const Stage &stage = plan.stages[stageIndex];
   for (size_t p = 0; p < stage.programs.size(); ++p)
     for (size_t i = 0; i < stage.programs[p].instructions.size(); ++i)
-      for (const Access &access : accessesOf(plan, stage.programs[p].instructions[i])) {
+      for (const BufferAccess &access : accessesOf(plan, stage.programs[p].instructions[i])) {
         const Binding *binding = uses[access.ref.buffer].binding;
         if (!access.write || !binding)
           continue;
@@ -153,7 +152,7 @@ Status checkPacked(const Plan &plan, int64_t stageIndex, const std::vector<Sessi
   }));
   return eachInstruction([&](const Instruction &instruction, const std::string &text) {
     const auto *gemm = std::get_if<Gemm>(&instruction.action);
-    for (const Access &access : accessesOf(plan, instruction)) {
+    for (const BufferAccess &access : accessesOf(plan, instruction)) {
       const Gemm *taker = packed[access.ref.buffer];
       if (taker && !(gemm && access.operand == packableNumber(*gemm) && packable(*gemm).packed && packsAlike(*taker, *gemm)))
         return fault(text + ": reads " + bufferText(stage, access.ref.buffer) + " (" + access.role +

@@ -3,6 +3,7 @@
 // corners of all boxes add up to the corners of the array itself; the first corner left over is an index that is
 // covered wrongly.
 #include "runtime/plan/PlanCheck.h"
+#include "runtime/plan/PlanFault.h"
 #include "runtime/plan/PlanNames.h"
 
 #include <algorithm>
@@ -13,8 +14,6 @@ namespace hpc::plan {
 namespace {
 
 using Index = std::vector<int64_t>;
-
-Status fault(const std::string &message) { return Status::error(ErrorKind::Plan, message); }
 
 /// One run of a StoreOutput.
 struct Store {

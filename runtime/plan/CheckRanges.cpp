@@ -4,6 +4,7 @@
 #include "runtime/plan/Access.h"
 #include "runtime/plan/CheckedMath.h"
 #include "runtime/plan/PlanCheck.h"
+#include "runtime/plan/PlanFault.h"
 #include "runtime/plan/PlanNames.h"
 
 #include <algorithm>
@@ -12,9 +13,7 @@ namespace hpc::plan {
 
 namespace {
 
-Status fault(const std::string &message) { return Status::error(ErrorKind::Plan, message); }
-
-Status checkInside(const Plan &plan, const Stage &stage, const Access &access) {
+Status checkInside(const Plan &plan, const Stage &stage, const BufferAccess &access) {
   const Buffer &buffer = stage.buffers[access.ref.buffer];
   if (addSizes(access.ref.byteOffset, access.bytes) <= buffer.bytes)
     return Status::success();
@@ -32,23 +31,23 @@ bool mayBeInPlace(const Action &action) {
   return std::holds_alternative<Kernel>(action);
 }
 
-bool overlap(const Access &one, const Access &other) {
+bool overlap(const BufferAccess &one, const BufferAccess &other) {
   int64_t a = one.ref.byteOffset, b = other.ref.byteOffset;
   return one.ref.buffer == other.ref.buffer && one.bytes > 0 && other.bytes > 0 && a < addSizes(b, other.bytes) &&
          b < addSizes(a, one.bytes);
 }
 
-std::string placeText(const Access &access) {
+std::string placeText(const BufferAccess &access) {
   return std::string(access.role) + " (" + std::to_string(access.bytes) + " bytes at " +
          std::to_string(access.ref.byteOffset) + ")";
 }
 
 /// The rule of README.md, "Aliasing": what is written overlaps no other operand, but for one that is read at the
 /// identical place by an instruction that works element by element.
-Status checkAliases(const Stage &stage, const Action &action, const std::vector<Access> &accesses) {
-  for (const Access &written : accesses) {
-    const Access *inPlace = nullptr;
-    for (const Access &other : accesses) {
+Status checkAliases(const Stage &stage, const Action &action, const std::vector<BufferAccess> &accesses) {
+  for (const BufferAccess &written : accesses) {
+    const BufferAccess *inPlace = nullptr;
+    for (const BufferAccess &other : accesses) {
       if (!written.write || written.operand == other.operand || !overlap(written, other))
         continue;
       bool same = written.ref.byteOffset == other.ref.byteOffset && written.bytes == other.bytes;
@@ -105,9 +104,9 @@ Status checkGemm(const Plan &plan, const Gemm &gemm) {
   return status;
 }
 
-Status checkInstruction(const Plan &plan, const Stage &stage, const Instruction &instruction) {
-  std::vector<Access> accesses = accessesOf(plan, instruction);
-  for (const Access &access : accesses)
+Status checkRangesOf(const Plan &plan, const Stage &stage, const Instruction &instruction) {
+  std::vector<BufferAccess> accesses = accessesOf(plan, instruction);
+  for (const BufferAccess &access : accesses)
     HPC_RETURN_IF_ERROR(checkInside(plan, stage, access));
   HPC_RETURN_IF_ERROR(checkAliases(stage, instruction.action, accesses));
   if (const auto *gemm = std::get_if<Gemm>(&instruction.action))
@@ -122,7 +121,7 @@ Status checkRanges(const Plan &plan) {
     for (size_t p = 0; p < plan.stages[s].programs.size(); ++p) {
       const std::vector<Instruction> &instructions = plan.stages[s].programs[p].instructions;
       for (size_t i = 0; i < instructions.size(); ++i)
-        if (Status status = checkInstruction(plan, plan.stages[s], instructions[i]); !status.ok())
+        if (Status status = checkRangesOf(plan, plan.stages[s], instructions[i]); !status.ok())
           return status.at(instructionText(plan, int64_t(s), int64_t(p), int64_t(i)));
     }
   return Status::success();

@@ -3,6 +3,7 @@
 // product of partitions, replicated or not. Where no binding holds all of it, the parts of all are such boxes.
 #include "runtime/plan/CheckedMath.h"
 #include "runtime/plan/PlanCheck.h"
+#include "runtime/plan/PlanFault.h"
 #include "runtime/plan/PlanNames.h"
 
 #include <algorithm>
@@ -15,8 +16,6 @@ namespace hpc::plan {
 namespace {
 
 using Range = std::pair<int64_t, int64_t>; ///< start, extent
-
-Status fault(const std::string &message) { return Status::error(ErrorKind::Plan, message); }
 
 std::string rangeText(const Range &range) {
   return std::to_string(range.first) + ".." + std::to_string(range.first + range.second - 1);

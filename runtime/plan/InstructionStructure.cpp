@@ -1,6 +1,7 @@
 // Instructions by themselves: references, tables, indices of inputs and outputs, element types. Whether what they touch
 // stays inside the buffers is for CheckRanges.cpp.
 #include "runtime/plan/CheckedMath.h"
+#include "runtime/plan/PlanFault.h"
 #include "runtime/plan/PlanNames.h"
 #include "runtime/plan/PlanStructure.h"
 #include "runtime/plan/Windows.h"
@@ -11,9 +12,7 @@ namespace hpc::plan {
 
 namespace {
 
-Status fault(const std::string &message) { return Status::error(ErrorKind::Plan, message); }
-
-struct Checker {
+struct InstructionChecker {
   const Plan &plan;
   const Stage &stage;
 
@@ -201,7 +200,7 @@ static Status checkRequested(const Plan &plan, const Instruction &instruction) {
 }
 
 Status checkInstruction(const Plan &plan, const Stage &stage, const Instruction &instruction) {
-  Checker checker{plan, stage};
+  InstructionChecker checker{plan, stage};
   HPC_RETURN_IF_ERROR(checkTable(plan, instruction.when, "when", 0, 1));
   HPC_RETURN_IF_ERROR(std::visit(checker, instruction.action));
   return checkRequested(plan, instruction);

@@ -1,6 +1,7 @@
 // One walk over a program's accesses.
 #include "runtime/plan/Liveness.h"
 
+#include "runtime/plan/PlanFault.h"
 #include "runtime/plan/PlanNames.h"
 #include "runtime/plan/Regions.h"
 
@@ -11,8 +12,6 @@
 namespace hpc::plan {
 
 namespace {
-
-Status fault(const std::string &message) { return Status::error(ErrorKind::Plan, message); }
 
 /// A post that no Wait has completed yet.
 struct Flight {
@@ -50,7 +49,7 @@ Expected<std::vector<LiveRange>> liveRanges(const Plan &plan, int64_t stageIndex
   for (int32_t i = 0; i < int32_t(instructions.size()); ++i) {
     const Action &action = instructions[i].action;
     int32_t request = postedRequest(action);
-    for (const Access &access : accessesOf(plan, instructions[i])) {
+    for (const BufferAccess &access : accessesOf(plan, instructions[i])) {
       int32_t buffer = access.ref.buffer;
       if (access.bytes == 0 || stage.buffers[buffer].lifetime != Lifetime::Program)
         continue;

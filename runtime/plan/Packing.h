@@ -5,7 +5,7 @@
 
 namespace hpc::plan {
 
-/// The operand of a product that may be packed: B, or A where B is windows; its number in Access::operand.
+/// The operand of a product that may be packed: B, or A where B is windows; its number in BufferAccess::operand.
 inline const Operand &packable(const Gemm &gemm) { return gemm.windows ? gemm.a : gemm.b; }
 inline Operand &packable(Gemm &gemm) { return gemm.windows ? gemm.a : gemm.b; }
 inline int32_t packableNumber(const Gemm &gemm) { return gemm.windows ? 0 : operandB; }

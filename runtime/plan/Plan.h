@@ -416,6 +416,8 @@ struct Weight {
   std::vector<uint64_t>
       hashes; ///< XXH3 (64 bits) of every MiB, the last one shorter; none: compiled without the content
   std::string inlineData;
+  /// The compiler has seen its type and shape alone.
+  bool isAbsent() const { return file >= 0 && bytes > 0 && hashes.empty(); }
   bool isInput = false; ///< the default of an input of the model: a run may give another content
   /// All names that the framework's own state has for it (a tied weight has several); none: `name` alone.
   std::vector<std::string> stateNames = {};

@@ -106,7 +106,7 @@ void addKept(const Plan &plan, int64_t stageIndex, const Runs &runs, PlanFacts &
         if (isReading ? instruction.part != Part::Gradient && instruction.part != Part::Repeated
                       : instruction.part != Part::Forward)
           continue;
-        for (const Access &access : accessesOf(plan, instruction)) {
+        for (const BufferAccess &access : accessesOf(plan, instruction)) {
           int32_t buffer = access.ref.buffer;
           if (stage.buffers[buffer].lifetime == Lifetime::Session || access.write == isReading)
             continue;

@@ -175,7 +175,7 @@ void addKept(const PlanFacts &facts, Json &json) {
                             {"repeated_product_flops_per_step", kept.productFlops}});
 }
 
-std::string printed(const Json &json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
+std::string jsonText(const Json &json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
 
 } // namespace
 
@@ -191,7 +191,7 @@ std::string explainPlanJson(const Plan &plan, const PlanFacts &facts) {
                               {"product_flops_per_step", facts.productFlops[stage]}});
   json["time_units"] = facts.timeline.length;
   json["bubble"] = facts.timeline.bubble();
-  return printed(json);
+  return jsonText(json);
 }
 
 std::string printPlanJson(const Plan &plan, const PlanFacts &facts) {
@@ -222,7 +222,7 @@ std::string printPlanJson(const Plan &plan, const PlanFacts &facts) {
   addKept(facts, json);
   json["time_units"] = facts.timeline.length;
   json["bubble"] = facts.timeline.bubble();
-  return printed(json);
+  return jsonText(json);
 }
 
 } // namespace hpc::plan

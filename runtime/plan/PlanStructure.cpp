@@ -4,6 +4,7 @@
 
 #include "runtime/base/Hash.h"
 #include "runtime/plan/CheckedMath.h"
+#include "runtime/plan/PlanFault.h"
 #include "runtime/plan/PlanNames.h"
 
 #include <algorithm>
@@ -13,8 +14,6 @@
 namespace hpc::plan {
 
 namespace {
-
-Status fault(const std::string &message) { return Status::error(ErrorKind::Plan, message); }
 
 Status inRange(const std::string &what, int64_t value, int64_t least, int64_t most) {
   if (value >= least && value <= most)

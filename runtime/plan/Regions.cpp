@@ -33,8 +33,8 @@ std::vector<Region> merged(std::vector<Region> uses) {
 
 } // namespace
 
-void Regions::add(const Instruction &instruction, const std::vector<Access> &accesses) {
-  for (const Access &access : accesses)
+void Regions::add(const Instruction &instruction, const std::vector<BufferAccess> &accesses) {
+  for (const BufferAccess &access : accesses)
     if (access.bytes > 0)
       (isSpan(instruction.action) ? spans : uses)
           .push_back({access.ref.buffer, access.ref.byteOffset, addSizes(access.ref.byteOffset, access.bytes)});
@@ -56,7 +56,7 @@ void Regions::finish() {
   spans.clear();
 }
 
-std::pair<size_t, size_t> Regions::of(const Access &access) const {
+std::pair<size_t, size_t> Regions::of(const BufferAccess &access) const {
   const Region wanted{access.ref.buffer, access.ref.byteOffset, addSizes(access.ref.byteOffset, access.bytes)};
   auto first = std::lower_bound(regions.begin(), regions.end(), wanted, [](const Region &region, const Region &wanted) {
     return std::tie(region.buffer, region.end) <= std::tie(wanted.buffer, wanted.begin);

@@ -16,14 +16,14 @@ struct Region {
 class Regions {
 public:
   /// Of an instruction; accesses of no bytes count nowhere.
-  void add(const Instruction &instruction, const std::vector<Access> &accesses);
+  void add(const Instruction &instruction, const std::vector<BufferAccess> &accesses);
   /// Once all are there.
   void finish();
 
   /// By buffer, then begin.
   const std::vector<Region> &all() const { return regions; }
   /// The regions that an access touches: one, or those of a posted collective in place. Numbers first .. last-1 of all().
-  std::pair<size_t, size_t> of(const Access &access) const;
+  std::pair<size_t, size_t> of(const BufferAccess &access) const;
 
 private:
   std::vector<Region> uses, spans; ///< what makes regions, and what makes one only where there is none

@@ -1,5 +1,6 @@
 // The text form of schedules, and their binding to a stage's programs.
 #include "runtime/plan/Schedule.h"
+#include "runtime/plan/PlanFault.h"
 
 #include <algorithm>
 #include <cctype>
@@ -19,8 +20,6 @@ constexpr KindText kindTexts[] = {
     {ProgramKind::Update, "U"},  {ProgramKind::Receive, "RF"},       {ProgramKind::ReceiveGradient, "RB"},
     {ProgramKind::Drain, "DF"},  {ProgramKind::DrainGradient, "DB"},
 };
-
-Status fault(const std::string &message) { return Status::error(ErrorKind::Plan, message); }
 
 /// Reads digits at `at` and moves behind them; -1 where there are none or too many.
 int32_t readNumber(const std::string &word, size_t &at) {

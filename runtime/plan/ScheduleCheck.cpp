@@ -3,6 +3,7 @@
 #include "runtime/plan/ScheduleCheck.h"
 
 #include "runtime/base/CountText.h"
+#include "runtime/plan/PlanFault.h"
 #include "runtime/plan/ScheduleTiming.h"
 
 #include <algorithm>
@@ -11,8 +12,6 @@
 namespace hpc::plan {
 
 namespace {
-
-Status fault(const std::string &message) { return Status::error(ErrorKind::Plan, message); }
 
 std::string inStage(int64_t stage) { return "stage " + std::to_string(stage); }
 

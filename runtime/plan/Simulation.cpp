@@ -3,6 +3,7 @@
 
 #include "runtime/base/CountText.h"
 #include "runtime/plan/PlanCheck.h"
+#include "runtime/plan/PlanFault.h"
 #include "runtime/plan/PlanNames.h"
 #include "runtime/plan/Schedule.h"
 
@@ -11,8 +12,6 @@
 namespace hpc::plan {
 
 namespace {
-
-Status fault(const std::string &message) { return Status::error(ErrorKind::Plan, message); }
 
 } // namespace
 

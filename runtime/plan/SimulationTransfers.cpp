@@ -1,6 +1,7 @@
 // Messages and data in the simulation: posting, matching and waiting, and what each buffer holds. The i-th
 // send from a rank to another on a channel meets the i-th receive; neither is complete before the other is posted.
 #include "runtime/plan/PlanNames.h"
+#include "runtime/plan/PlanFault.h"
 #include "runtime/plan/Simulation.h"
 
 #include <algorithm>
@@ -8,8 +9,6 @@
 namespace hpc::plan {
 
 namespace {
-
-Status fault(const std::string &message) { return Status::error(ErrorKind::Plan, message); }
 
 /// maxRanks and maxChannel (PlanStructure.h) leave 64 bits enough.
 uint64_t laneKey(int64_t sender, int64_t receiver, int64_t channel) {

@@ -3,14 +3,13 @@
 #include "runtime/base/CountText.h"
 #include "runtime/plan/Access.h"
 #include "runtime/plan/CheckedMath.h"
+#include "runtime/plan/PlanFault.h"
 #include "runtime/plan/PlanNames.h"
 #include "runtime/plan/PlanStructure.h"
 
 namespace hpc::plan {
 
 namespace {
-
-Status fault(const std::string &message) { return Status::error(ErrorKind::Plan, message); }
 
 } // namespace
 

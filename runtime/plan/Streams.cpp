@@ -73,7 +73,7 @@ struct Builder {
     trackedOf.assign(regions.all().size(), -1);
     for (const Program &program : stage.programs)
       for (const Instruction &instruction : program.instructions)
-        for (const Access &access : accessesOf(plan, instruction))
+        for (const BufferAccess &access : accessesOf(plan, instruction))
           if (isPosted(instruction.action) || contents[access.ref.buffer] != Content::Any)
             for (auto [region, last] = regions.of(access); region < last; ++region)
               track(region);
@@ -100,7 +100,7 @@ struct Builder {
       op.instruction = i;
       if (!isEverywhere(instruction.when, 1))
         op.when = &instruction.when;
-      for (const Access &access : accessesOf(plan, instruction))
+      for (const BufferAccess &access : accessesOf(plan, instruction))
         for (auto [number, last] = regions.of(access); number < last; ++number)
           if (int32_t tracked = trackedOf[number]; tracked >= 0) {
             const Region &region = regions.all()[number];

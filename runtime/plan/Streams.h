@@ -14,7 +14,7 @@ struct TrackedUse {
   int32_t tracked = -1; ///< index into StageStreams::tracked
   int64_t begin = 0, end = 0;
   bool write = false;
-  const ByCoord *when = nullptr; ///< Access::when
+  const ByCoord *when = nullptr; ///< BufferAccess::when
 };
 
 enum class OpKind : uint8_t {

@@ -37,7 +37,7 @@ void spread(ByCoord &table, const Plan &plan, bool byMicroBatch = false) {
 constexpr const char *attentionOut = "node_addmm_5";
 constexpr const char *lastWeight = "transformer.h.2.attn.c_proj.weight"; // in stage 1: [40, 40], rows cut (5@tp, 8)
 
-// ---- faults -------------------------------------------------------------------------------------
+// ---- faults -----------------------------------------------------------------------------------------
 
 /// The product of c_proj lands on what it reads.
 void overlapBuffers(Plan &plan) {
@@ -172,7 +172,7 @@ void otherTarget(Plan &plan) { plan.modules[0].target = "ptx"; }
 void unknownFeature(Plan &plan) { plan.modules[0].features.push_back("quantum"); }
 void scalarOfDims(Plan &plan) { plan.inputs[0].isStepScalar = true; }
 
-const FaultOfPlan faults[] = {
+const FaultOfPlan planFaults[] = {
     {"RequestTooFew", requestTooFew, {"posts request", "again before a wait"}, {}},
     {"ProgramOfOtherKind", otherKind, {"micro-batch of an update is 1"}, {}},
     {"ProductSkippedOnce", skipOnce, {"node_addmm_5", "before any instruction of the program wrote to it"}, {}},
@@ -249,7 +249,7 @@ TEST_P(PlanFault, IsNamed) {
 
 namespace {
 
-INSTANTIATE_TEST_SUITE_P(All, PlanFault, testing::ValuesIn(faults),
+INSTANTIATE_TEST_SUITE_P(All, PlanFault, testing::ValuesIn(planFaults),
                          [](const auto &info) { return std::string(info.param.name); });
 
 } // namespace

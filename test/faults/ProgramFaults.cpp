@@ -19,7 +19,7 @@ using testing::HasSubstr;
 
 namespace {
 
-constexpr const char *attentionOut = "node_addmm_5"; // h.1.attn.c_proj: cut by 5 heads over tp=2
+constexpr const char *attentionProduct = "node_addmm_5"; // h.1.attn.c_proj: cut by 5 heads over tp=2
 constexpr const char *feedForwardOut = "node_addmm_7";
 constexpr const char *splitHeads = "node_Split_470"; // q, k, v of h.1
 constexpr const char *attention = "node_matmul_3";
@@ -27,12 +27,12 @@ constexpr const char *attention = "node_matmul_3";
 // ---- collectives --------------------------------------------------------------------------------
 
 void dropAllReduce(ModuleOp module) {
-  auto reduce = the<dist::AllReduceOp>(module, attentionOut);
+  auto reduce = the<dist::AllReduceOp>(module, attentionProduct);
   reduce.getResult().replaceAllUsesWith(reduce.getOperand());
   reduce.erase();
 }
 void dropAllReduceAndClaimSum(ModuleOp module) {
-  auto reduce = the<dist::AllReduceOp>(module, attentionOut);
+  auto reduce = the<dist::AllReduceOp>(module, attentionProduct);
   claim(reduce.getOperand(), dist::shardingOf(reduce.getResult()));
   dropAllReduce(module);
 }
@@ -47,14 +47,14 @@ void doubleAllReduce(ModuleOp module) {
   claim(first.getResult(), first.getBefore().getValue());
 }
 void reduceOverDataParallel(ModuleOp module) {
-  auto reduce = the<dist::AllReduceOp>(module, attentionOut);
+  auto reduce = the<dist::AllReduceOp>(module, attentionProduct);
   reduce.setAxesAttr(OpBuilder(module.getContext()).getStrArrayAttr({"dp"}));
 }
 void reduceByMaximum(ModuleOp module) {
-  the<dist::AllReduceOp>(module, attentionOut).setKind(ReduceKind::Max);
+  the<dist::AllReduceOp>(module, attentionProduct).setKind(ReduceKind::Max);
 }
 void reduceAfterBias(ModuleOp module) {
-  auto reduce = the<dist::AllReduceOp>(module, attentionOut);
+  auto reduce = the<dist::AllReduceOp>(module, attentionProduct);
   auto bias = cast<nn::AddOp>(*reduce->user_begin());
   bias->replaceUsesOfWith(reduce.getResult(), reduce.getOperand());
   reduce->moveAfter(bias);
@@ -94,12 +94,12 @@ void sliceOneHeadEarly(ModuleOp module) {
   k.setStarts(starts);
 }
 void dropFill(ModuleOp module) {
-  auto fill = the<dist::FillTailOp>(module, attentionOut);
+  auto fill = the<dist::FillTailOp>(module, attentionProduct);
   fill.getResult().replaceAllUsesWith(fill.getOperand());
   fill.erase();
 }
-void fillOtherDim(ModuleOp module) { the<dist::FillTailOp>(module, attentionOut).setDims({1}); }
-void fillWithOne(ModuleOp module) { the<dist::FillTailOp>(module, attentionOut).setValueAttr(Builder(module.getContext()).getF32FloatAttr(1)); }
+void fillOtherDim(ModuleOp module) { the<dist::FillTailOp>(module, attentionProduct).setDims({1}); }
+void fillWithOne(ModuleOp module) { the<dist::FillTailOp>(module, attentionProduct).setValueAttr(Builder(module.getContext()).getF32FloatAttr(1)); }
 void dropOffset(ModuleOp module) { the<nn::EmbeddingOp>(module, "node_embedding").getOffsetMutable().clear(); }
 void offsetOfOtherCut(ModuleOp module) {
   the<dist::OffsetOp>(module, "node_embedding").setDimAttr(attr(module, "[499@tp]"));
@@ -182,7 +182,7 @@ void sendTheWrongValue(ModuleOp module) {
 
 // ---- the table ----------------------------------------------------------------------------------
 
-const FaultOfProgram faults[] = {
+const FaultOfProgram programFaults[] = {
     {"AllReduceDropped",
      oddLayout,
      "partition",
@@ -317,7 +317,7 @@ TEST_P(ProgramFault, VerifyNamesIt) {
 
 namespace {
 
-INSTANTIATE_TEST_SUITE_P(All, ProgramFault, testing::ValuesIn(faults),
+INSTANTIATE_TEST_SUITE_P(All, ProgramFault, testing::ValuesIn(programFaults),
                          [](const auto &info) { return std::string(info.param.name); });
 
 // The control: whatever finds the faults above finds none in the unbroken programs.

@@ -85,7 +85,7 @@ void addTiedTwice(ModuleOp module) {
   sum->setOperand(0, sum.getRhs());
 }
 /// The products of an update, in the order in which they stand.
-enum UpdateProduct { byCount, square, byClip, firstDecayed, firstAdded, secondDecayed, squareOfClipped };
+enum UpdateProduct { byCount, squareOfGradient, byClip, firstDecayed, firstAdded, secondDecayed, squareOfClipped };
 nn::MulOp updateProduct(ModuleOp module, UpdateProduct which) { return the<nn::MulOp>(module, weightName, which); }
 void forgetCount(ModuleOp module) { drop(updateProduct(module, byCount)); }
 void forgetClip(ModuleOp module) { drop(updateProduct(module, byClip)); }

@@ -23,7 +23,7 @@ constexpr int64_t mostSkipped = 100;
 /// A double counts them.
 constexpr int64_t mostSteps = int64_t(1) << 53;
 
-static Status usage(const std::string &message) { return Status::error(ErrorKind::Usage, message); }
+static Status trainingUsage(const std::string &message) { return Status::error(ErrorKind::Usage, message); }
 
 void addTrainFlags(CLI::App &app, TrainFlags &flags) {
   app.add_flag("--train", flags.train, "run a plan of hpc-opt --train step after step");
@@ -73,13 +73,13 @@ void addTrainFlags(CLI::App &app, TrainFlags &flags) {
 /// The seed and the loss scale.
 static Status checkNumbers(const TrainFlags &flags) {
   if (!flags.any() && (flags.seed || flags.lossScale))
-    return usage(std::string(flags.seed ? "--seed" : "--loss-scale") + " is about training; add --train");
+    return trainingUsage(std::string(flags.seed ? "--seed" : "--loss-scale") + " is about training; add --train");
   if (!flags.lossScale)
     return Status::success();
   int exponent = 0;
   bool isPower = std::isfinite(*flags.lossScale) && std::frexp(*flags.lossScale, &exponent) == 0.5;
   if (!isPower || *flags.lossScale < LossScale::least || *flags.lossScale > LossScale::most)
-    return usage("--loss-scale=" + numberText(*flags.lossScale) + " must be a power of two from 1 to 2^127");
+    return trainingUsage("--loss-scale=" + numberText(*flags.lossScale) + " must be a power of two from 1 to 2^127");
   return Status::success();
 }
 
@@ -89,41 +89,41 @@ Status checkTrainFlags(const TrainFlags &flags) {
     for (auto [name, text] : {std::pair("--data", &flags.data), std::pair("--metrics", &flags.metrics),
                               std::pair("--save", &flags.save), std::pair("--load", &flags.load)})
       if (!text->empty())
-        return usage(std::string(name) + " is about training; add --train");
+        return trainingUsage(std::string(name) + " is about training; add --train");
     for (const CLI::Option *option : flags.ofSteps)
       if (option->count() > 0)
-        return usage(option->get_name() + " is about training; add --train");
+        return trainingUsage(option->get_name() + " is about training; add --train");
     return Status::success();
   }
   if (flags.data.empty())
-    return usage(std::string(flags.train ? "--train" : "--gradients") + " needs --data=FILE");
+    return trainingUsage(std::string(flags.train ? "--train" : "--gradients") + " needs --data=FILE");
   if (flags.train && !flags.gradients.empty())
-    return usage("--gradients is one backward step without an update; leave --train out");
+    return trainingUsage("--gradients is one backward step without an update; leave --train out");
   if (!flags.train) {
     if (!flags.save.empty() || !flags.metrics.empty())
-      return usage("--gradients writes gradients alone; leave out --save and --metrics, or use --train");
+      return trainingUsage("--gradients writes gradients alone; leave out --save and --metrics, or use --train");
     for (const CLI::Option *option : flags.ofSteps)
       if (option->count() > 0)
-        return usage("--gradients is one backward step without an update; leave out " + option->get_name() + ", or use --train");
+        return trainingUsage("--gradients is one backward step without an update; leave out " + option->get_name() + ", or use --train");
     return Status::success();
   }
   if (!flags.rate)
-    return usage("--train needs --lr, the learning rate");
+    return trainingUsage("--train needs --lr, the learning rate");
   if (!(*flags.rate >= 0 && *flags.rate <= std::numeric_limits<float>::max()))
-    return usage("--lr=" + numberText(*flags.rate) + " must be at least 0, and a number that f32 holds");
+    return trainingUsage("--lr=" + numberText(*flags.rate) + " must be at least 0, and a number that f32 holds");
   if (flags.steps < 1)
-    return usage("--train needs --steps=N, at least 1");
+    return trainingUsage("--train needs --steps=N, at least 1");
   if (flags.curveSteps && flags.curve == "constant")
-    return usage("--lr-steps says where a curve ends, and --lr-schedule=constant has no end; leave it out, or use "
+    return trainingUsage("--lr-steps says where a curve ends, and --lr-schedule=constant has no end; leave it out, or use "
                  "another curve");
   const int64_t end = flags.curveSteps.value_or(flags.steps);
   if (flags.warmup < 0 || flags.warmup > end)
-    return usage("--warmup=" + std::to_string(flags.warmup) + " must be from 0 to the " + std::to_string(end) +
+    return trainingUsage("--warmup=" + std::to_string(flags.warmup) + " must be from 0 to the " + std::to_string(end) +
                  " steps of the curve");
   if (flags.power && flags.curve != "polynomial")
-    return usage("--lr-power is of --lr-schedule=polynomial, and the curve is " + flags.curve + "; leave it out, or use that one");
+    return trainingUsage("--lr-power is of --lr-schedule=polynomial, and the curve is " + flags.curve + "; leave it out, or use that one");
   if (flags.power && !(std::isfinite(*flags.power) && *flags.power > 0))
-    return usage("--lr-power=" + numberText(*flags.power) + " must be a finite number above 0");
+    return trainingUsage("--lr-power=" + numberText(*flags.power) + " must be a finite number above 0");
   return Status::success();
 }
 
@@ -222,7 +222,7 @@ static Status checkJump(const TrainFlags &flags, const LearningRate &saved, int6
   const double before = saved.at(step), now = mine.at(step);
   if (flags.allowJump || std::abs(before - now) <= 1e-12 * std::max(before, now))
     return Status::success();
-  return usage("--load: in step " + std::to_string(step) + " the learning rate would be " + numberText(now) + ", and " + numberText(before) +
+  return trainingUsage("--load: in step " + std::to_string(step) + " the learning rate would be " + numberText(now) + ", and " + numberText(before) +
                " by the curve of the run that wrote '" + flags.load + "'; give its flags, " + flagsOf(saved) +
                ", or --allow-lr-jump if the jump is meant");
 }
@@ -257,10 +257,10 @@ static Expected<Start> startOf(const TrainFlags &flags, const plan::Plan &plan, 
       return saved.status();
     state = *saved;
     if (flags.seed && *flags.seed != state.seed)
-      return usage("--seed=" + std::to_string(*flags.seed) + ", but '" + flags.load + "' is of a run with seed " +
+      return trainingUsage("--seed=" + std::to_string(*flags.seed) + ", but '" + flags.load + "' is of a run with seed " +
                    std::to_string(state.seed) + ", which goes on with it; leave --seed out");
     if (flags.train && state.steps >= flags.steps)
-      return usage("--load: '" + flags.load + "' is of " + countText(state.steps, "step") + ", and --steps=" +
+      return trainingUsage("--load: '" + flags.load + "' is of " + countText(state.steps, "step") + ", and --steps=" +
                    std::to_string(flags.steps) + " in all leaves nothing to do; give more");
     if (flags.train)
       HPC_RETURN_IF_ERROR(compareRuns(flags, *metadata, start));
@@ -284,7 +284,7 @@ static Status checkUse(const TrainFlags &flags, const plan::Plan &plan) {
                        [&](const plan::Port &port) { return port.isStepScalar && port.name == name; });
   };
   if (flags.lossScale && !wants("loss_scale"))
-    return usage("--loss-scale is of plans that scale their loss (hpc-opt --train --dtype=fp16, or a model in f16), which this "
+    return trainingUsage("--loss-scale is of plans that scale their loss (hpc-opt --train --dtype=fp16, or a model in f16), which this "
                  "one does not; leave it out");
   return Status::success();
 }

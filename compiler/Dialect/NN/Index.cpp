@@ -3,7 +3,7 @@
 
 namespace hpc::nn {
 
-static bool isInteger(Value value) { return isa<IntegerType>(tensorType(value).getElementType()); }
+static bool isOfIntegers(Value value) { return isa<IntegerType>(tensorType(value).getElementType()); }
 
 // ---- iota ---------------------------------------------------------------------------------------
 
@@ -53,7 +53,7 @@ Operation *EmbeddingOp::localize(OpBuilder &builder, ValueRange operands, TypeRa
 LogicalResult EmbeddingOp::verify() {
   ArrayRef<int64_t> table = shapeOf(getTable());
   SmallVector<int64_t> shape(shapeOf(getIds()));
-  if (table.size() != 2 || !isInteger(getIds()))
+  if (table.size() != 2 || !isOfIntegers(getIds()))
     return emitOpError("(C1) takes a [v, e] table and integer ids, got ")
            << getTable().getType() << " and " << getIds().getType();
   shape.push_back(table[1]);
@@ -85,7 +85,7 @@ int64_t EmbeddingGradOp::getFlops() { return tensorType(getRows()).getNumElement
 
 LogicalResult EmbeddingGradOp::verify() {
   ArrayRef<int64_t> rows = shapeOf(getRows()), result = shapeOf(getResult());
-  if (rows.empty() || rows.drop_back() != shapeOf(getIds()) || !isInteger(getIds()))
+  if (rows.empty() || rows.drop_back() != shapeOf(getIds()) || !isOfIntegers(getIds()))
     return emitOpError("(C1) takes integer ids and rows of their shape and e, got ")
            << getIds().getType() << " and " << getRows().getType();
   if (result.size() != 2 || result[1] != rows.back())
@@ -129,7 +129,7 @@ std::optional<NamedAttrList> GatherOp::attributesForMoreDims(int64_t more) {
 
 LogicalResult GatherOp::verify() {
   ArrayRef<int64_t> data = shapeOf(getData()), indices = shapeOf(getIndices());
-  if (int64_t(getAxis()) < 0 || getAxis() >= data.size() || !isInteger(getIndices()))
+  if (int64_t(getAxis()) < 0 || getAxis() >= data.size() || !isOfIntegers(getIndices()))
     return emitOpError("(C1) needs an axis of ") << getData().getType() << " and integer indices";
   SmallVector<int64_t> shape(data.take_front(getAxis()));
   llvm::append_range(shape, indices);
@@ -174,7 +174,7 @@ std::optional<NamedAttrList> GatherNdOp::attributesForMoreDims(int64_t more) {
 LogicalResult GatherNdOp::verify() {
   ArrayRef<int64_t> data = shapeOf(getData()), indices = shapeOf(getIndices());
   int64_t batch = getBatchDims(), depth = indices.empty() ? 0 : indices.back();
-  if (!isInteger(getIndices()) || indices.empty() || batch < 0 || batch >= int64_t(indices.size()) ||
+  if (!isOfIntegers(getIndices()) || indices.empty() || batch < 0 || batch >= int64_t(indices.size()) ||
       batch + depth > int64_t(data.size()) || data.take_front(batch) != indices.take_front(batch))
     return emitOpError("(C1) indices ") << getIndices().getType() << " with " << batch << " batch dims do not fit "
                                         << getData().getType();

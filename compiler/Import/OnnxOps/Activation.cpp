@@ -144,7 +144,7 @@ Results dropout(NodeImport &n) {
   return {x, n.b.known(std::move(mask))};
 }
 
-const OnnxOp table[] = {
+const OnnxOp activationTable[] = {
     {"Gelu", 20, gelu},
     {"Gelu", 1, gelu, "com.microsoft"},
     {"FastGelu", 1, fastGelu, "com.microsoft"},
@@ -170,6 +170,6 @@ const OnnxOp table[] = {
 
 } // namespace
 
-ArrayRef<OnnxOp> activationOps() { return table; }
+ArrayRef<OnnxOp> activationOps() { return activationTable; }
 
 } // namespace hpc::onnx

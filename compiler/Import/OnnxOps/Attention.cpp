@@ -156,12 +156,12 @@ Results rotaryEmbedding(NodeImport &n) {
   return {n.b.reshape(x, shape)};
 }
 
-const OnnxOp table[] = {{"Attention", 23, attention},
+const OnnxOp attentionTable[] = {{"Attention", 23, attention},
                         {"RotaryEmbedding", 23, rotaryEmbedding},
                         {"FlexAttention", 1, flexAttention, "ai.onnx.preview"}};
 
 } // namespace
 
-ArrayRef<OnnxOp> attentionOps() { return table; }
+ArrayRef<OnnxOp> attentionOps() { return attentionTable; }
 
 } // namespace hpc::onnx

@@ -152,7 +152,7 @@ Results meanVariance(NodeImport &n) {
   return {n.b.cast(n.b.div(centered, n.b.add(deviation, n.b.scalar(1e-9, wide))), n.b.dtype(x))};
 }
 
-const OnnxOp table[] = {
+const OnnxOp channelNormTable[] = {
     {"BatchNormalization", 1, batchNorm},           {"InstanceNormalization", 6, instanceNorm},
     {"GroupNormalization", 18, groupNorm},          {"LRN", 1, inF32<localResponse>},
     {"MeanVarianceNormalization", 9, meanVariance},
@@ -160,6 +160,6 @@ const OnnxOp table[] = {
 
 } // namespace
 
-ArrayRef<OnnxOp> channelNormOps() { return table; }
+ArrayRef<OnnxOp> channelNormOps() { return channelNormTable; }
 
 } // namespace hpc::onnx

@@ -141,7 +141,7 @@ Results optionalHasElement(NodeImport &n) {
 }
 Results optionalGetElement(NodeImport &n) { return {n.in(0)}; }
 
-const OnnxOp table[] = {
+const OnnxOp constantTable[] = {
     {"OptionalHasElement", 15, optionalHasElement},
     {"OptionalGetElement", 15, optionalGetElement},
     {"Constant", 1, constant}, {"ConstantOfShape", 9, constantOfShape},
@@ -151,6 +151,6 @@ const OnnxOp table[] = {
 
 } // namespace
 
-ArrayRef<OnnxOp> constantOps() { return table; }
+ArrayRef<OnnxOp> constantOps() { return constantTable; }
 
 } // namespace hpc::onnx

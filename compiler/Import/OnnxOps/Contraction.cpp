@@ -50,10 +50,10 @@ Results gemm(NodeImport &n) {
   return {n.b.shape(sum) == shape ? sum : n.b.fail("its C does not broadcast to the product's shape")};
 }
 
-const OnnxOp table[] = {{"MatMul", 1, matmul}, {"Gemm", 7, gemm}};
+const OnnxOp contractionTable[] = {{"MatMul", 1, matmul}, {"Gemm", 7, gemm}};
 
 } // namespace
 
-ArrayRef<OnnxOp> contractionOps() { return table; }
+ArrayRef<OnnxOp> contractionOps() { return contractionTable; }
 
 } // namespace hpc::onnx

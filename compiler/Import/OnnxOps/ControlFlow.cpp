@@ -247,10 +247,10 @@ Results oldScan(NodeImport &n) {
       n.unsupported("Scan of opset 8, with a batch and lengths of sequences; convert the model to opset 9 or later")};
 }
 
-const OnnxOp table[] = {{"If", 1, ifThenElse}, {"Loop", 1, loop}, {"Scan", 8, oldScan}, {"Scan", 9, scan}};
+const OnnxOp controlFlowTable[] = {{"If", 1, ifThenElse}, {"Loop", 1, loop}, {"Scan", 8, oldScan}, {"Scan", 9, scan}};
 
 } // namespace
 
-ArrayRef<OnnxOp> controlFlowOps() { return table; }
+ArrayRef<OnnxOp> controlFlowOps() { return controlFlowTable; }
 
 } // namespace hpc::onnx

@@ -250,13 +250,13 @@ Results causalConv(NodeImport &n) {
   return {y, n.b.slice(all, {0, 0, shape[2]}, {1, 1, 1}, state)};
 }
 
-const OnnxOp table[] = {{"CausalConvWithState", 27, causalConv},
+const OnnxOp convolutionTable[] = {{"CausalConvWithState", 27, causalConv},
                         {"Conv", 1, conv},
                         {"ConvTranspose", 1, convTranspose},
                         {"Col2Im", 18, col2Im}};
 
 } // namespace
 
-ArrayRef<OnnxOp> convolutionOps() { return table; }
+ArrayRef<OnnxOp> convolutionOps() { return convolutionTable; }
 
 } // namespace hpc::onnx

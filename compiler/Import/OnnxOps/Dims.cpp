@@ -5,7 +5,7 @@
 
 namespace hpc::onnx {
 
-static constexpr double infinity = std::numeric_limits<double>::infinity();
+static constexpr double beyondAll = std::numeric_limits<double>::infinity();
 
 Value moveToLast(NodeImport &n, Value x, int64_t axis) {
   SmallVector<int64_t> permutation;
@@ -64,8 +64,8 @@ Value indexInput(NodeImport &n, size_t index) {
 }
 
 /// Bool has two numbers; an infinity would be true.
-Value lowest(NodeImport &n, Value like) { return n.b.scalar(n.b.dtype(like) == DType::Bool ? 0 : -infinity, like); }
-Value highest(NodeImport &n, Value like) { return n.b.scalar(infinity, like); }
+Value lowest(NodeImport &n, Value like) { return n.b.scalar(n.b.dtype(like) == DType::Bool ? 0 : -beyondAll, like); }
+Value highest(NodeImport &n, Value like) { return n.b.scalar(beyondAll, like); }
 
 Value reduceLast(NodeImport &n, ReduceKind kind, Value x) {
   if (n.b.rank(x) == 0)

@@ -273,10 +273,10 @@ Results einsum(NodeImport &n) {
   return {n.b.cast(Contraction(n, *equation).run(operands), own)};
 }
 
-const OnnxOp table[] = {{"Einsum", 12, einsum}};
+const OnnxOp einsumTable[] = {{"Einsum", 12, einsum}};
 
 } // namespace
 
-ArrayRef<OnnxOp> einsumOps() { return table; }
+ArrayRef<OnnxOp> einsumOps() { return einsumTable; }
 
 } // namespace hpc::onnx

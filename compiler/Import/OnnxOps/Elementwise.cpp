@@ -130,7 +130,7 @@ Results clip(NodeImport &n) {
   return {clamped(n, x, n.has(1) ? n.in(1) : Value(), n.has(2) ? n.in(2) : Value())};
 }
 
-const OnnxOp table[] = {
+const OnnxOp elementwiseTable[] = {
     {"Neg", 6, unary<nn::NegOp>},
     {"Abs", 6, unary<nn::AbsOp>},
     {"Exp", 6, unary<nn::ExpOp>},
@@ -193,6 +193,6 @@ const OnnxOp table[] = {
 
 } // namespace
 
-ArrayRef<OnnxOp> elementwiseOps() { return table; }
+ArrayRef<OnnxOp> elementwiseOps() { return elementwiseTable; }
 
 } // namespace hpc::onnx

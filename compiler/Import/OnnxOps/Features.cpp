@@ -69,11 +69,11 @@ Results imputer(NodeImport &n) {
   return {n.b.select(isMissing, n.b.cast(filling, n.b.dtype(x)), x)};
 }
 
-const OnnxOp table[] = {
+const OnnxOp featureTable[] = {
     {"Scaler", 1, scaler, domain}, {"Binarizer", 1, binarizer, domain}, {"Normalizer", 1, normalizer, domain}, {"Imputer", 1, imputer, domain}};
 
 } // namespace
 
-ArrayRef<OnnxOp> featureOps() { return table; }
+ArrayRef<OnnxOp> featureOps() { return featureTable; }
 
 } // namespace hpc::onnx

@@ -135,10 +135,10 @@ Results stft(NodeImport &n) {
   return {n.b.status().ok() ? transformed(n, framed, length[0], false, n.integer("onesided", 1)) : signal};
 }
 
-const OnnxOp table[] = {{"DFT", 17, dft}, {"STFT", 17, stft}};
+const OnnxOp fourierTable[] = {{"DFT", 17, dft}, {"STFT", 17, stft}};
 
 } // namespace
 
-ArrayRef<OnnxOp> fourierOps() { return table; }
+ArrayRef<OnnxOp> fourierOps() { return fourierTable; }
 
 } // namespace hpc::onnx

@@ -85,7 +85,7 @@ Value withBias(NodeImport &n, Value x, Value bias, int64_t start) {
 
 // ---- Attention: one product for queries, keys and values -------------------------------------------
 
-Results attention(NodeImport &n) {
+Results fusedAttention(NodeImport &n) {
   if (refuses(n, {{6, "a length of the past beside its shape"}}, {"do_rotary", "past_present_share_buffer"}))
     return {n.in(0)};
   n.ignoreAttributes({"mask_filter_value", "rotary_embedding_dim"}); // of a mask that may not be there, of do_rotary
@@ -192,7 +192,7 @@ Results multiHeadAttention(NodeImport &n) {
 // ---- GroupQueryAttention: grouped, causal, lengths by batch entry, rotary inside -------------------
 
 /// Angles [b, s, 1, r] for positions i64 [b, s] or [1, s].
-Value anglesAt(NodeImport &n, Value cache, Value positions) {
+Value fusedAnglesAt(NodeImport &n, Value cache, Value positions) {
   if (n.b.rank(cache) != 2 || n.b.rank(positions) != 2)
     return n.b.fail("its angles must be [positions, size / 2], its positions [batch, length]");
   Value angles = n.b.gather(n.b.settled(cache), positions, 0);
@@ -257,7 +257,7 @@ Results groupQueryAttention(NodeImport &n) {
     Value positions = n.has(9) ? n.in(9)
                                : n.b.add(n.b.reshape(pastLengths, {batch, 1}),
                                          n.b.reshape(queryPositions(n, queries), {1, queries}));
-    Value cos = anglesAt(n, n.in(7), positions), sin = anglesAt(n, n.in(8), positions);
+    Value cos = fusedAnglesAt(n, n.in(7), positions), sin = fusedAnglesAt(n, n.in(8), positions);
     if (!n.b.status().ok())
       return {n.in(0)};
     auto rotated = [&](Value x, int64_t count) {
@@ -301,7 +301,7 @@ Results groupQueryAttention(NodeImport &n) {
 
 // ---- RotaryEmbedding -------------------------------------------------------------------------------
 
-Results rotaryEmbedding(NodeImport &n) {
+Results fusedRotaryEmbedding(NodeImport &n) {
   if (refuses(n, {}, {"is_packed_batching"}))
     return {n.in(0)};
   if (n.number("scale", 1) != 1)
@@ -317,7 +317,7 @@ Results rotaryEmbedding(NodeImport &n) {
   if (elementCount(n.b.shape(positions)) == 1)
     positions = n.b.add(n.b.reshape(n.b.cast(positions, DType::I64), {1, 1}),
                         n.b.reshape(queryPositions(n, length), {1, length}));
-  Value cos = anglesAt(n, n.in(2), positions), sin = anglesAt(n, n.in(3), positions);
+  Value cos = fusedAnglesAt(n, n.in(2), positions), sin = fusedAnglesAt(n, n.in(3), positions);
   if (!n.b.status().ok())
     return {x};
   int64_t angles = n.b.shape(cos).back(), heads = n.integer("num_heads", 0);
@@ -332,15 +332,15 @@ Results rotaryEmbedding(NodeImport &n) {
   return {n.b.reshape(rotate(n, x, cos, sin, 2 * angles, n.integer("interleaved", 0)), shape)};
 }
 
-const OnnxOp table[] = {
-    {"Attention", 1, attention, "com.microsoft"},
+const OnnxOp fusedAttentionTable[] = {
+    {"Attention", 1, fusedAttention, "com.microsoft"},
     {"MultiHeadAttention", 1, multiHeadAttention, "com.microsoft"},
     {"GroupQueryAttention", 1, groupQueryAttention, "com.microsoft"},
-    {"RotaryEmbedding", 1, rotaryEmbedding, "com.microsoft"},
+    {"RotaryEmbedding", 1, fusedRotaryEmbedding, "com.microsoft"},
 };
 
 } // namespace
 
-ArrayRef<OnnxOp> fusedAttentionOps() { return table; }
+ArrayRef<OnnxOp> fusedAttentionOps() { return fusedAttentionTable; }
 
 } // namespace hpc::onnx

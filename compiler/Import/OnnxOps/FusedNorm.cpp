@@ -59,7 +59,7 @@ Results embedNorm(NodeImport &n) {
   return {normed[0], count, sum};
 }
 
-const OnnxOp table[] = {
+const OnnxOp fusedNormTable[] = {
     {"SkipLayerNormalization", 1, skipNorm<false>, "com.microsoft"},
     {"SkipSimplifiedLayerNormalization", 1, skipNorm<true>, "com.microsoft"},
     {"EmbedLayerNormalization", 1, embedNorm, "com.microsoft"},
@@ -67,6 +67,6 @@ const OnnxOp table[] = {
 
 } // namespace
 
-ArrayRef<OnnxOp> fusedNormOps() { return table; }
+ArrayRef<OnnxOp> fusedNormOps() { return fusedNormTable; }
 
 } // namespace hpc::onnx

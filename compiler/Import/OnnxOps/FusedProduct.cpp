@@ -164,7 +164,7 @@ Results fusedConv(NodeImport &n) {
   return {activated(n, result, numbers)};
 }
 
-const OnnxOp table[] = {
+const OnnxOp fusedProductTable[] = {
     {"FusedGemm", 1, fusedGemm, "com.microsoft"},
     {"FusedConv", 1, fusedConv, "com.microsoft"},
     {"FusedMatMul", 1, fusedMatmul, "com.microsoft"},
@@ -174,6 +174,6 @@ const OnnxOp table[] = {
 
 } // namespace
 
-ArrayRef<OnnxOp> fusedProductOps() { return table; }
+ArrayRef<OnnxOp> fusedProductOps() { return fusedProductTable; }
 
 } // namespace hpc::onnx

@@ -155,10 +155,10 @@ Results gridSample(NodeImport &n) {
   return {n.b.reshape(n.b.cast(result, own), to)};
 }
 
-const OnnxOp table[] = {{"GridSample", 16, gridSample}};
+const OnnxOp gridSampleTable[] = {{"GridSample", 16, gridSample}};
 
 } // namespace
 
-ArrayRef<OnnxOp> gridSampleOps() { return table; }
+ArrayRef<OnnxOp> gridSampleOps() { return gridSampleTable; }
 
 } // namespace hpc::onnx

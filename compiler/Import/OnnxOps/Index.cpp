@@ -98,7 +98,7 @@ Results reverseSequence(NodeImport &n) {
   return {n.b.transpose(pickAlong(n, n.b.transpose(x, order), source), inverse)};
 }
 
-const OnnxOp table[] = {
+const OnnxOp indexTable[] = {
     {"Gather", 1, gather},
     {"GatherND", 11, gatherNd},
     {"GatherElements", 11, gatherElements},
@@ -109,6 +109,6 @@ const OnnxOp table[] = {
 
 } // namespace
 
-ArrayRef<OnnxOp> indexOps() { return table; }
+ArrayRef<OnnxOp> indexOps() { return indexTable; }
 
 } // namespace hpc::onnx

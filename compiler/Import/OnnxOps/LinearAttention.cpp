@@ -85,10 +85,10 @@ Results linearAttention(NodeImport &n) {
   return {n.b.cast(all, n.b.dtype(n.in(0))), n.b.cast(state, n.b.dtype(n.has(3) ? n.in(3) : n.in(0)))};
 }
 
-const OnnxOp table[] = {{"LinearAttention", 27, linearAttention}};
+const OnnxOp linearAttentionTable[] = {{"LinearAttention", 27, linearAttention}};
 
 } // namespace
 
-ArrayRef<OnnxOp> linearAttentionOps() { return table; }
+ArrayRef<OnnxOp> linearAttentionOps() { return linearAttentionTable; }
 
 } // namespace hpc::onnx

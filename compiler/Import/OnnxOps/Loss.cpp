@@ -119,13 +119,13 @@ Results softmaxCrossEntropy(NodeImport &n) {
   return {reduced(n, loss, target, weight), n.wantsOutput(1) ? logSoftmax(n, scores) : scores};
 }
 
-const OnnxOp table[] = {
+const OnnxOp lossTable[] = {
     {"NegativeLogLikelihoodLoss", 12, inF32<nllLoss>},
     {"SoftmaxCrossEntropyLoss", 12, inF32<softmaxCrossEntropy>},
 };
 
 } // namespace
 
-ArrayRef<OnnxOp> lossOps() { return table; }
+ArrayRef<OnnxOp> lossOps() { return lossTable; }
 
 } // namespace hpc::onnx

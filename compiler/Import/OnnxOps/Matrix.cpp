@@ -97,10 +97,10 @@ Results affineGrid(NodeImport &n) {
   return {n.b.reshape(n.b.matmul(base, theta, false, true), result)};
 }
 
-const OnnxOp table[] = {{"Det", 11, inF32<determinant>}, {"AffineGrid", 20, affineGrid}};
+const OnnxOp matrixTable[] = {{"Det", 11, inF32<determinant>}, {"AffineGrid", 20, affineGrid}};
 
 } // namespace
 
-ArrayRef<OnnxOp> matrixOps() { return table; }
+ArrayRef<OnnxOp> matrixOps() { return matrixTable; }
 
 } // namespace hpc::onnx

@@ -128,7 +128,7 @@ Results lpNorm(NodeImport &n) {
   return {n.b.div(x, n.b.select(isZero, n.b.scalar(1, size), size))};
 }
 
-const OnnxOp table[] = {
+const OnnxOp normTable[] = {
     {"Softmax", 1, inF32<flatSoftmax<false>>},
     {"Softmax", 13, inF32<softmax<false>>},
     {"LogSoftmax", 1, inF32<flatSoftmax<true>>},
@@ -143,6 +143,6 @@ const OnnxOp table[] = {
 
 } // namespace
 
-ArrayRef<OnnxOp> normOps() { return table; }
+ArrayRef<OnnxOp> normOps() { return normTable; }
 
 } // namespace hpc::onnx

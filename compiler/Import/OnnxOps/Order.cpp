@@ -148,7 +148,7 @@ Results oneHot(NodeImport &n) {
   return {n.b.select(isOn, value(1), value(0))};
 }
 
-const OnnxOp table[] = {
+const OnnxOp orderTable[] = {
     {"ArgMax", 1, argExtreme<true>},
     {"ArgMin", 1, argExtreme<false>},
     {"Hardmax", 1, flatHardmax},
@@ -159,6 +159,6 @@ const OnnxOp table[] = {
 
 } // namespace
 
-ArrayRef<OnnxOp> orderOps() { return table; }
+ArrayRef<OnnxOp> orderOps() { return orderTable; }
 
 } // namespace hpc::onnx

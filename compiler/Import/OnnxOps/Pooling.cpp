@@ -224,13 +224,13 @@ Results globalLp(NodeImport &n) {
   return {pNorm(n, x, p, [&](Value value) { return n.b.reduce(ReduceKind::Sum, value, dims); })};
 }
 
-const OnnxOp table[] = {
+const OnnxOp poolingTable[] = {
     {"MaxPool", 1, maxPool},         {"AveragePool", 1, averagePool},         {"LpPool", 1, inF32<lpPool>},
     {"GlobalMaxPool", 1, globalMax}, {"GlobalAveragePool", 1, globalAverage}, {"GlobalLpPool", 1, inF32<globalLp>},
 };
 
 } // namespace
 
-ArrayRef<OnnxOp> poolingOps() { return table; }
+ArrayRef<OnnxOp> poolingOps() { return poolingTable; }
 
 } // namespace hpc::onnx

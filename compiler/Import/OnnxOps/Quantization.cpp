@@ -120,10 +120,8 @@ Value piece(NodeImport &n, Value x, int64_t dim, int64_t start, int64_t size) {
   return n.b.slice(x, starts, steps, sizes);
 }
 
-Value optional(NodeImport &n, size_t index) { return n.has(index) ? n.in(index) : Value(); }
-
 Results matmulInteger(NodeImport &n) {
-  Value product = wholeProduct(n, n.in(0), optional(n, 2), n.in(1), optional(n, 3));
+  Value product = wholeProduct(n, n.in(0), inputOrNone(n, 2), n.in(1), inputOrNone(n, 3));
   return {n.b.cast(n.b.cast(product, DType::I64), DType::I32)}; // wraps, as a sum of i32 does
 }
 
@@ -144,7 +142,7 @@ Results qLinearMatMul(NodeImport &n) {
   return {n.b.cast(shifted, type)};
 }
 
-const OnnxOp table[] = {
+const OnnxOp quantizationTable[] = {
     {"QuantizeLinear", 10, quantizeLinear},
     {"DequantizeLinear", 10, dequantizeLinear},
     {"DynamicQuantizeLinear", 11, dynamicQuantizeLinear},
@@ -204,6 +202,6 @@ Value wholeProduct(NodeImport &n, Value x, Value xZero, Value y, Value yZero) {
   return sum;
 }
 
-ArrayRef<OnnxOp> quantizationOps() { return table; }
+ArrayRef<OnnxOp> quantizationOps() { return quantizationTable; }
 
 } // namespace hpc::onnx

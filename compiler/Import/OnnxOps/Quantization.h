@@ -19,6 +19,9 @@ Value dequantized(NodeImport &n, Value x, const Scaling &scaling);
 /// x, quantised to u8 by its own range over `axes` and taken back, in f32.
 Value roundedDynamically(NodeImport &n, Value x, ArrayRef<int64_t> axes);
 
+/// An input of the node, null where it has none there.
+inline Value inputOrNone(NodeImport &n, size_t index) { return n.has(index) ? n.in(index) : Value(); }
+
 /// Products of whole numbers of 8 bits less their zero points (null: none), exact, in f64.
 Value wholeProduct(NodeImport &n, Value x, Value xZero, Value y, Value yZero);
 

@@ -106,10 +106,10 @@ Results qLinearConv(NodeImport &n) {
   return {n.b.cast(n.b.binary<nn::MinOp>(n.b.binary<nn::MaxOp>(y, lowest), highest), to)};
 }
 
-const OnnxOp table[] = {{"ConvInteger", 10, convInteger}, {"QLinearConv", 10, qLinearConv}};
+const OnnxOp quantizedConvolutionTable[] = {{"ConvInteger", 10, convInteger}, {"QLinearConv", 10, qLinearConv}};
 
 } // namespace
 
-ArrayRef<OnnxOp> quantizedConvolutionOps() { return table; }
+ArrayRef<OnnxOp> quantizedConvolutionOps() { return quantizedConvolutionTable; }
 
 } // namespace hpc::onnx

@@ -6,8 +6,6 @@
 namespace hpc::onnx {
 namespace {
 
-Value optional(NodeImport &n, size_t index) { return n.has(index) ? n.in(index) : Value(); }
-
 /// Inputs `scale` and, where the node has it, the one after it: one number each.
 Scaling scalingAt(NodeImport &n, size_t scale) {
   auto number = [&](size_t index) {
@@ -46,17 +44,17 @@ Value standardOn(NodeImport &n, const char *op, int64_t version, ArrayRef<Value>
 }
 
 /// x, scale, zero; scale and zero of the result.
-template <const char *op, int64_t version> Results unary(NodeImport &n) {
+template <const char *op, int64_t version> Results unaryOfCodes(NodeImport &n) {
   return requantized(n, standardOn(n, op, version, {operand(n, 0)}), 3, 0);
 }
 /// a, scale, zero; b, scale, zero; scale and zero of the result.
-template <const char *op> Results binary(NodeImport &n) { return requantized(n, standardOn(n, op, 14, {operand(n, 0), operand(n, 3)}), 6, 0); }
+template <const char *op> Results binaryOfCodes(NodeImport &n) { return requantized(n, standardOn(n, op, 14, {operand(n, 0), operand(n, 3)}), 6, 0); }
 
-constexpr char add[] = "Add", mul[] = "Mul", sigmoid[] = "Sigmoid", leakyRelu[] = "LeakyRelu", averagePool[] = "AveragePool",
-               globalAveragePool[] = "GlobalAveragePool";
+constexpr char addName[] = "Add", mulName[] = "Mul", sigmoidName[] = "Sigmoid", leakyReluName[] = "LeakyRelu", averagePoolName[] = "AveragePool",
+               globalAveragePoolName[] = "GlobalAveragePool";
 
 /// Its attribute `opset` says which opset's softmax it is: along one axis from 13 on, over all dims from it before.
-Results softmax(NodeImport &n) {
+Results softmaxOfCodes(NodeImport &n) {
   int64_t version = n.integer("opset", 13);
   Node without = n.node;
   without.attributes.erase("opset");
@@ -67,10 +65,10 @@ Results softmax(NodeImport &n) {
 }
 
 /// A condition; x, scale, zero; y, scale, zero; scale and zero of the result.
-Results where(NodeImport &n) { return requantized(n, n.b.select(n.in(0), operand(n, 1), operand(n, 4)), 7, 1); }
+Results whereOfCodes(NodeImport &n) { return requantized(n, n.b.select(n.in(0), operand(n, 1), operand(n, 4)), 7, 1); }
 
 /// Scale and zero of the result; then a tensor, its scale and its zero point, for each part.
-Results concat(NodeImport &n) {
+Results concatOfCodes(NodeImport &n) {
   SmallVector<Value> parts;
   for (size_t index = 2, count = n.numInputs(); index < count; index += 3)
     parts.push_back(operand(n, index));
@@ -87,7 +85,7 @@ Value scaledSum(NodeImport &n, Value product, Value scale, size_t bias) {
 
 /// a, b, their scales, their zero points, a bias of floats.
 Results matmulIntegerToFloat(NodeImport &n) {
-  Value product = wholeProduct(n, n.in(0), optional(n, 4), n.in(1), optional(n, 5));
+  Value product = wholeProduct(n, n.in(0), inputOrNone(n, 4), n.in(1), inputOrNone(n, 5));
   Value result = n.b.mul(n.b.cast(product, DType::F32), n.b.mul(n.b.cast(n.in(2), DType::F32), n.b.cast(n.in(3), DType::F32)));
   if (n.has(6))
     result = n.b.add(result, n.b.cast(n.in(6), DType::F32));
@@ -101,12 +99,12 @@ Results dynamicQuantizeMatMul(NodeImport &n) {
   Scaling scaling = dynamicScaling(n, x, axes);
   scaling = {n.b.reshape(scaling.scale, {}), n.b.reshape(scaling.zero, {})};
   Value whole = quantized(n, x, scaling, DType::U8);
-  Value product = wholeProduct(n, whole, n.b.cast(scaling.zero, DType::U8), n.in(1), optional(n, 3));
+  Value product = wholeProduct(n, whole, n.b.cast(scaling.zero, DType::U8), n.in(1), inputOrNone(n, 3));
   return {scaledSum(n, product, n.b.mul(scaling.scale, n.in(2)), 4)};
 }
 
 /// a, scale, zero; b, scale, zero; a bias of sums; scale and zero of the result, which is of floats without them.
-Results gemm(NodeImport &n) {
+Results gemmOfCodes(NodeImport &n) {
   auto turned = [&](size_t index, const char *attribute) {
     Value x = n.in(index);
     return n.integer(attribute, 0) && n.b.rank(x) == 2 ? n.b.transpose(x, {1, 0}) : x;
@@ -119,24 +117,24 @@ Results gemm(NodeImport &n) {
   return n.has(7) ? requantized(n, real, 7, 0) : Results{real};
 }
 
-constexpr char domain[] = "com.microsoft";
-const OnnxOp table[] = {
-    {"QLinearAdd", 1, binary<add>, domain},
-    {"QLinearMul", 1, binary<mul>, domain},
-    {"QLinearSigmoid", 1, unary<sigmoid, 13>, domain},
-    {"QLinearLeakyRelu", 1, unary<leakyRelu, 16>, domain},
-    {"QLinearAveragePool", 1, unary<averagePool, 19>, domain},
-    {"QLinearGlobalAveragePool", 1, unary<globalAveragePool, 1>, domain},
-    {"QLinearSoftmax", 1, softmax, domain},
-    {"QLinearWhere", 1, where, domain},
-    {"QLinearConcat", 1, concat, domain},
-    {"MatMulIntegerToFloat", 1, matmulIntegerToFloat, domain},
-    {"DynamicQuantizeMatMul", 1, dynamicQuantizeMatMul, domain},
-    {"QGemm", 1, gemm, domain},
+constexpr char quantizerDomain[] = "com.microsoft";
+const OnnxOp quantizedTable[] = {
+    {"QLinearAdd", 1, binaryOfCodes<addName>, quantizerDomain},
+    {"QLinearMul", 1, binaryOfCodes<mulName>, quantizerDomain},
+    {"QLinearSigmoid", 1, unaryOfCodes<sigmoidName, 13>, quantizerDomain},
+    {"QLinearLeakyRelu", 1, unaryOfCodes<leakyReluName, 16>, quantizerDomain},
+    {"QLinearAveragePool", 1, unaryOfCodes<averagePoolName, 19>, quantizerDomain},
+    {"QLinearGlobalAveragePool", 1, unaryOfCodes<globalAveragePoolName, 1>, quantizerDomain},
+    {"QLinearSoftmax", 1, softmaxOfCodes, quantizerDomain},
+    {"QLinearWhere", 1, whereOfCodes, quantizerDomain},
+    {"QLinearConcat", 1, concatOfCodes, quantizerDomain},
+    {"MatMulIntegerToFloat", 1, matmulIntegerToFloat, quantizerDomain},
+    {"DynamicQuantizeMatMul", 1, dynamicQuantizeMatMul, quantizerDomain},
+    {"QGemm", 1, gemmOfCodes, quantizerDomain},
 };
 
 } // namespace
 
-ArrayRef<OnnxOp> quantizedOps() { return table; }
+ArrayRef<OnnxOp> quantizedOps() { return quantizedTable; }
 
 } // namespace hpc::onnx

@@ -9,7 +9,7 @@
 namespace hpc::onnx {
 namespace {
 
-constexpr int64_t maxSteps = 2000;
+constexpr int64_t mostRecurrentSteps = 2000;
 
 /// Part `which` of `count` equal ones along a dim.
 Value part(NodeImport &n, Value x, int64_t dim, int64_t which, int64_t count) {
@@ -172,8 +172,8 @@ Results recurrent(NodeImport &n, const Kind &kind) {
                      shapeText(ArrayRef<int64_t>(n.b.shape(recurrences)).vec()) +
                      " do not fit an input of " + std::to_string(n.b.shape(x)[2]) + " features and direction '" + direction +
                      "'; they must be directions x " + std::to_string(kind.gates) + " * hidden x features, and x hidden")};
-  if (steps < 1 || steps > maxSteps)
-    return {n.unsupported("a sequence of " + countText(steps, "step") + "; 1 to " + std::to_string(maxSteps) +
+  if (steps < 1 || steps > mostRecurrentSteps)
+    return {n.unsupported("a sequence of " + countText(steps, "step") + "; 1 to " + std::to_string(mostRecurrentSteps) +
                           " are unrolled")};
   auto initial = [&](size_t index, int64_t which) {
     if (!n.has(index))
@@ -279,11 +279,11 @@ Results dynamicQuantizeLstm(NodeImport &n) {
   return results;
 }
 
-const OnnxOp table[] = {
+const OnnxOp recurrentTable[] = {
     {"RNN", 7, rnn}, {"GRU", 7, gru}, {"LSTM", 7, lstm}, {"DynamicQuantizeLSTM", 1, dynamicQuantizeLstm, "com.microsoft"}};
 
 } // namespace
 
-ArrayRef<OnnxOp> recurrentOps() { return table; }
+ArrayRef<OnnxOp> recurrentOps() { return recurrentTable; }
 
 } // namespace hpc::onnx

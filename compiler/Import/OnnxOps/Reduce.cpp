@@ -36,7 +36,7 @@ template <ReduceKind kind> Results plain(NodeImport &n) {
   return reduce(n, [&](Value x, ArrayRef<int64_t> axes) { return n.b.reduce(kind, x, axes); });
 }
 
-Results mean(NodeImport &n) {
+Results reduceMean(NodeImport &n) {
   return reduce(n, [&](Value x, ArrayRef<int64_t> axes) { return n.b.mean(x, axes); });
 }
 
@@ -67,12 +67,12 @@ Results logSumExp(NodeImport &n) {
   });
 }
 
-const OnnxOp table[] = {
+const OnnxOp reduceTable[] = {
     {"ReduceSum", 1, plain<ReduceKind::Sum>},
     {"ReduceMax", 1, plain<ReduceKind::Max>},
     {"ReduceMin", 1, plain<ReduceKind::Min>},
     {"ReduceProd", 1, plain<ReduceKind::Prod>},
-    {"ReduceMean", 1, mean},
+    {"ReduceMean", 1, reduceMean},
     {"ReduceSumSquare", 1, inF32<sumSquare>},
     {"ReduceL1", 1, inF32<l1>},
     {"ReduceL2", 1, inF32<l2>},
@@ -82,6 +82,6 @@ const OnnxOp table[] = {
 
 } // namespace
 
-ArrayRef<OnnxOp> reduceOps() { return table; }
+ArrayRef<OnnxOp> reduceOps() { return reduceTable; }
 
 } // namespace hpc::onnx

@@ -16,7 +16,7 @@ constexpr char updates[] = "a training step inside the graph; export the forward
 
 template <const char *why> Results refused(NodeImport &n) { return {n.unsupported(why)}; }
 
-const OnnxOp table[] = {
+const OnnxOp refusedTable[] = {
     {"Unique", 11, refused<dataShape>},
     {"NonMaxSuppression", 10, refused<dataShape>},
     {"Optional", 15, refused<optionals>},
@@ -41,6 +41,6 @@ const OnnxOp table[] = {
 
 } // namespace
 
-ArrayRef<OnnxOp> refusedOps() { return table; }
+ArrayRef<OnnxOp> refusedOps() { return refusedTable; }
 
 } // namespace hpc::onnx

@@ -393,10 +393,10 @@ Results upsample(NodeImport &n) {
   return {resizeAll(n, x, axes, how)};
 }
 
-const OnnxOp table[] = {{"Resize", 10, resize}, {"Upsample", 7, upsample}};
+const OnnxOp resizeTable[] = {{"Resize", 10, resize}, {"Upsample", 7, upsample}};
 
 } // namespace
 
-ArrayRef<OnnxOp> resizeOps() { return table; }
+ArrayRef<OnnxOp> resizeOps() { return resizeTable; }
 
 } // namespace hpc::onnx

@@ -217,7 +217,7 @@ Results tensorScatter(NodeImport &n) {
   return {n.b.transpose(n.b.select(isNew, picked, past), inverse)};
 }
 
-const OnnxOp table[] = {
+const OnnxOp scatterTable[] = {
     {"Scatter", 9, scatterElements},
     {"ScatterElements", 11, scatterElements},
     {"ScatterND", 11, scatterNd},
@@ -226,6 +226,6 @@ const OnnxOp table[] = {
 
 } // namespace
 
-ArrayRef<OnnxOp> scatterOps() { return table; }
+ArrayRef<OnnxOp> scatterOps() { return scatterTable; }
 
 } // namespace hpc::onnx

@@ -64,10 +64,10 @@ Results compress(NodeImport &n) {
   return {n.b.gather(data, n.b.indices(chosen), axis)};
 }
 
-const OnnxOp table[] = {{"NonZero", 9, nonZero}, {"Compress", 9, compress}};
+const OnnxOp selectionTable[] = {{"NonZero", 9, nonZero}, {"Compress", 9, compress}};
 
 } // namespace
 
-ArrayRef<OnnxOp> selectionOps() { return table; }
+ArrayRef<OnnxOp> selectionOps() { return selectionTable; }
 
 } // namespace hpc::onnx

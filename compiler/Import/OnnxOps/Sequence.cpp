@@ -115,7 +115,7 @@ Results length(NodeImport &n) {
   return {n.b.known(std::move(count))};
 }
 
-Results concat(NodeImport &n) {
+Results concatFromSequence(NodeImport &n) {
   SmallVector<Value> parts = n.sequence(0);
   if (n.b.status().ok() && parts.empty())
     return {n.b.fail("nothing to concatenate: its sequence is empty")};
@@ -167,7 +167,7 @@ Results map(NodeImport &n) {
   return results;
 }
 
-const OnnxOp table[] = {
+const OnnxOp sequenceTable[] = {
     {"SplitToSequence", 11, splitToSequence},
     {"SequenceConstruct", 11, construct},
     {"SequenceEmpty", 11, empty},
@@ -175,12 +175,12 @@ const OnnxOp table[] = {
     {"SequenceInsert", 11, insert},
     {"SequenceErase", 11, erase},
     {"SequenceLength", 11, length},
-    {"ConcatFromSequence", 11, concat},
+    {"ConcatFromSequence", 11, concatFromSequence},
     {"SequenceMap", 17, map},
 };
 
 } // namespace
 
-ArrayRef<OnnxOp> sequenceOps() { return table; }
+ArrayRef<OnnxOp> sequenceOps() { return sequenceTable; }
 
 } // namespace hpc::onnx

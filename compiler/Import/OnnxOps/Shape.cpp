@@ -121,13 +121,13 @@ Results tile(NodeImport &n) {
   return {n.b.reshape(n.b.broadcast(n.b.reshape(n.in(0), split), repeated), merged)};
 }
 
-const OnnxOp table[] = {
+const OnnxOp shapeTable[] = {
     {"Reshape", 5, reshape},     {"Flatten", 1, flatten}, {"Transpose", 1, transpose}, {"Squeeze", 1, squeeze},
     {"Unsqueeze", 1, unsqueeze}, {"Expand", 8, expand},   {"Tile", 6, tile},
 };
 
 } // namespace
 
-ArrayRef<OnnxOp> shapeOps() { return table; }
+ArrayRef<OnnxOp> shapeOps() { return shapeTable; }
 
 } // namespace hpc::onnx

@@ -74,13 +74,13 @@ Results melWeightMatrix(NodeImport &n) {
   return {n.b.known(std::move(matrix))};
 }
 
-const OnnxOp table[] = {{"MelWeightMatrix", 17, melWeightMatrix},
+const OnnxOp signalTable[] = {{"MelWeightMatrix", 17, melWeightMatrix},
                         {"HannWindow", 17, hann},
                         {"HammingWindow", 17, hamming},
                         {"BlackmanWindow", 17, blackman}};
 
 } // namespace
 
-ArrayRef<OnnxOp> signalOps() { return table; }
+ArrayRef<OnnxOp> signalOps() { return signalTable; }
 
 } // namespace hpc::onnx

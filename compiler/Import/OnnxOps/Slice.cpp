@@ -195,12 +195,12 @@ Results pad(NodeImport &n) {
   return {mode == "constant" ? n.b.pad(kept, low, high, fill) : padByElements(n, kept, low, high, mode)};
 }
 
-const OnnxOp table[] = {
+const OnnxOp sliceTable[] = {
     {"Slice", 1, slice}, {"Split", 2, split}, {"Concat", 4, concat}, {"Trilu", 14, trilu}, {"Pad", 2, pad},
 };
 
 } // namespace
 
-ArrayRef<OnnxOp> sliceOps() { return table; }
+ArrayRef<OnnxOp> sliceOps() { return sliceTable; }
 
 } // namespace hpc::onnx

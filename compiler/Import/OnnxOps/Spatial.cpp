@@ -82,7 +82,7 @@ Results centerCropPad(NodeImport &n) {
   return {takeRange(n, x, starts, sizes)};
 }
 
-const OnnxOp table[] = {
+const OnnxOp spatialTable[] = {
     {"DepthToSpace", 1, depthToSpace},
     {"SpaceToDepth", 1, spaceToDepth},
     {"CenterCropPad", 18, centerCropPad},
@@ -90,6 +90,6 @@ const OnnxOp table[] = {
 
 } // namespace
 
-ArrayRef<OnnxOp> spatialOps() { return table; }
+ArrayRef<OnnxOp> spatialOps() { return spatialTable; }
 
 } // namespace hpc::onnx

@@ -47,7 +47,7 @@ VectorUnit vectorUnitOf(StringRef cpu) {
   return {has("avx") ? 32 : 16, 16};
 }
 
-static InFlightDiagnostic fail(Location loc, const Twine &what) {
+static InFlightDiagnostic codeError(Location loc, const Twine &what) {
   return userError(loc, ErrorKind::Internal) << "kernels: " << what;
 }
 
@@ -81,7 +81,7 @@ std::unique_ptr<llvm::TargetMachine> makeHostTarget(StringRef cpu, std::vector<s
   }
   std::unique_ptr<llvm::TargetMachine> target = targetOf(list);
   if (!target)
-    fail(loc, "LLVM has no x86-64 back end");
+    codeError(loc, "LLVM has no x86-64 back end");
   return target;
 }
 
@@ -144,11 +144,11 @@ struct HostKernels::Work {
 
   LogicalResult start(ModuleOp module, HostKernel &kernel) {
     if (failed(lowering.run(module)))
-      return fail(loc, "'" + kernel.symbol + "' does not lower to LLVM");
+      return codeError(loc, "'" + kernel.symbol + "' does not lower to LLVM");
     auto context = std::make_unique<llvm::LLVMContext>();
     std::unique_ptr<llvm::Module> code = translateKernels(module, *context, *target);
     if (!code)
-      return fail(loc, "no LLVM IR was made of '" + kernel.symbol + "'");
+      return codeError(loc, "no LLVM IR was made of '" + kernel.symbol + "'");
     pool.async([context = std::move(context), code = std::move(code), &kernel, features = target->getTargetFeatureString()] {
       kernel.isMade = makeObject(*code, *targetOf(features), kernel.object);
     });
@@ -194,7 +194,7 @@ FailureOr<MachineCode> HostKernels::finish() {
   std::vector<LinkedObject> objects;
   for (HostKernel &kernel : work->kernels) {
     if (!kernel.isMade)
-      return fail(work->loc, "LLVM cannot write x86-64 objects");
+      return codeError(work->loc, "LLVM cannot write x86-64 objects");
     objects.push_back({kernel.symbol, kernel.object});
   }
   if (work->cache)

@@ -263,7 +263,7 @@ Value emitCasts(ScalarBuilder &s, Value a, Type from, ArrayRef<Type> to) {
      return expression;                                                                                                \
    }}
 
-static const llvm::StringMap<Emit> &table() {
+static const llvm::StringMap<Emit> &scalarTable() {
   // clang-format off
   static const llvm::StringMap<Emit> lines = {
       LINE(NegOp, negate(s, a)),
@@ -319,10 +319,10 @@ static const llvm::StringMap<Emit> &table() {
   return lines;
 }
 
-bool hasScalarEmitter(OperationName name) { return table().contains(name.getStringRef()); }
+bool hasScalarEmitter(OperationName name) { return scalarTable().contains(name.getStringRef()); }
 
 Value emitScalar(ScalarBuilder &s, Operation *op, ArrayRef<Value> operands) {
-  Value result = table().lookup(op->getName().getStringRef())(
+  Value result = scalarTable().lookup(op->getName().getStringRef())(
       s, {op, operands, isUnsigned(getElementTypeOrSelf(op->getOperand(0)))});
   return s.round(result, getElementTypeOrSelf(op->getResult(0)));
 }

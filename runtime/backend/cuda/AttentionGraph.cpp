@@ -10,7 +10,7 @@ namespace {
 
 using Tensor = CudnnGraph::Tensor;
 
-int typeOf(DType dtype) { return dtype == DType::F16 ? dnnF16 : dtype == DType::BF16 ? dnnBF16 : dnnF32; }
+int dnnTypeOf(DType dtype) { return dtype == DType::F16 ? dnnF16 : dtype == DType::BF16 ? dnnBF16 : dnnF32; }
 
 /// The power of two, 16 at most, that divides the address of the first element and every row's.
 int64_t alignmentOf(const plan::AttentionTensor &tensor) {
@@ -42,13 +42,13 @@ struct Builder {
   CudnnGraph &graph;
   const plan::Attention &attention;
   Shapes shapes{attention};
-  int narrow = typeOf(attention.query.dtype);
+  int narrow = dnnTypeOf(attention.query.dtype);
 
   Tensor memory(const plan::AttentionTensor &tensor, const Dims &dims) {
-    return graph.memory(typeOf(tensor.dtype), dims, stridesOf(tensor, dims), alignmentOf(tensor));
+    return graph.memory(dnnTypeOf(tensor.dtype), dims, stridesOf(tensor, dims), alignmentOf(tensor));
   }
   Tensor transposed(const plan::AttentionTensor &tensor, const Dims &dims) {
-    return graph.memory(typeOf(tensor.dtype), {dims[0], dims[1], dims[3], dims[2]}, swapped(stridesOf(tensor, dims)),
+    return graph.memory(dnnTypeOf(tensor.dtype), {dims[0], dims[1], dims[3], dims[2]}, swapped(stridesOf(tensor, dims)),
                         alignmentOf(tensor));
   }
   Tensor rows() { return graph.memory(dnnF32, shapes.perRow, packedStrides(shapes.perRow), 16); }

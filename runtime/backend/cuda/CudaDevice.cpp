@@ -8,12 +8,6 @@
 
 namespace hpc::cuda {
 
-namespace {
-
-DevicePointer pointer(const std::byte *address) { return DevicePointer(reinterpret_cast<uintptr_t>(address)); }
-
-} // namespace
-
 Expected<std::unique_ptr<CudaDevice>> CudaDevice::create(const Gpu &gpu, const CublasLt *blas, const Cudnn *dnn,
                                                          ReduceKernels &reductions, const CudaOptions &options) {
   HPC_RETURN_IF_ERROR(gpu.enter());

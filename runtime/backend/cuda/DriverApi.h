@@ -11,6 +11,7 @@ namespace hpc::cuda {
 /// CUresult: 0 is success.
 using DriverResult = int;
 using DevicePointer = unsigned long long;
+inline DevicePointer pointer(const std::byte *address) { return DevicePointer(reinterpret_cast<uintptr_t>(address)); }
 using DeviceNumber = int;
 /// CUuuid
 struct CardUuid {

@@ -12,8 +12,6 @@ using plan::CollectiveKind;
 
 namespace {
 
-DevicePointer pointer(const std::byte *address) { return DevicePointer(reinterpret_cast<uintptr_t>(address)); }
-
 /// -1: NCCL has no such type.
 int typeOf(DType dtype) {
   switch (dtype) {

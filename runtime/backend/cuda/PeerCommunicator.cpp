@@ -9,12 +9,6 @@ namespace hpc::cuda {
 
 using plan::CollectiveKind;
 
-namespace {
-
-DevicePointer pointer(const std::byte *address) { return DevicePointer(reinterpret_cast<uintptr_t>(address)); }
-
-} // namespace
-
 Expected<std::unique_ptr<PeerCommunicator>> PeerCommunicator::create(std::shared_ptr<PeerWorld> peers,
                                                                      CudaDevice &device, ReduceKernels &reductions,
                                                                      const RankPlace &place, int64_t requests) {

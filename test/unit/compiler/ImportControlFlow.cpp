@@ -8,7 +8,7 @@ namespace {
 using namespace onnxwriter;
 using Numbers = ImportGraphTest::Numbers;
 
-std::string boolean(const std::string &name, const std::vector<int64_t> &dims, const std::vector<uint8_t> &elements) {
+std::string boolTensor(const std::string &name, const std::vector<int64_t> &dims, const std::vector<uint8_t> &elements) {
   return tensor(name, onnxwriter::boolean, dims, elements);
 }
 
@@ -36,9 +36,9 @@ std::string ifNode(const Graph &onTrue, const Graph &onFalse) {
 
 // The branch that is not taken leaves no trace, even where no one could import it.
 TEST_F(ImportControlFlow, KnownBranchesAreInlined) {
-  Graph model = outer({ifNode(branch("Neg", {"x"}), branch("NoSuchOp", {"x"}))}, {boolean("c", {}, {1})});
+  Graph model = outer({ifNode(branch("Neg", {"x"}), branch("NoSuchOp", {"x"}))}, {boolTensor("c", {}, {1})});
   EXPECT_EQ(run(model), Numbers({-1, -2, -3, -4, -5, -6}));
-  model.initializers = {boolean("c", {}, {0})};
+  model.initializers = {boolTensor("c", {}, {0})};
   refuse(model, ErrorKind::Unsupported, "NoSuchOp: no such op in opset 18: node 'NoSuchOp'");
 }
 
@@ -169,11 +169,11 @@ TEST_F(ImportControlFlow, NoRounds) {
 
 // A body reads the graphs around it, not their later values and not names that nothing makes.
 TEST_F(ImportControlFlow, CapturedNames) {
-  refuse(outer({ifNode(branch("Neg", {"nowhere"}), branch("Abs", {"x"}))}, {boolean("c", {}, {1})}), ErrorKind::Model,
+  refuse(outer({ifNode(branch("Neg", {"nowhere"}), branch("Abs", {"x"}))}, {boolTensor("c", {}, {1})}), ErrorKind::Model,
          "node 'choice' reads 'nowhere', which nothing makes");
   // The node that makes what the branch captures stands behind it in the file.
   Graph model = outer({ifNode(branch("Neg", {"z"}), branch("Abs", {"z"})), node("Add", {"x", "x"}, {"z"})},
-                      {boolean("c", {}, {1})});
+                      {boolTensor("c", {}, {1})});
   EXPECT_EQ(run(model), Numbers({-2, -4, -6, -8, -10, -12}));
 }
 
@@ -197,12 +197,12 @@ TEST_F(ImportControlFlow, Scans) {
 
 // A function's body may hold a branch: its names become the caller's as well.
 TEST_F(ImportControlFlow, BranchesInsideFunctions) {
-  Graph model = outer({node("F", {"x"}, {"y"}, {}, "call", "local")}, {boolean("c", {}, {1})});
+  Graph model = outer({node("F", {"x"}, {"y"}, {}, "call", "local")}, {boolTensor("c", {}, {1})});
   std::string chosen =
       node("If", {"b"}, {"out"},
            {attribute("then_branch", branch("Neg", {"a"})), attribute("else_branch", branch("Abs", {"a"}))});
   std::string condition =
-      node("Constant", {}, {"b"}, {bytes(1, "value") + bytes(5, boolean("", {}, {1})) + number(20, 4)});
+      node("Constant", {}, {"b"}, {bytes(1, "value") + bytes(5, boolTensor("", {}, {1})) + number(20, 4)});
   model.functions = {bytes(1, "F") + bytes(4, "a") + bytes(5, "out") + bytes(7, condition) + bytes(7, chosen) +
                      bytes(9, bytes(1, "") + number(2, 18)) + bytes(10, "local")};
   EXPECT_EQ(run(model), Numbers({-1, -2, -3, -4, -5, -6}));

@@ -9,7 +9,7 @@ using namespace onnxwriter;
 using Numbers = ImportGraphTest::Numbers;
 using testing::HasSubstr;
 
-std::string boolean(const std::string &name, uint8_t element) {
+std::string boolElement(const std::string &name, uint8_t element) {
   return tensor<uint8_t>(name, onnxwriter::boolean, {}, {element});
 }
 
@@ -18,7 +18,7 @@ struct ImportIdentity : ImportGraphTest {
   static Graph outer(std::vector<std::string> nodes) {
     Graph model;
     model.nodes = std::move(nodes);
-    model.initializers = {ints("m", {}, {2}), boolean("yes", 1)};
+    model.initializers = {ints("m", {}, {2}), boolElement("yes", 1)};
     model.inputs = {value("x", f32, {"2", "3"})};
     model.outputs = {value("y", f32, {})};
     return model;
@@ -79,19 +79,19 @@ Graph branch(const std::vector<float> &w) {
   graph.outputs = {value("made", f32, {})};
   return graph;
 }
-std::string ifNode(const Graph &onTrue, const Graph &onFalse) {
+std::string choiceNode(const Graph &onTrue, const Graph &onFalse) {
   return node("If", {"c"}, {"z"}, {attribute("then_branch", onTrue), attribute("else_branch", onFalse)}, "choice");
 }
 
 // Either branch has a w, and so has the graph around them; the condition known and not.
 TEST_F(ImportIdentity, Branches) {
-  Graph model = outer({ifNode(branch({2, 3, 4}), branch({7, 8, 9})), node("Add", {"z", "w"}, {"y"})});
+  Graph model = outer({choiceNode(branch({2, 3, 4}), branch({7, 8, 9})), node("Add", {"z", "w"}, {"y"})});
   model.initializers = {floats("w", {3}, {100, 200, 300})};
   Graph known = model, byData = model;
   byData.inputs.push_back(value("c", onnxwriter::boolean, {}));
   for (uint8_t taken : {0, 1}) {
     Numbers right = taken ? Numbers({102, 206, 312, 108, 215, 324}) : Numbers({107, 216, 327, 128, 240, 354});
-    known.initializers = {model.initializers[0], boolean("c", taken)};
+    known.initializers = {model.initializers[0], boolElement("c", taken)};
     EXPECT_EQ(run(known), right);
     Tensor condition(DType::Bool, {});
     condition.ints[0] = taken;
@@ -186,7 +186,7 @@ TEST_F(ImportIdentity, FunctionsWithShadows) {
   onFalse.outputs = {value("o", f32, {})};
   Graph model = outer({node("F", {"x", "x"}, {"y"}, {}, "n", "local")});
   for (uint8_t taken : {1, 0}) {
-    model.functions = {function("F", {"p", "q"}, {constant("c", boolean("", taken)),
+    model.functions = {function("F", {"p", "q"}, {constant("c", boolElement("", taken)),
                                                   node("If", {"c"}, {"out"}, {attribute("then_branch", onTrue), attribute("else_branch", onFalse)})})};
     EXPECT_EQ(run(model), taken ? Numbers({5, 10, 18, 20, 25, 36}) : Numbers({1, 4, 9, 16, 25, 36}));
   }
@@ -203,7 +203,7 @@ TEST_F(ImportIdentity, LoopsInFunctions) {
   inner.initializers = {floats("w", {3}, {1, 2, 3}), ints("first", {}, {0})};
   inner.outputs = {value("goes", onnxwriter::boolean, {}), value("t", f32, {"2", "3"})};
   Graph model = outer({node("F", {"x"}, {"a"}, {}, "", "local"), node("F", {"a"}, {"y"}, {}, "", "local")});
-  model.functions = {function("F", {"v"}, {constant("m", ints("", {}, {2})), constant("yes", boolean("", 1)),
+  model.functions = {function("F", {"v"}, {constant("m", ints("", {}, {2})), constant("yes", boolElement("", 1)),
                                            loop("turns", "v", "out", inner)})};
   // Round 0: (s + w) * (2, 2, 3), round 1: (s + w) * (1, 0, 1).
   auto turns = [](double s, int column) {

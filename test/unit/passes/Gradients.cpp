@@ -21,40 +21,40 @@ struct Parameter {
   std::string name, shape;
   double low = -1, high = 1;
 };
-struct Case {
+struct GradientCase {
   std::string name;
   std::vector<Parameter> parameters;
   std::string body;   ///< makes %r
   std::string result; ///< its shape
 };
 
-void PrintTo(const Case &test, std::ostream *out) { *out << test.name; }
+void PrintTo(const GradientCase &test, std::ostream *out) { *out << test.name; }
 
 std::string tensorType(const std::string &shape) { return "tensor<" + shape + (shape.empty() ? "" : "x") + "f32>"; }
 
 /// `nn.op %a : tensor<2x3xf32> -> tensor<2x3xf32>`.
-Case unary(const std::string &op, double low = -1, double high = 1) {
+GradientCase unary(const std::string &op, double low = -1, double high = 1) {
   return {op, {{"a", "2x3", low, high}}, "%r = nn." + op + " %a : tensor<2x3xf32> -> tensor<2x3xf32>", "2x3"};
 }
 struct Range {
   double low = -1, high = 1;
 };
 /// Operands that broadcast each other.
-Case binary(const std::string &op, Range a = {}, Range b = {}) {
+GradientCase binary(const std::string &op, Range a = {}, Range b = {}) {
   return {op,
           {{"a", "2x1x3", a.low, a.high}, {"b", "4x1", b.low, b.high}},
           "%r = nn." + op + " %a, %b : tensor<2x1x3xf32>, tensor<4x1xf32> -> tensor<2x4x3xf32>",
           "2x4x3"};
 }
 /// An operand of one size and one of a rank less, read twice.
-Case squared(const std::string &op) {
+GradientCase squared(const std::string &op) {
   return {op + "_with_itself",
           {{"a", "2x3", 0.5, 2}, {"b", "3", 0.5, 2}},
           "%s = nn." + op + " %a, %a : tensor<2x3xf32>, tensor<2x3xf32> -> tensor<2x3xf32>\n" + "%r = nn." + op +
               " %s, %b : tensor<2x3xf32>, tensor<3xf32> -> tensor<2x3xf32>",
           "2x3"};
 }
-Case matmul(const std::string &name, const std::string &a, const std::string &b, const std::string &r,
+GradientCase matmul(const std::string &name, const std::string &a, const std::string &b, const std::string &r,
             const std::string &flags = "") {
   return {"matmul_" + name,
           {{"a", a}, {"b", b}},
@@ -62,7 +62,7 @@ Case matmul(const std::string &name, const std::string &a, const std::string &b,
               tensorType(b) + " -> " + tensorType(r),
           r};
 }
-Case attention(const std::string &name, const std::string &q, const std::string &k, const std::string &v,
+GradientCase attention(const std::string &name, const std::string &q, const std::string &k, const std::string &v,
                const std::string &r, const std::string &attributes, const std::string &bias = "", bool drops = false,
                const std::string &visible = "") {
   std::string biasText = bias.empty() ? "" : " bias %d : " + tensorType(bias);
@@ -83,8 +83,8 @@ Case attention(const std::string &name, const std::string &q, const std::string 
           r};
 }
 
-std::vector<Case> cases() {
-  std::vector<Case> all = {
+std::vector<GradientCase> cases() {
+  std::vector<GradientCase> all = {
       {"dropout",
        {{"a", "5x7"}},
        "%s = nn.constant dense<3.0> : tensor<f64> : tensor<f64>\n"
@@ -257,7 +257,7 @@ std::vector<Case> cases() {
   return all;
 }
 
-std::string moduleText(const Case &c) {
+std::string moduleText(const GradientCase &c) {
   std::string text = "func.func @main(%weights: " + tensorType(c.result) +
                      " {nn.name = \"weights\"}) -> (tensor<f32> {nn.name = \"loss\"}) {\n", ones, axes;
   for (const Parameter &parameter : c.parameters) {
@@ -281,7 +281,7 @@ std::string moduleText(const Case &c) {
          " -> tensor<f32>\n  return %loss : tensor<f32>\n}\n";
 }
 
-struct GradientTest : testing::TestWithParam<Case> {
+struct GradientTest : testing::TestWithParam<GradientCase> {
   DialectRegistry registry;
   std::unique_ptr<MLIRContext> context;
   std::map<std::string, Tensor> parameters;
@@ -353,7 +353,7 @@ TEST_P(GradientTest, EqualsCentralDifferences) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Rules, GradientTest, testing::ValuesIn(cases()),
-                         [](const testing::TestParamInfo<Case> &info) { return info.param.name; });
+                         [](const testing::TestParamInfo<GradientCase> &info) { return info.param.name; });
 
 /// Ops that no gradient can flow through: sources, ops on integers and booleans, and what gradients are themselves.
 const std::set<std::string> withoutDerivative = {
@@ -369,7 +369,7 @@ TEST(GradientRules, EveryOpHasOneOrNeedsNone) {
   registry.insert<nn::NNDialect, func::FuncDialect>();
   MLIRContext context(registry);
   context.loadAllAvailableDialects();
-  std::vector<Case> tested = cases();
+  std::vector<GradientCase> tested = cases();
   int rules = 0;
   for (RegisteredOperationName name : context.getRegisteredOperationsByDialect("nn")) {
     if (name.hasTrait<OpTrait::IsTerminator>() || !name.hasTrait<OpTrait::ZeroRegions>())
@@ -378,7 +378,7 @@ TEST(GradientRules, EveryOpHasOneOrNeedsNone) {
     bool hasRule = name.hasInterface<DifferentiableOpInterface>();
     EXPECT_NE(hasRule, withoutDerivative.count(text) > 0)
         << text << " needs buildGradients in compiler/Dialect/NN, or an entry in the table of this test";
-    bool isTested = llvm::any_of(tested, [&](const Case &c) { return StringRef(c.body).contains(text + " "); });
+    bool isTested = llvm::any_of(tested, [&](const GradientCase &c) { return StringRef(c.body).contains(text + " "); });
     EXPECT_TRUE(!hasRule || isTested || notItsDerivative.count(text))
         << text << " has a rule that no case of this test tries";
     rules += hasRule;

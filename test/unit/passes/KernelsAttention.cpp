@@ -5,7 +5,7 @@ namespace hpc::test {
 namespace {
 
 /// One attention or its gradient; sizes as passes/Kernels/Regions/AttentionRegion.h names them.
-struct Case {
+struct AttentionCase {
   int64_t batch = 1, groups = 1, repeat = 1, queries = 1, keys = 1, depth = 1, width = 1;
   std::optional<int64_t> causalOffset = {};
   bool guarded = false;
@@ -68,7 +68,7 @@ struct AttentionKernels : KernelTest {
   }
 
   /// Ops that put %name together of its parts, which become arguments and inputs.
-  static std::string putTogether(const Case &c, const std::string &name, ArrayRef<int64_t> parts, int64_t channels,
+  static std::string putTogether(const AttentionCase &c, const std::string &name, ArrayRef<int64_t> parts, int64_t channels,
                                  std::string &arguments, std::vector<Tensor> &inputs) {
     auto shapeOf = [&](int64_t keys) {
       return c.positionsFirst ? SmallVector<int64_t>{c.batch, keys, c.groups, channels}
@@ -105,12 +105,12 @@ struct AttentionKernels : KernelTest {
            (type == to ? "nn.reshape " + last : "nn.cast " + last) + " : " + type + " -> " + to + "\n";
   }
 
-  static std::string hiddenText(const Case &c) {
+  static std::string hiddenText(const AttentionCase &c) {
     return c.hidden == 0 ? "" : ", hidden = " + (std::isinf(c.hidden) ? std::string("0xFFF0000000000000") : std::to_string(c.hidden)) + " : f64";
   }
 
   /// Results are compared where they are made; one kernel makes all.
-  void check(const Case &c) {
+  void check(const AttentionCase &c) {
     int64_t heads = c.groups * c.repeat;
     SmallVector<int64_t> q = {c.batch, heads, c.queries, c.depth}, k = {c.batch, c.groups, c.keys, c.depth},
                          v = {c.batch, c.groups, c.keys, c.width}, o = {c.batch, heads, c.queries, c.width};
@@ -520,25 +520,25 @@ TEST_F(AttentionKernels, EveryFloatType) {
 // Where the machine multiplies pairs of bf16 they are neighbours along channels, then along keys: odd numbers of both, channels that lie apart, keys
 // that nothing sees, dropout. What is rounded beside the result is weights, to nearest, so few roundings of bf16 are enough for all sizes.
 TEST_F(AttentionKernels, PairsOfBFloats) {
-  const Case pairs = {.groups = 2, .queries = 41, .keys = 70, .depth = 24, .width = 16, .element = "bf16", .biasElement = "bf16", .resultElement = "bf16", .toleranceScale = 1};
+  const AttentionCase pairs = {.groups = 2, .queries = 41, .keys = 70, .depth = 24, .width = 16, .element = "bf16", .biasElement = "bf16", .resultElement = "bf16", .toleranceScale = 1};
   auto checkWith = [&](auto change) {
-    Case c = pairs;
+    AttentionCase c = pairs;
     change(c);
     check(c);
   };
   for (int64_t keys : {1, 2, 3, 11, 12, 13, 95, 96, 97, 201})
     for (int64_t depth : {1, 2, 7, 24, 33})
-      checkWith([&](Case &c) { c.keys = keys, c.depth = depth, c.width = depth == 7 ? 64 : depth; });
+      checkWith([&](AttentionCase &c) { c.keys = keys, c.depth = depth, c.width = depth == 7 ? 64 : depth; });
   for (int64_t queries : {3, 5}) // in shorter vectors
-    checkWith([&](Case &c) { c.groups = 3, c.queries = queries, c.depth = 5, c.width = 3; });
+    checkWith([&](AttentionCase &c) { c.groups = 3, c.queries = queries, c.depth = 5, c.width = 3; });
   for (int64_t queries : {9, 16, 32, 100})
     for (int64_t offset : {-3, 0, 20, 29})
       for (bool guarded : {false, true})
-        checkWith([&](Case &c) { c.queries = queries, c.repeat = 3, c.causalOffset = offset, c.guarded = guarded; });
+        checkWith([&](AttentionCase &c) { c.queries = queries, c.repeat = 3, c.causalOffset = offset, c.guarded = guarded; });
   for (int64_t mask : {8, 15})
-    checkWith([&](Case &c) { c.keys = 71, c.bias = {1, mask & 2 ? 2 : 1, mask & 4 ? 41 : 1, 71}; });
-  checkWith([](Case &c) { c.keys = 71, c.dropout = 0.3; });
-  checkWith([](Case &c) { c.keys = 71, c.keyParts = {71}, c.valueParts = {71}, c.positionsFirst = true; });
+    checkWith([&](AttentionCase &c) { c.keys = 71, c.bias = {1, mask & 2 ? 2 : 1, mask & 4 ? 41 : 1, 71}; });
+  checkWith([](AttentionCase &c) { c.keys = 71, c.dropout = 0.3; });
+  checkWith([](AttentionCase &c) { c.keys = 71, c.keyParts = {71}, c.valueParts = {71}, c.positionsFirst = true; });
   const std::string q = "tensor<1x2x40x6xbf16>", k = "tensor<1x2x6x33xbf16>", t = "tensor<1x2x33x6xbf16>";
   toleranceScale = 1;
   checkBody("%q: " + q + ", %k: " + k + ", %v: " + k,

@@ -95,7 +95,7 @@ TEST_F(Numerics, Clip) {
 // What a running sum has not reached does not show in it.
 TEST_F(Numerics, CumSum) {
   Input x{{6}, Floats{1, inf, 2, -inf, 3, nan}};
-  std::string axis = tensor<int64_t>("fixed0", i64, {}, {0});
+  std::string axis = onnxwriter::tensor<int64_t>("fixed0", i64, {}, {0});
   auto flags = [](int64_t exclusive, int64_t reverse) {
     return std::vector<std::string>{attribute("exclusive", exclusive), attribute("reverse", reverse)};
   };

@@ -70,14 +70,14 @@ struct Reference {
   }
 };
 
-struct Case {
+struct OptimizerCase {
   const char *name, *options;
   Numbers numbers;
   std::function<void(Reference &, const Vector &, const Numbers &)> step;
   std::vector<double> start = {0.5, -0.25, 2};
 };
 
-std::vector<Case> cases() {
+std::vector<OptimizerCase> optimizerCases() {
   auto sgd = [](Reference &r, const Vector &g, const Numbers &n) { r.sgd(g, n); };
   auto adam = [](Reference &r, const Vector &g, const Numbers &n) { r.adam(g, n, false); };
   auto adamw = [](Reference &r, const Vector &g, const Numbers &n) { r.adam(g, n, true); };
@@ -94,10 +94,10 @@ std::vector<Case> cases() {
           {"lamb_zero", "optimizer=lamb", {0, 0, 0, 0.9, 0.999, 1e-8, false}, lamb, {0, 0, 0}}};
 }
 
-struct Optimizers : testing::TestWithParam<Case> {};
+struct Optimizers : testing::TestWithParam<OptimizerCase> {};
 
 TEST_P(Optimizers, equalTheirFormula) {
-  const Case &given = GetParam();
+  const OptimizerCase &given = GetParam();
   DialectRegistry registry;
   registerDialects(registry);
   MLIRContext context(registry);
@@ -155,7 +155,7 @@ TEST_P(Optimizers, equalTheirFormula) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Formulas, Optimizers, testing::ValuesIn(cases()),
-                         [](const testing::TestParamInfo<Case> &info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(Formulas, Optimizers, testing::ValuesIn(optimizerCases()),
+                         [](const testing::TestParamInfo<OptimizerCase> &info) { return std::string(info.param.name); });
 
 } // namespace

@@ -16,7 +16,7 @@ using namespace plan;
 using test::StepEvaluation, test::StepPlan;
 
 /// "post(1) k0 wait(1) gather(2) add": collectives by the buffer that they read.
-std::string text(const std::vector<Instruction> &instructions) {
+std::string textOf(const std::vector<Instruction> &instructions) {
   std::string text;
   std::map<int32_t, std::string> operands; // by request
   for (const Instruction &one : instructions) {
@@ -87,7 +87,7 @@ int64_t mostLive(const StepPlan &step) {
 TEST(OverlapCollectives, WeightsComeBeforeTheirLayers) {
   StepPlan step = layers(4, 100);
   overlapCollectives(step.plan, 0, step.values);
-  EXPECT_EQ(text(step.of(0)), "post(0) post(1) k0 wait(0) post(2) k1 wait(1) post(3) k2 wait(2) k3 wait(3) k4 k5");
+  EXPECT_EQ(textOf(step.of(0)), "post(0) post(1) k0 wait(0) post(2) k1 wait(1) post(3) k2 wait(2) k3 wait(3) k4 k5");
   // A request is free again behind its wait.
   EXPECT_EQ(step.stage().requests, (std::vector<int32_t>{1, 1}));
   EXPECT_EQ(std::get<Collective>(step.of(0)[4].action).request, std::get<Collective>(step.of(0)[0].action).request);
@@ -103,7 +103,7 @@ TEST(OverlapCollectives, MemoryIsTheLimit) {
   std::get<Kernel>(step.of(0)[4].action).args.push_back({{other, 0}, 16000, false, true});
   const int64_t before = mostLive(step);
   overlapCollectives(step.plan, 0, step.values);
-  EXPECT_EQ(text(step.of(0)), "post(0) post(1) k0 wait(0) k1 wait(1) k2 gather(2) post(3) k3 wait(3) k4 k5");
+  EXPECT_EQ(textOf(step.of(0)), "post(0) post(1) k0 wait(0) k1 wait(1) k2 gather(2) post(3) k3 wait(3) k4 k5");
   EXPECT_EQ(mostLive(step), before);
 }
 
@@ -122,7 +122,7 @@ TEST(OverlapCollectives, GradientsLeaveBesideWhatFollows) {
   step.kernel(0, {}, {step.buffer(Lifetime::Program, 1)}, Part::Gradient);
   step.kernel(0, {}, {step.buffer(Lifetime::Program, 1000)}, Part::Gradient); // the most
   overlapCollectives(step.plan, 0, step.values);
-  EXPECT_EQ(text(step.of(0)),
+  EXPECT_EQ(textOf(step.of(0)),
             "k0 post(0) k1 post(1) k2 post(2) wait(0) add k3 post(3) wait(1) add k4 wait(2) add wait(3) add k5");
   // What --verify compares is in its sum behind the `add`, wherever that is.
   EXPECT_EQ(step.values[0].instruction, 7);
@@ -142,7 +142,7 @@ TEST(OverlapCollectives, NewWeightsGoBesideTheNextUpdates) {
   step.kernel(0, {}, {step.buffer(Lifetime::Program, 1)}, Part::Update);
   step.kernel(0, {}, {step.buffer(Lifetime::Program, 1000)}, Part::Update); // the most
   overlapCollectives(step.plan, 0, step.values);
-  EXPECT_EQ(text(step.of(0)),
+  EXPECT_EQ(textOf(step.of(0)),
             "k0 post(1) k1 post(4) k2 post(7) wait(1) copy k3 post(10) wait(4) copy k4 wait(7) copy wait(10) copy k5");
   EXPECT_EQ(step.values[0].instruction, 7);
 }
@@ -155,14 +155,14 @@ TEST(OverlapCollectives, NothingBesideNothing) {
   int32_t whole = step.allReduce(0, a, {"tp"});
   step.kernel(0, {whole}, {step.buffer(Lifetime::Program, 8)}, Part::Forward);
   overlapCollectives(step.plan, 0, step.values);
-  EXPECT_EQ(text(step.of(0)), "k0 reduce(0) k1");
+  EXPECT_EQ(textOf(step.of(0)), "k0 reduce(0) k1");
   EXPECT_TRUE(step.stage().requests.empty());
   // With a product of its own in between (a gradient of weights behind that of what came in) it does.
   step.of(0).insert(step.of(0).begin() + 2, step.of(0)[0]);
   std::get<Kernel>(step.of(0)[2].action).args[0].place.buffer = step.buffer(Lifetime::Program, 8);
   step.kernel(0, {}, {step.buffer(Lifetime::Program, 100)}, Part::Forward); // the most
   overlapCollectives(step.plan, 0, step.values);
-  EXPECT_EQ(text(step.of(0)), "k0 post(0) k0 wait(0) k1 k2");
+  EXPECT_EQ(textOf(step.of(0)), "k0 post(0) k0 wait(0) k1 k2");
 }
 
 // tp: the gradient of a layer's input is summed in place while that of its weight is computed, unless what is there
@@ -184,7 +184,7 @@ TEST(OverlapCollectives, InPlaceBesideWhatFollows) {
     sum.dst = sum.src;
     step.kernel(0, {dx, dw}, {step.buffer(Lifetime::Program, 10)}, Part::Gradient);
     overlapCollectives(step.plan, 0, step.values);
-    EXPECT_EQ(text(step.of(0)), isCompared ? "k0 k1 k2 reduce(1) k3" : "k0 k1 post(1) k2 wait(1) k3");
+    EXPECT_EQ(textOf(step.of(0)), isCompared ? "k0 k1 k2 reduce(1) k3" : "k0 k1 post(1) k2 wait(1) k3");
   }
 }
 
@@ -200,11 +200,11 @@ TEST(OverlapCollectives, WhatIsNeededAtOnceComesFirst) {
   step.kernel(0, {b, gathered}, {step.buffer(Lifetime::Program, 100)}, Part::Forward);
   StepPlan others = step;
   overlapCollectives(step.plan, 0, step.values);
-  EXPECT_EQ(text(step.of(0)), "k0 reduce(1) post(0) k1 wait(0) k2");
+  EXPECT_EQ(textOf(step.of(0)), "k0 reduce(1) post(0) k1 wait(0) k2");
   // Of other ranks it may.
   std::get<Collective>(others.of(0)[3].action).axes = {"tp"};
   overlapCollectives(others.plan, 0, others.values);
-  EXPECT_EQ(text(others.of(0)), "post(0) k0 reduce(1) k1 wait(0) k2");
+  EXPECT_EQ(textOf(others.of(0)), "post(0) k0 reduce(1) k1 wait(0) k2");
 }
 
 namespace {
@@ -239,7 +239,7 @@ StepPlan oneCopy(Lifetime target) {
 TEST(OverlapCollectives, EachConditionAloneSaysNo) {
   auto expect = [](const char *what, StepPlan step, const std::string &wanted) {
     overlapCollectives(step.plan, 0, step.values);
-    EXPECT_EQ(text(step.of(0)), wanted) << what;
+    EXPECT_EQ(textOf(step.of(0)), wanted) << what;
   };
   auto sumOf = [](StepPlan &step) -> Collective & { return std::get<Collective>(step.of(0)[1].action); };
   expect("nothing", oneSum(), "k0 post(0) k1 wait(0) k2 k3");
@@ -378,16 +378,16 @@ TEST(OverlapCollectives, RandomProgramsComputeTheSame) {
   for (int round = 0; round < 3000; ++round) {
     const bool hasBuckets = round % 2;
     StepPlan step = randomProgram(random, !hasBuckets);
-    SCOPED_TRACE("round " + std::to_string(round) + ": " + text(step.of(0)) + " | " + text(step.of(1)));
+    SCOPED_TRACE("round " + std::to_string(round) + ": " + textOf(step.of(0)) + " | " + textOf(step.of(1)));
     if (hasBuckets)
       bucketGradients(step.plan, 0, step.values);
     StepEvaluation before(step);
     const int64_t most = mostLive(step);
     overlapCollectives(step.plan, 0, step.values);
     StepEvaluation after(step);
-    ASSERT_EQ(before.history, after.history) << text(step.of(0)) << " | " << text(step.of(1));
-    ASSERT_EQ(before.values, after.values) << text(step.of(0)) << " | " << text(step.of(1));
-    ASSERT_LE(mostLive(step), most) << text(step.of(0)) << " | " << text(step.of(1));
+    ASSERT_EQ(before.history, after.history) << textOf(step.of(0)) << " | " << textOf(step.of(1));
+    ASSERT_EQ(before.values, after.values) << textOf(step.of(0)) << " | " << textOf(step.of(1));
+    ASSERT_LE(mostLive(step), most) << textOf(step.of(0)) << " | " << textOf(step.of(1));
     ASSERT_TRUE(placeBuffers(step.plan).ok());
     for (size_t p = 0; p < 2; ++p)
       for (size_t i = 0; i < step.of(p).size(); ++i) {

@@ -14,17 +14,17 @@ namespace hpc {
 namespace {
 
 /// One op on %m, which is %x : tensor<2x3x4x5xT> as tensor<6x4x5xT>.
-struct Case {
+struct LeadingDimsCase {
   std::string type;  ///< T
   std::string op;    ///< the whole line after "%r = "; %c : tensor<6x4x5xT> and %d, made of %y as %m of %x, may be used
   bool moves = true; ///< the op gets the parted dims
 };
 
-void PrintTo(const Case &test, std::ostream *out) { *out << test.op; }
+void PrintTo(const LeadingDimsCase &test, std::ostream *out) { *out << test.op; }
 
-std::vector<Case> cases() {
+std::vector<LeadingDimsCase> cases() {
   std::string m = "tensor<6x4x5xf32>", b = "tensor<6x4x5xi1>", i = "tensor<6x4x5xi64>";
-  std::vector<Case> all;
+  std::vector<LeadingDimsCase> all;
   for (std::string op : {"neg",     "abs",  "exp",   "log",  "sqrt",  "reciprocal", "tanh",   "erf",  "sin",     "cos",
                          "sigmoid", "relu", "floor", "ceil", "round", "sign",       "detach", "gelu", "softmax", "tan",
                          "asin",    "acos", "atan",  "sinh", "cosh",  "asinh",      "acosh",  "atanh"})
@@ -113,13 +113,13 @@ std::vector<Case> cases() {
   return all;
 }
 
-struct RaiseLeadingDims : testing::TestWithParam<Case> {
+struct RaiseLeadingDims : testing::TestWithParam<LeadingDimsCase> {
   MLIRContext context;
   RaiseLeadingDims() { context.loadDialect<nn::NNDialect, func::FuncDialect>(); }
 };
 
 TEST_P(RaiseLeadingDims, MovesOrLeaves) {
-  const Case &test = GetParam();
+  const LeadingDimsCase &test = GetParam();
   std::string whole = "tensor<2x3x4x5x" + test.type + ">", merged = "tensor<6x4x5x" + test.type + ">";
   std::string result = test.op.substr(test.op.rfind("-> ") + 3);
   std::string text = "func.func @main(%x: " + whole + ", %y: " + whole + ", %v: tensor<5x" + test.type +
@@ -195,7 +195,7 @@ TEST(RaiseLeadingDimsTable, HasEveryOp) {
   MLIRContext context;
   context.loadDialect<nn::NNDialect>();
   std::set<std::string> tested;
-  for (const Case &test : cases())
+  for (const LeadingDimsCase &test : cases())
     tested.insert(test.op.substr(0, test.op.find(' ')));
   for (RegisteredOperationName name : context.getRegisteredOperationsByDialect("nn"))
     if (name.hasInterface<LeadingDimsOpInterface>())

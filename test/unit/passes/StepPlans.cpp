@@ -120,7 +120,7 @@ StepEvaluation::StepEvaluation(const StepPlan &step) : plan(step.plan) {
 
 bool StepEvaluation::isFlying(const Ref &ref, bool write) const {
   for (const auto &[request, collective] : flights)
-    for (const Access &access : accessesOf(plan, {*collective, ""}))
+    for (const BufferAccess &access : accessesOf(plan, {*collective, ""}))
       if (access.ref.buffer == ref.buffer && (write || access.write) && ref.byteOffset >= access.ref.byteOffset &&
           ref.byteOffset < access.ref.byteOffset + access.bytes)
         return true;
@@ -141,7 +141,7 @@ void StepEvaluation::write(const Ref &ref, size_t value) {
 
 /// What lies in the source, each at its distance from the start, comes to lie in the target.
 void StepEvaluation::exchange(const Collective &collective) {
-  const Access source = accessesOf(plan, {collective, ""})[0];
+  const BufferAccess source = accessesOf(plan, {collective, ""})[0];
   size_t how = mix(mix(collective.axes.size(), size_t(collective.reduce)), size_t(collective.kind));
   std::vector<std::pair<Place, size_t>> results;
   for (const auto &[place, value] : memory)
@@ -174,7 +174,7 @@ void StepEvaluation::run(const Accumulate &sum) {
 void StepEvaluation::run(const Copy &copy) { write(copy.dst, read(copy.src)); }
 
 void StepEvaluation::run(const Collective &collective) {
-  for (const Access &access : accessesOf(plan, {collective, ""}))
+  for (const BufferAccess &access : accessesOf(plan, {collective, ""}))
     EXPECT_FALSE(isFlying(access.ref, access.write));
   if (collective.request < 0)
     return exchange(collective);

@@ -13,7 +13,7 @@ using namespace hpc::test;
 namespace {
 
 /// In f32, over a few steps that read what the one before rounded.
-constexpr double tolerance = 2e-5;
+constexpr double planTolerance = 2e-5;
 
 struct StepsThroughPlan : ExecProgramTest {
   /// The program with the numbers of its weights in it.
@@ -67,7 +67,7 @@ TEST_P(StepsThroughPlan, equalSerial) {
       ASSERT_TRUE(outputs.ok()) << layout.text << ": " << outputs.status().text();
       ASSERT_EQ(outputs->size(), expected[step].size());
       for (size_t i = 0; i < outputs->size(); ++i)
-        EXPECT_EQ(difference(expected[step][i], tensorFromArray((*outputs)[i]), tolerance), "")
+        EXPECT_EQ(difference(expected[step][i], tensorFromArray((*outputs)[i]), planTolerance), "")
             << layout.text << ", step " << step << ", output " << i;
     }
   }
