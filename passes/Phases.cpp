@@ -85,6 +85,7 @@ static void buildPartition(OpPassManager &passes, const Options &options) {
   passes.addPass(createDecomposeSharded()); // first: it makes ops that need reshards of their own
   passes.addPass(createCollectPartials());  // before reshards: partial terms of a sum share one all-reduce
   passes.addPass(createInsertReshards({options.zero}));
+  passes.addPass(createNarrowReshards()); // before tails, which are of what arrives
   passes.addPass(createFillTails()); // on the operands as they arrive, so after reshards
   passes.addPass(createLocalize());  // last: until here every shape is global
   passes.addPass(createVerifyPartitioned());

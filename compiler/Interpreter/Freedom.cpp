@@ -46,6 +46,17 @@ static double flushedOf(ArrayRef<const Tensor *> operands, int64_t terms, DType 
   return 0x1p-126 * double(terms) * largest;
 }
 
+Expected<std::vector<double>> freedomOfTerms(Operation *op, ArrayRef<const Tensor *> operands, unsigned result, const Tensor &sample) {
+  Expected<SummedTerms> terms = summedTerms(op, operands, result);
+  if (!terms.ok())
+    return terms.status();
+  std::vector<double> slack;
+  for (size_t i = 0; i < terms->magnitudes.size(); ++i)
+    slack.push_back(epsilonOf(DType::BF16) / 4 *
+                    std::hypot(sample.floats[i], terms->magnitudes[i] / std::sqrt(double(terms->count))));
+  return slack;
+}
+
 Expected<std::vector<double>> freedomOf(Operation *op, ArrayRef<const Tensor *> operands, int64_t rounded,
                                         unsigned result, const Tensor &unrounded, const Tensor &sample) {
   std::vector<double> slack;

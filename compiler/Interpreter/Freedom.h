@@ -15,6 +15,10 @@ bool isApproximate(Operation *op, DType dtype);
 /// A step of a composite that rounds to 16 bits: a kernel or a library that computes the composite whole may leave it out.
 std::vector<double> freedomOfRounding(Operation *op, ArrayRef<const Tensor *> operands, const Tensor &sample);
 
+/// What a product may lose where each rank rounds its term of the sum to bf16, and the sum is rounded. Terms of unrelated factors have the size of
+/// their norms over the root of the number of products; what related ones add up to is in the result.
+Expected<std::vector<double>> freedomOfTerms(Operation *op, ArrayRef<const Tensor *> operands, unsigned result, const Tensor &sample);
+
 /// For each element of a result how far a plan may be from any other by its freedom in this op alone; empty: not at all.
 /// `unrounded` is the sample before it was rounded, `rounded` the number of operands that hold rounding errors.
 Expected<std::vector<double>> freedomOf(Operation *op, ArrayRef<const Tensor *> operands, int64_t rounded, unsigned result,

@@ -3,6 +3,7 @@
 // structure and its numbers.
 #include "compiler/Interpreter/RunningError.h"
 
+#include "compiler/Dialect/NN/RoundedTerms.h"
 #include "compiler/Interpreter/Evaluators.h"
 #include "compiler/Interpreter/Freedom.h"
 
@@ -339,6 +340,12 @@ Expected<RunningError::Twins> RunningError::evaluate(Operation *op, ArrayRef<Twi
         if (!reach.ok())
           return reach.status();
         push(wanted, *reach, *sample);
+        if (withRoundedTerms.contains(op)) {
+          Expected<std::vector<double>> ofTerms = freedomOfTerms(op, inputs, i, *sample);
+          if (!ofTerms.ok())
+            return ofTerms.status();
+          push(wanted, *ofTerms, *sample);
+        }
         if (isStep)
           push(wanted, freedomOfRounding(op, inputs, *sample), *sample);
       }
@@ -499,6 +506,13 @@ RunningError::Twin RunningError::given(const std::shared_ptr<const Tensor> &tens
   setBound(twin, false);
   twin.relativeBound = relativeBoundOf(twin, {});
   return twin;
+}
+
+void RunningError::allowRoundedTerms(func::FuncOp serial) {
+  nn::Origins origins = nn::findOrigins(serial);
+  for (Operation &op : serial.getBody().front())
+    if (nn::mayRoundTerms(&op, origins))
+      withRoundedTerms.insert(&op);
 }
 
 Status RunningError::observe(Value value, const std::shared_ptr<const Tensor> &exact) {

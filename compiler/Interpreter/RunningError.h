@@ -22,6 +22,9 @@ double epsilonOf(DType dtype);
 
 class RunningError {
 public:
+  /// Lets ranks round their terms of sums over tensor axes to 16 bits where docs/numerics.md allows it (nn::mayRoundTerms).
+  void allowRoundedTerms(func::FuncOp serial);
+
   /// Sees every value of a serial run in double precision in the order in which it is produced (RunOptions::observe).
   Status observe(Value value, const std::shared_ptr<const Tensor> &exact);
 
@@ -105,6 +108,7 @@ private:
   std::vector<std::shared_ptr<const Tensor>> pending; ///< the results of an op that were seen so far
   std::optional<Overflow> overflow;
   bool losesBounds = false;
+  llvm::DenseSet<Operation *> withRoundedTerms;
   uint64_t randomState = 0x9e3779b97f4a7c15;          ///< the same pushes in every run
 };
 

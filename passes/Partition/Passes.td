@@ -36,6 +36,25 @@ def InsertReshards : PartitionPass<"hpc-insert-reshards"> {
   }];
   let options = [Option<"zero", "zero", "int64_t", "0", "level of hpc-annotate-zero">];
 }
+def NarrowReshards : PartitionPass<"hpc-narrow-reshards"> {
+  let summary = "What is read in 16 bits moves in 16 bits, and so do sums of 16-bit products over tensor axes";
+  let description = [{
+    A cast to 16 bits that alone reads a gathered, exchanged or permuted value goes before the collective, which changes no number. Terms of a sum over tensor
+    axes that products of a bf16 weight make (mayRoundTerms) are rounded by the ranks that hold them. What is only sliced is rounded behind.
+
+        %w = nn.parameter "fc" : tensor<8x8xf32, #dist.sharding<"[8@dp, 8]">>
+        %r = dist.reshard %w : ... -> tensor<8x8xf32, #dist.sharding<"[8, 8]">>
+        %n = nn.cast %r : tensor<8x8xf32> -> tensor<8x8xbf16>
+        %y = nn.matmul %x, %n : tensor<4x8xbf16>, tensor<8x8xbf16> -> tensor<4x8xf32, #dist.sharding<"[4, 8] partial{tp}">>
+        %s = dist.reshard %y : ... -> tensor<4x8xf32, #dist.sharding<"[4, 8]">>
+        // becomes
+        %c = nn.cast %w : tensor<8x8xf32, #dist.sharding<"[8@dp, 8]">> -> tensor<8x8xbf16, #dist.sharding<"[8@dp, 8]">>
+        %n = dist.reshard %c : ... -> tensor<8x8xbf16, #dist.sharding<"[8, 8]">>
+        %y = nn.matmul %x, %n : tensor<4x8xbf16>, tensor<8x8xbf16> -> tensor<4x8xbf16, #dist.sharding<"[4, 8] partial{tp}">>
+        %r = dist.reshard %y : ... -> tensor<4x8xbf16, #dist.sharding<"[4, 8]">>
+        %s = nn.cast %r : tensor<4x8xbf16> -> tensor<4x8xf32>
+  }];
+}
 def FillTails : PartitionPass<"hpc-fill-tails"> {
   let summary = "Identities into the padding that a reduction over a cut uneven factor would read";
   let description = "Parameters and inputs are zero in their padding already, so a sum needs no `dist.fill_tail` for them.";

@@ -36,6 +36,12 @@ static void findOps(ForwardPart &part) {
       part.gathers.insert(&op);
     }
   }
+  // What is made for a gather alone, as the rank's part of a weight in 16 bits, is made again with it.
+  for (Operation *op : llvm::reverse(part.ops))
+    if (op->getNumOperands() > 0 && !op->use_empty() && llvm::all_of(op->getUsers(), [&](Operation *user) {
+          return part.gathers.contains(user);
+        }) && llvm::all_of(op->getResults(), [&](Value value) { return part.sameAlways.contains(value); }))
+      part.gathers.insert(op);
 }
 
 static void findReads(ForwardPart &part) {

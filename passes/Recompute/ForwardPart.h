@@ -18,7 +18,7 @@ struct ForwardPart {
   llvm::SetVector<Value> read;        ///< results of `ops` that gradients read, in program order
   int64_t slots = 1;                  ///< micro-batches of which a value is kept at once
   llvm::DenseSet<Value> sameAlways;   ///< results of `ops` that are the same in every micro-batch: what is made of weights alone
-  /// Ops that make such values, and gather parameters on the way.
+  /// Ops that make such values, and gather parameters on the way; and what is made for these alone.
   llvm::DenseSet<Operation *> gathers;
   int64_t lastBlock = -1;
 

@@ -36,6 +36,7 @@ ALLOWED = {  # the first prefix that fits counts
     "passes/Kernels/": {"ReduceOp", "MatmulOp", "TransposeOp", "ReshapeOp"},
     "passes/Lower/": {"MatmulOp", "ReshapeOp"},
     "passes/Partition/CollectPartials.cpp": {"AddOp", "MulOp"},  # sums of scaled terms
+    "passes/Partition/NarrowReshards.cpp": {"CastOp"},  # which that pass moves and makes
     "passes/Stage/SumsOverParts.cpp": {"AddOp"},  # terms that lie in several stages
     "passes/Train/BuildGradients.cpp": {"DetachOp", "SelectOp"},  # where gradients stop, which that pass removes
     "passes/Annotate/SumMeeting.cpp": {"AddOp", "MulOp"},  # which that pass puts together

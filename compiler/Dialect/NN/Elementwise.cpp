@@ -1,5 +1,6 @@
 // Elementwise ops: broadcasting, and what their partial sums and casts may do.
 #include "compiler/Dialect/NN/NN.h"
+#include "compiler/Dialect/NN/RoundedTerms.h"
 
 namespace hpc::nn {
 
@@ -72,7 +73,7 @@ ShardingRule CastOp::getShardingRule() {
   // Every number of `from` is one of `to`: not f16 to bf16, nor the other way.
   bool widens = from && to &&
                 APFloat::isRepresentableBy(from.getFloatSemantics(), to.getFloatSemantics());
-  return elementwiseRule(*this, widens ? LinearClause{LinearClause::Sum, {0}} : LinearClause{});
+  return elementwiseRule(*this, widens || roundsTerms(*this) ? LinearClause{LinearClause::Sum, {0}} : LinearClause{});
 }
 LogicalResult CastOp::verify() { return verifyElementwise(*this); }
 

@@ -12,7 +12,7 @@ namespace hpc::test {
 /// Pipelines, as mlir-opt takes them.
 constexpr const char *propagatePipeline = "hpc-propagate-shardings,hpc-verify-propagated";
 constexpr const char *partitionPipeline =
-    "hpc-decompose-sharded,hpc-collect-partials,hpc-insert-reshards,hpc-fill-tails,hpc-localize,hpc-verify-partitioned";
+    "hpc-decompose-sharded,hpc-collect-partials,hpc-insert-reshards,hpc-narrow-reshards,hpc-fill-tails,hpc-localize,hpc-verify-partitioned";
 
 /// A context with the dialects loaded and the passes registered; diagnostics are collected.
 struct Compiler {

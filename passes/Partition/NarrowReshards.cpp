@@ -1,0 +1,149 @@
+// Pass hpc-narrow-reshards: what is read in 16 bits alone moves in 16 bits, and sums of 16-bit products over ranks of tensor
+// parallelism have terms of 16 bits. The first changes no number; docs/numerics.md says what the second does.
+#include "compiler/Dialect/Dist/Correspondence.h"
+#include "compiler/Dialect/Dist/FactorShardings.h"
+#include "compiler/Dialect/NN/RoundedTerms.h"
+#include "passes/Partition/Passes.h"
+
+namespace hpc {
+#define GEN_PASS_DEF_NARROWRESHARDS
+#include "passes/Partition/Passes.h.inc"
+
+using namespace dist;
+
+static RankedTensorType withElement(Value value, Type element) {
+  RankedTensorType type = nn::tensorType(value);
+  return RankedTensorType::get(type.getShape(), element, type.getEncoding());
+}
+
+/// The 16-bit float type in which alone a value is read; null where it is read otherwise.
+static Type typeOfReaders(Value value) {
+  Type narrow;
+  for (Operation *user : value.getUsers()) {
+    auto cast = dyn_cast<nn::CastOp>(user);
+    Type to = cast ? nn::tensorType(cast.getResult()).getElementType() : Type();
+    if (!to || !(to.isBF16() || to.isF16()) || (narrow && narrow != to))
+      return {};
+    narrow = to;
+  }
+  return narrow;
+}
+
+namespace {
+class Narrower {
+public:
+  Narrower(func::FuncOp function) : mesh(meshOf(function)), origins(nn::findOrigins(function)) {}
+
+  void narrow(ReshardOp reshard) {
+    Sharding from = shardingOf(reshard.getOperand()), to = shardingOf(reshard.getResult());
+    if (!nn::tensorType(reshard.getResult()).getElementType().isF32())
+      return;
+    Type read = typeOfReaders(reshard.getResult());
+    if (from.partial.empty() && read && moves(from, to))
+      roundBefore(reshard, copyOf(reshard.getOperand(), read), read);
+    else if (to.partial.empty() && !from.partial.empty() && hasRoundedTerms(reshard.getOperand()))
+      roundBefore(reshard, termsOf(reshard.getOperand()), read);
+  }
+
+private:
+  /// Whether bytes go to other ranks: what is sliced is rounded behind.
+  bool moves(const Sharding &from, const Sharding &to) const {
+    Expected<std::vector<ReshardStep>> steps = planReshard(from, to, mesh);
+    return steps.ok() && llvm::any_of(*steps, [](const ReshardStep &step) { return step.kind != ReshardStep::Slice; });
+  }
+
+  /// Whether every term of a sum over ranks of tensor parallelism alone comes of products whose terms may be rounded.
+  bool hasRoundedTerms(Value sum) const {
+    const AxisNames axes = shardingOf(sum).partial;
+    if (llvm::any_of(axes, [&](const std::string &axis) { return !mesh.hasRole(axis, AxisRole::Tensor); }))
+      return false;
+    llvm::SetVector<Value> pending;
+    pending.insert(sum);
+    for (size_t i = 0; i < pending.size(); ++i) {
+      Operation *op = pending[i].getDefiningOp();
+      if (!op || isa<ReshardOp>(op))
+        return false;
+      bool passesOn = false;
+      for (Value operand : op->getOperands())
+        if (!shardingOf(operand).partial.empty()) {
+          passesOn = true;
+          pending.insert(operand);
+        }
+      if (!passesOn && !nn::mayRoundTerms(op, origins))
+        return false;
+    }
+    return true;
+  }
+
+  /// A value rounded where it is, once for all that move it.
+  Value copyOf(Value value, Type narrow) {
+    Value &copy = copies[{value, narrow}];
+    if (!copy) {
+      OpBuilder builder(value.getContext());
+      builder.setInsertionPointAfterValue(value);
+      copy = nn::CastOp::create(builder, value.getLoc(), withElement(value, narrow), value);
+    }
+    return copy;
+  }
+
+  /// Terms in bf16: a product rounds its own where nothing else reads them.
+  Value termsOf(Value sum) {
+    Type narrow = BFloat16Type::get(sum.getContext());
+    if (sum.hasOneUse() && nn::mayRoundTerms(sum.getDefiningOp(), origins)) {
+      sum.setType(withElement(sum, narrow));
+      return sum;
+    }
+    Value terms = copyOf(sum, narrow);
+    nn::setRoundsTerms(terms.getDefiningOp<nn::CastOp>());
+    return terms;
+  }
+
+  /// Lets the reshard move `narrow`. Who reads it in that type, `read`, reads what arrives.
+  void roundBefore(ReshardOp reshard, Value narrow, Type read) {
+    Type type = nn::tensorType(narrow).getElementType();
+    SmallVector<nn::CastOp> readers;
+    if (read == type)
+      for (Operation *user : reshard.getResult().getUsers())
+        readers.push_back(cast<nn::CastOp>(user));
+    reshard->setOperand(0, narrow);
+    reshard.getResult().setType(cast<RankedTensorType>(withElement(reshard.getResult(), type)));
+    if (readers.empty()) {
+      OpBuilder builder(reshard->getContext());
+      builder.setInsertionPointAfter(reshard);
+      auto wide = nn::CastOp::create(builder, reshard.getLoc(),
+                                     withElement(reshard.getResult(), Float32Type::get(reshard.getContext())),
+                                     reshard.getResult());
+      reshard.getResult().replaceAllUsesExcept(wide.getResult(), wide);
+      return;
+    }
+    // What is rounded before it moves is the value that its first reader made.
+    if (std::optional<int64_t> made = valueIdsOf(readers.front()).made; made && shardingOf(narrow).partial.empty()) {
+      if (ValueIds ids = valueIdsOf(narrow.getDefiningOp()); !ids.made)
+        setValueIds(narrow.getDefiningOp(), {made, ids.moved});
+      setValueIds(reshard, {{}, made});
+    }
+    for (nn::CastOp reader : readers) {
+      reader.getResult().replaceAllUsesWith(reshard.getResult());
+      reader.erase();
+    }
+  }
+
+  Mesh mesh;
+  nn::Origins origins;
+  DenseMap<std::pair<Value, Type>, Value> copies;
+};
+
+struct NarrowReshards : impl::NarrowReshardsBase<NarrowReshards> {
+  void runOnOperation() override {
+    auto function = getOperation().lookupSymbol<func::FuncOp>("main");
+    if (!function)
+      return;
+    Narrower narrower(function);
+    // Last to first: a reshard of what another one makes is rounded before both.
+    SmallVector<ReshardOp> reshards(function.front().getOps<ReshardOp>());
+    for (ReshardOp reshard : llvm::reverse(reshards))
+      narrower.narrow(reshard);
+  }
+};
+} // namespace
+} // namespace hpc
