@@ -77,6 +77,7 @@ PlaneProduct::PlaneProduct(const GemmCall &call) : windows(*call.plan.windows), 
     }
     offsets.push_back(offset);
   }
+  findLines();
 }
 
 std::unique_ptr<PlaneProduct> PlaneProduct::create(const GemmCall &call) {
@@ -100,10 +101,9 @@ int64_t PlaneProduct::scratch() const {
   return (channels * plane + roundUp(span, block) + 2 * block) * int64_t(sizeof(float));
 }
 
-void PlaneProduct::lay(const float *image, float *to) const {
-  const size_t dims = windows.image.size(), last = dims - 1;
-  const int64_t lines = plane / lengths[last]; // of all phases
-  for (int64_t line = 0; line < lines; ++line, to += lengths[last]) {
+void PlaneProduct::findLines() {
+  const size_t last = windows.image.size() - 1;
+  for (int64_t line = 0; line < plane / lengths[last]; ++line) { // of all phases
     int64_t within = line % (phase / lengths[last]), rest = line / (phase / lengths[last]);
     const int64_t ofLast = rest % phases[last];
     rest /= phases[last];
@@ -115,8 +115,15 @@ void PlaneProduct::lay(const float *image, float *to) const {
       at += x * step;
       step *= windows.image[d];
     }
-    writeRun(image + (isInside ? at : 0), isInside ? windows.image[last] : 0, ofLast - windows.low[last], windows.strides[last],
-             lengths[last], to);
+    lines.push_back({isInside ? at : 0, isInside ? windows.image[last] : 0, ofLast - windows.low[last]});
+  }
+  for (int64_t line = 0; line < windows.columns() / windows.counts[last]; ++line) {
+    int64_t rest = line, from = 0, step = lengths[last];
+    for (size_t d = last; d-- > 0; rest /= windows.counts[d]) {
+      from += rest % windows.counts[d] * step;
+      step *= lengths[d];
+    }
+    results.push_back(from);
   }
 }
 
@@ -124,20 +131,19 @@ void PlaneProduct::multiply(const GemmCall &call, const float *a, const float *i
   static AddUp *const add = bestAddUp();
   const int64_t size = windows.rowsOfChannel(), channels = ceilDiv(k, size), last = windows.counts.back(), pitch = lengths.back();
   float *const planes = reinterpret_cast<float *>(scratch.data()), *const sums = planes + channels * plane + block;
-  for (int64_t channel = 0; channel < channels; ++channel)
-    lay(image + channel * windows.imageSize(), planes + channel * plane);
-  const size_t dims = windows.counts.size();
+  const int64_t imageSize = windows.imageSize(), stride = windows.strides.back();
+  for (int64_t channel = 0; channel < channels; ++channel, image += imageSize) {
+    float *to = planes + channel * plane;
+    for (const Line &line : lines) {
+      writeRun(image + line.at, line.size, line.first, stride, pitch, to);
+      to += pitch;
+    }
+  }
   for (int64_t row = 0; row < m; ++row) {
     add(a + row * call.plan.a.ld, offsets.data(), k, planes, span, sums);
     float *to = c + row * call.plan.c.ld;
-    for (int64_t line = 0; line < call.n / last; ++line, to += last) {
-      int64_t rest = line, from = 0, step = pitch;
-      for (size_t d = dims - 1; d-- > 0; rest /= windows.counts[d]) {
-        from += rest % windows.counts[d] * step;
-        step *= lengths[d];
-      }
-      std::copy(sums + from, sums + from + last, to);
-    }
+    for (int64_t from : results)
+      to = std::copy(sums + from, sums + from + last, to);
   }
 }
 

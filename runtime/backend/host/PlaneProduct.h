@@ -19,7 +19,7 @@ public:
 
 private:
   explicit PlaneProduct(const GemmCall &call);
-  void lay(const float *image, float *to) const;
+  void findLines();
 
   const plan::Windows windows;
   const int64_t m, k;
@@ -28,6 +28,12 @@ private:
   int64_t plane = 1, phase = 1;  ///< elements of a plane, and of one of its phases
   int64_t span = 0;              ///< from the first position to behind the last one, junk between lines included
   std::vector<int64_t> offsets;  ///< by row of the windows: where its first position lies
+  /// Of a plane: `size` elements of the image from `at` on, the first of the line being number `first` of these.
+  struct Line {
+    int64_t at, size, first;
+  };
+  std::vector<Line> lines;
+  std::vector<int64_t> results; ///< where the sums of each line of positions begin
 };
 
 } // namespace hpc::host
