@@ -92,6 +92,41 @@ TEST_F(KernelTest, OneHotSumsOfNothingElse) {
   }
 }
 
+// Nor are sums over two dims, positions along another dim or of fewer bits, and picks of what a row is made of first.
+TEST_F(KernelTest, OneHotSumsOfOtherDimsAndOfRows) {
+  const std::string zero = "%z = nn.constant dense<0.0> : tensor<f32> : tensor<f32>\n";
+  checkBody("%x: tensor<37x8xf32>, %l: tensor<8xi64>", zero + R"(
+    %i = nn.iota {dim = 0 : i64} : tensor<37x1xi64>
+    %c = nn.compare eq %i, %l : tensor<37x1xi64>, tensor<8xi64> -> tensor<37x8xi1>
+    %s = nn.select %c, %x, %z : tensor<37x8xi1>, tensor<37x8xf32>, tensor<f32> -> tensor<37x8xf32>
+    %r = nn.reduce sum %s {axes = array<i64: 0, 1>} : tensor<37x8xf32> -> tensor<1x1xf32>)",
+            "tensor<1x1xf32>", {someFloats({numColumns, numRows}), labels(0, {numRows})});
+  Tensor small = labels(0, {numRows, 1});
+  small.ints = {0, 1, 2, 2, 4, 3, 6, 7};
+  checkBody("%x: tensor<8x8xf32>, %l: tensor<8x1xi64>", zero + R"(
+    %i = nn.iota {dim = 0 : i64} : tensor<8x1xi64>
+    %c = nn.compare eq %i, %l : tensor<8x1xi64>, tensor<8x1xi64> -> tensor<8x1xi1>
+    %s = nn.select %c, %x, %z : tensor<8x1xi1>, tensor<8x8xf32>, tensor<f32> -> tensor<8x8xf32>
+    %r = nn.reduce sum %s {axes = array<i64: 1>} : tensor<8x8xf32> -> tensor<8x1xf32>)",
+            "tensor<8x1xf32>", {someFloats({numRows, numRows}), small});
+  Tensor narrow = small;
+  narrow.dtype = DType::I32;
+  checkBody("%x: tensor<8x37xf32>, %l: tensor<8x1xi32>", zero + R"(
+    %i = nn.iota {dim = 0 : i64} : tensor<37xi32>
+    %c = nn.compare eq %i, %l : tensor<37xi32>, tensor<8x1xi32> -> tensor<8x37xi1>
+    %s = nn.select %c, %x, %z : tensor<8x37xi1>, tensor<8x37xf32>, tensor<f32> -> tensor<8x37xf32>
+    %r = nn.reduce sum %s {axes = array<i64: 1>} : tensor<8x37xf32> -> tensor<8x1xf32>)",
+            "tensor<8x1xf32>", {someFloats({numRows, numColumns}), narrow});
+  checkBody("%x: tensor<8x37xf32>, %l: tensor<8x1xi64>", zero + R"(
+    %y = nn.softmax %x : tensor<8x37xf32> -> tensor<8x37xf32>
+    %i = nn.iota {dim = 0 : i64} : tensor<37xi64>
+    %c = nn.compare eq %i, %l : tensor<37xi64>, tensor<8x1xi64> -> tensor<8x37xi1>
+    %s = nn.select %c, %y, %z : tensor<8x37xi1>, tensor<8x37xf32>, tensor<f32> -> tensor<8x37xf32>
+    %t = nn.reduce sum %s {axes = array<i64: 1>} : tensor<8x37xf32> -> tensor<8x1xf32>
+    %r = nn.sub %y, %t : tensor<8x37xf32>, tensor<8x1xf32> -> tensor<8x37xf32>)",
+            "tensor<8x37xf32>", {someFloats({numRows, numColumns}), small});
+}
+
 // Exponents of a row minus its maximum may take the shorter way; those of another row's maximum may not: they overflow.
 TEST_F(KernelTest, SoftmaxWrittenOut) {
   Tensor x = someFloats({40, 40});
