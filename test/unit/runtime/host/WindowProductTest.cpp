@@ -8,7 +8,7 @@ using namespace hpc;
 
 namespace {
 
-struct Case {
+struct WindowCase {
   const char *name;
   int64_t batch, groups, rows;       ///< rows of C in a group: channels out
   plan::Windows windows;             ///< channels in, of a group
@@ -18,7 +18,7 @@ struct Case {
 };
 
 /// Small multiples of 1/8, exact in bf16, with sums below 2^20: exact in f32.
-std::vector<std::byte> numbers(DType type, int64_t count, int64_t seed) {
+std::vector<std::byte> windowNumbers(DType type, int64_t count, int64_t seed) {
   std::vector<std::byte> list(size_t(count * byteSize(type)));
   for (int64_t i = 0; i < count; ++i)
     test::set(type, list.data(), i, double((i * 7919 + seed) % 17 - 8) / 8);
@@ -26,7 +26,7 @@ std::vector<std::byte> numbers(DType type, int64_t count, int64_t seed) {
 }
 
 /// image[channel, position of window `column` at offset `row`], 0 outside.
-double windowElement(const Case &test, const std::byte *image, int64_t first, int64_t row, int64_t column) {
+double windowElement(const WindowCase &test, const std::byte *image, int64_t first, int64_t row, int64_t column) {
   const plan::Windows &w = test.windows;
   int64_t channel = row / w.rowsOfChannel(), offset = row % w.rowsOfChannel(), at = 0, step = 1;
   for (size_t d = w.image.size(); d-- > 0;) {
@@ -46,7 +46,7 @@ struct Outcome {
   bool isConvolution = false, isPacked = false;
 };
 
-Outcome runCase(const Case &test, int64_t threads, bool tiles, bool packs, bool check) {
+Outcome runWindows(const WindowCase &test, int64_t threads, bool tiles, bool packs, bool check) {
   const plan::Windows &w = test.windows;
   const int64_t all = w.channels * w.rowsOfChannel(), used = test.k < 0 ? all : test.k, positions = w.columns(),
                 m = test.rows, n = test.transpose ? used : positions, k = test.transpose ? positions : used,
@@ -67,8 +67,8 @@ Outcome runCase(const Case &test, int64_t threads, bool tiles, bool packs, bool 
   gemm.b.stride = {test.groups * image, image};
   gemm.c.stride = {test.groups * m * n, m * n};
   const int64_t matrices = shares ? test.groups : products;
-  std::vector<std::byte> a = numbers(test.type, matrices * m * k, 1), b = numbers(test.type, products * image, 2), stored = a,
-                         c = numbers(test.result, products * m * n, 3), before = c;
+  std::vector<std::byte> a = windowNumbers(test.type, matrices * m * k, 1), b = windowNumbers(test.type, products * image, 2), stored = a,
+                         c = windowNumbers(test.result, products * m * n, 3), before = c;
   if (!test.add)
     for (int64_t i = 0; i < products * m * n; ++i)
       test::set(test.result, c.data(), i, NAN);
@@ -110,7 +110,7 @@ const plan::Windows line{3, {50}, {4}, {24}, {2}, {1}, {0}}, // the last element
     deepCube{8, {9, 8, 10}, {3, 3, 3}, {9, 4, 5}, {1, 2, 2}, {1, 1, 1}, {1, 1, 1}}, few{130, {7, 7}, {3, 3}, {7, 7}, {1, 1}, {1, 1}, {1, 1}},
     narrow{13, {12, 12}, {3, 3}, {12, 12}, {1, 1}, {1, 1}, {1, 1}}, one{40, {17, 9}, {1, 1}, {9, 5}, {2, 2}, {1, 1}, {0, 0}};
 
-const Case columns[] = {{"line", 2, 1, 5, line},
+const WindowCase columnCases[] = {{"line", 2, 1, 5, line},
                         {"padded", 1, 3, 4, padded},
                         {"square", 3, 2, 7, square},
                         {"uneven", 2, 1, 9, uneven},
@@ -129,7 +129,7 @@ const Case columns[] = {{"line", 2, 1, 5, line},
                         {"gradient of a cube", 2, 1, 3, cube, DType::F32, DType::F32, true},
                         {"gradient of many", 2, 1, 40, deepSquare, DType::F32, DType::F32, true, true},
                         {"gradient in bf16", 2, 1, 40, deepSquare, DType::BF16, DType::F32, true}};
-const Case convolutions[] = {{"deep line", 2, 1, 48, deepLine},
+const WindowCase convolutionCases[] = {{"deep line", 2, 1, 48, deepLine},
                              {"deep square", 1, 1, 64, deepSquare},
                              {"groups", 2, 3, 32, deepSquare},
                              {"strided", 2, 1, 40, strided},
@@ -142,22 +142,22 @@ const Case convolutions[] = {{"deep line", 2, 1, 48, deepLine},
 
 // Channels, offsets, strides, dilations, paddings, groups and the batch, in every number of dims and every type.
 TEST(WindowProduct, IsAConvolution) {
-  for (const Case &test : columns)
+  for (const WindowCase &test : columnCases)
     for (bool tiles : {false, true})
-      EXPECT_FALSE(runCase(test, 1, tiles, false, true).isConvolution) << test.name;
-  for (const Case &test : convolutions)
+      EXPECT_FALSE(runWindows(test, 1, tiles, false, true).isConvolution) << test.name;
+  for (const WindowCase &test : convolutionCases)
     for (bool packs : {false, true})
-      runCase(test, 1, true, packs, true);
+      runWindows(test, 1, true, packs, true);
 }
 
 // Which thread computes a part is chance; it must not show.
 TEST(WindowProduct, HasTheBitsOfOneThread) {
-  for (const auto &list : {std::vector<Case>(std::begin(columns), std::end(columns)),
-                           std::vector<Case>(std::begin(convolutions), std::end(convolutions))})
-    for (const Case &test : list) {
-      const Outcome alone = runCase(test, 1, true, false, false);
+  for (const auto &list : {std::vector<WindowCase>(std::begin(columnCases), std::end(columnCases)),
+                           std::vector<WindowCase>(std::begin(convolutionCases), std::end(convolutionCases))})
+    for (const WindowCase &test : list) {
+      const Outcome alone = runWindows(test, 1, true, false, false);
       for (int64_t threads : {2, 5})
-        EXPECT_EQ(runCase(test, threads, true, true, false).c, alone.c) << test.name << " on " << threads << " threads";
+        EXPECT_EQ(runWindows(test, threads, true, true, false).c, alone.c) << test.name << " on " << threads << " threads";
     }
 }
 
@@ -166,8 +166,8 @@ TEST(WindowProduct, OneDnnConvolves) {
   if (!__builtin_cpu_supports("avx2"))
     GTEST_SKIP() << "oneDNN has no fast convolutions here";
   int packed = 0;
-  for (const Case &test : convolutions) {
-    const Outcome run = runCase(test, 1, true, true, false);
+  for (const WindowCase &test : convolutionCases) {
+    const Outcome run = runWindows(test, 1, true, true, false);
     EXPECT_TRUE(run.isConvolution) << test.name;
     packed += run.isPacked;
   }
@@ -176,8 +176,8 @@ TEST(WindowProduct, OneDnnConvolves) {
 
 // What is not in memory needs little of it: neither the columns (19 MB here) nor the image are written a second time.
 TEST(WindowProduct, TakesLittleMemory) {
-  for (const Case &test : {Case{"columns", 1, 1, 16, {4, {130000}, {9}, {130000}, {1}, {1}, {4}}},
-                           Case{"convolution", 1, 1, 16, {32, {40000}, {5}, {40000}, {1}, {1}, {2}}}}) {
+  for (const WindowCase &test : {WindowCase{"columns", 1, 1, 16, {4, {130000}, {9}, {130000}, {1}, {1}, {4}}},
+                           WindowCase{"convolution", 1, 1, 16, {32, {40000}, {5}, {40000}, {1}, {1}, {2}}}}) {
     plan::Gemm gemm;
     gemm.windows = test.windows;
     const int64_t k = test.windows.channels * test.windows.rowsOfChannel(), n = test.windows.columns();
