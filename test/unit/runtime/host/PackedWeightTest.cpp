@@ -7,7 +7,7 @@ using namespace hpc;
 
 namespace {
 
-struct Case {
+struct PackedCase {
   int64_t m, n, k, stored; ///< `stored`: depth of B in memory, of which the product takes k
   bool transpose = false;
 };
@@ -21,7 +21,7 @@ std::vector<std::byte> numbers(DType type, int64_t count, int64_t seed) {
 }
 std::byte *bytes(std::vector<float> &list) { return reinterpret_cast<std::byte *>(list.data()); }
 
-plan::Gemm gemmOf(DType a, DType b, const Case &test) {
+plan::Gemm gemmOf(DType a, DType b, const PackedCase &test) {
   plan::Gemm gemm;
   gemm.a.dtype = a;
   gemm.b.dtype = b;
@@ -45,7 +45,7 @@ TEST(PackedWeight, GivesTheSameProducts) {
                                                                    {DType::F32, DType::BF16},
                                                                    {DType::BF16, DType::I8}})
     for (int64_t threads : {1, 3})
-      for (const Case &test : std::vector<Case>{{9, 16, 8, 8},
+      for (const PackedCase &test : std::vector<PackedCase>{{9, 16, 8, 8},
                                                 {64, 768, 100, 100},
                                                 {65, 130, 801, 801},
                                                 {65, 130, 802, 802},
@@ -89,7 +89,7 @@ TEST(PackedWeight, GivesTheSameProducts) {
 TEST(PackedWeight, StaysWhereOneProductWantsItStored) {
   for (DType type : {DType::F32, DType::BF16}) {
     host::HostDevice device(false);
-    const Case large{64, 96, 80, 80}, few{3, 96, 80, 80};
+    const PackedCase large{64, 96, 80, 80}, few{3, 96, 80, 80};
     const plan::Gemm gemm = gemmOf(type, type, large);
     std::vector<std::byte> a = numbers(type, 64 * 80, 1), b = numbers(type, 96 * 80, 2), stored = b;
     std::vector<float> c(64 * 96);
