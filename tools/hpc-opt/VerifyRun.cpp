@@ -3,6 +3,7 @@
 #include "tools/hpc-opt/VerifyRun.h"
 
 #include "compiler/Dialect/NN/Ports.h"
+#include "compiler/ElementType.h"
 #include "compiler/Location.h"
 #include "passes/Lower/Tables.h"
 #include "runtime/backend/host/HostBackend.h"
@@ -19,7 +20,7 @@ namespace {
 struct Checkpoint {
   const LoweredValue *lowered;
   plan::Slice slice;
-  DType dtype;
+  DType dtype; ///< of the buffer, which may be narrower than the serial value's
   std::vector<int64_t> box;
   std::shared_ptr<const Tensor> expected; ///< the global value; a rank's part is cut when it is compared
   double bound;
@@ -123,7 +124,7 @@ static void addCheckpoints(Comparison &comparison, const Verification &what, con
     double bound = reference.bounds.at(lowered.id);
     auto type = cast<RankedTensorType>(lowered.value.getType());
     comparison.checkpoints[{lowered.stage, lowered.program, lowered.instruction}].push_back(
-        {&lowered, tables.slice(sharding.getValue()), tensor.dtype, type.getShape().vec(), expected->second, bound});
+        {&lowered, tables.slice(sharding.getValue()), dtypeOf(type), type.getShape().vec(), expected->second, bound});
   }
 }
 
