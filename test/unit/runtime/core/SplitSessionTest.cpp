@@ -18,7 +18,7 @@ namespace {
 
 constexpr int64_t worldSize = 4;
 
-Array input(int64_t seed) {
+Array inputOf(int64_t seed) {
   Array x = Array::zeros(DType::F32, {4, 6});
   std::vector<float> list = TinyPlan::values(24, seed);
   std::copy(list.begin(), list.end(), x.as<float>());
@@ -90,7 +90,7 @@ TEST(SplitSession, EverySplitComputesTheSame) {
         options.poison = poison;
       std::vector<Status> statuses = joined.onParts([&](size_t part, Session &session) {
         for (int64_t seed : {0, 3, 8}) {
-          Expected<std::vector<Array>> outputs = session.run({input(seed)});
+          Expected<std::vector<Array>> outputs = session.run({inputOf(seed)});
           HPC_RETURN_IF_ERROR(outputs.status());
           joined.expectRight(part, *outputs, seed);
         }
@@ -160,10 +160,10 @@ TEST(SplitSession, OutputsOnRequest) {
     for (const Status &status : joined.onParts([&](size_t part, Session &session) {
            std::vector<Array> outputs;
            for (int64_t seed : {0, 3, 8}) {
-             HPC_RETURN_IF_ERROR(session.run({input(seed + 1)}, outputs, Outputs::Ordinary));
+             HPC_RETURN_IF_ERROR(session.run({inputOf(seed + 1)}, outputs, Outputs::Ordinary));
              EXPECT_EQ(outputs.size(), part == 0 ? 1u : 0u);
              EXPECT_TRUE(outputs.empty() || outputs[0].data.empty());
-             HPC_RETURN_IF_ERROR(session.run({input(seed)}, outputs, Outputs::All));
+             HPC_RETURN_IF_ERROR(session.run({inputOf(seed)}, outputs, Outputs::All));
              joined.expectRight(part, outputs, seed);
            }
            return Status::success();
@@ -203,7 +203,7 @@ TEST(SplitSession, StatesLiveAcrossSteps) {
       for (const Status &status : joined.onParts([&](size_t part, Session &session) {
              std::vector<float> state(14, 0.5f);
              for (int64_t seed : {0, 3, 8}) {
-               Expected<std::vector<Array>> outputs = session.run({input(seed)});
+               Expected<std::vector<Array>> outputs = session.run({inputOf(seed)});
                HPC_RETURN_IF_ERROR(outputs.status());
                std::vector<float> x = TinyPlan::values(24, seed);
                for (size_t i = 0; i < 4 * 7 * 6; ++i) // row, column, k
@@ -232,12 +232,12 @@ TEST(SplitSession, AnErrorOfOneRankEndsAllWithOneMessage) {
         std::atomic<size_t> failed{0};
         std::vector<std::string> first(joined.parts.size());
         std::vector<Status> statuses = joined.onParts([&](size_t part, Session &session) {
-          first[part] = session.run({input(0)}).status().text();
+          first[part] = session.run({inputOf(0)}).status().text();
           if (++failed == joined.parts.size())
             broken = false;
           while (broken)
             std::this_thread::yield();
-          Expected<std::vector<Array>> outputs = session.run({input(2)});
+          Expected<std::vector<Array>> outputs = session.run({inputOf(2)});
           HPC_RETURN_IF_ERROR(outputs.status());
           joined.expectRight(part, *outputs, 2);
           return Status::success();
@@ -269,7 +269,7 @@ TEST(SplitSession, AStepThatOneDoesNotBeginEndsAll) {
   for (size_t wrong : {0, 1}) {
     Joined joined(0b010);
     for (const Status &status : joined.onParts([&](size_t part, Session &session) {
-           return session.run({part == wrong ? Array::zeros(DType::I32, {4, 6}) : input(0)}).status();
+           return session.run({part == wrong ? Array::zeros(DType::I32, {4, 6}) : inputOf(0)}).status();
          }))
       EXPECT_THAT(status.text(), HasSubstr("error[usage]: input 'x' is 4x6 of i32"));
   }
@@ -279,7 +279,7 @@ TEST(SplitSession, ASessionThatEndsIsNotWaitedFor) {
   for (size_t quitter : {0, 1}) {
     Joined joined(0b010);
     std::vector<Status> statuses = joined.onParts(
-        [&](size_t part, Session &session) { return part == quitter ? Status() : session.run({input(0)}).status(); });
+        [&](size_t part, Session &session) { return part == quitter ? Status() : session.run({inputOf(0)}).status(); });
     EXPECT_TRUE(statuses[quitter].ok());
     EXPECT_THAT(statuses[1 - quitter].text(), HasSubstr("the session with ranks " + std::to_string(2 * quitter) +
                                                         " to " + std::to_string(2 * quitter + 1) + " has ended"));
@@ -291,7 +291,7 @@ TEST(SplitSession, MemoryIsCheckedForTheRanksOfThisProcess) {
   Joined joined(0b010);
   joined.plans[1].stages[0].workBytes = int64_t(1) << 60;
   for (const Status &status : joined.onParts([&](size_t part, Session &session) {
-         Expected<std::vector<Array>> outputs = session.run({input(3)});
+         Expected<std::vector<Array>> outputs = session.run({inputOf(3)});
          HPC_RETURN_IF_ERROR(outputs.status());
          joined.expectRight(part, *outputs, 3);
          return Status::success();

@@ -15,7 +15,7 @@ using testing::HasSubstr;
 
 namespace {
 
-struct Case {
+struct BrokenPlan {
   const char *name;
   std::function<void(Plan &)> change;
   std::vector<const char *> messages; ///< all of them
@@ -25,7 +25,7 @@ void setSchedule(Plan &plan, int stage, const char *text) {
   plan.stages[stage].schedule = *bindSchedule(*parseSchedule(text), plan.stages[stage].programs);
 }
 
-const Case cases[] = {
+const BrokenPlan cases[] = {
     // What an ordinary step skips must not be what it reads.
     {"SkippedButRead",
      [](Plan &p) { program(p, 1, 1)[stage1::CopyO].onRequest = true; },
@@ -301,9 +301,9 @@ const Case cases[] = {
     {"OutputMissing", [](Plan &p) { program(p, 1, 1).pop_back(); }, {"output 'out': no owner stores any of it"}},
 };
 
-void PrintTo(const Case &value, std::ostream *stream) { *stream << value.name; }
+void PrintTo(const BrokenPlan &value, std::ostream *stream) { *stream << value.name; }
 
-class PlanFault : public testing::TestWithParam<Case> {};
+class PlanFault : public testing::TestWithParam<BrokenPlan> {};
 
 TEST_P(PlanFault, IsFound) {
   Plan plan = samplePlan();
@@ -316,7 +316,7 @@ TEST_P(PlanFault, IsFound) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, PlanFault, testing::ValuesIn(cases),
-                         [](const testing::TestParamInfo<Case> &info) { return info.param.name; });
+                         [](const testing::TestParamInfo<BrokenPlan> &info) { return info.param.name; });
 
 TEST(PlanCheck, AcceptsTheSample) {
   Expected<PlanFacts> facts = analysePlan(samplePlan());

@@ -15,7 +15,7 @@ using testing::HasSubstr;
 
 namespace {
 
-struct Case {
+struct BrokenStructure {
   const char *name;
   std::function<void(Plan &)> change;
   const char *message;
@@ -24,7 +24,7 @@ struct Case {
 /// The sample's kernel, which now is an epilogue.
 Kernel &biased(Plan &plan) { return action<Kernel>(plan, 1, 1, stage1::Relu) = biasedKernel(); }
 
-const Case cases[] = {
+const BrokenStructure brokenStructures[] = {
     {"AxisTwice",
      [](Plan &p) {
        p.axes.push_back({"tp", 1});
@@ -471,9 +471,9 @@ const Case cases[] = {
     {"StepMicroBatch", [](Plan &p) { p.stages[0].schedule[1].microBatch = 2; }, "schedule step 1: micro-batch is 2"},
 };
 
-void PrintTo(const Case &value, std::ostream *stream) { *stream << value.name; }
+void PrintTo(const BrokenStructure &value, std::ostream *stream) { *stream << value.name; }
 
-class PlanStructure : public testing::TestWithParam<Case> {};
+class PlanStructure : public testing::TestWithParam<BrokenStructure> {};
 
 TEST_P(PlanStructure, Fault) {
   Plan plan = samplePlan();
@@ -484,8 +484,8 @@ TEST_P(PlanStructure, Fault) {
   EXPECT_THAT(status.message(), HasSubstr(GetParam().message));
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, PlanStructure, testing::ValuesIn(cases),
-                         [](const testing::TestParamInfo<Case> &info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Cases, PlanStructure, testing::ValuesIn(brokenStructures),
+                         [](const testing::TestParamInfo<BrokenStructure> &info) { return info.param.name; });
 
 TEST(PlanStructureGood, Sample) {
   Status status = checkStructure(samplePlan());
