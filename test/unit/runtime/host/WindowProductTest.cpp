@@ -1,5 +1,5 @@
 // Products whose B is the windows of an image, against loops over the definition of a convolution in double precision:
-// drawnNumbers whose sums are exact in f32, NaN in C before, so that what is left out, taken twice or read beside shows.
+// Numbers whose sums are exact in f32, NaN in C before, so that what is left out, taken twice or read beside shows.
 #include "runtime/backend/host/Convolution.h"
 #include "runtime/backend/host/HostDevice.h"
 #include "test/unit/runtime/host/ProductCase.h"
