@@ -1,4 +1,4 @@
-# What we build on (README, table of dependencies).
+# What we build on (docs/install.md says why).
 find_package(MLIR REQUIRED CONFIG HINTS /usr/lib/llvm-22/lib/cmake/mlir)
 find_package(Protobuf REQUIRED)
 find_package(Threads REQUIRED)
