@@ -24,8 +24,15 @@ static int64_t bytesOf(Value value) {
   return type.getNumElements() * elementBytes(type);
 }
 
+/// Whether an op shows what its operand holds: a reshape, windows, or the padding in front of these. Where gradients read it,
+/// the image is kept, which a window shows several times over.
+static bool showsOperand(Operation *op) {
+  auto isWindow = [](Operation *user) { return isa<nn::WindowOp>(user); };
+  return isBufferAlias(op) || isWindow(op) || (isa<nn::PadOp>(op) && llvm::all_of(op->getUsers(), isWindow));
+}
+
 double repetitionCost(Operation *op) {
-  if (isBufferAlias(op))
+  if (showsOperand(op))
     return 0;
   double moved = 0;
   for (Value value : op->getResults())
@@ -89,7 +96,7 @@ struct Repeatable {
   bool operator()(Operation *op) const {
     if (isa<dist::AccumulateOp>(op))
       return false; // what is added up is added once
-    if (part.gathers.contains(op) || isBufferAlias(op))
+    if (part.gathers.contains(op) || showsOperand(op))
       return true;
     switch (policy) {
     case RecomputePolicy::None:

@@ -95,3 +95,33 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=2:data">} {
     return %0 : tensor<2x4xf32, #rows>
   }
 }
+
+// -----
+
+// What backward reads of windows is their image, whatever the policy: 4 x 8 numbers are kept in two slots, not 4 x 3 x 6. Padding with zeros is the image's as well.
+// CHECK: hpc.kept_bytes = array<i64: 256>
+// CHECK: %[[F:.*]]:2 = pipe.stage 0 forward
+// CHECK: pipe.stage 0 backward(%[[F]]#1)
+// CHECK: %[[PB:.*]] = nn.pad
+// CHECK: nn.window %[[PB]]
+#x = #dist.sharding<"[8@mb, 8]">
+#p = #dist.sharding<"[8@mb, 10]">
+#v = #dist.sharding<"[8@mb, 3, 8]">
+module attributes {dist.mesh = #dist.mesh<"mb=2:time">} {
+  func.func @main(%x: tensor<4x8xf32, #x> {nn.name = "x"}) -> (tensor<4x3x8xf32, #v> {nn.name = "y"}, tensor<4x3x8xf32, #v> {nn.name = "g"}) attributes {pipe.schedule = ["F0 F1 B0 B1"]} {
+    %0:2 = pipe.stage 0 forward(%x) : (tensor<4x8xf32, #x>) -> (tensor<4x3x8xf32, #v>, tensor<4x3x8xf32, #v>) {
+    ^bb0(%a: tensor<4x8xf32, #x>):
+      %h = nn.tanh %a {hpc.block = 0 : i64} : tensor<4x8xf32, #x> -> tensor<4x8xf32, #x> loc("tanh")
+      %p = nn.pad %h {hpc.block = 0 : i64, low = array<i64: 0, 1>, high = array<i64: 0, 1>, value = 0.0 : f32} : tensor<4x8xf32, #x> -> tensor<4x10xf32, #p> loc("conv")
+      %w = nn.window %p {hpc.block = 0 : i64, strides = array<i64: 1>, dilations = array<i64: 1>} : tensor<4x10xf32, #p> -> tensor<4x3x8xf32, #v> loc("conv")
+      %y = nn.exp %w {hpc.block = 0 : i64} : tensor<4x3x8xf32, #v> -> tensor<4x3x8xf32, #v> loc("exp")
+      pipe.yield %y, %w : tensor<4x3x8xf32, #v>, tensor<4x3x8xf32, #v>
+    }
+    %1 = pipe.stage 0 backward(%0#1) : (tensor<4x3x8xf32, #v>) -> tensor<4x3x8xf32, #v> {
+    ^bb0(%w: tensor<4x3x8xf32, #v>):
+      %g = nn.mul %w, %w : tensor<4x3x8xf32, #v>, tensor<4x3x8xf32, #v> -> tensor<4x3x8xf32, #v> loc(fused<"gradient">["exp"])
+      pipe.yield %g : tensor<4x3x8xf32, #v>
+    }
+    return %0#0, %1 : tensor<4x3x8xf32, #v>, tensor<4x3x8xf32, #v>
+  }
+}
