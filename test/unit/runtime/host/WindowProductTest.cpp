@@ -1,5 +1,5 @@
 // Products whose B is the windows of an image, against loops over the definition of a convolution in double precision:
-// Numbers whose sums are exact in f32, NaN in C before, so that what is left out, taken twice or read beside shows.
+// numbers whose sums are exact in f32, NaN in C before, so that what is left out, taken twice or read beside shows.
 #include "runtime/backend/host/Convolution.h"
 #include "runtime/backend/host/HostDevice.h"
 #include "test/unit/runtime/host/ProductCase.h"
@@ -18,11 +18,7 @@ struct WindowCase {
 };
 
 /// Small multiples of 1/8, exact in bf16, with sums below 2^20: exact in f32.
-<<<<<<< HEAD
 std::vector<std::byte> windowNumbers(DType type, int64_t count, int64_t seed) {
-=======
-std::vector<std::byte> drawnNumbers(DType type, int64_t count, int64_t seed) {
->>>>>>> 28cec01 ([Build] Compile a folder of runtime tests as one file)
   std::vector<std::byte> list(size_t(count * byteSize(type)));
   for (int64_t i = 0; i < count; ++i)
     test::set(type, list.data(), i, double((i * 7919 + seed) % 17 - 8) / 8);
@@ -50,11 +46,7 @@ struct WindowOutcome {
   bool isConvolution = false, isPacked = false;
 };
 
-<<<<<<< HEAD
-Outcome runWindows(const WindowCase &test, int64_t threads, bool tiles, bool packs, bool check) {
-=======
-WindowOutcome runCase(const WindowCase &test, int64_t threads, bool tiles, bool packs, bool check) {
->>>>>>> 28cec01 ([Build] Compile a folder of runtime tests as one file)
+WindowOutcome runWindows(const WindowCase &test, int64_t threads, bool tiles, bool packs, bool check) {
   const plan::Windows &w = test.windows;
   const int64_t all = w.channels * w.rowsOfChannel(), used = test.k < 0 ? all : test.k, positions = w.columns(),
                 m = test.rows, n = test.transpose ? used : positions, k = test.transpose ? positions : used,
@@ -75,13 +67,8 @@ WindowOutcome runCase(const WindowCase &test, int64_t threads, bool tiles, bool 
   gemm.b.stride = {test.groups * image, image};
   gemm.c.stride = {test.groups * m * n, m * n};
   const int64_t matrices = shares ? test.groups : products;
-<<<<<<< HEAD
   std::vector<std::byte> a = windowNumbers(test.type, matrices * m * k, 1), b = windowNumbers(test.type, products * image, 2), stored = a,
                          c = windowNumbers(test.result, products * m * n, 3), before = c;
-=======
-  std::vector<std::byte> a = drawnNumbers(test.type, matrices * m * k, 1), b = drawnNumbers(test.type, products * image, 2), stored = a,
-                         c = drawnNumbers(test.result, products * m * n, 3), before = c;
->>>>>>> 28cec01 ([Build] Compile a folder of runtime tests as one file)
   if (!test.add)
     for (int64_t i = 0; i < products * m * n; ++i)
       test::set(test.result, c.data(), i, NAN);
@@ -123,11 +110,7 @@ const plan::Windows line{3, {50}, {4}, {24}, {2}, {1}, {0}}, // the last element
     deepCube{8, {9, 8, 10}, {3, 3, 3}, {9, 4, 5}, {1, 2, 2}, {1, 1, 1}, {1, 1, 1}}, few{130, {7, 7}, {3, 3}, {7, 7}, {1, 1}, {1, 1}, {1, 1}},
     narrow{13, {12, 12}, {3, 3}, {12, 12}, {1, 1}, {1, 1}, {1, 1}}, one{40, {17, 9}, {1, 1}, {9, 5}, {2, 2}, {1, 1}, {0, 0}};
 
-<<<<<<< HEAD
 const WindowCase columnCases[] = {{"line", 2, 1, 5, line},
-=======
-const WindowCase columns[] = {{"line", 2, 1, 5, line},
->>>>>>> 28cec01 ([Build] Compile a folder of runtime tests as one file)
                         {"padded", 1, 3, 4, padded},
                         {"square", 3, 2, 7, square},
                         {"uneven", 2, 1, 9, uneven},
@@ -146,11 +129,7 @@ const WindowCase columns[] = {{"line", 2, 1, 5, line},
                         {"gradient of a cube", 2, 1, 3, cube, DType::F32, DType::F32, true},
                         {"gradient of many", 2, 1, 40, deepSquare, DType::F32, DType::F32, true, true},
                         {"gradient in bf16", 2, 1, 40, deepSquare, DType::BF16, DType::F32, true}};
-<<<<<<< HEAD
 const WindowCase convolutionCases[] = {{"deep line", 2, 1, 48, deepLine},
-=======
-const WindowCase convolutions[] = {{"deep line", 2, 1, 48, deepLine},
->>>>>>> 28cec01 ([Build] Compile a folder of runtime tests as one file)
                              {"deep square", 1, 1, 64, deepSquare},
                              {"groups", 2, 3, 32, deepSquare},
                              {"strided", 2, 1, 40, strided},
@@ -163,34 +142,20 @@ const WindowCase convolutions[] = {{"deep line", 2, 1, 48, deepLine},
 
 // Channels, offsets, strides, dilations, paddings, groups and the batch, in every number of dims and every type.
 TEST(WindowProduct, IsAConvolution) {
-<<<<<<< HEAD
   for (const WindowCase &test : columnCases)
     for (bool tiles : {false, true})
       EXPECT_FALSE(runWindows(test, 1, tiles, false, true).isConvolution) << test.name;
   for (const WindowCase &test : convolutionCases)
-=======
-  for (const WindowCase &test : columns)
-    for (bool tiles : {false, true})
-      EXPECT_FALSE(runCase(test, 1, tiles, false, true).isConvolution) << test.name;
-  for (const WindowCase &test : convolutions)
->>>>>>> 28cec01 ([Build] Compile a folder of runtime tests as one file)
     for (bool packs : {false, true})
       runWindows(test, 1, true, packs, true);
 }
 
 // Which thread computes a part is chance; it must not show.
 TEST(WindowProduct, HasTheBitsOfOneThread) {
-<<<<<<< HEAD
   for (const auto &list : {std::vector<WindowCase>(std::begin(columnCases), std::end(columnCases)),
                            std::vector<WindowCase>(std::begin(convolutionCases), std::end(convolutionCases))})
     for (const WindowCase &test : list) {
-      const Outcome alone = runWindows(test, 1, true, false, false);
-=======
-  for (const auto &list : {std::vector<WindowCase>(std::begin(columns), std::end(columns)),
-                           std::vector<WindowCase>(std::begin(convolutions), std::end(convolutions))})
-    for (const WindowCase &test : list) {
-      const WindowOutcome alone = runCase(test, 1, true, false, false);
->>>>>>> 28cec01 ([Build] Compile a folder of runtime tests as one file)
+      const WindowOutcome alone = runWindows(test, 1, true, false, false);
       for (int64_t threads : {2, 5})
         EXPECT_EQ(runWindows(test, threads, true, true, false).c, alone.c) << test.name << " on " << threads << " threads";
     }
@@ -201,13 +166,8 @@ TEST(WindowProduct, OneDnnConvolves) {
   if (!__builtin_cpu_supports("avx2"))
     GTEST_SKIP() << "oneDNN has no fast convolutions here";
   int packed = 0;
-<<<<<<< HEAD
   for (const WindowCase &test : convolutionCases) {
-    const Outcome run = runWindows(test, 1, true, true, false);
-=======
-  for (const WindowCase &test : convolutions) {
-    const WindowOutcome run = runCase(test, 1, true, true, false);
->>>>>>> 28cec01 ([Build] Compile a folder of runtime tests as one file)
+    const WindowOutcome run = runWindows(test, 1, true, true, false);
     EXPECT_TRUE(run.isConvolution) << test.name;
     packed += run.isPacked;
   }

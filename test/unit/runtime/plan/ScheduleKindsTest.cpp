@@ -13,11 +13,7 @@ using namespace hpc::plan;
 
 namespace {
 
-<<<<<<< HEAD
 struct KindCase {
-=======
-struct ScheduleCase {
->>>>>>> 28cec01 ([Build] Compile a folder of runtime tests as one file)
   ScheduleKind kind;
   int64_t p, v, m;
   Pipeline pipeline;
@@ -28,15 +24,9 @@ struct ScheduleCase {
 bool trains(ScheduleKind kind) { return kind != ScheduleKind::Inference; }
 
 /// Every kind and size that the kind takes, made and checked once.
-<<<<<<< HEAD
 const std::vector<KindCase> &allSizes() {
   static const std::vector<KindCase> all = [] {
     std::vector<KindCase> cases;
-=======
-const std::vector<ScheduleCase> &allSizes() {
-  static const std::vector<ScheduleCase> all = [] {
-    std::vector<ScheduleCase> scheduleCases;
->>>>>>> 28cec01 ([Build] Compile a folder of runtime tests as one file)
     for (ScheduleKind kind : {ScheduleKind::Inference, ScheduleKind::GPipe, ScheduleKind::OneForwardOneBackward,
                               ScheduleKind::Interleaved, ScheduleKind::ZeroBubbleH1})
       for (int64_t p = 1; p <= 8; ++p)
@@ -54,24 +44,16 @@ const std::vector<ScheduleCase> &allSizes() {
             Expected<ScheduleFacts> facts = checkSchedule(pipeline, *schedule, costs);
             EXPECT_TRUE(facts.ok()) << name(kind) << " " << p << " " << m << " " << v << facts.status().text();
             if (facts.ok())
-<<<<<<< HEAD
               cases.push_back(KindCase{kind, p, v, m, pipeline, *schedule, *facts});
-=======
-              scheduleCases.push_back(ScheduleCase{kind, p, v, m, pipeline, *schedule, *facts});
->>>>>>> 28cec01 ([Build] Compile a folder of runtime tests as one file)
           }
-    return scheduleCases;
+    return cases;
   }();
   return all;
 }
 
 template <typename Test> void forAllSizes(Test test) {
   EXPECT_EQ(allSizes().size(), 8u * 16 * (3 + 3 + 1 + 2 + 1));
-<<<<<<< HEAD
   for (const KindCase &c : allSizes()) {
-=======
-  for (const ScheduleCase &c : allSizes()) {
->>>>>>> 28cec01 ([Build] Compile a folder of runtime tests as one file)
     SCOPED_TRACE(name(c.kind) + ", " + std::to_string(c.p) + " stages, " + std::to_string(c.m) + " micro-batches, " +
                  std::to_string(c.v) + " chunks");
     test(c);
@@ -80,11 +62,7 @@ template <typename Test> void forAllSizes(Test test) {
 
 /// A stage's list and its text are the same thing.
 TEST(ScheduleKinds, TextOfAllSizes) {
-<<<<<<< HEAD
   forAllSizes([](const KindCase &c) {
-=======
-  forAllSizes([](const ScheduleCase &c) {
->>>>>>> 28cec01 ([Build] Compile a folder of runtime tests as one file)
     for (const StageSchedule &stage : c.schedule) {
       Expected<StageSchedule> again = parseSchedule(formatSchedule(stage));
       ASSERT_TRUE(again.ok());
@@ -95,11 +73,7 @@ TEST(ScheduleKinds, TextOfAllSizes) {
 
 // A schedule that idles more or less than the papers say is another one, or the clock is wrong.
 TEST(ScheduleKinds, BubblesAreThePapers) {
-<<<<<<< HEAD
   forAllSizes([](const KindCase &c) {
-=======
-  forAllSizes([](const ScheduleCase &c) {
->>>>>>> 28cec01 ([Build] Compile a folder of runtime tests as one file)
     double p = double(c.p), m = double(c.m), v = double(c.v);
     if (c.kind == ScheduleKind::ZeroBubbleH1) {
       // Qi et al. 2023, table 1: (p-1)(F+B-W) for m >= p. Below, the first stage also waits for p - m forwards.
@@ -123,11 +97,7 @@ TEST(ScheduleKinds, BubblesAreThePapers) {
 
 // More in flight than the papers say is memory that 1f1b exists to save.
 TEST(ScheduleKinds, PeaksInFlightAreThePapers) {
-<<<<<<< HEAD
   forAllSizes([](const KindCase &c) {
-=======
-  forAllSizes([](const ScheduleCase &c) {
->>>>>>> 28cec01 ([Build] Compile a folder of runtime tests as one file)
     for (int64_t s = 0; s < c.p; ++s) {
       SCOPED_TRACE("stage " + std::to_string(s));
       int64_t peak = peakInFlight(c.schedule[s], ProgramKind::Forward,
@@ -159,11 +129,7 @@ TEST(ScheduleKinds, PeaksInFlightAreThePapers) {
 // A receive is posted one computation ahead and a drain one run late: two slots for what is sent and received, whatever
 // the schedule; and slots in order make saved activations need no more than are in flight.
 TEST(ScheduleKinds, SlotsAreWhatIsInFlight) {
-<<<<<<< HEAD
   forAllSizes([](const KindCase &c) {
-=======
-  forAllSizes([](const ScheduleCase &c) {
->>>>>>> 28cec01 ([Build] Compile a folder of runtime tests as one file)
     for (const StageSchedule &stage : c.schedule)
       for (int32_t chunk = 0; chunk < c.v; ++chunk) {
         auto slots = [&](ProgramKind first, ProgramKind last) {
