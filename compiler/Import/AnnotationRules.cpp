@@ -291,7 +291,7 @@ static ShardingSpec specOf(const std::string &tensor, const std::vector<SidecarC
 Expected<std::string> annotatedModel(std::string_view model, const ChosenLayout &layout) {
   Grid grid(layout.degrees);
   DeviceAnnotations annotations;
-  for (const dist::Mesh::Axis &axis : layout.degrees.axes)
+  for (const dist::Mesh::Axis &axis : grid.degrees.axes)
     annotations.configuration += (annotations.configuration.empty() ? "" : " ") + axis.name + "=" + std::to_string(axis.size);
   annotations.devices = dist::ranksOf(layout.degrees);
   std::vector<NodeTensors> nodes = nodeTensors(model);

@@ -22,7 +22,7 @@ Expected<std::optional<AnnotationRules>> rulesOfAnnotations(const std::string &p
 
 /// What a compilation chose, by names of the ONNX file.
 struct ChosenLayout {
-  dist::Mesh degrees; ///< the axes of ranks, stages among them
+  dist::Mesh degrees;
   std::map<std::string, std::vector<SidecarCut>> tensors; ///< dims counted from 0; cuts over mb are left out
   std::map<std::string, int64_t> stageOfNode;
 };

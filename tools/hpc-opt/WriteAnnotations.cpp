@@ -28,7 +28,7 @@ static void addParameter(nn::ParameterOp parameter, onnx::ChosenLayout &layout) 
 }
 
 onnx::ChosenLayout chosenLayout(ModuleOp annotated, const Options &options) {
-  onnx::ChosenLayout layout{dist::axesWithout(options.degrees, dist::AxisRole::Time), {}, {}};
+  onnx::ChosenLayout layout{options.degrees, {}, {}};
   const int64_t dp = options.degrees.sizeOf(dist::AxisRole::Data);
   auto function = annotated.lookupSymbol<func::FuncOp>("main");
   if (!function)
