@@ -1,0 +1,140 @@
+// RUN: hpc-opt %s -split-input-file --hpc-propagate-shardings --hpc-verify-propagated 2>/dev/null | FileCheck %s
+
+// A partial sum goes on through an op where that makes one collective of several, or a smaller one. Each case differs from the first in one condition, which alone says no, or from one that says no.
+
+// Scaled, and then summed over ranks.
+// CHECK-LABEL: dist.mesh = #mesh
+// CHECK: nn.mul {{.*}} -> tensor<2x6xf32, #dist.sharding<"[2, 6] partial{tp}">>
+module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
+  func.func @main(%x: tensor<2x8xf32>, %k: tensor<f32>) -> tensor<2x6xf32> {
+    %w = nn.parameter "w" {value = dense<1.0> : tensor<8x6xf32>, dist.seed = #dist.sharding<"[8@tp, 6]">} : tensor<8x6xf32>
+    %y = nn.matmul %x, %w : tensor<2x8xf32>, tensor<8x6xf32> -> tensor<2x6xf32>
+    %s = nn.mul %y, %k : tensor<2x6xf32>, tensor<f32> -> tensor<2x6xf32>
+    return %s : tensor<2x6xf32>
+  }
+}
+
+// -----
+
+// Somebody else reads the sum, who needs it whole: it is returned; scaled, too, so that there would be two sums; marked to be whole.
+// CHECK-LABEL: dist.mesh = #mesh
+// CHECK-COUNT-4: nn.mul {{.*}} -> tensor<2x6xf32, #dist.sharding<"[2, 6]">>
+module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
+  func.func @main(%x: tensor<2x8xf32>, %k: tensor<f32>) -> (tensor<2x6xf32>, tensor<2x6xf32>, tensor<2x6xf32>, tensor<2x6xf32>, tensor<2x6xf32>) {
+    %w = nn.parameter "w" {value = dense<1.0> : tensor<8x6xf32>, dist.seed = #dist.sharding<"[8@tp, 6]">} : tensor<8x6xf32>
+    %y0 = nn.matmul %x, %w : tensor<2x8xf32>, tensor<8x6xf32> -> tensor<2x6xf32>
+    %s0 = nn.mul %y0, %k : tensor<2x6xf32>, tensor<f32> -> tensor<2x6xf32>
+    %y1 = nn.matmul %x, %w : tensor<2x8xf32>, tensor<8x6xf32> -> tensor<2x6xf32>
+    %s1 = nn.mul %y1, %k : tensor<2x6xf32>, tensor<f32> -> tensor<2x6xf32>
+    %d1 = nn.mul %y1, %k : tensor<2x6xf32>, tensor<f32> -> tensor<2x6xf32>
+    %y2 = nn.matmul %x, %w {dist.whole_output = array<i64: 1>, dist.whole_output_for = "w"} : tensor<2x8xf32>, tensor<8x6xf32> -> tensor<2x6xf32>
+    %s2 = nn.mul %y2, %k : tensor<2x6xf32>, tensor<f32> -> tensor<2x6xf32>
+    return %y0, %s0, %s1, %d1, %s2 : tensor<2x6xf32>, tensor<2x6xf32>, tensor<2x6xf32>, tensor<2x6xf32>, tensor<2x6xf32>
+  }
+}
+
+// -----
+
+// Beside a sum along a row of it, which could pass, stands a maximum, which could not, or a sum whose columns are cut over the same ranks.
+// CHECK-LABEL: dist.mesh = #mesh
+// CHECK-COUNT-2: nn.reduce sum {{.*}} -> tensor<2x1xf32, #dist.sharding<"[2, 1]">>
+module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
+  func.func @main(%x: tensor<2x8xf32>) -> (tensor<2x1xf32>, tensor<2x1xf32>, tensor<2x1xf32>, tensor<1x6xf32>) {
+    %w = nn.parameter "w" {value = dense<1.0> : tensor<8x6xf32>, dist.seed = #dist.sharding<"[8@tp, 6]">} : tensor<8x6xf32>
+    %y0 = nn.matmul %x, %w : tensor<2x8xf32>, tensor<8x6xf32> -> tensor<2x6xf32>
+    %s0 = nn.reduce sum %y0 {axes = array<i64: 1>} : tensor<2x6xf32> -> tensor<2x1xf32>
+    %d0 = nn.reduce max %y0 {axes = array<i64: 1>} : tensor<2x6xf32> -> tensor<2x1xf32>
+    %y1 = nn.matmul %x, %w : tensor<2x8xf32>, tensor<8x6xf32> -> tensor<2x6xf32>
+    %s1 = nn.reduce sum %y1 {axes = array<i64: 1>} : tensor<2x6xf32> -> tensor<2x1xf32>
+    %d1 = nn.reduce sum %y1 {axes = array<i64: 0>, dist.seed = #dist.seed<"[1, 6@tp]">} : tensor<2x6xf32> -> tensor<1x6xf32>
+    return %s0, %d0, %s1, %d1 : tensor<2x1xf32>, tensor<2x1xf32>, tensor<2x1xf32>, tensor<1x6xf32>
+  }
+}
+
+// -----
+
+// A product that makes more of the sum comes after it; a concatenation of two sums, which is as large as both, does not, nor does one reader that repeats it. Two readers that make less of it take the sum of less.
+// CHECK-LABEL: dist.mesh = #mesh
+// CHECK: nn.matmul {{.*}} -> tensor<2x6xf32, #dist.sharding<"[2, 6] partial{tp}">>
+// CHECK: nn.matmul {{.*}} -> tensor<2x64xf32, #dist.sharding<"[2, 64]">>
+// CHECK: nn.concat {{.*}} -> tensor<4x6xf32, #dist.sharding<"[4, 6] partial{tp}">>
+// CHECK: nn.broadcast {{.*}} -> tensor<3x2x6xf32, #dist.sharding<"[3, 2, 6] partial{tp}">>
+// CHECK: nn.slice {{.*}} -> tensor<2x2xf32, #dist.sharding<"[2, 2] partial{tp}">>
+// CHECK: nn.reduce {{.*}} -> tensor<2x1xf32, #dist.sharding<"[2, 1] partial{tp}">>
+module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
+  func.func @main(%x: tensor<2x8xf32>, %v: tensor<6x64xf32>) -> (tensor<2x64xf32>, tensor<4x6xf32>, tensor<3x2x6xf32>, tensor<2x2xf32>, tensor<2x1xf32>) {
+    %w = nn.parameter "w" {value = dense<1.0> : tensor<8x6xf32>, dist.seed = #dist.sharding<"[8@tp, 6]">} : tensor<8x6xf32>
+    %y0 = nn.matmul %x, %w : tensor<2x8xf32>, tensor<8x6xf32> -> tensor<2x6xf32>
+    %s0 = nn.matmul %y0, %v : tensor<2x6xf32>, tensor<6x64xf32> -> tensor<2x64xf32>
+    %y1 = nn.matmul %x, %w : tensor<2x8xf32>, tensor<8x6xf32> -> tensor<2x6xf32>
+    %y2 = nn.matmul %x, %w : tensor<2x8xf32>, tensor<8x6xf32> -> tensor<2x6xf32>
+    %s1 = nn.concat %y1, %y2 {axis = 0 : i64} : tensor<2x6xf32>, tensor<2x6xf32> -> tensor<4x6xf32>
+    %y3 = nn.matmul %x, %w : tensor<2x8xf32>, tensor<8x6xf32> -> tensor<2x6xf32>
+    %s3 = nn.broadcast %y3 : tensor<2x6xf32> -> tensor<3x2x6xf32>
+    %y4 = nn.matmul %x, %w : tensor<2x8xf32>, tensor<8x6xf32> -> tensor<2x6xf32>
+    %s4 = nn.slice %y4 {starts = array<i64: 0, 0>, steps = array<i64: 1, 1>} : tensor<2x6xf32> -> tensor<2x2xf32>
+    %s5 = nn.reduce sum %y4 {axes = array<i64: 1>} : tensor<2x6xf32> -> tensor<2x1xf32>
+    return %s0, %s1, %s3, %s4, %s5 : tensor<2x64xf32>, tensor<4x6xf32>, tensor<3x2x6xf32>, tensor<2x2xf32>, tensor<2x1xf32>
+  }
+}
+
+// -----
+
+// Over time sums pass what adds up terms alone: a choice between a sum and 0 is made once a step.
+// CHECK-LABEL: dist.mesh = #mesh
+// CHECK: nn.reduce {{.*}} partial{mb}
+// CHECK: nn.neg {{.*}} -> tensor<1x6xf32, #dist.sharding<"[1, 6] partial{mb}">>
+// CHECK: nn.select {{.*}} -> tensor<1x6xf32, #dist.sharding<"[1, 6]">>
+module attributes {dist.mesh = #dist.mesh<"mb=2:time, dp=1:data">} {
+  func.func @main(%x: tensor<8x6xf32> {dist.seed = #dist.sharding<"[8@mb, 6]">}, %m: tensor<1x6xi1>) -> tensor<1x6xf32> {
+    %zero = nn.constant dense<0.0> : tensor<f32> : tensor<f32>
+    %a = nn.reduce sum %x {axes = array<i64: 0>} : tensor<8x6xf32> -> tensor<1x6xf32>
+    %n = nn.neg %a : tensor<1x6xf32> -> tensor<1x6xf32>
+    %s = nn.select %m, %n, %zero : tensor<1x6xi1>, tensor<1x6xf32>, tensor<f32> -> tensor<1x6xf32>
+    return %s : tensor<1x6xf32>
+  }
+}
+
+// -----
+
+// Terms over ranks of data meet whole before their reader's cut, where all of the sum can go on; over ranks of tensors they do where one collective costs less than two. A seed on the sum itself cuts it.
+// CHECK-LABEL: dist.mesh = #mesh
+// CHECK: nn.add {{.*}} -> tensor<6x5xf32, #dist.sharding<"[6, 5] partial{dp}">>
+// CHECK: nn.tanh {{.*}} -> tensor<6x5xf32, #dist.sharding<"[6@dp, 5]">>
+// CHECK: nn.add {{.*}} -> tensor<6x5xf32, #dist.sharding<"[6, 5] partial{tp}">>
+// CHECK: nn.tanh {{.*}} -> tensor<6x5xf32, #dist.sharding<"[6@tp, 5]">>
+// CHECK: nn.add {{.*}} -> tensor<6x5xf32, #dist.sharding<"[6@dp, 5]">>
+module attributes {dist.mesh = #dist.mesh<"dp=2:data, tp=2:tensor">} {
+  func.func @main(%x: tensor<8x6xf32> {dist.seed = #dist.seed<"[8@dp, 6]">}, %z: tensor<8x5xf32> {dist.seed = #dist.seed<"[8@dp, 5]">}, %u: tensor<8x6xf32> {dist.seed = #dist.seed<"[8@tp, 6]">}, %v: tensor<8x5xf32> {dist.seed = #dist.seed<"[8@tp, 5]">})
+      -> (tensor<6x5xf32>, tensor<6x5xf32>, tensor<6x5xf32>) {
+    %a0 = nn.matmul %x, %z {transpose_lhs} : tensor<8x6xf32>, tensor<8x5xf32> -> tensor<6x5xf32>
+    %b0 = nn.matmul %x, %z {transpose_lhs} : tensor<8x6xf32>, tensor<8x5xf32> -> tensor<6x5xf32>
+    %s0 = nn.add %a0, %b0 : tensor<6x5xf32>, tensor<6x5xf32> -> tensor<6x5xf32>
+    %t0 = nn.tanh %s0 {dist.seed = #dist.sharding<"[6@dp, 5]">} : tensor<6x5xf32> -> tensor<6x5xf32>
+    %a1 = nn.matmul %u, %v {transpose_lhs} : tensor<8x6xf32>, tensor<8x5xf32> -> tensor<6x5xf32>
+    %b1 = nn.matmul %u, %v {transpose_lhs} : tensor<8x6xf32>, tensor<8x5xf32> -> tensor<6x5xf32>
+    %s1 = nn.add %a1, %b1 : tensor<6x5xf32>, tensor<6x5xf32> -> tensor<6x5xf32>
+    %t1 = nn.tanh %s1 {dist.seed = #dist.sharding<"[6@tp, 5]">} : tensor<6x5xf32> -> tensor<6x5xf32>
+    %a2 = nn.matmul %x, %z {transpose_lhs} : tensor<8x6xf32>, tensor<8x5xf32> -> tensor<6x5xf32>
+    %b2 = nn.matmul %x, %z {transpose_lhs} : tensor<8x6xf32>, tensor<8x5xf32> -> tensor<6x5xf32>
+    %s2 = nn.add %a2, %b2 {dist.seed = #dist.sharding<"[6@dp, 5]">} : tensor<6x5xf32>, tensor<6x5xf32> -> tensor<6x5xf32>
+    return %t0, %t1, %s2 : tensor<6x5xf32>, tensor<6x5xf32>, tensor<6x5xf32>
+  }
+}
+
+// -----
+
+// A term that somebody reads alone is summed for itself, and then the sum of both is cut as its reader is.
+// CHECK-LABEL: dist.mesh = #mesh
+// CHECK: nn.exp
+// CHECK-NEXT: nn.add {{.*}} -> tensor<6x5xf32, #dist.sharding<"[6@dp, 5]">>
+module attributes {dist.mesh = #dist.mesh<"dp=2:data">} {
+  func.func @main(%x: tensor<8x6xf32> {dist.seed = #dist.seed<"[8@dp, 6]">}, %z: tensor<8x5xf32> {dist.seed = #dist.seed<"[8@dp, 5]">}) -> (tensor<6x5xf32>, tensor<6x5xf32>) {
+    %a = nn.matmul %x, %z {transpose_lhs} : tensor<8x6xf32>, tensor<8x5xf32> -> tensor<6x5xf32>
+    %b = nn.matmul %x, %z {transpose_lhs} : tensor<8x6xf32>, tensor<8x5xf32> -> tensor<6x5xf32>
+    %e = nn.exp %a : tensor<6x5xf32> -> tensor<6x5xf32>
+    %s = nn.add %a, %b : tensor<6x5xf32>, tensor<6x5xf32> -> tensor<6x5xf32>
+    %t = nn.tanh %s {dist.seed = #dist.sharding<"[6@dp, 5]">} : tensor<6x5xf32> -> tensor<6x5xf32>
+    return %e, %t : tensor<6x5xf32>, tensor<6x5xf32>
+  }
+}
