@@ -1,0 +1,56 @@
+// RUN: split-file %s %t
+// RUN: /usr/bin/python3 -c "import numpy, sys; numpy.savez(sys.argv[1], x=numpy.arange(12, dtype='f4').reshape(4, 3))" %t/x.npz
+// RUN: hpc-opt %t/sums.mlir -o %t/sums.plan && hpc-run %t/sums.plan --poison --input=%t/x.npz --output=%t/o.npz
+// RUN: /usr/bin/python3 -c "import numpy, sys; x, o = (numpy.load(p) for p in sys.argv[1:]); s = x['x'].sum(0); assert (o['s'] == s).all() and (o['t'] == 2 * s).all(), (o['s'], o['t'])" %t/x.npz %t/o.npz
+// RUN: hpc-opt %t/states.mlir -o %t/states.plan && hpc-plan %t/states.plan | FileCheck %t/states.mlir
+
+//--- sums.mlir
+// A sum over micro-batches that two rounds of an update sum up over ranks, each for itself: the first one is not made in place of it, or the second would add up sums.
+module attributes {dist.mesh = #dist.mesh<"mb=2:time, dp=2:data">, hpc.phase = "stage"} {
+  func.func @main(%x: tensor<1x3xf32, #dist.sharding<"[4@(mb, dp), 3]">> {nn.name = "x"}) -> (tensor<1x3xf32, #dist.sharding<"[1, 3]">> {nn.name = "s"}, tensor<1x3xf32, #dist.sharding<"[1, 3]">> {nn.name = "t"})
+      attributes {pipe.schedule = ["F0 F1 U"]} {
+    %f = pipe.stage 0 forward (%x) : (tensor<1x3xf32, #dist.sharding<"[4@(mb, dp), 3]">>) -> tensor<1x3xf32, #dist.sharding<"[1, 3] partial{dp}">> {
+    ^bb0(%r: tensor<1x3xf32, #dist.sharding<"[4@(mb, dp), 3]">>):
+      %s = nn.reduce sum %r {axes = array<i64: 0>} : tensor<1x3xf32, #dist.sharding<"[4@(mb, dp), 3]">> -> tensor<1x3xf32, #dist.sharding<"[1, 3] partial{mb, dp}">>
+      %a = dist.accumulate %s {axes = ["mb"], before = #dist.sharding<"[1, 3] partial{mb, dp}">, after = #dist.sharding<"[1, 3] partial{dp}">} : tensor<1x3xf32, #dist.sharding<"[1, 3] partial{mb, dp}">> -> tensor<1x3xf32, #dist.sharding<"[1, 3] partial{dp}">>
+      pipe.yield %a : tensor<1x3xf32, #dist.sharding<"[1, 3] partial{dp}">>
+    }
+    %u = pipe.stage 0 update (%f) : (tensor<1x3xf32, #dist.sharding<"[1, 3] partial{dp}">>) -> tensor<1x3xf32, #dist.sharding<"[1, 3]">> {
+    ^bb0(%a: tensor<1x3xf32, #dist.sharding<"[1, 3] partial{dp}">>):
+      %s = dist.all_reduce %a {axes = ["dp"], kind = #dist<reduce_kind sum>, before = #dist.sharding<"[1, 3] partial{dp}">, after = #dist.sharding<"[1, 3]">} : tensor<1x3xf32, #dist.sharding<"[1, 3] partial{dp}">> -> tensor<1x3xf32, #dist.sharding<"[1, 3]">>
+      pipe.yield %s : tensor<1x3xf32, #dist.sharding<"[1, 3]">>
+    }
+    %v = pipe.stage 0 update (%f, %u) : (tensor<1x3xf32, #dist.sharding<"[1, 3] partial{dp}">>, tensor<1x3xf32, #dist.sharding<"[1, 3]">>) -> tensor<1x3xf32, #dist.sharding<"[1, 3]">> {
+    ^bb0(%a: tensor<1x3xf32, #dist.sharding<"[1, 3] partial{dp}">>, %b: tensor<1x3xf32, #dist.sharding<"[1, 3]">>):
+      %s = dist.all_reduce %a {axes = ["dp"], kind = #dist<reduce_kind sum>, before = #dist.sharding<"[1, 3] partial{dp}">, after = #dist.sharding<"[1, 3]">} : tensor<1x3xf32, #dist.sharding<"[1, 3] partial{dp}">> -> tensor<1x3xf32, #dist.sharding<"[1, 3]">>
+      %t = nn.add %s, %b : tensor<1x3xf32, #dist.sharding<"[1, 3]">>, tensor<1x3xf32, #dist.sharding<"[1, 3]">> -> tensor<1x3xf32, #dist.sharding<"[1, 3]">>
+      pipe.yield %t : tensor<1x3xf32, #dist.sharding<"[1, 3]">>
+    }
+    return %u, %v : tensor<1x3xf32, #dist.sharding<"[1, 3]">>, tensor<1x3xf32, #dist.sharding<"[1, 3]">>
+  }
+}
+
+//--- states.mlir
+// A state is written once, where the op that makes its next value is done, if that is its last reader; at the end, if a later op reads what it was; never, if it stays what it is.
+// CHECK: state a: f32[3, 3] -> [[A:b[0-9]+]],
+// CHECK: state b: f32[3, 3] -> [[B:b[0-9]+]],
+// CHECK: program forward
+// CHECK-NEXT: load
+// CHECK-NEXT: gemm [[A1:b[0-9]+]] = [[A]] *
+// CHECK-NEXT: copy [[A]] = [[A1]],
+// CHECK-NEXT: gemm [[B1:b[0-9]+]] = b{{[0-9]+}} * [[B]],
+// CHECK-NEXT: gemm
+// CHECK-NEXT: gemm
+// CHECK-NEXT: store output o
+// CHECK-NEXT: copy [[B]] = [[B1]],
+// CHECK-NOT: copy
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data">, hpc.phase = "stage"} {
+  func.func @main(%x: tensor<3x3xf32, #dist.sharding<"[3, 3]">> {nn.name = "x"}, %a: tensor<3x3xf32, #dist.sharding<"[3, 3]">> {nn.state = "a", nn.initial = 1.0 : f64}, %b: tensor<3x3xf32, #dist.sharding<"[3, 3]">> {nn.state = "b", nn.initial = 1.0 : f64}, %c: tensor<3x3xf32, #dist.sharding<"[3, 3]">> {nn.state = "c", nn.initial = 1.0 : f64})
+      -> (tensor<3x3xf32, #dist.sharding<"[3, 3]">> {nn.name = "o"}, tensor<3x3xf32, #dist.sharding<"[3, 3]">> {nn.writes = "a"}, tensor<3x3xf32, #dist.sharding<"[3, 3]">> {nn.writes = "b"}, tensor<3x3xf32, #dist.sharding<"[3, 3]">> {nn.writes = "c"}) {
+    %a1 = nn.matmul %a, %x : tensor<3x3xf32, #dist.sharding<"[3, 3]">>, tensor<3x3xf32, #dist.sharding<"[3, 3]">> -> tensor<3x3xf32, #dist.sharding<"[3, 3]">>
+    %b1 = nn.matmul %x, %b : tensor<3x3xf32, #dist.sharding<"[3, 3]">>, tensor<3x3xf32, #dist.sharding<"[3, 3]">> -> tensor<3x3xf32, #dist.sharding<"[3, 3]">>
+    %o0 = nn.matmul %x, %x : tensor<3x3xf32, #dist.sharding<"[3, 3]">>, tensor<3x3xf32, #dist.sharding<"[3, 3]">> -> tensor<3x3xf32, #dist.sharding<"[3, 3]">>
+    %o = nn.matmul %o0, %b : tensor<3x3xf32, #dist.sharding<"[3, 3]">>, tensor<3x3xf32, #dist.sharding<"[3, 3]">> -> tensor<3x3xf32, #dist.sharding<"[3, 3]">>
+    return %o, %a1, %b1, %c : tensor<3x3xf32, #dist.sharding<"[3, 3]">>, tensor<3x3xf32, #dist.sharding<"[3, 3]">>, tensor<3x3xf32, #dist.sharding<"[3, 3]">>, tensor<3x3xf32, #dist.sharding<"[3, 3]">>
+  }
+}
