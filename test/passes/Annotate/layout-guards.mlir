@@ -1,0 +1,92 @@
+// RUN: hpc-opt %s --hpc-annotate-tensor-parallel --split-input-file | FileCheck %s
+
+// Each case differs from weights that are cut in one condition, which alone says no.
+
+// Rows that the user keeps whole have no columns before them.
+// CHECK-LABEL: func.func @main
+// CHECK: nn.parameter "up"
+// CHECK-NOT: @tp
+// CHECK: return
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
+  func.func @main(%x: tensor<4x40xf32>) -> tensor<4x40xf32> {
+    %up = nn.parameter "up" {file = "w", bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<40x72xf32>
+    %down = nn.parameter "down" {file = "w", bytes = 11520 : i64, hashes = array<i64: 1>, dist.seed = #dist.seed<"[72, 40]", priority = 0, origin = "sidecar">} : tensor<72x40xf32>
+    %0 = nn.matmul %x, %up : tensor<4x40xf32>, tensor<40x72xf32> -> tensor<4x72xf32>
+    %1 = nn.relu %0 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %2 = nn.matmul %1, %down : tensor<4x72xf32>, tensor<72x40xf32> -> tensor<4x40xf32>
+    %3 = nn.softmax %2 : tensor<4x40xf32> -> tensor<4x40xf32>
+    return %3 : tensor<4x40xf32>
+  }
+}
+
+// -----
+
+// A shortcut that the user keeps whole takes part in no sum: nobody has to keep what it reads whole.
+// CHECK-LABEL: func.func @main
+// CHECK: nn.relu %arg0 : tensor<4x9x16xf32>
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
+  func.func @main(%x: tensor<4x9x16xf32>) -> tensor<4x9x20xf32> {
+    %up = nn.parameter "up" {file = "w", bytes = 1536 : i64, hashes = array<i64: 1>} : tensor<16x24xf32>
+    %down = nn.parameter "down" {file = "w", bytes = 1920 : i64, hashes = array<i64: 1>} : tensor<24x20xf32>
+    %shortcut = nn.parameter "shortcut" {file = "w", bytes = 1280 : i64, hashes = array<i64: 1>, dist.seed = #dist.seed<"[16, 20]", priority = 0, origin = "sidecar">} : tensor<16x20xf32>
+    %x0 = nn.relu %x : tensor<4x9x16xf32> -> tensor<4x9x16xf32>
+    %u = nn.matmul %x0, %up : tensor<4x9x16xf32>, tensor<16x24xf32> -> tensor<4x9x24xf32>
+    %r = nn.relu %u : tensor<4x9x24xf32> -> tensor<4x9x24xf32>
+    %d = nn.matmul %r, %down : tensor<4x9x24xf32>, tensor<24x20xf32> -> tensor<4x9x20xf32>
+    %c = nn.matmul %x0, %shortcut : tensor<4x9x16xf32>, tensor<16x20xf32> -> tensor<4x9x20xf32>
+    %s = nn.add %d, %c : tensor<4x9x20xf32>, tensor<4x9x20xf32> -> tensor<4x9x20xf32>
+    %y = nn.softmax %s : tensor<4x9x20xf32> -> tensor<4x9x20xf32>
+    return %y : tensor<4x9x20xf32>
+  }
+}
+
+// -----
+
+// Experts of which the user keeps a part whole are not dealt out.
+// CHECK-LABEL: func.func @main
+// CHECK: nn.parameter "up"
+// CHECK-NOT: 5@tp
+// CHECK: return
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
+  func.func @main(%x: tensor<1x9x40xf32>) -> tensor<1x9x40xf32> {
+    %up = nn.parameter "up" {file = "w", bytes = 9600 : i64, hashes = array<i64: 1>} : tensor<5x40x12xf32>
+    %down = nn.parameter "down" {file = "w", bytes = 9600 : i64, hashes = array<i64: 1>, dist.seed = #dist.seed<"[5, 12, 40]", priority = 0, origin = "sidecar">} : tensor<5x12x40xf32>
+    %h = nn.matmul %x, %up : tensor<1x9x40xf32>, tensor<5x40x12xf32> -> tensor<5x9x12xf32>
+    %a = nn.relu %h : tensor<5x9x12xf32> -> tensor<5x9x12xf32>
+    %d = nn.matmul %a, %down : tensor<5x9x12xf32>, tensor<5x12x40xf32> -> tensor<5x9x40xf32>
+    %y = nn.reduce sum %d {axes = array<i64: 0>} : tensor<5x9x40xf32> -> tensor<1x9x40xf32>
+    return %y : tensor<1x9x40xf32>
+  }
+}
+
+// -----
+
+// Nor are columns of one matrix, which are summed up: no rank would have a matrix of its own.
+// CHECK-LABEL: func.func @main
+// CHECK: nn.parameter "w"
+// CHECK-NOT: @tp
+// CHECK: return
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
+  func.func @main(%x: tensor<4x40xf32>) -> tensor<4x1xf32> {
+    %w = nn.parameter "w" {file = "w", bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<40x72xf32>
+    %0 = nn.matmul %x, %w : tensor<4x40xf32>, tensor<40x72xf32> -> tensor<4x72xf32>
+    %1 = nn.reduce sum %0 {axes = array<i64: 1>} : tensor<4x72xf32> -> tensor<4x1xf32>
+    return %1 : tensor<4x1xf32>
+  }
+}
+
+// -----
+
+// A running sum along the columns wants them whole, though it leads to nothing but an output.
+// CHECK-LABEL: func.func @main
+// CHECK: nn.parameter "w"
+// CHECK-NOT: @tp
+// CHECK: return
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
+  func.func @main(%x: tensor<4x40xf32>) -> tensor<4x72xf32> {
+    %w = nn.parameter "w" {file = "w", bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<40x72xf32>
+    %0 = nn.matmul %x, %w : tensor<4x40xf32>, tensor<40x72xf32> -> tensor<4x72xf32>
+    %1 = nn.cumsum %0 {axis = 1 : i64} : tensor<4x72xf32> -> tensor<4x72xf32>
+    return %1 : tensor<4x72xf32>
+  }
+}

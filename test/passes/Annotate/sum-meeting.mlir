@@ -1,0 +1,226 @@
+// RUN: hpc-opt %s --hpc-annotate-tensor-parallel --split-input-file | FileCheck %s
+
+// A product of what is whole goes by rows where its sum meets another's. Each case after the first differs from it in one condition, which alone says no.
+
+// A product that is added to a sum over ranks shares it, also scaled, reshaped, and where a bias is added to the sum before it is scaled.
+// CHECK-LABEL: func.func @main
+// CHECK: nn.parameter "shortcut" {{.*}}dist.seed = #dist.seed<"[16@tp, 20?]">
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
+  func.func @main(%x: tensor<4x9x16xf32>, %k: tensor<f32>, %z: tensor<4x9x20xf32>, %bias: tensor<20xf32>) -> tensor<4x9x20xf32> {
+    %up = nn.parameter "up" {file = "w", bytes = 1536 : i64, hashes = array<i64: 1>} : tensor<16x24xf32>
+    %down = nn.parameter "down" {file = "w", bytes = 1920 : i64, hashes = array<i64: 1>} : tensor<24x20xf32>
+    %shortcut = nn.parameter "shortcut" {file = "w", bytes = 1280 : i64, hashes = array<i64: 1>} : tensor<16x20xf32>
+    %x0 = nn.relu %x : tensor<4x9x16xf32> -> tensor<4x9x16xf32>
+    %u = nn.matmul %x0, %up : tensor<4x9x16xf32>, tensor<16x24xf32> -> tensor<4x9x24xf32>
+    %r = nn.relu %u : tensor<4x9x24xf32> -> tensor<4x9x24xf32>
+    %d = nn.matmul %r, %down : tensor<4x9x24xf32>, tensor<24x20xf32> -> tensor<4x9x20xf32>
+    %c = nn.matmul %x0, %shortcut : tensor<4x9x16xf32>, tensor<16x20xf32> -> tensor<4x9x20xf32>
+    %n = nn.add %d, %bias : tensor<4x9x20xf32>, tensor<20xf32> -> tensor<4x9x20xf32>
+    %e = nn.mul %n, %k : tensor<4x9x20xf32>, tensor<f32> -> tensor<4x9x20xf32>
+    %g = nn.mul %c, %k : tensor<4x9x20xf32>, tensor<f32> -> tensor<4x9x20xf32>
+    %h = nn.reshape %g : tensor<4x9x20xf32> -> tensor<36x20xf32>
+    %i = nn.reshape %h : tensor<36x20xf32> -> tensor<4x9x20xf32>
+    %s = nn.add %e, %i : tensor<4x9x20xf32>, tensor<4x9x20xf32> -> tensor<4x9x20xf32>
+    %y = nn.softmax %s : tensor<4x9x20xf32> -> tensor<4x9x20xf32>
+    return %y : tensor<4x9x20xf32>
+  }
+}
+
+// -----
+
+// It is added to no sum.
+// CHECK-LABEL: func.func @main
+// CHECK: nn.parameter "shortcut"
+// CHECK-NOT: dist.seed
+// CHECK-SAME: : tensor<16x20xf32>
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
+  func.func @main(%x: tensor<4x9x16xf32>, %k: tensor<f32>, %z: tensor<4x9x20xf32>, %bias: tensor<20xf32>) -> (tensor<4x9x20xf32>, tensor<4x9x20xf32>) {
+    %up = nn.parameter "up" {file = "w", bytes = 1536 : i64, hashes = array<i64: 1>} : tensor<16x24xf32>
+    %down = nn.parameter "down" {file = "w", bytes = 1920 : i64, hashes = array<i64: 1>} : tensor<24x20xf32>
+    %shortcut = nn.parameter "shortcut" {file = "w", bytes = 1280 : i64, hashes = array<i64: 1>} : tensor<16x20xf32>
+    %x0 = nn.relu %x : tensor<4x9x16xf32> -> tensor<4x9x16xf32>
+    %u = nn.matmul %x0, %up : tensor<4x9x16xf32>, tensor<16x24xf32> -> tensor<4x9x24xf32>
+    %r = nn.relu %u : tensor<4x9x24xf32> -> tensor<4x9x24xf32>
+    %d = nn.matmul %r, %down : tensor<4x9x24xf32>, tensor<24x20xf32> -> tensor<4x9x20xf32>
+    %c = nn.matmul %x0, %shortcut : tensor<4x9x16xf32>, tensor<16x20xf32> -> tensor<4x9x20xf32>
+    %s = nn.add %c, %z : tensor<4x9x20xf32>, tensor<4x9x20xf32> -> tensor<4x9x20xf32>
+    %y = nn.softmax %s : tensor<4x9x20xf32> -> tensor<4x9x20xf32>
+    %v = nn.softmax %d : tensor<4x9x20xf32> -> tensor<4x9x20xf32>
+    return %y, %v : tensor<4x9x20xf32>, tensor<4x9x20xf32>
+  }
+}
+
+// -----
+
+// It is read for itself, too.
+// CHECK-LABEL: func.func @main
+// CHECK: nn.parameter "shortcut"
+// CHECK-NOT: dist.seed
+// CHECK-SAME: : tensor<16x20xf32>
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
+  func.func @main(%x: tensor<4x9x16xf32>, %k: tensor<f32>, %z: tensor<4x9x20xf32>, %bias: tensor<20xf32>) -> (tensor<4x9x20xf32>, tensor<4x9x20xf32>) {
+    %up = nn.parameter "up" {file = "w", bytes = 1536 : i64, hashes = array<i64: 1>} : tensor<16x24xf32>
+    %down = nn.parameter "down" {file = "w", bytes = 1920 : i64, hashes = array<i64: 1>} : tensor<24x20xf32>
+    %shortcut = nn.parameter "shortcut" {file = "w", bytes = 1280 : i64, hashes = array<i64: 1>} : tensor<16x20xf32>
+    %x0 = nn.relu %x : tensor<4x9x16xf32> -> tensor<4x9x16xf32>
+    %u = nn.matmul %x0, %up : tensor<4x9x16xf32>, tensor<16x24xf32> -> tensor<4x9x24xf32>
+    %r = nn.relu %u : tensor<4x9x24xf32> -> tensor<4x9x24xf32>
+    %d = nn.matmul %r, %down : tensor<4x9x24xf32>, tensor<24x20xf32> -> tensor<4x9x20xf32>
+    %c = nn.matmul %x0, %shortcut : tensor<4x9x16xf32>, tensor<16x20xf32> -> tensor<4x9x20xf32>
+    %v = nn.softmax %c : tensor<4x9x20xf32> -> tensor<4x9x20xf32>
+    %s = nn.add %d, %c : tensor<4x9x20xf32>, tensor<4x9x20xf32> -> tensor<4x9x20xf32>
+    %y = nn.softmax %s : tensor<4x9x20xf32> -> tensor<4x9x20xf32>
+    return %y, %v : tensor<4x9x20xf32>, tensor<4x9x20xf32>
+  }
+}
+
+// -----
+
+// The sum is read for itself, too.
+// CHECK-LABEL: func.func @main
+// CHECK: nn.parameter "shortcut"
+// CHECK-NOT: dist.seed
+// CHECK-SAME: : tensor<16x20xf32>
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
+  func.func @main(%x: tensor<4x9x16xf32>, %k: tensor<f32>, %z: tensor<4x9x20xf32>, %bias: tensor<20xf32>) -> (tensor<4x9x20xf32>, tensor<4x9x20xf32>) {
+    %up = nn.parameter "up" {file = "w", bytes = 1536 : i64, hashes = array<i64: 1>} : tensor<16x24xf32>
+    %down = nn.parameter "down" {file = "w", bytes = 1920 : i64, hashes = array<i64: 1>} : tensor<24x20xf32>
+    %shortcut = nn.parameter "shortcut" {file = "w", bytes = 1280 : i64, hashes = array<i64: 1>} : tensor<16x20xf32>
+    %x0 = nn.relu %x : tensor<4x9x16xf32> -> tensor<4x9x16xf32>
+    %u = nn.matmul %x0, %up : tensor<4x9x16xf32>, tensor<16x24xf32> -> tensor<4x9x24xf32>
+    %r = nn.relu %u : tensor<4x9x24xf32> -> tensor<4x9x24xf32>
+    %d = nn.matmul %r, %down : tensor<4x9x24xf32>, tensor<24x20xf32> -> tensor<4x9x20xf32>
+    %c = nn.matmul %x0, %shortcut : tensor<4x9x16xf32>, tensor<16x20xf32> -> tensor<4x9x20xf32>
+    %s = nn.add %d, %c : tensor<4x9x20xf32>, tensor<4x9x20xf32> -> tensor<4x9x20xf32>
+    %y = nn.softmax %s : tensor<4x9x20xf32> -> tensor<4x9x20xf32>
+    %v = nn.softmax %d : tensor<4x9x20xf32> -> tensor<4x9x20xf32>
+    return %y, %v : tensor<4x9x20xf32>, tensor<4x9x20xf32>
+  }
+}
+
+// -----
+
+// It is reduced before it is added: no view, and no scale.
+// CHECK-LABEL: func.func @main
+// CHECK: nn.parameter "shortcut"
+// CHECK-NOT: dist.seed
+// CHECK-SAME: : tensor<16x20xf32>
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
+  func.func @main(%x: tensor<4x9x16xf32>, %k: tensor<f32>, %z: tensor<4x9x20xf32>, %bias: tensor<20xf32>) -> tensor<4x9x20xf32> {
+    %up = nn.parameter "up" {file = "w", bytes = 1536 : i64, hashes = array<i64: 1>} : tensor<16x24xf32>
+    %down = nn.parameter "down" {file = "w", bytes = 1920 : i64, hashes = array<i64: 1>} : tensor<24x20xf32>
+    %shortcut = nn.parameter "shortcut" {file = "w", bytes = 1280 : i64, hashes = array<i64: 1>} : tensor<16x20xf32>
+    %x0 = nn.relu %x : tensor<4x9x16xf32> -> tensor<4x9x16xf32>
+    %u = nn.matmul %x0, %up : tensor<4x9x16xf32>, tensor<16x24xf32> -> tensor<4x9x24xf32>
+    %r = nn.relu %u : tensor<4x9x24xf32> -> tensor<4x9x24xf32>
+    %d = nn.matmul %r, %down : tensor<4x9x24xf32>, tensor<24x20xf32> -> tensor<4x9x20xf32>
+    %c = nn.matmul %x0, %shortcut : tensor<4x9x16xf32>, tensor<16x20xf32> -> tensor<4x9x20xf32>
+    %g = nn.reduce sum %c {axes = array<i64: 1>} : tensor<4x9x20xf32> -> tensor<4x1x20xf32>
+    %s = nn.add %d, %g : tensor<4x9x20xf32>, tensor<4x1x20xf32> -> tensor<4x9x20xf32>
+    %y = nn.softmax %s : tensor<4x9x20xf32> -> tensor<4x9x20xf32>
+    return %y : tensor<4x9x20xf32>
+  }
+}
+
+// -----
+
+// Something full is subtracted from it first.
+// CHECK-LABEL: func.func @main
+// CHECK: nn.parameter "shortcut"
+// CHECK-NOT: dist.seed
+// CHECK-SAME: : tensor<16x20xf32>
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
+  func.func @main(%x: tensor<4x9x16xf32>, %k: tensor<f32>, %z: tensor<4x9x20xf32>, %bias: tensor<20xf32>) -> tensor<4x9x20xf32> {
+    %up = nn.parameter "up" {file = "w", bytes = 1536 : i64, hashes = array<i64: 1>} : tensor<16x24xf32>
+    %down = nn.parameter "down" {file = "w", bytes = 1920 : i64, hashes = array<i64: 1>} : tensor<24x20xf32>
+    %shortcut = nn.parameter "shortcut" {file = "w", bytes = 1280 : i64, hashes = array<i64: 1>} : tensor<16x20xf32>
+    %x0 = nn.relu %x : tensor<4x9x16xf32> -> tensor<4x9x16xf32>
+    %u = nn.matmul %x0, %up : tensor<4x9x16xf32>, tensor<16x24xf32> -> tensor<4x9x24xf32>
+    %r = nn.relu %u : tensor<4x9x24xf32> -> tensor<4x9x24xf32>
+    %d = nn.matmul %r, %down : tensor<4x9x24xf32>, tensor<24x20xf32> -> tensor<4x9x20xf32>
+    %c = nn.matmul %x0, %shortcut : tensor<4x9x16xf32>, tensor<16x20xf32> -> tensor<4x9x20xf32>
+    %g = nn.sub %c, %z : tensor<4x9x20xf32>, tensor<4x9x20xf32> -> tensor<4x9x20xf32>
+    %s = nn.add %d, %g : tensor<4x9x20xf32>, tensor<4x9x20xf32> -> tensor<4x9x20xf32>
+    %y = nn.softmax %s : tensor<4x9x20xf32> -> tensor<4x9x20xf32>
+    return %y : tensor<4x9x20xf32>
+  }
+}
+
+// -----
+
+// A bias is added to it, and then it is reshaped: so the bias would be summed up, too.
+// CHECK-LABEL: func.func @main
+// CHECK: nn.parameter "shortcut"
+// CHECK-NOT: dist.seed
+// CHECK-SAME: : tensor<16x20xf32>
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
+  func.func @main(%x: tensor<4x9x16xf32>, %k: tensor<f32>, %z: tensor<4x9x20xf32>, %bias: tensor<20xf32>) -> tensor<36x20xf32> {
+    %up = nn.parameter "up" {file = "w", bytes = 1536 : i64, hashes = array<i64: 1>} : tensor<16x24xf32>
+    %down = nn.parameter "down" {file = "w", bytes = 1920 : i64, hashes = array<i64: 1>} : tensor<24x20xf32>
+    %shortcut = nn.parameter "shortcut" {file = "w", bytes = 1280 : i64, hashes = array<i64: 1>} : tensor<16x20xf32>
+    %x0 = nn.relu %x : tensor<4x9x16xf32> -> tensor<4x9x16xf32>
+    %u = nn.matmul %x0, %up : tensor<4x9x16xf32>, tensor<16x24xf32> -> tensor<4x9x24xf32>
+    %r = nn.relu %u : tensor<4x9x24xf32> -> tensor<4x9x24xf32>
+    %d = nn.matmul %r, %down : tensor<4x9x24xf32>, tensor<24x20xf32> -> tensor<4x9x20xf32>
+    %c = nn.matmul %x0, %shortcut : tensor<4x9x16xf32>, tensor<16x20xf32> -> tensor<4x9x20xf32>
+    %g = nn.add %c, %bias : tensor<4x9x20xf32>, tensor<20xf32> -> tensor<4x9x20xf32>
+    %h = nn.reshape %g : tensor<4x9x20xf32> -> tensor<36x20xf32>
+    %i = nn.reshape %d : tensor<4x9x20xf32> -> tensor<36x20xf32>
+    %s = nn.add %h, %i : tensor<36x20xf32>, tensor<36x20xf32> -> tensor<36x20xf32>
+    %y = nn.softmax %s : tensor<36x20xf32> -> tensor<36x20xf32>
+    return %y : tensor<36x20xf32>
+  }
+}
+
+// -----
+
+// A bias is added to the sum, which then is reshaped.
+// CHECK-LABEL: func.func @main
+// CHECK: nn.parameter "shortcut"
+// CHECK-NOT: dist.seed
+// CHECK-SAME: : tensor<16x20xf32>
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
+  func.func @main(%x: tensor<4x9x16xf32>, %k: tensor<f32>, %z: tensor<4x9x20xf32>, %bias: tensor<20xf32>) -> tensor<36x20xf32> {
+    %up = nn.parameter "up" {file = "w", bytes = 1536 : i64, hashes = array<i64: 1>} : tensor<16x24xf32>
+    %down = nn.parameter "down" {file = "w", bytes = 1920 : i64, hashes = array<i64: 1>} : tensor<24x20xf32>
+    %shortcut = nn.parameter "shortcut" {file = "w", bytes = 1280 : i64, hashes = array<i64: 1>} : tensor<16x20xf32>
+    %x0 = nn.relu %x : tensor<4x9x16xf32> -> tensor<4x9x16xf32>
+    %u = nn.matmul %x0, %up : tensor<4x9x16xf32>, tensor<16x24xf32> -> tensor<4x9x24xf32>
+    %r = nn.relu %u : tensor<4x9x24xf32> -> tensor<4x9x24xf32>
+    %d = nn.matmul %r, %down : tensor<4x9x24xf32>, tensor<24x20xf32> -> tensor<4x9x20xf32>
+    %c = nn.matmul %x0, %shortcut : tensor<4x9x16xf32>, tensor<16x20xf32> -> tensor<4x9x20xf32>
+    %g = nn.add %d, %bias : tensor<4x9x20xf32>, tensor<20xf32> -> tensor<4x9x20xf32>
+    %h = nn.reshape %g : tensor<4x9x20xf32> -> tensor<36x20xf32>
+    %i = nn.reshape %c : tensor<4x9x20xf32> -> tensor<36x20xf32>
+    %s = nn.add %h, %i : tensor<36x20xf32>, tensor<36x20xf32> -> tensor<36x20xf32>
+    %y = nn.softmax %s : tensor<36x20xf32> -> tensor<36x20xf32>
+    return %y : tensor<36x20xf32>
+  }
+}
+
+// -----
+
+// And scaled before that.
+// CHECK-LABEL: func.func @main
+// CHECK: nn.parameter "shortcut"
+// CHECK-NOT: dist.seed
+// CHECK-SAME: : tensor<16x20xf32>
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
+  func.func @main(%x: tensor<4x9x16xf32>, %k: tensor<f32>, %z: tensor<4x9x20xf32>, %bias: tensor<20xf32>) -> tensor<36x20xf32> {
+    %up = nn.parameter "up" {file = "w", bytes = 1536 : i64, hashes = array<i64: 1>} : tensor<16x24xf32>
+    %down = nn.parameter "down" {file = "w", bytes = 1920 : i64, hashes = array<i64: 1>} : tensor<24x20xf32>
+    %shortcut = nn.parameter "shortcut" {file = "w", bytes = 1280 : i64, hashes = array<i64: 1>} : tensor<16x20xf32>
+    %x0 = nn.relu %x : tensor<4x9x16xf32> -> tensor<4x9x16xf32>
+    %u = nn.matmul %x0, %up : tensor<4x9x16xf32>, tensor<16x24xf32> -> tensor<4x9x24xf32>
+    %r = nn.relu %u : tensor<4x9x24xf32> -> tensor<4x9x24xf32>
+    %d = nn.matmul %r, %down : tensor<4x9x24xf32>, tensor<24x20xf32> -> tensor<4x9x20xf32>
+    %c = nn.matmul %x0, %shortcut : tensor<4x9x16xf32>, tensor<16x20xf32> -> tensor<4x9x20xf32>
+    %g = nn.add %d, %bias : tensor<4x9x20xf32>, tensor<20xf32> -> tensor<4x9x20xf32>
+    %j = nn.mul %g, %k : tensor<4x9x20xf32>, tensor<f32> -> tensor<4x9x20xf32>
+    %h = nn.reshape %j : tensor<4x9x20xf32> -> tensor<36x20xf32>
+    %i = nn.reshape %c : tensor<4x9x20xf32> -> tensor<36x20xf32>
+    %s = nn.add %h, %i : tensor<36x20xf32>, tensor<36x20xf32> -> tensor<36x20xf32>
+    %y = nn.softmax %s : tensor<36x20xf32> -> tensor<36x20xf32>
+    return %y : tensor<36x20xf32>
+  }
+}
