@@ -94,10 +94,9 @@ template <typename Real> Tensor product(nn::MatmulOp op, const Tensor &lhs, cons
 }
 } // namespace
 
-/// Codes of a weight are whole numbers.
-static Tensor asFloats(const Tensor &codes) {
-  Tensor floats(DType::F32, codes.shape);
-  floats.floats.assign(codes.ints.begin(), codes.ints.end());
+Tensor asFloats(const Tensor &integers) {
+  Tensor floats(DType::F32, integers.shape);
+  floats.floats.assign(integers.ints.begin(), integers.ints.end());
   return floats;
 }
 

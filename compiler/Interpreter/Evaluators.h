@@ -58,6 +58,8 @@ inline bool sumsInSingle(const EvalOptions &options, DType result) {
 }
 
 /// A zero tensor of a value's type.
+/// Integers as f32; of bytes it holds all.
+Tensor asFloats(const Tensor &integers);
 inline Tensor emptyLike(Value value) {
   auto type = cast<RankedTensorType>(value.getType());
   return Tensor(dtypeOf(type), type.getShape());

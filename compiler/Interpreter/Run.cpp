@@ -117,6 +117,8 @@ Expected<LocalTensors> Run::load(nn::ParameterOp op) {
   Expected<Tensor> tensor = options.parameters(op, op.isPart() ? *op.getStoredShape() : global.getShape());
   if (!tensor.ok())
     return tensor.status();
+  if (op.getStoredType() && !tensor->isFloat() && isFloat(dtypeOf(type)))
+    tensor = interpreter::asFloats(*tensor); // bytes, exact in each of the types
   if (op.getStoredType() && tensor->isFloat()) { // a cast, and as such no rounding in double precision
     tensor->dtype = dtypeOf(type);
     if (!options.doublePrecision)

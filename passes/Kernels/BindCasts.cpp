@@ -1,20 +1,23 @@
 // Casts of weights are bound, not computed: a weight that is stored as f32 and read in 16 bits is rounded once, when it is
-// loaded. A weight that the program writes is rounded in every step instead; it is another number in each.
+// loaded, and so are bytes read as floats of 16 bits, which hold them exactly. A weight that the program writes is rounded in every step instead; it is another number in each.
 #include "passes/Kernels/Passes.h"
 
 #include "compiler/Dialect/Dist/Correspondence.h"
+#include "compiler/Dialect/NN/Int8Parameter.h"
 #include "compiler/Dialect/NN/Ports.h"
 
 namespace hpc {
 #define GEN_PASS_DEF_BINDCASTS
 #include "passes/Kernels/Passes.h.inc"
 
-/// Whether the op rounds a stored f32 to 16 bits, or makes a weight that was widened what it is stored as. What reads the weight
-/// as it is keeps it beside that.
+/// Whether the op rounds a stored f32 to 16 bits, reads stored bytes as floats of 16 bits, or makes a weight that was widened
+/// what it is stored as. What reads the weight as it is keeps it beside that.
 static bool isBindable(nn::ParameterOp parameter, nn::CastOp cast) {
-  Type to = nn::tensorType(cast.getResult()).getElementType();
-  return (to.isF16() || to.isBF16()) && parameter.getStoredType().value_or(to) == to && nn::tensorType(parameter.getResult()).getElementType().isF32() &&
-         !nn::isWritten(parameter.getResult());
+  Type to = nn::tensorType(cast.getResult()).getElementType(), own = nn::tensorType(parameter.getResult()).getElementType();
+  if ((!to.isF16() && !to.isBF16()) || nn::isWritten(parameter.getResult()))
+    return false;
+  bool isBytes = own.isInteger(8) && !nn::int8Along(parameter) && !parameter.getStoredType();
+  return isBytes || (own.isF32() && parameter.getStoredType().value_or(to) == to);
 }
 
 namespace {
@@ -30,7 +33,7 @@ struct BindCastsPass : impl::BindCastsBase<BindCastsPass> {
       if (parameter.getStoredType())
         bound.removeStoredTypeAttr();
       else
-        bound.setStoredType(builder.getF32Type());
+        bound.setStoredType(nn::tensorType(parameter.getResult()).getElementType());
       setValueIds(bound, valueIdsOf(cast)); // it is the cast's value that --verify should find
       cast.replaceAllUsesWith(bound.getResult());
       cast.erase();

@@ -316,6 +316,11 @@ Status Weights::load(const plan::Binding &binding, const plan::Buffer &buffer, P
       widen(from, box.data(), to, wide.data(), elements);
       box = std::move(wide);
     } else if (from != to) {
+      if (from != DType::F32) { // bytes, which every float holds
+        std::vector<std::byte> wide(size_t(elements * byteSize(DType::F32)));
+        widen(from, box.data(), DType::F32, wide.data(), elements);
+        box = std::move(wide);
+      }
       box = rounded(to, box.data(), elements);
     }
     from = to;

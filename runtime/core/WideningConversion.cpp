@@ -28,8 +28,12 @@ template <typename To> void widenFloats(DType from, const std::byte *source, std
     convert<uint16_t, To>(source, target, count, halfToFloat);
   else if (from == DType::BF16)
     convert<uint16_t, To>(source, target, count, bfloatToFloat);
-  else
+  else if (from == DType::F32)
     convert<float, To>(source, target, count, [](float value) { return value; });
+  else if (from == DType::I8)
+    convert<int8_t, To>(source, target, count, [](int8_t value) { return value; });
+  else
+    convert<uint8_t, To>(source, target, count, [](uint8_t value) { return value; });
 }
 
 template <typename To> void widenIntegers(DType from, const std::byte *source, std::byte *target, int64_t count) {

@@ -137,11 +137,12 @@ Status checkStored(const Plan &plan, const Binding &binding, const Buffer &buffe
   HPC_RETURN_IF_ERROR(inRange("weight", index, 0, int64_t(plan.weights.size()) - 1));
   const Weight &weight = plan.weights[index];
   auto isHalf = [](DType dtype) { return dtype == DType::F16 || dtype == DType::BF16; };
-  bool isRounded = weight.dtype == DType::F32 && isHalf(buffer.dtype), isWidened = isHalf(weight.dtype) && buffer.dtype == DType::F32;
-  if (buffer.dtype != weight.dtype && !isRounded && !isWidened)
+  bool isRounded = weight.dtype == DType::F32 && isHalf(buffer.dtype), isWidened = isHalf(weight.dtype) && buffer.dtype == DType::F32,
+       isBytes = (weight.dtype == DType::I8 || weight.dtype == DType::U8) && isHalf(buffer.dtype);
+  if (buffer.dtype != weight.dtype && !isRounded && !isWidened && !isBytes)
     return fault("weight '" + weight.name + "' is " + hpc::name(weight.dtype) + ", the buffer " +
-                 hpc::name(buffer.dtype) + "; only f32 is rounded when it is loaded, to f16 or bf16, and only these are widened, to f32");
-  if (isRounded && !binding.saved.empty())
+                 hpc::name(buffer.dtype) + "; only f32 is rounded when it is loaded, to f16 or bf16, only these are widened, to f32, and bytes to these");
+  if ((isRounded || isBytes) && !binding.saved.empty())
     return fault("weight '" + weight.name + "' is saved as '" + binding.saved + "' from a buffer that holds it rounded to " +
                  hpc::name(buffer.dtype));
   return checkSlice(plan, binding.slice, productOf(weight.shape), false).at("weight '" + weight.name + "'");

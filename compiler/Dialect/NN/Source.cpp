@@ -28,9 +28,11 @@ static LogicalResult verifyStoredType(ParameterOp op) {
   Type own = tensorType(op.getResult()).getElementType();
   bool isCodes = own.isSignlessInteger(8) && int8Along(op);
   auto isHalf = [](Type type) { return type.isF16() || type.isBF16(); };
-  if (!op.getStoredType() || (op.getStoredType()->isF32() && (isHalf(own) || isCodes)) || (isHalf(*op.getStoredType()) && own.isF32()))
+  std::optional<Type> stored = op.getStoredType();
+  if (!stored || (stored->isF32() && (isHalf(own) || isCodes)) || (isHalf(*stored) && own.isF32()) || (stored->isInteger(8) && isHalf(own)))
     return success();
-  return op.emitOpError("(C5) only f32 is rounded when it is bound, and only to f16 or bf16, or i8 along a dim, and only these are widened, to f32; this is stored as ")
+  return op.emitOpError("(C5) only f32 is rounded when it is bound, and only to f16 or bf16, or i8 along a dim, only these are widened, to f32, and bytes to f16 or "
+                        "bf16; this is stored as ")
          << *op.getStoredType() << " and bound as " << own;
 }
 

@@ -16,12 +16,13 @@ def NN_ParameterOp : NN_Op<"parameter", [Pure, StructureOpInterface, HPC_Structu
 
         %q = nn.parameter "qkv" {bytes = 6144 : i64, ..., part_starts = array<i64: 0, 32>, stored_shape = array<i64: 32, 48>} : tensor<32x8xf32>
 
-    `stored_type`: it is stored as f32, and rounded to 16 bits once, when it is bound (hpc-bind-casts makes such); or it is stored in 16 bits, and trained in f32 (hpc-build-gradients).
+    `stored_type`: it is stored as f32, and rounded to 16 bits once, when it is bound (hpc-bind-casts makes such); or it is stored in 16 bits, and trained in f32 (hpc-build-gradients); or it is stored in bytes, and read as
+    floats of 16 bits, which hold them exactly.
 
         %w = nn.parameter "wte" {bytes = 80480 : i64, ..., stored_type = f32} : tensor<503x40xbf16>
 
     Constraints: (C1) the stored shape's bytes, of elements as they are stored, equal `bytes`. (C2) one hash per MiB, or none. (C3) `file` or `value`, not both. (C4) a part has a start
-    in each dim and lies within the stored shape. (C5) of `stored_type` and the type one is f32, the other f16 or bf16.
+    in each dim and lies within the stored shape. (C5) of `stored_type` and the type one is f32, the other f16 or bf16; or `stored_type` is an integer of 8 bits, the type f16 or bf16.
   }];
   let arguments = (ins StrAttr:$name, DefaultValuedStrAttr<StrAttr, "">:$file, DefaultValuedAttr<I64Attr, "0">:$offset,
       DefaultValuedAttr<I64Attr, "0">:$bytes, DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$hashes,

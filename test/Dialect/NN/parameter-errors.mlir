@@ -28,7 +28,7 @@ func.func @bytes() -> tensor<4xf32> {
 
 // Only what loading weights can round may be said to be rounded there.
 func.func @stored() -> tensor<4xbf16> {
-  // expected-error @+1 {{(C5) only f32 is rounded when it is bound, and only to f16 or bf16, or i8 along a dim, and only these are widened, to f32; this is stored as 'f64' and bound as 'bf16'}}
+  // expected-error @+1 {{(C5) only f32 is rounded when it is bound, and only to f16 or bf16, or i8 along a dim, only these are widened, to f32, and bytes to f16 or bf16; this is stored as 'f64' and bound as 'bf16'}}
   %w = nn.parameter "w" {file = "f", bytes = 32 : i64, hashes = array<i64: 1>, stored_type = f64} : tensor<4xbf16>
   return %w : tensor<4xbf16>
 }

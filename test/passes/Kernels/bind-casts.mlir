@@ -40,6 +40,24 @@ func.func @main() -> (tensor<8x6xbf16>, tensor<8x6xf32> {nn.writes = "w"}) {
 
 // -----
 
+// Bytes are read as floats of 16 bits, which hold them: a product of quantised weights converts none of them in a run. f32 would take four times their memory.
+// CHECK-LABEL: @bytes
+// CHECK-DAG: nn.parameter "a" {{.*}}stored_type = i8} : tensor<8x6xbf16>
+// CHECK-DAG: nn.parameter "b" {{.*}}stored_type = ui8} : tensor<6xf16>
+// CHECK-DAG: %[[C:.*]] = nn.parameter "c" {{.*}} : tensor<6xi8>
+// CHECK-DAG: nn.cast %[[C]] : tensor<6xi8> -> tensor<6xf32>
+func.func @bytes() -> (tensor<8x6xbf16>, tensor<6xf16>, tensor<6xf32>) {
+  %a = nn.parameter "a" {file = "f", bytes = 48 : i64, hashes = array<i64: 1>} : tensor<8x6xi8>
+  %b = nn.parameter "b" {file = "f", bytes = 6 : i64, hashes = array<i64: 1>} : tensor<6xui8>
+  %c = nn.parameter "c" {file = "f", bytes = 6 : i64, hashes = array<i64: 1>} : tensor<6xi8>
+  %d = nn.cast %a : tensor<8x6xi8> -> tensor<8x6xbf16>
+  %e = nn.cast %b : tensor<6xui8> -> tensor<6xf16>
+  %f = nn.cast %c : tensor<6xi8> -> tensor<6xf32>
+  return %d, %e, %f : tensor<8x6xbf16>, tensor<6xf16>, tensor<6xf32>
+}
+
+// -----
+
 // To integers, or from f64, is rounding of another kind: computed.
 // CHECK-LABEL: @other
 // CHECK-COUNT-2: nn.cast
