@@ -4,6 +4,7 @@
 
 #include "compiler/ElementType.h"
 #include "compiler/StepPart.h"
+#include "runtime/plan/Machine.h"
 
 #include "llvm/ADT/MapVector.h"
 
@@ -35,18 +36,17 @@ llvm::SetVector<Operation *> columnsBefore(DimTrace &trace, const WeightMatmul &
   return trace.columnsOf(activation, *product.activationK, {1, nn::shapeOf(activation)[*product.activationK]});
 }
 
-/// A step reads each weight and gathers each state that its products read. A collective takes as long as 64 KiB, and a
-/// byte of a weight that is read as 16 operations.
+/// A step reads each weight and gathers each state that its products read. In bytes of the machine's memory.
 bool paysOff(ArrayRef<WeightMatmul> steps, int64_t degree) {
-  constexpr int64_t collective = int64_t(64) << 10, flopsPerByte = 16;
+  const plan::Machine machine;
   int64_t work = 0, gathers = 0;
   llvm::DenseSet<Value> states;
   for (const WeightMatmul &product : steps) {
     Value state = product.op->getOperand(product.activation);
     work += std::max(bytesOf(product.op->getOperand(product.weight)),
-                     int64_t(cast<CostOpInterface>(product.op).getFlops()) / flopsPerByte);
+                     int64_t(cast<CostOpInterface>(product.op).getFlops()) / int64_t(machine.operationsPerByte()));
     if (states.insert(state).second)
-      gathers += collective + bytesOf(state);
+      gathers += machine.bytesOfLatency() + bytesOf(state);
   }
   return work - work / degree > gathers;
 }

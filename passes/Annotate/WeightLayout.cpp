@@ -6,6 +6,7 @@
 #include "passes/Annotate/SumMeeting.h"
 
 #include "compiler/ElementType.h"
+#include "runtime/plan/Machine.h"
 
 #include "llvm/ADT/MapVector.h"
 
@@ -291,9 +292,6 @@ int64_t sizeInBytes(Value value) {
   return nn::tensorType(value).getNumElements() * elementBytes(nn::tensorType(value).getElementType());
 }
 
-/// A collective takes as long as these bytes however few it moves, as ConflictCosts has it.
-constexpr int64_t collective = int64_t(64) << 10;
-
 /// Bytes that the all-reduces of a layout move, there and back.
 int64_t costOf(const WeightLayout &layout) {
   int64_t cost = 0;
@@ -301,7 +299,7 @@ int64_t costOf(const WeightLayout &layout) {
   for (const WeightCut &cut : layout.cuts) {
     Operation *op = cut.product.op;
     if (cut.isRow && !meetsSum(op->getResult(0), counted)) // else it shares that one's
-      cost += 2 * sizeInBytes(op->getResult(0)) + collective;
+      cost += 2 * sizeInBytes(op->getResult(0)) + plan::Machine().bytesOfLatency();
     if (cut.isRow)
       counted.insert(op);
   }
@@ -371,7 +369,7 @@ WeightLayout chooseLayout(func::FuncOp function, const nn::Origins &origins, int
   // A layout that sends less may leave a tenth of the work whole for it: a convolution on few channels, not the model.
   auto isBetter = [&](const WeightLayout &other) {
     Work work = wholeWork(other);
-    return costOf(other) + collective / 2 < costOf(best) && work.flops <= whole.flops + all.flops / 10 &&
+    return costOf(other) + plan::Machine().bytesOfLatency() / 2 < costOf(best) && work.flops <= whole.flops + all.flops / 10 &&
            work.bytes <= whole.bytes + all.bytes / 10;
   };
   // Channels that many products read (a residual stream without norms) may be cut or whole, and what could join a sum

@@ -5,6 +5,7 @@
 #include "compiler/Dialect/NN/Origin.h"
 #include "compiler/ElementType.h"
 #include "passes/Propagate/Propagation.h"
+#include "runtime/plan/Machine.h"
 
 namespace hpc {
 
@@ -22,7 +23,7 @@ struct Cost {
     return *this;
   }
   /// An all-reduce beats a reduce-scatter and an all-gather later.
-  int64_t total() const { return bytes + collectives * bytesOfLatency; }
+  int64_t total() const { return bytes + collectives * plan::Machine().bytesOfLatency(); }
 };
 } // namespace
 

@@ -9,15 +9,12 @@
 #include "compiler/Interfaces/Structure.h"
 #include "compiler/Providers.h"
 #include "passes/Recompute/MinimumCut.h"
+#include "runtime/plan/Machine.h"
 
 #include <cmath>
 #include <set>
 
 namespace hpc {
-
-// What a device computes while a byte goes through its memory, or to another device: rounded from machines between
-// two CPU cores (some 10 and 100) and an H100 (20 in fp32, 300 in bf16; 450 GB/s of NVLink).
-static constexpr double operationsPerByte = 16, operationsPerByteSent = 256;
 
 static int64_t bytesOf(Value value) {
   auto type = cast<RankedTensorType>(value.getType());
@@ -38,11 +35,11 @@ double repetitionCost(Operation *op) {
   for (Value value : op->getResults())
     moved += double(bytesOf(value));
   if (isOverRanks(op))
-    return moved * operationsPerByteSent;
+    return moved * plan::Machine().operationsPerByteSent();
   for (Value value : op->getOperands())
     moved += double(bytesOf(value));
   auto cost = dyn_cast<CostOpInterface>(op);
-  return moved * operationsPerByte + (cost ? double(cost.getFlops()) : 0);
+  return moved * plan::Machine().operationsPerByte() + (cost ? double(cost.getFlops()) : 0);
 }
 
 // ---- what a policy lets be computed again -------------------------------------------------------

@@ -6,14 +6,13 @@
 #include "passes/Lower/Lower.h"
 #include "passes/Phases.h"
 #include "passes/Place/Place.h"
+#include "runtime/plan/Machine.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/PassManager.h"
 
 namespace hpc {
 
-/// Operations that a device could do while it sends a byte (passes/Recompute/KeptValues.cpp has the same reasons).
-static constexpr double operationsPerByteSent = 256;
 static constexpr int maxTries = 8;
 
 int64_t Trial::peak() const {
@@ -38,7 +37,7 @@ static double costOf(const plan::PlanFacts &facts, const plan::Plan &plan, const
     for (const plan::TrafficFacts &each : *traffic)
       sent += double(each.bytes) * double(each.runs) / double(plan.stages.size());
   double bubble = double(options.stages() - 1) / double(options.ppChunks * options.microBatches());
-  return (flops + operationsPerByteSent * sent) * (1 + bubble) * double(plan.ranksPerStage()) * double(plan.stages.size());
+  return (flops + plan::Machine().operationsPerByteSent() * sent) * (1 + bubble) * double(plan.ranksPerStage()) * double(plan.stages.size());
 }
 
 /// The rest of the way, with budgets as they are.

@@ -175,9 +175,6 @@ Expected<std::vector<ReshardStep>> planReshard(const Sharding &from, const Shard
 /// `coordinate` in the step's axes only, and no two ranks take from the same one.
 std::vector<int64_t> permuteSource(const ReshardStep &step, const Mesh &mesh, const std::vector<int64_t> &coordinate);
 
-/// A collective takes as long as so many bytes, however few it moves.
-constexpr int64_t bytesOfLatency = int64_t(64) << 10;
-
 /// Bytes that one rank receives for the steps (ring algorithms: all-gather (k-1)/k of the result, all-reduce twice
 /// that, ...).
 int64_t bytesMoved(const std::vector<ReshardStep> &steps, const Mesh &mesh, int64_t elementBytes);
