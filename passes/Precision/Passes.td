@@ -24,11 +24,11 @@ def QuantizeWeights : Pass<"hpc-quantize-weights", "::mlir::ModuleOp"> {
 }
 
 def NarrowProducts : Pass<"hpc-narrow-products", "::mlir::ModuleOp"> {
-  let summary = "products read 16-bit operands and add in f32; everything else stays f32";
+  let summary = "products read 16-bit operands and add in f32; what else is computed stays f32";
   let description = [{
     Of every op that says which of its operands are only multiplied (MixedPrecisionOpInterface), those of f32 are rounded to `dtype`: once, where their numbers are made,
     before views of them, so that a weight is rounded as it is stored and what a transpose copies is small. What the op adds and gives stays f32: norms, softmax, biases,
-    residuals, losses, and sums over ranks and micro-batches. A result that its op completes by itself, and that others read rounded alone, is rounded by the op.
+    residuals, losses, and sums over micro-batches; hpc-narrow-reshards rounds terms that ranks of tensor parallelism send. A result that its op completes by itself, and that others read rounded alone, is rounded by the op.
     What a model has in other types is left as it is.
 
         %y = nn.matmul %x, %w : tensor<4x8xf32>, tensor<8x8xf32> -> tensor<4x8xf32>

@@ -158,6 +158,19 @@ private:
     }
   }
 
+  /// Copies that other programs make again may be read by nobody here.
+  static void dropUnread(ProgramBody &body, const llvm::SetVector<Value> &yields) {
+    llvm::DenseSet<Value> read(yields.begin(), yields.end());
+    SmallVector<Operation *> kept;
+    for (Operation *op : llvm::reverse(body.ops)) {
+      if (isCopy(op) && !read.contains(op->getResult(0)))
+        continue;
+      read.insert(op->operand_begin(), op->operand_end());
+      kept.push_back(op);
+    }
+    body.ops.assign(kept.rbegin(), kept.rend());
+  }
+
   void buildProgram(OpBuilder &builder, Program program) {
     ProgramBody body = bodyOf(program);
     llvm::SetVector<Value> yields(wanted[program].begin(), wanted[program].end());
@@ -166,6 +179,7 @@ private:
       if (parts.programOf(value) != program && !repeated[program].contains(value))
         body.outside.insert(value); // it goes through
     }
+    dropUnread(body, yields);
     if (body.ops.empty() && yields.empty())
       return;
     SmallVector<Value> operands;
