@@ -1,12 +1,12 @@
-// The sequence of tools/hpc-opt/Compile.cpp with a break in the middle.
+// The sequence of passes/Driver/Compilation.cpp with a break in the middle.
 #include "test/faults/Compilation.h"
 
 #include "compiler/DiagnosticText.h"
 #include "compiler/Import/OnnxImporter.h"
+#include "passes/Driver/Verify.h"
 #include "passes/Phases.h"
 #include "passes/Place/Place.h"
 #include "runtime/plan/PlanCheck.h"
-#include "tools/hpc-opt/Verify.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"

@@ -1,10 +1,10 @@
 // The inputs that --verify makes up where the user gives none.
 // Integers must be legal indices of whatever they reach, found in a time that grows with the program and not its paths.
 #include "compiler/Dialect/NN/NN.h"
-#include "tools/hpc-opt/VerifyInputs.h"
+#include "passes/Driver/VerifyInputs.h"
 
-#include "mlir/Parser/Parser.h"
 #include "gtest/gtest.h"
+#include "mlir/Parser/Parser.h"
 
 namespace hpc {
 namespace {

@@ -3,19 +3,19 @@
 // --help-hidden.
 #include "tools/hpc-opt/CommandLine.h"
 
+#include "passes/Driver/ByteSize.h"
+#include "passes/Driver/InputKind.h"
 #include "passes/Phases.h"
 #include "runtime/base/NumberText.h"
 #include "tools/OutputFiles.h"
 #include "tools/Suggestion.h"
-#include "tools/hpc-opt/ByteSize.h"
-#include "tools/hpc-opt/InputKind.h"
 
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/raw_ostream.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/Timing.h"
-#include "llvm/Support/CommandLine.h"
-#include "llvm/Support/raw_ostream.h"
 
 #include <limits>
 

@@ -2,14 +2,14 @@
 // What it does follows from its arguments: an ONNX model is compiled; a program in .mlir is where a flag of the compiler stands
 // beside it, or an output that ends in .plan.
 #include "compiler/MLIR.h"
+#include "passes/Driver/InputKind.h"
 #include "passes/Phases.h"
+#include "tools/ShortenedFiles.h"
 #include "tools/hpc-opt/CommandLine.h"
 #include "tools/hpc-opt/Compile.h"
-#include "tools/hpc-opt/InputKind.h"
-#include "tools/ShortenedFiles.h"
 
-#include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "llvm/Support/InitLLVM.h"
+#include "mlir/Tools/mlir-opt/MlirOptMain.h"
 
 #include <filesystem>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 // Budgets are found by trying: what a stage takes beside what it keeps changes little with what it keeps, so each try
 // corrects the last one's error, and few are needed.
-#include "tools/hpc-opt/Trial.h"
+#include "passes/Driver/Trial.h"
 
 #include "compiler/ModuleAttributes.h"
 #include "passes/Lower/Lower.h"

@@ -1,9 +1,9 @@
 // The file is read once, here; from then on its text travels with the module.
-#include "tools/hpc-opt/SpecFile.h"
+#include "passes/Driver/SpecFile.h"
 
 #include "compiler/Import/AnnotationRules.h"
+#include "passes/Driver/InputKind.h"
 #include "runtime/base/File.h"
-#include "tools/hpc-opt/InputKind.h"
 
 #include <filesystem>
 

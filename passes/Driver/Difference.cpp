@@ -1,5 +1,5 @@
 // Comparisons of elements and tensors.
-#include "tools/hpc-opt/Difference.h"
+#include "passes/Driver/Difference.h"
 
 #include "runtime/base/NumberText.h"
 

@@ -1,5 +1,5 @@
 // Right after import, before anything is made of a dropout: sites stay as they are numbered.
-#include "tools/hpc-opt/DropoutRate.h"
+#include "passes/Driver/DropoutRate.h"
 
 #include "compiler/Dialect/NN/NN.h"
 

@@ -1,5 +1,5 @@
 // The standard has no word for "the compiler's own choice": what is written is binding when it is read again.
-#include "tools/hpc-opt/WriteAnnotations.h"
+#include "passes/Driver/WriteAnnotations.h"
 
 #include "compiler/Dialect/Dist/Dist.h"
 #include "compiler/Dialect/Dist/WholeOutput.h"
@@ -10,8 +10,8 @@
 #include "compiler/StepPart.h"
 #include "compiler/Subject.h"
 #include "compiler/ValueNames.h"
+#include "passes/Driver/InputKind.h"
 #include "runtime/base/File.h"
-#include "tools/hpc-opt/InputKind.h"
 
 #include <filesystem>
 

@@ -1,5 +1,5 @@
 // A damaged model has no kind that its content shows, so such a file goes to the reader of models, which tells what is wrong with it.
-#include "tools/hpc-opt/InputKind.h"
+#include "passes/Driver/InputKind.h"
 
 #include "runtime/base/File.h"
 #include "runtime/base/FileKind.h"

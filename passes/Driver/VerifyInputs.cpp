@@ -1,5 +1,5 @@
 // Made-up integers are ids: numbers that whatever is looked up by them has.
-#include "tools/hpc-opt/VerifyInputs.h"
+#include "passes/Driver/VerifyInputs.h"
 
 #include "compiler/Dialect/NN/Ports.h"
 #include "compiler/ElementType.h"

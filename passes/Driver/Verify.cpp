@@ -1,20 +1,20 @@
 // Three comparisons, each naming the first value that differs: import against propagate (raise, train and the like kept
 // the meaning), propagate against all ranks' compiled program, and that reference against the buffers of the running
 // plan.
-#include "tools/hpc-opt/Verify.h"
+#include "passes/Driver/Verify.h"
 
 #include "compiler/Dialect/Dist/Correspondence.h"
 #include "compiler/Dialect/NN/Int8Parameter.h"
 #include "compiler/Dialect/NN/Ports.h"
 #include "compiler/Interpreter/StoredParameters.h"
 #include "compiler/Location.h"
+#include "passes/Driver/Difference.h"
+#include "passes/Driver/VerifyInputs.h"
+#include "passes/Driver/VerifyRun.h"
 #include "runtime/base/AvailableMemory.h"
 #include "runtime/base/CountText.h"
 #include "runtime/plan/PlanFacts.h"
 #include "runtime/plan/PlanPrinter.h"
-#include "tools/hpc-opt/Difference.h"
-#include "tools/hpc-opt/VerifyInputs.h"
-#include "tools/hpc-opt/VerifyRun.h"
 
 #include <cmath>
 #include <cstdarg>

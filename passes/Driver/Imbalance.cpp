@@ -1,5 +1,5 @@
 // Extents of slices say who holds how much, and who holds nothing computes nothing but padding.
-#include "tools/hpc-opt/Imbalance.h"
+#include "passes/Driver/Imbalance.h"
 
 #include <algorithm>
 #include <cstdio>

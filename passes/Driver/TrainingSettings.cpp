@@ -1,5 +1,5 @@
 // Of an optimizer only what it reads.
-#include "tools/hpc-opt/TrainingSettings.h"
+#include "passes/Driver/TrainingSettings.h"
 
 #include "compiler/Dialect/NN/NN.h"
 #include "compiler/Dialect/NN/Ports.h"

@@ -1,6 +1,6 @@
 // An observer of the run cuts, for each instruction that finishes a known value, what this rank should hold out of the
 // serial value.
-#include "tools/hpc-opt/VerifyRun.h"
+#include "passes/Driver/VerifyRun.h"
 
 #include "compiler/Dialect/NN/Ports.h"
 #include "compiler/ElementType.h"

@@ -1,8 +1,8 @@
 // Candidates with the ranks that there are come first; those with more are tried only where fewer than three fit.
-#include "tools/hpc-opt/Alternatives.h"
+#include "passes/Driver/Alternatives.h"
 
-#include "tools/hpc-opt/ByteSize.h"
-#include "tools/hpc-opt/Trial.h"
+#include "passes/Driver/ByteSize.h"
+#include "passes/Driver/Trial.h"
 
 #include <algorithm>
 

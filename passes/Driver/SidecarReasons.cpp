@@ -1,5 +1,5 @@
 // Subjects stand at the end of a reason, as hpc-propagate-shardings wrote it.
-#include "tools/hpc-opt/SidecarReasons.h"
+#include "passes/Driver/SidecarReasons.h"
 
 namespace hpc {
 

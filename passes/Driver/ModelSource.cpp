@@ -1,5 +1,5 @@
 // The attribute is read from files that people edit, so nothing of it is taken for granted.
-#include "tools/hpc-opt/ModelSource.h"
+#include "passes/Driver/ModelSource.h"
 
 namespace hpc {
 

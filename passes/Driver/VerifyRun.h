@@ -2,8 +2,8 @@
 // values.
 #pragma once
 
-#include "tools/hpc-opt/Difference.h"
-#include "tools/hpc-opt/Verify.h"
+#include "passes/Driver/Difference.h"
+#include "passes/Driver/Verify.h"
 
 namespace hpc {
 

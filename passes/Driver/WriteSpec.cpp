@@ -1,10 +1,10 @@
 // A default layout's seeds become rules with `inferred`, so that they flow as they did; the user's rules stay binding,
 // and what they say of training stands before all others, in their own words. What has no seed stands there as propagation left it, so that every parameter's cut is in the file.
-#include "tools/hpc-opt/WriteSpec.h"
+#include "passes/Driver/WriteSpec.h"
 
 #include "compiler/Dialect/Dist/Dist.h"
-#include "compiler/Dialect/Pipe/Pipe.h"
 #include "compiler/Dialect/NN/Origin.h"
+#include "compiler/Dialect/Pipe/Pipe.h"
 #include "compiler/Sidecar/Cuts.h"
 #include "compiler/Sidecar/ModuleSidecar.h"
 #include "compiler/Sidecar/ParamRules.h"

@@ -1,5 +1,5 @@
 // A number, then a unit.
-#include "tools/hpc-opt/ByteSize.h"
+#include "passes/Driver/ByteSize.h"
 
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Format.h"

@@ -1,0 +1,318 @@
+// The steps, in order; each leaves in the Compilation what the next needs.
+#include "passes/Driver/Compilation.h"
+
+#include "compiler/Dialect/NN/NN.h"
+#include "compiler/Import/OnnxImporter.h"
+#include "compiler/Sidecar/ModuleSidecar.h"
+#include "compiler/Sidecar/TensorRules.h"
+#include "passes/Driver/Alternatives.h"
+#include "passes/Driver/DropoutRate.h"
+#include "passes/Driver/Imbalance.h"
+#include "passes/Driver/InputKind.h"
+#include "passes/Driver/ModelSource.h"
+#include "passes/Driver/TrainingSettings.h"
+#include "passes/Driver/Trial.h"
+#include "passes/Driver/Verify.h"
+#include "passes/Driver/WriteAnnotations.h"
+#include "passes/Driver/WriteSpec.h"
+#include "passes/Phases.h"
+#include "passes/Place/Place.h"
+#include "runtime/plan/PlanCheck.h"
+#include "runtime/plan/PlanStructure.h"
+
+#include "mlir/IR/AsmState.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+
+#include <filesystem>
+
+namespace hpc {
+
+// ---- load ---------------------------------------------------------------------------------------
+
+/// A dumped phase carries the options that it was made with; a program without them takes those of the command request.
+Status Compilation::takeOptions() {
+  DictionaryAttr given = request.options.toAttribute(&context);
+  Attribute attribute = (*module)->getAttr(optionsAttrName);
+  if (!attribute) {
+    (*module)->setAttr(optionsAttrName, given);
+    return Status::success();
+  }
+  auto own = dyn_cast<DictionaryAttr>(attribute);
+  if (!own)
+    return Status::error(ErrorKind::Model, std::string(optionsAttrName) +
+                                               " is no dictionary; leave the attribute as hpc-opt --dump-phases "
+                                               "wrote it");
+  if ((request.givesOptions || given != Options().toAttribute(&context)) && given != own)
+    return Status::error(ErrorKind::Usage, request.input + " was made with other options than the flags say; leave them "
+                                                        "out, or start from the .onnx model");
+  Expected<Options> options = Options::fromAttribute(own);
+  if (!options.ok())
+    return options.status();
+  options->kernelCache = request.options.kernelCache;
+  request.options = *options;
+  return Status::success();
+}
+
+/// Finds the sidecar, and with it the degrees.
+Status Compilation::takeSpec() {
+  Expected<std::optional<SpecFile>> found = findSpec(request.spec, request.configuration, request.input);
+  if (!found.ok())
+    return found.status();
+  spec = std::move(*found);
+  Expected<dist::Mesh> degrees =
+      dist::resolveDegrees(request.degrees, request.devices, spec ? spec->sidecar.mesh : dist::GivenSizes(), plan::maxRanks);
+  if (!degrees.ok())
+    return degrees.status();
+  request.options.degrees = *degrees;
+  return Status::success();
+}
+
+/// Gives a program that no phase has touched its sidecar; a dumped phase has its own.
+Status Compilation::attachSpec(ModuleOp root) {
+  if (!spec)
+    return Status::success();
+  if (root->hasAttr(sidecarAttrName) || phasesDone(root) != 0)
+    return Status::error(ErrorKind::Usage, "--spec=" + request.spec + ": " + request.input +
+                                               " was made with the annotations that it has; leave --spec out, or "
+                                               "start from the .onnx model");
+  setSidecar(root, spec->path, spec->text);
+  noteTensors(root, spec->sidecar);
+  if (spec->isDefault)
+    mlir::emitRemark(root.getLoc()) << "taking the annotations of " << spec->path << (spec->choice.empty() ? "" : ", ") << spec->choice
+                                    << "; --spec=none ignores them";
+  return Status::success();
+}
+
+Expected<OwningOpRef<ModuleOp>> Compilation::import(const std::string &file, const std::map<std::string, int64_t> &dims,
+                                                    const std::map<std::string, std::string> &constants) {
+  ImportOptions options;
+  options.dims = dims;
+  options.constants = constants;
+  options.inference = request.inference;
+  options.training = request.options.trains();
+  options.withoutWeights = request.noWeights;
+  options.followLinks = request.followLinks;
+  Expected<OwningOpRef<ModuleOp>> imported = importOnnx(file, options, &context);
+  if (!imported.ok())
+    return imported;
+  ModuleOp root = **imported;
+  if (request.dropout)
+    HPC_RETURN_IF_ERROR(setDropoutRate(root, *request.dropout));
+  Builder builder(&context);
+  ModelSource{file, dims, request.inference, request.dropout, constants}.write(root);
+  root->setAttr(optionsAttrName, request.options.toAttribute(&context));
+  root->setAttr(phaseAttrName, builder.getStringAttr("import"));
+  return imported;
+}
+
+Status Compilation::loadProgram() {
+  if (!std::filesystem::is_regular_file(request.input))
+    return Status::error(ErrorKind::Io, request.input + ": no such file");
+  diagnostics.untagged = ErrorKind::Model;
+  module = parseSourceFile<ModuleOp>(request.input, &context);
+  diagnostics.untagged = ErrorKind::Internal;
+  if (!module)
+    return Status::error(ErrorKind::Model,
+                         request.input + " does not parse; give a file of --dump-phases, or the .onnx model");
+  if (!module->lookupSymbol<func::FuncOp>("main"))
+    return Status::error(ErrorKind::Model,
+                         request.input + " has no func.func @main; give a file of --dump-phases, or the .onnx model");
+  if (request.dropout)
+    return Status::error(ErrorKind::Usage, "--dropout: " + request.input +
+                                               " has its rates already; leave --dropout out, or start from the "
+                                               ".onnx model");
+  HPC_RETURN_IF_ERROR(attachSpec(*module));
+  return takeOptions();
+}
+
+Status Compilation::load() {
+  Expected<InputKind> kind = inputKindOf(request.input);
+  HPC_RETURN_IF_ERROR(kind.status());
+  HPC_RETURN_IF_ERROR(takeSpec());
+  isProgram = *kind == InputKind::Program;
+  if (isProgram)
+    return loadProgram();
+  Expected<OwningOpRef<ModuleOp>> imported = import(request.input, request.dims, request.constants);
+  if (!imported.ok())
+    return imported.status();
+  module = std::move(*imported);
+  return attachSpec(*module);
+}
+
+/// A proof on numbers needs the numbers.
+Status Compilation::checkWeightsAreThere() {
+  Status status;
+  module->walk([&](nn::ParameterOp op) {
+    if (status.ok() && op.isAbsent() && !std::filesystem::exists(op.getFile().str()))
+      status = Status::error(ErrorKind::Usage, "--verify computes with the weights, and '" + op.getFile().str() +
+                                                   "', which holds '" + op.getName().str() +
+                                                   "', is not there; put it beside the model, or leave --verify out");
+  });
+  return status;
+}
+
+/// What --verify compares with. A file of --dump-phases may have been changed since, so its model is imported once
+/// more; a .mlir that no phase has touched is a serial program itself.
+Status Compilation::makeReference() {
+  if (isProgram && (*module)->hasAttr(phaseAttrName)) {
+    Expected<std::optional<ModelSource>> source = ModelSource::read(*module);
+    if (!source.ok())
+      return source.status();
+    if (!*source)
+      return Status::error(
+          ErrorKind::Usage,
+          request.input +
+              " does not say which model it stems from (module attribute hpc.source), so --verify has nothing "
+              "to compare it with; start from the .onnx model or a file of --dump-phases");
+    request.inference |= (*source)->inference;
+    request.dropout = (*source)->dropout;
+    Expected<OwningOpRef<ModuleOp>> imported = import((*source)->file, (*source)->dims, (*source)->constants);
+    if (!imported.ok())
+      return imported.status();
+    serial = std::move(*imported);
+    copySidecar(*module, *serial);
+  } else {
+    serial = module->clone();
+  }
+  if (request.options.trains()) { // the serial step, of which no phase makes another
+    auto ignore = [](StringRef) { return success(); };
+    if (failed(hpc::runPhases(*serial, request.options, "train", ignore, [](PassManager &) {})))
+      return Status::error(diagnostics.first.value_or(ErrorKind::Internal), "");
+  }
+  propagated = serial->clone();
+  auto nothing = [](StringRef) { return success(); };
+  if (failed(hpc::runPhases(*propagated, request.options, "propagate", nothing, [](PassManager &) {})))
+    return Status::error(diagnostics.first.value_or(ErrorKind::Internal), "");
+  return Status::success();
+}
+
+// ---- the phases ---------------------------------------------------------------------------------
+
+/// Keeps what a phase has chosen.
+Status Compilation::noteChoices(StringRef phase) {
+  if (!request.keepsChoices)
+    return Status::success();
+  if (phase == "annotate") {
+    Expected<Sidecar> spec = chosenSpec(*module, request.options);
+    HPC_RETURN_IF_ERROR(spec.status());
+    chosen = std::move(*spec);
+    layout = chosenLayout(*module, request.options);
+  } else if (phase == "propagate" && chosen) {
+    addPropagatedParams(*module, *chosen);
+  } else if (phase == "stage" && chosen) {
+    addStageRules(*module, *chosen);
+    addStages(*module, layout);
+  }
+  return Status::success();
+}
+
+Status Compilation::runTo(StringRef last) {
+  Status failure; // an error that came from no diagnostic
+  auto after = [&](StringRef phase) {
+    failure = noteChoices(phase);
+    if (failure.ok())
+      failure = afterPhase(phase);
+    return success(failure.ok());
+  };
+  if (succeeded(hpc::runPhases(*module, request.options, last, after, configure)))
+    return Status::success();
+  return failure.ok() ? Status::error(diagnostics.first.value_or(ErrorKind::Internal), "") : failure;
+}
+
+Status Compilation::runPhases() {
+  if (request.verify) {
+    HPC_RETURN_IF_ERROR(checkWeightsAreThere());
+    HPC_RETURN_IF_ERROR(makeReference());
+  }
+  auto phase = (*module)->getAttrOfType<StringAttr>(phaseAttrName);
+  HPC_RETURN_IF_ERROR(afterPhase(phase ? phase.getValue() : "import"));
+  // What is told where the plan does not fit begins before anything is cut; what is kept is chosen once it is.
+  std::optional<size_t> last = request.compileTo.empty() ? phases().size() : phasesUpTo(request.compileTo);
+  auto isOnTheWay = [&](StringRef phase) {
+    return phasesDone(*module) < phasesUpTo(phase) && last && *last > *phasesUpTo(phase);
+  };
+  if (request.options.memory && isOnTheWay("precision")) {
+    HPC_RETURN_IF_ERROR(runTo("precision"));
+    uncut = module->clone();
+  }
+  if (request.options.trains() && request.options.recompute == "auto" && isOnTheWay("stage")) {
+    HPC_RETURN_IF_ERROR(runTo("stage"));
+    Expected<SmallVector<int64_t>> budgets = chooseBudgets(*module, request.options);
+    HPC_RETURN_IF_ERROR(budgets.status());
+    request.options.budgets = *budgets;
+  }
+  return runTo(request.compileTo);
+}
+
+// ---- the plan -----------------------------------------------------------------------------------
+
+/// A plan that does not fit: what would.
+Status Compilation::withAlternatives(Status status) {
+  if (status.ok() || status.kind() != ErrorKind::Capacity || !uncut)
+    return status;
+  std::string fitting = cheapestThatFit(*uncut, request.options);
+  return Status::error(ErrorKind::Capacity,
+                       status.message() + "; " +
+                           (fitting.empty() ? "nothing that was tried fits, up to 8 times the ranks"
+                                            : "what fits, cheapest first: " + fitting));
+}
+
+Status Compilation::makePlan() {
+  LowerOptions lowerOptions;
+  // A file of --dump-phases still knows the model that it stems from.
+  Expected<std::optional<ModelSource>> source = ModelSource::read(*module);
+  HPC_RETURN_IF_ERROR(source.status());
+  std::filesystem::path model = *source ? (*source)->file : request.input;
+  lowerOptions.modelName = model.stem().string();
+  lowerOptions.planFolder = request.planFolder;
+  Expected<Lowered> made = lowerToPlan(*module, lowerOptions);
+  HPC_RETURN_IF_ERROR(made.status());
+  lowered = std::move(*made);
+  lowered->plan.training = trainingSettings(*module, request.options, *source ? (*source)->dropout : request.dropout);
+  HPC_RETURN_IF_ERROR(withAlternatives(placeBuffers(lowered->plan, {request.options.memory})));
+  Expected<plan::PlanFacts> analysed = plan::analysePlan(lowered->plan);
+  if (!analysed.ok())
+    return Status::error(ErrorKind::Internal,
+                         "the plan that was made fails its own check: " + analysed.status().message());
+  facts = std::move(*analysed);
+  for (const std::string &text : imbalances(lowered->plan))
+    mlir::emitRemark((*module)->getLoc()) << text;
+  return Status::success();
+}
+
+Expected<std::string> Compilation::verify() {
+  return verifyPlan({*serial, *propagated, *module, *lowered, request.planFolder, request.verifyInputs});
+}
+
+// ---- all of it ----------------------------------------------------------------------------------
+
+Expected<CompiledPlan> compile(const CompileRequest &request) {
+  DialectRegistry registry;
+  registerDialects(registry);
+  MLIRContext context(registry);
+  context.loadAllAvailableDialects();
+  context.disableMultithreading(); // remarks come in one order
+  std::string said; // by the first error
+  DiagnosticPrinter diagnostics(&context, /*allRemarks=*/false, [&](DiagnosticSeverity severity, ErrorKind, const std::string &text) {
+    if (said.empty() && severity == DiagnosticSeverity::Error)
+      said = text;
+  });
+  Compilation compilation(request, context, diagnostics);
+  auto whole = [&](const Status &status) {
+    return status.ok() || !status.message().empty() ? status : Status::error(status.kind(), said);
+  };
+  for (auto step : {&Compilation::load, &Compilation::runPhases, &Compilation::makePlan})
+    HPC_RETURN_IF_ERROR(whole((compilation.*step)()));
+  CompiledPlan compiled;
+  if (request.verify) {
+    Expected<std::string> report = compilation.verify();
+    HPC_RETURN_IF_ERROR(whole(report.status()));
+    compiled.verified = std::move(*report);
+  }
+  compiled.plan = std::move(compilation.lowered->plan);
+  compiled.facts = std::move(compilation.facts);
+  return compiled;
+}
+
+} // namespace hpc
