@@ -1,4 +1,4 @@
-// The table of contents of the compiler: every pass in order, with the reason why it stands where it does.
+// Every pass of the phases raise to kernels in order, each with the reason for its place. Import, lower and place are no passes.
 #include "passes/Phases.h"
 
 #include "compiler/Diagnostics.h"
@@ -39,7 +39,7 @@ static void buildRaise(OpPassManager &passes, const Options &) {
   passes.addPass(createRaiseLinear());    // [B*S, C] becomes [B, S, C], and the reshapes round heads come together
   passes.addPass(createSplitProducts());  // its products are those of [B, S, C], their biases beside them
   passes.addPass(createRaiseAttention()); // last: it needs q, k and v as [B, H, S, D]
-  passes.addPass(createSimplify());       // what the patterns left over
+  passes.addPass(createSimplify());       // again: patterns leave such ops
   passes.addPass(createVerifyRaised());
 }
 
@@ -99,14 +99,14 @@ static void buildStage(OpPassManager &passes, const Options &options) {
   passes.addPass(createVerifyStaged());
 }
 
-/// What backward reads of forward is kept or computed again.
+/// Values of forward that backward reads are kept or computed again.
 static void buildRecompute(OpPassManager &passes, const Options &options) {
   passes.addPass(createRecompute({options.recompute, options.budgets})); // knows programs, blocks and slots
   passes.addPass(createVerifyRecomputed());
   passes.addPass(createVerifyStaged()); // what stage promises still holds
 }
 
-/// What no library computes becomes machine code.
+/// Ops that no library computes become machine code.
 static void buildKernels(OpPassManager &passes, const Options &options) {
   passes.addPass(createBindCasts());           // first: what is read in parts may be read in 16 bits
   passes.addPass(createBindParts());           // before anything else takes slices of weights for work

@@ -1,5 +1,5 @@
 // Sizes that a model's inputs give as an expression over names.
-// What does not parse as an expression is one name: exporters also print names with spaces or dots.
+// Text that does not parse as an expression is one name: exporters also print names with spaces or dots.
 #include "compiler/Import/SymbolicDims.h"
 
 #include <algorithm>

@@ -6,7 +6,7 @@ namespace hpc::onnx {
 
 Expected<KnownTensor> normalizedIndices(const KnownTensor &indices, ArrayRef<int64_t> sizes) {
   KnownTensor result = indices;
-  // Of several sizes, each has its own index along the last dim: -1 names another element in each.
+  // Each of several sizes has its own index along the last dim: -1 names another element in each.
   if (sizes.size() > 1 && result.compact.size() > 0) {
     std::vector<int64_t> shape = result.compact.shape;
     shape.back() = int64_t(sizes.size());

@@ -22,7 +22,7 @@ namespace {
 
 std::string quoted(const std::string &text) { return "'" + text + "'"; }
 
-/// What no op of the import can do, by op, for one message.
+/// Nodes that no op of the import can express, by op, for one message.
 class UnsupportedList {
 public:
   void add(const std::string &what, const Node &node) { nodes[what].push_back(quoted(node.name)); }
@@ -224,7 +224,7 @@ private:
       if (std::optional<size_t> unknown = context.unknownInput(); unknown && builder.status().ok())
         builder.fail("it has input " + std::to_string(*unknown) + ", " + quoted(node.inputs[*unknown]) + ", which " + node.op +
                      " of opset " + std::to_string(version) + " does not take; take it out, or state the opset that it is of");
-      // Of the standard's ops many attributes only repeat what shapes say.
+      // Many attributes of the standard's ops only repeat what shapes say.
       if (std::optional<std::string> unknown = context.unknownAttribute();
           unknown && builder.status().ok() && node.domain == "com.microsoft")
         builder.fail("it has attribute " + quoted(*unknown) + ", which is not known here", ErrorKind::Unsupported);

@@ -1,6 +1,6 @@
 // Finds where the bytes of a model's initializers lie inside the .onnx file, by walking protobuf's wire format, and
 // leaves them out of it.
-// Of several copies of a field the last one counts, as in protobuf itself.
+// The last of several copies of a field counts, as in protobuf itself.
 #include "compiler/Import/OnnxTensorScan.h"
 
 namespace hpc::onnx {

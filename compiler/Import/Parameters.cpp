@@ -1,4 +1,4 @@
-// What products, convolutions, recurrent ops and lookups read is a parameter, whatever holds it: an initializer, a Constant
+// A value that a product, convolution, recurrent op or lookup reads is a parameter, whatever holds it: an initializer, a Constant
 // node, or views, casts, sums and products of one. What else a known value is made by stays folded: its numbers are then a
 // parameter that is cut like others and never trained (a dequantised weight, a table).
 #include "compiler/Dialect/NN/Statistic.h"

@@ -1,4 +1,4 @@
-// What PyTorch's exporter notes of nodes and initializers beside the graph.
+// Notes of PyTorch's exporter about nodes and initializers, beside the graph.
 // Other exporters note nothing, and nothing may depend on it but what they leave open.
 #include "compiler/Import/OnnxModel.h"
 

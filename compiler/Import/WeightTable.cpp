@@ -58,7 +58,7 @@ bool mayBeParameter(const StoredTensor &tensor) {
   return tensor.elements() == 1 || isFilled(tensor) || !isMask(tensor);
 }
 
-/// Of what PyTorch's exporter made the tensor; empty where it does not say.
+/// The tensors from which PyTorch's exporter made this one; empty where unknown.
 static std::vector<std::string> originOf(const StoredTensor &tensor) {
   if (!tensor.madeOf.empty())
     return tensor.madeOf;
@@ -139,12 +139,12 @@ Value WeightTable::computed(const Tensor &tensor, Location loc, StringRef name, 
 Value WeightTable::get(const StoredTensor &tensor) {
   if (auto found = parameters.find(&tensor); found != parameters.end())
     return found->second.getResult();
-  // What may be equal has the same key: the place of what is absent, the hashes of what is there.
+  // Tensors that may be equal have the same key: place if the content is absent, hashes if it is there.
   std::vector<int64_t> key = {int64_t(*tensor.dtype), tensor.kind == WeightKind::Buffer, tensor.isDefault,
                               int64_t(tensor.shape.size())};
   key.insert(key.end(), tensor.shape.begin(), tensor.shape.end());
   std::vector<int64_t> hashes;
-  // What no state has comes with the model; other weights do not have it.
+  // A tensor that no state has comes with the model; other files of weights do not have it.
   const bool isAbsent = tensor.isAbsent() || (withoutContent && !tensor.file.empty() && !tensor.isExporters);
   if (isAbsent) {
     key.push_back(tensor.offset);

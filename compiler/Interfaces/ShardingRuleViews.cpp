@@ -81,7 +81,7 @@ struct Cover {
       left = shape[run.begin++];
   }
   void add(int factor) { append(factors[run.begin - 1], factor); }
-  /// What is left of the run, and the 0 that ends it, cannot be cut.
+  /// The rest of the run, and the 0 that ends it, cannot be cut.
   void finish(ShardingRule &rule) {
     if (left != 1)
       add(addFactor(rule, left, /*canCut=*/false));

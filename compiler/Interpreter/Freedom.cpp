@@ -31,7 +31,7 @@ std::vector<double> freedomOfRounding(Operation *op, ArrayRef<const Tensor *> op
   return slack;
 }
 
-/// What a product with sums in f32 may lose where numbers below 2^-126 count as 0: pieces of either factor, and the terms.
+/// The most that a product with sums in f32 may lose where numbers below 2^-126 count as 0: pieces of either factor, and the terms.
 static double flushedOf(ArrayRef<const Tensor *> operands, int64_t terms, DType dtype) {
   if (dtype == DType::F64)
     return 0;

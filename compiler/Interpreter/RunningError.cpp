@@ -174,10 +174,10 @@ void RunningError::push(const Tensor &exact, ArrayRef<double> slack, Tensor &sam
       sample.floats[i] = exact.floats[i] + slack[i] * randomFactor();
 }
 
-/// A number that errors may carry over 0 takes along what turns with its sign: Adam's first step is one, and may be anything of its
-/// size in a plan though no sample has shown it. So of a sum's results the one that is nearest to 0 crosses it in one sample and comes
-/// close to it in the other, if it is as near as four typical errors: the root of the mean square of the tensor's, where that is no more than eight times its own, for
-/// rows may be of several sizes. What no sample has moved stays, and so do numbers of one sign, as sums of squares.
+/// Errors may carry a number near 0 to the other sign, and with it values that follow the sign, such as Adam's first step. No sample
+/// need have shown that. So the result of a sum that is nearest to 0 crosses 0 in one sample and comes close to it in the other, if it
+/// lies within four typical errors. The typical error is the root mean square over the tensor, if that is at most eight times the number's own error, since
+/// rows may have different sizes. Numbers that no sample has moved stay, and so do numbers of one sign, such as sums of squares.
 void RunningError::crossZero(Twin &twin) {
   const Tensor &exact = *twin.exact;
   if (!exact.isFloat() || twin.isExact())
@@ -223,9 +223,9 @@ double RunningError::deviationAt(const Twin &twin, int64_t i) {
   return worst;
 }
 
-/// One result of the op where floats of operand i are moved by `by[i]`. A 0 that no sample has moved stays: it is one in any
-/// plan, as in a row of nothing else, whose largest number decides a grid. What a jump has moved is there or where the sample is.
-/// `eachItsOwnWay`: up or down by chance, as roundings of many elements are: they are added up later.
+/// One result of the op where floats of operand i are moved by `by[i]`. A 0 that no sample has moved stays: it is 0 in every
+/// plan, as in a row of zeros whose largest number decides a grid. A number that a jump has moved stays or goes to its sample.
+/// `eachItsOwnWay`: each element moves up or down by chance, as roundings of many elements do that are added up later.
 Expected<Tensor> RunningError::displaced(Operation *op, ArrayRef<Twin> operands, ArrayRef<double> by, unsigned result,
                                          bool eachItsOwnWay) {
   SmallVector<const Tensor *> inputs;

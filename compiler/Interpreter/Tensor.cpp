@@ -139,7 +139,7 @@ void round(Tensor &tensor) {
 
 // ---- bytes --------------------------------------------------------------------------------------
 
-/// What roundTo gives is a number of the narrow type already, and all of those are floats.
+/// roundTo returns a number of the narrow type, and all of those are floats.
 static uint16_t bfloatBits(double value) { return floatToBfloat(float(roundTo(DType::BF16, value))); }
 static uint16_t halfBits(double value) { return floatToHalf(float(roundTo(DType::F16, value))); }
 

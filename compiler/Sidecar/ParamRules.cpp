@@ -6,7 +6,7 @@
 namespace hpc {
 
 namespace {
-/// What became of the rules while parameters were asked.
+/// Which rules decided something, over all parameters.
 struct RuleUse {
   bool decides = false;
   const ParamRule *before = nullptr; ///< the first that it came too late for, and would have changed

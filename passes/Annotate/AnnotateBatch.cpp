@@ -35,7 +35,7 @@ static void cutOutside(dist::Seed &seed, int64_t dim, const std::vector<std::str
   }
 }
 
-/// What the user cuts of a computed value's batch is cut in every micro-batch: nobody has to say so.
+/// The user's cut of a computed value's batch dim means a cut in every micro-batch.
 static void cutOutsideOfSeeds(func::FuncOp function, ArrayRef<std::optional<int64_t>> batchDims,
                               const std::vector<std::string> &time) {
   nn::BatchFlow flow(function, batchDims);

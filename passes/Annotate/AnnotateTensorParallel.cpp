@@ -59,7 +59,7 @@ struct Annotator {
     return cut;
   }
 
-  /// What the user says about the parameters that a weight is, or is made of (a reshaped kernel of a convolution).
+  /// The user's rules for the parameters that a weight is, or is made of (a reshaped kernel of a convolution).
   SmallVector<dist::Seed> userSeeds(Value weight) const {
     SmallVector<dist::Seed> seeds;
     llvm::SetVector<Value> open;

@@ -87,7 +87,7 @@ struct ZeroAnnotator {
     // The user's own cut over data, or that of level 3 behind another state: no axis cuts a second dim.
     if (!dist::axesWithRole(dist::cutAxes(seed.sharding), mesh, dist::AxisRole::Data).empty())
       return dist::setSeed(state, ofState);
-    // Of several states the first decides.
+    // The first of several states decides.
     auto [choice, isNew] = chosen.try_emplace(parameter.getName().str());
     if (isNew)
       choice->second = freeDim(parameter.getResult());

@@ -278,7 +278,7 @@ bool DimTrace::staysInParts(Value value, unsigned dim, Piece piece, Operation *s
   return true;
 }
 
-/// What an op reads of which no rank can hold a part.
+/// Operands of which no rank can hold a part.
 SmallVector<DimTrace::Question, 0> DimTrace::dimsReadWhole(Operation *op, const ShardingRule &rule) const {
   SmallVector<Question, 0> whole;
   for (auto [operand, dims] : llvm::zip(op->getOperands(), rule.operands))
@@ -297,7 +297,7 @@ DimTrace::Answer DimTrace::answer(const Question &question, SmallVectorImpl<Ques
       answer.pieces = {piece};
     return answer;
   }
-  // What is not an activation can be cut anywhere by slicing: weights, masks, and a graph input, of which a rank is given
+  // Values that are no activations can be cut anywhere by slicing: weights, masks, and a graph input, of which a rank is given
   // what it asks for (the keys and values of past tokens, cut as the heads that they meet).
   Operation *op = value.getDefiningOp();
   if (!origins.lookup(value).isTrunk()) {

@@ -1,4 +1,4 @@
-// What is certainly looked up by an input goes into the plan, where a run checks its inputs against it.
+// Notes which rows an input certainly looks up, so that a run can check its inputs.
 // A lookup that sees an unknown part of the input is left out: what is never read may hold anything.
 #include "passes/Annotate/Passes.h"
 

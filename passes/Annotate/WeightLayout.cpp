@@ -306,7 +306,7 @@ int64_t costOf(const WeightLayout &layout) {
   return cost;
 }
 
-/// What every rank computes and holds of a program's products.
+/// The work and weight bytes of products that every rank has whole.
 struct Work {
   int64_t flops = 0, bytes = 0;
   void add(const WeightMatmul &product) {
@@ -352,7 +352,7 @@ bool hasSeveralReaders(Value value, unsigned dim, const nn::Origins &origins) {
 
 WeightLayout chooseLayout(func::FuncOp function, const nn::Origins &origins, int64_t degree, MayCut mayCut) {
   llvm::DenseSet<Operation *> kept, tried;
-  // Of a layer about which the user has said something nothing is decided here.
+  // A layer with rules of the user is left alone here.
   std::vector<Recurrence> recurrences = findRecurrences(function, origins, degree);
   llvm::erase_if(recurrences, [&](const Recurrence &layer) {
     return !llvm::all_of(layer.products, [&](auto &product) { return mayCut({product.first, product.second, false}); });

@@ -81,7 +81,7 @@ std::vector<Candidate> withMoreRanks(const Candidate &given, int64_t factor) {
   return all;
 }
 
-/// What lives longer than a micro-batch: no recomputation takes less of it.
+/// Bytes that live longer than a micro-batch: no recomputation takes less of them.
 int64_t lasting(const Trial &trial) {
   int64_t most = 0;
   for (const plan::MemoryFacts &facts : trial.memory)

@@ -152,7 +152,7 @@ Status Compilation::checkWeightsAreThere() {
   return status;
 }
 
-/// What --verify compares with. A file of --dump-phases may have been changed since, so its model is imported once
+/// The reference of --verify. A file of --dump-phases may have been changed since, so its model is imported once
 /// more; a .mlir that no phase has touched is a serial program itself.
 Status Compilation::makeReference() {
   if (isProgram && (*module)->hasAttr(phaseAttrName)) {
@@ -227,7 +227,7 @@ Status Compilation::runPhases() {
   }
   auto phase = (*module)->getAttrOfType<StringAttr>(phaseAttrName);
   HPC_RETURN_IF_ERROR(afterPhase(phase ? phase.getValue() : "import"));
-  // What is told where the plan does not fit begins before anything is cut; what is kept is chosen once it is.
+  // A report on a plan that does not fit begins before anything is cut; kept values are chosen afterwards.
   std::optional<size_t> last = request.compileTo.empty() ? phases().size() : phasesUpTo(request.compileTo);
   auto isOnTheWay = [&](StringRef phase) {
     return phasesDone(*module) < phasesUpTo(phase) && last && *last > *phasesUpTo(phase);

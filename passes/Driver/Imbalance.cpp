@@ -18,7 +18,7 @@ struct Counter {
   const Plan &plan;
   std::vector<Held> byAxis;
 
-  /// What a rank of the stage holds of the slice: a start and an extent a dim.
+  /// The part of the slice that a rank of the stage holds: a start and an extent a dim.
   std::vector<int64_t> boxOf(const Slice &slice, int64_t rank) const {
     std::vector<int64_t> box;
     for (size_t dim = 0; dim < slice.view.size(); ++dim)

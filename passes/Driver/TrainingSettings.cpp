@@ -1,4 +1,4 @@
-// Of an optimizer only what it reads.
+// Only the settings that the optimizer reads.
 #include "passes/Driver/TrainingSettings.h"
 
 #include "compiler/Dialect/NN/NN.h"

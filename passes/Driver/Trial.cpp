@@ -72,7 +72,7 @@ Expected<Trial> tryPlan(ModuleOp module, const Options &options) {
 }
 
 namespace {
-/// What is known of one stage's budget.
+/// Facts about one stage's budget.
 struct Search {
   std::optional<int64_t> fits; ///< the largest that was seen to fit: bytes kept
   int64_t tooMuch = std::numeric_limits<int64_t>::max();
@@ -84,7 +84,7 @@ struct Search {
       return;
     if (total <= memory) {
       fits = std::max(fits.value_or(0), kept);
-      // What is left over is worth another try if it is much; all that is asked for may be kept by now.
+      // Another try is worth it if much memory is left over; all values may be kept by now.
       int64_t more = kept + (memory - total);
       done = budget == std::numeric_limits<int64_t>::max() || memory - total < memory / 64 || more >= tooMuch;
       if (!done)

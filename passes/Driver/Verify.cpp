@@ -144,7 +144,7 @@ struct Verifier {
     return Status::success();
   }
 
-  /// What the serial program has under an id; null where it has nothing.
+  /// The value of the serial program under an id; null where it has none.
   Expected<std::shared_ptr<const Tensor>> serialValue(int64_t id) {
     if (auto known = reference.values.find(id); known != reference.values.end())
       return known->second;

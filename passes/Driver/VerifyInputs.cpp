@@ -25,7 +25,7 @@ static std::optional<unsigned> defaultOf(func::FuncOp serial, unsigned number) {
   return std::nullopt;
 }
 
-/// What nobody gives: a state is what it is before the first step, a step scalar 1, which every formula allows.
+/// Values that no input gives: a state is as before the first step, a step scalar is 1, which every formula allows.
 static std::optional<Tensor> knownInput(BlockArgument argument, const nn::ArgumentPort &port) {
   if (!port.isState() && port.stepScalar.empty())
     return std::nullopt;

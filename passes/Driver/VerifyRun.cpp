@@ -47,7 +47,7 @@ template <typename T> std::byte *bytesOf(std::vector<T> &elements) {
   return reinterpret_cast<std::byte *>(elements.data());
 }
 
-/// What the dtype cannot hold is infinite there: two masks may sum to -inf in f32.
+/// A number that the dtype cannot hold is infinite: two masks may sum to -inf in f32.
 double representable(const Tensor &tensor, int64_t index) {
   double number = tensor.number(index);
   if (!tensor.isFloat())
@@ -150,7 +150,7 @@ Expected<RunReport> runAndCompare(const Verification &what, const std::vector<Te
   if (!outputs.ok())
     return outputs.status();
 
-  // What the step returns, and what it has written.
+  // The results of the step, and the values that it has written.
   auto compare = [&](const Array &array, size_t result, const std::string &name) {
     Tensor found = tensorFromArray(array), expected = reference.outputs[result];
     for (size_t i = 0; i < expected.floats.size(); ++i)

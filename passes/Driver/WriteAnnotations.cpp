@@ -42,7 +42,7 @@ onnx::ChosenLayout chosenLayout(ModuleOp annotated, const Options &options) {
       for (const std::string &name : valueNames(value.getLoc()))
         layout.tensors[name] = cuts;
   };
-  // What a rule's output_replicate makes whole is whole over all ranks only where data does not cut it.
+  // output_replicate makes a value whole over all ranks only where data does not cut it.
   int64_t left = 0;
   for (Operation &op : function.front())
     if (!dist::wholeOutputDims(&op).empty()) {

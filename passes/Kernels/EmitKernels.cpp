@@ -34,7 +34,7 @@ plan::AttentionTensor describe(const kernels::AttentionTensor &tensor, unsigned 
 bool runsBackwards(const plan::AttentionTensor &tensor) {
   return llvm::any_of(tensor.stride, [](int64_t stride) { return stride < 0; });
 }
-/// What a library may compute in the kernel's place. A bias that the region makes is in no buffer, so no library has it;
+/// The description by which a library may compute a kernel. A bias that the region makes is in no buffer, so no library has it;
 /// nor has any scores that a mask replaces, keys in several parts or read through casts, a diagonal that begins behind the first query, a tensor that is
 /// read from its end, or this dropout's masks.
 std::optional<plan::Attention> describeAttention(nn::FusedOp region) {

@@ -30,7 +30,7 @@ private:
   std::map<std::string, std::vector<nn::FusedOp>> regions;
 };
 
-/// What the region does, for people: its last composite, whole or as the last reduction is marked, else its last op.
+/// The name of a region, for people: its last composite, whole or as the last reduction is marked, else its last op.
 std::string baseName(const FusionGroup &group, ArrayRef<Value> results) {
   std::string name = group.ops.back()->getName().stripDialect().str();
   for (Operation *op : group.ops)
@@ -38,7 +38,7 @@ std::string baseName(const FusionGroup &group, ArrayRef<Value> results) {
       name = op->getName().stripDialect().str();
     else if (auto composite = kernels::kernelNameOf(op); composite && isa<nn::ReduceOp>(op))
       name = composite.getValue().str();
-  // Of several results the last stands for the region.
+  // The last of several results stands for the region.
   ArrayRef<int64_t> shape = nn::shapeOf(results.back());
   name += "_" + (shape.empty()
                      ? "scalar"
@@ -159,7 +159,7 @@ void fuseBlock(Block &block, Symbols &symbols) {
       continue; // dead
     RegionBuilder(group, roles).build(symbols);
   }
-  // What has moved into regions has no readers left.
+  // Ops that moved into regions have no readers left.
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
     if (op.use_empty() && isPure(&op) && roles.of(&op) != FusionRole::Fixed)
       op.erase();

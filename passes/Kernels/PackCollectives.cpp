@@ -101,7 +101,7 @@ Sizes withRanks(int64_t ranks, ArrayRef<int64_t> sizes) {
   return shape;
 }
 
-/// What the three collectives share: the rebuilt value takes the old result's place and type.
+/// Shared by the three collectives: the rebuilt value takes the old result's place and type.
 template <typename Op> struct Packing {
   Op op;
   OpBuilder builder;

@@ -40,7 +40,7 @@ struct Bucket {
   const Position &post() const { return terms.back()->post; }
 };
 
-/// What a stage does with one buffer.
+/// The uses of one buffer by a stage.
 struct Use {
   size_t program, instruction;
   bool reads = false, writes = false;
@@ -213,7 +213,7 @@ std::optional<Term> Buckets::termOf(size_t instruction) const {
   return term;
 }
 
-/// What serves outputs on request may follow the sum to wherever it is done, up to what writes over its operands.
+/// Instructions for outputs on request may follow the sum to wherever it is done, up to what writes over its operands.
 void Buckets::findDeadline(Term &term) const {
   const std::vector<Instruction> &instructions = stage.programs[update].instructions;
   std::vector<int32_t> sums{term.target}; // and what followers make of it

@@ -127,7 +127,7 @@ struct PlanLowering {
     output.writes = nn::resultPort(function, number).writes;
   }
 
-  /// What a program reads: arguments of the function, results of transfers and of other programs of its stage.
+  /// The values that a program reads: arguments of the function, results of transfers and of other programs of its stage.
   std::vector<ProgramInput> inputsOf(pipe::StageOp program) {
     std::vector<ProgramInput> inputs;
     for (auto [operand, inside] : llvm::zip(program.getOperands(), program.getBody().front().getArguments())) {

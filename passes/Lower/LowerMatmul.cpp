@@ -56,7 +56,7 @@ Status StageLowering::lowerMatmul(nn::MatmulOp op) {
   gemm.windows = implicitWindowsOf(op);
   gemm.b.ld = gemm.windows ? 0 : std::max<int64_t>(rhs.back(), 1);
   gemm.c.ld = std::max<int64_t>(result.back(), 1);
-  // What partition filled with zeros is left out instead.
+  // Padding that partition filled with zeros is left out instead.
   gemm.k = lhs[lhs.size() - (gemm.a.transpose ? 2 : 1)];
   for (Value operand : {op.getLhs(), op.getRhs()})
     if (auto exact = exactK.find(operand); exact != exactK.end())

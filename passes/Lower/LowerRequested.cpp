@@ -1,4 +1,4 @@
-// What nobody needs but an output on request. Only temporaries count: what outlives its program may be read anywhere.
+// Finds instructions that only outputs on request need. Only temporaries count: a longer-lived buffer may be read anywhere.
 #include "passes/Lower/StageLowering.h"
 #include "runtime/plan/Access.h"
 

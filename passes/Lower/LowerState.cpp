@@ -1,4 +1,4 @@
-// What lives longer than a micro-batch: states, written parameters, sums over micro-batches. A written value and what it
+// Values that live longer than a micro-batch: states, written parameters, sums over micro-batches. A written value and what it
 // replaces are one buffer; every read of the old value comes before the write, which is done as soon as the last of them is
 // in the last round of a program, else at its end.
 #include "passes/Lower/StageLowering.h"

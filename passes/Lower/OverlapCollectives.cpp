@@ -13,7 +13,7 @@ using plan::BufferAccess, plan::Collective, plan::Instruction, plan::Lifetime, p
 
 namespace {
 
-/// Of a group of ranks: so many collectives of a kind may be under way beside the one that is waited for.
+/// So many collectives of a kind may be under way in a group of ranks, beside the one that is waited for.
 constexpr int mostUnderWay = 2;
 
 using Lane = std::pair<std::vector<std::string>, plan::CollectiveKind>;
@@ -46,7 +46,7 @@ bool meet(const std::vector<BufferAccess> &some, const std::vector<BufferAccess>
       some, [&](const BufferAccess &a) { return llvm::any_of(others, [&](const BufferAccess &b) { return meet(a, b); }); });
 }
 
-/// What runs everywhere, and always.
+/// Instructions that run on every rank, in every step.
 bool isUnconditional(const Instruction &instruction) {
   return !instruction.onRequest && plan::isEverywhere(instruction.when, 1);
 }
@@ -122,7 +122,7 @@ private:
       noted; ///< by buffer: the instructions, by their numbers before, of values in it
 };
 
-/// What lives when. False where the programs cannot be placed: that is told there.
+/// Lifetimes of all buffers. False where the programs cannot be placed; place reports that.
 bool Overlap::measure() {
   for (size_t p = 0; p < stage.programs.size(); ++p) {
     Expected<std::vector<plan::LiveRange>> ranges = plan::liveRanges(plan, index, int64_t(p));

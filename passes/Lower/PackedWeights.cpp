@@ -1,4 +1,4 @@
-// What a buffer is read by, over all programs of the stage: a device that rearranges it does so for all of them.
+// All readers of a buffer, over all programs of the stage: a device that rearranges it does so for all of them.
 #include "passes/Lower/PackedWeights.h"
 
 #include "compiler/MLIR.h"

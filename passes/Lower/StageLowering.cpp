@@ -121,7 +121,7 @@ void StageLowering::note(Operation *op) {
     bool isWhole = isa_and_nonnull<dist::AllReduceOp, dist::PermuteOp>(maker); // the same value, elsewhere
     return maker && maker->getNumResults() == 1 ? (isWhole ? ids.held() : ids.made).value_or(-1) : -1;
   };
-  // What a region yields is known by the op inside that makes it.
+  // A result of a region has the identity of the op inside that makes it.
   if (auto fused = dyn_cast<nn::FusedOp>(op)) {
     for (auto [inside, result] : llvm::zip(fused.getBody().front().getTerminator()->getOperands(), op->getResults()))
       add(idOf(inside.getDefiningOp()), result, inside);
@@ -168,7 +168,7 @@ Status StageLowering::findReaders(ArrayRef<ProgramOutput> outputs) {
   return Status::success();
 }
 
-/// What an update reads of another stage's comes while it runs: all posts of a round, then its waits.
+/// Values of other stages that an update reads come while it runs: all posts of a round, then its waits.
 void StageLowering::exchange(ArrayRef<ProgramInput> inputs) {
   std::vector<plan::Wait> waits;
   for (const ProgramInput &input : inputs) {
@@ -227,7 +227,7 @@ void StageLowering::loadInputs(ArrayRef<ProgramInput> inputs) {
   }
 }
 
-/// What leaves but lies in a buffer that does not outlive the program gets one that does.
+/// A value that leaves, but lies in a buffer that ends with the program, gets one that outlives it.
 void StageLowering::copyOut(ArrayRef<ProgramInput> inputs, ArrayRef<ProgramOutput> outputs) {
   llvm::DenseSet<Value> copied;
   for (const ProgramOutput &output : outputs) {

@@ -18,7 +18,7 @@ namespace hpc {
 using namespace dist;
 
 namespace {
-/// What a use needs.
+/// The sharding that a use needs.
 struct Want {
   OpOperand *use;
   Sharding target;
@@ -29,7 +29,7 @@ public:
   /// `zero`: the level of hpc-annotate-zero.
   Resharder(const Mesh &mesh, int64_t zero) : mesh(mesh), cutsStates(zero > 0), scattersFirst(zero >= 2) {}
 
-  /// What each operand of an op has to be.
+  /// The sharding that each operand of an op must have.
   LogicalResult addWants(ShardingRuleOpInterface op) {
     std::optional<FactorShardings> factors = factorsOf(op);
     if (!factors)

@@ -86,7 +86,7 @@ private:
     auto reduce = dyn_cast<AllReduceOp>(op);
     if (!reduce || reduce.getKind() == ReduceKind::Sum)
       return success();
-    // What is not a sum belongs to the op right before it, which checkComputation has seen.
+    // A collective that is no sum belongs to the op right before it, which checkComputation has seen.
     if (!combines.contains(op))
       return fail(op) << "combines no reduction over its axes; it is left over or doubled";
     return success();
@@ -153,7 +153,7 @@ private:
     return checkLocalForm(op, ruled, *sharding, numOperands);
   }
 
-  /// What is computed in every micro-batch reads nothing that is known at the end of the step.
+  /// Ops of every micro-batch read nothing that is known only at the end of the step.
   LogicalResult checkTime(Operation *op) {
     auto isPerBatch = [&](Value value) { return isPerMicroBatch(shardingOf(value), mesh); };
     auto readsTotal = [&](Value value) { return totals.contains(value); };

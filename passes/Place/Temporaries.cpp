@@ -97,7 +97,7 @@ static int64_t placeInOrder(std::vector<Temporary> &temporaries, int32_t instruc
   int64_t end = 0;
   LiveRangeTree placed(instructions);
   for (size_t i = 0; i < temporaries.size(); ++i) {
-    // What is already placed and lives at the same time, by offset; the first gap that is wide enough is taken.
+    // Placed ranges that live at the same time, by offset; the first gap that is wide enough is taken.
     Temporary &one = temporaries[i];
     std::vector<std::pair<int64_t, int64_t>> taken;
     placed.eachMeeting(one.range, [&](size_t j) {

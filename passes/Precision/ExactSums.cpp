@@ -16,7 +16,7 @@ namespace hpc {
 
 using namespace precision;
 
-/// Of a factor's largest element: with 512 terms one number has as many.
+/// Bits of a factor's largest element that one number has with 512 terms.
 static constexpr int64_t enoughBitsOfFactors = 22;
 
 static bool isReal(Value value) { return isa<FloatType>(nn::tensorType(value).getElementType()); }

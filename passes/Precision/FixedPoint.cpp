@@ -12,7 +12,7 @@ static int64_t log2Ceil(int64_t number) { return int64_t(llvm::Log2_64_Ceil(uint
 int64_t bitsOfFactors(int64_t terms) { return (exactBits - log2Ceil(terms)) / 2; }
 int64_t bitsOfTerms(int64_t terms) { return exactBits - log2Ceil(terms); }
 
-/// Of each number of an f32 tensor that is not negative the largest power of two that is not above it, at least 2^-126.
+/// The largest power of two that is not above each number of an f32 tensor (none is negative), at least 2^-126.
 /// Infinite where the number is not finite.
 static Value powerOfTwoBelow(GradientBuilder &b, Value tensor) {
   auto type = nn::tensorType(tensor);

@@ -53,7 +53,7 @@ public:
 
 private:
   Value round(Value value) {
-    // What was widened to f32 need not be rounded back.
+    // A value that was widened to f32 need not be rounded back.
     if (auto widened = value.getDefiningOp<nn::CastOp>();
         widened && nn::tensorType(widened.getOperand()).getElementType() == narrow)
       return copies[value] = widened.getOperand();

@@ -13,7 +13,7 @@ namespace hpc {
 #include "passes/Precision/Passes.h.inc"
 
 namespace {
-/// What a product reads of a stored weight.
+/// The part of a stored weight that a product reads.
 struct ReadWeight {
   nn::ParameterOp parameter;
   SmallVector<Operation *> views;   ///< from the product back to the parameter

@@ -1,4 +1,4 @@
-// What holds when the phase ends: products read what --dtype says, and add in f32 or wider.
+// Promises of the phase: products read the type of --dtype, and add in f32 or wider.
 #include "compiler/Diagnostics.h"
 #include "compiler/Location.h"
 #include "passes/Precision/Passes.h"

@@ -46,7 +46,7 @@ Propagation::Propagation(func::FuncOp function, const Mesh &mesh) : function(fun
       written[result] = source->second;
 }
 
-/// What of a cut is time's.
+/// The part of a cut over axes of time.
 static DimSharding onlyTime(DimSharding cut, const Mesh &mesh) {
   for (SubDim &sub : cut)
     sub.axes = axesWithRole(sub.axes, mesh, AxisRole::Time);

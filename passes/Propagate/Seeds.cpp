@@ -1,5 +1,5 @@
 // Seeds: the shardings that a sidecar or a layout gives to a few values before anything flows.
-// What a seed cuts stays cut; of what it leaves uncut, each dim is open to others or closed.
+// A cut of a seed stays; each dim that it leaves uncut is open to others or closed.
 #include "compiler/Diagnostics.h"
 #include "compiler/Dialect/Dist/WholeOutput.h"
 #include "compiler/Sidecar/ModuleSidecar.h"

@@ -267,7 +267,7 @@ std::optional<AttentionMatch> matchAttention(nn::MatmulOp root) {
   if (!chain || !haveFittingTypes(chain->scores, root))
     return std::nullopt;
   MaskSplit mask = splitMask(chain->steps);
-  // What guards against NaN matters where a row may see nothing.
+  // A guard against NaN matters where a row may see nothing.
   return AttentionMatch{chain->scores, root, chain->scale, mask, guarded && !mask.everyRowSees, dropout};
 }
 

@@ -9,7 +9,7 @@ namespace hpc {
 
 SmallVector<Conjunct> conjunctsOf(Value condition, bool isNegated) {
   SmallVector<Conjunct> parts, pending{{condition, isNegated}};
-  // What holds once holds twice: and(m, m) of and(m, m) of ... is m.
+  // and(m, m) of and(m, m) of ... is m.
   llvm::DenseSet<llvm::PointerIntPair<void *, 1, bool>> seen;
   while (!pending.empty()) {
     Conjunct part = pending.pop_back_val();

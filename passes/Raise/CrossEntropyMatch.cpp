@@ -18,7 +18,7 @@ static Value ofLogSoftmax(Value value) {
   return exponential && exponential.getOperand() == shifted.getResult() ? shifted.getLhs() : Value();
 }
 
-/// What is clamped from below, seen through views.
+/// The operand of a clamp from below, seen through views.
 static bool isNonNegative(Value value) {
   while (auto view = value.getDefiningOp<nn::ReshapeOp>())
     value = view.getOperand();

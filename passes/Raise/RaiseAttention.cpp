@@ -75,14 +75,14 @@ static Value buildBias(OpBuilder &builder, Location loc, ArrayRef<ScoreStep> ste
 }
 
 namespace {
-/// Of an nn.attention; null where there is none.
+/// The masks of an nn.attention; null where it has none.
 struct Masks {
   Value bias, visible;
   FloatAttr hidden;
 };
 } // namespace
 
-/// What is visible is what no selection hides. One number in place of hidden scores is the op's own where nothing is added
+/// A score is visible if no selection hides it. One number in place of hidden scores is the op's own where nothing is added
 /// before; else they are 0 there, and the bias is what the steps make of that.
 static Masks buildMasks(OpBuilder &builder, Location loc, ArrayRef<ScoreStep> steps) {
   Masks masks;

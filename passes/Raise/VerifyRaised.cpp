@@ -1,4 +1,4 @@
-// What holds when the phase ends: whatever a matcher of this folder knows has become one op, and equal weights are one
+// Promises of the phase: each pattern that a matcher of this folder knows has become one op, and equal weights are one
 // parameter.
 #include "compiler/Diagnostics.h"
 #include "compiler/Location.h"
@@ -14,7 +14,7 @@ namespace hpc {
 #define GEN_PASS_DEF_VERIFYRAISED
 #include "passes/Raise/Passes.h.inc"
 
-/// What an op is the root of, and the pass that should have raised it; empty for most.
+/// The pattern whose root the op is, and the pass that should have raised it; empty for most ops.
 static std::pair<StringRef, StringRef> leftover(Operation *op) {
   if (std::optional<NormMatch> norm = matchNorm(op))
     return {norm->subtractsMean ? "layer norm" : "RMS norm", "hpc-raise-layer-norm"};

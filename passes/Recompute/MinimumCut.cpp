@@ -64,7 +64,7 @@ std::vector<bool> MinimumCut::sinkSide(size_t source, size_t sink) {
     while (push(source, sink) > 0) {
     }
   }
-  // What can still reach the sink, backwards.
+  // Nodes that can still reach the sink, backwards.
   std::vector<bool> side(edgesOf.size(), false);
   side[sink] = true;
   std::vector<size_t> open{sink};

@@ -74,7 +74,7 @@ public:
   }
 
 private:
-  /// What a value that the block reads is in forward; null where it is none of forward's.
+  /// The value of forward that a value of the block stands for; null where there is none.
   Value forwardValue(Value value) const {
     if (!reader)
       return part.has(value.getDefiningOp()) ? value : Value();
@@ -198,7 +198,7 @@ struct RecomputePass : impl::RecomputeBase<RecomputePass> {
         .Default(std::nullopt);
   }
 
-  /// Of each part, in order; parts of one stage share its budget.
+  /// The values to keep of each part, in order; parts of one stage share its budget.
   SmallVector<KeptValues> choose(ArrayRef<ForwardPart> parts, RecomputePolicy policy) {
     SmallVector<KeptValues> choices(parts.size());
     std::map<int64_t, SmallVector<size_t>> byStage;

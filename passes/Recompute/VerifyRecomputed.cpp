@@ -1,4 +1,4 @@
-// What holds when the phase ends, beside what phase stage promises: backward takes values of the micro-batch alone.
+// Promises of the phase, beside those of stage: backward takes values of the micro-batch alone.
 #include "passes/Recompute/ForwardPart.h"
 #include "passes/Recompute/Passes.h"
 

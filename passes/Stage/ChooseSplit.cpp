@@ -62,7 +62,7 @@ static std::string describeParts(int64_t stages, int64_t chunks) {
   return "pp=" + std::to_string(stages) + (chunks > 1 ? " with " + countText(chunks, "chunk") + " a stage" : "");
 }
 
-/// What would do instead: fewer stages, or fewer chunks of as many.
+/// The remedy in a message: fewer stages, or fewer chunks of as many.
 static std::string nearestChoice(size_t available, int64_t stages, int64_t chunks) {
   if (chunks > 1 && int64_t(available) >= stages)
     return "--pp-chunks=1" +

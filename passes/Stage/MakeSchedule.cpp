@@ -21,7 +21,7 @@ static bool has(const plan::Pipeline &pipeline, plan::ProgramKind kind) {
   return llvm::any_of(pipeline.programs, [&](const plan::ProgramPlace &place) { return place.kind == kind; });
 }
 
-/// What fits the programs that there are.
+/// The default schedule for the programs that there are.
 static ScheduleKind defaultKind(const plan::Pipeline &pipeline) {
   const bool hasBackward = has(pipeline, plan::ProgramKind::Backward);
   if (hasBackward && pipeline.chunks > 1)

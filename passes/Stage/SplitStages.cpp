@@ -222,7 +222,7 @@ private:
   llvm::DenseMap<StepUpdates::Known, Value> known;                   ///< by stage, for its update
 };
 
-/// What depends on a sum over micro-batches runs once a step, where there is none of what each of them has.
+/// An op that depends on a sum over micro-batches runs once a step, where values of single micro-batches are gone.
 static LogicalResult checkOnceAStep(func::FuncOp function, const StepParts &parts) {
   dist::Mesh mesh = dist::meshOf(function);
   if (mesh.sizeOf(dist::AxisRole::Time) == 1)

@@ -40,7 +40,7 @@ StepParts::StepParts(func::FuncOp function, const Blocks &blocks, ArrayRef<size_
     splitBackward(blocks);
 }
 
-/// Of which each micro-batch has its own: terms of a gradient that are added up before they are accumulated.
+/// Values of which each micro-batch has its own: terms of a gradient that are added up before they are accumulated.
 static bool isPerMicroBatch(Operation *op, const dist::Mesh &mesh) {
   auto isOwn = [&](Value value) {
     return dist::shardingAttrOf(value) && dist::isPerMicroBatch(dist::shardingOf(value), mesh);

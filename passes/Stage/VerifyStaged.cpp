@@ -1,4 +1,4 @@
-// What holds when the phase ends: @main is programs of stages 0, 1, ... and transfers between them, and nothing else,
+// Promises of the phase: @main is programs of stages 0, 1, ... and transfers between them, and nothing else,
 // and its schedule passes the checker.
 #include "passes/Stage/Passes.h"
 

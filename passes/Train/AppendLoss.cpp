@@ -58,7 +58,7 @@ private:
     return text;
   }
 
-  /// Of the outputs that a kind fits.
+  /// The outputs that a kind of loss fits.
   SmallVector<StepFunction::Result> candidates(StringRef kind) {
     SmallVector<StepFunction::Result> found;
     for (const StepFunction::Result &result : step.results) {

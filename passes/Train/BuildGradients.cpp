@@ -405,7 +405,7 @@ void widenTrained(const Trained &trained) {
   }
 }
 
-/// What is saved is not of the model's type. `names`: of the trained parameters of a type.
+/// Saved tensors do not have the model's type. `names`: the trained parameters of a type.
 void noteWidened(func::FuncOp function, Type type, ArrayRef<StringRef> names) {
   if (names.empty())
     return;

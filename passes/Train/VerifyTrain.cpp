@@ -1,4 +1,4 @@
-// What holds when the phase ends: the ports of @main are those of a training step.
+// Promises of the phase: the ports of @main are those of a training step.
 #include "compiler/Diagnostics.h"
 #include "compiler/Dialect/NN/Ports.h"
 #include "passes/Train/Passes.h"
@@ -29,7 +29,7 @@ static LogicalResult verifyGradients(func::FuncOp function) {
   return success();
 }
 
-/// What the loop fills is known to it by name, as are the inputs.
+/// The loop knows step scalars and inputs by name.
 static LogicalResult verifyNames(func::FuncOp function) {
   std::set<std::string> scalars;
   for (unsigned index = 0; index < function.getNumArguments(); ++index)

@@ -64,9 +64,9 @@ public:
   virtual Expected<std::byte *> allocate(plan::Space space, int64_t bytes, std::byte fill) = 0;
   /// Before each step: forgets what one that failed has left.
   virtual Status begin() { return Status::success(); }
-  /// Then, where nobody watches single instructions: whether the device does the programs of this step as it did those
-  /// of one before, from a record. If so it is told of loads and stores alone, in the order of the schedule, whose side
-  /// on the host has to be done anew.
+  /// Called after begin(), unless an observer watches instructions. True: the device replays the recorded programs of an
+  /// earlier step (a CUDA graph). The executor then issues only loads and stores, in the order of the schedule, since their
+  /// part on the host must run in each step.
   virtual Expected<bool> replays() { return false; }
   /// After the last program: what was only recorded until now, or is replayed, is enqueued.
   virtual Status launch() { return Status::success(); }

@@ -42,7 +42,7 @@ public:
     return Status::success();
   }
   Status commit() { return file->commit(); }
-  /// Of all that was added.
+  /// The fingerprint of all that was added.
   uint64_t fingerprint() const { return fingerprintOfPrints(prints); }
 
 private:
@@ -50,7 +50,7 @@ private:
   std::map<std::string, uint64_t> prints; ///< by name
 };
 
-/// What a session has to save: stored tensors of the plan, which are the model, and states.
+/// The tensors that a session saves: stored tensors of the plan, which are the model, and states.
 struct Content {
   std::vector<Entry> trained, read, states;
 };
@@ -60,7 +60,7 @@ Content contentOf(const plan::Plan &plan, const Session &session) {
   for (const plan::Weight &weight : plan.weights)
     weights.emplace(weight.name, &weight);
   auto namesOf = [](const plan::Weight &weight) {
-    // What an exporter made of a tensor cannot be turned back, so it keeps the exporter's name.
+    // A tensor that an exporter derived cannot be turned back, so it keeps the exporter's name.
     return weight.stateNames.empty() || weight.isMade ? std::vector<std::string>{weight.name} : weight.stateNames;
   };
   Content content;

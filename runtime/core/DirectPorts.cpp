@@ -11,7 +11,7 @@ namespace hpc {
 
 namespace {
 
-/// What the instructions of a stage do with a buffer.
+/// The uses of a buffer by the instructions of a stage.
 struct Use {
   int64_t program = -1; ///< -1: none yet
   bool inSeveralPrograms = false;

@@ -117,7 +117,7 @@ void SliceCopy::copyPart(size_t depth, const Part &part, int64_t at, std::byte *
       move<IntoLocal>(part.data + (begin - part.begin), global + (begin - at), end - begin);
     return;
   }
-  // What one round covers of the box is not longer than its stride, since the box is row-major.
+  // The part of the box that one round covers is not longer than its stride, since the box is row-major.
   const Loop &loop = loops[depth];
   const int64_t first = std::max<int64_t>(0, (part.begin - at) / loop.localStride);
   for (int64_t i = first; i < loop.size && at + i * loop.localStride < part.end; ++i)

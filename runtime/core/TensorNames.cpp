@@ -75,7 +75,7 @@ public:
 
 private:
   bool isFree(const std::string &name) const { return available.count(name) && !claimed.count(name); }
-  /// What an exporter made of a tensor goes by its name beside the tensor itself.
+  /// A tensor that an exporter derived goes by its own name beside the original.
   bool isFreeFor(size_t i, const std::string &name) const {
     return wanted[i].mayBeTransposed ? available.count(name) > 0 : isFree(name);
   }

@@ -33,7 +33,7 @@ ThreadPool::~ThreadPool() {
     helper.join();
 }
 
-/// Of a thread that is in a job.
+/// The number of the calling thread, which is in a job.
 int64_t ThreadPool::threadHere() const {
   for (size_t i = 0; i < helpers.size(); ++i)
     if (helpers[i].get_id() == std::this_thread::get_id())

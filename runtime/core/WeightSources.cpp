@@ -201,7 +201,7 @@ static std::vector<std::string> namesIn(const NamedTensorMap &tensors, const pla
 
 Status Weights::resolveByName(const WeightFiles &files) {
   const NamedTensorMap &tensors = replaced->tensors();
-  // What only the model's own file has is taken from there: its hashes prove it.
+  // A tensor that only the model's own file has is taken from there: its hashes prove it.
   std::map<int32_t, bool> isOpen;
   auto takeOwn = [&](size_t i) {
     const plan::Weight &weight = plan->weights[i];

@@ -11,7 +11,7 @@ namespace hpc::launch {
 using namespace std::chrono_literals;
 
 constexpr auto heartbeat = 400ms;
-/// Of a process that has proved itself: room for the texts of exchange().
+/// Limit for a process that has proved itself: room for the texts of exchange().
 constexpr size_t frameLimit = 64 << 20;
 /// How long a process may go on after another has vanished, or has failed and waits for it.
 constexpr auto graceOfLost = 700ms, graceOfFailed = 3000ms;

@@ -52,7 +52,7 @@ bool sameValues(const std::vector<ByCoord> &a, const std::vector<ByCoord> &b) {
                     [](const ByCoord &x, const ByCoord &y) { return x.values == y.values; });
 }
 
-/// What the checks want to know of a Session buffer.
+/// Facts about a Session buffer for the checks.
 struct SessionUse {
   const Binding *binding = nullptr;
   bool isWritten = false; ///< by some program
@@ -105,7 +105,7 @@ Status checkBindings(const Stage &stage, std::vector<SessionUse> &uses) {
   return Status::success();
 }
 
-/// What is stored in a file and not saved again is never written.
+/// A tensor that is stored in a file and not saved again is never written.
 Status findWrites(const Plan &plan, int64_t stageIndex, std::vector<SessionUse> &uses) {
   const Stage &stage = plan.stages[stageIndex];
   for (size_t p = 0; p < stage.programs.size(); ++p)

@@ -121,7 +121,7 @@ bool splitRange(Range range, const int64_t *digits, size_t count, Box &box) {
   return range.first == 0 && range.second == 1;
 }
 
-/// What a coordinate holds by a slice, in a view that is finer than the slice's own.
+/// The part that a coordinate holds by a slice, in a view that is finer than the slice's own.
 bool boxIn(const std::vector<int64_t> &finer, const Plan &plan, const Slice &slice, int64_t coordinate, Box &box) {
   int64_t ranks = plan.ranksPerStage();
   size_t next = 0;

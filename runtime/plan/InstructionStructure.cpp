@@ -186,7 +186,7 @@ bool isPosted(const Action &action) {
          (collective && collective->request >= 0);
 }
 
-/// What leaves a rank is part of every step, so that no rank waits for what another one skips.
+/// An instruction that sends is part of every step, so that no rank waits for one that another rank skips.
 static Status checkRequested(const Plan &plan, const Instruction &instruction) {
   const auto *store = std::get_if<StoreOutput>(&instruction.action);
   if (store && plan.outputs[size_t(store->output)].onRequest != instruction.onRequest)

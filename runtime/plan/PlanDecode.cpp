@@ -393,7 +393,7 @@ struct Decoder {
     decodeAll(from.modules(), to.modules);
     copyAll(from.compiled_in(), to.compiledIn);
     decodeAll(from.training(), to.training);
-    // What may be large is not copied.
+    // Fields that may be large are not copied.
     for (size_t i = 0; i < to.weights.size(); ++i)
       to.weights[i].inlineData = std::move(*from.mutable_weights(int(i))->mutable_inline_data());
     for (size_t i = 0; i < to.modules.size(); ++i)

@@ -68,7 +68,7 @@ bool dependsOnMicroBatch(const Plan &plan, const Instruction &instruction) {
   return most > size_t(plan.ranksPerStage());
 }
 
-/// Of the instructions that `counts` names, of one rank in one step.
+/// Flops of the instructions that `counts` names, of one rank in one step.
 template <typename Counts>
 int64_t flopsOf(const Plan &plan, const Stage &stage, const Runs &runs, Counts counts) {
   std::vector<int64_t> flops(plan.ranksPerStage(), 0);

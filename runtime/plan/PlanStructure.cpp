@@ -132,7 +132,7 @@ Status checkBuffer(const Stage &stage, const Buffer &buffer) {
   return Status::success();
 }
 
-/// What a buffer starts with: the stored tensor fits it.
+/// The initial content of a buffer: the stored tensor fits it.
 Status checkStored(const Plan &plan, const Binding &binding, const Buffer &buffer, int32_t index) {
   HPC_RETURN_IF_ERROR(inRange("weight", index, 0, int64_t(plan.weights.size()) - 1));
   const Weight &weight = plan.weights[index];

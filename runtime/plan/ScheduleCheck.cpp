@@ -67,7 +67,7 @@ Status checkOrder(const Positions &positions, int64_t stage, const ScheduleActio
   return fault(inStage(stage) + ": " + actionText(second) + " stands before " + actionText(first) + ", " + why);
 }
 
-/// What a dependency asks of one stage's list.
+/// The condition of a dependency on one stage's list.
 Status checkDependency(const Pipeline &pipeline, const Positions &positions, const Dependency &dependency) {
   const auto &[before, after] = dependency;
   if (dependency.crosses() && (isPerStep(before.kind) || isPerStep(after.kind)))

@@ -70,7 +70,7 @@ Status Simulation::checkRuns(int64_t stageIndex) const {
   return Status::success();
 }
 
-/// What runs once a step reads what all micro-batches have added up, and writes what they read: nothing computes behind it.
+/// Programs that run once a step read sums of all micro-batches and write what these read: nothing computes after them.
 Status Simulation::checkUpdateIsLast(int64_t stageIndex) const {
   const Stage &stage = plan.stages[stageIndex];
   bool isUpdated = false;

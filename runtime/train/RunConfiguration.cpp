@@ -1,4 +1,4 @@
-// What a curve does not depend on is not there: a constant rate has no end, so a run may be cut anywhere.
+// Settings that a curve does not depend on are left out: a constant rate has no end, so a run may be cut anywhere.
 #include "runtime/train/RunConfiguration.h"
 
 #include "runtime/base/CountText.h"

@@ -17,7 +17,7 @@ static std::optional<size_t> findOutput(const plan::Plan &plan, const std::strin
   return std::nullopt;
 }
 
-/// What this loop fills a step scalar with; nullopt: it knows none of that name.
+/// The value of a step scalar in this step; nullopt: the loop knows none of that name.
 static std::optional<double> stepScalar(const std::string &name, const RunState &state, double learningRate) {
   if (name == "lr")
     return learningRate;

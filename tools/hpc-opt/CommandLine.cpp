@@ -23,7 +23,7 @@ namespace hpc {
 
 namespace cl = llvm::cl;
 
-/// What was wrong with a value; LLVM's own parser would print it past us.
+/// The error of a value; LLVM's own parser would print it itself.
 static std::string &valueError() {
   static std::string text;
   return text;
@@ -121,10 +121,10 @@ struct Flags {
                           cl::cat(model)};
 
   cl::opt<std::string> dtype{
-      "dtype", cl::desc("Of operands of products: bf16, fp16 (sums, and all else, stay f32) or model (default: model)"),
+      "dtype", cl::desc("Type of operands of products: bf16, fp16 (all else stays f32) or model (default: model)"),
       cl::value_desc("which"), cl::init("model"), cl::cat(model)};
   cl::opt<std::string> weights{
-      "weights", cl::desc("Of products: int8, with a scale for each output channel, or float (default: float)"),
+      "weights", cl::desc("Weights of products: int8, with a scale for each output channel, or float (default: float)"),
       cl::value_desc("which"), cl::init("float"), cl::cat(model)};
   cl::opt<Switch> deterministic{"deterministic",
                               cl::desc("All layouts give the same bits: sums are exact, in f64, which takes time and memory"),
@@ -146,14 +146,14 @@ struct Flags {
                               cl::value_desc("rate"), cl::init(0), cl::cat(training)};
   cl::opt<std::string> optimizer{"optimizer", cl::desc("sgd, adam, adamw or lamb (default: adamw)"),
                                  cl::value_desc("which"), cl::init("adamw"), cl::cat(training)};
-  cl::opt<RealNumber> momentum{"momentum", cl::desc("Of sgd (default: 0)"), cl::value_desc("x"), cl::init(0),
+  cl::opt<RealNumber> momentum{"momentum", cl::desc("Momentum of sgd (default: 0)"), cl::value_desc("x"), cl::init(0),
                                cl::cat(training)};
   cl::opt<Switch> nesterov{"nesterov", cl::desc("Nesterov's momentum, of sgd"), cl::cat(training)};
-  cl::opt<std::string> betas{"betas", cl::desc("Of adam, adamw, lamb (default: 0.9,0.999)"), cl::value_desc("x,y"),
+  cl::opt<std::string> betas{"betas", cl::desc("Decay of the moments of adam, adamw, lamb (default: 0.9,0.999)"), cl::value_desc("x,y"),
                              cl::cat(training)};
-  cl::opt<RealNumber> epsilon{"epsilon", cl::desc("Of adam, adamw, lamb (default: 1e-8)"), cl::value_desc("x"),
+  cl::opt<RealNumber> epsilon{"epsilon", cl::desc("Term of the denominator of adam, adamw, lamb (default: 1e-8)"), cl::value_desc("x"),
                               cl::init(1e-8), cl::cat(training)};
-  cl::opt<RealNumber> weightDecay{"weight-decay", cl::desc("Of the parameters that decay (default: 0)"),
+  cl::opt<RealNumber> weightDecay{"weight-decay", cl::desc("Weight decay of the parameters that decay (default: 0)"),
                                   cl::value_desc("x"), cl::init(0), cl::cat(training)};
   cl::opt<std::string> decay{"decay", cl::desc("Which parameters decay: all, matrices, or patterns of names (default: all)"),
                              cl::value_desc("which"), cl::init("all"), cl::cat(training)};
@@ -355,7 +355,7 @@ static Status readOptimizer(const Flags &flags, Options &options) {
         std::pair(&flags.weightDecay, &options.weightDecay), std::pair(&flags.clip, &options.clip)}) {
     *field = flag->getValue();
     const bool takesZero = flag == &flags.momentum || flag == &flags.weightDecay;
-    // What f32 cannot hold would be 0 or infinite in the step.
+    // A number that f32 cannot hold would be 0 or infinite in the step.
     if (!(*field == 0 || (*field >= std::numeric_limits<float>::min() && *field <= std::numeric_limits<float>::max())))
       return usage("--" + flag->ArgStr + "=" + numberText(*field) + (takesZero ? " must be 0, or a number" : " must be a number") +
                    " that f32 holds, 1.2e-38 to 3.4e38");
@@ -389,7 +389,7 @@ static Status readOptimizer(const Flags &flags, Options &options) {
   return Status::success();
 }
 
-/// What is trained, and by what loss.
+/// The trained parameters and the loss.
 static Status readTraining(Flags &flags, Options &options) {
   if (!flags.train) {
     for (const cl::Option *flag : flags.flagsOf(&flags.training))

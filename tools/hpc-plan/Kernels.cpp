@@ -65,7 +65,7 @@ std::string readText(const std::string &path) {
   return text.str();
 }
 
-/// What `ptxas -v` prints. Errors: it cannot be run, or refuses the code.
+/// The output of `ptxas -v`. Errors: it cannot be run, or refuses the code.
 Expected<std::string> assemble(const std::string &assembler, const std::string &ptx) {
   TemporaryFolder folder;
   std::string input = folder.path + "/kernels.ptx", output = folder.path + "/kernels.cubin", report = folder.path + "/report";

@@ -17,7 +17,7 @@ std::string number(int64_t value) {
   return digits;
 }
 
-/// What data moves along: axes, or from stage to stage.
+/// The way of data: along axes, or from stage to stage.
 std::string overText(const std::string &axes) { return axes.empty() ? "stages" : axes; }
 
 std::string heading(const plan::Plan &plan) {

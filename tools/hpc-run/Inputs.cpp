@@ -66,7 +66,7 @@ std::string portList(const plan::Plan &plan) {
 
 Status usage(const std::string &message) { return Status::error(ErrorKind::Usage, message); }
 
-/// What may be given: the plan's inputs, and behind them the weights that are defaults of inputs.
+/// Names that --input may give: the plan's inputs, and behind them the weights that are defaults of inputs.
 struct Targets {
   std::vector<plan::Port> ports;
   std::vector<plan::Weight *> weights; ///< null: an input
@@ -107,7 +107,7 @@ void replace(plan::Weight &weight, const Array &array) {
   weight.hashes = hashChunks(array.data.data(), int64_t(array.data.size()));
 }
 
-/// What is larger than that is not unpacked; what is a little too large is, so that the message can say its shape.
+/// Larger arrays are not unpacked; one that is a little too large is, so that the message has its shape.
 int64_t mostNpyBytes(const plan::Port &port) {
   return checkedBytes(port.dtype, port.shape).value_or(0) + (int64_t(64) << 20);
 }

@@ -11,7 +11,7 @@
 namespace hpc {
 
 namespace {
-/// What of a file stays.
+/// The part of a file that stays.
 struct Kept {
   int64_t bytes = 0;
   int64_t next = 0; ///< the step behind the last line that stays

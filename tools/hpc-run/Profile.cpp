@@ -31,7 +31,7 @@ struct Row {
   }
 };
 
-/// What a row stands for, and in which group.
+/// The subject of a row, and its group.
 struct Kind {
   std::string name, group;
 };

@@ -208,7 +208,7 @@ static Status runSteps(const TrainFlags &flags, const Batches &data, TrainingRun
 }
 
 namespace {
-/// What a run begins with.
+/// The start of a run.
 struct Start {
   RunState state;
   std::map<std::string, std::string> configuration; ///< of this run
@@ -227,7 +227,7 @@ static Status checkJump(const TrainFlags &flags, const LearningRate &saved, int6
                ", or --allow-lr-jump if the jump is meant");
 }
 
-/// What the checkpoint's run was, against what this one is.
+/// Compares the settings of the checkpoint's run with those of this one.
 static Status compareRuns(const TrainFlags &flags, const std::map<std::string, std::string> &metadata, Start &start) {
   const std::string of = "--load: '" + flags.load + "' is of ";
   if (!hasConfiguration(metadata)) {

@@ -52,7 +52,7 @@ struct Flags {
 /// More are a mistake: they would take the machine's processes and address space before they computed anything.
 constexpr int64_t mostThreads = 1024;
 
-/// What is read before anything runs.
+/// Files that are read before anything runs.
 struct Work {
   plan::Plan plan;
   std::vector<Array> inputs;      ///< of one step; none where data is given
@@ -162,7 +162,7 @@ Status checkSave(const std::string &path) {
   return Status::success();
 }
 
-/// Of what this process writes: the first one all outputs, each its own trace.
+/// Files that this process writes: the first process all outputs, each its own trace.
 Status checkDestinations(const Flags &flags, int64_t process) {
   HPC_RETURN_IF_ERROR(checkDestination(flag("--trace", traceFile(flags.trace, process))));
   if (process != 0)

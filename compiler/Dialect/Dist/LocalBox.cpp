@@ -1,4 +1,4 @@
-// What a coordinate holds of a dim, and where in its local box.
+// The part of a dim that a coordinate holds, and where it lies in its local box.
 // Every axis of a sub-dim cuts the *block* of the one before, not what is left of it, so boxes are the same on all
 // ranks.
 #include "compiler/Dialect/Dist/Sharding.h"

@@ -83,7 +83,7 @@ bool refine(DimSharding &current, DimSharding &goal, const Mesh &mesh) {
         !splitBoth(sizesBetween(size, own), newCurrent, newGoal, mesh))
       return false;
     if (!pinned.empty() || !pinnedGoal.empty()) {
-      // What both have comes first, so that the rest can be moved.
+      // Axes of both come first, so that the rest can be moved.
       auto sharedFirst = [&](std::vector<std::string> &axes, const std::vector<std::string> &other) {
         auto key = [&](const std::string &axis) {
           return std::make_pair(std::find(other.begin(), other.end(), axis) == other.end(), mesh.index(axis));

@@ -1,5 +1,5 @@
 // The text form of meshes and shardings, both ways: `mb=2:time, tp=2:tensor` and `[4@mb, 33, (3, 5@tp, 8)] partial{tp}`.
-// What is printed parses to an equal value, except that a dim `1` is always the empty list.
+// Printed text parses to an equal value, except that a dim `1` is always the empty list.
 #include "compiler/Dialect/Dist/Sharding.h"
 #include "compiler/Dialect/Dist/ShardingSeed.h"
 

@@ -39,7 +39,7 @@ int64_t raisesNegative(Value input, SelectOp select) {
   return number(raised.getRhs()).value_or(0);
 }
 
-/// What `seen` becomes by a use that moves elements; nullopt where it does something else.
+/// `seen` after a use that moves elements; nullopt where the use does something else.
 std::optional<Seen> follow(const Seen &seen, OpOperand &use) {
   Operation *user = use.getOwner();
   Seen next = seen;

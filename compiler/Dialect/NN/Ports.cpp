@@ -73,7 +73,7 @@ ResultPort resultPort(func::FuncOp function, unsigned index) {
 
 using NamedValue = std::pair<StringRef, Attribute>;
 
-/// What a port says, each under its attribute's name; null where it says nothing.
+/// The notes of a port, each under its attribute's name; null where there is none.
 static SmallVector<NamedValue> valuesOf(const ArgumentPort &port, Builder &builder) {
   SmallVector<StringRef> dims(port.dims.begin(), port.dims.end());
   auto text = [&](const std::string &text) { return text.empty() ? Attribute() : builder.getStringAttr(text); };

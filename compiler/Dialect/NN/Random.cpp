@@ -42,7 +42,7 @@ LogicalResult DropoutOp::verify() {
   return verifyDropout(*this, *dropoutOf(*this), type.getRank(), {"(C2)", "(C3)", "(C4)"});
 }
 
-/// What was dropped gets nothing, what was kept is scaled as it was.
+/// A dropped element gets no gradient, a kept one is scaled as in forward.
 void DropoutOp::buildGradients(GradientBuilder &b) {
   b.give(0, DropoutOp::create(b.builder, b.loc, b.cotangent(), getStep(), getSeed(), int64_t(getSite()),
                               getRate().convertToDouble()));

@@ -32,7 +32,7 @@ void addPositions(NodeImport &n, Attending &a, Value offset, bool causal) {
     upTo(keys, n.b.add(at, n.b.scalar(double(right), DType::I64)));
 }
 
-/// What queries see, by masks, positions and lengths.
+/// Which keys a query sees, by masks, positions and lengths.
 void addMasks(NodeImport &n, Attending &a, int64_t pastKeys) {
   if (n.has(3)) {
     Value mask = fourDims(n, padMask(n, n.in(3), a.keys()));
@@ -90,7 +90,7 @@ Results attention(NodeImport &n) {
   return results;
 }
 
-/// What the node's subgraph `name` makes of x; x where there is none.
+/// The node's subgraph `name` applied to x; x where there is none.
 Value modified(NodeImport &n, const std::string &name, Value x) {
   const Subgraph *body = n.hasAttribute(name) ? n.graph(name) : nullptr;
   if (!body || !n.b.status().ok())

@@ -162,7 +162,7 @@ Attended attend(NodeImport &n, Attending a, Scores wanted, std::optional<DType> 
 
 // ---- rotary positions ---------------------------------------------------------------------------
 
-/// Of x's last dim, from `start` in steps.
+/// A slice of x's last dim, from `start` in steps.
 static Value sliceLast(NodeImport &n, Value x, int64_t start, int64_t step, int64_t size) {
   SmallVector<int64_t> sizes = n.b.shape(x), starts(sizes.size(), 0), steps(sizes.size(), 1);
   sizes.back() = size, starts.back() = start, steps.back() = step;

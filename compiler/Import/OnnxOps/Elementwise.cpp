@@ -51,7 +51,7 @@ Results pow(NodeImport &n) {
 
 Results mod(NodeImport &n) { return n.integer("fmod", 0) ? binary<nn::FmodOp>(n) : binary<nn::ModOp>(n); }
 
-/// Of both signs, or of one.
+/// Infinities of both signs, or of one.
 Results isInf(NodeImport &n) {
   bool negative = n.integer("detect_negative", 1), positive = n.integer("detect_positive", 1);
   Value result = n.b.unary<nn::IsInfOp>(n.in(0));

@@ -19,7 +19,7 @@ Value batchFirst(NodeImport &n, Value x) {
 /// alpha * A B, each with its batch dims between its two others, or its last two swapped.
 Results fusedMatmul(NodeImport &n) {
   Value x = n.in(0), y = n.in(1);
-  // Of a vector nothing can be swapped; it is a row on the left and a column on the right.
+  // A vector has no dims to swap; it is a row on the left and a column on the right.
   bool isRow = n.b.rank(x) == 1, isColumn = n.b.rank(y) == 1;
   if (isRow)
     x = n.b.reshape(x, {1, n.b.shape(x)[0]});
@@ -103,7 +103,7 @@ Results matmulNBits(NodeImport &n) {
 /// The attributes of an activation inside another node: its own name and the number.
 using Numbers = std::map<std::string, double>;
 
-/// What the standard's activation of that name makes of x.
+/// The standard's activation of that name, applied to x.
 Value activated(NodeImport &n, Value x, const Numbers &numbers) {
   Node inner;
   inner.name = n.node.name;

@@ -132,7 +132,7 @@ Results maxPool(NodeImport &n) {
 // ---- average ------------------------------------------------------------------------------------
 
 /// How many elements of each window count, [counts..]: those of the input, and those of its padding if `withPadding`.
-/// What lies beyond the padding, where the number of windows was rounded up, never counts.
+/// Elements beyond the padding, where the number of windows was rounded up, never count.
 Tensor countElements(const SlidingWindow &window, ArrayRef<int64_t> spatial, bool withPadding, DType dtype) {
   Tensor counts(dtype, window.counts);
   for (int64_t i = 0; i < counts.size(); ++i)

@@ -49,7 +49,7 @@ Activation activationOf(NodeImport &n, const std::string &text, double alpha, do
   return nullptr;
 }
 
-/// What one direction computes with.
+/// Operands of one direction.
 struct Cell {
   int64_t gates = 1;
   SmallVector<Activation> activations;
@@ -118,7 +118,7 @@ State stepLstm(NodeImport &n, const Cell &cell, Value input, const State &state)
 
 using Step = State (*)(NodeImport &, const Cell &, Value, const State &);
 
-/// What the three ops differ in.
+/// Differences between the three ops.
 struct Kind {
   int64_t gates;
   Step step;

@@ -155,7 +155,7 @@ struct HostKernels::Work {
     return success();
   }
 
-  /// What cannot be kept is made again the next time: no reason to have no plan now.
+  /// Code that cannot be stored is made again the next time; that is no reason to fail now.
   void keepNew() const {
     for (const HostKernel &kernel : kernels)
       if (!kernel.isKept)

@@ -11,7 +11,7 @@ namespace {
 using States = DeviceTiles::States;
 constexpr int64_t tileRows = DeviceTiles::rows, threadsOfRow = DeviceTiles::threadsOfRow;
 
-/// Of a query: its probabilities are exp(score - base) * inverse, and mean is the sum of probability times its gradient.
+/// Numbers of a query: its probabilities are exp(score - base) * inverse, and mean is the sum of probability times its gradient.
 struct RowFacts {
   Value base, inverse, mean;
 };

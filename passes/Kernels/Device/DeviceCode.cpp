@@ -47,7 +47,7 @@ std::unique_ptr<llvm::TargetMachine> makeDeviceTarget(Location loc) {
                                   llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
 }
 
-/// What NVPTX calls a library for, or cannot select.
+/// Operations for which NVPTX calls a library, or which it cannot select.
 bool hasNoInstruction(const llvm::Function &function) {
   switch (function.getIntrinsicID()) {
   case llvm::Intrinsic::not_intrinsic:

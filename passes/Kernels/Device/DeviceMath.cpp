@@ -401,7 +401,7 @@ const Function *findFunction(StringRef name) {
   return nullptr;
 }
 
-/// What an op calls of libm, of either precision; null where nothing.
+/// The function of libm that an op calls, of either precision; null where none.
 const Function *calledBy(Operation *op) {
   if (auto call = dyn_cast<func::CallOp>(op)) {
     StringRef name = call.getCallee();

@@ -69,7 +69,7 @@ std::optional<DeviceShape> findDeviceShape(nn::FusedOp region) {
   std::optional<RegionShape> rows = findRegionShape(region);
   if (!rows)
     return std::nullopt;
-  // What a row combines: along itself, or, of rows of one element, over any dims.
+  // Reductions of a row: along itself, or, of rows of one element, over any dims.
   int64_t longest = rows->rowOps.empty() ? 0 : rows->columns();
   bool hasRowResults = false;
   if (rows->columns() == 1)

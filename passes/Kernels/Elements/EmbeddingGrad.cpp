@@ -117,7 +117,7 @@ RowNumbers startEmbeddingGrad(ElementEmitter &emitter, nn::EmbeddingGradOp op, c
   if (!memory || emitter.nest().isShared() || !isExact)
     return {{first, end}, std::nullopt};
   auto position = [&](const IndexExpr &column) { return row.indices().add(memory->base, column); };
-  // What earlier micro-batches have left stays; of a row that no id names nothing is touched.
+  // Sums of earlier micro-batches stay; a row that no id names is not touched.
   Value start = row.indices().constant(row.width()), later = memory->isResult ? emitter.isLater() : Value();
   if (later)
     start = s.select(later, row.indices().constant(0), start);

@@ -139,7 +139,7 @@ Value gelu(S s, Value a, bool tanhApproximation) {
   Value twice = s.mul(a, s.fma(s.mul(a, a), s.like(a, 0.044715 * c), s.like(a, c)));
   return s.divReal(a, emitOnePlusExp(s, twice));
 }
-/// Of a softmax that is written out: x - max x, with no view between, which could set another row's maximum beside it.
+/// A difference of a softmax that is written out: x - max x, with no view between, which could set another row's maximum beside it.
 bool isMinusItsLargest(Value difference) {
   auto sub = difference.getDefiningOp<nn::SubOp>();
   auto top = sub ? sub.getRhs().getDefiningOp<nn::ReduceOp>() : nn::ReduceOp();
@@ -208,7 +208,7 @@ Value bitcast(S s, Value a, Type from, Type to) {
   return bits.getType() == registerType(to) ? bits : s.bitcast(registerType(to), bits);
 }
 
-/// What a line of the table gets: the op, its operands' elements, and whether operand 0 is unsigned or bool.
+/// Arguments of a line of the table: the op, its operands' elements, and whether operand 0 is unsigned or bool.
 struct Arguments {
   Operation *op;
   ArrayRef<Value> operands;

@@ -163,7 +163,7 @@ public:
     dead.push_back(attention);
     return region;
   }
-  /// What build() has left without readers.
+  /// Erases ops that build() has left without readers.
   const SmallVector<Operation *> &replacedOps() const { return dead; }
 
 private:

@@ -91,7 +91,7 @@ bool readsGroupAlone(Operation *op, const FusionGroup &both) {
   });
 }
 
-/// What pulling a value costs within a group.
+/// The cost of pulling a value within a group.
 struct Cone {
   bool hasReduction = false, isExpensive = false;
   int64_t ops = 0;
@@ -183,7 +183,7 @@ private:
       return found->second;
     Operation *op = value.getDefiningOp();
     Access access = *accessOf(op);
-    // What reads from many places (a concat of many parts) has code for each of them wherever it is pulled to.
+    // An op that reads from many places (a concat of many parts) has code for each place wherever it is pulled to.
     int64_t ops = op->getNumOperands() > maxRepeatedOps ? maxRepeatedOps + 1 : 1;
     Cone sum{access == Access::Combine || access == Access::Composite, isExpensive(op), ops};
     for (Value operand : op->getOperands()) {
@@ -245,7 +245,7 @@ private:
 };
 } // namespace
 
-/// What repeats an op of the graph for its gradients stays apart from the graph's ops: beside them it would be computed
+/// A clone for gradients stays apart from the graph's ops: beside them it would be computed
 /// when they are, and kept.
 static bool wouldKeepRepetition(const FusionGroup &a, const FusionGroup &b) {
   auto has = [](const FusionGroup &group, StepPart part) {
@@ -255,7 +255,7 @@ static bool wouldKeepRepetition(const FusionGroup &a, const FusionGroup &b) {
          (has(a, StepPart::Forward) && has(b, StepPart::Repeated));
 }
 
-/// What a value shows, but for its shape.
+/// The value behind views that change only its shape.
 static Value withoutReshapes(Value value) {
   while (isAlias(value.getDefiningOp()))
     value = value.getDefiningOp()->getOperand(0);
@@ -267,7 +267,7 @@ namespace {
 /// take it in, though neither reads the other.
 class Neighbours {
 public:
-  /// Whose groups might join that of `op`.
+  /// Ops whose groups might join the group of `op`.
   SmallVector<Operation *> of(Operation *op) const {
     SmallVector<Operation *> found;
     for (Value operand : op->getOperands())

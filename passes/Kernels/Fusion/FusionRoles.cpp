@@ -41,7 +41,7 @@ bool isExactExtent(dist::FillTailOp op) {
 }
 
 namespace {
-/// What may be cloned with an op, itself included: a chain of views as long as the program is not cloned into every
+/// How many ops may be cloned with an op, itself included: a chain of views as long as the program is not cloned into every
 /// region, and what is added to itself again and again is not computed once for each path to it.
 constexpr int64_t maxClonedOps = 64;
 

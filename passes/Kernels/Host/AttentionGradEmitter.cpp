@@ -14,7 +14,7 @@ namespace hpc::kernels {
 namespace {
 constexpr int64_t sectionBytes = 512 << 10;
 
-/// What the second sweep needs of a query, a number each.
+/// Numbers of a query that the second sweep needs.
 enum Statistic { Shift, Share, Mean, numStatistics };
 
 struct GradEmitter {

@@ -346,7 +346,7 @@ void AttentionTile::storeKeys(const VectorRows &from, int64_t channels, const In
 
 // ---- softmax ------------------------------------------------------------------------------------
 
-/// Of a key and a lane.
+/// The index of the score of a key and a lane.
 Index AttentionTile::positionOfScore(const IndexExpr &key, const IndexExpr &lane) {
   auto [position, member] = indices.split(indices.clamp(indices.add(firstQuery, lane), numQueries()), region.repeat);
   IndexExpr head = indices.add(IndexBuilder::mul(group, region.repeat), member);

@@ -75,7 +75,7 @@ std::optional<ShiftedSum> HostLoops::shareShifted(int64_t count, function_ref<Va
   states.assign(groups.result_begin(), groups.result_end());
   if (whole < count)
     states = takeIn(states, constant(whole), count - whole);
-  // Of a row of -inf alone every difference is one of infinities.
+  // In a row of -inf alone every difference is one of infinities.
   Value top = states.front(), sum = sums.join(ValueRange(states).drop_front(), add);
   sum = s.select(isLowest(top), s.like(sum, std::numeric_limits<double>::quiet_NaN()), sum);
   // Where there may be a NaN, or zeros of both signs, the row is looked at again.

@@ -5,7 +5,7 @@
 
 namespace hpc::kernels {
 
-/// What is activated, and by what; the value itself where nothing is.
+/// The activated value and its activation; the value itself where there is none.
 static std::pair<plan::EpilogueKind, Value> findActivation(Value value) {
   if (auto gelu = value.getDefiningOp<nn::GeluOp>(); gelu && gelu.getTanhApproximation())
     return {plan::EpilogueKind::BiasGeluTanh, gelu.getOperand()};

@@ -1,4 +1,4 @@
-// What an op computes once per row may lie where a device's thread reads its own elements alone, so it is never the value.
+// A number computed once per row may lie where a device's thread reads its own elements alone, so it is never the value.
 #include "passes/Kernels/Regions/OneHotSum.h"
 
 namespace hpc::kernels {

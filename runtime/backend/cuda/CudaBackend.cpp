@@ -150,7 +150,7 @@ private:
     return status;
   }
 
-  /// What a failed run has enqueued must not write into the next one.
+  /// Work that a failed run has enqueued must not write into the next one.
   void quieten() {
     for (NcclCommunicator *communicator : communicators)
       if (communicator)
@@ -274,7 +274,7 @@ private:
   RankRange ranks;
   bool isReady = false; ///< all processes were, once: there are steps to begin anew
   std::atomic<bool> failed{false};
-  // What follows is used by what stands below it, and goes in the reverse order.
+  // Members below use those above, and are destroyed first.
   Driver driver;
   std::optional<CublasLt> blas;
   std::optional<Cudnn> dnn; ///< null: attention runs on kernels

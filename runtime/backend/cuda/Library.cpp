@@ -119,7 +119,7 @@ Expected<Nccl> loadNccl(const std::string &folder) {
   return table;
 }
 
-/// What a kernel does wrong while it runs: any later call may be the one that finds it.
+/// Errors of a kernel while it runs: any later call may be the one that finds it.
 static bool isOfSomethingEarlier(DriverResult result) {
   return result == driverIllegalAddress || result == driverLaunchTimeout || result == driverAssert ||
          (result >= driverHardwareStackError && result <= driverLaunchFailed);

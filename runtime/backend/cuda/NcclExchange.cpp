@@ -1,6 +1,6 @@
-// What each collective is to NCCL. Three things NCCL does otherwise than the plan means, and are done here over what it
-// gathers: maxima and minima of floats, which have to hand NaN on; integers of 16 bits; and everything, where the order
-// of the ranks is asked for.
+// Each collective in terms of NCCL. Three reductions run here, over values that NCCL gathers, as NCCL's differ from the plan's:
+// maxima and minima of floats, which must pass NaN on; integers of 16 bits; and all of them, where the order of the ranks
+// is required.
 #include "runtime/backend/cuda/NcclCommunicator.h"
 #include "runtime/plan/Groups.h"
 

@@ -1,4 +1,4 @@
-// What hpc-run finds in libhpc_cuda.so.
+// The functions that hpc-run looks up in libhpc_cuda.so.
 #include "runtime/backend/cuda/CudaBackend.h"
 
 /// The caller owns the backend, which takes the plane: that of several processes, or null.

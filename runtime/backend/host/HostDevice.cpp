@@ -50,7 +50,7 @@ void HostDevice::Unmap::operator()(std::byte *memory) const { ::munmap(memory, b
 Expected<std::byte *> HostDevice::allocate(plan::Space, int64_t bytes, std::byte fillValue) {
   constexpr int64_t page = 4096, hugePage = int64_t(2) << 20;
   const bool isLarge = bytes >= hugePage;
-  // Of a place anywhere, what lies before the first huge page is given back.
+  // The part before the first huge page is given back.
   const int64_t size = roundUp(std::max<int64_t>(bytes, 1), isLarge ? hugePage : page), slack = isLarge ? hugePage : 0;
   void *mapped = ::mmap(nullptr, size_t(size + slack), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapped == MAP_FAILED)

@@ -10,7 +10,7 @@ PostedCollective::PostedCollective(const plan::Collective &collective, const Red
     : collective(collective), reduction(reduction), shares(size_t(members)), copies(size_t(members)),
       requests(size_t(members)), taken(size_t(members)), undone(members) {}
 
-/// What takes less time than to wake a member that sleeps in its wait: the last to arrive does it all.
+/// A collective that takes less time than to wake a sleeping member: the last to arrive does it all.
 bool PostedCollective::isSmall() const {
   constexpr int64_t smallBytes = 64 << 10;
   const int64_t members = int64_t(shares.size());

@@ -1,4 +1,4 @@
-// What a part costs: its multiply-adds, and its operands, which are read and packed for it alone.
+// The cost of a part: its multiply-adds, and its operands, which are read and packed for it alone.
 #include "runtime/backend/host/ProductCut.h"
 
 #include "runtime/base/IntegerMath.h"

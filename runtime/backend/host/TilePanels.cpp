@@ -31,7 +31,7 @@ __m512i pairOf(__m512 low, __m512 high, __m512i upper) {
   return _mm512_ternarylogic_epi32(shifted, _mm512_castps_si512(high), upper, 0xf8); // shifted | (high & upper)
 }
 
-/// What the first 8 bits leave, exactly.
+/// The rest after the first 8 bits, exactly.
 __m512 restOf(__m512 x, __m512i upper) {
   return _mm512_sub_ps(x, _mm512_castsi512_ps(_mm512_and_si512(_mm512_castps_si512(x), upper)));
 }

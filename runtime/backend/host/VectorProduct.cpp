@@ -18,7 +18,7 @@ using namespace vectors;
 
 constexpr int64_t alignment = 64, wordBytes = sizeof(float);
 constexpr int64_t leftNumbers = (rowsAtOnce + mostPanelRows) * depthAtOnce, rightNumbers = columnsAtOnce * depthAtOnce;
-/// Of a C of 16 bits, whose sums are put together beside it.
+/// Sums of a C of 16 bits are put together beside it.
 constexpr int64_t columnsOfSums = 512, sumsNumbers = rowsAtOnce * columnsOfSums;
 /// Below, panels are little but rim.
 constexpr int64_t leastColumns = 16, leastDepth = 8;
@@ -82,7 +82,7 @@ struct RightPanels {
         std::memcpy(to, panel.data, size_t(steps * width * wordBytes));
       else
         way.widenLines(panel, 0, 1, 0, steps * width * way.depthOfStep, to);
-      // What is packed before leaves out the columns that are not there.
+      // Panels that were packed before leave out the columns that are not there.
       for (int64_t step = steps - 1; step >= 0 && width < way.panelColumns; --step) {
         float *const row = to + step * way.panelColumns;
         std::memmove(row, to + step * width, size_t(width * wordBytes));

@@ -1,4 +1,4 @@
-// What one process sends another in a collective: which bytes in which order, the same from both ends, and how running
+// Messages between two processes in a collective: which bytes in which order, the same from both ends, and how running
 // sums become results. No waiting and no message in here.
 #include "runtime/backend/processes/ProcessGroup.h"
 

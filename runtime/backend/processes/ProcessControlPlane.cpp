@@ -1,4 +1,4 @@
-// What Control says, with the place where this process was when another vanished.
+// Errors of Control, with the place where this process was when another vanished.
 #include "runtime/backend/processes/ProcessControlPlane.h"
 
 #include <chrono>

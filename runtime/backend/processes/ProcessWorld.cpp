@@ -112,7 +112,7 @@ Status ProcessWorld::engineFailed(const Status &error) {
 }
 
 void ProcessWorld::progress() {
-  // Whoever is in there does it for all.
+  // The rank inside does it for all.
   std::unique_lock<std::mutex> lock(mutex, std::try_to_lock);
   if (!lock.owns_lock())
     return;
