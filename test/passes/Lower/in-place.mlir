@@ -2,6 +2,9 @@
 // RUN: /usr/bin/python3 -c "import numpy, sys; numpy.savez(sys.argv[1], x=numpy.arange(12, dtype='f4').reshape(4, 3))" %t/x.npz
 // RUN: hpc-opt %t/sums.mlir -o %t/sums.plan && hpc-run %t/sums.plan --poison --input=%t/x.npz --output=%t/o.npz
 // RUN: /usr/bin/python3 -c "import numpy, sys; x, o = (numpy.load(p) for p in sys.argv[1:]); s = x['x'].sum(0); assert (o['s'] == s).all() and (o['t'] == 2 * s).all(), (o['s'], o['t'])" %t/x.npz %t/o.npz
+// RUN: hpc-opt %t/rounds.mlir -o %t/rounds.plan && hpc-run %t/rounds.plan --poison --input=%t/x.npz --output=%t/o.npz
+// RUN: /usr/bin/python3 -c "import numpy, sys; x, o = (numpy.load(p) for p in sys.argv[1:]); assert (o['t'] == 2 * x['x'].sum(0) + 0.5).all(), o['t']" %t/x.npz %t/o.npz
+// RUN: hpc-opt %t/sent.mlir -o %t/sent.plan && hpc-plan %t/sent.plan | FileCheck %t/sent.mlir
 // RUN: hpc-opt %t/states.mlir -o %t/states.plan && hpc-plan %t/states.plan | FileCheck %t/states.mlir
 
 //--- sums.mlir
@@ -52,5 +55,60 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data">, hpc.phase = "
     %o0 = nn.matmul %x, %x : tensor<3x3xf32, #dist.sharding<"[3, 3]">>, tensor<3x3xf32, #dist.sharding<"[3, 3]">> -> tensor<3x3xf32, #dist.sharding<"[3, 3]">>
     %o = nn.matmul %o0, %b : tensor<3x3xf32, #dist.sharding<"[3, 3]">>, tensor<3x3xf32, #dist.sharding<"[3, 3]">> -> tensor<3x3xf32, #dist.sharding<"[3, 3]">>
     return %o, %a1, %b1, %c : tensor<3x3xf32, #dist.sharding<"[3, 3]">>, tensor<3x3xf32, #dist.sharding<"[3, 3]">>, tensor<3x3xf32, #dist.sharding<"[3, 3]">>, tensor<3x3xf32, #dist.sharding<"[3, 3]">>
+  }
+}
+
+//--- rounds.mlir
+// The second round of an update reads the state of before, which the first one replaces: it is written when both are done.
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data">, hpc.phase = "stage"} {
+  func.func @main(%x: tensor<4x3xf32, #dist.sharding<"[4, 3]">> {nn.name = "x"}, %m: tensor<1x3xf32, #dist.sharding<"[1, 3]">> {nn.state = "m", nn.initial = 0.5 : f64})
+      -> (tensor<1x3xf32, #dist.sharding<"[1, 3]">> {nn.name = "t"}, tensor<1x3xf32, #dist.sharding<"[1, 3]">> {nn.writes = "m"}) attributes {pipe.schedule = ["F0 U"]} {
+    %f = pipe.stage 0 forward (%x) : (tensor<4x3xf32, #dist.sharding<"[4, 3]">>) -> tensor<1x3xf32, #dist.sharding<"[1, 3]">> {
+    ^bb0(%a: tensor<4x3xf32, #dist.sharding<"[4, 3]">>):
+      %s = nn.reduce sum %a {axes = array<i64: 0>} : tensor<4x3xf32, #dist.sharding<"[4, 3]">> -> tensor<1x3xf32, #dist.sharding<"[1, 3]">>
+      pipe.yield %s : tensor<1x3xf32, #dist.sharding<"[1, 3]">>
+    }
+    %u:2 = pipe.stage 0 update (%f, %m) : (tensor<1x3xf32, #dist.sharding<"[1, 3]">>, tensor<1x3xf32, #dist.sharding<"[1, 3]">>) -> (tensor<1x3xf32, #dist.sharding<"[1, 3]">>, tensor<1x3xf32, #dist.sharding<"[1, 3]">>) {
+    ^bb0(%a: tensor<1x3xf32, #dist.sharding<"[1, 3]">>, %b: tensor<1x3xf32, #dist.sharding<"[1, 3]">>):
+      %d = nn.add %a, %a : tensor<1x3xf32, #dist.sharding<"[1, 3]">>, tensor<1x3xf32, #dist.sharding<"[1, 3]">> -> tensor<1x3xf32, #dist.sharding<"[1, 3]">>
+      %n = nn.sub %b, %d : tensor<1x3xf32, #dist.sharding<"[1, 3]">>, tensor<1x3xf32, #dist.sharding<"[1, 3]">> -> tensor<1x3xf32, #dist.sharding<"[1, 3]">>
+      pipe.yield %d, %n : tensor<1x3xf32, #dist.sharding<"[1, 3]">>, tensor<1x3xf32, #dist.sharding<"[1, 3]">>
+    }
+    %v = pipe.stage 0 update (%u#0, %m) : (tensor<1x3xf32, #dist.sharding<"[1, 3]">>, tensor<1x3xf32, #dist.sharding<"[1, 3]">>) -> tensor<1x3xf32, #dist.sharding<"[1, 3]">> {
+    ^bb0(%a: tensor<1x3xf32, #dist.sharding<"[1, 3]">>, %b: tensor<1x3xf32, #dist.sharding<"[1, 3]">>):
+      %t = nn.add %a, %b : tensor<1x3xf32, #dist.sharding<"[1, 3]">>, tensor<1x3xf32, #dist.sharding<"[1, 3]">> -> tensor<1x3xf32, #dist.sharding<"[1, 3]">>
+      pipe.yield %t : tensor<1x3xf32, #dist.sharding<"[1, 3]">>
+    }
+    return %v, %u#1 : tensor<1x3xf32, #dist.sharding<"[1, 3]">>, tensor<1x3xf32, #dist.sharding<"[1, 3]">>
+  }
+}
+
+//--- sent.mlir
+// An input and a weight that another stage reads lie in no slot: each is copied into one, once, however often it is sent. What is computed lies there already.
+// CHECK: program forward
+// CHECK-COUNT-2: copy
+// CHECK-NOT: copy
+// CHECK: stage 1
+module attributes {dist.mesh = #dist.mesh<"mb=2:time, dp=1:data">, hpc.phase = "stage"} {
+  func.func @main(%x: tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">> {nn.name = "x"}) -> (tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">> {nn.name = "o"})
+      attributes {pipe.schedule = ["F0 F1 DF0 DF1", "RF0 RF1 F0 F1"]} {
+    %f:4 = pipe.stage 0 forward (%x) : (tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>) -> (tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>, tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>, tensor<3xf32, #dist.sharding<"[3]">>, tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>) {
+    ^bb0(%a: tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>):
+      %w = nn.parameter "w" {value = dense<1.0> : tensor<3xf32>} : tensor<3xf32, #dist.sharding<"[3]">>
+      %n = nn.neg %a : tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">> -> tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>
+      pipe.yield %a, %a, %w, %n : tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>, tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>, tensor<3xf32, #dist.sharding<"[3]">>, tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>
+    }
+    %0 = pipe.transfer %f#0 {from = 0 : i64, to = 1 : i64} : tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">> -> tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>
+    %1 = pipe.transfer %f#1 {from = 0 : i64, to = 1 : i64} : tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">> -> tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>
+    %2 = pipe.transfer %f#2 {from = 0 : i64, to = 1 : i64} : tensor<3xf32, #dist.sharding<"[3]">> -> tensor<3xf32, #dist.sharding<"[3]">>
+    %3 = pipe.transfer %f#3 {from = 0 : i64, to = 1 : i64} : tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">> -> tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>
+    %o = pipe.stage 1 forward (%0, %1, %2, %3) : (tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>, tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>, tensor<3xf32, #dist.sharding<"[3]">>, tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>) -> tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">> {
+    ^bb0(%a: tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>, %b: tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>, %w: tensor<3xf32, #dist.sharding<"[3]">>, %c: tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>):
+      %s = nn.add %a, %b : tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>, tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">> -> tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>
+      %t = nn.add %s, %c : tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>, tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">> -> tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>
+      %y = nn.mul %t, %w : tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>, tensor<3xf32, #dist.sharding<"[3]">> -> tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>
+      pipe.yield %y : tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>
+    }
+    return %o : tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>
   }
 }
