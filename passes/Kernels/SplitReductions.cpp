@@ -53,7 +53,7 @@ Value splitColumns(OpBuilder &builder, nn::ReduceOp op, Value operand) {
       count *= shape[dim];
     else if (dim + 1 < int64_t(shape.size()))
       kept *= shape[dim];
-  if (count == 0 || kept == 0 || across == 0)
+  if (kept == 0 || across == 0)
     return {};
   int64_t parts = op.getKind() == ReduceKind::Sum && kept < fewestBlocks && shape.back() > 1 ? blocksOf(count) : 0;
   if (parts == 0)

@@ -77,8 +77,8 @@ void StageLowering::writeEarly(Operation *op, ArrayRef<ProgramInput> inputs, Arr
       continue;
     auto target = stateBuffers.find(output.writes);
     plan::Ref from = place(output.value);
-    if (target == stateBuffers.end() || from.buffer == target->second ||
-        stage.buffers[from.buffer].lifetime != Lifetime::Program || !isReadNoMore(output.writes, op, inputs))
+    if (target == stateBuffers.end() || stage.buffers[from.buffer].lifetime != Lifetime::Program ||
+        !isReadNoMore(output.writes, op, inputs))
       continue;
     emit(plan::Copy{from, {target->second, 0}, stage.buffers[target->second].bytes}, nodeName(op->getLoc()));
     writtenEarly.insert(output.writes);

@@ -19,8 +19,7 @@ bool combinesElements(Operation *op) { return isa<nn::ReduceOp>(op) || isRowComp
 /// Once per row of what it reduces or makes: a reduction over the last dim alone, or a composite.
 static bool runsAlongRows(Operation *op) {
   auto reduce = dyn_cast<nn::ReduceOp>(op);
-  return !reduce || (reduce.getAxes().size() == 1 &&
-                     reduce.getAxes()[0] == nn::tensorType(reduce.getOperand()).getRank() - 1);
+  return !reduce || reduce.getAxes() == ArrayRef<int64_t>(nn::tensorType(reduce.getOperand()).getRank() - 1);
 }
 
 /// The shape whose rows it runs along.

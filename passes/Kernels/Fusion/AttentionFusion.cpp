@@ -4,7 +4,6 @@
 
 #include "compiler/Interfaces/Structure.h"
 #include "passes/Kernels/Elements/ElementEmitter.h"
-#include "passes/Kernels/Elements/RegionShape.h"
 #include "passes/Kernels/Fusion/FusionRoles.h"
 #include "passes/Kernels/Regions/AttentionRegion.h"
 #include "passes/Kernels/Regions/KeyConcat.h"
@@ -86,8 +85,7 @@ std::optional<KeyConcat> findOwnConcat(Value operand, Operation *attention) {
 Value targetOf(Value result) {
   SmallVector<Operation *> views;
   Value end = result;
-  while (end.hasOneUse() && isInvertibleView(*end.user_begin()) &&
-         (*end.user_begin())->getBlock() == result.getParentBlock()) {
+  while (end.hasOneUse() && isInvertibleView(*end.user_begin())) {
     views.push_back(*end.user_begin());
     end = views.back()->getResult(0);
   }
@@ -106,7 +104,7 @@ Value targetOf(Value result) {
 /// them, so that nothing of the size lies in memory.
 void collectBias(Value bias, int64_t scores, llvm::SetVector<Operation *> &ops) {
   Operation *op = bias.getDefiningOp();
-  if (!op || ops.contains(op) || !hasElementEmitter(op->getName()) || isExpensive(op) || combinesElements(op))
+  if (!op || ops.contains(op) || !hasElementEmitter(op->getName()) || isExpensive(op))
     return;
   bool isFree = op->getNumOperands() == 0;
   if (auto constant = dyn_cast<nn::ConstantOp>(op)) {

@@ -162,7 +162,7 @@ private:
       passes += isa<nn::ReduceOp>(op) ? 1 : passesOverRow(op);
     return passes <= maxRowPasses && llvm::all_of(combining, [&](Operation *op) {
              return llvm::is_contained(shape.rowOps, op) || shape.isColumnSum(op->getResult(0)) ||
-                    (isa<nn::ReduceOp>(op) && nn::shapeOf(op->getResult(0)) == ArrayRef<int64_t>(shape.root));
+                    nn::shapeOf(op->getResult(0)) == ArrayRef<int64_t>(shape.root);
            });
   }
 

@@ -119,7 +119,7 @@ struct Classifier {
     }
     if (mayClone && isView(op) && isClonable(op->getOperand(0)))
       return FusionRole::Cloned;
-    if (mayClone && isScaled(op))
+    if (isScaled(op)) // reads no clones
       return FusionRole::Cloned;
     // Cheap and read only in parts, as the bias of a fused q, k, v: each part computes its own.
     auto isPart = [&](Operation *user) {
