@@ -62,6 +62,20 @@ module attributes {dist.mesh = #dist.mesh<"dp=2:data, tp=1:tensor">} {
 
 // -----
 
+// Beside tensor axes a vector stays as it is, however large: who cuts it is not known yet. A matrix is cut along the dim that they leave, though the other comes first.
+// CHECK-LABEL: func.func @main
+// CHECK-SAME: %arg0: tensor<16384xf32> {nn.initial
+// CHECK-SAME: %arg1: tensor<6x7xf32> {dist.seed = #dist.seed<"[6@tp, 7@dp]">
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=2:data, tp=2:tensor">} {
+  func.func @main(%mv: tensor<16384xf32> {nn.state = "momentum/vector", nn.initial = 0.0 : f64}, %mm: tensor<6x7xf32> {nn.state = "momentum/matrix", nn.initial = 0.0 : f64}) {
+    %vector = nn.parameter "vector" {file = "w", bytes = 65536 : i64, hashes = array<i64: 0>} : tensor<16384xf32>
+    %matrix = nn.parameter "matrix" {file = "w", bytes = 168 : i64, hashes = array<i64: 0>, dist.seed = #dist.seed<"[6@tp, 7?]">} : tensor<6x7xf32>
+    return
+  }
+}
+
+// -----
+
 // Who asks for it and has no data parallel ranks hears that it does nothing.
 // ALONE: remark: --zero=1 cuts what data parallel ranks hold alike, and there is one such rank: nothing is cut; add --dp=N, or leave it out
 module attributes {dist.mesh = #dist.mesh<"dp=1:data, tp=2:tensor">} {

@@ -90,3 +90,101 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
     return %1 : tensor<4x72xf32>
   }
 }
+
+// -----
+
+// A table of 50 rows is smaller than what is summed over ranks, there and back, where 33 of it are read.
+// CHECK-LABEL: func.func @main
+// CHECK: nn.parameter "words"
+// CHECK-NOT: @tp
+// CHECK: return
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
+  func.func @main(%ids: tensor<1x33xi64>) -> tensor<1x33x40xf32> {
+    %words = nn.parameter "words" {file = "w", bytes = 8000 : i64, hashes = array<i64: 1>} : tensor<50x40xf32>
+    %w = nn.embedding %words, %ids {vocabulary = 50 : i64} : tensor<50x40xf32>, tensor<1x33xi64> -> tensor<1x33x40xf32>
+    return %w : tensor<1x33x40xf32>
+  }
+}
+
+// -----
+
+// Of 66 reads a micro-batch has half: 70 rows are more.
+// CHECK-LABEL: func.func @main
+// CHECK: nn.parameter "words" {{.*}}dist.seed = #dist.seed<"[70@tp, 40?]">
+module attributes {dist.mesh = #dist.mesh<"mb=2:time, dp=1:data, tp=2:tensor">} {
+  func.func @main(%ids: tensor<2x33xi64>) -> tensor<2x33x40xf32> {
+    %words = nn.parameter "words" {file = "w", bytes = 11200 : i64, hashes = array<i64: 1>} : tensor<70x40xf32>
+    %w = nn.embedding %words, %ids {vocabulary = 70 : i64} : tensor<70x40xf32>, tensor<2x33xi64> -> tensor<2x33x40xf32>
+    return %w : tensor<2x33x40xf32>
+  }
+}
+
+// -----
+
+// So has a rank of two that share the batch.
+// CHECK-LABEL: func.func @main
+// CHECK: nn.parameter "words" {{.*}}dist.seed = #dist.seed<"[70@tp, 40?]">
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=2:data, tp=2:tensor">} {
+  func.func @main(%ids: tensor<2x33xi64>) -> tensor<2x33x40xf32> {
+    %words = nn.parameter "words" {file = "w", bytes = 11200 : i64, hashes = array<i64: 1>} : tensor<70x40xf32>
+    %w = nn.embedding %words, %ids {vocabulary = 70 : i64} : tensor<70x40xf32>, tensor<2x33xi64> -> tensor<2x33x40xf32>
+    return %w : tensor<2x33x40xf32>
+  }
+}
+
+// -----
+
+// What the user wants whole behind a reshape is not the product's own result, which is cut.
+// CHECK-LABEL: func.func @main
+// CHECK: nn.parameter "up" {{.*}}dist.seed = #dist.seed<"[40?, 72@tp]">
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
+  func.func @main(%x: tensor<4x40xf32>) -> tensor<4x40xf32> {
+    %up = nn.parameter "up" {file = "w", bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<40x72xf32>
+    %down = nn.parameter "down" {file = "w", bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<72x40xf32>
+    %0 = nn.matmul %x, %up : tensor<4x40xf32>, tensor<40x72xf32> -> tensor<4x72xf32>
+    %1 = nn.reshape %0 : tensor<4x72xf32> -> tensor<4x1x72xf32>
+    %2 = nn.relu %1 {dist.whole_output = array<i64: 2>, dist.whole_output_for = "r"} : tensor<4x1x72xf32> -> tensor<4x1x72xf32>
+    %3 = nn.reshape %2 : tensor<4x1x72xf32> -> tensor<4x72xf32>
+    %4 = nn.matmul %3, %down : tensor<4x72xf32>, tensor<72x40xf32> -> tensor<4x40xf32>
+    %5 = nn.softmax %4 : tensor<4x40xf32> -> tensor<4x40xf32>
+    return %5 : tensor<4x40xf32>
+  }
+}
+
+// -----
+
+// A seed of the user on what a shortcut reads stays.
+// CHECK-LABEL: func.func @main
+// CHECK: nn.relu %arg0 {dist.seed = #dist.seed<"[4?, 9?, 16?]", priority = 0, origin = "sidecar">}
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
+  func.func @main(%x: tensor<4x9x16xf32>) -> tensor<4x9x20xf32> {
+    %up = nn.parameter "up" {file = "w", bytes = 1536 : i64, hashes = array<i64: 1>} : tensor<16x24xf32>
+    %down = nn.parameter "down" {file = "w", bytes = 1920 : i64, hashes = array<i64: 1>} : tensor<24x20xf32>
+    %shortcut = nn.parameter "shortcut" {file = "w", bytes = 1280 : i64, hashes = array<i64: 1>} : tensor<16x20xf32>
+    %x0 = nn.relu %x {dist.seed = #dist.seed<"[4?, 9?, 16?]", priority = 0, origin = "sidecar">} : tensor<4x9x16xf32> -> tensor<4x9x16xf32>
+    %u = nn.matmul %x0, %up : tensor<4x9x16xf32>, tensor<16x24xf32> -> tensor<4x9x24xf32>
+    %r = nn.relu %u : tensor<4x9x24xf32> -> tensor<4x9x24xf32>
+    %d = nn.matmul %r, %down : tensor<4x9x24xf32>, tensor<24x20xf32> -> tensor<4x9x20xf32>
+    %c = nn.matmul %x0, %shortcut : tensor<4x9x16xf32>, tensor<16x20xf32> -> tensor<4x9x20xf32>
+    %s = nn.add %d, %c : tensor<4x9x20xf32>, tensor<4x9x20xf32> -> tensor<4x9x20xf32>
+    %y = nn.softmax %s : tensor<4x9x20xf32> -> tensor<4x9x20xf32>
+    return %y : tensor<4x9x20xf32>
+  }
+}
+
+// -----
+
+// A product by rows gives what the user wants whole.
+// CHECK-LABEL: func.func @main
+// CHECK: nn.parameter "down" {{.*}}dist.seed = #dist.seed<"[72@tp, 40?]">
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
+  func.func @main(%x: tensor<4x40xf32>) -> tensor<4x40xf32> {
+    %up = nn.parameter "up" {file = "w", bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<40x72xf32>
+    %down = nn.parameter "down" {file = "w", bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<72x40xf32>
+    %0 = nn.matmul %x, %up : tensor<4x40xf32>, tensor<40x72xf32> -> tensor<4x72xf32>
+    %1 = nn.relu %0 : tensor<4x72xf32> -> tensor<4x72xf32>
+    %2 = nn.matmul %1, %down {dist.whole_output = array<i64: 1>, dist.whole_output_for = "down"} : tensor<4x72xf32>, tensor<72x40xf32> -> tensor<4x40xf32>
+    %3 = nn.softmax %2 : tensor<4x40xf32> -> tensor<4x40xf32>
+    return %3 : tensor<4x40xf32>
+  }
+}

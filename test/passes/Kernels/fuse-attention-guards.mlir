@@ -70,19 +70,23 @@ func.func @behind(%q: tensor<1x2x1x4xf32>, %past: tensor<1x2x5x4xf32>, %p: tenso
 
 // -----
 
-// Few are at most eight queries of all heads that share keys, and of no gradient: these would bring each part many times.
+// Few are one to eight queries of all heads that share keys, and of no gradient: these would bring each part many times.
 // CHECK-LABEL: @many
 // CHECK: %[[A:.*]] = nn.fused "concat_1x1x6x4_0"(%arg1)
 // CHECK: nn.fused "attention_1x3x3x4_0"(%arg0, %[[A]])
 // CHECK: %[[B:.*]] = nn.fused "concat_1x1x6x4_0"(%arg1)
 // CHECK: nn.fused "attention_grad_1x1x2x4_0"(%arg2, %[[B]])
-func.func @many(%q: tensor<1x3x3x4xf32>, %half: tensor<1x1x3x4xf32>, %two: tensor<1x1x2x4xf32>) -> (tensor<1x3x3x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x6x4xf32>, tensor<1x1x6x4xf32>) {
+// CHECK: %[[C:.*]] = nn.fused "concat_1x1x6x4_0"(%arg1)
+// CHECK: nn.fused "attention_1x1x0x4_0"(%arg3, %[[C]])
+func.func @many(%q: tensor<1x3x3x4xf32>, %half: tensor<1x1x3x4xf32>, %two: tensor<1x1x2x4xf32>, %none: tensor<1x1x0x4xf32>) -> (tensor<1x1x0x4xf32>, tensor<1x3x3x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x6x4xf32>, tensor<1x1x6x4xf32>) {
   %a = nn.concat %half, %half {axis = 2 : i64} : tensor<1x1x3x4xf32>, tensor<1x1x3x4xf32> -> tensor<1x1x6x4xf32>
   %0 = nn.attention %q, %a, %a {scale = 0.5 : f64} : tensor<1x3x3x4xf32>, tensor<1x1x6x4xf32>, tensor<1x1x6x4xf32> -> tensor<1x3x3x4xf32>
   %b = nn.concat %half, %half {axis = 2 : i64} : tensor<1x1x3x4xf32>, tensor<1x1x3x4xf32> -> tensor<1x1x6x4xf32>
   %dq, %dk, %dv = nn.attention_grad %two, %b, %b, %two {scale = 0.5 : f64} : tensor<1x1x2x4xf32>, tensor<1x1x6x4xf32>, tensor<1x1x6x4xf32>, tensor<1x1x2x4xf32>
       -> tensor<1x1x2x4xf32>, tensor<1x1x6x4xf32>, tensor<1x1x6x4xf32>
-  return %0, %dq, %dk, %dv : tensor<1x3x3x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x6x4xf32>, tensor<1x1x6x4xf32>
+  %c = nn.concat %half, %half {axis = 2 : i64} : tensor<1x1x3x4xf32>, tensor<1x1x3x4xf32> -> tensor<1x1x6x4xf32>
+  %1 = nn.attention %none, %c, %c {scale = 0.5 : f64} : tensor<1x1x0x4xf32>, tensor<1x1x6x4xf32>, tensor<1x1x6x4xf32> -> tensor<1x1x0x4xf32>
+  return %1, %0, %dq, %dk, %dv : tensor<1x1x0x4xf32>, tensor<1x3x3x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x6x4xf32>, tensor<1x1x6x4xf32>
 }
 
 // -----

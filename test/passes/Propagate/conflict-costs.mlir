@@ -219,3 +219,34 @@ module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
     return %a, %b : tensor<8x16xf32>, tensor<8x16xf32>
   }
 }
+
+// -----
+
+// To sum 8 x 64 numbers over two ranks takes as many, there and back; if each keeps half, half as many; to gather 96 rows, 384. So they are gathered where the sum is wanted whole, and not where it is wanted in halves.
+// CHECK-LABEL: dist.mesh = #mesh
+// CHECK: nn.matmul {{.*}} -> tensor<8x64xf32, #dist.sharding<"[8, 64]">>
+// CHECK: nn.matmul {{.*}} -> tensor<8x64xf32, #dist.sharding<"[8, 64] partial{tp}">>
+module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
+  func.func @main(%x: tensor<8x96xf32>, %y: tensor<96x64xf32> {dist.seed = #dist.seed<"[96, 64]">}) -> (tensor<8x64xf32>, tensor<8x64xf32>) {
+    %a = nn.abs %x {dist.seed = #dist.sharding<"[8, 96@tp]">} : tensor<8x96xf32> -> tensor<8x96xf32>
+    %b = nn.matmul %a, %y : tensor<8x96xf32>, tensor<96x64xf32> -> tensor<8x64xf32>
+    %c = nn.exp %x {dist.seed = #dist.sharding<"[8, 96@tp]">} : tensor<8x96xf32> -> tensor<8x96xf32>
+    %d = nn.matmul %c, %y : tensor<8x96xf32>, tensor<96x64xf32> -> tensor<8x64xf32>
+    %e = nn.tanh %d {dist.seed = #dist.sharding<"[8, 64@tp]">} : tensor<8x64xf32> -> tensor<8x64xf32>
+    return %b, %e : tensor<8x64xf32>, tensor<8x64xf32>
+  }
+}
+
+// -----
+
+// From rows to columns each of two ranks gets a quarter of 16 columns; to gather the 12 that they are made of is half of these.
+// CHECK-LABEL: dist.mesh = #mesh
+// CHECK: nn.pad {{.*}} -> tensor<8x16xf32, #dist.sharding<"[8@tp, 16]">>
+module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
+  func.func @main(%x: tensor<8x12xf32>) -> tensor<8x16xf32> {
+    %a = nn.abs %x {dist.seed = #dist.seed<"[8@tp, 12]">} : tensor<8x12xf32> -> tensor<8x12xf32>
+    %b = nn.pad %a {low = array<i64: 0, 0>, high = array<i64: 0, 4>, value = 0.0 : f32} : tensor<8x12xf32> -> tensor<8x16xf32>
+    %c = nn.tanh %b {dist.seed = #dist.seed<"[8, 16@tp]">} : tensor<8x16xf32> -> tensor<8x16xf32>
+    return %c : tensor<8x16xf32>
+  }
+}
