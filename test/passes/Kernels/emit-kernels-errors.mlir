@@ -31,6 +31,42 @@ func.func @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 
 // -----
 
+// Nor where one writes over its operand.
+func.func @main(%x: tensor<4xf32>, %y: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %0 = nn.fused "f_0" (%x) : (tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%a: tensor<4xf32>):
+    %1 = nn.exp %a : tensor<4xf32> -> tensor<4xf32>
+    nn.yield %1 : tensor<4xf32>
+  }
+  // expected-error @+1 {{two different regions are called 'f_0'}}
+  %2 = nn.fused "f_0" (%y) {in_place = array<i64: 0>} : (tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%a: tensor<4xf32>):
+    %1 = nn.exp %a : tensor<4xf32> -> tensor<4xf32>
+    nn.yield %1 : tensor<4xf32>
+  }
+  return %0, %2 : tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+// Nor where one adds to a sum.
+func.func @main(%x: tensor<4xf32>, %y: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %0 = nn.fused "f_0" (%x) : (tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%a: tensor<4xf32>):
+    %1 = nn.exp %a : tensor<4xf32> -> tensor<4xf32>
+    nn.yield %1 : tensor<4xf32>
+  }
+  // expected-error @+1 {{two different regions are called 'f_0'}}
+  %2 = nn.fused "f_0" (%y) {hpc.adds_over = "mb"} : (tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%a: tensor<4xf32>):
+    %1 = nn.exp %a : tensor<4xf32> -> tensor<4xf32>
+    nn.yield %1 : tensor<4xf32>
+  }
+  return %0, %2 : tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
 // One loop nest has one root shape.
 func.func @main(%x: tensor<4xf32>, %y: tensor<5xf32>) -> (tensor<4xf32>, tensor<5xf32>) {
   // expected-error @+1 {{results of region 'g_0' have no common root shape; split the region}}
