@@ -124,6 +124,16 @@ func.func @reduced(%x: tensor<9x16xf32>, %y: tensor<1x16xf32>) -> (tensor<9x16xf
   return %1, %3, %7, %9 : tensor<9x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>, tensor<9x16xf32>
 }
 
+// A reduction over no dim is no sum of rows: it has no last axis to ask for.
+// CHECK-LABEL: @noAxes
+// CHECK: nn.fused "reduce_9x16_{{.*}}"(%arg0)
+// CHECK: nn.fused "exp_9x16_{{.*}}"(%arg0)
+func.func @noAxes(%x: tensor<9x16xf32>) -> (tensor<9x16xf32>, tensor<9x16xf32>) {
+  %0 = nn.reduce sum %x {axes = array<i64>} : tensor<9x16xf32> -> tensor<9x16xf32>
+  %1 = nn.exp %x : tensor<9x16xf32> -> tensor<9x16xf32>
+  return %0, %1 : tensor<9x16xf32>, tensor<9x16xf32>
+}
+
 // Each of five passes over a row repeats those before it; four are one region. A row's sum of what its maximum made is such a pass.
 // CHECK-LABEL: @passes
 // CHECK: nn.fused "sub_9x16_

@@ -5,6 +5,7 @@
 // RUN: hpc-opt %t/rounds.mlir -o %t/rounds.plan && hpc-run %t/rounds.plan --poison --input=%t/x.npz --output=%t/o.npz
 // RUN: /usr/bin/python3 -c "import numpy, sys; x, o = (numpy.load(p) for p in sys.argv[1:]); assert (o['t'] == 2 * x['x'].sum(0) + 0.5).all(), o['t']" %t/x.npz %t/o.npz
 // RUN: hpc-opt %t/sent.mlir -o %t/sent.plan && hpc-plan %t/sent.plan | FileCheck %t/sent.mlir
+// RUN: hpc-opt %t/kept.mlir -o %t/kept.plan && hpc-plan %t/kept.plan | FileCheck %t/kept.mlir
 // RUN: hpc-opt %t/states.mlir -o %t/states.plan && hpc-plan %t/states.plan | FileCheck %t/states.mlir
 
 //--- sums.mlir
@@ -108,6 +109,32 @@ module attributes {dist.mesh = #dist.mesh<"mb=2:time, dp=1:data">, hpc.phase = "
       %t = nn.add %s, %c : tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>, tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">> -> tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>
       %y = nn.mul %t, %w : tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>, tensor<3xf32, #dist.sharding<"[3]">> -> tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>
       pipe.yield %y : tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>
+    }
+    return %o : tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>
+  }
+}
+
+//--- kept.mlir
+// So is what another program of the stage has kept for the one that sends it.
+// CHECK: program backward
+// CHECK-NEXT: copy
+// CHECK-NEXT: send
+module attributes {dist.mesh = #dist.mesh<"mb=2:time, dp=1:data">, hpc.phase = "stage"} {
+  func.func @main(%x: tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">> {nn.name = "x"}) -> (tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">> {nn.name = "o"}) attributes {pipe.schedule = ["F0 F1 B0 B1 DB0 DB1", "RB0 RB1 B0 B1"]} {
+    %f = pipe.stage 0 forward (%x) : (tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>) -> tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">> {
+    ^bb0(%a: tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>):
+      %n = nn.neg %a : tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">> -> tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>
+      pipe.yield %n : tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>
+    }
+    %b = pipe.stage 0 backward (%f) : (tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>) -> tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">> {
+    ^bb0(%a: tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>):
+      pipe.yield %a : tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>
+    }
+    %t = pipe.transfer %b {from = 0 : i64, to = 1 : i64} : tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">> -> tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>
+    %o = pipe.stage 1 backward (%t) : (tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>) -> tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">> {
+    ^bb0(%a: tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>):
+      %n = nn.neg %a : tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">> -> tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>
+      pipe.yield %n : tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>
     }
     return %o : tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>
   }
