@@ -22,7 +22,7 @@ constexpr int64_t fewParts = 4, leastRows = 64, leastPositions = 4;
 /// Below, the columns are written in less time than the image is turned over.
 constexpr int64_t leastDepth = 96;
 /// Tiles are faster where both are large (measured).
-constexpr int64_t rowsForTiles = 256, columnsForTiles = 1024;
+constexpr int64_t rowsForTiles = 512, columnsForTiles = 1024;
 
 constexpr memory::format_tag channelsLast[] = {memory::format_tag::nwc, memory::format_tag::nhwc, memory::format_tag::ndhwc};
 constexpr memory::format_tag plainWeight[] = {memory::format_tag::oiw, memory::format_tag::oihw, memory::format_tag::oidhw};

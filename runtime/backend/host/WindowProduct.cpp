@@ -10,11 +10,12 @@ namespace hpc::host {
 
 namespace {
 
-/// Of a part's columns: they stay in L2 beside what the product packs, and the weight is not packed too often.
-constexpr int64_t columnBytes = 1 << 20;
+/// Of a part's columns: they stay near L2, and the weight is not packed too often (measured).
+constexpr int64_t columnBytes = 2 << 20;
 constexpr int64_t unit = 64;        ///< columns that all products take without waste
 constexpr int64_t fewParts = 4;     ///< for threads
 constexpr int64_t leastColumns = 256; ///< of a part that is made for them
+constexpr int64_t piecesOfEach = 8;   ///< threads, where parts are many and small
 
 /// Columns of C in a part: columns of the windows or, where these are transposed, whole channels of them.
 int64_t columnsOfPart(const GemmCall &call, int64_t products) {
@@ -102,7 +103,8 @@ Status WindowProduct::run(const GemmCall &call, const std::byte *weight, ThreadP
   if (convolution)
     return convolution->run(call, weight, threads, columns);
   const int64_t parts = cut.parts();
-  const int64_t grain = paysForThreads(cut.products, call.m, call.n, call.k) ? 1 : std::max<int64_t>(parts, 1);
+  const bool pays = paysForThreads(cut.products, call.m, call.n, call.k);
+  const int64_t grain = std::max<int64_t>(pays ? parts / (threads.threads() * piecesOfEach) : parts, 1);
   return threads.run(parts, grain, [&](int64_t thread, int64_t first, int64_t last) {
     if (thread > 0)
       useOneThread();
