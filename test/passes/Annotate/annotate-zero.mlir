@@ -62,7 +62,7 @@ module attributes {dist.mesh = #dist.mesh<"dp=2:data, tp=1:tensor">} {
 
 // -----
 
-// Beside tensor axes a vector stays as it is, however large: who cuts it is not known yet. A matrix is cut along the dim that they leave, though the other comes first.
+// With tensor axes a vector is not cut, however large, since these may cut it later. A matrix is cut along the dim that the seed leaves, though the other dim comes first.
 // CHECK-LABEL: func.func @main
 // CHECK-SAME: %arg0: tensor<16384xf32> {nn.initial
 // CHECK-SAME: %arg1: tensor<6x7xf32> {dist.seed = #dist.seed<"[6@tp, 7@dp]">

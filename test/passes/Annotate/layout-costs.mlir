@@ -1,9 +1,9 @@
 // RUN: hpc-opt %s --hpc-annotate-tensor-parallel --split-input-file | FileCheck %s
 
-// Each answer flips where a term of what a layout costs has another sign, another factor, or is missing. An all-reduce of n bytes costs 2 n and 64 KiB, and another layout has to be half a collective
-// less; it may leave a tenth of all work and weights whole for it.
+// Each answer flips if a term of the costs has another sign, another factor, or is missing. An all-reduce of n bytes costs 2 n + 64 KiB. Another layout has to be cheaper by 32 KiB, and may
+// leave a tenth more of all work and weights whole.
 
-// Steps of a recurrent layer. Of 192 x 192 numbers that each step reads a rank saves 73,728 bytes, a gather of the state costs 65,536 and 768: cut by columns.
+// Two steps of a recurrent layer. Each rank saves 73,728 bytes of the weight in a step, and the gather of the state costs 65,536 + 768: cut by columns.
 // CHECK-LABEL: func.func @main
 // CHECK: nn.matmul {{.*}}dist.seed = #dist.seed<"[1?, 192@tp]">
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
@@ -21,7 +21,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 
 // -----
 
-// A rank saves 67,712 bytes; the gather of 4 rows costs 65,536 and 2,944: whole.
+// Each rank saves 67,712 bytes, and the gather of 4 rows costs 65,536 + 2,944: whole.
 // CHECK-LABEL: func.func @main
 // CHECK: nn.parameter "w"
 // CHECK-NOT: @tp
@@ -41,7 +41,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 
 // -----
 
-// 64 rows are 8 times as much work for each byte of the weight, half of it 123,904, as a gather costs 110,592.
+// With 64 rows the arithmetic counts, not the bytes of the weight: each rank saves 123,904, and the gather costs 110,592: cut.
 // CHECK-LABEL: func.func @main
 // CHECK: nn.matmul {{.*}}dist.seed = #dist.seed<"[64?, 176@tp]">
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
@@ -59,7 +59,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 
 // -----
 
-// Two products of a step read one state, which is gathered once.
+// Two matmuls of a step read one state, which is gathered once.
 // CHECK-LABEL: func.func @main
 // CHECK: nn.matmul {{.*}}dist.seed = #dist.seed<"[1?, 136@tp]">
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
@@ -83,7 +83,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 
 // -----
 
-// Weights that two products read, of which none follows from the other, are no recurrent layer.
+// Two independent matmuls read each weight: this is no recurrent layer.
 // CHECK-LABEL: func.func @main
 // CHECK: nn.parameter "up" {{.*}}dist.seed = #dist.seed<"[40?, 72@tp]">
 // CHECK: nn.parameter "down" {{.*}}dist.seed = #dist.seed<"[72@tp, 40?]">
@@ -105,7 +105,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 
 // -----
 
-// The stem's columns are read by two products. Summed there, 2 x 800 x 24 numbers go there and back; whole, and summed one product later, 2 x 800 x 20: 51,200 bytes less, more than half a collective.
+// Two matmuls read the stem. If its columns are cut, two results of 800 x 24 are all-reduced; if it is whole, two of 800 x 20 after the next matmuls: 51,200 bytes less, more than 32 KiB.
 // CHECK-LABEL: func.func @main
 // CHECK: nn.parameter "stem"
 // CHECK-NOT: dist.seed
@@ -133,7 +133,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 
 // -----
 
-// 16,384 bytes less are no reason to try another layout.
+// With 256 rows it is 16,384 bytes less, which is not enough.
 // CHECK-LABEL: func.func @main
 // CHECK: nn.parameter "stem" {{.*}}dist.seed = #dist.seed<"[8?, 16@tp]">
 // CHECK: nn.parameter "a" {{.*}}dist.seed = #dist.seed<"[16@tp, 24?]">
@@ -159,7 +159,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 
 // -----
 
-// A stem of 64 channels is more work and more bytes than what is whole else, but by less than a tenth of all.
+// A stem of 64 channels leaves more work and weights whole than the first layout, but by less than a tenth of all.
 // CHECK-LABEL: func.func @main
 // CHECK: nn.parameter "stem"
 // CHECK-NOT: dist.seed
@@ -187,7 +187,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 
 // -----
 
-// Nothing is less where a stem of many rows would be computed by all ranks, though they hold little for it.
+// A stem of 51,200 rows stays cut: all ranks would compute it.
 // CHECK-LABEL: func.func @main
 // CHECK: nn.parameter "stem" {{.*}}dist.seed = #dist.seed<"[8?, 16@tp]">
 // CHECK: nn.parameter "a" {{.*}}dist.seed = #dist.seed<"[16@tp, 24?]">
@@ -214,7 +214,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 
 // -----
 
-// Nor where one of many channels would be held by all ranks, though one row of it is next to no work.
+// A stem of 512 channels and one row stays cut: all ranks would hold its weight.
 // CHECK-LABEL: func.func @main
 // CHECK: nn.parameter "stem" {{.*}}dist.seed = #dist.seed<"[512?, 16@tp]">
 // CHECK: nn.parameter "a" {{.*}}dist.seed = #dist.seed<"[16@tp, 24?]">
@@ -241,7 +241,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 
 // -----
 
-// One collective of 100 columns is less than two of 24, though it moves more.
+// One all-reduce of 100 columns is cheaper than two of 24 columns, though it moves more bytes.
 // CHECK-LABEL: func.func @main
 // CHECK: nn.parameter "stem"
 // CHECK-NOT: dist.seed
@@ -266,7 +266,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 
 // -----
 
-// Two sums that are added are one collective: 24 columns then, not 100.
+// If the two results are added, they share one all-reduce: 24 columns are cheaper than 100.
 // CHECK-LABEL: func.func @main
 // CHECK: nn.parameter "stem" {{.*}}dist.seed = #dist.seed<"[8?, 16@tp]">
 // CHECK: nn.parameter "a" {{.*}}dist.seed = #dist.seed<"[16@tp, 24?]">
@@ -289,7 +289,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 
 // -----
 
-// What is added to a sum need not be columns: by rows it shares that sum, and the head needs none.
+// A weight whose result is added to a sum is cut by rows and shares its all-reduce; then the head needs none.
 // CHECK-LABEL: func.func @main
 // CHECK: nn.parameter "p" {{.*}}dist.seed = #dist.seed<"[16@tp, 20?]">
 // CHECK: nn.parameter "t" {{.*}}dist.seed = #dist.seed<"[20?, 12@tp]">

@@ -1,8 +1,8 @@
 // RUN: hpc-opt %s --hpc-annotate-tensor-parallel --split-input-file | FileCheck %s
 
-// Each case differs from weights that are cut in one condition, which alone says no.
+// Each case differs in one condition from weights that are cut in another way; this condition alone decides.
 
-// Rows that the user keeps whole have no columns before them.
+// The user keeps `down` whole, so `up` has no rows to pair with.
 // CHECK-LABEL: func.func @main
 // CHECK: nn.parameter "up"
 // CHECK-NOT: @tp
@@ -21,7 +21,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 
 // -----
 
-// A shortcut that the user keeps whole takes part in no sum: nobody has to keep what it reads whole.
+// The user keeps the shortcut whole, so it joins no sum, and its input may be cut.
 // CHECK-LABEL: func.func @main
 // CHECK: nn.relu %arg0 : tensor<4x9x16xf32>
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
@@ -42,7 +42,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 
 // -----
 
-// Experts of which the user keeps a part whole are not dealt out.
+// The user keeps one stack of the experts whole, so experts are not dealt out.
 // CHECK-LABEL: func.func @main
 // CHECK: nn.parameter "up"
 // CHECK-NOT: 5@tp
@@ -61,7 +61,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 
 // -----
 
-// Nor are columns of one matrix, which are summed up: no rank would have a matrix of its own.
+// Columns of one matrix that a reduction sums up are not dealt out: only stacks of matrices are.
 // CHECK-LABEL: func.func @main
 // CHECK: nn.parameter "w"
 // CHECK-NOT: @tp
@@ -77,7 +77,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 
 // -----
 
-// A running sum along the columns wants them whole, though it leads to nothing but an output.
+// A running sum along the columns cannot be cut, so this matmul is no head.
 // CHECK-LABEL: func.func @main
 // CHECK: nn.parameter "w"
 // CHECK-NOT: @tp
@@ -93,7 +93,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 
 // -----
 
-// A table of 50 rows is smaller than what is summed over ranks, there and back, where 33 of it are read.
+// A table of 50 rows is smaller than the all-reduce of 33 rows, which moves them twice: whole.
 // CHECK-LABEL: func.func @main
 // CHECK: nn.parameter "words"
 // CHECK-NOT: @tp
@@ -108,7 +108,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 
 // -----
 
-// Of 66 reads a micro-batch has half: 70 rows are more.
+// Each micro-batch has half of 66 rows: a table of 70 rows is larger than their all-reduce: cut.
 // CHECK-LABEL: func.func @main
 // CHECK: nn.parameter "words" {{.*}}dist.seed = #dist.seed<"[70@tp, 40?]">
 module attributes {dist.mesh = #dist.mesh<"mb=2:time, dp=1:data, tp=2:tensor">} {
@@ -121,7 +121,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=2:time, dp=1:data, tp=2:tensor">} 
 
 // -----
 
-// So has a rank of two that share the batch.
+// Each of two data-parallel ranks has half of them, too.
 // CHECK-LABEL: func.func @main
 // CHECK: nn.parameter "words" {{.*}}dist.seed = #dist.seed<"[70@tp, 40?]">
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=2:data, tp=2:tensor">} {
@@ -134,7 +134,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=2:data, tp=2:tensor">} 
 
 // -----
 
-// What the user wants whole behind a reshape is not the product's own result, which is cut.
+// The user wants a value after a reshape whole. It is not the matmul's result or its bias, so the weight is cut.
 // CHECK-LABEL: func.func @main
 // CHECK: nn.parameter "up" {{.*}}dist.seed = #dist.seed<"[40?, 72@tp]">
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
@@ -153,7 +153,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 
 // -----
 
-// A seed of the user on what a shortcut reads stays.
+// The user's seed on the shortcut's input stays.
 // CHECK-LABEL: func.func @main
 // CHECK: nn.relu %arg0 {dist.seed = #dist.seed<"[4?, 9?, 16?]", priority = 0, origin = "sidecar">}
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
@@ -174,7 +174,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 
 // -----
 
-// A product by rows gives what the user wants whole.
+// The user wants the result of a matmul by rows whole; after its all-reduce it is.
 // CHECK-LABEL: func.func @main
 // CHECK: nn.parameter "down" {{.*}}dist.seed = #dist.seed<"[72@tp, 40?]">
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {

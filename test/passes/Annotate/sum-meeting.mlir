@@ -1,8 +1,8 @@
 // RUN: hpc-opt %s --hpc-annotate-tensor-parallel --split-input-file | FileCheck %s
 
-// A product of what is whole goes by rows where its sum meets another's. Each case after the first differs from it in one condition, which alone says no.
+// The shortcut's weight is cut by rows if its all-reduce can be shared. Each case after the first differs in one condition, which alone refuses that.
 
-// A product that is added to a sum over ranks shares it, also scaled, reshaped, and where a bias is added to the sum before it is scaled.
+// The shortcut is scaled and reshaped, the other term gets a bias and is scaled; their sum takes one all-reduce.
 // CHECK-LABEL: func.func @main
 // CHECK: nn.parameter "shortcut" {{.*}}dist.seed = #dist.seed<"[16@tp, 20?]">
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
@@ -28,7 +28,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 
 // -----
 
-// It is added to no sum.
+// The shortcut is added to an input.
 // CHECK-LABEL: func.func @main
 // CHECK: nn.parameter "shortcut"
 // CHECK-NOT: dist.seed
@@ -52,7 +52,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 
 // -----
 
-// It is read for itself, too.
+// Another op reads the shortcut, too.
 // CHECK-LABEL: func.func @main
 // CHECK: nn.parameter "shortcut"
 // CHECK-NOT: dist.seed
@@ -76,7 +76,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 
 // -----
 
-// The sum is read for itself, too.
+// Another op reads the other term, too.
 // CHECK-LABEL: func.func @main
 // CHECK: nn.parameter "shortcut"
 // CHECK-NOT: dist.seed
@@ -100,7 +100,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 
 // -----
 
-// It is reduced before it is added: no view, and no scale.
+// The shortcut is reduced before the add.
 // CHECK-LABEL: func.func @main
 // CHECK: nn.parameter "shortcut"
 // CHECK-NOT: dist.seed
@@ -124,7 +124,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 
 // -----
 
-// Something full is subtracted from it first.
+// An input is subtracted from the shortcut before the add.
 // CHECK-LABEL: func.func @main
 // CHECK: nn.parameter "shortcut"
 // CHECK-NOT: dist.seed
@@ -148,7 +148,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 
 // -----
 
-// A bias is added to it, and then it is reshaped: so the bias would be summed up, too.
+// A bias is added to the shortcut before the reshape: the all-reduce would sum it up, too.
 // CHECK-LABEL: func.func @main
 // CHECK: nn.parameter "shortcut"
 // CHECK-NOT: dist.seed
@@ -174,7 +174,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 
 // -----
 
-// A bias is added to the sum, which then is reshaped.
+// A bias is added to the other term before its reshape.
 // CHECK-LABEL: func.func @main
 // CHECK: nn.parameter "shortcut"
 // CHECK-NOT: dist.seed
@@ -200,7 +200,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 
 // -----
 
-// And scaled before that.
+// The same with a scale between the two.
 // CHECK-LABEL: func.func @main
 // CHECK: nn.parameter "shortcut"
 // CHECK-NOT: dist.seed

@@ -1,8 +1,8 @@
 // RUN: hpc-opt %s -split-input-file --hpc-fuse-regions | FileCheck %s
 
-// Each case differs from one that goes into the attention's region in one condition, which alone says no.
+// Each case differs in one condition from code that joins the region of the attention; this condition alone refuses it.
 
-// Keys of few queries that are also the queries, or that are put together of nine parts, of none that has a key, or of parts that a view tears: such are written first.
+// The concatenation of keys stays outside if its result is also the query, if it has nine parts, if it has no elements, or if a view of a part has no strides.
 // CHECK-LABEL: @whole
 // CHECK: %[[A:.*]] = nn.fused "concat_1x2x2x4_0"(%arg0)
 // CHECK: nn.fused "attention_1x2x2x4_{{.*}}"(%[[A]], %arg5)
@@ -29,7 +29,8 @@ func.func @whole(%one: tensor<1x2x1x4xf32>, %none: tensor<1x2x0x4xf32>, %six: te
 
 // -----
 
-// Nor are parts read where keys behind the concatenation are left out, reversed, negated, mixed with channels, or given out on their way. A reshape in which another dim has as many elements is followed.
+// It stays outside, too, if an op after it drops, reverses or negates keys, merges them with channels, or if its result is returned. The last case joins: the dim of the keys is found
+// after a reshape although another dim has the same size.
 // CHECK-LABEL: @behind
 // CHECK: %[[A:.*]] = nn.fused "concat_1x2x6x4_0"(%arg1, %arg0)
 // CHECK: nn.fused "attention_1x2x1x4_{{.*}}"(%arg0, %[[A]])
@@ -70,7 +71,7 @@ func.func @behind(%q: tensor<1x2x1x4xf32>, %past: tensor<1x2x5x4xf32>, %p: tenso
 
 // -----
 
-// Few are one to eight queries of all heads that share keys, and of no gradient: these would bring each part many times.
+// Few queries: one to eight, counted over all heads that share keys. Nine queries, a gradient and zero queries leave the concatenation outside.
 // CHECK-LABEL: @many
 // CHECK: %[[A:.*]] = nn.fused "concat_1x1x6x4_0"(%arg1)
 // CHECK: nn.fused "attention_1x3x3x4_0"(%arg0, %[[A]])
@@ -91,7 +92,8 @@ func.func @many(%q: tensor<1x3x3x4xf32>, %half: tensor<1x1x3x4xf32>, %two: tenso
 
 // -----
 
-// Keys of few queries are read through views of what a region made, and through casts of what is in memory; not through casts from integers, nor where the cast's result is given out, nor through views without strides.
+// The region reads keys through views of another region's result and through casts of a buffer. It does not read through a cast from integers, a cast whose result is returned, or a view
+// without strides.
 // CHECK-LABEL: @keys
 // CHECK: %[[A:.*]] = nn.fused "add_1x6x8_0"
 // CHECK: nn.fused "attention_1x2x1x4_{{.*}}"(%arg0, %[[A]])
@@ -123,7 +125,7 @@ func.func @keys(%q: tensor<1x2x1x4xf32>, %x: tensor<1x6x8xf32>, %bias: tensor<8x
 
 // -----
 
-// The result is written as it is where two views of it are read, and where no strides describe what its reader looks at: heads that are put together across a transpose, channels that are cut at another place.
+// The transpose stays outside if the result has two readers, and if no strides describe the view: dims that are split and swapped, channels that are regrouped.
 // CHECK-LABEL: @results
 // CHECK: %[[A:.*]] = nn.fused "attention_1x2x6x4_{{.*}} -> tensor<1x2x6x4xf32>
 // CHECK: nn.fused "transpose_1x6x2x4_{{.*}}"(%[[A]])
@@ -147,7 +149,7 @@ func.func @results(%q: tensor<1x2x6x4xf32>) -> (tensor<1x2x4x6xf32>, tensor<1x6x
 
 // -----
 
-// Of what makes a bias a region of its own has what is smaller than the scores of a head, what chooses among parts, and all where there is more than two dozen ops of it. So has a table of numbers.
+// These producers of a bias stay outside: an op on less than the scores of a head, a concatenation, a chain of more than 24 ops, a constant that is no splat.
 // CHECK-LABEL: @bias
 // CHECK: %[[A:.*]] = nn.fused "neg_2x1x1x6_0"(%arg1)
 // CHECK: nn.fused "attention_2x2x6x4_{{.*}}"(%arg0, %[[A]])
@@ -229,7 +231,7 @@ func.func @bias(%q: tensor<2x2x6x4xf32>, %padding: tensor<2x1x1x6xf32>, %half: t
 
 // -----
 
-// Step and seed of a dropout that an op makes of others, or that lie in memory, are made once, outside.
+// Step and seed of a dropout stay outside if an op computes them from others or if they are parameters.
 // CHECK-LABEL: @numbers
 // CHECK: %[[S:.*]] = nn.parameter "seed"
 // CHECK: %[[A:.*]] = nn.fused "add_scalar_0"(%arg1)

@@ -1,8 +1,8 @@
 // RUN: hpc-opt %s -split-input-file --hpc-fuse-regions | FileCheck %s
 
-// Each case differs from one that is a single region in one condition, which alone says no.
+// Each case differs in one condition from ops that share a region; this condition alone keeps them apart.
 
-// Exponentials are not computed again for every row that a broadcast reads them for, whichever op broadcasts, nor behind another op.
+// A broadcast does not compute an exponential again for every row: nn.broadcast, an elementwise op that reads it through a negation, the weight of a layer norm.
 // CHECK-LABEL: @repeated
 // CHECK: nn.fused "exp_16_{{.*}}"(%arg1)
 // CHECK: nn.fused "broadcast_9x16_{{.*}}"
@@ -22,7 +22,7 @@ func.func @repeated(%x: tensor<9x16xf32>, %a: tensor<16xf32>, %b: tensor<16xf32>
   return %1, %4, %6 : tensor<9x16xf32>, tensor<9x16xf32>, tensor<9x16xf32>
 }
 
-// Nine cheap ops, or one that reads from nine places, are too many for each row; eight are not.
+// A broadcast may repeat eight cheap ops, but not nine, and not one op with nine operands.
 // CHECK-LABEL: @manyRepeated
 // CHECK: nn.fused "neg_16_{{.*}}"(%arg1)
 // CHECK: nn.fused "add_9x16_{{.*}}"(%arg0
@@ -55,7 +55,7 @@ func.func @manyRepeated(%x: tensor<9x16xf32>, %a: tensor<16xf32>, %b: tensor<2xf
   return %9, %d, %f : tensor<9x16xf32>, tensor<9x18xf32>, tensor<9x16xf32>
 }
 
-// A concatenation computes what it chooses from at every index: neither exponentials nor nine ops.
+// A concatenation evaluates its operands at every index, so it takes in neither an exponential nor nine ops.
 // CHECK-LABEL: @chosen
 // CHECK: nn.fused "exp_9x16_{{.*}}"(%arg0)
 // CHECK: nn.fused "concat_9x32_{{.*}}"
@@ -78,7 +78,7 @@ func.func @chosen(%x: tensor<9x16xf32>) -> (tensor<9x32xf32>, tensor<9x32xf32>) 
   return %1, %2 : tensor<9x32xf32>, tensor<9x32xf32>
 }
 
-// A transpose reads other rows than its own, which are not reduced yet: of a softmax, also behind another op, and of a sum over rows.
+// A transpose would read rows that are not reduced yet: of a softmax, of a softmax through a negation, of a maximum over leading dims.
 // CHECK-LABEL: @turned
 // CHECK: nn.fused "softmax_16x16_{{.*}}"(%arg0)
 // CHECK: nn.fused "transpose_16x16_
@@ -98,7 +98,7 @@ func.func @turned(%x: tensor<16x16xf32>, %y: tensor<9x16x16xf32>) -> (tensor<16x
   return %1, %4, %6 : tensor<16x16xf32>, tensor<16x16xf32>, tensor<1x16x16xf32>
 }
 
-// A reduction is not pulled by what writes it to many places, by another reduction that is not along rows, or through a reshape.
+// A broadcast does not take in a reduction, nor does a reduction over leading dims, nor an op that reads it through reshapes. A running sum takes in nothing.
 // CHECK-LABEL: @reduced
 // CHECK: nn.fused "reduce_9x1_{{.*}}"(%arg0)
 // CHECK: nn.fused "broadcast_9x16_
@@ -124,7 +124,7 @@ func.func @reduced(%x: tensor<9x16xf32>, %y: tensor<1x16xf32>) -> (tensor<9x16xf
   return %1, %3, %7, %9 : tensor<9x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>, tensor<9x16xf32>
 }
 
-// A reduction over no dim is no sum of rows: it has no last axis to ask for.
+// A reduction over no dims is no sum of rows; without the check the compiler would read past the axes.
 // CHECK-LABEL: @noAxes
 // CHECK: nn.fused "reduce_9x16_{{.*}}"(%arg0)
 // CHECK: nn.fused "exp_9x16_{{.*}}"(%arg0)
@@ -134,7 +134,7 @@ func.func @noAxes(%x: tensor<9x16xf32>) -> (tensor<9x16xf32>, tensor<9x16xf32>) 
   return %0, %1 : tensor<9x16xf32>, tensor<9x16xf32>
 }
 
-// Each of five passes over a row repeats those before it; four are one region. A row's sum of what its maximum made is such a pass.
+// Each pass over a row repeats the passes before it: four share a region, the fifth does not. A sum along the row of values that used its maximum is such a pass.
 // CHECK-LABEL: @passes
 // CHECK: nn.fused "sub_9x16_
 // CHECK: nn.fused "sub_9x16_
@@ -154,8 +154,8 @@ func.func @passes(%x: tensor<9x16xf32>) -> tensor<9x16xf32> {
   return %4 : tensor<9x16xf32>
 }
 
-// Results of other shapes are other loops: fewer columns, fewer rows, a row's composite of one element. So is a reshape whose rows the index of its operand has to be divided for,
-// and one that stands before the region.
+// Results of different shapes need different loops: fewer columns, fewer rows, a softmax over a row of one element. A reshape that needs a division for its index stays outside, and so does
+// a reshape of an input.
 // CHECK-LABEL: @shapes
 // CHECK: nn.fused "neg_9x16_{{.*}}"(%arg0)
 // CHECK: nn.fused "abs_9x8_
@@ -188,7 +188,7 @@ func.func @shapes(%x: tensor<9x16xf32>, %y: tensor<2x33x2xf32>, %z: tensor<2x66x
 
 // -----
 
-// Sums of blocks of rows beside the rows, which differ from such in one thing: a maximum; sums over other dims; not side by side; of nothing; of a column; in a type that memory rounds.
+// A sum of blocks of rows shares a region with the rows. These do not: a maximum, a sum over another dim, over dims that are not adjacent, of no rows, of one column, in bf16.
 // CHECK-LABEL: @noRowSums
 // CHECK: nn.fused "exp_8x8x768_
 // CHECK: nn.fused "reduce_8x1x768_
@@ -221,7 +221,7 @@ func.func @noRowSums(%x: tensor<8x8x768xf32>, %y: tensor<8x8x8x16xf32>, %z: tens
 
 // -----
 
-// Sums of what others read, too: of rows half as wide; of a table of which another region reads more or fewer rows; in blocks of another size than the sums there. Two maxima, and two ops without a sum, are no neighbours.
+// A sum of rows joins another reader of its operand. These do not: rows of half the width, a lookup of 128 rows of the table, blocks of 4 rows beside blocks of 8, two maxima.
 // CHECK-LABEL: @neighbours
 // CHECK: nn.fused "exp_64x768_{{.*}}"(%arg0)
 // CHECK: nn.fused "reduce_16x1x384_
@@ -249,7 +249,7 @@ func.func @neighbours(%x: tensor<64x768xf32>, %table: tensor<64x768xf32>, %ids: 
   return %0, %2, %3, %5, %6, %8, %10, %11, %12 : tensor<64x768xf32>, tensor<16x1x384xf32>, tensor<128x768xf32>, tensor<8x1x768xf32>, tensor<64x768xf32>, tensor<8x1x768xf32>, tensor<16x1x768xf32>, tensor<8x1x768xf32>, tensor<8x1x768xf32>
 }
 
-// A sum that leaves under another shape is a result as any other, and not read inside.
+// A sum whose only reader is a reshape outside of the region is a result; it does not count as read inside.
 // CHECK-LABEL: @sumShown
 // CHECK: %[[S:.*]]:2 = nn.fused
 // CHECK-NOT: nn.fused
@@ -264,7 +264,7 @@ func.func @sumShown(%x: tensor<64x768xf32>) -> (tensor<8x768xf32>, tensor<64x768
 
 // -----
 
-// A path leaves the group and comes back: through the middle operand of a concatenation, which no tree of first and last producers follows.
+// A path leaves the group and comes back through the middle operand of a concatenation. Ancestors does not know this path, since it follows first and last operands.
 // CHECK-LABEL: @middle
 // CHECK: nn.fused "exp_4x4_
 // CHECK: nn.fused "concat_12x4_
@@ -280,7 +280,7 @@ func.func @middle(%x: tensor<4x4xf32>, %w: tensor<4x12xf32>) -> tensor<4x4xf32> 
   return %s : tensor<4x4xf32>
 }
 
-// An op that has joined the group behind a product does not bring in the one before it, though it reads both alone.
+// The sum has joined the group after the matmul; the group before the matmul stays apart, though the sum reads these two groups only.
 // CHECK-LABEL: @second
 // CHECK: nn.fused "exp_4x4_
 // CHECK: nn.matmul
@@ -295,7 +295,7 @@ func.func @second(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
   return %s : tensor<4x4xf32>
 }
 
-// What repeats forward for a gradient stays apart from forward, whichever comes first; from a gradient it does not, nor forward from it.
+// An op that repeats forward stays apart from forward, whichever comes first. Either of them joins a gradient.
 // CHECK-LABEL: @repetition
 // CHECK: nn.fused "exp_4x4_
 // CHECK: nn.fused "neg_4x4_

@@ -1,8 +1,8 @@
 // RUN: hpc-opt %s -split-input-file --hpc-fuse-regions | FileCheck %s
 
-// What is computed again by each of its readers, and what a matmul reads as an exact extent. Each case differs from such in one condition, which alone says no.
+// Ops that each reader computes again, and tails that a matmul leaves out. Each case differs in one condition from such an op; this condition alone decides.
 
-// A buffer times a number that a region makes is computed by each of its two readers, and once more for the output: three regions beside the number's.
+// Each of two readers computes a buffer times a number again, though a region makes the number; one more region computes it for the output.
 // CHECK-LABEL: @factor
 // CHECK: nn.fused "neg_scalar_
 // CHECK: nn.fused "mul_9x16_{{.*}}"(%arg0, %{{.*}})
@@ -19,8 +19,8 @@ func.func @factor(%x: tensor<9x16xf32>, %f: tensor<f32>) -> (tensor<9x16xf32>, t
   return %0, %1, %2 : tensor<9x16xf32>, tensor<9x16xf32>, tensor<9x16xf32>
 }
 
-// All others are computed once, and both readers are in one region with it: without a number; a quotient; of what another region makes; with a number that makes dims; to truth values;
-// with a bias; of two tensors; looked up.
+// These are computed once, in one region with both readers: an op without a number, a quotient, an op on another region's result, a number that adds a dim, a comparison, a bias, an op on two
+// tensors, a lookup.
 // CHECK-LABEL: @once
 // CHECK-COUNT-8: nn.fused {{.*}} -> (
 // CHECK-NOT: nn.fused
@@ -57,7 +57,7 @@ func.func @once(%x: tensor<9x16xf32>, %f: tensor<f32>, %one: tensor<1x1x1xf32>, 
       tensor<9x16xf32>, tensor<9x16xf32>, tensor<9x16xf32>, tensor<9x16xf32>, tensor<9x16xf32>, tensor<9x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>
 }
 
-// So is a product with a number that one op reads, or one and the output, or a matmul beside the op, as it is or reshaped.
+// A buffer times a number is computed once, too, if it has one reader, if one op and the output read it, and if a matmul reads it, directly or through a reshape.
 // CHECK-LABEL: @readOnce
 // CHECK: nn.fused "mul_9x16_{{.*}}"(%arg0, %arg1)
 // CHECK: nn.fused "cumsum_9x16_
@@ -82,8 +82,8 @@ func.func @readOnce(%x: tensor<9x16xf32>, %f: tensor<f32>, %w: tensor<16x5xf32>,
   return %1, %2, %3, %6, %5, %10, %8 : tensor<9x16xf32>, tensor<9x16xf32>, tensor<9x16xf32>, tensor<9x5xf32>, tensor<9x16xf32>, tensor<1x9x5xf32>, tensor<9x16xf32>
 }
 
-// A view of a view of a buffer costs its readers nothing; one of what a region makes is made there, and so are exponentials of positions. A view under a shape whose rows
-// would have to be divided for is written once.
+// Each reader computes a view of a view of a buffer again. A view of a region's result is computed in that region, exponentials of positions are computed once, and a view whose reshape
+// needs a division for its index is written once.
 // CHECK-LABEL: @views
 // CHECK: nn.fused "cumsum_4x9_{{.*}}"(%arg0)
 // CHECK: nn.fused "exp_4x9_{{.*}}"(%arg0)
@@ -115,7 +115,7 @@ func.func @views(%x: tensor<9x16xf32>, %y: tensor<4x33x2xf32>) -> (tensor<4x9xf3
   return %2, %3, %6, %10, %13 : tensor<4x9xf32>, tensor<4x9xf32>, tensor<16x9xf32>, tensor<16xf32>, tensor<2x66xf32>
 }
 
-// A bias is added by each reader of a part, but not where it is read whole in another order, nor what no scalar op makes, exponentials, and what adds to them.
+// Each reader of a part adds a bias again. These are computed once: a bias of which all elements are read in another order, a concatenation, an exponential, a sum with a region's result.
 // CHECK-LABEL: @parts
 // CHECK: %[[A:.*]]:2 = nn.fused "slice_9x16_{{.*}}"(%arg0, %arg1)
 // CHECK: nn.fused "transpose_16x9_{{.*}}"(%[[A]]#0)
@@ -157,7 +157,7 @@ func.func @parts(%x: tensor<9x16xf32>, %b: tensor<16xf32>)
 
 // -----
 
-// A padded tail that a matmul contracts stays outside, to be left out, whichever side and however it is turned.
+// A padded tail of the contracted dim stays outside, since the matmul leaves it out: on both sides, transposed or not.
 // CHECK-LABEL: @exact
 // CHECK-COUNT-4: dist.fill_tail %arg{{[02]}} 
 // CHECK-NOT: nn.fused
@@ -175,7 +175,7 @@ func.func @exact(%x: tensor<4x3xf32, #dist.sharding<"[4, 5@tp]">>, %w: tensor<3x
   return %1, %3, %5, %7 : tensor<4x7xf32>, tensor<4x7xf32>, tensor<7x4xf32>, tensor<7x4xf32>
 }
 
-// Each of these is filled by a region: another value than 0; two padded sub-dims; two dims; one that something else reads, too; rows and columns that are not summed over. One without readers is gone.
+// A region fills these: a value other than 0, two padded sub-dims, two dims, a tail that another op reads, too, and dims that are not contracted. A fill without readers is erased.
 // CHECK-LABEL: @filled
 // CHECK: nn.fused "fill_tail_4x3_
 // CHECK: nn.fused "fill_tail_4x6_

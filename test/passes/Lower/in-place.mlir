@@ -9,7 +9,7 @@
 // RUN: hpc-opt %t/states.mlir -o %t/states.plan && hpc-plan %t/states.plan | FileCheck %t/states.mlir
 
 //--- sums.mlir
-// A sum over micro-batches that two rounds of an update sum up over ranks, each for itself: the first one is not made in place of it, or the second would add up sums.
+// Two rounds of an update all-reduce the same sum over micro-batches. The first all-reduce is not in place, or the second would sum up its result.
 module attributes {dist.mesh = #dist.mesh<"mb=2:time, dp=2:data">, hpc.phase = "stage"} {
   func.func @main(%x: tensor<1x3xf32, #dist.sharding<"[4@(mb, dp), 3]">> {nn.name = "x"}) -> (tensor<1x3xf32, #dist.sharding<"[1, 3]">> {nn.name = "s"}, tensor<1x3xf32, #dist.sharding<"[1, 3]">> {nn.name = "t"})
       attributes {pipe.schedule = ["F0 F1 U"]} {
@@ -35,7 +35,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=2:time, dp=2:data">, hpc.phase = "
 }
 
 //--- states.mlir
-// A state is written once, where the op that makes its next value is done, if that is its last reader; at the end, if a later op reads what it was; never, if it stays what it is.
+// A state is written once: right after the op that makes its next value, if no later op reads the old one (a); else at the end (b); never, if it stays the same (c).
 // CHECK: state a: f32[3, 3] -> [[A:b[0-9]+]],
 // CHECK: state b: f32[3, 3] -> [[B:b[0-9]+]],
 // CHECK: program forward
@@ -60,7 +60,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data">, hpc.phase = "
 }
 
 //--- rounds.mlir
-// The second round of an update reads the state of before, which the first one replaces: it is written when both are done.
+// The first round of an update replaces a state whose old value the second round reads: the state is written after both.
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data">, hpc.phase = "stage"} {
   func.func @main(%x: tensor<4x3xf32, #dist.sharding<"[4, 3]">> {nn.name = "x"}, %m: tensor<1x3xf32, #dist.sharding<"[1, 3]">> {nn.state = "m", nn.initial = 0.5 : f64})
       -> (tensor<1x3xf32, #dist.sharding<"[1, 3]">> {nn.name = "t"}, tensor<1x3xf32, #dist.sharding<"[1, 3]">> {nn.writes = "m"}) attributes {pipe.schedule = ["F0 U"]} {
@@ -85,7 +85,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data">, hpc.phase = "
 }
 
 //--- sent.mlir
-// An input and a weight that another stage reads lie in no slot: each is copied into one, once, however often it is sent. What is computed lies there already.
+// An input and a weight are copied into a slot before they are sent, once for two sends. A computed value lies in a slot already.
 // CHECK: program forward
 // CHECK-COUNT-2: copy
 // CHECK-NOT: copy
@@ -115,7 +115,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=2:time, dp=1:data">, hpc.phase = "
 }
 
 //--- kept.mlir
-// So is what another program of the stage has kept for the one that sends it.
+// A value that another program of the stage has kept is copied before it is sent, too.
 // CHECK: program backward
 // CHECK-NEXT: copy
 // CHECK-NEXT: send

@@ -1,6 +1,6 @@
 // RUN: hpc-opt %s -split-input-file --hpc-propagate-shardings --hpc-verify-propagated 2>/dev/null | FileCheck %s
 
-// Each answer flips where a term of the costs has another sign, another factor, or is missing. A running sum down dim 0 wants it whole; what a seed cuts stays cut. A gather of n bytes over tp=2
+// Each answer flips where a term of the costs has another sign, another factor, or is missing. A running sum along dim 0 needs this dim whole; a seeded cut stays. A gather of n bytes over tp=2
 // brings n / 2 to each rank, and a collective takes as long as 64 KiB.
 
 // The column is gathered, not the 64 that are made of it. A tie is no reason to give a cut up.
@@ -42,7 +42,7 @@ module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
 
 // -----
 
-// What two ops of a group read is gathered for both at once: 16 columns instead of the 32 that they make.
+// Two ops of a group read one value, which is gathered once: 16 columns instead of the 32 of their results.
 // CHECK-LABEL: dist.mesh = #mesh
 // CHECK: nn.neg {{.*}} -> tensor<8x16xf32, #dist.sharding<"[8, 16]">>
 // CHECK: nn.exp {{.*}} -> tensor<8x16xf32, #dist.sharding<"[8, 16]">>
@@ -60,7 +60,7 @@ module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
 
 // -----
 
-// One op of a group alone: the column is gathered for its 64 copies, not so the tensor that these are added to.
+// One op of a group gives its cut up, the other does not: the column is gathered, the tensor to which its copies are added is not.
 // CHECK-LABEL: dist.mesh = #mesh
 // CHECK: nn.broadcast {{.*}} -> tensor<8x64xf32, #dist.sharding<"[8, 64]">>
 // CHECK: nn.add {{.*}} -> tensor<8x64xf32, #dist.sharding<"[8@tp, 64]">>
@@ -77,7 +77,7 @@ module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
 
 // -----
 
-// A seed's cut stays, though nothing would have to be gathered without it; so does the batch's, though a column would be less than what is made of it.
+// A seed's cut stays, though nothing would be gathered without it. A cut of the batch stays, though to gather the column would be cheaper.
 // CHECK-LABEL: dist.mesh = #mesh
 // CHECK: nn.abs {{.*}} -> tensor<8x16xf32, #dist.sharding<"[8@tp, 16]">>
 // CHECK: nn.abs {{.*}} -> tensor<8x1xf32, #dist.sharding<"[8@dp, 1]">>
@@ -95,7 +95,7 @@ module attributes {dist.mesh = #dist.mesh<"dp=2:data, tp=2:tensor">} {
 
 // -----
 
-// A composite pays 16 bytes a row and two collectives for an internal cut. 3,000 rows of 16: 48,000 bytes and two collectives against 96,000 and one: the rows are gathered. Of 64: 384,000 bytes and one: they stay cut.
+// A composite pays 16 bytes a row and two collectives for an internal cut. 3,000 rows of 16 cost 48,000 bytes and two collectives; to gather them costs 96,000 bytes and one: they are gathered. To gather 3,000 rows of 64 costs 384,000 bytes: they stay cut.
 // CHECK-LABEL: dist.mesh = #mesh
 // CHECK: nn.softmax {{.*}} -> tensor<3000x16xf32, #dist.sharding<"[3000, 16]">>
 // CHECK: nn.softmax {{.*}} -> tensor<3000x64xf32, #dist.sharding<"[3000, 64@tp]">>
@@ -113,7 +113,7 @@ module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
 
 // -----
 
-// A loss is not given logits whole, however few they are: ranks would have to hold them.
+// Logits of a loss stay cut, however few they are, since each rank would have to hold all of them.
 // CHECK-LABEL: dist.mesh = #mesh
 // CHECK: nn.cross_entropy {{.*}}dist.factors = #dist.sharding<"[8, 16@tp]">
 module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
@@ -126,7 +126,7 @@ module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
 
 // -----
 
-// A vector that a seed cuts keeps what it is added to cut. Another one follows: that costs nothing, since a rank may hold it whole.
+// A vector with a seed keeps the op that reads it cut. A vector without one does not, and costs nothing, since each rank may hold all of it.
 // CHECK-LABEL: dist.mesh = #mesh
 // CHECK: nn.select {{.*}} -> tensor<64x16xf32, #dist.sharding<"[64, 16@tp]">>
 // CHECK: nn.select {{.*}} -> tensor<64x16xf32, #dist.sharding<"[64, 16]">>
@@ -145,7 +145,7 @@ module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
 
 // -----
 
-// A weight fixes the factors of its own dims alone: the rows of what it is multiplied with are gathered, where they are fewer than those of the product.
+// A weight keeps the factors of its own dims cut. The rows of the activations are no such factor: they are gathered, since they are smaller than the result.
 // CHECK-LABEL: dist.mesh = #mesh
 // CHECK: nn.matmul {{.*}} -> tensor<8x64xf32, #dist.sharding<"[8, 64]">>
 module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
@@ -173,7 +173,7 @@ module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
 
 // -----
 
-// Of two readers one wants all rows, from which the other's columns are a slice: one gather, whether of the operand or of the result. So rows of the same size stay cut, and what is made of a column does not.
+// One reader wants all rows, and a slice of these is what the other reader wants: this is one gather, of the operand or of the result. A tie keeps the cut; a column is gathered before it is repeated.
 // CHECK-LABEL: dist.mesh = #mesh
 // CHECK: nn.neg {{.*}} -> tensor<8x16xf32, #dist.sharding<"[8@tp, 16]">>
 // CHECK: nn.broadcast {{.*}} -> tensor<8x16xf32, #dist.sharding<"[8, 16]">>
@@ -193,7 +193,7 @@ module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
 
 // -----
 
-// A slice is no collective: to cut rows over another axis is one gather, whether before the op or after it.
+// A slice is no collective. To cut rows over another axis takes one gather before the op or after it, which is a tie.
 // CHECK-LABEL: dist.mesh = #mesh
 // CHECK: nn.neg {{.*}} -> tensor<8x16xf32, #dist.sharding<"[8@tp, 16]">>
 module attributes {dist.mesh = #dist.mesh<"tp=2:tensor, x=4:tensor">} {
@@ -222,7 +222,7 @@ module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
 
 // -----
 
-// To sum 8 x 64 numbers over two ranks takes as many, there and back; if each keeps half, half as many; to gather 96 rows, 384. So they are gathered where the sum is wanted whole, and not where it is wanted in halves.
+// An all-reduce of 8 x 64 elements over two ranks moves 512 of them to a rank, a reduce-scatter 256, the gather of 8 x 96 elements 384. So the gather replaces the all-reduce, but not the reduce-scatter.
 // CHECK-LABEL: dist.mesh = #mesh
 // CHECK: nn.matmul {{.*}} -> tensor<8x64xf32, #dist.sharding<"[8, 64]">>
 // CHECK: nn.matmul {{.*}} -> tensor<8x64xf32, #dist.sharding<"[8, 64] partial{tp}">>
@@ -239,7 +239,7 @@ module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
 
 // -----
 
-// From rows to columns each of two ranks gets a quarter of 16 columns; to gather the 12 that they are made of is half of these.
+// An all-to-all of 8 x 16 elements moves 32 of them to a rank, the gather of 8 x 12 elements 48: the rows stay cut.
 // CHECK-LABEL: dist.mesh = #mesh
 // CHECK: nn.pad {{.*}} -> tensor<8x16xf32, #dist.sharding<"[8@tp, 16]">>
 module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {

@@ -1,8 +1,8 @@
 // RUN: hpc-opt %s -split-input-file --hpc-propagate-shardings --hpc-verify-propagated 2>/dev/null | FileCheck %s
 
-// A partial sum goes on through an op where that makes one collective of several, or a smaller one. Each case differs from the first in one condition, which alone says no, or from one that says no.
+// A partial sum passes an op if all readers of it can take it and it does not grow. Each case differs in one condition from another one, and the answer flips.
 
-// Scaled, and then summed over ranks.
+// The sum over ranks is taken after the scale.
 // CHECK-LABEL: dist.mesh = #mesh
 // CHECK: nn.mul {{.*}} -> tensor<2x6xf32, #dist.sharding<"[2, 6] partial{tp}">>
 module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
@@ -16,7 +16,7 @@ module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
 
 // -----
 
-// Somebody else reads the sum, who needs it whole: it is returned; scaled, too, so that there would be two sums; marked to be whole.
+// The sum is taken before the scale if the value is returned, if two ops scale it, which would make two sums, or if the user wants it whole.
 // CHECK-LABEL: dist.mesh = #mesh
 // CHECK-COUNT-4: nn.mul {{.*}} -> tensor<2x6xf32, #dist.sharding<"[2, 6]">>
 module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
@@ -35,7 +35,7 @@ module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
 
 // -----
 
-// Beside a sum along a row of it, which could pass, stands a maximum, which could not, or a sum whose columns are cut over the same ranks.
+// A reader that could pass the sum on does not if another reader cannot: a maximum, or a sum whose columns are cut over the same axis.
 // CHECK-LABEL: dist.mesh = #mesh
 // CHECK-COUNT-2: nn.reduce sum {{.*}} -> tensor<2x1xf32, #dist.sharding<"[2, 1]">>
 module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
@@ -53,7 +53,7 @@ module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
 
 // -----
 
-// A product that makes more of the sum comes after it; a concatenation of two sums, which is as large as both, does not, nor does one reader that repeats it. Two readers that make less of it take the sum of less.
+// The sum is taken before a matmul whose result is larger. It is taken after a concatenation of two sums, after one broadcast, and after two readers whose results together are smaller.
 // CHECK-LABEL: dist.mesh = #mesh
 // CHECK: nn.matmul {{.*}} -> tensor<2x6xf32, #dist.sharding<"[2, 6] partial{tp}">>
 // CHECK: nn.matmul {{.*}} -> tensor<2x64xf32, #dist.sharding<"[2, 64]">>
@@ -80,7 +80,7 @@ module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
 
 // -----
 
-// Over time sums pass what adds up terms alone: a choice between a sum and 0 is made once a step.
+// A sum over time passes only ops that add up terms: the select runs once a step, after the sum.
 // CHECK-LABEL: dist.mesh = #mesh
 // CHECK: nn.reduce {{.*}} partial{mb}
 // CHECK: nn.neg {{.*}} -> tensor<1x6xf32, #dist.sharding<"[1, 6] partial{mb}">>
@@ -97,7 +97,8 @@ module attributes {dist.mesh = #dist.mesh<"mb=2:time, dp=1:data">} {
 
 // -----
 
-// Terms over ranks of data meet whole before their reader's cut, where all of the sum can go on; over ranks of tensors they do where one collective costs less than two. A seed on the sum itself cuts it.
+// Terms that are partial over data are added whole, and their reader's reduce-scatter cuts the sum; so are terms that are partial over a tensor axis, since one collective costs less than two.
+// A seed on the sum itself cuts it.
 // CHECK-LABEL: dist.mesh = #mesh
 // CHECK: nn.add {{.*}} -> tensor<6x5xf32, #dist.sharding<"[6, 5] partial{dp}">>
 // CHECK: nn.tanh {{.*}} -> tensor<6x5xf32, #dist.sharding<"[6@dp, 5]">>
@@ -124,7 +125,7 @@ module attributes {dist.mesh = #dist.mesh<"dp=2:data, tp=2:tensor">} {
 
 // -----
 
-// A term that somebody reads alone is summed for itself, and then the sum of both is cut as its reader is.
+// One term has another reader and is summed for it; then the add is cut as its reader is.
 // CHECK-LABEL: dist.mesh = #mesh
 // CHECK: nn.exp
 // CHECK-NEXT: nn.add {{.*}} -> tensor<6x5xf32, #dist.sharding<"[6@dp, 5]">>

@@ -92,7 +92,7 @@ TEST_F(KernelTest, OneHotSumsOfNothingElse) {
   }
 }
 
-// Nor are sums over two dims, positions along another dim or of fewer bits, and picks of what a row is made of first.
+// These are computed as they are written: a sum over two dims, positions along another dim, positions of 32 bits, elements of a softmax.
 TEST_F(KernelTest, OneHotSumsOfOtherDimsAndOfRows) {
   const std::string zero = "%z = nn.constant dense<0.0> : tensor<f32> : tensor<f32>\n";
   checkBody("%x: tensor<37x8xf32>, %l: tensor<8xi64>", zero + R"(
