@@ -28,6 +28,8 @@ ALLOWED = {  # the first prefix that fits counts
     "passes/Precision/BindInt8.cpp": {"MatmulOp", "CastOp", "ReshapeOp"},  # the same, and what it makes
     "passes/Precision/": {"CastOp"},  # what that phase makes
     "passes/Kernels/BindCasts.cpp": {"CastOp"},  # rounding, as it is done when weights are loaded
+    "passes/Kernels/MultiplyWindows.cpp": {"WindowOp", "PadOp", "MulOp", "ReduceOp", "MatmulOp", "ReshapeOp"},  # a convolution as import writes it
+    "passes/Recompute/KeptValues.cpp": {"WindowOp", "PadOp"},  # copies of an image that products read where the image lies
     "passes/Kernels/BindParts.cpp": {"SliceOp"},  # what a rank reads of a file is a slice of it
     "passes/Kernels/Regions/OneHotSum": {"ReduceOp", "SelectOp", "CompareOp", "IotaOp"},  # how a loss whose classes are cut says which one counts
     # Reductions shape the loop nest. Products become library calls, which read operands transposed and leave out tails;
@@ -38,6 +40,7 @@ ALLOWED = {  # the first prefix that fits counts
     "passes/Partition/CollectPartials.cpp": {"AddOp", "MulOp"},  # sums of scaled terms
     "passes/Partition/NarrowReshards.cpp": {"CastOp"},  # which that pass moves and makes
     "passes/Stage/SumsOverParts.cpp": {"AddOp"},  # terms that lie in several stages
+    "passes/Driver/DropoutRate.cpp": {"DropoutOp"},  # --dropout is the rate of this op
     "passes/Train/BuildGradients.cpp": {"DetachOp", "SelectOp"},  # where gradients stop, which that pass removes
     "passes/Annotate/SumMeeting.cpp": {"AddOp", "MulOp"},  # which that pass puts together
 }
