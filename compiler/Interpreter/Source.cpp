@@ -14,7 +14,7 @@ static Expected<Tensor> inInt8(nn::ParameterOp op, const Tensor &stored) {
   std::vector<float> scales(size_t(lines.count()));
   if (int8Scales(bytes.data(), lines, scales.data()))
     return Status::error(ErrorKind::Model, "parameter '" + op.getName().str() +
-                                               "' has an element that is not finite, of which there is no int8; leave out "
+                                               "' has an element that is not finite and has no int8 form; leave out "
                                                "--weights=int8");
   if (nn::int8FormOf(op) == nn::Int8Form::Scales) {
     std::vector<int64_t> shape = stored.shape;

@@ -33,7 +33,7 @@ LogicalResult verifyOp(Operation *op, bool hasCode) {
     for (Operation &inner : region.getBody().front())
       if (isa<CompositeOpInterface>(inner) && providerOf(&inner) != Provider::Region)
         return userError(&inner, ErrorKind::Internal)
-               << inner.getName() << " in region '" << region.getSymbol() << "' is claimed by nobody on target '"
+               << inner.getName() << " in region '" << region.getSymbol() << "' has no provider on target '"
                << targetOf(op->getParentOfType<ModuleOp>()) << "'; run hpc-decompose-composites";
     if (!region.getRows() || !region.getScalars() || !hasCode)
       return userError(op, ErrorKind::Internal)

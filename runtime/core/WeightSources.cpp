@@ -174,8 +174,8 @@ std::string Weights::problemOf(size_t index, const std::string &name, const Name
   const std::string of = name == weight.name ? "" : " for '" + weight.name + "'";
   const std::vector<int64_t> turned(weight.shape.rbegin(), weight.shape.rend());
   if (isOrigin && found.shape == weight.shape)
-    return "has no tensor '" + weight.name + "', which the exporter made of '" + name + "', how nothing says (a square matrix may be " +
-           "transposed)";
+    return "has no tensor '" + weight.name + "', which the exporter derived from '" + name + "' in an unknown way (a square matrix may " +
+           "be transposed)";
   if (found.shape != (isOrigin ? turned : weight.shape))
     return is + wanted + of + (weight.shape.size() == 2 && found.shape == turned ? ": it is stored transposed" : "");
   if (!found.dtype || !isExactIn(*found.dtype, weight.dtype))

@@ -112,7 +112,7 @@ Expected<Place> AgentMeeting::find(Clock::time_point end) {
                                            "from this one; give torchrun a --master-addr or --local-addr that is, "
                                            "and all processes the same HPC_SECRET");
   if (found.endpoints.empty())
-    return Status::error(ErrorKind::Usage, "process 0 is on another machine, where it listens to nobody without a "
+    return Status::error(ErrorKind::Usage, "process 0 is on another machine, which accepts no connection without a "
                                            "secret; set HPC_SECRET to the same secret in all processes, for example "
                                            "of `openssl rand -hex 32`");
   return found;

@@ -83,7 +83,7 @@ Status AgentStore::ping() {
   Expected<std::string> answer = receive(4, Clock::now() + patience);
   if (!answer.ok())
     return answer.status();
-  return WireReader(*answer).number(4) == pingNonce ? Status::success() : error("answers what nobody asked");
+  return WireReader(*answer).number(4) == pingNonce ? Status::success() : error("answers a request that was not made");
 }
 
 Status AgentStore::set(const std::string &key, const std::string &value) {

@@ -124,7 +124,7 @@ Status checkOutput(const Plan &plan, const Port &port, const std::vector<Store> 
   for (size_t i = 0; i < dims.size(); ++i)
     index[dims[i]] = wrong->first[i];
   std::string where = "index " + shapeText(index) + " of view " + shapeText(view) + " is stored ";
-  return fault(wrong->second < 0 ? where + "by nobody; every element needs one owner"
+  return fault(wrong->second < 0 ? where + "by no rank; every element needs one owner"
                                  : where + owners(plan, stores, index) + "; every element needs one owner");
 }
 

@@ -59,7 +59,7 @@ Status checkTrains(const plan::Plan &plan) {
     if (!port.isStepScalar)
       continue;
     if (!stepScalar(port.name, {}, 0))
-      return Status::error(ErrorKind::Unsupported, "the plan wants step scalar '" + port.name +
+      return Status::error(ErrorKind::Unsupported, "the plan needs step scalar '" + port.name +
                                                        "', which this hpc-run does not know; it is older than the plan");
     if (port.dtype != DType::F64 && port.dtype != DType::F32)
       return Status::error(ErrorKind::Unsupported, "step scalar '" + port.name + "' is " + name(port.dtype) +

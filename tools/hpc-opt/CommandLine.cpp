@@ -101,23 +101,23 @@ struct Flags {
 
   cl::OptionCategory model{"Model and plan"};
   cl::OptionCategory training{"Training"};
-  cl::OptionCategory layout{"How it is cut"};
-  cl::OptionCategory report{"What is told and proved"};
+  cl::OptionCategory layout{"Layout"};
+  cl::OptionCategory report{"Explanation and verification"};
   cl::OptionCategory phase{"Phase by phase"};
 
   cl::opt<std::string> input{cl::Positional, cl::desc("<model.onnx or phase.mlir>")};
-  cl::opt<std::string> output{"o", cl::desc("Write the plan to this file; with --compile-to the program (default: none)"),
+  cl::opt<std::string> output{"o", cl::desc("File of the plan; with --compile-to file of the program (default: none)"),
                               cl::value_desc("file"), cl::cat(model)};
-  cl::list<std::string> dims{"dim", cl::desc("Size of a symbolic dim of the model, or of one dim of an input (x.2=N); again for each"),
+  cl::list<std::string> dims{"dim", cl::desc("Size of a symbolic dim of the model, or of one dim of an input (x.2=N); may be repeated"),
                              cl::value_desc("name=N"), cl::cat(model)};
   cl::list<std::string> constants{
-      "const", cl::desc("Bind an input to the array of a .npz, .npy or .pb file, so that it may decide shapes"),
+      "const", cl::desc("Input bound to the array of a .npz, .npy or .pb file, so that it may decide shapes"),
       cl::value_desc("name=file"), cl::cat(model)};
-  cl::opt<Switch> noWeights{"no-weights", cl::desc("Read no external data: the plan fits any weights of its shapes, as hpc-run --weights gives"),
+  cl::opt<Switch> noWeights{"no-weights", cl::desc("No external data is read: the plan fits any weights of its shapes (hpc-run --weights)"),
                           cl::cat(model)};
-  cl::opt<Switch> followLinks{"follow-links", cl::desc("Let external data be links, as in the model cache of a hub"),
+  cl::opt<Switch> followLinks{"follow-links", cl::desc("External data may be links, as in the model cache of a hub"),
                             cl::cat(model)};
-  cl::opt<Switch> inference{"inference", cl::desc("Take nodes exported in training mode (Dropout) as in inference, also with --train"),
+  cl::opt<Switch> inference{"inference", cl::desc("Nodes exported in training mode (Dropout) compute as in inference, also with --train"),
                           cl::cat(model)};
 
   cl::opt<std::string> dtype{
@@ -127,88 +127,88 @@ struct Flags {
       "weights", cl::desc("Weights of products: int8, with a scale for each output channel, or float (default: float)"),
       cl::value_desc("which"), cl::init("float"), cl::cat(model)};
   cl::opt<Switch> deterministic{"deterministic",
-                              cl::desc("All layouts give the same bits: sums are exact, in f64, which takes time and memory"),
+                              cl::desc("The same bits on every layout: sums are exact, in f64, which takes time and memory"),
                               cl::cat(model)};
-  cl::opt<std::string> target{"target", cl::desc("What the plan is to run on: host, cuda or host,cuda (default: host)"),
+  cl::opt<std::string> target{"target", cl::desc("Device of the plan: host, cuda or host,cuda (default: host)"),
                               cl::value_desc("which"), cl::init("host"), cl::cat(model)};
 
   cl::opt<std::string> kernelCache{"kernel-cache",
-                                   cl::desc("Keep machine code of kernels here for later compilations (default: none)"),
+                                   cl::desc("Folder that keeps machine code of kernels for later compilations (default: none)"),
                                    cl::value_desc("folder"), cl::cat(model)};
 
-  cl::opt<Switch> train{"train", cl::desc("Make a training step: loss, gradients, update"), cl::cat(training)};
+  cl::opt<Switch> train{"train", cl::desc("A training step: loss, gradients, update"), cl::cat(training)};
   cl::opt<std::string> loss{
-      "loss", cl::desc("causal-lm, classification, mse or output[:NAME] (default: the model's own, else by rank)"),
+      "loss", cl::desc("Loss: causal-lm, classification, mse or output[:NAME] (default: the model's own, else by rank)"),
       cl::value_desc("which"), cl::cat(training)};
-  cl::list<std::string> freeze{"freeze", cl::desc("Parameters that stay as they are, by name; again for each"),
+  cl::list<std::string> freeze{"freeze", cl::desc("Parameters that are not trained, by name; may be repeated"),
                                cl::value_desc("pattern"), cl::cat(training)};
-  cl::opt<RealNumber> dropout{"dropout", cl::desc("Rate of all dropouts that the model has, in place of its own; 0: none"),
+  cl::opt<RealNumber> dropout{"dropout", cl::desc("Rate of all dropouts of the model; 0: none (default: the model's own)"),
                               cl::value_desc("rate"), cl::init(0), cl::cat(training)};
-  cl::opt<std::string> optimizer{"optimizer", cl::desc("sgd, adam, adamw or lamb (default: adamw)"),
+  cl::opt<std::string> optimizer{"optimizer", cl::desc("Optimizer: sgd, adam, adamw or lamb (default: adamw)"),
                                  cl::value_desc("which"), cl::init("adamw"), cl::cat(training)};
   cl::opt<RealNumber> momentum{"momentum", cl::desc("Momentum of sgd (default: 0)"), cl::value_desc("x"), cl::init(0),
                                cl::cat(training)};
-  cl::opt<Switch> nesterov{"nesterov", cl::desc("Nesterov's momentum, of sgd"), cl::cat(training)};
-  cl::opt<std::string> betas{"betas", cl::desc("Decay of the moments of adam, adamw, lamb (default: 0.9,0.999)"), cl::value_desc("x,y"),
+  cl::opt<Switch> nesterov{"nesterov", cl::desc("Nesterov's momentum of sgd"), cl::cat(training)};
+  cl::opt<std::string> betas{"betas", cl::desc("Decay rates of the moments of adam, adamw, lamb (default: 0.9,0.999)"), cl::value_desc("x,y"),
                              cl::cat(training)};
-  cl::opt<RealNumber> epsilon{"epsilon", cl::desc("Term of the denominator of adam, adamw, lamb (default: 1e-8)"), cl::value_desc("x"),
+  cl::opt<RealNumber> epsilon{"epsilon", cl::desc("Epsilon of adam, adamw, lamb (default: 1e-8)"), cl::value_desc("x"),
                               cl::init(1e-8), cl::cat(training)};
   cl::opt<RealNumber> weightDecay{"weight-decay", cl::desc("Weight decay of the parameters that decay (default: 0)"),
                                   cl::value_desc("x"), cl::init(0), cl::cat(training)};
-  cl::opt<std::string> decay{"decay", cl::desc("Which parameters decay: all, matrices, or patterns of names (default: all)"),
+  cl::opt<std::string> decay{"decay", cl::desc("Parameters that decay: all, matrices, or patterns of names (default: all)"),
                              cl::value_desc("which"), cl::init("all"), cl::cat(training)};
   cl::opt<WholeNumber> zero{
-      "zero", cl::desc("Over data parallelism: 1 and 2 cut the optimizer's states, 3 parameters too (default: 0)"),
+      "zero", cl::desc("ZeRO level: 1 and 2 cut the optimizer's states over dp, 3 parameters too (default: 0)"),
       cl::value_desc("level"), cl::init(0), cl::cat(training)};
   cl::opt<std::string> recompute{
       "recompute",
-      cl::desc("In backward: none, attention, full or auto (what --memory has no room for) (default: none)"),
+      cl::desc("Activations computed again: none, attention, full or auto (to fit --memory) (default: none)"),
       cl::value_desc("which"), cl::init("none"), cl::cat(training)};
-  cl::opt<RealNumber> clip{"clip", cl::desc("Clip the gradients to this norm over all of them (default: no limit)"),
+  cl::opt<RealNumber> clip{"clip", cl::desc("Largest norm over all gradients; above it they are scaled (default: no limit)"),
                            cl::value_desc("norm"), cl::init(0), cl::cat(training)};
 
-  cl::opt<std::string> spec{"spec", cl::desc("Sidecar with your annotations; none (default: <model>.shard.json)"),
+  cl::opt<std::string> spec{"spec", cl::desc("Sidecar with your annotations, or none (default: <model>.shard.json)"),
                             cl::value_desc("file"), cl::cat(layout)};
   cl::opt<std::string> configuration{
-      "onnx-configuration", cl::desc("Take this one of the ONNX device configurations in the model (default: its first)"),
+      "onnx-configuration", cl::desc("ONNX device configuration of the model (default: its first)"),
       cl::value_desc("name"), cl::cat(layout)};
-  cl::opt<std::string> writeSpec{"write-spec", cl::desc("Write what was chosen as a sidecar that leads to the same plan"),
+  cl::opt<std::string> writeSpec{"write-spec", cl::desc("File for the chosen layout, as a sidecar that leads to the same plan"),
                                  cl::value_desc("file"), cl::cat(layout)};
   cl::opt<std::string> writeAnnotations{"write-onnx-annotations",
-                                        cl::desc("Write the model with what was chosen as ONNX device configurations"),
+                                        cl::desc("File for the model with the chosen layout as ONNX device configurations"),
                                         cl::value_desc("file"), cl::cat(layout)};
   std::vector<std::unique_ptr<cl::opt<WholeNumber>>> degrees; ///< one of each of dist::axisKinds
   cl::opt<WholeNumber> devices{"devices", cl::desc("Number of ranks (default: tp * pp * dp)"), cl::value_desc("N"),
                            cl::init(0), cl::cat(layout)};
   cl::opt<std::string> ppSplit{"pp-split",
-                               cl::desc("uniform, balanced, or each stage's blocks: 1,2,1 (default: balanced)"),
+                               cl::desc("Layers of each stage: uniform, balanced, or a list: 1,2,1 (default: balanced)"),
                                cl::value_desc("how"), cl::init("balanced"), cl::cat(layout)};
   cl::opt<WholeNumber> ppChunks{"pp-chunks", cl::desc("Number of parts of the model that a stage owns (default: 1)"),
                                 cl::value_desc("N"), cl::init(1), cl::cat(layout)};
   cl::opt<std::string> ppSchedule{
       "pp-schedule",
-      cl::desc("inference, gpipe, 1f1b, interleaved, zb-h1 or ./file.txt (default: what fits the programs)"),
+      cl::desc("inference, gpipe, 1f1b, interleaved, zb-h1 or ./file.txt (default: 1f1b in training)"),
       cl::value_desc("which"), cl::cat(layout)};
   cl::alias schedule{"schedule", cl::desc("The same as --pp-schedule"), cl::aliasopt(ppSchedule), cl::cat(layout)};
   cl::opt<std::string> batchDim{"batch-dim", cl::desc("The inputs' batch dim (default: batch, else batch*, else dim 0)"),
                                 cl::value_desc("name"), cl::cat(layout)};
-  cl::opt<std::string> memory{"memory", cl::desc("What a rank may take on its device, as 24GiB (default: no limit)"),
+  cl::opt<std::string> memory{"memory", cl::desc("Memory limit of a rank on its device, as 24GiB (default: no limit)"),
                               cl::value_desc("size"), cl::cat(layout)};
 
   cl::opt<std::string> explain{
-      "explain", cl::desc("Tables of what is communicated and why, memory, schedule; =json for programs"),
+      "explain", cl::desc("Tables of collectives with their causes, memory, schedule; =json for programs"),
       cl::value_desc("json"), cl::ValueOptional, cl::cat(report)};
   cl::opt<std::string> verify{
-      "verify", cl::desc("Prove by running that the plan equals the model (default: on made-up inputs)"),
+      "verify", cl::desc("Runs the model and the plan, and compares (default: on made-up inputs)"),
       cl::value_desc("inputs.npz"), cl::ValueOptional, cl::cat(report)};
-  cl::opt<Switch> listParams{"list-params", cl::desc("Only list the parameters: names, aliases, shape, dtype, users"),
+  cl::opt<Switch> listParams{"list-params", cl::desc("List of the parameters only: names, aliases, shape, dtype, users"),
                            cl::cat(report)};
-  cl::opt<std::string> remarks{"remarks", cl::desc("user: those that you can act on; all: also each pass's own (default: user)"),
+  cl::opt<std::string> remarks{"remarks", cl::desc("user: remarks to act on; all: also those of single passes (default: user)"),
                                cl::value_desc("which"), cl::init("user"), cl::cat(report)};
 
-  cl::opt<std::string> compileTo{"compile-to", cl::desc("Stop after a phase and print the program"),
+  cl::opt<std::string> compileTo{"compile-to", cl::desc("Phase after which the program is printed:"),
                                  cl::value_desc("phase"), cl::cat(phase)};
-  cl::opt<std::string> dumpPhases{"dump-phases", cl::desc("Write a numbered .mlir a phase; each leads to the same plan"),
+  cl::opt<std::string> dumpPhases{"dump-phases", cl::desc("Folder for a numbered .mlir of each phase; each leads to the same plan"),
                                   cl::value_desc("folder"), cl::cat(phase)};
 
   /// In the order of --help.

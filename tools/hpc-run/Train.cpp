@@ -37,34 +37,34 @@ void addTrainFlags(CLI::App &app, TrainFlags &flags) {
   };
   auto count = wholeNumber(1, mostSteps);
   ofSteps(app.add_option("--steps", flags.steps, "steps in all, those before --load included"))->type_name("N")->check(count);
-  ofSteps(app.add_option("--lr", flags.rate, "learning rate, behind the warm-up"))->type_name("X")->check(anyNumber());
+  ofSteps(app.add_option("--lr", flags.rate, "learning rate after the warm-up"))->type_name("X")->check(anyNumber());
   ofSteps(app.add_option("--lr-schedule", flags.curve, "constant (the default), linear, cosine or polynomial, to 0 at the end"))
       ->type_name("CURVE")
       ->check(CLI::IsMember({"constant", "linear", "cosine", "polynomial"}));
-  ofSteps(app.add_option("--lr-steps", flags.curveSteps, "where the curve ends, if not at --steps"))->type_name("N")->check(count);
-  ofSteps(app.add_option("--lr-power", flags.power, "of polynomial (default: 2)"))->type_name("X")->check(anyNumber());
+  ofSteps(app.add_option("--lr-steps", flags.curveSteps, "step at which the curve ends (default: --steps)"))->type_name("N")->check(count);
+  ofSteps(app.add_option("--lr-power", flags.power, "power of polynomial (default: 2)"))->type_name("X")->check(anyNumber());
   ofSteps(app.add_option("--warmup", flags.warmup, "steps in which the rate rises to --lr (default: 0)"))
       ->type_name("N")
       ->check(wholeNumber(0, mostSteps));
-  ofSteps(app.add_flag("--allow-lr-jump", flags.allowJump, "with --load: let the learning rate be another than the curve of the file's run has next"));
+  ofSteps(app.add_flag("--allow-lr-jump", flags.allowJump, "with --load: the learning rate may differ from the next one of the saved curve"));
   app.add_option("--seed", flags.seed,
-                 "of all random numbers (dropout), 0 to 2^53 - 1 (default: 0); one seed gives the same ones on any\n"
-                 "layout; --load goes on with that of the file")
+                 "seed of all random numbers (dropout), 0 to 2^53 - 1 (default: 0); they are the same on every layout;\n"
+                 "--load goes on with the seed of the file")
       ->type_name("N")
       ->check(wholeNumber(0, RunState::largestSeed));
   app.add_option("--loss-scale", flags.lossScale,
-                 "of a plan in fp16: what the loss is multiplied with at first, a power of two (default: 65536; with\n"
-                 "--load: what the file says); it is halved when gradients overflow, doubled after 1,000 good steps")
+                 "first loss scale of a plan in fp16, a power of two (default: 65536; with --load: that of the file);\n"
+                 "it is halved when gradients overflow, doubled after 1,000 good steps")
       ->type_name("X");
   app.add_option("--metrics", flags.metrics,
-                 "write a line of JSON for every step; with --load, behind the lines of the steps before it, in place of\n"
-                 "what else is there")
+                 "write a line of JSON for every step; with --load, after the lines of the steps before it, in place of\n"
+                 "later lines")
       ->type_name("FILE.jsonl");
   app.add_option("--save", flags.save,
                  "write the model's weights here at the end, as safetensors and from_pretrained read them (a folder, or\n"
                  "a name that ends in /: its model.safetensors), and the optimizer's states beside them (.states)")
       ->type_name("FILE.safetensors|FOLDER");
-  app.add_option("--load", flags.load, "go on from what --save wrote")->type_name("FILE.safetensors|FOLDER");
+  app.add_option("--load", flags.load, "checkpoint of --save to go on from")->type_name("FILE.safetensors|FOLDER");
   app.add_option("--gradients", flags.gradients,
                  "instead of training: write the loss and all gradients of one step, by the model's names")
       ->type_name("FILE.npz");

@@ -61,7 +61,7 @@ module attributes {hpc.target = "unheard-of"} {
 func.func @main(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
   %0 = nn.fused "f_0" (%x) {rows = 2 : i64, scalars = []} : (tensor<2x4xf32>) -> tensor<2x4xf32> {
   ^bb0(%a: tensor<2x4xf32>):
-    // expected-error @+1 {{nn.softmax in region 'f_0' is claimed by nobody on target 'unheard-of'; run hpc-decompose-composites}}
+    // expected-error @+1 {{nn.softmax in region 'f_0' has no provider on target 'unheard-of'; run hpc-decompose-composites}}
     %1 = nn.softmax %a : tensor<2x4xf32> -> tensor<2x4xf32>
     nn.yield %1 : tensor<2x4xf32>
   }

@@ -461,7 +461,7 @@ TEST(Weights, MadeOfATransposedTensor) {
   weight.bytes = 144;
   path = tiny.folder.write("w.safetensors", safeTensors({{"head.weight", entry("F32", {6, 6}, 0, 144)}}, std::string(144, 'x')));
   EXPECT_THAT(Weights::open(tiny.plan, {tiny.folder.path, path}).status().text(),
-              HasSubstr("has no tensor 'val_12', which the exporter made of 'head.weight', how nothing says (a square matrix may be transposed)"));
+              HasSubstr("has no tensor 'val_12', which the exporter derived from 'head.weight' in an unknown way (a square matrix may be transposed)"));
 }
 
 // Processes compare it where the plan has no hashes: a byte that differs in a small tensor, at an end of a large one.

@@ -282,7 +282,7 @@ const BrokenPlan cases[] = {
      [](Plan &p) {
        action<StoreOutput>(p, 1, 1, stage1::StoreO).owner = table({1, 0});
      },
-     {"output 'out': index [0, 4] of view [4, 7] is stored by nobody"}},
+     {"output 'out': index [0, 4] of view [4, 7] is stored by no rank"}},
     {"OutputTwice",
      [](Plan &p) {
        action<StoreOutput>(p, 1, 1, stage1::StoreO).slice.start[1] = table({0, 3});
@@ -297,7 +297,7 @@ const BrokenPlan cases[] = {
      [](Plan &p) {
        program(p, 1, 1)[stage1::StoreO].when = table({1, 1, 0, 0});
      },
-     {"output 'out': index [2, 0] of view [4, 7] is stored by nobody"}},
+     {"output 'out': index [2, 0] of view [4, 7] is stored by no rank"}},
     {"OutputMissing", [](Plan &p) { program(p, 1, 1).pop_back(); }, {"output 'out': no owner stores any of it"}},
 };
 

@@ -80,7 +80,7 @@ TEST(TrainingPlan, SkippedWriteIsNoWrite) {
 TEST(TrainingPlan, SkippedStore) {
   Plan plan = trainingPlan();
   program(plan, 1, 1)[stage1::StoreO].when = table({1, 1, 0, 0});
-  EXPECT_THAT(trainingMessageOf(plan), HasSubstr("output 'out': index [2, 0] of view [4, 7] is stored by nobody"));
+  EXPECT_THAT(trainingMessageOf(plan), HasSubstr("output 'out': index [2, 0] of view [4, 7] is stored by no rank"));
 }
 
 // Within a program, a write that is skipped somewhere serves only reads that are skipped there too.
