@@ -101,8 +101,16 @@ bool isReadBy(Value value, llvm::function_ref<bool(Operation *)> isAllowed) {
   return true;
 }
 
+/// A convolution's product, which a value shows as an image; or the value itself.
+Value convolvedFrom(Value value) {
+  auto product = aliasRoot(value).getDefiningOp<nn::MatmulOp>();
+  bool isConvolution = product && aliasRoot(product.getLhs()).getDefiningOp<nn::ParameterOp>() && !product.getTransposeLhs();
+  return isConvolution ? Value(product.getResult()) : value;
+}
+
 /// Whether a value is this block's own temporary, which nothing reads behind the region.
 bool diesIn(nn::FusedOp region, Value value) {
+  value = convolvedFrom(value);
   Operation *maker = value.getDefiningOp();
   auto fused = dyn_cast_or_null<nn::FusedOp>(maker);
   if (!maker || maker->getBlock() != region->getBlock() ||
