@@ -1,6 +1,7 @@
 // Updates of parameters and states in place: the region that computes the next value of one reads it at the same elements
 // and is its last reader, so that lower need not copy it back at the end of a step. So are the largest temporaries: logits
 // become their gradient where they are.
+#include "compiler/ImplicitWindows.h"
 #include "compiler/Accumulations.h"
 #include "compiler/Dialect/NN/Ports.h"
 #include "compiler/Providers.h"
@@ -136,7 +137,8 @@ void writeOverTemporaries(Block &block) {
   for (Operation &op : block)
     if (!isa<nn::ParameterOp>(op))
       for (Value result : op.getResults())
-        largest = std::max(largest, elementsOf(result));
+        if (!isSeenAsWindows(result)) // which is not in memory
+          largest = std::max(largest, elementsOf(result));
   for (auto region : block.getOps<nn::FusedOp>()) {
     SmallVector<int64_t> inPlace(region.getNumResults(), -1);
     if (region.getInPlace())

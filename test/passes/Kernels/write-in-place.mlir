@@ -108,3 +108,37 @@ func.func @epilogues(%x: tensor<4x4xf32>, %u: tensor<4x64xf32>, %b: tensor<4xf32
   %v = nn.matmul %r, %u : tensor<4x4xf32>, tensor<4x64xf32> -> tensor<4x64xf32>
   return %v, %r : tensor<4x64xf32>, tensor<4x4xf32>
 }
+
+// The product of a convolution, seen as an image, is finished where it lies: a weight is on its left. Not where the image is read again, nor another's product.
+// CHECK-LABEL: @convolution
+// CHECK: nn.fused "relu_0_over0"(%{{.*}}) {in_place = array<i64: 0>}
+// CHECK-NOT: in_place
+func.func @convolution(%x: tensor<2x6x16xf32>, %k: tensor<8x6xf32>) -> (tensor<2x8x4x4xf32>, tensor<2x8x4x4xf32>, tensor<2x8x16xf32>, tensor<2x8x4x4xf32>) {
+  %w = nn.parameter "w" {value = dense<1.0> : tensor<8x6xf32>} : tensor<8x6xf32>
+  %p = nn.matmul %w, %x : tensor<8x6xf32>, tensor<2x6x16xf32> -> tensor<2x8x16xf32>
+  %i = nn.reshape %p : tensor<2x8x16xf32> -> tensor<2x8x4x4xf32>
+  %r = nn.fused "relu_0" (%i) : (tensor<2x8x4x4xf32>) -> tensor<2x8x4x4xf32> {
+  ^bb0(%a: tensor<2x8x4x4xf32>):
+    %0 = nn.relu %a : tensor<2x8x4x4xf32> -> tensor<2x8x4x4xf32>
+    nn.yield %0 : tensor<2x8x4x4xf32>
+  }
+  %s = nn.exp %r : tensor<2x8x4x4xf32> -> tensor<2x8x4x4xf32>
+  %q = nn.matmul %w, %x : tensor<8x6xf32>, tensor<2x6x16xf32> -> tensor<2x8x16xf32>
+  %j = nn.reshape %q : tensor<2x8x16xf32> -> tensor<2x8x4x4xf32>
+  %t = nn.fused "relu_1" (%j) : (tensor<2x8x4x4xf32>) -> tensor<2x8x4x4xf32> {
+  ^bb0(%a: tensor<2x8x4x4xf32>):
+    %0 = nn.relu %a : tensor<2x8x4x4xf32> -> tensor<2x8x4x4xf32>
+    nn.yield %0 : tensor<2x8x4x4xf32>
+  }
+  %u = nn.exp %t : tensor<2x8x4x4xf32> -> tensor<2x8x4x4xf32>
+  %v = nn.exp %q : tensor<2x8x16xf32> -> tensor<2x8x16xf32>
+  %y = nn.matmul %k, %x : tensor<8x6xf32>, tensor<2x6x16xf32> -> tensor<2x8x16xf32>
+  %l = nn.reshape %y : tensor<2x8x16xf32> -> tensor<2x8x4x4xf32>
+  %z = nn.fused "relu_2" (%l) : (tensor<2x8x4x4xf32>) -> tensor<2x8x4x4xf32> {
+  ^bb0(%a: tensor<2x8x4x4xf32>):
+    %0 = nn.relu %a : tensor<2x8x4x4xf32> -> tensor<2x8x4x4xf32>
+    nn.yield %0 : tensor<2x8x4x4xf32>
+  }
+  %o = nn.exp %z : tensor<2x8x4x4xf32> -> tensor<2x8x4x4xf32>
+  return %s, %u, %v, %o : tensor<2x8x4x4xf32>, tensor<2x8x4x4xf32>, tensor<2x8x16xf32>, tensor<2x8x4x4xf32>
+}
