@@ -1,9 +1,9 @@
 // Updates of parameters and states in place: the region that computes the next value of one reads it at the same elements
 // and is its last reader, so that lower need not copy it back at the end of a step. So are the largest temporaries: logits
 // become their gradient where they are.
-#include "compiler/ImplicitWindows.h"
 #include "compiler/Accumulations.h"
 #include "compiler/Dialect/NN/Ports.h"
+#include "compiler/ImplicitWindows.h"
 #include "compiler/Providers.h"
 #include "passes/Kernels/Elements/RowComposites.h"
 #include "passes/Kernels/Fusion/InPlace.h"
@@ -148,7 +148,7 @@ void writeOverTemporaries(Block &block) {
       for (auto [number, operand] : llvm::enumerate(region.getOperands())) {
         auto isSame = [&, value = operand](Value other) { return aliasRoot(other) == aliasRoot(value); };
         if (inPlace[result.getResultNumber()] >= 0 || llvm::is_contained(inPlace, int64_t(number)) ||
-            (2 * elementsOf(result) < largest && !isFinished(region, number)) ||
+            (2 * elementsOf(result) < largest && !isFinished(region, number) && convolvedFrom(operand) == operand) ||
             operand.getType() != result.getType() || llvm::count_if(region.getOperands(), isSame) > 1 ||
             !diesIn(region, operand) || !isReadBy(result, [](Operation *) { return true; }) ||
             !kernels::canWriteOver(region, result.getResultNumber(), unsigned(number)))
