@@ -21,12 +21,13 @@ static int64_t bytesOf(Value value) {
   return type.getNumElements() * elementBytes(type);
 }
 
-/// Whether an op shows what its operand holds: a reshape, windows, or the padding in front of these. Where gradients read it,
-/// the image is kept, which a window shows several times over.
-static bool showsOperand(Operation *op) {
+/// Windows, or the padding in front of them. Where gradients read these, the image is kept, which they show several times
+/// over.
+static bool isOfWindows(Operation *op) {
   auto isWindow = [](Operation *user) { return isa<nn::WindowOp>(user); };
-  return isBufferAlias(op) || isWindow(op) || (isa<nn::PadOp>(op) && llvm::all_of(op->getUsers(), isWindow));
+  return isWindow(op) || (isa<nn::PadOp>(op) && llvm::all_of(op->getUsers(), isWindow));
 }
+static bool showsOperand(Operation *op) { return isBufferAlias(op) || isOfWindows(op); }
 
 double repetitionCost(Operation *op) {
   if (showsOperand(op))
@@ -143,7 +144,8 @@ KeptValues chooseKept(const ForwardPart &part, RecomputePolicy policy,
                 !isRepeatable(op) ? MinimumCut::unlimited : isGather ? 0 : capacityOf(repetitionCost(op)));
     for (Value result : op->getResults()) {
       double bytes = isFree ? 0 : double(bytesOf(result) * part.slots);
-      cut.addEdge(node->second, nodeOfValue[result], isGather ? MinimumCut::unlimited : capacityOf(price * bytes));
+      cut.addEdge(node->second, nodeOfValue[result],
+                  isGather || isOfWindows(op) ? MinimumCut::unlimited : capacityOf(price * bytes));
     }
     for (Value operand : op->getOperands())
       if (auto made = nodeOfValue.find(operand); made != nodeOfValue.end())

@@ -98,10 +98,16 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=2:data">} {
 
 // -----
 
-// What backward reads of windows is their image, whatever the policy: 4 x 8 numbers are kept in two slots, not 4 x 3 x 6. Padding with zeros is the image's as well.
-// CHECK: hpc.kept_bytes = array<i64: 256>
-// CHECK: %[[F:.*]]:2 = pipe.stage 0 forward
-// CHECK: pipe.stage 0 backward(%[[F]]#1)
+// What backward reads of windows is their image: 4 x 8 numbers are kept in two slots, not 4 x 3 x 8. The padding with zeros is the image's as well; full makes the image again.
+// CHECK: hpc.kept_bytes = array<i64:
+// NONE-SAME: 256>
+// ATTENTION-SAME: 256>
+// FULL-SAME: 0>
+// NONE: %[[F:.*]]:2 = pipe.stage 0 forward
+// NONE: pipe.stage 0 backward(%[[F]]#1)
+// FULL: pipe.stage 0 backward
+// FULL: nn.tanh
+// ATTENTION: pipe.stage 0 backward
 // CHECK: %[[PB:.*]] = nn.pad
 // CHECK: nn.window %[[PB]]
 #x = #dist.sharding<"[8@mb, 8]">
