@@ -50,8 +50,9 @@ def NarrowReshards : PartitionPass<"hpc-narrow-reshards"> {
         // becomes
         %c = nn.cast %w : tensor<8x8xf32, #dist.sharding<"[8@dp, 8]">> -> tensor<8x8xbf16, #dist.sharding<"[8@dp, 8]">>
         %n = dist.reshard %c : ... -> tensor<8x8xbf16, #dist.sharding<"[8, 8]">>
-        %y = nn.matmul %x, %n : tensor<4x8xbf16>, tensor<8x8xbf16> -> tensor<4x8xbf16, #dist.sharding<"[4, 8] partial{tp}">>
-        %r = dist.reshard %y : ... -> tensor<4x8xbf16, #dist.sharding<"[4, 8]">>
+        %y = nn.matmul %x, %n : tensor<4x8xbf16>, tensor<8x8xbf16> -> tensor<4x8xf32, #dist.sharding<"[4, 8] partial{tp}">>
+        %t = nn.cast %y {nn.rounds_terms} : ... -> tensor<4x8xbf16, #dist.sharding<"[4, 8] partial{tp}">>
+        %r = dist.reshard %t : ... -> tensor<4x8xbf16, #dist.sharding<"[4, 8]">>
         %s = nn.cast %r : tensor<4x8xbf16> -> tensor<4x8xf32>
   }];
 }

@@ -39,10 +39,11 @@ module attributes {dist.mesh = #dist.mesh<"dp=2:data">} {
 
 // -----
 
-// Each rank's term of a product of a bf16 weight is rounded by the product, and what arrives is widened. Of two products the sum is rounded.
+// Each rank's term of a product of a bf16 weight is rounded, and what arrives is widened. Of two products the sum is rounded.
 // CHECK-LABEL: func.func @terms
-// CHECK: %[[ONE:.*]] = nn.matmul {{.*}} -> tensor<4x6xbf16, #dist.sharding<"[4, 6] partial{tp}">>
-// CHECK: %[[SUM:.*]] = dist.reshard %[[ONE]] {{.*}} -> tensor<4x6xbf16, #dist.sharding<"[4, 6]">>
+// CHECK: %[[ONE:.*]] = nn.matmul {{.*}} -> tensor<4x6xf32, #dist.sharding<"[4, 6] partial{tp}">>
+// CHECK-NEXT: %[[TERM:.*]] = nn.cast %[[ONE]] {nn.rounds_terms} : {{.*}} -> tensor<4x6xbf16, #dist.sharding<"[4, 6] partial{tp}">>
+// CHECK: %[[SUM:.*]] = dist.reshard %[[TERM]] {{.*}} -> tensor<4x6xbf16, #dist.sharding<"[4, 6]">>
 // CHECK: %[[WIDE:.*]] = nn.cast %[[SUM]] : tensor<4x6xbf16, {{.*}} -> tensor<4x6xf32
 // CHECK: %[[TWO:.*]] = nn.add {{.*}} : tensor<4x6xf32, #dist.sharding<"[4, 6] partial{tp}">>
 // CHECK-NEXT: %[[ROUNDED:.*]] = nn.cast %[[TWO]] {nn.rounds_terms} : {{.*}} -> tensor<4x6xbf16, #dist.sharding<"[4, 6] partial{tp}">>
