@@ -218,7 +218,7 @@ const FaultOfPlan planFaults[] = {
     {"GemmOverTooLittle", contractLess, {}, {"plan differs at ONNX node 'node_addmm_5'", "rank"}},
     {"AllReduceOfHalf", reduceLess, {}, {"plan differs at ONNX node 'node_addmm_5'"}},
     {"ReceiveOfHalf", receiveLess, {"expects", "node_add_15"}, {}},
-    {"OutputUnowned", disown, {"output 'logits'", "stored by nobody"}, {}},
+    {"OutputUnowned", disown, {"output 'logits'", "stored by no rank"}, {}},
     {"RowsOfOtherMicroBatch", sameRows, {}, {"node_embedding", "micro-batch 1"}},
     // Bias and GELU are one region, which ends in node_mul_55.
     {"BiasOfOtherBlock", otherBias, {}, {"plan differs at ONNX node 'node_mul_55'"}},
