@@ -10,7 +10,7 @@ namespace hpc {
 namespace {
 
 /// "12,345,678"
-std::string number(int64_t value) {
+std::string decimal(int64_t value) {
   std::string digits = std::to_string(value);
   for (int64_t at = int64_t(digits.size()) - 3; at > 0; at -= 3)
     digits.insert(size_t(at), ",");
@@ -45,25 +45,25 @@ std::string describeCounts(const plan::Plan &plan, const std::vector<null::Count
     const Counts &one = counts[size_t(rank)];
     std::vector<std::string> numbers;
     for (int64_t Counts::*field : fields) {
-      numbers.push_back(number(one.*field));
+      numbers.push_back(decimal(one.*field));
       all.*field += one.*field;
     }
     work.addFor(rank, std::move(numbers));
     const plan::MemoryFacts &bytes = memory[size_t(rank / plan.ranksPerStage())];
-    held.addFor(rank, {number(bytes.weight), number(bytes.state), number(bytes.step), number(bytes.slot),
-                    number(bytes.temp), number(bytes.total()), number(bytes.host)});
+    held.addFor(rank, {decimal(bytes.weight), decimal(bytes.state), decimal(bytes.step), decimal(bytes.slot),
+                    decimal(bytes.temp), decimal(bytes.total()), decimal(bytes.host)});
     for (const auto &[kind, traffic] : one.traffic) {
-      moved.addFor(rank, {kind.first, overText(kind.second), number(traffic.calls), number(traffic.bytes)});
+      moved.addFor(rank, {kind.first, overText(kind.second), decimal(traffic.calls), decimal(traffic.bytes)});
       all.traffic[kind].calls += traffic.calls;
       all.traffic[kind].bytes += traffic.bytes;
     }
   }
   std::vector<std::string> sums = {"all"};
   for (int64_t Counts::*field : fields)
-    sums.push_back(number(all.*field));
+    sums.push_back(decimal(all.*field));
   work.add(std::move(sums));
   for (const auto &[kind, traffic] : all.traffic)
-    moved.add({"all", kind.first, overText(kind.second), number(traffic.calls), number(traffic.bytes)});
+    moved.add({"all", kind.first, overText(kind.second), decimal(traffic.calls), decimal(traffic.bytes)});
   return heading(plan) + "\n" + work.text() + "\n" + held.text() + (all.traffic.empty() ? "" : "\n" + moved.text());
 }
 
