@@ -126,7 +126,7 @@ std::string devicesText(const ShardingSpec &spec) {
   return "[" + text + "]";
 }
 
-/// What a configuration's name spells: "dp=1 pp=2 tp=2".
+/// The degrees in a configuration's name, "dp=1 pp=2 tp=2"; nullopt where it is another text.
 std::optional<dist::Mesh> degreesIn(const std::string &name) {
   dist::Mesh degrees = dist::degreesOf();
   std::istringstream words(name);

@@ -15,8 +15,8 @@ bool isApproximate(Operation *op, DType dtype);
 /// A step of a composite that rounds to 16 bits: a kernel or a library that computes the composite whole may leave it out.
 std::vector<double> freedomOfRounding(Operation *op, ArrayRef<const Tensor *> operands, const Tensor &sample);
 
-/// What a product may lose where each rank rounds its term of the sum to bf16, and the sum is rounded. Terms of unrelated factors have the size of
-/// their norms over the root of the number of products; what related ones add up to is in the result.
+/// The error of a product if each rank rounds its term of the sum to bf16 and the sum is rounded again. The size of a term of unrelated factors is
+/// the product of their norms over the root of the number of terms; related factors add up to the result itself.
 Expected<std::vector<double>> freedomOfTerms(Operation *op, ArrayRef<const Tensor *> operands, unsigned result, const Tensor &sample);
 
 /// For each element of a result how far a plan may be from any other by its freedom in this op alone; empty: not at all.

@@ -30,7 +30,7 @@ namespace hpc {
 
 // ---- load ---------------------------------------------------------------------------------------
 
-/// A dumped phase carries the options that it was made with; a program without them takes those of the command request.
+/// A dumped phase carries the options that it was made with; a program without them takes those of the request.
 Status Compilation::takeOptions() {
   DictionaryAttr given = request.options.toAttribute(&context);
   Attribute attribute = (*module)->getAttr(optionsAttrName);

@@ -137,7 +137,7 @@ static Value overlap(GradientBuilder &b, Value x, int64_t stride, int64_t dilati
   SmallVector<int64_t> lead(shapeOf(x));
   int64_t inner = lead.pop_back_val(), count = lead.pop_back_val(), size = lead.pop_back_val();
   size_t rank = lead.size();
-  // What is narrower is rounded once, after the sum.
+  // Narrower types are rounded once, after the sum.
   Type type = tensorType(x).getElementType();
   if ((type.isF32() || type.isF64()) && (stride == 1 || dilation == 1) && int64_t(llvm::divideCeil(size, stride)) <= mostRows)
     return addRows(b, x, stride, dilation);

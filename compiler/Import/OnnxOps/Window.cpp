@@ -178,7 +178,7 @@ static Value overlapOne(NodeImport &n, Value x, int64_t stride, int64_t dilation
   int64_t inner = shape.pop_back_val(), count = shape.pop_back_val(), size = shape.pop_back_val();
   SmallVector<int64_t> lead = shape;
   size_t rank = lead.size();
-  // What is narrower is rounded once, after the sum.
+  // Narrower types are rounded once, after the sum.
   if ((n.b.dtype(x) == DType::F32 || n.b.dtype(x) == DType::F64) && (stride == 1 || dilation == 1) && size > 0 && count > 0 &&
       ceilDiv(size, stride) <= mostRows && plan::multiplySizes(plan::addSizes(count, size), plan::addSizes(stride, dilation)) <= mostSteps)
     return addRows(n, x, stride, dilation);
