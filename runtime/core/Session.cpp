@@ -1,4 +1,4 @@
-// Threads that wait for a task, do it for their rank and report; and the two tasks there are: prepare and run.
+// Threads that wait for a task and do it for their rank; and the two tasks there are: prepare and run.
 #include "runtime/core/Session.h"
 
 #include "runtime/base/CountText.h"
@@ -25,39 +25,38 @@ Session::Session(const plan::Plan &plan, std::unique_ptr<Backend> backend, Sessi
 }
 
 Session::~Session() {
-  {
-    std::lock_guard<std::mutex> lock(mutex);
-    task = nullptr;
-    ++generation;
-  }
-  begin.notify_all();
+  task = nullptr;
+  generation.add(1);
+  release(ranks.front());
   for (std::thread &thread : threads)
     thread.join();
 }
 
 void Session::work(Rank &rank) {
-  uint64_t seen = 0;
+  uint32_t seen = 0;
   while (true) {
-    {
-      std::unique_lock<std::mutex> lock(mutex);
-      begin.wait(lock, [&] { return generation != seen; });
-      seen = generation;
-      if (!task)
-        break;
-    }
-    try {
-      rank.status = task(rank);
-    } catch (const std::bad_alloc &) {
-      rank.status = Status::error(ErrorKind::Capacity, rankText(rank.place) + ": this machine has no more memory; " +
-                                                           "compile for a smaller batch or for more ranks");
-    }
-    if (!rank.status.ok() && isRunning)
-      backend->fail(rank.status);
-    std::lock_guard<std::mutex> lock(mutex);
-    if (--busy == 0)
-      end.notify_all();
+    seen = generation.waitWhile(seen, spins);
+    if (!task)
+      break;
+    doTask(rank);
+    busy.add(uint32_t(-1));
   }
-  // In the reverse order of their making, on the thread that made them.
+  release(rank);
+}
+
+void Session::doTask(Rank &rank) noexcept {
+  try {
+    rank.status = task(rank);
+  } catch (const std::bad_alloc &) {
+    rank.status = Status::error(ErrorKind::Capacity, rankText(rank.place) + ": this machine has no more memory; " +
+                                                         "compile for a smaller batch or for more ranks");
+  }
+  if (!rank.status.ok() && isRunning)
+    backend->fail(rank.status);
+}
+
+/// In the reverse order of their making, on the thread that made them.
+void Session::release(Rank &rank) {
   rank.executor.reset();
   rank.arena.reset();
   rank.communicator.reset();
@@ -66,12 +65,12 @@ void Session::work(Rank &rank) {
 }
 
 void Session::onAllRanks(std::function<Status(Rank &)> newTask) {
-  std::unique_lock<std::mutex> lock(mutex);
   task = std::move(newTask);
-  busy = ranks.size();
-  ++generation;
-  begin.notify_all();
-  end.wait(lock, [&] { return busy == 0; });
+  busy.set(uint32_t(threads.size()));
+  generation.add(1);
+  doTask(ranks.front());
+  while (uint32_t left = busy.value())
+    busy.waitWhile(left, spins);
 }
 
 Status Session::prepare(Rank &rank) {
@@ -109,9 +108,10 @@ Status Session::start() {
   if (!opened.ok())
     return opened.status();
   weights.emplace(std::move(*opened));
+  spins = backend->hasCoreForEach() ? WaitWord::spinsOfOwnCore : 0;
   try {
-    for (Rank &rank : ranks)
-      threads.emplace_back([this, &rank] { work(rank); });
+    for (size_t i = 1; i < ranks.size(); ++i)
+      threads.emplace_back([this, &rank = ranks[i]] { work(rank); });
   } catch (const std::system_error &error) {
     return Status::error(ErrorKind::Capacity, "cannot start " + std::to_string(ranks.size()) +
                                                   " threads, one per rank: " + error.what());

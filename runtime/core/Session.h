@@ -1,15 +1,14 @@
-// A plan that is being run by this process: owns its ranks, all of the world's or some, and is the only creator of
-// threads: each rank's own, and its helpers (ThreadPool). A session is used from one thread; a run that failed leaves it ready for the next, but for
-// what it had written to states by then.
+// A plan that is being run by this process: owns its ranks, all of the world's or some, and is the only creator of threads: one for each rank but
+// the first, which the caller's thread does, and their helpers (ThreadPool). A session is made, used and destroyed by one thread; a run that failed
+// leaves it ready for the next, but for what it had written to states by then.
 #pragma once
 
+#include "runtime/base/Futex.h"
 #include "runtime/core/Executor.h"
 #include "runtime/core/SavedTensors.h"
 #include "runtime/core/Weights.h"
 
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <thread>
 
@@ -80,9 +79,11 @@ private:
   Status prepare(Rank &rank);
   void shapeOutputs(std::vector<Array> &outputs, Outputs wanted) const;
   void work(Rank &rank);
+  void doTask(Rank &rank) noexcept;
+  static void release(Rank &rank);
   Status readPieces(Rank &rank, const SavedTensor &tensor, Array &whole);
   Status receivePieces(Rank &rank, const SavedTensor &tensor, Array &whole);
-  /// Runs `task` on the threads of this process's ranks and waits for all of them.
+  /// Runs `task` on the threads of this process's ranks, the first one's here, and waits for all of them.
   void onAllRanks(std::function<Status(Rank &)> task);
 
   const plan::Plan &plan;
@@ -94,12 +95,11 @@ private:
   ExecutorOptions executorOptions;
 
   std::vector<Rank> ranks;
-  std::vector<std::thread> threads;
-  std::mutex mutex;
-  std::condition_variable begin, end;
-  std::function<Status(Rank &)> task; ///< empty: the threads leave
-  uint64_t generation = 0;
-  size_t busy = 0;
+  std::vector<std::thread> threads;   ///< of all ranks but the first
+  std::function<Status(Rank &)> task; ///< empty: the threads leave; written while none of them works
+  WaitWord generation;                ///< each task is one more
+  WaitWord busy;                      ///< threads that are at the task
+  int spins = 0;                      ///< as for WaitWord::waitWhile
   bool isRunning = false; ///< the task is a step, in which ranks wait for each other
 };
 

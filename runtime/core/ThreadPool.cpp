@@ -3,7 +3,6 @@
 #include "runtime/core/ThreadPool.h"
 
 #include "runtime/base/CountText.h"
-#include "runtime/base/Futex.h"
 
 #include <algorithm>
 #include <system_error>
@@ -12,7 +11,7 @@ namespace hpc {
 
 Expected<std::unique_ptr<ThreadPool>> ThreadPool::create(int64_t threads, bool spins) {
   auto pool = std::make_unique<ThreadPool>();
-  pool->spins = spins ? 4000 : 0;
+  pool->spins = spins ? WaitWord::spinsOfOwnCore : 0;
   try {
     pool->helpers.reserve(size_t(std::max<int64_t>(0, threads - 1)));
     pool->shares = std::make_unique<Share[]>(size_t(std::max<int64_t>(1, threads)));
@@ -27,8 +26,7 @@ Expected<std::unique_ptr<ThreadPool>> ThreadPool::create(int64_t threads, bool s
 
 ThreadPool::~ThreadPool() {
   leaving.store(true);
-  generation.fetch_add(1);
-  futexWake(generation);
+  generation.add(1);
   for (std::thread &helper : helpers)
     helper.join();
 }
@@ -58,10 +56,7 @@ Status ThreadPool::run(const Job &given) {
   running = true;
   share();
   state.store(open, std::memory_order_release);
-  // Sequentially consistent on both sides: either the sleeper is seen here, or it sees the new generation there.
-  generation.fetch_add(1);
-  if (sleepers.load() > 0)
-    futexWake(generation, int(std::min<int64_t>(int64_t(helpers.size()), (given.items - 1) / given.grain)));
+  generation.add(1, int(std::min<int64_t>(int64_t(helpers.size()), (given.items - 1) / given.grain)));
   doPieces(0);
   state.fetch_and(~open, std::memory_order_acq_rel);
   waitForHelpers();
@@ -143,19 +138,7 @@ void ThreadPool::waitForHelpers() {
 void ThreadPool::help(int64_t thread) {
   uint32_t seen = 0;
   while (true) {
-    int left = spins;
-    uint32_t now;
-    while ((now = generation.load(std::memory_order_acquire)) == seen) {
-      if (left > 0) {
-        --left;
-        __builtin_ia32_pause();
-      } else {
-        sleepers.fetch_add(1);
-        futexWait(generation, seen);
-        sleepers.fetch_sub(1);
-      }
-    }
-    seen = now;
+    seen = generation.waitWhile(seen, spins);
     if (leaving.load())
       return;
     if (enter()) {

@@ -4,6 +4,7 @@
 // may depend on its items alone.
 #pragma once
 
+#include "runtime/base/Futex.h"
 #include "runtime/base/Status.h"
 
 #include <atomic>
@@ -68,8 +69,7 @@ private:
   Job job;
   bool running = false; ///< written while no helper is inside
 
-  alignas(64) std::atomic<uint32_t> generation{0}; ///< helpers sleep on it; each job is one more
-  std::atomic<int> sleepers{0};
+  alignas(64) WaitWord generation; ///< helpers wait for it; each job is one more
   std::atomic<bool> leaving{false};
   alignas(64) std::atomic<uint32_t> state{0}; ///< helpers inside the job, and `open` while more may enter
   std::atomic<bool> callerSleeps{false};

@@ -4,7 +4,6 @@
 
 #include "runtime/backend/host/PostedCollective.h"
 #include "runtime/base/CountText.h"
-#include "runtime/base/Futex.h"
 
 #include <cstring>
 
@@ -14,36 +13,21 @@ Signal::Signal(Rendezvous &owner) : owner(owner) {
   std::lock_guard<std::mutex> lock(owner.mutex);
   owner.signals.push_back(this);
   if (owner.hasFailed)
-    word = failedBit;
+    word.set(failedBit);
 }
 
 void Signal::set(uint32_t value) {
   // Keeps the failed bit, which another thread may be setting.
-  uint32_t old = word.load(std::memory_order_relaxed);
-  while (!word.compare_exchange_weak(old, (old & failedBit) | value))
-    ;
-  // Sequentially consistent on both sides: either the sleeper is seen here, or it sees the new word there.
-  if (sleepers.load() > 0)
-    futexWake(word);
+  word.change([&](std::atomic<uint32_t> &bits) {
+    uint32_t old = bits.load(std::memory_order_relaxed);
+    while (!bits.compare_exchange_weak(old, (old & failedBit) | value))
+      ;
+  });
 }
 
 Status Signal::waitWhile(uint32_t seen) const {
-  int spins = owner.spinCount;
-  while (true) {
-    uint32_t now = word.load(std::memory_order_acquire);
-    if ((now & ~failedBit) != seen)
-      return Status::success();
-    if (now & failedBit)
-      return owner.status();
-    if (spins > 0) {
-      --spins;
-      __builtin_ia32_pause();
-    } else {
-      sleepers.fetch_add(1);
-      futexWait(word, now);
-      sleepers.fetch_sub(1);
-    }
-  }
+  uint32_t now = word.waitWhile(seen, owner.spinCount);
+  return (now & ~failedBit) != seen ? Status::success() : owner.status();
 }
 
 void Rendezvous::fail(Status error) {
@@ -53,8 +37,7 @@ void Rendezvous::fail(Status error) {
   first = std::move(error);
   hasFailed.store(true, std::memory_order_release);
   for (Signal *signal : signals) {
-    signal->word.fetch_or(Signal::failedBit, std::memory_order_acq_rel);
-    futexWake(signal->word);
+    signal->word.change([](std::atomic<uint32_t> &bits) { bits.fetch_or(Signal::failedBit); });
   }
 }
 
@@ -68,7 +51,7 @@ void Rendezvous::reset() {
   hasFailed = false;
   first = Status::success();
   for (Signal *signal : signals)
-    signal->word = 0;
+    signal->word.set(0);
 }
 
 Status Barrier::arrive() {

@@ -2,6 +2,7 @@
 // The first error wakes everybody: each wait then returns that error, so no rank is left waiting for one that gave up.
 #pragma once
 
+#include "runtime/base/Futex.h"
 #include "runtime/base/Status.h"
 
 #include <atomic>
@@ -21,7 +22,7 @@ public:
   explicit Signal(Rendezvous &owner);
   Signal(const Signal &) = delete;
 
-  uint32_t value() const { return word.load(std::memory_order_acquire) & ~failedBit; }
+  uint32_t value() const { return word.value() & ~failedBit; }
   /// Sets the value and wakes the sleepers. What the caller wrote before is visible to them.
   void set(uint32_t value);
   /// Returns when the value is no longer `seen`, or with the error that ended the step.
@@ -32,15 +33,14 @@ private:
   static constexpr uint32_t failedBit = 1u << 31;
 
   Rendezvous &owner;
-  std::atomic<uint32_t> word{0};
-  mutable std::atomic<int> sleepers{0};
+  WaitWord word;
 };
 
 /// The meeting point of a world. Signals register here when they are made and live as long as it.
 class Rendezvous {
 public:
   /// `spin`: threads look at a word a few thousand times before they sleep; wise when each thread has a core.
-  explicit Rendezvous(bool spin) : spinCount(spin ? 4000 : 0) {}
+  explicit Rendezvous(bool spin) : spinCount(spin ? WaitWord::spinsOfOwnCore : 0) {}
 
   bool spins() const { return spinCount > 0; }
 
