@@ -14,6 +14,8 @@ bool isWhole(const Tensor &tensor) {
 }
 
 LinearClause::Kind linearity(Operation *op) {
+  if (isa<nn::DivOp>(op) && isa<FloatType>(nn::tensorType(op->getResult(0)).getElementType()))
+    return LinearClause::Product; // in its dividend; its rule says that of few divisors, for the terms of a sum
   auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
   return ruled ? ruled.getShardingRule().linear.kind : LinearClause::None;
 }

@@ -62,9 +62,20 @@ ShardingRule SelectOp::getShardingRule() {
 }
 LogicalResult SelectOp::verify() { return verifyElementwise(*this); }
 
+/// A constant of real numbers, none of them zero.
+static bool isLiteralNonzero(Value value) {
+  auto constant = value.getDefiningOp<ConstantOp>();
+  auto elements = constant ? dyn_cast<DenseElementsAttr>(constant.getValue()) : DenseElementsAttr();
+  if (!elements || !isa<FloatType>(elements.getElementType()))
+    return false;
+  return elements.isSplat() ? !elements.getSplatValue<APFloat>().isZero()
+                            : llvm::none_of(elements.getValues<APFloat>(), [](const APFloat &number) { return number.isZero(); });
+}
+
+/// A term divided by 0 is an infinity of its own sign, and infinities of both signs add up to NaN where the sum divided by
+/// 0 is an infinity. So only a divisor that is known lets terms pass.
 LinearClause linearInDividend(Operation *op) {
-  bool isReal = isa<FloatType>(tensorType(op->getOperand(0)).getElementType());
-  return isReal ? LinearClause{LinearClause::Product, {0}} : LinearClause{};
+  return isLiteralNonzero(op->getOperand(1)) ? LinearClause{LinearClause::Product, {0}} : LinearClause{};
 }
 
 ShardingRule CastOp::getShardingRule() {

@@ -139,3 +139,30 @@ module attributes {dist.mesh = #dist.mesh<"dp=2:data">} {
     return %e, %t : tensor<6x5xf32>, tensor<6x5xf32>
   }
 }
+
+// -----
+
+// The sum is taken after a division by constants, and before one by constants of which one is 0 or by what the program computes, since infinities of both signs add up to NaN.
+// CHECK-LABEL: dist.mesh = #mesh
+// CHECK-COUNT-2: nn.div {{.*}} -> tensor<2x6xf32, #dist.sharding<"[2, 6] partial{tp}">>
+// CHECK-COUNT-3: nn.div {{.*}} -> tensor<2x6xf32, #dist.sharding<"[2, 6]">>
+module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
+  func.func @main(%x: tensor<2x8xf32>, %d: tensor<f32>) -> (tensor<2x6xf32>, tensor<2x6xf32>, tensor<2x6xf32>, tensor<2x6xf32>, tensor<2x6xf32>) {
+    %w = nn.parameter "w" {value = dense<1.0> : tensor<8x6xf32>, dist.seed = #dist.sharding<"[8@tp, 6]">} : tensor<8x6xf32>
+    %eight = nn.constant dense<8.0> : tensor<f32> : tensor<f32>
+    %some = nn.constant dense<[[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]]> : tensor<1x6xf32> : tensor<1x6xf32>
+    %zero = nn.constant dense<0.0> : tensor<f32> : tensor<f32>
+    %one = nn.constant dense<[[1.0, 2.0, -0.0, 4.0, 5.0, 6.0]]> : tensor<1x6xf32> : tensor<1x6xf32>
+    %y0 = nn.matmul %x, %w : tensor<2x8xf32>, tensor<8x6xf32> -> tensor<2x6xf32>
+    %q0 = nn.div %y0, %eight : tensor<2x6xf32>, tensor<f32> -> tensor<2x6xf32>
+    %y1 = nn.matmul %x, %w : tensor<2x8xf32>, tensor<8x6xf32> -> tensor<2x6xf32>
+    %q1 = nn.div %y1, %some : tensor<2x6xf32>, tensor<1x6xf32> -> tensor<2x6xf32>
+    %y2 = nn.matmul %x, %w : tensor<2x8xf32>, tensor<8x6xf32> -> tensor<2x6xf32>
+    %q2 = nn.div %y2, %zero : tensor<2x6xf32>, tensor<f32> -> tensor<2x6xf32>
+    %y3 = nn.matmul %x, %w : tensor<2x8xf32>, tensor<8x6xf32> -> tensor<2x6xf32>
+    %q3 = nn.div %y3, %one : tensor<2x6xf32>, tensor<1x6xf32> -> tensor<2x6xf32>
+    %y4 = nn.matmul %x, %w : tensor<2x8xf32>, tensor<8x6xf32> -> tensor<2x6xf32>
+    %q4 = nn.div %y4, %d : tensor<2x6xf32>, tensor<f32> -> tensor<2x6xf32>
+    return %q0, %q1, %q2, %q3, %q4 : tensor<2x6xf32>, tensor<2x6xf32>, tensor<2x6xf32>, tensor<2x6xf32>, tensor<2x6xf32>
+  }
+}
