@@ -147,6 +147,8 @@ struct Builder {
       eachLetter([&](ShardingFactor &factor) { factor.reduction = kind; });
     else if (word == "index")
       eachLetter([](ShardingFactor &factor) { factor.isIndex = true; });
+    else if (word == "lookup")
+      eachLetter([](ShardingFactor &factor) { factor.isIndex = factor.isLookup = true; });
     else if (word == "internal")
       eachLetter([](ShardingFactor &factor) { factor.isInternal = true; });
     else if (word == "linear") {

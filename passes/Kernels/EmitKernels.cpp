@@ -35,11 +35,12 @@ bool runsBackwards(const plan::AttentionTensor &tensor) {
   return llvm::any_of(tensor.stride, [](int64_t stride) { return stride < 0; });
 }
 /// The description by which a library may compute a kernel. A bias that the region makes is in no buffer, so no library has it;
-/// nor has any scores that a mask replaces, keys in several parts or read through casts, a diagonal that begins behind the first query, a tensor that is
+/// nor has any scores that a mask replaces, keys in several parts or read through casts, a diagonal that begins behind the first query or that moves, a tensor that is
 /// read from its end, or this dropout's masks.
 std::optional<plan::Attention> describeAttention(nn::FusedOp region) {
   std::optional<kernels::AttentionRegion> found = kernels::findAttentionRegion(region);
-  if (!found || found->dropout || found->visible || (found->bias && !found->biasTensor) || found->causalOffset.value_or(0) < 0)
+  if (!found || found->dropout || found->visible || (found->bias && !found->biasTensor) || found->moves() ||
+      found->causalOffset.value_or(0) < 0)
     return std::nullopt;
   const kernels::AttentionKeys &keys = found->parts.front();
   if (found->parts.size() > 1 || !keys.key.casts.empty() || !keys.value.casts.empty())

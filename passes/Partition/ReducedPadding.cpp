@@ -40,7 +40,7 @@ std::optional<TailFill> tailFillOf(const OpSharding &sharding, unsigned operand,
     for (int index : dim) {
       const ShardingFactor &factor = sharding.rule.factors[index];
       const DimSharding &cut = sharding.factors[index];
-      if (!factor.reduction || factor.isIndex || !isCut(cut) || !hasPadding(cut, mesh))
+      if (!factor.reduction || factor.isLookup || !isCut(cut) || !hasPadding(cut, mesh))
         continue;
       if (!fill)
         fill = TailFill{{}, identityOf(*factor.reduction, elementType)};

@@ -11,8 +11,7 @@ struct TailFill {
   TypedAttr value;           ///< identity of the reduction: 0, or the lowest or highest value of the element type
 };
 
-/// What has to be in the padding of an operand, if the op reads it. An index factor is looked up, not walked: its
-/// padding is not read.
+/// What has to be in the padding of an operand, if the op reads it.
 std::optional<TailFill> tailFillOf(const dist::OpSharding &sharding, unsigned operand, Type elementType,
                                    const dist::Mesh &mesh);
 /// Whether the padding is `fill` already: inputs, and parameters that nothing writes, are zero there.

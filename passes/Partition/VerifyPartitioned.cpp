@@ -95,11 +95,11 @@ private:
   // ---- computation ------------------------------------------------------------------------------
 
   /// The op on global types, its constants beside it (a rule may look at a literal zero).
-  Operation *rebuildGlobal(Operation *op, unsigned numOperands, Block &scratch) {
+  Operation *rebuildGlobal(Operation *op, ArrayRef<Value> given, Block &scratch) {
     OpBuilder builder(op->getContext());
     builder.setInsertionPointToEnd(&scratch);
     SmallVector<Value> operands;
-    for (Value operand : op->getOperands().take_front(numOperands)) {
+    for (Value operand : given) {
       Value source = operand;
       while (source.getDefiningOp() && isCollective(source.getDefiningOp()))
         source = source.getDefiningOp()->getOperand(0);
@@ -116,19 +116,51 @@ private:
     return builder.create(state);
   }
 
+  /// The operands of the global form, and the offsets that partition has appended to them, or to their segments. An offset
+  /// that two segments have counts once.
+  struct Operands {
+    SmallVector<Value> global, offsets;
+  };
+  static std::optional<Operands> splitOperands(Operation *op) {
+    Operands split;
+    OperandRange rest = op->getOperands();
+    auto take = [&](size_t size, size_t numGlobal) {
+      llvm::append_range(split.global, rest.take_front(numGlobal));
+      for (Value offset : rest.slice(numGlobal, size - numGlobal))
+        if (!llvm::is_contained(split.offsets, offset))
+          split.offsets.push_back(offset);
+      rest = rest.drop_front(size);
+    };
+    constexpr StringRef segmentsName = "operandSegmentSizes";
+    if (auto segments = op->getAttrOfType<DenseI32ArrayAttr>(segmentsName)) {
+      auto global = dyn_cast_or_null<DenseI32ArrayAttr>(globalAttributes(op).get(segmentsName));
+      if (!global || global.size() != segments.size())
+        return std::nullopt;
+      for (auto [size, numGlobal] : llvm::zip(segments.asArrayRef(), global.asArrayRef())) {
+        if (numGlobal < 0 || numGlobal > size)
+          return std::nullopt;
+        take(size_t(size), size_t(numGlobal));
+      }
+    } else {
+      size_t numGlobal = rest.size();
+      while (numGlobal > 0 && rest[numGlobal - 1].getDefiningOp<OffsetOp>())
+        --numGlobal;
+      take(rest.size(), numGlobal);
+    }
+    return split;
+  }
+
   LogicalResult checkComputation(Operation *op) {
-    unsigned numOffsets = 0;
-    while (numOffsets < op->getNumOperands() &&
-           op->getOperand(op->getNumOperands() - 1 - numOffsets).getDefiningOp<OffsetOp>())
-      ++numOffsets;
-    unsigned numOperands = op->getNumOperands() - numOffsets;
+    std::optional<Operands> split = splitOperands(op);
+    if (!split)
+      return fail(op) << "has fewer operands than its global form";
     Block scratch;
-    Operation *global = rebuildGlobal(op, numOperands, scratch);
+    Operation *global = rebuildGlobal(op, split->global, scratch);
     auto ruled = cast<ShardingRuleOpInterface>(global);
 
     SmallVector<Sharding> operands, results;
     SmallVector<AxisNames> partials;
-    for (Value operand : op->getOperands().take_front(numOperands)) {
+    for (Value operand : split->global) {
       operands.push_back(shardingOf(operand));
       partials.push_back(operands.back().partial);
     }
@@ -145,12 +177,12 @@ private:
       else if (factor.combinesAtOnce() &&
                !axesWithRole(axesOf(cut), mesh, AxisRole::Time).empty())
         return fail(op) << "takes a " << name(*factor.reduction) << " over micro-batches, cut " << toString(cut);
-    if (failed(checkPartials(op, *sharding, partials)) || failed(checkPadding(op, *sharding, numOperands)))
+    if (failed(checkPartials(op, *sharding, partials)) || failed(checkPadding(op, *sharding, split->global)))
       return failure();
     for (ReduceKind kind : allReduceKinds)
       if (kind != ReduceKind::Sum && failed(checkCombined(op, *sharding, kind)))
         return failure();
-    return checkLocalForm(op, ruled, *sharding, numOperands);
+    return checkLocalForm(op, ruled, *sharding, *split);
   }
 
   /// Ops of every micro-batch read nothing that is known only at the end of the step.
@@ -186,10 +218,9 @@ private:
     return success();
   }
 
-  LogicalResult checkPadding(Operation *op, const OpSharding &sharding, unsigned numOperands) {
-    for (unsigned i = 0; i < numOperands; ++i) {
-      Value operand = op->getOperand(i);
-      std::optional<TailFill> fill = tailFillOf(sharding, i, nn::tensorType(operand).getElementType(), mesh);
+  LogicalResult checkPadding(Operation *op, const OpSharding &sharding, ArrayRef<Value> operands) {
+    for (auto [i, operand] : llvm::enumerate(operands)) {
+      std::optional<TailFill> fill = tailFillOf(sharding, unsigned(i), nn::tensorType(operand).getElementType(), mesh);
       if (!fill || hasPadding(operand, fill->value))
         continue;
       auto filled = operand.getDefiningOp<FillTailOp>();
@@ -227,23 +258,27 @@ private:
 
   /// localize() gives the very op that is there, offsets included.
   LogicalResult checkLocalForm(Operation *op, ShardingRuleOpInterface global, const OpSharding &sharding,
-                               unsigned numOperands) {
+                               const Operands &split) {
     SmallVector<DimSharding> indices;
     for (auto [factor, cut] : llvm::zip(sharding.rule.factors, sharding.factors))
       if (factor.isIndex && isCut(cut))
         indices.push_back(cut);
-    SmallVector<Value> offsets(op->getOperands().drop_front(numOperands));
+    ArrayRef<Value> offsets = split.offsets;
     if (offsets.size() != indices.size())
       return fail(op) << "reads " << indices.size() << " cut coordinates, but has " << offsets.size() << " offsets";
-    for (auto [offset, cut] : llvm::zip(offsets, indices))
-      if (normalize(offset.getDefiningOp<OffsetOp>().getDim().getValue(), mesh) != normalize(Sharding{{cut}, {}}, mesh))
+    for (auto [offset, cut] : llvm::zip(offsets, indices)) {
+      auto made = offset.getDefiningOp<OffsetOp>();
+      if (!made)
+        return fail(op) << "reads coordinates cut " << toString(cut) << " with what is no dist.offset";
+      if (normalize(made.getDim().getValue(), mesh) != normalize(Sharding{{cut}, {}}, mesh))
         return fail(op) << "reads coordinates cut " << toString(cut) << " with the offset of "
-                        << toString(offset.getDefiningOp<OffsetOp>().getDim().getValue());
+                        << toString(made.getDim().getValue());
+    }
     Block scratch;
     OpBuilder builder(op->getContext());
     builder.setInsertionPointToEnd(&scratch);
     Operation *again =
-        global.localize(builder, op->getOperands().take_front(numOperands), op->getResultTypes(), offsets);
+        global.localize(builder, split.global, op->getResultTypes(), offsets);
     for (NamedAttribute attr : again->getAttrs())
       if (!again->getDiscardableAttrDictionary().contains(attr.getName()) &&
           op->getAttr(attr.getName()) != attr.getValue())

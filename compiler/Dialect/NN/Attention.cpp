@@ -6,15 +6,7 @@
 namespace hpc::nn {
 
 ShardingRule AttentionOp::getShardingRule() {
-  // A causal query reads its own position, so q stays whole then.
-  std::string q = getCausalOffset() ? "Q" : "q";
-  std::string text = "b(gr)" + q + "D,bgKD,bgKx";
-  for (Value ofScores : {getBias(), getVisible()})
-    if (ofScores)
-      text += ",b(gr)" + q + "K";
-  text.append(getRandom().size(), ','); // of rank 0
-  text += "->b(gr)" + q + "x";
-  return buildRule(getRandom().empty() ? text : text + "; index bgr" + q, *this);
+  return buildRule(attentionRuleText(*this, "b(gr)qD,bgKD,bgKx", "->b(gr)qx"), *this);
 }
 
 Operation *AttentionOp::localize(OpBuilder &builder, ValueRange operands, TypeRange resultTypes, ValueRange offsets) {
@@ -23,7 +15,7 @@ Operation *AttentionOp::localize(OpBuilder &builder, ValueRange operands, TypeRa
 
 int64_t AttentionOp::getFlops() {
   ArrayRef<int64_t> query = shapeOf(getQuery()), value = shapeOf(getValue());
-  return countScores(query, value, getCausalOffset()) * (2 * (query[3] + value[3]) + 5);
+  return countScores(query, value, maskOf(*this)) * (2 * (query[3] + value[3]) + 5);
 }
 
 SmallVector<unsigned> AttentionOp::getNarrowOperands() { return {0, 1, 2}; }
@@ -44,7 +36,7 @@ LogicalResult AttentionOp::verify() {
     return emitOpError("(C4) query, key and value need one float element type and the result a float one, got ")
            << getQuery().getType() << ", " << getKey().getType() << ", " << getValue().getType() << " to "
            << getResult().getType();
-  if (failed(verifyAttentionDropout(*this)))
+  if (failed(verifyAttentionDropout(*this)) || failed(verifyAttentionPositions(*this, maskOf(*this))))
     return failure();
   return verifyAttentionMask(*this, operandsOf(*this), getHidden().has_value());
 }

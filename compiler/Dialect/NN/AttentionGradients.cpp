@@ -57,6 +57,8 @@ void AttentionOp::buildGradients(GradientBuilder &b) {
     if (getVisible())
       op.getVisibleMutable().assign(getVisible());
     op.setHiddenAttr(getHiddenAttr());
+    op.getQueryStartMutable().assign(getQueryStart());
+    op.getKeyStartMutable().assign(getKeyStart());
     if (std::optional<DropoutDraw> draw = dropoutOf(*this))
       addDropout(op, *draw);
     for (unsigned i = 0; i < 3; ++i)
@@ -79,15 +81,9 @@ void AttentionOp::buildGradients(GradientBuilder &b) {
 SmallVector<unsigned> AttentionGradOp::getNarrowOperands() { return {0, 1, 2, 3}; }
 
 ShardingRule AttentionGradOp::getShardingRule() {
-  std::string q = getCausalOffset() ? "Q" : "q";
-  std::string ofQuery = "b(gr)" + q + "D", text = ofQuery + ",bgKD,bgKx,b(gr)" + q + "x";
-  for (Value ofScores : {getBias(), getVisible()})
-    if (ofScores)
-      text += ",b(gr)" + q + "K";
-  text.append(getRandom().size(), ','); // of rank 0
   // Keys and values are read by every query of their group; the gradient of scores sums over the features of values.
-  text += "->" + ofQuery + ",bgKD,bgKx; sum r" + q + "x; linear 3";
-  return buildRule(getRandom().empty() ? text : text + "; index bgr" + q, *this);
+  return buildRule(
+      attentionRuleText(*this, "b(gr)qD,bgKD,bgKx,b(gr)qx", "->b(gr)qD,bgKD,bgKx; sum rqx; linear 3"), *this);
 }
 
 Operation *AttentionGradOp::localize(OpBuilder &builder, ValueRange operands, TypeRange resultTypes, ValueRange offsets) {
@@ -97,7 +93,7 @@ Operation *AttentionGradOp::localize(OpBuilder &builder, ValueRange operands, Ty
 /// Scores, their gradient, and a product for each result.
 int64_t AttentionGradOp::getFlops() {
   ArrayRef<int64_t> query = shapeOf(getQuery()), value = shapeOf(getValue());
-  return countScores(query, value, getCausalOffset()) * (2 * (3 * query[3] + 2 * value[3]) + 10);
+  return countScores(query, value, maskOf(*this)) * (2 * (3 * query[3] + 2 * value[3]) + 10);
 }
 
 LogicalResult AttentionGradOp::verify() {
@@ -109,7 +105,7 @@ LogicalResult AttentionGradOp::verify() {
     return emitOpError("(C1) shapes do not fit [b, h, q, d], [b, g, k, d], [b, g, k, x], [b, h, q, x]");
   if (key[1] == 0 ? query[1] != 0 : query[1] % key[1] != 0)
     return emitOpError("(C2) ") << key[1] << " key groups do not divide " << query[1] << " heads";
-  if (failed(verifyAttentionDropout(*this)))
+  if (failed(verifyAttentionDropout(*this)) || failed(verifyAttentionPositions(*this, maskOf(*this))))
     return failure();
   if (failed(verifyAttentionMask(*this, operandsOf(*this), getHidden().has_value())))
     return failure();

@@ -3,12 +3,12 @@
 
 namespace hpc::nn {
 
-int64_t countScores(ArrayRef<int64_t> query, ArrayRef<int64_t> value, std::optional<uint64_t> causalOffset) {
+int64_t countScores(ArrayRef<int64_t> query, ArrayRef<int64_t> value, const AttentionMask &mask) {
   int64_t queries = query[2], keys = value[2];
-  if (!causalOffset)
+  if (!mask.causalOffset || !mask.queryStart.empty() || !mask.keyStart.empty())
     return query[0] * query[1] * queries * keys;
   // Query i sees i + offset + 1 keys from `first` on, all of them from `last` on.
-  int64_t offset = std::clamp<int64_t>(int64_t(*causalOffset), -queries, keys);
+  int64_t offset = std::clamp<int64_t>(int64_t(*mask.causalOffset), -queries, keys);
   int64_t first = std::max<int64_t>(0, -offset), last = std::clamp<int64_t>(keys - offset - 1, first, std::max(first, queries));
   int64_t seen = (last - first) * (first + last + 2 * offset + 1) / 2 + (queries - last) * keys;
   return query[0] * query[1] * seen;
@@ -31,9 +31,21 @@ LogicalResult verifyAttentionMask(Operation *attention, const AttentionOperands 
   return success();
 }
 
+LogicalResult verifyAttentionPositions(Operation *attention, const AttentionMask &mask) {
+  for (auto [name, starts] : {std::pair("query_start", ArrayRef<Value>(mask.queryStart)),
+                              std::pair("key_start", ArrayRef<Value>(mask.keyStart))})
+    for (Value start : starts) {
+      if (!mask.causalOffset)
+        return attention->emitOpError("(C6) '") << name << "' needs 'causal_offset': nothing else reads positions";
+      if (tensorType(start).getRank() != 0 || tensorType(start).getElementType().isInteger(1))
+        return attention->emitOpError("(C6) '") << name << "' takes numbers of rank 0, got " << start.getType();
+    }
+  return success();
+}
+
 AttentionParts::AttentionParts(OpBuilder &builder, Location loc, AttentionOperands operands, AttentionMask mask,
                                std::optional<DropoutDraw> draw)
-    : builder(builder), loc(loc), mask(mask), draw(std::move(draw)), query(operands.query), key(operands.key), value(operands.value),
+    : builder(builder), loc(loc), mask(std::move(mask)), draw(std::move(draw)), query(operands.query), key(operands.key), value(operands.value),
       bias(operands.bias), visible(operands.visible), narrow(tensorType(query).getElementType()),
       wide(narrow.isF16() || narrow.isBF16() ? Type(builder.getF32Type()) : narrow) {
   ArrayRef<int64_t> q = shapeOf(query), k = shapeOf(key), v = shapeOf(value);
@@ -84,6 +96,15 @@ Value AttentionParts::number(double value) {
       builder, loc, DenseElementsAttr::get(RankedTensorType::get({}, wide), builder.getFloatAttr(wide, value)));
 }
 
+Value AttentionParts::sumOf(ArrayRef<Value> starts) {
+  Value sum;
+  for (Value start : starts) {
+    Value whole = converted(start, builder.getI64Type());
+    sum = sum ? Value(AddOp::create(builder, loc, sum, whole)) : whole;
+  }
+  return sum;
+}
+
 Value AttentionParts::maskedScores() {
   Value scores = product(query, key, /*transposeLhs=*/false, /*transposeRhs=*/true, wide);
   scores = MulOp::create(builder, loc, scores, number(mask.scale));
@@ -94,9 +115,9 @@ Value AttentionParts::maskedScores() {
   if (mask.causalOffset) {
     Type i64 = builder.getI64Type();
     int64_t queries = shapeOf(scores).drop_back().back(), keys = shapeOf(scores).back();
-    Value row =
-        IotaOp::create(builder, loc, RankedTensorType::get({queries, 1}, i64), Value(), 0, int64_t(*mask.causalOffset), 1);
-    Value column = IotaOp::create(builder, loc, RankedTensorType::get({1, keys}, i64), Value(), 1, 0, 1);
+    Value row = IotaOp::create(builder, loc, RankedTensorType::get({queries, 1}, i64), sumOf(mask.queryStart), 0,
+                               int64_t(*mask.causalOffset), 1);
+    Value column = IotaOp::create(builder, loc, RankedTensorType::get({1, keys}, i64), sumOf(mask.keyStart), 1, 0, 1);
     Value visible = CompareOp::create(builder, loc, ComparePredicate::ge, row, column);
     scores = SelectOp::create(builder, loc, visible, scores, number(-std::numeric_limits<double>::infinity()));
   }
@@ -111,7 +132,9 @@ Value AttentionParts::probabilities() {
 }
 
 Value AttentionParts::probabilitiesForGradient() {
-  const bool seesAlways = !bias && !visible && (!mask.causalOffset || int64_t(*mask.causalOffset) >= 0);
+  const bool isAtStart = mask.queryStart.empty() && mask.keyStart.empty();
+  const bool seesAlways =
+      !bias && !visible && (!mask.causalOffset || (isAtStart && int64_t(*mask.causalOffset) >= 0));
   if (mask.guarded || seesAlways)
     return probabilities();
   Value scores = maskedScores();

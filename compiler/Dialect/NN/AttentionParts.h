@@ -12,6 +12,7 @@ struct AttentionMask {
   double scale, hidden;
   std::optional<uint64_t> causalOffset;
   bool guarded;
+  SmallVector<Value> queryStart, keyStart; ///< their sums are the positions of the first query and the first key
 };
 /// The operands of an nn.attention or nn.attention_grad.
 template <typename Op> AttentionOperands operandsOf(Op op) {
@@ -19,14 +20,34 @@ template <typename Op> AttentionOperands operandsOf(Op op) {
 }
 template <typename Op> AttentionMask maskOf(Op op) {
   return {op.getScale().convertToDouble(), op.getHidden().value_or(llvm::APFloat(0.0)).convertToDouble(), op.getCausalOffset(),
-          op.getGuarded()};
+          op.getGuarded(), SmallVector<Value>(op.getQueryStart()), SmallVector<Value>(op.getKeyStart())};
+}
+
+/// The sharding rule of an attention: one term for each operand, then `results` and clauses. Queries may be cut while keys
+/// are whole.
+template <typename Op> std::string attentionRuleText(Op op, StringRef operands, StringRef results) {
+  std::string text = operands.str();
+  for (Value ofScores : {op.getBias(), op.getVisible()})
+    if (ofScores)
+      text += ",b(gr)qK";
+  text.append(op.getRandom().size() + op.getQueryStart().size() + op.getKeyStart().size(), ','); // of rank 0
+  text += results;
+  // A query's position decides what it sees, and with dropout what it drops.
+  std::string indices = op.getRandom().empty() ? "" : "bgr";
+  if (op.getCausalOffset() || !op.getRandom().empty())
+    indices += "q";
+  return indices.empty() ? text : text + "; index " + indices;
 }
 
 /// (C3): what broadcasts to the scores.
 LogicalResult verifyAttentionMask(Operation *attention, const AttentionOperands &operands, bool hasHidden);
 
-/// Scores of an attention that count: [b, h, q, d] with [b, g, k, x], less those that a causal mask hides.
-int64_t countScores(ArrayRef<int64_t> query, ArrayRef<int64_t> value, std::optional<uint64_t> causalOffset);
+/// (C6): positions are numbers that a causal mask reads.
+LogicalResult verifyAttentionPositions(Operation *attention, const AttentionMask &mask);
+
+/// Scores of an attention that count: [b, h, q, d] with [b, g, k, x], less those that a causal mask hides. All where the
+/// positions are known at run time alone: some rank, or some step, sees nearly as many.
+int64_t countScores(ArrayRef<int64_t> query, ArrayRef<int64_t> value, const AttentionMask &mask);
 
 /// Grouped heads get a dim of their own, along which keys and values broadcast: [b, g, r, q, d] and [b, g, 1, k, d].
 struct AttentionParts {
@@ -58,6 +79,7 @@ struct AttentionParts {
 
 private:
   Value maskedScores();
+  Value sumOf(ArrayRef<Value> starts); ///< an i64; null without any
 };
 
 } // namespace hpc::nn

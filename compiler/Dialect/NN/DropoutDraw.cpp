@@ -96,14 +96,25 @@ LogicalResult verifyAttentionDropout(Operation *attention) {
   return success();
 }
 
+static void addQueryStart(Operation *attention, Value start) {
+  if (auto op = dyn_cast<AttentionOp>(attention))
+    op.getQueryStartMutable().append(start);
+  else
+    cast<AttentionGradOp>(attention).getQueryStartMutable().append(start);
+}
+
 Operation *localizeAttention(Operation *attention, OpBuilder &builder, ValueRange operands, TypeRange resultTypes,
                              ValueRange offsets) {
   OperationState state(attention->getLoc(), attention->getName(), operands, resultTypes, attention->getAttrs());
   Operation *local = builder.create(state);
-  std::optional<DropoutDraw> draw = dropoutOf(attention), ofLocal = dropoutOf(local);
-  if (!draw || offsets.empty())
+  if (offsets.empty())
     return local;
-  // A dim that is cut is smaller than it was.
+  // Queries are the last index, and a dim that is cut is smaller than it was.
+  if (local->hasAttr("causal_offset") && shapeOf(operands[0])[2] != shapeOf(attention->getOperand(0))[2])
+    addQueryStart(local, offsets.back());
+  std::optional<DropoutDraw> draw = dropoutOf(attention), ofLocal = dropoutOf(local);
+  if (!draw)
+    return local;
   ArrayRef<int64_t> query = shapeOf(operands[0]), key = shapeOf(operands[1]);
   const int64_t part[] = {query[0], key[1], key[1] == 0 ? 1 : query[1] / key[1], query[2], key[2]};
   ofLocal->wholeShape = draw->wholeShape;

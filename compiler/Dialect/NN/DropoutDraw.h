@@ -29,7 +29,7 @@ Value applyDropout(OpBuilder &builder, Location loc, Value value, const DropoutD
 LogicalResult verifyDropout(Operation *op, const DropoutDraw &draw, int64_t rank, std::array<const char *, 3> labels);
 /// (C5) of an attention and of its gradient.
 LogicalResult verifyAttentionDropout(Operation *attention);
-/// ShardingRuleOpInterface::localize of both.
+/// ShardingRuleOpInterface::localize of both: offsets become where queries start, and where the draw does.
 Operation *localizeAttention(Operation *attention, OpBuilder &builder, ValueRange operands, TypeRange resultTypes,
                              ValueRange offsets);
 

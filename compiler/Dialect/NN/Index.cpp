@@ -39,7 +39,7 @@ LogicalResult IotaOp::verify() {
 // ---- embedding ----------------------------------------------------------------------------------
 
 ShardingRule EmbeddingOp::getShardingRule() {
-  return buildRule(getOffset() ? "ve,...,->...e; sum v; index v" : "ve,...->...e; sum v; index v", *this);
+  return buildRule(getOffset() ? "ve,...,->...e; sum v; lookup v" : "ve,...->...e; sum v; lookup v", *this);
 }
 
 Operation *EmbeddingOp::localize(OpBuilder &builder, ValueRange operands, TypeRange resultTypes, ValueRange offsets) {

@@ -22,7 +22,7 @@ def NN_EmbeddingOp : NN_ComputeOp<"embedding", "Lookup", "Cheap", [LeadingDimsOp
     DeclareOpInterfaceMethods<ShardingRuleOpInterface, ["getShardingRule", "localize"]>]> {
   let summary = "rows of a table: result[..., e] = table[ids[...], e]";
   let description = [{
-    Rule `ve,...->...e; sum v; index v`. A negative id counts from `vocabulary`, the *global* number of rows. With `offset` (a tensor<i64>) the table
+    Rule `ve,...->...e; sum v; lookup v`. A negative id counts from `vocabulary`, the *global* number of rows. With `offset` (a tensor<i64>) the table
     holds rows offset, offset+1, ... and a row held elsewhere yields 0; an id outside [-vocabulary, vocabulary) yields NaN.
     Constraints: (C1) table is [v, e]; ids are integers; result is ids' shape and e.
   }];

@@ -30,6 +30,7 @@ struct DeviceAttention {
   std::function<Value(Value, Value)> dropped; ///< a weight or its gradient, and whether it is kept
   double scale, hidden;
   std::optional<int64_t> causalOffset; ///< query i sees keys up to i + offset
+  Value movingOffset;                  ///< the same of a region that moves(); else null
   bool guarded, mayBeBlind;            ///< as AttentionRegion has them
   Type wide; ///< of scores and sums
 

@@ -6,6 +6,7 @@
 #include "passes/Kernels/Device/DeviceAttention.h"
 #include "passes/Kernels/Device/DeviceLoops.h"
 #include "passes/Kernels/Elements/Accumulation.h"
+#include "passes/Kernels/Elements/CausalOffset.h"
 #include "passes/Kernels/Elements/Dropout.h"
 #include "passes/Kernels/Elements/RegionBody.h"
 
@@ -135,7 +136,7 @@ struct DeviceBody : BodyEmitter {
   void emitAttentions(const AttentionRegion &found, ValueRange operands) {
     DeviceAttention attention{found.batch, found.heads(), found.groups, found.queries, found.keys,
                               matricesOf(found.query, operands, found.queries, found.depth),
-                              {}, {}, {}, {}, {}, {}, {}, found.scale, found.hidden, found.causalOffset, found.guarded,
+                              {}, {}, {}, {}, {}, {}, {}, found.scale, found.hidden, found.causalOffset, {}, found.guarded,
                               found.mayBeBlind(), registerType(found.query.elementType)};
     for (const AttentionKeys &part : found.parts) {
       attention.parts.push_back({matricesOf(part.key, operands, part.end, found.depth),
@@ -179,6 +180,8 @@ struct DeviceBody : BodyEmitter {
       };
       attention.dropped = [&](Value weight, Value isKept) { return dropout->apply(weight, isKept); };
     }
+    if (found.moves())
+      attention.movingOffset = emitCausalOffset(emitter, found);
     nest.forEachItem(shape.items, [&](Value item) {
       found.isGradient() ? emitAttentionGrad(tiles, attention, item) : emitAttention(tiles, attention, item);
     });

@@ -3,14 +3,23 @@
 
 namespace hpc::kernels {
 
-static int64_t usefulOffset(const DeviceAttention &attention) {
-  return std::clamp(*attention.causalOffset, -attention.queries, attention.keys);
+/// a + the offset + more.
+static Value addOffset(DeviceTiles &t, const DeviceAttention &attention, Value a, int64_t more) {
+  if (attention.movingOffset)
+    return t.add(t.add(a, attention.movingOffset), more);
+  return t.add(a, std::clamp(*attention.causalOffset, -attention.queries, attention.keys) + more);
 }
 
 /// Whether a tile of queries may leave out the keys that it does not see: not where a query sees none, whose weights, of
 /// every key, are NaN.
 static bool mayLeaveOut(const DeviceAttention &attention) {
-  return attention.causalOffset && (*attention.causalOffset >= 0 || attention.guarded);
+  return attention.causalOffset && (attention.movingOffset || *attention.causalOffset >= 0 || attention.guarded);
+}
+/// `number` of an attention that mayLeaveOut(), else `otherwise` where that is known at run time alone.
+static Value whereLeftOut(DeviceTiles &t, const DeviceAttention &attention, Value number, Value otherwise) {
+  if (!attention.movingOffset || attention.guarded)
+    return number;
+  return t.s.select(t.isLess(attention.movingOffset, t.number(0)), otherwise, number);
 }
 
 DeviceTiles::States DeviceScores::masked(const DeviceTile &queries, const DeviceTile &keys) {
@@ -18,7 +27,7 @@ DeviceTiles::States DeviceScores::masked(const DeviceTile &queries, const Device
   Value scale = s.constant(t.wide, attention.scale), hidden = s.constant(t.wide, -INFINITY);
   Value query = t.add(queries.first, t.row()), lastKey = t.number(attention.keys - 1), end = t.number(keys.matrices->rows);
   if (attention.causalOffset)
-    end = t.least(end, t.add(query, usefulOffset(attention) + 1));
+    end = t.least(end, addOffset(t, attention, query, 1));
   for (auto [n, score] : llvm::enumerate(scores)) {
     Value key = t.add(t.add(keys.first, t.column()), int64_t(n) * DeviceTiles::threadsOfRow);
     score = s.mul(score, scale);
@@ -63,14 +72,18 @@ DeviceTiles::States DeviceScores::dropped(ArrayRef<Value> weights, ArrayRef<Valu
 
 Value DeviceScores::keysEnd(Value firstQuery) {
   Value end = t.number(attention.keys);
-  return mayLeaveOut(attention) ? t.least(end, t.add(firstQuery, DeviceTiles::rows + usefulOffset(attention))) : end;
+  if (!mayLeaveOut(attention))
+    return end;
+  return whereLeftOut(t, attention, t.least(end, addOffset(t, attention, firstQuery, DeviceTiles::rows)), end);
 }
 
 Value DeviceScores::queriesStart(Value firstKey) {
   if (!mayLeaveOut(attention))
     return t.number(0);
-  Value first = t.most(t.add(firstKey, -usefulOffset(attention)), t.number(0));
-  return t.mul(t.split(first, DeviceTiles::rows).first, DeviceTiles::rows);
+  Value first = attention.movingOffset ? t.s.sub(firstKey, attention.movingOffset)
+                                       : t.add(firstKey, -std::clamp(*attention.causalOffset, -attention.queries, attention.keys));
+  first = t.mul(t.split(t.most(first, t.number(0)), DeviceTiles::rows).first, DeviceTiles::rows);
+  return whereLeftOut(t, attention, first, t.number(0));
 }
 
 } // namespace hpc::kernels

@@ -42,6 +42,7 @@ struct FewQueriesEmitter {
   VectorRows bias, visible; ///< of those keys; one row where all queries have the same
   VectorRows numbers;     ///< of each query: the largest score so far, then the sum of exponentials
   IndexExpr batch, group;
+  Value movingOffset; ///< of a region that moves()
 
   FewQueriesEmitter(ElementEmitter &emitter, const AttentionRegion &region, ValueRange buffers, VectorUnit unit)
       : emitter(emitter), region(region), buffers(buffers), unit(unit), s(emitter.registers()),
@@ -99,15 +100,26 @@ struct FewQueriesEmitter {
   // ---- what a query sees ----
 
   /// The keys before this one, in numbers that have a meaning; fewer than none are none.
-  int64_t seenBy(int64_t each) const {
+  Value seenBy(int64_t each) {
+    if (!region.moves())
+      return indices.constant(knownSeenBy(each));
+    Value seen = s.add(movingOffset, indices.constant(positionOf(each) + 1));
+    return s.make<arith::MinSIOp>(s.make<arith::MaxSIOp>(seen, indices.constant(0)), indices.constant(region.keys));
+  }
+  int64_t knownSeenBy(int64_t each) const {
     if (!region.causalOffset)
       return region.keys;
     int64_t offset = std::clamp<int64_t>(*region.causalOffset, -region.queries, region.keys);
     return std::clamp<int64_t>(positionOf(each) + offset + 1, 0, region.keys);
   }
   /// Keys that nothing sees are left out, but not where a query sees none, whose weights are NaN then.
-  int64_t keyEnd() const {
-    return seenBy(0) > 0 || region.guarded ? seenBy(numQueries - 1) : region.keys;
+  Value keyEnd() {
+    if (region.guarded || (!region.moves() && knownSeenBy(0) > 0))
+      return seenBy(numQueries - 1);
+    Value all = indices.constant(region.keys);
+    if (!region.moves())
+      return all;
+    return s.select(s.compare(arith::CmpIPredicate::sgt, seenBy(0), indices.constant(0)), seenBy(numQueries - 1), all);
   }
 
   int64_t rowsOf(Value mask) const { return isPerKey(region, mask) ? 1 : numQueries; }
@@ -152,7 +164,7 @@ struct FewQueriesEmitter {
     Type element = keys.element(), i32 = s.builder.getI32Type();
     Value lowest = keys.constant(-std::numeric_limits<double>::infinity());
     // 1. Scores; none of keys that the query does not see, nor behind the last.
-    Value seen = s.sub(indices.constant(seenBy(each)), indices.value(first));
+    Value seen = s.sub(seenBy(each), indices.value(first));
     seen = s.make<arith::MinSIOp>(s.make<arith::MaxSIOp>(seen, indices.constant(0)), count);
     seen = keys.splat(arith::TruncIOp::create(s.builder, s.loc, i32, seen));
     Value scale = s.constant(keys.type(), FloatAttr::get(element, region.scale).getValueAsDouble());
@@ -269,8 +281,10 @@ struct FewQueriesEmitter {
 
   void emit(const IndexExpr &item, Value output) {
     std::tie(batch, group) = indices.split(item, region.groups);
+    if (region.moves())
+      movingOffset = emitCausalOffset(emitter, region);
     start();
-    Value end = indices.constant(keyEnd());
+    Value end = keyEnd();
     keys.loop(indices.constant(0), end, keysOfBlock, std::max<int64_t>(region.keys, 1), [&](const IndexExpr &first) {
       Value count = s.make<arith::MinSIOp>(indices.constant(keysOfBlock), s.sub(end, indices.value(first)));
       multiplyKeys(first, count);

@@ -75,6 +75,8 @@ bool isPerKey(const AttentionRegion &region, Value mask) {
 void AttentionTile::enterGroup(const IndexExpr &batchIndex, const IndexExpr &groupIndex) {
   batch = batchIndex;
   group = groupIndex;
+  if (region.moves())
+    movingOffset = emitCausalOffset(emitter, region);
   if (region.dropout)
     dropout.emplace(emitter, *region.dropout);
 }
@@ -105,12 +107,21 @@ void AttentionTile::enterBlock(const IndexExpr &first) {
   VectorType type = lanes.type().clone(integer);
   if (isNarrow)
     start = arith::TruncIOp::create(s.builder, s.loc, integer, start);
+  Value moving = movingOffset;
+  if (moving && isNarrow)
+    moving = arith::TruncIOp::create(s.builder, s.loc, integer, moving);
   for (int64_t column = 0; column < numColumns; ++column) {
     Value query = queriesOf(column, start);
     if (region.repeat > 1)
       query = s.make<arith::DivUIOp>(query, s.whole(type, region.repeat));
-    limits.push_back(s.add(query, s.whole(type, offset)));
+    limits.push_back(s.add(query, moving ? lanes.splat(moving) : s.whole(type, offset)));
   }
+}
+
+Value AttentionTile::whereLeftOut(Value number, Value otherwise) {
+  if (!region.moves() || region.guarded)
+    return number;
+  return s.select(s.compare(CmpIPredicate::sge, movingOffset, indices.constant(0)), number, otherwise);
 }
 
 Value AttentionTile::keyEnd() {
@@ -121,16 +132,18 @@ Value AttentionTile::keyEnd() {
   Value last = s.sub(s.add(indices.value(firstQuery), count), indices.constant(1));
   if (region.repeat > 1)
     last = s.make<arith::DivUIOp>(last, indices.constant(region.repeat));
-  Value end = s.add(last, indices.constant(offset + 1));
-  return s.make<arith::MinSIOp>(s.make<arith::MaxSIOp>(end, indices.constant(0)), all);
+  Value next = region.moves() ? s.add(movingOffset, indices.constant(1)) : indices.constant(offset + 1);
+  Value end = s.add(last, next);
+  end = s.make<arith::MinSIOp>(s.make<arith::MaxSIOp>(end, indices.constant(0)), all);
+  return whereLeftOut(end, all);
 }
 
 Value AttentionTile::firstBlockThatSees(const IndexExpr &key) {
   if (!mayLeaveOut())
     return indices.constant(0);
-  Value position = s.sub(indices.value(key), indices.constant(offset));
+  Value position = s.sub(indices.value(key), region.moves() ? movingOffset : indices.constant(offset));
   Value query = s.mul(s.make<arith::MaxSIOp>(position, indices.constant(0)), indices.constant(region.repeat));
-  return s.make<arith::DivUIOp>(query, indices.constant(width()));
+  return whereLeftOut(s.make<arith::DivUIOp>(query, indices.constant(width())), indices.constant(0));
 }
 
 // ---- queries ------------------------------------------------------------------------------------

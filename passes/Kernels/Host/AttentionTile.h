@@ -3,6 +3,7 @@
 // down them, lane by lane, without a sum across lanes; keys and values may lie at any strides.
 #pragma once
 
+#include "passes/Kernels/Elements/CausalOffset.h"
 #include "passes/Kernels/Elements/Dropout.h"
 #include "passes/Kernels/Host/HostVectors.h"
 #include "passes/Kernels/Regions/AttentionRegion.h"
@@ -142,10 +143,12 @@ private:
   void findFirstWeights();
   IndexExpr positionOf(const AttentionTensor &tensor, const IndexExpr &lane);
   IndexExpr positionOfKey(const AttentionTensor &tensor, const IndexExpr &key);
-  /// Causal, with keys that some query does not see.
-  bool isMasked() const { return offset < region.keys - 1; }
+  /// Causal, with keys that some query does not see, as far as is known here.
+  bool isMasked() const { return region.moves() || offset < region.keys - 1; }
   /// Whether keys that a block does not see may be left out: not where a query sees none, whose weights are NaN then.
-  bool mayLeaveOut() const { return isMasked() && (offset >= 0 || region.guarded); }
+  bool mayLeaveOut() const { return isMasked() && (region.moves() || offset >= 0 || region.guarded); }
+  /// `number` of an attention that mayLeaveOut(), else `otherwise` where that is known at run time alone.
+  Value whereLeftOut(Value number, Value otherwise);
   Index positionOfScore(const IndexExpr &key, const IndexExpr &lane);
   using MaskElement = Value (*)(ElementEmitter &, const AttentionRegion &, Index);
   void fillRows(const VectorRows &rows, MaskElement element, const IndexExpr &firstKey, Value keyCount);
@@ -155,7 +158,8 @@ private:
   IndexBuilder &indices;
   const AttentionRegion &region;
   SmallVector<Value> buffers;
-  int64_t offset; ///< the causal one, within what sizes make meaningful
+  int64_t offset;     ///< the causal one, within what sizes make meaningful
+  Value movingOffset; ///< the same of a region that moves()
   HostVectors lanes;
   Step stepOfSums;
   int64_t numColumns;

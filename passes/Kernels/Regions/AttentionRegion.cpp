@@ -148,6 +148,7 @@ struct Operands {
   double scale, hidden;
   std::optional<uint64_t> causalOffset;
   bool guarded;
+  OperandRange queryStart, keyStart;
 };
 } // namespace
 
@@ -161,7 +162,9 @@ template <typename Op> static Operands operandsOf(Op op, Value gradient) {
           op.getScale().convertToDouble(),
           op.getHidden().value_or(llvm::APFloat(0.0)).convertToDouble(),
           op.getCausalOffset(),
-          op.getGuarded()};
+          op.getGuarded(),
+          op.getQueryStart(),
+          op.getKeyStart()};
 }
 static Operands operandsOf(Operation *attention) {
   if (auto op = dyn_cast<nn::AttentionOp>(attention))
@@ -177,6 +180,21 @@ SmallVector<Value, 2> masksOf(Operation *attention) {
     if (mask)
       masks.push_back(mask);
   return masks;
+}
+
+/// Moves a start that is a constant into `offset`; others become numbers of the region.
+static void addStarts(OperandRange starts, int64_t sign, int64_t &offset, SmallVectorImpl<Value> &moving) {
+  for (Value start : starts) {
+    auto constant = start.getDefiningOp<nn::ConstantOp>();
+    auto value = constant ? dyn_cast<DenseElementsAttr>(constant.getValue()) : DenseElementsAttr();
+    if (!value) {
+      moving.push_back(start);
+      continue;
+    }
+    Attribute number = value.getSplatValue<Attribute>();
+    auto real = dyn_cast<FloatAttr>(number);
+    offset += sign * (real ? int64_t(real.getValueAsDouble()) : cast<IntegerAttr>(number).getValue().getSExtValue());
+  }
 }
 
 std::optional<AttentionRegion> findAttentionRegion(nn::FusedOp region) {
@@ -214,8 +232,11 @@ std::optional<AttentionRegion> findAttentionRegion(nn::FusedOp region) {
   found.guarded = operands.guarded;
   found.bias = operands.bias;
   found.visible = operands.visible;
-  if (operands.causalOffset)
+  if (operands.causalOffset) {
     found.causalOffset = int64_t(*operands.causalOffset);
+    addStarts(operands.queryStart, 1, *found.causalOffset, found.queryStart);
+    addStarts(operands.keyStart, -1, *found.causalOffset, found.keyStart);
+  }
   if (operands.bias)
     found.biasTensor = findPlainOperand(operands.bias);
   found.dropout = nn::dropoutOf(attention);

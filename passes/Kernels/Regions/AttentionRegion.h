@@ -34,6 +34,8 @@ struct AttentionRegion {
   SmallVector<AttentionTensor, 3> results; ///< in the order of the op's results
   double scale, hidden;                ///< hidden: the scaled score where `visible` does not hold
   std::optional<int64_t> causalOffset; ///< query i sees keys j <= i + causalOffset
+  /// Numbers of rank 0 in the region, known at run time alone: the first are added to the causal offset, the others subtracted.
+  SmallVector<Value, 2> queryStart, keyStart;
   bool guarded;
   /// Added to the scaled scores, [1 or batch, 1 or h, 1 or queries, 1 or keys], or null. A value in the region: an
   /// argument, or computed from arguments an element at a time (ElementEmitter, PulledWork).
@@ -49,7 +51,9 @@ struct AttentionRegion {
   int64_t heads() const { return groups * repeat; }
   /// Whether a query may see nothing, as far as is known here. Then its weights are 0 in a gradient, and NaN else unless
   /// the attention is guarded.
-  bool mayBeBlind() const { return bias || visible || (causalOffset && *causalOffset < 0); }
+  bool mayBeBlind() const { return bias || visible || moves() || (causalOffset && *causalOffset < 0); }
+  /// Whether the causal offset is known at run time alone (CausalOffset.h).
+  bool moves() const { return !queryStart.empty() || !keyStart.empty(); }
 };
 
 /// Whether the op is one of the two.
