@@ -1,5 +1,5 @@
 // Which part of a training step an op is: forward, a repetition of forward, a gradient, the update. It is kept in the op's location, around that of what
-// it serves, because locations stay with whatever passes make of an op, where attributes do not.
+// it serves: MLIR gives the location of an op to whatever a pass makes of it, which it does with no other attribute. In text it is hpc.location (passes/Driver/ProgramText.h).
 #pragma once
 
 #include "compiler/Location.h"

@@ -10,6 +10,7 @@
 #include "passes/Driver/Imbalance.h"
 #include "passes/Driver/InputKind.h"
 #include "passes/Driver/ModelSource.h"
+#include "passes/Driver/ProgramText.h"
 #include "passes/Driver/TrainingSettings.h"
 #include "passes/Driver/Trial.h"
 #include "passes/Driver/Verify.h"
@@ -111,6 +112,7 @@ Status Compilation::loadProgram() {
     return Status::error(ErrorKind::Io, request.input + ": no such file");
   diagnostics.untagged = ErrorKind::Model;
   module = parseSourceFile<ModuleOp>(request.input, &context);
+  const bool isWhole = module && succeeded(takeLocations(*module));
   diagnostics.untagged = ErrorKind::Internal;
   if (!module)
     return Status::error(ErrorKind::Model,
@@ -122,6 +124,8 @@ Status Compilation::loadProgram() {
     return Status::error(ErrorKind::Usage, "--dropout: " + request.input +
                                                " has its rates already; leave --dropout out, or start from the "
                                                ".onnx model");
+  if (!isWhole)
+    return Status::error(ErrorKind::Model, "");
   HPC_RETURN_IF_ERROR(attachSpec(*module));
   return takeOptions();
 }

@@ -24,7 +24,7 @@ RULES = [("hm", 1), ("hm", 0), ("first", 1), ("hb", 1), ("bias", 0), ("hn", 1), 
 def seeded(folder, *flags):
     """The ops with a binding seed, or a result that is to be whole, as text."""
     text = run("hpc-opt", os.path.join(folder, "m.onnx"), f"--spec={os.path.join(folder, 'm.json')}", "--compile-to=annotate", *flags)
-    return [re.sub(r"%\d+|%arg\d+|, priority = \d+", "", line).strip() for line in text.splitlines() if 'origin = "sidecar"' in line or "dist.whole_output" in line]
+    return [re.sub(r"%\d+|%arg\d+|, priority = \d+|, hpc\.location = #loc\d*", "", line).strip() for line in text.splitlines() if 'origin = "sidecar"' in line or "dist.whole_output" in line]
 
 
 with tempfile.TemporaryDirectory() as scratch:

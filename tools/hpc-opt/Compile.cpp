@@ -5,6 +5,7 @@
 #include "compiler/Import/OnnxImporter.h"
 #include "passes/Driver/ByteSize.h"
 #include "passes/Driver/Compilation.h"
+#include "passes/Driver/ProgramText.h"
 #include "passes/Driver/SidecarReasons.h"
 #include "passes/Driver/WriteAnnotations.h"
 #include "passes/Phases.h"
@@ -31,16 +32,6 @@ struct Command {
 
   ModuleOp module() const { return *compilation.module; }
 
-  std::string text() {
-    std::string result;
-    llvm::raw_string_ostream out(result);
-    OpPrintingFlags flags;
-    flags.enableDebugInfo(/*enable=*/true, /*prettyForm=*/false);
-    module().print(out, flags);
-    result += "\n";
-    return result;
-  }
-
   Status dump(StringRef phase) {
     std::optional<size_t> number = phasesUpTo(phase);
     if (line.dumpPhases.empty() || !number) // a phase that is none is the error of runPhases
@@ -50,7 +41,7 @@ struct Command {
     }));
     std::string digits = (*number < 10 ? "0" : "") + std::to_string(*number);
     std::string path = (std::filesystem::path(line.dumpPhases) / (digits + "-" + phase.str() + ".mlir")).string();
-    return writeFile(path, text());
+    return writeFile(path, programText(module()));
   }
 
   Status writeChoices() {
@@ -119,12 +110,10 @@ struct Command {
 
   Status printModule() {
     if (printsProgram()) {
-      OpPrintingFlags flags;
-      module().print(llvm::outs(), flags);
-      llvm::outs() << "\n";
+      llvm::outs() << programText(module());
       return Status::success();
     }
-    return writeFile(line.output, text());
+    return writeFile(line.output, programText(module()));
   }
 
   Status run() {

@@ -3,12 +3,17 @@
 // beside it, or an output that ends in .plan.
 #include "compiler/MLIR.h"
 #include "passes/Driver/InputKind.h"
+#include "passes/Driver/ProgramText.h"
 #include "passes/Phases.h"
 #include "tools/ShortenedFiles.h"
 #include "tools/hpc-opt/CommandLine.h"
 #include "tools/hpc-opt/Compile.h"
 
 #include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/ToolOutputFile.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 
 #include <filesystem>
@@ -54,6 +59,28 @@ static Status checkProgramFile(int argc, char **argv) {
   return Status::success();
 }
 
+/// mlir-opt, which also keeps the locations that a file has as attributes.
+static LogicalResult runPasses(int argc, char **argv, DialectRegistry &registry) {
+  auto [input, output] = registerAndParseCLIOptions(argc, argv, "hpc-opt: passes over .mlir; give it an .onnx file to compile\n", registry);
+  const MlirOptMainConfig flags = MlirOptMainConfig::createFromCLOptions();
+  if (flags.shouldShowDialects() || flags.shouldListPasses())
+    return MlirOptMain(argc, argv, input, output, registry);
+  MlirOptMainConfig config = flags;
+  config.setPassPipelineSetupFn(
+      [&](PassManager &passes) { return addWithLocations(passes, [&] { return flags.setupPassPipeline(passes); }); });
+  std::string error;
+  std::unique_ptr<llvm::MemoryBuffer> text = openInputFile(input, &error);
+  std::unique_ptr<llvm::ToolOutputFile> file = text ? openOutputFile(output, &error) : nullptr;
+  if (!file) {
+    llvm::errs() << "hpc-opt: " << error << "\n";
+    return failure();
+  }
+  if (failed(MlirOptMain(file->os(), std::move(text), registry, config)))
+    return failure();
+  file->keep();
+  return success();
+}
+
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   reportShortenedFiles("hpc-opt");
@@ -66,7 +93,5 @@ int main(int argc, char **argv) {
     llvm::errs() << "hpc-opt: " << status.text() << "\n";
     return status.exitCode();
   }
-  return failed(MlirOptMain(argc, argv, "hpc-opt: passes over .mlir; give it an .onnx file to compile\n", registry))
-             ? 1
-             : 0;
+  return failed(runPasses(argc, argv, registry)) ? 1 : 0;
 }
