@@ -329,6 +329,37 @@ TEST_F(InterpreterTest, compositesByTheirDecomposition) {
                          0.0005524726584553719, 0.0004302661691326648, 0.0001232733193319291, 0.9988940358161926}));
 }
 
+/// The diagonal is where the sums of all starts say, whatever type a start has; numbers from PyTorch's float64.
+TEST_F(InterpreterTest, attentionByPositions) {
+  Tensor q(DType::F32, {1, 4, 2, 2}), k(DType::F32, {1, 2, 3, 2}), v(DType::F32, {1, 2, 3, 2});
+  for (int i = 0; i < 16; ++i)
+    q.floats[i] = (i % 7 - 3) / 4.0;
+  for (int i = 0; i < 12; ++i) {
+    k.floats[i] = (i % 5 - 2) / 2.0;
+    v.floats[i] = i % 4;
+  }
+  Tensor five(DType::I64, {}), one(DType::F64, {}), three(DType::I32, {});
+  five.ints[0] = 5;
+  one.floats[0] = 1;
+  three.ints[0] = 3;
+  func::FuncOp main = parse(R"(
+    func.func @main(%q: tensor<1x4x2x2xf32>, %k: tensor<1x2x3x2xf32>, %v: tensor<1x2x3x2xf32>, %a: tensor<i64>, %b: tensor<f64>, %c: tensor<i32>) -> tensor<1x4x2x2xf32> {
+      %r = nn.attention %q, %k, %v query_start %a, %b : tensor<i64>, tensor<f64> key_start %c : tensor<i32> {scale = 0.5, causal_offset = -2 : i64}
+        : tensor<1x4x2x2xf32>, tensor<1x2x3x2xf32>, tensor<1x2x3x2xf32> -> tensor<1x4x2x2xf32>
+      return %r : tensor<1x4x2x2xf32>
+    })");
+  RunOptions exact;
+  exact.doublePrecision = true;
+  auto results = runFunction(main, {q, k, v, five, one, three}, exact);
+  ASSERT_TRUE(results.ok()) << results.status().text();
+  EXPECT_THAT(numbers(results->front()),
+              Pointwise(testing::DoubleNear(1e-14),
+                        {0.6972902706678915, 1.6972902706678914, 0.6632079585392667, 1.663207958539267,
+                         1.1853331999081393, 2.1853331999081393, 0.43921394724301505, 1.439213947243015,
+                         1.1853331999081393, 2.1853331999081393, 1.2624079633815404, 2.2624079633815404,
+                         0.6972902706678915, 1.6972902706678914, 1.6311212261655585, 2.6311212261655585}));
+}
+
 /// Four heads share two groups of keys; numbers from numpy.
 TEST_F(InterpreterTest, groupedCausalAttention) {
   func::FuncOp main = parse(R"(

@@ -21,6 +21,7 @@ struct AttentionCase {
   double toleranceScale = 0; ///< 0: as sizes say
   SmallVector<int64_t> visible = {}; ///< its shape; none where empty
   double hidden = 0;
+  SmallVector<int64_t> queryStart = {}, keyStart = {}; ///< known to the kernel at run time alone
 };
 
 /// About half of them; none along the first row and the last: of keys, where the mask is as large.
@@ -157,6 +158,20 @@ struct AttentionKernels : KernelTest {
       inputs.push_back(step);
       inputs.push_back(seed);
     }
+    for (const auto &[name, starts] : {std::pair("query_start", c.queryStart), {"key_start", c.keyStart}}) {
+      std::string values, ofValues;
+      for (auto [i, start] : llvm::enumerate(starts)) {
+        const bool isOfStep = i % 2 == 1; // an f64, as step scalars are; offsets of partition are i64
+        std::string each = "%" + std::string(name) + std::to_string(i), type = isOfStep ? "tensor<f64>" : "tensor<i64>";
+        values += (i ? ", " : "") + each;
+        ofValues += (i ? ", " : "") + type;
+        arguments += ", " + each + ": " + type;
+        inputs.emplace_back(isOfStep ? DType::F64 : DType::I64, ArrayRef<int64_t>());
+        isOfStep ? inputs.back().floats[0] = double(start) : inputs.back().ints[0] = start;
+      }
+      if (!starts.empty())
+        bias += " " + std::string(name) + " " + values + " : " + ofValues;
+    }
     // So that scores are of the size of a few, as those of a model are.
     std::string scale = std::to_string(1 / std::sqrt(double(std::max<int64_t>(c.depth, 7))));
     std::string attributes = " {scale = " + scale + " : f64" +
@@ -181,6 +196,25 @@ struct AttentionKernels : KernelTest {
     EXPECT_EQ(numKernelRuns - before, 1);
   }
 };
+
+// Rows start where numbers of the run say: before the keys, among them, beyond, and where no query sees a key; kernels of
+// blocks of queries and of few, groups, biases, dropout, sections of keys, 16 bits in pairs.
+TEST_F(AttentionKernels, Positions) {
+  for (int64_t start : {-100, -3, 0, 37, 86, 1000})
+    for (bool guarded : {false, true}) {
+      check({.queries = 4, .keys = 90, .depth = 4, .width = 4, .causalOffset = 0, .guarded = guarded, .queryStart = {start}});
+      for (bool isGradient : {false, true})
+        check({.repeat = 2, .queries = 35, .keys = 110, .depth = 8, .width = 5, .causalOffset = 2, .guarded = guarded, .isGradient = isGradient,
+               .queryStart = {start, 4}, .keyStart = {6}});
+    }
+  for (bool isGradient : {false, true}) {
+    check({.queries = 70, .keys = 150, .depth = 500, .width = 512, .causalOffset = 0, .isGradient = isGradient, .queryStart = {81}});
+    check({.batch = 2, .groups = 2, .queries = 33, .keys = 70, .depth = 8, .width = 8, .causalOffset = 5, .bias = {1, 2, 33, 70}, .isGradient = isGradient,
+           .dropout = 0.3, .queryStart = {20}});
+    check({.queries = 40, .keys = 64, .depth = 64, .width = 64, .causalOffset = 0, .element = "bf16", .resultElement = "bf16", .isGradient = isGradient, .queryStart = {7}});
+  }
+  check({.queries = 40, .keys = 64, .depth = 8, .width = 8, .causalOffset = std::numeric_limits<int64_t>::max(), .queryStart = {40}});
+}
 
 // Blocks of 32 queries and 96 keys, whole and broken, one and several; a tile of a product that begins before its
 // block.
