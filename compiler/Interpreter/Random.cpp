@@ -22,7 +22,9 @@ static Results evaluateDropout(nn::DropoutOp op, Operands operands) {
   const uint32_t threshold = philox::dropoutThreshold(rate);
   const philox::DropoutStream stream{wholeNumber(*operands[2]), wholeNumber(*operands[1]), uint32_t(op.getSite())};
   forEachElement<1>(x.shape, {strides}, {start}, [&](int64_t i, const std::array<int64_t, 1> &position) {
-    result.floats[size_t(i)] = stream.word(uint64_t(position[0])) < threshold ? 0 : x.floats[size_t(i)] * scale;
+    result.floats[size_t(i)] = !stream.drops()                                    ? x.floats[size_t(i)]
+                               : stream.word(uint64_t(position[0])) < threshold ? 0
+                                                                                : x.floats[size_t(i)] * scale;
   });
   return one(std::move(result));
 }

@@ -16,6 +16,7 @@
 #include "passes/Driver/Verify.h"
 #include "passes/Driver/WriteAnnotations.h"
 #include "passes/Driver/WriteSpec.h"
+#include "passes/Lower/EvaluationEntry.h"
 #include "passes/Phases.h"
 #include "passes/Place/Place.h"
 #include "runtime/plan/PlanCheck.h"
@@ -225,6 +226,8 @@ Status Compilation::runTo(StringRef last) {
 }
 
 Status Compilation::runPhases() {
+  if (request.evaluate && !request.options.trains())
+    return Status::error(ErrorKind::Usage, "--evaluate is about a training step; add --train");
   if (request.verify) {
     HPC_RETURN_IF_ERROR(checkWeightsAreThere());
     HPC_RETURN_IF_ERROR(makeReference());
@@ -275,12 +278,15 @@ Status Compilation::makePlan() {
   lowered = std::move(*made);
   lowered->plan.training = trainingSettings(*module, request.options, *source ? (*source)->dropout : request.dropout);
   HPC_RETURN_IF_ERROR(withAlternatives(placeBuffers(lowered->plan, {request.options.memory})));
+  const std::vector<std::string> unequal = imbalances(lowered->plan);
+  if (request.evaluate)
+    addEvaluation(lowered->plan);
   Expected<plan::PlanFacts> analysed = plan::analysePlan(lowered->plan);
   if (!analysed.ok())
     return Status::error(ErrorKind::Internal,
                          "the plan that was made fails its own check: " + analysed.status().message());
   facts = std::move(*analysed);
-  for (const std::string &text : imbalances(lowered->plan))
+  for (const std::string &text : unequal)
     mlir::emitRemark((*module)->getLoc()) << text;
   return Status::success();
 }

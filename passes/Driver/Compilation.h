@@ -24,6 +24,7 @@ struct CompileRequest {
   std::map<std::string, std::string> constants; ///< inputs bound at compile time: name -> file
   bool inference = false;        ///< nodes in training mode are compiled for inference
   std::optional<double> dropout; ///< the rate of all dropouts, in place of the model's own
+  bool evaluate = false;         ///< a training plan gets the entry `evaluate` (passes/Lower/EvaluationEntry.h)
   bool noWeights = false;        ///< external data is not read
   bool followLinks = false;      ///< external data may be or lie behind links
   std::string compileTo;         ///< phase after which to stop; "" = the whole way

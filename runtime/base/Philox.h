@@ -25,11 +25,13 @@ constexpr Counter philox4x32(Counter c, Key key) {
   return c;
 }
 
-/// What says which elements nn.dropout drops: the seed is the key; position, step and site are the counter.
+/// What says which elements nn.dropout drops: the seed is the key; position, step and site are the counter. Steps of training
+/// count from 1: in step 0, which is an evaluation, nothing is dropped and nothing is scaled.
 struct DropoutStream {
   uint64_t seed = 0, step = 0; ///< of the step, its low 32 bits
   uint32_t site = 0;           ///< tells the dropouts of a model apart
 
+  constexpr bool drops() const { return step != 0; }
   /// The number of the element at that row-major position of the whole tensor.
   constexpr uint32_t word(uint64_t position) const {
     return philox4x32({uint32_t(position), uint32_t(position >> 32), uint32_t(step), site},

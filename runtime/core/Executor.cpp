@@ -233,7 +233,6 @@ Status Executor::prepare(const Backend &backend) {
         return status.at(std::string(plan::actionName(instruction.action)) + " of node '" + instruction.node + "'");
     }
   }
-  HPC_RETURN_IF_ERROR(packWeights());
   // Ranks number their requests densely, the one of the outputs last.
   Expected<OutputTransfer> transfer =
       OutputTransfer::create(plan, place, options.ranks, device, communicator, requestCount(stage) - 1);
@@ -247,25 +246,28 @@ Status Executor::prepare(const Backend &backend) {
   return Status::success();
 }
 
-Status Executor::packWeights() {
+Status Executor::packWeights(const std::vector<std::unique_ptr<Executor>> &entries) {
   struct Use {
     const plan::Gemm *gemm = nullptr;
     std::vector<GemmHandle> products;
   };
   std::map<int32_t, Use> uses; // by buffer
-  for (size_t p = 0; p < prepared.size(); ++p)
-    for (size_t i = 0; i < prepared[p].size(); ++i) {
-      const auto *gemm = std::get_if<plan::Gemm>(&stage.programs[p].instructions[i].action);
-      if (!gemm || !plan::packable(*gemm).packed)
-        continue;
-      Use &use = uses[plan::packable(*gemm).place.buffer];
-      use.gemm = gemm;
-      use.products.insert(use.products.end(), prepared[p][i].gemms.begin(), prepared[p][i].gemms.end());
-    }
+  for (const std::unique_ptr<Executor> &entry : entries)
+    for (size_t p = 0; p < entry->prepared.size(); ++p)
+      for (size_t i = 0; i < entry->prepared[p].size(); ++i) {
+        const auto *gemm = std::get_if<plan::Gemm>(&entry->stage.programs[p].instructions[i].action);
+        if (!gemm || !plan::packable(*gemm).packed)
+          continue;
+        Use &use = uses[plan::packable(*gemm).place.buffer];
+        const std::vector<GemmHandle> &handles = entry->prepared[p][i].gemms;
+        use.gemm = gemm;
+        use.products.insert(use.products.end(), handles.begin(), handles.end());
+      }
   for (const auto &[buffer, use] : uses) {
-    const plan::PackedSize size = plan::packedSize(stage, *use.gemm);
-    HPC_RETURN_IF_ERROR(device.pack(*use.gemm, arena.buffer(buffer, 0), size.k, size.n, use.products)
-                            .at(plan::bufferText(stage, buffer)));
+    const Executor &any = *entries.front();
+    const plan::PackedSize size = plan::packedSize(any.stage, *use.gemm);
+    HPC_RETURN_IF_ERROR(any.device.pack(*use.gemm, any.arena.buffer(buffer, 0), size.k, size.n, use.products)
+                            .at(plan::bufferText(any.stage, buffer)));
   }
   return Status::success();
 }
@@ -331,7 +333,7 @@ Status Executor::runStep(const std::vector<Array> &inputs, std::vector<Array> &o
   const bool isOrdinary =
       wanted == Outputs::Ordinary ||
       std::none_of(plan.outputs.begin(), plan.outputs.end(), [](const plan::Port &port) { return port.onRequest; });
-  if (isOrdinary && !options.observer && !options.trace) {
+  if (options.mayReplay && isOrdinary && !options.observer && !options.trace) {
     Expected<bool> asked = device.replays();
     if (!asked.ok())
       return asked.status();

@@ -1,4 +1,4 @@
-// The loop of one rank: walks its stage's schedule and does what each instruction says.
+// The loop of one rank for one entry of the plan: walks its stage's schedule and does what each instruction says.
 // All that can be looked up beforehand (kernels, groups, slices, scalars) is; the loop itself allocates nothing.
 #pragma once
 
@@ -39,10 +39,12 @@ struct ExecutorOptions {
   bool poison = false;
   Observer observer;      ///< may be empty
   Trace *trace = nullptr; ///< may be null
+  bool mayReplay = true;  ///< the device may record a step; it does so of one entry alone
 };
 
 class Executor {
 public:
+  /// `plan` has no entries (plan::planOf).
   Executor(const plan::Plan &plan, RankPlace place, Device &device, Communicator &communicator, Arena &arena,
            const ExecutorOptions &options);
 
@@ -50,6 +52,8 @@ public:
   static int64_t requestCount(const plan::Stage &stage);
   /// Looks up kernels and groups and tells device and communicator of what will come.
   Status prepare(const Backend &backend);
+  /// Offers weights that only products read to the device: once all entries of a rank, which share these, are prepared.
+  static Status packWeights(const std::vector<std::unique_ptr<Executor>> &entries);
   /// One step: every entry of the schedule. Arrays stand in the order of the plan's ports; outputs are there in the
   /// process of rank 0 alone. All ranks of the world are asked for the same.
   Status run(const std::vector<Array> &inputs, std::vector<Array> &outputs, Outputs wanted);
@@ -75,8 +79,6 @@ private:
   template <typename Product, typename Ask>
   Expected<std::vector<GemmHandle>> prepareProduct(const Product &product, const Ask &ask) const;
   Status fuse(const plan::Program &program, std::vector<Prepared> &entries);
-  /// Offers weights that only products read to the device.
-  Status packWeights();
 
   Status runStep(const std::vector<Array> &inputs, std::vector<Array> &outputs, Outputs wanted);
   Status runProgram(int32_t stepIndex, const std::vector<Array> &inputs, std::vector<Array> &outputs, Outputs wanted,

@@ -4,6 +4,7 @@
 #include "runtime/base/CountText.h"
 #include "runtime/core/BindingLoader.h"
 #include "runtime/core/InputCheck.h"
+#include "runtime/plan/Entries.h"
 
 #include <algorithm>
 #include <system_error>
@@ -17,9 +18,14 @@ static std::string rankText(const RankPlace &place) {
 
 Session::Session(const plan::Plan &plan, std::unique_ptr<Backend> backend, SessionOptions given)
     : plan(plan), options(std::move(given)), backend(std::move(backend)), savedList(savedTensors(plan)) {
-  if (options.trace)
-    recorder.emplace(plan);
-  executorOptions = {options.ranks, options.poison, options.observer, recorder ? &*recorder : nullptr};
+  for (size_t number = 0; number < plan.entries.size(); ++number)
+    entryPlans.push_back(plan::planOf(plan, number));
+  for (size_t number = 0; number < entryCount(); ++number) {
+    if (options.trace)
+      recorders.emplace_back(entry(number));
+    executorOptions.push_back(
+        {options.ranks, options.poison, options.observer, options.trace ? &recorders.back() : nullptr, number == 0});
+  }
   for (int64_t rank = options.ranks.first; rank < options.ranks.first + options.ranks.count; ++rank)
     ranks.emplace_back().place = {rank, rank / plan.ranksPerStage(), rank % plan.ranksPerStage()};
 }
@@ -57,8 +63,8 @@ void Session::doTask(Rank &rank) noexcept {
 
 /// In the reverse order of their making, on the thread that made them.
 void Session::release(Rank &rank) {
-  rank.executor.reset();
-  rank.arena.reset();
+  rank.executors.clear();
+  rank.arenas.clear();
   rank.communicator.reset();
   rank.device.reset();
   rank.threads.reset();
@@ -91,14 +97,16 @@ Status Session::prepare(Rank &rank) {
   Expected<Arena> arena = Arena::create(stage, *rank.device, options.poison);
   if (!arena.ok())
     return arena.status();
-  rank.arena = std::move(*arena);
   Place place{rank.place.coordinate, 0, plan.ranksPerStage()};
-  HPC_RETURN_IF_ERROR(loadBindings(*weights, stage, place, *rank.device, *rank.arena, *rank.threads,
+  HPC_RETURN_IF_ERROR(loadBindings(*weights, stage, place, *rank.device, *arena, *rank.threads,
                                    double(rank.place.coordinate) / double(plan.ranksPerStage())));
   // Products may be prepared with the weights that are there now.
-  rank.executor =
-      std::make_unique<Executor>(plan, rank.place, *rank.device, *rank.communicator, *rank.arena, executorOptions);
-  return rank.executor->prepare(*backend);
+  for (size_t number = 0; number < entryCount(); ++number) {
+    rank.executors.push_back(std::make_unique<Executor>(entry(number), rank.place, *rank.device, *rank.communicator,
+                                                        rank.arenas.emplace_back(*arena), executorOptions[number]));
+    HPC_RETURN_IF_ERROR(rank.executors.back()->prepare(*backend));
+  }
+  return Executor::packWeights(rank.executors);
 }
 
 Status Session::start() {
@@ -139,10 +147,10 @@ Expected<std::unique_ptr<Session>> Session::create(const plan::Plan &plan, std::
   return session;
 }
 
-void Session::shapeOutputs(std::vector<Array> &outputs, Outputs wanted) const {
-  outputs.resize(options.ranks.holds(0) ? plan.outputs.size() : 0);
+void Session::shapeOutputs(const plan::Plan &entry, std::vector<Array> &outputs, Outputs wanted) const {
+  outputs.resize(options.ranks.holds(0) ? entry.outputs.size() : 0);
   for (size_t i = 0; i < outputs.size(); ++i) {
-    const plan::Port &port = plan.outputs[i];
+    const plan::Port &port = entry.outputs[i];
     if (port.onRequest && wanted == Outputs::Ordinary) {
       outputs[i] = Array();
       continue;
@@ -154,14 +162,15 @@ void Session::shapeOutputs(std::vector<Array> &outputs, Outputs wanted) const {
   }
 }
 
-Status Session::run(const std::vector<Array> &inputs, std::vector<Array> &outputs, Outputs wanted) {
-  Status status = checkInputs(plan, inputs);
+Status Session::run(size_t number, const std::vector<Array> &inputs, std::vector<Array> &outputs, Outputs wanted) {
+  Status status = checkInputs(entry(number), inputs);
   if (status.ok()) {
-    shapeOutputs(outputs, wanted);
-    if (recorder)
-      recorder->begin();
+    shapeOutputs(entry(number), outputs, wanted);
+    lastRun = number;
+    if (!recorders.empty())
+      recorders[number].begin();
     isRunning = true;
-    onAllRanks([&](Rank &rank) { return rank.executor->run(inputs, outputs, wanted); });
+    onAllRanks([&](Rank &rank) { return rank.executors[number]->run(inputs, outputs, wanted); });
     isRunning = false;
   } else {
     backend->fail(status); // the other processes' ranks may be waiting for ours
@@ -186,7 +195,7 @@ Expected<std::vector<Array>> Session::run(const std::vector<Array> &inputs, Outp
 int64_t Session::peakBytesPerRank() const {
   int64_t peak = 0;
   for (const Rank &rank : ranks)
-    peak = std::max(peak, rank.arena->bytes() + rank.device->scratchBytes() + rank.communicator->scratchBytes());
+    peak = std::max(peak, rank.arenas.front().bytes() + rank.device->scratchBytes() + rank.communicator->scratchBytes());
   return peak;
 }
 

@@ -8,6 +8,8 @@
 #include "runtime/core/SavedTensors.h"
 #include "runtime/core/Weights.h"
 
+#include <algorithm>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -40,7 +42,13 @@ public:
   /// asked for holds nothing; all processes ask for the same.
   Expected<std::vector<Array>> run(const std::vector<Array> &inputs, Outputs wanted = Outputs::All);
   /// The same into arrays that the caller keeps; they are made right if they are not.
-  Status run(const std::vector<Array> &inputs, std::vector<Array> &outputs, Outputs wanted = Outputs::All);
+  Status run(const std::vector<Array> &inputs, std::vector<Array> &outputs, Outputs wanted = Outputs::All) {
+    return run(0, inputs, outputs, wanted);
+  }
+  /// The same of an entry of the plan, by its number; the others run the first. Inputs and outputs stand in the entry's order.
+  Status run(size_t entry, const std::vector<Array> &inputs, std::vector<Array> &outputs, Outputs wanted = Outputs::All);
+  /// The plan that an entry is (plan::planOf); of a plan without entries, the plan.
+  const plan::Plan &entry(size_t number) const { return entryPlans.empty() ? plan : entryPlans[number]; }
 
   /// What lives across steps, by name.
   const std::vector<SavedTensor> &saved() const { return savedList; }
@@ -59,7 +67,7 @@ public:
   /// Arenas and scratch of this process's rank that takes most; mapped files do not count.
   int64_t peakBytesPerRank() const;
   /// The last run's, if options.trace was set.
-  const Trace *trace() const { return recorder ? &*recorder : nullptr; }
+  const Trace *trace() const { return recorders.empty() ? nullptr : &recorders[lastRun]; }
 
 private:
   /// What a rank's thread owns, made and destroyed on that thread.
@@ -68,8 +76,8 @@ private:
     std::unique_ptr<ThreadPool> threads;
     std::unique_ptr<Device> device;
     std::unique_ptr<Communicator> communicator;
-    std::optional<Arena> arena;
-    std::unique_ptr<Executor> executor;
+    std::deque<Arena> arenas; ///< by entry, all of the same memory: where its ports lie is the entry's own
+    std::vector<std::unique_ptr<Executor>> executors; ///< by entry
     std::byte *incoming = nullptr; ///< of rank 0: boxes of saved tensors from other processes; made when first needed
     Status status;                 ///< of the last task
   };
@@ -77,7 +85,7 @@ private:
   Session(const plan::Plan &plan, std::unique_ptr<Backend> backend, SessionOptions options);
   Status start();
   Status prepare(Rank &rank);
-  void shapeOutputs(std::vector<Array> &outputs, Outputs wanted) const;
+  void shapeOutputs(const plan::Plan &entry, std::vector<Array> &outputs, Outputs wanted) const;
   void work(Rank &rank);
   void doTask(Rank &rank) noexcept;
   static void release(Rank &rank);
@@ -86,13 +94,17 @@ private:
   /// Runs `task` on the threads of this process's ranks, the first one's here, and waits for all of them.
   void onAllRanks(std::function<Status(Rank &)> task);
 
+  size_t entryCount() const { return std::max<size_t>(1, entryPlans.size()); }
+
   const plan::Plan &plan;
+  std::vector<plan::Plan> entryPlans; ///< none where the plan has no entries
   const SessionOptions options;
   std::unique_ptr<Backend> backend;
   const std::vector<SavedTensor> savedList;
   std::optional<Weights> weights;
-  std::optional<Trace> recorder;
-  ExecutorOptions executorOptions;
+  std::deque<Trace> recorders; ///< by entry, where runs are traced
+  size_t lastRun = 0;          ///< entry
+  std::vector<ExecutorOptions> executorOptions; ///< by entry
 
   std::vector<Rank> ranks;
   std::vector<std::thread> threads;   ///< of all ranks but the first

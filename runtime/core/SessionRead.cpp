@@ -38,7 +38,7 @@ Status Session::readPieces(Rank &rank, const SavedTensor &tensor, Array &whole) 
   for (const SavedTensor::Piece &piece : tensor.pieces) {
     if (piece.rank != rank.place.rank)
       continue;
-    std::byte *box = rank.arena->buffer(piece.buffer, 0);
+    std::byte *box = rank.arenas.front().buffer(piece.buffer, 0);
     if (writes()) {
       HPC_RETURN_IF_ERROR(rank.device->scatter(piece.slice, box, whole.data.data()));
       continue;

@@ -18,7 +18,7 @@ int64_t bytesOf(const plan::Instruction &instruction, const plan::Plan &plan) {
   return bytes;
 }
 
-Trace::Trace(const plan::Plan &plan) : plan(plan), origin(Clock::now()), events(size_t(plan.worldSize())) {
+Trace::Trace(const plan::Plan &plan) : traced(plan), origin(Clock::now()), events(size_t(plan.worldSize())) {
   for (size_t rank = 0; rank < events.size(); ++rank) {
     const plan::Stage &stage = plan.stages[rank / size_t(plan.ranksPerStage())];
     size_t count = 0;
@@ -35,6 +35,7 @@ void Trace::begin() {
 }
 
 std::string Trace::json() const {
+  const plan::Plan &plan = traced;
   using Json = nlohmann::ordered_json;
   auto microseconds = [](Clock::duration time) { return std::chrono::duration<double, std::micro>(time).count(); };
   Json list = Json::array();

@@ -28,11 +28,12 @@ public:
   /// Of the last run, in order; none of a rank that another process has.
   const std::vector<Event> &of(int64_t rank) const { return events[size_t(rank)]; }
 
+  const plan::Plan &plan() const { return traced; }
   /// One process a stage, one thread a rank; args: ONNX node, micro-batch, bytes.
   std::string json() const;
 
 private:
-  const plan::Plan &plan;
+  const plan::Plan &traced;
   Clock::time_point origin;
   std::vector<std::vector<Event>> events; ///< by rank
 };

@@ -240,16 +240,31 @@ Status checkTemporaries(const Plan &plan, int64_t stageIndex, int64_t programInd
 
 } // namespace
 
+/// Finds the uses of a stage's Session buffers, and checks these.
+static Status checkSession(const Plan &plan, size_t s, std::vector<SessionUse> &uses) {
+  const Stage &stage = plan.stages[s];
+  const std::string where = "stage " + std::to_string(s);
+  HPC_RETURN_IF_ERROR(checkBindings(stage, uses).at(where));
+  HPC_RETURN_IF_ERROR(findWrites(plan, int64_t(s), uses));
+  HPC_RETURN_IF_ERROR(checkPacked(plan, int64_t(s), uses));
+  return checkApart(stage, ArenaKind::Session, uses).at(where);
+}
+
+Status checkSharedMemory(const Plan &plan) {
+  for (size_t s = 0; s < plan.stages.size(); ++s) {
+    std::vector<SessionUse> uses;
+    HPC_RETURN_IF_ERROR(checkSession(plan, s, uses));
+  }
+  return Status::success();
+}
+
 Status checkMemory(const Plan &plan) {
   for (size_t s = 0; s < plan.stages.size(); ++s) {
     const Stage &stage = plan.stages[s];
-    std::string where = "stage " + std::to_string(s);
     std::vector<SessionUse> uses;
-    HPC_RETURN_IF_ERROR(checkBindings(stage, uses).at(where));
-    HPC_RETURN_IF_ERROR(findWrites(plan, int64_t(s), uses));
-    HPC_RETURN_IF_ERROR(checkPacked(plan, int64_t(s), uses));
-    for (ArenaKind arena : {ArenaKind::Session, ArenaKind::Work, ArenaKind::Host})
-      HPC_RETURN_IF_ERROR(checkApart(stage, arena, uses).at(where));
+    HPC_RETURN_IF_ERROR(checkSession(plan, s, uses));
+    for (ArenaKind arena : {ArenaKind::Work, ArenaKind::Host})
+      HPC_RETURN_IF_ERROR(checkApart(stage, arena, uses).at("stage " + std::to_string(s)));
     std::vector<Span> always = spansOf(stage, ArenaKind::Work);
     for (size_t p = 0; p < stage.programs.size(); ++p)
       HPC_RETURN_IF_ERROR(checkTemporaries(plan, int64_t(s), int64_t(p), always));

@@ -22,8 +22,9 @@ namespace hpc::plan {
 constexpr int majorVersion = 2;
 /// 1: weights that are rounded when loaded; 2: outputs on request; 3: kernels that are an attention; 4: what is looked
 /// up by an input; 5: flops of kernels, parts of instructions; 6: weights in int8 (a reader of 5 refuses them); 7:
-/// kernels that are an epilogue, no queues. Products of windows have no number of their own: an older reader refuses their `ld` of 0.
-constexpr int minorVersion = 8;
+/// kernels that are an epilogue, no queues; 8: settings of training; 9: several entries (a reader of 8 refuses such a plan, which
+/// has no schedule of its own). Products of windows have no number of their own: an older reader refuses their `ld` of 0.
+constexpr int minorVersion = 9;
 
 /// How the output is named that is the gradient of a parameter: "gradient/transformer.wte.weight".
 inline const std::string gradientPrefix = "gradient/";
@@ -390,7 +391,7 @@ struct Stage {
   std::vector<Buffer> buffers;
   std::vector<Binding> bindings; ///< one per Session buffer
   std::vector<Program> programs;
-  std::vector<ScheduleStep> schedule;
+  std::vector<ScheduleStep> schedule;                     ///< empty where the plan has entries
   std::vector<int32_t> requests;                          ///< per request: the number of its slots
   int64_t sessionBytes = 0, workBytes = 0, hostBytes = 0; ///< arena sizes; set by `place`
 };
@@ -460,10 +461,19 @@ struct Setting {
   std::string name, value;
 };
 
+/// One of the things that a plan can be run for: "train", "evaluate". Entries share weights, states, arenas, code and, where
+/// their schedules say so, programs.
+struct Entry {
+  std::string name;
+  int64_t microBatches = 1;             ///< as Plan::microBatches: of the tables of its programs
+  std::vector<int32_t> inputs, outputs; ///< indices into Plan::inputs and outputs, in the order in which a run takes and gives them
+  std::vector<std::vector<ScheduleStep>> schedules; ///< by stage
+};
+
 struct Plan {
   std::string model;      ///< name for people
   std::vector<Axis> axes; ///< within a stage, e.g. dp, tp; never empty sizes
-  int64_t microBatches = 1;
+  int64_t microBatches = 1; ///< 1 where the plan has entries
   std::vector<Port> inputs, outputs;
   std::vector<WeightFile> files;
   std::vector<Weight> weights;
@@ -471,6 +481,9 @@ struct Plan {
   std::vector<Stage> stages;
   std::vector<CodeModule> modules; ///< every one defines all kernels of the plan; none when it has no kernel
   std::vector<Setting> training;   ///< of a training step: loss, optimizer and the like, whose names differ; else none
+  /// None: the plan is run for one thing, by the schedules of its stages, with all its ports. Else the first is what a plan is
+  /// run for where nobody says what. Each of them is checked and run as the plan that planOf makes of it (Entries.h).
+  std::vector<Entry> entries = {};
 
   int64_t ranksPerStage() const {
     int64_t ranks = 1;

@@ -1,6 +1,7 @@
 // The order of the plan's checks. Each one may rely on those before it.
 #include "runtime/plan/PlanCheck.h"
 
+#include "runtime/plan/Entries.h"
 #include "runtime/plan/PlanStructure.h"
 
 #include <optional>
@@ -42,15 +43,30 @@ Status runChecks(const Plan &plan, Timeline *timeline) {
   return Status::success();
 }
 
+Status runChecks(const Plan &plan, std::vector<Timeline> &timelines) {
+  if (plan.entries.empty())
+    return runChecks(plan, &timelines.emplace_back());
+  HPC_RETURN_IF_ERROR(checkStructure(plan));
+  HPC_RETURN_IF_ERROR(checkSharedMemory(plan));
+  for (size_t i = 0; i < plan.entries.size(); ++i)
+    HPC_RETURN_IF_ERROR(runChecks(planOf(plan, i), &timelines.emplace_back()).at("entry '" + plan.entries[i].name + "'"));
+  return Status::success();
+}
+
 } // namespace
 
-Status checkPlan(const Plan &plan) { return runChecks(plan, nullptr); }
+Status checkPlan(const Plan &plan) {
+  std::vector<Timeline> timelines;
+  return runChecks(plan, timelines);
+}
 
 Expected<PlanFacts> analysePlan(const Plan &plan) {
-  Timeline timeline;
-  HPC_RETURN_IF_ERROR(runChecks(plan, &timeline));
+  std::vector<Timeline> timelines;
+  HPC_RETURN_IF_ERROR(runChecks(plan, timelines));
   PlanFacts facts = staticFacts(plan);
-  facts.timeline = std::move(timeline);
+  facts.timeline = timelines.front();
+  for (size_t i = 0; i < facts.entries.size(); ++i)
+    facts.entries[i].timeline = std::move(timelines[i]);
   return facts;
 }
 

@@ -9,8 +9,8 @@
 
 namespace hpc::plan {
 
-/// All of the checks below, in this order, after checkStructure. Errors are of kind Plan and name stage, coordinate,
-/// program, instruction, ONNX node, the value and what it should be.
+/// All of the checks below, in this order, after checkStructure; of a plan with entries each of them, and checkSharedMemory.
+/// Errors are of kind Plan and name entry, stage, coordinate, program, instruction, ONNX node, the value and what it should be.
 Status checkPlan(const Plan &plan);
 
 /// checkPlan, and what it found out on the way.
@@ -24,6 +24,10 @@ Status checkRanges(const Plan &plan);
 /// first to its last use in a program, one that is in flight until the Wait. Session buffers are bound once; a weight
 /// that is not saved is never written; one that is packed is neither, and read by products alone, in one form.
 Status checkMemory(const Plan &plan);
+
+/// What checkMemory shows of Session buffers, over the programs of all entries: one that an entry packs, or shares with an
+/// equal weight, is written by no other entry.
+Status checkSharedMemory(const Plan &plan);
 
 /// Over the coordinates of a stage, the slices of each stored or saved value cover it, and ranges of a view dim are
 /// equal or disjoint.

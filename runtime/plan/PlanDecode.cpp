@@ -381,6 +381,16 @@ struct Decoder {
     to.value = from.value();
   }
 
+  void decode(const proto::Schedule &from, std::vector<ScheduleStep> &to) { decodeAll(from.steps(), to); }
+
+  void decode(const proto::Entry &from, Entry &to) {
+    to.name = from.name();
+    to.microBatches = from.micro_batches();
+    copyAll(from.inputs(), to.inputs);
+    copyAll(from.outputs(), to.outputs);
+    decodeAll(from.schedules(), to.schedules);
+  }
+
   void decode(proto::Plan &from, Plan &to) {
     to.model = from.model();
     decodeAll(from.axes(), to.axes);
@@ -393,6 +403,7 @@ struct Decoder {
     decodeAll(from.modules(), to.modules);
     copyAll(from.compiled_in(), to.compiledIn);
     decodeAll(from.training(), to.training);
+    decodeAll(from.entries(), to.entries);
     // Fields that may be large are not copied.
     for (size_t i = 0; i < to.weights.size(); ++i)
       to.weights[i].inlineData = std::move(*from.mutable_weights(int(i))->mutable_inline_data());

@@ -336,6 +336,17 @@ struct Encoder {
     to.set_value(from.value);
   }
 
+  void encode(const Entry &from, proto::Entry &to) {
+    to.set_name(from.name);
+    to.set_micro_batches(from.microBatches);
+    for (int32_t input : from.inputs)
+      to.add_inputs(input);
+    for (int32_t output : from.outputs)
+      to.add_outputs(output);
+    for (const std::vector<ScheduleStep> &schedule : from.schedules)
+      encodeAll(schedule, to.add_schedules()->mutable_steps());
+  }
+
   void encode(const Plan &from, proto::Plan &to) {
     to.set_model(from.model);
     encodeAll(from.axes, to.mutable_axes());
@@ -349,6 +360,7 @@ struct Encoder {
     for (const std::string &name : from.compiledIn)
       to.add_compiled_in(name);
     encodeAll(from.training, to.mutable_training());
+    encodeAll(from.entries, to.mutable_entries());
   }
 };
 

@@ -3,6 +3,7 @@
 
 #include "runtime/plan/Access.h"
 #include "runtime/plan/CheckedMath.h"
+#include "runtime/plan/Entries.h"
 #include "runtime/plan/Groups.h"
 #include "runtime/plan/Schedule.h"
 
@@ -222,6 +223,14 @@ int64_t payloadBytes(const Plan &plan, const Collective &collective) {
 
 PlanFacts staticFacts(const Plan &plan) {
   PlanFacts facts;
+  if (!plan.entries.empty()) {
+    std::vector<PlanFacts> each;
+    for (size_t entry = 0; entry < plan.entries.size(); ++entry)
+      each.push_back(staticFacts(planOf(plan, entry)));
+    facts = each.front();
+    facts.entries = std::move(each);
+    return facts;
+  }
   for (size_t s = 0; s < plan.stages.size(); ++s) {
     Runs runs = runsOf(plan.stages[s]);
     facts.memory.push_back(memoryOf(plan.stages[s]));

@@ -56,12 +56,13 @@ struct PlanFacts {
   std::vector<int64_t> gemmFlops;    ///< of gemms alone
   std::vector<KeptFacts> kept;       ///< by stage and chunk; none of a plan that computes no gradients
   Timeline timeline;
+  std::vector<PlanFacts> entries = {}; ///< of a plan with entries: each of them, programs by the numbers that planOf gives them
 };
 
 /// Bytes of a collective's full array at one rank: before a scatter, after a gather.
 int64_t payloadBytes(const Plan &plan, const Collective &collective);
 
-/// Everything but the timeline. Needs a plan that passed checkStructure.
+/// Everything but the timeline. Needs a plan that passed checkStructure. Of a plan with entries those of the first.
 PlanFacts staticFacts(const Plan &plan);
 
 } // namespace hpc::plan

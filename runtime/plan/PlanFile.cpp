@@ -6,6 +6,7 @@
 #include "runtime/base/FileKind.h"
 #include "runtime/base/Hash.h"
 #include "runtime/base/WireFormat.h"
+#include "runtime/plan/Entries.h"
 #include "runtime/plan/PlanCheck.h"
 #include "runtime/plan/PlanFootprint.h"
 #include "runtime/plan/PlanProto.h"
@@ -106,11 +107,11 @@ Expected<std::string> openEnvelope(std::string_view bytes, const std::string &na
   return body.ok() ? Expected<std::string>(std::string(*body)) : body.status();
 }
 
-std::string sealEnvelope(std::string body) {
+std::string sealEnvelope(std::string body, int minor) {
   proto::PlanFile file;
   file.set_format(std::string(formatTag));
   file.set_major(majorVersion);
-  file.set_minor(minorVersion);
+  file.set_minor(uint32_t(minor));
   file.set_hash(hashBytes(body.data(), int64_t(body.size())));
   file.set_plan(std::move(body));
   return toBytes(file);
@@ -142,7 +143,7 @@ Expected<Plan> readPlan(const std::string &path) {
 std::string serializePlan(const Plan &plan) {
   proto::Plan message;
   encode(plan, message);
-  return sealEnvelope(toBytes(message));
+  return sealEnvelope(toBytes(message), minorVersionOf(plan));
 }
 
 Status writePlan(const Plan &plan, const std::string &path) {
@@ -152,7 +153,7 @@ Status writePlan(const Plan &plan, const std::string &path) {
     return Status::error(ErrorKind::Capacity, path + ": the plan has " + std::to_string(message.ByteSizeLong()) +
                                                   " bytes, a plan file holds at most " + std::to_string(maxFileBytes) +
                                                   "; keep large constants in a weight file");
-  return writeFile(path, sealEnvelope(toBytes(message)));
+  return writeFile(path, sealEnvelope(toBytes(message), minorVersionOf(plan)));
 }
 
 } // namespace hpc::plan

@@ -55,8 +55,12 @@ const Field portFields[] = {{3, 16, nullptr, list}};
 const FootprintMessage port(portFields);
 const Field moduleFields[] = {{2, 100}, {5, 100}};
 const FootprintMessage module(moduleFields);
+const Field scheduleFields[] = {{1, 64}};
+const FootprintMessage schedule(scheduleFields);
+const Field entryFields[] = {{3, 8, nullptr, 8}, {4, 8, nullptr, 8}, {5, 80, &schedule}};
+const FootprintMessage entry(entryFields);
 const Field planFields[] = {{2, 150},           {4, 250, &port},  {5, 250, &port},   {6, 100},
-                            {7, 400, &weight}, {8, 450, &stage}, {9, 350, &module}, {10, 100}, {11, 200}};
+                            {7, 400, &weight}, {8, 450, &stage}, {9, 350, &module}, {10, 100}, {11, 200}, {12, 250, &entry}};
 
 } // namespace
 

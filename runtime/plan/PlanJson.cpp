@@ -1,5 +1,6 @@
 // The facts of a plan as JSON, keys in the order of the text form. Names and paths of a model may hold bytes that are
 // not UTF-8; they are replaced rather than refused.
+#include "runtime/plan/Entries.h"
 #include "runtime/plan/PlanExplain.h"
 #include "runtime/plan/PlanNames.h"
 #include "runtime/plan/PlanPrinter.h"
@@ -177,11 +178,8 @@ void addKept(const PlanFacts &facts, Json &json) {
 
 std::string jsonText(const Json &json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
 
-} // namespace
-
-std::string explainPlanJson(const Plan &plan, const PlanFacts &facts) {
+Json explained(const Plan &plan, const PlanFacts &facts) {
   Json json;
-  json["model"] = plan.model;
   addTraffic(plan, facts, json);
   addKept(facts, json);
   json["stages"] = Json::array();
@@ -191,30 +189,31 @@ std::string explainPlanJson(const Plan &plan, const PlanFacts &facts) {
                               {"product_flops_per_step", facts.productFlops[stage]}});
   json["time_units"] = facts.timeline.length;
   json["bubble"] = facts.timeline.bubble();
-  return jsonText(json);
+  return json;
 }
 
-std::string printPlanJson(const Plan &plan, const PlanFacts &facts) {
+/// The keys of the first entry, as of a plan that is it alone, and `entries`: these keys of each.
+template <typename F> void addEntries(const Plan &plan, const PlanFacts &facts, const F &describe, Json &json) {
+  if (plan.entries.empty()) {
+    json.update(describe(plan, facts));
+    return;
+  }
+  Json entries = Json::array();
+  for (size_t entry = 0; entry < plan.entries.size(); ++entry) {
+    Json one = {{"name", plan.entries[entry].name}};
+    one.update(describe(planOf(plan, entry), facts.entries[entry]));
+    entries.push_back(std::move(one));
+  }
+  json.update(entries.front());
+  json.erase("name");
+  json["entries"] = std::move(entries);
+}
+
+Json printed(const Plan &plan, const PlanFacts &facts) {
   Json json;
-  json["model"] = plan.model;
-  json["version"] = {majorVersion, minorVersion};
-  json["axes"] = Json::array();
-  for (const Axis &axis : plan.axes)
-    json["axes"].push_back({{"name", axis.name}, {"size", axis.size}});
-  json["ranks"] = plan.worldSize();
   json["micro_batches"] = plan.microBatches;
-  json["training"] = Json::object();
-  for (const Setting &setting : plan.training)
-    json["training"][setting.name] = setting.value;
   json["inputs"] = ports(plan.inputs);
   json["outputs"] = ports(plan.outputs);
-  json["modules"] = Json::array();
-  for (const CodeModule &module : plan.modules)
-    json["modules"].push_back({{"target", module.target},
-                               {"features", module.features},
-                               {"capability", module.capability},
-                               {"bytes", module.bytes.size()},
-                               {"symbols", module.symbols}});
   json["stages"] = Json::array();
   for (size_t s = 0; s < plan.stages.size(); ++s)
     json["stages"].push_back(stageJson(plan, facts, s));
@@ -222,6 +221,40 @@ std::string printPlanJson(const Plan &plan, const PlanFacts &facts) {
   addKept(facts, json);
   json["time_units"] = facts.timeline.length;
   json["bubble"] = facts.timeline.bubble();
+  return json;
+}
+
+} // namespace
+
+std::string explainPlanJson(const Plan &plan, const PlanFacts &facts) {
+  Json json;
+  json["model"] = plan.model;
+  addEntries(plan, facts, explained, json);
+  return jsonText(json);
+}
+
+std::string printPlanJson(const Plan &plan, const PlanFacts &facts) {
+  Json json;
+  json["model"] = plan.model;
+  json["version"] = {majorVersion, minorVersionOf(plan)};
+  json["axes"] = Json::array();
+  for (const Axis &axis : plan.axes)
+    json["axes"].push_back({{"name", axis.name}, {"size", axis.size}});
+  json["ranks"] = plan.worldSize();
+  json["micro_batches"] = nullptr; // addEntries sets it and the ports; the order of keys stays
+  json["training"] = Json::object();
+  for (const Setting &setting : plan.training)
+    json["training"][setting.name] = setting.value;
+  json["inputs"] = nullptr;
+  json["outputs"] = nullptr;
+  json["modules"] = Json::array();
+  for (const CodeModule &module : plan.modules)
+    json["modules"].push_back({{"target", module.target},
+                               {"features", module.features},
+                               {"capability", module.capability},
+                               {"bytes", module.bytes.size()},
+                               {"symbols", module.symbols}});
+  addEntries(plan, facts, printed, json);
   return jsonText(json);
 }
 

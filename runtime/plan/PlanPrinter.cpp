@@ -2,6 +2,7 @@
 #include "runtime/plan/PlanPrinter.h"
 
 #include "runtime/base/CountText.h"
+#include "runtime/plan/Entries.h"
 #include "runtime/plan/PlanNames.h"
 #include "runtime/plan/PlanTables.h"
 #include "runtime/plan/Schedule.h"
@@ -43,12 +44,13 @@ std::string doubleText(double value) {
 
 std::string header(const Plan &plan) {
   std::string axes,
-      text = "plan '" + plan.model + "', version " + number(majorVersion) + "." + number(minorVersion) + "\n";
+      text = "plan '" + plan.model + "', version " + number(majorVersion) + "." + number(minorVersionOf(plan)) + "\n";
   for (const Axis &axis : plan.axes)
     axes += (axes.empty() ? "" : ", ") + axis.name + "=" + number(axis.size);
   text += "mesh: " + (axes.empty() ? "one rank a stage" : axes) + "\n";
   text += "stages: " + number(int64_t(plan.stages.size())) + ", ranks per stage: " + number(plan.ranksPerStage()) +
-          ", ranks: " + number(plan.worldSize()) + ", micro-batches: " + number(plan.microBatches) + "\n";
+          ", ranks: " + number(plan.worldSize()) +
+          (plan.entries.empty() ? ", micro-batches: " + number(plan.microBatches) : ", entries: " + entryNames(plan)) + "\n";
   for (const Setting &setting : plan.training)
     text += (&setting == &plan.training.front() ? "training: " : ", ") + setting.name + " " + setting.value;
   text += plan.training.empty() ? "" : "\n";
@@ -110,15 +112,24 @@ std::string bindingLine(const Plan &plan, const Stage &stage, const Binding &bin
   return text + (binding.saved.empty() ? "\n" : ", saved as '" + binding.saved + "'\n");
 }
 
-std::string stageText(const Plan &plan, size_t index) {
-  const Stage &stage = plan.stages[index];
+std::string stageLine(const Plan &plan, size_t index) {
   int64_t ranks = plan.ranksPerStage(), first = int64_t(index) * ranks;
-  std::string text =
-      "stage " + number(int64_t(index)) + " (ranks " + number(first) + ".." + number(first + ranks - 1) + "):\n";
+  return "stage " + number(int64_t(index)) + " (ranks " + number(first) + ".." + number(first + ranks - 1) + "):\n";
+}
+
+std::string heldText(const Plan &plan, size_t index) {
+  const Stage &stage = plan.stages[index];
+  std::string text;
   for (size_t i = 0; i < stage.buffers.size(); ++i)
     text += bufferLine(stage.buffers[i], i);
   for (const Binding &binding : stage.bindings)
     text += bindingLine(plan, stage, binding);
+  return text;
+}
+
+std::string programsText(const Plan &plan, size_t index) {
+  const Stage &stage = plan.stages[index];
+  std::string text;
   for (const Program &program : stage.programs) {
     text += "  program " + programText(program) + ":\n";
     for (size_t i = 0; i < program.instructions.size(); ++i)
@@ -183,11 +194,30 @@ std::string timelinePicture(const Plan &plan, const Timeline &timeline) {
   return text;
 }
 
+/// What an entry takes, gives, runs and sends. `own` is the plan that it is.
+static std::string entryText(const Plan &own, const std::string &name, const PlanFacts &facts) {
+  auto names = [](const std::vector<Port> &ports) {
+    std::string text;
+    for (const Port &port : ports)
+      text += (text.empty() ? "" : ", ") + port.name;
+    return text.empty() ? std::string("nothing") : text;
+  };
+  std::string text = "entry " + name + ": takes " + names(own.inputs) + "; gives " + names(own.outputs) + "; " +
+                     countText(own.microBatches, "micro-batch", "es") + "\n";
+  for (size_t s = 0; s < own.stages.size(); ++s)
+    text += stageLine(own, s) + programsText(own, s);
+  return text + keptTable(facts) + trafficTable(own, facts) + scheduleText(own, facts);
+}
+
 std::string printPlan(const Plan &plan, const PlanFacts &facts) {
   std::string text = header(plan) + memoryTable(facts);
   for (size_t s = 0; s < plan.stages.size(); ++s)
-    text += stageText(plan, s);
-  return text + keptTable(facts) + trafficTable(plan, facts) + scheduleText(plan, facts);
+    text += stageLine(plan, s) + heldText(plan, s) + (plan.entries.empty() ? programsText(plan, s) : "");
+  if (plan.entries.empty())
+    return text + keptTable(facts) + trafficTable(plan, facts) + scheduleText(plan, facts);
+  for (size_t entry = 0; entry < plan.entries.size(); ++entry)
+    text += entryText(planOf(plan, entry), plan.entries[entry].name, facts.entries[entry]);
+  return text;
 }
 
 } // namespace hpc::plan

@@ -8,7 +8,8 @@
 
 namespace hpc::plan {
 
-/// All of it: header, memory, stages with buffers, weights and programs, traffic, the schedule as a picture. Needs a
+/// All of it: header, memory, stages with buffers, weights and programs, traffic, the schedule as a picture; programs, traffic
+/// and schedule by entry where there are several. Needs a
 /// plan that passed checkStructure; the picture is left out where the facts have no timeline.
 std::string printPlan(const Plan &plan, const PlanFacts &facts);
 

@@ -4,6 +4,7 @@
 
 #include "runtime/base/Hash.h"
 #include "runtime/plan/CheckedMath.h"
+#include "runtime/plan/Entries.h"
 #include "runtime/plan/PlanFault.h"
 #include "runtime/plan/PlanNames.h"
 
@@ -296,19 +297,29 @@ Status checkStage(const Plan &plan, int64_t index, const std::set<std::string> &
 
 } // namespace
 
-Status checkStructure(const Plan &plan) {
-  HPC_RETURN_IF_ERROR(checkMesh(plan));
+/// Of one entry: what instructions and schedules are made of. The rest is the same for all entries.
+static Status checkEntry(const Plan &plan) {
   HPC_RETURN_IF_ERROR(checkPorts(plan.inputs, "input"));
   HPC_RETURN_IF_ERROR(checkPorts(plan.outputs, "output"));
+  std::set<std::string> symbols = commonSymbols(plan);
+  for (size_t i = 0; i < plan.stages.size(); ++i)
+    HPC_RETURN_IF_ERROR(checkStage(plan, int64_t(i), symbols));
+  return Status::success();
+}
+
+Status checkStructure(const Plan &plan) {
+  HPC_RETURN_IF_ERROR(checkMesh(plan));
+  HPC_RETURN_IF_ERROR(checkEntries(plan));
   for (const WeightFile &file : plan.files)
     if (file.path.empty() || file.path.find('\0') != std::string::npos)
       return fault("weight file '" + file.path + "': not the name of a file");
   for (const Weight &weight : plan.weights)
     HPC_RETURN_IF_ERROR(checkWeight(plan, weight).at("weight '" + weight.name + "'"));
   HPC_RETURN_IF_ERROR(checkModules(plan));
-  std::set<std::string> symbols = commonSymbols(plan);
-  for (size_t i = 0; i < plan.stages.size(); ++i)
-    HPC_RETURN_IF_ERROR(checkStage(plan, int64_t(i), symbols));
+  if (plan.entries.empty())
+    return checkEntry(plan);
+  for (size_t i = 0; i < plan.entries.size(); ++i)
+    HPC_RETURN_IF_ERROR(checkEntry(planOf(plan, i)).at("entry '" + plan.entries[i].name + "'"));
   return Status::success();
 }
 

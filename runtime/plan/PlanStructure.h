@@ -16,6 +16,7 @@ constexpr int64_t maxBytes = int64_t(1) << 46; ///< of an arena, a buffer, a ten
 constexpr int64_t maxRequests = 1 << 20;
 constexpr int64_t maxChannel = (1 << 20) - 1;
 constexpr int64_t maxChunks = 65536;
+constexpr int64_t maxEntries = 16;
 constexpr int64_t maxThreads = 1024;        ///< of a block
 constexpr int64_t maxSharedBytes = 1 << 20; ///< of a block
 constexpr int64_t alignment = 64;           ///< of offsets and slot strides

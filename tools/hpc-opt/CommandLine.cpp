@@ -137,6 +137,8 @@ struct Flags {
                                    cl::value_desc("folder"), cl::cat(model)};
 
   cl::opt<Switch> train{"train", cl::desc("A training step: loss, gradients, update"), cl::cat(training)};
+  cl::opt<Switch> evaluate{"evaluate", cl::desc("A plan that can also be run for the loss alone, without dropout: the entry evaluate"),
+                           cl::cat(training)};
   cl::opt<std::string> loss{
       "loss", cl::desc("Loss: causal-lm, classification, mse or output[:NAME] (default: the model's own, else by rank)"),
       cl::value_desc("which"), cl::cat(training)};
@@ -393,7 +395,7 @@ static Status readOptimizer(const Flags &flags, Options &options) {
 static Status readTraining(Flags &flags, Options &options) {
   if (!flags.train) {
     for (const cl::Option *flag : flags.flagsOf(&flags.training))
-      if (flag->getNumOccurrences() && flag != &flags.train)
+      if (flag->getNumOccurrences() && flag != &flags.train && flag != &flags.evaluate) // which a program may take
         return usage("--" + flag->ArgStr + " is about a training step; add --train");
     return Status::success();
   }
@@ -432,7 +434,7 @@ static Status checkTogether(Flags &flags, CommandLine &line) {
     if (flags.listParams && !isOfImport(flag) && !isOneOf(flag, {"list-params", "remarks", "train", "dropout"}))
       return usage("--list-params only lists what is in the model, so " + name +
                    " would do nothing; leave one of them out");
-    if (!line.compileTo.empty() && isOneOf(flag, {"verify", "explain"}))
+    if (!line.compileTo.empty() && isOneOf(flag, {"verify", "explain", "evaluate"}))
       return usage(name + " is about a plan, and --compile-to=" + line.compileTo +
                    " stops before there is one; leave one of them out");
     // A proof imports the model once more.
@@ -444,7 +446,7 @@ static Status checkTogether(Flags &flags, CommandLine &line) {
         llvm::is_contained(flag->Categories, &flags.layout) || llvm::is_contained(flag->Categories, &flags.training);
     line.givesOptions |= isOneOf(flag, {"dtype", "weights", "deterministic", "target"}) ||
                          (isOfLayout && !isOneOf(flag, {"spec", "onnx-configuration", "write-spec",
-                                                        "write-onnx-annotations", "dropout"}));
+                                                        "write-onnx-annotations", "dropout", "evaluate"}));
   }
   return Status::success();
 }
@@ -525,6 +527,7 @@ Expected<CommandLine> parseCommandLine(int argc, char **argv) {
   if (flags.dumpPhases.getNumOccurrences() && flags.dumpPhases.empty())
     return usage("--dump-phases= names no folder; give it a name, or leave it out");
   line.inference = flags.inference;
+  line.evaluate = flags.evaluate;
   if (flags.dropout.getNumOccurrences()) {
     line.dropout = flags.dropout.getValue();
     if (!(*line.dropout >= 0 && *line.dropout < 1))

@@ -31,12 +31,19 @@ void addTrainFlags(CLI::App &app, TrainFlags &flags) {
                  "batches: an .npz with an array for each input, [batches, ...shape], and `labels` if they are not\n"
                  "the ids; or tokens, .npy with one dim or .bin with 16 bits each")
       ->type_name("FILE");
+  app.add_option("--evaluate", flags.evaluate,
+                 "held-out batches, as --data: print the loss of the weights on them, without dropout, with a plan of\n"
+                 "hpc-opt --train --evaluate; alone, or beside --train")
+      ->type_name("FILE");
   auto ofSteps = [&](CLI::Option *option) {
     flags.ofSteps.push_back(option);
     return option;
   };
   auto count = wholeNumber(1, mostSteps);
   ofSteps(app.add_option("--steps", flags.steps, "steps in all, those before --load included"))->type_name("N")->check(count);
+  ofSteps(app.add_option("--eval-every", flags.evaluateEvery, "steps from one --evaluate to the next (default: after the last step)"))
+      ->type_name("N")
+      ->check(count);
   ofSteps(app.add_option("--lr", flags.rate, "learning rate after the warm-up"))->type_name("X")->check(anyNumber());
   ofSteps(app.add_option("--lr-schedule", flags.curve, "constant (the default), linear, cosine or polynomial, to 0 at the end"))
       ->type_name("CURVE")
@@ -95,6 +102,21 @@ Status checkTrainFlags(const TrainFlags &flags) {
         return trainingUsage(option->get_name() + " is about training; add --train");
     return Status::success();
   }
+  if (flags.evaluateEvery > 0 && flags.evaluate.empty())
+    return trainingUsage("--eval-every is about --evaluate=FILE; add it, or leave --eval-every out");
+  if (flags.onlyEvaluates()) {
+    if (!flags.gradients.empty())
+      return trainingUsage("--gradients is one backward step, and --evaluate none; give one of them");
+    for (auto [name, text] : {std::pair("--data", &flags.data), std::pair("--metrics", &flags.metrics), std::pair("--save", &flags.save)})
+      if (!text->empty())
+        return trainingUsage(std::string("--evaluate alone computes a loss; leave out ") + name + ", or add --train");
+    for (const CLI::Option *option : flags.ofSteps)
+      if (option->count() > 0)
+        return trainingUsage("--evaluate alone computes a loss; leave out " + option->get_name() + ", or add --train");
+    if (flags.seed || flags.lossScale)
+      return trainingUsage(std::string("--evaluate alone computes a loss; leave out ") + (flags.seed ? "--seed" : "--loss-scale") + ", or add --train");
+    return Status::success();
+  }
   if (flags.data.empty())
     return trainingUsage(std::string(flags.train ? "--train" : "--gradients") + " needs --data=FILE");
   if (flags.train && !flags.gradients.empty())
@@ -142,6 +164,7 @@ uint64_t fingerprint(const TrainFlags &flags) {
   const double numbers[] = {double(flags.train), double(flags.allowJump), double(flags.steps), double(!flags.save.empty()),
                             double(!flags.gradients.empty()), rate.peak, double(rate.curve), double(rate.warmup),
                             double(rate.steps), rate.power, double(flags.seed.value_or(-1)),
+                            double(!flags.evaluate.empty()), double(flags.evaluateEvery),
                             flags.lossScale.value_or(0)};
   return hashBytes(reinterpret_cast<const std::byte *>(numbers), sizeof(numbers));
 }
@@ -178,8 +201,25 @@ static Status tellStep(const StepReport &report, const Batches &data, const RunS
   return metrics ? metrics->add(metricsLine(report)) : Status::success();
 }
 
+/// `step`: the last before it; -1: none.
+static Status evaluate(Evaluation &evaluation, int64_t step, std::optional<LineFile> &metrics, Session &session, bool isHome) {
+  Expected<EvaluationReport> report = evaluation.run();
+  HPC_RETURN_IF_ERROR(report.status());
+  Status status;
+  if (isHome) {
+    std::printf("evaluation%s: loss %.9g", step < 0 ? "" : (" after step " + std::to_string(step)).c_str(), printed(report->loss));
+    if (report->validTokens)
+      std::printf(", perplexity %.6g, valid tokens %.0f", printed(*report->perplexity()), *report->validTokens);
+    std::printf(", %s, %.1f ms\n", countText(report->batches, "batch", "es").c_str(), report->milliseconds);
+    std::fflush(stdout);
+    if (metrics)
+      status = metrics->add(metricsLine(*report, step));
+  }
+  return session.agree(status);
+}
+
 /// In all processes, though only that of rank 0 (`isHome`) knows what a step told; its errors are agreed on.
-static Status runSteps(const TrainFlags &flags, const Batches &data, TrainingRun &run, Session &session, bool isHome) {
+static Status runSteps(const TrainFlags &flags, const Batches &data, TrainingRun &run, Session &session, Evaluation *evaluation, bool isHome) {
   std::optional<LineFile> metrics;
   Status status;
   if (status.ok() && isHome && !flags.metrics.empty()) {
@@ -203,6 +243,9 @@ static Status runSteps(const TrainFlags &flags, const Batches &data, TrainingRun
                                                      "and changed nothing; of the last one: " + whySkipped(*report, data, run.state()));
     }
     HPC_RETURN_IF_ERROR(session.agree(status));
+    const int64_t done = run.state().steps;
+    if (evaluation && (done == flags.steps || (flags.evaluateEvery > 0 && done % flags.evaluateEvery == 0)))
+      HPC_RETURN_IF_ERROR(evaluate(*evaluation, done - 1, metrics, session, isHome));
   }
   return Status::success();
 }
@@ -289,7 +332,8 @@ static Status checkUse(const TrainFlags &flags, const plan::Plan &plan) {
   return Status::success();
 }
 
-Status trainPlan(const TrainFlags &flags, const plan::Plan &plan, Session &session, const Batches &data, bool isHome) {
+static Status trainPlan(const TrainFlags &flags, const plan::Plan &plan, Session &session, const Batches &data,
+                        Evaluation *evaluation, bool isHome) {
   HPC_RETURN_IF_ERROR(checkUse(flags, plan));
   Expected<Start> start = startOf(flags, plan, data);
   if (!start.ok())
@@ -302,12 +346,24 @@ Status trainPlan(const TrainFlags &flags, const plan::Plan &plan, Session &sessi
     return run.status();
   if (!flags.train)
     return writeGradients(flags, data, *run, isHome);
-  HPC_RETURN_IF_ERROR(runSteps(flags, data, *run, session, isHome));
+  HPC_RETURN_IF_ERROR(runSteps(flags, data, *run, session, evaluation, isHome));
   if (flags.save.empty())
     return Status::success();
   std::map<std::string, std::string> metadata = run->state().toMetadata();
   metadata.merge(start->configuration);
   return writeCheckpoint(flags.save, plan, session, metadata);
+}
+
+Status trainPlan(const TrainFlags &flags, Session &session, const TrainData &data, bool isHome) {
+  std::optional<Evaluation> evaluation;
+  if (data.heldOut) {
+    Expected<Evaluation> made = Evaluation::create(data.evaluation, session, *data.heldOut);
+    HPC_RETURN_IF_ERROR(made.status());
+    evaluation.emplace(std::move(*made));
+  }
+  std::optional<LineFile> none;
+  return flags.onlyEvaluates() ? evaluate(*evaluation, -1, none, session, isHome)
+                               : trainPlan(flags, session.entry(0), session, *data.batches, evaluation ? &*evaluation : nullptr, isHome);
 }
 
 } // namespace hpc

@@ -1,6 +1,7 @@
 // Training by hpc-run: its flags, and the run from the first step to the checkpoint.
 #pragma once
 
+#include "runtime/train/Evaluation.h"
 #include "runtime/train/TrainingRun.h"
 #include "tools/Arguments.h"
 
@@ -8,15 +9,17 @@ namespace hpc {
 
 struct TrainFlags {
   bool train = false, allowJump = false;
-  std::string data, metrics, save, load, gradients, curve = "constant";
+  std::string data, evaluate, metrics, save, load, gradients, curve = "constant";
   int64_t steps = 0, warmup = 0;
+  int64_t evaluateEvery = 0; ///< steps; 0: after the last
   std::optional<int64_t> curveSteps; ///< default: `steps`
   std::optional<double> rate, power, lossScale;
   std::optional<int64_t> seed;
   std::vector<const CLI::Option *> ofSteps; ///< what one backward step has no use for
 
-  /// One step or many.
-  bool any() const { return train || !gradients.empty(); }
+  /// One step or many, or none and only the loss.
+  bool any() const { return train || !gradients.empty() || !evaluate.empty(); }
+  bool onlyEvaluates() const { return !train && !evaluate.empty(); }
 };
 
 void addTrainFlags(CLI::App &app, TrainFlags &flags);
@@ -25,7 +28,14 @@ Status checkTrainFlags(const TrainFlags &flags);
 /// What of the flags has to be the same in all processes.
 uint64_t fingerprint(const TrainFlags &flags);
 
+/// What a run reads, and the plans that the entries are that take it.
+struct TrainData {
+  std::optional<Batches> batches; ///< --data, of the session's entry 0
+  std::optional<Batches> heldOut; ///< --evaluate, of `evaluation`
+  size_t evaluation = 0;          ///< entry
+};
+
 /// `isHome`: this process is the one that prints and writes.
-Status trainPlan(const TrainFlags &flags, const plan::Plan &plan, Session &session, const Batches &data, bool isHome);
+Status trainPlan(const TrainFlags &flags, Session &session, const TrainData &data, bool isHome);
 
 } // namespace hpc

@@ -11,6 +11,7 @@
 #include "runtime/base/Npz.h"
 #include "runtime/core/CheckpointFiles.h"
 #include "runtime/core/Session.h"
+#include "runtime/plan/Entries.h"
 #include "runtime/plan/PlanCheck.h"
 #include "runtime/plan/PlanFile.h"
 #include "runtime/plan/PlanStructure.h"
@@ -39,7 +40,7 @@ namespace {
 Status outOfMemory() { return Status::error(ErrorKind::Capacity, "out of memory"); }
 
 struct Flags {
-  std::string plan, output, weights, trace, backend = "host";
+  std::string plan, entry, output, weights, trace, backend = "host";
   std::vector<std::string> inputs;
   bool poison = false, profile = false, tiles = true, followLinks = false;
   int repeat = 0;
@@ -55,17 +56,22 @@ constexpr int64_t mostThreads = 1024;
 /// Files that are read before anything runs.
 struct Work {
   plan::Plan plan;
-  std::vector<Array> inputs;      ///< of one step; none where data is given
-  std::optional<Batches> batches; ///< --data
+  std::vector<plan::Plan> entries; ///< plan::planOf each; none where it has none
+  size_t number = 0;               ///< of the entry that is run
+  std::vector<Array> inputs;       ///< of one step; none where data is given
+  TrainData data;
+
+  plan::Plan &entry(size_t number) { return entries.empty() ? plan : entries[number]; }
+  plan::Plan &entry() { return entry(number); }
 };
 
-Status repeatRuns(Session &session, const std::vector<Array> &inputs, std::vector<Array> &outputs, int runs,
+Status repeatRuns(Session &session, size_t entry, const std::vector<Array> &inputs, std::vector<Array> &outputs, int runs,
                   bool tell) {
   constexpr int warmUps = 2;
   std::vector<double> milliseconds;
   for (int i = -warmUps; i < runs; ++i) {
     auto start = std::chrono::steady_clock::now();
-    HPC_RETURN_IF_ERROR(session.run(inputs, outputs, Outputs::Ordinary));
+    HPC_RETURN_IF_ERROR(session.run(entry, inputs, outputs, Outputs::Ordinary));
     if (i >= 0)
       milliseconds.push_back(
           std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
@@ -92,8 +98,11 @@ Status writeOutputs(const Flags &flags, const plan::Plan &plan, std::vector<Arra
 /// Flags that do not go together.
 Status checkModes(const Flags &flags) {
   if (flags.training.any() && (!flags.inputs.empty() || !flags.output.empty() || flags.repeat > 0))
-    return Status::error(ErrorKind::Usage, "--train and --gradients take --data and report the loss: leave out "
+    return Status::error(ErrorKind::Usage, "--train, --gradients and --evaluate take --data and report the loss: leave out "
                                            "--input, --output and --repeat");
+  if (flags.training.any() && !flags.entry.empty())
+    return Status::error(ErrorKind::Usage, "--entry is about a run with --input; --train, --gradients and --evaluate take the entry that "
+                                           "is theirs; leave --entry out");
   if (flags.backend != "null")
     return Status::success();
   if (!flags.inputs.empty() || !flags.output.empty() || !flags.weights.empty() || !flags.trace.empty() ||
@@ -113,20 +122,32 @@ Status countPlan(const plan::Plan &plan) {
 }
 
 Status readArrays(const Flags &flags, Work &work, std::vector<std::string> &notes) {
-  Expected<std::vector<Array>> inputs = readInputs(work.plan, flags.inputs, notes);
+  Expected<std::vector<Array>> inputs = readInputs(work.entry(), flags.inputs, notes);
   if (!inputs.ok())
     return inputs.status();
   work.inputs = std::move(*inputs);
+  if (!work.entries.empty())
+    work.plan.weights = work.entry().weights; // some are given
   return Status::success();
 }
 
 Status readBatches(const Flags &flags, Work &work, std::vector<std::string> &notes) {
-  HPC_RETURN_IF_ERROR(checkTrains(work.plan));
-  Expected<Batches> batches = Batches::open(work.plan, flags.training.data, notes);
-  if (!batches.ok())
+  auto open = [&](size_t entry, const std::string &path, std::optional<Batches> &opened) {
+    Expected<Batches> batches = Batches::open(work.entry(entry), path, notes);
+    if (batches.ok())
+      opened.emplace(std::move(*batches));
     return batches.status();
-  work.batches.emplace(std::move(*batches));
-  return Status::success();
+  };
+  if (!flags.training.onlyEvaluates()) {
+    HPC_RETURN_IF_ERROR(checkTrains(work.entry(0)));
+    HPC_RETURN_IF_ERROR(open(0, flags.training.data, work.data.batches));
+  }
+  if (flags.training.evaluate.empty())
+    return Status::success();
+  Expected<size_t> entry = evaluationEntry(work.plan);
+  HPC_RETURN_IF_ERROR(entry.status());
+  work.data.evaluation = *entry;
+  return open(*entry, flags.training.evaluate, work.data.heldOut).at("--evaluate");
 }
 
 /// "out.json" of process 2 is "out.2.json".
@@ -176,7 +197,7 @@ Status checkDestinations(const Flags &flags, int64_t process) {
 /// A checkpoint may take the place of the one that it goes on from.
 Status checkFiles(const Flags &flags, const plan::Plan &plan) {
   const TrainFlags &training = flags.training;
-  std::vector<NamedFile> read = {{"the plan", flags.plan}, flag("--data", training.data)};
+  std::vector<NamedFile> read = {{"the plan", flags.plan}, flag("--data", training.data), flag("--evaluate", training.evaluate)};
   for (const std::string &input : flags.inputs)
     read.push_back({"--input=" + input, fileOfInput(input)});
   for (const plan::WeightFile &file : plan.files) {
@@ -208,6 +229,11 @@ Status readPlanOf(const Flags &flags, int64_t process, Work &work) {
     return plan.status();
   HPC_RETURN_IF_ERROR(plan::checkPlan(*plan));
   work.plan = std::move(*plan);
+  for (size_t entry = 0; entry < work.plan.entries.size(); ++entry)
+    work.entries.push_back(plan::planOf(work.plan, entry));
+  Expected<size_t> entry = plan::findEntry(work.plan, flags.entry);
+  HPC_RETURN_IF_ERROR(entry.status());
+  work.number = *entry;
   HPC_RETURN_IF_ERROR(checkFiles(flags, work.plan));
   return checkDestinations(flags, process);
 }
@@ -245,7 +271,7 @@ int64_t threadsOf(const Flags &flags, const plan::Plan &plan, RankRange own, pro
 }
 
 /// Runs the ranks of this process. `processes` is null where it is alone.
-Status runWork(const Flags &flags, const Work &work, processes::Processes *processes) {
+Status runWork(const Flags &flags, Work &work, processes::Processes *processes) {
   const int64_t process = processes ? processes->process : 0;
   SessionOptions options;
   options.planFolder = folderOf(flags.plan);
@@ -280,15 +306,15 @@ Status runWork(const Flags &flags, const Work &work, processes::Processes *proce
   if (isHome)
     for (const std::string &note : (*session)->stored().notes())
       std::fprintf(stderr, "note: %s\n", messageText(note).c_str());
-  Status status = work.batches ? trainPlan(flags.training, work.plan, **session, *work.batches, isHome)
+  Status status = flags.training.any() ? trainPlan(flags.training, **session, work.data, isHome)
                   : flags.repeat > 0
-                      ? repeatRuns(**session, work.inputs, outputs, flags.repeat, isHome)
-                      : (*session)->run(work.inputs, outputs, Outputs::Ordinary);
+                      ? repeatRuns(**session, work.number, work.inputs, outputs, flags.repeat, isHome)
+                      : (*session)->run(work.number, work.inputs, outputs, Outputs::Ordinary);
   if (status.ok() && !flags.trace.empty())
     status = writeFile(traceFile(flags.trace, process), (*session)->trace()->json());
   if (status.ok() && flags.profile && isHome)
-    std::fputs(describeProfile(work.plan, *(*session)->trace(), speed).c_str(), stdout);
-  return status.ok() && isHome && !work.batches ? writeOutputs(flags, work.plan, std::move(outputs)) : status;
+    std::fputs(describeProfile((*session)->trace()->plan(), *(*session)->trace(), speed).c_str(), stdout);
+  return status.ok() && isHome && !flags.training.any() ? writeOutputs(flags, work.entry(), std::move(outputs)) : status;
 }
 
 /// All processes must have the same: the plan to the byte, and the flags that decide who waits for whom.
@@ -296,7 +322,8 @@ std::vector<launch::Fingerprint> planFingerprints(const Flags &flags) {
   Expected<MappedFile> file = MappedFile::open(flags.plan);
   uint64_t plan = file.ok() ? hashBytes(file->data(), file->size()) : 0;
   const int64_t steps[] = {flags.repeat, flags.processes.deterministic, flags.poison, flags.tiles,
-                           int64_t(fingerprint(flags.training))};
+                           int64_t(fingerprint(flags.training)),
+                           int64_t(hashBytes(flags.entry.data(), int64_t(flags.entry.size())))};
   return {{"bytes in its plan", plan, "give all processes a copy of one file"},
           {"flags", hashBytes(steps, sizeof(steps)), "give all processes the same flags"}};
 }
@@ -309,8 +336,9 @@ void addDataFingerprints(const Flags &flags, const Work &work, std::vector<launc
     if (weight.isInput) // as it was given
       for (uint64_t hash : weight.hashes)
         inputs = inputs * 31 + hash;
-  if (work.batches)
-    inputs = work.batches->fingerprint();
+  for (const std::optional<Batches> *batches : {&work.data.batches, &work.data.heldOut})
+    if (*batches)
+      inputs = inputs * 31 + (*batches)->fingerprint();
   // Where it cannot be opened the session says so.
   Expected<Weights> weights = Weights::open(work.plan, {folderOf(flags.plan), flags.weights, flags.training.load, flags.followLinks});
   list.push_back({"inputs", inputs, "give all processes the same --input or --data"});
@@ -363,7 +391,7 @@ Status runPlan(const Flags &flags, Status failed) {
   Work work;
   HPC_RETURN_IF_ERROR(readPlanOf(flags, 0, work));
   if (flags.backend == "null")
-    return countPlan(work.plan);
+    return countPlan(work.entry());
   HPC_RETURN_IF_ERROR(readData(flags, 0, work));
   return runWork(flags, work, nullptr);
 }
@@ -388,6 +416,8 @@ int main(int argc, char **argv) {
       ->type_name("FILE.npz|NAME=FILE.npy")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option("--entry", flags.entry, "what the plan is run for, where it has several entries (default: its first)")
+      ->type_name("NAME");
   app.add_option("--output", flags.output, "write the outputs to this .npz (default: print a summary)")
       ->type_name("FILE.npz");
   app.add_option(

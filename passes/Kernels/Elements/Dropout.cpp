@@ -20,7 +20,9 @@ DropoutMask::DropoutMask(ElementEmitter &emitter, nn::DropoutDraw given)
   first = start ? positionOf(start) : s.whole(type(), 0);
   Value seed = whole(draw.seed);
   key[0] = low(seed), key[1] = high(seed);
-  step = low(whole(draw.step));
+  Value wide = whole(draw.step);
+  step = low(wide);
+  rests = s.compare(arith::CmpIPredicate::eq, wide, s.whole(s.builder.getI64Type(), 0));
 }
 
 Value DropoutMask::whole(Value scalar) {
@@ -64,11 +66,14 @@ Value DropoutMask::keeps(Value position) {
     for (int i = 0; i < 2; ++i)
       keys[i] = s.add(keys[i], s.whole(keys[i].getType(), int64_t(philox::keySteps[i])));
   }
-  return s.compare(arith::CmpIPredicate::uge, c[0], word(philox::dropoutThreshold(draw.rate)));
+  Type one = s.builder.getI32Type();
+  Value threshold = s.select(rests, s.whole(one, 0), s.whole(one, int64_t(philox::dropoutThreshold(draw.rate))));
+  return s.compare(arith::CmpIPredicate::uge, c[0], inLanes(threshold, type));
 }
 
 Value DropoutMask::apply(Value x, Value isKept) {
-  return s.select(isKept, s.mul(x, s.like(x, philox::dropoutScale(draw.rate))), s.like(x, 0));
+  Value scale = s.select(rests, s.like(x, 1), s.like(x, philox::dropoutScale(draw.rate)));
+  return s.select(isKept, s.mul(x, scale), s.like(x, 0));
 }
 
 Value emitDropout(ElementEmitter &emitter, nn::DropoutOp op, const Index &index) {

@@ -38,6 +38,7 @@ private:
   bool isShort;
   SmallVector<int64_t> strides;
   Value first, key[2], step;
+  Value rests; ///< whether nothing is dropped: in step 0
 };
 
 Value emitDropout(ElementEmitter &emitter, nn::DropoutOp op, const Index &index);

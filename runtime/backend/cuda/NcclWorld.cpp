@@ -13,20 +13,25 @@ namespace hpc::cuda {
 
 namespace {
 
-/// Channels of what a rank sends to `peer`, or receives from it, in the order in which it posts them in a step: an
-/// ordinary one, or one with all outputs.
+/// Channels of what a rank sends to `peer`, or receives from it, in the order in which it posts them in a step, of each entry:
+/// an ordinary one, or one with all outputs.
 template <typename Message>
 std::vector<int32_t> channelsPosted(const plan::Plan &plan, int64_t rank, int64_t peer, bool all) {
   const int64_t ranksPerStage = plan.ranksPerStage();
   const plan::Stage &stage = plan.stages[size_t(rank / ranksPerStage)];
   std::vector<int32_t> channels;
-  for (const plan::ScheduleStep &step : stage.schedule) {
-    const Place place{rank % ranksPerStage, step.microBatch, ranksPerStage};
-    for (const plan::Instruction &instruction : stage.programs[size_t(step.program)].instructions)
-      if (const Message *message = std::get_if<Message>(&instruction.action))
-        if (place(message->peer) == peer && place(instruction.when) && (all || !instruction.onRequest))
-          channels.push_back(message->channel);
-  }
+  auto add = [&](const std::vector<plan::ScheduleStep> &schedule) {
+    for (const plan::ScheduleStep &step : schedule) {
+      const Place place{rank % ranksPerStage, step.microBatch, ranksPerStage};
+      for (const plan::Instruction &instruction : stage.programs[size_t(step.program)].instructions)
+        if (const Message *message = std::get_if<Message>(&instruction.action))
+          if (place(message->peer) == peer && place(instruction.when) && (all || !instruction.onRequest))
+            channels.push_back(message->channel);
+    }
+  };
+  add(stage.schedule);
+  for (const plan::Entry &entry : plan.entries)
+    add(entry.schedules[size_t(rank / ranksPerStage)]);
   return channels;
 }
 

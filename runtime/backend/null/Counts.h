@@ -29,7 +29,7 @@ struct Counts {
   bool operator==(const Counts &other) const;
 };
 
-/// By rank. The plan must have passed plan::checkPlan.
+/// By rank. The plan must have passed plan::checkPlan; of one with entries, give the plan of one (plan::planOf).
 Expected<std::vector<Counts>> countRanks(const plan::Plan &plan);
 
 } // namespace hpc::null

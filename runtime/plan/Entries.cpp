@@ -1,0 +1,156 @@
+// Numbers of ports and programs are those of the whole plan in an entry, and count from 0 in the plan that it is.
+#include "runtime/plan/Entries.h"
+
+#include "runtime/plan/PlanFault.h"
+#include "runtime/plan/PlanStructure.h"
+
+#include <algorithm>
+#include <set>
+
+namespace hpc::plan {
+
+namespace {
+
+/// By number in the whole plan: the number in the entry's, or -1.
+std::vector<int32_t> places(const std::vector<int32_t> &taken, size_t all) {
+  std::vector<int32_t> result(all, -1);
+  for (size_t i = 0; i < taken.size(); ++i)
+    result[size_t(taken[i])] = int32_t(i);
+  return result;
+}
+
+std::vector<Port> portsOf(const std::vector<Port> &all, const std::vector<int32_t> &taken) {
+  std::vector<Port> ports;
+  for (int32_t port : taken)
+    ports.push_back(all[size_t(port)]);
+  return ports;
+}
+
+/// The programs that a schedule runs, in the order of their numbers.
+std::vector<int32_t> programsOf(const std::vector<ScheduleStep> &schedule) {
+  std::set<int32_t> programs;
+  for (const ScheduleStep &step : schedule)
+    programs.insert(step.program);
+  return {programs.begin(), programs.end()};
+}
+
+Status inRange(const std::string &what, int64_t value, int64_t least, int64_t most) {
+  if (value >= least && value <= most)
+    return Status::success();
+  return fault(what + " is " + std::to_string(value) + "; it must be in " + std::to_string(least) + ".." + std::to_string(most));
+}
+
+/// `seen`: the ports that an entry takes.
+Status checkPorts(const std::vector<int32_t> &taken, size_t all, const char *kind, std::set<int32_t> &seen) {
+  std::set<int32_t> mine;
+  for (int32_t port : taken) {
+    HPC_RETURN_IF_ERROR(inRange(kind, port, 0, int64_t(all) - 1));
+    if (!mine.insert(port).second)
+      return fault(std::string(kind) + " " + std::to_string(port) + " is listed twice");
+  }
+  seen.merge(mine);
+  return Status::success();
+}
+
+Status checkAllTaken(const std::vector<Port> &ports, const std::set<int32_t> &seen, const char *kind) {
+  for (size_t i = 0; i < ports.size(); ++i)
+    if (!seen.count(int32_t(i)))
+      return fault(std::string(kind) + " '" + ports[i].name + "' is part of no entry");
+  return Status::success();
+}
+
+} // namespace
+
+Plan planOf(const Plan &plan, size_t number) {
+  Plan own = plan;
+  if (plan.entries.empty())
+    return own;
+  const Entry &entry = plan.entries[number];
+  own.entries.clear();
+  own.microBatches = entry.microBatches;
+  own.inputs = portsOf(plan.inputs, entry.inputs);
+  own.outputs = portsOf(plan.outputs, entry.outputs);
+  const std::vector<int32_t> inputs = places(entry.inputs, plan.inputs.size()), outputs = places(entry.outputs, plan.outputs.size());
+  for (size_t s = 0; s < plan.stages.size(); ++s) {
+    Stage &stage = own.stages[s];
+    const std::vector<int32_t> taken = programsOf(entry.schedules[s]), programs = places(taken, stage.programs.size());
+    std::vector<Program> kept;
+    for (int32_t program : taken)
+      kept.push_back(std::move(stage.programs[size_t(program)]));
+    stage.programs = std::move(kept);
+    stage.schedule = entry.schedules[s];
+    for (ScheduleStep &step : stage.schedule)
+      step.program = programs[size_t(step.program)];
+    auto place = [](const std::vector<int32_t> &ports, int32_t &port) {
+      port = port >= 0 && size_t(port) < ports.size() ? ports[size_t(port)] : -1;
+    };
+    for (Program &program : stage.programs)
+      for (Instruction &instruction : program.instructions)
+        if (auto *load = std::get_if<LoadInput>(&instruction.action))
+          place(inputs, load->input);
+        else if (auto *store = std::get_if<StoreOutput>(&instruction.action))
+          place(outputs, store->output);
+  }
+  return own;
+}
+
+std::string entryNames(const Plan &plan) {
+  std::string names;
+  for (const Entry &entry : plan.entries)
+    names += (names.empty() ? "" : ", ") + entry.name;
+  return names;
+}
+
+Expected<size_t> findEntry(const Plan &plan, const std::string &name) {
+  if (name.empty())
+    return size_t(0);
+  for (size_t i = 0; i < plan.entries.size(); ++i)
+    if (plan.entries[i].name == name)
+      return i;
+  return Status::error(ErrorKind::Usage, "the plan has no entry '" + name + "'; " +
+                                             (plan.entries.empty() ? "it is run for one thing alone" : "its entries are " + entryNames(plan)));
+}
+
+Status checkEntries(const Plan &plan) {
+  if (plan.entries.empty())
+    return Status::success();
+  HPC_RETURN_IF_ERROR(inRange("number of entries", int64_t(plan.entries.size()), 1, maxEntries));
+  if (plan.microBatches != 1)
+    return fault("has " + std::to_string(plan.microBatches) + " micro-batches and entries; each entry has its own number");
+  std::set<std::string> names;
+  std::set<int32_t> inputs, outputs;
+  std::vector<std::set<int32_t>> programs(plan.stages.size());
+  for (const Entry &entry : plan.entries) {
+    const std::string where = "entry '" + entry.name + "'";
+    if (entry.name.empty() || !names.insert(entry.name).second)
+      return fault(where + ": the name is empty or used twice");
+    HPC_RETURN_IF_ERROR(inRange(where + ": number of micro-batches", entry.microBatches, 1, maxMicroBatches));
+    HPC_RETURN_IF_ERROR(checkPorts(entry.inputs, plan.inputs.size(), "input", inputs).at(where));
+    HPC_RETURN_IF_ERROR(checkPorts(entry.outputs, plan.outputs.size(), "output", outputs).at(where));
+    if (entry.schedules.size() != plan.stages.size())
+      return fault(where + ": has " + std::to_string(entry.schedules.size()) + " schedules; the plan has " +
+                   std::to_string(plan.stages.size()) + " stages");
+    for (size_t s = 0; s < plan.stages.size(); ++s)
+      for (size_t i = 0; i < entry.schedules[s].size(); ++i) {
+        const int32_t program = entry.schedules[s][i].program;
+        HPC_RETURN_IF_ERROR(inRange(where + ", stage " + std::to_string(s) + ": schedule step " + std::to_string(i) + ": program",
+                                    program, 0, int64_t(plan.stages[s].programs.size()) - 1));
+        programs[s].insert(program);
+      }
+  }
+  HPC_RETURN_IF_ERROR(checkAllTaken(plan.inputs, inputs, "input"));
+  HPC_RETURN_IF_ERROR(checkAllTaken(plan.outputs, outputs, "output"));
+  for (size_t s = 0; s < plan.stages.size(); ++s) {
+    const std::string where = "stage " + std::to_string(s);
+    if (!plan.stages[s].schedule.empty())
+      return fault(where + ": has a schedule beside those of the entries");
+    for (size_t p = 0; p < plan.stages[s].programs.size(); ++p)
+      if (!plan.stages[s].programs[p].instructions.empty() && !programs[s].count(int32_t(p)))
+        return fault(where + ": program " + std::to_string(p) + " is part of no entry");
+  }
+  return Status::success();
+}
+
+int minorVersionOf(const Plan &plan) { return plan.entries.empty() ? 8 : minorVersion; }
+
+} // namespace hpc::plan

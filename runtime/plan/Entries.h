@@ -1,0 +1,29 @@
+// The entries of a plan (Plan.h), one by one. Checks, executor, printer and counting know plans of one entry alone: each of
+// them takes what planOf returns.
+#pragma once
+
+#include "runtime/base/Status.h"
+#include "runtime/plan/Plan.h"
+
+namespace hpc::plan {
+
+/// How the entries of a training plan are called.
+inline const std::string trainEntry = "train", evaluateEntry = "evaluate";
+
+/// The plan that one entry is: its ports, micro-batches, programs and schedules, in the order in which the whole plan has them,
+/// with all buffers, weights and code. Entry 0 of a plan without entries is the plan. Needs checkEntries.
+Plan planOf(const Plan &plan, size_t entry);
+
+/// The number of the entry of that name; "" is the first. Errors: Usage, with the names that there are.
+Expected<size_t> findEntry(const Plan &plan, const std::string &name);
+
+/// "train, evaluate"; "" where there are none.
+std::string entryNames(const Plan &plan);
+
+/// Whether ports, programs and schedules of each entry exist, and each port and program is part of an entry.
+Status checkEntries(const Plan &plan);
+
+/// The version that a file of the plan has: the oldest whose readers read it right.
+int minorVersionOf(const Plan &plan);
+
+} // namespace hpc::plan

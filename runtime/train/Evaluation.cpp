@@ -1,0 +1,80 @@
+// Batches count by their valid tokens, so the loss is that of all rows in one batch.
+#include "runtime/train/Evaluation.h"
+
+#include "runtime/base/ArrayElements.h"
+#include "runtime/plan/Entries.h"
+
+#include <chrono>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace hpc {
+
+std::optional<double> EvaluationReport::perplexity() const {
+  return validTokens ? std::optional<double>(std::exp(loss)) : std::nullopt;
+}
+
+std::string metricsLine(const EvaluationReport &report, int64_t step) {
+  nlohmann::ordered_json told = {{"loss", report.loss}};
+  if (report.validTokens) {
+    told["perplexity"] = *report.perplexity();
+    told["valid_tokens"] = int64_t(*report.validTokens);
+  }
+  told["batches"] = report.batches;
+  told["ms"] = std::round(report.milliseconds * 1000) / 1000;
+  return nlohmann::ordered_json({{"step", step}, {"evaluation", std::move(told)}}).dump();
+}
+
+Expected<size_t> evaluationEntry(const plan::Plan &plan) {
+  Expected<size_t> found = plan::findEntry(plan, plan::evaluateEntry);
+  if (!found.ok())
+    return Status::error(ErrorKind::Usage, found.status().message() + "; compile the model with hpc-opt --train --evaluate");
+  return found;
+}
+
+Expected<Evaluation> Evaluation::create(size_t entry, Session &session, const Batches &data) {
+  Evaluation evaluation(entry, session, data);
+  const plan::Plan &plan = session.entry(entry);
+  bool hasLoss = false;
+  for (size_t i = 0; i < plan.outputs.size(); ++i) {
+    if (plan.outputs[i].name == "loss" && plan.outputs[i].shape.empty()) {
+      evaluation.loss = i;
+      hasLoss = true;
+    } else if (plan.outputs[i].name == "valid_tokens") {
+      evaluation.validTokens = i;
+    }
+  }
+  if (!hasLoss)
+    return Status::error(ErrorKind::Usage, "the plan's entry 'evaluate' has no scalar output 'loss'; compile the model with hpc-opt --train --evaluate");
+  for (const plan::Port &port : plan.inputs) {
+    // In step 0, which trains nothing, no dropout drops anything, whatever the seed.
+    if (port.isStepScalar && port.name != "step" && port.name != "seed")
+      return Status::error(ErrorKind::Unsupported, "the plan's entry 'evaluate' needs step scalar '" + port.name +
+                                                       "', which this hpc-run does not know; it is older than the plan");
+    evaluation.inputs.push_back(port.isStepScalar ? Array::zeros(port.dtype, {}) : Array());
+  }
+  return evaluation;
+}
+
+Expected<EvaluationReport> Evaluation::run() {
+  EvaluationReport report;
+  const auto start = std::chrono::steady_clock::now();
+  double sum = 0, weight = 0;
+  for (int64_t batch = 0; batch < data->count(); ++batch) {
+    HPC_RETURN_IF_ERROR(data->fill(batch, inputs));
+    HPC_RETURN_IF_ERROR(session->run(entry, inputs, outputs));
+    if (outputs.empty())
+      continue;
+    const double counts = validTokens ? numberAt(outputs[*validTokens], 0) : 1;
+    sum += counts > 0 ? numberAt(outputs[loss], 0) * counts : 0;
+    weight += counts;
+  }
+  report.batches = data->count();
+  report.loss = sum / weight;
+  if (validTokens)
+    report.validTokens = weight;
+  report.milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  return report;
+}
+
+} // namespace hpc

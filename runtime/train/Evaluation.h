@@ -1,0 +1,46 @@
+// Held-out data through the entry "evaluate" of a training plan: the loss of the weights as they are. Nothing is dropped and
+// nothing is written, so training goes on as if it had not been interrupted.
+#pragma once
+
+#include "runtime/core/Session.h"
+#include "runtime/train/Batches.h"
+
+namespace hpc {
+
+struct EvaluationReport {
+  double loss = 0; ///< mean over all that counts in all batches
+  std::optional<double> validTokens;
+  int64_t batches = 0;
+  double milliseconds = 0;
+
+  /// exp(loss) of a mean over tokens.
+  std::optional<double> perplexity() const;
+};
+
+/// {"step": 2, "evaluation": {"loss": ..., "perplexity": ..., "valid_tokens": ..., "batches": ..., "ms": ...}}: one line
+/// without its end, of the step that was the last before it.
+std::string metricsLine(const EvaluationReport &report, int64_t step);
+
+/// The number of the plan's entry. Errors: Usage where it has none.
+Expected<size_t> evaluationEntry(const plan::Plan &plan);
+
+class Evaluation {
+public:
+  /// `data` is of the plan of the entry (Session::entry). Session and data outlive it. Errors: step scalars that are unknown here.
+  static Expected<Evaluation> create(size_t entry, Session &session, const Batches &data);
+
+  /// All batches, once. All processes call it together; in those other than that of rank 0 the report has no loss.
+  Expected<EvaluationReport> run();
+
+private:
+  Evaluation(size_t entry, Session &session, const Batches &data) : entry(entry), session(&session), data(&data) {}
+
+  size_t entry;
+  Session *session;
+  const Batches *data;
+  size_t loss = 0;                   ///< output of the entry
+  std::optional<size_t> validTokens; ///< likewise
+  std::vector<Array> inputs, outputs;
+};
+
+} // namespace hpc
