@@ -3,8 +3,8 @@
 // out whole; after it, products whose results are added to a sum anyway are cut by rows for nothing.
 #include "passes/Annotate/WeightLayout.h"
 #include "passes/Annotate/Recurrence.h"
-#include "passes/Annotate/SumMeeting.h"
 
+#include "compiler/Dialect/NN/SumTree.h"
 #include "compiler/ElementType.h"
 #include "runtime/plan/Machine.h"
 
@@ -58,6 +58,11 @@ bool leadsToOutputs(Value value, unsigned dim) {
   return true;
 }
 
+/// Whether `value`, were it a sum over what is cut, is a term of one of these sums: then it shares the all-reduce.
+bool joinsSum(Value value, const llvm::DenseSet<Operation *> &sums) {
+  return llvm::any_of(nn::sumsOf(value), [&](Operation *root) { return sums.contains(root); });
+}
+
 struct LayoutFinder {
   func::FuncOp function;
   const nn::Origins &origins;
@@ -86,7 +91,7 @@ struct LayoutFinder {
   }
 
   void addSum(Operation *op) {
-    layout.sums.insert(op);
+    layout.sums.insert_range(nn::sumsOf(op->getResult(0)));
     isWhole.insert(op);
   }
 
@@ -246,7 +251,7 @@ struct LayoutFinder {
   /// A product of what is whole whose result is added to a sum (a shortcut): by rows, slicing what it reads is free, and
   /// its own sum shares the other's all-reduce.
   bool join(const WeightMatmul &product) {
-    if (!product.activationK || !meetsSum(product.op->getResult(0), layout.sums))
+    if (!product.activationK || !joinsSum(product.op->getResult(0), layout.sums))
       return false;
     Value activation = product.op->getOperand(product.activation);
     auto branch = branchOf(activation, *product.activationK);
@@ -297,11 +302,11 @@ int64_t costOf(const WeightLayout &layout) {
   int64_t cost = 0;
   llvm::DenseSet<Operation *> counted;
   for (const WeightCut &cut : layout.cuts) {
-    Operation *op = cut.product.op;
-    if (cut.isRow && !meetsSum(op->getResult(0), counted)) // else it shares that one's
-      cost += 2 * sizeInBytes(op->getResult(0)) + plan::Machine().bytesOfLatency();
+    Value result = cut.product.op->getResult(0);
+    if (cut.isRow && !joinsSum(result, counted))
+      cost += 2 * sizeInBytes(result) + plan::Machine().bytesOfLatency();
     if (cut.isRow)
-      counted.insert(op);
+      counted.insert_range(nn::sumsOf(result));
   }
   return cost;
 }
@@ -378,7 +383,7 @@ WeightLayout chooseLayout(func::FuncOp function, const nn::Origins &origins, int
   for (int trials = 0; trials < 32; ++trials) {
     auto contested = llvm::find_if(best.cuts, [&](const WeightCut &cut) {
       return !cut.isRow && cut.product.resultN && !tried.contains(cut.product.op) &&
-             (meetsSum(cut.product.op->getResult(0), best.sums) ||
+             (joinsSum(cut.product.op->getResult(0), best.sums) ||
               hasSeveralReaders(cut.product.op->getResult(0), *cut.product.resultN, origins));
     });
     if (contested == best.cuts.end())

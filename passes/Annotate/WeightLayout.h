@@ -20,7 +20,7 @@ struct WeightLayout {
   SmallVector<WeightMatmul> heads;     ///< of the others, those whose results are nothing but outputs
   SmallVector<WeightMatmul> whole;     ///< and the rest, which every rank computes
   SmallVector<std::pair<Value, unsigned>> wholeDims; ///< dims of values that stay whole, though a product slices them
-  llvm::DenseSet<Operation *> sums;    ///< ops that sum over what is cut: their results are whole once that is all-reduced
+  llvm::DenseSet<Operation *> sums;    ///< roots of sums (SumTree.h) with a term that is all-reduced
   llvm::DenseSet<Operation *> columns; ///< products by columns
 };
 

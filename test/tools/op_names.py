@@ -42,7 +42,6 @@ ALLOWED = {  # the first prefix that fits counts
     "passes/Stage/SumsOverParts.cpp": {"AddOp"},  # terms that lie in several stages
     "passes/Driver/DropoutRate.cpp": {"DropoutOp"},  # --dropout is the rate of this op
     "passes/Train/BuildGradients.cpp": {"DetachOp", "SelectOp"},  # where gradients stop, which that pass removes
-    "passes/Annotate/SumMeeting.cpp": {"AddOp", "MulOp"},  # which that pass puts together
 }
 
 root = pathlib.Path(sys.argv[1])

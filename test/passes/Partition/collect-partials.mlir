@@ -73,6 +73,36 @@ module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
 
 // -----
 
+// A bias that is smaller than the sum, even times its scale, is scaled as it is; a scaled part of a scaled part, too.
+// CHECK: %[[Y:.*]] = nn.matmul {{.*}} partial{tp}
+// CHECK: %[[U:.*]] = nn.matmul {{.*}} partial{tp}
+// CHECK: %[[Y1:.*]] = nn.mul %[[Y]], %arg1 {{.*}} partial{tp}
+// CHECK: %[[Y2:.*]] = nn.mul %arg2, %[[Y1]] {{.*}} partial{tp}
+// CHECK: %[[P:.*]] = nn.add %[[Y2]], %[[U]] {{.*}} partial{tp}
+// CHECK: %[[R:.*]] = dist.reshard %[[P]]
+// CHECK: nn.add %[[R]],
+// CHECK: %[[B1:.*]] = nn.mul %{{.*}}, %arg1 {{.*}} -> tensor<5xf32, #dist.sharding<"[5]">>
+// CHECK: nn.mul %arg2, %[[B1]] {{.*}} -> tensor<2x5xf32, #dist.sharding<"[2, 5]">>
+// CHECK-NOT: dist.reshard
+module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
+  func.func @main(%x: tensor<2x7xf32>, %g: tensor<f32>, %h: tensor<2x1xf32>) -> tensor<2x5xf32> {
+    %w = nn.parameter "w" {value = dense<1.0> : tensor<7x5xf32>, dist.seed = #dist.sharding<"[7@tp, 5]">} : tensor<7x5xf32>
+    %v = nn.parameter "v" {value = dense<1.0> : tensor<7x5xf32>, dist.seed = #dist.sharding<"[7@tp, 5]">} : tensor<7x5xf32>
+    %b = nn.parameter "b" {value = dense<1.0> : tensor<5xf32>} : tensor<5xf32>
+    %c = nn.parameter "c" {value = dense<1.0> : tensor<5xf32>} : tensor<5xf32>
+    %y = nn.matmul %x, %w : tensor<2x7xf32>, tensor<7x5xf32> -> tensor<2x5xf32>
+    %y1 = nn.add %y, %b : tensor<2x5xf32>, tensor<5xf32> -> tensor<2x5xf32>
+    %y2 = nn.mul %y1, %g : tensor<2x5xf32>, tensor<f32> -> tensor<2x5xf32>
+    %y3 = nn.add %c, %y2 : tensor<5xf32>, tensor<2x5xf32> -> tensor<2x5xf32>
+    %y4 = nn.mul %h, %y3 : tensor<2x1xf32>, tensor<2x5xf32> -> tensor<2x5xf32>
+    %u = nn.matmul %x, %v : tensor<2x7xf32>, tensor<7x5xf32> -> tensor<2x5xf32>
+    %s = nn.add %y4, %u : tensor<2x5xf32>, tensor<2x5xf32> -> tensor<2x5xf32>
+    return %s : tensor<2x5xf32>
+  }
+}
+
+// -----
+
 // A partial sum times a number, as a gradient times the factor of its loss, is summed before it is scaled: behind it, the scaled sum would be written for those who
 // read it. Where a reader takes the partial as it is, as the sum with another partial does, it stays one.
 // CHECK: %[[Y:.*]] = nn.matmul {{.*}} partial{tp}
