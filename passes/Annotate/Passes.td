@@ -48,9 +48,11 @@ def AnnotateBatch : Pass<"hpc-annotate-batch", "::mlir::ModuleOp"> {
 }
 
 def AnnotateTensorParallel : Pass<"hpc-annotate-tensor-parallel", "::mlir::ModuleOp"> {
-  let summary = "seed weights with Megatron's layout, found from the graph's structure";
+  let summary = "seed values with a layout over the tensor axes, found from the graph's structure";
   let description = [{
-    A matmul whose contracted dim comes from columns of earlier weight matmuls alone (through elementwise ops, views, attention) is cut by rows, those
+    Layouts are strategies (LayoutStrategy.h), chosen by name. The user's own seeds stay.
+
+    `1d`, Megatron's: a matmul whose contracted dim comes from columns of earlier weight matmuls alone (through elementwise ops, views, attention) is cut by rows, those
     by columns, along a part of the dim that survives the way (heads, for attention): the one that leaves the busiest rank the least work, the outermost of
     equals (groups of heads; the heads of each group where there are too few). Matrices stacked in one weight whose results are summed
     (experts that a router mixes) are dealt out whole, if there is one for every rank. What no rank can compute a part of (a softmax's row) is whole
@@ -58,6 +60,7 @@ def AnnotateTensorParallel : Pass<"hpc-annotate-tensor-parallel", "::mlir::Modul
     cheapest in all-reduces is taken that leaves no more than a tenth of the work whole; a product whose result is added to a sum anyway is cut by rows, and what it reads stays whole. Embedding tables are cut by vocabulary where a rank
     saves at least the bytes that the all-reduce then moves in a micro-batch, or where the table is a head's weight too; a matmul that leads to nothing but outputs is cut by columns. Shoeybi et al. 2019, section 3.
   }];
+  let options = [Option<"layout", "layout", "std::string", "\"1d\"", "name of the strategy">];
   let dependentDialects = ["::hpc::dist::DistDialect"];
 }
 
