@@ -115,8 +115,8 @@ Value AttentionParts::maskedScores() {
   if (mask.causalOffset) {
     Type i64 = builder.getI64Type();
     int64_t queries = shapeOf(scores).drop_back().back(), keys = shapeOf(scores).back();
-    Value row = IotaOp::create(builder, loc, RankedTensorType::get({queries, 1}, i64), sumOf(mask.queryStart), 0,
-                               int64_t(*mask.causalOffset), 1);
+    int64_t offset = std::clamp(int64_t(*mask.causalOffset), -farthestOffset, farthestOffset);
+    Value row = IotaOp::create(builder, loc, RankedTensorType::get({queries, 1}, i64), sumOf(mask.queryStart), 0, offset, 1);
     Value column = IotaOp::create(builder, loc, RankedTensorType::get({1, keys}, i64), sumOf(mask.keyStart), 1, 0, 1);
     Value visible = CompareOp::create(builder, loc, ComparePredicate::ge, row, column);
     scores = SelectOp::create(builder, loc, visible, scores, number(-std::numeric_limits<double>::infinity()));

@@ -42,6 +42,9 @@ template <typename Op> std::string attentionRuleText(Op op, StringRef operands, 
 /// (C3): what broadcasts to the scores.
 LogicalResult verifyAttentionMask(Operation *attention, const AttentionOperands &operands, bool hasHidden);
 
+/// An offset beyond it is cut to it, so that no sum of positions wraps: as far as a diagonal may be from any key.
+constexpr int64_t farthestOffset = int64_t(1) << 61;
+
 /// (C6): positions are numbers that a causal mask reads.
 LogicalResult verifyAttentionPositions(Operation *attention, const AttentionMask &mask);
 

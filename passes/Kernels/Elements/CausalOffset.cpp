@@ -1,16 +1,17 @@
 // The constant part may be any number of 64 bits; it is cut before positions are added, so that no sum wraps.
 #include "passes/Kernels/Elements/CausalOffset.h"
 
+#include "compiler/Dialect/NN/AttentionParts.h"
+
 namespace hpc::kernels {
 
 Value emitCausalOffset(ElementEmitter &emitter, const AttentionRegion &region) {
   ScalarBuilder &s = emitter.registers();
   Type i64 = s.builder.getI64Type();
-  constexpr int64_t most = int64_t(1) << 61;
   auto numberOf = [&](Value start) {
     return emitCast(s, emitter.element(start, {}), nn::tensorType(start).getElementType(), i64);
   };
-  Value offset = s.whole(i64, std::clamp(*region.causalOffset, -most, most));
+  Value offset = s.whole(i64, std::clamp(*region.causalOffset, -nn::farthestOffset, nn::farthestOffset));
   for (Value start : region.queryStart)
     offset = s.add(offset, numberOf(start));
   for (Value start : region.keyStart)

@@ -69,3 +69,30 @@ func.func @shape(%q: tensor<1x2x3x4xf32>, %m: tensor<1x1x3x4xi1>) -> tensor<1x2x
   %0 = nn.attention %q, %q, %q visible %m : tensor<1x1x3x4xi1> {scale = 1.0} : tensor<1x2x3x4xf32>, tensor<1x2x3x4xf32>, tensor<1x2x3x4xf32> -> tensor<1x2x3x4xf32>
   return %0 : tensor<1x2x3x4xf32>
 }
+
+// -----
+
+// (C6) Positions decide about the causal mask alone: without one nothing reads them.
+func.func @positions(%q: tensor<1x2x3x4xf32>, %p: tensor<i64>) -> tensor<1x2x3x4xf32> {
+  // expected-error @+1 {{(C6) 'query_start' needs 'causal_offset': nothing else reads positions}}
+  %0 = nn.attention %q, %q, %q query_start %p : tensor<i64> {scale = 1.0} : tensor<1x2x3x4xf32>, tensor<1x2x3x4xf32>, tensor<1x2x3x4xf32> -> tensor<1x2x3x4xf32>
+  return %0 : tensor<1x2x3x4xf32>
+}
+
+// -----
+
+// (C6) A position for each row of the batch is not what a start is; in the gradient as in the attention.
+func.func @each(%q: tensor<2x2x3x4xf32>, %p: tensor<2xi64>) -> tensor<2x2x3x4xf32> {
+  // expected-error @+1 {{(C6) 'key_start' takes numbers of rank 0, got 'tensor<2xi64>'}}
+  %0:3 = nn.attention_grad %q, %q, %q, %q key_start %p : tensor<2xi64> {scale = 1.0, causal_offset = 0 : i64} : tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32> -> tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>
+  return %0#0 : tensor<2x2x3x4xf32>
+}
+
+// -----
+
+// (C6) A bool is no position; each of several starts is looked at.
+func.func @bool(%q: tensor<1x2x3x4xf32>, %p: tensor<f64>, %b: tensor<i1>) -> tensor<1x2x3x4xf32> {
+  // expected-error @+1 {{(C6) 'query_start' takes numbers of rank 0, got 'tensor<i1>'}}
+  %0 = nn.attention %q, %q, %q query_start %p, %b : tensor<f64>, tensor<i1> {scale = 1.0, causal_offset = 0 : i64} : tensor<1x2x3x4xf32>, tensor<1x2x3x4xf32>, tensor<1x2x3x4xf32> -> tensor<1x2x3x4xf32>
+  return %0 : tensor<1x2x3x4xf32>
+}

@@ -188,3 +188,41 @@ module attributes {dist.mesh = #dist.mesh<"mb=2:time, dp=2:data, tp=2:tensor">} 
     return %l, %n : tensor<1x1xf32>, tensor<6x4xf32>
   }
 }
+
+// -----
+
+// Queries of a causal attention are cut, keys are whole: the rank's offset is one more start beside that of the program. The gradient sums over queries, so their
+// padding is 0, also where dropout reads the same offset; what keys and values get is partial.
+// CHECK-LABEL: dist.mesh = #mesh
+// CHECK: %[[O:.*]] = dist.offset {dim = #dist.sharding<"[7@tp]">}
+// CHECK: nn.attention %arg0, %arg1, %arg1 query_start %arg3, %[[O]] : {{.*}} -> tensor<1x2x4x8xf32
+// CHECK: %[[Q:.*]] = dist.fill_tail
+// CHECK: %[[G:.*]] = dist.offset {dim = #dist.sharding<"[7@tp]">}
+// CHECK: nn.attention_grad %[[Q]], %arg1, %arg1, %arg2 dropout %arg4, %arg4, %[[G]] : {{.*}} query_start %arg3, %[[G]] :
+// CHECK-SAME: global_shape = array<i64: 1, 1, 2, 7, 7>{{.*}}offset_dims = array<i64: 3>
+// CHECK-SAME: -> tensor<1x2x4x8xf32, #dist.sharding<"[1, 2, 7@tp, 8]">>, tensor<1x1x7x8xf32, #dist.sharding<"[1, 1, 7, 8] partial{tp}">>, tensor<1x1x7x8xf32, #dist.sharding<"[1, 1, 7, 8] partial{tp}">>
+module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
+  func.func @main(%q: tensor<1x2x7x8xf32> {dist.seed = #dist.sharding<"[1, 2, 7@tp, 8]">}, %k: tensor<1x1x7x8xf32>, %g: tensor<1x2x7x8xf32>, %s: tensor<i64>, %r: tensor<f64>)
+      -> (tensor<1x2x7x8xf32>, tensor<1x2x7x8xf32>, tensor<1x1x7x8xf32>) {
+    %0 = nn.attention %q, %k, %k query_start %s : tensor<i64> {scale = 0.5 : f64, causal_offset = 0 : i64} : tensor<1x2x7x8xf32>, tensor<1x1x7x8xf32>, tensor<1x1x7x8xf32> -> tensor<1x2x7x8xf32>
+    %1 = nn.exp %q : tensor<1x2x7x8xf32> -> tensor<1x2x7x8xf32>
+    %2:3 = nn.attention_grad %1, %k, %k, %g dropout %r, %r : tensor<f64>, tensor<f64> query_start %s : tensor<i64> {scale = 0.5 : f64, causal_offset = 0 : i64, site = 1 : i64, rate = 0.5 : f64}
+        : tensor<1x2x7x8xf32>, tensor<1x1x7x8xf32>, tensor<1x1x7x8xf32>, tensor<1x2x7x8xf32> -> tensor<1x2x7x8xf32>, tensor<1x1x7x8xf32>, tensor<1x1x7x8xf32>
+    return %0, %2#0, %2#1 : tensor<1x2x7x8xf32>, tensor<1x2x7x8xf32>, tensor<1x1x7x8xf32>
+  }
+}
+
+// -----
+
+// Heads that share keys are cut and not full on the last rank: their gradients are summed, with dropout as without, so their padding is 0.
+// CHECK-LABEL: dist.mesh = #mesh
+// CHECK: %[[Q:.*]] = dist.fill_tail {{.*}}dims = array<i64: 1>
+// CHECK: nn.attention_grad %[[Q]], %arg1, %arg1, %arg2 dropout
+module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
+  func.func @main(%q: tensor<1x3x4x8xf32> {dist.seed = #dist.sharding<"[1, 3@tp, 4, 8]">}, %k: tensor<1x1x4x8xf32>, %g: tensor<1x3x4x8xf32>, %r: tensor<f64>) -> (tensor<1x3x4x8xf32>, tensor<1x1x4x8xf32>) {
+    %1 = nn.exp %q : tensor<1x3x4x8xf32> -> tensor<1x3x4x8xf32>
+    %2:3 = nn.attention_grad %1, %k, %k, %g dropout %r, %r : tensor<f64>, tensor<f64> {scale = 0.5 : f64, site = 1 : i64, rate = 0.5 : f64}
+        : tensor<1x3x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x3x4x8xf32> -> tensor<1x3x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>
+    return %2#0, %2#1 : tensor<1x3x4x8xf32>, tensor<1x1x4x8xf32>
+  }
+}

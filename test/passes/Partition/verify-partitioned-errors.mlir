@@ -80,3 +80,42 @@ module attributes {dist.mesh = #dist.mesh<"mb=2:time">} {
     return %a : tensor<1x3xf32, #dist.sharding<"[1, 3]">>
   }
 }
+
+// -----
+
+// Cut queries of a causal attention see keys by their own positions: without the rank's offset each rank would begin at the first key.
+module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
+  func.func @main(%q: tensor<1x2x4x8xf32, #dist.sharding<"[1, 2, 7@tp, 8]">>, %k: tensor<1x2x7x8xf32, #dist.sharding<"[1, 2, 7, 8]">>) -> tensor<1x2x4x8xf32, #dist.sharding<"[1, 2, 7@tp, 8]">> {
+    // expected-error@below {{[internal] nn.attention: reads 1 cut coordinates, but has 0 offsets}}
+    %0 = nn.attention %q, %k, %k {scale = 0.5 : f64, causal_offset = 0 : i64} : tensor<1x2x4x8xf32, #dist.sharding<"[1, 2, 7@tp, 8]">>, tensor<1x2x7x8xf32, #dist.sharding<"[1, 2, 7, 8]">>,
+        tensor<1x2x7x8xf32, #dist.sharding<"[1, 2, 7, 8]">> -> tensor<1x2x4x8xf32, #dist.sharding<"[1, 2, 7@tp, 8]">>
+    return %0 : tensor<1x2x4x8xf32, #dist.sharding<"[1, 2, 7@tp, 8]">>
+  }
+}
+
+// -----
+
+// The offset of another cut, or another number in its place.
+module attributes {dist.mesh = #dist.mesh<"dp=2:data, tp=2:tensor">} {
+  func.func @main(%q: tensor<1x2x4x8xf32, #dist.sharding<"[1, 2, 7@tp, 8]">>, %k: tensor<1x2x7x8xf32, #dist.sharding<"[1, 2, 7, 8]">>) -> tensor<1x2x4x8xf32, #dist.sharding<"[1, 2, 7@tp, 8]">> {
+    %o = dist.offset {dim = #dist.sharding<"[7@dp]">} : tensor<i64, #dist.sharding<"[]">>
+    // expected-error@below {{[internal] nn.attention: reads coordinates cut 7@tp with the offset of [7@dp]}}
+    %0 = nn.attention %q, %k, %k query_start %o : tensor<i64, #dist.sharding<"[]">> {scale = 0.5 : f64, causal_offset = 0 : i64, hpc.global = {operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0>}}
+        : tensor<1x2x4x8xf32, #dist.sharding<"[1, 2, 7@tp, 8]">>, tensor<1x2x7x8xf32, #dist.sharding<"[1, 2, 7, 8]">>, tensor<1x2x7x8xf32, #dist.sharding<"[1, 2, 7, 8]">> -> tensor<1x2x4x8xf32, #dist.sharding<"[1, 2, 7@tp, 8]">>
+    return %0 : tensor<1x2x4x8xf32, #dist.sharding<"[1, 2, 7@tp, 8]">>
+  }
+}
+
+// -----
+
+// Dropout and the mask read one position: two of them would be two cuts.
+module attributes {dist.mesh = #dist.mesh<"dp=2:data, tp=2:tensor">} {
+  func.func @main(%q: tensor<1x2x4x8xf32, #dist.sharding<"[1, 2, 7@tp, 8]">>, %k: tensor<1x2x7x8xf32, #dist.sharding<"[1, 2, 7, 8]">>, %s: tensor<i64, #dist.sharding<"[]">>) -> tensor<1x2x4x8xf32, #dist.sharding<"[1, 2, 7@tp, 8]">> {
+    %o = dist.offset {dim = #dist.sharding<"[7@tp]">} : tensor<i64, #dist.sharding<"[]">>
+    // expected-error@below {{[internal] nn.attention: reads 1 cut coordinates, but has 2 offsets}}
+    %0 = nn.attention %q, %k, %k dropout %s, %s, %o : tensor<i64, #dist.sharding<"[]">>, tensor<i64, #dist.sharding<"[]">>, tensor<i64, #dist.sharding<"[]">> query_start %s : tensor<i64, #dist.sharding<"[]">>
+        {scale = 0.5 : f64, causal_offset = 0 : i64, site = 1 : i64, rate = 0.5 : f64, global_shape = array<i64: 1, 2, 1, 7, 7>, offset_dims = array<i64: 3>, hpc.global = {operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 2, 0, 0>}}
+        : tensor<1x2x4x8xf32, #dist.sharding<"[1, 2, 7@tp, 8]">>, tensor<1x2x7x8xf32, #dist.sharding<"[1, 2, 7, 8]">>, tensor<1x2x7x8xf32, #dist.sharding<"[1, 2, 7, 8]">> -> tensor<1x2x4x8xf32, #dist.sharding<"[1, 2, 7@tp, 8]">>
+    return %0 : tensor<1x2x4x8xf32, #dist.sharding<"[1, 2, 7@tp, 8]">>
+  }
+}

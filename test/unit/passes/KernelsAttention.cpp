@@ -200,19 +200,17 @@ struct AttentionKernels : KernelTest {
 // Rows start where numbers of the run say: before the keys, among them, beyond, and where no query sees a key; kernels of
 // blocks of queries and of few, groups, biases, dropout, sections of keys, 16 bits in pairs.
 TEST_F(AttentionKernels, Positions) {
-  for (int64_t start : {-100, -3, 0, 37, 86, 1000})
+  for (int64_t start : {-100, -3, 37, 1000})
     for (bool guarded : {false, true}) {
-      check({.queries = 4, .keys = 90, .depth = 4, .width = 4, .causalOffset = 0, .guarded = guarded, .queryStart = {start}});
-      for (bool isGradient : {false, true})
-        check({.repeat = 2, .queries = 35, .keys = 110, .depth = 8, .width = 5, .causalOffset = 2, .guarded = guarded, .isGradient = isGradient,
-               .queryStart = {start, 4}, .keyStart = {6}});
+      check({.queries = 4, .keys = 60, .depth = 4, .width = 4, .causalOffset = 0, .guarded = guarded, .queryStart = {start}});
+      check({.repeat = 2, .queries = 18, .keys = 100, .depth = 4, .width = 5, .causalOffset = 2, .guarded = guarded, .isGradient = start == -3 || start == 37,
+             .queryStart = {start, 4}, .keyStart = {6}});
     }
-  for (bool isGradient : {false, true}) {
-    check({.queries = 70, .keys = 150, .depth = 500, .width = 512, .causalOffset = 0, .isGradient = isGradient, .queryStart = {81}});
-    check({.batch = 2, .groups = 2, .queries = 33, .keys = 70, .depth = 8, .width = 8, .causalOffset = 5, .bias = {1, 2, 33, 70}, .isGradient = isGradient,
-           .dropout = 0.3, .queryStart = {20}});
-    check({.queries = 40, .keys = 64, .depth = 64, .width = 64, .causalOffset = 0, .element = "bf16", .resultElement = "bf16", .isGradient = isGradient, .queryStart = {7}});
-  }
+  for (bool isGradient : {false, true})
+    check({.groups = 2, .queries = 33, .keys = 40, .depth = 4, .width = 4, .causalOffset = 5, .bias = {1, 2, 33, 40}, .isGradient = isGradient, .dropout = 0.3,
+           .queryStart = {2}});
+  check({.queries = 40, .keys = 150, .depth = 500, .width = 512, .causalOffset = 0, .isGradient = true, .queryStart = {81}});
+  check({.queries = 40, .keys = 64, .depth = 64, .width = 64, .causalOffset = 0, .element = "bf16", .resultElement = "bf16", .queryStart = {7}});
   check({.queries = 40, .keys = 64, .depth = 8, .width = 8, .causalOffset = std::numeric_limits<int64_t>::max(), .queryStart = {40}});
 }
 
