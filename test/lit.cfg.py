@@ -32,6 +32,7 @@ config.substitutions.append(("%standin", os.path.join(config.hpc_binary_dir, "te
 # REQUIRES: slurm    a cluster that a test can start: Slurm's daemons, munge, root
 # REQUIRES: bf16pairs  a CPU that multiplies pairs of bf16 in vectors and has no tiles (VectorUnit)
 # REQUIRES: pypi     %python, a Python with test/requirements.txt (test/environment.sh)
+# %if all %{ ... %}  what a run of every day leaves out (tools/test.sh --all)
 # UNSUPPORTED: address  a build whose tools are instrumented
 cuda = os.path.join(os.environ.get("CUDA_HOME", "/usr/local/cuda"), "bin")
 config.environment["PATH"] += os.pathsep + cuda
@@ -54,5 +55,7 @@ with open("/proc/cpuinfo") as cpuinfo:
     flags = next((line.split() for line in cpuinfo if line.startswith("flags")), [])
 if "avx512_bf16" in flags and "amx_bf16" not in flags:
     config.available_features.add("bf16pairs")
+if os.environ.get("HPC_TEST_ALL"):
+    config.available_features.add("all")
 if config.hpc_sanitize:
     config.available_features.add(config.hpc_sanitize)

@@ -2,19 +2,20 @@
 # Sets up, builds and runs every test: lit, GoogleTest, a sample of the models' equality grid, random graphs. The last line is
 # `N passed, N failed, N skipped` over all suites; the exit status is 1 where anything failed.
 #
-#   tools/test.sh [--sanitize=address|thread] [--sample=N]
+#   tools/test.sh [--all] [--sanitize=address|thread] [--sample=N]
 #
 # address: everything of ours is instrumented. thread: hpc-run and the tests of the runtime are; plans come from the ordinary hpc-opt, since
-# LLVM's own threads are not instrumented. What ../shared has to be there for is reported as skipped where it is missing.
+# LLVM's own threads are not instrumented. --all: every case of the grids, of which a run of every day takes a sample, and 1,000 random graphs; about two hours. What ../shared has to be there for is reported as skipped where it is missing.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-sanitize="" sample=""
+sanitize="" sample="" all=""
 for argument in "$@"; do
   case "$argument" in
   --sanitize=address | --sanitize=thread) sanitize="${argument#*=}" ;;
+  --all) all=1 && export HPC_TEST_ALL=1 ;;
   --sample=*) sample="${argument#*=}" ;;
-  *) echo "test.sh: unknown option $argument; usage: tools/test.sh [--sanitize=address|thread] [--sample=N]" >&2; exit 1 ;;
+  *) echo "test.sh: unknown option $argument; usage: tools/test.sh [--all] [--sanitize=address|thread] [--sample=N]" >&2; exit 1 ;;
   esac
 done
 
@@ -79,23 +80,26 @@ cases() { # name, build, script, options: what prints its failures and a last li
     add "$name" 0 1 0
   fi
 }
+sampled() { # a number of cases: what a grid is given
+  [ -n "$all" ] || echo "--sample=$1"
+}
 grid() { # build, options of grid.py
   local build="$1"
   shift
   cases "equality grid" "$build" test/models/grid.py "$@"
 }
 device_grid() { # build: on the stand-in for a GPU, all ranks on one
-  HPC_CUDA_LIBRARIES="$1/test/gpu/standin" cases "equality grid, GPU's stand-in" "$1" test/models/grid.py --bin="$1/bin" --gpu --no-verify --sample=24
+  HPC_CUDA_LIBRARIES="$1/test/gpu/standin" cases "equality grid, GPU's stand-in" "$1" test/models/grid.py --bin="$1/bin" --gpu --no-verify $(sampled 24)
 }
 shared_grid() { # build: other exporters' files, where they are
   if [ -d ../shared/models ]; then
-    cases "exports in ../shared" "$1" test/models/grid.py --shared --sample=72
+    cases "exports in ../shared" "$1" test/models/grid.py --shared $(sampled 72)
   else
     add "exports in ../shared" 0 0 72
   fi
 }
 processes() { # build
-  cases processes "$1" test/processes/processes.py --bin="$1/bin"
+  cases processes "$1" test/processes/processes.py --bin="$1/bin" $([ -n "$all" ] || echo --sample=3)
 }
 random_graphs() { # build, options of graphs.py
   local build="$1" python
@@ -143,11 +147,11 @@ address)
   mapfile -t units < <(grep . build/unit-tests.txt)
   unit_tests build "${units[@]}"
   lit build
-  grid build --sample="${sample:-24}"
+  grid build $(sampled "${sample:-24}")
   device_grid build
   shared_grid build
   processes build
-  random_graphs build
+  random_graphs build ${all:+--count=1000}
   random_gradients build
   ;;
 esac

@@ -28,6 +28,7 @@ LAUNCHER_PREFIXES = ("OMPI_", "PMIX_", "PMI_", "MV2_", "MPI_LOCAL", "LOCAL_", "G
 parser = argparse.ArgumentParser(description=sys.modules["__main__"].__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("--bin", default=os.path.join(ROOT, "build", "bin"))
 parser.add_argument("--only", default="")
+parser.add_argument("--sample", type=int, default=1, metavar="N", help="every N-th case of those that --only leaves")
 parser.add_argument("--kills", type=int, default=6, help="processes to kill, and to stop, at random points")
 parser.add_argument("--seed", type=int, default=1)
 parser.add_argument("--python", default="", help="a Python with torch, for torchrun.py")
@@ -202,11 +203,14 @@ class Hosts:
 
 def run_cases(*groups):
     """The exit code of a script that has tried the cases, pairs of name and function, of all groups."""
-    passed = failed = skipped = 0
+    passed = failed = skipped = seen = 0
     wanted = [part for part in options.only.split(";") if part]
     for cases in groups:
         for name, case in cases():
             if wanted and not any(name.startswith(part) for part in wanted):
+                continue
+            seen += 1
+            if seen % options.sample:
                 continue
             try:
                 case()

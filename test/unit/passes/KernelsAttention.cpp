@@ -1,6 +1,9 @@
 // Attention as one kernel against its definition in the interpreter: masks, groups, sizes, layouts and types.
 #include "test/unit/passes/KernelsHarness.h"
 
+#include <cstdlib>
+#include <random>
+
 namespace hpc::test {
 namespace {
 
@@ -110,8 +113,12 @@ struct AttentionKernels : KernelTest {
     return c.hidden == 0 ? "" : ", hidden = " + (std::isinf(c.hidden) ? std::string("0xFFF0000000000000") : std::to_string(c.hidden)) + " : f64";
   }
 
-  /// Results are compared where they are made; one kernel makes all.
+  std::mt19937 chance;
+
+  /// Results are compared where they are made; one kernel makes all. Only half of the cases are tried, drawn, without tools/test.sh --all.
   void check(const AttentionCase &c) {
+    if (!std::getenv("HPC_TEST_ALL") && chance() % 2 == 1)
+      return;
     int64_t heads = c.groups * c.repeat;
     SmallVector<int64_t> q = {c.batch, heads, c.queries, c.depth}, k = {c.batch, c.groups, c.keys, c.depth},
                          v = {c.batch, c.groups, c.keys, c.width}, o = {c.batch, heads, c.queries, c.width};
@@ -399,14 +406,7 @@ TEST_F(AttentionKernels, Groups) {
   for (bool isGradient : {false, true})
     for (int64_t repeat : {2, 4, 5})
       for (int64_t queries : {1, 6, 40})
-        check({.batch = 2,
-               .groups = 3,
-               .repeat = repeat,
-               .queries = queries,
-               .keys = 45,
-               .depth = 8,
-               .width = 8,
-               .causalOffset = 5,
+        check({.batch = 2, .groups = 3, .repeat = repeat, .queries = queries, .keys = 45, .depth = 8, .width = 8, .causalOffset = 5,
                .isGradient = isGradient});
 }
 
