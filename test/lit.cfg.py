@@ -31,6 +31,7 @@ config.substitutions.append(("%standin", os.path.join(config.hpc_binary_dir, "te
 # REQUIRES: ucx      libhpc_ucx.so was built
 # REQUIRES: slurm    a cluster that a test can start: Slurm's daemons, munge, root
 # REQUIRES: bf16pairs  a CPU that multiplies pairs of bf16 in vectors and has no tiles (VectorUnit)
+# REQUIRES: groff    groff, which formats manual pages
 # REQUIRES: pypi     %python, a Python with test/requirements.txt (test/environment.sh)
 # %if all %{ ... %}  what a run of every day leaves out (tools/test.sh --all)
 # UNSUPPORTED: address  a build whose tools are instrumented
@@ -48,6 +49,8 @@ python = subprocess.run([os.path.join(config.hpc_source_dir, "test", "environmen
 if python.returncode == 0:
     config.available_features.add("pypi")
     config.substitutions.append(("%python", python.stdout.strip()))
+if shutil.which("groff"):
+    config.available_features.add("groff")
 daemons = os.environ["PATH"] + os.pathsep + "/usr/sbin"
 if os.geteuid() == 0 and all(shutil.which(name, path=daemons) for name in ("munged", "slurmctld", "slurmd", "srun", "ip")):
     config.available_features.add("slurm")

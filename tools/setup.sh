@@ -25,7 +25,7 @@ packages=(
   llvm-22-tools                                    # lit, FileCheck, not
   cmake ninja-build ccache git ca-certificates
   protobuf-compiler libprotobuf-dev libonnx-dev    # the plan file; the ONNX schema
-  libdnnl-dev libxxhash-dev nlohmann-json3-dev libcli11-dev
+  libdnnl-dev libxxhash-dev nlohmann-json3-dev libtomlplusplus-dev
   zlib1g-dev libzstd-dev libxml2-dev
   libssl-dev libopenmpi-dev openmpi-bin libucx-dev # processes: the rendezvous' proofs; the engines between processes
   libgtest-dev libgmock-dev

@@ -65,11 +65,6 @@ struct Command {
   }
 
   Status checkArguments() const {
-    if (line.input.empty())
-      return Status::error(ErrorKind::Usage, "no model is given; see hpc-opt --help");
-    if (!line.compileTo.empty() && !phasesUpTo(line.compileTo))
-      return Status::error(ErrorKind::Usage,
-                           "--compile-to=" + line.compileTo + " is no phase; phases are " + phaseNames());
     for (const NamedFile &file : outputs())
       HPC_RETURN_IF_ERROR(checkDestination(file));
     // Layouts are chosen in annotate, stages in stage.

@@ -4,8 +4,9 @@
 #include "runtime/plan/PlanCheck.h"
 #include "runtime/plan/PlanFile.h"
 #include "runtime/plan/PlanPrinter.h"
-#include "tools/Arguments.h"
+#include "tools/ExitCode.h"
 #include "tools/ShortenedFiles.h"
+#include "tools/flags/Arguments.h"
 #include "tools/hpc-plan/Kernels.h"
 
 #include <algorithm>
@@ -39,28 +40,22 @@ std::string summary(const Plan &plan, const PlanFacts &facts) {
 
 int main(int argc, char **argv) {
   reportShortenedFiles("hpc-plan");
-  CLI::App app("Prints or checks a plan that hpc-opt wrote.", "hpc-plan");
-  app.footer("For example\n  hpc-plan gpt2.plan --check");
-  std::string path;
-  bool check = false, json = false, kernels = false, ptx = false;
-  double bandwidth = 3350; // an H100's
-  app.add_option("plan", path, "the plan")->required()->type_name("FILE");
-  app.add_flag("--check", check, "only check it: one line that begins with 'ok:', or the error");
-  app.add_flag("--json", json, "print the facts as JSON; runtime/plan/README.md describes the keys");
-  app.add_flag("--kernels", kernels,
-               "print what each generated kernel takes: bytes over bandwidth; for a device registers and shared memory");
-  app.add_flag("--ptx", ptx, "print the code for devices, as ptxas takes it");
-  CLI::Option *ofKernels = app.add_option("--bandwidth", bandwidth, "GB/s that --kernels divides bytes by")
-                               ->type_name("GB/s")
-                               ->capture_default_str()
-                               ->check(numberFrom(/*zeroToo=*/false));
-  if (std::optional<int> done = parseArguments(app, argc, argv))
-    return *done;
+  Arguments arguments(HpcPlan);
+  if (Status status = arguments.parse(argc, argv); !status.ok())
+    return fail(status);
+  if (!arguments.page.empty()) {
+    std::cout << arguments.page;
+    return finish("hpc-plan");
+  }
+  if (!arguments.note.empty())
+    std::cerr << "hpc-plan: note: " << arguments.note << "\n";
+  const std::string path = arguments.text("plan");
+  const bool check = arguments.has("check"), json = arguments.has("json"), kernels = arguments.has("kernels"), ptx = arguments.has("ptx");
 
   if (check + json + kernels + ptx > 1)
     return fail(Status::error(ErrorKind::Usage, "--check, --json, --kernels and --ptx print different things; give one of them"));
 
-  if (ofKernels->count() > 0 && !kernels)
+  if (arguments.has("bandwidth") && !kernels)
     return fail(Status::error(ErrorKind::Usage,
                               "--bandwidth is what --kernels divides bytes by; add --kernels, or leave it out"));
 
@@ -72,7 +67,7 @@ int main(int argc, char **argv) {
   if (check && !status.ok())
     return fail(status);
   if (kernels) {
-    Expected<std::string> table = kernelTable(*plan, bandwidth);
+    Expected<std::string> table = kernelTable(*plan, *arguments.real("bandwidth"));
     if (!table.ok())
       return fail(table.status().at(path));
     std::cout << *table;

@@ -4,7 +4,7 @@
 
 #include "runtime/launch/AgentMeeting.h"
 #include "runtime/launch/Secret.h"
-#include "tools/Arguments.h"
+#include "tools/ExitCode.h"
 
 #include <algorithm>
 #include <cmath>

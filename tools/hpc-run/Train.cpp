@@ -20,61 +20,29 @@ namespace hpc {
 
 /// So many steps in a row may change nothing.
 constexpr int64_t mostSkipped = 100;
-/// A double counts them.
-constexpr int64_t mostSteps = int64_t(1) << 53;
 
 static Status trainingUsage(const std::string &message) { return Status::error(ErrorKind::Usage, message); }
 
-void addTrainFlags(CLI::App &app, TrainFlags &flags) {
-  app.add_flag("--train", flags.train, "run a plan of hpc-opt --train step after step");
-  app.add_option("--data", flags.data,
-                 "batches: an .npz with an array for each input, [batches, ...shape], and `labels` if they are not\n"
-                 "the ids; or tokens, .npy with one dim or .bin with 16 bits each")
-      ->type_name("FILE");
-  app.add_option("--evaluate", flags.evaluate,
-                 "held-out batches, as --data: print the loss of the weights on them, without dropout, with a plan of\n"
-                 "hpc-opt --train --evaluate; alone, or beside --train")
-      ->type_name("FILE");
-  auto ofSteps = [&](CLI::Option *option) {
-    flags.ofSteps.push_back(option);
-    return option;
-  };
-  auto count = wholeNumber(1, mostSteps);
-  ofSteps(app.add_option("--steps", flags.steps, "steps in all, those before --load included"))->type_name("N")->check(count);
-  ofSteps(app.add_option("--eval-every", flags.evaluateEvery, "steps from one --evaluate to the next (default: after the last step)"))
-      ->type_name("N")
-      ->check(count);
-  ofSteps(app.add_option("--lr", flags.rate, "learning rate after the warm-up"))->type_name("X")->check(anyNumber());
-  ofSteps(app.add_option("--lr-schedule", flags.curve, "constant (the default), linear, cosine or polynomial, to 0 at the end"))
-      ->type_name("CURVE")
-      ->check(CLI::IsMember({"constant", "linear", "cosine", "polynomial"}));
-  ofSteps(app.add_option("--lr-steps", flags.curveSteps, "step at which the curve ends (default: --steps)"))->type_name("N")->check(count);
-  ofSteps(app.add_option("--lr-power", flags.power, "power of polynomial (default: 2)"))->type_name("X")->check(anyNumber());
-  ofSteps(app.add_option("--warmup", flags.warmup, "steps in which the rate rises to --lr (default: 0)"))
-      ->type_name("N")
-      ->check(wholeNumber(0, mostSteps));
-  ofSteps(app.add_flag("--allow-lr-jump", flags.allowJump, "with --load: the learning rate may differ from the next one of the saved curve"));
-  app.add_option("--seed", flags.seed,
-                 "seed of all random numbers (dropout), 0 to 2^53 - 1 (default: 0); they are the same on every layout;\n"
-                 "--load goes on with the seed of the file")
-      ->type_name("N")
-      ->check(wholeNumber(0, RunState::largestSeed));
-  app.add_option("--loss-scale", flags.lossScale,
-                 "first loss scale of a plan in fp16, a power of two (default: 65536; with --load: that of the file);\n"
-                 "it is halved when gradients overflow, doubled after 1,000 good steps")
-      ->type_name("X");
-  app.add_option("--metrics", flags.metrics,
-                 "write a line of JSON for every step; with --load, after the lines of the steps before it, in place of\n"
-                 "later lines")
-      ->type_name("FILE.jsonl");
-  app.add_option("--save", flags.save,
-                 "write the model's weights here at the end, as safetensors and from_pretrained read them (a folder, or\n"
-                 "a name that ends in /: its model.safetensors), and the optimizer's states beside them (.states)")
-      ->type_name("FILE.safetensors|FOLDER");
-  app.add_option("--load", flags.load, "checkpoint of --save to go on from")->type_name("FILE.safetensors|FOLDER");
-  app.add_option("--gradients", flags.gradients,
-                 "instead of training: write the loss and all gradients of one step, by the model's names")
-      ->type_name("FILE.npz");
+TrainFlags readTrainFlags(const Arguments &arguments) {
+  TrainFlags flags;
+  flags.train = arguments.has("train");
+  flags.allowJump = arguments.has("allow-lr-jump");
+  flags.data = arguments.text("data");
+  flags.evaluate = arguments.text("evaluate");
+  flags.evaluateEvery = arguments.whole("eval-every").value_or(0);
+  flags.metrics = arguments.text("metrics");
+  flags.save = arguments.text("save");
+  flags.load = arguments.text("load");
+  flags.gradients = arguments.text("gradients");
+  flags.curve = arguments.text("lr-schedule");
+  flags.steps = arguments.whole("steps").value_or(0);
+  flags.warmup = *arguments.whole("warmup");
+  flags.curveSteps = arguments.whole("lr-steps");
+  flags.rate = arguments.real("lr");
+  flags.power = arguments.real("lr-power");
+  flags.lossScale = arguments.real("loss-scale");
+  flags.seed = arguments.whole("seed");
+  return flags;
 }
 
 /// The seed and the loss scale.
@@ -90,16 +58,15 @@ static Status checkNumbers(const TrainFlags &flags) {
   return Status::success();
 }
 
-Status checkTrainFlags(const TrainFlags &flags) {
+Status checkTrainFlags(const Arguments &arguments, const TrainFlags &flags) {
   HPC_RETURN_IF_ERROR(checkNumbers(flags));
   if (!flags.any()) {
     for (auto [name, text] : {std::pair("--data", &flags.data), std::pair("--metrics", &flags.metrics),
                               std::pair("--save", &flags.save), std::pair("--load", &flags.load)})
       if (!text->empty())
         return trainingUsage(std::string(name) + " is about training; add --train");
-    for (const CLI::Option *option : flags.ofSteps)
-      if (option->count() > 0)
-        return trainingUsage(option->get_name() + " is about training; add --train");
+    for (const Flag *flag : arguments.given(group::steps))
+      return trainingUsage(flag->dashed() + " is about training; add --train");
     return Status::success();
   }
   if (flags.evaluateEvery > 0 && flags.evaluate.empty())
@@ -110,9 +77,8 @@ Status checkTrainFlags(const TrainFlags &flags) {
     for (auto [name, text] : {std::pair("--data", &flags.data), std::pair("--metrics", &flags.metrics), std::pair("--save", &flags.save)})
       if (!text->empty())
         return trainingUsage(std::string("--evaluate alone computes a loss; leave out ") + name + ", or add --train");
-    for (const CLI::Option *option : flags.ofSteps)
-      if (option->count() > 0)
-        return trainingUsage("--evaluate alone computes a loss; leave out " + option->get_name() + ", or add --train");
+    for (const Flag *flag : arguments.given(group::steps))
+      return trainingUsage("--evaluate alone computes a loss; leave out " + flag->dashed() + ", or add --train");
     if (flags.seed || flags.lossScale)
       return trainingUsage(std::string("--evaluate alone computes a loss; leave out ") + (flags.seed ? "--seed" : "--loss-scale") + ", or add --train");
     return Status::success();
@@ -124,9 +90,8 @@ Status checkTrainFlags(const TrainFlags &flags) {
   if (!flags.train) {
     if (!flags.save.empty() || !flags.metrics.empty())
       return trainingUsage("--gradients writes gradients alone; leave out --save and --metrics, or use --train");
-    for (const CLI::Option *option : flags.ofSteps)
-      if (option->count() > 0)
-        return trainingUsage("--gradients is one backward step without an update; leave out " + option->get_name() + ", or use --train");
+    for (const Flag *flag : arguments.given(group::steps))
+      return trainingUsage("--gradients is one backward step without an update; leave out " + flag->dashed() + ", or use --train");
     return Status::success();
   }
   if (!flags.rate)

@@ -3,7 +3,7 @@
 
 #include "runtime/train/Evaluation.h"
 #include "runtime/train/TrainingRun.h"
-#include "tools/Arguments.h"
+#include "tools/flags/Arguments.h"
 
 namespace hpc {
 
@@ -15,16 +15,15 @@ struct TrainFlags {
   std::optional<int64_t> curveSteps; ///< default: `steps`
   std::optional<double> rate, power, lossScale;
   std::optional<int64_t> seed;
-  std::vector<const CLI::Option *> ofSteps; ///< what one backward step has no use for
 
   /// One step or many, or none and only the loss.
   bool any() const { return train || !gradients.empty() || !evaluate.empty(); }
   bool onlyEvaluates() const { return !train && !evaluate.empty(); }
 };
 
-void addTrainFlags(CLI::App &app, TrainFlags &flags);
+TrainFlags readTrainFlags(const Arguments &arguments);
 /// Flags that do not go together.
-Status checkTrainFlags(const TrainFlags &flags);
+Status checkTrainFlags(const Arguments &arguments, const TrainFlags &flags);
 /// What of the flags has to be the same in all processes.
 uint64_t fingerprint(const TrainFlags &flags);
 

@@ -15,9 +15,10 @@
 #include "runtime/plan/PlanCheck.h"
 #include "runtime/plan/PlanFile.h"
 #include "runtime/plan/PlanStructure.h"
-#include "tools/Arguments.h"
+#include "tools/ExitCode.h"
 #include "tools/OutputFiles.h"
 #include "tools/ShortenedFiles.h"
+#include "tools/flags/Arguments.h"
 #include "tools/hpc-run/CountReport.h"
 #include "tools/hpc-run/CudaPlugin.h"
 #include "tools/hpc-run/Inputs.h"
@@ -29,7 +30,6 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
-#include <limits>
 #include <new>
 #include <tuple>
 
@@ -49,9 +49,6 @@ struct Flags {
   ProcessFlags processes;
   cuda::CudaOptions cuda;
 };
-
-/// More are a mistake: they would take the machine's processes and address space before they computed anything.
-constexpr int64_t mostThreads = 1024;
 
 /// Files that are read before anything runs.
 struct Work {
@@ -378,10 +375,13 @@ Status runAsOneOfMany(const Flags &flags, const launch::Launch &launch, Status f
   return verdict;
 }
 
-/// `failed`: what the command line is wrong in.
-Status runPlan(const Flags &flags, Status failed) {
-  if (flags.backend != "null") {
-    launch::Launch launch = launch::detectLaunch(flags.processes.launch, flags.processes.rendezvous, ::getenv);
+/// `note`: flags that a file gave, printed by the first process. `failed`: the error of the command line.
+Status runPlan(const Flags &flags, const std::string &note, Status failed) {
+  const bool isCounted = flags.backend == "null";
+  launch::Launch launch = isCounted ? launch::Launch() : launch::detectLaunch(flags.processes.launch, flags.processes.rendezvous, ::getenv);
+  if (!note.empty() && launch.process == 0)
+    std::fprintf(stderr, "hpc-run: note: %s\n", note.c_str());
+  if (!isCounted) {
     if (failed.ok())
       failed = launch.status;
     if (launch.kind != launch::LaunchKind::None)
@@ -390,153 +390,84 @@ Status runPlan(const Flags &flags, Status failed) {
   HPC_RETURN_IF_ERROR(failed);
   Work work;
   HPC_RETURN_IF_ERROR(readPlanOf(flags, 0, work));
-  if (flags.backend == "null")
+  if (isCounted)
     return countPlan(work.entry());
   HPC_RETURN_IF_ERROR(readData(flags, 0, work));
   return runWork(flags, work, nullptr);
+}
+
+Flags readFlags(const Arguments &arguments) {
+  Flags flags;
+  flags.plan = arguments.text("plan");
+  flags.entry = arguments.text("entry");
+  flags.inputs = arguments.all("input");
+  flags.output = arguments.text("output");
+  flags.weights = arguments.text("weights");
+  flags.followLinks = arguments.has("follow-links");
+  flags.training = readTrainFlags(arguments);
+  flags.trace = arguments.text("trace");
+  flags.profile = arguments.has("profile");
+  flags.poison = arguments.has("poison");
+  flags.repeat = int(arguments.whole("repeat").value_or(0));
+  flags.backend = arguments.text("backend");
+  flags.threads = arguments.whole("threads").value_or(0);
+  flags.tiles = !arguments.has("no-tiles");
+  flags.cuda.ranksPerGpu = int(*arguments.whole("ranks-per-gpu"));
+  flags.cuda.tf32 = arguments.has("tf32");
+  flags.cuda.cudaGraph = !arguments.has("no-cuda-graph");
+  flags.cuda.cudnn = !arguments.has("no-cudnn");
+  const std::string epilogues = arguments.text("epilogues");
+  flags.cuda.epilogues = epilogues == "none" ? cuda::Epilogues::None : epilogues == "all" ? cuda::Epilogues::All : cuda::Epilogues::Faithful;
+  flags.cuda.syncEachOp = arguments.has("sync-each-op");
+  flags.processes.launch = arguments.text("launch");
+  flags.processes.rendezvous = arguments.text("rendezvous");
+  flags.processes.peerTimeout = *arguments.real("peer-timeout");
+  flags.processes.deterministic = arguments.has("deterministic");
+  return flags;
+}
+
+/// Flags that would do nothing, and names that are none.
+Status checkFlags(const Arguments &arguments, const Flags &flags) {
+  auto usage = [](const std::string &message) { return Status::error(ErrorKind::Usage, message); };
+  HPC_RETURN_IF_ERROR(checkTrainFlags(arguments, flags.training));
+  for (auto [name, kind] : {std::pair("output", "an .npz"), {"trace", "a trace"}, {"metrics", "a file of metrics"}, {"save", "a checkpoint"},
+                            {"gradients", "an .npz"}})
+    if (arguments.has(name))
+      HPC_RETURN_IF_ERROR(checkOutputName(flag(std::string("--") + name, arguments.text(name)), kind));
+  if (flags.profile && flags.backend == "cuda")
+    return usage("--profile times what the host does, which with --backend=cuda is to enqueue: leave it out, and see --trace "
+                 "with --sync-each-op");
+  for (const Flag *one : arguments.given(group::gpus))
+    if (flags.backend != "cuda")
+      return usage(one->dashed() + " says how GPUs are used: add --backend=cuda");
+  if (arguments.has("threads") && flags.backend != "host")
+    return usage("--threads says how many cores a rank of the host uses: leave it out with --backend=" + flags.backend);
+  if (arguments.has("no-tiles") && flags.backend != "host")
+    return usage("--no-tiles is about the host's products: leave it out with --backend=" + flags.backend);
+  for (const Flag *one : arguments.given(group::processes))
+    if (flags.backend == "null")
+      return usage(one->dashed() + " is about processes that run a plan, and --backend=null runs none: leave it out");
+  if (arguments.has("peer-timeout") && flags.processes.launch == "none")
+    return usage("--peer-timeout does not go with --launch=none, where this process runs alone; leave one of them out");
+  return Status::success();
 }
 
 } // namespace
 
 int main(int argc, char **argv) {
   reportShortenedFiles("hpc-run");
-  Flags flags;
-  CLI::App app(
-      "Runs a plan that hpc-opt made, its ranks as threads: alone, or as one of the processes that mpirun, srun\n"
-      "or torchrun has started. A plan contains machine code: run only plans whose author you trust.",
-      "hpc-run");
-  app.footer("For example\n"
-             "  hpc-run gpt2.plan --input=inputs.npz --output=logits.npz\n"
-             "  mpirun -n 4 hpc-run gpt2.plan --input=inputs.npz --output=logits.npz\n"
-             "  torchrun --nproc-per-node=4 --no-python hpc-run gpt2.plan --input=inputs.npz --output=logits.npz\n"
-             "  RANK=0 WORLD_SIZE=2 MASTER_ADDR=10.0.0.1 MASTER_PORT=29500 HPC_SECRET=... hpc-run gpt2.plan ...");
-  app.get_formatter()->column_width(38);
-  app.add_option("plan", flags.plan, "the plan")->required()->type_name("FILE");
-  app.add_option("--input", flags.inputs, "arrays named as the inputs, or one input; may be repeated")
-      ->type_name("FILE.npz|NAME=FILE.npy")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  app.add_option("--entry", flags.entry, "what the plan is run for, where it has several entries (default: its first)")
-      ->type_name("NAME");
-  app.add_option("--output", flags.output, "write the outputs to this .npz (default: print a summary)")
-      ->type_name("FILE.npz");
-  app.add_option(
-         "--weights", flags.weights,
-         "take the weights from here (default: from where the plan says): a safetensors file or its index, an ONNX\n"
-         "file or an .npz with tensors of the same names, or a folder with one of them, as save_pretrained writes;\n"
-         "external data without its ONNX file only where the plan's hashes prove it")
-      ->type_name("FILE|FOLDER");
-  app.add_flag("--follow-links", flags.followLinks,
-               "external data of --weights=FILE.onnx may be links, as in the model cache of a hub");
-  addTrainFlags(app, flags.training);
-  app.add_option("--trace", flags.trace, "write what each rank did when in the last run, for Perfetto")
-      ->type_name("FILE.json");
-  app.add_flag("--profile", flags.profile,
-               "print where the time of the last run went: each kind of instruction against this machine's speed");
-  app.add_flag("--poison", flags.poison, "fill all memory that nothing has written with NaN");
-  app.add_option("--repeat", flags.repeat,
-                 "time N runs after 2 warm-ups (default: run once); prints one JSON line: min_ms,\n"
-                 "median_ms, peak_bytes_per_rank, runs")
-      ->type_name("N")
-      ->check(wholeNumber(1, std::numeric_limits<int>::max()));
-  app.add_option("--backend", flags.backend,
-                 "host: this machine's CPU (the default); cuda: its GPUs; null: run nothing, need no weights\n"
-                 "and no inputs, and print what each rank would compute, hold and move in one step")
-      ->type_name("NAME")
-      ->check(CLI::IsMember({"host", "cuda", "null"}));
-  CLI::Option *threads =
-      app.add_option("--threads", flags.threads,
-                     "host: threads of each rank, for the same bits with any number (default: the cores that\n"
-                     "this process may use, shared among its ranks; twice that where stages wait for each other)")
-          ->type_name("N")
-          ->check(wholeNumber(1, mostThreads));
-  CLI::Option *noTiles =
-      app.add_flag("!--no-tiles", flags.tiles,
-                   "host: no product in the tile registers (AMX); f32 then is a chain of f32 multiply-adds everywhere");
-  std::vector<CLI::Option *> onlyCuda = {
-      app.add_option("--ranks-per-gpu", flags.cuda.ranksPerGpu, "cuda: how many ranks share a GPU (default: 1)")
-          ->type_name("N")
-          ->check(wholeNumber(1, plan::maxRanks)),
-      app.add_flag("--tf32", flags.cuda.tf32,
-                   "cuda: tensor cores may round f32 operands of products to 10 bits of mantissa"),
-      app.add_flag("!--no-cuda-graph", flags.cuda.cudaGraph,
-                   "cuda: start every kernel of every step by itself; by default a step is captured once, after two\n"
-                   "ordinary ones, where each rank has a GPU of its own"),
-      app.add_flag("!--no-cudnn", flags.cuda.cudnn,
-                   "cuda: run the plan's own kernels for attention, also where cuDNN has it"),
-      app.add_option_function<std::string>(
-             "--epilogues",
-             [&](const std::string &kind) {
-               flags.cuda.epilogues = kind == "none"  ? cuda::Epilogues::None
-                                      : kind == "all" ? cuda::Epilogues::All
-                                                      : cuda::Epilogues::Faithful;
-             },
-             "cuda: what cuBLASLt does to products before it stores them, in place of kernels: none;\n"
-             "faithful (the default): bias, and GELU by tanh in 16 bits; all: that GELU in f32 too, by a tanh\n"
-             "of unknown error, and relu, which makes 0 of NaN there")
-          ->type_name("KIND")
-          ->check(CLI::IsMember({"none", "faithful", "all"})),
-      app.add_flag("--sync-each-op", flags.cuda.syncEachOp,
-                   "cuda: wait after each instruction, so that an error on the GPU names it")};
-  app.add_option("--launch", flags.processes.launch,
-                 "who started this process: none (alone, all ranks), mpi (mpirun, srun --mpi=pmix), env (torchrun;\n"
-                 "RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT by hand; or the variables of Slurm, MPICH or MVAPICH\n"
-                 "and --rendezvous), auto (the default): the innermost that the environment names")
-      ->type_name("HOW")
-      ->check(CLI::IsMember({"auto", "none", "mpi", "env"}));
-  app.add_option("--rendezvous", flags.processes.rendezvous,
-                 "where process 0 waits for the others; beyond one machine all need the same secret in\n"
-                 "the environment variable HPC_SECRET")
-      ->type_name("HOST:PORT");
-  app.add_option("--peer-timeout", flags.processes.peerTimeout,
-                 "seconds after which a process that is not heard of counts as lost (default: 3.5; 0: never)")
-      ->type_name("SECONDS")
-      ->check(numberFrom(/*zeroToo=*/true));
-  app.add_flag("--deterministic", flags.processes.deterministic,
-               "several processes with several ranks each, or several GPUs: reduce in the order of the ranks,\n"
-               "for the same bits as in one process");
-  bool isHelp = false;
-  Status status = parseArguments(app, argc, argv, isHelp);
-  if (isHelp)
-    return 0;
-  // Where the command line is wrong these still say who has to hear of it.
-  auto given = [&](const char *name, std::string &value) {
-    if (CLI::Option *option = app.get_option(name); !status.ok() && option->count() > 0)
-      value = option->results().back();
-  };
-  given("--backend", flags.backend);
-  given("--launch", flags.processes.launch);
-  given("--rendezvous", flags.processes.rendezvous);
-  auto check = [&](bool isWrong, const std::string &message) {
-    if (status.ok() && isWrong)
-      status = Status::error(ErrorKind::Usage, message);
-  };
+  Arguments arguments(HpcRun);
+  Status status = arguments.parse(argc, argv);
+  if (!arguments.page.empty()) {
+    std::fputs(arguments.page.c_str(), stdout);
+    return finish("hpc-run");
+  }
+  // Where the command line is wrong its backend and launcher still tell who has to hear of it.
+  const Flags flags = readFlags(arguments);
   if (status.ok())
-    status = checkTrainFlags(flags.training);
-  for (auto [name, path, kind] : {std::tuple("--output", &flags.output, "an .npz"),
-                                  {"--trace", &flags.trace, "a trace"},
-                                  {"--metrics", &flags.training.metrics, "a file of metrics"},
-                                  {"--save", &flags.training.save, "a checkpoint"},
-                                  {"--gradients", &flags.training.gradients, "an .npz"}})
-    if (status.ok() && app.get_option(name)->count() > 0)
-      status = checkOutputName(flag(name, *path), kind);
-  check(flags.profile && flags.backend == "cuda",
-        "--profile times what the host does, which with --backend=cuda is to enqueue: leave it out, and see --trace "
-        "with --sync-each-op");
-  for (CLI::Option *option : onlyCuda)
-    check(option->count() > 0 && flags.backend != "cuda",
-          option->get_name() + " says how GPUs are used: add --backend=cuda");
-  check(threads->count() > 0 && flags.backend != "host",
-        "--threads says how many cores a rank of the host uses: leave it out with --backend=" + flags.backend);
-  check(noTiles->count() > 0 && flags.backend != "host",
-        "--no-tiles is about the host's products: leave it out with --backend=" + flags.backend);
-  for (const char *name : {"--launch", "--rendezvous", "--peer-timeout", "--deterministic"})
-    check(app.get_option(name)->count() > 0 && flags.backend == "null",
-          std::string(name) + " is about processes that run a plan, and --backend=null runs none: leave it out");
-  check(app.get_option("--peer-timeout")->count() > 0 && flags.processes.launch == "none",
-        "--peer-timeout does not go with --launch=none, where this process runs alone; leave one of them out");
+    status = checkFlags(arguments, flags);
   try {
-    status = runPlan(flags, status);
+    status = runPlan(flags, arguments.note, status);
   } catch (const std::bad_alloc &) {
     status = outOfMemory();
   }

@@ -6,7 +6,7 @@
 
 // A word that there is not: taken for another one, a plan would have other numbers.
 // WORD: [usage]{{.*}} weights 'int4' are unknown; use int8, or float for the types that the model has
-// FLAG: error[usage]: --weights=int4 is unknown; use int8, or float
+// FLAG: error[usage]: --weights=int4 is unknown; use float or int8 (--weights of hpc-run is another flag)
 
 // A step that trains would round its weights back to where they were.
 // TRAIN: error[usage]: --weights=int8 is for inference:

@@ -1,0 +1,28 @@
+// How a tool without LLVM ends: its error, or the check that what it printed was written.
+#pragma once
+
+#include "runtime/base/Status.h"
+
+#include <cstdio>
+#include <iostream>
+
+namespace hpc {
+
+/// "hpc-run: error[usage]: ..." on standard error; the exit code of the error.
+inline int reportError(const std::string &tool, const Status &status) {
+  std::fflush(stdout);
+  std::fprintf(stderr, "%s: %s\n", tool.c_str(), status.text().c_str());
+  return status.exitCode();
+}
+
+/// The exit code of a tool that has done its work: an error where what it printed could not be written.
+inline int finish(const std::string &tool) {
+  std::cout.flush();
+  if (std::fflush(stdout) == 0 && !std::ferror(stdout) && std::cout.good())
+    return 0;
+  return reportError(
+      tool, Status::error(ErrorKind::Io,
+                          "standard output cannot be written, so what it has is not whole; look for a full disk"));
+}
+
+} // namespace hpc

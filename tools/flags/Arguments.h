@@ -1,0 +1,61 @@
+// The arguments of a tool, by the table of flags: from the command line, and from a file of --config where the command line has none.
+#pragma once
+
+#include "runtime/base/Status.h"
+#include "tools/flags/FlagTable.h"
+
+#include <functional>
+#include <map>
+#include <optional>
+
+namespace hpc {
+
+/// Flags that somebody else has beside ours, as LLVM in hpc-opt.
+enum class Foreign { Unknown, Alone, TakesNext };
+
+class Arguments {
+public:
+  std::function<Foreign(const std::string &word)> foreign = [](const std::string &) { return Foreign::Unknown; };
+  std::vector<std::string> foreignWords; ///< those, and their values
+  std::string page; ///< --help asks for it: print it and do nothing else
+  std::string note; ///< flags that came from the file of --config; "" = none
+
+  explicit Arguments(Tool tool) : tool(textOf(tool)), flags(flagsOf(tool)) {}
+
+  /// Values that are known only at run time.
+  void offer(const std::string &name, std::vector<std::string> choices);
+
+  /// The first error, a flag that is unknown before others; what is right besides can be asked for all the same.
+  Status parse(int argc, const char *const *argv);
+
+  bool knows(const std::string &name) const;
+
+  // Of a flag that the table has.
+
+  /// Whether it is given. A switch that is turned off is not.
+  bool has(const std::string &name) const;
+  /// What is given, else the default; "" and none where there is no default either.
+  std::string text(const std::string &name) const;
+  std::optional<int64_t> whole(const std::string &name) const;
+  std::optional<double> real(const std::string &name) const;
+  const std::vector<std::string> &all(const std::string &name) const;
+
+  /// Those of a group, or of all, that are given.
+  std::vector<const Flag *> given(const std::string &group = "") const;
+
+private:
+  Status take(const std::vector<std::string> &words);
+  Status takeConfig(const std::string &path);
+  const Flag &flag(const std::string &name) const;
+  const Flag *find(const std::string &name) const;
+
+  const ToolText &tool;
+  std::vector<Flag> flags;
+  std::map<std::string, std::vector<std::string>> values; ///< by name of flag
+};
+
+/// "there is no --lr here: it is a flag of hpc-run, which runs plans; see hpc-run --help", "there is no --tpp; did you mean
+/// --pp or --tp?", or, where nothing is near, "there is no --x; see hpc-run --help". `name` has no dashes; `dashes` go before it.
+std::string unknownFlag(const ToolText &tool, const std::string &name, const std::string &dashes);
+
+} // namespace hpc

@@ -1,0 +1,281 @@
+// Name, value, help, group, tools, other name. The axes of a plan are rows of dist::axisKinds.
+#include "tools/flags/FlagTable.h"
+
+#include "compiler/Dialect/Dist/MeshDegrees.h"
+#include "runtime/base/Nearest.h"
+#include "runtime/plan/PlanStructure.h"
+#include "runtime/train/RunState.h"
+
+#include <charconv>
+#include <cmath>
+
+namespace hpc {
+
+using Kind = FlagValue::Kind;
+using Words = std::vector<std::string>;
+
+static FlagValue onOff() { return {}; }
+static FlagValue text(const char *name) {
+  FlagValue value;
+  value.kind = Kind::Text;
+  value.name = name;
+  return value;
+}
+static FlagValue file(const char *name = "FILE") {
+  FlagValue value = text(name);
+  value.isFile = true;
+  return value;
+}
+static FlagValue folder() {
+  FlagValue value = text("FOLDER");
+  value.isFolder = true;
+  return value;
+}
+static FlagValue oneOf(const Words &choices, const char *name = "") {
+  FlagValue value = text(name).offers(choices);
+  value.isOneOf = true;
+  for (size_t i = 0; !*name && i < choices.size(); ++i)
+    value.name += (i ? "|" : "") + choices[i];
+  return value;
+}
+static FlagValue whole(const char *name, int64_t least, int64_t most) {
+  FlagValue value = text(name);
+  value.kind = Kind::Whole;
+  value.least = least;
+  value.most = most;
+  return value;
+}
+static FlagValue real(const char *name) {
+  FlagValue value = text(name);
+  value.kind = Kind::Real;
+  return value;
+}
+static FlagValue realFromZero(const char *name, bool zeroToo) {
+  FlagValue value = real(name);
+  value.above = 0;
+  value.withBound = zeroToo;
+  return value;
+}
+
+/// More would take the machine's processes and address space before they computed anything.
+constexpr int64_t mostThreads = 1024;
+/// A double counts them.
+constexpr int64_t mostSteps = int64_t(1) << 53;
+
+static std::vector<Flag> makeTable() {
+  std::vector<Flag> table = {
+      // hpc-opt
+      {"model", file("MODEL").positional(), "An .onnx model, or a program in .mlir from --dump-phases", group::general, HpcOpt},
+      {"output", file("PLAN"), "File of the plan; with --compile-to file of the program (default: none)", group::model, HpcOpt, "o"},
+      {"dim", text("NAME=N").repeated(), "Size of a symbolic dim of the model, or of one dim of an input (x.2=N)", group::model, HpcOpt},
+      {"const", file("NAME=FILE").repeated(), "Input bound to the array of a .npz, .npy or .pb file; it may decide shapes", group::model, HpcOpt},
+      {"no-weights", onOff(), "No external data is read: the plan fits any weights of its shapes (hpc-run --weights)", group::model, HpcOpt},
+      {"follow-links", onOff(), "External data may be links, as in the model cache of a hub", group::model, HpcOpt},
+      {"inference", onOff(), "Nodes exported in training mode (Dropout) compute as in inference, also with --train", group::model, HpcOpt},
+      {"dtype", oneOf({"model", "bf16", "fp16"}).orElse("model"), "Type of operands of products; all else stays f32", group::model, HpcOpt},
+      {"weights", oneOf({"float", "int8"}).orElse("float"), "Weights of products; int8 has a scale for each output channel", group::model, HpcOpt},
+      {"deterministic", onOff(), "The same bits on every layout: sums are exact, in f64, which takes time and memory", group::model, HpcOpt},
+      {"target", text("TARGET").offers({"host", "cuda", "host,cuda"}).orElse("host"), "Device of the plan: host, cuda or host,cuda", group::model, HpcOpt},
+      {"kernel-cache", folder(), "Folder that keeps machine code of kernels for later compilations (default: none)", group::model, HpcOpt},
+      {"train", onOff(), "A training step: loss, gradients, update", group::training, HpcOpt},
+      {"evaluate", onOff(), "A plan that can also be run for the loss alone, without dropout: the entry evaluate", group::training, HpcOpt},
+      {"loss", text("LOSS").offers({"causal-lm", "classification", "mse", "output"}),
+       "Loss: causal-lm, classification, mse or output[:NAME] (default: the model's own, else by rank)", group::training, HpcOpt},
+      {"freeze", text("PATTERN").repeated(), "Parameters that are not trained, by name", group::training, HpcOpt},
+      {"dropout", real("RATE"), "Rate of all dropouts of the model; 0: none (default: the model's own)", group::training, HpcOpt},
+      {"optimizer", oneOf({"sgd", "adam", "adamw", "lamb"}).orElse("adamw"), "Optimizer", group::training, HpcOpt},
+      {"momentum", real("X").orElse("0"), "Momentum of sgd", group::training, HpcOpt},
+      {"nesterov", onOff(), "Nesterov's momentum of sgd", group::training, HpcOpt},
+      {"betas", text("X,Y").orElse("0.9,0.999"), "Decay rates of the moments of adam, adamw, lamb", group::training, HpcOpt},
+      {"epsilon", real("X").orElse("1e-8"), "Epsilon of adam, adamw, lamb", group::training, HpcOpt},
+      {"weight-decay", real("X").orElse("0"), "Weight decay of the parameters that decay", group::training, HpcOpt},
+      {"decay", text("WHICH").offers({"all", "matrices"}).orElse("all"), "Parameters that decay: all, matrices, or patterns of names", group::training, HpcOpt},
+      {"zero", whole("LEVEL", 0, 3).orElse("0"), "ZeRO level: 1 and 2 cut the optimizer's states over dp, 3 parameters too", group::training, HpcOpt},
+      {"recompute", oneOf({"none", "attention", "full", "auto"}).orElse("none"), "Activations computed again; auto: to fit --memory", group::training, HpcOpt},
+      {"clip", real("NORM"), "Largest norm over all gradients; above it they are scaled (default: no limit)", group::training, HpcOpt},
+      {"spec", file(), "Sidecar with your annotations, or none (default: MODEL.shard.json)", group::layout, HpcOpt},
+      {"onnx-configuration", text("NAME"), "ONNX device configuration of the model (default: its first)", group::layout, HpcOpt},
+      {"write-spec", file(), "File for the chosen layout, as a sidecar that leads to the same plan", group::layout, HpcOpt},
+      {"write-onnx-annotations", file(), "File for the model with the chosen layout as ONNX device configurations", group::layout, HpcOpt},
+      {"devices", whole("N", 1, dist::maxDegree), "Number of ranks (default: tp * pp * dp)", group::layout, HpcOpt},
+      {"pp-split", text("HOW").offers({"uniform", "balanced"}).orElse("balanced"), "Layers of each stage: uniform, balanced, or a list: 1,2,1", group::layout, HpcOpt},
+      {"pp-chunks", whole("N", 1, 65536).orElse("1"), "Number of parts of the model that a stage owns", group::layout, HpcOpt},
+      {"pp-schedule", file("NAME").offers({"inference", "gpipe", "1f1b", "interleaved", "zb-h1"}),
+       "inference, gpipe, 1f1b, interleaved, zb-h1 or ./FILE.txt (default: 1f1b in training)", group::layout, HpcOpt, "schedule"},
+      {"batch-dim", text("NAME"), "The inputs' batch dim (default: batch, else batch*, else dim 0)", group::layout, HpcOpt},
+      {"memory", text("SIZE"), "Memory limit of a rank on its device, as 24GiB (default: no limit)", group::layout, HpcOpt},
+      {"explain", oneOf({"json"}).optional(), "Tables of collectives with their causes, memory, schedule; =json for programs", group::report, HpcOpt},
+      {"verify", file("INPUTS.npz").optional(), "Runs the model and the plan, and compares (default: on made-up inputs)", group::report, HpcOpt},
+      {"list-params", onOff(), "List of the parameters only: names, aliases, shape, dtype, users", group::report, HpcOpt},
+      {"remarks", oneOf({"user", "all"}).orElse("user"), "user: remarks to act on; all: also those of single passes", group::report, HpcOpt},
+      {"compile-to", oneOf({}, "PHASE"), "Phase after which the program is printed", group::phases, HpcOpt},
+      {"dump-phases", folder(), "Folder for a numbered .mlir of each phase; each leads to the same plan", group::phases, HpcOpt},
+
+      // hpc-run
+      {"plan", file("PLAN").positional(), "A plan of hpc-opt", group::general, HpcRun | HpcPlan},
+      {"input", file("FILE.npz|NAME=FILE.npy").repeated(), "Arrays named as the inputs, or one input", group::arrays, HpcRun},
+      {"entry", text("NAME"), "Purpose of the run, where the plan has several entries (default: its first)", group::arrays, HpcRun},
+      {"output", file("FILE.npz"), "File for the outputs (default: a summary is printed)", group::arrays, HpcRun},
+      {"weights", file("FILE|FOLDER"),
+       "Weights in place of those that the plan names: a safetensors file or its index, an ONNX file or an .npz with tensors of the same "
+       "names, or a folder with one of them, as save_pretrained writes; external data without its ONNX file only where the plan's hashes prove it",
+       group::arrays, HpcRun},
+      {"follow-links", onOff(), "External data of --weights=FILE.onnx may be links, as in the model cache of a hub", group::arrays, HpcRun},
+      {"train", onOff(), "A plan of hpc-opt --train runs step after step", group::training, HpcRun},
+      {"data", file(),
+       "Batches: an .npz with an array for each input, [batches, ...shape], and `labels` if they are not the ids; or tokens, .npy with one dim "
+       "or .bin with 16 bits each",
+       group::training, HpcRun},
+      {"evaluate", file(),
+       "Held-out batches, as --data: the loss of the weights on them, without dropout, with a plan of hpc-opt --train --evaluate; alone, or "
+       "beside --train",
+       group::training, HpcRun},
+      {"seed", whole("N", 0, RunState::largestSeed),
+       "Seed of all random numbers (dropout), the same on every layout (default: 0; with --load: that of the file)", group::training, HpcRun},
+      {"loss-scale", real("X"),
+       "First loss scale of a plan in fp16, a power of two (default: 65536; with --load: that of the file); it is halved when gradients "
+       "overflow, doubled after 1,000 good steps",
+       group::training, HpcRun},
+      {"metrics", file("FILE.jsonl"),
+       "File with a line of JSON for every step; with --load, after the lines of the steps before it, in place of later lines", group::training, HpcRun},
+      {"save", file("FILE.safetensors|FOLDER"),
+       "File for the model's weights at the end, as safetensors and from_pretrained read them (a folder, or a name that ends in /: its "
+       "model.safetensors), and the optimizer's states beside them (.states)",
+       group::training, HpcRun},
+      {"load", file("FILE.safetensors|FOLDER"), "Checkpoint of --save to go on from", group::training, HpcRun},
+      {"gradients", file("FILE.npz"), "File for the loss and all gradients of one step, by the model's names, instead of training", group::training, HpcRun},
+      {"steps", whole("N", 1, mostSteps), "Steps in all, those before --load included", group::steps, HpcRun},
+      {"eval-every", whole("N", 1, mostSteps), "Steps from one --evaluate to the next (default: after the last step)", group::steps, HpcRun},
+      {"lr", real("X"), "Learning rate after the warm-up", group::steps, HpcRun},
+      {"lr-schedule", oneOf({"constant", "linear", "cosine", "polynomial"}).orElse("constant"), "Curve of the learning rate, to 0 at the end", group::steps, HpcRun},
+      {"lr-steps", whole("N", 1, mostSteps), "Step at which the curve ends (default: --steps)", group::steps, HpcRun},
+      {"lr-power", real("X"), "Power of polynomial (default: 2)", group::steps, HpcRun},
+      {"warmup", whole("N", 0, mostSteps).orElse("0"), "Steps in which the rate rises to --lr", group::steps, HpcRun},
+      {"allow-lr-jump", onOff(), "With --load: the learning rate may differ from the next one of the saved curve", group::steps, HpcRun},
+      {"trace", file("FILE.json"), "File for what each rank did when in the last run, for Perfetto", group::measures, HpcRun},
+      {"profile", onOff(), "Time of the last run by kind of instruction, against this machine's speed", group::measures, HpcRun},
+      {"poison", onOff(), "NaN in all memory that nothing has written", group::measures, HpcRun},
+      {"repeat", whole("N", 1, std::numeric_limits<int>::max()),
+       "Number of timed runs after 2 warm-ups (default: one run, untimed); one JSON line: min_ms, median_ms, peak_bytes_per_rank, runs", group::measures, HpcRun},
+      {"backend", oneOf({"host", "cuda", "null"}).orElse("host"),
+       "host: this machine's CPU; cuda: its GPUs; null: nothing runs, needs weights or inputs, and what each rank would compute, hold and move "
+       "in one step is printed",
+       group::host, HpcRun},
+      {"threads", whole("N", 1, mostThreads),
+       "Threads of each rank, for the same bits with any number (default: the cores that this process may use, shared among its ranks; twice "
+       "that where stages wait for each other)",
+       group::host, HpcRun},
+      {"no-tiles", onOff(), "No product in the tile registers (AMX); f32 then is a chain of f32 multiply-adds everywhere", group::host, HpcRun},
+      {"ranks-per-gpu", whole("N", 1, plan::maxRanks).orElse("1"), "Number of ranks that share a GPU", group::gpus, HpcRun},
+      {"tf32", onOff(), "Tensor cores may round f32 operands of products to 10 bits of mantissa", group::gpus, HpcRun},
+      {"no-cuda-graph", onOff(),
+       "Every kernel of every step is started by itself; by default a step is captured once, after two ordinary ones, where each rank has a GPU of its own",
+       group::gpus, HpcRun},
+      {"no-cudnn", onOff(), "The plan's own kernels for attention, also where cuDNN has it", group::gpus, HpcRun},
+      {"epilogues", oneOf({"none", "faithful", "all"}).orElse("faithful"),
+       "Work of cuBLASLt on products before it stores them, in place of kernels: faithful: bias, and GELU by tanh in 16 bits; all: that GELU in "
+       "f32 too, by a tanh of unknown error, and relu, which makes 0 of NaN there",
+       group::gpus, HpcRun},
+      {"sync-each-op", onOff(), "A wait after each instruction, so that an error on the GPU names it", group::gpus, HpcRun},
+      {"launch", oneOf({"auto", "none", "mpi", "env"}).orElse("auto"),
+       "Starter of this process: none (alone, all ranks), mpi (mpirun, srun --mpi=pmix), env (torchrun; RANK, WORLD_SIZE, MASTER_ADDR, "
+       "MASTER_PORT by hand; or the variables of Slurm, MPICH or MVAPICH and --rendezvous), auto: the innermost that the environment names",
+       group::processes, HpcRun},
+      {"rendezvous", text("HOST:PORT"),
+       "Place where process 0 waits for the others; beyond one machine all need the same secret in the environment variable HPC_SECRET",
+       group::processes, HpcRun},
+      {"peer-timeout", realFromZero("SECONDS", /*zeroToo=*/true).orElse("3.5"),
+       "Seconds after which a process that is not heard of counts as lost; 0: never", group::processes, HpcRun},
+      {"deterministic", onOff(),
+       "With several processes of several ranks each, or several GPUs: sums in the order of the ranks, for the same bits as in one process",
+       group::processes, HpcRun},
+
+      // hpc-plan
+      {"check", onOff(), "One line that begins with 'ok:', or the error; nothing else is printed", group::output, HpcPlan},
+      {"json", onOff(), "The facts as JSON; runtime/plan/README.md describes the keys", group::output, HpcPlan},
+      {"kernels", onOff(), "Needs of each generated kernel: bytes over bandwidth; for a device registers and shared memory", group::output, HpcPlan},
+      {"ptx", onOff(), "The code for devices, as ptxas takes it", group::output, HpcPlan},
+      {"bandwidth", realFromZero("GB/s", /*zeroToo=*/false).orElse("3350"), "Bandwidth that --kernels divides bytes by; 3350 is an H100's", group::output, HpcPlan},
+
+      // all
+      {"config", file("FILE.toml"), "File of flags, as tp = 2; those of the command line win (docs/flags.md)", group::general, AllTools},
+      {"help", oneOf({"text", "man", "bash"}).optional(), "This text; man: the manual page; bash: completion for the shell", group::general, AllTools, "h"},
+  };
+  auto layouts = std::find_if(table.begin(), table.end(), [](const Flag &flag) { return flag.name == "devices"; });
+  for (const dist::AxisKind &kind : dist::axisKinds()) // each before the last: tp comes first
+    layouts = table.insert(layouts, {kind.flag, whole("N", 1, dist::maxDegree), kind.help, group::layout, HpcOpt});
+  return table;
+}
+
+std::vector<Flag> flagsOf(Tool tool) {
+  static const std::vector<Flag> table = makeTable();
+  std::vector<Flag> flags;
+  for (const Flag &flag : table)
+    if (flag.tools & tool)
+      flags.push_back(flag);
+  return flags;
+}
+
+const std::vector<ToolText> &toolTexts() {
+  static const std::vector<ToolText> texts = {
+      {HpcOpt,
+       "hpc-opt",
+       "compiles models",
+       "From a serial ONNX model to a plan for many ranks, which hpc-run runs.",
+       {"hpc-opt model.onnx [flags] -o model.plan     compile", "hpc-opt phase.mlir [flags] -o model.plan     go on from a file of --dump-phases",
+        "hpc-opt file.mlir --hpc-some-pass ...        run single passes, as mlir-opt does"},
+       {"hpc-opt gpt2.onnx --tp=2 --pp=2 --dim batch_size=2 --dim sequence_length=16 --verify --explain -o gpt2.plan"},
+       {"model = \"gpt2.onnx\"", "tp = 2", "dim = [\"batch_size=2\", \"sequence_length=16\"]", "verify = true"},
+       "--help-hidden lists the single passes and the options of MLIR and LLVM, --mlir-timing among them."},
+      {HpcRun,
+       "hpc-run",
+       "runs plans",
+       "Runs a plan that hpc-opt made, its ranks as threads: alone, or as one of the processes that mpirun, srun or torchrun has started. A plan "
+       "contains machine code: run only plans whose author you trust.",
+       {"hpc-run model.plan [flags]"},
+       {"hpc-run gpt2.plan --input=inputs.npz --output=logits.npz", "mpirun -n 4 hpc-run gpt2.plan --input=inputs.npz --output=logits.npz",
+        "torchrun --nproc-per-node=4 --no-python hpc-run gpt2.plan --input=inputs.npz --output=logits.npz",
+        "RANK=0 WORLD_SIZE=2 MASTER_ADDR=10.0.0.1 MASTER_PORT=29500 HPC_SECRET=... hpc-run gpt2.plan ..."},
+       {"plan = \"gpt2.plan\"", "train = true", "data = \"tokens.bin\"", "steps = 1000", "lr = 1e-3"},
+       ""},
+      {HpcPlan, "hpc-plan", "prints and checks plans", "Prints or checks a plan that hpc-opt wrote.", {"hpc-plan model.plan [flags]"},
+       {"hpc-plan gpt2.plan --check"}, {"check = true"}, ""},
+  };
+  return texts;
+}
+
+const ToolText &textOf(Tool tool) {
+  return *std::find_if(toolTexts().begin(), toolTexts().end(), [&](const ToolText &text) { return text.tool == tool; });
+}
+
+std::string Flag::fullHelp() const {
+  std::string choices;
+  if (value.isOneOf && value.name.find('|') == std::string::npos && !value.isOptional) // the name is not the list of them
+    for (const std::string &choice : value.choices)
+      choices += (choices.empty() ? ": " : ", ") + choice;
+  return help + choices + (value.isRepeated ? "; may be repeated" : "") + (value.fallback.empty() ? "" : " (default: " + value.fallback + ")");
+}
+
+template <typename Number> static bool reads(const std::string &text, Number &number) {
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+std::string FlagValue::wrong(const std::string &text) const {
+  if (kind == Kind::Switch)
+    return text.empty() || text == "true" || text == "1" || text == "false" || text == "0" ? "" : "is neither true nor false";
+  if (isOneOf && !(isOptional && text.empty()) && std::find(choices.begin(), choices.end(), text) == choices.end())
+    return "is unknown; use " + anyOf(choices, "") + (isOptional ? ", or no value" : "");
+  int64_t count = 0;
+  if (kind == Kind::Whole && !(reads(text, count) && count >= least && count <= most))
+    return "is not a whole number from " + std::to_string(least) + " to " + std::to_string(most);
+  double number = 0;
+  if (kind != Kind::Real)
+    return "";
+  if (!reads(text, number))
+    return "is not a number";
+  const bool isInside = std::isinf(above) || (std::isfinite(number) && (number > above || (withBound && number == above)));
+  return isInside ? "" : withBound ? "is not a number of 0 or more" : "is not a number above 0";
+}
+
+} // namespace hpc
