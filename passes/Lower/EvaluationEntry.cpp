@@ -1,5 +1,5 @@
 // Needs are followed from the stores of the wanted outputs against the order in which a rank runs, so a weight that is written
-// behind its last reader needs no writer. What one walk finds (a message, a request) another one follows, until none finds more.
+// after its last reader needs no writer. What one walk finds (a message, a post) another one follows, until none finds more.
 #include "passes/Lower/EvaluationEntry.h"
 
 #include "passes/Train/Ports.h"
@@ -7,6 +7,7 @@
 #include "runtime/plan/Regions.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 namespace hpc {
@@ -27,11 +28,12 @@ public:
   bool has(size_t stage, size_t program, size_t instruction) const { return stages[stage].isNeeded[program][instruction]; }
 
 private:
+  using Site = std::pair<size_t, size_t>; ///< program and instruction
   struct StageNeeds {
     plan::Regions regions;
     std::vector<std::vector<std::vector<plan::BufferAccess>>> accesses; ///< by program and instruction
     std::vector<std::vector<bool>> isNeeded;                            ///< likewise
-    std::set<int32_t> requests;                                         ///< that something needed posts
+    std::map<Site, std::set<Site>> posts;                               ///< by wait: what it may complete
   };
 
   void addStage(const plan::Stage &stage) {
@@ -45,28 +47,52 @@ private:
       }
     }
     needs.regions.finish();
+    findPosts(stage, needs);
+  }
+
+  /// Several posts share a request, one after the other. What some coordinate or micro-batch skips may not have happened.
+  static void findPosts(const plan::Stage &stage, StageNeeds &needs) {
+    std::map<std::pair<int32_t, int32_t>, std::set<Site>> open; // by request and slot
+    for (const plan::ScheduleStep &step : stage.schedule) {
+      const std::vector<plan::Instruction> &instructions = stage.programs[size_t(step.program)].instructions;
+      for (size_t i = 0; i < instructions.size(); ++i) {
+        const auto *wait = std::get_if<plan::Wait>(&instructions[i].action);
+        const int32_t request = wait ? wait->request : plan::postedRequest(instructions[i].action);
+        if (request < 0)
+          continue;
+        const Site site{size_t(step.program), i};
+        std::set<Site> &mine = open[{request, step.microBatch % stage.requests[size_t(request)]}];
+        if (wait)
+          needs.posts[site].insert(mine.begin(), mine.end());
+        if (isEverywhere(instructions[i].when, 1))
+          mine.clear();
+        if (!wait)
+          mine.insert(site);
+      }
+    }
   }
 
   /// Whatever it writes.
-  bool isWanted(const plan::Action &action, const StageNeeds &needs) const {
+  bool isWanted(const plan::Stage &stage, const Site &site, const StageNeeds &needs) const {
+    const plan::Action &action = stage.programs[site.first].instructions[site.second].action;
     if (const auto *store = std::get_if<plan::StoreOutput>(&action))
       return outputs.count(store->output);
     if (const auto *send = std::get_if<plan::Send>(&action))
       return channels.count(send->channel);
     if (const auto *recv = std::get_if<plan::Recv>(&action))
       return channels.count(recv->channel);
-    const auto *wait = std::get_if<plan::Wait>(&action);
-    return wait && needs.requests.count(wait->request);
+    auto posts = needs.posts.find(site);
+    return posts != needs.posts.end() && std::any_of(posts->second.begin(), posts->second.end(), [&](const Site &post) {
+             return needs.isNeeded[post.first][post.second];
+           });
   }
 
-  void note(const plan::Action &action, StageNeeds &needs) {
+  void note(const plan::Action &action) {
     found = true;
     if (const auto *send = std::get_if<plan::Send>(&action))
       channels.insert(send->channel);
     if (const auto *recv = std::get_if<plan::Recv>(&action))
       channels.insert(recv->channel);
-    if (int32_t request = plan::postedRequest(action); request >= 0)
-      needs.requests.insert(request);
   }
 
   /// The schedule of a stage, from its end. Live: what is read further on before anything that is needed writes it; a write
@@ -85,7 +111,7 @@ private:
       const std::vector<plan::Instruction> &instructions = stage.programs[program].instructions;
       for (size_t i = instructions.size(); i-- > 0;) {
         const std::vector<plan::BufferAccess> &accesses = needs.accesses[program][i];
-        bool isNeeded = needs.isNeeded[program][i] || isWanted(instructions[i].action, needs);
+        bool isNeeded = needs.isNeeded[program][i] || isWanted(stage, {program, i}, needs);
         for (const plan::BufferAccess &access : accesses)
           if (access.write)
             eachRegion(access, [&](size_t region, bool isOwn, int32_t copy) {
@@ -94,7 +120,7 @@ private:
         if (!isNeeded)
           continue;
         if (!needs.isNeeded[program][i])
-          note(instructions[i].action, needs);
+          note(instructions[i].action);
         needs.isNeeded[program][i] = true;
         for (const plan::BufferAccess &access : accesses)
           if (!access.write)

@@ -4,6 +4,7 @@
 #include "test/faults/ProgramFault.h"
 
 #include "compiler/Dialect/NN/Ports.h"
+#include "passes/Lower/EvaluationEntry.h"
 
 using namespace hpc;
 using namespace hpc::test;
@@ -375,6 +376,41 @@ void swapStates(plan::Plan &plan) {
 }
 void startStateWithNothing(plan::Plan &plan) { state(plan, "adam.m/").start = plan::Nothing{}; }
 
+
+// ---- the entry `evaluate` -----------------------------------------------------------------------
+
+/// The program of the evaluation, a part of the step's of that kind, behind which it lies.
+plan::Program &evaluation(plan::Plan &plan, int stage, plan::ProgramKind kind) {
+  addEvaluation(plan);
+  for (const plan::ScheduleStep &step : plan.entries[1].schedules[size_t(stage)])
+    if (plan::Program &found = plan.stages[size_t(stage)].programs[size_t(step.program)]; found.kind == kind)
+      return found;
+  ADD_FAILURE() << "no such program; the test is out of date";
+  std::exit(1);
+}
+template <typename ActionT> void erase(plan::Program &program) {
+  program.instructions.erase(program.instructions.begin() + ptrdiff_t(find<ActionT>(program)));
+}
+void evaluationSendsNothing(plan::Plan &plan) { erase<plan::Send>(evaluation(plan, 0, plan::ProgramKind::Forward)); }
+/// Its last stage reduces the number of tokens before it has added all of them up.
+void evaluationAddsNothing(plan::Plan &plan) { erase<plan::Accumulate>(evaluation(plan, 1, plan::ProgramKind::Forward)); }
+void evaluationStoresNothing(plan::Plan &plan) { erase<plan::StoreOutput>(evaluation(plan, 1, plan::ProgramKind::Update)); }
+/// The update of the step, which reads gradients that nobody has computed.
+void evaluationUpdates(plan::Plan &plan) {
+  evaluation(plan, 0, plan::ProgramKind::Update);
+  for (const plan::ScheduleStep &step : plan.entries[0].schedules[0])
+    if (plan.stages[0].programs[size_t(step.program)].kind == plan::ProgramKind::Update)
+      plan.entries[1].schedules[0].back() = step;
+}
+/// A micro-batch in which its second stage has no data.
+void evaluationLeavesOutAMicroBatch(plan::Plan &plan) {
+  evaluation(plan, 0, plan::ProgramKind::Forward);
+  std::vector<plan::ScheduleStep> &schedule = plan.entries[1].schedules[0];
+  for (size_t i = schedule.size(); i-- > 0;)
+    if (plan.stages[0].programs[size_t(schedule[i].program)].kind == plan::ProgramKind::Forward && schedule[i].microBatch == 1)
+      schedule.erase(schedule.begin() + ptrdiff_t(i));
+}
+
 constexpr const char *differsAtProduct = "plan differs at ONNX node 'node_addmm_6'"; ///< where ranks add it up
 constexpr const char *differsAtBucket = "(wait of node 'node_addmm_7'): plan differs"; ///< where its terms are whole
 constexpr const char *differsAtWeight = "plan differs at ONNX node 'transformer.h.1.mlp.c_fc.weight'";
@@ -428,6 +464,15 @@ const FaultOfPlan plans[] = {
     {"SumReadBeforeWait", readSumBeforeWait, {"while it is in flight"}, {}, oddTraining},
     {"TiedCopyNotUpdated", keepOldTiedCopy, {}, {tiedName}, oddTraining},
     {"StatesSwapped", swapStates, {}, {differsAtWeight}, oddTraining},
+    {"EvaluationSendsNothing", evaluationSendsNothing, {"entry 'evaluate'", "deadlock", "waits for a send"}, {}, oddTraining},
+    {"EvaluationAddsNothing", evaluationAddsNothing, {"entry 'evaluate'", "which holds nothing yet"}, {}, oddTraining},
+    {"EvaluationStoresNothing", evaluationStoresNothing, {"entry 'evaluate'", "no owner stores any of it"}, {}, oddTraining},
+    {"EvaluationUpdates", evaluationUpdates, {"entry 'evaluate'", "input is -1"}, {}, oddTraining},
+    {"EvaluationLeavesOutAMicroBatch",
+     evaluationLeavesOutAMicroBatch,
+     {"entry 'evaluate'", "the schedule runs it 0 times for micro-batch 1"},
+     {},
+     oddTraining},
     {"StateOfNothing",
      startStateWithNothing,
      {"'adam.m/transformer.h.1.mlp.c_fc.weight', which holds nothing yet"},

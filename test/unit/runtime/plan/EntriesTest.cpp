@@ -184,8 +184,12 @@ const BrokenEntries brokenEntries[] = {
      "stage 0: program 2 is part of no entry"},
     {"MicroBatchOutside", [](Plan &p) { p.entries[1].schedules[0][0].microBatch = 1; },
      "entry 'one': stage 0: schedule step 0: micro-batch is 1; it must be in 0..0"},
-    {"ProgramTwice", [](Plan &p) { p.entries[1].schedules[0].push_back({entries::Forward, 0}); },
-     "entry 'one': stage 0, program forward: is there twice"},
+    {"ProgramTwice",
+     [](Plan &p) {
+       p.stages[0].programs.push_back(p.stages[0].programs[entries::Drain]);
+       p.entries[1].schedules[0].push_back({3, 0});
+     },
+     "entry 'one': stage 0, program drain: is there twice"},
     {"TableOfOtherMicroBatches",
      [](Plan &p) { action<Gemm>(p, 0, entries::OneForward, stage0::GemmH).n = table({3, 2, 3, 2}); },
      "entry 'one': stage 0, program forward, instruction 2 (gemm, node /one/w0): table 'n' has 4 values"},
