@@ -14,6 +14,7 @@ static void forEachField(Opts &options, Number number, Text text, Real real, Swi
     number(name, axis.size, 1);
   }
   text("batch_dim", options.batchDim);
+  text("tp_layout", options.tpLayout);
   text("pp_split", options.ppSplit);
   number("pp_chunks", options.ppChunks, 1);
   text("pp_schedule", options.ppSchedule);

@@ -14,6 +14,8 @@ struct Options {
   int64_t microBatches() const { return degrees.sizeOf(dist::AxisRole::Time); }
   /// Name of the symbolic dim of the inputs that is the batch; "" = "batch", else the one that starts so, else dim 0.
   std::string batchDim;
+  /// How the ranks of the tensor axis are arranged (passes/Annotate/LayoutStrategy.h): 1d, 2d, 2d:2x3.
+  std::string tpLayout = "1d";
   /// uniform, balanced, or the number of blocks of every part (a stage has ppChunks of them): "1,2,1".
   std::string ppSplit = "balanced";
   int64_t ppChunks = 1;

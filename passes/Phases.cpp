@@ -63,11 +63,11 @@ static void buildPrecision(OpPassManager &passes, const Options &options) {
 
 /// Flags become a mesh and seeds on a few tensors.
 static void buildAnnotate(OpPassManager &passes, const Options &options) {
-  passes.addPass(createBuildMesh({degreeTexts(options)})); // names the axes that seeds use
+  passes.addPass(createBuildMesh({degreeTexts(options), options.tpLayout})); // names the axes that seeds use
   passes.addPass(createNoteLookups());     // while a value is what the user gives
   passes.addPass(createAnnotateSidecar()); // before the defaults, which leave alone what the user has decided
   passes.addPass(createAnnotateBatch({options.batchDim}));
-  passes.addPass(createAnnotateTensorParallel());
+  passes.addPass(createAnnotateTensorParallel({options.tpLayout}));
   passes.addPass(createAnnotateZero({options.zero})); // a dim that nothing above has cut
   if (options.deterministic)
     passes.addPass(createExactSums({options.batchDim})); // behind layouts, which are found from products

@@ -33,21 +33,20 @@ struct AnnotateTensorParallel : impl::AnnotateTensorParallelBase<AnnotateTensorP
 
   void runOnOperation() override {
     auto function = getOperation().lookupSymbol<func::FuncOp>("main");
-    auto *strategy = llvm::find_if(layoutStrategies(), [&](auto &each) { return layout == each.name; });
-    if (strategy == layoutStrategies().end()) {
-      auto names = llvm::map_range(layoutStrategies(), [](auto &each) { return StringRef(each.name); });
-      userError(getOperation(), ErrorKind::Usage)
-          << "'" << layout << "' is no layout of tensor parallelism; layouts are " << llvm::join(names, ", ");
+    Expected<const LayoutStrategy *> strategy = findLayout(layout);
+    if (!strategy.ok()) {
+      userError(getOperation(), strategy.status().kind()) << strategy.status().message();
       return signalPassFailure();
     }
+    if (!function)
+      return;
     dist::Mesh mesh = dist::meshOf(getOperation());
     std::vector<std::string> axes;
     llvm::copy_if(mesh.axesOf(dist::AxisRole::Tensor), std::back_inserter(axes),
                   [&](const std::string &axis) { return mesh.size(axis) > 1; });
-    if (!function || axes.empty())
-      return;
-    LayoutProgram program{function, mesh, axes, nn::findOrigins(function)};
-    for (const LayoutSeed &seed : strategy->seeds(program))
+    LayoutProgram program{function, mesh, axes, ownAxes(**strategy, dist::AxisRole::Data, mesh),
+                          nn::findOrigins(function)};
+    for (const LayoutSeed &seed : (*strategy)->seeds(program))
       writeSeed(seed, program);
   }
 };

@@ -1,7 +1,8 @@
-// The mesh: its axes exist even at size 1, so that shardings can name them. Stages are no axis of it: they hold other ops,
-// not other parts of a tensor.
+// The mesh: its axes exist even at size 1, so that shardings can name them; a layout may arrange the tensor axis as several.
+// Stages are no axis of it: they hold other ops, not other parts of a tensor.
 #include "compiler/Diagnostics.h"
 #include "compiler/Dialect/Dist/MeshDegrees.h"
+#include "passes/Annotate/LayoutStrategy.h"
 #include "passes/Annotate/Passes.h"
 
 namespace hpc {
@@ -24,8 +25,12 @@ struct BuildMesh : impl::BuildMeshBase<BuildMesh> {
         return signalPassFailure();
       }
     }
-    mesh = dist::axesWithout(mesh, dist::AxisRole::Pipeline);
-    getOperation()->setAttr(dist::meshAttrName, dist::MeshAttr::get(&getContext(), mesh));
+    Expected<dist::Mesh> arranged = arrangeTensorAxis(dist::axesWithout(mesh, dist::AxisRole::Pipeline), layout);
+    if (!arranged.ok()) {
+      userError(getOperation(), arranged.status().kind()) << arranged.status().message();
+      return signalPassFailure();
+    }
+    getOperation()->setAttr(dist::meshAttrName, dist::MeshAttr::get(&getContext(), *arranged));
   }
 };
 } // namespace

@@ -1,17 +1,114 @@
-// The table of strategies, and what the user's seeds leave to them. A weight that is made of a cut parameter may be cut,
-// since its own cut is not known yet; one made of a parameter that the user keeps whole may not.
+// The table of strategies, their axes, and what the user's seeds leave to them. A weight that is made of a cut parameter may
+// be cut, since its own cut is not known yet; one made of a parameter that the user keeps whole may not.
 #include "passes/Annotate/LayoutStrategy.h"
+
+#include "compiler/Dialect/Dist/MeshDegrees.h"
+
+#include <cmath>
+#include <numeric>
 
 namespace hpc {
 
 std::vector<LayoutSeed> oneDimensional(const LayoutProgram &program);
+std::vector<LayoutSeed> twoDimensional(const LayoutProgram &program);
 
-ArrayRef<LayoutStrategy> layoutStrategies() {
-  static const LayoutStrategy strategies[] = {
-      {"1d", oneDimensional},
+static ArrayRef<LayoutStrategy> layoutStrategies() {
+  static const std::vector<LayoutStrategy> strategies = {
+      {"1d", {}, oneDimensional},
+      {"2d", {{"x", dist::AxisRole::Data}, {"y", dist::AxisRole::Tensor}}, twoDimensional},
   };
   return strategies;
 }
+
+static Status usage(const Twine &message) { return Status::error(ErrorKind::Usage, message.str()); }
+
+Expected<const LayoutStrategy *> findLayout(StringRef layout) {
+  SmallVector<StringRef> names;
+  for (const LayoutStrategy &strategy : layoutStrategies()) {
+    if (layout.split(':').first == strategy.name)
+      return &strategy;
+    names.push_back(strategy.name);
+  }
+  return usage("--tp-layout=" + layout + " is unknown; layouts are " + llvm::join(names, ", ") +
+               ", those of several axes also with their sizes, as 2d:2x3");
+}
+
+// ---- axes ---------------------------------------------------------------------------------------
+
+static size_t tensorAxis() {
+  return size_t(llvm::find_if(dist::axisKinds(), [](auto &kind) { return kind.role == dist::AxisRole::Tensor; }) -
+                dist::axisKinds().begin());
+}
+
+static std::string ownName(const LayoutStrategy::Axis &axis) {
+  return std::string(dist::axisKinds()[tensorAxis()].name) + "." + axis.name;
+}
+
+/// "1x4, 2x2, 4x1": all shapes of so many axes with so many ranks.
+static SmallVector<std::string> shapesOf(int64_t ranks, size_t axes) {
+  if (axes == 1)
+    return {std::to_string(ranks)};
+  SmallVector<std::string> shapes;
+  for (int64_t first = 1; first <= ranks; ++first)
+    if (ranks % first == 0)
+      for (const std::string &rest : shapesOf(ranks / first, axes - 1))
+        shapes.push_back(std::to_string(first) + "x" + rest);
+  return shapes;
+}
+
+/// The sizes that a layout names; none where it names none.
+static Expected<SmallVector<int64_t>> sizesOf(StringRef layout, size_t axes) {
+  SmallVector<int64_t> sizes;
+  auto [name, text] = layout.split(':');
+  if (text.empty() && !layout.contains(':'))
+    return sizes;
+  for (StringRef part : llvm::split(text, 'x'))
+    if (int64_t size = 0; part.getAsInteger(10, size) || size < 1 || size > dist::maxDegree)
+      return usage("--tp-layout=" + layout + ": '" + part + "' is no size; write one a axis, as 2d:2x3");
+    else
+      sizes.push_back(size);
+  if (sizes.size() != axes)
+    return usage("--tp-layout=" + layout + " gives " + Twine(sizes.size()) + " sizes, and " + name + " has " + Twine(axes) +
+                 " axes");
+  return sizes;
+}
+
+Expected<dist::Mesh> arrangeTensorAxis(const dist::Mesh &mesh, StringRef layout) {
+  Expected<const LayoutStrategy *> strategy = findLayout(layout);
+  if (!strategy.ok())
+    return strategy.status();
+  const auto &axes = (*strategy)->axes;
+  Expected<SmallVector<int64_t>> given = sizesOf(layout, axes.size());
+  if (!given.ok())
+    return given.status();
+  dist::Mesh arranged;
+  for (const dist::Mesh::Axis &axis : mesh.axes) {
+    if (axis.role != dist::AxisRole::Tensor || axes.empty()) {
+      arranged.axes.push_back(axis);
+      continue;
+    }
+    SmallVector<int64_t> sizes = *given;
+    if (sizes.empty())
+      sizes.assign(axes.size(), int64_t(std::llround(std::pow(double(axis.size), 1.0 / double(axes.size())))));
+    if (std::accumulate(sizes.begin(), sizes.end(), int64_t(1), std::multiplies<>()) != axis.size)
+      return usage("--tp-layout=" + layout + " with --" + axis.name + "=" + Twine(axis.size) + ": " +
+                   (given->empty() ? "no equal sizes multiply to " : "the sizes do not multiply to ") + Twine(axis.size) +
+                   "; shapes are " + llvm::join(shapesOf(axis.size, axes.size()), ", "));
+    for (auto [own, size] : llvm::zip(axes, sizes))
+      arranged.axes.push_back({ownName(own), size, own.role});
+  }
+  return arranged;
+}
+
+std::vector<std::string> ownAxes(const LayoutStrategy &strategy, dist::AxisRole role, const dist::Mesh &mesh) {
+  std::vector<std::string> names;
+  for (const LayoutStrategy::Axis &axis : strategy.axes)
+    if (axis.role == role && mesh.size(ownName(axis)) > 1)
+      names.push_back(ownName(axis));
+  return names;
+}
+
+// ---- seeds --------------------------------------------------------------------------------------
 
 dist::DimSharding dimSharding(int64_t size, const DimCut &cut) {
   int64_t outer = size / cut.piece.size / cut.piece.inner;
@@ -24,11 +121,11 @@ dist::DimSharding dimSharding(int64_t size, const DimCut &cut) {
   return dim;
 }
 
-int64_t LayoutProgram::degree() const {
-  int64_t degree = 1;
+int64_t LayoutProgram::ranksOf(ArrayRef<std::string> axes) const {
+  int64_t ranks = 1;
   for (const std::string &axis : axes)
-    degree *= mesh.size(axis);
-  return degree;
+    ranks *= mesh.size(axis);
+  return ranks;
 }
 
 SmallVector<dist::Seed> LayoutProgram::userSeeds(Value weight) const {

@@ -1,5 +1,5 @@
-// How tensors lie on the ranks of the tensor axes: a strategy turns a program into seeds. It changes no op and inserts no
-// collective; propagation and partition find all that follows from its seeds.
+// How tensors lie on the ranks of the tensor axis, which a strategy may arrange as several: it turns a program into seeds. It
+// changes no op and inserts no collective; propagation and partition find all that follows from its seeds.
 #pragma once
 
 #include "compiler/Dialect/Dist/Dist.h"
@@ -24,11 +24,13 @@ struct LayoutSeed {
 struct LayoutProgram {
   func::FuncOp function;
   dist::Mesh mesh;
-  std::vector<std::string> axes; ///< tensor axes of more than one rank, outermost first
+  // Axes of more than one rank, outermost first.
+  std::vector<std::string> axes;    ///< of role tensor
+  std::vector<std::string> rowAxes; ///< the strategy's own of role data: they cut batches, and may cut what is stored
   nn::Origins origins;
 
-  /// Ranks of the axes.
-  int64_t degree() const;
+  /// Ranks of some axes.
+  int64_t ranksOf(ArrayRef<std::string> axes) const;
   /// The user's rules for the parameters that a weight is, or is made of (a reshaped kernel of a convolution).
   SmallVector<dist::Seed> userSeeds(Value weight) const;
   /// Whether these rules allow such a cut of a weight.
@@ -36,13 +38,25 @@ struct LayoutProgram {
 };
 
 struct LayoutStrategy {
+  struct Axis {
+    const char *name;
+    dist::AxisRole role;
+  };
   const char *name;
+  std::vector<Axis> axes; ///< that take the place of the tensor axis, outermost first: x of tp is the axis tp.x
   /// The first seed of a value counts.
   std::vector<LayoutSeed> (*seeds)(const LayoutProgram &program);
 };
 
-/// All strategies (README.md, "Adding a layout").
-ArrayRef<LayoutStrategy> layoutStrategies();
+/// The strategy of a layout `1d`, `2d`, `2d:2x3`. Errors (usage): there is none.
+Expected<const LayoutStrategy *> findLayout(StringRef layout);
+
+/// The mesh with the strategy's own axes. Errors (usage): the sizes do not multiply to the tensor axis' size; no sizes are
+/// given, and equal ones do not either.
+Expected<dist::Mesh> arrangeTensorAxis(const dist::Mesh &mesh, StringRef layout);
+
+/// The names of a strategy's axes in a mesh that have the role and more than one rank.
+std::vector<std::string> ownAxes(const LayoutStrategy &strategy, dist::AxisRole role, const dist::Mesh &mesh);
 
 /// The sharding of a dim of `size` elements.
 dist::DimSharding dimSharding(int64_t size, const DimCut &cut);

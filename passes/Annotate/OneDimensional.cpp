@@ -51,10 +51,12 @@ static std::pair<Value, unsigned> columnsOf(const WeightMatmul &product) {
 
 std::vector<LayoutSeed> oneDimensional(const LayoutProgram &program) {
   std::vector<LayoutSeed> seeds;
+  if (program.axes.empty())
+    return seeds;
   auto seed = [&](std::pair<Value, unsigned> place, Piece piece) {
     seeds.push_back({place.first, {{place.second, piece, program.axes}}});
   };
-  WeightLayout layout = chooseLayout(program.function, program.origins, program.degree(), [&](const WeightCut &cut) {
+  WeightLayout layout = chooseLayout(program.function, program.origins, program.ranksOf(program.axes), [&](const WeightCut &cut) {
     const WeightMatmul &product = cut.product;
     DimCut wanted{cut.isRow ? product.weightK : product.weightN, cut.piece, program.axes};
     return program.mayCut(product.op->getOperand(product.weight), wanted) && (cut.isRow || !isGathered(product.op));

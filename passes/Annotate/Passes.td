@@ -5,7 +5,8 @@ include "mlir/Pass/PassBase.td"
 
 def BuildMesh : Pass<"hpc-build-mesh", "::mlir::ModuleOp"> {
   let summary = "give the module its mesh: all axes that cut tensors (compiler/Dialect/Dist/MeshDegrees.h), of size 1 where no degree is given";
-  let options = [ListOption<"degrees", "degrees", "std::string", "as tp=2, one an axis">];
+  let options = [ListOption<"degrees", "degrees", "std::string", "as tp=2, one an axis">,
+                 Option<"layout", "layout", "std::string", "\"1d\"", "how the ranks of tp are arranged, as 2d:2x3">];
   let dependentDialects = ["::hpc::dist::DistDialect"];
 }
 
@@ -59,8 +60,11 @@ def AnnotateTensorParallel : Pass<"hpc-annotate-tensor-parallel", "::mlir::Modul
     on all, and may be sliced on the way, unless it comes from the very columns. Where several layouts are possible (channels that many convolutions read), the
     cheapest in all-reduces is taken that leaves no more than a tenth of the work whole; a product whose result is added to a sum anyway is cut by rows, and what it reads stays whole. Embedding tables are cut by vocabulary where a rank
     saves at least the bytes that the all-reduce then moves in a micro-batch, or where the table is a head's weight too; a matmul that leads to nothing but outputs is cut by columns. Shoeybi et al. 2019, section 3.
+
+    `2d`: ranks x by y. Rows are cut over x, as a batch is over dp, and weights are stored in pieces over x and gathered for use; the columns of every product, and so the
+    hidden dim between products, are cut over y. Xu et al. 2021.
   }];
-  let options = [Option<"layout", "layout", "std::string", "\"1d\"", "name of the strategy">];
+  let options = [Option<"layout", "layout", "std::string", "\"1d\"", "name of the strategy, with sizes or not">];
   let dependentDialects = ["::hpc::dist::DistDialect"];
 }
 

@@ -46,6 +46,8 @@ std::optional<Candidate> withZero(const Candidate &from, int64_t level) {
 std::optional<Candidate> withDegree(const Candidate &from, dist::AxisRole role, int64_t factor) {
   if (role == dist::AxisRole::Pipeline && factor > 1 && from.options.ppSplit != "balanced")
     return std::nullopt; // a list of the user's, one entry a stage
+  if (role == dist::AxisRole::Tensor && factor > 1 && from.options.tpLayout != Options().tpLayout)
+    return std::nullopt; // sizes of the user's
   Candidate next = from;
   for (auto [kind, axis] : llvm::zip_equal(dist::axisKinds(), next.options.degrees.axes))
     if (factor > 1 && axis.role == role) {

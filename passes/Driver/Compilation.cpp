@@ -5,6 +5,7 @@
 #include "compiler/Import/OnnxImporter.h"
 #include "compiler/Sidecar/ModuleSidecar.h"
 #include "compiler/Sidecar/TensorRules.h"
+#include "passes/Annotate/LayoutStrategy.h"
 #include "passes/Driver/Alternatives.h"
 #include "passes/Driver/DropoutRate.h"
 #include "passes/Driver/Imbalance.h"
@@ -67,6 +68,14 @@ Status Compilation::takeSpec() {
   if (!degrees.ok())
     return degrees.status();
   request.options.degrees = *degrees;
+  Expected<dist::Mesh> arranged = arrangeTensorAxis(*degrees, request.options.tpLayout);
+  HPC_RETURN_IF_ERROR(arranged.status());
+  const std::string flag = "--tp-layout=" + request.options.tpLayout;
+  if (!(*arranged == *degrees) && request.options.trains())
+    return Status::error(ErrorKind::Usage, flag + " is for inference so far, and --train asks for gradients; use --tp-layout=1d");
+  if (!(*arranged == *degrees) && request.keepsChoices)
+    return Status::error(ErrorKind::Usage, flag + " has axes of its own, which --write-spec and --write-onnx-annotations do not "
+                                                  "write so far; leave them out, or use --tp-layout=1d");
   return Status::success();
 }
 

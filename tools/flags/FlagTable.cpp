@@ -98,6 +98,7 @@ static std::vector<Flag> makeTable() {
       {"write-spec", file(), "File for the chosen layout, as a sidecar that leads to the same plan", group::layout, HpcOpt},
       {"write-onnx-annotations", file(), "File for the model with the chosen layout as ONNX device configurations", group::layout, HpcOpt},
       {"devices", whole("N", 1, dist::maxDegree), "Number of ranks (default: tp * pp * dp)", group::layout, HpcOpt},
+      {"tp-layout", text("WHICH").orElse("1d"), "Arrangement of tp's ranks: 1d (Megatron's), 2d, 2d:XxY", group::layout, HpcOpt},
       {"pp-split", text("HOW").offers({"uniform", "balanced"}).orElse("balanced"), "Layers of each stage: uniform, balanced, or a list: 1,2,1", group::layout, HpcOpt},
       {"pp-chunks", whole("N", 1, 65536).orElse("1"), "Number of parts of the model that a stage owns", group::layout, HpcOpt},
       {"pp-schedule", file("NAME").offers({"inference", "gpipe", "1f1b", "interleaved", "zb-h1"}),

@@ -145,6 +145,7 @@ static Status readOptions(const Arguments &arguments, CommandLine &line) {
       line.degrees[kind.name] = *degree;
   line.devices = arguments.whole("devices");
   options.batchDim = arguments.text("batch-dim");
+  options.tpLayout = arguments.text("tp-layout");
   options.ppSplit = arguments.text("pp-split");
   options.ppChunks = *arguments.whole("pp-chunks");
   options.ppSchedule = arguments.text("pp-schedule");
