@@ -7,6 +7,7 @@
 #include "compiler/Sidecar/TensorRules.h"
 #include "passes/Annotate/LayoutStrategy.h"
 #include "passes/Driver/Alternatives.h"
+#include "passes/Driver/AttributeCheck.h"
 #include "passes/Driver/DropoutRate.h"
 #include "passes/Driver/Imbalance.h"
 #include "passes/Driver/InputKind.h"
@@ -122,7 +123,7 @@ Status Compilation::loadProgram() {
     return Status::error(ErrorKind::Io, request.input + ": no such file");
   diagnostics.untagged = ErrorKind::Model;
   module = parseSourceFile<ModuleOp>(request.input, &context);
-  const bool isWhole = module && succeeded(takeLocations(*module));
+  const bool isWhole = module && succeeded(takeLocations(*module)) && succeeded(verifyAttributes(*module));
   diagnostics.untagged = ErrorKind::Internal;
   if (!module)
     return Status::error(ErrorKind::Model,
