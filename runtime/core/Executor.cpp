@@ -1,6 +1,7 @@
 // One overload per action, twice: what is looked up before the run, and what is done in it.
 #include "runtime/core/Executor.h"
 
+#include "runtime/base/ArrayElements.h"
 #include "runtime/plan/Packing.h"
 #include "runtime/plan/PlanNames.h"
 
@@ -42,11 +43,12 @@ struct Executor::Prepare {
       entry.library = *library;
     }
     eachMicroBatch([&](Place place) {
-      for (const plan::ByCoord &scalar : kernel.scalars)
-        entry.scalars.push_back(place(scalar));
       entry.launches.push_back(
           {place(kernel.launch.blocks), place(kernel.launch.threads), place(kernel.launch.sharedBytes)});
     });
+    executor.setScalars(kernel, entry);
+    if (std::any_of(kernel.scalars.begin(), kernel.scalars.end(), [](const plan::ByCoord &scalar) { return scalar.varies(); }))
+      executor.varying.emplace_back(&kernel, &entry);
     executor.args.resize(std::max(executor.args.size(), kernel.args.size()));
     return Status::success();
   }
@@ -65,7 +67,10 @@ struct Executor::Prepare {
     slices(store.slice, executor.plan.outputs[size_t(store.output)].dtype);
     return Status::success();
   }
-  Status operator()(const plan::Copy &) const { return Status::success(); }
+  Status operator()(const plan::Copy &copy) const {
+    executor.varies |= copy.srcOffset.varies() || copy.dstOffset.varies();
+    return Status::success();
+  }
   Status operator()(const plan::Accumulate &) const { return Status::success(); }
   Status operator()(const plan::Send &) const { return Status::success(); }
   Status operator()(const plan::Recv &) const { return Status::success(); }
@@ -97,7 +102,7 @@ struct Executor::Execute {
                                    entry.library});
   }
   Status operator()(const plan::Copy &copy) const {
-    return executor.device.copy(address(copy.dst), address(copy.src), copy.bytes);
+    return executor.device.copy(address(copy.dst) + place(copy.dstOffset), address(copy.src) + place(copy.srcOffset), copy.bytes);
   }
   Status operator()(const plan::Accumulate &sum) const {
     if (place(sum.add))
@@ -151,6 +156,23 @@ Executor::Executor(const plan::Plan &plan, RankPlace place, Device &device, Comm
     firstRequest.push_back(next);
     next += slots;
   }
+  for (const plan::Port &port : plan.inputs)
+    stepScalars.push_back(port.largest.value_or(0));
+}
+
+void Executor::setScalars(const plan::Kernel &kernel, Prepared &entry) const {
+  entry.scalars.clear();
+  for (int64_t microBatch = 0; microBatch < plan.microBatches; ++microBatch)
+    for (const plan::ByCoord &scalar : kernel.scalars)
+      entry.scalars.push_back(at(microBatch)(scalar));
+}
+
+void Executor::takeStepScalars(const std::vector<Array> &inputs) {
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (const std::optional<int64_t> &largest = plan.inputs[i].largest)
+      stepScalars[i] = inputs[i].data.empty() ? *largest : integerAt(inputs[i], 0);
+  for (const auto &[kernel, entry] : varying)
+    setScalars(*kernel, *entry);
 }
 
 GemmCall Executor::callOf(const plan::Gemm &gemm, Place place) const {
@@ -327,13 +349,14 @@ Status Executor::run(const std::vector<Array> &inputs, std::vector<Array> &outpu
 }
 
 Status Executor::runStep(const std::vector<Array> &inputs, std::vector<Array> &outputs, Outputs wanted) {
+  takeStepScalars(inputs);
   HPC_RETURN_IF_ERROR(device.begin());
   bool replays = false;
   // Of the two kinds of step a device need know one, the one that comes again and again.
   const bool isOrdinary =
       wanted == Outputs::Ordinary ||
       std::none_of(plan.outputs.begin(), plan.outputs.end(), [](const plan::Port &port) { return port.onRequest; });
-  if (options.mayReplay && isOrdinary && !options.observer && !options.trace) {
+  if (options.mayReplay && !varies && varying.empty() && isOrdinary && !options.observer && !options.trace) {
     Expected<bool> asked = device.replays();
     if (!asked.ok())
       return asked.status();

@@ -83,7 +83,10 @@ private:
   Status runStep(const std::vector<Array> &inputs, std::vector<Array> &outputs, Outputs wanted);
   Status runProgram(int32_t stepIndex, const std::vector<Array> &inputs, std::vector<Array> &outputs, Outputs wanted,
                     bool replays);
-  Place at(int64_t microBatch) const { return {place.coordinate, microBatch, ranksPerStage}; }
+  Place at(int64_t microBatch) const { return {place.coordinate, microBatch, ranksPerStage, stepScalars.data()}; }
+  /// Takes the step scalars that numbers vary with; an array without data (the null backend's) stands for the largest.
+  void takeStepScalars(const std::vector<Array> &inputs);
+  void setScalars(const plan::Kernel &kernel, Prepared &entry) const;
 
   const plan::Plan &plan;
   const plan::Stage &stage;
@@ -96,6 +99,9 @@ private:
   std::vector<int64_t> firstRequest; ///< of the communicator's numbers, by request of the plan; its slots follow
   std::vector<std::vector<Prepared>> prepared; ///< by program and instruction
   std::vector<void *> args;                    ///< of the kernel that is being called
+  std::vector<int64_t> stepScalars;            ///< by input; 0 of those that no number varies with
+  std::vector<std::pair<const plan::Kernel *, Prepared *>> varying; ///< kernels with scalars that vary by step
+  bool varies = false;                         ///< the place of some copy does
   OutputTransfer outputTransfer;
   std::vector<DirectPort> directPorts;
 };

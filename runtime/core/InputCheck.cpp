@@ -79,6 +79,9 @@ Status checkInputs(const plan::Plan &plan, const std::vector<Array> &inputs) {
                                                  shapeText(port.shape) + " of " + name(port.dtype) +
                                                  "; convert the array, or compile again with --dim for other shapes");
     HPC_RETURN_IF_ERROR(checkLookups(port, inputs[i]));
+    if (port.largest && (integerAt(inputs[i], 0) < 0 || integerAt(inputs[i], 0) > *port.largest))
+      return Status::error(ErrorKind::Usage, "input '" + port.name + "' is " + integerTextAt(inputs[i], 0) + ", the plan takes 0 to " +
+                                                 std::to_string(*port.largest) + "; give one of these, or compile for more");
   }
   return Status::success();
 }

@@ -10,11 +10,15 @@
 
 namespace hpc {
 
-/// Where in a plan something happens: the arguments of ByCoord::at.
+/// Where in a plan something happens: what the numbers of a ByCoord depend on.
 struct Place {
   int64_t coordinate = 0, microBatch = 0, ranksPerStage = 1;
+  const int64_t *stepScalars = nullptr; ///< by input of the plan, of this step; of numbers that do not vary: none needed
 
-  int64_t operator()(const plan::ByCoord &table) const { return table.at(coordinate, microBatch, ranksPerStage); }
+  int64_t operator()(const plan::ByCoord &table) const {
+    const int64_t value = table.at(coordinate, microBatch, ranksPerStage);
+    return table.varies() ? value + table.scale * stepScalars[table.input] : value;
+  }
 };
 
 class SliceCopy {

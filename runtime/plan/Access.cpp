@@ -5,6 +5,8 @@
 #include "runtime/plan/CheckedMath.h"
 #include "runtime/plan/Groups.h"
 
+#include <algorithm>
+
 namespace hpc::plan {
 
 namespace {
@@ -71,8 +73,16 @@ struct Lister {
           add(arg.place, arg.bytes, write, "argument", int32_t(i));
   }
   void operator()(const Copy &copy) {
-    add(copy.src, copy.bytes, false, "src", 0);
-    add(copy.dst, copy.bytes, true, "dst", 1);
+    addMoving(copy.src, copy.srcOffset, copy.bytes, false, "src", 0);
+    addMoving(copy.dst, copy.dstOffset, copy.bytes, true, "dst", 1);
+  }
+  /// From the first to the last byte that it may be in any step and at any coordinate.
+  void addMoving(Ref ref, const ByCoord &offset, int64_t bytes, bool write, const char *role, int32_t operand) {
+    const auto [least, most] = std::minmax_element(offset.values.begin(), offset.values.end());
+    const int64_t end = offset.varies() ? offset.scale * plan.inputs[size_t(offset.input)].largest.value_or(0) : 0;
+    const int64_t low = *least + std::min<int64_t>(0, end), high = *most + std::max<int64_t>(0, end);
+    ref.byteOffset = addSizes(ref.byteOffset, low);
+    add(ref, bytes == 0 ? 0 : addSizes(bytes, high - low), write, role, operand);
   }
   void operator()(const Accumulate &sum) {
     int64_t bytes = multiplySizes(sum.count, byteSize(sum.dtype));

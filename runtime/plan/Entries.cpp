@@ -2,6 +2,7 @@
 #include "runtime/plan/Entries.h"
 
 #include "runtime/plan/PlanFault.h"
+#include "runtime/plan/PlanNames.h"
 #include "runtime/plan/PlanStructure.h"
 
 #include <algorithm>
@@ -84,12 +85,22 @@ Plan planOf(const Plan &plan, size_t number) {
     auto place = [](const std::vector<int32_t> &ports, int32_t &port) {
       port = port >= 0 && size_t(port) < ports.size() ? ports[size_t(port)] : -1;
     };
+    auto placeTable = [&](ByCoord &table) {
+      if (table.varies())
+        place(inputs, table.input);
+    };
     for (Program &program : stage.programs)
       for (Instruction &instruction : program.instructions)
-        if (auto *load = std::get_if<LoadInput>(&instruction.action))
+        if (auto *load = std::get_if<LoadInput>(&instruction.action)) {
           place(inputs, load->input);
-        else if (auto *store = std::get_if<StoreOutput>(&instruction.action))
+        } else if (auto *store = std::get_if<StoreOutput>(&instruction.action)) {
           place(outputs, store->output);
+        } else if (auto *kernel = std::get_if<Kernel>(&instruction.action)) {
+          std::for_each(kernel->scalars.begin(), kernel->scalars.end(), placeTable);
+        } else if (auto *copy = std::get_if<Copy>(&instruction.action)) {
+          placeTable(copy->srcOffset);
+          placeTable(copy->dstOffset);
+        }
   }
   return own;
 }
@@ -148,6 +159,23 @@ Status checkEntries(const Plan &plan) {
       if (!plan.stages[s].programs[p].instructions.empty() && !programs[s].count(int32_t(p)))
         return fault(where + ": program " + std::to_string(p) + " is part of no entry");
   }
+  return Status::success();
+}
+
+Status checkVersion(const Plan &plan) {
+  if (!plan.entries.empty())
+    return Status::success();
+  for (const Port &port : plan.inputs)
+    if (port.largest)
+      return fault("input '" + port.name + "' has a range, with which numbers vary by step; only plans with entries have that");
+  for (size_t s = 0; s < plan.stages.size(); ++s)
+    for (size_t p = 0; p < plan.stages[s].programs.size(); ++p)
+      for (size_t i = 0; i < plan.stages[s].programs[p].instructions.size(); ++i) {
+        const auto *copy = std::get_if<Copy>(&plan.stages[s].programs[p].instructions[i].action);
+        if (copy && !(isEverywhere(copy->srcOffset, 0) && isEverywhere(copy->dstOffset, 0)))
+          return fault(instructionText(plan, int64_t(s), int64_t(p), int64_t(i)) +
+                       ": copies at an offset from its places; only plans with entries have that");
+      }
   return Status::success();
 }
 

@@ -23,6 +23,9 @@ std::string entryNames(const Plan &plan);
 /// Whether ports, programs and schedules of each entry exist, and each port and program is part of an entry.
 Status checkEntries(const Plan &plan);
 
+/// Whether readers of the plan's version read it right: without entries it has nothing that those of 2.8 would pass over.
+Status checkVersion(const Plan &plan);
+
 /// The version that a file of the plan has: the oldest whose readers read it right.
 int minorVersionOf(const Plan &plan);
 

@@ -6,6 +6,7 @@
 #include "runtime/plan/PlanStructure.h"
 #include "runtime/plan/Windows.h"
 
+#include <algorithm>
 #include <set>
 
 namespace hpc::plan {
@@ -92,7 +93,7 @@ struct InstructionChecker {
         return fault("argument " + std::to_string(i) + " is neither read nor written");
     }
     for (const ByCoord &scalar : kernel.scalars)
-      HPC_RETURN_IF_ERROR(checkTable(plan, scalar, "scalar", INT64_MIN, INT64_MAX));
+      HPC_RETURN_IF_ERROR(checkVaryingTable(plan, scalar, "scalar", INT64_MIN, INT64_MAX));
     HPC_RETURN_IF_ERROR(checkTable(plan, kernel.launch.blocks, "blocks", 0, INT32_MAX));
     HPC_RETURN_IF_ERROR(checkTable(plan, kernel.launch.threads, "threads", 0, maxThreads));
     HPC_RETURN_IF_ERROR(checkTable(plan, kernel.launch.sharedBytes, "shared bytes", 0, maxSharedBytes));
@@ -104,9 +105,34 @@ struct InstructionChecker {
     return inRange("rows", kernel.rows, 0, maxBytes);
   }
 
+  /// All multiples of the element size.
+  Status checkOffset(const ByCoord &offset, const Ref &from, const char *what) const {
+    HPC_RETURN_IF_ERROR(checkVaryingTable(plan, offset, what, 0, maxBytes));
+    const Buffer &buffer = stage.buffers[from.buffer];
+    std::vector<int64_t> values = offset.values;
+    values.push_back(offset.scale);
+    for (int64_t value : values)
+      if (value % byteSize(buffer.dtype) != 0)
+        return fault(std::string(what) + " has " + std::to_string(value) + ", not a multiple of the " +
+                     std::to_string(byteSize(buffer.dtype)) + " bytes of an element of " + bufferText(stage, from.buffer));
+    return Status::success();
+  }
+  bool startsWithSomething(int32_t buffer) const {
+    return std::any_of(stage.bindings.begin(), stage.bindings.end(), [&](const Binding &binding) {
+      return binding.buffer == buffer && !std::holds_alternative<Nothing>(binding.start);
+    });
+  }
+
   Status operator()(const Copy &copy) const {
     HPC_RETURN_IF_ERROR(checkRef(copy.src, "src", true));
     HPC_RETURN_IF_ERROR(checkRef(copy.dst, "dst", true));
+    HPC_RETURN_IF_ERROR(checkOffset(copy.srcOffset, copy.src, "offset of src"));
+    HPC_RETURN_IF_ERROR(checkOffset(copy.dstOffset, copy.dst, "offset of dst"));
+    const std::vector<int64_t> &values = copy.dstOffset.values;
+    const bool isFixed = !copy.dstOffset.varies() && std::all_of(values.begin(), values.end(), [&](int64_t value) { return value == values[0]; });
+    if (!isFixed && !startsWithSomething(copy.dst.buffer))
+      return fault("writes to changing parts of " + bufferText(stage, copy.dst.buffer) +
+                   ", which holds nothing where no step has written; only what lives for the session, and starts with something, is written in parts");
     return inRange("bytes", copy.bytes, 0, maxBytes);
   }
 

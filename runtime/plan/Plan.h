@@ -22,8 +22,8 @@ namespace hpc::plan {
 constexpr int majorVersion = 2;
 /// 1: weights that are rounded when loaded; 2: outputs on request; 3: kernels that are an attention; 4: what is looked
 /// up by an input; 5: flops of kernels, parts of instructions; 6: weights in int8 (a reader of 5 refuses them); 7:
-/// kernels that are an epilogue, no queues; 8: settings of training; 9: several entries (a reader of 8 refuses such a plan, which
-/// has no schedule of its own). Products of windows have no number of their own: an older reader refuses their `ld` of 0.
+/// kernels that are an epilogue, no queues; 8: settings of training; 9: entries, and in plans with entries numbers that vary by step
+/// (a reader of 8 refuses such a plan, which has no schedule of its own). Products of windows have no number of their own: an older reader refuses their `ld` of 0.
 constexpr int minorVersion = 9;
 
 /// How the output is named that is the gradient of a parameter: "gradient/transformer.wte.weight".
@@ -31,11 +31,16 @@ inline const std::string gradientPrefix = "gradient/";
 
 /// A number that may depend on the rank's coordinate within its stage and on the micro-batch.
 /// 1 value: the same everywhere. R values (R = ranks per stage): by coordinate. R*M values: [microBatch][coordinate].
+/// Scalars of kernels and offsets of copies may vary by step as well: each run gives `input`, a step scalar with a range.
 struct ByCoord {
   std::vector<int64_t> values = {0};
+  int64_t scale = 0;  ///< the number is its value here + scale * the input's; 0: it is its value
+  int32_t input = -1; ///< of the plan, with Port::largest; -1 where scale is 0
 
   ByCoord() = default;
   ByCoord(int64_t value) : values{value} {}
+  bool varies() const { return scale != 0; }
+  /// Its value: where it varies by step, that of a step in which the input is 0.
   int64_t at(int64_t coordinate, int64_t microBatch, int64_t ranksPerStage) const {
     if (values.size() == 1)
       return values[0];
@@ -45,8 +50,10 @@ struct ByCoord {
   }
 };
 
-/// Whether a table has one value everywhere.
+/// Whether a table has one value everywhere, in every step.
 inline bool isEverywhere(const ByCoord &table, int64_t value) {
+  if (table.varies())
+    return false;
   for (int64_t entry : table.values)
     if (entry != value)
       return false;
@@ -225,10 +232,12 @@ struct Kernel {
   int64_t flops = 0; ///< of one run: of the products that it computes, by the ops' own count (an attention). Reported, not run by
 };
 
-/// memcpy between two places that do not overlap.
+/// memcpy between two places that do not overlap: of a state, say, the rows from a position on. Where the place in dst is not
+/// the same everywhere, dst lives for the session and starts with something, since a step writes only a part of it.
 struct Copy {
   Ref src, dst;
   int64_t bytes = 0;
+  ByCoord srcOffset = {}, dstOffset = {}; ///< bytes from src and dst on; >= 0
 };
 
 /// dst = src, or dst += src where `add` is 1, element by element: what a micro-batch gives to an accumulator, where no
@@ -445,6 +454,8 @@ struct Port {
   bool onRequest = false;    ///< an output that a step computes and stores only where it is asked for: a gradient
   std::vector<Lookup> lookups = {}; ///< of an input of integers: a run refuses numbers that one of them does not take
   std::string defaultInput = {};    ///< the input, of its type and shape, whose data stand for it where none are given; or ""
+  /// Of a step scalar of i64 that numbers of instructions vary with (ByCoord): a run gives 0 to this. Only in plans with entries.
+  std::optional<int64_t> largest = {};
 };
 
 /// Machine code for one kind of device.

@@ -50,7 +50,11 @@ struct Decoder {
     to.assign(from.begin(), from.end());
   }
 
-  void decode(const proto::ByCoord &from, ByCoord &to) { copyAll(from.values(), to.values); }
+  void decode(const proto::ByCoord &from, ByCoord &to) {
+    copyAll(from.values(), to.values);
+    to.scale = from.scale();
+    to.input = from.scale() == 0 ? -1 : from.input();
+  }
 
   void decode(const proto::Slice &from, Slice &to) {
     copyAll(from.view(), to.view);
@@ -184,6 +188,10 @@ struct Decoder {
   }
 
   void decode(const proto::Copy &from, Copy &to) {
+    if (from.has_src_offset())
+      decode(from.src_offset(), to.srcOffset);
+    if (from.has_dst_offset())
+      decode(from.dst_offset(), to.dstOffset);
     decode(from.src(), to.src);
     decode(from.dst(), to.dst);
     to.bytes = from.bytes();
@@ -367,6 +375,8 @@ struct Decoder {
     to.onRequest = from.on_request();
     decodeAll(from.lookups(), to.lookups);
     to.defaultInput = from.default_input();
+    if (from.has_largest())
+      to.largest = from.largest();
   }
 
   void decode(const proto::CodeModule &from, CodeModule &to) {

@@ -18,6 +18,10 @@ struct Encoder {
   void encode(const ByCoord &from, proto::ByCoord &to) {
     for (int64_t value : from.values)
       to.add_values(value);
+    if (!from.varies())
+      return;
+    to.set_scale(from.scale);
+    to.set_input(from.input);
   }
 
   void addSizes(const std::vector<int64_t> &from, google::protobuf::RepeatedField<int64_t> *to) {
@@ -154,6 +158,10 @@ struct Encoder {
   }
 
   void encode(const Copy &from, proto::Copy &to) {
+    if (!isEverywhere(from.srcOffset, 0))
+      encode(from.srcOffset, *to.mutable_src_offset());
+    if (!isEverywhere(from.dstOffset, 0))
+      encode(from.dstOffset, *to.mutable_dst_offset());
     encode(from.src, *to.mutable_src());
     encode(from.dst, *to.mutable_dst());
     to.set_bytes(from.bytes);
@@ -319,6 +327,8 @@ struct Encoder {
     to.set_on_request(from.onRequest);
     encodeAll(from.lookups, to.mutable_lookups());
     to.set_default_input(from.defaultInput);
+    if (from.largest)
+      to.set_largest(*from.largest);
   }
 
   void encode(const CodeModule &from, proto::CodeModule &to) {

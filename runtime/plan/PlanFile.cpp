@@ -129,6 +129,7 @@ Expected<Plan> parsePlan(std::string_view bytes, const std::string &name) {
   if (!plan.ok())
     return plan.status().at(name);
   HPC_RETURN_IF_ERROR(checkStructure(*plan).at(name));
+  HPC_RETURN_IF_ERROR(checkVersion(*plan).at(name));
   HPC_RETURN_IF_ERROR(checkRanges(*plan).at(name));
   return plan;
 }

@@ -29,6 +29,8 @@ const Field attentionFields[] = {{9, 150, &attentionTensor},  {10, 150, &attenti
 const FootprintMessage attention(attentionFields);
 const Field kernelFields[] = {{2, 150}, {3, 80, &table}, {5, 250}, {6, 700, &attention}, {8, 100}};
 const FootprintMessage kernel(kernelFields);
+const Field copyFields[] = {{4, 80, &table}, {5, 80, &table}};
+const FootprintMessage copy(copyFields);
 const Field accumulateFields[] = {{5, 80, &table}};
 const FootprintMessage accumulate(accumulateFields);
 const Field collectiveFields[] = {{3, 80}, {8, 80, &table}, {10, 250}};
@@ -39,7 +41,7 @@ const Field loadFields[] = {{3, 200, &slice}};
 const FootprintMessage load(loadFields);
 const Field storeFields[] = {{3, 200, &slice}, {4, 80, &table}};
 const FootprintMessage store(storeFields);
-const Field instructionFields[] = {{1, 150, &gemm},       {2, 150, &kernel},   {3, 150},            {4, 150, &collective},
+const Field instructionFields[] = {{1, 150, &gemm},       {2, 150, &kernel},   {3, 250, &copy},     {4, 150, &collective},
                                    {5, 150, &transfer},   {6, 150, &transfer}, {7, 100},            {8, 150, &load},
                                    {9, 150, &store},      {10, 150, &accumulate}, {16, 80, &table}};
 const FootprintMessage instruction(instructionFields);

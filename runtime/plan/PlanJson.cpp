@@ -30,7 +30,7 @@ Json lookups(const Port &port) {
 
 Json ports(const std::vector<Port> &ports) {
   Json list = Json::array();
-  for (const Port &port : ports)
+  for (const Port &port : ports) {
     list.push_back({{"name", port.name},
                     {"dtype", hpc::name(port.dtype)},
                     {"shape", port.shape},
@@ -38,6 +38,9 @@ Json ports(const std::vector<Port> &ports) {
                     {"on_request", port.onRequest},
                     {"lookups", lookups(port)},
                     {"default_input", port.defaultInput}});
+    if (port.largest)
+      list.back()["largest"] = *port.largest;
+  }
   return list;
 }
 

@@ -22,7 +22,8 @@ std::string number(int64_t value) { return std::to_string(value); }
 
 std::string portText(const Port &port) {
   std::string text = port.name + ": " + hpc::name(port.dtype) + shapeText(port.shape) +
-                     (port.isStepScalar ? ", step scalar" : "") + (port.onRequest ? ", on request" : "");
+                     (port.isStepScalar ? ", step scalar" : "") +
+                     (port.largest ? " from 0 to " + number(*port.largest) : "") + (port.onRequest ? ", on request" : "");
   for (const Lookup &lookup : port.lookups)
     text += ", " + number(lookup.low) + " to " + number(lookup.high - 1) +
             (lookup.ignored ? " or " + number(*lookup.ignored) : "") + " for " + lookup.reader;

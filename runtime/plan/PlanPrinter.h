@@ -24,7 +24,7 @@ std::string instructionLine(const Plan &plan, const Stage &stage, const Instruct
 /// 8]".
 std::string sliceText(const Plan &plan, const Slice &slice, const std::vector<int64_t> &shape);
 /// "24 | 16": one value where all are equal, else by coordinate, shortened in the middle; micro-batches joined by " /
-/// ".
+/// "; "24 | 16 + 8 * position" where it varies by step.
 std::string tableText(const Plan &plan, const ByCoord &table);
 /// One line a stage, one column a unit of time:
 ///   stage 0: F0 F1 .

@@ -69,6 +69,11 @@ Status checkPorts(const std::vector<Port> &ports, const char *kind) {
       return fault(std::string(kind) + " '" + port.name + "' is on request; only outputs are");
     if (port.isStepScalar && !port.shape.empty())
       return fault(where + ": a step scalar of shape " + shapeText(port.shape) + "; it has no dims");
+    if (port.largest) {
+      if (std::string_view(kind) != "input" || !port.isStepScalar || port.dtype != DType::I64)
+        return fault(where + ": has a range; only step scalars of i64 have one");
+      HPC_RETURN_IF_ERROR(inRange(where + ": its largest value", *port.largest, 0, maxBytes));
+    }
     if (!port.defaultInput.empty()) {
       auto other = std::find_if(ports.begin(), ports.end(), [&](const Port &each) { return each.name == port.defaultInput; });
       if (std::string_view(kind) != "input" || other == ports.end() || other->dtype != port.dtype ||

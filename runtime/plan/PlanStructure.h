@@ -32,6 +32,8 @@ Status checkEpilogue(const Stage &stage, const Kernel &kernel);  ///< likewise
 Status checkInstruction(const Plan &plan, const Stage &stage, const Instruction &instruction);
 /// Whether it may still run when it has been issued, until a Wait completes it.
 bool isPosted(const Action &action);
+/// Of a table that may not vary by step, and of one that may: the bounds hold for every value of the step scalar.
 Status checkTable(const Plan &plan, const ByCoord &table, const char *what, int64_t least, int64_t most);
+Status checkVaryingTable(const Plan &plan, const ByCoord &table, const char *what, int64_t least, int64_t most);
 
 } // namespace hpc::plan

@@ -165,7 +165,10 @@ struct Line {
     return text;
   }
   std::string operator()(const Copy &copy) const {
-    return "copy " + ref(copy.dst) + " = " + ref(copy.src) + ", " + std::to_string(copy.bytes) + " bytes";
+    auto place = [&](const Ref &from, const ByCoord &offset) {
+      return ref(from) + (isEverywhere(offset, 0) ? "" : "+(" + table(offset) + ")");
+    };
+    return "copy " + place(copy.dst, copy.dstOffset) + " = " + place(copy.src, copy.srcOffset) + ", " + std::to_string(copy.bytes) + " bytes";
   }
   std::string operator()(const Accumulate &sum) const {
     std::string text = "accumulate " + ref(sum.dst) + (isEverywhere(sum.add, 1) ? " += " : " = ") + ref(sum.src) +
@@ -222,7 +225,12 @@ std::string tableText(const Plan &plan, const ByCoord &table) {
       coordinates.push_back(std::to_string(table.values[i]));
     microBatches.push_back(byCoordinate(std::move(coordinates)));
   }
-  return byMicroBatch(microBatches);
+  std::string text = byMicroBatch(microBatches);
+  if (!table.varies())
+    return text;
+  const bool isKnown = table.input >= 0 && size_t(table.input) < plan.inputs.size();
+  return (text == "0" ? "" : text + " + ") + (table.scale == 1 ? "" : std::to_string(table.scale) + " * ") +
+         (isKnown ? plan.inputs[size_t(table.input)].name : "input " + std::to_string(table.input));
 }
 
 std::string sliceText(const Plan &plan, const Slice &slice, const std::vector<int64_t> &shape) {

@@ -7,22 +7,50 @@
 #include "runtime/plan/PlanNames.h"
 #include "runtime/plan/PlanStructure.h"
 
+#include <algorithm>
+
 namespace hpc::plan {
 
-namespace {
-
-} // namespace
-
 Status checkTable(const Plan &plan, const ByCoord &table, const char *what, int64_t least, int64_t most) {
+  if (table.varies())
+    return fault(std::string("table '") + what + "' varies by step; only scalars of kernels and offsets of copies do");
+  return checkVaryingTable(plan, table, what, least, most);
+}
+
+/// What the step scalar adds, at the least and at the most; an error where it is none or where that leaves 64 bits.
+static Status checkScalar(const Plan &plan, const ByCoord &table, const char *what, int64_t &low, int64_t &high) {
+  const std::string where = std::string("table '") + what + "' varies by input " + std::to_string(table.input);
+  if (table.input < 0 || size_t(table.input) >= plan.inputs.size())
+    return fault(where + "; the plan has " + countText(int64_t(plan.inputs.size()), "input"));
+  const Port &port = plan.inputs[size_t(table.input)];
+  if (!port.largest)
+    return fault(where + ", '" + port.name + "', which is no step scalar with a range");
+  int64_t end = 0;
+  if (__builtin_mul_overflow(table.scale, *port.largest, &end))
+    return fault(where + ", '" + port.name + "', by " + std::to_string(table.scale) + " a unit, which leaves 64 bits");
+  low = std::min<int64_t>(0, end);
+  high = std::max<int64_t>(0, end);
+  return Status::success();
+}
+
+Status checkVaryingTable(const Plan &plan, const ByCoord &table, const char *what, int64_t least, int64_t most) {
   size_t ranks = plan.ranksPerStage(), all = ranks * size_t(plan.microBatches), size = table.values.size();
   if (size != 1 && size != ranks && size != all)
     return fault(std::string("table '") + what + "' has " + countText(size, "value") + "; it needs 1, " +
                  std::to_string(ranks) + " (ranks of a stage) or " + std::to_string(all) + " (times micro-batches)");
+  int64_t low = 0, high = 0;
+  if (table.varies())
+    HPC_RETURN_IF_ERROR(checkScalar(plan, table, what, low, high));
   for (size_t i = 0; i < size; ++i)
-    if (table.values[i] < least || table.values[i] > most)
-      return fault(std::string("table '") + what + "' has " + std::to_string(table.values[i]) + " at " +
+    for (int64_t end : {low, high}) {
+      int64_t value = 0;
+      if (!__builtin_add_overflow(table.values[i], end, &value) && value >= least && value <= most)
+        continue;
+      return fault(std::string("table '") + what + "' has " + std::to_string(table.values[i]) +
+                   (end == 0 ? "" : (end > 0 ? " + " : " - ") + std::to_string(end > 0 ? end : -end) + " by step") + " at " +
                    coordinateText(plan, i % ranks) + "; it must be in " + std::to_string(least) + ".." +
                    std::to_string(most));
+    }
   return Status::success();
 }
 

@@ -397,7 +397,7 @@ void evaluationAddsNothing(plan::Plan &plan) { erase<plan::Accumulate>(evaluatio
 void evaluationStoresNothing(plan::Plan &plan) { erase<plan::StoreOutput>(evaluation(plan, 1, plan::ProgramKind::Update)); }
 /// The update of the step, which reads gradients that nobody has computed.
 void evaluationUpdates(plan::Plan &plan) {
-  evaluation(plan, 0, plan::ProgramKind::Update);
+  evaluation(plan, 0, plan::ProgramKind::Update).instructions.clear();
   for (const plan::ScheduleStep &step : plan.entries[0].schedules[0])
     if (plan.stages[0].programs[size_t(step.program)].kind == plan::ProgramKind::Update)
       plan.entries[1].schedules[0].back() = step;

@@ -119,6 +119,109 @@ TEST(SessionEntries, AreCountedEachByItself) {
   }
 }
 
+namespace {
+
+/// A cache of 5 rows of 8, cut by columns over two ranks. `append` writes a row at a position; `at` gives the row that is there.
+plan::Plan planOfCache() {
+  plan::Plan plan;
+  plan.axes = {{"tp", 2}};
+  plan::Port position{"position", DType::I64, {}, true};
+  position.largest = 4;
+  plan.inputs = {{"row", DType::F32, {1, 8}}, position};
+  plan.outputs = {{"found", DType::F32, {1, 8}}};
+  plan::Stage &stage = plan.stages.emplace_back();
+  const int32_t cache = TinyPlan::addBuffer(stage, "cache", {5, 4}, plan::Lifetime::Session),
+                row = TinyPlan::addBuffer(stage, "row", {1, 4}, plan::Lifetime::Program);
+  auto columns = [](int64_t rows) {
+    return plan::Slice{{rows, 8}, {0, TinyPlan::byRank(0, 4)}, {rows, 4}, {rows, 4}};
+  };
+  stage.bindings = {{cache, columns(5), plan::Number{-1}, "cache", {5, 8}}};
+  plan::ByCoord offset;
+  offset.scale = 16;
+  offset.input = 1;
+  stage.programs = {{plan::ProgramKind::Forward,
+                     0,
+                     {{plan::LoadInput{0, {row, 0}, columns(1)}, "row"},
+                      {plan::Copy{{row, 0}, {cache, 0}, 16, 0, offset}, "append"}}},
+                    {plan::ProgramKind::Forward,
+                     0,
+                     {{plan::Copy{{cache, 0}, {row, 0}, 16, offset, 0}, "at"},
+                      {plan::StoreOutput{0, {row, 0}, columns(1), 1}, "found"}}}};
+  plan.entries = {{"append", 1, {0, 1}, {}, {{{0, 0}}}}, {"at", 1, {1}, {0}, {{{1, 0}}}}};
+  return plan;
+}
+
+Array positionOf(int64_t value) {
+  Array array = Array::zeros(DType::I64, {});
+  array.as<int64_t>()[0] = value;
+  return array;
+}
+
+} // namespace
+
+// A state that one entry writes at a position and another reads: what a cache of keys does.
+TEST(SessionEntries, NumbersVaryByStep) {
+  for (bool poison : {false, true}) {
+    plan::Plan plan = planOfCache();
+    ASSERT_TRUE(plan::checkPlan(plan).ok()) << plan::checkPlan(plan).text();
+    SessionOptions options;
+    options.poison = poison;
+    Expected<std::unique_ptr<Session>> session = Session::create(plan, host::createHostBackend(), options);
+    ASSERT_TRUE(session.ok()) << session.status().text();
+    std::vector<Array> none, outputs;
+    for (int64_t position : {3, 0, 4}) {
+      Array row = Array::zeros(DType::F32, {1, 8});
+      for (int64_t i = 0; i < 8; ++i)
+        row.as<float>()[i] = float(10 * position + i);
+      ASSERT_TRUE((*session)->run(0, {row, positionOf(position)}, none).ok());
+    }
+    for (int64_t position : {0, 1, 2, 3, 4}) {
+      ASSERT_TRUE((*session)->run(1, {positionOf(position)}, outputs).ok());
+      for (int64_t i = 0; i < 8; ++i)
+        EXPECT_EQ(outputs[0].as<float>()[i], position == 1 || position == 2 ? -1 : float(10 * position + i)) << position;
+    }
+    for (int64_t position : {-1, 5})
+      EXPECT_EQ((*session)->run(1, {positionOf(position)}, outputs).text(),
+                "error[usage]: input 'position' is " + std::to_string(position) + ", the plan takes 0 to 4; give one of these, or compile for more");
+  }
+}
+
+// Scalars of kernels, too: the tiny plan's relu takes the number of its columns from the run.
+TEST(SessionEntries, ScalarsOfKernelsVaryByStep) {
+  TinyPlan tiny;
+  plan::Port columns{"columns", DType::I64, {}, true};
+  columns.largest = 4;
+  tiny.plan.inputs.push_back(columns);
+  plan::ByCoord scalar;
+  scalar.scale = 1;
+  scalar.input = 1;
+  std::get<plan::Kernel>(tiny.plan.stages[0].programs[0].instructions[2].action).scalars = {scalar};
+  tiny.plan.entries = {{"run", 2, {0, 1}, {0}, {tiny.plan.stages[0].schedule, tiny.plan.stages[1].schedule}}};
+  tiny.plan.microBatches = 1;
+  for (plan::Stage &stage : tiny.plan.stages)
+    stage.schedule.clear();
+  ASSERT_TRUE(plan::checkPlan(tiny.plan).ok()) << plan::checkPlan(tiny.plan).text();
+  SessionOptions options;
+  options.planFolder = tiny.folder.path;
+  Expected<std::unique_ptr<Session>> session = Session::create(tiny.plan, host::createHostBackend(), options);
+  ASSERT_TRUE(session.ok()) << session.status().text();
+  std::vector<Array> all, few, again;
+  ASSERT_TRUE((*session)->run(0, {firstRows(4, 1), positionOf(4)}, all).ok());
+  ASSERT_TRUE((*session)->run(0, {firstRows(4, 1), positionOf(1)}, few).ok());
+  ASSERT_TRUE((*session)->run(0, {firstRows(4, 1), positionOf(4)}, again).ok());
+  std::vector<float> expected = tiny.expected(TinyPlan::values(24, 1));
+  bool differs = false;
+  for (int64_t i = 0; i < 28; ++i) {
+    EXPECT_EQ(all[0].as<float>()[i], expected[size_t(i)]);
+    EXPECT_EQ(again[0].as<float>()[i], expected[size_t(i)]);
+    differs |= few[0].as<float>()[i] != expected[size_t(i)];
+  }
+  EXPECT_TRUE(differs); // fewer columns lose their negative numbers
+  Expected<std::vector<null::Counts>> counts = null::countRanks(plan::planOf(tiny.plan, 0));
+  ASSERT_TRUE(counts.ok()) << counts.status().text();
+  EXPECT_EQ((*counts)[0].kernels, 2);
+}
+
 // The device rearranges a weight in its place: once, for the products of both entries, of 40 rows and of one.
 TEST(SessionEntries, ShareAPackedWeight) {
   constexpr int64_t depth = 24, width = 40, most = 40;

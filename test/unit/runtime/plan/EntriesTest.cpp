@@ -149,6 +149,95 @@ TEST(Entries, Json) {
 
 namespace {
 
+/// One rank with a cache of 8 rows: a step takes a row and a position, writes the row there, and gives the row that lies as far
+/// from the end.
+namespace cache {
+enum Buffers { State, Row, Copied };
+enum Instructions { LoadRow, Write, Read, Negate, StoreRow };
+} // namespace cache
+Plan planOfCache() {
+  Plan plan;
+  plan.inputs = {{"position", DType::I64, {}, true}, {"row", DType::F32, {3}}};
+  plan.inputs[0].largest = 7;
+  plan.outputs = {{"out", DType::F32, {3}}};
+  plan.modules = {samplePlan().modules[0]};
+  Stage &stage = plan.stages.emplace_back();
+  stage.buffers = {buffer("cache", Lifetime::Session, {8, 3}, 0), buffer("row", Lifetime::Program, {3}, 0),
+                   buffer("copied", Lifetime::Program, {3}, 64)};
+  const Slice whole{{8, 3}, {0, 0}, {8, 3}, {8, 3}}, row{{3}, {0}, {3}, {3}};
+  stage.bindings = {{cache::State, whole, Number{0}, "cache", {8, 3}}};
+  stage.sessionBytes = stage.workBytes = 128;
+  ByCoord at;
+  at.scale = 12;
+  at.input = 0;
+  ByCoord back = at; // from the end: the row 7 - position
+  back.values = {84};
+  back.scale = -12;
+  Kernel relu;
+  relu.symbol = "relu";
+  relu.args = {{{cache::Copied, 0}, 12, true, false}, {{cache::Row, 0}, 12, false, true}};
+  relu.scalars = {at, 5};
+  stage.programs = {{ProgramKind::Forward,
+                     0,
+                     {{LoadInput{1, {cache::Row, 0}, row}, "row"},
+                      {Copy{{cache::Row, 0}, {cache::State, 0}, 12, 0, at}, "write"},
+                      {Copy{{cache::State, 0}, {cache::Copied, 0}, 12, back, 0}, "read"},
+                      {relu, "relu"},
+                      {StoreOutput{0, {cache::Row, 0}, row, 1}, "out"}}}};
+  plan.entries = {{"step", 1, {0, 1}, {0}, {{{0, 0}}}}};
+  return plan;
+}
+
+} // namespace
+
+TEST(StepScalars, PassTheChecks) {
+  Plan plan = planOfCache();
+  ASSERT_TRUE(checkPlan(plan).ok()) << checkPlan(plan).text();
+  std::string text = printPlan(plan, *analysePlan(plan));
+  EXPECT_THAT(text, AllOf(HasSubstr("input position: i64[], step scalar from 0 to 7\n"),
+                          HasSubstr("copy b0+(12 * position) = b1, 12 bytes"),
+                          HasSubstr("copy b2 = b0+(84 + -12 * position), 12 bytes"), HasSubstr("scalars 12 * position, 5")));
+  nlohmann::json json = nlohmann::json::parse(printPlanJson(plan, *analysePlan(plan)));
+  EXPECT_EQ(json["inputs"][0]["largest"], 7);
+  EXPECT_FALSE(json["inputs"][1].contains("largest"));
+}
+
+// The number of the input is that in the plan of the entry, wherever it stands in the whole plan.
+TEST(StepScalars, RoundTripAndRenumber) {
+  Plan plan = planOfCache();
+  std::string bytes = serializePlan(plan);
+  Expected<Plan> again = parsePlan(bytes, "some.plan");
+  ASSERT_TRUE(again.ok()) << again.status().text();
+  EXPECT_EQ(serializePlan(*again), bytes);
+  const auto &read = action<Copy>(*again, 0, 0, cache::Read);
+  EXPECT_EQ(read.srcOffset.values, std::vector<int64_t>{84});
+  EXPECT_EQ(read.srcOffset.scale, -12);
+  EXPECT_EQ(read.srcOffset.input, 0);
+  EXPECT_TRUE(isEverywhere(read.dstOffset, 0));
+  EXPECT_EQ(again->inputs[0].largest, 7);
+  plan.entries[0].inputs = {1, 0};
+  Plan own = planOf(plan, 0);
+  EXPECT_EQ(own.inputs[1].name, "position");
+  EXPECT_EQ(action<Copy>(own, 0, 0, cache::Write).dstOffset.input, 1);
+  EXPECT_EQ(action<Kernel>(own, 0, 0, cache::Negate).scalars[0].input, 1);
+  EXPECT_EQ(action<Kernel>(own, 0, 0, cache::Negate).scalars[1].input, -1);
+  EXPECT_TRUE(checkPlan(plan).ok()) << checkPlan(plan).text();
+}
+
+// A reader of 2.8 would pass over what varies, and copy to the first row in every step.
+TEST(StepScalars, AreOfPlansWithEntries) {
+  Plan plan = planOf(planOfCache(), 0);
+  EXPECT_EQ(parsePlan(serializePlan(plan), "some.plan").status().text(),
+            "error[plan]: some.plan: input 'position' has a range, with which numbers vary by step; only plans with entries have that");
+  Plan sample = samplePlan();
+  action<Copy>(sample, 1, 1, stage1::CopyO).bytes = 16;
+  action<Copy>(sample, 1, 1, stage1::CopyO).srcOffset = 16;
+  EXPECT_THAT(parsePlan(serializePlan(sample), "some.plan").status().text(),
+              HasSubstr("instruction 3 (copy, node /Identity): copies at an offset from its places; only plans with entries have that"));
+}
+
+namespace {
+
 struct BrokenEntries {
   const char *name;
   void (*change)(Plan &);
@@ -234,9 +323,64 @@ const BrokenEntries brokenEntries[] = {
 
 void PrintTo(const BrokenEntries &value, std::ostream *stream) { *stream << value.name; }
 
+const BrokenEntries brokenScalars[] = {
+    {"BeyondTheEnd", [](Plan &p) { p.inputs[0].largest = 8; },
+     "entry 'step': stage 0, program forward, instruction 2 (copy, node read): table 'offset of src' has 84 - 96 by step at coordinate 0; it must be in 0.."},
+    {"WritesBeyondTheEnd",
+     [](Plan &p) {
+       p.inputs[0].largest = 8;
+       action<Copy>(p, 0, 0, cache::Read).srcOffset = 0;
+     },
+     "instruction 1 (copy, node write): writes 108 bytes at byte 0 of buffer 0 'cache' (dst), which has 96"},
+    {"ReadsBeyondTheEnd", [](Plan &p) { action<Copy>(p, 0, 0, cache::Read).srcOffset.values = {96}; },
+     "instruction 2 (copy, node read): reads 96 bytes at byte 12 of buffer 0 'cache' (src), which has 96"},
+    {"NotOfTheElement", [](Plan &p) { action<Copy>(p, 0, 0, cache::Write).dstOffset.scale = 6; },
+     "offset of dst has 6, not a multiple of the 4 bytes of an element of buffer 0 'cache'"},
+    {"Leaves64Bits", [](Plan &p) { action<Kernel>(p, 0, 0, cache::Negate).scalars[0].scale = INT64_MAX / 4; },
+     "table 'scalar' varies by input 0, 'position', by 2305843009213693951 a unit, which leaves 64 bits"},
+    {"SumLeaves64Bits", [](Plan &p) { action<Kernel>(p, 0, 0, cache::Negate).scalars[0].values = {INT64_MAX - 1}; },
+     "table 'scalar' has 9223372036854775806 + 84 by step at coordinate 0"},
+    {"InputOutside", [](Plan &p) { action<Copy>(p, 0, 0, cache::Write).dstOffset.input = 2; },
+     "table 'offset of dst' varies by input -1; the plan has 2 inputs"},
+    {"InputWithoutRange", [](Plan &p) { action<Copy>(p, 0, 0, cache::Write).dstOffset.input = 1; },
+     "table 'offset of dst' varies by input 1, 'row', which is no step scalar with a range"},
+    {"RangeOfAnArray", [](Plan &p) { p.inputs[1].largest = 3; }, "input 'row': has a range; only step scalars of i64 have one"},
+    {"NegativeRange", [](Plan &p) { p.inputs[0].largest = -1; }, "input 'position': its largest value is -1; it must be in 0.."},
+    {"InWhen", [](Plan &p) { program(p, 0, 0)[cache::Write].when = action<Copy>(p, 0, 0, cache::Write).dstOffset; },
+     "table 'when' varies by step; only scalars of kernels and offsets of copies do"},
+    {"InASlice", [](Plan &p) { action<StoreOutput>(p, 0, 0, cache::StoreRow).slice.start[0] = action<Copy>(p, 0, 0, cache::Write).dstOffset; },
+     "table 'start' varies by step; only scalars of kernels and offsets of copies do"},
+    // A step writes a part, and what reads the rest reads poison.
+    {"PartsOfATemporary",
+     [](Plan &p) {
+       p.stages[0].buffers[cache::Copied] = buffer("copied", Lifetime::Program, {8, 3}, 64);
+       p.stages[0].workBytes = 192;
+       action<Copy>(p, 0, 0, cache::Read).dstOffset = action<Copy>(p, 0, 0, cache::Write).dstOffset;
+     },
+     "writes to changing parts of buffer 2 'copied', which holds nothing where no step has written"},
+    {"PartsOfNothing", [](Plan &p) { p.stages[0].bindings[0].start = Nothing{}; },
+     "writes to changing parts of buffer 0 'cache', which holds nothing where no step has written"},
+    // The two places are apart in the first step alone.
+    {"OverlapInSomeSteps",
+     [](Plan &p) {
+       auto &write = action<Copy>(p, 0, 0, cache::Write);
+       write.src = {cache::State, 84};
+     },
+     "overlap in buffer 0 'cache'"},
+};
+
 class EntriesFault : public testing::TestWithParam<BrokenEntries> {};
 
 } // namespace
+
+TEST(StepScalars, FaultsAreFound) {
+  for (const BrokenEntries &broken : brokenScalars) {
+    Plan plan = planOfCache();
+    broken.change(plan);
+    EXPECT_THAT(checkPlan(plan).message(), HasSubstr(broken.message)) << broken.name;
+    EXPECT_FALSE(printPlan(plan, PlanFacts(staticFacts(planOfCache()))).empty()) << broken.name;
+  }
+}
 
 TEST_P(EntriesFault, IsFound) {
   Plan plan = planOfTwo();
