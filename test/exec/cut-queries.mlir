@@ -1,7 +1,7 @@
-// Queries are cut, evenly or not, while keys are whole: what a query sees and drops follows from its position in the whole sequence, and the gradients of keys and
+// Queries are cut, evenly or not, over ranks and over time, while keys are whole: what a query sees and drops follows from its position in the whole sequence, and the gradients of keys and
 // values are sums over ranks. A mask that begins anew in a box, a position that loses what the program adds to it, or padding that is summed gives other numbers.
 module attributes {exec.meshes = ["mb=1:time, dp=1:data, tp=2:tensor", "mb=1:time, dp=1:data, tp=3:tensor", "mb=1:time, dp=2:data, tp=2:tensor", "mb=3:time, dp=1:data, tp=2:tensor", "mb=1:time, dp=1:data, tp=9:tensor"]} {
-  func.func @main(%q: tensor<3x3x7x2xf32> {dist.seed = #dist.sharding<"[3@mb, 3, 7@tp, 2]">}, %p: tensor<3x3x7x2xf32> {dist.seed = #dist.sharding<"[3@mb, 3, 7@(dp, tp), 2]">},
+  func.func @main(%q: tensor<3x3x7x2xf32> {dist.seed = #dist.sharding<"[3, 3, 7@(mb, tp), 2]">}, %p: tensor<3x3x7x2xf32> {dist.seed = #dist.sharding<"[3, 3, 7@(mb, dp, tp), 2]">},
                   %k: tensor<3x1x7x2xf32>, %v: tensor<3x1x7x5xf32>, %g: tensor<3x3x7x5xf32>, %h: tensor<3x3x7x5xf32>, %bias: tensor<1x3x7x7xf32>, %visible: tensor<3x1x7x7xi1>,
                   %start: tensor<i64>, %other: tensor<i64>, %step: tensor<f64> {nn.step_scalar = "step"}, %seed: tensor<f64> {nn.step_scalar = "seed"})
       -> (tensor<3x3x7x5xf32>, tensor<3x3x7x2xf32>, tensor<3x1x7x2xf32>, tensor<3x1x7x5xf32>, tensor<3x3x7x5xf32>, tensor<3x3x7x2xf32>, tensor<3x1x7x2xf32>, tensor<3x1x7x5xf32>) {
