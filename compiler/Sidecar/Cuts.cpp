@@ -28,9 +28,14 @@ static bool multiplyTo(const std::vector<int64_t> &sizes, int64_t size) {
 static std::string unknownAxis(const SidecarCut &cut, const Mesh &mesh) {
   if (cut.axis == "pp")
     return "axis \"pp\" cuts no tensor: who computes what is said in \"stages\"";
-  std::vector<std::string> axes;
-  for (const Mesh::Axis &axis : mesh.axes)
+  std::vector<std::string> axes, parts;
+  for (const Mesh::Axis &axis : mesh.axes) {
     axes.push_back(axis.name);
+    if (axis.name.compare(0, cut.axis.size() + 1, cut.axis + ".") == 0)
+      parts.push_back(axis.name);
+  }
+  if (!parts.empty())
+    return "the layout has arranged axis \"" + cut.axis + "\"; use " + anyOf(parts, "\"");
   std::vector<std::string> nearest = nearestNames(cut.axis, axes);
   return "there is no axis \"" + cut.axis + "\"" +
          (nearest.empty() ? "; the mesh has " + anyOf(axes, "\"") : "; did you mean " + anyOf(nearest, "\"") + "?");

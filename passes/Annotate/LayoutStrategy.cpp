@@ -62,14 +62,16 @@ static Expected<SmallVector<int64_t>> sizesOf(StringRef layout, size_t axes) {
   auto [name, text] = layout.split(':');
   if (text.empty() && !layout.contains(':'))
     return sizes;
+  if (axes == 0)
+    return usage("--tp-layout=" + layout + ": " + name + " has no axes of its own; leave ':" + text + "' out");
   for (StringRef part : llvm::split(text, 'x'))
     if (int64_t size = 0; part.getAsInteger(10, size) || size < 1 || size > dist::maxDegree)
-      return usage("--tp-layout=" + layout + ": '" + part + "' is no size; write one a axis, as 2d:2x3");
+      return usage("--tp-layout=" + layout + ": '" + part + "' is no size; write one for each axis, as 2d:2x3");
     else
       sizes.push_back(size);
   if (sizes.size() != axes)
     return usage("--tp-layout=" + layout + " gives " + Twine(sizes.size()) + " sizes, and " + name + " has " + Twine(axes) +
-                 " axes");
+                 " axes; write one for each, as 2d:2x3");
   return sizes;
 }
 

@@ -48,6 +48,13 @@ struct TwoDimensional {
       }
   }
 
+  /// Whether a weight is a table, or a view of one.
+  bool isTable(Value weight) const {
+    for (Operation *op = weight.getDefiningOp(); op && isView(op); op = weight.getDefiningOp())
+      weight = op->getOperand(0);
+    return tables.contains(weight);
+  }
+
   /// Whether the user, who goes first, leaves a product's columns to the layout.
   bool isFree(const WeightMatmul &product, Piece piece) const {
     return program.mayCut(product.op->getOperand(product.weight), {product.weightN, piece, program.axes});
@@ -56,7 +63,7 @@ struct TwoDimensional {
   void seedProducts() {
     for (Operation &op : function.front()) {
       std::optional<WeightMatmul> product = matchWeightMatmul(&op, program.origins);
-      if (!product || !product->resultN || tables.contains(op.getOperand(product->weight)))
+      if (!product || !product->resultN || !nn::isProduct(&op) || isTable(op.getOperand(product->weight)))
         continue;
       Piece piece = allOf(op.getResult(0), *product->resultN);
       if (auto found = columns.find(&op); found != columns.end()) {
@@ -71,7 +78,19 @@ struct TwoDimensional {
     }
   }
 
-  /// A composite's row that is nothing but columns of products and tables, all along it, stays in parts.
+  /// Whether a value is rows of tables, or elementwise made of such.
+  bool isOfTables(Value value) const {
+    llvm::SetVector<Value> open;
+    open.insert(value);
+    for (size_t next = 0; next < open.size(); ++next)
+      if (Operation *op = open[next].getDefiningOp(); op && matchWeightLookup(op, program.origins))
+        return true;
+      else if (op && accessOf(op) == Access::Elementwise)
+        open.insert(op->operand_begin(), op->operand_end());
+    return false;
+  }
+
+  /// A composite's row that is columns of products or tables, all along it, stays in parts.
   void seedRows() {
     llvm::DenseSet<Operation *> noSums;
     DimTrace trace(program.origins, noSums, /*crossesRows=*/true);
@@ -90,8 +109,10 @@ struct TwoDimensional {
           std::optional<WeightMatmul> matched = matchWeightMatmul(product, program.origins);
           return !columns.contains(product) && matched && nn::shapeOf(product->getResult(0))[*matched->resultN] == row.size;
         };
-        if (llvm::is_contained(trace.back(value, unsigned(dim), row), row) &&
-            llvm::all_of(trace.columnsOf(value, unsigned(dim), row), isAlongRow))
+        if (!llvm::is_contained(trace.back(value, unsigned(dim), row), row))
+          continue;
+        llvm::SetVector<Operation *> products = trace.columnsOf(value, unsigned(dim), row);
+        if (llvm::all_of(products, isAlongRow) && (!products.empty() || isOfTables(value)))
           seeds.push_back({op.getResult(0), {{unsigned(dim), row, program.axes}}});
       }
     }
@@ -103,8 +124,7 @@ struct TwoDimensional {
           return cut.isRow || isFree(cut.product, cut.piece);
         });
     for (const WeightCut &cut : layout.cuts)
-      if (!cut.isRow && cut.product.resultN && cut.piece.size * cut.piece.inner != 1 &&
-          !(cut.piece == allOf(cut.product.op->getResult(0), *cut.product.resultN)))
+      if (!cut.isRow && cut.product.resultN && !(cut.piece == allOf(cut.product.op->getResult(0), *cut.product.resultN)))
         columns.try_emplace(cut.product.op, cut);
   }
 

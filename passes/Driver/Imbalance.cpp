@@ -1,6 +1,8 @@
 // Extents of slices say who holds how much, and who holds nothing computes nothing but padding.
 #include "passes/Driver/Imbalance.h"
 
+#include "compiler/Dialect/Dist/MeshDegrees.h"
+
 #include <algorithm>
 #include <cstdio>
 #include <numeric>
@@ -55,11 +57,19 @@ struct Counter {
 };
 } // namespace
 
+/// "--tp" for tp; an axis without a flag, of a layout, by its name.
+static std::string flagOf(const std::string &axis) {
+  for (const dist::AxisKind &kind : dist::axisKinds())
+    if (kind.name == axis)
+      return "--" + std::string(kind.flag);
+  return axis;
+}
+
 static std::string textOf(const std::string &axis, const Held &held) {
   const double most = held.empty() ? 0 : *std::max_element(held.begin(), held.end());
   const double average = std::accumulate(held.begin(), held.end(), 0.0) / double(std::max<size_t>(held.size(), 1));
   const auto idle = std::count(held.begin(), held.end(), 0.0);
-  const std::string flag = "--" + axis + "=", parts = std::to_string(held.size());
+  const std::string flag = flagOf(axis) + "=", parts = std::to_string(held.size());
   if (idle > 0)
     return std::to_string(idle) + " of the " + parts + " parts of " + flag + parts + (idle == 1 ? " has" : " have") +
            " nothing to compute, as what " + axis + " cuts has fewer elements than parts; " + flag + std::to_string(int64_t(held.size()) - idle) +

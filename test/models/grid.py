@@ -4,6 +4,7 @@ Within 3e-6 of max |logit| (--dtype=bf16: 2e-2, fp16: 2.5e-3) or it has failed; 
 
   test/models/grid.py [--bin=build/bin] [--run-bin=build-thread/bin] [--models=gpt2-odd,mlp] [--jobs=2] [--sample=24] [--resume=grid.json]
   test/models/grid.py --gpu [--dtype=bf16]    # on a GPU, all ranks on one; HPC_CUDA_LIBRARIES=build/test/gpu/standin: on its stand-in
+  test/models/grid.py --tp-layout=2d:2x2      # with tp=4 arranged so, beside other pp, dp and micro-batches
   test/models/grid.py --shared    # every export of ../shared/models that has weights and results, in the same layouts: 1,836 cases
 
 A --sample is chosen without chance: it touches every value of every parameter, then as many pairs of values as N cases can.
@@ -15,6 +16,7 @@ import concurrent.futures
 import hashlib
 import itertools
 import json
+import math
 import os
 import shlex
 import shutil
@@ -81,14 +83,15 @@ def input_shape(case):
     return numpy.load(inputs_file(case))[MODELS[case.model].input].shape
 
 
-def layouts():
-    return [(tp, pp, dp) for tp, pp, dp in itertools.product(TP, PP, DP) if tp * pp * dp <= MOST_RANKS]
+def layouts(tp_layout=""):
+    arranged = (math.prod(map(int, tp_layout.split(":")[1].split("x"))),) if tp_layout else TP
+    return [(tp, pp, dp) for tp, pp, dp in itertools.product(arranged, PP, DP) if tp * pp * dp <= MOST_RANKS * (2 if tp_layout else 1)]
 
 
-def all_cases(models):
+def all_cases(models, tp_layout=""):
     cases = []
     for model in models:
-        for tp, pp, dp in layouts():
+        for tp, pp, dp in layouts(tp_layout):
             for s in MODELS[model].sets:
                 for m in reversed(MICRO_BATCHES):  # the first case of a layout is verified: let it have micro-batches
                     case = Case(model, s, tp, pp, dp, m)
@@ -129,6 +132,8 @@ def compile_command(options, case, verify, plan, kernels=None):
     for name, size in zip(model.dims, input_shape(case)):
         if name:
             command += ["--dim", f"{name}={size}"]
+    if options.tp_layout:
+        command.append("--tp-layout=" + options.tp_layout)
     if options.dtype != "model":
         command.append("--dtype=" + options.dtype)
     if kernels:
@@ -200,7 +205,7 @@ def run_case(options, case, verify, scratch):
 
 def fingerprint(options):
     """What a state file belongs to: results of other binaries, or of another way to run them, say nothing."""
-    digest = hashlib.sha256(f"{options.gpu} {options.dtype}".encode())
+    digest = hashlib.sha256(f"{options.gpu} {options.dtype} {options.tp_layout}".encode())
     for file in (os.path.join(options.bin, "hpc-opt"), os.path.join(options.run_bin, "hpc-run")):
         if os.path.exists(file):
             with open(file, "rb") as binary:
@@ -220,6 +225,7 @@ def arguments():
     parser.add_argument("--no-verify", action="store_true", help="leave --verify out")
     parser.add_argument("--gpu", action="store_true", help="run on the GPU, all ranks on one; HPC_CUDA_LIBRARIES=build/test/gpu/standin: on its stand-in")
     parser.add_argument("--dtype", choices=BOUNDS, default="model", help="of the operands of products, as hpc-opt has it")
+    parser.add_argument("--tp-layout", default="", metavar="2d:XxY", help="arrangement of tp's ranks, as hpc-opt has it")
     parser.add_argument("--list", action="store_true", help="print the cases, run nothing")
     options = parser.parse_args()
     options.run_bin = options.run_bin or options.bin
@@ -238,7 +244,7 @@ def arguments():
 
 def main():
     options = arguments()
-    cases = all_cases(options.models)
+    cases = all_cases(options.models, options.tp_layout)
     if options.sample:
         cases = sample(cases, options.sample)
     verified, work = set(), []

@@ -1,0 +1,38 @@
+// RUN: hpc-opt %s --hpc-build-mesh="degrees=tp=6 layout=2d:2x3" --hpc-annotate-batch --hpc-annotate-tensor-parallel="layout=2d:2x3" | FileCheck %s
+// RUN: hpc-opt %s --hpc-build-mesh="degrees=tp=2 layout=2d:2x1" --hpc-annotate-batch --hpc-annotate-tensor-parallel="layout=2d:2x1" | FileCheck %s --check-prefix=ROWS
+
+// x cuts the batch and stored weights, y the columns of every product and the rows of norms. A table that is a head's weight has one layout for both: the head has no
+// seed of its own.
+// CHECK: #dist.mesh<"mb=1:time, dp=1:data, tp.x=2:data, tp.y=3:tensor">
+// CHECK: %arg0: tensor<4x5xi64> {dist.seed = #dist.seed<"[4@tp.x, 5?]">
+// CHECK-DAG: nn.parameter "table" {{.*}}dist.seed = #dist.seed<"[53@tp.x, 12@tp.y]">
+// CHECK-DAG: nn.parameter "up" {{.*}}dist.seed = #dist.seed<"[12@tp.x, 20@tp.y]">
+// CHECK-DAG: nn.parameter "down" {{.*}}dist.seed = #dist.seed<"[20@tp.x, 12@tp.y]">
+// CHECK: nn.layer_norm {{.*}}dist.seed = #dist.seed<"[4?, 5?, 12@tp.y]">
+// CHECK: nn.matmul {{.*}}dist.seed = #dist.seed<"[4?, 5?, 20@tp.y]">
+// CHECK: nn.matmul {{.*}}dist.seed = #dist.seed<"[4?, 5?, 12@tp.y]">
+// CHECK: nn.layer_norm {{.*}}dist.seed = #dist.seed<"[4?, 5?, 12@tp.y]">
+// CHECK-NOT: dist.seed
+
+// Without columns to cut, weights are stored in pieces all the same.
+// ROWS: #dist.mesh<"mb=1:time, dp=1:data, tp.x=2:data, tp.y=1:tensor">
+// ROWS-DAG: nn.parameter "up" {{.*}}dist.seed = #dist.seed<"[12@tp.x, 20?]">
+// ROWS-DAG: nn.parameter "down" {{.*}}dist.seed = #dist.seed<"[20@tp.x, 12?]">
+// ROWS-NOT: nn.matmul {{.*}}dist.seed
+module {
+  func.func @main(%ids: tensor<4x5xi64>) -> tensor<4x5x53xf32> {
+    %table = nn.parameter "table" {file = "w", bytes = 2544 : i64, hashes = array<i64: 1>} : tensor<53x12xf32>
+    %up = nn.parameter "up" {file = "w", bytes = 960 : i64, hashes = array<i64: 1>} : tensor<12x20xf32>
+    %down = nn.parameter "down" {file = "w", bytes = 960 : i64, hashes = array<i64: 1>} : tensor<20x12xf32>
+    %x = nn.embedding %table, %ids {vocabulary = 53 : i64} : tensor<53x12xf32>, tensor<4x5xi64> -> tensor<4x5x12xf32>
+    %n = nn.layer_norm %x {epsilon = 1.0e-5 : f64} : tensor<4x5x12xf32> -> tensor<4x5x12xf32>
+    %u = nn.matmul %n, %up : tensor<4x5x12xf32>, tensor<12x20xf32> -> tensor<4x5x20xf32>
+    %g = nn.gelu %u : tensor<4x5x20xf32> -> tensor<4x5x20xf32>
+    %d = nn.matmul %g, %down : tensor<4x5x20xf32>, tensor<20x12xf32> -> tensor<4x5x12xf32>
+    %r = nn.add %x, %d : tensor<4x5x12xf32>, tensor<4x5x12xf32> -> tensor<4x5x12xf32>
+    %m = nn.layer_norm %r {epsilon = 1.0e-5 : f64} : tensor<4x5x12xf32> -> tensor<4x5x12xf32>
+    %t = nn.transpose %table {permutation = array<i64: 1, 0>} : tensor<53x12xf32> -> tensor<12x53xf32>
+    %y = nn.matmul %m, %t : tensor<4x5x12xf32>, tensor<12x53xf32> -> tensor<4x5x53xf32>
+    return %y : tensor<4x5x53xf32>
+  }
+}
