@@ -12,7 +12,7 @@
 #include "runtime/plan/PlanFile.h"
 #include "runtime/plan/PlanPrinter.h"
 #include "test/unit/compiler/OnnxWriter.h"
-#include "test/unit/runtime/plan/SamplePlan.h"
+#include "test/unit/runtime/plan/EntriesPlan.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -163,7 +163,7 @@ std::vector<std::string> plans() {
   plan::Plan inInt8 = plan::test::samplePlan();
   plan::test::holdInInt8(inInt8, 1);
   std::vector<std::string> bodies;
-  for (const plan::Plan &plan : {plan::test::samplePlan(), forDevices, inInt8}) {
+  for (const plan::Plan &plan : {plan::test::samplePlan(), forDevices, inInt8, plan::test::planOfTwo(), plan::test::planOfCache()}) {
     Expected<std::string> body = plan::openEnvelope(plan::serializePlan(plan), "sample.plan");
     bodies.push_back(body.ok() ? *body : "");
   }
