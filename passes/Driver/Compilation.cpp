@@ -21,6 +21,7 @@
 #include "passes/Lower/EvaluationEntry.h"
 #include "passes/Phases.h"
 #include "passes/Place/Place.h"
+#include "passes/Train/Ports.h"
 #include "runtime/plan/PlanCheck.h"
 #include "runtime/plan/PlanStructure.h"
 
@@ -290,7 +291,7 @@ Status Compilation::makePlan() {
   HPC_RETURN_IF_ERROR(withAlternatives(placeBuffers(lowered->plan, {request.options.memory})));
   const std::vector<std::string> unequal = imbalances(lowered->plan);
   if (request.evaluate)
-    addEvaluation(lowered->plan);
+    addEvaluation(lowered->plan, {train::lossName, train::validTokensName});
   Expected<plan::PlanFacts> analysed = plan::analysePlan(lowered->plan);
   if (!analysed.ok())
     return Status::error(ErrorKind::Internal,

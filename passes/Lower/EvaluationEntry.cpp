@@ -2,7 +2,6 @@
 // after its last reader needs no writer. What one walk finds (a message, a post) another one follows, until none finds more.
 #include "passes/Lower/EvaluationEntry.h"
 
-#include "passes/Train/Ports.h"
 #include "runtime/plan/Entries.h"
 #include "runtime/plan/Regions.h"
 
@@ -172,13 +171,13 @@ std::vector<int32_t> inputsOf(const plan::Plan &plan, const plan::Entry &entry) 
 
 } // namespace
 
-void addEvaluation(plan::Plan &plan) {
+void addEvaluation(plan::Plan &plan, const std::set<std::string> &outputs) {
   plan::Entry train{plan::trainEntry, plan.microBatches, {}, {}, {}}, evaluate{plan::evaluateEntry, plan.microBatches, {}, {}, {}};
   for (size_t i = 0; i < plan.inputs.size(); ++i)
     train.inputs.push_back(int32_t(i));
   for (size_t i = 0; i < plan.outputs.size(); ++i) {
     train.outputs.push_back(int32_t(i));
-    if (plan.outputs[i].name == train::lossName || plan.outputs[i].name == train::validTokensName)
+    if (outputs.count(plan.outputs[i].name))
       evaluate.outputs.push_back(int32_t(i));
   }
   const NeededInstructions needed(plan, {evaluate.outputs.begin(), evaluate.outputs.end()});

@@ -381,7 +381,7 @@ void startStateWithNothing(plan::Plan &plan) { state(plan, "adam.m/").start = pl
 
 /// The program of the evaluation, a part of the step's of that kind, behind which it lies.
 plan::Program &evaluation(plan::Plan &plan, int stage, plan::ProgramKind kind) {
-  addEvaluation(plan);
+  addEvaluation(plan, {"loss", "valid_tokens"});
   for (const plan::ScheduleStep &step : plan.entries[1].schedules[size_t(stage)])
     if (plan::Program &found = plan.stages[size_t(stage)].programs[size_t(step.program)]; found.kind == kind)
       return found;
