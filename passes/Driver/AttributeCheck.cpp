@@ -8,6 +8,7 @@
 #include "compiler/Dialect/Dist/Correspondence.h"
 #include "compiler/Dialect/Dist/FactorShardings.h"
 #include "compiler/Dialect/Dist/WholeOutput.h"
+#include "compiler/Dialect/NN/AttentionParts.h"
 #include "compiler/Dialect/NN/DefaultInputs.h"
 #include "compiler/Dialect/NN/Int8Parameter.h"
 #include "compiler/Dialect/NN/MadeOf.h"
@@ -87,6 +88,7 @@ const llvm::StringMap<AttributeKind> &attributeTable() {
       {nn::tiedNamesAttrName, texts},
       {nn::transposedAliasesAttrName, texts},
       {nn::unreadAttrName, list},
+      {nn::wholeSumsAttrName, flag},
       {optionsAttrName, any},
       {phaseAttrName, any},
       {pipe::scheduleAttrName, texts},

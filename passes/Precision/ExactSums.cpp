@@ -1,6 +1,8 @@
 // Sums over what a layout may cut become exact, so that no layout changes a bit: products of weights, reductions, rows added into
-// tables, norms and losses. Elementwise ops and attention have the same bits everywhere by themselves.
+// tables, norms and losses. Elementwise ops and attention have the same bits everywhere by themselves; attention's gradient has them
+// where nothing is cut that it adds up.
 #include "compiler/Diagnostics.h"
+#include "compiler/Dialect/NN/AttentionParts.h"
 #include "compiler/Dialect/NN/BatchDims.h"
 #include "compiler/Location.h"
 #include "compiler/StepPart.h"
@@ -61,6 +63,8 @@ public:
 
   void run() {
     decomposeRows();
+    // Attention stays: its keys are never cut, and its kernel is made of nothing else. Its gradient stays where its sums are whole.
+    function.walk([](nn::AttentionGradOp op) { op->setAttr(nn::wholeSumsAttrName, UnitAttr::get(op.getContext())); });
     SmallVector<Operation *> ops;
     for (Operation &op : function.getBody().front().without_terminator())
       ops.push_back(&op);
@@ -78,7 +82,7 @@ public:
 
 private:
   /// Losses, norms and softmax become their definitions, whose reductions are exact then: a layout that cuts their rows adds up
-  /// parts of them. Attention stays: its keys are never cut, and its kernel is made of nothing else.
+  /// parts of them.
   void decomposeRows() {
     SmallVector<CompositeOpInterface> composites;
     do {

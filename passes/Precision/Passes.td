@@ -54,6 +54,7 @@ def ExactSums : Pass<"hpc-exact-sums", "::mlir::ModuleOp"> {
       more of them becomes NaN, so the step is skipped and told; sums of one result (losses) have three words, up to 2^70. A product over the batch (a weight's gradient) is one for each row of the batch, then that sum. Rows added into tables, and the norm over
       all parameters (three words), likewise.
     - Composites along rows (norms, softmax, cross entropy) are their definitions first. Attention stays: its keys are cut by no layout, and its kernel is made of nothing else.
+      Its gradient gets `nn.whole_sums`: no layout cuts the queries and the heads of a group that it adds up; where the forward pass cuts them, they are gathered.
 
     Runs when layouts have been found, since they are found from products. Cost: products in f64, two of those sums' bytes between ranks, accumulators of two f64 for each f32, and
     (rows of the batch) x 8 bytes of the largest weight at a time.

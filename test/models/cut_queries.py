@@ -38,9 +38,9 @@ def window_nodes():
             onnx_file.node("Where", ["near", "lower", "low"], ["mask"])]
 
 
-def model(kind):
+def model(kind, groups=GROUPS):
     """y = attention(x q, x k, x v) o, keys of earlier rows before them where `kind` is past."""
-    held = {"wq": draw(WIDTH, HEADS * DEPTH), "wk": draw(WIDTH, GROUPS * DEPTH), "wv": draw(WIDTH, GROUPS * DEPTH), "wo": draw(HEADS * DEPTH, WIDTH)}
+    held = {"wq": draw(WIDTH, HEADS * DEPTH), "wk": draw(WIDTH, groups * DEPTH), "wv": draw(WIDTH, groups * DEPTH), "wo": draw(HEADS * DEPTH, WIDTH)}
     inputs = {"x": RANDOM.standard_normal((BATCH, ROWS, WIDTH)).astype(numpy.float32)}
     nodes = [onnx_file.node("MatMul", ["x", "w" + name], [name]) for name in "qkv"]
     constants = []
@@ -57,7 +57,7 @@ def model(kind):
         results += ["present_k", "present_v"]
     while not operands[-1]:
         operands.pop()
-    nodes += [onnx_file.node("Attention", operands, results, is_causal=1, q_num_heads=HEADS, kv_num_heads=GROUPS), onnx_file.node("MatMul", ["a", "wo"], ["y"])]
+    nodes += [onnx_file.node("Attention", operands, results, is_causal=1, q_num_heads=HEADS, kv_num_heads=groups), onnx_file.node("MatMul", ["a", "wo"], ["y"])]
     file = onnx_file.model(nodes, [(name, "f32", array.shape) for name, array in inputs.items()], [("y", "f32", (BATCH, ROWS, WIDTH))], [*held.items(), *constants], opset=23)
     return file, held, inputs
 
@@ -128,9 +128,28 @@ def check(kind, axis, size, folder, flags=()):
         within(f"{label}, gradient of {name}", found[name], wanted, 8 * (BATCH * ROWS + WIDTH) ** 0.5 * EPSILON)
 
 
+def check_bits(groups, layouts, folder):
+    """With --deterministic a cut changes no bit of a gradient: neither one of queries nor, where all heads share one key, one of heads."""
+    path = lambda name: os.path.join(folder, name)
+    file, _, inputs = model("causal", groups)
+    with open(path("m.onnx"), "wb") as out:
+        out.write(file)
+    numpy.savez(path("d.npz"), x=inputs["x"][None], labels=RANDOM.standard_normal((1, BATCH, ROWS, WIDTH)).astype(numpy.float32))
+    first = None
+    for layout in ("--spec=none", *layouts):
+        run("hpc-opt", path("m.onnx"), *layout.split(), "--train", "--loss=mse", "--optimizer=sgd", "--deterministic", "-o", path("t.plan"))
+        run("hpc-run", path("t.plan"), f"--gradients={path('g.npz')}", f"--data={path('d.npz')}")
+        found = {name: array.tobytes() for name, array in numpy.load(path("g.npz")).items()}
+        first = first or found
+        if found != first:
+            sys.exit(f"{groups} groups, {layout}, --deterministic: {[name for name in found if found[name] != first[name]]} have other bits")
+
+
 CASES = [("causal", "tp", 1), ("causal", "tp", 2), ("causal", "tp", 4), ("causal", "dp", 3), ("window", "tp", 3), ("window", "dp", 2), ("past", "tp", 2), ("past", "tp", 5)]
 with tempfile.TemporaryDirectory() as scratch:
     for each in CASES:
         check(*each, scratch)
     check("causal", "tp", 2, scratch, ("--recompute=full",))
+    check_bits(GROUPS, [f"--tp=3 --spec={scratch}/m.json"], scratch)
+    check_bits(1, ["--tp=2 --spec=none", "--tp=4 --spec=none"], scratch)
     print(f"{len(CASES) + 1} equal")

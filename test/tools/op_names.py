@@ -22,7 +22,7 @@ ALLOWED = {  # the first prefix that fits counts
     "passes/Kernels/Regions/KeyConcat": {"ConcatOp", "CastOp", "SliceOp", "TransposeOp", "ReshapeOp"},  # how keys are put together
     "passes/Kernels/Elements/RegionBody.cpp": {"ReduceOp", "ExpOp", "SubOp"},  # the two sums of a softmax that is written out
     "passes/Kernels/Regions/EpilogueRegion.cpp": {"MatmulOp", "AddOp", "GeluOp", "ReluOp", "MaxOp", "ReshapeOp"},  # what libraries of products do
-    "passes/Precision/ExactSums.cpp": {"MatmulOp", "ReduceOp", "EmbeddingGradOp", "AddOp", "RoundOp"},  # what adds up, each with what it adds, and on which grid
+    "passes/Precision/ExactSums.cpp": {"MatmulOp", "ReduceOp", "EmbeddingGradOp", "AttentionGradOp", "AddOp", "RoundOp"},  # what adds up, each with what it adds, and on which grid
     "passes/Precision/FixedPoint.cpp": {"AbsOp", "RoundOp"},  # what it makes
     "passes/Precision/QuantizeWeights.cpp": {"MatmulOp"},  # whose right operand may be codes
     "passes/Precision/BindInt8.cpp": {"MatmulOp", "CastOp", "ReshapeOp"},  # the same, and what it makes

@@ -82,8 +82,12 @@ SmallVector<unsigned> AttentionGradOp::getNarrowOperands() { return {0, 1, 2, 3}
 
 ShardingRule AttentionGradOp::getShardingRule() {
   // Keys and values are read by every query of their group; the gradient of scores sums over the features of values.
-  return buildRule(
+  ShardingRule rule = buildRule(
       attentionRuleText(*this, "b(gr)qD,bgKD,bgKx,b(gr)qx", "->b(gr)qD,bgKD,bgKx; sum rqx; linear 3"), *this);
+  if ((*this)->hasAttr(wholeSumsAttrName))
+    for (ShardingFactor &factor : rule.factors)
+      factor.canCut &= !factor.reduction;
+  return rule;
 }
 
 Operation *AttentionGradOp::localize(OpBuilder &builder, ValueRange operands, TypeRange resultTypes, ValueRange offsets) {

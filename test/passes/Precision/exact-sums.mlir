@@ -84,3 +84,17 @@ func.func @main(%x: tensor<2x3xf32> {nn.name = "x", nn.dims = ["batch", "3"]}) -
   %all = nn.reduce sum %x {axes = array<i64: 0, 1>} : tensor<2x3xf32> -> tensor<1x1xf32>
   return %all : tensor<1x1xf32>
 }
+
+// -----
+
+// Attention's gradient adds up queries and the heads of a group in f32: sums of parts would be rounded otherwise, so nothing cuts what it adds up.
+// CHECK-LABEL: func.func @main
+// CHECK: nn.attention %{{.*}} {causal_offset = 0 : i64, scale = 5.000000e-01 : f64}
+// CHECK: nn.attention_grad {{.*}} {causal_offset = 0 : i64, nn.whole_sums, scale = 5.000000e-01 : f64}
+func.func @main(%q: tensor<2x3x4x8xf32> {nn.name = "q", nn.dims = ["batch", "3", "4", "8"]}, %k: tensor<2x1x4x8xf32> {nn.name = "k", nn.dims = ["batch", "1", "4", "8"]})
+    -> (tensor<2x3x4x8xf32>, tensor<2x1x4x8xf32>) {
+  %o = nn.attention %q, %k, %k {scale = 0.5 : f64, causal_offset = 0 : i64} : tensor<2x3x4x8xf32>, tensor<2x1x4x8xf32>, tensor<2x1x4x8xf32> -> tensor<2x3x4x8xf32>
+  %d:3 = nn.attention_grad %q, %k, %k, %o {scale = 0.5 : f64, causal_offset = 0 : i64} : tensor<2x3x4x8xf32>, tensor<2x1x4x8xf32>, tensor<2x1x4x8xf32>, tensor<2x3x4x8xf32>
+      -> tensor<2x3x4x8xf32>, tensor<2x1x4x8xf32>, tensor<2x1x4x8xf32>
+  return %d#0, %d#1 : tensor<2x3x4x8xf32>, tensor<2x1x4x8xf32>
+}
