@@ -53,6 +53,28 @@ Status checkPorts(const std::vector<int32_t> &taken, size_t all, const char *kin
   return Status::success();
 }
 
+/// Programs that an entry runs know its ports alone. Numbers that are none of the plan's are for checkInstruction.
+Status checkOwnPorts(const Plan &plan, const Entry &entry) {
+  auto isForeign = [](int32_t port, const std::vector<int32_t> &own, const std::vector<Port> &all) {
+    return port >= 0 && size_t(port) < all.size() && std::find(own.begin(), own.end(), port) == own.end();
+  };
+  for (size_t s = 0; s < plan.stages.size(); ++s)
+    for (int32_t p : programsOf(entry.schedules[s])) {
+      const std::vector<Instruction> &instructions = plan.stages[s].programs[size_t(p)].instructions;
+      for (size_t i = 0; i < instructions.size(); ++i) {
+        const auto *load = std::get_if<LoadInput>(&instructions[i].action);
+        const auto *store = std::get_if<StoreOutput>(&instructions[i].action);
+        if (load && isForeign(load->input, entry.inputs, plan.inputs))
+          return fault(instructionText(plan, int64_t(s), p, int64_t(i)) + ": loads input '" + plan.inputs[size_t(load->input)].name +
+                       "', which is none of the entry's");
+        if (store && isForeign(store->output, entry.outputs, plan.outputs))
+          return fault(instructionText(plan, int64_t(s), p, int64_t(i)) + ": stores output '" +
+                       plan.outputs[size_t(store->output)].name + "', which is none of the entry's");
+      }
+    }
+  return Status::success();
+}
+
 Status checkAllTaken(const std::vector<Port> &ports, const std::set<int32_t> &seen, const char *kind) {
   for (size_t i = 0; i < ports.size(); ++i)
     if (!seen.count(int32_t(i)))
@@ -148,6 +170,7 @@ Status checkEntries(const Plan &plan) {
                                     program, 0, int64_t(plan.stages[s].programs.size()) - 1));
         programs[s].insert(program);
       }
+    HPC_RETURN_IF_ERROR(checkOwnPorts(plan, entry).at(where));
   }
   HPC_RETURN_IF_ERROR(checkAllTaken(plan.inputs, inputs, "input"));
   HPC_RETURN_IF_ERROR(checkAllTaken(plan.outputs, outputs, "output"));

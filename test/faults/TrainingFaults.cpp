@@ -467,7 +467,7 @@ const FaultOfPlan plans[] = {
     {"EvaluationSendsNothing", evaluationSendsNothing, {"entry 'evaluate'", "deadlock", "waits for a send"}, {}, oddTraining},
     {"EvaluationAddsNothing", evaluationAddsNothing, {"entry 'evaluate'", "which holds nothing yet"}, {}, oddTraining},
     {"EvaluationStoresNothing", evaluationStoresNothing, {"entry 'evaluate'", "no owner stores any of it"}, {}, oddTraining},
-    {"EvaluationUpdates", evaluationUpdates, {"entry 'evaluate'", "input is -1"}, {}, oddTraining},
+    {"EvaluationUpdates", evaluationUpdates, {"entry 'evaluate'", "which is none of the entry's"}, {}, oddTraining},
     {"EvaluationLeavesOutAMicroBatch",
      evaluationLeavesOutAMicroBatch,
      {"entry 'evaluate'", "the schedule runs it 0 times for micro-batch 1"},

@@ -198,7 +198,7 @@ const BrokenEntries brokenEntries[] = {
      [](Plan &p) { action<Gemm>(p, 0, entries::OneForward, stage0::GemmH).n = table({3, 2, 3, 2}); },
      "entry 'one': stage 0, program forward, instruction 2 (gemm, node /one/w0): table 'n' has 4 values"},
     {"InputOfTheOther", [](Plan &p) { action<LoadInput>(p, 0, entries::OneForward, stage0::LoadX).input = 0; },
-     "entry 'one': stage 0, program forward, instruction 1 (load, node x): input is -1; it must be in 0..0"},
+     "entry 'one': stage 0, program forward, instruction 1 (load, node x): loads input 'x', which is none of the entry's"},
     {"OutputThatNobodyStores",
      [](Plan &p) { program(p, 1, entries::OneForward1).pop_back(); },
      "entry 'one': output 'out': no owner stores any of it"},
