@@ -1,6 +1,7 @@
 // hpc-plan: prints what every rank of a plan does, holds and sends, or checks the plan without running it.
 // The plan is checked in either case; a plan that fails is still printed, as far as it can be read at all.
 #include "runtime/base/CountText.h"
+#include "runtime/plan/Entries.h"
 #include "runtime/plan/PlanCheck.h"
 #include "runtime/plan/PlanFile.h"
 #include "runtime/plan/PlanPrinter.h"
@@ -31,7 +32,8 @@ std::string summary(const Plan &plan, const PlanFacts &facts) {
   char bubble[32];
   std::snprintf(bubble, sizeof(bubble), "%.1f%%", 100 * facts.timeline.bubble());
   return "ok: " + countText(plan.worldSize(), "rank") + " in " + countText(int64_t(plan.stages.size()), "stage") +
-         ", " + countText(plan.microBatches, "micro-batch", "es") + ", at most " + bytesText(most) + " a rank, " +
+         ", " +
+         (plan.entries.empty() ? countText(plan.microBatches, "micro-batch", "es") : "entries " + entryNames(plan)) + ", at most " + bytesText(most) + " a rank, " +
          countText(collectives, "collective") + " and " + countText(transfers, "transfer") + " a step, bubble " +
          bubble + "\n";
 }
