@@ -1,4 +1,4 @@
-// Positions that are constants are the causal offset: the kernel is the same as one without them, and so is what a library is told. A compiler that does not see it would
+// Positions that are constants are the causal offset: the kernel is the same as one without them, and so is its description for a library. A compiler that does not see it would
 // read a number in every call, and no library would take the attention.
 // RUN: hpc-opt %s --split-input-file --hpc-emit-kernels | FileCheck %s
 // RUN: split-file %s %t
