@@ -14,13 +14,13 @@ struct DimCut {
   std::vector<std::string> axes = {};
 };
 
-/// What a strategy wants of a value. Dims without a cut are open to others.
+/// The cuts that a strategy wants for a value. Other passes may cut the dims that it does not name.
 struct LayoutSeed {
   Value value;
   SmallVector<DimCut, 2> cuts;
 };
 
-/// What strategies read. The user goes first: who seeds a weight that the user has cut is not heard.
+/// The input of a strategy. The user's own seeds win: the pass drops a strategy's seed for a weight that the user has cut.
 struct LayoutProgram {
   func::FuncOp function;
   dist::Mesh mesh;

@@ -29,7 +29,7 @@
 namespace hpc {
 namespace {
 
-/// What an attribute has to be.
+/// A type of attributes: a test, and its name for messages.
 struct AttributeKind {
   bool (*holds)(Operation *op, Attribute attribute);
   const char *text;

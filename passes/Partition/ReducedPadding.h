@@ -11,7 +11,7 @@ struct TailFill {
   TypedAttr value;           ///< identity of the reduction: 0, or the lowest or highest value of the element type
 };
 
-/// What has to be in the padding of an operand, if the op reads it.
+/// The value that the padding of an operand must hold; none if the op does not read it.
 std::optional<TailFill> tailFillOf(const dist::OpSharding &sharding, unsigned operand, Type elementType,
                                    const dist::Mesh &mesh);
 /// Whether the padding is `fill` already: inputs, and parameters that nothing writes, are zero there.

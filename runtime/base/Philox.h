@@ -25,7 +25,7 @@ constexpr Counter philox4x32(Counter c, Key key) {
   return c;
 }
 
-/// What says which elements nn.dropout drops: the seed is the key; position, step and site are the counter. Steps of training
+/// The random numbers by which nn.dropout drops elements: the seed is the key; position, step and site are the counter. Steps of training
 /// count from 1: in step 0, which is an evaluation, nothing is dropped and nothing is scaled.
 struct DropoutStream {
   uint64_t seed = 0, step = 0; ///< of the step, its low 32 bits

@@ -10,10 +10,10 @@
 
 namespace hpc {
 
-/// Where in a plan something happens: what the numbers of a ByCoord depend on.
+/// A rank's coordinate, a micro-batch and the step's scalars: the numbers of a ByCoord depend on them.
 struct Place {
   int64_t coordinate = 0, microBatch = 0, ranksPerStage = 1;
-  const int64_t *stepScalars = nullptr; ///< by input of the plan, of this step; of numbers that do not vary: none needed
+  const int64_t *stepScalars = nullptr; ///< by input of the plan; null where no number varies by step
 
   int64_t operator()(const plan::ByCoord &table) const {
     const int64_t value = table.at(coordinate, microBatch, ranksPerStage);

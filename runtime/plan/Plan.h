@@ -454,7 +454,7 @@ struct Port {
   bool onRequest = false;    ///< an output that a step computes and stores only where it is asked for: a gradient
   std::vector<Lookup> lookups = {}; ///< of an input of integers: a run refuses numbers that one of them does not take
   std::string defaultInput = {};    ///< the input, of its type and shape, whose data stand for it where none are given; or ""
-  /// Of a step scalar of i64 that numbers of instructions vary with (ByCoord): a run gives 0 to this. Only in plans with entries.
+  /// The largest value that a run may give; the smallest is 0. Only step scalars of i64 have it, in plans with entries: numbers of instructions (ByCoord) may vary with them.
   std::optional<int64_t> largest = {};
 };
 

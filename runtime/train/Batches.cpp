@@ -181,7 +181,7 @@ Status Batches::takeArchive(std::vector<std::string> &notes) {
   return Status::success();
 }
 
-Status Batches::takeStream(const NpyView &tokens) {
+Status Batches::takeStream(const NpyView &tokens, std::vector<std::string> &notes) {
   size_t ids = plan->inputs.size(), labels = plan->inputs.size();
   for (size_t input = 0; input < plan->inputs.size(); ++input) {
     const plan::Port &port = plan->inputs[input];
@@ -200,6 +200,9 @@ Status Batches::takeStream(const NpyView &tokens) {
   if (whole == 0)
     return usage("--data: '" + path + "' has " + countText(count, "token") + ", a step takes " +
                  std::to_string(perBatch) + " (" + shapeText(port.shape) + "); give more, or compile for less");
+  if (const int64_t rest = count - whole * perBatch; rest > 0)
+    notes.push_back("note: '" + path + "': the last " + std::to_string(rest) + " of " + countText(count, "token") + " fill no batch of " +
+                    shapeText(port.shape) + " and are left out");
   const NpyView rows{tokens.dtype, {whole, port.shape[0], port.shape[1]}, false,
                      tokens.data.substr(0, size_t(whole * perBatch * byteSize(tokens.dtype)))};
   HPC_RETURN_IF_ERROR(cycle(ids, rows, "--data: '" + path + "'"));
@@ -219,14 +222,14 @@ static Status checkFitsBin(const plan::Plan &plan, const std::string &path) {
 }
 
 /// A file of one array, or of tokens without a header, for which nothing speaks but its name.
-Status Batches::takeTokens(FileKind kind) {
+Status Batches::takeTokens(FileKind kind, std::vector<std::string> &notes) {
   if (kind == FileKind::Npy) {
     Expected<NpyView> tokens = viewNpy(file.text(), "'" + path + "'");
     HPC_RETURN_IF_ERROR(tokens.status());
     if (tokens->shape.size() != 1 || !isInteger(tokens->dtype))
       return usage("--data: '" + path + "' is " + shapeText(tokens->shape) + " of " + name(tokens->dtype) +
                    "; a stream of tokens is one dim of integers; give other data as .npz with names");
-    return takeStream(*tokens);
+    return takeStream(*tokens, notes);
   }
   // Text of two letters a token is as likely as other tokens.
   const bool hasKind = kind != FileKind::Unknown && kind != FileKind::Text && kind != FileKind::Empty;
@@ -236,7 +239,7 @@ Status Batches::takeTokens(FileKind kind) {
   HPC_RETURN_IF_ERROR(checkFitsBin(*plan, path));
   if (file.size() % 2)
     return usage("--data: '" + path + "' has an odd number of bytes; a .bin holds tokens of 16 bits");
-  return takeStream({DType::U16, {file.size() / 2}, false, file.text()});
+  return takeStream({DType::U16, {file.size() / 2}, false, file.text()}, notes);
 }
 
 Expected<Batches> Batches::open(const plan::Plan &plan, const std::string &path, std::vector<std::string> &notes) {
@@ -249,7 +252,7 @@ Expected<Batches> Batches::open(const plan::Plan &plan, const std::string &path,
   data.file = std::move(*file);
   const FileKind kind = fileKindOf(data.file.text());
   const bool isArchive = kind == FileKind::Npz || kind == FileKind::Zip;
-  HPC_RETURN_IF_ERROR(isArchive ? data.takeArchive(notes) : data.takeTokens(kind));
+  HPC_RETURN_IF_ERROR(isArchive ? data.takeArchive(notes) : data.takeTokens(kind, notes));
   HPC_RETURN_IF_ERROR(data.checkNumbers());
   return data;
 }

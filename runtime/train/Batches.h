@@ -21,7 +21,7 @@ public:
   /// The content says what the file is. An .npz: an array for each input of the plan by its name, [batches, ...shape of the input]
   /// or one batch. Where an input is missing that has a default, its data are that one's (labels of language models, which the step
   /// shifts). An .npy (one dim of integers), or a file of no kind that is called .bin (16-bit, little endian): tokens; row after row
-  /// takes its own piece.
+  /// takes its own piece. Tokens after the last whole batch are left out, with a note.
   /// Whole numbers are converted to the input's type, and f64 to f32; what does not fit is an error.
   /// `notes`: what the user should know and no error says.
   static Expected<Batches> open(const plan::Plan &plan, const std::string &path, std::vector<std::string> &notes);
@@ -46,8 +46,8 @@ private:
     std::string place; ///< for messages
   };
   Status takeArchive(std::vector<std::string> &notes);
-  Status takeStream(const NpyView &tokens);
-  Status takeTokens(FileKind kind);
+  Status takeStream(const NpyView &tokens, std::vector<std::string> &notes);
+  Status takeTokens(FileKind kind, std::vector<std::string> &notes);
   /// That numbers fit the plan's types, ids name rows and labels classes, in all batches, so that no step is the first to find out.
   Status checkNumbers() const;
   Status cycle(size_t input, const NpyView &array, const std::string &place);

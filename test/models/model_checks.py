@@ -1,5 +1,6 @@
 """What tests that compile a model, run its plan and compare with numpy share. Needs hpc-opt and hpc-run on the PATH."""
 import os
+import socket
 import subprocess
 import sys
 
@@ -14,6 +15,19 @@ def run(*command):
     if done.returncode:
         sys.exit(f"{' '.join(command)}\n{done.stdout}{done.stderr}")
     return done.stdout + done.stderr
+
+
+def run_processes(command, count):
+    """Whether one of `count` processes of one command fails, and what each prints on both streams. They meet at a free port."""
+    environments = [dict(os.environ)]
+    if count > 1:
+        with socket.socket() as one:
+            one.bind(("127.0.0.1", 0))
+            port = str(one.getsockname()[1])
+        environments = [dict(os.environ, RANK=str(rank), WORLD_SIZE=str(count), LOCAL_RANK=str(rank), MASTER_ADDR="127.0.0.1", MASTER_PORT=port) for rank in range(count)]
+    begun = [subprocess.Popen(command, env=each, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) for each in environments]
+    said = [process.communicate()[0] for process in begun]
+    return any(process.returncode for process in begun), said
 
 
 def run_plan(plan, inputs):

@@ -16,8 +16,6 @@ import json
 import math
 import os
 import signal
-import socket
-import subprocess
 import sys
 import tempfile
 import threading
@@ -25,6 +23,7 @@ import threading
 import numpy
 
 import gradient_grid
+from model_checks import run_processes
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SHARED = os.path.join(os.path.dirname(ROOT), "shared", "models")
@@ -69,15 +68,8 @@ def run(tool, *arguments):
     count = min(options.processes, here.ranks) if tool == "hpc-run" else 1
     if options.gpu and tool == "hpc-run":
         arguments += ("--backend=cuda", f"--ranks-per-gpu={here.ranks if count == 1 else 1}")
-    environments = [dict(os.environ)]
-    if count > 1:
-        with socket.socket() as one:
-            one.bind(("127.0.0.1", 0))
-            port = str(one.getsockname()[1])
-        environments = [dict(os.environ, RANK=str(rank), WORLD_SIZE=str(count), LOCAL_RANK=str(rank), MASTER_ADDR="127.0.0.1", MASTER_PORT=port) for rank in range(count)]
-    begun = [subprocess.Popen([os.path.join(options.bin, tool), *arguments], env=each, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) for each in environments]
-    said = [process.communicate()[0] for process in begun]
-    if any(process.returncode for process in begun):
+    failed, said = run_processes([os.path.join(options.bin, tool), *arguments], count)
+    if failed:
         raise Failed(f"{tool} {' '.join(arguments)}\n" + "\n".join(text[-2000:] for text in said))
 
 

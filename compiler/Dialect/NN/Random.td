@@ -9,7 +9,7 @@ def NN_DropoutOp : NN_ComputeOp<"dropout", "Elementwise", "Expensive", [LeadingD
   let summary = "each element with probability `rate` 0, else x / (1 - rate)";
   let description = [{
     An element is dropped where the first word of Philox 4x32-10 (runtime/base/Philox.h) is below rate * 2^32. Its key is the seed; its counter is, in words
-    from the first, the element's row-major position in the *global* tensor (two words), the step and the site. `step` and `seed` are step scalars of rank 0, whole
+    from the first, the element's row-major position in the *global* tensor (two words), the step and the site. Steps count from 1: in step 0, an evaluation, the result is x. `step` and `seed` are step scalars of rank 0, whole
     numbers of any float or integer type. The gradient is the same op of the cotangent: nothing is kept for it.
 
         %y = nn.dropout %x, %step, %seed {site = 3 : i64, rate = 1.0e-1 : f64} : tensor<4x33x40xf32>, tensor<f64>, tensor<f64> -> tensor<4x33x40xf32>

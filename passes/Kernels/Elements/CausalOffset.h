@@ -1,5 +1,5 @@
-// Where an attention's diagonal lies when positions are known at run time alone: queries that are cut start at another
-// position on each rank, and a step of decoding behind the keys of earlier steps.
+// The causal offset of an attention whose positions are known only at run time: cut queries start at another position on
+// each rank, and a decoding step starts after the keys of earlier steps.
 #pragma once
 
 #include "passes/Kernels/Elements/ElementEmitter.h"

@@ -86,8 +86,10 @@ TEST_F(BatchesTest, Streams) {
   ASSERT_TRUE(writeNpy(npy, tokens).ok());
   ASSERT_TRUE(writeFile(bin, {reinterpret_cast<const char *>(tokens.data.data()), tokens.data.size()}).ok());
   for (const std::string &path : {npy, bin}) {
+    notes.clear();
     Expected<Batches> data = Batches::open(plan, path, notes);
     ASSERT_TRUE(data.ok()) << data.status().text();
+    EXPECT_THAT(notes, testing::ElementsAre("note: '" + path + "': the last 2 of 20 tokens fill no batch of 2x3 and are left out"));
     EXPECT_EQ(data->count(), 3);
     std::vector<Array> inputs(3);
     ASSERT_TRUE(data->fill(5, inputs).ok());
