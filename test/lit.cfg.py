@@ -15,6 +15,8 @@ config.test_exec_root = os.path.join(config.hpc_binary_dir, "test")
 
 config.environment["PATH"] = os.pathsep.join(
     [os.path.join(config.hpc_binary_dir, "bin"), config.llvm_tools_dir, os.environ["PATH"]])
+# Hundreds of tests compile the same kernels. The keys have the compiler's build id; tools/test.sh begins with an empty folder.
+config.environment["HPC_KERNEL_CACHE"] = os.path.join(config.hpc_binary_dir, "kernel-cache")
 # A pattern variable that does not begin with $ ends at the next CHECK-LABEL.
 config.environment["FILECHECK_OPTS"] = "-enable-var-scope"
 

@@ -120,10 +120,17 @@ random_gradients() { # build
   fi
 }
 
+# Tests compile the same kernels many times; what this run has compiled serves all of it.
+keep_kernels() { # build
+  rm -rf "$1/kernel-cache"
+  export HPC_KERNEL_CACHE="$PWD/$1/kernel-cache"
+}
+
 case "$sanitize" in
 thread)
   tools/setup.sh hpc-opt || exit 1
   tools/setup.sh --sanitize=thread hpc-run hpc-unit-runtime || exit 1
+  keep_kernels build-thread
   export TSAN_OPTIONS="halt_on_error=1:second_deadlock_stack=1"
   unit_tests build-thread hpc-unit-runtime
   grid build-thread --run-bin=build-thread/bin --no-verify --sample="${sample:-24}"
@@ -133,6 +140,7 @@ address)
   # The packaged LLVM is not instrumented: containers and arenas that it and our code share are marked by one side only.
   export ASAN_OPTIONS="detect_container_overflow=0:allow_user_poisoning=0:detect_stack_use_after_return=1"
   mapfile -t units < <(grep . build-address/unit-tests.txt)
+  keep_kernels build-address
   unit_tests build-address "${units[@]}"
   lit build-address
   grid build-address --bin=build-address/bin --sample="${sample:-12}"
@@ -145,6 +153,7 @@ address)
   tools/setup.sh || exit 1
   wait $!
   mapfile -t units < <(grep . build/unit-tests.txt)
+  keep_kernels build
   unit_tests build "${units[@]}"
   lit build
   grid build $(sampled "${sample:-24}")

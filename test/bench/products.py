@@ -25,13 +25,13 @@ os.environ["OMP_NUM_THREADS"] = "1"
 import torch
 
 torch.set_num_threads(1)
-print(*(line.strip() for line in torch.__config__.show().splitlines() if "DNN" in line), "| PyTorch", torch.__version__)
+print("PyTorch", torch.__version__, *(line.split(" (Git")[0].strip(" -") for line in torch.__config__.show().splitlines() if line.strip().startswith("- Intel(R) MKL-DNN")))
 
 
 def peer(type, m, n, k):
     """Microseconds, the least of the calls of a fifth of a second."""
     dtype = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}[type]
-    weight, x = torch.ops.mkldnn._reorder_linear_weight(torch.zeros(n, k, dtype=dtype).to_mkldnn(), m), torch.zeros(m, k, dtype=dtype)
+    weight, x = torch.ops.mkldnn._reorder_linear_weight(torch.zeros(n, k, dtype=dtype), m), torch.zeros(m, k, dtype=dtype)
     least, sum, calls = math.inf, 0, 0
     while calls < 5 or sum < 0.2:
         start = time.perf_counter()

@@ -76,7 +76,7 @@ static std::vector<Flag> makeTable() {
       {"weights", oneOf({"float", "int8"}).orElse("float"), "Weights of products; int8 has a scale for each output channel", group::model, HpcOpt},
       {"deterministic", onOff(), "The same bits on every layout: sums are exact, in f64, which takes time and memory", group::model, HpcOpt},
       {"target", text("TARGET").offers({"host", "cuda", "host,cuda"}).orElse("host"), "Device of the plan: host, cuda or host,cuda", group::model, HpcOpt},
-      {"kernel-cache", folder(), "Folder that keeps machine code of kernels for later compilations (default: none)", group::model, HpcOpt},
+      {"kernel-cache", folder(), "Folder that keeps machine code of kernels for later compilations (default: $HPC_KERNEL_CACHE, else none)", group::model, HpcOpt},
       {"train", onOff(), "A training step: loss, gradients, update", group::training, HpcOpt},
       {"evaluate", onOff(), "A plan that can also be run for the loss alone, without dropout: the entry evaluate", group::training, HpcOpt},
       {"loss", text("LOSS").offers({"causal-lm", "classification", "mse", "output"}),

@@ -18,6 +18,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/Timing.h"
 
+#include <cstdlib>
 #include <limits>
 
 namespace hpc {
@@ -167,6 +168,8 @@ static Status readOptions(const Arguments &arguments, CommandLine &line) {
     return usage("--target=" + options.target + " with --verify: the proof runs the plan on this machine's CPU; use "
                                                 "--target=host,cuda");
   options.kernelCache = arguments.text("kernel-cache");
+  if (const char *folder = std::getenv("HPC_KERNEL_CACHE"); folder && !arguments.has("kernel-cache"))
+    options.kernelCache = folder;
   if (arguments.has("memory")) {
     Expected<int64_t> bytes = parseByteSize(arguments.text("memory"));
     if (!bytes.ok())
@@ -234,7 +237,7 @@ Expected<CommandLine> parseCommandLine(int argc, char **argv) {
   // Texts that may not be empty.
   for (auto [flag, why] : {std::pair("onnx-configuration", "names none; leave it out for the model's first"),
                            {"pp-schedule", "names none; leave it out for what fits"},
-                           {"kernel-cache", "names no folder; leave it out to keep nothing"},
+                           {"kernel-cache", "names no folder; leave it out for that of HPC_KERNEL_CACHE, or to keep nothing"},
                            {"dump-phases", "names no folder; give it a name, or leave it out"}})
     if (arguments.has(flag) && arguments.text(flag).empty())
       return usage(Twine("--") + flag + "= " + why);
