@@ -11,9 +11,9 @@ namespace hpc {
 using plan::Lifetime;
 
 plan::ByCoord StageLowering::laterMicroBatches(ArrayAttr axes) const {
-  return tables.table([&](const std::vector<int64_t> &at) -> int64_t {
-    return llvm::any_of(axes.getAsRange<StringAttr>(),
-                        [&](StringAttr axis) { return at[tables.mesh().index(axis.str())] != 0; });
+  const std::vector<std::string> along = dist::axesOf(axes);
+  return tables.table(along, [&](const std::vector<int64_t> &at) -> int64_t {
+    return llvm::any_of(along, [&](const std::string &axis) { return at[tables.mesh().index(axis)] != 0; });
   });
 }
 

@@ -404,7 +404,7 @@ Status StageLowering::lowerFused(nn::FusedOp op) {
     addArg(result, true);
   for (auto scalar : op.getScalarsAttr().getAsRange<nn::KernelScalarAttr>()) {
     dist::SubDim sub = cast<dist::ShardingAttr>(scalar.getDim()).getValue().dims.at(0).at(0);
-    kernel.scalars.push_back(tables.table([&](const auto &at) {
+    kernel.scalars.push_back(tables.table(sub.axes, [&](const auto &at) {
       dist::Range range = dist::heldDigits(sub, tables.mesh(), at);
       return scalar.getKind() == nn::KernelScalarKind::extent ? range.extent : range.start;
     }));
@@ -483,7 +483,7 @@ Status StageLowering::lowerAlias(Operation *op) {
     return Status::success();
   // Read by matmuls alone, as an exact extent of their contracted dim.
   const dist::DimSharding dim = dist::shardingOf(fill.getResult()).dims[fill.getDims().front()];
-  exactK[fill.getResult()] = tables.table([&](const auto &at) {
+  exactK[fill.getResult()] = tables.table(dim.front().axes, [&](const auto &at) {
     int64_t extent = dist::heldDigits(dim.front(), tables.mesh(), at).extent;
     for (size_t sub = 1; sub < dim.size(); ++sub)
       extent *= dist::boxSize(dim[sub], tables.mesh());

@@ -1,6 +1,8 @@
 // Tabulation and compression.
 #include "passes/Lower/Tables.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 #include <algorithm>
 
 namespace hpc {
@@ -20,26 +22,58 @@ Tables::Tables(dist::Mesh mesh) : fullMesh(std::move(mesh)) {
   }
 }
 
-std::vector<int64_t> Tables::coordinate(int64_t rank, int64_t microBatch) const {
-  std::vector<int64_t> inStage = rankMesh.coordinate(rank), full;
-  size_t next = 0;
-  for (const dist::Mesh::Axis &axis : fullMesh.axes)
-    full.push_back(isMicroBatch(axis) ? microBatch : inStage[next++]);
-  return full;
+plan::ByCoord Tables::table(const std::vector<std::string> &along, const Function &function) const {
+  // 1. The mesh of these axes, in the order of the full one, and the function at each of its coordinates.
+  dist::Mesh mesh;
+  std::vector<size_t> places; // of its axes in the full mesh
+  for (size_t axis = 0; axis < fullMesh.axes.size(); ++axis)
+    if (llvm::is_contained(along, fullMesh.axes[axis].name)) {
+      mesh.axes.push_back(fullMesh.axes[axis]);
+      places.push_back(axis);
+    }
+  std::vector<int64_t> known, at(fullMesh.axes.size(), 0);
+  for (int64_t number = 0; number < mesh.numCoordinates(); ++number) {
+    for (auto [place, digit] : llvm::zip_equal(places, mesh.coordinate(number)))
+      at[place] = digit;
+    known.push_back(function(at));
+  }
+  if (llvm::all_equal(known))
+    return {known[0]};
+  // 2. Every rank and micro-batch takes the one of its own coordinate.
+  auto numberOf = [&](const dist::Mesh::Axis &axis, int64_t digit) {
+    int64_t stride = 0, after = 1;
+    for (const dist::Mesh::Axis &each : llvm::reverse(mesh.axes)) {
+      if (each.name == axis.name)
+        stride = after;
+      after *= each.size;
+    }
+    return stride * digit;
+  };
+  std::vector<int64_t> ofRank(size_t(ranks), 0), ofBatch = {0};
+  for (int64_t rank = 0; rank < ranks; ++rank)
+    for (auto [axis, digit] : llvm::zip_equal(rankMesh.axes, rankMesh.coordinate(rank)))
+      ofRank[size_t(rank)] += numberOf(axis, digit);
+  for (const dist::Mesh::Axis &axis : mesh.axes)
+    if (isMicroBatch(axis))
+      for (int64_t microBatch = 1; microBatch < batches; ++microBatch)
+        ofBatch.push_back(numberOf(axis, microBatch));
+  plan::ByCoord result;
+  std::vector<int64_t> &values = result.values;
+  values.clear();
+  values.reserve(ofRank.size() * ofBatch.size());
+  for (int64_t batch : ofBatch)
+    for (int64_t rank : ofRank)
+      values.push_back(known[size_t(batch + rank)]);
+  if (std::equal(values.begin() + ranks, values.end(), values.begin()))
+    values.resize(size_t(ranks)); // value[i + R] == value[i] throughout: the same in every micro-batch
+  return result;
 }
 
-plan::ByCoord Tables::table(const std::function<int64_t(const std::vector<int64_t> &)> &function) const {
-  plan::ByCoord result;
-  result.values.clear();
-  for (int64_t microBatch = 0; microBatch < batches; ++microBatch)
-    for (int64_t rank = 0; rank < ranks; ++rank)
-      result.values.push_back(function(coordinate(rank, microBatch)));
-  std::vector<int64_t> &values = result.values;
-  if (std::all_of(values.begin(), values.end(), [&](int64_t value) { return value == values[0]; }))
-    values.resize(1);
-  else if (std::equal(values.begin() + ranks, values.end(), values.begin()))
-    values.resize(ranks); // value[i + R] == value[i] throughout: the same in every micro-batch
-  return result;
+std::vector<std::string> Tables::allAxes() const {
+  std::vector<std::string> names;
+  for (const dist::Mesh::Axis &axis : fullMesh.axes)
+    names.push_back(axis.name);
+  return names;
 }
 
 plan::Slice Tables::slice(const dist::Sharding &sharding) const {
@@ -47,8 +81,8 @@ plan::Slice Tables::slice(const dist::Sharding &sharding) const {
   for (const dist::DimSharding &dim : sharding.dims)
     for (const dist::SubDim &sub : dim) {
       slice.view.push_back(sub.size);
-      slice.start.push_back(table([&](const auto &at) { return dist::heldDigits(sub, fullMesh, at).start; }));
-      slice.extent.push_back(table([&](const auto &at) { return dist::heldDigits(sub, fullMesh, at).extent; }));
+      slice.start.push_back(table(sub.axes, [&](const auto &at) { return dist::heldDigits(sub, fullMesh, at).start; }));
+      slice.extent.push_back(table(sub.axes, [&](const auto &at) { return dist::heldDigits(sub, fullMesh, at).extent; }));
       slice.box.push_back(dist::boxSize(sub, fullMesh));
     }
   if (slice.view.empty()) { // a scalar
@@ -60,13 +94,14 @@ plan::Slice Tables::slice(const dist::Sharding &sharding) const {
 }
 
 plan::ByCoord Tables::owner(const dist::Sharding &sharding, bool atEnd) const {
-  std::vector<std::string> cut = dist::cutAxes(sharding);
-  return table([&](const std::vector<int64_t> &at) -> int64_t {
-    for (size_t axis = 0; axis < fullMesh.axes.size(); ++axis)
-      if (int64_t speaker = atEnd && isMicroBatch(fullMesh.axes[axis]) ? fullMesh.axes[axis].size - 1 : 0;
-          at[axis] != speaker && std::find(cut.begin(), cut.end(), fullMesh.axes[axis].name) == cut.end())
-        return 0;
-    return 1;
+  std::vector<std::string> cut = dist::cutAxes(sharding), whole;
+  llvm::copy_if(allAxes(), std::back_inserter(whole), [&](const std::string &axis) { return !llvm::is_contained(cut, axis); });
+  return table(whole, [&](const std::vector<int64_t> &at) -> int64_t {
+    return llvm::all_of(whole, [&](const std::string &name) {
+      int index = fullMesh.index(name);
+      const dist::Mesh::Axis &axis = fullMesh.axes[index];
+      return at[index] == (atEnd && isMicroBatch(axis) ? axis.size - 1 : 0);
+    });
   });
 }
 
@@ -88,7 +123,7 @@ plan::ByCoord Tables::permuteSource(const dist::Sharding &before, const dist::Sh
   dist::Mesh group;
   for (const std::string &axis : axes)
     group.axes.push_back({axis, fullMesh.size(axis)});
-  return table([&](const std::vector<int64_t> &at) -> int64_t {
+  return table(allAxes(), [&](const std::vector<int64_t> &at) -> int64_t {
     std::vector<int64_t> wanted = held(after, fullMesh, at);
     for (int64_t position = 0; position < group.numCoordinates(); ++position) {
       std::vector<int64_t> member = at, inGroup = group.coordinate(position);

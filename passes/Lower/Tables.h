@@ -19,8 +19,10 @@ public:
   int64_t ranksPerStage() const { return ranks; }
   int64_t microBatches() const { return batches; }
 
-  /// Tabulates a function of the full mesh coordinate, in as few entries as hold it.
-  plan::ByCoord table(const std::function<int64_t(const std::vector<int64_t> &)> &function) const;
+  using Function = std::function<int64_t(const std::vector<int64_t> &at)>;
+  /// Tabulates a function of the full mesh coordinate, in as few entries as hold it. It depends on the axes `along` alone:
+  /// it is asked once for each of their coordinates, with 0 for all other axes.
+  plan::ByCoord table(const std::vector<std::string> &along, const Function &function) const;
   /// The part of a global tensor that each coordinate holds.
   plan::Slice slice(const dist::Sharding &sharding) const;
   /// 1 where the coordinate is the one that speaks for its replicas: 0 along every axis that does not cut the value.
@@ -32,7 +34,7 @@ public:
                               const std::vector<std::string> &axes) const;
 
 private:
-  std::vector<int64_t> coordinate(int64_t rank, int64_t microBatch) const;
+  std::vector<std::string> allAxes() const;
 
   dist::Mesh fullMesh, rankMesh;
   std::vector<plan::Axis> rankAxes;
