@@ -70,8 +70,8 @@ static bool collectParts(nn::ParameterOp parameter, Value value, SmallVectorImpl
 /// The parts in which a parameter is read, if they are all of it and all that is read.
 static SmallVector<WeightPart> partsOf(nn::ParameterOp parameter) {
   SmallVector<WeightPart> parts;
-  if (parameter.isPart() || nn::isWritten(parameter.getResult()) ||
-      !collectParts(parameter, parameter.getResult(), parts))
+  if (parameter.isPart() || !collectParts(parameter, parameter.getResult(), parts) || parts.empty() ||
+      nn::isWritten(parameter.getResult()))
     return {};
   int64_t missing = dist::globalType(nn::tensorType(parameter.getResult())).getNumElements();
   for (const WeightPart &part : parts) {

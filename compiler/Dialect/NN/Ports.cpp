@@ -10,10 +10,13 @@ static constexpr const char *nameAttr = "nn.name", *dimsAttr = "nn.dims", *state
                             *stepScalarAttr = "nn.step_scalar", *defaultInputAttr = "nn.default_input",
                             *wholeOfAttr = "nn.whole_of", *lookupsAttr = "nn.lookups";
 
-static std::string textOf(DictionaryAttr attrs, StringRef name) {
+/// "" where there is none.
+static StringRef refOf(DictionaryAttr attrs, StringRef name) {
   auto text = attrs ? attrs.getAs<StringAttr>(name) : StringAttr();
-  return text ? text.str() : std::string();
+  return text ? text.getValue() : StringRef();
 }
+
+static std::string textOf(DictionaryAttr attrs, StringRef name) { return refOf(attrs, name).str(); }
 
 static Attribute toAttribute(Builder &b, const Lookup &lookup) {
   NamedAttrList list;
@@ -140,21 +143,20 @@ std::map<std::string, unsigned> writtenBy(func::FuncOp function) {
 }
 
 bool isWritten(Value value) {
-  std::string name;
+  StringRef name;
   func::FuncOp function;
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     function = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
-    name = function ? argumentPort(function, argument.getArgNumber()).state : std::string();
+    name = function ? refOf(function.getArgAttrDict(argument.getArgNumber()), stateAttr) : StringRef();
   } else if (auto parameter = value.getDefiningOp<ParameterOp>()) {
     function = parameter->getParentOfType<func::FuncOp>();
-    name = parameter.getName().str();
+    name = parameter.getName();
   }
   if (!function || name.empty())
     return false;
-  for (unsigned index = 0; index < function.getNumResults(); ++index)
-    if (resultPort(function, index).writes == name)
-      return true;
-  return false;
+  ArrayAttr results = function.getAllResultAttrs(); // null where no result has any
+  return results && llvm::any_of(results.getAsRange<DictionaryAttr>(),
+                                 [&](DictionaryAttr result) { return refOf(result, writesAttr) == name; });
 }
 
 LogicalResult verifyPorts(func::FuncOp function) {
