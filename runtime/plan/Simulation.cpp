@@ -11,10 +11,6 @@
 
 namespace hpc::plan {
 
-namespace {
-
-} // namespace
-
 Simulation::Simulation(const Plan &plan) : plan(plan), ranks(plan.ranksPerStage()) {
   timeline.stages.resize(plan.stages.size());
   for (const Stage &stage : plan.stages)
@@ -155,7 +151,7 @@ Status Simulation::meet(int32_t rank, const StreamOp &op, bool &blocked) {
     Post post;
     post.request = request;
     post.complete = true;
-    Expected<int32_t> launched = launch(rank, op, std::move(post));
+    Expected<int32_t> launched = launch(rank, op, post);
     if (!launched.ok())
       return launched.status();
   }

@@ -19,19 +19,13 @@ struct Site {
   int32_t rank = 0, step = 0, instruction = 0;
 };
 
-/// A use of a copy of a tracked buffer that lasts from a post to its wait.
-struct FlyingUse {
-  TrackedUse use;
-  int32_t state = -1; ///< index into RankState::holds
-};
-
-/// A posted send, receive or collective.
+/// A posted send, receive or collective, until its wait.
 struct Post {
   Site site;
   OpKind kind = OpKind::Send;
   int32_t peer = 0, channel = 0, request = 0, slot = 0, microBatch = 0;
   int64_t bytes = 0;
-  std::vector<FlyingUse> uses;
+  const std::vector<TrackedUse> *uses = nullptr; ///< of copies for `microBatch`; they last until the wait
   int64_t clock = 0; ///< when it was posted; when both sides were, once complete
   bool complete = false;
   bool waitedFor = false; ///< its rank is blocked on it
@@ -82,7 +76,7 @@ private:
   int64_t stageOf(int32_t rank) const { return rank / ranks; }
   const ScheduleStep &stepOf(int32_t rank) const;
   Site siteOf(int32_t rank, const StreamOp &op) const { return {rank, states[rank].step, op.instruction}; }
-  int32_t stateIndex(int32_t rank, const TrackedUse &use) const;
+  int32_t stateIndex(int32_t rank, const TrackedUse &use, int32_t microBatch) const;
   int32_t slotOf(int32_t rank, int32_t request) const;
   bool isOn(int32_t rank, const ByCoord *when) const {
     return !when || when->at(rank % ranks, stepOf(rank).microBatch, ranks);
@@ -97,6 +91,7 @@ private:
   std::vector<RankState> states;
   std::vector<int32_t> runnable;
   std::vector<Post> posts;
+  std::vector<int32_t> freePosts; ///< of `posts`: waited for, so their places are taken again
   std::unordered_map<uint64_t, Lane> lanes;
   std::unordered_map<int64_t, Meeting> meetings;
   Timeline timeline;

@@ -21,9 +21,9 @@ bool intersect(const TrackedUse &a, const TrackedUse &b) { return a.begin < b.en
 
 } // namespace
 
-int32_t Simulation::stateIndex(int32_t rank, const TrackedUse &use) const {
+int32_t Simulation::stateIndex(int32_t rank, const TrackedUse &use, int32_t microBatch) const {
   const TrackedBuffer &tracked = streams[stageOf(rank)].tracked[use.tracked];
-  return tracked.firstState + stepOf(rank).microBatch % tracked.slots;
+  return tracked.firstState + microBatch % tracked.slots;
 }
 
 int32_t Simulation::slotOf(int32_t rank, int32_t request) const {
@@ -37,10 +37,11 @@ Status Simulation::use(int32_t rank, const StreamOp &op, const TrackedUse &use) 
   RankState &state = states[rank];
   const Stage &stage = plan.stages[stageOf(rank)];
   const TrackedBuffer &tracked = streams[stageOf(rank)].tracked[use.tracked];
-  int32_t index = stateIndex(rank, use), microBatch = stepOf(rank).microBatch;
+  int32_t microBatch = stepOf(rank).microBatch, index = stateIndex(rank, use, microBatch);
   for (int32_t id : state.flights)
-    for (const FlyingUse &flying : posts[id].uses) {
-      if (flying.state != index || !intersect(flying.use, use) || (!flying.use.write && !use.write))
+    for (const TrackedUse &flying : *posts[id].uses) {
+      if (flying.tracked != use.tracked || !intersect(flying, use) || (!flying.write && !use.write) ||
+          stateIndex(rank, flying, posts[id].microBatch) != index)
         continue;
       return fault(siteText(siteOf(rank, op)) + ": " + (use.write ? "writes to " : "reads ") +
                    bufferText(stage, tracked.buffer) + " while it is in flight: request " +
@@ -72,21 +73,25 @@ Expected<int32_t> Simulation::launch(int32_t rank, const StreamOp &op, Post post
   post.slot = slotOf(rank, post.request);
   post.microBatch = stepOf(rank).microBatch;
   post.clock = state.clock;
-  for (const TrackedUse &one : op.uses) {
+  post.uses = &op.uses;
+  for (const TrackedUse &one : op.uses)
     HPC_RETURN_IF_ERROR(use(rank, op, one));
-    post.uses.push_back({one, stateIndex(rank, one)});
-  }
-  for (const FlyingUse &flying : post.uses)
-    if (flying.use.write)
-      state.holds[flying.state] = -1; // until it is waited for
-  int32_t id = int32_t(posts.size());
+  for (const TrackedUse &one : op.uses)
+    if (one.write)
+      state.holds[stateIndex(rank, one, post.microBatch)] = -1; // until it is waited for
+  const int32_t id = freePosts.empty() ? int32_t(posts.size()) : freePosts.back();
   auto [open, isNew] = state.requests.emplace(requestKey(post.request, post.slot), id);
   if (!isNew)
     return fault(siteText(post.site) + ": posts request " + std::to_string(post.request) + " in slot " +
                  std::to_string(post.slot) + " again before a wait on the one of " +
                  siteText(posts[open->second].site));
   state.flights.push_back(id);
-  posts.push_back(std::move(post));
+  if (freePosts.empty()) {
+    posts.push_back(post);
+  } else {
+    freePosts.pop_back();
+    posts[id] = post;
+  }
   return id;
 }
 
@@ -109,7 +114,7 @@ Status Simulation::post(int32_t rank, const StreamOp &op) {
   if (post.peer == rank)
     return fault(siteText(siteOf(rank, op)) + ": the peer is the rank itself; use a copy");
   int32_t peer = post.peer, channel = post.channel;
-  Expected<int32_t> launched = launch(rank, op, std::move(post));
+  Expected<int32_t> launched = launch(rank, op, post);
   if (!launched.ok())
     return launched.status();
   int32_t id = *launched;
@@ -162,11 +167,12 @@ Status Simulation::wait(int32_t rank, const StreamOp &op, bool &blocked) {
     return Status::success();
   }
   state.clock = std::max(state.clock, post.clock);
-  for (const FlyingUse &flying : post.uses)
-    if (flying.use.write)
-      state.holds[flying.state] = post.microBatch;
+  for (const TrackedUse &flying : *post.uses)
+    if (flying.write)
+      state.holds[stateIndex(rank, flying, post.microBatch)] = post.microBatch;
   state.requests.erase(found);
   state.flights.erase(std::find(state.flights.begin(), state.flights.end(), id));
+  freePosts.push_back(id);
   return Status::success();
 }
 
