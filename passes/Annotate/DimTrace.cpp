@@ -118,16 +118,16 @@ static SmallVector<Piece> intersect(ArrayRef<Piece> left, ArrayRef<Piece> right)
   return both;
 }
 
-const DimTrace::OpFacts &DimTrace::factsOf(Operation *op) {
-  std::unique_ptr<OpFacts> &known = facts[op];
-  if (!known) {
-    known = std::make_unique<OpFacts>();
+const OpFacts::Facts &OpFacts::of(Operation *op) {
+  std::unique_ptr<Facts> &facts = known[op];
+  if (!facts) {
+    facts = std::make_unique<Facts>();
     if (auto ruled = dyn_cast<ShardingRuleOpInterface>(op)) {
-      known->rule = ruled.getShardingRule();
-      known->product = matchWeightMatmul(op, origins);
+      facts->rule = ruled.getShardingRule();
+      facts->product = matchWeightMatmul(op, origins);
     }
   }
-  return *known;
+  return *facts;
 }
 
 DimTrace::Answered &DimTrace::find(const Question &question) {
@@ -225,7 +225,7 @@ std::vector<std::pair<WeightMatmul, Piece>> DimTrace::takeColumns(Value value, u
       continue;
     answer.isTaken = true;
     if (answer.column)
-      columns.push_back({*answer.column, question.piece});
+      columns.push_back({answer.column->withColumns(question.dim), question.piece});
     pending.append(answer.asked.rbegin(), answer.asked.rend());
   }
   return columns;
@@ -249,19 +249,19 @@ bool DimTrace::staysInParts(Value value, unsigned dim, Piece piece, Operation *s
       Operation *op = use.getOwner();
       if (isa<func::ReturnOp>(op))
         continue;
-      const std::optional<ShardingRule> &rule = factsOf(op).rule;
+      const std::optional<ShardingRule> &rule = facts.of(op).rule;
       if (!rule)
         return false;
       int64_t inner = nn::shapeOf(at.value)[at.dim];
       for (int factor : rule->operands[use.getOperandNumber()][at.dim]) { // outermost first
-        const ShardingFactor &facts = rule->factors[factor];
-        inner /= facts.size;
-        std::optional<Piece> part = intersect(at.piece, {inner, facts.size});
+        const ShardingFactor &ofFactor = rule->factors[factor];
+        inner /= ofFactor.size;
+        std::optional<Piece> part = intersect(at.piece, {inner, ofFactor.size});
         if (!part || part->size == 1)
           continue;
         if (!isDivisible(*rule, factor))
           return false;
-        if (facts.reduction && accessOf(op) == Access::Product && op != sum && !sums.contains(op))
+        if (ofFactor.reduction && accessOf(op) == Access::Product && op != sum && !sums.contains(op))
           return false;
         for (auto [result, dims] : llvm::zip(op->getResults(), rule->results))
           for (auto [resultDim, factors] : llvm::enumerate(dims)) {
@@ -300,26 +300,29 @@ DimTrace::Answer DimTrace::answer(const Question &question, SmallVectorImpl<Ques
   // Values that are no activations can be cut anywhere by slicing: weights, masks, and a graph input, of which a rank is given
   // what it asks for (the keys and values of past tokens, cut as the heads that they meet).
   Operation *op = value.getDefiningOp();
-  if (!origins.lookup(value).isTrunk()) {
+  if (!facts.origins.lookup(value).isTrunk()) {
     answer.pieces = {piece};
     return answer;
   }
-  if (!op || !factsOf(op).rule)
+  if (!op)
+    return answer;
+  const auto &[ruled, product] = facts.of(op);
+  if (!ruled)
     return answer;
   if (sums.contains(op)) { // its result is whole on every rank
     answer.pieces = {piece};
     return answer;
   }
-  if (const std::optional<WeightMatmul> &matmul = factsOf(op).product; matmul && matmul->weightDimOf(dim)) {
-    answer.column = matmul->withColumns(dim);
+  if (product && product->weightDimOf(dim)) {
+    answer.column = &*product;
     answer.reachesColumns = true;
-    if (matmul->resultN == dim) {
+    if (product->resultN == dim) {
       answer.pieces = {piece};
       return answer;
     } // else the activations may be stacked too
   }
 
-  const ShardingRule &rule = *factsOf(op).rule;
+  const ShardingRule &rule = *ruled;
   const auto &factors = rule.results[cast<OpResult>(value).getResultNumber()][dim];
   int64_t inner = nn::shapeOf(value)[dim];
   for (int factor : factors) { // outermost first

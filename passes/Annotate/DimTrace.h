@@ -42,6 +42,22 @@ struct WeightLookup {
 };
 std::optional<WeightLookup> matchWeightLookup(Operation *op, const nn::Origins &origins);
 
+/// What the ops of a program say of themselves, each asked once: it follows from no layout, so many traces share it.
+class OpFacts {
+public:
+  struct Facts {
+    std::optional<ShardingRule> rule;
+    std::optional<WeightMatmul> product; ///< matchWeightMatmul
+  };
+  explicit OpFacts(const nn::Origins &origins) : origins(origins) {}
+  const Facts &of(Operation *op);
+
+  const nn::Origins &origins;
+
+private:
+  llvm::DenseMap<Operation *, std::unique_ptr<Facts>> known;
+};
+
 /// Where a piece of a dim comes from. A trace succeeds when every source is the columns of a weight matmul, or
 /// something that any rank can slice without communication: weights, masks, sums over what is cut, and what no rank can
 /// compute a part of (a softmax's row), which all hold whole.
@@ -53,8 +69,8 @@ class DimTrace {
 public:
   /// `sums`: the ops that sum over what is cut, so far; products by rows are such. `crossesRows`: a composite's row (of a
   /// norm, of a softmax) may be cut on the way, for all-reduces of a few numbers.
-  DimTrace(const nn::Origins &origins, const llvm::DenseSet<Operation *> &sums, bool crossesRows = false)
-      : origins(origins), sums(sums), crossesRows(crossesRows) {}
+  DimTrace(OpFacts &facts, const llvm::DenseSet<Operation *> &sums, bool crossesRows = false)
+      : facts(facts), sums(sums), crossesRows(crossesRows) {}
 
   /// The pieces of dim `dim` of `value`, inside `piece`, that succeed, outermost first.
   SmallVector<Piece> back(Value value, unsigned dim, Piece piece);
@@ -94,19 +110,13 @@ private:
     SmallVector<Piece> pieces;
     SmallVector<std::pair<const Question, Answer> *, 2> asked; ///< what it follows from
     SmallVector<Question, 0> whole;     ///< what an op that no rank can compute a part of reads in its place
-    std::optional<WeightMatmul> column; ///< itself the columns of a product, whose n the question's dim is
+    const WeightMatmul *column = nullptr; ///< it is itself the columns of this product: withColumns of the question's dim
     bool reachesColumns = false;
     bool reachesWhole = false; ///< an answer with `whole`
     bool isTaken = false;
     unsigned lastWalk = 0; ///< that came by
   };
   using Answered = std::pair<const Question, Answer>;
-  /// What an op says of itself, which every question about its results asks again.
-  struct OpFacts {
-    std::optional<ShardingRule> rule;
-    std::optional<WeightMatmul> product;
-  };
-  const OpFacts &factsOf(Operation *op);
   Answered &find(const Question &question);
   Answer answer(const Question &question, SmallVectorImpl<Question> &open);
   bool isDivisible(const ShardingRule &rule, int factor) const;
@@ -123,9 +133,8 @@ private:
                                        Answer &answer, SmallVectorImpl<Question> &open);
 
   std::unordered_map<Question, Answer, QuestionHash> answers; ///< whose entries stay where they are
-  llvm::DenseMap<Operation *, std::unique_ptr<OpFacts>> facts;
   unsigned walks = 0;
-  const nn::Origins &origins;
+  OpFacts &facts;
   const llvm::DenseSet<Operation *> &sums;
   const bool crossesRows;
 };

@@ -88,18 +88,18 @@ std::optional<Recurrence> findRecurrence(DimTrace &trace, ArrayRef<WeightMatmul>
 
 } // namespace
 
-std::vector<Recurrence> findRecurrences(func::FuncOp function, const nn::Origins &origins, int64_t degree) {
+std::vector<Recurrence> findRecurrences(func::FuncOp function, OpFacts &facts, int64_t degree) {
   llvm::MapVector<Operation *, SmallVector<WeightMatmul>> byWeight;
   for (Operation &op : function.getBody().front())
     if (stepPartOf(op.getLoc()) == StepPart::Forward)
-      if (std::optional<WeightMatmul> product = matchWeightMatmul(&op, origins))
+      if (const std::optional<WeightMatmul> &product = facts.of(&op).product)
         if (Operation *parameter = parameterOf(op.getOperand(product->weight)))
           byWeight[parameter].push_back(*product);
   const llvm::DenseSet<Operation *> noSums;
   std::vector<Recurrence> layers;
   for (auto &[parameter, steps] : byWeight)
     if (steps.size() > 1) {
-      DimTrace trace(origins, noSums); // each layer takes its own columns
+      DimTrace trace(facts, noSums); // each layer takes its own columns
       if (std::optional<Recurrence> layer = findRecurrence(trace, steps, degree))
         layers.push_back(std::move(*layer));
     }

@@ -12,6 +12,6 @@ struct Recurrence {
 };
 
 /// The recurrent layers of a program, cut over `degree` ranks.
-std::vector<Recurrence> findRecurrences(func::FuncOp function, const nn::Origins &origins, int64_t degree);
+std::vector<Recurrence> findRecurrences(func::FuncOp function, OpFacts &facts, int64_t degree);
 
 } // namespace hpc

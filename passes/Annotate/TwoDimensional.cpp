@@ -93,7 +93,8 @@ struct TwoDimensional {
   /// A composite's row that is columns of products or tables, all along it, stays in parts.
   void seedRows() {
     llvm::DenseSet<Operation *> noSums;
-    DimTrace trace(program.origins, noSums, /*crossesRows=*/true);
+    OpFacts facts(program.origins);
+    DimTrace trace(facts, noSums, /*crossesRows=*/true);
     for (Operation &op : function.front()) {
       auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
       if (!ruled || accessOf(&op) != Access::Composite || !program.origins.lookup(op.getOperand(0)).isTrunk())

@@ -65,7 +65,7 @@ bool joinsSum(Value value, const llvm::DenseSet<Operation *> &sums) {
 
 struct LayoutFinder {
   func::FuncOp function;
-  const nn::Origins &origins;
+  OpFacts &facts;
   int64_t degree;
   MayCut mayCut;
   const llvm::DenseSet<Operation *> &kept; ///< products that nobody may cut by columns
@@ -75,9 +75,9 @@ struct LayoutFinder {
   llvm::DenseSet<Operation *> isWhole; ///< what a trace finds whole: sums, and what is kept
   std::optional<DimTrace> trace;
 
-  LayoutFinder(func::FuncOp function, const nn::Origins &origins, int64_t degree, MayCut mayCut,
+  LayoutFinder(func::FuncOp function, OpFacts &facts, int64_t degree, MayCut mayCut,
                const llvm::DenseSet<Operation *> &kept, const std::vector<Recurrence> &recurrences)
-      : function(function), origins(origins), degree(degree), mayCut(mayCut), kept(kept), recurrences(recurrences),
+      : function(function), facts(facts), degree(degree), mayCut(mayCut), kept(kept), recurrences(recurrences),
         isWhole(kept) {}
 
   /// Recurrent layers are decided: by columns all, or whole.
@@ -148,13 +148,12 @@ struct LayoutFinder {
   /// Deals out whole matrices, if the op sums over the results of a stack of them and there is one for every rank. Cut
   /// by columns and rows instead, each matrix' sum would have to be whole before its bias.
   void dealOut(Operation *op) {
-    auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
-    if (!ruled || matchWeightMatmul(op, origins) || (accessOf(op) != Access::Combine && accessOf(op) != Access::Product))
+    const auto &[rule, product] = facts.of(op);
+    if (!rule || product || (accessOf(op) != Access::Combine && accessOf(op) != Access::Product))
       return;
-    ShardingRule rule = ruled.getShardingRule();
-    for (auto [operand, dims] : llvm::zip(op->getOperands(), rule.operands))
+    for (auto [operand, dims] : llvm::zip(op->getOperands(), rule->operands))
       for (auto [dim, factors] : llvm::enumerate(dims)) {
-        if (factors.size() != 1 || rule.factors[factors[0]].reduction != ReduceKind::Sum)
+        if (factors.size() != 1 || rule->factors[factors[0]].reduction != ReduceKind::Sum)
           continue;
         SmallVector<Piece> pieces = piecesOfColumns(operand, dim);
         if (pieces.empty() || pieces[0].size < degree)
@@ -174,7 +173,7 @@ struct LayoutFinder {
   /// columns, they are cut too: the row's own sums, a number or two, are all-reduced. Not where another product reads the
   /// columns whole, as one does of a residual stream with norms.
   void crossRows(SmallVectorImpl<WeightMatmul> &rest) {
-    trace.emplace(origins, isWhole, /*crossesRows=*/true);
+    trace.emplace(facts, isWhole, /*crossesRows=*/true);
     auto staysInParts = [&](const WeightMatmul &row) {
       return [this, &row](const std::pair<WeightMatmul, Piece> &source) {
         return layout.columns.contains(source.first.op) ||
@@ -220,7 +219,7 @@ struct LayoutFinder {
   std::pair<Value, unsigned> branchAfter(Value value, unsigned dim) const {
     while (value.hasOneUse()) {
       OpOperand &use = *value.use_begin();
-      auto next = matchWeightMatmul(use.getOwner(), origins) ? std::nullopt : follow(use, dim);
+      auto next = facts.of(use.getOwner()).product ? std::nullopt : follow(use, dim);
       if (!next || next->size() != 1)
         break;
       std::tie(value, dim) = next->front();
@@ -239,7 +238,7 @@ struct LayoutFinder {
       std::optional<std::pair<Value, unsigned>> before;
       for (auto [operand, dims] : llvm::zip(ruled->getOperands(), rule.operands))
         for (auto [operandDim, operandFactors] : llvm::enumerate(dims))
-          if (!factors.empty() && llvm::is_contained(operandFactors, factors[0]) && origins.lookup(operand).isTrunk())
+          if (!factors.empty() && llvm::is_contained(operandFactors, factors[0]) && facts.origins.lookup(operand).isTrunk())
             before = {operand, unsigned(operandDim)};
       if (!before)
         break;
@@ -266,13 +265,18 @@ struct LayoutFinder {
 
   WeightLayout find() && {
     takeRecurrences();
-    trace.emplace(origins, isWhole);
-    for (Operation &op : function.getBody().front())
-      dealOut(&op);
-    trace.emplace(origins, isWhole); // what it was told of products is not decided yet
+    auto hasStack = [&](Operation &op) {
+      const std::optional<WeightMatmul> &product = facts.of(&op).product;
+      return product && !product->stacked.empty();
+    };
+    trace.emplace(facts, isWhole);
+    if (llvm::any_of(function.getBody().front(), hasStack))
+      for (Operation &op : function.getBody().front())
+        dealOut(&op);
+    trace.emplace(facts, isWhole); // what it was told of products is not decided yet
     SmallVector<WeightMatmul> rest;
     for (Operation &op : function.getBody().front())
-      if (std::optional<WeightMatmul> product = matchWeightMatmul(&op, origins); product && !pair(*product))
+      if (const std::optional<WeightMatmul> &product = facts.of(&op).product; product && !pair(*product))
         rest.push_back(*product);
     crossRows(rest);
     for (const WeightMatmul &product : rest) {
@@ -327,7 +331,7 @@ Work wholeWork(const WeightLayout &layout) {
 }
 
 /// Whether more than one product sums over a dim of a value: then other columns may be better ones.
-bool hasSeveralReaders(Value value, unsigned dim, const nn::Origins &origins) {
+bool hasSeveralReaders(Value value, unsigned dim, OpFacts &facts) {
   llvm::SmallPtrSet<Operation *, 2> readers;
   SmallVector<std::pair<Value, unsigned>> pending = {{value, dim}};
   llvm::DenseSet<std::pair<Value, unsigned>> seen;
@@ -337,17 +341,15 @@ bool hasSeveralReaders(Value value, unsigned dim, const nn::Origins &origins) {
       continue;
     for (OpOperand &use : at.getUses()) {
       Operation *op = use.getOwner();
-      auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
-      if (!ruled)
+      const auto &[rule, product] = facts.of(op);
+      if (!rule)
         continue;
-      std::optional<WeightMatmul> product = matchWeightMatmul(op, origins);
       if (product && product->activation == use.getOperandNumber() && product->activationK == atDim)
         readers.insert(op);
-      ShardingRule rule = ruled.getShardingRule();
-      for (int factor : rule.operands[use.getOperandNumber()][atDim])
-        for (auto [result, dims] : llvm::zip(op->getResults(), rule.results))
+      for (int factor : rule->operands[use.getOperandNumber()][atDim])
+        for (auto [result, dims] : llvm::zip(op->getResults(), rule->results))
           for (auto [resultDim, factors] : llvm::enumerate(dims))
-            if (isKept(rule.factors[factor]) && llvm::is_contained(factors, factor))
+            if (isKept(rule->factors[factor]) && llvm::is_contained(factors, factor))
               pending.push_back({result, unsigned(resultDim)});
     }
   }
@@ -356,20 +358,21 @@ bool hasSeveralReaders(Value value, unsigned dim, const nn::Origins &origins) {
 } // namespace
 
 WeightLayout chooseLayout(func::FuncOp function, const nn::Origins &origins, int64_t degree, MayCut mayCut) {
+  OpFacts facts(origins);
   llvm::DenseSet<Operation *> kept, tried;
   // A layer with rules of the user is left alone here.
-  std::vector<Recurrence> recurrences = findRecurrences(function, origins, degree);
+  std::vector<Recurrence> recurrences = findRecurrences(function, facts, degree);
   llvm::erase_if(recurrences, [&](const Recurrence &layer) {
     return !llvm::all_of(layer.products, [&](auto &product) { return mayCut({product.first, product.second, false}); });
   });
   for (const Recurrence &layer : recurrences)
     for (auto &[product, piece] : layer.products)
       (layer.pays ? tried : kept).insert(product.op);
-  auto find = [&] { return LayoutFinder(function, origins, degree, mayCut, kept, recurrences).find(); };
+  auto find = [&] { return LayoutFinder(function, facts, degree, mayCut, kept, recurrences).find(); };
   WeightLayout best = find();
   Work all, whole = wholeWork(best);
   for (Operation &op : function.getBody().front())
-    if (std::optional<WeightMatmul> product = matchWeightMatmul(&op, origins))
+    if (const std::optional<WeightMatmul> &product = facts.of(&op).product)
       all.add(*product);
   // A layout that sends less may leave a tenth of the work whole for it: a convolution on few channels, not the model.
   auto isBetter = [&](const WeightLayout &other) {
@@ -380,11 +383,18 @@ WeightLayout chooseLayout(func::FuncOp function, const nn::Origins &origins, int
   // Channels that many products read (a residual stream without norms) may be cut or whole, and what could join a sum
   // need not be columns. Each trial takes as long as the program, so there are not many; the first columns decide about
   // all that the stream passes by.
+  llvm::DenseMap<std::pair<Operation *, unsigned>, bool> isReadTwice;
+  auto hasOtherReaders = [&](const WeightMatmul &product) {
+    auto [known, isNew] = isReadTwice.try_emplace({product.op, *product.resultN});
+    if (isNew)
+      known->second = hasSeveralReaders(product.op->getResult(0), *product.resultN, facts);
+    return known->second;
+  };
   for (int trials = 0; trials < 32; ++trials) {
     auto contested = llvm::find_if(best.cuts, [&](const WeightCut &cut) {
       return !cut.isRow && cut.product.resultN && !tried.contains(cut.product.op) &&
              (joinsSum(cut.product.op->getResult(0), best.sums) ||
-              hasSeveralReaders(cut.product.op->getResult(0), *cut.product.resultN, origins));
+              hasOtherReaders(cut.product));
     });
     if (contested == best.cuts.end())
       break;

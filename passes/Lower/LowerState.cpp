@@ -3,6 +3,7 @@
 // in the last round of a program, else at its end.
 #include "passes/Lower/StageLowering.h"
 
+#include "compiler/Dialect/Dist/FactorShardings.h"
 #include "compiler/Location.h"
 #include "compiler/Providers.h"
 
