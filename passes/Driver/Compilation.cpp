@@ -18,9 +18,10 @@
 #include "passes/Driver/Verify.h"
 #include "passes/Driver/WriteAnnotations.h"
 #include "passes/Driver/WriteSpec.h"
-#include "passes/Lower/EvaluationEntry.h"
 #include "passes/Phases.h"
 #include "passes/Place/Place.h"
+#include "passes/Schedule/EvaluationEntry.h"
+#include "passes/Schedule/Schedule.h"
 #include "passes/Train/Ports.h"
 #include "runtime/plan/PlanCheck.h"
 #include "runtime/plan/PlanStructure.h"
@@ -288,6 +289,7 @@ Status Compilation::makePlan() {
   HPC_RETURN_IF_ERROR(made.status());
   lowered = std::move(*made);
   lowered->plan.training = trainingSettings(*module, request.options, *source ? (*source)->dropout : request.dropout);
+  HPC_RETURN_IF_ERROR(schedulePlan(lowered->plan, lowered->noted, request.checkRewrites ? checkUnplaced : RewriteCheck()));
   HPC_RETURN_IF_ERROR(withAlternatives(placeBuffers(lowered->plan, {request.options.memory})));
   const std::vector<std::string> unequal = imbalances(lowered->plan);
   if (request.evaluate)

@@ -24,12 +24,13 @@ struct CompileRequest {
   std::map<std::string, std::string> constants; ///< inputs bound at compile time: name -> file
   bool inference = false;        ///< nodes in training mode are compiled for inference
   std::optional<double> dropout; ///< the rate of all dropouts, in place of the model's own
-  bool evaluate = false;         ///< a training plan gets the entry `evaluate` (passes/Lower/EvaluationEntry.h)
+  bool evaluate = false;         ///< a training plan gets the entry `evaluate` (passes/Schedule/EvaluationEntry.h)
   bool noWeights = false;        ///< external data is not read
   bool followLinks = false;      ///< external data may be or lie behind links
   std::string compileTo;         ///< phase after which to stop; "" = the whole way
   bool verify = false;
   std::string verifyInputs; ///< .npz; "" = made up
+  bool checkRewrites = false; ///< the plan is checked between its rewrites (passes/Schedule), for tests
   bool keepsChoices = false; ///< Compilation::chosen and ::layout are filled in
   std::string planFolder = "."; ///< where the plan will lie: files of weights are named from there
 };
@@ -56,7 +57,7 @@ public:
   /// The model, its sidecar, the degrees, and what --verify compares with.
   Status load();
   Status runPhases();
-  /// Lowers, places and checks the plan. An error of kind Capacity says what would fit.
+  /// Lowers, schedules, places and checks the plan. An error of kind Capacity says what would fit.
   Status makePlan();
   /// What was compared and how close it was. Needs `request.verify` and makePlan.
   Expected<std::string> verify();

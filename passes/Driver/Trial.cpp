@@ -6,6 +6,7 @@
 #include "passes/Lower/Lower.h"
 #include "passes/Phases.h"
 #include "passes/Place/Place.h"
+#include "passes/Schedule/Schedule.h"
 #include "runtime/plan/Machine.h"
 
 #include "mlir/IR/Diagnostics.h"
@@ -48,6 +49,7 @@ static Expected<Trial> tryStaged(ModuleOp module, Options options) {
   Expected<Lowered> lowered = lowerToPlan(*copy, {});
   if (!lowered.ok())
     return lowered.status();
+  HPC_RETURN_IF_ERROR(schedulePlan(lowered->plan, lowered->noted));
   HPC_RETURN_IF_ERROR(placeBuffers(lowered->plan));
   plan::PlanFacts facts = plan::staticFacts(lowered->plan);
   ArrayRef<int64_t> kept = keptBytes(*copy);

@@ -162,7 +162,7 @@ struct Verifier {
   void dropWhatNoInstructionMakes() {
     parameters = nullptr;
     llvm::DenseSet<int64_t> made;
-    for (const LoweredValue &value : what.lowered.values)
+    for (const NotedValue &value : what.lowered.noted)
       made.insert(value.id);
     for (auto value = reference.values.begin(); value != reference.values.end();)
       value = made.contains(value->first) ? std::next(value) : reference.values.erase(value);

@@ -9,6 +9,7 @@
 #include "runtime/backend/host/HostBackend.h"
 #include "runtime/core/Session.h"
 #include "runtime/core/Slice.h"
+#include "runtime/plan/Packing.h"
 
 #include <cmath>
 #include <mutex>
@@ -18,7 +19,8 @@ namespace hpc {
 namespace {
 /// A value that is known at an instruction, and how to cut it.
 struct Checkpoint {
-  const LoweredValue *lowered;
+  plan::Ref place;
+  Value value; ///< of the compiled program
   plan::Slice slice;
   DType dtype; ///< of the buffer, which may be narrower than the serial value's
   std::vector<int64_t> box;
@@ -81,7 +83,7 @@ struct Comparison {
     else
       SliceCopy(checkpoint.slice, 8, place).gather(bytesOf(global.ints), bytesOf(wanted.ints));
     std::vector<bool> isHeld = heldElements(checkpoint.slice, place);
-    const std::byte *bytes = seen.buffer(checkpoint.lowered->place.buffer) + checkpoint.lowered->place.byteOffset;
+    const std::byte *bytes = seen.buffer(checkpoint.place.buffer) + checkpoint.place.byteOffset;
     Tensor is = tensorFromBytes(checkpoint.dtype, checkpoint.box, bytes);
     double worst = 0;
     for (int64_t i = 0; i < is.size(); ++i) {
@@ -93,7 +95,7 @@ struct Comparison {
       should = representable(wanted, i);
       if (!agree(found, should, checkpoint.bound)) {
         return Status::error(ErrorKind::Plan,
-                             "plan differs at ONNX node '" + nodeName(checkpoint.lowered->value.getLoc()) + "', rank " +
+                             "plan differs at ONNX node '" + nodeName(checkpoint.value.getLoc()) + "', rank " +
                                  std::to_string(seen.place.rank) + ", micro-batch " + std::to_string(seen.microBatch) +
                                  ", local index [" + indexText(checkpoint.box, i) +
                                  "]: " + differenceText(found, should, checkpoint.bound));
@@ -110,21 +112,51 @@ struct Comparison {
 };
 } // namespace
 
+/// Buffers that may hold another form of a weight while the plan runs.
+static llvm::DenseSet<int32_t> packedBuffers(const plan::Stage &stage) {
+  llvm::DenseSet<int32_t> packed;
+  for (const plan::Program &program : stage.programs)
+    for (const plan::Instruction &instruction : program.instructions)
+      if (const auto *gemm = std::get_if<plan::Gemm>(&instruction.action); gemm && plan::packable(*gemm).packed)
+        packed.insert(plan::packable(*gemm).place.buffer);
+  return packed;
+}
+
+/// By the id of an instruction of a program, its index. -1, which says that a value is there from the beginning, stands for
+/// the first one.
+static llvm::DenseMap<int64_t, int64_t> indicesOf(const plan::Program &program) {
+  llvm::DenseMap<int64_t, int64_t> indices;
+  for (auto [index, instruction] : llvm::enumerate(program.instructions))
+    indices[instruction.id] = int64_t(index);
+  indices[-1] = 0;
+  return indices;
+}
+
 static void addCheckpoints(Comparison &comparison, const Verification &what, const Reference &reference) {
   Tables tables(dist::meshOf(what.compiled));
-  for (const LoweredValue &lowered : what.lowered.values) {
-    auto expected = reference.values.find(lowered.id);
-    dist::ShardingAttr sharding = dist::shardingAttrOf(lowered.value);
+  std::vector<llvm::DenseSet<int32_t>> packed;
+  std::vector<std::vector<llvm::DenseMap<int64_t, int64_t>>> indices; // by stage and program
+  for (const plan::Stage &stage : comparison.plan.stages) {
+    packed.push_back(packedBuffers(stage));
+    std::vector<llvm::DenseMap<int64_t, int64_t>> &ofStage = indices.emplace_back();
+    for (const plan::Program &program : stage.programs)
+      ofStage.push_back(indicesOf(program));
+  }
+  for (auto [noted, value] : llvm::zip_equal(what.lowered.noted, what.lowered.values)) {
+    auto expected = reference.values.find(noted.id);
+    dist::ShardingAttr sharding = dist::shardingAttrOf(value);
     // A partial value is whole nowhere; it is compared once it is reduced.
-    if (expected == reference.values.end() || !sharding || !sharding.getValue().partial.empty())
+    if (expected == reference.values.end() || !sharding || !sharding.getValue().partial.empty() ||
+        packed[size_t(noted.stage)].contains(noted.place.buffer))
       continue;
     const Tensor &tensor = *expected->second;
     if (dist::globalShape(sharding.getValue()) != tensor.shape)
       continue;
-    double bound = reference.bounds.at(lowered.id);
-    auto type = cast<RankedTensorType>(lowered.value.getType());
-    comparison.checkpoints[{lowered.stage, lowered.program, lowered.instruction}].push_back(
-        {&lowered, tables.slice(sharding.getValue()), dtypeOf(type), type.getShape().vec(), expected->second, bound});
+    double bound = reference.bounds.at(noted.id);
+    auto type = cast<RankedTensorType>(value.getType());
+    int64_t index = indices[size_t(noted.stage)][size_t(noted.program)].at(noted.completedBy);
+    comparison.checkpoints[{noted.stage, noted.program, index}].push_back(
+        {noted.place, value, tables.slice(sharding.getValue()), dtypeOf(type), type.getShape().vec(), expected->second, bound});
   }
 }
 

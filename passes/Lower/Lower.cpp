@@ -7,10 +7,8 @@
 #include "compiler/ElementType.h"
 #include "compiler/Location.h"
 #include "compiler/ModuleAttributes.h"
-#include "passes/Lower/GradientBuckets.h"
-#include "passes/Lower/OverlapCollectives.h"
-#include "passes/Lower/PackedWeights.h"
 #include "passes/Lower/StageLowering.h"
+#include "runtime/plan/Access.h"
 #include "runtime/plan/ScheduleCheck.h"
 #include "runtime/plan/ScheduleKinds.h"
 
@@ -182,7 +180,35 @@ struct PlanLowering {
 
   void take(StageLowering &stage) {
     lowered.plan.stages.push_back(std::move(stage.stage));
+    numberInstructions(lowered.plan.stages.back(), stage.noted);
+    llvm::append_range(lowered.noted, stage.noted);
     llvm::append_range(lowered.values, stage.values);
+  }
+
+  /// Gives instructions their ids. A value was seen after some instruction of its program, by its index: it becomes that which
+  /// completes it.
+  void numberInstructions(plan::Stage &stage, std::vector<NotedValue> &noted) const {
+    llvm::DenseMap<int32_t, int32_t> receivedBy; // buffers by request
+    int32_t next = 0;
+    auto value = noted.begin();
+    for (size_t number = 0; number < stage.programs.size(); ++number) {
+      llvm::DenseMap<int32_t, int32_t> completed; // by buffer: the id of its last writer so far
+      for (auto [index, instruction] : llvm::enumerate(stage.programs[number].instructions)) {
+        instruction.id = next++;
+        for (const plan::BufferAccess &access : plan::accessesOf(lowered.plan, instruction))
+          if (access.write)
+            completed[access.ref.buffer] = instruction.id;
+        if (const auto *receive = std::get_if<plan::Recv>(&instruction.action))
+          receivedBy[receive->request] = receive->dst.buffer;
+        else if (const auto *wait = std::get_if<plan::Wait>(&instruction.action); wait && receivedBy.count(wait->request))
+          completed[receivedBy.lookup(wait->request)] = instruction.id;
+        for (; value != noted.end() && value->program == int64_t(number) && value->completedBy == int32_t(index); ++value) {
+          auto writer = completed.find(value->place.buffer);
+          value->completedBy = writer == completed.end() ? -1 : writer->second;
+        }
+      }
+    }
+    assert(value == noted.end() && "values are noted in the order of instructions");
   }
 
   /// A function without stages is one.
@@ -221,15 +247,6 @@ struct PlanLowering {
     lowerPorts();
     HPC_RETURN_IF_ERROR(lowerStages());
     nn::eachUnread(function->getParentOfType<ModuleOp>(), [&](nn::ParameterOp op) { weights.weight(op); });
-    for (size_t stage = 0; stage < lowered.plan.stages.size(); ++stage) {
-      markRequested(lowered.plan, lowered.plan.stages[stage]);
-      markPacked(lowered.plan, int64_t(stage), lowered.values);
-    }
-    if (!written.empty())
-      for (size_t stage = 0; stage < lowered.plan.stages.size(); ++stage)
-        bucketGradients(lowered.plan, int64_t(stage), lowered.values);
-    for (size_t stage = 0; stage < lowered.plan.stages.size(); ++stage)
-      overlapCollectives(lowered.plan, int64_t(stage), lowered.values);
     lowerCode();
     markDefaults();
     return Status::success();

@@ -1,10 +1,10 @@
 // From the IR after `kernels` to the plan's structs: every op becomes an instruction or an alias, every value a buffer.
-// Offsets are left open; `place` assigns them.
+// Instructions stand in the order of the ops, and offsets are left open; `schedule` and `place` follow.
 #pragma once
 
 #include "compiler/MLIR.h"
+#include "passes/NotedValue.h"
 #include "runtime/base/Status.h"
-#include "runtime/plan/Plan.h"
 
 namespace hpc {
 
@@ -13,17 +13,10 @@ struct LowerOptions {
   std::string planFolder = "."; ///< weight files below it are named relative to it, all others absolutely
 };
 
-/// Where a value of the program lies once an instruction is done: for --verify.
-struct LoweredValue {
-  int64_t id = 0; ///< hpc.id of the op that makes it
-  int64_t stage = 0, program = 0, instruction = 0;
-  plan::Ref place;
-  Value value; ///< of the module that was lowered; its type says dtype, box and sharding
-};
-
 struct Lowered {
   plan::Plan plan;
-  std::vector<LoweredValue> values; ///< by stage, then instruction
+  std::vector<NotedValue> noted; ///< by stage, then program, then the instruction after which each was seen
+  std::vector<Value> values;     ///< of the module that was lowered, for each of `noted`: the type says dtype, box and sharding
 };
 
 /// Lowers @main. Errors are what a plan cannot hold.

@@ -111,8 +111,10 @@ plan::Part StageLowering::partOfProgram() const {
 
 void StageLowering::note(Operation *op) {
   auto add = [&](int64_t id, Value value, Value typed) {
-    if (id >= 0)
-      values.push_back({id, index, 0, int64_t(compute.instructions.size()) - 1, place(value), typed});
+    if (id < 0)
+      return;
+    noted.push_back({id, index, 0, int32_t(compute.instructions.size()) - 1, place(value)});
+    values.push_back(typed);
   };
   if (compute.instructions.empty())
     return;
@@ -551,7 +553,7 @@ Status StageLowering::addProgram(plan::StageProgram program, Block &body, ArrayR
     compute = std::move(stage.programs.back()); // the next round
     stage.programs.pop_back();
   }
-  size_t firstValue = values.size();
+  size_t firstValue = noted.size();
   // 1. What comes in.
   HPC_RETURN_IF_ERROR(findReaders(outputs));
   postReceives(inputs);
@@ -572,8 +574,8 @@ Status StageLowering::addProgram(plan::StageProgram program, Block &body, ArrayR
   HPC_RETURN_IF_ERROR(writeStates(outputs));
   if (!receive.instructions.empty())
     stage.programs.push_back(std::move(receive));
-  for (size_t i = firstValue; i < values.size(); ++i)
-    values[i].program = int64_t(stage.programs.size());
+  for (size_t i = firstValue; i < noted.size(); ++i)
+    noted[i].program = int64_t(stage.programs.size());
   stage.programs.push_back(std::move(compute));
   if (!drain.instructions.empty())
     stage.programs.push_back(std::move(drain));

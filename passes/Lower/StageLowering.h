@@ -44,7 +44,7 @@ public:
       : tables(tables), weights(weights), written(written), index(index), schedule(std::move(schedule)) {}
 
   /// Lowers `body` (its terminator is not looked at); what it reads of other programs has been lowered before. Adds to
-  /// `stage` and `values`. An update may come in rounds, which are one program and the last of the stage; `isLast` says
+  /// `stage`, `noted` and `values`. An update may come in rounds, which are one program and the last of the stage; `isLast` says
   /// that no round follows.
   Status addProgram(plan::StageProgram program, Block &body, ArrayRef<ProgramInput> inputs,
                     ArrayRef<ProgramOutput> outputs, bool isLast);
@@ -52,7 +52,8 @@ public:
   Status bindSchedule();
 
   plan::Stage stage;
-  std::vector<LoweredValue> values;
+  std::vector<NotedValue> noted; ///< `completedBy` is an index into the program: the instruction after which the value was seen
+  std::vector<Value> values;     ///< of `noted`
 
 private:
   Status lower(Operation *op);
@@ -125,9 +126,6 @@ private:
   std::set<std::string> writtenEarly; ///< parameters and states
   llvm::DenseMap<Value, std::vector<plan::StageProgram>> readers; ///< outside of it, by value; aliases resolved
 };
-
-/// Marks as on request what serves outputs on request alone (LowerRequested.cpp). The plan has all its stages.
-void markRequested(const plan::Plan &plan, plan::Stage &stage);
 
 /// The DType of a tensor's elements; booleans take a byte.
 DType elementDType(Value value);

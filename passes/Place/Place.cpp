@@ -3,7 +3,7 @@
 
 #include "passes/Place/Temporaries.h"
 #include "runtime/base/CountText.h"
-#include "runtime/plan/PlanFacts.h"
+#include "runtime/plan/PlanCheck.h"
 
 #include <algorithm>
 
@@ -73,6 +73,11 @@ Status placeBuffers(plan::Plan &plan, const PlaceOptions &options) {
   for (size_t index = 0; index < plan.stages.size(); ++index)
     HPC_RETURN_IF_ERROR(checkCapacity(plan.stages[index], facts.memory[index], index, options.memory));
   return Status::success();
+}
+
+Status checkUnplaced(plan::Plan plan) {
+  HPC_RETURN_IF_ERROR(placeBuffers(plan));
+  return plan::checkPlan(plan);
 }
 
 } // namespace hpc

@@ -16,4 +16,7 @@ struct PlaceOptions {
 /// read before it is written), Capacity.
 Status placeBuffers(plan::Plan &plan, const PlaceOptions &options = {});
 
+/// Places a copy of the plan and runs the plan's check on it: for plans that are still rewritten.
+Status checkUnplaced(plan::Plan plan);
+
 } // namespace hpc

@@ -125,6 +125,29 @@ std::vector<BufferAccess> accessesOf(const Plan &plan, const Instruction &instru
   return std::move(lister.list);
 }
 
+namespace {
+struct PlaceLister {
+  using Places = std::vector<Ref *>;
+  Places operator()(Gemm &gemm) const { return {&gemm.a.place, &gemm.b.place, &gemm.c.place}; }
+  Places operator()(Kernel &kernel) const {
+    Places places;
+    for (KernelArg &arg : kernel.args)
+      places.push_back(&arg.place);
+    return places;
+  }
+  Places operator()(Copy &copy) const { return {&copy.src, &copy.dst}; }
+  Places operator()(Accumulate &sum) const { return {&sum.src, &sum.dst}; }
+  Places operator()(Collective &collective) const { return {&collective.src, &collective.dst}; }
+  Places operator()(Send &send) const { return {&send.src}; }
+  Places operator()(Recv &recv) const { return {&recv.dst}; }
+  Places operator()(Wait &) const { return {}; }
+  Places operator()(LoadInput &load) const { return {&load.dst}; }
+  Places operator()(StoreOutput &store) const { return {&store.src}; }
+};
+} // namespace
+
+std::vector<Ref *> placesOf(Action &action) { return std::visit(PlaceLister(), action); }
+
 int32_t postedRequest(const Action &action) {
   if (const auto *send = std::get_if<Send>(&action))
     return send->request;

@@ -25,6 +25,9 @@ constexpr int32_t operandB = 1; ///< BufferAccess::operand of a product's B
 /// Reads come before writes. Needs a plan that passed checkStructure, or, for one instruction, whose extents are >= 0.
 std::vector<BufferAccess> accessesOf(const Plan &plan, const Instruction &instruction);
 
+/// All places that an action names, by BufferAccess::operand.
+std::vector<Ref *> placesOf(Action &action);
+
 /// The request that an instruction posts, or -1.
 int32_t postedRequest(const Action &action);
 

@@ -328,6 +328,7 @@ struct Instruction {
   /// stays on the rank: Gemm, Kernel, Copy, and the StoreOutput of such an output.
   bool onRequest = false;
   Part part = Part::Forward;
+  int32_t id = -1; ///< while a plan is made: one of its own in the stage, kept where rewrites move it. No file has it
 };
 
 enum class ProgramKind : uint8_t {

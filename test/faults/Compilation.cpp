@@ -6,6 +6,7 @@
 #include "passes/Driver/Verify.h"
 #include "passes/Phases.h"
 #include "passes/Place/Place.h"
+#include "passes/Schedule/Schedule.h"
 #include "runtime/plan/PlanCheck.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -112,8 +113,10 @@ Expected<Lowered> Compilation::lower(ModuleOp broken) {
   LowerOptions options;
   options.modelName = "broken";
   Expected<Lowered> lowered = lowerToPlan(broken, options);
-  if (lowered.ok())
-    HPC_RETURN_IF_ERROR(placeBuffers(lowered->plan));
+  if (!lowered.ok())
+    return lowered;
+  HPC_RETURN_IF_ERROR(schedulePlan(lowered->plan, lowered->noted));
+  HPC_RETURN_IF_ERROR(placeBuffers(lowered->plan));
   return lowered;
 }
 

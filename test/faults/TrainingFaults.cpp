@@ -4,7 +4,7 @@
 #include "test/faults/ProgramFault.h"
 
 #include "compiler/Dialect/NN/Ports.h"
-#include "passes/Lower/EvaluationEntry.h"
+#include "passes/Schedule/EvaluationEntry.h"
 
 using namespace hpc;
 using namespace hpc::test;

@@ -7,6 +7,7 @@
 #include "passes/Lower/Lower.h"
 #include "passes/Phases.h"
 #include "passes/Place/Place.h"
+#include "passes/Schedule/Schedule.h"
 #include "runtime/plan/PlanCheck.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -45,7 +46,10 @@ static bool runCompile(std::string_view bytes) {
     return holds(Status::error(firstError.value_or(ErrorKind::Internal), "a phase failed without an error"));
   }
   Expected<Lowered> lowered = lowerToPlan(**module, {"fuzz", file.folder});
-  if (!holds(lowered.status()) || !holds(placeBuffers(lowered->plan)))
+  if (!holds(lowered.status()))
+    return false;
+  holds(schedulePlan(lowered->plan, lowered->noted));
+  if (!holds(placeBuffers(lowered->plan)))
     return false;
   if (Status checked = plan::checkPlan(lowered->plan); !checked.ok())
     holds(Status::error(ErrorKind::Internal, "the compiler made a plan that its check refuses: " + checked.text()));

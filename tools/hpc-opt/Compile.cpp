@@ -20,6 +20,7 @@
 #include "mlir/Support/Timing.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <cstdlib>
 #include <filesystem>
 #include <set>
 
@@ -178,6 +179,7 @@ int compileMain(int argc, char **argv, DialectRegistry &registry) {
     }
     request.keepsChoices = !line->writeSpec.empty() || !line->writeAnnotations.empty();
     request.planFolder = folderOf(line->output);
+    request.checkRewrites = std::getenv("HPC_CHECK_REWRITES") != nullptr; // for tests
     Compilation compilation(std::move(request), context, diagnostics);
     status = Command{*line, compilation}.run();
   }

@@ -3,6 +3,7 @@
 #include "passes/Lower/Lower.h"
 #include "passes/Phases.h"
 #include "passes/Place/Place.h"
+#include "passes/Schedule/Schedule.h"
 #include "runtime/backend/host/HostBackend.h"
 #include "runtime/core/Session.h"
 #include "runtime/plan/PlanCheck.h"
@@ -76,6 +77,7 @@ Expected<plan::Plan> compile(const char *text) {
   Expected<Lowered> lowered = lowerToPlan(*module, {"step", "."});
   if (!lowered.ok())
     return lowered.status();
+  HPC_RETURN_IF_ERROR(schedulePlan(lowered->plan, lowered->noted, checkUnplaced));
   HPC_RETURN_IF_ERROR(placeBuffers(lowered->plan));
   HPC_RETURN_IF_ERROR(plan::checkPlan(lowered->plan));
   return std::move(lowered->plan);

@@ -2,6 +2,7 @@
 // one does. Session buffers keep what a step wrote, accumulators add up micro-batches; memory starts poisoned.
 #include "passes/Lower/Lower.h"
 #include "passes/Place/Place.h"
+#include "passes/Schedule/Schedule.h"
 #include "runtime/backend/host/HostBackend.h"
 #include "runtime/core/Session.h"
 #include "runtime/plan/PlanCheck.h"
@@ -35,6 +36,7 @@ struct StepsThroughPlan : ExecProgramTest {
     Expected<Lowered> lowered = lowerToPlan(module, {});
     if (!lowered.ok())
       return lowered.status();
+    HPC_RETURN_IF_ERROR(schedulePlan(lowered->plan, lowered->noted, checkUnplaced));
     HPC_RETURN_IF_ERROR(placeBuffers(lowered->plan));
     HPC_RETURN_IF_ERROR(plan::checkPlan(lowered->plan));
     return std::move(lowered->plan);

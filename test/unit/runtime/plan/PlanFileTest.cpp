@@ -4,13 +4,16 @@
 #include "runtime/plan/PlanFootprint.h"
 
 #include "SamplePlan.h"
+#include "runtime/plan/Access.h"
 #include "runtime/plan/PlanCheck.h"
+#include "runtime/plan/PlanNames.h"
 #include "runtime/plan/PlanPrinter.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <set>
 #include <unistd.h>
 
 using namespace hpc;
@@ -82,6 +85,27 @@ Plan fullPlan() {
 std::string errorOf(const std::string &bytes) {
   Expected<Plan> plan = parsePlan(bytes, "some.plan");
   return plan.ok() ? "ok" : plan.status().text();
+}
+
+// Rewrites change places by one list and learn what is touched from another.
+TEST(Access, PlacesStandByTheNumbersOfOperands) {
+  Plan plan = fullPlan();
+  std::set<size_t> kinds;
+  for (Stage &stage : plan.stages)
+    for (Program &program : stage.programs)
+      for (Instruction &instruction : program.instructions) {
+        kinds.insert(instruction.action.index());
+        std::vector<Ref *> places = placesOf(instruction.action);
+        std::set<size_t> touched;
+        for (const BufferAccess &access : accessesOf(plan, instruction)) {
+          ASSERT_LT(size_t(access.operand), places.size());
+          EXPECT_EQ(access.ref.buffer, places[size_t(access.operand)]->buffer);
+          EXPECT_EQ(access.ref.byteOffset, places[size_t(access.operand)]->byteOffset);
+          touched.insert(size_t(access.operand));
+        }
+        EXPECT_EQ(touched.size(), places.size()) << actionName(instruction.action);
+      }
+  EXPECT_EQ(kinds.size(), std::variant_size_v<Action>);
 }
 
 TEST(PlanFile, RoundTripKeepsEveryField) {

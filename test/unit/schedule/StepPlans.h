@@ -1,7 +1,7 @@
 // Plans of one stage made by hand, and what they compute: for what moves instructions of a plan.
 #pragma once
 
-#include "passes/Lower/Lower.h"
+#include "passes/NotedValue.h"
 
 #include <map>
 #include <string>
@@ -13,8 +13,9 @@ namespace hpc::test {
 /// all elements are f32.
 struct StepPlan {
   plan::Plan plan;
-  std::vector<LoweredValue> values;
+  std::vector<NotedValue> values;
   int kernels = 0;
+  int32_t ids = 0;
 
   StepPlan(int64_t microBatches, std::vector<plan::ProgramKind> kinds);
   plan::Stage &stage() { return plan.stages[0]; }
@@ -30,6 +31,10 @@ struct StepPlan {
   int32_t allReduce(size_t program, int32_t source, std::vector<std::string> axes = {"dp"},
                     ReduceKind kind = ReduceKind::Sum);
   void store(size_t program, int32_t source);
+  /// Notes what lies in a buffer after the last instruction so far, as lower does.
+  void note(int64_t id, size_t program, int32_t source);
+  /// The index of the instruction that completes a value; -1: none does.
+  int64_t indexOf(const NotedValue &value) const;
 };
 
 /// Runs a plan on values that are hashes of what made them. A posted collective acts when it is waited for; until then

@@ -1,13 +1,12 @@
 // All readers of a buffer, over all programs of the stage: a device that rearranges it does so for all of them.
-#include "passes/Lower/PackedWeights.h"
+#include "passes/Schedule/Rewrites.h"
 
-#include "compiler/MLIR.h"
 #include "runtime/plan/Access.h"
 #include "runtime/plan/Packing.h"
 
 namespace hpc {
 
-void markPacked(plan::Plan &plan, int64_t stageIndex, std::vector<LoweredValue> &values) {
+void markPacked(plan::Plan &plan, int64_t stageIndex, std::vector<NotedValue> &) {
   plan::Stage &stage = plan.stages[size_t(stageIndex)];
   std::vector<char> mayPack(stage.buffers.size(), 0);
   for (const plan::Binding &binding : stage.bindings)
@@ -26,9 +25,6 @@ void markPacked(plan::Plan &plan, int64_t stageIndex, std::vector<LoweredValue> 
         mayPack[buffer] = isWhole && plan::packsAlike(*first[buffer], *gemm);
       }
     }
-  llvm::erase_if(values, [&](const LoweredValue &value) {
-    return value.stage == stageIndex && first[size_t(value.place.buffer)] && mayPack[size_t(value.place.buffer)];
-  });
   for (plan::Program &program : stage.programs)
     for (plan::Instruction &instruction : program.instructions)
       if (auto *gemm = std::get_if<plan::Gemm>(&instruction.action))

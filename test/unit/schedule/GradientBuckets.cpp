@@ -1,8 +1,8 @@
 // Buckets of gradients on plans made by hand: where they are posted and waited for, what may join; and on random steps,
 // that every instruction still reads what it read before, by an evaluation in which a value is the history that made it.
-#include "passes/Lower/GradientBuckets.h"
 #include "passes/Place/Place.h"
-#include "test/unit/passes/StepPlans.h"
+#include "passes/Schedule/Rewrites.h"
+#include "test/unit/schedule/StepPlans.h"
 
 #include <gtest/gtest.h>
 #include <random>
@@ -123,21 +123,23 @@ TEST(GradientBuckets, OutputsOnRequestFollow) {
   int32_t wholeB = step.allReduce(0, b);
   step.store(0, wholeB);
   step.kernel(0, {wholeA, wholeB}, {step.buffer(Lifetime::Program, 1)}, Part::Update);
-  step.values = {{7, 0, 0, 1, {b, 0}, {}}, {8, 0, 0, 2, {wholeA, 0}, {}}, {9, 0, 0, 6, {wholeB, 0}, {}}};
+  step.note(7, 0, b);
+  step.note(8, 0, wholeA);
+  step.note(9, 0, wholeB);
   bucketGradients(step.plan, 0, step.values);
   EXPECT_EQ(text(step.of(0)), "k0 k1 post(96) k3 wait k2 store store k4");
   // What --verify compares is found where it is: a term before it is posted, the sums behind the wait.
-  EXPECT_EQ(step.values[0].instruction, 1);
+  EXPECT_EQ(step.indexOf(step.values[0]), 1);
   EXPECT_EQ(step.values[0].place.byteOffset, 64);
-  EXPECT_EQ(step.values[1].instruction, 4);
+  EXPECT_EQ(step.indexOf(step.values[1]), 4);
   EXPECT_EQ(step.values[1].place.byteOffset, 0);
-  EXPECT_EQ(step.values[2].instruction, 4);
+  EXPECT_EQ(step.indexOf(step.values[2]), 4);
   EXPECT_EQ(step.values[2].place.byteOffset, 64);
   EXPECT_TRUE(placeBuffers(step.plan).ok());
 }
 
-// A view costs no instruction: it is noted at the one before it, whatever that is. Compared where that has gone, it
-// would be what other values have left in its memory; compared where it was, a view of a sum would be this rank's term.
+// A view costs no instruction: it is known with what it shows. Of a sum that is after the wait; before it would be this
+// rank's term.
 TEST(GradientBuckets, ViewsStayWithWhatTheyShow) {
   StepPlan step(1, {ProgramKind::Forward});
   int32_t a = step.buffer(Lifetime::Program, 8), b = step.buffer(Lifetime::Program, 8),
@@ -148,14 +150,14 @@ TEST(GradientBuckets, ViewsStayWithWhatTheyShow) {
   step.store(0, wholeA);
   step.kernel(0, {}, {step.buffer(Lifetime::Program, 1)}, Part::Update);
   step.kernel(0, {wholeA, wholeB}, {step.buffer(Lifetime::Program, 1)}, Part::Update);
-  step.values = {
-      {6, 0, 0, 3, {x, 0}, {}}, {7, 0, 0, 4, {x, 0}, {}}, {8, 0, 0, 3, {wholeA, 0}, {}}, {9, 0, 0, 5, {wholeB, 0}, {}}};
+  for (auto [id, buffer] : {std::pair(6, x), {7, a}, {8, wholeA}, {9, wholeB}})
+    step.note(id, 0, buffer);
   bucketGradients(step.plan, 0, step.values);
   EXPECT_EQ(text(step.of(0)), "k0 k1 post(96) k2 wait store k3");
   std::map<int64_t, int64_t> instructions;
-  for (const LoweredValue &value : step.values)
-    instructions[value.id] = value.instruction;
-  EXPECT_EQ(instructions, (std::map<int64_t, int64_t>{{6, 1}, {7, 1}, {8, 4}, {9, 4}}));
+  for (const NotedValue &value : step.values)
+    instructions[value.id] = step.indexOf(value);
+  EXPECT_EQ(instructions, (std::map<int64_t, int64_t>{{6, 0}, {7, 1}, {8, 4}, {9, 4}}));
 }
 
 // Each condition alone keeps the sum where it is: the two gradients that else go as one, changed in one thing.
@@ -355,12 +357,10 @@ StepPlan randomStep(std::mt19937 &random) {
   std::vector<int32_t> wholes;
   for (const Sum &sum : sums) {
     wholes.push_back(step.allReduce(update, sum.source, sum.axes, below(5) ? ReduceKind::Sum : ReduceKind::Max));
-    step.values.push_back({int64_t(wholes.size()), 0, int64_t(update), int64_t(step.of(update).size()) - 1,
-                           {wholes.back(), 0}, {}});
+    step.note(int64_t(wholes.size()), update, wholes.back());
     if (below(6) == 0) { // a sum of sums
       wholes.back() = step.allReduce(update, wholes.back(), {"tp"});
-      step.values.push_back({int64_t(wholes.size()), 0, int64_t(update), int64_t(step.of(update).size()) - 1,
-                             {wholes.back(), 0}, {}});
+      step.note(int64_t(wholes.size()), update, wholes.back());
     }
     if (below(2)) {
       int32_t scaled = step.buffer(Lifetime::Program, 8);
@@ -406,8 +406,8 @@ TEST(GradientBuckets, RandomStepsComputeTheSame) {
           early += p + 1 < step.stage().programs.size();
           EXPECT_TRUE(!isBucket || collective->count * 4 <= limit);
         }
-    for (const LoweredValue &value : step.values) { // known where it has been waited for, or summed at once
-      const Instruction &one = step.of(size_t(value.program))[size_t(value.instruction)];
+    for (const NotedValue &value : step.values) { // known where it has been waited for, or summed at once
+      const Instruction &one = step.of(size_t(value.program))[size_t(step.indexOf(value))];
       EXPECT_TRUE(std::holds_alternative<Wait>(one.action) || std::holds_alternative<Collective>(one.action));
     }
     if (testing::Test::HasFailure())

@@ -1,13 +1,17 @@
 // Works on the plan, where what reads and writes a buffer is one list. Each all-reduce that may move is found with the
 // places between which it may stand; those places decide which go together.
-#include "passes/Lower/GradientBuckets.h"
+#include "passes/Schedule/Rewrites.h"
 
-#include "passes/Lower/MovedInstructions.h"
 #include "runtime/base/CountText.h"
 #include "runtime/base/IntegerMath.h"
+#include "runtime/plan/Access.h"
 #include "runtime/plan/Schedule.h"
 
+#include <algorithm>
 #include <map>
+#include <optional>
+#include <set>
+#include <tuple>
 
 namespace hpc {
 
@@ -48,7 +52,7 @@ struct Use {
 
 class Buckets {
 public:
-  Buckets(plan::Plan &plan, Stage &stage, int64_t index, std::vector<LoweredValue> &values, int64_t limit)
+  Buckets(plan::Plan &plan, Stage &stage, int64_t index, std::vector<NotedValue> &values, int64_t limit)
       : plan(plan), stage(stage), index(index), values(values), limit(limit) {}
 
   void run() {
@@ -57,7 +61,7 @@ public:
     listUses();
     std::vector<Term> terms = findTerms();
     std::vector<Bucket> buckets = join(terms);
-    llvm::erase_if(buckets, [&](const Bucket &bucket) { return !gains(bucket); });
+    buckets.erase(std::remove_if(buckets.begin(), buckets.end(), [&](const Bucket &bucket) { return !gains(bucket); }), buckets.end());
     if (buckets.empty())
       return;
     giveFollowers(buckets);
@@ -91,7 +95,7 @@ private:
   plan::Plan &plan;
   Stage &stage;
   const int64_t index;
-  std::vector<LoweredValue> &values;
+  std::vector<NotedValue> &values;
   const int64_t limit;
 
   size_t update = 0;                                    ///< the program
@@ -102,11 +106,11 @@ private:
   struct Inserted {
     Instruction instruction;
     std::vector<size_t> followers; ///< of the same program, which come behind it
-    std::vector<size_t> ends;      ///< all-reduces whose values are there behind it
   };
   std::map<std::pair<size_t, size_t>, std::vector<Inserted>> insertions; ///< by program and the instruction that follows
   std::set<size_t> moved;                                                ///< instructions of the update
   std::map<int32_t, plan::Ref> places;                                   ///< of buffers that are part of another now
+  std::map<int32_t, int32_t> joinedIds; ///< by the id of an all-reduce, that of the wait that completes it now
 };
 
 /// The program that computes once a step; of a step without micro-batches it may be the only one.
@@ -126,7 +130,7 @@ void Buckets::listUses() {
     accessesAt.emplace_back();
     for (size_t i = 0; i < stage.programs[p].instructions.size(); ++i) {
       std::vector<BufferAccess> list = plan::accessesOf(plan, stage.programs[p].instructions[i]);
-      llvm::erase_if(list, [](const BufferAccess &access) { return access.bytes == 0; });
+      list.erase(std::remove_if(list.begin(), list.end(), [](const BufferAccess &access) { return access.bytes == 0; }), list.end());
       for (const BufferAccess &access : list) {
         std::vector<Use> &uses = usesOf[size_t(access.ref.buffer)];
         if (uses.empty() || uses.back().program != p || uses.back().instruction != i)
@@ -143,7 +147,7 @@ std::vector<Term> Buckets::findTerms() const {
   for (size_t i = 0; i < stage.programs[update].instructions.size(); ++i)
     if (std::optional<Term> term = termOf(i))
       terms.push_back(std::move(*term));
-  llvm::sort(terms, [&](const Term &a, const Term &b) {
+  std::sort(terms.begin(), terms.end(), [&](const Term &a, const Term &b) {
     auto key = [&](const Term &term) {
       return std::tuple(term.post.program == update, term.post.program, term.post.instruction, term.instruction);
     };
@@ -158,14 +162,12 @@ std::optional<Position> Buckets::writtenBy(const std::vector<Use> &writers) cons
   if (writers.empty())
     return std::nullopt;
   Position last{writers.back().program, writers.back().instruction + 1};
-  bool isOne = llvm::all_of(writers, [&](const Use &use) { return use.program == last.program; });
+  bool isOne = std::all_of(writers.begin(), writers.end(), [&](const Use &use) { return use.program == last.program; });
   if (last.program == update)
     return isOne ? last : std::optional<Position>(); // an update writes what others have added up
-  for (const plan::ScheduleStep &step : llvm::reverse(stage.schedule))
-    if (size_t(step.program) == last.program) {
-      isOne &= step.microBatch == plan.microBatches - 1;
-      break;
-    }
+  auto lastRun = std::find_if(stage.schedule.rbegin(), stage.schedule.rend(),
+                              [&](const plan::ScheduleStep &step) { return size_t(step.program) == last.program; });
+  isOne &= lastRun == stage.schedule.rend() || lastRun->microBatch == plan.microBatches - 1;
   return isOne ? last : Position{update, 0};
 }
 
@@ -229,7 +231,7 @@ void Buckets::findDeadline(Term &term) const {
       }
       followers.insert(use.instruction);
       for (const BufferAccess &access : accesses(update, use.instruction))
-        if (access.write && !llvm::is_contained(sums, access.ref.buffer))
+        if (access.write && std::find(sums.begin(), sums.end(), access.ref.buffer) == sums.end())
           sums.push_back(access.ref.buffer);
     }
   for (size_t follower : followers)
@@ -298,7 +300,7 @@ std::string distinct(const std::vector<const plan::Reason *> &reasons, std::stri
   std::string text;
   for (const plan::Reason *reason : reasons) {
     const std::string &one = reason->*field;
-    if (one.empty() || llvm::is_contained(seen, one))
+    if (one.empty() || std::find(seen.begin(), seen.end(), one) != seen.end())
       continue;
     seen.push_back(one);
     text += (text.empty() ? "" : "; ") + one;
@@ -327,7 +329,8 @@ void Buckets::add(const Bucket &bucket) {
     buffer = int32_t(stage.buffers.size());
     stage.buffers.push_back(std::move(whole));
   }
-  Inserted wait{{plan::Wait{int32_t(stage.requests.size())}, first.node}, bucket.followers, {}};
+  Inserted wait{{plan::Wait{int32_t(stage.requests.size())}, first.node}, bucket.followers};
+  wait.instruction.id = first.id;
   int64_t end = 0;
   for (const Term *term : bucket.terms) {
     plan::Ref place{buffer, roundUp(end, termAlignment)};
@@ -338,7 +341,7 @@ void Buckets::add(const Bucket &bucket) {
       places[term->target] = place;
     reasons.push_back(&collectiveOf(*term).reason);
     moved.insert(term->instruction);
-    wait.ends.push_back(term->instruction);
+    joinedIds[stage.programs[update].instructions[term->instruction].id] = first.id;
   }
   joined.count = bucket.bytes / byteSize(joined.dtype);
   stage.buffers[size_t(buffer)].bytes = bucket.bytes;
@@ -349,7 +352,7 @@ void Buckets::add(const Bucket &bucket) {
   joined.reason = joinedReason(reasons);
   stage.requests.push_back(1);
 
-  Inserted post{{std::move(joined), first.node}, {}, {}};
+  Inserted post{{std::move(joined), first.node}, {}};
   post.instruction.part = wait.instruction.part = first.part;
   const Position &at = bucket.post();
   if (at.program != update && plan.microBatches > 1) {
@@ -361,60 +364,25 @@ void Buckets::add(const Bucket &bucket) {
   insertions[{update, bucket.deadline}].push_back(std::move(wait));
 }
 
-/// Builds the programs anew, and says of values where they are known now.
+/// Builds the programs anew.
 void Buckets::rewrite() {
-  std::vector<MovedInstructions> moves(stage.programs.size());
-  moves[update].moved = moved;
   for (size_t p = 0; p < stage.programs.size(); ++p) {
-    std::vector<Instruction> old = std::move(stage.programs[p].instructions), fresh;
-    moves[p].accesses = std::move(accessesAt[p]);
-    moves[p].now.resize(old.size());
-    auto keep = [&](size_t i) {
-      moves[p].now[i] = int64_t(fresh.size());
-      fresh.push_back(std::move(old[i]));
-    };
+    std::vector<Instruction> old = std::move(stage.programs[p].instructions), &fresh = stage.programs[p].instructions;
+    fresh.clear();
     for (size_t i = 0; i <= old.size(); ++i) {
       if (auto found = insertions.find({p, i}); found != insertions.end())
         for (Inserted &inserted : found->second) {
-          for (size_t ended : inserted.ends)
-            moves[update].now[ended] = int64_t(fresh.size());
           fresh.push_back(std::move(inserted.instruction));
           for (size_t follower : inserted.followers)
-            keep(follower);
+            fresh.push_back(std::move(old[follower]));
         }
-      if (i < old.size() && !moves[p].moved.count(i))
-        keep(i);
+      if (i < old.size() && !(p == update && moved.count(i)))
+        fresh.push_back(std::move(old[i]));
     }
-    stage.programs[p].instructions = std::move(fresh);
   }
-  for (LoweredValue &value : values)
-    if (value.stage == index)
-      value.instruction = moves[size_t(value.program)].placeOf(value);
-  sortByPlace(values);
-}
-
-/// Calls change(ref) for each place that an instruction names.
-template <typename F> void eachPlace(plan::Action &action, F change) {
-  struct Visitor {
-    F change;
-    void operator()(plan::Gemm &gemm) const {
-      for (plan::Operand *operand : {&gemm.a, &gemm.b, &gemm.c})
-        change(operand->place);
-    }
-    void operator()(plan::Kernel &kernel) const {
-      for (plan::KernelArg &arg : kernel.args)
-        change(arg.place);
-    }
-    void operator()(plan::Copy &copy) const { change(copy.src), change(copy.dst); }
-    void operator()(plan::Accumulate &sum) const { change(sum.src), change(sum.dst); }
-    void operator()(Collective &collective) const { change(collective.src), change(collective.dst); }
-    void operator()(plan::Send &send) const { change(send.src); }
-    void operator()(plan::Recv &recv) const { change(recv.dst); }
-    void operator()(plan::Wait &) const {}
-    void operator()(plan::LoadInput &load) const { change(load.dst); }
-    void operator()(plan::StoreOutput &store) const { change(store.src); }
-  };
-  std::visit(Visitor{change}, action);
+  for (NotedValue &value : values)
+    if (auto joined = joinedIds.find(value.completedBy); value.stage == index && joined != joinedIds.end())
+      value.completedBy = joined->second;
 }
 
 /// Terms lie in their buckets, and their own buffers are no more.
@@ -434,17 +402,18 @@ void Buckets::renumberBuffers() {
   };
   for (Program &program : stage.programs)
     for (Instruction &instruction : program.instructions)
-      eachPlace(instruction.action, change);
+      for (plan::Ref *place : plan::placesOf(instruction.action))
+        change(*place);
   for (plan::Binding &binding : stage.bindings)
     binding.buffer = numbers[size_t(binding.buffer)];
-  for (LoweredValue &value : values)
+  for (NotedValue &value : values)
     if (value.stage == index)
       change(value.place);
 }
 
 } // namespace
 
-void bucketGradients(plan::Plan &plan, int64_t stage, std::vector<LoweredValue> &values, int64_t limit) {
+void bucketGradients(plan::Plan &plan, int64_t stage, std::vector<NotedValue> &values, int64_t limit) {
   Buckets(plan, plan.stages[size_t(stage)], stage, values, limit).run();
 }
 

@@ -1,6 +1,9 @@
 // Finds instructions that only outputs on request need. Only temporaries count: a longer-lived buffer may be read anywhere.
-#include "passes/Lower/StageLowering.h"
+#include "passes/Schedule/Rewrites.h"
 #include "runtime/plan/Access.h"
+
+#include <algorithm>
+#include <set>
 
 namespace hpc {
 
@@ -12,23 +15,24 @@ static bool canSkip(const plan::Action &action) {
          std::holds_alternative<plan::Copy>(action);
 }
 
-void markRequested(const plan::Plan &plan, plan::Stage &stage) {
+void markRequested(plan::Plan &plan, int64_t stageIndex, std::vector<NotedValue> &) {
+  plan::Stage &stage = plan.stages[size_t(stageIndex)];
   for (Program &program : stage.programs) {
-    if (llvm::none_of(program.instructions, [](const Instruction &instruction) { return instruction.onRequest; }))
+    std::vector<Instruction> &instructions = program.instructions;
+    if (std::none_of(instructions.begin(), instructions.end(), [](const Instruction &each) { return each.onRequest; }))
       continue;
     // From the end: an instruction serves requests alone where all that it writes is read by such instructions only.
-    llvm::DenseSet<int32_t> needed;
-    for (Instruction &instruction : llvm::reverse(program.instructions)) {
-      std::vector<plan::BufferAccess> accesses = accessesOf(plan, instruction);
+    std::set<int32_t> needed;
+    for (auto instruction = instructions.rbegin(); instruction != instructions.rend(); ++instruction) {
+      const std::vector<plan::BufferAccess> accesses = accessesOf(plan, *instruction);
       bool writes = false, serves = false;
       for (const plan::BufferAccess &access : accesses)
         if (access.write) {
           writes = true;
-          serves |= stage.buffers[size_t(access.ref.buffer)].lifetime != Lifetime::Program ||
-                    needed.contains(access.ref.buffer);
+          serves |= stage.buffers[size_t(access.ref.buffer)].lifetime != Lifetime::Program || needed.count(access.ref.buffer);
         }
-      instruction.onRequest |= canSkip(instruction.action) && writes && !serves;
-      if (!instruction.onRequest)
+      instruction->onRequest |= canSkip(instruction->action) && writes && !serves;
+      if (!instruction->onRequest)
         for (const plan::BufferAccess &access : accesses)
           if (!access.write)
             needed.insert(access.ref.buffer);

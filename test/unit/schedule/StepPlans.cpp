@@ -1,4 +1,4 @@
-#include "test/unit/passes/StepPlans.h"
+#include "test/unit/schedule/StepPlans.h"
 
 #include "runtime/plan/Access.h"
 #include "runtime/plan/Schedule.h"
@@ -98,6 +98,28 @@ void StepPlan::store(size_t program, int32_t source) {
   of(program).back().onRequest = true;
 }
 
+void StepPlan::note(int64_t id, size_t program, int32_t source) {
+  std::vector<Instruction> &instructions = of(program);
+  int32_t completedBy = -1;
+  for (Instruction &instruction : instructions) {
+    if (instruction.id < 0)
+      instruction.id = ids++;
+    for (const BufferAccess &access : accessesOf(plan, instruction))
+      if (access.write && access.ref.buffer == source)
+        completedBy = instruction.id;
+  }
+  values.push_back({id, 0, int64_t(program), completedBy, {source, 0}});
+}
+
+int64_t StepPlan::indexOf(const NotedValue &value) const {
+  const std::vector<Instruction> &instructions = plan.stages[0].programs[size_t(value.program)].instructions;
+  for (size_t i = 0; i < instructions.size() && value.completedBy >= 0; ++i)
+    if (instructions[i].id == value.completedBy)
+      return int64_t(i);
+  EXPECT_EQ(value.completedBy, -1) << "gone";
+  return -1;
+}
+
 // ---- what they compute --------------------------------------------------------------------------
 
 static size_t mix(size_t a, size_t b) { return std::hash<size_t>()(a * 0x9e3779b97f4a7c15u + b); }
@@ -107,12 +129,16 @@ StepEvaluation::StepEvaluation(const StepPlan &step) : plan(step.plan) {
   for (const ScheduleStep &at : stage.schedule) {
     microBatch = at.microBatch;
     const std::vector<Instruction> &instructions = stage.programs[size_t(at.program)].instructions;
+    auto readValues = [&](int64_t index) {
+      for (const NotedValue &value : step.values)
+        if (value.program == at.program && step.indexOf(value) == index)
+          values[value.id] = read(value.place);
+    };
+    readValues(-1);
     for (size_t i = 0; i < instructions.size(); ++i) {
       if (instructions[i].when.at(0, microBatch, plan.ranksPerStage()))
         std::visit([&](const auto &action) { run(action); }, instructions[i].action);
-      for (const LoweredValue &value : step.values)
-        if (value.program == at.program && value.instruction == int64_t(i))
-          values[value.id] = read(value.place);
+      readValues(int64_t(i));
     }
   }
   EXPECT_TRUE(flights.empty());

@@ -1,11 +1,13 @@
 // Works on the plan, where what an instruction touches is one list. Collectives are taken in their order; each moves
 // among instructions that have nothing to do with it, within what memory allows.
-#include "passes/Lower/OverlapCollectives.h"
+#include "passes/Schedule/Rewrites.h"
 
-#include "passes/Lower/MovedInstructions.h"
+#include "runtime/plan/Access.h"
 #include "runtime/plan/Liveness.h"
 
+#include <algorithm>
 #include <map>
+#include <optional>
 
 namespace hpc {
 
@@ -28,11 +30,10 @@ enum class Role {
 struct Item {
   Instruction instruction;
   std::vector<BufferAccess> accesses; ///< of bytes at all; of a wait: of what it completes
-  std::optional<size_t> ends;   ///< the instruction, by its number before, that is done behind this one
   int64_t live = 0;             ///< bytes of the program's own buffers while it runs, at most
   Role role = Role::Whole;
   std::optional<Lane> lane; ///< of collectives that may move
-  size_t collective = 0;    ///< of posts and waits that came of one: its number before
+  size_t pair = 0;          ///< of a post and its wait: the same number
 };
 
 bool meet(const BufferAccess &a, const BufferAccess &b) {
@@ -42,8 +43,9 @@ bool meet(const BufferAccess &a, const BufferAccess &b) {
 
 /// Whether two instructions must keep their order.
 bool meet(const std::vector<BufferAccess> &some, const std::vector<BufferAccess> &others) {
-  return llvm::any_of(
-      some, [&](const BufferAccess &a) { return llvm::any_of(others, [&](const BufferAccess &b) { return meet(a, b); }); });
+  return std::any_of(some.begin(), some.end(), [&](const BufferAccess &a) {
+    return std::any_of(others.begin(), others.end(), [&](const BufferAccess &b) { return meet(a, b); });
+  });
 }
 
 /// Instructions that run on every rank, in every step.
@@ -65,8 +67,7 @@ bool holdsUp(const Item &before, const Collective &collective) {
 
 class Overlap {
 public:
-  Overlap(plan::Plan &plan, Stage &stage, int64_t index, std::vector<LoweredValue> &values)
-      : plan(plan), stage(stage), index(index), values(values) {}
+  Overlap(plan::Plan &plan, int64_t index) : plan(plan), stage(plan.stages[size_t(index)]), index(index) {}
 
   void run() {
     if (!measure())
@@ -86,7 +87,6 @@ private:
   bool overlap(size_t at);
   bool mayMove(const Item &item) const;
   bool putsAway(const Instruction &instruction) const;
-  bool isComparedAt(size_t instruction, int32_t buffer, size_t end) const;
   size_t earliest(size_t at) const;
   struct Way {
     size_t end;                     ///< what the wait comes before
@@ -109,7 +109,6 @@ private:
   plan::Plan &plan;
   Stage &stage;
   const int64_t index;
-  std::vector<LoweredValue> &values;
 
   std::vector<std::vector<int64_t>> liveAt;        ///< by program and instruction
   int64_t most = 0;                                ///< of `liveAt`: what the stage has memory for
@@ -117,9 +116,7 @@ private:
 
   // Of the program that is taken.
   std::vector<Item> items;
-  MovedInstructions moves;
-  std::map<int32_t, std::vector<size_t>>
-      noted; ///< by buffer: the instructions, by their numbers before, of values in it
+  size_t pairs = 0;
 };
 
 /// Lifetimes of all buffers. False where the programs cannot be placed; place reports that.
@@ -147,8 +144,10 @@ void Overlap::listRequests() {
   for (const Program &program : stage.programs)
     for (const Instruction &instruction : program.instructions) {
       int32_t request = plan::postedRequest(instruction.action);
-      if (request >= 0)
-        llvm::append_range(inFlight[request], plan::accessesOf(plan, instruction));
+      if (request < 0)
+        continue;
+      for (const BufferAccess &access : plan::accessesOf(plan, instruction))
+        inFlight[request].push_back(access);
     }
 }
 
@@ -156,7 +155,8 @@ std::vector<BufferAccess> Overlap::touchedBy(const Instruction &instruction) con
   const auto *wait = std::get_if<plan::Wait>(&instruction.action);
   auto found = wait ? inFlight.find(wait->request) : inFlight.end();
   std::vector<BufferAccess> accesses = found == inFlight.end() ? plan::accessesOf(plan, instruction) : found->second;
-  llvm::erase_if(accesses, [](const BufferAccess &access) { return access.bytes == 0; });
+  accesses.erase(std::remove_if(accesses.begin(), accesses.end(), [](const BufferAccess &access) { return access.bytes == 0; }),
+                 accesses.end());
   return accesses;
 }
 
@@ -179,36 +179,23 @@ bool Overlap::putsAway(const Instruction &instruction) const {
 /// Builds `items`. False where nothing moves.
 bool Overlap::take(size_t program) {
   items.clear();
-  moves = {};
-  noted.clear();
-  for (const LoweredValue &value : values)
-    if (value.stage == index && size_t(value.program) == program)
-      noted[value.place.buffer].push_back(size_t(value.instruction));
+  pairs = 0;
   std::vector<Instruction> &instructions = stage.programs[program].instructions;
   for (size_t i = 0; i < instructions.size(); ++i) {
     Item &item = items.emplace_back();
     item.instruction = instructions[i];
     item.accesses = touchedBy(instructions[i]);
-    item.ends = i;
     item.live = liveAt[program][i];
     if (mayMove(item)) {
       const auto &collective = std::get<Collective>(item.instruction.action);
       item.lane = {collective.axes, collective.kind};
     }
-    moves.accesses.push_back(item.accesses);
   }
   bool isMoved = false;
   for (size_t at = 0; at < items.size(); ++at)
     if (items[at].lane && items[at].role == Role::Whole)
       isMoved |= overlap(at);
   return isMoved;
-}
-
-/// Whether something that lies in `buffer` before instruction `end` is compared behind this one, which keeps its place.
-bool Overlap::isComparedAt(size_t instruction, int32_t buffer, size_t end) const {
-  auto found = noted.find(buffer);
-  return found != noted.end() &&
-         llvm::any_of(found->second, [&](size_t at) { return at < end && moves.lastKept(at) == instruction; });
 }
 
 /// The place to which the collective at `at` may go up: behind what it has to do with, what has no room for its result,
@@ -224,8 +211,7 @@ size_t Overlap::earliest(size_t at) const {
   for (; at > 0; --at) {
     const Item &before = items[at - 1];
     if (meet(before.accesses, item.accesses) || before.live + result > most || holdsUp(before, collective) ||
-        (before.lane == item.lane && (before.role == Role::Post || ++ended == mostUnderWay)) ||
-        (isInPlace && before.ends && isComparedAt(*before.ends, collective.dst.buffer, *item.ends)))
+        (before.lane == item.lane && (before.role == Role::Post || ++ended == mostUnderWay)))
       break;
   }
   return at;
@@ -251,9 +237,10 @@ Overlap::Way Overlap::latest(size_t at) const {
       way.follower = way.end;
   }
   // A result that nobody reads would live on for nothing.
-  bool isRead = way.follower || llvm::any_of(llvm::drop_begin(items, way.end), [&](const Item &later) {
-                  return llvm::any_of(later.accesses,
-                                      [&](const BufferAccess &access) { return access.ref.buffer == collective.dst.buffer; });
+  bool isRead = way.follower || std::any_of(items.begin() + ptrdiff_t(way.end), items.end(), [&](const Item &later) {
+                  return std::any_of(later.accesses.begin(), later.accesses.end(), [&](const BufferAccess &access) {
+                    return access.ref.buffer == collective.dst.buffer;
+                  });
                 });
   return isRead ? way : Way{at + 1, std::nullopt};
 }
@@ -271,7 +258,7 @@ bool Overlap::overlap(size_t at) {
   const int64_t operand = operandBytes(collective), result = ownBytes(collective.dst);
   Item post = items[at], wait = items[at];
   post.role = Role::Post;
-  post.ends = std::nullopt;
+  post.instruction.id = -1; // the result is there after the wait
   wait.role = Role::Wait;
   wait.instruction.action = plan::Wait{};
   std::vector<Item> between;
@@ -282,12 +269,10 @@ bool Overlap::overlap(size_t at) {
   }
   post.live = std::max(post.live, between.front().live); // at most: what lives there and here
   wait.live = std::max(wait.live, between.back().live);
-  post.collective = wait.collective = *wait.ends;
-  moves.moved.insert(*wait.ends);
+  post.pair = wait.pair = pairs++;
   between.insert(between.begin(), std::move(post));
   between.push_back(std::move(wait));
   if (way.follower) {
-    moves.moved.insert(*items[*way.follower].ends);
     items[*way.follower].live = between.back().live;
     between.push_back(std::move(items[*way.follower]));
   }
@@ -299,38 +284,29 @@ bool Overlap::overlap(size_t at) {
 /// Gives out requests, and the program what it has become.
 void Overlap::rewrite(size_t program, int32_t firstRequest) {
   std::vector<bool> isTaken;          // by request from the first on
-  std::map<size_t, int32_t> requests; // by collective
+  std::map<size_t, int32_t> requests; // by pair
   std::vector<Instruction> &instructions = stage.programs[program].instructions;
   instructions.clear();
-  moves.now.resize(moves.accesses.size());
   for (Item &item : items) {
     if (item.role == Role::Post) {
-      auto free = llvm::find(isTaken, false);
+      auto free = std::find(isTaken.begin(), isTaken.end(), false);
       const size_t number = size_t(free - isTaken.begin());
       if (free == isTaken.end())
         isTaken.push_back(false);
       isTaken[number] = true;
-      requests[item.collective] = std::get<Collective>(item.instruction.action).request =
+      requests[item.pair] = std::get<Collective>(item.instruction.action).request =
           firstRequest + int32_t(number);
     } else if (item.role == Role::Wait) {
-      const int32_t request = std::get<plan::Wait>(item.instruction.action).request = requests.at(item.collective);
+      const int32_t request = std::get<plan::Wait>(item.instruction.action).request = requests.at(item.pair);
       isTaken[size_t(request - firstRequest)] = false;
     }
-    if (item.ends)
-      moves.now[*item.ends] = int64_t(instructions.size());
     instructions.push_back(std::move(item.instruction));
   }
   stage.requests.resize(std::max(stage.requests.size(), size_t(firstRequest) + isTaken.size()), 1);
-  for (LoweredValue &value : values)
-    if (value.stage == index && size_t(value.program) == program)
-      value.instruction = moves.placeOf(value);
-  sortByPlace(values);
 }
 
 } // namespace
 
-void overlapCollectives(plan::Plan &plan, int64_t stage, std::vector<LoweredValue> &values) {
-  Overlap(plan, plan.stages[size_t(stage)], stage, values).run();
-}
+void overlapCollectives(plan::Plan &plan, int64_t stage, std::vector<NotedValue> &) { Overlap(plan, stage).run(); }
 
 } // namespace hpc

@@ -1,6 +1,6 @@
 // Needs are followed from the stores of the wanted outputs against the order in which a rank runs, so a weight that is written
 // after its last reader needs no writer. What one walk finds (a message, a post) another one follows, until none finds more.
-#include "passes/Lower/EvaluationEntry.h"
+#include "passes/Schedule/EvaluationEntry.h"
 
 #include "runtime/plan/Entries.h"
 #include "runtime/plan/Regions.h"
