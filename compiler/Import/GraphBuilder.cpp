@@ -31,8 +31,10 @@ void GraphBuilder::beginNode(Location location, std::string text) {
 }
 
 Value GraphBuilder::fail(const std::string &message, ErrorKind kind) {
-  if (failure.ok())
+  if (failure.ok()) {
     failure = Status::error(kind, label + ": " + message);
+    reason = message;
+  }
   return placeholder(type({}, DType::F32));
 }
 

@@ -33,6 +33,8 @@ public:
   /// What is built from here on comes from this node; `label` ("node '/h.0/Add' (Add)") begins its errors.
   void beginNode(Location location, std::string label);
   const Status &status() const { return failure; }
+  /// The message of the error without the node's label.
+  const std::string &errorReason() const { return reason; }
   void clearError() { failure = Status::success(); }
   /// checkTensor, as an error of the node. Results are asked about when they are made.
   bool checkType(ArrayRef<int64_t> shape, DType dtype);
@@ -208,6 +210,7 @@ private:
   Location loc;
   std::string label;
   Status failure;
+  std::string reason; ///< of the failure
   Block placeholders; ///< its arguments stand for known values
   llvm::DenseMap<Value, Entry> entries;
   llvm::DenseMap<Value, const NarrowType *> narrowTypes;

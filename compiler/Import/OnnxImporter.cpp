@@ -307,9 +307,7 @@ private:
     if (!builder.status().ok()) {
       if (builder.status().kind() != ErrorKind::Unsupported)
         return Status::error(builder.status().kind(), builder.status().message() + sizesText);
-      // "node 'x' (Op): what" is listed under what.
-      std::string message = builder.status().message();
-      unsupported.add(failed->op + ": " + message.substr(message.find("): ") + 3), *failed);
+      unsupported.add(failed->op + ": " + builder.errorReason(), *failed);
       for (const std::string &output : node.outputs)
         values.erase(output);
       builder.clearError();

@@ -509,9 +509,9 @@ RunningError::Twin RunningError::given(const std::shared_ptr<const Tensor> &tens
 }
 
 void RunningError::allowRoundedTerms(func::FuncOp serial) {
-  nn::Origins origins = nn::findOrigins(serial);
+  nn::Dependences dependences = nn::findDependences(serial);
   for (Operation &op : serial.getBody().front())
-    if (nn::mayRoundTerms(&op, origins))
+    if (nn::mayRoundTerms(&op, dependences))
       withRoundedTerms.insert(&op);
 }
 

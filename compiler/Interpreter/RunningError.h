@@ -10,12 +10,9 @@
 #pragma once
 
 #include "compiler/Interpreter/Interpreter.h"
+#include "compiler/Masks.h"
 
 namespace hpc {
-
-/// Numbers from here on are masks (exporters add the lowest f32): they say nothing of the size of a tensor's values,
-/// and agree relative to themselves.
-constexpr double maskMagnitude = 1e30;
 
 /// Distance of 1 from the next number of a float type.
 double epsilonOf(DType dtype);

@@ -1,7 +1,7 @@
 // The user's rules become seeds that nothing overrules. What they do not speak of is left to the default layouts.
 #include "compiler/Diagnostics.h"
 #include "compiler/Dialect/Dist/WholeOutput.h"
-#include "compiler/Dialect/NN/Origin.h"
+#include "compiler/Dialect/NN/Dependence.h"
 #include "compiler/Sidecar/Cuts.h"
 #include "compiler/Sidecar/ModuleSidecar.h"
 #include "compiler/Sidecar/ParamRules.h"
@@ -33,30 +33,30 @@ static SmallVector<int64_t> resultDims(OpOperand &use, int64_t dim) {
 static bool isForward(Operation *op) { return stepPartOf(op->getLoc()) == StepPart::Forward; }
 
 /// The op that adds a bias to `value`: its only reader in the graph, elementwise, all else made of weights alone.
-static OpOperand *biasOf(Value value, const nn::Origins &origins) {
+static OpOperand *biasOf(Value value, const nn::Dependences &dependences) {
   auto readers = llvm::make_filter_range(value.getUses(), [](OpOperand &use) { return isForward(use.getOwner()); });
   if (!llvm::hasSingleElement(readers))
     return nullptr;
   OpOperand &use = *readers.begin();
   bool isBias = accessOf(use.getOwner()) == Access::Elementwise && use.getOwner()->getNumOperands() == 2;
   for (Value operand : use.getOwner()->getOperands())
-    isBias &= operand == value || origins.lookup(operand).isWeight();
+    isBias &= operand == value || dependences.lookup(operand).isWeight();
   return isBias ? &use : nullptr;
 }
 
 /// Marks what becomes of dim `dim` of a parameter: the result of the first op that reads anything else beside it, or of
 /// the bias that follows. A dim that is summed away leaves nothing to gather: the sum is whole.
-static void markOutput(Value value, int64_t dim, const nn::Origins &origins, StringRef subject) {
+static void markOutput(Value value, int64_t dim, const nn::Dependences &dependences, StringRef subject) {
   for (OpOperand &use : value.getUses()) {
     if (!isForward(use.getOwner())) // a gradient or an update is nobody's output
       continue;
     for (int64_t resultDim : resultDims(use, dim)) {
       Value result = use.getOwner()->getResult(0);
-      if (origins.lookup(result).isWeight()) { // a transpose of it
-        markOutput(result, resultDim, origins, subject);
+      if (dependences.lookup(result).isWeight()) { // a transpose of it
+        markOutput(result, resultDim, dependences, subject);
         continue;
       }
-      for (OpOperand *bias = biasOf(result, origins); bias; bias = biasOf(result, origins)) {
+      for (OpOperand *bias = biasOf(result, dependences); bias; bias = biasOf(result, dependences)) {
         SmallVector<int64_t> dims = resultDims(*bias, resultDim);
         if (dims.size() != 1)
           break;
@@ -76,7 +76,7 @@ struct AnnotateSidecar : impl::AnnotateSidecarBase<AnnotateSidecar> {
     Expected<std::vector<ParamDecision>> decisions = decideParams(sidecar, function);
     if (!decisions.ok())
       return decisions.status();
-    nn::Origins origins = nn::findOrigins(function);
+    nn::Dependences dependences = nn::findDependences(function);
     for (ParamDecision &decision : *decisions) {
       if (!decision.cut)
         continue; // it is about training: hpc-build-gradients has read it
@@ -106,7 +106,7 @@ struct AnnotateSidecar : impl::AnnotateSidecarBase<AnnotateSidecar> {
       places[subject] = place;
       for (size_t dim = 0; rule.outputReplicate && dim < shape.size(); ++dim)
         if (dist::isCut(sharding->dims[dim]))
-          markOutput(value, int64_t(dim), origins, subject);
+          markOutput(value, int64_t(dim), dependences, subject);
     }
     return Status::success();
   }

@@ -45,7 +45,7 @@ struct AnnotateTensorParallel : impl::AnnotateTensorParallelBase<AnnotateTensorP
     llvm::copy_if(mesh.axesOf(dist::AxisRole::Tensor), std::back_inserter(axes),
                   [&](const std::string &axis) { return mesh.size(axis) > 1; });
     LayoutProgram program{function, mesh, axes, ownAxes(**strategy, dist::AxisRole::Data, mesh),
-                          nn::findOrigins(function)};
+                          nn::findDependences(function)};
     for (const LayoutSeed &seed : (*strategy)->seeds(program))
       writeSeed(seed, program);
   }

@@ -1,6 +1,6 @@
 // ZeRO as annotation (Rajbhandari et al. 2020): seeds that cut the states of the optimizer over the ranks of data parallelism,
 // and for level 3 what parameters are stored as. All that moves because of it are reshards that propagation and partition find.
-#include "compiler/Dialect/NN/Origin.h"
+#include "compiler/Dialect/NN/Dependence.h"
 #include "compiler/Dialect/NN/Ports.h"
 #include "compiler/ElementType.h"
 #include "passes/Annotate/Passes.h"
@@ -19,7 +19,7 @@ struct ZeroAnnotator {
   std::vector<std::string> dataAxes; ///< of more than one rank
   std::map<std::string, SmallVector<nn::ParameterOp>> parameters;
   std::map<std::string, std::optional<size_t>> chosen; ///< the dim that is cut, by parameter
-  nn::Origins origins;
+  nn::Dependences dependences;
 
   /// Whether a seed cuts dim `dim` of a weight, or what that dim becomes in a weight that is made of it (the kernel of a convolution, reshaped
   /// for its product). A cut over data of the same dim would be moved for each use.
@@ -34,7 +34,7 @@ struct ZeroAnnotator {
       const auto &factors = rule.operands[use.getOperandNumber()][dim];
       for (auto [result, dims] : llvm::zip(use.getOwner()->getResults(), rule.results))
         for (auto [resultDim, resultFactors] : llvm::enumerate(dims))
-          if (origins.lookup(result).isWeight() &&
+          if (dependences.lookup(result).isWeight() &&
               llvm::any_of(factors, [&](int factor) { return llvm::is_contained(resultFactors, factor); }) &&
               isCutFurtherOn(result, unsigned(resultDim)))
             return true;
@@ -129,7 +129,7 @@ struct AnnotateZero : impl::AnnotateZeroBase<AnnotateZero> {
                                           << "add --dp=N, or leave it out";
       return;
     }
-    ZeroAnnotator{function, mesh, level, axes, {}, {}, nn::findOrigins(function)}.run();
+    ZeroAnnotator{function, mesh, level, axes, {}, {}, nn::findDependences(function)}.run();
   }
 };
 } // namespace

@@ -55,13 +55,13 @@ static bool isOfWeight(Value weight, unsigned dim) {
   return false;
 }
 
-std::optional<WeightMatmul> matchWeightMatmul(Operation *op, const nn::Origins &origins) {
+std::optional<WeightMatmul> matchWeightMatmul(Operation *op, const nn::Dependences &dependences) {
   if (accessOf(op) != Access::Product)
     return std::nullopt;
   for (unsigned weight : {1u, 0u}) {
     Value operand = op->getOperand(weight), other = op->getOperand(1 - weight);
     unsigned rank = nn::shapeOf(operand).size();
-    if (!origins.lookup(operand).isWeight() || origins.lookup(other).isWeight() || rank < 2)
+    if (!dependences.lookup(operand).isWeight() || dependences.lookup(other).isWeight() || rank < 2)
       continue;
     ShardingRule rule = cast<ShardingRuleOpInterface>(op).getShardingRule();
     WeightMatmul match{op, weight, 1 - weight, 0, 0, std::nullopt, std::nullopt, {}};
@@ -88,14 +88,14 @@ std::optional<WeightMatmul> matchWeightMatmul(Operation *op, const nn::Origins &
   return std::nullopt;
 }
 
-std::optional<WeightLookup> matchWeightLookup(Operation *op, const nn::Origins &origins) {
+std::optional<WeightLookup> matchWeightLookup(Operation *op, const nn::Dependences &dependences) {
   if (accessOf(op) != Access::Lookup)
     return std::nullopt;
   ShardingRule rule = cast<ShardingRuleOpInterface>(op).getShardingRule();
   for (auto [operand, dims] : llvm::zip(op->getOperands(), rule.operands))
     for (auto [dim, factors] : llvm::enumerate(dims))
       if (factors.size() == 1 && rule.factors[factors[0]].isIndex && isSum(rule.factors[factors[0]]) &&
-          origins.lookup(operand).isWeight())
+          dependences.lookup(operand).isWeight())
         return WeightLookup{op, operand, unsigned(dim)};
   return std::nullopt;
 }
@@ -124,7 +124,7 @@ const OpFacts::Facts &OpFacts::of(Operation *op) {
     facts = std::make_unique<Facts>();
     if (auto ruled = dyn_cast<ShardingRuleOpInterface>(op)) {
       facts->rule = ruled.getShardingRule();
-      facts->product = matchWeightMatmul(op, origins);
+      facts->product = matchWeightMatmul(op, dependences);
     }
   }
   return *facts;
@@ -300,7 +300,7 @@ DimTrace::Answer DimTrace::answer(const Question &question, SmallVectorImpl<Ques
   // Values that are no activations can be cut anywhere by slicing: weights, masks, and a graph input, of which a rank is given
   // what it asks for (the keys and values of past tokens, cut as the heads that they meet).
   Operation *op = value.getDefiningOp();
-  if (!facts.origins.lookup(value).isTrunk()) {
+  if (!facts.dependences.lookup(value).isTrunk()) {
     answer.pieces = {piece};
     return answer;
   }

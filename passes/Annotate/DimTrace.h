@@ -2,7 +2,7 @@
 #pragma once
 
 #include "compiler/Dialect/NN/NN.h"
-#include "compiler/Dialect/NN/Origin.h"
+#include "compiler/Dialect/NN/Dependence.h"
 
 #include <unordered_map>
 
@@ -32,7 +32,7 @@ struct WeightMatmul {
   /// The same product, seen as one whose columns are result dim `resultDim`; it has to be one of the weight's.
   WeightMatmul withColumns(unsigned resultDim) const;
 };
-std::optional<WeightMatmul> matchWeightMatmul(Operation *op, const nn::Origins &origins);
+std::optional<WeightMatmul> matchWeightMatmul(Operation *op, const nn::Dependences &dependences);
 
 /// A weight whose rows an op looks up by indices that are data: a rank that holds only some of them can look up those.
 struct WeightLookup {
@@ -40,7 +40,7 @@ struct WeightLookup {
   Value table;
   unsigned dim = 0; ///< of the table: its rows
 };
-std::optional<WeightLookup> matchWeightLookup(Operation *op, const nn::Origins &origins);
+std::optional<WeightLookup> matchWeightLookup(Operation *op, const nn::Dependences &dependences);
 
 /// What the ops of a program say of themselves, each asked once: it follows from no layout, so many traces share it.
 class OpFacts {
@@ -49,10 +49,10 @@ public:
     std::optional<ShardingRule> rule;
     std::optional<WeightMatmul> product; ///< matchWeightMatmul
   };
-  explicit OpFacts(const nn::Origins &origins) : origins(origins) {}
+  explicit OpFacts(const nn::Dependences &dependences) : dependences(dependences) {}
   const Facts &of(Operation *op);
 
-  const nn::Origins &origins;
+  const nn::Dependences &dependences;
 
 private:
   llvm::DenseMap<Operation *, std::unique_ptr<Facts>> known;

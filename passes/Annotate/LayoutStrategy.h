@@ -27,7 +27,7 @@ struct LayoutProgram {
   // Axes of more than one rank, outermost first.
   std::vector<std::string> axes;    ///< of role tensor
   std::vector<std::string> rowAxes; ///< the strategy's own of role data: they cut batches, and may cut what is stored
-  nn::Origins origins;
+  nn::Dependences dependences;
 
   /// Ranks of some axes.
   int64_t ranksOf(ArrayRef<std::string> axes) const;

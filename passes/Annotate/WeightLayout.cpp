@@ -238,7 +238,7 @@ struct LayoutFinder {
       std::optional<std::pair<Value, unsigned>> before;
       for (auto [operand, dims] : llvm::zip(ruled->getOperands(), rule.operands))
         for (auto [operandDim, operandFactors] : llvm::enumerate(dims))
-          if (!factors.empty() && llvm::is_contained(operandFactors, factors[0]) && facts.origins.lookup(operand).isTrunk())
+          if (!factors.empty() && llvm::is_contained(operandFactors, factors[0]) && facts.dependences.lookup(operand).isTrunk())
             before = {operand, unsigned(operandDim)};
       if (!before)
         break;
@@ -357,8 +357,8 @@ bool hasSeveralReaders(Value value, unsigned dim, OpFacts &facts) {
 }
 } // namespace
 
-WeightLayout chooseLayout(func::FuncOp function, const nn::Origins &origins, int64_t degree, MayCut mayCut) {
-  OpFacts facts(origins);
+WeightLayout chooseLayout(func::FuncOp function, const nn::Dependences &dependences, int64_t degree, MayCut mayCut) {
+  OpFacts facts(dependences);
   llvm::DenseSet<Operation *> kept, tried;
   // A layer with rules of the user is left alone here.
   std::vector<Recurrence> recurrences = findRecurrences(function, facts, degree);

@@ -28,6 +28,6 @@ struct WeightLayout {
 using MayCut = llvm::function_ref<bool(const WeightCut &)>;
 
 /// `degree`: over how many ranks weights are cut.
-WeightLayout chooseLayout(func::FuncOp function, const nn::Origins &origins, int64_t degree, MayCut mayCut);
+WeightLayout chooseLayout(func::FuncOp function, const nn::Dependences &dependences, int64_t degree, MayCut mayCut);
 
 } // namespace hpc

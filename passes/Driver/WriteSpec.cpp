@@ -3,7 +3,7 @@
 #include "passes/Driver/WriteSpec.h"
 
 #include "compiler/Dialect/Dist/Dist.h"
-#include "compiler/Dialect/NN/Origin.h"
+#include "compiler/Dialect/NN/Dependence.h"
 #include "compiler/Dialect/Pipe/Pipe.h"
 #include "compiler/Sidecar/Cuts.h"
 #include "compiler/Sidecar/ModuleSidecar.h"

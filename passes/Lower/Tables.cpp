@@ -105,34 +105,13 @@ plan::ByCoord Tables::owner(const dist::Sharding &sharding, bool atEnd) const {
   });
 }
 
-/// Start and extent of every sub-dim at a coordinate: what it holds.
-static std::vector<int64_t> held(const dist::Sharding &sharding, const dist::Mesh &mesh,
-                                 const std::vector<int64_t> &at) {
-  std::vector<int64_t> ranges;
-  for (const dist::DimSharding &dim : sharding.dims)
-    for (const dist::SubDim &sub : dim) {
-      dist::Range range = dist::heldDigits(sub, mesh, at);
-      ranges.push_back(range.extent ? range.start : 0);
-      ranges.push_back(range.extent);
-    }
-  return ranges;
-}
-
-plan::ByCoord Tables::permuteSource(const dist::Sharding &before, const dist::Sharding &after,
-                                    const std::vector<std::string> &axes) const {
-  dist::Mesh group;
-  for (const std::string &axis : axes)
-    group.axes.push_back({axis, fullMesh.size(axis)});
-  return table(allAxes(), [&](const std::vector<int64_t> &at) -> int64_t {
-    std::vector<int64_t> wanted = held(after, fullMesh, at);
-    for (int64_t position = 0; position < group.numCoordinates(); ++position) {
-      std::vector<int64_t> member = at, inGroup = group.coordinate(position);
-      for (size_t i = 0; i < axes.size(); ++i)
-        member[fullMesh.index(axes[i])] = inGroup[i];
-      if (held(before, fullMesh, member) == wanted)
-        return position;
-    }
-    return 0; // it holds nothing: any box will do
+plan::ByCoord Tables::permuteSource(const dist::ReshardStep &step) const {
+  return table(allAxes(), [&](const std::vector<int64_t> &at) {
+    std::vector<int64_t> source = dist::permuteSource(step, fullMesh, at);
+    int64_t position = 0;
+    for (const std::string &axis : step.axes)
+      position = position * fullMesh.size(axis) + source[size_t(fullMesh.index(axis))];
+    return position;
   });
 }
 

@@ -28,10 +28,8 @@ public:
   /// 1 where the coordinate is the one that speaks for its replicas: 0 along every axis that does not cut the value.
   /// With `atEnd` it is the last micro-batch that speaks, as a sum over them is whole there only.
   plan::ByCoord owner(const dist::Sharding &sharding, bool atEnd = false) const;
-  /// For a permute along `axes`: the position in the group of the rank that holds under `before` what this one holds
-  /// under `after`.
-  plan::ByCoord permuteSource(const dist::Sharding &before, const dist::Sharding &after,
-                              const std::vector<std::string> &axes) const;
+  /// The position in the group of the rank that a permute takes a box from (dist::permuteSource).
+  plan::ByCoord permuteSource(const dist::ReshardStep &step) const;
 
 private:
   std::vector<std::string> allAxes() const;

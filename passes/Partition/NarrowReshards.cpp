@@ -32,7 +32,7 @@ static Type typeOfReaders(Value value) {
 namespace {
 class Narrower {
 public:
-  Narrower(func::FuncOp function) : mesh(meshOf(function)), origins(nn::findOrigins(function)) {}
+  Narrower(func::FuncOp function) : mesh(meshOf(function)), dependences(nn::findDependences(function)) {}
 
   void narrow(ReshardOp reshard) {
     Sharding from = shardingOf(reshard.getOperand()), to = shardingOf(reshard.getResult());
@@ -69,7 +69,7 @@ private:
           passesOn = true;
           pending.insert(operand);
         }
-      if (!passesOn && !nn::mayRoundTerms(op, origins))
+      if (!passesOn && !nn::mayRoundTerms(op, dependences))
         return false;
     }
     return true;
@@ -124,7 +124,7 @@ private:
   }
 
   Mesh mesh;
-  nn::Origins origins;
+  nn::Dependences dependences;
   DenseMap<std::pair<Value, Type>, Value> copies;
 };
 

@@ -1,8 +1,8 @@
 // Conflicts between activations, decided by bytes moved: a cut that some neighbour cannot follow is given up where that
 // moves less. A cut is weighed where it is as a whole (all ops along which it flowed), then op by op. Weights and seeds
 // are never given up here.
+#include "compiler/Dialect/NN/Dependence.h"
 #include "compiler/Dialect/NN/NN.h"
-#include "compiler/Dialect/NN/Origin.h"
 #include "compiler/ElementType.h"
 #include "passes/Propagate/Propagation.h"
 #include "runtime/plan/Machine.h"

@@ -4,6 +4,7 @@
 // elements as nn.attention's does, whatever dims batch and heads are in.
 #include "passes/Raise/AttentionMatch.h"
 
+#include "compiler/Masks.h"
 #include "passes/Raise/Scalars.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -11,13 +12,6 @@
 #include <cmath>
 
 namespace hpc {
-
-/// From here on a number is meant to mask, whatever the element type: exporters write -1e4, -65504 (the lowest f16), the
-/// lowest of a wider type and -inf. Beside a score that is not masked its weight is 0 in double while scores differ by less
-/// than 9000.
-constexpr double masking = -1e4;
-/// No score that counts comes near such a number.
-constexpr double absorbing = -1e30;
 
 namespace {
 struct Chain {
@@ -29,7 +23,7 @@ struct Chain {
 
 static bool isLow(Value value) {
   std::optional<double> number = scalarOf(value);
-  return number && *number <= masking;
+  return number && *number <= maskingNumber;
 }
 static bool isMinusInfinity(Value value) { return scalarOf(value) == -std::numeric_limits<double>::infinity(); }
 
@@ -170,7 +164,7 @@ static std::optional<MaskSplit> takeAllCausal(ArrayRef<ScoreStep> steps) {
   MaskSplit split;
   split.everyRowSees = true;
   // A bias may not lift what is masked back among the scores.
-  double bound = -absorbing;
+  double bound = maskMagnitude;
   for (const ScoreStep &step : steps)
     if (std::optional<ScoreStep> selection = step.term ? asSelection(step.term) : step)
       bound = std::min(bound, -*scalarOf(selection->low) / 4);

@@ -3,8 +3,8 @@
 #include "passes/Raise/Passes.h"
 #include "passes/Raise/Simplify.h"
 
+#include "compiler/Dialect/NN/Dependence.h"
 #include "compiler/Dialect/NN/NN.h"
-#include "compiler/Dialect/NN/Origin.h"
 
 namespace hpc {
 
@@ -29,19 +29,19 @@ struct SplitMatch {
 static int64_t columnsOf(nn::MatmulOp product) { return nn::shapeOf(product.getResult()).back(); }
 
 /// Activations times a weight of rank 2.
-static bool isWeightProduct(nn::MatmulOp product, const nn::Origins &origins) {
+static bool isWeightProduct(nn::MatmulOp product, const nn::Dependences &dependences) {
   return nn::shapeOf(product.getRhs()).size() == 2 && nn::shapeOf(product.getLhs()).size() >= 2 &&
-         origins.lookup(product.getRhs()).isWeight() && !origins.lookup(product.getLhs()).isWeight();
+         dependences.lookup(product.getRhs()).isWeight() && !dependences.lookup(product.getLhs()).isWeight();
 }
 
 /// The side of a sum that is a bias of the columns: a weight along the last dim alone.
-static std::optional<unsigned> biasSide(nn::AddOp add, Value product, const nn::Origins &origins) {
+static std::optional<unsigned> biasSide(nn::AddOp add, Value product, const nn::Dependences &dependences) {
   unsigned side = add.getLhs() == product ? 1 : 0;
   Value bias = add->getOperand(side);
   ArrayRef<int64_t> shape = nn::shapeOf(bias);
   bool isRow = !shape.empty() && shape.back() == nn::shapeOf(product).back() &&
                llvm::all_of(shape.drop_back(), [](int64_t size) { return size == 1; });
-  return isRow && origins.lookup(bias).isWeight() && add.getType() == product.getType() ? std::optional(side)
+  return isRow && dependences.lookup(bias).isWeight() && add.getType() == product.getType() ? std::optional(side)
                                                                                         : std::nullopt;
 }
 
@@ -82,8 +82,8 @@ static bool areUnequal(ArrayRef<Part> parts, int64_t columns) {
   return isUnequal;
 }
 
-static std::optional<SplitMatch> matchSplit(nn::MatmulOp product, const nn::Origins &origins) {
-  if (!isWeightProduct(product, origins))
+static std::optional<SplitMatch> matchSplit(nn::MatmulOp product, const nn::Dependences &dependences) {
+  if (!isWeightProduct(product, dependences))
     return std::nullopt;
   SplitMatch match{product, {}, {}};
   size_t leadingDims = nn::shapeOf(product.getResult()).size() - 1;
@@ -92,7 +92,7 @@ static std::optional<SplitMatch> matchSplit(nn::MatmulOp product, const nn::Orig
     Operation *user = *value.user_begin();
     auto add = dyn_cast<nn::AddOp>(user);
     auto reshape = dyn_cast<nn::ReshapeOp>(user);
-    if (!(add && isWhole && biasSide(add, value, origins)) && !(reshape && partsColumns(reshape, leadingDims)))
+    if (!(add && isWhole && biasSide(add, value, dependences)) && !(reshape && partsColumns(reshape, leadingDims)))
       return std::nullopt;
     isWhole &= !reshape;
     match.steps.push_back(user);
@@ -118,7 +118,7 @@ static Value sliceDim(OpBuilder &builder, Location loc, Value value, size_t dim,
   return nn::SliceOp::create(builder, loc, type, value, starts, steps);
 }
 
-static void splitProduct(const SplitMatch &match, const nn::Origins &origins) {
+static void splitProduct(const SplitMatch &match, const nn::Dependences &dependences) {
   nn::MatmulOp product = match.product;
   for (const Part &part : match.parts) {
     OpBuilder builder(part.slice);
@@ -128,7 +128,7 @@ static void splitProduct(const SplitMatch &match, const nn::Origins &origins) {
     Value before = product.getResult();
     for (Operation *step : match.steps) {
       if (auto add = dyn_cast<nn::AddOp>(step)) {
-        unsigned side = *biasSide(add, before, origins);
+        unsigned side = *biasSide(add, before, dependences);
         Value bias = add->getOperand(side);
         bias = sliceDim(builder, bias.getLoc(), bias, nn::shapeOf(bias).size() - 1, part);
         value = nn::AddOp::create(builder, step->getLoc(), side == 0 ? bias : value, side == 0 ? value : bias);
@@ -181,13 +181,13 @@ struct SplitProducts : impl::SplitProductsBase<SplitProducts> {
       return;
     SmallVector<nn::TransposeOp> transposes(function.front().getOps<nn::TransposeOp>());
     llvm::for_each(llvm::reverse(transposes), sliceBeforeTransposing);
-    nn::Origins origins = nn::findOrigins(function);
+    nn::Dependences dependences = nn::findDependences(function);
     SmallVector<SplitMatch> matches; // no op is in two of them
     for (auto product : function.front().getOps<nn::MatmulOp>())
-      if (std::optional<SplitMatch> match = matchSplit(product, origins))
+      if (std::optional<SplitMatch> match = matchSplit(product, dependences))
         matches.push_back(std::move(*match));
     for (const SplitMatch &match : matches)
-      splitProduct(match, origins);
+      splitProduct(match, dependences);
   }
 };
 } // namespace

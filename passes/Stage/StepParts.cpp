@@ -3,7 +3,7 @@
 #include "passes/Stage/StepParts.h"
 
 #include "compiler/Dialect/Dist/Dist.h"
-#include "compiler/Dialect/NN/Origin.h"
+#include "compiler/Dialect/NN/Dependence.h"
 #include "compiler/Dialect/NN/Ports.h"
 #include "compiler/Interfaces/ShardingRule.h"
 #include "compiler/StepPart.h"

@@ -1,8 +1,8 @@
 // One walk forwards tells trunk from what is cheap to repeat, one over the trunk counts what crosses each position.
 #include "passes/Stage/Trunk.h"
 
+#include "compiler/Dialect/NN/Dependence.h"
 #include "compiler/Dialect/NN/NN.h"
-#include "compiler/Dialect/NN/Origin.h"
 #include "compiler/ElementType.h"
 #include "compiler/Interfaces/Structure.h"
 #include "compiler/StepPart.h"
@@ -15,19 +15,19 @@ static int64_t bytesOf(Value value) {
 }
 
 /// The weight of a product, if it has one.
-static Value weightOf(Operation *op, const nn::Origins &origins) {
+static Value weightOf(Operation *op, const nn::Dependences &dependences) {
   if (nn::isProduct(op))
     for (Value operand : op->getOperands())
-      if (origins.lookup(operand).isWeight() && nn::tensorType(operand).getRank() >= 2)
+      if (dependences.lookup(operand).isWeight() && nn::tensorType(operand).getRank() >= 2)
         return operand;
   return nullptr;
 }
 
 /// Bytes of a typical weight of a product: the median; 0 where there is none.
-static int64_t typicalWeight(func::FuncOp function, const nn::Origins &origins) {
+static int64_t typicalWeight(func::FuncOp function, const nn::Dependences &dependences) {
   std::vector<int64_t> bytes;
   for (Operation &op : function.getBody().front())
-    if (Value weight = weightOf(&op, origins))
+    if (Value weight = weightOf(&op, dependences))
       bytes.push_back(bytesOf(weight));
   if (bytes.empty())
     return 0;
@@ -38,18 +38,18 @@ static int64_t typicalWeight(func::FuncOp function, const nn::Origins &origins) 
 /// Ops of the trunk, in program order. A lookup is cheap as long as its table is no larger than what it yields or than
 /// a typical weight: a copy of the table then costs a stage less than one layer more would. What is made of a cheap
 /// lookup's result is cheap too, however small it is (the mean of a row).
-static void findOps(func::FuncOp function, const nn::Origins &origins, Trunk &found) {
-  int64_t typical = typicalWeight(function, origins);
+static void findOps(func::FuncOp function, const nn::Dependences &dependences, Trunk &found) {
+  int64_t typical = typicalWeight(function, dependences);
   llvm::DenseSet<Value> trunk, later;
   llvm::DenseMap<Value, int64_t> largestWeight; ///< of what a weight is made of
   for (Operation &op : function.getBody().front().without_terminator()) {
     if (op.getNumResults() == 0)
       continue;
-    nn::Origin origin = origins.lookup(op.getResult(0));
+    nn::Dependence dependence = dependences.lookup(op.getResult(0));
     int64_t largest = isa<nn::ParameterOp>(op) ? bytesOf(op.getResult(0)) : 0, made = 0;
     bool readsTrunk = false, isLater = stepPartOf(op.getLoc()) != StepPart::Forward;
     for (Value operand : op.getOperands()) {
-      if (origins.lookup(operand).isWeight())
+      if (dependences.lookup(operand).isWeight())
         largest = std::max(largest, largestWeight.lookup(operand));
       readsTrunk |= trunk.contains(operand);
       isLater |= later.contains(operand);
@@ -58,8 +58,8 @@ static void findOps(func::FuncOp function, const nn::Origins &origins, Trunk &fo
       made += bytesOf(result);
       largestWeight[result] = largest;
     }
-    bool isLargeLookup = origin.isTrunk() && largest > std::max(made, typical);
-    if (origin.isWeight() || !(readsTrunk || nn::isProduct(&op) || isLargeLookup))
+    bool isLargeLookup = dependence.isTrunk() && largest > std::max(made, typical);
+    if (dependence.isWeight() || !(readsTrunk || nn::isProduct(&op) || isLargeLookup))
       continue;
     (isLater ? found.later : found.ops).push_back(&op);
     trunk.insert(op.result_begin(), op.result_end());
@@ -76,13 +76,13 @@ bool isCopy(Operation *op) {
 }
 
 Trunk findTrunk(func::FuncOp function) {
-  nn::Origins origins = nn::findOrigins(function);
+  nn::Dependences dependences = nn::findDependences(function);
   Trunk trunk;
-  findOps(function, origins, trunk);
+  findOps(function, dependences, trunk);
   llvm::DenseMap<Operation *, size_t> position;
   for (auto [index, op] : llvm::enumerate(trunk.ops)) {
     position[op] = index;
-    if (weightOf(op, origins))
+    if (weightOf(op, dependences))
       trunk.products.push_back(index);
   }
   // Differences first: +1 behind the op that makes a value, -1 behind the last that reads it.

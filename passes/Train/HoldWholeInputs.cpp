@@ -1,7 +1,7 @@
 // One walk finds what each micro-batch has of its own and what is a number of the whole step; who reads both gets the
 // number from whole inputs, if that takes nothing that a model is large by.
 #include "compiler/Dialect/NN/BatchFlow.h"
-#include "compiler/Dialect/NN/Origin.h"
+#include "compiler/Dialect/NN/Dependence.h"
 #include "compiler/StepPart.h"
 #include "passes/Train/Passes.h"
 #include "passes/Train/StepFunction.h"

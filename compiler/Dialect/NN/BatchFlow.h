@@ -14,11 +14,16 @@ public:
   bool visit(Operation *op);
 
   bool carries(Value value, int64_t dim) const { return carriers.contains({value, dim}); }
+  /// The size of the batch as the dim's major factor; 0 where the dim does not carry the batch.
+  int64_t size(Value value, int64_t dim) const { return carriers.lookup({value, dim}); }
   /// A number of the whole batch, or what is made of such.
   bool isTotal(Value value) const { return totals.contains(value); }
 
+  /// What is known of `old` holds for `next`, which has its shape and replaces it.
+  void replace(Value old, Value next);
+
 private:
-  llvm::DenseSet<std::pair<Value, int64_t>> carriers;
+  llvm::DenseMap<std::pair<Value, int64_t>, int64_t> carriers; ///< to sizes
   llvm::DenseSet<Value> totals;
 };
 

@@ -2,6 +2,7 @@
 #include "passes/Kernels/Fusion/FusionRoles.h"
 
 #include "compiler/ImplicitWindows.h"
+#include "compiler/Scaling.h"
 #include "passes/Kernels/Elements/ElementEmitter.h"
 #include "passes/Kernels/Regions/KernelScalars.h"
 
@@ -63,29 +64,23 @@ struct Classifier {
   }
   bool isClonable(Value value) const { return isBuffer(value) || role(value) == FusionRole::Cloned; }
 
-  /// A large operand of the same shape and numbers: as cheap to compute where it is read as to read, as a gradient
+  /// A scaling (compiler/Scaling.h) of a buffer by numbers: as cheap to compute where it is read as to read, as a gradient
   /// times the factor of the loss, which its norm and its update both read.
-  bool isScaled(Operation *op) const {
-    if (op->getNumOperands() < 2 || !hasScalarEmitter(op->getName()) || isExpensive(op))
+  bool isReadScaled(Operation *op) const {
+    if (op->getNumOperands() < 2 || !hasScalarEmitter(op->getName()) || !scaledBy(op))
       return false;
-    int64_t readers = 0, large = 0;
+    int64_t readers = 0;
     for (Operation *user : op->getUsers()) {
       if (!user->hasTrait<OpTrait::IsTerminator>() && (!hasElementEmitter(user->getName()) || isAlias(user)))
         return false;
       readers += !user->hasTrait<OpTrait::IsTerminator>();
     }
-    RankedTensorType result = nn::tensorType(op->getResult(0));
     for (Value operand : op->getOperands()) {
-      RankedTensorType type = nn::tensorType(operand);
-      bool isNumber = type.getNumElements() == 1;
-      bool isSame = type.getShape() == result.getShape() && type.getElementType() == result.getElementType();
+      bool isNumber = nn::tensorType(operand).getNumElements() == 1;
       if (!isBuffer(operand) && !(isNumber && role(operand) == FusionRole::Grouped))
         return false;
-      large += !isNumber && isSame;
-      if (!isNumber && !isSame)
-        return false;
     }
-    return readers > 1 && large == 1;
+    return readers > 1;
   }
 
   int64_t countClonedOps(Operation *op) const {
@@ -119,7 +114,7 @@ struct Classifier {
     }
     if (mayClone && isView(op) && isClonable(op->getOperand(0)))
       return FusionRole::Cloned;
-    if (isScaled(op)) // reads no clones
+    if (isReadScaled(op)) // reads no clones
       return FusionRole::Cloned;
     // Cheap and read only in parts, as the bias of a fused q, k, v: each part computes its own.
     auto isPart = [&](Operation *user) {

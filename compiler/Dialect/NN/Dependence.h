@@ -6,7 +6,7 @@
 
 namespace hpc::nn {
 
-struct Origin {
+struct Dependence {
   bool fromInputs = false, fromWeights = false;
   /// Activations: what depends on both.
   bool isTrunk() const { return fromInputs && fromWeights; }
@@ -15,8 +15,8 @@ struct Origin {
 };
 
 /// The origin of every value of a single-block function.
-using Origins = llvm::DenseMap<Value, Origin>;
-Origins findOrigins(func::FuncOp function);
+using Dependences = llvm::DenseMap<Value, Dependence>;
+Dependences findDependences(func::FuncOp function);
 
 /// A weight as it is stored, before ops on each of its elements alone (the casts of 16 bits); `weight` itself where it is none.
 Value storedForm(Value weight);

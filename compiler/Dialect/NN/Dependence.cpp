@@ -1,25 +1,25 @@
 // One forward walk.
-#include "compiler/Dialect/NN/Origin.h"
+#include "compiler/Dialect/NN/Dependence.h"
 
 #include "compiler/Dialect/NN/NN.h"
 
 namespace hpc::nn {
 
-Origins findOrigins(func::FuncOp function) {
-  Origins origins;
+Dependences findDependences(func::FuncOp function) {
+  Dependences dependences;
   for (Value argument : function.getArguments())
-    origins[argument].fromInputs = true;
+    dependences[argument].fromInputs = true;
   for (Operation &op : function.getBody().front()) {
-    Origin origin;
-    origin.fromWeights = isa<ParameterOp>(op);
+    Dependence dependence;
+    dependence.fromWeights = isa<ParameterOp>(op);
     for (Value operand : op.getOperands()) {
-      origin.fromInputs |= origins[operand].fromInputs;
-      origin.fromWeights |= origins[operand].fromWeights;
+      dependence.fromInputs |= dependences[operand].fromInputs;
+      dependence.fromWeights |= dependences[operand].fromWeights;
     }
     for (Value result : op.getResults())
-      origins[result] = origin;
+      dependences[result] = dependence;
   }
-  return origins;
+  return dependences;
 }
 
 bool isProduct(Operation *op) {
