@@ -10,9 +10,4 @@ namespace hpc {
 /// The accumulation that is, through views, the only reader of a value; or null.
 dist::AccumulateOp accumulationOf(Value value);
 
-/// On nn.fused, from hpc-write-in-place to lower: the time axis over which its only result is added up. Its code does that
-/// itself: where the coordinate is 0 it writes the result's buffer, else it adds to what is there.
-constexpr const char *addsOverAttrName = "hpc.adds_over";
-inline StringAttr addsOver(nn::FusedOp region) { return region->getAttrOfType<StringAttr>(addsOverAttrName); }
-
 } // namespace hpc

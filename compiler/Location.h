@@ -6,6 +6,10 @@
 
 namespace hpc {
 
+/// In the text of a program (passes/Driver/ProgramText.h), on an op: its location, which all passes keep; on one with blocks: an array of the locations of their
+/// arguments; on a module between reading and writing: that it had such.
+constexpr const char *locationAttrName = "hpc.location", *argumentLocationsAttrName = "hpc.argument_locations", *hadLocationsAttrName = "hpc.had_locations";
+
 inline Location onnxLocation(MLIRContext *context, StringRef node, StringRef path) {
   Location place =
       path.empty() ? Location(UnknownLoc::get(context)) : Location(NameLoc::get(StringAttr::get(context, path)));

@@ -12,7 +12,11 @@ constexpr const char *targetAttrName = "hpc.target"; ///< a string
 constexpr const char *codeAttrName = "hpc.code";
 constexpr const char *codeFeaturesAttrName = "hpc.cpu_features";
 constexpr const char *deviceCodeAttrName = "hpc.ptx";
-constexpr const char *launchAttrName = "hpc.launch"; ///< on nn.fused: array<i64: blocks, threads, shared bytes>
+constexpr const char *optionsAttrName = "hpc.options"; ///< passes/Options.h
+constexpr const char *sourceAttrName = "hpc.source";   ///< passes/Driver/ModelSource.h
+constexpr const char *lossAttrName = "hpc.loss";       ///< the loss as it was chosen, "causal-lm:logits"
+/// Of the user's annotations: compiler/Sidecar.
+constexpr const char *sidecarAttrName = "hpc.sidecar", *sidecarTensorsAttrName = "hpc.sidecar_tensors", *sidecarPlacesAttrName = "hpc.sidecar_places";
 
 /// `phase` is the last one that ran. passes/Phases.h reads it (phasesDone), since a file may name none or anything.
 inline void setPhase(ModuleOp module, StringRef phase) {

@@ -63,7 +63,4 @@ struct Options {
 /// none, one that is unknown or there twice.
 Expected<std::string> kernelTargets(const std::string &target);
 
-/// Module attribute that the driver sets.
-constexpr const char *optionsAttrName = "hpc.options";
-
 } // namespace hpc

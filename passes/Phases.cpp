@@ -5,6 +5,7 @@
 #include "compiler/Dialect/Dist/Dist.h"
 #include "compiler/Dialect/NN/NN.h"
 #include "compiler/Dialect/Pipe/Pipe.h"
+#include "compiler/HpcDialect.h"
 #include "passes/Annotate/Passes.h"
 #include "passes/Kernels/Passes.h"
 #include "passes/Partition/Passes.h"
@@ -195,7 +196,7 @@ LogicalResult runPhases(ModuleOp module, const Options &options, StringRef last,
 }
 
 void registerDialects(DialectRegistry &registry) {
-  registry.insert<func::FuncDialect, nn::NNDialect, dist::DistDialect, pipe::PipeDialect>();
+  registry.insert<func::FuncDialect, HpcDialect, nn::NNDialect, dist::DistDialect, pipe::PipeDialect>();
 }
 
 void registerPasses() {

@@ -81,9 +81,7 @@ public:
     DenseElementsAttr value = tensorToAttr(compact, builder.getContext());
     if (compact.size() <= maxConstantElements)
       return nn::ConstantOp::create(builder, loc, value);
-    return nn::ParameterOp::create(builder, loc, value.getType(), builder.getStringAttr(name), StringAttr(),
-                                   IntegerAttr(), IntegerAttr(), DenseI64ArrayAttr(), value, ArrayAttr(), DenseI64ArrayAttr(),
-                                   DenseI64ArrayAttr(), TypeAttr());
+    return nn::ParameterOp::create(builder, loc, name, value);
   }
 
 private:

@@ -1,7 +1,7 @@
 // A value that a product, convolution, recurrent op or lookup reads is a parameter, whatever holds it: an initializer, a Constant
 // node, or views, casts, sums and products of one. What else a known value is made by stays folded: its numbers are then a
 // parameter that is cut like others and never trained (a dequantised weight, a table).
-#include "compiler/Dialect/NN/Statistic.h"
+#include "compiler/Dialect/NN/Parameter.h"
 #include "compiler/ElementType.h"
 #include "compiler/Import/GraphBuilder.h"
 #include "compiler/ValueNames.h"

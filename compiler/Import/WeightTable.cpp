@@ -2,21 +2,20 @@
 // Hashes only propose a tie; the bytes decide.
 #include "compiler/Import/WeightTable.h"
 
-#include "compiler/Dialect/NN/MadeOf.h"
-#include "compiler/Dialect/NN/StateNames.h"
-#include "compiler/Dialect/NN/Statistic.h"
+#include "compiler/Dialect/NN/Parameter.h"
 #include "compiler/ElementType.h"
 #include "compiler/Import/KnownTensor.h"
 #include "compiler/Import/WeightContent.h"
 #include "compiler/Interpreter/Tensor.h"
 #include "compiler/Location.h"
+#include "compiler/Masks.h"
 
 #include <cstring>
 #include <set>
 
 namespace hpc::onnx {
 
-/// Exactly two values, of which one is below -1000: zero and "minus infinity".
+/// Exactly two values, of which one masks: zero and "minus infinity".
 static bool isMask(const StoredTensor &tensor) {
   int64_t width = byteSize(*tensor.dtype), count = tensor.elements();
   int64_t other = -1;
@@ -31,7 +30,7 @@ static bool isMask(const StoredTensor &tensor) {
     return false;
   double first = tensorFromBytes(*tensor.dtype, {}, tensor.data).floats[0];
   double second = tensorFromBytes(*tensor.dtype, {}, tensor.data + other * width).floats[0];
-  return std::min(first, second) < -1000 && std::max(first, second) >= 0;
+  return std::min(first, second) <= maskingNumber && std::max(first, second) >= 0;
 }
 
 static bool isFilled(const StoredTensor &tensor) {
@@ -73,11 +72,6 @@ static bool areSaidApart(const StoredTensor &a, const StoredTensor &b) {
   return !isOnePlace && !first.empty() && !second.empty() && first != second;
 }
 
-static void setOrigin(nn::ParameterOp op, const StoredTensor &tensor) {
-  std::vector<std::string> names = originOf(tensor);
-  op->setAttr(nn::originAttrName, Builder(op).getStrArrayAttr(SmallVector<StringRef>(names.begin(), names.end())));
-}
-
 nn::ParameterOp WeightTable::create(const StoredTensor &tensor, ArrayRef<int64_t> hashes) {
   OpBuilder builder(context);
   if (last)
@@ -88,27 +82,22 @@ nn::ParameterOp WeightTable::create(const StoredTensor &tensor, ArrayRef<int64_t
   Location loc = NameLoc::get(builder.getStringAttr(tensor.name));
   nn::ParameterOp op;
   if (tensor.file.empty()) {
-    ElementsAttr value = tensorToAttr(tensorFromBytes(*tensor.dtype, tensor.shape, tensor.data), context);
-    op = nn::ParameterOp::create(builder, loc, type, builder.getStringAttr(tensor.name), StringAttr(), IntegerAttr(),
-                                 IntegerAttr(), DenseI64ArrayAttr(), value, ArrayAttr(), DenseI64ArrayAttr(),
-                                 DenseI64ArrayAttr(), TypeAttr());
+    op = nn::ParameterOp::create(builder, loc, tensor.name, tensorToAttr(tensorFromBytes(*tensor.dtype, tensor.shape, tensor.data), context));
   } else {
-    op = nn::ParameterOp::create(builder, loc, type, builder.getStringAttr(tensor.name),
-                                 builder.getStringAttr(tensor.file), builder.getI64IntegerAttr(tensor.offset),
-                                 builder.getI64IntegerAttr(tensor.bytes), builder.getDenseI64ArrayAttr(hashes),
-                                 ElementsAttr(), ArrayAttr(), DenseI64ArrayAttr(), DenseI64ArrayAttr(),
-                                 TypeAttr());
+    nn::Storage storage;
+    storage.file = tensor.file;
+    storage.offset = tensor.offset;
+    storage.bytes = tensor.bytes;
+    storage.hashes = hashes.vec();
+    op = nn::ParameterOp::create(builder, loc, type, tensor.name, storage);
   }
-  if (tensor.kind == WeightKind::Buffer || tensor.isExporters)
-    nn::markStatistic(op);
+  op.setIsStatistic(tensor.kind == WeightKind::Buffer || tensor.isExporters);
   if (tensor.madeOf.size() > 1) // of one it is the transposed, which is trained as well
-    op->setAttr(nn::madeOfAttrName,
-                builder.getStrArrayAttr(SmallVector<StringRef>(tensor.madeOf.begin(), tensor.madeOf.end())));
-  if (tensor.isExporters)
-    op->setAttr(nn::isExportersAttrName, builder.getUnitAttr());
+    op.setMadeOfAttr(nn::namesAttr(context, tensor.madeOf));
+  op.setIsExporters(tensor.isExporters);
   if (tensor.madeOf.size() == 1 && tensor.shape.size() == 2 && tensor.madeOf[0].find('.') != std::string::npos) {
-    nn::setStateNames(op, tensor.madeOf);
-    op->setAttr(nn::isMadeAttrName, builder.getUnitAttr());
+    op.setStateNamesAttr(nn::namesAttr(context, tensor.madeOf));
+    op.setIsMade(true);
   }
   last = op;
   return op;
@@ -126,10 +115,8 @@ Value WeightTable::computed(const Tensor &tensor, Location loc, StringRef name, 
   else
     builder.setInsertionPointToStart(entry);
   ElementsAttr value = tensorToAttr(tensor, context);
-  auto op = nn::ParameterOp::create(builder, loc, mlir::cast<RankedTensorType>(value.getType()), builder.getStringAttr(name), StringAttr(),
-                                    IntegerAttr(), IntegerAttr(), DenseI64ArrayAttr(), value, ArrayAttr(),
-                                    DenseI64ArrayAttr(), DenseI64ArrayAttr(), TypeAttr());
-  nn::markStatistic(op);
+  auto op = nn::ParameterOp::create(builder, loc, name, value);
+  op.setIsStatistic(true);
   if (alias != name)
     tied[name.str()].push_back(alias.str());
   last = op;
@@ -171,8 +158,8 @@ Value WeightTable::get(const StoredTensor &tensor) {
   others.push_back(&tensor);
   nn::ParameterOp op = parameters[&tensor] = create(tensor, hashes);
   for (const StoredTensor *other : apart) {
-    setOrigin(parameters[other], *other);
-    setOrigin(op, tensor);
+    parameters[other].setApartAsAttr(nn::namesAttr(context, originOf(*other)));
+    op.setApartAsAttr(nn::namesAttr(context, originOf(tensor)));
   }
   return op.getResult();
 }
@@ -197,12 +184,12 @@ void WeightTable::setStateNames(nn::ParameterOp op) const {
     if (std::string path = modulePath(user->getLoc()); !path.empty())
       readers.insert(path);
   const std::string own = op.getName().str();
-  if (op->hasAttr(nn::isMadeAttrName) || op->hasAttr(nn::isExportersAttrName))
+  if (op.getIsMade() || op.getIsExporters())
     return;
   // PyTorch's older exporter transposes the weights of linear layers, and leaves no name of them.
   if (StringRef(own).starts_with("onnx::") && nn::shapeOf(op.getResult()).size() == 2 && readers.size() == 1) {
-    nn::setStateNames(op, {*readers.begin() + ".weight"});
-    op->setAttr(nn::isMadeAttrName, UnitAttr::get(context));
+    op.setStateNamesAttr(nn::namesAttr(context, {*readers.begin() + ".weight"}));
+    op.setIsMade(true);
     return;
   }
   std::vector<std::string> names = {own};
@@ -214,7 +201,7 @@ void WeightTable::setStateNames(nn::ParameterOp op) const {
     llvm::for_each(found->second, add);
   llvm::for_each(namesByReaders(own, readers), add);
   if (names.size() > 1)
-    nn::setStateNames(op, names);
+    op.setStateNamesAttr(nn::namesAttr(context, names));
 }
 
 void WeightTable::setAliases() {
@@ -230,7 +217,7 @@ void WeightTable::setAliases() {
     SmallVector<StringRef> aliases(names.begin(), names.end());
     aliases.append(paths.begin(), paths.end());
     if (!names.empty() && !op.isAbsent())
-      op->setAttr(nn::tiedNamesAttrName, builder.getStrArrayAttr(SmallVector<StringRef>(names.begin(), names.end())));
+      op.setTiedNamesAttr(nn::namesAttr(context, names));
     if (!aliases.empty())
       op.setAliasesAttr(builder.getStrArrayAttr(aliases));
   }

@@ -1,6 +1,6 @@
 // Where values come from: constants, and parameters out of mapped files.
 // A file is mapped once per loader; only the bytes of a parameter that is read are touched.
-#include "compiler/Dialect/NN/Int8Parameter.h"
+#include "compiler/Dialect/NN/Parameter.h"
 #include "compiler/Interpreter/Evaluators.h"
 #include "compiler/Interpreter/StoredParameters.h"
 #include "runtime/base/File.h"
@@ -9,7 +9,7 @@
 namespace hpc {
 
 static Expected<Tensor> inInt8(nn::ParameterOp op, const Tensor &stored) {
-  const Lines lines = Lines::along(stored.shape, size_t(*nn::int8Along(op)));
+  const Lines lines = Lines::along(stored.shape, size_t(*op.getInt8Along()));
   std::vector<std::byte> bytes = tensorToBytes(stored);
   std::vector<float> scales(size_t(lines.count()));
   if (int8Scales(bytes.data(), lines, scales.data()))
@@ -18,7 +18,7 @@ static Expected<Tensor> inInt8(nn::ParameterOp op, const Tensor &stored) {
                                                "--weights=int8");
   if (nn::int8FormOf(op) == nn::Int8Form::Scales) {
     std::vector<int64_t> shape = stored.shape;
-    shape.erase(shape.begin() + *nn::int8Along(op));
+    shape.erase(shape.begin() + *op.getInt8Along());
     Tensor result(DType::F32, shape);
     result.floats.assign(scales.begin(), scales.end());
     return result;
@@ -67,7 +67,7 @@ ParameterLoader storedParametersFromFiles(const std::string &folder) {
 
 ParameterLoader parametersFromFiles(const std::string &folder) {
   return [stored = storedParametersFromFiles(folder)](nn::ParameterOp op, ArrayRef<int64_t> shape) -> Expected<Tensor> {
-    if (!nn::int8Along(op))
+    if (!op.getInt8Along())
       return stored(op, shape);
     Expected<Tensor> tensor = stored(op, nn::storedShapeOf(op));
     return tensor.ok() ? inInt8(op, *tensor) : std::move(tensor);

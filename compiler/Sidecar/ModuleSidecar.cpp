@@ -4,8 +4,6 @@
 
 namespace hpc {
 
-static constexpr const char *placesAttrName = "hpc.sidecar_places";
-
 void setSidecar(ModuleOp module, StringRef file, StringRef text) {
   Builder builder(module.getContext());
   module->setAttr(sidecarAttrName,
@@ -42,12 +40,12 @@ void setSidecarPlaces(ModuleOp module, const SidecarPlaces &places) {
   for (const auto &[subject, place] : places)
     if (!subject.empty())
       entries.set(subject, builder.getStringAttr(place));
-  module->setAttr(placesAttrName, entries.getDictionary(module.getContext()));
+  module->setAttr(sidecarPlacesAttrName, entries.getDictionary(module.getContext()));
 }
 
 SidecarPlaces sidecarPlaces(ModuleOp module) {
   SidecarPlaces places;
-  if (auto entries = module->getAttrOfType<DictionaryAttr>(placesAttrName))
+  if (auto entries = module->getAttrOfType<DictionaryAttr>(sidecarPlacesAttrName))
     for (NamedAttribute entry : entries)
       if (auto place = dyn_cast<StringAttr>(entry.getValue()))
         places[entry.getName().str()] = place.str();

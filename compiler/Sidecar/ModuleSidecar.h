@@ -3,13 +3,10 @@
 #pragma once
 
 #include "compiler/MLIR.h"
+#include "compiler/ModuleAttributes.h"
 #include "compiler/Sidecar/Sidecar.h"
 
 namespace hpc {
-
-constexpr const char *sidecarAttrName = "hpc.sidecar";
-/// {name = shape}: TensorRules.h
-constexpr const char *sidecarTensorsAttrName = "hpc.sidecar_tensors";
 
 void setSidecar(ModuleOp module, StringRef file, StringRef text);
 /// All that a program has of its sidecar before annotate.

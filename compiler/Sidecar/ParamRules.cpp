@@ -1,7 +1,7 @@
 // A parameter has many names: its own, those of the initializers that it holds, the modules that read it.
 #include "compiler/Sidecar/ParamRules.h"
 
-#include "compiler/Dialect/NN/TransposedAliases.h"
+#include "compiler/Dialect/NN/Parameter.h"
 
 namespace hpc {
 

@@ -11,8 +11,8 @@ namespace hpc {
 
 namespace {
 struct VerifyAnnotated : impl::VerifyAnnotatedBase<VerifyAnnotated> {
-  /// Whether the attribute, if there is one, holds a seed of the value.
-  LogicalResult check(Value value, Attribute attr, const dist::Mesh &mesh) {
+  /// Whether the seed, if there is one, fits the value.
+  LogicalResult check(Value value, const dist::Mesh &mesh) {
     Location place = value.getLoc();
     auto type = dyn_cast<RankedTensorType>(value.getType());
     if (!type || !findDType(type))
@@ -20,17 +20,12 @@ struct VerifyAnnotated : impl::VerifyAnnotatedBase<VerifyAnnotated> {
              << "a value of type " << value.getType() << " is no tensor of a known element type";
     if (dist::shardingAttrOf(value))
       return mlir::emitError(place) << "type " << value.getType() << " carries a sharding before propagation";
-    if (!attr)
-      return success();
     std::optional<dist::Seed> seed = dist::seedOf(value);
     if (!seed)
-      return isa<ArrayAttr>(attr) ? success()
-                                  : LogicalResult(userError(place, ErrorKind::Sidecar)
-                                                  << dist::seedAttrName << " = " << attr
-                                                  << " is no seed; write #dist.seed<\"[4@dp, 33?]\">");
+      return success();
     Status status = dist::verify(seed->sharding, type.getShape().vec(), mesh);
     if (!status.ok())
-      return mlir::emitError(place) << "seed " << attr << " of " << value.getType() << ": " << status.message();
+      return mlir::emitError(place) << "seed '" << dist::shardingText(*seed) << "' of " << value.getType() << ": " << status.message();
     return success();
   }
 
@@ -44,11 +39,11 @@ struct VerifyAnnotated : impl::VerifyAnnotatedBase<VerifyAnnotated> {
     }
     dist::Mesh mesh = dist::meshOf(getOperation());
     for (BlockArgument argument : function.getArguments())
-      if (failed(check(argument, function.getArgAttr(argument.getArgNumber(), dist::seedAttrName), mesh)))
+      if (failed(check(argument, mesh)))
         return signalPassFailure();
     WalkResult walk = function.walk([&](Operation *op) {
       for (Value result : op->getResults())
-        if (failed(check(result, op->getAttr(dist::seedAttrName), mesh)))
+        if (failed(check(result, mesh)))
           return WalkResult::interrupt();
       return WalkResult::advance();
     });

@@ -7,7 +7,6 @@
 #include "compiler/Sidecar/TensorRules.h"
 #include "passes/Annotate/LayoutStrategy.h"
 #include "passes/Driver/Alternatives.h"
-#include "passes/Driver/AttributeCheck.h"
 #include "passes/Driver/DropoutRate.h"
 #include "passes/Driver/Imbalance.h"
 #include "passes/Driver/InputKind.h"
@@ -27,6 +26,7 @@
 #include "runtime/plan/PlanStructure.h"
 
 #include "mlir/IR/AsmState.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 
@@ -124,8 +124,8 @@ Status Compilation::loadProgram() {
   if (!std::filesystem::is_regular_file(request.input))
     return Status::error(ErrorKind::Io, request.input + ": no such file");
   diagnostics.untagged = ErrorKind::Model;
-  module = parseSourceFile<ModuleOp>(request.input, &context);
-  const bool isWhole = module && succeeded(takeLocations(*module)) && succeeded(verifyAttributes(*module));
+  module = parseSourceFile<ModuleOp>(request.input, ParserConfig(&context, /*verifyAfterParse=*/false));
+  const bool isWhole = module && succeeded(takeLocations(*module)) && succeeded(mlir::verify(*module));
   diagnostics.untagged = ErrorKind::Internal;
   if (!module)
     return Status::error(ErrorKind::Model,

@@ -1,9 +1,9 @@
 // The attribute is read from files that people edit, so nothing of it is taken for granted.
 #include "passes/Driver/ModelSource.h"
 
-namespace hpc {
+#include "compiler/ModuleAttributes.h"
 
-static constexpr const char *sourceAttrName = "hpc.source";
+namespace hpc {
 
 void ModelSource::write(ModuleOp module) const {
   Builder builder(module.getContext());

@@ -8,9 +8,6 @@
 
 namespace hpc {
 
-/// On a module between takeLocations and giveLocations.
-static constexpr const char *hadLocationsAttrName = "hpc.had_locations";
-
 /// The arguments of the op's blocks.
 static SmallVector<BlockArgument> argumentsOf(Operation *op) {
   SmallVector<BlockArgument> arguments;

@@ -12,12 +12,7 @@ class PassManager;
 
 namespace hpc {
 
-/// On an op, in text: its location, which all passes keep.
-constexpr const char *locationAttrName = "hpc.location";
-/// On an op with blocks, in text: an array of the locations of their arguments.
-constexpr const char *argumentLocationsAttrName = "hpc.argument_locations";
-
-/// Every op but those of unknown origin has locationAttrName, their blocks' arguments likewise.
+/// Every op but those of unknown origin has locationAttrName (compiler/Location.h), their blocks' arguments likewise.
 std::string programText(ModuleOp module);
 
 /// Makes the attributes of a program that was read its locations again, and takes them away. Error: one that is no location.

@@ -3,7 +3,7 @@
 
 #include "compiler/Dialect/NN/NN.h"
 #include "compiler/Dialect/NN/Ports.h"
-#include "passes/Train/Ports.h"
+#include "compiler/ModuleAttributes.h"
 #include "runtime/base/CountText.h"
 #include "runtime/base/Hash.h"
 #include "runtime/base/NumberText.h"
@@ -33,7 +33,7 @@ static std::string trainedText(ModuleOp module) {
 std::vector<plan::Setting> trainingSettings(ModuleOp module, const Options &options, std::optional<double> dropout) {
   if (!options.trains())
     return {};
-  auto loss = module->getAttrOfType<StringAttr>(train::lossAttrName);
+  auto loss = module->getAttrOfType<StringAttr>(lossAttrName);
   std::vector<plan::Setting> all = {{"loss", loss ? loss.getValue().str() : options.loss}, {"optimizer", options.optimizer}};
   if (options.optimizer == "sgd") {
     all.push_back({"momentum", numberText(options.momentum) + (options.nesterov ? " (Nesterov)" : "")});

@@ -4,7 +4,7 @@
 #include "passes/Driver/Verify.h"
 
 #include "compiler/Dialect/Dist/Correspondence.h"
-#include "compiler/Dialect/NN/Int8Parameter.h"
+#include "compiler/Dialect/NN/Parameter.h"
 #include "compiler/Dialect/NN/Ports.h"
 #include "compiler/Interpreter/StoredParameters.h"
 #include "compiler/Location.h"
@@ -83,7 +83,7 @@ struct Verifier {
 
   bool hasInt8Weights() const {
     auto parameters = mainOf(what.propagated).getOps<nn::ParameterOp>();
-    return llvm::any_of(parameters, [](nn::ParameterOp op) { return nn::int8Along(op).has_value(); });
+    return llvm::any_of(parameters, [](nn::ParameterOp op) { return op.getInt8Along().has_value(); });
   }
 
   /// 1. The serial program before and after the phases that keep it serial. Exporters round constants (sqrt(2/pi)) to

@@ -3,7 +3,7 @@
 
 #include "compiler/Dialect/Dist/Dist.h"
 #include "compiler/Dialect/Dist/WholeOutput.h"
-#include "compiler/Dialect/NN/TransposedAliases.h"
+#include "compiler/Dialect/NN/Parameter.h"
 #include "compiler/Dialect/Pipe/Pipe.h"
 #include "compiler/Sidecar/Cuts.h"
 #include "compiler/Sidecar/TensorRules.h"

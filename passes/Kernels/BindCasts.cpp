@@ -3,7 +3,7 @@
 #include "passes/Kernels/Passes.h"
 
 #include "compiler/Dialect/Dist/Correspondence.h"
-#include "compiler/Dialect/NN/Int8Parameter.h"
+#include "compiler/Dialect/NN/Parameter.h"
 #include "compiler/Dialect/NN/Ports.h"
 
 namespace hpc {
@@ -16,7 +16,7 @@ static bool isBindable(nn::ParameterOp parameter, nn::CastOp cast) {
   Type to = nn::tensorType(cast.getResult()).getElementType(), own = nn::tensorType(parameter.getResult()).getElementType();
   if ((!to.isF16() && !to.isBF16()) || nn::isWritten(parameter.getResult()))
     return false;
-  bool isBytes = own.isInteger(8) && !nn::int8Along(parameter) && !parameter.getStoredType();
+  bool isBytes = own.isInteger(8) && !parameter.getInt8Along() && !parameter.getStoredType();
   return isBytes || (own.isF32() && parameter.getStoredType().value_or(to) == to);
 }
 
@@ -30,10 +30,9 @@ struct BindCastsPass : impl::BindCastsBase<BindCastsPass> {
       OpBuilder builder(cast);
       auto bound = mlir::cast<nn::ParameterOp>(builder.clone(*parameter));
       bound.getResult().setType(nn::tensorType(cast.getResult()));
-      if (parameter.getStoredType())
-        bound.removeStoredTypeAttr();
-      else
-        bound.setStoredType(nn::tensorType(parameter.getResult()).getElementType());
+      nn::Storage storage = parameter.stored();
+      storage.type = storage.type ? Type() : nn::tensorType(parameter.getResult()).getElementType();
+      bound.setStored(storage);
       setValueIds(bound, valueIdsOf(cast)); // it is the cast's value that --verify should find
       cast.replaceAllUsesWith(bound.getResult());
       cast.erase();

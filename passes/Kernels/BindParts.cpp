@@ -4,6 +4,7 @@
 
 #include "compiler/Dialect/Dist/Correspondence.h"
 #include "compiler/Dialect/Dist/Dist.h"
+#include "compiler/Dialect/NN/Parameter.h"
 #include "compiler/Dialect/NN/Ports.h"
 
 namespace hpc {
@@ -96,8 +97,10 @@ static void bind(nn::ParameterOp parameter, const WeightPart &part, Value value)
     OpBuilder builder(op);
     auto bound = cast<nn::ParameterOp>(builder.clone(*parameter));
     bound.getResult().setType(nn::tensorType(value));
-    bound.setStoredShape(part.stored);
-    bound.setPartStarts(part.starts);
+    nn::Storage storage = parameter.stored();
+    storage.shape.assign(part.stored.begin(), part.stored.end());
+    storage.starts.assign(part.starts.begin(), part.starts.end());
+    bound.setStored(storage);
     setValueIds(bound, valueIdsOf(op));
     value.replaceAllUsesWith(bound.getResult());
   }

@@ -11,10 +11,9 @@
 #include "passes/Kernels/Regions/EpilogueRegion.h"
 #include "passes/Kernels/Regions/KernelScalars.h"
 
-#include "compiler/AttentionAttribute.h"
 #include "compiler/Diagnostics.h"
 #include "compiler/ElementType.h"
-#include "compiler/EpilogueAttribute.h"
+#include "compiler/LibraryKernel.h"
 #include "compiler/ModuleAttributes.h"
 #include "llvm/Support/FileSystem.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
@@ -81,8 +80,8 @@ void describe(nn::FusedOp region) {
   SmallVector<Attribute> scalars;
   for (const kernels::KernelScalar &scalar : kernels::collectScalars(region))
     scalars.push_back(scalar.toAttribute(region.getContext()));
-  region->removeAttr(attentionAttrName);
-  region->removeAttr(epilogueAttrName);
+  region.removeAttentionAttr();
+  region.removeEpilogueAttr();
   region.setRows(kernels::countItems(region));
   region.setScalarsAttr(b.getArrayAttr(scalars));
 }
@@ -192,12 +191,11 @@ struct EmitKernelsPass : impl::EmitKernelsBase<EmitKernelsPass> {
     setDeviceCode(module, code->ptx);
     module.walk([&](nn::FusedOp region) {
       const kernels::DeviceLaunch &launch = launches[numbers.lookup(region.getSymbol())];
-      region->setAttr(launchAttrName,
-                      DenseI64ArrayAttr::get(&getContext(), {launch.blocks, launch.threads, launch.sharedBytes}));
+      region.setLaunch(ArrayRef<int64_t>{launch.blocks, launch.threads, launch.sharedBytes});
       if (std::optional<plan::Attention> attention = describeAttention(region))
-        region->setAttr(attentionAttrName, toAttribute(&getContext(), *attention));
+        region.setAttentionAttr(toAttribute(&getContext(), *attention));
       if (std::optional<plan::Epilogue> epilogue = kernels::findEpilogue(region))
-        region->setAttr(epilogueAttrName, toAttribute(&getContext(), *epilogue));
+        region.setEpilogueAttr(toAttribute(&getContext(), *epilogue));
     });
     return deviceCodeOnHost.empty() ? success() : writeOnHost(code->onHost);
   }

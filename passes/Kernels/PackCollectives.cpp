@@ -101,94 +101,73 @@ Sizes withRanks(int64_t ranks, ArrayRef<int64_t> sizes) {
   return shape;
 }
 
-/// Shared by the three collectives: the rebuilt value takes the old result's place and type.
-template <typename Op> struct Packing {
-  Op op;
-  OpBuilder builder;
-  dist::Mesh mesh;
-  Views views;
-  int64_t ranks;
-  SubDims before, after;
-
-  explicit Packing(Op op)
-      : op(op), builder(op), mesh(dist::meshOf(op)),
-        views(builder, op.getLoc(), nn::tensorType(op.getResult()).getElementType()),
-        ranks(mesh.size(op.getAxis().str())), before(op.getBefore().getValue(), mesh),
-        after(op.getAfter().getValue(), mesh) {}
-
-  template <typename Raw> Value collective(Value blocks, ArrayRef<int64_t> shape) {
-    return Raw::create(builder, op.getLoc(), views.type(shape), blocks, op.getAxisAttr(), op.getCauseAttr(),
-                       op.getAvoidAttr());
+/// The op that works on contiguous blocks, in place of the step.
+Operation *makeRaw(OpBuilder &builder, CollectiveOpInterface op, Type type, Value blocks) {
+  Location loc = op->getLoc();
+  auto axis = builder.getStringAttr(op.getGroup()[0]);
+  switch (op.getCollectiveKind()) {
+  case dist::ReshardStep::AllGather:
+    return dist::RawAllGatherOp::create(builder, loc, type, blocks, axis, op.getCauseAttr(), op.getAvoidAttr());
+  case dist::ReshardStep::ReduceScatter:
+    return dist::RawReduceScatterOp::create(builder, loc, type, blocks, axis, op.getCauseAttr(), op.getAvoidAttr());
+  default:
+    return dist::RawAllToAllOp::create(builder, loc, type, blocks, axis, op.getCauseAttr(), op.getAvoidAttr());
   }
-  void finish(Value value) {
-    auto type = cast<RankedTensorType>(op.getResult().getType());
-    // The encoding comes back with the last op.
-    if (nn::shapeOf(value) == type.getShape())
-      value.setType(type);
-    else
-      value = nn::ReshapeOp::create(builder, op.getLoc(), type, value);
-    op.getResult().replaceAllUsesWith(value);
-    op.erase();
-  }
-};
-
-void pack(dist::AllGatherOp op) {
-  Packing<dist::AllGatherOp> p(op);
-  int64_t position = p.before.position(op.getFromDim(), op.getFromSub());
-  Value blocks = p.collective<dist::RawAllGatherOp>(op.getOperand(), withRanks(p.ranks, nn::shapeOf(op.getOperand())));
-  blocks = p.views.reshape(blocks, withRanks(p.ranks, p.before.sizes));
-  Value merged = p.views.mergeIn(blocks, position, p.after.sizes[position]);
-  p.finish(p.views.reshape(merged, nn::shapeOf(op.getResult())));
 }
 
-void pack(dist::ReduceScatterOp op) {
-  Packing<dist::ReduceScatterOp> p(op);
-  int64_t position = p.after.position(op.getToDim(), op.getToSub());
-  Value box = p.views.reshape(op.getOperand(), p.before.sizes);
-  Value blocks = p.views.splitOff(box, position, p.ranks, p.after.sizes[position]);
-  blocks = p.views.reshape(blocks, withRanks(p.ranks, nn::shapeOf(op.getResult())));
-  p.finish(p.collective<dist::RawReduceScatterOp>(blocks, nn::shapeOf(op.getResult())));
-}
-
-void pack(dist::AllToAllOp op) {
-  Packing<dist::AllToAllOp> p(op);
-  int64_t from = p.before.position(op.getFromDim(), op.getFromSub()),
-          to = p.after.position(op.getToDim(), op.getToSub());
-  Value box = p.views.reshape(op.getOperand(), p.before.sizes);
-  Value blocks = p.views.splitOff(box, to, p.ranks, p.after.sizes[to]);
-  blocks = p.collective<dist::RawAllToAllOp>(blocks, nn::shapeOf(blocks));
-  Value merged = p.views.mergeIn(blocks, from, p.after.sizes[from]);
-  p.finish(p.views.reshape(merged, nn::shapeOf(op.getResult())));
+/// The rebuilt value takes the old result's place and type. A gather has no blocks to split off, a scatter none to merge.
+void pack(CollectiveOpInterface op) {
+  const dist::ReshardStep step = *op.getStep();
+  const dist::Mesh mesh = dist::meshOf(op);
+  OpBuilder builder(op.getOperation());
+  Value value = op->getOperand(0), result = op->getResult(0);
+  Views views(builder, op->getLoc(), nn::tensorType(result).getElementType());
+  const SubDims before(step.before, mesh), after(step.after, mesh);
+  const int64_t ranks = mesh.size(step.axes[0]);
+  const bool splits = step.toDim >= 0, merges = step.fromDim >= 0;
+  if (splits) {
+    int64_t to = after.position(step.toDim, step.toSub);
+    value = views.splitOff(views.reshape(value, before.sizes), to, ranks, after.sizes[to]);
+    if (!merges)
+      value = views.reshape(value, withRanks(ranks, nn::shapeOf(result)));
+  }
+  Sizes shape = !merges ? Sizes(nn::shapeOf(result)) : splits ? Sizes(nn::shapeOf(value)) : withRanks(ranks, nn::shapeOf(value));
+  value = makeRaw(builder, op, views.type(shape), value)->getResult(0);
+  if (merges) {
+    int64_t from = before.position(step.fromDim, step.fromSub);
+    if (!splits)
+      value = views.reshape(value, withRanks(ranks, before.sizes));
+    value = views.reshape(views.mergeIn(value, from, after.sizes[from]), nn::shapeOf(result));
+  }
+  // The encoding comes back with the last op.
+  if (nn::shapeOf(value) == nn::shapeOf(result))
+    value.setType(result.getType());
+  else
+    value = nn::ReshapeOp::create(builder, op->getLoc(), result.getType(), value);
+  result.replaceAllUsesWith(value);
+  op->erase();
 }
 
 /// The steps of a reshard split their sub-dims alike on both sides.
-LogicalResult checkSubDims(Operation *op, dist::ShardingAttr before, dist::ShardingAttr after) {
-  const dist::Sharding &from = before.getValue(), &to = after.getValue();
-  for (auto [a, b] : llvm::zip_equal(from.dims, to.dims))
+LogicalResult checkSubDims(Operation *op, const dist::ReshardStep &step) {
+  for (auto [a, b] : llvm::zip_equal(step.before.dims, step.after.dims))
     if (!llvm::equal(a, b, [](const dist::SubDim &x, const dist::SubDim &y) { return x.size == y.size; }))
-      return userError(op, ErrorKind::Internal) << "the sub-dims of " << dist::toString(from) << " and "
-                                                << dist::toString(to) << " differ; split both alike";
+      return userError(op, ErrorKind::Internal) << "the sub-dims of " << dist::toString(step.before) << " and "
+                                                << dist::toString(step.after) << " differ; split both alike";
   return success();
 }
 
 struct PackCollectivesPass : impl::PackCollectivesBase<PackCollectivesPass> {
   void runOnOperation() override {
-    SmallVector<Operation *> collectives;
-    getOperation().walk([&](Operation *op) {
-      if (isa<dist::AllGatherOp, dist::ReduceScatterOp, dist::AllToAllOp>(op))
+    SmallVector<CollectiveOpInterface> collectives;
+    getOperation().walk([&](CollectiveOpInterface op) {
+      if (std::optional<dist::ReshardStep> step = op.getStep(); step && crossesRanks(op) && (step->fromDim >= 0 || step->toDim >= 0))
         collectives.push_back(op);
     });
-    for (Operation *op : collectives) {
-      LogicalResult packed =
-          TypeSwitch<Operation *, LogicalResult>(op).Case<dist::AllGatherOp, dist::ReduceScatterOp, dist::AllToAllOp>(
-              [](auto op) {
-                if (failed(checkSubDims(op, op.getBefore(), op.getAfter())))
-                  return failure();
-                pack(op);
-                return success();
-              });
-      if (failed(packed))
+    for (CollectiveOpInterface op : collectives) {
+      if (failed(checkSubDims(op, *op.getStep())))
         return signalPassFailure();
+      pack(op);
     }
   }
 };

@@ -8,10 +8,10 @@ def BindCasts : Pass<"hpc-bind-casts", "::mlir::ModuleOp"> {
   let description = [{
     From f32 to f16 or bf16. What reads the weight as it is stored keeps it, beside the rounded one. A weight that the program writes stays as it is.
 
-        %w = nn.parameter "w" {bytes = 6144 : i64, ...} : tensor<32x48xf32>
+        %w = nn.parameter "w" stored <bytes = 6144> : tensor<32x48xf32>
         %n = nn.cast %w : tensor<32x48xf32> -> tensor<32x48xbf16>
 
-        %n = nn.parameter "w" {bytes = 6144 : i64, stored_type = f32, ...} : tensor<32x48xbf16>
+        %n = nn.parameter "w" stored <bytes = 6144, type = f32> : tensor<32x48xbf16>
   }];
   let dependentDialects = ["::hpc::nn::NNDialect", "::hpc::dist::DistDialect"];
 }
@@ -27,7 +27,7 @@ def BindParts : Pass<"hpc-bind-parts", "::mlir::ModuleOp"> {
         %s = nn.slice %w {starts = array<i64: 0, 0>, ...} : tensor<32x48xf32> -> tensor<32x32xf32, "[32, 32]">
         %q = dist.slice %s {after = "[32, 32@tp]", ...} -> tensor<32x16xf32, "[32, 32@tp]">
 
-        %q = nn.parameter "qkv" {part_starts = array<i64: 0, 0>, stored_shape = array<i64: 32, 48>, ...} : tensor<32x16xf32, "[32, 32@tp]">
+        %q = nn.parameter "qkv" stored <shape = [32, 48], starts = [0, 0]> : tensor<32x16xf32, "[32, 32@tp]">
   }];
   let dependentDialects = ["::hpc::nn::NNDialect", "::hpc::dist::DistDialect"];
 }
@@ -156,7 +156,7 @@ def WriteInPlace : Pass<"hpc-write-in-place", "::mlir::ModuleOp"> {
     device may do both at once.
 
     A region whose code touches only part of its result (the rows of a table that ids name) and whose only reader adds it up over micro-batches adds it to the sum
-    by itself: `hpc.adds_over` (README.md).
+    by itself: `adds_over` (README.md).
   }];
   let dependentDialects = ["::hpc::nn::NNDialect"];
 }
@@ -165,7 +165,7 @@ def EmitKernels : Pass<"hpc-emit-kernels", "::mlir::ModuleOp"> {
   let summary = "every distinct region becomes a function of each target's code";
   let description = [{
     For "x86-64" an ELF shared object, the module attribute `hpc.code`; the CPU features that it needs are `hpc.cpu_features` (names as in /proc/cpuinfo). For "ptx"
-    kernels of the same symbols, `hpc.ptx`; every nn.fused then says how it is started: `hpc.launch` = blocks, threads of a block, bytes of shared memory. Every
+    kernels of the same symbols, `hpc.ptx`; every nn.fused then says how it is started: `launch` = blocks, threads of a block, bytes of shared memory. Every
     nn.fused gets `rows` and `scalars` (README.md). The module is otherwise unchanged, and what is made for one target does not depend on the others, nor on the number of cores or on `kernel-cache`.
   }];
   let options = [

@@ -213,7 +213,7 @@ struct WriteInPlacePass : impl::WriteInPlaceBase<WriteInPlacePass> {
       writeOverTemporaries(*block);
     getOperation().walk([](nn::FusedOp region) {
       if (StringAttr axis = axisToAddOver(region)) {
-        region->setAttr(addsOverAttrName, axis);
+        region.setAddsOverAttr(axis);
         region.setSymbol((region.getSymbol() + "_adding").str());
       }
     });

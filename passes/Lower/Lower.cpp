@@ -2,8 +2,8 @@
 #include "passes/Lower/Lower.h"
 
 #include "compiler/Dialect/NN/DefaultInputs.h"
+#include "compiler/Dialect/NN/Parameter.h"
 #include "compiler/Dialect/Pipe/Schedule.h"
-#include "compiler/Dialect/NN/StateNames.h"
 #include "compiler/ElementType.h"
 #include "compiler/Location.h"
 #include "compiler/ModuleAttributes.h"

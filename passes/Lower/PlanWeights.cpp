@@ -1,8 +1,7 @@
 // Files and tensors, each once.
 #include "passes/Lower/PlanWeights.h"
 
-#include "compiler/Dialect/NN/Int8Parameter.h"
-#include "compiler/Dialect/NN/StateNames.h"
+#include "compiler/Dialect/NN/Parameter.h"
 #include "compiler/ElementType.h"
 #include "compiler/Interpreter/Tensor.h"
 #include "runtime/base/Hash.h"
@@ -32,9 +31,9 @@ int32_t PlanWeights::file(StringRef path) {
 
 /// The names that the framework's state has for it.
 static void takeNames(nn::ParameterOp op, plan::Weight &weight) {
-  weight.stateNames = nn::stateNamesOf(op);
-  weight.isMade = op->hasAttr(nn::isMadeAttrName);
-  weight.isConstant = op->hasAttr(nn::isExportersAttrName);
+  weight.stateNames = nn::namesIn(op.getStateNames());
+  weight.isMade = op.getIsMade();
+  weight.isConstant = op.getIsExporters();
 }
 
 int32_t PlanWeights::inlineWeight(const std::string &name, ElementsAttr value) {

@@ -1,14 +1,13 @@
 // The programs of one stage, each with its receives and drains, and every op of nn and dist that is left.
 #include "passes/Lower/StageLowering.h"
 
-#include "compiler/AttentionAttribute.h"
 #include "compiler/Dialect/Dist/Correspondence.h"
-#include "compiler/Dialect/NN/Int8Parameter.h"
+#include "compiler/Dialect/NN/Parameter.h"
 #include "compiler/ElementType.h"
-#include "compiler/EpilogueAttribute.h"
 #include "compiler/ImplicitWindows.h"
 #include "compiler/Interfaces/Cost.h"
 #include "compiler/Interfaces/Structure.h"
+#include "compiler/LibraryKernel.h"
 #include "compiler/Location.h"
 #include "compiler/ModuleAttributes.h"
 #include "compiler/Providers.h"
@@ -28,12 +27,9 @@ static Status unsupported(Operation *op, const Twine &message) {
       (op->getName().getStringRef() + " of ONNX node '" + nodeName(op->getLoc()) + "': " + message).str());
 }
 
-static std::string stringAttr(Operation *op, StringRef name) {
-  auto attr = op->getAttrOfType<StringAttr>(name);
-  return attr ? attr.str() : std::string();
-}
-static plan::Reason reasonOf(Operation *op) {
-  return {nodeName(op->getLoc()), modulePath(op->getLoc()), stringAttr(op, "cause"), stringAttr(op, "avoid")};
+static plan::Reason reasonOf(CollectiveOpInterface op) {
+  auto text = [](StringAttr attr) { return attr ? attr.str() : std::string(); };
+  return {nodeName(op->getLoc()), modulePath(op->getLoc()), text(op.getCauseAttr()), text(op.getAvoidAttr())};
 }
 
 // ---- buffers ------------------------------------------------------------------------------------
@@ -325,9 +321,9 @@ static plan::Slice placePart(const plan::Slice &part, const dist::Sharding &shar
 
 /// How a parameter's buffer starts.
 static decltype(plan::Binding::start) startOf(nn::ParameterOp op, int32_t weight) {
-  if (!nn::int8Along(op))
+  if (!op.getInt8Along())
     return plan::StoredWeight{weight};
-  plan::Int8Weight int8{weight, int32_t(*nn::int8Along(op)), plan::Int8Form::Values};
+  plan::Int8Weight int8{weight, int32_t(*op.getInt8Along()), plan::Int8Form::Values};
   if (nn::int8FormOf(op) != nn::Int8Form::Values)
     int8.form = nn::int8FormOf(op) == nn::Int8Form::Codes ? plan::Int8Form::Codes : plan::Int8Form::Scales;
   return int8;
@@ -337,9 +333,9 @@ Status StageLowering::lowerParameter(nn::ParameterOp op) {
   std::string key = op.getName().str() + " ";
   llvm::raw_string_ostream(key) << op.getResult().getType();
   if (op.isPart())
-    llvm::raw_string_ostream(key) << " from " << op.getPartStartsAttr();
-  if (nn::int8Along(op))
-    key += " in int8 along " + std::to_string(*nn::int8Along(op)) + ", form " + std::to_string(int(nn::int8FormOf(op)));
+    llvm::raw_string_ostream(key) << " from " << op.getStorageAttr().getStarts();
+  if (op.getInt8Along())
+    key += " in int8 along " + std::to_string(*op.getInt8Along()) + ", form " + std::to_string(int(nn::int8FormOf(op)));
   auto [known, isNew] = weightBuffers.try_emplace(key, 0);
   if (!isNew) {
     buffers[op.getResult()] = known->second;
@@ -377,15 +373,17 @@ Status StageLowering::lowerFused(nn::FusedOp op) {
   if (!op.getRows() || !op.getScalars())
     return Status::error(ErrorKind::Internal, "nn.fused '" + kernel.symbol + "' has no code; run hpc-emit-kernels");
   kernel.rows = int64_t(*op.getRows());
-  if (auto launch = op->getAttrOfType<DenseI64ArrayAttr>(launchAttrName); launch && launch.size() == 3)
-    kernel.launch = {launch[0], launch[1], launch[2]};
-  kernel.attention = attentionOf(op);
-  kernel.epilogue = epilogueOf(op);
+  if (std::optional<ArrayRef<int64_t>> launch = op.getLaunch())
+    kernel.launch = {(*launch)[0], (*launch)[1], (*launch)[2]};
+  if (op.getAttentionAttr())
+    kernel.attention = toPlan(op.getAttentionAttr());
+  if (op.getEpilogueAttr())
+    kernel.epilogue = toPlan(op.getEpilogueAttr());
   for (Operation &inside : op.getBody().front())
     if (auto cost = dyn_cast<CostOpInterface>(inside); cost && effortOf(&inside) == Effort::Product)
       kernel.flops += cost.getFlops();
-  dist::AccumulateOp sum = addsOver(op) ? accumulationOf(op.getResult(0)) : dist::AccumulateOp();
-  if (addsOver(op) && !sum)
+  dist::AccumulateOp sum = op.getAddsOver() ? accumulationOf(op.getResult(0)) : dist::AccumulateOp();
+  if (op.getAddsOver() && !sum)
     return Status::error(ErrorKind::Internal, "nn.fused '" + kernel.symbol + "' adds to a sum that is none");
   if (sum)
     HPC_RETURN_IF_ERROR(lowerAccumulator(sum));
@@ -427,52 +425,43 @@ Status StageLowering::lowerFused(nn::FusedOp op) {
   return Status::success();
 }
 
-Status StageLowering::lowerAllReduce(dist::AllReduceOp op) {
+static CollectiveKind kindOf(CollectiveOpInterface op) {
+  switch (op.getCollectiveKind()) {
+  case dist::ReshardStep::AllGather:
+    return CollectiveKind::AllGather;
+  case dist::ReshardStep::ReduceScatter:
+    return CollectiveKind::ReduceScatter;
+  case dist::ReshardStep::AllToAll:
+    return CollectiveKind::AllToAll;
+  case dist::ReshardStep::Permute:
+    return CollectiveKind::Permute;
+  default:
+    return CollectiveKind::AllReduce;
+  }
+}
+
+Status StageLowering::lowerCollective(CollectiveOpInterface op) {
+  Value operand = op->getOperand(0), result = op->getResult(0);
   plan::Collective collective;
-  collective.kind = CollectiveKind::AllReduce;
-  collective.reduce = op.getKind();
-  collective.axes = dist::axesOf(op.getAxes());
-  collective.dtype = elementDType(op.getResult());
-  collective.count = nn::tensorType(op.getResult()).getNumElements();
-  collective.src = place(op.getOperand());
+  collective.kind = kindOf(op);
+  collective.reduce = op.getReduction().value_or(ReduceKind::Sum);
+  collective.axes = op.getGroup();
+  collective.dtype = elementDType(result);
+  // The elements of a block: what a rank gives to a gather, what it gets of a scatter.
+  collective.count = std::min(nn::tensorType(operand).getNumElements(), nn::tensorType(result).getNumElements());
+  if (collective.kind == CollectiveKind::AllToAll)
+    collective.count /= tables.mesh().size(collective.axes[0]);
+  collective.src = place(operand);
   // In place where nobody else reads the operand and its buffer is this program's own temporary.
-  Value operand = op.getOperand();
-  bool isOwn = operand.hasOneUse() && aliasRoot(operand) == operand && !readers.count(op.getResult()) &&
-               stage.buffers[collective.src.buffer].lifetime == Lifetime::Program;
-  if (isOwn)
-    alias(op.getResult(), operand);
+  bool isInPlace = collective.kind == CollectiveKind::AllReduce && operand.hasOneUse() && aliasRoot(operand) == operand &&
+                   !readers.count(result) && stage.buffers[collective.src.buffer].lifetime == Lifetime::Program;
+  if (isInPlace)
+    alias(result, operand);
   else
-    addResult(op.getResult());
-  collective.dst = place(op.getResult());
-  collective.reason = reasonOf(op);
-  emit(std::move(collective), nodeName(op.getLoc()));
-  return Status::success();
-}
-
-Status StageLowering::lowerPermute(dist::PermuteOp op) {
-  plan::Collective collective;
-  collective.kind = CollectiveKind::Permute;
-  collective.axes = dist::axesOf(op.getAxes());
-  collective.dtype = elementDType(op.getResult());
-  collective.count = nn::tensorType(op.getResult()).getNumElements();
-  collective.src = place(op.getOperand());
-  addResult(op.getResult());
-  collective.dst = place(op.getResult());
-  collective.source = tables.permuteSource(op.getBefore().getValue(), op.getAfter().getValue(), collective.axes);
-  collective.reason = reasonOf(op);
-  emit(std::move(collective), nodeName(op.getLoc()));
-  return Status::success();
-}
-
-Status StageLowering::lowerRaw(Operation *op, CollectiveKind kind, int64_t count) {
-  plan::Collective collective;
-  collective.kind = kind;
-  collective.axes = {stringAttr(op, "axis")};
-  collective.dtype = elementDType(op->getResult(0));
-  collective.count = count;
-  collective.src = place(op->getOperand(0));
-  addResult(op->getResult(0));
-  collective.dst = place(op->getResult(0));
+    addResult(result);
+  collective.dst = place(result);
+  if (collective.kind == CollectiveKind::Permute)
+    collective.source = tables.permuteSource(*op.getStep());
   collective.reason = reasonOf(op);
   emit(std::move(collective), nodeName(op->getLoc()));
   return Status::success();
@@ -499,22 +488,6 @@ static Status noLowering(Operation *op) {
                                                 nodeName(op->getLoc()) + "'");
 }
 
-Status StageLowering::lowerCollective(Operation *op) {
-  auto elements = [](Value value) { return nn::tensorType(value).getNumElements(); };
-  if (auto reduce = dyn_cast<dist::AllReduceOp>(op))
-    return lowerAllReduce(reduce);
-  if (auto permute = dyn_cast<dist::PermuteOp>(op))
-    return lowerPermute(permute);
-  if (auto gather = dyn_cast<dist::RawAllGatherOp>(op))
-    return lowerRaw(op, CollectiveKind::AllGather, elements(gather.getOperand()));
-  if (auto scatter = dyn_cast<dist::RawReduceScatterOp>(op))
-    return lowerRaw(op, CollectiveKind::ReduceScatter, elements(scatter.getResult()));
-  if (auto exchange = dyn_cast<dist::RawAllToAllOp>(op))
-    return lowerRaw(op, CollectiveKind::AllToAll,
-                    elements(exchange.getOperand()) / tables.mesh().size(exchange.getAxis().str()));
-  return noLowering(op);
-}
-
 Status StageLowering::lower(Operation *op) {
   switch (providerOf(op)) {
   case Provider::Storage:
@@ -530,7 +503,7 @@ Status StageLowering::lower(Operation *op) {
   case Provider::Alias:
     return lowerAlias(op);
   case Provider::Collective:
-    return lowerCollective(op);
+    return lowerCollective(cast<CollectiveOpInterface>(op));
   case Provider::Time:
     return lowerAccumulate(cast<dist::AccumulateOp>(op));
   case Provider::None:

@@ -66,11 +66,7 @@ private:
   Status lowerAccumulator(dist::AccumulateOp op);
   /// reshape, and fill_tail as the exact extent of a product.
   Status lowerAlias(Operation *op);
-  Status lowerCollective(Operation *op);
-  Status lowerAllReduce(dist::AllReduceOp op);
-  Status lowerPermute(dist::PermuteOp op);
-  /// raw_all_gather, raw_reduce_scatter, raw_all_to_all.
-  Status lowerRaw(Operation *op, plan::CollectiveKind kind, int64_t count);
+  Status lowerCollective(CollectiveOpInterface op);
 
   int32_t addBuffer(Value value, plan::Lifetime lifetime);
   /// A buffer with as many slots as the schedule asks for.

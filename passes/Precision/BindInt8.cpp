@@ -1,7 +1,7 @@
 // Products of weights in int8 read the codes, and their columns are scaled behind the sum: the fewest bytes that a step
 // can read. What else reads such a weight gets its values, as many bytes as of any other.
 #include "compiler/Dialect/Dist/Correspondence.h"
-#include "compiler/Dialect/NN/Int8Parameter.h"
+#include "compiler/Dialect/NN/Parameter.h"
 #include "compiler/Location.h"
 #include "passes/Precision/Passes.h"
 
@@ -15,7 +15,7 @@ static bool takesCodes(OpOperand &use, nn::ParameterOp parameter) {
   if (!product || use.getOperandNumber() != 1 || product.getLhs() == product.getRhs())
     return false;
   int64_t rank = int64_t(nn::shapeOf(parameter.getResult()).size());
-  return int64_t(*nn::int8Along(parameter)) == rank - (product.getTransposeRhs() ? 1 : 2);
+  return *parameter.getInt8Along() == rank - (product.getTransposeRhs() ? 1 : 2);
 }
 
 static RankedTensorType withElement(RankedTensorType type, Type element) {
@@ -61,7 +61,9 @@ static nn::ParameterOp codesOf(nn::ParameterOp parameter) {
   OpBuilder builder(parameter);
   auto codes = cast<nn::ParameterOp>(builder.clone(*parameter));
   codes.getResult().setType(withElement(nn::tensorType(parameter.getResult()), builder.getI8Type()));
-  codes.setStoredType(builder.getF32Type());
+  nn::Storage storage = parameter.stored();
+  storage.type = builder.getF32Type();
+  codes.setStored(storage);
   setValueIds(codes, {});
   return codes;
 }
@@ -71,17 +73,16 @@ static Value scalesOf(nn::ParameterOp parameter) {
   OpBuilder builder(parameter);
   auto scales = cast<nn::ParameterOp>(builder.clone(*parameter));
   RankedTensorType type = nn::tensorType(parameter.getResult());
-  size_t along = size_t(*nn::int8Along(parameter));
-  nn::setInt8Size(scales, nn::storedShapeOf(parameter)[along]);
+  size_t along = size_t(*parameter.getInt8Along());
   scales.getResult().setType(withoutDim(type, along, builder.getF32Type()));
-  scales.removeStoredTypeAttr();
+  nn::Storage storage = parameter.stored();
+  storage.int8Size = nn::storedShapeOf(parameter)[along];
+  storage.type = {};
   if (parameter.isPart()) {
-    SmallVector<int64_t> stored(*parameter.getStoredShape()), starts(*parameter.getPartStarts());
-    stored.erase(stored.begin() + along);
-    starts.erase(starts.begin() + along);
-    scales.setStoredShape(stored);
-    scales.setPartStarts(starts);
+    storage.shape.erase(storage.shape.begin() + along);
+    storage.starts.erase(storage.starts.begin() + along);
   }
+  scales.setStored(storage);
   setValueIds(scales, {});
   if (type.getRank() == 2)
     return scales;
@@ -114,7 +115,7 @@ struct BindInt8Pass : impl::BindInt8Base<BindInt8Pass> {
   void runOnOperation() override {
     SmallVector<nn::ParameterOp> parameters;
     getOperation().walk([&](nn::ParameterOp parameter) {
-      if (nn::int8Along(parameter) && nn::int8FormOf(parameter) == nn::Int8Form::Values)
+      if (parameter.getInt8Along() && nn::int8FormOf(parameter) == nn::Int8Form::Values)
         parameters.push_back(parameter);
     });
     for (nn::ParameterOp parameter : parameters) {

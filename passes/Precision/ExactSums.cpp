@@ -4,6 +4,7 @@
 #include "compiler/Diagnostics.h"
 #include "compiler/Dialect/NN/AttentionParts.h"
 #include "compiler/Dialect/NN/BatchDims.h"
+#include "compiler/Dialect/NN/BatchFlow.h"
 #include "compiler/Location.h"
 #include "compiler/StepPart.h"
 #include "passes/Precision/FixedPoint.h"
@@ -24,52 +25,19 @@ static constexpr int64_t enoughBitsOfFactors = 22;
 static bool isReal(Value value) { return isa<FloatType>(nn::tensorType(value).getElementType()); }
 
 namespace {
-/// The dims that come from the batch dim of an input, as their major factor, and its size: what time and data may cut. Which
-/// dims those are is a matter of the program alone, not of the layout.
-class BatchDims {
-public:
-  void add(Value value, int64_t dim, int64_t size) { sizes[{value, dim}] = size; }
-  /// 0 where the dim does not carry the batch.
-  int64_t lookup(Value value, int64_t dim) const { return sizes.lookup({value, dim}); }
-
-  void follow(Operation *op) {
-    auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
-    if (!ruled)
-      return;
-    ShardingRule rule = ruled.getShardingRule();
-    DenseMap<int, int64_t> batch;
-    for (auto [operand, dims] : llvm::zip(op->getOperands(), rule.operands))
-      for (auto [dim, factors] : llvm::enumerate(dims))
-        if (int64_t size = factors.empty() ? 0 : lookup(operand, int64_t(dim)))
-          batch[factors.front()] = std::min(size, rule.factors[factors.front()].size);
-    for (auto [result, dims] : llvm::zip(op->getResults(), rule.results))
-      for (auto [dim, factors] : llvm::enumerate(dims))
-        if (int64_t size = factors.empty() ? 0 : batch.lookup(factors.front()))
-          add(result, int64_t(dim), size);
-  }
-  void replace(Value old, Value next) {
-    for (int64_t dim = 0; dim < nn::tensorType(old).getRank(); ++dim)
-      if (int64_t size = lookup(old, dim))
-        add(next, dim, size);
-  }
-
-private:
-  DenseMap<std::pair<Value, int64_t>, int64_t> sizes;
-};
-
 class ExactSumsOf {
 public:
-  ExactSumsOf(func::FuncOp function, BatchDims batch) : function(function), batch(std::move(batch)) {}
+  ExactSumsOf(func::FuncOp function, nn::BatchFlow batch) : function(function), batch(std::move(batch)) {}
 
   void run() {
     decomposeRows();
     // Attention stays: its keys are never cut, and its kernel is made of nothing else. Its gradient stays where its sums are whole.
-    function.walk([](nn::AttentionGradOp op) { op->setAttr(nn::wholeSumsAttrName, UnitAttr::get(op.getContext())); });
+    function.walk([](nn::AttentionGradOp op) { op.setWholeSums(true); });
     SmallVector<Operation *> ops;
     for (Operation &op : function.getBody().front().without_terminator())
       ops.push_back(&op);
     for (Operation *op : ops) {
-      batch.follow(op);
+      batch.visit(op);
       if (Value next = exact(op))
         replace(op, next);
     }
@@ -139,7 +107,7 @@ private:
     Value lhs = op.getLhs(), rhs = op.getRhs();
     int64_t dimOfLhs = nn::tensorType(lhs).getRank() - (op.getTransposeLhs() ? 2 : 1);
     int64_t dimOfRhs = nn::tensorType(rhs).getRank() - (op.getTransposeRhs() ? 1 : 2);
-    if (int64_t rows = batch.lookup(lhs, dimOfLhs)) {
+    if (int64_t rows = batch.size(lhs, dimOfLhs)) {
       Value terms = productOfFactors(b, parted(b, lhs, dimOfLhs, rows), parted(b, rhs, dimOfRhs, rows), op);
       return sumOverBatch(b, terms, rows, nn::shapeOf(lhs)[size_t(dimOfLhs)]);
     }
@@ -205,7 +173,7 @@ private:
     bool isOverBatch = false;
     for (int64_t axis : op.getAxes()) {
       terms *= nn::shapeOf(operand)[size_t(axis)];
-      isOverBatch |= batch.lookup(operand, axis) > 0;
+      isOverBatch |= batch.size(operand, axis) > 0;
     }
     if (terms == 1)
       return {};
@@ -263,7 +231,7 @@ private:
   }
 
   func::FuncOp function;
-  BatchDims batch;
+  nn::BatchFlow batch;
   OpBuilder builder{function.getContext()};
   SmallVector<Operation *> replaced;
 };
@@ -290,12 +258,8 @@ struct ExactSums : impl::ExactSumsBase<ExactSums> {
     auto dims = nn::findBatchDims(function, batchDim);
     if (failed(dims))
       return signalPassFailure();
-    BatchDims batch;
-    for (auto [argument, dim] : llvm::zip_equal(function.getArguments(), *dims))
-      if (dim)
-        batch.add(argument, *dim, nn::shapeOf(argument)[size_t(*dim)]);
     // 3. Sums.
-    ExactSumsOf(function, std::move(batch)).run();
+    ExactSumsOf(function, nn::BatchFlow(function, *dims)).run();
   }
 };
 } // namespace

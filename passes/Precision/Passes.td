@@ -15,7 +15,7 @@ def QuantizeWeights : Pass<"hpc-quantize-weights", "::mlir::ModuleOp"> {
         %w = nn.parameter "fc" {...} : tensor<32x48xf32>
         %y = nn.matmul %x, %w : tensor<4x32xf32>, tensor<32x48xf32> -> tensor<4x48xf32>
 
-        %w = nn.parameter "fc" {nn.int8_along = 0 : i64, ...} : tensor<32x48xf32>
+        %w = nn.parameter "fc" stored <int8_along = 0> : tensor<32x48xf32>
         %y = nn.matmul %x, %w : tensor<4x32xf32>, tensor<32x48xf32> -> tensor<4x48xf32>
   }];
   let options = [Option<"weights", "weights", "std::string", "\"float\"", "float: as the model has them; or int8">,
@@ -54,7 +54,7 @@ def ExactSums : Pass<"hpc-exact-sums", "::mlir::ModuleOp"> {
       more of them becomes NaN, so the step is skipped and told; sums of one result (losses) have three words, up to 2^70. A product over the batch (a weight's gradient) is one for each row of the batch, then that sum. Rows added into tables, and the norm over
       all parameters (three words), likewise.
     - Composites along rows (norms, softmax, cross entropy) are their definitions first. Attention stays: its keys are cut by no layout, and its kernel is made of nothing else.
-      Its gradient gets `nn.whole_sums`: no layout cuts the queries and the heads of a group that it adds up; where the forward pass cuts them, they are gathered.
+      Its gradient gets `whole_sums`: no layout cuts the queries and the heads of a group that it adds up; where the forward pass cuts them, they are gathered.
 
     Runs when layouts have been found, since they are found from products. Cost: products in f64, two of those sums' bytes between ranks, accumulators of two f64 for each f32, and
     (rows of the batch) x 8 bytes of the largest weight at a time.
@@ -74,11 +74,11 @@ def BindInt8 : Pass<"hpc-bind-int8", "::mlir::ModuleOp"> {
     Runs in phase kernels behind hpc-fold-transposes, so that a product reads the parameter itself. The scales are whole where the summed dim is cut, so a partial sum is scaled before it is added
     up over ranks. A cast to 16 bits on the way is left out: the codes are exact in them. Where something else reads the parameter, its values are bound as floats.
 
-        %w = nn.parameter "fc" {nn.int8_along = 0 : i64, ...} : tensor<32x48xf32>
+        %w = nn.parameter "fc" stored <int8_along = 0> : tensor<32x48xf32>
         %y = nn.matmul %x, %w : tensor<4x32xf32>, tensor<32x48xf32> -> tensor<4x48xf32>
 
-        %c = nn.parameter "fc" {nn.int8_along = 0 : i64, stored_type = f32, ...} : tensor<32x48xi8>
-        %s = nn.parameter "fc" {nn.int8_along = 0 : i64, nn.int8_size = 32 : i64, ...} : tensor<48xf32>
+        %c = nn.parameter "fc" stored <type = f32, int8_along = 0> : tensor<32x48xi8>
+        %s = nn.parameter "fc" stored <int8_along = 0, int8_size = 32> : tensor<48xf32>
         %p = nn.matmul %x, %c : tensor<4x32xf32>, tensor<32x48xi8> -> tensor<4x48xf32>
         %y = nn.mul %p, %s : tensor<4x48xf32>, tensor<48xf32> -> tensor<4x48xf32>
   }];

@@ -1,8 +1,8 @@
 // A weight that a product reads is marked, not rewritten: its value is then that of int8 numbers and scales, and every
 // phase up to kernels sees an f32 parameter as before. So what an element is cannot depend on how the weight is cut.
-#include "compiler/Dialect/NN/Int8Parameter.h"
-#include "compiler/Dialect/NN/Ports.h"
 #include "compiler/Diagnostics.h"
+#include "compiler/Dialect/NN/Parameter.h"
+#include "compiler/Dialect/NN/Ports.h"
 #include "compiler/Location.h"
 #include "compiler/ModuleAttributes.h"
 #include "passes/Precision/Passes.h"
@@ -70,7 +70,9 @@ public:
     if (!marked) {
       OpBuilder builder(parameter);
       auto copy = cast<nn::ParameterOp>(builder.clone(*parameter));
-      nn::setInt8Along(copy, *read.summed);
+      nn::Storage storage = copy.stored();
+      storage.int8Along = *read.summed;
+      copy.setStored(storage);
       marked = copy;
       originals.insert(parameter);
     }

@@ -1,8 +1,6 @@
 // Duplicates of a weight become uses of it; their names live on as its aliases.
 #include "compiler/Diagnostics.h"
-#include "compiler/Dialect/NN/MadeOf.h"
-#include "compiler/Dialect/NN/StateNames.h"
-#include "compiler/Dialect/NN/TransposedAliases.h"
+#include "compiler/Dialect/NN/Parameter.h"
 #include "passes/Raise/Passes.h"
 #include "passes/Raise/Ties.h"
 
@@ -13,52 +11,44 @@ namespace hpc {
 
 /// Adds the names of `duplicate` to the aliases of `weight`, and notes which of them speak of the transpose.
 static void joinAliases(nn::ParameterOp weight, nn::ParameterOp duplicate, bool isTransposed) {
-  SmallVector<StringRef> aliases, transposed = nn::transposedAliases(weight);
-  if (std::optional<ArrayAttr> own = weight.getAliases())
-    llvm::append_range(aliases, own->getAsValueRange<StringAttr>());
-  auto add = [&](StringRef alias) {
+  std::vector<std::string> aliases = nn::namesIn(weight.getAliases()), transposed = nn::namesIn(weight.getTransposedAliases());
+  for (const std::string &alias : nn::namesOf(duplicate)) {
     if (alias == weight.getName() || llvm::is_contained(aliases, alias))
-      return;
+      continue;
     aliases.push_back(alias);
     if (isTransposed != nn::isTransposedAlias(duplicate, alias))
       transposed.push_back(alias);
-  };
-  add(duplicate.getName());
-  if (std::optional<ArrayAttr> more = duplicate.getAliases())
-    for (StringRef alias : more->getAsValueRange<StringAttr>())
-      add(alias);
-  weight.setAliasesAttr(Builder(weight.getContext()).getStrArrayAttr(aliases));
-  nn::setTransposedAliases(weight, transposed);
+  }
+  weight.setAliasesAttr(nn::namesAttr(weight.getContext(), aliases));
+  weight.setTransposedAliasesAttr(transposed.empty() ? ArrayAttr() : nn::namesAttr(weight.getContext(), transposed));
 }
 
 /// Training says so. An absent weight is tied to none but itself, read at the same place.
 static void noteTied(nn::ParameterOp weight, nn::ParameterOp duplicate) {
-  SmallVector<StringRef> names;
-  if (auto known = weight->getAttrOfType<ArrayAttr>(nn::tiedNamesAttrName))
-    llvm::append_range(names, known.getAsValueRange<StringAttr>());
-  if (duplicate.isAbsent() || weight.getName() == duplicate.getName() || llvm::is_contained(names, duplicate.getName()))
+  std::vector<std::string> names = nn::namesIn(weight.getTiedNames());
+  if (duplicate.isAbsent() || weight.getName() == duplicate.getName() || llvm::is_contained(names, duplicate.getName().str()))
     return;
-  names.push_back(duplicate.getName());
-  weight->setAttr(nn::tiedNamesAttrName, Builder(weight.getContext()).getStrArrayAttr(names));
+  names.push_back(duplicate.getName().str());
+  weight.setTiedNamesAttr(nn::namesAttr(weight.getContext(), names));
 }
 
 /// Both names are in the framework's state, where neither is an exporter's own.
 static void joinStateNames(nn::ParameterOp weight, nn::ParameterOp duplicate) {
   auto namesOf = [](nn::ParameterOp op) {
-    std::vector<std::string> names = nn::stateNamesOf(op);
+    std::vector<std::string> names = nn::namesIn(op.getStateNames());
     return names.empty() ? std::vector<std::string>{op.getName().str()} : names;
   };
-  if (duplicate->hasAttr(nn::isMadeAttrName) || duplicate->hasAttr(nn::isExportersAttrName) || weight.getName() == duplicate.getName())
+  if (duplicate.getIsMade() || duplicate.getIsExporters() || weight.getName() == duplicate.getName())
     return;
   std::vector<std::string> names;
-  if (!weight->hasAttr(nn::isMadeAttrName) && !weight->hasAttr(nn::isExportersAttrName))
+  if (!weight.getIsMade() && !weight.getIsExporters())
     names = namesOf(weight);
   for (const std::string &name : namesOf(duplicate))
     if (!llvm::is_contained(names, name))
       names.push_back(name);
-  weight->removeAttr(nn::isMadeAttrName);
-  weight->removeAttr(nn::isExportersAttrName);
-  nn::setStateNames(weight, names);
+  weight.setIsMade(false);
+  weight.setIsExporters(false);
+  weight.setStateNamesAttr(nn::namesAttr(weight.getContext(), names));
 }
 
 namespace {

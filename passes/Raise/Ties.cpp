@@ -3,7 +3,6 @@
 #include "passes/Raise/Ties.h"
 
 #include "compiler/Dialect/NN/DefaultInputs.h"
-#include "compiler/Dialect/NN/MadeOf.h"
 #include "compiler/ElementType.h"
 #include "compiler/Import/WeightContent.h"
 #include "compiler/Interpreter/Tensor.h"
@@ -113,11 +112,16 @@ private:
     return std::optional<TieKey>(std::move(key));
   }
 
+  /// Whether the file says that the two come from different parameters.
+  static bool saysApart(nn::ParameterOp a, nn::ParameterOp b) {
+    return a.getApartAsAttr() && b.getApartAsAttr() && a.getApartAsAttr() != b.getApartAsAttr();
+  }
+
   /// Two weights of one key.
   Expected<std::optional<Tie>> compare(nn::ParameterOp weight, nn::ParameterOp duplicate) {
     if (duplicate.isAbsent()) // the key names the place, and stored shapes are equal
       return std::optional<Tie>(Tie{weight, duplicate, false});
-    if (nn::areSaidApart(weight, duplicate))
+    if (saysApart(weight, duplicate))
       return std::optional<Tie>();
     auto type = nn::tensorType(weight.getResult()), otherType = nn::tensorType(duplicate.getResult());
     int64_t width = byteSize(dtypeOf(type));

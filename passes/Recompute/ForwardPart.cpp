@@ -11,10 +11,6 @@
 
 namespace hpc {
 
-bool isOverRanks(Operation *op) {
-  return isa<dist::DistDialect>(op->getDialect()) && !effortOf(op) && !isa<dist::AccumulateOp>(op);
-}
-
 static void findOps(ForwardPart &part) {
   llvm::DenseSet<Value> ofGradients, gathered;
   for (Operation &op : part.forward.getBody().front().without_terminator()) {
@@ -31,7 +27,7 @@ static void findOps(ForwardPart &part) {
     if (!llvm::all_of(op.getOperands(), [&](Value value) { return part.sameAlways.contains(value); }))
       continue;
     part.sameAlways.insert(op.result_begin(), op.result_end());
-    if (isOverRanks(&op) || isIn(gathered)) {
+    if (crossesRanks(&op) || isIn(gathered)) {
       gathered.insert(op.result_begin(), op.result_end());
       part.gathers.insert(&op);
     }

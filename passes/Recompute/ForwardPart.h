@@ -27,9 +27,6 @@ struct ForwardPart {
   llvm::DenseSet<Operation *> members; ///< `ops`
 };
 
-/// Whether other ranks take part: what it gives costs the network, not arithmetic.
-bool isOverRanks(Operation *op);
-
 /// Every forward program of a staged function, in order.
 std::vector<ForwardPart> findForwardParts(func::FuncOp function, const plan::PipelineSchedule &schedule);
 

@@ -35,7 +35,7 @@ double repetitionCost(Operation *op) {
   double moved = 0;
   for (Value value : op->getResults())
     moved += double(bytesOf(value));
-  if (isOverRanks(op))
+  if (crossesRanks(op))
     return moved * plan::Machine().operationsPerByteSent();
   for (Value value : op->getOperands())
     moved += double(bytesOf(value));
@@ -45,11 +45,12 @@ double repetitionCost(Operation *op) {
 
 // ---- what a policy lets be computed again -------------------------------------------------------
 
-static bool isProduct(Operation *op) { return effortOf(op) == Effort::Product; }
+/// Whatever its size, unlike nn::isProduct.
+static bool isContraction(Operation *op) { return effortOf(op) == Effort::Product; }
 
 /// A product of two values of the micro-batch: of queries and keys, of probabilities and values.
-static bool isProductOfActivations(Operation *op, const ForwardPart &part) {
-  return isProduct(op) &&
+static bool isContractionOfActivations(Operation *op, const ForwardPart &part) {
+  return isContraction(op) &&
          llvm::none_of(op->getOperands(), [&](Value operand) { return part.sameAlways.contains(operand); });
 }
 
@@ -58,12 +59,12 @@ static llvm::DenseSet<Operation *> insideAttention(const ForwardPart &part) {
   llvm::DenseSet<Operation *> behind, before, inside;
   auto isBehind = [&](Operation *op) { return op && behind.contains(op); };
   for (Operation *op : part.ops)
-    if (isProductOfActivations(op, part) ||
-        (!isProduct(op) && llvm::any_of(op->getOperands(), [&](Value value) { return isBehind(value.getDefiningOp()); })))
+    if (isContractionOfActivations(op, part) ||
+        (!isContraction(op) && llvm::any_of(op->getOperands(), [&](Value value) { return isBehind(value.getDefiningOp()); })))
       behind.insert(op);
   for (Operation *op : llvm::reverse(part.ops))
     if (llvm::any_of(op->getUsers(), [&](Operation *user) {
-          return part.has(user) && (isProductOfActivations(user, part) || (!isProduct(user) && before.contains(user)));
+          return part.has(user) && (isContractionOfActivations(user, part) || (!isContraction(user) && before.contains(user)));
         }))
       before.insert(op);
   for (Operation *op : part.ops)

@@ -7,6 +7,7 @@
 #include "compiler/BlockMark.h"
 #include "compiler/Diagnostics.h"
 #include "compiler/Dialect/NN/NN.h"
+#include "compiler/Interfaces/Collective.h"
 #include "compiler/Dialect/Pipe/Schedule.h"
 #include "compiler/ModuleAttributes.h"
 #include "compiler/StepPart.h"
@@ -116,8 +117,8 @@ private:
         mapping.map(operand, isAgain(operand) ? here.lookup(operand) : take(operand));
       Operation *clone = builder.clone(*original, mapping);
       clone->setLoc(repeatedLocation(original->getLoc()));
-      if (auto cause = clone->getAttrOfType<StringAttr>("cause"))
-        clone->setAttr("cause", builder.getStringAttr(cause.getValue() + "; run again for the gradients (--recompute)"));
+      if (auto collective = dyn_cast<CollectiveOpInterface>(clone); collective && collective.getCauseAttr())
+        collective.setCauseAttr(builder.getStringAttr(collective.getCauseAttr().getValue() + "; run again for the gradients (--recompute)"));
       for (auto [result, copy] : llvm::zip(original->getResults(), clone->getResults()))
         here[result] = copy;
     }

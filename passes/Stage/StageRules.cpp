@@ -2,9 +2,9 @@
 // named for parts behind it. What is cheap to repeat has no stage of its own.
 #include "passes/Stage/StageRules.h"
 
+#include "compiler/Dialect/NN/Dependence.h"
 #include "compiler/Dialect/NN/NN.h"
-#include "compiler/Dialect/NN/Origin.h"
-#include "compiler/Dialect/NN/TransposedAliases.h"
+#include "compiler/Dialect/NN/Parameter.h"
 #include "compiler/Interfaces/Cost.h"
 #include "compiler/StepPart.h"
 #include "compiler/ValueNames.h"
@@ -32,12 +32,12 @@ const void *nodeOf(Operation *op) {
 }
 
 /// The parameters that an op reads, directly or through what is made of weights alone.
-SmallVector<nn::ParameterOp> weightsOf(Operation *op, const nn::Origins &origins) {
+SmallVector<nn::ParameterOp> weightsOf(Operation *op, const nn::Dependences &dependences) {
   SmallVector<nn::ParameterOp> weights;
   llvm::SetVector<Value> open(op->operand_begin(), op->operand_end());
   for (size_t next = 0; next < open.size(); ++next) {
     Operation *producer = open[next].getDefiningOp();
-    if (!producer || !origins.lookup(open[next]).isWeight())
+    if (!producer || !dependences.lookup(open[next]).isWeight())
       continue;
     open.insert(producer->operand_begin(), producer->operand_end());
     if (auto parameter = dyn_cast<nn::ParameterOp>(producer))
@@ -56,7 +56,7 @@ class RuleCutter {
 public:
   RuleCutter(func::FuncOp function, const Blocks &blocks, int64_t stages, int64_t chunks, const Sidecar &sidecar)
       : function(function), blocks(blocks), trunk(blocks.trunk), stages(stages), chunks(chunks), sidecar(sidecar),
-        origins(nn::findOrigins(function)), decidedBy(trunk.ops.size(), nullptr) {}
+        dependences(nn::findDependences(function)), decidedBy(trunk.ops.size(), nullptr) {}
 
   Expected<Blocks> run() {
     HPC_RETURN_IF_ERROR(checkNumbers());
@@ -106,14 +106,14 @@ private:
           all.insert(name);
     llvm::DenseMap<Operation *, std::set<const void *>> readers; // nodes of the trunk that read a weight
     for (Operation *op : trunk.ops)
-      for (nn::ParameterOp weight : weightsOf(op, origins))
+      for (nn::ParameterOp weight : weightsOf(op, dependences))
         readers[weight].insert(nodeOf(op));
     for (size_t index = 0; index < trunk.ops.size(); ++index) {
       Operation *op = trunk.ops[index];
       decidedBy[index] = firstMatch(namesOf(op));
       // A weight that others read too does not say where this op is, nor does a name that is another op's.
       std::vector<std::string> names;
-      for (nn::ParameterOp weight : weightsOf(op, origins))
+      for (nn::ParameterOp weight : weightsOf(op, dependences))
         if (readers[weight].size() == 1)
           llvm::copy_if(namesOf(weight), std::back_inserter(names),
                         [&](const std::string &name) { return !all.count(name); });
@@ -254,7 +254,7 @@ private:
   const Trunk &trunk;
   int64_t stages, chunks;
   const Sidecar &sidecar;
-  nn::Origins origins;
+  nn::Dependences dependences;
   std::vector<const StageRule *> decidedBy; ///< by op of the trunk; null: nobody names it
   std::vector<bool> isUsed;
   std::vector<Window> windows;

@@ -55,9 +55,8 @@ static nn::AddOp sumBefore(dist::AccumulateOp accumulate, SmallVectorImpl<Operat
     Operation *op = value.getDefiningOp();
     if (nn::AddOp add = plainSum(op))
       return add;
-    auto reduce = dyn_cast_or_null<dist::AllReduceOp>(op);
-    if (!op || !isa<dist::DistDialect>(op->getDialect()) || op->getNumOperands() != 1 ||
-        isa<dist::AccumulateOp>(op) || (reduce && reduce.getKind() != ReduceKind::Sum))
+    auto collective = dyn_cast_or_null<CollectiveOpInterface>(op);
+    if (!collective || isa<dist::AccumulateOp>(op) || collective.getReduction().value_or(ReduceKind::Sum) != ReduceKind::Sum)
       break;
     chain.push_back(op);
     value = op->getOperand(0);

@@ -2,8 +2,9 @@
 // however many micro-batches and ranks see a part of it.
 #include "compiler/Diagnostics.h"
 #include "compiler/Dialect/NN/GradientBuilder.h"
-#include "compiler/Dialect/NN/StateNames.h"
+#include "compiler/Dialect/NN/Parameter.h"
 #include "compiler/Location.h"
+#include "compiler/ModuleAttributes.h"
 #include "passes/Train/Labels.h"
 #include "passes/Train/Passes.h"
 #include "passes/Train/Ports.h"

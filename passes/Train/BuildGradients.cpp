@@ -3,8 +3,7 @@
 // in where a parameter's gradient is complete, never before. So is 1 / loss_scale where the loss is scaled.
 #include "compiler/Diagnostics.h"
 #include "compiler/Dialect/NN/GradientBuilder.h"
-#include "compiler/Dialect/NN/MadeOf.h"
-#include "compiler/Dialect/NN/Statistic.h"
+#include "compiler/Dialect/NN/Parameter.h"
 #include "compiler/Location.h"
 #include "compiler/Sidecar/ModuleSidecar.h"
 #include "compiler/Sidecar/ParamRules.h"
@@ -281,11 +280,8 @@ public:
     std::vector<std::string> names;
     std::map<std::string, Value> first;
     function.walk([&](nn::ParameterOp op) {
-      std::vector<std::string> own = {op.getName().str()};
-      if (std::optional<ArrayAttr> aliases = op.getAliases())
-        for (StringRef alias : aliases->getAsValueRange<StringAttr>())
-          own.push_back(alias.str());
-      bool isFrozen = !isReal(op) || nn::isStatistic(op);
+      std::vector<std::string> own = nn::namesOf(op);
+      bool isFrozen = !isReal(op) || op.getIsStatistic();
       auto rule = rules.find(own[0]);
       if (!isFrozen && rule != rules.end() && !*rule->second->trainable) {
         isFrozen = true;
@@ -346,12 +342,12 @@ public:
   /// PyTorch's exporter folds what it can: tables, and weights that are cut or expanded.
   void warnOfComputed() const {
     for (nn::ParameterOp parameter : order) {
-      auto values = parameter->getAttrOfType<ArrayAttr>(nn::madeOfAttrName);
-      if (!values)
+      std::vector<std::string> values = nn::namesIn(parameter.getMadeOf());
+      if (values.empty())
         continue;
       SmallVector<StringRef> names; // those of modules have dots and say more than those of nodes
       for (bool isOfModule : {true, false})
-        llvm::copy_if(values.getAsValueRange<StringAttr>(), std::back_inserter(names),
+        llvm::copy_if(values, std::back_inserter(names),
                       [&](StringRef name) { return name.contains('.') == isOfModule; });
       constexpr size_t most = 3;
       InFlightDiagnostic warning = emitWarning(parameter.getLoc())
@@ -372,10 +368,9 @@ public:
     std::string first;
     int64_t count = 0;
     for (nn::ParameterOp parameter : order)
-      if (auto tied = parameter->getAttrOfType<ArrayAttr>(nn::tiedNamesAttrName))
-        for (StringRef name : tied.getAsValueRange<StringAttr>())
-          if (++count == 1)
-            first = "'" + name.str() + "' and '" + parameter.getName().str() + "'";
+      for (const std::string &name : nn::namesIn(parameter.getTiedNames()))
+        if (++count == 1)
+          first = "'" + name + "' and '" + parameter.getName().str() + "'";
     if (count > 0)
       mlir::emitRemark(nn::ParameterOp(order.front())->getParentOfType<ModuleOp>().getLoc())
           << first << (count > 1 ? " and " + countText(count - 1, "other pair") : "") << " of the file hold equal numbers and are trained as one parameter" << (count > 1 ? " each" : "")
@@ -399,7 +394,9 @@ void widenTrained(const Trained &trained) {
     OpBuilder builder(parameter->getContext());
     builder.setInsertionPointAfter(parameter);
     parameter.getResult().setType(RankedTensorType::get(type.getShape(), builder.getF32Type()));
-    parameter.setStoredType(narrow);
+    nn::Storage storage = parameter.stored();
+    storage.type = narrow;
+    parameter.setStored(storage);
     auto read = nn::CastOp::create(builder, parameter.getLoc(), type, parameter.getResult());
     parameter.getResult().replaceAllUsesExcept(read, read);
   }

@@ -14,7 +14,4 @@ constexpr const char *gradientNormName = "gradient_norm";
 /// Of rank 0: what hpc-append-optimizer multiplies every gradient with. It takes the result away.
 constexpr const char *clipFactorName = "clip_factor";
 
-/// Module attribute: the loss as it was chosen, "causal-lm:logits".
-constexpr const char *lossAttrName = "hpc.loss";
-
 } // namespace hpc::train

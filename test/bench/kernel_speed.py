@@ -20,7 +20,7 @@ class Case:
 
     def module(self, gradient):
         inputs = dict(self.inputs, **({"g": self.result} if gradient else {}))
-        lines = [f'%{name} = nn.parameter "{name}" {{file = "w", bytes = {bytes_of(type)} : i64, hashes = array<i64>}} : {type}' for name, type in self.parameters.items()]
+        lines = [f'%{name} = nn.parameter "{name}" stored <file = "w", bytes = {bytes_of(type)}> : {type}' for name, type in self.parameters.items()]
         lines += self.body
         if gradient:  # of the sum of y * g
             ones = re.sub(r"\d+x", "1x", self.result)

@@ -6,9 +6,9 @@ module attributes {exec.steps = 2 : i64,
     exec.pipelines = ["pp=1", "pp=2"]} {
   func.func @main(%x: tensor<6x5x4xf32> {nn.name = "x", dist.seed = #dist.sharding<"[6@(mb, dp), 5, 4]">},
                   %step: tensor<f64> {nn.step_scalar = "step"}, %seed: tensor<f64> {nn.step_scalar = "seed"}) -> (tensor<f32> {nn.name = "loss"}) {
-    %w1 = nn.parameter "w1" {file = "w", bytes = 384 : i64, hashes = array<i64: 0>, dist.seed = #dist.sharding<"[4, (3@tp, 8)]">} : tensor<4x24xf32> loc("w1")
-    %w2 = nn.parameter "w2" {file = "w", bytes = 192 : i64, hashes = array<i64: 0>} : tensor<4x12xf32> loc("w2")
-    %w3 = nn.parameter "w3" {file = "w", bytes = 384 : i64, hashes = array<i64: 0>} : tensor<24x4xf32> loc("w3")
+    %w1 = nn.parameter "w1" stored <file = "w", bytes = 384, hashes = [0]> {dist.seed = #dist.sharding<"[4, (3@tp, 8)]">} : tensor<4x24xf32> loc("w1")
+    %w2 = nn.parameter "w2" stored <file = "w", bytes = 192, hashes = [0]> : tensor<4x12xf32> loc("w2")
+    %w3 = nn.parameter "w3" stored <file = "w", bytes = 384, hashes = [0]> : tensor<24x4xf32> loc("w3")
     %q0 = nn.matmul %x, %w1 : tensor<6x5x4xf32>, tensor<4x24xf32> -> tensor<6x5x24xf32> loc("q")
     %q1 = nn.reshape %q0 : tensor<6x5x24xf32> -> tensor<6x5x6x4xf32> loc("heads")
     %q = nn.transpose %q1 {permutation = array<i64: 0, 2, 1, 3>} : tensor<6x5x6x4xf32> -> tensor<6x6x5x4xf32> loc("heads")

@@ -3,7 +3,7 @@
 module attributes {exec.meshes = ["mb=1:time, dp=1:data, tp=2:tensor", "mb=1:time, dp=2:data, tp=3:tensor", "mb=3:time, dp=1:data, tp=2:tensor", "mb=2:time, dp=2:data, tp=1:tensor"]} {
   func.func @main(%x: tensor<3x2x5xf32> {dist.seed = #dist.sharding<"[3@(mb, dp), 2, 5]">}, %ids: tensor<3x2xi64> {dist.seed = #dist.sharding<"[3@(mb, dp), 2]">})
       -> (tensor<3x2xf32>, tensor<3x2xf32>, tensor<3x2xf32>, tensor<f32>, tensor<7x5xf32>) {
-    %wte = nn.parameter "wte" {file = "w", bytes = 140 : i64, hashes = array<i64: 0>, dist.seed = #dist.sharding<"[7@tp, 5]">} : tensor<7x5xf32>
+    %wte = nn.parameter "wte" stored <file = "w", bytes = 140, hashes = [0]> {dist.seed = #dist.sharding<"[7@tp, 5]">} : tensor<7x5xf32>
     %eight = nn.constant dense<8> : tensor<i64> : tensor<i64>
     %labels = nn.mod %ids, %eight : tensor<3x2xi64>, tensor<i64> -> tensor<3x2xi64>
     %logits = nn.matmul %x, %wte {transpose_rhs} : tensor<3x2x5xf32>, tensor<7x5xf32> -> tensor<3x2x7xf32>

@@ -5,9 +5,9 @@ module attributes {exec.steps = 2 : i64,
     exec.pipelines = ["pp=1", "pp=2"]} {
   func.func @main(%x: tensor<4x5x4xf32> {nn.name = "x", dist.seed = #dist.sharding<"[4@(mb, dp), 5@tp, 4]">},
                   %step: tensor<f64> {nn.step_scalar = "step"}, %seed: tensor<f64> {nn.step_scalar = "seed"}) -> (tensor<f32> {nn.name = "loss"}) {
-    %w1 = nn.parameter "w1" {file = "w", bytes = 128 : i64, hashes = array<i64: 0>, dist.seed = #dist.sharding<"[4, 8]">} : tensor<4x8xf32> loc("w1")
-    %w2 = nn.parameter "w2" {file = "w", bytes = 64 : i64, hashes = array<i64: 0>, dist.seed = #dist.sharding<"[4, 4]">} : tensor<4x4xf32> loc("w2")
-    %w3 = nn.parameter "w3" {file = "w", bytes = 128 : i64, hashes = array<i64: 0>, dist.seed = #dist.sharding<"[8, 4]">} : tensor<8x4xf32> loc("w3")
+    %w1 = nn.parameter "w1" stored <file = "w", bytes = 128, hashes = [0]> {dist.seed = #dist.sharding<"[4, 8]">} : tensor<4x8xf32> loc("w1")
+    %w2 = nn.parameter "w2" stored <file = "w", bytes = 64, hashes = [0]> {dist.seed = #dist.sharding<"[4, 4]">} : tensor<4x4xf32> loc("w2")
+    %w3 = nn.parameter "w3" stored <file = "w", bytes = 128, hashes = [0]> {dist.seed = #dist.sharding<"[8, 4]">} : tensor<8x4xf32> loc("w3")
     %q0 = nn.matmul %x, %w1 : tensor<4x5x4xf32>, tensor<4x8xf32> -> tensor<4x5x8xf32> loc("q")
     %q1 = nn.reshape %q0 : tensor<4x5x8xf32> -> tensor<4x5x2x4xf32> loc("heads")
     %q = nn.transpose %q1 {permutation = array<i64: 0, 2, 1, 3>} : tensor<4x5x2x4xf32> -> tensor<4x2x5x4xf32> loc("heads")

@@ -7,10 +7,10 @@ module attributes {exec.steps = 3 : i64,
     exec.pipelines = ["pp=1", "pp=2", "pp=2 schedule=gpipe"]} {
   func.func @main(%x: tensor<6x5x4xf32> {nn.name = "x", dist.seed = #dist.sharding<"[6@(mb, dp), 5, 4]">},
                   %step: tensor<f64> {nn.step_scalar = "step"}, %seed: tensor<f64> {nn.step_scalar = "seed"}) -> (tensor<f32> {nn.name = "loss"}) {
-    %w1 = nn.parameter "w1" {file = "w", bytes = 192 : i64, hashes = array<i64: 0>, dist.seed = #dist.sharding<"[4, (3@tp, 4)]">} : tensor<4x12xf32> loc("w1")
-    %w2 = nn.parameter "w2" {file = "w", bytes = 192 : i64, hashes = array<i64: 0>} : tensor<12x4xf32> loc("w2")
-    %w3 = nn.parameter "w3" {file = "w", bytes = 112 : i64, hashes = array<i64: 0>, dist.seed = #dist.sharding<"[4, 7@tp]">} : tensor<4x7xf32> loc("w3")
-    %w4 = nn.parameter "w4" {file = "w", bytes = 112 : i64, hashes = array<i64: 0>} : tensor<7x4xf32> loc("w4")
+    %w1 = nn.parameter "w1" stored <file = "w", bytes = 192, hashes = [0]> {dist.seed = #dist.sharding<"[4, (3@tp, 4)]">} : tensor<4x12xf32> loc("w1")
+    %w2 = nn.parameter "w2" stored <file = "w", bytes = 192, hashes = [0]> : tensor<12x4xf32> loc("w2")
+    %w3 = nn.parameter "w3" stored <file = "w", bytes = 112, hashes = [0]> {dist.seed = #dist.sharding<"[4, 7@tp]">} : tensor<4x7xf32> loc("w3")
+    %w4 = nn.parameter "w4" stored <file = "w", bytes = 112, hashes = [0]> : tensor<7x4xf32> loc("w4")
     %x0 = nn.dropout %x, %step, %seed {site = 0 : i64, rate = 3.0e-1 : f64} : tensor<6x5x4xf32>, tensor<f64>, tensor<f64> -> tensor<6x5x4xf32> loc("drop0")
     %q = nn.matmul %x0, %w1 : tensor<6x5x4xf32>, tensor<4x12xf32> -> tensor<6x5x12xf32> loc("q")
     %h = nn.reshape %q : tensor<6x5x12xf32> -> tensor<6x5x3x4xf32> loc("heads")

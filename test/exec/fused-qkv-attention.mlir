@@ -2,10 +2,10 @@
 // and transpose; a plain cut of the 60 columns would give a rank half of k.
 module attributes {exec.meshes = ["mb=1:time, dp=1:data, tp=2:tensor", "mb=1:time, dp=1:data, tp=3:tensor", "mb=1:time, dp=1:data, tp=7:tensor", "mb=2:time, dp=1:data, tp=2:tensor"]} {
   func.func @main(%x: tensor<2x3x20xf32> {dist.seed = #dist.sharding<"[2@(mb, dp), 3, 20]">}) -> tensor<2x3x20xf32> {
-    %w = nn.parameter "c_attn.weight" {file = "w", bytes = 4800 : i64, hashes = array<i64: 0>, dist.seed = #dist.sharding<"[20, (3, 5@tp, 4)]">} : tensor<20x60xf32>
-    %b = nn.parameter "c_attn.bias" {file = "w", bytes = 240 : i64, hashes = array<i64: 0>} : tensor<60xf32>
-    %p = nn.parameter "c_proj.weight" {file = "w", bytes = 1600 : i64, hashes = array<i64: 0>} : tensor<20x20xf32>
-    %c = nn.parameter "c_proj.bias" {file = "w", bytes = 80 : i64, hashes = array<i64: 0>} : tensor<20xf32>
+    %w = nn.parameter "c_attn.weight" stored <file = "w", bytes = 4800, hashes = [0]> {dist.seed = #dist.sharding<"[20, (3, 5@tp, 4)]">} : tensor<20x60xf32>
+    %b = nn.parameter "c_attn.bias" stored <file = "w", bytes = 240, hashes = [0]> : tensor<60xf32>
+    %p = nn.parameter "c_proj.weight" stored <file = "w", bytes = 1600, hashes = [0]> : tensor<20x20xf32>
+    %c = nn.parameter "c_proj.bias" stored <file = "w", bytes = 80, hashes = [0]> : tensor<20xf32>
     %0 = nn.matmul %x, %w : tensor<2x3x20xf32>, tensor<20x60xf32> -> tensor<2x3x60xf32>
     %1 = nn.add %0, %b : tensor<2x3x60xf32>, tensor<60xf32> -> tensor<2x3x60xf32>
     %q0 = nn.slice %1 {starts = array<i64: 0, 0, 0>, steps = array<i64: 1, 1, 1>} : tensor<2x3x60xf32> -> tensor<2x3x20xf32>

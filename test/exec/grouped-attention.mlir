@@ -2,7 +2,7 @@
 module attributes {exec.meshes = ["tp=2:tensor", "tp=3:tensor", "tp=4:tensor"]} {
   func.func @main(%q: tensor<2x6x3x2xf32> {dist.seed = #dist.sharding<"[2, (3@tp, 2), 3, 2]">}, %k: tensor<2x3x3x2xf32>, %v: tensor<2x3x3x4xf32>)
       -> (tensor<2x6x3x4xf32>, tensor<2x6x3x3xf32>) {
-    %bias = nn.parameter "bias" {file = "w", bytes = 24 : i64, hashes = array<i64: 0>} : tensor<1x6x1x1xf32>
+    %bias = nn.parameter "bias" stored <file = "w", bytes = 24, hashes = [0]> : tensor<1x6x1x1xf32>
     %rows = nn.iota {dim = 2 : i64} : tensor<1x1x3x1xi64>
     %columns = nn.iota {dim = 3 : i64} : tensor<1x1x1x3xi64>
     %visible = nn.compare ge %rows, %columns : tensor<1x1x3x1xi64>, tensor<1x1x1x3xi64> -> tensor<1x1x3x3xi1>

@@ -6,8 +6,8 @@ module attributes {exec.steps = 4 : i64, exec.passes = "hpc-clip-gradients,hpc-a
   func.func @main(%x: tensor<6x5xf32> {nn.name = "x", dist.seed = #dist.sharding<"[6@(mb, dp), 5]">},
                   %t: tensor<6x7xf32> {nn.name = "t", dist.seed = #dist.sharding<"[6@(mb, dp), 7]">})
       -> (tensor<f32> {nn.name = "loss"}, tensor<5x7xf32> {nn.gradient = "w"}, tensor<7xf32> {nn.gradient = "b"}) {
-    %w = nn.parameter "w" {file = "w", bytes = 140 : i64, hashes = array<i64: 0>, dist.seed = #dist.sharding<"[5, 7@tp]">} : tensor<5x7xf32>
-    %b = nn.parameter "b" {file = "w", bytes = 28 : i64, hashes = array<i64: 0>} : tensor<7xf32>
+    %w = nn.parameter "w" stored <file = "w", bytes = 140, hashes = [0]> {dist.seed = #dist.sharding<"[5, 7@tp]">} : tensor<5x7xf32>
+    %b = nn.parameter "b" stored <file = "w", bytes = 28, hashes = [0]> : tensor<7xf32>
     %xw = nn.matmul %x, %w : tensor<6x5xf32>, tensor<5x7xf32> -> tensor<6x7xf32>
     %y = nn.add %xw, %b : tensor<6x7xf32>, tensor<7xf32> -> tensor<6x7xf32>
     %e = nn.sub %y, %t : tensor<6x7xf32>, tensor<6x7xf32> -> tensor<6x7xf32>

@@ -9,8 +9,8 @@ module attributes {exec.steps = 4 : i64, exec.meshes = ["mb=1:time, dp=1:data, t
                   %m: tensor<5x7xf32> {nn.state = "momentum/w", nn.initial = 0.0 : f64, dist.seed = #dist.sharding<"[5@dp, 7@tp]">},
                   %lr: tensor<f32> {nn.step_scalar = "lr"})
       -> (tensor<f32> {nn.name = "loss"}, tensor<6x7xf32> {nn.name = "y"}, tensor<5x7xf32> {nn.writes = "w"}, tensor<7xf32> {nn.writes = "b"}, tensor<5x7xf32> {nn.writes = "momentum/w"}) {
-    %w = nn.parameter "w" {file = "w", bytes = 140 : i64, hashes = array<i64: 0>, dist.seed = #dist.sharding<"[5@dp, 7@tp]">} : tensor<5x7xf32>
-    %b = nn.parameter "b" {file = "w", bytes = 28 : i64, hashes = array<i64: 0>} : tensor<7xf32>
+    %w = nn.parameter "w" stored <file = "w", bytes = 140, hashes = [0]> {dist.seed = #dist.sharding<"[5@dp, 7@tp]">} : tensor<5x7xf32>
+    %b = nn.parameter "b" stored <file = "w", bytes = 28, hashes = [0]> : tensor<7xf32>
     // forward: the mean of the squared errors
     %xw = nn.matmul %x, %w : tensor<6x5xf32>, tensor<5x7xf32> -> tensor<6x7xf32>
     %y = nn.add %xw, %b : tensor<6x7xf32>, tensor<7xf32> -> tensor<6x7xf32>

@@ -3,9 +3,9 @@
 module attributes {exec.meshes = ["dp=1:data, tp=2:tensor", "dp=1:data, tp=3:tensor", "dp=2:data, tp=2:tensor"]} {
   func.func @main(%x: tensor<2x5xf32> {dist.seed = #dist.sharding<"[2, 5@tp]">}, %y: tensor<2x5xf32> {dist.seed = #dist.sharding<"[2, 5@dp]">},
       %f: tensor<2x4xf32>, %m: tensor<2x4xi1>) -> (tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4xf64>, tensor<2x4xf32>) {
-    %w = nn.parameter "w" {file = "w", bytes = 80 : i64, hashes = array<i64: 0>} : tensor<5x4xf32>
-    %v = nn.parameter "v" {file = "w", bytes = 80 : i64, hashes = array<i64: 0>} : tensor<5x4xf32>
-    %u = nn.parameter "u" {file = "w", bytes = 80 : i64, hashes = array<i64: 0>} : tensor<5x4xf32>
+    %w = nn.parameter "w" stored <file = "w", bytes = 80, hashes = [0]> : tensor<5x4xf32>
+    %v = nn.parameter "v" stored <file = "w", bytes = 80, hashes = [0]> : tensor<5x4xf32>
+    %u = nn.parameter "u" stored <file = "w", bytes = 80, hashes = [0]> : tensor<5x4xf32>
     %zero = nn.constant dense<0.0> : tensor<f32> : tensor<f32>
     %a = nn.matmul %x, %w : tensor<2x5xf32>, tensor<5x4xf32> -> tensor<2x4xf32>
     %b = nn.matmul %x, %v : tensor<2x5xf32>, tensor<5x4xf32> -> tensor<2x4xf32>

@@ -15,10 +15,10 @@ module attributes {exec.steps = 3 : i64,
           tensor<5x7xf32> {nn.name = "gradient of w1", nn.gradient = "w1"},
           tensor<5x7xf32> {nn.writes = "w1"}, tensor<7x6xf32> {nn.writes = "w2"}, tensor<6xf32> {nn.writes = "b2"}, tensor<6x7xf32> {nn.writes = "w3"},
           tensor<5x7xf32> {nn.writes = "momentum/w1"}, tensor<7x6xf32> {nn.writes = "momentum/w2"}) {
-    %w1 = nn.parameter "w1" {file = "w", bytes = 140 : i64, hashes = array<i64: 0>, dist.seed = #dist.sharding<"[5, 7@tp]">} : tensor<5x7xf32> loc("w1")
-    %w2 = nn.parameter "w2" {file = "w", bytes = 168 : i64, hashes = array<i64: 0>} : tensor<7x6xf32> loc("w2")
-    %b2 = nn.parameter "b2" {file = "w", bytes = 24 : i64, hashes = array<i64: 0>} : tensor<6xf32> loc("b2")
-    %w3 = nn.parameter "w3" {file = "w", bytes = 168 : i64, hashes = array<i64: 0>} : tensor<6x7xf32> loc("w3")
+    %w1 = nn.parameter "w1" stored <file = "w", bytes = 140, hashes = [0]> {dist.seed = #dist.sharding<"[5, 7@tp]">} : tensor<5x7xf32> loc("w1")
+    %w2 = nn.parameter "w2" stored <file = "w", bytes = 168, hashes = [0]> : tensor<7x6xf32> loc("w2")
+    %b2 = nn.parameter "b2" stored <file = "w", bytes = 24, hashes = [0]> : tensor<6xf32> loc("b2")
+    %w3 = nn.parameter "w3" stored <file = "w", bytes = 168, hashes = [0]> : tensor<6x7xf32> loc("w3")
     // forward
     %z1 = nn.matmul %x, %w1 : tensor<6x5xf32>, tensor<5x7xf32> -> tensor<6x7xf32> loc("l1")
     %h1 = nn.tanh %z1 : tensor<6x7xf32> -> tensor<6x7xf32> loc("act1")

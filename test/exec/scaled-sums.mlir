@@ -1,11 +1,11 @@
 // Sums whose parts are scaled: a bias smaller than the sum, even times its scale; a scaled part of a scaled part; a part that is read twice; a product of two sums.
 module attributes {exec.meshes = ["dp=1:data, tp=2:tensor", "dp=1:data, tp=3:tensor", "dp=2:data, tp=2:tensor"]} {
   func.func @main(%x: tensor<4x7xf32> {dist.seed = #dist.seed<"[4@dp, 7?]">}, %g: tensor<f32>, %h: tensor<4x1xf32>, %k: tensor<5xf32>) -> (tensor<4x5xf32>, tensor<4x5xf32>, tensor<4x5xf32>) {
-    %w = nn.parameter "w" {file = "w", bytes = 140 : i64, hashes = array<i64: 0>, dist.seed = #dist.sharding<"[7@tp, 5]">} : tensor<7x5xf32>
-    %v = nn.parameter "v" {file = "w", bytes = 140 : i64, hashes = array<i64: 0>, dist.seed = #dist.sharding<"[7@tp, 5]">} : tensor<7x5xf32>
-    %u = nn.parameter "u" {file = "w", bytes = 140 : i64, hashes = array<i64: 0>, dist.seed = #dist.sharding<"[7@tp, 5]">} : tensor<7x5xf32>
-    %b = nn.parameter "b" {file = "w", bytes = 20 : i64, hashes = array<i64: 0>} : tensor<5xf32>
-    %c = nn.parameter "c" {file = "w", bytes = 20 : i64, hashes = array<i64: 0>} : tensor<5xf32>
+    %w = nn.parameter "w" stored <file = "w", bytes = 140, hashes = [0]> {dist.seed = #dist.sharding<"[7@tp, 5]">} : tensor<7x5xf32>
+    %v = nn.parameter "v" stored <file = "w", bytes = 140, hashes = [0]> {dist.seed = #dist.sharding<"[7@tp, 5]">} : tensor<7x5xf32>
+    %u = nn.parameter "u" stored <file = "w", bytes = 140, hashes = [0]> {dist.seed = #dist.sharding<"[7@tp, 5]">} : tensor<7x5xf32>
+    %b = nn.parameter "b" stored <file = "w", bytes = 20, hashes = [0]> : tensor<5xf32>
+    %c = nn.parameter "c" stored <file = "w", bytes = 20, hashes = [0]> : tensor<5xf32>
     %0 = nn.matmul %x, %w : tensor<4x7xf32>, tensor<7x5xf32> -> tensor<4x5xf32>
     %1 = nn.matmul %x, %v : tensor<4x7xf32>, tensor<7x5xf32> -> tensor<4x5xf32>
     %2 = nn.matmul %x, %u : tensor<4x7xf32>, tensor<7x5xf32> -> tensor<4x5xf32>

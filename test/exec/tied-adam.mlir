@@ -9,7 +9,7 @@ module attributes {exec.steps = 4 : i64, exec.meshes = ["mb=1:time, dp=1:data, t
                   %v: tensor<5x7xf32> {nn.state = "adam.v/w", nn.initial = 0.25 : f64, dist.seed = #dist.sharding<"[5@dp, 7@tp]">},
                   %lr: tensor<f32> {nn.step_scalar = "lr"})
       -> (tensor<6x5xf32> {nn.name = "y"}, tensor<f32> {nn.name = "loss"}, tensor<5x7xf32> {nn.writes = "adam.v/w"}, tensor<5x7xf32> {nn.writes = "w"}, tensor<5x7xf32> {nn.writes = "adam.m/w"}) {
-    %w = nn.parameter "w" {file = "w", bytes = 140 : i64, hashes = array<i64: 0>, dist.seed = #dist.sharding<"[5@dp, 7@tp]">} : tensor<5x7xf32>
+    %w = nn.parameter "w" stored <file = "w", bytes = 140, hashes = [0]> {dist.seed = #dist.sharding<"[5@dp, 7@tp]">} : tensor<5x7xf32>
     // forward
     %z = nn.matmul %x, %w : tensor<6x5xf32>, tensor<5x7xf32> -> tensor<6x7xf32>
     %h = nn.tanh %z : tensor<6x7xf32> -> tensor<6x7xf32>

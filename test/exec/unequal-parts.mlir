@@ -1,9 +1,9 @@
 // Parts of one weight, each cut by itself: heads of 2 by 3 query heads, one key and value for all; a rank binds its range of what is stored, or none of it.
 module attributes {exec.meshes = ["tp=2:tensor", "tp=3:tensor", "tp=4:tensor", "dp=2:data, tp=2:tensor"]} {
   func.func @main(%x: tensor<2x4x6xf32>) -> tensor<2x4x6xf32> {
-    %w = nn.parameter "w" {file = "w", bytes = 240 : i64, hashes = array<i64: 0>} : tensor<6x10xf32>
-    %b = nn.parameter "b" {file = "w", bytes = 40 : i64, hashes = array<i64: 0>} : tensor<10xf32>
-    %o = nn.parameter "o" {file = "w", bytes = 144 : i64, hashes = array<i64: 0>, dist.seed = #dist.sharding<"[(3@tp, 2), 6]">} : tensor<6x6xf32>
+    %w = nn.parameter "w" stored <file = "w", bytes = 240, hashes = [0]> : tensor<6x10xf32>
+    %b = nn.parameter "b" stored <file = "w", bytes = 40, hashes = [0]> : tensor<10xf32>
+    %o = nn.parameter "o" stored <file = "w", bytes = 144, hashes = [0]> {dist.seed = #dist.sharding<"[(3@tp, 2), 6]">} : tensor<6x6xf32>
     %wq = nn.slice %w {starts = array<i64: 0, 0>, steps = array<i64: 1, 1>} : tensor<6x10xf32> -> tensor<6x6xf32>
     %wk = nn.slice %w {starts = array<i64: 0, 6>, steps = array<i64: 1, 1>} : tensor<6x10xf32> -> tensor<6x2xf32>
     %wv = nn.slice %w {starts = array<i64: 0, 8>, steps = array<i64: 1, 1>} : tensor<6x10xf32> -> tensor<6x2xf32>

@@ -4,9 +4,9 @@ module attributes {exec.meshes = ["dp=1:data, tp=2:tensor", "dp=2:data, tp=2:ten
   func.func @main(%x: tensor<4x3x9x8xf32> {dist.seed = #dist.sharding<"[4@dp, 3, 9, 8]">},
                   %g: tensor<4x10x4xf32>)
       -> (tensor<4x7x1x9xf32>, tensor<4x5x1x1x4x3xf32>, tensor<4x5x2x4xf32>) {
-    %w0 = nn.parameter "w0" {file = "w", bytes = 540 : i64, hashes = array<i64: 0>, dist.seed = #dist.sharding<"[5@tp, 27]">} : tensor<5x27xf32>
-    %w1 = nn.parameter "w1" {file = "w", bytes = 560 : i64, hashes = array<i64: 0>, dist.seed = #dist.sharding<"[7, (5@tp, 4)]">} : tensor<7x20xf32>
-    %w2 = nn.parameter "w2" {file = "w", bytes = 80 : i64, hashes = array<i64: 0>, dist.seed = #dist.sharding<"[5@tp, 2, 2]">} : tensor<5x2x2xf32>
+    %w0 = nn.parameter "w0" stored <file = "w", bytes = 540, hashes = [0]> {dist.seed = #dist.sharding<"[5@tp, 27]">} : tensor<5x27xf32>
+    %w1 = nn.parameter "w1" stored <file = "w", bytes = 560, hashes = [0]> {dist.seed = #dist.sharding<"[7, (5@tp, 4)]">} : tensor<7x20xf32>
+    %w2 = nn.parameter "w2" stored <file = "w", bytes = 80, hashes = [0]> {dist.seed = #dist.sharding<"[5@tp, 2, 2]">} : tensor<5x2x2xf32>
     // 3x3, stride 2, pads 1: columns.
     %p = nn.pad %x {low = array<i64: 0, 0, 1, 1>, high = array<i64: 0, 0, 1, 1>, value = 0.0 : f32} : tensor<4x3x9x8xf32> -> tensor<4x3x11x10xf32>
     %0 = nn.window %p {strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>} : tensor<4x3x11x10xf32> -> tensor<4x3x3x3x5x4xf32>

@@ -39,6 +39,13 @@ void DistDialect::initialize() {
   addInterfaces<Aliases>();
 }
 
+AxisNames axesOf(ArrayAttr names) {
+  AxisNames axes;
+  for (StringRef name : names.getAsValueRange<StringAttr>())
+    axes.push_back(name.str());
+  return axes;
+}
+
 /// `<"text">`, where text is what `parse` reads.
 template <typename T> static std::optional<T> parseQuoted(AsmParser &parser, Expected<T> (*parse)(std::string_view)) {
   std::string text;

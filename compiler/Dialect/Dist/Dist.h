@@ -3,6 +3,8 @@
 
 #include "compiler/Dialect/Dist/Sharding.h"
 #include "compiler/Dialect/Dist/ShardingSeed.h"
+#include "compiler/Interfaces/Collective.h"
+#include "compiler/Interfaces/DiscardableAttributes.h"
 #include "compiler/Interfaces/ShardingRule.h"
 #include "compiler/Interfaces/Structure.h"
 #include "compiler/MLIR.h"
@@ -17,6 +19,11 @@ namespace hpc::dist {
 llvm::hash_code hash_value(const Mesh &mesh);
 llvm::hash_code hash_value(const Sharding &sharding);
 llvm::hash_code hash_value(const Seed &seed);
+
+using AxisNames = std::vector<std::string>;
+/// Those that a collective names.
+AxisNames axesOf(ArrayAttr names);
+inline AxisNames axesOf(StringAttr name) { return {name.str()}; }
 } // namespace hpc::dist
 
 #include "compiler/Dialect/Dist/DistDialect.h.inc"
@@ -35,8 +42,7 @@ constexpr const char *seedAttrName = "dist.seed";
 
 /// The mesh of the module around `op`; an empty mesh when it has none yet.
 Mesh meshOf(Operation *op);
-/// The seed of a value, if it has one. Null attributes and attributes that are no seed give none; hpc-verify-annotated
-/// names the latter.
+/// The seed of a value, if it has one.
 std::optional<Seed> seedOf(Value value);
 void setSeed(Value value, const Seed &seed);
 /// Takes the seeds off all ops and arguments of a function.

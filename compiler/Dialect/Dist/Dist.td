@@ -5,6 +5,8 @@ include "mlir/IR/OpBase.td"
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/BuiltinAttributeInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
+include "compiler/Interfaces/Collective.td"
+include "compiler/Interfaces/DiscardableAttributes.td"
 include "compiler/Interfaces/ReduceKind.td"
 include "compiler/Interfaces/Structure.td"
 
@@ -17,6 +19,9 @@ def Dist_Dialect : Dialect {
     global; after it, the local box of its sharding. Collectives move boxes; a gathered dim is compact again.
   }];
   let useDefaultAttributePrinterParser = 1;
+  let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
+  let hasRegionResultAttrVerify = 1;
 }
 
 class Dist_Attr<string name, string mnem> : AttrDef<Dist_Dialect, name> {
@@ -41,7 +46,7 @@ def Dist_SeedAttr : Dist_Attr<"Seed", "seed"> {
   let parameters = (ins AttrParameter<"::hpc::dist::Seed", "sharding, open dims, priority, origin">:$value);
 }
 
-class Dist_Op<string mnemonic, list<Trait> traits = [Pure]> : Op<Dist_Dialect, mnemonic, traits>;
+class Dist_Op<string mnemonic, list<Trait> traits = [Pure]> : Op<Dist_Dialect, mnemonic, !listconcat([HPC_NamesItsAttributes], traits)>;
 
 def Dist_ReshardOp : Dist_Op<"reshard"> {
   let summary = "the same global tensor under another sharding; partition turns it into collectives";
@@ -59,20 +64,32 @@ def Dist_ReshardOp : Dist_Op<"reshard"> {
 def Dist_ReduceKindAttr : HPC_ReduceKindAttr<Dist_Dialect>;
 
 /// A step of a reshard (compiler/Dialect/Dist/Sharding.h, ReshardStep) on local boxes. `before` and `after` are the step's shardings with
-/// split sub-dims (the types' encodings are their normal forms); dims and sub-dims are those of ReshardStep.
-class Dist_Step<string mnemonic, dag extra, list<Trait> traits = []> : Dist_Op<mnemonic, !listconcat([Pure], traits)> {
+/// split sub-dims (the types' encodings are their normal forms); dims and sub-dims are those of ReshardStep. `kind`, `group`, `reduction` and `dims` are what
+/// C++ answers with: a case of ReshardStep::Kind, axes, a reduction, and the dims and sub-dims in the order of ReshardStep.
+class Dist_Step<string mnemonic, string kind, string group, string reduction, string dims, dag extra, list<Trait> traits = []>
+    : Dist_Op<mnemonic, !listconcat([Pure, CollectiveOpInterface], traits)> {
   let arguments = !con((ins AnyRankedTensor:$operand, Dist_ShardingAttr:$before, Dist_ShardingAttr:$after,
       OptionalAttr<StrAttr>:$cause, OptionalAttr<StrAttr>:$avoid), extra);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$operand attr-dict `:` type($operand) `->` type($result)";
+  let extraClassDeclaration = [{
+    ::hpc::dist::ReshardStep::Kind getCollectiveKind() { return ::hpc::dist::ReshardStep::}] # kind # [{; }
+    ::std::vector<::std::string> getGroup() { return ::hpc::dist::axesOf(}] # group # [{); }
+    ::std::optional<::hpc::ReduceKind> getReduction() { return }] # reduction # [{; }
+    ::std::optional<::hpc::dist::ReshardStep> getStep() {
+      return ::hpc::dist::ReshardStep{getCollectiveKind(), getGroup(), }] # dims # [{, getBefore().getValue(), getAfter().getValue()};
+    }
+  }];
   let hasVerifier = 1;
 }
 
-def Dist_AllReduceOp : Dist_Step<"all_reduce", (ins StrArrayAttr:$axes, Dist_ReduceKindAttr:$kind)> {
+def Dist_AllReduceOp : Dist_Step<"all_reduce", "AllReduce", "getAxes()", "getKind()", "-1, -1, -1, -1",
+    (ins StrArrayAttr:$axes, Dist_ReduceKindAttr:$kind)> {
   let summary = "combines the boxes of the ranks along `axes`; everyone gets the result";
   let description = "With a kind other than sum, `before` and `after` are equal (only sums are ever partial).";
 }
-def Dist_AccumulateOp : Dist_Step<"accumulate", (ins StrArrayAttr:$axes)> {
+def Dist_AccumulateOp : Dist_Step<"accumulate", "Accumulate", "getAxes()", "::hpc::ReduceKind::Sum", "-1, -1, -1, -1",
+    (ins StrArrayAttr:$axes)> {
   let summary = "the sum over all micro-batches: one value a step";
   let description = [{
         %1 = dist.accumulate %0 {axes = ["mb"], before = #dist.sharding<"[6, 8] partial{mb}">, after = #dist.sharding<"[6, 8]">} : ... -> ...
@@ -81,38 +98,49 @@ def Dist_AccumulateOp : Dist_Step<"accumulate", (ins StrArrayAttr:$axes)> {
     has the role `time`, and the operand is partial over it.
   }];
 }
-def Dist_AllGatherOp : Dist_Step<"all_gather", (ins StrAttr:$axis, I64Attr:$from_dim, I64Attr:$from_sub)> {
+def Dist_AllGatherOp : Dist_Step<"all_gather", "AllGather", "getAxisAttr()", "::std::nullopt", "int(getFromDim()), -1, int(getFromSub()), -1",
+    (ins StrAttr:$axis, I64Attr:$from_dim, I64Attr:$from_sub)> {
   let summary = "`axis` no longer cuts sub-dim `from_sub` of dim `from_dim`; the gathered sub-dim is compact";
 }
-def Dist_ReduceScatterOp : Dist_Step<"reduce_scatter", (ins StrAttr:$axis, I64Attr:$to_dim, I64Attr:$to_sub)> {
+def Dist_ReduceScatterOp : Dist_Step<"reduce_scatter", "ReduceScatter", "getAxisAttr()", "::hpc::ReduceKind::Sum", "-1, int(getToDim()), -1, int(getToSub())",
+    (ins StrAttr:$axis, I64Attr:$to_dim, I64Attr:$to_sub)> {
   let summary = "sums over `axis`, of which each rank keeps its part of sub-dim `to_sub` of dim `to_dim`";
 }
-def Dist_AllToAllOp : Dist_Step<"all_to_all", (ins StrAttr:$axis, I64Attr:$from_dim, I64Attr:$from_sub, I64Attr:$to_dim, I64Attr:$to_sub)> {
+def Dist_AllToAllOp : Dist_Step<"all_to_all", "AllToAll", "getAxisAttr()", "::std::nullopt", "int(getFromDim()), int(getToDim()), int(getFromSub()), int(getToSub())",
+    (ins StrAttr:$axis, I64Attr:$from_dim, I64Attr:$from_sub, I64Attr:$to_dim, I64Attr:$to_sub)> {
   let summary = "`axis` moves from cutting one sub-dim to cutting another";
 }
-def Dist_PermuteOp : Dist_Step<"permute", (ins StrArrayAttr:$axes)> {
+def Dist_PermuteOp : Dist_Step<"permute", "Permute", "getAxes()", "::std::nullopt", "-1, -1, -1, -1",
+    (ins StrArrayAttr:$axes)> {
   let summary = "whole boxes change places: axes trade what they cut";
 }
-def Dist_SliceOp : Dist_Step<"slice", (ins StrAttr:$axis, I64Attr:$to_dim, I64Attr:$to_sub), [StructureOpInterface, HPC_Structure<"Move", "None">]> {
+def Dist_SliceOp : Dist_Step<"slice", "Slice", "getAxisAttr()", "::std::nullopt", "-1, int(getToDim()), -1, int(getToSub())",
+    (ins StrAttr:$axis, I64Attr:$to_dim, I64Attr:$to_sub), [StructureOpInterface, HPC_Structure<"Move", "None">]> {
   let summary = "each rank keeps its part of sub-dim `to_sub` of dim `to_dim`; no communication";
 }
 
 /// The plan's collectives as they stand: contiguous blocks, no shardings. `hpc-pack-collectives` makes them, with nn views round them.
-class Dist_Raw<string mnemonic> : Dist_Op<mnemonic> {
+class Dist_Raw<string mnemonic, string kind, string reduction = "::std::nullopt"> : Dist_Op<mnemonic, [Pure, CollectiveOpInterface]> {
   let arguments = (ins AnyRankedTensor:$operand, StrAttr:$axis, OptionalAttr<StrAttr>:$cause, OptionalAttr<StrAttr>:$avoid);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$operand attr-dict `:` type($operand) `->` type($result)";
+  let extraClassDeclaration = [{
+    ::hpc::dist::ReshardStep::Kind getCollectiveKind() { return ::hpc::dist::ReshardStep::}] # kind # [{; }
+    ::std::vector<::std::string> getGroup() { return ::hpc::dist::axesOf(getAxisAttr()); }
+    ::std::optional<::hpc::ReduceKind> getReduction() { return }] # reduction # [{; }
+    ::std::optional<::hpc::dist::ReshardStep> getStep() { return ::std::nullopt; }
+  }];
   let hasVerifier = 1;
 }
-def Dist_RawAllGatherOp : Dist_Raw<"raw_all_gather"> {
+def Dist_RawAllGatherOp : Dist_Raw<"raw_all_gather", "AllGather"> {
   let summary = "the operands of all ranks along `axis`, in coordinate order: [k] + operand shape";
   let description = "result[c, ...] = operand of coordinate c. Constraints: (C1) the result's shape is [k] + the operand's, k the size of `axis`.";
 }
-def Dist_RawReduceScatterOp : Dist_Raw<"raw_reduce_scatter"> {
+def Dist_RawReduceScatterOp : Dist_Raw<"raw_reduce_scatter", "ReduceScatter", "::hpc::ReduceKind::Sum"> {
   let summary = "the sum over `axis` of the ranks' block at this rank's coordinate: [k] + shape -> shape";
   let description = "result[...] = sum over ranks r of operand_r[my coordinate, ...]. Constraints: (C1) the operand's shape is [k] + the result's.";
 }
-def Dist_RawAllToAllOp : Dist_Raw<"raw_all_to_all"> {
+def Dist_RawAllToAllOp : Dist_Raw<"raw_all_to_all", "AllToAll"> {
   let summary = "block j of the result is the block at this rank's coordinate of rank j's operand: [k, ...] -> [k, ...]";
   let description = "result[j, ...] = operand_j[my coordinate, ...]. Constraints: (C1) operand and result have one shape, whose first dim is k.";
 }

@@ -28,13 +28,6 @@ AxisNames axesOf(const FactorShardings &factors) {
   return axes;
 }
 
-AxisNames axesOf(ArrayAttr names) {
-  AxisNames axes;
-  for (StringRef name : names.getAsValueRange<StringAttr>())
-    axes.push_back(name.str());
-  return axes;
-}
-
 bool intersects(const AxisNames &a, const AxisNames &b) {
   return llvm::any_of(a, [&](const std::string &axis) { return llvm::is_contained(b, axis); });
 }

@@ -6,8 +6,6 @@
 
 namespace hpc::dist {
 
-using AxisNames = std::vector<std::string>;
-
 /// One list of sub-dims (normal form) per factor of a rule, in the rule's order. As an attribute: a sharding whose dims
 /// are the factors.
 using FactorShardings = std::vector<DimSharding>;
@@ -15,8 +13,6 @@ using FactorShardings = std::vector<DimSharding>;
 FactorShardings uncutFactors(const ShardingRule &rule);
 AxisNames axesOf(const DimSharding &dim);
 AxisNames axesOf(const FactorShardings &factors);
-/// Those that a collective lists.
-AxisNames axesOf(ArrayAttr names);
 bool intersects(const AxisNames &a, const AxisNames &b);
 /// Sorted union and difference, for partial axes.
 AxisNames unite(const AxisNames &a, const AxisNames &b);

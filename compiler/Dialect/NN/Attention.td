@@ -51,14 +51,15 @@ def NN_AttentionGradOp : NN_Attention<"attention_grad", []> {
 
         %dq, %dk, %dv = nn.attention_grad %q, %k, %v, %dout {scale = 0.5 : f64} : tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>
 
-    Rule `b(gr)qd,bgkd,bgkx,b(gr)qx->b(gr)qd,bgkd,bgkx`, cut as nn.attention is; linear in the result's gradient.
+    Rule `b(gr)qd,bgkd,bgkx,b(gr)qx->b(gr)qd,bgkd,bgkx`, cut as nn.attention is; linear in the result's gradient. `whole_sums` (hpc-exact-sums sets it): no layout
+    cuts what the op adds up (queries, heads of a group, channels of values), so no sum is rounded before it is complete.
     Constraints: (C1) to (C3), (C5) and (C6) of nn.attention, whose result has the shape of `gradient`; (C4) query, key, value and gradient have one float type; results have the
     shapes of query, key and value and any float type, to which their sums are rounded once.
   }];
   let arguments = (ins AnyRankedTensor:$query, AnyRankedTensor:$key, AnyRankedTensor:$value, AnyRankedTensor:$gradient,
       Optional<AnyRankedTensor>:$bias, Optional<AnyRankedTensor>:$visible, Variadic<AnyRankedTensor>:$random,
       Variadic<AnyRankedTensor>:$query_start, Variadic<AnyRankedTensor>:$key_start, F64Attr:$scale, OptionalAttr<F64Attr>:$hidden, OptionalAttr<I64Attr>:$causal_offset, UnitAttr:$guarded,
-      OptionalAttr<I64Attr>:$site, OptionalAttr<F64Attr>:$rate, OptionalAttr<DenseI64ArrayAttr>:$global_shape, OptionalAttr<DenseI64ArrayAttr>:$offset_dims);
+      OptionalAttr<I64Attr>:$site, OptionalAttr<F64Attr>:$rate, OptionalAttr<DenseI64ArrayAttr>:$global_shape, OptionalAttr<DenseI64ArrayAttr>:$offset_dims, UnitAttr:$whole_sums);
   let results = (outs AnyRankedTensor:$query_gradient, AnyRankedTensor:$key_gradient, AnyRankedTensor:$value_gradient);
   let assemblyFormat = [{ $query `,` $key `,` $value `,` $gradient (`bias` $bias^ `:` type($bias))? (`visible` $visible^ `:` type($visible))? (`dropout` $random^ `:` type($random))?
       (`query_start` $query_start^ `:` type($query_start))? (`key_start` $key_start^ `:` type($key_start))? attr-dict
@@ -67,6 +68,6 @@ def NN_AttentionGradOp : NN_Attention<"attention_grad", []> {
       "::mlir::Value":$key, "::mlir::Value":$value, "::mlir::Value":$gradient, "::mlir::Value":$bias, "::mlir::FloatAttr":$scale,
       "::mlir::IntegerAttr":$causal_offset, "::mlir::UnitAttr":$guarded), [{
     build($_builder, $_state, query_gradient, key_gradient, value_gradient, query, key, value, gradient, bias, ::mlir::Value(), {}, {}, {}, scale, {},
-          causal_offset, guarded, {}, {}, {}, {}); }]>];
+          causal_offset, guarded, {}, {}, {}, {}, {}); }]>];
 }
 #endif

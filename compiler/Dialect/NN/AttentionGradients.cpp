@@ -84,7 +84,7 @@ ShardingRule AttentionGradOp::getShardingRule() {
   // Keys and values are read by every query of their group; the gradient of scores sums over the features of values.
   ShardingRule rule = buildRule(
       attentionRuleText(*this, "b(gr)qD,bgKD,bgKx,b(gr)qx", "->b(gr)qD,bgKD,bgKx; sum rqx; linear 3"), *this);
-  if ((*this)->hasAttr(wholeSumsAttrName))
+  if (getWholeSums())
     for (ShardingFactor &factor : rule.factors)
       factor.canCut &= !factor.reduction;
   return rule;

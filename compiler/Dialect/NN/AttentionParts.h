@@ -42,10 +42,6 @@ template <typename Op> std::string attentionRuleText(Op op, StringRef operands, 
 /// (C3): what broadcasts to the scores.
 LogicalResult verifyAttentionMask(Operation *attention, const AttentionOperands &operands, bool hasHidden);
 
-/// On nn.attention_grad: no layout cuts what it adds up (queries, heads of a group, channels of values), so no sum of it is
-/// rounded before it is complete. Set by hpc-exact-sums.
-constexpr const char *wholeSumsAttrName = "nn.whole_sums";
-
 /// An offset beyond it is cut to it, so that no sum of positions wraps: as far as a diagonal may be from any key.
 constexpr int64_t farthestOffset = int64_t(1) << 61;
 

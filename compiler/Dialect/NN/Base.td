@@ -8,6 +8,7 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/Bytecode/BytecodeOpInterface.td"
 include "compiler/Interfaces/ShardingRule.td"
 include "compiler/Interfaces/Cost.td"
+include "compiler/Interfaces/DiscardableAttributes.td"
 include "compiler/Interfaces/Structure.td"
 include "compiler/Interfaces/LeadingDims.td"
 include "compiler/Interfaces/MixedPrecision.td"
@@ -23,9 +24,12 @@ def NN_Dialect : Dialect {
   }];
   let useDefaultAttributePrinterParser = 1;
   let hasConstantMaterializer = 1;
+  let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
+  let hasRegionResultAttrVerify = 1;
 }
 
-class NN_Op<string mnemonic, list<Trait> traits = []> : Op<NN_Dialect, mnemonic, traits>;
+class NN_Op<string mnemonic, list<Trait> traits = []> : Op<NN_Dialect, mnemonic, !listconcat([HPC_NamesItsAttributes], traits)>;
 
 /// An op that computes: no side effects, a sharding rule, a cost. `access` and `effort` are cases of the enums in
 /// compiler/Interfaces/Structure.h. One whose first dim may become several says so by LeadingDimsOpInterface, declaring

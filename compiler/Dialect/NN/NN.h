@@ -3,6 +3,7 @@
 
 #include "compiler/Interfaces/Cost.h"
 #include "compiler/Interfaces/Differentiable.h"
+#include "compiler/Interfaces/DiscardableAttributes.h"
 #include "compiler/Interfaces/LeadingDims.h"
 #include "compiler/Interfaces/MixedPrecision.h"
 #include "compiler/Interfaces/ShardingRule.h"
@@ -26,6 +27,10 @@ inline RankedTensorType tensorType(Value value) { return cast<RankedTensorType>(
 inline ArrayRef<int64_t> shapeOf(Value value) { return tensorType(value).getShape(); }
 
 } // namespace hpc::nn
+
+namespace hpc::nn {
+struct Storage; // Parameter.h
+}
 
 #include "compiler/Dialect/NN/NNDialect.h.inc"
 #include "compiler/Dialect/NN/NNEnums.h.inc"

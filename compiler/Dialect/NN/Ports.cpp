@@ -5,11 +5,6 @@
 
 namespace hpc::nn {
 
-static constexpr const char *nameAttr = "nn.name", *dimsAttr = "nn.dims", *stateAttr = "nn.state",
-                            *initialAttr = "nn.initial", *writesAttr = "nn.writes", *gradientAttr = "nn.gradient",
-                            *stepScalarAttr = "nn.step_scalar", *defaultInputAttr = "nn.default_input",
-                            *wholeOfAttr = "nn.whole_of", *lookupsAttr = "nn.lookups";
-
 /// "" where there is none.
 static StringRef refOf(DictionaryAttr attrs, StringRef name) {
   auto text = attrs ? attrs.getAs<StringAttr>(name) : StringAttr();
@@ -52,17 +47,26 @@ static std::optional<Lookup> lookupFrom(Attribute attribute, size_t rank) {
   return lookup;
 }
 
+LogicalResult verifyLookups(func::FuncOp function, unsigned index) {
+  auto type = dyn_cast<RankedTensorType>(function.getArgumentTypes()[index]);
+  for (Attribute lookup : function.getArgAttrOfType<ArrayAttr>(index, ports::lookups))
+    if (!type || !lookupFrom(lookup, size_t(type.getRank())))
+      return function.emitError() << "'" << ports::lookups << "' of argument " << index << " has to list lookups by its dims, as {begin = array<i64: 0>, end = array<i64: 4>, "
+                                  << "low = 0, high = 9, reader = \"wte\"}, and has " << lookup;
+  return success();
+}
+
 ArgumentPort argumentPort(func::FuncOp function, unsigned index) {
   DictionaryAttr attrs = function.getArgAttrDict(index);
-  ArgumentPort port{textOf(attrs, nameAttr), {}, textOf(attrs, stateAttr), 0, textOf(attrs, stepScalarAttr),
-                    textOf(attrs, defaultInputAttr), textOf(attrs, wholeOfAttr), {}};
-  if (auto dims = attrs ? attrs.getAs<ArrayAttr>(dimsAttr) : ArrayAttr())
+  ArgumentPort port{textOf(attrs, ports::name), {}, textOf(attrs, ports::state), 0, textOf(attrs, ports::stepScalar),
+                    textOf(attrs, ports::defaultInput), textOf(attrs, ports::wholeOf), {}};
+  if (auto dims = attrs ? attrs.getAs<ArrayAttr>(ports::dims) : ArrayAttr())
     for (Attribute dim : dims)
       port.dims.push_back(isa<StringAttr>(dim) ? cast<StringAttr>(dim).str() : std::string());
-  if (auto initial = attrs ? attrs.getAs<FloatAttr>(initialAttr) : FloatAttr())
+  if (auto initial = attrs ? attrs.getAs<FloatAttr>(ports::initial) : FloatAttr())
     port.initial = initial.getValueAsDouble();
   size_t rank = shapeOf(function.getArgument(index)).size();
-  if (auto lookups = attrs ? attrs.getAs<ArrayAttr>(lookupsAttr) : ArrayAttr())
+  if (auto lookups = attrs ? attrs.getAs<ArrayAttr>(ports::lookups) : ArrayAttr())
     for (Attribute lookup : lookups)
       if (std::optional<Lookup> known = lookupFrom(lookup, rank))
         port.lookups.push_back(*known);
@@ -71,7 +75,7 @@ ArgumentPort argumentPort(func::FuncOp function, unsigned index) {
 
 ResultPort resultPort(func::FuncOp function, unsigned index) {
   DictionaryAttr attrs = function.getResultAttrDict(index);
-  return {textOf(attrs, nameAttr), textOf(attrs, writesAttr), textOf(attrs, gradientAttr)};
+  return {textOf(attrs, ports::name), textOf(attrs, ports::writes), textOf(attrs, ports::gradient)};
 }
 
 using NamedValue = std::pair<StringRef, Attribute>;
@@ -83,18 +87,18 @@ static SmallVector<NamedValue> valuesOf(const ArgumentPort &port, Builder &build
   SmallVector<Attribute> lookups;
   for (const Lookup &lookup : port.lookups)
     lookups.push_back(toAttribute(builder, lookup));
-  return {{nameAttr, text(port.name)},
-          {dimsAttr, dims.empty() ? Attribute() : builder.getStrArrayAttr(dims)},
-          {stateAttr, text(port.state)},
-          {initialAttr, port.isState() ? builder.getF64FloatAttr(port.initial) : Attribute()},
-          {stepScalarAttr, text(port.stepScalar)},
-          {defaultInputAttr, text(port.defaultInput)},
-          {wholeOfAttr, text(port.wholeOf)},
-          {lookupsAttr, lookups.empty() ? Attribute() : builder.getArrayAttr(lookups)}};
+  return {{ports::name, text(port.name)},
+          {ports::dims, dims.empty() ? Attribute() : builder.getStrArrayAttr(dims)},
+          {ports::state, text(port.state)},
+          {ports::initial, port.isState() ? builder.getF64FloatAttr(port.initial) : Attribute()},
+          {ports::stepScalar, text(port.stepScalar)},
+          {ports::defaultInput, text(port.defaultInput)},
+          {ports::wholeOf, text(port.wholeOf)},
+          {ports::lookups, lookups.empty() ? Attribute() : builder.getArrayAttr(lookups)}};
 }
 static SmallVector<NamedValue> valuesOf(const ResultPort &port, Builder &builder) {
   auto text = [&](const std::string &text) { return text.empty() ? Attribute() : builder.getStringAttr(text); };
-  return {{nameAttr, text(port.name)}, {writesAttr, text(port.writes)}, {gradientAttr, text(port.gradient)}};
+  return {{ports::name, text(port.name)}, {ports::writes, text(port.writes)}, {ports::gradient, text(port.gradient)}};
 }
 
 /// `attrs` with the port's own attributes as it says them.
@@ -147,7 +151,7 @@ bool isWritten(Value value) {
   func::FuncOp function;
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     function = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
-    name = function ? refOf(function.getArgAttrDict(argument.getArgNumber()), stateAttr) : StringRef();
+    name = function ? refOf(function.getArgAttrDict(argument.getArgNumber()), ports::state) : StringRef();
   } else if (auto parameter = value.getDefiningOp<ParameterOp>()) {
     function = parameter->getParentOfType<func::FuncOp>();
     name = parameter.getName();
@@ -156,7 +160,7 @@ bool isWritten(Value value) {
     return false;
   ArrayAttr results = function.getAllResultAttrs(); // null where no result has any
   return results && llvm::any_of(results.getAsRange<DictionaryAttr>(),
-                                 [&](DictionaryAttr result) { return refOf(result, writesAttr) == name; });
+                                 [&](DictionaryAttr result) { return refOf(result, ports::writes) == name; });
 }
 
 LogicalResult verifyPorts(func::FuncOp function) {

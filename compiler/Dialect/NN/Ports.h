@@ -32,6 +32,12 @@ struct ResultPort {
   std::string gradient;
 };
 
+/// The names of the attributes.
+namespace ports {
+constexpr const char *name = "nn.name", *dims = "nn.dims", *state = "nn.state", *initial = "nn.initial", *stepScalar = "nn.step_scalar",
+                     *defaultInput = "nn.default_input", *wholeOf = "nn.whole_of", *lookups = "nn.lookups", *writes = "nn.writes", *gradient = "nn.gradient";
+} // namespace ports
+
 ArgumentPort argumentPort(func::FuncOp function, unsigned index);
 ResultPort resultPort(func::FuncOp function, unsigned index);
 /// Fields that say nothing take the attribute away.
@@ -52,5 +58,7 @@ bool isWritten(Value value);
 /// is written once; step scalars have rank 0; what is whole of an input has the
 /// input's type.
 LogicalResult verifyPorts(func::FuncOp function);
+/// The lookups of an argument that has some are of the form that setArgumentPort writes.
+LogicalResult verifyLookups(func::FuncOp function, unsigned index);
 
 } // namespace hpc::nn

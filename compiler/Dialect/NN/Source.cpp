@@ -1,72 +1,76 @@
 // Parameters and constants.
 #include "compiler/Dialect/Dist/Dist.h"
-#include "compiler/Dialect/NN/Int8Parameter.h"
-#include "compiler/Dialect/NN/NN.h"
+#include "compiler/Dialect/NN/Parameter.h"
 
 namespace hpc::nn {
 
-/// (C4)
+LogicalResult StorageAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, StringAttr, int64_t offset, int64_t bytes, DenseI64ArrayAttr hashes,
+                                  Type, DenseI64ArrayAttr shape, DenseI64ArrayAttr starts, std::optional<int64_t> int8Along, std::optional<int64_t> int8Size) {
+  if (offset < 0 || bytes < 0 || int8Along.value_or(0) < 0 || int8Size.value_or(0) < 0)
+    return emitError() << "(C1) offset, bytes, int8_along and int8_size of a storage must not be negative";
+  int64_t chunks = (bytes + (int64_t(1) << 20) - 1) >> 20;
+  if (hashes && !hashes.empty() && hashes.size() != chunks)
+    return emitError() << "(C2) needs " << chunks << " hashes (one per MiB) or none, has " << hashes.size();
+  bool fits = !shape == !starts && (!shape || shape.size() == starts.size());
+  for (int64_t dim = 0; fits && shape && dim < shape.size(); ++dim)
+    fits = starts[dim] >= 0 && starts[dim] <= shape[dim];
+  if (!fits)
+    return emitError() << "(C3) starts and shape must come together, with one entry for each dim, and no start beyond its dim";
+  if (int8Size && !int8Along)
+    return emitError() << "(C4) int8_size must stand beside int8_along";
+  return success();
+}
+
+/// (C3)
 static LogicalResult verifyPart(ParameterOp op, ArrayRef<int64_t> shape) {
-  std::optional<ArrayRef<int64_t>> stored = op.getStoredShape(), starts = op.getPartStarts();
-  bool fits = stored.has_value() == starts.has_value();
-  if (fits && stored) {
-    fits = stored->size() == shape.size() && starts->size() == shape.size();
-    for (size_t dim = 0; fits && dim < shape.size(); ++dim)
-      fits = (*starts)[dim] >= 0 && (*starts)[dim] <= (*stored)[dim] - shape[dim];
-  }
+  if (!op.isPart())
+    return success();
+  ArrayRef<int64_t> stored = *op.getStoredShape(), starts = *op.getPartStarts();
+  bool fits = stored.size() == shape.size();
+  for (size_t dim = 0; fits && dim < shape.size(); ++dim)
+    fits = starts[dim] <= stored[dim] - shape[dim];
   return fits ? success()
-              : op.emitOpError("(C4) part_starts and stored_shape must come together, with one entry for each of ")
+              : op.emitOpError("(C3) starts and shape of what is stored must have one entry for each of ")
                     << shape.size() << " dims, and the part must lie within what is stored";
 }
 
-Type ParameterOp::storedElementType() {
-  return getStoredType().value_or(tensorType(getResult()).getElementType());
-}
-
-/// (C5)
+/// (C4)
 static LogicalResult verifyStoredType(ParameterOp op) {
   Type own = tensorType(op.getResult()).getElementType();
-  bool isCodes = own.isSignlessInteger(8) && int8Along(op);
+  bool isCodes = own.isSignlessInteger(8) && op.getInt8Along();
   auto isHalf = [](Type type) { return type.isF16() || type.isBF16(); };
   std::optional<Type> stored = op.getStoredType();
   if (!stored || (stored->isF32() && (isHalf(own) || isCodes)) || (isHalf(*stored) && own.isF32()) || (stored->isInteger(8) && isHalf(own)))
     return success();
-  return op.emitOpError("(C5) only f32 is rounded when it is bound, and only to f16 or bf16, or i8 along a dim, only these are widened, to f32, and bytes to f16 or "
+  return op.emitOpError("(C4) only f32 is rounded when it is bound, and only to f16 or bf16, or i8 along a dim, only these are widened, to f32, and bytes to f16 or "
                         "bf16; this is stored as ")
-         << *op.getStoredType() << " and bound as " << own;
+         << *stored << " and bound as " << own;
 }
 
-/// What Int8Parameter.h says of its attributes.
+/// (C5)
 static LogicalResult verifyInt8(ParameterOp op) {
-  if (!op->hasAttr(int8AlongAttrName) && !op->hasAttr(int8SizeAttrName))
+  if (!op.getInt8Along())
     return success();
-  std::optional<int64_t> along = int8Along(op), size = int8Number(op, int8SizeAttrName);
-  int64_t dims = int64_t(shapeOf(op.getResult()).size()) + (size ? 1 : 0);
-  bool isScales = size && *size >= 0 && !op.getStoredType();
-  if (along && *along >= 0 && *along < dims && op.storedElementType().isF32() &&
-      (isScales || !op->hasAttr(int8SizeAttrName)))
+  int64_t dims = int64_t(shapeOf(op.getResult()).size()) + (op.getInt8Size() ? 1 : 0);
+  if (*op.getInt8Along() < dims && op.storedElementType().isF32() && !(op.getInt8Size() && op.getStoredType()))
     return success();
-  return op.emitOpError() << int8AlongAttrName << " must be one of the " << dims << " dims of what is stored, which must be f32, and "
-                          << int8SizeAttrName << " is of its scales alone, f32 too";
+  return op.emitOpError("(C5) int8_along must be one of the ") << dims << " dims of what is stored, which must be f32, and int8_size is of its scales alone, f32 too";
 }
 
 LogicalResult ParameterOp::verify() {
   if (failed(verifyStoredType(*this)) || failed(verifyInt8(*this)) ||
       failed(verifyPart(*this, dist::globalType(tensorType(getResult())).getShape())))
     return failure();
-  RankedTensorType stored = RankedTensorType::get(storedShapeOf(*this), storedElementType());
   if (getValue()) {
-    if (!getFile().empty())
-      return emitOpError("(C3) has both a file and a value");
+    if (!getFile().empty() || getOffset() || getBytes() || !getHashes().empty())
+      return emitOpError("(C2) has both a value and a place in a file");
     return success();
   }
+  RankedTensorType stored = RankedTensorType::get(storedShapeOf(*this), storedElementType());
   int64_t elementBytes = (stored.getElementTypeBitWidth() + 7) / 8;
-  if (stored.getNumElements() * elementBytes != int64_t(getBytes()))
+  if (stored.getNumElements() * elementBytes != getBytes())
     return emitOpError("(C1) ") << stored << " has " << stored.getNumElements() * elementBytes
                                 << " bytes, the source has " << getBytes();
-  int64_t chunks = (getBytes() + (int64_t(1) << 20) - 1) >> 20;
-  if (!getHashes().empty() && int64_t(getHashes().size()) != chunks)
-    return emitOpError("(C2) needs ") << chunks << " hashes (one per MiB) or none, has " << getHashes().size();
   return success();
 }
 

@@ -1,6 +1,8 @@
 // Registration and verifiers of the pipe dialect.
 #include "compiler/Dialect/Pipe/Pipe.h"
 
+#include "compiler/Dialect/Pipe/Schedule.h"
+
 #include "compiler/Dialect/Pipe/PipeDialect.cpp.inc"
 #include "compiler/Dialect/Pipe/PipeEnums.cpp.inc"
 #define GET_OP_CLASSES
@@ -13,6 +15,11 @@ void PipeDialect::initialize() {
 #define GET_OP_LIST
 #include "compiler/Dialect/Pipe/PipeOps.cpp.inc"
       >();
+}
+
+LogicalResult PipeDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  static const DiscardableAttribute table[] = {{scheduleAttrName, onFunction, forms::texts}};
+  return verifyDiscardable(op, attribute, attributePlaceOf(op), table);
 }
 
 LogicalResult StageOp::verify() {

@@ -1,6 +1,7 @@
 // The `pipe` dialect: programs of stages, and transfers.
 #pragma once
 
+#include "compiler/Interfaces/DiscardableAttributes.h"
 #include "compiler/MLIR.h"
 
 #include "compiler/Dialect/Pipe/PipeDialect.h.inc"

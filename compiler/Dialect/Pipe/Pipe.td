@@ -4,6 +4,7 @@
 include "mlir/IR/EnumAttr.td"
 include "mlir/IR/OpBase.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
+include "compiler/Interfaces/DiscardableAttributes.td"
 
 def Pipe_Dialect : Dialect {
   let name = "pipe";
@@ -15,9 +16,10 @@ def Pipe_Dialect : Dialect {
 
     The attribute `pipe.schedule` of the function says when: the text form of runtime/plan/Schedule.h, a string a stage.
   }];
+  let hasOperationAttrVerify = 1;
 }
 
-class Pipe_Op<string mnemonic, list<Trait> traits = []> : Op<Pipe_Dialect, mnemonic, traits>;
+class Pipe_Op<string mnemonic, list<Trait> traits = []> : Op<Pipe_Dialect, mnemonic, !listconcat([HPC_NamesItsAttributes], traits)>;
 
 // Names and numbers are those of plan::ProgramKind; receives and drains are no ops, they follow from the transfers.
 def Pipe_ProgramKind : I32EnumAttr<"ProgramKind", "which program of a stage", [

@@ -1,6 +1,6 @@
 // Norms of [batch, channel, spatial..]. Statistics over a plane or a group of planes are a layer norm without weight
 // along one merged dim; what belongs to a channel is multiplied and added afterwards.
-#include "compiler/Dialect/NN/Statistic.h"
+#include "compiler/Dialect/NN/Parameter.h"
 #include "compiler/Import/OnnxOps/NormParts.h"
 #include "compiler/Import/OnnxOps/Slopes.h"
 #include "compiler/Import/OnnxOps/Window.h"

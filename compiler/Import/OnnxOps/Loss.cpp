@@ -1,6 +1,6 @@
 // Losses of class labels. Of log-probabilities the element of the right class is found by comparison, not by a gather: so
 // classes may be cut, as a vocabulary is.
-#include "compiler/Dialect/NN/Statistic.h"
+#include "compiler/Dialect/NN/Parameter.h"
 #include "compiler/Import/OnnxOps/Dims.h"
 
 namespace hpc::onnx {

@@ -211,7 +211,7 @@ std::optional<RowMemory> BodyEmitter::memoryFor(Operation *op, const RegionShape
   for (auto [i, value] : llvm::enumerate(yielded))
     if (!taken[i] && nn::shapeOf(value) == ArrayRef<int64_t>(shape.root) &&
         nn::tensorType(value).getElementType() == element && region.inPlaceOperand(unsigned(i)) < 0 &&
-        isReadInOrder(op->getResult(0), shape) && (value == op->getResult(0) || !addsOver(region))) {
+        isReadInOrder(op->getResult(0), shape) && (value == op->getResult(0) || !region.getAddsOverAttr())) {
       taken[i] = true;
       return RowMemory{outputs[i], IndexBuilder::mul(row, shape.columns()), value == op->getResult(0)};
     }

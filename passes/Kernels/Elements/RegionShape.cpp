@@ -104,7 +104,7 @@ std::optional<RegionShape> findRegionShape(nn::FusedOp region) {
 
 bool areEqual(nn::FusedOp a, nn::FusedOp b) {
   return a->getOperandTypes() == b->getOperandTypes() && a->getResultTypes() == b->getResultTypes() &&
-         a.getInPlaceAttr() == b.getInPlaceAttr() && addsOver(a) == addsOver(b) &&
+         a.getInPlaceAttr() == b.getInPlaceAttr() && a.getAddsOverAttr() == b.getAddsOverAttr() &&
          OperationEquivalence::isRegionEquivalentTo(&a.getBody(), &b.getBody(),
                                                     OperationEquivalence::IgnoreLocations |
                                                         OperationEquivalence::IgnoreDiscardableAttrs);

@@ -47,7 +47,7 @@ KernelScalar offsetScalar(dist::OffsetOp op) {
 }
 
 std::optional<KernelScalar> laterScalar(nn::FusedOp region) {
-  StringAttr axis = addsOver(region);
+  StringAttr axis = region.getAddsOverAttr();
   if (!axis)
     return std::nullopt;
   return KernelScalar{false, dist::SubDim{dist::meshOf(region).size(axis.getValue()), {axis.str()}}};

@@ -25,7 +25,7 @@ module attributes {hpc.sidecar = {file = "s.json", text = "{}"}, dist.mesh = #di
 // expected-error @below {{[sidecar] s.json:1: parameter 'w': dim 0 is out of range, the shape is []; leave the rule's cuts out}}
 module attributes {hpc.sidecar = {file = "s.json", text = "{\22version\22: 1, \22params\22: [{\22match\22: \22w\22, \22shard\22: [{\22dim\22: 0, \22axis\22: \22tp\22}]}]}"}, dist.mesh = #dist.mesh<"tp=2:tensor">} {
   func.func @main(%x: tensor<f32>) -> tensor<f32> {
-    %w = nn.parameter "w" {file = "w", bytes = 4 : i64, hashes = array<i64: 0>} : tensor<f32>
+    %w = nn.parameter "w" stored <file = "w", bytes = 4, hashes = [0]> : tensor<f32>
     %0 = nn.add %x, %w : tensor<f32>, tensor<f32> -> tensor<f32>
     return %0 : tensor<f32>
   }

@@ -15,18 +15,18 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
   func.func @main(%x: tensor<3x4xf32>) -> tensor<3x6xf32> {
     // The user's word is closed, binding, and first; what it leaves uncut stays whole.
     // CHECK: nn.parameter "h.0.fc.weight" {{.*}}dist.seed = #dist.seed<"[4, (2, 3@tp)]", priority = 0, origin = "sidecar">
-    %w = nn.parameter "h.0.fc.weight" {file = "w", bytes = 96 : i64, hashes = array<i64: 0>} : tensor<4x6xf32>
+    %w = nn.parameter "h.0.fc.weight" stored <file = "w", bytes = 96, hashes = [0]> : tensor<4x6xf32>
     // What --write-spec wrote down is a default: it must not be binding, or the same plan would not come out.
     // CHECK: nn.parameter "h.0.bias" {{.*}}dist.seed = #dist.seed<"[6@tp]", priority = 2>
-    %b = nn.parameter "h.0.bias" {file = "b", bytes = 24 : i64, hashes = array<i64: 0>} : tensor<6xf32>
+    %b = nn.parameter "h.0.bias" stored <file = "b", bytes = 24, hashes = [0]> : tensor<6xf32>
     // Where it cut nothing, nothing was decided.
     // CHECK: nn.parameter "h.0.norm"
     // CHECK-NOT: dist.seed
     // CHECK-SAME: : tensor<5xf32>
-    %n = nn.parameter "h.0.norm" {file = "n", bytes = 20 : i64, hashes = array<i64: 0>} : tensor<5xf32>
+    %n = nn.parameter "h.0.norm" stored <file = "n", bytes = 20, hashes = [0]> : tensor<5xf32>
     // A rule on a name whose bytes are transposed means the dims of that name.
     // CHECK: nn.parameter "wte" {{.*}}dist.seed = #dist.seed<"[6@tp, 4]", priority = 0, origin = "sidecar">
-    %t = nn.parameter "wte" {file = "t", bytes = 96 : i64, hashes = array<i64: 0>, aliases = ["head"], nn.transposed_aliases = ["head"]} : tensor<6x4xf32>
+    %t = nn.parameter "wte" stored <file = "t", bytes = 96, hashes = [0]> {aliases = ["head"], transposed_aliases = ["head"]} : tensor<6x4xf32>
     // The gather stands behind the bias, not between product and bias: there it would gather the bias too.
     // CHECK: nn.matmul
     // CHECK-NOT: dist.whole_output

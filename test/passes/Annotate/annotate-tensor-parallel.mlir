@@ -6,9 +6,9 @@
 // CHECK: nn.parameter "c_proj" {{.*}}dist.seed = #dist.seed<"[(5@tp, 8), 40?]">
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%x: tensor<4x33x40xf32>) -> tensor<4x33x40xf32> {
-    %c_attn = nn.parameter "c_attn" {file = "w", offset = 0 : i64, bytes = 19200 : i64, hashes = array<i64: 1>} : tensor<40x120xf32>
-    %b = nn.parameter "b" {file = "w", offset = 0 : i64, bytes = 480 : i64, hashes = array<i64: 1>} : tensor<120xf32>
-    %c_proj = nn.parameter "c_proj" {file = "w", offset = 0 : i64, bytes = 6400 : i64, hashes = array<i64: 1>} : tensor<40x40xf32>
+    %c_attn = nn.parameter "c_attn" stored <file = "w", bytes = 19200, hashes = [1]> : tensor<40x120xf32>
+    %b = nn.parameter "b" stored <file = "w", bytes = 480, hashes = [1]> : tensor<120xf32>
+    %c_proj = nn.parameter "c_proj" stored <file = "w", bytes = 6400, hashes = [1]> : tensor<40x40xf32>
     %m = nn.matmul %x, %c_attn : tensor<4x33x40xf32>, tensor<40x120xf32> -> tensor<4x33x120xf32>
     %a = nn.add %m, %b : tensor<4x33x120xf32>, tensor<120xf32> -> tensor<4x33x120xf32>
     %q0 = nn.slice %a {starts = array<i64: 0, 0, 0>, steps = array<i64: 1, 1, 1>} : tensor<4x33x120xf32> -> tensor<4x33x40xf32>
@@ -37,8 +37,8 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 // CHECK: nn.parameter "down" {{.*}}dist.seed = #dist.seed<"[40?, 72@tp]">
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%x: tensor<4x33x40xf32>) -> tensor<4x33x40xf32> {
-    %up = nn.parameter "up" {file = "w", offset = 0 : i64, bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<72x40xf32>
-    %down = nn.parameter "down" {file = "w", offset = 0 : i64, bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<40x72xf32>
+    %up = nn.parameter "up" stored <file = "w", bytes = 11520, hashes = [1]> : tensor<72x40xf32>
+    %down = nn.parameter "down" stored <file = "w", bytes = 11520, hashes = [1]> : tensor<40x72xf32>
     %m = nn.matmul %x, %up {transpose_rhs} : tensor<4x33x40xf32>, tensor<72x40xf32> -> tensor<4x33x72xf32>
     %g = nn.gelu %m : tensor<4x33x72xf32> -> tensor<4x33x72xf32>
     %d = nn.matmul %g, %down {transpose_rhs} : tensor<4x33x72xf32>, tensor<40x72xf32> -> tensor<4x33x40xf32>
@@ -56,9 +56,9 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 // CHECK: nn.parameter "down" {{.*}}dist.seed = #dist.seed<"[72@tp, 40?]">
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%x: tensor<4x33x40xf32>) -> tensor<4x33x40xf32> {
-    %gate = nn.parameter "gate" {file = "w", offset = 0 : i64, bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<40x72xf32>
-    %up = nn.parameter "up" {file = "w", offset = 0 : i64, bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<40x72xf32>
-    %down = nn.parameter "down" {file = "w", offset = 0 : i64, bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<72x40xf32>
+    %gate = nn.parameter "gate" stored <file = "w", bytes = 11520, hashes = [1]> : tensor<40x72xf32>
+    %up = nn.parameter "up" stored <file = "w", bytes = 11520, hashes = [1]> : tensor<40x72xf32>
+    %down = nn.parameter "down" stored <file = "w", bytes = 11520, hashes = [1]> : tensor<72x40xf32>
     %a = nn.matmul %x, %gate : tensor<4x33x40xf32>, tensor<40x72xf32> -> tensor<4x33x72xf32>
     %b = nn.matmul %x, %up : tensor<4x33x40xf32>, tensor<40x72xf32> -> tensor<4x33x72xf32>
     %s = nn.sigmoid %a : tensor<4x33x72xf32> -> tensor<4x33x72xf32>
@@ -77,8 +77,8 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 // CHECK-NOT: dist.seed
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%ids: tensor<4x33xi64>) -> tensor<4x33x503xf32> {
-    %wte = nn.parameter "wte" {file = "w", offset = 0 : i64, bytes = 80480 : i64, hashes = array<i64: 1>} : tensor<503x40xf32>
-    %w = nn.parameter "w" {file = "w", offset = 0 : i64, bytes = 160 : i64, hashes = array<i64: 1>} : tensor<40xf32>
+    %wte = nn.parameter "wte" stored <file = "w", bytes = 80480, hashes = [1]> : tensor<503x40xf32>
+    %w = nn.parameter "w" stored <file = "w", bytes = 160, hashes = [1]> : tensor<40xf32>
     %e = nn.embedding %wte, %ids {vocabulary = 503 : i64} : tensor<503x40xf32>, tensor<4x33xi64> -> tensor<4x33x40xf32>
     %n = nn.rms_norm %e weight %w : tensor<40xf32> {epsilon = 1.0e-5 : f64} : tensor<4x33x40xf32> -> tensor<4x33x40xf32>
     %y = nn.matmul %n, %wte {transpose_rhs} : tensor<4x33x40xf32>, tensor<503x40xf32> -> tensor<4x33x503xf32>
@@ -93,7 +93,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 // CHECK: nn.parameter "head" {{.*}}dist.seed = #dist.seed<"[40?, 101@tp]">
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%x: tensor<4x33x40xf32>) -> tensor<4x33x101xf32> {
-    %head = nn.parameter "head" {file = "w", offset = 0 : i64, bytes = 16160 : i64, hashes = array<i64: 1>} : tensor<40x101xf32>
+    %head = nn.parameter "head" stored <file = "w", bytes = 16160, hashes = [1]> : tensor<40x101xf32>
     %y = nn.matmul %x, %head : tensor<4x33x40xf32>, tensor<40x101xf32> -> tensor<4x33x101xf32>
     return %y : tensor<4x33x101xf32>
   }
@@ -106,8 +106,8 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 // CHECK-NOT: dist.seed
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%x: tensor<4x33x40xf32>) -> tensor<4x33x40xf32> {
-    %up = nn.parameter "up" {file = "w", offset = 0 : i64, bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<40x72xf32>
-    %down = nn.parameter "down" {file = "w", offset = 0 : i64, bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<72x40xf32>
+    %up = nn.parameter "up" stored <file = "w", bytes = 11520, hashes = [1]> : tensor<40x72xf32>
+    %down = nn.parameter "down" stored <file = "w", bytes = 11520, hashes = [1]> : tensor<72x40xf32>
     %m = nn.matmul %x, %up : tensor<4x33x40xf32>, tensor<40x72xf32> -> tensor<4x33x72xf32>
     %g = nn.cumsum %m {axis = 2 : i64} : tensor<4x33x72xf32> -> tensor<4x33x72xf32>
     %d = nn.matmul %g, %down : tensor<4x33x72xf32>, tensor<72x40xf32> -> tensor<4x33x40xf32>
@@ -124,8 +124,8 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 // CHECK: nn.parameter "down" {{.*}}dist.seed = #dist.seed<"[72@tp, 40?]">
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%x: tensor<4x33x40xf32>) -> tensor<4x33x40xf32> {
-    %up = nn.parameter "up" {file = "w", offset = 0 : i64, bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<40x72xf32>
-    %down = nn.parameter "down" {file = "w", offset = 0 : i64, bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<72x40xf32>
+    %up = nn.parameter "up" stored <file = "w", bytes = 11520, hashes = [1]> : tensor<40x72xf32>
+    %down = nn.parameter "down" stored <file = "w", bytes = 11520, hashes = [1]> : tensor<72x40xf32>
     %m = nn.matmul %x, %up : tensor<4x33x40xf32>, tensor<40x72xf32> -> tensor<4x33x72xf32>
     %g = nn.softmax %m : tensor<4x33x72xf32> -> tensor<4x33x72xf32>
     %d = nn.matmul %g, %down : tensor<4x33x72xf32>, tensor<72x40xf32> -> tensor<4x33x40xf32>
@@ -141,8 +141,8 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 // CHECK-NOT: dist.seed
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=1:tensor">} {
   func.func @main(%x: tensor<4x33x40xf32>) -> tensor<4x33x40xf32> {
-    %up = nn.parameter "up" {file = "w", offset = 0 : i64, bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<40x72xf32>
-    %down = nn.parameter "down" {file = "w", offset = 0 : i64, bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<72x40xf32>
+    %up = nn.parameter "up" stored <file = "w", bytes = 11520, hashes = [1]> : tensor<40x72xf32>
+    %down = nn.parameter "down" stored <file = "w", bytes = 11520, hashes = [1]> : tensor<72x40xf32>
     %m = nn.matmul %x, %up : tensor<4x33x40xf32>, tensor<40x72xf32> -> tensor<4x33x72xf32>
     %g = nn.softmax %m : tensor<4x33x72xf32> -> tensor<4x33x72xf32>
     %d = nn.matmul %g, %down : tensor<4x33x72xf32>, tensor<72x40xf32> -> tensor<4x33x40xf32>
@@ -161,9 +161,9 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=1:tensor">} 
 // CHECK-NOT: dist.seed
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%ids: tensor<1x33xi64>, %kinds: tensor<1x33xi64>, %distances: tensor<33x33xi64>) -> (tensor<1x33x40xf32>, tensor<33x33x5xf32>) {
-    %words = nn.parameter "words" {file = "w", offset = 0 : i64, bytes = 80480 : i64, hashes = array<i64: 1>} : tensor<503x40xf32>
-    %types = nn.parameter "types" {file = "w", offset = 0 : i64, bytes = 320 : i64, hashes = array<i64: 1>} : tensor<2x40xf32>
-    %bias = nn.parameter "bias" {file = "w", offset = 0 : i64, bytes = 640 : i64, hashes = array<i64: 1>} : tensor<32x5xf32>
+    %words = nn.parameter "words" stored <file = "w", bytes = 80480, hashes = [1]> : tensor<503x40xf32>
+    %types = nn.parameter "types" stored <file = "w", bytes = 320, hashes = [1]> : tensor<2x40xf32>
+    %bias = nn.parameter "bias" stored <file = "w", bytes = 640, hashes = [1]> : tensor<32x5xf32>
     %w = nn.embedding %words, %ids {vocabulary = 503 : i64} : tensor<503x40xf32>, tensor<1x33xi64> -> tensor<1x33x40xf32>
     %t = nn.embedding %types, %kinds {vocabulary = 2 : i64} : tensor<2x40xf32>, tensor<1x33xi64> -> tensor<1x33x40xf32>
     %b = nn.embedding %bias, %distances {vocabulary = 32 : i64} : tensor<32x5xf32>, tensor<33x33xi64> -> tensor<33x33x5xf32>
@@ -180,8 +180,8 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 // CHECK: nn.parameter "down" {{.*}}dist.seed = #dist.seed<"[72@(row, col), 40?]">
 module attributes {dist.mesh = #dist.mesh<"time=1:time, tp=2:data, row=2:tensor, col=3:tensor, sp=2:sequence">} {
   func.func @main(%x: tensor<4x33x40xf32>) -> tensor<4x33x40xf32> {
-    %up = nn.parameter "up" {file = "w", offset = 0 : i64, bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<40x72xf32>
-    %down = nn.parameter "down" {file = "w", offset = 0 : i64, bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<72x40xf32>
+    %up = nn.parameter "up" stored <file = "w", bytes = 11520, hashes = [1]> : tensor<40x72xf32>
+    %down = nn.parameter "down" stored <file = "w", bytes = 11520, hashes = [1]> : tensor<72x40xf32>
     %m = nn.matmul %x, %up : tensor<4x33x40xf32>, tensor<40x72xf32> -> tensor<4x33x72xf32>
     %g = nn.gelu %m : tensor<4x33x72xf32> -> tensor<4x33x72xf32>
     %d = nn.matmul %g, %down : tensor<4x33x72xf32>, tensor<72x40xf32> -> tensor<4x33x40xf32>
@@ -196,8 +196,8 @@ module attributes {dist.mesh = #dist.mesh<"time=1:time, tp=2:data, row=2:tensor,
 // CHECK: nn.parameter "up"
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%x: tensor<4x0x40xf32>) -> tensor<4x0x40xf32> {
-    %up = nn.parameter "up" {file = "w", offset = 0 : i64, bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<40x72xf32>
-    %down = nn.parameter "down" {file = "w", offset = 0 : i64, bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<72x40xf32>
+    %up = nn.parameter "up" stored <file = "w", bytes = 11520, hashes = [1]> : tensor<40x72xf32>
+    %down = nn.parameter "down" stored <file = "w", bytes = 11520, hashes = [1]> : tensor<72x40xf32>
     %m = nn.matmul %x, %up : tensor<4x0x40xf32>, tensor<40x72xf32> -> tensor<4x0x72xf32>
     %r = nn.reshape %m : tensor<4x0x72xf32> -> tensor<4x0x8x9xf32>
     %s = nn.reshape %r : tensor<4x0x8x9xf32> -> tensor<4x0x72xf32>
@@ -214,8 +214,8 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 // CHECK: nn.parameter "down" {{.*}}dist.seed = #dist.seed<"[72@tp, 72?]">
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%x: tensor<4x40xf32>) -> tensor<4x72xf32> {
-    %up = nn.parameter "up" {file = "w", offset = 0 : i64, bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<40x72xf32>
-    %down = nn.parameter "down" {file = "w", offset = 0 : i64, bytes = 20736 : i64, hashes = array<i64: 1>} : tensor<72x72xf32>
+    %up = nn.parameter "up" stored <file = "w", bytes = 11520, hashes = [1]> : tensor<40x72xf32>
+    %down = nn.parameter "down" stored <file = "w", bytes = 20736, hashes = [1]> : tensor<72x72xf32>
     %m = nn.matmul %x, %up : tensor<4x40xf32>, tensor<40x72xf32> -> tensor<4x72xf32>
     %s0 = nn.sigmoid %m : tensor<4x72xf32> -> tensor<4x72xf32>
     %x0 = nn.mul %m, %s0 : tensor<4x72xf32>, tensor<4x72xf32> -> tensor<4x72xf32>
@@ -390,8 +390,8 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 // CHECK: nn.parameter "down" {{.*}}dist.seed = #dist.seed<"[72@tp, 40?]">
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%x: tensor<4x3x40xf32>, %past: tensor<4x0x72xf32>) -> tensor<4x3x40xf32> {
-    %up = nn.parameter "up" {file = "w", offset = 0 : i64, bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<40x72xf32>
-    %down = nn.parameter "down" {file = "w", offset = 0 : i64, bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<72x40xf32>
+    %up = nn.parameter "up" stored <file = "w", bytes = 11520, hashes = [1]> : tensor<40x72xf32>
+    %down = nn.parameter "down" stored <file = "w", bytes = 11520, hashes = [1]> : tensor<72x40xf32>
     %m = nn.matmul %x, %up : tensor<4x3x40xf32>, tensor<40x72xf32> -> tensor<4x3x72xf32>
     %c = nn.concat %past, %m {axis = 1 : i64} : tensor<4x0x72xf32>, tensor<4x3x72xf32> -> tensor<4x3x72xf32>
     %d = nn.matmul %c, %down : tensor<4x3x72xf32>, tensor<72x40xf32> -> tensor<4x3x40xf32>
@@ -414,13 +414,13 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 // CHECK: nn.parameter "row" {{.*}}dist.seed = #dist.seed<"[72@tp, 40?]">
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%x: tensor<4x40xf32>) -> tensor<4x40xf32> {
-    %up = nn.parameter "up" {file = "w", bytes = 11520 : i64, hashes = array<i64: 1>, dist.seed = #dist.seed<"[40, 72]", priority = 0, origin = "sidecar">} : tensor<40x72xf32>
-    %down = nn.parameter "down" {file = "w", bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<72x40xf32>
-    %gathered = nn.parameter "gathered" {file = "w", bytes = 11520 : i64, hashes = array<i64: 1>, dist.seed = #dist.seed<"[40, 72@tp]", priority = 0, origin = "sidecar">} : tensor<40x72xf32>
-    %bias = nn.parameter "bias" {file = "w", bytes = 288 : i64, hashes = array<i64: 1>} : tensor<72xf32>
-    %after = nn.parameter "after" {file = "w", bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<72x40xf32>
-    %column = nn.parameter "column" {file = "w", bytes = 11520 : i64, hashes = array<i64: 1>, dist.seed = #dist.seed<"[40, 72@tp]", priority = 0, origin = "sidecar">} : tensor<40x72xf32>
-    %row = nn.parameter "row" {file = "w", bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<72x40xf32>
+    %up = nn.parameter "up" stored <file = "w", bytes = 11520, hashes = [1]> {dist.seed = #dist.seed<"[40, 72]", priority = 0, origin = "sidecar">} : tensor<40x72xf32>
+    %down = nn.parameter "down" stored <file = "w", bytes = 11520, hashes = [1]> : tensor<72x40xf32>
+    %gathered = nn.parameter "gathered" stored <file = "w", bytes = 11520, hashes = [1]> {dist.seed = #dist.seed<"[40, 72@tp]", priority = 0, origin = "sidecar">} : tensor<40x72xf32>
+    %bias = nn.parameter "bias" stored <file = "w", bytes = 288, hashes = [1]> : tensor<72xf32>
+    %after = nn.parameter "after" stored <file = "w", bytes = 11520, hashes = [1]> : tensor<72x40xf32>
+    %column = nn.parameter "column" stored <file = "w", bytes = 11520, hashes = [1]> {dist.seed = #dist.seed<"[40, 72@tp]", priority = 0, origin = "sidecar">} : tensor<40x72xf32>
+    %row = nn.parameter "row" stored <file = "w", bytes = 11520, hashes = [1]> : tensor<72x40xf32>
     %0 = nn.matmul %x, %up : tensor<4x40xf32>, tensor<40x72xf32> -> tensor<4x72xf32>
     %1 = nn.matmul %0, %down : tensor<4x72xf32>, tensor<72x40xf32> -> tensor<4x40xf32>
     %2 = nn.layer_norm %1 {epsilon = 1.0e-5 : f64} : tensor<4x40xf32> -> tensor<4x40xf32>
@@ -444,8 +444,8 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 // CHECK: return
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%x: tensor<4x40xf32>) -> tensor<4x40xf32> {
-    %kernel = nn.parameter "kernel" {file = "w", bytes = 11520 : i64, hashes = array<i64: 1>, dist.seed = #dist.seed<"[8, 5, 72]", priority = 0, origin = "sidecar">} : tensor<8x5x72xf32>
-    %down = nn.parameter "down" {file = "w", bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<72x40xf32>
+    %kernel = nn.parameter "kernel" stored <file = "w", bytes = 11520, hashes = [1]> {dist.seed = #dist.seed<"[8, 5, 72]", priority = 0, origin = "sidecar">} : tensor<8x5x72xf32>
+    %down = nn.parameter "down" stored <file = "w", bytes = 11520, hashes = [1]> : tensor<72x40xf32>
     %w = nn.reshape %kernel : tensor<8x5x72xf32> -> tensor<40x72xf32>
     %0 = nn.matmul %x, %w : tensor<4x40xf32>, tensor<40x72xf32> -> tensor<4x72xf32>
     %1 = nn.matmul %0, %down : tensor<4x72xf32>, tensor<72x40xf32> -> tensor<4x40xf32>
@@ -467,8 +467,8 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 // CHECK-COUNT-2: nn.matmul {{%[^ ]*, %[^ ]*}} : {{.*}} -> tensor<2x6x8xf32>
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%x: tensor<2x6x32xf32>) -> tensor<2x6x32xf32> {
-    %w = nn.parameter "w" {file = "w", offset = 0 : i64, bytes = 6144 : i64, hashes = array<i64: 1>} : tensor<32x48xf32>
-    %o = nn.parameter "o" {file = "w", offset = 6144 : i64, bytes = 4096 : i64, hashes = array<i64: 1>} : tensor<32x32xf32>
+    %w = nn.parameter "w" stored <file = "w", bytes = 6144, hashes = [1]> : tensor<32x48xf32>
+    %o = nn.parameter "o" stored <file = "w", offset = 6144, bytes = 4096, hashes = [1]> : tensor<32x32xf32>
     %wq = nn.slice %w {starts = array<i64: 0, 0>, steps = array<i64: 1, 1>} : tensor<32x48xf32> -> tensor<32x32xf32>
     %wk = nn.slice %w {starts = array<i64: 0, 32>, steps = array<i64: 1, 1>} : tensor<32x48xf32> -> tensor<32x8xf32>
     %wv = nn.slice %w {starts = array<i64: 0, 40>, steps = array<i64: 1, 1>} : tensor<32x48xf32> -> tensor<32x8xf32>
@@ -498,10 +498,10 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 // CHECK: nn.parameter "down" {{.*}}dist.seed = #dist.seed<"[5@tp, 12?, 40?]">
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%x: tensor<9x40xf32>) -> tensor<1x9x40xf32> {
-    %router = nn.parameter "router" {file = "w", offset = 0 : i64, bytes = 800 : i64, hashes = array<i64: 1>} : tensor<40x5xf32>
-    %up = nn.parameter "up" {file = "w", offset = 0 : i64, bytes = 9600 : i64, hashes = array<i64: 1>} : tensor<5x40x12xf32>
-    %b = nn.parameter "b" {file = "w", offset = 0 : i64, bytes = 800 : i64, hashes = array<i64: 1>} : tensor<5x1x40xf32>
-    %down = nn.parameter "down" {file = "w", offset = 0 : i64, bytes = 9600 : i64, hashes = array<i64: 1>} : tensor<5x12x40xf32>
+    %router = nn.parameter "router" stored <file = "w", bytes = 800, hashes = [1]> : tensor<40x5xf32>
+    %up = nn.parameter "up" stored <file = "w", bytes = 9600, hashes = [1]> : tensor<5x40x12xf32>
+    %b = nn.parameter "b" stored <file = "w", bytes = 800, hashes = [1]> : tensor<5x1x40xf32>
+    %down = nn.parameter "down" stored <file = "w", bytes = 9600, hashes = [1]> : tensor<5x12x40xf32>
     %r = nn.matmul %x, %router : tensor<9x40xf32>, tensor<40x5xf32> -> tensor<9x5xf32>
     %s = nn.softmax %r : tensor<9x5xf32> -> tensor<9x5xf32>
     %t = nn.transpose %s {permutation = array<i64: 1, 0>} : tensor<9x5xf32> -> tensor<5x9xf32>
@@ -525,10 +525,10 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 // CHECK: nn.parameter "down" {{.*}}dist.seed = #dist.seed<"[2?, 12@tp, 40?]">
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=3:tensor">} {
   func.func @main(%x: tensor<9x40xf32>) -> tensor<1x9x40xf32> {
-    %router = nn.parameter "router" {file = "w", offset = 0 : i64, bytes = 320 : i64, hashes = array<i64: 1>} : tensor<40x2xf32>
-    %up = nn.parameter "up" {file = "w", offset = 0 : i64, bytes = 3840 : i64, hashes = array<i64: 1>} : tensor<2x40x12xf32>
-    %b = nn.parameter "b" {file = "w", offset = 0 : i64, bytes = 320 : i64, hashes = array<i64: 1>} : tensor<2x1x40xf32>
-    %down = nn.parameter "down" {file = "w", offset = 0 : i64, bytes = 3840 : i64, hashes = array<i64: 1>} : tensor<2x12x40xf32>
+    %router = nn.parameter "router" stored <file = "w", bytes = 320, hashes = [1]> : tensor<40x2xf32>
+    %up = nn.parameter "up" stored <file = "w", bytes = 3840, hashes = [1]> : tensor<2x40x12xf32>
+    %b = nn.parameter "b" stored <file = "w", bytes = 320, hashes = [1]> : tensor<2x1x40xf32>
+    %down = nn.parameter "down" stored <file = "w", bytes = 3840, hashes = [1]> : tensor<2x12x40xf32>
     %r = nn.matmul %x, %router : tensor<9x40xf32>, tensor<40x2xf32> -> tensor<9x2xf32>
     %s = nn.softmax %r : tensor<9x2xf32> -> tensor<9x2xf32>
     %t = nn.transpose %s {permutation = array<i64: 1, 0>} : tensor<9x2xf32> -> tensor<2x9xf32>
@@ -554,9 +554,9 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=3:tensor">} 
 // CHECK: nn.parameter "down" {{.*}}dist.seed = #dist.seed<"[72@tp, 40?]">
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%x: tensor<9x40xf32>) -> tensor<9x40xf32> {
-    %up = nn.parameter "up" {file = "w", offset = 0 : i64, bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<40x72xf32>
-    %gate = nn.parameter "gate" {file = "w", offset = 0 : i64, bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<40x72xf32>
-    %down = nn.parameter "down" {file = "w", offset = 0 : i64, bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<72x40xf32>
+    %up = nn.parameter "up" stored <file = "w", bytes = 11520, hashes = [1]> : tensor<40x72xf32>
+    %gate = nn.parameter "gate" stored <file = "w", bytes = 11520, hashes = [1]> : tensor<40x72xf32>
+    %down = nn.parameter "down" stored <file = "w", bytes = 11520, hashes = [1]> : tensor<72x40xf32>
     %u = nn.matmul %x, %up : tensor<9x40xf32>, tensor<40x72xf32> -> tensor<9x72xf32>
     %v = nn.matmul %x, %gate : tensor<9x40xf32>, tensor<40x72xf32> -> tensor<9x72xf32>
     %s = nn.cumsum %v {axis = 1 : i64} : tensor<9x72xf32> -> tensor<9x72xf32>
@@ -575,8 +575,8 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 // CHECK: nn.parameter "down" {{.*}}dist.seed = #dist.seed<"[72?, 40@tp]">
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%x: tensor<9x40xf32>) -> tensor<9x40xf32> {
-    %up = nn.parameter "up" {file = "w", offset = 0 : i64, bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<40x72xf32>
-    %down = nn.parameter "down" {file = "w", offset = 0 : i64, bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<72x40xf32>
+    %up = nn.parameter "up" stored <file = "w", bytes = 11520, hashes = [1]> : tensor<40x72xf32>
+    %down = nn.parameter "down" stored <file = "w", bytes = 11520, hashes = [1]> : tensor<72x40xf32>
     %u = nn.matmul %x, %up : tensor<9x40xf32>, tensor<40x72xf32> -> tensor<9x72xf32>
     %s = nn.cumsum %u {axis = 1 : i64} : tensor<9x72xf32> -> tensor<9x72xf32>
     %m = nn.mul %u, %s : tensor<9x72xf32>, tensor<9x72xf32> -> tensor<9x72xf32>
@@ -594,8 +594,8 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 // CHECK: nn.parameter "mix" {{.*}}dist.seed = #dist.seed<"[10?, (3@tp, 4)]">
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%x: tensor<4x3x27x36xf32>) -> tensor<4x10x36xf32> {
-    %group = nn.parameter "group" {file = "w", offset = 0 : i64, bytes = 1296 : i64, hashes = array<i64: 1>} : tensor<3x4x27xf32>
-    %mix = nn.parameter "mix" {file = "w", offset = 0 : i64, bytes = 480 : i64, hashes = array<i64: 1>} : tensor<10x12xf32>
+    %group = nn.parameter "group" stored <file = "w", bytes = 1296, hashes = [1]> : tensor<3x4x27xf32>
+    %mix = nn.parameter "mix" stored <file = "w", bytes = 480, hashes = [1]> : tensor<10x12xf32>
     %g = nn.matmul %group, %x : tensor<3x4x27xf32>, tensor<4x3x27x36xf32> -> tensor<4x3x4x36xf32>
     %r = nn.reshape %g : tensor<4x3x4x36xf32> -> tensor<4x12x36xf32>
     %a = nn.relu %r : tensor<4x12x36xf32> -> tensor<4x12x36xf32>
@@ -622,14 +622,14 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 // CHECK: nn.relu {{.*}}dist.seed = #dist.seed<"[4?, 9?, 16]">
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%x: tensor<4x9x8xf32>) -> tensor<4x9x20xf32> {
-    %stem = nn.parameter "stem" {file = "w", offset = 0 : i64, bytes = 512 : i64, hashes = array<i64: 1>} : tensor<8x16xf32>
-    %up = nn.parameter "up" {file = "w", offset = 0 : i64, bytes = 1536 : i64, hashes = array<i64: 1>} : tensor<16x24xf32>
-    %down = nn.parameter "down" {file = "w", offset = 0 : i64, bytes = 1536 : i64, hashes = array<i64: 1>} : tensor<24x16xf32>
-    %bias = nn.parameter "bias" {file = "w", offset = 0 : i64, bytes = 64 : i64, hashes = array<i64: 1>} : tensor<16xf32>
-    %up2 = nn.parameter "up2" {file = "w", offset = 0 : i64, bytes = 1536 : i64, hashes = array<i64: 1>} : tensor<16x24xf32>
-    %down2 = nn.parameter "down2" {file = "w", offset = 0 : i64, bytes = 1920 : i64, hashes = array<i64: 1>} : tensor<24x20xf32>
-    %bias2 = nn.parameter "bias2" {file = "w", offset = 0 : i64, bytes = 80 : i64, hashes = array<i64: 1>} : tensor<20xf32>
-    %shortcut = nn.parameter "shortcut" {file = "w", offset = 0 : i64, bytes = 1280 : i64, hashes = array<i64: 1>} : tensor<16x20xf32>
+    %stem = nn.parameter "stem" stored <file = "w", bytes = 512, hashes = [1]> : tensor<8x16xf32>
+    %up = nn.parameter "up" stored <file = "w", bytes = 1536, hashes = [1]> : tensor<16x24xf32>
+    %down = nn.parameter "down" stored <file = "w", bytes = 1536, hashes = [1]> : tensor<24x16xf32>
+    %bias = nn.parameter "bias" stored <file = "w", bytes = 64, hashes = [1]> : tensor<16xf32>
+    %up2 = nn.parameter "up2" stored <file = "w", bytes = 1536, hashes = [1]> : tensor<16x24xf32>
+    %down2 = nn.parameter "down2" stored <file = "w", bytes = 1920, hashes = [1]> : tensor<24x20xf32>
+    %bias2 = nn.parameter "bias2" stored <file = "w", bytes = 80, hashes = [1]> : tensor<20xf32>
+    %shortcut = nn.parameter "shortcut" stored <file = "w", bytes = 1280, hashes = [1]> : tensor<16x20xf32>
     %s = nn.matmul %x, %stem : tensor<4x9x8xf32>, tensor<8x16xf32> -> tensor<4x9x16xf32>
     %x0 = nn.relu %s : tensor<4x9x16xf32> -> tensor<4x9x16xf32>
     %u = nn.matmul %x0, %up : tensor<4x9x16xf32>, tensor<16x24xf32> -> tensor<4x9x24xf32>
@@ -664,10 +664,10 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 // CHECK: nn.parameter "o" {{.*}}dist.seed = #dist.seed<"[(2, 4@tp, 4), 16?]">
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=4:tensor">} {
   func.func @main(%x: tensor<2x6x16xf32>) -> tensor<2x6x16xf32> {
-    %wq = nn.parameter "q" {file = "w", offset = 0 : i64, bytes = 2048 : i64, hashes = array<i64: 1>} : tensor<16x32xf32>
-    %wk = nn.parameter "k" {file = "w", offset = 0 : i64, bytes = 512 : i64, hashes = array<i64: 1>} : tensor<16x8xf32>
-    %wv = nn.parameter "v" {file = "w", offset = 0 : i64, bytes = 512 : i64, hashes = array<i64: 1>} : tensor<16x8xf32>
-    %wo = nn.parameter "o" {file = "w", offset = 0 : i64, bytes = 2048 : i64, hashes = array<i64: 1>} : tensor<32x16xf32>
+    %wq = nn.parameter "q" stored <file = "w", bytes = 2048, hashes = [1]> : tensor<16x32xf32>
+    %wk = nn.parameter "k" stored <file = "w", bytes = 512, hashes = [1]> : tensor<16x8xf32>
+    %wv = nn.parameter "v" stored <file = "w", bytes = 512, hashes = [1]> : tensor<16x8xf32>
+    %wo = nn.parameter "o" stored <file = "w", bytes = 2048, hashes = [1]> : tensor<32x16xf32>
     %q0 = nn.matmul %x, %wq : tensor<2x6x16xf32>, tensor<16x32xf32> -> tensor<2x6x32xf32>
     %q1 = nn.reshape %q0 : tensor<2x6x32xf32> -> tensor<2x6x8x4xf32>
     %q = nn.transpose %q1 {permutation = array<i64: 0, 2, 1, 3>} : tensor<2x6x8x4xf32> -> tensor<2x8x6x4xf32>
@@ -694,8 +694,8 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=4:tensor">} 
 // CHECK: return
 module attributes {dist.mesh = #dist.mesh<"mb=2:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%x: tensor<4x6x3xf32>) -> tensor<1x6x12xf32> {
-    %mu = nn.parameter "mu" {file = "w", offset = 0 : i64, bytes = 192 : i64, hashes = array<i64: 1>} : tensor<3x16xf32>
-    %w = nn.parameter "w" {file = "w", offset = 0 : i64, bytes = 768 : i64, hashes = array<i64: 1>} : tensor<16x12xf32>
+    %mu = nn.parameter "mu" stored <file = "w", bytes = 192, hashes = [1]> : tensor<3x16xf32>
+    %w = nn.parameter "w" stored <file = "w", bytes = 768, hashes = [1]> : tensor<16x12xf32>
     %all = nn.broadcast %mu : tensor<3x16xf32> -> tensor<4x3x16xf32>
     %keys = nn.matmul %all, %w : tensor<4x3x16xf32>, tensor<16x12xf32> -> tensor<4x3x12xf32>
     %r = nn.relu %x : tensor<4x6x3xf32> -> tensor<4x6x3xf32>
@@ -714,9 +714,9 @@ module attributes {dist.mesh = #dist.mesh<"mb=2:time, dp=1:data, tp=2:tensor">} 
 // CHECK: nn.parameter "o" {{.*}}dist.seed = #dist.seed<"[(8@tp, 4), 16?]">
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%x: tensor<2x6x16xf32>, %k: tensor<2x8x6x4xf32>) -> tensor<2x6x16xf32> {
-    %wq = nn.parameter "q" {file = "w", offset = 0 : i64, bytes = 2048 : i64, hashes = array<i64: 1>} : tensor<16x32xf32>
-    %wv = nn.parameter "v" {file = "w", offset = 0 : i64, bytes = 2048 : i64, hashes = array<i64: 1>} : tensor<16x32xf32>
-    %wo = nn.parameter "o" {file = "w", offset = 0 : i64, bytes = 2048 : i64, hashes = array<i64: 1>} : tensor<32x16xf32>
+    %wq = nn.parameter "q" stored <file = "w", bytes = 2048, hashes = [1]> : tensor<16x32xf32>
+    %wv = nn.parameter "v" stored <file = "w", bytes = 2048, hashes = [1]> : tensor<16x32xf32>
+    %wo = nn.parameter "o" stored <file = "w", bytes = 2048, hashes = [1]> : tensor<32x16xf32>
     %q0 = nn.matmul %x, %wq : tensor<2x6x16xf32>, tensor<16x32xf32> -> tensor<2x6x32xf32>
     %qn = nn.rms_norm %q0 {epsilon = 1.0e-6 : f64} : tensor<2x6x32xf32> -> tensor<2x6x32xf32>
     %q1 = nn.reshape %qn : tensor<2x6x32xf32> -> tensor<2x6x8x4xf32>
@@ -742,9 +742,9 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 // CHECK: nn.parameter "v" {{.*}}dist.seed = #dist.seed<"[16?, (8@tp, 4)]">
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%x: tensor<2x6x16xf32>, %k: tensor<2x8x6x4xf32>, %m: tensor<2x32x3xf32>) -> (tensor<2x6x16xf32>, tensor<2x6x3xf32>) {
-    %wq = nn.parameter "q" {file = "w", offset = 0 : i64, bytes = 2048 : i64, hashes = array<i64: 1>} : tensor<16x32xf32>
-    %wv = nn.parameter "v" {file = "w", offset = 0 : i64, bytes = 2048 : i64, hashes = array<i64: 1>} : tensor<16x32xf32>
-    %wo = nn.parameter "o" {file = "w", offset = 0 : i64, bytes = 2048 : i64, hashes = array<i64: 1>} : tensor<32x16xf32>
+    %wq = nn.parameter "q" stored <file = "w", bytes = 2048, hashes = [1]> : tensor<16x32xf32>
+    %wv = nn.parameter "v" stored <file = "w", bytes = 2048, hashes = [1]> : tensor<16x32xf32>
+    %wo = nn.parameter "o" stored <file = "w", bytes = 2048, hashes = [1]> : tensor<32x16xf32>
     %q0 = nn.matmul %x, %wq : tensor<2x6x16xf32>, tensor<16x32xf32> -> tensor<2x6x32xf32>
     %qn = nn.rms_norm %q0 {epsilon = 1.0e-6 : f64} : tensor<2x6x32xf32> -> tensor<2x6x32xf32>
     %n = nn.matmul %qn, %m : tensor<2x6x32xf32>, tensor<2x32x3xf32> -> tensor<2x6x3xf32>
@@ -776,10 +776,10 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 // CHECK-SAME: : tensor<24x24xf32>
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%x: tensor<6x16xf32>) -> tensor<6x24xf32> {
-    %wa = nn.parameter "a" {file = "w", offset = 0 : i64, bytes = 1536 : i64, hashes = array<i64: 1>} : tensor<16x24xf32>
-    %wb = nn.parameter "b" {file = "w", offset = 0 : i64, bytes = 2304 : i64, hashes = array<i64: 1>} : tensor<24x24xf32>
-    %wc = nn.parameter "c" {file = "w", offset = 0 : i64, bytes = 2304 : i64, hashes = array<i64: 1>} : tensor<24x24xf32>
-    %wd = nn.parameter "d" {file = "w", offset = 0 : i64, bytes = 2304 : i64, hashes = array<i64: 1>} : tensor<24x24xf32>
+    %wa = nn.parameter "a" stored <file = "w", bytes = 1536, hashes = [1]> : tensor<16x24xf32>
+    %wb = nn.parameter "b" stored <file = "w", bytes = 2304, hashes = [1]> : tensor<24x24xf32>
+    %wc = nn.parameter "c" stored <file = "w", bytes = 2304, hashes = [1]> : tensor<24x24xf32>
+    %wd = nn.parameter "d" stored <file = "w", bytes = 2304, hashes = [1]> : tensor<24x24xf32>
     %a = nn.matmul %x, %wa : tensor<6x16xf32>, tensor<16x24xf32> -> tensor<6x24xf32>
     %an = nn.layer_norm %a {epsilon = 1.0e-6 : f64} : tensor<6x24xf32> -> tensor<6x24xf32>
     %b = nn.matmul %an, %wb : tensor<6x24xf32>, tensor<24x24xf32> -> tensor<6x24xf32>

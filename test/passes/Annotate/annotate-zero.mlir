@@ -25,9 +25,9 @@ module attributes {dist.mesh = #dist.mesh<"mb=2:time, dp=2:data, tp=2:tensor">} 
   func.func @main(%m: tensor<5x7xf32> {nn.state = "adam.m/w", nn.initial = 0.0 : f64}, %v: tensor<5x7xf32> {nn.state = "adam.v/w", nn.initial = 0.0 : f64},
                   %mb: tensor<7xf32> {nn.state = "momentum/b", nn.initial = 0.0 : f64}, %other: tensor<4x4xf32> {nn.state = "cache", nn.initial = 0.0 : f64},
                   %mr: tensor<1x6xf32> {nn.state = "momentum/row", nn.initial = 0.0 : f64}) {
-    %w = nn.parameter "w" {file = "w", bytes = 140 : i64, hashes = array<i64: 0>, dist.seed = #dist.seed<"[5?, 7@tp]">} : tensor<5x7xf32>
-    %b = nn.parameter "b" {file = "w", bytes = 28 : i64, hashes = array<i64: 0>} : tensor<7xf32>
-    %r = nn.parameter "row" {file = "w", bytes = 24 : i64, hashes = array<i64: 0>} : tensor<1x6xf32>
+    %w = nn.parameter "w" stored <file = "w", bytes = 140, hashes = [0]> {dist.seed = #dist.seed<"[5?, 7@tp]">} : tensor<5x7xf32>
+    %b = nn.parameter "b" stored <file = "w", bytes = 28, hashes = [0]> : tensor<7xf32>
+    %r = nn.parameter "row" stored <file = "w", bytes = 24, hashes = [0]> : tensor<1x6xf32>
     return
   }
 }
@@ -40,8 +40,8 @@ module attributes {dist.mesh = #dist.mesh<"mb=2:time, dp=2:data, tp=2:tensor">} 
 // CHECK-SAME: %arg1: tensor<16383xf32> {nn.initial
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=2:data, tp=1:tensor">} {
   func.func @main(%ml: tensor<16384xf32> {nn.state = "momentum/large", nn.initial = 0.0 : f64}, %ms: tensor<16383xf32> {nn.state = "momentum/small", nn.initial = 0.0 : f64}) {
-    %large = nn.parameter "large" {file = "w", bytes = 65536 : i64, hashes = array<i64: 0>} : tensor<16384xf32>
-    %small = nn.parameter "small" {file = "w", bytes = 65532 : i64, hashes = array<i64: 0>} : tensor<16383xf32>
+    %large = nn.parameter "large" stored <file = "w", bytes = 65536, hashes = [0]> : tensor<16384xf32>
+    %small = nn.parameter "small" stored <file = "w", bytes = 65532, hashes = [0]> : tensor<16383xf32>
     return
   }
 }
@@ -55,7 +55,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=2:data, tp=1:tensor">} 
 // CHECK: nn.parameter "mine" {{.*}}dist.seed = #dist.seed<"[5?, 7@dp]">
 module attributes {dist.mesh = #dist.mesh<"dp=2:data, tp=1:tensor">} {
   func.func @main(%m: tensor<5x7xf32> {nn.state = "adam.m/mine", nn.initial = 0.0 : f64}, %v: tensor<5x7xf32> {nn.state = "adam.v/mine", nn.initial = 0.0 : f64}) {
-    %w = nn.parameter "mine" {file = "w", bytes = 140 : i64, hashes = array<i64: 0>, dist.seed = #dist.seed<"[5?, 7@dp]">} : tensor<5x7xf32>
+    %w = nn.parameter "mine" stored <file = "w", bytes = 140, hashes = [0]> {dist.seed = #dist.seed<"[5?, 7@dp]">} : tensor<5x7xf32>
     return
   }
 }
@@ -68,8 +68,8 @@ module attributes {dist.mesh = #dist.mesh<"dp=2:data, tp=1:tensor">} {
 // CHECK-SAME: %arg1: tensor<6x7xf32> {dist.seed = #dist.seed<"[6@tp, 7@dp]">
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=2:data, tp=2:tensor">} {
   func.func @main(%mv: tensor<16384xf32> {nn.state = "momentum/vector", nn.initial = 0.0 : f64}, %mm: tensor<6x7xf32> {nn.state = "momentum/matrix", nn.initial = 0.0 : f64}) {
-    %vector = nn.parameter "vector" {file = "w", bytes = 65536 : i64, hashes = array<i64: 0>} : tensor<16384xf32>
-    %matrix = nn.parameter "matrix" {file = "w", bytes = 168 : i64, hashes = array<i64: 0>, dist.seed = #dist.seed<"[6@tp, 7?]">} : tensor<6x7xf32>
+    %vector = nn.parameter "vector" stored <file = "w", bytes = 65536, hashes = [0]> : tensor<16384xf32>
+    %matrix = nn.parameter "matrix" stored <file = "w", bytes = 168, hashes = [0]> {dist.seed = #dist.seed<"[6@tp, 7?]">} : tensor<6x7xf32>
     return
   }
 }
@@ -80,7 +80,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=2:data, tp=2:tensor">} 
 // ALONE: remark: --zero=1 cuts what data parallel ranks hold alike, and there is one such rank: nothing is cut; add --dp=N, or leave it out
 module attributes {dist.mesh = #dist.mesh<"dp=1:data, tp=2:tensor">} {
   func.func @main(%m: tensor<5x7xf32> {nn.initial = 0.0 : f64, nn.state = "adam.m/w"}) -> tensor<5x7xf32> {
-    %w = nn.parameter "w" {file = "w", bytes = 140 : i64, hashes = array<i64: 0>} : tensor<5x7xf32>
+    %w = nn.parameter "w" stored <file = "w", bytes = 140, hashes = [0]> : tensor<5x7xf32>
     return %w : tensor<5x7xf32>
   }
 }

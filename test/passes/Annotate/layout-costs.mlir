@@ -8,7 +8,7 @@
 // CHECK: nn.matmul {{.*}}dist.seed = #dist.seed<"[1?, 192@tp]">
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%h: tensor<1x192xf32>, %x0: tensor<1x192xf32>, %x1: tensor<1x192xf32>) -> tensor<1x192xf32> {
-    %w = nn.parameter "w" {file = "w", bytes = 147456 : i64, hashes = array<i64: 1>} : tensor<192x192xf32>
+    %w = nn.parameter "w" stored <file = "w", bytes = 147456, hashes = [1]> : tensor<192x192xf32>
     %m0 = nn.matmul %h, %w : tensor<1x192xf32>, tensor<192x192xf32> -> tensor<1x192xf32>
     %a0 = nn.add %m0, %x0 : tensor<1x192xf32>, tensor<1x192xf32> -> tensor<1x192xf32>
     %h0 = nn.tanh %a0 : tensor<1x192xf32> -> tensor<1x192xf32>
@@ -28,7 +28,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 // CHECK: return
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%h: tensor<4x184xf32>, %x0: tensor<4x184xf32>, %x1: tensor<4x184xf32>) -> tensor<4x184xf32> {
-    %w = nn.parameter "w" {file = "w", bytes = 135424 : i64, hashes = array<i64: 1>} : tensor<184x184xf32>
+    %w = nn.parameter "w" stored <file = "w", bytes = 135424, hashes = [1]> : tensor<184x184xf32>
     %m0 = nn.matmul %h, %w : tensor<4x184xf32>, tensor<184x184xf32> -> tensor<4x184xf32>
     %a0 = nn.add %m0, %x0 : tensor<4x184xf32>, tensor<4x184xf32> -> tensor<4x184xf32>
     %h0 = nn.tanh %a0 : tensor<4x184xf32> -> tensor<4x184xf32>
@@ -46,7 +46,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 // CHECK: nn.matmul {{.*}}dist.seed = #dist.seed<"[64?, 176@tp]">
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%h: tensor<64x176xf32>, %x0: tensor<64x176xf32>, %x1: tensor<64x176xf32>) -> tensor<64x176xf32> {
-    %w = nn.parameter "w" {file = "w", bytes = 123904 : i64, hashes = array<i64: 1>} : tensor<176x176xf32>
+    %w = nn.parameter "w" stored <file = "w", bytes = 123904, hashes = [1]> : tensor<176x176xf32>
     %m0 = nn.matmul %h, %w : tensor<64x176xf32>, tensor<176x176xf32> -> tensor<64x176xf32>
     %a0 = nn.add %m0, %x0 : tensor<64x176xf32>, tensor<64x176xf32> -> tensor<64x176xf32>
     %h0 = nn.tanh %a0 : tensor<64x176xf32> -> tensor<64x176xf32>
@@ -64,7 +64,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 // CHECK: nn.matmul {{.*}}dist.seed = #dist.seed<"[1?, 136@tp]">
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%h: tensor<1x136xf32>, %x0: tensor<1x136xf32>, %x1: tensor<1x136xf32>) -> tensor<1x136xf32> {
-    %w = nn.parameter "w" {file = "w", bytes = 147968 : i64, hashes = array<i64: 1>} : tensor<136x272xf32>
+    %w = nn.parameter "w" stored <file = "w", bytes = 147968, hashes = [1]> : tensor<136x272xf32>
     %w0 = nn.slice %w {starts = array<i64: 0, 0>, steps = array<i64: 1, 1>} : tensor<136x272xf32> -> tensor<136x136xf32>
     %w1 = nn.slice %w {starts = array<i64: 0, 136>, steps = array<i64: 1, 1>} : tensor<136x272xf32> -> tensor<136x136xf32>
     %p0 = nn.matmul %h, %w0 : tensor<1x136xf32>, tensor<136x136xf32> -> tensor<1x136xf32>
@@ -89,8 +89,8 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 // CHECK: nn.parameter "down" {{.*}}dist.seed = #dist.seed<"[72@tp, 40?]">
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%x: tensor<4x40xf32>, %y: tensor<4x40xf32>) -> tensor<4x40xf32> {
-    %up = nn.parameter "up" {file = "w", bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<40x72xf32>
-    %down = nn.parameter "down" {file = "w", bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<72x40xf32>
+    %up = nn.parameter "up" stored <file = "w", bytes = 11520, hashes = [1]> : tensor<40x72xf32>
+    %down = nn.parameter "down" stored <file = "w", bytes = 11520, hashes = [1]> : tensor<72x40xf32>
     %x0 = nn.matmul %x, %up : tensor<4x40xf32>, tensor<40x72xf32> -> tensor<4x72xf32>
     %x1 = nn.relu %x0 : tensor<4x72xf32> -> tensor<4x72xf32>
     %x2 = nn.matmul %x1, %down : tensor<4x72xf32>, tensor<72x40xf32> -> tensor<4x40xf32>
@@ -113,11 +113,11 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 // CHECK: nn.parameter "a2" {{.*}}dist.seed = #dist.seed<"[24@tp, 20?]">
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%x: tensor<800x8xf32>) -> (tensor<800x20xf32>, tensor<800x20xf32>) {
-    %stem = nn.parameter "stem" {file = "w", bytes = 512 : i64, hashes = array<i64: 1>} : tensor<8x16xf32>
-    %a = nn.parameter "a" {file = "w", bytes = 1536 : i64, hashes = array<i64: 1>} : tensor<16x24xf32>
-    %a2 = nn.parameter "a2" {file = "w", bytes = 1920 : i64, hashes = array<i64: 1>} : tensor<24x20xf32>
-    %b = nn.parameter "b" {file = "w", bytes = 1536 : i64, hashes = array<i64: 1>} : tensor<16x24xf32>
-    %b2 = nn.parameter "b2" {file = "w", bytes = 1920 : i64, hashes = array<i64: 1>} : tensor<24x20xf32>
+    %stem = nn.parameter "stem" stored <file = "w", bytes = 512, hashes = [1]> : tensor<8x16xf32>
+    %a = nn.parameter "a" stored <file = "w", bytes = 1536, hashes = [1]> : tensor<16x24xf32>
+    %a2 = nn.parameter "a2" stored <file = "w", bytes = 1920, hashes = [1]> : tensor<24x20xf32>
+    %b = nn.parameter "b" stored <file = "w", bytes = 1536, hashes = [1]> : tensor<16x24xf32>
+    %b2 = nn.parameter "b2" stored <file = "w", bytes = 1920, hashes = [1]> : tensor<24x20xf32>
     %s = nn.matmul %x, %stem : tensor<800x8xf32>, tensor<8x16xf32> -> tensor<800x16xf32>
     %a0 = nn.matmul %s, %a : tensor<800x16xf32>, tensor<16x24xf32> -> tensor<800x24xf32>
     %a1 = nn.relu %a0 : tensor<800x24xf32> -> tensor<800x24xf32>
@@ -139,11 +139,11 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 // CHECK: nn.parameter "a" {{.*}}dist.seed = #dist.seed<"[16@tp, 24?]">
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%x: tensor<256x8xf32>) -> (tensor<256x20xf32>, tensor<256x20xf32>) {
-    %stem = nn.parameter "stem" {file = "w", bytes = 512 : i64, hashes = array<i64: 1>} : tensor<8x16xf32>
-    %a = nn.parameter "a" {file = "w", bytes = 1536 : i64, hashes = array<i64: 1>} : tensor<16x24xf32>
-    %a2 = nn.parameter "a2" {file = "w", bytes = 1920 : i64, hashes = array<i64: 1>} : tensor<24x20xf32>
-    %b = nn.parameter "b" {file = "w", bytes = 1536 : i64, hashes = array<i64: 1>} : tensor<16x24xf32>
-    %b2 = nn.parameter "b2" {file = "w", bytes = 1920 : i64, hashes = array<i64: 1>} : tensor<24x20xf32>
+    %stem = nn.parameter "stem" stored <file = "w", bytes = 512, hashes = [1]> : tensor<8x16xf32>
+    %a = nn.parameter "a" stored <file = "w", bytes = 1536, hashes = [1]> : tensor<16x24xf32>
+    %a2 = nn.parameter "a2" stored <file = "w", bytes = 1920, hashes = [1]> : tensor<24x20xf32>
+    %b = nn.parameter "b" stored <file = "w", bytes = 1536, hashes = [1]> : tensor<16x24xf32>
+    %b2 = nn.parameter "b2" stored <file = "w", bytes = 1920, hashes = [1]> : tensor<24x20xf32>
     %s = nn.matmul %x, %stem : tensor<256x8xf32>, tensor<8x16xf32> -> tensor<256x16xf32>
     %a0 = nn.matmul %s, %a : tensor<256x16xf32>, tensor<16x24xf32> -> tensor<256x24xf32>
     %a1 = nn.relu %a0 : tensor<256x24xf32> -> tensor<256x24xf32>
@@ -167,11 +167,11 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 // CHECK: nn.parameter "a2" {{.*}}dist.seed = #dist.seed<"[24@tp, 20?]">
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%x: tensor<800x64xf32>) -> (tensor<800x20xf32>, tensor<800x20xf32>) {
-    %stem = nn.parameter "stem" {file = "w", bytes = 4096 : i64, hashes = array<i64: 1>} : tensor<64x16xf32>
-    %a = nn.parameter "a" {file = "w", bytes = 1536 : i64, hashes = array<i64: 1>} : tensor<16x24xf32>
-    %a2 = nn.parameter "a2" {file = "w", bytes = 1920 : i64, hashes = array<i64: 1>} : tensor<24x20xf32>
-    %b = nn.parameter "b" {file = "w", bytes = 1536 : i64, hashes = array<i64: 1>} : tensor<16x24xf32>
-    %b2 = nn.parameter "b2" {file = "w", bytes = 1920 : i64, hashes = array<i64: 1>} : tensor<24x20xf32>
+    %stem = nn.parameter "stem" stored <file = "w", bytes = 4096, hashes = [1]> : tensor<64x16xf32>
+    %a = nn.parameter "a" stored <file = "w", bytes = 1536, hashes = [1]> : tensor<16x24xf32>
+    %a2 = nn.parameter "a2" stored <file = "w", bytes = 1920, hashes = [1]> : tensor<24x20xf32>
+    %b = nn.parameter "b" stored <file = "w", bytes = 1536, hashes = [1]> : tensor<16x24xf32>
+    %b2 = nn.parameter "b2" stored <file = "w", bytes = 1920, hashes = [1]> : tensor<24x20xf32>
     %s = nn.matmul %x, %stem : tensor<800x64xf32>, tensor<64x16xf32> -> tensor<800x16xf32>
     %a0 = nn.matmul %s, %a : tensor<800x16xf32>, tensor<16x24xf32> -> tensor<800x24xf32>
     %a1 = nn.relu %a0 : tensor<800x24xf32> -> tensor<800x24xf32>
@@ -193,11 +193,11 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 // CHECK: nn.parameter "a" {{.*}}dist.seed = #dist.seed<"[16@tp, 24?]">
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%x: tensor<51200x8xf32>) -> (tensor<800x20xf32>, tensor<800x20xf32>) {
-    %stem = nn.parameter "stem" {file = "w", bytes = 512 : i64, hashes = array<i64: 1>} : tensor<8x16xf32>
-    %a = nn.parameter "a" {file = "w", bytes = 1536 : i64, hashes = array<i64: 1>} : tensor<16x24xf32>
-    %a2 = nn.parameter "a2" {file = "w", bytes = 1920 : i64, hashes = array<i64: 1>} : tensor<24x20xf32>
-    %b = nn.parameter "b" {file = "w", bytes = 1536 : i64, hashes = array<i64: 1>} : tensor<16x24xf32>
-    %b2 = nn.parameter "b2" {file = "w", bytes = 1920 : i64, hashes = array<i64: 1>} : tensor<24x20xf32>
+    %stem = nn.parameter "stem" stored <file = "w", bytes = 512, hashes = [1]> : tensor<8x16xf32>
+    %a = nn.parameter "a" stored <file = "w", bytes = 1536, hashes = [1]> : tensor<16x24xf32>
+    %a2 = nn.parameter "a2" stored <file = "w", bytes = 1920, hashes = [1]> : tensor<24x20xf32>
+    %b = nn.parameter "b" stored <file = "w", bytes = 1536, hashes = [1]> : tensor<16x24xf32>
+    %b2 = nn.parameter "b2" stored <file = "w", bytes = 1920, hashes = [1]> : tensor<24x20xf32>
     %s0 = nn.matmul %x, %stem : tensor<51200x8xf32>, tensor<8x16xf32> -> tensor<51200x16xf32>
     %s = nn.slice %s0 {starts = array<i64: 0, 0>, steps = array<i64: 1, 1>} : tensor<51200x16xf32> -> tensor<800x16xf32>
     %a0 = nn.matmul %s, %a : tensor<800x16xf32>, tensor<16x24xf32> -> tensor<800x24xf32>
@@ -220,11 +220,11 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 // CHECK: nn.parameter "a" {{.*}}dist.seed = #dist.seed<"[16@tp, 24?]">
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%x: tensor<1x512xf32>, %y: tensor<800x16xf32>) -> (tensor<800x20xf32>, tensor<800x20xf32>) {
-    %stem = nn.parameter "stem" {file = "w", bytes = 32768 : i64, hashes = array<i64: 1>} : tensor<512x16xf32>
-    %a = nn.parameter "a" {file = "w", bytes = 1536 : i64, hashes = array<i64: 1>} : tensor<16x24xf32>
-    %a2 = nn.parameter "a2" {file = "w", bytes = 1920 : i64, hashes = array<i64: 1>} : tensor<24x20xf32>
-    %b = nn.parameter "b" {file = "w", bytes = 1536 : i64, hashes = array<i64: 1>} : tensor<16x24xf32>
-    %b2 = nn.parameter "b2" {file = "w", bytes = 1920 : i64, hashes = array<i64: 1>} : tensor<24x20xf32>
+    %stem = nn.parameter "stem" stored <file = "w", bytes = 32768, hashes = [1]> : tensor<512x16xf32>
+    %a = nn.parameter "a" stored <file = "w", bytes = 1536, hashes = [1]> : tensor<16x24xf32>
+    %a2 = nn.parameter "a2" stored <file = "w", bytes = 1920, hashes = [1]> : tensor<24x20xf32>
+    %b = nn.parameter "b" stored <file = "w", bytes = 1536, hashes = [1]> : tensor<16x24xf32>
+    %b2 = nn.parameter "b2" stored <file = "w", bytes = 1920, hashes = [1]> : tensor<24x20xf32>
     %s0 = nn.matmul %x, %stem : tensor<1x512xf32>, tensor<512x16xf32> -> tensor<1x16xf32>
     %s = nn.add %y, %s0 : tensor<800x16xf32>, tensor<1x16xf32> -> tensor<800x16xf32>
     %a0 = nn.matmul %s, %a : tensor<800x16xf32>, tensor<16x24xf32> -> tensor<800x24xf32>
@@ -249,10 +249,10 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 // CHECK: nn.parameter "c" {{.*}}dist.seed = #dist.seed<"[24@tp, 100?]">
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%x: tensor<32x8xf32>) -> tensor<32x100xf32> {
-    %stem = nn.parameter "stem" {file = "w", bytes = 512 : i64, hashes = array<i64: 1>} : tensor<8x16xf32>
-    %a = nn.parameter "a" {file = "w", bytes = 1536 : i64, hashes = array<i64: 1>} : tensor<16x24xf32>
-    %b = nn.parameter "b" {file = "w", bytes = 1536 : i64, hashes = array<i64: 1>} : tensor<16x24xf32>
-    %c = nn.parameter "c" {file = "w", bytes = 9600 : i64, hashes = array<i64: 1>} : tensor<24x100xf32>
+    %stem = nn.parameter "stem" stored <file = "w", bytes = 512, hashes = [1]> : tensor<8x16xf32>
+    %a = nn.parameter "a" stored <file = "w", bytes = 1536, hashes = [1]> : tensor<16x24xf32>
+    %b = nn.parameter "b" stored <file = "w", bytes = 1536, hashes = [1]> : tensor<16x24xf32>
+    %c = nn.parameter "c" stored <file = "w", bytes = 9600, hashes = [1]> : tensor<24x100xf32>
     %s = nn.matmul %x, %stem : tensor<32x8xf32>, tensor<8x16xf32> -> tensor<32x16xf32>
     %a0 = nn.matmul %s, %a : tensor<32x16xf32>, tensor<16x24xf32> -> tensor<32x24xf32>
     %b0 = nn.matmul %s, %b : tensor<32x16xf32>, tensor<16x24xf32> -> tensor<32x24xf32>
@@ -272,10 +272,10 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 // CHECK: nn.parameter "a" {{.*}}dist.seed = #dist.seed<"[16@tp, 24?]">
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%x: tensor<32x8xf32>) -> tensor<32x100xf32> {
-    %stem = nn.parameter "stem" {file = "w", bytes = 512 : i64, hashes = array<i64: 1>} : tensor<8x16xf32>
-    %a = nn.parameter "a" {file = "w", bytes = 1536 : i64, hashes = array<i64: 1>} : tensor<16x24xf32>
-    %b = nn.parameter "b" {file = "w", bytes = 1536 : i64, hashes = array<i64: 1>} : tensor<16x24xf32>
-    %c = nn.parameter "c" {file = "w", bytes = 9600 : i64, hashes = array<i64: 1>} : tensor<24x100xf32>
+    %stem = nn.parameter "stem" stored <file = "w", bytes = 512, hashes = [1]> : tensor<8x16xf32>
+    %a = nn.parameter "a" stored <file = "w", bytes = 1536, hashes = [1]> : tensor<16x24xf32>
+    %b = nn.parameter "b" stored <file = "w", bytes = 1536, hashes = [1]> : tensor<16x24xf32>
+    %c = nn.parameter "c" stored <file = "w", bytes = 9600, hashes = [1]> : tensor<24x100xf32>
     %s = nn.matmul %x, %stem : tensor<32x8xf32>, tensor<8x16xf32> -> tensor<32x16xf32>
     %a0 = nn.matmul %s, %a : tensor<32x16xf32>, tensor<16x24xf32> -> tensor<32x24xf32>
     %b0 = nn.matmul %s, %b : tensor<32x16xf32>, tensor<16x24xf32> -> tensor<32x24xf32>
@@ -295,10 +295,10 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 // CHECK: nn.parameter "t" {{.*}}dist.seed = #dist.seed<"[20?, 12@tp]">
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%x: tensor<36x16xf32>) -> tensor<36x12xf32> {
-    %up = nn.parameter "up" {file = "w", bytes = 1536 : i64, hashes = array<i64: 1>} : tensor<16x24xf32>
-    %q = nn.parameter "q" {file = "w", bytes = 1920 : i64, hashes = array<i64: 1>} : tensor<24x20xf32>
-    %p = nn.parameter "p" {file = "w", bytes = 1280 : i64, hashes = array<i64: 1>} : tensor<16x20xf32>
-    %t = nn.parameter "t" {file = "w", bytes = 960 : i64, hashes = array<i64: 1>} : tensor<20x12xf32>
+    %up = nn.parameter "up" stored <file = "w", bytes = 1536, hashes = [1]> : tensor<16x24xf32>
+    %q = nn.parameter "q" stored <file = "w", bytes = 1920, hashes = [1]> : tensor<24x20xf32>
+    %p = nn.parameter "p" stored <file = "w", bytes = 1280, hashes = [1]> : tensor<16x20xf32>
+    %t = nn.parameter "t" stored <file = "w", bytes = 960, hashes = [1]> : tensor<20x12xf32>
     %x0 = nn.relu %x : tensor<36x16xf32> -> tensor<36x16xf32>
     %u = nn.matmul %x0, %up : tensor<36x16xf32>, tensor<16x24xf32> -> tensor<36x24xf32>
     %r = nn.relu %u : tensor<36x24xf32> -> tensor<36x24xf32>

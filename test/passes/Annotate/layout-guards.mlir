@@ -9,8 +9,8 @@
 // CHECK: return
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%x: tensor<4x40xf32>) -> tensor<4x40xf32> {
-    %up = nn.parameter "up" {file = "w", bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<40x72xf32>
-    %down = nn.parameter "down" {file = "w", bytes = 11520 : i64, hashes = array<i64: 1>, dist.seed = #dist.seed<"[72, 40]", priority = 0, origin = "sidecar">} : tensor<72x40xf32>
+    %up = nn.parameter "up" stored <file = "w", bytes = 11520, hashes = [1]> : tensor<40x72xf32>
+    %down = nn.parameter "down" stored <file = "w", bytes = 11520, hashes = [1]> {dist.seed = #dist.seed<"[72, 40]", priority = 0, origin = "sidecar">} : tensor<72x40xf32>
     %0 = nn.matmul %x, %up : tensor<4x40xf32>, tensor<40x72xf32> -> tensor<4x72xf32>
     %1 = nn.relu %0 : tensor<4x72xf32> -> tensor<4x72xf32>
     %2 = nn.matmul %1, %down : tensor<4x72xf32>, tensor<72x40xf32> -> tensor<4x40xf32>
@@ -26,9 +26,9 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 // CHECK: nn.relu %arg0 : tensor<4x9x16xf32>
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%x: tensor<4x9x16xf32>) -> tensor<4x9x20xf32> {
-    %up = nn.parameter "up" {file = "w", bytes = 1536 : i64, hashes = array<i64: 1>} : tensor<16x24xf32>
-    %down = nn.parameter "down" {file = "w", bytes = 1920 : i64, hashes = array<i64: 1>} : tensor<24x20xf32>
-    %shortcut = nn.parameter "shortcut" {file = "w", bytes = 1280 : i64, hashes = array<i64: 1>, dist.seed = #dist.seed<"[16, 20]", priority = 0, origin = "sidecar">} : tensor<16x20xf32>
+    %up = nn.parameter "up" stored <file = "w", bytes = 1536, hashes = [1]> : tensor<16x24xf32>
+    %down = nn.parameter "down" stored <file = "w", bytes = 1920, hashes = [1]> : tensor<24x20xf32>
+    %shortcut = nn.parameter "shortcut" stored <file = "w", bytes = 1280, hashes = [1]> {dist.seed = #dist.seed<"[16, 20]", priority = 0, origin = "sidecar">} : tensor<16x20xf32>
     %x0 = nn.relu %x : tensor<4x9x16xf32> -> tensor<4x9x16xf32>
     %u = nn.matmul %x0, %up : tensor<4x9x16xf32>, tensor<16x24xf32> -> tensor<4x9x24xf32>
     %r = nn.relu %u : tensor<4x9x24xf32> -> tensor<4x9x24xf32>
@@ -49,8 +49,8 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 // CHECK: return
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%x: tensor<1x9x40xf32>) -> tensor<1x9x40xf32> {
-    %up = nn.parameter "up" {file = "w", bytes = 9600 : i64, hashes = array<i64: 1>} : tensor<5x40x12xf32>
-    %down = nn.parameter "down" {file = "w", bytes = 9600 : i64, hashes = array<i64: 1>, dist.seed = #dist.seed<"[5, 12, 40]", priority = 0, origin = "sidecar">} : tensor<5x12x40xf32>
+    %up = nn.parameter "up" stored <file = "w", bytes = 9600, hashes = [1]> : tensor<5x40x12xf32>
+    %down = nn.parameter "down" stored <file = "w", bytes = 9600, hashes = [1]> {dist.seed = #dist.seed<"[5, 12, 40]", priority = 0, origin = "sidecar">} : tensor<5x12x40xf32>
     %h = nn.matmul %x, %up : tensor<1x9x40xf32>, tensor<5x40x12xf32> -> tensor<5x9x12xf32>
     %a = nn.relu %h : tensor<5x9x12xf32> -> tensor<5x9x12xf32>
     %d = nn.matmul %a, %down : tensor<5x9x12xf32>, tensor<5x12x40xf32> -> tensor<5x9x40xf32>
@@ -68,7 +68,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 // CHECK: return
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%x: tensor<4x40xf32>) -> tensor<4x1xf32> {
-    %w = nn.parameter "w" {file = "w", bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<40x72xf32>
+    %w = nn.parameter "w" stored <file = "w", bytes = 11520, hashes = [1]> : tensor<40x72xf32>
     %0 = nn.matmul %x, %w : tensor<4x40xf32>, tensor<40x72xf32> -> tensor<4x72xf32>
     %1 = nn.reduce sum %0 {axes = array<i64: 1>} : tensor<4x72xf32> -> tensor<4x1xf32>
     return %1 : tensor<4x1xf32>
@@ -84,7 +84,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 // CHECK: return
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%x: tensor<4x40xf32>) -> tensor<4x72xf32> {
-    %w = nn.parameter "w" {file = "w", bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<40x72xf32>
+    %w = nn.parameter "w" stored <file = "w", bytes = 11520, hashes = [1]> : tensor<40x72xf32>
     %0 = nn.matmul %x, %w : tensor<4x40xf32>, tensor<40x72xf32> -> tensor<4x72xf32>
     %1 = nn.cumsum %0 {axis = 1 : i64} : tensor<4x72xf32> -> tensor<4x72xf32>
     return %1 : tensor<4x72xf32>
@@ -100,7 +100,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 // CHECK: return
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%ids: tensor<1x33xi64>) -> tensor<1x33x40xf32> {
-    %words = nn.parameter "words" {file = "w", bytes = 8000 : i64, hashes = array<i64: 1>} : tensor<50x40xf32>
+    %words = nn.parameter "words" stored <file = "w", bytes = 8000, hashes = [1]> : tensor<50x40xf32>
     %w = nn.embedding %words, %ids {vocabulary = 50 : i64} : tensor<50x40xf32>, tensor<1x33xi64> -> tensor<1x33x40xf32>
     return %w : tensor<1x33x40xf32>
   }
@@ -113,7 +113,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 // CHECK: nn.parameter "words" {{.*}}dist.seed = #dist.seed<"[70@tp, 40?]">
 module attributes {dist.mesh = #dist.mesh<"mb=2:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%ids: tensor<2x33xi64>) -> tensor<2x33x40xf32> {
-    %words = nn.parameter "words" {file = "w", bytes = 11200 : i64, hashes = array<i64: 1>} : tensor<70x40xf32>
+    %words = nn.parameter "words" stored <file = "w", bytes = 11200, hashes = [1]> : tensor<70x40xf32>
     %w = nn.embedding %words, %ids {vocabulary = 70 : i64} : tensor<70x40xf32>, tensor<2x33xi64> -> tensor<2x33x40xf32>
     return %w : tensor<2x33x40xf32>
   }
@@ -126,7 +126,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=2:time, dp=1:data, tp=2:tensor">} 
 // CHECK: nn.parameter "words" {{.*}}dist.seed = #dist.seed<"[70@tp, 40?]">
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=2:data, tp=2:tensor">} {
   func.func @main(%ids: tensor<2x33xi64>) -> tensor<2x33x40xf32> {
-    %words = nn.parameter "words" {file = "w", bytes = 11200 : i64, hashes = array<i64: 1>} : tensor<70x40xf32>
+    %words = nn.parameter "words" stored <file = "w", bytes = 11200, hashes = [1]> : tensor<70x40xf32>
     %w = nn.embedding %words, %ids {vocabulary = 70 : i64} : tensor<70x40xf32>, tensor<2x33xi64> -> tensor<2x33x40xf32>
     return %w : tensor<2x33x40xf32>
   }
@@ -139,8 +139,8 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=2:data, tp=2:tensor">} 
 // CHECK: nn.parameter "up" {{.*}}dist.seed = #dist.seed<"[40?, 72@tp]">
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%x: tensor<4x40xf32>) -> tensor<4x40xf32> {
-    %up = nn.parameter "up" {file = "w", bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<40x72xf32>
-    %down = nn.parameter "down" {file = "w", bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<72x40xf32>
+    %up = nn.parameter "up" stored <file = "w", bytes = 11520, hashes = [1]> : tensor<40x72xf32>
+    %down = nn.parameter "down" stored <file = "w", bytes = 11520, hashes = [1]> : tensor<72x40xf32>
     %0 = nn.matmul %x, %up : tensor<4x40xf32>, tensor<40x72xf32> -> tensor<4x72xf32>
     %1 = nn.reshape %0 : tensor<4x72xf32> -> tensor<4x1x72xf32>
     %2 = nn.relu %1 {dist.whole_output = array<i64: 2>, dist.whole_output_for = "r"} : tensor<4x1x72xf32> -> tensor<4x1x72xf32>
@@ -158,9 +158,9 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 // CHECK: nn.relu %arg0 {dist.seed = #dist.seed<"[4?, 9?, 16?]", priority = 0, origin = "sidecar">}
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%x: tensor<4x9x16xf32>) -> tensor<4x9x20xf32> {
-    %up = nn.parameter "up" {file = "w", bytes = 1536 : i64, hashes = array<i64: 1>} : tensor<16x24xf32>
-    %down = nn.parameter "down" {file = "w", bytes = 1920 : i64, hashes = array<i64: 1>} : tensor<24x20xf32>
-    %shortcut = nn.parameter "shortcut" {file = "w", bytes = 1280 : i64, hashes = array<i64: 1>} : tensor<16x20xf32>
+    %up = nn.parameter "up" stored <file = "w", bytes = 1536, hashes = [1]> : tensor<16x24xf32>
+    %down = nn.parameter "down" stored <file = "w", bytes = 1920, hashes = [1]> : tensor<24x20xf32>
+    %shortcut = nn.parameter "shortcut" stored <file = "w", bytes = 1280, hashes = [1]> : tensor<16x20xf32>
     %x0 = nn.relu %x {dist.seed = #dist.seed<"[4?, 9?, 16?]", priority = 0, origin = "sidecar">} : tensor<4x9x16xf32> -> tensor<4x9x16xf32>
     %u = nn.matmul %x0, %up : tensor<4x9x16xf32>, tensor<16x24xf32> -> tensor<4x9x24xf32>
     %r = nn.relu %u : tensor<4x9x24xf32> -> tensor<4x9x24xf32>
@@ -179,8 +179,8 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 // CHECK: nn.parameter "down" {{.*}}dist.seed = #dist.seed<"[72@tp, 40?]">
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%x: tensor<4x40xf32>) -> tensor<4x40xf32> {
-    %up = nn.parameter "up" {file = "w", bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<40x72xf32>
-    %down = nn.parameter "down" {file = "w", bytes = 11520 : i64, hashes = array<i64: 1>} : tensor<72x40xf32>
+    %up = nn.parameter "up" stored <file = "w", bytes = 11520, hashes = [1]> : tensor<40x72xf32>
+    %down = nn.parameter "down" stored <file = "w", bytes = 11520, hashes = [1]> : tensor<72x40xf32>
     %0 = nn.matmul %x, %up : tensor<4x40xf32>, tensor<40x72xf32> -> tensor<4x72xf32>
     %1 = nn.relu %0 : tensor<4x72xf32> -> tensor<4x72xf32>
     %2 = nn.matmul %1, %down {dist.whole_output = array<i64: 1>, dist.whole_output_for = "down"} : tensor<4x72xf32>, tensor<72x40xf32> -> tensor<4x40xf32>

@@ -7,9 +7,9 @@
 // CHECK: nn.parameter "shortcut" {{.*}}dist.seed = #dist.seed<"[16@tp, 20?]">
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%x: tensor<4x9x16xf32>, %k: tensor<f32>, %z: tensor<4x9x20xf32>, %bias: tensor<20xf32>) -> tensor<4x9x20xf32> {
-    %up = nn.parameter "up" {file = "w", bytes = 1536 : i64, hashes = array<i64: 1>} : tensor<16x24xf32>
-    %down = nn.parameter "down" {file = "w", bytes = 1920 : i64, hashes = array<i64: 1>} : tensor<24x20xf32>
-    %shortcut = nn.parameter "shortcut" {file = "w", bytes = 1280 : i64, hashes = array<i64: 1>} : tensor<16x20xf32>
+    %up = nn.parameter "up" stored <file = "w", bytes = 1536, hashes = [1]> : tensor<16x24xf32>
+    %down = nn.parameter "down" stored <file = "w", bytes = 1920, hashes = [1]> : tensor<24x20xf32>
+    %shortcut = nn.parameter "shortcut" stored <file = "w", bytes = 1280, hashes = [1]> : tensor<16x20xf32>
     %x0 = nn.relu %x : tensor<4x9x16xf32> -> tensor<4x9x16xf32>
     %u = nn.matmul %x0, %up : tensor<4x9x16xf32>, tensor<16x24xf32> -> tensor<4x9x24xf32>
     %r = nn.relu %u : tensor<4x9x24xf32> -> tensor<4x9x24xf32>
@@ -35,9 +35,9 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 // CHECK-SAME: : tensor<16x20xf32>
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%x: tensor<4x9x16xf32>, %k: tensor<f32>, %z: tensor<4x9x20xf32>, %bias: tensor<20xf32>) -> (tensor<4x9x20xf32>, tensor<4x9x20xf32>) {
-    %up = nn.parameter "up" {file = "w", bytes = 1536 : i64, hashes = array<i64: 1>} : tensor<16x24xf32>
-    %down = nn.parameter "down" {file = "w", bytes = 1920 : i64, hashes = array<i64: 1>} : tensor<24x20xf32>
-    %shortcut = nn.parameter "shortcut" {file = "w", bytes = 1280 : i64, hashes = array<i64: 1>} : tensor<16x20xf32>
+    %up = nn.parameter "up" stored <file = "w", bytes = 1536, hashes = [1]> : tensor<16x24xf32>
+    %down = nn.parameter "down" stored <file = "w", bytes = 1920, hashes = [1]> : tensor<24x20xf32>
+    %shortcut = nn.parameter "shortcut" stored <file = "w", bytes = 1280, hashes = [1]> : tensor<16x20xf32>
     %x0 = nn.relu %x : tensor<4x9x16xf32> -> tensor<4x9x16xf32>
     %u = nn.matmul %x0, %up : tensor<4x9x16xf32>, tensor<16x24xf32> -> tensor<4x9x24xf32>
     %r = nn.relu %u : tensor<4x9x24xf32> -> tensor<4x9x24xf32>
@@ -59,9 +59,9 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 // CHECK-SAME: : tensor<16x20xf32>
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%x: tensor<4x9x16xf32>, %k: tensor<f32>, %z: tensor<4x9x20xf32>, %bias: tensor<20xf32>) -> (tensor<4x9x20xf32>, tensor<4x9x20xf32>) {
-    %up = nn.parameter "up" {file = "w", bytes = 1536 : i64, hashes = array<i64: 1>} : tensor<16x24xf32>
-    %down = nn.parameter "down" {file = "w", bytes = 1920 : i64, hashes = array<i64: 1>} : tensor<24x20xf32>
-    %shortcut = nn.parameter "shortcut" {file = "w", bytes = 1280 : i64, hashes = array<i64: 1>} : tensor<16x20xf32>
+    %up = nn.parameter "up" stored <file = "w", bytes = 1536, hashes = [1]> : tensor<16x24xf32>
+    %down = nn.parameter "down" stored <file = "w", bytes = 1920, hashes = [1]> : tensor<24x20xf32>
+    %shortcut = nn.parameter "shortcut" stored <file = "w", bytes = 1280, hashes = [1]> : tensor<16x20xf32>
     %x0 = nn.relu %x : tensor<4x9x16xf32> -> tensor<4x9x16xf32>
     %u = nn.matmul %x0, %up : tensor<4x9x16xf32>, tensor<16x24xf32> -> tensor<4x9x24xf32>
     %r = nn.relu %u : tensor<4x9x24xf32> -> tensor<4x9x24xf32>
@@ -83,9 +83,9 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 // CHECK-SAME: : tensor<16x20xf32>
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%x: tensor<4x9x16xf32>, %k: tensor<f32>, %z: tensor<4x9x20xf32>, %bias: tensor<20xf32>) -> (tensor<4x9x20xf32>, tensor<4x9x20xf32>) {
-    %up = nn.parameter "up" {file = "w", bytes = 1536 : i64, hashes = array<i64: 1>} : tensor<16x24xf32>
-    %down = nn.parameter "down" {file = "w", bytes = 1920 : i64, hashes = array<i64: 1>} : tensor<24x20xf32>
-    %shortcut = nn.parameter "shortcut" {file = "w", bytes = 1280 : i64, hashes = array<i64: 1>} : tensor<16x20xf32>
+    %up = nn.parameter "up" stored <file = "w", bytes = 1536, hashes = [1]> : tensor<16x24xf32>
+    %down = nn.parameter "down" stored <file = "w", bytes = 1920, hashes = [1]> : tensor<24x20xf32>
+    %shortcut = nn.parameter "shortcut" stored <file = "w", bytes = 1280, hashes = [1]> : tensor<16x20xf32>
     %x0 = nn.relu %x : tensor<4x9x16xf32> -> tensor<4x9x16xf32>
     %u = nn.matmul %x0, %up : tensor<4x9x16xf32>, tensor<16x24xf32> -> tensor<4x9x24xf32>
     %r = nn.relu %u : tensor<4x9x24xf32> -> tensor<4x9x24xf32>
@@ -107,9 +107,9 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 // CHECK-SAME: : tensor<16x20xf32>
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%x: tensor<4x9x16xf32>, %k: tensor<f32>, %z: tensor<4x9x20xf32>, %bias: tensor<20xf32>) -> tensor<4x9x20xf32> {
-    %up = nn.parameter "up" {file = "w", bytes = 1536 : i64, hashes = array<i64: 1>} : tensor<16x24xf32>
-    %down = nn.parameter "down" {file = "w", bytes = 1920 : i64, hashes = array<i64: 1>} : tensor<24x20xf32>
-    %shortcut = nn.parameter "shortcut" {file = "w", bytes = 1280 : i64, hashes = array<i64: 1>} : tensor<16x20xf32>
+    %up = nn.parameter "up" stored <file = "w", bytes = 1536, hashes = [1]> : tensor<16x24xf32>
+    %down = nn.parameter "down" stored <file = "w", bytes = 1920, hashes = [1]> : tensor<24x20xf32>
+    %shortcut = nn.parameter "shortcut" stored <file = "w", bytes = 1280, hashes = [1]> : tensor<16x20xf32>
     %x0 = nn.relu %x : tensor<4x9x16xf32> -> tensor<4x9x16xf32>
     %u = nn.matmul %x0, %up : tensor<4x9x16xf32>, tensor<16x24xf32> -> tensor<4x9x24xf32>
     %r = nn.relu %u : tensor<4x9x24xf32> -> tensor<4x9x24xf32>
@@ -131,9 +131,9 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 // CHECK-SAME: : tensor<16x20xf32>
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%x: tensor<4x9x16xf32>, %k: tensor<f32>, %z: tensor<4x9x20xf32>, %bias: tensor<20xf32>) -> tensor<4x9x20xf32> {
-    %up = nn.parameter "up" {file = "w", bytes = 1536 : i64, hashes = array<i64: 1>} : tensor<16x24xf32>
-    %down = nn.parameter "down" {file = "w", bytes = 1920 : i64, hashes = array<i64: 1>} : tensor<24x20xf32>
-    %shortcut = nn.parameter "shortcut" {file = "w", bytes = 1280 : i64, hashes = array<i64: 1>} : tensor<16x20xf32>
+    %up = nn.parameter "up" stored <file = "w", bytes = 1536, hashes = [1]> : tensor<16x24xf32>
+    %down = nn.parameter "down" stored <file = "w", bytes = 1920, hashes = [1]> : tensor<24x20xf32>
+    %shortcut = nn.parameter "shortcut" stored <file = "w", bytes = 1280, hashes = [1]> : tensor<16x20xf32>
     %x0 = nn.relu %x : tensor<4x9x16xf32> -> tensor<4x9x16xf32>
     %u = nn.matmul %x0, %up : tensor<4x9x16xf32>, tensor<16x24xf32> -> tensor<4x9x24xf32>
     %r = nn.relu %u : tensor<4x9x24xf32> -> tensor<4x9x24xf32>
@@ -155,9 +155,9 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 // CHECK-SAME: : tensor<16x20xf32>
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%x: tensor<4x9x16xf32>, %k: tensor<f32>, %z: tensor<4x9x20xf32>, %bias: tensor<20xf32>) -> tensor<36x20xf32> {
-    %up = nn.parameter "up" {file = "w", bytes = 1536 : i64, hashes = array<i64: 1>} : tensor<16x24xf32>
-    %down = nn.parameter "down" {file = "w", bytes = 1920 : i64, hashes = array<i64: 1>} : tensor<24x20xf32>
-    %shortcut = nn.parameter "shortcut" {file = "w", bytes = 1280 : i64, hashes = array<i64: 1>} : tensor<16x20xf32>
+    %up = nn.parameter "up" stored <file = "w", bytes = 1536, hashes = [1]> : tensor<16x24xf32>
+    %down = nn.parameter "down" stored <file = "w", bytes = 1920, hashes = [1]> : tensor<24x20xf32>
+    %shortcut = nn.parameter "shortcut" stored <file = "w", bytes = 1280, hashes = [1]> : tensor<16x20xf32>
     %x0 = nn.relu %x : tensor<4x9x16xf32> -> tensor<4x9x16xf32>
     %u = nn.matmul %x0, %up : tensor<4x9x16xf32>, tensor<16x24xf32> -> tensor<4x9x24xf32>
     %r = nn.relu %u : tensor<4x9x24xf32> -> tensor<4x9x24xf32>
@@ -181,9 +181,9 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 // CHECK-SAME: : tensor<16x20xf32>
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%x: tensor<4x9x16xf32>, %k: tensor<f32>, %z: tensor<4x9x20xf32>, %bias: tensor<20xf32>) -> tensor<36x20xf32> {
-    %up = nn.parameter "up" {file = "w", bytes = 1536 : i64, hashes = array<i64: 1>} : tensor<16x24xf32>
-    %down = nn.parameter "down" {file = "w", bytes = 1920 : i64, hashes = array<i64: 1>} : tensor<24x20xf32>
-    %shortcut = nn.parameter "shortcut" {file = "w", bytes = 1280 : i64, hashes = array<i64: 1>} : tensor<16x20xf32>
+    %up = nn.parameter "up" stored <file = "w", bytes = 1536, hashes = [1]> : tensor<16x24xf32>
+    %down = nn.parameter "down" stored <file = "w", bytes = 1920, hashes = [1]> : tensor<24x20xf32>
+    %shortcut = nn.parameter "shortcut" stored <file = "w", bytes = 1280, hashes = [1]> : tensor<16x20xf32>
     %x0 = nn.relu %x : tensor<4x9x16xf32> -> tensor<4x9x16xf32>
     %u = nn.matmul %x0, %up : tensor<4x9x16xf32>, tensor<16x24xf32> -> tensor<4x9x24xf32>
     %r = nn.relu %u : tensor<4x9x24xf32> -> tensor<4x9x24xf32>
@@ -207,9 +207,9 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 // CHECK-SAME: : tensor<16x20xf32>
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%x: tensor<4x9x16xf32>, %k: tensor<f32>, %z: tensor<4x9x20xf32>, %bias: tensor<20xf32>) -> tensor<36x20xf32> {
-    %up = nn.parameter "up" {file = "w", bytes = 1536 : i64, hashes = array<i64: 1>} : tensor<16x24xf32>
-    %down = nn.parameter "down" {file = "w", bytes = 1920 : i64, hashes = array<i64: 1>} : tensor<24x20xf32>
-    %shortcut = nn.parameter "shortcut" {file = "w", bytes = 1280 : i64, hashes = array<i64: 1>} : tensor<16x20xf32>
+    %up = nn.parameter "up" stored <file = "w", bytes = 1536, hashes = [1]> : tensor<16x24xf32>
+    %down = nn.parameter "down" stored <file = "w", bytes = 1920, hashes = [1]> : tensor<24x20xf32>
+    %shortcut = nn.parameter "shortcut" stored <file = "w", bytes = 1280, hashes = [1]> : tensor<16x20xf32>
     %x0 = nn.relu %x : tensor<4x9x16xf32> -> tensor<4x9x16xf32>
     %u = nn.matmul %x0, %up : tensor<4x9x16xf32>, tensor<16x24xf32> -> tensor<4x9x24xf32>
     %r = nn.relu %u : tensor<4x9x24xf32> -> tensor<4x9x24xf32>

@@ -21,9 +21,9 @@
 // ROWS-NOT: nn.matmul {{.*}}dist.seed
 module {
   func.func @main(%ids: tensor<4x5xi64>) -> tensor<4x5x53xf32> {
-    %table = nn.parameter "table" {file = "w", bytes = 2544 : i64, hashes = array<i64: 1>} : tensor<53x12xf32>
-    %up = nn.parameter "up" {file = "w", bytes = 960 : i64, hashes = array<i64: 1>} : tensor<12x20xf32>
-    %down = nn.parameter "down" {file = "w", bytes = 960 : i64, hashes = array<i64: 1>} : tensor<20x12xf32>
+    %table = nn.parameter "table" stored <file = "w", bytes = 2544, hashes = [1]> : tensor<53x12xf32>
+    %up = nn.parameter "up" stored <file = "w", bytes = 960, hashes = [1]> : tensor<12x20xf32>
+    %down = nn.parameter "down" stored <file = "w", bytes = 960, hashes = [1]> : tensor<20x12xf32>
     %x = nn.embedding %table, %ids {vocabulary = 53 : i64} : tensor<53x12xf32>, tensor<4x5xi64> -> tensor<4x5x12xf32>
     %n = nn.layer_norm %x {epsilon = 1.0e-5 : f64} : tensor<4x5x12xf32> -> tensor<4x5x12xf32>
     %u = nn.matmul %n, %up : tensor<4x5x12xf32>, tensor<12x20xf32> -> tensor<4x5x20xf32>

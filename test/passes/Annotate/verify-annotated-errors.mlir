@@ -12,7 +12,7 @@ module {
 // A seed must be a sharding of its tensor: sizes whose product is the dim, axes of the mesh.
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
   func.func @main(%x: tensor<6xf32>) -> tensor<6xf32> {
-    // expected-error @below {{seed #dist.sharding<"[(2@tp, 4)]"> of 'tensor<6xf32>'}}
+    // expected-error @below {{seed '[(2@tp, 4)]' of 'tensor<6xf32>'}}
     %w = nn.parameter "w" {value = dense<1.0> : tensor<6xf32>, dist.seed = #dist.sharding<"[(2@tp, 4)]">} : tensor<6xf32>
     %y = nn.add %x, %w : tensor<6xf32>, tensor<6xf32> -> tensor<6xf32>
     return %y : tensor<6xf32>
@@ -22,7 +22,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 // -----
 
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
-  // expected-error @below {{seed #dist.sharding<"[6@pp]"> of 'tensor<6xf32>'}}
+  // expected-error @below {{seed '[6@pp]' of 'tensor<6xf32>'}}
   func.func @main(%x: tensor<6xf32> {dist.seed = #dist.sharding<"[6@pp]">}) -> tensor<6xf32> {
     return %x : tensor<6xf32>
   }
@@ -43,7 +43,7 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
 
 // What is no seed is named, not ignored.
 module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} {
-  // expected-error @below {{[sidecar] dist.seed = 3 : i64 is no seed; write #dist.seed<"[4@dp, 33?]">}}
+  // expected-error @below {{'dist.seed' has to be a seed, as #dist.seed<"[4@dp, 33?]">, or a list with one for each result, and is 3 : i64}}
   func.func @main(%x: tensor<6xf32> {dist.seed = 3 : i64}) -> tensor<6xf32> {
     return %x : tensor<6xf32>
   }

@@ -3,9 +3,10 @@
 // A backend with a library for attention knows it by this alone: a stride or an argument that is another would be read and written there. Positions outside of heads:
 // the stride of a head is its channels. Results are numbered behind the operands.
 // CHECK-LABEL: @forward
-// CHECK: hpc.attention = {causal_offset = 0 : i64, key = array<i64: 1, 3, 0, 64, 8, 16, 1>, kind = "forward", query = array<i64: 0, 3, 0, 64, 8, 16, 1>,
-// CHECK-SAME: results = [array<i64: 2, 3, 0, 64, 32, 8, 1>], scale = 5.000000e-01 : f64, sizes = array<i64: 3, 2, 2, 4, 4, 8, 8>, value = array<i64: 1, 3, 0, 64, 8, 16, 1>}
-// CHECK-SAME: hpc.launch = array<i64: 6, 128, {{[0-9]+}}>
+// CHECK: attention = #nn.attention<kind = forward, batch = 3, heads = 2, groups = 2, queries = 4, keys = 4, depth = 8, width = 8,
+// CHECK-SAME: query = <argument = 0, type = bf16, strides = [64, 8, 16, 1]>, key = <argument = 1, type = bf16, strides = [64, 8, 16, 1]>, value = <argument = 1, type = bf16, strides = [64, 8, 16, 1]>,
+// CHECK-SAME: results = [#nn.attention_tensor<argument = 2, type = bf16, strides = [64, 32, 8, 1]>], scale = 5.000000e-01 : f64, causal_offset = 0>
+// CHECK-SAME: launch = array<i64: 6, 128, {{[0-9]+}}>
 module attributes {hpc.target = "ptx"} {
 func.func @forward(%x: tensor<3x4x2x8xbf16>, %y: tensor<3x4x2x8xbf16>) -> tensor<3x2x4x8xbf16> {
   %0 = nn.fused "attention_0" (%x, %y) : (tensor<3x4x2x8xbf16>, tensor<3x4x2x8xbf16>) -> tensor<3x2x4x8xbf16> {
@@ -23,8 +24,8 @@ func.func @forward(%x: tensor<3x4x2x8xbf16>, %y: tensor<3x4x2x8xbf16>) -> tensor
 
 // The gradient has an operand more and three results.
 // CHECK-LABEL: @backward
-// CHECK: hpc.attention = {gradient = array<i64: 1, 0, 0, 0, 16, 4, 1>, guarded, key = array<i64: 0, 0, 0, 0, 16, 4, 1>, kind = "backward"
-// CHECK-SAME: results = [array<i64: 2, {{[^]]*}}>, array<i64: 3, {{[^]]*}}>, array<i64: 4, {{[^]]*}}>]
+// CHECK: attention = #nn.attention<kind = backward, {{.*}}key = <argument = 0, type = f32, strides = [0, 16, 4, 1]>, {{.*}}gradient = <argument = 1, type = f32, strides = [0, 16, 4, 1]>,
+// CHECK-SAME: results = [#nn.attention_tensor<argument = 2, {{[^>]*}}>, #nn.attention_tensor<argument = 3, {{[^>]*}}>, #nn.attention_tensor<argument = 4, {{[^>]*}}>], {{.*}}guarded = true>
 module attributes {hpc.target = "ptx"} {
 func.func @backward(%x: tensor<1x2x4x4xf32>, %g: tensor<1x2x4x4xf32>) -> (tensor<1x2x4x4xf32>, tensor<1x2x4x4xf32>, tensor<1x2x4x4xf32>) {
   %0:3 = nn.fused "attention_grad_0" (%x, %g) : (tensor<1x2x4x4xf32>, tensor<1x2x4x4xf32>) -> (tensor<1x2x4x4xf32>, tensor<1x2x4x4xf32>, tensor<1x2x4x4xf32>) {
@@ -40,7 +41,7 @@ func.func @backward(%x: tensor<1x2x4x4xf32>, %g: tensor<1x2x4x4xf32>) -> (tensor
 
 // A key that is read from its end: no library walks backwards.
 // CHECK-LABEL: @reversed
-// CHECK-NOT: hpc.attention
+// CHECK-NOT: #nn.attention<
 module attributes {hpc.target = "ptx"} {
 func.func @reversed(%x: tensor<1x2x4x4xf32>) -> tensor<1x2x4x4xf32> {
   %0 = nn.fused "attention_0" (%x) : (tensor<1x2x4x4xf32>) -> tensor<1x2x4x4xf32> {
@@ -57,7 +58,7 @@ func.func @reversed(%x: tensor<1x2x4x4xf32>) -> tensor<1x2x4x4xf32> {
 
 // A bias that the region makes is in no buffer: the kernel alone can have it.
 // CHECK-LABEL: @made_bias
-// CHECK-NOT: hpc.attention
+// CHECK-NOT: #nn.attention<
 module attributes {hpc.target = "ptx"} {
 func.func @made_bias(%x: tensor<1x2x4x4xf32>, %m: tensor<1x1x4x4xf32>) -> tensor<1x2x4x4xf32> {
   %0 = nn.fused "attention_0" (%x, %m) : (tensor<1x2x4x4xf32>, tensor<1x1x4x4xf32>) -> tensor<1x2x4x4xf32> {
@@ -74,7 +75,7 @@ func.func @made_bias(%x: tensor<1x2x4x4xf32>, %m: tensor<1x1x4x4xf32>) -> tensor
 
 // Nor has any library keys in two buffers.
 // CHECK-LABEL: @parts
-// CHECK-NOT: hpc.attention
+// CHECK-NOT: #nn.attention<
 module attributes {hpc.target = "ptx"} {
 func.func @parts(%x: tensor<1x2x1x4xf32>, %y: tensor<1x2x3x4xf32>) -> tensor<1x2x1x4xf32> {
   %0 = nn.fused "attention_0" (%x, %y) : (tensor<1x2x1x4xf32>, tensor<1x2x3x4xf32>) -> tensor<1x2x1x4xf32> {
@@ -91,7 +92,7 @@ func.func @parts(%x: tensor<1x2x1x4xf32>, %y: tensor<1x2x3x4xf32>) -> tensor<1x2
 
 // Nor keys of another type than the queries'.
 // CHECK-LABEL: @cast
-// CHECK-NOT: hpc.attention
+// CHECK-NOT: #nn.attention<
 module attributes {hpc.target = "ptx"} {
 func.func @cast(%x: tensor<1x2x1x4xbf16>, %y: tensor<1x2x3x4xf32>) -> tensor<1x2x1x4xbf16> {
   %0 = nn.fused "attention_0" (%x, %y) : (tensor<1x2x1x4xbf16>, tensor<1x2x3x4xf32>) -> tensor<1x2x1x4xbf16> {

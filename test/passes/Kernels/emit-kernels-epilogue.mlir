@@ -3,10 +3,10 @@
 // A backend whose library does this to a product knows it by the attribute alone: another number of an argument, or another kind, would be computed. Either order of
 // the sum; a bias of any shape along the last dim; relu as a maximum; a product seen over another shape; one whose batch dims become rows.
 // CHECK-LABEL: @epilogues
-// CHECK: "add_0"(%{{.*}}, %{{.*}}) {hpc.epilogue = {bias = 1 : i64, kind = "bias", product = 0 : i64}, hpc.launch
-// CHECK: "relu_0"(%{{.*}}, %{{.*}}) {hpc.epilogue = {bias = 0 : i64, kind = "bias_relu", product = 1 : i64}, hpc.launch
-// CHECK: "max_0"(%{{.*}}, %{{.*}}) {hpc.epilogue = {bias = 1 : i64, kind = "bias_relu", product = 0 : i64}, hpc.launch
-// CHECK: "gelu_0"(%{{.*}}, %{{.*}}) {hpc.epilogue = {bias = 1 : i64, kind = "bias_gelu_tanh", product = 0 : i64}, hpc.launch
+// CHECK: "add_0"(%{{.*}}, %{{.*}}) {epilogue = #nn.epilogue<bias, product = 0, bias = 1>, launch
+// CHECK: "relu_0"(%{{.*}}, %{{.*}}) {epilogue = #nn.epilogue<bias_relu, product = 1, bias = 0>, launch
+// CHECK: "max_0"(%{{.*}}, %{{.*}}) {epilogue = #nn.epilogue<bias_relu, product = 0, bias = 1>, launch
+// CHECK: "gelu_0"(%{{.*}}, %{{.*}}) {epilogue = #nn.epilogue<bias_gelu_tanh, product = 0, bias = 1>, launch
 module attributes {hpc.target = "x86-64,ptx"} {
 func.func @epilogues(%x: tensor<2x4x8xf32>, %w: tensor<8x6xf32>, %bias: tensor<6xf32>, %row: tensor<1x6xf32>) -> (tensor<2x4x6xf32>, tensor<2x4x6xf32>, tensor<2x4x6xf32>, tensor<8x6xf32>) {
   %p = nn.matmul %x, %w : tensor<2x4x8xf32>, tensor<8x6xf32> -> tensor<2x4x6xf32>
@@ -44,7 +44,7 @@ func.func @epilogues(%x: tensor<2x4x8xf32>, %w: tensor<8x6xf32>, %bias: tensor<6
 
 // The same for the host alone: its plan must not depend on what else it could be made for.
 // CHECK-LABEL: @host
-// CHECK-NOT: hpc.epilogue
+// CHECK-NOT: epilogue =
 module attributes {hpc.target = "x86-64"} {
 func.func @host(%x: tensor<8x8xf32>, %w: tensor<8x6xf32>, %bias: tensor<6xf32>) -> tensor<8x6xf32> {
   %p = nn.matmul %x, %w : tensor<8x8xf32>, tensor<8x6xf32> -> tensor<8x6xf32>
@@ -61,7 +61,7 @@ func.func @host(%x: tensor<8x8xf32>, %w: tensor<8x6xf32>, %bias: tensor<6xf32>) 
 
 // What a library would not compute, or not from this product: each differs from an epilogue in one thing.
 // CHECK-LABEL: @others
-// CHECK-NOT: hpc.epilogue
+// CHECK-NOT: epilogue =
 module attributes {hpc.target = "ptx"} {
 func.func @others(%x: tensor<6x6xf32>, %w: tensor<6x6xf32>, %bias: tensor<6xf32>, %tall: tensor<6x1xf32>, %y: tensor<2x6x6xf32>, %v: tensor<2x6x6xf32>, %one: tensor<1xf32>) {
   %p = nn.matmul %x, %w : tensor<6x6xf32>, tensor<6x6xf32> -> tensor<6x6xf32>

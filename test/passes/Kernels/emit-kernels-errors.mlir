@@ -57,7 +57,7 @@ func.func @main(%x: tensor<4xf32>, %y: tensor<4xf32>) -> (tensor<4xf32>, tensor<
     nn.yield %1 : tensor<4xf32>
   }
   // expected-error @+1 {{two different regions are called 'f_0'}}
-  %2 = nn.fused "f_0" (%y) {hpc.adds_over = "mb"} : (tensor<4xf32>) -> tensor<4xf32> {
+  %2 = nn.fused "f_0" (%y) {adds_over = "mb"} : (tensor<4xf32>) -> tensor<4xf32> {
   ^bb0(%a: tensor<4xf32>):
     %1 = nn.exp %a : tensor<4xf32> -> tensor<4xf32>
     nn.yield %1 : tensor<4xf32>

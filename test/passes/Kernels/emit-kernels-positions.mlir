@@ -8,7 +8,7 @@
 // RUN: grep -c func.func %t/plain.txt && cmp %t/constants.txt %t/plain.txt
 
 // CHECK-LABEL: @constants
-// CHECK: hpc.attention = {causal_offset = 4 : i64
+// CHECK: #nn.attention<{{.*}}causal_offset = 4>
 // CHECK-SAME: scalars = []
 //--- constants.mlir
 module attributes {hpc.target = "x86-64,ptx"} {
@@ -29,7 +29,7 @@ func.func @constants(%x: tensor<1x2x9x8xf32>) -> tensor<1x2x9x8xf32> {
 
 // The offset of cut queries is a number of the kernel, by coordinate; no library has such a diagonal.
 // CHECK-LABEL: @moving
-// CHECK-NOT: hpc.attention
+// CHECK-NOT: #nn.attention<
 // CHECK: scalars = [#nn.scalar<offset of #dist.sharding<"[9@tp]">>]
 module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">, hpc.target = "ptx"} {
 func.func @moving(%q: tensor<1x2x5x8xf32, #dist.sharding<"[1, 2, 9@tp, 8]">>, %k: tensor<1x2x9x8xf32, #dist.sharding<"[1, 2, 9, 8]">>) -> tensor<1x2x5x8xf32, #dist.sharding<"[1, 2, 9@tp, 8]">> {

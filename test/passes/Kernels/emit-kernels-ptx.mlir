@@ -10,10 +10,10 @@
 // RUN: FileCheck %s --check-prefix=ALL --input-file=%t.ptx
 
 // The launch follows from the shape: neighbours a thread, a block a row, four warps with a row each, a block for 32 columns.
-// LAUNCH: nn.fused "add_6x768_0"{{.*}} {hpc.launch = array<i64: 5, 256, 0>, rows = 6
-// LAUNCH: nn.fused "softmax_6x768_0"{{.*}} {hpc.launch = array<i64: 6, 128, {{[0-9]+}}>, rows = 6
-// LAUNCH: nn.fused "norm_6x33_0"{{.*}} {hpc.launch = array<i64: 2, 128, 0>, rows = 6
-// LAUNCH: nn.fused "sum_1x96_0"{{.*}} {hpc.launch = array<i64: 3, 1024, 4096>, rows = 2
+// LAUNCH: nn.fused "add_6x768_0"{{.*}} {launch = array<i64: 5, 256, 0>, rows = 6
+// LAUNCH: nn.fused "softmax_6x768_0"{{.*}} {launch = array<i64: 6, 128, {{[0-9]+}}>, rows = 6
+// LAUNCH: nn.fused "norm_6x33_0"{{.*}} {launch = array<i64: 2, 128, 0>, rows = 6
+// LAUNCH: nn.fused "sum_1x96_0"{{.*}} {launch = array<i64: 3, 1024, 4096>, rows = 2
 
 // No atomics, whose order nobody knows; nothing that a library would have to define; no card that is too new.
 // ALL-NOT: atom.

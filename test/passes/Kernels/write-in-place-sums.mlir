@@ -3,7 +3,7 @@
 // The rows of a table that ids name are added to the sum over micro-batches where it lies; otherwise each micro-batch would write a tensor as large as the table
 // and add it. A view between them changes nothing.
 // CHECK-LABEL: @main
-// CHECK: nn.fused "rows_0_adding"(%{{.*}}, %{{.*}}) {hpc.adds_over = "mb"}
+// CHECK: nn.fused "rows_0_adding"(%{{.*}}, %{{.*}}) {adds_over = "mb"}
 module attributes {dist.mesh = #dist.mesh<"mb=2:time">} {
   func.func @main(%g: tensor<3x5xf32, #dist.sharding<"[6@mb, 5]">>, %ids: tensor<3xi64, #dist.sharding<"[6@mb]">>) -> tensor<35xf32, #dist.sharding<"[35]">> {
     %r = nn.fused "rows_0" (%g, %ids) : (tensor<3x5xf32, #dist.sharding<"[6@mb, 5]">>, tensor<3xi64, #dist.sharding<"[6@mb]">>) -> tensor<7x5xf32, #dist.sharding<"[7, 5] partial{mb}">> {

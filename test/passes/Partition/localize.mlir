@@ -217,10 +217,10 @@ module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
 // A gradient whose sums have to be whole: queries and their gradient are gathered, nothing of it is partial.
 // CHECK-LABEL: dist.mesh = #mesh
 // CHECK: dist.all_gather %arg0
-// CHECK: nn.attention_grad {{.*}}nn.whole_sums{{.*}} -> tensor<1x2x7x8xf32, #dist.sharding<"[1, 2, 7, 8]">>, tensor<1x1x7x8xf32, #dist.sharding<"[1, 1, 7, 8]">>, tensor<1x1x7x8xf32, #dist.sharding<"[1, 1, 7, 8]">>
+// CHECK: nn.attention_grad {{.*}}whole_sums{{.*}} -> tensor<1x2x7x8xf32, #dist.sharding<"[1, 2, 7, 8]">>, tensor<1x1x7x8xf32, #dist.sharding<"[1, 1, 7, 8]">>, tensor<1x1x7x8xf32, #dist.sharding<"[1, 1, 7, 8]">>
 module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
   func.func @main(%q: tensor<1x2x7x8xf32> {dist.seed = #dist.sharding<"[1, 2, 7@tp, 8]">}, %k: tensor<1x1x7x8xf32>, %g: tensor<1x2x7x8xf32>) -> (tensor<1x2x7x8xf32>, tensor<1x1x7x8xf32>) {
-    %2:3 = nn.attention_grad %q, %k, %k, %g {scale = 0.5 : f64, causal_offset = 0 : i64, nn.whole_sums}
+    %2:3 = nn.attention_grad %q, %k, %k, %g {scale = 0.5 : f64, causal_offset = 0 : i64, whole_sums}
         : tensor<1x2x7x8xf32>, tensor<1x1x7x8xf32>, tensor<1x1x7x8xf32>, tensor<1x2x7x8xf32> -> tensor<1x2x7x8xf32>, tensor<1x1x7x8xf32>, tensor<1x1x7x8xf32>
     return %2#0, %2#1 : tensor<1x2x7x8xf32>, tensor<1x1x7x8xf32>
   }

@@ -9,7 +9,7 @@
 module attributes {dist.mesh = #dist.mesh<"dp=2:data">} {
   func.func @gathered() { return }
   func.func @main(%x: tensor<4x8xbf16> {dist.seed = #dist.sharding<"[4@dp, 8]">}) -> tensor<4x6xf32> {
-    %w = nn.parameter "w" {file = "w", offset = 0 : i64, bytes = 192 : i64, hashes = array<i64: 1>, dist.seed = #dist.sharding<"[8@dp, 6]">} : tensor<8x6xf32>
+    %w = nn.parameter "w" stored <file = "w", bytes = 192, hashes = [1]> {dist.seed = #dist.sharding<"[8@dp, 6]">} : tensor<8x6xf32>
     %n = nn.cast %w : tensor<8x6xf32> -> tensor<8x6xbf16>
     %y = nn.matmul %x, %n : tensor<4x8xbf16>, tensor<8x6xbf16> -> tensor<4x6xf32>
     return %y : tensor<4x6xf32>
@@ -29,7 +29,7 @@ module attributes {dist.mesh = #dist.mesh<"dp=2:data">} {
 module attributes {dist.mesh = #dist.mesh<"dp=2:data">} {
   func.func @read_twice() { return }
   func.func @main(%x: tensor<4x8xbf16> {dist.seed = #dist.sharding<"[4@dp, 8]">}, %z: tensor<4x8x6xf32> {dist.seed = #dist.sharding<"[4@dp, 8, 6]">}) -> (tensor<4x6xf32>, tensor<4x8x6xf32>) {
-    %w = nn.parameter "w" {file = "w", offset = 0 : i64, bytes = 192 : i64, hashes = array<i64: 1>, dist.seed = #dist.sharding<"[8@dp, 6]">} : tensor<8x6xf32>
+    %w = nn.parameter "w" stored <file = "w", bytes = 192, hashes = [1]> {dist.seed = #dist.sharding<"[8@dp, 6]">} : tensor<8x6xf32>
     %n = nn.cast %w : tensor<8x6xf32> -> tensor<8x6xbf16>
     %y = nn.matmul %x, %n : tensor<4x8xbf16>, tensor<8x6xbf16> -> tensor<4x6xf32>
     %s = nn.add %z, %w : tensor<4x8x6xf32>, tensor<8x6xf32> -> tensor<4x8x6xf32>
@@ -51,8 +51,8 @@ module attributes {dist.mesh = #dist.mesh<"dp=2:data">} {
 module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
   func.func @terms() { return }
   func.func @main(%x: tensor<4x8xbf16> {dist.seed = #dist.sharding<"[4, 8@tp]">}) -> (tensor<4x6xf32>, tensor<4x6xf32>) {
-    %v = nn.parameter "v" {file = "w", offset = 0 : i64, bytes = 96 : i64, hashes = array<i64: 1>, dist.seed = #dist.sharding<"[8@tp, 6]">} : tensor<8x6xbf16>
-    %w = nn.parameter "w" {file = "w", offset = 0 : i64, bytes = 96 : i64, hashes = array<i64: 1>, dist.seed = #dist.sharding<"[8@tp, 6]">} : tensor<8x6xbf16>
+    %v = nn.parameter "v" stored <file = "w", bytes = 96, hashes = [1]> {dist.seed = #dist.sharding<"[8@tp, 6]">} : tensor<8x6xbf16>
+    %w = nn.parameter "w" stored <file = "w", bytes = 96, hashes = [1]> {dist.seed = #dist.sharding<"[8@tp, 6]">} : tensor<8x6xbf16>
     %one = nn.matmul %x, %v : tensor<4x8xbf16>, tensor<8x6xbf16> -> tensor<4x6xf32>
     %y = nn.matmul %x, %w : tensor<4x8xbf16>, tensor<8x6xbf16> -> tensor<4x6xf32>
     %z = nn.matmul %x, %v : tensor<4x8xbf16>, tensor<8x6xbf16> -> tensor<4x6xf32>
@@ -72,7 +72,7 @@ module attributes {dist.mesh = #dist.mesh<"dp=2:data, tp=2:tensor">} {
   func.func @wide() { return }
   func.func @main(%x: tensor<4x8xf16> {dist.seed = #dist.sharding<"[4, 8@tp]">}, %a: tensor<4x8xbf16> {dist.seed = #dist.sharding<"[4@dp, 8]">}, %g: tensor<4x6xbf16> {dist.seed = #dist.sharding<"[4@dp, 6]">},
                   %p: tensor<4x8xbf16> {dist.seed = #dist.sharding<"[4, 8@tp]">}, %q: tensor<8x6xbf16> {dist.seed = #dist.sharding<"[8@tp, 6]">}) -> (tensor<4x6xf32>, tensor<8x6xf32>, tensor<4x6xf32>) {
-    %w = nn.parameter "w" {file = "w", offset = 0 : i64, bytes = 96 : i64, hashes = array<i64: 1>, dist.seed = #dist.sharding<"[8@tp, 6]">} : tensor<8x6xf16>
+    %w = nn.parameter "w" stored <file = "w", bytes = 96, hashes = [1]> {dist.seed = #dist.sharding<"[8@tp, 6]">} : tensor<8x6xf16>
     %0 = nn.matmul %x, %w : tensor<4x8xf16>, tensor<8x6xf16> -> tensor<4x6xf32>
     %1 = nn.matmul %a, %g {transpose_lhs} : tensor<4x8xbf16>, tensor<4x6xbf16> -> tensor<8x6xf32>
     %2 = nn.matmul %p, %q : tensor<4x8xbf16>, tensor<8x6xbf16> -> tensor<4x6xf32>

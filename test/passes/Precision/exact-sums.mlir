@@ -16,7 +16,7 @@
 // CHECK: nn.mul %[[SUM]]
 // CHECK: nn.cast {{.*}} {dist.seed = #dist.sharding<"[2, 3, 5]">} : tensor<2x3x5xf64> -> tensor<2x3x5xf32>
 func.func @main(%x: tensor<2x3x4xf32> {nn.name = "x", nn.dims = ["batch", "3", "4"]}) -> tensor<2x3x5xf32> {
-  %w = nn.parameter "w" {file = "w", bytes = 80 : i64, hashes = array<i64: 0>} : tensor<4x5xf32>
+  %w = nn.parameter "w" stored <file = "w", bytes = 80, hashes = [0]> : tensor<4x5xf32>
   %y = nn.matmul %x, %w {dist.seed = #dist.sharding<"[2, 3, 5]">} : tensor<2x3x4xf32>, tensor<4x5xf32> -> tensor<2x3x5xf32>
   return %y : tensor<2x3x5xf32>
 }
@@ -70,7 +70,7 @@ func.func @main(%x: tensor<2x3xf32> {nn.name = "x", nn.dims = ["batch", "3"]}) -
 // CHECK: nn.round %[[LARGE]]
 // CHECK: nn.round %[[SMALL]]
 func.func @main(%x: tensor<2x1024xf32> {nn.name = "x", nn.dims = ["batch", "k"]}) -> tensor<2x5xf32> {
-  %w = nn.parameter "w" {file = "w", bytes = 20480 : i64, hashes = array<i64: 0>} : tensor<1024x5xf32>
+  %w = nn.parameter "w" stored <file = "w", bytes = 20480, hashes = [0]> : tensor<1024x5xf32>
   %y = nn.matmul %x, %w : tensor<2x1024xf32>, tensor<1024x5xf32> -> tensor<2x5xf32>
   return %y : tensor<2x5xf32>
 }
@@ -90,7 +90,7 @@ func.func @main(%x: tensor<2x3xf32> {nn.name = "x", nn.dims = ["batch", "3"]}) -
 // Attention's gradient adds up queries and the heads of a group in f32: sums of parts would be rounded otherwise, so nothing cuts what it adds up.
 // CHECK-LABEL: func.func @main
 // CHECK: nn.attention %{{.*}} {causal_offset = 0 : i64, scale = 5.000000e-01 : f64}
-// CHECK: nn.attention_grad {{.*}} {causal_offset = 0 : i64, nn.whole_sums, scale = 5.000000e-01 : f64}
+// CHECK: nn.attention_grad {{.*}} {causal_offset = 0 : i64, scale = 5.000000e-01 : f64, whole_sums}
 func.func @main(%q: tensor<2x3x4x8xf32> {nn.name = "q", nn.dims = ["batch", "3", "4", "8"]}, %k: tensor<2x1x4x8xf32> {nn.name = "k", nn.dims = ["batch", "1", "4", "8"]})
     -> (tensor<2x3x4x8xf32>, tensor<2x1x4x8xf32>) {
   %o = nn.attention %q, %k, %k {scale = 0.5 : f64, causal_offset = 0 : i64} : tensor<2x3x4x8xf32>, tensor<2x1x4x8xf32>, tensor<2x1x4x8xf32> -> tensor<2x3x4x8xf32>

@@ -15,7 +15,7 @@
 // MODEL-NOT: nn.cast
 // MODEL-LABEL: @shared
 func.func @linear(%x: tensor<4x8xf32>) -> tensor<4x6xf32> {
-  %w = nn.parameter "w" {file = "f", bytes = 192 : i64, hashes = array<i64: 1>} : tensor<8x6xf32>
+  %w = nn.parameter "w" stored <file = "f", bytes = 192, hashes = [1]> : tensor<8x6xf32>
   %y = nn.matmul %x, %w : tensor<4x8xf32>, tensor<8x6xf32> -> tensor<4x6xf32>
   %z = nn.tanh %y : tensor<4x6xf32> -> tensor<4x6xf32>
   return %z : tensor<4x6xf32>
@@ -33,7 +33,7 @@ func.func @linear(%x: tensor<4x8xf32>) -> tensor<4x6xf32> {
 // CHECK-COUNT-2: nn.matmul {{.*}}, %[[T]]
 // CHECK-NOT: nn.cast {{.*}}tensor<6x8xf32>
 func.func @shared(%x: tensor<4x8xf32>, %z: tensor<4x8xf32>) -> (tensor<4x6xf32>, tensor<4x6xf32>) {
-  %w = nn.parameter "w" {file = "f", bytes = 192 : i64, hashes = array<i64: 1>} : tensor<6x8xf32>
+  %w = nn.parameter "w" stored <file = "f", bytes = 192, hashes = [1]> : tensor<6x8xf32>
   %t = nn.transpose %w {permutation = array<i64: 1, 0>} : tensor<6x8xf32> -> tensor<8x6xf32>
   %y = nn.matmul %x, %t : tensor<4x8xf32>, tensor<8x6xf32> -> tensor<4x6xf32>
   %u = nn.matmul %z, %t : tensor<4x8xf32>, tensor<8x6xf32> -> tensor<4x6xf32>

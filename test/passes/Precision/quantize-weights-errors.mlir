@@ -14,7 +14,7 @@
 
 // BITS: error[usage]: --deterministic makes sums of f32 exact, and --weights=int8 has other products
 func.func @main(%x: tensor<4x8xf32>) -> (tensor<4x6xf32>, tensor<8x6xf32> {nn.writes = "w"}) {
-  %w = nn.parameter "w" {file = "f", bytes = 192 : i64, hashes = array<i64: 1>} : tensor<8x6xf32>
+  %w = nn.parameter "w" stored <file = "f", bytes = 192, hashes = [1]> : tensor<8x6xf32>
   %y = nn.matmul %x, %w : tensor<4x8xf32>, tensor<8x6xf32> -> tensor<4x6xf32>
   %next = nn.add %w, %w : tensor<8x6xf32>, tensor<8x6xf32> -> tensor<8x6xf32>
   return %y, %next : tensor<4x6xf32>, tensor<8x6xf32>

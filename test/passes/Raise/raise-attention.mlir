@@ -74,7 +74,7 @@ func.func @main(%q: tensor<2x4x3x8xf32>, %k: tensor<2x4x3x8xf32>, %v: tensor<2x4
   %j = nn.iota {dim = 1 : i64} : tensor<1x3xi64>
   %c = nn.compare ge %i, %j : tensor<3x1xi64>, tensor<1x3xi64> -> tensor<3x3xi1>
   %s = nn.matmul %q, %k {transpose_rhs} : tensor<2x4x3x8xf32>, tensor<2x4x3x8xf32> -> tensor<2x4x3x3xf32>
-  %b = nn.parameter "bias" {file = "w", offset = 0 : i64, bytes = 144 : i64, hashes = array<i64: 1>} : tensor<1x4x3x3xf32>
+  %b = nn.parameter "bias" stored <file = "w", bytes = 144, hashes = [1]> : tensor<1x4x3x3xf32>
   %a = nn.add %s, %b : tensor<2x4x3x3xf32>, tensor<1x4x3x3xf32> -> tensor<2x4x3x3xf32>
   %m = nn.select %c, %a, %low : tensor<3x3xi1>, tensor<2x4x3x3xf32>, tensor<f32> -> tensor<2x4x3x3xf32>
   %p = nn.softmax %m : tensor<2x4x3x3xf32> -> tensor<2x4x3x3xf32>

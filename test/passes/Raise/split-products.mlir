@@ -12,7 +12,7 @@
 // CHECK: %[[V:.*]] = nn.matmul %[[X]], %[[WV]]
 // CHECK: return %[[Q]], %[[K]], %[[V]]
 func.func @main(%x: tensor<2x6x32xf32>) -> (tensor<2x6x32xf32>, tensor<2x6x16xf32>, tensor<2x6x16xf32>) {
-  %w = nn.parameter "w" {file = "w", offset = 0 : i64, bytes = 8192 : i64, hashes = array<i64: 1>} : tensor<32x64xf32>
+  %w = nn.parameter "w" stored <file = "w", bytes = 8192, hashes = [1]> : tensor<32x64xf32>
   %y = nn.matmul %x, %w : tensor<2x6x32xf32>, tensor<32x64xf32> -> tensor<2x6x64xf32>
   %q = nn.slice %y {starts = array<i64: 0, 0, 0>, steps = array<i64: 1, 1, 1>} : tensor<2x6x64xf32> -> tensor<2x6x32xf32>
   %k = nn.slice %y {starts = array<i64: 0, 0, 32>, steps = array<i64: 1, 1, 1>} : tensor<2x6x64xf32> -> tensor<2x6x16xf32>
@@ -40,8 +40,8 @@ func.func @main(%x: tensor<2x6x32xf32>) -> (tensor<2x6x32xf32>, tensor<2x6x16xf3
 // CHECK: %[[V:.*]] = nn.reshape {{.*}} -> tensor<2x6x1x8xf32>
 // CHECK: return %[[Q]], %[[K]], %[[V]]
 func.func @main(%x: tensor<2x6x16xf32>) -> (tensor<2x6x4x8xf32>, tensor<2x6x1x8xf32>, tensor<2x6x1x8xf32>) {
-  %w = nn.parameter "w" {file = "w", offset = 0 : i64, bytes = 3072 : i64, hashes = array<i64: 1>} : tensor<48x16xf32>
-  %b = nn.parameter "b" {file = "w", offset = 0 : i64, bytes = 192 : i64, hashes = array<i64: 1>} : tensor<48xf32>
+  %w = nn.parameter "w" stored <file = "w", bytes = 3072, hashes = [1]> : tensor<48x16xf32>
+  %b = nn.parameter "b" stored <file = "w", bytes = 192, hashes = [1]> : tensor<48xf32>
   %m = nn.matmul %x, %w {transpose_rhs} : tensor<2x6x16xf32>, tensor<48x16xf32> -> tensor<2x6x48xf32>
   %a = nn.add %b, %m : tensor<48xf32>, tensor<2x6x48xf32> -> tensor<2x6x48xf32>
   %y = nn.reshape %a : tensor<2x6x48xf32> -> tensor<2x6x6x8xf32>
@@ -58,7 +58,7 @@ func.func @main(%x: tensor<2x6x16xf32>) -> (tensor<2x6x4x8xf32>, tensor<2x6x1x8x
 // CHECK-COUNT-1: nn.matmul
 // CHECK-NOT: nn.matmul
 func.func @main(%x: tensor<2x6x16xf32>) -> (tensor<2x6x16xf32>, tensor<2x6x16xf32>, tensor<2x6x16xf32>) {
-  %w = nn.parameter "w" {file = "w", offset = 0 : i64, bytes = 3072 : i64, hashes = array<i64: 1>} : tensor<16x48xf32>
+  %w = nn.parameter "w" stored <file = "w", bytes = 3072, hashes = [1]> : tensor<16x48xf32>
   %y = nn.matmul %x, %w : tensor<2x6x16xf32>, tensor<16x48xf32> -> tensor<2x6x48xf32>
   %q = nn.slice %y {starts = array<i64: 0, 0, 0>, steps = array<i64: 1, 1, 1>} : tensor<2x6x48xf32> -> tensor<2x6x16xf32>
   %k = nn.slice %y {starts = array<i64: 0, 0, 16>, steps = array<i64: 1, 1, 1>} : tensor<2x6x48xf32> -> tensor<2x6x16xf32>
@@ -73,7 +73,7 @@ func.func @main(%x: tensor<2x6x16xf32>) -> (tensor<2x6x16xf32>, tensor<2x6x16xf3
 // CHECK-COUNT-1: nn.matmul
 // CHECK-NOT: nn.matmul
 func.func @main(%x: tensor<2x6x16xf32>) -> (tensor<2x6x20xf32>, tensor<2x6x32xf32>) {
-  %w = nn.parameter "w" {file = "w", offset = 0 : i64, bytes = 3072 : i64, hashes = array<i64: 1>} : tensor<16x48xf32>
+  %w = nn.parameter "w" stored <file = "w", bytes = 3072, hashes = [1]> : tensor<16x48xf32>
   %y = nn.matmul %x, %w : tensor<2x6x16xf32>, tensor<16x48xf32> -> tensor<2x6x48xf32>
   %q = nn.slice %y {starts = array<i64: 0, 0, 0>, steps = array<i64: 1, 1, 1>} : tensor<2x6x48xf32> -> tensor<2x6x20xf32>
   %k = nn.slice %y {starts = array<i64: 0, 0, 16>, steps = array<i64: 1, 1, 1>} : tensor<2x6x48xf32> -> tensor<2x6x32xf32>
@@ -87,7 +87,7 @@ func.func @main(%x: tensor<2x6x16xf32>) -> (tensor<2x6x20xf32>, tensor<2x6x32xf3
 // CHECK-COUNT-1: nn.matmul
 // CHECK-NOT: nn.matmul
 func.func @main(%x: tensor<2x6x16xf32>) -> (tensor<2x6x32xf32>, tensor<2x6x16xf32>, tensor<2x6x48xf32>) {
-  %w = nn.parameter "w" {file = "w", offset = 0 : i64, bytes = 3072 : i64, hashes = array<i64: 1>} : tensor<16x48xf32>
+  %w = nn.parameter "w" stored <file = "w", bytes = 3072, hashes = [1]> : tensor<16x48xf32>
   %y = nn.matmul %x, %w : tensor<2x6x16xf32>, tensor<16x48xf32> -> tensor<2x6x48xf32>
   %q = nn.slice %y {starts = array<i64: 0, 0, 0>, steps = array<i64: 1, 1, 1>} : tensor<2x6x48xf32> -> tensor<2x6x32xf32>
   %k = nn.slice %y {starts = array<i64: 0, 0, 32>, steps = array<i64: 1, 1, 1>} : tensor<2x6x48xf32> -> tensor<2x6x16xf32>
@@ -101,7 +101,7 @@ func.func @main(%x: tensor<2x6x16xf32>) -> (tensor<2x6x32xf32>, tensor<2x6x16xf3
 // CHECK-COUNT-1: nn.matmul
 // CHECK-NOT: nn.matmul
 func.func @main(%x: tensor<2x6x16xf32>) -> (tensor<2x5x32xf32>, tensor<2x6x16xf32>) {
-  %w = nn.parameter "w" {file = "w", offset = 0 : i64, bytes = 3072 : i64, hashes = array<i64: 1>} : tensor<16x48xf32>
+  %w = nn.parameter "w" stored <file = "w", bytes = 3072, hashes = [1]> : tensor<16x48xf32>
   %y = nn.matmul %x, %w : tensor<2x6x16xf32>, tensor<16x48xf32> -> tensor<2x6x48xf32>
   %q = nn.slice %y {starts = array<i64: 0, 0, 0>, steps = array<i64: 1, 1, 1>} : tensor<2x6x48xf32> -> tensor<2x5x32xf32>
   %k = nn.slice %y {starts = array<i64: 0, 0, 32>, steps = array<i64: 1, 1, 1>} : tensor<2x6x48xf32> -> tensor<2x6x16xf32>
@@ -115,7 +115,7 @@ func.func @main(%x: tensor<2x6x16xf32>) -> (tensor<2x5x32xf32>, tensor<2x6x16xf3
 // CHECK-COUNT-1: nn.matmul
 // CHECK-NOT: nn.matmul
 func.func @main(%x: tensor<2x6x16xf32>) -> (tensor<2x6x2x2x6xf32>, tensor<2x6x2x1x6xf32>, tensor<2x6x2x1x6xf32>) {
-  %w = nn.parameter "w" {file = "w", offset = 0 : i64, bytes = 3072 : i64, hashes = array<i64: 1>} : tensor<16x48xf32>
+  %w = nn.parameter "w" stored <file = "w", bytes = 3072, hashes = [1]> : tensor<16x48xf32>
   %m = nn.matmul %x, %w : tensor<2x6x16xf32>, tensor<16x48xf32> -> tensor<2x6x48xf32>
   %y = nn.reshape %m : tensor<2x6x48xf32> -> tensor<2x6x2x4x6xf32>
   %q = nn.slice %y {starts = array<i64: 0, 0, 0, 0, 0>, steps = array<i64: 1, 1, 1, 1, 1>} : tensor<2x6x2x4x6xf32> -> tensor<2x6x2x2x6xf32>
@@ -147,7 +147,7 @@ func.func @main(%x: tensor<2x6x16xf32>, %w: tensor<16x48xf32>) -> (tensor<2x6x32
 // CHECK: nn.slice {{.*}} {starts = array<i64: 0, 40>, {{.*}} -> tensor<16x8xf32>
 // CHECK: nn.transpose {{.*}} -> tensor<1x2x6x8xf32>
 func.func @main(%x: tensor<2x6x16xf32>) -> (tensor<2x6x4x8xf32>, tensor<1x2x6x8xf32>, tensor<1x2x6x8xf32>) {
-  %w = nn.parameter "w" {file = "w", offset = 0 : i64, bytes = 3072 : i64, hashes = array<i64: 1>} : tensor<16x48xf32>
+  %w = nn.parameter "w" stored <file = "w", bytes = 3072, hashes = [1]> : tensor<16x48xf32>
   %m = nn.matmul %x, %w : tensor<2x6x16xf32>, tensor<16x48xf32> -> tensor<2x6x48xf32>
   %y = nn.reshape %m : tensor<2x6x48xf32> -> tensor<2x6x6x8xf32>
   %q = nn.slice %y {starts = array<i64: 0, 0, 0, 0>, steps = array<i64: 1, 1, 1, 1>} : tensor<2x6x6x8xf32> -> tensor<2x6x4x8xf32>

@@ -50,15 +50,15 @@ func.func @main() -> (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>
 
 // Of weights that are not there only the place is known: two names of one place are one weight, and equal shapes say nothing. The files are not opened.
 // CHECK-LABEL: func.func @main
-// CHECK: nn.parameter "a" {aliases = ["c"], bytes = 8 : i64, file = "none.bin", nn.state_names = ["a", "c"], offset = 8 : i64}
+// CHECK: nn.parameter "a" stored <file = "none.bin", offset = 8, bytes = 8> {aliases = ["c"], state_names = ["a", "c"]}
 // CHECK-NEXT: nn.parameter "b"
 // CHECK-NEXT: nn.parameter "d"
 // CHECK-NOT: nn.parameter
 func.func @main() -> (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) {
-  %a = nn.parameter "a" {file = "none.bin", offset = 8 : i64, bytes = 8 : i64} : tensor<2xf32>
-  %b = nn.parameter "b" {file = "none.bin", offset = 16 : i64, bytes = 8 : i64} : tensor<2xf32>
-  %c = nn.parameter "c" {file = "none.bin", offset = 8 : i64, bytes = 8 : i64} : tensor<2xf32>
-  %d = nn.parameter "d" {file = "other.bin", offset = 8 : i64, bytes = 8 : i64} : tensor<2xf32>
+  %a = nn.parameter "a" stored <file = "none.bin", offset = 8, bytes = 8> : tensor<2xf32>
+  %b = nn.parameter "b" stored <file = "none.bin", offset = 16, bytes = 8> : tensor<2xf32>
+  %c = nn.parameter "c" stored <file = "none.bin", offset = 8, bytes = 8> : tensor<2xf32>
+  %d = nn.parameter "d" stored <file = "other.bin", offset = 8, bytes = 8> : tensor<2xf32>
   return %a, %b, %c, %d : tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>
 }
 
@@ -71,8 +71,8 @@ func.func @main() -> (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>
 // CHECK-NOT: nn.parameter
 // CHECK: return %[[A]], %[[B]], %[[A]]
 func.func @main() -> (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) {
-  %a = nn.parameter "layers.0.a" {nn.origin = ["layers.0.a"], value = dense<[1.0, 2.0]> : tensor<2xf32>} : tensor<2xf32>
-  %b = nn.parameter "layers.1.a" {nn.origin = ["layers.1.a"], value = dense<[1.0, 2.0]> : tensor<2xf32>} : tensor<2xf32>
+  %a = nn.parameter "layers.0.a" {apart_as = ["layers.0.a"], value = dense<[1.0, 2.0]> : tensor<2xf32>} : tensor<2xf32>
+  %b = nn.parameter "layers.1.a" {apart_as = ["layers.1.a"], value = dense<[1.0, 2.0]> : tensor<2xf32>} : tensor<2xf32>
   %c = nn.parameter "copy" {value = dense<[1.0, 2.0]> : tensor<2xf32>} : tensor<2xf32>
   return %a, %b, %c : tensor<2xf32>, tensor<2xf32>, tensor<2xf32>
 }

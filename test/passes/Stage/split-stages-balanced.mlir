@@ -12,9 +12,9 @@
 // UNIFORM: pipe.stage 1
 // UNIFORM-COUNT-1: nn.matmul
 func.func @main(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
-  %a = nn.parameter "a" {file = "w", offset = 0 : i64, bytes = 1024 : i64, hashes = array<i64: 1>} : tensor<4x64xf32>
-  %b = nn.parameter "b" {file = "w", offset = 0 : i64, bytes = 512 : i64, hashes = array<i64: 1>} : tensor<64x2xf32>
-  %c = nn.parameter "c" {file = "w", offset = 0 : i64, bytes = 32 : i64, hashes = array<i64: 1>} : tensor<2x4xf32>
+  %a = nn.parameter "a" stored <file = "w", bytes = 1024, hashes = [1]> : tensor<4x64xf32>
+  %b = nn.parameter "b" stored <file = "w", bytes = 512, hashes = [1]> : tensor<64x2xf32>
+  %c = nn.parameter "c" stored <file = "w", bytes = 32, hashes = [1]> : tensor<2x4xf32>
   %p = nn.matmul %x, %a : tensor<2x4xf32>, tensor<4x64xf32> -> tensor<2x64xf32>
   %q = nn.matmul %p, %b : tensor<2x64xf32>, tensor<64x2xf32> -> tensor<2x2xf32>
   %r = nn.matmul %q, %c : tensor<2x2xf32>, tensor<2x4xf32> -> tensor<2x4xf32>

@@ -19,10 +19,10 @@
 // NONE: [usage] --pp=0 and --pp-chunks=1 must both be at least 1
 // LIST: [usage] --pp-split=1,5 is not uniform, balanced, or a list of block counts from 1 to 4 such as 1,2,1
 func.func @main(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
-  %a = nn.parameter "a" {file = "w", offset = 0 : i64, bytes = 64 : i64, hashes = array<i64: 1>} : tensor<4x4xf32>
-  %b = nn.parameter "b" {file = "w", offset = 0 : i64, bytes = 64 : i64, hashes = array<i64: 1>} : tensor<4x4xf32>
-  %c = nn.parameter "c" {file = "w", offset = 0 : i64, bytes = 64 : i64, hashes = array<i64: 1>} : tensor<4x4xf32>
-  %d = nn.parameter "d" {file = "w", offset = 0 : i64, bytes = 64 : i64, hashes = array<i64: 1>} : tensor<4x4xf32>
+  %a = nn.parameter "a" stored <file = "w", bytes = 64, hashes = [1]> : tensor<4x4xf32>
+  %b = nn.parameter "b" stored <file = "w", bytes = 64, hashes = [1]> : tensor<4x4xf32>
+  %c = nn.parameter "c" stored <file = "w", bytes = 64, hashes = [1]> : tensor<4x4xf32>
+  %d = nn.parameter "d" stored <file = "w", bytes = 64, hashes = [1]> : tensor<4x4xf32>
   %p = nn.matmul %x, %a : tensor<2x4xf32>, tensor<4x4xf32> -> tensor<2x4xf32>
   %q = nn.matmul %p, %b : tensor<2x4xf32>, tensor<4x4xf32> -> tensor<2x4xf32>
   %r = nn.matmul %q, %c : tensor<2x4xf32>, tensor<4x4xf32> -> tensor<2x4xf32>

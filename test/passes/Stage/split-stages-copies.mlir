@@ -17,9 +17,9 @@
 module {
   func.func @beside() { return }
   func.func @main(%x: tensor<8x8xbf16>) -> tensor<8x8xf32> {
-    %a = nn.parameter "a" {file = "w", offset = 0 : i64, bytes = 128 : i64, hashes = array<i64: 1>} : tensor<8x8xbf16>
-    %b = nn.parameter "b" {file = "w", offset = 0 : i64, bytes = 128 : i64, hashes = array<i64: 1>} : tensor<8x8xbf16>
-    %c = nn.parameter "c" {file = "w", offset = 0 : i64, bytes = 128 : i64, hashes = array<i64: 1>} : tensor<8x8xbf16>
+    %a = nn.parameter "a" stored <file = "w", bytes = 128, hashes = [1]> : tensor<8x8xbf16>
+    %b = nn.parameter "b" stored <file = "w", bytes = 128, hashes = [1]> : tensor<8x8xbf16>
+    %c = nn.parameter "c" stored <file = "w", bytes = 128, hashes = [1]> : tensor<8x8xbf16>
     %0 = nn.matmul %x, %a : tensor<8x8xbf16>, tensor<8x8xbf16> -> tensor<8x8xf32>
     %copy = nn.cast %0 : tensor<8x8xf32> -> tensor<8x8xbf16>
     %turned = nn.transpose %copy {permutation = array<i64: 1, 0>} : tensor<8x8xbf16> -> tensor<8x8xbf16>

@@ -3,14 +3,14 @@
 // More stages than places to cut: the error says how many would do.
 // expected-error @below {{[usage] pp=4 needs 4 places to cut, the graph has 3; use --pp=1 to 3}}
 func.func @main(%ids: tensor<2xi64>) -> tensor<2x7xf32> {
-  %wte = nn.parameter "wte" {file = "w", offset = 0 : i64, bytes = 112 : i64, hashes = array<i64: 1>} : tensor<7x4xf32>
-  %up0 = nn.parameter "up0" {file = "w", offset = 0 : i64, bytes = 128 : i64, hashes = array<i64: 1>} : tensor<4x8xf32>
-  %down0 = nn.parameter "down0" {file = "w", offset = 0 : i64, bytes = 128 : i64, hashes = array<i64: 1>} : tensor<8x4xf32>
-  %up1 = nn.parameter "up1" {file = "w", offset = 0 : i64, bytes = 128 : i64, hashes = array<i64: 1>} : tensor<4x8xf32>
-  %down1 = nn.parameter "down1" {file = "w", offset = 0 : i64, bytes = 128 : i64, hashes = array<i64: 1>} : tensor<8x4xf32>
-  %up2 = nn.parameter "up2" {file = "w", offset = 0 : i64, bytes = 128 : i64, hashes = array<i64: 1>} : tensor<4x8xf32>
-  %down2 = nn.parameter "down2" {file = "w", offset = 0 : i64, bytes = 128 : i64, hashes = array<i64: 1>} : tensor<8x4xf32>
-  %w = nn.parameter "w" {file = "w", offset = 0 : i64, bytes = 16 : i64, hashes = array<i64: 1>} : tensor<4xf32>
+  %wte = nn.parameter "wte" stored <file = "w", bytes = 112, hashes = [1]> : tensor<7x4xf32>
+  %up0 = nn.parameter "up0" stored <file = "w", bytes = 128, hashes = [1]> : tensor<4x8xf32>
+  %down0 = nn.parameter "down0" stored <file = "w", bytes = 128, hashes = [1]> : tensor<8x4xf32>
+  %up1 = nn.parameter "up1" stored <file = "w", bytes = 128, hashes = [1]> : tensor<4x8xf32>
+  %down1 = nn.parameter "down1" stored <file = "w", bytes = 128, hashes = [1]> : tensor<8x4xf32>
+  %up2 = nn.parameter "up2" stored <file = "w", bytes = 128, hashes = [1]> : tensor<4x8xf32>
+  %down2 = nn.parameter "down2" stored <file = "w", bytes = 128, hashes = [1]> : tensor<8x4xf32>
+  %w = nn.parameter "w" stored <file = "w", bytes = 16, hashes = [1]> : tensor<4xf32>
   %e = nn.embedding %wte, %ids {vocabulary = 7 : i64} : tensor<7x4xf32>, tensor<2xi64> -> tensor<2x4xf32>
   %m0 = nn.matmul %e, %up0 : tensor<2x4xf32>, tensor<4x8xf32> -> tensor<2x8xf32>
   %g0 = nn.gelu %m0 : tensor<2x8xf32> -> tensor<2x8xf32>
@@ -34,7 +34,7 @@ func.func @main(%ids: tensor<2xi64>) -> tensor<2x7xf32> {
 // One layer, no repetition: nothing to cut.
 // expected-error @below {{[usage] pp=4 needs 4 places to cut, the graph has 1; use --pp=1}}
 func.func @main(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
-  %w = nn.parameter "w" {file = "w", offset = 0 : i64, bytes = 64 : i64, hashes = array<i64: 1>} : tensor<4x4xf32>
+  %w = nn.parameter "w" stored <file = "w", bytes = 64, hashes = [1]> : tensor<4x4xf32>
   %y = nn.matmul %x, %w : tensor<2x4xf32>, tensor<4x4xf32> -> tensor<2x4xf32>
   return %y : tensor<2x4xf32>
 }

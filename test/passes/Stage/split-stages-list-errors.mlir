@@ -2,14 +2,14 @@
 
 // expected-error @below {{[usage] --pp-split=1,3 names 2 parts with 4 blocks, but pp=2 has 2 parts and the graph has 3 blocks; give 2 numbers that sum to 3, such as 2,1}}
 func.func @main(%ids: tensor<2xi64>) -> tensor<2x7xf32> {
-  %wte = nn.parameter "wte" {file = "w", offset = 0 : i64, bytes = 112 : i64, hashes = array<i64: 1>} : tensor<7x4xf32>
-  %up0 = nn.parameter "up0" {file = "w", offset = 0 : i64, bytes = 128 : i64, hashes = array<i64: 1>} : tensor<4x8xf32>
-  %down0 = nn.parameter "down0" {file = "w", offset = 0 : i64, bytes = 128 : i64, hashes = array<i64: 1>} : tensor<8x4xf32>
-  %up1 = nn.parameter "up1" {file = "w", offset = 0 : i64, bytes = 128 : i64, hashes = array<i64: 1>} : tensor<4x8xf32>
-  %down1 = nn.parameter "down1" {file = "w", offset = 0 : i64, bytes = 128 : i64, hashes = array<i64: 1>} : tensor<8x4xf32>
-  %up2 = nn.parameter "up2" {file = "w", offset = 0 : i64, bytes = 128 : i64, hashes = array<i64: 1>} : tensor<4x8xf32>
-  %down2 = nn.parameter "down2" {file = "w", offset = 0 : i64, bytes = 128 : i64, hashes = array<i64: 1>} : tensor<8x4xf32>
-  %w = nn.parameter "w" {file = "w", offset = 0 : i64, bytes = 16 : i64, hashes = array<i64: 1>} : tensor<4xf32>
+  %wte = nn.parameter "wte" stored <file = "w", bytes = 112, hashes = [1]> : tensor<7x4xf32>
+  %up0 = nn.parameter "up0" stored <file = "w", bytes = 128, hashes = [1]> : tensor<4x8xf32>
+  %down0 = nn.parameter "down0" stored <file = "w", bytes = 128, hashes = [1]> : tensor<8x4xf32>
+  %up1 = nn.parameter "up1" stored <file = "w", bytes = 128, hashes = [1]> : tensor<4x8xf32>
+  %down1 = nn.parameter "down1" stored <file = "w", bytes = 128, hashes = [1]> : tensor<8x4xf32>
+  %up2 = nn.parameter "up2" stored <file = "w", bytes = 128, hashes = [1]> : tensor<4x8xf32>
+  %down2 = nn.parameter "down2" stored <file = "w", bytes = 128, hashes = [1]> : tensor<8x4xf32>
+  %w = nn.parameter "w" stored <file = "w", bytes = 16, hashes = [1]> : tensor<4xf32>
   %e = nn.embedding %wte, %ids {vocabulary = 7 : i64} : tensor<7x4xf32>, tensor<2xi64> -> tensor<2x4xf32>
   %m0 = nn.matmul %e, %up0 : tensor<2x4xf32>, tensor<4x8xf32> -> tensor<2x8xf32>
   %g0 = nn.gelu %m0 : tensor<2x8xf32> -> tensor<2x8xf32>

@@ -10,9 +10,9 @@
 module {
   func.func @small() { return }
   func.func @main(%x: tensor<2x8xf32>, %i: tensor<2xi64>) -> tensor<2x8xf32> {
-    %table = nn.parameter "table" {file = "w", offset = 0 : i64, bytes = 64 : i64, hashes = array<i64: 1>} : tensor<2x8xf32>
-    %a = nn.parameter "a" {file = "w", offset = 0 : i64, bytes = 256 : i64, hashes = array<i64: 1>} : tensor<8x8xf32>
-    %b = nn.parameter "b" {file = "w", offset = 0 : i64, bytes = 256 : i64, hashes = array<i64: 1>} : tensor<8x8xf32>
+    %table = nn.parameter "table" stored <file = "w", bytes = 64, hashes = [1]> : tensor<2x8xf32>
+    %a = nn.parameter "a" stored <file = "w", bytes = 256, hashes = [1]> : tensor<8x8xf32>
+    %b = nn.parameter "b" stored <file = "w", bytes = 256, hashes = [1]> : tensor<8x8xf32>
     %e = nn.embedding %table, %i {vocabulary = 2 : i64} : tensor<2x8xf32>, tensor<2xi64> -> tensor<2x8xf32>
     %0 = nn.matmul %x, %a : tensor<2x8xf32>, tensor<8x8xf32> -> tensor<2x8xf32>
     %1 = nn.add %0, %e : tensor<2x8xf32>, tensor<2x8xf32> -> tensor<2x8xf32>
@@ -34,9 +34,9 @@ module {
 module {
   func.func @large() { return }
   func.func @main(%x: tensor<2x8xf32>, %i: tensor<2xi64>) -> tensor<2x8xf32> {
-    %table = nn.parameter "table" {file = "w", offset = 0 : i64, bytes = 32000 : i64, hashes = array<i64: 1>} : tensor<1000x8xf32>
-    %a = nn.parameter "a" {file = "w", offset = 0 : i64, bytes = 256 : i64, hashes = array<i64: 1>} : tensor<8x8xf32>
-    %b = nn.parameter "b" {file = "w", offset = 0 : i64, bytes = 256 : i64, hashes = array<i64: 1>} : tensor<8x8xf32>
+    %table = nn.parameter "table" stored <file = "w", bytes = 32000, hashes = [1]> : tensor<1000x8xf32>
+    %a = nn.parameter "a" stored <file = "w", bytes = 256, hashes = [1]> : tensor<8x8xf32>
+    %b = nn.parameter "b" stored <file = "w", bytes = 256, hashes = [1]> : tensor<8x8xf32>
     %e = nn.embedding %table, %i {vocabulary = 1000 : i64} : tensor<1000x8xf32>, tensor<2xi64> -> tensor<2x8xf32>
     %0 = nn.matmul %x, %a : tensor<2x8xf32>, tensor<8x8xf32> -> tensor<2x8xf32>
     %1 = nn.add %0, %e : tensor<2x8xf32>, tensor<2x8xf32> -> tensor<2x8xf32>
@@ -61,9 +61,9 @@ module {
 module {
   func.func @mean() { return }
   func.func @main(%x: tensor<16x8xf32>, %i: tensor<16xi64>) -> tensor<16x8xf32> {
-    %table = nn.parameter "table" {file = "w", offset = 0 : i64, bytes = 320 : i64, hashes = array<i64: 1>} : tensor<10x8xf32>
-    %a = nn.parameter "a" {file = "w", offset = 0 : i64, bytes = 256 : i64, hashes = array<i64: 1>} : tensor<8x8xf32>
-    %b = nn.parameter "b" {file = "w", offset = 0 : i64, bytes = 256 : i64, hashes = array<i64: 1>} : tensor<8x8xf32>
+    %table = nn.parameter "table" stored <file = "w", bytes = 320, hashes = [1]> : tensor<10x8xf32>
+    %a = nn.parameter "a" stored <file = "w", bytes = 256, hashes = [1]> : tensor<8x8xf32>
+    %b = nn.parameter "b" stored <file = "w", bytes = 256, hashes = [1]> : tensor<8x8xf32>
     %e = nn.embedding %table, %i {vocabulary = 10 : i64} : tensor<10x8xf32>, tensor<16xi64> -> tensor<16x8xf32>
     %sum = nn.reduce sum %e {axes = array<i64: 1>} : tensor<16x8xf32> -> tensor<16x1xf32>
     %d = nn.sub %e, %sum : tensor<16x8xf32>, tensor<16x1xf32> -> tensor<16x8xf32>

@@ -18,8 +18,8 @@
 // CHECK: return %[[MEAN]], %[[COUNT]]
 func.func @main(%ids: tensor<2x5xi64> {nn.name = "ids", nn.dims = ["batch", "time"]}, %mask: tensor<2x5xi64> {nn.name = "mask"})
     -> (tensor<2x5x7xf32> {nn.name = "logits"}, tensor<2x1x5x3xf32> {nn.name = "present"}) {
-  %w = nn.parameter "w" {file = "w", bytes = 84 : i64, hashes = array<i64: 0>} : tensor<7x3xf32>
-  %t = nn.parameter "t" {file = "w", bytes = 24 : i64, hashes = array<i64: 0>} : tensor<2x3xf32>
+  %w = nn.parameter "w" stored <file = "w", bytes = 84, hashes = [0]> : tensor<7x3xf32>
+  %t = nn.parameter "t" stored <file = "w", bytes = 24, hashes = [0]> : tensor<2x3xf32>
   %e = nn.embedding %w, %ids {vocabulary = 7 : i64} : tensor<7x3xf32>, tensor<2x5xi64> -> tensor<2x5x3xf32>
   %m = nn.embedding %t, %mask {vocabulary = 2 : i64} : tensor<2x3xf32>, tensor<2x5xi64> -> tensor<2x5x3xf32>
   %s = nn.add %e, %m : tensor<2x5x3xf32>, tensor<2x5x3xf32> -> tensor<2x5x3xf32>

@@ -3,7 +3,7 @@
 // A pattern that matches nothing would leave a parameter without the decay that its user wants.
 // expected-error @below {{[usage] --decay: 'bias*' matches no parameter that is trained; use all, matrices, or a pattern of names as hpc-opt --list-params shows them}}
 func.func @main(%g: tensor<2xf32>) -> (tensor<2xf32> {nn.gradient = "w"}) {
-  %w = nn.parameter "w" {file = "w", bytes = 8 : i64, hashes = array<i64: 0>} : tensor<2xf32>
+  %w = nn.parameter "w" stored <file = "w", bytes = 8, hashes = [0]> : tensor<2xf32>
   return %g : tensor<2xf32>
 }
 
@@ -12,6 +12,6 @@ func.func @main(%g: tensor<2xf32>) -> (tensor<2xf32> {nn.gradient = "w"}) {
 // A gradient of what is no parameter has nothing to update.
 // expected-error @below {{[model] a result of type 'tensor<2xf32>' is the gradient of 'v', which is no parameter of that type}}
 func.func @main(%g: tensor<2xf32>) -> (tensor<2xf32> {nn.gradient = "v"}) {
-  %w = nn.parameter "w" {file = "w", bytes = 8 : i64, hashes = array<i64: 0>} : tensor<2xf32>
+  %w = nn.parameter "w" stored <file = "w", bytes = 8, hashes = [0]> : tensor<2xf32>
   return %g : tensor<2xf32>
 }

@@ -42,8 +42,8 @@
 // PATTERN: return
 func.func @main(%gw: tensor<2x3xf32>, %gb: tensor<3xf32>, %norm: tensor<f32>, %factor: tensor<f32>)
     -> (tensor<2x3xf32> {nn.gradient = "w"}, tensor<3xf32> {nn.gradient = "b"}, tensor<f32> {nn.name = "gradient_norm"}, tensor<f32> {nn.name = "clip_factor"}) {
-  %w = nn.parameter "w" {file = "w", bytes = 24 : i64, hashes = array<i64: 0>} : tensor<2x3xf32>
-  %b = nn.parameter "b" {file = "w", bytes = 12 : i64, hashes = array<i64: 0>} : tensor<3xf32>
+  %w = nn.parameter "w" stored <file = "w", bytes = 24, hashes = [0]> : tensor<2x3xf32>
+  %b = nn.parameter "b" stored <file = "w", bytes = 12, hashes = [0]> : tensor<3xf32>
   return %gw, %gb, %norm, %factor : tensor<2x3xf32>, tensor<3xf32>, tensor<f32>, tensor<f32>
 }
 
@@ -57,6 +57,6 @@ func.func @main(%gw: tensor<2x3xf32>, %gb: tensor<3xf32>, %norm: tensor<f32>, %f
 // ADAMW: nn.cast %{{.*}} : tensor<2x2xf32> -> tensor<2x2xf16>
 // ADAMW-NOT: nn.select
 func.func @main(%g: tensor<2x2xf16>) -> (tensor<2x2xf16> {nn.gradient = "bh"}) {
-  %w = nn.parameter "bh" {file = "w", bytes = 8 : i64, hashes = array<i64: 0>} : tensor<2x2xf16>
+  %w = nn.parameter "bh" stored <file = "w", bytes = 8, hashes = [0]> : tensor<2x2xf16>
   return %g : tensor<2x2xf16>
 }

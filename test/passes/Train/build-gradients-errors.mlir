@@ -11,7 +11,7 @@ func.func @main(%x: tensor<2xf32>) -> (tensor<2xf32> {nn.name = "loss"}) {
 // A step without an update would run for nothing.
 // expected-error @below {{there is nothing to train: no parameter is both a float and not frozen}}
 func.func @main() -> (tensor<f32> {nn.name = "loss"}) {
-  %w = nn.parameter "frozen.w" {file = "w", bytes = 4 : i64, hashes = array<i64: 0>} : tensor<f32>
+  %w = nn.parameter "frozen.w" stored <file = "w", bytes = 4, hashes = [0]> : tensor<f32>
   return %w : tensor<f32>
 }
 
@@ -20,8 +20,8 @@ func.func @main() -> (tensor<f32> {nn.name = "loss"}) {
 // So would one whose parameters do not matter.
 // expected-error @below {{there is nothing to train: the loss depends on no such parameter}}
 func.func @main(%x: tensor<f32>) -> (tensor<f32> {nn.name = "loss"}) {
-  %f = nn.parameter "frozen.w" {file = "w", bytes = 4 : i64, hashes = array<i64: 0>} : tensor<f32>
-  %w = nn.parameter "w" {file = "w", bytes = 4 : i64, hashes = array<i64: 0>} : tensor<f32>
+  %f = nn.parameter "frozen.w" stored <file = "w", bytes = 4, hashes = [0]> : tensor<f32>
+  %w = nn.parameter "w" stored <file = "w", bytes = 4, hashes = [0]> : tensor<f32>
   return %x : tensor<f32>
 }
 
@@ -30,7 +30,7 @@ func.func @main(%x: tensor<f32>) -> (tensor<f32> {nn.name = "loss"}) {
 // A pattern that freezes nothing is a slip of the pen.
 // expected-error @below {{--freeze=frozen* matches no parameter}}
 func.func @main() -> (tensor<f32> {nn.name = "loss"}) {
-  %w = nn.parameter "w" {file = "w", bytes = 4 : i64, hashes = array<i64: 0>} : tensor<f32>
+  %w = nn.parameter "w" stored <file = "w", bytes = 4, hashes = [0]> : tensor<f32>
   return %w : tensor<f32>
 }
 
@@ -38,8 +38,8 @@ func.func @main() -> (tensor<f32> {nn.name = "loss"}) {
 
 // An op without a rule stops only what has to pass it, and says which op of the model it is.
 func.func @main() -> (tensor<f32> {nn.name = "loss"}) {
-  %f = nn.parameter "frozen.w" {file = "w", bytes = 4 : i64, hashes = array<i64: 0>} : tensor<f32>
-  %w = nn.parameter "w" {file = "w", bytes = 2 : i64, hashes = array<i64: 0>} : tensor<f16>
+  %f = nn.parameter "frozen.w" stored <file = "w", bytes = 4, hashes = [0]> : tensor<f32>
+  %w = nn.parameter "w" stored <file = "w", bytes = 2, hashes = [0]> : tensor<f16>
   // expected-error @unknown {{a gradient must flow through nn.bitcast (bits of w), which has no rule for it; freeze what it reads (--freeze=w), or take the loss of another output (--loss=KIND:NAME)}}
   %b = nn.bitcast %w : tensor<f16> -> tensor<bf16> loc("bits of w")
   %c = nn.cast %b : tensor<bf16> -> tensor<f32>
@@ -52,13 +52,13 @@ func.func @main() -> (tensor<f32> {nn.name = "loss"}) {
 // The biases of a fresh model are one initializer in the file of an exporter that merges equal ones: trained as one they are another model, silently.
 // So is a matrix that has the same place in several layers, while one of an embedding and a head is tied on purpose, as is a vector of one module that is run twice.
 func.func @main(%x: tensor<2x2xf32>) -> (tensor<f32> {nn.name = "loss"}) {
-  %f = nn.parameter "frozen.w" {file = "w", bytes = 4 : i64, hashes = array<i64: 0>} : tensor<f32>
+  %f = nn.parameter "frozen.w" stored <file = "w", bytes = 4, hashes = [0]> : tensor<f32>
   // expected-warning @below {{'b' is one parameter of 2 modules (h.0.fc, h.1.fc) and is trained as one; exporters merge initializers of equal content}}
-  %b = nn.parameter "b" {file = "w", bytes = 8 : i64, hashes = array<i64: 1>} : tensor<2xf32>
-  %c = nn.parameter "c" {file = "w", bytes = 8 : i64, hashes = array<i64: 2>} : tensor<2xf32>
+  %b = nn.parameter "b" stored <file = "w", bytes = 8, hashes = [1]> : tensor<2xf32>
+  %c = nn.parameter "c" stored <file = "w", bytes = 8, hashes = [2]> : tensor<2xf32>
   // expected-warning @below {{'w' is one parameter of 2 modules (h.0.fc, h.1.fc) and is trained as one; exporters merge initializers of equal content, as those of a fresh model are: if these are to differ, export with torch.onnx.export(..., dynamo=True, optimize=False), which keeps them apart, or move them a little before the export}}
-  %w = nn.parameter "w" {file = "w", bytes = 16 : i64, hashes = array<i64: 3>} : tensor<2x2xf32>
-  %t = nn.parameter "tied" {file = "w", bytes = 16 : i64, hashes = array<i64: 4>} : tensor<2x2xf32>
+  %w = nn.parameter "w" stored <file = "w", bytes = 16, hashes = [3]> : tensor<2x2xf32>
+  %t = nn.parameter "tied" stored <file = "w", bytes = 16, hashes = [4]> : tensor<2x2xf32>
   %e = nn.matmul %x, %t : tensor<2x2xf32>, tensor<2x2xf32> -> tensor<2x2xf32> loc("e"("wte"))
   %0 = nn.matmul %e, %w : tensor<2x2xf32>, tensor<2x2xf32> -> tensor<2x2xf32> loc("0"("h.0.fc"))
   %1 = nn.add %0, %b : tensor<2x2xf32>, tensor<2xf32> -> tensor<2x2xf32> loc("1"("h.0.fc"))
@@ -77,10 +77,10 @@ func.func @main(%x: tensor<2x2xf32>) -> (tensor<f32> {nn.name = "loss"}) {
 // A table of cosines that an exporter has computed looks like a weight; who trains it should know.
 func.func @main(%x: tensor<2xf32>) -> (tensor<f32> {nn.name = "loss"}) {
   // expected-warning @below {{'cos.table' is trained, but the exporter has computed it from 'rotary.inv_freq', 'arange', 'cos' and 2 other values, which the file no longer has; if it is a table, leave it as it is with --freeze=cos.table; torch.onnx.export(..., optimize=False) keeps the parameters that the model has}}
-  %t = nn.parameter "cos.table" {bytes = 8 : i64, file = "w", hashes = array<i64: 0>, nn.made_of = ["arange", "cos", "rotary.inv_freq", "mul", "val_0"]} : tensor<2xf32>
+  %t = nn.parameter "cos.table" stored <file = "w", bytes = 8, hashes = [0]> {made_of = ["arange", "cos", "rotary.inv_freq", "mul", "val_0"]} : tensor<2xf32>
   // expected-warning @below {{'w' is trained, but the exporter has computed it from 'v.weight' and 'val_1', which}}
-  %w = nn.parameter "w" {bytes = 8 : i64, file = "w", hashes = array<i64: 1>, nn.made_of = ["val_1", "v.weight"]} : tensor<2xf32>
-  %f = nn.parameter "frozen.w" {bytes = 8 : i64, file = "w", hashes = array<i64: 2>, nn.made_of = ["arange", "cos"]} : tensor<2xf32>
+  %w = nn.parameter "w" stored <file = "w", bytes = 8, hashes = [1]> {made_of = ["val_1", "v.weight"]} : tensor<2xf32>
+  %f = nn.parameter "frozen.w" stored <file = "w", bytes = 8, hashes = [2]> {made_of = ["arange", "cos"]} : tensor<2xf32>
   %0 = nn.mul %x, %t : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>
   %1 = nn.mul %0, %w : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>
   %2 = nn.mul %1, %f : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>
@@ -95,8 +95,8 @@ func.func @main(%x: tensor<2xf32>) -> (tensor<f32> {nn.name = "loss"}) {
 module attributes {hpc.sidecar = {file = "s.json", text = "{\22version\22: 1, \22params\22: [\n {\22match\22: \22?\22, \22trainable\22: false}]}"}} {
   // expected-error @below {{[sidecar] s.json:2: "?" leaves nothing to train: no parameter is both a float and not frozen; match less, or name what is trained in a rule before it, with "trainable": true}}
   func.func @main() -> (tensor<f32> {nn.name = "loss"}) {
-    %f = nn.parameter "frozen.w" {file = "w", bytes = 4 : i64, hashes = array<i64: 0>} : tensor<f32>
-    %w = nn.parameter "w" {file = "w", bytes = 4 : i64, hashes = array<i64: 0>} : tensor<f32>
+    %f = nn.parameter "frozen.w" stored <file = "w", bytes = 4, hashes = [0]> : tensor<f32>
+    %w = nn.parameter "w" stored <file = "w", bytes = 4, hashes = [0]> : tensor<f32>
     %loss = nn.mul %w, %f : tensor<f32>, tensor<f32> -> tensor<f32>
     return %loss : tensor<f32>
   }
@@ -108,8 +108,8 @@ module attributes {hpc.sidecar = {file = "s.json", text = "{\22version\22: 1, \2
 // expected-error @below {{[sidecar] s.json:1: "*.weigth" matches no parameter; the nearest is 'frozen.weight'}}
 module attributes {hpc.sidecar = {file = "s.json", text = "{\22version\22: 1, \22params\22: [{\22match\22: \22*.weigth\22, \22trainable\22: false}]}"}} {
   func.func @main() -> (tensor<f32> {nn.name = "loss"}) {
-    %f = nn.parameter "frozen.weight" {file = "w", bytes = 4 : i64, hashes = array<i64: 0>} : tensor<f32>
-    %w = nn.parameter "w" {file = "w", bytes = 4 : i64, hashes = array<i64: 0>} : tensor<f32>
+    %f = nn.parameter "frozen.weight" stored <file = "w", bytes = 4, hashes = [0]> : tensor<f32>
+    %w = nn.parameter "w" stored <file = "w", bytes = 4, hashes = [0]> : tensor<f32>
     %loss = nn.mul %w, %f : tensor<f32>, tensor<f32> -> tensor<f32>
     return %loss : tensor<f32>
   }

@@ -20,7 +20,7 @@
 // SCALED: nn.mul %[[DW]], %[[NARROW]]
 // CHECK-LABEL: func.func @main
 func.func @main(%x: tensor<2x3xf32>, %n: tensor<f32>, %m: tensor<f32>) -> (tensor<f32> {nn.name = "loss"}) {
-  %w = nn.parameter "w" {file = "w", bytes = 24 : i64, hashes = array<i64: 0>} : tensor<3x2xf32>
+  %w = nn.parameter "w" stored <file = "w", bytes = 24, hashes = [0]> : tensor<3x2xf32>
   %y = nn.matmul %x, %w : tensor<2x3xf32>, tensor<3x2xf32> -> tensor<2x2xf32>
   %s1 = nn.reduce sum %y {axes = array<i64: 0, 1>} : tensor<2x2xf32> -> tensor<1x1xf32>
   %t1 = nn.reshape %s1 : tensor<1x1xf32> -> tensor<f32>
@@ -42,7 +42,7 @@ func.func @main(%x: tensor<2x3xf32>, %n: tensor<f32>, %m: tensor<f32>) -> (tenso
 // CHECK: nn.mul %[[DW]], %{{.*}} loc(fused<"update">["w"
 // SCALED-LABEL: func.func @main
 func.func @main(%x: tensor<2x3xf32>) -> (tensor<f32> {nn.name = "loss"}) {
-  %w = nn.parameter "w" {file = "w", bytes = 24 : i64, hashes = array<i64: 0>} : tensor<3x2xf32>
+  %w = nn.parameter "w" stored <file = "w", bytes = 24, hashes = [0]> : tensor<3x2xf32>
   %y = nn.matmul %x, %w : tensor<2x3xf32>, tensor<3x2xf32> -> tensor<2x2xf32>
   %s = nn.reduce sum %y {axes = array<i64: 0, 1>} : tensor<2x2xf32> -> tensor<1x1xf32>
   %t = nn.reshape %s : tensor<1x1xf32> -> tensor<f32>

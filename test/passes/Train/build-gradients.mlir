@@ -35,8 +35,8 @@
 // SCALED: %[[DW:.*]] = nn.matmul
 // SCALED: nn.mul %[[DW]], %[[ALL]]
 func.func @main(%x: tensor<2x5x3xf32>, %count: tensor<f32>) -> (tensor<f32> {nn.name = "loss"}) {
-  %w = nn.parameter "w" {file = "w", bytes = 48 : i64, hashes = array<i64: 0>} : tensor<3x4xf32>
-  %b = nn.parameter "b" {file = "w", bytes = 16 : i64, hashes = array<i64: 0>} : tensor<4xf32>
+  %w = nn.parameter "w" stored <file = "w", bytes = 48, hashes = [0]> : tensor<3x4xf32>
+  %b = nn.parameter "b" stored <file = "w", bytes = 16, hashes = [0]> : tensor<4xf32>
   %y = nn.matmul %x, %w : tensor<2x5x3xf32>, tensor<3x4xf32> -> tensor<2x5x4xf32> loc("product")
   %z = nn.add %y, %b : tensor<2x5x4xf32>, tensor<4xf32> -> tensor<2x5x4xf32> loc("bias")
   %s = nn.reduce sum %z {axes = array<i64: 0, 1, 2>} : tensor<2x5x4xf32> -> tensor<1x1x1xf32> loc("sum")
@@ -56,9 +56,9 @@ func.func @main(%x: tensor<2x5x3xf32>, %count: tensor<f32>) -> (tensor<f32> {nn.
 // CHECK: return %{{.*}}, %[[SUM]]
 // FROZEN-LABEL: func.func @main
 func.func @main() -> (tensor<f32> {nn.name = "loss"}) {
-  %w = nn.parameter "w" {file = "w", bytes = 16 : i64, hashes = array<i64: 0>} : tensor<2x2xf32>
-  %b = nn.parameter "b" {file = "w", bytes = 16 : i64, hashes = array<i64: 0>} : tensor<2x2xf32>
-  %c = nn.parameter "c" {file = "w", bytes = 32 : i64, hashes = array<i64: 0>} : tensor<2x2xi64>
+  %w = nn.parameter "w" stored <file = "w", bytes = 16, hashes = [0]> : tensor<2x2xf32>
+  %b = nn.parameter "b" stored <file = "w", bytes = 16, hashes = [0]> : tensor<2x2xf32>
+  %c = nn.parameter "c" stored <file = "w", bytes = 32, hashes = [0]> : tensor<2x2xi64>
   %y = nn.matmul %w, %w : tensor<2x2xf32>, tensor<2x2xf32> -> tensor<2x2xf32>
   %s = nn.reduce sum %y {axes = array<i64: 0, 1>} : tensor<2x2xf32> -> tensor<1x1xf32>
   %loss = nn.reshape %s : tensor<1x1xf32> -> tensor<f32>
@@ -76,8 +76,8 @@ func.func @main() -> (tensor<f32> {nn.name = "loss"}) {
 // CHECK: return
 // FROZEN-LABEL: func.func @main
 func.func @main(%x: tensor<2x3xf32>) -> (tensor<f32> {nn.name = "loss"}) {
-  %w = nn.parameter "w" {file = "w", bytes = 24 : i64, hashes = array<i64: 0>} : tensor<3x2xf32>
-  %b = nn.parameter "b" {file = "w", bytes = 8 : i64, hashes = array<i64: 0>} : tensor<2xf32>
+  %w = nn.parameter "w" stored <file = "w", bytes = 24, hashes = [0]> : tensor<3x2xf32>
+  %b = nn.parameter "b" stored <file = "w", bytes = 8, hashes = [0]> : tensor<2xf32>
   %y = nn.matmul %x, %w : tensor<2x3xf32>, tensor<3x2xf32> -> tensor<2x2xf32>
   %d = nn.detach %y : tensor<2x2xf32> -> tensor<2x2xf32>
   %p = nn.mul %d, %y : tensor<2x2xf32>, tensor<2x2xf32> -> tensor<2x2xf32>
@@ -96,9 +96,9 @@ func.func @main(%x: tensor<2x3xf32>) -> (tensor<f32> {nn.name = "loss"}) {
 // FROZEN-SAME: -> (tensor<f32> {nn.name = "loss"}, tensor<2x2xf32> {nn.gradient = "w"})
 module attributes {hpc.sidecar = {file = "s.json", text = "{\22version\22: 1, \22params\22: [{\22match\22: \22u\22, \22shard\22: []}, {\22match\22: \22head.*\22, \22trainable\22: true}, {\22match\22: \22b\22, \22shard\22: [], \22trainable\22: true}, {\22match\22: \22*\22, \22trainable\22: false}]}"}} {
   func.func @main(%x: tensor<2x2xf32>) -> (tensor<f32> {nn.name = "loss"}) {
-    %u = nn.parameter "u" {file = "w", bytes = 16 : i64, hashes = array<i64: 0>} : tensor<2x2xf32>
-    %w = nn.parameter "w" {aliases = ["head.weight"], file = "w", bytes = 16 : i64, hashes = array<i64: 0>} : tensor<2x2xf32>
-    %b = nn.parameter "b" {file = "w", bytes = 8 : i64, hashes = array<i64: 0>} : tensor<2xf32>
+    %u = nn.parameter "u" stored <file = "w", bytes = 16, hashes = [0]> : tensor<2x2xf32>
+    %w = nn.parameter "w" stored <file = "w", bytes = 16, hashes = [0]> {aliases = ["head.weight"]} : tensor<2x2xf32>
+    %b = nn.parameter "b" stored <file = "w", bytes = 8, hashes = [0]> : tensor<2xf32>
     %y = nn.matmul %x, %u : tensor<2x2xf32>, tensor<2x2xf32> -> tensor<2x2xf32>
     %z = nn.matmul %y, %w : tensor<2x2xf32>, tensor<2x2xf32> -> tensor<2x2xf32>
     %c = nn.add %z, %b : tensor<2x2xf32>, tensor<2xf32> -> tensor<2x2xf32>

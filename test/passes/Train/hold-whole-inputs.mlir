@@ -32,7 +32,7 @@ func.func @main(%rows: tensor<4x3xf32> {nn.name = "rows"}, %labels: tensor<4x3xi
 // CHECK: return
 // ONE-LABEL: func.func @main
 func.func @main(%x: tensor<4x2xf32> {nn.name = "x"}) -> (tensor<4x2xf32>, tensor<4x3xf32>) {
-  %w = nn.parameter "w" {file = "w", bytes = 24 : i64, hashes = array<i64: 0>} : tensor<2x3xf32>
+  %w = nn.parameter "w" stored <file = "w", bytes = 24, hashes = [0]> : tensor<2x3xf32>
   %own = nn.reduce sum %x {axes = array<i64: 1>} : tensor<4x2xf32> -> tensor<4x1xf32>
   %shifted = nn.sub %x, %own : tensor<4x2xf32>, tensor<4x1xf32> -> tensor<4x2xf32>
   %y = nn.matmul %x, %w : tensor<4x2xf32>, tensor<2x3xf32> -> tensor<4x3xf32>

@@ -3,7 +3,7 @@
 // A gradient of another shape would be written into the wrong parameter's place.
 // expected-error @below {{result 0 of type 'tensor<2xf32>' is the gradient of 'w' of type 'tensor<3xf32>'}}
 func.func @main(%x: tensor<2xf32>) -> (tensor<2xf32> {nn.gradient = "w"}) {
-  %w = nn.parameter "w" {file = "w", bytes = 12 : i64, hashes = array<i64: 0>} : tensor<3xf32>
+  %w = nn.parameter "w" stored <file = "w", bytes = 12, hashes = [0]> : tensor<3xf32>
   return %x : tensor<2xf32>
 }
 
@@ -20,7 +20,7 @@ func.func @main(%x: tensor<2xf32>) -> (tensor<2xf32> {nn.gradient = "v"}) {
 // Of two gradients one would win by chance.
 // expected-error @below {{'w' has two gradients, the second is result 1}}
 func.func @main(%x: tensor<2xf32>) -> (tensor<2xf32> {nn.gradient = "w"}, tensor<2xf32> {nn.gradient = "w"}) {
-  %w = nn.parameter "w" {file = "w", bytes = 8 : i64, hashes = array<i64: 0>} : tensor<2xf32>
+  %w = nn.parameter "w" stored <file = "w", bytes = 8, hashes = [0]> : tensor<2xf32>
   return %x, %x : tensor<2xf32>, tensor<2xf32>
 }
 

@@ -2,9 +2,8 @@
 #include "test/unit/compiler/ImportFixture.h"
 #include "test/unit/compiler/OnnxWriter.h"
 
-#include "compiler/Dialect/NN/MadeOf.h"
 #include "compiler/Dialect/NN/NN.h"
-#include "compiler/Dialect/NN/Statistic.h"
+#include "compiler/Dialect/NN/Parameter.h"
 #include "compiler/Import/Folding.h"
 #include "compiler/Import/OnnxImporter.h"
 #include "compiler/Import/OnnxModel.h"
@@ -154,7 +153,7 @@ TEST_F(ImportGraphs, KindsOfWeights) {
   auto module = import(model);
   ASSERT_TRUE(module);
   std::map<std::string, bool> isStatistic;
-  module->walk([&](nn::ParameterOp op) { isStatistic[op.getName().str()] = nn::isStatistic(op); });
+  module->walk([&](nn::ParameterOp op) { isStatistic[op.getName().str()] = op.getIsStatistic(); });
   EXPECT_EQ(isStatistic, (std::map<std::string, bool>{
                              {"w", false}, {"b", true}, {"k", true}, {"p", false}, {"s", false}, {"o", false}}));
 }
@@ -170,9 +169,8 @@ TEST_F(ImportGraphs, WeightsThatTheExporterComputed) {
   ASSERT_TRUE(module);
   std::map<std::string, std::string> madeOf;
   module->walk([&](nn::ParameterOp op) {
-    if (auto names = op->getAttrOfType<ArrayAttr>(nn::madeOfAttrName))
-      for (StringRef name : names.getAsValueRange<StringAttr>())
-        madeOf[op.getName().str()] += name.str() + " ";
+    for (const std::string &name : nn::namesIn(op.getMadeOf()))
+      madeOf[op.getName().str()] += name + " ";
   });
   EXPECT_EQ(madeOf, (std::map<std::string, std::string>{{"t", "cos rotary.inv_freq "}}));
 }

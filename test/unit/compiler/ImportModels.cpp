@@ -161,7 +161,7 @@ TEST_F(ImportOdd, WeightsAreReferences) {
     EXPECT_FALSE(op.getFile().empty());
     if (op.getName() == "lm_head.weight") {
       EXPECT_EQ(std::distance(op->user_begin(), op->user_end()), 2);
-      EXPECT_EQ(op.getBytes(), 503u * 40 * 4);
+      EXPECT_EQ(op.getBytes(), 503 * 40 * 4);
     }
   });
   EXPECT_EQ(parameters, 40);

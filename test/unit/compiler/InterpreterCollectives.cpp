@@ -201,7 +201,7 @@ TEST_F(CollectiveTest, unevenContractionNeedsItsFill) {
     #part = #dist.sharding<"[2, 1] partial{tp}">
     #full = #dist.sharding<"[2, 1]">
     func.func @main(%x: tensor<2x4xf32, #k>) -> tensor<2x1xf32, #full> {
-      %w = nn.parameter "w" {value = dense<1.0> : tensor<6x1xf32>, bytes = 24 : i64} : tensor<4x1xf32, #w>
+      %w = nn.parameter "w" {value = dense<1.0> : tensor<6x1xf32>} : tensor<4x1xf32, #w>
       %a = nn.neg %x : tensor<2x4xf32, #k> -> tensor<2x4xf32, #k>
       %b = FILL %a {dims = array<i64: 1>, value = 0.0 : f32} : tensor<2x4xf32, #k> -> tensor<2x4xf32, #k>
       %0 = nn.matmul %b, %w : tensor<2x4xf32, #k>, tensor<4x1xf32, #w> -> tensor<2x1xf32, #part>

@@ -410,7 +410,7 @@ TEST_F(InterpreterTest, regionsObserversAndParameters) {
     func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
       %0 = pipe.stage 0 forward (%x) : (tensor<2xf32>) -> tensor<2xf32> {
       ^bb0(%a: tensor<2xf32>):
-        %w = nn.parameter "w" {value = dense<[10.0, 20.0]> : tensor<2xf32>, bytes = 8 : i64} : tensor<2xf32>
+        %w = nn.parameter "w" {value = dense<[10.0, 20.0]> : tensor<2xf32>} : tensor<2xf32>
         %s = nn.fused "k" (%a, %w) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32> {
         ^bb1(%b: tensor<2xf32>, %c: tensor<2xf32>):
           %d = nn.add %b, %c : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>
@@ -467,7 +467,7 @@ TEST_F(InterpreterTest, errorsNameTheOpAndItsNode) {
 
 TEST_F(InterpreterTest, aMissingFileNamesTheParameter) {
   func::FuncOp main = parse(R"(func.func @main() -> tensor<2xf32> {
-    %0 = nn.parameter "w" {file = "nowhere.bin", bytes = 8 : i64, hashes = array<i64: 1>} : tensor<2xf32>
+    %0 = nn.parameter "w" stored <file = "nowhere.bin", bytes = 8, hashes = [1]> : tensor<2xf32>
     return %0 : tensor<2xf32> })");
   Status status = runFunction(main, {}).status();
   EXPECT_EQ(status.kind(), ErrorKind::Io);

@@ -266,8 +266,8 @@ std::string moduleText(const GradientCase &c) {
     StringRef(parameter.shape).split(sizes, 'x', -1, false);
     for (StringRef size : sizes)
       bytes *= std::stoll(size.str());
-    text += "  %" + parameter.name + " = nn.parameter \"" + parameter.name + "\" {file = \"w\", bytes = " +
-            std::to_string(bytes) + " : i64, hashes = array<i64: 0>} : " + tensorType(parameter.shape) + "\n";
+    text += "  %" + parameter.name + " = nn.parameter \"" + parameter.name + "\" stored <file = \"w\", bytes = " +
+            std::to_string(bytes) + ", hashes = [0]> : " + tensorType(parameter.shape) + "\n";
   }
   size_t rank = size_t(llvm::count(c.result, 'x') + 1);
   for (size_t i = 0; i < rank; ++i) {

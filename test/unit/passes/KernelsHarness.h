@@ -88,7 +88,7 @@ public:
     loaded = hpcBlocksLoad(bytes.str().data(), bytes.str().size(), error, sizeof(error));
     EXPECT_NE(loaded, nullptr) << error;
     copy->walk([&](nn::FusedOp region) {
-      auto launch = region->getAttrOfType<DenseI64ArrayAttr>(launchAttrName);
+      DenseI64ArrayAttr launch = region.getLaunchAttr();
       ASSERT_TRUE(launch) << region.getSymbol().str();
       launches[region.getSymbol()] = llvm::to_vector(launch.asArrayRef());
     });

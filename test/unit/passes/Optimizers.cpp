@@ -104,7 +104,7 @@ TEST_P(Optimizers, equalTheirFormula) {
   [[maybe_unused]] static const bool areRegistered = (registerPasses(), true);
   OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(R"(
     func.func @main(%g: tensor<3xf32>) -> (tensor<3xf32> {nn.gradient = "w"}) {
-      %w = nn.parameter "w" {file = "w", bytes = 12 : i64, hashes = array<i64: 0>} : tensor<3xf32>
+      %w = nn.parameter "w" stored <file = "w", bytes = 12, hashes = [0]> : tensor<3xf32>
       return %g : tensor<3xf32>
     })", &context);
   ASSERT_TRUE(module);

@@ -23,9 +23,7 @@ struct StepsThroughPlan : ExecProgramTest {
     if (module)
       module->walk([&](nn::ParameterOp op) {
         Tensor numbers = draw(op.getName(), DType::F32, nn::shapeOf(op.getResult()));
-        op.setFile("");
-        op.setBytes(0);
-        op.setHashes({});
+        op.removeStorageAttr();
         op.setValueAttr(tensorToAttr(numbers, context.get()));
       });
     return module;
