@@ -24,7 +24,7 @@ packages=(
   liblld-22-dev                                    # the linker as a library: the plan's shared object
   llvm-22-tools                                    # lit, FileCheck, not
   cmake ninja-build ccache git ca-certificates
-  protobuf-compiler libprotobuf-dev libonnx-dev    # the plan file; the ONNX schema
+  protobuf-compiler libprotobuf-dev libonnx-dev    # the ONNX schema; the tests of the plan file
   libdnnl-dev libxxhash-dev nlohmann-json3-dev libtomlplusplus-dev
   zlib1g-dev libzstd-dev libxml2-dev
   libssl-dev libopenmpi-dev openmpi-bin libucx-dev # processes: the rendezvous' proofs; the engines between processes

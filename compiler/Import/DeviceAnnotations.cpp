@@ -296,15 +296,9 @@ private:
 
 // ---- writing ------------------------------------------------------------------------------------
 
-std::string varintBytes(uint64_t value) {
-  std::string bytes;
-  for (; value >= 128; value >>= 7)
-    bytes += char(value | 128);
-  return bytes + char(value);
-}
-std::string numberBytes(uint64_t field, int64_t value) { return varintBytes(field << 3) + varintBytes(uint64_t(value)); }
+std::string numberBytes(uint64_t field, int64_t value) { return wire::varint(field << 3) + wire::varint(uint64_t(value)); }
 std::string contentBytes(uint64_t field, std::string_view content) {
-  return varintBytes(field << 3 | 2) + varintBytes(content.size()) + std::string(content);
+  return wire::varint(field << 3 | 2) + wire::varint(content.size()) + std::string(content);
 }
 
 std::string specBytes(const ShardingSpec &spec) {

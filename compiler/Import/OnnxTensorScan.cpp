@@ -25,13 +25,6 @@ StoredBytes scanTensor(const std::byte *data, const Field &tensor) {
   return found;
 }
 
-std::string varint(uint64_t value) {
-  std::string bytes;
-  for (; value >= 128; value >>= 7)
-    bytes += char(value | 128);
-  return bytes + char(value);
-}
-
 enum class Level { Model, Graph, Tensor };
 
 /// Appends the fields of a message, those that hold elements empty. False where it is malformed.
@@ -51,7 +44,7 @@ bool appendWithoutElements(const std::byte *data, int64_t begin, int64_t end, Le
     if (isInner && !appendWithoutElements(data, field.begin, field.end,
                                           level == Level::Model ? Level::Graph : Level::Tensor, inner))
       return false;
-    out += varint(field.number << 3 | 2) + varint(inner.size()) + inner;
+    out += wire::varint(field.number << 3 | 2) + wire::varint(inner.size()) + inner;
   }
   return fields.atEnd();
 }

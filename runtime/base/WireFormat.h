@@ -1,12 +1,41 @@
-// Walks the fields of one message in protobuf's wire format, without a schema and without copies: protobuf itself only
-// gives copies, and what is large must not be in memory twice.
+// Reads and writes messages in protobuf's wire format. Reading walks the fields of one message without a schema and
+// without copies: protobuf itself only gives copies, and what is large must not be in memory twice.
 // A field is `key = number << 3 | type`, then a varint (type 0), 8 bytes (1), a length and bytes (2) or 4 bytes (5).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace hpc::wire {
+
+constexpr uint64_t varintType = 0, fixedType = 1, bytesType = 2;
+
+/// One after the other: the numbers of a packed run.
+class Varints {
+public:
+  Varints(const std::byte *data, int64_t begin, int64_t end) : data(data), at(begin), end(end) {}
+
+  bool next(uint64_t &value) {
+    const int64_t first = at;
+    value = 0;
+    for (int shift = 0; shift < 64 && at < end; shift += 7) {
+      uint64_t byte = uint64_t(data[at++]);
+      value |= (byte & 127) << shift;
+      if (byte < 128)
+        return true;
+    }
+    at = first;
+    return false;
+  }
+
+  /// Whether all has been read, and nothing was malformed.
+  bool atEnd() const { return at == end; }
+
+protected:
+  const std::byte *data;
+  int64_t at, end;
+};
 
 /// One field: `begin`..`end` are its bytes when type is 1, 2 or 5, `value` its number when type is 0.
 struct Field {
@@ -16,20 +45,20 @@ struct Field {
   int64_t begin = 0, end = 0, last = 0;
 };
 
-class Fields {
+class Fields : private Varints {
 public:
-  Fields(const std::byte *data, int64_t begin, int64_t end) : data(data), at(begin), end(end) {}
+  using Varints::Varints, Varints::atEnd;
 
   bool next(Field &field) {
     uint64_t key, value;
     field.first = at;
-    bool isRead = at < end && varint(key) && content(key, field, value);
+    if (at == end || !Varints::next(key) || !content(key, field, value)) {
+      at = field.first;
+      return false;
+    }
     field.last = at;
-    return isRead;
+    return true;
   }
-
-  /// Whether all has been read, and nothing was malformed.
-  bool atEnd() const { return at == end; }
 
 private:
   bool content(uint64_t key, Field &field, uint64_t &value) {
@@ -37,13 +66,13 @@ private:
     field.type = key & 7;
     switch (field.type) {
     case 0:
-      return varint(field.value);
+      return Varints::next(field.value);
     case 1:
       return fixed(8, field);
     case 5:
       return fixed(4, field);
     case 2:
-      if (!varint(value) || value > uint64_t(end - at))
+      if (!Varints::next(value) || value > uint64_t(end - at))
         return false;
       field.begin = at;
       field.end = at += int64_t(value);
@@ -57,19 +86,21 @@ private:
     field.end = at += bytes;
     return at <= end;
   }
-  bool varint(uint64_t &value) {
-    value = 0;
-    for (int shift = 0; shift < 64 && at < end; shift += 7) {
-      uint64_t byte = uint64_t(data[at++]);
-      value |= (byte & 127) << shift;
-      if (byte < 128)
-        return true;
-    }
-    return false;
-  }
-
-  const std::byte *data;
-  int64_t at, end;
 };
+
+/// The numbers of sint64: 0, -1, 1, -2, ... in few bits.
+inline uint64_t zigzag(int64_t value) { return uint64_t(value) << 1 ^ uint64_t(value >> 63); }
+inline int64_t fromZigzag(uint64_t value) { return int64_t(value >> 1 ^ (0 - (value & 1))); }
+
+inline void appendVarint(uint64_t value, std::string &out) {
+  for (; value >= 128; value >>= 7)
+    out += char(value | 128);
+  out += char(value);
+}
+inline std::string varint(uint64_t value) {
+  std::string bytes;
+  appendVarint(value, bytes);
+  return bytes;
+}
 
 } // namespace hpc::wire

@@ -199,27 +199,6 @@ private:
     entries[key] = value;
   }
 
-  /// The numbers of a packed run of varints.
-  class Varints {
-  public:
-    Varints(const std::byte *data, int64_t begin, int64_t end) : data(data), at(begin), end(end) {}
-    bool next(uint64_t &value) {
-      value = 0;
-      for (int shift = 0; shift < 64 && at < end; shift += 7) {
-        const uint64_t byte = uint64_t(data[at++]);
-        value |= (byte & 127) << shift;
-        if (byte < 128)
-          return true;
-      }
-      return false;
-    }
-    bool atEnd() const { return at == end; }
-
-  private:
-    const std::byte *data;
-    int64_t at, end;
-  };
-
   /// The elements of typed fields, each of the type's own width; false where a run is malformed.
   bool readElements(const Message &message, DType dtype, std::vector<std::byte> &bytes) const {
     const size_t width = size_t(byteSize(dtype));
@@ -233,7 +212,7 @@ private:
       } else if (field.type == 0) {
         add(field.value);
       } else {
-        Varints run(file.data(), field.begin, field.end);
+        wire::Varints run(file.data(), field.begin, field.end);
         for (uint64_t value; run.next(value);)
           add(value);
         if (!run.atEnd())

@@ -20,11 +20,11 @@ namespace hpc::plan {
 
 /// Raised whenever an older reader would misread a plan.
 constexpr int majorVersion = 2;
-/// 1: weights that are rounded when loaded; 2: outputs on request; 3: kernels that are an attention; 4: what is looked
-/// up by an input; 5: flops of kernels, parts of instructions; 6: weights in int8 (a reader of 5 refuses them); 7:
-/// kernels that are an epilogue, no queues; 8: settings of training; 9: entries, and in plans with entries numbers that vary by step
-/// (a reader of 8 refuses such a plan, which has no schedule of its own). Products of windows have no number of their own: an older reader refuses their `ld` of 0.
+/// 9: entries, and in plans with entries numbers that vary by step. Such a plan has no schedule of its own, so a reader of 8
+/// refuses it. A plan without entries is one of version 8.
 constexpr int minorVersion = 9;
+/// Older plans are refused: the model is compiled again.
+constexpr int leastMinorVersion = 8;
 
 /// How the output is named that is the gradient of a parameter: "gradient/transformer.wte.weight".
 inline const std::string gradientPrefix = "gradient/";
@@ -35,7 +35,7 @@ inline const std::string gradientPrefix = "gradient/";
 struct ByCoord {
   std::vector<int64_t> values = {0};
   int64_t scale = 0;  ///< the number is its value here + scale * the input's; 0: it is its value
-  int32_t input = -1; ///< of the plan, with Port::largest; -1 where scale is 0
+  int32_t input = 0;  ///< of the plan, with Port::largest
 
   ByCoord() = default;
   ByCoord(int64_t value) : values{value} {}

@@ -4,18 +4,15 @@
 
 #include "runtime/base/File.h"
 #include "runtime/base/FileKind.h"
+#include "runtime/base/Footprint.h"
 #include "runtime/base/Hash.h"
 #include "runtime/base/WireFormat.h"
 #include "runtime/plan/Entries.h"
 #include "runtime/plan/PlanCheck.h"
-#include "runtime/plan/PlanFootprint.h"
-#include "runtime/plan/PlanProto.h"
+#include "runtime/plan/PlanBody.h"
 #include "runtime/plan/PlanStructure.h"
-#include "runtime/plan/plan.pb.h"
 
 #include <cstring>
-#include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
 namespace hpc::plan {
 
@@ -29,18 +26,6 @@ template <typename... Parts> Status fault(const std::string &name, const Parts &
   std::string message = name + ": ";
   ((message += parts), ...);
   return Status::error(ErrorKind::Plan, message);
-}
-
-/// Map-free messages have one encoding under this flag, whatever the library's version does by default.
-template <typename Message> std::string toBytes(const Message &message) {
-  std::string bytes;
-  {
-    google::protobuf::io::StringOutputStream stream(&bytes);
-    google::protobuf::io::CodedOutputStream coded(&stream);
-    coded.SetSerializationDeterministic(true);
-    message.SerializeToCodedStream(&coded);
-  }
-  return bytes;
 }
 
 std::string versionText(int64_t major, int64_t minor) { return std::to_string(major) + "." + std::to_string(minor); }
@@ -94,6 +79,9 @@ Expected<std::string_view> bodyOf(std::string_view bytes, const std::string &nam
     return fault(name, "is a plan of version ", versionText(file.major, file.minor),
                  ", this program reads version ", std::to_string(majorVersion),
                  ".x; compile the model again with the hpc-opt that belongs to it");
+  if (file.minor < uint32_t(leastMinorVersion))
+    return fault(name, "is a plan of version ", versionText(file.major, file.minor), ", this program reads versions ",
+                 versionText(majorVersion, leastMinorVersion), " and later; compile the model again");
   if (file.hash != hashBytes(file.plan.data(), int64_t(file.plan.size())))
     return fault(name, "is truncated or corrupt: the hash of its ", std::to_string(file.plan.size()),
                  " bytes of plan differs from the recorded one; write the plan again");
@@ -107,25 +95,21 @@ Expected<std::string> openEnvelope(std::string_view bytes, const std::string &na
   return body.ok() ? Expected<std::string>(std::string(*body)) : body.status();
 }
 
-std::string sealEnvelope(std::string body, int minor) {
-  proto::PlanFile file;
-  file.set_format(std::string(formatTag));
-  file.set_major(majorVersion);
-  file.set_minor(uint32_t(minor));
-  file.set_hash(hashBytes(body.data(), int64_t(body.size())));
-  file.set_plan(std::move(body));
-  return toBytes(file);
+std::string sealEnvelope(const std::string &body, int minor) {
+  auto field = [](uint64_t number, uint64_t type) { return wire::varint(number << 3 | type); };
+  const uint64_t hash = hashBytes(body.data(), int64_t(body.size()));
+  return field(1, wire::bytesType) + wire::varint(formatTag.size()) + std::string(formatTag) + //
+         field(2, wire::varintType) + wire::varint(majorVersion) +                             //
+         field(3, wire::varintType) + wire::varint(uint64_t(minor)) +                          //
+         field(4, wire::fixedType) + std::string(reinterpret_cast<const char *>(&hash), sizeof(hash)) +
+         field(5, wire::bytesType) + wire::varint(body.size()) + body;
 }
 
 Expected<Plan> parsePlan(std::string_view bytes, const std::string &name) {
   Expected<std::string_view> body = bodyOf(bytes, name);
   if (!body.ok())
     return body.status();
-  HPC_RETURN_IF_ERROR(checkFootprint(*body, planFootprint, ErrorKind::Plan).at(name));
-  proto::Plan message;
-  if (!message.ParseFromArray(body->data(), int(body->size())))
-    return fault(name, "is corrupt: its plan cannot be parsed; write the plan again");
-  Expected<Plan> plan = decode(message);
+  Expected<Plan> plan = decodePlan(*body, allowedFootprint(int64_t(body->size())));
   if (!plan.ok())
     return plan.status().at(name);
   HPC_RETURN_IF_ERROR(checkStructure(*plan).at(name));
@@ -141,20 +125,15 @@ Expected<Plan> readPlan(const std::string &path) {
   return parsePlan(file->text(), path);
 }
 
-std::string serializePlan(const Plan &plan) {
-  proto::Plan message;
-  encode(plan, message);
-  return sealEnvelope(toBytes(message), minorVersionOf(plan));
-}
+std::string serializePlan(const Plan &plan) { return sealEnvelope(encodePlan(plan), minorVersionOf(plan)); }
 
 Status writePlan(const Plan &plan, const std::string &path) {
-  proto::Plan message;
-  encode(plan, message);
-  if (message.ByteSizeLong() > maxFileBytes - 1024)
-    return Status::error(ErrorKind::Capacity, path + ": the plan has " + std::to_string(message.ByteSizeLong()) +
+  const std::string body = encodePlan(plan);
+  if (body.size() > maxFileBytes - 1024)
+    return Status::error(ErrorKind::Capacity, path + ": the plan has " + std::to_string(body.size()) +
                                                   " bytes, a plan file holds at most " + std::to_string(maxFileBytes) +
                                                   "; keep large constants in a weight file");
-  return writeFile(path, sealEnvelope(toBytes(message), minorVersionOf(plan)));
+  return writeFile(path, sealEnvelope(body, minorVersionOf(plan)));
 }
 
 } // namespace hpc::plan

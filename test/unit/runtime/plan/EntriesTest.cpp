@@ -135,7 +135,7 @@ TEST(StepScalars, RoundTripAndRenumber) {
   EXPECT_EQ(own.inputs[1].name, "position");
   EXPECT_EQ(action<Copy>(own, 0, 0, cache::Write).dstOffset.input, 1);
   EXPECT_EQ(action<Kernel>(own, 0, 0, cache::Negate).scalars[0].input, 1);
-  EXPECT_EQ(action<Kernel>(own, 0, 0, cache::Negate).scalars[1].input, -1);
+  EXPECT_EQ(action<Kernel>(own, 0, 0, cache::Negate).scalars[1].input, 0);
   EXPECT_TRUE(checkPlan(plan).ok()) << checkPlan(plan).text();
 }
 
