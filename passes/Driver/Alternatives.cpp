@@ -2,7 +2,6 @@
 #include "passes/Driver/Alternatives.h"
 
 #include "passes/Driver/ByteSize.h"
-#include "passes/Driver/Trial.h"
 
 #include <algorithm>
 
@@ -63,7 +62,7 @@ void add(std::vector<Candidate> &all, const std::optional<Candidate> &one) {
 }
 
 std::vector<Candidate> withSameRanks(const Candidate &given) {
-  std::vector<Candidate> all = {given}; // with recomputation
+  std::vector<Candidate> all;
   for (int64_t level : {1, 2, 3})
     if (level != 2 || given.options.microBatches() > 1) // 2 is 1 without micro-batches
       add(all, withZero(given, level));
@@ -83,22 +82,21 @@ std::vector<Candidate> withMoreRanks(const Candidate &given, int64_t factor) {
   return all;
 }
 
-/// Bytes that live longer than a micro-batch: no recomputation takes less of them.
-int64_t lasting(const Trial &trial) {
-  int64_t most = 0;
-  for (const plan::MemoryFacts &facts : trial.memory)
-    most = std::max(most, facts.weight + facts.state + facts.step);
-  return most;
-}
-
 enum class Outcome { Fits, TooLarge, Hopeless };
 
-Outcome tryOne(ModuleOp module, const Candidate &candidate, int64_t ranks, std::vector<Fit> &fits) {
-  Expected<Trial> trial = tryPlan(module, candidate.options);
+/// Of a try that does not fit.
+Outcome outcomeOf(const Trial &trial, const Options &options) {
+  return trial.lasting() > options.memory ? Outcome::Hopeless : Outcome::TooLarge;
+}
+
+Outcome tryOne(Trials &trials, const Candidate &candidate, int64_t ranks, std::vector<Fit> &fits) {
+  if (Expected<int64_t> least = trials.leastLasting(candidate.options); least.ok() && *least > candidate.options.memory)
+    return Outcome::Hopeless;
+  Expected<Trial> trial = trials.run(candidate.options);
   if (!trial.ok())
     return Outcome::TooLarge;
-  if (trial->peak() > candidate.options.memory)
-    return lasting(*trial) > candidate.options.memory ? Outcome::Hopeless : Outcome::TooLarge;
+  if (!trial->fits.ok())
+    return outcomeOf(*trial, candidate.options);
   std::string text = candidate.flags + " (" + byteSizeText(trial->peak());
   if (trial->ranks != ranks)
     text += " on each of " + std::to_string(trial->ranks) + " ranks";
@@ -107,24 +105,30 @@ Outcome tryOne(ModuleOp module, const Candidate &candidate, int64_t ranks, std::
   return Outcome::Fits;
 }
 
-/// Each as it is; what does not fit so, with recomputation, where that may help.
-void tryAll(ModuleOp module, const std::vector<Candidate> &candidates, int64_t ranks, std::vector<Fit> &fits) {
+/// What does not fit, with recomputation, where that may help.
+void tryRecomputing(Trials &trials, const Candidate &candidate, Outcome outcome, int64_t ranks, std::vector<Fit> &fits) {
+  if (outcome == Outcome::TooLarge)
+    if (std::optional<Candidate> next = recomputing(candidate))
+      tryOne(trials, *next, ranks, fits);
+}
+
+void tryAll(Trials &trials, const std::vector<Candidate> &candidates, int64_t ranks, std::vector<Fit> &fits) {
   for (const Candidate &candidate : candidates)
-    if (tryOne(module, candidate, ranks, fits) == Outcome::TooLarge)
-      if (std::optional<Candidate> next = recomputing(candidate))
-        tryOne(module, *next, ranks, fits);
+    tryRecomputing(trials, candidate, tryOne(trials, candidate, ranks, fits), ranks, fits);
 }
 } // namespace
 
-std::string cheapestThatFit(ModuleOp module, const Options &options) {
-  Candidate given{options, ""};
-  given.options.budgets.clear();
+std::string cheapestThatFit(ModuleOp module, const Options &options, const Trial &given) {
+  Candidate asked{options, ""};
+  asked.options.budgets.clear();
   std::vector<Fit> fits;
   int64_t ranks = dist::ranksOf(options.degrees);
-  tryAll(module, withSameRanks(given), ranks, fits);
+  Trials trials(module);
+  tryRecomputing(trials, asked, outcomeOf(given, options), ranks, fits);
+  tryAll(trials, withSameRanks(asked), ranks, fits);
   for (int64_t factor : {2, 4, 8})
     if (fits.size() < wanted)
-      tryAll(module, withMoreRanks(given, factor), ranks, fits);
+      tryAll(trials, withMoreRanks(asked, factor), ranks, fits);
   if (fits.size() > wanted)
     fits.resize(wanted);
   std::string text;

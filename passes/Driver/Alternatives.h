@@ -1,14 +1,13 @@
 // What would fit where a plan does not: a few other ways to cut and to recompute, tried, the cheapest first.
 #pragma once
 
-#include "passes/Options.h"
-#include "runtime/base/Status.h"
+#include "passes/Driver/Trial.h"
 
 namespace hpc {
 
 /// "--recompute=auto (7.81 GiB); ...": up to three ways in which a rank takes no more than `options.memory`, with what
 /// it takes, cheapest first; those that need more ranks say how many. "" where none of those that are tried fits.
-/// `module` has not been through phase annotate.
-std::string cheapestThatFit(ModuleOp module, const Options &options);
+/// `module` has not been through phase annotate; `given` is the try with `options` themselves, which does not fit.
+std::string cheapestThatFit(ModuleOp module, const Options &options, const Trial &given);
 
 } // namespace hpc

@@ -237,6 +237,20 @@ Status Compilation::runTo(StringRef last) {
   return failure.ok() ? Status::error(diagnostics.first.value_or(ErrorKind::Internal), "") : failure;
 }
 
+/// What a plan takes is known without its code, so one that does not fit is refused before any is generated, and what
+/// would fit is named. Other errors are left to the phases themselves, which print them.
+Status Compilation::checkMemory() {
+  HPC_RETURN_IF_ERROR(runTo("stage"));
+  Expected<Trial> trial = tryStaged(*module, request.options);
+  if (!trial.ok() || trial->fits.ok())
+    return Status::success();
+  std::string fitting = cheapestThatFit(*uncut, request.options, *trial);
+  return Status::error(ErrorKind::Capacity,
+                       trial->fits.message() + "; " +
+                           (fitting.empty() ? "nothing that was tried fits, up to 8 times the ranks"
+                                            : "what fits, cheapest first: " + fitting));
+}
+
 Status Compilation::runPhases() {
   if (request.evaluate && !request.options.trains())
     return Status::error(ErrorKind::Usage, "--evaluate is about a training step; add --train");
@@ -261,21 +275,12 @@ Status Compilation::runPhases() {
     HPC_RETURN_IF_ERROR(budgets.status());
     request.options.budgets = *budgets;
   }
+  if (uncut && request.compileTo.empty())
+    HPC_RETURN_IF_ERROR(checkMemory());
   return runTo(request.compileTo);
 }
 
 // ---- the plan -----------------------------------------------------------------------------------
-
-/// A plan that does not fit: what would.
-Status Compilation::withAlternatives(Status status) {
-  if (status.ok() || status.kind() != ErrorKind::Capacity || !uncut)
-    return status;
-  std::string fitting = cheapestThatFit(*uncut, request.options);
-  return Status::error(ErrorKind::Capacity,
-                       status.message() + "; " +
-                           (fitting.empty() ? "nothing that was tried fits, up to 8 times the ranks"
-                                            : "what fits, cheapest first: " + fitting));
-}
 
 Status Compilation::makePlan() {
   LowerOptions lowerOptions;
@@ -290,7 +295,7 @@ Status Compilation::makePlan() {
   lowered = std::move(*made);
   lowered->plan.training = trainingSettings(*module, request.options, *source ? (*source)->dropout : request.dropout);
   HPC_RETURN_IF_ERROR(schedulePlan(lowered->plan, lowered->noted, request.checkRewrites ? checkUnplaced : RewriteCheck()));
-  HPC_RETURN_IF_ERROR(withAlternatives(placeBuffers(lowered->plan, {request.options.memory})));
+  HPC_RETURN_IF_ERROR(placeBuffers(lowered->plan, {request.options.memory}));
   const std::vector<std::string> unequal = imbalances(lowered->plan);
   if (request.evaluate)
     addEvaluation(lowered->plan, {train::lossName, train::validTokensName});

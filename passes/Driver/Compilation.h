@@ -72,7 +72,7 @@ private:
   Status checkWeightsAreThere();
   Status makeReference();
   Status noteChoices(StringRef phase);
-  Status withAlternatives(Status status);
+  Status checkMemory();
   Status runTo(StringRef last);
 
   MLIRContext &context;

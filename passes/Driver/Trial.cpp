@@ -2,6 +2,9 @@
 // corrects the last one's error, and few are needed.
 #include "passes/Driver/Trial.h"
 
+#include "compiler/Dialect/NN/NN.h"
+#include "compiler/Dialect/NN/Ports.h"
+#include "compiler/ElementType.h"
 #include "compiler/ModuleAttributes.h"
 #include "passes/Lower/Lower.h"
 #include "passes/Phases.h"
@@ -23,10 +26,19 @@ int64_t Trial::peak() const {
   return most;
 }
 
+int64_t Trial::lasting() const {
+  int64_t most = 0;
+  for (const plan::MemoryFacts &facts : memory)
+    most = std::max(most, facts.weight + facts.state + facts.step);
+  return most;
+}
+
+/// MLIR's own verifier, which runs after each pass, is left to the compilation in earnest; the verify passes of phases are not.
 static Status runQuietly(ModuleOp module, const Options &options, StringRef last) {
   ScopedDiagnosticHandler quiet(module.getContext(), [](Diagnostic &) { return success(); });
   bool ok = succeeded(runPhases(
-      module, options, last, [](StringRef) { return success(); }, [](PassManager &) {}));
+      module, options, last, [](StringRef) { return success(); },
+      [](PassManager &passes) { passes.enableVerifier(false); }));
   return ok ? Status::success() : Status::error(ErrorKind::Capacity, "");
 }
 
@@ -41,8 +53,7 @@ static double costOf(const plan::PlanFacts &facts, const plan::Plan &plan, const
   return (flops + plan::Machine().operationsPerByteSent() * sent) * (1 + bubble) * double(plan.ranksPerStage()) * double(plan.stages.size());
 }
 
-/// The rest of the way, with budgets as they are.
-static Expected<Trial> tryStaged(ModuleOp module, Options options) {
+Expected<Trial> tryStaged(ModuleOp module, Options options) {
   options.withoutCode = true;
   OwningOpRef<ModuleOp> copy = module.clone();
   HPC_RETURN_IF_ERROR(runQuietly(*copy, options, ""));
@@ -50,28 +61,101 @@ static Expected<Trial> tryStaged(ModuleOp module, Options options) {
   if (!lowered.ok())
     return lowered.status();
   HPC_RETURN_IF_ERROR(schedulePlan(lowered->plan, lowered->noted));
-  HPC_RETURN_IF_ERROR(placeBuffers(lowered->plan));
+  Status fits = placeBuffers(lowered->plan, {options.memory});
+  if (!fits.ok() && fits.kind() != ErrorKind::Capacity)
+    return fits;
   plan::PlanFacts facts = plan::staticFacts(lowered->plan);
   ArrayRef<int64_t> kept = keptBytes(*copy);
   Trial trial{facts.memory, {kept.begin(), kept.end()},
-              lowered->plan.ranksPerStage() * int64_t(lowered->plan.stages.size()), costOf(facts, lowered->plan, options)};
+              lowered->plan.ranksPerStage() * int64_t(lowered->plan.stages.size()), costOf(facts, lowered->plan, options),
+              std::move(fits)};
   trial.kept.resize(trial.memory.size());
   return trial;
 }
 
-Expected<Trial> tryPlan(ModuleOp module, const Options &options) {
-  bool isStaged = phasesDone(module) >= phasesUpTo("stage");
-  if (options.recompute != "auto" || !options.trains() || isStaged)
-    return tryStaged(module, options);
-  OwningOpRef<ModuleOp> staged = module.clone();
-  HPC_RETURN_IF_ERROR(runQuietly(*staged, options, "stage"));
-  Expected<SmallVector<int64_t>> budgets = chooseBudgets(*staged, options);
-  if (!budgets.ok())
-    return budgets.status();
-  Options chosen = options;
-  chosen.budgets = *budgets;
-  return tryStaged(*staged, chosen);
+// ---- what tries share ---------------------------------------------------------------------------
+
+Trials::Trials(ModuleOp module) : module(module) {}
+
+Expected<ModuleOp> Trials::after(StringRef phase, ModuleOp before, const Options &options) {
+  if (phasesDone(before) >= phasesUpTo(phase))
+    return before;
+  MLIRContext *context = module.getContext();
+  auto key = ArrayAttr::get(context, {StringAttr::get(context, phase), options.toAttribute(context)});
+  if (auto known = done.find(key); known != done.end())
+    return *known->second;
+  OwningOpRef<ModuleOp> copy = before.clone();
+  HPC_RETURN_IF_ERROR(runQuietly(*copy, options, phase));
+  return *(done[key] = std::move(copy));
 }
+
+/// Up to there no phase reads how the pipeline is cut, nor what is computed again.
+Expected<ModuleOp> Trials::partitioned(const Options &options) {
+  const Options defaults;
+  Options read = options;
+  for (auto [axis, alone] : llvm::zip_equal(read.degrees.axes, defaults.degrees.axes))
+    if (axis.role == dist::AxisRole::Pipeline)
+      axis.size = alone.size;
+  read.ppSplit = defaults.ppSplit;
+  read.ppChunks = defaults.ppChunks;
+  read.ppSchedule = defaults.ppSchedule;
+  read.recompute = defaults.recompute;
+  read.memory = defaults.memory;
+  return after("partition", module, read);
+}
+
+Expected<ModuleOp> Trials::staged(const Options &options) {
+  Expected<ModuleOp> before = partitioned(options);
+  return before.ok() ? after("stage", *before, options) : before;
+}
+
+Expected<Trial> Trials::run(const Options &options) {
+  Expected<ModuleOp> program = staged(options);
+  if (!program.ok())
+    return program.status();
+  Options chosen = options;
+  if (options.recompute == "auto" && options.trains() && phasesDone(module) < phasesUpTo("stage")) {
+    Expected<SmallVector<int64_t>> budgets = chooseBudgets(*program, options);
+    if (!budgets.ok())
+      return budgets.status();
+    chosen.budgets = *budgets;
+  }
+  return tryStaged(*program, chosen);
+}
+
+/// Bytes of states, and of parameters that a step writes: these are stored as they are, whole or as they are cut.
+static int64_t lastingBytes(ModuleOp module) {
+  auto function = module.lookupSymbol<func::FuncOp>("main");
+  if (!function || function.isExternal())
+    return 0;
+  const std::map<std::string, unsigned> written = nn::writtenBy(function);
+  std::map<std::string, int64_t> bytes; // by name: a parameter may have several ops
+  auto note = [&](const std::string &name, Value value) {
+    if (auto type = nn::tensorType(value); written.count(name))
+      bytes[name] = std::max(bytes[name], type.getNumElements() * elementBytes(type.getElementType()));
+  };
+  for (BlockArgument argument : function.getArguments())
+    note(nn::argumentPort(function, argument.getArgNumber()).state, argument);
+  function.walk([&](nn::ParameterOp parameter) { note(parameter.getName().str(), parameter.getResult()); });
+  int64_t sum = 0;
+  for (auto &[name, each] : bytes)
+    sum += each;
+  return sum;
+}
+
+Expected<int64_t> Trials::leastLasting(const Options &options) {
+  // 1. Nothing is cut more often than there are ranks, and some rank has no less than the mean.
+  const bool isCut = phasesDone(module) >= phasesUpTo("partition");
+  if (int64_t least = lastingBytes(module) / dist::ranksOf(options.degrees); !isCut && least > options.memory)
+    return least;
+  // 2. What is not cut is there on each rank of a stage.
+  Expected<ModuleOp> program = partitioned(options);
+  if (!program.ok())
+    return program.status();
+  return lastingBytes(*program) / options.stages();
+}
+
+// ---- budgets ------------------------------------------------------------------------------------
 
 namespace {
 /// Facts about one stage's budget.

@@ -1,6 +1,8 @@
-// A compilation that is only looked at: what its plan would take and cost. Nothing is generated, printed or written.
+// A compilation that is only looked at: what its plan would take and cost. Nothing is generated, printed or written, and
+// tries of one program share the phases in which they do not differ.
 #pragma once
 
+#include "compiler/MLIR.h"
 #include "passes/Options.h"
 #include "runtime/plan/PlanFacts.h"
 
@@ -12,14 +14,41 @@ struct Trial {
   int64_t ranks = 1;
   /// What all ranks together spend on a step, in operations: products, the bubble, and a price for what is sent.
   double cost = 0;
+  Status fits; ///< the error of place where a rank takes more than `options.memory`
 
   int64_t peak() const;
+  /// Bytes of the fullest rank that live longer than a micro-batch: no recomputation takes less of them.
+  int64_t lasting() const;
 };
 
-/// Runs on a copy of `module` the phases that it has not been through, with `options`. --recompute=auto is chosen for
-/// `options.memory` as it is in earnest. Errors are those of a compilation; their diagnostics are not printed, so the
-/// message may be empty.
-Expected<Trial> tryPlan(ModuleOp module, const Options &options);
+/// Tries of one program, which stays as it is.
+class Trials {
+public:
+  explicit Trials(ModuleOp module);
+
+  /// Runs on a copy the phases that the program has not been through, with `options`. --recompute=auto is chosen for
+  /// `options.memory` as it is in earnest. Errors are those of a compilation; their diagnostics are not printed, so the
+  /// message may be empty.
+  Expected<Trial> run(const Options &options);
+  /// At most as many bytes as the plan's Trial::lasting: of states and trained parameters alone. It compiles no further than
+  /// it has to, to see that they are more than `options.memory`.
+  Expected<int64_t> leastLasting(const Options &options);
+
+private:
+  /// The program after a phase, which may be shared: copy it.
+  Expected<ModuleOp> after(StringRef phase, ModuleOp before, const Options &options);
+  Expected<ModuleOp> partitioned(const Options &options);
+  Expected<ModuleOp> staged(const Options &options);
+
+  ModuleOp module;
+  llvm::DenseMap<Attribute, OwningOpRef<ModuleOp>> done; ///< by phase and by the options that it follows from
+};
+
+/// A try of a program that has been through phase stage, with `options.budgets`.
+Expected<Trial> tryStaged(ModuleOp module, Options options);
+
+/// One try.
+inline Expected<Trial> tryPlan(ModuleOp module, const Options &options) { return Trials(module).run(options); }
 
 /// --recompute=auto: how many bytes each stage may keep such that it takes no more than `options.memory`, as place
 /// counts them. `staged` has been through phase stage. Where nothing fits, the least of each stage that does not.
