@@ -135,7 +135,7 @@ SmallVector<dist::Seed> LayoutProgram::userSeeds(Value weight) const {
   llvm::SetVector<Value> open;
   open.insert(weight);
   for (size_t next = 0; next < open.size(); ++next)
-    if (Operation *op = open[next].getDefiningOp(); op && origins.lookup(open[next]).isWeight()) {
+    if (Operation *op = open[next].getDefiningOp(); op && dependences.lookup(open[next]).isWeight()) {
       open.insert(op->operand_begin(), op->operand_end());
       if (std::optional<dist::Seed> seed = dist::seedOf(open[next]); seed && seed->isBinding())
         seeds.push_back(*seed);

@@ -27,7 +27,7 @@ static bool isGathered(Operation *product) {
 /// rows that are read many times (token types, T5's relative positions) are not.
 static bool paysByRows(const WeightLookup &lookup, const LayoutProgram &program) {
   for (Operation *user : lookup.table.getUsers())
-    if (matchWeightMatmul(user, program.origins))
+    if (matchWeightMatmul(user, program.dependences))
       return true;
   auto bytes = [](Value value) {
     return nn::tensorType(value).getNumElements() * elementBytes(nn::tensorType(value).getElementType());
@@ -56,7 +56,7 @@ std::vector<LayoutSeed> oneDimensional(const LayoutProgram &program) {
   auto seed = [&](std::pair<Value, unsigned> place, Piece piece) {
     seeds.push_back({place.first, {{place.second, piece, program.axes}}});
   };
-  WeightLayout layout = chooseLayout(program.function, program.origins, program.ranksOf(program.axes), [&](const WeightCut &cut) {
+  WeightLayout layout = chooseLayout(program.function, program.dependences, program.ranksOf(program.axes), [&](const WeightCut &cut) {
     const WeightMatmul &product = cut.product;
     DimCut wanted{cut.isRow ? product.weightK : product.weightN, cut.piece, program.axes};
     return program.mayCut(product.op->getOperand(product.weight), wanted) && (cut.isRow || !isGathered(product.op));
@@ -73,7 +73,7 @@ std::vector<LayoutSeed> oneDimensional(const LayoutProgram &program) {
   for (auto [value, dim] : layout.wholeDims)
     seeds.push_back({value, {{dim}}});
   for (Operation &op : func::FuncOp(program.function).front())
-    if (std::optional<WeightLookup> lookup = matchWeightLookup(&op, program.origins); lookup && paysByRows(*lookup, program))
+    if (std::optional<WeightLookup> lookup = matchWeightLookup(&op, program.dependences); lookup && paysByRows(*lookup, program))
       seed({lookup->table, lookup->dim}, {1, nn::shapeOf(lookup->table)[lookup->dim]});
   for (const WeightMatmul &head : layout.heads)
     seed(columnsOf(head), {1, nn::shapeOf(head.op->getOperand(head.weight))[head.weightN]});

@@ -39,7 +39,7 @@ struct TwoDimensional {
   /// A table has one layout for both of its ends: a head that it is the weight of sums over y.
   void seedTables() {
     for (Operation &op : function.front())
-      if (std::optional<WeightLookup> lookup = matchWeightLookup(&op, program.origins)) {
+      if (std::optional<WeightLookup> lookup = matchWeightLookup(&op, program.dependences)) {
         unsigned width = unsigned(nn::shapeOf(lookup->table).size()) - 1;
         if (width == lookup->dim)
           continue;
@@ -62,7 +62,7 @@ struct TwoDimensional {
 
   void seedProducts() {
     for (Operation &op : function.front()) {
-      std::optional<WeightMatmul> product = matchWeightMatmul(&op, program.origins);
+      std::optional<WeightMatmul> product = matchWeightMatmul(&op, program.dependences);
       if (!product || !product->resultN || !nn::isProduct(&op) || isTable(op.getOperand(product->weight)))
         continue;
       Piece piece = allOf(op.getResult(0), *product->resultN);
@@ -83,7 +83,7 @@ struct TwoDimensional {
     llvm::SetVector<Value> open;
     open.insert(value);
     for (size_t next = 0; next < open.size(); ++next)
-      if (Operation *op = open[next].getDefiningOp(); op && matchWeightLookup(op, program.origins))
+      if (Operation *op = open[next].getDefiningOp(); op && matchWeightLookup(op, program.dependences))
         return true;
       else if (op && accessOf(op) == Access::Elementwise)
         open.insert(op->operand_begin(), op->operand_end());
@@ -93,11 +93,11 @@ struct TwoDimensional {
   /// A composite's row that is columns of products or tables, all along it, stays in parts.
   void seedRows() {
     llvm::DenseSet<Operation *> noSums;
-    OpFacts facts(program.origins);
+    OpFacts facts(program.dependences);
     DimTrace trace(facts, noSums, /*crossesRows=*/true);
     for (Operation &op : function.front()) {
       auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
-      if (!ruled || accessOf(&op) != Access::Composite || !program.origins.lookup(op.getOperand(0)).isTrunk())
+      if (!ruled || accessOf(&op) != Access::Composite || !program.dependences.lookup(op.getOperand(0)).isTrunk())
         continue;
       ShardingRule rule = ruled.getShardingRule();
       Value value = op.getOperand(0);
@@ -107,7 +107,7 @@ struct TwoDimensional {
           continue;
         Piece row = allOf(value, unsigned(dim));
         auto isAlongRow = [&](Operation *product) {
-          std::optional<WeightMatmul> matched = matchWeightMatmul(product, program.origins);
+          std::optional<WeightMatmul> matched = matchWeightMatmul(product, program.dependences);
           return !columns.contains(product) && matched && nn::shapeOf(product->getResult(0))[*matched->resultN] == row.size;
         };
         if (!llvm::is_contained(trace.back(value, unsigned(dim), row), row))
@@ -121,7 +121,7 @@ struct TwoDimensional {
 
   void findColumns() {
     WeightLayout layout = chooseLayout(
-        function, program.origins, program.ranksOf(program.axes), [&](const WeightCut &cut) {
+        function, program.dependences, program.ranksOf(program.axes), [&](const WeightCut &cut) {
           return cut.isRow || isFree(cut.product, cut.piece);
         });
     for (const WeightCut &cut : layout.cuts)

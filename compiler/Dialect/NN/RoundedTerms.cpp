@@ -1,4 +1,4 @@
-// The policy, by types and origins, and one attribute.
+// The policy, by types and dependences, and one attribute.
 #include "compiler/Dialect/NN/RoundedTerms.h"
 
 #include "compiler/Interfaces/MixedPrecision.h"
@@ -7,14 +7,14 @@ namespace hpc::nn {
 
 static constexpr const char *roundsTermsAttrName = "nn.rounds_terms";
 
-bool mayRoundTerms(Operation *op, const Origins &origins) {
+bool mayRoundTerms(Operation *op, const Dependences &dependences) {
   auto product = dyn_cast<MixedPrecisionOpInterface>(op);
   if (!product || op->getNumResults() != 1 || !tensorType(op->getResult(0)).getElementType().isF32() ||
-      !origins.lookup(op->getResult(0)).fromInputs)
+      !dependences.lookup(op->getResult(0)).fromInputs)
     return false;
   SmallVector<unsigned> factors = product.getNarrowOperands();
   auto isNarrow = [&](unsigned factor) { return tensorType(op->getOperand(factor)).getElementType().isBF16(); };
-  auto isWeight = [&](unsigned factor) { return origins.lookup(op->getOperand(factor)).isWeight(); };
+  auto isWeight = [&](unsigned factor) { return dependences.lookup(op->getOperand(factor)).isWeight(); };
   return llvm::all_of(factors, isNarrow) && llvm::any_of(factors, isWeight);
 }
 
