@@ -3,14 +3,12 @@
 
 namespace hpc {
 
-ProgramBody findBody(func::FuncOp function, ArrayRef<Operation *> own, ArrayRef<Value> wanted,
-                     llvm::function_ref<bool(Value)> comesFrom) {
+ProgramBody findBody(ArrayRef<Operation *> own, ArrayRef<Value> wanted, llvm::function_ref<bool(Value)> comesFrom) {
   llvm::DenseSet<Operation *> needed(own.begin(), own.end());
   SmallVector<Value> pending(wanted);
   for (Operation *op : own)
     llvm::append_range(pending, op->getOperands());
-  llvm::DenseSet<Value> arguments;
-  llvm::SetVector<Value> given;
+  llvm::SetVector<Value> arguments, given;
   while (!pending.empty()) {
     Value value = pending.pop_back_val();
     Operation *producer = value.getDefiningOp();
@@ -23,17 +21,18 @@ ProgramBody findBody(func::FuncOp function, ArrayRef<Operation *> own, ArrayRef<
     else if (needed.insert(producer).second)
       llvm::append_range(pending, producer->getOperands());
   }
-  ProgramBody body;
-  for (Value argument : function.getArguments())
-    if (arguments.contains(argument))
-      body.outside.insert(argument);
-  for (Operation &op : function.getBody().front()) {
-    if (needed.contains(&op))
-      body.ops.push_back(&op);
-    for (Value result : op.getResults())
-      if (given.contains(result))
-        body.outside.insert(result);
-  }
+  // In program order, without a walk along all other programs.
+  ProgramBody body{{}, SmallVector<Operation *>(needed.begin(), needed.end())};
+  llvm::sort(body.ops, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  SmallVector<Value> outside = arguments.takeVector();
+  llvm::sort(outside, [](Value a, Value b) { return cast<BlockArgument>(a).getArgNumber() < cast<BlockArgument>(b).getArgNumber(); });
+  body.outside.insert(outside.begin(), outside.end());
+  outside = given.takeVector();
+  llvm::sort(outside, [](Value a, Value b) {
+    Operation *first = a.getDefiningOp(), *second = b.getDefiningOp();
+    return first == second ? cast<OpResult>(a).getResultNumber() < cast<OpResult>(b).getResultNumber() : first->isBeforeInBlock(second);
+  });
+  body.outside.insert(outside.begin(), outside.end());
   return body;
 }
 

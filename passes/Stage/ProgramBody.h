@@ -14,8 +14,7 @@ struct ProgramBody {
 
 /// `own` are the program's ops; `wanted` are values that it shall know beside what they read. `comesFrom` says of a value
 /// that no op of `own` makes whether another program gives it; what nobody gives is computed here.
-ProgramBody findBody(func::FuncOp function, ArrayRef<Operation *> own, ArrayRef<Value> wanted,
-                     llvm::function_ref<bool(Value)> comesFrom);
+ProgramBody findBody(ArrayRef<Operation *> own, ArrayRef<Value> wanted, llvm::function_ref<bool(Value)> comesFrom);
 
 /// The program of `body`, which gives `yields`; `operands` stand for what it takes from outside, in that order.
 pipe::StageOp createProgram(OpBuilder &builder, Location place, size_t stage, size_t chunk, pipe::ProgramKind kind,

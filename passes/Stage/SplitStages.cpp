@@ -77,7 +77,7 @@ private:
   }
 
   ProgramBody bodyOf(Program program) const {
-    return findBody(function, own[program], wanted[program].getArrayRef(), [&](Value value) {
+    return findBody(own[program], wanted[program].getArrayRef(), [&](Value value) {
       std::optional<Program> maker = parts.programOf(value);
       return maker && *maker != program && !repeated[program].contains(value);
     });

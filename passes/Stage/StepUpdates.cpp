@@ -130,6 +130,7 @@ void StepUpdates::findRounds() {
       for (Value operand : op.getOperands())
         round = std::max(round, roundOf(operand, stage));
       rounds[{&op, stage}] = round;
+      opsOf[{round, stage}].push_back(&op);
     }
   }
   for (const auto &[known, from] : imports)
@@ -176,11 +177,7 @@ static Value transfer(OpBuilder &builder, Value value, Value result, unsigned fr
 void StepUpdates::buildRound(OpBuilder &builder, unsigned round, unsigned stage,
                              llvm::DenseMap<Known, Value> &known) {
   // 1. Its ops, and what leaves it: for other stages, later rounds, the function.
-  SmallVector<Operation *> own;
-  for (Operation &op : function.getBody().front())
-    if (auto found = computedIn.find(&op);
-        found != computedIn.end() && found->second.test(stage) && rounds.lookup({&op, stage}) == round)
-      own.push_back(&op);
+  ArrayRef<Operation *> own = opsOf[{round, stage}];
   llvm::SetVector<Value> leaving;
   auto leave = [&](Value value) {
     if (roundOf(value, stage) == round)
@@ -203,7 +200,7 @@ void StepUpdates::buildRound(OpBuilder &builder, unsigned round, unsigned stage,
   if (own.empty() && leaving.empty())
     return;
   // 2. The program.
-  ProgramBody body = findBody(function, own, leaving.getArrayRef(), [&](Value value) { return isGiven(value, stage); });
+  ProgramBody body = findBody(own, leaving.getArrayRef(), [&](Value value) { return isGiven(value, stage); });
   SmallVector<Value> operands;
   for (Value value : body.outside)
     operands.push_back(isa<BlockArgument>(value) ? value : known.lookup({value, stage}));

@@ -61,7 +61,8 @@ private:
   llvm::DenseMap<Operation *, Homes> computedIn; ///< ops that run once a step: the stages
   llvm::MapVector<Known, unsigned> imports;               ///< from which stage another one gets a value
   llvm::DenseSet<Known> ofPrograms;                       ///< given by programs of the same stage
-  llvm::DenseMap<std::pair<Operation *, unsigned>, unsigned> rounds;
+  llvm::DenseMap<std::pair<Operation *, unsigned>, unsigned> rounds; ///< of an op in a stage
+  std::map<std::pair<unsigned, unsigned>, SmallVector<Operation *>> opsOf; ///< by round and stage, in program order
   unsigned lastRound = 0;
 };
 
