@@ -3,6 +3,8 @@
 
 #include "passes/Driver/ByteSize.h"
 
+#include "mlir/IR/Diagnostics.h"
+
 #include <algorithm>
 
 namespace hpc {
@@ -129,6 +131,8 @@ std::string cheapestThatFit(ModuleOp module, const Options &options, const Trial
   for (int64_t factor : {2, 4, 8})
     if (fits.size() < wanted)
       tryAll(trials, withMoreRanks(asked, factor), ranks, fits);
+  mlir::emitRemark(module.getLoc()) << "[hpc-memory] to name what fits, " << trials.made("partition") << " partitioned and "
+                                    << trials.made("stage") << " staged programs were made";
   if (fits.size() > wanted)
     fits.resize(wanted);
   std::string text;

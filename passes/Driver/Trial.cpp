@@ -89,6 +89,12 @@ Expected<ModuleOp> Trials::after(StringRef phase, ModuleOp before, const Options
   return *(done[key] = std::move(copy));
 }
 
+int64_t Trials::made(StringRef phase) const {
+  return llvm::count_if(llvm::make_first_range(done), [&](Attribute key) {
+    return cast<StringAttr>(cast<ArrayAttr>(key)[0]).getValue() == phase;
+  });
+}
+
 /// Up to there no phase reads how the pipeline is cut, nor what is computed again.
 Expected<ModuleOp> Trials::partitioned(const Options &options) {
   const Options defaults;

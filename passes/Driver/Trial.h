@@ -6,6 +6,8 @@
 #include "passes/Options.h"
 #include "runtime/plan/PlanFacts.h"
 
+#include "llvm/ADT/MapVector.h"
+
 namespace hpc {
 
 struct Trial {
@@ -33,6 +35,8 @@ public:
   /// At most as many bytes as the plan's Trial::lasting: of states and trained parameters alone. It compiles no further than
   /// it has to, to see that they are more than `options.memory`.
   Expected<int64_t> leastLasting(const Options &options);
+  /// How many programs were made that went through a phase: "partition" or "stage".
+  int64_t made(StringRef phase) const;
 
 private:
   /// The program after a phase, which may be shared: copy it.
@@ -41,7 +45,7 @@ private:
   Expected<ModuleOp> staged(const Options &options);
 
   ModuleOp module;
-  llvm::DenseMap<Attribute, OwningOpRef<ModuleOp>> done; ///< by phase and by the options that it follows from
+  llvm::MapVector<Attribute, OwningOpRef<ModuleOp>> done; ///< by phase and by the options that it follows from
 };
 
 /// A try of a program that has been through phase stage, with `options.budgets`.
