@@ -178,7 +178,7 @@ private:
 
   bool readPacked(const Field &field, std::vector<int64_t> &values) const {
     constexpr size_t most = 64;
-    Varints run(file.data(), field.begin, field.end);
+    wire::Varints run(file.data(), field.begin, field.end);
     for (uint64_t value; run.next(value);) {
       if (values.size() == most)
         return false;
