@@ -6,7 +6,6 @@
 namespace hpc {
 
 struct NotedValue {
-  int64_t id = 0; ///< hpc.id of the op that makes it
   int64_t stage = 0, program = 0;
   /// plan::Instruction::id of the instruction that completes it there: a write, or the wait for what was received. From then on
   /// it lies in `place`, until something else is written over it. -1: it is there when the program begins.

@@ -70,22 +70,6 @@ MeshGroups::MeshGroups(const Mesh &mesh, ArrayRef<std::string> axes) {
   }
 }
 
-LocalTensors cutAll(const std::shared_ptr<const Tensor> &global, const Sharding &sharding, const Mesh &mesh) {
-  std::vector<std::string> axes = dist::cutAxes(sharding);
-  LocalTensors locals(mesh.numCoordinates());
-  std::map<std::vector<int64_t>, std::shared_ptr<const Tensor>> boxes; // by the coordinates along the axes that cut
-  for (int64_t c = 0; c < mesh.numCoordinates(); ++c) {
-    std::vector<int64_t> coordinate = mesh.coordinate(c), key;
-    for (const std::string &axis : axes)
-      key.push_back(mesh.index(axis) < 0 ? 0 : coordinate[mesh.index(axis)]);
-    std::shared_ptr<const Tensor> &box = boxes[key];
-    if (!box)
-      box = axes.empty() ? global : std::make_shared<Tensor>(cutLocal(*global, sharding, mesh, coordinate));
-    locals[c] = box;
-  }
-  return locals;
-}
-
 } // namespace hpc::interpreter
 
 namespace hpc {
@@ -104,6 +88,22 @@ Tensor cutLocal(const Tensor &global, const dist::Sharding &sharding, const dist
       local.ints[to] = global.ints[from];
   });
   return local;
+}
+
+LocalTensors cutAll(const std::shared_ptr<const Tensor> &global, const Sharding &sharding, const Mesh &mesh) {
+  std::vector<std::string> axes = dist::cutAxes(sharding);
+  LocalTensors locals(mesh.numCoordinates());
+  std::map<std::vector<int64_t>, std::shared_ptr<const Tensor>> boxes; // by the coordinates along the axes that cut
+  for (int64_t c = 0; c < mesh.numCoordinates(); ++c) {
+    std::vector<int64_t> coordinate = mesh.coordinate(c), key;
+    for (const std::string &axis : axes)
+      key.push_back(mesh.index(axis) < 0 ? 0 : coordinate[mesh.index(axis)]);
+    std::shared_ptr<const Tensor> &box = boxes[key];
+    if (!box)
+      box = axes.empty() ? global : std::make_shared<Tensor>(cutLocal(*global, sharding, mesh, coordinate));
+    locals[c] = box;
+  }
+  return locals;
 }
 
 GlobalTensor gatherGlobal(const LocalTensors &locals, const dist::Sharding &sharding, const dist::Mesh &mesh) {

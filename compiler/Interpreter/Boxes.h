@@ -50,10 +50,6 @@ private:
   std::vector<SmallVector<int64_t>> members;
 };
 
-/// cutLocal for every coordinate; those that hold the same share one tensor.
-LocalTensors cutAll(const std::shared_ptr<const Tensor> &global, const dist::Sharding &sharding,
-                    const dist::Mesh &mesh);
-
 /// One of the collectives, fill_tail or offset on all coordinates; padding of the result is not touched.
 Expected<std::vector<std::shared_ptr<Tensor>>> runCollective(Operation *op, const LocalTensors &operand,
                                                              const dist::Mesh &mesh);

@@ -45,6 +45,9 @@ struct RunOptions : EvalOptions {
   /// Sees every value when it is produced (arguments first, parameters at their first use), inside stages and fused
   /// regions too. An error ends the run.
   std::function<Status(Value, const LocalTensors &)> observe;
+  /// Sees the results of each op, of ops inside stages and regions first, beside its operands, and may put others in their place: the run
+  /// goes on with those (but for their padding).
+  std::function<Status(Operation *op, ArrayRef<LocalTensors> operands, MutableArrayRef<LocalTensors> results)> follow;
 };
 
 /// Runs a function on global shapes.
@@ -81,6 +84,9 @@ GlobalTensor gatherGlobal(const LocalTensors &locals, const dist::Sharding &shar
 /// The box that `coordinate` holds of a global tensor, zeros in the padding.
 Tensor cutLocal(const Tensor &global, const dist::Sharding &sharding, const dist::Mesh &mesh,
                 ArrayRef<int64_t> coordinate);
+
+/// The same for every coordinate; those that hold the same share one tensor.
+LocalTensors cutAll(const std::shared_ptr<const Tensor> &global, const dist::Sharding &sharding, const dist::Mesh &mesh);
 
 /// "tp=1, dp=0" of a row-major coordinate; axes of size 1 are left out.
 std::string coordinateText(const dist::Mesh &mesh, int64_t coordinate);

@@ -24,6 +24,7 @@ private:
 
   Expected<Values> runBlock(Block &block, const Values &arguments);
   Expected<Values> execute(Operation *op, const Values &operands);
+  Status follow(Operation *op, const Values &operands, Values &results);
   Expected<Values> evaluateEverywhere(Operation *op, const Values &operands);
   Expected<LocalTensors> load(nn::ParameterOp op);
   Expected<LocalTensors> cut(std::shared_ptr<const Tensor> global, Value value, const std::string &what);
@@ -154,10 +155,16 @@ Expected<LocalTensors> Run::poisoned(Value value, std::vector<std::shared_ptr<Te
 
 Expected<Run::Values> Run::evaluateEverywhere(Operation *op, const Values &operands) {
   std::vector<std::vector<std::shared_ptr<Tensor>>> results(op->getNumResults()); // [result][coordinate]
+  std::map<std::vector<const Tensor *>, int64_t> computed; // coordinates that read the same share a result
   for (int64_t c = 0; c < mesh.numCoordinates(); ++c) {
-    SmallVector<const Tensor *> inputs;
+    std::vector<const Tensor *> inputs;
     for (const LocalTensors &operand : operands)
       inputs.push_back(operand[c].get());
+    if (auto [known, isNew] = computed.try_emplace(inputs, c); !isNew) {
+      for (auto &tensors : results)
+        tensors.push_back(tensors[known->second]);
+      continue;
+    }
     Expected<std::vector<Tensor>> outputs = evaluateOp(op, inputs, options);
     if (!outputs.ok())
       return outputs.status();
@@ -204,6 +211,26 @@ Expected<Run::Values> Run::execute(Operation *op, const Values &operands) {
   return Values{std::move(*locals)};
 }
 
+/// Padding of what the follower puts in is nothing that an op may read.
+Status Run::follow(Operation *op, const Values &operands, Values &results) {
+  const Values computed = results;
+  HPC_RETURN_IF_ERROR(options.follow(op, operands, results));
+  for (auto [result, before, now] : llvm::zip_equal(op->getResults(), computed, results)) {
+    if (now == before || !isPartitioned)
+      continue;
+    Expected<dist::Sharding> sharding = boxSharding(result.getType(), describeOp(op));
+    HPC_RETURN_IF_ERROR(sharding.status());
+    if (!hasPadding(*sharding, mesh))
+      continue;
+    for (int64_t c = 0; c < mesh.numCoordinates(); ++c) {
+      auto local = std::make_shared<Tensor>(*now[c]);
+      poison(*local, *sharding, mesh, mesh.coordinate(c));
+      now[c] = local;
+    }
+  }
+  return Status::success();
+}
+
 Expected<Run::Values> Run::runBlock(Block &block, const Values &arguments) {
   for (auto [argument, tensors] : llvm::zip_equal(block.getArguments(), arguments))
     HPC_RETURN_IF_ERROR(define(argument, tensors));
@@ -224,6 +251,8 @@ Expected<Run::Values> Run::runBlock(Block &block, const Values &arguments) {
     Expected<Values> results = execute(&op, operands);
     if (!results.ok())
       return results;
+    if (options.follow)
+      HPC_RETURN_IF_ERROR(follow(&op, operands, *results));
     for (auto [value, tensors] : llvm::zip_equal(op.getResults(), *results))
       HPC_RETURN_IF_ERROR(define(value, std::move(tensors)));
   }

@@ -48,7 +48,7 @@ Norms normsOf(const Tensor &operand, const ShardingRule &rule, const Factors &lo
   norms.values.assign(elementCount(sizesOf(rule, norms.loops)), 0);
   forEachElement<1>(sizesOf(rule, loops), {norms.stridesAlong(rule, loops)}, {0},
                     [&](int64_t i, const std::array<int64_t, 1> &at) {
-                      norms.values[at[0]] += operand.floats[i] * operand.floats[i];
+                      norms.values[at[0]] += operand.number(i) * operand.number(i);
                     });
   for (double &value : norms.values)
     value = std::sqrt(value);
@@ -107,7 +107,8 @@ Expected<SummedTerms> summedTerms(Operation *op, Operands operands, unsigned res
   std::optional<Access> access = accessOf(op);
   if (ruled && access == Access::Elementwise)
     return termsOfAddition(op, ruled.getShardingRule(), operands, result);
-  if (!ruled || (access != Access::Product && access != Access::Combine && access != Access::Composite))
+  const bool addsRows = access == Access::Lookup && effortOf(op) == Effort::Expensive;
+  if (!ruled || (access != Access::Product && access != Access::Combine && !addsRows))
     return terms;
   ShardingRule rule = ruled.getShardingRule();
   if (access == Access::Product)

@@ -22,38 +22,36 @@ std::string indexText(const std::vector<int64_t> &shape, int64_t flat) {
   return llvm::join(digits, ", ");
 }
 
-std::string differenceText(double found, double expected, double bound) {
+std::string differenceText(const Difference &difference) {
   char text[160];
-  std::snprintf(text, sizeof(text), "is %.9g, should be %.9g (off by %.3g, bound %.3g)", printed(found),
-                printed(expected), std::abs(found - expected), printed(bound));
+  std::snprintf(text, sizeof(text), "is %.9g, should be %.9g (off by %.3g, bound %.3g)", printed(difference.found),
+                printed(difference.expected), std::abs(difference.found - difference.expected), printed(difference.bound));
   return text;
 }
 
-bool agree(double found, double expected, double bound) {
-  if (std::isinf(bound))
+bool Comparison::agree(DType dtype, double found, double expected, double bound) {
+  if (found == expected || std::isinf(bound) || (std::isnan(found) && std::isnan(expected)))
     return true;
-  if (std::isnan(expected) || std::isnan(found))
-    return std::isnan(expected) && std::isnan(found);
-  if (std::isinf(expected) || std::isinf(found))
-    return found == expected;
-  if (std::abs(expected) >= maskMagnitude)
-    bound = 8 * epsilonOf(DType::F32) * std::abs(expected);
-  return std::abs(found - expected) <= bound;
+  if (std::isnan(found) || std::isnan(expected))
+    return false;
+  if (std::isinf(found) || std::isinf(expected)) { // a number at the end of its type
+    double finite = std::isinf(found) ? expected : found, infinite = std::isinf(found) ? found : expected;
+    return std::isfinite(finite) && std::isinf(roundTo(dtype, finite + std::copysign(bound, infinite)));
+  }
+  double by = std::abs(found - expected);
+  if (!(by <= bound))
+    return false;
+  worst = std::max(worst, by / bound);
+  return true;
 }
 
-std::optional<Difference> firstDifference(const Tensor &found, const Tensor &expected, double bound, double &worst) {
-  double furthest = 0;
+std::optional<Difference> Comparison::first(const Tensor &found, const Tensor &expected, const Tensor *bound, double least,
+                                            const std::vector<bool> &counts) {
   for (int64_t i = 0; i < expected.size(); ++i) {
-    double is = found.number(i), should = expected.number(i);
-    if (is == should)
-      continue;
-    if (!agree(is, should, bound))
-      return Difference{indexText(expected.shape, i), "", is, should, bound, i};
-    if (std::isfinite(is) && std::isfinite(should) && std::abs(should) < maskMagnitude)
-      furthest = std::max(furthest, std::abs(is - should));
+    double is = found.number(i), should = expected.number(i), most = std::max(bound ? bound->floats[size_t(i)] : 0, least);
+    if (is != should && (counts.empty() || counts[size_t(i)]) && !agree(found.dtype, is, should, most))
+      return Difference{is, should, most, i};
   }
-  if (furthest > 0)
-    worst = std::max(worst, furthest / std::max(largestMagnitude(expected), 1e-300));
   return std::nullopt;
 }
 

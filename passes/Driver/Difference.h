@@ -1,14 +1,12 @@
-// Where two tensors first differ by more than a bound, and how that is said.
-// NaN agrees with NaN, an infinity with itself; masks (beyond maskMagnitude) agree relative to themselves.
+// Whether numbers agree within a bound, and how a difference is said.
+// NaN agrees with NaN, an infinity with itself and with what its type holds only just.
 #pragma once
 
-#include "compiler/Interpreter/RunningError.h"
+#include "compiler/Interpreter/LocalBounds.h"
 
 namespace hpc {
 
 struct Difference {
-  std::string index; ///< "0, 3, 17"
-  std::string rank;  ///< "tp=1", "" when it is nobody's
   double found = 0, expected = 0, bound = 0;
   int64_t flatIndex = 0;
 };
@@ -18,12 +16,18 @@ double largestMagnitude(const Tensor &tensor);
 std::string indexText(const std::vector<int64_t> &shape, int64_t flat);
 
 /// "is 1.5, should be 1.25 (off by 0.25, bound 1e-06)"
-std::string differenceText(double found, double expected, double bound);
+std::string differenceText(const Difference &difference);
 
-/// Whether two numbers agree within a bound. An infinite bound allows everything.
-bool agree(double found, double expected, double bound);
-/// The first element that differs by more than `bound` (of integers too: theirs is 0 as a rule). `worst` grows to the largest difference
-/// relative to the largest magnitude.
-std::optional<Difference> firstDifference(const Tensor &found, const Tensor &expected, double bound, double &worst);
+/// Finds the first element that is off by more than its bound, and how much of their bounds others take.
+class Comparison {
+public:
+  /// Of elements of type `dtype`; true: within the bound.
+  bool agree(DType dtype, double found, double expected, double bound);
+  /// Of all elements that `counts` holds for (empty: of all). `bound`: by element; null: of none more than `least`.
+  std::optional<Difference> first(const Tensor &found, const Tensor &expected, const Tensor *bound, double least = 0,
+                                  const std::vector<bool> &counts = {});
+
+  double worst = 0; ///< the largest difference as a part of its bound
+};
 
 } // namespace hpc

@@ -1,116 +1,24 @@
-// An observer of the run cuts, for each instruction that finishes a known value, what this rank should hold out of the
-// serial value.
+// An observer of the run keeps every known value as its instruction left it. Then the interpreter runs the same program beside it:
+// it computes each op from the plan's own operands, compares, and goes on with the plan's result.
 #include "passes/Driver/VerifyRun.h"
 
 #include "compiler/Dialect/NN/Ports.h"
 #include "compiler/ElementType.h"
+#include "compiler/Interpreter/Follower.h"
 #include "compiler/Location.h"
 #include "passes/Lower/Tables.h"
 #include "runtime/backend/host/HostBackend.h"
 #include "runtime/core/Session.h"
-#include "runtime/core/Slice.h"
+#include "runtime/plan/Access.h"
 #include "runtime/plan/Packing.h"
+#include "runtime/plan/PlanNames.h"
 
 #include <cmath>
 #include <mutex>
 
 namespace hpc {
 
-namespace {
-/// A value that is known at an instruction, and how to cut it.
-struct Checkpoint {
-  plan::Ref place;
-  Value value; ///< of the compiled program
-  plan::Slice slice;
-  DType dtype; ///< of the buffer, which may be narrower than the serial value's
-  std::vector<int64_t> box;
-  std::shared_ptr<const Tensor> expected; ///< the global value; a rank's part is cut when it is compared
-  double bound;
-};
-
-/// A flag per element of a rank's local box: whether it is one of the tensor's, not padding.
-std::vector<bool> heldElements(const plan::Slice &slice, hpc::Place place) {
-  std::vector<bool> held = {true};
-  for (size_t dim = 0; dim < slice.box.size(); ++dim) {
-    std::vector<bool> next;
-    next.reserve(held.size() * size_t(slice.box[dim]));
-    for (bool outer : held)
-      for (int64_t j = 0; j < slice.box[dim]; ++j)
-        next.push_back(outer && j < place(slice.extent[dim]));
-    held = std::move(next);
-  }
-  return held;
-}
-
-template <typename T> const std::byte *bytesOf(const std::vector<T> &elements) {
-  return reinterpret_cast<const std::byte *>(elements.data());
-}
-template <typename T> std::byte *bytesOf(std::vector<T> &elements) {
-  return reinterpret_cast<std::byte *>(elements.data());
-}
-
-/// A number that the dtype cannot hold is infinite: two masks may sum to -inf in f32.
-double representable(const Tensor &tensor, int64_t index) {
-  double number = tensor.number(index);
-  if (!tensor.isFloat())
-    return number;
-  double rounded = roundTo(tensor.dtype, number);
-  return std::isinf(rounded) ? rounded : number;
-}
-
-struct Comparison {
-  const plan::Plan &plan;
-  std::map<std::tuple<int64_t, int64_t, int64_t>, std::vector<Checkpoint>>
-      checkpoints; ///< by stage, program, instruction
-  std::mutex mutex;
-  RunReport report;
-
-  Status observe(const ObservedInstruction &seen) {
-    auto found = checkpoints.find({seen.place.stage, seen.program, seen.instruction});
-    if (found == checkpoints.end())
-      return Status::success();
-    for (const Checkpoint &checkpoint : found->second)
-      HPC_RETURN_IF_ERROR(compare(checkpoint, seen));
-    return Status::success();
-  }
-
-  Status compare(const Checkpoint &checkpoint, const ObservedInstruction &seen) {
-    hpc::Place place{seen.place.coordinate, seen.microBatch, plan.ranksPerStage()};
-    const Tensor &global = *checkpoint.expected;
-    Tensor wanted(checkpoint.dtype, checkpoint.box); // as the interpreter holds it: 8 bytes an element
-    if (global.isFloat())
-      SliceCopy(checkpoint.slice, 8, place).gather(bytesOf(global.floats), bytesOf(wanted.floats));
-    else
-      SliceCopy(checkpoint.slice, 8, place).gather(bytesOf(global.ints), bytesOf(wanted.ints));
-    std::vector<bool> isHeld = heldElements(checkpoint.slice, place);
-    const std::byte *bytes = seen.buffer(checkpoint.place.buffer) + checkpoint.place.byteOffset;
-    Tensor is = tensorFromBytes(checkpoint.dtype, checkpoint.box, bytes);
-    double worst = 0;
-    for (int64_t i = 0; i < is.size(); ++i) {
-      if (!isHeld[i])
-        continue;
-      double found = is.number(i), should = wanted.number(i);
-      if (found == should)
-        continue;
-      should = representable(wanted, i);
-      if (!agree(found, should, checkpoint.bound)) {
-        return Status::error(ErrorKind::Plan,
-                             "plan differs at ONNX node '" + nodeName(checkpoint.value.getLoc()) + "', rank " +
-                                 std::to_string(seen.place.rank) + ", micro-batch " + std::to_string(seen.microBatch) +
-                                 ", local index [" + indexText(checkpoint.box, i) +
-                                 "]: " + differenceText(found, should, checkpoint.bound));
-      }
-      if (std::isfinite(found) && std::abs(should) < maskMagnitude && checkpoint.bound > 0 && std::isfinite(checkpoint.bound))
-        worst = std::max(worst, std::abs(found - should) / checkpoint.bound);
-    }
-    std::lock_guard<std::mutex> lock(mutex);
-    ++report.buffers;
-    report.unbounded += std::isinf(checkpoint.bound);
-    report.worstOfBound = std::max(report.worstOfBound, worst);
-    return Status::success();
-  }
-};
-} // namespace
+static func::FuncOp mainOf(ModuleOp module) { return module.lookupSymbol<func::FuncOp>("main"); }
 
 /// Buffers that may hold another form of a weight while the plan runs.
 static llvm::DenseSet<int32_t> packedBuffers(const plan::Stage &stage) {
@@ -132,48 +40,248 @@ static llvm::DenseMap<int64_t, int64_t> indicesOf(const plan::Program &program) 
   return indices;
 }
 
-static void addCheckpoints(Comparison &comparison, const Verification &what, const Reference &reference) {
-  Tables tables(dist::meshOf(what.compiled));
-  std::vector<llvm::DenseSet<int32_t>> packed;
-  std::vector<std::vector<llvm::DenseMap<int64_t, int64_t>>> indices; // by stage and program
-  for (const plan::Stage &stage : comparison.plan.stages) {
-    packed.push_back(packedBuffers(stage));
-    std::vector<llvm::DenseMap<int64_t, int64_t>> &ofStage = indices.emplace_back();
-    for (const plan::Program &program : stage.programs)
-      ofStage.push_back(indicesOf(program));
+namespace {
+/// A value as ranks had it.
+struct Recorded {
+  NotedValue noted;
+  Value value;
+  int64_t instruction; ///< index in its program
+  plan::Slice slice;
+  DType dtype;
+  std::vector<int64_t> box;
+  bool isPerMicroBatch; ///< cut along micro-batches; others are the same in all of them
+  std::vector<std::shared_ptr<const std::vector<std::byte>>> bytes; ///< by coordinate of the mesh; equal ones share theirs
+};
+
+struct Recording {
+  Recording(const plan::Plan &plan, const dist::Mesh &mesh) : plan(plan), mesh(mesh) {}
+
+  const plan::Plan &plan;
+  const dist::Mesh mesh;
+  std::vector<Recorded> values;
+  std::map<std::tuple<int64_t, int64_t, int64_t>, std::vector<size_t>> made; ///< by stage, program, instruction
+  DenseMap<Value, std::vector<size_t>> ofValue;
+  std::mutex mutex;
+
+  /// Row-major in the mesh, whose axes of role time are micro-batches.
+  size_t coordinateOf(int64_t rankCoordinate, int64_t microBatch) const {
+    int64_t coordinate = 0, scale = 1;
+    for (const dist::Mesh::Axis &axis : llvm::reverse(mesh.axes)) {
+      bool isTime = axis.role == dist::AxisRole::Time;
+      int64_t digit = isTime ? microBatch : rankCoordinate % axis.size;
+      rankCoordinate = isTime ? rankCoordinate : rankCoordinate / axis.size;
+      coordinate += digit * scale;
+      scale *= axis.size;
+    }
+    return size_t(coordinate);
   }
-  for (auto [noted, value] : llvm::zip_equal(what.lowered.noted, what.lowered.values)) {
-    auto expected = reference.values.find(noted.id);
-    dist::ShardingAttr sharding = dist::shardingAttrOf(value);
-    // A partial value is whole nowhere; it is compared once it is reduced.
-    if (expected == reference.values.end() || !sharding || !sharding.getValue().partial.empty() ||
-        packed[size_t(noted.stage)].contains(noted.place.buffer))
-      continue;
-    const Tensor &tensor = *expected->second;
-    if (dist::globalShape(sharding.getValue()) != tensor.shape)
-      continue;
-    double bound = reference.bounds.at(noted.id);
+
+  const plan::Instruction &instructionOf(const Recorded &value) const {
+    return plan.stages[size_t(value.noted.stage)].programs[size_t(value.noted.program)].instructions[size_t(value.instruction)];
+  }
+
+  /// Whether a value's instruction computes it.
+  bool isComputed(const Recorded &value) const {
+    const plan::Instruction &instruction = instructionOf(value);
+    bool computes = std::holds_alternative<plan::Gemm>(instruction.action) || std::holds_alternative<plan::Kernel>(instruction.action);
+    return computes && llvm::any_of(plan::accessesOf(plan, instruction), [&](const plan::BufferAccess &access) {
+             return access.write && access.ref.buffer == value.noted.place.buffer;
+           });
+  }
+
+  void add(const NotedValue &noted, Value value, int64_t instruction, const Tables &tables) {
+    dist::Sharding sharding = dist::shardingOf(value);
+    auto isTime = [&](const std::string &axis) {
+      return mesh.index(axis) >= 0 && mesh.axes[size_t(mesh.index(axis))].role == dist::AxisRole::Time;
+    };
     auto type = cast<RankedTensorType>(value.getType());
-    int64_t index = indices[size_t(noted.stage)][size_t(noted.program)].at(noted.completedBy);
-    comparison.checkpoints[{noted.stage, noted.program, index}].push_back(
-        {noted.place, value, tables.slice(sharding.getValue()), dtypeOf(type), type.getShape().vec(), expected->second, bound});
+    Recorded recorded{noted, value, instruction, tables.slice(sharding), dtypeOf(type), type.getShape().vec(),
+                      llvm::any_of(dist::cutAxes(sharding), isTime), {}};
+    // A buffer with terms of ranks may have their sum a little later, and one with those of micro-batches has the sum so far.
+    if (!sharding.partial.empty() && (llvm::any_of(sharding.partial, isTime) || !isComputed(recorded)))
+      return;
+    made[{noted.stage, noted.program, instruction}].push_back(values.size());
+    ofValue[value].push_back(values.size());
+    recorded.bytes.resize(size_t(mesh.numCoordinates()));
+    values.push_back(std::move(recorded));
   }
+
+  void addAll(const Lowered &lowered) {
+    Tables tables(mesh);
+    std::vector<llvm::DenseSet<int32_t>> packed;
+    std::vector<std::vector<llvm::DenseMap<int64_t, int64_t>>> indices; // by stage and program
+    for (const plan::Stage &stage : plan.stages) {
+      packed.push_back(packedBuffers(stage));
+      std::vector<llvm::DenseMap<int64_t, int64_t>> &ofStage = indices.emplace_back();
+      for (const plan::Program &program : stage.programs)
+        ofStage.push_back(indicesOf(program));
+    }
+    for (auto [noted, value] : llvm::zip_equal(lowered.noted, lowered.values))
+      if (dist::shardingAttrOf(value) && !packed[size_t(noted.stage)].contains(noted.place.buffer))
+        add(noted, value, indices[size_t(noted.stage)][size_t(noted.program)].at(noted.completedBy), tables);
+  }
+
+  Status take(const ObservedInstruction &seen) {
+    auto found = made.find({seen.place.stage, seen.program, seen.instruction});
+    if (found == made.end())
+      return Status::success();
+    for (size_t number : found->second) {
+      const plan::Ref &place = values[number].noted.place;
+      const std::byte *bytes = seen.buffer(place.buffer) + place.byteOffset;
+      int64_t size = elementCount(values[number].box) * byteSize(values[number].dtype);
+      std::lock_guard<std::mutex> lock(mutex);
+      auto &all = values[number].bytes;
+      auto known = llvm::find_if(all, [&](const auto &each) { return each && std::equal(each->begin(), each->end(), bytes); });
+      all[coordinateOf(seen.place.coordinate, seen.microBatch)] =
+          known != all.end() ? *known : std::make_shared<std::vector<std::byte>>(bytes, bytes + size);
+    }
+    return Status::success();
+  }
+
+  /// "rank 0 (stage 0), 'forward' of micro-batch 1, instruction 13 (kernel of node 'c0')"
+  std::string placeText(const Recorded &value, int64_t coordinate) const {
+    const NotedValue &noted = value.noted;
+    const plan::Program &program = plan.stages[size_t(noted.stage)].programs[size_t(noted.program)];
+    const plan::Instruction &instruction = instructionOf(value);
+    auto [rank, microBatch] = rankOf(coordinate);
+    return "rank " + std::to_string(noted.stage * plan.ranksPerStage() + rank) + " (stage " + std::to_string(noted.stage) + "), '" +
+           programText(program) + "' of micro-batch " + std::to_string(microBatch) + ", instruction " +
+           std::to_string(value.instruction) + " (" + plan::actionName(instruction.action) + " of node '" + instruction.node + "')";
+  }
+  std::pair<int64_t, int64_t> rankOf(int64_t coordinate) const {
+    for (int64_t microBatch = 0; microBatch < plan.microBatches; ++microBatch)
+      for (int64_t rank = 0; rank < plan.ranksPerStage(); ++rank)
+        if (int64_t(coordinateOf(rank, microBatch)) == coordinate)
+          return {rank, microBatch};
+    return {0, 0};
+  }
+};
+
+/// A flag per element of a rank's local box: whether it is one of the tensor's, not padding. Empty: they all are.
+std::vector<bool> heldElements(const plan::Slice &slice, hpc::Place place) {
+  bool isWhole = true;
+  for (size_t dim = 0; dim < slice.box.size(); ++dim)
+    isWhole &= place(slice.extent[dim]) == slice.box[dim];
+  if (isWhole)
+    return {};
+  std::vector<bool> held = {true};
+  for (size_t dim = 0; dim < slice.box.size(); ++dim) {
+    std::vector<bool> next;
+    next.reserve(held.size() * size_t(slice.box[dim]));
+    for (bool outer : held)
+      for (int64_t j = 0; j < slice.box[dim]; ++j)
+        next.push_back(outer && j < place(slice.extent[dim]));
+    held = std::move(next);
+  }
+  return held;
 }
 
-Expected<RunReport> runAndCompare(const Verification &what, const std::vector<Tensor> &inputs,
-                                  const Reference &reference) {
-  const plan::Plan &plan = what.lowered.plan;
-  Comparison comparison{plan, {}, {}, {}};
-  addCheckpoints(comparison, what, reference);
+} // namespace
 
+/// The first number of an nn op's result that is infinite in its type though it is made of numbers and double holds it, as a sum beyond 65504
+/// in f16. What masks add up to is none.
+static Expected<std::optional<std::string>> findOverflow(Operation *op, ArrayRef<const Tensor *> operands, ArrayRef<const Tensor *> results) {
+  auto isInfinite = [](double value) { return std::isinf(value); };
+  if (llvm::none_of(results, [&](const Tensor *result) { return llvm::any_of(result->floats, isInfinite); }) ||
+      llvm::any_of(operands, [&](const Tensor *operand) { return llvm::any_of(operand->floats, isInfinite); }))
+    return std::optional<std::string>();
+  Expected<std::vector<Tensor>> unrounded = evaluateOp(op, operands, {.doublePrecision = true});
+  if (!unrounded.ok())
+    return unrounded.status();
+  for (auto [result, exact] : llvm::zip_equal(results, *unrounded)) {
+    const double lowest = result->dtype == DType::F16 ? -65504 : -maskMagnitude;
+    bool readsMasks = llvm::any_of(operands, [&](const Tensor *operand) {
+      return llvm::any_of(operand->floats, [&](double each) { return each <= lowest; });
+    });
+    for (auto [value, number] : llvm::zip(result->floats, exact.floats))
+      if (std::isinf(value) && std::isfinite(number) && (number > 0 || !readsMasks)) {
+        char text[64];
+        std::snprintf(text, sizeof(text), "%.6g", number);
+        return std::optional<std::string>(std::string(name(result->dtype)) + " overflows at ONNX node '" + nodeName(op->getLoc()) + "': " + text +
+                                          " is infinite there; the file says so, though others may compute the node in a wider type\n");
+      }
+  }
+  return std::optional<std::string>();
+}
+
+namespace {
+struct Judge {
+  Recording &recording;
+  RunReport report;
+  Comparison comparison;
+
+  Status noteOverflow(Operation *op, ArrayRef<LocalTensors> operands, ArrayRef<LocalTensors> results) {
+    for (size_t c = 0; report.overflow.empty() && isa<nn::NNDialect>(op->getDialect()) && !isa<nn::FusedOp>(op) && c < results.front().size(); ++c) {
+      SmallVector<const Tensor *> from, to;
+      for (const LocalTensors &operand : operands)
+        from.push_back(operand[c].get());
+      for (const LocalTensors &result : results)
+        to.push_back(result[c].get());
+      Expected<std::optional<std::string>> overflow = findOverflow(op, from, to);
+      HPC_RETURN_IF_ERROR(overflow.status());
+      report.overflow = overflow->value_or("");
+    }
+    return Status::success();
+  }
+
+  /// Within their bounds, the plan's tensors take the place of those that were computed from its operands.
+  Status judge(Value value, LocalTensors &tensors, const LocalTensors &bounds) {
+    auto found = recording.ofValue.find(value);
+    if (found == recording.ofValue.end())
+      return Status::success();
+    const LocalTensors computed = tensors;
+    for (size_t number : found->second)
+      HPC_RETURN_IF_ERROR(judge(recording.values[number], computed, bounds, tensors));
+    return Status::success();
+  }
+
+  Status judge(Recorded &recorded, const LocalTensors &computed, const LocalTensors &bounds, LocalTensors &tensors) {
+    std::map<const void *, SharedTensor> read; // what coordinates share
+    for (size_t c = 0; c < computed.size(); ++c) {
+      auto [rank, microBatch] = recording.rankOf(int64_t(c));
+      const auto *bytes = &recorded.bytes[c];
+      for (int64_t other = 0; !*bytes && !recorded.isPerMicroBatch && other < recording.plan.microBatches; ++other)
+        bytes = &recorded.bytes[recording.coordinateOf(rank, other)];
+      if (!*bytes)
+        continue;
+      SharedTensor &is = read[bytes->get()];
+      if (!is)
+        is = std::make_shared<Tensor>(tensorFromBytes(recorded.dtype, recorded.box, (*bytes)->data()));
+      hpc::Place place{rank, microBatch, recording.plan.ranksPerStage()};
+      std::optional<Difference> difference =
+          comparison.first(*is, *computed[c], bounds.empty() ? nullptr : bounds[c].get(), 0, heldElements(recorded.slice, place));
+      if (difference)
+        return Status::error(ErrorKind::Plan,
+                             recording.placeText(recorded, int64_t(c)) + ": plan differs at ONNX node '" +
+                                 nodeName(recorded.value.getLoc()) + "', rank " +
+                                 std::to_string(recorded.noted.stage * recording.plan.ranksPerStage() + rank) + ", micro-batch " +
+                                 std::to_string(microBatch) + ", local index [" + indexText(recorded.box, difference->flatIndex) +
+                                 "]: " + differenceText(*difference));
+      ++report.buffers;
+      tensors[c] = is;
+    }
+    return Status::success();
+  }
+};
+} // namespace
+
+namespace {
+/// The plan's run: what it returns, and the values that it has written, by name.
+struct PlanRun {
+  std::vector<Array> outputs;
+  std::map<std::string, Array> written;
+};
+} // namespace
+
+static Expected<PlanRun> runPlan(const Verification &what, const std::vector<Tensor> &inputs, Recording &recording) {
   SessionOptions options;
   options.planFolder = what.planFolder;
   options.poison = true;
-  options.observer = [&](const ObservedInstruction &seen) { return comparison.observe(seen); };
-  Expected<std::unique_ptr<Session>> session = Session::create(plan, host::createHostBackend(), options);
+  options.observer = [&](const ObservedInstruction &seen) { return recording.take(seen); };
+  Expected<std::unique_ptr<Session>> session = Session::create(recording.plan, host::createHostBackend(), options);
   if (!session.ok())
     return session.status();
-  func::FuncOp serial = ModuleOp(what.serial).lookupSymbol<func::FuncOp>("main");
+  func::FuncOp serial = mainOf(what.serial);
   std::vector<Array> arrays;
   for (auto [number, input] : llvm::enumerate(inputs))
     if (nn::argumentPort(serial, unsigned(number)).isGiven())
@@ -181,43 +289,60 @@ Expected<RunReport> runAndCompare(const Verification &what, const std::vector<Te
   Expected<std::vector<Array>> outputs = (*session)->run(arrays, Outputs::All);
   if (!outputs.ok())
     return outputs.status();
+  PlanRun run{std::move(*outputs), {}};
+  std::map<std::string, unsigned> written = nn::writtenBy(serial);
+  for (size_t tensor = 0; tensor < (*session)->saved().size(); ++tensor)
+    if (const std::string &name = (*session)->saved()[tensor].name; written.count(name))
+      HPC_RETURN_IF_ERROR((*session)->read(tensor, run.written[name]));
+  return run;
+}
 
-  // The results of the step, and the values that it has written.
-  auto compare = [&](const Array &array, size_t result, const std::string &name) {
-    Tensor found = tensorFromArray(array), expected = reference.outputs[result];
-    for (size_t i = 0; i < expected.floats.size(); ++i)
-      expected.floats[i] = representable(expected, int64_t(i));
-    double bound = reference.outputBounds[result];
-    double ofLargest = 0;
-    std::optional<Difference> difference = firstDifference(found, expected, bound, ofLargest);
-    if (bound > 0)
-      comparison.report.worstResultOfBound = std::max(comparison.report.worstResultOfBound, ofLargest * largestMagnitude(expected) / bound);
-    if (ofLargest > 0 && bound >= largestMagnitude(expected))
-      ++comparison.report.outputsOfRounding;
-    else
-      comparison.report.worstOutput = std::max(comparison.report.worstOutput, ofLargest);
-    return difference ? Status::error(ErrorKind::Plan, "plan's " + name + " differs at index [" + difference->index +
-                                                           "]: " +
-                                                           differenceText(difference->found, difference->expected, bound))
-                      : Status::success();
+Expected<RunReport> runAndJudge(const Verification &what, const std::vector<Tensor> &inputs) {
+  const plan::Plan &plan = what.lowered.plan;
+  Recording recording(plan, dist::meshOf(what.compiled));
+  recording.addAll(what.lowered);
+  Expected<PlanRun> ran = runPlan(what, inputs, recording);
+  if (!ran.ok())
+    return ran.status();
+
+  Judge judge{recording, {}, {}};
+  Follower follower(recording.mesh, /*doublePrecision=*/false, [&](Value value, LocalTensors &tensors, const LocalTensors &bounds) {
+    return judge.judge(value, tensors, bounds);
+  });
+  RunOptions options;
+  options.follow = [&](Operation *op, ArrayRef<LocalTensors> operands, MutableArrayRef<LocalTensors> results) {
+    HPC_RETURN_IF_ERROR(judge.noteOverflow(op, operands, results));
+    return follower.follow(op, operands, results);
+  };
+  func::FuncOp serial = mainOf(what.serial), compiled = mainOf(what.compiled);
+  Expected<std::vector<Tensor>> results = runPartitioned(compiled, inputs, recording.mesh, options);
+  if (!results.ok()) // such as ranks whose copies of an output differ
+    return Status::error(ErrorKind::Plan, results.status().message());
+
+  // Results are copies of what was judged, but for those that no instruction was seen to make.
+  auto compare = [&](const Array &array, unsigned result, const std::string &name) {
+    Tensor found = tensorFromArray(array);
+    const Tensor &expected = (*results)[result];
+    double bound = follower.largestBound(compiled.getBody().front().getTerminator()->getOperand(result));
+    std::optional<Difference> difference = judge.comparison.first(found, expected, nullptr, bound);
+    if (difference)
+      return Status::error(ErrorKind::Plan, "plan's " + name + " differs at index [" + indexText(expected.shape, difference->flatIndex) +
+                                                "]: " + differenceText(*difference));
+    (*results)[result] = std::move(found);
+    return Status::success();
   };
   size_t output = 0;
-  for (size_t result = 0; result < reference.outputs.size(); ++result)
-    if (nn::resultPort(serial, unsigned(result)).writes.empty()) {
-      HPC_RETURN_IF_ERROR(compare((*outputs)[output], result, "output '" + plan.outputs[output].name + "'"));
+  for (unsigned result = 0; result < serial.getNumResults(); ++result)
+    if (nn::resultPort(serial, result).writes.empty()) {
+      HPC_RETURN_IF_ERROR(compare(ran->outputs[output], result, "output '" + plan.outputs[output].name + "'"));
       ++output;
     }
-  std::map<std::string, unsigned> written = nn::writtenBy(serial);
-  for (size_t tensor = 0; tensor < (*session)->saved().size(); ++tensor) {
-    const std::string &name = (*session)->saved()[tensor].name;
-    auto result = written.find(name);
-    if (result == written.end())
-      continue;
-    Array whole;
-    HPC_RETURN_IF_ERROR((*session)->read(tensor, whole));
-    HPC_RETURN_IF_ERROR(compare(whole, result->second, "'" + name + "' after the step"));
-  }
-  return comparison.report;
+  for (const auto &[name, result] : nn::writtenBy(serial))
+    if (auto written = ran->written.find(name); written != ran->written.end())
+      HPC_RETURN_IF_ERROR(compare(written->second, result, "'" + name + "' after the step"));
+  judge.report.worstOfBound = judge.comparison.worst;
+  judge.report.results = std::move(*results);
+  return std::move(judge.report);
 }
 
 } // namespace hpc

@@ -105,26 +105,17 @@ plan::Part StageLowering::partOfProgram() const {
   return isBackward ? plan::Part::Gradient : plan::Part::Forward;
 }
 
+/// What the op's instruction computes. Aliases show what is noted already, and a sum over micro-batches is whole in the last one alone.
 void StageLowering::note(Operation *op) {
-  auto add = [&](int64_t id, Value value, Value typed) {
-    if (id < 0)
-      return;
-    noted.push_back({id, index, 0, int32_t(compute.instructions.size()) - 1, place(value)});
-    values.push_back(typed);
-  };
-  if (compute.instructions.empty())
+  if (compute.instructions.empty() || isBufferAlias(op) || isa<dist::AccumulateOp>(op))
     return;
-  auto idOf = [](Operation *maker) -> int64_t {
-    ValueIds ids = valueIdsOf(maker);
-    bool isWhole = isa_and_nonnull<dist::AllReduceOp, dist::PermuteOp>(maker); // the same value, elsewhere
-    return maker && maker->getNumResults() == 1 ? (isWhole ? ids.held() : ids.made).value_or(-1) : -1;
-  };
-  // A result of a region has the identity of the op inside that makes it.
-  if (auto fused = dyn_cast<nn::FusedOp>(op)) {
-    for (auto [inside, result] : llvm::zip(fused.getBody().front().getTerminator()->getOperands(), op->getResults()))
-      add(idOf(inside.getDefiningOp()), result, inside);
-  } else if (op->getNumResults() == 1) {
-    add(idOf(op), op->getResult(0), op->getResult(0));
+  for (OpResult result : op->getResults()) {
+    Value computed = result;
+    if (auto fused = dyn_cast<nn::FusedOp>(op)) // the op inside, whose result others in the region read too
+      if (Value inside = fused.getBody().front().getTerminator()->getOperand(result.getResultNumber()); inside.getDefiningOp())
+        computed = inside;
+    noted.push_back({index, 0, int32_t(compute.instructions.size()) - 1, place(result)});
+    values.push_back(computed);
   }
 }
 
