@@ -300,6 +300,19 @@ Status AtomicFile::write(const void *data, int64_t bytes) {
   return Status::success();
 }
 
+Status AtomicFile::overwrite(int64_t offset, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::pwrite(descriptor, text.data(), text.size(), offset);
+    if (written < 0 && errno == EINTR)
+      continue;
+    if (written < 0)
+      return failed("cannot write");
+    text.remove_prefix(size_t(written));
+    offset += written;
+  }
+  return Status::success();
+}
+
 /// Where nothing is at the target the file takes that name at once; nothing replaces a file but a rename.
 Status AtomicFile::giveName() {
   const std::string self = linkOf(descriptor);

@@ -63,6 +63,8 @@ public:
 
   Status write(const void *data, int64_t bytes);
   Status write(std::string_view text) { return write(text.data(), int64_t(text.size())); }
+  /// Replaces bytes that write() has written; no device or pipe has any.
+  Status overwrite(int64_t offset, std::string_view text);
   Status commit();
 
 private:

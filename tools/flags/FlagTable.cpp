@@ -125,8 +125,14 @@ static std::vector<Flag> makeTable() {
       {"train", onOff(), "A plan of hpc-opt --train runs step after step", group::training, HpcRun},
       {"data", file(),
        "Batches: an .npz with an array for each input, [batches, ...shape], and `labels` if they are not the ids; or tokens, .npy with one dim "
-       "or .bin with 16 bits each",
+       "or .bin with 16 bits each; or text, .txt or .jsonl, also .gz or .zst, with --tokenizer",
        group::training, HpcRun},
+      {"tokenizer", file("FOLDER|FILE"),
+       "Tokenizer of text: a folder with tokenizer.json, or vocab.json and merges.txt; documents are joined by its end token",
+       group::training, HpcRun},
+      {"text-key", text("KEY").orElse("text"), "Key of the text in each line of a .jsonl", group::training, HpcRun},
+      {"skip-bad-lines", onOff(), "Lines of a .jsonl that cannot be used are counted and left out", group::training, HpcRun},
+      {"token-cache", folder(), "Folder of the tokens of text files (default: beside the text)", group::training, HpcRun},
       {"evaluate", file(),
        "Held-out batches, as --data: the loss of the weights on them, without dropout, with a plan of hpc-opt --train --evaluate; alone, or "
        "beside --train",

@@ -42,6 +42,7 @@ TrainFlags readTrainFlags(const Arguments &arguments) {
   flags.power = arguments.real("lr-power");
   flags.lossScale = arguments.real("loss-scale");
   flags.seed = arguments.whole("seed");
+  flags.text = readTextFlags(arguments);
   return flags;
 }
 
@@ -65,6 +66,8 @@ Status checkTrainFlags(const Arguments &arguments, const TrainFlags &flags) {
                               std::pair("--save", &flags.save), std::pair("--load", &flags.load)})
       if (!text->empty())
         return trainingUsage(std::string(name) + " is about training; add --train");
+    if (!flags.text.given.empty())
+      return trainingUsage(flags.text.given + " is about training; add --train");
     for (const Flag *flag : arguments.given(group::steps))
       return trainingUsage(flag->dashed() + " is about training; add --train");
     return Status::success();

@@ -4,6 +4,7 @@
 #include "runtime/train/Evaluation.h"
 #include "runtime/train/TrainingRun.h"
 #include "tools/flags/Arguments.h"
+#include "tools/hpc-run/TextData.h"
 
 namespace hpc {
 
@@ -15,6 +16,7 @@ struct TrainFlags {
   std::optional<int64_t> curveSteps; ///< default: `steps`
   std::optional<double> rate, power, lossScale;
   std::optional<int64_t> seed;
+  TextFlags text;
 
   /// One step or many, or none and only the loss.
   bool any() const { return train || !gradients.empty() || !evaluate.empty(); }

@@ -129,8 +129,11 @@ Status readArrays(const Flags &flags, Work &work, std::vector<std::string> &note
 }
 
 Status readBatches(const Flags &flags, Work &work, std::vector<std::string> &notes) {
-  auto open = [&](size_t entry, const std::string &path, std::optional<Batches> &opened) {
-    Expected<Batches> batches = Batches::open(work.entry(entry), path, notes);
+  TextData text(flags.training.text);
+  auto open = [&](size_t entry, const std::string &path, std::optional<Batches> &opened) -> Status {
+    Expected<std::string> tokens = text.tokensOf(path, work.entry(entry), notes);
+    HPC_RETURN_IF_ERROR(tokens.status());
+    Expected<Batches> batches = Batches::open(work.entry(entry), *tokens, notes);
     if (batches.ok())
       opened.emplace(std::move(*batches));
     return batches.status();
@@ -140,11 +143,12 @@ Status readBatches(const Flags &flags, Work &work, std::vector<std::string> &not
     HPC_RETURN_IF_ERROR(open(0, flags.training.data, work.data.batches));
   }
   if (flags.training.evaluate.empty())
-    return Status::success();
+    return text.checkUsed();
   Expected<size_t> entry = evaluationEntry(work.plan);
   HPC_RETURN_IF_ERROR(entry.status());
   work.data.evaluation = *entry;
-  return open(*entry, flags.training.evaluate, work.data.heldOut).at("--evaluate");
+  HPC_RETURN_IF_ERROR(open(*entry, flags.training.evaluate, work.data.heldOut).at("--evaluate"));
+  return text.checkUsed();
 }
 
 /// "out.json" of process 2 is "out.2.json".
