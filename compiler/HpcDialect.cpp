@@ -25,6 +25,7 @@ static LogicalResult verifyAttribute(Operation *op, NamedAttribute attribute, un
       {globalAttrsName, onOp, forms::fields},
       {hadLocationsAttrName, onModule, forms::flag},
       {implicitAttrName, onOp, forms::flag},
+      {kernelNameAttrName, onOp, forms::text},
       {keptBytesAttrName, onModule, forms::numbers},
       {locationAttrName, onModule | onFunction | onOp, forms::location},
       {lossAttrName, onModule, forms::text},

@@ -5,6 +5,8 @@
 
 namespace hpc {
 
+constexpr const char *kernelNameAttrName = "hpc.kernel_name"; ///< read and written by passes/Kernels/KernelName.h alone
+
 class HpcDialect : public Dialect {
 public:
   explicit HpcDialect(MLIRContext *context);

@@ -2,11 +2,9 @@
 // region after it. Read and written here alone.
 #pragma once
 
-#include "compiler/MLIR.h"
+#include "compiler/HpcDialect.h"
 
 namespace hpc::kernels {
-
-constexpr const char *kernelNameAttrName = "kernel_name";
 
 inline void setKernelName(Operation *op, StringAttr composite) { op->setAttr(kernelNameAttrName, composite); }
 /// Null where it comes from no composite.

@@ -61,7 +61,7 @@ def DecomposeComposites : Pass<"hpc-decompose-composites", "::mlir::ModuleOp"> {
         %c = nn.softmax %b : ...                                 // claimed by generated code
         %1 = nn.matmul %c, %v : ...
 
-    The ops made carry `kernel_name = "attention"`, by which hpc-fuse-regions names the region that a reduction of them ends in.
+    The ops made carry `hpc.kernel_name = "attention"`, by which hpc-fuse-regions names the region that a reduction of them ends in.
   }];
   let dependentDialects = ["::hpc::nn::NNDialect"];
 }

@@ -6,6 +6,7 @@
 #include "compiler/Dialect/Dist/Correspondence.h"
 #include "compiler/Dialect/Dist/Dist.h"
 #include "compiler/Dialect/NN/NN.h"
+#include "compiler/Dialect/NN/Parameter.h"
 #include "compiler/Dialect/Pipe/Pipe.h"
 #include "compiler/Location.h"
 
@@ -112,8 +113,10 @@ void cutColumnsPlainly(ModuleOp module) {
 void weightOfOtherBlock(ModuleOp module) {
   nn::ParameterOp one = parameter(module, "transformer.h.1.mlp.c_fc.weight"),
                   other = parameter(module, "transformer.h.2.mlp.c_fc.weight");
-  one.setOffset(other.getOffset());
-  one.setHashes(other.getHashes());
+  nn::Storage storage = one.stored();
+  storage.offset = other.getOffset();
+  storage.hashes = other.getHashes().vec();
+  one.setStored(storage);
 }
 
 // ---- what each op computes ----------------------------------------------------------------------

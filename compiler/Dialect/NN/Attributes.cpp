@@ -1,6 +1,7 @@
 // The discardable attributes of the dialect: ports of @main, and parameters that a step does not read.
 #include "compiler/Dialect/NN/Parameter.h"
 #include "compiler/Dialect/NN/Ports.h"
+#include "compiler/Dialect/NN/RoundedTerms.h"
 #include "compiler/Interfaces/DiscardableAttributes.h"
 
 namespace hpc::nn {
@@ -17,6 +18,7 @@ static LogicalResult verifyAttribute(Operation *op, NamedAttribute attribute, un
       {ports::lookups, onArgument, forms::list},
       {ports::writes, onResult, forms::text},
       {ports::gradient, onResult, forms::text},
+      {roundsTermsAttrName, onOp, forms::flag},
       {unreadAttrName, onModule, forms::list},
   };
   return verifyDiscardable(op, attribute, place, table);

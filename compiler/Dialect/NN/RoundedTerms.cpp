@@ -5,8 +5,6 @@
 
 namespace hpc::nn {
 
-static constexpr const char *roundsTermsAttrName = "nn.rounds_terms";
-
 bool mayRoundTerms(Operation *op, const Dependences &dependences) {
   auto product = dyn_cast<MixedPrecisionOpInterface>(op);
   if (!product || op->getNumResults() != 1 || !tensorType(op->getResult(0)).getElementType().isF32() ||

@@ -11,6 +11,8 @@ namespace hpc::nn {
 /// the result is an activation or the gradient of one. A term may leave the range of f16, so nothing is rounded to f16.
 bool mayRoundTerms(Operation *op, const Dependences &dependences);
 
+constexpr const char *roundsTermsAttrName = "nn.rounds_terms"; ///< of a cast
+
 /// Marks a narrowing cast of a partial value: it rounds terms, so its result is partial, too.
 void setRoundsTerms(CastOp cast);
 bool roundsTerms(CastOp cast);

@@ -4,7 +4,7 @@
 // which composite they come from.
 // CHECK-LABEL: @attention
 // CHECK: nn.attention
-// CHECK: nn.matmul %arg3, %arg3 {kernel_name = "attention", transpose_rhs}
+// CHECK: nn.matmul %arg3, %arg3 {hpc.kernel_name = "attention", transpose_rhs}
 // CHECK: nn.softmax
 // CHECK: nn.matmul
 // CHECK-NOT: nn.attention
@@ -30,7 +30,7 @@ func.func @norms(%x: tensor<6x8xf32>, %w: tensor<8xf32>) -> tensor<6x8xf32> {
 // On a target without a column of its own all become their definitions, the softmax of an attention too.
 module attributes {hpc.target = "unheard-of"} {
 // CHECK-LABEL: @unclaimed
-// CHECK: nn.reduce max {{.*}} {axes = array<i64: 3>, kernel_name = "softmax"}
+// CHECK: nn.reduce max {{.*}} {axes = array<i64: 3>, hpc.kernel_name = "softmax"}
 // CHECK: nn.matmul
 // CHECK-NOT: nn.softmax
 // CHECK-NOT: nn.attention
