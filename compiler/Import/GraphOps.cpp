@@ -7,6 +7,7 @@
 #include "compiler/Import/KnownTensor.h"
 #include "runtime/base/CountText.h"
 #include "runtime/plan/CheckedMath.h"
+#include "runtime/plan/StepPorts.h"
 
 namespace hpc::onnx {
 
@@ -320,7 +321,7 @@ Value GraphBuilder::stepScalar(StringRef name) {
 }
 
 Value GraphBuilder::dropout(Value x, int64_t site, double rate) {
-  return finish(nn::DropoutOp::create(builder, loc, x, stepScalar("step"), stepScalar("seed"), site, rate), false);
+  return finish(nn::DropoutOp::create(builder, loc, x, stepScalar(plan::stepName), stepScalar(plan::seedName), site, rate), false);
 }
 
 Value GraphBuilder::crossEntropy(Value logits, Value labels, std::optional<int64_t> ignored) {

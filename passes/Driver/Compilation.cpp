@@ -21,9 +21,9 @@
 #include "passes/Place/Place.h"
 #include "passes/Schedule/EvaluationEntry.h"
 #include "passes/Schedule/Schedule.h"
-#include "passes/Train/Ports.h"
 #include "runtime/plan/PlanCheck.h"
 #include "runtime/plan/PlanStructure.h"
+#include "runtime/plan/StepPorts.h"
 
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/Verifier.h"
@@ -298,7 +298,7 @@ Status Compilation::makePlan() {
   HPC_RETURN_IF_ERROR(placeBuffers(lowered->plan, {request.options.memory}));
   const std::vector<std::string> unequal = imbalances(lowered->plan);
   if (request.evaluate)
-    addEvaluation(lowered->plan, {train::lossName, train::validTokensName});
+    addEvaluation(lowered->plan, {plan::lossName, plan::validTokensName});
   Expected<plan::PlanFacts> analysed = plan::analysePlan(lowered->plan);
   if (!analysed.ok())
     return Status::error(ErrorKind::Internal,

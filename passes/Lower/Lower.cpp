@@ -11,6 +11,7 @@
 #include "runtime/plan/Access.h"
 #include "runtime/plan/ScheduleCheck.h"
 #include "runtime/plan/ScheduleKinds.h"
+#include "runtime/plan/StepPorts.h"
 
 #include <set>
 

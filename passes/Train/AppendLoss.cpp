@@ -7,8 +7,8 @@
 #include "compiler/ModuleAttributes.h"
 #include "passes/Train/Labels.h"
 #include "passes/Train/Passes.h"
-#include "passes/Train/Ports.h"
 #include "passes/Train/StepFunction.h"
+#include "runtime/plan/StepPorts.h"
 
 namespace hpc {
 
@@ -31,7 +31,7 @@ class LossBuilder {
 public:
   LossBuilder(func::FuncOp function, StepFunction &step)
       : function(function), step(step), ops(step.builder()),
-        b(ops, onnxLocation(function.getContext(), lossName, "")) {}
+        b(ops, onnxLocation(function.getContext(), plan::lossName, "")) {}
 
   LogicalResult append(StringRef spec) {
     std::optional<Choice> choice = choose(spec);
@@ -40,7 +40,7 @@ public:
     function->getParentOfType<ModuleOp>()->setAttr(lossAttrName, b.builder.getStringAttr(choice->kind + ":" + choice->name));
     step.results.clear(); // what only inference wants
     if (choice->kind == "output") {
-      step.addResult(b.reshape(choice->output, {}), {lossName, "", ""});
+      step.addResult(b.reshape(choice->output, {}), {plan::lossName, "", ""});
       return success();
     }
     return choice->kind == "mse" ? appendSquares(*choice) : appendCrossEntropy(*choice);
@@ -137,16 +137,16 @@ private:
   /// The labels: an input of the graph by that name, or a new one, for which `defaultInput` stands where no data is given.
   FailureOr<Value> labels(RankedTensorType type, const std::string &defaultInput) {
     for (BlockArgument argument : function.getArguments()) {
-      if (nn::argumentPort(function, argument.getArgNumber()).name != labelsName)
+      if (nn::argumentPort(function, argument.getArgNumber()).name != plan::labelsName)
         continue;
       if (argument.getType() == type)
         return Value(argument);
-      error() << "input '" << labelsName << "' of type " << argument.getType() << " must be " << type
+      error() << "input '" << plan::labelsName << "' of type " << argument.getType() << " must be " << type
               << " for this loss; rename it, or use --loss=output:NAME for a loss that the model computes";
       return failure();
     }
     nn::ArgumentPort port;
-    port.name = labelsName;
+    port.name = plan::labelsName;
     port.dims = dimsOfLabels(function, type.getShape(), defaultInput);
     port.defaultInput = defaultInput;
     return step.addArgument(type, port, b.loc);
@@ -157,8 +157,8 @@ private:
   }
 
   void addResults(Value sum, Value count) {
-    step.addResult(b.div(sum, count), {lossName, "", ""});
-    step.addResult(count, {validTokensName, "", ""});
+    step.addResult(b.div(sum, count), {plan::lossName, "", ""});
+    step.addResult(count, {plan::validTokensName, "", ""});
   }
 
   LogicalResult noElement(const Choice &choice) {
@@ -207,7 +207,7 @@ private:
     if (type.getRank() == 3 && hasTableOf(function, type.getShape().back()))
       if (std::string ids = findIds(function, type.getShape().drop_back(), type.getShape().back()); !ids.empty())
         mlir::emitWarning(function->getParentOfType<ModuleOp>().getLoc())
-            << "--loss=mse compares output '" << choice.name << "' with an input '" << labelsName << "' of its own type, " << type << ", which --data has to give; the model reads ids ('"
+            << "--loss=mse compares output '" << choice.name << "' with an input '" << plan::labelsName << "' of its own type, " << type << ", which --data has to give; the model reads ids ('"
             << ids << "') and its output has a number for each of them, whose loss is --loss=causal-lm as a rule";
     FailureOr<Value> target = labels(RankedTensorType::get(type.getShape(), type.getElementType()), "");
     if (failed(target))
@@ -217,7 +217,7 @@ private:
       element = b.builder.getF32Type();
     Value square = b.square(b.sub(b.cast(choice.output, element), b.cast(*target, element)));
     Value sum = sumAll(square);
-    step.addResult(b.div(sum, b.number(sum, double(type.getNumElements()))), {lossName, "", ""});
+    step.addResult(b.div(sum, b.number(sum, double(type.getNumElements()))), {plan::lossName, "", ""});
     return success();
   }
 

@@ -7,6 +7,7 @@
 #include "passes/Train/Passes.h"
 #include "passes/Train/Ports.h"
 #include "passes/Train/Scalar.h"
+#include "runtime/plan/StepPorts.h"
 
 namespace hpc {
 
@@ -34,7 +35,7 @@ static Value takeClipFactor(StepFunction &step) {
 
 /// Whether the step changes anything; null where no norm says.
 static Value isFinite(StepFunction &step) {
-  Value norm = step.resultNamed(gradientNormName);
+  Value norm = step.resultNamed(plan::gradientNormName);
   if (!norm)
     return {};
   OpBuilder builder = step.builder();

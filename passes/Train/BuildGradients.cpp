@@ -9,9 +9,9 @@
 #include "compiler/Sidecar/ParamRules.h"
 #include "compiler/StepPart.h"
 #include "passes/Train/Passes.h"
-#include "passes/Train/Ports.h"
 #include "passes/Train/StepFunction.h"
 #include "runtime/base/CountText.h"
+#include "runtime/plan/StepPorts.h"
 #include "runtime/plan/TextTable.h"
 
 namespace hpc {
@@ -425,10 +425,10 @@ struct BuildGradients : impl::BuildGradientsBase<BuildGradients> {
   LogicalResult build(func::FuncOp function) {
     // 1. From what to what.
     StepFunction step(function);
-    Value loss = step.resultNamed(lossName);
+    Value loss = step.resultNamed(plan::lossName);
     if (!loss || !nn::shapeOf(loss).empty() || !isReal(loss))
       return userError(function, ErrorKind::Model)
-             << "there is no result '" << lossName << "' that is one float; run hpc-append-loss";
+             << "there is no result '" << plan::lossName << "' that is one float; run hpc-append-loss";
     Expected<std::optional<Sidecar>> sidecar = sidecarOf(getOperation());
     Expected<std::vector<ParamDecision>> decisions = std::vector<ParamDecision>();
     if (sidecar.ok() && *sidecar)
@@ -450,7 +450,7 @@ struct BuildGradients : impl::BuildGradientsBase<BuildGradients> {
     trained.noteTied();
     widenTrained(trained);
     // 2. Backwards.
-    Backward backward(function, step, trained.ops, scaleLoss || hasHalves(function) ? step.stepScalar("loss_scale") : Value());
+    Backward backward(function, step, trained.ops, scaleLoss || hasHalves(function) ? step.stepScalar(plan::lossScaleName) : Value());
     if (failed(backward.run(loss)))
       return failure();
     // 3. What it was done for.

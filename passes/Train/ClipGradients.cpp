@@ -5,6 +5,7 @@
 #include "passes/Train/Ports.h"
 #include "passes/Train/Scalar.h"
 #include "passes/Train/StepFunction.h"
+#include "runtime/plan/StepPorts.h"
 
 namespace hpc {
 
@@ -57,7 +58,7 @@ struct ClipGradients : impl::ClipGradientsBase<ClipGradients> {
       return;
     OpBuilder builder = step.builder();
     Value norm = normOf(builder, gradients, normType(gradients));
-    step.addResult(norm, {gradientNormName, "", ""});
+    step.addResult(norm, {plan::gradientNormName, "", ""});
     if (maxNorm > 0)
       step.addResult(clipFactor(builder, norm, maxNorm), {clipFactorName, "", ""});
     step.write();

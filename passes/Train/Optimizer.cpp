@@ -3,6 +3,7 @@
 
 #include "compiler/StepPart.h"
 #include "passes/Train/Scalar.h"
+#include "runtime/plan/StepPorts.h"
 
 namespace hpc::train {
 
@@ -50,11 +51,11 @@ const Optimizer::Shared &Optimizer::shared(Type type) {
   if (!isNew)
     return shared;
   Arithmetic a(step, "");
-  Value lr = step.stepScalar("lr");
+  Value lr = step.stepScalar(plan::learningRateName);
   shared.learningRate = a.cast(lr, type);
   if (recipe.kind == OptimizerKind::Sgd)
     return shared;
-  Value count = step.stepScalar("update");
+  Value count = step.stepScalar(plan::updateName);
   auto correction = [&](double beta) {
     Value power = nn::PowOp::create(a.builder, a.location, a.number(beta, count), count);
     return a.sub(a.number(1, count), power);

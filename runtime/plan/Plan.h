@@ -26,9 +26,6 @@ constexpr int minorVersion = 9;
 /// Older plans are refused: the model is compiled again.
 constexpr int leastMinorVersion = 8;
 
-/// How the output is named that is the gradient of a parameter: "gradient/transformer.wte.weight".
-inline const std::string gradientPrefix = "gradient/";
-
 /// A number that may depend on the rank's coordinate within its stage and on the micro-batch.
 /// 1 value: the same everywhere. R values (R = ranks per stage): by coordinate. R*M values: [microBatch][coordinate].
 /// Scalars of kernels and offsets of copies may vary by step as well: each run gives `input`, a step scalar with a range.

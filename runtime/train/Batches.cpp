@@ -8,6 +8,7 @@
 #include "runtime/base/NumberText.h"
 #include "runtime/core/InputCheck.h"
 #include "runtime/core/WideningConversion.h"
+#include "runtime/plan/StepPorts.h"
 
 #include <algorithm>
 #include <cmath>
@@ -20,7 +21,6 @@ namespace hpc {
 
 namespace {
 
-constexpr const char *labelsName = "labels";
 
 Status usage(const std::string &message) { return Status::error(ErrorKind::Usage, message); }
 
@@ -187,7 +187,7 @@ Status Batches::takeStream(const NpyView &tokens, std::vector<std::string> &note
     const plan::Port &port = plan->inputs[input];
     if (port.isStepScalar)
       continue;
-    size_t &place = port.name == labelsName ? labels : ids;
+    size_t &place = port.name == plan::labelsName ? labels : ids;
     if (place != plan->inputs.size() || !isInteger(port.dtype) || port.shape.size() != 2)
       return usage("--data: a stream of tokens fills one input of ids, [batch, sequence], and labels of its shape; " +
                    portText(port) + " is another; give an .npz with an array for each input");

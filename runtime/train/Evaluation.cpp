@@ -3,6 +3,7 @@
 
 #include "runtime/base/ArrayElements.h"
 #include "runtime/plan/Entries.h"
+#include "runtime/plan/StepPorts.h"
 
 #include <chrono>
 #include <cmath>
@@ -37,10 +38,10 @@ Expected<Evaluation> Evaluation::create(size_t entry, Session &session, const Ba
   const plan::Plan &plan = session.entry(entry);
   bool hasLoss = false;
   for (size_t i = 0; i < plan.outputs.size(); ++i) {
-    if (plan.outputs[i].name == "loss" && plan.outputs[i].shape.empty()) {
+    if (plan.outputs[i].name == plan::lossName && plan.outputs[i].shape.empty()) {
       evaluation.loss = i;
       hasLoss = true;
-    } else if (plan.outputs[i].name == "valid_tokens") {
+    } else if (plan.outputs[i].name == plan::validTokensName) {
       evaluation.validTokens = i;
     }
   }
@@ -48,7 +49,7 @@ Expected<Evaluation> Evaluation::create(size_t entry, Session &session, const Ba
     return Status::error(ErrorKind::Usage, "the plan's entry 'evaluate' has no scalar output 'loss'; compile the model with hpc-opt --train --evaluate");
   for (const plan::Port &port : plan.inputs) {
     // In step 0, which trains nothing, no dropout drops anything, whatever the seed.
-    if (port.isStepScalar && port.name != "step" && port.name != "seed")
+    if (port.isStepScalar && port.name != plan::stepName && port.name != plan::seedName)
       return Status::error(ErrorKind::Unsupported, "the plan's entry 'evaluate' needs step scalar '" + port.name +
                                                        "', which this hpc-run does not know; it is older than the plan");
     evaluation.inputs.push_back(port.isStepScalar ? Array::zeros(port.dtype, {}) : Array());

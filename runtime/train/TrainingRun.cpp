@@ -1,7 +1,8 @@
-// The names that a training step and its loop share stand here and in passes/Train/Ports.h; a plan that lacks one is refused.
+// Fills the step scalars of a training step and reads its outputs, by the names of runtime/plan/StepPorts.h.
 #include "runtime/train/TrainingRun.h"
 
 #include "runtime/base/ArrayElements.h"
+#include "runtime/plan/StepPorts.h"
 
 #include <algorithm>
 #include <chrono>
@@ -19,15 +20,15 @@ static std::optional<size_t> findOutput(const plan::Plan &plan, const std::strin
 
 /// The value of a step scalar in this step; nullopt: the loop knows none of that name.
 static std::optional<double> stepScalar(const std::string &name, const RunState &state, double learningRate) {
-  if (name == "lr")
+  if (name == plan::learningRateName)
     return learningRate;
-  if (name == "step")
+  if (name == plan::stepName)
     return double(state.steps + 1);
-  if (name == "update")
+  if (name == plan::updateName)
     return double(state.updates + 1);
-  if (name == "seed")
+  if (name == plan::seedName)
     return double(state.seed);
-  if (name == "loss_scale")
+  if (name == plan::lossScaleName)
     return state.lossScale.scale;
   return std::nullopt;
 }
@@ -51,7 +52,7 @@ std::string metricsLine(const StepReport &report) {
 }
 
 Status checkTrains(const plan::Plan &plan) {
-  for (const char *name : {"loss", "gradient_norm"})
+  for (const char *name : {plan::lossName, plan::gradientNormName})
     if (!findOutput(plan, name))
       return Status::error(ErrorKind::Usage, std::string("the plan is no training step: it has no scalar output '") +
                                                  name + "'; compile the model with hpc-opt --train");
@@ -72,9 +73,9 @@ Expected<TrainingRun> TrainingRun::create(const plan::Plan &plan, Session &sessi
                                           const LearningRate &rate, const RunState &state) {
   HPC_RETURN_IF_ERROR(checkTrains(plan));
   TrainingRun run(plan, session, data, rate, state);
-  run.loss = *findOutput(plan, "loss");
-  run.gradientNorm = *findOutput(plan, "gradient_norm");
-  run.validTokens = findOutput(plan, "valid_tokens");
+  run.loss = *findOutput(plan, plan::lossName);
+  run.gradientNorm = *findOutput(plan, plan::gradientNormName);
+  run.validTokens = findOutput(plan, plan::validTokensName);
   for (const plan::Port &port : plan.inputs)
     run.inputs.push_back(port.isStepScalar ? Array::zeros(port.dtype, {}) : Array());
   return run;
@@ -107,7 +108,7 @@ void TrainingRun::readOutputs(StepReport &report) const {
   report.gradientNorm = numberAt(outputs[gradientNorm], 0);
   if (validTokens)
     report.validTokens = numberAt(outputs[*validTokens], 0);
-  if (has("loss_scale"))
+  if (has(plan::lossScaleName))
     report.lossScale = now.lossScale.scale;
 }
 
@@ -115,7 +116,7 @@ Expected<StepReport> TrainingRun::run() {
   StepReport report;
   report.step = now.steps;
   report.learningRate = rate.at(now.steps);
-  if (has("seed"))
+  if (has(plan::seedName))
     report.seed = now.seed;
   auto start = std::chrono::steady_clock::now();
   HPC_RETURN_IF_ERROR(step(report.learningRate, Outputs::Ordinary));
@@ -127,7 +128,7 @@ Expected<StepReport> TrainingRun::run() {
     return skipped.status();
   ++now.steps;
   now.updates += !*skipped;
-  if (has("loss_scale"))
+  if (has(plan::lossScaleName))
     now.lossScale.update(*skipped);
   return report;
 }

@@ -1,5 +1,5 @@
 // Steps of a plan that trains: fills inputs and step scalars, runs, reads what the step reports. What the step scalars and the
-// results are called is what phase train of the compiler made (passes/Train/Ports.h).
+// results are called is what phase train of the compiler made (runtime/plan/StepPorts.h).
 #pragma once
 
 #include "runtime/core/Session.h"

@@ -8,6 +8,7 @@
 #include "runtime/base/Npz.h"
 #include "runtime/base/NumberText.h"
 #include "runtime/core/Checkpoint.h"
+#include "runtime/plan/StepPorts.h"
 #include "runtime/train/RunConfiguration.h"
 #include "runtime/train/SkippedStep.h"
 #include "tools/hpc-run/MetricsFile.h"
@@ -294,7 +295,7 @@ static Status checkUse(const TrainFlags &flags, const plan::Plan &plan) {
     return std::any_of(plan.inputs.begin(), plan.inputs.end(),
                        [&](const plan::Port &port) { return port.isStepScalar && port.name == name; });
   };
-  if (flags.lossScale && !wants("loss_scale"))
+  if (flags.lossScale && !wants(plan::lossScaleName))
     return trainingUsage("--loss-scale is of plans that scale their loss (hpc-opt --train --dtype=fp16, or a model in f16), which this "
                  "one does not; leave it out");
   return Status::success();
