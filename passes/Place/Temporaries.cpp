@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 #include <tuple>
+#include <utility>
 
 namespace hpc {
 
@@ -96,11 +97,14 @@ struct Temporary {
 static int64_t placeInOrder(std::vector<Temporary> &temporaries, int32_t instructions) {
   int64_t end = 0;
   LiveRangeTree placed(instructions);
+  std::vector<size_t> metBy(temporaries.size(), temporaries.size()); // the last that a range has met
   for (size_t i = 0; i < temporaries.size(); ++i) {
     // Placed ranges that live at the same time, by offset; the first gap that is wide enough is taken.
     Temporary &one = temporaries[i];
     std::vector<std::pair<int64_t, int64_t>> taken;
     placed.eachMeeting(one.range, [&](size_t j) {
+      if (std::exchange(metBy[j], i) == i)
+        return;
       taken.push_back({temporaries[j].offset, temporaries[j].offset + temporaries[j].bytes});
     });
     placed.add(one.range, i);

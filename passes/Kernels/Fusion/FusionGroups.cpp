@@ -41,34 +41,40 @@ bool isRowSum(Operation *op) {
          reduce.getAxes().back() == nn::tensorType(reduce.getOperand()).getRank() - 2;
 }
 
+/// Adds the reshapes on the way from a member of one group to a member of another.
+void addReshapes(const FusionGroup &from, const FusionGroup &to, SmallVectorImpl<Operation *> &reshapes) {
+  for (Operation *op : to.ops)
+    for (Value operand : op->getOperands()) {
+      const size_t known = reshapes.size();
+      Operation *producer = operand.getDefiningOp();
+      for (; producer && !from.members.contains(producer) && !to.members.contains(producer) && isAlias(producer);
+           producer = producer->getOperand(0).getDefiningOp())
+        reshapes.push_back(producer);
+      if (!producer || !from.members.contains(producer))
+        reshapes.truncate(known);
+    }
+}
+
 FusionGroup unite(const FusionGroup &a, const FusionGroup &b) {
+  auto isBefore = [](Operation *x, Operation *y) { return x->isBeforeInBlock(y); };
   FusionGroup group;
-  std::merge(a.ops.begin(), a.ops.end(), b.ops.begin(), b.ops.end(), std::back_inserter(group.ops),
-             [](Operation *x, Operation *y) { return x->isBeforeInBlock(y); });
-  group.members.insert(group.ops.begin(), group.ops.end());
+  std::merge(a.ops.begin(), a.ops.end(), b.ops.begin(), b.ops.end(), std::back_inserter(group.ops), isBefore);
+  group.members = a.members;
+  group.members.insert(b.ops.begin(), b.ops.end());
   // Every reshape from a member to a member, chains included.
-  std::function<bool(Operation *)> leadsToMember = [&](Operation *reshape) {
-    return llvm::any_of(reshape->getUsers(), [&](Operation *user) {
-      return group.members.contains(user) || (isAlias(user) && leadsToMember(user));
-    });
-  };
-  std::function<void(Value)> addReshapes = [&](Value value) {
-    for (Operation *user : value.getUsers())
-      if (isAlias(user) && !group.contains(user) && leadsToMember(user)) {
-        group.reshapes.push_back(user);
-        addReshapes(user->getResult(0));
-      }
-  };
-  for (Operation *op : group.ops)
-    addReshapes(op->getResult(0));
-  // Before a sum of rows, so that it reads what others of the group read.
-  for (Operation *op : group.ops)
-    if (isRowSum(op))
-      for (Operation *producer = op->getOperand(0).getDefiningOp();
-           producer && isAlias(producer) && !group.contains(producer);
+  group.reshapes = a.reshapes;
+  llvm::append_range(group.reshapes, b.reshapes);
+  addReshapes(a, b, group.reshapes);
+  if (b.ops.front()->isBeforeInBlock(a.ops.back()))
+    addReshapes(b, a, group.reshapes);
+  // Before a sum of rows, so that it reads what others of the group read. A larger group has these already.
+  for (const FusionGroup *part : {&a, &b})
+    if (Operation *op = part->ops.front(); part->ops.size() == 1 && isRowSum(op))
+      for (Operation *producer = op->getOperand(0).getDefiningOp(); producer && isAlias(producer);
            producer = producer->getOperand(0).getDefiningOp())
         group.reshapes.push_back(producer);
-  llvm::sort(group.reshapes, [](Operation *x, Operation *y) { return x->isBeforeInBlock(y); });
+  llvm::sort(group.reshapes, isBefore);
+  group.reshapes.erase(llvm::unique(group.reshapes), group.reshapes.end());
   return group;
 }
 
@@ -102,6 +108,7 @@ public:
   Legality(const FusionGroup &group, const FusionRoles &roles) : group(group), roles(roles) {}
 
   bool check() {
+    results = group.results();
     size_t reads = 0;
     for (Operation *op : group.ops)
       reads += op->getNumOperands();
@@ -149,7 +156,7 @@ private:
     for (Operation *op : group.ops)
       if (combinesElements(op))
         combining.push_back(op);
-    std::optional<RegionShape> found = findRegionShape(group.results(), combining);
+    std::optional<RegionShape> found = findRegionShape(results, combining);
     if (!found)
       return false;
     shape = *found;
@@ -231,7 +238,7 @@ private:
 
   bool checkWork() const {
     PulledWork work([&](Operation *op) { return group.contains(op) || roles.of(op) == FusionRole::Cloned; });
-    return llvm::all_of(group.results(), [&](Value result) {
+    return llvm::all_of(results, [&](Value result) {
       std::optional<ColumnSum> sum =
           shape.isColumnSum(result) ? findColumnSum(result.getDefiningOp(), shape.root) : std::nullopt;
       return work.pull(sum ? sum->term : result, shape.root);
@@ -240,6 +247,7 @@ private:
 
   const FusionGroup &group;
   const FusionRoles &roles;
+  SmallVector<Value> results; ///< of the group
   RegionShape shape;
   DenseMap<Value, Cone> cones;
 };
@@ -315,12 +323,14 @@ std::vector<FusionGroup> formGroups(Block &block, const FusionRoles &roles) {
     }
     others.append(neighbours.of(&op));
     neighbours.add(&op);
+    llvm::SmallDenseSet<size_t> apart; // groups that cannot join the one of `op`, as it is now
     for (Operation *other : others) {
       auto found = other && roles.of(other) == FusionRole::Grouped ? groupOf.find(other) : groupOf.end();
       if (found == groupOf.end() || found->second == mine)
         continue;
       size_t theirs = found->second;
-      if (wouldKeepRepetition(groups[theirs], groups[mine]))
+      if (groups[theirs].ops.size() + groups[mine].ops.size() > maxOps || !apart.insert(theirs).second ||
+          wouldKeepRepetition(groups[theirs], groups[mine]))
         continue;
       FusionGroup both = unite(groups[theirs], groups[mine]);
       auto fusedWith = [&](Operation *other) -> SmallVector<Operation *> {
@@ -337,6 +347,7 @@ std::vector<FusionGroup> formGroups(Block &block, const FusionRoles &roles) {
       groups[theirs] = std::move(both);
       groups[mine] = {};
       mine = theirs;
+      apart.clear();
     }
   }
   llvm::erase_if(groups, [](const FusionGroup &group) { return group.ops.empty(); });
