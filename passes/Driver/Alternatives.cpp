@@ -132,7 +132,7 @@ std::string cheapestThatFit(ModuleOp module, const Options &options, const Trial
     if (fits.size() < wanted)
       tryAll(trials, withMoreRanks(asked, factor), ranks, fits);
   mlir::emitRemark(module.getLoc()) << "[hpc-memory] to name what fits, " << trials.made("partition") << " partitioned and "
-                                    << trials.made("stage") << " staged programs were made";
+                                    << trials.made("stage") << " staged programs and " << trials.madePlans() << " plans were made";
   if (fits.size() > wanted)
     fits.resize(wanted);
   std::string text;

@@ -13,7 +13,6 @@
 #include "passes/Driver/ModelSource.h"
 #include "passes/Driver/ProgramText.h"
 #include "passes/Driver/TrainingSettings.h"
-#include "passes/Driver/Trial.h"
 #include "passes/Driver/Verify.h"
 #include "passes/Driver/WriteAnnotations.h"
 #include "passes/Driver/WriteSpec.h"
@@ -239,9 +238,9 @@ Status Compilation::runTo(StringRef last) {
 
 /// What a plan takes is known without its code, so one that does not fit is refused before any is generated, and what
 /// would fit is named. Other errors are left to the phases themselves, which print them.
-Status Compilation::checkMemory() {
+Status Compilation::checkMemory(StagedTrials &tries) {
   HPC_RETURN_IF_ERROR(runTo("stage"));
-  Expected<Trial> trial = tryStaged(*module, request.options);
+  Expected<Trial> trial = tries.run(*module, request.options);
   if (!trial.ok() || trial->fits.ok())
     return Status::success();
   std::string fitting = cheapestThatFit(*uncut, request.options, *trial);
@@ -269,14 +268,15 @@ Status Compilation::runPhases() {
     HPC_RETURN_IF_ERROR(runTo("precision"));
     uncut = module->clone();
   }
+  StagedTrials tries;
   if (request.options.trains() && request.options.recompute == "auto" && isOnTheWay("stage")) {
     HPC_RETURN_IF_ERROR(runTo("stage"));
-    Expected<SmallVector<int64_t>> budgets = chooseBudgets(*module, request.options);
+    Expected<SmallVector<int64_t>> budgets = chooseBudgets(tries, *module, request.options);
     HPC_RETURN_IF_ERROR(budgets.status());
     request.options.budgets = *budgets;
   }
   if (uncut && request.compileTo.empty())
-    HPC_RETURN_IF_ERROR(checkMemory());
+    HPC_RETURN_IF_ERROR(checkMemory(tries));
   return runTo(request.compileTo);
 }
 

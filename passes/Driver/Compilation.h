@@ -5,6 +5,7 @@
 #include "compiler/Import/AnnotationRules.h"
 #include "passes/Driver/DiagnosticPrinter.h"
 #include "passes/Driver/SpecFile.h"
+#include "passes/Driver/Trial.h"
 #include "passes/Lower/Lower.h"
 #include "passes/Options.h"
 #include "runtime/plan/PlanFacts.h"
@@ -72,7 +73,7 @@ private:
   Status checkWeightsAreThere();
   Status makeReference();
   Status noteChoices(StringRef phase);
-  Status checkMemory();
+  Status checkMemory(StagedTrials &tries);
   Status runTo(StringRef last);
 
   MLIRContext &context;

@@ -53,11 +53,10 @@ static double costOf(const plan::PlanFacts &facts, const plan::Plan &plan, const
   return (flops + plan::Machine().operationsPerByteSent() * sent) * (1 + bubble) * double(plan.ranksPerStage()) * double(plan.stages.size());
 }
 
-Expected<Trial> tryStaged(ModuleOp module, Options options) {
-  options.withoutCode = true;
-  OwningOpRef<ModuleOp> copy = module.clone();
-  HPC_RETURN_IF_ERROR(runQuietly(*copy, options, ""));
-  Expected<Lowered> lowered = lowerToPlan(*copy, {});
+/// The rest of the way of a program that has been through phase recompute, where it is part of it.
+static Expected<Trial> tryRecomputed(ModuleOp module, const Options &options) {
+  HPC_RETURN_IF_ERROR(runQuietly(module, options, ""));
+  Expected<Lowered> lowered = lowerToPlan(module, {});
   if (!lowered.ok())
     return lowered.status();
   HPC_RETURN_IF_ERROR(schedulePlan(lowered->plan, lowered->noted));
@@ -65,11 +64,40 @@ Expected<Trial> tryStaged(ModuleOp module, Options options) {
   if (!fits.ok() && fits.kind() != ErrorKind::Capacity)
     return fits;
   plan::PlanFacts facts = plan::staticFacts(lowered->plan);
-  ArrayRef<int64_t> kept = keptBytes(*copy);
+  ArrayRef<int64_t> kept = keptBytes(module);
   Trial trial{facts.memory, {kept.begin(), kept.end()},
               lowered->plan.ranksPerStage() * int64_t(lowered->plan.stages.size()), costOf(facts, lowered->plan, options),
               std::move(fits)};
   trial.kept.resize(trial.memory.size());
+  return trial;
+}
+
+/// `options` as phases after recompute read them.
+static DictionaryAttr readAfterRecompute(Options options, MLIRContext *context) {
+  options.recompute = Options().recompute;
+  return options.toAttribute(context);
+}
+
+Expected<Trial> StagedTrials::run(ModuleOp staged, const Options &given) {
+  constexpr size_t most = 3; // a candidate's own tries follow each other
+  Options options = given;
+  options.withoutCode = true;
+  MLIRContext *context = staged.getContext();
+  OwningOpRef<ModuleOp> program = staged.clone();
+  if (options.trains() && phasesDone(staged) < phasesUpTo("recompute"))
+    HPC_RETURN_IF_ERROR(runQuietly(*program, options, "recompute"));
+  for (const Known &each : known)
+    if (readAfterRecompute(each.options, context) == readAfterRecompute(options, context) &&
+        OperationEquivalence::isEquivalentTo(*each.recomputed, *program, OperationEquivalence::None))
+      return each.trial;
+  OwningOpRef<ModuleOp> copy = program->clone();
+  ++plans;
+  Expected<Trial> trial = tryRecomputed(*copy, options);
+  if (!trial.ok())
+    return trial;
+  known.push_front({options, std::move(program), *trial});
+  if (known.size() > most)
+    known.pop_back();
   return trial;
 }
 
@@ -121,12 +149,12 @@ Expected<Trial> Trials::run(const Options &options) {
     return program.status();
   Options chosen = options;
   if (options.recompute == "auto" && options.trains() && phasesDone(module) < phasesUpTo("stage")) {
-    Expected<SmallVector<int64_t>> budgets = chooseBudgets(*program, options);
+    Expected<SmallVector<int64_t>> budgets = chooseBudgets(tries, *program, options);
     if (!budgets.ok())
       return budgets.status();
     chosen.budgets = *budgets;
   }
-  return tryStaged(*program, chosen);
+  return tries.run(*program, chosen);
 }
 
 /// Bytes of states, and of parameters that a step writes: these are stored as they are, whole or as they are cut.
@@ -193,7 +221,7 @@ struct Search {
 };
 } // namespace
 
-Expected<SmallVector<int64_t>> chooseBudgets(ModuleOp staged, const Options &options) {
+Expected<SmallVector<int64_t>> chooseBudgets(StagedTrials &trials, ModuleOp staged, const Options &options) {
   std::vector<Search> stages(size_t(options.stages()));
   Options attempt = options;
   auto budgets = [&](auto of) {
@@ -204,7 +232,7 @@ Expected<SmallVector<int64_t>> chooseBudgets(ModuleOp staged, const Options &opt
   };
   for (int tries = 0; tries < maxTries; ++tries) {
     attempt.budgets = budgets([](const Search &stage) { return stage.done ? stage.chosen() : stage.budget; });
-    Expected<Trial> trial = tryStaged(staged, attempt);
+    Expected<Trial> trial = trials.run(staged, attempt);
     if (!trial.ok())
       return trial.status();
     if (trial->memory.size() != stages.size())

@@ -8,6 +8,8 @@
 
 #include "llvm/ADT/MapVector.h"
 
+#include <deque>
+
 namespace hpc {
 
 struct Trial {
@@ -23,6 +25,28 @@ struct Trial {
   int64_t lasting() const;
 };
 
+/// Tries of programs that have been through phase stage. Budgets that lead to the same choices lead to the same plan, which
+/// is made once.
+class StagedTrials {
+public:
+  /// With `options.budgets`.
+  Expected<Trial> run(ModuleOp staged, const Options &options);
+  int64_t made() const { return plans; }
+
+private:
+  struct Known {
+    Options options;
+    OwningOpRef<ModuleOp> recomputed;
+    Trial trial;
+  };
+  std::deque<Known> known; ///< the last few
+  int64_t plans = 0;
+};
+
+/// --recompute=auto: how many bytes each stage may keep such that it takes no more than `options.memory`, as place
+/// counts them. `staged` has been through phase stage. Where nothing fits, the least of each stage that does not.
+Expected<SmallVector<int64_t>> chooseBudgets(StagedTrials &trials, ModuleOp staged, const Options &options);
+
 /// Tries of one program, which stays as it is.
 class Trials {
 public:
@@ -35,8 +59,9 @@ public:
   /// At most as many bytes as the plan's Trial::lasting: of states and trained parameters alone. It compiles no further than
   /// it has to, to see that they are more than `options.memory`.
   Expected<int64_t> leastLasting(const Options &options);
-  /// How many programs were made that went through a phase: "partition" or "stage".
+  /// How many programs were made that went through a phase, "partition" or "stage", and how many plans of them.
   int64_t made(StringRef phase) const;
+  int64_t madePlans() const { return tries.made(); }
 
 private:
   /// The program after a phase, which may be shared: copy it.
@@ -45,17 +70,11 @@ private:
   Expected<ModuleOp> staged(const Options &options);
 
   ModuleOp module;
+  StagedTrials tries;
   llvm::MapVector<Attribute, OwningOpRef<ModuleOp>> done; ///< by phase and by the options that it follows from
 };
 
-/// A try of a program that has been through phase stage, with `options.budgets`.
-Expected<Trial> tryStaged(ModuleOp module, Options options);
-
 /// One try.
 inline Expected<Trial> tryPlan(ModuleOp module, const Options &options) { return Trials(module).run(options); }
-
-/// --recompute=auto: how many bytes each stage may keep such that it takes no more than `options.memory`, as place
-/// counts them. `staged` has been through phase stage. Where nothing fits, the least of each stage that does not.
-Expected<SmallVector<int64_t>> chooseBudgets(ModuleOp staged, const Options &options);
 
 } // namespace hpc

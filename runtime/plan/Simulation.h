@@ -57,6 +57,8 @@ public:
   explicit Simulation(const Plan &plan);
   Status run();
   Timeline takeTimeline() { return std::move(timeline); }
+  /// The most posts that were without their wait at once.
+  size_t mostPosts() const { return posts.size(); }
 
 private:
   Status checkRuns(int64_t stage) const;
