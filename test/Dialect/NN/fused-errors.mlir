@@ -122,6 +122,6 @@ func.func @groups(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 func.func @strides(%x: tensor<4xf32>) -> tensor<4xf32> {
   // expected-error @+1 {{(C1) a tensor of an attention has four strides and numbers of a known type, in an argument}}
-  "test.op"() {t = #nn.attention_tensor<argument = 0, type = f32, strides = [2, 1]>} : () -> ()
-  return %x : tensor<4xf32>
+  %0 = nn.exp %x {hpc.kernel_name = #nn.attention_tensor<argument = 0, type = f32, strides = [2, 1]>} : tensor<4xf32> -> tensor<4xf32>
+  return %0 : tensor<4xf32>
 }
