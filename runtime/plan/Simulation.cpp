@@ -11,15 +11,56 @@
 
 namespace hpc::plan {
 
-Simulation::Simulation(const Plan &plan) : plan(plan), ranks(plan.ranksPerStage()) {
+Simulation::Simulation(const Plan &plan, Ranks simulated) : plan(plan), ranks(plan.ranksPerStage()) {
   timeline.stages.resize(plan.stages.size());
   for (const Stage &stage : plan.stages)
     streams.push_back(buildStreams(plan, stage));
   states.resize(plan.worldSize());
+  standsForAll = simulated == Ranks::OneOfAlike && areAlike();
   for (int32_t rank = int32_t(states.size()); rank-- > 0;) {
+    if (standsForAll && rank % ranks != 0)
+      continue;
     states[rank].holds.assign(streams[stageOf(rank)].states, -1);
     runnable.push_back(rank);
   }
+}
+
+/// Calls visit(micro-batch, coordinate) for each entry of a table; whether it is true for all.
+template <typename Visit> static bool allEntries(const ByCoord &table, int64_t ranks, Visit visit) {
+  for (int64_t i = 0; i < int64_t(table.values.size()); ++i)
+    if (!visit(i / ranks, i % ranks))
+      return false;
+  return true;
+}
+
+/// Whether what is simulated of a rank follows from its stage alone, and it sends to and receives from ranks of its own
+/// coordinate. Then a step of all ranks is that of one rank a stage, so many times side by side: the members of a collective
+/// arrive at it together, and no rank waits for what another one does not wait for too.
+bool Simulation::areAlike() const {
+  auto isOfStage = [&](const ByCoord *when) {
+    return !when || when->values.size() == 1 || allEntries(*when, ranks, [&](int64_t microBatch, int64_t coordinate) {
+             return (when->at(coordinate, microBatch, ranks) != 0) == (when->at(0, microBatch, ranks) != 0);
+           });
+  };
+  auto isOwn = [&](const ByCoord &peer) {
+    return (peer.values.size() > 1 || ranks == 1 || peer.values[0] < 0) && allEntries(peer, ranks, [&](int64_t microBatch, int64_t coordinate) {
+             int64_t first = peer.at(0, microBatch, ranks), own = peer.at(coordinate, microBatch, ranks);
+             return first < 0 ? own < 0 : first % ranks == 0 && own == first + coordinate;
+           });
+  };
+  auto isAlike = [&](const StreamOp &op, const Program &program) {
+    const Action &action = program.instructions[op.instruction].action;
+    const auto *send = std::get_if<Send>(&action);
+    const auto *recv = std::get_if<Recv>(&action);
+    return isOfStage(op.when) && (!send || isOwn(send->peer)) && (!recv || isOwn(recv->peer)) &&
+           std::all_of(op.uses.begin(), op.uses.end(), [&](const TrackedUse &use) { return isOfStage(use.when); });
+  };
+  for (size_t stage = 0; stage < streams.size(); ++stage)
+    for (size_t program = 0; program < streams[stage].programs.size(); ++program)
+      for (const StreamOp &op : streams[stage].programs[program])
+        if (op.kind != OpKind::Work && !isAlike(op, plan.stages[stage].programs[program]))
+          return false;
+  return true;
 }
 
 const ScheduleStep &Simulation::stepOf(int32_t rank) const {
@@ -155,6 +196,8 @@ Status Simulation::meet(int32_t rank, const StreamOp &op, bool &blocked) {
     if (!launched.ok())
       return launched.status();
   }
+  if (standsForAll) // for all members
+    return Status::success();
   int64_t stage = stageOf(rank);
   const StageStreams &stream = streams[stage];
   int64_t key = ((int64_t(op.signature) * ranks + stream.groupOf[op.signature][rank % ranks]) << 17) + stage;
@@ -233,11 +276,13 @@ Status Simulation::finish(int32_t rank) const {
 }
 
 Status simulatePlan(const Plan &plan, Timeline *timeline) {
-  Simulation simulation(plan);
-  HPC_RETURN_IF_ERROR(simulation.run());
-  if (timeline)
+  Simulation simulation(plan, Simulation::Ranks::OneOfAlike);
+  Status status = simulation.run();
+  if (!status.ok() && !simulation.isOfAll()) // the message names all ranks
+    return Simulation(plan).run();
+  if (status.ok() && timeline)
     *timeline = simulation.takeTimeline();
-  return Status::success();
+  return status;
 }
 
 } // namespace hpc::plan

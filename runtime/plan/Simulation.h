@@ -1,6 +1,7 @@
 // The state of the rendezvous simulation: all ranks' cursors, the messages between them, the collectives that wait for
 // members. A rank runs until it blocks; what unblocks it puts it back on the list of ranks that can run. No time passes
 // but a logical clock (one unit per run of a program that computes), which gives the picture of the pipeline.
+// Where all ranks of a stage do the same, one of them stands for all.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -54,13 +55,17 @@ struct RankState {
 
 class Simulation {
 public:
-  explicit Simulation(const Plan &plan);
+  enum class Ranks { All, OneOfAlike };
+  /// OneOfAlike: the first rank of each stage stands for all of them, where they do the same.
+  explicit Simulation(const Plan &plan, Ranks simulated = Ranks::All);
   Status run();
+  bool isOfAll() const { return !standsForAll; }
   Timeline takeTimeline() { return std::move(timeline); }
   /// The most posts that were without their wait at once.
   size_t mostPosts() const { return posts.size(); }
 
 private:
+  bool areAlike() const;
   Status checkRuns(int64_t stage) const;
   Status checkUpdateIsLast(int64_t stage) const;
   Status advance(int32_t rank);
@@ -89,6 +94,7 @@ private:
 
   const Plan &plan;
   int64_t ranks; ///< per stage
+  bool standsForAll = false; ///< the first rank of each stage
   std::vector<StageStreams> streams;
   std::vector<RankState> states;
   std::vector<int32_t> runnable;
