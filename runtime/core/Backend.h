@@ -159,7 +159,10 @@ public:
   /// Called by every process when its ranks are done, with or without errors; returns when all processes have called
   /// it. Success where all gave success and nobody failed; else one error, the same for all: the first that was given
   /// to fail(), or else that of the process with the lowest ranks. Afterwards the ranks can run again.
-  virtual Status agree(const Status &mine) = 0;
+  Status agree(const Status &mine) { return agree(mine, nullptr); }
+  /// The same with a question, `answer` given by all processes or by none: in, this process's; out, on success, whether any
+  /// process has said yes.
+  virtual Status agree(const Status &mine, bool *answer) = 0;
 };
 
 } // namespace hpc

@@ -28,7 +28,7 @@ public:
   /// What to say when an engine gives `error`: why another process has gone, if one has. May wait a moment for that.
   virtual Status explain(const Status &error) const = 0;
   /// See Backend::agree.
-  virtual Status agree(const Status &mine) = 0;
+  virtual Status agree(const Status &mine, bool *answer) = 0;
 };
 
 } // namespace hpc

@@ -178,12 +178,10 @@ Status Session::run(size_t number, const std::vector<Array> &inputs, std::vector
   return backend->agree(status);
 }
 
-/// Agreement knows errors alone, so the answer goes as one, of a text that no other has.
 Expected<bool> Session::any(bool mine) {
-  static const std::string yes = "session: a process says yes";
-  Status verdict = backend->agree(mine ? Status::error(ErrorKind::Internal, yes) : Status::success());
-  bool isAnswer = verdict.ok() || verdict.message().find(yes) != std::string::npos;
-  return isAnswer ? Expected<bool>(!verdict.ok()) : Expected<bool>(verdict);
+  bool answer = mine;
+  Status verdict = backend->agree(Status::success(), &answer);
+  return verdict.ok() ? Expected<bool>(answer) : Expected<bool>(verdict);
 }
 
 Expected<std::vector<Array>> Session::run(const std::vector<Array> &inputs, Outputs wanted) {

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+#include <utility>
 
 namespace hpc::launch {
 
@@ -55,6 +56,13 @@ void Control::send(FrameType type, const Status &status, const Peer *except) {
   send(type, writer.content, except);
 }
 
+void Control::send(FrameType type, const Status &status, bool answer) {
+  WireWriter writer;
+  writer.status(status);
+  writer.number(answer, 1);
+  send(type, writer.content);
+}
+
 void Control::note(const Status &error, bool isLost) {
   if (isLost && gone.ok())
     gone = failed.ok() ? error : failed;
@@ -100,12 +108,14 @@ void Control::receive(Peer &peer, const Frame &frame) {
   case FrameType::Done:
     if (isHub()) {
       done[peer.process] = reader.status();
+      anyYes |= reader.number(1) != 0;
       conclude();
     }
     return;
   case FrameType::Verdict:
     if (!isHub()) {
       verdict = reader.status();
+      verdictYes = reader.number(1) != 0;
       failed = Status::success();
       unheard.reset();
       told.reset();
@@ -150,7 +160,8 @@ void Control::conclude() {
   failed = Status::success();
   unheard.reset();
   verdict = result;
-  send(FrameType::Verdict, result);
+  verdictYes = std::exchange(anyYes, false);
+  send(FrameType::Verdict, result, verdictYes);
   changed.notify_all();
 }
 
@@ -309,15 +320,16 @@ Status Control::introduce(const Introduction &mine) {
   return same;
 }
 
-Status Control::agree(const Status &mine, const std::function<void()> &idle) {
+Status Control::agree(const Status &mine, const std::function<void()> &idle, bool *answer) {
   std::unique_lock<std::mutex> lock(mutex);
   inAgree = true;
   if (gone.ok()) {
     if (isHub()) {
       done[0] = mine;
+      anyYes |= answer && *answer;
       conclude();
     } else {
-      send(FrameType::Done, mine);
+      send(FrameType::Done, mine, answer && *answer);
     }
   }
   for (auto pause = 100us; gone.ok() && !verdict; pause = std::min<std::chrono::microseconds>(pause * 2, 5ms)) {
@@ -329,6 +341,8 @@ Status Control::agree(const Status &mine, const std::function<void()> &idle) {
   inAgree = false;
   Status result = verdict ? *verdict : gone;
   verdict.reset();
+  if (answer)
+    *answer = verdictYes;
   return result;
 }
 

@@ -45,8 +45,9 @@ public:
   /// What a step that failed leaves of it ends with agree().
   Expected<std::vector<std::string>> exchange(const std::string &mine);
   /// Returns when all processes have called it, with one status for all: what failed first, or else the status of the
-  /// first process that gave an error. Calls `idle` now and then while it waits.
-  Status agree(const Status &mine, const std::function<void()> &idle);
+  /// first process that gave an error. Calls `idle` now and then while it waits. `answer` is given by all or none: in, this
+  /// process's; out, on success, whether any process has said yes.
+  Status agree(const Status &mine, const std::function<void()> &idle, bool *answer = nullptr);
 
 private:
   /// The other end of a connection.
@@ -67,6 +68,7 @@ private:
   void conclude();
   void tellTexts();
   void send(FrameType type, const Status &status, const Peer *except = nullptr);
+  void send(FrameType type, const Status &status, bool answer);
   void send(FrameType type, const std::string &payload, const Peer *except = nullptr);
   void wake();
 
@@ -79,6 +81,8 @@ private:
   std::vector<Peer> peers;
   std::vector<std::optional<Status>> done; ///< by process, of this step; process 0 alone
   std::optional<Status> verdict;
+  bool anyYes = false;     ///< of the answers that came with `done`; process 0 alone
+  bool verdictYes = false; ///< that of all, with `verdict`
   std::vector<std::optional<std::string>> given; ///< to exchange(), by process; process 0 alone
   std::optional<std::vector<std::string>> told;  ///< what exchange() returns
   Status failed, gone;

@@ -79,8 +79,8 @@ enum class FrameType : uint8_t {
   Heartbeat, ///< nothing
   Failed,    ///< a status: a rank has failed; the step is over, the processes live
   Lost,      ///< a status: a process has vanished; there will be no other step
-  Done,      ///< a status: the ranks of this process are done with the step
-  Verdict,   ///< a status: the one of all processes
+  Done,      ///< a status and an answer: the ranks of this process are done with the step
+  Verdict,   ///< a status and an answer: those of all processes
   Goodbye,   ///< the process ends in order
   Text,      ///< a text that all processes shall have
   Texts,     ///< the texts of all processes, by process

@@ -119,13 +119,13 @@ public:
       gpu->forgive();
   }
 
-  Status agree(const Status &mine) override {
+  Status agree(const Status &mine, bool *answer) override {
     if (!plane)
       return mine;
     if (failed || !mine.ok())
       quieten();
     failed = false;
-    const Status verdict = plane->agree(mine);
+    const Status verdict = plane->agree(mine, answer);
     const bool wasReady = isReady;
     isReady |= verdict.ok();
     if (verdict.ok() || !ncclWorld || !wasReady)

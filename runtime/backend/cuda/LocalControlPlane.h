@@ -29,7 +29,9 @@ public:
     return std::vector<std::string>{mine};
   }
   Status explain(const Status &error) const override { return failure().ok() ? error : failure(); }
-  Status agree(const Status &mine) override { return joined ? peers->world().agree(ranks, mine) : mine; }
+  Status agree(const Status &mine, bool *answer) override {
+    return joined ? peers->world().agree(ranks, mine, answer) : mine;
+  }
 
 private:
   const std::shared_ptr<PeerWorld> peers;

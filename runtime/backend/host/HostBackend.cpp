@@ -76,7 +76,7 @@ public:
     if (joined)
       world->fail(error);
   }
-  Status agree(const Status &mine) override { return joined ? world->agree(ranks, mine) : mine; }
+  Status agree(const Status &mine, bool *answer) override { return joined ? world->agree(ranks, mine, answer) : mine; }
 
 private:
   Code code;

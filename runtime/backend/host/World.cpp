@@ -164,16 +164,19 @@ void World::conclude() {
   concluded.notify_all();
 }
 
-Status World::agree(RankRange ranks, const Status &mine) {
+Status World::agree(RankRange ranks, const Status &mine, bool *answer) {
   std::unique_lock<std::mutex> lock(mutex);
   if (!gone.ok())
     return rendezvous.status();
   std::shared_ptr<Round> current = round;
   current->given[ranks.first] = mine;
+  current->anyYes |= answer && *answer;
   current->ranks += ranks.count;
   if (current->ranks == worldSize)
     conclude();
   concluded.wait(lock, [&] { return current->verdict.has_value(); });
+  if (answer)
+    *answer = current->anyYes;
   return *current->verdict;
 }
 

@@ -64,7 +64,7 @@ public:
   /// What another keeps of the ranks' exchanges is forgotten with the world's own, after a failure.
   void onReset(std::function<void()> forget) { alsoReset = std::move(forget); }
   /// See Backend::agree.
-  Status agree(RankRange ranks, const Status &mine);
+  Status agree(RankRange ranks, const Status &mine, bool *answer = nullptr);
 
   using MailboxKey = std::tuple<int64_t, int64_t, int32_t>; ///< sender, receiver, channel
   /// stage, axes as listed, number of the group within the stage
@@ -80,6 +80,7 @@ private:
   struct Round {
     std::map<int64_t, Status> given; ///< by first rank
     int64_t ranks = 0;               ///< that `given` speaks for
+    bool anyYes = false;             ///< of the answers
     std::optional<Status> verdict;
   };
   void conclude();

@@ -127,7 +127,7 @@ public:
     return std::unique_ptr<Communicator>(std::make_unique<NullCommunicator>(*plan, counts[size_t(place.rank)]));
   }
   void fail(const Status &) override {}
-  Status agree(const Status &mine) override { return mine; }
+  Status agree(const Status &mine, bool *) override { return mine; }
 
 private:
   const plan::Plan *plan = nullptr;

@@ -31,7 +31,7 @@ public:
     if (world)
       world->fail(error);
   }
-  Status agree(const Status &mine) override { return world ? world->agree(mine) : mine; }
+  Status agree(const Status &mine, bool *answer) override { return world ? world->agree(mine, answer) : mine; }
 
 private:
   Processes &processes;

@@ -31,11 +31,12 @@ Status ProcessControlPlane::explain(const Status &error) const {
   return failure().ok() ? error : failure();
 }
 
-Status ProcessControlPlane::agree(const Status &mine) {
-  Status verdict = processes.control->agree(mine, [this] {
+Status ProcessControlPlane::agree(const Status &mine, bool *answer) {
+  auto idle = [this] {
     if (processes.transport)
       processes.transport->progress();
-  });
+  };
+  Status verdict = processes.control->agree(mine, idle, answer);
   std::lock_guard<std::mutex> lock(mutex);
   Status where = placed.ok() ? verdict : placed;
   placed = Status::success();

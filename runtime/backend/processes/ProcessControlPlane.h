@@ -20,7 +20,7 @@ public:
     return processes.control->exchange(mine);
   }
   Status explain(const Status &error) const override;
-  Status agree(const Status &mine) override;
+  Status agree(const Status &mine, bool *answer) override;
 
 private:
   Processes &processes;

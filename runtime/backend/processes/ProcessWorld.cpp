@@ -204,11 +204,12 @@ Status ProcessWorld::restart() {
   return Status::success();
 }
 
-Status ProcessWorld::agree(const Status &mine) {
-  Status verdict = processes.control->agree(mine, [this] {
+Status ProcessWorld::agree(const Status &mine, bool *answer) {
+  auto idle = [this] {
     progress();
     processes.transport->progress();
-  });
+  };
+  Status verdict = processes.control->agree(mine, idle, answer);
   if (verdict.ok())
     return verdict;
   if (!processes.control->lost().ok()) {

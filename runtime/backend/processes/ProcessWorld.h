@@ -57,7 +57,7 @@ public:
   /// What to say when the engine gives an error: why another process has gone, if one has.
   Status engineFailed(const Status &error);
   void fail(const Status &error);
-  Status agree(const Status &mine);
+  Status agree(const Status &mine, bool *answer = nullptr);
 
 private:
   void progress();

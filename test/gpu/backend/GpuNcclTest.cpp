@@ -279,7 +279,7 @@ TEST_F(Gpu, ChannelsShareACommunicatorWhereTheirOrderIsOne) {
         return std::vector<std::string>{mine};
       }
       Status explain(const Status &error) const override { return error; }
-      Status agree(const Status &mine) override { return mine; }
+      Status agree(const Status &mine, bool *) override { return mine; }
     } plane;
     cuda::NcclWorld world(nccl, plan, peers.world(), {0, 2}, plane);
     EXPECT_GE(world.messages(0, 1, 3), 0);

@@ -122,7 +122,7 @@ public:
     return host->createCommunicator(place, requests);
   }
   void fail(const Status &error) override { host->fail(error); }
-  Status agree(const Status &mine) override { return host->agree(mine); }
+  Status agree(const Status &mine, bool *answer) override { return host->agree(mine, answer); }
 
 private:
   std::unique_ptr<Backend> host = host::createHostBackend();

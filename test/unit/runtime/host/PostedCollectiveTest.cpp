@@ -224,3 +224,24 @@ TEST(PostedCollective, AFailureForgetsWhatWasPosted) {
     EXPECT_EQ(ranks.reduced(i, 0) + ranks.reduced(i, 1), 2 * largeCount);
   }
 }
+
+// A session that says yes to a question has not failed: nothing of the world is made anew, and what is posted goes on.
+TEST(PostedCollective, AnswersLeaveItInFlight) {
+  TwoRanks ranks;
+  int resets = 0;
+  ranks.world.onReset([&] { ++resets; });
+  ASSERT_TRUE(ranks.first.post(0, ranks.ofFirst[0]).ok());
+  for (int said = 0; said < 4; ++said) {
+    bool first = said & 1, second = said & 2;
+    std::thread other([&] { EXPECT_TRUE(ranks.world.agree({1, 1}, Status::success(), &second).ok()); });
+    EXPECT_TRUE(ranks.world.agree({0, 1}, Status::success(), &first).ok());
+    other.join();
+    EXPECT_EQ(first, said != 0);
+    EXPECT_EQ(second, said != 0);
+  }
+  EXPECT_EQ(resets, 0);
+  ASSERT_TRUE(ranks.second.post(0, ranks.ofSecond[0]).ok());
+  ASSERT_TRUE(ranks.first.wait(0).ok());
+  ASSERT_TRUE(ranks.second.wait(0).ok());
+  EXPECT_EQ(ranks.reduced(0, 0) + ranks.reduced(0, 1), 2 * largeCount);
+}

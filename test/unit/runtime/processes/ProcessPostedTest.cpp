@@ -202,3 +202,28 @@ TEST(ProcessPosted, AFailureForgetsWhatWasPosted) {
     EXPECT_TRUE(world.agree(Status::success()).ok());
   });
 }
+
+// The loop asks all processes whether the step that rank 0 alone has seen the norm of was skipped. An answer is no error:
+// what is posted goes on. Rounds follow each other at once, so that an answer could get into the next one.
+TEST(ProcessPosted, AnswersAreOfAllAndOfOneRound) {
+  const plan::Plan plan = planOf(3, {5003});
+  Cluster cluster(3, 1);
+  onWorlds(cluster, plan, false, [&](int64_t p, processes::ProcessWorld &world) {
+    Rank rank(world, plan, p);
+    ASSERT_TRUE(rank.post(0).ok());
+    for (int64_t round = 0; round < 200; ++round) {
+      const int64_t said = round * 5 % 8; // a bit a process
+      bool answer = said >> p & 1;
+      ASSERT_TRUE(world.agree(Status::success(), &answer).ok());
+      ASSERT_EQ(answer, said != 0) << "process " << p << ", round " << round;
+    }
+    ASSERT_TRUE(rank.wait(0).ok());
+    rank.expectSum(0);
+    bool answer = true;
+    EXPECT_THAT(world.agree(p == 1 ? Status::error(ErrorKind::Io, "the disk is gone") : Status::success(), &answer).message(),
+                testing::HasSubstr("the disk is gone"));
+    answer = false;
+    EXPECT_TRUE(world.agree(Status::success(), &answer).ok());
+    EXPECT_FALSE(answer) << "process " << p;
+  });
+}
