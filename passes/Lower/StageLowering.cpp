@@ -314,10 +314,7 @@ static plan::Slice placePart(const plan::Slice &part, const dist::Sharding &shar
 static decltype(plan::Binding::start) startOf(nn::ParameterOp op, int32_t weight) {
   if (!op.getInt8Along())
     return plan::StoredWeight{weight};
-  plan::Int8Weight int8{weight, int32_t(*op.getInt8Along()), plan::Int8Form::Values};
-  if (nn::int8FormOf(op) != nn::Int8Form::Values)
-    int8.form = nn::int8FormOf(op) == nn::Int8Form::Codes ? plan::Int8Form::Codes : plan::Int8Form::Scales;
-  return int8;
+  return plan::Int8Weight{weight, int32_t(*op.getInt8Along()), nn::int8FormOf(op)};
 }
 
 Status StageLowering::lowerParameter(nn::ParameterOp op) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "compiler/Dialect/NN/NN.h"
+#include "runtime/plan/Plan.h"
 
 namespace hpc::nn {
 
@@ -17,7 +18,7 @@ struct Storage {
 };
 
 /// Of a parameter with int8_along: the numbers as floats, the whole numbers alone, or the scales of their lines.
-enum class Int8Form { Values, Codes, Scales };
+using plan::Int8Form;
 Int8Form int8FormOf(ParameterOp parameter);
 
 /// The shape of all that is stored, whatever part of it a parameter is and in whatever form.
