@@ -1,3 +1,4 @@
+// Bounds of values that were not compared, op by op: regions and stages give those of what they yield, collectives move them.
 #include "compiler/Interpreter/Follower.h"
 
 #include "compiler/Dialect/Pipe/Pipe.h"

@@ -1,3 +1,5 @@
+// Errors of operands are carried by evaluating the op where they are largest; what the op itself leaves free is added; then all of it
+// is rounded as the op's type is. Composites go step by step by their definition.
 #include "compiler/Interpreter/LocalBounds.h"
 
 #include "compiler/Interpreter/Evaluators.h"
@@ -226,11 +228,8 @@ struct LocalBounds {
       } else if (isStep && isNarrowing) { // who computes the composite whole may leave it out, or round elsewhere
         for (double value : result.floats)
           errors.push_back(std::isfinite(value) ? spacing(result.dtype, value) : 0);
-      } else if (isStep && (linearity(op) == LinearClause::Product || isExactInIeee)) {
-        relative(2); // contracted with a sum, a product with the reciprocal
-      } else if (doublePrecision && linearity(op) != LinearClause::None) {
-        relative(2);
-      } else if (doublePrecision && isExactInIeee) {
+      } else if ((isStep && (linearity(op) == LinearClause::Product || isExactInIeee)) || // contracted with a sum, a product with the reciprocal
+                 (doublePrecision && (linearity(op) != LinearClause::None || isExactInIeee))) { // spelled in another way
         relative(2);
       }
       return errors;
@@ -305,7 +304,6 @@ Expected<std::vector<SharedTensor>> boundsOfComposite(Operation *op, ArrayRef<Bo
   };
   Definition definition(op);
   DenseMap<Value, Held> held;
-  std::vector<SharedTensor> none; // operands are somebody else's
   auto borrowed = [](const Tensor *tensor) { return SharedTensor(SharedTensor(), tensor); };
   for (auto [argument, operand] : llvm::zip_equal(definition.block.getArguments(), operands))
     held[argument] = {borrowed(operand.value), borrowed(operand.bound)};

@@ -75,38 +75,12 @@ SummedTerms termsOfProduct(const ShardingRule &rule, Operands operands, unsigned
                     });
   return terms;
 }
-
-/// An elementwise sum, told by its linear clause: an operand's term is the result where the others are 0.
-Expected<SummedTerms> termsOfAddition(Operation *op, const ShardingRule &rule, Operands operands, unsigned result) {
-  SummedTerms terms;
-  if (rule.linear.kind != LinearClause::Sum || rule.linear.operands.size() < 2)
-    return terms;
-  for (int term : rule.linear.operands) {
-    SmallVector<const Tensor *> inputs(operands);
-    std::vector<Tensor> zeros;
-    zeros.reserve(operands.size());
-    for (int other : rule.linear.operands)
-      if (other != term)
-        inputs[other] = &zeros.emplace_back(operands[other]->dtype, operands[other]->shape);
-    Results results = evaluateOp(op, inputs, {.doublePrecision = true});
-    if (!results.ok())
-      return results.status();
-    const std::vector<double> &values = (*results)[result].floats;
-    terms.magnitudes.resize(values.size());
-    for (size_t i = 0; i < values.size(); ++i)
-      terms.magnitudes[i] += std::abs(values[i]);
-  }
-  terms.count = int64_t(rule.linear.operands.size());
-  return terms;
-}
 } // namespace
 
 Expected<SummedTerms> summedTerms(Operation *op, Operands operands, unsigned result) {
   SummedTerms terms;
   auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
   std::optional<Access> access = accessOf(op);
-  if (ruled && access == Access::Elementwise)
-    return termsOfAddition(op, ruled.getShardingRule(), operands, result);
   const bool addsRows = access == Access::Lookup && effortOf(op) == Effort::Expensive;
   if (!ruled || (access != Access::Product && access != Access::Combine && !addsRows))
     return terms;

@@ -12,8 +12,7 @@ struct SummedTerms {
 };
 
 /// Of the op's numbered result. A reduction's are those of the operands' magnitudes; a product's are bounded by norms
-/// (Cauchy-Schwarz), which costs no second product and exceeds it by 1.6 for normal numbers. An elementwise sum has its
-/// operands' terms.
+/// (Cauchy-Schwarz), which costs no second product and exceeds it by 1.6 for normal numbers. Sums of two are elementwise ops, and none.
 Expected<SummedTerms> summedTerms(Operation *op, ArrayRef<const Tensor *> operands, unsigned result);
 
 } // namespace hpc::interpreter

@@ -1,6 +1,5 @@
 // Three comparisons, each naming the first value that differs: import against propagate (raise, train and the like kept
-// the meaning), propagate against all ranks' compiled program, and that reference against the buffers of the running
-// plan.
+// the meaning), propagate against all ranks' compiled program, and that program against the running plan (VerifyRun).
 #include "passes/Driver/Verify.h"
 
 #include "compiler/Dialect/Dist/Correspondence.h"
@@ -326,11 +325,15 @@ Expected<std::string> verifyPlan(const Verification &what) {
   constexpr double most = 0.1;
   double worst = 0;
   int64_t ofRounding = 0;
+  bool losesNumbers = false; // an output is infinite or NaN where it is a number in double
   for (auto [number, pair] : llvm::enumerate(llvm::zip_first(verifier.reference.outputs, run->results))) {
+    const auto &[wanted, found] = pair;
+    for (int64_t i = 0; i < wanted.size(); ++i)
+      losesNumbers |= std::abs(wanted.number(i)) < maskMagnitude && !std::isfinite(found.number(i));
     nn::ResultPort port = nn::resultPort(mainOf(what.serial), unsigned(number));
     if (!port.writes.empty() || !port.gradient.empty())
       continue;
-    double off = partOfLargest(std::get<1>(pair), std::get<0>(pair));
+    double off = partOfLargest(found, wanted);
     ofRounding += off > most;
     worst = off > most ? worst : std::max(worst, off);
   }
@@ -338,7 +341,12 @@ Expected<std::string> verifyPlan(const Verification &what) {
                          ? format("weights in int8 move the serial program's outputs by %.2g of the largest value\n", *verifier.movedByInt8)
                          : "";
   std::string decided = ofRounding ? "; " + countText(ofRounding, "output") + " that rounding errors decide" : "";
-  return int8 + run->overflow +
+  std::string overflow;
+  if (const std::optional<Overflow> &first = run->overflow; first && (losesNumbers || std::abs(first->value) < maskMagnitude))
+    overflow = format("%s overflows at ONNX node '%s': %.6g is infinite there, and what reads it has that; the file says so, though others may compute "
+                      "the node in a wider type\n",
+                      name(first->dtype), first->node.c_str(), first->value);
+  return int8 + overflow +
          format("verified: serial == raised (%.2g of the bound), serial == %s of %s in double (%.2g of the bound), "
                 "serial == plan on %s with poisoned memory (%s; %.2g of the bound; outputs off by %.2g of the largest value%s)\n",
                 verifier.raise.worst, countText(verifier.comparedValues, "value").c_str(),

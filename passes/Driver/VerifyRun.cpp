@@ -106,7 +106,19 @@ struct Recording {
     values.push_back(std::move(recorded));
   }
 
-  void addAll(const Lowered &lowered) {
+  static Status neverMade(Value value, int64_t stage) {
+    return Status::error(ErrorKind::Plan, "plan differs at ONNX node '" + nodeName(value.getLoc()) + "': no instruction of stage " +
+                                              std::to_string(stage) + " makes it");
+  }
+  /// After the run.
+  Status checkAllMade() const {
+    for (const Recorded &value : values)
+      if (llvm::none_of(value.bytes, [](const auto &each) { return each != nullptr; }))
+        return neverMade(value.value, value.noted.stage);
+    return Status::success();
+  }
+
+  Status addAll(const Lowered &lowered) {
     Tables tables(mesh);
     std::vector<llvm::DenseSet<int32_t>> packed;
     std::vector<std::vector<llvm::DenseMap<int64_t, int64_t>>> indices; // by stage and program
@@ -116,9 +128,15 @@ struct Recording {
       for (const plan::Program &program : stage.programs)
         ofStage.push_back(indicesOf(program));
     }
-    for (auto [noted, value] : llvm::zip_equal(lowered.noted, lowered.values))
+    for (auto [noted, value] : llvm::zip_equal(lowered.noted, lowered.values)) {
+      const auto &ofProgram = indices[size_t(noted.stage)][size_t(noted.program)];
+      auto index = ofProgram.find(noted.completedBy);
+      if (index == ofProgram.end())
+        return neverMade(value, noted.stage);
       if (dist::shardingAttrOf(value) && !packed[size_t(noted.stage)].contains(noted.place.buffer))
-        add(noted, value, indices[size_t(noted.stage)][size_t(noted.program)].at(noted.completedBy), tables);
+        add(noted, value, index->second, tables);
+    }
+    return Status::success();
   }
 
   Status take(const ObservedInstruction &seen) {
@@ -180,11 +198,11 @@ std::vector<bool> heldElements(const plan::Slice &slice, hpc::Place place) {
 
 /// The first number of an nn op's result that is infinite in its type though it is made of numbers and double holds it, as a sum beyond 65504
 /// in f16. What masks add up to is none.
-static Expected<std::optional<std::string>> findOverflow(Operation *op, ArrayRef<const Tensor *> operands, ArrayRef<const Tensor *> results) {
+static Expected<std::optional<Overflow>> findOverflow(Operation *op, ArrayRef<const Tensor *> operands, ArrayRef<const Tensor *> results) {
   auto isInfinite = [](double value) { return std::isinf(value); };
   if (llvm::none_of(results, [&](const Tensor *result) { return llvm::any_of(result->floats, isInfinite); }) ||
       llvm::any_of(operands, [&](const Tensor *operand) { return llvm::any_of(operand->floats, isInfinite); }))
-    return std::optional<std::string>();
+    return std::optional<Overflow>();
   Expected<std::vector<Tensor>> unrounded = evaluateOp(op, operands, {.doublePrecision = true});
   if (!unrounded.ok())
     return unrounded.status();
@@ -194,14 +212,10 @@ static Expected<std::optional<std::string>> findOverflow(Operation *op, ArrayRef
       return llvm::any_of(operand->floats, [&](double each) { return each <= lowest; });
     });
     for (auto [value, number] : llvm::zip(result->floats, exact.floats))
-      if (std::isinf(value) && std::isfinite(number) && (number > 0 || !readsMasks)) {
-        char text[64];
-        std::snprintf(text, sizeof(text), "%.6g", number);
-        return std::optional<std::string>(std::string(name(result->dtype)) + " overflows at ONNX node '" + nodeName(op->getLoc()) + "': " + text +
-                                          " is infinite there; the file says so, though others may compute the node in a wider type\n");
-      }
+      if (std::isinf(value) && std::isfinite(number) && (number > 0 || !readsMasks))
+        return std::optional<Overflow>(Overflow{nodeName(op->getLoc()), result->dtype, number});
   }
-  return std::optional<std::string>();
+  return std::optional<Overflow>();
 }
 
 namespace {
@@ -211,15 +225,15 @@ struct Judge {
   Comparison comparison;
 
   Status noteOverflow(Operation *op, ArrayRef<LocalTensors> operands, ArrayRef<LocalTensors> results) {
-    for (size_t c = 0; report.overflow.empty() && isa<nn::NNDialect>(op->getDialect()) && !isa<nn::FusedOp>(op) && c < results.front().size(); ++c) {
+    for (size_t c = 0; !report.overflow && isa<nn::NNDialect>(op->getDialect()) && !isa<nn::FusedOp>(op) && c < results.front().size(); ++c) {
       SmallVector<const Tensor *> from, to;
       for (const LocalTensors &operand : operands)
         from.push_back(operand[c].get());
       for (const LocalTensors &result : results)
         to.push_back(result[c].get());
-      Expected<std::optional<std::string>> overflow = findOverflow(op, from, to);
+      Expected<std::optional<Overflow>> overflow = findOverflow(op, from, to);
       HPC_RETURN_IF_ERROR(overflow.status());
-      report.overflow = overflow->value_or("");
+      report.overflow = *overflow;
     }
     return Status::success();
   }
@@ -300,10 +314,11 @@ static Expected<PlanRun> runPlan(const Verification &what, const std::vector<Ten
 Expected<RunReport> runAndJudge(const Verification &what, const std::vector<Tensor> &inputs) {
   const plan::Plan &plan = what.lowered.plan;
   Recording recording(plan, dist::meshOf(what.compiled));
-  recording.addAll(what.lowered);
+  HPC_RETURN_IF_ERROR(recording.addAll(what.lowered));
   Expected<PlanRun> ran = runPlan(what, inputs, recording);
   if (!ran.ok())
     return ran.status();
+  HPC_RETURN_IF_ERROR(recording.checkAllMade());
 
   Judge judge{recording, {}, {}};
   Follower follower(recording.mesh, /*doublePrecision=*/false, [&](Value value, LocalTensors &tensors, const LocalTensors &bounds) {

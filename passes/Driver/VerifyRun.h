@@ -7,10 +7,17 @@
 
 namespace hpc {
 
+/// A number that is infinite in its type.
+struct Overflow {
+  std::string node;
+  DType dtype;
+  double value;
+};
+
 struct RunReport {
   int64_t buffers = 0;      ///< comparisons of a buffer at a rank and micro-batch
   double worstOfBound = 0;  ///< the largest difference as a part of its bound
-  std::string overflow;     ///< a line about the first number that its type does not hold, or empty
+  std::optional<Overflow> overflow; ///< the first one
   std::vector<Tensor> results; ///< of the compiled program, as the plan has them
 };
 
