@@ -68,16 +68,17 @@ struct LayoutFinder {
   OpFacts &facts;
   int64_t degree;
   MayCut mayCut;
-  const llvm::DenseSet<Operation *> &kept; ///< products that nobody may cut by columns
+  ArrayRef<WeightMatmul> products;         ///< of the program, in its order
+  const llvm::DenseSet<Operation *> &kept; ///< those that nobody may cut by columns
   const std::vector<Recurrence> &recurrences;
   llvm::DenseSet<Operation *> isRecurrent; ///< products of those
   WeightLayout layout;
   llvm::DenseSet<Operation *> isWhole; ///< what a trace finds whole: sums, and what is kept
   std::optional<DimTrace> trace;
 
-  LayoutFinder(func::FuncOp function, OpFacts &facts, int64_t degree, MayCut mayCut,
+  LayoutFinder(func::FuncOp function, OpFacts &facts, int64_t degree, MayCut mayCut, ArrayRef<WeightMatmul> products,
                const llvm::DenseSet<Operation *> &kept, const std::vector<Recurrence> &recurrences)
-      : function(function), facts(facts), degree(degree), mayCut(mayCut), kept(kept), recurrences(recurrences),
+      : function(function), facts(facts), degree(degree), mayCut(mayCut), products(products), kept(kept), recurrences(recurrences),
         isWhole(kept) {}
 
   /// Recurrent layers are decided: by columns all, or whole.
@@ -265,19 +266,15 @@ struct LayoutFinder {
 
   WeightLayout find() && {
     takeRecurrences();
-    auto hasStack = [&](Operation &op) {
-      const std::optional<WeightMatmul> &product = facts.of(&op).product;
-      return product && !product->stacked.empty();
-    };
     trace.emplace(facts, isWhole);
-    if (llvm::any_of(function.getBody().front(), hasStack))
+    if (llvm::any_of(products, [](const WeightMatmul &product) { return !product.stacked.empty(); }))
       for (Operation &op : function.getBody().front())
         dealOut(&op);
     trace.emplace(facts, isWhole); // what it was told of products is not decided yet
     SmallVector<WeightMatmul> rest;
-    for (Operation &op : function.getBody().front())
-      if (const std::optional<WeightMatmul> &product = facts.of(&op).product; product && !pair(*product))
-        rest.push_back(*product);
+    for (const WeightMatmul &product : products)
+      if (!pair(product))
+        rest.push_back(product);
     crossRows(rest);
     for (const WeightMatmul &product : rest) {
       if (layout.columns.contains(product.op))
@@ -359,6 +356,10 @@ bool hasSeveralReaders(Value value, unsigned dim, OpFacts &facts) {
 
 WeightLayout chooseLayout(func::FuncOp function, const nn::Dependences &dependences, int64_t degree, MayCut mayCut) {
   OpFacts facts(dependences);
+  std::vector<WeightMatmul> products;
+  for (Operation &op : function.getBody().front())
+    if (const std::optional<WeightMatmul> &product = facts.of(&op).product)
+      products.push_back(*product);
   llvm::DenseSet<Operation *> kept, tried;
   // A layer with rules of the user is left alone here.
   std::vector<Recurrence> recurrences = findRecurrences(function, facts, degree);
@@ -368,12 +369,11 @@ WeightLayout chooseLayout(func::FuncOp function, const nn::Dependences &dependen
   for (const Recurrence &layer : recurrences)
     for (auto &[product, piece] : layer.products)
       (layer.pays ? tried : kept).insert(product.op);
-  auto find = [&] { return LayoutFinder(function, facts, degree, mayCut, kept, recurrences).find(); };
+  auto find = [&] { return LayoutFinder(function, facts, degree, mayCut, products, kept, recurrences).find(); };
   WeightLayout best = find();
   Work all, whole = wholeWork(best);
-  for (Operation &op : function.getBody().front())
-    if (const std::optional<WeightMatmul> &product = facts.of(&op).product)
-      all.add(*product);
+  for (const WeightMatmul &product : products)
+    all.add(product);
   // A layout that sends less may leave a tenth of the work whole for it: a convolution on few channels, not the model.
   auto isBetter = [&](const WeightLayout &other) {
     Work work = wholeWork(other);

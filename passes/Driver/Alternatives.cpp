@@ -3,8 +3,6 @@
 
 #include "passes/Driver/ByteSize.h"
 
-#include "mlir/IR/Diagnostics.h"
-
 #include <algorithm>
 
 namespace hpc {
@@ -120,19 +118,16 @@ void tryAll(Trials &trials, const std::vector<Candidate> &candidates, int64_t ra
 }
 } // namespace
 
-std::string cheapestThatFit(ModuleOp module, const Options &options, const Trial &given) {
+std::string cheapestThatFit(Trials &trials, const Options &options, const Trial &given) {
   Candidate asked{options, ""};
   asked.options.budgets.clear();
   std::vector<Fit> fits;
   int64_t ranks = dist::ranksOf(options.degrees);
-  Trials trials(module);
   tryRecomputing(trials, asked, outcomeOf(given, options), ranks, fits);
   tryAll(trials, withSameRanks(asked), ranks, fits);
   for (int64_t factor : {2, 4, 8})
     if (fits.size() < wanted)
       tryAll(trials, withMoreRanks(asked, factor), ranks, fits);
-  mlir::emitRemark(module.getLoc()) << "[hpc-memory] to name what fits, " << trials.made("partition") << " partitioned and "
-                                    << trials.made("stage") << " staged programs and " << trials.madePlans() << " plans were made";
   if (fits.size() > wanted)
     fits.resize(wanted);
   std::string text;

@@ -7,7 +7,8 @@ namespace hpc {
 
 /// "--recompute=auto (7.81 GiB); ...": up to three ways in which a rank takes no more than `options.memory`, with what
 /// it takes, cheapest first; those that need more ranks say how many. "" where none of those that are tried fits.
-/// `module` has not been through phase annotate; `given` is the try with `options` themselves, which does not fit.
-std::string cheapestThatFit(ModuleOp module, const Options &options, const Trial &given);
+/// `trials` are of a program that has not been through phase annotate; `given` is the try with `options` themselves, which
+/// does not fit.
+std::string cheapestThatFit(Trials &trials, const Options &options, const Trial &given);
 
 } // namespace hpc

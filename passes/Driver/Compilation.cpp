@@ -238,12 +238,14 @@ Status Compilation::runTo(StringRef last) {
 
 /// What a plan takes is known without its code, so one that does not fit is refused before any is generated, and what
 /// would fit is named. Other errors are left to the phases themselves, which print them.
-Status Compilation::checkMemory(StagedTrials &tries) {
+Status Compilation::checkMemory(StagedTrials &tries, Trials &others) {
   HPC_RETURN_IF_ERROR(runTo("stage"));
   Expected<Trial> trial = tries.run(*module, request.options);
   if (!trial.ok() || trial->fits.ok())
     return Status::success();
-  std::string fitting = cheapestThatFit(*uncut, request.options, *trial);
+  std::string fitting = cheapestThatFit(others, request.options, *trial);
+  mlir::emitRemark((*module)->getLoc()) << "[hpc-memory] to name what fits, " << others.made("partition") << " partitioned and "
+                                        << others.made("stage") << " staged programs and " << others.madePlans() << " plans were made";
   return Status::error(ErrorKind::Capacity,
                        trial->fits.message() + "; " +
                            (fitting.empty() ? "nothing that was tried fits, up to 8 times the ranks"
@@ -264,9 +266,14 @@ Status Compilation::runPhases() {
   auto isOnTheWay = [&](StringRef phase) {
     return phasesDone(*module) < phasesUpTo(phase) && last && *last > *phasesUpTo(phase);
   };
-  if (request.options.memory && isOnTheWay("precision")) {
+  OwningOpRef<ModuleOp> uncut;
+  std::optional<Trials> others;
+  if (request.options.memory && isOnTheWay("precision") && request.compileTo.empty()) {
     HPC_RETURN_IF_ERROR(runTo("precision"));
     uncut = module->clone();
+    others.emplace(*uncut);
+    HPC_RETURN_IF_ERROR(runTo("partition"));
+    others->takePartitioned(request.options, module->clone());
   }
   StagedTrials tries;
   if (request.options.trains() && request.options.recompute == "auto" && isOnTheWay("stage")) {
@@ -275,8 +282,8 @@ Status Compilation::runPhases() {
     HPC_RETURN_IF_ERROR(budgets.status());
     request.options.budgets = *budgets;
   }
-  if (uncut && request.compileTo.empty())
-    HPC_RETURN_IF_ERROR(checkMemory(tries));
+  if (others)
+    HPC_RETURN_IF_ERROR(checkMemory(tries, *others));
   return runTo(request.compileTo);
 }
 

@@ -73,14 +73,13 @@ private:
   Status checkWeightsAreThere();
   Status makeReference();
   Status noteChoices(StringRef phase);
-  Status checkMemory(StagedTrials &tries);
+  Status checkMemory(StagedTrials &tries, Trials &others);
   Status runTo(StringRef last);
 
   MLIRContext &context;
   DiagnosticPrinter &diagnostics;
   OwningOpRef<ModuleOp> serial;     ///< for verify: what was imported
   OwningOpRef<ModuleOp> propagated; ///< the same after propagate
-  OwningOpRef<ModuleOp> uncut;      ///< with a limit of memory: as it is before phase annotate
   bool isProgram = false;           ///< the input is .mlir
 };
 

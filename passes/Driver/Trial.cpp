@@ -105,11 +105,15 @@ Expected<Trial> StagedTrials::run(ModuleOp staged, const Options &given) {
 
 Trials::Trials(ModuleOp module) : module(module) {}
 
+ArrayAttr Trials::keyOf(StringRef phase, const Options &options) const {
+  MLIRContext *context = module.getContext();
+  return ArrayAttr::get(context, {StringAttr::get(context, phase), options.toAttribute(context)});
+}
+
 Expected<ModuleOp> Trials::after(StringRef phase, ModuleOp before, const Options &options) {
   if (phasesDone(before) >= phasesUpTo(phase))
     return before;
-  MLIRContext *context = module.getContext();
-  auto key = ArrayAttr::get(context, {StringAttr::get(context, phase), options.toAttribute(context)});
+  ArrayAttr key = keyOf(phase, options);
   if (auto known = done.find(key); known != done.end())
     return *known->second;
   OwningOpRef<ModuleOp> copy = before.clone();
@@ -123,8 +127,8 @@ int64_t Trials::made(StringRef phase) const {
   });
 }
 
-/// Up to there no phase reads how the pipeline is cut, nor what is computed again.
-Expected<ModuleOp> Trials::partitioned(const Options &options) {
+/// `options` as the phases up to partition read them: not how the pipeline is cut, nor what is computed again.
+static Options readUpToPartition(const Options &options) {
   const Options defaults;
   Options read = options;
   for (auto [axis, alone] : llvm::zip_equal(read.degrees.axes, defaults.degrees.axes))
@@ -135,7 +139,15 @@ Expected<ModuleOp> Trials::partitioned(const Options &options) {
   read.ppSchedule = defaults.ppSchedule;
   read.recompute = defaults.recompute;
   read.memory = defaults.memory;
-  return after("partition", module, read);
+  return read;
+}
+
+void Trials::takePartitioned(const Options &options, OwningOpRef<ModuleOp> program) {
+  done[keyOf("partition", readUpToPartition(options))] = std::move(program);
+}
+
+Expected<ModuleOp> Trials::partitioned(const Options &options) {
+  return after("partition", module, readUpToPartition(options));
 }
 
 Expected<ModuleOp> Trials::staged(const Options &options) {

@@ -51,6 +51,8 @@ Expected<SmallVector<int64_t>> chooseBudgets(StagedTrials &trials, ModuleOp stag
 class Trials {
 public:
   explicit Trials(ModuleOp module);
+  /// What the phases up to partition make of the program with `options`, where it is known already.
+  void takePartitioned(const Options &options, OwningOpRef<ModuleOp> program);
 
   /// Runs on a copy the phases that the program has not been through, with `options`. --recompute=auto is chosen for
   /// `options.memory` as it is in earnest. Errors are those of a compilation; their diagnostics are not printed, so the
@@ -66,6 +68,7 @@ public:
 private:
   /// The program after a phase, which may be shared: copy it.
   Expected<ModuleOp> after(StringRef phase, ModuleOp before, const Options &options);
+  ArrayAttr keyOf(StringRef phase, const Options &options) const;
   Expected<ModuleOp> partitioned(const Options &options);
   Expected<ModuleOp> staged(const Options &options);
 
