@@ -48,7 +48,9 @@ bool Comparison::agree(DType dtype, double found, double expected, double bound)
 std::optional<Difference> Comparison::first(const Tensor &found, const Tensor &expected, const Tensor *bound, double least,
                                             const std::vector<bool> &counts) {
   for (int64_t i = 0; i < expected.size(); ++i) {
-    double is = found.number(i), should = expected.number(i), most = std::max(bound ? bound->floats[size_t(i)] : 0, least);
+    double is = found.number(i), should = expected.number(i), most = bound ? bound->floats[size_t(i)] : least;
+    if (!bound && least > 0 && std::abs(should) >= maskMagnitude)
+      most = std::max(most, 8 * epsilonOf(DType::F32) * std::abs(should));
     if (is != should && (counts.empty() || counts[size_t(i)]) && !agree(found.dtype, is, should, most))
       return Difference{is, should, most, i};
   }

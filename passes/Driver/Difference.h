@@ -23,7 +23,7 @@ class Comparison {
 public:
   /// Of elements of type `dtype`; true: within the bound.
   bool agree(DType dtype, double found, double expected, double bound);
-  /// Of all elements that `counts` holds for (empty: of all). `bound`: by element; null: of none more than `least`.
+  /// Of all elements that `counts` holds for (empty: of all). `bound`: by element; null: `least` for each, but masks agree relative to themselves.
   std::optional<Difference> first(const Tensor &found, const Tensor &expected, const Tensor *bound, double least = 0,
                                   const std::vector<bool> &counts = {});
 

@@ -190,7 +190,7 @@ const FaultOfProgram programs[] = {
      oddTraining,
      "partition",
      doubleGradientReduce,
-     {product, "gives [40, 72@tp], not [40, 72@tp] partial{dp}"},
+     {product, "does not lead from [40, 72@tp] partial{dp} to [40, 72@tp] partial{dp}"},
      {"partitioned program differs", product}},
     {"GradientReduceOverWrongAxis",
      oddTraining,
