@@ -106,7 +106,7 @@ Expected<Trial> StagedTrials::run(ModuleOp staged, const Options &given) {
 Trials::Trials(ModuleOp module) : module(module) {}
 
 ArrayAttr Trials::keyOf(StringRef phase, const Options &options) const {
-  MLIRContext *context = module.getContext();
+  MLIRContext *context = ModuleOp(module).getContext();
   return ArrayAttr::get(context, {StringAttr::get(context, phase), options.toAttribute(context)});
 }
 
