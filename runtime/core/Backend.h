@@ -39,7 +39,7 @@ struct GemmCall {
   bool addToC;
   const std::byte *a, *b;
   std::byte *c;
-  /// What is done to each element before it is stored, which then is once rounded; Device::prepareFused has taken it.
+  /// What is done to each element before it is stored, which then is once rounded; Device::fuses has taken it.
   std::optional<plan::EpilogueKind> epilogue = std::nullopt;
   const std::byte *bias = nullptr; ///< a vector of n elements of C's type, with an epilogue
 };
@@ -89,9 +89,8 @@ public:
   /// Session buffer, else null. gemm() gets what this returned.
   virtual Expected<GemmHandle> prepare(const GemmCall &call) = 0;
   virtual Status gemm(GemmHandle handle, const GemmCall &call) = 0;
-  /// Asked before that whether a product may take a kernel's place with it, as an epilogue: what prepare returns, or -1
-  /// where the two shall stay apart.
-  virtual Expected<GemmHandle> prepareFused(const GemmCall &) { return GemmHandle(-1); }
+  /// Asked before that whether a product may take over the kernel after it, as its epilogue. Addresses are null.
+  virtual Expected<bool> fuses(const GemmCall &) { return false; }
   /// Then told of every weight that products have as packed B [k, n] (plan::Operand::packed), stored at `b` as `gemm`
   /// says, with the handles of all of them: it may rearrange those bytes for them. Of products of windows it is A, n rows.
   virtual Status pack(const plan::Gemm &, std::byte *, int64_t, int64_t, const std::vector<GemmHandle> &) {

@@ -88,7 +88,7 @@ struct Finder {
     return true;
   }
 
-  std::optional<FusedEpilogue> find(size_t index) const {
+  std::optional<ProductWithEpilogue> find(size_t index) const {
     const plan::Instruction &second = program.instructions[index];
     const auto *kernel = std::get_if<plan::Kernel>(&second.action);
     if (!kernel || !kernel->epilogue)
@@ -112,17 +112,18 @@ struct Finder {
         !gemm->batch.empty() || gemm->c.ld != columns || !isEverywhere(gemm->m, rows) ||
         !isEverywhere(gemm->n, columns) || !isEverywhere(gemm->addToC, 0))
       return std::nullopt;
-    FusedEpilogue fused{int64_t(*writer), int64_t(index), *gemm, epilogue.kind, bias.ref};
+    ProductWithEpilogue fused{int64_t(*writer), int64_t(index), *gemm};
     fused.gemm.c.place = result.ref;
+    fused.gemm.epilogue = {epilogue.kind, bias.ref};
     return fused;
   }
 };
 
 } // namespace
 
-std::vector<FusedEpilogue> findFusedEpilogues(const plan::Plan &plan, const plan::Stage &stage,
+std::vector<ProductWithEpilogue> findFusedEpilogues(const plan::Plan &plan, const plan::Stage &stage,
                                               const plan::Program &program) {
-  std::vector<FusedEpilogue> found;
+  std::vector<ProductWithEpilogue> found;
   auto isEpilogue = [](const plan::Instruction &instruction) {
     const auto *kernel = std::get_if<plan::Kernel>(&instruction.action);
     return kernel && kernel->epilogue;
@@ -131,7 +132,7 @@ std::vector<FusedEpilogue> findFusedEpilogues(const plan::Plan &plan, const plan
     return found;
   const Finder finder(plan, stage, program);
   for (size_t i = 0; i < program.instructions.size(); ++i)
-    if (std::optional<FusedEpilogue> fused = finder.find(i))
+    if (std::optional<ProductWithEpilogue> fused = finder.find(i))
       found.push_back(std::move(*fused));
   return found;
 }

@@ -2,11 +2,9 @@
 #include "runtime/core/Executor.h"
 
 #include "runtime/base/ArrayElements.h"
-#include "runtime/plan/Packing.h"
 #include "runtime/plan/PlanNames.h"
 
 #include <algorithm>
-#include <map>
 #include <tuple>
 
 namespace hpc {
@@ -14,6 +12,7 @@ namespace hpc {
 struct Executor::Prepare {
   Executor &executor;
   const Backend &backend;
+  WeightPacking &packing;
   Prepared &entry;
 
   template <typename F> void eachMicroBatch(F f) const {
@@ -25,11 +24,12 @@ struct Executor::Prepare {
   }
 
   Status operator()(const plan::Gemm &gemm) const {
-    Expected<std::vector<GemmHandle>> handles =
-        executor.prepareProduct(gemm, [&](const GemmCall &call) { return executor.device.prepare(call); });
-    if (handles.ok())
-      entry.gemms = std::move(*handles);
-    return handles.status();
+    Expected<std::vector<GemmHandle>> handles = executor.prepareProduct(gemm);
+    if (!handles.ok())
+      return handles.status();
+    entry.gemms = std::move(*handles);
+    packing.add(gemm, entry.gemms);
+    return Status::success();
   }
   Status operator()(const plan::Kernel &kernel) const {
     Expected<KernelHandle> handle = backend.kernel(kernel.symbol);
@@ -90,8 +90,7 @@ struct Executor::Execute {
   }
 
   Status operator()(const plan::Gemm &gemm) const {
-    return executor.device.gemm(entry.gemms[size_t(place.microBatch)],
-                                entry.fused ? executor.callOf(*entry.fused, place) : executor.callOf(gemm, place));
+    return executor.device.gemm(entry.gemms[size_t(place.microBatch)], executor.callOf(gemm, place));
   }
   Status operator()(const plan::Kernel &kernel) const {
     for (size_t i = 0; i < kernel.args.size(); ++i)
@@ -130,15 +129,11 @@ struct Executor::Execute {
   }
   Status operator()(const plan::Wait &wait) const { return executor.communicator.wait(request(wait.request)); }
   Status operator()(const plan::LoadInput &load) const {
-    if (entry.isDirect) { // which nothing writes
-      executor.arena.place(load.dst.buffer, const_cast<std::byte *>(inputs[size_t(load.input)].data.data()));
-      return Status::success();
-    }
     return executor.device.gather(entry.slices[size_t(place.microBatch)], inputs[size_t(load.input)].data.data(),
                                   address(load.dst));
   }
   Status operator()(const plan::StoreOutput &store) const {
-    if (!place(store.owner) || entry.isDirect)
+    if (!place(store.owner))
       return Status::success();
     if (!executor.outputTransfer.isHome())
       return executor.outputTransfer.keep(address(store.src));
@@ -147,10 +142,10 @@ struct Executor::Execute {
   }
 };
 
-Executor::Executor(const plan::Plan &plan, RankPlace place, Device &device, Communicator &communicator, Arena &arena,
-                   const ExecutorOptions &options)
-    : plan(plan), stage(plan.stages[size_t(place.stage)]), place(place), ranksPerStage(plan.ranksPerStage()),
-      device(device), communicator(communicator), arena(arena), options(options) {
+Executor::Executor(const plan::Plan &plan, SpecialStage special, RankPlace place, Device &device, Communicator &communicator,
+                   Arena &arena, const ExecutorOptions &options)
+    : plan(plan), stage(std::move(special.stage)), directPorts(std::move(special.directPorts)), place(place),
+      ranksPerStage(plan.ranksPerStage()), device(device), communicator(communicator), arena(arena), options(options) {
   int64_t next = 0;
   for (int32_t slots : stage.requests) {
     firstRequest.push_back(next);
@@ -177,33 +172,30 @@ void Executor::takeStepScalars(const std::vector<Array> &inputs) {
 
 GemmCall Executor::callOf(const plan::Gemm &gemm, Place place) const {
   auto address = [&](const plan::Ref &ref) { return arena.at(ref, place.microBatch); };
-  return {gemm,
-          place(gemm.m),
-          place(gemm.n),
-          place(gemm.k),
-          place(gemm.addToC) != 0,
-          address(gemm.a.place),
-          address(gemm.b.place),
-          address(gemm.c.place)};
-}
-
-GemmCall Executor::callOf(const FusedEpilogue &fused, Place place) const {
-  GemmCall call = callOf(fused.gemm, place);
-  call.epilogue = fused.kind;
-  call.bias = arena.at(fused.bias, place.microBatch);
+  GemmCall call{gemm,
+                place(gemm.m),
+                place(gemm.n),
+                place(gemm.k),
+                place(gemm.addToC) != 0,
+                address(gemm.a.place),
+                address(gemm.b.place),
+                address(gemm.c.place)};
+  if (gemm.epilogue) {
+    call.epilogue = gemm.epilogue->kind;
+    call.bias = address(gemm.epilogue->bias);
+  }
   return call;
 }
 
-/// ask(call) for each micro-batch; addresses are known of Session buffers alone.
-template <typename Product, typename Ask>
-Expected<std::vector<GemmHandle>> Executor::prepareProduct(const Product &product, const Ask &ask) const {
+/// Handles by micro-batch; addresses are known of Session buffers alone.
+Expected<std::vector<GemmHandle>> Executor::prepareProduct(const plan::Gemm &gemm) const {
   std::vector<GemmHandle> handles;
   std::tuple<int64_t, int64_t, int64_t, bool> before;
   auto isBound = [&](const plan::Operand &operand) {
     return stage.buffers[size_t(operand.place.buffer)].lifetime == plan::Lifetime::Session;
   };
   for (int64_t microBatch = 0; microBatch < plan.microBatches; ++microBatch) {
-    GemmCall call = callOf(product, at(microBatch));
+    GemmCall call = callOf(gemm, at(microBatch));
     // Session buffers have one place, so only the extents can differ from the micro-batch before.
     std::tuple now{call.m, call.n, call.k, call.addToC};
     if (!handles.empty() && now == before) {
@@ -211,10 +203,10 @@ Expected<std::vector<GemmHandle>> Executor::prepareProduct(const Product &produc
       continue;
     }
     before = now;
-    call.a = isBound(call.plan.a) ? call.a : nullptr;
-    call.b = isBound(call.plan.b) ? call.b : nullptr;
-    call.c = isBound(call.plan.c) ? call.c : nullptr;
-    Expected<GemmHandle> handle = ask(call);
+    call.a = isBound(gemm.a) ? call.a : nullptr;
+    call.b = isBound(gemm.b) ? call.b : nullptr;
+    call.c = isBound(gemm.c) ? call.c : nullptr;
+    Expected<GemmHandle> handle = device.prepare(call);
     if (!handle.ok())
       return handle.status();
     handles.push_back(*handle);
@@ -222,35 +214,12 @@ Expected<std::vector<GemmHandle>> Executor::prepareProduct(const Product &produc
   return handles;
 }
 
-/// Products that take over the kernels behind them, where the device has that in every micro-batch. An observer sees
-/// each instruction's values, so it has them as the plan says.
-Status Executor::fuse(const plan::Program &program, std::vector<Prepared> &entries) {
-  if (options.observer)
-    return Status::success();
-  for (FusedEpilogue &found : findFusedEpilogues(plan, stage, program)) {
-    auto fused = std::make_shared<const FusedEpilogue>(std::move(found));
-    Expected<std::vector<GemmHandle>> handles =
-        prepareProduct(*fused, [&](const GemmCall &call) { return device.prepareFused(call); });
-    if (!handles.ok())
-      return handles.status().at("gemm of node '" + program.instructions[size_t(fused->product)].node + "'");
-    if (std::find(handles->begin(), handles->end(), GemmHandle(-1)) != handles->end())
-      continue;
-    entries[size_t(fused->product)].gemms = std::move(*handles);
-    entries[size_t(fused->kernel)].isInProduct = true;
-    entries[size_t(fused->product)].fused = std::move(fused);
-  }
-  return Status::success();
-}
-
-Status Executor::prepare(const Backend &backend) {
+Status Executor::prepare(const Backend &backend, WeightPacking &packing) {
   for (const plan::Program &program : stage.programs) {
     std::vector<Prepared> &entries = prepared.emplace_back(program.instructions.size());
-    HPC_RETURN_IF_ERROR(fuse(program, entries));
     for (size_t i = 0; i < entries.size(); ++i) {
-      if (entries[i].fused || entries[i].isInProduct)
-        continue;
       const plan::Instruction &instruction = program.instructions[i];
-      Status status = std::visit(Prepare{*this, backend, entries[i]}, instruction.action);
+      Status status = std::visit(Prepare{*this, backend, packing, entries[i]}, instruction.action);
       if (!status.ok())
         return status.at(std::string(plan::actionName(instruction.action)) + " of node '" + instruction.node + "'");
     }
@@ -261,36 +230,6 @@ Status Executor::prepare(const Backend &backend) {
   if (!transfer.ok())
     return transfer.status();
   outputTransfer = std::move(*transfer);
-  if (device.worksInHostMemory())
-    directPorts = findDirectPorts(plan, stage, at(0), outputTransfer.isHome());
-  for (const DirectPort &port : directPorts)
-    prepared[size_t(port.program)][size_t(port.instruction)].isDirect = true;
-  return Status::success();
-}
-
-Status Executor::packWeights(const std::vector<std::unique_ptr<Executor>> &entries) {
-  struct Use {
-    const plan::Gemm *gemm = nullptr;
-    std::vector<GemmHandle> products;
-  };
-  std::map<int32_t, Use> uses; // by buffer
-  for (const std::unique_ptr<Executor> &entry : entries)
-    for (size_t p = 0; p < entry->prepared.size(); ++p)
-      for (size_t i = 0; i < entry->prepared[p].size(); ++i) {
-        const auto *gemm = std::get_if<plan::Gemm>(&entry->stage.programs[p].instructions[i].action);
-        if (!gemm || !plan::packable(*gemm).packed)
-          continue;
-        Use &use = uses[plan::packable(*gemm).place.buffer];
-        const std::vector<GemmHandle> &handles = entry->prepared[p][i].gemms;
-        use.gemm = gemm;
-        use.products.insert(use.products.end(), handles.begin(), handles.end());
-      }
-  for (const auto &[buffer, use] : uses) {
-    const Executor &any = *entries.front();
-    const plan::PackedSize size = plan::packedSize(any.stage, *use.gemm);
-    HPC_RETURN_IF_ERROR(any.device.pack(*use.gemm, any.arena.buffer(buffer, 0), size.k, size.n, use.products)
-                            .at(plan::bufferText(any.stage, buffer)));
-  }
   return Status::success();
 }
 
@@ -315,8 +254,7 @@ Status Executor::runProgram(int32_t stepIndex, const std::vector<Array> &inputs,
     HPC_RETURN_IF_ERROR(arena.poisonTemporaries(device));
   for (size_t i = 0; i < program.instructions.size(); ++i) {
     const plan::Instruction &instruction = program.instructions[i];
-    if (!at(step.microBatch)(instruction.when) || (instruction.onRequest && wanted == Outputs::Ordinary) ||
-        prepared[size_t(step.program)][i].isInProduct)
+    if (!at(step.microBatch)(instruction.when) || (instruction.onRequest && wanted == Outputs::Ordinary))
       continue;
     if (replays && !isForHost(instruction.action, outputTransfer.isHome()))
       continue;
@@ -365,9 +303,9 @@ Status Executor::runStep(const std::vector<Array> &inputs, std::vector<Array> &o
   if (options.poison && !replays)
     HPC_RETURN_IF_ERROR(arena.poisonWork(device));
   outputTransfer.begin(wanted == Outputs::All);
-  for (const DirectPort &port : directPorts)
-    if (port.isOutput)
-      arena.place(port.buffer, outputs[size_t(port.port)].data.data());
+  for (const DirectPort &port : directPorts) // nothing writes an input
+    arena.place(port.buffer, port.isOutput ? outputs[size_t(port.port)].data.data()
+                                           : const_cast<std::byte *>(inputs[size_t(port.port)].data.data()));
   for (int32_t step = 0; step < int32_t(stage.schedule.size()); ++step)
     HPC_RETURN_IF_ERROR(runProgram(step, inputs, outputs, wanted, replays));
   HPC_RETURN_IF_ERROR(device.launch());

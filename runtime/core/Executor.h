@@ -5,10 +5,10 @@
 #include "runtime/base/Array.h"
 #include "runtime/core/Arena.h"
 #include "runtime/core/Backend.h"
-#include "runtime/core/DirectPorts.h"
-#include "runtime/core/EpilogueFusion.h"
 #include "runtime/core/OutputTransfer.h"
+#include "runtime/core/Specialise.h"
 #include "runtime/core/Trace.h"
+#include "runtime/core/WeightPacking.h"
 
 #include <array>
 #include <functional>
@@ -44,16 +44,14 @@ struct ExecutorOptions {
 
 class Executor {
 public:
-  /// `plan` has no entries (plan::planOf).
-  Executor(const plan::Plan &plan, RankPlace place, Device &device, Communicator &communicator, Arena &arena,
+  /// `plan` has no entries (plan::planOf); `special` is what the device makes of the rank's stage.
+  Executor(const plan::Plan &plan, SpecialStage special, RankPlace place, Device &device, Communicator &communicator, Arena &arena,
            const ExecutorOptions &options);
 
   /// How many requests the rank's communicator must have.
   static int64_t requestCount(const plan::Stage &stage);
-  /// Looks up kernels and groups and tells device and communicator of what will come.
-  Status prepare(const Backend &backend);
-  /// Offers weights that only products read to the device: once all entries of a rank, which share these, are prepared.
-  static Status packWeights(const std::vector<std::unique_ptr<Executor>> &entries);
+  /// Looks up kernels and groups and tells device and communicator of what will come. Adds its products to `packing`.
+  Status prepare(const Backend &backend, WeightPacking &packing);
   /// One step: every entry of the schedule. Arrays stand in the order of the plan's ports; outputs are there in the
   /// process of rank 0 alone. All ranks of the world are asked for the same.
   Status run(const std::vector<Array> &inputs, std::vector<Array> &outputs, Outputs wanted);
@@ -67,18 +65,12 @@ private:
     std::vector<int64_t> scalars;  ///< kernel: [microBatch][scalar]
     std::vector<std::array<int64_t, 3>> launches; ///< kernel: [microBatch], blocks, threads, shared bytes
     std::vector<GemmHandle> gemms; ///< product: [microBatch]
-    std::shared_ptr<const FusedEpilogue> fused; ///< product: what is run instead, which does a kernel's work too
-    bool isInProduct = false;                   ///< kernel: such a one
     std::vector<SliceCopy> slices; ///< load and store: [microBatch]
-    bool isDirect = false;         ///< load and store: the buffer is the caller's array
   };
   struct Prepare;
   struct Execute;
   GemmCall callOf(const plan::Gemm &gemm, Place place) const;
-  GemmCall callOf(const FusedEpilogue &fused, Place place) const;
-  template <typename Product, typename Ask>
-  Expected<std::vector<GemmHandle>> prepareProduct(const Product &product, const Ask &ask) const;
-  Status fuse(const plan::Program &program, std::vector<Prepared> &entries);
+  Expected<std::vector<GemmHandle>> prepareProduct(const plan::Gemm &gemm) const;
 
   Status runStep(const std::vector<Array> &inputs, std::vector<Array> &outputs, Outputs wanted);
   Status runProgram(int32_t stepIndex, const std::vector<Array> &inputs, std::vector<Array> &outputs, Outputs wanted,
@@ -89,7 +81,8 @@ private:
   void setScalars(const plan::Kernel &kernel, Prepared &entry) const;
 
   const plan::Plan &plan;
-  const plan::Stage &stage;
+  const plan::Stage stage;
+  const std::vector<DirectPort> directPorts;
   const RankPlace place;
   const int64_t ranksPerStage;
   Device &device;
@@ -103,7 +96,6 @@ private:
   std::vector<std::pair<const plan::Kernel *, Prepared *>> varying; ///< kernels with scalars that vary by step
   bool varies = false;                         ///< the place of some copy does
   OutputTransfer outputTransfer;
-  std::vector<DirectPort> directPorts;
 };
 
 } // namespace hpc

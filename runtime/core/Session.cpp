@@ -100,13 +100,21 @@ Status Session::prepare(Rank &rank) {
   Place place{rank.place.coordinate, 0, plan.ranksPerStage()};
   HPC_RETURN_IF_ERROR(loadBindings(*weights, stage, place, *rank.device, *arena, *rank.threads,
                                    double(rank.place.coordinate) / double(plan.ranksPerStage())));
+  // An observer sees what each instruction has done, so it has the plan as it is.
+  DeviceTraits traits;
+  if (!options.observer)
+    traits = {rank.device->worksInHostMemory(), [&](const GemmCall &call) { return rank.device->fuses(call); }};
   // Products may be prepared with the weights that are there now.
+  WeightPacking packing;
   for (size_t number = 0; number < entryCount(); ++number) {
-    rank.executors.push_back(std::make_unique<Executor>(entry(number), rank.place, *rank.device, *rank.communicator,
+    Expected<SpecialStage> special = specialise(entry(number), rank.place, traits, options.ranks.holds(0));
+    if (!special.ok())
+      return special.status();
+    rank.executors.push_back(std::make_unique<Executor>(entry(number), std::move(*special), rank.place, *rank.device, *rank.communicator,
                                                         rank.arenas.emplace_back(*arena), executorOptions[number]));
-    HPC_RETURN_IF_ERROR(rank.executors.back()->prepare(*backend));
+    HPC_RETURN_IF_ERROR(rank.executors.back()->prepare(*backend, packing));
   }
-  return Executor::packWeights(rank.executors);
+  return packing.pack(stage, *arena, *rank.device);
 }
 
 Status Session::start() {

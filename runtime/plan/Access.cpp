@@ -43,9 +43,13 @@ struct Lister {
   }
 
   void operator()(const Gemm &gemm) {
-    BufferAccess a{gemm.a.place, 0, false, "a"}, b{gemm.b.place, 0, false, "b"}, c{gemm.c.place, 0, true, "c"};
+    BufferAccess a{gemm.a.place, 0, false, "a"}, b{gemm.b.place, 0, false, "b"}, c{gemm.c.place, 0, true, "c"}, bias;
     b.operand = operandB;
     c.operand = 2;
+    if (gemm.epilogue) {
+      bias = {gemm.epilogue->bias, 0, false, "bias"};
+      bias.operand = 3;
+    }
     int64_t ranks = plan.ranksPerStage();
     forEachEntry(plan, {&gemm.m, &gemm.n, &gemm.k}, [&](int64_t coordinate, int64_t microBatch) {
       int64_t m = gemm.m.at(coordinate, microBatch, ranks), n = gemm.n.at(coordinate, microBatch, ranks),
@@ -55,9 +59,12 @@ struct Lister {
       widen(a, matrixBytes(gemm.a, m, k, gemm.batch), coordinate, microBatch);
       widen(b, matrixBytes(gemm.b, k, n, gemm.batch, gemm.windows), coordinate, microBatch);
       widen(c, matrixBytes(gemm.c, m, n, gemm.batch), coordinate, microBatch);
+      widen(bias, multiplySizes(n, byteSize(gemm.c.dtype)), coordinate, microBatch);
       return true;
     });
     list = {a, b};
+    if (gemm.epilogue)
+      list.push_back(bias);
     if (!isEverywhere(gemm.addToC, 0)) {
       BufferAccess sum = c;
       sum.write = false;
@@ -128,7 +135,12 @@ std::vector<BufferAccess> accessesOf(const Plan &plan, const Instruction &instru
 namespace {
 struct PlaceLister {
   using Places = std::vector<Ref *>;
-  Places operator()(Gemm &gemm) const { return {&gemm.a.place, &gemm.b.place, &gemm.c.place}; }
+  Places operator()(Gemm &gemm) const {
+    Places places = {&gemm.a.place, &gemm.b.place, &gemm.c.place};
+    if (gemm.epilogue)
+      places.push_back(&gemm.epilogue->bias);
+    return places;
+  }
   Places operator()(Kernel &kernel) const {
     Places places;
     for (KernelArg &arg : kernel.args)

@@ -141,6 +141,18 @@ struct Operand {
   bool packed = false;
 };
 
+enum class EpilogueKind : uint8_t {
+  Bias,         ///< x + bias[column]
+  BiasRelu,     ///< max(x + bias[column], 0)
+  BiasGeluTanh, ///< GELU's tanh form of x + bias[column]
+};
+
+/// What a product does to each element of C before it stores it.
+struct FusedEpilogue {
+  EpilogueKind kind = EpilogueKind::Bias;
+  Ref bias; ///< as many elements as C has columns, of C's type
+};
+
 /// C = A * B, or C += A * B where `addToC` is 1. A is [m, k], B [k, n], C [m, n], row-major.
 /// Extents may be 0 at a coordinate: k = 0 writes zeros (where it adds: leaves C), m = 0 or n = 0 does nothing.
 struct Gemm {
@@ -151,6 +163,8 @@ struct Gemm {
   std::vector<int64_t> batch;    ///< batch dims, major to minor; empty: one product
   /// Where B is not in memory: `b.place` has the image, B is its windows (transposed, where b.transpose says so), b.ld is 0.
   std::optional<Windows> windows;
+  /// Only where a device has taken over the kernel that followed (core/Specialise.h). No file has it.
+  std::optional<FusedEpilogue> epilogue = {};
 };
 
 /// An argument of a kernel: a pointer.
@@ -195,14 +209,8 @@ struct Attention {
   bool guarded = false;     ///< what a query that sees nothing gets is 0, not NaN
 };
 
-enum class EpilogueKind : uint8_t {
-  Bias,         ///< x + bias[column]
-  BiasRelu,     ///< max(x + bias[column], 0)
-  BiasGeluTanh, ///< GELU's tanh form of x + bias[column]
-};
-
 /// That a kernel does no more to each element x of the one argument `product` than a library does to a matrix product
-/// before it is stored, and writes one result as large: for a backend with such a library (core/EpilogueFusion.h). All
+/// before it is stored, and writes one result as large: for a backend with such a library (core/Specialise.h). All
 /// three are of one float type. Columns are as many as the bias has elements.
 struct Epilogue {
   EpilogueKind kind = EpilogueKind::Bias;

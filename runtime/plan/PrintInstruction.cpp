@@ -104,6 +104,8 @@ struct Line {
               hpc::name(gemm.c.dtype) + " in " + hpc::name(gemm.accumulate);
     if (!isEverywhere(gemm.addToC, 0) && !isEverywhere(gemm.addToC, 1))
       text += ", adds " + table(gemm.addToC);
+    if (gemm.epilogue)
+      text += std::string(", then ") + name(gemm.epilogue->kind) + " " + ref(gemm.epilogue->bias);
     return text;
   }
   std::string operator()(const Kernel &kernel) const {

@@ -139,8 +139,8 @@ Expected<GemmHandle> CudaDevice::prepare(const GemmCall &call) {
   return products->prepare(call, compute.get());
 }
 
-Expected<GemmHandle> CudaDevice::prepareFused(const GemmCall &call) {
-  return products ? products->prepareFused(call, options.epilogues, compute.get()) : GemmHandle(-1);
+Expected<bool> CudaDevice::fuses(const GemmCall &call) {
+  return products ? products->fuses(call, options.epilogues, compute.get()) : false;
 }
 
 Status CudaDevice::gemm(GemmHandle handle, const GemmCall &call) {

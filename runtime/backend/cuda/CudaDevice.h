@@ -42,7 +42,7 @@ public:
   Status gather(const SliceCopy &slice, const std::byte *host, std::byte *target) override;
   Status scatter(const SliceCopy &slice, const std::byte *source, std::byte *host) override;
   Expected<GemmHandle> prepare(const GemmCall &call) override;
-  Expected<GemmHandle> prepareFused(const GemmCall &call) override;
+  Expected<bool> fuses(const GemmCall &call) override;
   Status gemm(GemmHandle handle, const GemmCall &call) override;
   Expected<int64_t> prepare(const plan::Attention &attention) override;
   Status kernel(const KernelCall &call) override;

@@ -261,11 +261,14 @@ Expected<GemmHandle> Products::prepare(const GemmCall &call, StreamHandle stream
   return GemmHandle(prepared.size()) - 1;
 }
 
-Expected<GemmHandle> Products::prepareFused(const GemmCall &call, Epilogues wanted, StreamHandle stream) {
+Expected<bool> Products::fuses(const GemmCall &call, Epilogues wanted, StreamHandle stream) {
   if (wanted == Epilogues::None || (wanted == Epilogues::Faithful && !isFaithful(*call.epilogue, call.plan.c.dtype)))
-    return GemmHandle(-1);
+    return false;
   Expected<GemmHandle> handle = prepare(call, stream);
-  return !handle.ok() && handle.status().kind() == ErrorKind::Unsupported ? GemmHandle(-1) : std::move(handle);
+  if (!handle.ok())
+    return handle.status().kind() == ErrorKind::Unsupported ? Expected<bool>(false) : Expected<bool>(handle.status());
+  prepared.pop_back();
+  return true;
 }
 
 Status Products::run(GemmHandle index, const GemmCall &call, StreamHandle stream) {

@@ -18,8 +18,8 @@ public:
 
   /// On `stream`, which products run on later, where something has to be written beforehand.
   Expected<GemmHandle> prepare(const GemmCall &call, StreamHandle stream);
-  /// The same with an epilogue, or -1: none of those that are `wanted`, or cuBLASLt does not offer it.
-  Expected<GemmHandle> prepareFused(const GemmCall &call, Epilogues wanted, StreamHandle stream);
+  /// Whether the epilogue is one of those that are `wanted`, and cuBLASLt offers it for this product.
+  Expected<bool> fuses(const GemmCall &call, Epilogues wanted, StreamHandle stream);
   Status run(GemmHandle handle, const GemmCall &call, StreamHandle stream);
   int64_t workspaceBytes() const { return reserved + zeroBytes; }
 

@@ -162,14 +162,16 @@ TEST_F(Gpu, ProductsAsOnTheHost) {
             onDevice.epilogue = epilogue;
             onDevice.bias = bench.upload(bias);
           }
-          Expected<GemmHandle> handle =
-              epilogue ? bench.device->prepareFused(onDevice) : bench.device->prepare(onDevice);
-          ASSERT_TRUE(handle.ok()) << handle.status().text();
           const bool isNothing = test.m * test.n == 0;
-          EXPECT_EQ(*handle < 0,
-                    epilogue && types.in == DType::F64 && !isNothing); // which cuBLASLt has no epilogue for
-          if (*handle < 0)
-            continue;
+          if (epilogue) {
+            Expected<bool> fuses = bench.device->fuses(onDevice);
+            ASSERT_TRUE(fuses.ok()) << fuses.status().text();
+            EXPECT_EQ(*fuses, types.in != DType::F64 || isNothing); // cuBLASLt has no epilogue for F64
+            if (!*fuses)
+              continue;
+          }
+          Expected<GemmHandle> handle = bench.device->prepare(onDevice);
+          ASSERT_TRUE(handle.ok()) << handle.status().text();
           const int64_t before = standin::epilogues();
           Status status = bench.device->gemm(*handle, onDevice);
           ASSERT_TRUE(status.ok()) << status.text();
@@ -194,9 +196,9 @@ TEST_F(Gpu, EpiloguesThatAreLeftToKernels) {
                                               {Epilogues::All, EpilogueKind::BiasGeluTanh, DType::F32, true}}) {
     Bench bench(false, wanted);
     const plan::Gemm gemm = gemmOf(test, dtype, dtype);
-    Expected<GemmHandle> handle = bench.device->prepareFused({gemm, 2, 2, 2, false, nullptr, nullptr, nullptr, kind});
-    ASSERT_TRUE(handle.ok()) << handle.status().text();
-    EXPECT_EQ(*handle >= 0, isTaken) << int(wanted) << " " << plan::name(kind) << " " << name(dtype);
+    Expected<bool> fuses = bench.device->fuses({gemm, 2, 2, 2, false, nullptr, nullptr, nullptr, kind});
+    ASSERT_TRUE(fuses.ok()) << fuses.status().text();
+    EXPECT_EQ(*fuses, isTaken) << int(wanted) << " " << plan::name(kind) << " " << name(dtype);
   }
 }
 
@@ -261,7 +263,7 @@ TEST_F(Gpu, ProductsRoundAsTheirTypesDo) {
         call.epilogue = plan::EpilogueKind::BiasGeluTanh;
         call.bias = bench.upload(bias);
       }
-      Expected<GemmHandle> handle = hasBias ? bench.device->prepareFused(call) : bench.device->prepare(call);
+      Expected<GemmHandle> handle = bench.device->prepare(call);
       ASSERT_TRUE(handle.ok()) << handle.status().text();
       ASSERT_TRUE(bench.device->gemm(*handle, call).ok());
       const std::vector<std::byte> onCard = bench.download(deviceC, onHost.size());

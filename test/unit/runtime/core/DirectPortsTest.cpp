@@ -1,8 +1,9 @@
 // Which loads and stores need no copy, and that a run through the caller's arrays gives what it gave. A plan of one rank:
 // x is loaded, copied to y, and y is stored; each case adds what makes one of the two impossible.
-#include "runtime/core/DirectPorts.h"
+#include "runtime/core/Specialise.h"
 #include "runtime/backend/host/HostBackend.h"
 #include "runtime/core/Session.h"
+#include "runtime/plan/PlanPrinter.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -74,6 +75,19 @@ const std::vector<float> same = {1, 2, 3, 4, 5, 6};
 TEST(DirectPorts, WholePortsNeedNoCopy) {
   CopyPlan test;
   EXPECT_THAT(test.found(), testing::ElementsAre("in", "out"));
+  DeviceTraits traits;
+  std::vector<std::string> lines;
+  for (bool worksInHostMemory : {false, true}) {
+    traits.worksInHostMemory = worksInHostMemory;
+    Expected<SpecialStage> special = specialise(test.plan, {}, traits, /*storesOutputs=*/true);
+    ASSERT_TRUE(special.ok());
+    EXPECT_EQ(special->directPorts.size(), worksInHostMemory ? 2u : 0u);
+    for (const plan::Instruction &instruction : special->stage.programs[0].instructions)
+      lines.push_back(plan::instructionLine(test.plan, special->stage, instruction));
+  }
+  EXPECT_THAT(lines, testing::ElementsAre("load b0 = input x: whole  # node", "copy b1 = b0, 24 bytes  # node",
+                                          "store output y = b1: whole, owner 1  # node", "load b0 = input x: whole, when 0  # node",
+                                          "copy b1 = b0, 24 bytes  # node", "store output y = b1: whole, owner 1, when 0  # node"));
   EXPECT_EQ(test.run(), same);
 }
 

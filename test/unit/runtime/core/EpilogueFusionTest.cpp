@@ -1,10 +1,11 @@
 // Which products take a kernel over, and that a step gives the same numbers if they do. A plan of one rank: x is
 // loaded, p = x w, r = relu(p + bias), r is stored; each case adds the one thing that makes it impossible, or does not.
-#include "runtime/core/EpilogueFusion.h"
+#include "runtime/core/Specialise.h"
 #include "runtime/backend/host/HostBackend.h"
 #include "runtime/backend/host/HostDevice.h"
 #include "runtime/core/Session.h"
 #include "runtime/plan/PlanCheck.h"
+#include "runtime/plan/PlanPrinter.h"
 #include "test/unit/runtime/core/TinyPlan.h"
 
 #include <gmock/gmock.h>
@@ -81,9 +82,25 @@ struct BiasPlan {
     relu().args[2].place = relu().args[0].place;
     std::get<plan::StoreOutput>(instructions()[Store].action).src = {P, 0};
   }
+  /// The plan as a device that has all epilogues runs it. Where the plan passes its check, this one does.
+  plan::Plan fused() const {
+    DeviceTraits traits;
+    traits.fuses = [](const GemmCall &) { return Expected<bool>(true); };
+    Expected<SpecialStage> special = specialise(plan, {}, traits, /*storesOutputs=*/true);
+    plan::Plan fused = plan;
+    if (special.ok())
+      fused.stages[0] = special->stage;
+    EXPECT_TRUE(special.ok() && special->directPorts.empty());
+    EXPECT_TRUE(plan::checkPlan(fused).ok() || !plan::checkPlan(plan).ok()) << plan::checkPlan(fused).text();
+    return fused;
+  }
   bool isFused() const {
-    const std::vector<FusedEpilogue> found = findFusedEpilogues(plan, *stage, stage->programs[0]);
-    return found.size() == 1;
+    const plan::Plan fused = this->fused();
+    const auto &instructions = fused.stages[0].programs[0].instructions;
+    return std::any_of(instructions.begin(), instructions.end(), [](const plan::Instruction &instruction) {
+      const auto *gemm = std::get_if<plan::Gemm>(&instruction.action);
+      return gemm && gemm->epilogue;
+    });
   }
 };
 
@@ -92,7 +109,7 @@ class FusingDevice : public host::HostDevice {
 public:
   explicit FusingDevice(int &count) : count(count) {}
   bool worksInHostMemory() const override { return false; } // as cards, which load and store
-  Expected<GemmHandle> prepareFused(const GemmCall &call) override { return prepare(call); }
+  Expected<bool> fuses(const GemmCall &) override { return true; }
   Status gemm(GemmHandle handle, const GemmCall &call) override {
     HPC_RETURN_IF_ERROR(HostDevice::gemm(handle, call));
     if (!call.epilogue)
@@ -160,16 +177,39 @@ int runTwice(BiasPlan &test, bool observed = false) {
 
 TEST(EpilogueFusion, TheProductWritesTheResult) {
   BiasPlan test;
-  const std::vector<FusedEpilogue> found = findFusedEpilogues(test.plan, *test.stage, test.stage->programs[0]);
-  ASSERT_EQ(found.size(), 1u);
-  EXPECT_EQ(found[0].product, Product);
-  EXPECT_EQ(found[0].kernel, Relu);
-  EXPECT_EQ(found[0].gemm.c.place.buffer, R);
-  EXPECT_EQ(found[0].bias.buffer, Bias);
+  const plan::Plan fused = test.fused();
+  std::vector<std::string> lines;
+  for (const plan::Instruction &instruction : fused.stages[0].programs[0].instructions)
+    lines.push_back(plan::instructionLine(fused, fused.stages[0], instruction));
+  EXPECT_THAT(lines, testing::ElementsAre(
+                         "load b0 = input x: whole  # x", "gemm b4 = b0 * b1, m 4, n 3, k 6, ld 6 3 3, then bias and relu b2  # product",
+                         testing::AllOf(testing::HasSubstr("test_bias_relu"), testing::EndsWith(", when 0  # relu")),
+                         testing::StartsWith("store output y = b4: whole")));
   EXPECT_EQ(runTwice(test), 2);
   BiasPlan inPlace;
   inPlace.workInPlace();
   EXPECT_EQ(runTwice(inPlace), 2);
+}
+
+// A device that takes a product at some micro-batch or extent only, or fails at the question.
+TEST(EpilogueFusion, TheDeviceHasTheLastWord) {
+  BiasPlan test;
+  test.plan.microBatches = 2;
+  test.product().k.values = {6, 0};
+  std::vector<int64_t> asked;
+  DeviceTraits traits;
+  traits.fuses = [&](const GemmCall &call) {
+    EXPECT_EQ(call.epilogue, plan::EpilogueKind::BiasRelu);
+    EXPECT_EQ(call.m * call.n, 12);
+    asked.push_back(call.k);
+    return Expected<bool>(call.k > 0);
+  };
+  Expected<SpecialStage> special = specialise(test.plan, {}, traits, true);
+  ASSERT_TRUE(special.ok());
+  EXPECT_EQ(asked, (std::vector<int64_t>{6, 0}));
+  EXPECT_TRUE(plan::isEverywhere(special->stage.programs[0].instructions[Relu].when, 1));
+  traits.fuses = [](const GemmCall &) -> Expected<bool> { return Status::error(ErrorKind::Internal, "is gone"); };
+  EXPECT_THAT(specialise(test.plan, {}, traits, true).status().message(), testing::HasSubstr("gemm of node 'product': is gone"));
 }
 
 // An observer may read what each instruction has written.
