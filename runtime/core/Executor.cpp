@@ -144,8 +144,8 @@ struct Executor::Execute {
 
 Executor::Executor(const plan::Plan &plan, SpecialStage special, RankPlace place, Device &device, Communicator &communicator,
                    Arena &arena, const ExecutorOptions &options)
-    : plan(plan), stage(std::move(special.stage)), directPorts(std::move(special.directPorts)), place(place),
-      ranksPerStage(plan.ranksPerStage()), device(device), communicator(communicator), arena(arena), options(options) {
+    : plan(plan), special(std::move(special)), stage(*this->special.stage), place(place), ranksPerStage(plan.ranksPerStage()),
+      device(device), communicator(communicator), arena(arena), options(options) {
   int64_t next = 0;
   for (int32_t slots : stage.requests) {
     firstRequest.push_back(next);
@@ -303,7 +303,7 @@ Status Executor::runStep(const std::vector<Array> &inputs, std::vector<Array> &o
   if (options.poison && !replays)
     HPC_RETURN_IF_ERROR(arena.poisonWork(device));
   outputTransfer.begin(wanted == Outputs::All);
-  for (const DirectPort &port : directPorts) // nothing writes an input
+  for (const DirectPort &port : special.directPorts) // nothing writes an input
     arena.place(port.buffer, port.isOutput ? outputs[size_t(port.port)].data.data()
                                            : const_cast<std::byte *>(inputs[size_t(port.port)].data.data()));
   for (int32_t step = 0; step < int32_t(stage.schedule.size()); ++step)

@@ -81,8 +81,8 @@ private:
   void setScalars(const plan::Kernel &kernel, Prepared &entry) const;
 
   const plan::Plan &plan;
-  const plan::Stage stage;
-  const std::vector<DirectPort> directPorts;
+  const SpecialStage special;
+  const plan::Stage &stage;
   const RankPlace place;
   const int64_t ranksPerStage;
   Device &device;

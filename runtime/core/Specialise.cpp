@@ -32,14 +32,18 @@ static Status fuseEpilogues(const plan::Plan &plan, const RankPlace &place, cons
 }
 
 Expected<SpecialStage> specialise(const plan::Plan &plan, const RankPlace &place, const DeviceTraits &traits, bool storesOutputs) {
-  SpecialStage special{plan.stages[size_t(place.stage)], {}};
+  const plan::Stage &given = plan.stages[size_t(place.stage)];
+  if (!traits.fuses && !traits.worksInHostMemory)
+    return SpecialStage{{std::shared_ptr<void>(), &given}, {}};
+  auto stage = std::make_shared<plan::Stage>(given);
   if (traits.fuses)
-    HPC_RETURN_IF_ERROR(fuseEpilogues(plan, place, traits, special.stage));
+    HPC_RETURN_IF_ERROR(fuseEpilogues(plan, place, traits, *stage));
+  std::vector<DirectPort> directPorts;
   if (traits.worksInHostMemory)
-    special.directPorts = findDirectPorts(plan, special.stage, {place.coordinate, 0, plan.ranksPerStage()}, storesOutputs);
-  for (const DirectPort &port : special.directPorts)
-    special.stage.programs[size_t(port.program)].instructions[size_t(port.instruction)].when = 0;
-  return special;
+    directPorts = findDirectPorts(plan, *stage, {place.coordinate, 0, plan.ranksPerStage()}, storesOutputs);
+  for (const DirectPort &port : directPorts)
+    stage->programs[size_t(port.program)].instructions[size_t(port.instruction)].when = 0;
+  return SpecialStage{std::move(stage), std::move(directPorts)};
 }
 
 } // namespace hpc

@@ -6,6 +6,7 @@
 #include "runtime/core/DirectPorts.h"
 
 #include <functional>
+#include <memory>
 
 namespace hpc {
 
@@ -16,7 +17,7 @@ struct DeviceTraits {
 };
 
 struct SpecialStage {
-  plan::Stage stage;
+  std::shared_ptr<const plan::Stage> stage; ///< the plan's own, which outlives this, where the device runs it as it is
   std::vector<DirectPort> directPorts;
 };
 

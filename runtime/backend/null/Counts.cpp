@@ -37,8 +37,11 @@ static Status countRank(const plan::Plan &plan, Backend &backend, RankPlace plac
     return arena.status();
   ExecutorOptions options;
   options.ranks = {0, plan.worldSize()};
-  Executor executor(plan, place, **device, **communicator, *arena, options);
-  HPC_RETURN_IF_ERROR(executor.prepare(backend));
+  Expected<SpecialStage> special = specialise(plan, place, {}, /*storesOutputs=*/true);
+  HPC_RETURN_IF_ERROR(special.status());
+  Executor executor(plan, std::move(*special), place, **device, **communicator, *arena, options);
+  WeightPacking unpacked; // null devices have no weights
+  HPC_RETURN_IF_ERROR(executor.prepare(backend, unpacked));
   std::vector<Array> inputs = emptyArrays(plan.inputs), outputs = emptyArrays(plan.outputs);
   return executor.run(inputs, outputs, Outputs::Ordinary);
 }

@@ -82,8 +82,8 @@ TEST(DirectPorts, WholePortsNeedNoCopy) {
     Expected<SpecialStage> special = specialise(test.plan, {}, traits, /*storesOutputs=*/true);
     ASSERT_TRUE(special.ok());
     EXPECT_EQ(special->directPorts.size(), worksInHostMemory ? 2u : 0u);
-    for (const plan::Instruction &instruction : special->stage.programs[0].instructions)
-      lines.push_back(plan::instructionLine(test.plan, special->stage, instruction));
+    for (const plan::Instruction &instruction : special->stage->programs[0].instructions)
+      lines.push_back(plan::instructionLine(test.plan, *special->stage, instruction));
   }
   EXPECT_THAT(lines, testing::ElementsAre("load b0 = input x: whole  # node", "copy b1 = b0, 24 bytes  # node",
                                           "store output y = b1: whole, owner 1  # node", "load b0 = input x: whole, when 0  # node",

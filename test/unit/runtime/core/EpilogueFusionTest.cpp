@@ -89,7 +89,7 @@ struct BiasPlan {
     Expected<SpecialStage> special = specialise(plan, {}, traits, /*storesOutputs=*/true);
     plan::Plan fused = plan;
     if (special.ok())
-      fused.stages[0] = special->stage;
+      fused.stages[0] = *special->stage;
     EXPECT_TRUE(special.ok() && special->directPorts.empty());
     EXPECT_TRUE(plan::checkPlan(fused).ok() || !plan::checkPlan(plan).ok()) << plan::checkPlan(fused).text();
     return fused;
@@ -207,7 +207,7 @@ TEST(EpilogueFusion, TheDeviceHasTheLastWord) {
   Expected<SpecialStage> special = specialise(test.plan, {}, traits, true);
   ASSERT_TRUE(special.ok());
   EXPECT_EQ(asked, (std::vector<int64_t>{6, 0}));
-  EXPECT_TRUE(plan::isEverywhere(special->stage.programs[0].instructions[Relu].when, 1));
+  EXPECT_TRUE(plan::isEverywhere(special->stage->programs[0].instructions[Relu].when, 1));
   traits.fuses = [](const GemmCall &) -> Expected<bool> { return Status::error(ErrorKind::Internal, "is gone"); };
   EXPECT_THAT(specialise(test.plan, {}, traits, true).status().message(), testing::HasSubstr("gemm of node 'product': is gone"));
 }
