@@ -316,6 +316,41 @@ TEST_F(LocalBoundsTest, SumsThatLeaveTheirType) {
   EXPECT_TRUE(std::isinf(analyse("%r = nn.reduce sum %x0 {axes = array<i64: 1>} : tensor<1x4xf32> -> tensor<1x1xf32>", "tensor<1x1xf32>", {x}).bound[0]));
 }
 
+/// Bounds of ranks' terms add up with the terms, and what fills a tail is exact, though the tail itself is poison.
+TEST_F(LocalBoundsTest, SumsOfRanks) {
+  func::FuncOp main = parse(R"(
+    #c = #dist.sharding<"[5@x]">
+    #p = #dist.sharding<"[1] partial{x}">
+    #full = #dist.sharding<"[1]">
+    func.func @main(%x: tensor<3xf32, #c>) -> tensor<1xf32, #full> {
+      %e = nn.exp %x : tensor<3xf32, #c> -> tensor<3xf32, #c>
+      %f = dist.fill_tail %e {dims = array<i64: 0>, value = 0.0 : f32} : tensor<3xf32, #c> -> tensor<3xf32, #c>
+      %s = nn.reduce sum %f {axes = array<i64: 0>} : tensor<3xf32, #c> -> tensor<1xf32, #p>
+      %r = dist.all_reduce %s {before = #p, after = #full, axes = ["x"], kind = #dist<reduce_kind sum>} : tensor<1xf32, #p> -> tensor<1xf32, #full>
+      return %r : tensor<1xf32, #full>
+    })");
+  ASSERT_TRUE(main);
+  dist::Mesh mesh = *dist::parseMesh("x=2:tensor");
+  Follower follower(mesh, /*doublePrecision=*/false, [](Value, LocalTensors &, const LocalTensors &) { return Status::success(); });
+  RunOptions options;
+  options.follow = [&](Operation *op, ArrayRef<LocalTensors> operands, MutableArrayRef<LocalTensors> results) {
+    return follower.follow(op, operands, results);
+  };
+  Tensor x = normal(DType::F32, {5});
+  Expected<std::vector<Tensor>> results = runPartitioned(main, {x}, mesh, options);
+  ASSERT_TRUE(results.ok()) << results.status().text();
+  double sum = 0;
+  for (double value : x.floats)
+    sum += std::exp(value);
+  LocalTensors bounds = follower.boundsOf(main.getBody().front().getTerminator()->getOperand(0));
+  ASSERT_EQ(bounds.size(), 2u);
+  for (const SharedTensor &bound : bounds) {
+    ASSERT_TRUE(bound);
+    EXPECT_GT(bound->floats[0], 4 * 0x1p-23 * sum) << "four units of each exponential";
+    EXPECT_LT(bound->floats[0], 32 * 0x1p-23 * sum);
+  }
+}
+
 /// What the other run has takes the place of what was computed, and with it errors end.
 TEST_F(LocalBoundsTest, ComparedValuesEndErrors) {
   Tensor x = normal(DType::F32, {8});
