@@ -1,5 +1,5 @@
-// Inputs that --const NAME=FILE binds: they become stored tensors of the model, whose content the import knows, so that
-// what depends on them may decide shapes.
+// Inputs that --const NAME=FILE binds: they become stored tensors of the model with known content, so that shapes may
+// depend on them.
 #include "compiler/Import/BoundInputs.h"
 
 #include "compiler/Import/SymbolicDims.h"
@@ -41,7 +41,7 @@ Expected<StoredTensor> readArchive(const std::string &name, const std::string &p
   return boundUsage("it has no array '" + name + "'; it has " + (names.empty() ? "none" : names));
 }
 
-/// A file is what its content says: .npz, .npy, or a TensorProto, which has no magic number.
+/// The content of a file decides its kind: .npz, .npy, or a TensorProto, which has no magic number.
 Expected<StoredTensor> readBound(const std::string &name, const std::string &path) {
   Expected<MappedFile> file = MappedFile::open(path);
   if (!file.ok())
@@ -68,7 +68,7 @@ Expected<StoredTensor> readBound(const std::string &name, const std::string &pat
 
 } // namespace
 
-/// An input that had a default is one like any other.
+/// Removes an input's default value.
 static void dropDefault(Model &model, const std::string &name) {
   auto isNamed = [&](const auto &each) { return each.name == name; };
   auto input = std::find_if(model.defaults.begin(), model.defaults.end(), isNamed);

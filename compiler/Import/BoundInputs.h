@@ -5,9 +5,9 @@
 
 namespace hpc::onnx {
 
-/// Reads the array of each input named in `files` (name -> .npy, .npz or .pb) and holds it against the input's type and
-/// shape. Sizes that it tells join `dims`. An input with a default has none from then on. Errors: usage (no such input,
-/// another type, shape or size), io, model.
+/// Reads the array of each input named in `files` (name -> .npy, .npz or .pb) and checks it against the input's type
+/// and shape. Symbols whose sizes follow are added to `dims`. An input with a default loses it. Errors: usage (no such
+/// input, another type, shape or size), io, model.
 Expected<std::vector<StoredTensor>> readBoundInputs(Model &model, const std::map<std::string, std::string> &files,
                                                     std::map<std::string, int64_t> &dims);
 

@@ -114,7 +114,7 @@ RawSpec readSpec(const Message &message) {
   return raw;
 }
 
-/// Rules for every spec, whatever the tensor is.
+/// Checks and completes a spec by the rules for all tensors.
 Status resolveSpec(RawSpec &raw, int64_t numDevices) {
   auto wrong = [](const std::string &what) { return Status::error(ErrorKind::Model, what); };
   int64_t shards = 1;

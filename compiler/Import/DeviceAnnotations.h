@@ -1,6 +1,6 @@
 // The ONNX standard's own multi-device annotations (IR version 11: ModelProto.configuration,
-// NodeProto.device_configurations) as plain structs. They are newer than our schema, so they are read and written by field
-// number; onnx/docs/proposals/ONNXMultiDeviceProposal.md says what they mean.
+// NodeProto.device_configurations) as plain structs. They are newer than our schema, so they are read and written by
+// field number; onnx/docs/proposals/ONNXMultiDeviceProposal.md defines them.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -14,10 +14,10 @@
 
 namespace hpc::onnx {
 
-/// One digit of a dim (SimpleShardedDimProto): `size` indices, 0 = the whole dim, in `shards` blocks.
+/// One factor of a dim (SimpleShardedDimProto): `size` indices, 0 = the whole dim, in `shards` blocks.
 struct ShardedPart {
   int64_t size = 0, shards = 1;
-  std::string symbol; ///< of a size that is a name
+  std::string symbol; ///< set where the size is a name
   bool operator==(const ShardedPart &other) const {
     return size == other.size && shards == other.shards && symbol == other.symbol;
   }
@@ -35,7 +35,7 @@ struct ShardingSpec {
   std::vector<ShardedDim> dims;
 };
 
-/// Of one node under the configuration that was asked for.
+/// The annotation of one node in the chosen configuration.
 struct NodeAnnotation {
   std::string node; ///< its name, or its first output's
   std::vector<ShardingSpec> specs;
@@ -46,13 +46,13 @@ struct DeviceAnnotations {
   std::string configuration; ///< "" where the model has none
   int64_t devices = 0;
   std::vector<std::string> otherConfigurations;
-  std::vector<NodeAnnotation> nodes; ///< those that have something to say, in the file's order
+  std::vector<NodeAnnotation> nodes; ///< nodes with an annotation, in the file's order
   std::vector<std::string> parameters; ///< names of all initializers, of Constant nodes' values, and of either dequantised
 };
 
-/// Of the configuration of that name, "": of the model's first. Checks what the standard demands of an annotation by itself: names that exist,
-/// devices in range, as many as there are shards. Errors: usage for a name that is none; model; io. A file that is no ONNX model has no annotations: the
-/// importer says what is wrong with it.
+/// The annotations of the configuration `configuration`, "": of the model's first. Checks everything that the standard
+/// requires of an annotation by itself: names that exist, devices in range, as many as there are shards. Errors: usage
+/// for an unknown name; model; io. A file that is no ONNX model has no annotations: the importer reports its error.
 Expected<DeviceAnnotations> readDeviceAnnotations(const std::string &path, const std::string &configuration = "");
 
 struct NodeTensors {
@@ -62,7 +62,7 @@ struct NodeTensors {
 /// All nodes of a model's graph, in the file's order.
 std::vector<NodeTensors> nodeTensors(std::string_view model);
 
-/// The model's bytes with these annotations in the place of those that it has, by node name; IR version 11 at the least.
+/// The model's bytes with these annotations, by node name, in place of its own; IR version 11 at least.
 Expected<std::string> withDeviceAnnotations(std::string_view model, const DeviceAnnotations &annotations);
 
 } // namespace hpc::onnx

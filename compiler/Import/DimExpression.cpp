@@ -135,8 +135,8 @@ std::vector<std::string> namesIn(const std::string &expression) {
     return int64_t(1);
   });
   parser.run();
-  // Arithmetic on the stand-in 1 may fail where the real sizes do not, e.g. a // (b - 1); only a lack of names says "no
-  // expression".
+  // With 1 for each name, arithmetic may fail although the real sizes are fine, e.g. a // (b - 1); so a failure only
+  // counts in a text without operators.
   bool isName = expression.find_first_of("+-*/%(") == std::string::npos;
   return names.empty() || (parser.failed && isName) ? std::vector<std::string>{expression} : names;
 }

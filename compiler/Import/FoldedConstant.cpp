@@ -18,7 +18,7 @@ struct Band {
   std::optional<int64_t> lower, upper;
 };
 
-/// The first and last true element of a row that is contiguous; nothing when it is not.
+/// The first and last true element of a row whose true elements are contiguous; nullopt for other rows.
 struct Run {
   int64_t first, last; ///< last < first: none
 };
@@ -50,7 +50,7 @@ std::optional<Band> findBand(ArrayRef<int64_t> mask, ArrayRef<int64_t> shape, Ar
     if (!run)
       return std::nullopt;
     runs.push_back(*run);
-    // A run's end inside the row shows where the bound is.
+    // Where a run ends inside the row, its end gives the bound.
     if (run->last >= run->first && run->last < columns - 1 && !band.upper)
       band.upper = run->last - i;
     if (run->last >= run->first && run->first > 0 && !band.lower)
@@ -138,7 +138,7 @@ private:
     return result;
   }
 
-  /// The mask is true where the first value stands: for a causal bias, where it is not masked.
+  /// The mask is true at elements with the first value: for a causal bias, those that are not masked.
   Value twoValued() {
     auto bits = [&](int64_t index) {
       uint64_t value;

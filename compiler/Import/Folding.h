@@ -7,8 +7,8 @@
 
 namespace hpc::onnx {
 
-/// The results of an nn op whose operands are all known. Elementwise ops and views work on the compact form; only what
-/// cannot is written out. `elementwise`: the op broadcasts its operands and has one result.
+/// The results of an nn op whose operands are all known. Elementwise ops and views work on the compact form; other ops
+/// on all elements. `elementwise`: the op broadcasts its operands and has one result.
 Expected<std::vector<KnownTensor>> foldOp(Operation *op, ArrayRef<const KnownTensor *> operands, bool elementwise);
 
 // clang-format off

@@ -25,7 +25,7 @@ Expected<KnownTensor> normalizedIndices(const KnownTensor &indices, ArrayRef<int
 
 std::optional<SmallVector<std::optional<AffineIndex>>> affineComponents(const KnownTensor &indices, int64_t batchDims) {
   int64_t depth = indices.shape.back(), stored = indices.compact.shape.back();
-  // Along batch dims data and result go together, so the indices may not vary there.
+  // Along batch dims data and result advance together, so the indices may not vary there.
   for (int64_t dim = 0; dim < batchDims; ++dim)
     if (indices.compact.shape[size_t(dim)] != 1)
       return std::nullopt;
@@ -106,13 +106,13 @@ std::optional<IndexDigits> findDigits(const KnownTensor &indices, int64_t size) 
   for (int dim : dims) {
     int64_t step = form->steps[size_t(dim)], count = indices.compact.shape[size_t(dim)];
     if (outer % step != 0 || start / step + count > outer / step)
-      return std::nullopt; // not a digit, or one that carries into the one before
+      return std::nullopt; // no factor, or one that carries into the next
     digits.sizes.push_back(outer / step);
     digits.components.push_back(AffineIndex{dim, start / step, 1, count});
     start %= step;
     outer = step;
   }
-  digits.sizes.push_back(outer); // what no index runs along
+  digits.sizes.push_back(outer); // no index varies with it
   digits.components.push_back(AffineIndex{-1, start, 0, 1});
   return digits;
 }

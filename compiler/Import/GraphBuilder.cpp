@@ -270,8 +270,8 @@ bool GraphBuilder::broadcasts(ArrayRef<Value> values) {
 
 // ---- creation -----------------------------------------------------------------------------------
 
-/// A verifier speaks to those who write .mlir: "'nn.concat' op (C1) operand 'tensor<2x4xf32>' differs ...". Of that a user
-/// of a model needs "operand 2x4xf32 differs ...".
+/// A verifier's text is for authors of .mlir: "'nn.concat' op (C1) operand 'tensor<2x4xf32>' differs ...". A user of a
+/// model needs "operand 2x4xf32 differs ...".
 static std::string withoutSyntax(StringRef text) {
   std::string result = text.str();
   if (text.starts_with("'nn."))
@@ -301,13 +301,13 @@ bool GraphBuilder::verifyOp(Operation *op) {
 }
 
 Value GraphBuilder::finish(Operation *op, bool elementwise) {
-  // Folds and poisons replace the op by a placeholder of its type.
+  // Folded and failed ops are replaced by a placeholder of their type.
   auto replaced = [&](Value value) {
     op->erase();
     return value;
   };
   auto resultType = nn::tensorType(op->getResult(0));
-  // An op that fails keeps its rank, which callers go on counting with.
+  // A failed op keeps its rank, on which callers continue to rely.
   if (!failure.ok() || !checkType(resultType.getShape(), dtypeOf(resultType)) || !verifyOp(op))
     return replaced(placeholder(resultType));
   SmallVector<std::shared_ptr<const KnownTensor>> held;
@@ -334,7 +334,7 @@ Value GraphBuilder::finish(Operation *op, bool elementwise) {
   return op->getResult(0);
 }
 
-/// Elementwise ops take the compact form of a known operand, and what is below a broadcast, as long as some operand
+/// Elementwise ops read the compact form of a known operand, and the operand of a broadcast, as long as some operand
 /// still has the result's size along every dim.
 void GraphBuilder::useRealOperands(Operation *op, bool elementwise) {
   OpBuilder::InsertionGuard guard(builder);
@@ -409,7 +409,7 @@ Value GraphBuilder::writtenOut(Value value, bool compact) {
 
 void GraphBuilder::finishFunction(ArrayRef<Value> results) {
   func::ReturnOp::create(builder, function.getLoc(), results);
-  // A tensor that was written out before a product read it is that one parameter.
+  // A tensor that was written into the program before a product read it becomes the same parameter.
   for (Value value : writtenStored) {
     Entry &entry = entries.find(value)->second;
     for (Value constant : {entry.full, entry.compact})

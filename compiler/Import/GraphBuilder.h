@@ -1,6 +1,6 @@
 // Builds the nn program op by op and folds as it goes: an op whose operands are all known is evaluated at once and
-// leaves no trace. Values that are known stand in the graph as placeholders; a real op that reads one gets it written
-// out before it. The first error stays; later calls then do harmless work, so that callers need not check every step.
+// erased. Placeholders represent known values in the graph; a real op that reads one gets it written into the program
+// before it. The first error stays; later calls then do harmless work, so that callers need not check every step.
 #pragma once
 
 #include "compiler/Dialect/NN/NN.h"
@@ -15,32 +15,32 @@ namespace hpc::onnx {
 
 /// Dims of a tensor: cuts, heads and [q|k|v] split some of them, and a plan's slices have at most 32.
 constexpr int64_t maxRank = 24;
-/// What a plan can say of a tensor, and low enough that sums over the tensors of a program stay numbers. Sizes of 0 do not
-/// make the others harmless.
+/// Limit on the bytes of a tensor, so low that sums over all tensors of a program do not overflow. It also holds for
+/// the product of the other sizes where one is 0.
 constexpr int64_t maxTensorBytes = int64_t(1) << 46;
 
-/// The one place that says which tensors can exist: an error unless there are at most maxRank dims, none of them
-/// negative, and at most maxTensorBytes bytes.
+/// The one check of which tensors can exist: an error unless there are at most maxRank dims, none of them negative, and
+/// at most maxTensorBytes bytes.
 Status checkTensor(ArrayRef<int64_t> shape, DType dtype);
 Status checkRank(int64_t rank);
 
 class GraphBuilder {
 public:
-  /// `withoutWeights`: parameters say where their content is and not what it is.
+  /// `withoutWeights`: parameters refer to the place of their content, not to the content.
   GraphBuilder(func::FuncOp function, bool withoutWeights);
   ~GraphBuilder();
 
-  /// What is built from here on comes from this node; `label` ("node '/h.0/Add' (Add)") begins its errors.
+  /// Ops built from here on belong to this node; `label` ("node '/h.0/Add' (Add)") begins its errors.
   void beginNode(Location location, std::string label);
   const Status &status() const { return failure; }
   /// The message of the error without the node's label.
   const std::string &errorReason() const { return reason; }
   void clearError() { failure = Status::success(); }
-  /// checkTensor, as an error of the node. Results are asked about when they are made.
+  /// checkTensor, as an error of the node. Called for each result when it is made.
   bool checkType(ArrayRef<int64_t> shape, DType dtype);
   /// Names of the model's values, which nothing that is written out may take.
   void reserveNames(const std::set<std::string> &names);
-  /// The error, which is then none any more.
+  /// Returns the error and clears it.
   Status takeError() { return std::exchange(failure, Status::success()); }
   /// Records an error and returns a placeholder, for `return {b.fail(...)}`.
   Value fail(const std::string &message, ErrorKind kind = ErrorKind::Model);
@@ -50,37 +50,37 @@ public:
   Value known(KnownTensor tensor);
   /// A constant of the file, loaded whenever it is needed.
   Value known(const StoredTensor &stored);
-  /// The same, of a Constant node, called as its value; `key` tells it from others however often its node is imported.
+  /// The tensor of a Constant node, named like its value; `key` identifies it however often its node is imported.
   Value constant(const void *key, StoredTensor stored, StringRef name);
   Value weight(const StoredTensor &stored);
-  /// The parameter for a known value that a product, convolution, recurrent op or lookup reads beside data: it holds the stored
-  /// tensor that made the value, with the views, casts, sums and products after it. A value without such a tensor stays.
+  /// The parameter for a known value that a product, convolution, recurrent op or lookup reads beside data: it holds
+  /// the stored tensor from which views, casts, sums and products made the value. A value without such a tensor stays.
   Value parameter(Value value);
   /// Keeps the name that the model has for a known value, for the parameter that it may become.
   void noteName(Value value, StringRef name);
-  /// The same known value, which is no parameter whoever reads it: an initial state, a table of angles.
+  /// The same known value, which never becomes a parameter: an initial state, a table of angles.
   Value settled(Value value);
   bool isKnown(Value value) const { return entries.count(value); }
   /// Null when the value depends on data.
   std::shared_ptr<const KnownTensor> find(Value value);
-  /// Also of a weight that was read: for what a node must know (the scales of a Resize), however it is stored.
+  /// As `find`, also for the content of a weight: for inputs whose numbers a node needs (the scales of a Resize).
   std::shared_ptr<const KnownTensor> content(Value value);
   /// All elements of a known value as integers; an error that names `what` when it depends on data.
   SmallVector<int64_t> integers(Value value, const std::string &what);
   /// The only element, of rank 0.
   Tensor element(Value value, const std::string &what);
   double number(Value value, const std::string &what) { return element(value, what).number(0); }
-  /// A value of which nothing is known, for ops that nothing of the program reads in the end.
+  /// A value without known content, for ops whose results the program does not read in the end.
   Value unread(ArrayRef<int64_t> shape, DType dtype) { return placeholder(type(shape, dtype)); }
   /// A rank-0 constant with the element type of `like`.
   Value scalar(double value, Value like) { return scalar(value, dtype(like)); }
   Value scalar(double value, DType dtype);
   Value indices(ArrayRef<int64_t> values);
-  /// Nobody asks for the content again (the value itself may still have real users).
+  /// Frees the content, which nobody needs again (the value itself may still have real users).
   void forget(Value value);
 
   // ---- types that are only stored ----
-  /// The value holds the bits of that type; it must be one of the type's storage that nothing else reads.
+  /// Marks a value that holds the bits of that type; it must have the type's storage type and no other reader.
   Value asNarrow(Value value, const NarrowType &type) {
     narrowTypes[value] = &type;
     return value;
@@ -91,10 +91,10 @@ public:
   // ---- sequences: lists of tensors, of which a program has the tensors alone ----
   /// A placeholder for the list; an error where there are too many tensors in all of them.
   Value sequence(ArrayRef<Value> parts);
-  /// An error of the node unless so many more tensors can be held.
+  /// Emits an error of the node and returns false if the lists cannot hold `count` more tensors.
   bool checkSequence(int64_t count);
   bool isSequence(Value value) const { return sequences.contains(value); }
-  /// None of what is no sequence.
+  /// The tensors of a sequence; empty for other values.
   SmallVector<Value> parts(Value sequence) const { return sequences.lookup(sequence); }
 
   // ---- elementwise, broadcasting ----
@@ -105,7 +105,7 @@ public:
   Value compare(nn::ComparePredicate predicate, Value x, Value y);
   Value select(Value condition, Value onTrue, Value onFalse);
   Value cast(Value x, DType to);
-  /// f16 and bf16 as f32, in which a node of several steps takes them; others as they are.
+  /// f16 and bf16 as f32, in which a node of several steps computes; other types as they are.
   Value widened(Value x);
   Value bitcast(Value x, DType to);
   Value gelu(Value x, bool tanhApproximation);
@@ -129,10 +129,10 @@ public:
 
   // ---- the rest ----
   Value matmul(Value x, Value y, bool transposeX = false, bool transposeY = false);
-  /// The same, of 16 bits in f32, not yet rounded: for who goes on with it.
+  /// The same product, where operands have 16 bits with the f32 result not yet rounded, for further steps.
   Value wideMatmul(Value x, Value y, bool transposeX = false, bool transposeY = false);
   Value reduce(ReduceKind kind, Value x, ArrayRef<int64_t> axes);
-  /// A sum over n, by one division: the mean of equal numbers is that number. Of 16 bits both are f32's.
+  /// A sum over n, by one division: the mean of equal numbers is that number. For 16 bits both are computed in f32.
   Value mean(Value x, ArrayRef<int64_t> axes);
   Value softmax(Value x) { return unaryWhole<nn::SoftmaxOp>(x); }
   Value cumsum(Value x, int64_t axis, bool exclusive, bool reverse);
@@ -154,18 +154,18 @@ public:
   static int64_t rank(Value value) { return int64_t(nn::shapeOf(value).size()); }
   RankedTensorType type(ArrayRef<int64_t> shape, DType dtype) const;
 
-  /// Why a value is not known, as the end of "its shape": the weights that were not read, or the inputs, that it is
-  /// computed from, and what to do.
+  /// The reason why a value is not known, as the end of "its shape": the weights without content, or the inputs, from
+  /// which it is computed, and the remedy.
   std::string unknownText(Value value);
 
   /// A value for messages: "'wpe.weight' 64x768" where it is stored, else "the data 64x768".
   std::string valueText(Value value);
 
-  /// The value as the program holds it: written out in full where it was known.
+  /// The value in the program: a known value is written out in full.
   Value real(Value value) { return writtenOut(value, false); }
   /// Stored tensors whose numbers are in the program and in no parameter that --train trains, in the order of their reads.
   ArrayRef<const StoredTensor *> untrained() const { return leftOut.getArrayRef(); }
-  /// Parameters get their aliases, ops without users go.
+  /// Gives parameters their aliases and erases ops without users.
   void finishFunction(ArrayRef<Value> results);
 
 private:
@@ -174,16 +174,16 @@ private:
     std::shared_ptr<const KnownTensor> tensor;
     const StoredTensor *stored = nullptr;
     Location loc;
-    Value compact, full; ///< written out already
-    const StoredTensor *root = nullptr; ///< the largest that may be a parameter of those it is made from
-    /// The op that makes it of `root` and others: kept where a parameter and that op can stand for the value.
+    Value compact, full; ///< in the program, once written out
+    const StoredTensor *root = nullptr; ///< the largest of its stored tensors that may be a parameter
+    /// The op that makes it from `root` and others: kept where the op on a parameter can replace the value.
     Operation *maker = nullptr;
     SmallVector<std::shared_ptr<const KnownTensor>, 0> held; ///< the maker's operands that have no root
-    Value parameter;                                          ///< written out as one
+    Value parameter;                                          ///< the value as a parameter, once written out
     std::string name;                                         ///< in the model, if it has one
   };
 
-  /// Notes what a folded op, about to go, made its result of. Whether the op is kept.
+  /// Records the operands from which a folded op made its result. Returns whether the op is kept.
   bool noteMaker(Value result, Operation *op);
   bool mayMake(Operation *op) const;
   const StoredTensor *rootOf(Operation *op, Value operand) const;
@@ -191,12 +191,12 @@ private:
   Value computedParameter(Value value);
 
   template <typename Op> Value unaryWhole(Value x) { return finish(Op::create(builder, loc, x), false); }
-  /// An error when the shapes or element types do not go together.
+  /// Emits an error if the shapes or element types do not fit together.
   bool broadcasts(ArrayRef<Value> values);
   Value placeholder(RankedTensorType type);
   /// Verifies the new op, then folds it or gives it real operands. Returns its result.
   Value finish(Operation *op, bool elementwise);
-  /// The step scalar of that name, an argument of the function from the first time that it is asked for.
+  /// The step scalar of that name; the first call adds the function's argument.
   Value stepScalar(StringRef name);
   void useRealOperands(Operation *op, bool elementwise);
   std::string freeName();
@@ -211,7 +211,7 @@ private:
   std::string label;
   Status failure;
   std::string reason; ///< of the failure
-  Block placeholders; ///< its arguments stand for known values
+  Block placeholders; ///< its arguments are the placeholders of known values
   llvm::DenseMap<Value, Entry> entries;
   llvm::DenseMap<Value, const NarrowType *> narrowTypes;
   llvm::DenseMap<Value, const StoredTensor *> storedWeights;

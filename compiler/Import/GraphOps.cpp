@@ -137,7 +137,7 @@ Value GraphBuilder::window(Value x, ArrayRef<int64_t> sizes, ArrayRef<int64_t> s
   to = lead;
   to.append(sizes.begin(), sizes.end());
   to.append(counts.begin(), counts.end());
-  // Windows of one element are every stride-th; those that lie side by side are a reshape.
+  // Windows of one element are every stride-th element; adjacent ones are a reshape.
   bool isApart = true;
   for (size_t i = 0; i < windowed; ++i)
     isApart &= sizes[i] == 1 || (sizes[i] == strides[i] && dilations[i] == 1);
@@ -167,8 +167,8 @@ static Value swapLastTwo(GraphBuilder &b, Value x) {
   return b.transpose(x, order);
 }
 
-/// nn.matmul is a product of floats: libraries have those. Whole numbers wrap, so they are multiplied and summed as
-/// such.
+/// nn.matmul is a product of floats, which libraries offer. Whole numbers wrap, so they are multiplied and summed as
+/// integers.
 static Value integerProduct(GraphBuilder &b, Value x, Value y) {
   SmallVector<int64_t> left = b.shape(x), right = b.shape(y);
   left.push_back(1);

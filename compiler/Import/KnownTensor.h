@@ -8,7 +8,7 @@
 namespace hpc::onnx {
 
 struct KnownTensor {
-  SmallVector<int64_t> shape; ///< what the graph sees
+  SmallVector<int64_t> shape; ///< the shape in the graph
   Tensor compact;             ///< same rank; each dim has the size of `shape` or 1
 
   KnownTensor() = default;
@@ -27,7 +27,7 @@ struct KnownTensor {
 /// The largest tensor that folding writes out.
 constexpr int64_t maxFoldedElements = int64_t(1) << 26;
 
-/// An error above that.
+/// An error for more than maxFoldedElements.
 Status checkFolded(int64_t elements);
 
 /// All elements. Error: more than maxFoldedElements.
@@ -43,7 +43,7 @@ struct AffineIndex {
   int64_t start = 0, step = 0, size = 1;
 };
 
-/// Nothing when the (integer) tensor is not affine in at most one coordinate.
+/// nullopt if the (integer) tensor is not affine in at most one coordinate.
 std::optional<AffineIndex> findAffine(const KnownTensor &known);
 
 /// value[i] = start + sum of steps[d] * i[d].
@@ -51,7 +51,7 @@ struct AffineForm {
   int64_t start = 0;
   SmallVector<int64_t> steps; ///< one per dim, 0 for a dim held once
 };
-/// For integers, and floats that are whole numbers below 2^53. Nothing when it is not affine.
+/// For integers, and floats that are whole numbers below 2^53. nullopt if it is not affine.
 std::optional<AffineForm> findAffineForm(const Tensor &compact);
 
 } // namespace hpc::onnx

@@ -1,4 +1,4 @@
-// Where a node stands in the model's own modules ("transformer.h.0.attn").
+// The place of a node in the model's own modules ("transformer.h.0.attn").
 // The last scope of all three spellings is the node itself, so it is dropped.
 #include "compiler/Import/OnnxModel.h"
 

@@ -32,7 +32,7 @@ struct NarrowType {
 /// Null for every other type.
 const NarrowType *narrowTypeOfCode(int64_t code);
 
-/// The number that a code of a float type stands for.
+/// The number that a code of a float type encodes.
 double decoded(const NarrowType &type, int code);
 
 /// Bytes of that many elements in a file.
@@ -42,7 +42,7 @@ std::vector<std::byte> unpacked(const NarrowType &type, const std::byte *packed,
 
 /// Whether an op only moves elements of its first operand (or, as Concat, of all), so that any type may pass.
 bool movesElements(const std::string &op);
-/// Whether an op knows these types itself, or asks for the shape alone.
+/// Whether an op handles these types itself, or needs the shape alone.
 bool takesNarrowTypes(const std::string &op);
 
 } // namespace hpc::onnx

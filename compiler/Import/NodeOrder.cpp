@@ -1,5 +1,5 @@
 // The nodes that the outputs need, in an order in which every value is made before it is read.
-// ONNX asks for topological order; files that break it are sorted, stably.
+// ONNX requires topological order; files that break it are sorted, stably.
 #include "compiler/Import/OnnxModel.h"
 
 #include <functional>
@@ -13,7 +13,7 @@ Status orderError(const std::string &message) { return Status::error(ErrorKind::
 
 constexpr size_t source = size_t(-1); ///< the maker of inputs and initializers
 
-/// Calls visit(name) for what a node reads, itself or through its subgraphs; the first error ends it.
+/// Calls visit(name) for each value that a node reads, itself or in its subgraphs; the first error ends the walk.
 template <typename Visit> Status eachRead(const Node &node, Visit visit) {
   for (const std::string &input : node.inputs)
     if (!input.empty())
@@ -23,7 +23,7 @@ template <typename Visit> Status eachRead(const Node &node, Visit visit) {
   return Status::success();
 }
 
-/// `graph`: a Model or a Subgraph; `outer`: what is there besides; `place`: what errors call the graph.
+/// `graph`: a Model or a Subgraph; `outer`: values from outside; `place`: the graph's name in errors.
 template <typename Graph>
 Expected<std::vector<const Node *>> ordered(const Graph &model, const std::set<std::string> &outer,
                                             const std::string &place) {
@@ -61,8 +61,8 @@ Expected<std::vector<const Node *>> ordered(const Graph &model, const std::set<s
         eachRead(node, [&](const std::string &name) { return need(name, "node '" + node.name + "'"); }));
   }
 
-  // Kahn's algorithm; of the nodes that are ready the first in the file goes next.
-  std::map<size_t, size_t> waiting; // node -> inputs that are not there yet
+  // Kahn's algorithm; among ready nodes the first in the file goes next.
+  std::map<size_t, size_t> waiting; // node -> inputs that are not made yet
   std::map<size_t, std::vector<size_t>> readers;
   std::priority_queue<size_t, std::vector<size_t>, std::greater<size_t>> ready;
   for (size_t i : needed) {

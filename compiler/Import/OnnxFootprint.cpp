@@ -1,5 +1,5 @@
-// Field numbers of onnx.proto with what protobuf's object and ours for them weigh together.
-// Elements that the reader leaves where they are (OnnxTensorScan) cost nothing.
+// Field numbers of onnx.proto with the memory of protobuf's object and of ours for each, together. Elements that the
+// reader leaves in the file (OnnxTensorScan) cost nothing.
 #include "compiler/Import/OnnxFootprint.h"
 
 namespace hpc::onnx {

@@ -1,4 +1,4 @@
-// What an ONNX file's messages weigh in memory.
+// The memory that an ONNX file's messages take.
 #pragma once
 
 #include "runtime/base/Footprint.h"

@@ -49,7 +49,7 @@ Status expandSubgraphs(Node &node, int depth, Expansion &expansion) {
   return Status::success();
 }
 
-/// How a function's body becomes part of its caller.
+/// The names of a function's values in its caller.
 struct Call {
   const Node &node;
   const Function &function;

@@ -124,7 +124,7 @@ public:
   }
 
 private:
-  /// Tables and weights that are no parameters, so that nobody wonders why they stay as they are.
+  /// Lists tables and weights that are no parameters and so stay unchanged by training.
   void warnOfUntrained() {
     constexpr size_t most = 20;
     for (bool isQuantized : {false, true}) {
@@ -186,7 +186,7 @@ private:
     return tensor.narrow ? builder.asNarrow(value, *tensor.narrow) : value;
   }
 
-  /// The type that is only stored among the inputs, where the op may have it; then its results have it too.
+  /// The narrow type among the inputs, if the op may have it; the results then have it too.
   const NarrowType *movedType(const Node &node, ArrayRef<Value> inputs) {
     const NarrowType *moved = nullptr;
     for (Value input : inputs)
@@ -209,7 +209,7 @@ private:
                       "node " + quoted(node.name) + " (" + node.op + ")");
   }
 
-  /// Ends with the builder's error where something failed; `failed` is then the node that did.
+  /// Sets the builder's error on failure; `failed` is then the node of the error.
   void importInto(const Node &node, ArrayRef<Value> inputs) {
     int64_t version = opsetOf(model, node);
     const OnnxOp *op = findOnnxOp(node.domain, node.op, version);
@@ -224,7 +224,7 @@ private:
       if (std::optional<size_t> unknown = context.unknownInput(); unknown && builder.status().ok())
         builder.fail("it has input " + std::to_string(*unknown) + ", " + quoted(node.inputs[*unknown]) + ", which " + node.op +
                      " of opset " + std::to_string(version) + " does not take; take it out, or state the opset that it is of");
-      // Many attributes of the standard's ops only repeat what shapes say.
+      // Many attributes of the standard's ops only repeat facts that shapes contain.
       if (std::optional<std::string> unknown = context.unknownAttribute();
           unknown && builder.status().ok() && node.domain == "com.microsoft")
         builder.fail("it has attribute " + quoted(*unknown) + ", which is not known here", ErrorKind::Unsupported);
@@ -244,7 +244,7 @@ private:
       failed = &node;
   }
 
-  /// The nodes of a branch or a body, here and now. Its names are those of no other graph, and of every round.
+  /// Imports the nodes of a branch or a body at this place. Their names differ from other graphs' and other rounds'.
   Results importBody(const Node &node, const Subgraph &graph, ArrayRef<Value> inputs) override {
     if (++depth > maxDepth || (numUnrolled += 1 + int64_t(graph.nodes.size())) > maxUnrolled) {
       --depth;
@@ -321,8 +321,8 @@ private:
     return Status::success();
   }
 
-  /// Notes the name at the op that makes the value. What only passes a value on (Identity) gives it one more name; a weight
-  /// or constant has its own.
+  /// Notes the name at the op that makes the value. A node that only passes a value on (Identity) gives it one more
+  /// name; a weight or constant has its own.
   void nameValue(const Node &node, const std::string &name, Value value) {
     Operation *op = value.getDefiningOp();
     if (!op)
@@ -333,8 +333,8 @@ private:
       op->setLoc(withValueName(op->getLoc(), name));
   }
 
-  /// Notes what forgetInputs may not free behind the last reader of one name: a value that a node gives under two names
-  /// or in a sequence.
+  /// Notes values that forgetInputs may not free after the last reader of one name: those that a node returns under two
+  /// names or in a sequence.
   void keepShared(const Node &node) {
     llvm::DenseSet<Value> given;
     for (const std::string &output : node.outputs) {
@@ -442,7 +442,7 @@ Expected<func::FuncOp> createMain(const Model &model, const std::vector<std::vec
   return function;
 }
 
-/// An output that is listed twice is one array to whoever asks for it by name.
+/// An output that is listed twice is returned once, since callers find outputs by name.
 void dropRepeatedOutputs(Model &model) {
   std::set<std::string> seen;
   llvm::erase_if(model.outputs, [&](const ValueInfo &output) { return !seen.insert(output.name).second; });

@@ -1,6 +1,6 @@
 // From an ONNX file to a module with one function @main of the nn dialect, static shapes, weights by reference.
-// Arguments carry name and dims, results a name (compiler/Dialect/NN/Ports.h); every op's location names its ONNX node and
-// module path. What depends on shapes alone is folded (README.md).
+// Arguments carry name and dims, results a name (compiler/Dialect/NN/Ports.h); every op's location names its ONNX node
+// and module path. Values that depend on shapes alone are folded (README.md).
 #pragma once
 
 #include "compiler/MLIR.h"
@@ -11,10 +11,10 @@ namespace hpc {
 struct ImportOptions {
   std::map<std::string, int64_t> dims; ///< sizes of symbolic dims, by name
   std::map<std::string, std::string> constants; ///< inputs bound at compile time: name -> .npy, .npz or .pb file
-  bool inference = false;              ///< nodes in training mode (Dropout) do what they do in inference, with a remark
+  bool inference = false;              ///< nodes in training mode (Dropout) behave as in inference, with a remark
   bool training = false;               ///< the graph becomes a training step: Dropout in training mode is imported as such
   bool withoutWeights = false;         ///< external data is not read, though it may be there
-  bool followLinks = false;            ///< external data may be or lie behind links
+  bool followLinks = false;            ///< external data may be or lie beyond links
 };
 
 /// Weights whose external data is not there become parameters without hashes, with one remark.

@@ -1,5 +1,5 @@
-// An ONNX file as plain structs, without protobuf and without MLIR, and what is done to it before the import.
-// Weights are references into mapped files that live as long as the model.
+// An ONNX file as plain structs, without protobuf and without MLIR, and the steps on it before the import. Weights are
+// references into mapped files that live as long as the model.
 #pragma once
 
 #include "compiler/Import/NarrowTypes.h"
@@ -23,29 +23,29 @@ std::optional<DType> dtypeOfCode(int64_t code);
 /// Its name, also for types that we do not have.
 std::string typeNameOfCode(int64_t code);
 
-/// What PyTorch's exporter says an initializer was: what an optimizer is given, or a buffer of a module or a tensor
-/// that its code holds, as rotary frequencies are.
+/// An initializer's role by PyTorch's exporter: a parameter, which an optimizer would get, or a buffer of a module or a
+/// tensor in its code, as rotary frequencies are.
 enum class WeightKind { Unsaid, Parameter, Buffer };
 
 /// An initializer or a constant: row-major, little endian, bool as one byte.
 struct StoredTensor {
   std::string name;
-  std::optional<DType> dtype; ///< none: a type that we do not have; `typeName` says which
+  std::optional<DType> dtype; ///< none: a type that DType does not have, named by `typeName`
   std::string typeName;
-  const NarrowType *narrow = nullptr; ///< a type that is only stored; `dtype` is then what holds it
+  const NarrowType *narrow = nullptr; ///< a type that is only stored; `dtype` is then its storage type
   std::vector<int64_t> shape;
   std::string file;   ///< the file that holds the bytes; empty when they are stored in no mappable form
   int64_t offset = 0; ///< of the bytes in `file`
   int64_t bytes = 0;
   const std::byte *data = nullptr;               ///< unaligned; null when there are no bytes, or isAbsent
-  std::shared_ptr<std::vector<std::byte>> owned; ///< holds `data` where no file does
-  bool isConstant = false; ///< its content is meant to be known, whatever its type: no weight
-  bool isDefault = false;  ///< of an input, of which a run may give another
+  std::shared_ptr<std::vector<std::byte>> owned; ///< holds `data` if no file does
+  bool isConstant = false; ///< its content shall be known, whatever its type: no weight
+  bool isDefault = false;  ///< value of an input that a run may replace
   WeightKind kind = WeightKind::Unsaid;
-  std::vector<std::string> madeOf; ///< names of what PyTorch's exporter computed it from, which it no longer writes
-  bool isExporters = false; ///< that exporter made it, and no state of the model holds it
+  std::vector<std::string> madeOf; ///< names of the tensors, not in the file, that PyTorch's exporter computed it from
+  bool isExporters = false; ///< made by that exporter, and in no state of the model
 
-  /// External data that was not read: `file` and `offset` say where it belongs, nobody knows what it is.
+  /// External data that was not read: `file` and `offset` are its place, its content is unknown.
   bool isAbsent() const { return bytes > 0 && !data; }
   int64_t elements() const { return dtype ? bytes / byteSize(*dtype) : 0; }
 };
@@ -68,13 +68,13 @@ struct Attribute {
 struct Node {
   std::string name; ///< as stored, or the first output's name
   std::string op, domain, overload;
-  std::optional<int64_t> version;           ///< of the opset, where a function imports its own; else the model's
+  std::optional<int64_t> version;           ///< of the opset, if a function imports its own; otherwise the model's
   std::vector<std::string> inputs, outputs; ///< "" = an optional one left out
   std::map<std::string, Attribute> attributes;
   std::string modulePath; ///< "transformer.h.0.attn", from the exporter's metadata or the node's name
-  /// "aten.detach.default](args = (%x,), kwargs = {})": what PyTorch's exporter says the node is from, or "".
+  /// "aten.detach.default](args = (%x,), kwargs = {})": the call that PyTorch's exporter notes for the node, or "".
   std::string torchCall;
-  /// Names that its subgraphs read of the graphs around them, each once; separateNames brings them up to date.
+  /// Names that its subgraphs read from the graphs around them, each once; separateNames updates them.
   std::vector<std::string> captured;
 };
 
@@ -93,7 +93,7 @@ struct ValueInfo {
   std::vector<Dim> dims;
 };
 
-/// A graph inside a node. Its nodes may read what the graphs around it make.
+/// A graph inside a node. Its nodes may read values of the graphs around it.
 struct Subgraph {
   std::vector<Node> nodes;
   std::vector<StoredTensor> initializers;
@@ -116,7 +116,7 @@ struct Model {
   std::vector<Node> nodes;
   std::vector<StoredTensor> initializers;
   std::vector<ValueInfo> inputs, outputs; ///< inputs without those that are initializers
-  std::vector<ValueInfo> defaults;        ///< inputs that are initializers of which a caller may give another
+  std::vector<ValueInfo> defaults;        ///< inputs with an initializer as default
   std::vector<Function> functions;
   std::vector<std::shared_ptr<MappedFile>> files; ///< keeps the mappings alive
 };
@@ -125,31 +125,31 @@ struct Model {
 
 struct ReadOptions {
   bool withoutWeights = false; ///< external data is not opened, though it may be there
-  bool followLinks = false;    ///< external data may be or lie behind links, as in the model cache of a hub
+  bool followLinks = false;    ///< external data may be or lie beyond links, as in the model cache of a hub
 };
 
-/// Reads a file of any IR version: newer fields are passed over. External data whose file is not there makes absent
-/// tensors. Errors are error[model] for what is in the file and error[io] for what cannot be read.
+/// Reads a file of any IR version and skips newer fields. A tensor is absent if its file of external data does not
+/// exist. Errors: model for faults of the content, io for files that cannot be read.
 Expected<Model> readOnnx(const std::string &path, const ReadOptions &options = {});
 
 /// Reads a file that is one TensorProto (the ONNX project's own test data).
 Expected<StoredTensor> readTensor(const std::string &path);
 
-/// What subgraphs of the node read and do not make: for Node::captured.
+/// Values that subgraphs of the node read and do not make: for Node::captured.
 std::vector<std::string> capturedNames(const Node &node);
 
-/// Where a node stands in the model's own modules ("transformer.h.0.attn"), from the exporter's metadata (PyTorch's
-/// dynamo) or the node's name (its tracing exporter). "" when neither says it.
+/// The place of a node in the model's own modules ("transformer.h.0.attn"), from the exporter's metadata (PyTorch's
+/// dynamo) or the node's name (its tracing exporter). "" if neither has it.
 std::string modulePathOf(const std::string &nodeName, const std::map<std::string, std::string> &metadata);
 
-/// What PyTorch's exporter says of an initializer.
+/// PyTorch's exporter's notes about an initializer.
 struct Provenance {
   WeightKind kind = WeightKind::Unsaid;
   std::vector<std::string> madeOf;
-  bool isInState = true; ///< of PyTorch: neither a constant nor a buffer that is not kept
+  bool isInState = true; ///< part of PyTorch's state: neither a constant nor a non-persistent buffer
 };
 Provenance provenanceOf(const std::map<std::string, std::string> &metadata);
-/// Behind "call_function[target=torch.ops." in what it notes of a node; "" where it says none.
+/// The text after "call_function[target=torch.ops." in that exporter's note about a node; "" without one.
 std::string torchCallOf(const std::map<std::string, std::string> &metadata);
 
 // Names of values. A name may be made again inside a subgraph (of a function, too), and means another value there.
@@ -162,7 +162,7 @@ void separateNames(Function &function);
 std::set<std::string> allNames(const Model &model);
 /// Initializers of the model and of its subgraphs.
 std::vector<const StoredTensor *> storedTensors(const Model &model);
-/// The name, or with a number behind it where it is taken; taken from now on.
+/// The name, with a number after it if it is taken; adds the result to `taken`.
 std::string freeName(const std::string &wanted, std::set<std::string> &taken);
 
 /// Functions that a model defines itself, put in the place of the nodes that call them, until no node calls one.
@@ -172,7 +172,7 @@ Status inlineFunctions(Model &model);
 /// The nodes that the outputs need, in an order in which every value is made before it is read; file order where that
 /// will do. Errors: a value made twice, a value that nothing makes, a cycle.
 Expected<std::vector<const Node *>> orderedNodes(const Model &model);
-/// The same for a subgraph. What its nodes capture is there.
+/// The same for a subgraph. Values that its nodes capture count as made.
 Expected<std::vector<const Node *>> orderedNodes(const Subgraph &graph, const std::string &place);
 
 } // namespace hpc::onnx

@@ -23,7 +23,7 @@ namespace {
 Status modelError(const std::string &message) { return Status::error(ErrorKind::Model, message); }
 std::string inQuotes(const std::string &text) { return "'" + text + "'"; }
 
-/// Ends of absent tensors must be numbers as those of present ones are.
+/// Ends of absent tensors must not overflow, as those of present ones do not.
 constexpr int64_t maxFileBytes = int64_t(1) << 62;
 
 /// ONNX's own domain has two names.
@@ -110,7 +110,7 @@ std::vector<std::byte> typedData(const ::onnx::TensorProto &proto, DType dtype) 
   return out;
 }
 
-/// Null when the file is not there, or nobody wants it read.
+/// Null if the file does not exist, or is not to be read.
 Expected<std::shared_ptr<MappedFile>> Reader::externalFile(const std::string &location) {
   if (auto found = externalFiles.find(location); found != externalFiles.end())
     return found->second;
@@ -129,8 +129,8 @@ Expected<std::shared_ptr<MappedFile>> Reader::externalFile(const std::string &lo
   return externalFiles[location] = model.files.back();
 }
 
-/// Two tensors may share their bytes whole (a tied weight that is stored once); where they share some, one of the two is
-/// not what the model means.
+/// Two tensors may share all their bytes (a tied weight that is stored once); if they share only some, one of the two
+/// is wrong.
 Status Reader::claim(const std::string &location, const StoredTensor &tensor) {
   if (tensor.bytes == 0)
     return Status::success();
@@ -394,7 +394,7 @@ Expected<Subgraph> Reader::subgraph(const ::onnx::GraphProto &proto) {
       return value.status();
     result.nodes.push_back(std::move(*value));
   }
-  // As ONNX Runtime reads it: what has a value is not given one by the node.
+  // As in ONNX Runtime: a name with an initializer is no input of the body.
   for (const auto &each : proto.input())
     if (!initializers.count(each.name()))
       result.inputs.push_back(valueInfo(each));
@@ -422,7 +422,7 @@ ValueInfo Reader::valueInfo(const ::onnx::ValueInfoProto &proto) {
   info.hasShape = type.tensor_type().has_shape();
   for (const auto &dim : type.tensor_type().shape().dim()) {
     Dim result;
-    // Exporters write -1 and "?" where they know nothing: each is a size of its own.
+    // Exporters write -1 and "?" for unknown sizes: each is a size of its own.
     if (dim.has_dim_value() && dim.dim_value() != -1)
       result.size = dim.dim_value();
     else if (dim.dim_param() != "?" && dim.dim_param() != "-1")
@@ -492,7 +492,7 @@ Status Reader::graph(const ::onnx::GraphProto &proto) {
       return value.status();
     model.nodes.push_back(std::move(*value));
   }
-  // Before IR version 4 every initializer has to be an input as well, which then says nothing.
+  // Before IR version 4 every initializer has to be an input as well, without further meaning.
   for (const auto &each : proto.input())
     if (!initializers.count(each.name()))
       model.inputs.push_back(valueInfo(each));

@@ -1,4 +1,4 @@
-// Where the elements of a model's initializers lie inside the file, so that nobody copies them.
+// Finds the elements of a model's initializers inside the file, so that nobody copies them.
 #pragma once
 
 #include "runtime/base/WireFormat.h"
@@ -8,7 +8,7 @@
 
 namespace hpc::onnx {
 
-/// Where an initializer's elements are stored verbatim (raw_data, or one packed run of floats or doubles); offset -1:
+/// The place of an initializer's verbatim elements (raw_data, or one packed run of floats or doubles); offset -1:
 /// nowhere.
 struct StoredBytes {
   int64_t offset = -1, bytes = 0;

@@ -1,5 +1,5 @@
-// The text of --list-params. Users are followed through views (a transposed weight is used by the product behind the
-// transpose).
+// The text of --list-params. Users are followed through views (a product after a transpose is a user of the transposed
+// weight).
 #include "compiler/Import/OnnxImporter.h"
 
 #include "compiler/Dialect/NN/NN.h"

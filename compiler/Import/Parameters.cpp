@@ -1,6 +1,6 @@
-// A value that a product, convolution, recurrent op or lookup reads is a parameter, whatever holds it: an initializer, a Constant
-// node, or views, casts, sums and products of one. What else a known value is made by stays folded: its numbers are then a
-// parameter that is cut like others and never trained (a dequantised weight, a table).
+// A value that a product, convolution, recurrent op or lookup reads is a parameter, whatever holds it: an initializer,
+// a Constant node, or views, casts, sums and products of one. Other ops on known values stay folded: their numbers are
+// then a parameter that is cut like others and never trained (a dequantised weight, a table).
 #include "compiler/Dialect/NN/Parameter.h"
 #include "compiler/ElementType.h"
 #include "compiler/Import/GraphBuilder.h"
@@ -16,13 +16,13 @@ static bool isPlain(Operation *op) {
              nn::MulOp, nn::DivOp>(op);
 }
 
-/// A number on its own beside a tensor is a scale or a shift, and stays what it is.
+/// A single number beside a tensor is a scale or a shift, not a parameter.
 const StoredTensor *GraphBuilder::rootOf(Operation *op, Value operand) const {
   bool isTensor = op->getNumOperands() == 1 || nn::tensorType(operand).getNumElements() > 1;
   return isTensor ? entries.find(operand)->second.root : nullptr;
 }
 
-/// Whether the op and parameters can stand for its result: floats all the way.
+/// Whether the op on parameters can replace its result: operands and result are floats.
 bool GraphBuilder::mayMake(Operation *op) const {
   if (!isPlain(op) || !isFloat(dtype(op->getResult(0))))
     return false;
@@ -53,7 +53,7 @@ bool GraphBuilder::noteMaker(Value result, Operation *op) {
 
 /// The op that made the value, on parameters.
 Value GraphBuilder::madeAgain(Value value) {
-  // 1. Every maker behind it, the first of them last; without recursion, however many there are.
+  // 1. All makers of the value, the first of them last; without recursion, however many there are.
   SmallVector<Value> open = {value};
   while (!open.empty()) {
     Value next = open.back();
@@ -79,7 +79,7 @@ Value GraphBuilder::madeAgain(Value value) {
     }
     if (open.size() > before)
       continue;
-    // 2. One whose operands are there.
+    // 2. A maker whose operands exist.
     Operation *op = entry.maker->clone();
     op->setOperands(operands);
     if (!entry.name.empty())
@@ -91,7 +91,7 @@ Value GraphBuilder::madeAgain(Value value) {
   return entries.find(value)->second.parameter;
 }
 
-/// The folded numbers as a parameter that nothing trains. It is called as the value, and as what that is made of too.
+/// The folded numbers as a parameter that nothing trains. It has the value's name and, as alias, that of its root.
 Value GraphBuilder::computedParameter(Value value) {
   Entry &entry = entries.find(value)->second;
   if (withoutWeights)
@@ -137,7 +137,7 @@ Value GraphBuilder::settled(Value value) {
   return known ? this->known(*known) : value;
 }
 
-/// A parameter, or what plain ops make of one.
+/// Whether plain ops compute a value from a parameter alone.
 static bool isOfParameter(Value value) {
   while (Operation *op = value.getDefiningOp()) {
     if (isa<nn::ParameterOp>(op))
@@ -152,7 +152,7 @@ static bool isOfParameter(Value value) {
   return false;
 }
 
-/// Whether a product with a weight made the value: what is added to scores of attention is a mask.
+/// Whether a product with a weight made the value: a tensor added to scores of attention is a mask.
 static bool isOfProduct(Value value) {
   while (Operation *op = value.getDefiningOp()) {
     if (isa<nn::MatmulOp>(op))

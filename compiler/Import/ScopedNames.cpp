@@ -71,7 +71,7 @@ public:
 private:
   struct Scope {
     const Scope *around = nullptr;
-    std::map<std::string, std::string> names; ///< of what it makes -> new names
+    std::map<std::string, std::string> names; ///< of values that the graph makes -> new names
   };
 
   template <typename Graph> void count(const Graph &graph) {
@@ -89,7 +89,7 @@ private:
     return name;
   }
 
-  /// `place`: of the graph that the node is in, "" or "loop/body/".
+  /// `place`: the node's graph, "" or "loop/body/".
   void renameInside(Node &node, const Scope &scope, const std::string &place) {
     bool hasSubgraphs = false;
     for (auto &[name, attribute] : node.attributes) {
@@ -97,7 +97,7 @@ private:
         attribute.graph = renamed(*attribute.graph, scope, place + node.name + "/" + name + "/");
         hasSubgraphs = true;
       }
-      // The tensor of a Constant is that value, whatever it is called itself.
+      // The tensor of a Constant is that value, whatever its own name is.
       if (attribute.tensor && node.op == "Constant" && !node.outputs.empty()) {
         auto tensor = std::make_shared<StoredTensor>(*attribute.tensor);
         tensor->name = node.outputs.front();

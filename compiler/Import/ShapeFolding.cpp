@@ -1,5 +1,5 @@
-// Folding of one op: on the compact form where that says the same, else on all elements.
-// For the compact form the op is cloned with smaller types and given to the interpreter.
+// Folding of one op: on the compact form where the result is the same, otherwise on all elements. For the compact form
+// the interpreter evaluates a clone of the op with smaller types.
 #include "compiler/Import/Folding.h"
 
 #include "compiler/Dialect/NN/NN.h"
@@ -19,7 +19,7 @@ Folded one(KnownTensor known) {
   return results;
 }
 
-/// Evaluates a copy of `op` on compact operands; its result then has `compactShape` and stands for the op's own result.
+/// Evaluates a copy of `op` on compact operands; its result, of `compactShape`, is the compact form of `op`'s result.
 Folded evaluateCompact(Operation *op, Known operands, ArrayRef<int64_t> compactShape,
                        ArrayRef<NamedAttribute> attributes) {
   Block scratch;
@@ -51,8 +51,8 @@ Folded foldElementwise(Operation *op, Known operands) {
   return evaluateCompact(op, operands, shape, op->getAttrs());
 }
 
-/// The same elements, with the compact sizes of the non-1 dims dealt out to the non-1 dims of the new shape; nothing
-/// where the two shapes differ in more than dims of size 1.
+/// The same elements, with the compact sizes of the non-1 dims assigned to the non-1 dims of the new shape; nullopt if
+/// the two shapes differ in more than dims of size 1.
 std::optional<KnownTensor> reshapeCompact(const KnownTensor &known, ArrayRef<int64_t> shape) {
   Tensor compact = known.compact;
   compact.shape.assign(shape.size(), 1);
@@ -142,7 +142,7 @@ Folded foldOp(Operation *op, Known operands, bool elementwise) {
     return foldSlice(slice, operands);
   if (auto transpose = dyn_cast<nn::TransposeOp>(op))
     return foldTranspose(transpose, operands);
-  // Whatever is picked from a filled tensor is what it is filled with.
+  // Any element of a tensor with equal elements is that element.
   if (isa<nn::GatherOp, nn::GatherNdOp>(op) && operands[0]->isSplat())
     return one(*reshapeCompact(KnownTensor(operands[0]->shape, operands[0]->compact), resultShape(op)));
   return foldExpanded(op, operands);

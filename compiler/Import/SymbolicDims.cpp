@@ -76,7 +76,7 @@ private:
   std::map<std::string, size_t> known; ///< by name: index into `symbols`
 };
 
-/// The size of a dim: what is given for its place goes before what is given for its name.
+/// The size of a dim: a binding of its place has priority over one of its name.
 Expected<int64_t> sizeOf(const ValueInfo &input, size_t dim, const std::map<std::string, int64_t> &dims) {
   const Dim &declared = input.dims[dim];
   if (auto given = dims.find(placeText(input, dim)); given != dims.end()) {
@@ -110,7 +110,7 @@ void dropContradictedNames(Model &model, const std::vector<std::vector<int64_t>>
 } // namespace
 
 Expected<std::vector<std::vector<int64_t>>> bindDims(Model &model, const std::map<std::string, int64_t> &dims) {
-  for (const ValueInfo &input : model.inputs) // before anything is said of each
+  for (const ValueInfo &input : model.inputs) // before the errors of single inputs
     HPC_RETURN_IF_ERROR(checkRank(int64_t(input.dims.size())).at("input '" + input.name + "'"));
   HPC_RETURN_IF_ERROR(OpenSizes(model, dims).check(dims));
   std::vector<std::vector<int64_t>> shapes;
@@ -123,7 +123,7 @@ Expected<std::vector<std::vector<int64_t>>> bindDims(Model &model, const std::ma
       shape.push_back(*size);
     }
     if (input.dtype && !checkedBytes(*input.dtype, shape))
-      // The model's own fault where it leaves nothing open.
+      // An error of the model itself if it leaves no size open.
       return Status::error(llvm::all_of(input.dims, [](const auto &dim) { return dim.size.has_value(); }) ? ErrorKind::Model
                                                                                                         : ErrorKind::Usage,
                            "input '" + input.name + "' of shape " + shapeText(shape) + " has too many elements");

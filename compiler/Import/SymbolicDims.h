@@ -5,14 +5,14 @@
 
 namespace hpc::onnx {
 
-/// Shapes of model.inputs, in order. Every dim may be bound by its place, `input.1`, which goes before its name; one
-/// without a name has no other. A name is then one size: a dim that got another has it no more. Errors list all that are
-/// missing with where they occur, or a binding that names nothing.
+/// Shapes of model.inputs, in order. Every dim may be bound by its place, `input.1`, which has priority over its name;
+/// a dim without a name can only be bound by place. A name is then one size: a dim that got another loses it. Errors
+/// list all missing sizes with the places where they occur, or a binding that names nothing.
 Expected<std::vector<std::vector<int64_t>>> bindDims(Model &model, const std::map<std::string, int64_t> &dims);
 
 /// "input.1"
 std::string placeText(const ValueInfo &input, size_t dim);
-/// What an input's dim is called: "batch_size", "16", or "input.1".
+/// The name of an input's dim: "batch_size", "16", or "input.1".
 std::string dimText(const ValueInfo &input, size_t dim);
 
 // ---- expressions over names, e.g. "past_sequence_length + 1" ------------------------------------

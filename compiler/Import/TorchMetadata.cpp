@@ -1,5 +1,5 @@
-// Notes of PyTorch's exporter about nodes and initializers, beside the graph.
-// Other exporters note nothing, and nothing may depend on it but what they leave open.
+// Notes of PyTorch's exporter about nodes and initializers, beside the graph. Other exporters write none, so an import
+// may only use them for facts that the graph leaves open.
 #include "compiler/Import/OnnxModel.h"
 
 namespace hpc::onnx {

@@ -16,7 +16,7 @@ bool sameContent(const std::byte *a, const std::byte *b, int64_t bytes);
 /// Whether b [columns, rows] is a [rows, columns] transposed; `width`: bytes of an element.
 bool isTransposed(const std::byte *a, const std::byte *b, int64_t rows, int64_t columns, int64_t width);
 
-/// All elements are the same bits. So biases and norms begin, and being equal then says nothing.
+/// Whether all elements have the same bits. Fresh biases and norms do, so their equality proves nothing.
 bool isFilled(const std::byte *data, int64_t bytes, int64_t width);
 
 } // namespace hpc

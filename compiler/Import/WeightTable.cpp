@@ -64,8 +64,8 @@ static std::vector<std::string> originOf(const StoredTensor &tensor) {
   return tensor.kind == WeightKind::Parameter ? std::vector<std::string>{tensor.name} : std::vector<std::string>{};
 }
 
-/// Two parameters that begin with the same numbers (the state matrices of all Mamba layers do): that exporter writes
-/// one that a model uses twice under one name.
+/// Whether two equal tensors come from different parameters (the state matrices of all Mamba layers are equal): that
+/// exporter writes a parameter with two uses once, under one name.
 static bool areSaidApart(const StoredTensor &a, const StoredTensor &b) {
   std::vector<std::string> first = originOf(a), second = originOf(b);
   bool isOnePlace = !a.file.empty() && a.file == b.file && a.offset == b.offset;
@@ -92,7 +92,7 @@ nn::ParameterOp WeightTable::create(const StoredTensor &tensor, ArrayRef<int64_t
     op = nn::ParameterOp::create(builder, loc, type, tensor.name, storage);
   }
   op.setIsStatistic(tensor.kind == WeightKind::Buffer || tensor.isExporters);
-  if (tensor.madeOf.size() > 1) // of one it is the transposed, which is trained as well
+  if (tensor.madeOf.size() > 1) // with one origin it is a transpose, which is trained as well
     op.setMadeOfAttr(nn::namesAttr(context, tensor.madeOf));
   op.setIsExporters(tensor.isExporters);
   if (tensor.madeOf.size() == 1 && tensor.shape.size() == 2 && tensor.madeOf[0].find('.') != std::string::npos) {
@@ -103,7 +103,7 @@ nn::ParameterOp WeightTable::create(const StoredTensor &tensor, ArrayRef<int64_t
   return op;
 }
 
-/// Whether the framework's state has a tensor of that name: other exporters call what they made "onnx::MatMul_12".
+/// Whether the framework's state has a tensor of that name: other exporters name their own tensors "onnx::MatMul_12".
 static bool isInState(const StoredTensor &tensor) {
   return !tensor.isExporters && tensor.madeOf.empty() && tensor.name.find("::") == std::string::npos;
 }
@@ -131,7 +131,7 @@ Value WeightTable::get(const StoredTensor &tensor) {
                               int64_t(tensor.shape.size())};
   key.insert(key.end(), tensor.shape.begin(), tensor.shape.end());
   std::vector<int64_t> hashes;
-  // A tensor that no state has comes with the model; other files of weights do not have it.
+  // A tensor outside of the framework's state is part of the model file; other files of weights do not have it.
   const bool isAbsent = tensor.isAbsent() || (withoutContent && !tensor.file.empty() && !tensor.isExporters);
   if (isAbsent) {
     key.push_back(tensor.offset);
@@ -164,8 +164,8 @@ Value WeightTable::get(const StoredTensor &tensor) {
   return op.getResult();
 }
 
-/// A module that reads the weight of another one has it as its own: "lm_head" that of "transformer.wte", where the exporter wrote it
-/// once. The parameter's own module has to be among the readers, so that both are named alike.
+/// Names of a weight in other modules that read it as their own: "lm_head" that of "transformer.wte", if the exporter
+/// wrote it once. The weight's own module has to be among the readers, so that both have the same kind of name.
 static std::vector<std::string> namesByReaders(StringRef name, const std::set<std::string> &readers) {
   auto [home, leaf] = name.rsplit('.');
   std::vector<std::string> names;
@@ -206,7 +206,7 @@ void WeightTable::setStateNames(nn::ParameterOp op) const {
 
 void WeightTable::setAliases() {
   Builder builder(context);
-  for (auto op : entry->getOps<nn::ParameterOp>()) { // not those of `parameters`: some had no user and are gone
+  for (auto op : entry->getOps<nn::ParameterOp>()) { // not those of `parameters`: some without users are erased
     setStateNames(op);
     std::vector<std::string> &names = tied[op.getName().str()];
     std::set<std::string> known(names.begin(), names.end()), paths;

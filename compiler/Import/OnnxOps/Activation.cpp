@@ -1,4 +1,4 @@
-// Activations, as compositions of elementwise nn ops; `raise` finds those that matter again.
+// Activations, as compositions of elementwise nn ops; phase raise recognises the important ones again.
 #include "compiler/Import/OnnxOps/Slopes.h"
 
 #include "runtime/base/NumberText.h"
@@ -109,8 +109,8 @@ Results softsign(NodeImport &n) {
   return {n.b.div(x, n.b.add(n.b.unary<nn::AbsOp>(x), n.b.scalar(1, x)))};
 }
 
-/// Whether the node draws random numbers, of which a share `ratio` drops. Since opset 12 an input says so; before, a
-/// Dropout draws in training, whatever that is.
+/// Whether the node draws random numbers to drop a share `ratio`. Since opset 12 an input decides; before that a
+/// Dropout draws whenever the graph is trained.
 bool drops(NodeImport &n, double &ratio) {
   ratio = n.version >= 12 ? (n.has(1) ? n.b.number(n.in(1), "ratio") : 0.5) : n.number("ratio", 0.5);
   bool isTraining = n.version < 12 ? n.mode.training : n.has(2) && n.b.number(n.in(2), "training_mode") != 0;

@@ -1,5 +1,5 @@
-// The standard's own Attention (opsets 23 to 25) and RotaryEmbedding (23), and the preview's FlexAttention, whose model
-// says itself what becomes of scores and weights.
+// The standard's own Attention (opsets 23 to 25) and RotaryEmbedding (23), and the preview's FlexAttention, whose
+// subgraphs modify scores and weights.
 #include "compiler/Import/OnnxOps/AttentionParts.h"
 
 #include <cmath>
@@ -20,7 +20,7 @@ Value padMask(NodeImport &n, Value mask, int64_t keys) {
   return n.b.pad(mask, low, high, hidden);
 }
 
-/// Query i stands at position i + offset; `offset` is i64 and broadcasts to [b, 1, 1, 1].
+/// Query i is at position i + offset; `offset` is i64 and broadcasts to [b, 1, 1, 1].
 void addPositions(NodeImport &n, Attending &a, Value offset, bool causal) {
   Value at = n.b.add(queryPositions(n, a.queries()), offset), keys = keyPositions(n, a.keys());
   auto upTo = [&](Value x, Value y) { a.see(n, n.b.compare(nn::ComparePredicate::le, x, y)); };
@@ -143,7 +143,7 @@ Results rotaryEmbedding(NodeImport &n) {
   if ((!flat && shape.size() != 4) || n.b.rank(cos) != 3 || n.b.rank(sin) != 3 ||
       (flat && (heads < 1 || shape[2] % heads)))
     return {n.b.fail("its input must be [batch, heads, length, size], or [batch, length, heads * size] with num_heads")};
-  // Heads stand behind positions in a flat input, before them else.
+  // Heads follow positions in a flat input and precede them otherwise.
   auto spread = [&](Value angles) {
     SmallVector<int64_t> to = n.b.shape(angles);
     to.insert(to.begin() + (flat ? 2 : 1), 1);

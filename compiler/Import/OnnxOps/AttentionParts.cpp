@@ -1,5 +1,5 @@
-// attend(): one nn.attention, which layouts and kernels know, wherever it can say all of it; a softcap and scores that are
-// handed out it cannot.
+// attend(): one nn.attention, which layouts and kernels support, where it can express everything; it cannot express a
+// softcap or scores as results.
 #include "compiler/Import/OnnxOps/AttentionParts.h"
 #include "runtime/base/CountText.h"
 
@@ -63,8 +63,8 @@ static Value maskedBias(NodeImport &n, Value bias, Value visible, Value like) {
   return n.b.select(visible, bias ? bias : n.b.scalar(0, like), n.b.scalar(-infinity, like));
 }
 
-/// `x`, a value of each query, with 0 for those that see no key: whose bias is -inf everywhere, whatever their scores.
-/// `bias` has the causal mask in it.
+/// `x`, one value of each query, with 0 for queries that see no key: their bias is -inf everywhere, whatever their
+/// scores. `bias` includes the causal mask.
 static Value zeroUnseen(NodeImport &n, Value x, Value bias) {
   Value highest = n.b.reduce(ReduceKind::Max, bias, {3});
   Value unseen = n.b.compare(nn::ComparePredicate::eq, highest, n.b.scalar(-infinity, highest));
@@ -144,7 +144,7 @@ Attended attend(NodeImport &n, Attending a, Scores wanted, std::optional<DType> 
   bool isSpelledOut = a.softcap != 0 || wanted != Scores::None;
   if (a.bias)
     a.bias = n.b.cast(fourDims(n, a.bias), n.b.dtype(a.query));
-  // Some query sees nothing: such a mask is not one that nn.attention calls causal.
+  // Some query sees no key: nn.attention has no such causal mask.
   if (a.causalOffset && (isSpelledOut || *a.causalOffset < 0)) {
     a.see(n, causalCondition(n, a));
     a.causalOffset.reset();

@@ -1,5 +1,5 @@
-// What attentions of all spellings share: heads, masks, and the way from scores to the result. An op reads its inputs into
-// an Attending; attend() alone decides whether that is one nn.attention or has to be spelled out.
+// Parts that all attention ops share: heads, masks, and the steps from scores to the result. An op reads its inputs
+// into an Attending; attend() alone decides between one nn.attention and single ops.
 #pragma once
 
 #include "compiler/Import/OnnxOps/OnnxOp.h"
@@ -11,19 +11,19 @@ struct Attending {
   double scale = 1;
   double softcap = 0; ///< c * tanh(scores / c) before masks; 0: none
   Value bias;         ///< added to scores, broadcasts to [b, h, q, k]; may be null
-  Value visible;      ///< bool, broadcasts to [b, h, q, k]; what is false counts as -inf; may be null
+  Value visible;      ///< bool, broadcasts to [b, h, q, k]; false elements count as -inf; may be null
   std::optional<int64_t> causalOffset; ///< query i sees no key j > i + o
 
-  /// A query that sees no key gives 0, as the standard wants, instead of NaN.
+  /// A query that sees no key gives 0, as the standard requires, instead of NaN.
   bool zeroUnseen = false;
 
   int64_t queries() const { return nn::shapeOf(query)[2]; }
   int64_t keys() const { return nn::shapeOf(key)[2]; }
-  /// Hides what `condition` does not hold for.
+  /// Hides the elements for which `condition` is false.
   void see(NodeImport &n, Value condition);
 };
 
-/// Which scores an op hands out besides its result.
+/// The scores that an op returns besides its result.
 enum class Scores { None, Scaled, Capped, Masked, Weights };
 
 struct Attended {
@@ -34,9 +34,9 @@ struct Attended {
 /// `precision`: of the softmax, where the scores are spelled out.
 Attended attend(NodeImport &n, Attending a, Scores wanted = Scores::None, std::optional<DType> precision = {});
 
-/// Whether queries, keys and values are as Attending says; an error where not.
+/// Whether queries, keys and values have the shapes in Attending; an error if not.
 bool haveFittingShapes(NodeImport &n, const Attending &a);
-/// A product of what each head has, [b, h, q, d], with what its group has, [b, g, d, k] (or [b, g, k, d], transposed).
+/// The product of one operand per head, [b, h, q, d], with one per group, [b, g, d, k] (or [b, g, k, d], transposed).
 /// `isWide`: not rounded to 16 bits.
 Value groupedProduct(NodeImport &n, Value x, Value y, bool transposeY, bool isWide = false);
 

@@ -1,5 +1,5 @@
 // Norms of [batch, channel, spatial..]. Statistics over a plane or a group of planes are a layer norm without weight
-// along one merged dim; what belongs to a channel is multiplied and added afterwards.
+// along one merged dim; factors and terms of a channel are applied afterwards.
 #include "compiler/Dialect/NN/Parameter.h"
 #include "compiler/Import/OnnxOps/NormParts.h"
 #include "compiler/Import/OnnxOps/Slopes.h"
@@ -11,7 +11,7 @@
 namespace hpc::onnx {
 namespace {
 
-/// Batch, channels and the rest; an error when they are not there.
+/// Batch, channels and the rest; an error if x has no such dims.
 std::optional<SmallVector<int64_t>> channelShape(NodeImport &n, Value x) {
   SmallVector<int64_t> shape = n.b.shape(x);
   if (shape.size() >= 2)
@@ -40,7 +40,7 @@ Results batchNorm(NodeImport &n) {
   std::optional<SmallVector<int64_t>> shape = channelShape(n, x);
   if (!shape)
     return {x};
-  // Opset 14 says it outright, older ones by the outputs that are wanted (and before 7 by is_test).
+  // Opset 14 has an attribute for it, older ones show it by the requested outputs (and before 7 by is_test).
   bool wantsStatistics = llvm::any_of(llvm::seq<size_t>(1, 5), [&](size_t output) { return n.wantsOutput(output); });
   bool isTraining = n.version >= 14  ? n.integer("training_mode", 0) != 0
                     : n.version >= 7 ? wantsStatistics

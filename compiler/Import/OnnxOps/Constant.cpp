@@ -133,7 +133,7 @@ Results eyeLike(NodeImport &n) {
   return {n.b.known(std::move(result))};
 }
 
-/// Of a tensor, or of nothing; optional values themselves have no place in a program.
+/// For a tensor, or no input; a program has no optional values.
 Results optionalHasElement(NodeImport &n) {
   Tensor answer(DType::Bool, {});
   answer.ints[0] = n.has(0);

@@ -1,5 +1,5 @@
-// If, Loop and Scan, for graphs without control flow: a branch that is known is inlined, a loop whose number of rounds
-// is known is unrolled. Of an If whose condition is data both branches are computed and one is selected.
+// If, Loop and Scan, for graphs without control flow: a known branch is inlined, a loop with a known number of rounds
+// is unrolled. If the condition of an If is data, both branches are computed and one is selected.
 #include "compiler/Import/OnnxOps/Dims.h"
 #include "compiler/Import/SymbolicDims.h"
 #include "runtime/base/CountText.h"
@@ -7,7 +7,7 @@
 namespace hpc::onnx {
 namespace {
 
-/// The value of a condition; nothing where it depends on data.
+/// The value of a condition; nullopt if it depends on data.
 std::optional<bool> knownCondition(NodeImport &n, Value condition) {
   std::shared_ptr<const KnownTensor> known = n.b.find(condition);
   if (!known || known->compact.size() != 1)
@@ -24,7 +24,7 @@ Results ifThenElse(NodeImport &n) {
     return {n.b.fail("its condition must be one bool")};
   if (std::optional<bool> known = knownCondition(n, condition))
     return n.importBody(*known ? *onTrue : *onFalse, {});
-  // Computing both is what a plan can do, so the error of either is that of the condition.
+  // A plan can only compute both, so an error of either is an error of the condition.
   std::string why = "and its condition" + n.b.unknownText(condition);
   Expected<Results> first = n.tryBody(*onTrue, {});
   if (!first.ok())
@@ -81,7 +81,7 @@ Results emptyOutputs(NodeImport &n, const Subgraph &body, ArrayRef<Value> inputs
     std::optional<DType> dtype = output.dtype;
     const NarrowType *narrow = output.narrow;
     if (!shape && !round) {
-      // Nothing reads the round, so nothing of it stays.
+      // Nothing reads the round, so all its ops are erased later.
       ImportMode before = n.mode;
       round = n.tryBody(body, inputs);
       n.mode = std::move(before);
@@ -166,7 +166,7 @@ Results loop(NodeImport &n) {
   return results;
 }
 
-/// Opset 9 and later. Inputs: states, then what is scanned; the body takes (states, slices) and gives (states, parts).
+/// Opset 9 and later. Inputs: states, then scanned tensors; the body takes (states, slices) and gives (states, parts).
 Results scan(NodeImport &n) {
   const Subgraph *body = n.graph("body");
   int64_t numScanned = n.integer("num_scan_inputs", 0), numStates = int64_t(n.numInputs()) - numScanned;

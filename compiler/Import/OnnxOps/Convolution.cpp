@@ -31,7 +31,7 @@ bool isTiling(const SlidingWindow &window) {
   return !isOne && window.sizes == window.strides && llvm::all_of(window.dilations, [](int64_t d) { return d == 1; });
 }
 
-/// One channel a group: a sum over each window by itself, for which nothing needs to be written out.
+/// One channel a group: a separate sum over each window, which needs no copy of the windows.
 Value depthwise(NodeImport &n, Value windows, Value weight, const SlidingWindow &window, const Channels &channels) {
   int64_t batch = n.b.shape(windows)[0], groups = channels.groups;
   DType own = n.b.dtype(windows);
@@ -91,7 +91,7 @@ Value convolve(NodeImport &n, Value x, Value weight, Value bias, const SlidingWi
   windows = n.b.reshape(windows, {batch, k, positions});
   if (!isTiling(window))
     return addBias(n, n.b.reshape(n.b.matmul(matrix, windows), to), bias);
-  // Every element is read once, so rows of patches cost no more than columns; a model goes on with [batch, patch,
+  // Every element is read once, so rows of patches cost no more than columns; a model continues with [batch, patch,
   // channel], and the transpose then meets its own inverse.
   Value product = n.b.matmul(n.b.transpose(windows, {0, 2, 1}), matrix, false, true);
   if (bias && isBias(n, bias, channels.out))
@@ -119,11 +119,11 @@ Results conv(NodeImport &n) {
   return {convolve(n, x, weight, n.has(2) ? n.in(2) : Value(), how->window, how->channels)};
 }
 
-/// How much of the full result goes at the start of a dim, and how many elements stay.
+/// By dim: elements removed at the start of the full result, and elements that stay.
 struct Crop {
   SmallVector<int64_t> starts, sizes;
 };
-/// ONNX's three ways to say it: pads, output_shape, auto_pad. `full`: (dim - 1) * stride + extent.
+/// From one of ONNX's three forms: pads, output_shape, auto_pad. `full`: (dim - 1) * stride + extent.
 std::optional<Crop> readCrop(NodeImport &n, ArrayRef<int64_t> spatial, const SlidingWindow &window,
                              ArrayRef<int64_t> full) {
   size_t rank = spatial.size();
@@ -168,7 +168,7 @@ Results convTranspose(NodeImport &n) {
   if (!channels)
     return {x};
   SmallVector<int64_t> spatial = spatialDims(n, x), sizes = spatialDims(n, weight);
-  // The windows lie in the output, as long as it takes.
+  // The windows lie in the output, whose length follows from them.
   SmallVector<int64_t> unbounded(spatial.size(), int64_t(1) << 60);
   std::optional<SlidingWindow> window = readWindow(n, unbounded, ArrayRef<int64_t>(sizes));
   if (!window)
@@ -189,7 +189,7 @@ Results convTranspose(NodeImport &n) {
   Value product = groups == 1 ? n.b.matmul(n.b.reshape(weight, {k, m}), n.b.reshape(x, {batch, k, positions}), true)
                               : n.b.matmul(n.b.reshape(weight, {groups, k, m}),
                                            n.b.reshape(x, {batch, groups, k, positions}), true);
-  // 2. Where the windows lie.
+  // 2. Add the windows at their places.
   Value windows = n.b.reshape(product, joined({{batch, channels->out}, sizes, spatial}));
   Value y = overlapAdd(n, windows, window->strides, window->dilations);
   if (!n.b.status().ok())
@@ -225,7 +225,7 @@ Results col2Im(NodeImport &n) {
   return {n.b.status().ok() ? takeRange(n, y, window->low, image) : x};
 }
 
-/// A depthwise convolution that looks back: [n, c, length] behind k - 1 columns of state, zeros at the start of a
+/// A depthwise convolution over past elements: [n, c, length] after k - 1 columns of state, zeros at the start of a
 /// sequence. The last k - 1 columns are the next state.
 Results causalConv(NodeImport &n) {
   Value x = n.in(0), weight = n.in(1);

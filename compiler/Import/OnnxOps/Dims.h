@@ -1,5 +1,5 @@
-// What compositions need again and again: dims moved and added, numbers that count along a dim, indices made
-// non-negative. After an error everything here is harmless, as in GraphBuilder.
+// Helpers of many compositions: dims moved and added, numbers that count along a dim, indices made non-negative. After
+// an error everything here is harmless, as in GraphBuilder.
 #pragma once
 
 #include "compiler/Import/OnnxOps/OnnxOp.h"
@@ -22,12 +22,12 @@ Value indexInput(NodeImport &n, size_t index);
 /// The number that no element of the type is below (or above): an infinity, or the end of an integer type.
 Value lowest(NodeImport &n, Value like);
 Value highest(NodeImport &n, Value like);
-/// A reduction of the last dim, which goes.
+/// A reduction of the last dim, which is dropped.
 Value reduceLast(NodeImport &n, ReduceKind kind, Value x);
-/// ONNX's MatMul: a 1-D operand becomes a row (left) or a column (right), and the dim goes again afterwards.
-/// `isWide`: of 16 bits, in f32, not yet rounded.
+/// ONNX's MatMul: a 1-D operand becomes a row (left) or a column (right), and the dim is dropped afterwards. `isWide`:
+/// for 16 bits, in f32, not yet rounded.
 Value matmulOf(NodeImport &n, Value x, Value y, bool isWide = false);
-/// alpha X Y; of 16 bits, scaled, in f32: the product may be more than f16 holds.
+/// alpha X Y; for 16 bits scaled and left in f32: the product may exceed the range of f16.
 Value scaledProduct(NodeImport &n, Value x, Value y, bool transposeX, bool transposeY, double alpha);
 /// data[..., i, :] for i out of indices [..., j]: all dims but the last of `indices` are shared with data, whose next
 /// dim is read. Indices must be in range.

@@ -1,5 +1,5 @@
-// Einsum, as diagonals, sums and a chain of matrix products. What no later operand and no output asks for is summed as
-// early as it can be; where nothing is contracted, or the numbers are integers, a product is elementwise.
+// Einsum, as diagonals, sums and a chain of matrix products. A letter that neither later operands nor the output have
+// is summed as early as possible; without a contraction, or for integers, a product is elementwise.
 #include "compiler/Import/OnnxOps/Dims.h"
 #include "runtime/base/CountText.h"
 
@@ -83,7 +83,7 @@ std::optional<Equation> parse(NodeImport &n, ArrayRef<Value> operands) {
   return equation;
 }
 
-/// Whether there is more to do than one sum or one product: then what lies between is not rounded to 16 bits.
+/// Whether there are more steps than one sum or one product: then results between steps are not rounded to 16 bits.
 bool takesSteps(const Equation &equation) {
   if (equation.operands.size() != 2)
     return equation.operands.size() > 2;
@@ -117,7 +117,7 @@ public:
   }
 
 private:
-  /// The letters that operands behind `index` and the output have.
+  /// The letters that operands after `index` and the output have.
   std::string after(size_t index) const {
     std::string letters = equation.result;
     for (size_t i = index + 1; i < equation.operands.size(); ++i)
@@ -147,7 +147,7 @@ private:
         term.letters.erase(j, 1);
         term.letters.erase(i, 1);
         term.letters += letter;
-        --i; // another letter stands there now
+        --i; // another letter is there now
         break;
       }
   }
@@ -170,7 +170,7 @@ private:
     return n.b.status().ok();
   }
 
-  /// Sums over the letters that nobody wants.
+  /// Sums over the letters that are not in `wanted`.
   Term summed(Term term, const std::string &wanted) {
     SmallVector<int64_t> axes, shape;
     std::string letters;
@@ -193,7 +193,7 @@ private:
     return n.b.transpose(term.value, permutation);
   }
 
-  /// Dims that an ellipsis left at 1 get their size.
+  /// Broadcasts dims of size 1 of an ellipsis to their size.
   Term broadcastTo(const Term &term, const std::string &letters) {
     SmallVector<int64_t> shape;
     for (char letter : term.letters)
@@ -201,7 +201,7 @@ private:
     return {n.b.broadcast(term.value, shape), term.letters};
   }
 
-  /// The term's own sizes: of an ellipsis they may be 1 until another operand meets it.
+  /// The term's own sizes: dims of an ellipsis may be 1 until another operand meets them.
   SmallVector<int64_t> sizesOf(const Term &term, const std::string &letters) {
     SmallVector<int64_t> result;
     for (char letter : letters)

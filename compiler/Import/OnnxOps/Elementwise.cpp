@@ -62,7 +62,7 @@ Results isInf(NodeImport &n) {
   return {n.b.binary<nn::AndOp>(result, n.b.compare(sign, n.in(0), limit))};
 }
 
-/// All bits turned: exclusive or with a number that has all of them.
+/// All bits flipped: exclusive or with a number that has all bits set.
 Results bitwiseNot(NodeImport &n) {
   Value x = n.in(0);
   if (isFloat(n.b.dtype(x)))

@@ -29,7 +29,7 @@ Tensor matrixOf(const Transform &transform, DType dtype) {
   for (int64_t n = 0; n < transform.rows; ++n)
     for (int64_t k = 0; k < transform.columns(); ++k) {
       double angle = sign * 2 * M_PI * double(n * k % transform.length) / double(transform.length);
-      // In a one-sided spectrum all but the ends stand for their conjugates as well.
+      // In a one-sided spectrum all elements but the ends represent their conjugates as well.
       bool isEnd = n == 0 || 2 * n == transform.length;
       double weight = scale * (transform.isReal() && !isEnd ? 2 : 1);
       auto set = [&](int64_t part, int64_t resultPart, double value) {

@@ -38,7 +38,7 @@ Value sliceAlong(NodeImport &n, Value x, int64_t dim, int64_t start, int64_t siz
   return n.b.slice(x, starts, steps, sizes);
 }
 
-/// One of several that stand along a dim of their own, without that dim.
+/// Index `which` of dim `dim`, which is dropped.
 Value pick(NodeImport &n, Value x, int64_t dim, int64_t which) {
   Value one = sliceAlong(n, x, dim, which, 1);
   SmallVector<int64_t> shape = n.b.shape(one);
@@ -200,13 +200,13 @@ Value fusedAnglesAt(NodeImport &n, Value cache, Value positions) {
   return n.b.reshape(angles, {shape[0], shape[1], 1, shape[2]});
 }
 
-/// The cache after this step, [b, g, k, d]: `past` up to each entry's own length, then what is new.
+/// The cache after this step, [b, g, k, d]: `past` up to each entry's own length, then the new elements.
 Value appended(NodeImport &n, Value past, Value fresh, Value pastLengths, int64_t keys) {
   SmallVector<int64_t> shape = n.b.shape(fresh); // [b, g, s, d]
   int64_t length = n.b.shape(past)[2];
   Value at = keyPositions(n, keys);
   Value isPast = n.b.compare(nn::ComparePredicate::lt, n.b.reshape(at, {1, 1, keys, 1}), pastLengths);
-  // Which of the new keys stands where: an index of each batch entry, in range where nothing is chosen too.
+  // The new key at each position: an index per batch entry, in range even where none is chosen.
   Value index = n.b.sub(n.b.reshape(at, {1, keys, 1}), n.b.reshape(pastLengths, {shape[0], 1, 1}));
   index = n.b.binary<nn::MinOp>(n.b.binary<nn::MaxOp>(index, n.b.scalar(0, DType::I64)),
                                 n.b.scalar(double(shape[2] - 1), DType::I64));
@@ -222,7 +222,7 @@ Results groupQueryAttention(NodeImport &n) {
     return {n.b.status().ok() ? n.unsupported("scores as an output") : n.in(0)};
   if (n.integer("causal", 1) != 1)
     return {n.unsupported("attention that is not causal (causal=0)")};
-  // Of weights of norms, which are inputs and refused there; of do_rotary; of quantised caches.
+  // Attributes of norms' weights (inputs that are refused there), of do_rotary, and of quantised caches.
   n.ignoreAttributes({"q_norm_epsilon", "k_norm_epsilon", "qk_norm_epsilon", "rotary_interleaved", "kv_cache_bit_width"});
   for (const char *type : {"k_quant_type", "v_quant_type"})
     if (n.text(type, "NONE") != "NONE")
@@ -243,14 +243,14 @@ Results groupQueryAttention(NodeImport &n) {
   if (!n.b.status().ok() || shape.size() != 3 || keyShape.size() != 3 || keyShape[2] % groups || shape[2] % heads)
     return {n.b.fail("its queries, keys and values must be [batch, length, heads * size]")};
   int64_t batch = shape[0], queries = shape[1];
-  // 1. What each entry has seen before: all keys after this step are its seqlens_k + 1.
+  // 1. The past of each entry: the keys after this step are its seqlens_k + 1.
   Value total = n.b.add(perBatch(n, n.in(5)), n.b.scalar(1, DType::I64));
   if (n.has(3) != n.has(4) || (n.has(3) && (n.b.rank(n.in(3)) != 4 || n.b.rank(n.in(4)) != 4)))
     return {n.b.fail("past_key and past_value must be given together, as [batch, groups, length, size]")};
   bool hasPast = n.has(3) && n.b.shape(n.in(3))[2] > 0 && queries > 0;
   Value pastLengths = hasPast ? n.b.sub(total, n.b.scalar(double(queries), DType::I64))
                               : n.b.reshape(n.b.indices(SmallVector<int64_t>(size_t(batch), 0)), {batch, 1, 1, 1});
-  // 2. Rotary positions go on from there. The total length says nothing more; angles lie idle where none is asked for.
+  // 2. Rotary positions continue from there. The total length is redundant; angles are unused without do_rotary.
   for (size_t index : {6, 7, 8, 9})
     n.ignore(index);
   if (n.integer("do_rotary", 0)) {
@@ -276,7 +276,7 @@ Results groupQueryAttention(NodeImport &n) {
     return {n.in(0)};
   if (hasPast) {
     int64_t length = n.b.shape(n.in(3))[2], keys = length + queries;
-    if (n.has(6) && n.b.isKnown(n.in(6))) // its shape otherwise says that the past is full
+    if (n.has(6) && n.b.isKnown(n.in(6))) // otherwise its shape means that the past is full
       keys = std::max(length, int64_t(n.b.number(n.in(6), "total_sequence_length")));
     a.key = appended(n, n.in(3), a.key, pastLengths, keys);
     a.value = appended(n, n.in(4), a.value, pastLengths, keys);

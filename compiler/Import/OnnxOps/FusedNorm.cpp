@@ -1,11 +1,11 @@
-// Norms of ONNX Runtime's optimizer that take in what stands before them (domain com.microsoft): residual sums, biases, the
+// Norms of ONNX Runtime's optimizer that include the ops before them (domain com.microsoft): residual sums, biases, the
 // embeddings of a BERT.
 #include "compiler/Import/OnnxOps/NormParts.h"
 
 namespace hpc::onnx {
 namespace {
 
-/// Results of a norm of `sum`: itself, mean and 1 / deviation where they are asked for, and the sum.
+/// Results of a norm of `sum`: itself, mean and 1 / deviation if requested, and the sum.
 Results resultsOf(NodeImport &n, Value sum, Value weight, Value bias, bool isSimplified) {
   if (n.b.rank(sum) == 0)
     return {n.b.fail("a norm of a scalar")};
@@ -46,7 +46,7 @@ Results embedNorm(NodeImport &n) {
   };
   Value positions = n.has(8) ? n.in(8) : n.b.reshape(n.b.indices(llvm::to_vector(llvm::seq<int64_t>(0, shape[1]))), {1, shape[1]});
   Value sum = n.b.add(lookUp(n.in(2), ids), lookUp(n.in(3), positions));
-  n.ignore(4); // segments without ids of them
+  n.ignore(4); // there are no segment ids
   if (n.has(1))
     sum = n.b.add(sum, lookUp(n.in(4), n.in(1)));
   Results normed = resultsOf(n, sum, n.in(5), n.in(6), false);

@@ -1,5 +1,5 @@
-// Products of ONNX Runtime's optimizer (domain com.microsoft): with transposes of any dims, with an activation behind them,
-// and with weights of a few bits.
+// Products of ONNX Runtime's optimizer (domain com.microsoft): with transposes of any dims, with an activation after
+// them, and with weights of a few bits.
 #include "compiler/Import/OnnxOps/Dims.h"
 #include "runtime/base/CountText.h"
 
@@ -61,7 +61,7 @@ Results matmulNBits(NodeImport &n) {
   int64_t bits = n.integer("bits", 4), size = n.integer("block_size", 0), rows = n.integer("N", 0), columns = n.integer("K", 0);
   if (n.has(4))
     return {n.unsupported("an order of columns (g_idx)")};
-  constexpr int64_t most = int64_t(1) << 31; // of rows, columns or a block: their products stay numbers
+  constexpr int64_t most = int64_t(1) << 31; // of rows, columns or a block: their products do not overflow
   if ((bits != 2 && bits != 4 && bits != 8) || size < 8 / bits || size > most || size * bits % 8)
     return {n.unsupported(std::to_string(bits) + " bits in blocks of " + std::to_string(size))};
   if (rows < 1 || rows > most || columns < 1 || columns > most)
@@ -72,7 +72,7 @@ Results matmulNBits(NodeImport &n) {
       return n.b.fail(std::string(what) + " must have " + std::to_string(rows) + " x " + countText(width, "element"));
     return n.b.reshape(x, {rows, width});
   };
-  // The bytes stay a parameter, whatever is known of them.
+  // The bytes stay a parameter, even if they are known.
   Value packed = n.b.dtype(n.in(1)) == DType::U8 ? n.b.real(n.b.parameter(n.in(1))) : n.b.fail("its weights must be uint8");
   Value numbers = unpacked(n, flat(packed, blocks * size * bits / 8, "its weights"), bits);
   Value scales = flat(n.in(2), blocks, "its scales");
@@ -125,7 +125,7 @@ Value activated(NodeImport &n, Value x, const Numbers &numbers) {
   return op->import(activation).front();
 }
 
-/// Of the standard's op of that name, whose attributes the node has.
+/// The standard's op of that name, with the node's attributes.
 Value standardOp(NodeImport &n, const char *name, int64_t version) {
   return findOnnxOp("", name, version)->import(n).front();
 }
@@ -140,7 +140,7 @@ Results fusedGemm(NodeImport &n) {
   return {activated(n, product, numbers)};
 }
 
-/// An activation of a convolution and what is added to it.
+/// An activation applied to a convolution plus an added input.
 Results fusedConv(NodeImport &n) {
   n.ignoreAttributes({"kernel_shape"}); // the weight's
   Value result = standardOp(n, "Conv", 11);

@@ -44,7 +44,7 @@ Value clamped(NodeImport &n, Value at, int64_t size) {
   return n.b.binary<nn::MinOp>(above, n.b.scalar(double(size - 1), at));
 }
 
-/// A wave between the borders, up and down again.
+/// Reflects positions at the borders: a triangle wave.
 Value reflected(NodeImport &n, Value at, int64_t size, bool alignsCorners) {
   auto number = [&](double value) { return n.b.scalar(value, at); };
   double low = alignsCorners ? 0 : -0.5, range = alignsCorners ? double(size - 1) : double(size);
@@ -55,7 +55,7 @@ Value reflected(NodeImport &n, Value at, int64_t size, bool alignsCorners) {
   return n.b.add(n.b.binary<nn::MinOp>(phase, n.b.sub(number(2 * range), phase)), number(low));
 }
 
-/// The position, then each of its taps, is brought inside by the padding's rule; zeros look at the tap alone. A
+/// Moves the position, then each of its taps, inside by the padding's rule; zero padding concerns the taps alone. A
 /// position within the border's own half pixel stays where it is.
 Value broughtInside(NodeImport &n, Value at, int64_t size, const Sampling &how) {
   if (how.padding == Padding::Reflection)
@@ -68,7 +68,7 @@ Value broughtInside(NodeImport &n, Value at, int64_t size, const Sampling &how) 
   return n.b.select(n.b.binary<nn::OrOp>(isBelow, isAbove), clamped(n, at, size), at);
 }
 
-/// Weights of the taps at `ratio` (0 .. 1) behind the second of them (linear: the first); [.., taps].
+/// Weights of the taps at `ratio` (0 .. 1) after the second of them (linear: the first); [.., taps].
 Value tapWeights(NodeImport &n, Value ratio, Value offsets, int64_t taps) {
   auto number = [&](double value) { return n.b.scalar(value, ratio); };
   Value x = n.b.unary<nn::AbsOp>(n.b.sub(offsets, ratio)); // the distance

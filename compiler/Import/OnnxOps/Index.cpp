@@ -1,4 +1,4 @@
-// Gathers, running sums and products, sequences turned round.
+// Gathers, running sums and products, reversed sequences.
 #include "compiler/Import/OnnxOps/Dims.h"
 
 namespace hpc::onnx {
@@ -60,7 +60,7 @@ Results cumsum(NodeImport &n) {
   return {n.b.cumsum(n.in(0), dim, n.integer("exclusive", 0), n.integer("reverse", 0))};
 }
 
-/// Each element is the product of those that a triangle of the axis squared leaves it.
+/// Each element is the product of the axis' elements that a triangular mask keeps for it.
 Results cumprod(NodeImport &n) {
   SmallVector<int64_t> given = n.b.integers(n.in(1), "axis");
   if (given.size() != 1)

@@ -1,5 +1,5 @@
-// Attention by a recurrent state instead of a softmax, unrolled step by step: what a step reads and writes is one
-// matrix a head, decayed and corrected as the update rule says.
+// Attention by a recurrent state instead of a softmax, unrolled step by step: a step reads and writes one matrix a
+// head, decayed and corrected by the update rule.
 #include "compiler/Import/OnnxOps/Dims.h"
 #include "runtime/base/CountText.h"
 
@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t maxSteps = 2000;
 
-/// Step `time` of [batch, steps, ...], which goes.
+/// Step `time` of [batch, steps, ...], without the dim of steps.
 Value step(NodeImport &n, Value x, int64_t time) {
   SmallVector<int64_t> sizes = n.b.shape(x), starts(sizes.size(), 0), ones(sizes.size(), 1);
   starts[1] = time;
@@ -73,7 +73,7 @@ Results linearAttention(NodeImport &n) {
       state = n.b.mul(state, step(n, decay, time));
     Value row = insertDim(n, step(n, k, time), 2), column = insertDim(n, step(n, k, time), 3),
           update = step(n, v, time);
-    if (isDelta) // what the state would answer already
+    if (isDelta) // minus the state's answer before this step
       update = n.b.mul(n.b.sub(update, n.b.matmul(row, state)), step(n, beta, time));
     state = n.b.add(state, n.b.mul(column, update));
     Value answer = n.b.matmul(step(n, q, time), state);

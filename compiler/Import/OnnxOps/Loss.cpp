@@ -1,5 +1,5 @@
-// Losses of class labels. Of log-probabilities the element of the right class is found by comparison, not by a gather: so
-// classes may be cut, as a vocabulary is.
+// Losses of class labels. A comparison, not a gather, selects the log-probability of the right class: so classes may be
+// cut, as a vocabulary is.
 #include "compiler/Dialect/NN/Parameter.h"
 #include "compiler/Import/OnnxOps/Dims.h"
 
@@ -26,7 +26,7 @@ bool fitTogether(NodeImport &n, Value scores, Value target, Value weight) {
   return n.b.status().ok();
 }
 
-/// Of numbers [N, C, ...], or broadcast to that, those of the target's classes: [N, ...].
+/// The elements of the target's classes, [N, ...], from numbers [N, C, ...] or numbers that broadcast to them.
 Value ofClass(NodeImport &n, Value perClass, Value target, int64_t classes) {
   SmallVector<int64_t> shape = n.b.shape(target);
   Value isClass = n.b.compare(nn::ComparePredicate::eq, insertDim(n, target, 1),
@@ -104,7 +104,7 @@ Value logSoftmax(NodeImport &n, Value scores) {
   return n.b.sub(shifted, n.b.unary<nn::LogOp>(sum));
 }
 
-/// The same of log(softmax). All known, it is composed of what folds.
+/// The same for log(softmax). If all inputs are known, it is composed of ops that fold.
 Results softmaxCrossEntropy(NodeImport &n) {
   if (isSmoothed(n))
     n.mode.smoothed.push_back(n.node.name);

@@ -47,7 +47,7 @@ Results determinant(NodeImport &n) {
     result = result ? n.b.mul(result, factor) : factor;
     if (left == 1)
       break;
-    // The first row takes the pivot's place; under a pivot of 0 the result is 0 whatever stands there.
+    // The first row replaces the pivot's row; after a pivot of 0 the result is 0 whatever the rows are.
     Value exchanged = n.b.select(isPivot, block(n, x, 0, 1, 0, left), x);
     Value divisor =
         n.b.select(n.b.compare(nn::ComparePredicate::eq, pivot, n.b.scalar(0, pivot)), n.b.scalar(1, pivot), pivot);

@@ -42,8 +42,8 @@ Value exponentCode(NodeImport &n, Value bits, const std::string &mode) {
   return n.b.add(exponent, n.b.cast(goesUp, DType::U32));
 }
 
-/// f32 -> the bits of a float of the type. What is too large becomes the largest number, or (not `saturate`) infinity,
-/// or NaN where there is none.
+/// f32 -> the bits of a float of the type. Numbers that are too large become the largest number, or (not `saturate`)
+/// infinity, or NaN if the type has no infinity.
 Value encoded(NodeImport &n, const NarrowType &type, Value x, bool saturate, const std::string &roundMode) {
   auto number = [&](int64_t value) { return wholeNumber(n, DType::U32, value); };
   Value magnitude = n.b.unary<nn::AbsOp>(x), bits = n.b.bitcast(magnitude, DType::U32);
@@ -53,7 +53,7 @@ Value encoded(NodeImport &n, const NarrowType &type, Value x, bool saturate, con
   code = n.b.select(isBeyond, number(beyond), code);
   if (type.hasSign) {
     Value sign = n.b.binary<nn::ShiftRightOp>(n.b.bitcast(x, DType::U32), number(31));
-    if (!type.hasMinusZero) // what is 0 or NaN already has no sign
+    if (!type.hasMinusZero) // 0 and NaN have no sign
       sign = n.b.select(n.b.binary<nn::OrOp>(n.b.compare(nn::ComparePredicate::eq, code, number(0)),
                                              n.b.compare(nn::ComparePredicate::ge, code, number(type.nan))),
                         number(0), sign);

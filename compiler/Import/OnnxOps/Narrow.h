@@ -5,9 +5,9 @@
 
 namespace hpc::onnx {
 
-/// The numbers of a value of a narrow type, as f32 or i32; every other value as it is.
+/// The numbers of a value of a narrow type, as f32 or i32; any other value unchanged.
 Value fromNarrow(NodeImport &n, Value x);
-/// Numbers as a narrow type. Floats round to nearest even; what is too large becomes the largest number, or, without
+/// Numbers as a narrow type. Floats round to nearest even; too large ones become the largest number, or, without
 /// `saturate`, infinity or NaN. Integers wrap. `roundMode` (up, down, nearest) is that of float8e8m0.
 Value toNarrow(NodeImport &n, Value x, const NarrowType &type, bool saturate = true,
                const std::string &roundMode = "up");

@@ -1,4 +1,4 @@
-// Softmax and normalizations. nn works along the last dim; other axes are brought there.
+// Softmax and normalizations. nn works along the last dim; other axes are moved there.
 #include "compiler/Import/OnnxOps/NormParts.h"
 #include "compiler/Import/OnnxOps/Slopes.h"
 

@@ -14,8 +14,8 @@ const Attribute *NodeImport::find(const std::string &name, Attribute::Kind kind)
   return nullptr;
 }
 
-/// Ops whose schemas have more than one float type (ONNX 1.23, ONNX Runtime 1.32), below the opset from which they have one; 0 is none.
-/// Bodies take whatever their nodes take.
+/// Ops whose schemas have more than one float type (ONNX 1.23, ONNX Runtime 1.32), in opsets below the one from which
+/// they have one; 0 is none. Bodies take the types of their nodes.
 static const llvm::StringMap<int64_t> opsOfSeveralFloatTypes = {
     {"Attention", 0},       {"BatchNormalization", 0}, {"CastLike", 0}, {"DequantizeLinear", 0}, {"Dropout", 0},
     {"GridSample", 0},      {"GroupQueryAttention", 0}, {"If", 0},      {"LayerNormalization", 17}, {"LinearAttention", 0},
@@ -143,7 +143,7 @@ Results stepsInF32(NodeImport &n, Results (*steps)(NodeImport &)) {
     wide.push_back(input ? n.b.widened(input) : input);
   n.replaceInputs(wide);
   Results results = steps(n);
-  n.replaceInputs(inputs); // which are looked at once more behind this
+  n.replaceInputs(inputs); // which the code after this looks at again
   for (Value &result : results)
     if (n.b.status().ok() && result && n.b.dtype(result) == DType::F32)
       result = n.b.cast(result, own);

@@ -11,24 +11,24 @@
 
 namespace hpc::onnx {
 
-/// What the user asked for beyond what the file says, and what came of it.
+/// The user's options for the import, and notes of its results.
 struct ImportMode {
-  bool inference = false;            ///< nodes that the exporter left in training mode do what they do in inference
+  bool inference = false;            ///< nodes that the exporter left in training mode behave as in inference
   bool training = false;             ///< the graph becomes a training step: such nodes draw random numbers
-  std::vector<std::string> switched; ///< nodes of which `inference` changed what they do
+  std::vector<std::string> switched; ///< nodes whose behaviour `inference` changed
   std::vector<std::string> smoothed; ///< losses whose label smoothing the exporter has left out
   std::vector<std::string> settled;  ///< batch norms of a training step that normalise by statistics of the file
-  int64_t dropouts = 0;              ///< how many there are so far; the number tells their random numbers apart
+  int64_t dropouts = 0;              ///< how many so far; the number separates their random numbers
   std::map<std::string, int64_t> dims; ///< sizes of the model's symbols
 };
 
-/// Imports subgraphs where they stand, for ops that choose or repeat them.
+/// Imports subgraphs in place, for ops that choose or repeat them.
 class BodyImporter {
 public:
   virtual ~BodyImporter() = default;
   /// The subgraph's outputs for these inputs. After an error, which is in the builder, they may be fewer or placeholders.
   virtual SmallVector<Value> importBody(const Node &node, const Subgraph &graph, ArrayRef<Value> inputs) = 0;
-  /// The same, and the error comes back instead of staying in the builder.
+  /// The same, but returns the error instead of leaving it in the builder.
   virtual Expected<SmallVector<Value>> tryBody(const Node &node, const Subgraph &graph, ArrayRef<Value> inputs) = 0;
 };
 
@@ -70,14 +70,14 @@ public:
   }
   /// An error where inputs have different float types and the op's schema has one for all of them.
   void checkFloatTypes();
-  /// Of an op with any number of inputs, which reads them all.
+  /// For an op with any number of inputs, which reads them all.
   size_t numInputs() {
     asked.set();
     return inputs.size();
   }
-  /// An input that says nothing about the result.
+  /// Marks an input that does not affect the result as read.
   void ignore(size_t index) { (void)has(index); }
-  /// The first input that is there and that nobody has asked for: what the op does not know.
+  /// The first input of the node that the op has not read and so does not support.
   std::optional<size_t> unknownInput() const {
     for (size_t i = 0; i < inputs.size(); ++i)
       if (inputs[i] && !asked[i])
@@ -86,12 +86,12 @@ public:
   }
   bool wantsOutput(size_t index) const { return index < node.outputs.size() && !node.outputs[index].empty(); }
 
-  /// Attributes that say nothing here: what shapes say too, hints, what belongs to an input or a flag that is not there.
+  /// Marks attributes without effect here as read: hints, facts that shapes have, attributes of absent inputs or flags.
   void ignoreAttributes(ArrayRef<const char *> names) { askedAttributes.insert(names.begin(), names.end()); }
-  /// The first attribute that says something and that nobody has asked for: what the op does not know.
+  /// The first attribute with an effect that the op has not read and so does not support.
   std::optional<std::string> unknownAttribute() const;
 
-  /// Attributes; an error when one has another kind than asked for.
+  /// Attributes; an error if one has another kind than requested.
   bool hasAttribute(const std::string &name) const {
     askedAttributes.insert(name);
     return node.attributes.count(name);
@@ -101,7 +101,7 @@ public:
   std::string text(const std::string &name, const std::string &fallback);
   std::optional<SmallVector<int64_t>> integers(const std::string &name);
   std::shared_ptr<const StoredTensor> tensor(const std::string &name);
-  /// Null, with an error, where the node has no such subgraph.
+  /// Null, with an error, if the node has no such subgraph.
   const Subgraph *graph(const std::string &name);
   SmallVector<Value> importBody(const Subgraph &graph, ArrayRef<Value> inputs) {
     return bodies.importBody(node, graph, inputs);
@@ -114,11 +114,11 @@ public:
   int64_t axis(int64_t value, int64_t rank);
   /// The same for a list, sorted; an error when one comes twice.
   SmallVector<int64_t> axes(ArrayRef<int64_t> values, int64_t rank);
-  /// Attribute `name` (older opsets) or input `index`; nothing when the node has neither.
+  /// Attribute `name` (older opsets) or input `index`; nullopt if the node has neither.
   std::optional<SmallVector<int64_t>> attributeOrInput(const std::string &name, size_t index);
 
-  /// The arguments of the call of `op`, as "aten.embedding", that PyTorch's exporter says the node is from: "%ids",
-  /// "0". None where it is from another, or the file does not say.
+  /// The arguments of the call of `op`, as "aten.embedding", from which PyTorch's exporter made the node: "%ids", "0".
+  /// None if the call is another one, or the file has no note of it.
   SmallVector<StringRef> torchArguments(StringRef op) const;
 
   /// Another node on `values` in the place of this one; both as long as they live.
@@ -126,7 +126,7 @@ public:
     return {b, other, version, values, mode, bodies};
   }
 
-  /// Inputs that stand for the node's own; as long as `values` lives.
+  /// Inputs that replace the node's own; valid as long as `values` lives.
   void replaceInputs(ArrayRef<Value> values) { inputs = values; }
   ArrayRef<Value> allInputs() const { return inputs; }
 
@@ -141,8 +141,8 @@ private:
 
 using Results = SmallVector<Value>;
 
-/// A node of several steps, all of its floats of one type: those of 16 bits are taken in f32, and the results round
-/// once.
+/// A node of several steps whose floats all have one type: 16-bit floats are computed with in f32, and the results are
+/// rounded once.
 Results stepsInF32(NodeImport &n, Results (*steps)(NodeImport &));
 template <Results (*steps)(NodeImport &)> Results inF32(NodeImport &n) { return stepsInF32(n, steps); }
 
@@ -188,7 +188,7 @@ ArrayRef<OnnxOp> selectionOps();
 ArrayRef<OnnxOp> sequenceOps();
 ArrayRef<OnnxOp> recurrentOps();
 ArrayRef<OnnxOp> linearAttentionOps();
-/// Ops that no plan can run, each with the reason; the message says it.
+/// Ops that no plan can run, each with the reason, which is the message.
 ArrayRef<OnnxOp> quantizedOps();
 ArrayRef<OnnxOp> featureOps();
 ArrayRef<OnnxOp> refusedOps();

@@ -66,8 +66,8 @@ struct Ordered {
   Value values, positions;
 };
 
-/// Takes the extreme element out of what is left, k times: k passes over the axis. NaN is above all numbers and equal
-/// elements keep their order, as in nn.sort_position.
+/// Removes the extreme element k times: k passes over the axis. NaN is above all numbers and equal elements keep their
+/// order, as in nn.sort_position.
 Ordered selectInOrder(NodeImport &n, Value x, int64_t axis, int64_t k, bool largest) {
   int64_t size = n.b.shape(x)[size_t(axis)];
   Value count = countAlong(n, n.b.rank(x), axis, size), rankOfTies = count, ordered = x;
@@ -84,7 +84,7 @@ Ordered selectInOrder(NodeImport &n, Value x, int64_t axis, int64_t k, bool larg
     Value isExtreme = n.b.compare(nn::ComparePredicate::eq, candidate, extreme);
     if (isNan && largest) // an extreme that is NaN equals nothing
       isExtreme = n.b.binary<nn::OrOp>(isExtreme, isNan);
-    if (isLeft) // what was taken may equal the extreme
+    if (isLeft) // an element that was taken may equal the extreme
       isExtreme = n.b.binary<nn::AndOp>(isExtreme, isLeft);
     Value tie = n.b.select(isExtreme, rankOfTies, n.b.scalar(2.0 * double(size), count));
     Value position = n.b.binary<nn::ModOp>(n.b.reduce(ReduceKind::Min, tie, {axis}), n.b.scalar(double(size), count));
@@ -96,7 +96,7 @@ Ordered selectInOrder(NodeImport &n, Value x, int64_t axis, int64_t k, bool larg
   return {n.b.concat(values, axis), n.b.concat(positions, axis)};
 }
 
-/// Each of the k places takes the element that stands there once the row is sorted: a row of n costs n * n.
+/// Each of the k places takes its element of the sorted row: a row of n costs n * n.
 Ordered takeSorted(NodeImport &n, Value x, int64_t axis, int64_t k, bool largest) {
   int64_t size = n.b.shape(x)[size_t(axis)], last = n.b.rank(x) - 1;
   Value row = moveToLast(n, x, axis);

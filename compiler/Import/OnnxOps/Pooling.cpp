@@ -76,8 +76,8 @@ Value insideAlong(NodeImport &n, const SlidingWindow &window, size_t dim, int64_
   return n.b.known(std::move(inside));
 }
 
-/// Where a window's maximum stands in the input, flattened; the first of equals in row-major order. It is worked out
-/// from positions, so that it is right on a part of the batch or of the channels as well.
+/// The place of a window's maximum in the input, flattened; the first of equals in row-major order. It is computed from
+/// positions, so that it is right on a part of the batch or of the channels as well.
 Value positionsOfMax(NodeImport &n, Value windows, Value maxima, const SlidingWindow &window) {
   SmallVector<int64_t> shape = n.b.shape(n.in(0)), spatial = spatialDims(n, n.in(0));
   size_t rank = spatial.size();
@@ -96,7 +96,7 @@ Value positionsOfMax(NodeImport &n, Value windows, Value maxima, const SlidingWi
       isMax = n.b.binary<nn::AndOp>(isMax, inside);
   int64_t numOffsets = elementCount(window.sizes);
   Value offsets = n.b.reshape(numbersAlong(n, 0, 1, numOffsets, 1), joined({{1, 1}, window.sizes, ones}));
-  Value none = n.b.scalar(double(numOffsets - 1), DType::I64); // of a window in the padding alone
+  Value none = n.b.scalar(double(numOffsets - 1), DType::I64); // for a window in the padding alone
   Value first = reduceWindows(n, ReduceKind::Min, n.b.select(isMax, offsets, none), window);
   // 2. Its coordinates, dim by dim from the last.
   bool isColumnMajor = n.integer("storage_order", 0);

@@ -1,5 +1,5 @@
-// Quantisation: whole numbers with a scale and a zero point, per tensor, per axis or per block. Scaling happens in f32;
-// products of whole numbers are exact: of bytes as sums in f32 of as many products of bf16 as it holds, else in f64.
+// Quantisation: whole numbers with a scale and a zero point, per tensor, per axis or per block. Scaling uses f32;
+// products of whole numbers are exact: of bytes as f32 sums of as many bf16 products as f32 holds, else in f64.
 #include "compiler/Import/OnnxOps/Quantization.h"
 #include "compiler/Import/OnnxOps/Dims.h"
 #include "compiler/Import/OnnxOps/Narrow.h"
@@ -98,7 +98,7 @@ Value centered(NodeImport &n, Value x, Value zero, bool isLeft, DType type) {
   return n.b.cast(n.b.sub(n.b.cast(x, wide), n.b.cast(zero, wide)), type);
 }
 
-/// A zero point that is known to be 0 is none.
+/// Null for a zero point that is known to be 0.
 Value nonZero(NodeImport &n, Value zero) {
   std::shared_ptr<const KnownTensor> known = zero ? n.b.content(zero) : nullptr;
   for (int64_t i = 0; known && i < known->compact.size(); ++i)

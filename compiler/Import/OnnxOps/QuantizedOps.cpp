@@ -6,7 +6,7 @@
 namespace hpc::onnx {
 namespace {
 
-/// Inputs `scale` and, where the node has it, the one after it: one number each.
+/// Inputs `scale` and, if the node has it, the next one: one number each.
 Scaling scalingAt(NodeImport &n, size_t scale) {
   auto number = [&](size_t index) {
     Value x = n.in(index);
@@ -20,7 +20,7 @@ Scaling scalingAt(NodeImport &n, size_t scale) {
 /// Input `index`, followed by its scale and zero point, as floats.
 Value operand(NodeImport &n, size_t index) { return dequantized(n, n.in(index), scalingAt(n, index + 1)); }
 
-/// `real` by the scale and zero point at `scale`: of the type of the zero point, or of the first operand.
+/// `real` quantised by the scale and zero point at `scale`, to the type of the zero point, or of the first operand.
 Results requantized(NodeImport &n, Value real, size_t scale, size_t like) {
   Scaling scaling = scalingAt(n, scale);
   DType type = n.b.dtype(n.in(n.has(scale + 1) ? scale + 1 : like));
@@ -53,7 +53,7 @@ template <const char *op> Results binaryOfCodes(NodeImport &n) { return requanti
 constexpr char addName[] = "Add", mulName[] = "Mul", sigmoidName[] = "Sigmoid", leakyReluName[] = "LeakyRelu", averagePoolName[] = "AveragePool",
                globalAveragePoolName[] = "GlobalAveragePool";
 
-/// Its attribute `opset` says which opset's softmax it is: along one axis from 13 on, over all dims from it before.
+/// Its attribute `opset` gives the opset of the softmax: along one axis from 13 on, over all dims from it before.
 Results softmaxOfCodes(NodeImport &n) {
   int64_t version = n.integer("opset", 13);
   Node without = n.node;

@@ -18,7 +18,7 @@ Value part(NodeImport &n, Value x, int64_t dim, int64_t which, int64_t count) {
   starts[size_t(dim)] = which * sizes[size_t(dim)];
   return n.b.slice(x, starts, steps, sizes);
 }
-/// One element of dim 0, which goes.
+/// One element of dim 0, which is dropped.
 Value at(NodeImport &n, Value x, int64_t index) {
   SmallVector<int64_t> shape = n.b.shape(x);
   Value slab = part(n, x, 0, index, shape[0]);
@@ -28,7 +28,7 @@ Value at(NodeImport &n, Value x, int64_t index) {
 
 using Activation = std::function<Value(NodeImport &, Value)>;
 
-/// By its name in the standard, in any case of letters; null, with an error, for one that is not here.
+/// The activation of that name in the standard, in upper or lower case; null, with an error, for an unsupported one.
 Activation activationOf(NodeImport &n, const std::string &text, double alpha, double beta) {
   std::string name = StringRef(text).lower();
   if (name == "sigmoid")
@@ -262,8 +262,8 @@ Value plainWeights(NodeImport &n, size_t weight, size_t scale) {
   return n.b.status().ok() ? n.b.transpose(dequantized(n, n.in(weight), scaling), {0, 2, 1}) : n.in(weight);
 }
 
-/// com.microsoft: an LSTM whose weights are whole numbers. Before its products the input is quantised as one tensor and each row of the
-/// state by itself: so ONNX Runtime does where each sequence has a thread.
+/// com.microsoft: an LSTM whose weights are whole numbers. Before its products the input is quantised as one tensor and
+/// each row of the state by itself, as ONNX Runtime does if each sequence has a thread.
 Results dynamicQuantizeLstm(NodeImport &n) {
   n.ignoreAttributes({"hidden_size", "activations", "activation_alpha", "activation_beta"}); // lists are read by activationsOf
   Value x = n.in(0);

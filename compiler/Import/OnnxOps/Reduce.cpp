@@ -4,7 +4,7 @@
 namespace hpc::onnx {
 namespace {
 
-/// Which dims a node reduces. With noop_with_empty_axes none: each element is then combined with no other, so that
+/// The dims that a node reduces. With noop_with_empty_axes none: each element is then combined with no other, so that
 /// ReduceSumSquare is a square.
 SmallVector<int64_t> reducedAxes(NodeImport &n) {
   auto given = n.attributeOrInput("axes", 1);
@@ -54,8 +54,8 @@ Results l2(NodeImport &n) {
 Results logSum(NodeImport &n) {
   return reduce(n, [&](Value x, ArrayRef<int64_t> axes) { return n.b.unary<nn::LogOp>(sum(n, x, axes)); });
 }
-/// max + log(sum(exp(x - max))), which does not overflow. An infinite maximum is not subtracted (inf - inf is NaN): a row
-/// with +inf gives +inf, a row of -inf alone -inf. Of one element it is that
+/// max + log(sum(exp(x - max))), which does not overflow. An infinite maximum is not subtracted (inf -
+/// inf is NaN): a row with +inf gives +inf, a row of -inf alone -inf. A row of one element gives that
 /// element.
 Results logSumExp(NodeImport &n) {
   return reduce(n, [&](Value x, ArrayRef<int64_t> axes) {

@@ -1,5 +1,5 @@
-// Ops that no plan can run, each with the reason and, where there is one, the way out. An op without a line here is one
-// that nobody has written yet.
+// Ops that no plan can run, each with the reason and, if there is one, the remedy. An op without a line here is one
+// that nobody has implemented yet.
 #include "compiler/Import/OnnxOps/OnnxOp.h"
 
 namespace hpc::onnx {

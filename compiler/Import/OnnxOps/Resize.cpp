@@ -1,5 +1,5 @@
-// Resize and Upsample, one axis after the other. Where an axis reads depends on sizes alone, so it is worked out here:
-// each element of the result is a weighted sum of a few elements of the input, by a gather with known indices.
+// Resize and Upsample, one axis after the other. The positions that an axis reads depend on sizes alone and are
+// computed here: each element is a weighted sum of a few elements of the input, by a gather with known indices.
 #include "compiler/Import/OnnxOps/OnnxOp.h"
 #include "runtime/base/CountText.h"
 #include "runtime/base/NumberText.h"
@@ -10,7 +10,7 @@
 namespace hpc::onnx {
 namespace {
 
-/// How a node interpolates.
+/// The interpolation of a node.
 struct Interpolation {
   enum Kind { Nearest, Linear, Cubic } kind = Nearest;
   std::string coordinates = "half_pixel", rounding = "round_prefer_floor";
@@ -27,7 +27,7 @@ struct Axis {
   bool keepsPlaces() const { return up == down && from == to; }
 };
 
-/// An axis reads no more elements than this, which are worked out one by one.
+/// Limit on the elements that an axis reads, which are computed one by one.
 constexpr int64_t mostTaps = int64_t(1) << 22;
 
 /// Weighted elements of the input for each element of the result.
@@ -74,7 +74,7 @@ double kernelAt(const Interpolation &how, double x) {
   return x <= 1 ? ((a + 2) * x - (a + 3)) * x * x + 1 : x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
 }
 
-/// Half the elements around a position that can have a weight.
+/// The distance from a position within which an element can have a weight.
 double supportOf(const Interpolation &how, const Axis &axis) {
   double stretch = how.antialias ? std::min(axis.scale(), 1.0) : 1;
   return (how.kind == Interpolation::Linear ? 1 : 2) / stretch;
@@ -200,9 +200,9 @@ Value resizeAll(NodeImport &n, Value x, ArrayRef<Axis> axes, const Interpolation
   return n.b.status().ok() ? n.b.cast(result, own) : x;
 }
 
-// ---- what nodes say -----------------------------------------------------------------------------
+// ---- attributes and inputs of nodes --------------------------------------------------------------
 
-/// `modes`: of which `value` must be one.
+/// Whether `value` is one of `modes`; an error if not.
 bool isOneOf(NodeImport &n, const std::string &what, const std::string &value, ArrayRef<const char *> modes) {
   if (llvm::is_contained(modes, value))
     return true;
@@ -251,8 +251,8 @@ SmallVector<double> numbersOf(NodeImport &n, Value value, const std::string &wha
   return numbers;
 }
 
-/// The ratio that was rounded to a scale: of sizes, else the one of the smallest denominator (Stern and Brocot's tree), which ONNX Runtime's arithmetic
-/// in f32 finds, too: 2/3 where the file has 0.6666667. A scale that no small ratio rounds to stays as it is.
+/// The ratio that was rounded to a scale: that of the sizes, or the one of the smallest denominator (Stern and Brocot's
+/// tree), as in ONNX Runtime's f32 arithmetic: 2/3 for 0.6666667. A scale near no small ratio stays as it is.
 void setRatio(Axis &axis, float scale) {
   constexpr double largest = 1 << 16;
   if (float(axis.to) / float(axis.from) == scale) {
@@ -274,7 +274,7 @@ void setRatio(Axis &axis, float scale) {
     axis.up = lowUp, axis.down = lowDown;
 }
 
-/// The new size by a scale, as ONNX's shape inference rounds it. Negative where there is none.
+/// Computes the new size from a scale, rounded as in ONNX's shape inference. Returns false, with an error, on failure.
 bool setScale(NodeImport &n, Axis &axis, double scale, bool isNearest) {
   double size = std::floor(float(axis.from) * float(scale));
   if (!(scale > 0) || !(size < 0x1p53)) {
@@ -322,7 +322,7 @@ Results resize(NodeImport &n) {
   int64_t rank = int64_t(shape.size());
   if (!how)
     return {x};
-  // 1. Which axes, in the order in which the other inputs name them.
+  // 1. The axes, in the order in which the other inputs list them.
   SmallVector<Axis> axes;
   SmallVector<int64_t> named = n.integers("axes").value_or(llvm::to_vector(llvm::seq<int64_t>(0, rank)));
   n.axes(named, rank); // none twice
@@ -332,7 +332,7 @@ Results resize(NodeImport &n) {
       return {x};
     axes.push_back({dim, shape[size_t(dim)], shape[size_t(dim)]});
   }
-  // 2. How far. An empty input stands for one that is left out.
+  // 2. The new sizes. An empty input counts as left out.
   auto isGiven = [&](size_t input) { return n.has(input) && elementCount(n.b.shape(n.in(input))) != 0; };
   size_t scalesInput = n.version < 11 ? 1 : 2, sizesInput = 3;
   bool hasSizes = n.version >= 11 && isGiven(sizesInput);

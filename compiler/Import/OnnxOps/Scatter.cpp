@@ -1,5 +1,5 @@
-// Scatters, read from the result: each element asks which updates name it. So every dim may be cut, what several
-// updates add to one element is a sum, and of several that replace it the last one counts.
+// Scatters, computed from the result: each element finds the updates whose index is its own. So every dim may be cut,
+// several updates added to one element are a sum, and of several that replace it the last one counts.
 #include "compiler/Import/OnnxOps/Dims.h"
 #include "runtime/base/CountText.h"
 
@@ -122,7 +122,7 @@ Results scatterElements(NodeImport &n) {
   return {putBack(n, moveLastTo(n, result, axis), data)};
 }
 
-/// The row that each index tuple names, of data's first dims flattened; -1 where it names none.
+/// The row of data's first dims, flattened, that each index tuple selects; -1 if it is out of range.
 Value rowsNamed(NodeImport &n, Value indices, ArrayRef<int64_t> dims) {
   int64_t tuples = n.b.shape(indices)[0];
   Value row = n.b.scalar(0, DType::I64), isValid;

@@ -1,4 +1,4 @@
-// Ops on sequences of tensors: lists that exist only while a model is imported. What reads one element gets that
+// Ops on sequences of tensors: lists that exist only while a model is imported. A reader of one element reads that
 // tensor.
 #include "compiler/Import/OnnxOps/Dims.h"
 #include "runtime/base/CountText.h"

@@ -53,7 +53,7 @@ Results transpose(NodeImport &n) {
   return {n.b.transpose(n.in(0), permutation)};
 }
 
-/// Without axes all dims of size 1 go.
+/// Without axes all dims of size 1 are dropped.
 Results squeeze(NodeImport &n) {
   SmallVector<int64_t> from = n.b.shape(n.in(0)), to;
   auto given = n.attributeOrInput("axes", 1);

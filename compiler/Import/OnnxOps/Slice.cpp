@@ -122,7 +122,7 @@ Results trilu(NodeImport &n) {
   return {n.b.select(n.b.known(std::move(mask)), n.in(0), n.b.scalar(0, n.in(0)))};
 }
 
-/// The element of a dim of `size` that stands at `at`, which may be outside: edge, reflect (the border is not repeated), wrap.
+/// The index in a dim of `size` for position `at`, which may be outside: edge, reflect (border not repeated), wrap.
 int64_t paddedIndex(const std::string &mode, int64_t at, int64_t size) {
   if (mode == "edge" || size == 1)
     return std::clamp<int64_t>(at, 0, size - 1);
@@ -178,7 +178,7 @@ Results pad(NodeImport &n) {
     size_t dim = size_t(n.axis(axes[i], int64_t(from.size())));
     if (!n.b.status().ok())
       return {n.in(0)};
-    constexpr int64_t most = int64_t(1) << 53; // further out nothing is legal, nor does it overflow
+    constexpr int64_t most = int64_t(1) << 53; // positions further out are not legal, and within it nothing overflows
     if (int64_t larger = std::max((*pads)[i], (*pads)[i + axes.size()]); larger > most)
       return {n.b.fail("its pads have " + std::to_string(larger) + " for dim " + std::to_string(dim) +
                        "; at most 2^53 are possible")};

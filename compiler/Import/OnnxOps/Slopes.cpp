@@ -1,4 +1,4 @@
-// Selections decide where a gradient goes, and to one side alone; max and min share it among equals (docs/numerics.md).
+// A selection sends a gradient to one operand alone; max and min divide it among equals (docs/numerics.md).
 #include "compiler/Import/OnnxOps/Slopes.h"
 
 namespace hpc::onnx {

@@ -9,7 +9,7 @@ namespace hpc::onnx {
 /// min(max(x, low), high); a bound may be null. x has no slope at its bounds.
 Value clamped(NodeImport &n, Value x, Value low, Value high);
 
-/// max(x, 0) with the slope 1/2 at 0, as a softplus has it, whose other term has none there.
+/// max(x, 0) with the slope 1/2 at 0, as in a softplus, whose other term has no slope there.
 Value reluHalfAtZero(NodeImport &n, Value x);
 
 /// x where it is above 0, else `negative`, whose slope counts at 0.

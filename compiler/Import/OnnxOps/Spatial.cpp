@@ -58,7 +58,7 @@ Results spaceToDepth(NodeImport &n) {
   return {n.b.reshape(x, {b->batch, plan::multiplySizes(b->channels, square), height, width})};
 }
 
-/// The middle of what is too long, zeros around what is too short; the odd one out is at the end.
+/// The middle of dims that are too long, zeros around dims that are too short; an odd element is at the end.
 Results centerCropPad(NodeImport &n) {
   Value x = n.in(0);
   SmallVector<int64_t> shape = n.b.shape(x), wanted = n.b.integers(n.in(1), "shape"), starts(shape.size(), 0);

@@ -7,7 +7,7 @@
 
 namespace hpc::onnx {
 
-/// Beyond any tensor, and small enough that products of two and sums of some saturate nowhere unseen.
+/// Larger than any tensor, and so small that a product of two and sums of a few do not saturate unnoticed.
 constexpr int64_t mostSteps = int64_t(1) << 53;
 
 int64_t SlidingWindow::extent(size_t dim) const {
@@ -99,7 +99,7 @@ std::optional<SlidingWindow> readWindow(NodeImport &n, ArrayRef<int64_t> spatial
     int64_t count = missing > 0 ? isOnlyPart : (padded - extent) / stride + 1;
     if (roundsUp && missing == 0) {
       count = ceilDiv(padded - extent, stride) + 1;
-      if ((count - 1) * stride >= spatial[dim] + low) // a window that begins in the padding behind
+      if ((count - 1) * stride >= spatial[dim] + low) // a window that begins in the padding at the end
         --count;
     }
     window.low.push_back(low);
@@ -140,8 +140,8 @@ Value takeRange(NodeImport &n, Value x, ArrayRef<int64_t> starts, ArrayRef<int64
 /// The most rows that are added one by one: each is an op.
 constexpr int64_t mostRows = 16;
 
-/// One dim of overlapAdd, where K / stride rows are added up as they lie, each moved on: element k = j * stride + r of window
-/// o falls on (o + j) * stride + r, so that [stride, O] of every j are summed and turned over in the end.
+/// One dim of overlapAdd by shifted sums of K / stride rows: element k = j * stride + r of window o falls on (o + j) *
+/// stride + r, so that [stride, O] of every j are summed and transposed in the end.
 static Value addRows(NodeImport &n, Value x, int64_t stride, int64_t dilation) {
   SmallVector<int64_t> lead = n.b.shape(x);
   int64_t inner = lead.pop_back_val(), count = lead.pop_back_val(), size = lead.pop_back_val();
@@ -166,9 +166,9 @@ static Value addRows(NodeImport &n, Value x, int64_t stride, int64_t dilation) {
   return n.b.reshape(stride > 1 ? n.b.transpose(sum, order) : sum, joined({lead, {length * stride, inner}}));
 }
 
-/// One dim of overlapAdd: [.., K, O, B] to [.., L, B], where O stands `stride` and K `dilation` apart. Rows of K are
-/// laid out with zeros between and behind their elements, each `dilation` longer than the rows that are read back: so
-/// row k is found k * dilation further on, and what a row begins with is the zeros of the one before.
+/// One dim of overlapAdd: [.., K, O, B] to [.., L, B], with a distance of `stride` in O and `dilation` in K. Rows of K
+/// are laid out with zeros between and after their elements, each `dilation` longer than the rows that are read back:
+/// so row k is found k * dilation further on, and a read row begins with the zeros of the one before.
 ///
 ///     K = 3, dilation 1:   a b 0 0 0          a b 0 0
 ///                          c d 0 0 0    ->    0 c d 0    (12 of the 15 numbers, in rows of 4)
@@ -194,7 +194,7 @@ static Value overlapOne(NodeImport &n, Value x, int64_t stride, int64_t dilation
     count = plan::multiplySizes(count, stride);
     x = n.b.reshape(x, joined({lead, {size, count, inner}}));
   }
-  // 2. Rows that move on.
+  // 2. Each row moves on by `dilation`.
   if (size > 1) {
     int64_t behind = plan::multiplySizes(size, dilation), row = plan::addSizes(count, behind - dilation);
     x = padded(x, rank + 1, behind);
