@@ -10,8 +10,8 @@ namespace hpc {
 #define GEN_PASS_DEF_BINDCASTS
 #include "passes/Kernels/Passes.h.inc"
 
-/// Whether the op rounds a stored f32 to 16 bits, reads stored bytes as floats of 16 bits, or makes a weight that was widened
-/// what it is stored as. What reads the weight as it is keeps it beside that.
+/// Whether the op rounds a stored f32 to 16 bits, reads stored bytes as 16-bit floats, or casts a widened weight back
+/// to its stored type. Readers of the uncast weight keep it beside the bound one.
 static bool isBindable(nn::ParameterOp parameter, nn::CastOp cast) {
   Type to = nn::tensorType(cast.getResult()).getElementType(), own = nn::tensorType(parameter.getResult()).getElementType();
   if ((!to.isF16() && !to.isBF16()) || nn::isWritten(parameter.getResult()))

@@ -1,5 +1,5 @@
-// Slices of weights are bound, not computed: what a rank reads of a file is a list of ranges anyway. Only a weight that is
-// read in parts alone, which are all of it: of what is stored nothing may be missing in a plan, nor held twice.
+// Slices of weights are bound, not computed: a rank reads a list of ranges of a file anyway. Only a weight that is read
+// in parts alone, which together are all of it: a plan must hold each stored element, and only once.
 #include "passes/Kernels/Passes.h"
 
 #include "compiler/Dialect/Dist/Correspondence.h"
@@ -19,7 +19,7 @@ struct WeightPart {
 };
 } // namespace
 
-/// Whether a cut of the part is a cut of what is stored: its inner sub-dims divide size and start.
+/// Whether a cut of the part is a cut of the stored tensor: its inner sub-dims divide size and start.
 static bool nests(const WeightPart &part, const dist::Sharding &sharding) {
   for (auto [dim, subDims] : llvm::enumerate(sharding.dims)) {
     int64_t inner = 1;
@@ -31,8 +31,8 @@ static bool nests(const WeightPart &part, const dist::Sharding &sharding) {
   return true;
 }
 
-/// The part that a slice reads of a parameter, however either is cut; nothing where a stride, or a cut that does not nest,
-/// says that a rank reads several ranges of what is stored.
+/// The part of a parameter that a slice reads, however either is cut; nullopt where, by a stride or a cut that does not
+/// nest, a rank reads several ranges of the stored tensor.
 static std::optional<WeightPart> partOf(nn::ParameterOp parameter, nn::SliceOp slice) {
   ArrayRef<int64_t> stored = dist::globalType(nn::tensorType(parameter.getResult())).getShape();
   ArrayRef<int64_t> sizes = dist::globalType(nn::tensorType(slice.getResult())).getShape();
@@ -54,7 +54,7 @@ static bool meet(const WeightPart &a, const WeightPart &b) {
 /// Adds the parts in which a parameter is read through a value of it; false where it is not read so.
 static bool collectParts(nn::ParameterOp parameter, Value value, SmallVectorImpl<WeightPart> &parts) {
   for (Operation *user : value.getUsers()) {
-    if (isa<dist::SliceOp>(user)) { // what a rank needs of it: its cut of the parts
+    if (isa<dist::SliceOp>(user)) { // a rank's piece of the parameter: its cut of the parts
       if (!collectParts(parameter, user->getResult(0), parts))
         return false;
       continue;
@@ -68,7 +68,7 @@ static bool collectParts(nn::ParameterOp parameter, Value value, SmallVectorImpl
   return true;
 }
 
-/// The parts in which a parameter is read, if they are all of it and all that is read.
+/// The parts in which a parameter is read, if they cover it and nothing else reads it; otherwise none.
 static SmallVector<WeightPart> partsOf(nn::ParameterOp parameter) {
   SmallVector<WeightPart> parts;
   if (parameter.isPart() || !collectParts(parameter, parameter.getResult(), parts) || parts.empty() ||
@@ -87,7 +87,7 @@ static SmallVector<WeightPart> partsOf(nn::ParameterOp parameter) {
   return parts;
 }
 
-/// Binds a value that holds the part, cut or not, and what ranks slice of it.
+/// Binds a value that holds the part, cut or not, and the ranks' slices of it.
 static void bind(nn::ParameterOp parameter, const WeightPart &part, Value value) {
   Operation *op = value.getDefiningOp();
   for (Operation *user : llvm::make_early_inc_range(value.getUsers()))
@@ -107,7 +107,7 @@ static void bind(nn::ParameterOp parameter, const WeightPart &part, Value value)
   op->erase();
 }
 
-/// Erases a dist.slice that nothing reads any more, and those of its result.
+/// Erases a dist.slice without readers, and those of its result.
 static void eraseSlices(Operation *slice) {
   for (Operation *user : llvm::make_early_inc_range(slice->getUsers()))
     eraseSlices(user);

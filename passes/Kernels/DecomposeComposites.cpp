@@ -1,5 +1,5 @@
-// Composites that nobody claims become their definitions; what each op came from stays on it (KernelName.h) until its
-// region is named.
+// Composites without a provider become their definitions; each new op keeps the composite's name (KernelName.h) until
+// its region is named.
 #include "compiler/Dialect/Dist/Correspondence.h"
 #include "compiler/Providers.h"
 #include "passes/Kernels/KernelName.h"
@@ -33,7 +33,7 @@ void decompose(CompositeOpInterface composite) {
   Block *block = op->getBlock();
   SmallVector<Value> results = composite.decompose(builder);
   for (auto [old, value] : llvm::zip_equal(op->getResults(), results)) {
-    // The definition speaks of shapes alone; the sharding is the composite's.
+    // The definition has shapes alone; the sharding is the composite's.
     if (value.getType() != old.getType() && value.getDefiningOp() && !llvm::is_contained(op->getOperands(), value))
       value.setType(old.getType());
     // The same value as before, for --verify. An operand that is handed through keeps its own id.

@@ -1,5 +1,5 @@
 // Every distinct region becomes a function; all functions become one piece of code for each of the module's targets.
-// Regions of one symbol are equal (hpc-fuse-regions sees to it; checked here), so the first speaks for all.
+// Regions with one symbol are equal (by hpc-fuse-regions; checked here), so only the first one is used.
 #include "passes/Kernels/Code/CompilerIdentity.h"
 #include "passes/Kernels/Code/MachineCode.h"
 #include "passes/Kernels/Device/DeviceCode.h"
@@ -29,13 +29,13 @@ namespace {
 plan::AttentionTensor describe(const kernels::AttentionTensor &tensor, unsigned firstArgument) {
   return {int32_t(firstArgument + tensor.buffer), dtypeOf(tensor.elementType), tensor.offset, tensor.strides};
 }
-/// A library walks forwards alone.
+/// Libraries only support positive strides.
 bool runsBackwards(const plan::AttentionTensor &tensor) {
   return llvm::any_of(tensor.stride, [](int64_t stride) { return stride < 0; });
 }
-/// The description by which a library may compute a kernel. A bias that the region makes is in no buffer, so no library has it;
-/// nor has any scores that a mask replaces, keys in several parts or read through casts, a diagonal that begins behind the first query or that moves, a tensor that is
-/// read from its end, or this dropout's masks.
+/// The description by which a library may compute a kernel. nullopt where no library can: a bias that the region computes, which
+/// is in no buffer; scores that a mask replaces; keys in several parts or read through casts; a diagonal that begins after the first query or that moves;
+/// a tensor that is read from its end; this dropout's masks.
 std::optional<plan::Attention> describeAttention(nn::FusedOp region) {
   std::optional<kernels::AttentionRegion> found = kernels::findAttentionRegion(region);
   if (!found || found->dropout || found->visible || (found->bias && !found->biasTensor) || found->moves() ||
@@ -128,7 +128,7 @@ struct EmitKernelsPass : impl::EmitKernelsBase<EmitKernelsPass> {
       signalPassFailure();
   }
 
-  /// None where code follows from what no key can name.
+  /// nullopt if the code depends on flags that no key can contain.
   FailureOr<std::optional<kernels::KernelCache>> openCache(Location loc) {
     if (kernelCache.empty())
       return std::optional<kernels::KernelCache>();

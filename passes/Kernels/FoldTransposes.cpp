@@ -1,6 +1,6 @@
 // A matmul reads its operands transposed for free: transposes of the last two dims become its flags.
-// One that moves leading dims as well is split: what is left to copy keeps the last dim in place, so that rows move
-// whole.
+// One that moves leading dims as well is split: the remaining copy keeps the last dim in place, so that it moves whole
+// rows.
 #include "passes/Kernels/Passes.h"
 
 namespace hpc {
@@ -15,7 +15,7 @@ Value unswapped(OpBuilder &builder, Value operand) {
     return {};
   SmallVector<int64_t> order(transpose.getPermutation());
   int64_t rank = int64_t(order.size());
-  // Only when the last dim of the source comes second to last does the swap leave rows whole.
+  // The swap leaves rows whole only if the last dim of the source becomes second to last.
   if (rank < 2 || order[rank - 2] != rank - 1)
     return {};
   std::swap(order[rank - 2], order[rank - 1]);

@@ -1,4 +1,4 @@
-// Groups become nn.fused ops: isolated, with clones of what costs nothing, under names that equal regions share.
+// Groups become nn.fused ops: isolated, with clones of ops that cost nothing, under names that equal regions share.
 #include "compiler/Location.h"
 #include "passes/Kernels/Fusion/AttentionFusion.h"
 #include "passes/Kernels/Fusion/FusionGroups.h"
@@ -38,7 +38,7 @@ std::string baseName(const FusionGroup &group, ArrayRef<Value> results) {
       name = op->getName().stripDialect().str();
     else if (auto composite = kernels::kernelNameOf(op); composite && isa<nn::ReduceOp>(op))
       name = composite.getValue().str();
-  // The last of several results stands for the region.
+  // The last of several results names the region.
   ArrayRef<int64_t> shape = nn::shapeOf(results.back());
   name += "_" + (shape.empty()
                      ? "scalar"
@@ -54,7 +54,7 @@ public:
     SmallVector<Value> results = group.results();
     Operation *last = group.ops.back();
     OpBuilder builder(last->getContext());
-    // 1. The body; what is not cloned becomes an operand.
+    // 1. The body; values that are not cloned become operands.
     for (Operation *op : group.ops)
       clone(op);
     SmallVector<Value> yielded;
@@ -73,8 +73,8 @@ public:
     builder.setInsertionPointToEnd(&region.getBody().front());
     nn::YieldOp::create(builder, region.getLoc(), yielded);
     region.setSymbol(symbols.find(region, baseName(group, results)));
-    // 3. Readers outside take the region's results; not those that will compute it again, so that what only an output
-    // on request needs is not waited for by others.
+    // 3. Readers outside take the region's results; except for ops that will be cloned, so that they do not wait for an
+    // output that is only computed on request.
     for (auto [old, result] : llvm::zip_equal(results, region.getResults())) {
       Operation *op = old.getDefiningOp();
       const bool isRepeated = roles.of(op) == FusionRole::Cloned && accessOf(op) == Access::Elementwise;
@@ -118,9 +118,9 @@ private:
   SmallVector<Value> operands;
 };
 
-/// Regions stand where the last op of their group stood; some are read before. What is read goes in front of its first
-/// reader, and nothing else moves: an order by readiness alone would run what waits for nobody, as forward's repetition
-/// for a gradient, long before it is read, and keep it all that time.
+/// A region is at the place of its group's last op, which may be after a reader. An op moves in front of its first
+/// reader, and nothing else moves: an order by readiness alone would run ops that wait for nobody, as forward's
+/// repetition for a gradient, long before their results are read, and keep the results all that time.
 void orderByNeed(Block &block) {
   SmallVector<Operation *> before;
   for (Operation &op : block)

@@ -1,5 +1,5 @@
-// The composite that an op was made of, noted on it from hpc-decompose-composites to hpc-fuse-regions, which names the
-// region after it. Read and written here alone.
+// The composite that an op comes from, noted on the op from hpc-decompose-composites to hpc-fuse-regions, which names
+// the region after it. Read and written here alone.
 #pragma once
 
 #include "compiler/HpcDialect.h"

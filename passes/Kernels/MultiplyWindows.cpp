@@ -18,7 +18,7 @@ RankedTensorType typeLike(Value value, ArrayRef<int64_t> shape) {
 
 int64_t elementsOf(ArrayRef<int64_t> shape) { return ShapedType::getNumElements(shape); }
 
-/// The window that a value shows under another shape and nobody else reads, or null.
+/// The window of which a value is a reshape and the only reader, or null.
 nn::WindowOp soleWindow(Value value) {
   while (value.hasOneUse()) {
     if (auto window = value.getDefiningOp<nn::WindowOp>())
@@ -79,7 +79,7 @@ bool isReadByProducts(nn::WindowOp window, Value value) {
   });
 }
 
-/// Whether all that a pad adds are zeros round the dims along which the window moves.
+/// Whether a pad only adds zeros around the dims along which the window moves.
 bool isPaddingOf(nn::PadOp pad, nn::WindowOp window) {
   auto value = dyn_cast<FloatAttr>(pad.getValue());
   const size_t leading = pad.getLow().size() - window.getStrides().size();

@@ -1,6 +1,6 @@
 // Collectives that gather, scatter or exchange parts of a box become raw collectives on contiguous blocks, with nn
-// views round them. A part is always one sub-dim, so every view is: see the box by its sub-dims, move the dim of ranks
-// next to the sub-dim, merge.
+// views around them. A part is always one sub-dim, so the views are always: reshape the box to its sub-dims, move the
+// dim of ranks next to the sub-dim, merge.
 #include "compiler/Diagnostics.h"
 #include "passes/Kernels/Passes.h"
 
@@ -39,7 +39,7 @@ public:
     return nn::shapeOf(value) == shape ? value
                                        : nn::ReshapeOp::create(builder, location, type(shape), value).getResult();
   }
-  /// The dim `from` becomes dim `to`; a reshape when nothing changes places.
+  /// Moves dim `from` to `to`; a reshape if the order of elements does not change.
   Value move(Value value, int64_t from, int64_t to) {
     auto dims = llvm::seq<int64_t>(nn::tensorType(value).getRank());
     Sizes order(dims.begin(), dims.end());
@@ -63,7 +63,7 @@ public:
     shape[dim] = size;
     return nn::SliceOp::create(builder, location, type(shape), value, Sizes(shape.size(), 0), Sizes(shape.size(), 1));
   }
-  /// Padding behind a dim up to `size`; its content is never looked at.
+  /// Pads the end of a dim up to `size`; the padding is never read.
   Value grow(Value value, int64_t dim, int64_t size) {
     Sizes shape(nn::shapeOf(value)), low(shape.size(), 0), high(shape.size(), 0);
     if (shape[dim] == size)
@@ -139,7 +139,7 @@ void pack(CollectiveOpInterface op) {
       value = views.reshape(value, withRanks(ranks, before.sizes));
     value = views.reshape(views.mergeIn(value, from, after.sizes[from]), nn::shapeOf(result));
   }
-  // The encoding comes back with the last op.
+  // The last op restores the encoding.
   if (nn::shapeOf(value) == nn::shapeOf(result))
     value.setType(result.getType());
   else

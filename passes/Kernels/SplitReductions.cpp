@@ -1,5 +1,5 @@
-// A reduction that has too few results to keep many threads busy becomes two: partial results of a tree that the shape
-// alone fixes, then their reduction. So the order of a sum never depends on who computes it.
+// A reduction with too few results to occupy many threads becomes two: partial results of a tree that depends on the
+// shape alone, then their reduction. So the order of a sum never depends on the threads.
 #include "compiler/Dialect/Dist/Correspondence.h"
 #include "passes/Kernels/Elements/ColumnRegion.h"
 #include "passes/Kernels/Passes.h"
@@ -11,8 +11,8 @@ namespace hpc {
 namespace {
 constexpr int64_t enoughItems = 32;   // as many independent items serve any host
 constexpr int64_t leastOfPartial = 64; // elements that a partial result must save the second reduction
-// Sums down columns, whose partial results fusion takes in where the rows are computed (RegionShape's ColumnSum): a
-// block of rows is then the work of one thread, and its sums are written beside the rows.
+// Sums down columns, whose partial results fusion computes together with the rows (RegionShape's ColumnSum): one
+// thread then computes a block of rows, and its sums are written beside the rows.
 constexpr int64_t fewestBlocks = 8, mostBlocks = 64;
 constexpr int64_t rowsOfBlock = 32, fewestRowsOfBlock = 8;
 
@@ -29,8 +29,8 @@ int64_t partialsOf(int64_t count, int64_t items) {
   return 1;
 }
 
-/// Blocks that `count` rows are cut into, evenly: as near to rowsOfBlock rows each as may be; 0 where they cannot be
-/// cut.
+/// The number of equal blocks of `count` rows, with as nearly rowsOfBlock rows each as possible; 0 if they cannot be
+/// divided.
 int64_t blocksOf(int64_t count) {
   const int64_t wanted = std::clamp(count / rowsOfBlock, fewestBlocks, mostBlocks);
   for (int64_t blocks = wanted; blocks >= fewestBlocks; --blocks)
@@ -42,7 +42,7 @@ int64_t blocksOf(int64_t count) {
   return 0;
 }
 
-/// Over leading dims that stand side by side: those of [a, r1, r2, b, c] become [a, parts, rest, b, c].
+/// Over adjacent leading dims: those of [a, r1, r2, b, c] become [a, parts, rest, b, c].
 Value splitColumns(OpBuilder &builder, nn::ReduceOp op, Value operand) {
   ArrayRef<int64_t> shape = nn::shapeOf(operand), axes = op.getAxes();
   if (axes.back() - axes.front() + 1 != int64_t(axes.size()))

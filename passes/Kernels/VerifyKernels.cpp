@@ -1,4 +1,4 @@
-// Promises of phase kernels to lower: every op has a provider (compiler/Providers.h), every region code.
+// Guarantees of phase kernels to lower: every op has a provider (compiler/Providers.h), every region code.
 #include "compiler/Diagnostics.h"
 #include "compiler/ImplicitWindows.h"
 #include "compiler/Location.h"

@@ -70,7 +70,7 @@ bool isBefore(Operation *op, nn::FusedOp region) {
   return there && there->isBeforeInBlock(here);
 }
 
-/// The operand that the result may be written over, given all values in the buffer that it goes to.
+/// The operand that the result may overwrite, given all values in the result's target buffer.
 std::optional<unsigned> operandToWriteOver(nn::FusedOp region, unsigned result, ArrayRef<Value> written) {
   std::optional<unsigned> found;
   for (auto [index, operand] : llvm::enumerate(region.getOperands()))
@@ -102,14 +102,14 @@ bool isReadBy(Value value, llvm::function_ref<bool(Operation *)> isAllowed) {
   return true;
 }
 
-/// A convolution's product, which a value shows as an image; or the value itself.
+/// The product of a convolution if the value is its reshape to an image; otherwise the value itself.
 Value convolvedFrom(Value value) {
   auto product = aliasRoot(value).getDefiningOp<nn::MatmulOp>();
   bool isConvolution = product && aliasRoot(product.getLhs()).getDefiningOp<nn::ParameterOp>() && !product.getTransposeLhs();
   return isConvolution ? Value(product.getResult()) : value;
 }
 
-/// Whether a value is this block's own temporary, which nothing reads behind the region.
+/// Whether a value is this block's own temporary, which nothing reads after the region.
 bool diesIn(nn::FusedOp region, Value value) {
   value = convolvedFrom(value);
   Operation *maker = value.getDefiningOp();
@@ -123,15 +123,15 @@ bool diesIn(nn::FusedOp region, Value value) {
 
 int64_t elementsOf(Value value) { return nn::tensorType(value).getNumElements(); }
 
-/// Whether the operand is a product that the region only finishes.
+/// Whether the operand is a GEMM's result and the region its epilogue.
 bool isFinished(nn::FusedOp region, size_t operand) {
   std::optional<plan::Epilogue> epilogue = kernels::findEpilogue(region);
   return epilogue && size_t(epilogue->product) == operand;
 }
 
-/// Lets regions write over operands that nobody reads afterwards, where the tensor is half as large as the block's
-/// largest or more: each place is a kernel of its own, so smaller ones are not worth it. But products are finished
-/// where they are, so that a device may do both at once, whatever lies beside them.
+/// Lets regions overwrite operands without later readers, if the tensor is at least half as large as the block's
+/// largest: each target is a kernel of its own, so smaller ones are not worth it. But epilogues always overwrite their
+/// GEMM's result, so that a device may do both at once, whatever else the block has.
 void writeOverTemporaries(Block &block) {
   int64_t largest = 0;
   for (Operation &op : block)
@@ -161,8 +161,8 @@ void writeOverTemporaries(Block &block) {
   }
 }
 
-/// The axis over which the code of a region can add its result up by itself: one that touches only what changes, as the
-/// rows of a table that ids name. Else a pass over both tensors is as good.
+/// The axis over which a region's own code can accumulate its result: code that touches only changed elements, as the
+/// rows of a table that ids select. For other code a separate pass over both tensors is as good.
 StringAttr axisToAddOver(nn::FusedOp region) {
   if (region.getNumResults() != 1 || region.getInPlace())
     return {};

@@ -1,5 +1,5 @@
-// Reads the ELF notes of what is loaded, as the dynamic linker lists it. A flag is LLVM's if it lies in LLVM's library; a
-// program that has LLVM inside takes its own for such as well, which costs it its cache, never a wrong entry.
+// Reads the ELF notes of the loaded objects, as the dynamic linker lists them. A flag is LLVM's if it lies in LLVM's
+// library; with static LLVM a program's own flags count too, which costs it its cache, never a wrong entry.
 #include "passes/Kernels/Code/CompilerIdentity.h"
 
 #include "runtime/base/File.h"

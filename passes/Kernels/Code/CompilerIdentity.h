@@ -1,5 +1,5 @@
-// Which build of the compiler this is: what it makes of the same program can differ only between two identities, or by
-// LLVM's own flags, whose values nobody can ask for: whoever keeps code keeps none where one is given.
+// The identity of this build of the compiler. The code of one program can differ only between two identities, or by
+// LLVM's own flags, whose values cannot be read: so no cache is used where one of them is given.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -12,8 +12,8 @@ namespace hpc::kernels {
 /// a hash of its bytes. Errors: neither can be had (Io).
 Expected<std::string> identifyCompiler();
 
-/// The names of the flags of LLVM's that have been given, wherever they came from: "--a, --b". Those of MLIR are not among
-/// them, as none has a say in machine code.
+/// The names of LLVM's flags that have been given, wherever they came from: "--a, --b". Flags of MLIR are not among
+/// them, since none affects machine code.
 std::string givenFlagsOfLLVM();
 
 } // namespace hpc::kernels

@@ -1,5 +1,5 @@
-// An entry is a header and the code, in a file named by its key. It appears whole, by a rename, but is not made durable:
-// after a crash of the machine it may hold anything, which its hash tells.
+// An entry is a header and the code, in a file named by its key. It appears whole, by a rename, but is not flushed to
+// disk: after a crash of the machine it may hold anything, which its hash detects.
 #include "passes/Kernels/Code/KernelCache.h"
 
 #include "runtime/base/File.h"
@@ -40,7 +40,7 @@ Status folderError(const std::string &folder, const std::string &what) {
 } // namespace
 
 Expected<KernelCache> KernelCache::open(const std::string &folder, std::string compiler) {
-  if (folder.find('%') != std::string::npos) // llvm::sys::fs::TempFile would write digits for it
+  if (folder.find('%') != std::string::npos) // llvm::sys::fs::TempFile would replace it by digits
     return Status::error(ErrorKind::Usage, "--kernel-cache=" + folder + " has a '%' in its name; give a folder without");
   std::error_code error;
   std::filesystem::create_directories(folder, error);

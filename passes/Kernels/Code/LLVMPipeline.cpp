@@ -34,7 +34,7 @@ std::unique_ptr<llvm::Module> translateKernels(ModuleOp kernels, llvm::LLVMConte
                                                const llvm::TargetMachine &target) {
   mlir::registerBuiltinDialectTranslation(*kernels.getContext());
   mlir::registerLLVMDialectTranslation(*kernels.getContext());
-  kernels.walk([](LLVM::BrOp branch) { // what loops are lowered by leaves it as it was
+  kernels.walk([](LLVM::BrOp branch) { // the lowering of loops keeps the annotation as it was
     if (auto annotation = branch->getAttrOfType<LLVM::LoopAnnotationAttr>(loopAnnotationName)) {
       branch->removeAttr(loopAnnotationName);
       branch.setLoopAnnotationAttr(annotation);

@@ -1,4 +1,4 @@
-// From scf and arith to what LLVM writes, on any target of LLVM.
+// From scf and arith to LLVM's output, for any target of LLVM.
 #pragma once
 
 #include "compiler/MLIR.h"
@@ -21,7 +21,7 @@ private:
 /// LLVM IR for a target, of a module in the llvm dialect. Null where there is none.
 std::unique_ptr<llvm::Module> translateKernels(ModuleOp kernels, llvm::LLVMContext &context,
                                                const llvm::TargetMachine &target);
-/// O3.
+/// Runs LLVM's O3 pipeline.
 void optimizeKernels(llvm::Module &module, llvm::TargetMachine &target);
 /// An object or assembly.
 LogicalResult emitFile(llvm::Module &module, llvm::TargetMachine &target, llvm::CodeGenFileType type,

@@ -1,5 +1,5 @@
-// How a nest tells LLVM what it knows of a loop: MLIR's own lowering takes the attribute along from the loop to its last
-// branch, where translateKernels makes it LLVM's metadata.
+// Passes facts about a loop from a nest to LLVM: MLIR's own lowering moves the attribute from the loop to its last
+// branch, where translateKernels turns it into LLVM's metadata.
 #pragma once
 
 namespace hpc::kernels {

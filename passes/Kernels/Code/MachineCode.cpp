@@ -1,4 +1,4 @@
-// The back end of the kernels. Features, not a CPU's name, decide what code is made, so that a plan says what it needs.
+// The back end of the kernels. Features, not a CPU's name, determine the code, so that a plan can list what it needs.
 #include "passes/Kernels/Code/MachineCode.h"
 
 #include "passes/Kernels/Code/LLVMPipeline.h"
@@ -96,7 +96,7 @@ struct HostKernel {
   bool isKept = false; ///< it comes from the cache
 };
 
-/// The kernel without its name, which only the linked object knows: others may call the same code something else.
+/// Removes the kernel's name, which only the linked object has: equal code may have other names elsewhere.
 void removeName(ModuleOp kernel, StringRef symbol) {
   SymbolTable table(kernel);
   std::string inner = (symbol + ".rows").str();
@@ -105,7 +105,7 @@ void removeName(ModuleOp kernel, StringRef symbol) {
     llvm_unreachable("a module of one kernel has no other of the name");
 }
 
-/// Adds the features, by their names of /proc/cpuinfo, that the kernel's intrinsics ask for.
+/// Adds the features, by their names in /proc/cpuinfo, that the kernel's intrinsics require.
 void addFeaturesAskedFor(ModuleOp kernel, llvm::StringSet<> &names) {
   kernel.walk([&](LLVM::CallIntrinsicOp call) {
     for (const CpuFeature &feature : knownCpuFeatures())
@@ -114,7 +114,7 @@ void addFeaturesAskedFor(ModuleOp kernel, llvm::StringSet<> &names) {
   });
 }
 
-/// All that an object follows from: no flag for printing leaves anything out of bytecode.
+/// The key has everything that determines an object: no printing flag omits anything from bytecode.
 KernelCache::Key keyOf(const KernelCache &cache, ModuleOp kernel, StringRef cpuFeatures) {
   std::string code;
   llvm::raw_string_ostream stream(code);
@@ -136,8 +136,8 @@ struct HostKernels::Work {
   std::vector<std::string> cpuFeatures; ///< that code may use
   llvm::StringSet<> askedFor;           ///< features with intrinsics that some kernel calls
   std::unique_ptr<llvm::TargetMachine> target; ///< of the caller's thread; null where there is none
-  std::deque<HostKernel> kernels;              ///< whose addresses stay
-  llvm::DefaultThreadPool pool;                ///< last: it ends before what its threads write to
+  std::deque<HostKernel> kernels;              ///< their addresses stay
+  llvm::DefaultThreadPool pool;                ///< last, so that it ends before the members that its threads write
 
   Work(MLIRContext *context, StringRef cpu, const KernelCache *cache, Location loc)
       : cache(cache), loc(loc), lowering(context), target(makeHostTarget(cpu, cpuFeatures, loc)) {}
@@ -173,7 +173,7 @@ HostKernels::~HostKernels() = default;
 
 LogicalResult HostKernels::add(StringRef symbol, OwningOpRef<ModuleOp> module) {
   if (!work->target)
-    return failure(); // as it has been told
+    return failure(); // with the diagnostic that it has emitted
   HostKernel &kernel = work->kernels.emplace_back();
   kernel.symbol = symbol;
   removeName(*module, symbol);
@@ -202,7 +202,7 @@ FailureOr<MachineCode> HostKernels::finish() {
   FailureOr<std::string> bytes = linkSharedObject(objects, work->loc);
   if (failed(bytes))
     return failure();
-  // A machine without what no kernel asks for runs the code as well.
+  // A machine may lack the features whose intrinsics no kernel calls.
   std::vector<std::string> needed = work->cpuFeatures;
   for (const CpuFeature &feature : knownCpuFeatures())
     if (feature.intrinsics && !work->askedFor.contains(feature.cpuinfoName))

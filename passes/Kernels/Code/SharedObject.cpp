@@ -1,4 +1,4 @@
-// lld as a library. It works on files: both sides of it live in a fresh folder of the system's temporary directory.
+// lld as a library. It works on files: input and output are in a new folder of the system's temporary directory.
 #include "passes/Kernels/Code/SharedObject.h"
 
 #include "compiler/Diagnostics.h"
@@ -18,8 +18,8 @@ LLD_HAS_DRIVER(elf)
 namespace hpc::kernels {
 
 namespace {
-/// lld resets every option of llvm::cl that has been given, as if it owned the process. While this lives, none can be
-/// found.
+/// Hides all options of llvm::cl while it lives: lld resets every option that has been given, as if it owned the
+/// process.
 class KeptOptions {
 public:
   KeptOptions() {
@@ -43,7 +43,7 @@ private:
   SmallVector<llvm::cl::Option *> options;
 };
 
-/// A folder that goes away with its files.
+/// A folder that is removed with its files at the end.
 struct TemporaryFolder {
   SmallString<128> path;
   std::error_code error = llvm::sys::fs::createUniqueDirectory("hpc-kernels", path);

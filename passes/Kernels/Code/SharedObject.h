@@ -5,10 +5,10 @@
 
 namespace hpc::kernels {
 
-/// What an object's own function is called before it is linked.
+/// The name of an object's own function before it is linked.
 constexpr const char *objectFunctionName = "kernel";
 
-/// An object file, and what the shared object is to call its function `objectFunctionName`, if it has one.
+/// An object file, and the name in the shared object for its function `objectFunctionName`, if it has one.
 struct LinkedObject {
   StringRef symbol;
   ArrayRef<char> bytes;

@@ -1,5 +1,5 @@
-// Sums over keys run with the maximum of what has been seen; when it grows, they are scaled. A row whose maximum is still
-// -inf takes 0 instead, so that -inf minus -inf makes no NaN before all keys were seen.
+// Sums over keys use the largest score so far; when it grows, the sums are scaled. A row whose maximum is still -inf
+// uses 0 instead, so that -inf minus -inf makes no NaN before all keys were seen.
 #include "passes/Kernels/Device/DeviceAttention.h"
 
 #include "passes/Kernels/Device/DeviceScores.h"
@@ -25,7 +25,7 @@ struct Forward {
   const DeviceAttention &a;
   ScalarBuilder &s = t.s;
   Value weights = t.reserveSquare(), keyMemory = t.reserve(a.parts[0].key), valueMemory = t.reserve(a.parts[0].value),
-        queryMemory = t.reserve(a.query); // in the order of what is read most often
+        queryMemory = t.reserve(a.query); // the most frequently read first
 
   /// The result's columns firstColumn + column() + 4 u.
   void emit(Value batch, Value head, Value firstQuery, int64_t firstColumn, int64_t columns) {
@@ -42,7 +42,7 @@ struct Forward {
     finish(states, batch, head, firstQuery, firstColumn);
   }
 
-  /// The states behind the part's keys: the largest score so far, the sum of weights, the sums of columns.
+  /// The states after the part's keys: the largest score so far, the sum of weights, the sums of columns.
   States takeKeys(const DeviceKeys &part, DeviceScores &scores, const DeviceTile &queries, Value keyBase, Value valueBase,
                   ValueRange states, int64_t firstColumn) {
     Value end = t.least(scores.keysEnd(queries.first), t.number(part.key.rows));
@@ -58,7 +58,7 @@ struct Forward {
       for (Value sum : states.drop_front(2))
         sums.push_back(s.mul(sum, online.shrink));
       sums = t.addProduct(sums, [&](Value key) { return t.loadSquare(weights, t.row(), key); }, values, firstColumn);
-      t.nest.barrier(); // tiles are brought again
+      t.nest.barrier(); // tiles are overwritten
       States next = {online.maximum, online.sum};
       next.append(sums);
       return next;

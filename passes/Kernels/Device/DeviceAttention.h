@@ -23,9 +23,9 @@ struct DeviceAttention {
   SmallVector<DeviceMatrices, 3> results; ///< in the order of the op's
   /// In `wide`, of a batch, head, query and key; null: none.
   std::function<Value(Value, Value, Value, Value)> bias;
-  /// Whether the score counts, likewise; null: everywhere. Else `hidden` is in its place.
+  /// Whether the score counts, likewise; null: everywhere. Elsewhere the score is `hidden`.
   std::function<Value(Value, Value, Value, Value)> visible;
-  /// Whether dropout keeps the weight, likewise; null: there is none. Indices behind the last may be asked for.
+  /// Whether dropout keeps the weight, likewise; null: no dropout. Indices after the last may be passed.
   std::function<Value(Value, Value, Value, Value)> keeps;
   std::function<Value(Value, Value)> dropped; ///< a weight or its gradient, and whether it is kept
   double scale, hidden;
@@ -34,12 +34,12 @@ struct DeviceAttention {
   bool guarded, mayBeBlind;            ///< as AttentionRegion has them
   Type wide; ///< of scores and sums
 
-  /// Columns whose sums a thread keeps in registers, a fourth of them: of a result, and of two gradients at once.
+  /// Columns whose sums the threads of a row keep in registers, a fourth each: of a result, and of two gradients.
   static constexpr int64_t maxColumns = 256, maxGradientColumns = 128;
 };
 
-/// How many blocks compute a region together: of nn.attention one has a tile of queries of a head, and up to maxColumns of
-/// the result; of nn.attention_grad a group of heads, so that sums over its queries are its own.
+/// The number of blocks that compute a region together: for nn.attention one has a tile of queries of a head and up to
+/// maxColumns of the result; for nn.attention_grad a group of heads, so that it alone sums over its queries.
 int64_t attentionItems(const AttentionRegion &region);
 
 /// Item `item`, by a block of DeviceTiles::threads threads.

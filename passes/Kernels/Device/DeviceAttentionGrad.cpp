@@ -27,9 +27,9 @@ struct Backward {
   Value zero = s.constant(t.wide, 0);
   Value weights = t.reserveSquare(), scoreGradients = t.reserveSquare();
   Value keyMemory = t.reserve(allKeys), queryMemory = t.reserve(a.query), valueMemory = t.reserve(allValues),
-        gradientMemory = t.reserve(a.gradient); // in the order of what is read most often
+        gradientMemory = t.reserve(a.gradient); // the most frequently read first
   Value keyBase = t.baseOf(allKeys, batch, group), valueBase = t.baseOf(allValues, batch, group);
-  DeviceTile queries = {}, gradients = {}, keys = {}, values = {}; ///< those at hand
+  DeviceTile queries = {}, gradients = {}, keys = {}, values = {}; ///< the current ones
 
   void stageQueries(Value head, Value first) {
     queries = t.stage(a.query, queryMemory, t.baseOf(a.query, batch, head), first);
@@ -55,7 +55,7 @@ struct Backward {
 
   // ---- facts of queries -------------------------------------------------------------------------
 
-  /// Of this thread's row of `queries`. Leaves no barrier open.
+  /// For this thread's row of `queries`. All barriers are complete at its end.
   RowFacts findFacts(DeviceScores &scores) {
     States states = t.loop(t.number(0), scores.keysEnd(queries.first), tileRows,
                            {s.constant(t.wide, -INFINITY), zero, zero}, [&](Value firstKey, ValueRange states) {
@@ -87,7 +87,7 @@ struct Backward {
   int64_t piecesOfFact() const { return (bits(t.wide) + bits(queryGradient.element) - 1) / bits(queryGradient.element); }
   static int64_t bits(Type type) { return type.getIntOrFloatBitWidth(); }
 
-  /// Where element `i` of this row's query gradient lies.
+  /// The position of element `i` of this row's query gradient.
   Value placeOfPiece(Value head, int64_t i) {
     const DeviceMatrices &m = queryGradient;
     Value row = t.least(query(), t.number(a.queries - 1));
@@ -135,7 +135,7 @@ struct Backward {
 
   // ---- probabilities and the gradients of scores ------------------------------------------------
 
-  /// Of this thread's row of `queries` and its columns of `keys`, into the squares that are given.
+  /// For this thread's row of `queries` and its columns of `keys`, into the given squares.
   void exchange(DeviceScores &scores, const RowFacts &facts, Value probabilities) {
     States ofScores = scores.masked(queries, keys), kept = scores.kept(queries, keys);
     States visible = scores.visible(queries, keys);

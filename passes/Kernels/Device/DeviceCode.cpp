@@ -1,5 +1,5 @@
-// PTX for the least card that we support; the driver compiles it for the card at hand. Without libdevice: what NVPTX has
-// no instruction for has been replaced before (DeviceMath), and what is left over is found here, since LLVM would abort.
+// PTX for the oldest supported card; the driver compiles it for the present one. There is no libdevice: DeviceMath has
+// replaced functions without an NVPTX instruction before, and any that remain are found here, since LLVM would abort.
 #include "passes/Kernels/Device/DeviceCode.h"
 
 #include "passes/Kernels/Code/LLVMPipeline.h"

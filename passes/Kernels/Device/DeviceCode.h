@@ -7,7 +7,7 @@ namespace hpc::kernels {
 
 struct DeviceCode {
   std::string ptx;
-  std::string onHost; ///< an ELF shared object for test/gpu/BlockRunner.h, where it was asked for
+  std::string onHost; ///< an ELF shared object for test/gpu/BlockRunner.h, if requested
 };
 
 /// Compiles all functions of `kernels` (consumed), of which those in `launches` are kernels. The same functions give the

@@ -1,5 +1,5 @@
-// A region as a kernel: the shapes of DeviceShape on DeviceLoops. What an element is, RegionBody and ElementEmitter say as
-// for the host.
+// A region as a kernel: the shapes of DeviceShape on DeviceLoops. RegionBody and ElementEmitter define elements, as for
+// the host.
 #include "passes/Kernels/Device/DeviceEmitter.h"
 
 #include "compiler/Diagnostics.h"
@@ -15,7 +15,7 @@
 namespace hpc::kernels {
 
 namespace {
-constexpr int64_t argumentAlignment = 16; // what plan::Kernel promises of every pointer
+constexpr int64_t argumentAlignment = 16; // plan::Kernel guarantees it for every pointer
 
 struct DeviceBody : BodyEmitter {
   const DeviceShape &shape;
@@ -66,7 +66,7 @@ struct DeviceBody : BodyEmitter {
     for (int64_t axis : columns.axes)
       sizes.push_back(columns.operand[size_t(axis)]);
     SmallVector<Accumulation> sums;
-    SmallVector<Value> states; // registers, once LLVM has seen them
+    SmallVector<Value> states; // registers, after LLVM's passes
     SmallVector<nn::ReduceOp> reductions(columns.reductions);
     for (nn::ReduceOp op : reductions) {
       Type element = nn::tensorType(op.getOperand()).getElementType();
@@ -97,7 +97,7 @@ struct DeviceBody : BodyEmitter {
       nest.onlyIf(indices.isWithin(indices.value(lane), indices.constant(0), indices.constant(rest)), [&, lane = lane] {
         emitter.inScope([&] { addRow(indices.add(whole * lanes, lane)); });
       });
-    // 2. The lanes' sums, and what is made of them.
+    // 2. The lanes' sums, and the results from them.
     SmallVector<Value> partials;
     if (lanes > 1) {
       for (size_t i = 0; i < sums.size(); ++i) {
@@ -122,7 +122,7 @@ struct DeviceBody : BodyEmitter {
     });
   }
 
-  /// All results, by the thread that is here alone.
+  /// Stores all results, for a single thread.
   void storeElement(const Index &at, const IndexExpr &linear) {
     for (Value value : yielded)
       emitter.element(value, at);
@@ -219,11 +219,11 @@ FailureOr<DeviceLaunch> emitDeviceRegion(nn::FusedOp region, ModuleOp kernels) {
   types.append(collectScalars(region).size(), builder.getI64Type());
   builder.setInsertionPointToEnd(kernels.getBody());
   auto function = func::FuncOp::create(builder, loc, region.getSymbol(), builder.getFunctionType(types, {}));
-  // What one thread writes for another to read, in a result that is not finished, must not be taken for its own.
+  // Threads of a gradient exchange numbers through its unfinished result, so its pointer must not be noalias.
   const bool exchanges = shape->attention && shape->attention->isGradient();
   for (unsigned i = 0; i < numOperands + numResults; ++i) {
     if (i < numOperands || !exchanges)
-      function.setArgAttr(i, "llvm.noalias", builder.getUnitAttr()); // of two in place, one alone is used
+      function.setArgAttr(i, "llvm.noalias", builder.getUnitAttr()); // of two in place, only one is used
     function.setArgAttr(i, "llvm.align", builder.getI64IntegerAttr(argumentAlignment));
   }
   Block *entry = function.addEntryBlock();

@@ -5,7 +5,7 @@
 
 namespace hpc::kernels {
 
-/// How a kernel is started (plan::Launch).
+/// The launch of a kernel (plan::Launch).
 struct DeviceLaunch {
   std::string symbol;
   int64_t blocks = 0, threads = 0, sharedBytes = 0;

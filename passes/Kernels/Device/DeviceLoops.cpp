@@ -8,7 +8,7 @@
 
 namespace hpc::kernels {
 
-constexpr int64_t maxSharedBytes = 48 << 10; // what every card gives without being asked
+constexpr int64_t maxSharedBytes = 48 << 10; // available on every card without an attribute
 constexpr int64_t sharedAlignment = 16;
 constexpr int sharedSpace = 3; // NVPTX's address space of shared memory
 
@@ -94,8 +94,8 @@ Value DeviceLoops::share(int64_t count, Value state, function_ref<Value(Value)> 
   };
   if (!isShared())
     return loop(constant(0), constant(count), state, body);
-  // Thread t does t, t + team, t + 2 team, ...: a warp's accesses lie side by side, and the trip count is a constant, so
-  // that a short loop is unrolled and what it loads stays in registers for the next one.
+  // Thread t does t, t + team, t + 2 team, ...: a warp's accesses are adjacent, and the trip count is a constant, so
+  // that a short loop is unrolled and its loads stay in registers for the next one.
   int64_t whole = count / shape.team, rest = count % shape.team;
   Value sum = state;
   if (whole > 0)
@@ -156,7 +156,7 @@ Value DeviceLoops::joinTeam(Value state, function_ref<Value(Value, Value)> join)
   int64_t warps = shape.team / DeviceShape::warp;
   if (warps == 1)
     return state;
-  // 2. Of the warps, in their order. Each sum has shared memory of its own, so one barrier is enough.
+  // 2. Over the warps, in order. Each sum has shared memory of its own, so one barrier is enough.
   Type type = state.getType(), stored = type.isInteger(1) ? Type(builder.getI8Type()) : type;
   Value slots = shared(stored, warps);
   Value warpSize = constant(DeviceShape::warp);

@@ -25,7 +25,7 @@ public:
   Value ownRow(Type stored, int64_t count) override;
   Value load(Type stored, Value buffer, Value position) override;
   void store(Value element, Value buffer, Value position) override;
-  /// A thread's own.
+  /// Memory of a thread.
   Value scratch(Type stored, int64_t count) override;
 
   /// Shared memory of the block, undefined at its start; null where too little is left.

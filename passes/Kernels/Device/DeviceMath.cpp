@@ -134,7 +134,7 @@ struct Math {
     Value low = s.add(s.add(large.low, all.low), fma(e, c(ln2Low), s.add(s.add(rest, rest), cubeLow)));
     return sum(all.high, low);
   }
-  /// The value of `finite` at what has none: log of 0, below 0, infinity, NaN.
+  /// `finite`, or the logarithm where it has no finite value: of 0, below 0, infinity, NaN.
   Value logAtEdges(Value x, Value finite) {
     finite = pick(equal(x, c(0)), c(-infinity), finite);
     finite = pick(less(x, c(0)), c(nan), finite);

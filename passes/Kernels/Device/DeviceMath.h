@@ -5,8 +5,8 @@
 
 namespace hpc::kernels {
 
-/// Replaces every call of libm in `kernels`, and every math op that would become one, by functions that it adds. What
-/// remains are ops that every target has as instructions: + - * / sqrt, fma, rounding, comparisons.
+/// Replaces every call of libm in `kernels`, and every math op that would become one, by functions that it adds. The
+/// remaining ops are instructions on every target: + - * / sqrt, fma, rounding, comparisons.
 void replaceLibm(ModuleOp kernels);
 
 } // namespace hpc::kernels

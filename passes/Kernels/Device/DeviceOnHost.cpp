@@ -53,7 +53,7 @@ struct Retarget {
     use->eraseFromParent();
   }
 
-  /// The block's shared memory is asked for where a kernel begins.
+  /// Requests the block's shared memory at the start of each kernel.
   void replaceShared() {
     llvm::GlobalVariable *shared = module.getGlobalVariable(sharedMemoryName);
     if (!shared)

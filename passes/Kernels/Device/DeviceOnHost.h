@@ -1,5 +1,5 @@
-// A device's LLVM IR as code of the host: what NVPTX has instructions for (thread and block ids, barriers, shuffles, shared
-// memory) becomes calls through a table that a block runner provides. Nothing else changes, and nothing is optimized again.
+// A device's LLVM IR as code of the host: NVPTX instructions (thread and block ids, barriers, shuffles, shared memory)
+// become calls through a table that a block runner provides. Nothing else changes, and nothing is optimized again.
 #pragma once
 
 #include "passes/Kernels/Device/DeviceEmitter.h"

@@ -1,5 +1,5 @@
-// What attention and its gradient share on a device: the scores of a tile of queries with a tile of keys, and which tiles
-// see each other.
+// Code that attention and its gradient share on a device: the scores of a tile of queries with a tile of keys, and the
+// tiles that see each other.
 #pragma once
 
 #include "passes/Kernels/Device/DeviceAttention.h"
@@ -15,27 +15,27 @@ struct DeviceScores {
   DeviceScores(DeviceTiles &tiles, const DeviceAttention &attention, Value batch, Value head)
       : t(tiles), attention(attention), s(tiles.s), batch(batch), head(head) {}
 
-  /// Of this thread's row of `queries` with its columns of `keys`: scaled, biased, -inf where unseen or behind the last key.
+  /// For this thread's row of `queries` and its columns of `keys`: scaled, biased, -inf if unseen or after the end.
   DeviceTiles::States masked(const DeviceTile &queries, const DeviceTile &keys);
-  /// Where query and key count, of the same; no values where they always do.
+  /// Whether query and key count, for the same; empty if they always do.
   DeviceTiles::States visible(const DeviceTile &queries, const DeviceTile &keys);
-  /// Which weights of the same dropout keeps; no values where there is none.
+  /// Whether dropout keeps the weight, for the same; empty without dropout.
   DeviceTiles::States kept(const DeviceTile &queries, const DeviceTile &keys);
   /// Weights or their gradients as dropout leaves them, given `kept`.
   DeviceTiles::States dropped(ArrayRef<Value> weights, ArrayRef<Value> kept);
-  /// One behind the last key that any query of the tile from `firstQuery` on sees.
+  /// One after the last key that any query of the tile from `firstQuery` on sees.
   Value keysEnd(Value firstQuery);
   /// The first tile of queries that sees a key of the tile from `firstKey` on.
   Value queriesStart(Value firstKey);
 };
 
-/// What the largest score is replaced by where it is subtracted: a finite number in place of -inf.
+/// The number to subtract from scores: the largest score, or a finite number in place of -inf.
 Value finiteBase(ScalarBuilder &s, Value maximum);
 
-/// One more tile of keys: what `seen` and `before` were becomes `maximum` and `sum`. Of this thread's row.
+/// One more tile of keys for this thread's row: `seen` and `before` become `maximum` and `sum`.
 struct OnlineSoftmax {
   Value maximum, base, sum;
-  Value shrink; ///< what sums so far have to be multiplied by
+  Value shrink; ///< the factor for the sums so far
   DeviceTiles::States weights;
   OnlineSoftmax(DeviceTiles &t, ArrayRef<Value> scores, Value seen, Value before);
 };

@@ -9,8 +9,8 @@ namespace hpc::kernels {
 namespace {
 constexpr int64_t threadsOfElements = 256;
 constexpr int64_t warpsOfRows = 4;       ///< of a block whose warps compute a row each
-constexpr int64_t elementsOfThread = 8;  ///< of a row: as many stay in registers
-constexpr int64_t rowsOfLane = 4;        ///< of a column: fewer are not worth another thread
+constexpr int64_t elementsOfThread = 8;  ///< of a row: so many stay in registers
+constexpr int64_t rowsOfLane = 4;        ///< of a column: fewer do not justify another thread
 constexpr int64_t bytesOfAccess = 16;
 
 /// Neighbours that one 16-byte access of the smallest results holds, where rows can be cut into them.

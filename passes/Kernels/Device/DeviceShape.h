@@ -26,8 +26,8 @@ struct DeviceShape {
 
   static constexpr int64_t warp = 32;
   static constexpr int64_t maxThreads = 1024;  ///< of a block
-  static constexpr int64_t maxBlocks = 1 << 30; ///< blocks go on with the items behind them
-  static constexpr int64_t columnsOfBlock = warp; ///< side by side, so that a warp reads 128 bytes of an f32 row
+  static constexpr int64_t maxBlocks = 1 << 30; ///< a block continues with later items
+  static constexpr int64_t columnsOfBlock = warp; ///< adjacent, so that a warp reads 128 bytes of an f32 row
 
   int64_t threads() const { return team * teams; }
   int64_t blocks() const { return std::min((items + teams - 1) / teams, maxBlocks); }
@@ -37,7 +37,7 @@ struct DeviceShape {
   int64_t reducedRows() const;
 };
 
-/// Nothing where the region has no common loop nest.
+/// nullopt if the region has no common loop nest.
 std::optional<DeviceShape> findDeviceShape(nn::FusedOp region);
 
 } // namespace hpc::kernels

@@ -86,7 +86,7 @@ Value DeviceTiles::element(const DeviceTile &tile, Value row, Value column) {
   const DeviceMatrices &matrices = *tile.matrices;
   if (tile.shared)
     return nest.load(wide, tile.shared, add(mul(row, paddedColumns(matrices)), column));
-  // Within the buffer, whatever is asked for.
+  // Inside the buffer, whatever column is requested.
   if (matrices.columns % threadsOfRow != 0)
     column = least(column, number(matrices.columns - 1));
   Value at = add(tile.first, row);

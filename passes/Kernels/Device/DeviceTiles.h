@@ -15,16 +15,16 @@ struct DeviceMatrices {
   Type element;
   std::array<int64_t, 4> stride = {0, 0, 0, 0};
   int64_t offset = 0;
-  int64_t rows = 0, columns = 0;   ///< rows: the last one's number plus one
-  int64_t firstRow = 0;            ///< those before are not there
-  SmallVector<Type, 2> casts = {}; ///< of what is read, one after the other
+  int64_t rows = 0, columns = 0;   ///< rows: one more than the last row's number
+  int64_t firstRow = 0;            ///< earlier rows are not in the buffer
+  SmallVector<Type, 2> casts = {}; ///< applied to each element read, in order
 };
 
-/// Rows of one of the matrices, `first` on: in shared memory where there was room, else in their buffer. What lies behind
-/// the last row reads as 0.
+/// Rows of one of the matrices from `first` on: in shared memory if it had space, else in their buffer. Rows after the
+/// last one read as 0.
 struct DeviceTile {
   const DeviceMatrices *matrices = nullptr;
-  Value shared; ///< null: read where it is
+  Value shared; ///< null: read from the buffer
   Value base;   ///< of the matrix: an element of the buffer
   Value first;
 };
@@ -36,7 +36,7 @@ public:
   static constexpr int64_t threads = rows * threadsOfRow;
   static constexpr int64_t columnsOfThread = rows / threadsOfRow; ///< of a product of two tiles' rows
 
-  /// `wide`: the type that is computed in.
+  /// `wide`: the type of the computation.
   DeviceTiles(OpBuilder &builder, Location loc, DeviceLoops &nest, Type wide);
 
   Value row() const { return rowIndex; }      ///< of a tile, this thread's
@@ -44,7 +44,7 @@ public:
 
   /// Shared memory for tiles of `matrices`; null where there is too little.
   Value reserve(const DeviceMatrices &matrices);
-  /// Starts a tile: all threads bring what is to be in shared memory. A barrier has to follow.
+  /// Starts a tile: all threads copy its elements to shared memory, if it has some. A barrier has to follow.
   DeviceTile stage(const DeviceMatrices &matrices, Value memory, Value base, Value first);
   Value baseOf(const DeviceMatrices &matrices, Value batch, Value head);
 
@@ -55,7 +55,7 @@ public:
   States dots(const DeviceTile &left, const DeviceTile &right, Value leftRow);
   /// sums[u] += sum over n of weight(n) * right[n][firstColumn + column() + 4 u], n over all rows of a tile.
   States addProduct(ValueRange sums, function_ref<Value(Value)> weight, const DeviceTile &right, int64_t firstColumn);
-  /// Of the threads of a row, combined.
+  /// The states of the threads of a row, combined.
   Value joinRow(Value state, function_ref<Value(Value, Value)> join);
 
   /// A square of numbers in shared memory that the threads of a block exchange.

@@ -1,4 +1,4 @@
-// How reductions and running sums accumulate: what they start from, one step, and the result.
+// The accumulation of reductions and running sums: the start, one step, and the result.
 #pragma once
 
 #include "compiler/Dialect/NN/NN.h"
@@ -23,7 +23,7 @@ struct Accumulation {
     return isOrdered() ? IntegerType::get(type.getContext(), type.getIntOrFloatBitWidth()) : type;
   }
 
-  /// The state between loops, where it lies in scratch memory.
+  /// The type of the state in scratch memory, between loops.
   Type memoryType() const {
     return stateType().isInteger(1) ? IntegerType::get(type.getContext(), 8) : stateType();
   }
@@ -62,7 +62,7 @@ struct Accumulation {
   /// An element as a state.
   Value term(Value element) { return isOrdered() ? order(element) : element; }
   Value combine(Value state, Value element) { return join(state, term(element)); }
-  /// Of two states, or of vectors of them. No flag lets LLVM choose an order or contract: what else is in the loop would decide.
+  /// Joins two states, or vectors of them. No flag lets LLVM reorder or contract: the rest of the loop would decide.
   Value join(Value state, Value element) {
     if (kind == ReduceKind::Sum)
       return s.add(state, element);

@@ -1,8 +1,8 @@
 // exp, tanh, erf and GELU's part of f32 as branch-free polynomials that vectorize; NaN and infinities as in libm.
 // Bounds, measured on half a million floats of all exponents against libm in double precision
-// (test/unit/passes/KernelsAccuracy.cpp): exp 0.9 ulp, tanh 1.5 ulp, erf 1 ulp. Operations are what they cost (all but
-// divisions are two a cycle), so each use has the shortest form that its range allows. Coefficients: exp and erf after N.
-// Juffa's minimax fits, tanh after Cephes (S. Moshier, tanhf.c).
+// (test/unit/passes/KernelsAccuracy.cpp): exp 0.9 ulp, tanh 1.5 ulp, erf 1 ulp. The cost is the number of operations
+// (all but divisions are two a cycle), so each use has the shortest form that its range allows. Coefficients: exp and
+// erf after N. Juffa's minimax fits, tanh after Cephes (S. Moshier, tanhf.c).
 #include "passes/Kernels/Elements/ScalarBuilder.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"

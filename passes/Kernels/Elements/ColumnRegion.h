@@ -20,7 +20,7 @@ struct ColumnRegion {
   int64_t items() const;
 };
 
-/// Nothing where the region is of another kind.
+/// nullopt if the region is of another kind.
 std::optional<ColumnRegion> findColumnRegion(nn::FusedOp region);
 
 } // namespace hpc::kernels

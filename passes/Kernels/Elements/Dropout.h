@@ -1,5 +1,5 @@
-// Dropped elements in generated code: Philox 4x32-10 in 32-bit integers, the same words as runtime/base/Philox.h on every
-// target. What depends on seed, step and offsets alone is computed where the mask is made, so it is made outside of loops.
+// Dropped elements in generated code: Philox 4x32-10 in 32-bit integers, the same words as runtime/base/Philox.h on
+// every target. Values that depend on seed, step and offsets alone are computed by the constructor, outside of loops.
 #pragma once
 
 #include "compiler/Dialect/NN/DropoutDraw.h"
@@ -11,9 +11,9 @@ class DropoutMask {
 public:
   DropoutMask(ElementEmitter &emitter, nn::DropoutDraw draw);
 
-  /// What positions are counted in: i32 where the whole tensor has no more elements than that.
+  /// The type of positions: i32 if the whole tensor has no more elements than that.
   Type type() const { return isShort ? Type(s.builder.getI32Type()) : Type(s.builder.getI64Type()); }
-  /// Of this rank's first element.
+  /// The position of this rank's first element.
   Value start() const { return first; }
   /// From an element to the next along a dim of the whole tensor.
   int64_t stride(size_t dim) const { return strides[dim]; }

@@ -94,7 +94,7 @@ std::optional<ShiftedSum> ElementEmitter::shareShifted(int64_t extent, function_
 
 void ElementEmitter::once(function_ref<void()> body) {
   if (loops.isShared())
-    loops.once([&] { inScope(body); }); // what it computes is known to one alone
+    loops.once([&] { inScope(body); }); // only one thread has the values that it computes
   else
     body();
 }
@@ -127,7 +127,7 @@ Value ElementEmitter::element(Value tensor, const Index &index) {
       return found->second;
   Value value;
   if (nn::tensorType(tensor).getNumElements() == 0)
-    value = zeroOf(nn::tensorType(tensor).getElementType()); // nothing to read; such a loop runs zero times
+    value = zeroOf(nn::tensorType(tensor).getElementType()); // there is no element; such a loop runs zero times
   else if (auto argument = dyn_cast<BlockArgument>(tensor))
     value = load(nn::tensorType(tensor).getElementType(), buffers[argument.getArgNumber()],
                  linearize(indices, index, nn::shapeOf(tensor)));
@@ -481,7 +481,7 @@ Value ElementEmitter::cumsum(nn::CumsumOp op, const Index &index) {
   return scalar.round(sum, type.getElementType());
 }
 
-/// How many elements of the row stand before this one: of those on its left the equal ones too.
+/// The number of elements of the row sorted before this one; equal ones on its left count too.
 Value ElementEmitter::sortPosition(nn::SortPositionOp op, const Index &index) {
   auto type = nn::tensorType(op.getOperand());
   const IndexExpr along = index[op.getAxis()];
@@ -503,7 +503,7 @@ Value ElementEmitter::sortPosition(nn::SortPositionOp op, const Index &index) {
       at[op.getAxis()] = i;
       Value other = key(at), a = op.getDescending() ? own : other, b = op.getDescending() ? other : own;
       Value isBefore = scalar.compare(isBelow, withEqual ? b : a, withEqual ? a : b);
-      if (withEqual) // not behind
+      if (withEqual) // equal elements before this one count
         isBefore = scalar.make<arith::XOrIOp>(isBefore, scalar.whole(builder.getI1Type(), 1));
       return scalar.add(inner, arith::ExtUIOp::create(builder, loc, i64, isBefore));
     });

@@ -1,5 +1,5 @@
-// One element of any value of a region, pulled from the region's operands at an index. Pulling is right for every op at
-// every index; what has been computed at the same index in an enclosing loop is used again, which is how a row's
+// One element of any value of a region, pulled from the region's operands at an index. Pulling is correct for every op
+// at every index; an element that was computed at the same index in an enclosing loop is used again, so that a row's
 // reductions are done once.
 #pragma once
 
@@ -14,16 +14,16 @@ namespace hpc::kernels {
 /// The type that a tensor's elements have in memory: integers for f16 and bf16, a byte, 0 or 1, for i1.
 Type storageType(Type elementType);
 
-/// Where one row of elements lies: in a buffer of their type, from `base` on.
+/// The place of one row of elements: in a buffer of their type, from `base` on.
 struct RowMemory {
   Value buffer;
   IndexExpr base;
-  bool isResult = false; ///< of the op itself: where the region adds up, it holds what earlier micro-batches have left
+  bool isResult = false; ///< of the op itself: if the region accumulates, it holds the sums of earlier micro-batches
 };
-/// What a composite knows of a row before its elements are asked for (RowComposites.h).
+/// The numbers of a row that a composite computes before its elements (RowComposites.h).
 struct RowNumbers {
   SmallVector<Value, 2> numbers;
-  std::optional<RowMemory> memory; ///< what it left there, if anything
+  std::optional<RowMemory> memory; ///< memory that it has filled, if any
 };
 
 class ElementEmitter {
@@ -38,30 +38,30 @@ public:
   Value load(Type elementType, Value buffer, const IndexExpr &linear);
   void store(Value element, Type elementType, Value buffer, const IndexExpr &linear);
 
-  /// An element that is known otherwise, until the end of the loop.
+  /// Sets the element for this index until the end of the loop.
   void remember(Value tensor, const Index &index, Value element);
 
-  /// Does once what a composite needs of the row that `index` is in; its elements use it until the end of the loop.
-  /// `memory`, if any, holds what it likes until the last of them has been asked for.
+  /// Computes once the numbers that a composite needs of the row with `index`; its elements use them until the end of
+  /// the loop. The composite may use `memory`, if any, until its last element is computed.
   RowNumbers startRow(Operation *composite, Index index, std::optional<RowMemory> memory);
 
-  /// Memory that code before the items has filled for a composite; null where there is none.
+  /// Memory that code before the items has filled for a composite; null if there is none.
   Value &preparedFor(Operation *composite) { return prepared[composite]; }
 
-  /// Whether this micro-batch adds to what the result's buffer holds; null where none does.
+  /// Whether this micro-batch adds to the content of the result's buffer; null if none does.
   Value isLater();
 
-  /// Elements that the body computes are forgotten behind it, as behind a loop.
+  /// Elements that the body computes are forgotten after it, as after a loop.
   void inScope(function_ref<void()> body);
 
-  /// The loops of the nest. Elements that a body computes are forgotten behind it.
+  /// The loops of the nest. Elements that a body computes are forgotten after it.
   void forEachItem(int64_t count, function_ref<void(const IndexExpr &)> body);
   void forEachRow(int64_t count, function_ref<void(const IndexExpr &)> body);
   /// For first <= i < last, where 0 <= i < extent.
   Value loop(Value first, Value last, int64_t extent, Value state,
              function_ref<Value(const IndexExpr &, Value)> body);
   Value loop(int64_t extent, Value state, function_ref<Value(const IndexExpr &, Value)> body);
-  /// As the nest's, which says what may stand in them.
+  /// As the nest's `share`, whose rules for the bodies apply.
   Value share(int64_t extent, Value state, function_ref<Value(const IndexExpr &)> term,
               function_ref<Value(Value, Value)> join);
   std::optional<ShiftedSum> shareShifted(int64_t extent, function_ref<Value(const IndexExpr &)> element,
@@ -115,11 +115,11 @@ private:
   DenseMap<Operation *, Value> prepared;
 };
 
-/// Whether the emitter knows the op at all.
+/// Whether the emitter has code for the op at all.
 bool hasElementEmitter(OperationName name);
 
-/// Where along the last dim of its result the op goes from one source to the next: between two of those places its
-/// elements have simpler code. From 0 to that dim, in no order.
+/// The positions along the last dim of its result where an op goes from one source to the next: between two of them its
+/// elements have simpler code. From 0 to the dim's size, in no order.
 SmallVector<int64_t> seamsOf(Operation *op);
 
 } // namespace hpc::kernels

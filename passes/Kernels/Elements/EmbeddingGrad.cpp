@@ -1,6 +1,6 @@
-// The work is (rows of the table that ids name) x (ids) comparisons, a vector at a time, and the additions that are
-// needed. Where each row is on its own, or ids are few, all rows are compared: little beside the product of a
-// vocabulary with the same ids. No element is added to by two, so no atomics.
+// The work is (rows of the table that ids select) x (ids) comparisons, a vector at a time, and the necessary additions.
+// Where each row is computed on its own, or ids are few, all rows are compared: cheap beside the product of a
+// vocabulary with the same ids. No element has two writers, so no atomics.
 #include "passes/Kernels/Elements/EmbeddingGrad.h"
 
 namespace hpc::kernels {
@@ -9,7 +9,7 @@ namespace {
 struct TableRow {
   ElementEmitter &emitter;
   nn::EmbeddingGradOp op;
-  Index index; ///< of the element at hand
+  Index index; ///< of the current element
 
   ScalarBuilder &s() { return emitter.registers(); }
   IndexBuilder &indices() { return emitter.index(); }
@@ -17,7 +17,7 @@ struct TableRow {
   int64_t ids() { return nn::tensorType(op.getIds()).getNumElements(); }
   int64_t width() { return nn::shapeOf(op.getResult())[1]; }
 
-  /// Which row of the whole table this one is.
+  /// The number of this row in the whole table.
   Value number() {
     Value row = indices().value(index[0]);
     return op.getOffset() ? s().add(row, emitter.element(op.getOffset(), Index(nn::tensorType(op.getOffset()).getRank())))
@@ -42,7 +42,7 @@ struct TableRow {
   }
 };
 
-/// A bit for each row of the result, in words; those of a call's rows are set where an id names the row.
+/// A bit for each row of the result, in words; bits of a call's rows are set if an id selects the row.
 constexpr int64_t bitsOfWord = 64, shiftOfWord = 6;
 Value wordOf(ScalarBuilder &s, Value row) { return s.shiftRight(row, shiftOfWord); }
 Value bitOf(ScalarBuilder &s, Value row, Value bit) {
@@ -112,7 +112,7 @@ RowNumbers startEmbeddingGrad(ElementEmitter &emitter, nn::EmbeddingGradOp op, c
   Value first = extreme(ids, [&](Value a, Value b) { return s.make<arith::MinSIOp>(a, b); });
   Value last = extreme(-1, [&](Value a, Value b) { return s.make<arith::MaxSIOp>(a, b); });
   Value end = s.add(last, s.whole(last.getType(), 1));
-  // Sums in memory must not be rounded to less than they are added in.
+  // The type in memory must not be narrower than the type of the sums.
   bool isExact = registerType(row.elementType()) == storageType(row.elementType());
   if (!memory || emitter.nest().isShared() || !isExact)
     return {{first, end}, std::nullopt};

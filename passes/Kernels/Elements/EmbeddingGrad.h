@@ -6,10 +6,10 @@
 
 namespace hpc::kernels {
 
-/// Where a call does many rows: notes once which of them ids name.
+/// If a call computes many rows: notes once which of them ids select.
 void prepareEmbeddingGrad(ElementEmitter &emitter, nn::EmbeddingGradOp op, int64_t rowsOfItem);
-/// Numbers: the first id that matches and the one behind the last. `memory`, if any, holds the sums; those of earlier
-/// micro-batches too where the region adds up, when it is a row of the result.
+/// Numbers: the first matching id and one after the last. `memory`, if any, holds the sums; if it is a row of the
+/// result and the region accumulates, also those of earlier micro-batches.
 RowNumbers startEmbeddingGrad(ElementEmitter &emitter, nn::EmbeddingGradOp op, const Index &index,
                               const std::optional<RowMemory> &memory);
 Value finishEmbeddingGrad(ElementEmitter &emitter, nn::EmbeddingGradOp op, const Index &index,

@@ -1,6 +1,6 @@
-// Two kinds of region. By rows: an item is a row of the root shape: first its reductions over the last dim and what its
-// composites need of it, then one loop over the last dim for all results; where sums of rows are among them, a block of
-// rows, one after the other. By columns: an item is a block of columns (ColumnRegion).
+// Two kinds of region. By rows: an item is a row of the root shape: first its reductions over the last dim and its
+// composites' numbers, then one loop over the last dim for all results; if sums of rows are among the results, an item
+// is a block of rows, one after the other. By columns: an item is a block of columns (ColumnRegion).
 #include "passes/Kernels/Elements/RegionBody.h"
 
 #include "compiler/Accumulations.h"
@@ -43,11 +43,11 @@ void eraseDeadOps(func::FuncOp function) {
 }
 
 namespace {
-/// The longest row that a composite keeps on the stack; of a longer one it computes elements again.
+/// The longest row that a composite keeps on the stack; it computes elements of a longer one again.
 constexpr int64_t maxRowOnStack = 4096;
 
-/// Whether the region reads `value`, which has the root's shape, only at the element that it computes or in what is
-/// done once per row: then its row may lie in the buffer of a result, element after element overwritten by that.
+/// Whether the region reads `value`, which has the root's shape, only at the element that it computes or in
+/// once-per-row code: then its row may use the buffer of a result, whose elements overwrite it one by one.
 bool isReadInOrder(Value value, const RegionShape &shape) {
   SmallVector<Value> open = {value};
   DenseSet<Value> seen = {value};
@@ -64,9 +64,9 @@ bool isReadInOrder(Value value, const RegionShape &shape) {
   return true;
 }
 
-/// Where a row of `columns` elements, put together of parts or padded, goes from one to the next: a loop of its own for
-/// each part reads that part alone, in vectors, where one loop asks at each element which part it is in. At most a few
-/// parts, of some length.
+/// The positions where a row of `columns` elements, concatenated or padded, goes from one part to the next: a loop for
+/// each part reads that part alone, in vectors, where one loop selects the part at each element. At most a few parts,
+/// of a minimum length.
 SmallVector<int64_t> findSeams(nn::FusedOp region, int64_t columns) {
   constexpr size_t mostSeams = 3;
   constexpr int64_t leastLength = 8;
@@ -85,7 +85,7 @@ SmallVector<int64_t> findSeams(nn::FusedOp region, int64_t columns) {
   return list.size() - 2 <= mostSeams ? list : SmallVector<int64_t>{0, columns};
 }
 
-/// The sum of exp(x - top) that a softmax written out has beside `top`, the rows' maximum; null where there is none.
+/// The sum of exp(x - top) of a softmax written as single ops, where `top` is the rows' maximum; null if there is none.
 nn::ReduceOp sumBelow(nn::ReduceOp top, const RegionShape &shape) {
   if (top.getKind() != ReduceKind::Max || !nn::tensorType(top.getOperand()).getElementType().isF32())
     return {};
@@ -124,7 +124,7 @@ struct ColumnEmitter : BodyEmitter {
         return {};
       });
     };
-    // 1. The block's sums, where they start.
+    // 1. Start values of the block's sums.
     SmallVector<Accumulation> sums;
     SmallVector<Value> memory;
     SmallVector<nn::ReduceOp> reductions(region.reductions);
@@ -160,7 +160,7 @@ struct ColumnEmitter : BodyEmitter {
           index);
     };
     along(at, region.axes);
-    // 3. What is made of them.
+    // 3. The results from the sums.
     forEachColumn(
         [&](const IndexExpr &column, const Index &here) {
           for (auto [op, sum, place] : llvm::zip_equal(reductions, sums, memory)) {
@@ -193,9 +193,9 @@ void BodyEmitter::storeAll(const Index &at, const IndexExpr &linear, function_re
   });
 }
 
-/// A row for a composite: of a result's buffer, written again when the element is known, else on the stack; a buffer that
-/// holds sums of earlier micro-batches is for the op that adds to them alone. Where several
-/// compute the row, one reads only what it has written itself; memory of their own comes first then, since it is nearer.
+/// A row for a composite: of a result's buffer, overwritten when the element is known, else on the stack; only the op
+/// that accumulates may use a buffer with sums of earlier micro-batches. If several threads compute the row, each reads
+/// only its own elements; their own memory is preferred then, since it is nearer.
 std::optional<RowMemory> BodyEmitter::memoryFor(Operation *op, const RegionShape &shape, const IndexExpr &row,
                                                 SmallVector<bool> &taken) {
   if (!keepsRow(op))
@@ -220,7 +220,7 @@ std::optional<RowMemory> BodyEmitter::memoryFor(Operation *op, const RegionShape
   return RowMemory{nest.scratch(storageType(element), shape.columns()), 0};
 }
 
-/// Both at once where the nest can; else nothing is known yet.
+/// Computes both in one pass if the nest can; otherwise does nothing.
 void BodyEmitter::emitShiftedSum(const RegionShape &shape, nn::ReduceOp top, const Index &rowElement) {
   nn::ReduceOp sum = sumBelow(top, shape);
   if (!sum)
@@ -277,7 +277,7 @@ void BodyEmitter::emitRow(const RegionShape &shape, const IndexExpr &row, const 
                [&](size_t sum, Value before) { return registers.add(before, terms[sum]); });
     return {};
   };
-  if (emitter.nest().isShared()) { // who computes a column is a matter of the whole row
+  if (emitter.nest().isShared()) { // the threads' columns must be those of the whole row
     emitter.share(shape.columns(), {}, element, nullptr);
     return;
   }
@@ -288,7 +288,7 @@ void BodyEmitter::emitRow(const RegionShape &shape, const IndexExpr &row, const 
         [&](const IndexExpr &column) { return element(indices.add(column, seams[i - 1])); }, nullptr);
 }
 
-/// Each sum, at an element of its result, becomes `next` of its number and what it is.
+/// Replaces each sum, at an element of its result, by `next`(its number, its current value).
 void BodyEmitter::forEachSum(const RegionShape &shape, const IndexExpr &linear,
                              function_ref<Value(size_t, Value)> next) {
   for (auto [value, output] : llvm::zip_equal(yielded, outputs))
@@ -302,7 +302,7 @@ void BodyEmitter::forEachSum(const RegionShape &shape, const IndexExpr &linear,
 void BodyEmitter::emitItem(const RegionShape &shape, const IndexExpr &item) {
   if (shape.columnSums.empty())
     return emitRow(shape, item, item);
-  // Where several compute a row, each adds up the columns that are always its own.
+  // If several threads compute a row, each adds up its own columns.
   emitter.share(
       shape.columns(), {},
       [&](const IndexExpr &column) -> Value {

@@ -1,4 +1,4 @@
-// What a region computes, as loops of a target.
+// The computation of a region, as loops of a target.
 #pragma once
 
 #include "passes/Kernels/Elements/ElementEmitter.h"
@@ -6,16 +6,16 @@
 
 namespace hpc::kernels {
 
-/// Whether every op of the region has code, on whatever target; else a diagnostic at the op.
+/// Whether every op of the region has code, for any target; if not, with a diagnostic at the op.
 LogicalResult checkOps(nn::FusedOp region);
-/// Quotients and remainders that were joined again, and what only they read.
+/// Erases quotients and remainders that were joined again, and ops that only they read.
 void eraseDeadOps(func::FuncOp function);
 
 /// Computes all results into `outputs`, the items that the emitter's loop nest gives to this call. Fails when the
 /// results have no common loop nest.
 LogicalResult emitBody(ElementEmitter &emitter, nn::FusedOp region, ValueRange outputs);
 
-/// What items of every target are made of.
+/// The parts of an item's code, on any target.
 struct BodyEmitter {
   nn::FusedOp region;
   ElementEmitter &emitter;
@@ -37,7 +37,7 @@ private:
   /// One row of the root shape, whole, which belongs to `item`.
   void emitRow(const RegionShape &shape, const IndexExpr &row, const IndexExpr &item);
   void emitShiftedSum(const RegionShape &shape, nn::ReduceOp top, const Index &rowElement);
-  /// Whether a composite has its row in the result's buffer, where it adds up by itself.
+  /// Whether a composite accumulates its row in the result's buffer.
   bool rowIsResult = false;
   std::optional<RowMemory> memoryFor(Operation *op, const RegionShape &shape, const IndexExpr &row,
                                      SmallVector<bool> &taken);

@@ -1,5 +1,5 @@
-// Finding the root shape of a region: the operand shape of what is done once per row where there is some, else its
-// results' common shape.
+// Finds the root shape of a region: the operand shape of its once-per-row ops if there are any, else its results'
+// common shape.
 #include "passes/Kernels/Elements/RegionShape.h"
 
 #include "passes/Kernels/Elements/RowComposites.h"
@@ -16,7 +16,7 @@ bool RegionShape::isRowShape(ArrayRef<int64_t> shape) const {
 
 bool combinesElements(Operation *op) { return isa<nn::ReduceOp>(op) || isRowComposite(op->getName()); }
 
-/// Once per row of what it reduces or makes: a reduction over the last dim alone, or a composite.
+/// Runs once per row of its operand or result: a reduction over the last dim alone, or a composite.
 static bool runsAlongRows(Operation *op) {
   auto reduce = dyn_cast<nn::ReduceOp>(op);
   return !reduce || reduce.getAxes() == ArrayRef<int64_t>(nn::tensorType(reduce.getOperand()).getRank() - 1);

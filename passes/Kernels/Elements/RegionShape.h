@@ -1,21 +1,21 @@
-// The loop nest of a region: rows (all dims of the root shape but the last), what is done once per row, and sums down the
-// rows of a block.
+// The loop nest of a region: rows (all dims of the root shape but the last), ops that run once per row, and sums down
+// the rows of a block.
 #pragma once
 
 #include "compiler/Dialect/NN/NN.h"
 
 namespace hpc::kernels {
 
-/// A sum over leading dims of a value of root shape, as the gradients of biases and norms are: [64, 32, C] -> [64, 1, C]
-/// adds up blocks of 32 rows. It is taken in where the rows are computed, so that nobody reads them again for it.
+/// A sum over leading dims of a value of root shape, as the gradients of biases and norms are: [64, 32, C] -> [64, 1,
+/// C] adds up blocks of 32 rows. It is computed together with the rows, so that they are not read again for it.
 struct ColumnSum {
   nn::ReduceOp op;
-  Value term;   ///< what it adds up: its operand, without reshapes where that has root shape; row-major it is the root
-  int64_t rows; ///< of a block: an element of the result is the sum of as many, which follow each other
+  Value term;   ///< its operand, without reshapes if that has root shape; row-major it is the root
+  int64_t rows; ///< of a block: an element of the result is the sum of so many consecutive rows
 };
 
-/// `op` as a sum of rows of the root shape, if it is one that can be added up where its result lies: of numbers that
-/// registers hold as memory does.
+/// `op` as a sum of rows of the root shape, if it is one that can be accumulated in its result: its type in memory must
+/// be as wide as in registers.
 std::optional<ColumnSum> findColumnSum(Operation *op, ArrayRef<int64_t> root);
 
 struct RegionShape {
@@ -34,7 +34,7 @@ struct RegionShape {
       rows *= size;
     return rows;
   }
-  /// What is independent: rows, or blocks of them whose sums are results.
+  /// The independent units: rows, or blocks of rows whose sums are results.
   int64_t items() const { return rows() / rowsOfItem; }
   /// Whether `shape` is the root shape with last dim 1: one element a row.
   bool isRowShape(ArrayRef<int64_t> shape) const;
@@ -46,14 +46,14 @@ struct RegionShape {
 /// Whether an op combines elements of its operand: a reduction, or a composite that generated code computes whole.
 bool combinesElements(Operation *op);
 
-/// The loop nest that computes `results` in one go, given the combining ops among their producers; nothing when no nest
+/// The loop nest that computes `results` in one pass, given the combining ops among their producers; nullopt if no nest
 /// does: every result must have the root shape or its row shape, or be a sum of the root's rows.
 std::optional<RegionShape> findRegionShape(ArrayRef<Value> results, ArrayRef<Operation *> combining);
 /// Of an existing region.
 std::optional<RegionShape> findRegionShape(nn::FusedOp region);
 
-/// Whether two regions compute the same on the same types, whatever their symbols, locations and marks (hpc.id): then
-/// one kernel serves both.
+/// Whether two regions compute the same on the same types, whatever their symbols, locations and ids (hpc.id): then one
+/// kernel serves both.
 bool areEqual(nn::FusedOp a, nn::FusedOp b);
 
 } // namespace hpc::kernels

@@ -1,6 +1,6 @@
-// Every step rounds to its type as the composite's definition does (compiler/Dialect/NN/Norm.cpp; all of a softmax of
-// 16 bits is in f32), so that both decide alike what is NaN, infinite or zero. Only its last division is a product with
-// the row's reciprocal.
+// Every step rounds to its type as the composite's definition does (compiler/Dialect/NN/Norm.cpp; a 16-bit softmax is
+// all in f32), so that both agree on NaN, infinity and zero. Only the definition's last division is a multiplication by
+// the row's reciprocal here.
 #include "passes/Kernels/Elements/RowComposites.h"
 
 #include "passes/Kernels/Elements/Accumulation.h"
@@ -13,14 +13,14 @@ namespace {
 struct Row {
   ElementEmitter &emitter;
   Operation *op;
-  Index index; ///< of the element at hand
+  Index index; ///< of the current element
 
   ScalarBuilder &s() { return emitter.registers(); }
   Type elementType() const { return nn::tensorType(op->getOperand(0)).getElementType(); }
   int64_t size() const { return nn::shapeOf(op->getOperand(0)).back(); }
 
   Value rounded(Value a) { return s().round(a, elementType()); }
-  /// A constant as the definition has it, in the element type.
+  /// A constant of the definition, in the element type.
   Value constant(double value) {
     double held = FloatAttr::get(elementType(), value).getValueAsDouble();
     return s().constant(registerType(elementType()), held);
@@ -28,7 +28,7 @@ struct Row {
   Value reciprocal(Value a) { return s().divReal(s().like(a, 1), a); }
   Value operand() { return emitter.element(op->getOperand(0), index); }
 
-  /// Over the row, not yet rounded: `element` reads operand() where the index stands.
+  /// The sum over the row, not yet rounded: `element` reads operand() at the current index.
   Value sum(function_ref<Value(const IndexExpr &)> element) {
     Accumulation sum{s(), ReduceKind::Sum, registerType(elementType()), false};
     Value total = emitter.share(
@@ -40,7 +40,7 @@ struct Row {
         [&](Value a, Value b) { return sum.join(a, b); });
     return sum.finish(total);
   }
-  /// The largest element. A NaN is passed over, and of zeros it may be either: for who sums what the row is by it.
+  /// The largest element. It may miss a NaN and return a zero of either sign, which is enough for a sum relative to it.
   Value largest() {
     auto larger = [&](Value a, Value b) { return s().select(s().compare(arith::CmpFPredicate::OGT, b, a), b, a); };
     return emitter.share(

@@ -1,7 +1,7 @@
-// Scalar arithmetic in generated kernels, under the numerics policy (docs/numerics.md): `contract` inside one op's formula
-// (on exact products, and in attention's loops, where nothing else is), no other fast-math flag. A register holds an element's own type,
-// integers signless, but f32 for f16 and bf16 (load widens, round() after every op narrows). What is said of a register
-// holds for a vector of them.
+// Scalar arithmetic in generated kernels, under the numerics policy (docs/numerics.md): `contract` inside one op's
+// formula (on exact products, and in attention's loops, which contain nothing else), no other fast-math flag. A
+// register holds an element's own type, integers signless, but f32 for f16 and bf16 (load widens, round() after every
+// op narrows). Statements about registers also hold for vectors of them.
 #pragma once
 
 #include "compiler/MLIR.h"
@@ -29,8 +29,8 @@ public:
 
   ScalarBuilder(OpBuilder &builder, Location loc) : builder(builder), loc(loc) {}
 
-  /// For products and sums inside one op's own formula: they may be contracted with each other. What a formula hands out
-  /// must not carry the flag, or the next node's formula could take it in; exact products (by powers of two) may.
+  /// For products and sums inside one op's own formula: they may be contracted with each other. A formula's result must
+  /// not carry the flag, or the next op's formula could include it; exact products (by powers of two) may.
   ScalarBuilder contracting() const {
     ScalarBuilder copy = *this;
     copy.flags = copy.flags | arith::FastMathFlags::contract;
@@ -85,7 +85,7 @@ public:
     return Op::create(builder, loc, a, b, arith::FastMathFlagsAttr::get(builder.getContext(), flags)).getResult();
   }
 
-  /// f32 to the 16 bits of f16 or bf16 in memory, to nearest even; free where `a` is what widen() or round() gave.
+  /// f32 to the 16 bits of f16 or bf16 in memory, to nearest even; free if widen() or round() made `a`.
   Value narrow(Value a, Type elementType) {
     if (Value bits = bitsInMemory(a, elementType))
       return bits;
@@ -104,7 +104,7 @@ public:
   }
   Value shiftRight(Value a, int64_t count) { return make<arith::ShRUIOp>(a, whole(a.getType(), count)); }
 
-  /// Brings a register to what its element type can hold.
+  /// Rounds a register to its element type.
   Value round(Value a, Type elementType) {
     if (elementType.isBF16())
       return bitcast(a.getType(), make<arith::AndIOp>(roundToUpperHalf(a),
@@ -115,8 +115,8 @@ public:
 private:
   static constexpr int64_t keptBits = 0xFFFF0000; ///< of an f32 by bf16
 
-  /// An f32's bits whose upper half is the nearest bf16, a NaN's quiet; the lower half is arbitrary. By hand: the
-  /// instruction is rare, the library function missing.
+  /// An f32's bits whose upper half is the nearest bf16, with quiet NaNs; the lower half is arbitrary. By hand: few
+  /// CPUs have the instruction, and the library function is missing.
   Value roundToUpperHalf(Value a) {
     Type i32 = inLanesOf(a, builder.getI32Type());
     Value bits = bitcast(i32, a);
@@ -128,7 +128,7 @@ private:
     return arith::TruncIOp::create(builder, loc, inLanesOf(bits, builder.getI16Type()), shiftRight(bits, 16));
   }
 
-  /// Where `a` is what widen() or round() made: its 16 bits in memory; else null.
+  /// If widen() or round() made `a`: its 16 bits in memory; else null.
   Value bitsInMemory(Value a, Type elementType) {
     Value bits;
     APInt number;
@@ -148,7 +148,7 @@ private:
 
 /// f32 approximations (Approximations.cpp states their bounds); other float types call libm. Exponentials take vectors too.
 Value emitExp(ScalarBuilder &s, Value x);
-/// exp x, cheaper, for x <= 43 (what is beyond has any result) or NaN: of a number minus the largest of them.
+/// exp x, cheaper, for x <= 43 (arbitrary beyond) or NaN: of a number minus the largest of its row.
 Value emitExpBelowZero(ScalarBuilder &s, Value x);
 /// 1 + exp x, rounded once.
 Value emitOnePlusExp(ScalarBuilder &s, Value x);
@@ -159,13 +159,13 @@ Value emitNormalBeyondHalf(ScalarBuilder &s, Value x);
 /// libm's function of that name: "tan" is tanf for an f32.
 Value emitLibm(ScalarBuilder &s, StringRef name, Value x);
 
-/// Whether there is a line for the op in the table of elementwise ops.
+/// Whether the table of elementwise ops has a line for the op.
 bool hasScalarEmitter(OperationName name);
-/// The element of an elementwise op's result, given those of its operands. `op` says types and attributes.
+/// The element of an elementwise op's result, given those of its operands. `op` has the types and attributes.
 Value emitScalar(ScalarBuilder &s, Operation *op, ArrayRef<Value> operands);
 /// A register converted between element types, as nn.cast; a vector between floats alone.
 Value emitCast(ScalarBuilder &s, Value a, Type from, Type to);
-/// The same, to one type after the other.
+/// The same, through several types in order.
 Value emitCasts(ScalarBuilder &s, Value a, Type from, ArrayRef<Type> to);
 
 } // namespace hpc::kernels

@@ -1,5 +1,5 @@
 // The code of every elementwise op on one element, one line an op, in the order of compiler/Dialect/NN/Elementwise.td.
-// Where C++ leaves integers open, compiler/Interpreter/Elementwise.cpp says what holds: they wrap, and x / 0 is 0.
+// Where C++ leaves integers undefined, compiler/Interpreter/Elementwise.cpp defines them: they wrap, and x / 0 is 0.
 #include "passes/Kernels/Elements/ScalarBuilder.h"
 
 #include "compiler/Dialect/NN/NN.h"
@@ -183,7 +183,7 @@ Value compare(S s, nn::ComparePredicate predicate, Value a, Value b, bool natura
   return ScalarBuilder::isReal(a) ? s.compare(row.real, a, b) : s.compare(natural ? row.natural : row.whole, a, b);
 }
 
-/// Float to integer: toward zero, saturating, NaN is 0. Whatever the conversion gives out of range is never selected.
+/// Float to integer: toward zero, saturating, NaN is 0. The instruction's result out of range is never selected.
 Value toInteger(S s, Value a, Type type, bool natural) {
   unsigned width = type.getIntOrFloatBitWidth();
   Value lowest = s.like(a, natural ? 0.0 : -std::ldexp(1.0, int(width) - 1)),
@@ -200,7 +200,7 @@ Value toInteger(S s, Value a, Type type, bool natural) {
   return s.select(isNan(s, a), s.whole(type, 0), converted);
 }
 
-/// Bits as another type: those that memory would hold, where registers are wider.
+/// Bits as another type: the bits in memory, if registers are wider.
 Value bitcast(S s, Value a, Type from, Type to) {
   Value bits = registerType(from) == from || !isa<FloatType>(from) ? a : s.narrow(a, from);
   if (isa<FloatType>(to) && registerType(to) != to)

@@ -1,4 +1,4 @@
-// A tree's spans nest, so that one comparison of numbers finds a path however long it is.
+// The spans of a tree nest, so one comparison of numbers finds a path of any length.
 #include "passes/Kernels/Fusion/Ancestors.h"
 
 namespace hpc::kernels {

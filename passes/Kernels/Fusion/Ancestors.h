@@ -1,5 +1,5 @@
-// A quick yes to "does this op follow from that one", by two spanning trees of a block: each op under its last producer,
-// and under its first. A no says nothing: the path may run elsewhere.
+// A quick test whether an op follows from another one, by two spanning trees of a block: each op under its last
+// producer, and under its first. True is certain; false is not, since a path may run elsewhere.
 #pragma once
 
 #include "compiler/MLIR.h"
@@ -13,7 +13,7 @@ public:
   bool isKnownPath(Operation *before, Operation *after) const;
 
 private:
-  /// Numbers of a tree's walk: of the op, and behind the last op under it.
+  /// Numbers of a tree's walk: the op's, and one after the last op under it.
   struct Span {
     int begin = 0, end = 0;
   };

@@ -1,5 +1,5 @@
-// An attention reads the buffers that its operands are views of, and writes the one that its result's readers look at.
-// Each region has clones of its views; what nobody else reads is dead afterwards.
+// An attention reads the buffers of which its operands are views, and writes the buffer that its result's readers view.
+// Each region has clones of its views; ops without other readers are dead afterwards.
 #include "passes/Kernels/Fusion/AttentionFusion.h"
 
 #include "compiler/Interfaces/Structure.h"
@@ -17,7 +17,7 @@ constexpr int64_t maxKeyParts = 8; // each has loops of its own
 
 bool isView(Operation *op) { return (isAlias(op) || isMove(op)) && op->getNumOperands() == 1; }
 
-/// Whether strides describe what the views, nearest first, and then `concat`, if there is one, make of a buffer.
+/// Whether the views, nearest first, and then `concat`, if there is one, turn a buffer into a strided view.
 bool hasStrides(ArrayRef<Operation *> views, Value operand, const KeyConcat *concat) {
   StridedView view(nn::shapeOf(views.empty() ? operand : views.back()->getOperand(0)));
   auto apply = [&](Operation *op) { return isFloatCast(op) || applyView(op, view); };
@@ -25,7 +25,7 @@ bool hasStrides(ArrayRef<Operation *> views, Value operand, const KeyConcat *con
          (!concat || concat->apply(view, operand)) && view.strides();
 }
 
-/// The buffer that an operand, or what `concat` makes of it, is a strided view of: the farthest such value.
+/// The buffer of which an operand, or the result of `concat`, is a strided view: the farthest such value.
 Value sourceOf(Value operand, const KeyConcat *concat = nullptr) {
   SmallVector<Operation *> views; // nearest first
   for (Operation *op = operand.getDefiningOp(); op && isView(op); op = op->getOperand(0).getDefiningOp())
@@ -44,8 +44,8 @@ bool isOnlyReadBy(Value value, Operation *reader) {
   });
 }
 
-/// As sourceOf, of keys or values that `reader` reads: also through casts whose results nobody else needs, of what is in
-/// memory anyway. A cast of what a region computes stays there: it makes less to write.
+/// As sourceOf, for keys or values that `reader` reads: also through casts without other readers, if their operand is
+/// in memory anyway. A cast of a value that a region computes stays there: it reduces the bytes to write.
 Value sourceOfKeys(Value operand, Operation *reader, const KeyConcat *concat = nullptr) {
   SmallVector<Operation *> steps; // nearest first
   bool isOurs = true;
@@ -65,7 +65,7 @@ Value sourceOfKeys(Value operand, Operation *reader, const KeyConcat *concat = n
   return operand;
 }
 
-/// The concatenation that a key or value comes from, if nobody else needs what it makes and each part can be read alone.
+/// The concatenation that a key or value comes from, if its result has no other reader and each part can be read alone.
 std::optional<KeyConcat> findOwnConcat(Value operand, Operation *attention) {
   std::optional<KeyConcat> concat = findKeyConcat(operand);
   if (!concat || concat->op.getNumOperands() > maxKeyParts || nn::tensorType(operand).getNumElements() == 0)

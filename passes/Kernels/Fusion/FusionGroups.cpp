@@ -1,6 +1,6 @@
 // Greedy fusion. A union of two groups is legal when (1) its results fit one loop nest, (2) its reductions are done
-// once per row or once per result or add up rows, its composites once per row, (3) nothing expensive is pulled more
-// often than it was computed before and all that is pulled is bounded (PulledWork), (4) no path leaves it and comes
+// once per row or once per result or add up rows, its composites once per row, (3) no expensive op is computed more
+// often than before and the pulled work is bounded (PulledWork), (4) no path leaves it and comes
 // back.
 #include "passes/Kernels/Fusion/FusionGroups.h"
 
@@ -15,7 +15,7 @@ namespace hpc::kernels {
 
 namespace {
 constexpr size_t maxOps = 96;          // bounds the time to compile one kernel
-constexpr size_t maxReads = 320;       // so does this: of ops of few operands no group has as many
+constexpr size_t maxReads = 320;       // likewise; a group of ops with few operands stays below it
 constexpr int64_t maxRowPasses = 4;    // each pulls its operand once more
 constexpr int64_t maxRepeatedOps = 8;  // cheap ops that a broadcast may repeat
 constexpr int64_t fewestItems = 8;     // blocks of rows, where sums of them are results: one is the work of one thread
@@ -67,7 +67,7 @@ FusionGroup unite(const FusionGroup &a, const FusionGroup &b) {
   addReshapes(a, b, group.reshapes);
   if (b.ops.front()->isBeforeInBlock(a.ops.back()))
     addReshapes(b, a, group.reshapes);
-  // Before a sum of rows, so that it reads what others of the group read. A larger group has these already.
+  // Reshapes before a sum of rows, so that it reads the same value as other ops. A larger group has these already.
   for (const FusionGroup *part : {&a, &b})
     if (Operation *op = part->ops.front(); part->ops.size() == 1 && isRowSum(op))
       for (Operation *producer = op->getOperand(0).getDefiningOp(); producer && isAlias(producer);
@@ -78,8 +78,8 @@ FusionGroup unite(const FusionGroup &a, const FusionGroup &b) {
   return group;
 }
 
-/// Whether something outside the union, which follows from the first group, is read by `op` of the second: what isConvex
-/// would find by a walk along all that lies between.
+/// Whether `op` of the second group reads an op outside of the union that follows from the first group: isConvex would
+/// find it by a walk along everything between.
 bool comesBack(const FusionGroup &first, Operation *op, const FusionGroup &both, const Ancestors &ancestors) {
   return llvm::any_of(op->getOperands(), [&](Value operand) {
     Operation *producer = operand.getDefiningOp();
@@ -89,7 +89,7 @@ bool comesBack(const FusionGroup &first, Operation *op, const FusionGroup &both,
   });
 }
 
-/// Whether one more op can close no circle: all that it reads lies in the group or is a source, and nothing reads it yet.
+/// Whether one more op can close no cycle: all its operands are in the group or sources, and nothing reads it yet.
 bool readsGroupAlone(Operation *op, const FusionGroup &both) {
   return llvm::all_of(op->getOperands(), [&](Value operand) {
     Operation *producer = operand.getDefiningOp();
@@ -120,8 +120,8 @@ public:
     return llvm::all_of(group.ops, [&](Operation *op) { return checkOperands(op); }) && checkWork();
   }
 
-  /// No path leaves the group and comes back. Another group is one step of a path, whichever of its ops it goes in and out
-  /// by: of two groups that each read the other neither could run first.
+  /// No path leaves the group and comes back. Another group is one step of a path, whichever of its ops the path enters
+  /// and leaves by: two groups that read each other could not run.
   bool isConvex(llvm::function_ref<SmallVector<Operation *>(Operation *)> fusedWith) const {
     SmallVector<Operation *> open;
     DenseSet<Operation *> seen, done; // a group is walked through once, by whichever of its ops
@@ -136,7 +136,7 @@ public:
       visitUsers(op);
     while (!open.empty()) {
       Operation *op = open.pop_back_val();
-      // Nothing behind the group's last op leads back into it, and there are no groups yet.
+      // No op after the group's last op leads back into it, and there are no groups there yet.
       if (!op->isBeforeInBlock(group.ops.back()) || done.contains(op))
         continue;
       for (Operation *step : fusedWith(op)) {
@@ -176,7 +176,7 @@ private:
   bool isReadInside(Operation *op) const {
     return llvm::any_of(op->getUsers(), [&](Operation *user) { return group.contains(user); });
   }
-  /// Whether a reshape is passed over: the sums behind it add up the rows of what it shows.
+  /// Whether a reshape needs no check: the sums after it add up the rows of its operand.
   bool leadsToColumnSums(Operation *reshape) const {
     return llvm::all_of(reshape->getUsers(), [&](Operation *user) {
       return !group.contains(user) || (isAlias(user) ? leadsToColumnSums(user) : shape.isColumnSum(user->getResult(0)));
@@ -202,7 +202,7 @@ private:
     return cones[value] = sum;
   }
 
-  /// A broadcast may repeat what is cheap, and what is there once per row.
+  /// A broadcast may repeat cheap values, and values with one element per row.
   bool checkRepeats(Operation *op, Value operand) {
     if (nn::tensorType(operand).getNumElements() >= nn::tensorType(op->getResult(0)).getNumElements() ||
         shape.isRowShape(nn::shapeOf(operand)))
@@ -225,7 +225,7 @@ private:
     case Access::Combine: // a running sum reads every element many times
       return isa<nn::ReduceOp>(op) &&
              (llvm::is_contained(shape.rowOps, op) || shape.isColumnSum(op->getResult(0)) || !inner.hasReduction);
-    case Access::Composite: // the row that it runs along, and what it scales and shifts with
+    case Access::Composite: // its row's operand, or a scale or shift
       return use.getOperandNumber() == 0 || checkRepeats(op, operand);
     default: // concat, pad, gathers: pulled at every index, chosen or not
       return !inner.isExpensive && inner.ops <= maxRepeatedOps;
@@ -253,8 +253,8 @@ private:
 };
 } // namespace
 
-/// A clone for gradients stays apart from the graph's ops: beside them it would be computed
-/// when they are, and kept.
+/// Whether a union would put a clone for gradients beside the graph's ops: it would be computed together with them, and
+/// its result kept.
 static bool wouldKeepRepetition(const FusionGroup &a, const FusionGroup &b) {
   auto has = [](const FusionGroup &group, StepPart part) {
     return llvm::any_of(group.ops, [&](Operation *op) { return stepPartOf(op->getLoc()) == part; });
@@ -263,7 +263,7 @@ static bool wouldKeepRepetition(const FusionGroup &a, const FusionGroup &b) {
          (has(a, StepPart::Forward) && has(b, StepPart::Repeated));
 }
 
-/// The value behind views that change only its shape.
+/// The value before views that change only its shape.
 static Value withoutReshapes(Value value) {
   while (isAlias(value.getDefiningOp()))
     value = value.getDefiningOp()->getOperand(0);
@@ -271,8 +271,8 @@ static Value withoutReshapes(Value value) {
 }
 
 namespace {
-/// Which ops read a value as it lies in memory, in program order: sums of its rows are taken in by another reader, or
-/// take it in, though neither reads the other.
+/// The ops that read a value as it lies in memory, in program order: another reader of the value may include sums of
+/// its rows, or the sums the reader, though neither reads the other.
 class Neighbours {
 public:
   /// Ops whose groups might join the group of `op`.

@@ -1,4 +1,4 @@
-// Which ops of a block share a region: producers join their consumers as long as one loop nest computes them all.
+// Finds the ops of a block that share a region: producers join consumers as long as one loop nest computes them all.
 #pragma once
 
 #include "passes/Kernels/Elements/RegionShape.h"
@@ -9,8 +9,8 @@ namespace hpc::kernels {
 struct FusionGroup {
   SmallVector<Operation *> ops;      ///< in program order
   DenseSet<Operation *> members;     ///< the same
-  /// Aliases between members that the region computes through, and those of what it reads that stand before a sum of rows,
-  /// in program order.
+  /// Aliases between members that the region computes through, and aliases of its operands before a sum of rows, in
+  /// program order.
   SmallVector<Operation *> reshapes;
 
   bool contains(Operation *op) const { return members.contains(op) || llvm::is_contained(reshapes, op); }

@@ -25,7 +25,7 @@ static bool isZero(TypedAttr value) { return value == Builder(value.getContext()
 
 bool isExactExtent(dist::FillTailOp op) {
   SmallVector<PaddedDigit> digits = paddedDigits(op);
-  // One padded digit, the major one of its dim, so that the padding is a tail of the dim.
+  // One padded factor, the major one of its dim, so that the padding is a tail of the dim.
   if (digits.size() > 1 || op.getDims().size() != 1 || !isZero(op.getValue()) || op->use_empty())
     return false;
   int64_t dim = op.getDims()[0], rank = nn::tensorType(op.getOperand()).getRank();
@@ -42,8 +42,8 @@ bool isExactExtent(dist::FillTailOp op) {
 }
 
 namespace {
-/// How many ops may be cloned with an op, itself included: a chain of views as long as the program is not cloned into every
-/// region, and what is added to itself again and again is not computed once for each path to it.
+/// Limit on the ops that are cloned with an op, itself included: a chain of views as long as the program is not cloned
+/// into every region, and a value that is repeatedly added to itself is not computed once for each path.
 constexpr int64_t maxClonedOps = 64;
 
 struct Classifier {
@@ -56,7 +56,7 @@ struct Classifier {
   FusionRole role(Value value) const {
     return value.getDefiningOp() ? result.of(value.getDefiningOp()) : FusionRole::Fixed;
   }
-  /// In memory before any region of this block runs, as far as fusion goes.
+  /// Whether the value is in memory before any region of this block runs, as far as fusion decides.
   bool isBuffer(Value value) const {
     while (role(value) == FusionRole::Alias)
       value = value.getDefiningOp()->getOperand(0);

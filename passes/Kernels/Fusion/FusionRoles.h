@@ -1,4 +1,4 @@
-// What becomes of each op of a block when regions are formed.
+// The role of each op of a block in the formation of regions.
 #pragma once
 
 #include "compiler/Dialect/Dist/Dist.h"

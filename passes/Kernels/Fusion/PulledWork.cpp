@@ -1,4 +1,4 @@
-// Counting what ElementEmitter will make, without making it. Its memory is by index; so is this.
+// Counts the code that ElementEmitter will make, without making it. Both remember values by index.
 #include "passes/Kernels/Fusion/PulledWork.h"
 
 #include "compiler/Interfaces/Structure.h"
@@ -18,12 +18,12 @@ int PulledWork::indexOf(const Step &step, bool isLoop) {
 int PulledWork::indexOf(OpOperand &operand, int index) {
   Operation *reader = operand.getOwner();
   ArrayRef<int64_t> from = nn::shapeOf(operand.get()), to = nn::shapeOf(reader->getResult(0));
-  // A composite reads what it scales and shifts with as an elementwise op does.
+  // A composite reads its scale and shift as an elementwise op does.
   bool isLookup = accessOf(reader) == Access::Lookup;
   bool isElementwise = accessOf(reader) == Access::Elementwise || (isRowComposite(reader->getName()) && !isLookup);
   if (isa<dist::FillTailOp>(reader) || (isElementwise && from == to))
     return index;
-  // Operands of one shape are read at one index, whoever broadcasts them.
+  // Operands of one shape are read at one index, whichever op broadcasts them.
   if (isElementwise)
     return indexOf({index, nullptr, 0, from.vec()}, false);
   bool inLoop = accessOf(reader) == Access::Combine || isRowComposite(reader->getName());

@@ -10,11 +10,11 @@ namespace hpc::kernels {
 
 class PulledWork {
 public:
-  /// `isInside`: what is pulled through; all else is read from memory.
+  /// `isInside`: the ops to pull through; all other values are read from memory.
   explicit PulledWork(std::function<bool(Operation *)> isInside) : isInside(std::move(isInside)) {}
 
-  /// Adds what pulling every element of `result` needs, in a loop nest over `root`. False when it is too much: more elements of code than
-  /// `maxElements`, or an expensive op computed at two indices of one loop.
+  /// Adds the code that pulling every element of `result` needs, in a loop nest over `root`. False if it is too much:
+  /// more elements of code than `maxElements`, or an expensive op computed at two indices of one loop.
   bool pull(Value result, ArrayRef<int64_t> root);
 
   /// Bounds the time to compile one kernel.

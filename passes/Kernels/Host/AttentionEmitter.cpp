@@ -54,7 +54,7 @@ struct ForwardEmitter {
     int64_t columns = tile.columns();
     ScalarMatrix keys = tile.scalarsOf(&AttentionKeys::key, region.depth, first, count, keyMemory);
     tile.sumChannels(products, keys, region.depth, query, first, count);
-    // 1. The block's largest scores, and what the sums so far are worth beside them.
+    // 1. The block's largest scores, and the factors for the sums so far.
     Value lowest = vectors.constant(-std::numeric_limits<double>::infinity());
     SmallVector<Value> before, shifts, factors;
     for (int64_t column = 0; column < columns; ++column)
@@ -75,7 +75,7 @@ struct ForwardEmitter {
       if (tile.depthOfStep() > 1) // the last step may lack a key, which then has the weight 0
         vectors.store(lowest, products, indices.atom(count, keysOfBlock + 1), column);
     }
-    // 2. Exponentials over the scores, and their sum, to which what is dropped belongs.
+    // 2. Exponentials in place of the scores, and their sum, which includes dropped weights.
     SmallVector<Value> totals;
     for (int64_t column = 0; column < columns; ++column)
       totals.push_back(s.mul(vectors.load(numbers, 1, column), factors[size_t(column)]));

@@ -156,7 +156,7 @@ struct GradEmitter {
 
   // ---- probabilities, and the gradient of scores ----
 
-  /// Over the products scale dS; over `ofWeights` P, as dropout leaves it, in place of dout v^T.
+  /// Replaces the products by scale dS, and dout v^T in `ofWeights` by P after dropout.
   void findScoreGradients(const IndexExpr &block, const IndexExpr &first, Value count) {
     SmallVector<Value> shifts, shares, means;
     for (int64_t column = 0; column < columns(); ++column) {
@@ -191,7 +191,7 @@ struct GradEmitter {
     tile.storeTransposed(queryGradient, region.depth, region.results[0], outputs[region.results[0].buffer]);
   }
 
-  /// dq of a block, where the second sweep comes more than once.
+  /// Sums dq of a block, for several sections of keys.
   void sumQueryGradient(const IndexExpr &block) {
     fill(queryGradient, indices.constant(0), indices.constant(region.depth));
     forEachKeyBlock(0, tile.keyEnd(), [&](const IndexExpr &first, Value count) {
@@ -218,7 +218,7 @@ struct GradEmitter {
     fill(keyGradients, none, indices.constant(keysOfSection + maxTileRows));
     fill(valueGradients, none, indices.constant(keysOfSection + maxTileRows));
     int64_t blocks = countQueryBlocks(region);
-    // Every block has a gradient, whatever it sees.
+    // Every block has a gradient, even if it sees no key.
     Value firstBlock = isOneSection() ? none : tile.firstBlockThatSees(section);
     vectors.loop(firstBlock, indices.constant(blocks), 1, blocks, [&](const IndexExpr &block) {
       enterBlock(block);

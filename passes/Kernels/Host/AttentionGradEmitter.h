@@ -1,5 +1,5 @@
-// The gradient of attention on a host. Dao et al. 2022 (FlashAttention), appendix B.2: probabilities come from query
-// and key again. A whole group of keys is one item, so that the sums over its queries need nobody else.
+// The gradient of attention on a host. Dao et al. 2022 (FlashAttention), appendix B.2: probabilities are computed again
+// from query and key. A whole group of keys is one item, so that no other item adds to the sums over its queries.
 #pragma once
 
 #include "passes/Kernels/Code/MachineCode.h"

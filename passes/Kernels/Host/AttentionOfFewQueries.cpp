@@ -1,5 +1,5 @@
-// The lanes of products are channels, those of a softmax are keys: with the queries in lanes, as blocks of many have
-// them, a vector would hold one number, and each element of a key would be a load of its own.
+// The lanes of products are channels, those of a softmax are keys: with the queries in lanes, as in blocks of many
+// queries, a vector would hold one number, and each element of a key would need a load of its own.
 #include "passes/Kernels/Host/AttentionOfFewQueries.h"
 
 #include "passes/Kernels/Host/AttentionTile.h"
@@ -12,7 +12,7 @@
 namespace hpc::kernels {
 
 namespace {
-constexpr int64_t mostVectors = 64; ///< of all queries: what a key is multiplied with is written out
+constexpr int64_t mostVectors = 64; ///< of all queries: the operations of a key are unrolled
 
 int64_t countQueries(const AttentionRegion &region) { return region.queries * region.repeat; }
 
@@ -61,7 +61,7 @@ struct FewQueriesEmitter {
     numbers = {channels.scratch(2 * numQueries), 0, 2, 0};
   }
 
-  // ---- where things are ----
+  // ---- places ----
 
   IndexExpr position(const AttentionTensor &tensor, const IndexExpr &head, const IndexExpr &index) {
     IndexExpr at = indices.add(tensor.offset, IndexBuilder::mul(batch, tensor.strides[0]));
@@ -97,9 +97,9 @@ struct FewQueriesEmitter {
     return emitCasts(s, vector, tensor.elementType, tensor.casts);
   }
 
-  // ---- what a query sees ----
+  // ---- visible keys ----
 
-  /// The keys before this one, in numbers that have a meaning; fewer than none are none.
+  /// The number of keys that the query sees, clamped to a meaningful range; below 0 it means none.
   Value seenBy(int64_t each) {
     if (!region.moves())
       return indices.constant(knownSeenBy(each));
@@ -159,11 +159,11 @@ struct FewQueriesEmitter {
                            indices.add(key, each * scores.stride));
   }
 
-  /// Scores become weights; returns what the sums so far are worth beside them.
+  /// Turns scores into weights; returns the factor for the sums so far.
   Value weigh(int64_t each, const IndexExpr &first, Value count) {
     Type element = keys.element(), i32 = s.builder.getI32Type();
     Value lowest = keys.constant(-std::numeric_limits<double>::infinity());
-    // 1. Scores; none of keys that the query does not see, nor behind the last.
+    // 1. Scores; none for keys that the query does not see, or after the last.
     Value seen = s.sub(seenBy(each), indices.value(first));
     seen = s.make<arith::MinSIOp>(s.make<arith::MaxSIOp>(seen, indices.constant(0)), count);
     seen = keys.splat(arith::TruncIOp::create(s.builder, s.loc, i32, seen));

@@ -1,4 +1,4 @@
-// Lanes never meet: whatever a lane without a query computes stays its own, and is not stored.
+// Lanes are independent: the values of a lane without a query stay in that lane, and are not stored.
 #include "passes/Kernels/Host/AttentionTile.h"
 
 #include <limits>
@@ -70,7 +70,7 @@ bool isPerKey(const AttentionRegion &region, Value mask) {
   return shape[2] == 1 && (shape[1] == 1 || region.repeat == 1);
 }
 
-// ---- where the tile is --------------------------------------------------------------------------
+// ---- the place of the tile -----------------------------------------------------------------------
 
 void AttentionTile::enterGroup(const IndexExpr &batchIndex, const IndexExpr &groupIndex) {
   batch = batchIndex;
@@ -161,8 +161,8 @@ VectorRows AttentionTile::turnedRows(int64_t steps) const {
   return {turned, 0, columns * lanes.lanes(), columns};
 }
 
-/// To memory[to + channel]: as numbers of registers, or, where steps are pairs, as bf16, with a 0 that fills up the
-/// last one. `to` counts what is stored.
+/// To memory[to + channel]: as numbers in registers' type, or, if steps are pairs, as bf16, with a 0 that completes the
+/// last pair. `to` counts stored elements.
 void AttentionTile::copyChannels(int64_t channels, const AttentionTensor &tensor, const IndexExpr &from, Value memory,
                                  const IndexExpr &to) {
   const bool arePairs = stepOfSums == Step::PairOfBFloats;
@@ -241,7 +241,7 @@ IndexExpr AttentionTile::positionOfKey(const AttentionTensor &tensor, const Inde
                      IndexBuilder::mul(key, tensor.strides[2]));
 }
 
-/// Whether steps of channels lie in the buffer as they are multiplied.
+/// Whether the buffer has steps of channels in the form in which they are multiplied.
 bool AttentionTile::isReadInPlace(const AttentionTensor &tensor, int64_t channels) const {
   if (region.parts.size() > 1 || !tensor.casts.empty())
     return false;
@@ -325,7 +325,7 @@ void AttentionTile::sumChannels(const VectorRows &to, const ScalarMatrix &scalar
   ProductRows rows;
   Value zero = lanes.constant(0);
   auto start = [&](const IndexExpr &, int64_t) { return zero; };
-  // No tile may read behind the last key; where there are fewer than a tile has rows, there is one of as many.
+  // No tile may read after the last key; if there are fewer keys than a tile has rows, the one tile has so many rows.
   int64_t tileRows = lanes.tileRows(0, std::min(numColumns, lanes.widestTile()));
   if (region.keys < tileRows) {
     rows.fixed = region.keys;
@@ -430,7 +430,7 @@ Value AttentionTile::exponential(Value score, Value shift) { return emitExpBelow
 
 // ---- dropout ------------------------------------------------------------------------------------
 
-/// Positions wrap in their type as those of the whole tensor do: what a lane without a query has is not looked at.
+/// Positions wrap in their type as those of the whole tensor do: those of a lane without a query are not used.
 void AttentionTile::findFirstWeights() {
   enum Dim : size_t { Batch, Group, Member, Query };
   IndexExpr matrix = indices.add(IndexBuilder::mul(batch, dropout->stride(Batch)),

@@ -1,6 +1,6 @@
-// What attention on a host and its gradient share: a block of queries lies in the lanes of vectors, keys come a block
-// at a time. So scores [keys, queries] are products of broadcast keys with the transposed block, and a softmax runs
-// down them, lane by lane, without a sum across lanes; keys and values may lie at any strides.
+// Code that attention on a host and its gradient share: a block of queries is in the lanes of vectors, keys come a
+// block at a time. So scores [keys, queries] are products of broadcast keys with the transposed block, and a softmax
+// runs down them, lane by lane, without a sum across lanes; keys and values may have any strides.
 #pragma once
 
 #include "passes/Kernels/Elements/CausalOffset.h"
@@ -10,7 +10,7 @@
 
 namespace hpc::kernels {
 
-/// Queries of an item, where there are as many: of one head, or of all that share a group of keys, position by
+/// Queries of an item, if there are as many: of one head, or of all heads that share a group of keys, position by
 /// position.
 constexpr int64_t queriesOfBlock = 32;
 /// Keys at a time.
@@ -21,10 +21,10 @@ inline int64_t countQueryBlocks(const AttentionRegion &region) {
   return (region.queries * region.repeat + queriesOfBlock - 1) / queriesOfBlock;
 }
 
-/// Where an attention has its keys, and where their values.
+/// The keys or the values of an AttentionKeys.
 using KeysOrValues = AttentionTensor AttentionKeys::*;
 
-/// Of `count` keys from `first` on those of `part`, as i with begin <= i < end for key first + i; none where end <= begin.
+/// Among `count` keys from `first` on those of `part`: i with begin <= i < end for key first + i; may be empty.
 std::pair<Value, Value> keysOfPart(ElementEmitter &emitter, const AttentionRegion &region, const AttentionKeys &part,
                                    const IndexExpr &first, Value count);
 
@@ -32,7 +32,7 @@ std::pair<Value, Value> keysOfPart(ElementEmitter &emitter, const AttentionRegio
 Value biasElement(ElementEmitter &emitter, const AttentionRegion &region, Index at);
 /// Likewise 1 where the score is visible, else 0.
 Value visibleElement(ElementEmitter &emitter, const AttentionRegion &region, Index at);
-/// Whether all queries of a group have the same of it, a bias or what is visible.
+/// Whether a bias or mask is equal for all queries of a group.
 bool isPerKey(const AttentionRegion &region, Value mask);
 
 class AttentionTile {
@@ -43,21 +43,21 @@ public:
   HostVectors &vectors() { return lanes; }
   int64_t columns() const { return numColumns; }
   int64_t width() const { return numColumns * lanes.lanes(); } ///< lanes of a block
-  /// Channels that a sum over channels adds up at once, or keys of one over keys: two where all that is multiplied is
-  /// bf16 and such is the result, beside whose rounding that of weights is small.
+  /// Channels per step of a sum over channels, or keys per step of one over keys: two if all operands and the result
+  /// are bf16, whose rounding is large beside that of the weights.
   int64_t depthOfStep() const { return stepOfSums == Step::Number ? 1 : 2; }
   int64_t numQueries() const { return region.queries * region.repeat; }
 
-  // ---- where the tile is; all below speaks of that ----
+  // ---- the place of the tile, which the functions below use ----
 
   void enterGroup(const IndexExpr &batchIndex, const IndexExpr &groupIndex);
-  /// The queries from `first` on of all that share the group. Lanes without a query repeat the last one.
+  /// Enters the block of queries from `first` on, of all that share the group. Lanes without one repeat the last query.
   void enterBlock(const IndexExpr &first);
   /// Lanes that have a query.
   Value queryCount() const { return count; }
-  /// Keys from this one on are seen by none of the block's queries.
+  /// None of the block's queries sees this key or a later one.
   Value keyEnd();
-  /// Keys of the block that begins at `first`, of those before `end`.
+  /// The number of keys, before `end`, of the block that begins at `first`.
   Value keysFrom(const IndexExpr &first, Value end) {
     return s.make<arith::MinSIOp>(indices.constant(keysOfBlock), s.sub(end, indices.value(first)));
   }
@@ -66,7 +66,7 @@ public:
 
   // ---- queries ----
 
-  /// Memory for a row of queries for each channel, and for those that fill up the last square of a transpose.
+  /// Memory for a row of queries for each channel, with the rows that complete the last square of a transpose.
   VectorRows channelRows(int64_t channels) {
     return lanes.scratchRows(int64_t(llvm::alignTo(channels, lanes.lanes())), numColumns);
   }
@@ -75,7 +75,7 @@ public:
   void storeTransposed(const VectorRows &from, int64_t channels, const AttentionTensor &tensor, Value buffer);
   /// A row of channels for each query, padded to whole vectors: where the buffer has them, else in `memory`.
   VectorRows rowsOf(const AttentionTensor &tensor, int64_t channels, const VectorRows &memory);
-  /// Memory for such rows; no pointer where rowsOf needs none.
+  /// Memory for such rows; without a pointer if rowsOf needs none.
   VectorRows rowsMemory(const AttentionTensor &tensor, int64_t channels, int64_t rows);
 
   // ---- keys ----
@@ -91,7 +91,7 @@ public:
     return stepOfSums == Step::Number ? scalarsMemory(&AttentionKeys::value, region.width)
                                       : lanes.scratch(keysOfBlock / 2 * region.width);
   }
-  /// Steps that so many keys make.
+  /// The number of steps of so many keys.
   Value keySteps(Value keyCount);
   /// A step of keys' weights, in one vector.
   Value joinWeights(ArrayRef<Value> weights) {
@@ -102,8 +102,8 @@ public:
   /// to[key] = the sum over channels of scalars(key, step of channels) * transposed[step of channels].
   void sumChannels(const VectorRows &to, const ScalarMatrix &scalars, int64_t channels, const VectorRows &transposed,
                    const IndexExpr &firstKey, Value keyCount);
-  /// to[channel] += the sum over keys of scalars(step of keys, channel) * from[step of keys], after `start` of what is
-  /// there.
+  /// to[channel] += the sum over keys of scalars(step of keys, channel) * from[step of keys]; `start` returns the
+  /// initial value from the old one.
   void sumKeys(const VectorRows &to, const ScalarMatrix &scalars, int64_t channels, const VectorRows &from,
                Value keyCount, function_ref<Value(const IndexExpr &channel, int64_t column)> start);
   /// Rows of keys firstKey.. to a result.
@@ -122,13 +122,13 @@ public:
   }
   /// The larger one; a NaN score is left to the exponential.
   Value larger(Value score, Value top);
-  /// What scores are shifted by: 0 where nothing was seen, whose exponentials then are 0.
+  /// The number to subtract from scores: 0 where no key was seen, whose exponentials then are 0.
   Value shiftOf(Value top);
   Value exponential(Value score, Value shift);
 
   // ---- dropout ----
 
-  /// Which weights of a key are kept, by lane; null without dropout.
+  /// Whether dropout keeps the weights of a key, by lane; null without dropout.
   Value keeps(const IndexExpr &key, int64_t column);
   /// Weights, or gradients of weights, as dropout leaves them.
   Value dropped(Value weights, Value isKept) { return isKept ? dropout->apply(weights, isKept) : weights; }
@@ -158,8 +158,8 @@ private:
   IndexBuilder &indices;
   const AttentionRegion &region;
   SmallVector<Value> buffers;
-  int64_t offset;     ///< the causal one, within what sizes make meaningful
-  Value movingOffset; ///< the same of a region that moves()
+  int64_t offset;     ///< the causal one, clamped to the range that matters
+  Value movingOffset; ///< the same for a region that moves()
   HostVectors lanes;
   Step stepOfSums;
   int64_t numColumns;

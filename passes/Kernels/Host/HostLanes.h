@@ -1,4 +1,4 @@
-// Lanes beside each other that take in terms of a loop: lane l joins terms l, l + lanes, ... LLVM vectorizes what makes the
+// Lanes that accumulate the terms of a loop: lane l joins terms l, l + lanes, ... LLVM vectorizes the code of the
 // terms, but no operation lets it choose an order.
 #pragma once
 
@@ -14,9 +14,9 @@ public:
   int64_t count() const { return lanes; }
   /// The lanes' states, all `state`.
   SmallVector<Value> start(Value state);
-  /// `states` joined with the terms first .. first + elements - 1, at most as many as there are lanes; `none` changes
-  /// nothing when it is joined. Terms lie in scratch memory between the loop that makes them and the vectors that take
-  /// them in; where LLVM unrolls the loop, in registers.
+  /// Joins `states` with the terms first .. first + elements - 1, at most as many as there are lanes; `none` is neutral
+  /// in `join`. Terms are in scratch memory between the loop that computes them and the vectors that join them; if LLVM
+  /// unrolls the loop, in registers.
   SmallVector<Value> takeIn(ValueRange states, Value first, int64_t elements, Value none, function_ref<Value(Value)> term,
                             function_ref<Value(Value, Value)> join);
   /// for (i = first; i < last; i += lanes) states = takeIn(states, i, lanes, ...).

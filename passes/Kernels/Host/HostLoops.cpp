@@ -19,11 +19,11 @@ void HostLoops::forEachItem(int64_t, function_ref<void(Value)> body) {
 namespace {
 constexpr int64_t longChain = 12;     ///< operations on floats: from here on a vector waits for itself
 constexpr int64_t lanesOfWidest = 16; ///< f32 of the widest vector
-constexpr int64_t shortestTail = 16;  ///< times what may be left behind a loop, which then does not mind
+constexpr int64_t shortestTail = 16;  ///< a rest of the loop is negligible if the loop is so many times longer
 
-/// How many vectors of a loop of `count` iterations are best computed beside each other; 1 where LLVM knows better. Its
-/// own choice looks at the number of operations, and takes one vector where there are many; but in a polynomial each
-/// waits for the one before.
+/// The number of vectors of a loop of `count` iterations to compute at the same time; 1 leaves the choice to LLVM. LLVM
+/// counts operations, and takes one vector if there are many; but in a polynomial each operation waits for the one
+/// before.
 int64_t vectorsAtOnce(Block *body, int64_t count) {
   int64_t operations = 0;
   for (Operation &op : *body) {

@@ -15,10 +15,10 @@ public:
   void forEachItem(int64_t count, function_ref<void(Value)> body) override;
   Value loop(Value first, Value last, Value state, function_ref<Value(Value, Value)> body) override;
   void forEachRow(int64_t count, function_ref<void(Value)> body) override;
-  /// Floats in lanes beside each other (HostSums.cpp).
+  /// For floats, in several lanes (HostSums.cpp).
   Value share(int64_t count, Value state, function_ref<Value(Value)> term,
               function_ref<Value(Value, Value)> join) override;
-  /// Of f32 (HostShiftedSums.cpp).
+  /// For f32 (HostShiftedSums.cpp).
   std::optional<ShiftedSum> shareShifted(int64_t count, function_ref<Value(Value)> element,
                                          function_ref<Value(Value, Value)> term, function_ref<Value()> largest) override;
   Value load(Type stored, Value buffer, Value position) override;

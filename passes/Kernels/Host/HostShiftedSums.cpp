@@ -1,6 +1,6 @@
-// The sum of exponentials of a long row below its largest element, in one go along memory: what a group of elements has
-// above all before makes the sum so far smaller. After Milakov and Gimelshein, "Online normalizer calculation for
-// softmax", 2018; by groups, so that an element costs one exponential.
+// The sum of exponentials of a long row relative to its largest element, in one pass over memory: if a group of
+// elements exceeds all before it, the sum so far shrinks. After Milakov and Gimelshein, "Online normalizer calculation
+// for softmax", 2018; by groups, so that an element costs one exponential.
 #include "passes/Kernels/Elements/ScalarBuilder.h"
 #include "passes/Kernels/Host/HostLanes.h"
 
@@ -11,8 +11,8 @@
 namespace hpc::kernels {
 
 namespace {
-constexpr int64_t fewestElements = 4096; ///< as many stay in the nearest cache between two loops
-constexpr int64_t elementsOfGroup = 256; ///< what prefetching brings while the group before is computed
+constexpr int64_t fewestElements = 4096; ///< fewer stay in the nearest cache between two loops
+constexpr int64_t elementsOfGroup = 256; ///< prefetched while the group before is computed
 } // namespace
 
 std::optional<ShiftedSum> HostLoops::shareShifted(int64_t count, function_ref<Value(Value)> element,
@@ -40,7 +40,7 @@ std::optional<ShiftedSum> HostLoops::shareShifted(int64_t count, function_ref<Va
         next = lanes.takeInWhole(next, first, end, none, term, join);
       return rest > 0 ? lanes.takeIn(next, end, rest, none, term, join) : next;
     };
-    // 1. What is above all before is rare: then the sums shrink.
+    // 1. A new largest element is rare: then the sums shrink.
     Value top = tops.join(over(tops, tops.start(lowest), lowest, element, larger), larger), before = states.front();
     SmallVector<Type> types(states.getTypes());
     auto rise = scf::IfOp::create(builder, loc, types, s.compare(arith::CmpFPredicate::OGT, top, before), true);
@@ -78,7 +78,7 @@ std::optional<ShiftedSum> HostLoops::shareShifted(int64_t count, function_ref<Va
   // In a row of -inf alone every difference is one of infinities.
   Value top = states.front(), sum = sums.join(ValueRange(states).drop_front(), add);
   sum = s.select(isLowest(top), s.like(sum, std::numeric_limits<double>::quiet_NaN()), sum);
-  // Where there may be a NaN, or zeros of both signs, the row is looked at again.
+  // If there may be a NaN, or zeros of both signs, the row is read again.
   Value isRare = s.make<arith::OrIOp>(s.compare(arith::CmpFPredicate::UNO, sum, sum),
                                       s.compare(arith::CmpFPredicate::OEQ, top, zero));
   auto again = scf::IfOp::create(builder, loc, TypeRange(f32), isRare, true);

@@ -38,8 +38,8 @@ void HostVectors::storeScalar(Value value, Value pointer, const IndexExpr &posit
   LLVM::StoreOp::create(s.builder, s.loc, value, addressOf(s, value.getType(), pointer, indices.value(position)));
 }
 
-/// Of as many vectors as they have lanes, by blocks of growing size that change places across the diagonal (Eklundh
-/// 1972).
+/// Transposes as many vectors as they have lanes, by blocks of growing size that are exchanged across the diagonal
+/// (Eklundh 1972).
 static void transposeSquare(ScalarBuilder &s, MutableArrayRef<Value> rows) {
   for (size_t block = 1; block < rows.size(); block *= 2) {
     SmallVector<int32_t> upper, lower;
@@ -90,7 +90,7 @@ static VectorType halvesOf(ScalarBuilder &s, VectorType words) {
 
 Value HostVectors::pairs(Value first, Value second) {
   const VectorType halves = halvesOf(s, vector);
-  Value rounded = callOfPairs("cvtne2ps2bf16", halves, {second, first}); // the second's lie behind the first's
+  Value rounded = callOfPairs("cvtne2ps2bf16", halves, {second, first}); // the second's come after the first's
   SmallVector<int32_t> order;
   for (int32_t lane = 0; lane < int32_t(lanes()); ++lane)
     order.append({lane, lane + int32_t(lanes())});

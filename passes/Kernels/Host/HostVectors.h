@@ -1,6 +1,6 @@
-// Vectors of a CPU in generated code, and the one loop that small products are made of: a tile of results stays in
-// registers while scalars are broadcast over rows of vectors. For tiles that lie on the stack or in buffers; no library
-// is called.
+// Vectors of a CPU in generated code, and the one loop of small products: a tile of results stays in
+// registers while scalars are broadcast over rows of vectors. For tiles on the stack or in buffers; it calls
+// no library.
 #pragma once
 
 #include "passes/Kernels/Code/MachineCode.h"
@@ -19,14 +19,14 @@ struct ScalarMatrix {
   Value pointer;
   IndexExpr offset;
   int64_t rowStride, depthStride;
-  Type unit = {}; ///< what offset and strides count; elements where it is null
+  Type unit = {}; ///< the unit of offset and strides; elements if it is null
 };
-/// What a product adds up at once: numbers, or pairs of bf16 that are neighbours along its depth, 32 bits that go
-/// through registers and memory as f32, the first one in the lower bits. In pairs what is below 2^-126 counts as 0.
+/// One step of a product's sum: a number, or a pair of bf16 that are neighbours along the depth, 32 bits in registers
+/// and memory of type f32, the first one in the lower bits. Pairs treat numbers below 2^-126 as 0.
 enum class Step { Number, PairOfBFloats };
-/// Rows of a product: as many as `fixed` says, or `count`, a number known when it runs. Then there are whole tiles
-/// alone, so up to maxTileRows - 1 rows behind are computed too, unless no tile may begin behind `lastTile`: then as
-/// many before.
+/// Rows of a product: `fixed`, or `count`, a number known at run time. Then there are only whole tiles, so up to
+/// maxTileRows - 1 rows after the last are computed too, unless no tile may begin after `lastTile`: then as many
+/// before.
 struct ProductRows {
   int64_t fixed = 0;
   Value count, lastTile; ///< lastTile > -maxTileRows
@@ -44,7 +44,7 @@ public:
   VectorType type() const { return vector; }
   int64_t lanes() const { return vector.getNumElements(); }
 
-  /// In every lane, whatever its type.
+  /// In every lane, for any type.
   Value splat(Value scalar);
   Value constant(double value) { return s.constant(vector, value); }
   Value load(const VectorRows &rows, const IndexExpr &row, int64_t column);
@@ -71,9 +71,9 @@ public:
   void loop(Value first, Value last, int64_t step, int64_t extent, function_ref<void(const IndexExpr &)> body);
   void loop(int64_t count, function_ref<void(const IndexExpr &)> body);
 
-  /// c[row] = start(c[row]) + sum over k < depth of a(row, k) * b[k]. `start` says what a vector of c begins with,
-  /// given where it is; the sum is in the order of k, each step one multiply-add. Of pairs `depth` counts steps, and so
-  /// do the rows of b.
+  /// c[row] = start(c[row]) + sum over k < depth of a(row, k) * b[k]. `start` returns the initial value of a vector of
+  /// c, given its place; the sum is in the order of k, each step one multiply-add. For pairs `depth` counts steps, and
+  /// so do the rows of b.
   void product(const VectorRows &c, const ProductRows &rows, const ScalarMatrix &a, const VectorRows &b, Value depth,
                function_ref<Value(const IndexExpr &row, int64_t column)> start, Step step = Step::Number);
   /// Vectors of a row that a tile of a product has at most.

@@ -6,7 +6,7 @@
 
 namespace hpc::kernels {
 
-/// How many independent items the region has: what `rows` says. 0 where nothing can be emitted.
+/// The number of independent items of the region: its `rows`. 0 if it has no code.
 int64_t countItems(nn::FusedOp region);
 
 /// Adds `void symbol(ptr args, ptr scalars, i64 begin, i64 end)` to `kernels`, its vectors made for `unit`. Fails with a

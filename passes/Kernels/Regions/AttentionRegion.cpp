@@ -1,5 +1,5 @@
 // Recognizes regions of attention: operands are followed up through views to the region's arguments, results down to
-// what it yields.
+// the yielded values.
 #include "passes/Kernels/Regions/AttentionRegion.h"
 
 #include "passes/Kernels/Regions/KeyConcat.h"
@@ -32,7 +32,7 @@ bool hasFewQueries(Operation *attention) {
 
 static Type elementTypeOf(Value value) { return nn::tensorType(value).getElementType(); }
 
-/// The operand, or what `concat` makes of it, which is one of its parts, as part of one of the region's arguments.
+/// The operand, or the result of `concat` of which it is a part, as part of one of the region's arguments.
 static std::optional<AttentionTensor> findOperand(Value value, const KeyConcat *concat = nullptr) {
   SmallVector<Operation *> views;
   Value source = value;
@@ -65,7 +65,7 @@ static std::optional<AttentionTensor> findOperand(Value value, const KeyConcat *
                          casts};
 }
 
-/// The same where an element is read as it lies there.
+/// The same, only if elements are read without casts.
 static std::optional<AttentionTensor> findPlainOperand(Value value) {
   std::optional<AttentionTensor> tensor = findOperand(value);
   return tensor && tensor->casts.empty() ? tensor : std::nullopt;
@@ -113,7 +113,7 @@ static SmallVector<AttentionKeys, 2> joinParts(ArrayRef<Part> keys, ArrayRef<Par
   return parts;
 }
 
-/// The op's result as what the region yields: through its only readers, which are views that lose and repeat nothing.
+/// The op's result as a yielded value: through its only readers, which are views that lose and repeat nothing.
 static std::optional<AttentionTensor> findResult(Value value) {
   SmallVector<Operation *> views;
   Value yielded = value;
@@ -248,7 +248,7 @@ std::optional<AttentionRegion> findAttentionRegion(nn::FusedOp region) {
       return std::nullopt;
     found.results.push_back(*place);
   }
-  // Whatever else the region yields would have to be computed as well.
+  // Any other yielded value would have to be computed as well.
   if (region.getNumResults() != found.results.size())
     return std::nullopt;
   return found;

@@ -1,5 +1,5 @@
-// What a region that is one nn.attention or nn.attention_grad computes, on which elements of its buffers: what every
-// target's code for it starts from. Transposes, reshapes and slices round the op are strides, so no heads are moved.
+// The computation of a region that is one nn.attention or nn.attention_grad, and the elements of its buffers that it
+// reads: the input of every target's code. Transposes, reshapes and slices around the op are strides, so no heads move.
 #pragma once
 
 #include "compiler/Dialect/NN/DropoutDraw.h"
@@ -10,9 +10,9 @@ namespace hpc::kernels {
 struct AttentionTensor {
   unsigned buffer; ///< of an operand: the region's argument; of a result: the region's result
   int64_t offset;
-  std::array<int64_t, 4> strides; ///< of batch, head or group, position, channel; 0 where the dim has one element
+  std::array<int64_t, 4> strides; ///< of batch, head or group, position, channel; 0 if the dim has one element
   Type elementType;                ///< in the buffer
-  SmallVector<Type, 2> casts = {}; ///< what a register with an element becomes, one after the other: floats
+  SmallVector<Type, 2> casts = {}; ///< float types, applied to an element in a register in this order
 };
 
 /// Keys first..end-1 and their values, where each of the two lies in one buffer. A key's position in the tensors is its
@@ -28,7 +28,7 @@ struct AttentionRegion {
   Operation *op; ///< nn.attention or nn.attention_grad, in the region
   int64_t batch, groups, repeat, queries, keys, depth, width;
   AttentionTensor query;
-  /// In the order of the keys, none empty unless there are no keys. One alone, as it is in its buffer, of a gradient.
+  /// In the order of the keys, none empty unless there are no keys. A gradient has one, read without casts.
   SmallVector<AttentionKeys, 2> parts;
   std::optional<AttentionTensor> gradient; ///< of the attention's result: nn.attention_grad alone
   SmallVector<AttentionTensor, 3> results; ///< in the order of the op's results
@@ -42,7 +42,7 @@ struct AttentionRegion {
   Value bias;
   /// As the bias, of bools: where q and k count. Null: everywhere.
   Value visible;
-  /// The bias where it lies in a buffer as it is; strides of dims that it broadcasts are 0.
+  /// The bias if it is in a buffer unchanged; strides of broadcast dims are 0.
   std::optional<AttentionTensor> biasTensor;
   /// Of the weights; its values are the region's. Dims are [batch, groups, repeat, queries, keys].
   std::optional<nn::DropoutDraw> dropout;
@@ -58,16 +58,16 @@ struct AttentionRegion {
 
 /// Whether the op is one of the two.
 bool isAttention(Operation *op);
-/// Whether so few queries read a key that to bring it costs more than to multiply it: a step of decoding. Their keys and
-/// values are read where they lie, also where they are put together of parts (KeyConcat.h). No gradient.
+/// Whether so few queries read a key that loading it costs more than multiplying it: a step of decoding. Their keys and
+/// values are read in place, also if they are concatenated (KeyConcat.h). Not for a gradient.
 bool hasFewQueries(Operation *attention);
-/// Its bias and what is visible: tensors that broadcast to the scores.
+/// Its bias and its mask of visible elements: tensors that broadcast to the scores.
 SmallVector<Value, 2> masksOf(Operation *attention);
-/// Whether generated code computes it: a tile of what it works on has to fit the stack of a thread. Others are
+/// Whether generated code computes it: a tile has to fit into a thread's stack. Other attentions are
 /// decomposed.
 bool fitsAttentionKernel(Operation *attention);
 
-/// The parsed region; nothing where the region is another one.
+/// The parsed region; nullopt for another region.
 std::optional<AttentionRegion> findAttentionRegion(nn::FusedOp region);
 
 } // namespace hpc::kernels

@@ -1,11 +1,11 @@
-// Recognizes epilogues from what the region yields upwards; what it does not name is no part of one.
+// Recognizes epilogues from the yielded value upwards; any other op means that there is none.
 #include "passes/Kernels/Regions/EpilogueRegion.h"
 
 #include "compiler/Providers.h"
 
 namespace hpc::kernels {
 
-/// The activated value and its activation; the value itself where there is none.
+/// The activated value and its activation; the value itself if there is none.
 static std::pair<plan::EpilogueKind, Value> findActivation(Value value) {
   if (auto gelu = value.getDefiningOp<nn::GeluOp>(); gelu && gelu.getTanhApproximation())
     return {plan::EpilogueKind::BiasGeluTanh, gelu.getOperand()};
@@ -30,7 +30,7 @@ static std::optional<unsigned> findBias(Value value, int64_t columns) {
   return argument ? std::optional(argument.getArgNumber()) : std::nullopt;
 }
 
-/// Whether lower makes one matrix product of what makes a value: its rows are all dims but the last.
+/// Whether lower turns the value's op into one GEMM: its rows are all dims but the last.
 static bool isPlainProduct(Value value) {
   auto matmul = aliasRoot(value).getDefiningOp<nn::MatmulOp>();
   if (!matmul || nn::shapeOf(matmul.getResult()).back() != nn::shapeOf(value).back())

@@ -1,4 +1,4 @@
-// Regions that do to a matrix product what libraries of products do by themselves before they store it.
+// Regions that apply an operation to a GEMM's result which GEMM libraries apply themselves before they store it.
 #pragma once
 
 #include "compiler/Dialect/NN/NN.h"
@@ -6,9 +6,9 @@
 
 namespace hpc::kernels {
 
-/// A region that is relu(p + bias), GELU(p + bias) by tanh, or p + bias, of an operand p that one product without batch
-/// dims has made (seen over other shapes, but with the same last dim) and a bias along p's last dim. All is of one
-/// float type. Nothing where it is anything else.
+/// A region that is relu(p + bias), GELU(p + bias) by tanh, or p + bias, of an operand p that one GEMM without batch
+/// dims has made (perhaps reshaped, but with the same last dim) and a bias along p's last dim. All have one float type.
+/// nullopt for any other region.
 std::optional<plan::Epilogue> findEpilogue(nn::FusedOp region);
 
 } // namespace hpc::kernels

@@ -74,14 +74,14 @@ IndexBuilder::Range IndexBuilder::range(const IndexExpr &a) const {
   return range;
 }
 
-// ---- what no sum describes ----
+// ---- numbers that are no sum ----
 
 static __int128 floorDiv(__int128 a, int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
 
 std::pair<IndexExpr, IndexExpr> IndexBuilder::split(const IndexExpr &a, int64_t b) {
   if (b <= 1)
     return {a, 0};
-  // Terms that b divides go to the quotient, and with them the constant that brings the rest next to 0.
+  // Terms that b divides go to the quotient, with the part of the constant that leaves the rest nearest to 0.
   IndexExpr quotient, rest(a.constant);
   for (const IndexExpr::Term &term : a.terms)
     if (term.coefficient % b == 0)

@@ -1,5 +1,5 @@
-// Index arithmetic that stays symbolic: an index is a sum over loop variables, so that what reshapes take apart and put
-// together again costs nothing, loads of one element are seen to be one, and LLVM sees {base, stride} of the inner loop.
+// Symbolic index arithmetic: an index is a sum over loop variables, so that reshapes which split and merge dims cost
+// nothing, loads of one element are recognised as one, and LLVM sees {base, stride} of the inner loop.
 #pragma once
 
 #include "compiler/MLIR.h"
@@ -30,7 +30,7 @@ struct IndexExpr {
   }
 };
 
-/// Makes and simplifies indices; emits code only for what it cannot keep as a sum, and on `value`.
+/// Makes and simplifies indices; emits code only for numbers that are no sum, and in `value`.
 class IndexBuilder {
 public:
   /// `entry`: the function's first block, where constants go.
@@ -60,7 +60,7 @@ public:
   /// The sum as an i64, outer loops first.
   Value value(const IndexExpr &a);
 
-  /// What is made between the two is forgotten: it is not visible behind the loop.
+  /// Atoms made between the two are forgotten: they are not visible after the loop.
   void enterLoop() { scopes.emplace_back(); }
   void leaveLoop();
 

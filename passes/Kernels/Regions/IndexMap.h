@@ -1,4 +1,4 @@
-// Views as index maps: which element of its operand an element of a view is.
+// Views as index maps: from an element of a view to the element of its operand.
 // An index has one expression per dim, in range (>= 0); a dim of size 1 always has the constant 0.
 #pragma once
 

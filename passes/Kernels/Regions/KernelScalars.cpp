@@ -1,4 +1,4 @@
-// Which scalars the ops of a region need. Order: first use in the region, each once.
+// Finds the scalars that the ops of a region need. Order: first use in the region, each once.
 #include "passes/Kernels/Regions/KernelScalars.h"
 
 #include "compiler/Accumulations.h"

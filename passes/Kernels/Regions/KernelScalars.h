@@ -1,5 +1,5 @@
-// The numbers that a kernel takes besides buffers: where this rank's part of a cut dim starts, and how much of it there
-// is. Both are functions of the rank's coordinate; `lower` turns each into a table.
+// The numbers that a kernel takes besides buffers: the start of this rank's part of a cut dim, and its extent. Both are
+// functions of the rank's coordinate; `lower` turns each into a table.
 #pragma once
 
 #include "compiler/Dialect/Dist/Dist.h"
@@ -16,25 +16,25 @@ struct KernelScalar {
   nn::KernelScalarAttr toAttribute(MLIRContext *context) const;
 };
 
-/// One digit of a dim that dist.fill_tail looks at: (local index / stride) % box, padding from `extent` on.
+/// One factor of a dim that dist.fill_tail fills: (local index / stride) % box, padding from `extent` on.
 struct PaddedDigit {
   int64_t dim, stride, box;
   KernelScalar extent;
 };
 SmallVector<PaddedDigit> paddedDigits(dist::FillTailOp op);
 
-/// How dist.slice moves the index of one dim: digit `(index / stride) % box` becomes digit + offset (at most `fromBox`
-/// - 1) of a box of fromBox.
+/// The index change of dist.slice in one dim: factor `(index / stride) % box` becomes factor + offset (at most
+/// `fromBox` - 1) of a box of fromBox.
 struct SlicedDigit {
   int64_t dim, stride, box, fromBox;
   KernelScalar offset;
 };
 SlicedDigit slicedDigit(dist::SliceOp op);
 
-/// The offset that dist.offset asks for.
+/// The offset that dist.offset returns.
 KernelScalar offsetScalar(dist::OffsetOp op);
 
-/// Where the region adds to what earlier micro-batches have left (compiler/Accumulations.h) a number that is 0 in the first.
+/// If the region adds to sums of earlier micro-batches (compiler/Accumulations.h): a number that is 0 in the first.
 std::optional<KernelScalar> laterScalar(nn::FusedOp region);
 
 /// The scalars of a region in the order of the kernel's table.

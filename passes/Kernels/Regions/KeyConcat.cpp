@@ -8,7 +8,7 @@ bool isFloatCast(Operation *op) {
   return isa<nn::CastOp>(op) && isFloat(op->getOperand(0)) && isFloat(op->getResult(0));
 }
 
-/// Where dim `dim` of the op's operand is in its result, whole; nothing where it is not, or not a dim of its own.
+/// The dim of the op's result that is its operand's dim `dim`; nullopt if it is not whole, or merged with others.
 static std::optional<int64_t> followDim(Operation *op, int64_t dim) {
   if (isFloatCast(op))
     return dim;

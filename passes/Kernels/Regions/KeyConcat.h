@@ -1,5 +1,5 @@
-// Keys or values of an attention that are put together of parts, as past and new ones are in a step of decoding: what has
-// to hold so that each part can be read where it lies.
+// Concatenated keys or values of an attention, such as past and new ones in a step of decoding: the conditions under
+// which each part can be read in its own buffer.
 #pragma once
 
 #include "passes/Kernels/Regions/StridedView.h"
@@ -13,14 +13,14 @@ struct KeyConcat {
   SmallVector<Operation *> behind;  ///< views and casts from its result to the attention's operand, in this order
   SmallVector<int64_t> keyDims;     ///< which dim the keys are in the result of each of them
 
-  /// Of one of the op's operands.
+  /// The keys in one of the op's operands.
   int64_t countKeys(Value part) const { return nn::shapeOf(part)[nn::ConcatOp(op).getAxis()]; }
-  /// What `behind` makes of a view of `part`, an operand of `op`; false where that has no strides.
+  /// Applies `behind` to a view of `part`, an operand of `op`; false if the result has no strides.
   bool apply(StridedView &view, Value part) const;
 };
 
-/// How `operand`, an attention's key or value, is put together; nothing where it is not, or where a view behind takes keys
-/// apart or leaves some out.
+/// The concatenation of `operand`, an attention's key or value; nullopt if there is none, or if a view after it splits
+/// keys or leaves some out.
 std::optional<KeyConcat> findKeyConcat(Value operand);
 
 /// A cast from floats to floats: an attention's keys and values are read through it.

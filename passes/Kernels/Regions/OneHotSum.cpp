@@ -3,7 +3,7 @@
 
 namespace hpc::kernels {
 
-/// The dim of `operand` that stands at `axis` of a result of `rank` dims; below 0 where it has none.
+/// The dim of `operand` aligned with `axis` of a result of `rank` dims; below 0 if it has none.
 static int64_t alignedDim(Value operand, int64_t axis, int64_t rank) {
   return axis - (rank - nn::tensorType(operand).getRank());
 }

@@ -10,7 +10,7 @@ namespace hpc::kernels {
 struct OneHotSum {
   nn::IotaOp positions; ///< start + index along `axis` + offset, in 64 bits
   Value number;         ///< the same along `axis`
-  Value value;          ///< made of buffers, element by element: it can be had at any index
+  Value value;          ///< computed from buffers, element by element, so available at any index
   int64_t axis;
 };
 

@@ -1,5 +1,5 @@
-// What reshapes, transposes and slices of a contiguous buffer leave of it: an offset and a stride per dim, where there
-// is one. Dims are kept as lists of pieces, so that splitting and merging heads again costs nothing.
+// The result of reshapes, transposes and slices of a contiguous buffer: an offset and a stride per dim, if there is
+// one. Dims are kept as lists of pieces, so that splitting and merging heads again costs nothing.
 #pragma once
 
 #include "compiler/MLIR.h"
@@ -11,15 +11,15 @@ public:
   /// A whole row-major buffer.
   explicit StridedView(ArrayRef<int64_t> shape);
 
-  /// The same elements in row-major order of another shape; false where a dim of it would need two strides that no list
-  /// of pieces gives.
+  /// The same elements in row-major order of another shape; false if one of its dims needs two strides that no list of
+  /// pieces represents.
   bool reshape(ArrayRef<int64_t> shape);
-  /// Dim i becomes what dim permutation[i] was.
+  /// Dim i becomes the old dim permutation[i].
   void transpose(ArrayRef<int64_t> permutation);
   /// Elements starts + i * steps; false where a dim has no single stride.
   bool slice(ArrayRef<int64_t> starts, ArrayRef<int64_t> steps, ArrayRef<int64_t> shape);
 
-  /// One stride per dim, in elements (0 for dims of size 1), or nothing where a dim needs several.
+  /// One stride per dim, in elements (0 for dims of size 1), or nullopt if a dim needs several.
   std::optional<SmallVector<int64_t>> strides() const;
   int64_t offset() const { return start; }
 
@@ -35,14 +35,14 @@ private:
   bool isEmpty = false; ///< no elements: every stride is 0
 };
 
-/// The view that `op` makes of its operand's view; false for ops that are no strided view.
+/// Applies `op` to its operand's view; false for ops whose result is no strided view.
 bool applyView(Operation *op, StridedView &view);
 /// The same where the op's result has `shape`, since its operand has fewer elements along a dim that it leaves whole.
 bool applyView(Operation *op, StridedView &view, ArrayRef<int64_t> shape);
 /// For a result that is written through views: the operand's view, given that of the result. False for ops that do not
 /// give every element of the operand its one place.
 bool applyInverse(Operation *op, StridedView &view);
-/// Whether applyInverse knows the op.
+/// Whether applyInverse supports the op.
 bool isInvertibleView(Operation *op);
 
 } // namespace hpc::kernels
