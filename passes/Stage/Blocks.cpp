@@ -47,7 +47,7 @@ static std::vector<Gap> findGaps(const Trunk &trunk) {
     size_t best = trunk.products[i];
     for (size_t op = trunk.products[i]; op > trunk.products[i - 1]; --op)
       if (trunk.crossingBytes[op] < trunk.crossingBytes[best])
-        best = op; // among equals the last: what follows a product belongs to it
+        best = op; // among equals the last: the ops after a product belong to it
     gaps[i] = {best, trunk.crossing[best]};
   }
   return gaps;
@@ -72,9 +72,9 @@ static std::vector<bool> localMinima(ArrayRef<Gap> gaps, size_t distance) {
 }
 
 /// The layers in a stretch of products that repeats with `period`. They begin where the fewest values cross between
-/// them; among equals where most layers are whole, then where the last one ends with the stretch (the first may have
-/// caught something alike before it). At half of the cuts at least no gap less than a layer away may have fewer values
-/// crossing: near the ends of a stretch there may be one, since what all layers share begins and ends there.
+/// them; among equals where most layers are whole, then where the last layer ends with the stretch (the first may
+/// include a similar op from before it). At half of the cuts at least, no gap less than a layer away may have fewer
+/// values crossing: near the ends of a stretch one may, since values that all layers share begin and end there.
 static std::optional<Run> placeLayers(size_t begin, size_t end, size_t period, ArrayRef<Gap> gaps,
                                       const std::vector<bool> &isPlace) {
   std::optional<Run> best;
@@ -121,8 +121,8 @@ static std::optional<Run> findRun(ArrayRef<int> kinds, ArrayRef<Gap> gaps, size_
   return best;
 }
 
-/// Runs in order: the one that covers the most, then what stands before and behind it (an encoder before a decoder), as
-/// long as it is no trifle beside the whole.
+/// Runs in order: the one that covers the most, then those before and after it (an encoder before a decoder). A run of
+/// less than an eighth of all products does not count.
 static void findRuns(ArrayRef<int> kinds, ArrayRef<Gap> gaps, size_t begin, size_t end, std::vector<Run> &runs) {
   std::optional<Run> run = findRun(kinds, gaps, begin, end);
   if (!run || run->size() * 8 < kinds.size())
@@ -132,8 +132,8 @@ static void findRuns(ArrayRef<int> kinds, ArrayRef<Gap> gaps, size_t begin, size
   findRuns(kinds, gaps, run->end(), end, runs);
 }
 
-/// Products [begin, end) that stand between runs. Where they cost more than a part should, as convolutions before a
-/// recurrent layer do, they are cut at their own gaps.
+/// Cuts products [begin, end), which lie between runs, at their own gaps where they cost more than an average part, as
+/// convolutions before a recurrent layer do.
 static void cutStretch(const Trunk &trunk, ArrayRef<Gap> gaps, const std::vector<bool> &isPlace, size_t begin, size_t end,
                        size_t parts, std::vector<size_t> &cuts) {
   if (end < begin + 2) // one product goes with the layer beside it

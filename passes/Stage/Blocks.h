@@ -1,10 +1,10 @@
 // Where a program can be cut into stages, found from its structure alone.
 //
-// Between two neighbouring products with weights lies a gap; it would be cut where the fewest bytes cross. A sequence
-// of products that repeats (a transformer's layers) gives the blocks, if between its repetitions no more values cross
-// than anywhere in the layers beside them; whatever crosses all of them (an encoder's output) crosses cuts too. Without
-// a repetition every gap is a cut at which no more values cross than at its neighbours, and where those are too few for
-// the parts that are asked for, every gap.
+// A gap lies between two neighbouring products with weights; its cut is where the fewest bytes cross. A sequence of
+// products that repeats (a transformer's layers) gives the blocks, if no more values cross between its repetitions than
+// anywhere in the layers beside them; a value that crosses all layers (an encoder's output) crosses cuts too. Without a
+// repetition the cuts are the gaps at which no more values cross than at their neighbours, and all gaps where those are
+// too few for the requested parts.
 #pragma once
 
 #include "passes/Stage/Trunk.h"
@@ -16,7 +16,7 @@ struct Blocks {
   std::vector<size_t> firstOp; ///< of every block, index into the trunk's ops; the first is 0
   std::vector<double> cost;    ///< floating-point operations of every block
   size_t size() const { return firstOp.size(); }
-  /// Index of the op behind a block's last one.
+  /// Index of the op after a block's last one.
   size_t endOp(size_t block) const { return block + 1 < size() ? firstOp[block + 1] : trunk.ops.size(); }
 };
 

@@ -1,5 +1,5 @@
-// Writes the schedule of a staged function into its attribute pipe.schedule: by name, or from a user's file. Whatever
-// it comes from, the one checker decides.
+// Writes the schedule of a staged function into its attribute pipe.schedule: by name, or from a user's file. The same
+// checker accepts or refuses both.
 #include "passes/Stage/Passes.h"
 
 #include "compiler/Diagnostics.h"
@@ -40,9 +40,9 @@ static bool isThere(const plan::Pipeline &pipeline, plan::ProgramKind kind, size
   return llvm::is_contained(pipeline.programs, plan::ProgramPlace{kind, int32_t(stage), chunk});
 }
 
-/// Takes out B, W and U where a stage with such a part of the model has none: a stage without parameters has no U, one before
-/// all that are trained no B, one of which only biases are trained may have no B or no W. Returns what was taken, as "W of
-/// stage 0".
+/// Removes B, W and U where a stage has none for a part of the model: a stage without parameters has no U, a stage
+/// before all trained parameters no B, and one that trains only biases may lack B or W. Returns the removed programs,
+/// as "W of stage 0".
 static SmallVector<std::string> takeAbsent(const plan::Pipeline &pipeline, PipelineSchedule &schedule) {
   SmallVector<std::string> taken;
   for (auto [index, stage] : llvm::enumerate(schedule))
@@ -79,8 +79,8 @@ static Expected<PipelineSchedule> makeNamed(const plan::Pipeline &pipeline, Sche
   return schedule;
 }
 
-/// A user's file may leave receives and drains to us; then it has none at all, and may run what a stage turns out not to have:
-/// `left` is told of that.
+/// A user's file may leave out all receives and drains, which are then added here. Such a file may name programs that a
+/// stage does not have: they are removed and listed in `left`.
 static Expected<PipelineSchedule> readFile(const plan::Pipeline &pipeline, const std::string &path, SmallVector<std::string> &left) {
   Expected<PipelineSchedule> schedule = readScheduleFile(path);
   if (!schedule.ok())

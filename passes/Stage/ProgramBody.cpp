@@ -1,4 +1,4 @@
-// One walk back from what is read.
+// Walks back from the values that the program's ops read and from the wanted ones.
 #include "passes/Stage/ProgramBody.h"
 
 namespace hpc {

@@ -14,7 +14,7 @@ Expected<plan::PipelineSchedule> readScheduleFile(const std::string &path) {
   Expected<plan::PipelineSchedule> schedule = plan::parseScheduleFile(std::string(file->text()));
   if (schedule.ok())
     return schedule;
-  return Status::error(ErrorKind::Usage, schedule.status().message()); // what a flag names is the user's to mend
+  return Status::error(ErrorKind::Usage, schedule.status().message()); // the user named the file by a flag
 }
 
 Expected<plan::ScheduleKind> parseScheduleName(const std::string &text) {

@@ -1,4 +1,4 @@
-// What --pp-schedule says: nothing, the name of a schedule, or the path of a user's file.
+// The value of --pp-schedule: nothing, the name of a schedule, or the path of a user's file.
 #pragma once
 
 #include "passes/Stage/StepParts.h"
@@ -8,12 +8,12 @@ namespace hpc {
 
 /// A '/' or '.' makes it a path.
 bool isScheduleFile(const std::string &text);
-/// Errors: io, and what is no schedule.
+/// Errors: io (the file cannot be read), usage (its text or the name is no schedule).
 Expected<plan::PipelineSchedule> readScheduleFile(const std::string &path);
 Expected<plan::ScheduleKind> parseScheduleName(const std::string &text);
 
-/// Which programs the schedule runs. With several parts there is a backward one whatever it says: gradients go the other
-/// way. Errors as above.
+/// Which programs the schedule runs. With several parts there is always a backward program, since gradients travel the
+/// other way. Errors as above.
 Expected<BackwardPrograms> backwardPrograms(const std::string &text, size_t parts);
 
 } // namespace hpc

@@ -1,6 +1,6 @@
-// Moves every op of @main into the program that computes it (StepParts.h). A value that is read by another program goes
-// there through every part between, so that messages are those of neighbours: forward through the forward programs,
-// backward through the backward ones. What updates read of each other goes straight (StepUpdates.h).
+// Moves every op of @main into the program that computes it (StepParts.h). A value that another program reads passes
+// through every part between, so that only neighbours exchange messages: forward through the forward programs, backward
+// through the backward ones. Values that updates read from each other are sent directly (StepUpdates.h).
 #include "passes/Stage/Blocks.h"
 #include "passes/Stage/Passes.h"
 #include "passes/Stage/ProgramBody.h"
@@ -64,7 +64,7 @@ public:
   }
 
 private:
-  /// The program that returns a value: the one that computes it; what is cheap, the first.
+  /// The program that returns a value: the one that computes it; for a value cheap to repeat, the first.
   Program returner(Value value) const { return parts.programOf(value).value_or(0); }
 
   void want(Program program, Value value) { wanted[program].insert(value); }
@@ -119,7 +119,7 @@ private:
     return way;
   }
 
-  /// A copy of a value in another type, or a view of it, does not travel beside the value: who has the value makes it again.
+  /// Finds copies in another type, and views, that do not travel with their source: programs that have it repeat them.
   void findRepeated() {
     std::vector<llvm::SetVector<Value>> arriving(parts.numPrograms());
     for (Program target = 0; target < parts.numPrograms(); ++target)
@@ -158,7 +158,7 @@ private:
     }
   }
 
-  /// Copies that other programs make again may be read by nobody here.
+  /// Drops copies that nobody reads here, because other programs repeat them.
   static void dropUnread(ProgramBody &body, const llvm::SetVector<Value> &yields) {
     llvm::DenseSet<Value> read(yields.begin(), yields.end());
     SmallVector<Operation *> kept;
@@ -177,7 +177,7 @@ private:
     for (auto [value, to] : leaving[program]) {
       yields.insert(value);
       if (parts.programOf(value) != program && !repeated[program].contains(value))
-        body.outside.insert(value); // it goes through
+        body.outside.insert(value); // it passes through
     }
     dropUnread(body, yields);
     if (body.ops.empty() && yields.empty())
@@ -208,17 +208,17 @@ private:
     auto transfer =
         pipe::TransferOp::create(builder, value.getLoc(), value.getType(), result, from, target,
                                  builder.getStringAttr(cause), builder.getStringAttr("fewer stages (--pp)"));
-    setValueIds(transfer, {{}, valueIdsOf(value.getDefiningOp()).made}); // what --verify should find on arrival
+    setValueIds(transfer, {{}, valueIdsOf(value.getDefiningOp()).made}); // the value that --verify expects on arrival
     return transfer;
   }
 
   func::FuncOp function;
   StepParts &parts;
   std::vector<SmallVector<Operation *>> own;                         ///< by program
-  std::vector<llvm::SetVector<Value>> wanted;                        ///< by program: what it gives to updates and returns
+  std::vector<llvm::SetVector<Value>> wanted;                        ///< by program: the values for updates and returns
   std::vector<llvm::SetVector<std::pair<Value, Program>>> leaving;   ///< by program: values, and the next on their way
-  std::vector<llvm::DenseSet<Value>> repeated;                       ///< by program: copies that it makes of what arrives
-  llvm::DenseMap<std::pair<Value, Program>, Value> arrived, results; ///< as a program takes a value; as it gives it
+  std::vector<llvm::DenseSet<Value>> repeated;                       ///< by program: copies that it makes of arrivals
+  llvm::DenseMap<std::pair<Value, Program>, Value> arrived, results; ///< by taking program; by yielding program
   llvm::DenseMap<StepUpdates::Known, Value> known;                   ///< by stage, for its update
 };
 
@@ -243,7 +243,7 @@ static LogicalResult checkOnceAStep(func::FuncOp function, const StepParts &part
 struct SplitStages : impl::SplitStagesBase<SplitStages> {
   using SplitStagesBase::SplitStagesBase;
 
-  /// How many blocks every part gets. Where the sidecar has rules of stages, `blocks` become those that they make.
+  /// How many blocks every part gets. Rules of stages in the sidecar replace `blocks` by the blocks that they make.
   std::optional<std::vector<size_t>> chooseCounts(func::FuncOp function, Blocks &blocks) {
     Expected<std::optional<Sidecar>> sidecar = sidecarOf(getOperation());
     if (sidecar.ok() && (!*sidecar || (*sidecar)->stages.empty() || stages < 1 || chunks < 1))
@@ -295,7 +295,7 @@ struct SplitStages : impl::SplitStagesBase<SplitStages> {
     OpBuilder builder(&getContext());
     if (failed(ProgramBuilder(function, blocks.trunk, parts).build(builder)))
       return signalPassFailure();
-    // 4. Drop what was there before.
+    // 4. Erase the old ops.
     SmallVector<Operation *> old;
     for (Operation &op : function.getBody().front().without_terminator())
       if (!isa<pipe::PipeDialect>(op.getDialect()))

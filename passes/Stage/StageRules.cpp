@@ -1,5 +1,5 @@
-// Rules bound every cut from both sides: it stands behind all that is named for parts before it, and before all that is
-// named for parts behind it. What is cheap to repeat has no stage of its own.
+// Rules bound every cut from both sides: it lies after all ops that rules give to parts before it, and before all ops
+// that rules give to later parts. An op cheap to repeat has no stage of its own.
 #include "passes/Stage/StageRules.h"
 
 #include "compiler/Dialect/NN/Dependence.h"
@@ -31,7 +31,7 @@ const void *nodeOf(Operation *op) {
   return node ? node.getName().getAsOpaquePointer() : op;
 }
 
-/// The parameters that an op reads, directly or through what is made of weights alone.
+/// The parameters that an op reads, directly or through values computed from weights alone.
 SmallVector<nn::ParameterOp> weightsOf(Operation *op, const nn::Dependences &dependences) {
   SmallVector<nn::ParameterOp> weights;
   llvm::SetVector<Value> open(op->operand_begin(), op->operand_end());
@@ -95,8 +95,8 @@ private:
     return nullptr;
   }
 
-  /// The rule of every trunk op. A rule that matches something else, cheap to repeat, is not wrong: it is computed where
-  /// it is read.
+  /// Finds the rule of every op of the trunk. A rule that matches only ops cheap to repeat is no error: they are
+  /// computed where they are read.
   Status matchRules() {
     isUsed.assign(sidecar.stages.size(), false);
     std::set<std::string> all; // names of ops, and then of weights
@@ -111,7 +111,7 @@ private:
     for (size_t index = 0; index < trunk.ops.size(); ++index) {
       Operation *op = trunk.ops[index];
       decidedBy[index] = firstMatch(namesOf(op));
-      // A weight that others read too does not say where this op is, nor does a name that is another op's.
+      // A weight that other nodes read too does not decide where this op is, nor does a name that an op has as well.
       std::vector<std::string> names;
       for (nn::ParameterOp weight : weightsOf(op, dependences))
         if (readers[weight].size() == 1)
@@ -140,7 +140,7 @@ private:
     return Status::success();
   }
 
-  /// windows[k - 1]: of the cut before part k.
+  /// windows[k - 1] is the window of the cut before part k.
   Status findWindows() {
     size_t parts = size_t(stages * chunks);
     windows.assign(parts - 1, {1, trunk.ops.empty() ? 0 : trunk.ops.size() - 1});
@@ -180,7 +180,7 @@ private:
   }
 
   /// Places to cut: those between blocks, and for a window without one the place where the fewest bytes cross; among
-  /// equals the last, so that what follows a product belongs to it.
+  /// equals the last, so that the ops after a product belong to it.
   std::vector<size_t> candidates() const {
     std::vector<size_t> places(blocks.firstOp.begin() + 1, blocks.firstOp.end());
     for (const Window &window : windows) {
@@ -255,7 +255,7 @@ private:
   int64_t stages, chunks;
   const Sidecar &sidecar;
   nn::Dependences dependences;
-  std::vector<const StageRule *> decidedBy; ///< by op of the trunk; null: nobody names it
+  std::vector<const StageRule *> decidedBy; ///< by op of the trunk; null: no rule names it
   std::vector<bool> isUsed;
   std::vector<Window> windows;
 };

@@ -1,5 +1,5 @@
-// One walk over the function for what runs once a step, one over the trunk for parts, one back over the gradients for
-// what is apart.
+// One walk over the function finds the ops that run once a step, one over the trunk the parts, and one back over the
+// gradients the weight gradients.
 #include "passes/Stage/StepParts.h"
 
 #include "compiler/Dialect/Dist/Dist.h"
@@ -40,7 +40,7 @@ StepParts::StepParts(func::FuncOp function, const Blocks &blocks, ArrayRef<size_
     splitBackward(blocks);
 }
 
-/// Values of which each micro-batch has its own: terms of a gradient that are added up before they are accumulated.
+/// Whether an op reads or makes a value that differs by micro-batch: a term of a gradient before it is accumulated.
 static bool isPerMicroBatch(Operation *op, const dist::Mesh &mesh) {
   auto isOwn = [&](Value value) {
     return dist::shardingAttrOf(value) && dist::isPerMicroBatch(dist::shardingOf(value), mesh);
@@ -65,7 +65,7 @@ void StepParts::findOnceAStep(const Blocks &blocks) {
     findGradientTails(trunk);
 }
 
-/// Through which a sum passes and which makes nothing smaller: terms that are added, a factor, a view, a collective.
+/// Whether a sum passes through an op, which makes it no smaller: added terms, a factor, a view, a collective.
 static bool passesSums(Operation *op) {
   if (isa<dist::DistDialect>(op->getDialect()))
     return op->getNumOperands() == 1;
@@ -87,8 +87,8 @@ bool StepParts::isGradientTail(Operation *op) const {
   return !op->use_empty() && passesSums(op);
 }
 
-/// With one micro-batch no sum over them tells where a parameter's gradient is complete. It is where its terms are added
-/// and scaled and nothing but the update reads it: terms of two stages meet there, and the factor of another one.
+/// With one micro-batch no sum over micro-batches ends a parameter's gradient. It ends in additions and factors whose
+/// result only the update reads: terms of two stages meet there, and a factor from another stage.
 void StepParts::findGradientTails(const llvm::DenseSet<Operation *> &trunk) {
   for (Operation &op : llvm::reverse(function.getBody().front().without_terminator()))
     if (trunk.contains(&op) && stepPartOf(op.getLoc()) == StepPart::Gradient && isGradientTail(&op))
@@ -107,7 +107,7 @@ void StepParts::placeForward(const Blocks &blocks, ArrayRef<size_t> blocksOfPart
 }
 
 namespace {
-/// The last part that has an op of a location; of a node where the location itself is gone.
+/// The last part that has an op with a given location, or, where no op has the location itself, with its node's name.
 struct PartsByPlace {
   llvm::DenseMap<Location, size_t> byLocation;
   llvm::StringMap<size_t> byNode;
@@ -139,8 +139,8 @@ void StepParts::placeLater(const Blocks &blocks) {
   for (Operation *op : blocks.trunk.later) {
     if (onceAStep.contains(op))
       continue;
-    // Gradients come from where they are or from behind; what is no gradient of a node that is left follows what it
-    // reads.
+    // An op with gradients among its operands is no later than the earliest of their parts. An op whose node has no op
+    // left is in the part of its operands.
     std::optional<size_t> earliestGradient, latestRead;
     for (Value operand : op->getOperands()) {
       Operation *producer = operand.getDefiningOp();

@@ -1,10 +1,10 @@
 // Which program of the pipeline runs each op of a step: the part, and forward, backward, weight gradient or update.
 //
-// An op of the graph is in the part that its block is in. A gradient is in the part of the op that it differentiates,
-// unless it reads gradients of an earlier part: gradients only go backwards. Where weight gradients have a program of
-// their own it is what no gradient of an earlier part needs and what no product follows, products included. Once a step
-// runs what depends on a sum over micro-batches, and what is marked as update and is not one of each micro-batch. What is cheap to repeat has no program:
-// every program that reads it computes it.
+// An op of the graph is in the part that has its block. A gradient is in the part of the op that it differentiates,
+// unless it reads gradients of an earlier part: gradients only go backwards. A program of weight gradients, if there is
+// one, has the ops, products included, that no gradient of an earlier part needs and no product follows. Ops that
+// depend on a sum over micro-batches run once a step, as do ops marked as update that do not differ by micro-batch. An
+// op cheap to repeat has no program: every program that reads it computes it.
 #pragma once
 
 #include "compiler/Dialect/Pipe/Pipe.h"
@@ -14,7 +14,7 @@ namespace hpc {
 
 /// Which programs a schedule runs beside forward and update.
 enum class BackwardPrograms : uint8_t {
-  None,   ///< gradients are part of forward: one stage, no schedule that wants more
+  None,   ///< gradients are part of forward: one stage, and a schedule that needs no backward
   Joined, ///< backward has all of them
   Apart,  ///< weight gradients have a program of their own
 };
@@ -39,15 +39,15 @@ public:
   size_t stageOf(Program program) const { return partOf(program) % stages; }
   pipe::ProgramKind kindOf(Program program) const;
 
-  /// Of a trunk op that runs once a micro-batch; none for what is cheap or runs once a step.
+  /// The program of a trunk op that runs once a micro-batch; none for an op that is cheap or runs once a step.
   std::optional<Program> programOf(Operation *op) const;
   std::optional<Program> programOf(Value value) const;
   bool isOnceAStep(Operation *op) const { return onceAStep.contains(op); }
-  /// Of ops that are made or erased afterwards.
+  /// For ops that are made or erased afterwards.
   void runOnceAStep(Operation *op) { onceAStep.insert(op); }
   void forget(Operation *op) { onceAStep.erase(op); }
-  /// Whether what is written and what runs once a step has programs of its own. One stage and one micro-batch have
-  /// forward alone, unless the schedule wants more.
+  /// Whether ops that run once a step have programs of their own. One stage and one micro-batch have forward alone,
+  /// unless the schedule needs more.
   bool hasUpdates() const { return updates; }
   /// A sum over micro-batches: made by a program that runs once a micro-batch, known once a step.
   bool isTotal(Value value) const;

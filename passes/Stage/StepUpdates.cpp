@@ -1,5 +1,5 @@
-// Needs are followed from what is written and returned; rounds are counted along the program; programs are built round
-// by round, so that each transfer stands behind what it carries and before what reads it.
+// Needs are followed from written and returned values; rounds are counted along the program; programs are built round
+// by round, so that each transfer stands after the op that makes its value and before the op that reads it.
 #include "passes/Stage/StepUpdates.h"
 
 #include "compiler/Dialect/Dist/Correspondence.h"
@@ -28,7 +28,7 @@ void StepUpdates::need(Value value, unsigned stage) {
     pending.push_back({value, stage});
 }
 
-/// Who holds a parameter or state must know what becomes of it.
+/// A stage that holds a parameter or state needs its next value.
 void StepUpdates::hold(const std::string &name, unsigned stage) {
   holders[name].insert(stage);
   if (auto written = resultOfName.find(name); written != resultOfName.end()) {
@@ -115,7 +115,7 @@ SmallVector<Value> StepUpdates::wantedOf(StepParts::Program program) {
 
 unsigned StepUpdates::roundOf(Value value, unsigned stage) const {
   if (auto imported = imports.find({value, stage}); imported != imports.end())
-    return roundOf(value, imported->second) + 1; // which computes it or has it of its programs
+    return roundOf(value, imported->second) + 1; // that stage computes the value, or one of its programs gives it
   Operation *op = value.getDefiningOp();
   return op ? rounds.lookup({op, stage}) : 0;
 }
@@ -176,7 +176,7 @@ static Value transfer(OpBuilder &builder, Value value, Value result, unsigned fr
 
 void StepUpdates::buildRound(OpBuilder &builder, unsigned round, unsigned stage,
                              llvm::DenseMap<Known, Value> &known) {
-  // 1. Its ops, and what leaves it: for other stages, later rounds, the function.
+  // 1. Its ops, and the values that leave it: for other stages, later rounds, the function.
   ArrayRef<Operation *> own = opsOf[{round, stage}];
   llvm::SetVector<Value> leaving;
   auto leave = [&](Value value) {
@@ -207,7 +207,7 @@ void StepUpdates::buildRound(OpBuilder &builder, unsigned round, unsigned stage,
   Location place = own.empty() ? leaving.front().getLoc() : own.front()->getLoc();
   pipe::StageOp program = createProgram(builder, place, stage, /*chunk=*/0, pipe::ProgramKind::update, body, operands,
                                         leaving.getArrayRef());
-  // 3. Where others find what leaves it.
+  // 3. Record where readers find the values that leave it.
   for (auto [value, result] : llvm::zip(leaving, program.getResults())) {
     known[{value, stage}] = result;
     for (const auto &[import, from] : imports)

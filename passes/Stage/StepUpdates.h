@@ -1,8 +1,8 @@
-// What each stage computes once a step, in rounds: a stage's update stops where it waits for a number of another stage.
+// The ops that each stage runs once a step, in rounds: a round ends where a stage waits for a number of another one.
 //
-// A stage computes what becomes of the parameters and states that it holds, from the sums over micro-batches of its own
-// programs; what another stage computes comes from that one's update. So a parameter that two stages hold is updated in
-// both, and what both read of each other crosses between their rounds.
+// A stage computes the next values of the parameters and states that it holds, from the sums over micro-batches of its
+// own programs; values that another stage computes come from that stage's update. So a parameter that two stages hold
+// is updated in both, and the values that each reads from the other cross between their rounds.
 #pragma once
 
 #include "passes/Stage/SumsOverParts.h"
@@ -16,20 +16,20 @@ namespace hpc {
 
 class StepUpdates {
 public:
-  /// A value as a stage knows it.
+  /// A value, and the stage in which it is known.
   using Known = std::pair<Value, unsigned>;
 
   /// `homes`: placeUpdates. `reads`: parameters and states by name, and the stages whose other programs read them.
   StepUpdates(func::FuncOp function, const StepParts &parts, llvm::DenseMap<Operation *, Homes> homes,
               const std::map<std::string, std::set<unsigned>> &reads);
 
-  /// What programs that run once a micro-batch give to updates: of their own ops, and sums over micro-batches that are
-  /// cheap, which forward of the stage's first part makes.
+  /// The values that a program that runs once a micro-batch gives to updates: those of its own ops, and cheap sums over
+  /// micro-batches, which forward of the stage's first part makes.
   SmallVector<Value> wantedOf(StepParts::Program program);
-  /// Whether an update returns it.
+  /// Whether an update returns this operand of the function's return.
   bool returns(OpOperand &returned) const { return returnedFrom.count(returned.getOperandNumber()); }
 
-  /// Builds the updates, given what stages know of the values of `wantedOf`. Sets the operands of the function's return,
+  /// Builds the updates; `known` has the values of `wantedOf` in each stage. Sets the operands of the function's return,
   /// to which it adds a result for each further stage that writes the same parameter or state.
   LogicalResult build(OpBuilder &builder, llvm::DenseMap<Known, Value> &known);
 
@@ -42,7 +42,7 @@ private:
   unsigned roundOf(Value value, unsigned stage) const;
   /// Whether another program, stage or round gives a value to the stage's updates.
   bool isGiven(Value value, unsigned stage) const;
-  /// A gradient times a number, which every round that reads it computes from the gradient: kept from round to round it
+  /// A gradient times a number: every round that reads it computes it again, since a copy kept from round to round
   /// would be a second copy of all gradients.
   bool isRepeated(Operation *op) const;
   bool isReadAfter(Value value, unsigned round, unsigned stage) const;

@@ -46,7 +46,7 @@ static void eraseUnused(ArrayRef<Operation *> ops) {
 
 // ---- over micro-batches -------------------------------------------------------------------------
 
-/// The addition that an accumulation adds up, through collectives that sums pass through; they are listed from the
+/// The addition whose result is accumulated, through collectives that preserve a sum; `chain` lists the ops from the
 /// accumulation upwards.
 static nn::AddOp sumBefore(dist::AccumulateOp accumulate, SmallVectorImpl<Operation *> &chain) {
   chain.push_back(accumulate);
@@ -72,7 +72,7 @@ bool accumulateByPart(func::FuncOp function, const StepParts &parts) {
     SmallVector<Value> terms;
     nn::AddOp root = sumBefore(accumulate, chain);
     if (!root || parts.programOf(root.getResult()).value_or(0) < parts.numParts())
-      continue; // gradients alone: what the graph adds up is in one part
+      continue; // gradients alone: the terms of a sum in the graph are in one part
     findTerms(root, terms, additions);
     std::map<size_t, SmallVector<Value>> byPart;
     for (Value term : terms) {
@@ -84,7 +84,7 @@ bool accumulateByPart(func::FuncOp function, const StepParts &parts) {
     OpBuilder builder(accumulate);
     SmallVector<Value> subtotals;
     for (auto &[part, ofPart] : byPart) {
-      // Where its terms are: the whole sum is said to be where the earliest of all terms is.
+      // The place of its terms: the location of the whole sum is that of the earliest of all terms.
       Location place = ofPart.front().getLoc();
       Value value = addUp(builder, place, ofPart);
       for (Operation *op : llvm::reverse(chain)) {
@@ -132,7 +132,7 @@ public:
   }
 
 private:
-  /// None for what is cheap.
+  /// None for a value cheap to repeat.
   std::optional<Homes> homesOf(Value value) const {
     if (std::optional<StepParts::Program> program = parts.programOf(value)) {
       Homes home(unsigned(parts.numStages()));
@@ -143,7 +143,7 @@ private:
     return found == homes.end() ? std::nullopt : std::optional(found->second);
   }
 
-  /// Where the largest of the values are, since the others are cheaper to send: a factor goes to the gradient.
+  /// The stages of the largest values, since the others are cheaper to send: a factor goes to the gradient.
   Homes homesOver(ValueRange values) const {
     Homes common(unsigned(parts.numStages()), true), any(unsigned(parts.numStages()));
     int64_t largest = -1;
@@ -168,7 +168,7 @@ private:
            (*add->user_begin())->getResult(0).getType() == add.getType();
   }
 
-  /// False where all terms are in one stage, or nothing else could be said of them.
+  /// False where all terms are in one stage, or where an addition does not run once a step.
   bool orderTerms(nn::AddOp root) {
     SmallVector<Value> terms;
     SmallVector<Operation *> additions;
@@ -192,7 +192,7 @@ private:
     Homes everywhere(unsigned(parts.numStages()));
     for (Value subtotal : subtotals)
       everywhere |= homesOf(subtotal).value_or(Homes(unsigned(parts.numStages())));
-    // Two stages exchange their subtotals. More would send as many numbers as there are pairs of them: one adds up for all.
+    // Two stages exchange their subtotals. More would need a message for each pair, so one stage adds up for all.
     if (everywhere.count() > 2) {
       unsigned first = unsigned(everywhere.find_first());
       everywhere.reset();
@@ -205,7 +205,7 @@ private:
     }
     setValueIds(total.getDefiningOp(), valueIdsOf(root));
     root.getResult().replaceAllUsesWith(total);
-    // From the root down, so that what is erased first is read by nobody.
+    // From the root down, so that each addition is erased before those that it reads.
     llvm::append_range(erased, additions);
     return true;
   }

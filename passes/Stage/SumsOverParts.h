@@ -14,7 +14,7 @@ namespace hpc {
 /// True where something changed; then `parts` is out of date.
 bool accumulateByPart(func::FuncOp function, const StepParts &parts);
 
-/// In which stages a value of the step is known by itself: where it is computed. Cheap values have none.
+/// The stages that compute a value of the step themselves. Cheap values have none.
 using Homes = llvm::SmallBitVector;
 
 /// The stages in which each op that runs once a step is computed: those where its largest operands are, or, where no

@@ -1,4 +1,4 @@
-// One walk forwards tells trunk from what is cheap to repeat, one over the trunk counts what crosses each position.
+// One walk forwards finds the trunk, one over the trunk counts the values that cross each position.
 #include "passes/Stage/Trunk.h"
 
 #include "compiler/Dialect/NN/Dependence.h"
@@ -35,13 +35,13 @@ static int64_t typicalWeight(func::FuncOp function, const nn::Dependences &depen
   return bytes[bytes.size() / 2];
 }
 
-/// Ops of the trunk, in program order. A lookup is cheap as long as its table is no larger than what it yields or than
-/// a typical weight: a copy of the table then costs a stage less than one layer more would. What is made of a cheap
-/// lookup's result is cheap too, however small it is (the mean of a row).
+/// Ops of the trunk, in program order. A lookup is cheap as long as its table is no larger than its result or than a
+/// typical weight: a copy of the table then costs a stage less than one more layer would. Ops that compute from a cheap
+/// lookup's result alone are cheap too, however small the result is (the mean of a row).
 static void findOps(func::FuncOp function, const nn::Dependences &dependences, Trunk &found) {
   int64_t typical = typicalWeight(function, dependences);
   llvm::DenseSet<Value> trunk, later;
-  llvm::DenseMap<Value, int64_t> largestWeight; ///< of what a weight is made of
+  llvm::DenseMap<Value, int64_t> largestWeight; ///< among the parameters that a weight is computed from
   for (Operation &op : function.getBody().front().without_terminator()) {
     if (op.getNumResults() == 0)
       continue;
@@ -85,7 +85,7 @@ Trunk findTrunk(func::FuncOp function) {
     if (weightOf(op, dependences))
       trunk.products.push_back(index);
   }
-  // Differences first: +1 behind the op that makes a value, -1 behind the last that reads it.
+  // Differences first: +1 after the op that makes a value, -1 after the last that reads it.
   trunk.crossing.assign(trunk.ops.size() + 1, 0);
   trunk.crossingBytes.assign(trunk.ops.size() + 1, 0);
   llvm::DenseMap<Value, size_t> lastRead;
@@ -96,7 +96,7 @@ Trunk findTrunk(func::FuncOp function) {
         if (auto found = position.find(user); found != position.end())
           last = std::max(last, found->second);
       lastRead[result] = last;
-      // A copy is made again while what it is a copy of crosses.
+      // A copy is repeated from its source as long as the source crosses.
       if (isCopy(op))
         if (auto source = lastRead.find(op->getOperand(0)); source != lastRead.end())
           first = std::min(last, std::max(first, source->second));

@@ -1,5 +1,5 @@
-// Promises of the phase: @main is programs of stages 0, 1, ... and transfers between them, and nothing else,
-// and its schedule passes the checker.
+// Guarantees of the phase: @main consists of programs of stages 0, 1, ... and transfers between them, and its schedule
+// passes the checker.
 #include "passes/Stage/Passes.h"
 
 #include "compiler/Dialect/Dist/Dist.h"
@@ -68,7 +68,7 @@ struct VerifyStaged : impl::VerifyStagedBase<VerifyStaged> {
     auto function = getOperation().lookupSymbol<func::FuncOp>("main");
     if (!function)
       return;
-    // Each check uses what the ones before it have shown.
+    // Each check relies on the ones before it.
     if (failed(checkOps(function)) || failed(checkPrograms(function)) ||
         failed(checkSchedule(getOperation(), function)))
       signalPassFailure();
