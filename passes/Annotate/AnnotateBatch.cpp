@@ -1,5 +1,5 @@
 // Seeds the inputs' batch dim. Time is major to data: a micro-batch is a contiguous part of the batch, and data
-// parallelism cuts each of them. What the user seeds on an input is cut inside of both, on a computed value inside of
+// parallelism cuts each micro-batch. The user's cut of an input lies inside of both, that of a computed value inside of
 // time.
 #include "compiler/Diagnostics.h"
 #include "compiler/Dialect/NN/BatchDims.h"
@@ -12,7 +12,7 @@ namespace hpc {
 #define GEN_PASS_DEF_ANNOTATEBATCH
 #include "passes/Annotate/Passes.h.inc"
 
-/// A hand-written file may hold anything that MLIR can spell.
+/// A hand-written file may contain anything that MLIR can express.
 static LogicalResult checkArguments(func::FuncOp function) {
   for (BlockArgument argument : function.getArguments())
     if (auto type = dyn_cast<RankedTensorType>(argument.getType()); !type || !type.hasStaticShape())
@@ -22,7 +22,7 @@ static LogicalResult checkArguments(func::FuncOp function) {
   return success();
 }
 
-/// Adds `axes` outside of what the seed cuts of dim `dim`; axes that it names already stay where they are.
+/// Adds `axes` outside of the seed's cuts of dim `dim`; axes that it names already stay where they are.
 static void cutOutside(dist::Seed &seed, int64_t dim, const std::vector<std::string> &axes) {
   std::vector<std::string> named = dist::cutAxes(seed.sharding);
   dist::DimSharding &subs = seed.sharding.dims[dim];
@@ -81,7 +81,7 @@ struct AnnotateBatch : impl::AnnotateBatchBase<AnnotateBatch> {
       Value value = function.getArgument(argument);
       std::vector<int64_t> shape = nn::shapeOf(value).vec();
       std::optional<dist::Seed> user = dist::seedOf(value);
-      if (user) // another pass's error, with all that is wrong: hpc-verify-annotated
+      if (user) // hpc-verify-annotated reports a seed that does not fit, with all its faults
         if (!dist::verify(user->sharding, shape, mesh).ok() || user->sharding.dims[*dim].empty())
           continue;
       // The micro-batches are cut from the major sub-dim, which a user may have made smaller than the batch.

@@ -1,4 +1,4 @@
-// The user's rules become seeds that nothing overrules. What they do not speak of is left to the default layouts.
+// The user's rules become seeds that nothing overrules. Values without a rule are left to the default layouts.
 #include "compiler/Diagnostics.h"
 #include "compiler/Dialect/Dist/WholeOutput.h"
 #include "compiler/Dialect/NN/Dependence.h"
@@ -32,7 +32,7 @@ static SmallVector<int64_t> resultDims(OpOperand &use, int64_t dim) {
 
 static bool isForward(Operation *op) { return stepPartOf(op->getLoc()) == StepPart::Forward; }
 
-/// The op that adds a bias to `value`: its only reader in the graph, elementwise, all else made of weights alone.
+/// The op that adds a bias to `value`: its only reader in the graph, elementwise; the other operand is a weight.
 static OpOperand *biasOf(Value value, const nn::Dependences &dependences) {
   auto readers = llvm::make_filter_range(value.getUses(), [](OpOperand &use) { return isForward(use.getOwner()); });
   if (!llvm::hasSingleElement(readers))
@@ -44,11 +44,11 @@ static OpOperand *biasOf(Value value, const nn::Dependences &dependences) {
   return isBias ? &use : nullptr;
 }
 
-/// Marks what becomes of dim `dim` of a parameter: the result of the first op that reads anything else beside it, or of
-/// the bias that follows. A dim that is summed away leaves nothing to gather: the sum is whole.
+/// Marks the dim that dim `dim` of a parameter becomes in an activation: in the first op that reads one beside it, or
+/// in the last bias after that. A dim that is summed away leaves nothing to gather: the sum is whole.
 static void markOutput(Value value, int64_t dim, const nn::Dependences &dependences, StringRef subject) {
   for (OpOperand &use : value.getUses()) {
-    if (!isForward(use.getOwner())) // a gradient or an update is nobody's output
+    if (!isForward(use.getOwner())) // gradients and updates do not count as output
       continue;
     for (int64_t resultDim : resultDims(use, dim)) {
       Value result = use.getOwner()->getResult(0);
@@ -94,7 +94,7 @@ struct AnnotateSidecar : impl::AnnotateSidecarBase<AnnotateSidecar> {
                                                      "\" is time (micro-batches), and a parameter lives through all "
                                                      "of it; cut it over another axis");
       if (rule.inferred && rule.shard.empty())
-        continue; // where no layout decided anything: what flows there flows again
+        continue; // no layout had decided here: cuts reach the parameter by propagation again
       if (rule.inferred) {
         dist::Seed seed = dist::layoutSeed(*sharding);
         if (shape.size() < 2)
@@ -123,7 +123,7 @@ struct AnnotateSidecar : impl::AnnotateSidecarBase<AnnotateSidecar> {
         return wanted.status();
       std::vector<int64_t> shape = nn::shapeOf(decision.value).vec();
       places[subject] = place;
-      // Whole means what its readers get: how it is computed is left to the layout.
+      // "Whole" is a promise to the value's readers: the layout decides how it is computed.
       if (Operation *op = decision.value.getDefiningOp(); op && decision.rule->shard.empty()) {
         for (size_t dim = 0; dim < shape.size(); ++dim)
           dist::addWholeOutputDim(op, int64_t(dim), subject);

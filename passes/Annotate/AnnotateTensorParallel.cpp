@@ -1,5 +1,5 @@
-// Runs a layout strategy, by name, and writes its seeds down. The user goes first, also about the parameters that a weight
-// is made of.
+// Runs a layout strategy, by name, and attaches its seeds. The user's rules go first, also those for the parameters
+// from which a weight is computed.
 #include "compiler/Diagnostics.h"
 #include "passes/Annotate/LayoutStrategy.h"
 #include "passes/Annotate/Passes.h"
@@ -9,8 +9,8 @@ namespace hpc {
 #define GEN_PASS_DEF_ANNOTATETENSORPARALLEL
 #include "passes/Annotate/Passes.h.inc"
 
-/// The first seed of a value stays, and so does a weight without elements, or one that is made of parameters that the
-/// user has cut.
+/// The first seed of a value stays. A weight without elements gets none, nor does one that is computed from parameters
+/// which the user has cut.
 static void writeSeed(const LayoutSeed &wanted, const LayoutProgram &program) {
   if (!program.userSeeds(wanted.value).empty())
     return;

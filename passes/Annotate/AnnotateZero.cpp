@@ -1,5 +1,5 @@
-// ZeRO as annotation (Rajbhandari et al. 2020): seeds that cut the states of the optimizer over the ranks of data parallelism,
-// and for level 3 what parameters are stored as. All that moves because of it are reshards that propagation and partition find.
+// ZeRO as annotation (Rajbhandari et al. 2020): seeds that cut the states of the optimizer over the ranks of data
+// parallelism, and for level 3 the stored parameters. Propagation and partition find all reshards that follow.
 #include "compiler/Dialect/NN/Dependence.h"
 #include "compiler/Dialect/NN/Ports.h"
 #include "compiler/ElementType.h"
@@ -21,8 +21,8 @@ struct ZeroAnnotator {
   std::map<std::string, std::optional<size_t>> chosen; ///< the dim that is cut, by parameter
   nn::Dependences dependences;
 
-  /// Whether a seed cuts dim `dim` of a weight, or what that dim becomes in a weight that is made of it (the kernel of a convolution, reshaped
-  /// for its product). A cut over data of the same dim would be moved for each use.
+  /// Whether a seed cuts dim `dim` of a weight, or the dim that it becomes in a weight computed from this one (the
+  /// kernel of a convolution, reshaped for its product). A cut over data of the same dim would be moved for each use.
   bool isCutFurtherOn(Value weight, unsigned dim) const {
     if (std::optional<dist::Seed> seed = dist::seedOf(weight); seed && dist::isCut(seed->sharding.dims[dim]))
       return true;
@@ -42,9 +42,9 @@ struct ZeroAnnotator {
     return false;
   }
 
-  /// The dim of a parameter that is cut over data: the first that no seed cuts and that gives every rank an element.
-  /// None for a vector that is smaller than what its collectives cost: beside matrices it is nothing, and uncut its
-  /// gradient goes in a bucket with others. Nor where tensor axes may cut it: who does is not known yet.
+  /// The dim of a parameter to cut over data: the first that no seed cuts and that gives every rank an element. None
+  /// for a vector that is smaller than the latency of a collective in bytes: left uncut, its gradient goes into a
+  /// bucket with others. None either for a vector beside tensor axes, which may cut it in propagation.
   std::optional<size_t> freeDim(Value parameter) const {
     RankedTensorType type = nn::tensorType(parameter);
     ArrayRef<int64_t> shape = type.getShape();
@@ -58,7 +58,7 @@ struct ZeroAnnotator {
     return std::nullopt;
   }
 
-  /// The parameter that a state belongs to: "adam.m/wte.weight" is of "wte.weight".
+  /// The name of a state's parameter: "wte.weight" for the state "adam.m/wte.weight".
   std::string parameterOf(StringRef state) const {
     std::string name = state.split('/').second.str();
     return parameters.count(name) ? name : "";
@@ -84,7 +84,7 @@ struct ZeroAnnotator {
     dist::Seed ofState = seed;
     ofState.priority = dist::Seed().priority; // a default, though the parameter may be cut by the user
     ofState.origin = dist::Seed().origin;
-    // The user's own cut over data, or that of level 3 behind another state: no axis cuts a second dim.
+    // The user's own cut over data, or that of level 3 for another state: an axis cuts one dim only.
     if (!dist::axesWithRole(dist::cutAxes(seed.sharding), mesh, dist::AxisRole::Data).empty())
       return dist::setSeed(state, ofState);
     // The first of several states decides.
@@ -100,7 +100,7 @@ struct ZeroAnnotator {
       dist::Seed stored = seedOrOpen(op.getResult());
       if (level == 3)
         cut(stored, *dim);
-      stored.open[*dim] = false; // below 3: stored whole over data, whatever its states are
+      stored.open[*dim] = false; // below 3: stored whole over data, even if its states are cut
       dist::setSeed(op.getResult(), stored);
     }
   }

@@ -32,8 +32,8 @@ WeightMatmul WeightMatmul::withColumns(unsigned resultDim) const {
   return product;
 }
 
-/// Whether a weight has dim `dim` of itself. What has been broadcast along it, as queries that every sample begins with,
-/// is one matrix many times: the dim may be the batch's.
+/// Whether dim `dim` of a weight comes from a parameter. A weight that was broadcast along the dim, as queries that are
+/// equal for all samples, is one matrix many times: the dim may be the batch.
 static bool isOfWeight(Value weight, unsigned dim) {
   SmallVector<std::pair<Value, unsigned>> open = {{weight, dim}};
   llvm::DenseSet<std::pair<Value, unsigned>> seen;
@@ -184,8 +184,8 @@ bool DimTrace::areDigitsOfOne(Value value, unsigned dim, Piece piece, Piece othe
   });
 }
 
-/// Whether columns of any of the products are behind any of the questions, whole or not. What stands before the first
-/// product comes from none, so a walk is as long as what lies between, not as the program.
+/// Whether the sources of any of the questions, whole or not, include columns of any of the products. Ops before the
+/// first product cannot, so a walk visits the ops between, not the whole program.
 bool DimTrace::comeFrom(SmallVector<Question> pending, const llvm::SetVector<Operation *> &products) {
   auto before = [](Operation *a, Operation *b) { return a->getBlock() == b->getBlock() && a->isBeforeInBlock(b); };
   auto first = std::min_element(products.begin(), products.end(), before);
@@ -231,7 +231,7 @@ std::vector<std::pair<WeightMatmul, Piece>> DimTrace::takeColumns(Value value, u
   return columns;
 }
 
-/// Whether a rank can compute a part of such a dim: by itself, or of a composite's row that lives on in its results.
+/// Whether a rank can compute a part of such a dim: a dim that may be cut, or a composite's row that results have too.
 bool DimTrace::isDivisible(const ShardingRule &rule, int factor) const {
   auto has = [&](const ShardingRule::DimFactors &dim) { return llvm::is_contained(dim, factor); };
   bool livesOn = llvm::any_of(rule.results, [&](const auto &dims) { return llvm::any_of(dims, has); });
@@ -278,7 +278,7 @@ bool DimTrace::staysInParts(Value value, unsigned dim, Piece piece, Operation *s
   return true;
 }
 
-/// Operands of which no rank can hold a part.
+/// Operands that every rank must hold whole.
 SmallVector<DimTrace::Question, 0> DimTrace::dimsReadWhole(Operation *op, const ShardingRule &rule) const {
   SmallVector<Question, 0> whole;
   for (auto [operand, dims] : llvm::zip(op->getOperands(), rule.operands))
@@ -288,17 +288,17 @@ SmallVector<DimTrace::Question, 0> DimTrace::dimsReadWhole(Operation *op, const 
   return whole;
 }
 
-/// The answer, if those that it needs are known; else they are added to `open`.
+/// The answer, if the answers that it depends on are known; otherwise their questions are added to `open`.
 DimTrace::Answer DimTrace::answer(const Question &question, SmallVectorImpl<Question> &open) {
   auto [value, dim, piece] = question;
   Answer answer;
   if (nn::tensorType(value).getNumElements() == 0) {
-    if (piece.size != 0) // a past of length 0: cut as it may be, nothing is there
+    if (piece.size != 0) // a past of length 0: any cut fits, since it has no elements
       answer.pieces = {piece};
     return answer;
   }
-  // Values that are no activations can be cut anywhere by slicing: weights, masks, and a graph input, of which a rank is given
-  // what it asks for (the keys and values of past tokens, cut as the heads that they meet).
+  // Any rank can slice values that are no activations: weights, masks, and a graph input, whose part each rank receives
+  // (the keys and values of past tokens, cut like the heads that read them).
   Operation *op = value.getDefiningOp();
   if (!facts.dependences.lookup(value).isTrunk()) {
     answer.pieces = {piece};
@@ -342,8 +342,8 @@ DimTrace::Answer DimTrace::answer(const Question &question, SmallVectorImpl<Ques
   return answer;
 }
 
-/// Follows a piece of a factor (relative to the factor) into every operand that has the factor; all must agree. What no
-/// operand has (a broadcast's new dim) any rank makes its part of.
+/// Follows a piece of a factor (relative to the factor) into every operand that has the factor; all must agree. A
+/// factor that no operand has (a broadcast's new dim) can be cut anywhere.
 SmallVector<Piece> DimTrace::backThroughFactor(Operation *op, const ShardingRule &rule, int factor, Piece within,
                                                Answer &answer, SmallVectorImpl<Question> &open) {
   SmallVector<Piece> agreed{within};

@@ -42,7 +42,7 @@ struct WeightLookup {
 };
 std::optional<WeightLookup> matchWeightLookup(Operation *op, const nn::Dependences &dependences);
 
-/// What the ops of a program say of themselves, each asked once: it follows from no layout, so many traces share it.
+/// Facts about the ops of a program, each computed once: they depend on no layout, so many traces share them.
 class OpFacts {
 public:
   struct Facts {
@@ -58,23 +58,23 @@ private:
   llvm::DenseMap<Operation *, std::unique_ptr<Facts>> known;
 };
 
-/// Where a piece of a dim comes from. A trace succeeds when every source is the columns of a weight matmul, or
-/// something that any rank can slice without communication: weights, masks, sums over what is cut, and what no rank can
-/// compute a part of (a softmax's row), which all hold whole.
+/// Finds the sources of a piece of a dim. A trace succeeds when every source is the columns of a weight matmul, or a
+/// value that any rank can slice without communication: weights, masks, sums over a cut dim, and values that all ranks
+/// compute whole (a softmax's row).
 ///
-/// One trace serves a whole program, asked in program order: each question is answered once, however many ways and
-/// products lead to it, and without recursion, however long they are. A product that was passed by is decided: it
-/// stands before the one that is asked about.
+/// One trace serves a whole program and is used in program order: each question is answered once, however many paths
+/// and products lead to it, and without recursion, however long the paths are. The products that a walk passes are
+/// already decided, since they stand before the one in question.
 class DimTrace {
 public:
-  /// `sums`: the ops that sum over what is cut, so far; products by rows are such. `crossesRows`: a composite's row (of a
-  /// norm, of a softmax) may be cut on the way, for all-reduces of a few numbers.
+  /// `sums`: the ops found so far that sum over a cut dim, as products by rows do. `crossesRows`: a composite's row (of
+  /// a norm, of a softmax) may be cut on the path, for all-reduces of a few numbers.
   DimTrace(OpFacts &facts, const llvm::DenseSet<Operation *> &sums, bool crossesRows = false)
       : facts(facts), sums(sums), crossesRows(crossesRows) {}
 
   /// The pieces of dim `dim` of `value`, inside `piece`, that succeed, outermost first.
   SmallVector<Piece> back(Value value, unsigned dim, Piece piece);
-  /// Whether columns of a weight matmul are among what such a piece comes from.
+  /// Whether the sources of such a piece include columns of a weight matmul.
   bool reachesColumns(Value value, unsigned dim, Piece piece);
   /// Whether an op on the way needs some of these columns whole (the same columns' norm scales them): cut, they would
   /// have to be gathered for it.
@@ -83,13 +83,13 @@ public:
   llvm::SetVector<Operation *> columnsOf(Value value, unsigned dim, Piece piece) {
     return reach({value, dim, piece}).products;
   }
-  /// Whether two pieces are digits of one dim wherever both come by: groups of heads and the heads of a group are, heads and
-  /// the elements of a head are not.
+  /// Whether two pieces are factors of one dim wherever both occur: groups of heads and the heads of a group are, heads
+  /// and the elements of a head are not.
   bool areDigitsOfOne(Value value, unsigned dim, Piece piece, Piece other);
-  /// Whether ranks that hold parts of such a piece can go on with them, up to sums over them and outputs. `sum` is to
-  /// be one of the sums.
+  /// Whether ranks that hold parts of such a piece can compute everything from it in parts, up to sums over the piece
+  /// and outputs. `sum` counts as one of the sums.
   bool staysInParts(Value value, unsigned dim, Piece piece, Operation *sum);
-  /// These columns: the matmul and the piece of its result's dim; without those that were taken before.
+  /// The columns among the sources: the matmul and the piece of its result's dim; without those that were taken before.
   std::vector<std::pair<WeightMatmul, Piece>> takeColumns(Value value, unsigned dim, Piece piece);
 
 private:
@@ -108,20 +108,20 @@ private:
   };
   struct Answer {
     SmallVector<Piece> pieces;
-    SmallVector<std::pair<const Question, Answer> *, 2> asked; ///< what it follows from
-    SmallVector<Question, 0> whole;     ///< what an op that no rank can compute a part of reads in its place
+    SmallVector<std::pair<const Question, Answer> *, 2> asked; ///< the answers that it follows from
+    SmallVector<Question, 0> whole;     ///< operands of an op that no rank can compute in parts
     const WeightMatmul *column = nullptr; ///< it is itself the columns of this product: withColumns of the question's dim
     bool reachesColumns = false;
     bool reachesWhole = false; ///< an answer with `whole`
     bool isTaken = false;
-    unsigned lastWalk = 0; ///< that came by
+    unsigned lastWalk = 0; ///< the last walk of comeFrom that visited it
   };
   using Answered = std::pair<const Question, Answer>;
   Answered &find(const Question &question);
   Answer answer(const Question &question, SmallVectorImpl<Question> &open);
   bool isDivisible(const ShardingRule &rule, int factor) const;
   SmallVector<Question, 0> dimsReadWhole(Operation *op, const ShardingRule &rule) const;
-  /// Products by columns behind a question, and what is read whole on the way.
+  /// The products by columns among a question's sources, and the operands that the path reads whole.
   struct Reached {
     llvm::SetVector<Operation *> products;
     SmallVector<Question> whole;
@@ -132,7 +132,7 @@ private:
   SmallVector<Piece> backThroughFactor(Operation *op, const ShardingRule &rule, int factor, Piece within,
                                        Answer &answer, SmallVectorImpl<Question> &open);
 
-  std::unordered_map<Question, Answer, QuestionHash> answers; ///< whose entries stay where they are
+  std::unordered_map<Question, Answer, QuestionHash> answers; ///< entries never move: `asked` points to them
   unsigned walks = 0;
   OpFacts &facts;
   const llvm::DenseSet<Operation *> &sums;

@@ -1,5 +1,5 @@
-// The table of strategies, their axes, and what the user's seeds leave to them. A weight that is made of a cut parameter may
-// be cut, since its own cut is not known yet; one made of a parameter that the user keeps whole may not.
+// The table of strategies, their axes, and the cuts that the user's seeds leave to them. A weight computed from a cut
+// parameter may be cut, as its own cut is not known yet; one from a parameter that the user keeps whole may not.
 #include "passes/Annotate/LayoutStrategy.h"
 
 #include "compiler/Dialect/Dist/MeshDegrees.h"
@@ -44,7 +44,7 @@ static std::string ownName(const LayoutStrategy::Axis &axis) {
   return std::string(dist::axisKinds()[tensorAxis()].name) + "." + axis.name;
 }
 
-/// "1x4, 2x2, 4x1": all shapes of so many axes with so many ranks.
+/// "1x4, 2x2, 4x1": all ways to arrange `ranks` ranks along `axes` axes.
 static SmallVector<std::string> shapesOf(int64_t ranks, size_t axes) {
   if (axes == 1)
     return {std::to_string(ranks)};

@@ -1,5 +1,5 @@
-// How tensors lie on the ranks of the tensor axis, which a strategy may arrange as several: it turns a program into seeds. It
-// changes no op and inserts no collective; propagation and partition find all that follows from its seeds.
+// A strategy lays tensors out on the ranks of the tensor axis, which it may arrange as several: it turns a program into
+// seeds. It changes no op and inserts no collective; propagation and partition derive the rest from its seeds.
 #pragma once
 
 #include "compiler/Dialect/Dist/Dist.h"
@@ -7,7 +7,7 @@
 
 namespace hpc {
 
-/// One dim of a value: `piece` of it is cut over the axes, outermost first. Without axes, nobody may cut the dim.
+/// A cut of one dim of a value: `piece` is cut over the axes, outermost first. Without axes, nobody may cut the dim.
 struct DimCut {
   unsigned dim = 0;
   Piece piece = {};
@@ -26,12 +26,12 @@ struct LayoutProgram {
   dist::Mesh mesh;
   // Axes of more than one rank, outermost first.
   std::vector<std::string> axes;    ///< of role tensor
-  std::vector<std::string> rowAxes; ///< the strategy's own of role data: they cut batches, and may cut what is stored
+  std::vector<std::string> rowAxes; ///< the strategy's own of role data: they cut batches, and may cut stored weights
   nn::Dependences dependences;
 
   /// Ranks of some axes.
   int64_t ranksOf(ArrayRef<std::string> axes) const;
-  /// The user's rules for the parameters that a weight is, or is made of (a reshaped kernel of a convolution).
+  /// The user's rules for the parameters that a weight is, or is computed from (a reshaped kernel of a convolution).
   SmallVector<dist::Seed> userSeeds(Value weight) const;
   /// Whether these rules allow such a cut of a weight.
   bool mayCut(Value weight, const DimCut &cut) const;
@@ -48,7 +48,7 @@ struct LayoutStrategy {
   std::vector<LayoutSeed> (*seeds)(const LayoutProgram &program);
 };
 
-/// The strategy of a layout `1d`, `2d`, `2d:2x3`. Errors (usage): there is none.
+/// The strategy of a layout `1d`, `2d`, `2d:2x3`. Errors (usage): no strategy has the name.
 Expected<const LayoutStrategy *> findLayout(StringRef layout);
 
 /// The mesh with the strategy's own axes. Errors (usage): the sizes do not multiply to the tensor axis' size; no sizes are

@@ -1,5 +1,5 @@
-// Notes which rows an input certainly looks up, so that a run can check its inputs.
-// A lookup that sees an unknown part of the input is left out: what is never read may hold anything.
+// Notes the range of rows that an input certainly looks up, so that a run can check its inputs.
+// Lookups that may not read all of the input are left out: elements that nothing reads may have any value.
 #include "passes/Annotate/Passes.h"
 
 #include "compiler/Dialect/NN/Ports.h"
@@ -17,7 +17,7 @@ struct NoteLookups : impl::NoteLookupsBase<NoteLookups> {
       for (BlockArgument argument : function.getArguments()) {
         nn::ArgumentPort &port = ports.emplace_back(nn::argumentPort(function, argument.getArgNumber()));
         if (port.isState())
-          continue; // which nobody gives
+          continue; // the caller does not provide it
         port.lookups = nn::findLookups(argument);
         llvm::erase_if(port.lookups, [](const nn::Lookup &lookup) { return !lookup.isWhole; });
       }

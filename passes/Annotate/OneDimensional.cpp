@@ -36,8 +36,8 @@ static bool paysByRows(const WeightLookup &lookup, const LayoutProgram &program)
   return bytes(lookup.table) >= 2 * bytes(lookup.op->getResult(0)) / batchCuts; // both times (k - 1) / k
 }
 
-/// The columns of a product: its weight's, or where that is made of parameters by an op that cannot cut them (an unequal
-/// part of one) its result's; a rank then takes its columns of the whole weight, which moves nothing.
+/// The columns of a product: its weight's, or its result's where an op that cannot cut them computes the weight from
+/// parameters (an unequal part of one); a rank then slices its columns of the whole weight, which moves nothing.
 static std::pair<Value, unsigned> columnsOf(const WeightMatmul &product) {
   Value weight = product.op->getOperand(product.weight);
   if (auto ruled = dyn_cast<ShardingRuleOpInterface>(weight.getDefiningOp())) {

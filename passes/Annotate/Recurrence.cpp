@@ -11,7 +11,7 @@
 namespace hpc {
 namespace {
 
-/// The first parameter of two dims or more behind a weight.
+/// The first parameter of two dims or more from which a weight is computed.
 Operation *parameterOf(Value weight) {
   llvm::SetVector<Value> open;
   open.insert(weight);
@@ -28,7 +28,7 @@ int64_t bytesOf(Value value) {
   return nn::tensorType(value).getNumElements() * elementBytes(nn::tensorType(value).getElementType());
 }
 
-/// Columns that what a product contracts comes from.
+/// The products whose columns are sources of a product's contracted dim.
 llvm::SetVector<Operation *> columnsBefore(DimTrace &trace, const WeightMatmul &product) {
   if (!product.activationK)
     return {};
@@ -36,7 +36,7 @@ llvm::SetVector<Operation *> columnsBefore(DimTrace &trace, const WeightMatmul &
   return trace.columnsOf(activation, *product.activationK, {1, nn::shapeOf(activation)[*product.activationK]});
 }
 
-/// A step reads each weight and gathers each state that its products read. In bytes of the machine's memory.
+/// Whether a cut saves more than the gathers of the states that products read; both in bytes of memory traffic.
 bool paysOff(ArrayRef<WeightMatmul> steps, int64_t degree) {
   const plan::Machine machine;
   int64_t work = 0, gathers = 0;
@@ -62,8 +62,8 @@ std::optional<Recurrence> findRecurrence(DimTrace &trace, ArrayRef<WeightMatmul>
   });
   if (!follows)
     return std::nullopt;
-  // The state's dim is all columns before a step, from the last one back, in each direction; the last step's own columns
-  // are as the others'.
+  // The columns of all earlier steps are sources of a state, so the walk goes from the last step back, in each
+  // direction; the last step's own columns are cut like the others.
   Recurrence layer;
   std::map<int64_t, Piece> pieces; // by number of columns
   llvm::DenseSet<Operation *> found;

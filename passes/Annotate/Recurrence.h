@@ -8,7 +8,7 @@ namespace hpc {
 
 struct Recurrence {
   std::vector<std::pair<WeightMatmul, Piece>> products; ///< of all steps, and those of the input
-  bool pays = false; ///< what a rank no longer computes and reads of its weights is worth the gathers
+  bool pays = false; ///< the saved computation and reads of weights outweigh the gathers
 };
 
 /// The recurrent layers of a program, cut over `degree` ranks.

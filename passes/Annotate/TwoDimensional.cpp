@@ -26,7 +26,7 @@ struct TwoDimensional {
   /// Cuts a stored weight: `dim` over y, `rows` over x where each rank gets some.
   void seedWeight(Value weight, unsigned dim, Piece piece, unsigned rows) {
     if (!isa_and_present<nn::ParameterOp>(nn::storedForm(weight).getDefiningOp()))
-      return; // made of others: it follows from the result
+      return; // computed from parameters: its cut follows from the result
     LayoutSeed seed{weight, {}};
     if (!program.axes.empty())
       seed.cuts.push_back({dim, piece, program.axes});
@@ -36,7 +36,7 @@ struct TwoDimensional {
       seeds.push_back(seed);
   }
 
-  /// A table has one layout for both of its ends: a head that it is the weight of sums over y.
+  /// A table that is also the weight of a head has one layout for both: the head sums over y.
   void seedTables() {
     for (Operation &op : function.front())
       if (std::optional<WeightLookup> lookup = matchWeightLookup(&op, program.dependences)) {
@@ -55,7 +55,7 @@ struct TwoDimensional {
     return tables.contains(weight);
   }
 
-  /// Whether the user, who goes first, leaves a product's columns to the layout.
+  /// Whether the user's rules leave a product's columns to the layout.
   bool isFree(const WeightMatmul &product, Piece piece) const {
     return program.mayCut(product.op->getOperand(product.weight), {product.weightN, piece, program.axes});
   }
@@ -78,7 +78,7 @@ struct TwoDimensional {
     }
   }
 
-  /// Whether a value is rows of tables, or elementwise made of such.
+  /// Whether a value is rows of tables, or an elementwise result of such rows.
   bool isOfTables(Value value) const {
     llvm::SetVector<Value> open;
     open.insert(value);
@@ -90,7 +90,7 @@ struct TwoDimensional {
     return false;
   }
 
-  /// A composite's row that is columns of products or tables, all along it, stays in parts.
+  /// A composite stays in parts if its whole row comes from columns of products or from tables.
   void seedRows() {
     llvm::DenseSet<Operation *> noSums;
     OpFacts facts(program.dependences);

@@ -1,4 +1,4 @@
-// Promises of the phase: one mesh, seeds that fit, and no sharding on a type.
+// Guarantees of the phase: one mesh, seeds that fit, and no sharding on a type.
 #include "compiler/Diagnostics.h"
 #include "compiler/Dialect/NN/Ports.h"
 #include "compiler/ElementType.h"

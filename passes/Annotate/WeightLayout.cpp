@@ -1,6 +1,6 @@
-// Every weight product is asked, in program order, where its contracted dim comes from; the answer makes it a product by
-// rows and its sources products by columns. Before that, matrices that are stacked and summed over (experts) are dealt
-// out whole; after it, products whose results are added to a sum anyway are cut by rows for nothing.
+// A trace finds the sources of each weight product's contracted dim, in program order; if they are columns, it becomes
+// a product by rows and they products by columns. Before that, stacked matrices whose results are summed (experts) are
+// dealt out whole; after it, products whose results are added to such a sum are cut by rows for free.
 #include "passes/Annotate/WeightLayout.h"
 #include "passes/Annotate/Recurrence.h"
 
@@ -15,10 +15,10 @@ namespace {
 
 using Sources = std::vector<std::pair<WeightMatmul, Piece>>;
 
-/// Whether a rank can compute its part of such a dim by itself, and the dim lives on.
+/// Whether a rank can compute its part of such a dim by itself, and the result has the dim.
 bool isKept(const ShardingFactor &factor) { return factor.canCut && !factor.isInternal && !factor.reduction; }
 
-/// Dims of results that a use's dim becomes, as long as the op leaves it cuttable; nothing when it does not.
+/// Dims of results that a use's dim becomes, as long as the op leaves it cuttable; otherwise nullopt.
 std::optional<SmallVector<std::pair<Value, unsigned>>> follow(OpOperand &use, unsigned dim) {
   auto ruled = dyn_cast<ShardingRuleOpInterface>(use.getOwner());
   if (!ruled)
@@ -58,7 +58,7 @@ bool leadsToOutputs(Value value, unsigned dim) {
   return true;
 }
 
-/// Whether `value`, were it a sum over what is cut, is a term of one of these sums: then it shares the all-reduce.
+/// Whether `value`, if it became a sum over a cut dim, would be a term of one of these sums and share its all-reduce.
 bool joinsSum(Value value, const llvm::DenseSet<Operation *> &sums) {
   return llvm::any_of(nn::sumsOf(value), [&](Operation *root) { return sums.contains(root); });
 }
@@ -73,7 +73,7 @@ struct LayoutFinder {
   const std::vector<Recurrence> &recurrences;
   llvm::DenseSet<Operation *> isRecurrent; ///< products of those
   WeightLayout layout;
-  llvm::DenseSet<Operation *> isWhole; ///< what a trace finds whole: sums, and what is kept
+  llvm::DenseSet<Operation *> isWhole; ///< ops that a trace finds whole: sums, and those in `kept`
   std::optional<DimTrace> trace;
 
   LayoutFinder(func::FuncOp function, OpFacts &facts, int64_t degree, MayCut mayCut, ArrayRef<WeightMatmul> products,
@@ -119,9 +119,9 @@ struct LayoutFinder {
     return pieces;
   }
 
-  /// Of the outermost piece and those that are digits of the same dim (groups, and the heads of a group), the one that
-  /// leaves the busiest rank the least of all the products that any of them cuts. So 14 heads in 2 groups over tp=4 are cut
-  /// within the groups, whose keys every rank then computes, and not by groups, of which two ranks would have none.
+  /// The outermost piece, or one that is a factor of the same dim (groups, and the heads of a group): the one with the
+  /// least work of the busiest rank in all products that any of them cuts. So 14 heads in 2 groups over tp=4 are cut
+  /// within the groups, whose keys every rank computes, and not by groups, of which two ranks would have none.
   Piece choose(const WeightMatmul &row, SmallVector<Piece> pieces) {
     Value activation = row.op->getOperand(row.activation);
     unsigned dim = *row.activationK;
@@ -170,9 +170,9 @@ struct LayoutFinder {
       }
   }
 
-  /// Where only a composite's row (a norm over all heads) stands between products that are whole and a sum over their
-  /// columns, they are cut too: the row's own sums, a number or two, are all-reduced. Not where another product reads the
-  /// columns whole, as one does of a residual stream with norms.
+  /// Where only a composite's row (a norm over all heads) separates whole products from a sum over their columns, they
+  /// are cut too: the row's own sums, a number or two, are all-reduced. Not where another product reads the columns
+  /// whole, as one does after a norm of a residual stream.
   void crossRows(SmallVectorImpl<WeightMatmul> &rest) {
     trace.emplace(facts, isWhole, /*crossesRows=*/true);
     auto staysInParts = [&](const WeightMatmul &row) {
@@ -216,7 +216,7 @@ struct LayoutFinder {
     return true;
   }
 
-  /// Where the dim of what a product makes is first read by several ops.
+  /// Follows the dim of a product's result up to the first value with several readers.
   std::pair<Value, unsigned> branchAfter(Value value, unsigned dim) const {
     while (value.hasOneUse()) {
       OpOperand &use = *value.use_begin();
@@ -228,7 +228,7 @@ struct LayoutFinder {
     return {value, dim};
   }
 
-  /// Where the dim of what a product reads was last read by others too: as it is cut from there on nobody else minds.
+  /// Follows the dim of a product's operand back to the last value with other readers: no cut after it concerns these.
   std::optional<std::pair<Value, unsigned>> branchOf(Value value, unsigned dim) const {
     while (value.hasOneUse() && value.getDefiningOp()) {
       auto ruled = dyn_cast<ShardingRuleOpInterface>(value.getDefiningOp());
@@ -248,8 +248,8 @@ struct LayoutFinder {
     return value.getDefiningOp() ? std::optional(std::pair(value, dim)) : std::nullopt;
   }
 
-  /// A product of what is whole whose result is added to a sum (a shortcut): by rows, slicing what it reads is free, and
-  /// its own sum shares the other's all-reduce.
+  /// A product whose operand is whole and whose result is added to a sum (a shortcut) is cut by rows: the slice of its
+  /// operand is free, and its own sum shares the other's all-reduce.
   bool join(const WeightMatmul &product) {
     if (!product.activationK || !joinsSum(product.op->getResult(0), layout.sums))
       return false;
@@ -270,7 +270,7 @@ struct LayoutFinder {
     if (llvm::any_of(products, [](const WeightMatmul &product) { return !product.stacked.empty(); }))
       for (Operation &op : function.getBody().front())
         dealOut(&op);
-    trace.emplace(facts, isWhole); // what it was told of products is not decided yet
+    trace.emplace(facts, isWhole); // its answers about products are outdated
     SmallVector<WeightMatmul> rest;
     for (const WeightMatmul &product : products)
       if (!pair(product))
@@ -361,7 +361,7 @@ WeightLayout chooseLayout(func::FuncOp function, const nn::Dependences &dependen
     if (const std::optional<WeightMatmul> &product = facts.of(&op).product)
       products.push_back(*product);
   llvm::DenseSet<Operation *> kept, tried;
-  // A layer with rules of the user is left alone here.
+  // A layer for which the user has rules is not treated as recurrent here.
   std::vector<Recurrence> recurrences = findRecurrences(function, facts, degree);
   llvm::erase_if(recurrences, [&](const Recurrence &layer) {
     return !llvm::all_of(layer.products, [&](auto &product) { return mayCut({product.first, product.second, false}); });
@@ -380,9 +380,9 @@ WeightLayout chooseLayout(func::FuncOp function, const nn::Dependences &dependen
     return costOf(other) + plan::Machine().bytesOfLatency() / 2 < costOf(best) && work.flops <= whole.flops + all.flops / 10 &&
            work.bytes <= whole.bytes + all.bytes / 10;
   };
-  // Channels that many products read (a residual stream without norms) may be cut or whole, and what could join a sum
-  // need not be columns. Each trial takes as long as the program, so there are not many; the first columns decide about
-  // all that the stream passes by.
+  // Channels that many products read (a residual stream without norms) may be cut or whole, and a product that could
+  // join a sum need not be cut by columns. A trial takes time in proportion to the program, so their number is limited;
+  // the first columns decide for all that the stream passes.
   llvm::DenseMap<std::pair<Operation *, unsigned>, bool> isReadTwice;
   auto hasOtherReaders = [&](const WeightMatmul &product) {
     auto [known, isNew] = isReadTwice.try_emplace({product.op, *product.resultN});

@@ -1,6 +1,6 @@
-// Which products of a program are cut by columns and which by rows: Megatron's layout, from structure alone. A product
-// whose contracted dim comes from columns of others is one by rows; where several layouts are possible (channels that
-// many convolutions read), the one that costs least is taken.
+// Chooses the products of a program to cut by columns and those by rows: Megatron's layout, from structure alone. A
+// product whose contracted dim comes from columns of others is cut by rows; where several layouts are possible
+// (channels that many convolutions read), the cheapest is taken.
 #pragma once
 
 #include "passes/Annotate/DimTrace.h"
@@ -12,7 +12,7 @@ struct WeightCut {
   WeightMatmul product;
   Piece piece;
   bool isRow = false;
-  bool isRecurrent = false; ///< by columns, and the next step gathers the result: nobody may give the cut up
+  bool isRecurrent = false; ///< by columns, and the next step gathers the result: the cut may not be given up
 };
 
 struct WeightLayout {
@@ -24,7 +24,7 @@ struct WeightLayout {
   llvm::DenseSet<Operation *> columns; ///< products by columns
 };
 
-/// Whether the user lets a weight be cut so.
+/// Whether the user's rules allow such a cut of a weight.
 using MayCut = llvm::function_ref<bool(const WeightCut &)>;
 
 /// `degree`: over how many ranks weights are cut.
