@@ -22,7 +22,7 @@ struct Cost {
     collectives += other.collectives;
     return *this;
   }
-  /// An all-reduce beats a reduce-scatter and an all-gather later.
+  /// With the latency of each collective: one all-reduce is cheaper than a reduce-scatter and a later all-gather.
   int64_t total() const { return bytes + collectives * plan::Machine().bytesOfLatency(); }
 };
 } // namespace
@@ -47,13 +47,13 @@ public:
   }
 
 private:
-  /// Not what a seed, a weight (two dims or more; a bias follows) or the batch asks for.
+  /// Not cuts of a seed, of a weight (two dims or more; a bias follows) or of the batch.
   bool mayGiveUp(Node node) const {
     const OpState &state = propagation.ops[node.first];
     AxisNames axes = axesOf(state.sharding.factors[node.second]);
     if (axes.empty() || state.anchored[node.second] || cutsBatch(axes, mesh))
       return false;
-    // A composite that makes less of what is cut (a loss of logits) is not given it whole: that would have to be held too.
+    // A composite that reduces the cut dim (a loss of logits) keeps its cut: whole, its operand would need more memory.
     const ShardingRule &rule = state.sharding.rule;
     if (rule.factors[node.second].isInternal && !isInResults(rule, node.second))
       return false;
@@ -133,8 +133,8 @@ private:
     return false;
   }
 
-  /// What the ops' operands and results cost on their way to all their users, and what composites pay for an internal
-  /// cut.
+  /// The cost of moving the ops' operands and results to all their users, and of the composites' all-reduces for an
+  /// internal cut.
   Cost costAround(ArrayRef<int> members) {
     Cost cost;
     llvm::SmallPtrSet<Value, 16> seen;
@@ -150,7 +150,7 @@ private:
     return cost;
   }
 
-  /// Brings what the op's operands are wanted as up to date with its factors.
+  /// Recounts the shardings in which the op wants its operands, from its factors.
   void updateWants(OpState &state) {
     SmallVector<int> &noted = wantedBy[state.op];
     bool isNew = noted.empty();
@@ -174,8 +174,8 @@ private:
     }
   }
 
-  /// Every sharding that users want is made once; one that another wanted sharding gives by slicing costs nothing.
-  /// Users are not asked one by one: a mask or a table of positions has as many as there are layers.
+  /// Every wanted sharding is made once; one that is a slice of another wanted sharding costs nothing.
+  /// Counts by sharding replace a walk over the users: a mask or a table of positions has as many as there are layers.
   Cost costOf(Value value) {
     if (auto source = propagation.sourceIndex.find(value); source != propagation.sourceIndex.end())
       if (propagation.sources[source->second].kind == SourceState::Kept)
@@ -236,7 +236,7 @@ private:
     Cost cost;
     for (auto [factor, cut] : llvm::zip(state.sharding.rule.factors, state.sharding.factors))
       if (factor.isInternal && isCut(cut)) {
-        // The rows of what it runs along, which is the first operand.
+        // The number of rows of the first operand, along which the composite runs.
         RankedTensorType type = nn::tensorType(state.op->getOperand(0));
         cost.bytes += 4 * elementBytes(type) * type.getNumElements() / factor.size;
         cost.collectives += 2;
@@ -249,7 +249,7 @@ private:
   std::map<std::string, Cost> moves;
   std::map<std::string, int> numbers;               ///< of wanted shardings, by text
   std::vector<Sharding> shardings;                  ///< by number
-  DenseMap<Value, std::map<int, int>> wants;        ///< how many uses want the value as which sharding
+  DenseMap<Value, std::map<int, int>> wants;        ///< by value: how many uses want each sharding
   DenseMap<Operation *, SmallVector<int>> wantedBy; ///< per operand, as counted in `wants`
   DenseMap<Value, bool> returned;
 };

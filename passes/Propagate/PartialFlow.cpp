@@ -14,8 +14,8 @@ static bool couldPass(const OpSharding &user, unsigned operand, const AxisNames 
          !intersects(axes, axesOf(user.factors));
 }
 
-/// Whether several ops read the value and make more of it than it is: then a sum that each of them passed on would be taken
-/// several times, and of more. A gradient that a norm's backward reads three times is one.
+/// Whether several ops read the value and their results have more elements than it: a sum that each of them passed on
+/// would be resolved several times, with more bytes. An example is a gradient that a norm's backward reads three times.
 static bool isReadMore(Value value) {
   int64_t elements = 0;
   llvm::SmallPtrSet<Operation *, 4> users;
@@ -26,14 +26,14 @@ static bool isReadMore(Value value) {
   return users.size() > 1 && elements > nn::tensorType(value).getNumElements();
 }
 
-/// Whether the op does nothing but add up and move: its operands are all terms of what it makes.
+/// Whether the op only adds and moves: all its operands are terms of its result.
 static bool addsUp(const OpState &state) {
   const LinearClause &linear = state.sharding.rule.linear;
   return linear.kind == LinearClause::Sum && linear.operands.size() == state.op->getNumOperands();
 }
 
-/// Terms of one sum over ranks of data, as gradients are, go on uncut over these ranks where nothing else is cut for
-/// it: who reads the sum cuts it, once a step, by one collective for all that is added up on the way.
+/// Terms of one sum over ranks of data, as gradients are, stay uncut over these ranks where no other operand needs the
+/// cut: the reader of the sum cuts it, once a step, by one collective for all terms added on the way.
 void Propagation::choosePassing(OpState &state) {
   SmallVector<AxisNames> partials;
   for (Value operand : state.op->getOperands())
@@ -48,7 +48,7 @@ void Propagation::choosePassing(OpState &state) {
   choosePassing(state, partials);
 }
 
-/// Takes from an op's factors the axes of data over which all its operands are terms; says which.
+/// Removes from an op's factors the axes of data over which all its operands are terms; returns the removed axes.
 AxisNames Propagation::uncutTerms(OpState &state, ArrayRef<AxisNames> partials) const {
   AxisNames ranks, taken;
   if (addsUp(state) && !partials.empty())
@@ -69,8 +69,8 @@ AxisNames Propagation::uncutTerms(OpState &state, ArrayRef<AxisNames> partials) 
 
 void Propagation::choosePassing(OpState &state, ArrayRef<AxisNames> partials) {
   state.sharding.choosePassing(partials);
-  // A sum over time is taken as early as it can be: what comes after is done once a step. It passes ops that only add
-  // up and move, so that terms meet.
+  // A sum over time is resolved as early as possible: ops after it run once a step. It passes ops that only add and
+  // move, so that terms meet.
   if (!addsUp(state))
     state.sharding.passing =
         without(state.sharding.passing, axesWithRole(state.sharding.passing, mesh, AxisRole::Time));

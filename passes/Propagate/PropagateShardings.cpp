@@ -30,7 +30,7 @@ struct PropagateShardings : impl::PropagateShardingsBase<PropagateShardings> {
     propagation.flowTime();
     propagation.flowPartials();
     propagation.weighConflicts();
-    propagation.flowPartials(); // what was given up may pass other partial sums
+    propagation.flowPartials(); // ops whose cuts were given up may pass other partial sums
     propagation.settleParameters();
     if (failed(propagation.check()))
       return signalPassFailure();

@@ -1,6 +1,6 @@
-// Seeds flow along factors: an op takes cuts from its operands, offers them to what produces its operands, and users
-// take them from it. A producer that cannot follow refuses, and nothing beyond it learns of the cut; the difference is
-// left to hpc-insert-reshards.
+// Seeds flow along factors: an op takes cuts from its operands and offers them to the producers of its operands, and
+// users take them from the op. A producer that cannot follow refuses, and the cut goes no further; hpc-insert-reshards
+// bridges the difference.
 #include "passes/Propagate/Propagation.h"
 
 #include "compiler/Dialect/Dist/WholeOutput.h"
@@ -53,7 +53,7 @@ static DimSharding onlyTime(DimSharding cut, const Mesh &mesh) {
   return normalize(cut, mesh);
 }
 
-/// Whether a factor may be cut so, as far as it alone can say.
+/// Whether a factor may take such a cut, judged by this factor alone.
 bool Propagation::mayTake(const OpState &state, int factor, const DimSharding &cut) const {
   return !state.closed[factor] && mayCut(state.sharding.rule.factors[factor], cut) &&
          (!state.whole[factor] || axesOf(cut) == axesWithRole(axesOf(cut), mesh, AxisRole::Time));
@@ -110,7 +110,7 @@ void Propagation::touchUsers(Value value) {
 
 // ---- offers -------------------------------------------------------------------------------------
 
-/// A composite's internal factor is cut when both sides want it: the operand brings the cut and a user asks for it.
+/// A composite's internal factor is cut when both sides want it: the operand has the cut and a user wants it.
 static bool operandHas(const OpState &state, int factor, const DimSharding &cut, const Mesh &mesh,
                        llvm::function_ref<Sharding(Value)> shardingOf) {
   const ShardingRule &rule = state.sharding.rule;
@@ -156,8 +156,8 @@ bool Propagation::offerToOp(OpState &state, unsigned result, unsigned dim, const
   return true;
 }
 
-/// Asks for a cut of one dim of a value. Constants stay whole; what lives across steps is never cut over the batch's
-/// axes by its users.
+/// Offers a cut of one dim of a value to its producer or source. Constants stay whole; users never cut parameters and
+/// states over the batch's axes.
 bool Propagation::offer(Value value, unsigned dim, const DimSharding &wanted, const CutOrigins &origins) {
   if (OpState *producer = producerOf(value))
     return offerToOp(*producer, cast<OpResult>(value).getResultNumber(), dim, wanted, origins);
@@ -196,7 +196,7 @@ bool isInResults(const ShardingRule &rule, int factor) {
   });
 }
 
-/// An internal factor follows what reads the results, where these have it; else the operand decides, as for a sum.
+/// An internal factor that results have follows their readers; otherwise the operand decides, as for a sum.
 static bool yieldsToResults(const ShardingRule &rule, int factor) {
   return rule.factors[factor].isInternal && isInResults(rule, factor);
 }

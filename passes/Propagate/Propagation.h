@@ -1,4 +1,4 @@
-// The state of propagation: how the factors of every op and the dims of every source are cut so far, and who wanted it.
+// The state of propagation: the cuts so far of the factors of every op and the dims of every source, and their origins.
 // Cuts are only ever added while seeds flow, so the flow ends; an op's results always have the sharding that its
 // factors give.
 #pragma once
@@ -34,20 +34,20 @@ class Propagation {
 public:
   Propagation(func::FuncOp function, const dist::Mesh &mesh);
 
-  /// Readers of what is to be whole (compiler/Dialect/Dist/WholeOutput.h) take no cut of it but time's: a micro-batch
-  /// holds its part of the batch on all ranks alike. Before all seeds.
+  /// Readers of a value that is to be whole (compiler/Dialect/Dist/WholeOutput.h) take no cut of it but time's: all
+  /// ranks hold the same part of the batch in a micro-batch. Before all seeds.
   void closeWholeOutputs();
   /// The priorities of all seeds, lowest first.
   std::set<int64_t> priorities() const;
   /// Applies the seeds of one priority.
   LogicalResult seed(int64_t priority);
-  /// What a step writes is wanted as it is stored. After all other seeds, so that only ops which nothing else has
-  /// decided follow a storage's cut over data.
+  /// A written value is wanted in the sharding of its storage. After all other seeds, so that only ops without any
+  /// other cut follow a storage's cut over data.
   void seedWritten();
   /// Lets cuts flow along factors, forward and backward, until nothing changes.
   void flow();
-  /// Of a cut of the batch whose other axes an op has elsewhere it takes time's alone: a micro-batch is its part of the
-  /// batch for all ops. Behind all flow, so that who can take all of a cut does.
+  /// An op that has the other axes of a batch's cut elsewhere takes time's part of the cut alone: every op computes a
+  /// micro-batch from its part of the batch. After all flow, so that ops which can take the whole cut do.
   void flowTime();
   /// Gives up cuts of activations that cost more bytes than they save.
   void weighConflicts();
@@ -56,8 +56,8 @@ public:
   /// Parameters that several users want differently stay whole: slicing a whole weight is free, gathering a part is
   /// not.
   void settleParameters();
-  /// Errors for what no plan can do: anything but a sum over micro-batches, and what reads such a sum in every
-  /// micro-batch.
+  /// Errors for programs that no plan can run: a reduction over micro-batches that is no sum, and an op that reads such
+  /// a sum in every micro-batch.
   LogicalResult check();
   /// Shardings into the types, factors, origins and ids into attributes; a returned partial sum is resolved; seeds
   /// removed.
@@ -66,7 +66,7 @@ public:
 private:
   friend class ConflictCosts;
   dist::Sharding shardingOf(Value value) const;
-  /// What a value offers its users: parameters and states are used whole over data, however they are stored.
+  /// The sharding that a value offers its users: parameters and states are whole over data, however they are stored.
   dist::Sharding usedSharding(Value value) const;
   OpState *stateOf(Operation *op);
   OpState *producerOf(Value value) { return value.getDefiningOp() ? stateOf(value.getDefiningOp()) : nullptr; }
@@ -92,7 +92,7 @@ private:
   void writeOrigins(OpState &state);
   void writeOrigins(const SourceState &source);
   void remarkOnConflicts(OpState &state);
-  /// Said at the end, by emitRemarks: what is told of several places is one remark at the first.
+  /// Collected until emitRemarks: equal texts at several places are one remark at the first.
   void remark(Operation *op, const std::string &text) { remarks[text].push_back(op->getLoc()); }
   void emitRemarks();
   void reshardReturned();

@@ -10,7 +10,7 @@ namespace hpc {
 
 using namespace dist;
 
-/// Axes of size 1 and cuts of a single element say nothing.
+/// Removes axes of size 1 and cuts of a single element, which divide nothing.
 static Sharding withoutEmptyCuts(Sharding sharding, const Mesh &mesh) {
   for (DimSharding &dim : sharding.dims)
     for (SubDim &sub : dim)

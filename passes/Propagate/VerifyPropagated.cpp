@@ -1,5 +1,5 @@
-// Pass hpc-verify-propagated: what holds after propagation. Every type is compared with what the op's rule and factors
-// give. A failure is a defect of this program, except where a hand-written file is read.
+// Pass hpc-verify-propagated: checks the results of propagation. Every type is compared with the one that follows from
+// the op's rule and factors. A failure is a defect of this program, except where a hand-written file is read.
 #include "compiler/Diagnostics.h"
 #include "compiler/Dialect/Dist/Correspondence.h"
 #include "compiler/Dialect/Dist/FactorShardings.h"

@@ -1,4 +1,4 @@
-// The end of propagation: what was decided goes into types and attributes, and what no plan can do is refused.
+// The end of propagation: writes its decisions into types and attributes, and refuses programs that no plan can run.
 // Ids are given in program order, so that two runs give the same ones.
 #include "compiler/Diagnostics.h"
 #include "compiler/Dialect/NN/BatchDims.h"
@@ -50,13 +50,13 @@ LogicalResult Propagation::check() {
 
 void Propagation::remarkOnConflicts(OpState &state) {
   for (auto [index, operand] : llvm::enumerate(state.op->getOperands())) {
-    // That storage differs from use is no conflict.
+    // A difference between storage and use is no conflict.
     Sharding has = usedSharding(operand), wanted = state.sharding.operand(index, mesh);
     if (normalize(has, mesh) == normalize(wanted, mesh) || isa_and_present<nn::ConstantOp>(operand.getDefiningOp()))
       continue;
     Expected<std::vector<ReshardStep>> steps = planReshard(has, wanted, mesh);
     if (!steps.ok())
-      continue; // an error of hpc-insert-reshards
+      continue; // hpc-insert-reshards reports the error
     bool conflict = llvm::any_of(*steps, [](const ReshardStep &step) {
       return step.kind == ReshardStep::AllGather || step.kind == ReshardStep::AllToAll ||
              step.kind == ReshardStep::Permute;
@@ -75,14 +75,14 @@ void Propagation::remarkOnConflicts(OpState &state) {
 
 void Propagation::emitRemarks() {
   for (const auto &[text, places] : remarks) {
-    // At the place, not at the op: that would be printed whole, and its operands numbered from the start.
+    // At the location, not at the op, which MLIR would print whole after numbering all values.
     InFlightDiagnostic remark = mlir::emitRemark(places.front()) << "[hpc-propagate-shardings] " << text;
     if (places.size() > 1)
       remark << "; the same at " << countText(int64_t(places.size()) - 1, "more op");
   }
 }
 
-/// Origins of the axes that may cost a collective: those reduced over, and those that a user does not want.
+/// Origins of the axes that may cost a collective: axes of reductions, and axes that a user does not want.
 void Propagation::writeOrigins(OpState &state) {
   AxisNames axes;
   for (auto [factor, cut] : llvm::zip(state.sharding.rule.factors, state.sharding.factors))
@@ -102,7 +102,7 @@ void Propagation::writeOrigins(OpState &state) {
   setOrigins(state.op, origins);
 }
 
-/// The same of a parameter, which has no state of its own: who gathers it wants to know why.
+/// The same for a parameter, which has no state of its own: a reshard that gathers it names the reason.
 void Propagation::writeOrigins(const SourceState &source) {
   auto parameter = source.value.getDefiningOp<nn::ParameterOp>();
   bool isWantedOtherwise = llvm::any_of(source.value.getUses(), [&](OpOperand &use) {
@@ -152,7 +152,7 @@ void Propagation::write() {
   int64_t id = 0;
   removeSeeds(function);
   for (Operation &op : function.front())
-    if (op.getNumResults() == 1) // an id is of one value; what reads those of several has one again
+    if (op.getNumResults() == 1) // an id belongs to one value; an op that reads results of several has an id again
       setValueIds(&op, {id++, {}});
   reshardReturned();
   emitRemarks();
