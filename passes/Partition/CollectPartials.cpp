@@ -1,7 +1,7 @@
-// Pass hpc-collect-partials: a sum (SumTree.h) adds the terms that are partial over the same axes first, so that they share
-// one all-reduce; the order among equals stays. A scaled term (partial + bias) * scale is partial * scale + bias * scale:
-// else every such term is summed before its bias. A partial times a number is summed before it is scaled, where it is
-// summed after it anyway: its readers can scale as they read.
+// Pass hpc-collect-partials: a sum (SumTree.h) adds terms that are partial over the same axes first, so that they share
+// one all-reduce; the order among equals stays. A scaled term (partial + bias) * scale becomes partial * scale + bias *
+// scale: otherwise every such term would be resolved before its bias. A partial times a number is resolved before the
+// multiplication where it is resolved after it anyway: its readers can scale as they read.
 #include "compiler/Dialect/Dist/Correspondence.h"
 #include "compiler/Dialect/Dist/FactorShardings.h"
 #include "compiler/Dialect/NN/SumTree.h"
@@ -34,7 +34,7 @@ static SmallVector<SmallVector<nn::SumTerm>> group(ArrayRef<nn::SumTerm> terms, 
   return result;
 }
 
-/// Gives a mul of less than the sum's shape, of a bias say, the sharding that follows from its operands.
+/// Gives a mul smaller than the sum (of a bias) the sharding that follows from its operands.
 static void setSmallType(nn::MulOp mul, RankedTensorType type, const Mesh &mesh) {
   mul.getResult().setType(type);
   SmallVector<Sharding> operands;
@@ -98,7 +98,7 @@ static bool isNumber(Value value) {
   return nn::tensorType(value).getNumElements() == 1 && shardingOf(value).partial.empty();
 }
 
-/// Whether every reader of a partial value needs the whole sum of what it reads, not scattered over the axes.
+/// Whether every reader of a partial value needs the whole sum, not scattered over the axes.
 static bool isResolvedByAll(Value value) {
   const AxisNames axes = shardingOf(value).partial;
   return llvm::all_of(value.getUsers(), [&](Operation *user) {
@@ -125,7 +125,7 @@ struct CollectPartials : impl::CollectPartialsBase<CollectPartials> {
     auto function = getOperation().lookupSymbol<func::FuncOp>("main");
     if (!function)
       return;
-    SmallVector<nn::AddOp> roots; // parts that are scaled before the sums that they are parts of
+    SmallVector<nn::AddOp> roots; // scaled additions that are terms of other sums, before these
     llvm::DenseSet<Operation *> partialSums;
     for (auto add : function.front().getOps<nn::AddOp>()) {
       if (llvm::any_of(add->getOperands(), [](Value term) { return !shardingOf(term).partial.empty(); }))

@@ -13,7 +13,7 @@ bool isCollective(Operation *op) {
   return collective && collective.getStep();
 }
 
-/// Takes `axis` off the sub-dim that it cuts last; false when it does not.
+/// Removes `axis` from the sub-dim, where it must be innermost; otherwise returns false.
 static bool removeAxis(Sharding &sharding, int64_t dim, int64_t sub, StringRef axis) {
   if (dim < 0 || dim >= int64_t(sharding.dims.size()) || sub < 0 || sub >= int64_t(sharding.dims[dim].size()))
     return false;
@@ -40,7 +40,7 @@ std::string checkCollective(Operation *op, const Mesh &mesh) {
   const ReshardStep step = *collective.getStep();
   const bool isOverTime = step.kind == ReshardStep::Accumulate, isLocal = step.kind == ReshardStep::Slice;
   for (const std::string &axis : step.axes)
-    if (mesh.index(axis) < 0 || // a micro-batch may take its rows of what all hold
+    if (mesh.index(axis) < 0 || // a micro-batch may slice its rows from a value that all ranks hold
         (mesh.hasRole(axis, AxisRole::Time) != isOverTime && !isLocal))
       return "works over '" + axis + "', along which " +
              (isOverTime ? "ranks differ, not micro-batches" : "data cannot move");

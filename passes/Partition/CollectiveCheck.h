@@ -6,7 +6,7 @@
 namespace hpc {
 
 bool isCollective(Operation *op);
-/// Empty, or what is wrong.
+/// Empty, or the fault in words.
 std::string checkCollective(Operation *op, const dist::Mesh &mesh);
 
 } // namespace hpc

@@ -125,8 +125,8 @@ private:
     return reshard;
   }
 
-  /// Of a sum over time that data parallelism cuts in the end: the same in every micro-batch, of which each rank then
-  /// adds up its piece alone. What else is summed up over ranks waits until the end of the step.
+  /// For a sum over time that data parallelism cuts in the end: the cut to make in every micro-batch, so that each rank
+  /// accumulates its piece alone. Other sums over ranks wait until the end of the step.
   std::optional<Sharding> scatteredFirst(const Sharding &from, const Sharding &to) const {
     AxisNames cut = cutAxes(to);
     auto isScattered = [&](const std::string &axis) {
@@ -140,7 +140,7 @@ private:
     piece.partial.clear();
     llvm::copy_if(from.partial, std::back_inserter(piece.partial),
                   [&](const std::string &axis) { return !isScattered(axis); });
-    if (intersects(piece.partial, cut)) // what tensor parallelism cuts of its own sum is cut at the end
+    if (intersects(piece.partial, cut)) // a sum that tensor parallelism both makes and cuts is cut at the end
       return std::nullopt;
     return piece;
   }
@@ -156,7 +156,7 @@ private:
       return userError(user, steps.status().kind())
              << describeOp(user) << " needs " << toString(to) << " of a value that is " << toString(from) << ": "
              << steps.status().message();
-    // A micro-batch takes its rows of what every one holds whole; but for that and sums, nothing goes over time.
+    // A micro-batch slices its rows from a value that all ranks hold; apart from slices and sums, nothing crosses time.
     for (const ReshardStep &step : *steps)
       if (step.kind != ReshardStep::Accumulate && step.kind != ReshardStep::Slice &&
           !axesWithRole(step.axes, mesh, AxisRole::Time).empty())
@@ -195,7 +195,7 @@ struct InsertReshards : impl::InsertReshardsBase<InsertReshards> {
     for (ReshardOp reshard : llvm::reverse(earlier))
       if (reshard->use_empty())
         reshard.erase();
-    // 2. What every op needs, in program order; the return needs complete sums.
+    // 2. The shardings that every op needs, in program order; the return needs complete sums.
     for (Operation &op : function.front()) {
       if (auto ruled = dyn_cast<ShardingRuleOpInterface>(op)) {
         if (failed(resharder.addWants(ruled)))

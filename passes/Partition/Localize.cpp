@@ -1,5 +1,5 @@
-// Pass hpc-localize: the program of one rank, on local boxes. The global program is kept beside it until the end, since
-// the rules by which ops become local speak of global shapes.
+// Pass hpc-localize: makes the program of one rank, on local boxes. The global program is kept beside it until the end,
+// since the rules by which ops become local refer to global shapes.
 #include "compiler/Diagnostics.h"
 #include "compiler/Dialect/Dist/Correspondence.h"
 #include "compiler/Dialect/Dist/FactorShardings.h"

@@ -5,7 +5,7 @@
 
 namespace hpc {
 
-/// What every collective of one reshard carries along.
+/// The attributes that all collectives of one reshard share.
 struct CollectiveNote {
   StringAttr cause, avoid;
   std::optional<int64_t> movedId; ///< of the value (ValueIds)

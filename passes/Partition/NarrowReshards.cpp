@@ -1,5 +1,5 @@
-// Pass hpc-narrow-reshards: what is read in 16 bits alone moves in 16 bits, and sums of 16-bit products over ranks of tensor
-// parallelism have terms of 16 bits. The first changes no number; docs/numerics.md says what the second does.
+// Pass hpc-narrow-reshards: a value read only in 16 bits moves in 16 bits, and sums of 16-bit products over ranks of
+// tensor parallelism have terms of 16 bits. The first changes no number; docs/numerics.md describes the second.
 #include "compiler/Dialect/Dist/Correspondence.h"
 #include "compiler/Dialect/Dist/FactorShardings.h"
 #include "compiler/Dialect/NN/RoundedTerms.h"
@@ -46,13 +46,13 @@ public:
   }
 
 private:
-  /// Whether bytes go to other ranks: what is sliced is rounded behind.
+  /// Whether bytes go to other ranks: a slice is rounded afterwards.
   bool moves(const Sharding &from, const Sharding &to) const {
     Expected<std::vector<ReshardStep>> steps = planReshard(from, to, mesh);
     return steps.ok() && llvm::any_of(*steps, [](const ReshardStep &step) { return step.kind != ReshardStep::Slice; });
   }
 
-  /// Whether every term of a sum over ranks of tensor parallelism alone comes of products whose terms may be rounded.
+  /// Whether a sum is over tensor axes alone and every term comes from products whose terms may be rounded.
   bool hasRoundedTerms(Value sum) const {
     const AxisNames axes = shardingOf(sum).partial;
     if (llvm::any_of(axes, [&](const std::string &axis) { return !mesh.hasRole(axis, AxisRole::Tensor); }))
@@ -75,7 +75,7 @@ private:
     return true;
   }
 
-  /// A value rounded where it is, once for all that move it.
+  /// The rounded copy of a value, made once for all reshards that move it.
   Value copyOf(Value value, Type narrow) {
     Value &copy = copies[{value, narrow}];
     if (!copy) {
@@ -93,7 +93,7 @@ private:
     return terms;
   }
 
-  /// Lets the reshard move `narrow`. Who reads it in that type, `read`, reads what arrives.
+  /// Makes the reshard move `narrow`. Readers that read it in the type `read` take the arriving value.
   void roundBefore(ReshardOp reshard, Value narrow, Type read) {
     Type type = nn::tensorType(narrow).getElementType();
     SmallVector<nn::CastOp> readers;
@@ -111,7 +111,7 @@ private:
       reshard.getResult().replaceAllUsesExcept(wide.getResult(), wide);
       return;
     }
-    // What is rounded before it moves is the value that its first reader made.
+    // The rounded value that moves has the id of the one that its first reader made.
     if (std::optional<int64_t> made = valueIdsOf(readers.front()).made; made && shardingOf(narrow).partial.empty()) {
       if (ValueIds ids = valueIdsOf(narrow.getDefiningOp()); !ids.made)
         setValueIds(narrow.getDefiningOp(), {made, ids.moved});
@@ -134,7 +134,7 @@ struct NarrowReshards : impl::NarrowReshardsBase<NarrowReshards> {
     if (!function)
       return;
     Narrower narrower(function);
-    // Last to first: a reshard of what another one makes is rounded before both.
+    // Last to first, so that a reshard of another reshard's result is rounded before both.
     SmallVector<ReshardOp> reshards(function.front().getOps<ReshardOp>());
     for (ReshardOp reshard : llvm::reverse(reshards))
       narrower.narrow(reshard);

@@ -1,5 +1,5 @@
-// Which padding an op reads: that of factors which are cut unevenly and reduced. Shared by hpc-fill-tails and its
-// verifier.
+// The padding that an op reads: that of factors which are cut unevenly and reduced. hpc-fill-tails and its verifier
+// share it.
 #pragma once
 
 #include "compiler/Dialect/Dist/FactorShardings.h"

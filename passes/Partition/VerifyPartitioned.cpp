@@ -1,5 +1,5 @@
 // Pass hpc-verify-partitioned: derives every op again from its rule and the encodings of its operands and results.
-// The rule speaks of global shapes, so each op is rebuilt on global types in a scratch block, and made local once more
+// The rule refers to global shapes, so each op is rebuilt on global types in a scratch block, and made local once more
 // to compare.
 #include "compiler/Diagnostics.h"
 #include "compiler/Dialect/Dist/Correspondence.h"
@@ -55,7 +55,7 @@ public:
     return fail(op) << "is not an op of a partitioned program";
   }
 
-  /// Local shape, legal sharding in normal form.
+  /// Checks that the shape is local and the sharding legal and in normal form.
   LogicalResult checkValue(Value value) {
     auto type = dyn_cast<RankedTensorType>(value.getType());
     ShardingAttr attr = shardingAttrOf(value);
@@ -256,7 +256,7 @@ private:
     return success();
   }
 
-  /// localize() gives the very op that is there, offsets included.
+  /// localize() of the global form gives exactly this op, offsets included.
   LogicalResult checkLocalForm(Operation *op, ShardingRuleOpInterface global, const OpSharding &sharding,
                                const Operands &split) {
     SmallVector<DimSharding> indices;
