@@ -1,5 +1,5 @@
-// The loss, as a sum over all that counts and the number of what counts: their ratio is the mean over a whole step,
-// however many micro-batches and ranks see a part of it.
+// The loss, as a sum over all labels that count, and their number: the ratio is the mean over a whole step, however
+// many micro-batches and ranks see a part of it.
 #include "compiler/Diagnostics.h"
 #include "compiler/Dialect/NN/GradientBuilder.h"
 #include "compiler/Dialect/NN/Parameter.h"
@@ -38,7 +38,7 @@ public:
     if (!choice)
       return failure();
     function->getParentOfType<ModuleOp>()->setAttr(lossAttrName, b.builder.getStringAttr(choice->kind + ":" + choice->name));
-    step.results.clear(); // what only inference wants
+    step.results.clear(); // results of inference
     if (choice->kind == "output") {
       step.addResult(b.reshape(choice->output, {}), {plan::lossName, "", ""});
       return success();
@@ -109,8 +109,8 @@ private:
     return inputs;
   }
 
-  /// Whether it reads an input that no output of several numbers does, as labels: what else is one float (a temperature, say)
-  /// is no loss.
+  /// Whether a loss depends on an input that no output of several numbers depends on, such as labels: another output of
+  /// one float (a temperature, say) is no loss.
   bool readsLabels(const StepFunction::Result &loss) {
     DenseSet<Value> labels = inputsOf(loss.value);
     for (const StepFunction::Result &other : step.results)
@@ -120,8 +120,8 @@ private:
     return !labels.empty();
   }
 
-  /// Where nothing is said: a loss of its own that reads labels; else by the rank of the output, a vocabulary, classes, one
-  /// number, numbers.
+  /// Without --loss=KIND: a loss of the model's own that reads labels; otherwise by the rank of the output: a
+  /// vocabulary, classes, one number, numbers.
   std::optional<Choice> choose(StringRef spec) {
     auto [kind, name] = spec.split(':');
     if (kind != "auto")
@@ -134,7 +134,7 @@ private:
     return chooseAmong(candidates("causal-lm").size() > 1 ? "causal-lm" : "mse", "");
   }
 
-  /// The labels: an input of the graph by that name, or a new one, for which `defaultInput` stands where no data is given.
+  /// The labels: the graph's input of that name, or a new one, replaced by `defaultInput` where the data has none.
   FailureOr<Value> labels(RankedTensorType type, const std::string &defaultInput) {
     for (BlockArgument argument : function.getArguments()) {
       if (nn::argumentPort(function, argument.getArgNumber()).name != plan::labelsName)
@@ -165,8 +165,8 @@ private:
     return error() << "output '" << choice.name << "' " << choice.output.getType() << " has no element to compare; give larger dims";
   }
 
-  /// Of classes, or of the next token at every position. The shift is on the labels: that of position s is the id of
-  /// s + 1, and the last position has none; so logits keep their shape.
+  /// For classes, or for the next token at every position. The labels are shifted: that of position s is the id of s +
+  /// 1, and the last position has none; so logits keep their shape.
   LogicalResult appendCrossEntropy(const Choice &choice) {
     ArrayRef<int64_t> shape = nn::shapeOf(choice.output), rows = shape.drop_back();
     bool isShifted = choice.kind == "causal-lm";
@@ -189,7 +189,7 @@ private:
                                   b.builder.getDenseI64ArrayAttr(none), b.builder.getDenseI64ArrayAttr(high),
                                   b.builder.getI64IntegerAttr(ignoreIndex));
     }
-    // A sum over rows and their number are more than 16 bits hold.
+    // The sum over rows and their number exceed the range of 16-bit floats.
     Type element = nn::tensorType(choice.output).getElementType();
     Value logits = element.isF16() || element.isBF16() ? b.cast(choice.output, b.builder.getF32Type()) : choice.output;
     auto loss = nn::CrossEntropyOp::create(b.builder, b.loc, logits, classes, ignoreIndex);
@@ -234,12 +234,12 @@ struct AppendLoss : impl::AppendLossBase<AppendLoss> {
     auto function = getOperation().lookupSymbol<func::FuncOp>("main");
     if (!function)
       return;
-    // 1. The loss, in place of what the graph returns.
+    // 1. The loss, in place of the graph's results.
     StepFunction step(function);
     if (failed(LossBuilder(function, step).append(loss)))
       return signalPassFailure();
     step.write();
-    // 2. What nobody reads any more. A parameter is saved with the others all the same.
+    // 2. Ops without readers are erased. A parameter is still saved with the others.
     llvm::MapVector<StringRef, std::pair<DictionaryAttr, Type>> parameters;
     for (nn::ParameterOp op : function.getOps<nn::ParameterOp>())
       parameters[op.getName()] = {op->getAttrDictionary(), op.getType()};

@@ -26,14 +26,14 @@ static bool decays(StringRef which, StringRef name, Value parameter) {
                       [&](StringRef pattern) { return matchesName(pattern.str(), name.str()); });
 }
 
-/// The factor of clipping, taken out of the results; null: gradients are not clipped.
+/// The factor of clipping, removed from the results; null: gradients are not clipped.
 static Value takeClipFactor(StepFunction &step) {
   Value factor = step.resultNamed(clipFactorName);
   llvm::erase_if(step.results, [](const StepFunction::Result &result) { return result.port.name == clipFactorName; });
   return factor;
 }
 
-/// Whether the step changes anything; null where no norm says.
+/// Whether the norm is finite, so that the step counts; null without a norm.
 static Value isFinite(StepFunction &step) {
   Value norm = step.resultNamed(plan::gradientNormName);
   if (!norm)
@@ -70,7 +70,7 @@ struct AppendOptimizer : impl::AppendOptimizerBase<AppendOptimizer> {
     step.write();
   }
 
-  /// A hand-written file may name anything.
+  /// A hand-written file may name parameters that do not exist.
   static LogicalResult checkGradients(func::FuncOp function, const StepFunction &step,
                                       ArrayRef<StepFunction::Result> gradients) {
     for (const StepFunction::Result &gradient : gradients)
@@ -82,7 +82,7 @@ struct AppendOptimizer : impl::AppendOptimizerBase<AppendOptimizer> {
     return success();
   }
 
-  /// A pattern that decides nothing is a slip of the pen.
+  /// A pattern that matches no trained parameter is most likely a typing error.
   LogicalResult checkDecay(func::FuncOp function, ArrayRef<StepFunction::Result> gradients) {
     if (decay == "all" || decay == "matrices" || weightDecay == 0)
       return success();
@@ -105,8 +105,8 @@ struct AppendOptimizer : impl::AppendOptimizerBase<AppendOptimizer> {
     Type type = updateType(getElementTypeOrSelf(stored));
     Value parameter = castTo(builder, location, stored, type);
     Value gradient = castTo(builder, location, result.value, type);
-    // Nothing of an update begins before the norm over all gradients is known: else every parameter's next values would
-    // wait for it. What a step that does not count makes of zeros is not taken.
+    // No update begins before the norm over all gradients is known: otherwise every parameter's next value would have
+    // to be held until then. In a step that does not count the results, computed from zeros, are dropped.
     if (factor)
       gradient = nn::MulOp::create(builder, location, gradient, castTo(builder, location, factor, type));
     else if (finite)

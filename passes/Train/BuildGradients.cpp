@@ -1,6 +1,6 @@
-// Reverse accumulation over @main, one rule an op. A cotangent is a tensor and a scalar factor of the loss that every
-// element has, such as 1 / (number of tokens): that is known only when all of a step has been seen, so it is multiplied
-// in where a parameter's gradient is complete, never before. So is 1 / loss_scale where the loss is scaled.
+// Reverse accumulation over @main, one rule an op. A cotangent is a tensor and a scalar factor of the loss that all its
+// elements share, such as 1 / (number of tokens): that is known only when all of a step has been seen, so it is
+// multiplied in where a parameter's gradient is complete, never before. So is 1 / loss_scale where the loss is scaled.
 #include "compiler/Diagnostics.h"
 #include "compiler/Dialect/NN/GradientBuilder.h"
 #include "compiler/Dialect/NN/Parameter.h"
@@ -21,7 +21,7 @@ namespace hpc {
 
 using namespace train;
 
-/// Whether gradients may flow through f16, which ends where small ones begin.
+/// Whether gradients may flow through f16, whose range has no small gradients.
 static bool hasHalves(func::FuncOp function) {
   return llvm::any_of(function.getBody().front(), [](Operation &op) {
     return llvm::any_of(op.getResults(), [](Value result) { return nn::tensorType(result).getElementType().isF16(); });
@@ -39,7 +39,7 @@ struct Cotangent {
 
 class Backward {
 public:
-  /// `trained`: parameters, by the value that stands for each (a parameter may be several ops).
+  /// `trained`: each trained parameter's value, and the one that represents it (a parameter may be several ops).
   /// `lossScale`: a step scalar that backward starts from instead of 1, or null.
   Backward(func::FuncOp function, StepFunction &step, const DenseMap<Value, Value> &trained, Value lossScale)
       : function(function), builder(step.builder()), trained(trained), lossScale(lossScale) {
@@ -77,7 +77,7 @@ public:
   }
 
 private:
-  /// The factor multiplied in.
+  /// The tensor times the factor.
   static Value whole(GradientBuilder &b, const Cotangent &cotangent) {
     if (!cotangent.factor)
       return cotangent.tensor;
@@ -90,7 +90,7 @@ private:
     return factor ? b.mul(factor, b.cast(more, nn::tensorType(factor).getElementType())) : more;
   }
 
-  /// All of the factor multiplied in but the scale of the loss, which gradients keep on their way.
+  /// Multiplies in the factor except for the scale of the loss, which stays part of gradients until they are complete.
   Cotangent scaledAlone(GradientBuilder &b, const Cotangent &cotangent) {
     auto found = unscaled.find(cotangent.factor);
     if (found == unscaled.end())
@@ -110,7 +110,7 @@ private:
     return inverseOfScale;
   }
 
-  /// The same factor for all that meet.
+  /// Gives all cotangents that meet the same factor.
   void makeCommon(GradientBuilder &b, ArrayRef<Cotangent *> meeting) {
     auto areEqual = [&] {
       return llvm::all_of(meeting, [&](Cotangent *each) { return each->factor == meeting.front()->factor; });
@@ -183,7 +183,7 @@ private:
     return isOfFactor(op, wanted) ? differentiateFactor(rule, wanted) : differentiateTensor(rule, wanted);
   }
 
-  /// Between the loss and what it is a sum of, numbers are scalars: what they contribute is a factor.
+  /// Whether an op, between the loss and the sum that it is computed from, reads and makes single numbers: factors.
   bool isOfFactor(Operation *op, const llvm::BitVector &wanted) const {
     if (op->getNumResults() != 1 || !isFactorAlone(cotangents.find(op->getResult(0))->second))
       return false;
@@ -205,9 +205,9 @@ private:
     return success();
   }
 
-  /// Where the gradient of one number, so far a factor alone, becomes that of a tensor, the scale of the loss goes into the
-  /// tensor and out of the factor. So does 1 / (elements), rounded to a power of two: the factor has the mean, and it is
-  /// gradients of a mean that a scale is chosen for.
+  /// Where the gradient of one number, so far a factor alone, becomes that of a tensor, the scale of the loss moves
+  /// from the factor into the tensor. So does 1 / (elements), rounded to a power of two: the factor contains the mean,
+  /// and scales are chosen for gradients of a mean.
   Cotangent scaled(const Cotangent &cotangent, DifferentiableOpInterface rule) {
     if (!lossScale || !cotangent.tensor || !isFactorAlone(cotangent))
       return cotangent;
@@ -258,7 +258,7 @@ private:
   DenseMap<Value, Cotangent> cotangents;
   Value lossScale;
   DenseMap<std::pair<Value, int64_t>, Value> scaledFactors; ///< of a factor and a number of elements: without the scale
-  DenseMap<Value, Value> unscaled; ///< of those: what is left but 1 / scale; null: nothing is
+  DenseMap<Value, Value> unscaled; ///< for these: the factor without 1 / scale; null: 1
   Value inverseOfScale;
 };
 
@@ -316,8 +316,8 @@ public:
                         [&](StringAttr path) { return !places.insert(plan::withoutNumbers(path.str())).second; });
   }
 
-  /// Exporters merge initializers of equal content: of a fresh model all biases, which are 0, and all norms' weights;
-  /// all weights of layers that are copies of one, as those of nn.TransformerEncoder.
+  /// Exporters merge initializers of equal content: in a fresh model all biases, which are 0, and all norms' weights;
+  /// all weights of layers that are copies of one another, as in nn.TransformerEncoder.
   void warnOfMerged(func::FuncOp function) const {
     DenseMap<Value, llvm::SetVector<StringAttr>> modules;
     for (Operation &op : function.getBody().front())
@@ -339,13 +339,13 @@ public:
     }
   }
 
-  /// PyTorch's exporter folds what it can: tables, and weights that are cut or expanded.
+  /// PyTorch's exporter folds constants: tables, and slices or expansions of weights.
   void warnOfComputed() const {
     for (nn::ParameterOp parameter : order) {
       std::vector<std::string> values = nn::namesIn(parameter.getMadeOf());
       if (values.empty())
         continue;
-      SmallVector<StringRef> names; // those of modules have dots and say more than those of nodes
+      SmallVector<StringRef> names; // names of modules, which have dots, are clearer than those of nodes
       for (bool isOfModule : {true, false})
         llvm::copy_if(values, std::back_inserter(names),
                       [&](StringRef name) { return name.contains('.') == isOfModule; });
@@ -363,7 +363,7 @@ public:
     }
   }
 
-  /// An old exporter writes a weight that two modules share twice, and a file does not say whether equal ones are one.
+  /// An old exporter writes a weight that two modules share twice, and a file does not show whether equal ones are one.
   void noteTied() const {
     std::string first;
     int64_t count = 0;
@@ -382,8 +382,8 @@ public:
   const ParamRule *frozenBy = nullptr; ///< the rule that froze the first parameter that a rule did
 };
 
-/// Makes trained parameters of 16 bits f32, as --dtype has them: what they are stored as and read as stays. An update is far
-/// smaller than a weight, and in 16 bits most of it would be lost.
+/// Makes trained parameters of 16 bits f32, as --dtype does; their stored type and the type that ops read stay. An
+/// update is far smaller than a weight, and in 16 bits most of it would be lost.
 void widenTrained(const Trained &trained) {
   for (auto [value, first] : trained.ops) {
     Type narrow = nn::tensorType(value).getElementType();
@@ -423,7 +423,7 @@ struct BuildGradients : impl::BuildGradientsBase<BuildGradients> {
   }
 
   LogicalResult build(func::FuncOp function) {
-    // 1. From what to what.
+    // 1. The loss, and the parameters to train.
     StepFunction step(function);
     Value loss = step.resultNamed(plan::lossName);
     if (!loss || !nn::shapeOf(loss).empty() || !isReal(loss))
@@ -453,7 +453,7 @@ struct BuildGradients : impl::BuildGradientsBase<BuildGradients> {
     Backward backward(function, step, trained.ops, scaleLoss || hasHalves(function) ? step.stepScalar(plan::lossScaleName) : Value());
     if (failed(backward.run(loss)))
       return failure();
-    // 3. What it was done for.
+    // 3. The gradients of parameters become results.
     bool any = false;
     SmallVector<StringRef> ofF16, ofBf16;
     for (nn::ParameterOp parameter : trained.order)

@@ -1,5 +1,5 @@
-// The norm over all gradients as one number, and what clipping by it multiplies every gradient with. The gradients that are
-// results stay as they are: the optimizer applies the factor, so that it costs no pass over memory of its own.
+// The norm over all gradients as one number, and the factor by which clipping scales every gradient. The gradients that
+// are results stay unscaled: the optimizer applies the factor, so that it costs no pass over memory of its own.
 #include "compiler/StepPart.h"
 #include "passes/Train/Passes.h"
 #include "passes/Train/Ports.h"
@@ -35,7 +35,7 @@ static Value normOf(OpBuilder &builder, ArrayRef<StepFunction::Result> gradients
   return nn::SqrtOp::create(builder, updateLocation(context, ""), sum);
 }
 
-/// min(1, most / (norm + 1e-6)), as torch.nn.utils.clip_grad_norm_ has it.
+/// min(1, most / (norm + 1e-6)), as torch.nn.utils.clip_grad_norm_ computes it.
 static Value clipFactor(OpBuilder &builder, Value norm, double most) {
   Location location = updateLocation(builder.getContext(), "");
   Type type = getElementTypeOrSelf(norm);

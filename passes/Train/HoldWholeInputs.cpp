@@ -1,5 +1,5 @@
-// One walk finds what each micro-batch has of its own and what is a number of the whole step; who reads both gets the
-// number from whole inputs, if that takes nothing that a model is large by.
+// One walk separates values that differ by micro-batch from numbers of the whole step; an op that reads both gets the
+// number from whole inputs, if that repeats no product.
 #include "compiler/Dialect/NN/BatchFlow.h"
 #include "compiler/Dialect/NN/Dependence.h"
 #include "compiler/StepPart.h"
@@ -13,7 +13,7 @@ namespace hpc {
 
 namespace {
 
-/// Copies of ops that read whole inputs. What copies share is copied once, before the first op that reads it.
+/// Copies of ops that read whole inputs. An op that several copies depend on is copied once, before their first reader.
 class WholeCopies {
 public:
   WholeCopies(func::FuncOp function, StepFunction &step, ArrayRef<std::optional<int64_t>> batchDims)
@@ -32,15 +32,15 @@ public:
         if (auto input = dyn_cast<BlockArgument>(operand); input && !copies.contains(input))
           copies.map(input, wholeOf(input));
       Operation *copy = builder.clone(*op, copies);
-      if (stepPartOf(op->getLoc()) == StepPart::Update) // which is once a step, behind all micro-batches
+      if (stepPartOf(op->getLoc()) == StepPart::Update) // an update runs once a step, after all micro-batches
         copy->setLoc(reader->getLoc());
     }
     return copies.lookup(value);
   }
 
 private:
-  /// What the value is computed by from inputs, in program order; false where that holds a product or an input without a
-  /// name.
+  /// The ops that compute the value from inputs, in program order; false where they include a product or a cut input
+  /// without a name.
   bool findOps(Value value, SmallVector<Operation *> &ops) const {
     llvm::SetVector<Operation *> open;
     auto add = [&](Value read) {
@@ -59,7 +59,7 @@ private:
     return isCheap && !ops.empty();
   }
 
-  /// Those that were added here are not.
+  /// Whole inputs, which this pass has added, are not cut.
   bool isCut(BlockArgument input) const {
     return input.getArgNumber() < batchDims.size() && batchDims[input.getArgNumber()].has_value();
   }

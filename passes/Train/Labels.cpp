@@ -6,7 +6,7 @@ namespace hpc::train {
 
 static bool isInteger(Value value) { return isa<IntegerType>(nn::tensorType(value).getElementType()); }
 
-/// The arguments of that shape which `indices` are made of, element by element or as views.
+/// The arguments of that shape from which `indices` are computed, element by element or as views.
 static void collectArguments(Value indices, ArrayRef<int64_t> shape, llvm::SetVector<BlockArgument> &found) {
   llvm::SetVector<Value> open;
   open.insert(indices);
@@ -35,7 +35,7 @@ bool hasTableOf(func::FuncOp function, int64_t rows) {
 std::string findIds(func::FuncOp function, ArrayRef<int64_t> shape, int64_t vocabulary) {
   llvm::SetVector<BlockArgument> any, ofVocabulary;
   for (Operation &op : function.getBody().front()) {
-    // A look-up reads operand 0 at the places that operand 1 names.
+    // A lookup reads rows of operand 0, with operand 1 as their indices.
     if (accessOf(&op) != Access::Lookup || !isa<FloatType>(nn::tensorType(op.getResult(0)).getElementType()))
       continue;
     collectArguments(op.getOperand(1), shape, any);

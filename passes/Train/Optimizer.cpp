@@ -82,7 +82,7 @@ Optimizer::Update Optimizer::updateSgd(StringRef name, Value parameter, Value gr
     gradient = a.add(gradient, a.scale(parameter, weightDecay));
   Value direction = gradient;
   if (recipe.momentum != 0) {
-    // torch starts with the gradient itself, which is what a momentum of 0 becomes.
+    // torch starts with the gradient itself, which equals a step from a momentum of 0.
     Value old = state(update, "momentum", name, parameter);
     Value next = update.states.back().next = a.add(a.scale(old, recipe.momentum), gradient);
     direction = recipe.nesterov ? a.add(gradient, a.scale(next, recipe.momentum)) : next;

@@ -17,7 +17,7 @@ struct OptimizerRecipe {
   OptimizerKind kind = OptimizerKind::AdamW;
   double momentum = 0; ///< sgd; 0: no state
   bool nesterov = false;
-  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8; ///< of all others
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8; ///< all but sgd
 };
 
 /// Makes the updates of one step.
@@ -25,7 +25,7 @@ class Optimizer {
 public:
   Optimizer(StepFunction &step, const OptimizerRecipe &recipe) : step(step), recipe(recipe) {}
 
-  /// What a parameter and its states become.
+  /// The next values of a parameter and its states.
   struct Update {
     struct State {
       std::string name;

@@ -1,9 +1,9 @@
-// The name of a result that passes of this phase know each other by; those that stay are in runtime/plan/StepPorts.h.
+// The name of a result that only passes of this phase use; names of lasting results are in runtime/plan/StepPorts.h.
 #pragma once
 
 namespace hpc::train {
 
-/// Of rank 0: what hpc-append-optimizer multiplies every gradient with. It takes the result away.
+/// Rank 0: the factor by which hpc-append-optimizer multiplies every gradient. That pass removes the result.
 constexpr const char *clipFactorName = "clip_factor";
 
 } // namespace hpc::train

@@ -1,4 +1,4 @@
-// A sum over all dims is one reduction, so that what is cut is partial and what is whole is counted once.
+// A sum over all dims is one reduction, so that cut values are partial sums and whole ones count once.
 #include "passes/Train/Scalar.h"
 
 namespace hpc::train {

@@ -7,9 +7,9 @@ namespace hpc::train {
 
 /// A constant of rank 0 and a float type.
 Value constant(OpBuilder &builder, Location location, double value, Type type);
-/// `value` with that element type; itself where it has it.
+/// `value` cast to that element type; itself where it has the type.
 Value castTo(OpBuilder &builder, Location location, Value value, Type type);
-/// What the update of a parameter of that element type computes in: the same, or f32 where it is narrower.
+/// The element type in which a parameter of the type `type` is updated: the same, or f32 where it is narrower.
 Type updateType(Type type);
 /// The sum of the squares of all elements: rank 0, of `type`, in which it is computed.
 Value sumOfSquares(OpBuilder &builder, Location location, Value value, Type type);

@@ -11,7 +11,7 @@ public:
   struct Result {
     Value value;
     nn::ResultPort port;
-    DictionaryAttr attributes; ///< whatever else stands on it; null: nothing
+    DictionaryAttr attributes; ///< the port's other attributes; null: none
   };
 
   explicit StepFunction(func::FuncOp function);
@@ -45,7 +45,7 @@ private:
   SmallVector<DictionaryAttr> argumentAttributes;
 };
 
-/// Takes away what no result depends on.
+/// Erases ops that no result depends on.
 void eraseDeadOps(func::FuncOp function);
 
 } // namespace hpc

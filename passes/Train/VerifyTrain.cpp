@@ -1,4 +1,4 @@
-// Promises of the phase: the ports of @main are those of a training step.
+// Guarantees of the phase: the ports of @main are those of a training step.
 #include "compiler/Diagnostics.h"
 #include "compiler/Dialect/NN/Ports.h"
 #include "passes/Train/Passes.h"
@@ -29,7 +29,7 @@ static LogicalResult verifyGradients(func::FuncOp function) {
   return success();
 }
 
-/// The loop knows step scalars and inputs by name.
+/// The training loop finds step scalars and inputs by name, so no input may have the name of a step scalar.
 static LogicalResult verifyNames(func::FuncOp function) {
   std::set<std::string> scalars;
   for (unsigned index = 0; index < function.getNumArguments(); ++index)
