@@ -1,4 +1,4 @@
-// One walk over each forward program, one over what reads its results.
+// One walk over each forward program finds its ops, one over the readers of its results the values that gradients read.
 #include "passes/Recompute/ForwardPart.h"
 
 #include "compiler/BlockMark.h"
@@ -32,7 +32,7 @@ static void findOps(ForwardPart &part) {
       part.gathers.insert(&op);
     }
   }
-  // What is made for a gather alone, as the rank's part of a weight in 16 bits, is made again with it.
+  // Ops whose results only gathers read, as the cast of a weight's own part to 16 bits, run again with the gathers.
   for (Operation *op : llvm::reverse(part.ops))
     if (op->getNumOperands() > 0 && !op->use_empty() && llvm::all_of(op->getUsers(), [&](Operation *user) {
           return part.gathers.contains(user);

@@ -1,7 +1,7 @@
-// Forward of one part of the model as recompute sees it: its ops, and which of their values gradients read.
+// Forward of one part of the model as recompute sees it: its ops, and the values that gradients read.
 //
-// Gradients are in programs of their own, or behind the graph's ops in the very program of forward (one stage, no
-// schedule that wants more). In both cases a gradient is what no op of the graph depends on.
+// Gradients are in programs of their own, or after the graph's ops in the program of forward itself (one stage, and a
+// schedule that needs no more). In both cases no op of the graph depends on a gradient.
 #pragma once
 
 #include "compiler/Dialect/Pipe/Pipe.h"
@@ -16,9 +16,9 @@ struct ForwardPart {
   SmallVector<pipe::StageOp> readers; ///< backward and weight gradient of the same part
   SmallVector<Operation *> ops;       ///< of the graph and the loss, in program order
   llvm::SetVector<Value> read;        ///< results of `ops` that gradients read, in program order
-  int64_t slots = 1;                  ///< micro-batches of which a value is kept at once
-  llvm::DenseSet<Value> sameAlways;   ///< results of `ops` that are the same in every micro-batch: what is made of weights alone
-  /// Ops that make such values, and gather parameters on the way; and what is made for these alone.
+  int64_t slots = 1;                  ///< micro-batches whose values are kept at the same time
+  llvm::DenseSet<Value> sameAlways;   ///< results of `ops` that are equal in all micro-batches: computed from weights alone
+  /// Ops that gather parameters, or compute such values from gathered ones; and ops that only these read.
   llvm::DenseSet<Operation *> gathers;
   int64_t lastBlock = -1;
 

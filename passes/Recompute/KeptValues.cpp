@@ -21,8 +21,8 @@ static int64_t bytesOf(Value value) {
   return type.getNumElements() * elementBytes(type);
 }
 
-/// Windows, or the padding in front of them. Where gradients read these, the image is kept, which they show several times
-/// over.
+/// Windows, or the padding before them. Where gradients read these, the image is kept instead, whose pixels windows
+/// repeat several times.
 static bool isOfWindows(Operation *op) {
   auto isWindow = [](Operation *user) { return isa<nn::WindowOp>(user); };
   return isWindow(op) || (isa<nn::PadOp>(op) && llvm::all_of(op->getUsers(), isWindow));
@@ -73,7 +73,7 @@ static llvm::DenseSet<Operation *> insideAttention(const ForwardPart &part) {
   return inside;
 }
 
-/// Whether a result goes to another block of the same program.
+/// Whether another block of the same program reads a result.
 static bool leavesBlock(Operation *op, const ForwardPart &part) {
   std::optional<int64_t> block = blockMark(op);
   return block && llvm::any_of(op->getUsers(), [&](Operation *user) {
@@ -94,7 +94,7 @@ struct Repeatable {
 
   bool operator()(Operation *op) const {
     if (isa<dist::AccumulateOp>(op))
-      return false; // what is added up is added once
+      return false; // an accumulation may run only once
     if (part.gathers.contains(op) || showsOperand(op))
       return true;
     switch (policy) {
@@ -126,7 +126,7 @@ KeptValues chooseKept(const ForwardPart &part, RecomputePolicy policy,
   const size_t source = 0, sink = 1;
   for (Operation *op : part.ops) {
     if (op->getNumOperands() == 0)
-      continue; // in reach of every program
+      continue; // every program has its own copy
     nodeOfOp[op] = nodes++;
     for (Value result : op->getResults())
       nodeOfValue[result] = nodes++;
@@ -138,7 +138,7 @@ KeptValues chooseKept(const ForwardPart &part, RecomputePolicy policy,
       continue;
     bool isGather = part.gathers.contains(op);
     int64_t block = blockMark(op).value_or(-1);
-    // Backward of the last block begins where its forward ends: of one micro-batch its values are there anyway.
+    // Backward of the last block begins where its forward ends: with one micro-batch its values are still in memory.
     bool isFree = part.slots == 1 && block >= 0 && block == part.lastBlock;
     double price = policy == RecomputePolicy::Auto ? priceOfBlock(block) : highestPrice;
     cut.addEdge(source, node->second,
@@ -154,7 +154,7 @@ KeptValues chooseKept(const ForwardPart &part, RecomputePolicy policy,
   }
   for (Value value : part.read)
     cut.addEdge(nodeOfValue[value], sink, MinimumCut::unlimited);
-  // A value on the sink's side whose op is not there is kept.
+  // A value on the sink's side is kept if its op is on the source's side.
   std::vector<bool> isAgain = cut.sinkSide(source, sink);
   KeptValues kept;
   llvm::DenseSet<Value> buffers;

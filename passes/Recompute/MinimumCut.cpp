@@ -25,7 +25,7 @@ bool MinimumCut::findLevels(size_t source, size_t sink) {
   return level[sink] >= 0;
 }
 
-/// Sends as much as it can along one shortest path; 0 where there is none left.
+/// Sends as much flow as possible along one shortest path; returns 0 where no path is left.
 int64_t MinimumCut::push(size_t source, size_t sink) {
   std::vector<size_t> path;
   size_t at = source;

@@ -9,7 +9,7 @@ namespace hpc {
 
 class MinimumCut {
 public:
-  /// A capacity that no cut goes through where another one is possible.
+  /// A capacity that a cut avoids wherever another one is possible.
   static constexpr int64_t unlimited = int64_t(1) << 60;
 
   explicit MinimumCut(size_t nodes) : edgesOf(nodes) {}
@@ -20,7 +20,7 @@ public:
 private:
   struct Edge {
     size_t to;
-    int64_t left; ///< of its capacity
+    int64_t left; ///< capacity that is not used yet
   };
   bool findLevels(size_t source, size_t sink);
   int64_t push(size_t source, size_t sink);

@@ -1,6 +1,6 @@
-// Programs are rewritten once it is chosen what is kept: what is not is cloned in front of the op that reads it, so that
-// it lives no longer than that block's gradients need it. Clones are the same ops in forward's order, and kernels add up alike in any
-// company, hence equal bits.
+// Rewrites programs once the kept values are chosen: an op to repeat is cloned in front of the op that reads it, so
+// that its result lives no longer than the block's gradients need it. Clones are the same ops in forward's order, and
+// kernels add in the same order whatever ops are around them, hence equal bits.
 #include "passes/Recompute/KeptValues.h"
 #include "passes/Recompute/Passes.h"
 
@@ -44,8 +44,8 @@ public:
     }
   }
 
-  /// Clones what is run again. Arguments of a reader that nothing reads any more go, with their operands; new ones have
-  /// none before `takeResults`.
+  /// Clones the ops to repeat. Arguments that a reader no longer reads are removed, with their operands; new ones get
+  /// theirs by `takeOperands`.
   void run() {
     Block &block = reader ? reader.getBody().front() : part.forward.getBody().front();
     SmallVector<Operation *> gradients;
@@ -75,7 +75,7 @@ public:
   }
 
 private:
-  /// The value of forward that a value of the block stands for; null where there is none.
+  /// The value of forward that a value of the block corresponds to; null where there is none.
   Value forwardValue(Value value) const {
     if (!reader)
       return part.has(value.getDefiningOp()) ? value : Value();
@@ -83,7 +83,7 @@ private:
   }
   bool isAgain(Value value) const { return value.getDefiningOp() && kept.again.contains(value.getDefiningOp()); }
 
-  /// A value of forward's body that is not run again, as the block knows it.
+  /// The block's own value for a value of forward's body that is not repeated.
   Value take(Value value) {
     if (!reader)
       return value;
@@ -97,7 +97,7 @@ private:
     return here[value] = body.addArgument(value.getType(), value.getLoc());
   }
 
-  /// Clones what makes `value`, as far as it is not here yet, in front of `op`.
+  /// Clones the ops that compute `value` and are not here yet, in front of `op`.
   void repeat(Value value, Operation *op) {
     SmallVector<Operation *> chain;
     llvm::DenseSet<Operation *> seen;
@@ -128,12 +128,12 @@ private:
   const KeptValues &kept;
   pipe::StageOp reader;
   llvm::DenseMap<Operation *, size_t> order;
-  llvm::DenseMap<Value, Value> valueOf; ///< by the reader's argument: what it is in forward
-  llvm::DenseMap<Value, Value> here;    ///< by forward's value: what it is in the block
-  SmallVector<Value> added;             ///< by new argument of the reader: what it is in forward
+  llvm::DenseMap<Value, Value> valueOf; ///< by the reader's argument: the value in forward
+  llvm::DenseMap<Value, Value> here;    ///< by forward's value: the value in the block
+  SmallVector<Value> added;             ///< by new argument of the reader: the value in forward
 };
 
-/// Gives forward the results that its readers take beside those that are still read, and them their operands.
+/// Gives forward, besides the results still read, those that its readers take, and the readers their operands.
 void connect(ForwardPart &part, ArrayRef<Repeater *> readers) {
   pipe::StageOp old = part.forward;
   Operation *yield = old.getBody().front().getTerminator();
@@ -182,7 +182,7 @@ void recompute(ForwardPart &part, const KeptValues &kept) {
     repeater.run();
   if (!part.readers.empty())
     connect(part, llvm::map_to_vector(repeaters, [](Repeater &repeater) { return &repeater; }));
-  for (Operation *op : llvm::reverse(part.ops)) // forward does not compute what gradients alone have read
+  for (Operation *op : llvm::reverse(part.ops)) // forward does not compute values that only gradients have read
     if (op->use_empty())
       op->erase();
 }
@@ -227,7 +227,7 @@ struct RecomputePass : impl::RecomputeBase<RecomputePass> {
     auto function = module.lookupSymbol<func::FuncOp>("main");
     if (!function || function.isExternal())
       return;
-    // 1. What is asked for.
+    // 1. The policy.
     std::optional<RecomputePolicy> wanted = readPolicy();
     if (!wanted) {
       userError(function, ErrorKind::Usage)
@@ -239,10 +239,10 @@ struct RecomputePass : impl::RecomputeBase<RecomputePass> {
       userError(function, schedule.status().kind()) << schedule.status().message();
       return signalPassFailure();
     }
-    // 2. What is kept.
+    // 2. The values to keep.
     std::vector<ForwardPart> parts = findForwardParts(function, *schedule);
     SmallVector<KeptValues> choices = choose(parts, *wanted);
-    // 3. The rest is computed again where it is read.
+    // 3. Other values are computed again where they are read.
     SmallVector<int64_t> bytes(schedule->size(), 0);
     for (auto [part, kept] : llvm::zip(parts, choices)) {
       bytes[size_t(part.stage())] += kept.bytes;

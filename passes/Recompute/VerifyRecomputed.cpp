@@ -1,4 +1,4 @@
-// Promises of the phase, beside those of stage: backward takes values of the micro-batch alone.
+// Guarantees of the phase, besides those of stage: backward receives values of the micro-batch alone.
 #include "passes/Recompute/ForwardPart.h"
 #include "passes/Recompute/Passes.h"
 
