@@ -1,7 +1,7 @@
-// From the product with v back to q k^T, through casts from 16 bits to f32 round the softmax. What decides about a causal
-// mask is that what it masks must count as exactly 0, as it does in nn.attention, in every row: a row of which all else is
-// masked too, by something as low, would be uniform over what the causal mask hides. A dropout of the weights counts its
-// elements as nn.attention's does, whatever dims batch and heads are in.
+// From the product with v back to q k^T, through casts from 16 bits to f32 around the softmax. A causal mask is taken
+// only if the elements that it masks have weight exactly 0, as in nn.attention, in every row: a row whose other
+// elements are masked too, by a number as low, would be uniform over the elements that the causal mask hides. A dropout
+// of the weights numbers its elements as nn.attention does, whatever dims contain batch and heads.
 #include "passes/Raise/AttentionMatch.h"
 
 #include "compiler/Masks.h"
@@ -27,10 +27,10 @@ static bool isLow(Value value) {
 }
 static bool isMinusInfinity(Value value) { return scalarOf(value) == -std::numeric_limits<double>::infinity(); }
 
-/// Values without a chain to q k^T: a sum of a sum of ... of one value is walked once.
+/// Values without a chain to q k^T, so that a sum of a sum of ... of one value is walked once.
 using Excluded = llvm::SmallDenseSet<Value>;
 
-/// The operand of a cast from 16 bits to f32, the type of nn.attention's own scores; null for all else.
+/// The operand of a cast from 16 bits to f32, the type of nn.attention's own scores; null for any other value.
 static Value beforeWidening(Value value) {
   auto cast = value.getDefiningOp<nn::CastOp>();
   Type from = cast ? getElementTypeOrSelf(cast.getOperand().getType()) : Type();
@@ -40,7 +40,7 @@ static Value beforeWidening(Value value) {
 
 static std::optional<Chain> findChainOf(Operation *op, ArrayRef<int64_t> shape, int depth, Excluded &excluded);
 
-/// The chain from q k^T to `value`; all of it has one shape, so nothing is broadcast on the way.
+/// The chain from q k^T to `value`; all its values have one shape, so no step broadcasts.
 static std::optional<Chain> findChain(Value value, ArrayRef<int64_t> shape, int depth, Excluded &excluded) {
   Operation *op = value.getDefiningOp();
   if (!op || nn::shapeOf(value) != shape || depth > 16 || excluded.contains(value))
@@ -62,7 +62,7 @@ static std::optional<Chain> findChainOf(Operation *op, ArrayRef<int64_t> shape, 
       std::optional<double> number = isFactor ? scalarOf(op->getOperand(side)) : std::nullopt;
       std::optional<Chain> chain =
           number ? findChain(op->getOperand(1 - side), shape, depth + 1, excluded) : std::nullopt;
-      // A bias that is scaled with the scores is not one of nn.attention.
+      // nn.attention does not scale its bias with the scores.
       if (!chain || !chain->steps.empty())
         continue;
       chain->scale *= isa<nn::DivOp>(op) ? 1 / *number : *number;
@@ -113,8 +113,8 @@ static std::optional<ScoreStep> asSelection(Value term) {
   return ScoreStep{{}, conjunctsOf(select.getCondition(), isNegated), low};
 }
 
-/// The smallest offset among causal conjuncts, and the other conjuncts; no offset when there is none, or when a row
-/// would see nothing.
+/// The smallest offset among causal conjuncts, and the other conjuncts; no offset if there is none, or if a row would
+/// see no element.
 static std::pair<std::optional<int64_t>, SmallVector<Conjunct>> splitCausal(ArrayRef<Conjunct> conjuncts) {
   std::pair<std::optional<int64_t>, SmallVector<Conjunct>> split;
   for (const Conjunct &conjunct : conjuncts) {
@@ -140,9 +140,9 @@ static bool isModerate(DenseElementsAttr elements, double bound) {
   });
 }
 
-/// Whether a bias cannot mask anything: made of weights, positions and constants none of which reaches `bound`.
+/// Whether a bias cannot mask anything: computed from weights, positions and constants, none of which reaches `bound`.
 static bool isModerate(Value term, double bound) {
-  constexpr size_t maxValues = 256; // what depends on data may depend on the whole program
+  constexpr size_t maxValues = 256; // a value that depends on data may depend on the whole program
   llvm::SetVector<Value> cone;
   cone.insert(term);
   for (size_t i = 0; i < cone.size(); ++i) {
@@ -159,11 +159,11 @@ static bool isModerate(Value term, double bound) {
   return true;
 }
 
-/// Without anything but the causal mask that may mask: every causal step is the attribute, whatever its low number.
+/// If only the causal mask may mask: all causal steps become the attribute, whatever their low numbers.
 static std::optional<MaskSplit> takeAllCausal(ArrayRef<ScoreStep> steps) {
   MaskSplit split;
   split.everyRowSees = true;
-  // A bias may not lift what is masked back among the scores.
+  // A bias may not lift masked elements back among the scores.
   double bound = maskMagnitude;
   for (const ScoreStep &step : steps)
     if (std::optional<ScoreStep> selection = step.term ? asSelection(step.term) : step)
@@ -184,8 +184,8 @@ static std::optional<MaskSplit> takeAllCausal(ArrayRef<ScoreStep> steps) {
   return split;
 }
 
-/// Else only what ends as -infinity whatever else is masked: causal masks of -infinity that no other selection
-/// overrides.
+/// Otherwise only elements that end as -infinity whatever else is masked: causal masks of -infinity that no other
+/// selection overrides.
 static MaskSplit takeInfiniteCausal(ArrayRef<ScoreStep> steps) {
   MaskSplit split;
   bool isOverridden = false;

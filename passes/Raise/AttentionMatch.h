@@ -1,11 +1,11 @@
-// Attention as exporters spell it out, and what of its masks an nn.attention may take as causal.
+// Attention as exporters write it, and the part of its masks that an nn.attention may take as causal.
 #pragma once
 
 #include "passes/Raise/CausalMask.h"
 
 namespace hpc {
 
-/// One step from scaled scores s to what softmax reads: s + term, or s where all of `visible` holds and else `low`.
+/// One step from scaled scores s to the softmax: s + term, or s where all of `visible` hold and `low` elsewhere.
 struct ScoreStep {
   Value term; ///< null: a selection
   SmallVector<Conjunct> visible;

@@ -19,7 +19,7 @@ SmallVector<Conjunct> conjunctsOf(Value condition, bool isNegated) {
     if (isa_and_present<nn::NotOp>(op))
       pending.push_back({op->getOperand(0), !part.isNegated});
     else if (part.isNegated ? isa_and_present<nn::OrOp>(op) : isa_and_present<nn::AndOp>(op))
-      for (Value operand : llvm::reverse(op->getOperands())) // the left one is next
+      for (Value operand : llvm::reverse(op->getOperands())) // left to right, from the end of the stack
         pending.push_back({operand, part.isNegated});
     else
       parts.push_back(part);

@@ -1,4 +1,4 @@
-// Comparisons of positions: which of them are causal masks.
+// Recognises comparisons of positions that are causal masks.
 #pragma once
 
 #include "compiler/Dialect/NN/NN.h"
@@ -15,7 +15,7 @@ struct Conjunct {
 /// are taken apart.
 SmallVector<Conjunct> conjunctsOf(Value condition, bool isNegated);
 
-/// o, when the conjunct says j <= i + o about the last two coordinates (i, j) and nothing about others.
+/// o, if the conjunct is j <= i + o in the last two coordinates (i, j) and depends on no other.
 std::optional<int64_t> causalOffset(const Conjunct &conjunct);
 
 } // namespace hpc

@@ -23,7 +23,7 @@ class Reader {
 public:
   Reader(Value x, Value t) : x(x), t(t) {}
 
-  /// Nothing when the value depends on anything else.
+  /// nullopt if the value depends on anything else.
   std::optional<Polynomial> read(Value value);
 
 private:

@@ -15,7 +15,7 @@ static Value castOperand(Value value, bool isBack) {
   return getElementTypeOrSelf(wide).isF32() && (type.isF16() || type.isBF16()) ? cast.getOperand() : Value();
 }
 
-/// x of a mean over x's last dim: the sum times 1/n or divided by n. Of 16 bits it is a mean in f32, rounded once.
+/// x of a mean over x's last dim: the sum times 1/n or divided by n. For 16 bits it is a mean in f32, rounded once.
 static Value meanOperand(Value value) {
   if (Value wide = castOperand(value, true)) {
     Value operand = meanOperand(wide), narrow = operand ? castOperand(operand, false) : Value();

@@ -1,5 +1,5 @@
 // Builds nn.attention from a match: operands in [b, h, s, d], the steps that are not causal as one bias and one mask of
-// what is visible. An element that a selection hides does not depend on its score, whatever that is.
+// visible elements. An element that a selection hides does not depend on its score, whatever the score is.
 #include "compiler/Dialect/NN/DropoutDraw.h"
 #include "passes/Raise/AttentionMatch.h"
 #include "passes/Raise/Passes.h"
@@ -82,8 +82,8 @@ struct Masks {
 };
 } // namespace
 
-/// A score is visible if no selection hides it. One number in place of hidden scores is the op's own where nothing is added
-/// before; else they are 0 there, and the bias is what the steps make of that.
+/// A score is visible if no selection hides it. If one number replaces all hidden scores and nothing was added before,
+/// that number is the op's own; otherwise hidden scores are 0, and the bias is the result of the steps from 0.
 static Masks buildMasks(OpBuilder &builder, Location loc, ArrayRef<ScoreStep> steps) {
   Masks masks;
   for (const ScoreStep &step : steps)
@@ -120,8 +120,8 @@ static Value beforeRepeat(Value value) {
   return isRepeat ? source.getOperand() : Value();
 }
 
-/// q or k before exporters scale it, each by the square root of the whole; so that what repeats groups is seen. Types that
-/// overflow early keep it: their scores may need it.
+/// q or k before the exporter's scale, by the square root of the whole on each; so that a repetition of groups can be
+/// seen. Types that overflow early keep the scale: their scores may need it.
 static Value withoutScale(Value value, double &scale) {
   if (getElementTypeOrSelf(value.getType()).getIntOrFloatBitWidth() < 32)
     return value;
@@ -167,8 +167,8 @@ static LogicalResult raiseAttention(nn::MatmulOp root, PatternRewriter &rewriter
   return success();
 }
 
-/// The terms of a sum, in order; nothing for more than a bias of attention has (a term counts as often as it is added,
-/// so x + x of x + x of ... has no end of them).
+/// The terms of a sum, in order; nullopt for more terms than a bias of attention has (a term counts as often as it is
+/// added, so x + x of x + x of ... is unbounded).
 static std::optional<SmallVector<ScoreStep>> termsOf(Value sum) {
   constexpr size_t maxTerms = 64;
   SmallVector<ScoreStep> terms;
@@ -218,9 +218,9 @@ static LogicalResult dropRepeats(nn::AttentionOp op, PatternRewriter &rewriter) 
   return success();
 }
 
-/// The weight of bools that decides about an attention's bias and mask and that nobody has read, if there is one near them.
+/// The weight of bools without known content on which an attention's bias or mask depends, if one is near them.
 static nn::ParameterOp absentMask(nn::AttentionOp attention) {
-  constexpr size_t mostSteps = 64; // slices, selections, sums: a bias computed from the model's data is none of these
+  constexpr size_t mostSteps = 64; // slices, selections, sums: a bias computed from data takes more
   SmallVector<Value> pending;
   for (Value mask : {attention.getBias(), attention.getVisible()})
     if (mask)

@@ -1,4 +1,4 @@
-// A loss of one label a row whose log-probabilities nobody else reads: then there need not be all of them.
+// A loss of one label a row, if nobody else reads the log-probabilities: then they need not all be computed.
 #include "passes/Raise/CrossEntropyMatch.h"
 #include "passes/Raise/Passes.h"
 #include "passes/Raise/Scalars.h"

@@ -1,4 +1,4 @@
-// Spelled-out GELU becomes one op; what it was made of dies with it.
+// A GELU that an exporter wrote as several ops becomes one op; dead code goes with it.
 #include "passes/Raise/GeluMatch.h"
 #include "passes/Raise/Passes.h"
 #include "passes/Raise/Simplify.h"

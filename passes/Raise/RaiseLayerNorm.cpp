@@ -1,4 +1,4 @@
-// A spelled-out norm becomes one op, then takes in the weight and the bias that follow it.
+// A norm that an exporter wrote as several ops becomes one op, then takes in the weight and the bias that follow it.
 #include "passes/Raise/NormMatch.h"
 #include "passes/Raise/Passes.h"
 #include "passes/Raise/Simplify.h"

@@ -1,5 +1,5 @@
-// Sinks reshapes that merge leading dims, op by op, until they meet the reshape that parts the dims again (and fold
-// with it) or a result. Every step moves one such reshape from before an op to after it, so it ends.
+// Moves reshapes that merge leading dims down, op by op, until they meet the reshape that splits the dims again (and
+// fold with it) or a result. Every step moves one such reshape from before an op to after it, so it ends.
 #include "passes/Raise/Passes.h"
 #include "passes/Raise/Simplify.h"
 
@@ -10,7 +10,7 @@ namespace hpc {
 
 using Shape = SmallVector<int64_t>;
 
-/// The dims that a reshape merges into its result's first: [4, 33, 5, 8] -> [132, 40] merges [4, 33]. (What it does to
+/// The dims that a reshape merges into its result's first: [4, 33, 5, 8] -> [132, 40] merges [4, 33]. (Its effect on
 /// the others does not matter: [4, 33, 40] lies between.)
 static std::optional<Shape> mergedDims(Value value) {
   auto reshape = value.getDefiningOp<nn::ReshapeOp>();
@@ -19,7 +19,7 @@ static std::optional<Shape> mergedDims(Value value) {
   ArrayRef<int64_t> from = nn::shapeOf(reshape.getOperand()), to = nn::shapeOf(value);
   if (to.size() >= from.size())
     return std::nullopt;
-  // A way to leave the other dims as they are is the right one; else the shortest. A prefix that stays is not merged,
+  // A merge that leaves the other dims alone is preferred; otherwise the shortest. A prefix that stays is not merged,
   // though its product may be the first dim: [2, 1, 4, 8] -> [2, 1, 32].
   for (bool keepsOthers : {true, false}) {
     int64_t product = from[0];

@@ -1,4 +1,4 @@
-// A number a row, as exporters spell out softmax and what is like it.
+// A reduction to one number a row, as exporters write it in softmax and similar ops.
 #pragma once
 
 #include "compiler/Dialect/NN/NN.h"

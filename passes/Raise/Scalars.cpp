@@ -7,7 +7,7 @@ namespace hpc {
 
 std::optional<double> scalarOf(Value value) {
   Operation *op = value.getDefiningOp();
-  // Every pattern asks this of every operand: a chain of views as long as the program must not be walked each time.
+  // Every pattern calls this for every operand: a chain of views as long as the program must not be walked each time.
   constexpr int maxViews = 16;
   for (int views = 0; views < maxViews && isa_and_present<nn::ReshapeOp, nn::BroadcastOp>(op); ++views)
     op = op->getOperand(0).getDefiningOp();

@@ -8,8 +8,8 @@ namespace hpc {
 /// The number that every element of a constant is, seen through views; nothing for any other value.
 std::optional<double> scalarOf(Value value);
 
-/// Whether an exporter's constant of this element type stands for `expected`: equal up to the rounding of the type.
-/// (Exporters round to float32 whatever the graph's type is, so float64 is compared as loosely.)
+/// Whether an exporter's constant of this element type means `expected`: equal up to the rounding of the type.
+/// (Exporters round to float32 whatever the graph's type is, so float64 is compared with the same tolerance.)
 bool isNear(double number, double expected, Type elementType);
 
 /// A constant of rank 0 with the element type of `like`.

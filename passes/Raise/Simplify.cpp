@@ -66,7 +66,7 @@ static LogicalResult simplifyPow(nn::PowOp op, PatternRewriter &rewriter) {
   return success();
 }
 
-/// A selection by a constant is what it selects.
+/// A selection by a constant condition is the selected operand.
 static LogicalResult dropDecidedSelect(nn::SelectOp op, PatternRewriter &rewriter) {
   std::optional<double> condition = scalarOf(op.getCondition());
   Value chosen = condition && *condition != 0 ? op.getOnTrue() : op.getOnFalse();
@@ -94,7 +94,7 @@ static LogicalResult joinTransposes(nn::TransposeOp op, PatternRewriter &rewrite
   return success();
 }
 
-/// Whether a value is the transpose of another in its last two dims: that one.
+/// The value whose last two dims `value` is a transpose of; null if there is none.
 static Value transposedInLastTwo(Value value) {
   auto op = value.getDefiningOp<nn::TransposeOp>();
   int64_t rank = op ? int64_t(op.getPermutation().size()) : 0;
@@ -108,7 +108,7 @@ static Value transposedInLastTwo(Value value) {
   return op.getOperand();
 }
 
-/// A swap of the last two dims passes a reshape that leaves both alone; two of them are none.
+/// A swap of the last two dims moves past a reshape that keeps both; two swaps cancel.
 static LogicalResult joinTransposesPastReshape(nn::TransposeOp op, PatternRewriter &rewriter) {
   Value swapped = transposedInLastTwo(op.getResult());
   auto reshape = swapped ? swapped.getDefiningOp<nn::ReshapeOp>() : nn::ReshapeOp();

@@ -1,4 +1,4 @@
-// Rewrites that hold everywhere, for the passes that make something new out of views and transposes.
+// Rewrites that are always valid, for passes whose results contain views and transposes.
 #pragma once
 
 #include "compiler/MLIR.h"

@@ -1,5 +1,5 @@
-// A product with a weight whose columns are read in unequal parts becomes a product a part: no list of sub-dims cuts q, k
-// and v of grouped attention at once where they stand side by side in one weight. Equal parts stay: (3, rest) cuts them.
+// A product with a weight whose columns are read in unequal parts becomes one product a part: no list of sub-dims cuts
+// q, k and v of grouped attention together if one weight has them side by side. Equal parts stay: (3, rest) cuts them.
 #include "passes/Raise/Passes.h"
 #include "passes/Raise/Simplify.h"
 
@@ -18,7 +18,7 @@ struct Part {
   int64_t start = 0, size = 0;
 };
 
-/// A product, what is done to its columns one by one, and the parts in which the last of these results is read.
+/// A product, the steps on its columns one by one, and the parts in which the last result is read.
 struct SplitMatch {
   nn::MatmulOp product;
   SmallVector<Operation *> steps; ///< biases and reshapes, each the only user of what is before it
@@ -51,7 +51,7 @@ static bool partsColumns(nn::ReshapeOp reshape, size_t leadingDims) {
   return to.size() > leadingDims && from.take_front(leadingDims) == to.take_front(leadingDims);
 }
 
-/// The columns that a slice reads, where they are one range of them and all else is whole.
+/// The columns that a slice reads, if they are one range and all other dims are whole.
 static std::optional<Part> partOf(nn::SliceOp slice, size_t leadingDims) {
   ArrayRef<int64_t> from = nn::shapeOf(slice.getOperand()), sizes = nn::shapeOf(slice.getResult());
   Part part{slice, 0, 1};
@@ -70,7 +70,7 @@ static std::optional<Part> partOf(nn::SliceOp slice, size_t leadingDims) {
   return isRange && isCut ? std::optional(part) : std::nullopt;
 }
 
-/// Whether ranges are apart from each other and no equal parts of the whole.
+/// Whether ranges do not overlap and are not equal parts of the whole.
 static bool areUnequal(ArrayRef<Part> parts, int64_t columns) {
   bool isUnequal = false;
   for (auto [index, part] : llvm::enumerate(parts)) {
@@ -109,7 +109,7 @@ static std::optional<SplitMatch> matchSplit(nn::MatmulOp product, const nn::Depe
   return areUnequal(match.parts, columnsOf(product)) ? std::optional(match) : std::nullopt;
 }
 
-/// A range along one dim, all else whole.
+/// A range along one dim, with all other dims whole.
 static Value sliceDim(OpBuilder &builder, Location loc, Value value, size_t dim, const Part &part) {
   SmallVector<int64_t> shape(nn::shapeOf(value)), starts(shape.size(), 0), steps(shape.size(), 1);
   shape[dim] = part.size;
@@ -146,8 +146,8 @@ static void splitProduct(const SplitMatch &match, const nn::Dependences &depende
   product.erase();
 }
 
-/// slice(transpose(x)) -> transpose(slice(x)) where slices are all that reads the transpose: they then read what is beside
-/// the product.
+/// slice(transpose(x)) -> transpose(slice(x)) where only slices read the transpose: they then read the value beside the
+/// product.
 static void sliceBeforeTransposing(nn::TransposeOp transpose) {
   SmallVector<nn::SliceOp> slices;
   for (Operation *user : transpose->getUsers()) {

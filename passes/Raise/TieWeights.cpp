@@ -9,7 +9,7 @@ namespace hpc {
 #define GEN_PASS_DEF_TIEWEIGHTS
 #include "passes/Raise/Passes.h.inc"
 
-/// Adds the names of `duplicate` to the aliases of `weight`, and notes which of them speak of the transpose.
+/// Adds the names of `duplicate` to the aliases of `weight`, and notes which of them name the transpose.
 static void joinAliases(nn::ParameterOp weight, nn::ParameterOp duplicate, bool isTransposed) {
   std::vector<std::string> aliases = nn::namesIn(weight.getAliases()), transposed = nn::namesIn(weight.getTransposedAliases());
   for (const std::string &alias : nn::namesOf(duplicate)) {
@@ -23,7 +23,7 @@ static void joinAliases(nn::ParameterOp weight, nn::ParameterOp duplicate, bool 
   weight.setTransposedAliasesAttr(transposed.empty() ? ArrayAttr() : nn::namesAttr(weight.getContext(), transposed));
 }
 
-/// Training says so. An absent weight is tied to none but itself, read at the same place.
+/// Notes the tie for a remark in training, except for an absent weight, which is only tied to itself, read twice.
 static void noteTied(nn::ParameterOp weight, nn::ParameterOp duplicate) {
   std::vector<std::string> names = nn::namesIn(weight.getTiedNames());
   if (duplicate.isAbsent() || weight.getName() == duplicate.getName() || llvm::is_contained(names, duplicate.getName().str()))

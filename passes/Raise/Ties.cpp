@@ -52,7 +52,7 @@ static bool mayBeEqual(nn::ParameterOp a, nn::ParameterOp b) {
 }
 
 namespace {
-/// What equal weights, one of them perhaps transposed, have in common and can be read in no time: so that few weights
+/// Properties that equal weights, one of them perhaps transposed, share and that are cheap to read: so that few weights
 /// are compared with each other. Element [0, 0] and the last one stay where they are under a transpose.
 struct TieKey {
   int dtype;
@@ -71,7 +71,7 @@ class TieFinder {
 public:
   TieFinder(ModuleOp module, const std::string &folder) : bytes(folder), defaults(nn::defaultInputs(module)) {}
 
-  /// The tie of a weight to one that was asked about before.
+  /// The tie of a weight to one of an earlier call.
   Expected<std::optional<Tie>> find(nn::ParameterOp parameter) {
     Expected<std::optional<TieKey>> key = keyOf(parameter);
     if (!key.ok())
@@ -146,7 +146,7 @@ private:
 } // namespace
 
 Expected<std::vector<Tie>> findTies(func::FuncOp function, const std::string &folder) {
-  // Tables first: an embedding needs its rows as they are stored, a matmul takes either way.
+  // Tables first: an embedding needs its rows as they are stored, a matmul can read either form.
   auto isTable = [](nn::ParameterOp op) {
     return llvm::any_of(op->getUses(), [](OpOperand &use) {
       return isa<nn::EmbeddingOp>(use.getOwner()) && use.getOperandNumber() == 0;

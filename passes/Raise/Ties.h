@@ -1,4 +1,4 @@
-// Which parameters are one weight, by their stored bytes.
+// Finds parameters that are one weight, by their stored bytes.
 #pragma once
 
 #include "compiler/Dialect/NN/NN.h"
@@ -12,9 +12,9 @@ struct Tie {
   bool isTransposed = false;
 };
 
-/// Every parameter that duplicates another, once. Of two, the weight is the one that an embedding reads, else the
-/// first. Tensors whose elements are all equal are tied to nothing: so biases and norms begin, and being equal then
-/// says nothing. Relative file names start from `folder`.
+/// Every parameter that duplicates another, once. Of two, the weight is the one that an embedding reads, otherwise the
+/// first. Tensors whose elements are all equal are never tied: fresh biases and norms are such, and their equality
+/// proves nothing. Relative file names start from `folder`.
 Expected<std::vector<Tie>> findTies(func::FuncOp function, const std::string &folder);
 
 } // namespace hpc

@@ -1,5 +1,5 @@
-// Promises of the phase: each pattern that a matcher of this folder knows has become one op, and equal weights are one
-// parameter.
+// Guarantees of the phase: each pattern that a matcher of this folder recognises has become one op, and equal weights
+// are one parameter.
 #include "compiler/Diagnostics.h"
 #include "compiler/Location.h"
 #include "passes/Raise/AttentionMatch.h"
