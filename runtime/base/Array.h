@@ -1,4 +1,4 @@
-// A tensor on the host with its type and shape: what .npz files hold and what users give and get.
+// A tensor on the host with its type and shape, as .npz files hold it and as callers pass and receive it.
 // Data is row-major, little endian and compact.
 #pragma once
 

@@ -48,7 +48,7 @@ inline double numberAt(const Array &array, int64_t i) {
   return visitElement(array, i, [](auto value) { return double(value); });
 }
 
-/// Of an array of integers; of u64 what passes 2^63 - 1 is that. 0 of other types.
+/// For an array of integers; a u64 above 2^63 - 1 becomes that number. 0 for other types.
 inline int64_t integerAt(const Array &array, int64_t i) {
   return visitElement(array, i, [](auto value) -> int64_t {
     using Type = decltype(value);
@@ -59,7 +59,7 @@ inline int64_t integerAt(const Array &array, int64_t i) {
   });
 }
 
-/// Of an array of integers, all its digits.
+/// For an array of integers, with all its digits.
 inline std::string integerTextAt(const Array &array, int64_t i) {
   return array.dtype == DType::U64 ? std::to_string(array.as<uint64_t>()[i]) : std::to_string(integerAt(array, i));
 }

@@ -1,4 +1,4 @@
-// Reads /proc, the control group and the process' limits; what cannot be read limits nothing.
+// Reads /proc, the control group and the process' limits; a limit that cannot be read counts as none.
 #include "runtime/base/AvailableMemory.h"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ int64_t leftInControlGroup() {
   int64_t most = numberOf("/sys/fs/cgroup/memory.max", unlimited); // "max" is no number: unlimited
   if (most == unlimited)
     return unlimited;
-  // Pages of files are counted but given back when memory is asked for.
+  // Pages of files are counted, but the kernel frees them when memory is allocated.
   int64_t used = numberOf("/sys/fs/cgroup/memory.current", 0) -
                  numberIn("/sys/fs/cgroup/memory.stat", "inactive_file", 0);
   return std::max<int64_t>(0, most - used);

@@ -1,4 +1,4 @@
-// How much memory this process may still take: for refusing what cannot fit before it is begun.
+// The memory that this process may still take, so that work which cannot fit is refused before it begins.
 #pragma once
 
 #include <cstdint>
@@ -6,11 +6,11 @@
 
 namespace hpc {
 
-/// Bytes that could be allocated now without swapping: the least of what the kernel says is available, what the control
-/// group (version 2) leaves, and what the limit of the address space (ulimit -v) leaves. INT64_MAX where nothing is known.
+/// Bytes that could be allocated now without swapping: the least of the kernel's available memory, the rest of the
+/// control group (version 2), and the rest of the address space's limit (ulimit -v). INT64_MAX if none is known.
 int64_t availableMemory();
 
-/// The size of /dev/shm, where message engines keep what processes share; containers make it small.
+/// The size of /dev/shm, where message engines keep memory that processes share; containers make it small.
 struct SharedMemory {
   int64_t bytes = 0, free = 0;
 

@@ -1,4 +1,4 @@
-// sched_getaffinity and the control group's cpu.max; what cannot be read limits nothing.
+// sched_getaffinity and the control group's cpu.max; a limit that cannot be read counts as none.
 #include "runtime/base/Cores.h"
 
 #include <algorithm>

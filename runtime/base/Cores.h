@@ -6,8 +6,8 @@
 
 namespace hpc {
 
-/// The cores that this process may use: those that its affinity (taskset, mpirun --bind-to, a cpuset) leaves it, or
-/// fewer where its control group has less time (docker --cpus). At least 1.
+/// The number of cores that this process may use: those of its affinity (taskset, mpirun --bind-to, a cpuset), or fewer
+/// if its control group has less time (docker --cpus). At least 1.
 int64_t availableCores();
 
 /// Which cores of the machine they are, "0-3,8": processes with the same ones share them.

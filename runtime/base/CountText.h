@@ -1,5 +1,5 @@
 // A number with its noun, for messages and print-outs: "1 transfer", "2 transfers".
-// Words whose plural is not made by an s say how it ends.
+// Nouns whose plural does not end in an s pass their ending.
 #pragma once
 
 #include <cstdint>

@@ -136,8 +136,8 @@ Expected<const std::byte *> MappedFile::range(int64_t offset, int64_t bytes, con
 /// Where /proc shows an open file.
 static std::string linkOf(int descriptor) { return "/proc/self/fd/" + std::to_string(descriptor); }
 
-/// Tries names beside `path` until one is free; `take` returns below 0 with errno if it fails. Returns what it does
-/// last.
+/// Tries names beside `path` until one is free; `take` returns below 0 with errno if it fails. Returns its last
+/// result.
 template <typename Take> static int forNames(const std::string &path, Take take) {
   int result = -1;
   for (int attempt = 0; attempt < 1000; ++attempt) {
@@ -160,7 +160,7 @@ static bool isTemporaryOf(std::string_view base, std::string_view name) {
          name.find_first_not_of(digits, dash + 1) == name.npos;
 }
 
-/// Removes what writers of `path` left that were killed. A living one holds a lock, in whatever process and on whatever machine.
+/// Removes files that killed writers of `path` left. A living writer, on whatever machine, holds a lock on its own.
 static void removeAbandoned(const std::string &path) {
   const std::string folder = folderOf(path), base = path.substr(path.rfind('/') + 1);
   DIR *entries = ::opendir(folder.c_str());
@@ -178,8 +178,8 @@ static void removeAbandoned(const std::string &path) {
   ::closedir(entries);
 }
 
-/// Which open file of this process a path is another name of; -1 for none. What such a link leads to must not be
-/// replaced: it may be the file that standard output goes to, and the link is the system's.
+/// The open file of this process of which a path is another name; -1 for none. The target of such a link must not be
+/// replaced: it may be the file of standard output, and the link is the system's.
 static int openFileOf(const std::string &path) {
   if (path == "/dev/stdout")
     return STDOUT_FILENO;
@@ -313,7 +313,7 @@ Status AtomicFile::overwrite(int64_t offset, std::string_view text) {
   return Status::success();
 }
 
-/// Where nothing is at the target the file takes that name at once; nothing replaces a file but a rename.
+/// If the target does not exist, the file takes that name at once; only a rename can replace a file.
 Status AtomicFile::giveName() {
   const std::string self = linkOf(descriptor);
   if (::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, target.c_str(), AT_SYMLINK_FOLLOW) == 0)

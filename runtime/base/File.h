@@ -17,9 +17,9 @@ class MappedFile {
 public:
   static Expected<MappedFile> open(const std::string &path);
 
-  /// Opens `relative` beneath `folder`: no `..` out of it, no symbolic link on the way, a regular file that has one
-  /// name only. For files that a model names, as ONNX external data does. `followLinks`: links lead where they lead, for
-  /// those who trust whoever put them there; the name itself still stays beneath the folder.
+  /// Opens `relative` beneath `folder`: without `..` out of it, without symbolic links on the path, and only a regular
+  /// file with one name. For files that a model names, as ONNX external data does. `followLinks`: follows links
+  /// wherever they lead, for callers that trust their author; the name itself still stays beneath the folder.
   static Expected<MappedFile> openBeneath(const std::string &folder, const std::string &relative,
                                           bool followLinks = false);
 
@@ -48,11 +48,11 @@ private:
   int64_t length = 0;
 };
 
-/// A file being written in the folder of `path`, without a name, or under a temporary one where the file system has no
-/// files without. commit() makes it durable and moves it into place; without commit() what was at `path` stays and
-/// nothing is left behind. A process that is killed may leave a temporary file, which the next writer of that path removes:
-/// a writer locks its own. A symbolic link at `path` stays, and the file that it leads to is written. A device or a pipe
-/// (/dev/null, /dev/stdout) is never replaced: it is written to as it goes.
+/// A file being written in the folder of `path`, without a name, or under a temporary one if the file system needs one.
+/// commit() makes it durable and moves it into place; without commit() the old content of `path` stays and no file
+/// remains. A killed process may leave a temporary file, which the next writer of that path removes: a writer locks its
+/// own. A symbolic link at `path` stays, and its target is written. A device or a pipe (/dev/null, /dev/stdout) is
+/// never replaced: it is written directly.
 class AtomicFile {
 public:
   static Expected<AtomicFile> create(const std::string &path);

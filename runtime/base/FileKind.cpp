@@ -23,7 +23,7 @@ char signAfter(std::string_view content, size_t at) {
   return found == content.npos ? char(0) : content[found];
 }
 
-/// Eight bytes of length, then a JSON object. Whether the length fits is for the reader to say.
+/// Eight bytes of length, then a JSON object. The reader checks whether the length fits.
 bool isSafeTensors(std::string_view content) {
   if (content.size() < 10 || content[8] != '{')
     return false;

@@ -32,10 +32,10 @@ FileKind fileKindOf(std::string_view content);
 /// A noun phrase: "an ONNX model".
 const char *describe(FileKind kind);
 
-/// Which tool takes such a file, or how to make of it what a tool takes; "" for kinds that none takes.
+/// The tool that takes such a file, or how to convert it for one; "" for kinds that no tool takes.
 std::string useOf(FileKind kind);
 
-/// ": it is an ONNX model; ..." for a message that says what is wanted; "" where nothing is known of the file.
+/// ": it is an ONNX model; ..." for a message that names the expected kind; "" for an unknown kind.
 std::string whatItIs(FileKind kind);
 
 } // namespace hpc

@@ -1,4 +1,4 @@
-// A walk over the bytes by the table of prices; what is malformed ends it, since protobuf will refuse that.
+// A walk over the bytes by the table of prices; malformed bytes end it, since protobuf will refuse them.
 #include "runtime/base/Footprint.h"
 
 #include "runtime/base/WireFormat.h"
@@ -10,7 +10,7 @@ namespace hpc {
 /// `name`: the longest one so far.
 static int64_t costOf(const std::byte *data, int64_t begin, int64_t end, const FootprintMessage &message, int depth,
                       int64_t &name) {
-  constexpr int deepest = 100; // protobuf refuses what nests deeper
+  constexpr int deepest = 100; // protobuf refuses deeper nesting
   int64_t total = 0;
   wire::Fields fields(data, begin, end);
   for (wire::Field field; fields.next(field);) {

@@ -12,7 +12,7 @@ namespace hpc {
 
 struct FootprintMessage;
 
-/// What a field costs.
+/// The price of a field, in bytes of memory.
 struct FootprintField {
   uint64_t number;
   int64_t bytes;                            ///< each time that it occurs: protobuf's object and ours
@@ -34,7 +34,7 @@ struct FootprintMessage {
   size_t count;
 };
 
-/// Bytes of memory that reading a file of that size may take: what no honest file comes near. Small files always pass.
+/// Bytes of memory that reading a file of that size may take, far more than valid files need. Small files always pass.
 constexpr int64_t allowedFootprint(int64_t fileBytes) { return (int64_t(256) << 20) + 16 * fileBytes; }
 
 /// About how many bytes the structs of a message take.

@@ -28,7 +28,7 @@ public:
   static constexpr int spinsOfOwnCore = 4000;
 
   uint32_t value() const { return word.load(std::memory_order_acquire); }
-  /// Changes the word by `change(atomic)` and wakes at most `count` sleepers. They see all that the caller wrote before.
+  /// Changes the word by `change(atomic)` and wakes at most `count` sleepers, which see the caller's earlier writes.
   template <typename Change> void change(const Change &change, int count = INT_MAX) {
     // Sequentially consistent on both sides: either the sleeper is seen here, or it sees the new word there.
     change(word);

@@ -1,5 +1,5 @@
 // The hash of stored tensors: XXH3 (64 bits) of every MiB, so that a rank can check just the parts that it reads.
-// It finds damage and mix-ups; it is no defence against somebody who forges a file.
+// It detects damage and mix-ups; it is no defence against a forged file.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// int8 weights, the one rule for whoever binds and whoever interprets them. Along one dim of a tensor each line has a
-// scale, its largest magnitude / 127, and an element becomes the whole number nearest to element / scale (ties to even).
+// int8 weights: the one rule for converting and for reading them. Along one dim of a tensor each line has a scale, its
+// largest magnitude / 127, and an element becomes the whole number nearest to element / scale (ties to even).
 #pragma once
 
 #include <cstddef>
@@ -19,8 +19,8 @@ struct Lines {
   int64_t of(int64_t element) const { return element / (size * inner) * inner + element % inner; }
 };
 
-/// Writes a scale for every line of the f32 at `from`, which need not be aligned; of a line of zeros it is 0. Returns the
-/// index of an element that is not finite, if there is one: it has no int8.
+/// Writes a scale for every line of the f32 at `from`, which need not be aligned; a line of zeros has the scale 0.
+/// Returns the index of an element that is not finite, if there is one: it has no int8.
 std::optional<int64_t> int8Scales(const std::byte *from, const Lines &lines, float *scales);
 
 /// Codes of `count` elements that follow `first`, from -127 to 127. `from` is the tensor's first element.

@@ -1,4 +1,4 @@
-// A text file that grows by whole lines while a run goes on, for whoever watches it: each line is there when add() returns.
+// A text file that grows by whole lines during a run, for others to watch: each line is written when add() returns.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -9,7 +9,7 @@ namespace hpc {
 
 class LineFile {
 public:
-  /// `append`: behind what is there; else the file starts empty.
+  /// `append`: keeps the present content; otherwise the file starts empty.
   static Expected<LineFile> open(const std::string &path, bool append);
   LineFile(LineFile &&other) noexcept;
   LineFile &operator=(LineFile &&) = delete;

@@ -42,7 +42,7 @@ static std::string visible(const std::string &text, bool keepsLines) {
 
 static bool isLetter(char each) { return std::isalnum(static_cast<unsigned char>(each)); }
 
-/// The quote that closes what begins at `from`, or npos.
+/// The quote that closes the one before `from`, or npos.
 static size_t closingQuote(std::string_view text, size_t from) {
   for (size_t at = text.find('\'', from); at != text.npos; at = text.find('\'', at + 1))
     if (at + 1 == text.size() || !isLetter(text[at + 1]))

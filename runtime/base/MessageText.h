@@ -1,5 +1,5 @@
-// What a message becomes before a person reads it: names out of files are quoted in part, and no sign in them is taken as a command.
-// Called once, where an error is printed, so that no message needs to think of names of ten megabytes.
+// The form of a message for people: names out of files are shortened, and no sign in them acts as a command. Called
+// once, where an error is printed, so that messages need not care about names of ten megabytes.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace hpc {
 
-/// Of more than 200 bytes between single quotes, the first and the last, with "..." between; likewise of a word of more than
-/// 1000 without quotes and of a message of more than 20,000. Control characters are written as \n, \x1b; lines and tabs outside
-/// quotes stay.
+/// Shortens text of more than 200 bytes between single quotes to its first and last bytes, with "..." between; likewise
+/// a word of more than 1000 without quotes and a message of more than 20,000. Control characters are written as \n,
+/// \x1b; newlines and tabs outside quotes stay.
 std::string messageText(std::string_view message);
 
 } // namespace hpc

@@ -1,5 +1,5 @@
-// What a misspelt name was meant to be: of flags, keys, axes, parameters.
-// Only what is near is offered: a wrong guess costs the user more than none.
+// Guesses the intended name of a misspelt one: of flags, keys, axes, parameters. Only near names are offered: a wrong
+// guess costs the user more than none.
 #pragma once
 
 #include <algorithm>
@@ -43,7 +43,7 @@ inline std::vector<std::string> nearestNames(std::string_view given, std::vector
   return nearest;
 }
 
-/// "'tp'", "'dp' or 'tp'", "'a', 'b' or 'c'"; `quote` stands on both sides of every name.
+/// "'tp'", "'dp' or 'tp'", "'a', 'b' or 'c'"; `quote` is put on both sides of every name.
 inline std::string anyOf(const std::vector<std::string> &names, const std::string &quote = "'") {
   std::string text;
   for (size_t i = 0; i < names.size(); ++i)

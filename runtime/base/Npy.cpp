@@ -1,5 +1,5 @@
-// Reads the header with a parser for just the dictionary that NumPy writes (any order of keys), and believes a shape
-// only if the bytes that it asks for are there.
+// Reads the header with a parser for exactly the dictionary that NumPy writes (any order of keys), and accepts a shape
+// only if the file has its bytes.
 #include "runtime/base/Npy.h"
 
 #include "runtime/base/CountText.h"
@@ -33,7 +33,7 @@ class HeaderParser {
 public:
   explicit HeaderParser(std::string_view text) : text(text) {}
 
-  /// Empty when the header is right, else what is wrong with it.
+  /// Empty if the header is valid, else its fault in words.
   std::string parse(Header &header) {
     bool seen[3] = {};
     if (!take('{'))

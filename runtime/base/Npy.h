@@ -9,20 +9,20 @@
 
 namespace hpc {
 
-/// An array where it lies: what its header says, and the data behind it, of the size that type and shape need.
+/// An array in place: the fields of its header, and its data, with the size that type and shape require.
 struct NpyView {
   DType dtype = DType::F32;
   std::vector<int64_t> shape;
   bool fortranOrder = false; ///< and of rank 2 or more, and not empty
   std::string_view data;     ///< not aligned
 };
-/// `name` is what errors call the array, e.g. "inputs.npz: 'input_ids'".
+/// `name`: the array's name in errors, e.g. "inputs.npz: 'input_ids'".
 Expected<NpyView> viewNpy(std::string_view bytes, const std::string &name);
 /// A copy in row-major order.
 Array toArray(const NpyView &view);
 Expected<Array> parseNpy(std::string_view bytes, const std::string &name);
 
-/// The header (version 1.0) that goes before array.data. bf16, which NumPy lacks, is written as ml_dtypes does: `<V2`.
+/// The header (version 1.0) before array.data. bf16, which NumPy lacks, is written as by ml_dtypes: `<V2`.
 std::string npyHeader(const Array &array);
 
 Expected<Array> readNpy(const std::string &path);

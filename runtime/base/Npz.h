@@ -12,16 +12,16 @@
 
 namespace hpc {
 
-/// Which arrays of an archive are read: the most bytes of one, as .npy; none: it is skipped.
+/// The arrays of an archive to read: the most bytes of one, as .npy; nullopt: it is skipped.
 using WantedArrays = std::function<std::optional<int64_t>(const std::string &name)>;
 
 /// visit(name, array, storage) for every array that is wanted, in file order: the array lies in the archive, or in `storage` where it
 /// had to be unpacked. Ends with the first error.
 using VisitArray = std::function<Status(const std::string &name, const NpyView &array, std::string &storage)>;
 Status visitNpz(std::string_view bytes, const std::string &name, const WantedArrays &wanted, const VisitArray &visit);
-/// Arrays that nobody wants, or that are larger than wanted, are not unpacked; the latter is an error.
+/// Unwanted and too large arrays are not unpacked; the latter are an error.
 Expected<NamedArrays> readNpz(const std::string &path, const WantedArrays &wanted = {});
-/// An archive in memory; `name` is what errors call it.
+/// An archive in memory; `name` is its name in errors.
 Expected<NamedArrays> parseNpz(std::string_view bytes, const std::string &name, const WantedArrays &wanted = {});
 Status writeNpz(const std::string &path, const NamedArrays &arrays);
 

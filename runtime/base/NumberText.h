@@ -1,5 +1,5 @@
 // A double as people write it, for messages: "0.5", "4", "1e+30".
-// The shortest text that reads back as the same number; std::to_string would say 4.000000.
+// The shortest text that reads back as the same number; std::to_string would give 4.000000.
 #pragma once
 
 #include <charconv>
@@ -9,7 +9,7 @@
 
 namespace hpc {
 
-/// For printf: a NaN's sign says nothing, and would be printed.
+/// For printf, which would print a NaN's sign, although it has no meaning.
 inline double printed(double number) { return std::isnan(number) ? std::numeric_limits<double>::quiet_NaN() : number; }
 
 inline std::string numberText(double number) {

@@ -29,7 +29,7 @@ constexpr Counter philox4x32(Counter c, Key key) {
 /// count from 1: in step 0, which is an evaluation, nothing is dropped and nothing is scaled.
 struct DropoutStream {
   uint64_t seed = 0, step = 0; ///< of the step, its low 32 bits
-  uint32_t site = 0;           ///< tells the dropouts of a model apart
+  uint32_t site = 0;           ///< separates the dropouts of a model
 
   constexpr bool drops() const { return step != 0; }
   /// The number of the element at that row-major position of the whole tensor.
@@ -44,7 +44,7 @@ inline uint32_t dropoutThreshold(double rate) {
   const double words = std::nearbyint(rate * 0x1p32);
   return words >= 0x1p32 ? UINT32_MAX : uint32_t(words);
 }
-/// What the kept elements are multiplied with.
+/// The factor of the kept elements.
 inline double dropoutScale(double rate) { return 1 / (1 - rate); }
 
 } // namespace hpc::philox

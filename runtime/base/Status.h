@@ -10,11 +10,11 @@
 
 namespace hpc {
 
-/// What went wrong, from the user's point of view. All kinds exit 1, Internal exits 2.
+/// The class of an error, from the user's point of view. All kinds exit 1, Internal exits 2.
 enum class ErrorKind {
   Usage,       ///< a flag or argument
   Model,       ///< the ONNX file: corrupt, inconsistent
-  Unsupported, ///< a valid model that needs what we do not have
+  Unsupported, ///< a valid model that needs a feature which is missing here
   Sidecar,     ///< sharding annotations
   Capacity,    ///< does not fit the devices
   Plan,        ///< a plan that fails its checks
@@ -37,7 +37,7 @@ public:
   }
 
   bool ok() const { return !failure; }
-  explicit operator bool() const = delete; // say ok()
+  explicit operator bool() const = delete; // use ok()
   ErrorKind kind() const { return failure->first; }
   const std::string &message() const { return failure->second; }
   /// "error[kind]: message", the message as a person reads it (MessageText.h)

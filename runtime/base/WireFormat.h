@@ -1,5 +1,5 @@
 // Reads and writes messages in protobuf's wire format. Reading walks the fields of one message without a schema and
-// without copies: protobuf itself only gives copies, and what is large must not be in memory twice.
+// without copies: protobuf itself only returns copies, and large fields must not be in memory twice.
 // A field is `key = number << 3 | type`, then a varint (type 0), 8 bytes (1), a length and bytes (2) or 4 bytes (5).
 #pragma once
 
@@ -41,7 +41,7 @@ protected:
 struct Field {
   uint64_t number = 0, type = 0;
   uint64_t value = 0;
-  int64_t first = 0; ///< where its key stands; the field ends at `last`
+  int64_t first = 0; ///< the position of its key; the field ends at `last`
   int64_t begin = 0, end = 0, last = 0;
 };
 

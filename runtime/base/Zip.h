@@ -1,6 +1,6 @@
 // Zip archives as .npz files use them: stored and deflated members, zip64, no encryption.
-// Nothing that an archive says of itself is believed: offsets, sizes and checksums are checked before memory is asked
-// for.
+// No field of an archive is trusted: offsets, sizes and checksums are checked before memory is
+// allocated.
 #pragma once
 
 #include "runtime/base/File.h"
@@ -24,7 +24,7 @@ struct ZipMember {
 /// Reads an archive that lies in memory, which must outlive the reader.
 class ZipReader {
 public:
-  /// `name` is what errors call the archive.
+  /// `name` is the archive's name in errors.
   static Expected<ZipReader> open(std::string_view archive, const std::string &name);
 
   const std::vector<ZipMember> &members() const { return list; }

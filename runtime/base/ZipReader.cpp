@@ -106,7 +106,7 @@ Status ZipReader::readMember(uint64_t &at, uint64_t end) {
     return wrong("its directory is broken");
   member.name = std::string(archive.substr(at + memberBytes, nameBytes));
 
-  // Zip64 sizes stand in extra field 1, just those that are all ones above, in this order.
+  // Zip64 sizes are in extra field 1, only those that are all ones above, in this order.
   uint64_t extra = at + memberBytes + nameBytes, extraEnd = extra + extraBytes;
   while (extraEnd - extra >= 4) {
     uint64_t id = field(archive, extra, 2), size = field(archive, extra + 2, 2), next = extra + 4;

@@ -1,4 +1,4 @@
-// Writes stored members with fixed dates, and zip64 records for what passes 32 bits and for nothing else.
+// Writes stored members with fixed dates, and zip64 records only for fields beyond 32 bits.
 #include "runtime/base/Zip.h"
 
 #include <zlib.h>
@@ -18,7 +18,7 @@ void put(std::string &to, uint64_t value, int width) {
 bool isLarge(const ZipMember &member) { return member.bytes >= max32 || member.headerOffset >= max32; }
 uint64_t capped(uint64_t value, bool large) { return large ? max32 : value; }
 
-/// What local header and directory entry have in common: from "version needed" to "file name length".
+/// The fields that local header and directory entry share: from "version needed" to "file name length".
 void putCommon(std::string &to, const ZipMember &member, bool large) {
   put(to, large ? 45 : 20, 2);
   put(to, utf8Names, 2);
@@ -114,7 +114,7 @@ Status ZipWriter::add(const std::string &name, std::string_view head, std::strin
   member.bytes = member.packedBytes = head.size() + body.size();
   member.headerOffset = written;
   uLong sum = ::crc32_z(0, reinterpret_cast<const Bytef *>(head.data()), head.size());
-  if (!body.empty()) // a null pointer would ask zlib for the initial value
+  if (!body.empty()) // zlib would return the initial value for a null pointer
     sum = ::crc32_z(sum, reinterpret_cast<const Bytef *>(body.data()), body.size());
   member.checksum = uint32_t(sum);
   HPC_RETURN_IF_ERROR(put(localHeader(member)));
