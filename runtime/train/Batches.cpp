@@ -68,7 +68,7 @@ template <typename To> Status convertInto(const Array &from, Array &to, const st
   }
 }
 
-/// The array in another type, where that loses no more than the digits of an f64.
+/// The array in another type; an error where that loses more than the digits of an f64.
 Expected<Array> convert(Array from, DType dtype, const std::string &place) {
   if (from.dtype == dtype)
     return from;
@@ -221,7 +221,7 @@ static Status checkFitsBin(const plan::Plan &plan, const std::string &path) {
   return Status::success();
 }
 
-/// A file of one array, or of tokens without a header, for which nothing speaks but its name.
+/// A file of one array, or of tokens without a header, recognised only by its name.
 Status Batches::takeTokens(FileKind kind, std::vector<std::string> &notes) {
   if (kind == FileKind::Npy) {
     Expected<NpyView> tokens = viewNpy(file.text(), "'" + path + "'");

@@ -1,6 +1,6 @@
-// What --data names, as the inputs of one step after the other: an .npz with an array for each input, or one long stream of
-// tokens. Step s takes batch s, and begins again behind the last one. The file stays mapped, and a batch is converted when it is
-// taken: memory does not grow with the data.
+// The data of --data, as the inputs of one step after the other: an .npz with an array for each input, or one long
+// stream of tokens. Step s takes batch s, and starts over after the last one. The file stays mapped, and a batch is
+// converted when it is taken: memory does not grow with the data.
 #pragma once
 
 #include "runtime/base/Array.h"
@@ -18,20 +18,20 @@ namespace hpc {
 
 class Batches {
 public:
-  /// The content says what the file is. An .npz: an array for each input of the plan by its name, [batches, ...shape of the input]
-  /// or one batch. Where an input is missing that has a default, its data are that one's (labels of language models, which the step
-  /// shifts). An .npy (one dim of integers), or a file of no kind that is called .bin (16-bit, little endian): tokens; row after row
-  /// takes its own piece. Tokens after the last whole batch are left out, with a note.
-  /// Whole numbers are converted to the input's type, and f64 to f32; what does not fit is an error.
-  /// `notes`: what the user should know and no error says.
+  /// The content decides the kind of file. An .npz: an array for each input of the plan by its name, [batches, ...shape
+  /// of the input] or one batch. A missing input with a default takes the data of that other input (labels of language
+  /// models, which the step shifts). An .npy (one dim of integers), or a file of unknown kind named .bin (16-bit,
+  /// little endian): tokens; each row takes its own piece. Tokens after the last whole batch are left out, with a note.
+  /// Whole numbers are converted to the input's type, and f64 to f32; values that do not fit are an error. `notes`:
+  /// receives facts that the user should know and that are no error.
   static Expected<Batches> open(const plan::Plan &plan, const std::string &path, std::vector<std::string> &notes);
 
   int64_t count() const { return batches; }
-  /// Fills what is no step scalar; `inputs` stand in the order of the plan's inputs.
+  /// Fills all inputs except step scalars; `inputs` has the order of the plan's inputs.
   Status fill(int64_t step, std::vector<Array> &inputs) const;
   /// "input 'x' of its batch holds nan at [1, 2]": the first float that `step` takes and that `is` holds of; "" where none is.
   std::string findNumber(int64_t step, bool (*is)(double)) const;
-  /// Tells two data sets apart: of all that is in them.
+  /// A hash of all data, which distinguishes data sets.
   uint64_t fingerprint() const;
   /// For people, with the fingerprint: "3 batches of x 6x5, t 6x7 (0123456789abcdef)".
   std::string summary() const;

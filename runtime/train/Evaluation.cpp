@@ -48,7 +48,7 @@ Expected<Evaluation> Evaluation::create(size_t entry, Session &session, const Ba
   if (!hasLoss)
     return Status::error(ErrorKind::Usage, "the plan's entry 'evaluate' has no scalar output 'loss'; compile the model with hpc-opt --train --evaluate");
   for (const plan::Port &port : plan.inputs) {
-    // In step 0, which trains nothing, no dropout drops anything, whatever the seed.
+    // Step 0 trains nothing, and no dropout drops anything in it, whatever the seed.
     if (port.isStepScalar && port.name != plan::stepName && port.name != plan::seedName)
       return Status::error(ErrorKind::Unsupported, "the plan's entry 'evaluate' needs step scalar '" + port.name +
                                                        "', which this hpc-run does not know; it is older than the plan");

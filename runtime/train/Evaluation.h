@@ -1,5 +1,5 @@
-// Held-out data through the entry "evaluate" of a training plan: the loss of the weights as they are. Nothing is dropped and
-// nothing is written, so training goes on as if it had not been interrupted.
+// Held-out data through the entry "evaluate" of a training plan: the loss of the present weights. Nothing is dropped
+// and nothing is written, so training continues as if it had not been interrupted.
 #pragma once
 
 #include "runtime/core/Session.h"
@@ -8,7 +8,7 @@
 namespace hpc {
 
 struct EvaluationReport {
-  double loss = 0; ///< mean over all that counts in all batches
+  double loss = 0; ///< mean over all labels that count in all batches
   std::optional<double> validTokens;
   int64_t batches = 0;
   double milliseconds = 0;

@@ -18,10 +18,10 @@ struct LearningRate {
   double peak = 0;
   LearningRateCurve curve = LearningRateCurve::Constant;
   int64_t warmup = 0; ///< steps; in step s < warmup the rate is peak * (s + 1) / warmup
-  int64_t steps = 1;  ///< where the curve reaches its end; warm-up included
+  int64_t steps = 1;  ///< the number of steps at which the curve ends; warm-up included
   double power = 2;   ///< of Polynomial
 
-  /// In step `step`, from 0. With t = (step - warmup) / (steps - warmup), at most 1, behind the warm-up:
+  /// The rate in step `step`, from 0. With t = (step - warmup) / (steps - warmup), at most 1, after the warm-up:
   /// Linear: peak * (1 - t). Cosine: peak * (1 + cos(pi t)) / 2. Polynomial: peak * (1 - t)^power.
   double at(int64_t step) const;
 };

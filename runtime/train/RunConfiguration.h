@@ -1,5 +1,5 @@
-// How a training run is set up, by name, as the metadata of its checkpoints hold it: what the plan was compiled with, the
-// learning rate, the data. Another layout is the same run; another of these is not.
+// The settings of a training run, by name, as the metadata of its checkpoints hold them: the options of the plan, the
+// learning rate, the data. A run with another layout is the same run; with other settings of these it is not.
 #pragma once
 
 #include "runtime/train/Batches.h"

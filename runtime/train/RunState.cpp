@@ -1,4 +1,4 @@
-// Every number is a text of its own in the metadata; what people have edited is checked like any other file.
+// Every number is a text of its own in the metadata; edited metadata are checked like any other file.
 #include "runtime/train/RunState.h"
 
 #include "runtime/base/NumberText.h"

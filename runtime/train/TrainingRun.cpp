@@ -18,7 +18,7 @@ static std::optional<size_t> findOutput(const plan::Plan &plan, const std::strin
   return std::nullopt;
 }
 
-/// The value of a step scalar in this step; nullopt: the loop knows none of that name.
+/// The value of a step scalar in this step; nullopt: the loop has none of that name.
 static std::optional<double> stepScalar(const std::string &name, const RunState &state, double learningRate) {
   if (name == plan::learningRateName)
     return learningRate;
@@ -122,7 +122,7 @@ Expected<StepReport> TrainingRun::run() {
   HPC_RETURN_IF_ERROR(step(report.learningRate, Outputs::Ordinary));
   report.milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   readOutputs(report);
-  // All processes fill in step scalars, and that of rank 0 alone knows how the step went.
+  // All processes fill in step scalars, but only that of rank 0 has the results of the step.
   Expected<bool> skipped = session->any(report.wasSkipped());
   if (!skipped.ok())
     return skipped.status();

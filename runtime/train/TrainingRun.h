@@ -1,5 +1,5 @@
-// Steps of a plan that trains: fills inputs and step scalars, runs, reads what the step reports. What the step scalars and the
-// results are called is what phase train of the compiler made (runtime/plan/StepPorts.h).
+// Steps of a plan that trains: fills inputs and step scalars, runs, reads the step's results. Step scalars and results
+// have the names that phase train of the compiler gives them (runtime/plan/StepPorts.h).
 #pragma once
 
 #include "runtime/core/Session.h"
@@ -9,7 +9,7 @@
 
 namespace hpc {
 
-/// What one step told.
+/// The results of one step.
 struct StepReport {
   int64_t step = 0; ///< from 0
   double learningRate = 0;
@@ -24,26 +24,26 @@ struct StepReport {
 };
 
 /// {"step": 0, "loss": ..., "lr": ..., "grad_norm": ..., "valid_tokens": ..., "seed": ..., "loss_scale": ...,
-/// "ms": ..., "skipped": false}: one line without its end; what the plan has not is left out. A number that is not finite is null.
+/// "ms": ..., "skipped": false}: one line, no newline, without the fields that the plan lacks. Infinity and NaN are null.
 std::string metricsLine(const StepReport &report);
 
-/// Whether the plan is a training step that this loop can run: it reports a loss and a gradient norm, and wants no step
-/// scalar that is unknown here.
+/// Whether the plan is a training step that this loop can run: it returns a loss and a gradient norm, and needs no
+/// unknown step scalar.
 Status checkTrains(const plan::Plan &plan);
 
 class TrainingRun {
 public:
-  /// `session` runs `plan`; both outlive the run, which begins behind `state.steps`. Errors: those of checkTrains.
+  /// `session` runs `plan`; both outlive the run, which begins after `state.steps`. Errors: those of checkTrains.
   static Expected<TrainingRun> create(const plan::Plan &plan, Session &session, const Batches &data,
                                       const LearningRate &rate, const RunState &state);
 
-  /// How far it is, as the next step finds it.
+  /// The state before the next step.
   const RunState &state() const { return now; }
   /// The next step, with the batch and the rate of its number. In processes other than that of rank 0 the report has
   /// no numbers of the step.
   Expected<StepReport> run();
-  /// The gradients of the next step, by the names of their parameters, and its `loss`; nothing is learnt from it. The
-  /// report has what a step tells.
+  /// The gradients of the next step, by the names of their parameters, and its `loss`; the step changes nothing.
+  /// `report` gets the step's results.
   Expected<NamedArrays> gradients(StepReport &report);
 
 private:
