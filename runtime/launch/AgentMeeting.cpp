@@ -12,8 +12,8 @@ AgentMeeting::AgentMeeting(const Launch &launch, std::string secret)
     : store{launch.host, launch.port}, key("hpc-run/" + launch.runId + "/"), secret(std::move(secret)),
       oneMachine(launch.oneMachine) {}
 
-/// On the loopback for its own machine; where others may be, with a secret, at the address that they know, or else at
-/// all of this machine.
+/// Listens on the loopback for its own machine; if others may be elsewhere, with a secret, at the address that they
+/// know, or else at all addresses of this machine.
 Status AgentMeeting::listen(std::vector<Socket> &listeners) {
   auto add = [&](const std::string &host) {
     Expected<Socket> listener = listenOn(host, 0);
@@ -61,7 +61,7 @@ Status AgentMeeting::open(JoinOptions &options, std::vector<Socket> &listeners) 
 
 void AgentMeeting::close() {
   if (opened)
-    (void)opened->set(key + "place", ""); // if the agent has gone nobody looks there
+    (void)opened->set(key + "place", ""); // without the agent nobody looks there
   opened.reset();
 }
 

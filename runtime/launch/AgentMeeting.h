@@ -1,6 +1,6 @@
-// How the workers of a torchrun find process 0, whose port MASTER_PORT cannot be, as the agent's store is there: process
-// 0 listens at a free port and writes into the store where. Each entry names its meeting: that of an earlier run in the
-// same store leads to nobody.
+// How the workers of a torchrun find process 0, which cannot use MASTER_PORT, since the agent's store listens there:
+// process 0 listens at a free port and writes its address into the store. Each entry names its meeting: one of an
+// earlier run in the same store leads nowhere.
 #pragma once
 
 #include "runtime/launch/Join.h"
@@ -13,13 +13,13 @@ public:
   /// `secret`: HPC_SECRET; without one process 0 is reached on its own machine alone.
   AgentMeeting(const Launch &launch, std::string secret);
 
-  /// Process 0: listens, says where, and hears of those who cannot come. `options` must not outlive this.
+  /// Process 0: listens, publishes its address, receives failures of others. `options` must not outlive this object.
   Status open(JoinOptions &options, std::vector<Socket> &listeners);
   /// Any other process: looks where process 0 is.
   void attend(JoinOptions &options);
-  /// The other process cannot come, and process 0 would wait for it. Does what it can.
+  /// Reports that the other process cannot come, for which process 0 would wait. Errors are ignored.
   void refuse(const Status &why, const Introduction &mine);
-  /// Process 0: all have come, or nobody is to come any more.
+  /// Process 0: all have come, or the meeting is over.
   void close();
 
 private:

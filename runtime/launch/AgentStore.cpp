@@ -1,6 +1,6 @@
-// The store's protocol, as a connection of torch's own client shows it (test/processes/agent_store.py keeps such bytes):
-// a byte for the query, then its arguments; numbers in little endian, texts behind their length in 8 bytes. torch's
-// client puts a slash before each key. The connection begins with Validate and its magic number.
+// The store's protocol, as observed on a connection of torch's own client (test/processes/agent_store.py keeps such
+// bytes): a byte for the query, then its arguments; numbers in little endian, texts after their length in 8 bytes.
+// torch's client puts a slash before each key. The connection begins with Validate and its magic number.
 #include "runtime/launch/AgentStore.h"
 
 #include "runtime/launch/Wire.h"

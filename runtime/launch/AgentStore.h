@@ -1,5 +1,5 @@
-// A client of torch's TCPStore, which a torchrun agent serves at MASTER_ADDR:MASTER_PORT for its workers: as much of it as
-// a rendezvous needs. Whoever reaches the agent reads and writes it, so what it says proves nothing.
+// A client of torch's TCPStore, which a torchrun agent serves at MASTER_ADDR:MASTER_PORT for its workers: only the
+// queries of a rendezvous. Anyone who can reach the agent can read and write the store, so its content proves nothing.
 #pragma once
 
 #include "runtime/launch/Socket.h"
@@ -22,7 +22,7 @@ public:
   Status set(const std::string &key, const std::string &value);
   /// None where there is no such key.
   Expected<std::optional<std::string>> get(const std::string &key);
-  /// Waits for the key; an error when it has not come in time, and then this connection is of no more use.
+  /// Waits for the key; an error if it does not appear in time, after which this connection cannot be used.
   Expected<std::string> await(const std::string &key, Clock::time_point end);
 
 private:

@@ -76,7 +76,7 @@ void Control::note(const Status &error, bool isLost) {
 
 void Control::drop(Peer &peer, const std::string &why) {
   peer.socket.close();
-  // Who has said goodbye is missed only when there is something left to agree on.
+  // A process that has said goodbye is only missed if the others still have to agree on something.
   orderly |= peer.saidGoodbye;
   Status error = Status::error(
       ErrorKind::Io, joined.introductions[peer.process].text() +
@@ -212,7 +212,7 @@ void Control::work() {
     [[maybe_unused]] ssize_t cleared = ::read(wakeUp, &ignored, sizeof(ignored));
     lock.lock();
     const Clock::time_point now = Clock::now();
-    // This process itself was stopped: what the others sent has still to be read before anybody is called silent.
+    // This process itself was stopped: data of the others is still to be read before any of them counts as silent.
     if (now - last > 1s)
       for (Peer &peer : peers)
         peer.heard += now - last;

@@ -1,5 +1,5 @@
-// What the processes of a run tell each other while it runs: that they live, that one has failed and why, and how a
-// step ended. A star round process 0. A process that is not heard of is lost, and then all end: nobody waits for ever.
+// Messages between the processes of a run while it runs: signs of life, failures with their reasons, and the result of
+// a step. A star around process 0. A silent process counts as lost, and then all end: no process waits for ever.
 #pragma once
 
 #include "runtime/launch/Join.h"
@@ -37,16 +37,16 @@ public:
 
   /// A rank of this process has failed; the others hear of it, unless another error was first.
   void fail(const Status &error);
-  /// Success, or what is known to have failed in this step.
+  /// Success, or the known failure of this step.
   Status failure() const;
   /// Success, or why there will be no other step: a process has vanished.
   Status lost() const;
   /// The texts of all processes, by process, when all have called it; or the error of one that has failed meanwhile.
-  /// What a step that failed leaves of it ends with agree().
+  /// agree() ends an exchange that a failed step has left unfinished.
   Expected<std::vector<std::string>> exchange(const std::string &mine);
-  /// Returns when all processes have called it, with one status for all: what failed first, or else the status of the
-  /// first process that gave an error. Calls `idle` now and then while it waits. `answer` is given by all or none: in, this
-  /// process's; out, on success, whether any process has said yes.
+  /// Returns when all processes have called it, with one status for all: the first failure, or else the status of the
+  /// first process that passed an error. Calls `idle` now and then while it waits. `answer`: all pass it or none does; in,
+  /// this process's; out, on success, whether any process passed true.
   Status agree(const Status &mine, const std::function<void()> &idle, bool *answer = nullptr);
 
 private:
@@ -76,21 +76,21 @@ private:
   Joined joined; ///< its connections have moved to `peers`
   const ControlOptions options;
 
-  mutable std::mutex mutex; ///< of all below
+  mutable std::mutex mutex; ///< of all members below
   std::condition_variable changed;
   std::vector<Peer> peers;
   std::vector<std::optional<Status>> done; ///< by process, of this step; process 0 alone
   std::optional<Status> verdict;
   bool anyYes = false;     ///< of the answers that came with `done`; process 0 alone
   bool verdictYes = false; ///< that of all, with `verdict`
-  std::vector<std::optional<std::string>> given; ///< to exchange(), by process; process 0 alone
-  std::optional<std::vector<std::string>> told;  ///< what exchange() returns
+  std::vector<std::optional<std::string>> given; ///< arguments of exchange(), by process; process 0 alone
+  std::optional<std::vector<std::string>> told;  ///< the result of exchange()
   Status failed, gone;
-  std::optional<Status> unheard; ///< a failure that onFailure has not been told of
+  std::optional<Status> unheard; ///< a failure that onFailure's callback has not received
   Clock::time_point failedAt;
   std::function<void(const Status &)> failureCalled;
   bool inAgree = false, leaving = false;
-  bool orderly = false; ///< a process has left as it should: no reason to abandon what is being done
+  bool orderly = false; ///< a process has left in order: no reason to abandon current work
   int wakeUp = -1;      ///< eventfd
   std::thread thread;
 };

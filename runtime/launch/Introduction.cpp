@@ -1,4 +1,4 @@
-// Everybody is compared with process 0, in the order of the processes, so that all tell the same.
+// All processes are compared with process 0, in their order, so that all report the same error.
 #include "runtime/launch/Introduction.h"
 
 #include "runtime/base/Cores.h"

@@ -1,4 +1,4 @@
-// What the processes of a run tell each other before anything runs: who they are, and what has to be the same in all.
+// Facts that the processes of a run exchange before it: their identities, and hashes that have to be equal in all.
 #pragma once
 
 #include "runtime/launch/Wire.h"
@@ -7,7 +7,7 @@
 
 namespace hpc::launch {
 
-/// Something that all processes have to agree on.
+/// A file or setting that has to be equal in all processes.
 struct Fingerprint {
   std::string what;   ///< "plan", "inputs"
   uint64_t hash = 0;  ///< of the content
@@ -21,9 +21,9 @@ struct Introduction {
   std::string host;    ///< its name, for people
   std::string machine; ///< the same for processes that share memory
   std::string cores;   ///< of that machine, that it may use: coreSet()
-  std::string engine;  ///< where the transport's engine can be reached; not known when it joins
-  std::vector<Fingerprint> fingerprints; ///< when it joins of what is read at once, then of all
-  Status status; ///< what failed before it came, if anything did
+  std::string engine;  ///< the address of the transport's engine; not known when it joins
+  std::vector<Fingerprint> fingerprints; ///< when it joins only of files read at once, later of all
+  Status status; ///< the error that it had before it came, if any
 
   /// "process 1 (ranks 2 to 3, host b, pid 77)"
   std::string text() const;
@@ -31,13 +31,13 @@ struct Introduction {
   static Introduction read(WireReader &reader);
 };
 
-/// Of this process: pid, host, machine and cores.
+/// The introduction of this process: pid, host, machine and cores.
 Introduction introduceSelf(int64_t process, int64_t processes);
 
 /// The same for processes that reach each other by the loopback: containers of one machine do not.
 std::string networkName();
 
-/// Success where nobody failed and all fingerprints are the same; else an error that names who and what.
+/// Success if no process failed and all fingerprints are equal; else an error that names process and difference.
 Status compare(const std::vector<Introduction> &all);
 
 } // namespace hpc::launch

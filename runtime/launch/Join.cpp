@@ -25,13 +25,13 @@ constexpr size_t introductionLimit = 64 << 10, welcomeLimit = 64 << 20;
 constexpr auto strangerTimeout = 3000ms, answerTimeout = 5000ms, elsewhereInterval = 200ms;
 constexpr size_t mostStrangers = 256;
 
-/// As it is sent: of one length.
+/// The form that is sent, of fixed length.
 std::string padded(std::string meeting) {
   meeting.resize(meetingBytes);
   return meeting;
 }
 
-/// Somebody who has not proved anything yet.
+/// A connection that has not proved anything yet.
 struct Stranger {
   Socket socket;
   std::string nonce, received;
@@ -40,7 +40,7 @@ struct Stranger {
 
 std::string text(const Endpoint &endpoint) { return endpoint.host + ":" + std::to_string(endpoint.port); }
 
-/// Process 0's side: owns whoever has come so far.
+/// Process 0's side: owns the connections so far.
 class Reception {
 public:
   Reception(const JoinOptions &options, const Introduction &mine)
@@ -93,7 +93,7 @@ private:
     return int64_t(joined.connections.size()) - 1 - open;
   }
 
-  /// The first error is the run's: those who are there hear of it now, and for some time those who come later.
+  /// The first error is the run's: the processes that are there receive it now, and later ones for some time.
   void fail(const Status &status, std::chrono::milliseconds late = 0ms) {
     if (status.ok() || !failure.ok())
       return;
@@ -178,7 +178,7 @@ private:
       told.insert(process);
   }
 
-  /// One that does not belong here is missing somewhere else, so nobody waits any longer.
+  /// A process that does not belong here is missing elsewhere, so no process waits any longer.
   Status whyNot(const Introduction &one, bool readable) const {
     auto refuse = [&](const std::string &why) { return Status::error(ErrorKind::Usage, why); };
     if (!readable)
@@ -251,7 +251,7 @@ private:
   Joined joined;
   std::list<Stranger> strangers;
   Status failure;
-  std::set<int64_t> told; ///< the numbers of those who have heard of it, or have gone
+  std::set<int64_t> told; ///< the numbers of processes that have received it, or have gone
   Clock::time_point lateUntil, askAgain;
   int64_t refused = 0;
 };
@@ -290,7 +290,7 @@ Expected<Joined> knock(const JoinOptions &options, const Place &place, const End
   };
   const std::string meeting = padded(place.meeting);
   const size_t hello = greeting.size() + meetingBytes + nonceBytes;
-  // Process 0 greets whoever comes. Who is silent or says something else has the port that process 0 needs.
+  // Process 0 greets every connection. A silent or different listener occupies the port that process 0 needs.
   const std::string foreign = "something else listens there (" + socket.peerName() + "); choose another port";
   std::string received;
   while (received.size() < hello) {

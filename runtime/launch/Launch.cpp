@@ -1,5 +1,5 @@
-// Each launcher whose variables are set claims this process. Claims of one process alone yield to others; of those that
-// are left one has to be inside all others, or say the same.
+// Each launcher whose variables are set claims this process. Claims of one process alone yield to others; of the
+// remaining claims one has to be inside all others, or equal to them.
 #include "runtime/launch/Launch.h"
 
 #include "runtime/launch/Launchers.h"
@@ -13,7 +13,7 @@ namespace hpc::launch {
 
 namespace {
 
-/// A run of more is a mistake; a message engine can tell as many apart.
+/// More processes are a mistake; a message engine can number so many.
 constexpr int64_t mostProcesses = 1 << 20;
 
 Status usage(const std::string &message) { return Status::error(ErrorKind::Usage, message); }
@@ -71,7 +71,7 @@ public:
   Launch run() {
     Launch launch;
     launch.status = detect(launch);
-    if (!launch.status.ok() && launch.kind == LaunchKind::None) { // who knows where to meet can still tell the others
+    if (!launch.status.ok() && launch.kind == LaunchKind::None) { // with a place it can still report to the others
       Launch place;
       if (claimsEnvironment && findPlace(place).ok() && !place.host.empty()) {
         place.status = launch.status;
@@ -91,8 +91,8 @@ private:
   }
   bool isSet(const char *variable) const { return !text(variable).empty(); }
 
-  /// Slurm's numbers without a step are those of a batch script; a shell on a node of its is a step with a number near
-  /// the largest. Programs that either starts by hand run alone.
+  /// Slurm's numbers without a step are those of a batch script; a shell on one of its nodes is a step with a number
+  /// near the largest. Programs that either starts by hand run alone.
   bool isTaskOfSlurm() const {
     constexpr unsigned long long leastSpecial = 0xfffffff0;
     return isSet("SLURM_STEP_ID") && std::strtoull(text("SLURM_STEP_ID").c_str(), nullptr, 10) < leastSpecial;
@@ -226,7 +226,7 @@ private:
     if (std::any_of(claims.begin(), claims.end(), [](const Claim &one) { return one.count != 1; }))
       remove([](const Claim &one) { return one.count == 1; });
     else
-      claims.resize(1); // alone, whoever says it
+      claims.resize(1); // alone, whichever launcher claims it
     while (claims.size() > 1) {
       const Claim &one = claims[0], &other = claims[1];
       if (isInside(other, one))
@@ -239,10 +239,10 @@ private:
     return Status::success();
   }
 
-  /// A launcher that does not say everything must not contradict the one that is followed.
+  /// A launcher without all numbers must not contradict the one that is followed.
   Status checkRest(const std::vector<Claim> &rest, const Claim &chosen) const {
     for (const Claim &one : rest) {
-      if (one.launcher->kind == LauncherKind::Slurm) // its variables reach all that a task starts
+      if (one.launcher->kind == LauncherKind::Slurm) // all processes that a task starts inherit its variables
         continue;
       const bool isOther = one.hasProcess && one.process != chosen.process;
       if (isOther || (one.hasCount && chosen.count > 0 && one.count != chosen.count))
@@ -253,7 +253,7 @@ private:
     return Status::success();
   }
 
-  /// Where the processes meet: --rendezvous, or what torchrun's variables say.
+  /// The meeting place of the processes: --rendezvous, or the address in torchrun's variables.
   Status findPlace(Launch &launch) const {
     if (!rendezvous.empty())
       return parseRendezvous(rendezvous, launch);
@@ -267,7 +267,7 @@ private:
     launch.runId = text(launcherOf(LauncherKind::Torchrun).mark);
     launch.atAgent = !launch.runId.empty() && text("TORCHELASTIC_USE_AGENT_STORE") == "True";
     launch.oneMachine = !launch.runId.empty() && text("GROUP_WORLD_SIZE") == "1";
-    if (launch.oneMachine) // the name of this machine may stand for an address that strangers reach
+    if (launch.oneMachine) // this machine's name may be an address that strangers can reach
       launch.host = "127.0.0.1";
     return Status::success();
   }

@@ -1,5 +1,5 @@
-// Who started this process, and which of how many it is. Only the environment and two flags are read: what does not add
-// up is an error that names the variables, never a guess.
+// The launcher of this process, its number and the number of processes. Only the environment and two flags are read:
+// contradictions are errors that name the variables, never a guess.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -12,12 +12,12 @@ namespace hpc::launch {
 
 enum class LaunchKind {
   None,        ///< by hand: this process holds all ranks
-  Mpi,         ///< by mpirun or `srun --mpi=pmix`: MPI knows number and count
-  Environment, ///< as torchrun or Slurm do: the environment knows them, and where the rendezvous is
+  Mpi,         ///< by mpirun or `srun --mpi=pmix`: MPI has number and count
+  Environment, ///< by torchrun or Slurm, for example: the environment has them, and the rendezvous' address
 };
 
 struct Launch {
-  /// An error: it cannot be said who this process is. Where `kind` is Environment the others can still be told so.
+  /// An error: this process has no certain number. If `kind` is Environment the others can still receive the error.
   Status status;
   LaunchKind kind = LaunchKind::None;
   std::string by; ///< names the variables that were followed, for messages
@@ -25,12 +25,12 @@ struct Launch {
   int64_t process = 0, processes = 1;
   std::string host; ///< of the rendezvous; may be empty for Mpi
   uint16_t port = 0;
-  /// There is the store of torchrun's agent, not process 0: it says where process 0 is. `runId`: of that torchrun.
+  /// `host` is the store of torchrun's agent, which has process 0's address, not process 0. `runId`: of that torchrun.
   bool atAgent = false;
   std::string runId;
   bool oneMachine = false; ///< one agent started all processes
 
-  /// Who this process is is not known.
+  /// Whether this process has no known number.
   bool isNobody() const { return process < 0; }
 };
 

@@ -1,5 +1,5 @@
-// The variables by which each launcher says which of how many processes this one is: the one table of them. LaunchTest
-// tries every row against every other, and docs/launch.md has all names.
+// The variables in which each launcher puts a process's number and the count: the one table of them. LaunchTest tries
+// every row against every other, and docs/launch.md has all names.
 #pragma once
 
 #include <vector>
@@ -19,8 +19,8 @@ enum class LauncherKind {
 /// The names of a launcher's variables; null: it has none.
 struct Launcher {
   LauncherKind kind;
-  const char *name;                           ///< as messages call it
-  bool byMpi;                                 ///< its processes reach each other by MPI; else at an address that all know
+  const char *name;                           ///< in messages
+  bool byMpi;                                 ///< its processes reach each other by MPI; else at a common address
   const char *mark;                           ///< only it sets this; null: any variable below is a mark
   const char *process, *processes;            ///< the number of this process, and how many there are
   const char *processesOfOld;                 ///< read where `processes` is not set
@@ -28,7 +28,7 @@ struct Launcher {
   const char *groups;                         ///< how many agents start processes, one on each machine
 };
 
-/// In the order of preference where several say the same.
+/// In order of preference among equal claims.
 const std::vector<Launcher> &launchers();
 const Launcher &launcherOf(LauncherKind kind);
 

@@ -25,9 +25,9 @@ public:
   int get() const { return descriptor; }
   void close();
 
-  /// Appends what has come to `received`, at most until it holds `limit` bytes; false at the end of the connection.
+  /// Appends received bytes to `received`, at most until it holds `limit` bytes; false at the end of the connection.
   bool read(std::string &received, size_t limit);
-  /// Sends what it can of `pending` and removes it; false when the connection is broken.
+  /// Sends as much of `pending` as possible and removes it; false if the connection is broken.
   bool write(std::string &pending);
   /// "10.0.0.2:4711"
   std::string peerName() const;

@@ -1,5 +1,5 @@
 // Bytes of the rendezvous: numbers and texts in little endian, and frames of `length, type, payload`.
-// A reader asks for nothing that is not there: every length is checked against what has come, and against a limit.
+// A reader never reads beyond the received bytes: every length is checked against them, and against a limit.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -30,7 +30,7 @@ public:
   std::string content;
 };
 
-/// Gives zeros and empty texts once something was missing; ok() says so.
+/// Returns zeros and empty texts after the first missing byte; ok() is then false.
 class WireReader {
 public:
   explicit WireReader(std::string_view content) : rest(content) {}
@@ -59,7 +59,7 @@ public:
       return Status::success();
     return Status::error(ErrorKind(kind - 1), std::move(message));
   }
-  /// Whether everything asked for was there; at the end nothing may be left over.
+  /// Whether all bytes were there; atEnd also requires that none are left.
   bool ok() const { return good; }
   bool atEnd() const { return good && rest.empty(); }
 
@@ -102,7 +102,7 @@ struct Frame {
 
 enum class FrameState { Incomplete, Complete, TooLong };
 
-/// Takes the first frame out of what has been received.
+/// Takes the first frame out of the received bytes.
 inline FrameState takeFrame(std::string &received, size_t limit, Frame &taken) {
   if (received.size() < frameHead)
     return FrameState::Incomplete;
