@@ -1,4 +1,4 @@
-// How a tool without LLVM ends: its error, or the check that what it printed was written.
+// The end of a tool without LLVM: its error, or the check that its output was written.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -15,7 +15,7 @@ inline int reportError(const std::string &tool, const Status &status) {
   return status.exitCode();
 }
 
-/// The exit code of a tool that has done its work: an error where what it printed could not be written.
+/// The exit code of a tool that has done its work: an error if its output could not be written.
 inline int finish(const std::string &tool) {
   std::cout.flush();
   if (std::fflush(stdout) == 0 && !std::ferror(stdout) && std::cout.good())

@@ -1,5 +1,5 @@
-// What a tool writes replaces what was there, whole: so it may be none of the files that the tool reads, nor two
-// outputs. And whether it can be written is known before anything is computed: found out at the end, it would cost the
+// A tool's output replaces the old file as a whole: so it may be none of the files that the tool reads, nor another
+// output. Whether it can be written is checked before anything is computed: an error at the end would waste the
 // run.
 #pragma once
 
@@ -20,7 +20,7 @@ struct NamedFile {
   std::string path; ///< "": there is none
 };
 
-/// Whether both are one regular file, by whatever path and link, or would be the same new one.
+/// Whether both are one regular file, by any path and link, or would become the same new one.
 inline bool isSameFile(const std::string &first, const std::string &second) {
   const std::string a = withoutLinks(first), b = withoutLinks(second);
   std::error_code error;
@@ -47,7 +47,7 @@ inline Status checkOutputFiles(const std::vector<NamedFile> &written, const std:
   return Status::success();
 }
 
-/// Of a flag that is given: `kind` is what it writes, as "a plan". Nothing but a text is printed where "-" stands.
+/// For a flag that is given: `kind` names its content, as "a plan". "-" is only allowed for text, which is printed.
 inline Status checkOutputName(const NamedFile &file, const std::string &kind) {
   if (file.path.empty())
     return Status::error(ErrorKind::Usage, file.name + " names no file; give it a name, or leave it out");
@@ -86,7 +86,7 @@ inline Status checkDestination(const NamedFile &file, Writing how = Writing::Rep
   if (::access(folder.c_str(), W_OK | X_OK) != 0)
     return denied("the folder '" + folder + "'");
   struct stat info;
-  const std::string longest = path + ".4194304-999.tmp"; // as AtomicFile names what is not finished
+  const std::string longest = path + ".4194304-999.tmp"; // AtomicFile's name for an unfinished file
   if (::lstat(longest.c_str(), &info) != 0 && errno == ENAMETOOLONG)
     return wrong("its name is too long; give it a shorter one");
   Status status = AtomicFile::create(file.path).status();

@@ -61,7 +61,7 @@ inline void onBusError(int signal, siginfo_t *info, void *) {
 
 } // namespace detail
 
-/// Once, at the start of main, after whatever else installs handlers.
+/// Call once, at the start of main, after other code has installed its handlers.
 inline void reportShortenedFiles(const char *tool) {
   detail::toolName() = tool;
   struct sigaction action = {};

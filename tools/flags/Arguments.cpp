@@ -156,7 +156,7 @@ Status Arguments::take(const std::vector<std::string> &words) {
   return unknown.ok() ? wrong : unknown;
 }
 
-/// What the command line has wins.
+/// The command line has priority over the file.
 Status Arguments::takeConfig(const std::string &path) {
   Expected<std::vector<ConfigEntry>> entries = readConfigFile(path, tool, flags);
   if (!entries.ok())

@@ -17,7 +17,7 @@ class Arguments {
 public:
   std::function<Foreign(const std::string &word)> foreign = [](const std::string &) { return Foreign::Unknown; };
   std::vector<std::string> foreignWords; ///< those, and their values
-  std::string page; ///< --help asks for it: print it and do nothing else
+  std::string page; ///< text requested by --help: print it and do nothing else
   std::string note; ///< flags that came from the file of --config; "" = none
 
   explicit Arguments(Tool tool) : tool(textOf(tool)), flags(flagsOf(tool)) {}
@@ -25,16 +25,16 @@ public:
   /// Values that are known only at run time.
   void offer(const std::string &name, std::vector<std::string> choices);
 
-  /// The first error, a flag that is unknown before others; what is right besides can be asked for all the same.
+  /// Returns the first error, unknown flags before others; the flags that are right can be read even so.
   Status parse(int argc, const char *const *argv);
 
   bool knows(const std::string &name) const;
 
-  // Of a flag that the table has.
+  // For a flag of the table.
 
   /// Whether it is given. A switch that is turned off is not.
   bool has(const std::string &name) const;
-  /// What is given, else the default; "" and none where there is no default either.
+  /// The given value, else the default; "" and nullopt if there is no default either.
   std::string text(const std::string &name) const;
   std::optional<int64_t> whole(const std::string &name) const;
   std::optional<double> real(const std::string &name) const;

@@ -1,4 +1,4 @@
-// toml++ reads the file; here its types meet those of the flags.
+// toml++ reads the file; this code maps its types to those of the flags.
 #include "tools/flags/ConfigFile.h"
 
 #include "runtime/base/File.h"

@@ -18,7 +18,7 @@ struct ToolText {
   std::string description;
   std::vector<std::string> usage, examples;
   std::vector<std::string> config; ///< lines of a file of --config, for the manual page
-  std::string footer; ///< of --help
+  std::string footer; ///< of the text of --help
 };
 const std::vector<ToolText> &toolTexts();
 const ToolText &textOf(Tool tool);

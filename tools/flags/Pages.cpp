@@ -1,4 +1,4 @@
-// Flags stand in their groups, groups in the order in which the table first has them.
+// Flags are listed by group, groups in the order of the table.
 #include "tools/flags/Pages.h"
 
 #include <algorithm>
@@ -122,7 +122,7 @@ std::string manualPage(const ToolText &tool, const std::vector<Flag> &flags) {
   return text + others + "\n";
 }
 
-/// Lines of a shell's `case` for the value of a flag. An optional value stands after '=' alone.
+/// Lines of a shell's `case` for the value of a flag. An optional value must follow '='.
 static std::string completionOfValue(const Flag &flag) {
   const FlagValue &value = flag.value;
   std::string pattern, words;

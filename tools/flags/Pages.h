@@ -1,4 +1,4 @@
-// Texts that are made of the table of flags: help, manual page, completion for bash.
+// Texts made from the table of flags: help, manual page, completion for bash.
 #pragma once
 
 #include "tools/flags/FlagTable.h"
@@ -8,7 +8,7 @@ namespace hpc {
 /// "--tp=N", "--verify[=INPUTS.npz]", "--dim NAME=N", "-o PLAN".
 std::string spelling(const Flag &flag);
 
-/// Of --help; no line is longer than 120 columns but those of `tool`.
+/// The text of --help; no line is longer than 120 columns except those of `tool`.
 std::string helpText(const ToolText &tool, const std::vector<Flag> &flags);
 /// In roff with the macros man(7).
 std::string manualPage(const ToolText &tool, const std::vector<Flag> &flags);

@@ -1,5 +1,5 @@
-// hpc-opt's flags: from the table to a request. What remains here is which flags go together, and the options of MLIR and LLVM
-// beside ours, which stay in --help-hidden.
+// hpc-opt's flags: from the table to a request. This file checks which flags go together, and handles the options of
+// MLIR and LLVM, which only --help-hidden lists.
 #include "tools/hpc-opt/CommandLine.h"
 
 #include "passes/Driver/ByteSize.h"
@@ -138,7 +138,7 @@ static Status checkTogether(const Arguments &arguments, CommandLine &line) {
   return Status::success();
 }
 
-/// What the plan is like, besides its training step.
+/// The properties of the plan, besides its training step.
 static Status readOptions(const Arguments &arguments, CommandLine &line) {
   Options &options = line.options;
   for (const dist::AxisKind &kind : dist::axisKinds())

@@ -6,7 +6,7 @@
 namespace hpc {
 
 struct CommandLine : CompileRequest {
-  std::string help; ///< where it was asked for: print it and do nothing else
+  std::string help; ///< requested text: print it and do nothing else
   std::string writeSpec; ///< file; "" = not written
   std::string writeAnnotations; ///< .onnx; "" = not written
   std::string output; ///< "" = none, "-" = standard output
@@ -14,7 +14,7 @@ struct CommandLine : CompileRequest {
   bool listParams = false;
   bool explain = false;
   bool explainAsJson = false;
-  bool allRemarks = false; ///< also those that no user can act on
+  bool allRemarks = false; ///< also remarks on which no user can act
 };
 
 /// Reads the flags; one that is unknown, does not parse or makes no sense is an error.

@@ -1,4 +1,4 @@
-// The command line: flags say what is compiled, the driver compiles it, and here it is checked, told and written.
+// The command line: flags become a request, the driver compiles it, and this file checks, explains and writes it.
 #include "tools/hpc-opt/Compile.h"
 
 #include "compiler/Dialect/NN/NN.h"
@@ -132,7 +132,7 @@ struct Command {
       HPC_RETURN_IF_ERROR(writeChoices());
       return printModule();
     }
-    // 3. The plan, what is told and what is proved of it.
+    // 3. The plan, its explanations and its checks.
     HPC_RETURN_IF_ERROR(compilation.makePlan());
     const plan::Plan &plan = compilation.lowered->plan;
     if (line.explain) {
@@ -173,7 +173,7 @@ int compileMain(int argc, char **argv, DialectRegistry &registry) {
     context.disableMultithreading(); // deterministic remarks; a compilation takes no time that threads would save
     DiagnosticPrinter diagnostics(&context, line->allRemarks);
     CompileRequest request = *line;
-    if (line->listParams) { // names are what a broken sidecar is mended with
+    if (line->listParams) { // the names help to mend a broken sidecar
       request.spec = "none";
       request.configuration.clear();
     }
@@ -184,7 +184,7 @@ int compileMain(int argc, char **argv, DialectRegistry &registry) {
     status = Command{*line, compilation}.run();
   }
   llvm::outs().flush();
-  if (std::error_code error = llvm::outs().error()) { // LLVM would end without telling what it was
+  if (std::error_code error = llvm::outs().error()) { // LLVM would end without naming the error
     llvm::outs().clear_error();
     if (status.ok())
       status = Status::error(ErrorKind::Io,

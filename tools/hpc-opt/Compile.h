@@ -5,8 +5,8 @@
 
 namespace hpc {
 
-/// Parses the arguments, compiles, verifies and explains as asked. Returns the process's exit code: 0, 1 for what a
-/// user can cause, 2 for a defect of this program.
+/// Parses the arguments, compiles, verifies and explains as requested. Returns the process's exit code: 0, 1 for errors
+/// that a user can cause, 2 for a defect of this program.
 int compileMain(int argc, char **argv, DialectRegistry &registry);
 
 } // namespace hpc

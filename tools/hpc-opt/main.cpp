@@ -1,6 +1,6 @@
 // hpc-opt: compiles an ONNX model into a plan, or runs passes over an .mlir file as mlir-opt does.
-// What it does follows from its arguments: an ONNX model is compiled; a program in .mlir is where a flag of the compiler stands
-// beside it, or an output that ends in .plan.
+// The arguments decide which: an ONNX model is compiled; an .mlir file is compiled if a flag of the compiler or an output that
+// ends in .plan is given.
 #include "compiler/MLIR.h"
 #include "passes/Driver/InputKind.h"
 #include "passes/Driver/ProgramText.h"
@@ -21,7 +21,7 @@
 
 using namespace hpc;
 
-/// Whether the command line asks for a compilation rather than for single passes.
+/// Whether the command line requests a compilation rather than single passes.
 static bool wantsCompile(int argc, char **argv) {
   bool asksForPlan = false;
   for (int i = 1; i < argc; ++i) {

@@ -1,4 +1,4 @@
-// Registers and spills are what ptxas assigns for compute capability 9.0; another card's compiler may differ.
+// Registers and spills are those of ptxas for compute capability 9.0; another card's compiler may differ.
 #include "tools/hpc-plan/Kernels.h"
 
 #include "runtime/base/CountText.h"
@@ -48,7 +48,7 @@ std::string findAssembler() {
   return "";
 }
 
-/// A folder that goes away with its files.
+/// A folder that is removed with its files at the end.
 struct TemporaryFolder {
   std::string path = (std::filesystem::temp_directory_path() / "hpc-plan-XXXXXX").string();
   bool made = mkdtemp(path.data()) != nullptr;

@@ -1,5 +1,5 @@
-// hpc-plan: prints what every rank of a plan does, holds and sends, or checks the plan without running it.
-// The plan is checked in either case; a plan that fails is still printed, as far as it can be read at all.
+// hpc-plan: prints the instructions, memory and messages of every rank of a plan, or checks the plan without running
+// it. The plan is checked in either case; a plan that fails is still printed, as far as it can be read at all.
 #include "runtime/base/CountText.h"
 #include "runtime/plan/Entries.h"
 #include "runtime/plan/PlanCheck.h"

@@ -1,5 +1,5 @@
-// What hpc-run --backend=null prints: per rank, or for all ranks that do the same, what one step computes, holds and
-// moves.
+// The output of hpc-run --backend=null: per rank, or for all ranks that do the same, the computation, memory and
+// traffic of one step.
 #pragma once
 
 #include "runtime/backend/null/Counts.h"

@@ -66,7 +66,7 @@ std::string portList(const plan::Plan &plan) {
 
 Status usage(const std::string &message) { return Status::error(ErrorKind::Usage, message); }
 
-/// Names that --input may give: the plan's inputs, and behind them the weights that are defaults of inputs.
+/// Names that --input may give: the plan's inputs, and after them the weights that are defaults of inputs.
 struct Targets {
   std::vector<plan::Port> ports;
   std::vector<plan::Weight *> weights; ///< null: an input
@@ -99,7 +99,7 @@ Status checkNotCompiledIn(const plan::Plan &plan, const std::string &name, const
                "hpc-opt --const " + name + "=FILE");
 }
 
-/// The weight is the array from now on, whatever its file holds.
+/// Replaces the content of the weight by the array.
 void replace(plan::Weight &weight, const Array &array) {
   weight.file = -1;
   weight.offset = 0;

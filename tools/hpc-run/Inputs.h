@@ -1,5 +1,5 @@
 // The --input flags of hpc-run: files in, one array per input of the plan out.
-// What is missing, unknown or of another type or shape is an error; what an .npz holds beside the inputs is a note.
+// A missing or unknown input, or one of another type or shape, is an error; further arrays of an .npz are a note.
 #pragma once
 
 #include "runtime/base/Array.h"
@@ -17,7 +17,7 @@ namespace hpc {
 Expected<std::vector<Array>> readInputs(plan::Plan &plan, const std::vector<std::string> &flags,
                                         std::vector<std::string> &notes);
 
-/// The file that such a flag names; "" where it names none.
+/// The file in such a flag; "" if it has none.
 std::string fileOfInput(const std::string &flag);
 
 } // namespace hpc

@@ -14,7 +14,7 @@ namespace {
 /// The part of a file that stays.
 struct Kept {
   int64_t bytes = 0;
-  int64_t next = 0; ///< the step behind the last line that stays
+  int64_t next = 0; ///< the step after the last line that stays
   std::vector<std::string> notes;
 };
 } // namespace

@@ -1,5 +1,5 @@
-// By MPI: the engine knows everybody, and carries a fresh secret and the address of process 0. By the environment: all
-// know the address and the secret beforehand, and the rendezvous carries the engine's addresses.
+// By MPI: the engine connects all processes, and distributes a fresh secret and the address of process 0. By the
+// environment: all have the address and the secret beforehand, and the rendezvous distributes the engine's addresses.
 #include "tools/hpc-run/Processes.h"
 
 #include "runtime/launch/AgentMeeting.h"
@@ -19,7 +19,7 @@ using launch::Introduction;
 using launch::WireReader;
 using launch::WireWriter;
 
-/// Where process 0 listens: on one machine the loopback, else where it was told to, else all its addresses.
+/// The addresses of process 0: that of --rendezvous, else on one machine the loopback, else all its addresses.
 std::vector<launch::Endpoint> endpointsOfMpi(const launch::Launch &launch, bool sameNetwork) {
   if (!launch.host.empty())
     return {{launch.host, launch.port}};
@@ -45,7 +45,7 @@ Status listen(launch::JoinOptions &options, std::vector<launch::Socket> &listene
   return Status::success();
 }
 
-/// Process 0's endpoints and secret go to all by the engine, which nobody else hears.
+/// Sends process 0's endpoints and secret to all through the engine, which outsiders cannot read.
 Status exchangeByMpi(const launch::Launch &launch, processes::Transport &transport, const Introduction &mine,
                      launch::JoinOptions &options, std::vector<launch::Socket> &listeners) {
   Expected<std::vector<std::string>> networks = transport.gather(launch::networkName());
@@ -81,7 +81,7 @@ Status exchangeByMpi(const launch::Launch &launch, processes::Transport &transpo
   return Status::success();
 }
 
-/// MPI has to know what its launcher's variables say: a process that it takes for the only one would run all ranks.
+/// MPI has to agree with its launcher's variables: a process that MPI takes for the only one would run all ranks.
 Status checkMpi(const launch::Launch &launch, const processes::Transport &transport) {
   const int64_t process = transport.process(), processes = transport.processes();
   const bool isKnown = launch.processes > 0; // PMIx has no variable for it
@@ -159,9 +159,9 @@ Expected<std::unique_ptr<processes::Processes>> meet(const launch::Launch &launc
   std::vector<launch::Socket> listeners;
   if (byMpi)
     HPC_RETURN_IF_ERROR(exchangeByMpi(launch, *joined->transport, mine, options, listeners));
-  if (!mine.status.ok()) { // first: to tell the others may take a while
+  if (!mine.status.ok()) { // first, since reporting to the others may take a while
     sayFailure(mine.status.at(mine.text()));
-    // Who is nobody mostly has company: then no process 0 comes to listen.
+    // If this process has no number, the others often have none either: then no process 0 listens.
     options.timeout = launch.isNobody() ? std::chrono::milliseconds(1000) : options.late;
   }
   Expected<launch::Joined> all = join(launch, options, listeners, mine);
@@ -200,7 +200,7 @@ Status introduce(processes::Processes &processes, const Prepared &prepared, bool
       peers.push_back({one.engine, one.machine == mine.machine});
     status = processes.transport->connect(processes.process, peers);
   }
-  if (!status.ok()) // wakes those who wait for what this process has to say
+  if (!status.ok()) // wakes processes that wait for this one's introduction
     processes.control->fail(status);
   return status;
 }
@@ -212,7 +212,7 @@ Status leaveTogether(processes::Processes &processes, const Status &mine) {
   });
   if (!verdict.ok())
     return verdict;
-  processes.control.reset(); // from here on nobody is missed
+  processes.control.reset(); // from here on no process is missed
   if (processes.transport)
     processes.transport->close();
   return Status::success();
@@ -230,7 +230,7 @@ int sayFailure(const Status &error) {
 void endWith(const Status &error) {
   const int code = sayFailure(error);
   std::fflush(nullptr);
-  // A launcher kills the others as soon as one has gone: let them say why, too.
+  // A launcher kills the others as soon as one has gone: lets them print their reasons too.
   std::this_thread::sleep_for(std::chrono::milliseconds(400));
   std::_Exit(code);
 }

@@ -7,7 +7,7 @@
 
 namespace hpc {
 
-/// What of the command line concerns the other processes.
+/// The flags that concern the other processes.
 struct ProcessFlags {
   std::string launch = "auto", rendezvous;
   double peerTimeout = 3.5; ///< seconds
@@ -21,23 +21,23 @@ struct Prepared {
   std::vector<launch::Fingerprint> fingerprints;
 };
 
-/// Returns when all processes are there, each with its ranks; from here on all hear within seconds of one that fails or
-/// vanishes. Inputs and weights are read after it. A failure is printed before the others are told.
+/// Returns when all processes are there, each with its ranks; from here on a process that fails or vanishes is reported
+/// to all within seconds. Inputs and weights are read after it. A failure is printed before the others receive it.
 Expected<std::unique_ptr<processes::Processes>> meet(const launch::Launch &launch, const ProcessFlags &flags,
                                                      const Prepared &prepared);
 
-/// The rest of it, of all processes: what each has read then, with the fingerprints of everything. Without `needsEngine`
-/// processes that the environment started get no transport: their data goes another way.
+/// The rest of the introduction, for all processes: the files read after meet(), with the fingerprints of everything.
+/// Without `needsEngine` processes started by the environment get no transport: their data moves another way.
 Status introduce(processes::Processes &processes, const Prepared &prepared, bool needsEngine);
 
-/// The end of a run: tells the others how it went here, and hears how it went with them.
+/// The end of a run: sends this process's status to the others, and receives theirs.
 Status leaveTogether(processes::Processes &processes, const Status &mine);
 
 /// Prints why the run has failed, the first time it is called; the exit code.
 int sayFailure(const Status &error);
 
-/// Ends a process whose run has failed, and says why: once, though the thread that runs and the one that listens to the
-/// others may both find out. The engine may wait for what will not come, so it is left as it is.
+/// Ends a process whose run has failed, and prints the reason: once, though the running thread and the one that listens
+/// to the others may both find it. The engine may wait for messages that will not come, so it is left as it is.
 [[noreturn]] void endWith(const Status &error);
 
 } // namespace hpc

@@ -83,7 +83,7 @@ std::vector<std::string> cells(const std::string &name, const Row &row, double a
           row.floor > 0 ? decimal(100 * row.floor / seconds, 0) : "-"};
 }
 
-constexpr size_t mostRows = 40; ///< of a table; what takes less time than these shares a line
+constexpr size_t mostRows = 40; ///< of a table; faster instructions share a line
 
 } // namespace
 
@@ -101,7 +101,7 @@ std::string describeProfile(const plan::Plan &plan, const Trace &trace, const ho
       const plan::Instruction &instruction = program.instructions[size_t(event.instruction)];
       const Place place{rank % plan.ranksPerStage(), step.microBatch, plan.ranksPerStage()};
       const Kind kind = kindOf(instruction.action, place);
-      DType type = DType::F32; // of what is multiplied
+      DType type = DType::F32; // of the multiplied matrices
       Row one{kind.group, 1, std::chrono::duration<double>(event.end - event.start).count()};
       if (const auto *gemm = std::get_if<plan::Gemm>(&instruction.action)) {
         one.flops = flopsOf(*gemm, place);

@@ -1,4 +1,4 @@
-// What hpc-run prints: a few statistics of each output, or the one JSON line of --repeat.
+// The output of hpc-run: a few statistics of each output, or the one JSON line of --repeat.
 #pragma once
 
 #include "runtime/base/Array.h"

@@ -1,4 +1,4 @@
-// A step that changed nothing is told when it happens; a run of them ends, since nothing will change it.
+// A step that changed nothing is reported when it happens; a run of such steps ends, since nothing will change it.
 #include "tools/hpc-run/Train.h"
 
 #include "runtime/base/CountText.h"
@@ -187,7 +187,7 @@ static Status evaluate(Evaluation &evaluation, int64_t step, std::optional<LineF
   return session.agree(status);
 }
 
-/// In all processes, though only that of rank 0 (`isHome`) knows what a step told; its errors are agreed on.
+/// In all processes, though only that of rank 0 (`isHome`) has a step's results; its errors are agreed on.
 static Status runSteps(const TrainFlags &flags, const Batches &data, TrainingRun &run, Session &session, Evaluation *evaluation, bool isHome) {
   std::optional<LineFile> metrics;
   Status status;
@@ -224,11 +224,11 @@ namespace {
 struct Start {
   RunState state;
   std::map<std::string, std::string> configuration; ///< of this run
-  std::vector<std::string> notes;                   ///< where it is not what the checkpoint's run was
+  std::vector<std::string> notes;                   ///< differences from the checkpoint's run
 };
 } // namespace
 
-/// The rate in the first step, which continues the curve of the checkpoint's run or is asked for.
+/// Checks that the rate in the first step continues the curve of the checkpoint's run, or that a jump is requested.
 static Status checkJump(const TrainFlags &flags, const LearningRate &saved, int64_t step) {
   const LearningRate mine = rateOf(flags);
   const double before = saved.at(step), now = mine.at(step);
@@ -256,7 +256,7 @@ static Status compareRuns(const TrainFlags &flags, const std::map<std::string, s
   return Status::success();
 }
 
-/// As the flags say, or, with --load, as the checkpoint does.
+/// From the flags, or, with --load, from the checkpoint.
 static Expected<Start> startOf(const TrainFlags &flags, const plan::Plan &plan, const Batches &data) {
   Start start{{}, configurationOf(plan, data, rateOf(flags)), {}};
   RunState &state = start.state;

@@ -24,12 +24,12 @@ struct TrainFlags {
 };
 
 TrainFlags readTrainFlags(const Arguments &arguments);
-/// Flags that do not go together.
+/// Errors for flags that exclude each other.
 Status checkTrainFlags(const Arguments &arguments, const TrainFlags &flags);
-/// What of the flags has to be the same in all processes.
+/// A hash of the flags that have to be the same in all processes.
 uint64_t fingerprint(const TrainFlags &flags);
 
-/// What a run reads, and the plans that the entries are that take it.
+/// The data of a run, and the plans of the entries that take it.
 struct TrainData {
   std::optional<Batches> batches; ///< --data, of the session's entry 0
   std::optional<Batches> heldOut; ///< --evaluate, of `evaluation`

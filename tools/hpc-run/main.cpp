@@ -54,7 +54,7 @@ struct Flags {
 struct Work {
   plan::Plan plan;
   std::vector<plan::Plan> entries; ///< plan::planOf each; none where it has none
-  size_t number = 0;               ///< of the entry that is run
+  size_t number = 0;               ///< of the entry to run
   std::vector<Array> inputs;       ///< of one step; none where data is given
   TrainData data;
 
@@ -195,7 +195,7 @@ Status checkDestinations(const Flags &flags, int64_t process) {
   return checkSave(flags.training.save);
 }
 
-/// A checkpoint may take the place of the one that it goes on from.
+/// A checkpoint may replace the one from which the run continues.
 Status checkFiles(const Flags &flags, const plan::Plan &plan) {
   const TrainFlags &training = flags.training;
   std::vector<NamedFile> read = {{"the plan", flags.plan}, flag("--data", training.data), flag("--evaluate", training.evaluate)};
@@ -261,8 +261,8 @@ Expected<std::unique_ptr<Backend>> openBackend(const Flags &flags, processes::Pr
                    : host::createHostBackend(nullptr, flags.tiles);
 }
 
-/// Of each of this process's ranks, `own`. Stages wait for each other, and one that waits leaves its cores to the others:
-/// with several, twice as many threads as cores keep more of them busy.
+/// Threads of each of this process's ranks, `own`. Stages wait for each other, and a waiting stage leaves its cores to
+/// the others: with several, twice as many threads as cores keep more of them busy.
 int64_t threadsOf(const Flags &flags, const plan::Plan &plan, RankRange own, processes::Processes *processes) {
   if (flags.threads > 0)
     return flags.threads;
@@ -318,7 +318,7 @@ Status runWork(const Flags &flags, Work &work, processes::Processes *processes) 
   return status.ok() && isHome && !flags.training.any() ? writeOutputs(flags, work.entry(), std::move(outputs)) : status;
 }
 
-/// All processes must have the same: the plan to the byte, and the flags that decide who waits for whom.
+/// All processes must have the same plan, to the byte, and the same flags that decide which process waits for which.
 std::vector<launch::Fingerprint> planFingerprints(const Flags &flags) {
   Expected<MappedFile> file = MappedFile::open(flags.plan);
   uint64_t plan = file.ok() ? hashBytes(file->data(), file->size()) : 0;
@@ -340,7 +340,7 @@ void addDataFingerprints(const Flags &flags, const Work &work, std::vector<launc
   for (const std::optional<Batches> *batches : {&work.data.batches, &work.data.heldOut})
     if (*batches)
       inputs = inputs * 31 + (*batches)->fingerprint();
-  // Where it cannot be opened the session says so.
+  // The session reports weights that cannot be opened.
   Expected<Weights> weights = Weights::open(work.plan, {folderOf(flags.plan), flags.weights, flags.training.load, flags.followLinks});
   list.push_back({"inputs", inputs, "give all processes the same --input or --data"});
   list.push_back({"weights", weights.ok() ? weights->fingerprint() : 0, "give all processes the same --weights"});
@@ -348,7 +348,7 @@ void addDataFingerprints(const Flags &flags, const Work &work, std::vector<launc
                   "give all processes the same --load"});
 }
 
-/// `failed`: what the command line is wrong in; the others hear of it. A process that is nobody does no more than that.
+/// `failed`: the error of the command line; the others receive it. A process without a number does no more than that.
 Status runAsOneOfMany(const Flags &flags, const launch::Launch &launch, Status failed) {
   Work work;
   Prepared prepared;
@@ -466,7 +466,7 @@ int main(int argc, char **argv) {
     std::fputs(arguments.page.c_str(), stdout);
     return finish("hpc-run");
   }
-  // Where the command line is wrong its backend and launcher still tell who has to hear of it.
+  // After an error of the command line, backend and launcher still decide which processes have to receive it.
   const Flags flags = readFlags(arguments);
   if (status.ok())
     status = checkFlags(arguments, flags);
